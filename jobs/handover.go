@@ -1,0 +1,65 @@
+package jobs
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Handover is the first message of a master to a child that it has started:
+// who the child is, and the jobs that were taken for it.
+type Handover struct {
+	Node   string          `json:"node"`
+	Slot   string          `json:"slot"` // child slot on the node
+	Zone   string          `json:"zone"`
+	Sent   time.Duration   `json:"sent"` // CLOCK_BOOTTIME before the take was first sent
+	Reply  Reply           `json:"reply"`
+	Config json.RawMessage `json:"config"` // the configuration; secrets are not in argv or environment
+}
+
+// Order is what a master says to a child later.
+type Order string
+
+// OrderDrain tells a child to take nothing new and to exit after the jobs in hand.
+const OrderDrain Order = "drain"
+
+// Report is what a child says to its master, whenever it changes.
+type Report struct {
+	Ready    bool          `json:"ready,omitempty"` // the first one: the child is up
+	Jobs     []ID          `json:"jobs"`            // in hand now
+	Deadline time.Duration `json:"deadline"`        // CLOCK_BOOTTIME by which all of Jobs are over; 0: none
+	Done     int           `json:"done"`            // jobs ended since the child started
+	Bye      bool          `json:"bye,omitempty"`   // the last one: exits now, with nothing in hand
+	Next     Micros        `json:"next"`            // with Bye: when there is work again; 0: not known
+	Error    string        `json:"error,omitempty"` // with Bye: why it gives up
+}
+
+// Loss tells the queue that a child is gone.
+type Loss struct {
+	Node string
+	Slot string
+	Why  string // "killed by signal 9", "out of memory", "exit 2", "vanished while no master ran"
+}
+
+// Node is what a master tells about itself with every beat.
+type Node struct {
+	ID       string   `json:"id"`
+	PID      int      `json:"pid"`
+	State    string   `json:"state"` // running, draining, stopping
+	Zones    []string `json:"zones"`
+	Children []Child  `json:"children"`
+	Limit    int      `json:"limit"` // children at most
+	Slots    int      `json:"slots"` // jobs a child works on at a time
+	Version  string   `json:"version"`
+	Started  Time     `json:"started"`
+	Seen     Time     `json:"seen"`
+	Note     string   `json:"note,omitempty"` // what an operator should know, such as a refused reload
+	Spawned  int      `json:"spawned"`        // children started since the master started
+}
+
+// Child is one worker process of a node.
+type Child struct {
+	PID    int  `json:"pid"`
+	Job    ID   `json:"job"`              // the first one in hand; empty: none
+	Jobs   []ID `json:"jobs,omitempty"`   // all in hand, if more than one
+	Orphan bool `json:"orphan,omitempty"` // started by an earlier master
+}

@@ -1,0 +1,137 @@
+package jobs
+
+import (
+	"time"
+)
+
+// Time is an instant for people and programs: RFC 3339 in UTC with
+// milliseconds in JSON, null if it is not set.
+type Time struct{ time.Time }
+
+// timeForm is RFC 3339 with exactly three digits of fraction.
+const timeForm = "2006-01-02T15:04:05.000Z07:00"
+
+// TimeOf is m for people.
+func TimeOf(m Micros) Time { return Time{m.Time()} }
+
+// String is the form of the API; empty if t is not set.
+func (t Time) String() string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(timeForm)
+}
+
+// MarshalJSON writes null or the form of the API.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	return []byte(`"` + t.String() + `"`), nil
+}
+
+// UnmarshalJSON reads null or RFC 3339.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" || string(b) == `""` {
+		t.Time = time.Time{}
+		return nil
+	}
+	return t.Time.UnmarshalJSON(b)
+}
+
+// Counts is how many jobs of a task have which outcome; every outcome is a key.
+type Counts map[Outcome]int
+
+// NewCounts has every outcome at 0.
+func NewCounts() Counts {
+	c := make(Counts, len(Outcomes()))
+	for _, o := range Outcomes() {
+		c[o] = 0
+	}
+	return c
+}
+
+// Sum is the number of jobs that ended.
+func (c Counts) Sum() int {
+	n := 0
+	for _, k := range c {
+		n += k
+	}
+	return n
+}
+
+// Add adds the counts of o.
+func (c Counts) Add(o Counts) {
+	for k, n := range o {
+		c[k] += n
+	}
+}
+
+// TaskState is where a task stands.
+type TaskState string
+
+// The states of a task.
+const (
+	TaskSubmitting TaskState = "submitting" // not committed: nothing of it runs
+	TaskQueued     TaskState = "queued"     // nothing of it started
+	TaskRunning    TaskState = "running"
+	TaskPaused     TaskState = "paused"
+	TaskEnded      TaskState = "ended" // every job has its outcome
+)
+
+// TaskInfo is a task as people see it, summed over its zones.
+type TaskInfo struct {
+	Task      TaskID    `json:"task"`
+	Runbook   string    `json:"runbook"`
+	On        string    `json:"on"`
+	Operator  string    `json:"operator"`
+	Proven    bool      `json:"proven"`
+	State     TaskState `json:"state"`
+	Total     int       `json:"total"`
+	Running   int       `json:"running"`
+	Outcomes  Counts    `json:"outcomes"`
+	Zones     []string  `json:"zones"`
+	Submitted Time      `json:"submitted"`
+	Started   Time      `json:"started"`             // first job taken
+	Finished  Time      `json:"finished"`            // last job ended
+	Seconds   float64   `json:"seconds"`             // from submitted to finished, or to now
+	Cancelled string    `json:"cancelled,omitempty"` // who and why, if it was
+	Inventory string    `json:"inventory"`
+}
+
+// JobInfo is a job as people see it.
+type JobInfo struct {
+	ID       ID      `json:"id"`
+	Host     string  `json:"host"`
+	State    State   `json:"state"`
+	Outcome  Outcome `json:"outcome"` // empty until it ended
+	Class    Class   `json:"class,omitempty"`
+	Attempt  int     `json:"attempt"`
+	Node     string  `json:"node"`
+	Due      Time    `json:"due"`
+	Started  Time    `json:"started"`
+	Finished Time    `json:"finished"`
+	ExitCode *int    `json:"exit_code"`
+	Error    string  `json:"error"`
+	Step     int     `json:"step"`
+	Tries    int     `json:"tries"`
+	Next     Time    `json:"next"` // when it may be touched next; null once it ended
+}
+
+// Cancel is what a cancellation did.
+type Cancel struct {
+	Task    TaskID `json:"task"`
+	Ended   int    `json:"ended"`   // were not running: have the outcome cancelled now
+	Running int    `json:"running"` // go on to the end of the step in hand, no further step starts
+	Already int    `json:"already"` // had ended before
+}
+
+// Happening is one entry of a zone's event stream.
+type Happening struct {
+	ID     string `json:"id"` // of the stream entry
+	Zone   string `json:"zone"`
+	At     Time   `json:"at"`
+	Event  string `json:"event"`
+	Object string `json:"object"` // id of a job or task, or name of a node
+	Detail any    `json:"detail,omitempty"`
+}

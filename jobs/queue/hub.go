@@ -1,0 +1,269 @@
+package queue
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/fleet"
+	"muster/jobs"
+)
+
+const (
+	beatTTL       = 15 * time.Second
+	inventoryKeep = 7 * 24 * time.Hour // of a version that was replaced
+)
+
+// Beat tells that a node is alive; every 5 s. One Redis call.
+func (q *Queue) Beat(ctx context.Context, n jobs.Node) error {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	err = q.rdb.Set(ctx, hubKey("node:", n.ID), text, beatTTL).Err()
+	if err == nil && q.indexNode() {
+		err = q.rdb.ZAdd(ctx, hubKey("nodes", ""),
+			redis.Z{Score: float64(n.Seen.UnixMicro()), Member: n.ID}).Err()
+	}
+	return q.say("beat", err)
+}
+
+// indexNode tells whether this beat also writes the index: the first one, and
+// then every minute, because an idle node must cost next to nothing.
+func (q *Queue) indexNode() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.beats++
+	return q.beats%12 == 1
+}
+
+// Gone tells that a node ended in order.
+func (q *Queue) Gone(ctx context.Context, node string) error {
+	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.Del(ctx, hubKey("node:", node))
+		p.ZRem(ctx, hubKey("nodes", ""), node)
+		return nil
+	})
+	return q.say("beat", err)
+}
+
+// NodeGone is the state of a node that was not heard of for 15 s.
+const NodeGone = "gone"
+
+// Nodes lists the nodes by id. One that has not beaten for 15 s is NodeGone,
+// with the last minute in which it was seen.
+func (q *Queue) Nodes(ctx context.Context) ([]jobs.Node, error) {
+	ids, err := q.rdb.ZRangeWithScores(ctx, hubKey("nodes", ""), 0, -1).Result()
+	if err != nil || len(ids) == 0 {
+		return nil, q.say("nodes", err)
+	}
+	cmds := make([]*redis.StringCmd, len(ids))
+	_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, z := range ids {
+			cmds[i] = p.Get(ctx, hubKey("node:", fmt.Sprint(z.Member)))
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, q.say("nodes", err)
+	}
+	out := make([]jobs.Node, len(ids))
+	for i, z := range ids {
+		text, err := cmds[i].Bytes()
+		if err != nil || json.Unmarshal(text, &out[i]) != nil {
+			out[i] = jobs.Node{ID: fmt.Sprint(z.Member), State: NodeGone,
+				Seen: jobs.TimeOf(jobs.Micros(z.Score))}
+		}
+	}
+	slices.SortFunc(out, func(a, b jobs.Node) int { return compare(a.ID, b.ID) })
+	return out, nil
+}
+
+func compare(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// Published says which inventory is in force.
+type Published struct {
+	Version string      `json:"version"`
+	Hosts   int         `json:"hosts"`
+	At      jobs.Micros `json:"at"`
+}
+
+// Publish makes an inventory the one in force. Each zone gets its hosts only. A
+// version that is in force already is left as it is; one that is replaced stays
+// for a week, for the tasks that pinned it.
+func (q *Queue) Publish(ctx context.Context, version string, hosts []fleet.Host) error {
+	before, err := q.Inventory(ctx)
+	if err != nil {
+		return err
+	}
+	zones := map[string][]any{}
+	for _, h := range hosts {
+		text, err := json.Marshal(h)
+		if err != nil {
+			return err
+		}
+		zones[h.Zone] = append(zones[h.Zone], h.Name, text)
+	}
+	if zones[hub] != nil {
+		return fmt.Errorf("zone %q: the name is taken by muster itself", hub)
+	}
+	for zone, pairs := range zones {
+		if err := q.publishZone(ctx, zone, version, pairs); err != nil {
+			return q.say("publish inventory", err)
+		}
+	}
+	now, err := q.rdb.Time(ctx).Result()
+	if err != nil {
+		return q.say("publish inventory", err)
+	}
+	err = q.rdb.HSet(ctx, hubKey("inventory", ""), "version", version, "hosts", len(hosts),
+		"at", jobs.MicrosOf(now).String()).Err()
+	if err != nil || before.Version == version || before.Version == "" {
+		return q.say("publish inventory", err)
+	}
+	return q.retire(ctx, before.Version)
+}
+
+func (q *Queue) publishZone(ctx context.Context, zone, version string, pairs []any) error {
+	key := zoneKey(zone, "hosts:", version)
+	for chunk := range slices.Chunk(pairs, 2*chunkMax) {
+		if err := q.rdb.HSet(ctx, key, chunk...).Err(); err != nil {
+			return err
+		}
+	}
+	if err := q.rdb.Persist(ctx, key).Err(); err != nil {
+		return err
+	}
+	if err := q.rdb.SAdd(ctx, hubKey("zones", ""), zone).Err(); err != nil {
+		return err
+	}
+	return q.enter(ctx, zone)
+}
+
+func (q *Queue) retire(ctx context.Context, version string) error {
+	zones, err := q.Zones(ctx)
+	if err != nil {
+		return err
+	}
+	for _, zone := range zones {
+		if err := q.rdb.Expire(ctx, zoneKey(zone, "hosts:", version), inventoryKeep).Err(); err != nil {
+			return q.say("publish inventory", err)
+		}
+	}
+	return nil
+}
+
+// Inventory is the inventory in force; Version is empty if there is none.
+func (q *Queue) Inventory(ctx context.Context) (Published, error) {
+	h, err := q.rdb.HGetAll(ctx, hubKey("inventory", "")).Result()
+	if err != nil {
+		return Published{}, q.say("inventory", err)
+	}
+	at, _ := jobs.ParseMicros(h["at"])
+	n, _ := jobs.ParseMicros(h["hosts"])
+	return Published{Version: h["version"], Hosts: int(n), At: at}, nil
+}
+
+// Zones lists the zones that were ever used.
+func (q *Queue) Zones(ctx context.Context) ([]string, error) {
+	zones, err := q.rdb.SMembers(ctx, hubKey("zones", "")).Result()
+	slices.Sort(zones)
+	return zones, q.say("zones", err)
+}
+
+// Token is what is kept of a token of the API; the token itself is not.
+type Token struct {
+	Name    string    `json:"name"`
+	Created jobs.Time `json:"created"`
+}
+
+// ErrTokenName is wrapped when a token of this name is there already.
+var ErrTokenName = errors.New("there is a token of this name")
+
+func hashToken(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// CreateToken keeps the hash of a token under the name of its bearer.
+func (q *Queue) CreateToken(ctx context.Context, name, secret string) error {
+	all, err := q.Tokens(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		if t.Name == name {
+			return fmt.Errorf("token %s: %w", name, ErrTokenName)
+		}
+	}
+	now, err := q.rdb.Time(ctx).Result()
+	if err != nil {
+		return q.say("token", err)
+	}
+	text, err := json.Marshal(Token{name, jobs.Time{Time: now}})
+	if err != nil {
+		return err
+	}
+	return q.say("token", q.rdb.HSet(ctx, hubKey("tokens", ""), hashToken(secret), text).Err())
+}
+
+// FindToken tells whose token it is; ErrNotFound if it is nobody's.
+func (q *Queue) FindToken(ctx context.Context, secret string) (Token, error) {
+	var t Token
+	text, err := q.rdb.HGet(ctx, hubKey("tokens", ""), hashToken(secret)).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return t, fmt.Errorf("token: %w", ErrNotFound)
+	}
+	if err != nil {
+		return t, q.say("token", err)
+	}
+	return t, json.Unmarshal(text, &t)
+}
+
+// Tokens lists the tokens by name.
+func (q *Queue) Tokens(ctx context.Context) ([]Token, error) {
+	h, err := q.rdb.HGetAll(ctx, hubKey("tokens", "")).Result()
+	if err != nil {
+		return nil, q.say("token", err)
+	}
+	out := make([]Token, 0, len(h))
+	for _, text := range h {
+		var t Token
+		if err := json.Unmarshal([]byte(text), &t); err != nil {
+			return nil, fmt.Errorf("token: %w", err)
+		}
+		out = append(out, t)
+	}
+	slices.SortFunc(out, func(a, b Token) int { return compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// RemoveToken makes a token worthless.
+func (q *Queue) RemoveToken(ctx context.Context, name string) error {
+	h, err := q.rdb.HGetAll(ctx, hubKey("tokens", "")).Result()
+	if err != nil {
+		return q.say("token", err)
+	}
+	for hash, text := range h {
+		var t Token
+		if json.Unmarshal([]byte(text), &t) == nil && t.Name == name {
+			return q.say("token", q.rdb.HDel(ctx, hubKey("tokens", ""), hash).Err())
+		}
+	}
+	return fmt.Errorf("token %s: %w", name, ErrNotFound)
+}

@@ -1,0 +1,79 @@
+package queue
+
+import "strings"
+
+// prefix begins every key. What follows in braces is the zone, as a hash tag:
+// a zone lives in one slot of a cluster, zones spread over it.
+const prefix = "muster:"
+
+// hub is the pretended zone of what belongs to no zone. Its name cannot be one
+// of a zone: fleet.CheckZone refuses it.
+const hub = "hub"
+
+// Key describes one kind of key, for docs/REDIS.md and for the scripts.
+type Key struct {
+	Name    string // after the zone's prefix; "<x>" stands for an id
+	Type    string
+	Writers string // scripts and functions that write it
+	What    string
+}
+
+// zoneKeys are the keys of a zone. The scripts get a Lua name for each: kQueue,
+// kJob(id) and so on.
+var zoneKeys = []Key{
+	{"queue", "zset", "move, step, end, epoch", "jobs that never started: id by µs when to run"},
+	{"again", "zset", "step, checkpoint, lose, end, move, epoch",
+		"jobs that started, and what waits: id by µs when anyone may touch it next"},
+	{"held:<task>", "zset", "put, move, step, end",
+		"jobs of a task that is not committed, or paused, with their scores"},
+	{"job:<id>", "hash", "step, checkpoint, lose, end, epoch",
+		"made by the first take; expires 24 h after the end"},
+	{"task:<id>", "hash", "put, move, step, lose, end, epoch",
+		"this zone's part of a task: spec, hosts in chunks, counters, flags"},
+	{"lock:<host>", "string", "step, checkpoint, epoch",
+		"token and job of the one attempt on this host, with PX"},
+	{"wait:<resource>", "zset", "step", "who would like it: id by µs since when; only a hint"},
+	{"hold:<node>", "hash", "step, lose",
+		"child slot to request id, jobs in hand and reply of its last step"},
+	{"zone", "hash", "epoch, step, put", "run id, epoch, frozen until, highest TIME, last token"},
+	{"events", "stream", "put, move, step, lose, end, epoch",
+		"everything that happened; about 1,000,000 entries"},
+	{"out:<id>", "stream", "step", "what the host said; expires after 24 h"},
+	{"hosts:<version>", "hash", "Publish", "the hosts of this zone in an inventory: name to JSON"},
+	{"wake", "channel", "move, step, lose, epoch", "something became due; a hint"},
+}
+
+// hubKeys are the keys that belong to no zone.
+var hubKeys = []Key{
+	{"nodes", "zset", "Beat, Gone", "node id by µs of its last beat"},
+	{"node:<id>", "string", "Beat, Gone", "JSON of the node; PX 15 s, beat every 5 s"},
+	{"zones", "set", "Submit, Publish", "zones that were ever used"},
+	{"tasks", "zset", "Submit", "task id by µs of its submit, the newest 10,000"},
+	{"task:<id>", "hash", "Submit", "what a task is in all its zones; expires 30 days after submit"},
+	{"inventory", "hash", "Publish", "version, count and time of the published inventory"},
+	{"tokens", "hash", "CreateToken, RemoveToken", "SHA-256 of a token to JSON of its name"},
+}
+
+// zoneKey makes a key of a zone: kind is the name in zoneKeys before "<".
+func zoneKey(zone, kind, id string) string { return prefix + "{" + zone + "}:" + kind + id }
+
+// hubKey makes a key that belongs to no zone.
+func hubKey(kind, id string) string { return zoneKey(hub, kind, id) }
+
+// luaKeys gives the scripts their names of the keys. KEYS[1] of every script is
+// the key `zone`, of which the prefix is cut.
+func luaKeys() string {
+	var b strings.Builder
+	b.WriteString("local P = string.sub(KEYS[1], 1, -5)\n")
+	for _, k := range zoneKeys {
+		kind, _, parametric := strings.Cut(k.Name, "<")
+		word := strings.TrimSuffix(kind, ":")
+		name := "k" + strings.ToUpper(word[:1]) + word[1:]
+		if parametric {
+			b.WriteString("local function " + name + "(x) return P .. '" + kind + "' .. x end\n")
+			continue
+		}
+		b.WriteString("local " + name + " = P .. '" + kind + "'\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,40 @@
+-- put: one chunk of a task's hosts. The jobs are held until move commits the
+-- task, so nothing runs of a half submit. Repeating a chunk changes nothing; the
+-- same submit with the same task id completes what an earlier one began.
+--
+-- KEYS 1 zone
+-- ARGV 1 task  2 fingerprint of the submit  3 number of the chunk, from 0
+--      4 when to run, µs ('' = at once)  5 hosts, separated by newlines (1..500)
+--      6.. chunk 0 only: fields and values of the task
+-- Returns {ok, jobs held so far} | committed | conflict (another submit has this
+--      id) | header (chunk 0 must come first) | absent (no key zone)
+-- Keeps: held:<task> and task:<id> expire together while not committed.
+
+local id, print, chunk, at = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+begin()
+if not zone.run then return {'absent', 0} end
+local v = call('HMGET', kTask(id), 'print', 'committed')
+if v[1] and v[1] ~= print then return {'conflict', 0} end
+if v[2] then return {'committed', 0} end
+if not v[1] and chunk ~= '0' then return {'header', 0} end
+
+local add = {'ZADD', kHeld(id), 'NX'}
+for host in string.gmatch(ARGV[5], '[^\n]+') do
+  add[#add + 1] = at == '' and '0' or at
+  add[#add + 1] = id .. ':' .. host
+end
+local set = {'HSET', kTask(id), 'print', print, 'hosts:' .. chunk, ARGV[5]}
+for i = 6, #ARGV do
+  set[#set + 1] = ARGV[i]
+  if ARGV[i] == 'timeout' and tonumber(ARGV[i + 1]) > zone.longest and i % 2 == 0 then
+    w('HSET', kZone, 'longest', ARGV[i + 1])
+  end
+end
+w(unpack(set))
+w('PEXPIRE', kTask(id), DAY)
+w(unpack(add))
+w('PEXPIRE', kHeld(id), DAY)
+event('put', id, '{"chunk":' .. chunk .. ',"jobs":' .. us((#add - 3) / 2) .. '}')
+flush()
+return {'ok', call('ZCARD', kHeld(id))}

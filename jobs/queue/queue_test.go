@@ -1,0 +1,575 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/jobs/queue/queuetest"
+)
+
+const zone = "default"
+
+// world is a Redis of one kind, as the suite uses it.
+type world struct {
+	cfg queue.Config
+	// pass lets time pass in Redis for its TTLs and its TIME.
+	pass func(time.Duration)
+}
+
+// eachRedis runs a test on the embedded Redis and on a real server: the scripts
+// must do the same on both.
+func eachRedis(t *testing.T, test func(t *testing.T, w world)) {
+	t.Run("miniredis", func(t *testing.T) {
+		t.Parallel()
+		m, cfg := queuetest.StartMini(t)
+		now := time.Now()
+		m.SetTime(now)
+		test(t, world{cfg, func(d time.Duration) {
+			now = now.Add(d)
+			m.SetTime(now)
+			m.FastForward(d)
+		}})
+		queuetest.Check(t, cfg.URL, zone)
+	})
+	t.Run("redis-server", func(t *testing.T) {
+		t.Parallel()
+		s := queuetest.StartServer(t)
+		test(t, world{s.Config(), nil})
+		queuetest.Check(t, s.Config().URL, zone)
+	})
+}
+
+func open(t *testing.T, w world, slot string) *queue.Queue {
+	t.Helper()
+	if slot != "" {
+		w.cfg.Node, w.cfg.Slot = "n1", slot
+	}
+	q, err := queue.Open(t.Context(), w.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { q.Close() })
+	return q
+}
+
+func spec() jobs.Spec {
+	return jobs.Spec{Runbook: "exec", Operator: "alice", Timeout: time.Minute,
+		Expire: jobs.DefaultExpire, Retry: jobs.DefaultPolicy(), Created: jobs.MicrosOf(time.Now())}
+}
+
+var taskCount uint16
+
+func newTask(s jobs.Spec, hosts int) (jobs.Task, map[string][]string) {
+	taskCount++
+	names := make([]string, hosts)
+	for i := range names {
+		names[i] = fmt.Sprintf("fw%04d", i)
+	}
+	return jobs.Task{ID: jobs.NewTaskID(time.Now(), taskCount), Spec: s, Total: hosts},
+		map[string][]string{zone: names}
+}
+
+func submit(t *testing.T, q *queue.Queue, s jobs.Spec, hosts int) jobs.TaskID {
+	t.Helper()
+	task, names := newTask(s, hosts)
+	if err := q.Submit(t.Context(), task, names, nil); err != nil {
+		t.Fatal(err)
+	}
+	return task.ID
+}
+
+var request int
+
+func step(t *testing.T, q *queue.Queue, slot string, want int, results ...jobs.Result) jobs.Reply {
+	t.Helper()
+	request++
+	return repeat(t, q, jobs.Step{Node: "n1", Slot: slot, Request: fmt.Sprint("r", request),
+		Results: results, Want: want})
+}
+
+func repeat(t *testing.T, q *queue.Queue, s jobs.Step) jobs.Reply {
+	t.Helper()
+	r, err := q.Step(t.Context(), zone, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func one(t *testing.T, r jobs.Reply) jobs.Grant {
+	t.Helper()
+	if len(r.Jobs) != 1 {
+		t.Fatalf("got %d jobs (%s), want 1", len(r.Jobs), r.Status)
+	}
+	return r.Jobs[0]
+}
+
+func ended(g jobs.Grant, o jobs.Outcome) jobs.Result {
+	return jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindEnd, Outcome: o}
+}
+
+func info(t *testing.T, q *queue.Queue, id jobs.ID) jobs.JobInfo {
+	t.Helper()
+	j, err := q.Job(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func wantState(t *testing.T, q *queue.Queue, id jobs.ID, s jobs.State, o jobs.Outcome) jobs.JobInfo {
+	t.Helper()
+	j := info(t, q, id)
+	if j.State != s || j.Outcome != o {
+		t.Fatalf("job is %s/%q, want %s/%q", j.State, j.Outcome, s, o)
+	}
+	return j
+}
+
+func TestATaskRunsToItsEnd(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		id := submit(t, q, spec(), 1200)
+		seen := map[jobs.ID]bool{}
+		r := step(t, q, "1", 1)
+		for r.Status == jobs.StatusJobs {
+			g := one(t, r)
+			if seen[g.Job] {
+				t.Fatalf("%s was handed out twice", g.Job)
+			}
+			seen[g.Job] = true
+			if g.Mode != jobs.ModeFresh || g.Attempt != 1 || g.Timeout != time.Minute {
+				t.Fatalf("grant is %+v", g)
+			}
+			code := 0
+			res := ended(g, jobs.Succeeded)
+			res.ExitCode, res.Output = &code, []byte("hi\xff\x00\n")
+			r = step(t, q, "1", 1, res)
+		}
+		if r.Status != jobs.StatusNext || r.Next != 0 {
+			t.Errorf("at the end: %s, next %d", r.Status, r.Next)
+		}
+		got, err := q.Task(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(seen) != 1200 || got.State != jobs.TaskEnded || got.Outcomes[jobs.Succeeded] != 1200 ||
+			got.Total != 1200 || got.Running != 0 || got.Finished.IsZero() {
+			t.Errorf("%d jobs were handed out; task is %+v", len(seen), got)
+		}
+		j := wantState(t, q, jobs.NewID(id, "fw0007"), jobs.Ended, jobs.Succeeded)
+		if j.ExitCode == nil || *j.ExitCode != 0 || j.Started.IsZero() || j.Finished.IsZero() {
+			t.Errorf("job is %+v", j)
+		}
+		out, err := q.Output(t.Context(), j.ID)
+		if err != nil || string(out) != "hi\xff\x00\n" {
+			t.Errorf("output is %q, %v", out, err)
+		}
+	})
+}
+
+func TestSpecAndHostComeWithTheGrant(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		h := fleet.Host{Name: "fw0000", Address: "127.0.0.2", Port: 22, Zone: zone,
+			HostKeys: []string{"ssh-ed25519 AAAA"}, Labels: map[string]string{"Rack": "R1"}}
+		if err := q.Publish(t.Context(), "v1", []fleet.Host{h}); err != nil {
+			t.Fatal(err)
+		}
+		s := spec()
+		s.Inventory, s.Action = "v1", []byte(`{"a":"b\n\t"}`)
+		id := submit(t, q, s, 2)
+		r := step(t, q, "1", 1)
+		g := one(t, r)
+		if g.Host == nil || g.Host.Address != "127.0.0.2" || g.Host.Labels["Rack"] != "R1" {
+			t.Errorf("host is %+v", g.Host)
+		}
+		if string(r.Specs[id].Action) != string(s.Action) || r.Specs[id].Operator != "alice" {
+			t.Errorf("spec is %+v", r.Specs)
+		}
+		r = repeat(t, q, jobs.Step{Node: "n1", Slot: "1", Request: "x", Want: 1,
+			Known: []jobs.TaskID{id}})
+		if g := one(t, r); g.Host != nil || len(r.Specs) != 0 {
+			t.Errorf("host %+v, specs %v: want none of both", g.Host, r.Specs)
+		}
+	})
+}
+
+func TestARepeatedRequestGetsTheEarlierAnswer(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		id := submit(t, q, spec(), 10)
+		s := jobs.Step{Node: "n1", Slot: "1", Request: "a", Want: 3}
+		first := repeat(t, q, s)
+		second := repeat(t, q, s)
+		if len(first.Jobs) != 3 || fmt.Sprint(first.Jobs) != fmt.Sprint(second.Jobs) {
+			t.Errorf("first %v\nsecond %v", first.Jobs, second.Jobs)
+		}
+		if len(second.Specs) != 1 {
+			t.Errorf("a repetition lacks the spec")
+		}
+		s = jobs.Step{Node: "n1", Slot: "1", Request: "b", Want: 1,
+			Results: []jobs.Result{ended(first.Jobs[0], jobs.Succeeded)}}
+		first = repeat(t, q, s)
+		second = repeat(t, q, s)
+		if fmt.Sprint(first.Jobs) != fmt.Sprint(second.Jobs) || len(second.Late) != 0 {
+			t.Errorf("first %v\nsecond %v", first, second)
+		}
+		got, _ := q.Task(t.Context(), id)
+		if got.Outcomes[jobs.Succeeded] != 1 || got.Running != 3 {
+			t.Errorf("task is %+v", got)
+		}
+	})
+}
+
+func TestAResultOfAnEarlierAttemptIsLate(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		id := submit(t, q, spec(), 1)
+		g := one(t, step(t, q, "1", 1))
+		stale := ended(g, jobs.Succeeded)
+		stale.Token--
+		r := step(t, q, "1", 0, stale)
+		if len(r.Late) != 1 {
+			t.Errorf("late is %v", r.Late)
+		}
+		wantState(t, q, g.Job, jobs.Running, "")
+		step(t, q, "1", 0, ended(g, jobs.Failed))
+		r = step(t, q, "1", 0, ended(g, jobs.Succeeded))
+		if len(r.Late) != 1 {
+			t.Errorf("a second outcome was not late: %v", r)
+		}
+		wantState(t, q, jobs.NewID(id, "fw0000"), jobs.Ended, jobs.Failed)
+	})
+}
+
+func TestNothingRunsOfAHalfSubmit(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		task, hosts := newTask(spec(), 1100)
+		ctx, cancel := context.WithCancel(t.Context())
+		err := q.Submit(ctx, task, hosts, func(n int) {
+			if n == 500 {
+				cancel() // the submitter dies after the first chunk
+			}
+		})
+		if err == nil {
+			t.Fatal("a cancelled submit succeeded")
+		}
+		if r := step(t, q, "1", 1); r.Status != jobs.StatusNext {
+			t.Errorf("a job of a half submit was handed out: %v", r)
+		}
+		if got, err := q.Task(t.Context(), task.ID); err != nil || got.State != jobs.TaskSubmitting {
+			t.Errorf("task is %+v, %v", got, err)
+		}
+		other := task
+		other.Spec.Operator = "bob"
+		if err := q.Submit(t.Context(), other, hosts, nil); err == nil {
+			t.Error("another submit with the same id was accepted")
+		}
+		task.Spec.Created++ // the same submit, made again later
+		for range 2 {       // completed, and completing it again does no harm
+			if err := q.Submit(t.Context(), task, hosts, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r := step(t, q, "1", 200); len(r.Jobs) != 200 {
+			t.Errorf("got %d jobs", len(r.Jobs))
+		}
+		if d, err := q.Depth(t.Context(), zone); err != nil || d.Queued+d.Again != 1100 {
+			t.Errorf("depth is %+v, %v", d, err)
+		}
+	})
+}
+
+func TestOneJobOnAHostAtATime(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		submit(t, q, spec(), 1)
+		second := jobs.NewID(submit(t, q, spec(), 1), "fw0000")
+		g := one(t, step(t, q, "1", 2))
+		wantState(t, q, second, jobs.Blocked, "")
+		r := step(t, q, "1", 1, ended(g, jobs.Succeeded))
+		if r.Status != jobs.StatusMore {
+			t.Errorf("status %s, want more: somebody was woken", r.Status)
+		}
+		if r = step(t, q, "1", 1); one(t, r).Job != second {
+			t.Errorf("the waiting job was not woken: %v", r)
+		}
+	})
+}
+
+func TestRetryComesAgainAfterItsDelay(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		submit(t, q, spec(), 1)
+		g := one(t, step(t, q, "1", 1))
+		r := step(t, q, "1", 1, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindRetry,
+			Delay: 5 * time.Second, Error: "connection \"refused\"", Step: 2, Saved: `{"k":"v"}`})
+		if r.Status != jobs.StatusNext || r.Next.Sub(r.Now) != 5*time.Second {
+			t.Fatalf("status %s, next in %s", r.Status, r.Next.Sub(r.Now))
+		}
+		wantState(t, q, g.Job, jobs.Retry, "")
+		if w.pass == nil {
+			return // a real server's time does not pass on demand
+		}
+		w.pass(5 * time.Second)
+		again := one(t, step(t, q, "1", 1))
+		if again.Mode != jobs.ModeContinue || again.Attempt != 2 || again.Tries != 1 ||
+			again.Step != 2 || again.Saved != `{"k":"v"}` || again.Token <= g.Token {
+			t.Errorf("grant is %+v", again)
+		}
+	})
+}
+
+func TestBackGivesTheAttemptBack(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		submit(t, q, spec(), 1)
+		g := one(t, step(t, q, "1", 1))
+		r := step(t, q, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack})
+		if r.Status != jobs.StatusNext {
+			t.Fatalf("status %s", r.Status)
+		}
+		wantState(t, q, g.Job, jobs.Queued, "")
+		again := one(t, step(t, q, "1", 1))
+		if again.Mode != jobs.ModeFresh || again.Attempt != 1 || again.Tries != 0 {
+			t.Errorf("grant is %+v", again)
+		}
+	})
+}
+
+func TestALostChildsJobIsHandedOutAsLost(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q, other := open(t, w, "1"), open(t, w, "2")
+		submit(t, q, spec(), 2)
+		g := one(t, step(t, q, "1", 1))
+		loss := jobs.Loss{Node: "n1", Slot: "1", Why: `killed by "signal 9"`}
+		ids, err := other.Lose(t.Context(), zone, loss)
+		if err != nil || len(ids) != 1 || ids[0] != g.Job {
+			t.Fatalf("lost %v, %v", ids, err)
+		}
+		wantState(t, q, g.Job, jobs.Lost, "")
+		if ids, err := other.Lose(t.Context(), zone, loss); err != nil || len(ids) != 0 {
+			t.Errorf("a second loss lost %v, %v", ids, err)
+		}
+		l := one(t, step(t, other, "2", 1))
+		if l.Job != g.Job || l.Mode != jobs.ModeLost || l.Crashes != 1 || l.LostNode != "n1/1" ||
+			l.Bound <= 50*time.Second || l.Bound > time.Minute {
+			t.Fatalf("grant is %+v", l)
+		}
+		// The spawn failed: it must come back as lost, not as fresh.
+		step(t, other, "2", 0, jobs.Result{Job: l.Job, Token: l.Token, Kind: jobs.KindBack})
+		l = one(t, step(t, other, "2", 1))
+		if l.Mode != jobs.ModeLost {
+			t.Fatalf("given back, it comes as %s", l.Mode)
+		}
+		res := ended(l, jobs.Unknown)
+		res.KeepLock = true
+		step(t, other, "2", 0, res)
+		wantState(t, q, g.Job, jobs.Ended, jobs.Unknown)
+		// The host stays locked as long as the old attempt may act on it.
+		third := jobs.NewID(submit(t, q, spec(), 1), "fw0000")
+		r := step(t, other, "2", 5)
+		for _, x := range r.Jobs {
+			if x.Job == third {
+				t.Error("a job started on a host where a lost attempt may still act")
+			}
+		}
+		if w.pass != nil {
+			w.pass(61 * time.Second)
+			if r := step(t, other, "2", 5); len(r.Jobs) == 0 || r.Jobs[0].Job != third {
+				t.Errorf("after the bound: %v", r)
+			}
+		}
+	})
+}
+
+func TestASilentWorkersJobIsLostAfterItsLock(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		if w.pass == nil {
+			return
+		}
+		q := open(t, w, "1")
+		submit(t, q, spec(), 1)
+		g := one(t, step(t, q, "1", 1))
+		w.pass(64 * time.Second) // the lock is gone, the delay is not over
+		if r := step(t, q, "2", 1); len(r.Jobs) != 0 {
+			t.Fatalf("handed out before its lock delay: %v", r)
+		}
+		w.pass(2 * time.Second)
+		if _, err := q.Step(t.Context(), zone, jobs.Step{}); err != nil { // the sweep
+			t.Fatal(err)
+		}
+		wantState(t, q, g.Job, jobs.Lost, "")
+		w.pass(61 * time.Second)
+		l := one(t, step(t, q, "2", 1))
+		if l.Mode != jobs.ModeLost || l.Bound != 0 || l.Token <= g.Token {
+			t.Errorf("grant is %+v", l)
+		}
+		if r := step(t, q, "1", 0, ended(g, jobs.Succeeded)); len(r.Late) != 1 {
+			t.Errorf("the silent worker's result counted: %v", r)
+		}
+	})
+}
+
+func TestAJobThatKillsThreeWorkersEnds(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		submit(t, q, spec(), 1)
+		var g jobs.Grant
+		for range 3 {
+			g = one(t, step(t, q, "1", 1))
+			if _, err := q.Lose(t.Context(), zone,
+				jobs.Loss{Node: "n1", Slot: "1", Why: "exit 2"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		j := wantState(t, q, g.Job, jobs.Ended, jobs.Failed)
+		if j.Class != jobs.ClassOperator {
+			t.Errorf("job is %+v", j)
+		}
+	})
+}
+
+func TestCheckpointRenewsAndRefuses(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		id := submit(t, q, spec(), 1)
+		g := one(t, step(t, q, "1", 1))
+		ask := func(token jobs.Token) jobs.Verdict {
+			t.Helper()
+			v, err := q.Checkpoint(t.Context(), zone, jobs.Checkpoint{Job: g.Job, Token: token,
+				Step: 1, Saved: `{"a":1}`})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		if w.pass != nil {
+			w.pass(50 * time.Second)
+		}
+		if v := ask(g.Token); v != jobs.Go {
+			t.Fatalf("verdict %s", v)
+		}
+		if w.pass != nil {
+			w.pass(50 * time.Second) // longer than the first lock
+			if v := ask(g.Token); v != jobs.Go {
+				t.Fatalf("verdict %s", v)
+			}
+		}
+		if v := ask(g.Token - 1); v != jobs.Stale {
+			t.Errorf("verdict %s for an old token", v)
+		}
+		if j := info(t, q, g.Job); j.Step != 1 {
+			t.Errorf("job is at step %d", j.Step)
+		}
+		c, err := q.Cancel(t.Context(), id, "alice: changed my mind")
+		if err != nil || c.Running != 1 || c.Ended != 0 {
+			t.Errorf("cancel did %+v, %v", c, err)
+		}
+		if v := ask(g.Token); v != jobs.Stop {
+			t.Errorf("verdict %s after cancel", v)
+		}
+	})
+}
+
+func TestCancelEndsWhatIsNotRunning(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		id := submit(t, q, spec(), 700)
+		g := one(t, step(t, q, "1", 1))
+		want := jobs.Cancel{Task: id, Ended: 699, Running: 1}
+		for range 2 {
+			c, err := q.Cancel(t.Context(), id, "alice: no \"reason\"")
+			if err != nil || c != want {
+				t.Fatalf("cancel did %+v, %v, want %+v", c, err, want)
+			}
+			want = jobs.Cancel{Task: id, Running: 1, Already: 699}
+		}
+		r := step(t, q, "1", 1, ended(g, jobs.Succeeded))
+		if r.Status != jobs.StatusNext {
+			t.Errorf("status %s", r.Status)
+		}
+		got, err := q.Task(t.Context(), id)
+		if err != nil || got.State != jobs.TaskEnded || got.Outcomes[jobs.Cancelled] != 699 ||
+			got.Outcomes[jobs.Succeeded] != 1 {
+			t.Errorf("task is %+v, %v", got, err)
+		}
+		if j := info(t, q, jobs.NewID(id, "fw0001")); j.Error != `alice: no "reason"` {
+			t.Errorf("job says %q", j.Error)
+		}
+	})
+}
+
+func TestWhatDoesNotStartInTimeExpires(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		s := spec()
+		s.Expire = time.Hour
+		if w.pass == nil {
+			s.Expire = time.Microsecond
+		}
+		id := submit(t, q, s, 100)
+		if w.pass != nil {
+			w.pass(time.Hour)
+		}
+		r := step(t, q, "1", 1)
+		for r.Status == jobs.StatusMore {
+			r = step(t, q, "1", 1)
+		}
+		if r.Status != jobs.StatusNext {
+			t.Errorf("status %s", r.Status)
+		}
+		got, _ := q.Task(t.Context(), id)
+		if got.Outcomes[jobs.Expired] != 100 {
+			t.Errorf("task is %+v", got)
+		}
+	})
+}
+
+func TestALaterTaskWaitsForItsTime(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		task, hosts := newTask(spec(), 1)
+		task.At = jobs.MicrosOf(time.Now().Add(time.Hour))
+		if err := q.Submit(t.Context(), task, hosts, nil); err != nil {
+			t.Fatal(err)
+		}
+		r := step(t, q, "1", 1)
+		if r.Status != jobs.StatusNext || r.Next != task.At {
+			t.Errorf("status %s, next %s, want %s", r.Status, r.Next, task.At)
+		}
+	})
+}
+
+func TestTenThousandJobsOfTheSameMicrosecond(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		submit(t, q, spec(), 10000)
+		seen := map[jobs.ID]bool{}
+		var results []jobs.Result
+		for {
+			r := step(t, q, "1", 250, results...)
+			results = results[:0]
+			for _, g := range r.Jobs {
+				if seen[g.Job] {
+					t.Fatalf("%s twice", g.Job)
+				}
+				seen[g.Job] = true
+				results = append(results, ended(g, jobs.Succeeded))
+			}
+			if len(r.Jobs) == 0 {
+				break
+			}
+		}
+		if len(seen) != 10000 {
+			t.Errorf("%d jobs were handed out", len(seen))
+		}
+	})
+}

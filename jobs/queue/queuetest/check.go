@@ -1,0 +1,140 @@
+package queuetest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Check tells whether a zone is consistent: every unfinished job is in exactly
+// one of queue, again and held:*, no finished job is in any, and the counters of
+// the tasks equal what is there. It reads everything: for tests.
+func Check(t testing.TB, url, zone string) {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(o)
+	defer rdb.Close()
+	for _, mistake := range check(t.Context(), rdb, "muster:{"+zone+"}:") {
+		t.Error("fsck: " + mistake)
+	}
+}
+
+func check(ctx context.Context, rdb *redis.Client, p string) (wrong []string) {
+	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	places := map[string][]string{}
+	keys, err := rdb.Keys(ctx, p+"*").Result()
+	if err != nil {
+		say("%v", err)
+	}
+	for _, key := range keys {
+		name := strings.TrimPrefix(key, p)
+		if name == "queue" || name == "again" || strings.HasPrefix(name, "held:") {
+			for _, id := range rdb.ZRange(ctx, key, 0, -1).Val() {
+				places[id] = append(places[id], name)
+			}
+		}
+	}
+	states := fields(ctx, rdb, p, slices.Collect(maps.Keys(places)), "state")
+	open := map[string]int{}
+	for id, in := range places {
+		if len(in) != 1 {
+			say("job %s is in %v", id, in)
+		}
+		state := states[id]
+		if state == "ended" {
+			say("job %s ended, but is in %v", id, in)
+		}
+		if state == "running" && in[0] != "again" {
+			say("job %s runs, but is in %v", id, in)
+		}
+		task, _, _ := strings.Cut(id, ":")
+		open[task]++
+	}
+	for _, key := range keys {
+		task, ok := strings.CutPrefix(strings.TrimPrefix(key, p), "task:")
+		if !ok {
+			continue
+		}
+		wrong = append(wrong, checkTask(ctx, rdb, p, task, open[task])...)
+		delete(open, task)
+	}
+	for task, n := range open {
+		say("%d jobs of task %s, which is not there", n, task)
+	}
+	return wrong
+}
+
+// fields reads one field of many jobs; jobs without it are left out.
+func fields(ctx context.Context, rdb *redis.Client, p string, ids []string,
+	field string) map[string]string {
+	out := map[string]string{}
+	for chunk := range slices.Chunk(ids, 1000) {
+		cmds := make([]*redis.StringCmd, len(chunk))
+		rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			for i, id := range chunk {
+				cmds[i] = pipe.HGet(ctx, p+"job:"+id, field)
+			}
+			return nil
+		})
+		for i, id := range chunk {
+			if v := cmds[i].Val(); v != "" {
+				out[id] = v
+			}
+		}
+	}
+	return out
+}
+
+func checkTask(ctx context.Context, rdb *redis.Client, p, task string, open int) (wrong []string) {
+	h := rdb.HGetAll(ctx, p+"task:"+task).Val()
+	number := func(field string) (n int) {
+		fmt.Sscan(h[field], &n)
+		return n
+	}
+	outcomes := map[string]int{}
+	running := 0
+	var ids []string
+	for field, list := range h {
+		if !strings.HasPrefix(field, "hosts:") {
+			continue
+		}
+		for host := range strings.SplitSeq(list, "\n") {
+			ids = append(ids, task+":"+host)
+		}
+	}
+	hosts := len(ids)
+	for _, state := range fields(ctx, rdb, p, ids, "state") {
+		if state == "running" {
+			running++
+		}
+	}
+	for _, o := range fields(ctx, rdb, p, ids, "outcome") {
+		outcomes[o]++
+	}
+	done := 0
+	for o, n := range outcomes {
+		done += n
+		if number(o) != n {
+			wrong = append(wrong, fmt.Sprintf("task %s counts %d %s, there are %d", task, number(o), o, n))
+		}
+	}
+	for _, c := range []struct {
+		what        string
+		counted, is int
+	}{{"done", number("done"), done}, {"running", number("running"), running},
+		{"open", number("total") - number("done"), open}} {
+		if c.counted != c.is && h["committed"] != "" {
+			wrong = append(wrong, fmt.Sprintf("task %s counts %d %s, there are %d (of %d hosts)",
+				task, c.counted, c.what, c.is, hosts))
+		}
+	}
+	return wrong
+}

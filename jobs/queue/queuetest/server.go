@@ -1,0 +1,166 @@
+// Package queuetest starts the Redis servers that tests of the queue need, and
+// tells whether what is in them is consistent.
+//
+// For tests only.
+package queuetest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"muster/jobs/queue"
+)
+
+// Server is a redis-server of a test.
+type Server struct {
+	Addr string
+	Dir  string
+	args []string
+	cmd  *exec.Cmd
+	log  *lineLog
+}
+
+// Config is how the queue reaches the server.
+func (s *Server) Config() queue.Config {
+	c := queue.DefaultConfig()
+	c.URL = "redis://" + s.Addr + "/0"
+	return c
+}
+
+// StartServer starts redis-server on a free port of 127.0.0.1 with an
+// append-only file, and stops it when the test ends. More arguments are given
+// to the server.
+func StartServer(t testing.TB, args ...string) *Server {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Fatal("redis-server is missing: run `make test`, which installs it")
+	}
+	s := &Server{Dir: t.TempDir()}
+	// The port is free when it is chosen, but somebody may be faster.
+	for range 5 {
+		s.Addr = freeAddr(t)
+		_, port, _ := net.SplitHostPort(s.Addr)
+		s.args = append([]string{path, "--port", port, "--bind", "127.0.0.1", "--dir", s.Dir,
+			"--save", "", "--appendonly", "yes", "--maxmemory-policy", "noeviction"}, args...)
+		if err = s.Start(); err == nil {
+			t.Cleanup(s.Stop)
+			return s
+		}
+	}
+	t.Fatalf("redis-server: %v", err)
+	return nil
+}
+
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// Start starts the server, again after Stop or Kill, on the same address with
+// the same files. It returns when it accepts connections.
+func (s *Server) Start() error {
+	s.log = newLineLog("Ready to accept connections")
+	s.cmd = exec.Command(s.args[0], s.args[1:]...)
+	s.cmd.Stdout = s.log
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func(c *exec.Cmd) { ended <- c.Wait() }(s.cmd)
+	s.log.ended = ended
+	select {
+	case <-s.log.found:
+		return nil
+	case err := <-ended:
+		return fmt.Errorf("ended at start: %v: %s", err, s.log.text())
+	case <-time.After(30 * time.Second):
+		s.Kill()
+		return errors.New("not ready after 30 s")
+	}
+}
+
+// Stop ends the server in order.
+func (s *Server) Stop() { s.end(os.Interrupt) }
+
+// Kill ends the server at once.
+func (s *Server) Kill() { s.end(os.Kill) }
+
+func (s *Server) end(sig os.Signal) {
+	if s.cmd == nil {
+		return
+	}
+	s.cmd.Process.Signal(sig)
+	<-s.log.ended
+	s.cmd = nil
+}
+
+// Process is the server's process, for tests that stop it for a moment.
+func (s *Server) Process() *os.Process { return s.cmd.Process }
+
+// StartMini starts an embedded Redis. Its TTLs do not pass by themselves.
+func StartMini(t testing.TB) (*miniredis.Miniredis, queue.Config) {
+	t.Helper()
+	m := miniredis.NewMiniRedis()
+	if err := m.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	c := queue.DefaultConfig()
+	c.URL, c.Embedded = "redis://"+m.Addr()+"/0", true
+	return m, c
+}
+
+// lineLog keeps what a server says and tells when it says a certain thing.
+type lineLog struct {
+	*io.PipeWriter
+	found chan struct{}
+	ended chan error
+	lines chan string
+}
+
+func newLineLog(want string) *lineLog {
+	r, w := io.Pipe()
+	l := &lineLog{PipeWriter: w, found: make(chan struct{}), lines: make(chan string, 100)}
+	go func() {
+		seen := false
+		for sc := bufio.NewScanner(r); sc.Scan(); {
+			if !seen && strings.Contains(sc.Text(), want) {
+				seen = true
+				close(l.found)
+			}
+			select {
+			case l.lines <- sc.Text():
+			default:
+			}
+		}
+	}()
+	return l
+}
+
+func (l *lineLog) text() string {
+	var b strings.Builder
+	for {
+		select {
+		case line := <-l.lines:
+			b.WriteString(line + "\n")
+		default:
+			return b.String()
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package queue
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+)
+
+// The scripts, one file each. Their contracts stand at their heads.
+var (
+	//go:embed lua/prelude.lua
+	luaPrelude string
+	//go:embed lua/put.lua
+	luaPut string
+	//go:embed lua/step.lua
+	luaStep string
+	//go:embed lua/checkpoint.lua
+	luaCheckpoint string
+	//go:embed lua/lose.lua
+	luaLose string
+	//go:embed lua/end.lua
+	luaEnd string
+	//go:embed lua/move.lua
+	luaMove string
+	//go:embed lua/epoch.lua
+	luaEpoch string
+)
+
+// script is one script with the names of the keys and the prelude before it.
+type script struct {
+	name string
+	*redis.Script
+}
+
+func load(name, text string) *script {
+	return &script{name, redis.NewScript(luaKeys() + luaPrelude + text)}
+}
+
+// run calls the script in a zone: EVALSHA, and EVAL once where it is not known.
+func (s *script) run(ctx context.Context, c redis.Scripter, zone string, args ...any) *redis.Cmd {
+	return s.Run(ctx, c, []string{zoneKey(zone, "zone", "")}, args...)
+}
+
+var scripts = struct{ put, step, checkpoint, lose, end, move, epoch *script }{
+	put:        load("put", luaPut),
+	step:       load("step", luaStep),
+	checkpoint: load("checkpoint", luaCheckpoint),
+	lose:       load("lose", luaLose),
+	end:        load("end", luaEnd),
+	move:       load("move", luaMove),
+	epoch:      load("epoch", luaEpoch),
+}
+
+// reader takes the parts of a script's answer in order and keeps the first
+// error: an answer of another form is a bug or another version, never a guess.
+type reader struct {
+	v   []any
+	err error
+}
+
+func (r *reader) next() any {
+	if len(r.v) == 0 {
+		r.fail(errors.New("answer is too short"))
+		return nil
+	}
+	x := r.v[0]
+	r.v = r.v[1:]
+	return x
+}
+
+func (r *reader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *reader) text() string {
+	switch x := r.next().(type) {
+	case string:
+		return x
+	case nil:
+		return ""
+	case int64:
+		return strconv.FormatInt(x, 10)
+	default:
+		r.fail(fmt.Errorf("answer has %T where text was expected", x))
+		return ""
+	}
+}
+
+func (r *reader) micros() jobs.Micros {
+	m, err := jobs.ParseMicros(r.text())
+	if err != nil {
+		r.fail(err)
+	}
+	return m
+}
+
+func (r *reader) int() int { return int(r.micros()) }
+
+func (r *reader) duration() time.Duration { return time.Duration(r.micros()) * time.Microsecond }
+
+func (r *reader) list() reader {
+	v, ok := r.next().([]any)
+	if !ok {
+		r.fail(errors.New("answer lacks a list"))
+	}
+	return reader{v: v}
+}
+
+func (r *reader) texts() []string {
+	l := r.list()
+	out := make([]string, 0, len(l.v))
+	for len(l.v) > 0 && l.err == nil {
+		out = append(out, l.text())
+	}
+	if l.err != nil {
+		r.fail(l.err)
+	}
+	return out
+}

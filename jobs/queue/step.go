@@ -1,0 +1,284 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"muster/fleet"
+	"muster/internal/proc"
+	"muster/jobs"
+)
+
+// The bounds of one step.
+const (
+	errorMax  = 300       // bytes kept of a result's error
+	outputMax = 128 << 10 // bytes of a result's output; workers bound theirs below
+	wantMax   = 256       // jobs handed out by one call
+	knownMax  = 64        // tasks that a caller may name as known
+)
+
+// Step delivers results and takes jobs, in one round trip. If it returns an
+// error it is not known whether it was carried out: repeat it with the same
+// Request until it answers; the queue gives the earlier answer to a repetition.
+func (q *Queue) Step(ctx context.Context, name string, s jobs.Step) (jobs.Reply, error) {
+	if err := checkStep(s); err != nil {
+		return jobs.Reply{}, err
+	}
+	if err := q.enter(ctx, name); err != nil {
+		return jobs.Reply{}, err
+	}
+	args := make([]any, 0, 7+14*len(s.Results))
+	args = append(args, s.Node, s.Slot, s.Request, s.Want, q.expected(name), known(s.Known),
+		len(s.Results))
+	for _, r := range s.Results {
+		args = appendResult(args, r)
+	}
+	sent := proc.Boot()
+	r, err := q.script(ctx, scripts.step, name, args...)
+	if err != nil {
+		return jobs.Reply{}, err
+	}
+	reply, err := readReply(r)
+	if err != nil {
+		return jobs.Reply{}, fmt.Errorf("step in zone %s: %w", name, err)
+	}
+	q.note(name, s, reply, sent)
+	return reply, nil
+}
+
+func checkStep(s jobs.Step) error {
+	var errs []error
+	if s.Want < 0 || s.Want > wantMax {
+		errs = append(errs, fmt.Errorf("step: want = %d: 0 to %d", s.Want, wantMax))
+	}
+	if s.Slot == "" && (s.Want > 0 || len(s.Results) > 0) {
+		errs = append(errs, errors.New("step: a sweep takes nothing and has no results"))
+	}
+	if strings.ContainsAny(s.Node+s.Slot+s.Request, " \t\r\n\"\\{}") {
+		errs = append(errs, fmt.Errorf("step: node %q, slot %q, request %q: no blanks, quotes or braces",
+			s.Node, s.Slot, s.Request))
+	}
+	for _, r := range s.Results {
+		if r.Kind == jobs.KindEnd && !r.Outcome.Valid() {
+			errs = append(errs, fmt.Errorf("step: job %s: outcome %q is none", r.Job, r.Outcome))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func known(tasks []jobs.TaskID) string {
+	var b strings.Builder
+	for i, t := range tasks {
+		if i == knownMax {
+			break
+		}
+		b.WriteString(string(t))
+		b.WriteByte(' ')
+	}
+	return b.String()
+}
+
+func appendResult(args []any, r jobs.Result) []any {
+	exit := ""
+	if r.ExitCode != nil {
+		exit = strconv.Itoa(*r.ExitCode)
+	}
+	out := r.Output
+	if len(out) > outputMax {
+		out = out[:outputMax]
+	}
+	return append(args, string(r.Job), int64(r.Token), string(r.Kind), string(r.Outcome),
+		string(r.Class), exit, oneLine(r.Error), r.Delay.Microseconds(), int64(r.Until), r.Step,
+		r.Saved, r.Release, r.KeepLock, out)
+}
+
+// oneLine bounds an error for people and keeps it valid UTF-8 on one line: it
+// goes into JSON and into lists.
+func oneLine(s string) string {
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+	s = strings.ToValidUTF8(s, "�")
+	if len(s) <= errorMax {
+		return s
+	}
+	cut := errorMax - len("…")
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
+func readReply(r reader) (jobs.Reply, error) {
+	reply := jobs.Reply{Status: jobs.Status(r.text()), Now: r.micros()}
+	if reply.Status == absent {
+		return reply, errors.New("the zone vanished again at once")
+	}
+	reply.Next = r.micros()
+	for _, id := range r.texts() {
+		reply.Late = append(reply.Late, jobs.ID(id))
+	}
+	grants, specs := r.texts(), r.texts()
+	if r.err != nil {
+		return reply, r.err
+	}
+	for i := 0; i+1 < len(grants); i += 2 {
+		g, err := readGrant(grants[i], grants[i+1])
+		if err != nil {
+			return reply, err
+		}
+		reply.Jobs = append(reply.Jobs, g)
+	}
+	for i := 0; i+1 < len(specs); i += 2 {
+		var spec jobs.Spec
+		if err := json.Unmarshal([]byte(specs[i+1]), &spec); err != nil {
+			return reply, fmt.Errorf("spec of task %s: %w", specs[i], err)
+		}
+		if reply.Specs == nil {
+			reply.Specs = map[jobs.TaskID]jobs.Spec{}
+		}
+		reply.Specs[jobs.TaskID(specs[i])] = spec
+	}
+	return reply, nil
+}
+
+// grantFields is how many tab separated parts a grant has; see step.lua.
+const grantFields = 13
+
+func readGrant(text, host string) (jobs.Grant, error) {
+	parts := strings.SplitN(text, "\t", grantFields)
+	if len(parts) != grantFields {
+		return jobs.Grant{}, fmt.Errorf("grant has %d parts, want %d", len(parts), grantFields)
+	}
+	r := reader{v: make([]any, len(parts))}
+	for i, p := range parts {
+		r.v[i] = p
+	}
+	g := jobs.Grant{Job: jobs.ID(r.text()), Token: jobs.Token(r.micros()), Mode: jobs.Mode(r.text()),
+		Attempt: r.int(), Tries: r.int(), Probes: r.int(), Crashes: r.int(), Step: r.int(),
+		Due: r.micros(), Timeout: r.duration(), Bound: r.duration(), LostNode: r.text(),
+		Saved: r.text()}
+	if g.Mode != jobs.ModeLost {
+		g.LostNode = ""
+	}
+	if r.err != nil {
+		return g, fmt.Errorf("grant of %s: %w", parts[0], r.err)
+	}
+	if host != "" {
+		g.Host = new(fleet.Host)
+		if err := json.Unmarshal([]byte(host), g.Host); err != nil {
+			return g, fmt.Errorf("host of %s: %w", parts[0], err)
+		}
+	}
+	return g, nil
+}
+
+// expected is what TIME should be by the caller's own clock, as far as it is
+// known. The script freezes the zone if it is off by more than a minute: then
+// Redis' clock jumped and locks may have ended at once.
+func (q *Queue) expected(name string) string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	z := q.zones[name]
+	if z == nil || z.now == 0 || q.cfg.Embedded {
+		return ""
+	}
+	return z.now.Add(proc.Boot() - z.boot).String()
+}
+
+// note keeps what this process holds now, and when Redis' clock was seen.
+func (q *Queue) note(name string, s jobs.Step, reply jobs.Reply, sent time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	z := q.zones[name]
+	z.now, z.boot = reply.Now, proc.Boot()
+	if s.Slot != q.cfg.Slot {
+		return // a master takes for a child, which says itself what it holds
+	}
+	for _, r := range s.Results {
+		delete(z.held, r.Job)
+	}
+	for _, g := range reply.Jobs {
+		z.held[g.Job] = held{g.Token, sent + g.Timeout}
+	}
+}
+
+// Checkpoint asks whether the next step of a job may start. Only Go lets it,
+// and only until the task's timeout counted from before the call. Asking twice
+// does no harm.
+func (q *Queue) Checkpoint(ctx context.Context, name string, c jobs.Checkpoint) (jobs.Verdict, error) {
+	sent := proc.Boot()
+	r, err := q.script(ctx, scripts.checkpoint, name, string(c.Job), int64(c.Token), c.Step, c.Saved)
+	if err != nil {
+		return "", err
+	}
+	v := jobs.Verdict(r.text())
+	switch v {
+	case jobs.Go:
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		z := q.zones[name]
+		if h, ok := z.held[c.Job]; ok {
+			h.until = max(h.until, sent+z.longest)
+			z.held[c.Job] = h
+		}
+	case jobs.Stop, jobs.Stale:
+	default:
+		return "", fmt.Errorf("checkpoint of %s: answer %q", c.Job, v)
+	}
+	return v, nil
+}
+
+// Lose tells that a child is gone, and returns the jobs that were lost with it.
+// Telling twice does no harm.
+func (q *Queue) Lose(ctx context.Context, name string, l jobs.Loss) ([]jobs.ID, error) {
+	r, err := q.script(ctx, scripts.lose, name, l.Node, l.Slot, oneLine(l.Why))
+	if err != nil {
+		return nil, err
+	}
+	var out []jobs.ID
+	for len(r.v) > 0 && r.err == nil {
+		out = append(out, jobs.ID(r.text()))
+	}
+	return out, r.err
+}
+
+// Adopt tells the handle of a child which jobs its master took for it, so that
+// it can say after a restart of Redis that it holds them. sent is the boot clock
+// before the take.
+func (q *Queue) Adopt(ctx context.Context, name string, h jobs.Handover) error {
+	if err := q.enter(ctx, name); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, g := range h.Reply.Jobs {
+		q.zones[name].held[g.Job] = held{g.Token, h.Sent + g.Timeout}
+	}
+	return nil
+}
+
+// Held is what Redis says the children of a node hold: slot to jobs. A slot
+// without jobs is listed too: its child has not been told to be gone.
+func (q *Queue) Held(ctx context.Context, name, node string) (map[string][]jobs.ID, error) {
+	v, err := q.rdb.HGetAll(ctx, zoneKey(name, "hold:", node)).Result()
+	if err != nil {
+		return nil, q.say("held", err)
+	}
+	out := make(map[string][]jobs.ID, len(v))
+	for slot, text := range v {
+		out[slot] = nil
+		if lines := strings.SplitN(text, "\n", 5); len(lines) >= 4 {
+			for i, word := range strings.Fields(lines[3]) {
+				if i%2 == 0 {
+					out[slot] = append(out[slot], jobs.ID(word))
+				}
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,273 @@
+package queue
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+)
+
+const (
+	chunkMax  = 500 // jobs that one script call touches
+	pipeMax   = 16  // calls that are under way at once
+	tasksKept = 10000
+	taskKeep  = 30 * 24 * time.Hour
+)
+
+// ErrConflict is wrapped by Submit's error when another submit has the task id.
+var ErrConflict = errors.New("another task has this id")
+
+// Submit puts a task with its hosts, by zone, into the queue and commits it.
+// Nothing runs before all of it is there. If it fails, the same submit with the
+// same task id completes it; what is never completed expires after a day.
+// progress, which may be nil, hears how many jobs are in.
+func (q *Queue) Submit(ctx context.Context, t jobs.Task, hosts map[string][]string,
+	progress func(int)) error {
+	zones := slices.Sorted(maps.Keys(hosts))
+	if err := checkTask(t, hosts); err != nil {
+		return err
+	}
+	if err := q.index(ctx, t, zones); err != nil {
+		return err
+	}
+	done := 0
+	for _, z := range zones {
+		err := q.putZone(ctx, z, t, hosts[z], func(n int) {
+			done += n
+			if progress != nil {
+				progress(done)
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("submit task %s: %w", t.ID, err)
+		}
+	}
+	for _, z := range zones {
+		if err := q.Commit(ctx, z, t.ID); err != nil {
+			return fmt.Errorf("submit task %s: %w", t.ID, err)
+		}
+	}
+	return nil
+}
+
+func checkTask(t jobs.Task, hosts map[string][]string) error {
+	n := 0
+	for _, h := range hosts {
+		n += len(h)
+	}
+	var errs []error
+	if _, err := jobs.ParseTaskID(string(t.ID)); err != nil {
+		errs = append(errs, err)
+	}
+	if n == 0 {
+		errs = append(errs, errors.New("a task needs at least one host"))
+	}
+	if t.Spec.Timeout <= 0 || t.Spec.Expire <= 0 {
+		errs = append(errs, fmt.Errorf("timeout %s, expire %s: want more than 0",
+			t.Spec.Timeout, t.Spec.Expire))
+	}
+	for zone, names := range hosts {
+		for _, name := range names {
+			if _, err := jobs.ParseID(string(jobs.NewID(t.ID, name))); err != nil {
+				errs = append(errs, fmt.Errorf("zone %s: %w", zone, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// index writes what the task is in all its zones, so that lists find it even if
+// the submitter dies now.
+func (q *Queue) index(ctx context.Context, t jobs.Task, zones []string) error {
+	s := t.Spec
+	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.SAdd(ctx, hubKey("zones", ""), anys(zones)...)
+		p.HSet(ctx, hubKey("task:", string(t.ID)), "runbook", s.Runbook, "on", s.On,
+			"operator", s.Operator, "proven", s.Proven, "inventory", s.Inventory,
+			"created", s.Created.String(), "zones", strings.Join(zones, ","))
+		p.Expire(ctx, hubKey("task:", string(t.ID)), taskKeep)
+		p.ZAddNX(ctx, hubKey("tasks", ""), redis.Z{Score: float64(s.Created), Member: string(t.ID)})
+		p.ZRemRangeByRank(ctx, hubKey("tasks", ""), 0, -tasksKept-1)
+		return nil
+	})
+	return q.say("submit", err)
+}
+
+func anys(s []string) []any {
+	out := make([]any, len(s))
+	for i, x := range s {
+		out[i] = x
+	}
+	return out
+}
+
+// fingerprint tells whether two submits of one id are the same; when they were
+// made does not count.
+func fingerprint(t jobs.Task, hosts []string) (print string, spec []byte, err error) {
+	spec, err = json.Marshal(t.Spec)
+	if err != nil {
+		return "", nil, err
+	}
+	same := t
+	same.Spec.Created = 0
+	h := sha256.New()
+	if err := json.NewEncoder(h).Encode(same); err != nil {
+		return "", nil, err
+	}
+	for _, name := range hosts {
+		h.Write([]byte(name + "\n"))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16]), spec, nil
+}
+
+func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []string,
+	put func(int)) error {
+	print, spec, err := fingerprint(t, hosts)
+	if err != nil {
+		return err
+	}
+	at := ""
+	if t.At > 0 {
+		at = t.At.String()
+	}
+	chunks := slices.Collect(slices.Chunk(hosts, chunkMax))
+	args := func(i int) []any {
+		return []any{string(t.ID), print, i, at, strings.Join(chunks[i], "\n")}
+	}
+	first := append(args(0), "spec", string(spec), "total", len(hosts), "chunks", len(chunks),
+		"timeout", t.Spec.Timeout.Microseconds(), "expire", t.Spec.Expire.Microseconds(),
+		"at", t.At.String(), "inventory", t.Spec.Inventory, "repeatable", flag(t.Spec.Repeatable))
+	r, err := q.script(ctx, scripts.put, zone, first...)
+	if err != nil {
+		return err
+	}
+	if err := putAnswer(r.v, zone); err != nil {
+		return err
+	}
+	put(len(chunks[0]))
+	return q.pipeline(ctx, scripts.put, zone, len(chunks)-1,
+		func(i int) []any { return args(i + 1) },
+		func(i int, v []any) error {
+			put(len(chunks[i+1]))
+			return putAnswer(v, zone)
+		})
+}
+
+func flag(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
+func putAnswer(v []any, zone string) error {
+	r := reader{v: v}
+	switch status := r.text(); status {
+	case "ok", "committed":
+		return r.err
+	case "conflict":
+		return ErrConflict
+	default:
+		return fmt.Errorf("zone %s answers %q to a put: submit again", zone, status)
+	}
+}
+
+// pipeline makes n calls of a script, some under way at once.
+func (q *Queue) pipeline(ctx context.Context, s *script, zone string, n int,
+	args func(int) []any, answer func(int, []any) error) error {
+	keys := []string{zoneKey(zone, "zone", "")}
+	for from := 0; from < n; from += pipeMax {
+		to := min(from+pipeMax, n)
+		// The first call of this script loaded it; a restart in between shows as
+		// an error, and the same submit again goes on here.
+		cmds, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i := from; i < to; i++ {
+				s.EvalSha(ctx, p, keys, args(i)...)
+			}
+			return nil
+		})
+		if err != nil {
+			return q.say(s.name, err)
+		}
+		for i, cmd := range cmds {
+			v, err := cmd.(*redis.Cmd).Slice()
+			if err != nil {
+				return q.say(s.name, err)
+			}
+			if err := answer(from+i, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Commit lets the jobs of a task run that was put as a whole, and goes on with
+// a commit that somebody left half way. Committing twice does no harm.
+func (q *Queue) Commit(ctx context.Context, zone string, id jobs.TaskID) error {
+	args := []any{string(id), "commit", chunkMax, ""}
+	left := 0
+	read := func(v []any) error {
+		r := reader{v: v}
+		status := r.text()
+		left = r.int()
+		switch {
+		case r.err != nil:
+			return r.err
+		case status == "ok", status == "ended":
+			return nil
+		case status == "incomplete":
+			return fmt.Errorf("zone %s has %d jobs of the task, not all: submit again", zone, left)
+		default:
+			return fmt.Errorf("zone %s does not know the task: submit again", zone)
+		}
+	}
+	r, err := q.script(ctx, scripts.move, zone, args...)
+	if err != nil {
+		return err
+	}
+	if err := read(r.v); err != nil || left == 0 {
+		return err
+	}
+	return q.pipeline(ctx, scripts.move, zone, (left+chunkMax-1)/chunkMax,
+		func(int) []any { return args }, func(_ int, v []any) error { return read(v) })
+}
+
+// Cancel ends what of a task is not running; a running job goes on to its next
+// checkpoint. note says who and why.
+func (q *Queue) Cancel(ctx context.Context, id jobs.TaskID, note string) (jobs.Cancel, error) {
+	c := jobs.Cancel{Task: id}
+	zones, err := q.taskZones(ctx, id)
+	if err != nil {
+		return c, err
+	}
+	for _, zone := range zones {
+		for chunk := 0; ; chunk++ {
+			r, err := q.script(ctx, scripts.end, zone, string(id), string(jobs.Cancelled),
+				oneLine(note), chunk)
+			if err != nil {
+				return c, err
+			}
+			status := r.text()
+			ended, running, already, hosts := r.int(), r.int(), r.int(), r.int()
+			if r.err != nil {
+				return c, r.err
+			}
+			c.Ended, c.Running, c.Already = c.Ended+ended, c.Running+running, c.Already+already
+			if status != "ok" || hosts == 0 {
+				break
+			}
+		}
+	}
+	return c, nil
+}

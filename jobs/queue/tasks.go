@@ -1,0 +1,348 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+)
+
+// ErrNotFound is wrapped when a task or job is not there, or no more.
+var ErrNotFound = errors.New("not found")
+
+func (q *Queue) taskZones(ctx context.Context, id jobs.TaskID) ([]string, error) {
+	zones, err := q.rdb.HGet(ctx, hubKey("task:", string(id)), "zones").Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, fmt.Errorf("task %s: %w", id, ErrNotFound)
+	}
+	return strings.Split(zones, ","), q.say("task", err)
+}
+
+// Tasks lists the newest tasks, newest first; at most limit.
+func (q *Queue) Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error) {
+	ids, err := q.rdb.ZRevRange(ctx, hubKey("tasks", ""), 0, int64(limit)-1).Result()
+	if err != nil {
+		return nil, q.say("tasks", err)
+	}
+	out := make([]jobs.TaskInfo, 0, len(ids))
+	for _, id := range ids {
+		t, err := q.Task(ctx, jobs.TaskID(id))
+		if errors.Is(err, ErrNotFound) {
+			continue // older than it is kept
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// taskFields are read of a task in each zone; the outcomes follow.
+var taskFields = []string{"total", "running", "committed", "paused", "cancel", "started", "ended"}
+
+// Task is one task, summed over its zones.
+func (q *Queue) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error) {
+	var t jobs.TaskInfo
+	h, err := q.rdb.HGetAll(ctx, hubKey("task:", string(id))).Result()
+	if err != nil {
+		return t, q.say("task", err)
+	}
+	if len(h) == 0 {
+		return t, fmt.Errorf("task %s: %w", id, ErrNotFound)
+	}
+	created, _ := jobs.ParseMicros(h["created"])
+	proven, _ := strconv.ParseBool(h["proven"])
+	t = jobs.TaskInfo{Task: id, Runbook: h["runbook"], On: h["on"], Operator: h["operator"],
+		Proven: proven, Inventory: h["inventory"], Zones: strings.Split(h["zones"], ","),
+		Outcomes: jobs.NewCounts(), Submitted: jobs.TimeOf(created)}
+
+	fields := slices.Clone(taskFields)
+	for _, o := range jobs.Outcomes() {
+		fields = append(fields, string(o))
+	}
+	var now *redis.TimeCmd
+	cmds := make([]*redis.SliceCmd, len(t.Zones))
+	_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, zone := range t.Zones {
+			cmds[i] = p.HMGet(ctx, zoneKey(zone, "task:", string(id)), fields...)
+		}
+		now = p.Time(ctx)
+		return nil
+	})
+	if err != nil {
+		return t, q.say("task", err)
+	}
+	parts := make([]taskPart, len(cmds))
+	for i, cmd := range cmds {
+		parts[i] = readPart(cmd.Val())
+	}
+	sum(&t, parts, now.Val())
+	return t, nil
+}
+
+// taskPart is a task in one zone.
+type taskPart struct {
+	found             bool
+	total, running    int
+	committed, paused bool
+	cancel            string
+	started, ended    jobs.Micros
+	outcomes          map[jobs.Outcome]int
+}
+
+func readPart(v []any) taskPart {
+	text := func(i int) string {
+		s, _ := v[i].(string)
+		return s
+	}
+	number := func(i int) int {
+		n, _ := strconv.Atoi(text(i))
+		return n
+	}
+	p := taskPart{found: v[0] != nil, total: number(0), running: number(1), committed: text(2) != "",
+		paused: text(3) != "", cancel: text(4), outcomes: map[jobs.Outcome]int{}}
+	p.started, _ = jobs.ParseMicros(text(5))
+	p.ended, _ = jobs.ParseMicros(text(6))
+	for i, o := range jobs.Outcomes() {
+		p.outcomes[o] = number(len(taskFields) + i)
+	}
+	return p
+}
+
+// sum adds the zones' parts up. A task is committed only as a whole, paused if
+// any part is, ended if all are.
+func sum(t *jobs.TaskInfo, parts []taskPart, now time.Time) {
+	committed, paused, ended := true, false, true
+	for _, p := range parts {
+		t.Total += p.total
+		t.Running += p.running
+		t.Outcomes.Add(p.outcomes)
+		committed = committed && (p.committed || !p.found)
+		paused = paused || p.paused
+		ended = ended && (p.ended > 0 || !p.found)
+		if p.cancel != "" {
+			t.Cancelled = p.cancel
+		}
+		if p.started > 0 && (t.Started.IsZero() || p.started.Time().Before(t.Started.Time)) {
+			t.Started = jobs.TimeOf(p.started)
+		}
+		if p.ended.Time().After(t.Finished.Time) {
+			t.Finished = jobs.TimeOf(p.ended)
+		}
+	}
+	until := now.UTC()
+	switch {
+	case !committed:
+		t.State = jobs.TaskSubmitting
+	case ended:
+		t.State = jobs.TaskEnded
+		until = t.Finished.Time
+	case paused:
+		t.State = jobs.TaskPaused
+	case t.Started.IsZero():
+		t.State = jobs.TaskQueued
+	default:
+		t.State = jobs.TaskRunning
+	}
+	if t.State != jobs.TaskEnded {
+		t.Finished = jobs.Time{}
+	}
+	t.Seconds = max(until.Sub(t.Submitted.Time).Seconds(), 0)
+}
+
+// jobFields are read of a job.
+var jobFields = []string{"state", "outcome", "class", "attempt", "node", "due", "started", "ended",
+	"exit", "error", "step", "tries"}
+
+// EachJob gives the jobs of a task to f in chunks of at most 500, zone after
+// zone, in the order of the frozen host list.
+func (q *Queue) EachJob(ctx context.Context, id jobs.TaskID, f func([]jobs.JobInfo) error) error {
+	zones, err := q.taskZones(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, zone := range zones {
+		for chunk := 0; ; chunk++ {
+			hosts, err := q.rdb.HGet(ctx, zoneKey(zone, "task:", string(id)),
+				"hosts:"+strconv.Itoa(chunk)).Result()
+			if errors.Is(err, redis.Nil) {
+				break
+			}
+			if err != nil {
+				return q.say("jobs", err)
+			}
+			list, err := q.jobs(ctx, zone, id, strings.Split(hosts, "\n"))
+			if err != nil {
+				return err
+			}
+			if err := f(list); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Job is one job.
+func (q *Queue) Job(ctx context.Context, id jobs.ID) (jobs.JobInfo, error) {
+	zone, err := q.jobZone(ctx, id)
+	if err != nil {
+		return jobs.JobInfo{}, err
+	}
+	list, err := q.jobs(ctx, zone, id.Task(), []string{id.Host()})
+	if err != nil {
+		return jobs.JobInfo{}, err
+	}
+	return list[0], nil
+}
+
+// jobZone finds the zone of a job; the host list of its task says whether there
+// is such a job at all.
+func (q *Queue) jobZone(ctx context.Context, id jobs.ID) (string, error) {
+	zones, err := q.taskZones(ctx, id.Task())
+	if err != nil {
+		return "", err
+	}
+	for _, zone := range zones {
+		for chunk := 0; ; chunk++ {
+			hosts, err := q.rdb.HGet(ctx, zoneKey(zone, "task:", string(id.Task())),
+				"hosts:"+strconv.Itoa(chunk)).Result()
+			if errors.Is(err, redis.Nil) {
+				break
+			}
+			if err != nil {
+				return "", q.say("job", err)
+			}
+			if slices.Contains(strings.Split(hosts, "\n"), id.Host()) {
+				return zone, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("job %s: %w", id, ErrNotFound)
+}
+
+func (q *Queue) jobs(ctx context.Context, zone string, task jobs.TaskID,
+	hosts []string) ([]jobs.JobInfo, error) {
+	ids := make([]string, len(hosts))
+	hashes := make([]*redis.SliceCmd, len(hosts))
+	var queue, again, held *redis.FloatSliceCmd
+	var head *redis.SliceCmd
+	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, host := range hosts {
+			ids[i] = string(jobs.NewID(task, host))
+			hashes[i] = p.HMGet(ctx, zoneKey(zone, "job:", ids[i]), jobFields...)
+		}
+		queue = p.ZMScore(ctx, zoneKey(zone, "queue", ""), ids...)
+		again = p.ZMScore(ctx, zoneKey(zone, "again", ""), ids...)
+		held = p.ZMScore(ctx, zoneKey(zone, "held:", string(task)), ids...)
+		head = p.HMGet(ctx, zoneKey(zone, "task:", string(task)), "due", "committed")
+		return nil
+	})
+	if err != nil {
+		return nil, q.say("jobs", err)
+	}
+	out := make([]jobs.JobInfo, len(hosts))
+	for i := range hosts {
+		at := place{queue.Val()[i], again.Val()[i], held.Val()[i], head.Val()}
+		out[i] = readJob(jobs.ID(ids[i]), hashes[i].Val(), at)
+	}
+	return out, nil
+}
+
+// place is where a job was found: its score in each of the sets, 0 if it is not
+// there, and due and committed of its task.
+type place struct {
+	queue, again, held float64
+	task               []any
+}
+
+func readJob(id jobs.ID, v []any, at place) jobs.JobInfo {
+	text := func(i int) string {
+		s, _ := v[i].(string)
+		return s
+	}
+	instant := func(s string) jobs.Time {
+		m, _ := jobs.ParseMicros(s)
+		return jobs.TimeOf(m)
+	}
+	number := func(i int) int {
+		n, _ := strconv.Atoi(text(i))
+		return n
+	}
+	j := jobs.JobInfo{ID: id, Host: id.Host(), State: jobs.State(text(0)),
+		Outcome: jobs.Outcome(text(1)), Class: jobs.Class(text(2)), Attempt: number(3), Node: text(4),
+		Due: instant(text(5)), Started: instant(text(6)), Finished: instant(text(7)),
+		Error: text(9), Step: number(10), Tries: number(11)}
+	if code, err := strconv.Atoi(text(8)); err == nil {
+		j.ExitCode = &code
+	}
+	due, _ := at.task[0].(string)
+	if text(5) == "" {
+		j.Due = instant(due)
+	}
+	if j.State == jobs.Ended {
+		return j
+	}
+	j.Next = jobs.TimeOf(jobs.Micros(max(at.queue, at.again)))
+	committed, _ := at.task[1].(string)
+	switch {
+	case at.held > 0 && committed != "":
+		j.State = jobs.Paused
+	case j.State != "":
+	case at.again > 0:
+		j.State = jobs.Blocked
+	case committed == "":
+		j.State = jobs.Held
+	default:
+		j.State = jobs.Queued
+	}
+	return j
+}
+
+// Output is what the host of a job said, attempt after attempt.
+func (q *Queue) Output(ctx context.Context, id jobs.ID) ([]byte, error) {
+	zone, err := q.jobZone(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := q.rdb.XRange(ctx, zoneKey(zone, "out:", string(id)), "-", "+").Result()
+	if err != nil {
+		return nil, q.say("output", err)
+	}
+	var out []byte
+	for _, e := range entries {
+		data, _ := e.Values["data"].(string)
+		out = append(out, data...)
+	}
+	return out, nil
+}
+
+// Outputs is what the hosts of several jobs of one zone said.
+func (q *Queue) Outputs(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID][]byte, error) {
+	cmds := make([]*redis.XMessageSliceCmd, len(ids))
+	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, id := range ids {
+			cmds[i] = p.XRange(ctx, zoneKey(zone, "out:", string(id)), "-", "+")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, q.say("output", err)
+	}
+	out := make(map[jobs.ID][]byte, len(ids))
+	for i, id := range ids {
+		for _, e := range cmds[i].Val() {
+			data, _ := e.Values["data"].(string)
+			out[id] = append(out[id], data...)
+		}
+	}
+	return out, nil
+}

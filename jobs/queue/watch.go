@@ -1,0 +1,190 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+)
+
+// Wake gives a hint whenever something became due in one of the zones. Hints
+// may be lost; the poll is the truth. The second result ends it.
+func (q *Queue) Wake(ctx context.Context, zones []string) (<-chan struct{}, func(), error) {
+	channels := make([]string, len(zones))
+	for i, z := range zones {
+		channels[i] = zoneKey(z, "wake", "")
+	}
+	// By default go-redis pings every 3 s; an idle node should cost less.
+	ps := q.rdb.Subscribe(ctx, channels...)
+	if _, err := ps.Receive(ctx); err != nil {
+		return nil, nil, errors.Join(q.say("subscribe", err), ps.Close())
+	}
+	hints := make(chan struct{}, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range ps.Channel(redis.WithChannelHealthCheckInterval(time.Minute)) {
+			select {
+			case hints <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	stop := func() {
+		ps.Close()
+		<-done
+	}
+	return hints, stop, nil
+}
+
+// Events reads what happened in a zone after the entry with the given id ("" is
+// the beginning, "$" is now), at most limit entries. If there is none it waits
+// so long for one; an empty answer is no error. last is where to go on.
+func (q *Queue) Events(ctx context.Context, zone, after string, limit int,
+	wait time.Duration) (list []jobs.Happening, last string, err error) {
+	if after == "" {
+		after = "0"
+	}
+	key := zoneKey(zone, "events", "")
+	if after == "$" {
+		// A fixed place, so that nothing is missed between two calls.
+		newest, err := q.rdb.XRevRangeN(ctx, key, "+", "-", 1).Result()
+		if err != nil {
+			return nil, after, q.say("events", err)
+		}
+		after = "0"
+		if len(newest) > 0 {
+			after = newest[0].ID
+		}
+	}
+	block := wait
+	if block <= 0 {
+		block = -1
+	}
+	v, err := q.rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{key, after},
+		Count: int64(limit), Block: block}).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, after, nil
+	}
+	if err != nil {
+		return nil, after, q.say("events", err)
+	}
+	for _, m := range v[0].Messages {
+		list = append(list, happening(zone, m))
+		after = m.ID
+	}
+	return list, after, nil
+}
+
+func happening(zone string, m redis.XMessage) jobs.Happening {
+	text := func(f string) string {
+		s, _ := m.Values[f].(string)
+		return s
+	}
+	h := jobs.Happening{ID: m.ID, Zone: zone, Event: text("e"), Object: text("o")}
+	var ms int64
+	for _, c := range m.ID {
+		if c == '-' {
+			break
+		}
+		ms = ms*10 + int64(c-'0')
+	}
+	h.At = jobs.TimeOf(jobs.Micros(ms * 1000))
+	if d := text("d"); d != "" {
+		if json.Unmarshal([]byte(d), &h.Detail) != nil {
+			h.Detail = d
+		}
+	}
+	return h
+}
+
+// Depth is what waits in a zone.
+type Depth struct {
+	Zone    string    `json:"zone"`
+	Queued  int64     `json:"queued"`  // never started
+	Again   int64     `json:"again"`   // running, or waits for another attempt
+	Due     int64     `json:"due"`     // of both, could run now
+	Oldest  jobs.Time `json:"oldest"`  // when the first of the queue was to run
+	Overdue float64   `json:"overdue"` // seconds since then; 0 if it is in the future
+	Frozen  jobs.Time `json:"frozen"`  // nothing starts before; null: not frozen
+	Why     string    `json:"why,omitempty"`
+	Halted  string    `json:"halted,omitempty"`
+}
+
+// Depth tells what waits in a zone.
+func (q *Queue) Depth(ctx context.Context, zone string) (Depth, error) {
+	d := Depth{Zone: zone}
+	now, err := q.rdb.Time(ctx).Result()
+	if err != nil {
+		return d, q.say("queue", err)
+	}
+	until := jobs.MicrosOf(now).String()
+	queue, again := zoneKey(zone, "queue", ""), zoneKey(zone, "again", "")
+	var cards [4]*redis.IntCmd
+	var first *redis.ZSliceCmd
+	var state *redis.SliceCmd
+	_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		cards[0], cards[1] = p.ZCard(ctx, queue), p.ZCard(ctx, again)
+		cards[2], cards[3] = p.ZCount(ctx, queue, "-inf", until), p.ZCount(ctx, again, "-inf", until)
+		first = p.ZRangeWithScores(ctx, queue, 0, 0)
+		state = p.HMGet(ctx, zoneKey(zone, "zone", ""), "frozen", "why", "halted")
+		return nil
+	})
+	if err != nil {
+		return d, q.say("queue", err)
+	}
+	d.Queued, d.Again, d.Due = cards[0].Val(), cards[1].Val(), cards[2].Val()+cards[3].Val()
+	if z := first.Val(); len(z) > 0 {
+		d.Oldest = jobs.TimeOf(jobs.Micros(z[0].Score))
+		d.Overdue = max(now.Sub(d.Oldest.Time).Seconds(), 0)
+	}
+	text := func(i int) string {
+		s, _ := state.Val()[i].(string)
+		return s
+	}
+	if frozen, _ := jobs.ParseMicros(text(0)); frozen.Time().After(now) {
+		d.Frozen, d.Why = jobs.TimeOf(frozen), text(1)
+	}
+	d.Halted = text(2)
+	return d, nil
+}
+
+// Tend does what must happen in a zone also where no master lives: it sees lost
+// jobs and expiries, and goes on with commits that were left half way. A duty
+// calls it every 10 s.
+func (q *Queue) Tend(ctx context.Context, zone string) error {
+	for {
+		reply, err := q.Step(ctx, zone, jobs.Step{})
+		if err != nil {
+			return err
+		}
+		if reply.Status != jobs.StatusMore {
+			break
+		}
+	}
+	ids, err := q.rdb.ZRevRange(ctx, hubKey("tasks", ""), 0, 99).Result()
+	if err != nil {
+		return q.say("tend", err)
+	}
+	for _, id := range ids {
+		key := zoneKey(zone, "task:", id)
+		v, err := q.rdb.HMGet(ctx, key, "committed", "paused", "ended").Result()
+		if err != nil {
+			return q.say("tend", err)
+		}
+		if v[0] == nil || v[1] != nil || v[2] != nil {
+			continue
+		}
+		if n, err := q.rdb.ZCard(ctx, zoneKey(zone, "held:", id)).Result(); err != nil || n == 0 {
+			continue
+		}
+		if err := q.Commit(ctx, zone, jobs.TaskID(id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package jobs
+
+import (
+	"time"
+
+	"muster/fleet"
+)
+
+// Mode says why a job is handed out.
+type Mode string
+
+// The modes of a grant.
+const (
+	ModeFresh    Mode = "fresh"    // no attempt came before
+	ModeContinue Mode = "continue" // go on at Step
+	ModeLost     Mode = "lost"     // the attempt before vanished: find out what it did
+)
+
+// Grant is one job handed to a worker.
+type Grant struct {
+	Job      ID            `json:"job"`
+	Token    Token         `json:"token"`
+	Mode     Mode          `json:"mode"`
+	Attempt  int           `json:"attempt"` // counts every take
+	Tries    int           `json:"tries"`   // failures so far
+	Probes   int           `json:"probes"`  // verify probes so far
+	Crashes  int           `json:"crashes"` // workers that died with it
+	Step     int           `json:"step"`    // index of the step to go on with
+	Saved    string        `json:"saved"`   // JSON of what steps kept; empty: nothing
+	Due      Micros        `json:"due"`     // since when it could have run
+	LostNode string        `json:"lost_node,omitempty"`
+	Timeout  time.Duration `json:"timeout"`        // the lock holds so long from the take
+	Bound    time.Duration `json:"bound"`          // lost only: the old attempt may act on the host so long
+	Host     *fleet.Host   `json:"host,omitempty"` // nil: not in the pinned inventory
+}
+
+// Kind is what a worker says about a job it had.
+type Kind string
+
+// The kinds of a result.
+const (
+	KindEnd    Kind = "end"    // Outcome, Class, ExitCode, Error
+	KindRetry  Kind = "retry"  // a try failed; again after Delay
+	KindWait   Kind = "wait"   // again after Delay, at Step; keeps the host unless Release
+	KindVerify Kind = "verify" // a probe failed; again after Delay; keeps the host
+	KindDefer  Kind = "defer"  // outside the window; again at Until; gives the attempt back
+	KindBack   Kind = "back"   // nothing was done; gives the attempt back
+)
+
+// Result is what a worker says about a job it had. It counts only if Token is
+// the one of the job's latest attempt; else it is recorded as late.
+type Result struct {
+	Job      ID
+	Token    Token
+	Kind     Kind
+	Outcome  Outcome
+	Class    Class
+	ExitCode *int
+	Error    string        // one line for people, at most 300 bytes are kept
+	Delay    time.Duration // retry, wait, verify
+	Until    Micros        // defer
+	Step     int           // wait, verify, retry: where to go on
+	Saved    string        // JSON of what steps kept
+	Release  bool          // wait: gives the host back
+	KeepLock bool          // end: something may still act on the host; it stays locked to its bound
+	Output   []byte        // head and tail of what the host said, bounded
+}
+
+// Step is one call of a worker: what became of jobs it had, and how many new
+// ones it wants. With Want 0 and no slot it is the sweep of a server.
+type Step struct {
+	Node    string // name of the node
+	Slot    string // child slot on the node; one call at a time per slot
+	Request string // id of this call; a repeated id gets the earlier answer
+	Results []Result
+	Want    int
+	Known   []TaskID // tasks whose spec the caller has
+}
+
+// Status is the answer of a step beside the jobs.
+type Status string
+
+// The statuses of a reply.
+const (
+	StatusJobs   Status = "jobs"   // Jobs is not empty
+	StatusMore   Status = "more"   // looked at many that could not run: call again at once
+	StatusNext   Status = "next"   // nothing is due before Next
+	StatusFrozen Status = "frozen" // the zone is frozen until Next
+	StatusHalted Status = "halted" // an operator halted the zone
+)
+
+// Reply is the answer to a step.
+type Reply struct {
+	Status Status
+	Now    Micros // Redis' time of the call
+	Next   Micros // when to come again; 0: nothing is queued
+	Jobs   []Grant
+	Late   []ID            // results that did not count
+	Specs  map[TaskID]Spec // of tasks the caller did not know
+}
+
+// Checkpoint is asked before every further step of a runbook.
+type Checkpoint struct {
+	Job   ID
+	Token Token
+	Step  int    // the step that is about to start
+	Saved string // JSON of what steps kept
+}
+
+// Verdict is the answer to a checkpoint.
+type Verdict string
+
+// The verdicts.
+const (
+	Go    Verdict = "go"    // the lock was renewed by the task's timeout
+	Stop  Verdict = "stop"  // cancelled, halted or frozen: start nothing more
+	Stale Verdict = "stale" // the attempt is not the latest: say and do nothing more
+)

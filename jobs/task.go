@@ -1,0 +1,78 @@
+package jobs
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Token fences one attempt: a job's result counts only with the token of its
+// latest attempt. Tokens are µs and grow, so a host can tell older from newer.
+type Token int64
+
+// Spec is what was asked for, frozen at submit and the same in every zone of
+// the task. Workers read it once a task.
+type Spec struct {
+	Runbook    string          `json:"runbook"`   // name, for people
+	Operator   string          `json:"operator"`  // who asked
+	Proven     bool            `json:"proven"`    // by a token; else the name is only claimed
+	On         string          `json:"on"`        // the selector as it was written
+	Inventory  string          `json:"inventory"` // version of the inventory it was resolved with
+	Created    Micros          `json:"created"`   // when the server accepted it
+	Timeout    time.Duration   `json:"timeout"`   // bound of one attempt up to its next checkpoint
+	Expire     time.Duration   `json:"expire"`    // not started so long after due: expired
+	Repeatable bool            `json:"repeatable"`
+	Retry      Policy          `json:"retry"`
+	Action     json.RawMessage `json:"action"` // the frozen runbook; scripts knows its form
+}
+
+// Task is one request of an operator as it goes into the queue.
+type Task struct {
+	ID    TaskID `json:"id"`
+	Spec  Spec   `json:"spec"`
+	At    Micros `json:"at"` // not before; 0: at once
+	Total int    `json:"total"`
+}
+
+// Policy holds the numbers of design §5 that a runbook can set.
+type Policy struct {
+	Tries int           `json:"tries"` // submit errors before the job ends, 1 or more
+	Delay time.Duration `json:"delay"` // between them
+}
+
+// DefaultPolicy is three tries, five seconds apart.
+func DefaultPolicy() Policy { return Policy{Tries: 3, Delay: 5 * time.Second} }
+
+// Again tells whether there is another try after the failed tries so far, of
+// which the last had class c. Failures of class user and operator are final.
+func (p Policy) Again(tries int, c Class) bool {
+	return c == ClassTransient && tries < p.Tries
+}
+
+// The bounds of an attempt.
+const (
+	// ConnectAllowance is what an attempt may spend before its first step.
+	ConnectAllowance = 30 * time.Second
+	// KillGrace is what `timeout -k` gives a command between TERM and KILL.
+	KillGrace = 5 * time.Second
+	// DefaultExpire ends a job that never started (design §5).
+	DefaultExpire = 8 * time.Hour
+)
+
+// AttemptTimeout is how long the lock of an attempt must hold for a longest
+// step of the given bound: connecting, the step, its killing, and the margin.
+func AttemptTimeout(step time.Duration) time.Duration {
+	t := ConnectAllowance + step + KillGrace
+	return t + Margin(t)
+}
+
+// Margin is how much earlier than its lock a child must stop: three seconds or
+// 2 %, the larger. It pays for clock drift, killing and a round trip.
+func Margin(timeout time.Duration) time.Duration {
+	return max(3*time.Second, timeout/50)
+}
+
+// LockDelay is how much later than its lock a job becomes due again: five
+// seconds or 2 %, the larger.
+func LockDelay(timeout time.Duration) time.Duration {
+	return max(5*time.Second, timeout/50)
+}
