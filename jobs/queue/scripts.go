@@ -33,6 +33,15 @@ var (
 	luaEpoch string
 )
 
+// Quiet keeps go-redis from writing its own lines to standard error: every error
+// it has comes back from the call that met it. For main, before anything else.
+func Quiet() { redis.SetLogger(silence{}) }
+
+type silence struct{}
+
+// Printf says nothing.
+func (silence) Printf(context.Context, string, ...any) {}
+
 // script is one script with the names of the keys and the prelude before it.
 type script struct {
 	name string

@@ -66,7 +66,7 @@ func (q *Queue) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 
 	fields := slices.Clone(taskFields)
 	for _, o := range jobs.Outcomes() {
-		fields = append(fields, string(o))
+		fields = append(fields, "o:"+string(o))
 	}
 	var now *redis.TimeCmd
 	cmds := make([]*redis.SliceCmd, len(t.Zones))

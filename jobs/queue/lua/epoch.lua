@@ -28,7 +28,7 @@ if not zone.run then
   zone.epoch = open()
   w('HSET', kZone, 'born', zone.epoch)
   event('epoch', 'zone', '{"why":"new"}')
-  if knew ~= '' then freeze('the zone was missing') end
+  if knew ~= '' then freeze('the zone was missing', true) end
 else
   registered = children()
   if zone.run ~= run then
@@ -44,7 +44,7 @@ else
   elseif knew ~= '' and num(knew) < zone.born and registered[who] ~= zone.epoch then
     -- Somebody made a new zone before the caller could tell that one is missing.
     w('HSET', kZone, 'born', '0')
-    freeze('the zone was missing')
+    freeze('the zone was missing', true)
   end
 end
 

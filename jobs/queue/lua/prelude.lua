@@ -24,11 +24,11 @@ local zone
 local function begin()
   local t = call('TIME')
   local v = call('HMGET', kZone, 'run', 'epoch', 'frozen', 'halted', 'high', 'token', 'turn',
-    'longest', 'born')
+    'longest', 'born', 'strict')
   raw = tonumber(t[1]) * 1000000 + tonumber(t[2])
   now = math.max(raw, num(v[5]))
   zone = {run = v[1], epoch = v[2], frozen = num(v[3]), halted = v[4], token = num(v[6]),
-    turn = num(v[7]), longest = num(v[8]), born = num(v[9])}
+    turn = num(v[7]), longest = num(v[8]), born = num(v[9]), strict = v[10] == '1'}
 end
 
 -- The plan of writes.
@@ -152,7 +152,7 @@ local function finish(id, j, o)
   w(unpack(set))
   w('PEXPIRE', kJob(id), DAY)
   if t then
-    count(t, o.outcome, 1)
+    count(t, 'o:' .. o.outcome, 1)
     count(t, 'done', 1)
     if j.state == 'running' then count(t, 'running', -1) end
   end
@@ -166,7 +166,7 @@ end
 
 -- thaw ends a freeze once every registered child has called epoch since.
 local function thaw(children, epoch)
-  if zone.frozen <= now then return end
+  if zone.frozen <= now or zone.strict then return end
   for _, at in pairs(children) do
     if at ~= epoch then return end
   end
@@ -186,10 +186,11 @@ local function children()
   return out
 end
 
--- freeze lets nothing be taken before the longest lock has ended, or before
--- every child that was registered has said again what it holds.
-local function freeze(why)
-  zone.frozen = now + math.max(zone.longest, 10000000)
-  w('HSET', kZone, 'frozen', us(zone.frozen), 'why', why)
+-- freeze lets nothing be taken before the longest lock has ended or, unless it
+-- is strict, before every child that was registered has said what it holds. It
+-- is strict where nobody can know who was registered.
+local function freeze(why, strict)
+  zone.frozen, zone.strict = now + math.max(zone.longest, 10000000), strict
+  w('HSET', kZone, 'frozen', us(zone.frozen), 'why', why, 'strict', strict and '1' or '0')
   event('freeze', 'zone', '{"why":' .. cjson.encode(why) .. ',"until":' .. us(zone.frozen) .. '}')
 end

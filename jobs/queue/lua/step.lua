@@ -72,7 +72,7 @@ if slot ~= '' then
 end
 
 if ARGV[5] ~= '' and math.abs(raw - tonumber(ARGV[5])) > MINUTE and zone.frozen <= now then
-  freeze('TIME jumped by ' .. us((raw - tonumber(ARGV[5])) / 1000000) .. ' s')
+  freeze('TIME jumped by ' .. us((raw - tonumber(ARGV[5])) / 1000000) .. ' s', true)
 end
 
 local seen = {} -- ids that this call has dealt with
@@ -110,7 +110,7 @@ local function rescore(i, id, j, t)
   elseif kind == 'wait' or kind == 'verify' then
     put('state', kind)
     if kind == 'verify' then put('probes', us(j.probes + 1)) end
-    if not release then
+    if kind == 'verify' or not release then
       keep = true
       local lock, value = locked(hostOf(id)), j.token .. ' ' .. id
       if not lock or lock == value then
@@ -175,7 +175,7 @@ local lastToken = zone.token
 local function block(id, j, t, from)
   w('ZADD', kAgain, us(math.max(math.min(t.expires, now + MINUTE), now + 1000000)), id)
   if from == kQueue then w('ZREM', kQueue, id) end
-  if j.state and j.state ~= 'running' and j.state ~= 'lost' then
+  if j.state == 'retry' or j.state == 'wait' or j.state == 'deferred' then
     w('HSET', kJob(id), 'state', 'blocked')
   end
   local key = kWait('host/' .. hostOf(id))

@@ -16,15 +16,20 @@ import (
 // the tasks equal what is there. It reads everything: for tests.
 func Check(t testing.TB, url, zone string) {
 	t.Helper()
+	for _, mistake := range Mistakes(t.Context(), url, zone) {
+		t.Error("fsck: " + mistake)
+	}
+}
+
+// Mistakes is what Check finds.
+func Mistakes(ctx context.Context, url, zone string) []string {
 	o, err := redis.ParseURL(url)
 	if err != nil {
-		t.Fatal(err)
+		return []string{err.Error()}
 	}
 	rdb := redis.NewClient(o)
 	defer rdb.Close()
-	for _, mistake := range check(t.Context(), rdb, "muster:{"+zone+"}:") {
-		t.Error("fsck: " + mistake)
-	}
+	return check(ctx, rdb, "muster:{"+zone+"}:")
 }
 
 func check(ctx context.Context, rdb *redis.Client, p string) (wrong []string) {
@@ -122,8 +127,8 @@ func checkTask(ctx context.Context, rdb *redis.Client, p, task string, open int)
 	done := 0
 	for o, n := range outcomes {
 		done += n
-		if number(o) != n {
-			wrong = append(wrong, fmt.Sprintf("task %s counts %d %s, there are %d", task, number(o), o, n))
+		if number("o:"+o) != n {
+			wrong = append(wrong, fmt.Sprintf("task %s counts %d %s, there are %d", task, number("o:"+o), o, n))
 		}
 	}
 	for _, c := range []struct {

@@ -1,0 +1,257 @@
+package queue_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/jobs/queue/queuetest"
+)
+
+// raw is a plain client, to do to Redis what muster never does.
+func raw(t *testing.T, addr string) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: addr, Protocol: 2})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func TestAfterARestartNothingStartsBeforeTheChildrenSpoke(t *testing.T) {
+	t.Parallel()
+	s := queuetest.StartServer(t, "--appendfsync", "always")
+	w := world{cfg: s.Config()}
+	master, child := open(t, w, ""), open(t, w, "1")
+	submit(t, master, spec(), 2)
+	g := one(t, step(t, child, "1", 1))
+
+	s.Kill()
+	if _, err := child.Step(t.Context(), zone, jobs.Step{Node: "n1", Slot: "1", Request: "x"}); err == nil {
+		t.Fatal("a step succeeded without Redis")
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r := step(t, master, "2", 1)
+	if r.Status != jobs.StatusFrozen || r.Next <= r.Now {
+		t.Fatalf("status %s, next %d: want frozen, the child has not said what it holds", r.Status, r.Next)
+	}
+	r = step(t, child, "1", 1, ended(g, jobs.Succeeded))
+	if len(r.Late) != 0 || len(r.Jobs) != 1 {
+		t.Errorf("the child that spoke got %+v", r)
+	}
+	wantState(t, master, g.Job, jobs.Ended, jobs.Succeeded)
+	queuetest.Check(t, s.Config().URL, zone)
+}
+
+func TestAChildThatDiedInTheRestartIsNotWaitedForOnceItIsLost(t *testing.T) {
+	t.Parallel()
+	s := queuetest.StartServer(t, "--appendfsync", "always")
+	w := world{cfg: s.Config()}
+	master, child := open(t, w, ""), open(t, w, "1")
+	submit(t, master, spec(), 2)
+	g := one(t, step(t, child, "1", 1))
+	s.Kill()
+	child.Close()
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if r := step(t, master, "2", 1); r.Status != jobs.StatusFrozen {
+		t.Fatalf("status %s", r.Status)
+	}
+	if _, err := master.Lose(t.Context(), zone, jobs.Loss{Node: "n1", Slot: "1", Why: "exit 2"}); err != nil {
+		t.Fatal(err)
+	}
+	if l := one(t, step(t, master, "2", 1)); l.Job != g.Job || l.Mode != jobs.ModeLost {
+		t.Errorf("grant is %+v", l)
+	}
+}
+
+func TestRedisThatForgotIsToldWhatRuns(t *testing.T) {
+	t.Parallel()
+	s := queuetest.StartServer(t)
+	w := world{cfg: s.Config()}
+	master, child := open(t, w, ""), open(t, w, "1")
+	id := submit(t, master, spec(), 1)
+	g := one(t, step(t, child, "1", 1))
+	// As after a lost tail of the append-only file: the take never was.
+	c := raw(t, s.Addr)
+	p := "muster:{default}:"
+	c.Del(t.Context(), p+"job:"+string(g.Job), p+"lock:fw0000", p+"hold:n1")
+	c.ZRem(t.Context(), p+"again", string(g.Job))
+	c.ZAdd(t.Context(), p+"queue", redis.Z{Score: 1, Member: string(g.Job)})
+	c.HIncrBy(t.Context(), p+"task:"+string(id), "running", -1)
+	c.HSet(t.Context(), p+"zone", "run", "another")
+
+	// The next connection of the child says what it holds.
+	c.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes")
+	for child.Ping(t.Context()) != nil {
+	}
+	if r := step(t, master, "2", 1); len(r.Jobs) != 0 {
+		t.Errorf("a running job was handed out a second time: %+v", r.Jobs)
+	}
+	wantState(t, master, g.Job, jobs.Running, "")
+	if r := step(t, child, "1", 1, ended(g, jobs.Succeeded)); len(r.Late) != 0 {
+		t.Error("the result of the running job did not count")
+	}
+	queuetest.Check(t, s.Config().URL, zone)
+}
+
+func TestFlushAllStopsEverybodyWhoKnewTheZone(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q, late := open(t, w, "1"), open(t, w, "")
+		submit(t, q, spec(), 2)
+		g := one(t, step(t, q, "1", 1))
+		o, _ := redis.ParseURL(w.cfg.URL)
+		if err := raw(t, o.Addr).FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		// A newcomer makes the zone anew and sees nothing wrong; the one who
+		// knew it freezes it.
+		submit(t, late, spec(), 2)
+		r := step(t, q, "1", 1, ended(g, jobs.Succeeded))
+		if len(r.Late) != 1 {
+			t.Errorf("a result for nothing counted: %+v", r)
+		}
+	})
+}
+
+func TestAMissingZoneIsFrozen(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "")
+		submit(t, q, spec(), 2)
+		o, _ := redis.ParseURL(w.cfg.URL)
+		if err := raw(t, o.Addr).Del(t.Context(), "muster:{default}:zone").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if r := step(t, q, "1", 1); r.Status != jobs.StatusFrozen {
+			t.Errorf("status %s", r.Status)
+		}
+		if d, err := q.Depth(t.Context(), zone); err != nil || d.Frozen.IsZero() || d.Why == "" {
+			t.Errorf("depth is %+v, %v", d, err)
+		}
+	})
+}
+
+func TestALostAnswerClaimsNoSecondJob(t *testing.T) {
+	t.Parallel()
+	s := queuetest.StartServer(t)
+	p := queuetest.StartProxy(t, s.Addr)
+	cfg := s.Config()
+	cfg.URL, cfg.Timeout = "redis://"+p.Addr+"/0", 300*time.Millisecond
+	q := open(t, world{cfg: cfg}, "1")
+	id := submit(t, q, spec(), 10)
+	call := jobs.Step{Node: "n1", Slot: "1", Request: "once", Want: 1}
+	p.Swallow(1)
+	if _, err := q.Step(t.Context(), zone, call); err == nil {
+		t.Fatal("the answer was lost, yet the call succeeded")
+	}
+	<-p.Lost()
+	g := one(t, repeat(t, q, call))
+	if got, err := q.Task(t.Context(), id); err != nil || got.Running != 1 {
+		t.Errorf("%d jobs run, want 1 (%v)", got.Running, err)
+	}
+	p.Swallow(1)
+	call = jobs.Step{Node: "n1", Slot: "1", Request: "end", Results: []jobs.Result{ended(g, jobs.Succeeded)}}
+	if _, err := q.Step(t.Context(), zone, call); err == nil {
+		t.Fatal("the answer was lost, yet the call succeeded")
+	}
+	<-p.Lost()
+	if r := repeat(t, q, call); len(r.Late) != 0 {
+		t.Error("the repeated result is late")
+	}
+	wantState(t, q, g.Job, jobs.Ended, jobs.Succeeded)
+}
+
+func TestAtMaxmemoryResultsLandAndSubmitsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := queuetest.StartServer(t)
+	q := open(t, world{cfg: s.Config()}, "1")
+	submit(t, q, spec(), 3)
+	g := one(t, step(t, q, "1", 1))
+	if err := raw(t, s.Addr).ConfigSet(t.Context(), "maxmemory", "1mb").Err(); err != nil {
+		t.Fatal(err)
+	}
+	res := ended(g, jobs.Failed)
+	res.Error, res.Output = "exit 1", []byte(strings.Repeat("x", 1000))
+	step(t, q, "1", 0, res)
+	wantState(t, q, g.Job, jobs.Ended, jobs.Failed)
+	task, hosts := newTask(spec(), 3)
+	err := q.Submit(t.Context(), task, hosts, nil)
+	if err == nil || !strings.Contains(err.Error(), "maxmemory is reached") {
+		t.Errorf("submit: %v", err)
+	}
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	locked := queuetest.StartServer(t, "--requirepass", "s3cret")
+	forgetful := queuetest.StartServer(t, "--appendonly", "no", "--maxmemory-policy", "allkeys-lru")
+	for _, c := range []struct {
+		name, url string
+		unsafe    bool
+		want      []string // parts of the error; none: no error
+	}{
+		{"no password", "redis://" + locked.Addr, false, []string{locked.Addr, "user or password refused"}},
+		{"wrong password", "redis://:hunter2@" + locked.Addr, false, []string{"user or password refused"}},
+		{"right password", "redis://:s3cret@" + locked.Addr, false, nil},
+		{"forgets", "redis://" + forgetful.Addr, false, []string{"noeviction", "appendonly", "--unsafe-redis"}},
+		{"forgets, accepted", "redis://" + forgetful.Addr, true, nil},
+		{"nobody there", "redis://127.0.0.1:1", false, []string{"127.0.0.1:1", "connect"}},
+		{"bad url", "http://:hunter2@x", false, []string{"redis.url", "want redis://"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := queue.DefaultConfig()
+			cfg.URL, cfg.Unsafe = c.url, c.unsafe
+			q, err := queue.Open(t.Context(), cfg)
+			if len(c.want) == 0 {
+				if err != nil {
+					t.Fatal(err)
+				}
+				q.Close()
+				return
+			}
+			for _, part := range append(c.want, "") {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("error is %v, want it to say %q", err, part)
+				}
+			}
+			if err != nil && strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the error tells the password: %v", err)
+			}
+		})
+	}
+}
+
+func TestRefusedIsRefused(t *testing.T) {
+	t.Parallel()
+	s := queuetest.StartServer(t, "--appendonly", "no")
+	if _, err := queue.Open(t.Context(), s.Config()); !errors.Is(err, queue.ErrRefused) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestStepRefusesNonsense(t *testing.T) {
+	t.Parallel()
+	_, cfg := queuetest.StartMini(t)
+	q := open(t, world{cfg: cfg}, "")
+	for i, s := range []jobs.Step{
+		{Node: "n 1", Slot: "1", Request: "r"},
+		{Node: "n1", Slot: "1", Request: "r\n", Want: 1},
+		{Node: "n1", Slot: "", Request: "r", Want: 1},
+		{Node: "n1", Slot: "1", Request: "r", Want: -1},
+		{Node: "n1", Slot: "1", Request: "r", Want: 100000},
+		{Node: "n1", Slot: "1", Request: "r", Results: []jobs.Result{{Kind: jobs.KindEnd, Outcome: "fine"}}},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			if _, err := q.Step(t.Context(), zone, s); err == nil {
+				t.Errorf("%+v was accepted", s)
+			}
+		})
+	}
+}

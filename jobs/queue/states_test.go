@@ -1,0 +1,171 @@
+package queue_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/jobs/queue/queuetest"
+)
+
+// machine does random things to a small queue and holds every change of a job
+// against the table of states.
+type machine struct {
+	q      *queue.Queue
+	w      world
+	tasks  []jobs.TaskID
+	states map[jobs.ID]jobs.State
+	slots  [2][]jobs.Grant // what the children of the node have in hand
+	n      int
+}
+
+func (m *machine) step(t *rapid.T, slot, want int, results ...jobs.Result) {
+	m.n++
+	r, err := m.q.Step(tctx(t), zone, jobs.Step{Node: "n1", Slot: fmt.Sprint(slot),
+		Request: fmt.Sprint(m.n), Want: want, Results: results})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range r.Jobs {
+		for _, hand := range m.slots {
+			for _, other := range hand {
+				if other.Job.Host() == g.Job.Host() && g.Mode != jobs.ModeLost {
+					t.Fatalf("%s is handed out while %s is in hand", g.Job, other.Job)
+				}
+			}
+		}
+	}
+	m.slots[slot] = append(m.slots[slot], r.Jobs...)
+}
+
+// drop takes a random job out of the hand of a slot.
+func (m *machine) drop(t *rapid.T) (int, jobs.Grant, bool) {
+	slot := rapid.IntRange(0, 1).Draw(t, "slot")
+	hand := m.slots[slot]
+	if len(hand) == 0 {
+		return slot, jobs.Grant{}, false
+	}
+	i := rapid.IntRange(0, len(hand)-1).Draw(t, "job")
+	g := hand[i]
+	m.slots[slot] = append(append([]jobs.Grant{}, hand[:i]...), hand[i+1:]...)
+	return slot, g, true
+}
+
+func (m *machine) result(t *rapid.T) {
+	slot, g, ok := m.drop(t)
+	if !ok {
+		return
+	}
+	kind := rapid.SampledFrom([]jobs.Kind{jobs.KindEnd, jobs.KindRetry, jobs.KindWait,
+		jobs.KindVerify, jobs.KindDefer, jobs.KindBack}).Draw(t, "kind")
+	r := jobs.Result{Job: g.Job, Token: g.Token, Kind: kind, Delay: 7 * time.Second,
+		Release: rapid.Bool().Draw(t, "release"), KeepLock: rapid.Bool().Draw(t, "keep")}
+	if kind == jobs.KindEnd {
+		r.Outcome = rapid.SampledFrom(jobs.Outcomes()).Draw(t, "outcome")
+	}
+	if kind == jobs.KindDefer {
+		r.Until = jobs.MicrosOf(time.Now().Add(time.Hour))
+	}
+	if g.Mode == jobs.ModeLost && kind != jobs.KindEnd {
+		r.Kind, r.KeepLock = jobs.KindBack, false
+	}
+	m.step(t, slot, rapid.IntRange(0, 2).Draw(t, "want"), r)
+}
+
+func (m *machine) lose(t *rapid.T) {
+	slot := rapid.IntRange(0, 1).Draw(t, "slot")
+	_, err := m.q.Lose(tctx(t), zone, jobs.Loss{Node: "n1", Slot: fmt.Sprint(slot), Why: "exit 2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.slots[slot] = nil
+}
+
+// check reads all jobs and tells which of them went a way the table lacks.
+func (m *machine) check(t *rapid.T) {
+	for _, id := range m.tasks {
+		err := m.q.EachJob(tctx(t), id, func(list []jobs.JobInfo) error {
+			for _, j := range list {
+				before, known := m.states[j.ID]
+				if known && before != j.State && !reachable(before, j.State) {
+					return fmt.Errorf("job %s went from %s to %s", j.ID, before, j.State)
+				}
+				m.states[j.ID] = j.State
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// reachable tells whether one event leads from a to b.
+func reachable(a, b jobs.State) bool {
+	for _, e := range jobs.Events() {
+		if n, err := a.Next(e); err == nil && n == b {
+			return true
+		}
+	}
+	return false
+}
+
+func TestEveryChangeIsInTheTable(t *testing.T) {
+	t.Parallel()
+	mini, cfg := queuetest.StartMini(t)
+	rapid.Check(t, func(t *rapid.T) {
+		mini.FlushAll()
+		now := time.Now()
+		mini.SetTime(now)
+		q, err := queue.Open(tctx(t), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer q.Close()
+		m := &machine{q: q, states: map[jobs.ID]jobs.State{}}
+		for range 2 { // two tasks on the same hosts
+			task, hosts := newTask(spec(), 4)
+			task.ID = jobs.NewTaskID(now, uint16(rand.Uint32()))
+			if err := q.Submit(tctx(t), task, hosts, nil); err != nil {
+				t.Fatal(err)
+			}
+			m.tasks = append(m.tasks, task.ID)
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"take":   func(t *rapid.T) { m.step(t, rapid.IntRange(0, 1).Draw(t, "slot"), 2) },
+			"result": m.result,
+			"lose":   m.lose,
+			"sweep": func(t *rapid.T) {
+				if _, err := q.Step(tctx(t), zone, jobs.Step{}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			"cancel": func(t *rapid.T) {
+				if rapid.IntRange(0, 5).Draw(t, "seldom") == 0 {
+					if _, err := q.Cancel(tctx(t), m.tasks[0], "test"); err != nil {
+						t.Fatal(err)
+					}
+				}
+			},
+			"time": func(t *rapid.T) {
+				d := rapid.SampledFrom([]time.Duration{time.Second, 10 * time.Second,
+					70 * time.Second}).Draw(t, "d")
+				now = now.Add(d)
+				mini.SetTime(now)
+				mini.FastForward(d)
+				if d > time.Minute { // past every lock: what is in hand is lost
+					m.slots = [2][]jobs.Grant{}
+				}
+			},
+			"": m.check,
+		})
+		for _, mistake := range queuetest.Mistakes(tctx(t), cfg.URL, zone) {
+			t.Error("fsck: " + mistake)
+		}
+	})
+}
