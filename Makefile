@@ -1,0 +1,67 @@
+# What one does with this tree. `make` alone lists it.
+#
+# Everything works on a fresh Debian 12 with Go, git and make; what else a target
+# needs it installs itself and says so (tools/install.sh).
+
+.DEFAULT_GOAL := help
+
+# Only the race detector needs C; the binary shall run wherever it is copied.
+export CGO_ENABLED := 0
+
+# The stamp of go build fails in a clone that another user owns; VERSION is ours.
+export GOFLAGS += -buildvcs=false
+VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+
+# ARGS go to the program of a target: make demo ARGS='--hosts 3000'.
+ARGS ?=
+# FUZZTIME is how long each fuzz target runs.
+FUZZTIME ?= 10s
+# TALLY collects the numbers of several runs for .ci/run.
+TALLY ?=
+testsum = bin/testsum $(if $(TALLY),-tally $(TALLY) -name $@) --
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/muster
+	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/muster ./cmd/muster
+
+.PHONY: demo
+demo: build ## run a big and a small task on a pretended fleet (ARGS='--help' for more)
+	bin/muster demo $(ARGS)
+
+# Tests look at programs that are installed, which the cache of go test does not
+# know of: hence -count=1.
+.PHONY: test
+test: bin/testsum ## run all tests, also on a real Redis and a real sshd
+	@tools/install.sh redis sshd
+	@cd tools && ../bin/testsum -name tools $(if $(TALLY),-tally $(TALLY)) -- ./...
+	$(testsum) -count=1 -timeout 5m $(ARGS) ./...
+
+.PHONY: race
+race: bin/testsum ## run all tests with the race detector (ARGS=-short for the short ones)
+	@tools/install.sh redis sshd gcc
+	CGO_ENABLED=1 $(testsum) -race -count=1 -timeout 15m $(ARGS) ./...
+
+.PHONY: lint
+lint: ## gofmt, go vet, staticcheck, go.mod and go.sum
+	tools/lint.sh
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME, 10s unless told otherwise
+	tools/fuzz.sh $(FUZZTIME)
+
+.PHONY: bench
+bench: ## compare with other job runners (see bench/README.md)
+	@test -f bench/Makefile || { echo 'bench: there is no bench/Makefile yet'; exit 1; }
+	$(MAKE) -C bench
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin
+
+.PHONY: bin/testsum # go build knows better than make what is new
+bin/testsum:
+	@go build -C tools -o ../bin/testsum ./cmd/testsum

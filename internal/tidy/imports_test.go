@@ -1,0 +1,209 @@
+package tidy
+
+import (
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// importRules say who may know whom.
+var importRules = []rule{
+	{"floors", checkFloors},
+	{"floor in the doc", checkFloorDocs},
+	{"tests only", checkTestsOnly},
+	{"apart", checkApart},
+	{"doors", checkDoors},
+	{"calls", checkCalls},
+}
+
+// floors gives each package its floor. A package imports only lower floors, so
+// that it can be read and tested without those above, and without its siblings.
+var floors = map[string]int{
+	"fleet":              0,
+	"internal/proc":      0,
+	"windows":            0,
+	"jobs":               1,
+	"scripts":            1,
+	"fleet/remote":       2,
+	"history":            2,
+	"internal/fakefleet": 2,
+	"jobs/queue":         2,
+	"master":             3,
+	"server":             3,
+	"worker":             3,
+	"internal/settings":  4,
+	"cmd/muster":         5,
+	"internal/sim":       6,
+	"internal/tidy":      6,
+}
+
+// atticFloor is that of the packages which are nothing but tests.
+const atticFloor = 6
+
+func checkFloors(t *tree) []mistake {
+	var found []mistake
+	for dir, files := range t.packages() {
+		if isTestPackage(dir) {
+			continue
+		}
+		if _, ok := floors[dir]; !ok {
+			found = append(found, files[0].atLine(0, dir, "this package has no floor, so nobody knows who "+
+				"may import it: give it one in the table floors of internal/tidy/imports_test.go"))
+			continue
+		}
+		for _, f := range files {
+			if !f.isTest() {
+				found = append(found, floorsOf(f)...)
+			}
+		}
+	}
+	return found
+}
+
+func floorsOf(f *file) []mistake {
+	var found []mistake
+	own := floors[f.dir()]
+	for _, s := range f.syntax.Imports {
+		dir, ok := strings.CutPrefix(importPath(s), module+"/")
+		if !ok || isTestPackage(dir) {
+			continue
+		}
+		floor, ok := floors[dir]
+		if !ok || floor < own {
+			continue // one without a floor is told so itself
+		}
+		found = append(found, f.at(s.Pos(), dir, "floor %d imports floor %d, but only lower floors may "+
+			"be imported, or nothing can be read by itself: declare an interface here, move what both "+
+			"need further down, or let cmd/muster bring the two together", own, floor))
+	}
+	return found
+}
+
+var floorWords = regexp.MustCompile(`\bFloor (\d)\b`)
+
+func checkFloorDocs(t *tree) []mistake {
+	var found []mistake
+	for dir, files := range t.packages() {
+		for _, f := range files {
+			if f.syntax.Doc == nil || f.isTest() || isTestPackage(dir) {
+				continue
+			}
+			doc := f.syntax.Doc
+			said := floorWords.FindStringSubmatch(doc.Text())
+			switch floor := strconv.Itoa(floors[dir]); {
+			case said == nil:
+				m := f.at(doc.Pos(), dir, "the package doc does not name the floor: end it with \"Floor %s: "+
+					"may import …\", so that a reader knows where he is", floor)
+				m.soft = true
+				found = append(found, m)
+			case said[1] != floor:
+				found = append(found, f.at(doc.Pos(), dir, "the package doc says floor %s, the table in "+
+					"internal/tidy/imports_test.go says %s: a reader believes the doc, correct the one that is "+
+					"wrong", said[1], floor))
+			}
+		}
+	}
+	return found
+}
+
+func checkTestsOnly(t *tree) []mistake {
+	var found []mistake
+	for _, f := range t.goFiles() {
+		for _, s := range f.syntax.Imports {
+			dir, ok := strings.CutPrefix(importPath(s), module+"/")
+			switch {
+			case !ok:
+			case isTestPackage(dir) && !f.helpsTests():
+				found = append(found, f.at(s.Pos(), dir, "a package whose name ends in test is imported by "+
+					"tests only, or its helpers are linked into the binary of every user: move what is "+
+					"needed here to where it belongs"))
+			case floors[dir] == atticFloor && dir != f.dir():
+				found = append(found, f.at(s.Pos(), dir, "this package holds tests and nothing else, so "+
+					"nothing imports it: move what is needed here to a ...test package"))
+			}
+		}
+	}
+	return found
+}
+
+// checkApart holds for tests too: what needs both is a test of cmd/muster.
+func checkApart(t *tree) []mistake {
+	other := map[string]string{"master": "worker", "worker": "master"}
+	var found []mistake
+	for _, f := range t.goFiles() {
+		for _, s := range f.syntax.Imports {
+			room, _, _ := strings.Cut(f.dir(), "/")
+			if dir := other[room]; dir != "" && within(importPath(s), module+"/"+dir) {
+				found = append(found, f.at(s.Pos(), dir, "master and worker never import each other, because "+
+					"they are two processes that meet in Redis, an inherited socket and signals: put what "+
+					"both say into jobs, and a test of both into cmd/muster"))
+			}
+		}
+	}
+	return found
+}
+
+// within says that a path is dir or below it.
+func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
+
+func checkDoors(t *tree) []mistake {
+	var found []mistake
+	for _, f := range t.goFiles() {
+		for _, s := range f.syntax.Imports {
+			p := importPath(s)
+			d, ok := doorOf(p)
+			switch {
+			case ok && d.open(f):
+			case ok:
+				found = append(found, f.at(s.Pos(), p, "its door is %s, not here: %s; ask the door for what "+
+					"you need, through an interface declared here", d.rooms(), d.why))
+			case isForeign(p):
+				found = append(found, f.at(s.Pos(), p, "no door is given for this library, so it would "+
+					"spread through the house: name the rooms that may import it, and why, in the table doors "+
+					"of internal/tidy/doors_test.go"))
+			}
+		}
+	}
+	return found
+}
+
+// doorOf finds the most special door: the one with the longest path.
+func doorOf(p string) (door, bool) {
+	var best door
+	for _, d := range doors {
+		if within(p, d.lib) && len(d.lib) > len(best.lib) {
+			best = d
+		}
+	}
+	return best, best.lib != ""
+}
+
+// isForeign says that a path is neither ours nor of the standard library.
+func isForeign(p string) bool {
+	first, _, _ := strings.Cut(p, "/")
+	return first != module && strings.Contains(first, ".")
+}
+
+func checkCalls(t *tree) []mistake {
+	var found []mistake
+	for _, f := range t.goFiles() {
+		for _, c := range calls {
+			if c.open(f) {
+				continue
+			}
+			for _, s := range f.uses(c.lib, c.names...) {
+				found = append(found, f.at(s.Pos(), path.Base(c.lib)+"."+s.Sel.Name,
+					"this is called in %s, not here: %s", c.rooms(), c.why))
+			}
+		}
+	}
+	return found
+}
+
+// knownRooms is every name that a door may give: a wrong one would open nothing.
+func knownRooms() []string {
+	return append(slices.Collect(maps.Keys(floors)), "cmd")
+}

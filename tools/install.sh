@@ -1,0 +1,59 @@
+#!/bin/sh
+# Installs what tests need on Debian: install.sh redis sshd gcc
+#
+# It does nothing for what is there already. What is missing comes by apt (with
+# sudo if not root), and it says which package and why. It leaves these packages
+# and the folder /run/sshd behind, and no daemon: neither now (policy-rc.d, which
+# it takes away again) nor at the next boot (systemctl disable).
+# On other systems, or without sudo, it only says what is missing: the tests that
+# need it will be skipped and say so.
+set -eu
+
+wanted=$* packages='' units=''
+
+# need WHY COMMAND PACKAGES [UNIT]: notes the packages if the command fails.
+need() {
+	if sh -c "$2" >/dev/null 2>&1; then return; fi
+	echo "install: $3: $1"
+	packages="$packages $3" units="$units${4:+ $4}"
+}
+
+as_root() {
+	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# apt says nothing but what went wrong.
+apt() {
+	as_root env DEBIAN_FRONTEND=noninteractive \
+		apt-get -qq -o DPkg::Lock::Timeout=120 -o Dpkg::Use-Pty=0 "$@" >>"$log" 2>&1
+}
+
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+for what in "$@"; do
+	case $what in
+	redis) need 'tests run on a real Redis' 'command -v redis-server' redis-server redis-server ;;
+	sshd) need 'tests log in to a real sshd' 'command -v sshd' openssh-server ssh ;;
+	gcc) need 'the race detector is linked by a C compiler' \
+		'echo "#include <stdlib.h>" | gcc -xc -c -o /dev/null -' 'gcc libc6-dev' ;;
+	*) echo "install: $what is not known; want redis, sshd or gcc" >&2; exit 2 ;;
+	esac
+done
+
+if ! command -v apt-get >/dev/null || { [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; }; then
+	[ -z "$packages" ] || echo 'install: this needs apt-get, and root or sudo: install them yourself'
+	exit 0
+fi
+if [ -n "$packages" ]; then
+	log=$(mktemp) policy=
+	trap 'rm -f "$log"; [ -z "$policy" ] || as_root rm -f "$policy"' EXIT
+	trap 'exit 130' INT TERM HUP
+	if [ ! -e /usr/sbin/policy-rc.d ]; then
+		policy=/usr/sbin/policy-rc.d
+		printf '#!/bin/sh\nexit 101\n' | as_root sh -c "cat >$policy && chmod 755 $policy"
+	fi
+	# The first try fails where the package lists are old or were never fetched.
+	set -- -y install --no-install-recommends $packages
+	apt "$@" || { apt update; apt "$@"; } || { cat "$log" >&2; exit 1; }
+	[ -z "$units" ] || ! command -v systemctl >/dev/null || as_root systemctl --quiet disable $units
+fi
+case $wanted in *sshd*) [ -d /run/sshd ] || as_root mkdir -p /run/sshd ;; esac
