@@ -91,12 +91,17 @@ type TaskInfo struct {
 	Running   int       `json:"running"`
 	Outcomes  Counts    `json:"outcomes"`
 	Zones     []string  `json:"zones"`
-	Submitted Time      `json:"submitted"`
-	Started   Time      `json:"started"`             // first job taken
-	Finished  Time      `json:"finished"`            // last job ended
-	Seconds   float64   `json:"seconds"`             // from submitted to finished, or to now
 	Cancelled string    `json:"cancelled,omitempty"` // who and why, if it was
 	Inventory string    `json:"inventory"`
+	Span
+}
+
+// Span is when a task was at work.
+type Span struct {
+	Submitted Time    `json:"submitted"`
+	Started   Time    `json:"started"`  // first job taken
+	Finished  Time    `json:"finished"` // last job ended
+	Seconds   float64 `json:"seconds"`  // from submitted to finished, or to now
 }
 
 // JobInfo is a job as people see it.

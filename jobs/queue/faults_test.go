@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -143,7 +142,7 @@ func TestALostAnswerClaimsNoSecondJob(t *testing.T) {
 	s := queuetest.StartServer(t)
 	p := queuetest.StartProxy(t, s.Addr)
 	cfg := s.Config()
-	cfg.URL, cfg.Timeout = "redis://"+p.Addr+"/0", 300*time.Millisecond
+	cfg.URL = "redis://" + p.Addr + "/0"
 	q := open(t, world{cfg: cfg}, "1")
 	id := submit(t, q, spec(), 10)
 	call := jobs.Step{Node: "n1", Slot: "1", Request: "once", Want: 1}

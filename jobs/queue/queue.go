@@ -28,6 +28,7 @@ type Queue struct {
 
 // zone is what a handle knows of a zone it has called.
 type zone struct {
+	entered bool // epoch was called
 	epoch   string
 	longest time.Duration
 	held    map[jobs.ID]held
@@ -158,13 +159,18 @@ func (q *Queue) greet(ctx context.Context, cn *redis.Conn) error {
 // enter makes sure that epoch was called for a zone before its first script.
 func (q *Queue) enter(ctx context.Context, name string) error {
 	q.mu.Lock()
-	_, known := q.zones[name]
+	z := q.zones[name]
+	entered := z != nil && z.entered
 	q.mu.Unlock()
-	if known {
+	if entered {
 		return nil
 	}
 	return q.epoch(ctx, name)
 }
+
+// Enter calls epoch for a zone now, as the first script would. A child does it
+// at once, beside its first job, so that a restart of Redis waits for its word.
+func (q *Queue) Enter(ctx context.Context, name string) error { return q.enter(ctx, name) }
 
 // epoch asks again; also when a script says that the zone is absent.
 func (q *Queue) epoch(ctx context.Context, name string) error {
@@ -224,6 +230,7 @@ func (q *Queue) callEpoch(ctx context.Context, c redis.Scripter, name, run strin
 		z = &zone{held: map[jobs.ID]held{}}
 		q.zones[name] = z
 	}
+	z.entered = true
 	z.epoch, z.longest, z.now, z.boot = epoch, longest, now, proc.Boot()
 	return nil
 }

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,15 +63,14 @@ func spec() jobs.Spec {
 		Expire: jobs.DefaultExpire, Retry: jobs.DefaultPolicy(), Created: jobs.MicrosOf(time.Now())}
 }
 
-var taskCount uint16
+var taskCount, request atomic.Uint32
 
 func newTask(s jobs.Spec, hosts int) (jobs.Task, map[string][]string) {
-	taskCount++
 	names := make([]string, hosts)
 	for i := range names {
 		names[i] = fmt.Sprintf("fw%04d", i)
 	}
-	return jobs.Task{ID: jobs.NewTaskID(time.Now(), taskCount), Spec: s, Total: hosts},
+	return jobs.Task{ID: jobs.NewTaskID(time.Now(), uint16(taskCount.Add(1))), Spec: s, Total: hosts},
 		map[string][]string{zone: names}
 }
 
@@ -83,12 +83,9 @@ func submit(t *testing.T, q *queue.Queue, s jobs.Spec, hosts int) jobs.TaskID {
 	return task.ID
 }
 
-var request int
-
 func step(t *testing.T, q *queue.Queue, slot string, want int, results ...jobs.Result) jobs.Reply {
 	t.Helper()
-	request++
-	return repeat(t, q, jobs.Step{Node: "n1", Slot: slot, Request: fmt.Sprint("r", request),
+	return repeat(t, q, jobs.Step{Node: "n1", Slot: slot, Request: fmt.Sprint("r", request.Add(1)),
 		Results: results, Want: want})
 }
 

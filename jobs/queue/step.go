@@ -61,8 +61,8 @@ func checkStep(s jobs.Step) error {
 		errs = append(errs, errors.New("step: a sweep takes nothing and has no results"))
 	}
 	if strings.ContainsAny(s.Node+s.Slot+s.Request, " \t\r\n\"\\{}") {
-		errs = append(errs, fmt.Errorf("step: node %q, slot %q, request %q: no blanks, quotes or braces",
-			s.Node, s.Slot, s.Request))
+		errs = append(errs, fmt.Errorf("step: node %q, slot %q, request %q: no blanks, quotes, "+
+			"braces", s.Node, s.Slot, s.Request))
 	}
 	for _, r := range s.Results {
 		if r.Kind == jobs.KindEnd && !r.Outcome.Valid() {
@@ -210,7 +210,8 @@ func (q *Queue) note(name string, s jobs.Step, reply jobs.Reply, sent time.Durat
 // Checkpoint asks whether the next step of a job may start. Only Go lets it,
 // and only until the task's timeout counted from before the call. Asking twice
 // does no harm.
-func (q *Queue) Checkpoint(ctx context.Context, name string, c jobs.Checkpoint) (jobs.Verdict, error) {
+func (q *Queue) Checkpoint(ctx context.Context, name string, c jobs.Checkpoint) (jobs.Verdict,
+	error) {
 	sent := proc.Boot()
 	r, err := q.script(ctx, scripts.checkpoint, name, string(c.Job), int64(c.Token), c.Step, c.Saved)
 	if err != nil {
@@ -247,19 +248,16 @@ func (q *Queue) Lose(ctx context.Context, name string, l jobs.Loss) ([]jobs.ID, 
 	return out, r.err
 }
 
-// Adopt tells the handle of a child which jobs its master took for it, so that
-// it can say after a restart of Redis that it holds them. sent is the boot clock
-// before the take.
-func (q *Queue) Adopt(ctx context.Context, name string, h jobs.Handover) error {
-	if err := q.enter(ctx, name); err != nil {
-		return err
-	}
+// Hold tells the handle of a child which jobs its master took for it, so that it
+// can say after a restart of Redis that it holds them. For before the first call.
+func (q *Queue) Hold(h jobs.Handover) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	z := &zone{held: map[jobs.ID]held{}}
 	for _, g := range h.Reply.Jobs {
-		q.zones[name].held[g.Job] = held{g.Token, h.Sent + g.Timeout}
+		z.held[g.Job] = held{g.Token, h.Sent + g.Timeout}
 	}
-	return nil
+	q.zones[h.Zone] = z
 }
 
 // Held is what Redis says the children of a node hold: slot to jobs. A slot

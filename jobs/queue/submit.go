@@ -155,12 +155,12 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 		return err
 	}
 	put(len(chunks[0]))
-	return q.pipeline(ctx, scripts.put, zone, len(chunks)-1,
+	return q.pipeline(ctx, zone, calls{scripts.put, len(chunks) - 1,
 		func(i int) []any { return args(i + 1) },
 		func(i int, v []any) error {
 			put(len(chunks[i+1]))
 			return putAnswer(v, zone)
-		})
+		}})
 }
 
 func flag(b bool) string {
@@ -182,29 +182,36 @@ func putAnswer(v []any, zone string) error {
 	}
 }
 
-// pipeline makes n calls of a script, some under way at once.
-func (q *Queue) pipeline(ctx context.Context, s *script, zone string, n int,
-	args func(int) []any, answer func(int, []any) error) error {
+// calls are n calls of one script.
+type calls struct {
+	*script
+	n      int
+	args   func(int) []any
+	answer func(int, []any) error
+}
+
+// pipeline makes many calls, some of them under way at once.
+func (q *Queue) pipeline(ctx context.Context, zone string, c calls) error {
 	keys := []string{zoneKey(zone, "zone", "")}
-	for from := 0; from < n; from += pipeMax {
-		to := min(from+pipeMax, n)
+	for from := 0; from < c.n; from += pipeMax {
+		to := min(from+pipeMax, c.n)
 		// The first call of this script loaded it; a restart in between shows as
 		// an error, and the same submit again goes on here.
 		cmds, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i := from; i < to; i++ {
-				s.EvalSha(ctx, p, keys, args(i)...)
+				c.EvalSha(ctx, p, keys, c.args(i)...)
 			}
 			return nil
 		})
 		if err != nil {
-			return q.say(s.name, err)
+			return q.say(c.name, err)
 		}
 		for i, cmd := range cmds {
 			v, err := cmd.(*redis.Cmd).Slice()
 			if err != nil {
-				return q.say(s.name, err)
+				return q.say(c.name, err)
 			}
-			if err := answer(from+i, v); err != nil {
+			if err := c.answer(from+i, v); err != nil {
 				return err
 			}
 		}
@@ -239,8 +246,8 @@ func (q *Queue) Commit(ctx context.Context, zone string, id jobs.TaskID) error {
 	if err := read(r.v); err != nil || left == 0 {
 		return err
 	}
-	return q.pipeline(ctx, scripts.move, zone, (left+chunkMax-1)/chunkMax,
-		func(int) []any { return args }, func(_ int, v []any) error { return read(v) })
+	return q.pipeline(ctx, zone, calls{scripts.move, (left + chunkMax - 1) / chunkMax,
+		func(int) []any { return args }, func(_ int, v []any) error { return read(v) }})
 }
 
 // Cancel ends what of a task is not running; a running job goes on to its next

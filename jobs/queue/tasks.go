@@ -62,7 +62,7 @@ func (q *Queue) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 	proven, _ := strconv.ParseBool(h["proven"])
 	t = jobs.TaskInfo{Task: id, Runbook: h["runbook"], On: h["on"], Operator: h["operator"],
 		Proven: proven, Inventory: h["inventory"], Zones: strings.Split(h["zones"], ","),
-		Outcomes: jobs.NewCounts(), Submitted: jobs.TimeOf(created)}
+		Outcomes: jobs.NewCounts(), Span: jobs.Span{Submitted: jobs.TimeOf(created)}}
 
 	fields := slices.Clone(taskFields)
 	for _, o := range jobs.Outcomes() {
@@ -326,7 +326,8 @@ func (q *Queue) Output(ctx context.Context, id jobs.ID) ([]byte, error) {
 }
 
 // Outputs is what the hosts of several jobs of one zone said.
-func (q *Queue) Outputs(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID][]byte, error) {
+func (q *Queue) Outputs(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID][]byte,
+	error) {
 	cmds := make([]*redis.XMessageSliceCmd, len(ids))
 	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, id := range ids {

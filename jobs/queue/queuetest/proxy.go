@@ -51,8 +51,8 @@ func StartProxy(t testing.TB, addr string) *Proxy {
 	return p
 }
 
-// Swallow loses the next n answers: the server has carried the call out, and
-// its client never hears of it.
+// Swallow loses the next n answers, and the connection with each: the server has
+// carried the call out, and its client never hears of it.
 func (p *Proxy) Swallow(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,7 +66,10 @@ func (p *Proxy) answers(down io.Writer, up io.Reader) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := up.Read(buf)
-		if n > 0 && !p.lose() {
+		if n > 0 {
+			if p.lose() {
+				return
+			}
 			if _, err := down.Write(buf[:n]); err != nil {
 				return
 			}

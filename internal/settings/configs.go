@@ -1,0 +1,104 @@
+package settings
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"muster/fleet/remote"
+	"muster/jobs/queue"
+	"muster/master"
+	"muster/worker"
+)
+
+// Child is what a worker process needs to know. Its master hands it over on the
+// socketpair, because it holds the password of Redis.
+type Child struct {
+	Redis  queue.Config  `json:"redis"`
+	SSH    remote.Config `json:"ssh"`
+	Worker worker.Config `json:"worker"`
+	Log    Log           `json:"log"`
+}
+
+// ParseChild reads what ForChild wrote.
+func ParseChild(data []byte) (Child, error) {
+	var c Child
+	if err := json.Unmarshal(data, &c); err != nil {
+		return c, fmt.Errorf("handed over configuration: %w", err)
+	}
+	return c, nil
+}
+
+// ForChild is the configuration of this node's children.
+func (s Settings) ForChild() (json.RawMessage, error) {
+	c := Child{Redis: s.Queue(), SSH: s.Remote(), Worker: s.Worker(), Log: s.Log}
+	c.Redis.Pool = 2 // one for the clerk's call, one for checkpoints beside it
+	return json.Marshal(c)
+}
+
+// Queue is the configuration of the queue.
+func (s Settings) Queue() queue.Config {
+	c := queue.DefaultConfig()
+	c.URL, c.Timeout, c.Pool = s.Redis.URL, s.Redis.Timeout, s.Redis.Pool
+	c.Unsafe, c.Embedded = s.Redis.Unsafe, s.Redis.Embedded
+	return c
+}
+
+// Remote is the configuration of the way to hosts.
+func (s Settings) Remote() remote.Config {
+	c := remote.Default()
+	c.TCP, c.Handshake, c.Auth, c.Channel = s.SSH.TCP, s.SSH.Handshake, s.SSH.Auth, s.SSH.Channel
+	c.Idle, c.Keepalive, c.AgentSocket = s.SSH.Idle, s.SSH.Keepalive, s.SSH.Agent
+	c.OutputMax = s.Output.Max
+	return c
+}
+
+// Worker is the configuration of a child.
+func (s Settings) Worker() worker.Config {
+	c := worker.Default()
+	c.Slots, c.OutputMax, c.Call = s.Master.Slots, s.Output.Max, s.Redis.Timeout
+	return c
+}
+
+// MasterConfig is the configuration of a master whose children are the binary
+// at path.
+func (s Settings) MasterConfig(path, version string) (master.Config, error) {
+	c := master.Default()
+	c.Node, c.Dir, c.Zones = s.Node.Name, s.Node.Dir, s.Master.Zones
+	c.Children, c.Slots = s.Master.Children, s.Master.Slots
+	c.Poll, c.Drain = s.Master.Poll, s.Master.Drain
+	c.Path, c.Version = path, version
+	var err error
+	c.Worker, err = s.ForChild()
+	return c, err
+}
+
+// Validate reports every mistake of all parts at once.
+func (s Settings) Validate() error {
+	errs := []error{s.Queue().Validate(), prefixed("ssh.", s.Remote().Validate()),
+		prefixed("worker: ", s.Worker().Validate())}
+	m, err := s.MasterConfig("muster", "")
+	errs = append(errs, err, m.Validate())
+	if !slices.Contains([]string{"trace", "debug", "info", "warn", "error"}, s.Log.Level) {
+		errs = append(errs, fmt.Errorf("log.level = %q: want trace, debug, info, warn or error",
+			s.Log.Level))
+	}
+	if s.Log.Format != "text" && s.Log.Format != "json" {
+		errs = append(errs, fmt.Errorf("log.format = %q: want text or json", s.Log.Format))
+	}
+	if (s.Server.TLS.Cert == "") != (s.Server.TLS.Key == "") {
+		errs = append(errs, errors.New("server.tls: cert and key go together: set both or none"))
+	}
+	return errors.Join(errs...)
+}
+
+// prefixed puts the section before each line of a package's mistakes.
+func prefixed(section string, err error) error {
+	if err == nil {
+		return nil
+	}
+	lines := strings.Split(err.Error(), "\n")
+	return errors.New(section + strings.Join(lines, "\n"+section))
+}

@@ -1,0 +1,241 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/viper"
+
+	"muster/fleet/remote"
+	"muster/internal/proc"
+	"muster/jobs/queue"
+	"muster/master"
+	"muster/worker"
+)
+
+// Settings is the whole configuration. The names in the file are those of the
+// tags; etc/muster.yaml shows each with its default.
+type Settings struct {
+	Redis     Redis    `mapstructure:"redis"`
+	Server    Server   `mapstructure:"server"`
+	Master    Master   `mapstructure:"master"`
+	Node      Node     `mapstructure:"node"`
+	SSH       SSH      `mapstructure:"ssh"`
+	Output    Output   `mapstructure:"output"`
+	Log       Log      `mapstructure:"log"`
+	Inventory []string `mapstructure:"inventory"` // files that list the hosts
+	Runbooks  []string `mapstructure:"runbooks"`  // files or folders of runbooks
+}
+
+// Redis says which Redis keeps the queue.
+type Redis struct {
+	URL     string        `mapstructure:"url"`
+	Timeout time.Duration `mapstructure:"timeout"` // of one call
+	Pool    int           `mapstructure:"pool"`    // connections of a server or master
+	Unsafe  bool          `mapstructure:"unsafe"`  // accept one that may forget
+
+	// Embedded says that it is the one inside `muster demo`.
+	Embedded bool `mapstructure:"embedded"`
+}
+
+// Server says where the API listens.
+type Server struct {
+	Listen string `mapstructure:"listen"` // host:port or unix:/path
+	TLS    TLS    `mapstructure:"tls"`
+}
+
+// TLS names the files of a certificate and its key, in PEM.
+type TLS struct {
+	Cert string `mapstructure:"cert"`
+	Key  string `mapstructure:"key"`
+}
+
+// Master says how much work a node does.
+type Master struct {
+	Children int           `mapstructure:"children"` // worker processes at most
+	Slots    int           `mapstructure:"slots"`    // jobs a child works on at a time
+	Zones    []string      `mapstructure:"zones"`    // whose queues the node works on
+	Drain    time.Duration `mapstructure:"drain"`    // after TERM, for the jobs in hand
+	Poll     time.Duration `mapstructure:"poll"`     // at most between two looks at the queue
+}
+
+// Node says who this machine is.
+type Node struct {
+	Name string `mapstructure:"name"`
+	Dir  string `mapstructure:"dir"`
+}
+
+// SSH holds the deadlines of the way to a host.
+type SSH struct {
+	TCP       time.Duration `mapstructure:"tcp"`
+	Handshake time.Duration `mapstructure:"handshake"`
+	Auth      time.Duration `mapstructure:"auth"`
+	Channel   time.Duration `mapstructure:"channel"`
+	Idle      time.Duration `mapstructure:"idle"`
+	Keepalive time.Duration `mapstructure:"keepalive"`
+	Agent     string        `mapstructure:"agent"` // socket of an SSH agent; empty: none
+}
+
+// Output bounds what is kept of what hosts say.
+type Output struct {
+	Max int `mapstructure:"max"` // bytes of one attempt
+}
+
+// Log says how much is logged.
+type Log struct {
+	Level  string `mapstructure:"level"`  // trace, debug, info, warn, error
+	Format string `mapstructure:"format"` // text or json
+}
+
+// Source is where settings come from.
+type Source struct {
+	File  string         // path of the file; empty: none
+	Env   []string       // as of os.Environ
+	Flags map[string]any // key to value, of the flags that were given
+}
+
+// envPrefix begins the variables that set a key: MUSTER_MASTER_CHILDREN.
+const envPrefix = "MUSTER_"
+
+// ownEnv are variables of the prefix that are no keys: they are for the CLI.
+var ownEnv = []string{"MUSTER_URL", "MUSTER_TOKEN", "MUSTER_CONFIG", "MUSTER_AS", proc.KeptEnv}
+
+// machine is what the defaults depend on.
+type machine struct {
+	host    string // its name
+	uid     int    // of the user
+	runtime string // XDG_RUNTIME_DIR
+	agent   string // SSH_AUTH_SOCK
+}
+
+// nodeDir is where the locks of a node are: /run/muster, or a folder of the user.
+func (m machine) nodeDir() string {
+	switch {
+	case m.uid == 0:
+		return "/run/muster"
+	case m.runtime != "":
+		return m.runtime + "/muster"
+	}
+	return fmt.Sprintf("/tmp/muster-%d", m.uid)
+}
+
+// defaults is the configuration that is used when nothing else is said. The
+// type of a value is that of its key.
+func defaults(m machine) map[string]any {
+	q, r, w := queue.DefaultConfig(), remote.Default(), master.Default()
+	return map[string]any{
+		"redis.url":       q.URL,
+		"redis.timeout":   q.Timeout,
+		"redis.pool":      q.Pool,
+		"redis.unsafe":    false,
+		"redis.embedded":  false,
+		"server.listen":   "127.0.0.1:7070",
+		"server.tls.cert": "",
+		"server.tls.key":  "",
+		"master.children": 16,
+		"master.slots":    w.Slots,
+		"master.zones":    w.Zones,
+		"master.drain":    w.Drain,
+		"master.poll":     w.Poll,
+		"node.name":       m.host,
+		"node.dir":        m.nodeDir(),
+		"ssh.tcp":         r.TCP,
+		"ssh.handshake":   r.Handshake,
+		"ssh.auth":        r.Auth,
+		"ssh.channel":     r.Channel,
+		"ssh.idle":        r.Idle,
+		"ssh.keepalive":   r.Keepalive,
+		"ssh.agent":       m.agent,
+		"output.max":      worker.Default().OutputMax,
+		"log.level":       "info",
+		"log.format":      "text",
+		"inventory":       []string{},
+		"runbooks":        []string{},
+	}
+}
+
+// Read reads the settings of this process. Every mistake is reported at once.
+func Read(s Source) (Settings, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return read(s, machine{host: host, uid: os.Getuid(), runtime: os.Getenv("XDG_RUNTIME_DIR"),
+		agent: os.Getenv("SSH_AUTH_SOCK")})
+}
+
+func read(s Source, m machine) (Settings, error) {
+	v, known := viper.New(), defaults(m)
+	for key, value := range known {
+		v.SetDefault(key, value)
+	}
+	var errs []error
+	if s.File != "" {
+		data, err := os.ReadFile(s.File)
+		if err != nil {
+			return Settings{}, fmt.Errorf("configuration: %w", err)
+		}
+		file, mistakes := parseFile(s.File, data, known)
+		errs = append(errs, mistakes...)
+		if err := v.MergeConfigMap(file); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.File, err))
+		}
+	}
+	env, mistakes := parseEnv(s.Env, known)
+	errs = append(errs, mistakes...)
+	for key, value := range env {
+		v.Set(key, value)
+	}
+	for key, value := range s.Flags {
+		v.Set(key, value)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Settings{}, err
+	}
+	var out Settings
+	if err := v.UnmarshalExact(&out); err != nil {
+		return Settings{}, fmt.Errorf("configuration: %w", err)
+	}
+	return out, out.Validate()
+}
+
+// Keys lists the keys, sorted.
+func Keys() []string { return slices.Sorted(maps.Keys(defaults(machine{}))) }
+
+// EnvName is the variable that sets a key.
+func EnvName(key string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+}
+
+func parseEnv(env []string, known map[string]any) (map[string]any, []error) {
+	names := map[string]string{}
+	for key := range known {
+		names[EnvName(key)] = key
+	}
+	out := map[string]any{}
+	var errs []error
+	for _, pair := range env {
+		name, text, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, envPrefix) || slices.Contains(ownEnv, name) {
+			continue
+		}
+		key, ok := names[name]
+		if !ok {
+			errs = append(errs, fmt.Errorf("environment: %s sets no key%s", name,
+				suggest(name, slices.Collect(maps.Keys(names)))))
+			continue
+		}
+		value, want := convert(text, known[key])
+		if want != "" {
+			errs = append(errs, fmt.Errorf("environment: %s=%q: want %s", name, text, want))
+			continue
+		}
+		out[key] = value
+	}
+	return out, errs
+}
