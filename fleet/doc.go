@@ -13,5 +13,6 @@
 // line. A selection that is empty is an error, and so is a name that no host
 // has: nothing here ever falls back to all hosts.
 //
-// Floor 0: may import the standard library and the label syntax of Kubernetes.
+// Floor 0: may import the standard library, YAML and the label syntax of
+// Kubernetes.
 package fleet

@@ -1,0 +1,102 @@
+package fleet_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"muster/fleet"
+)
+
+// large is the YAML of n hosts with every field, as pairs of two customers.
+func large(n int) []byte {
+	var b bytes.Buffer
+	b.WriteString("defaults: {user: root, key: /etc/muster/id_ed25519}\nhosts:\n")
+	for i := range n {
+		fmt.Fprintf(&b, `
+  - name: fw%05d
+    address: 127.77.%d.%d
+    port: 2222
+    customer: %s
+    zone: default
+    group: pair-%d
+    labels: {role: fw, model: x%d, rack: r%d}
+    host_key: "%s"
+`, i, i/250, 1+i%250, []string{"acme", "globex"}[i/2%2], i/2, 100*(i%7), i%311, keyA)
+	}
+	return b.Bytes()
+}
+
+func BenchmarkParse20000(b *testing.B) {
+	data := large(20_000)
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		if _, err := fleet.Parse(fleet.Source{Name: "fleet.yaml", Data: data}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Each of these must stay below 50 ms, the last ones being the dearest allowed
+// and those that end in an error.
+func BenchmarkSelect20000(b *testing.B) {
+	inv, err := fleet.Parse(fleet.Source{Name: "fleet.yaml", Data: large(20_000)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, bm := range []struct{ name, selector string }{
+		{"all", "all"},
+		{"range", "fw[00000-19999]"},
+		{"range less range", "fw[00000-19999]!fw[10000-19999]"},
+		{"glob", "fw*7"},
+		{"label", "customer=acme,role in (fw,vpn),!drained"},
+		{"both", "fw[00001-15000]&{customer=acme,!drained}"},
+		{"every name", strings.Join(names(inv.Hosts()), ",")},
+		{"50 globs", strings.Repeat("*0*1*2*3*,", 49) + "*9"},
+		{"50 label terms", strings.Repeat("!a,", 49) + "role=fw"},
+		{"700 values", "rack in (" + numbered(700) + ",r1,r2,r3)"},
+		{"24 intersections", strings.Repeat("all&", 24) + "all"},
+		{"missing names", "fw[1-99999]"},
+		{"no such host", "fw0000x"},
+		{"no such value", "rack=r999,customer=acmee"},
+	} {
+		b.Run(bm.name, func(b *testing.B) {
+			for b.Loop() {
+				sel, err := fleet.ParseSelector(bm.selector)
+				if err != nil {
+					b.Fatal(err)
+				}
+				_, _ = inv.Select(sel)
+			}
+		})
+	}
+}
+
+func BenchmarkFold20000(b *testing.B) {
+	var regular, irregular []string
+	for i := range 20_000 {
+		regular = append(regular, fmt.Sprintf("fw%05d.example.com", i))
+		irregular = append(irregular, fmt.Sprintf("h%x-%x.%x.net", i*7919, i*31, i*977))
+	}
+	b.Run("regular", func(b *testing.B) {
+		for b.Loop() {
+			fleet.Fold(regular)
+		}
+	})
+	b.Run("irregular", func(b *testing.B) {
+		for b.Loop() {
+			fleet.Fold(irregular)
+		}
+	})
+}
+
+func BenchmarkVersion20000(b *testing.B) {
+	inv, err := fleet.Parse(fleet.Source{Name: "fleet.yaml", Data: large(20_000)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		inv.Version()
+	}
+}

@@ -1,0 +1,273 @@
+package fleet
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Bounds of what one host may have; without them one host could outweigh a fleet.
+const (
+	addressMax  = 253  // bytes, as DNS has it
+	userMax     = 253  // bytes
+	pathMax     = 4096 // bytes, PATH_MAX of Linux
+	hostKeysMax = 32
+	labelsMax   = 64
+)
+
+// checkHost finds what is wrong with the fields of a host, and brings its host
+// keys into their normal form. Every check below gives an error that reads on
+// from the name of the field.
+func checkHost(h *Host) []error {
+	keys, keysErr := normalHostKeys(h.HostKeys)
+	h.HostKeys = keys
+	var errs []error
+	if err := checkHostName(h.Name); err != nil {
+		errs = append(errs, err)
+	}
+	for _, c := range []struct {
+		field string
+		err   error
+	}{
+		{"address", checkAddress(h.Address)},
+		{"port", checkPort(h.Port)},
+		{"user", checkUser(h.User)},
+		{"key", optional(checkPath)(h.Key)},
+		{"host_keys", keysErr},
+		{"customer", optional(CheckName)(h.Customer)},
+		{"zone", CheckName(h.Zone)},
+		{"group", optional(CheckName)(h.Group)},
+		{"fence", checkFence(string(h.Fence))},
+	} {
+		if c.err != nil {
+			errs = append(errs, fmt.Errorf("%s %w", c.field, c.err))
+		}
+	}
+	if len(h.Labels) > labelsMax {
+		errs = append(errs, fmt.Errorf("labels: %d of them: at most %d", len(h.Labels), labelsMax))
+	}
+	for _, key := range sortedKeys(h.Labels) {
+		errs = append(errs, checkLabel(key, h.Labels[key])...)
+	}
+	return errs
+}
+
+// optional is a check that lets the empty value pass.
+func optional(check func(string) error) func(string) error {
+	return func(s string) error {
+		if s == "" {
+			return nil
+		}
+		return check(s)
+	}
+}
+
+// checkHostName is CheckName without the word that means every host.
+func checkHostName(s string) error {
+	if s == everyHost {
+		return fmt.Errorf("name %q means every host in a selector: choose another", s)
+	}
+	return CheckName(s)
+}
+
+// checkAddress tells whether s is an IP address or a DNS name and nothing else:
+// no user, no port, nothing that a program could take for an option, and no
+// short form of an address that resolvers read differently.
+func checkAddress(s string) error {
+	switch {
+	case s == "":
+		return errors.New("is empty: want an IP address or a DNS name")
+	case len(s) > addressMax:
+		return fmt.Errorf("%q has %d bytes: at most %d", abbreviate(s), len(s), addressMax)
+	case s[0] == '-':
+		return fmt.Errorf("%q starts with '-': want an IP address or a DNS name", s)
+	case strings.ContainsFunc(s, isBlankOrControl):
+		return fmt.Errorf("%q has a blank or a control character: remove it", s)
+	case strings.Contains(s, "://"):
+		return fmt.Errorf("%q is a URL: want an IP address or a DNS name", s)
+	case strings.Contains(s, "@"):
+		return fmt.Errorf("%q has a user in it: put that under user", s)
+	}
+	if ip, err := netip.ParseAddr(s); err == nil {
+		return checkIP(ip, s)
+	}
+	if strings.HasPrefix(s, "[") {
+		return fmt.Errorf("%q: write IPv6 without brackets, and a port under port", s)
+	}
+	if _, port, found := strings.Cut(s, ":"); found && !strings.Contains(port, ":") {
+		return fmt.Errorf("%q has a port in it: put that under port", s)
+	}
+	return checkDNSName(s)
+}
+
+func checkIP(ip netip.Addr, s string) error {
+	if ip.IsUnspecified() || ip.IsMulticast() {
+		return fmt.Errorf("%q is not the address of one host", s)
+	}
+	if ip.Zone() != "" && CheckName(ip.Zone()) != nil {
+		return fmt.Errorf("%q: %q cannot be the name of an interface", s, ip.Zone())
+	}
+	return nil
+}
+
+func checkDNSName(s string) error {
+	parts := strings.Split(strings.TrimSuffix(s, "."), ".")
+	for _, p := range parts {
+		switch {
+		case p == "" || len(p) > 63 || p[0] == '-' || p[len(p)-1] == '-':
+			return fmt.Errorf("%q: %q cannot be a part of a DNS name: "+
+				"want 1 to 63 bytes, no '-' at the ends", s, p)
+		case strings.ContainsFunc(p, notInName):
+			return fmt.Errorf("%q: want letters, digits, '.', '-' and '_', or an IP address", s)
+		}
+	}
+	// A name cannot end in a number, so this is a mistyped or shortened address,
+	// which resolvers would complete each in its own way.
+	if last := parts[len(parts)-1]; isNumber(last) {
+		return fmt.Errorf("%q is not an IP address: want four numbers up to 255, "+
+			"without leading zeros", s)
+	}
+	return nil
+}
+
+// isNumber knows what resolvers take for a part of an IPv4 address.
+func isNumber(s string) bool {
+	if hex, found := strings.CutPrefix(strings.ToLower(s), "0x"); found {
+		return strings.Trim(hex, "0123456789abcdef") == ""
+	}
+	return strings.Trim(s, "0123456789") == ""
+}
+
+func checkPort(n int) error {
+	if n < 1 || n > 65535 {
+		return fmt.Errorf("%d: want 1 to 65535", n)
+	}
+	return nil
+}
+
+// checkUser is generous, as bastions pack targets into login names.
+func checkUser(s string) error {
+	switch {
+	case s == "":
+		return errors.New("is empty: want a login name")
+	case len(s) > userMax:
+		return fmt.Errorf("%q has %d bytes: at most %d", abbreviate(s), len(s), userMax)
+	case s[0] == '-':
+		return fmt.Errorf("%q starts with '-': want a login name", s)
+	case strings.ContainsFunc(s, isBlankOrControl):
+		return fmt.Errorf("%q has a blank or a control character: remove it", s)
+	}
+	return nil
+}
+
+// checkPath wants a path that means the same on whichever node reads it.
+func checkPath(s string) error {
+	switch {
+	case len(s) > pathMax:
+		return fmt.Errorf("path %q has %d bytes: at most %d", abbreviate(s), len(s), pathMax)
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return fmt.Errorf("path %q has a control character: remove it", abbreviate(s))
+	case !path.IsAbs(s):
+		return fmt.Errorf("path %q depends on where it is read: want an absolute path",
+			abbreviate(s))
+	}
+	return nil
+}
+
+func checkFence(s string) error {
+	fences := []string{string(FenceAuto), string(FenceNone), string(FenceRequired)}
+	if slices.Contains(fences, s) {
+		return nil
+	}
+	return fmt.Errorf("%q: want auto, none or required%s", abbreviate(s), suggest(s, fences))
+}
+
+// checkLabel wants a label that a selector can name.
+func checkLabel(key, value string) []error {
+	var errs []error
+	if slices.Contains(builtinLabels(), key) {
+		errs = append(errs, fmt.Errorf("label %q is a field of its own: give it there", key))
+	}
+	if len(validation.IsQualifiedName(key)) > 0 {
+		errs = append(errs, fmt.Errorf("label key %q: want letters, digits, '-', '_' and '.', "+
+			"a letter or digit at both ends, at most 63 bytes", abbreviate(key)))
+	}
+	if len(validation.IsValidLabelValue(value)) > 0 {
+		errs = append(errs, fmt.Errorf("label %s: value %q: want letters, digits, '-', '_' and '.', "+
+			"a letter or digit at both ends, at most 63 bytes",
+			abbreviate(strconv.Quote(key)), abbreviate(value)))
+	}
+	return errs
+}
+
+// normalHostKeys checks host keys and cuts them to "type base64", so that a
+// comment behind a key does not make another version of the inventory.
+func normalHostKeys(keys []string) ([]string, error) {
+	if len(keys) > hostKeysMax {
+		return nil, fmt.Errorf("has %d keys: at most %d", len(keys), hostKeysMax)
+	}
+	var normal []string
+	for _, k := range keys {
+		n, err := normalHostKey(k)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(normal, n) {
+			normal = append(normal, n)
+		}
+	}
+	return normal, nil
+}
+
+func normalHostKey(s string) (string, error) {
+	types := []string{
+		"ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521",
+		"ssh-rsa", "ssh-dss", "sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com",
+	}
+	words := strings.Fields(s)
+	switch {
+	case len(words) == 0:
+		return "", errors.New(`is empty: want "ssh-ed25519 AAAA…"`)
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return "", fmt.Errorf("%q has a line break or a control character: give each key by itself",
+			abbreviate(s))
+	case !slices.Contains(types, words[0]) && len(words) > 1 && slices.Contains(types, words[1]):
+		return "", fmt.Errorf("%q starts with a host name: start with the type, %s",
+			abbreviate(s), words[1])
+	case !slices.Contains(types, words[0]):
+		return "", fmt.Errorf("%q has no known type in front%s: want one of %s",
+			abbreviate(s), suggest(words[0], types), strings.Join(types, ", "))
+	case len(words) == 1:
+		return "", fmt.Errorf("%q has only a type: want the key behind it", s)
+	}
+	blob, err := base64.StdEncoding.Strict().DecodeString(words[1])
+	if err != nil {
+		return "", fmt.Errorf("%q is not valid base64: copy the whole line of the .pub file",
+			abbreviate(s))
+	}
+	if !startsWithType(blob, words[0]) {
+		return "", fmt.Errorf("%q is damaged or not of type %s: "+
+			"copy the whole line of the .pub file", abbreviate(s), words[0])
+	}
+	return words[0] + " " + words[1], nil
+}
+
+// startsWithType tells whether a key in wire format, which repeats its type at
+// the front, is of that type and has something behind it.
+func startsWithType(blob []byte, typ string) bool {
+	if len(blob) < 4 || uint64(binary.BigEndian.Uint32(blob)) != uint64(len(typ)) {
+		return false
+	}
+	return len(blob) > 4+len(typ) && string(blob[4:4+len(typ)]) == typ
+}
+
+func isBlankOrControl(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }

@@ -1,0 +1,82 @@
+package fleet_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"muster/fleet"
+)
+
+func FuzzParse(f *testing.F) {
+	example, err := os.ReadFile(filepath.Join("..", "etc", "examples", "fleet.yaml"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(example)
+	for _, seed := range []string{
+		"", "hosts: []", "hosts:\n\t- name: a", "a: &a [*a]", "--- a\n---\n", "hosts: [{}]", "hosts: [[]]",
+		"hosts: [{name: a, address: b, known_hosts: /k, labels: {a: b}, host_keys: [x]}]",
+		"defaults: {port: 1, fence: none}\nhosts: [{name: a, address: '::1', host_key: " + keyA + "}]",
+		"? [a]: b\n: c", "%YAML 1.2\n---\n!!map {}", "hosts: |\n  x", "{<<: {hosts: []}}", "\xff\xfeh\x00",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		inv, err := fleet.Parse(fleet.Source{Name: "f", Data: data})
+		if err != nil {
+			var mistakes fleet.Mistakes
+			if inv != nil || !errors.As(err, &mistakes) || len(mistakes) == 0 {
+				t.Fatalf("Parse = %v, %v", inv, err)
+			}
+			for _, m := range mistakes {
+				if m.File != "f" || m.Line < 1 || strings.TrimSpace(m.Text) == "" ||
+					m.Line > 2+strings.Count(string(data), "\n")+strings.Count(string(data), "\r") {
+					t.Errorf("mistake without place or text: %#v", m)
+				}
+			}
+			return
+		}
+		for _, h := range inv.Hosts() {
+			if fleet.CheckName(h.Name) != nil || h.Address == "" || h.Port < 1 || h.Zone == "" {
+				t.Errorf("accepted %+v", h)
+			}
+			if len(h.HostKeys) == 0 && inv.KnownHosts(h.Name) == "" {
+				t.Errorf("accepted without host key %+v", h)
+			}
+		}
+		again, err := fleet.New(inv.Hosts())
+		if err != nil || again.Version() != inv.Version() {
+			t.Errorf("New refuses what Parse accepts: %v", err)
+		}
+	})
+}
+
+func FuzzParseSelector(f *testing.F) {
+	for _, seed := range []string{
+		"", "all", "fw[001-300]!fw007&fw*", "customer=acme,role in (fw,vpn),!drained", "{role=fw}!fw001",
+		"fw[1-9/2,7]x[1-2]", "a,,b", "!", "{", "fw[1-999999999]", "x>1,y notin ()", "-oProxyCommand=x",
+		"fw1\nfw2", "x in (", "é[1]", "*?*", "fw[1-100000]",
+	} {
+		f.Add(seed)
+	}
+	inv := small(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		sel, err := fleet.ParseSelector(text)
+		if err != nil {
+			if strings.TrimSpace(err.Error()) == "" || len(err.Error()) > 2000 {
+				t.Errorf("unfit error %q", err)
+			}
+			return
+		}
+		hosts, err := inv.Select(sel)
+		if (err == nil) == (len(hosts) == 0) {
+			t.Errorf("%q picks %d hosts, error %v", text, len(hosts), err)
+		}
+		if err != nil && strings.TrimSpace(err.Error()) == "" {
+			t.Errorf("%q: empty error", text)
+		}
+	})
+}

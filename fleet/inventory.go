@@ -1,0 +1,216 @@
+package fleet
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Inventory lists all hosts. Parse makes it from files, New from hosts. It may
+// be read by many at once as soon as nobody calls SetHostKeys any more.
+type Inventory struct {
+	hosts      []Host            // sorted by name
+	index      map[string]int    // name → place in hosts
+	knownHosts map[string]string // name → file with its host keys; no own keys given
+}
+
+// New makes an inventory of hosts that are known already, as a reader of
+// published hosts has them. It checks what Parse checks, except that a host may
+// be without host keys. Its error is of type Mistakes.
+func New(hosts []Host) (*Inventory, error) {
+	var r reader
+	for _, h := range hosts {
+		e := entry{host: h}
+		for _, err := range checkHost(&e.host) {
+			r.mistakeAt(e, "%s: %v", e.who(), err)
+		}
+		r.entries = append(r.entries, e)
+	}
+	return r.inventory(nil)
+}
+
+// Hosts returns all hosts, sorted by name. The slice is the caller's; the labels
+// and host keys in it belong to the inventory and must not be changed.
+func (v *Inventory) Hosts() []Host { return slices.Clone(v.hosts) }
+
+// Host returns the host of that name, and whether there is one.
+func (v *Inventory) Host(name string) (Host, bool) {
+	i, ok := v.index[name]
+	if !ok {
+		return Host{}, false
+	}
+	return v.hosts[i], true
+}
+
+// Len is the number of hosts.
+func (v *Inventory) Len() int { return len(v.hosts) }
+
+// Zones returns the zones that have hosts, sorted.
+func (v *Inventory) Zones() []string {
+	seen := map[string]bool{}
+	var zones []string
+	for i := range v.hosts {
+		if z := v.hosts[i].Zone; !seen[z] {
+			seen[z] = true
+			zones = append(zones, z)
+		}
+	}
+	slices.Sort(zones)
+	return zones
+}
+
+// KnownHosts returns the known_hosts file in which the keys of a host must be
+// looked up. It is empty if the inventory itself has the keys.
+func (v *Inventory) KnownHosts(name string) string { return v.knownHosts[name] }
+
+// SetHostKeys gives a host the keys that were found for it, each like
+// "ssh-ed25519 AAAA…", and so changes Version. It is for whoever has just made
+// the inventory, before anybody else sees it.
+func (v *Inventory) SetHostKeys(name string, keys []string) error {
+	i, ok := v.index[name]
+	if !ok {
+		return fmt.Errorf("host %q is not in the inventory", abbreviate(name))
+	}
+	if len(keys) == 0 {
+		return fmt.Errorf("host %s: no host key given: want at least one", name)
+	}
+	normal, err := normalHostKeys(keys)
+	if err != nil {
+		return fmt.Errorf("host %s: %w", name, err)
+	}
+	v.hosts[i].HostKeys = normal
+	return nil
+}
+
+// Version names the content: 16 characters, equal for equal hosts, whatever the
+// order of files and lines was. It is computed at each call.
+func (v *Inventory) Version() string {
+	sum := sha256.New()
+	canonical := json.NewEncoder(sum) // sorts labels; a hash accepts every write
+	for i := range v.hosts {
+		_ = canonical.Encode(&v.hosts[i])
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:16]
+}
+
+// entry is a host as it was read, with the place where it stands.
+type entry struct {
+	host       Host
+	knownHosts string
+	file       string
+	line       int
+}
+
+// who names the host in a message, safely also when its name is not a name.
+func (e entry) who() string {
+	if CheckName(e.host.Name) != nil {
+		return fmt.Sprintf("host %q", abbreviate(e.host.Name))
+	}
+	return "host " + e.host.Name
+}
+
+// place is " at file:line", or nothing if the host came from no file.
+func (e entry) place() string {
+	if e.file == "" {
+		return ""
+	}
+	return fmt.Sprintf(" at %s:%d", e.file, e.line)
+}
+
+// inventory ends the reading: it checks what concerns several hosts, and
+// answers with either the inventory or all mistakes.
+func (r *reader) inventory(files []Source) (*Inventory, error) {
+	r.checkNames()
+	r.checkGroups()
+	if len(r.mistakes) > 0 {
+		r.mistakes.sort(files)
+		return nil, r.mistakes
+	}
+	slices.SortFunc(r.entries, func(a, b entry) int { return cmp.Compare(a.host.Name, b.host.Name) })
+	v := &Inventory{
+		hosts:      make([]Host, len(r.entries)),
+		index:      make(map[string]int, len(r.entries)),
+		knownHosts: make(map[string]string),
+	}
+	for i, e := range r.entries {
+		v.hosts[i] = e.host
+		v.index[e.host.Name] = i
+		if e.knownHosts != "" {
+			v.knownHosts[e.host.Name] = e.knownHosts
+		}
+	}
+	return v, nil
+}
+
+// checkNames finds names that several hosts have.
+func (r *reader) checkNames() {
+	first := make(map[string]entry, len(r.entries))
+	for _, e := range r.entries {
+		if e.host.Name == "" {
+			continue // was reported where it is missing
+		}
+		if f, seen := first[e.host.Name]; seen {
+			r.mistakeAt(e, "%s is there already%s: names must differ", e.who(), f.place())
+			continue
+		}
+		first[e.host.Name] = e
+	}
+}
+
+// checkGroups finds redundancy groups that cannot protect anything: with one
+// member there is nothing to fall back to, and the limit of a group is kept in
+// one zone and belongs to one customer.
+func (r *reader) checkGroups() {
+	type group struct {
+		first   entry
+		members int
+	}
+	var groups []group
+	index := map[string]int{}
+	for _, e := range r.entries {
+		name := e.host.Group
+		if name == "" {
+			continue
+		}
+		i, seen := index[name]
+		if !seen {
+			index[name] = len(groups)
+			groups = append(groups, group{first: e, members: 1})
+			continue
+		}
+		groups[i].members++
+		r.checkMembers(groups[i].first, e)
+	}
+	for _, g := range groups {
+		if g.members == 1 {
+			r.mistakeAt(g.first, "%s is the only member of group %q: "+
+				"a group needs two or more, else leave it out", g.first.who(), g.first.host.Group)
+		}
+	}
+}
+
+// checkMembers compares a member of a group with the first one.
+func (r *reader) checkMembers(first, e entry) {
+	if a, b := e.host.Zone, first.host.Zone; a != b {
+		r.mistakeAt(e, "%s is in zone %q, but %s of the same group %q%s is in zone %q: "+
+			"a group lives in one zone", e.who(), a, first.who(), e.host.Group, first.place(), b)
+	}
+	if a, b := e.host.Customer, first.host.Customer; a != b {
+		r.mistakeAt(e, "%s is of customer %q, but %s of the same group %q%s is of %q: "+
+			"a group belongs to one customer",
+			e.who(), a, first.who(), e.host.Group, first.place(), b)
+	}
+}
+
+// abbreviate bounds what an error repeats of a text that somebody gave.
+func abbreviate(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

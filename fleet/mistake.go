@@ -1,0 +1,61 @@
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Mistake is one thing wrong with an inventory and where it stands.
+type Mistake struct {
+	File string // name of the Source; empty when the hosts came from no file
+	Line int    // 1 is the first
+	Text string // what is wrong and what to do
+}
+
+// Error is the mistake as one line, "file:line: text".
+func (m Mistake) Error() string {
+	if m.File == "" {
+		return m.Text
+	}
+	return fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Text)
+}
+
+// Mistakes is the error of Parse and New: everything that is wrong, in the order
+// of the files and lines.
+type Mistakes []Mistake
+
+// mistakesShown bounds the text of Mistakes: who has more than these first
+// mends something common to all of them.
+const mistakesShown = 100
+
+// Error has a line for each mistake, and a count instead of those beyond 100.
+func (ms Mistakes) Error() string {
+	var b strings.Builder
+	for i, m := range ms {
+		if i == mistakesShown {
+			fmt.Fprintf(&b, "\nand %d more mistakes", len(ms)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(m.Error())
+	}
+	return b.String()
+}
+
+// sort brings the mistakes of each file into the order of its lines; files stay
+// in the order in which they were given.
+func (ms Mistakes) sort(files []Source) {
+	rank := make(map[string]int, len(files))
+	for i, f := range files {
+		if _, seen := rank[f.title()]; !seen {
+			rank[f.title()] = i
+		}
+	}
+	slices.SortStableFunc(ms, func(a, b Mistake) int {
+		return cmp.Or(cmp.Compare(rank[a.File], rank[b.File]), cmp.Compare(a.Line, b.Line))
+	})
+}

@@ -1,0 +1,330 @@
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Source is one inventory file: its name, for messages, and its content.
+type Source struct {
+	Name string
+	Data []byte
+}
+
+func (s Source) title() string { return cmp.Or(s.Name, "inventory") }
+
+// sourcesMax bounds all files together: 20,000 hosts need 5 MiB.
+const sourcesMax = 64 << 20 // bytes
+
+// Parse reads an inventory from one or more YAML files:
+//
+//	defaults: {user: root, key: /etc/muster/id_ed25519, known_hosts: /etc/muster/known_hosts}
+//	hosts:
+//	  - name: fw001              # required
+//	    address: 192.0.2.1       # required: IP address or DNS name, without port
+//	    port: 2222               # 22
+//	    user: admin              # root
+//	    key: /etc/muster/id_fw   # path on the node; none: the agent
+//	    host_key: "ssh-ed25519 AAAA…"   # or host_keys: a list, or known_hosts: a path
+//	    customer: acme
+//	    zone: default
+//	    group: pair-1            # redundancy group
+//	    fence: auto              # auto, none or required
+//	    labels: {role: fw, model: x200}
+//
+// Defaults hold for the hosts of the same file, so the order of files is without
+// meaning; they may give user, port, key, known_hosts, customer, zone and fence.
+// Anchors and aliases are refused: a file says what it says at the line where it
+// says it, and cannot grow when read. The error is of type Mistakes.
+func Parse(sources ...Source) (*Inventory, error) {
+	var r reader
+	size := 0
+	for _, s := range sources {
+		size += len(s.Data)
+	}
+	switch {
+	case len(sources) == 0:
+		return nil, Mistakes{{Text: "no inventory file given: want at least one"}}
+	case size > sourcesMax:
+		return nil, Mistakes{{File: sources[0].title(), Line: 1, Text: fmt.Sprintf(
+			"the inventory has %d bytes: at most %d", size, sourcesMax)}}
+	}
+	for _, s := range sources {
+		r.read(s)
+	}
+	return r.inventory(sources)
+}
+
+// reader gathers hosts and mistakes from files.
+type reader struct {
+	file     string // the one being read
+	who      string // "host fw001: " while a host is read
+	entries  []entry
+	mistakes Mistakes
+	labels   map[[2]string][]error // labels that were checked; most repeat
+}
+
+func (r *reader) mistake(line int, format string, args ...any) {
+	r.mistakes = append(r.mistakes, Mistake{r.file, line, r.who + fmt.Sprintf(format, args...)})
+}
+
+func (r *reader) mistakeAt(e entry, format string, args ...any) {
+	r.mistakes = append(r.mistakes, Mistake{e.file, e.line, fmt.Sprintf(format, args...)})
+}
+
+func (r *reader) read(s Source) {
+	r.file, r.who = s.title(), ""
+	root := r.document(s.Data)
+	if root == nil {
+		return
+	}
+	fields := r.fields(root, "the file", []string{"defaults", "hosts"})
+	if fields == nil {
+		return
+	}
+	base := entry{
+		host: Host{User: "root", Port: 22, Zone: DefaultZone, Fence: FenceAuto},
+		file: r.file,
+	}
+	if n := fields["defaults"]; n != nil {
+		r.who = "defaults: "
+		r.common(r.fields(n, "this", commonFields()), &base)
+		r.who = ""
+	}
+	if fields["hosts"] == nil {
+		r.mistake(root.Line, "hosts is missing: want a list of hosts")
+		return
+	}
+	known := append(hostFields(), commonFields()...)
+	for i, n := range r.list(fields["hosts"], "hosts") {
+		r.who = fmt.Sprintf("host %d of the list: ", i+1)
+		r.host(n, base, known)
+	}
+}
+
+// document reads the only YAML document of a file; nil means that it was
+// reported why there is none.
+func (r *reader) document(data []byte) *yaml.Node {
+	var doc, second yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	err := d.Decode(&doc)
+	if err == nil {
+		err = d.Decode(&second)
+		if err == nil {
+			r.mistake(second.Line, "a second YAML document starts here: want one a file")
+			return nil
+		}
+	}
+	switch {
+	case errors.Is(err, io.EOF) && len(doc.Content) == 0:
+		r.mistake(1, "the file is empty: want defaults and hosts")
+		return nil
+	case !errors.Is(err, io.EOF):
+		r.mistake(errorLine(data), "%s", errorText(err))
+		return nil
+	}
+	return doc.Content[0]
+}
+
+// errorLine finds the line that stopped the YAML parser. What it says itself is
+// the start of the block in which it stopped: for a broken host that is the
+// first line of all hosts. So read again line by line, and see how far it goes.
+func errorLine(data []byte) int {
+	lines := &lineReader{rest: data}
+	d := yaml.NewDecoder(lines)
+	var n yaml.Node
+	for d.Decode(&n) == nil {
+		n = yaml.Node{}
+	}
+	return max(1, lines.started)
+}
+
+// lineReader hands out one line at a time, at most.
+type lineReader struct {
+	rest    []byte
+	started int  // lines handed out, the last perhaps in part
+	inLine  bool // the last one ended in the middle of a line
+}
+
+func (l *lineReader) Read(p []byte) (int, error) {
+	if len(l.rest) == 0 {
+		return 0, io.EOF
+	}
+	line := l.rest
+	if i := bytes.IndexByte(line, '\n'); i >= 0 {
+		line = line[:i+1]
+	}
+	if !l.inLine {
+		l.started++
+	}
+	n := copy(p, line)
+	l.inLine = n < len(line)
+	l.rest = l.rest[n:]
+	return n, nil
+}
+
+func errorText(err error) string {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if rest, found := strings.CutPrefix(text, "line "); found {
+		if n, after, found := strings.Cut(rest, ": "); found && isNumber(n) {
+			text = after
+		}
+	}
+	switch {
+	case strings.Contains(text, "unknown anchor"):
+		text += ": aliases are not supported, write the value out"
+	case strings.Contains(text, "tab character"), strings.Contains(text, "cannot start any token"):
+		text += ": indent with spaces, and quote a value that starts with a special character"
+	}
+	return "not valid YAML, here or just above: " + text
+}
+
+func hostFields() []string {
+	return []string{"name", "address", "group", "labels", "host_key", "host_keys"}
+}
+
+func commonFields() []string {
+	return []string{"user", "port", "key", "known_hosts", "customer", "zone", "fence"}
+}
+
+// common reads the fields that hosts and defaults share.
+func (r *reader) common(fields map[string]*yaml.Node, e *entry) {
+	r.text(fields, "user", &e.host.User, checkUser)
+	r.port(fields["port"], &e.host.Port)
+	r.text(fields, "key", &e.host.Key, optional(checkPath))
+	r.text(fields, "known_hosts", &e.knownHosts, optional(checkPath))
+	r.text(fields, "customer", &e.host.Customer, optional(CheckName))
+	r.text(fields, "zone", &e.host.Zone, CheckName)
+	fence := string(e.host.Fence)
+	r.text(fields, "fence", &fence, checkFence)
+	e.host.Fence = Fence(fence)
+}
+
+// host reads one host into e, which has the defaults. One with mistakes is kept
+// as well, so that what concerns several hosts is checked as far as it goes.
+func (r *reader) host(n *yaml.Node, e entry, known []string) {
+	e.line = n.Line
+	if _, name := child(n, "name"); name != nil {
+		if e.host.Name, _ = scalar(name); e.host.Name != "" {
+			r.who = e.who() + ": "
+		}
+	}
+	fields := r.fields(n, "this", known)
+	if fields == nil {
+		return
+	}
+	for _, required := range []string{"name", "address"} {
+		if fields[required] == nil {
+			r.mistake(e.line, "%s is missing: every host needs one", required)
+		}
+	}
+	if n := fields["name"]; n != nil {
+		e.line = n.Line
+		if _, err := scalar(n); err != nil {
+			r.mistake(n.Line, "name %v", err)
+		} else if err := checkHostName(e.host.Name); err != nil {
+			r.mistake(n.Line, "%v", err)
+		}
+	}
+	r.text(fields, "address", &e.host.Address, checkAddress)
+	r.text(fields, "group", &e.host.Group, optional(CheckName))
+	r.common(fields, &e)
+	r.hostKeys(fields, &e)
+	e.host.Labels = r.labelMap(fields["labels"])
+	r.entries = append(r.entries, e)
+}
+
+// hostKeys reads the keys that a host is known by, or sees that a file is named
+// where they can be looked up.
+func (r *reader) hostKeys(fields map[string]*yaml.Node, e *entry) {
+	one, many, file := fields["host_key"], fields["host_keys"], fields["known_hosts"]
+	switch {
+	case one != nil && many != nil:
+		r.mistake(many.Line, "host_key and host_keys are both given: keep one of them")
+	case one == nil && many == nil:
+		if e.knownHosts == "" && (file == nil || file.Value == "") {
+			r.mistake(e.line, "neither host_key nor known_hosts: want one, as no host is trusted unseen")
+		}
+	case file != nil && file.Value != "":
+		r.mistake(file.Line, "known_hosts is given beside the host's keys: keep one of them")
+	case one != nil:
+		r.ownKeys([]*yaml.Node{one}, e)
+	default:
+		keys := r.list(many, "host_keys")
+		if len(keys) == 0 && many.Kind == yaml.SequenceNode {
+			r.mistake(many.Line, "host_keys is empty: want at least one key")
+		}
+		r.ownKeys(keys, e)
+	}
+}
+
+// ownKeys takes over keys that stand in the inventory itself, each once.
+func (r *reader) ownKeys(nodes []*yaml.Node, e *entry) {
+	e.knownHosts = ""
+	if len(nodes) > hostKeysMax {
+		r.mistake(nodes[0].Line, "host_keys has %d keys: at most %d", len(nodes), hostKeysMax)
+		return
+	}
+	for _, n := range nodes {
+		key, err := scalar(n)
+		if err == nil {
+			key, err = normalHostKey(key)
+		}
+		switch {
+		case err != nil:
+			r.mistake(n.Line, "host key %v", err)
+		case !slices.Contains(e.host.HostKeys, key):
+			e.host.HostKeys = append(e.host.HostKeys, key)
+		}
+	}
+}
+
+func (r *reader) labelMap(n *yaml.Node) map[string]string {
+	if n == nil {
+		return nil
+	}
+	fields := r.fields(n, "labels", nil)
+	if len(fields) == 0 {
+		return nil
+	}
+	if len(fields) > labelsMax {
+		r.mistake(n.Line, "%d labels: at most %d", len(fields), labelsMax)
+		return nil
+	}
+	labels := make(map[string]string, len(fields))
+	for _, key := range sortedKeys(fields) {
+		v := fields[key]
+		value, err := scalar(v)
+		if err != nil {
+			r.mistake(v.Line, "label %s %v", abbreviate(strconv.Quote(key)), err)
+			continue
+		}
+		for _, err := range r.checkLabel(key, value) {
+			r.mistake(v.Line, "%v", err)
+		}
+		labels[key] = value
+	}
+	return labels
+}
+
+// checkLabel remembers its answers: a fleet has few different labels.
+func (r *reader) checkLabel(key, value string) []error {
+	label := [2]string{key, value}
+	errs, known := r.labels[label]
+	if !known {
+		if r.labels == nil {
+			r.labels = map[[2]string][]error{}
+		}
+		errs = checkLabel(key, value)
+		r.labels[label] = errs
+	}
+	return errs
+}
