@@ -1,0 +1,140 @@
+package scripts
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Values are the arguments of one task: checked, complete, in canonical form.
+type Values struct {
+	// Args holds a text for each argument: a number in decimal, a duration in
+	// seconds, of a file the SHA-256 of its content in hex.
+	Args map[string]string `json:"args"`
+	// Files holds the content of files by SHA-256.
+	Files map[string][]byte `json:"files,omitempty"`
+}
+
+// ParseArgs reads arguments written as name=value. It reports all mistakes at
+// once.
+func ParseArgs(list []string) (map[string]string, error) {
+	args := map[string]string{}
+	var errs []error
+	for _, one := range list {
+		name, v, ok := strings.Cut(one, "=")
+		switch _, twice := args[name]; {
+		case !ok || name == "":
+			errs = append(errs, fmt.Errorf("argument %s: want name=value", brief(one)))
+		case twice:
+			errs = append(errs, fmt.Errorf("argument %s is given twice", brief(name)))
+		default:
+			args[name] = v
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return args, nil
+}
+
+// Bind checks the arguments of a task and completes them by defaults. Of an
+// argument of type file the caller gives the content in files, under the
+// argument's name; its own text in args is a mistake. Bind reports all mistakes
+// at once.
+func (r *Runbook) Bind(args map[string]string, files map[string][]byte) (Values, error) {
+	v := Values{Args: map[string]string{}}
+	errs := r.strangers(args, files)
+	for _, a := range r.Arguments {
+		if a.Type == TypeFile {
+			errs = append(errs, v.bindFile(a, args, files))
+			continue
+		}
+		if _, ok := files[a.Name]; ok {
+			errs = append(errs, fmt.Errorf("argument %q is of type %s: give a text, not a file",
+				a.Name, a.Type))
+			continue
+		}
+		text, ok := args[a.Name]
+		if !ok && a.Required {
+			errs = append(errs, fmt.Errorf("argument %q is missing: %s", a.Name, a.want()))
+			continue
+		}
+		if !ok {
+			v.Args[a.Name] = a.Default
+			continue
+		}
+		canonical, err := a.canonical(text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("argument %q: %w", a.Name, err))
+			continue
+		}
+		v.Args[a.Name] = canonical
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Values{}, err
+	}
+	return v, nil
+}
+
+// strangers reports names that the runbook does not know.
+func (r *Runbook) strangers(args map[string]string, files map[string][]byte) []error {
+	var known []string
+	for _, a := range r.Arguments {
+		known = append(known, a.Name)
+	}
+	given := map[string]bool{}
+	for name := range args {
+		given[name] = true
+	}
+	total := 0
+	for name, content := range files {
+		given[name] = true
+		total += len(content)
+	}
+
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(known, name) {
+			errs = append(errs, fmt.Errorf("runbook %s has no argument %s: %s",
+				r.Name, brief(name), instead(name, known)))
+		}
+	}
+	if total > filesMax {
+		errs = append(errs, fmt.Errorf("the files of a task have %d bytes together: at most %d",
+			total, filesMax))
+	}
+	return errs
+}
+
+// bindFile keeps the content of a file argument.
+func (v *Values) bindFile(a Argument, args map[string]string, files map[string][]byte) error {
+	content, ok := files[a.Name]
+	switch _, text := args[a.Name]; {
+	case text:
+		return fmt.Errorf("argument %q is of type file: its content is needed, not a text", a.Name)
+	case !ok:
+		return fmt.Errorf("argument %q is missing: %s", a.Name, a.want())
+	}
+	if v.Files == nil {
+		v.Files = map[string][]byte{}
+	}
+	sum := hash(content)
+	v.Args[a.Name] = sum
+	// an empty file is not nil, so that it comes back from JSON as it was
+	v.Files[sum] = append([]byte{}, content...)
+	return nil
+}
+
+// want says what to give for an argument.
+func (a Argument) want() string {
+	kind := "want a value of type " + string(a.Type)
+	if a.Type == TypeEnum {
+		kind = "want one of " + strings.Join(a.Values, ", ")
+	}
+	if a.Description == "" {
+		return kind
+	}
+	return kind + ": " + a.Description
+}

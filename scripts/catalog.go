@@ -1,0 +1,117 @@
+package scripts
+
+import (
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+)
+
+//go:embed builtin/*.yaml
+var builtinFiles embed.FS
+
+// Source is the text of one runbook and the name of its file.
+type Source struct {
+	File string
+	Data []byte
+}
+
+// Catalog holds the runbooks that can be run: the built-in ones and the users'.
+// It does not change.
+type Catalog struct {
+	runbooks []*Runbook // by name
+}
+
+// NewCatalog reads the users' runbooks and adds the built-in ones. It reports
+// all mistakes of all files at once, as Mistakes, names that are taken among
+// them.
+func NewCatalog(sources []Source) (*Catalog, error) {
+	var c Catalog
+	var mistakes Mistakes
+	owner := map[string]string{} // file of each name
+	for _, r := range Builtins() {
+		c.runbooks = append(c.runbooks, r)
+		owner[r.Name] = "built in"
+	}
+
+	for _, s := range sources {
+		r, p := parse(s.File, s.Data)
+		if r != nil && r.Name != "" {
+			if other, taken := owner[r.Name]; taken {
+				p.add(p.name, "the name %q is taken (%s): choose another", r.Name, other)
+			} else {
+				owner[r.Name] = s.File
+			}
+		}
+		mistakes = append(mistakes, p.mistakes.sorted()...)
+		c.runbooks = append(c.runbooks, r)
+	}
+	if len(mistakes) > 0 {
+		return nil, mistakes
+	}
+	slices.SortFunc(c.runbooks, byName)
+	return &c, nil
+}
+
+// Lookup finds a runbook by name. Its error names the nearest one.
+func (c *Catalog) Lookup(name string) (*Runbook, error) {
+	var known []string
+	for _, r := range c.runbooks {
+		if r.Name == name {
+			return r, nil
+		}
+		known = append(known, r.Name)
+	}
+	return nil, fmt.Errorf("no runbook %s: %s", brief(name), instead(name, known))
+}
+
+// All gives the runbooks by name. The list is the caller's own.
+func (c *Catalog) All() []*Runbook { return slices.Clone(c.runbooks) }
+
+// Builtin finds a built-in runbook.
+func Builtin(name string) (*Runbook, bool) {
+	for _, r := range Builtins() {
+		if r.Name == name {
+			return r, true
+		}
+	}
+	return nil, false
+}
+
+// Builtins gives the built-in runbooks by name, read anew for each caller.
+func Builtins() []*Runbook {
+	list, err := builtins()
+	if err != nil {
+		panic(err) // the files are part of the binary, and a test reads them
+	}
+	return list
+}
+
+func builtins() ([]*Runbook, error) {
+	files, err := fs.Glob(builtinFiles, "builtin/*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var list []*Runbook
+	var errs []error
+	for _, file := range files {
+		data, err := builtinFiles.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		r, err := Parse(file, data)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		list = append(list, r)
+	}
+	slices.SortFunc(list, byName)
+	return list, errors.Join(errs...)
+}
+
+func byName(a, b *Runbook) int {
+	return cmp.Compare(a.Name, b.Name)
+}

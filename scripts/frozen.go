@@ -1,0 +1,158 @@
+package scripts
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"muster/fleet"
+)
+
+// Frozen is a runbook with its values, as a task carries it: what is run stays
+// the same, whatever becomes of the runbook's file. It goes through JSON and
+// back unchanged.
+type Frozen struct {
+	Runbook    string        `json:"runbook"` // its name
+	Version    string        `json:"version,omitempty"`
+	Hash       string        `json:"hash"` // of the runbook's text
+	Disruptive bool          `json:"disruptive,omitempty"`
+	Repeatable bool          `json:"repeatable,omitempty"` // every step may run twice
+	Timeout    time.Duration `json:"timeout_ns"`           // of one attempt
+	Expect     time.Duration `json:"expect_ns,omitempty"`
+	Retry      Retry         `json:"retry"`
+	Steps      []Step        `json:"steps"`
+	Values     Values        `json:"values"`
+}
+
+// Context is what a step knows of its job.
+type Context struct {
+	Task    string // id of the task
+	Attempt int    // number of the attempt
+}
+
+// Action is one step as it is done on one host.
+type Action struct {
+	Kind       Kind
+	Name       string        // of the step
+	Shell      string        // of kind run: for a POSIX shell
+	Upload     *Upload       // of kind upload
+	Timeout    time.Duration // of this step alone
+	Repeatable bool
+}
+
+// Upload is a file to bring to a host.
+type Upload struct {
+	To      string // absolute path; may hold blanks and quotes
+	Mode    fs.FileMode
+	SHA256  string // of Content, in hex
+	Content []byte // not to be changed: shared by all hosts
+}
+
+// Freeze joins a runbook and the values that Bind made for it.
+func (r *Runbook) Freeze(v Values) Frozen {
+	return Frozen{
+		Runbook:    r.Name,
+		Version:    r.Version,
+		Hash:       r.Hash,
+		Disruptive: r.Disruptive,
+		Repeatable: r.Repeatable,
+		Timeout:    r.Timeout,
+		Expect:     r.Expect,
+		Retry:      r.Retry,
+		Steps:      r.Steps,
+		Values:     v,
+	}
+}
+
+// Step says what step i, counted from 0, is on a host. An error means that the
+// task cannot run on this host as it was asked for: no retry will help.
+func (f Frozen) Step(i int, h fleet.Host, c Context) (Action, error) {
+	if i < 0 || i >= len(f.Steps) {
+		return Action{}, fmt.Errorf("runbook %s: no step %d, only %d", f.Runbook, i, len(f.Steps))
+	}
+	s := f.Steps[i]
+	a := Action{Kind: s.Kind, Name: s.Name, Timeout: s.Timeout, Repeatable: s.Repeatable}
+	var err error
+	switch s.Kind {
+	case KindRun:
+		a.Shell, err = render(s.Run, scope{f.Values.Args, h, c}, quote)
+	case KindUpload:
+		a.Upload, err = f.file(s.Upload, scope{f.Values.Args, h, c})
+	default:
+		err = fmt.Errorf("kind %q is not known here: a newer muster made the task", s.Kind)
+	}
+	if err != nil {
+		return Action{}, fmt.Errorf("runbook %s, step %q: %w", f.Runbook, s.Name, err)
+	}
+	return a, nil
+}
+
+// Check tells whether every step can be made for a host, so that a task which
+// cannot run there is refused before it is queued.
+func (f Frozen) Check(h fleet.Host) error {
+	var errs []error
+	for i := range f.Steps {
+		_, err := f.Step(i, h, Context{})
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// UnmarshalJSON refuses what it does not know: a task that a newer muster made
+// may hold a condition on a step, and to skip it would be to run the step always.
+// It holds files against their hashes, so that Step need not do it for each host.
+func (f *Frozen) UnmarshalJSON(data []byte) error {
+	type plain Frozen // without this method
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	var p plain
+	if err := d.Decode(&p); err != nil {
+		return fmt.Errorf("frozen runbook: %w: was it made by another version of muster?", err)
+	}
+	for sum, content := range p.Values.Files {
+		if hash(content) != sum {
+			return fmt.Errorf("frozen runbook: the content of file %s has changed", brief(sum))
+		}
+	}
+	*f = Frozen(p)
+	return nil
+}
+
+func render(text string, s scope, as func(string) (string, error)) (string, error) {
+	t, faults := cut(text)
+	if len(faults) > 0 {
+		return "", fmt.Errorf("at byte %d: %s", faults[0].offset, faults[0].text)
+	}
+	return t.fill(s, as)
+}
+
+// file makes the file of an upload.
+func (f Frozen) file(u *UploadSpec, s scope) (*Upload, error) {
+	if u == nil {
+		return nil, errors.New("the upload is empty")
+	}
+	to, err := render(u.To, s, plain)
+	if err == nil {
+		err = checkPath(to)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("to: %w", err)
+	}
+
+	file := &Upload{To: to, Mode: fs.FileMode(u.Mode)}
+	if u.From == "" {
+		file.Content = []byte(u.Content)
+		file.SHA256 = hash(file.Content)
+		return file, nil
+	}
+	file.SHA256 = f.Values.Args[u.From]
+	content, ok := f.Values.Files[file.SHA256]
+	if !ok {
+		return nil, fmt.Errorf("the content of file %q is not in the task", u.From)
+	}
+	file.Content = content
+	return file, nil
+}

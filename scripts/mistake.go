@@ -1,0 +1,110 @@
+package scripts
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Mistake is one thing that is wrong in a runbook, and where.
+type Mistake struct {
+	File string
+	Line int // from 1
+	Col  int // from 1, in characters
+	Text string
+}
+
+// Error tells the place and the mistake, on one line.
+func (m Mistake) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", m.File, m.Line, m.Col, m.Text)
+}
+
+// Mistakes is all that is wrong with some runbooks, in the order of the text.
+type Mistakes []Mistake
+
+// Error tells them all, one a line.
+func (m Mistakes) Error() string {
+	lines := make([]string, len(m))
+	for i, one := range m {
+		lines[i] = one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// sorted orders mistakes by place and keeps the first ones: a reader who sees a
+// hundred has enough to do.
+func (m Mistakes) sorted() Mistakes {
+	slices.SortStableFunc(m, func(a, b Mistake) int {
+		return cmp.Or(
+			cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col),
+		)
+	})
+	if len(m) <= mistakesMax {
+		return m
+	}
+	last := m[mistakesMax-1]
+	last.Text += " (and more mistakes)"
+	return append(m[:mistakesMax-1:mistakesMax-1], last)
+}
+
+// instead says what to write for a word that is not known: the nearest known
+// one, or all of them.
+func instead(word string, known []string) string {
+	if near := nearest(word, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if len(known) == 0 {
+		return "there is none"
+	}
+	return "known: " + strings.Join(known, ", ")
+}
+
+// nearest finds the known word that was probably meant, or "".
+func nearest(word string, known []string) string {
+	if len(word) > nameMax {
+		return ""
+	}
+	best, bound := "", max(1, len(word)/3)+1
+	for _, k := range known {
+		if d := distance(word, k); d < bound {
+			best, bound = k, d
+		}
+	}
+	return best
+}
+
+// distance counts the letters to add, drop, change or swap with the next one to
+// get from a to b.
+func distance(a, b string) int {
+	var older []int
+	prev := make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := range len(a) {
+		row := make([]int, len(b)+1)
+		row[0] = i + 1
+		for j := range len(b) {
+			change := prev[j]
+			if a[i] != b[j] {
+				change++
+			}
+			row[j+1] = min(change, prev[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], older[j-1]+1)
+			}
+		}
+		older, prev = prev, row
+	}
+	return prev[len(b)]
+}
+
+// brief quotes a value for a message and cuts it if it is long.
+func brief(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return fmt.Sprintf("%q", s)
+	}
+	return fmt.Sprintf("%q…", strings.ToValidUTF8(s[:most], ""))
+}

@@ -1,0 +1,109 @@
+package scripts
+
+import "time"
+
+// Runbook says what to do on a host, as ordered steps. Only Parse makes one.
+type Runbook struct {
+	Name        string
+	Version     string // the author's own word; Hash is what tells two apart
+	Description string
+	Arguments   []Argument // in the order of the file
+	Disruptive  bool       // traffic may suffer while it runs
+	Repeatable  bool       // every step may run twice
+	Timeout     time.Duration
+	Expect      time.Duration // how long a run usually takes; 0: not said
+	Retry       Retry
+	Steps       []Step // at least one
+	Hash        string // SHA-256 of the text it was read from, in hex
+}
+
+// Retry says how often a job is tried anew when nothing ran on the host.
+type Retry struct {
+	Submit int           `json:"submit"`   // tries
+	Delay  time.Duration `json:"delay_ns"` // between two of them
+}
+
+// Step is one step of a runbook. Timeout and Repeatable are what the step says
+// or else what the runbook says.
+type Step struct {
+	Name       string        `json:"name"`
+	Kind       Kind          `json:"kind"`
+	Run        string        `json:"run,omitempty"` // shell text with placeholders; of kind run
+	Upload     *UploadSpec   `json:"upload,omitempty"`
+	Timeout    time.Duration `json:"timeout_ns"`
+	Repeatable bool          `json:"repeatable,omitempty"`
+}
+
+// Kind says what a step does.
+type Kind string
+
+// The kinds of step.
+const (
+	KindRun    Kind = "run"    // a shell text
+	KindUpload Kind = "upload" // a file brought to the host
+)
+
+// UploadSpec is an upload as the runbook says it.
+type UploadSpec struct {
+	From    string `json:"from,omitempty"`    // an argument of type file; empty: Content
+	Content string `json:"content,omitempty"` // sent as it is
+	To      string `json:"to"`                // absolute path with placeholders
+	Mode    uint32 `json:"mode"`              // permission bits
+}
+
+// Argument is one argument of a runbook.
+type Argument struct {
+	Name        string
+	Description string
+	Type        Type
+	Required    bool
+	Default     string   // canonical; counts only if not Required
+	Pattern     string   // string: RE2 that the whole value must match
+	MaxLength   int      // string: in characters; 0: only the bound of all values
+	Min, Max    *int64   // int, and duration in seconds
+	Values      []string // enum
+}
+
+// Type is the type of an argument.
+type Type string
+
+// The types of arguments.
+const (
+	TypeString   Type = "string"
+	TypeInt      Type = "int"
+	TypeBool     Type = "bool"
+	TypeDuration Type = "duration"
+	TypeEnum     Type = "enum"
+	TypeFile     Type = "file"
+)
+
+// What a runbook gets if it says nothing else.
+const (
+	defaultTimeout = 5 * time.Minute
+	defaultSubmit  = 3
+	defaultDelay   = 5 * time.Second
+	defaultMode    = 0o644
+)
+
+// The bounds of a runbook. A task carries its runbook and its values through
+// Redis and each worker reads them once, so they stay small.
+const (
+	sourceMax    = 1 << 20  // bytes of one runbook file
+	textMax      = 64 << 10 // bytes of a shell text, an inline content or a value
+	filesMax     = 1 << 20  // bytes of all files of one task together
+	shellMax     = 1 << 20  // bytes of a shell text once its values are in
+	pathMax      = 4096     // bytes of a path on a host, as Linux has it
+	nameMax      = 63       // bytes of the name of a runbook, step or argument
+	wordMax      = 256      // bytes of a version, a pattern or an enum value
+	proseMax     = 4096     // bytes of a description
+	argumentsMax = 64
+	stepsMax     = 100
+	valuesMax    = 100 // of an enum
+	submitMax    = 100
+	mistakesMax  = 100 // reported of one file
+
+	timeoutMin = time.Second // what timeout(1) of every host can count
+	timeoutMax = 24 * time.Hour
+	delayMax   = time.Hour
+	expectMax  = 7 * 24 * time.Hour
+)

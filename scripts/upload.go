@@ -1,0 +1,123 @@
+package scripts
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+)
+
+func readUpload(p *parser, v value) *UploadSpec {
+	u := &UploadSpec{Mode: defaultMode}
+	seen := readMapping(p, v, uploadKeys(), u)
+	if !v.isMapping() {
+		return u
+	}
+	_, from := seen["from"]
+	content, inline := seen["content"]
+	switch {
+	case from && inline:
+		p.add(at(content.keyNode), "content and from exclude each other: keep one")
+	case !from && !inline:
+		p.add(at(v.Node), "upload has nothing to send: "+
+			"give from (an argument of type file) or content")
+	}
+	if _, ok := seen["to"]; !ok {
+		p.add(at(v.Node), "upload has no to: say where the file belongs")
+	}
+	return u
+}
+
+func uploadKeys() []key[UploadSpec] {
+	return []key[UploadSpec]{
+		{"from", func(p *parser, v value, u *UploadSpec) { u.From = p.from(v) }},
+		{"content", func(p *parser, v value, u *UploadSpec) { u.Content = p.content(v) }},
+		{"to", func(p *parser, v value, u *UploadSpec) { u.To = p.to(v) }},
+		{"mode", func(p *parser, v value, u *UploadSpec) { u.Mode = p.mode(v) }},
+	}
+}
+
+// from reads the name of an argument of type file.
+func (p *parser) from(v value) string {
+	name, ok := p.text(v, nameMax)
+	if !ok {
+		return ""
+	}
+	a := p.argument(name)
+	switch {
+	case a == nil:
+		var files []string
+		for _, a := range p.arguments {
+			if a.Type == TypeFile {
+				files = append(files, a.Name)
+			}
+		}
+		p.add(at(v.Node), "from: no argument %s of type file: %s",
+			brief(name), instead(name, files))
+	case a.Type != "" && a.Type != TypeFile:
+		p.add(at(v.Node), "from: argument %q is of type %s, want file", name, a.Type)
+	}
+	return name
+}
+
+// content reads a file written in the runbook. It goes to the host as it is, so
+// a placeholder in it is most likely a misunderstanding.
+func (p *parser) content(v value) string {
+	text, _ := p.text(v, textMax)
+	t, _ := cut(text)
+	var faults []fault
+	for _, hole := range t.placeholders() {
+		if isGiven(hole.ref) || p.argument(hole.ref) != nil {
+			faults = append(faults, fault{hole.start, fmt.Sprintf("{{%s}} would not be replaced: "+
+				"content is sent as it is; make the file an argument, or write it in a step of "+
+				"kind run", hole.ref)})
+		}
+	}
+	p.faults(v, faults)
+	return text
+}
+
+func (p *parser) to(v value) string {
+	text, ok := p.text(v, pathMax)
+	if !ok {
+		return ""
+	}
+	t, good := p.template(v, text)
+	if good && len(t.placeholders()) == 0 {
+		// fill, because four braces still stand for two
+		to, _ := t.fill(scope{}, plain)
+		if err := checkPath(to); err != nil {
+			p.add(at(v.Node), "to: %s", err)
+		}
+	}
+	return text
+}
+
+// checkPath tells whether a file may be brought to a path: an absolute one that
+// says plainly where it ends, so that a value cannot lead it elsewhere.
+func checkPath(to string) error {
+	switch {
+	case len(to) > pathMax:
+		return fmt.Errorf("path %s has %d bytes: at most %d", brief(to), len(to), pathMax)
+	case strings.ContainsFunc(to, func(r rune) bool { return r < ' ' || r == 0x7F }):
+		return fmt.Errorf("path %s has a control character", brief(to))
+	case !path.IsAbs(to) || path.Clean(to) != to || to == "/":
+		return fmt.Errorf("path %s: want an absolute one to a file, without '.', '..', '//' "+
+			"and '/' at the end", brief(to))
+	}
+	return nil
+}
+
+// mode reads permission bits, in octal whether quoted or not.
+func (p *parser) mode(v value) uint32 {
+	text, ok := p.text(v, wordMax)
+	if !ok {
+		return 0
+	}
+	bits, err := strconv.ParseUint(text, 8, 32)
+	if err != nil || bits > 0o777 || len(text) < 3 || len(text) > 4 {
+		p.add(at(v.Node), `mode %s: want permission bits in octal, "0000" to "0777"`, brief(text))
+		return 0
+	}
+	return uint32(bits)
+}
