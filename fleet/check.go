@@ -44,7 +44,7 @@ func checkHost(h *Host) []error {
 		{"key", optional(checkPath)(h.Key)},
 		{"host_keys", keysErr},
 		{"customer", optional(CheckName)(h.Customer)},
-		{"zone", CheckName(h.Zone)},
+		{"zone", CheckZone(h.Zone)},
 		{"group", optional(CheckName)(h.Group)},
 		{"fence", checkFence(string(h.Fence))},
 	} {

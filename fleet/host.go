@@ -58,6 +58,15 @@ func CheckName(s string) error {
 	return nil
 }
 
+// CheckZone tells whether s can name a zone: any name but hub, under which Redis
+// keeps what belongs to no zone.
+func CheckZone(s string) error {
+	if s == "hub" {
+		return fmt.Errorf("name %q is taken by muster itself: choose another", s)
+	}
+	return CheckName(s)
+}
+
 func notInName(r rune) bool {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':

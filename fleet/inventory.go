@@ -16,6 +16,7 @@ type Inventory struct {
 	hosts      []Host            // sorted by name
 	index      map[string]int    // name → place in hosts
 	knownHosts map[string]string // name → file with its host keys; no own keys given
+	warnings   Mistakes
 }
 
 // New makes an inventory of hosts that are known already, as a reader of
@@ -62,6 +63,9 @@ func (v *Inventory) Zones() []string {
 	slices.Sort(zones)
 	return zones
 }
+
+// Warnings tells what looks like a mistake, but harms nothing.
+func (v *Inventory) Warnings() Mistakes { return slices.Clone(v.warnings) }
 
 // KnownHosts returns the known_hosts file in which the keys of a host must be
 // looked up. It is empty if the inventory itself has the keys.
@@ -135,6 +139,7 @@ func (r *reader) inventory(files []Source) (*Inventory, error) {
 		hosts:      make([]Host, len(r.entries)),
 		index:      make(map[string]int, len(r.entries)),
 		knownHosts: make(map[string]string),
+		warnings:   r.warnings,
 	}
 	for i, e := range r.entries {
 		v.hosts[i] = e.host
@@ -161,9 +166,9 @@ func (r *reader) checkNames() {
 	}
 }
 
-// checkGroups finds redundancy groups that cannot protect anything: with one
-// member there is nothing to fall back to, and the limit of a group is kept in
-// one zone and belongs to one customer.
+// checkGroups finds redundancy groups that cannot be kept: the limit of a group
+// lives in one zone and belongs to one customer. One member alone is only worth a
+// warning: its pair may be listed later.
 func (r *reader) checkGroups() {
 	type group struct {
 		first   entry
@@ -187,8 +192,9 @@ func (r *reader) checkGroups() {
 	}
 	for _, g := range groups {
 		if g.members == 1 {
-			r.mistakeAt(g.first, "%s is the only member of group %q: "+
-				"a group needs two or more, else leave it out", g.first.who(), g.first.host.Group)
+			r.warnings = append(r.warnings, Mistake{g.first.file, g.first.line, fmt.Sprintf(
+				"%s is the only member of group %q, which protects nothing: a group has two or more",
+				g.first.who(), g.first.host.Group)})
 		}
 	}
 }

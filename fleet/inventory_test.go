@@ -146,9 +146,7 @@ func TestNewReportsEveryMistake(t *testing.T) {
 	ok := fleet.Host{
 		Name: "a", Address: "a", Port: 22, User: "root", Zone: "z", Fence: fleet.FenceAuto,
 	}
-	lonely := ok
-	lonely.Name, lonely.Group = "b", "g"
-	_, err := fleet.New([]fleet.Host{ok, ok, lonely, {
+	_, err := fleet.New([]fleet.Host{ok, ok, {
 		Name: "-x", Labels: map[string]string{"a b": "c", "zone": "x"}, Key: "k", Customer: ":",
 		HostKeys: []string{"x"},
 	}})
@@ -160,7 +158,7 @@ func TestNewReportsEveryMistake(t *testing.T) {
 		`host "-x": name "-x" starts with "-"`, "address is empty", "port 0", "user is empty",
 		`key path "k"`, `host_keys "x" has no known type`, `customer name ":"`, "zone name is empty",
 		`fence ""`, `label key "a b"`, `label "zone" is a field`,
-		"host a is there already: names", `host b is the only member of group "g"`,
+		"host a is there already: names",
 	}
 	if len(mistakes) != len(wants) {
 		t.Errorf("%d mistakes, want %d:\n%v", len(mistakes), len(wants), err)
@@ -169,6 +167,20 @@ func TestNewReportsEveryMistake(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("missing %q in:\n%v", want, err)
 		}
+	}
+}
+
+func TestALonelyMemberIsAWarning(t *testing.T) {
+	t.Parallel()
+	text := "defaults: {known_hosts: /k}\nhosts:\n  - {name: a, address: a, group: g}\n"
+	v, err := fleet.Parse(fleet.Source{Name: "fleet.yaml", Data: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `fleet.yaml:3: host a is the only member of group "g", which protects nothing: ` +
+		"a group has two or more"
+	if got := v.Warnings(); len(got) != 1 || got[0].Error() != want {
+		t.Errorf("warnings are %v", got)
 	}
 }
 

@@ -69,6 +69,7 @@ type reader struct {
 	who      string // "host fw001: " while a host is read
 	entries  []entry
 	mistakes Mistakes
+	warnings Mistakes
 	labels   map[[2]string][]error // labels that were checked; most repeat
 }
 
@@ -202,7 +203,7 @@ func (r *reader) common(fields map[string]*yaml.Node, e *entry) {
 	r.text(fields, "key", &e.host.Key, optional(checkPath))
 	r.text(fields, "known_hosts", &e.knownHosts, optional(checkPath))
 	r.text(fields, "customer", &e.host.Customer, optional(CheckName))
-	r.text(fields, "zone", &e.host.Zone, CheckName)
+	r.text(fields, "zone", &e.host.Zone, CheckZone)
 	fence := string(e.host.Fence)
 	r.text(fields, "fence", &fence, checkFence)
 	e.host.Fence = Fence(fence)

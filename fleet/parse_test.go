@@ -197,7 +197,6 @@ hosts:
 			`9: host ok: group name "{g}" has '{'`,
 			`9: host ok: customer name "a:b" has ':'`,
 			`9: host ok: zone name "a b" has ' '`,
-			`9: host ok is the only member of group "{g}"`,
 			`10: host ok2: zone name is empty`,
 		}},
 		{"bad ports", `
@@ -239,7 +238,6 @@ hosts:
   - {name: c, address: b, group: g2, zone: fra}
   - {name: d, address: b, group: g2, customer: x}
 `, []string{
-			`4: host a is the only member of group "g1"`,
 			`6: host c is in zone "fra", but host b of the same group "g2" at fleet.yaml:5 is in zone "default"`,
 			`7: host d is of customer "x", but host b of the same group "g2" at fleet.yaml:5 is of ""`,
 		}},

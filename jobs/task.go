@@ -62,7 +62,8 @@ const (
 // step of the given bound: connecting, the step, its killing, and the margin.
 func AttemptTimeout(step time.Duration) time.Duration {
 	t := ConnectAllowance + step + KillGrace
-	return t + Margin(t)
+	// The margin is taken off the whole, so 2 % of the whole must be added.
+	return t + max(3*time.Second, t/49+time.Nanosecond)
 }
 
 // Margin is how much earlier than its lock a child must stop: three seconds or

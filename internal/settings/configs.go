@@ -10,6 +10,7 @@ import (
 	"muster/fleet/remote"
 	"muster/jobs/queue"
 	"muster/master"
+	"muster/server"
 	"muster/worker"
 )
 
@@ -75,6 +76,12 @@ func (s Settings) MasterConfig(path, version string) (master.Config, error) {
 	return c, err
 }
 
+// ServerConfig is the configuration of the server.
+func (s Settings) ServerConfig(version string) server.Config {
+	return server.Config{Listen: s.Server.Listen, TLSCert: s.Server.TLS.Cert,
+		TLSKey: s.Server.TLS.Key, Version: version}
+}
+
 // Validate reports every mistake of all parts at once.
 func (s Settings) Validate() error {
 	errs := []error{s.Queue().Validate(), prefixed("ssh.", s.Remote().Validate()),
@@ -88,9 +95,7 @@ func (s Settings) Validate() error {
 	if s.Log.Format != "text" && s.Log.Format != "json" {
 		errs = append(errs, fmt.Errorf("log.format = %q: want text or json", s.Log.Format))
 	}
-	if (s.Server.TLS.Cert == "") != (s.Server.TLS.Key == "") {
-		errs = append(errs, errors.New("server.tls: cert and key go together: set both or none"))
-	}
+	errs = append(errs, s.ServerConfig("").Validate())
 	return errors.Join(errs...)
 }
 

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -253,4 +254,14 @@ func TestStepRefusesNonsense(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheShippedRedisConfIsAccepted(t *testing.T) {
+	t.Parallel()
+	path, err := filepath.Abs("../../etc/redis.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := queuetest.StartServerWith(t, path)
+	open(t, world{cfg: s.Config()}, "")
 }

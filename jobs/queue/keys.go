@@ -7,7 +7,7 @@ import "strings"
 const prefix = "muster:"
 
 // hub is the pretended zone of what belongs to no zone. Its name cannot be one
-// of a zone: fleet.CheckZone refuses it.
+// of a zone: an inventory that has it is refused.
 const hub = "hub"
 
 // Key describes one kind of key, for docs/REDIS.md and for the scripts.

@@ -24,6 +24,8 @@ type Queue struct {
 	mu    sync.Mutex // guards what follows
 	zones map[string]*zone
 	beats int
+
+	durable string // how far the server can be trusted; set by Open
 }
 
 // zone is what a handle knows of a zone it has called.
@@ -82,6 +84,7 @@ func (q *Queue) Ping(ctx context.Context) error { return q.say("ping", q.rdb.Pin
 
 func (q *Queue) check(ctx context.Context) error {
 	if q.cfg.Embedded {
+		q.durable = "in memory only: gone when this Redis ends"
 		return q.Ping(ctx)
 	}
 	info, err := q.rdb.Info(ctx, "memory", "persistence").Result()
@@ -92,7 +95,9 @@ func (q *Queue) check(ctx context.Context) error {
 	if p := infoField(info, "maxmemory_policy"); p != "noeviction" {
 		wrong = append(wrong, fmt.Sprintf("maxmemory-policy is %s: set noeviction, or jobs vanish", p))
 	}
+	q.durable = "append-only file"
 	if infoField(info, "aof_enabled") != "1" {
+		q.durable = "no append-only file: a restart forgets"
 		wrong = append(wrong, "appendonly is off: set it to yes, or a restart forgets the queue")
 	}
 	if len(wrong) > 0 && !q.cfg.Unsafe {
@@ -101,6 +106,9 @@ func (q *Queue) check(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Durable says in words how far the server remembers what was accepted.
+func (q *Queue) Durable() string { return q.durable }
 
 func infoField(info, name string) string {
 	for line := range strings.Lines(info) {
@@ -128,7 +136,7 @@ func (q *Queue) say(op string, err error) error {
 		err = fmt.Errorf("maxmemory is reached, nothing new is accepted: "+
 			"give Redis more memory (%w)", err)
 	case strings.Contains(text, "NOPERM"):
-		err = fmt.Errorf("the ACL of this user lacks a permission: see etc/users.acl (%w)", err)
+		err = fmt.Errorf("the ACL of this user lacks a permission (%w)", err)
 	}
 	return fmt.Errorf("redis %s: %s: %w", q.cfg.Where(), op, err)
 }

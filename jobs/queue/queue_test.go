@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -567,6 +569,21 @@ func TestTenThousandJobsOfTheSameMicrosecond(t *testing.T) {
 		}
 		if len(seen) != 10000 {
 			t.Errorf("%d jobs were handed out", len(seen))
+		}
+	})
+}
+
+func TestASpecThatCannotBeReadStopsNobodyElse(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		id := submit(t, q, spec(), 2)
+		o, _ := redis.ParseURL(w.cfg.URL)
+		c := raw(t, o.Addr)
+		c.HSet(t.Context(), "muster:{default}:task:"+string(id), "spec", "{", "inventory", "v")
+		c.HSet(t.Context(), "muster:{default}:hosts:v", "fw0000", "}", "fw0001", "}")
+		r := step(t, q, "1", 2)
+		if len(r.Jobs) != 2 || len(r.Specs) != 0 || r.Jobs[0].Host != nil {
+			t.Errorf("reply is %+v", r)
 		}
 	})
 }

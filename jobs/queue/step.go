@@ -135,8 +135,10 @@ func readReply(r reader) (jobs.Reply, error) {
 	}
 	for i := 0; i+1 < len(specs); i += 2 {
 		var spec jobs.Spec
-		if err := json.Unmarshal([]byte(specs[i+1]), &spec); err != nil {
-			return reply, fmt.Errorf("spec of task %s: %w", specs[i], err)
+		// What cannot be read is left out: an error would be repeated with the
+		// request for ever. The worker says what it misses, job by job.
+		if json.Unmarshal([]byte(specs[i+1]), &spec) != nil {
+			continue
 		}
 		if reply.Specs == nil {
 			reply.Specs = map[jobs.TaskID]jobs.Spec{}
@@ -168,11 +170,8 @@ func readGrant(text, host string) (jobs.Grant, error) {
 	if r.err != nil {
 		return g, fmt.Errorf("grant of %s: %w", parts[0], r.err)
 	}
-	if host != "" {
-		g.Host = new(fleet.Host)
-		if err := json.Unmarshal([]byte(host), g.Host); err != nil {
-			return g, fmt.Errorf("host of %s: %w", parts[0], err)
-		}
+	if h := new(fleet.Host); host != "" && json.Unmarshal([]byte(host), h) == nil {
+		g.Host = h
 	}
 	return g, nil
 }

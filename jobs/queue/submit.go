@@ -146,7 +146,7 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 	}
 	first := append(args(0), "spec", string(spec), "total", len(hosts), "chunks", len(chunks),
 		"timeout", t.Spec.Timeout.Microseconds(), "expire", t.Spec.Expire.Microseconds(),
-		"at", t.At.String(), "inventory", t.Spec.Inventory, "repeatable", flag(t.Spec.Repeatable))
+		"at", t.At.String(), "inventory", t.Spec.Inventory, "repeatable", digit(t.Spec.Repeatable))
 	r, err := q.script(ctx, scripts.put, zone, first...)
 	if err != nil {
 		return err
@@ -163,7 +163,8 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 		}})
 }
 
-func flag(b bool) string {
+// digit is a flag as the scripts read it.
+func digit(b bool) string {
 	if b {
 		return "1"
 	}

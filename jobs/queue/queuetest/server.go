@@ -42,6 +42,18 @@ func (s *Server) Config() queue.Config {
 // to the server.
 func StartServer(t testing.TB, args ...string) *Server {
 	t.Helper()
+	return start(t, append([]string{"--save", "", "--appendonly", "yes",
+		"--maxmemory-policy", "noeviction"}, args...))
+}
+
+// StartServerWith is StartServer with a configuration file instead of arguments.
+func StartServerWith(t testing.TB, conf string) *Server {
+	t.Helper()
+	return start(t, []string{conf})
+}
+
+func start(t testing.TB, args []string) *Server {
+	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Fatal("redis-server is missing: run `make test`, which installs it")
@@ -51,8 +63,9 @@ func StartServer(t testing.TB, args ...string) *Server {
 	for range 5 {
 		s.Addr = freeAddr(t)
 		_, port, _ := net.SplitHostPort(s.Addr)
-		s.args = append([]string{path, "--port", port, "--bind", "127.0.0.1", "--dir", s.Dir,
-			"--save", "", "--appendonly", "yes", "--maxmemory-policy", "noeviction"}, args...)
+		// A configuration file comes first, the rest wins over it.
+		s.args = append(append([]string{path}, args...), "--port", port, "--bind", "127.0.0.1",
+			"--dir", s.Dir)
 		if err = s.Start(); err == nil {
 			t.Cleanup(s.Stop)
 			return s

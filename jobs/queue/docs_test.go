@@ -1,0 +1,99 @@
+package queue
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the keys into docs/REDIS.md")
+
+func rows(keys []Key) string {
+	var b strings.Builder
+	b.WriteString("| key | type | written by | what |\n|---|---|---|---|\n")
+	for _, k := range keys {
+		b.WriteString("| `" + k.Name + "` | " + k.Type + " | " + k.Writers + " | " + k.What + " |\n")
+	}
+	return b.String()
+}
+
+func TestTheDocShowsTheKeys(t *testing.T) {
+	const path = "../../docs/REDIS.md"
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for mark, keys := range map[string][]Key{"<!-- zone keys -->\n": zoneKeys, "<!-- hub keys -->\n": hubKeys} {
+		head, rest, ok := strings.Cut(text, mark)
+		if !ok {
+			t.Fatalf("%s lacks %q", path, mark)
+		}
+		table, tail, _ := strings.Cut(rest, "\n\n")
+		if table == strings.TrimSuffix(rows(keys), "\n") {
+			continue
+		}
+		if !*update {
+			t.Errorf("%s shows other keys: go test ./jobs/queue -run Doc -update", path)
+		}
+		// Where there is no table yet, the text behind the mark is the tail.
+		if !strings.HasPrefix(table, "|") {
+			tail = strings.TrimPrefix(rest, "\n")
+		}
+		text = head + mark + rows(keys) + "\n" + tail
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTheDocNamesEveryScript(t *testing.T) {
+	data, err := os.ReadFile("../../docs/REDIS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("lua/*.lua")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, f := range files {
+		name := strings.TrimSuffix(filepath.Base(f), ".lua")
+		if !strings.Contains(string(data), "`"+name) {
+			t.Errorf("docs/REDIS.md lacks %s", name)
+		}
+		lua, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{"KEYS 1 zone", "ARGV", "Returns", "Keeps:"} {
+			if name != "prelude" && !strings.Contains(string(lua), part) {
+				t.Errorf("%s: its contract lacks %q", f, part)
+			}
+		}
+	}
+}
+
+func FuzzReadGrant(f *testing.F) {
+	f.Add("0wcy7y2fb2:fw1\t1\tfresh\t1\t0\t0\t0\t0\t1\t60000000\t0\tn1/1\t{}", `{"name":"fw1"}`)
+	f.Add("\t\t", "")
+	f.Fuzz(func(t *testing.T, text, host string) {
+		if _, err := readGrant(text, host); err != nil && err.Error() == "" {
+			t.Error("an error without words")
+		}
+	})
+}
+
+func FuzzOneLine(f *testing.F) {
+	f.Add("a\nb\r\xff")
+	f.Add(strings.Repeat("ä", 500))
+	f.Fuzz(func(t *testing.T, s string) {
+		got := oneLine(s)
+		if len(got) > errorMax || strings.ContainsAny(got, "\n\r") || strings.ToValidUTF8(got, "") != got {
+			t.Errorf("%q became %q", s, got)
+		}
+	})
+}

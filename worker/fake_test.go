@@ -1,0 +1,451 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"go.uber.org/goleak"
+
+	"muster/fleet"
+	"muster/fleet/remote"
+	"muster/jobs"
+	"muster/scripts"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errAway = errors.New("connection refused")
+
+// fakeQueue is a queue of one zone in memory. It hands out what is due in its
+// order, and gives a repeated request its earlier answer.
+type fakeQueue struct {
+	t       testing.TB
+	fault   func(n int) (before, after error) // of the nth try, from 1
+	verdict func(c jobs.Checkpoint) (jobs.Verdict, error)
+	late    map[jobs.ID]bool // results that do not count
+
+	mu      sync.Mutex // guards all below while the worker runs
+	delay   time.Duration
+	due     []jobs.Grant
+	specs   map[jobs.TaskID]jobs.Spec
+	empty   jobs.Reply // the answer when nothing is due; zero: StatusNext
+	answers map[string]jobs.Reply
+	token   jobs.Token
+	record
+}
+
+// record is what a queue was asked and told.
+type record struct {
+	inFlight int
+	tries    []jobs.Step   // as they came, repeated ones too
+	times    []time.Time   // when
+	calls    []jobs.Step   // carried out, each once
+	results  []jobs.Result // of calls
+	asked    []jobs.Checkpoint
+}
+
+func newQueue(t testing.TB) *fakeQueue {
+	return &fakeQueue{
+		t:       t,
+		delay:   time.Millisecond,
+		specs:   map[jobs.TaskID]jobs.Spec{},
+		answers: map[string]jobs.Reply{},
+		fault:   func(int) (error, error) { return nil, nil },
+		verdict: func(jobs.Checkpoint) (jobs.Verdict, error) { return jobs.Go, nil },
+	}
+}
+
+func (q *fakeQueue) Step(ctx context.Context, zone string, s jobs.Step) (jobs.Reply, error) {
+	if zone != "z" || s.Node != "n1" || s.Slot != "3" {
+		q.t.Errorf("step for zone %q, node %q, slot %q", zone, s.Node, s.Slot)
+	}
+	if _, bounded := ctx.Deadline(); !bounded {
+		q.t.Error("a call without a deadline")
+	}
+	q.mu.Lock()
+	q.inFlight++
+	if q.inFlight > 1 {
+		q.t.Error("two calls of one slot at a time")
+	}
+	q.tries = append(q.tries, s)
+	q.times = append(q.times, time.Now())
+	before, after := q.fault(len(q.tries))
+	delay := q.delay
+	q.mu.Unlock()
+	time.Sleep(delay)
+
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.inFlight--
+	if err := errors.Join(before, ctx.Err()); err != nil {
+		return jobs.Reply{}, err
+	}
+	reply, ok := q.answers[s.Request]
+	if ok {
+		q.same(s)
+	} else {
+		reply = q.carryOut(s)
+	}
+	if after != nil {
+		return jobs.Reply{}, after
+	}
+	return reply, nil
+}
+
+// same complains about a call that is repeated in other words.
+func (q *fakeQueue) same(s jobs.Step) {
+	for _, c := range q.calls {
+		if c.Request == s.Request && !reflect.DeepEqual(c, s) {
+			q.t.Errorf("request %s was repeated as another call", s.Request)
+		}
+	}
+}
+
+func (q *fakeQueue) carryOut(s jobs.Step) jobs.Reply {
+	q.calls = append(q.calls, s)
+	q.results = append(q.results, s.Results...)
+	now := jobs.MicrosOf(time.Now())
+	r := jobs.Reply{Status: jobs.StatusNext, Now: now, Next: now.Add(time.Hour)}
+	if q.empty.Status != "" {
+		r = q.empty
+		r.Now = now
+	}
+	for _, res := range s.Results {
+		if q.late[res.Job] {
+			r.Late = append(r.Late, res.Job)
+		}
+	}
+	n := min(s.Want, len(q.due))
+	if n > 0 {
+		r.Status, r.Next = jobs.StatusJobs, 0
+		r.Jobs, q.due = q.due[:n:n], q.due[n:]
+		r.Specs = q.newSpecs(r.Jobs, s.Known)
+	}
+	q.answers[s.Request] = r
+	return r
+}
+
+func (q *fakeQueue) newSpecs(grants []jobs.Grant, known []jobs.TaskID) map[jobs.TaskID]jobs.Spec {
+	news := map[jobs.TaskID]jobs.Spec{}
+	for _, g := range grants {
+		if spec, ok := q.specs[g.Job.Task()]; ok {
+			news[g.Job.Task()] = spec
+		}
+	}
+	for _, id := range known {
+		delete(news, id)
+	}
+	return news
+}
+
+func (q *fakeQueue) Checkpoint(ctx context.Context, zone string, c jobs.Checkpoint) (
+	jobs.Verdict, error,
+) {
+	time.Sleep(time.Millisecond)
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.asked = append(q.asked, c)
+	return q.verdict(c)
+}
+
+// put makes a job due, fresh and with a minute of time, on a host of its name.
+func (q *fakeQueue) put(task jobs.TaskID, host string, change ...func(*jobs.Grant)) jobs.Grant {
+	g := q.grant(task, host, change...)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.due = append(q.due, g)
+	return g
+}
+
+func (q *fakeQueue) grant(task jobs.TaskID, host string, change ...func(*jobs.Grant)) jobs.Grant {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.token++
+	g := jobs.Grant{
+		Job:     jobs.NewID(task, host),
+		Token:   q.token,
+		Mode:    jobs.ModeFresh,
+		Attempt: 1,
+		Timeout: attemptTime,
+		Host:    &fleet.Host{Name: host, Address: "127.0.0.1", Port: 22, Zone: "z"},
+	}
+	for _, c := range change {
+		c(&g)
+	}
+	return g
+}
+
+// what is what the queue was told of a job, all results in order.
+func (q *fakeQueue) what(id jobs.ID) []jobs.Result {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var list []jobs.Result
+	for _, r := range q.results {
+		if r.Job == id {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// carriedOut is how many calls were carried out so far.
+func (q *fakeQueue) carriedOut() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.calls)
+}
+
+// only is the one result of a job.
+func (q *fakeQueue) only(id jobs.ID) jobs.Result {
+	q.t.Helper()
+	list := q.what(id)
+	if len(list) != 1 {
+		q.t.Fatalf("%d results of %s, want 1: %+v", len(list), id, list)
+	}
+	return list[0]
+}
+
+// fakeHosts are the hosts. By default all of them are there and every step takes
+// a second and succeeds.
+type fakeHosts struct {
+	dial   func(ctx context.Context, h fleet.Host) error
+	run    func(ctx context.Context, h fleet.Host, c remote.Command) (remote.Result, error)
+	upload func(ctx context.Context, h fleet.Host, u remote.Upload) error
+
+	mu     sync.Mutex // guards all below
+	open   int
+	most   int      // open at a time
+	shells []string // host: shell
+}
+
+func newHosts() *fakeHosts {
+	return &fakeHosts{
+		dial: func(context.Context, fleet.Host) error { return nil },
+		run: func(ctx context.Context, _ fleet.Host, c remote.Command) (remote.Result, error) {
+			return works(ctx, time.Second)
+		},
+		upload: func(context.Context, fleet.Host, remote.Upload) error { return nil },
+	}
+}
+
+// works is a command that takes so long, or until ctx ends.
+func works(ctx context.Context, d time.Duration) (remote.Result, error) {
+	select {
+	case <-time.After(d):
+		return remote.Result{}, nil
+	case <-ctx.Done():
+		return remote.Result{ExitCode: -1}, fault(remote.KindCancelled, true, context.Cause(ctx))
+	}
+}
+
+func fault(k remote.Kind, sent bool, err error) error {
+	op := "run"
+	if !sent {
+		op = "connect"
+	}
+	return &remote.Error{Op: op, Host: "fw1", Addr: "127.0.0.1:22", Kind: k, Sent: sent, Err: err}
+}
+
+func (f *fakeHosts) connect(ctx context.Context, h fleet.Host) (Conn, error) {
+	if err := f.dial(ctx, h); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.open++
+	f.most = max(f.most, f.open)
+	return &fakeConn{f: f, host: h}, nil
+}
+
+type fakeConn struct {
+	f    *fakeHosts
+	host fleet.Host
+}
+
+func (c *fakeConn) Run(ctx context.Context, cmd remote.Command) (remote.Result, error) {
+	c.f.mu.Lock()
+	c.f.shells = append(c.f.shells, c.host.Name+": "+cmd.Shell)
+	c.f.mu.Unlock()
+	return c.f.run(ctx, c.host, cmd)
+}
+
+func (c *fakeConn) Upload(ctx context.Context, u remote.Upload) error {
+	return c.f.upload(ctx, c.host, u)
+}
+
+func (c *fakeConn) Close() error {
+	c.f.mu.Lock()
+	defer c.f.mu.Unlock()
+	c.f.open--
+	return nil
+}
+
+// started lists "host: shell" of all steps so far.
+func (f *fakeHosts) started() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string{}, f.shells...)
+}
+
+const (
+	stepTime = 20 * time.Second // timeout of every step
+	task1    = jobs.TaskID("0000000001")
+)
+
+// attemptTime is the lock of an attempt whose steps have stepTime.
+var attemptTime = jobs.AttemptTimeout(stepTime)
+
+// spec is a task whose steps run these shell texts.
+func spec(t testing.TB, steps ...scripts.Step) jobs.Spec {
+	t.Helper()
+	book := scripts.Frozen{Runbook: "test", Steps: steps}
+	action, err := json.Marshal(book)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return jobs.Spec{Inventory: "v7", Timeout: attemptTime, Retry: jobs.DefaultPolicy(), Action: action}
+}
+
+func shell(name string) scripts.Step {
+	return scripts.Step{Name: name, Kind: scripts.KindRun, Run: "do " + name, Timeout: stepTime}
+}
+
+func repeatable(name string) scripts.Step {
+	s := shell(name)
+	s.Repeatable = true
+	return s
+}
+
+// stand is a worker with fakes around it.
+type stand struct {
+	t      testing.TB
+	q      *fakeQueue
+	hosts  *fakeHosts
+	cfg    Config
+	orders chan jobs.Order
+	report func(jobs.Report) // replaces the gathering
+	log    hclog.Logger
+	zero   time.Time // boot
+
+	stop context.CancelFunc
+	done chan struct{}
+	err  error // valid after done
+
+	mu      sync.Mutex
+	reports []jobs.Report // guarded by mu
+}
+
+// bubble runs a test in fake time, with one task of one step.
+func bubble(t *testing.T, f func(t *testing.T, s *stand)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &stand{
+			t:      t,
+			q:      newQueue(t),
+			hosts:  newHosts(),
+			cfg:    Default(),
+			orders: make(chan jobs.Order, 1),
+			log:    hclog.NewNullLogger(),
+			zero:   time.Now().Add(-time.Hour),
+			done:   make(chan struct{}),
+		}
+		s.q.specs[task1] = spec(t, shell("only"))
+		f(t, s)
+	})
+}
+
+func (s *stand) clock() time.Duration { return time.Since(s.zero) }
+
+// start runs the worker with these jobs from its master.
+func (s *stand) start(grants ...jobs.Grant) {
+	s.t.Helper()
+	h := jobs.Handover{Node: "n1", Slot: "3", Zone: "z", Sent: s.clock()}
+	h.Reply = jobs.Reply{Jobs: grants, Specs: s.q.newSpecs(grants, nil)}
+	if len(grants) > 0 {
+		h.Reply.Status = jobs.StatusJobs
+	}
+	s.startWith(h)
+}
+
+func (s *stand) startWith(h jobs.Handover) {
+	s.t.Helper()
+	w, err := New(s.cfg, Doors{Queue: s.q, Dial: s.hosts.connect, Clock: s.clock, Log: s.log})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	report := s.report
+	if report == nil {
+		report = s.gather
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.t.Cleanup(stop)
+	go func() {
+		defer close(s.done)
+		s.err = w.Run(ctx, h, Master{Orders: s.orders, Report: report})
+	}()
+}
+
+func (s *stand) gather(r jobs.Report) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reports = append(s.reports, r)
+}
+
+// said lists the reports so far.
+func (s *stand) said() []jobs.Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]jobs.Report{}, s.reports...)
+}
+
+// lastSaid is the latest report.
+func (s *stand) lastSaid() jobs.Report {
+	s.t.Helper()
+	all := s.said()
+	if len(all) == 0 {
+		s.t.Fatal("the master was told nothing")
+	}
+	return all[len(all)-1]
+}
+
+// wait waits for the end of the worker and returns its error.
+func (s *stand) wait() error {
+	s.t.Helper()
+	select {
+	case <-s.done:
+	case <-time.After(24 * time.Hour):
+		s.t.Fatal("the worker does not come to an end")
+	}
+	return s.err
+}
+
+// finish waits for an orderly end.
+func (s *stand) finish() {
+	s.t.Helper()
+	if err := s.wait(); err != nil {
+		s.t.Fatalf("run: %v", err)
+	}
+	s.hosts.mu.Lock()
+	defer s.hosts.mu.Unlock()
+	if s.hosts.open != 0 {
+		s.t.Errorf("%d connections are left open", s.hosts.open)
+	}
+	if bye := s.lastSaid(); !bye.Bye || bye.Error != "" || len(bye.Jobs) != 0 {
+		s.t.Errorf("last report = %+v, want an orderly bye", bye)
+	}
+}
+
+func host(i int) string { return fmt.Sprintf("fw%03d", i) }

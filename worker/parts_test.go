@@ -1,0 +1,261 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"muster/fleet/remote"
+	"muster/jobs"
+)
+
+func TestConfigTellsAllMistakes(t *testing.T) {
+	t.Parallel()
+	if err := Default().Validate(); err != nil {
+		t.Errorf("default: %v", err)
+	}
+	bad := Config{Slots: 65, Call: -1, Poll: 2 * time.Hour, GiveUp: 0, LastWords: time.Second, OutputMax: 1 << 30}
+	_, err := New(bad, Doors{})
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, word := range []string{"slots = 65", "call = -1ns", "poll = 2h0m0s", "give_up = 0s", "output_max"} {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%q is not named in:\n%v", word, err)
+		}
+	}
+	if strings.Contains(err.Error(), "last_words") {
+		t.Errorf("what is right is named in:\n%v", err)
+	}
+}
+
+func TestAHandoverMustSayWhoTheWorkerIs(t *testing.T) {
+	t.Parallel()
+	w, err := New(Default(), Doors{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []jobs.Handover{{}, {Node: "n", Slot: "1"}, {Node: "n", Zone: "z"}, {Slot: "1", Zone: "z"}} {
+		if err := w.Run(t.Context(), h, Master{}); err == nil {
+			t.Errorf("%+v was accepted", h)
+		}
+	}
+}
+
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	for _, tt := range []struct{ timeout, left, want time.Duration }{
+		{20 * s, 60 * s, 20 * s},
+		{20 * s, 26 * s, 20 * s},
+		{20 * s, 25*s + 900*time.Millisecond, 19 * s},
+		{20 * s, 11 * s, 5 * s},
+		{20 * s, 11*s - 1, 0},
+		{2 * s, 12 * s, 2 * s},
+		{2 * s, 10 * s, 0},
+		{20 * s, -s, 0},
+	} {
+		got, ok := bound(tt.timeout, tt.left)
+		if got != tt.want || ok != (tt.want > 0) {
+			t.Errorf("bound(%s, %s) = %s, %t, want %s", tt.timeout, tt.left, got, ok, tt.want)
+		}
+	}
+}
+
+// A step that starts within its lease is over on the host before the lock ends.
+func TestNoStepOutlivesItsLock(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		step := time.Duration(rapid.Int64Range(int64(boundMin), int64(time.Hour)).Draw(t, "step"))
+		late := time.Duration(rapid.Int64Range(0, int64(2*time.Minute)).Draw(t, "late"))
+		timeout := jobs.AttemptTimeout(step)
+		end := deadline(0, timeout)
+		b, ok := bound(step, end-late)
+		if ok && late+b+jobs.KillGrace+answerTime > end {
+			t.Fatalf("bound %s after %s is over behind the deadline %s", b, late, end)
+		}
+		if late < jobs.ConnectAllowance-3*time.Second && (!ok || b != step) {
+			t.Fatalf("the step was cut to %s of %s after only %s", b, step, late)
+		}
+		if end+jobs.Margin(timeout) > timeout {
+			t.Fatalf("deadline %s is later than the margin before %s", end, timeout)
+		}
+	})
+}
+
+func TestLeases(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		boot := time.Now()
+		var asleep atomic.Int64 // what timers of Go do not see
+		clock := func() time.Duration { return time.Since(boot) + time.Duration(asleep.Load()) }
+
+		ctx, l := newLease(t.Context(), clock, 20*time.Second)
+		time.Sleep(15 * time.Second)
+		l.extend(40 * time.Second)
+		time.Sleep(24 * time.Second)
+		synctest.Wait()
+		if ctx.Err() != nil {
+			t.Fatal("ended before its end")
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if err := context.Cause(ctx); !errors.Is(err, errOverdue) {
+			t.Errorf("at the end: %v", err)
+		}
+		l.stop()
+
+		ctx, l = newLease(t.Context(), clock, time.Hour)
+		time.Sleep(time.Second)
+		asleep.Store(int64(2 * time.Hour))
+		time.Sleep(clockCheck)
+		synctest.Wait()
+		if err := context.Cause(ctx); !errors.Is(err, errOverdue) {
+			t.Errorf("after a sleep of the machine: %v", err)
+		}
+		l.stop()
+
+		ctx, l = newLease(t.Context(), clock, clock()+time.Hour)
+		l.stop()
+		if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("after stop: %v", err)
+		}
+		time.Sleep(2 * time.Hour) // no timer is left that would touch it
+	})
+}
+
+func TestAReportThatReplacesTheFirstIsTheFirst(t *testing.T) {
+	t.Parallel()
+	r := reporter{box: make(chan jobs.Report, 1)}
+	r.put(jobs.Report{Ready: true})
+	r.put(jobs.Report{Done: 1})
+	r.put(jobs.Report{Done: 2})
+	if got := <-r.box; !got.Ready || got.Done != 2 {
+		t.Errorf("%+v, want the latest, and ready", got)
+	}
+}
+
+func TestSpecsAreKeptAsLongAsTheyAreUsed(t *testing.T) {
+	t.Parallel()
+	var s specs
+	id := func(i int) jobs.TaskID { return jobs.TaskID(fmt.Sprintf("%010d", i)) }
+	one := spec(t, shell("x"))
+	for i := range 40 {
+		s.add(map[jobs.TaskID]jobs.Spec{id(i): one})
+		s.get(id(3))
+		s.trim()
+		if n := len(s.known()); n > specsMax || n != len(s.plans) {
+			t.Fatalf("%d are known, %d kept", n, len(s.plans))
+		}
+	}
+	if _, ok := s.get(id(3)); !ok {
+		t.Error("one in use was forgotten")
+	}
+	if _, ok := s.get(id(20)); ok {
+		t.Error("one out of use was kept")
+	}
+	// All of one answer are found, however many they are.
+	many := map[jobs.TaskID]jobs.Spec{}
+	for i := 100; i < 164; i++ {
+		many[id(i)] = one
+	}
+	s.add(many)
+	for i := range many {
+		if p, ok := s.get(i); !ok || p.err != nil || len(p.book.Steps) != 1 {
+			t.Errorf("%s: %+v, %t", i, p, ok)
+		}
+	}
+}
+
+func TestTranscripts(t *testing.T) {
+	t.Parallel()
+	say := func(s string) remote.Output { return remote.Output{Head: []byte(s)} }
+	long := strings.Repeat("x", 30)
+	for _, tt := range []struct {
+		name  string
+		parts []remote.Output
+		want  string
+	}{
+		{"nothing", nil, ""},
+		{"short", []remote.Output{say("a\n"), say("b")}, "a\nb"},
+		{"all that fits", []remote.Output{say("0123456789"), say("abcdefghij")}, "0123456789abcdefghij"},
+		{"one byte more", []remote.Output{say("0123456789abcdefghij!")},
+			"0123456789\n… 1 byte left out …\nbcdefghij!"},
+		{"a long one between", []remote.Output{say("ab\n"), say(long), say("\nend")},
+			"ab\nxxxxxxx\n… 17 bytes left out …\nxxxxxx\nend"},
+		{"with a gap of its own", []remote.Output{{Head: []byte("head\n"), Omitted: 5000, Tail: []byte("tail")}},
+			"head\n… 5.0 kB left out …\ntail"},
+		{"a gap behind much", []remote.Output{say(long), {Head: []byte("h"), Omitted: 100, Tail: []byte("t")}},
+			"xxxxxxxxxx\n… 121 bytes left out …\nt"},
+		{"two gaps", []remote.Output{{Head: []byte("h"), Omitted: 10, Tail: []byte("t")},
+			{Head: []byte("H"), Omitted: 20, Tail: []byte("T")}}, "h\n… 32 bytes left out …\nT"},
+	} {
+		s := newTranscript(20)
+		var size int64
+		for _, p := range tt.parts {
+			s.add(p)
+			size += p.Size()
+		}
+		if diff := cmp.Diff(tt.want, string(s.bytes())); diff != "" || s.all.Size() != size {
+			t.Errorf("%s: size %d of %d (-want +got):\n%s", tt.name, s.all.Size(), size, diff)
+		}
+	}
+}
+
+func TestATitleBeginsALine(t *testing.T) {
+	t.Parallel()
+	s := newTranscript(1 << 10)
+	s.title(0, 2, "one")
+	s.add(remote.Output{Head: []byte("no newline")})
+	s.title(1, 2, "two")
+	if got, want := string(s.bytes()), "== step 1 of 2: one ==\nno newline\n== step 2 of 2: two ==\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestLastLines(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		out  remote.Output
+		want string
+	}{
+		{remote.Output{}, ""},
+		{remote.Output{Head: []byte(" \n\n")}, ""},
+		{remote.Output{Head: []byte("a\nb")}, "b"},
+		{remote.Output{Head: []byte("a\n  b \r\n\n")}, "b"},
+		{remote.Output{Head: []byte("a"), Omitted: 3, Tail: []byte("c\nd\n")}, "d"},
+		{remote.Output{Head: []byte("a\nb\n"), Omitted: 3, Tail: []byte("\n")}, "b"},
+		{remote.Output{Head: []byte(strings.Repeat("y", 99999))}, strings.Repeat("y", lastLineMax)},
+	} {
+		if got := lastLine(tt.out); got != tt.want {
+			t.Errorf("last line of %q… = %q, want %q", string(tt.out.Head[:min(9, len(tt.out.Head))]), got, tt.want)
+		}
+	}
+}
+
+func FuzzOneLine(f *testing.F) {
+	for _, s := range []string{"", "plain", "two\nlines", "\x1b[31mred", "\xff\xfe", strings.Repeat("é", 999),
+		"\u202eevil", strings.Repeat("\x00", 5000), "tab\there", "\xc3"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := oneLine(s)
+		if len(got) > errorMax || !utf8.ValidString(got) || strings.ContainsFunc(got, unicode.IsControl) {
+			t.Errorf("oneLine(%q) = %q", s, got)
+		}
+		if plain := strings.TrimSpace(s); len(s) < errorMax && remote.Printable([]byte(s)) == s &&
+			!strings.ContainsAny(s, "\n\t") && plain != got && strings.Join(strings.Fields(s), " ") != got {
+			t.Errorf("oneLine(%q) = %q: a harmless text was changed", s, got)
+		}
+	})
+}

@@ -1,0 +1,303 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	"muster/fleet/remote"
+	"muster/jobs"
+	"muster/scripts"
+)
+
+// An attempt is one try at a job, from its take to its result. It runs in a
+// goroutine of its own.
+type attempt struct {
+	*Worker
+	zone  string
+	grant jobs.Grant
+	plan  plan
+	lease *lease
+	moved chan<- struct{} // told that the lease was moved on
+
+	sent    time.Duration // before the take, on the boot clock
+	began   time.Duration // on the boot clock
+	tooLate bool          // the lease was over by then
+
+	step  int  // in hand, or the one that would be next
+	begun bool // a step was started in this attempt
+	said  *transcript
+}
+
+func newAttempt(c *clerk, g jobs.Grant, p plan) *attempt {
+	if p.spec.Retry.Tries < 1 {
+		p.spec.Retry = jobs.DefaultPolicy()
+	}
+	return &attempt{
+		Worker: c.Worker,
+		zone:   c.calls.zone,
+		grant:  g,
+		plan:   p,
+		moved:  c.lines.moved,
+		step:   g.Step,
+		said:   newTranscript(c.cfg.OutputMax),
+	}
+}
+
+// run works on the job. A mistake of our own must not take the jobs in the other
+// slots with it: of a panic is said what is known, and the worker goes on.
+func (a *attempt) run(ctx context.Context) (e ending) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.Log.Error("panic in a job", "job", a.grant.Job, "panic", p,
+				"stack", string(debug.Stack()))
+			e = ending{token: a.grant.Token, result: a.panicked()}
+		}
+		e.result.Output = a.said.bytes()
+		a.log(e, a.Clock()-a.began)
+	}()
+
+	r, stale := a.work(ctx)
+	return ending{token: a.grant.Token, result: r, stale: stale}
+}
+
+// mustEnd is when the attempt has had its time to stop.
+func (a *attempt) mustEnd() time.Duration { return max(a.lease.until(), a.began) + stuckAfter }
+
+func (a *attempt) panicked() jobs.Result {
+	if !a.begun {
+		return puzzled(a.grant, a.plan.spec.Retry,
+			"panic before any step was started: a mistake in muster")
+	}
+	f := a.facts()
+	f.action.Name = ""
+	r := f.end(jobs.Unknown, jobs.ClassOperator, fmt.Sprintf("panic at step %d, and it is not known "+
+		"what ran: a mistake in muster", a.step+1))
+	r.KeepLock = true
+	return r
+}
+
+// work goes through the steps until there is something to say.
+func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
+	if r, unfit := a.unfit(); unfit {
+		return r, false
+	}
+	conn, err := a.connect(ctx)
+	if err != nil {
+		f := a.facts()
+		f.err, f.cause = err, cause(ctx)
+		r, _ := judge(f, rand.Float64())
+		return r, false
+	}
+	defer conn.Close()
+
+	for ; ; a.step++ {
+		action, err := a.plan.book.Step(a.step, *a.grant.Host, a.context())
+		if err != nil {
+			return a.facts().end(jobs.Failed, jobs.ClassUser, err.Error()), false
+		}
+		if a.needsGo(action) {
+			switch v, err := a.checkpoint(ctx); {
+			case err != nil:
+				return a.noGo(ctx, action, err), false
+			case v == jobs.Stale:
+				return jobs.Result{}, true
+			case v != jobs.Go:
+				return halted(a.with(action)), false
+			}
+		}
+		bound, ok := bound(action.Timeout, a.lease.left())
+		if !ok {
+			return outOfTime(a.with(action), "too little time is left for it"), false
+		}
+		if r, goOn := a.try(ctx, conn, action, bound); !goOn {
+			return r, false
+		}
+	}
+}
+
+// needsGo tells whether the queue must be asked before the next step. For the
+// first one the take was a go, if it is fresh enough to show a stop or the loss
+// of Redis, and left the step all its time.
+func (a *attempt) needsGo(action scripts.Action) bool {
+	return a.step > a.grant.Step || a.Clock()-a.sent > goTime ||
+		room(a.lease.left()) < max(action.Timeout, boundMin)
+}
+
+// unfit tells what is to be said at once, without going to the host.
+func (a *attempt) unfit() (r jobs.Result, unfit bool) {
+	f, g := a.facts(), a.grant
+	if g.Mode == jobs.ModeLost {
+		if g.Host != nil && a.plan.err == nil {
+			// Of a step that cannot be made it is not known whether it may run twice.
+			f.action, _ = a.plan.book.Step(g.Step, *g.Host, a.context())
+		}
+		return lost(f), true
+	}
+	switch _, enough := bound(boundMin, deadline(0, g.Timeout)); {
+	case g.Host == nil:
+		return f.end(jobs.Failed, jobs.ClassOperator, fmt.Sprintf(
+			"host is not in inventory version %s", a.plan.spec.Inventory)), true
+	case a.plan.err != nil:
+		return f.end(jobs.Failed, jobs.ClassOperator, a.plan.err.Error()), true
+	case g.Step < 0 || g.Step >= len(a.plan.book.Steps):
+		return f.end(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("the job is at step %d of a "+
+			"runbook with %d steps: a mistake in muster", g.Step+1, len(a.plan.book.Steps))), true
+	case !enough:
+		return f.end(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("the task allows an attempt %s, "+
+			"in which nothing can be started", g.Timeout)), true
+	}
+	if _, ok := bound(boundMin, a.lease.left()); !ok {
+		return back(g, "too little time was left when it came"), true
+	}
+	return jobs.Result{}, false
+}
+
+// connect has its own bound, so that a slow host does not eat up the time of the
+// steps.
+func (a *attempt) connect(ctx context.Context) (Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, jobs.ConnectAllowance)
+	defer cancel()
+	return a.Dial(ctx, *a.grant.Host)
+}
+
+// checkpoint asks whether the next step may start, until there is an answer or
+// the time is over. A go renews the lock, so the lease goes on from before the
+// call that brought it.
+func (a *attempt) checkpoint(ctx context.Context) (jobs.Verdict, error) {
+	question := jobs.Checkpoint{
+		Job: a.grant.Job, Token: a.grant.Token, Step: a.step, Saved: a.grant.Saved,
+	}
+	for tries := 1; ; tries++ {
+		sent := a.Clock()
+		v, err := a.ask(ctx, question)
+		if err == nil {
+			if v == jobs.Go {
+				a.lease.extend(deadline(sent, a.grant.Timeout))
+				a.tell()
+			}
+			return v, nil
+		}
+		timer := time.NewTimer(pause(tries, rand.Float64()))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return "", err
+		}
+	}
+}
+
+// ask asks once.
+func (a *attempt) ask(ctx context.Context, q jobs.Checkpoint) (jobs.Verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, min(a.cfg.Call, a.lease.left()))
+	defer cancel()
+	return a.Queue.Checkpoint(ctx, a.zone, q)
+}
+
+// tell lets the clerk report the new deadline.
+func (a *attempt) tell() {
+	select {
+	case a.moved <- struct{}{}:
+	default: // it has been told and will look
+	}
+}
+
+// noGo is about a step that was not allowed in time.
+func (a *attempt) noGo(ctx context.Context, action scripts.Action, err error) jobs.Result {
+	f := a.with(action)
+	f.cause = cause(ctx)
+	if !errors.Is(f.cause, errOverdue) {
+		return f.giveBack(f.stopWords())
+	}
+	return outOfTime(f, also("no go came from the queue", err.Error()))
+}
+
+// try runs one step on the host.
+func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, bound time.Duration) (
+	r jobs.Result, goOn bool,
+) {
+	f := a.with(action)
+	free := a.Clock() + bound + jobs.KillGrace + answerTime
+	a.said.title(a.step, len(a.plan.book.Steps), action.Name)
+	a.begun = true
+	f.result, f.err = do(ctx, conn, action, bound)
+	a.said.add(f.result.Output)
+	f.busy = max(0, free-a.Clock())
+	f.cause = cause(ctx)
+	return judge(f, rand.Float64())
+}
+
+// do is the step itself.
+func do(ctx context.Context, conn Conn, action scripts.Action, bound time.Duration) (
+	remote.Result, error,
+) {
+	if action.Kind == scripts.KindRun {
+		return conn.Run(ctx, remote.Command{Shell: action.Shell, Bound: bound})
+	}
+	file := action.Upload
+	sum, err := hex.DecodeString(file.SHA256)
+	if err != nil || len(sum) != sha256.Size {
+		return remote.Result{}, &remote.Error{Op: "upload", Kind: remote.KindInvalid,
+			Err: fmt.Errorf("%s: its sha256 is %q: a mistake in muster", file.To, file.SHA256)}
+	}
+	u := remote.Upload{
+		Path:    file.To,
+		Mode:    file.Mode,
+		Size:    int64(len(file.Content)),
+		SHA256:  [sha256.Size]byte(sum),
+		Content: bytes.NewReader(file.Content),
+		Bound:   bound,
+	}
+	return remote.Result{}, conn.Upload(ctx, u)
+}
+
+func (a *attempt) facts() facts {
+	return facts{
+		grant:  a.grant,
+		policy: a.plan.spec.Retry,
+		steps:  len(a.plan.book.Steps),
+		step:   a.step,
+		begun:  a.begun,
+	}
+}
+
+func (a *attempt) with(action scripts.Action) facts {
+	f := a.facts()
+	f.action = action
+	return f
+}
+
+func (a *attempt) context() scripts.Context {
+	return scripts.Context{Task: string(a.grant.Job.Task()), Attempt: a.grant.Attempt}
+}
+
+// cause is why ctx ended; nil: it has not.
+func cause(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// log is one line for an attempt. What went well is only of interest to those
+// who look for it: the events of the queue have it too.
+func (a *attempt) log(e ending, took time.Duration) {
+	args := []any{"job", a.grant.Job, "attempt", a.grant.Attempt, "took", took}
+	if e.stale {
+		a.Log.Warn("the attempt was not the latest any more and was left", args...)
+		return
+	}
+	args = append(args, "kind", e.result.Kind, "outcome", e.result.Outcome, "error", e.result.Error)
+	if e.result.Outcome == jobs.Succeeded {
+		a.Log.Debug("the attempt is over", args...)
+		return
+	}
+	a.Log.Info("the attempt is over", args...)
+}

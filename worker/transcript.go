@@ -1,0 +1,65 @@
+package worker
+
+import (
+	"fmt"
+
+	"muster/fleet/remote"
+)
+
+// A transcript is what a host said in all steps of an attempt: the head and the
+// tail of it, within bounds, with one gap at most.
+type transcript struct {
+	half int // bytes of the head, and of the tail
+	all  remote.Output
+}
+
+func newTranscript(most int) *transcript { return &transcript{half: most / 2} }
+
+// title begins a step. An attempt of one step needs none.
+func (t *transcript) title(step, steps int, name string) {
+	if steps == 1 {
+		return
+	}
+	line := fmt.Sprintf("== step %d of %d: %s ==\n", step+1, steps, name)
+	if end := t.end(); end != 0 && end != '\n' {
+		line = "\n" + line
+	}
+	t.write([]byte(line))
+}
+
+// end is the last byte so far, 0 if there is none.
+func (t *transcript) end() byte {
+	for _, part := range [][]byte{t.all.Tail, t.all.Head} {
+		if n := len(part); n > 0 {
+			return part[n-1]
+		}
+	}
+	return 0
+}
+
+// add appends what one step said. If something of that was left out, the gap of
+// the whole grows to there.
+func (t *transcript) add(o remote.Output) {
+	t.write(o.Head)
+	if o.Omitted > 0 {
+		t.all.Omitted += o.Omitted + int64(len(t.all.Tail))
+		t.all.Tail = nil
+	}
+	t.write(o.Tail)
+}
+
+func (t *transcript) write(p []byte) {
+	if t.all.Omitted == 0 && len(t.all.Tail) == 0 {
+		n := min(len(p), t.half-len(t.all.Head))
+		t.all.Head = append(t.all.Head, p[:n]...)
+		p = p[n:]
+	}
+	t.all.Tail = append(t.all.Tail, p...)
+	if over := len(t.all.Tail) - t.half; over > 0 {
+		t.all.Tail = append([]byte(nil), t.all.Tail[over:]...)
+		t.all.Omitted += int64(over)
+	}
+}
+
+// bytes is the whole, with a line where the gap is.
+func (t *transcript) bytes() []byte { return t.all.Bytes() }
