@@ -587,3 +587,25 @@ func TestASpecThatCannotBeReadStopsNobodyElse(t *testing.T) {
 		}
 	})
 }
+
+// A sweep of a zone with a backlog once called itself more, and so came again
+// and again, pushing each lost job a minute away from the masters.
+func TestASweepLeavesDueAndLostJobsToTheMasters(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		submit(t, q, spec(), 100)
+		g := one(t, step(t, q, "1", 1))
+		if _, err := q.Lose(t.Context(), zone, jobs.Loss{Node: "n1", Slot: "1", Why: "exit 2"}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			r, err := q.Step(t.Context(), zone, jobs.Step{})
+			if err != nil || r.Status != jobs.StatusNext {
+				t.Fatalf("sweep: %s, %v", r.Status, err)
+			}
+		}
+		if l := one(t, step(t, q, "1", 1)); l.Job != g.Job || l.Mode != jobs.ModeLost {
+			t.Errorf("after the sweep the first grant is %+v", l)
+		}
+	})
+}

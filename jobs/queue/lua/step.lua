@@ -227,14 +227,18 @@ local function grant(id, j, t, from, lost, mine)
     '\t')
 end
 
--- see recognises a lost job for people where nobody may take it.
+-- see recognises a lost job for people where nobody may take it. It stays due,
+-- for the next master; only one that nobody took for a minute steps back, so that
+-- a sweep sees those behind it.
 local function see(id, j)
   if j.state == 'running' then
     count(task(taskOf(id)), 'running', -1)
     w('HSET', kJob(id), 'state', 'lost')
+    w('ZADD', kAgain, 'XX', us(now), id)
     event('lost', id, '{"node":"' .. j.node .. '","why":"not heard of again"}')
+  elseif num(call('ZSCORE', kAgain, id)) < now - MINUTE then
+    w('ZADD', kAgain, 'XX', us(now + MINUTE), id)
   end
-  w('ZADD', kAgain, 'XX', us(now + MINUTE), id)
 end
 
 -- consider deals with one due job. Whoever meets a job that cannot run moves
@@ -282,7 +286,7 @@ end
 -- A source gives due ids from the front, page by page.
 local function source(key)
   local s = {key = key, page = {}, at = 1, offset = 0}
-  local size = math.max(want, 1)
+  local size = want
   function s.peek()
     if s.at > #s.page then
       if s.dry then return nil end
@@ -295,11 +299,28 @@ local function source(key)
   return s
 end
 
+-- sweep looks at the front of both sources without taking. It is true if it
+-- changed all that it looked at, of a full page: there may be more to do.
+local function sweep()
+  local more = false
+  for _, key in ipairs({kAgain, kQueue}) do
+    local ids = call('ZRANGEBYSCORE', key, '-inf', us(now), 'LIMIT', 0, LOOKS)
+    local changed = 0
+    for _, id in ipairs(ids) do
+      local before = planned
+      consider(id, key)
+      if planned > before then changed = changed + 1 end
+    end
+    more = more or changed == LOOKS
+  end
+  return more
+end
+
 local looks = 0
 local function take()
   local again, queue = source(kAgain), source(kQueue)
   local turn = zone.turn
-  while looks < want + LOOKS and (want == 0 or #grants < want) do
+  while looks < want + LOOKS and #grants < want do
     local s = again
     if not again.peek() then
       s = queue
@@ -318,22 +339,25 @@ local function take()
   zone.turn = turn % 4
 end
 
-local status, at = 'next', '0'
+local status, at, more = 'next', '0', false
 if zone.frozen > now then
   status, at = 'frozen', us(zone.frozen)
 elseif zone.halted then
   status = 'halted'
-else
+elseif want == 0 and slot == '' then
+  more = sweep()
+elseif want > 0 then
   take()
+  more = looks >= want + LOOKS or woken
 end
-if #grants > 0 or looks > 0 then
+if #grants > 0 or looks > 0 or planned > 0 then
   w('HSET', kZone, 'high', us(now), 'token', us(lastToken), 'turn', us(zone.turn))
 end
 flush()
 
 if #grants > 0 then
   status = 'jobs'
-elseif looks >= want + LOOKS or (woken and want > 0 and status == 'next') then
+elseif more then
   status = 'more'
 elseif status == 'next' then
   for _, key in ipairs({kQueue, kAgain}) do
