@@ -1,0 +1,68 @@
+package machine
+
+import (
+	"context"
+	"sync"
+)
+
+// Config says what tells one machine from another.
+type Config struct {
+	Model     *Model
+	Name      string
+	User      string
+	ID        [32]byte // any bytes: its machine id, boot id and uptime are made of them
+	DiskBytes int64    // what its file system takes
+}
+
+// Machine is one pretended machine. Commands may run on it at the same time.
+type Machine struct {
+	config Config
+	disk   func() *disk // made when it is first used: most machines never need one
+}
+
+// New makes a machine. It is small until it is used.
+func New(c Config) *Machine {
+	m := &Machine{config: c}
+	m.disk = sync.OnceValue(m.newDisk)
+	return m
+}
+
+// Command is what a machine is asked to run, and where it reads and writes.
+type Command struct {
+	Line     string // for the login shell
+	In       Source
+	Out, Err Sink
+
+	// Left is called if the shell has ended but processes that it left behind
+	// run on. May be nil.
+	Left func(Status)
+}
+
+// Result is how a command ended.
+type Result struct {
+	Status
+	TimedOut bool // a timeout command in it reached its bound
+}
+
+// Run runs a command until the last process of it has ended. If ctx ends, all of
+// them are killed.
+func (m *Machine) Run(ctx context.Context, c Command) Result {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+
+	fam := &family{}
+	s := m.newShell(group{term: ctx, kill: ctx}, fam)
+	s.streams = streams{c.In, c.Out, c.Err}
+	st := s.run(c.Line)
+	if c.Left != nil && fam.busy() {
+		c.Left(st)
+	}
+	fam.background.Wait()
+	return Result{st, fam.timedOut.Load()}
+}
+
+// Touch makes an empty file, as a process would that nobody sees.
+func (m *Machine) Touch(path string) error {
+	_, err := m.disk().create(path, true, 0o644)
+	return err
+}

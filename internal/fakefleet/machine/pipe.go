@@ -1,0 +1,146 @@
+package machine
+
+import (
+	"errors"
+	"io"
+	"sync"
+)
+
+// Source is where a process reads. It fails with ErrKilled when done is closed.
+type Source interface {
+	Read(done <-chan struct{}, p []byte) (int, error)
+}
+
+// Sink is where a process writes: all of p, or it fails, with ErrKilled when done
+// is closed and with ErrNoReader when nobody reads any more.
+type Sink interface {
+	Write(done <-chan struct{}, p []byte) error
+}
+
+// The errors of sources and sinks that end a process.
+var (
+	ErrKilled   = errors.New("killed")
+	ErrNoReader = errors.New("nobody reads any more")
+)
+
+// A pipe holds 16 chunks of 8 KiB at the most: a little more than that of Linux.
+const (
+	pipeChunks = 16
+	chunkMax   = 8 << 10
+)
+
+// Pipe carries bytes as a pipe of an operating system does: a writer waits when
+// it is full and fails when nobody reads, a reader gets the rest when nobody
+// writes. One may read, several may write.
+type Pipe struct {
+	chunks chan []byte
+	unread chan struct{} // closed when nobody reads any more
+	ended  chan struct{} // closed when nobody writes any more
+	rest   []byte        // of the reader: what its last read left
+
+	CloseRead  func() // says that nobody reads any more
+	CloseWrite func() // says that nobody writes any more
+}
+
+// NewPipe makes a pipe.
+func NewPipe() *Pipe {
+	p := &Pipe{
+		chunks: make(chan []byte, pipeChunks),
+		unread: make(chan struct{}),
+		ended:  make(chan struct{}),
+	}
+	p.CloseRead = sync.OnceFunc(func() { close(p.unread) })
+	p.CloseWrite = sync.OnceFunc(func() { close(p.ended) })
+	return p
+}
+
+// Write is that of a Sink.
+func (p *Pipe) Write(done <-chan struct{}, b []byte) error {
+	for len(b) > 0 {
+		chunk := append([]byte(nil), b[:min(len(b), chunkMax)]...)
+		select {
+		case <-p.unread:
+			return ErrNoReader
+		default:
+		}
+		select {
+		case p.chunks <- chunk:
+			b = b[len(chunk):]
+		case <-p.unread:
+			return ErrNoReader
+		case <-done:
+			return ErrKilled
+		}
+	}
+	return nil
+}
+
+// Read is that of a Source.
+func (p *Pipe) Read(done <-chan struct{}, b []byte) (int, error) {
+	if len(p.rest) == 0 {
+		chunk, err := p.next(done)
+		if err != nil {
+			return 0, err
+		}
+		p.rest = chunk
+	}
+	n := copy(b, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+// next takes what is there before it looks at the end: select has no order.
+func (p *Pipe) next(done <-chan struct{}) ([]byte, error) {
+	select {
+	case chunk := <-p.chunks:
+		return chunk, nil
+	default:
+	}
+	select {
+	case chunk := <-p.chunks:
+		return chunk, nil
+	case <-done:
+		return nil, ErrKilled
+	case <-p.ended:
+	}
+	select {
+	case chunk := <-p.chunks:
+		return chunk, nil
+	default:
+		return nil, io.EOF
+	}
+}
+
+// content is a source that is known from the start: a file, a here-document.
+type content struct{ rest []byte }
+
+func (c *content) Read(_ <-chan struct{}, b []byte) (int, error) {
+	if len(c.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// nowhere is /dev/null.
+type nowhere struct{}
+
+func (nowhere) Read(<-chan struct{}, []byte) (int, error) { return 0, io.EOF }
+func (nowhere) Write(<-chan struct{}, []byte) error       { return nil }
+
+// capture keeps what a command substitution says.
+type capture struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (c *capture) Write(_ <-chan struct{}, b []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.kept)+len(b) > textMax {
+		return noMemory
+	}
+	c.kept = append(c.kept, b...)
+	return nil
+}

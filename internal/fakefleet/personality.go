@@ -1,0 +1,103 @@
+package fakefleet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Personality is how a host behaves. Everything but Normal is a fault that a
+// real fleet has on any day.
+type Personality string
+
+// The personalities. Those of the first group never get as far as a login.
+const (
+	Refuse         Personality = "refuse"           // its port is closed
+	Throttle       Personality = "throttle"         // resets some connections before the banner
+	Silent         Personality = "silent"           // accepts TCP and never speaks
+	Drip           Personality = "drip"             // says one byte a second
+	WrongKey       Personality = "wrong-key"        // shows another host key than the inventory has
+	UnknownKeyType Personality = "unknown-key-type" // has only a key of a type not in the inventory
+
+	HangAfterAuth Personality = "hang-after-auth" // answers no request for a channel
+	Freeze        Personality = "freeze"          // says nothing more once a command has started
+	Cut           Personality = "cut"             // cuts the line while the command runs on
+	NoExitStatus  Personality = "no-exit-status"  // closes the channel without an exit status
+
+	Normal     Personality = "normal"
+	Slow       Personality = "slow"        // has many times the latency
+	Fail       Personality = "fail"        // every command exits with 1
+	Flood      Personality = "flood"       // every command prints 100 MB first
+	NoNewline  Personality = "no-newline"  // no output ever ends a line
+	IgnoreTerm Personality = "ignore-term" // commands ignore TERM, only KILL ends them
+)
+
+// Personalities returns all of them, Normal first.
+func Personalities() []Personality {
+	return []Personality{
+		Normal, Slow, Refuse, Throttle, Silent, Drip, WrongKey, UnknownKeyType,
+		HangAfterAuth, Freeze, Cut, NoExitStatus, Fail, Flood, NoNewline, IgnoreTerm,
+	}
+}
+
+// Mix is the fleet of the demo: every tenth host is slow, and in each three
+// hundred one refuses, one shows a wrong key and one cuts the line.
+func Mix(i int) Personality {
+	switch i % 300 {
+	case 6:
+		return Refuse
+	case 12:
+		return WrongKey
+	case 20:
+		return Cut
+	}
+	if i%10 == 3 {
+		return Slow
+	}
+	return Normal
+}
+
+// Count is how many hosts have one personality.
+type Count struct {
+	Personality Personality `json:"personality"`
+	Hosts       int         `json:"hosts"`
+}
+
+// Summary counts the hosts of each personality that occurs, in the order of
+// Personalities: what is really there, to hold a report against.
+func (f *Fleet) Summary() []Count {
+	of := map[Personality]int{}
+	for _, h := range f.hosts {
+		of[h.personality]++
+	}
+	var counts []Count
+	for _, p := range Personalities() {
+		if of[p] > 0 {
+			counts = append(counts, Count{p, of[p]})
+		}
+	}
+	return counts
+}
+
+// Names returns the names of the hosts that have a personality.
+func (f *Fleet) Names(p Personality) []string {
+	var names []string
+	for _, h := range f.hosts {
+		if h.personality == p {
+			names = append(names, h.name)
+		}
+	}
+	return names
+}
+
+func (p Personality) check() error {
+	all := Personalities()
+	if slices.Contains(all, p) {
+		return nil
+	}
+	known := make([]string, len(all))
+	for i, k := range all {
+		known[i] = string(k)
+	}
+	return fmt.Errorf("personality %q is unknown: use one of %s", p, strings.Join(known, ", "))
+}

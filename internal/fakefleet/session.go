@@ -1,0 +1,240 @@
+package fakefleet
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+
+	"muster/internal/fakefleet/machine"
+)
+
+// session is one channel and the command that runs behind it. The command
+// belongs to the host: when the channel goes, it stays.
+type session struct {
+	line *line
+	ch   ssh.Channel
+	used bool // a channel runs one command
+
+	in, out, err tap
+	gone         chan struct{} // closed when nobody is at the other end any more
+	senders      sync.WaitGroup
+	record       *record
+}
+
+func (l *line) session(c ssh.NewChannel) {
+	ch, reqs, err := c.Accept()
+	if err != nil {
+		return
+	}
+	s := &session{line: l, ch: ch, gone: make(chan struct{})}
+	s.in = s.receiver()
+	s.out, s.err = s.sender(ch), s.sender(ch.Stderr())
+	for r := range reqs {
+		s.request(r)
+	}
+	s.hangUp()
+}
+
+// request knows exec and env. There is no terminal, no login shell, no subsystem,
+// and signals are refused as OpenSSH before 9.9 refuses them to root.
+func (s *session) request(r *ssh.Request) {
+	var exec struct{ Command string }
+	ok := r.Type == "env"
+	if r.Type == "exec" && !s.used && ssh.Unmarshal(r.Payload, &exec) == nil {
+		ok, s.used = true, true
+	}
+	if s.line.frozen.Load() {
+		return
+	}
+	// The command is inside the host before the client can know of it.
+	start := ok && r.Type == "exec"
+	if start {
+		s.record = s.host().fleet.log.begin(s.host(), exec.Command)
+	}
+	if r.WantReply {
+		_ = r.Reply(ok, nil)
+	}
+	if start {
+		s.misbehave()
+		s.host().fleet.work.Go(func() { s.run(exec.Command) })
+	}
+}
+
+func (s *session) host() *host { return s.line.host }
+
+// misbehave does what happens to the line once a command has started.
+func (s *session) misbehave() {
+	f := s.host().fleet
+	switch s.host().personality {
+	case Freeze:
+		s.line.frozen.Store(true)
+	case Cut:
+		f.work.Go(func() {
+			machine.Pause(f.ctx.Done(), f.config.CutAfter)
+			reset(s.line.conn)
+		})
+	}
+}
+
+// hangUp tells the command that nobody is there: it sees the end of stdin, and
+// gets PIPE when it writes. That is all; it does not end for it. It is noted as
+// an orphan before it can die of that.
+func (s *session) hangUp() {
+	if s.record != nil {
+		s.host().fleet.log.orphan(s.record)
+	}
+	close(s.gone)
+	s.in.CloseWrite()
+	s.out.CloseRead()
+	s.err.CloseRead()
+}
+
+// tap is a pipe whose other end is served by a goroutine that starts when the
+// first byte is wanted: most commands read nothing and say little.
+type tap struct {
+	*machine.Pipe
+	open func()
+}
+
+func (t tap) Read(done <-chan struct{}, b []byte) (int, error) {
+	t.open()
+	return t.Pipe.Read(done, b)
+}
+
+func (t tap) Write(done <-chan struct{}, b []byte) error {
+	t.open()
+	return t.Pipe.Write(done, b)
+}
+
+// bufferBytes is what is moved between a pipe and a channel at a time.
+const bufferBytes = 8 << 10
+
+// receiver is stdin.
+func (s *session) receiver() tap {
+	p := machine.NewPipe()
+	return tap{p, sync.OnceFunc(func() {
+		s.host().fleet.work.Go(func() { s.receive(p) })
+	})}
+}
+
+func (s *session) receive(p *machine.Pipe) {
+	defer p.CloseWrite()
+	buf := make([]byte, bufferBytes)
+	for {
+		n, err := s.ch.Read(buf)
+		if p.Write(s.gone, buf[:n]) != nil || err != nil {
+			return
+		}
+	}
+}
+
+// sender is stdout or stderr.
+func (s *session) sender(to io.Writer) tap {
+	p := machine.NewPipe()
+	return tap{p, sync.OnceFunc(func() {
+		s.senders.Add(1)
+		s.host().fleet.work.Go(func() {
+			defer s.senders.Done()
+			s.send(p, to)
+		})
+	})}
+}
+
+// send does not close its end of the pipe when the line is gone: a command that
+// gets PIPE for it shall be known for an orphan before.
+func (s *session) send(p *machine.Pipe, to io.Writer) {
+	buf := make([]byte, bufferBytes)
+	for {
+		n, err := p.Read(s.gone, buf)
+		if err != nil {
+			return
+		}
+		if s.line.frozen.Load() {
+			continue
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
+			<-s.gone
+			return
+		}
+	}
+}
+
+// run runs the command to its end, notes that, and only then tells the client:
+// whoever hears of the end may start the next command at once. Only the status of
+// a shell that left something running is told before, as sshd does.
+func (s *session) run(line string) {
+	h, told := s.host(), false
+	c := machine.Command{Line: line, In: s.in, Out: s.out, Err: s.err}
+	c.Left = func(st machine.Status) {
+		s.tell(st)
+		told = true
+	}
+	how := h.run(c)
+	h.fleet.log.end(h, s.record, how)
+	s.in.CloseRead()
+	s.out.CloseWrite()
+	s.err.CloseWrite()
+	s.senders.Wait()
+	if !told {
+		s.tell(how.Status)
+	}
+	s.close()
+}
+
+// run runs a command as the personality of the host wants it.
+func (h *host) run(c machine.Command) machine.Result {
+	f := h.fleet
+	if !machine.Pause(f.ctx.Done(), h.latency) {
+		return machine.Result{Status: machine.Status{Signal: "KILL"}}
+	}
+	switch h.personality {
+	case Fail:
+		c.Line = "echo 'sh: Input/output error' >&2; exit 1"
+	case Flood:
+		c.Line = fmt.Sprintf("flood %d; %s", f.config.FloodBytes, c.Line)
+	case NoNewline:
+		c.Out, c.Err = endless{c.Out}, endless{c.Err}
+	case IgnoreTerm:
+		c.Line = "trap '' TERM; " + c.Line
+	}
+	return h.machine.Run(f.ctx, c)
+}
+
+// endless lets no line end.
+type endless struct{ machine.Sink }
+
+func (e endless) Write(done <-chan struct{}, b []byte) error {
+	return e.Sink.Write(done, bytes.ReplaceAll(b, []byte("\n"), []byte(" ")))
+}
+
+// mute says that the client hears nothing of the end.
+func (s *session) mute() bool {
+	return s.host().personality == Cut || s.line.frozen.Load()
+}
+
+// tell says how the command ended. If the client is gone, nobody misses it.
+func (s *session) tell(st machine.Status) {
+	if s.mute() || s.host().personality == NoExitStatus {
+		return
+	}
+	kind, payload := "exit-status", ssh.Marshal(struct{ Code uint32 }{uint32(st.Code)})
+	if st.Signal != "" {
+		kind, payload = "exit-signal", ssh.Marshal(struct {
+			Signal         string
+			Core           bool
+			Text, Language string
+		}{Signal: st.Signal})
+	}
+	_, _ = s.ch.SendRequest(kind, false, payload)
+}
+
+func (s *session) close() {
+	if s.mute() {
+		return
+	}
+	_ = s.ch.CloseWrite()
+	_ = s.ch.Close()
+}
