@@ -1,0 +1,89 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// Config says how patient a [Client] is. Every time in it must be positive:
+// there is no way to wait for ever.
+type Config struct {
+	TCP       time.Duration // to find the address and be accepted by it
+	Handshake time.Duration // from there to the end of the key exchange
+	Auth      time.Duration // to log in
+	Channel   time.Duration // to open a session, to have a command accepted, to close it
+	Idle      time.Duration // longest silence of a command that sets none itself
+	Drain     time.Duration // what a command wrote may still come in after its end
+	Keepalive time.Duration // between questions "are you there"
+
+	// OutputMax bounds what is kept of one command's output, in bytes: half of
+	// it the head, half of it the tail.
+	OutputMax int
+
+	// AgentSocket is the path of an SSH agent's socket, for hosts without a key
+	// of their own in the inventory. Empty: there is none.
+	AgentSocket string
+}
+
+// Default returns the configuration that is used when nothing else is said.
+func Default() Config {
+	return Config{
+		TCP:       10 * time.Second,
+		Handshake: 10 * time.Second,
+		Auth:      10 * time.Second,
+		Channel:   10 * time.Second,
+		Idle:      time.Hour, // the bound of a command is mostly shorter
+		Drain:     time.Second,
+		Keepalive: 15 * time.Second,
+		OutputMax: 64 << 10,
+	}
+}
+
+// Limits of a Config. A deadline of a day is one that was typed wrongly, and
+// with 3,000 outputs in hand the largest OutputMax is what a server can hold.
+const (
+	deadlineMax    = 24 * time.Hour
+	outputLeastMax = 1 << 10
+	outputMostMax  = 16 << 20
+)
+
+// Validate tells all that is wrong with c.
+func (c Config) Validate() error {
+	var errs []error
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"tcp", c.TCP}, {"handshake", c.Handshake}, {"auth", c.Auth}, {"channel", c.Channel},
+		{"idle", c.Idle}, {"drain", c.Drain}, {"keepalive", c.Keepalive},
+	} {
+		if d.value <= 0 || d.value > deadlineMax {
+			errs = append(errs, fmt.Errorf("%s = %s: more than 0 and at most %s, no deadline can be "+
+				"switched off", d.name, d.value, deadlineMax))
+		}
+	}
+	if c.OutputMax < outputLeastMax || c.OutputMax > outputMostMax {
+		errs = append(errs, fmt.Errorf("output_max = %d: %d to %d bytes",
+			c.OutputMax, outputLeastMax, outputMostMax))
+	}
+	return errors.Join(errs...)
+}
+
+// Client connects to hosts. It keeps the private keys it has read, so a process
+// needs only one. It is safe for concurrent use.
+type Client struct {
+	cfg  Config
+	keys keyring
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// New returns a client, or all that is wrong with c.
+func New(c Config) (*Client, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &Client{cfg: c, dial: new(net.Dialer).DialContext}, nil
+}

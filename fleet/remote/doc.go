@@ -1,0 +1,28 @@
+// Package remote runs commands and puts files on hosts over SSH. It is the only
+// door to SSH.
+//
+// A [Client] is made once per process, a [Conn] once per host and attempt:
+//
+//	client, err := remote.New(remote.Default())
+//	conn, err := client.Connect(ctx, host)
+//	defer conn.Close()
+//	result, err := conn.Run(ctx, remote.Command{Shell: "uname -a", Bound: time.Minute})
+//
+// What holds:
+//   - Every phase has its own deadline, none of them can be switched off: TCP,
+//     handshake, login, channel, silence, the whole command. Whoever is at the
+//     other end, no call lasts longer than the sum of them.
+//   - A host is who the inventory says, by its host keys, or it is refused.
+//     Nothing is asked and nothing is learned.
+//   - A command is bounded on the host itself, by timeout(1). Closing a
+//     connection stops nothing there: a command goes on until its bound.
+//   - An [Error] says whether the command had been sent. What was sent and not
+//     answered may have run: that is [KindLost], and never "did not run".
+//   - Output is always drained and kept within bounds, as the bytes that came.
+//     [Printable] makes them harmless for a terminal.
+//
+// What it does not do: no terminal (pty), no forwarding of the agent, no retry,
+// no log. It knows nothing of jobs; a [Kind] is what its caller decides by.
+//
+// Floor 2: may import fleet.
+package remote

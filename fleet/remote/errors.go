@@ -1,0 +1,98 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Kind says what sort of trouble an [Error] is; callers decide by it.
+type Kind string
+
+// The kinds of trouble. Of those marked "never ran" it is certain that nothing
+// was done on the host by the call that failed.
+const (
+	// KindUnreachable: refused, no route, no such name, or too slow to get as
+	// far as running anything. Never ran; later it may work.
+	KindUnreachable Kind = "unreachable"
+
+	// KindThrottled: the host has too many connections or sessions at the
+	// moment (MaxStartups, MaxSessions, penalties). Never ran; try again later.
+	KindThrottled Kind = "throttled"
+
+	// KindHostKey: the host is not who the inventory says. Never ran; a person
+	// must look.
+	KindHostKey Kind = "host_key"
+
+	// KindAuth: the host does not let us in. Never ran; a person must look.
+	KindAuth Kind = "auth"
+
+	// KindKey: our own private key or agent cannot be used. Never ran; a person
+	// must look at this node.
+	KindKey Kind = "key"
+
+	// KindNode: this node is short of something, like file descriptors, or what
+	// it should have sent could not be read. Look at Sent.
+	KindNode Kind = "node"
+
+	// KindRefused: the host is there and will not do such a thing: no common
+	// algorithm, no sessions, no commands. Never ran; a person must look.
+	KindRefused Kind = "refused"
+
+	// KindInvalid: the request makes no sense, like a command with a NUL byte.
+	// Never ran.
+	KindInvalid Kind = "invalid"
+
+	// KindFailed: the host tried and said no. Only of uploads: a command that
+	// ends with another code than 0 is a Result and no error.
+	KindFailed Kind = "failed"
+
+	// KindTimeout: the command ran over its bound and was stopped on the host.
+	KindTimeout Kind = "timeout"
+
+	// KindLost: the command was sent and no end of it was seen. It is not known
+	// whether it ran, or runs still.
+	KindLost Kind = "lost"
+
+	// KindCancelled: the caller's context ended. Look at Sent.
+	KindCancelled Kind = "cancelled"
+)
+
+// Error is the error of every call that concerns a host.
+type Error struct {
+	Op   string // connect, run or upload
+	Host string // name of the host
+	Addr string // its address and port
+	Kind Kind
+	Sent bool // the command had been sent: it may have run, whatever Kind is
+	Err  error
+}
+
+// Error reads like "connect fw001 (10.0.0.1:22): connection refused".
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s %s (%s): %v", e.Op, e.Host, e.Addr, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// KindOf returns the kind of err, or "" if err does not come from this package.
+func KindOf(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return ""
+}
+
+// target is the host of a call, as errors name it.
+type target struct {
+	name, addr string
+}
+
+func (t target) fault(op string, kind Kind, err error) error {
+	return &Error{Op: op, Host: t.name, Addr: t.addr, Kind: kind, Err: err}
+}
+
+func (t target) faultSent(op string, kind Kind, err error) error {
+	return &Error{Op: op, Host: t.name, Addr: t.addr, Kind: kind, Sent: true, Err: err}
+}

@@ -1,0 +1,150 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// This file turns errors of the network and of the SSH library into kinds, and
+// into words that say what is wrong and what to do.
+
+// explainDial explains why there is no network connection.
+func explainDial(err error, limit time.Duration) (Kind, error) {
+	var errno syscall.Errno
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &errno) && ourShortage(errno):
+		return KindNode, fmt.Errorf("this node cannot open a connection: %w", errno)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return KindUnreachable, fmt.Errorf("%w: does sshd run there, is the port right?",
+			syscall.ECONNREFUSED)
+	case errors.Is(err, syscall.ECONNRESET):
+		return explainGreeting(syscall.ECONNRESET, nil, limit)
+	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
+		return KindUnreachable, fmt.Errorf("no answer to TCP within %s: %w",
+			limit, context.DeadlineExceeded)
+	case errors.As(err, &dns):
+		return KindUnreachable, fmt.Errorf("name of the host: %w", dns)
+	case errors.As(err, &errno):
+		return KindUnreachable, errno
+	}
+	return KindUnreachable, err
+}
+
+// ourShortage tells errors that are about this node and not about the host.
+func ourShortage(errno syscall.Errno) bool {
+	switch errno {
+	case syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL:
+		return true
+	}
+	return false
+}
+
+// explain explains why there is a network connection but no login.
+func (h *handshake) explain(err error) (Kind, error) {
+	var wrongKey *hostKeyError
+	if errors.As(err, &wrongKey) {
+		return KindHostKey, wrongKey
+	}
+	var mismatch *ssh.AlgorithmNegotiationError
+	if errors.As(err, &mismatch) {
+		return h.explainMismatch(mismatch)
+	}
+	heard := h.wire.heard()
+	switch {
+	case h.loggingIn.Load():
+		return h.explainLogin(err)
+	case !bytes.Contains(heard, []byte("SSH-")):
+		return explainGreeting(err, heard, h.cfg.Handshake)
+	case isTimeout(err):
+		return KindUnreachable, fmt.Errorf("key exchange not finished within %s of connecting",
+			h.cfg.Handshake)
+	}
+	return KindUnreachable, fmt.Errorf("key exchange: %w", bare(err))
+}
+
+// explainMismatch is about hosts that have no algorithm in common with us. If it
+// is the one of the host key, the host has keys, and none of a type we know.
+func (h *handshake) explainMismatch(err *ssh.AlgorithmNegotiationError) (Kind, error) {
+	if err.What == "host key" {
+		return KindHostKey, fmt.Errorf("it offers host keys only for %q, the inventory has %s: the "+
+			"connection was refused; put one of its keys into the inventory",
+			err.RequestedAlgorithms, h.known.types())
+	}
+	return KindRefused, fmt.Errorf("no common algorithm for %s: it offers %q, we accept %q",
+		err.What, err.RequestedAlgorithms, err.SupportedAlgorithms)
+}
+
+// explainGreeting is about peers that did not even say that they speak SSH.
+// A full sshd drops a connection in silence, or with one line in plain text.
+func explainGreeting(err error, heard []byte, limit time.Duration) (Kind, error) {
+	said := "nothing"
+	if len(heard) > 0 {
+		line, _, _ := bytes.Cut(heard, []byte("\n"))
+		said = fmt.Sprintf("%q", shorten(string(bytes.TrimSpace(line))))
+	}
+	switch {
+	case bytes.Contains(heard, []byte("MaxStartups")), bytes.Contains(heard, []byte("Not allowed")),
+		len(heard) == 0 && isEnd(err):
+		return KindThrottled, fmt.Errorf("it accepted the connection and dropped it, saying %s: too "+
+			"many connections at once (MaxStartups), or a penalty", said)
+	case isTimeout(err):
+		return KindUnreachable, fmt.Errorf("no SSH greeting within %s of connecting, it said %s",
+			limit, said)
+	}
+	return KindUnreachable, fmt.Errorf("no SSH greeting, is it the right port? It said %s: %w",
+		said, bare(err))
+}
+
+// explainLogin is about hosts that have proved who they are.
+func (h *handshake) explainLogin(err error) (Kind, error) {
+	switch {
+	case isTimeout(err):
+		return KindUnreachable, fmt.Errorf("login not finished within %s", h.cfg.Auth)
+	case isEnd(err):
+		return KindUnreachable, fmt.Errorf("connection ended during login: %w", bare(err))
+	}
+	return KindAuth, fmt.Errorf("login as %q with %s was refused: put the public key into that "+
+		"user's authorized_keys on the host (%w)", h.login.user, h.login.what, err)
+}
+
+// bare leaves out what the network says around an error: the addresses are known,
+// and the port on our side would make the same trouble of two hosts look different.
+func bare(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF} {
+		if errors.Is(err, end) {
+			return end
+		}
+	}
+	return err
+}
+
+// isTimeout tells that one of our deadlines was reached.
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// isEnd tells that the connection ended, by whichever side.
+func isEnd(err error) bool {
+	var errno syscall.Errno
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return errors.As(err, &errno)
+}

@@ -1,0 +1,77 @@
+package remote
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/skeema/knownhosts"
+	"golang.org/x/crypto/ssh"
+)
+
+// KnownHosts is a known_hosts file of OpenSSH. Inventories are published with
+// host keys resolved; this is where they are taken from.
+type KnownHosts struct {
+	db      *knownhosts.HostKeyDB
+	revoked map[string]bool // by the bytes of the key
+}
+
+// ReadKnownHosts reads the file at path. Its lines may be hashed, have patterns,
+// and be marked as revoked. The error names file and line.
+func ReadKnownHosts(path string) (*KnownHosts, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("known_hosts: %w", err)
+	}
+	db, err := knownhosts.NewDB(path)
+	if err != nil {
+		return nil, err
+	}
+	revoked, err := revokedKeys(text)
+	if err != nil {
+		return nil, fmt.Errorf("known_hosts %s: %w", path, err)
+	}
+	return &KnownHosts{db: db, revoked: revoked}, nil
+}
+
+// Keys returns the host keys of address and port in the form of an inventory,
+// "ssh-ed25519 AAAA…", in the order of the file; none if the file does not know
+// the host. Keys of types that cannot be used, of certificate authorities, and
+// keys that were revoked are not among them.
+func (k *KnownHosts) Keys(address string, port int) []string {
+	var lines []string
+	for _, key := range k.db.HostKeys(net.JoinHostPort(address, strconv.Itoa(port))) {
+		if key.Cert || k.revoked[string(key.Marshal())] || len(algorithmsOf(key)) == 0 {
+			continue
+		}
+		lines = append(lines, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey))))
+	}
+	return lines
+}
+
+// revokedKeys finds the keys marked @revoked. The library refuses them when one
+// is shown, but lists them nevertheless if another line has them without mark.
+func revokedKeys(text []byte) (map[string]bool, error) {
+	revoked := make(map[string]bool)
+	if !bytes.Contains(text, []byte("@revoked")) {
+		return revoked, nil
+	}
+	for {
+		marker, _, key, _, rest, err := ssh.ParseKnownHosts(text)
+		if errors.Is(err, io.EOF) {
+			return revoked, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if marker == "revoked" {
+			revoked[string(key.Marshal())] = true
+		}
+		text = rest
+	}
+}

@@ -1,0 +1,168 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// margin is what a host gets beyond all bounds to report an end.
+const margin = 5 * time.Second
+
+// Command is what is run on a host.
+type Command struct {
+	// Shell is given to sh -c on the host, whatever the login shell is. Values
+	// must be quoted by whoever puts them in.
+	Shell string
+
+	// Stdin is sent to the command; nil sends nothing. Its Read must not wait
+	// for long: where one does, Run returns without it.
+	Stdin io.Reader
+
+	// Bound is how long the command may run. It is kept by the host itself, in
+	// whole seconds, rounded up. It must be positive.
+	Bound time.Duration
+
+	// Idle is how long the command may be silent, without output and without
+	// taking input; then the connection is closed. 0 means Config.Idle.
+	Idle time.Duration
+}
+
+// Result is how a command ended.
+type Result struct {
+	ExitCode int    // 128 + n if signal n ended it, -1 if no end was seen
+	Signal   string // name of the signal, without SIG; mostly empty
+	Output   Output
+	Took     time.Duration // as seen from here, the way there and back included
+
+	// Open says that the output was still open when the command had ended, and
+	// something of it may be missing: a process that was left behind holds it.
+	Open bool
+}
+
+// Run runs a command and waits for its end. A command that ends by itself, with
+// whatever code, is a Result without error. The error is an [Error]; with
+// KindTimeout the Result is complete, and with others it has at least the output
+// that came. If ctx ends, the connection is closed.
+func (c *Conn) Run(ctx context.Context, cmd Command) (Result, error) {
+	return c.run(ctx, "run", cmd)
+}
+
+func (c *Conn) run(ctx context.Context, op string, cmd Command) (Result, error) {
+	nothing := Result{ExitCode: -1}
+	line, err := remoteLine(cmd.Shell, cmd.Bound)
+	if err == nil && cmd.Idle < 0 {
+		err = fmt.Errorf("idle = %s: it cannot be negative", cmd.Idle)
+	}
+	if err != nil {
+		return nothing, c.to.fault(op, KindInvalid, err)
+	}
+	if err := c.enter(ctx); err != nil {
+		return nothing, c.to.fault(op, cancelledOr(ctx, KindUnreachable), err)
+	}
+	stop := context.AfterFunc(ctx, func() { c.fail(context.Cause(ctx)) })
+	defer stop()
+
+	idle := cmd.Idle
+	if idle == 0 {
+		idle = c.cfg.Idle
+	}
+	s, err := c.openSession(idle)
+	if err != nil {
+		<-c.slots
+		kind, err := c.explainOpen(err)
+		return nothing, c.to.fault(op, cancelledOr(ctx, kind), err)
+	}
+	late := c.within(cmd.Bound+killAfter+c.cfg.Channel+margin,
+		fmt.Sprintf("report the end of a command with a bound of %s", cmd.Bound))
+	defer late.Stop()
+
+	return s.run(ctx, op, cmd, line)
+}
+
+// run sends the command and waits for its end, or that of the connection.
+func (s *session) run(ctx context.Context, op string, cmd Command, line string) (Result, error) {
+	defer s.close()
+
+	to, sent := s.conn.to, time.Now()
+	accepted, err := s.exec(line)
+	if err == nil && !accepted {
+		return Result{ExitCode: -1}, to.fault(op, KindRefused,
+			errors.New("it opens sessions, but refuses to run a command"))
+	}
+	var input *feed
+	if err == nil {
+		input = startFeed(s, cmd.Stdin)
+	}
+
+	<-s.ended
+	result := Result{ExitCode: -1, Took: time.Since(sent)}
+	result.Open = !s.drain()
+	result.Output = s.out.seal()
+	inputErr := input.stop(s.conn.cfg.Drain)
+	if !s.known {
+		return result, s.lost(ctx, op)
+	}
+	result.ExitCode, result.Signal = s.exit.code, s.exit.signal
+	switch {
+	case timedOut(s.exit, result.Took, cmd.Bound):
+		return result, to.faultSent(op, KindTimeout,
+			fmt.Errorf("the command ran over its bound of %s and was stopped on the host", cmd.Bound))
+	case inputErr != nil:
+		return result, to.faultSent(op, KindNode,
+			fmt.Errorf("what the command should have got on stdin could not be read: %w", inputErr))
+	}
+	return result, nil
+}
+
+// lost says what is known of a command whose end was not seen.
+func (s *session) lost(ctx context.Context, op string) error {
+	c := s.conn
+	if ctx.Err() != nil {
+		return c.to.faultSent(op, KindCancelled, context.Cause(ctx))
+	}
+	// A connection that ends takes its sessions with it first: give it a moment,
+	// to tell that from a session that ended alone.
+	select {
+	case <-c.done:
+	case <-time.After(c.cfg.Drain):
+	}
+	why := c.why()
+	if why == nil {
+		why = errors.New("the session ended without an exit status")
+	}
+	return c.to.faultSent(op, KindLost,
+		fmt.Errorf("%w: it is not known whether the command ran, or runs still", why))
+}
+
+// explainOpen explains why there is no session. Nothing was sent.
+func (c *Conn) explainOpen(err error) (Kind, error) {
+	var rejected *ssh.OpenChannelError
+	if !errors.As(err, &rejected) {
+		if why := c.why(); why != nil {
+			err = why
+		}
+		return KindUnreachable, err
+	}
+	switch rejected.Reason {
+	case ssh.ConnectionFailed, ssh.ResourceShortage:
+		return KindThrottled, fmt.Errorf("it opens no further session on this connection "+
+			"(MaxSessions): %w", rejected)
+	}
+	return KindRefused, fmt.Errorf("it opens no session: %w", rejected)
+}
+
+// timedOut tells that timeout(1) stopped the command. It reports 124, and has to
+// die of its own KILL with the rest, which some shells turn into 137; that of
+// busybox reports the TERM. A command may end with any of these by itself, but
+// then sooner.
+func timedOut(e exit, took, bound time.Duration) bool {
+	if took < time.Duration(seconds(bound))*time.Second {
+		return false
+	}
+	return e.code == 124 || e.code == 128+signals["KILL"] || e.code == 128+signals["TERM"]
+}
