@@ -1,0 +1,134 @@
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	lockPoll   = 50 * time.Millisecond
+	holderSize = 512 // bytes of a lock file that are read and written
+)
+
+// Holder is what a lock file says of its holder. It is for people; only the lock
+// itself is the truth.
+type Holder struct {
+	PID  int // 0: not known
+	Text string
+}
+
+// LockedError says that somebody else has the lock.
+type LockedError struct {
+	Path   string
+	Holder Holder
+}
+
+func (e *LockedError) Error() string {
+	who := "another process"
+	if e.Holder.PID > 0 {
+		who = fmt.Sprintf("pid %d", e.Holder.PID)
+	}
+	if e.Holder.Text != "" {
+		who += " (" + e.Holder.Text + ")"
+	}
+	return fmt.Sprintf("%s is locked by %s", e.Path, who)
+}
+
+// A LockFile is a lock that is held. It belongs to the open file: whoever
+// inherits that holds the lock too, until the last of them has ended or closed
+// it. The file itself is never removed, or two could lock two files of one name.
+type LockFile struct {
+	f *os.File
+}
+
+// Lock takes the lock, without waiting. The error is a *LockedError if somebody
+// else has it.
+func Lock(path string) (*LockFile, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return &LockFile{f}, nil
+	}
+	defer f.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, &LockedError{path, readHolder(f)}
+	}
+	return nil, &os.PathError{Op: "flock", Path: path, Err: err}
+}
+
+// WaitFree waits until nobody has the lock any more, and takes it.
+func WaitFree(ctx context.Context, path string) (*LockFile, error) {
+	// A blocking flock could not be given up, so it is tried again and again.
+	tick := time.NewTicker(lockPoll)
+	defer tick.Stop()
+	for {
+		l, err := Lock(path)
+		var locked *LockedError
+		if !errors.As(err, &locked) {
+			return l, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// HeldLock is the lock that was inherited with f.
+func HeldLock(f *os.File) *LockFile { return &LockFile{f} }
+
+// File is what to pass on so that another process holds the lock.
+func (l *LockFile) File() *os.File { return l.f }
+
+// Close gives up this process' part of the lock.
+func (l *LockFile) Close() error { return l.f.Close() }
+
+// Holder is what the file says: who signed last, maybe long ago.
+func (l *LockFile) Holder() Holder { return readHolder(l.f) }
+
+// Sign writes into the file who holds the lock.
+func (l *LockFile) Sign(h Holder) error {
+	text := strconv.Itoa(h.PID) + " " + strings.Join(strings.Fields(h.Text), " ") + "\n"
+	if len(text) > holderSize {
+		return fmt.Errorf("sign %s: %d bytes, at most %d", l.f.Name(), len(text), holderSize)
+	}
+	if _, err := l.f.WriteAt([]byte(text), 0); err != nil {
+		return err
+	}
+	return l.f.Truncate(int64(len(text)))
+}
+
+// readHolder reads `pid text`. What is not of that form was not written by us.
+func readHolder(f *os.File) Holder {
+	text := make([]byte, holderSize)
+	n, err := f.ReadAt(text, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Holder{}
+	}
+	return parseHolder(string(text[:n]))
+}
+
+func parseHolder(text string) Holder {
+	line, _, ok := strings.Cut(text, "\n")
+	if !ok {
+		return Holder{}
+	}
+	number, rest, _ := strings.Cut(line, " ")
+	pid, err := strconv.Atoi(number)
+	if err != nil || pid < 0 {
+		return Holder{}
+	}
+	return Holder{pid, rest}
+}

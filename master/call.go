@@ -1,0 +1,138 @@
+package master
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"muster/internal/proc"
+	"muster/jobs"
+)
+
+// A call is what a slot has to say to Redis. It is repeated until it is answered,
+// if need be by the binary that comes after an upgrade; so it is plain data.
+type call struct {
+	Kind  callKind      `json:"kind"`
+	Step  jobs.Step     `json:"step"`            // take, back
+	Sent  time.Duration `json:"sent"`            // take: boot clock before it was first sent
+	Why   string        `json:"why,omitempty"`   // lose
+	Zones []string      `json:"zones,omitempty"` // lose: those that do not know yet
+}
+
+type callKind string
+
+const (
+	callTake callKind = "take" // jobs for a child
+	callUndo callKind = "undo" // a take of a master that died before it had a child
+	callBack callKind = "back" // jobs that no child has seen
+	callLose callKind = "lose" // the child is gone
+)
+
+// ask makes the slot's call in a goroutine, and then goes on with the answer.
+func (n *node) ask(s *slot) {
+	c := s.call
+	if c.Kind == callLose {
+		n.askLose(s, c)
+		return
+	}
+	var reply jobs.Reply
+	if c.Kind == callTake {
+		n.zone(s.zone).busy = true
+	}
+	n.call(s.zone, func(ctx context.Context) (err error) {
+		reply, err = n.queue.Step(ctx, s.zone, c.Step)
+		return err
+	}, func() {
+		switch {
+		case n.frozen(): // the call stays; the next binary makes it and gets this answer
+		case c.Kind == callTake:
+			n.taken(s, reply)
+		case c.Kind == callUndo && len(reply.Jobs) > 0:
+			n.giveBack(s, reply.Jobs)
+		default:
+			n.answered(s, len(reply.Late))
+		}
+	})
+}
+
+func (n *node) askLose(s *slot, c *call) {
+	zones := c.Zones
+	var lost []jobs.ID
+	n.call(s.zone, func(ctx context.Context) error {
+		for len(zones) > 0 {
+			ids, err := n.queue.Lose(ctx, zones[0], jobs.Loss{Node: n.name, Slot: s.name, Why: c.Why})
+			if err != nil {
+				return err
+			}
+			lost = append(lost, ids...)
+			zones = zones[1:]
+		}
+		return nil
+	}, func() {
+		if n.frozen() {
+			return
+		}
+		if len(lost) > 0 {
+			n.log.Warn("jobs lost", "slot", s.name, "zone", s.zone, "why", c.Why, "jobs", lost)
+		}
+		n.answered(s, 0)
+	})
+}
+
+// answered ends the call of a slot which has nothing more to say. What was lost
+// or given back is due at once.
+func (n *node) answered(s *slot, late int) {
+	if late > 0 {
+		n.log.Warn("given back too late", "slot", s.name, "zone", s.zone, "jobs", late)
+	}
+	if s.zone == "" {
+		n.woken()
+	}
+	n.zone(s.zone).hint(proc.Boot())
+	s.call = nil
+	n.release(s)
+}
+
+// giveBack returns jobs that no child has seen. No try is counted.
+func (n *node) giveBack(s *slot, grants []jobs.Grant) {
+	step := n.step(s, 0)
+	for _, g := range grants {
+		step.Results = append(step.Results, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack})
+	}
+	s.call = &call{Kind: callBack, Step: step}
+	n.ask(s)
+}
+
+// lose tells that the slot's child is gone. If its zone is not known, all are
+// told: to lose what a slot does not have does nothing.
+func (n *node) lose(s *slot, why string) {
+	zones := []string{s.zone}
+	if s.zone == "" {
+		zones = n.cfg.Zones
+	}
+	s.call = &call{Kind: callLose, Why: why, Zones: zones}
+	n.ask(s)
+}
+
+// step is a new call of the slot.
+func (n *node) step(s *slot, want int) jobs.Step {
+	return jobs.Step{Node: n.name, Slot: s.name, Request: rand.Text(), Want: want}
+}
+
+// call repeats f until it is answered, and then runs done. While an upgrade
+// prepares, nothing is called; resume does it later.
+func (n *node) call(zone string, f func(context.Context) error, done func()) {
+	if n.frozen() {
+		return
+	}
+	ctx := n.work.ctx
+	n.work.wg.Go(func() {
+		tell := func(err error) { n.work.post(func() { n.trouble("zone "+zone, err) }) }
+		if n.work.insist(ctx, f, tell) {
+			n.work.post(done)
+		}
+	})
+}
+
+// frozen tells that goroutines end for an upgrade, and none may start.
+func (n *node) frozen() bool { return n.work.ctx.Err() != nil }

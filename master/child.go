@@ -1,0 +1,308 @@
+package master
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	"muster/internal/proc"
+	"muster/jobs"
+)
+
+const (
+	// The pauses between children that die at their start.
+	startPause    = 100 * time.Millisecond
+	startPauseMax = 10 * time.Second
+)
+
+// A child is one worker process of this master.
+type child struct {
+	proc     *proc.Child
+	started  time.Duration
+	ready    bool
+	grants   []jobs.Grant // until it is ready: what is given back if it never is
+	report   jobs.Report  // the last one
+	deadline time.Duration
+	drained  bool            // it was told to take nothing new
+	orders   chan jobs.Order // to be sent; closed never
+	doom     string          // why the master killed it
+}
+
+func newChild(p *proc.Child, started time.Duration) *child {
+	return &child{proc: p, started: started, orders: make(chan jobs.Order, 1)}
+}
+
+// nursery counts how the starts of children go.
+type nursery struct {
+	parent   *proc.Parent
+	spawned  int           // since the master started
+	failures int           // in a row
+	failed   time.Duration // when the last one was counted
+	paused   time.Duration // nothing is started before
+}
+
+// begin starts a child for jobs that were taken. If it cannot be started they are
+// given back.
+func (n *node) begin(s *slot, h jobs.Handover) {
+	now := proc.Boot()
+	p, err := n.start(s)
+	if err != nil {
+		n.startFailed(err.Error())
+		n.giveBack(s, h.Reply.Jobs)
+		return
+	}
+	n.sign(s, p.PID, s.zone)
+	s.free() // the child has the lock
+
+	c := newChild(p, now)
+	c.grants = h.Reply.Jobs
+	c.deadline = deadlineOf(h)
+	for _, g := range h.Reply.Jobs {
+		c.report.Jobs = append(c.report.Jobs, g.Job)
+	}
+	s.child = c
+	n.children.spawned++
+	n.face.changed = true
+	n.log.Debug("child started", "slot", s.name, "zone", s.zone, "pid", p.PID, "jobs", c.report.Jobs)
+	n.attend(s, &h)
+}
+
+func (n *node) start(s *slot) (*proc.Child, error) {
+	if s.lock == nil {
+		return nil, fmt.Errorf("slot %s is locked by another process", s.name)
+	}
+	// The mark of the take must be gone before a child can know of the jobs: a
+	// master that finds it believes that nobody has touched them.
+	if err := s.lock.Sign(proc.Holder{PID: n.face.pid, Text: s.zone}); err != nil {
+		return nil, err
+	}
+	return n.children.parent.Start(proc.Spec{
+		Path: n.cfg.Path, Args: n.cfg.Args, Env: n.cfg.Env,
+		Files: []*os.File{s.lock.File()},
+	})
+}
+
+// deadlineOf is when the last of the jobs handed over must be over; 0: none.
+func deadlineOf(h jobs.Handover) time.Duration {
+	var end time.Duration
+	for _, g := range h.Reply.Jobs {
+		if g.Timeout > 0 {
+			end = max(end, h.Sent+g.Timeout-jobs.Margin(g.Timeout))
+		}
+	}
+	return end
+}
+
+// attend talks with the child of a slot until it is dead, in goroutines of its
+// own. h is what it must be told first; nil if it knows already.
+func (n *node) attend(s *slot, h *jobs.Handover) {
+	c := s.child
+	w := n.work
+	w.wg.Go(func() {
+		var talk sync.WaitGroup
+		dead := make(chan struct{})
+		talk.Go(func() {
+			if err := speak(c, h, dead, n.waits.overdue); err != nil {
+				w.post(func() { n.doom(s, c, err.Error()) })
+			}
+		})
+		talk.Go(func() {
+			if err := hear(c, func(r jobs.Report) { w.post(func() { n.reported(s, c, r) }) }); err != nil {
+				w.post(func() { n.doom(s, c, err.Error()) })
+			}
+		})
+		exit, err := c.proc.Wait()
+		close(dead)
+		if err != nil {
+			talk.Wait()
+			return // detached: the next binary sees the end
+		}
+		c.proc.Conn.Expire()
+		talk.Wait()
+		c.proc.Conn.Close()
+		w.post(func() { n.reaped(s, c, exit) })
+	})
+}
+
+// speak sends what the child must know.
+func speak(c *child, h *jobs.Handover, dead <-chan struct{}, patience time.Duration) error {
+	var err error
+	if h != nil {
+		err = c.proc.Conn.Send(h)
+	}
+	for err == nil {
+		select {
+		case o := <-c.orders:
+			err = c.proc.Conn.Send(o)
+		case <-dead:
+			return nil
+		}
+	}
+	select {
+	case <-dead: // that is why, and said elsewhere
+		return nil
+	case <-time.After(patience):
+		return fmt.Errorf("it does not listen: %w", err)
+	}
+}
+
+// hear passes on what the child says, up to its end. The error says that it
+// talks nonsense.
+func hear(c *child, pass func(jobs.Report)) error {
+	for {
+		var r jobs.Report
+		err := c.proc.Conn.Receive(&r)
+		switch {
+		case err == nil:
+			pass(r)
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+			errors.Is(err, proc.ErrDetached), errors.Is(err, os.ErrDeadlineExceeded):
+			return nil
+		default:
+			return fmt.Errorf("it talks nonsense: %w", err)
+		}
+	}
+}
+
+// reported notes what a child says.
+func (n *node) reported(s *slot, c *child, r jobs.Report) {
+	if s.child != c {
+		return
+	}
+	if !c.ready {
+		c.ready, c.grants = true, nil
+		n.note(&n.face.notes.start, "")
+	}
+	c.report = r
+	if r.Deadline > 0 || !r.Ready { // the first may leave it at that of the hand-over
+		c.deadline = r.Deadline
+	}
+	n.face.changed = true
+	if r.Done > 0 || r.Bye && r.Error == "" {
+		n.startWorked()
+	}
+	if !r.Bye {
+		return
+	}
+	n.zone(s.zone).next(r.Next, proc.Boot(), n.cfg.Poll)
+	if r.Error != "" {
+		n.log.Warn("child gives up", "slot", s.name, "zone", s.zone, "pid", c.proc.PID, "error", r.Error)
+		if r.Done == 0 {
+			n.countFailure(c, r.Error)
+		}
+	}
+}
+
+// reaped goes on after a child's death.
+func (n *node) reaped(s *slot, c *child, exit proc.Exit) {
+	why := exit.String()
+	if c.doom != "" {
+		why = c.doom + ": " + why
+	}
+	level := n.log.Debug
+	if exit != (proc.Exit{}) {
+		level = n.log.Warn
+	}
+	level("child ended", "slot", s.name, "zone", s.zone, "pid", c.proc.PID, "why", why,
+		"jobs", c.report.Jobs, "done", c.report.Done)
+
+	s.child = nil
+	n.face.changed = true
+	s.lock = n.relock(s)
+	if c.ready {
+		n.lose(s, why)
+		return
+	}
+	n.countFailure(c, why)
+	n.giveBack(s, c.grants)
+}
+
+// enforce kills the children that are past their time, and returns when the next
+// one is.
+func (n *node) enforce(now time.Duration) time.Duration {
+	at := never
+	for _, s := range n.slots {
+		c := s.child
+		if c == nil || c.doom != "" {
+			continue
+		}
+		end, why := c.end(n.waits)
+		if end > now {
+			at = min(at, end)
+			continue
+		}
+		n.doom(s, c, why)
+	}
+	return at
+}
+
+// end is when the child must be killed, and why.
+func (c *child) end(w waits) (time.Duration, string) {
+	end, why := never, ""
+	if c.deadline > 0 && len(c.report.Jobs) > 0 {
+		end, why = c.deadline+w.overdue, "past its deadline"
+	}
+	if late := c.started + w.ready; !c.ready && late < end {
+		end, why = late, "not ready after "+w.ready.String()
+	}
+	return end, why
+}
+
+// doom kills a child that cannot be trusted to end by itself.
+func (n *node) doom(s *slot, c *child, why string) {
+	if s.child != c || c.doom != "" {
+		return
+	}
+	c.doom = why
+	n.log.Warn("child is killed", "slot", s.name, "zone", s.zone, "pid", c.proc.PID, "why", why)
+	if err := c.proc.Kill(); err != nil {
+		n.log.Error("child cannot be killed", "slot", s.name, "pid", c.proc.PID, "error", err)
+	}
+}
+
+// drainChild tells a child to end after the jobs in hand.
+func (n *node) drainChild(c *child) {
+	if !c.drained {
+		c.drained = true
+		c.orders <- jobs.OrderDrain // has room for this one
+	}
+}
+
+// unready counts the children that have not reported yet.
+func (n *node) unready() int {
+	count := 0
+	for _, s := range n.slots {
+		if s.child != nil && !s.child.ready {
+			count++
+		}
+	}
+	return count
+}
+
+// countFailure counts a child that ended without having done anything. Of those
+// that were started before the last failure only the first counts, because they
+// have learned nothing from its pause.
+func (n *node) countFailure(c *child, why string) {
+	if c.started >= n.children.failed {
+		n.startFailed(why)
+	}
+}
+
+func (n *node) startFailed(why string) {
+	c := n.children
+	wait := pause(c.failures, rand.Float64(), startPause, startPauseMax)
+	c.failures++
+	c.failed = proc.Boot()
+	c.paused = c.failed + wait
+	n.log.Error("child does not start", "why", why, "failures", c.failures, "pause", wait)
+	n.note(&n.face.notes.start, "children do not start: "+why)
+}
+
+func (n *node) startWorked() {
+	n.children.failures = 0
+	n.note(&n.face.notes.start, "")
+}

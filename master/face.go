@@ -1,0 +1,200 @@
+package master
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+
+	"muster/jobs"
+)
+
+const (
+	// beatGap is the least time between two beats, however much changes.
+	beatGap = time.Second
+
+	// goneWait bounds the last word to the hub.
+	goneWait = 2 * time.Second
+)
+
+// A face is what a node shows of itself.
+type face struct {
+	hub     Hub
+	pid     int
+	started jobs.Time
+	notes   notes
+	failing map[string]bool // what does not answer, so that it is said once
+	deafen  func()          // ends the listening for hints
+
+	changed bool          // since the last beat
+	beating bool          // a beat is under way
+	beaten  time.Duration // when the last beat was begun; 0: none
+}
+
+// notes are what an operator should know; empty ones are not said.
+type notes struct {
+	reload  string
+	upgrade string
+	start   string
+}
+
+func (s notes) String() string {
+	var all []string
+	for _, note := range []string{s.reload, s.upgrade, s.start} {
+		if note != "" {
+			all = append(all, note)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+func newFace(h Hub) *face {
+	return &face{
+		hub: h, pid: os.Getpid(), started: jobs.Time{Time: time.Now()},
+		failing: map[string]bool{}, deafen: func() {},
+	}
+}
+
+func (n *node) note(which *string, text string) {
+	if *which != text {
+		*which = text
+		n.face.changed = true
+	}
+}
+
+// beat tells the hub of the node, every Config.Beat and when something changed,
+// and returns when to do so again.
+func (n *node) beat(now time.Duration) time.Duration {
+	f := n.face
+	if f.beating || n.frozen() {
+		return never
+	}
+	next := f.beaten + n.cfg.Beat
+	if f.changed {
+		next = f.beaten + min(beatGap, n.cfg.Beat)
+	}
+	if f.beaten > 0 && next > now {
+		return next
+	}
+	f.changed, f.beating, f.beaten = false, true, now
+	record := n.record()
+	ctx := n.work.ctx
+	n.work.wg.Go(func() {
+		err := once(ctx, func(ctx context.Context) error { return f.hub.Beat(ctx, record) })
+		n.work.post(func() {
+			f.beating = false
+			if ctx.Err() == nil {
+				f.changed = f.changed || err != nil
+				n.trouble("hub", err)
+			}
+		})
+	})
+	return never
+}
+
+// record is the node as it is now.
+func (n *node) record() jobs.Node {
+	r := jobs.Node{
+		ID: n.name, PID: n.face.pid, State: n.stateName(),
+		Zones: n.cfg.Zones, Limit: n.cfg.Children, Slots: n.cfg.Slots,
+		Children: []jobs.Child{},
+		Version:  n.cfg.Version, Started: n.face.started, Seen: jobs.Time{Time: time.Now()},
+		Note: n.face.notes.String(), Spawned: n.children.spawned,
+	}
+	for _, s := range n.inUse() {
+		switch {
+		case s.child != nil:
+			r.Children = append(r.Children, childRecord(s.child.proc.PID, s.child.report.Jobs, false))
+		case s.orphan != nil:
+			r.Children = append(r.Children, childRecord(s.orphan.pid, s.orphan.jobs, true))
+		}
+	}
+	return r
+}
+
+func childRecord(pid int, ids []jobs.ID, orphan bool) jobs.Child {
+	c := jobs.Child{PID: pid, Orphan: orphan}
+	if len(ids) > 0 {
+		c.Job = ids[0]
+	}
+	if len(ids) > 1 {
+		c.Jobs = ids
+	}
+	return c
+}
+
+func (n *node) stateName() string {
+	switch n.stage {
+	case running:
+		return "running"
+	case draining:
+		return "draining"
+	}
+	return "stopping"
+}
+
+// gone takes the node from the hub.
+func (n *node) gone() {
+	ctx, cancel := context.WithTimeout(context.Background(), goneWait)
+	defer cancel()
+	if err := n.face.hub.Gone(ctx, n.name); err != nil {
+		n.log.Warn("node is not signed off", "error", err)
+	}
+}
+
+// trouble says once that something does not answer, and once that it does again.
+func (n *node) trouble(where string, err error) {
+	was := n.face.failing[where]
+	n.face.failing[where] = err != nil
+	switch {
+	case err != nil && !was:
+		n.log.Error("no answer, asking again", "from", where, "error", err)
+	case err == nil && was:
+		n.log.Info("answers again", "from", where)
+	}
+}
+
+// listen passes on hints that something is due. Without them the poll finds it.
+func (n *node) listen() {
+	n.face.deafen()
+	ctx, deafen := context.WithCancel(n.work.ctx)
+	n.face.deafen = deafen
+	w, zones := n.work, n.cfg.Zones
+	w.wg.Go(func() {
+		tell := func(err error) { w.post(func() { n.trouble("wake", err) }) }
+		for try := 0; ; try++ {
+			hints, stop, err := n.face.hub.Wake(ctx, zones)
+			if err == nil {
+				tell(nil)
+				w.pass(ctx, hints)
+				stop()
+				return
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			tell(err)
+			select {
+			case <-time.After(pause(try, rand.Float64(), callPause, startPauseMax)):
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// pass lets the node know of hints, many of which may become one.
+func (w *work) pass(ctx context.Context, hints <-chan struct{}) {
+	for {
+		select {
+		case <-hints:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case w.hints <- struct{}{}:
+		default:
+		}
+	}
+}

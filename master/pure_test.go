@@ -1,0 +1,170 @@
+package master
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"muster/internal/proc"
+	"muster/jobs"
+)
+
+func TestPause(t *testing.T) {
+	t.Parallel()
+	const first, most = 100 * time.Millisecond, 10 * time.Second
+	for _, test := range []struct {
+		failures int
+		chance   float64
+		want     time.Duration
+	}{
+		{0, 0, first},
+		{0, 1, 75 * time.Millisecond},
+		{3, 0, 800 * time.Millisecond},
+		{6, 0.5, 5600 * time.Millisecond},
+		{7, 0, most},
+		{15, 0, most},
+		{math.MaxInt, 0, most},
+	} {
+		if got := pause(test.failures, test.chance, first, most); got != test.want {
+			t.Errorf("pause(%d, %v) = %s, want %s", test.failures, test.chance, got, test.want)
+		}
+	}
+}
+
+func TestRest(t *testing.T) {
+	t.Parallel()
+	const poll = 10 * time.Second
+	for _, test := range []struct {
+		name  string
+		reply jobs.Reply
+		want  time.Duration
+	}{
+		{"jobs", jobs.Reply{Status: jobs.StatusJobs}, 0},
+		{"more", jobs.Reply{Status: jobs.StatusMore}, 0},
+		{"nothing", jobs.Reply{Status: jobs.StatusNext, Now: 5}, poll},
+		{"soon", jobs.Reply{Status: jobs.StatusNext, Now: 5, Next: 2_000_005}, 2 * time.Second},
+		{"late", jobs.Reply{Status: jobs.StatusNext, Now: 5, Next: 60_000_005}, poll},
+		{"past", jobs.Reply{Status: jobs.StatusNext, Now: 5, Next: 3}, 0},
+		{"frozen", jobs.Reply{Status: jobs.StatusFrozen, Now: 5, Next: 1_000_005}, time.Second},
+		{"frozen without end", jobs.Reply{Status: jobs.StatusFrozen, Now: 5}, poll},
+		{"halted", jobs.Reply{Status: jobs.StatusHalted, Now: 5, Next: 6}, poll},
+	} {
+		if got := rest(test.reply, poll); got != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}
+
+func TestZoneFollowsWhatAChildHasHeard(t *testing.T) {
+	t.Parallel()
+	const poll = 10 * time.Second
+	// At 100 s of the boot clock Redis' clock said 7,000,000 µs.
+	z := zone{name: "a"}
+	z.next(9_000_000, time.Second, poll)
+	if z.due != time.Second {
+		t.Errorf("without an answer yet: due %s, want now", z.due)
+	}
+	z.busy = true
+	z.answered(jobs.Reply{Status: jobs.StatusNext, Now: 7_000_000}, 100*time.Second, poll)
+	if z.busy || z.due != 110*time.Second {
+		t.Errorf("busy %v, due %s, want the poll", z.busy, z.due)
+	}
+	for at, want := range map[jobs.Micros]time.Duration{
+		0:          103 * time.Second, // not known: now
+		9_000_000:  102 * time.Second, // has passed
+		12_000_000: 105 * time.Second,
+		99_000_000: 113 * time.Second, // no later than the poll
+	} {
+		z.next(at, 103*time.Second, poll)
+		if z.due != want {
+			t.Errorf("next at %d: due %s, want %s", at, z.due, want)
+		}
+	}
+
+	z.busy = true
+	z.hint(104 * time.Second)
+	z.answered(jobs.Reply{Status: jobs.StatusNext, Now: 11_000_000}, 105*time.Second, poll)
+	if z.due != 105*time.Second {
+		t.Errorf("a hint while a call was under way: due %s, want at once", z.due)
+	}
+}
+
+func TestDeadlineOfAHandover(t *testing.T) {
+	t.Parallel()
+	h := jobs.Handover{Sent: 100 * time.Second}
+	if got := deadlineOf(h); got != 0 {
+		t.Errorf("no jobs: %s, want none", got)
+	}
+	h.Reply.Jobs = []jobs.Grant{{Timeout: time.Minute}, {Timeout: 1000 * time.Second}, {}}
+	if got, want := deadlineOf(h), 1080*time.Second; got != want {
+		t.Errorf("%s, want that of the longest, less its margin: %s", got, want)
+	}
+}
+
+func TestChildEnd(t *testing.T) {
+	t.Parallel()
+	w := waits{ready: 30 * time.Second, overdue: time.Second}
+	some := jobs.Report{Jobs: []jobs.ID{"t:h"}}
+	for _, test := range []struct {
+		name string
+		c    child
+		end  time.Duration
+		why  string
+	}{
+		{"idle", child{ready: true, deadline: 50 * time.Second}, never, ""},
+		{"no deadline", child{ready: true, report: some}, never, ""},
+		{"at work", child{ready: true, report: some, deadline: 50 * time.Second}, 51 * time.Second, "past its deadline"},
+		{"starting", child{started: time.Second, report: some}, 31 * time.Second, "not ready after 30s"},
+		{"starting, with little time", child{report: some, deadline: time.Second}, 2 * time.Second, "past its deadline"},
+	} {
+		if end, why := test.c.end(w); end != test.end || why != test.why {
+			t.Errorf("%s: %s, %q, want %s, %q", test.name, end, why, test.end, test.why)
+		}
+	}
+}
+
+func TestSignature(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][2]string{
+		"":                 {"", ""},
+		"default":          {"default", ""},
+		"default take ABC": {"default", "ABC"},
+		"take":             {"take", ""},
+	} {
+		h := proc.Holder{PID: 1, Text: text}
+		if got := [2]string{signedZone(h), signedTake(h)}; got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	for name, want := range map[string]bool{"1": true, "12": true, "0": false, "01": false, "+1": false, "x": false} {
+		if isSlotName(name) != want {
+			t.Errorf("isSlotName(%q) = %v", name, !want)
+		}
+	}
+}
+
+func TestConfigTellsAllMistakes(t *testing.T) {
+	t.Parallel()
+	err := Config{Node: "a b", Zones: []string{"x", "x", ""}, Drain: -1}.Validate()
+	if err == nil {
+		t.Fatal("no mistake found")
+	}
+	for _, want := range []string{
+		`node.name = "a b"`, "node.dir is empty", "x is there twice", `master.zones = ""`, "master.children = 0: want 1",
+		"master.slots = 0", "master.poll", "master.beat", "master.drain", "master.turn", "path of the binary",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in:\n%v", want, err)
+		}
+	}
+	cfg := Default()
+	cfg.Node, cfg.Dir, cfg.Path = "n1", "/run/muster", "/usr/bin/muster"
+	if err := cfg.Validate(); err != nil {
+		t.Errorf("the default, completed: %v", err)
+	}
+	cfg.Zones = nil
+	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "at least one zone") {
+		t.Errorf("no zones: %v", err)
+	}
+}

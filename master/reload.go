@@ -1,0 +1,44 @@
+package master
+
+import "strings"
+
+// reload takes over another configuration, or refuses it.
+func (n *node) reload(next Config) {
+	next.Exec, next.Kept = n.cfg.Exec, nil
+	if err := n.cfg.checkReload(next); err != nil {
+		n.refuse(err)
+		return
+	}
+	n.log.Info("configuration reloaded", "zones", strings.Join(next.Zones, ","),
+		"children", next.Children, "slots", next.Slots)
+	n.note(&n.face.notes.reload, "")
+	n.cfg = next
+	n.face.changed = true
+	n.changeZones()
+	n.drainAll() // the next children have it
+}
+
+// refuse tells people why the old configuration stays.
+func (n *node) refuse(err error) {
+	n.log.Error("configuration refused, the old one stays", "error", err)
+	n.note(&n.face.notes.reload, "reload refused, the old configuration stays: "+oneLine(err))
+}
+
+// changeZones works for the zones of the configuration from now on.
+func (n *node) changeZones() {
+	var zones []*zone
+	for _, name := range n.cfg.Zones {
+		z := n.zone(name)
+		if z.closed {
+			z = &zone{name: name}
+			n.recover(z)
+		}
+		zones = append(zones, z)
+	}
+	n.zones = zones
+	n.listen()
+}
+
+func oneLine(err error) string {
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}

@@ -1,0 +1,90 @@
+package master
+
+import (
+	"time"
+
+	"muster/internal/proc"
+)
+
+// drain lets the children end after the jobs in hand.
+func (n *node) drain() {
+	if n.stage != running {
+		return
+	}
+	n.log.Info("draining", "children", len(n.slots), "for", n.cfg.Drain)
+	n.enter(draining, n.cfg.Drain)
+	n.drainAll()
+}
+
+// stop kills the children.
+func (n *node) stop(why string) {
+	if n.stage >= killing {
+		return
+	}
+	n.log.Info("stopping", "why", why)
+	n.enter(killing, n.waits.last)
+	for _, s := range n.slots {
+		if s.child != nil {
+			n.doom(s, s.child, "stopped")
+		}
+	}
+}
+
+func (n *node) enter(next stage, lasts time.Duration) {
+	n.stage, n.until = next, proc.Boot()+lasts
+	n.upgrades = false
+	n.face.changed = true
+}
+
+// escalate goes on to the next stage when one has lasted too long, and returns
+// when that will be.
+func (n *node) escalate(now time.Duration) time.Duration {
+	switch {
+	case n.stage == running:
+		return never
+	case now < n.until:
+		return n.until
+	case n.stage == draining:
+		n.log.Warn("not drained in time", "after", n.cfg.Drain)
+		n.enter(ending, n.waits.term)
+		n.terminateAll()
+	case n.stage == ending:
+		n.stop("children did not end when asked to")
+	default:
+		n.stage = surrendered
+	}
+	return now
+}
+
+// over tells that nothing is left to wait for. Orphans are waited for while there
+// is time; nothing can be done to them.
+func (n *node) over() bool {
+	if n.stage == running {
+		return false
+	}
+	for _, s := range n.slots {
+		if s.orphan == nil || n.stage == draining {
+			return n.stage == surrendered
+		}
+	}
+	return true
+}
+
+func (n *node) drainAll() {
+	for _, s := range n.slots {
+		if s.child != nil {
+			n.drainChild(s.child)
+		}
+	}
+}
+
+func (n *node) terminateAll() {
+	for _, s := range n.slots {
+		if s.child == nil {
+			continue
+		}
+		if err := s.child.proc.Terminate(); err != nil {
+			n.log.Error("child cannot be signalled", "slot", s.name, "error", err)
+		}
+	}
+}

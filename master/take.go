@@ -1,0 +1,104 @@
+package master
+
+import (
+	"time"
+
+	"muster/internal/proc"
+	"muster/jobs"
+)
+
+// fill takes jobs for as long as a zone is due and a slot is free, and returns
+// when to try again.
+func (n *node) fill(now time.Duration) time.Duration {
+	if n.stage != running || n.upgrades {
+		return never
+	}
+	if n.children.paused > now {
+		return n.children.paused
+	}
+	if n.children.failures > 0 && n.unready() > 0 {
+		return never // whether children can start at all is being tried
+	}
+	for {
+		z := n.nextZone(now)
+		if z == nil {
+			return n.firstDue()
+		}
+		s, err := n.freeSlot(z.name)
+		if err != nil {
+			n.startFailed(err.Error())
+			return n.children.paused
+		}
+		if s == nil {
+			return n.shareSlots(now)
+		}
+		n.take(s)
+	}
+}
+
+// take asks for the first jobs of a child.
+func (n *node) take(s *slot) {
+	c := &call{Kind: callTake, Step: n.step(s, n.cfg.Slots), Sent: proc.Boot()}
+	s.call = c
+	// If this master dies before it has a child, the next one finds the request
+	// here, and knows that nobody has worked on its jobs.
+	n.sign(s, n.face.pid, s.zone+takeMark+c.Step.Request)
+	n.ask(s)
+}
+
+// taken goes on with the answer of a take: with a child, or by doing nothing.
+func (n *node) taken(s *slot, r jobs.Reply) {
+	z := n.zone(s.zone)
+	z.answered(r, proc.Boot(), n.cfg.Poll)
+	sent := s.call.Sent
+	s.call = nil
+	switch {
+	case len(r.Jobs) == 0:
+		n.release(s)
+	case n.stage != running || z.closed:
+		n.giveBack(s, r.Jobs)
+	default:
+		n.begin(s, jobs.Handover{
+			Node: n.name, Slot: s.name, Zone: s.zone,
+			Sent: sent, Reply: r, Config: n.cfg.Worker,
+		})
+	}
+}
+
+// shareSlots makes room for a zone that is due and has no child, once it has
+// waited for its turn: a child of the zone that has most ends after the jobs in
+// hand. If nothing was due there, its slot goes back with the next take.
+func (n *node) shareSlots(now time.Duration) time.Duration {
+	count := map[string]int{}
+	for _, s := range n.slots {
+		count[s.zone]++
+		if s.child != nil && s.child.drained {
+			return never // one is on its way
+		}
+	}
+	at := never
+	for _, z := range n.zones {
+		if z.known && !z.busy && count[z.name] == 0 {
+			at = min(at, max(z.due, z.looked)+n.cfg.Turn)
+		}
+	}
+	if at > now {
+		return at
+	}
+	if s := n.mostServed(count); s != nil {
+		n.log.Debug("child makes room for another zone", "slot", s.name, "zone", s.zone)
+		n.drainChild(s.child)
+	}
+	return never
+}
+
+// mostServed is a slot with a child, of the zone that has most.
+func (n *node) mostServed(count map[string]int) *slot {
+	var most *slot
+	for _, s := range n.slots {
+		if s.child != nil && (most == nil || count[s.zone] > count[most.zone]) {
+			most = s
+		}
+	}
+	return most
+}

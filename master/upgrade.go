@@ -1,0 +1,265 @@
+package master
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"muster/internal/proc"
+	"muster/jobs"
+)
+
+// The order of the files that are kept over an upgrade.
+const (
+	keptState = iota
+	keptLock
+	keptConns // and all that follow
+)
+
+// stateFormat changes when an older binary's state cannot be read any more.
+const stateFormat = 1
+
+// state is what the next binary must know. A field that is added must make sense
+// at its zero value, because the binary before does not know it.
+type state struct {
+	Format  int         `json:"format"`
+	PID     int         `json:"pid"`
+	Started jobs.Time   `json:"started"`
+	Spawned int         `json:"spawned"`
+	Known   []string    `json:"known"` // zones where nothing is left of earlier masters
+	Slots   []slotState `json:"slots"` // all but those of orphans, whose locks tell of them
+}
+
+type slotState struct {
+	Name  string      `json:"name"`
+	Zone  string      `json:"zone"`
+	Call  *call       `json:"call,omitempty"`
+	Child *childState `json:"child,omitempty"`
+}
+
+type childState struct {
+	PID      int           `json:"pid"`
+	Conn     int           `json:"conn"`   // which of the files
+	Unread   []byte        `json:"unread"` // read from it, but not yet received
+	Started  time.Duration `json:"started"`
+	Report   jobs.Report   `json:"report"`
+	Deadline time.Duration `json:"deadline"`
+	Doom     string        `json:"doom,omitempty"`
+}
+
+// upgrade prepares to put another binary in the place of this one. Children that
+// have not reported yet are waited for: their hand-over may be on its way.
+func (n *node) upgrade() {
+	switch {
+	case n.cfg.Exec == nil:
+		n.refuseUpgrade(errors.New("not possible here"))
+	case n.stage != running:
+		n.refuseUpgrade(fmt.Errorf("the master is %s", n.stateName()))
+	default:
+		n.log.Info("upgrading", "path", n.cfg.Path)
+		n.upgrades = true
+	}
+}
+
+func (n *node) refuseUpgrade(err error) {
+	n.log.Error("not upgraded", "error", err)
+	n.note(&n.face.notes.upgrade, fmt.Sprintf("upgrade: %v", err))
+}
+
+// replace puts the other binary in the place of this one, and returns only if
+// that fails; then all goes on as before.
+func (n *node) replace() {
+	n.upgrades = false
+	parcels := n.freeze()
+	err := n.exec(parcels)
+	n.refuseUpgrade(err)
+
+	n.work.renew()
+	for _, s := range n.slots {
+		if s.child == nil {
+			continue
+		}
+		if err := n.adopt(s, parcels[s]); err != nil {
+			n.log.Error("child cannot be heard any more", "slot", s.name, "error", err)
+			s.child, s.orphan = nil, &orphan{pid: s.child.proc.PID, jobs: s.child.report.Jobs}
+		}
+	}
+	n.resume()
+}
+
+// freeze ends all goroutines without losing what they wait for: calls stay in
+// their slots, and the sockets of the children are returned.
+func (n *node) freeze() map[*slot]*parcel {
+	n.work.cancel()
+	parcels := map[*slot]*parcel{}
+	for _, s := range n.slots {
+		if s.child == nil {
+			continue
+		}
+		p, err := detach(s.child)
+		if err != nil { // most likely it is dead, and that event is on its way
+			n.log.Debug("child is not detached", "slot", s.name, "error", err)
+			continue
+		}
+		parcels[s] = p
+	}
+	for idle := n.work.idle(); ; {
+		select {
+		case f := <-n.work.events:
+			f()
+		case <-idle:
+			return n.sift(parcels)
+		}
+	}
+}
+
+// sift drops the parcels of children that died meanwhile.
+func (n *node) sift(parcels map[*slot]*parcel) map[*slot]*parcel {
+	for s, p := range parcels {
+		if s.child == nil {
+			p.conn.Close()
+			delete(parcels, s)
+			continue
+		}
+		p.state.Report, p.state.Deadline = s.child.report, s.child.deadline
+	}
+	return parcels
+}
+
+// A parcel is a child on its way to the next binary.
+type parcel struct {
+	conn    *os.File
+	drained bool
+	state   childState
+}
+
+func detach(c *child) (*parcel, error) {
+	conn, unread, err := c.proc.Detach()
+	if err != nil {
+		return nil, err
+	}
+	return &parcel{conn: conn, drained: c.drained, state: childState{
+		PID: c.proc.PID, Unread: unread, Started: c.started, Doom: c.doom,
+	}}, nil
+}
+
+// exec hands the node over to the next binary.
+func (n *node) exec(parcels map[*slot]*parcel) error {
+	files := make([]*os.File, keptConns)
+	files[keptLock] = n.lock.File()
+	for _, p := range parcels {
+		p.state.Conn = len(files)
+		files = append(files, p.conn)
+	}
+	text, err := json.Marshal(n.pack(parcels))
+	if err != nil {
+		return err
+	}
+	if files[keptState], err = proc.Memory(text); err != nil {
+		return err
+	}
+	defer files[keptState].Close()
+	return n.cfg.Exec(files)
+}
+
+func (n *node) pack(parcels map[*slot]*parcel) state {
+	st := state{
+		Format: stateFormat, PID: n.face.pid,
+		Started: n.face.started, Spawned: n.children.spawned,
+	}
+	for _, z := range n.zones {
+		if z.known {
+			st.Known = append(st.Known, z.name)
+		}
+	}
+	for _, s := range n.inUse() {
+		switch p := parcels[s]; {
+		case p != nil:
+			st.Slots = append(st.Slots, slotState{Name: s.name, Zone: s.zone, Child: &p.state})
+		case s.call != nil:
+			st.Slots = append(st.Slots, slotState{Name: s.name, Zone: s.zone, Call: s.call})
+		}
+	}
+	return st
+}
+
+// unpack takes over what the binary before has handed on.
+func (n *node) unpack() error {
+	files := n.cfg.Kept
+	n.cfg.Kept = nil
+	if len(files) == 0 {
+		return nil
+	}
+	st, err := readState(files[keptState])
+	if err != nil {
+		return fmt.Errorf("state of the binary before: %w", err)
+	}
+	if st.PID != n.face.pid {
+		return fmt.Errorf("state of the binary before: it is of pid %d, not of %d", st.PID, n.face.pid)
+	}
+	n.face.started, n.children.spawned = st.Started, st.Spawned
+	for _, z := range n.zones {
+		z.known = slices.Contains(st.Known, z.name)
+	}
+	for _, saved := range st.Slots {
+		if err := n.unpackSlot(saved, files); err != nil {
+			return fmt.Errorf("slot %s of the binary before: %w", saved.Name, err)
+		}
+	}
+	return nil
+}
+
+func readState(f *os.File) (state, error) {
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return state{}, err
+	}
+	var st state
+	if err := json.Unmarshal(text, &st); err != nil {
+		return state{}, err
+	}
+	if st.Format != stateFormat {
+		return state{}, fmt.Errorf("format %d, want %d: restart the master", st.Format, stateFormat)
+	}
+	return st, nil
+}
+
+func (n *node) unpackSlot(saved slotState, files []*os.File) error {
+	s := &slot{name: saved.Name, zone: saved.Zone}
+	n.slots[s.name] = s
+	switch c := saved.Child; {
+	case c == nil && saved.Call == nil:
+		return errors.New("neither a child nor a call")
+	case c == nil:
+		s.call = saved.Call
+		s.lock = n.relock(s)
+		return nil
+	case c.Conn < keptConns || c.Conn >= len(files):
+		return fmt.Errorf("its child has file %d of %d", c.Conn, len(files))
+	default:
+		return n.adopt(s, &parcel{conn: files[c.Conn], drained: true, state: *c})
+	}
+}
+
+// adopt makes a parcel the child of a slot again.
+func (n *node) adopt(s *slot, p *parcel) error {
+	if p == nil {
+		return errors.New("its socket was not kept")
+	}
+	adopted, err := n.children.parent.Adopt(p.state.PID, p.conn, p.state.Unread)
+	if err != nil {
+		return err
+	}
+	c := newChild(adopted, p.state.Started)
+	c.ready, c.report, c.deadline, c.doom = true, p.state.Report, p.state.Deadline, p.state.Doom
+	s.child = c
+	if p.drained {
+		n.drainChild(c)
+	}
+	return nil
+}
