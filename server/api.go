@@ -1,0 +1,153 @@
+package server
+
+import (
+	"muster/fleet"
+	"muster/jobs"
+)
+
+// The bodies of the API. Times are RFC 3339 in UTC with milliseconds; outcomes
+// lists every outcome, zeros too. Errors are RFC 9457 problems, in which errors[]
+// names every mistake at once.
+
+// Submit is the body of POST /v1/tasks. With an id that an earlier submit had,
+// the same body completes that submit and answers like it.
+type Submit struct {
+	ID      string            `json:"id,omitempty"`      // task id; made by the server if empty
+	Runbook string            `json:"runbook"`           // name of a runbook
+	On      string            `json:"on"`                // selector; an empty selection is an error
+	Args    map[string]string `json:"args,omitempty"`    // arguments of the runbook
+	Files   map[string][]byte `json:"files,omitempty"`   // contents of the arguments of type file
+	At      jobs.Time         `json:"at,omitzero"`       // not before; at once if not set
+	Expire  string            `json:"expire,omitempty"`  // not started so long after its time: expired (8h)
+	As      string            `json:"as,omitempty"`      // operator, where no token proves one
+	DryRun  bool              `json:"dry_run,omitempty"` // answer what would be done, do nothing
+}
+
+// Submitted is the answer of POST /v1/tasks: 201 for a new task, 200 for one
+// that was there already and for a dry run. Of a dry run task and state are
+// empty, and Hosts says which hosts it would be.
+type Submitted struct {
+	jobs.TaskInfo
+	Hosts   string `json:"hosts,omitempty"`   // folded: fw[001-300],vpn1
+	Durable string `json:"durable,omitempty"` // how far Redis can be trusted to remember it
+}
+
+// TaskList is the answer of GET /v1/tasks.
+type TaskList struct {
+	Tasks []jobs.TaskInfo `json:"tasks"`
+}
+
+// JobList is the answer of GET /v1/tasks/{task}/jobs, a page of it.
+type JobList struct {
+	Jobs []jobs.JobInfo `json:"jobs"`
+	Next string         `json:"next,omitempty"` // cursor of the next page; empty: this was the last
+}
+
+// Group is the part of a task's jobs that ended alike: same outcome, same exit
+// code and the same output, byte for byte, or, where there is no output, the
+// same error.
+type Group struct {
+	Outcome  jobs.Outcome `json:"outcome"`
+	ExitCode *int         `json:"exit_code"`
+	Count    int          `json:"count"`
+	Hosts    string       `json:"hosts"` // folded: fw[001-300],vpn1
+	Error    string       `json:"error,omitempty"`
+	Output   []byte       `json:"output,omitempty"`  // the first 4 KiB, as the hosts sent them
+	LeftOut  int          `json:"left_out"`          // bytes of output that are not shown
+	Example  jobs.ID      `json:"example,omitempty"` // a job of the group, for `muster logs`
+}
+
+// Summary is the answer of GET /v1/tasks/{task}/summary: biggest group first.
+type Summary struct {
+	Task   jobs.TaskInfo `json:"task"`
+	Groups []Group       `json:"groups"`
+}
+
+// CancelRequest is the body of POST /v1/tasks/{task}/cancel.
+type CancelRequest struct {
+	Reason string `json:"reason,omitempty"`
+	As     string `json:"as,omitempty"`
+}
+
+// HostList is the answer of GET /v1/hosts?on=SELECTOR.
+type HostList struct {
+	Version string       `json:"version"`
+	Hosts   []fleet.Host `json:"hosts"`
+}
+
+// NodeList is the answer of GET /v1/nodes.
+type NodeList struct {
+	Nodes []jobs.Node `json:"nodes"`
+}
+
+// Zone is what waits in a zone.
+type Zone struct {
+	Zone    string    `json:"zone"`
+	Queued  int64     `json:"queued"`
+	Again   int64     `json:"again"`
+	Due     int64     `json:"due"`
+	Oldest  jobs.Time `json:"oldest"`
+	Overdue float64   `json:"overdue"` // seconds
+	Frozen  jobs.Time `json:"frozen"`
+	Why     string    `json:"why,omitempty"`
+	Halted  string    `json:"halted,omitempty"`
+}
+
+// QueueInfo is the answer of GET /v1/queue.
+type QueueInfo struct {
+	Zones []Zone `json:"zones"`
+}
+
+// RunbookArg describes an argument of a runbook.
+type RunbookArg struct {
+	Name        string `json:"name"`
+	Type        string `json:"type"`
+	Description string `json:"description"`
+	Required    bool   `json:"required"`
+	Default     string `json:"default,omitempty"`
+}
+
+// Runbook describes a runbook.
+type Runbook struct {
+	Name        string       `json:"name"`
+	Description string       `json:"description"`
+	Disruptive  bool         `json:"disruptive"`
+	Repeatable  bool         `json:"repeatable"`
+	Arguments   []RunbookArg `json:"arguments"`
+}
+
+// RunbookList is the answer of GET /v1/runbooks.
+type RunbookList struct {
+	Runbooks []Runbook `json:"runbooks"`
+}
+
+// TokenRequest is the body of POST /v1/tokens.
+type TokenRequest struct {
+	Name string `json:"name"`
+}
+
+// TokenAnswer holds a new token, which is shown once and stored hashed.
+type TokenAnswer struct {
+	Name  string `json:"name"`
+	Token string `json:"token"`
+}
+
+// TokenInfo is what is known of a token later.
+type TokenInfo struct {
+	Name    string    `json:"name"`
+	Created jobs.Time `json:"created"`
+}
+
+// TokenList is the answer of GET /v1/tokens.
+type TokenList struct {
+	Tokens []TokenInfo `json:"tokens"`
+}
+
+// Health is the answer of GET /v1/health: 200 if the server can work, else 503.
+type Health struct {
+	Status    string `json:"status"` // ok, or what is wrong
+	Version   string `json:"version"`
+	Redis     string `json:"redis"`     // ok, or the error
+	Inventory string `json:"inventory"` // version in force
+	Hosts     int    `json:"hosts"`
+}

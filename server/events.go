@@ -1,0 +1,250 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"muster/fleet"
+	"muster/jobs"
+)
+
+const (
+	streamsMax  = 64 // open at once; each looks at every zone twice a second
+	streamPoll  = 500 * time.Millisecond
+	streamPage  = 500              // events of a zone read at once
+	streamPages = 20               // read before they are written: some MB at most
+	heartbeat   = 15 * time.Second // so that proxies and clients see that we live
+	streamWrite = 10 * time.Second // a client that does not read for so long is left
+	resumeMax   = 8 << 10          // bytes of a Last-Event-ID
+)
+
+type eventsInput struct {
+	Task string `query:"task" doc:"only what concerns this task and its jobs"`
+	Last string `header:"Last-Event-ID" doc:"go on behind this event"`
+}
+
+// events answers with everything that happens in all zones, as Server-Sent
+// Events. The id of an event says how far every zone was read, so that a client
+// that comes back with it misses nothing that Redis still has.
+func (s *Server) events(_ context.Context, in *eventsInput) (*huma.StreamResponse, error) {
+	var wrong []error
+	if in.Task != "" {
+		_, err := jobs.ParseTaskID(in.Task)
+		wrong = mistakes("query.task", err)
+	}
+	at, err := parsePositions(in.Last)
+	if wrong = append(wrong, mistakes("header.Last-Event-ID", err)...); len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	if s.streams.Add(1) > streamsMax {
+		s.streams.Add(-1)
+		return nil, away(fmt.Sprintf("%d streams of events are open, more are not served", streamsMax))
+	}
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		defer s.streams.Add(-1)
+		r, w := humago.Unwrap(ctx)
+		st := &stream{w: w, rc: http.NewResponseController(w), at: at, task: in.Task}
+		// An error means that the client has gone.
+		_ = s.stream(r.Context(), st)
+	}}, nil
+}
+
+// positions are how far each zone was read.
+type positions map[string]string
+
+var entryID = regexp.MustCompile(`^[0-9]{1,20}(-[0-9]{1,20})?$`)
+
+// parsePositions reads the id of an event; nil if there is none.
+func parsePositions(text string) (positions, error) {
+	if text == "" {
+		return nil, nil
+	}
+	bad := fmt.Errorf("%q: want the id of an event, such as default=1763720000000-0", clip(text))
+	if len(text) > resumeMax {
+		return nil, bad
+	}
+	at := positions{}
+	for pair := range strings.SplitSeq(text, ",") {
+		zone, id, _ := strings.Cut(pair, "=")
+		if fleet.CheckName(zone) != nil || !entryID.MatchString(id) {
+			return nil, bad
+		}
+		at[zone] = id
+	}
+	return at, nil
+}
+
+// String is the id of an event.
+func (p positions) String() string {
+	var parts []string
+	for _, zone := range slices.Sorted(maps.Keys(p)) {
+		parts = append(parts, zone+"="+p[zone])
+	}
+	return strings.Join(parts, ",")
+}
+
+// stream is one client that listens.
+type stream struct {
+	w    http.ResponseWriter
+	rc   *http.ResponseController
+	at   positions // nil: from now on
+	task string    // empty: everything
+}
+
+// stream tells a client what happens until it or the server goes. Its only
+// errors are those of writing to the client.
+func (s *Server) stream(ctx context.Context, st *stream) error {
+	if err := st.open(); err != nil {
+		return err
+	}
+	poll := time.NewTicker(streamPoll)
+	defer poll.Stop()
+	spoke := s.now()
+	for {
+		happened, err := s.news(ctx, st)
+		words := happened
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			// The client shall know why it is quiet; it need not come again.
+			words = append(words, comment("trouble: "+err.Error())...)
+		case len(words) == 0 && s.now().Sub(spoke) >= heartbeat:
+			words = comment("alive")
+		}
+		if len(words) > 0 {
+			if err := st.write(words); err != nil {
+				return err
+			}
+			spoke = s.now()
+		}
+		if err != nil && !s.pause(ctx, retryPause) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.stopping:
+			return nil
+		case <-poll.C:
+		}
+	}
+}
+
+// retryPause is how long a stream leaves a Redis alone that did not answer.
+const retryPause = 2 * time.Second
+
+// pause waits; it tells whether to go on.
+func (s *Server) pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-s.stopping:
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// news reads what happened in all zones since the last look. What it returns
+// beside an error did happen and is not read again.
+func (s *Server) news(ctx context.Context, st *stream) ([]byte, error) {
+	zones, err := s.queue.Zones(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fresh := st.at == nil
+	if fresh {
+		st.at = positions{}
+	}
+	var b bytes.Buffer
+	for _, zone := range zones {
+		if fresh {
+			st.at[zone] = "$"
+		}
+		if err := s.newsOf(ctx, zone, st, &b); err != nil {
+			if fresh {
+				st.at = nil // no place was told yet
+			}
+			return b.Bytes(), err
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// newsOf reads what happened in one zone. A zone that came after the stream was
+// opened has no place yet, and is told from its beginning.
+func (s *Server) newsOf(ctx context.Context, zone string, st *stream, b *bytes.Buffer) error {
+	for range streamPages {
+		list, last, err := s.queue.Events(ctx, zone, st.at[zone], streamPage, 0)
+		if err != nil {
+			return err
+		}
+		for _, h := range list {
+			st.at[zone] = h.ID
+			st.tell(b, h)
+		}
+		st.at[zone] = last
+		if len(list) < streamPage {
+			break
+		}
+	}
+	return nil
+}
+
+// tell writes one event, if the client wants it.
+func (st *stream) tell(b *bytes.Buffer, h jobs.Happening) {
+	if st.task != "" && h.Object != st.task && !strings.HasPrefix(h.Object, st.task+":") {
+		return
+	}
+	data, err := json.Marshal(h)
+	if err != nil {
+		return // its detail came out of JSON, so it goes in again
+	}
+	fmt.Fprintf(b, "id: %s\nevent: %s\ndata: %s\n\n", st.at, h.Event, data)
+}
+
+// comment is a line that clients ignore.
+func comment(text string) []byte {
+	return []byte(": " + strings.Join(strings.Fields(text), " ") + "\n\n")
+}
+
+// open sends the head of the answer, and lifts the bounds of an ordinary one.
+func (st *stream) open() error {
+	h := st.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	if err := st.rc.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	st.w.WriteHeader(http.StatusOK)
+	return st.write(comment("muster"))
+}
+
+// write bounds each write by itself. No bound may stay behind: HTTP/2 would end
+// the stream when it is reached, even if nothing is written.
+func (st *stream) write(text []byte) error {
+	if err := st.rc.SetWriteDeadline(time.Now().Add(streamWrite)); err != nil {
+		return err
+	}
+	if _, err := st.w.Write(text); err != nil {
+		return err
+	}
+	if err := st.rc.Flush(); err != nil {
+		return err
+	}
+	return st.rc.SetWriteDeadline(time.Time{})
+}

@@ -1,0 +1,41 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"muster/jobs"
+)
+
+// Handler answers as the server does, for requests from anywhere.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Duty does one round of duties.
+func (s *Server) Duty(ctx context.Context) error { return s.duty(ctx) }
+
+// Fix gives the server another clock, and the chance of its ids.
+func (s *Server) Fix(now func() time.Time, chance func() uint16) { s.now, s.chance = now, chance }
+
+// Streams is how many streams of events are open.
+func (s *Server) Streams() int { return int(s.streams.Load()) }
+
+// Impersonal is impersonal.
+func Impersonal(text, host, address string) string { return impersonal(text, host, address) }
+
+// FoldGroups folds jobs with their outputs as a summary does, at most n groups.
+func FoldGroups(n int, list []jobs.JobInfo, output func(jobs.ID) []byte) []Group {
+	f := folder{groups: map[likeness]*group{}}
+	for _, j := range list {
+		f.add(j, output(j.ID), "")
+	}
+	shown, rest := f.biggest(n)
+	var out []Group
+	for _, g := range shown {
+		out = append(out, g.show(output(g.example.ID)))
+	}
+	if len(rest) > 0 {
+		out = append(out, merge(rest))
+	}
+	return out
+}

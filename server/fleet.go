@@ -1,0 +1,172 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+type (
+	nothing struct{}
+
+	hostsInput struct {
+		On string `query:"on" default:"all" doc:"selector; all hosts if there is none"`
+	}
+	hostsOutput    struct{ Body HostList }
+	nodesOutput    struct{ Body NodeList }
+	queueOutput    struct{ Body QueueInfo }
+	runbooksOutput struct{ Body RunbookList }
+	tokenInput     struct{ Body TokenRequest }
+	tokenOutput    struct{ Body TokenAnswer }
+	tokensOutput   struct{ Body TokenList }
+	tokenName      struct {
+		Name string `path:"name"`
+	}
+	healthInput  struct{ Asked }
+	healthOutput struct {
+		Status int
+		Body   Health
+	}
+)
+
+func (s *Server) hosts(_ context.Context, in *hostsInput) (*hostsOutput, error) {
+	stock, err := s.stock.get()
+	if err != nil {
+		return nil, refusal(mistakes("query.on", err))
+	}
+	list, err := selectHosts(in.On, stock)
+	if err != nil {
+		return nil, refusal(mistakes("query.on", err))
+	}
+	return &hostsOutput{HostList{stock.version, list}}, nil
+}
+
+func (s *Server) nodes(ctx context.Context, _ *nothing) (*nodesOutput, error) {
+	list, err := s.queue.Nodes(ctx)
+	if err != nil {
+		return nil, problem(err)
+	}
+	if list == nil {
+		list = []jobs.Node{}
+	}
+	for i := range list {
+		if list[i].Children == nil {
+			list[i].Children = []jobs.Child{}
+		}
+		if list[i].Zones == nil {
+			list[i].Zones = []string{}
+		}
+	}
+	return &nodesOutput{NodeList{list}}, nil
+}
+
+func (s *Server) depths(ctx context.Context, _ *nothing) (*queueOutput, error) {
+	zones, err := s.queue.Zones(ctx)
+	if err != nil {
+		return nil, problem(err)
+	}
+	out := &queueOutput{QueueInfo{Zones: make([]Zone, 0, len(zones))}}
+	for _, zone := range zones {
+		d, err := s.queue.Depth(ctx, zone)
+		if err != nil {
+			return nil, problem(err)
+		}
+		out.Body.Zones = append(out.Body.Zones, Zone(d))
+	}
+	return out, nil
+}
+
+func (s *Server) runbooks(context.Context, *nothing) (*runbooksOutput, error) {
+	out := &runbooksOutput{RunbookList{Runbooks: []Runbook{}}}
+	for _, r := range s.catalog.Load().All() {
+		one := Runbook{Name: r.Name, Description: r.Description, Disruptive: r.Disruptive,
+			Repeatable: r.Repeatable, Arguments: make([]RunbookArg, 0, len(r.Arguments))}
+		for _, a := range r.Arguments {
+			one.Arguments = append(one.Arguments, RunbookArg{Name: a.Name, Type: string(a.Type),
+				Description: a.Description, Required: a.Required, Default: a.Default})
+		}
+		out.Body.Runbooks = append(out.Body.Runbooks, one)
+	}
+	return out, nil
+}
+
+// tokenPrefix lets people and scanners recognise a token that was left lying
+// around.
+const tokenPrefix = "muster_"
+
+// tokenBytes of chance cannot be guessed; so a plain hash of them can be kept.
+const tokenBytes = 32
+
+// addToken makes a token. Whoever gets here is at this machine, or has a token.
+func (s *Server) addToken(ctx context.Context, in *tokenInput) (*tokenOutput, error) {
+	if err := fleet.CheckName(in.Body.Name); err != nil {
+		return nil, refusal(mistakes("body.name", err))
+	}
+	chance := make([]byte, tokenBytes)
+	rand.Read(chance) // never fails
+	secret := tokenPrefix + base64.RawURLEncoding.EncodeToString(chance)
+	if err := s.queue.CreateToken(ctx, in.Body.Name, secret); err != nil {
+		return nil, problem(err)
+	}
+	s.log.Info("token created", "name", in.Body.Name)
+	return &tokenOutput{TokenAnswer{in.Body.Name, secret}}, nil
+}
+
+func (s *Server) tokens(ctx context.Context, _ *nothing) (*tokensOutput, error) {
+	list, err := s.queue.Tokens(ctx)
+	if err != nil {
+		return nil, problem(err)
+	}
+	out := &tokensOutput{TokenList{Tokens: make([]TokenInfo, 0, len(list))}}
+	for _, t := range list {
+		out.Body.Tokens = append(out.Body.Tokens, TokenInfo(t))
+	}
+	return out, nil
+}
+
+func (s *Server) removeToken(ctx context.Context, in *tokenName) (*struct{}, error) {
+	err := s.queue.RemoveToken(ctx, in.Name)
+	if errors.Is(err, queue.ErrNotFound) {
+		return nil, huma.Error404NotFound(fmt.Sprintf("there is no token %q; GET /v1/tokens lists them",
+			clip(in.Name)))
+	}
+	if err != nil {
+		return nil, problem(err)
+	}
+	s.log.Info("token removed", "name", in.Name)
+	return nil, nil
+}
+
+// health says whether the server can work. Strangers hear no more than that.
+func (s *Server) health(ctx context.Context, in *healthInput) (*healthOutput, error) {
+	out := &healthOutput{http.StatusOK, Health{Status: "ok", Redis: "ok", Version: s.cfg.Version}}
+	if st := s.stock.current.Load(); st != nil {
+		out.Body.Inventory, out.Body.Hosts = st.version, st.Len()
+	}
+	var wrong []string
+	if err := s.queue.Ping(ctx); err != nil {
+		out.Status, out.Body.Redis = http.StatusServiceUnavailable, err.Error()
+		wrong = append(wrong, "redis cannot be used")
+	}
+	if in.who.trusted() {
+		if text := s.stock.complaint(); text != "" {
+			wrong = append(wrong, text)
+		}
+	} else {
+		out.Body = Health{Status: "ok"}
+	}
+	if len(wrong) > 0 {
+		out.Body.Status = strings.Join(wrong, "; ")
+	}
+	return out, nil
+}

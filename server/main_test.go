@@ -1,0 +1,304 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+	"go.uber.org/goleak"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/jobs/queue/queuetest"
+	"muster/scripts"
+	"muster/server"
+)
+
+func TestMain(m *testing.M) {
+	// What reads the log of a redis-server ends with the process.
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("muster/jobs/queue/queuetest.newLineLog.func1"))
+}
+
+// world is a server at work, with a queue of its own.
+type world struct {
+	t      *testing.T
+	server *server.Server
+	queue  *queue.Queue
+	client *http.Client
+	url    string
+	log    *logBook
+	steps  atomic.Int64
+	stop   func() // stops the server and waits for it
+}
+
+// setup says how a world differs from the usual one.
+type setup struct {
+	redis     *queue.Config // nil: an embedded one
+	listen    string
+	inventory func() (*fleet.Inventory, error)
+	none      bool // no inventory is configured
+	durable   string
+	tls       [2]string                       // certificate and key
+	wrap      func(*queue.Queue) server.Queue // what the server gets instead of the queue
+}
+
+// label is a runbook that needs a label of its hosts.
+const label = `
+name: label
+description: says its site
+arguments:
+  word: {type: string, required: true, pattern: '[a-z]+'}
+  count: {type: int, default: 3, min: 1, max: 9}
+repeatable: true
+timeout: 15m
+retry: {submit: 2, delay: 1s}
+steps:
+  - {name: say, timeout: 1m, run: "echo {{host.label.site}} {{word}} {{count}}"}
+  - {name: wait, run: "true", timeout: 10m}
+`
+
+func start(t *testing.T, with setup) *world {
+	t.Helper()
+	cfg := queue.Config{}
+	if with.redis != nil {
+		cfg = *with.redis
+	} else {
+		_, cfg = queuetest.StartMini(t)
+	}
+	q, err := queue.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { q.Close() })
+	catalog, err := scripts.NewCatalog([]scripts.Source{{File: "label.yaml", Data: []byte(label)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if with.listen == "" {
+		with.listen = "127.0.0.1:0"
+	}
+	if with.inventory == nil && !with.none {
+		with.inventory = fixed(hosts())
+	}
+	w := &world{t: t, queue: q, log: &logBook{}, client: &http.Client{Transport: &http.Transport{}}}
+	var given server.Queue = q
+	if with.wrap != nil {
+		given = with.wrap(q)
+	}
+	w.server, err = server.New(server.Config{Listen: with.listen, Version: "1.2.3",
+		TLSCert: with.tls[0], TLSKey: with.tls[1]}, server.Deps{Queue: given,
+		Catalog: catalog, Inventory: with.inventory, Durable: with.durable,
+		Log: hclog.New(&hclog.LoggerOptions{Output: w.log, Level: hclog.Debug})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run()
+	return w
+}
+
+// run runs the server until the test ends.
+func (w *world) run() {
+	w.t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.server.Run(ctx) }()
+	select {
+	case err := <-ended:
+		stop()
+		w.t.Fatal(err)
+	case <-w.server.Ready():
+	}
+	w.url = "http://" + w.server.Addr()
+	if path, ok := strings.CutPrefix(w.server.Addr(), "unix:"); ok {
+		w.url = "http://muster"
+		w.client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}}
+	}
+	w.stop = sync.OnceFunc(func() {
+		stop()
+		w.client.CloseIdleConnections()
+		if err := <-ended; err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.t.Cleanup(w.stop)
+}
+
+// hosts are two zones, and one host without the label site.
+func hosts() []fleet.Host {
+	list := []fleet.Host{
+		{Name: "fw001", Zone: "default", Customer: "acme", Labels: map[string]string{"site": "x"}},
+		{Name: "fw002", Zone: "default", Customer: "acme", Labels: map[string]string{"site": "x"}},
+		{Name: "fw003", Zone: "eu", Customer: "acme", Labels: map[string]string{"site": "y"}},
+		{Name: "vpn1", Zone: "eu"},
+	}
+	for i := range list {
+		list[i].Address, list[i].Port = fmt.Sprintf("10.0.0.%d", i+1), 22
+		list[i].User, list[i].Fence = "root", fleet.FenceNone
+	}
+	return list
+}
+
+// many are n hosts of one zone: h0000 and so on.
+func many(n int) []fleet.Host {
+	list := make([]fleet.Host, n)
+	for i := range list {
+		list[i] = fleet.Host{Name: fmt.Sprintf("h%04d", i), Zone: "default", User: "root", Port: 22,
+			Address: fmt.Sprintf("10.1.%d.%d", i/250, i%250+1), Fence: fleet.FenceNone}
+	}
+	return list
+}
+
+func fixed(list []fleet.Host) func() (*fleet.Inventory, error) {
+	return func() (*fleet.Inventory, error) { return fleet.New(list) }
+}
+
+// call makes a request and reads the answer into out, unless that is nil.
+func (w *world) call(method, path string, body, out any) *http.Response {
+	w.t.Helper()
+	res, text := w.raw(method, path, body, nil)
+	if out != nil {
+		if err := json.Unmarshal(text, out); err != nil {
+			w.t.Fatalf("%s %s: %s: %v: %s", method, path, res.Status, err, text)
+		}
+	}
+	return res
+}
+
+// raw makes a request with more headers and returns the bytes of the answer.
+func (w *world) raw(method, path string, body any, header http.Header) (*http.Response, []byte) {
+	w.t.Helper()
+	res, text, err := w.try(method, path, body, header)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return res, text
+}
+
+func (w *world) try(method, path string, body any, header http.Header) (*http.Response, []byte, error) {
+	var in io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		in = strings.NewReader(b)
+	default:
+		text, err := json.Marshal(b)
+		if err != nil {
+			return nil, nil, err
+		}
+		in = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(w.t.Context(), method, w.url+path, in)
+	if err != nil {
+		return nil, nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set(server.UserHeader, "alice")
+	for k, v := range header {
+		req.Header[k] = v
+	}
+	if h := req.Header.Get("Host"); h != "" {
+		req.Host = h
+	}
+	res, err := w.client.Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	return res, text, err
+}
+
+// problem is an RFC 9457 answer.
+type problem struct {
+	Status int
+	Title  string
+	Detail string
+	Errors []struct{ Message, Location string }
+}
+
+// words are all texts of a problem, for tests that look for some.
+func (p problem) words() string {
+	out := p.Detail
+	for _, e := range p.Errors {
+		out += "\n" + e.Location + ": " + e.Message
+	}
+	return out
+}
+
+// submit submits a task, which must be accepted.
+func (w *world) submit(body server.Submit) server.Submitted {
+	w.t.Helper()
+	var out server.Submitted
+	if res := w.call("POST", "/v1/tasks", body, &out); res.StatusCode != http.StatusCreated {
+		w.t.Fatalf("submit %+v: %s", body, res.Status)
+	}
+	return out
+}
+
+// run is a task of the built-in runbook.
+func run(on string) server.Submit {
+	return server.Submit{Runbook: "exec", On: on, Args: map[string]string{"cmd": "true"}}
+}
+
+// work takes all jobs that are due in a zone and ends each as f says.
+func (w *world) work(zone string, f func(host string) jobs.Result) {
+	w.t.Helper()
+	step := jobs.Step{Node: "n1", Slot: "1", Want: 100}
+	for {
+		step.Request = fmt.Sprint(w.steps.Add(1))
+		reply, err := w.queue.Step(w.t.Context(), zone, step)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		step.Results = nil
+		for _, g := range reply.Jobs {
+			r := f(g.Job.Host())
+			r.Job, r.Token, r.Kind = g.Job, g.Token, jobs.KindEnd
+			step.Results = append(step.Results, r)
+		}
+		if len(reply.Jobs) == 0 && reply.Status != jobs.StatusMore {
+			return
+		}
+	}
+}
+
+// succeed ends every job well.
+func succeed(string) jobs.Result {
+	return jobs.Result{Outcome: jobs.Succeeded, ExitCode: new(int), Output: []byte("fine\n")}
+}
+
+// logBook keeps a log, and is safe for the server and the test.
+type logBook struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBook) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBook) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+var errBroken = errors.New("fleet.yaml:3: host fw009: port 0: want 1 to 65535")

@@ -1,0 +1,175 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/scripts"
+)
+
+// The bounds of a submit.
+const (
+	// horizon is how far in the future a task may start or expire: lists forget
+	// a task 30 days after its submit.
+	horizon = 30 * 24 * time.Hour
+	// late is how far in the past a start may be: clocks differ, and bodies
+	// travel. An earlier one is most likely a mistake, and would start at once.
+	late      = time.Minute
+	expireMin = time.Second
+	// examples is how many hosts a message names when many are wrong alike.
+	examples = 3
+)
+
+// plan is what a submit comes to.
+type plan struct {
+	task  jobs.Task           // without an id, if the submit has none
+	hosts map[string][]string // by zone, in the order of their names
+	names []string
+}
+
+// setting is what a submit is resolved with.
+type setting struct {
+	catalog  *scripts.Catalog
+	stock    *stock // nil: none
+	operator string
+	proven   bool
+	now      time.Time
+}
+
+// makePlan finds out what a submit asks for, or every mistake in it. It changes
+// nothing.
+func makePlan(b Submit, in setting) (plan, []error) {
+	var wrong []error
+	note := func(location string, err error) { wrong = append(wrong, mistakes(location, err)...) }
+
+	expire, err := parseExpire(b.Expire)
+	note("body.expire", err)
+	note("body.at", checkAt(b.At, in.now))
+	hosts, err := selectHosts(b.On, in.stock)
+	note("body.on", err)
+	frozen, bad := bind(b, in.catalog)
+	wrong = append(wrong, bad...)
+	if len(bad) == 0 {
+		note("body.on", checkHosts(frozen, hosts))
+	}
+	if len(wrong) > 0 {
+		return plan{}, wrong
+	}
+	action, err := json.Marshal(frozen)
+	if err != nil {
+		return plan{}, mistakes("body.runbook", err)
+	}
+	p := plan{hosts: map[string][]string{}, task: jobs.Task{ID: jobs.TaskID(b.ID), Total: len(hosts),
+		At: jobs.MicrosOf(b.At.Time), Spec: jobs.Spec{
+			Runbook: frozen.Runbook, Operator: in.operator, Proven: in.proven, On: b.On,
+			Inventory: in.stock.version, Created: jobs.MicrosOf(in.now),
+			Timeout: jobs.AttemptTimeout(longest(frozen)), Expire: expire,
+			Repeatable: frozen.Repeatable, Retry: policy(frozen), Action: action}}}
+	for _, h := range hosts {
+		p.hosts[h.Zone] = append(p.hosts[h.Zone], h.Name)
+		p.names = append(p.names, h.Name)
+	}
+	return p, nil
+}
+
+func parseExpire(text string) (time.Duration, error) {
+	if text == "" {
+		return jobs.DefaultExpire, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < expireMin || d > horizon {
+		return 0, fmt.Errorf("%q: want a time from 1s to 720h, such as 90m or 8h", clip(text))
+	}
+	return d, nil
+}
+
+func checkAt(at jobs.Time, now time.Time) error {
+	switch {
+	case at.IsZero():
+		return nil
+	case at.Before(now.Add(-late)):
+		return fmt.Errorf("%s is in the past: leave it out to start at once", at)
+	case at.After(now.Add(horizon)):
+		return fmt.Errorf("%s is more than 30 days ahead", at)
+	}
+	return nil
+}
+
+func selectHosts(on string, in *stock) ([]fleet.Host, error) {
+	if in == nil {
+		return nil, errNoInventory
+	}
+	sel, err := fleet.ParseSelector(on)
+	if err != nil {
+		return nil, err
+	}
+	return in.Select(sel)
+}
+
+func bind(b Submit, catalog *scripts.Catalog) (scripts.Frozen, []error) {
+	runbook, err := catalog.Lookup(b.Runbook)
+	if err != nil {
+		return scripts.Frozen{}, mistakes("body.runbook", err)
+	}
+	values, err := runbook.Bind(b.Args, b.Files)
+	if err != nil {
+		return scripts.Frozen{}, mistakes("body.args", err)
+	}
+	return runbook.Freeze(values), nil
+}
+
+// checkHosts tells for which hosts a step cannot be made, such as those that
+// lack a label which the runbook needs.
+func checkHosts(f scripts.Frozen, hosts []fleet.Host) error {
+	var errs []error
+	var names []string
+	for _, h := range hosts {
+		err := f.Check(h)
+		if err == nil {
+			continue
+		}
+		if len(names) < examples {
+			errs = append(errs, err)
+		}
+		names = append(names, h.Name)
+	}
+	if len(names) > examples {
+		errs = append(errs, fmt.Errorf("%d of %d hosts cannot run it: %s", len(names), len(hosts),
+			brief(fleet.Fold(names))))
+	}
+	return errors.Join(errs...)
+}
+
+// longest is the bound of the longest step.
+func longest(f scripts.Frozen) time.Duration {
+	var d time.Duration
+	for _, s := range f.Steps {
+		d = max(d, s.Timeout)
+	}
+	return d
+}
+
+func policy(f scripts.Frozen) jobs.Policy {
+	if f.Retry.Submit < 1 {
+		return jobs.DefaultPolicy()
+	}
+	return jobs.Policy{Tries: f.Retry.Submit, Delay: f.Retry.Delay}
+}
+
+// brief bounds a list of hosts in a message.
+func brief(hosts string) string {
+	const most = 200
+	if len(hosts) <= most {
+		return hosts
+	}
+	cut := strings.LastIndexByte(hosts[:most], ',')
+	if cut < 0 {
+		cut = most
+	}
+	return hosts[:cut] + ",…"
+}

@@ -1,0 +1,126 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"muster/fleet"
+	"muster/jobs/queue"
+	"muster/scripts"
+)
+
+// retryAfter is when to come again if Redis is away, in seconds.
+const retryAfter = "5"
+
+// statusGone is nginx' number for a client that went away; nobody reads it but
+// the metrics, which must not count it as a failure of ours.
+const statusGone = 499
+
+// problem makes an answer of an error of the queue.
+func problem(err error) error {
+	var known huma.StatusError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return err
+	case errors.Is(err, queue.ErrNotFound):
+		return huma.Error404NotFound(err.Error() + ": a task is kept for 30 days, the end of a job " +
+			"for a day; GET /v1/tasks lists the newest tasks")
+	case errors.Is(err, queue.ErrTokenName):
+		return huma.Error409Conflict(err.Error() + ": choose another, or remove that one first")
+	case errors.Is(err, context.Canceled):
+		return huma.NewError(statusGone, "the client went away")
+	}
+	return away(err.Error())
+}
+
+// away is the answer while Redis cannot be used.
+func away(words string) error {
+	return huma.ErrorWithHeaders(huma.Error503ServiceUnavailable(words),
+		http.Header{"Retry-After": {retryAfter}})
+}
+
+// mistake is one thing that is wrong with a request, and where.
+func mistake(location, format string, args ...any) error {
+	return &huma.ErrorDetail{Location: location, Message: fmt.Sprintf(format, args...)}
+}
+
+// mistakes takes an error apart that holds several.
+func mistakes(location string, err error) []error {
+	if err == nil {
+		return nil
+	}
+	var list []error
+	each := func(err error) { list = append(list, mistakes(location, err)...) }
+	switch e := err.(type) {
+	case fleet.Mistakes:
+		for _, one := range e {
+			each(one)
+		}
+	case scripts.Mistakes:
+		for _, one := range e {
+			each(one)
+		}
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			each(one)
+		}
+	default:
+		list = append(list, mistake(location, "%s", err))
+	}
+	return list
+}
+
+// refusal is the answer to a request that has mistakes.
+func refusal(list []error) error {
+	words := "1 mistake"
+	if len(list) != 1 {
+		words = fmt.Sprintf("%d mistakes", len(list))
+	}
+	return huma.Error422UnprocessableEntity(words, list...)
+}
+
+// valueMax bounds what an answer repeats of a wrong value.
+const valueMax = 200 // bytes of JSON
+
+// shorten is a transformer of answers. The library repeats a wrong value as it
+// came, be it a body of many megabytes.
+func shorten(_ huma.Context, _ string, v any) (any, error) {
+	m, ok := v.(*huma.ErrorModel)
+	if !ok {
+		return v, nil
+	}
+	for _, e := range m.Errors {
+		if e == nil || e.Value == nil {
+			continue
+		}
+		if text, err := json.Marshal(e.Value); err != nil || len(text) > valueMax {
+			e.Value = nil
+		}
+	}
+	return m, nil
+}
+
+// writeProblem answers before or beside the API.
+func writeProblem(w http.ResponseWriter, err error) {
+	var headers huma.HeadersError
+	if errors.As(err, &headers) {
+		for name, values := range headers.GetHeaders() {
+			w.Header()[name] = values
+		}
+	}
+	var p huma.StatusError
+	if !errors.As(err, &p) {
+		p = huma.Error500InternalServerError(err.Error())
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.GetStatus())
+	// A client that does not read its refusal has gone.
+	_ = json.NewEncoder(w).Encode(p)
+}

@@ -1,0 +1,172 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/jobs/queue/queuetest"
+	"muster/server"
+)
+
+func TestRedisGoesAndComesBack(t *testing.T) {
+	t.Parallel()
+	redis := queuetest.StartServer(t)
+	cfg := redis.Config()
+	w := start(t, setup{redis: &cfg})
+	task := w.submit(run("fw*")).Task
+	e := w.listen("", nil)
+	e.next()
+
+	redis.Stop()
+	for _, path := range []string{"/v1/tasks", "/v1/tasks/" + string(task), "/v1/nodes", "/v1/queue", "/v1/tokens",
+		"/v1/tasks/" + string(task) + "/jobs", "/v1/tasks/" + string(task) + "/summary"} {
+		var p problem
+		res := w.call("GET", path, nil, &p)
+		if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" ||
+			!strings.Contains(p.Detail, "redis "+redis.Addr) {
+			t.Errorf("%s: %s %s", path, res.Status, p.words())
+		}
+	}
+	var p problem
+	if res := w.call("POST", "/v1/tasks", run("fw*"), &p); res.StatusCode != 503 ||
+		!strings.Contains(p.Detail, "again with id") {
+		t.Errorf("submit: %s %s", res.Status, p.words())
+	}
+	header := http.Header{"Authorization": {"Bearer x"}}
+	if res, _ := w.raw("GET", "/v1/tasks", nil, header); res.StatusCode != 503 {
+		t.Errorf("a token that cannot be looked up: %s", res.Status)
+	}
+	var h server.Health
+	if res := w.call("GET", "/v1/health", nil, &h); res.StatusCode != 503 ||
+		h.Status != "redis cannot be used" || !strings.Contains(h.Redis, "refused") || h.Hosts != 4 {
+		t.Errorf("health: %s %+v", res.Status, h)
+	}
+	if _, text := w.raw("GET", "/metrics", nil, nil); !strings.Contains(string(text), "muster_redis_up 0") {
+		t.Errorf("metrics: %s", text)
+	}
+	for !strings.HasPrefix(e.next(), ": trouble: redis "+redis.Addr) {
+	}
+
+	if err := redis.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// The client of the queue dials again after a second.
+	for begun := time.Now(); ; {
+		var info jobs.TaskInfo
+		res, text := w.raw("GET", "/v1/tasks/"+string(task), nil, nil)
+		if res.StatusCode == 200 && json.Unmarshal(text, &info) == nil && info.Total == 3 {
+			break
+		}
+		if time.Since(begun) > 30*time.Second {
+			t.Fatalf("after Redis is back: %s %s", res.Status, text)
+		}
+	}
+	if res := w.call("GET", "/v1/health", nil, &h); res.StatusCode != 200 || h.Status != "ok" {
+		t.Errorf("health when it is back: %s %+v", res.Status, h)
+	}
+	second := w.submit(run("fw*")).Task
+	e.until("commit", jobs.ID(second))
+}
+
+func TestReloadOfABadInventoryKeepsTheOldOne(t *testing.T) {
+	t.Parallel()
+	list, broken := hosts(), false
+	w := start(t, setup{inventory: func() (*fleet.Inventory, error) {
+		if broken {
+			return nil, errBroken
+		}
+		return fleet.New(list)
+	}})
+	version := func() string {
+		t.Helper()
+		p, err := w.queue.Inventory(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Version
+	}
+	first := version()
+
+	broken = true
+	if err := w.server.ReloadInventory(t.Context()); err == nil || err.Error() != "inventory: "+errBroken.Error() {
+		t.Errorf("reload: %v", err)
+	}
+	var h server.Health
+	if res := w.call("GET", "/v1/health", nil, &h); res.StatusCode != 200 || h.Inventory != first ||
+		!strings.Contains(h.Status, "the earlier one stays in force: "+errBroken.Error()) {
+		t.Errorf("health: %s %+v", res.Status, h)
+	}
+	w.submit(run("vpn1"))
+
+	broken, list = false, list[:3]
+	if err := w.server.ReloadInventory(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if version() == first {
+		t.Error("the new inventory is not published")
+	}
+	h = server.Health{}
+	if w.call("GET", "/v1/health", nil, &h); h.Status != "ok" || h.Hosts != 3 || h.Inventory != version() {
+		t.Errorf("health: %+v", h)
+	}
+	if res := w.call("POST", "/v1/tasks", run("vpn1"), nil); res.StatusCode != 422 {
+		t.Errorf("submit for a host that is gone: %s", res.Status)
+	}
+}
+
+func TestInventoryThatRedisForgotIsPublishedAgain(t *testing.T) {
+	t.Parallel()
+	m, cfg := queuetest.StartMini(t)
+	w := start(t, setup{redis: &cfg})
+	m.FlushAll()
+	if err := w.server.Duty(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p, err := w.queue.Inventory(t.Context())
+	if err != nil || p.Hosts != 4 {
+		t.Errorf("published: %+v, %v", p, err)
+	}
+}
+
+func TestInventoryOfAnotherServerIsSaid(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	if err := w.queue.Publish(t.Context(), "0123456789abcdef", many(2)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.server.Duty(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var h server.Health
+	w.call("GET", "/v1/health", nil, &h)
+	if !strings.Contains(h.Status, "another server has published inventory 0123456789abcdef with 2 hosts") {
+		t.Errorf("health: %+v", h)
+	}
+	p, err := w.queue.Inventory(t.Context())
+	if err != nil || p.Version != "0123456789abcdef" {
+		t.Errorf("two servers fight: %+v, %v", p, err)
+	}
+}
+
+func TestDutiesEndWhatNobodyCameFor(t *testing.T) {
+	t.Parallel()
+	m, cfg := queuetest.StartMini(t)
+	w := start(t, setup{redis: &cfg})
+	body := run("fw*")
+	body.Expire = "1m"
+	task := w.submit(body)
+	m.SetTime(task.Submitted.Add(2 * 60 * 1e9))
+	if err := w.server.Duty(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var info jobs.TaskInfo
+	w.call("GET", "/v1/tasks/"+string(task.Task), nil, &info)
+	if info.State != jobs.TaskEnded || info.Outcomes[jobs.Expired] != 3 {
+		t.Errorf("got %+v", info)
+	}
+}

@@ -1,0 +1,192 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"reflect"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"muster/jobs"
+)
+
+// Bounds of a request's body.
+const (
+	submitMax = 8 << 20  // bytes: all files of a task, and a selector that lists its hosts
+	smallMax  = 64 << 10 // bytes of any other body
+)
+
+// routes builds the handler of everything the server answers.
+func (s *Server) routes() (http.Handler, error) {
+	mux := http.NewServeMux()
+	c := huma.DefaultConfig("muster", s.cfg.Version)
+	c.Info.Description = "Runs jobs on a fleet of hosts. Errors are RFC 9457 problems."
+	// The library's pages load scripts from elsewhere, and its links to schemas
+	// would be in every answer.
+	c.DocsPath, c.SchemasPath, c.OpenAPIPath, c.CreateHooks = "", "", "", nil
+	c.RejectUnknownQueryParameters = true
+	c.Transformers = []huma.Transformer{shorten}
+	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"token": {Type: "http", Scheme: "bearer",
+			Description: "needed from beyond the server's own machine"}}
+	c.Security = []map[string][]string{{"token": {}}, {}}
+	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[jobs.Time](), reflect.TypeFor[instant]())
+	api := humago.New(mux, c)
+	s.register(api)
+
+	document, err := json.Marshal(api.OpenAPI())
+	if err != nil {
+		return nil, fmt.Errorf("OpenAPI document: %w", err)
+	}
+	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/openapi+json")
+		// A client that does not read it has gone.
+		_, _ = w.Write(document)
+	})
+	return s.around(mux), nil
+}
+
+// instant describes jobs.Time in the document.
+type instant struct{}
+
+// Schema is that of an instant which may be missing.
+func (instant) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Nullable: true,
+		Description: "RFC 3339 in UTC with milliseconds; null: not set"}
+}
+
+// register names every route.
+func (s *Server) register(api huma.API) {
+	get := func(path, what string) huma.Operation { return operation(http.MethodGet, path, what) }
+	post := func(path, what string) huma.Operation { return operation(http.MethodPost, path, what) }
+	del := func(path, what string) huma.Operation { return operation(http.MethodDelete, path, what) }
+
+	submit := post("/v1/tasks", "Submit a task")
+	submit.MaxBodyBytes, submit.DefaultStatus = submitMax, http.StatusCreated
+	huma.Register(api, submit, s.submit)
+	huma.Register(api, get("/v1/tasks", "List the newest tasks"), s.tasks)
+	huma.Register(api, get("/v1/tasks/{task}", "Show a task, or wait for it to change"), s.task)
+	huma.Register(api, get("/v1/tasks/{task}/jobs", "List the jobs of a task"), s.jobs)
+	huma.Register(api, get("/v1/tasks/{task}/summary", "Fold jobs that ended alike"), s.summary)
+	huma.Register(api, post("/v1/tasks/{task}/cancel", "Cancel a task"), s.cancel)
+	huma.Register(api, get("/v1/jobs/{job}", "Show a job"), s.job)
+	huma.Register(api, raw(get("/v1/jobs/{job}/output", "What the host said, byte for byte"),
+		"application/octet-stream"), s.output)
+	huma.Register(api, raw(get("/v1/events", "Follow what happens"), "text/event-stream"), s.events)
+
+	huma.Register(api, get("/v1/hosts", "List hosts"), s.hosts)
+	huma.Register(api, get("/v1/nodes", "List nodes"), s.nodes)
+	huma.Register(api, get("/v1/queue", "Show what waits in each zone"), s.depths)
+	huma.Register(api, get("/v1/runbooks", "List runbooks"), s.runbooks)
+
+	addToken := post("/v1/tokens", "Make a token")
+	addToken.DefaultStatus = http.StatusCreated
+	huma.Register(api, addToken, s.addToken)
+	huma.Register(api, get("/v1/tokens", "List tokens"), s.tokens)
+	huma.Register(api, del("/v1/tokens/{name}", "Remove a token"), s.removeToken)
+
+	huma.Register(api, get(healthPath, "Tell whether the server can work"), s.health)
+	huma.Register(api, raw(get("/metrics", "Metrics for Prometheus"), "text/plain"),
+		func(context.Context, *nothing) (*huma.StreamResponse, error) {
+			return &huma.StreamResponse{Body: func(ctx huma.Context) {
+				r, w := humago.Unwrap(ctx)
+				s.serveMetrics(w, r)
+			}}, nil
+		})
+}
+
+func operation(method, path, summary string) huma.Operation {
+	return huma.Operation{OperationID: huma.GenerateOperationID(method, path, &nothing{}),
+		Method: method, Path: path, Summary: summary,
+		MaxBodyBytes: smallMax, BodyReadTimeout: bodyTimeout,
+		Errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+			http.StatusUnprocessableEntity, http.StatusServiceUnavailable}}
+}
+
+// raw is an operation whose answer is not JSON.
+func raw(op huma.Operation, contentType string) huma.Operation {
+	op.Responses = map[string]*huma.Response{"200": {Description: "OK",
+		Content: map[string]*huma.MediaType{contentType: {Schema: &huma.Schema{Type: huma.TypeString}}}}}
+	return op
+}
+
+// around is what every request goes through: it is counted, guarded, and told
+// when there is no such route.
+func (s *Server) around(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := &exchange{ResponseWriter: w}
+		begun := time.Now()
+		defer func() {
+			v := recover()
+			if v != nil {
+				s.failed(x, r, v)
+			}
+			waits := r.Pattern == "GET /v1/events" || r.URL.Query().Has("wait")
+			s.meters.answered(r.Pattern, x.status, time.Since(begun), waits)
+			if v != nil && x.status != http.StatusInternalServerError {
+				panic(http.ErrAbortHandler) // the client must not take a part for the whole
+			}
+		}()
+		s.guard(x, r, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, pattern := mux.Handler(r); pattern == "" {
+				noRoute(mux, w, r)
+				return
+			}
+			mux.ServeHTTP(w, r)
+		}))
+	})
+}
+
+// failed is about a handler that panicked. The API library does so when an
+// answer cannot be written, which is not worth a word if the client has gone.
+func (s *Server) failed(x *exchange, r *http.Request, v any) {
+	err, isError := v.(error)
+	var network net.Error
+	if isError && (r.Context().Err() != nil || errors.As(err, &network) ||
+		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) {
+		return
+	}
+	s.log.Error("request failed", "method", r.Method, "route", r.Pattern, "panic", fmt.Sprint(v),
+		"stack", string(debug.Stack()))
+	if x.status == 0 {
+		writeProblem(x, huma.Error500InternalServerError("a mistake in muster: its log says more"))
+	}
+}
+
+// noRoute answers where nothing is, or not by this method.
+func noRoute(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
+	h, _ := mux.Handler(r)
+	probe := &muted{header: http.Header{}}
+	h.ServeHTTP(probe, r)
+	if probe.status == http.StatusMethodNotAllowed {
+		allow := probe.header.Get("Allow")
+		writeProblem(w, huma.ErrorWithHeaders(huma.Error405MethodNotAllowed(fmt.Sprintf(
+			"%s takes %s", clip(r.URL.Path), allow)), http.Header{"Allow": {allow}}))
+		return
+	}
+	writeProblem(w, huma.Error404NotFound(fmt.Sprintf(
+		"there is no %s: /openapi.json lists what there is", clip(r.URL.Path))))
+}
+
+// muted hears what a handler says and tells nobody.
+type muted struct {
+	header http.Header
+	status int
+}
+
+// Header is the head of the answer.
+func (m *muted) Header() http.Header { return m.header }
+
+// WriteHeader notes the status.
+func (m *muted) WriteHeader(status int) { m.status = status }
+
+// Write drops the answer.
+func (m *muted) Write(b []byte) (int, error) { return len(b), nil }

@@ -1,0 +1,251 @@
+package server_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"muster/jobs"
+	"muster/scripts"
+	"muster/server"
+)
+
+// document is what tests read of the OpenAPI document.
+type document struct {
+	OpenAPI string
+	Paths   map[string]map[string]struct {
+		OperationID string
+		Summary     string
+		Responses   map[string]any
+	}
+	Components struct{ Schemas map[string]any }
+}
+
+// routes lists what the OpenAPI document names, with ids that nobody has.
+func (w *world) routes() []string {
+	w.t.Helper()
+	var d document
+	w.call("GET", "/openapi.json", nil, &d)
+	var out []string
+	replace := strings.NewReplacer("{task}", "0000000000", "{job}", "0000000000:fw001", "{name}", "nobody")
+	for path, methods := range d.Paths {
+		for method := range methods {
+			out = append(out, strings.ToUpper(method)+" "+replace.Replace(path))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestDocumentNamesEveryRoute(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	res, text := w.raw("GET", "/openapi.json", nil, nil)
+	var d document
+	if err := json.Unmarshal(text, &d); err != nil || res.StatusCode != 200 {
+		t.Fatal(res.Status, err)
+	}
+	if d.OpenAPI != "3.1.0" {
+		t.Errorf("OpenAPI %q", d.OpenAPI)
+	}
+	want := map[string]string{
+		"/v1/tasks": "get post", "/v1/tasks/{task}": "get", "/v1/tasks/{task}/jobs": "get",
+		"/v1/tasks/{task}/summary": "get", "/v1/tasks/{task}/cancel": "post", "/v1/jobs/{job}": "get",
+		"/v1/jobs/{job}/output": "get", "/v1/events": "get", "/v1/hosts": "get", "/v1/nodes": "get",
+		"/v1/queue": "get", "/v1/runbooks": "get", "/v1/tokens": "get post", "/v1/tokens/{name}": "delete",
+		"/v1/health": "get", "/metrics": "get",
+	}
+	for path, methods := range want {
+		if got := strings.Join(slices.Sorted(maps.Keys(d.Paths[path])), " "); got != methods {
+			t.Errorf("%s: got %q, want %q", path, got, methods)
+		}
+	}
+	ids := map[string]string{}
+	for path, methods := range d.Paths {
+		if want[path] == "" {
+			t.Errorf("%s is not expected", path)
+		}
+		for method, op := range methods {
+			if op.Summary == "" || op.OperationID == "" || ids[op.OperationID] != "" {
+				t.Errorf("%s %s: id %q, summary %q; same id as %q", method, path, op.OperationID, op.Summary,
+					ids[op.OperationID])
+			}
+			ids[op.OperationID] = path
+		}
+	}
+	for _, name := range []string{"Submit", "TaskInfo", "JobInfo", "Summary", "Health", "ErrorModel"} {
+		if d.Components.Schemas[name] == nil {
+			t.Errorf("no schema %s", name)
+		}
+	}
+	if strings.Contains(string(text), "$schema") {
+		t.Error("answers carry links to schemas")
+	}
+}
+
+func TestEveryRouteAnswersInWords(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	for _, route := range w.routes() {
+		method, path, _ := strings.Cut(route, " ")
+		if path == "/v1/events" {
+			continue // has no end
+		}
+		res, text := w.raw(method, path, nil, nil)
+		switch {
+		case res.StatusCode >= 500:
+			t.Errorf("%s: %s %s", route, res.Status, text)
+		case res.StatusCode >= 400:
+			var p problem
+			if err := json.Unmarshal(text, &p); err != nil || p.Status != res.StatusCode || p.Detail == "" {
+				t.Errorf("%s: %s %s", route, res.Status, text)
+			}
+		}
+	}
+}
+
+func TestWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	for _, c := range []struct {
+		method, path string
+		want         int
+		words        string
+	}{
+		{"GET", "/", 404, "there is no /: /openapi.json lists what there is"},
+		{"GET", "/docs", 404, "there is no /docs"},
+		{"GET", "/v1/task", 404, "there is no /v1/task"},
+		{"PUT", "/v1/tasks", 405, "/v1/tasks takes GET, HEAD, POST"},
+		{"GET", "/v1/tasks/0000000000", 404, "task 0000000000: not found: a task is kept for 30 days"},
+		{"GET", "/v1/tasks/X", 422, `path.task: task id "X": want 10 characters`},
+		{"GET", "/v1/tasks/0000000000/jobs", 404, "not found"},
+		{"GET", "/v1/tasks/0000000000/summary", 404, "not found"},
+		{"POST", "/v1/tasks/0000000000/cancel", 404, "not found"},
+		{"GET", "/v1/jobs/0000000000:fw001", 404, "not found"},
+		{"GET", "/v1/jobs/0000000000:fw001/output", 404, "not found"},
+		{"GET", "/v1/jobs/fw001", 422, `path.job: job id "fw001": want <task>:<host>`},
+		{"GET", "/v1/jobs/0000000000:-oProxyCommand=x", 422, "path.job: "},
+		{"GET", "/v1/jobs/0000000000:a%20b", 422, "path.job: "},
+		{"DELETE", "/v1/tokens/nobody", 404, `there is no token "nobody"`},
+		{"GET", "/v1/hosts?on=nobody", 422, `query.on: selector "nobody": nobody is not in the inventory`},
+		{"GET", "/v1/hosts?an=all", 422, "query.an: unknown query parameter"},
+		{"GET", "/v1/tasks?limit=0", 422, "query.limit: expected number >= 1"},
+		{"GET", "/v1/tasks/0000000000?wait=forever", 422, `query.wait: "forever": want seconds, 0 to 60`},
+		{"GET", "/v1/tasks/0000000000?wait=61", 422, "query.wait"},
+		{"GET", "/v1/tasks/0000000000?wait=-1s", 422, "query.wait"},
+		{"GET", "/v1/tasks/X/jobs?state=x&outcome=y&cursor=z", 422, "query.state: \"x\": want one of [held queued"},
+		{"GET", "/v1/tasks/X/jobs?state=x&outcome=y&cursor=z", 422, "query.outcome: \"y\": want one of [succeeded"},
+		{"GET", "/v1/tasks/X/jobs?state=x&outcome=y&cursor=-1", 422, "query.cursor"},
+		{"GET", "/v1/events?task=x", 422, "query.task"},
+	} {
+		t.Run(c.method+" "+c.path, func(t *testing.T) {
+			var p problem
+			res := w.call(c.method, c.path, nil, &p)
+			if res.StatusCode != c.want || p.Status != c.want || !strings.Contains(p.words(), c.words) {
+				t.Errorf("got %s %s, want %d %q", res.Status, p.words(), c.want, c.words)
+			}
+		})
+	}
+}
+
+func TestOtherContentIsRefused(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	res, text := w.raw("POST", "/v1/tasks", run("fw001"), http.Header{"Content-Type": {"text/plain"}})
+	if res.StatusCode != http.StatusUnsupportedMediaType {
+		t.Errorf("got %s %s", res.Status, text)
+	}
+}
+
+func TestListsOfTheHouse(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	now := jobs.Time{Time: time.Now()}
+	if err := w.queue.Beat(t.Context(), jobs.Node{ID: "n1", PID: 7, State: "running", Seen: now}); err != nil {
+		t.Fatal(err)
+	}
+	res, text := w.raw("GET", "/v1/nodes", nil, nil)
+	var nodes server.NodeList
+	if err := json.Unmarshal(text, &nodes); err != nil || len(nodes.Nodes) != 1 || nodes.Nodes[0].PID != 7 ||
+		!strings.Contains(string(text), `"children":[]`) {
+		t.Errorf("nodes: %s %s", res.Status, text)
+	}
+	var hosts server.HostList
+	w.call("GET", "/v1/hosts?on="+"customer%3Dacme", nil, &hosts)
+	if len(hosts.Hosts) != 3 || len(hosts.Version) != 16 {
+		t.Errorf("hosts: %+v", hosts)
+	}
+	if w.call("GET", "/v1/hosts", nil, &hosts); len(hosts.Hosts) != 4 {
+		t.Errorf("all hosts: %+v", hosts)
+	}
+	w.submit(run("fw*"))
+	var depths server.QueueInfo
+	if w.call("GET", "/v1/queue", nil, &depths); len(depths.Zones) != 2 || depths.Zones[0].Zone != "default" ||
+		depths.Zones[0].Queued != 2 || depths.Zones[0].Due != 2 {
+		t.Errorf("queue: %+v", depths)
+	}
+	var books server.RunbookList
+	w.call("GET", "/v1/runbooks", nil, &books)
+	if len(books.Runbooks) != 2 || books.Runbooks[0].Name != "exec" || books.Runbooks[0].Arguments[0].Name != "cmd" {
+		t.Errorf("runbooks: %+v", books)
+	}
+}
+
+func TestRunbooksCanBeReplaced(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	catalog, err := scripts.NewCatalog(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.server.UseCatalog(catalog)
+	var p problem
+	body := server.Submit{Runbook: "label", On: "fw001", Args: map[string]string{"word": "a"}}
+	if w.call("POST", "/v1/tasks", body, &p); !strings.Contains(p.words(), `no runbook "label"`) {
+		t.Errorf("got %s", p.words())
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	if err := w.server.Duty(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.submit(run("fw*"))
+	w.call("POST", "/v1/tasks", run("nobody"), nil)
+	w.call("GET", "/nowhere/"+strings.Repeat("x", 50), nil, nil)
+	w.work("default", succeed)
+	if err := w.server.Duty(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	res, text := w.raw("GET", "/metrics", nil, nil)
+	if res.StatusCode != 200 || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/plain") {
+		t.Fatal(res.Status, res.Header)
+	}
+	for _, line := range []string{
+		`muster_build_info{version="1.2.3"} 1`, "muster_redis_up 1", "muster_inventory_hosts 4",
+		`muster_queue_jobs{set="queued",zone="default"} 0`, `muster_queue_jobs{set="queued",zone="eu"} 1`,
+		`muster_queue_jobs{set="due",zone="eu"} 1`, `muster_zone_frozen{zone="eu"} 0`,
+		`muster_nodes{state="running"} 0`, `muster_jobs_ended_total{outcome="succeeded"} 2`,
+		`muster_jobs_ended_total{outcome="failed"} 0`, `muster_tasks_open{state="running"} 1`,
+		"muster_tasks_ended_total 0", `muster_submits_total{result="accepted"} 1`,
+		`muster_submits_total{result="refused"} 1`,
+		`muster_http_requests_total{code="201",route="POST /v1/tasks"} 1`,
+		`muster_http_requests_total{code="404",route="other"} 1`, "go_goroutines", "process_open_fds",
+	} {
+		if !strings.Contains(string(text), line) {
+			t.Errorf("no %s", line)
+		}
+	}
+	if strings.Contains(string(text), "nowhere") {
+		t.Error("what a client wrote is a label")
+	}
+	if t.Failed() {
+		t.Logf("%s", text)
+	}
+}

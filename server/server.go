@@ -1,0 +1,207 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/scripts"
+)
+
+// Deps is what a server works with.
+type Deps struct {
+	Queue   Queue
+	Catalog *scripts.Catalog // the runbooks
+	// Inventory reads the inventory, host keys resolved. nil: none is configured.
+	Inventory func() (*fleet.Inventory, error)
+	// Durable says how far Redis can be trusted to remember what was accepted,
+	// such as "appendfsync everysec"; each submit repeats it.
+	Durable string
+	Log     hclog.Logger
+}
+
+// Queue is what a server needs of the queue. queue.ErrNotFound and the other
+// errors of that package keep their meaning; any other error means that Redis
+// cannot be used at the moment.
+type Queue interface {
+	Tasks
+	Jobs
+	Zones
+	Hub
+	Tokens
+}
+
+// Tasks are requests as a whole.
+type Tasks interface {
+	Submit(ctx context.Context, t jobs.Task, hosts map[string][]string, progress func(int)) error
+	Cancel(ctx context.Context, id jobs.TaskID, note string) (jobs.Cancel, error)
+	Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
+	Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error)
+}
+
+// Jobs are the parts of a task. EachJob gives them in chunks of at most 500, in
+// the order of the frozen host list.
+type Jobs interface {
+	EachJob(ctx context.Context, id jobs.TaskID, f func([]jobs.JobInfo) error) error
+	Job(ctx context.Context, id jobs.ID) (jobs.JobInfo, error)
+	Output(ctx context.Context, id jobs.ID) ([]byte, error)
+	Outputs(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID][]byte, error)
+}
+
+// Zones are the queues.
+type Zones interface {
+	Zones(ctx context.Context) ([]string, error)
+	Depth(ctx context.Context, zone string) (queue.Depth, error)
+	Tend(ctx context.Context, zone string) error
+	Events(ctx context.Context, zone, after string, limit int, wait time.Duration) (
+		[]jobs.Happening, string, error)
+}
+
+// Hub is what belongs to no zone.
+type Hub interface {
+	Ping(ctx context.Context) error
+	Nodes(ctx context.Context) ([]jobs.Node, error)
+	Publish(ctx context.Context, version string, hosts []fleet.Host) error
+	Inventory(ctx context.Context) (queue.Published, error)
+}
+
+// Tokens prove who operators are.
+type Tokens interface {
+	CreateToken(ctx context.Context, name, secret string) error
+	FindToken(ctx context.Context, secret string) (queue.Token, error)
+	Tokens(ctx context.Context) ([]queue.Token, error)
+	RemoveToken(ctx context.Context, name string) error
+}
+
+// The bounds of an HTTP exchange. Streams lift theirs and bound each write.
+const (
+	headerTimeout = 10 * time.Second
+	bodyTimeout   = time.Minute
+	// answerTimeout is more than a client may wait for a task to change.
+	answerTimeout = waitMax + 30*time.Second
+	idleTimeout   = 2 * time.Minute
+	headerMax     = 64 << 10        // bytes
+	stopTimeout   = 5 * time.Second // for requests under way when the server stops
+)
+
+// Server answers the HTTP API.
+type Server struct {
+	cfg     Config
+	queue   Queue
+	log     hclog.Logger
+	durable string
+	catalog atomic.Pointer[scripts.Catalog]
+	stock   store
+	meters  *meters
+	streams atomic.Int64 // of events, open now
+	handler http.Handler
+	now     func() time.Time
+	chance  func() uint16
+
+	addr     atomic.Pointer[string]
+	ready    chan struct{} // closed when it listens
+	stopping chan struct{} // closed when it stops: what waits answers now
+}
+
+// New makes a server. Nothing is read and nobody is called before Run.
+func New(cfg Config, d Deps) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, queue: d.Queue, log: d.Log, durable: d.Durable,
+		stock: store{read: d.Inventory}, meters: newMeters(cfg.Version), now: time.Now,
+		chance: func() uint16 { return uint16(rand.Uint32()) },
+		ready:  make(chan struct{}), stopping: make(chan struct{})}
+	s.catalog.Store(d.Catalog)
+	var err error
+	s.handler, err = s.routes()
+	return s, err
+}
+
+// UseCatalog replaces the runbooks. Tasks keep the runbook they were made of.
+func (s *Server) UseCatalog(c *scripts.Catalog) { s.catalog.Store(c) }
+
+// Ready is closed when the server listens.
+func (s *Server) Ready() <-chan struct{} { return s.ready }
+
+// Addr is where the server listens: host:port or unix:/path; empty before Ready.
+func (s *Server) Addr() string {
+	if a := s.addr.Load(); a != nil {
+		return *a
+	}
+	return ""
+}
+
+// Run publishes the inventory and serves until ctx is done, then waits for the
+// requests and duties in hand, at most 5 s. It returns nil on an orderly stop.
+// It can be called once.
+func (s *Server) Run(ctx context.Context) error {
+	l, err := s.cfg.listen(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.ReloadInventory(ctx); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	s.announce(ctx, l.Addr())
+
+	var duties sync.WaitGroup
+	defer duties.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	duties.Go(func() { s.duties(ctx, time.Tick(dutyEvery)) })
+
+	return s.serve(ctx, l)
+}
+
+// announce tells where the server listens.
+func (s *Server) announce(ctx context.Context, a net.Addr) {
+	place := a.String()
+	if a.Network() == "unix" {
+		place = unixPrefix + place
+	}
+	s.addr.Store(&place)
+	close(s.ready)
+	s.log.Info("server listens", "on", place, "tls", s.cfg.tls(), "version", s.cfg.Version)
+	if a.Network() == "unix" || !beyond(a.String()) {
+		return
+	}
+	if tokens, err := s.queue.Tokens(ctx); err == nil && len(tokens) == 0 {
+		s.log.Warn("there is no token yet, so nobody can call from beyond this machine: make the " +
+			"first one here, with a server that listens on 127.0.0.1 or a unix socket")
+	}
+}
+
+func (s *Server) serve(ctx context.Context, l net.Listener) error {
+	h := &http.Server{Handler: s.handler, ReadHeaderTimeout: headerTimeout,
+		ReadTimeout: answerTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: headerMax,
+		ErrorLog:       s.log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})}
+	ended := make(chan error, 1)
+	go func() { ended <- h.Serve(l) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	close(s.stopping)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	if h.Shutdown(last) != nil {
+		s.log.Warn("requests were cut off when the server stopped", "after", stopTimeout)
+		h.Close()
+	}
+	<-ended
+	return nil
+}

@@ -1,0 +1,175 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+// idTries is how often an id of our own is made anew when another task has it.
+const idTries = 5
+
+// The results of a submit, as they are counted.
+const (
+	resultAccepted = "accepted"
+	resultRepeated = "repeated"
+	resultRefused  = "refused"
+	resultFailed   = "failed" // Redis was away
+)
+
+type submitInput struct {
+	Asked
+	User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+	Body Submit
+}
+
+type submitOutput struct {
+	Status int
+	Body   Submitted
+}
+
+// submit answers POST /v1/tasks.
+func (s *Server) submit(ctx context.Context, in *submitInput) (*submitOutput, error) {
+	out, result, err := s.accept(ctx, in)
+	if in.Body.DryRun {
+		return out, err
+	}
+	s.meters.submits.WithLabelValues(result).Inc()
+	if err == nil && result == resultAccepted {
+		t := out.Body
+		s.log.Info("task accepted", "task", t.Task, "runbook", t.Runbook, "hosts", t.Total,
+			"operator", t.Operator, "proven", t.Proven)
+	}
+	return out, err
+}
+
+func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, string, error) {
+	b := in.Body
+	name, proven, err := operator(in.who, b.As, in.User)
+	wrong := mistakes("body.as", err)
+	if b.ID != "" {
+		_, err := jobs.ParseTaskID(b.ID)
+		wrong = append(wrong, mistakes("body.id", err)...)
+		if len(wrong) == 0 && !b.DryRun {
+			out, err := s.repeat(ctx, b, name)
+			switch {
+			case err != nil:
+				return nil, resultOf(err), err
+			case out != nil:
+				return out, resultRepeated, nil
+			}
+		}
+	}
+	p, more := makePlan(b, setting{catalog: s.catalog.Load(), stock: s.stock.current.Load(),
+		operator: name, proven: proven, now: s.now()})
+	if wrong = append(wrong, more...); len(wrong) > 0 {
+		return nil, resultRefused, refusal(wrong)
+	}
+	if b.DryRun {
+		out := &submitOutput{http.StatusOK, p.answer(s.durable)}
+		out.Body.Hosts = fleet.Fold(p.names)
+		return out, "", nil
+	}
+	if err := s.put(ctx, &p); err != nil {
+		return nil, resultOf(err), err
+	}
+	out := &submitOutput{http.StatusCreated, p.answer(s.durable)}
+	// It is accepted, whatever becomes of this look at it.
+	if t, err := s.queue.Task(ctx, p.task.ID); err == nil {
+		out.Body.TaskInfo = t
+	}
+	return out, resultAccepted, nil
+}
+
+func resultOf(err error) string {
+	var p huma.StatusError
+	if errors.As(err, &p) && p.GetStatus() < http.StatusInternalServerError {
+		return resultRefused
+	}
+	return resultFailed
+}
+
+// repeat answers a submit whose id is known already. The host list and the
+// runbook of a task are frozen, so what is there counts, and not what the body
+// would come to today. It returns nil if the submit is to go on.
+func (s *Server) repeat(ctx context.Context, b Submit, operator string) (*submitOutput, error) {
+	t, err := s.queue.Task(ctx, jobs.TaskID(b.ID))
+	if errors.Is(err, queue.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, problem(err)
+	}
+	if t.Runbook != b.Runbook || t.On != b.On || t.Operator != operator {
+		return nil, conflict(t.Task,
+			fmt.Sprintf("it runs %s on %s for %s", t.Runbook, clip(t.On), t.Operator))
+	}
+	if t.State != jobs.TaskSubmitting {
+		return &submitOutput{http.StatusOK, Submitted{TaskInfo: t, Durable: s.durable}}, nil
+	}
+	if now := s.stock.current.Load(); now == nil || now.version != t.Inventory {
+		return nil, conflict(t.Task, "an earlier submit got half way with inventory "+t.Inventory+
+			", which is no longer in force; nothing of it has run, and it vanishes after a day")
+	}
+	return nil, nil
+}
+
+func conflict(id jobs.TaskID, why string) error {
+	return huma.Error409Conflict(fmt.Sprintf("task %s is there already and is not this one: %s; "+
+		"submit under another id, or without one", id, why))
+}
+
+// put gives a plan an id, if it has none, and hands it to the queue.
+func (s *Server) put(ctx context.Context, p *plan) error {
+	own := p.task.ID == ""
+	for try := 1; ; try++ {
+		if own {
+			p.task.ID = jobs.NewTaskID(s.now(), s.chance())
+		}
+		err := s.putOnce(ctx, p, own)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, queue.ErrConflict) && own && try < idTries:
+		case errors.Is(err, queue.ErrConflict):
+			return conflict(p.task.ID, "it has other arguments or other hosts, or the runbook has changed")
+		case errors.Is(err, context.Canceled):
+			return problem(err)
+		default:
+			return away(fmt.Sprintf("%s; nothing of the task runs yet unless it was complete: submit it "+
+				"again with id %s", err, p.task.ID))
+		}
+	}
+}
+
+func (s *Server) putOnce(ctx context.Context, p *plan, own bool) error {
+	if own {
+		// A put that meets another task has named itself in its place already.
+		_, err := s.queue.Task(ctx, p.task.ID)
+		if err == nil {
+			return queue.ErrConflict
+		}
+		if !errors.Is(err, queue.ErrNotFound) {
+			return err
+		}
+	}
+	return s.queue.Submit(ctx, p.task, p.hosts, nil)
+}
+
+// answer describes a plan.
+func (p plan) answer(durable string) Submitted {
+	s := p.task.Spec
+	return Submitted{Durable: durable, TaskInfo: jobs.TaskInfo{
+		Task: p.task.ID, Runbook: s.Runbook, On: s.On, Operator: s.Operator, Proven: s.Proven,
+		Total: p.task.Total, Outcomes: jobs.NewCounts(), Zones: slices.Sorted(maps.Keys(p.hosts)),
+		Inventory: s.Inventory, Span: jobs.Span{Submitted: jobs.TimeOf(s.Created)}}}
+}

@@ -1,0 +1,229 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"muster/fleet"
+	"muster/jobs"
+)
+
+const (
+	groupsMax  = 100     // groups of a summary, and one for the rest
+	excerptMax = 4 << 10 // bytes of output shown of a group
+	// outputsMax is how many outputs are in memory at once; each is bounded to
+	// 128 KiB an attempt.
+	outputsMax = 50
+	// otherGroups is the outcome of the group that holds the rest.
+	otherGroups jobs.Outcome = "other"
+)
+
+type (
+	summaryInput struct {
+		Task string `path:"task"`
+	}
+	summaryOutput struct{ Body Summary }
+)
+
+// summary folds the jobs of a task that have ended. It reads every output once,
+// keeps only its hash, and reads those that are shown a second time.
+func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput, error) {
+	id, err := jobs.ParseTaskID(in.Task)
+	if err != nil {
+		return nil, refusal(mistakes("path.task", err))
+	}
+	t, err := s.queue.Task(ctx, id)
+	if err != nil {
+		return nil, problem(err)
+	}
+	f := folder{groups: map[likeness]*group{}}
+	err = s.queue.EachJob(ctx, id, func(chunk []jobs.JobInfo) error {
+		ended := slices.DeleteFunc(chunk, func(j jobs.JobInfo) bool { return j.State != jobs.Ended })
+		for part := range slices.Chunk(ended, outputsMax) {
+			outputs, err := s.outputs(ctx, t.Zones, ids(part))
+			if err != nil {
+				return err
+			}
+			for _, j := range part {
+				f.add(j, outputs[j.ID], s.address(j.Host))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, problem(err)
+	}
+	shown, rest := f.biggest(groupsMax)
+	out := &summaryOutput{Summary{Task: t, Groups: make([]Group, 0, len(shown)+1)}}
+	for part := range slices.Chunk(shown, outputsMax) {
+		outputs, err := s.outputs(ctx, t.Zones, examplesOf(part))
+		if err != nil {
+			return nil, problem(err)
+		}
+		for _, g := range part {
+			out.Body.Groups = append(out.Body.Groups, g.show(outputs[g.example.ID]))
+		}
+	}
+	if len(rest) > 0 {
+		out.Body.Groups = append(out.Body.Groups, merge(rest))
+	}
+	return out, nil
+}
+
+// outputs reads what the hosts of some jobs said. A job does not tell its zone,
+// and a look where there is nothing costs little.
+func (s *Server) outputs(ctx context.Context, zones []string,
+	list []jobs.ID) (map[jobs.ID][]byte, error) {
+	all := make(map[jobs.ID][]byte, len(list))
+	for _, zone := range zones {
+		some, err := s.queue.Outputs(ctx, zone, list)
+		if err != nil {
+			return nil, err
+		}
+		for id, text := range some {
+			all[id] = text
+		}
+	}
+	return all, nil
+}
+
+// address is where a host is reached, as errors name it; empty if it is in the
+// inventory no more.
+func (s *Server) address(host string) string {
+	if st := s.stock.current.Load(); st != nil {
+		if h, ok := st.Host(host); ok {
+			return net.JoinHostPort(h.Address, strconv.Itoa(h.Port))
+		}
+	}
+	return ""
+}
+
+func ids(list []jobs.JobInfo) []jobs.ID {
+	out := make([]jobs.ID, len(list))
+	for i, j := range list {
+		out[i] = j.ID
+	}
+	return out
+}
+
+func examplesOf(list []*group) []jobs.ID {
+	out := make([]jobs.ID, len(list))
+	for i, g := range list {
+		out[i] = g.example.ID
+	}
+	return out
+}
+
+// folder puts jobs that ended alike together. Of each job it keeps no more than
+// its host's name.
+type folder struct {
+	groups map[likeness]*group
+	order  []*group // in the order of their first job
+}
+
+// likeness is what the jobs of a group have in common.
+type likeness struct {
+	outcome jobs.Outcome
+	exit    string
+	text    [sha256.Size]byte // of the output or, if there is none, the error
+	silent  bool
+}
+
+// group is the jobs of one likeness.
+type group struct {
+	hosts   []string
+	example jobs.JobInfo // the first one
+	words   string       // the error, without what names one host
+}
+
+func (f *folder) add(j jobs.JobInfo, output []byte, address string) {
+	words := impersonal(j.Error, j.Host, address)
+	like := likeness{outcome: j.Outcome, text: sha256.Sum256(output)}
+	if j.ExitCode != nil {
+		like.exit = strconv.Itoa(*j.ExitCode)
+	}
+	if len(output) == 0 {
+		like.silent, like.text = true, sha256.Sum256([]byte(words))
+	}
+	g := f.groups[like]
+	if g == nil {
+		g = &group{example: j, words: words}
+		f.groups[like] = g
+		f.order = append(f.order, g)
+	}
+	g.hosts = append(g.hosts, j.Host)
+}
+
+// fingerprint is that of a host key in an error.
+var fingerprint = regexp.MustCompile(`SHA256:[A-Za-z0-9+/]{43}`)
+
+// impersonal takes out of an error what differs from host to host though the
+// trouble is the same.
+func impersonal(text, host, address string) string {
+	if text == "" {
+		return ""
+	}
+	if address != "" {
+		text = strings.ReplaceAll(text, address, "ADDRESS")
+	}
+	if len(host) > 2 { // a host may be called "a"
+		text = strings.ReplaceAll(text, host, "HOST")
+	}
+	return fingerprint.ReplaceAllString(text, "SHA256:…")
+}
+
+// biggest sorts the groups, the biggest first, and cuts off what is more than n.
+// Of equal ones those come first that did not succeed: they are read.
+func (f *folder) biggest(n int) (shown, rest []*group) {
+	slices.SortStableFunc(f.order, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(len(b.hosts), len(a.hosts)), cmp.Compare(a.rank(), b.rank()))
+	})
+	n = min(n, len(f.order))
+	return f.order[:n], f.order[n:]
+}
+
+func (g *group) rank() int {
+	if g.example.Outcome == jobs.Succeeded {
+		return 1
+	}
+	return 0
+}
+
+func (g *group) show(output []byte) Group {
+	words := g.words
+	if len(g.hosts) == 1 {
+		words = g.example.Error
+	}
+	head := output[:min(len(output), excerptMax)]
+	return Group{Outcome: g.example.Outcome, ExitCode: g.example.ExitCode, Count: len(g.hosts),
+		Hosts: fleet.Fold(g.hosts), Error: words, Output: head, LeftOut: len(output) - len(head),
+		Example: g.example.ID}
+}
+
+// merge makes one group of those that are too many, and says so.
+func merge(rest []*group) Group {
+	out := Group{Outcome: otherGroups}
+	counts := jobs.NewCounts()
+	var hosts []string
+	for _, g := range rest {
+		hosts = append(hosts, g.hosts...)
+		counts[g.example.Outcome] += len(g.hosts)
+	}
+	var parts []string
+	for _, o := range jobs.Outcomes() {
+		if counts[o] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[o], o))
+		}
+	}
+	out.Count, out.Hosts = len(hosts), fleet.Fold(hosts)
+	out.Error = fmt.Sprintf("%d more groups, none bigger than those shown: %s",
+		len(rest), strings.Join(parts, ", "))
+	return out
+}

@@ -1,0 +1,140 @@
+package server_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/server"
+)
+
+func TestSummaryFoldsWhatEndedAlike(t *testing.T) {
+	t.Parallel()
+	list := hosts()
+	for i := range 20 {
+		list = append(list, fleet.Host{Name: fmt.Sprintf("web%02d", i), Zone: "eu", User: "root", Port: 22,
+			Address: fmt.Sprintf("10.0.1.%d", i+1), Fence: fleet.FenceNone})
+	}
+	w := start(t, setup{inventory: fixed(list)})
+	task := w.submit(run("all")).Task
+	long := bytes.Repeat([]byte("x"), 5000)
+	one := 1
+	end := func(host string) jobs.Result {
+		switch {
+		case host == "vpn1":
+			return jobs.Result{Outcome: jobs.Failed, ExitCode: &one, Error: "exit 1: no", Output: []byte("no\n")}
+		case host == "fw003":
+			return jobs.Result{Outcome: jobs.Succeeded, ExitCode: new(int), Output: long}
+		case strings.HasPrefix(host, "web"):
+			inv, _ := fleet.New(list)
+			h, _ := inv.Host(host)
+			return jobs.Result{Outcome: jobs.Unreachable,
+				Error: fmt.Sprintf("3 tries, the last: connect %s:22: connection refused by %s", h.Address, host)}
+		}
+		return succeed(host)
+	}
+	w.work("eu", end)
+	var early server.Summary
+	w.call("GET", "/v1/tasks/"+string(task)+"/summary", nil, &early)
+	if len(early.Groups) != 3 || early.Task.State != jobs.TaskRunning {
+		t.Errorf("while it runs: %+v", early)
+	}
+	w.work("default", end)
+
+	var s server.Summary
+	res := w.call("GET", "/v1/tasks/"+string(task)+"/summary", nil, &s)
+	if res.StatusCode != 200 || s.Task.Task != task || len(s.Groups) != 4 {
+		t.Fatalf("%s %+v", res.Status, s)
+	}
+	for i, want := range []struct {
+		outcome jobs.Outcome
+		hosts   string
+		count   int
+		output  string
+		error   string
+		leftOut int
+		example string
+	}{
+		{jobs.Unreachable, "web[00-19]", 20, "",
+			"3 tries, the last: connect ADDRESS: connection refused by HOST", 0, "web00"},
+		{jobs.Succeeded, "fw[001-002]", 2, "fine\n", "", 0, "fw001"},
+		{jobs.Failed, "vpn1", 1, "no\n", "exit 1: no", 0, "vpn1"},
+		{jobs.Succeeded, "fw003", 1, string(long[:4096]), "", 904, "fw003"},
+	} {
+		g := s.Groups[i]
+		if g.Outcome != want.outcome || g.Hosts != want.hosts || g.Count != want.count ||
+			string(g.Output) != want.output || g.Error != want.error || g.LeftOut != want.leftOut ||
+			g.Example != jobs.NewID(task, want.example) {
+			t.Errorf("group %d: %+v", i, g)
+		}
+	}
+	if g := s.Groups[2]; g.ExitCode == nil || *g.ExitCode != 1 {
+		t.Errorf("exit code of the failure: %v", g.ExitCode)
+	}
+}
+
+func TestSummaryOfManyDifferentOutputsIsCut(t *testing.T) {
+	t.Parallel()
+	var list []jobs.JobInfo
+	for i := range 500 {
+		j := jobs.JobInfo{Host: fmt.Sprintf("h%03d", i), State: jobs.Ended, Outcome: jobs.Succeeded}
+		if i%100 == 99 {
+			j.Outcome = jobs.Failed
+		}
+		if i >= 490 {
+			j.Outcome, j.Error = jobs.Skipped, "all the same"
+		}
+		j.ID = jobs.NewID("0123456789", j.Host)
+		list = append(list, j)
+	}
+	got := server.FoldGroups(100, list, func(id jobs.ID) []byte {
+		if id.Host() >= "h490" {
+			return nil
+		}
+		return []byte(id.Host())
+	})
+	if len(got) != 101 {
+		t.Fatalf("%d groups, want 100 and one for the rest", len(got))
+	}
+	if got[0].Count != 10 || got[0].Error != "all the same" {
+		t.Errorf("the biggest is not first: %+v", got[0])
+	}
+	for i := 1; i <= 4; i++ {
+		if got[i].Outcome != jobs.Failed {
+			t.Errorf("group %d is %s: failures come first among equals", i, got[i].Outcome)
+		}
+	}
+	rest := got[100]
+	if rest.Outcome != "other" || rest.Count != 391 ||
+		rest.Error != "391 more groups, none bigger than those shown: 391 succeeded" {
+		t.Errorf("the rest: %+v", rest)
+	}
+	sum := 0
+	for _, g := range got {
+		sum += g.Count
+	}
+	if sum != 500 {
+		t.Errorf("the groups have %d hosts, want 500", sum)
+	}
+}
+
+func TestErrorsAreComparedWithoutTheirHost(t *testing.T) {
+	t.Parallel()
+	print := "SHA256:" + strings.Repeat("a", 43)
+	for _, c := range []struct{ text, host, address, want string }{
+		{"", "fw1", "10.0.0.1:22", ""},
+		{"connect 10.0.0.1:22: refused", "fw1", "10.0.0.1:22", "connect ADDRESS: refused"},
+		{"connect 10.0.0.1:22: refused", "fw1", "", "connect 10.0.0.1:22: refused"},
+		{"no such name: fw1.example", "fw1", "fw1.example:22", "no such name: HOST.example"},
+		{"a cat", "a", "", "a cat"},
+		{"its host key is ssh-rsa " + print + ", the inventory has ssh-rsa " + print, "fw1", "",
+			"its host key is ssh-rsa SHA256:…, the inventory has ssh-rsa SHA256:…"},
+	} {
+		if got := server.Impersonal(c.text, c.host, c.address); got != c.want {
+			t.Errorf("%q: got %q, want %q", c.text, got, c.want)
+		}
+	}
+}

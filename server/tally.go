@@ -1,0 +1,72 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+// tallyMax is how many of the newest tasks a tally looks at. Of more tasks than
+// this between two rounds of duties the oldest are not counted.
+const tallyMax = 100
+
+// tally brings the counters of tasks and jobs up to date, so that a scrape does
+// not have to look at tasks.
+func (s *Server) tally(ctx context.Context) error {
+	s.meters.mu.Lock()
+	defer s.meters.mu.Unlock()
+	newest, err := s.queue.Tasks(ctx, tallyMax)
+	if err != nil {
+		return err
+	}
+	seen := make(map[jobs.TaskID]jobs.TaskInfo, len(newest))
+	for _, t := range newest {
+		seen[t.Task] = t
+	}
+	// Older tasks are followed as long as they are open.
+	for id, before := range s.meters.followed {
+		if _, ok := seen[id]; ok || before.State == jobs.TaskEnded {
+			continue
+		}
+		t, err := s.queue.Task(ctx, id)
+		if errors.Is(err, queue.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		seen[id] = t
+	}
+	s.meters.count(seen)
+	return nil
+}
+
+// count adds what has changed since the last count. What had ended when the
+// server started is none of its business.
+func (m *meters) count(seen map[jobs.TaskID]jobs.TaskInfo) {
+	first := m.followed == nil
+	open := map[jobs.TaskState]int{jobs.TaskSubmitting: 0, jobs.TaskQueued: 0, jobs.TaskRunning: 0,
+		jobs.TaskPaused: 0}
+	for id, t := range seen {
+		if t.State != jobs.TaskEnded {
+			open[t.State]++
+		}
+		if first {
+			continue
+		}
+		before := m.followed[id]
+		for o, n := range t.Outcomes {
+			// Never less: a task that is read while its keys expire shows fewer.
+			m.jobsEnded.WithLabelValues(string(o)).Add(float64(max(n-before.Outcomes[o], 0)))
+		}
+		if t.State == jobs.TaskEnded && before.State != jobs.TaskEnded {
+			m.tasksEnded.Inc()
+		}
+	}
+	for state, n := range open {
+		m.tasksOpen.WithLabelValues(string(state)).Set(float64(n))
+	}
+	m.followed = seen
+}

@@ -1,0 +1,245 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"muster/jobs"
+)
+
+const (
+	// pageMax is the size of a chunk of the queue, and so the dearest page.
+	pageMax = 500
+	// waitMax is how long a client may wait for a task to change.
+	waitMax = time.Minute
+	// The looks at a task that somebody waits for become rarer.
+	pollFirst = 100 * time.Millisecond
+	pollLast  = time.Second
+)
+
+type (
+	tasksInput struct {
+		Limit int `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"how many"`
+	}
+	tasksOutput struct{ Body TaskList }
+
+	taskInput struct {
+		Task string `path:"task"`
+		Wait string `query:"wait" doc:"answer later, when more jobs have ended: seconds, or 30s; at most 1m"`
+		Seen int    `query:"seen" default:"-1" doc:"jobs that the caller knows to have ended"`
+	}
+	taskOutput struct{ Body jobs.TaskInfo }
+
+	jobsInput struct {
+		Task    string `path:"task"`
+		State   string `query:"state" doc:"only jobs in this state"`
+		Outcome string `query:"outcome" doc:"only jobs with this outcome"`
+		Cursor  string `query:"cursor" doc:"next of the page before"`
+		Limit   int    `query:"limit" minimum:"1" maximum:"500" default:"500" doc:"jobs of a page at most"`
+	}
+	jobsOutput struct{ Body JobList }
+
+	jobInput struct {
+		Job string `path:"job"`
+	}
+	jobOutput struct{ Body jobs.JobInfo }
+
+	rawOutput struct {
+		Type string `header:"Content-Type"`
+		Body []byte
+	}
+
+	cancelInput struct {
+		Asked
+		Task string `path:"task"`
+		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		Body *CancelRequest
+	}
+	cancelOutput struct{ Body jobs.Cancel }
+)
+
+func (s *Server) tasks(ctx context.Context, in *tasksInput) (*tasksOutput, error) {
+	list, err := s.queue.Tasks(ctx, in.Limit)
+	if err != nil {
+		return nil, problem(err)
+	}
+	return &tasksOutput{TaskList{list}}, nil
+}
+
+func (s *Server) task(ctx context.Context, in *taskInput) (*taskOutput, error) {
+	id, err := jobs.ParseTaskID(in.Task)
+	wrong := mistakes("path.task", err)
+	wait, err := parseWait(in.Wait)
+	if wrong = append(wrong, mistakes("query.wait", err)...); len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	t, err := s.awaitTask(ctx, id, in.Seen, wait)
+	if err != nil {
+		return nil, problem(err)
+	}
+	return &taskOutput{t}, nil
+}
+
+func parseWait(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if _, err := strconv.Atoi(text); err == nil {
+		text += "s"
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > waitMax {
+		return 0, fmt.Errorf("%q: want seconds, 0 to %g", clip(text), waitMax.Seconds())
+	}
+	return d, nil
+}
+
+// awaitTask answers at once, or when the task has ended, or more of its jobs
+// than were seen, or when the time to wait is over.
+func (s *Server) awaitTask(ctx context.Context, id jobs.TaskID, seen int,
+	wait time.Duration) (jobs.TaskInfo, error) {
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	for poll := pollFirst; ; poll = min(poll*3/2, pollLast) {
+		t, err := s.queue.Task(ctx, id)
+		if err != nil || wait == 0 || t.State == jobs.TaskEnded {
+			return t, err
+		}
+		if seen < 0 {
+			seen = t.Outcomes.Sum()
+		}
+		if t.Outcomes.Sum() != seen {
+			return t, nil
+		}
+		next := time.NewTimer(poll)
+		select {
+		case <-next.C:
+			continue
+		case <-over.C:
+		case <-s.stopping:
+		case <-ctx.Done():
+		}
+		next.Stop()
+		return t, nil
+	}
+}
+
+// errPageFull ends the walk over a task.
+var errPageFull = errors.New("the page is full")
+
+func (s *Server) jobs(ctx context.Context, in *jobsInput) (*jobsOutput, error) {
+	id, from, err := checkPage(in)
+	if err != nil {
+		return nil, err
+	}
+	out := &jobsOutput{JobList{Jobs: []jobs.JobInfo{}}}
+	place := 0 // of the next job in the frozen host list
+	err = s.queue.EachJob(ctx, id, func(chunk []jobs.JobInfo) error {
+		skip := min(max(from-place, 0), len(chunk))
+		place += skip
+		for _, j := range chunk[skip:] {
+			if len(out.Body.Jobs) == in.Limit {
+				out.Body.Next = strconv.Itoa(place)
+				return errPageFull
+			}
+			place++
+			if (in.State == "" || string(j.State) == in.State) &&
+				(in.Outcome == "" || string(j.Outcome) == in.Outcome) {
+				out.Body.Jobs = append(out.Body.Jobs, j)
+			}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errPageFull) {
+		return nil, problem(err)
+	}
+	return out, nil
+}
+
+// checkPage reports everything that is wrong with a question for jobs.
+func checkPage(in *jobsInput) (id jobs.TaskID, from int, err error) {
+	id, err = jobs.ParseTaskID(in.Task)
+	wrong := mistakes("path.task", err)
+	if in.Cursor != "" {
+		if from, err = strconv.Atoi(in.Cursor); err != nil || from < 0 {
+			wrong = append(wrong, mistake("query.cursor", "%q: want the `next` of another page",
+				clip(in.Cursor)))
+		}
+	}
+	if in.State != "" && !slices.Contains(jobs.States(), jobs.State(in.State)) {
+		wrong = append(wrong, mistake("query.state", "%q: want one of %v", clip(in.State), jobs.States()))
+	}
+	if in.Outcome != "" && !jobs.Outcome(in.Outcome).Valid() {
+		wrong = append(wrong, mistake("query.outcome", "%q: want one of %v", clip(in.Outcome),
+			jobs.Outcomes()))
+	}
+	if len(wrong) > 0 {
+		return id, from, refusal(wrong)
+	}
+	return id, from, nil
+}
+
+func (s *Server) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
+	id, err := jobs.ParseID(in.Job)
+	if err != nil {
+		return nil, refusal(mistakes("path.job", err))
+	}
+	j, err := s.queue.Job(ctx, id)
+	if err != nil {
+		return nil, problem(err)
+	}
+	return &jobOutput{j}, nil
+}
+
+// output answers with the bytes of a host as they came. They are hostile: a
+// browser must take them for nothing that it could run.
+func (s *Server) output(ctx context.Context, in *jobInput) (*rawOutput, error) {
+	id, err := jobs.ParseID(in.Job)
+	if err != nil {
+		return nil, refusal(mistakes("path.job", err))
+	}
+	text, err := s.queue.Output(ctx, id)
+	if err != nil {
+		return nil, problem(err)
+	}
+	if text == nil {
+		text = []byte{}
+	}
+	return &rawOutput{"application/octet-stream", text}, nil
+}
+
+func (s *Server) cancel(ctx context.Context, in *cancelInput) (*cancelOutput, error) {
+	var b CancelRequest
+	if in.Body != nil {
+		b = *in.Body
+	}
+	id, err := jobs.ParseTaskID(in.Task)
+	wrong := mistakes("path.task", err)
+	name, proven, err := operator(in.who, b.As, in.User)
+	if wrong = append(wrong, mistakes("body.as", err)...); len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	c, err := s.queue.Cancel(ctx, id, cancelNote(name, proven, b.Reason))
+	if err != nil {
+		return nil, problem(err)
+	}
+	s.log.Info("task cancelled", "task", id, "operator", name, "proven", proven, "ended", c.Ended,
+		"running", c.Running)
+	return &cancelOutput{c}, nil
+}
+
+// cancelNote says who and why; it becomes the error of each job.
+func cancelNote(name string, proven bool, reason string) string {
+	note := "cancelled by " + name
+	if !proven {
+		note += " (unproven)"
+	}
+	if reason != "" {
+		note += ": " + reason
+	}
+	return note
+}
