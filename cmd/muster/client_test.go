@@ -1,0 +1,321 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"muster/jobs"
+	"muster/server"
+)
+
+// TestServersThatDoNotAnswer is serial, for it looks for what is left behind.
+func TestServersThatDoNotAnswer(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+	html := func(status int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.WriteHeader(status)
+			io.WriteString(w, "<html>\x1b]0;nice title\x07</html>")
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		answer http.HandlerFunc
+		words  string
+	}{
+		{"closes without a word", hangUp, "EOF"},
+		{"closes in the middle", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", "1000")
+			io.WriteString(w, `{"tasks": [`)
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}, "cut off"},
+		{"never answers", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "no answer within"},
+		{"never ends", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{`)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}, "cut off"},
+		{"is a web site", html(200), `"text/html"`},
+		{"is a proxy without a server", html(502), "502 Bad Gateway"},
+		{"does not know the path", html(404), "404 Not Found"},
+		{"is no JSON", answer(`hello`), "cannot be read"},
+		{"is half of a JSON", answer(`{"tasks": [`), "cannot be read"},
+		{"is another JSON", answer(`[1, 2]`), "cannot be read"},
+		{"says nothing", func(http.ResponseWriter, *http.Request) {}, "not with JSON"},
+		{"points elsewhere", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "https://elsewhere.example/")
+			w.WriteHeader(http.StatusFound)
+		}, "points to"},
+		{"has a broken problem", deny(422, `{`), "422 Unprocessable Entity"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/tasks": c.answer})
+			cl := newTestClient(t, a.URL)
+			var l server.TaskList
+			err := cl.do(t.Context(), call{method: "GET", path: "/v1/tasks", bound: 200 * time.Millisecond}, &l)
+			var away *awayError
+			if !errors.As(err, &away) || codeOf(err) != exitUnreachable {
+				t.Fatalf("error %v (exit %d), want one of exit 3", err, codeOf(err))
+			}
+			if !away.heard {
+				t.Errorf("the request was sent, but the error says that nobody heard it")
+			}
+			wantParts(t, "the error", err.Error(), c.words, a.URL, "muster up")
+			if strings.ContainsAny(err.Error(), "\x1b\x07") {
+				t.Errorf("the error moves the cursor: %q", err)
+			}
+		})
+	}
+}
+
+func TestServerThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := "http://" + l.Addr().String()
+	l.Close()
+	for _, place := range []string{free, "unix://" + filepath.Join(t.TempDir(), "no.sock")} {
+		_, err := newTestClient(t, place).tasks(t.Context(), 1)
+		var away *awayError
+		if !errors.As(err, &away) || away.heard {
+			t.Errorf("%s: error %v, want one that says that nobody heard", place, err)
+			continue
+		}
+		wantParts(t, "the error", err.Error(), place, "muster up", "MUSTER_URL")
+	}
+}
+
+func TestUnixSocket(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "api.sock")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewUnstartedServer(answer(`{"tasks": [` + taskJSON(jobs.TaskRunning, "") + `]}`))
+	srv.Listener.Close()
+	srv.Listener = l
+	srv.Start()
+	defer srv.Close()
+	list, err := newTestClient(t, "unix://"+path).tasks(t.Context(), 1)
+	if err != nil || len(list) != 1 || list[0].Task != aTask {
+		t.Errorf("tasks over a unix socket: %v, %v", list, err)
+	}
+}
+
+func TestTLSServerThatIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewUnstartedServer(answer(`{}`))
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.StartTLS()
+	defer srv.Close()
+	_, err := newTestClient(t, srv.URL).tasks(t.Context(), 1)
+	var away *awayError
+	if !errors.As(err, &away) || away.heard || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("error %v, want one about the certificate, before anything was sent", err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		status int
+		body   string
+		token  string
+		code   int
+		want   string
+	}{
+		{"several mistakes", 422, `{"title": "Unprocessable Entity", "detail": "3 mistakes", "errors": [
+			{"location": "body.on", "message": "zones: unknown label"},
+			{"location": "body.args", "message": "argument \"cmd\" is missing"},
+			{"location": "weird\u001b[1m", "message": "line\u001b]0;x\u0007"}]}`, "", exitUsage,
+			"--on: zones: unknown label\nargument \"cmd\" is missing\n" + `weird\x1b[1m: line\x1b]0;x\x07`},
+		{"no token", 401, `{"title": "Unauthorized", "detail": "a token is needed"}`, "", exitNotAll,
+			"a token is needed\nset MUSTER_TOKEN to a token; `muster token create NAME` on the server's machine makes one"},
+		{"no token, already said", 401, `{"detail": "a token is needed: set MUSTER_TOKEN"}`, "", exitNotAll,
+			"a token is needed: set MUSTER_TOKEN"},
+		{"wrong token", 401, `{"detail": "this token is not known"}`, "muster_x", exitNotAll,
+			"this token is not known\nthe token in MUSTER_TOKEN is not accepted for this"},
+		{"forbidden", 403, `{"detail": "not this machine"}`, "", exitNotAll,
+			"not this machine\nset MUSTER_TOKEN to a token; `muster token create NAME` on the server's machine makes one"},
+		{"not found", 404, `{"detail": "task is not known"}`, "", exitNotAll, "task is not known"},
+		{"Redis is away", 503, `{"detail": "redis: connection refused"}`, "", exitNotAll, "redis: connection refused"},
+		{"only a title", 500, `{"title": "Internal Server Error"}`, "", exitNotAll, "Internal Server Error"},
+		{"nothing", 500, `{}`, "", exitNotAll, "the server answers 500 Internal Server Error"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/tasks": deny(c.status, c.body)})
+			cl := newTestClient(t, a.URL)
+			cl.token = c.token
+			_, err := cl.tasks(t.Context(), 1)
+			if err == nil || codeOf(err) != c.code {
+				t.Fatalf("error %v, exit %d, want exit %d", err, codeOf(err), c.code)
+			}
+			want := strings.ReplaceAll(c.want, "argument \"cmd\" is", "--arg: argument \"cmd\" is")
+			if diff := cmp.Diff(want, err.Error()); diff != "" {
+				t.Errorf("words (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRequestsSayWhoAsks(t *testing.T) {
+	t.Parallel()
+	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/tasks": answer(`{"tasks": null}`)})
+	cl := newTestClient(t, a.URL)
+	cl.token, cl.user = "muster_secret", "root"
+	for as, want := range map[string]string{"": "root", "alice": "alice"} {
+		cl.as = as
+		if list, err := cl.tasks(t.Context(), 7); err != nil || list == nil {
+			t.Fatalf("tasks: %v, %v, want an empty list", list, err)
+		}
+		if got := a.head.Get(server.UserHeader); got != want {
+			t.Errorf("as %q: the user is %q, want %q", as, got, want)
+		}
+	}
+	if got := a.head.Get("Authorization"); got != "Bearer muster_secret" {
+		t.Errorf("Authorization is %q", got)
+	}
+	if got := a.requests()[0]; got != "GET /v1/tasks?limit=7" {
+		t.Errorf("the request was %s", got)
+	}
+}
+
+func TestTokenFollowsNoRedirect(t *testing.T) {
+	t.Parallel()
+	thief := newFakeAPI(t, map[string]http.HandlerFunc{})
+	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/tasks": func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, thief.URL, http.StatusTemporaryRedirect)
+	}})
+	cl := newTestClient(t, a.URL)
+	cl.token = "muster_secret"
+	if _, err := cl.tasks(t.Context(), 1); err == nil {
+		t.Error("a redirect was taken for an answer")
+	}
+	if n := len(thief.requests()); n > 0 {
+		t.Errorf("%d requests followed the redirect", n)
+	}
+}
+
+func TestSubmitIsRepeatedUntilItIsAnswered(t *testing.T) {
+	t.Parallel()
+	accepted := answer(taskJSON(jobs.TaskQueued, ""))
+	a := newFakeAPI(t, map[string]http.HandlerFunc{"POST /v1/tasks": inTurn(hangUp,
+		deny(503, `{"detail": "redis is away"}`), hangUp, accepted)})
+	noted := 0
+	got, err := newTestClient(t, a.URL).submit(t.Context(), server.Submit{ID: aTask, Runbook: "exec", On: "all"},
+		func(error, time.Duration) { noted++ })
+	if err != nil || got.Task != aTask {
+		t.Fatalf("submit: %+v, %v", got, err)
+	}
+	if n := len(a.requests()); n != 4 || noted != 3 {
+		t.Errorf("%d requests, %d notes, want 4 and 3", n, noted)
+	}
+	var b server.Submit
+	a.sent(t, "POST /v1/tasks", &b)
+	if b.ID != aTask || b.On != "all" {
+		t.Errorf("the repeated body is %+v", b)
+	}
+}
+
+func TestSubmitIsNotRepeatedIfNobodyHeardIt(t *testing.T) {
+	t.Parallel()
+	a := newFakeAPI(t, map[string]http.HandlerFunc{
+		"POST /v1/tasks": deny(503, `{"detail": "redis: OOM command not allowed"}`)})
+	cl := newTestClient(t, a.URL)
+	_, err := cl.submit(t.Context(), server.Submit{ID: aTask}, nil)
+	if err == nil || len(a.requests()) != 1 || !strings.Contains(err.Error(), "OOM") {
+		t.Errorf("error %v after %d requests, want the words of the first", err, len(a.requests()))
+	}
+	a.Close()
+	var unsure *unsureError
+	if _, err := newTestClient(t, a.URL).submit(t.Context(), server.Submit{ID: aTask}, nil); codeOf(err) != exitUnreachable ||
+		errors.As(err, &unsure) {
+		t.Errorf("error %v, want one that the server is away", err)
+	}
+}
+
+func TestSubmitWithoutAnAnswerIsUnsure(t *testing.T) {
+	t.Parallel()
+	a := newFakeAPI(t, map[string]http.HandlerFunc{"POST /v1/tasks": hangUp})
+	cl := newTestClient(t, a.URL)
+	cl.patience.whole = 20 * time.Millisecond
+	_, err := cl.submit(t.Context(), server.Submit{ID: aTask}, nil)
+	var unsure *unsureError
+	if !errors.As(err, &unsure) || codeOf(err) != exitUnreachable {
+		t.Fatalf("error %v, want that nobody knows", err)
+	}
+	wantParts(t, "the error", err.Error(), "not known whether task "+aTask, "--id "+aTask, "muster task "+aTask)
+}
+
+func TestJobsAreReadPageByPage(t *testing.T) {
+	t.Parallel()
+	page := func(next string, hosts ...string) http.HandlerFunc {
+		l := server.JobList{Next: next}
+		for _, h := range hosts {
+			l.Jobs = append(l.Jobs, jobs.JobInfo{ID: jobs.NewID(aTask, h), Host: h})
+		}
+		text, err := json.Marshal(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer(string(text))
+	}
+	route := "GET /v1/tasks/" + aTask + "/jobs"
+	a := newFakeAPI(t, map[string]http.HandlerFunc{
+		route: inTurn(page("2", "fw1", "fw2"), page("3", "fw3"), page(""))})
+	list, err := newTestClient(t, a.URL).jobs(t.Context(), aTask, jobs.Ended, jobs.Failed)
+	if err != nil || len(list) != 3 || list[2].Host != "fw3" {
+		t.Errorf("jobs: %+v, %v", list, err)
+	}
+	query := " /v1/tasks/" + aTask + "/jobs?"
+	want := []string{"GET" + query + "limit=500&outcome=failed&state=ended",
+		"GET" + query + "cursor=2&limit=500&outcome=failed&state=ended",
+		"GET" + query + "cursor=3&limit=500&outcome=failed&state=ended"}
+	if diff := cmp.Diff(want, a.requests()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+
+	for name, bad := range map[string]http.HandlerFunc{"turns in a circle": page("2", "fw1"), "gives nothing": page("9")} {
+		a := newFakeAPI(t, map[string]http.HandlerFunc{route: bad})
+		if _, err := newTestClient(t, a.URL).jobs(t.Context(), aTask, "", ""); codeOf(err) != exitUnreachable {
+			t.Errorf("a list that %s: error %v, want that it has no end", name, err)
+		}
+	}
+}
+
+func TestAgainStopsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	tries := 0
+	_, err := again(ctx, defaultPatience(), func() (int, error) {
+		if tries++; tries == 2 {
+			cancel()
+		}
+		return 0, &awayError{err: errors.New("away")}
+	}, nil)
+	if !errors.Is(err, context.Canceled) || tries != 2 {
+		t.Errorf("error %v after %d tries, want context canceled after 2", err, tries)
+	}
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/spf13/cobra"
+
+	"muster/internal/fakefleet"
+	"muster/jobs"
+	"muster/server"
+)
+
+const (
+	// demoCommand takes a moment, and has three different answers in the fleet.
+	demoCommand = "sleep 0.2; cat /etc/os-release"
+	// demoHead is how much later bob comes.
+	demoHead = 300 * time.Millisecond
+)
+
+// demoTask is one act of the demo, as its JSON shows it.
+type demoTask struct {
+	Name       string      `json:"name"`
+	Operator   string      `json:"operator"`
+	Task       jobs.TaskID `json:"task"`
+	Total      int         `json:"total"`
+	Outcomes   jobs.Counts `json:"outcomes"`
+	Submitted  jobs.Time   `json:"submitted"`
+	FirstStart jobs.Time   `json:"first_start"`
+	Finished   jobs.Time   `json:"finished"`
+	Seconds    float64     `json:"seconds"`
+}
+
+// demoStory is the whole demo.
+type demoStory struct {
+	Hosts    int        `json:"hosts"`
+	Tasks    []demoTask `json:"tasks"`
+	Children int        `json:"children_started"`
+	Commands int        `json:"commands"` // that the hosts saw
+	Overlaps int        `json:"overlaps"` // two commands at once inside one host
+	Seconds  float64    `json:"seconds"`
+}
+
+func playDemo(c *cobra.Command, f demoFlags) error {
+	if err := f.check(); err != nil {
+		return exit(exitUsage, err)
+	}
+	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	began := time.Now()
+	st, err := buildStage(ctx, f)
+	if err != nil {
+		return exit(exitNotAll, err)
+	}
+	defer st.close()
+	s, err := st.session(c)
+	if err != nil {
+		return exit(exitNotAll, err)
+	}
+	defer s.close()
+	story, err := st.play(ctx, s)
+	if ctx.Err() != nil {
+		return exit(exitInterrupted, errors.New("interrupted: everything is taken down"))
+	}
+	if err != nil {
+		return exit(exitNotAll, errors.Join(err, st.logs()))
+	}
+	story.Seconds = time.Since(began).Round(time.Millisecond).Seconds()
+	if err := st.tell(s, story); err != nil {
+		return err
+	}
+	if f.stay {
+		st.stay(ctx, s)
+	}
+	if story.Overlaps > 0 {
+		return exit(exitNotAll, fmt.Errorf("%d times two commands ran at once inside a host",
+			story.Overlaps))
+	}
+	return nil
+}
+
+// session is how the demo talks to its server, as any operator does.
+func (st *stage) session(c *cobra.Command) (*session, error) {
+	cl, err := newClient(st.url, "")
+	if err != nil {
+		return nil, err
+	}
+	s := &session{cl, newScreen(c)}
+	s.json = st.flags.format == "json"
+	return s, nil
+}
+
+// awaitServer waits until the server answers that it is well.
+func awaitServer(ctx context.Context, url string) error {
+	cl, err := newClient(url, "")
+	if err != nil {
+		return err
+	}
+	defer cl.close()
+	_, err = backoff.Retry(ctx, func() (server.Health, error) {
+		var h server.Health
+		err := cl.get(ctx, "/v1/health", nil, &h)
+		return h, err
+	}, backoff.WithBackOff(backoff.NewConstantBackOff(20*time.Millisecond)),
+		backoff.WithMaxElapsedTime(20*time.Second))
+	return err
+}
+
+// play submits both tasks and follows them to their ends.
+func (st *stage) play(ctx context.Context, s *session) (demoStory, error) {
+	story := demoStory{Hosts: st.flags.hosts}
+	note := func(format string, args ...any) {
+		if !s.json {
+			s.say(format, args...)
+		}
+	}
+	note("on stage: %s", st.cast())
+	small := strings.Join(st.fleet.Names(fakefleet.Normal)[:4], ",")
+	acts := []struct{ name, operator, on string }{{"big", "alice", "all"}, {"small", "bob", small}}
+	var running []jobs.TaskInfo
+	for i, a := range acts {
+		if i > 0 && !sleep(ctx, demoHead) {
+			return story, ctx.Err()
+		}
+		id := jobs.NewTaskID(time.Now(), chance())
+		t, err := s.submit(ctx, server.Submit{ID: string(id), Runbook: "exec", On: a.on, As: a.operator,
+			Args: map[string]string{"cmd": demoCommand}}, nil)
+		if err != nil {
+			return story, err
+		}
+		note("%s submits task %s: `%s` on %s", a.operator, t.Task, demoCommand,
+			count(t.Total, "host"))
+		running = append(running, t.TaskInfo)
+	}
+	for i := range running {
+		end, err := s.follow(ctx, running[i])
+		if err != nil {
+			return story, err
+		}
+		story.Tasks = append(story.Tasks, demoTask{acts[i].name, acts[i].operator, end.Task, end.Total,
+			end.Outcomes, end.Submitted, end.Started, end.Finished, end.Seconds})
+	}
+	var nodes server.NodeList
+	if err := s.get(ctx, "/v1/nodes", nil, &nodes); err != nil {
+		return story, err
+	}
+	for _, n := range nodes.Nodes {
+		story.Children += n.Spawned
+	}
+	seen := st.fleet.Stats()
+	story.Commands, story.Overlaps = seen.Commands, len(st.fleet.Overlaps())
+	return story, nil
+}
+
+// cast is who plays.
+func (st *stage) cast() string {
+	var kinds []string
+	for _, c := range st.fleet.Summary() {
+		kinds = append(kinds, fmt.Sprintf("%d %s", c.Hosts, c.Personality))
+	}
+	return fmt.Sprintf("a pretended fleet of %s on 127.77.0.0/16 (%s); a Redis inside this process; "+
+		"a server, and a master with up to %d children of %d slots each, as processes of their own",
+		count(st.flags.hosts, "host"), strings.Join(kinds, ", "), st.flags.children, st.flags.slots)
+}
+
+// tell prints what happened.
+func (st *stage) tell(s *session, story demoStory) error {
+	if s.json {
+		return s.writeJSON(story)
+	}
+	var b strings.Builder
+	for _, t := range story.Tasks {
+		var sum server.Summary
+		if err := s.get(context.Background(), "/v1/tasks/"+string(t.Task)+"/summary", nil, &sum); err != nil {
+			return err
+		}
+		b.WriteString("\n" + summaryText(sum, s.tableWidth(), s.colours))
+	}
+	big, small := story.Tasks[0], story.Tasks[1]
+	b.WriteString("\nThe story\n")
+	for _, t := range story.Tasks {
+		fmt.Fprintf(&b, "  %-5s  the %s task, %s: first start %s after its submit, done after %s\n",
+			t.Operator, t.Name, count(t.Total, "host"),
+			span(t.FirstStart.Sub(t.Submitted.Time)), span(seconds(t.Seconds)))
+	}
+	fmt.Fprintf(&b, "  bob came %s after alice. Jobs run in the order in which their tasks came, so he "+
+		"waited\n  for hers: %s of %s done when his first one started, at the least.\n",
+		span(small.Submitted.Sub(big.Submitted.Time)), st.doneBefore(small), count(big.Total, "job"))
+	fmt.Fprintf(&b, "  The hosts' own log has %s, and never two at once inside one host (%d).\n",
+		count(story.Commands, "command"), story.Overlaps)
+	fmt.Fprintf(&b, "  Child processes started: %d. All told it took %s.\n", story.Children,
+		span(seconds(story.Seconds)))
+	return s.write(b.String())
+}
+
+// doneBefore counts the commands that had ended on the hosts before the first
+// job of a task started.
+func (st *stage) doneBefore(t demoTask) string {
+	n := 0
+	for _, e := range st.fleet.Log() {
+		if !e.End.IsZero() && e.End.Before(t.FirstStart.Time) {
+			n++
+		}
+	}
+	return fmt.Sprint(n)
+}
+
+// stay keeps the stage until Ctrl-C.
+func (st *stage) stay(ctx context.Context, s *session) {
+	s.say(`
+Everything keeps running until Ctrl-C. In another terminal:
+
+  export MUSTER_URL=%s
+  muster tasks
+  muster nodes
+  muster run exec --on 'role=vpn' --arg cmd='uname -a'
+  muster hosts 'fw[0001-0020]'
+  muster events
+`, st.url)
+	<-ctx.Done()
+}

@@ -1,0 +1,344 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"muster/fleet/remote/remotetest"
+	"muster/internal/fakefleet"
+	"muster/jobs"
+)
+
+func TestRunOnRealOpenSSH(t *testing.T) {
+	t.Parallel()
+	var inventory strings.Builder
+	inventory.WriteString("hosts:\n")
+	for i, address := range []string{"127.0.0.2", "127.0.0.3"} {
+		s := remotetest.StartSSHD(t, remotetest.Options{Address: address})
+		key := s.HostKey
+		for n, name := range []string{fmt.Sprint("fw", i+1), fmt.Sprint("swapped", i+1)} {
+			if n == 1 {
+				_, key = remotetest.NewKey(t)
+			}
+			fmt.Fprintf(&inventory, "  - {name: %s, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
+				name, s.Address, s.Port, s.User, s.Key, key)
+		}
+	}
+	h := newHouse(t, inventory.String())
+	h.master()
+
+	var done jobs.TaskInfo
+	if code := h.query(&done, "run", "exec", "--on", "fw[1-2]", "--arg", "cmd=uname -a", "--wait"); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	wantOutcomes(t, done, map[jobs.Outcome]int{jobs.Succeeded: 2})
+	out, code := h.muster("logs", string(jobs.NewID(done.Task, "fw1")))
+	if code != 0 || !strings.HasPrefix(out, "Linux ") {
+		t.Errorf("logs: exit %d: %q", code, out)
+	}
+
+	if code := h.query(&done, "run", "exec", "--on", "swapped1", "--arg", "cmd=true", "--wait"); code != 1 {
+		t.Errorf("with a wrong host key: exit %d", code)
+	}
+	j := h.jobs(done.Task)[0]
+	if j.Outcome != jobs.Failed || j.Class != jobs.ClassOperator || !strings.Contains(j.Error, "host key") {
+		t.Errorf("with a wrong host key: %+v", j)
+	}
+
+	// What an operator means as data stays data, whatever is in it.
+	for _, nasty := range []string{"it's \"$(id)\" `id` $HOME \\n", "-rf --", "a\nb", "äöü ☃"} {
+		h.query(&done, "run", "exec", "--on", "fw1", "--arg", "cmd=printf %s "+quote(nasty), "--wait")
+		if out, _ := h.muster("logs", string(jobs.NewID(done.Task, "fw1"))); out != nasty {
+			t.Errorf("%q came back as %q", nasty, out)
+		}
+	}
+}
+
+// quote is what an operator's own shell would do.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+func TestEveryFaultOfAHostIsToldTruly(t *testing.T) {
+	t.Parallel()
+	faults := []fakefleet.Personality{fakefleet.Normal, fakefleet.Refuse, fakefleet.WrongKey,
+		fakefleet.UnknownKeyType, fakefleet.Cut, fakefleet.NoExitStatus, fakefleet.Fail,
+		fakefleet.NoNewline, fakefleet.Flood, fakefleet.Throttle}
+	f, inventory := pretend(t, fakefleet.Config{Hosts: len(faults), FloodBytes: 20 << 20,
+		Personality: func(i int) fakefleet.Personality { return faults[i] }})
+	h := newHouse(t, inventory)
+	h.master()
+	done := h.wait(h.submit("all", "echo hi"))
+	wantOutcomes(t, done, map[jobs.Outcome]int{jobs.Succeeded: 4, jobs.Unreachable: 1,
+		jobs.Failed: 3, jobs.Unknown: 2})
+	want := map[fakefleet.Personality]jobs.Outcome{fakefleet.Refuse: jobs.Unreachable,
+		fakefleet.WrongKey: jobs.Failed, fakefleet.UnknownKeyType: jobs.Failed,
+		fakefleet.Cut: jobs.Unknown, fakefleet.NoExitStatus: jobs.Unknown, fakefleet.Fail: jobs.Failed}
+	for i, j := range h.jobs(done.Task) {
+		o, bad := want[faults[i]]
+		if !bad {
+			o = jobs.Succeeded
+		}
+		if j.Outcome != o || bad && j.Error == "" {
+			t.Errorf("%s host: %s, %q", faults[i], j.Outcome, j.Error)
+		}
+	}
+	wantNoOverlap(t, f)
+}
+
+func TestKilledChildrenLoseNothing(t *testing.T) {
+	t.Parallel()
+	hosts, cmd, least := 1000, "sleep 0.3", 50
+	if testing.Short() {
+		hosts, least = 150, 5
+	}
+	f, inventory := pretend(t, fakefleet.Config{Hosts: hosts})
+	h := newHouse(t, inventory)
+	h.config(map[string]any{"children": 12})
+	m := h.master()
+	id := h.submit("all", cmd)
+
+	stop := make(chan struct{})
+	killed := make(chan int)
+	go func() {
+		n := 0
+		for tick := time.Tick(200 * time.Millisecond); ; {
+			select {
+			case <-stop:
+				killed <- n
+				return
+			case <-tick:
+				if pids := children(m.cmd.Process.Pid); len(pids) > 0 {
+					syscall.Kill(pids[rand.IntN(len(pids))], syscall.SIGKILL)
+					n++
+				}
+			}
+		}
+	}()
+	done := h.wait(id)
+	close(stop)
+	kills, hits := <-killed, h.events()["lost"]
+	t.Logf("%d kills, %d hit a running job; outcomes %v in %.1f s", kills, hits, done.Outcomes,
+		done.Seconds)
+	if done.Total != hosts || done.Outcomes.Sum() != hosts {
+		t.Errorf("%d of %d jobs have an outcome", done.Outcomes.Sum(), done.Total)
+	}
+	if hits < least || done.Outcomes[jobs.Unknown] > hits {
+		t.Errorf("%d kills hit a running job, want at least %d; %d are unknown, want at most as many",
+			hits, least, done.Outcomes[jobs.Unknown])
+	}
+	if done.Outcomes[jobs.Succeeded]+done.Outcomes[jobs.Unknown] != hosts {
+		t.Errorf("outcomes are %v, want succeeded and unknown only", done.Outcomes)
+	}
+	wantNoOverlap(t, f)
+}
+
+func TestAKilledMasterIsReplacedAndItsChildrenCount(t *testing.T) {
+	t.Parallel()
+	f, inventory := pretend(t, fakefleet.Config{Hosts: 60})
+	h := newHouse(t, inventory)
+	first := h.master()
+	id := h.submit("all", "sleep 1")
+	first.awaitTimes("child started", 4)
+	before := children(first.cmd.Process.Pid)
+	first.kill()
+	second := h.master()
+	// The children of the first go on; together they are never more than four.
+	most := 0
+	for n := 0; n < 5; n++ {
+		alive := len(children(second.cmd.Process.Pid))
+		for _, pid := range before {
+			if syscall.Kill(pid, 0) == nil && isWorker(pid) {
+				alive++
+			}
+		}
+		most = max(most, alive)
+		if limit := h.node().Limit; alive > limit {
+			t.Errorf("%d children, the limit is %d", alive, limit)
+		}
+	}
+	done := h.wait(id)
+	t.Logf("children before %v, at most %d at a time after", before, most)
+	wantOutcomes(t, done, map[jobs.Outcome]int{jobs.Succeeded: 60})
+	wantNoOverlap(t, f)
+}
+
+func isWorker(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return err == nil && strings.Contains(string(text), "worker")
+}
+
+func TestASecondMasterOfANodeNamesTheFirst(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
+	h := newHouse(t, inventory)
+	first := h.master()
+	second := h.start("master", "--config", h.file("muster.yaml"))
+	if code := second.end(); code != exitUsage {
+		t.Errorf("exit %d, want %d", code, exitUsage)
+	}
+	if pid := fmt.Sprint(first.cmd.Process.Pid); !strings.Contains(second.log.String(), pid) {
+		t.Errorf("it does not name pid %s: %s", pid, second.log)
+	}
+}
+
+func TestRedisStoppedInTheMiddleAndBack(t *testing.T) {
+	t.Parallel()
+	f, inventory := pretend(t, fakefleet.Config{Hosts: 60})
+	h := newHouse(t, inventory)
+	m := h.master()
+	id := h.submit("all", "sleep 0.5")
+	m.awaitTimes("child started", 4)
+	h.redis.Kill()
+	if _, code := h.muster("tasks"); code == 0 {
+		t.Error("a list of tasks came without Redis")
+	}
+	if err := h.redis.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := h.wait(id)
+	if done.Outcomes[jobs.Succeeded]+done.Outcomes[jobs.Unknown] != 60 || done.Outcomes[jobs.Unknown] > 4 {
+		t.Errorf("outcomes are %v", done.Outcomes)
+	}
+	wantNoOverlap(t, f)
+}
+
+func TestDrainLeavesTrueStates(t *testing.T) {
+	t.Parallel()
+	f, inventory := pretend(t, fakefleet.Config{Hosts: 40})
+	h := newHouse(t, inventory)
+	m := h.master()
+	id := h.submit("all", "sleep 1")
+	m.awaitTimes("child started", 4)
+	m.cmd.Process.Signal(syscall.SIGTERM)
+	if code := m.end(); code != 0 {
+		t.Errorf("exit %d after a drain", code)
+	}
+	states := map[jobs.State]int{}
+	for _, j := range h.jobs(id) {
+		states[j.State]++
+		if j.State == jobs.Ended && j.Outcome != jobs.Succeeded {
+			t.Errorf("%s is %s: %s", j.ID, j.Outcome, j.Error)
+		}
+	}
+	if states[jobs.Running] != 0 || states[jobs.Ended] == 0 || states[jobs.Queued] == 0 {
+		t.Errorf("after the drain: %v", states)
+	}
+	h.master()
+	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: 40})
+	wantNoOverlap(t, f)
+}
+
+func TestASecondTermEndsNow(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
+	h := newHouse(t, inventory)
+	m := h.master()
+	id := h.submit("all", "sleep 30")
+	m.awaitTimes("child started", 4)
+	m.cmd.Process.Signal(syscall.SIGTERM)
+	m.await("draining")
+	m.cmd.Process.Signal(syscall.SIGTERM)
+	m.end()
+	for _, j := range h.jobs(id) {
+		if j.State == jobs.Running {
+			t.Errorf("%s is said to run, but nobody works on it", j.ID)
+		}
+	}
+}
+
+func TestUpgradeInPlaceUnderLoad(t *testing.T) {
+	t.Parallel()
+	f, inventory := pretend(t, fakefleet.Config{Hosts: 60})
+	h := newHouse(t, inventory)
+	m := h.master()
+	id := h.submit("all", "sleep 0.5")
+	m.awaitTimes("child started", 4)
+	pid := h.node().PID
+
+	// The new binary: the same program, that calls itself by another version.
+	newer := h.bin + ".new"
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(string(text), firstVersion) == 0 {
+		t.Fatalf("the version %q is not in the binary", firstVersion)
+	}
+	text = []byte(strings.ReplaceAll(string(text), firstVersion, otherVersion))
+	if err := os.WriteFile(newer, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(newer, h.bin); err != nil {
+		t.Fatal(err)
+	}
+	m.cmd.Process.Signal(syscall.SIGUSR2)
+	m.awaitTimes("master started", 2)
+	done := h.wait(id)
+	wantOutcomes(t, done, map[jobs.Outcome]int{jobs.Succeeded: 60})
+	n := h.node()
+	if n.PID != pid || n.Version != strings.TrimSpace(otherVersion) {
+		t.Errorf("pid %d and version %q, want %d and %q", n.PID, n.Version, pid, otherVersion)
+	}
+	wantNoOverlap(t, f)
+}
+
+func TestABadReloadKeepsTheOldConfiguration(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
+	h := newHouse(t, inventory)
+	m := h.master()
+	h.write("muster.yaml", "master: {childen: 7}\n")
+	m.cmd.Process.Signal(syscall.SIGHUP)
+	m.await("childen")
+	n := h.awaitNode(func(n jobs.Node) bool { return n.Note != "" })
+	if n.Limit != 4 || !strings.Contains(n.Note, "childen") {
+		t.Errorf("limit %d, note %q", n.Limit, n.Note)
+	}
+	h.config(map[string]any{"children": 7})
+	m.cmd.Process.Signal(syscall.SIGHUP)
+	m.await("configuration reloaded")
+	if n = h.awaitNode(func(n jobs.Node) bool { return n.Limit != 4 }); n.Limit != 7 || n.Note != "" {
+		t.Errorf("limit %d, note %q", n.Limit, n.Note)
+	}
+	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 10})
+}
+
+func TestAFullDiskForLogsStopsNothing(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
+	h := newHouse(t, inventory)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	m := h.startTo(full, "master", "--config", h.file("muster.yaml"))
+	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 10})
+	m.cmd.Process.Signal(syscall.SIGTERM)
+	if code := m.end(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}
+
+func TestUpIsServerAndMaster(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 20})
+	h := newHouse(t, inventory)
+	h.url = "http://" + freeAddr(t)
+	h.config(map[string]any{"slots": 4})
+	up := h.start("up", "--config", h.file("muster.yaml"))
+	up.await("server listens")
+	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 20})
+	up.cmd.Process.Signal(syscall.SIGTERM)
+	if code := up.end(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}

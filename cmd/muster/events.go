@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/spf13/cobra"
+
+	"muster/jobs"
+)
+
+func newEvents() *cobra.Command {
+	task := ""
+	c := &cobra.Command{
+		Use:   "events",
+		Short: "Follow what happens, until Ctrl-C",
+		Long: `events prints what happens from now on, a line an event; with -o json each line is
+a JSON object. It goes on where it was when the server was away for a while.`,
+		Example: `  muster events
+  muster events --task 0wcy7y2fb2 -o json`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	c.Flags().StringVar(&task, "task", "", "only what concerns the task of this `id` and its jobs")
+	completeFlagWith(c, "task", completeTasks)
+	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
+		q := url.Values{}
+		if task != "" {
+			id, err := taskArg(task)
+			if err != nil {
+				return err
+			}
+			q.Set("task", string(id))
+		}
+		return s.followEvents(ctx, q)
+	})
+}
+
+// silentMax is how long a stream may be silent: a server that lives says so
+// every 15 s.
+const silentMax = time.Minute
+
+// followEvents prints events until ctx is done, the server refuses, or it stays
+// away for too long.
+func (s *session) followEvents(ctx context.Context, q url.Values) error {
+	last := ""
+	for {
+		_, err := again(ctx, s.patience, func() (struct{}, error) {
+			fresh, err := s.stream(ctx, q, &last)
+			if fresh && passing(err) {
+				err = nil // it worked for a while, so the patience begins anew
+			}
+			return struct{}{}, err
+		}, func(err error, _ time.Duration) { s.say("%s", troubleWords(err)) })
+		if err != nil {
+			return err
+		}
+		s.say("the stream of events ended, connecting again")
+		if !sleep(ctx, s.patience.first) {
+			return ctx.Err()
+		}
+	}
+}
+
+// stream prints one stream of events and notes the id of the last one. fresh
+// tells whether it said anything before it broke off.
+func (s *session) stream(ctx context.Context, q url.Values, last *string) (fresh bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	guard := time.AfterFunc(silentMax, cancel)
+	defer guard.Stop()
+
+	r, err := s.send(ctx, call{method: http.MethodGet, path: "/v1/events", query: q,
+		last: *last, bound: silentMax})
+	if err != nil {
+		return false, err
+	}
+	defer r.Body.Close()
+	if t := mediaType(r); t != "text/event-stream" {
+		return false, s.nonsense(fmt.Sprintf("it answers with %q, not with events", t))
+	}
+	var broken error // what was said cannot be shown, which ends everything
+	err = readEvents(r.Body, func(e event) error {
+		guard.Reset(silentMax)
+		fresh = true
+		if e.id != "" {
+			*last = e.id
+		}
+		broken = s.showEvent(e)
+		return broken
+	})
+	if broken != nil {
+		return false, backoff.Permanent(broken)
+	}
+	return fresh, &awayError{place: s.place, err: fmt.Errorf("the stream ended: %w", err), heard: true}
+}
+
+// showEvent prints an event. A comment matters only if it tells of trouble.
+func (s *session) showEvent(e event) error {
+	if trouble, ok := strings.CutPrefix(e.comment, "trouble: "); ok {
+		s.say("%s", cell(trouble))
+	}
+	if e.data == "" {
+		return nil
+	}
+	if s.json {
+		var line bytes.Buffer
+		if err := json.Compact(&line, []byte(e.data)); err != nil {
+			return s.nonsense("an event is no JSON: " + err.Error())
+		}
+		return s.write(escapeJSON(line.Bytes()) + "\n")
+	}
+	var h jobs.Happening
+	if err := json.Unmarshal([]byte(e.data), &h); err != nil {
+		return s.nonsense("an event cannot be read: " + err.Error())
+	}
+	return s.write(eventLine(h))
+}
+
+func eventLine(h jobs.Happening) string {
+	at := "-"
+	if !h.At.IsZero() {
+		at = h.At.UTC().Format("15:04:05.000Z")
+	}
+	line := fmt.Sprintf("%s  %-10s %-9s %s", at, cell(h.Zone), cell(h.Event), cell(h.Object))
+	if h.Detail != nil {
+		if text, err := encode(h.Detail, ""); err == nil {
+			line += "  " + strings.TrimSpace(text)
+		}
+	}
+	return strings.TrimRight(line, " ") + "\n"
+}
+
+// event is a block of a stream: data with its id, or a comment.
+type event struct{ id, data, comment string }
+
+// eventMax bounds a line and the data of an event.
+const eventMax = 1 << 20 // bytes
+
+// readEvents reads server-sent events until the stream or f ends. Its error is
+// never nil: io.EOF is a stream that ended between two events.
+func readEvents(r io.Reader, f func(event) error) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, eventMax)
+	var e event
+	var data strings.Builder
+	for lines.Scan() {
+		line := lines.Text()
+		if line == "" {
+			e.data = strings.TrimSuffix(data.String(), "\n")
+			if e.data != "" || e.comment != "" {
+				if err := f(e); err != nil {
+					return err
+				}
+			}
+			e = event{}
+			data.Reset()
+			continue
+		}
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch name {
+		case "":
+			e.comment = value
+		case "id":
+			e.id = value
+		case "data":
+			data.WriteString(value + "\n")
+		}
+		if data.Len() > eventMax {
+			return errors.New("an event is too long")
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	if data.Len() > 0 || e.comment != "" {
+		return io.ErrUnexpectedEOF
+	}
+	return io.EOF
+}

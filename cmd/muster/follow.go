@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"muster/jobs"
+)
+
+const (
+	// waitFor is how long the server may keep a question about a task.
+	waitFor = 25 * time.Second
+	// paceMost is the pause between two questions; jobs of a big task end all
+	// the time, and no eye needs more.
+	paceMost = 250 * time.Millisecond
+	paceStep = 50 * time.Millisecond // less at first: a small task is over at once
+	drawTick = 250 * time.Millisecond
+)
+
+// follow follows a task, of which t was the last news, until it ended.
+func (s *session) follow(ctx context.Context, t jobs.TaskInfo) (jobs.TaskInfo, error) {
+	d := s.newDisplay()
+	end, err := s.watch(ctx, t, d)
+	d.close()
+	switch {
+	case err == nil:
+		return end, nil
+	case ctx.Err() != nil:
+		return end, exit(exitInterrupted, fmt.Errorf("interrupted: %s", runsOn(t.Task)))
+	case passing(err):
+		return end, exit(exitUnreachable, fmt.Errorf("%w\n%s", err, runsOn(t.Task)))
+	}
+	return end, err
+}
+
+// runsOn says what goes on without the one who looked.
+func runsOn(id jobs.TaskID) string {
+	return fmt.Sprintf("task %[1]s runs on: follow it with `muster task %[1]s --wait`, "+
+		"end it with `muster cancel %[1]s`", id)
+}
+
+// news is what was heard of a task.
+type news struct {
+	task jobs.TaskInfo
+	err  error
+	last bool // nothing more will be asked
+}
+
+// watch shows a task until it ended, and returns what it came to.
+func (s *session) watch(ctx context.Context, t jobs.TaskInfo, d display) (jobs.TaskInfo, error) {
+	if t.State == jobs.TaskEnded {
+		return t, nil
+	}
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	heard := make(chan news)
+	asking.Go(func() { s.ask(ctx, t, heard) })
+
+	ticks := time.NewTicker(drawTick)
+	defer ticks.Stop()
+	p, at, m := progress{task: t}, s.now(), meter{}
+	m.add(at, p.done())
+	for {
+		now := s.now()
+		p.rate, p.elapsed = m.rate(now), seconds(p.task.Seconds)+now.Sub(at)
+		d.show(p)
+		select {
+		case <-ctx.Done():
+			return p.task, ctx.Err()
+		case <-ticks.C:
+		case n := <-heard:
+			if n.last {
+				return n.task, n.err
+			}
+			p.trouble = ""
+			if n.err != nil {
+				p.trouble = troubleWords(n.err)
+				continue
+			}
+			p.task, at = n.task, s.now()
+			m.add(at, p.done())
+		}
+	}
+}
+
+func troubleWords(err error) string {
+	var no *refusal
+	if errors.As(err, &no) {
+		return "the server has trouble, trying again: " + no.words
+	}
+	return "the server does not answer, trying again"
+}
+
+// ask asks for a task again and again and tells what it heard, until the task
+// ended, nothing more can be learnt, or ctx is done.
+func (s *session) ask(ctx context.Context, t jobs.TaskInfo, heard chan<- news) {
+	tell := func(n news) {
+		select {
+		case heard <- n:
+		case <-ctx.Done():
+		}
+	}
+	for pace := paceStep; ; pace = min(pace+paceStep, paceMost) {
+		// A server that does not wait must not be asked without a pause either.
+		if !sleep(ctx, pace) {
+			return
+		}
+		seen := t.Outcomes.Sum()
+		next, err := again(ctx, s.patience, func() (jobs.TaskInfo, error) {
+			return s.task(ctx, t.Task, waitFor, seen)
+		}, func(err error, _ time.Duration) { tell(news{task: t, err: err}) })
+		if err != nil {
+			tell(news{t, err, true})
+			return
+		}
+		t = next
+		ended := t.State == jobs.TaskEnded
+		tell(news{task: t, last: ended})
+		if ended {
+			return
+		}
+	}
+}
+
+// sleep waits; it tells whether ctx goes on.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// exitOf is the exit code of a task that ended.
+func exitOf(t jobs.TaskInfo) int {
+	c := t.Outcomes
+	switch {
+	case c.Sum() == t.Total && c[jobs.Succeeded] == t.Total:
+		return exitOK
+	case t.Cancelled != "" || c[jobs.Cancelled]+c[jobs.Superseded]+c[jobs.Skipped] > 0:
+		return exitStopped
+	}
+	return exitNotAll
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"muster/jobs"
+)
+
+// roundTrip is a network without sockets, so that a bubble of synctest can hold it.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// said is an answer with a status and a body.
+func said(status int, text string) (*http.Response, error) {
+	kind := "application/json"
+	if status != http.StatusOK {
+		kind = "application/problem+json"
+	}
+	return &http.Response{StatusCode: status, Status: fmt.Sprint(status), Body: io.NopCloser(strings.NewReader(text)),
+		Header: http.Header{"Content-Type": {kind}}}, nil
+}
+
+// bubble is a session in a bubble, whose server is a function.
+func bubble(t *testing.T, serve roundTrip) (s *session, words func() string) {
+	t.Helper()
+	c, err := newClient(defaultURL, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.http.Transport = serve
+	s, _, buf := newTestSession(c)
+	return s, buf.String
+}
+
+func aTaskInfo() jobs.TaskInfo {
+	return jobs.TaskInfo{Task: aTask, Total: 4, State: jobs.TaskRunning, Outcomes: jobs.NewCounts()}
+}
+
+// TestFollowAsksUntilTheEnd lets a job end every ten seconds, at a server that waits.
+func TestFollowAsksUntilTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		s, words := bubble(t, func(r *http.Request) (*http.Response, error) {
+			asked = append(asked, r.URL.RequestURI())
+			time.Sleep(10 * time.Second)
+			n := len(asked)
+			state := jobs.TaskRunning
+			if n == 4 {
+				state = jobs.TaskEnded
+			}
+			return said(200, taskJSON(state, fmt.Sprintf(`"succeeded": %d`, n)))
+		})
+		begun := time.Now()
+		end, err := s.follow(t.Context(), aTaskInfo())
+		if err != nil || end.State != jobs.TaskEnded || exitOf(end) != exitOK {
+			t.Fatalf("follow: %+v, %v", end, err)
+		}
+		if d := time.Since(begun).Round(time.Second); d != 41*time.Second && d != 40*time.Second {
+			t.Errorf("it took %s, the server 40 s", d)
+		}
+		path := "/v1/tasks/" + aTask + "?seen=%d&wait=25"
+		var want []string
+		for n := range 4 {
+			want = append(want, fmt.Sprintf(path, n))
+		}
+		if diff := cmp.Diff(want, asked); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+		if n := strings.Count(words(), "\n"); n < 2 || n > 8 {
+			t.Errorf("%d lines of progress:\n%s", n, words())
+		}
+	})
+}
+
+// TestFollowLeavesAHastyServerInPeace is about one that does not wait.
+func TestFollowLeavesAHastyServerInPeace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		s, _ := bubble(t, func(*http.Request) (*http.Response, error) {
+			asked++
+			return said(200, taskJSON(jobs.TaskRunning, `"failed": 1`))
+		})
+		if _, err := s.follow(ctx, aTaskInfo()); err == nil {
+			t.Error("a task that goes on has ended")
+		}
+		if asked > 60*int(time.Second/paceMost)+10 {
+			t.Errorf("%d questions in a minute", asked)
+		}
+	})
+}
+
+func TestFollowEndsAtOnceIfTheTaskDid(t *testing.T) {
+	t.Parallel()
+	s, _ := bubble(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("asked") })
+	task := aTaskInfo()
+	task.State = jobs.TaskEnded
+	if _, err := s.follow(t.Context(), task); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFollowOutlivesAServerThatComesBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		s, words := bubble(t, func(*http.Request) (*http.Response, error) {
+			switch d := time.Since(begun); {
+			case d < 30*time.Second:
+				return nil, errors.New("connection refused")
+			case d < 60*time.Second:
+				return said(503, `{"detail": "redis is away"}`)
+			case d < 90*time.Second:
+				return said(200, "<html>")
+			}
+			return said(200, taskJSON(jobs.TaskEnded, `"succeeded": 3, "failed": 1`))
+		})
+		end, err := s.follow(t.Context(), aTaskInfo())
+		if err != nil || exitOf(end) != exitNotAll {
+			t.Fatalf("follow: %+v, %v", end, err)
+		}
+		wantParts(t, "the progress", words(), "does not answer")
+	})
+}
+
+func TestFollowGivesUpOnAServerThatStaysAway(t *testing.T) {
+	t.Parallel()
+	for name, serve := range map[string]roundTrip{
+		"silent": func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		},
+		"refused": func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") },
+		"no Redis": func(*http.Request) (*http.Response, error) {
+			return said(503, `{"detail": "redis is away"}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				s, _ := bubble(t, serve)
+				_, err := s.follow(t.Context(), aTaskInfo())
+				var e *exitError
+				if !errors.As(err, &e) || e.code != exitUnreachable {
+					t.Fatalf("error %v, want one of exit 3", err)
+				}
+				wantParts(t, "the error", err.Error(), "runs on", "muster task "+aTask+" --wait", "muster cancel "+aTask)
+				if d := time.Since(begun); d < time.Minute || d > 5*time.Minute {
+					t.Errorf("it gave up after %s", d)
+				}
+			})
+		})
+	}
+}
+
+func TestFollowEndsWhenTheTaskIsGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := bubble(t, func(*http.Request) (*http.Response, error) {
+			return said(404, `{"detail": "task is not known"}`)
+		})
+		_, err := s.follow(t.Context(), aTaskInfo())
+		if err == nil || codeOf(err) != exitNotAll || !strings.Contains(err.Error(), "not known") {
+			t.Errorf("error %v, want the server's", err)
+		}
+	})
+}
+
+func TestFollowInterruptedSaysThatTheTaskRunsOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s, words := bubble(t, func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		s.errTerm = true
+		time.AfterFunc(3*time.Second, cancel)
+		_, err := s.follow(ctx, aTaskInfo())
+		var e *exitError
+		if !errors.As(err, &e) || e.code != exitInterrupted {
+			t.Fatalf("error %v, want one of exit 130", err)
+		}
+		wantParts(t, "the error", err.Error(), "runs on", "muster task "+aTask+" --wait")
+		if n := strings.Count(words(), eraseLine); n < 10 || n > 16 {
+			t.Errorf("the bar was drawn %d times in 3 s", n)
+		}
+	})
+}
+
+func TestExitCodeOfATask(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		total  int
+		counts jobs.Counts
+		note   string
+		want   int
+	}{
+		{"all succeeded", 2, jobs.Counts{jobs.Succeeded: 2}, "", exitOK},
+		{"cancelled too late", 2, jobs.Counts{jobs.Succeeded: 2}, "cancelled by bob", exitOK},
+		{"one failed", 2, jobs.Counts{jobs.Succeeded: 1, jobs.Failed: 1}, "", exitNotAll},
+		{"one unknown", 2, jobs.Counts{jobs.Succeeded: 1, jobs.Unknown: 1}, "", exitNotAll},
+		{"one expired", 1, jobs.Counts{jobs.Expired: 1}, "", exitNotAll},
+		{"counts that do not add up", 2, jobs.Counts{jobs.Succeeded: 1}, "", exitNotAll},
+		{"cancelled", 2, jobs.Counts{jobs.Succeeded: 1, jobs.Cancelled: 1}, "", exitStopped},
+		{"cancelled while the last one ran", 2, jobs.Counts{jobs.Succeeded: 1, jobs.Failed: 1}, "by bob", exitStopped},
+		{"skipped by a rule", 2, jobs.Counts{jobs.Failed: 1, jobs.Skipped: 1}, "", exitStopped},
+		{"superseded", 1, jobs.Counts{jobs.Superseded: 1}, "", exitStopped},
+	} {
+		got := exitOf(jobs.TaskInfo{Total: c.total, Outcomes: c.counts, Cancelled: c.note, State: jobs.TaskEnded})
+		if got != c.want {
+			t.Errorf("%s: exit %d, want %d", c.name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"muster/server"
+)
+
+func newHealth() *cobra.Command {
+	c := &cobra.Command{
+		Use:               "health",
+		Short:             "Tell whether the server can work",
+		Long:              "health asks the server how it is. The exit code is 0 if it can work, 1 if not.",
+		Example:           "  muster health",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
+		h, well, err := s.health(ctx)
+		if err != nil {
+			return err
+		}
+		if s.json {
+			err = s.writeJSON(h)
+		} else {
+			err = s.write(healthText(h))
+		}
+		if err != nil || well {
+			return err
+		}
+		return exit(exitNotAll, nil)
+	})
+}
+
+// health asks a server how it is. A server that is not well says so with 503 and
+// the same body.
+func (c *client) health(ctx context.Context) (h server.Health, well bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	r, err := c.exchange(ctx, call{method: http.MethodGet, path: "/v1/health", bound: callTimeout})
+	if err != nil {
+		return h, false, err
+	}
+	defer r.Body.Close()
+	well = r.StatusCode == http.StatusOK
+	if !well && (r.StatusCode != http.StatusServiceUnavailable || mediaType(r) != "application/json") {
+		return h, false, c.refused(r)
+	}
+	text, err := c.readAll(r.Body)
+	if err != nil {
+		return h, false, err
+	}
+	if err := json.Unmarshal(text, &h); err != nil || h.Status == "" {
+		return h, false, c.nonsense("it does not say how it is")
+	}
+	return h, well, nil
+}
+
+func healthText(h server.Health) string {
+	hosts := ""
+	if h.Inventory != "" {
+		hosts = strconv.Itoa(h.Hosts)
+	}
+	return details(
+		[2]string{"status", cell(h.Status)},
+		[2]string{"version", cell(h.Version)},
+		[2]string{"redis", cell(h.Redis)},
+		[2]string{"inventory", cell(h.Inventory)},
+		[2]string{"hosts", hosts},
+	)
+}

@@ -1,0 +1,409 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"muster/internal/fakefleet"
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/jobs/queue/queuetest"
+)
+
+// The test binary is also muster, when it is started under that name.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "muster" {
+		version = strings.TrimSpace(firstVersion)
+		os.Exit(run())
+	}
+	queue.Quiet()
+	os.Exit(m.Run())
+}
+
+// The versions of the test binary, and of the one that replaces it in the test of
+// the upgrade: as long as each other, so that one can be patched into the other.
+const (
+	firstVersion = "test-version-of-the-first-binary "
+	otherVersion = "test-version-of-the-other-binary "
+)
+
+// bin makes a folder in which this test binary is called muster.
+func bin(t testing.TB) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(dir, "muster")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// house is a Redis, a server and masters, all real processes.
+type house struct {
+	t     testing.TB
+	dir   string
+	bin   string // path of muster
+	redis *queuetest.Server
+	url   string // of the server
+}
+
+// newHouse starts redis-server and a muster server with the given inventory.
+func newHouse(t testing.TB, inventory string) *house {
+	t.Helper()
+	h := &house{t: t, dir: t.TempDir(), bin: filepath.Join(bin(t), "muster"),
+		redis: queuetest.StartServer(t)}
+	h.url = "http://" + freeAddr(t)
+	h.write("fleet.yaml", inventory)
+	h.config(nil)
+	s := h.start("server", "--config", h.file("muster.yaml"))
+	s.await("server listens")
+	t.Cleanup(func() { queuetest.Check(t, h.redis.Config().URL, "default") })
+	return h
+}
+
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (h *house) file(name string) string { return filepath.Join(h.dir, name) }
+
+func (h *house) write(name, text string) {
+	h.t.Helper()
+	if err := os.WriteFile(h.file(name), []byte(text), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// config writes the configuration; keys of the section master can be set.
+func (h *house) config(master map[string]any) {
+	h.t.Helper()
+	m := map[string]any{"children": 4, "slots": 1, "drain": "1m"}
+	maps.Copy(m, master)
+	text, err := json.Marshal(map[string]any{
+		"redis":     map[string]any{"url": h.redis.Config().URL},
+		"server":    map[string]any{"listen": strings.TrimPrefix(h.url, "http://")},
+		"master":    m,
+		"node":      map[string]any{"name": "node1", "dir": h.file("node")},
+		"inventory": []string{h.file("fleet.yaml")},
+		"log":       map[string]any{"level": "debug"},
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.write("muster.yaml", string(text))
+}
+
+// master starts a master and waits until it works.
+func (h *house) master() *process {
+	h.t.Helper()
+	m := h.start("master", "--config", h.file("muster.yaml"))
+	m.await("master started")
+	return m
+}
+
+// muster runs a command of the operator and returns what it printed on standard
+// output, and its exit code.
+func (h *house) muster(args ...string) (string, int) {
+	h.t.Helper()
+	cmd := exec.CommandContext(h.t.Context(), h.bin, args...)
+	cmd.Env = append(os.Environ(), "MUSTER_URL="+h.url)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		h.t.Fatalf("muster %s: %v", strings.Join(args, " "), err)
+	}
+	if stderr.Len() > 0 {
+		h.t.Logf("muster %s: %s", strings.Join(args, " "), &stderr)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// query runs a command with -o json and reads its answer.
+func (h *house) query(into any, args ...string) int {
+	h.t.Helper()
+	out, code := h.muster(append(args, "-o", "json")...)
+	if err := json.Unmarshal([]byte(out), into); err != nil {
+		h.t.Fatalf("muster %s: exit %d, %v: %s", strings.Join(args, " "), code, err, out)
+	}
+	return code
+}
+
+// submit starts a command on all hosts of a selector and does not wait.
+func (h *house) submit(on, cmd string) jobs.TaskID {
+	h.t.Helper()
+	var t jobs.TaskInfo
+	if code := h.query(&t, "run", "exec", "--on", on, "--arg", "cmd="+cmd, "--detach"); code != 0 {
+		h.t.Fatalf("muster run: exit %d", code)
+	}
+	return t.Task
+}
+
+// wait waits for the end of a task.
+func (h *house) wait(id jobs.TaskID) jobs.TaskInfo {
+	h.t.Helper()
+	var t jobs.TaskInfo
+	h.query(&t, "task", string(id), "--wait")
+	if t.State != jobs.TaskEnded || t.Outcomes.Sum() != t.Total {
+		h.t.Fatalf("task %s is %s: %d of %d jobs ended", id, t.State, t.Outcomes.Sum(), t.Total)
+	}
+	return t
+}
+
+func (h *house) jobs(id jobs.TaskID) []jobs.JobInfo {
+	h.t.Helper()
+	var list []jobs.JobInfo
+	h.query(&list, "jobs", "--task", string(id))
+	return list
+}
+
+func (h *house) node() jobs.Node {
+	h.t.Helper()
+	var list []jobs.Node
+	h.query(&list, "nodes")
+	if len(list) != 1 {
+		h.t.Fatalf("%d nodes, want 1", len(list))
+	}
+	return list[0]
+}
+
+// awaitNode asks for the node until it is as wanted; the record of a node follows
+// its changes within a second.
+func (h *house) awaitNode(as func(jobs.Node) bool) jobs.Node {
+	h.t.Helper()
+	for late := time.After(20 * time.Second); ; {
+		n := h.node()
+		if as(n) {
+			return n
+		}
+		select {
+		case <-late:
+			h.t.Fatalf("the node stays %+v", n)
+		default:
+		}
+	}
+}
+
+// events counts what happened in the zone, by name.
+func (h *house) events() map[string]int {
+	h.t.Helper()
+	q, err := queue.OpenLazy(h.redis.Config())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer q.Close()
+	out, after := map[string]int{}, ""
+	for {
+		list, last, err := q.Events(context.Background(), "default", after, 1000, 0)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if len(list) == 0 {
+			return out
+		}
+		for _, e := range list {
+			out[e.Event]++
+		}
+		after = last
+	}
+}
+
+// process is a role that was started.
+type process struct {
+	t    testing.TB
+	name string
+	cmd  *exec.Cmd
+	log  *watched
+	done chan struct{}
+}
+
+func (h *house) start(args ...string) *process {
+	h.t.Helper()
+	return h.startTo(nil, args...)
+}
+
+// startTo starts a role whose log goes to a file, if there is one.
+func (h *house) startTo(log *os.File, args ...string) *process {
+	h.t.Helper()
+	p := &process{t: h.t, name: args[0], log: newWatched(), done: make(chan struct{})}
+	p.cmd = exec.Command(h.bin, args...)
+	p.cmd.Stderr = p.log
+	if log != nil {
+		p.cmd.Stderr = log
+	}
+	p.cmd.Dir = h.dir
+	if err := p.cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	go func() {
+		p.cmd.Wait()
+		close(p.done)
+	}()
+	h.t.Cleanup(func() {
+		p.cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-p.done:
+		case <-time.After(20 * time.Second):
+			h.t.Errorf("%s does not end; it says:\n%s", p.name, p.log)
+			p.cmd.Process.Kill()
+			<-p.done
+		}
+		if h.t.Failed() {
+			h.t.Logf("%s said:\n%s", p.name, p.log)
+		}
+	})
+	return p
+}
+
+// await waits until the process has said something.
+func (p *process) await(words string) {
+	p.t.Helper()
+	p.awaitTimes(words, 1)
+}
+
+// awaitTimes waits until the process has said something n times.
+func (p *process) awaitTimes(words string, n int) {
+	p.t.Helper()
+	late := time.After(30 * time.Second)
+	for {
+		if strings.Count(p.log.String(), words) >= n {
+			return
+		}
+		select {
+		case <-p.log.news:
+		case <-p.done:
+			p.t.Fatalf("%s ended before it said %q; it said:\n%s", p.name, words, p.log)
+		case <-late:
+			p.t.Fatalf("%s does not say %q; it says:\n%s", p.name, words, p.log)
+		}
+	}
+}
+
+func (p *process) kill() {
+	p.cmd.Process.Kill()
+	<-p.done
+}
+
+// end waits for the end of the process and returns its exit code.
+func (p *process) end() int {
+	p.t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(60 * time.Second):
+		p.t.Fatalf("%s does not end; it says:\n%s", p.name, p.log)
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// children are the processes whose parent is pid.
+func children(pid int) []int {
+	var out []int
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it ended meanwhile
+		}
+		// pid (name) state ppid: the name may hold anything.
+		_, rest, _ := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), " ")
+		fields := strings.Fields(rest)
+		if len(fields) > 1 && fields[0] != "Z" && fields[1] == strconv.Itoa(pid) {
+			if n, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+				out = append(out, n)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// watched keeps what a process writes and tells that there is news.
+type watched struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	news chan struct{}
+}
+
+func newWatched() *watched { return &watched{news: make(chan struct{}, 1)} }
+
+// Write implements io.Writer.
+func (w *watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text.Write(p)
+	select {
+	case w.news <- struct{}{}:
+	default:
+	}
+	return len(p), nil
+}
+
+func (w *watched) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
+var _ io.Writer = (*watched)(nil)
+
+// pretend starts a pretended fleet and returns it with its inventory file.
+func pretend(t testing.TB, c fakefleet.Config) (*fakefleet.Fleet, string) {
+	t.Helper()
+	f, err := fakefleet.Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	dir := t.TempDir()
+	if err := f.WriteFiles(dir); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, fakefleet.InventoryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, string(text)
+}
+
+// wantNoOverlap lets the hosts judge: never two commands inside one at once.
+func wantNoOverlap(t testing.TB, f *fakefleet.Fleet) {
+	t.Helper()
+	for _, o := range f.Overlaps() {
+		t.Errorf("two commands at once: %+v", o)
+	}
+}
+
+func wantOutcomes(t testing.TB, got jobs.TaskInfo, want map[jobs.Outcome]int) {
+	t.Helper()
+	for o, n := range got.Outcomes {
+		if n != want[o] {
+			t.Errorf("%d %s, want %d (all: %s)", n, o, want[o], fmt.Sprint(got.Outcomes))
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster/fleet/remote"
+	"muster/jobs"
+)
+
+func newJobs() *cobra.Command {
+	var task, state, outcome string
+	c := &cobra.Command{
+		Use:   "jobs --task ID",
+		Short: "List the jobs of a task, one a host",
+		Example: `  muster jobs --task 0wcy7y2fb2
+  muster jobs --task 0wcy7y2fb2 --outcome failed
+  muster jobs --task 0wcy7y2fb2 --state running -o json`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	c.Flags().StringVar(&task, "task", "", "`id` of the task")
+	c.Flags().StringVar(&state, "state", "", "only jobs in this `state`: "+join(jobs.States()))
+	c.Flags().StringVar(&outcome, "outcome", "", "only jobs with this `outcome`: "+join(jobs.Outcomes()))
+	completeFlagWith(c, "task", completeTasks)
+	completeFlag(c, "state", texts(jobs.States())...)
+	completeFlag(c, "outcome", texts(jobs.Outcomes())...)
+	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
+		id, err := checkJobs(task, jobs.State(state), jobs.Outcome(outcome))
+		if err != nil {
+			return exit(exitUsage, err)
+		}
+		list, err := s.jobs(ctx, id, jobs.State(state), jobs.Outcome(outcome))
+		if err != nil {
+			return err
+		}
+		return s.list(list, jobGrid(list, s.now(), s.colours), "there are no such jobs")
+	})
+}
+
+// checkJobs reports everything that is wrong with a question for jobs.
+func checkJobs(task string, s jobs.State, o jobs.Outcome) (jobs.TaskID, error) {
+	var errs []error
+	id, err := jobs.ParseTaskID(task)
+	switch {
+	case task == "":
+		errs = append(errs, errors.New("--task is missing: `muster tasks` lists the tasks"))
+	case err != nil:
+		errs = append(errs, fmt.Errorf("--task: %w", err))
+	}
+	if s != "" && !slices.Contains(jobs.States(), s) {
+		errs = append(errs, fmt.Errorf("--state %q: want one of %s", s, join(jobs.States())))
+	}
+	if o != "" && !o.Valid() {
+		errs = append(errs, fmt.Errorf("--outcome %q: want one of %s", o, join(jobs.Outcomes())))
+	}
+	return id, errors.Join(errs...)
+}
+
+func texts[T ~string](list []T) []string {
+	out := make([]string, len(list))
+	for i, v := range list {
+		out[i] = string(v)
+	}
+	return out
+}
+
+func join[T ~string](list []T) string { return strings.Join(texts(list), ", ") }
+
+func jobGrid(list []jobs.JobInfo, now time.Time, colours palette) grid {
+	g := newGrid("JOB", "STATE", "OUTCOME", ">ATTEMPT", "NODE", "STARTED", ">TOOK", ">EXIT", "ERROR")
+	for _, j := range list {
+		g.add(cell(string(j.ID)), cell(string(j.State)),
+			colours.outcome(j.Outcome, orDash(cell(string(j.Outcome)))), strconv.Itoa(j.Attempt),
+			orDash(cell(j.Node)), moment(j.Started), took(j.Started, j.Finished, now),
+			exitText(j.ExitCode), orDash(fit(cell(j.Error), lineColumns)))
+	}
+	return g
+}
+
+func exitText(code *int) string {
+	if code == nil {
+		return "-"
+	}
+	return strconv.Itoa(*code)
+}
+
+func newJob() *cobra.Command {
+	c := &cobra.Command{
+		Use:               "job ID",
+		Short:             "Show a job",
+		Example:           `  muster job 0wcy7y2fb2:fw001`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeJobs,
+	}
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		id, err := jobArg(args[0])
+		if err != nil {
+			return err
+		}
+		var j jobs.JobInfo
+		if err := s.get(ctx, "/v1/jobs/"+url.PathEscape(string(id)), nil, &j); err != nil {
+			return err
+		}
+		if s.json {
+			return s.writeJSON(j)
+		}
+		return s.write(jobText(j, s.now(), s.colours))
+	})
+}
+
+func jobText(j jobs.JobInfo, now time.Time, colours palette) string {
+	outcome := string(j.Outcome)
+	if j.Class != "" {
+		outcome += " (" + string(j.Class) + ")"
+	}
+	next := ""
+	if !j.Next.IsZero() {
+		next = moment(j.Next)
+	}
+	return details(
+		[2]string{"job", cell(string(j.ID))},
+		[2]string{"host", cell(j.Host)},
+		[2]string{"state", cell(string(j.State))},
+		[2]string{"outcome", colours.outcome(j.Outcome, cell(outcome))},
+		[2]string{"exit code", exitText(j.ExitCode)},
+		[2]string{"error", cell(j.Error)},
+		[2]string{"attempt", fmt.Sprintf("%d, %d failed", j.Attempt, j.Tries)},
+		[2]string{"step", strconv.Itoa(j.Step)},
+		[2]string{"node", cell(j.Node)},
+		[2]string{"due", moment(j.Due)},
+		[2]string{"started", moment(j.Started)},
+		[2]string{"finished", moment(j.Finished)},
+		[2]string{"took", took(j.Started, j.Finished, now)},
+		[2]string{"next", next},
+	)
+}
+
+func newLogs() *cobra.Command {
+	raw := false
+	c := &cobra.Command{
+		Use:   "logs JOB",
+		Short: "Print what a host said",
+		Long: `logs prints the output of a job. In a pipe or a file it is what the host sent, byte
+for byte. On a terminal everything is made harmless that could move the cursor,
+hide text or do worse.`,
+		Example: `  muster logs 0wcy7y2fb2:fw001
+  muster logs 0wcy7y2fb2:fw001 > fw001.txt`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeJobs,
+	}
+	c.Flags().BoolVar(&raw, "raw", false, "byte for byte, or not at all: refuses on a terminal")
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		id, err := jobArg(args[0])
+		if err != nil {
+			return err
+		}
+		if raw && (s.outTerm || s.json) {
+			return exit(exitUsage, errors.New("--raw: the bytes of a host can do harm on a terminal, and "+
+				"are no JSON: send them to a file or a pipe"))
+		}
+		output, err := s.output(ctx, id)
+		if err != nil {
+			return err
+		}
+		return s.showOutput(id, output)
+	})
+}
+
+// jobOutput is the output of a job in JSON, which holds any bytes as base64 only.
+type jobOutput struct {
+	Job    jobs.ID `json:"job"`
+	Bytes  int     `json:"bytes"`
+	Output []byte  `json:"output"`
+}
+
+func (s *session) showOutput(id jobs.ID, output []byte) error {
+	switch {
+	case s.json:
+		return s.writeJSON(jobOutput{id, len(output), output})
+	case !s.outTerm:
+		return s.write(string(output))
+	}
+	text := remote.Printable(output)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n" // else the prompt would stand behind it
+	}
+	return s.write(text)
+}

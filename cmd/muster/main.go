@@ -1,0 +1,118 @@
+// Command muster runs jobs on a fleet of hosts.
+//
+// One binary plays all the roles: the operator's tool, the server, the master of
+// a node and its children, so that versions cannot differ on a node. Each
+// subcommand has a file of its own; this is the only package that knows all
+// rooms of the house.
+//
+// Floor 5: may import everything but the packages for tests.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"muster/jobs/queue"
+)
+
+// version is set by the linker.
+var version = "devel"
+
+// Exit codes. They are part of the interface.
+const (
+	exitOK          = 0
+	exitNotAll      = 1 // some job did not succeed
+	exitUsage       = 2 // wrong use, wrong configuration
+	exitUnreachable = 3 // the server does not answer
+	exitStopped     = 4 // cancelled, or stopped by a rule
+	exitInterrupted = 130
+)
+
+// exitError ends the program with a code. Without err nothing more is said.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// exit wraps an error with the code that the program ends with.
+func exit(code int, err error) error { return &exitError{code, err} }
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	queue.Quiet()
+	root := newRoot()
+	cmd, err := root.ExecuteContextC(context.Background())
+	if err == nil {
+		return exitOK
+	}
+	// What cobra itself finds wrong is wrong use.
+	code, e := exitUsage, (*exitError)(nil)
+	if errors.As(err, &e) {
+		code, err = e.code, e.err
+	}
+	if err != nil {
+		for line := range strings.Lines(err.Error()) {
+			fmt.Fprintln(os.Stderr, "muster: "+strings.TrimRight(line, "\n"))
+		}
+		if e == nil {
+			fmt.Fprintf(os.Stderr, "muster: see %s --help\n", cmd.CommandPath())
+		}
+	}
+	return code
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "muster",
+		Short: "Run jobs on a fleet of hosts: fairly, once, and truthfully told",
+		Long: `muster runs jobs on a fleet of hosts over SSH.
+
+Operators submit tasks to a server with the commands below. Masters, one on each
+node, take the jobs from a queue in Redis and start child processes for them.`,
+		Example: `  muster demo                                        # see it work, nothing needed
+  muster up --config etc/muster.yaml                 # server and master on this machine
+  muster run exec --on 'role=fw' --arg cmd='uname -a'
+  muster tasks
+  muster logs 0wcy7y2fb2:fw001`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.AddGroup(
+		&cobra.Group{ID: "work", Title: "Work:"},
+		&cobra.Group{ID: "look", Title: "Look:"},
+		&cobra.Group{ID: "roles", Title: "Roles:"},
+	)
+	root.AddCommand(roleCommands()...)
+	root.AddCommand(clientCommands()...)
+	root.AddCommand(newVersion())
+	root.CompletionOptions.HiddenDefaultCmd = false
+	return root
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		Run: func(c *cobra.Command, _ []string) {
+			fmt.Fprintln(c.OutOrStdout(), "muster", version)
+		},
+	}
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"muster/internal/proc"
+	"muster/internal/settings"
+	"muster/jobs/queue"
+	"muster/master"
+)
+
+func newMaster() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "master",
+		GroupID: "roles",
+		Short:   "Work on the queue with child processes; one master a node",
+		Long: `master polls the queue, starts a child process for each job that is due, up to
+master.children, and takes care of what they leave behind.
+
+Signals: TERM or INT drains (takes nothing new, waits for the jobs in hand up to
+master.drain), a second one stops at once; HUP reads the configuration again; USR2
+puts the binary that now lies at the same path in the place of this one, while
+the children go on.`,
+		Example: `  muster master --config /etc/muster/muster.yaml
+  muster master --redis redis://10.0.0.1:6379/0 --children 32 --slots 4`,
+		Args: cobra.NoArgs,
+	}
+	f := addRoleFlags(c)
+	addMasterFlags(f)
+	c.RunE = func(c *cobra.Command, _ []string) error { return runMaster(c.Context(), f) }
+	return c
+}
+
+func addMasterFlags(f *roleFlags) {
+	f.number("children", "master.children", "worker processes at most")
+	f.number("slots", "master.slots", "jobs that one of them works on at a time")
+	f.text("node", "node.name", "`name` of this node")
+	f.text("node-dir", "node.dir", "`folder` for the locks of this node")
+}
+
+func runMaster(ctx context.Context, f *roleFlags) error {
+	b, err := ownBinary()
+	if err != nil {
+		return err
+	}
+	s, err := f.read()
+	if err != nil {
+		return err
+	}
+	q, err := queue.Open(ctx, s.Queue())
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	defer q.Close()
+	m, err := b.master(s, q, newLogger(s.Log, "master"))
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	ch, stop, err := f.signals()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		asked := false
+		for {
+			select {
+			case <-done:
+				return
+			case sig := <-ch:
+				asked = b.obey(m, f, sig, asked)
+			}
+		}
+	}()
+	return masterEnd(m.Run(ctx))
+}
+
+// binary is the file that this process was started from.
+type binary struct {
+	path string     // by which it can be started again, also after an upgrade
+	kept []*os.File // by the binary before this one, at an upgrade
+}
+
+func ownBinary() (binary, error) {
+	path, err := proc.Path(os.Args[0])
+	if err != nil {
+		return binary{}, err
+	}
+	kept, err := proc.Kept(os.Getenv(proc.KeptEnv))
+	os.Unsetenv(proc.KeptEnv)
+	return binary{path, kept}, err
+}
+
+// childEnv is all that a child sees of the environment: no secret is in it.
+func childEnv() []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "LANG", "TZ", "GOTRACEBACK", "GOCOVERDIR"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+func (b binary) config(s settings.Settings) (master.Config, error) {
+	c, err := s.MasterConfig(b.path, version)
+	c.Env = childEnv()
+	return c, err
+}
+
+func (b binary) master(s settings.Settings, q *queue.Queue, log hclog.Logger) (*master.Master,
+	error) {
+	c, err := b.config(s)
+	if err != nil {
+		return nil, err
+	}
+	c.Kept = b.kept
+	c.Exec = func(keep []*os.File) error { return proc.Exec(b.path, os.Args, os.Environ(), keep) }
+	return master.New(c, q, q, log)
+}
+
+// obey passes a signal on to a master. asked tells whether it was asked to drain
+// before: then the second time means now.
+func (b binary) obey(m *master.Master, f *roleFlags, sig os.Signal, asked bool) bool {
+	switch {
+	case sig == syscall.SIGHUP:
+		b.reload(m, f)
+		return asked
+	case sig == syscall.SIGUSR2:
+		m.Upgrade()
+		return asked
+	case asked:
+		m.Stop()
+	default:
+		m.Drain()
+	}
+	return true
+}
+
+func (b binary) reload(m *master.Master, f *roleFlags) {
+	s, err := f.read()
+	if err != nil {
+		m.Refuse(err)
+		return
+	}
+	c, err := b.config(s)
+	if err != nil {
+		m.Refuse(err)
+		return
+	}
+	m.Reload(c)
+}
+
+// masterEnd gives the end of a master its exit code.
+func masterEnd(err error) error {
+	var locked *proc.LockedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &locked):
+		return exit(exitUsage, err)
+	}
+	return exit(exitNotAll, err)
+}

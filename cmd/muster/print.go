@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"muster/fleet/remote"
+	"muster/jobs"
+)
+
+// say writes one line to err, for the person who waits. It is no result, so that
+// it could not be written is not worth an error.
+func (s *screen) say(format string, args ...any) {
+	fmt.Fprintf(s.err, format+"\n", args...)
+}
+
+// write writes a result.
+func (s *screen) write(text string) error {
+	if _, err := io.WriteString(s.out, text); err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
+}
+
+// writeJSON writes a value as one indented JSON text.
+func (s *screen) writeJSON(v any) error {
+	text, err := encode(v, "  ")
+	if err != nil {
+		return err
+	}
+	return s.write(text)
+}
+
+// list shows many things of a kind: JSON shows the list, a table the grid. none
+// is said where there are none.
+func (s *screen) list(values any, g grid, none string) error {
+	if s.json {
+		return s.writeJSON(values)
+	}
+	if len(g.rows) == 0 {
+		s.say("%s", none)
+		return nil
+	}
+	return s.write(g.render(s.tableWidth(), !s.headless))
+}
+
+// encode makes JSON that is harmless on a terminal, too.
+func encode(v any, indent string) (string, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	if err := e.Encode(v); err != nil {
+		return "", err
+	}
+	return escapeJSON(b.Bytes()), nil
+}
+
+// escapeJSON writes what a terminal would obey, or an eye would miss, as \u….
+// Such runes occur only within the strings of a JSON text, so it stays the same
+// value.
+func escapeJSON(text []byte) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		switch {
+		case r < utf8.RuneSelf && (r >= ' ' && r != 0x7f || r == '\n'):
+			b.WriteByte(byte(r))
+		case r >= utf8.RuneSelf && remote.Printable(text[:size]) == string(text[:size]):
+			b.Write(text[:size])
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		text = text[size:]
+	}
+	return b.String()
+}
+
+// cell makes what a server or a host says one harmless line.
+func cell(text string) string {
+	text = strings.TrimSpace(remote.Printable([]byte(text)))
+	return lineBreaks.Replace(text)
+}
+
+var lineBreaks = strings.NewReplacer("\n", `\n`, "\t", " ")
+
+// orDash shows that there is nothing to show.
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// count is a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// moment is an instant for people, to the second.
+func moment(t jobs.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05Z")
+}
+
+// ago is how long ago t was.
+func ago(t jobs.Time, now time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return span(max(0, now.Sub(t.Time))) + " ago"
+}
+
+// took is the time between two instants, of which the second may be still to come.
+func took(from, to jobs.Time, now time.Time) string {
+	switch {
+	case from.IsZero():
+		return "-"
+	case to.IsZero():
+		return span(max(0, now.Sub(from.Time)))
+	}
+	return span(max(0, to.Sub(from.Time)))
+}
+
+// seconds makes a time of a number that came over the wire, which may be anything.
+func seconds(s float64) time.Duration {
+	if math.IsNaN(s) || s < 0 {
+		return 0
+	}
+	return time.Duration(min(s, math.MaxInt32) * float64(time.Second))
+}
+
+// span is a length of time with two figures of meaning.
+func span(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < 9950*time.Millisecond:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Minute-time.Second/2:
+		return fmt.Sprintf("%.0fs", d.Seconds())
+	case d < time.Hour-time.Second/2:
+		d = d.Round(time.Second)
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	case d < day-time.Minute/2:
+		d = d.Round(time.Minute)
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	d = d.Round(time.Hour)
+	return fmt.Sprintf("%dd%02dh", d/day, d%day/time.Hour)
+}

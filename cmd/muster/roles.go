@@ -1,0 +1,128 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"muster/internal/proc"
+	"muster/internal/settings"
+)
+
+func roleCommands() []*cobra.Command {
+	return []*cobra.Command{newUp(), newServer(), newMaster(), newWorker(), newDemo()}
+}
+
+// defaultConfig is read where it exists and no other file is named.
+const defaultConfig = "/etc/muster/muster.yaml"
+
+// roleFlags are the flags of the roles that read the configuration.
+type roleFlags struct {
+	config string
+	unsafe bool
+	parent bool // ends with the process that started it
+	cmd    *cobra.Command
+	keys   map[string]string // flag to key, of those that only set a key
+}
+
+func addRoleFlags(c *cobra.Command) *roleFlags {
+	f := &roleFlags{cmd: c, keys: map[string]string{}}
+	c.Flags().StringVar(&f.config, "config", os.Getenv("MUSTER_CONFIG"),
+		"configuration `file` (default "+defaultConfig+" if it is there)")
+	c.Flags().BoolVar(&f.unsafe, "unsafe-redis", false,
+		"accept a Redis that may forget or evict jobs")
+	f.text("redis", "redis.url", "`URL` of the Redis that keeps the queue")
+	c.Flags().BoolVar(&f.parent, "with-parent", false, "end with the process that started this one")
+	c.Flags().Lookup("with-parent").Hidden = true
+	return f
+}
+
+// text adds a flag that sets a key.
+func (f *roleFlags) text(flag, key, usage string) {
+	f.cmd.Flags().String(flag, "", usage+" ("+key+")")
+	f.keys[flag] = key
+}
+
+// number adds a flag that sets a key to a whole number.
+func (f *roleFlags) number(flag, key, usage string) {
+	f.cmd.Flags().Int(flag, 0, usage+" ("+key+")")
+	f.keys[flag] = key
+}
+
+// list adds a flag that sets a key to a list.
+func (f *roleFlags) list(flag, key, usage string) {
+	f.cmd.Flags().StringArray(flag, nil, usage+" ("+key+")")
+	f.keys[flag] = key
+}
+
+// read reads the settings. It is called again at HUP.
+func (f *roleFlags) read() (settings.Settings, error) {
+	src := settings.Source{File: f.config, Env: os.Environ(), Flags: map[string]any{}}
+	if src.File == "" {
+		if _, err := os.Stat(defaultConfig); err == nil {
+			src.File = defaultConfig
+		}
+	}
+	if f.unsafe {
+		src.Flags["redis.unsafe"] = true
+	}
+	for flag, key := range f.keys {
+		if f.cmd.Flags().Changed(flag) {
+			src.Flags[key] = f.value(flag)
+		}
+	}
+	s, err := settings.Read(src)
+	if err != nil {
+		return s, exit(exitUsage, err)
+	}
+	return s, nil
+}
+
+// value is what a flag was set to; cobra has checked its form.
+func (f *roleFlags) value(flag string) any {
+	flags := f.cmd.Flags()
+	switch flags.Lookup(flag).Value.Type() {
+	case "int":
+		n, _ := flags.GetInt(flag)
+		return n
+	case "stringArray":
+		list, _ := flags.GetStringArray(flag)
+		return list
+	}
+	return flags.Lookup(flag).Value.String()
+}
+
+// newLogger logs to standard error.
+func newLogger(l settings.Log, name string) hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{
+		Name:       name,
+		Level:      hclog.LevelFromString(l.Level),
+		Output:     os.Stderr,
+		JSONFormat: l.Format == "json",
+		TimeFormat: "2006-01-02T15:04:05.000Z07:00",
+	})
+}
+
+// signals brings the signals of a role. With a parent, its end is a TERM.
+func (f *roleFlags) signals() (<-chan os.Signal, func(), error) {
+	ch := make(chan os.Signal, 8)
+	signal.Notify(ch, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR2)
+	stop := func() { signal.Stop(ch) }
+	if !f.parent {
+		return ch, stop, nil
+	}
+	parent, err := proc.Inherited()
+	if err != nil {
+		return ch, stop, exit(exitUsage, err)
+	}
+	go func() {
+		var nothing any
+		for parent.Receive(&nothing) == nil {
+		}
+		ch <- syscall.SIGTERM
+	}()
+	return ch, stop, nil
+}

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster/jobs"
+	"muster/server"
+)
+
+func newRun() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run RUNBOOK --on SELECTOR",
+		Short: "Run a runbook on hosts, and follow it",
+		Long: `run submits a task: a runbook, its arguments, and the hosts to run it on. The list
+of hosts is fixed at that moment. Then it follows the task and ends with a summary
+of what the hosts said; the task does not depend on it and runs on without it.
+
+A selector is labels (role=fw,customer in (acme,example),!drained), names and
+ranges (fw[001-300],vpn1), or all. An empty selection is an error.
+
+Exit codes: 0 all jobs succeeded, 1 some did not, 2 wrong use, 3 the server does not
+answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
+		Example: `  muster run exec --on 'role=fw' --arg cmd='uname -a'
+  muster run exec --on 'fw[001-020]' --arg cmd='uptime' --dry-run
+  muster run exec --on all --arg cmd='df -h' --detach
+  muster run exec --on vpn1 --arg cmd='id' --wait -o json
+  muster run exec --on 'customer=acme' --arg cmd='date' --at '2026-12-01 02:00'`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeRunbooks,
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.on, "on", "", "`selector` of the hosts")
+	fl.StringArrayVar(&f.args, "arg", nil, "argument of the runbook, `name=value`; can be repeated")
+	fl.StringArrayVar(&f.files, "arg-file", nil,
+		"argument of type file, `name=path`; - is the standard input; can be repeated")
+	fl.StringVar(&f.at, "at", "", "do not start before this `time`: 2026-12-01T02:00:00Z, "+
+		"'2026-12-01 02:00' (local), or +90m")
+	fl.StringVar(&f.expire, "expire", "",
+		"jobs not started so long after their `time` expire (default 8h)")
+	fl.StringVar(&f.id, "id", "", "`id` of the task, to complete a submit that got no answer")
+	fl.BoolVar(&f.wait, "wait", false, "wait for the end, also with -o json")
+	fl.BoolVar(&f.detach, "detach", false, "print the task and do not follow it")
+	fl.BoolVar(&f.dry, "dry-run", false, "tell what would be done and do nothing")
+	c.MarkFlagsMutuallyExclusive("wait", "detach", "dry-run")
+	completeFlagWith(c, "arg", completeArguments)
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		return s.run(ctx, f, args[0])
+	})
+}
+
+// runFlags are the flags of run.
+type runFlags struct {
+	on, at, expire, id string
+	args, files        []string
+	wait, detach, dry  bool
+}
+
+// run submits a task and, unless told otherwise, follows it.
+func (s *session) run(ctx context.Context, f runFlags, runbook string) error {
+	b, err := f.submit(runbook, s.now(), readArgFile)
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	b.As = s.as
+	if b.ID == "" && !b.DryRun {
+		b.ID = string(jobs.NewTaskID(s.now(), chance()))
+	}
+	t, err := s.client.submit(ctx, b, func(error, time.Duration) {
+		s.say("no answer, trying again")
+	})
+	if err != nil {
+		return submitEnding(ctx, b, err)
+	}
+	switch {
+	case b.DryRun:
+		return s.showPlan(t)
+	case s.json && !f.wait:
+		return s.writeJSON(t)
+	case f.detach:
+		s.say("%s", accepted(t))
+		s.say("follow it with `muster task %s --wait`", t.Task)
+		return s.write(cell(string(t.Task)) + "\n")
+	case !s.json:
+		s.say("%s", accepted(t))
+	}
+	end, err := s.follow(ctx, t.TaskInfo)
+	if err != nil {
+		return err
+	}
+	if !s.json {
+		return s.conclude(ctx, end)
+	}
+	if err := s.writeJSON(end); err != nil {
+		return err
+	}
+	return exitWith(exitOf(end))
+}
+
+// submitEnding gives the end of a submit without an answer its exit code.
+func submitEnding(ctx context.Context, b server.Submit, err error) error {
+	var no *refusal
+	switch {
+	case ctx.Err() != nil && b.DryRun:
+		return exit(exitInterrupted, nil)
+	case ctx.Err() != nil:
+		return exit(exitInterrupted, errors.New("interrupted: "+unsure(jobs.TaskID(b.ID))))
+	case errors.As(err, &no) && no.status < 500:
+		return exit(exitUsage, err)
+	}
+	return exit(codeOf(err), err)
+}
+
+// conclude prints the summary of a task that ended, and returns its exit code.
+func (s *session) conclude(ctx context.Context, t jobs.TaskInfo) error {
+	sum, err := s.summary(ctx, t.Task)
+	if err != nil {
+		s.say("there is no summary: %s", cell(err.Error()))
+		sum = server.Summary{Task: t}
+	}
+	if err := s.write(summaryText(sum, s.tableWidth(), s.colours)); err != nil {
+		return err
+	}
+	return exitWith(exitOf(t))
+}
+
+// exitWith is the end of a command that said everything already.
+func exitWith(code int) error {
+	if code == exitOK {
+		return nil
+	}
+	return exit(code, nil)
+}
+
+// accepted says what the server took upon itself.
+func accepted(t server.Submitted) string {
+	words := fmt.Sprintf("task %s: %s on %s for %s", cell(string(t.Task)), cell(t.Runbook),
+		count(t.Total, "host"), operatorWords(t.TaskInfo))
+	if t.Durable != "" {
+		words += " (Redis: " + cell(t.Durable) + ")"
+	}
+	return words
+}
+
+// showPlan tells what a submit would come to.
+func (s *session) showPlan(t server.Submitted) error {
+	if s.json {
+		return s.writeJSON(t)
+	}
+	return s.write(fmt.Sprintf("would run %s on %s for %s: %s\n", cell(t.Runbook),
+		count(t.Total, "host"), operatorWords(t.TaskInfo), cell(t.Hosts)))
+}
+
+// submit makes the body of a submit, or reports all that is wrong with the flags.
+func (f runFlags) submit(runbook string, now time.Time,
+	read func(path string) ([]byte, error)) (server.Submit, error) {
+	b := server.Submit{ID: f.id, Runbook: runbook, On: f.on, Expire: f.expire, DryRun: f.dry,
+		Args: map[string]string{}, Files: map[string][]byte{}}
+	var errs []error
+	note := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if f.on == "" {
+		note(errors.New("--on is missing: name the hosts, such as --on 'role=fw', 'fw[001-020]' or all"))
+	}
+	if f.id != "" {
+		if _, err := jobs.ParseTaskID(f.id); err != nil {
+			note(fmt.Errorf("--id: %w", err))
+		}
+	}
+	if f.expire != "" {
+		if d, err := time.ParseDuration(f.expire); err != nil || d <= 0 {
+			note(fmt.Errorf("--expire %q: want a time such as 90m or 8h", f.expire))
+		}
+	}
+	at, err := parseAt(f.at, now)
+	note(err)
+	b.At = jobs.Time{Time: at}
+	given := map[string]bool{}
+	for _, text := range f.args {
+		name, value, err := splitArg("--arg", text, given)
+		note(err)
+		b.Args[name] = value
+	}
+	for _, text := range f.files {
+		name, path, err := splitArg("--arg-file", text, given)
+		if err == nil {
+			b.Files[name], err = read(path)
+		}
+		if err != nil {
+			note(fmt.Errorf("--arg-file %s: %w", name, err))
+		}
+	}
+	return b, errors.Join(errs...)
+}
+
+// splitArg reads name=value. A name can be given once.
+func splitArg(flag, text string, given map[string]bool) (name, value string, err error) {
+	name, value, ok := strings.Cut(text, "=")
+	switch {
+	case !ok:
+		return "", "", fmt.Errorf("%s %q: want name=value, there is no '='", flag, text)
+	case name == "":
+		return "", "", fmt.Errorf("%s %q: there is no name before '='", flag, text)
+	case given[name]:
+		return name, value, fmt.Errorf("%s %q: this argument was given already", flag, name)
+	}
+	given[name] = true
+	return name, value, nil
+}
+
+// parseAt reads when a task may start: the zero time is at once.
+func parseAt(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if later, ok := strings.CutPrefix(text, "+"); ok {
+		if d, err := time.ParseDuration(later); err == nil && d >= 0 {
+			return now.Add(d), nil
+		}
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	for _, form := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05"} {
+		if t, err := time.ParseInLocation(form, text, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("--at %q: want 2026-12-01T02:00:00Z, '2026-12-01 02:00' (local "+
+		"time) or +90m", text)
+}
+
+// argFileMax is more than a server takes of all files of a task, so that the
+// server's own words about it are heard, but no device is read for ever.
+const argFileMax = 2 << 20 // bytes
+
+// readArgFile reads the content of an argument of type file.
+func readArgFile(path string) ([]byte, error) {
+	f := os.Stdin
+	if path != "-" {
+		var err error
+		if f, err = os.Open(path); err != nil {
+			return nil, err
+		}
+		defer f.Close()
+	}
+	content, err := io.ReadAll(io.LimitReader(f, argFileMax+1))
+	if err == nil && len(content) > argFileMax {
+		err = fmt.Errorf("%s has more than %d MiB", path, argFileMax>>20)
+	}
+	return content, err
+}
+
+// chance is what makes two task ids of the same moment differ.
+func chance() uint16 {
+	var b [2]byte
+	rand.Read(b[:]) // never fails
+	return uint16(b[0])<<8 | uint16(b[1])
+}

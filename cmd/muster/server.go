@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"muster/fleet"
+	"muster/fleet/remote"
+	"muster/internal/settings"
+	"muster/jobs/queue"
+	"muster/scripts"
+	"muster/server"
+)
+
+func newServer() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "server",
+		GroupID: "roles",
+		Short:   "Answer the HTTP API; any number of them",
+		Long: `server answers the HTTP API, publishes the inventory and looks after the queue. It
+holds no state of its own: any number can stand behind a load balancer.
+
+It listens on 127.0.0.1:7070. Beyond loopback it needs a certificate, and every
+caller a token, of which the first is made on the machine itself:
+muster token create NAME.
+
+Signals: TERM or INT ends it, HUP reads the inventory and the runbooks again.`,
+		Example: `  muster server --config /etc/muster/muster.yaml
+  muster server --listen unix:/run/muster/api.sock --inventory fleet.yaml`,
+		Args: cobra.NoArgs,
+	}
+	f := addRoleFlags(c)
+	addServerFlags(f)
+	c.RunE = func(c *cobra.Command, _ []string) error { return runServer(c.Context(), f) }
+	return c
+}
+
+func addServerFlags(f *roleFlags) {
+	f.text("listen", "server.listen", "`address` host:port or unix:/path")
+	f.list("inventory", "inventory", "`file` that lists the hosts; can be given several times")
+	f.list("runbooks", "runbooks", "`file` or folder of runbooks; can be given several times")
+}
+
+func runServer(ctx context.Context, f *roleFlags) error {
+	s, err := f.read()
+	if err != nil {
+		return err
+	}
+	q, err := queue.Open(ctx, s.Queue())
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	defer q.Close()
+	log := newLogger(s.Log, "server")
+	srv, err := buildServer(s, q, log)
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ch, stop, err := f.signals()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case sig := <-ch:
+				switch sig {
+				case syscall.SIGHUP:
+					reloadServer(ctx, srv, s, log)
+				case syscall.SIGUSR2:
+					log.Warn("a server is upgraded by starting another one", "signal", "USR2")
+				default:
+					cancel()
+				}
+			}
+		}
+	}()
+	if err := srv.Run(ctx); err != nil {
+		return exit(exitUsage, err)
+	}
+	return nil
+}
+
+func buildServer(s settings.Settings, q *queue.Queue, log hclog.Logger) (*server.Server, error) {
+	catalog, err := readCatalog(s.Runbooks)
+	if err != nil {
+		return nil, err
+	}
+	d := server.Deps{Queue: q, Catalog: catalog, Log: log, Durable: q.Durable()}
+	if len(s.Inventory) > 0 {
+		d.Inventory = func() (*fleet.Inventory, error) {
+			inv, err := readInventory(s.Inventory)
+			if err == nil {
+				for _, w := range inv.Warnings() {
+					log.Warn("inventory", "warning", w)
+				}
+			}
+			return inv, err
+		}
+	}
+	return server.New(s.ServerConfig(version), d)
+}
+
+// reloadServer reads inventory and runbooks again; what is wrong stays as it was
+// and is logged.
+func reloadServer(ctx context.Context, srv *server.Server, s settings.Settings, log hclog.Logger) {
+	catalog, err := readCatalog(s.Runbooks)
+	if err == nil {
+		srv.UseCatalog(catalog)
+	}
+	if err := errors.Join(err, srv.ReloadInventory(ctx)); err != nil {
+		log.Error("reload: the old one stays", "error", err)
+	}
+}
+
+// readInventory reads the files and looks up the host keys that are not in them.
+func readInventory(files []string) (*fleet.Inventory, error) {
+	var sources []fleet.Source
+	var errs []error
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("inventory: %w", err))
+			continue
+		}
+		sources = append(sources, fleet.Source{Name: f, Data: data})
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	inv, err := fleet.Parse(sources...)
+	if err != nil {
+		return nil, err
+	}
+	return inv, resolveKeys(inv)
+}
+
+func resolveKeys(inv *fleet.Inventory) error {
+	known := map[string]*remote.KnownHosts{}
+	var errs []error
+	for _, h := range inv.Hosts() {
+		path := inv.KnownHosts(h.Name)
+		if path == "" {
+			continue
+		}
+		k, read := known[path]
+		if !read {
+			var err error
+			if k, err = remote.ReadKnownHosts(path); err != nil {
+				errs = append(errs, err)
+			}
+			known[path] = k
+		}
+		if k == nil {
+			continue
+		}
+		keys := k.Keys(h.Address, h.Port)
+		if len(keys) == 0 {
+			errs = append(errs, fmt.Errorf("host %s: %s has no key of %s port %d: add it, or give "+
+				"host_key in the inventory", h.Name, path, h.Address, h.Port))
+			continue
+		}
+		errs = append(errs, inv.SetHostKeys(h.Name, keys))
+	}
+	return errors.Join(errs...)
+}
+
+// readCatalog reads the users' runbooks: files, and all *.yaml of folders.
+func readCatalog(paths []string) (*scripts.Catalog, error) {
+	var files []string
+	var errs []error
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("runbooks: %w", err))
+		case info.IsDir():
+			found, err := filepath.Glob(filepath.Join(p, "*.yaml"))
+			errs = append(errs, err)
+			files = append(files, found...)
+		default:
+			files = append(files, p)
+		}
+	}
+	slices.Sort(files)
+	var sources []scripts.Source
+	for _, f := range slices.Compact(files) {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("runbooks: %w", err))
+			continue
+		}
+		sources = append(sources, scripts.Source{File: f, Data: data})
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return scripts.NewCatalog(sources)
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"muster/fleet/remote"
+	"muster/jobs"
+	"muster/server"
+)
+
+// The bounds of a summary on a screen; `muster jobs` and `muster logs` have all.
+const (
+	groupsShown = 20  // groups of one outcome
+	linesShown  = 12  // of a group's output
+	lineColumns = 400 // of one line, where no terminal is narrower
+	hostColumns = 240 // of a list of hosts, likewise
+)
+
+// summaryText tells how a task ended: how many hosts said what, and what went
+// wrong on the others.
+func summaryText(s server.Summary, width int, colours palette) string {
+	var b strings.Builder
+	b.WriteString(headline(s.Task, colours) + "\n")
+	groups := slices.Clone(s.Groups)
+	slices.SortStableFunc(groups, func(x, y server.Group) int {
+		return cmp.Or(cmp.Compare(rank(x.Outcome), rank(y.Outcome)), cmp.Compare(y.Count, x.Count))
+	})
+	for len(groups) > 0 {
+		o := groups[0].Outcome
+		n := slices.IndexFunc(groups, func(g server.Group) bool { return g.Outcome != o })
+		if n < 0 {
+			n = len(groups)
+		}
+		for _, g := range groups[:min(n, groupsShown)] {
+			b.WriteString("\n" + groupText(g, width, colours))
+		}
+		if n > groupsShown {
+			b.WriteString("\n" + restText(s.Task.Task, groups[groupsShown:n]))
+		}
+		groups = groups[n:]
+	}
+	return b.String()
+}
+
+// rank puts outcomes into the order in which people read them.
+func rank(o jobs.Outcome) int {
+	if i := slices.Index(jobs.Outcomes(), o); i >= 0 {
+		return i
+	}
+	return len(jobs.Outcomes())
+}
+
+// headline is the task and its counts.
+func headline(t jobs.TaskInfo, colours palette) string {
+	first := fmt.Sprintf("task %s: %s on %s for %s", cell(string(t.Task)), cell(t.Runbook),
+		count(t.Total, "host"), operatorWords(t))
+	if t.State == jobs.TaskEnded {
+		first += ", " + span(seconds(t.Seconds))
+	} else {
+		first += ", " + cell(string(t.State))
+	}
+	list := outcomeWords(t.Outcomes, colours)
+	if t.Running > 0 {
+		list = append(list, fmt.Sprintf("%d running", t.Running))
+	}
+	if rest := t.Total - t.Outcomes.Sum() - t.Running; rest > 0 {
+		list = append(list, fmt.Sprintf("%d to come", rest))
+	}
+	if len(list) > 0 {
+		first += "\n" + strings.Join(list, ", ")
+	}
+	if t.Cancelled != "" {
+		first += "\n" + cell(t.Cancelled)
+	}
+	return first
+}
+
+func operatorWords(t jobs.TaskInfo) string {
+	if t.Proven {
+		return cell(t.Operator)
+	}
+	return cell(t.Operator) + " (unproven)"
+}
+
+// groupText is a group of hosts that ended alike. What hosts said stands behind
+// a bar, so that none of it can pass for a word of ours.
+func groupText(g server.Group, width int, colours palette) string {
+	var b strings.Builder
+	head := colours.outcome(g.Outcome, fmt.Sprintf("%d %s", g.Count, cell(string(g.Outcome))))
+	if g.ExitCode != nil && *g.ExitCode != 0 {
+		head += fmt.Sprintf(", exit code %d", *g.ExitCode)
+	}
+	b.WriteString(fit(head+": "+cell(g.Hosts), narrow(width, hostColumns)) + "\n")
+	if g.Error != "" {
+		b.WriteString("  " + fit(cell(g.Error), narrow(width-2, lineColumns)) + "\n")
+	}
+	lines, hidden := excerpt(g.Output)
+	for _, line := range lines {
+		b.WriteString("  | " + fit(line, narrow(width-4, lineColumns)) + "\n")
+	}
+	if hidden += max(g.LeftOut, 0); hidden > 0 {
+		fmt.Fprintf(&b, "  | … %s more: muster logs %s\n", count(hidden, "byte"), cell(string(g.Example)))
+	}
+	return b.String()
+}
+
+// narrow is the smaller of a width, if it is known, and a bound.
+func narrow(width, most int) int {
+	if width <= 0 {
+		return most
+	}
+	return min(width, most)
+}
+
+// excerpt is the first lines of an output and how many bytes are not in them.
+func excerpt(output []byte) (lines []string, hidden int) {
+	rest := output
+	for len(rest) > 0 && len(lines) < linesShown {
+		line := rest
+		if i := slices.Index(rest, '\n'); i >= 0 {
+			line = rest[:i+1]
+		}
+		rest = rest[len(line):]
+		shown := strings.TrimSuffix(remote.Printable(line), "\n")
+		lines = append(lines, strings.ReplaceAll(shown, "\t", "    "))
+	}
+	return lines, len(rest)
+}
+
+// restText counts the groups that are too many to be shown.
+func restText(task jobs.TaskID, groups []server.Group) string {
+	hosts := 0
+	for _, g := range groups {
+		hosts += g.Count
+	}
+	o := cell(string(groups[0].Outcome))
+	return fmt.Sprintf("%d more %s in %s: muster jobs --task %s --outcome %s\n", hosts, o,
+		count(len(groups), "smaller group"), cell(string(task)), o)
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"muster/jobs"
+	"muster/server"
+)
+
+func newTasks() *cobra.Command {
+	limit := 0
+	c := &cobra.Command{
+		Use:   "tasks",
+		Short: "List the newest tasks",
+		Example: `  muster tasks
+  muster tasks --limit 5 -o json`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	c.Flags().IntVar(&limit, "limit", 20, "how many at most")
+	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
+		const most = 500
+		if limit < 1 || limit > most {
+			return exit(exitUsage, fmt.Errorf("--limit %d: want 1 to %d", limit, most))
+		}
+		list, err := s.tasks(ctx, limit)
+		if err != nil {
+			return err
+		}
+		return s.list(list, taskGrid(list, s.colours), "there are no tasks: `muster run` makes one")
+	})
+}
+
+// tasks lists the newest tasks.
+func (c *client) tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error) {
+	var l server.TaskList
+	err := c.get(ctx, "/v1/tasks", url.Values{"limit": {strconv.Itoa(limit)}}, &l)
+	return filled(l.Tasks), err
+}
+
+// filled makes of no list an empty one, which JSON shows as [].
+func filled[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func taskGrid(list []jobs.TaskInfo, colours palette) grid {
+	g := newGrid("TASK", "RUNBOOK", "OPERATOR", "STATE", ">DONE", ">TOTAL", ">SUCCEEDED", ">OTHER",
+		"SUBMITTED", ">TOOK", "ON")
+	for _, t := range list {
+		done, good := t.Outcomes.Sum(), t.Outcomes[jobs.Succeeded]
+		other := strconv.Itoa(done - good)
+		if done > good {
+			other = colours.paint(red, other)
+		}
+		g.add(cell(string(t.Task)), cell(t.Runbook), cell(t.Operator), cell(string(t.State)),
+			strconv.Itoa(done), strconv.Itoa(t.Total), strconv.Itoa(good), other, moment(t.Submitted),
+			span(seconds(t.Seconds)), fit(cell(t.On), 60))
+	}
+	return g
+}
+
+func newTask() *cobra.Command {
+	wait := false
+	c := &cobra.Command{
+		Use:   "task ID",
+		Short: "Show a task and what its hosts said, or wait for its end",
+		Example: `  muster task 0wcy7y2fb2
+  muster task 0wcy7y2fb2 --wait`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeTasks,
+	}
+	c.Flags().BoolVar(&wait, "wait", false, "follow it to its end; the exit code is that of muster run")
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		id, err := taskArg(args[0])
+		if err != nil {
+			return err
+		}
+		if !wait {
+			return s.showTask(ctx, id)
+		}
+		t, err := s.task(ctx, id, 0, 0)
+		if err != nil {
+			return err
+		}
+		if t, err = s.follow(ctx, t); err != nil {
+			return err
+		}
+		if !s.json {
+			return s.conclude(ctx, t)
+		}
+		if err := s.showTask(ctx, id); err != nil {
+			return err
+		}
+		return exitWith(exitOf(t))
+	})
+}
+
+// summary is a task with what its hosts said.
+func (c *client) summary(ctx context.Context, id jobs.TaskID) (s server.Summary, err error) {
+	err = c.do(ctx, call{method: http.MethodGet, bound: submitTimeout,
+		path: "/v1/tasks/" + url.PathEscape(string(id)) + "/summary"}, &s)
+	return s, err
+}
+
+// taskDetails is a task in JSON, with what its hosts said.
+type taskDetails struct {
+	jobs.TaskInfo
+	Groups []server.Group `json:"groups"`
+}
+
+func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
+	sum, err := s.summary(ctx, id)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.writeJSON(taskDetails{sum.Task, filled(sum.Groups)})
+	}
+	t := sum.Task
+	return s.write(details(
+		[2]string{"on", cell(t.On)},
+		[2]string{"submitted", moment(t.Submitted)},
+		[2]string{"started", moment(t.Started)},
+		[2]string{"finished", moment(t.Finished)},
+		[2]string{"inventory", cell(t.Inventory)},
+	) + "\n" + summaryText(sum, s.tableWidth(), s.colours))
+}
+
+func newCancel() *cobra.Command {
+	reason := ""
+	c := &cobra.Command{
+		Use:   "cancel TASK",
+		Short: "End a task: no job of it starts any more",
+		Long: `cancel ends all jobs of a task that are not running, with the outcome cancelled.
+Those that run go on to the end of the step in hand; no further step starts.`,
+		Example: `  muster cancel 0wcy7y2fb2
+  muster cancel 0wcy7y2fb2 --reason 'wrong ruleset'`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeTasks,
+	}
+	c.Flags().StringVar(&reason, "reason", "", "`why`, for those who read it later")
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		id, err := taskArg(args[0])
+		if err != nil {
+			return err
+		}
+		var did jobs.Cancel
+		err = s.do(ctx, call{method: http.MethodPost, bound: submitTimeout,
+			path: "/v1/tasks/" + url.PathEscape(string(id)) + "/cancel",
+			body: server.CancelRequest{Reason: reason, As: s.as}}, &did)
+		if err != nil {
+			return err
+		}
+		if s.json {
+			return s.writeJSON(did)
+		}
+		return s.write(cancelText(did))
+	})
+}
+
+func cancelText(c jobs.Cancel) string {
+	text := fmt.Sprintf("task %s: %s cancelled", cell(string(c.Task)), count(c.Ended, "job"))
+	if c.Running > 0 {
+		text += fmt.Sprintf(", %d running: they end with the step in hand", c.Running)
+	}
+	if c.Already > 0 {
+		text += fmt.Sprintf(", %d had ended before", c.Already)
+	}
+	return text + "\n"
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"muster/jobs/queue"
+	"muster/master"
+	"muster/server"
+)
+
+func newUp() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "up",
+		GroupID: "roles",
+		Short:   "Run a server and a master in one process, for one machine",
+		Long: `up runs what one machine needs: a server and a master in one process.
+
+Signals: TERM or INT drains the master and then ends the server, a second one
+stops at once; HUP reads configuration, inventory and runbooks again. An upgrade in
+place (USR2) is for masters that run on their own: see muster master.`,
+		Example: `  muster up --config etc/muster.yaml
+  muster up --redis redis://127.0.0.1:6379/0 --inventory fleet.yaml --children 8`,
+		Args: cobra.NoArgs,
+	}
+	f := addRoleFlags(c)
+	addServerFlags(f)
+	addMasterFlags(f)
+	c.RunE = func(c *cobra.Command, _ []string) error { return runUp(c.Context(), f) }
+	return c
+}
+
+func runUp(ctx context.Context, f *roleFlags) error {
+	b, err := ownBinary()
+	if err != nil {
+		return err
+	}
+	s, err := f.read()
+	if err != nil {
+		return err
+	}
+	q, err := queue.Open(ctx, s.Queue())
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	defer q.Close()
+	log := newLogger(s.Log, "muster")
+	srv, err := buildServer(s, q, log.Named("server"))
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	m, err := b.master(s, q, log.Named("master"))
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	ch, stop, err := f.signals()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		asked := false
+		for {
+			select {
+			case <-done:
+				return
+			case sig := <-ch:
+				switch sig {
+				case syscall.SIGUSR2:
+					log.Warn("up cannot be upgraded in place: run server and master on their own")
+					continue
+				case syscall.SIGHUP:
+					reloadServer(ctx, srv, s, log)
+				}
+				asked = b.obey(m, f, sig, asked)
+			}
+		}
+	}()
+	return runBoth(ctx, srv, m)
+}
+
+// runBoth runs both until one of them ends. The server ends last: while the
+// master drains, people want to see how far it is.
+func runBoth(ctx context.Context, srv *server.Server, m *master.Master) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var served error
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		if served = srv.Run(ctx); served != nil {
+			m.Drain() // without its server an `up` is of no use
+		}
+	})
+	mastered := masterEnd(m.Run(ctx))
+	cancel()
+	wait.Wait()
+	if served != nil {
+		served = exit(exitUsage, served)
+	}
+	return errors.Join(mastered, served)
+}

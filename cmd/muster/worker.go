@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"muster/fleet/remote"
+	"muster/internal/proc"
+	"muster/internal/settings"
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/worker"
+)
+
+func newWorker() *cobra.Command {
+	return &cobra.Command{
+		Use:     "worker",
+		GroupID: "roles",
+		Short:   "Work on jobs, as a child of a master",
+		Long: `worker is the child process of a master, which alone starts it: it gets its
+configuration and its first jobs on an inherited socket.`,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(c *cobra.Command, _ []string) error { return runWorker(c.Context()) },
+	}
+}
+
+func runWorker(ctx context.Context) error {
+	conn, err := proc.Inherited()
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	var h jobs.Handover
+	if err := conn.Receive(&h); err != nil {
+		return exit(exitNotAll, fmt.Errorf("hand-over: %w", err))
+	}
+	cfg, err := settings.ParseChild(h.Config)
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	// The first TERM is the master's, after its drain: stop what is in hand and
+	// report it. INT of a terminal is not for children.
+	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR2)
+	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM)
+	defer cancel()
+	return workOn(ctx, conn, h, cfg)
+}
+
+func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.Child) error {
+	log := newLogger(cfg.Log, "worker").With("pid", os.Getpid(), "slot", h.Slot)
+	cfg.Redis.Node, cfg.Redis.Slot = h.Node, h.Slot
+	q, err := queue.OpenLazy(cfg.Redis)
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	defer q.Close()
+	q.Hold(h)
+	entered := make(chan struct{})
+	go func() {
+		defer close(entered)
+		if err := q.Enter(ctx, h.Zone); err != nil {
+			log.Debug("enter zone", "error", err) // the first step tries again
+		}
+	}()
+	defer func() { <-entered }()
+	client, err := remote.New(cfg.SSH)
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	w, err := worker.New(cfg.Worker, worker.Doors{Queue: q, Dial: worker.SSH(client),
+		Clock: proc.Boot, Log: log})
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	orders := make(chan jobs.Order)
+	go receive(conn, orders)
+	err = w.Run(ctx, h, worker.Master{Orders: orders, Report: func(r jobs.Report) {
+		// A master that is gone does not hear it; Redis has the truth.
+		if err := conn.Send(r); err != nil {
+			log.Debug("report", "error", err)
+		}
+	}})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return exit(exitNotAll, err)
+	}
+	return nil
+}
+
+// receive passes the orders of the master on until it is gone.
+func receive(conn *proc.Conn, orders chan<- jobs.Order) {
+	defer close(orders)
+	for {
+		var o jobs.Order
+		if err := conn.Receive(&o); err != nil {
+			return
+		}
+		orders <- o
+	}
+}
