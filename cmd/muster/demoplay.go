@@ -178,7 +178,8 @@ func (st *stage) tell(s *session, story demoStory) error {
 	var b strings.Builder
 	for _, t := range story.Tasks {
 		var sum server.Summary
-		if err := s.get(context.Background(), "/v1/tasks/"+string(t.Task)+"/summary", nil, &sum); err != nil {
+		path := "/v1/tasks/" + string(t.Task) + "/summary"
+		if err := s.get(context.Background(), path, nil, &sum); err != nil {
 			return err
 		}
 		b.WriteString("\n" + summaryText(sum, s.tableWidth(), s.colours))
@@ -190,9 +191,9 @@ func (st *stage) tell(s *session, story demoStory) error {
 			t.Operator, t.Name, count(t.Total, "host"),
 			span(t.FirstStart.Sub(t.Submitted.Time)), span(seconds(t.Seconds)))
 	}
-	fmt.Fprintf(&b, "  bob came %s after alice. Jobs run in the order in which their tasks came, so he "+
-		"waited\n  for hers: %s of %s done when his first one started, at the least.\n",
-		span(small.Submitted.Sub(big.Submitted.Time)), st.doneBefore(small), count(big.Total, "job"))
+	fmt.Fprintf(&b, "  bob came %s after alice. Jobs run in the order in which their tasks came: "+
+		"%d of\n  her %d were done when his first one started.\n",
+		span(small.Submitted.Sub(big.Submitted.Time)), st.doneBefore(small), big.Total)
 	fmt.Fprintf(&b, "  The hosts' own log has %s, and never two at once inside one host (%d).\n",
 		count(story.Commands, "command"), story.Overlaps)
 	fmt.Fprintf(&b, "  Child processes started: %d. All told it took %s.\n", story.Children,
@@ -202,14 +203,14 @@ func (st *stage) tell(s *session, story demoStory) error {
 
 // doneBefore counts the commands that had ended on the hosts before the first
 // job of a task started.
-func (st *stage) doneBefore(t demoTask) string {
+func (st *stage) doneBefore(t demoTask) int {
 	n := 0
 	for _, e := range st.fleet.Log() {
 		if !e.End.IsZero() && e.End.Before(t.FirstStart.Time) {
 			n++
 		}
 	}
-	return fmt.Sprint(n)
+	return n
 }
 
 // stay keeps the stage until Ctrl-C.

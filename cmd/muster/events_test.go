@@ -37,7 +37,11 @@ func TestReadEvents(t *testing.T) {
 		{"data without end", strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 2000), nil, "too long"},
 	} {
 		var got []event
-		err := readEvents(iotest.OneByteReader(strings.NewReader(c.text)), func(e event) error {
+		slow := iotest.HalfReader
+		if len(c.text) < 1000 {
+			slow = iotest.OneByteReader
+		}
+		err := readEvents(slow(strings.NewReader(c.text)), func(e event) error {
 			got = append(got, e)
 			return nil
 		})

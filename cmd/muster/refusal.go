@@ -28,10 +28,10 @@ func (e *awayError) Error() string {
 
 func (e *awayError) Unwrap() error { return e.err }
 
-// nonsense is about an answer that no server of muster gives.
+// nonsense is about an answer that no server of muster gives, so none has heard
+// the request.
 func (c *client) nonsense(what string) error {
-	return &awayError{place: c.place, err: errors.New("something else answers there: " + what),
-		heard: true}
+	return &awayError{place: c.place, err: errors.New("something else answers there: " + what)}
 }
 
 // unsureError means that nobody knows whether a task was accepted.
@@ -105,7 +105,9 @@ func (c *client) refused(r *http.Response) error {
 	var p problem
 	d := json.NewDecoder(http.MaxBytesReader(nil, r.Body, refusalMax))
 	if t := mediaType(r); t != "application/problem+json" || d.Decode(&p) != nil {
-		return c.nonsense(fmt.Sprintf("it answers %s with %q", r.Status, t))
+		// A proxy says 502 or 504 also when it lost a server that has heard.
+		return &awayError{place: c.place, heard: r.StatusCode >= 500,
+			err: fmt.Errorf("something else answers there: it says %s with %q", r.Status, t)}
 	}
 	e := &refusal{status: r.StatusCode, token: c.token != "", words: cell(p.Detail)}
 	if e.words == "" {

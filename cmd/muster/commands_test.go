@@ -1,0 +1,355 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"muster/fleet"
+	"muster/jobs"
+)
+
+const jobsAnswer = `{"jobs": [
+	{"id": "0wcy7y2fb2:fw001", "host": "fw001", "state": "ended", "outcome": "succeeded", "attempt": 1, "node": "n1",
+	 "due": "2026-11-21T10:00:00.000Z", "started": "2026-11-21T10:00:01.000Z", "finished": "2026-11-21T10:00:02.500Z",
+	 "exit_code": 0, "error": ""},
+	{"id": "0wcy7y2fb2:fw002", "host": "fw002", "state": "ended", "outcome": "failed", "class": "user", "attempt": 2,
+	 "node": "n1", "due": "2026-11-21T10:00:00.000Z", "started": "2026-11-21T10:00:01.000Z",
+	 "finished": "2026-11-21T10:01:06.000Z", "exit_code": 127, "error": "not found\n\u001b[2J消防"},
+	{"id": "0wcy7y2fb2:fw003", "host": "fw003", "state": "queued", "outcome": "", "attempt": 0, "node": "",
+	 "due": null, "started": null, "finished": null, "exit_code": null, "error": ""}]}`
+
+// lookRoutes is what the commands that only look ask for.
+func lookRoutes() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"GET /v1/tasks":                          answer(`{"tasks": [` + taskJSON(jobs.TaskRunning, `"succeeded": 2, "failed": 1`) + `]}`),
+		"GET /v1/tasks/" + aTask:                 answer(taskJSON(jobs.TaskEnded, `"succeeded": 4`)),
+		"GET /v1/tasks/" + aTask + "/summary":    answer(`{"task": ` + taskJSON(jobs.TaskEnded, `"succeeded": 4`) + `, "groups": null}`),
+		"GET /v1/tasks/" + aTask + "/jobs":       answer(jobsAnswer),
+		"GET /v1/jobs/" + aJob:                   answer(`{"id": "` + aJob + `", "host": "fw001", "state": "ended", "outcome": "failed", "class": "user", "exit_code": 3, "error": "no\u001bway", "attempt": 2, "tries": 1}`),
+		"POST /v1/tasks/" + aTask + "/cancel":    answer(`{"task": "` + aTask + `", "ended": 12, "running": 3, "already": 285}`),
+		"GET /v1/hosts":                          answer(`{"version": "v1", "hosts": [{"name": "fw001", "address": "127.77.0.1", "port": 2222, "user": "root", "zone": "default", "fence": "none", "customer": "acme", "host_keys": [], "labels": {"role": "fw", "model": "x\u001b200"}}]}`),
+		"GET /v1/nodes":                          answer(`{"nodes": [{"id": "n1", "pid": 7, "state": "running", "zones": ["default"], "children": [{"pid": 8, "job": "` + aJob + `"}, {"pid": 9, "job": "a", "jobs": ["a", "b"]}], "limit": 8, "slots": 2, "version": "v1"}, {"id": "n2", "children": null}]}`),
+		"GET /v1/queue":                          answer(`{"zones": [{"zone": "default", "queued": 300, "again": 2, "due": 7, "oldest": "2026-11-21T10:00:00.000Z", "overdue": 65, "frozen": "2026-11-21T10:05:00.000Z", "why": "another run id"}, {"zone": "z2", "oldest": null, "frozen": null, "halted": "by bob"}]}`),
+		"GET /v1/runbooks":                       answer(`{"runbooks": [{"name": "exec", "description": "Run a command\nand more", "repeatable": true, "arguments": [{"name": "cmd", "type": "text", "required": true}, {"name": "timeout", "type": "duration"}]}]}`),
+		"GET /v1/tokens":                         answer(`{"tokens": [{"name": "alice", "created": "2026-11-21T10:00:00.000Z"}]}`),
+		"POST /v1/tokens":                        answer(`{"name": "alice", "token": "muster_s3cret"}`),
+		"DELETE /v1/tokens/alice":                func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
+		"GET /v1/health":                         answer(`{"status": "ok", "version": "v1", "redis": "ok", "inventory": "abc", "hosts": 300}`),
+		"GET /v1/jobs/" + aJob + "/output":       output("hello\x1b[2J\xff\n"),
+		"GET /v1/jobs/" + aTask + ":mute/output": output(""),
+	}
+}
+
+func output(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Write([]byte(text))
+	}
+}
+
+func TestCommandsShowTables(t *testing.T) {
+	t.Parallel()
+	a := newFakeAPI(t, lookRoutes())
+	for line, want := range map[string]string{
+		"tasks": "" +
+			"TASK        RUNBOOK  OPERATOR  STATE    DONE  TOTAL  SUCCEEDED  OTHER  SUBMITTED             TOOK  ON\n" +
+			"0wcy7y2fb2  exec     alice     running     3      4          2      1  2026-11-21 10:00:00Z  8.1s  role=fw\n",
+		"task " + aTask: "" +
+			"on         role=fw\nsubmitted  2026-11-21 10:00:00Z\nstarted    2026-11-21 10:00:01Z\nfinished   -\n" +
+			"inventory  v1\n\ntask 0wcy7y2fb2: exec on 4 hosts for alice (unproven), 8.1s\n4 succeeded\n",
+		"task " + aTask + " --wait": "task 0wcy7y2fb2: exec on 4 hosts for alice (unproven), 8.1s\n4 succeeded\n",
+		"jobs --task " + aTask: "" +
+			"JOB               STATE   OUTCOME    ATTEMPT  NODE  STARTED                TOOK  EXIT  ERROR\n" +
+			"0wcy7y2fb2:fw001  ended   succeeded        1  n1    2026-11-21 10:00:01Z   1.5s     0  -\n" +
+			"0wcy7y2fb2:fw002  ended   failed           2  n1    2026-11-21 10:00:01Z  1m05s   127  not found\\n\\x1b[2J消防\n" +
+			"0wcy7y2fb2:fw003  queued  -                0  -     -                         -     -  -\n",
+		"job " + aJob: "" +
+			"job        0wcy7y2fb2:fw001\nhost       fw001\nstate      ended\noutcome    failed (user)\nexit code  3\n" +
+			"error      no\\x1bway\nattempt    2, 1 failed\nstep       0\ndue        -\nstarted    -\nfinished   -\ntook       -\n",
+		"cancel " + aTask: "task 0wcy7y2fb2: 12 jobs cancelled, 3 running: they end with the step in hand, 285 had ended before\n",
+		"hosts": "" +
+			"HOST   ADDRESS          USER  ZONE     CUSTOMER  GROUP  FENCE  LABELS\n" +
+			"fw001  127.77.0.1:2222  root  default  acme      -      none   model=x\\x1b200,role=fw\n",
+		"nodes": "" +
+			"NODE  PID  STATE    ZONES    CHILDREN  SLOTS  JOBS  VERSION  SEEN  NOTE\n" +
+			"n1      7  running  default       2/8      2     3  v1       -     -\n" +
+			"n2      0                         0/0      0     0           -     -\n",
+		"queue": "" +
+			"ZONE     QUEUED  AGAIN  DUE  OLDEST                OVERDUE  NOTE\n" +
+			"default     300      2    7  2026-11-21 10:00:00Z    1m05s  frozen until 2026-11-21 10:05:00Z; another run id\n" +
+			"z2            0      0    0  -                           -  halted: by bob\n",
+		"runbooks": "" +
+			"RUNBOOK  ARGUMENTS                    KIND        DESCRIPTION\n" +
+			"exec     cmd=TEXT [timeout=DURATION]  repeatable  Run a command\n",
+		"runbooks --no-headers":   "exec  cmd=TEXT [timeout=DURATION]  repeatable  Run a command\n",
+		"token ls":                "TOKEN  CREATED\nalice  2026-11-21 10:00:00Z\n",
+		"token create alice":      "muster_s3cret\n",
+		"token rm alice":          "token of alice removed\n",
+		"health":                  "status     ok\nversion    v1\nredis      ok\ninventory  abc\nhosts      300\n",
+		"logs " + aJob:            "hello\x1b[2J\xff\n", // byte for byte in a pipe
+		"logs --raw " + aJob:      "hello\x1b[2J\xff\n",
+		"logs " + aTask + ":mute": "",
+	} {
+		code, out, words := muster(t, a.URL, strings.Fields(line)...)
+		if diff := cmp.Diff(want, out); code != 0 || diff != "" {
+			t.Errorf("muster %s: exit %d, %s (-want +got):\n%s", line, code, words, diff)
+		}
+	}
+}
+
+func TestCommandsShowJSON(t *testing.T) {
+	t.Parallel()
+	a := newFakeAPI(t, lookRoutes())
+	for line, want := range map[string]string{ // what is outside, and keys that others build on
+		"tasks":                     "[task runbook state total outcomes",
+		"task " + aTask:             "{task outcomes groups",
+		"task " + aTask + " --wait": "{task outcomes groups",
+		"jobs --task " + aTask:      "[id host state outcome attempt node due started finished exit_code error",
+		"job " + aJob:               "{id host state",
+		"cancel " + aTask:           "{task ended running already",
+		"hosts":                     "[name address",
+		"nodes":                     "[id pid state zones children slots version seen",
+		"queue":                     "[zone queued due",
+		"runbooks":                  "[name arguments",
+		"token ls":                  "[name created",
+		"token create alice":        "{name token",
+		"token rm alice":            "{removed",
+		"health":                    "{status redis",
+		"logs " + aJob:              "{job bytes output",
+		"logs " + aTask + ":mute":   "{job bytes output",
+	} {
+		code, out, words := muster(t, a.URL, append(strings.Fields(line), "-o", "json")...)
+		var v any
+		if err := json.Unmarshal([]byte(out), &v); code != 0 || err != nil {
+			t.Errorf("muster %s: exit %d, %v, %s\n%s", line, code, err, words, out)
+			continue
+		}
+		keys, isList := strings.CutPrefix(want, "[")
+		if list, ok := v.([]any); ok != isList {
+			t.Errorf("muster %s: a list %v, want %v", line, ok, isList)
+			continue
+		} else if ok {
+			v = list[0]
+		}
+		object := v.(map[string]any)
+		for _, key := range strings.Fields(strings.TrimPrefix(keys, "{")) {
+			if _, ok := object[key]; !ok {
+				t.Errorf("muster %s: no key %q in\n%s", line, key, out)
+			}
+		}
+		if strings.Contains(out, "\x1b") {
+			t.Errorf("muster %s: an escape in %q", line, out)
+		}
+	}
+}
+
+func TestEmptyListsAreListsAndSaid(t *testing.T) {
+	t.Parallel()
+	null := answer(`{"tasks": null, "jobs": null, "hosts": null, "nodes": null, "zones": null, "runbooks": null, "tokens": null}`)
+	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/": null})
+	for _, line := range []string{"tasks", "jobs --task " + aTask, "hosts", "nodes", "queue", "runbooks", "token ls"} {
+		code, out, words := muster(t, a.URL, strings.Fields(line)...)
+		if code != 0 || out != "" || words == "" {
+			t.Errorf("muster %s: exit %d, %q, %q, want only words", line, code, out, words)
+		}
+		code, out, words = muster(t, a.URL, append(strings.Fields(line), "-o", "json")...)
+		if code != 0 || out != "[]\n" || words != "" {
+			t.Errorf("muster %s -o json: exit %d, %q, %q, want []", line, code, out, words)
+		}
+	}
+}
+
+func TestWrongUse(t *testing.T) {
+	t.Parallel()
+	a := newFakeAPI(t, nil) // no request may be made
+	for _, c := range []struct {
+		args  []string
+		words []string
+	}{
+		{[]string{"run"}, []string{"accepts 1 arg"}},
+		{[]string{"run", "exec"}, []string{"--on is missing"}},
+		{[]string{"run", "exec", "--on", "", "--arg", "x"}, []string{"--on is missing", "no '='"}},
+		{[]string{"run", "exec", "--on", "all", "--wait", "--detach"}, []string{"detach", "wait"}},
+		{[]string{"run", "exec", "--on", "all", "-o", "xml"}, []string{"want table or json"}},
+		{[]string{"run", "exec", "--on", "all", "--as", "a b"}, []string{"--as", "use letters"}},
+		{[]string{"task", "nonsense"}, []string{"want 10 characters", "muster tasks"}},
+		{[]string{"task", aJob}, []string{"is a job", aTask}},
+		{[]string{"task", "\x1b[2J"}, []string{"want 10 characters"}},
+		{[]string{"job", aTask}, []string{"want <task>:<host>", "muster jobs"}},
+		{[]string{"logs", aTask + ":-oProxyCommand=x"}, []string{"starts with"}},
+		{[]string{"logs", aJob, "--raw", "-o", "json"}, []string{"--raw"}},
+		{[]string{"cancel"}, []string{"accepts 1 arg"}},
+		{[]string{"jobs"}, []string{"--task is missing"}},
+		{[]string{"jobs", "--task", "x", "--state", "dead", "--outcome", "good"},
+			[]string{"--task:", `--state "dead": want one of held, queued,`, `--outcome "good": want one of succeeded, failed,`}},
+		{[]string{"tasks", "--limit", "0"}, []string{"want 1 to 500"}},
+		{[]string{"hosts", " "}, []string{"selector is empty"}},
+		{[]string{"hosts", "a", "b"}, []string{"at most 1"}},
+		{[]string{"queue", "--watch"}, []string{"--watch"}},
+		{[]string{"events", "--task", "x"}, []string{"want 10 characters"}},
+		{[]string{"token", "create", "a b"}, []string{"use letters"}},
+		{[]string{"token", "rm", ""}, []string{"name is empty"}},
+		{[]string{"nosuch"}, []string{"unknown command"}},
+		{[]string{"tasks", "--nosuch"}, []string{"unknown flag"}},
+	} {
+		url := a.URL
+		if c.args[0] == "nosuch" {
+			url = ""
+		}
+		code, out, words := muster(t, url, c.args...)
+		if code != exitUsage || out != "" {
+			t.Errorf("muster %q: exit %d, want 2; output %q", c.args, code, out)
+		}
+		wantParts(t, strings.Join(c.args, " "), words, c.words...)
+		if strings.Contains(words, "\x1b") {
+			t.Errorf("muster %q: an escape in %q", c.args, words)
+		}
+	}
+	if n := len(a.requests()); n > 0 {
+		t.Errorf("wrong use made requests: %v", a.requests())
+	}
+}
+
+func TestEveryLookSaysThatTheServerIsAway(t *testing.T) {
+	t.Parallel()
+	a := newFakeAPI(t, nil)
+	a.Close()
+	for _, line := range []string{"tasks", "task " + aTask, "jobs --task " + aTask, "job " + aJob, "logs " + aJob,
+		"cancel " + aTask, "hosts", "nodes", "queue", "runbooks", "token ls", "token create a", "token rm a", "health"} {
+		code, out, words := muster(t, a.URL, strings.Fields(line)...)
+		if code != exitUnreachable || out != "" || !strings.Contains(words, "muster up") {
+			t.Errorf("muster %s: exit %d, output %q, words %q", line, code, out, words)
+		}
+	}
+}
+
+func TestCancelSaysWhyAndWho(t *testing.T) {
+	t.Parallel()
+	a := newFakeAPI(t, lookRoutes())
+	muster(t, a.URL, "cancel", aTask, "--reason", "wrong ruleset", "--as", "bob")
+	var got map[string]string
+	a.sent(t, "POST /v1/tasks/"+aTask+"/cancel", &got)
+	if want := map[string]string{"reason": "wrong ruleset", "as": "bob"}; !cmp.Equal(got, want) {
+		t.Errorf("sent %v, want %v", got, want)
+	}
+}
+
+func TestHostsSendsTheSelector(t *testing.T) {
+	t.Parallel()
+	a := newFakeAPI(t, lookRoutes())
+	muster(t, a.URL, "hosts", "customer=acme,role in (fw,vpn)")
+	if got, want := a.requests()[0], "GET /v1/hosts?on=customer%3Dacme%2Crole+in+%28fw%2Cvpn%29"; got != want {
+		t.Errorf("asked %s, want %s", got, want)
+	}
+	a = newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/hosts": deny(422, `{"detail": "1 mistake", "errors": [
+		{"location": "query.on", "message": "no host matches"}]}`)})
+	if code, _, words := muster(t, a.URL, "hosts", "x=y"); code != exitUsage || words != "selector: no host matches\n" {
+		t.Errorf("exit %d, %q", code, words)
+	}
+}
+
+func TestHealthOfAServerThatCannotWork(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		h    http.HandlerFunc
+		code int
+		want string
+	}{
+		{func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			w.Write([]byte(`{"status": "redis cannot be used", "redis": "dial: \u001brefused"}`))
+		}, exitNotAll, "status  redis cannot be used\nredis   dial: \\x1brefused\n"},
+		{deny(503, `{"detail": "overloaded"}`), exitNotAll, ""},
+		{deny(401, `{"detail": "no"}`), exitNotAll, ""},
+		{answer(`{}`), exitUnreachable, ""},
+		{answer(`nonsense`), exitUnreachable, ""},
+		{hangUp, exitUnreachable, ""},
+	} {
+		a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/health": c.h})
+		if code, out, words := muster(t, a.URL, "health"); code != c.code || out != c.want || out+words == "" {
+			t.Errorf("exit %d, output %q, words %q, want %d and %q", code, out, words, c.code, c.want)
+		}
+	}
+}
+
+func TestLogsOnATerminalAreHarmless(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"hello\x1b[2J\xff\r\nnext": `hello\x1b[2J\xff` + "\nnext\n",
+		"":                         "",
+		"ends\n":                   "ends\n",
+	} {
+		var out bytes.Buffer
+		s := &session{nil, &screen{out: &out, outTerm: true}}
+		if err := s.showOutput(aJob, []byte(said)); err != nil || out.String() != want {
+			t.Errorf("%q is shown as %q, %v, want %q", said, out.String(), err, want)
+		}
+	}
+}
+
+// TestHelpIsWhole walks over every command of operators.
+func TestHelpIsWhole(t *testing.T) {
+	t.Parallel()
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Short == "" || c.RunE == nil || (c.Example == "" && !c.HasParent()) {
+			t.Errorf("%s: no help or no example", c.CommandPath())
+		}
+		for line := range strings.Lines(c.Long + "\n" + c.Example) {
+			if len(line) > 90 {
+				t.Errorf("%s: a line of %d columns: %s", c.CommandPath(), len(line), line)
+			}
+		}
+		if !c.HasSubCommands() {
+			for _, flag := range []string{"server", "as", "output", "no-headers"} {
+				if c.Flag(flag) == nil {
+					t.Errorf("%s has no flag --%s", c.CommandPath(), flag)
+				}
+			}
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	for _, c := range clientCommands() {
+		if c.GroupID == "" {
+			t.Errorf("%s is in no group", c.Name())
+		}
+		walk(c)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	a := newFakeAPI(t, lookRoutes())
+	t.Setenv("MUSTER_URL", a.URL)
+	t.Setenv("MUSTER_AS", "alice")
+	t.Setenv("MUSTER_TOKEN", "muster_s3cret")
+	if code, _, words := muster(t, "", "tasks"); code != 0 {
+		t.Fatalf("exit %d: %s", code, words)
+	}
+	if got := a.head.Get("Authorization") + " " + a.head.Get("X-Muster-User"); got != "Bearer muster_s3cret alice" {
+		t.Errorf("sent %q", got)
+	}
+	_, _, words := muster(t, "", "tasks", "--help")
+	if out := words; strings.Contains(out, "s3cret") {
+		t.Errorf("the token is in the help: %s", out)
+	}
+	t.Setenv("MUSTER_TOKEN", "muster s3cret")
+	code, _, words := muster(t, "", "tasks")
+	if code != exitUsage || strings.Contains(words, "s3cret") {
+		t.Errorf("exit %d, %q, want 2 without the token", code, words)
+	}
+}
+
+func TestSystemUserIsAName(t *testing.T) {
+	if err := fleet.CheckName(systemUser()); err != nil {
+		t.Error(err)
+	}
+}

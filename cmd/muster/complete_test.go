@@ -1,0 +1,82 @@
+package main
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"muster/jobs"
+)
+
+// complete asks for completions as a shell does. The words come without their
+// descriptions.
+func complete(t *testing.T, url string, args ...string) []string {
+	t.Helper()
+	args = append([]string{"__complete", args[0], "--server", url}, args[1:]...)
+	_, out, _ := muster(t, "", args...)
+	var words []string
+	for line := range strings.Lines(out) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, ":") {
+			word, _, _ := strings.Cut(line, "\t")
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+func TestCompletions(t *testing.T) {
+	t.Parallel()
+	a := newFakeAPI(t, lookRoutes())
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"run", ""}, []string{"exec"}},
+		{[]string{"run", "exec", "--arg", ""}, []string{"cmd=", "timeout="}},
+		{[]string{"run", "exec", "--arg", "cmd=l"}, nil},
+		{[]string{"run", "nosuch", "--arg", ""}, nil},
+		{[]string{"run", "exec", "-o", ""}, []string{"table", "json"}},
+		{[]string{"run", "exec", ""}, nil},
+		{[]string{"task", ""}, []string{aTask}},
+		{[]string{"cancel", ""}, []string{aTask}},
+		{[]string{"events", "--task", ""}, []string{aTask}},
+		{[]string{"jobs", "--task", ""}, []string{aTask}},
+		{[]string{"jobs", "--outcome", "s"}, texts(jobs.Outcomes())},
+		{[]string{"jobs", "--state", ""}, texts(jobs.States())},
+		{[]string{"logs", ""}, []string{aTask + ":"}},
+		{[]string{"logs", aTask + ":"}, []string{aTask + ":fw001", aTask + ":fw002", aTask + ":fw003"}},
+		{[]string{"job", "x:"}, nil},
+		{[]string{"job", aJob, ""}, nil},
+	} {
+		got := complete(t, a.URL, c.args...)
+		slices.Sort(got)
+		want := slices.Sorted(slices.Values(c.want))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", c.args, diff)
+		}
+	}
+}
+
+func TestCompletionsAreSilentAboutTrouble(t *testing.T) {
+	t.Parallel()
+	slow := newFakeAPI(t, map[string]http.HandlerFunc{
+		"GET /v1/": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }})
+	away := newFakeAPI(t, nil)
+	away.Close()
+	denied := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/": deny(401, `{"detail": "no"}`)})
+	for _, url := range []string{slow.URL, away.URL, denied.URL, "nonsense"} {
+		begun := time.Now()
+		for _, args := range [][]string{{"task", ""}, {"logs", aTask + ":"}} {
+			if got := complete(t, url, args...); len(got) > 0 {
+				t.Errorf("%s %q: %q, want nothing", url, args, got)
+			}
+		}
+		if d := time.Since(begun); d > 10*time.Second {
+			t.Errorf("%s: a shell waited %s", url, d)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"muster/internal/fakefleet"
+	"muster/jobs"
+)
+
+func TestASecondMasterOfANodeNamesTheFirst(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
+	h := newHouse(t, inventory)
+	first := h.master()
+	second := h.start("master", "--config", h.file("muster.yaml"))
+	if code := second.end(); code != exitUsage {
+		t.Errorf("exit %d, want %d", code, exitUsage)
+	}
+	if pid := fmt.Sprint(first.cmd.Process.Pid); !strings.Contains(second.log.String(), pid) {
+		t.Errorf("it does not name pid %s: %s", pid, second.log)
+	}
+}
+
+func TestDrainLeavesTrueStates(t *testing.T) {
+	t.Parallel()
+	f, inventory := pretend(t, fakefleet.Config{Hosts: 40})
+	h := newHouse(t, inventory)
+	m := h.master()
+	id := h.submit("all", "sleep 1")
+	m.awaitTimes("child started", 4)
+	m.cmd.Process.Signal(syscall.SIGTERM)
+	if code := m.end(); code != 0 {
+		t.Errorf("exit %d after a drain", code)
+	}
+	states := map[jobs.State]int{}
+	for _, j := range h.jobs(id) {
+		states[j.State]++
+		if j.State == jobs.Ended && j.Outcome != jobs.Succeeded {
+			t.Errorf("%s is %s: %s", j.ID, j.Outcome, j.Error)
+		}
+	}
+	if states[jobs.Running] != 0 || states[jobs.Ended] == 0 || states[jobs.Queued] == 0 {
+		t.Errorf("after the drain: %v", states)
+	}
+	h.master()
+	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: 40})
+	wantNoOverlap(t, f)
+}
+
+func TestASecondTermEndsNow(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
+	h := newHouse(t, inventory)
+	m := h.master()
+	id := h.submit("all", "sleep 30")
+	m.awaitTimes("child started", 4)
+	m.cmd.Process.Signal(syscall.SIGTERM)
+	m.await("draining")
+	m.cmd.Process.Signal(syscall.SIGTERM)
+	m.end()
+	for _, j := range h.jobs(id) {
+		if j.State == jobs.Running {
+			t.Errorf("%s is said to run, but nobody works on it", j.ID)
+		}
+	}
+}
+
+func TestUpgradeInPlaceUnderLoad(t *testing.T) {
+	t.Parallel()
+	f, inventory := pretend(t, fakefleet.Config{Hosts: 60})
+	h := newHouse(t, inventory)
+	m := h.master()
+	id := h.submit("all", "sleep 0.5")
+	m.awaitTimes("child started", 4)
+	pid := h.node().PID
+
+	// The new binary: the same program, that calls itself by another version.
+	newer := h.bin + ".new"
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(string(text), firstVersion) == 0 {
+		t.Fatalf("the version %q is not in the binary", firstVersion)
+	}
+	text = []byte(strings.ReplaceAll(string(text), firstVersion, otherVersion))
+	if err := os.WriteFile(newer, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(newer, h.bin); err != nil {
+		t.Fatal(err)
+	}
+	m.cmd.Process.Signal(syscall.SIGUSR2)
+	m.awaitTimes("master started", 2)
+	done := h.wait(id)
+	wantOutcomes(t, done, map[jobs.Outcome]int{jobs.Succeeded: 60})
+	n := h.node()
+	if n.PID != pid || n.Version != strings.TrimSpace(otherVersion) {
+		t.Errorf("pid %d and version %q, want %d and %q", n.PID, n.Version, pid, otherVersion)
+	}
+	wantNoOverlap(t, f)
+}
+
+func TestABadReloadKeepsTheOldConfiguration(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
+	h := newHouse(t, inventory)
+	m := h.master()
+	h.write("muster.yaml", "master: {childen: 7}\n")
+	m.cmd.Process.Signal(syscall.SIGHUP)
+	m.await("childen")
+	n := h.awaitNode(func(n jobs.Node) bool { return n.Note != "" })
+	if n.Limit != 4 || !strings.Contains(n.Note, "childen") {
+		t.Errorf("limit %d, note %q", n.Limit, n.Note)
+	}
+	h.config(map[string]any{"children": 7})
+	m.cmd.Process.Signal(syscall.SIGHUP)
+	m.await("configuration reloaded")
+	if n = h.awaitNode(func(n jobs.Node) bool { return n.Limit != 4 }); n.Limit != 7 || n.Note != "" {
+		t.Errorf("limit %d, note %q", n.Limit, n.Note)
+	}
+	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 10})
+}
+
+func TestAFullDiskForLogsStopsNothing(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
+	h := newHouse(t, inventory)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	m := h.startTo(full, "master", "--config", h.file("muster.yaml"))
+	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 10})
+	m.cmd.Process.Signal(syscall.SIGTERM)
+	if code := m.end(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}
+
+func TestUpIsServerAndMaster(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 20})
+	h := newHouse(t, inventory)
+	h.url = "http://" + freeAddr(t)
+	h.config(map[string]any{"slots": 4})
+	up := h.start("up", "--config", h.file("muster.yaml"))
+	up.await("server listens")
+	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 20})
+	up.cmd.Process.Signal(syscall.SIGTERM)
+	if code := up.end(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}
