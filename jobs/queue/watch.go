@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -42,7 +44,8 @@ func (q *Queue) Wake(ctx context.Context, zones []string) (<-chan struct{}, func
 }
 
 // Events reads what happened in a zone after the entry with the given id ("" is
-// the beginning, "$" is now), at most limit entries. If there is none it waits
+// the beginning, "$" is now), at most limit entries. One call of a script makes
+// one entry, so several happenings can have its id. If there is none it waits
 // so long for one; an empty answer is no error. last is where to go on.
 func (q *Queue) Events(ctx context.Context, zone, after string, limit int,
 	wait time.Duration) (list []jobs.Happening, last string, err error) {
@@ -74,32 +77,31 @@ func (q *Queue) Events(ctx context.Context, zone, after string, limit int,
 		return nil, after, q.say("events", err)
 	}
 	for _, m := range v[0].Messages {
-		list = append(list, happening(zone, m))
+		list = append(list, happenings(zone, m)...)
 		after = m.ID
 	}
 	return list, after, nil
 }
 
-func happening(zone string, m redis.XMessage) jobs.Happening {
-	text := func(f string) string {
-		s, _ := m.Values[f].(string)
-		return s
-	}
-	h := jobs.Happening{ID: m.ID, Zone: zone, Event: text("e"), Object: text("o")}
-	var ms int64
-	for _, c := range m.ID {
-		if c == '-' {
-			break
+// happenings reads an entry of the stream: all that one call did, a line each.
+func happenings(zone string, m redis.XMessage) []jobs.Happening {
+	text, _ := m.Values["e"].(string)
+	ms, _, _ := strings.Cut(m.ID, "-")
+	n, _ := strconv.ParseInt(ms, 10, 64)
+	var out []jobs.Happening
+	for line := range strings.SplitSeq(text, "\n") {
+		parts := strings.SplitN(line, " ", 3)
+		if len(parts) < 3 {
+			continue
 		}
-		ms = ms*10 + int64(c-'0')
-	}
-	h.At = jobs.TimeOf(jobs.Micros(ms * 1000))
-	if d := text("d"); d != "" {
-		if json.Unmarshal([]byte(d), &h.Detail) != nil {
-			h.Detail = d
+		h := jobs.Happening{ID: m.ID, Zone: zone, At: jobs.TimeOf(jobs.Micros(n * 1000)),
+			Event: parts[0], Object: parts[1]}
+		if parts[2] != "" && json.Unmarshal([]byte(parts[2]), &h.Detail) != nil {
+			h.Detail = parts[2]
 		}
+		out = append(out, h)
 	}
-	return h
+	return out
 }
 
 // Depth is what waits in a zone.

@@ -9,21 +9,21 @@
 
 local id, token = ARGV[1], ARGV[2]
 
-begin()
-if not zone.run then return {'absent', us(now), ''} end
-local j = job(id)
-local t = task(taskOf(id))
-if not t or j.token ~= token or j.state ~= 'running' then return {'stale', us(now), ''} end
-local lock, value = locked(hostOf(id)), token .. ' ' .. id
-if lock and lock ~= value then return {'stale', us(now), ''} end
-if t.cancel then return {'stop', us(now), t.cancel} end
-if zone.halted then return {'stop', us(now), zone.halted} end
-if zone.frozen > now then return {'stop', us(now), 'the zone is frozen'} end
+m.begin()
+if not m.zone.run then return {'absent', m.us(m.now), ''} end
+local j = m.job(id)
+local t = m.task(m.taskOf(id))
+if not t or j.token ~= token or j.state ~= 'running' then return {'stale', m.us(m.now), ''} end
+local lock, value = m.locked(m.hostOf(id)), token .. ' ' .. id
+if lock and lock ~= value then return {'stale', m.us(m.now), ''} end
+if t.cancel then return {'stop', m.us(m.now), t.cancel} end
+if m.zone.halted then return {'stop', m.us(m.now), m.zone.halted} end
+if m.zone.frozen > m.now then return {'stop', m.us(m.now), 'the zone is frozen'} end
 
-w('SET', kLock(hostOf(id)), value, 'PX', us(math.ceil(t.timeout / 1000)))
-w('ZADD', kAgain, us(now + t.timeout + lockDelay(t.timeout)), id)
-w('HSET', kJob(id), 'step', ARGV[3])
-if ARGV[4] ~= '' then w('HSET', kJob(id), 'saved', ARGV[4]) end
-event('step', id, '{"step":' .. ARGV[3] .. '}')
-flush()
-return {'go', us(now), ''}
+m.w('SET', m.kLock(m.hostOf(id)), value, 'PX', m.us(math.ceil(t.timeout / 1000)))
+m.w('ZADD', m.kAgain, m.us(m.now + t.timeout + m.lockDelay(t.timeout)), id)
+m.w('HSET', m.kJob(id), 'step', ARGV[3])
+if ARGV[4] ~= '' then m.w('HSET', m.kJob(id), 'saved', ARGV[4]) end
+m.event('step', id, '{"step":' .. ARGV[3] .. '}')
+m.flush()
+return {'go', m.us(m.now), ''}

@@ -11,28 +11,29 @@
 
 local id, outcome, note, chunk = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-begin()
-local t = zone.run and task(id)
+m.begin()
+local t = m.zone.run and m.task(id)
 if not t then return {'absent', 0, 0, 0, 0} end
 if not t.cancel and t.done < t.total then
-  w('HSET', kTask(id), 'cancel', note)
-  event('cancel', id, '{"note":' .. cjson.encode(note) .. '}')
+  m.w('HSET', m.kTask(id), 'cancel', note)
+  m.event('cancel', id, '{"note":' .. cjson.encode(note) .. '}')
 end
 
 local ended, running, already, hosts = 0, 0, 0, 0
-for host in string.gmatch(call('HGET', kTask(id), 'hosts:' .. chunk) or '', '[^\n]+') do
+for host in string.gmatch(call('HGET', m.kTask(id), 'hosts:' .. chunk) or '', '[^\n]+') do
   local jobID = id .. ':' .. host
-  local j = job(jobID)
+  local j = m.job(jobID)
   hosts = hosts + 1
   if j.state == 'ended' then
     already = already + 1
   elseif j.state == 'running' or j.state == 'lost' then
     running = running + 1
   else
-    finish(jobID, j, {outcome = outcome, err = note})
-    w('ZREM', kHeld(id), jobID)
+    m.finish(jobID, j, {outcome = outcome, err = note})
+    m.toUnqueue[#m.toUnqueue + 1] = jobID
+    m.wAfter('ZREM', m.kHeld(id), jobID)
     ended = ended + 1
   end
 end
-flush()
+m.flush()
 return {'ok', ended, running, already, hosts}

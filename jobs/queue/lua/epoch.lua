@@ -13,64 +13,64 @@
 
 local run, knew, who = ARGV[1], ARGV[2], ARGV[3]
 
-begin()
+m.beginZone()
 local registered = {}
 
-local function open()
-  local epoch = us(math.max(now, zone.token + 1))
-  zone.longest = math.max(zone.longest, num(ARGV[4]))
-  w('HSET', kZone, 'run', run, 'epoch', epoch, 'longest', us(zone.longest), 'high', us(now),
-    'token', us(math.max(zone.token, now)))
+function m.open()
+  local epoch = m.us(math.max(m.now, m.zone.token + 1))
+  m.zone.longest = math.max(m.zone.longest, m.num(ARGV[4]))
+  m.w('HSET', m.kZone, 'run', run, 'epoch', epoch, 'longest', m.us(m.zone.longest),
+    'high', m.us(m.now), 'token', m.us(math.max(m.zone.token, m.now)))
   return epoch
 end
 
-if not zone.run then
-  zone.epoch = open()
-  w('HSET', kZone, 'born', zone.epoch)
-  event('epoch', 'zone', '{"why":"new"}')
-  if knew ~= '' then freeze('the zone was missing', true) end
+if not m.zone.run then
+  m.zone.epoch = m.open()
+  m.w('HSET', m.kZone, 'born', m.zone.epoch)
+  m.event('epoch', 'zone', '{"why":"new"}')
+  if knew ~= '' then m.freeze('the zone was missing', true) end
 else
-  registered = children()
-  if zone.run ~= run then
+  registered = m.children()
+  if m.zone.run ~= run then
     -- Who was not heard of in the last epoch is not waited for in this one.
     for child, at in pairs(registered) do
-      if at ~= zone.epoch then
+      if at ~= m.zone.epoch then
         registered[child] = nil
-        w('HDEL', kZone, 'n:' .. child)
+        m.w('HDEL', m.kZone, 'n:' .. child)
       end
     end
-    zone.epoch = open()
-    freeze('Redis was started anew or replaced')
-  elseif knew ~= '' and num(knew) < zone.born and registered[who] ~= zone.epoch then
+    m.zone.epoch = m.open()
+    m.freeze('Redis was started anew or replaced')
+  elseif knew ~= '' and m.num(knew) < m.zone.born and registered[who] ~= m.zone.epoch then
     -- Somebody made a new zone before the caller could tell that one is missing.
-    w('HSET', kZone, 'born', '0')
-    freeze('the zone was missing', true)
+    m.w('HSET', m.kZone, 'born', '0')
+    m.freeze('the zone was missing', true)
   end
 end
 
 for i = 5, #ARGV, 3 do
   local id, token, left = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
-  local t, j = task(taskOf(id)), job(id)
-  local lock, value = locked(hostOf(id)), token .. ' ' .. id
-  local forgot = j.state ~= 'ended' and num(j.token) < num(token)
+  local t, j = m.task(m.taskOf(id)), m.job(id)
+  local lock, value = m.locked(m.hostOf(id)), token .. ' ' .. id
+  local forgot = j.state ~= 'ended' and m.num(j.token) < m.num(token)
   if t and (forgot or (j.token == token and j.state == 'running')) and (not lock or forgot) then
-    w('SET', kLock(hostOf(id)), value, 'PX', us(math.max(math.ceil(left / 1000), 1)))
+    m.w('SET', m.kLock(m.hostOf(id)), value, 'PX', m.us(math.max(math.ceil(left / 1000), 1)))
     if forgot then
-      w('ZADD', kAgain, us(now + left + lockDelay(t.timeout)), id)
-      w('ZREM', kQueue, id)
-      w('HSET', kJob(id), 'state', 'running', 'token', token, 'attempt', us(j.attempt + 1),
-        'node', who, 'due', us(j.due > 0 and j.due or t.due), 'started', j.started or us(now))
-      if j.state ~= 'running' then count(t, 'running', 1) end
-      event('reassert', id, '{"node":' .. cjson.encode(who) .. '}')
-      w('HSET', kZone, 'token', us(math.max(zone.token, num(token))))
+      m.w('ZADD', m.kAgain, m.us(m.now + left + m.lockDelay(t.timeout)), id)
+      m.w('ZREM', m.kQueue, id)
+      m.w('HSET', m.kJob(id), 'state', 'running', 'token', token, 'attempt', m.us(j.attempt + 1),
+        'node', who, 'due', m.us(j.due > 0 and j.due or t.due), 'started', j.started or m.us(m.now))
+      if j.state ~= 'running' then m.count(t, 'running', 1) end
+      m.event('reassert', id, '{"node":' .. cjson.encode(who) .. '}')
+      m.w('HSET', m.kZone, 'token', m.us(math.max(m.zone.token, m.num(token))))
     end
   end
 end
 
 if who ~= '' then
-  w('HSET', kZone, 'n:' .. who, zone.epoch)
-  registered[who] = zone.epoch
+  m.w('HSET', m.kZone, 'n:' .. who, m.zone.epoch)
+  registered[who] = m.zone.epoch
 end
-thaw(registered, zone.epoch)
-flush()
-return {zone.epoch, us(zone.frozen), us(now), us(zone.longest)}
+m.thaw(registered, m.zone.epoch)
+m.flush()
+return {m.zone.epoch, m.us(m.zone.frozen), m.us(m.now), m.us(m.zone.longest)}

@@ -11,39 +11,40 @@
 local node, slot, why = ARGV[1], ARGV[2], ARGV[3]
 local POISON = 3
 
-begin()
-if not zone.run then return {} end
+m.beginZone()
+if not m.zone.run then return {} end
 local lost = {}
-local before = call('HGET', kHold(node), slot)
+local before = call('HGET', m.kHold(node), slot)
 if before then
   local line = {}
   for text in string.gmatch(before, '([^\n]*)\n') do line[#line + 1] = text end
   for id, token in string.gmatch(line[4] or '', '(%S+) (%S+)') do
-    local j = job(id)
-    local t = task(taskOf(id))
+    local j = m.job(id)
+    local t = m.task(m.taskOf(id))
     if t and j.token == token and j.state == 'running' then
       lost[#lost + 1] = id
-      event('lost', id, '{"node":' .. cjson.encode(j.node) .. ',"why":' .. cjson.encode(why) .. '}')
+      m.event('lost', id, '{"node":' .. cjson.encode(j.node) .. ',"why":' ..
+        cjson.encode(why) .. '}')
       if j.crashes + 1 >= POISON then
-        w('HSET', kJob(id), 'crashes', us(j.crashes + 1))
-        finish(id, j, {outcome = 'failed', class = 'operator', keep = true,
-          err = 'took ' .. us(POISON) .. ' workers with it, the last: ' .. why})
+        m.w('HSET', m.kJob(id), 'crashes', m.us(j.crashes + 1))
+        m.finish(id, j, {outcome = 'failed', class = 'operator', keep = true,
+          err = 'took ' .. m.us(POISON) .. ' workers with it, the last: ' .. why})
       else
-        w('HSET', kJob(id), 'state', 'lost', 'crashes', us(j.crashes + 1))
-        w('ZADD', kAgain, us(now), id)
-        count(t, 'running', -1)
+        m.w('HSET', m.kJob(id), 'state', 'lost', 'crashes', m.us(j.crashes + 1))
+        m.w('ZADD', m.kAgain, m.us(m.now), id)
+        m.count(t, 'running', -1)
       end
     end
   end
-  w('HDEL', kHold(node), slot)
+  m.w('HDEL', m.kHold(node), slot)
 end
 local who = node .. '/' .. slot
-local registered = children()
+local registered = m.children()
 if registered[who] then
-  w('HDEL', kZone, 'n:' .. who)
+  m.w('HDEL', m.kZone, 'n:' .. who)
   registered[who] = nil
 end
-thaw(registered, zone.epoch)
-if #lost > 0 then w('PUBLISH', kWake, '') end
-flush()
+m.thaw(registered, m.zone.epoch)
+if #lost > 0 then m.w('PUBLISH', m.kWake, '') end
+m.flush()
 return lost

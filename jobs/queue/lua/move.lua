@@ -12,71 +12,73 @@
 
 local id, what, limit, note = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 
-begin()
-local t = zone.run and task(id)
+m.begin()
+local t = m.zone.run and m.task(id)
 if not t then return {'absent', 0} end
 if t.done >= t.total then return {'ended', 0} end
 
 -- release moves held jobs back into the queue or, if they had started, again.
 local function release()
-  local jobs = call('ZRANGE', kHeld(id), 0, limit - 1, 'WITHSCORES')
+  local jobs = call('ZRANGE', m.kHeld(id), 0, limit - 1, 'WITHSCORES')
   if #jobs == 0 then return end
-  local queue, again, moved = {'ZADD', kQueue}, {'ZADD', kAgain}, {'ZREM', kHeld(id)}
+  local queue, again, moved = {'ZADD', m.kQueue}, {'ZADD', m.kAgain}, {'ZREM', m.kHeld(id)}
   for i = 1, #jobs, 2 do
-    local to = what == 'resume' and call('EXISTS', kJob(jobs[i])) == 1 and again or queue
-    to[#to + 1] = us(math.max(num(jobs[i + 1]), t.due))
+    local to = what == 'resume' and call('EXISTS', m.kJob(jobs[i])) == 1 and again or queue
+    to[#to + 1] = m.us(math.max(m.num(jobs[i + 1]), t.due))
     to[#to + 1] = jobs[i]
     moved[#moved + 1] = jobs[i]
   end
-  if #queue > 2 then w(unpack(queue)) end
-  if #again > 2 then w(unpack(again)) end
-  w(unpack(moved))
-  w('PUBLISH', kWake, '')
+  if #queue > 2 then m.w(unpack(queue)) end
+  if #again > 2 then m.w(unpack(again)) end
+  m.w(unpack(moved))
+  m.w('PUBLISH', m.kWake, '')
 end
 
 local function commit()
-  if not t.committed then
-    local held = call('ZCARD', kHeld(id))
+  if not call('HGET', m.kTask(id), 'committed') then
+    local held = call('ZCARD', m.kHeld(id))
     if held ~= t.total then return {'incomplete', held} end
-    local v = call('HMGET', kTask(id), 'at', 'expire')
-    t.due = math.max(now, num(v[1]))
-    w('PERSIST', kTask(id))
-    w('PERSIST', kHeld(id))
-    w('HSET', kTask(id), 'committed', us(now), 'due', us(t.due), 'expires', us(t.due + num(v[2])))
-    event('commit', id, '{"jobs":' .. us(held) .. '}')
+    local v = call('HMGET', m.kTask(id), 'at', 'expire')
+    t.due = math.max(m.now, m.num(v[1]))
+    m.w('PERSIST', m.kTask(id))
+    m.w('PERSIST', m.kHeld(id))
+    m.w('HSET', m.kTask(id), 'committed', m.us(m.now), 'due', m.us(t.due),
+      'expires', m.us(t.due + m.num(v[2])))
+    m.event('commit', id, '{"jobs":' .. m.us(held) .. '}')
   end
   if not t.paused then release() end
 end
 
 local function pause()
   if not t.paused then
-    w('HSET', kTask(id), 'paused', us(now))
-    event('pause', id, '{"note":' .. cjson.encode(note) .. '}')
+    m.w('HSET', m.kTask(id), 'paused', m.us(m.now))
+    m.event('pause', id, '{"note":' .. cjson.encode(note) .. '}')
   end
-  local hosts = call('HGET', kTask(id), 'hosts:' .. ARGV[5]) or ''
+  local hosts = call('HGET', m.kTask(id), 'hosts:' .. ARGV[5]) or ''
   local moved = 0
   for host in string.gmatch(hosts, '[^\n]+') do
-    local job = id .. ':' .. host
-    local score = call('ZSCORE', kQueue, job)
+    local jobID = id .. ':' .. host
+    local score = call('ZSCORE', m.kQueue, jobID)
     if score and moved < limit then
-      w('ZADD', kHeld(id), us(tonumber(score)), job)
-      w('ZREM', kQueue, job)
+      m.w('ZADD', m.kHeld(id), m.us(tonumber(score)), jobID)
+      m.w('ZREM', m.kQueue, jobID)
       moved = moved + 1
     end
   end
-  flush()
+  m.flush()
   return {'ok', moved}
 end
 
 local function resume()
   if t.paused then
     -- The pause does not count against the expiry.
-    t.due = math.max(t.due, now)
-    w('HDEL', kTask(id), 'paused')
-    w('HSET', kTask(id), 'due', us(t.due), 'expires', us(t.expires + now - num(t.paused)))
-    event('resume', id, '{"note":' .. cjson.encode(note) .. '}')
+    t.due = math.max(t.due, m.now)
+    m.w('HDEL', m.kTask(id), 'paused')
+    m.w('HSET', m.kTask(id), 'due', m.us(t.due),
+      'expires', m.us(t.expires + m.now - m.num(t.paused)))
+    m.event('resume', id, '{"note":' .. cjson.encode(note) .. '}')
   end
-  if t.committed then release() end
+  if call('HGET', m.kTask(id), 'committed') then release() end
 end
 
 local answer
@@ -88,5 +90,5 @@ else
   answer = resume()
 end
 if answer then return answer end
-flush()
-return {'ok', call('ZCARD', kHeld(id))}
+m.flush()
+return {'ok', call('ZCARD', m.kHeld(id))}

@@ -1,5 +1,6 @@
 -- prelude: what the scripts share. It stands in front of each of them, behind
--- the names of the keys (kQueue, kJob(id) …, made in keys.go).
+-- the names of the keys (m.kQueue, m.kJob(id) …, made in keys.go). Everything
+-- that functions share is a field of m; luaKeys in keys.go says why.
 --
 -- The order in every script is: read and check everything, plan the writes with
 -- w(), then flush(). Redis does not undo a script that fails half way, so the
@@ -11,175 +12,236 @@
 
 local call = redis.call
 
-local DAY = '86400000'   -- ms; what ended is kept for a day
-local MINUTE = 60000000  -- µs; who met a taken resource comes again after it
+m.DAY = '86400000'   -- ms; what ended is kept for a day
+m.MINUTE = 60000000  -- µs; who met a taken resource comes again after it
 
-local function us(n) return string.format('%.0f', n) end
-local function num(s) return s and tonumber(s) or 0 end
+-- us is a whole number as text. %d takes a long here, and costs a third of %.0f.
+function m.us(n) return string.format('%d', n) end
+function m.num(s) return s and tonumber(s) or 0 end
 
--- now is Redis' TIME, clamped to the highest seen; raw is as it was read.
-local now, raw
-local zone
-
-local function begin()
+-- begin reads the clock and the zone. m.now is Redis' TIME, clamped to the
+-- highest seen; m.raw is as it was read.
+function m.begin()
   local t = call('TIME')
-  local v = call('HMGET', kZone, 'run', 'epoch', 'frozen', 'halted', 'high', 'token', 'turn',
-    'longest', 'born', 'strict')
-  raw = tonumber(t[1]) * 1000000 + tonumber(t[2])
-  now = math.max(raw, num(v[5]))
-  zone = {run = v[1], epoch = v[2], frozen = num(v[3]), halted = v[4], token = num(v[6]),
-    turn = num(v[7]), longest = num(v[8]), born = num(v[9]), strict = v[10] == '1'}
+  local v = call('HMGET', m.kZone, 'run', 'frozen', 'halted', 'high', 'token', 'turn', 'waits')
+  m.raw = tonumber(t[1]) * 1000000 + tonumber(t[2])
+  m.now = math.max(m.raw, m.num(v[4]))
+  m.zone = {run = v[1], frozen = m.num(v[2]), halted = v[3], token = m.num(v[5]),
+    turn = m.num(v[6]), waits = m.num(v[7]) > m.now - 5 * m.MINUTE and v[7]}
 end
 
--- The plan of writes.
-local plan, planned = {}, 0
-
-local function w(...)
-  planned = planned + 1
-  plan[planned] = {...}
+-- beginZone reads all of the zone, for the scripts that change it.
+function m.beginZone()
+  m.begin()
+  local v = call('HMGET', m.kZone, 'epoch', 'longest', 'born', 'strict')
+  m.zone.epoch, m.zone.longest, m.zone.born = v[1], m.num(v[2]), m.num(v[3])
+  m.zone.strict = v[4] == '1'
 end
 
-local function event(name, object, detail)
-  w('XADD', kEvents, 'MAXLEN', '~', '1000000', '*', 'e', name, 'o', object, 'd', detail or '')
+-- The plan of writes. w() notes one; what is done to many jobs at once is
+-- gathered, so that it is one call. flush() carries them out in this order:
+m.toFree = {'DEL'}                 -- 1 locks that are given back
+m.plan = {}                        -- 2 in the order of w()
+m.toTake = {}                      -- 3 locks that are taken: key, value, ms
+m.toTime = {'ZADD', m.kAgain}      -- 4 score, id
+m.toUnqueue = {'ZREM', m.kQueue}   -- 5
+m.planAfter = {}                   -- 6 in the order of wAfter()
+m.toDrop = {'ZREM', m.kAgain}      -- 7
+
+function m.w(...) m.plan[#m.plan + 1] = {...} end
+function m.wAfter(...) m.planAfter[#m.planAfter + 1] = {...} end
+
+-- planned is 0 as long as nothing is to be written.
+function m.planned()
+  return #m.plan + #m.planAfter + #m.toFree + #m.toTake + #m.toTime + #m.toUnqueue + #m.toDrop - 7
+end
+
+-- What happened goes into one entry of the stream a call: a line each, of event,
+-- object and detail (JSON).
+m.happened = {}
+
+function m.event(name, object, detail)
+  m.happened[#m.happened + 1] = name .. ' ' .. object .. ' ' .. (detail or '')
 end
 
 -- A task as the scripts need it; false if it is not there. Read once a call.
-local tasks = {}
+m.tasks = {}
 
-local function task(id)
-  local t = tasks[id]
+function m.task(id)
+  local t = m.tasks[id]
   if t ~= nil then return t end
-  local v = call('HMGET', kTask(id), 'total', 'due', 'expires', 'timeout', 'committed', 'paused',
-    'cancel', 'done', 'started', 'inventory', 'repeatable')
+  local v = call('HMGET', m.kTask(id), 'total', 'due', 'expires', 'timeout', 'paused', 'cancel',
+    'done', 'started', 'inventory')
   if not v[1] then
-    tasks[id] = false
+    m.tasks[id] = false
     return false
   end
-  t = {total = num(v[1]), due = num(v[2]), expires = num(v[3]), timeout = num(v[4]),
-    committed = v[5], paused = v[6], cancel = v[7], done = num(v[8]), started = v[9],
-    inventory = v[10] or '', repeatable = v[11] == '1', add = {}}
-  tasks[id] = t
+  t = {total = m.num(v[1]), due = m.num(v[2]), expires = m.num(v[3]), timeout = m.num(v[4]),
+    paused = v[5], cancel = v[6], done = m.num(v[7]), started = v[8], inventory = v[9] or '',
+    add = {}}
+  m.tasks[id] = t
   return t
 end
 
 -- count changes a counter of a task.
-local function count(t, field, by)
+function m.count(t, field, by)
   t.add[field] = (t.add[field] or 0) + by
 end
 
-local function flush()
-  for i = 1, planned do call(unpack(plan[i])) end
-  plan, planned = {}, 0
-  for id, t in pairs(tasks) do
+function m.tally()
+  for id, t in pairs(m.tasks) do
     if t then
       for field, by in pairs(t.add) do
-        if by ~= 0 then call('HINCRBY', kTask(id), field, by) end
+        if by ~= 0 then call('HINCRBY', m.kTask(id), field, by) end
       end
       local done = t.done + (t.add.done or 0)
       if done > t.done and done >= t.total then
-        call('HSET', kTask(id), 'ended', us(now))
-        call('PEXPIRE', kTask(id), DAY)
-        call('XADD', kEvents, '*', 'e', 'task', 'o', id, 'd', '{"ended":true}')
+        call('HSET', m.kTask(id), 'ended', m.us(m.now))
+        call('PEXPIRE', m.kTask(id), m.DAY)
+        m.event('task', id, '{"ended":true}')
       end
       t.done, t.add = done, {}
     end
   end
 end
 
+-- flush carries the plan out. At maxmemory Redis refuses the first write of a
+-- script if it may need memory, but none after one that does not: so it begins
+-- with one that frees, and results land while submits are refused.
+function m.flush(frees)
+  if #m.toFree > 1 then
+    call(unpack(m.toFree))
+  elseif frees then
+    call('ZREM', m.kQueue, '')
+  end
+  for i = 1, #m.plan do call(unpack(m.plan[i])) end
+  for i = 1, #m.toTake, 3 do call('SET', m.toTake[i], m.toTake[i + 1], 'PX', m.toTake[i + 2]) end
+  if #m.toTime > 2 then call(unpack(m.toTime)) end
+  if #m.toUnqueue > 2 then call(unpack(m.toUnqueue)) end
+  for i = 1, #m.planAfter do call(unpack(m.planAfter[i])) end
+  if #m.toDrop > 2 then call(unpack(m.toDrop)) end
+  m.tally()
+  if #m.happened > 0 then
+    call('XADD', m.kEvents, 'MAXLEN', '~', '1000000', '*', 'e', table.concat(m.happened, '\n'))
+  end
+end
+
 -- A job as far as it is kept: state is false before its first take.
-local function job(id)
-  local v = call('HMGET', kJob(id), 'state', 'token', 'attempt', 'tries', 'probes', 'crashes',
+function m.job(id)
+  local v = call('HMGET', m.kJob(id), 'state', 'token', 'attempt', 'tries', 'probes', 'crashes',
     'step', 'saved', 'due', 'node', 'outcome', 'expires', 'started', 'lost')
-  return {state = v[1], token = v[2], attempt = num(v[3]), tries = num(v[4]), probes = num(v[5]),
-    crashes = num(v[6]), step = num(v[7]), saved = v[8] or '', due = num(v[9]),
-    node = v[10] or '', outcome = v[11], expires = num(v[12]), started = v[13],
+  return {state = v[1], token = v[2], attempt = m.num(v[3]), tries = m.num(v[4]),
+    probes = m.num(v[5]), crashes = m.num(v[6]), step = m.num(v[7]), saved = v[8] or '',
+    due = m.num(v[9]), node = v[10] or '', outcome = v[11], expires = m.num(v[12]), started = v[13],
     lost = v[14]}
 end
 
-local function taskOf(id) return string.sub(id, 1, 10) end
-local function hostOf(id) return string.sub(id, 12) end
-
-local function lockDelay(timeout) return math.max(5000000, timeout * 0.02) end
-
--- What holds a host, as it will be after the plan: "token id", or false.
-local locks = {}
-
-local function locked(host)
-  if locks[host] == nil then locks[host] = call('GET', kLock(host)) end
-  return locks[host]
+-- What the end of a job needs of it.
+function m.jobToEnd(id)
+  local v = call('HMGET', m.kJob(id), 'state', 'token', 'outcome', 'lost')
+  return {state = v[1], token = v[2], outcome = v[3], lost = v[4]}
 end
 
-local function lockTTL(host) return math.max(call('PTTL', kLock(host)), 0) * 1000 end
+-- A job that has never started: nothing of it is kept.
+function m.freshJob()
+  return {state = false, token = false, attempt = 0, tries = 0, probes = 0, crashes = 0, step = 0,
+    saved = '', due = 0, node = '', expires = 0}
+end
 
-local woken = false -- somebody became due by this call, and is not seen by its own take
+function m.taskOf(id) return string.sub(id, 1, 10) end
+function m.hostOf(id) return string.sub(id, 12) end
 
--- unlock gives the host of a job back, if the job holds it, and wakes the one
--- who waits longest for it.
-local function unlock(id, token)
-  local host = hostOf(id)
-  if not token or locked(host) ~= token .. ' ' .. id then return end
-  w('DEL', kLock(host))
-  locks[host] = false
-  local key = kWait('host/' .. host)
+function m.lockDelay(timeout) return math.max(5000000, math.ceil(timeout / 50)) end
+
+-- What holds a host, as it will be after the plan: "token id", or false.
+m.locks = {}
+
+function m.locked(host)
+  if m.locks[host] == nil then m.locks[host] = call('GET', m.kLock(host)) end
+  return m.locks[host]
+end
+
+function m.lockTTL(host) return math.max(call('PTTL', m.kLock(host)), 0) * 1000 end
+
+m.woken = false -- somebody became due by this call, and is not seen by its own take
+
+-- wake lets the one who waits longest for a host come at once. Without waiters
+-- in the zone it costs nothing.
+function m.wake(host)
+  if not m.zone.waits then return end
+  local key = m.kWait('host/' .. host)
   for _, waiter in ipairs(call('ZRANGE', key, 0, 4)) do
-    w('ZREM', key, waiter)
-    if call('ZSCORE', kAgain, waiter) then
-      w('ZADD', kAgain, 'XX', us(now), waiter)
-      w('PUBLISH', kWake, '')
-      woken = true
+    m.wAfter('ZREM', key, waiter)
+    if call('ZSCORE', m.kAgain, waiter) then
+      m.wAfter('ZADD', m.kAgain, 'XX', m.us(m.now), waiter)
+      m.wAfter('PUBLISH', m.kWake, '')
+      m.woken = true
       return
     end
   end
 end
 
+-- unlock gives the host of a job back, if the job holds it. The token is the
+-- instant of the take, so until its timeout has passed the lock is surely the
+-- job's, and need not be read.
+function m.unlock(id, j, t)
+  local host = m.hostOf(id)
+  local sure = t and j.state == 'running' and not j.lost and
+    m.now < m.num(j.token) + t.timeout - 1000
+  if not sure and (not j.token or m.locked(host) ~= j.token .. ' ' .. id) then return end
+  m.toFree[#m.toFree + 1] = m.kLock(host)
+  m.locks[host] = false
+  m.wake(host)
+end
+
 -- finish ends a job. o: outcome, class, exit, err, keep (the host stays locked
--- until its lock ends by itself). The first write is a ZREM that usually finds
--- nothing: at maxmemory Redis lets all writes of a script pass once it has
--- begun with one that frees, so results land while submits are refused.
-local function finish(id, j, o)
-  local t = task(taskOf(id))
-  w('ZREM', kQueue, id)
-  local set = {'HSET', kJob(id), 'state', 'ended', 'outcome', o.outcome, 'ended', us(now)}
-  local function also(field, value)
-    if value and value ~= '' then
-      set[#set + 1] = field
-      set[#set + 1] = value
-    end
-  end
-  also('class', o.class)
-  also('exit', o.exit)
-  also('error', o.err)
-  w(unpack(set))
-  w('PEXPIRE', kJob(id), DAY)
-  if t then
-    count(t, 'o:' .. o.outcome, 1)
-    count(t, 'done', 1)
-    if j.state == 'running' then count(t, 'running', -1) end
-  end
+-- until its lock ends by itself).
+function m.finish(id, j, o)
+  local t = m.task(m.taskOf(id))
+  local set = {'HSET', m.kJob(id), 'state', 'ended', 'outcome', o.outcome, 'ended', m.us(m.now)}
   local detail = '{"outcome":"' .. o.outcome .. '"'
-  if o.exit and o.exit ~= '' then detail = detail .. ',"exit":' .. o.exit end
-  if o.err and o.err ~= '' then detail = detail .. ',"error":' .. cjson.encode(o.err) end
-  event('end', id, detail .. '}')
-  if not o.keep then unlock(id, j.token) end
-  w('ZREM', kAgain, id)
+  if o.class and o.class ~= '' then
+    set[#set + 1] = 'class'
+    set[#set + 1] = o.class
+  end
+  if o.exit and o.exit ~= '' then
+    set[#set + 1] = 'exit'
+    set[#set + 1] = o.exit
+    detail = detail .. ',"exit":' .. o.exit
+  end
+  if o.err and o.err ~= '' then
+    set[#set + 1] = 'error'
+    set[#set + 1] = o.err
+    detail = detail .. ',"error":' .. cjson.encode(o.err)
+  end
+  m.plan[#m.plan + 1] = set
+  m.w('PEXPIRE', m.kJob(id), m.DAY)
+  if t then
+    m.count(t, 'o:' .. o.outcome, 1)
+    m.count(t, 'done', 1)
+    if j.state == 'running' then m.count(t, 'running', -1) end
+  end
+  m.event('end', id, detail .. '}')
+  if not o.keep then m.unlock(id, j, t) end
+  m.toDrop[#m.toDrop + 1] = id
 end
 
 -- thaw ends a freeze once every registered child has called epoch since.
-local function thaw(children, epoch)
-  if zone.frozen <= now or zone.strict then return end
-  for _, at in pairs(children) do
+function m.thaw(registered, epoch)
+  if m.zone.frozen <= m.now or m.zone.strict then return end
+  for _, at in pairs(registered) do
     if at ~= epoch then return end
   end
-  zone.frozen = 0
-  w('HSET', kZone, 'frozen', '0')
-  event('thaw', 'zone')
-  w('PUBLISH', kWake, '')
+  m.zone.frozen = 0
+  m.w('HSET', m.kZone, 'frozen', '0')
+  m.event('thaw', 'zone')
+  m.w('PUBLISH', m.kWake, '')
 end
 
 -- children are the registered children of the zone: "node/slot" to the epoch
 -- that each last said what it holds in.
-local function children()
-  local out, v = {}, call('HGETALL', kZone)
+function m.children()
+  local out, v = {}, call('HGETALL', m.kZone)
   for i = 1, #v, 2 do
     if string.sub(v[i], 1, 2) == 'n:' then out[string.sub(v[i], 3)] = v[i + 1] end
   end
@@ -189,8 +251,9 @@ end
 -- freeze lets nothing be taken before the longest lock has ended or, unless it
 -- is strict, before every child that was registered has said what it holds. It
 -- is strict where nobody can know who was registered.
-local function freeze(why, strict)
-  zone.frozen, zone.strict = now + math.max(zone.longest, 10000000), strict
-  w('HSET', kZone, 'frozen', us(zone.frozen), 'why', why, 'strict', strict and '1' or '0')
-  event('freeze', 'zone', '{"why":' .. cjson.encode(why) .. ',"until":' .. us(zone.frozen) .. '}')
+function m.freeze(why, strict)
+  m.zone.frozen, m.zone.strict = m.now + math.max(m.zone.longest, 10000000), strict
+  m.w('HSET', m.kZone, 'frozen', m.us(m.zone.frozen), 'why', why, 'strict', strict and '1' or '0')
+  m.event('freeze', 'zone', '{"why":' .. cjson.encode(why) .. ',"until":' ..
+    m.us(m.zone.frozen) .. '}')
 end

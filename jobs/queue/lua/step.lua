@@ -15,284 +15,292 @@
 -- Keeps: an unfinished job is in exactly one of queue, again, held:*; a host is
 --      locked by one token; a repeated request id gets the earlier reply.
 
-local node, slot, request, want = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local LOOKS = 20 -- candidates that may be moved aside in one call
+m.node, m.slot, m.request, m.want = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+m.LOOKS = 20 -- candidates that may be moved aside in one call
 
-begin()
-if not zone.run then return {'absent', us(now)} end
+m.begin()
+if not m.zone.run then return {'absent', m.us(m.now)} end
 
-local function lines(s)
+function m.lines(s)
   local out = {}
   for line in string.gmatch(s, '([^\n]*)\n') do out[#out + 1] = line end
   return out
 end
 
-local function words(s)
+function m.words(s)
   local out = {}
   for word in string.gmatch(s, '%S+') do out[#out + 1] = word end
   return out
 end
 
-local known = {}
-for _, id in ipairs(words(ARGV[6])) do known[id] = true end
+m.known = {}
+for _, id in ipairs(m.words(ARGV[6])) do m.known[id] = true end
 
 -- reply adds to the grants what the caller needs with them.
-local function reply(status, at, late, grants)
+function m.reply(status, at, lateIDs, list)
   local jobs, specs = {}, {}
-  for _, g in ipairs(grants) do
+  for _, g in ipairs(list) do
     local id = string.match(g, '^[^\t]+')
-    local tid = taskOf(id)
-    local t = task(tid)
+    local tid = m.taskOf(id)
+    local t = m.task(tid)
     jobs[#jobs + 1] = g
-    jobs[#jobs + 1] = t and call('HGET', kHosts(t.inventory), hostOf(id)) or ''
-    if not known[tid] then
-      known[tid] = true
+    jobs[#jobs + 1] = t and call('HGET', m.kHosts(t.inventory), m.hostOf(id)) or ''
+    if not m.known[tid] then
+      m.known[tid] = true
       specs[#specs + 1] = tid
-      specs[#specs + 1] = call('HGET', kTask(tid), 'spec') or ''
+      specs[#specs + 1] = call('HGET', m.kTask(tid), 'spec') or ''
     end
   end
-  return {status, us(now), at, late, jobs, specs}
+  return {status, m.us(m.now), at, lateIDs, jobs, specs}
 end
 
 -- What the slot held before this call: id to token.
-local held = {}
-if slot ~= '' then
-  local before = call('HGET', kHold(node), slot)
+m.held = {}
+if m.slot ~= '' then
+  local before = call('HGET', m.kHold(m.node), m.slot)
   if before then
-    local line = lines(before)
-    if line[1] == request then
-      local answer = words(line[2])
-      local grants = {}
-      for i = 5, #line do grants[#grants + 1] = line[i] end
-      return reply(answer[1], answer[2], words(line[3]), grants)
+    local line = m.lines(before)
+    if line[1] == m.request then
+      local answer = m.words(line[2])
+      local earlier = {}
+      for i = 5, #line do earlier[#earlier + 1] = line[i] end
+      return m.reply(answer[1], answer[2], m.words(line[3]), earlier)
     end
-    local pairsHeld = words(line[4])
-    for i = 1, #pairsHeld, 2 do held[pairsHeld[i]] = pairsHeld[i + 1] end
+    local pairsHeld = m.words(line[4])
+    for i = 1, #pairsHeld, 2 do m.held[pairsHeld[i]] = pairsHeld[i + 1] end
   end
 end
 
-if ARGV[5] ~= '' and math.abs(raw - tonumber(ARGV[5])) > MINUTE and zone.frozen <= now then
-  freeze('TIME jumped by ' .. us((raw - tonumber(ARGV[5])) / 1000000) .. ' s', true)
+if ARGV[5] ~= '' and math.abs(m.raw - tonumber(ARGV[5])) > m.MINUTE and m.zone.frozen <= m.now then
+  m.zone.longest = m.num(call('HGET', m.kZone, 'longest'))
+  m.freeze('TIME jumped by ' .. m.us((m.raw - tonumber(ARGV[5])) / 1000000) .. ' s', true)
 end
 
-local seen = {} -- ids that this call has dealt with
-local late = {}
+m.seen = {} -- ids that this call has dealt with
+m.late = {}
 
 -- rescore keeps a job for another attempt.
-local function rescore(i, id, j, t)
+function m.rescore(i, id, j, t)
   local kind, delay = ARGV[i + 2], tonumber(ARGV[i + 7])
   local keep, release = ARGV[i + 12] == '1', ARGV[i + 11] == '1'
-  local at = now + delay
-  local set = {'HSET', kJob(id), 'step', ARGV[i + 9]}
+  local at = m.now + delay
+  local set = {'HSET', m.kJob(id), 'step', ARGV[i + 9]}
   local function put(field, value)
     set[#set + 1] = field
     set[#set + 1] = value
   end
   if ARGV[i + 10] ~= '' then put('saved', ARGV[i + 10]) end
-  if j.state == 'running' then count(t, 'running', -1) end
+  if j.state == 'running' then m.count(t, 'running', -1) end
 
   if kind == 'back' and j.attempt <= 1 then
     -- Nothing was done: as if it had not been taken.
-    w('ZADD', kQueue, us(j.due), id)
-    w('ZREM', kAgain, id)
-    w('DEL', kJob(id))
-    unlock(id, j.token)
-    event('back', id)
+    m.w('ZADD', m.kQueue, m.us(j.due), id)
+    m.wAfter('DEL', m.kJob(id))
+    m.toDrop[#m.toDrop + 1] = id
+    m.unlock(id, j, t)
+    m.event('back', id)
     return
   end
 
   if kind == 'retry' then
     put('state', 'retry')
-    put('tries', us(j.tries + 1))
-    if keep and locked(hostOf(id)) == j.token .. ' ' .. id then
-      at = math.max(at, now + lockTTL(hostOf(id)) + 1000)
+    put('tries', m.us(j.tries + 1))
+    if keep and m.locked(m.hostOf(id)) == j.token .. ' ' .. id then
+      at = math.max(at, m.now + m.lockTTL(m.hostOf(id)) + 1000)
     end
   elseif kind == 'wait' or kind == 'verify' then
     put('state', kind)
-    if kind == 'verify' then put('probes', us(j.probes + 1)) end
+    if kind == 'verify' then put('probes', m.us(j.probes + 1)) end
     if kind == 'verify' or not release then
       keep = true
-      local lock, value = locked(hostOf(id)), j.token .. ' ' .. id
+      local lock, value = m.locked(m.hostOf(id)), j.token .. ' ' .. id
       if not lock or lock == value then
-        w('SET', kLock(hostOf(id)), value, 'PX', us(math.ceil((delay + t.timeout) / 1000)))
-        locks[hostOf(id)] = value
+        local ms = math.ceil((delay + t.timeout) / 1000)
+        m.w('SET', m.kLock(m.hostOf(id)), value, 'PX', m.us(ms))
+        m.locks[m.hostOf(id)] = value
       end
     end
   elseif kind == 'defer' then
     at = tonumber(ARGV[i + 8])
     put('state', 'deferred')
-    put('attempt', us(j.attempt - 1))
-    put('expires', us(at + t.expires - t.due))
+    put('attempt', m.us(j.attempt - 1))
+    put('expires', m.us(at + t.expires - t.due))
   else -- back, of a job that had earlier attempts
     put('state', j.lost and 'lost' or 'retry')
-    put('attempt', us(j.attempt - 1))
-    at, keep = now, j.lost
+    put('attempt', m.us(j.attempt - 1))
+    at, keep = m.now, j.lost
   end
-  put('due', us(at))
-  w('ZADD', kAgain, us(at), id)
-  w(unpack(set))
-  if not keep then unlock(id, j.token) end
+  put('due', m.us(at))
+  m.w('ZADD', m.kAgain, m.us(at), id)
+  m.plan[#m.plan + 1] = set
+  if not keep then m.unlock(id, j, t) end
   local err = ARGV[i + 6]
-  event(kind, id, '{"at":' .. us(at) .. (err ~= '' and ',"error":' .. cjson.encode(err) or '') .. '}')
+  m.event(kind, id, '{"at":' .. m.us(at) ..
+    (err ~= '' and ',"error":' .. cjson.encode(err) or '') .. '}')
 end
 
-local function result(i)
+function m.result(i)
   local id, token = ARGV[i], ARGV[i + 1]
-  local j = job(id)
-  held[id] = nil
-  seen[id] = true
+  local ends = ARGV[i + 2] == 'end'
+  local j = ends and m.jobToEnd(id) or m.job(id)
+  m.held[id] = nil
+  m.seen[id] = true
   if j.token ~= token or (j.state ~= 'running' and j.state ~= 'lost') then
     if not (j.token == token and j.state == 'ended' and j.outcome == ARGV[i + 3]) then
-      late[#late + 1] = id
-      event('late', id, '{"token":' .. token .. ',"kind":"' .. ARGV[i + 2] .. '","outcome":"' ..
+      m.late[#m.late + 1] = id
+      m.event('late', id, '{"token":' .. token .. ',"kind":"' .. ARGV[i + 2] .. '","outcome":"' ..
         ARGV[i + 3] .. '"}')
     end
     return
   end
   local output = ARGV[i + 13]
   if output ~= '' then
-    -- A ZREM that finds nothing: see finish in the prelude.
-    w('ZREM', kQueue, id)
-    w('XADD', kOut(id), 'MAXLEN', '~', '1000', '*', 'attempt', us(j.attempt), 'data', output)
-    w('PEXPIRE', kOut(id), DAY)
+    m.w('XADD', m.kOut(id), 'MAXLEN', '~', '1000', '*', 'data', output)
+    m.w('PEXPIRE', m.kOut(id), m.DAY)
   end
-  local t = task(taskOf(id))
-  if ARGV[i + 2] == 'end' or not t then
-    finish(id, j, {outcome = ARGV[i + 3], class = ARGV[i + 4], exit = ARGV[i + 5],
+  local t = m.task(m.taskOf(id))
+  if ends or not t then
+    m.finish(id, j, {outcome = ARGV[i + 3], class = ARGV[i + 4], exit = ARGV[i + 5],
       err = ARGV[i + 6], keep = ARGV[i + 12] == '1'})
   else
-    rescore(i, id, j, t)
+    m.rescore(i, id, j, t)
   end
 end
 
-for r = 0, tonumber(ARGV[7]) - 1 do result(8 + 14 * r) end
+for r = 0, tonumber(ARGV[7]) - 1 do m.result(8 + 14 * r) end
 
 -- Taking. -------------------------------------------------------------------
 
-local grants = {}
-local lastToken = zone.token
+m.grants = {}
+m.lastToken = m.zone.token
 
-local function block(id, j, t, from)
-  w('ZADD', kAgain, us(math.max(math.min(t.expires, now + MINUTE), now + 1000000)), id)
-  if from == kQueue then w('ZREM', kQueue, id) end
+function m.block(id, j, t, from)
+  m.w('ZADD', m.kAgain, m.us(math.max(math.min(t.expires, m.now + m.MINUTE), m.now + 1000000)), id)
+  if from == m.kQueue then m.toUnqueue[#m.toUnqueue + 1] = id end
   if j.state == 'retry' or j.state == 'wait' or j.state == 'deferred' then
-    w('HSET', kJob(id), 'state', 'blocked')
+    m.w('HSET', m.kJob(id), 'state', 'blocked')
   end
-  local key = kWait('host/' .. hostOf(id))
-  w('ZADD', key, 'NX', us(now), id)
-  w('PEXPIRE', key, DAY)
+  local key = m.kWait('host/' .. m.hostOf(id))
+  m.w('ZADD', key, 'NX', m.us(m.now), id)
+  m.w('PEXPIRE', key, m.DAY)
+  m.zone.waits = m.us(m.now)
 end
 
-local function grant(id, j, t, from, lost, mine)
-  local host = hostOf(id)
-  lastToken = math.max(lastToken + 1, now)
-  local token = us(lastToken)
+function m.grant(id, j, t, from, lost, mine)
+  local host = m.hostOf(id)
+  m.lastToken = math.max(m.lastToken + 1, m.now)
+  local token = m.us(m.lastToken)
   local mode = lost and 'lost' or (j.attempt == 0 and 'fresh' or 'continue')
   local ms, bound = math.ceil(t.timeout / 1000), 0
   if lost and mine then
     -- The old attempt may still act on the host: its lock keeps its end.
-    bound = lockTTL(host)
+    bound = m.lockTTL(host)
     ms = math.max(bound / 1000, 1)
   end
-  local due = j.due > 0 and j.due or t.due
-  w('SET', kLock(host), token .. ' ' .. id, 'PX', us(ms))
-  locks[host] = token .. ' ' .. id
-  w('ZADD', kAgain, us(now + t.timeout + lockDelay(t.timeout)), id)
-  if from == kQueue then w('ZREM', kQueue, id) end
-  local set = {'HSET', kJob(id), 'state', 'running', 'token', token, 'attempt', us(j.attempt + 1),
-    'node', node .. '/' .. slot, 'due', us(due)}
+  local due = m.us(j.due > 0 and j.due or t.due)
+  local attempt = m.us(j.attempt + 1)
+  local n = #m.toTake
+  m.toTake[n + 1], m.toTake[n + 2], m.toTake[n + 3] = m.kLock(host), token .. ' ' .. id, m.us(ms)
+  m.locks[host] = m.toTake[n + 2]
+  m.toTime[#m.toTime + 1] = m.us(m.now + t.timeout + m.lockDelay(t.timeout))
+  m.toTime[#m.toTime + 1] = id
+  if from == m.kQueue then m.toUnqueue[#m.toUnqueue + 1] = id end
+  local set = {'HSET', m.kJob(id), 'state', 'running', 'token', token, 'attempt', attempt,
+    'node', m.node .. '/' .. m.slot, 'due', due}
   if not j.started then
     set[#set + 1] = 'started'
-    set[#set + 1] = us(now)
+    set[#set + 1] = m.us(m.now)
   end
   if lost then
     set[#set + 1] = 'lost'
     set[#set + 1] = '1'
+  elseif j.lost then
+    m.wAfter('HDEL', m.kJob(id), 'lost')
   end
-  w(unpack(set))
-  if j.lost and not lost then w('HDEL', kJob(id), 'lost') end
-  if from == kAgain and (not j.state or j.state == 'blocked') then
-    w('ZREM', kWait('host/' .. host), id)
+  m.planAfter[#m.planAfter + 1] = set
+  if from == m.kAgain and m.zone.waits and (not j.state or j.state == 'blocked') then
+    m.wAfter('ZREM', m.kWait('host/' .. host), id)
   end
-  if j.state ~= 'running' then count(t, 'running', 1) end
+  if j.state ~= 'running' then m.count(t, 'running', 1) end
   if not t.started then
-    t.started = us(now)
-    w('HSET', kTask(taskOf(id)), 'started', t.started)
+    t.started = m.us(m.now)
+    m.w('HSET', m.kTask(m.taskOf(id)), 'started', t.started)
   end
-  event('take', id, '{"node":"' .. node .. '/' .. slot .. '","attempt":' .. us(j.attempt + 1) ..
+  m.event('take', id, '{"node":"' .. m.node .. '/' .. m.slot .. '","attempt":' .. attempt ..
     (lost and ',"lost":true' or '') .. '}')
-  held[id] = token
-  grants[#grants + 1] = table.concat({id, token, mode, us(j.attempt + 1), us(j.tries),
-    us(j.probes), us(j.crashes), us(j.step), us(due), us(t.timeout), us(bound), j.node, j.saved},
-    '\t')
+  m.held[id] = token
+  m.grants[#m.grants + 1] = table.concat({id, token, mode, attempt, j.tries, j.probes, j.crashes,
+    j.step, due, m.us(t.timeout), m.us(bound), j.node, j.saved}, '\t')
 end
 
 -- see recognises a lost job for people where nobody may take it. It stays due,
 -- for the next master; only one that nobody took for a minute steps back, so that
 -- a sweep sees those behind it.
-local function see(id, j)
+function m.see(id, j)
   if j.state == 'running' then
-    count(task(taskOf(id)), 'running', -1)
-    w('HSET', kJob(id), 'state', 'lost')
-    w('ZADD', kAgain, 'XX', us(now), id)
-    event('lost', id, '{"node":"' .. j.node .. '","why":"not heard of again"}')
-  elseif num(call('ZSCORE', kAgain, id)) < now - MINUTE then
-    w('ZADD', kAgain, 'XX', us(now + MINUTE), id)
+    m.count(m.task(m.taskOf(id)), 'running', -1)
+    m.w('HSET', m.kJob(id), 'state', 'lost')
+    m.w('ZADD', m.kAgain, 'XX', m.us(m.now), id)
+    m.event('lost', id, '{"node":"' .. j.node .. '","why":"not heard of again"}')
+  elseif m.num(call('ZSCORE', m.kAgain, id)) < m.now - m.MINUTE then
+    m.w('ZADD', m.kAgain, 'XX', m.us(m.now + m.MINUTE), id)
   end
 end
 
 -- consider deals with one due job. Whoever meets a job that cannot run moves
 -- it: nothing may block the front.
-local function consider(id, from)
-  if seen[id] then return end
-  seen[id] = true
-  local t = task(taskOf(id))
+function m.consider(id, from)
+  if m.seen[id] then return end
+  m.seen[id] = true
+  local t = m.task(m.taskOf(id))
   if not t then
-    w('ZREM', from, id)
-    event('orphan', id, '{"why":"its task is gone"}')
+    m.w('ZREM', from, id)
+    m.event('orphan', id, '{"why":"its task is gone"}')
     return
   end
-  local j = job(id)
+  -- What is in queue has never started: there is nothing to read.
+  local j = from == m.kQueue and m.freshJob() or m.job(id)
   if j.state == 'ended' then
-    w('ZREM', kQueue, id)
-    w('ZREM', kAgain, id)
+    m.toDrop[#m.toDrop + 1] = id
     return
   end
-  local lock = locked(hostOf(id))
+  local lock = m.locked(m.hostOf(id))
   local mine = lock and j.token and lock == j.token .. ' ' .. id
   if j.state == 'running' and mine then
     -- The lock outlives the score: its end decides, not the clock.
-    w('ZADD', kAgain, 'XX', us(now + lockTTL(hostOf(id)) + lockDelay(t.timeout)), id)
+    m.w('ZADD', m.kAgain, 'XX', m.us(m.now + m.lockTTL(m.hostOf(id)) + m.lockDelay(t.timeout)), id)
     return
   end
   local lost = j.state == 'running' or j.state == 'lost'
   local expires = j.expires > 0 and j.expires or t.expires
   if not lost and t.cancel then
-    finish(id, j, {outcome = 'cancelled', err = t.cancel})
+    m.finish(id, j, {outcome = 'cancelled', err = t.cancel})
+    m.toUnqueue[#m.toUnqueue + 1] = id
   elseif not lost and t.paused then
-    w('ZADD', kHeld(taskOf(id)), us(now), id)
-    w('ZREM', from, id)
-  elseif j.attempt == 0 and not lost and expires <= now then
-    finish(id, j, {outcome = 'expired', err = 'did not start before its expiry'})
+    m.w('ZADD', m.kHeld(m.taskOf(id)), m.us(m.now), id)
+    m.wAfter('ZREM', from, id)
+  elseif j.attempt == 0 and not lost and expires <= m.now then
+    m.finish(id, j, {outcome = 'expired', err = 'did not start before its expiry'})
+    m.toUnqueue[#m.toUnqueue + 1] = id
   elseif lock and not mine then
-    block(id, j, t, from)
-  elseif want > 0 then
-    grant(id, j, t, from, lost, mine)
+    m.block(id, j, t, from)
+  elseif m.want > 0 then
+    m.grant(id, j, t, from, lost, mine)
   elseif lost then
-    see(id, j)
+    m.see(id, j)
   end
 end
 
 -- A source gives due ids from the front, page by page.
-local function source(key)
+function m.source(key)
   local s = {key = key, page = {}, at = 1, offset = 0}
-  local size = want
+  local size = m.want
   function s.peek()
     if s.at > #s.page then
       if s.dry then return nil end
-      s.page = call('ZRANGEBYSCORE', key, '-inf', us(now), 'LIMIT', s.offset, size)
+      s.page = call('ZRANGEBYSCORE', key, '-inf', m.us(m.now), 'LIMIT', s.offset, size)
       s.offset, s.at, s.dry = s.offset + #s.page, 1, #s.page < size
-      size = LOOKS
+      size = m.LOOKS
     end
     return s.page[s.at]
   end
@@ -301,26 +309,26 @@ end
 
 -- sweep looks at the front of both sources without taking. It is true if it
 -- changed all that it looked at, of a full page: there may be more to do.
-local function sweep()
+function m.sweep()
   local more = false
-  for _, key in ipairs({kAgain, kQueue}) do
-    local ids = call('ZRANGEBYSCORE', key, '-inf', us(now), 'LIMIT', 0, LOOKS)
+  for _, key in ipairs({m.kAgain, m.kQueue}) do
+    local ids = call('ZRANGEBYSCORE', key, '-inf', m.us(m.now), 'LIMIT', 0, m.LOOKS)
     local changed = 0
     for _, id in ipairs(ids) do
-      local before = planned
-      consider(id, key)
-      if planned > before then changed = changed + 1 end
+      local before = m.planned()
+      m.consider(id, key)
+      if m.planned() > before then changed = changed + 1 end
     end
-    more = more or changed == LOOKS
+    more = more or changed == m.LOOKS
   end
   return more
 end
 
-local looks = 0
-local function take()
-  local again, queue = source(kAgain), source(kQueue)
-  local turn = zone.turn
-  while looks < want + LOOKS and #grants < want do
+m.looks = 0
+function m.take()
+  local again, queue = m.source(m.kAgain), m.source(m.kQueue)
+  local turn = m.zone.turn
+  while m.looks < m.want + m.LOOKS and #m.grants < m.want do
     local s = again
     if not again.peek() then
       s = queue
@@ -333,46 +341,47 @@ local function take()
     local id = s.peek()
     if not id then break end
     s.at = s.at + 1
-    looks = looks + 1
-    consider(id, s.key)
+    m.looks = m.looks + 1
+    m.consider(id, s.key)
   end
-  zone.turn = turn % 4
+  m.zone.turn = turn % 4
 end
 
 local status, at, more = 'next', '0', false
-if zone.frozen > now then
-  status, at = 'frozen', us(zone.frozen)
-elseif zone.halted then
+if m.zone.frozen > m.now then
+  status, at = 'frozen', m.us(m.zone.frozen)
+elseif m.zone.halted then
   status = 'halted'
-elseif want == 0 and slot == '' then
-  more = sweep()
-elseif want > 0 then
-  take()
-  more = looks >= want + LOOKS or woken
+elseif m.want == 0 and m.slot == '' then
+  more = m.sweep()
+elseif m.want > 0 then
+  m.take()
+  more = m.looks >= m.want + m.LOOKS or m.woken
 end
-if #grants > 0 or looks > 0 or planned > 0 then
-  w('HSET', kZone, 'high', us(now), 'token', us(lastToken), 'turn', us(zone.turn))
+if m.planned() > 0 then
+  m.w('HSET', m.kZone, 'high', m.us(m.now), 'token', m.us(m.lastToken), 'turn', m.us(m.zone.turn),
+    'waits', m.zone.waits or '0')
 end
-flush()
+m.flush(tonumber(ARGV[7]) > 0)
 
-if #grants > 0 then
+if #m.grants > 0 then
   status = 'jobs'
 elseif more then
   status = 'more'
 elseif status == 'next' then
-  for _, key in ipairs({kQueue, kAgain}) do
+  for _, key in ipairs({m.kQueue, m.kAgain}) do
     local first = call('ZRANGE', key, 0, 0, 'WITHSCORES')
     if first[2] and (at == '0' or tonumber(first[2]) < tonumber(at)) then
-      at = us(tonumber(first[2]))
+      at = m.us(tonumber(first[2]))
     end
   end
 end
 
-if slot ~= '' then
+if m.slot ~= '' then
   local mine = {}
-  for id, token in pairs(held) do mine[#mine + 1] = id .. ' ' .. token end
-  local text = {request, status .. ' ' .. at, table.concat(late, ' '), table.concat(mine, ' ')}
-  for _, g in ipairs(grants) do text[#text + 1] = g end
-  call('HSET', kHold(node), slot, table.concat(text, '\n') .. '\n')
+  for id, token in pairs(m.held) do mine[#mine + 1] = id .. ' ' .. token end
+  local text = {m.request, status .. ' ' .. at, table.concat(m.late, ' '), table.concat(mine, ' ')}
+  for _, g in ipairs(m.grants) do text[#text + 1] = g end
+  call('HSET', m.kHold(m.node), m.slot, table.concat(text, '\n') .. '\n')
 end
-return reply(status, at, late, grants)
+return m.reply(status, at, m.late, m.grants)
