@@ -182,7 +182,8 @@ func (n *node) reported(s *slot, c *child, r jobs.Report) {
 		c.deadline = r.Deadline
 	}
 	n.face.changed = true
-	if r.Done > 0 || r.Bye && r.Error == "" {
+	// One that was started before the last failure says nothing about the next.
+	if c.started >= n.children.failed && (r.Done > 0 || r.Bye && r.Error == "") {
 		n.startWorked()
 	}
 	if !r.Bye {

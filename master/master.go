@@ -42,7 +42,7 @@ type Master struct {
 	hub    Hub
 	log    hclog.Logger
 	waits  waits
-	orders chan func(*node)
+	orders chan order
 	ended  chan struct{} // closed when Run returns
 }
 
@@ -82,7 +82,7 @@ func New(cfg Config, q Queue, h Hub, log hclog.Logger) (*Master, error) {
 		hub:    h,
 		log:    log,
 		waits:  defaultWaits(),
-		orders: make(chan func(*node), 16),
+		orders: make(chan order, 16),
 		ended:  make(chan struct{}),
 	}, nil
 }
@@ -109,28 +109,36 @@ func (m *Master) Run(ctx context.Context) error {
 // Drain takes nothing new, tells the children to end after the jobs in hand, and
 // lets Run return when they have. Children that are still there after
 // Config.Drain are stopped.
-func (m *Master) Drain() { m.tell((*node).drain) }
+func (m *Master) Drain() { m.tell(order{run: (*node).drain, ends: true}) }
 
 // Stop kills the children now, tells which jobs they had, and lets Run return.
-func (m *Master) Stop() { m.tell(func(n *node) { n.stop("stop") }) }
+func (m *Master) Stop() {
+	m.tell(order{run: func(n *node) { n.stop("stop") }, ends: true})
+}
 
 // Reload takes over another configuration: children end after the jobs in hand,
 // and new ones come with it. A bad one is refused: the old stays, and the node's
 // note and the log say why. Exec and Kept stay as they are.
-func (m *Master) Reload(cfg Config) { m.tell(func(n *node) { n.reload(cfg) }) }
+func (m *Master) Reload(cfg Config) { m.tell(order{run: func(n *node) { n.reload(cfg) }}) }
 
 // Refuse tells people that a configuration could not even be read. The old one
 // stays.
-func (m *Master) Refuse(err error) { m.tell(func(n *node) { n.refuse(err) }) }
+func (m *Master) Refuse(err error) { m.tell(order{run: func(n *node) { n.refuse(err) }}) }
 
 // Upgrade puts the binary at Config.Path in the place of this one. The children
 // live on; they end after the jobs in hand, and new ones are of the new binary.
 // If that fails everything goes on as before, and the node's note says why.
-func (m *Master) Upgrade() { m.tell((*node).upgrade) }
+func (m *Master) Upgrade() { m.tell(order{run: (*node).upgrade}) }
 
-func (m *Master) tell(order func(*node)) {
+// An order is what somebody wants of the node.
+type order struct {
+	run  func(*node)
+	ends bool // the node shall end: an upgrade must not forget this
+}
+
+func (m *Master) tell(o order) {
 	select {
-	case m.orders <- order:
+	case m.orders <- o:
 	case <-m.ended:
 	}
 }

@@ -31,7 +31,7 @@ type node struct {
 	zones []*zone
 
 	work     *work // the goroutines
-	orders   <-chan func(*node)
+	orders   <-chan order
 	children *nursery
 	stage    stage
 	until    time.Duration // when the stage ends, if it is not running
@@ -140,8 +140,8 @@ func (n *node) loop(ctx context.Context) {
 		select {
 		case f := <-n.work.events:
 			f()
-		case order := <-n.orders:
-			order(n)
+		case o := <-n.orders:
+			o.run(n)
 		case <-n.work.hints:
 			n.woken()
 		case <-timer.C:

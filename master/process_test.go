@@ -258,14 +258,6 @@ func TestUpgradesUnderLoad(t *testing.T) {
 		ids = append(ids, p.put("default", hosts(fmt.Sprintf("ok-%d", i), 20)...)...)
 		p.upgrade(t, fmt.Sprint("1.", i))
 	}
-	// One upgrade after the other, without a pause: some signals meet a binary that
-	// does not listen yet.
-	ids = append(ids, p.put("default", hosts("ok-x", 20)...)...)
-	p.tell(t, func(s *masterSpec) { s.Version = "2" })
-	p.until(t, "version 2 shows itself", func() bool {
-		p.signal(t, syscall.SIGUSR2)
-		return p.beat.Version == "2"
-	})
 	p.ends(t, ids...)
 	p.signal(t, syscall.SIGTERM)
 	if err := p.wait(t); err != nil {
@@ -275,6 +267,44 @@ func TestUpgradesUnderLoad(t *testing.T) {
 	defer p.mu.Unlock()
 	if len(p.lost)+len(p.backs) > 0 || !p.gone {
 		t.Errorf("lost %v, given back %v, gone %v", p.lost, p.backs, p.gone)
+	}
+}
+
+// Some of the signals meet a binary that does not listen yet.
+func TestUpgradesWithoutAPause(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	p.run(t)
+	ids := p.put("default", hosts("ok", 50)...)
+	p.tell(t, func(s *masterSpec) { s.Version = "2" })
+	p.until(t, "version 2 shows itself", func() bool {
+		p.signal(t, syscall.SIGUSR2)
+		return p.beat.Version == "2"
+	})
+	p.ends(t, ids...)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.lost)+len(p.backs) > 0 || p.most > 2 {
+		t.Errorf("lost %v, given back %v, %d at a time", p.lost, p.backs, p.most)
+	}
+}
+
+func TestUpgradeDoesNotForgetTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cfg := testConfig(os.Args[0], t.TempDir(), "")
+	cfg.Exec = func([]*os.File) error {
+		t.Error("upgraded, but the next binary does not know that it shall end")
+		return nil
+	}
+	m, err := New(cfg, w, w, silent())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Upgrade()
+	m.Drain()
+	if err := m.Run(t.Context()); err != nil || !w.gone {
+		t.Errorf("run: %v, gone %v", err, w.gone)
 	}
 }
 

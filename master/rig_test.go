@@ -71,7 +71,6 @@ func start(t *testing.T, set func(*rig)) *rig {
 	r := &rig{world: newWorld(t), log: &buffer{}, end: make(chan error, 1), waits: defaultWaits()}
 	r.cfg = testConfig(os.Args[0], t.TempDir(), r.serve(t))
 	r.waits.overdue = 10 * time.Millisecond
-	r.waits.term = 50 * time.Millisecond
 	if set != nil {
 		set(r)
 	}

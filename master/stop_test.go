@@ -37,7 +37,12 @@ func TestDrainEndsInTime(t *testing.T) {
 	} {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
-			r := start(t, func(r *rig) { r.cfg.Drain = 10 * time.Millisecond })
+			r := start(t, func(r *rig) {
+				r.cfg.Drain = 10 * time.Millisecond
+				if host == "stubborn" {
+					r.waits.term = 50 * time.Millisecond
+				}
+			})
 			id := r.put("default", host)[0]
 			r.works(t, id)
 			r.m.Drain()

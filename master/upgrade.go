@@ -75,7 +75,7 @@ func (n *node) refuseUpgrade(err error) {
 func (n *node) replace() {
 	n.upgrades = false
 	parcels := n.freeze()
-	err := n.exec(parcels)
+	orders, err := n.exec(parcels)
 	n.refuseUpgrade(err)
 
 	n.work.renew()
@@ -89,6 +89,9 @@ func (n *node) replace() {
 		}
 	}
 	n.resume()
+	for _, o := range orders {
+		o.run(n)
+	}
 }
 
 // freeze ends all goroutines without losing what they wait for: calls stay in
@@ -147,8 +150,9 @@ func detach(c *child) (*parcel, error) {
 	}}, nil
 }
 
-// exec hands the node over to the next binary.
-func (n *node) exec(parcels map[*slot]*parcel) error {
+// exec hands the node over to the next binary. If that fails it returns the orders
+// that came meanwhile.
+func (n *node) exec(parcels map[*slot]*parcel) ([]order, error) {
 	files := make([]*os.File, keptConns)
 	files[keptLock] = n.lock.File()
 	for _, p := range parcels {
@@ -157,13 +161,31 @@ func (n *node) exec(parcels map[*slot]*parcel) error {
 	}
 	text, err := json.Marshal(n.pack(parcels))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if files[keptState], err = proc.Memory(text); err != nil {
-		return err
+		return nil, err
 	}
 	defer files[keptState].Close()
-	return n.cfg.Exec(files)
+	// As late as can be: the next binary knows nothing of these.
+	orders := n.waiting()
+	if slices.ContainsFunc(orders, func(o order) bool { return o.ends }) {
+		return orders, errors.New("the master was told to end meanwhile")
+	}
+	return orders, n.cfg.Exec(files)
+}
+
+// waiting takes the orders that wait to be run.
+func (n *node) waiting() []order {
+	var orders []order
+	for {
+		select {
+		case o := <-n.orders:
+			orders = append(orders, o)
+		default:
+			return orders
+		}
+	}
 }
 
 func (n *node) pack(parcels map[*slot]*parcel) state {

@@ -22,8 +22,10 @@ import (
 const (
 	streamsMax  = 64 // open at once; each looks at every zone twice a second
 	streamPoll  = 500 * time.Millisecond
-	streamPage  = 500              // events of a zone read at once
-	streamPages = 20               // read before they are written: some MB at most
+	streamPage  = 100              // entries read at once; one may tell of 500 jobs
+	streamPages = 20               // read in a row, also if nobody wants what is in them
+	streamBurst = 1 << 20          // bytes after which is written, before more is read
+	streamRetry = 2 * time.Second  // until a Redis that did not answer is asked again
 	heartbeat   = 15 * time.Second // so that proxies and clients see that we live
 	streamWrite = 10 * time.Second // a client that does not read for so long is left
 	resumeMax   = 8 << 10          // bytes of a Last-Event-ID
@@ -100,6 +102,8 @@ type stream struct {
 	rc   *http.ResponseController
 	at   positions // nil: from now on
 	task string    // empty: everything
+
+	behind bool // the last look did not come to the end
 }
 
 // stream tells a client what happens until it or the server goes. Its only
@@ -108,8 +112,6 @@ func (s *Server) stream(ctx context.Context, st *stream) error {
 	if err := st.open(); err != nil {
 		return err
 	}
-	poll := time.NewTicker(streamPoll)
-	defer poll.Stop()
 	spoke := s.now()
 	for {
 		happened, err := s.news(ctx, st)
@@ -129,21 +131,18 @@ func (s *Server) stream(ctx context.Context, st *stream) error {
 			}
 			spoke = s.now()
 		}
-		if err != nil && !s.pause(ctx, retryPause) {
-			return nil
+		next := streamPoll
+		switch {
+		case err != nil:
+			next = streamRetry
+		case st.behind:
+			next = 0
 		}
-		select {
-		case <-ctx.Done():
+		if !s.pause(ctx, next) {
 			return nil
-		case <-s.stopping:
-			return nil
-		case <-poll.C:
 		}
 	}
 }
-
-// retryPause is how long a stream leaves a Redis alone that did not answer.
-const retryPause = 2 * time.Second
 
 // pause waits; it tells whether to go on.
 func (s *Server) pause(ctx context.Context, d time.Duration) bool {
@@ -170,6 +169,7 @@ func (s *Server) news(ctx context.Context, st *stream) ([]byte, error) {
 	if fresh {
 		st.at = positions{}
 	}
+	st.behind = false
 	var b bytes.Buffer
 	for _, zone := range zones {
 		if fresh {
@@ -193,15 +193,23 @@ func (s *Server) newsOf(ctx context.Context, zone string, st *stream, b *bytes.B
 		if err != nil {
 			return err
 		}
-		for _, h := range list {
-			st.at[zone] = h.ID
+		for i, h := range list {
+			// Only the last event of an entry says that the entry was read: who comes
+			// back with an earlier one hears the entry again.
+			if i+1 == len(list) || list[i+1].ID != h.ID {
+				st.at[zone] = h.ID
+			}
 			st.tell(b, h)
 		}
 		st.at[zone] = last
 		if len(list) < streamPage {
+			return nil
+		}
+		if b.Len() > streamBurst {
 			break
 		}
 	}
+	st.behind = true
 	return nil
 }
 

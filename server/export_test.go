@@ -39,3 +39,9 @@ func FoldGroups(n int, list []jobs.JobInfo, output func(jobs.ID) []byte) []Group
 	}
 	return out
 }
+
+// RoundTrip reads the place of a stream and writes it again.
+func RoundTrip(text string) (string, error) {
+	at, err := parsePositions(text)
+	return at.String(), err
+}

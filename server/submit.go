@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -17,6 +18,9 @@ import (
 
 // idTries is how often an id of our own is made anew when another task has it.
 const idTries = 5
+
+// partsKept is how long at least the parts of a task stay, once they were put.
+const partsKept = 24 * time.Hour
 
 // The results of a submit, as they are counted.
 const (
@@ -112,6 +116,14 @@ func (s *Server) repeat(ctx context.Context, b Submit, operator string) (*submit
 	if t.Runbook != b.Runbook || t.On != b.On || t.Operator != operator {
 		return nil, conflict(t.Task,
 			fmt.Sprintf("it runs %s on %s for %s", t.Runbook, clip(t.On), t.Operator))
+	}
+	if t.Total == 0 {
+		// It has its name in the lists, and no zone knows of it.
+		if s.now().Sub(t.Submitted.Time) < partsKept {
+			return nil, nil
+		}
+		return nil, conflict(t.Task, "it was submitted at "+t.Submitted.String()+
+			", and what became of it is not kept any more")
 	}
 	if t.State != jobs.TaskSubmitting {
 		return &submitOutput{http.StatusOK, Submitted{TaskInfo: t, Durable: s.durable}}, nil

@@ -132,11 +132,18 @@ func TestSameSubmitAgainIsTheSameTask(t *testing.T) {
 	w.work("eu", succeed)
 	again("after its end")
 
-	body.On = "vpn1"
-	var p problem
-	res := w.call("POST", "/v1/tasks", body, &p)
-	if res.StatusCode != http.StatusConflict || !strings.Contains(p.Detail, "it runs exec on fw* for alice") {
-		t.Errorf("another task with this id: %s %s", res.Status, p.words())
+	for _, change := range []func(*server.Submit){
+		func(b *server.Submit) { b.On = "vpn1" },
+		func(b *server.Submit) { b.Runbook = "label" },
+		func(b *server.Submit) { b.As = "bob" },
+	} {
+		other := body
+		change(&other)
+		var p problem
+		res := w.call("POST", "/v1/tasks", other, &p)
+		if res.StatusCode != http.StatusConflict || !strings.Contains(p.Detail, "it runs exec on fw* for alice") {
+			t.Errorf("another task with this id, %+v: %s %s", other, res.Status, p.words())
+		}
 	}
 	var tasks server.TaskList
 	if w.call("GET", "/v1/tasks", nil, &tasks); len(tasks.Tasks) != 1 {
@@ -183,6 +190,46 @@ func TestHalfSubmitIsCompletedByTheSame(t *testing.T) {
 	})
 	if got := w.submit(body); got.Total != 3 || got.State != jobs.TaskQueued {
 		t.Errorf("completed: %+v", got)
+	}
+}
+
+func TestSubmitThatGotNoFurtherThanItsNameIsCompleted(t *testing.T) {
+	t.Parallel()
+	m, cfg := queuetest.StartMini(t)
+	w := start(t, setup{redis: &cfg})
+	body := run("fw*")
+	body.ID = "0123456789"
+	// No zone takes anything, but the lists do.
+	for _, zone := range []string{"default", "eu"} {
+		m.Del("muster:{" + zone + "}:zone")
+		if err := m.Set("muster:{"+zone+"}:zone", "x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if res := w.call("POST", "/v1/tasks", body, nil); res.StatusCode != http.StatusServiceUnavailable {
+		t.Fatalf("submit without zones: %s", res.Status)
+	}
+	m.Del("muster:{default}:zone")
+	m.Del("muster:{eu}:zone")
+	if got := w.submit(body); got.Total != 3 || got.State != jobs.TaskQueued {
+		t.Errorf("completed: %+v", got)
+	}
+}
+
+func TestSubmitOfAForgottenTaskIsRefused(t *testing.T) {
+	t.Parallel()
+	m, cfg := queuetest.StartMini(t)
+	w := start(t, setup{redis: &cfg})
+	body := run("fw*")
+	body.ID = "0123456789"
+	w.submit(body)
+	m.Del("muster:{default}:task:0123456789")
+	m.Del("muster:{eu}:task:0123456789")
+	w.server.Fix(func() time.Time { return time.Now().Add(25 * time.Hour) }, nil)
+	var p problem
+	res := w.call("POST", "/v1/tasks", body, &p)
+	if res.StatusCode != http.StatusConflict || !strings.Contains(p.Detail, "not kept any more") {
+		t.Errorf("got %s %s", res.Status, p.words())
 	}
 }
 
@@ -261,6 +308,7 @@ func TestEveryMistakeOfASubmitIsNamed(t *testing.T) {
 		want       []string
 	}{
 		{"no JSON", `{"runbook":`, 400, []string{"body: unexpected end of JSON input"}},
+		{"much that is no JSON", `{"runbook":` + strings.Repeat("x", 10000), 400, []string{"body: invalid character"}},
 		{"nothing", ``, 400, []string{"request body is required"}},
 		{"empty", `{}`, 422, []string{"runbook", "on"}},
 		{"unknown key", `{"runbook":"exec","on":"fw001","argz":{}}`, 422,
@@ -285,14 +333,18 @@ func TestEveryMistakeOfASubmitIsNamed(t *testing.T) {
 			[]string{`body.on: runbook label, step "say": {{host.label.site}}: host vpn1 has no label "site"`}},
 		{"nobody picked", `{"runbook":"exec","on":"customer=nobody","args":{"cmd":"true"}}`, 422,
 			[]string{`body.on: selector "customer=nobody" picks no host`}},
-		{"empty selector", `{"runbook":"exec","on":"","args":{"cmd":"true"}}`, 422, []string{`body.on: selector "": is empty`}},
+		{"empty selector", `{"runbook":"exec","on":"","args":{"cmd":"true"}}`, 422,
+			[]string{`body.on: selector "": is empty`}},
 		{"operator", `{"runbook":"exec","on":"fw001","as":"a b","args":{"cmd":"true"}}`, 422,
 			[]string{`body.as: operator: name "a b" has ' '`}},
 		{"too big", `{"runbook":"` + strings.Repeat("x", 8<<20) + `"}`, 413, []string{"too large"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			res, text := w.raw("POST", "/v1/tasks", c.body, nil)
 			var p problem
-			res := w.call("POST", "/v1/tasks", c.body, &p)
+			if err := json.Unmarshal(text, &p); err != nil {
+				t.Fatal(err)
+			}
 			if res.StatusCode != c.status || p.Status != c.status {
 				t.Errorf("got %s, status %d in the body; want %d", res.Status, p.Status, c.status)
 			}
@@ -304,7 +356,7 @@ func TestEveryMistakeOfASubmitIsNamed(t *testing.T) {
 					t.Errorf("want %q in:\n%s", words, p.words())
 				}
 			}
-			if text := p.words(); len(text) > 4000 {
+			if len(text) > 4000 {
 				t.Errorf("the answer has %d bytes", len(text))
 			}
 		})

@@ -121,6 +121,20 @@ func TestSummaryOfManyDifferentOutputsIsCut(t *testing.T) {
 	}
 }
 
+func TestSilentHostsAreToldApartByTheirError(t *testing.T) {
+	t.Parallel()
+	var list []jobs.JobInfo
+	for i, text := range []string{"refused", "no route", "refused"} {
+		host := fmt.Sprintf("h%d", i)
+		list = append(list, jobs.JobInfo{ID: jobs.NewID("0123456789", host), Host: host, State: jobs.Ended,
+			Outcome: jobs.Unreachable, Error: text})
+	}
+	got := server.FoldGroups(100, list, func(jobs.ID) []byte { return nil })
+	if len(got) != 2 || got[0].Hosts != "h[0,2]" || got[1].Error != "no route" {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestErrorsAreComparedWithoutTheirHost(t *testing.T) {
 	t.Parallel()
 	print := "SHA256:" + strings.Repeat("a", 43)

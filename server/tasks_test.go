@@ -170,6 +170,9 @@ func TestStopAnswersThoseWhoWait(t *testing.T) {
 	}
 	for events.next() != "" {
 	}
+	if strings.Contains(w.log.String(), "cut off") {
+		t.Errorf("those who wait were cut off: %s", w.log)
+	}
 }
 
 func TestCancelNeedsNoBody(t *testing.T) {

@@ -251,8 +251,8 @@ func TestSubmitIsNotRepeatedIfNobodyHeardIt(t *testing.T) {
 	}
 	a.Close()
 	var unsure *unsureError
-	if _, err := newTestClient(t, a.URL).submit(t.Context(), server.Submit{ID: aTask}, nil); codeOf(err) != exitUnreachable ||
-		errors.As(err, &unsure) {
+	_, err = newTestClient(t, a.URL).submit(t.Context(), server.Submit{ID: aTask}, nil)
+	if codeOf(err) != exitUnreachable || errors.As(err, &unsure) {
 		t.Errorf("error %v, want one that the server is away", err)
 	}
 }

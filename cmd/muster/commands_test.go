@@ -14,7 +14,11 @@ import (
 	"muster/jobs"
 )
 
-const jobsAnswer = `{"jobs": [
+// looks is what the commands that only look are answered: a route, and the
+// answer below it.
+const looks = `
+GET /v1/tasks/0wcy7y2fb2/jobs
+{"jobs": [
 	{"id": "0wcy7y2fb2:fw001", "host": "fw001", "state": "ended", "outcome": "succeeded", "attempt": 1, "node": "n1",
 	 "due": "2026-11-21T10:00:00.000Z", "started": "2026-11-21T10:00:01.000Z", "finished": "2026-11-21T10:00:02.500Z",
 	 "exit_code": 0, "error": ""},
@@ -22,28 +26,66 @@ const jobsAnswer = `{"jobs": [
 	 "node": "n1", "due": "2026-11-21T10:00:00.000Z", "started": "2026-11-21T10:00:01.000Z",
 	 "finished": "2026-11-21T10:01:06.000Z", "exit_code": 127, "error": "not found\n\u001b[2J消防"},
 	{"id": "0wcy7y2fb2:fw003", "host": "fw003", "state": "queued", "outcome": "", "attempt": 0, "node": "",
-	 "due": null, "started": null, "finished": null, "exit_code": null, "error": ""}]}`
+	 "due": null, "started": null, "finished": null, "exit_code": null, "error": ""}]}
 
-// lookRoutes is what the commands that only look ask for.
+GET /v1/jobs/0wcy7y2fb2:fw001
+{"id": "0wcy7y2fb2:fw001", "host": "fw001", "state": "ended", "outcome": "failed", "class": "user",
+ "exit_code": 3, "error": "no\u001bway", "attempt": 2, "tries": 1}
+
+POST /v1/tasks/0wcy7y2fb2/cancel
+{"task": "0wcy7y2fb2", "ended": 12, "running": 3, "already": 285}
+
+GET /v1/hosts
+{"version": "v1", "hosts": [
+	{"name": "fw001", "address": "127.77.0.1", "port": 2222, "user": "root", "zone": "default", "fence": "none",
+	 "customer": "acme", "host_keys": [], "labels": {"role": "fw", "model": "x\u001b200"}}]}
+
+GET /v1/nodes
+{"nodes": [
+	{"id": "n1", "pid": 7, "state": "running", "zones": ["default"], "limit": 8, "slots": 2, "version": "v1",
+	 "children": [{"pid": 8, "job": "0wcy7y2fb2:fw001"}, {"pid": 9, "job": "a", "jobs": ["a", "b"]}]},
+	{"id": "n2", "children": null}]}
+
+GET /v1/queue
+{"zones": [
+	{"zone": "default", "queued": 300, "again": 2, "due": 7, "oldest": "2026-11-21T10:00:00.000Z", "overdue": 65,
+	 "frozen": "2026-11-21T10:05:00.000Z", "why": "another run id"},
+	{"zone": "z2", "oldest": null, "frozen": null, "halted": "by bob"}]}
+
+GET /v1/runbooks
+{"runbooks": [
+	{"name": "exec", "description": "Run a command\nand more", "repeatable": true, "arguments": [
+		{"name": "cmd", "type": "text", "required": true}, {"name": "timeout", "type": "duration"}]}]}
+
+GET /v1/tokens
+{"tokens": [{"name": "alice", "created": "2026-11-21T10:00:00.000Z"}]}
+
+POST /v1/tokens
+{"name": "alice", "token": "muster_s3cret"}
+
+GET /v1/health
+{"status": "ok", "version": "v1", "redis": "ok", "inventory": "abc", "hosts": 300}
+`
+
+// lookRoutes is a server that knows one task.
 func lookRoutes() map[string]http.HandlerFunc {
-	return map[string]http.HandlerFunc{
-		"GET /v1/tasks":                          answer(`{"tasks": [` + taskJSON(jobs.TaskRunning, `"succeeded": 2, "failed": 1`) + `]}`),
-		"GET /v1/tasks/" + aTask:                 answer(taskJSON(jobs.TaskEnded, `"succeeded": 4`)),
-		"GET /v1/tasks/" + aTask + "/summary":    answer(`{"task": ` + taskJSON(jobs.TaskEnded, `"succeeded": 4`) + `, "groups": null}`),
-		"GET /v1/tasks/" + aTask + "/jobs":       answer(jobsAnswer),
-		"GET /v1/jobs/" + aJob:                   answer(`{"id": "` + aJob + `", "host": "fw001", "state": "ended", "outcome": "failed", "class": "user", "exit_code": 3, "error": "no\u001bway", "attempt": 2, "tries": 1}`),
-		"POST /v1/tasks/" + aTask + "/cancel":    answer(`{"task": "` + aTask + `", "ended": 12, "running": 3, "already": 285}`),
-		"GET /v1/hosts":                          answer(`{"version": "v1", "hosts": [{"name": "fw001", "address": "127.77.0.1", "port": 2222, "user": "root", "zone": "default", "fence": "none", "customer": "acme", "host_keys": [], "labels": {"role": "fw", "model": "x\u001b200"}}]}`),
-		"GET /v1/nodes":                          answer(`{"nodes": [{"id": "n1", "pid": 7, "state": "running", "zones": ["default"], "children": [{"pid": 8, "job": "` + aJob + `"}, {"pid": 9, "job": "a", "jobs": ["a", "b"]}], "limit": 8, "slots": 2, "version": "v1"}, {"id": "n2", "children": null}]}`),
-		"GET /v1/queue":                          answer(`{"zones": [{"zone": "default", "queued": 300, "again": 2, "due": 7, "oldest": "2026-11-21T10:00:00.000Z", "overdue": 65, "frozen": "2026-11-21T10:05:00.000Z", "why": "another run id"}, {"zone": "z2", "oldest": null, "frozen": null, "halted": "by bob"}]}`),
-		"GET /v1/runbooks":                       answer(`{"runbooks": [{"name": "exec", "description": "Run a command\nand more", "repeatable": true, "arguments": [{"name": "cmd", "type": "text", "required": true}, {"name": "timeout", "type": "duration"}]}]}`),
-		"GET /v1/tokens":                         answer(`{"tokens": [{"name": "alice", "created": "2026-11-21T10:00:00.000Z"}]}`),
-		"POST /v1/tokens":                        answer(`{"name": "alice", "token": "muster_s3cret"}`),
-		"DELETE /v1/tokens/alice":                func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
-		"GET /v1/health":                         answer(`{"status": "ok", "version": "v1", "redis": "ok", "inventory": "abc", "hosts": 300}`),
+	running := taskJSON(jobs.TaskRunning, `"succeeded": 2, "failed": 1`)
+	ended := taskJSON(jobs.TaskEnded, `"succeeded": 4`)
+	routes := map[string]http.HandlerFunc{
+		"GET /v1/tasks":                          answer(`{"tasks": [` + running + `]}`),
+		"GET /v1/tasks/" + aTask:                 answer(ended),
+		"GET /v1/tasks/" + aTask + "/summary":    answer(`{"task": ` + ended + `, "groups": null}`),
 		"GET /v1/jobs/" + aJob + "/output":       output("hello\x1b[2J\xff\n"),
 		"GET /v1/jobs/" + aTask + ":mute/output": output(""),
+		"DELETE /v1/tokens/alice": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNoContent)
+		},
 	}
+	for block := range strings.SplitSeq(strings.TrimSpace(looks), "\n\n") {
+		route, text, _ := strings.Cut(block, "\n")
+		routes[route] = answer(text)
+	}
+	return routes
 }
 
 func output(text string) http.HandlerFunc {
@@ -71,8 +113,10 @@ func TestCommandsShowTables(t *testing.T) {
 			"0wcy7y2fb2:fw003  queued  -                0  -     -                         -     -  -\n",
 		"job " + aJob: "" +
 			"job        0wcy7y2fb2:fw001\nhost       fw001\nstate      ended\noutcome    failed (user)\nexit code  3\n" +
-			"error      no\\x1bway\nattempt    2, 1 failed\nstep       0\ndue        -\nstarted    -\nfinished   -\ntook       -\n",
-		"cancel " + aTask: "task 0wcy7y2fb2: 12 jobs cancelled, 3 running: they end with the step in hand, 285 had ended before\n",
+			"error      no\\x1bway\nattempt    2, 1 failed\nstep       0\ndue        -\nstarted    -\nfinished   -\n" +
+			"took       -\n",
+		"cancel " + aTask: "task 0wcy7y2fb2: 12 jobs cancelled, 3 running: they end with the step in hand, " +
+			"285 had ended before\n",
 		"hosts": "" +
 			"HOST   ADDRESS          USER  ZONE     CUSTOMER  GROUP  FENCE  LABELS\n" +
 			"fw001  127.77.0.1:2222  root  default  acme      -      none   model=x\\x1b200,role=fw\n",
@@ -151,7 +195,8 @@ func TestCommandsShowJSON(t *testing.T) {
 
 func TestEmptyListsAreListsAndSaid(t *testing.T) {
 	t.Parallel()
-	null := answer(`{"tasks": null, "jobs": null, "hosts": null, "nodes": null, "zones": null, "runbooks": null, "tokens": null}`)
+	null := answer(`{"tasks": null, "jobs": null, "hosts": null, "nodes": null, "zones": null, "runbooks": null,
+		"tokens": null}`)
 	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/": null})
 	for _, line := range []string{"tasks", "jobs --task " + aTask, "hosts", "nodes", "queue", "runbooks", "token ls"} {
 		code, out, words := muster(t, a.URL, strings.Fields(line)...)
@@ -187,7 +232,8 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"cancel"}, []string{"accepts 1 arg"}},
 		{[]string{"jobs"}, []string{"--task is missing"}},
 		{[]string{"jobs", "--task", "x", "--state", "dead", "--outcome", "good"},
-			[]string{"--task:", `--state "dead": want one of held, queued,`, `--outcome "good": want one of succeeded, failed,`}},
+			[]string{"--task:", `--state "dead": want one of held, queued,`,
+				`--outcome "good": want one of succeeded, failed,`}},
 		{[]string{"tasks", "--limit", "0"}, []string{"want 1 to 500"}},
 		{[]string{"hosts", " "}, []string{"selector is empty"}},
 		{[]string{"hosts", "a", "b"}, []string{"at most 1"}},
@@ -348,7 +394,14 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-func TestSystemUserIsAName(t *testing.T) {
+func TestUserNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"root": "root", "ACME\\joe": "ACME_joe", "müller": "m_ller", "": "uid-7",
+		"-x": "uid-7", "消防": "__", strings.Repeat("a", 300): "uid-7"} {
+		if got := userName(name, 7); got != want {
+			t.Errorf("userName(%q) = %q, want %q", name, got, want)
+		}
+	}
 	if err := fleet.CheckName(systemUser()); err != nil {
 		t.Error(err)
 	}

@@ -134,4 +134,6 @@ func completeArguments(c *cobra.Command, args []string, typed string) (
 	return words, noFiles | cobra.ShellCompDirectiveNoSpace
 }
 
-func listRunbooks(ctx context.Context, c *client) ([]server.Runbook, error) { return c.runbooks(ctx) }
+func listRunbooks(ctx context.Context, c *client) ([]server.Runbook, error) {
+	return c.runbooks(ctx)
+}

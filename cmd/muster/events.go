@@ -65,6 +65,9 @@ func (s *session) followEvents(ctx context.Context, q url.Values) error {
 		if err != nil {
 			return err
 		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		s.say("the stream of events ended, connecting again")
 		if !sleep(ctx, s.patience.first) {
 			return ctx.Err()
@@ -152,40 +155,54 @@ const eventMax = 1 << 20 // bytes
 func readEvents(r io.Reader, f func(event) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, eventMax)
-	var e event
-	var data strings.Builder
+	var b block
 	for lines.Scan() {
-		line := lines.Text()
-		if line == "" {
-			e.data = strings.TrimSuffix(data.String(), "\n")
-			if e.data != "" || e.comment != "" {
-				if err := f(e); err != nil {
-					return err
-				}
+		if line := lines.Text(); line != "" {
+			b.add(line)
+			if len(b.data) > eventMax {
+				return errors.New("an event is too long")
 			}
-			e = event{}
-			data.Reset()
 			continue
 		}
-		name, value, _ := strings.Cut(line, ":")
-		value = strings.TrimPrefix(value, " ")
-		switch name {
-		case "":
-			e.comment = value
-		case "id":
-			e.id = value
-		case "data":
-			data.WriteString(value + "\n")
+		e, ok := b.event()
+		b = block{}
+		if !ok {
+			continue
 		}
-		if data.Len() > eventMax {
-			return errors.New("an event is too long")
+		if err := f(e); err != nil {
+			return err
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return err
 	}
-	if data.Len() > 0 || e.comment != "" {
+	if _, ok := b.event(); ok {
 		return io.ErrUnexpectedEOF
 	}
 	return io.EOF
+}
+
+// block is the lines of an event so far.
+type block struct {
+	id, comment string
+	data        []byte
+}
+
+func (b *block) add(line string) {
+	name, value, _ := strings.Cut(line, ":")
+	value = strings.TrimPrefix(value, " ")
+	switch name {
+	case "":
+		b.comment = value
+	case "id":
+		b.id = value
+	case "data":
+		b.data = append(append(b.data, value...), '\n')
+	}
+}
+
+// event is what the lines say; nothing, if there is but an id.
+func (b *block) event() (event, bool) {
+	e := event{id: b.id, comment: b.comment, data: strings.TrimSuffix(string(b.data), "\n")}
+	return e, e.data != "" || e.comment != ""
 }

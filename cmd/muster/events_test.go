@@ -149,6 +149,21 @@ func TestEventsThatAreNone(t *testing.T) {
 	}
 }
 
+func TestEventsInterruptedAreSilent(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/events": func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "data: {}\n\n")
+		w.(http.Flusher).Flush()
+		cancel()
+		<-r.Context().Done()
+	}})
+	if code, _, words := musterWith(ctx, a.URL, "events"); code != exitInterrupted || words != "" {
+		t.Errorf("exit %d, %q, want 130 and no word", code, words)
+	}
+}
+
 type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

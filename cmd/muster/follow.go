@@ -67,7 +67,8 @@ func (s *session) watch(ctx context.Context, t jobs.TaskInfo, d display) (jobs.T
 	m.add(at, p.done())
 	for {
 		now := s.now()
-		p.rate, p.elapsed = m.rate(now), seconds(p.task.Seconds)+now.Sub(at)
+		p.rate, p.quiet = m.rate(now), m.quiet(now)
+		p.elapsed = seconds(p.task.Seconds) + now.Sub(at)
 		d.show(p)
 		select {
 		case <-ctx.Done():

@@ -15,7 +15,7 @@ func newHealth() *cobra.Command {
 	c := &cobra.Command{
 		Use:               "health",
 		Short:             "Tell whether the server can work",
-		Long:              "health asks the server how it is. The exit code is 0 if it can work, 1 if not.",
+		Long:              "health asks the server how it is. Exit codes: 0 it can work, 1 it cannot.",
 		Example:           "  muster health",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -185,12 +185,7 @@ func (h *house) jobs(id jobs.TaskID) []jobs.JobInfo {
 
 func (h *house) node() jobs.Node {
 	h.t.Helper()
-	var list []jobs.Node
-	h.query(&list, "nodes")
-	if len(list) != 1 {
-		h.t.Fatalf("%d nodes, want 1", len(list))
-	}
-	return list[0]
+	return h.awaitNode(func(jobs.Node) bool { return true })
 }
 
 // awaitNode asks for the node until it is as wanted; the record of a node follows
@@ -198,13 +193,14 @@ func (h *house) node() jobs.Node {
 func (h *house) awaitNode(as func(jobs.Node) bool) jobs.Node {
 	h.t.Helper()
 	for late := time.After(20 * time.Second); ; {
-		n := h.node()
-		if as(n) {
-			return n
+		var list []jobs.Node
+		h.query(&list, "nodes")
+		if len(list) == 1 && as(list[0]) {
+			return list[0]
 		}
 		select {
 		case <-late:
-			h.t.Fatalf("the node stays %+v", n)
+			h.t.Fatalf("the nodes stay %+v", list)
 		default:
 		}
 	}

@@ -29,7 +29,8 @@ func newJobs() *cobra.Command {
 	}
 	c.Flags().StringVar(&task, "task", "", "`id` of the task")
 	c.Flags().StringVar(&state, "state", "", "only jobs in this `state`: "+join(jobs.States()))
-	c.Flags().StringVar(&outcome, "outcome", "", "only jobs with this `outcome`: "+join(jobs.Outcomes()))
+	c.Flags().StringVar(&outcome, "outcome", "",
+		"only jobs with this `outcome`: "+join(jobs.Outcomes()))
 	completeFlagWith(c, "task", completeTasks)
 	completeFlag(c, "state", texts(jobs.States())...)
 	completeFlag(c, "outcome", texts(jobs.Outcomes())...)

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/signal"
 	"syscall"
 
 	"github.com/hashicorp/go-hclog"
@@ -58,15 +60,16 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 		return exit(exitUsage, err)
 	}
 	defer q.Close()
+	ears, err := f.signals()
+	if err != nil {
+		return err
+	}
+	defer ears.close()
+	b.listen = ears.listen
 	m, err := b.master(s, q, newLogger(s.Log, "master"))
 	if err != nil {
 		return exit(exitUsage, err)
 	}
-	ch, stop, err := f.signals()
-	if err != nil {
-		return err
-	}
-	defer stop()
 	done := make(chan struct{})
 	defer close(done)
 	go func() {
@@ -75,7 +78,7 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 			select {
 			case <-done:
 				return
-			case sig := <-ch:
+			case sig := <-ears:
 				asked = b.obey(m, f, sig, asked)
 			}
 		}
@@ -87,6 +90,8 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 type binary struct {
 	path string     // by which it can be started again, also after an upgrade
 	kept []*os.File // by the binary before this one, at an upgrade
+
+	listen func() // makes signals heard again after an upgrade that failed
 }
 
 func ownBinary() (binary, error) {
@@ -96,7 +101,7 @@ func ownBinary() (binary, error) {
 	}
 	kept, err := proc.Kept(os.Getenv(proc.KeptEnv))
 	os.Unsetenv(proc.KeptEnv)
-	return binary{path, kept}, err
+	return binary{path: path, kept: kept, listen: func() {}}, err
 }
 
 // childEnv is all that a child sees of the environment: no secret is in it.
@@ -123,8 +128,21 @@ func (b binary) master(s settings.Settings, q *queue.Queue, log hclog.Logger) (*
 		return nil, err
 	}
 	c.Kept = b.kept
-	c.Exec = func(keep []*os.File) error { return proc.Exec(b.path, os.Args, os.Environ(), keep) }
+	c.Exec = b.exec
 	return master.New(c, q, q, log)
+}
+
+// exec puts the binary that now lies at the path in the place of this one. One
+// that cannot even tell its version is refused: there is no way back from it. In
+// between, HUP and USR2 must not end the process, which is their default.
+func (b binary) exec(keep []*os.File) error {
+	if err := proc.Try(context.Background(), b.path, "version"); err != nil {
+		return fmt.Errorf("the new binary does not start: %w", err)
+	}
+	signal.Ignore(syscall.SIGHUP, syscall.SIGUSR2)
+	err := proc.Exec(b.path, os.Args, os.Environ(), keep)
+	b.listen()
+	return err
 }
 
 // obey passes a signal on to a master. asked tells whether it was asked to drain

@@ -15,19 +15,25 @@ import (
 type progress struct {
 	task    jobs.TaskInfo
 	rate    float64       // jobs ended a second, lately
+	quiet   time.Duration // since the last one
 	elapsed time.Duration // since the submit
 	trouble string        // why nothing newer is known; empty: all is well
 }
 
 func (p progress) done() int { return p.task.Outcomes.Sum() }
 
-// left is how long the task still takes at this rate; 0: not known.
+// left is how long the task still takes at this rate; 0: not known. When no job
+// has ended for that long, those that are left are slower than the others were.
 func (p progress) left() time.Duration {
 	rest := p.task.Total - p.done()
 	if p.rate <= 0 || rest <= 0 {
 		return 0
 	}
-	return seconds(float64(rest) / p.rate)
+	d := seconds(float64(rest) / p.rate)
+	if d < p.quiet {
+		return 0
+	}
+	return d
 }
 
 // meterSpan is how far back the rate looks: long enough to be calm, short
@@ -35,7 +41,10 @@ func (p progress) left() time.Duration {
 const meterSpan = 20 * time.Second
 
 // meter measures how fast jobs end.
-type meter struct{ marks []mark }
+type meter struct {
+	marks []mark
+	since time.Time // when the last job ended
+}
 
 type mark struct {
 	at   time.Time
@@ -44,6 +53,9 @@ type mark struct {
 
 // add notes that done jobs had ended at an instant.
 func (m *meter) add(at time.Time, done int) {
+	if n := len(m.marks); n == 0 || m.marks[n-1].done != done {
+		m.since = at
+	}
 	// One mark a second is enough, and bounds their number.
 	if n := len(m.marks); n > 1 && at.Sub(m.marks[n-2].at) < time.Second {
 		m.marks = m.marks[:n-1]
@@ -66,6 +78,9 @@ func (m *meter) rate(now time.Time) float64 {
 	}
 	return float64(last.done-first.done) / d.Seconds()
 }
+
+// quiet is how long no job has ended.
+func (m *meter) quiet(now time.Time) time.Duration { return now.Sub(m.since) }
 
 // words tells in a line how far the task is.
 func (p progress) words(colours palette) []string {

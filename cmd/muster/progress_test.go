@@ -44,11 +44,13 @@ func TestProgressLines(t *testing.T) {
 			"[------------------------------] 0/300   0% queued", "task 0wcy7y2fb2: 0 of 300 done, queued"},
 		{"paused", with(func(p *progress) { p.task.Running, p.task.State, p.rate = 0, jobs.TaskPaused, 0 }), 120,
 			"[#####################---------] 213/300  71% 208 succeeded  3 failed  2 unreachable  paused", ""},
-		{"trouble", with(func(p *progress) { p.trouble = "the server does not answer" }), 120,
-			"[#################--------] 213/300  71% 208 succeeded  3 failed  2 unreachable  12 running  the server does not answer",
+		{"trouble", with(func(p *progress) { p.trouble = "no answer" }), 103,
+			"[#################--------] 213/300  71% 208 succeeded  3 failed  2 unreachable  12 running  no answer",
 			""},
-		{"slow", with(func(p *progress) { p.rate = 0.0123 }), 120,
-			"[#####################---------] 213/300  71% 208 succeeded  3 failed  2 unreachable  12 running  0.7/min  1h58m left", ""},
+		{"slow", with(func(p *progress) { p.rate = 0.0123 }), 105,
+			"[############-----] 213/300  71% 208 succeeded  3 failed  2 unreachable  12 running  0.7/min  1h58m left", ""},
+		{"only slow ones are left", with(func(p *progress) { p.quiet = 3 * time.Second }), 85,
+			"[########----] 213/300  71% 208 succeeded  3 failed  2 unreachable  12 running  35/s", ""},
 		{"nonsense of a server", progress{task: jobs.TaskInfo{Task: "\x1b[2J", Total: -1, State: "\x07",
 			Outcomes: jobs.Counts{jobs.Failed: 7}}}, 80,
 			`[##############################] 7/-1 100% 7 failed  \x07`, `task \x1b[2J: 7 of -1 done, 7 failed, \x07`},
@@ -68,7 +70,8 @@ func TestBarNeverWrapsNorBreaks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		small := rapid.IntRange(-5, 5_000_000)
-		p := progress{rate: rapid.Float64().Draw(t, "rate"), trouble: rapid.SampledFrom([]string{"", "没有回答"}).Draw(t, "trouble"),
+		p := progress{rate: rapid.Float64().Draw(t, "rate"),
+			trouble: rapid.SampledFrom([]string{"", "没有回答"}).Draw(t, "trouble"),
 			task: jobs.TaskInfo{Total: small.Draw(t, "total"), Running: small.Draw(t, "running"), State: jobs.TaskRunning,
 				Outcomes: jobs.Counts{jobs.Succeeded: small.Draw(t, "good"), jobs.Unknown: small.Draw(t, "unknown")}}}
 		width := rapid.IntRange(2, 300).Draw(t, "width")
@@ -111,6 +114,18 @@ func TestMeter(t *testing.T) {
 		if got := fmt.Sprintf("%.2f", m.rate(at(c.now))); got != c.want {
 			t.Errorf("%s: rate %s, want %s", c.name, got, c.want)
 		}
+	}
+}
+
+func TestMeterKnowsSinceWhenItIsQuiet(t *testing.T) {
+	t.Parallel()
+	var m meter
+	start := time.Unix(0, 0)
+	for i, done := range []int{0, 5, 5, 5, 5} {
+		m.add(start.Add(time.Duration(i)*300*time.Millisecond), done)
+	}
+	if got := m.quiet(start.Add(1300 * time.Millisecond)); got != time.Second {
+		t.Errorf("quiet for %s, want 1s", got)
 	}
 }
 

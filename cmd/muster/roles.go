@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"net/url"
 	"os"
 	"os/signal"
 	"syscall"
@@ -69,6 +71,10 @@ func (f *roleFlags) read() (settings.Settings, error) {
 	if f.unsafe {
 		src.Flags["redis.unsafe"] = true
 	}
+	if u, err := url.Parse(f.cmd.Flags().Lookup("redis").Value.String()); err == nil && u.User != nil {
+		return settings.Settings{}, exit(exitUsage, errors.New("--redis has a user or password, which "+
+			"everybody on this machine could read: put redis.url into the configuration file"))
+	}
 	for flag, key := range f.keys {
 		if f.cmd.Flags().Changed(flag) {
 			src.Flags[key] = f.value(flag)
@@ -106,23 +112,32 @@ func newLogger(l settings.Log, name string) hclog.Logger {
 	})
 }
 
-// signals brings the signals of a role. With a parent, its end is a TERM.
-func (f *roleFlags) signals() (<-chan os.Signal, func(), error) {
-	ch := make(chan os.Signal, 8)
-	signal.Notify(ch, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR2)
-	stop := func() { signal.Stop(ch) }
+// ears bring the signals of a role.
+type ears chan os.Signal
+
+func (e ears) listen() {
+	signal.Notify(e, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR2)
+}
+
+func (e ears) close() { signal.Stop(e) }
+
+// signals listens for signals. With a parent, its end is a TERM.
+func (f *roleFlags) signals() (ears, error) {
+	e := make(ears, 8)
+	e.listen()
 	if !f.parent {
-		return ch, stop, nil
+		return e, nil
 	}
 	parent, err := proc.Inherited()
 	if err != nil {
-		return ch, stop, exit(exitUsage, err)
+		e.close()
+		return nil, exit(exitUsage, err)
 	}
 	go func() {
 		var nothing any
 		for parent.Receive(&nothing) == nil {
 		}
-		ch <- syscall.SIGTERM
+		e <- syscall.SIGTERM
 	}()
-	return ch, stop, nil
+	return e, nil
 }

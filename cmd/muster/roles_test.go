@@ -100,6 +100,8 @@ func TestUpgradeInPlaceUnderLoad(t *testing.T) {
 	}
 	m.cmd.Process.Signal(syscall.SIGUSR2)
 	m.awaitTimes("master started", 2)
+	m.cmd.Process.Signal(syscall.SIGHUP) // it is heard after the exec, too
+	m.await("configuration reloaded")
 	done := h.wait(id)
 	wantOutcomes(t, done, map[jobs.Outcome]int{jobs.Succeeded: 60})
 	n := h.node()
@@ -107,6 +109,33 @@ func TestUpgradeInPlaceUnderLoad(t *testing.T) {
 		t.Errorf("pid %d and version %q, want %d and %q", n.PID, n.Version, pid, otherVersion)
 	}
 	wantNoOverlap(t, f)
+}
+
+func TestABrokenBinaryIsRefused(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
+	h := newHouse(t, inventory)
+	m := h.master()
+	broken := []byte("#!/bin/sh\necho no such library >&2; exit 127\n")
+	if err := os.WriteFile(h.bin+".new", broken, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(h.bin, h.bin+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(h.bin+".new", h.bin); err != nil {
+		t.Fatal(err)
+	}
+	m.cmd.Process.Signal(syscall.SIGUSR2)
+	m.await("no such library")
+	if err := os.Rename(h.bin+".old", h.bin); err != nil {
+		t.Fatal(err)
+	}
+	n := h.awaitNode(func(n jobs.Node) bool { return n.Note != "" })
+	if !strings.Contains(n.Note, "no such library") {
+		t.Errorf("note %q", n.Note)
+	}
+	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 10})
 }
 
 func TestABadReloadKeepsTheOldConfiguration(t *testing.T) {

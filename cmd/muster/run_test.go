@@ -111,11 +111,12 @@ func TestReadArgFile(t *testing.T) {
 // runRoutes is a server at which the task ends as it is told.
 func runRoutes(outcomes string) map[string]http.HandlerFunc {
 	ended := taskJSON(jobs.TaskEnded, outcomes)
+	accepted := strings.TrimSuffix(taskJSON(jobs.TaskQueued, ""), "}") + `, "durable": "appendfsync always"}`
 	return map[string]http.HandlerFunc{
-		"POST /v1/tasks":         answer(strings.TrimSuffix(taskJSON(jobs.TaskQueued, ""), "}") + `, "durable": "appendfsync always"}`),
+		"POST /v1/tasks":         answer(accepted),
 		"GET /v1/tasks/" + aTask: inTurn(answer(taskJSON(jobs.TaskRunning, "")), answer(ended)),
 		"GET /v1/tasks/" + aTask + "/summary": answer(`{"task": ` + ended + `, "groups": [
-			{"outcome": "succeeded", "exit_code": 0, "count": 4, "hosts": "fw[001-004]", "output": "aGVsbG8K", "left_out": 0}]}`),
+			{"outcome": "succeeded", "exit_code": 0, "count": 4, "hosts": "fw[001-004]", "output": "aGVsbG8K"}]}`),
 	}
 }
 

@@ -66,17 +66,17 @@ func runServer(ctx context.Context, f *roleFlags) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ch, stop, err := f.signals()
+	ears, err := f.signals()
 	if err != nil {
 		return err
 	}
-	defer stop()
+	defer ears.close()
 	go func() {
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case sig := <-ch:
+			case sig := <-ears:
 				switch sig {
 				case syscall.SIGHUP:
 					reloadServer(ctx, srv, s, log)

@@ -103,23 +103,24 @@ func (f clientFlags) open(c *cobra.Command) (*session, error) {
 
 // systemUser is the user of the operating system, in letters that a name may have.
 func systemUser() string {
-	name := os.Getenv("USER")
 	if u, err := user.Current(); err == nil {
-		name = u.Username
+		return userName(u.Username, os.Getuid())
 	}
-	if fleet.CheckName(name) == nil {
-		return name
-	}
+	return userName(os.Getenv("USER"), os.Getuid())
+}
+
+// userName makes a name for muster of one that may look like DOMAIN\user.
+func userName(name string, uid int) string {
 	name = strings.Map(func(r rune) rune {
 		if fleet.CheckName("x"+string(r)) != nil {
 			return '_'
 		}
 		return r
 	}, name)
-	if fleet.CheckName(name) == nil {
-		return name
+	if fleet.CheckName(name) != nil {
+		return fmt.Sprintf("uid-%d", uid)
 	}
-	return fmt.Sprintf("uid-%d", os.Getuid())
+	return name
 }
 
 // ending gives the end of a command its exit code.
@@ -152,7 +153,7 @@ func taskArg(text string) (jobs.TaskID, error) {
 func jobArg(text string) (jobs.ID, error) {
 	id, err := jobs.ParseID(text)
 	if err != nil {
-		return "", exit(exitUsage, fmt.Errorf("%w; `muster jobs --task ID` lists the jobs of a task", err))
+		return "", exit(exitUsage, fmt.Errorf("%w; `muster jobs --task ID` lists the jobs", err))
 	}
 	return id, nil
 }

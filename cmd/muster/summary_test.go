@@ -97,11 +97,13 @@ func TestSummaryIsBounded(t *testing.T) {
 	t.Parallel()
 	s := server.Summary{Task: readTask(t, taskJSON(jobs.TaskEnded, `"succeeded": 4`))}
 	for i := range 50 {
-		s.Groups = append(s.Groups, server.Group{Outcome: jobs.Succeeded, Count: 2, Hosts: strings.Repeat("fw,", 9999),
-			Output: []byte(strings.Repeat("line\n", 1000)), Example: aJob, Error: strings.Repeat("e", 10_000) + fmt.Sprint(i)})
+		s.Groups = append(s.Groups, server.Group{Outcome: jobs.Succeeded, Count: 2, Example: aJob,
+			Hosts: strings.Repeat("fw,", 9999), Error: strings.Repeat("e", 10_000) + fmt.Sprint(i),
+			Output: []byte(strings.Repeat("line\n", 1000))})
 	}
 	got := summaryText(s, 0, palette(true))
-	wantParts(t, "the summary", got, "60 more succeeded in 30 smaller groups: muster jobs --task "+aTask+" --outcome succeeded",
+	wantParts(t, "the summary", got,
+		"60 more succeeded in 30 smaller groups: muster jobs --task "+aTask+" --outcome succeeded",
 		"4940 bytes more: muster logs "+aJob)
 	if n := strings.Count(got, "\n"); n > 400 {
 		t.Errorf("%d lines", n)

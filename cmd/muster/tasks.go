@@ -78,7 +78,7 @@ func newTask() *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeTasks,
 	}
-	c.Flags().BoolVar(&wait, "wait", false, "follow it to its end; the exit code is that of muster run")
+	c.Flags().BoolVar(&wait, "wait", false, "follow it to its end; exit codes as those of muster run")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		id, err := taskArg(args[0])
 		if err != nil {

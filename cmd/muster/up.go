@@ -57,11 +57,11 @@ func runUp(ctx context.Context, f *roleFlags) error {
 	if err != nil {
 		return exit(exitUsage, err)
 	}
-	ch, stop, err := f.signals()
+	ears, err := f.signals()
 	if err != nil {
 		return err
 	}
-	defer stop()
+	defer ears.close()
 	done := make(chan struct{})
 	defer close(done)
 	go func() {
@@ -70,7 +70,7 @@ func runUp(ctx context.Context, f *roleFlags) error {
 			select {
 			case <-done:
 				return
-			case sig := <-ch:
+			case sig := <-ears:
 				switch sig {
 				case syscall.SIGUSR2:
 					log.Warn("up cannot be upgraded in place: run server and master on their own")

@@ -44,9 +44,14 @@ func runWorker(ctx context.Context) error {
 	if err != nil {
 		return exit(exitUsage, err)
 	}
+	// Said before anything is done: a child that dies without this has touched
+	// nothing, and its jobs are given back. If the master is gone, nobody hears
+	// it, and the jobs in hand are done all the same.
+	_ = conn.Send(jobs.Report{Ready: true, Jobs: jobIDs(h.Reply.Jobs)})
 	// The first TERM is the master's, after its drain: stop what is in hand and
 	// report it. INT of a terminal is not for children.
-	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR2)
+	// Standard error may be a pipe that nobody reads any more.
+	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR2, syscall.SIGPIPE)
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer cancel()
 	return workOn(ctx, conn, h, cfg)
@@ -90,6 +95,14 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 		return exit(exitNotAll, err)
 	}
 	return nil
+}
+
+func jobIDs(list []jobs.Grant) []jobs.ID {
+	ids := make([]jobs.ID, len(list))
+	for i, g := range list {
+		ids[i] = g.Job
+	}
+	return ids
 }
 
 // receive passes the orders of the master on until it is gone.

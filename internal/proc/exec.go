@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,6 +38,22 @@ func Path(argv0 string) (string, error) {
 		}
 	}
 	return os.Executable()
+}
+
+// tryFor bounds a trial of a binary.
+const tryFor = 10 * time.Second
+
+// Try starts the binary at path and tells whether it ends well, with its last
+// words if not.
+func Try(ctx context.Context, path string, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, tryFor)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w: %.200s", path, strings.Join(args, " "), err,
+			strings.TrimSpace(string(out)))
+	}
+	return nil
 }
 
 // Exec puts the binary at path in the place of this one: same pid, same children,

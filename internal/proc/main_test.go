@@ -79,7 +79,9 @@ func say(args []string) error {
 
 func exitWith(args []string) error {
 	code, err := strconv.Atoi(args[0])
-	os.Exit(code)
+	if err == nil {
+		os.Exit(code)
+	}
 	return err
 }
 

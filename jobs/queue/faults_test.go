@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -264,4 +265,33 @@ func TestTheShippedRedisConfIsAccepted(t *testing.T) {
 	}
 	s := queuetest.StartServerWith(t, path)
 	open(t, world{cfg: s.Config()}, "")
+}
+
+func TestNodesAreListedAlsoAfterAFailedFirstBeat(t *testing.T) {
+	t.Parallel()
+	s := queuetest.StartServer(t)
+	p := queuetest.StartProxy(t, s.Addr)
+	cfg := s.Config()
+	cfg.URL = "redis://" + p.Addr + "/0"
+	q := open(t, world{cfg: cfg}, "")
+	n := jobs.Node{ID: "n1", PID: 7, State: "running", Seen: jobs.Time{Time: time.Now()}}
+	p.Swallow(1)
+	if err := q.Beat(t.Context(), n); err == nil {
+		t.Fatal("the answer was lost, yet the beat succeeded")
+	}
+	for range 2 {
+		if err := q.Beat(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := q.Nodes(t.Context())
+	if err != nil || len(list) != 1 || list[0].PID != 7 {
+		t.Errorf("nodes are %+v, %v", list, err)
+	}
+	if err := q.Gone(t.Context(), "n1"); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := q.Nodes(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("after its end: %+v, %v", list, err)
+	}
 }

@@ -27,21 +27,35 @@ func (q *Queue) Beat(ctx context.Context, n jobs.Node) error {
 	if err != nil {
 		return err
 	}
-	err = q.rdb.Set(ctx, hubKey("node:", n.ID), text, beatTTL).Err()
-	if err == nil && q.indexNode() {
-		err = q.rdb.ZAdd(ctx, hubKey("nodes", ""),
-			redis.Z{Score: float64(n.Seen.UnixMicro()), Member: n.ID}).Err()
+	if err := q.rdb.Set(ctx, hubKey("node:", n.ID), text, beatTTL).Err(); err != nil {
+		return q.say("beat", err)
 	}
+	if !q.indexDue() {
+		return nil
+	}
+	err = q.rdb.ZAdd(ctx, hubKey("nodes", ""),
+		redis.Z{Score: float64(n.Seen.UnixMicro()), Member: n.ID}).Err()
+	q.indexed(err)
 	return q.say("beat", err)
 }
 
-// indexNode tells whether this beat also writes the index: the first one, and
-// then every minute, because an idle node must cost next to nothing.
-func (q *Queue) indexNode() bool {
+// indexEvery is how many beats pass until the index of nodes is written again,
+// because an idle node must cost next to nothing.
+const indexEvery = 12
+
+func (q *Queue) indexDue() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.beats++
-	return q.beats%12 == 1
+	q.beats--
+	return q.beats < 0
+}
+
+func (q *Queue) indexed(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err == nil {
+		q.beats = indexEvery
+	}
 }
 
 // Gone tells that a node ended in order.

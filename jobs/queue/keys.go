@@ -18,8 +18,8 @@ type Key struct {
 	What    string
 }
 
-// zoneKeys are the keys of a zone. The scripts get a Lua name for each: kQueue,
-// kJob(id) and so on.
+// zoneKeys are the keys of a zone. The scripts get a Lua name for each: m.kQueue,
+// m.kJob .. id and so on.
 var zoneKeys = []Key{
 	{"queue", "zset", "move, step, end, epoch", "jobs that never started: id by µs when to run"},
 	{"again", "zset", "step, checkpoint, lose, end, move, epoch",
@@ -70,14 +70,9 @@ func luaKeys() string {
 	var b strings.Builder
 	b.WriteString("local P, m = string.sub(KEYS[1], 1, -5), {}\n")
 	for _, k := range zoneKeys {
-		kind, _, parametric := strings.Cut(k.Name, "<")
+		kind, _, _ := strings.Cut(k.Name, "<")
 		word := strings.TrimSuffix(kind, ":")
-		name := "m.k" + strings.ToUpper(word[:1]) + word[1:]
-		if parametric {
-			b.WriteString("function " + name + "(x) return P .. '" + kind + "' .. x end\n")
-			continue
-		}
-		b.WriteString(name + " = P .. '" + kind + "'\n")
+		b.WriteString("m.k" + strings.ToUpper(word[:1]) + word[1:] + " = P .. '" + kind + "'\n")
 	}
 	return b.String()
 }

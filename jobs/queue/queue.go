@@ -23,7 +23,7 @@ type Queue struct {
 
 	mu    sync.Mutex // guards what follows
 	zones map[string]*zone
-	beats int
+	beats int // until the index of nodes is due again
 
 	durable string // how far the server can be trusted; set by Open
 }

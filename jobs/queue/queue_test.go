@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -268,8 +269,11 @@ func TestNothingRunsOfAHalfSubmit(t *testing.T) {
 		}
 		other := task
 		other.Spec.Operator = "bob"
-		if err := q.Submit(t.Context(), other, hosts, nil); err == nil {
-			t.Error("another submit with the same id was accepted")
+		if err := q.Submit(t.Context(), other, hosts, nil); !errors.Is(err, queue.ErrConflict) {
+			t.Errorf("another submit with the same id: %v", err)
+		}
+		if got, err := q.Task(t.Context(), task.ID); err != nil || got.Operator != "alice" {
+			t.Errorf("the other submit changed the task: %+v, %v", got, err)
 		}
 		task.Spec.Created++ // the same submit, made again later
 		for range 2 {       // completed, and completing it again does no harm

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,6 +18,8 @@ import (
 var (
 	//go:embed lua/prelude.lua
 	luaPrelude string
+	//go:embed lua/freeze.lua
+	luaFreeze string
 	//go:embed lua/put.lua
 	luaPut string
 	//go:embed lua/step.lua
@@ -48,8 +51,8 @@ type script struct {
 	*redis.Script
 }
 
-func load(name, text string) *script {
-	return &script{name, redis.NewScript(luaKeys() + luaPrelude + text)}
+func load(name string, texts ...string) *script {
+	return &script{name, redis.NewScript(luaKeys() + luaPrelude + strings.Join(texts, ""))}
 }
 
 // run calls the script in a zone: EVALSHA, and EVAL once where it is not known.
@@ -58,13 +61,13 @@ func (s *script) run(ctx context.Context, c redis.Scripter, zone string, args ..
 }
 
 var scripts = struct{ put, step, checkpoint, lose, end, move, epoch *script }{
-	put:        load("put", luaPut),
+	put:        load("put", luaFreeze, luaPut),
 	step:       load("step", luaStep),
 	checkpoint: load("checkpoint", luaCheckpoint),
-	lose:       load("lose", luaLose),
+	lose:       load("lose", luaFreeze, luaLose),
 	end:        load("end", luaEnd),
 	move:       load("move", luaMove),
-	epoch:      load("epoch", luaEpoch),
+	epoch:      load("epoch", luaFreeze, luaEpoch),
 }
 
 // reader takes the parts of a script's answer in order and keeps the first

@@ -37,16 +37,21 @@ func (q *Queue) Submit(ctx context.Context, t jobs.Task, hosts map[string][]stri
 	if err := checkTask(t, hosts); err != nil {
 		return err
 	}
-	if err := q.index(ctx, t, zones); err != nil {
-		return err
-	}
-	done := 0
+	done, indexed := 0, false
 	for _, z := range zones {
-		err := q.putZone(ctx, z, t, hosts[z], func(n int) {
+		err := q.putZone(ctx, z, t, hosts[z], func(n int) error {
 			done += n
+			if !indexed {
+				// Only now is it sure that the id is not another task's.
+				if err := q.index(ctx, t, zones); err != nil {
+					return err
+				}
+				indexed = true
+			}
 			if progress != nil {
 				progress(done)
 			}
+			return nil
 		})
 		if err != nil {
 			return fmt.Errorf("submit task %s: %w", t.ID, err)
@@ -131,7 +136,7 @@ func fingerprint(t jobs.Task, hosts []string) (print string, spec []byte, err er
 }
 
 func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []string,
-	put func(int)) error {
+	put func(int) error) error {
 	print, spec, err := fingerprint(t, hosts)
 	if err != nil {
 		return err
@@ -154,12 +159,16 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 	if err := putAnswer(r.v, zone); err != nil {
 		return err
 	}
-	put(len(chunks[0]))
+	if err := put(len(chunks[0])); err != nil {
+		return err
+	}
 	return q.pipeline(ctx, zone, calls{scripts.put, len(chunks) - 1,
 		func(i int) []any { return args(i + 1) },
 		func(i int, v []any) error {
-			put(len(chunks[i+1]))
-			return putAnswer(v, zone)
+			if err := putAnswer(v, zone); err != nil {
+				return err
+			}
+			return put(len(chunks[i+1]))
 		}})
 }
 

@@ -117,11 +117,15 @@ func readPart(v []any) taskPart {
 	return p
 }
 
+// heldKeep is how long a task is kept that was never committed; see put.lua.
+const heldKeep = 24 * time.Hour
+
 // sum adds the zones' parts up. A task is committed only as a whole, paused if
 // any part is, ended if all are.
 func sum(t *jobs.TaskInfo, parts []taskPart, now time.Time) {
-	committed, paused, ended := true, false, true
+	committed, paused, ended, found := true, false, true, false
 	for _, p := range parts {
+		found = found || p.found
 		t.Total += p.total
 		t.Running += p.running
 		t.Outcomes.Add(p.outcomes)
@@ -140,7 +144,7 @@ func sum(t *jobs.TaskInfo, parts []taskPart, now time.Time) {
 	}
 	until := now.UTC()
 	switch {
-	case !committed:
+	case !committed, !found && until.Sub(t.Submitted.Time) < heldKeep:
 		t.State = jobs.TaskSubmitting
 	case ended:
 		t.State = jobs.TaskEnded

@@ -20,10 +20,10 @@ if t.cancel then return {'stop', m.us(m.now), t.cancel} end
 if m.zone.halted then return {'stop', m.us(m.now), m.zone.halted} end
 if m.zone.frozen > m.now then return {'stop', m.us(m.now), 'the zone is frozen'} end
 
-m.w('SET', m.kLock(m.hostOf(id)), value, 'PX', m.us(math.ceil(t.timeout / 1000)))
+m.w('SET', m.kLock .. m.hostOf(id), value, 'PX', m.us(math.ceil(t.timeout / 1000)))
 m.w('ZADD', m.kAgain, m.us(m.now + t.timeout + m.lockDelay(t.timeout)), id)
-m.w('HSET', m.kJob(id), 'step', ARGV[3])
-if ARGV[4] ~= '' then m.w('HSET', m.kJob(id), 'saved', ARGV[4]) end
+m.w('HSET', m.kJob .. id, 'step', ARGV[3])
+if ARGV[4] ~= '' then m.w('HSET', m.kJob .. id, 'saved', ARGV[4]) end
 m.event('step', id, '{"step":' .. ARGV[3] .. '}')
 m.flush()
 return {'go', m.us(m.now), ''}

@@ -15,12 +15,12 @@ m.begin()
 local t = m.zone.run and m.task(id)
 if not t then return {'absent', 0, 0, 0, 0} end
 if not t.cancel and t.done < t.total then
-  m.w('HSET', m.kTask(id), 'cancel', note)
+  m.w('HSET', m.kTask .. id, 'cancel', note)
   m.event('cancel', id, '{"note":' .. cjson.encode(note) .. '}')
 end
 
 local ended, running, already, hosts = 0, 0, 0, 0
-for host in string.gmatch(call('HGET', m.kTask(id), 'hosts:' .. chunk) or '', '[^\n]+') do
+for host in string.gmatch(call('HGET', m.kTask .. id, 'hosts:' .. chunk) or '', '[^\n]+') do
   local jobID = id .. ':' .. host
   local j = m.job(jobID)
   hosts = hosts + 1
@@ -31,7 +31,7 @@ for host in string.gmatch(call('HGET', m.kTask(id), 'hosts:' .. chunk) or '', '[
   else
     m.finish(jobID, j, {outcome = outcome, err = note})
     m.toUnqueue[#m.toUnqueue + 1] = jobID
-    m.wAfter('ZREM', m.kHeld(id), jobID)
+    m.wAfter('ZREM', m.kHeld .. id, jobID)
     ended = ended + 1
   end
 end

@@ -54,11 +54,11 @@ for i = 5, #ARGV, 3 do
   local lock, value = m.locked(m.hostOf(id)), token .. ' ' .. id
   local forgot = j.state ~= 'ended' and m.num(j.token) < m.num(token)
   if t and (forgot or (j.token == token and j.state == 'running')) and (not lock or forgot) then
-    m.w('SET', m.kLock(m.hostOf(id)), value, 'PX', m.us(math.max(math.ceil(left / 1000), 1)))
+    m.w('SET', m.kLock .. m.hostOf(id), value, 'PX', m.us(math.max(math.ceil(left / 1000), 1)))
     if forgot then
       m.w('ZADD', m.kAgain, m.us(m.now + left + m.lockDelay(t.timeout)), id)
       m.w('ZREM', m.kQueue, id)
-      m.w('HSET', m.kJob(id), 'state', 'running', 'token', token, 'attempt', m.us(j.attempt + 1),
+      m.w('HSET', m.kJob .. id, 'state', 'running', 'token', token, 'attempt', m.us(j.attempt + 1),
         'node', who, 'due', m.us(j.due > 0 and j.due or t.due), 'started', j.started or m.us(m.now))
       if j.state ~= 'running' then m.count(t, 'running', 1) end
       m.event('reassert', id, '{"node":' .. cjson.encode(who) .. '}')

@@ -14,7 +14,7 @@ local POISON = 3
 m.beginZone()
 if not m.zone.run then return {} end
 local lost = {}
-local before = call('HGET', m.kHold(node), slot)
+local before = call('HGET', m.kHold .. node, slot)
 if before then
   local line = {}
   for text in string.gmatch(before, '([^\n]*)\n') do line[#line + 1] = text end
@@ -26,17 +26,17 @@ if before then
       m.event('lost', id, '{"node":' .. cjson.encode(j.node) .. ',"why":' ..
         cjson.encode(why) .. '}')
       if j.crashes + 1 >= POISON then
-        m.w('HSET', m.kJob(id), 'crashes', m.us(j.crashes + 1))
+        m.w('HSET', m.kJob .. id, 'crashes', m.us(j.crashes + 1))
         m.finish(id, j, {outcome = 'failed', class = 'operator', keep = true,
           err = 'took ' .. m.us(POISON) .. ' workers with it, the last: ' .. why})
       else
-        m.w('HSET', m.kJob(id), 'state', 'lost', 'crashes', m.us(j.crashes + 1))
+        m.w('HSET', m.kJob .. id, 'state', 'lost', 'crashes', m.us(j.crashes + 1))
         m.w('ZADD', m.kAgain, m.us(m.now), id)
         m.count(t, 'running', -1)
       end
     end
   end
-  m.w('HDEL', m.kHold(node), slot)
+  m.w('HDEL', m.kHold .. node, slot)
 end
 local who = node .. '/' .. slot
 local registered = m.children()

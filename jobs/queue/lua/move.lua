@@ -19,11 +19,11 @@ if t.done >= t.total then return {'ended', 0} end
 
 -- release moves held jobs back into the queue or, if they had started, again.
 local function release()
-  local jobs = call('ZRANGE', m.kHeld(id), 0, limit - 1, 'WITHSCORES')
+  local jobs = call('ZRANGE', m.kHeld .. id, 0, limit - 1, 'WITHSCORES')
   if #jobs == 0 then return end
-  local queue, again, moved = {'ZADD', m.kQueue}, {'ZADD', m.kAgain}, {'ZREM', m.kHeld(id)}
+  local queue, again, moved = {'ZADD', m.kQueue}, {'ZADD', m.kAgain}, {'ZREM', m.kHeld .. id}
   for i = 1, #jobs, 2 do
-    local to = what == 'resume' and call('EXISTS', m.kJob(jobs[i])) == 1 and again or queue
+    local to = what == 'resume' and call('EXISTS', m.kJob .. jobs[i]) == 1 and again or queue
     to[#to + 1] = m.us(math.max(m.num(jobs[i + 1]), t.due))
     to[#to + 1] = jobs[i]
     moved[#moved + 1] = jobs[i]
@@ -35,14 +35,14 @@ local function release()
 end
 
 local function commit()
-  if not call('HGET', m.kTask(id), 'committed') then
-    local held = call('ZCARD', m.kHeld(id))
+  if not call('HGET', m.kTask .. id, 'committed') then
+    local held = call('ZCARD', m.kHeld .. id)
     if held ~= t.total then return {'incomplete', held} end
-    local v = call('HMGET', m.kTask(id), 'at', 'expire')
+    local v = call('HMGET', m.kTask .. id, 'at', 'expire')
     t.due = math.max(m.now, m.num(v[1]))
-    m.w('PERSIST', m.kTask(id))
-    m.w('PERSIST', m.kHeld(id))
-    m.w('HSET', m.kTask(id), 'committed', m.us(m.now), 'due', m.us(t.due),
+    m.w('PERSIST', m.kTask .. id)
+    m.w('PERSIST', m.kHeld .. id)
+    m.w('HSET', m.kTask .. id, 'committed', m.us(m.now), 'due', m.us(t.due),
       'expires', m.us(t.due + m.num(v[2])))
     m.event('commit', id, '{"jobs":' .. m.us(held) .. '}')
   end
@@ -51,16 +51,16 @@ end
 
 local function pause()
   if not t.paused then
-    m.w('HSET', m.kTask(id), 'paused', m.us(m.now))
+    m.w('HSET', m.kTask .. id, 'paused', m.us(m.now))
     m.event('pause', id, '{"note":' .. cjson.encode(note) .. '}')
   end
-  local hosts = call('HGET', m.kTask(id), 'hosts:' .. ARGV[5]) or ''
+  local hosts = call('HGET', m.kTask .. id, 'hosts:' .. ARGV[5]) or ''
   local moved = 0
   for host in string.gmatch(hosts, '[^\n]+') do
     local jobID = id .. ':' .. host
     local score = call('ZSCORE', m.kQueue, jobID)
     if score and moved < limit then
-      m.w('ZADD', m.kHeld(id), m.us(tonumber(score)), jobID)
+      m.w('ZADD', m.kHeld .. id, m.us(tonumber(score)), jobID)
       m.w('ZREM', m.kQueue, jobID)
       moved = moved + 1
     end
@@ -73,12 +73,12 @@ local function resume()
   if t.paused then
     -- The pause does not count against the expiry.
     t.due = math.max(t.due, m.now)
-    m.w('HDEL', m.kTask(id), 'paused')
-    m.w('HSET', m.kTask(id), 'due', m.us(t.due),
+    m.w('HDEL', m.kTask .. id, 'paused')
+    m.w('HSET', m.kTask .. id, 'due', m.us(t.due),
       'expires', m.us(t.expires + m.now - m.num(t.paused)))
     m.event('resume', id, '{"note":' .. cjson.encode(note) .. '}')
   end
-  if call('HGET', m.kTask(id), 'committed') then release() end
+  if call('HGET', m.kTask .. id, 'committed') then release() end
 end
 
 local answer
@@ -91,4 +91,4 @@ else
 end
 if answer then return answer end
 m.flush()
-return {'ok', call('ZCARD', m.kHeld(id))}
+return {'ok', call('ZCARD', m.kHeld .. id)}

@@ -1,5 +1,5 @@
 -- prelude: what the scripts share. It stands in front of each of them, behind
--- the names of the keys (m.kQueue, m.kJob(id) …, made in keys.go). Everything
+-- the names of the keys (m.kQueue, m.kJob .. id …, made in keys.go). Everything
 -- that functions share is a field of m; luaKeys in keys.go says why.
 --
 -- The order in every script is: read and check everything, plan the writes with
@@ -28,14 +28,6 @@ function m.begin()
   m.now = math.max(m.raw, m.num(v[4]))
   m.zone = {run = v[1], frozen = m.num(v[2]), halted = v[3], token = m.num(v[5]),
     turn = m.num(v[6]), waits = m.num(v[7]) > m.now - 5 * m.MINUTE and v[7]}
-end
-
--- beginZone reads all of the zone, for the scripts that change it.
-function m.beginZone()
-  m.begin()
-  local v = call('HMGET', m.kZone, 'epoch', 'longest', 'born', 'strict')
-  m.zone.epoch, m.zone.longest, m.zone.born = v[1], m.num(v[2]), m.num(v[3])
-  m.zone.strict = v[4] == '1'
 end
 
 -- The plan of writes. w() notes one; what is done to many jobs at once is
@@ -70,7 +62,7 @@ m.tasks = {}
 function m.task(id)
   local t = m.tasks[id]
   if t ~= nil then return t end
-  local v = call('HMGET', m.kTask(id), 'total', 'due', 'expires', 'timeout', 'paused', 'cancel',
+  local v = call('HMGET', m.kTask .. id, 'total', 'due', 'expires', 'timeout', 'paused', 'cancel',
     'done', 'started', 'inventory')
   if not v[1] then
     m.tasks[id] = false
@@ -92,12 +84,12 @@ function m.tally()
   for id, t in pairs(m.tasks) do
     if t then
       for field, by in pairs(t.add) do
-        if by ~= 0 then call('HINCRBY', m.kTask(id), field, by) end
+        if by ~= 0 then call('HINCRBY', m.kTask .. id, field, by) end
       end
       local done = t.done + (t.add.done or 0)
       if done > t.done and done >= t.total then
-        call('HSET', m.kTask(id), 'ended', m.us(m.now))
-        call('PEXPIRE', m.kTask(id), m.DAY)
+        call('HSET', m.kTask .. id, 'ended', m.us(m.now))
+        call('PEXPIRE', m.kTask .. id, m.DAY)
         m.event('task', id, '{"ended":true}')
       end
       t.done, t.add = done, {}
@@ -128,7 +120,7 @@ end
 
 -- A job as far as it is kept: state is false before its first take.
 function m.job(id)
-  local v = call('HMGET', m.kJob(id), 'state', 'token', 'attempt', 'tries', 'probes', 'crashes',
+  local v = call('HMGET', m.kJob .. id, 'state', 'token', 'attempt', 'tries', 'probes', 'crashes',
     'step', 'saved', 'due', 'node', 'outcome', 'expires', 'started', 'lost')
   return {state = v[1], token = v[2], attempt = m.num(v[3]), tries = m.num(v[4]),
     probes = m.num(v[5]), crashes = m.num(v[6]), step = m.num(v[7]), saved = v[8] or '',
@@ -138,7 +130,7 @@ end
 
 -- What the end of a job needs of it.
 function m.jobToEnd(id)
-  local v = call('HMGET', m.kJob(id), 'state', 'token', 'outcome', 'lost')
+  local v = call('HMGET', m.kJob .. id, 'state', 'token', 'outcome', 'lost')
   return {state = v[1], token = v[2], outcome = v[3], lost = v[4]}
 end
 
@@ -157,11 +149,11 @@ function m.lockDelay(timeout) return math.max(5000000, math.ceil(timeout / 50)) 
 m.locks = {}
 
 function m.locked(host)
-  if m.locks[host] == nil then m.locks[host] = call('GET', m.kLock(host)) end
+  if m.locks[host] == nil then m.locks[host] = call('GET', m.kLock .. host) end
   return m.locks[host]
 end
 
-function m.lockTTL(host) return math.max(call('PTTL', m.kLock(host)), 0) * 1000 end
+function m.lockTTL(host) return math.max(call('PTTL', m.kLock .. host), 0) * 1000 end
 
 m.woken = false -- somebody became due by this call, and is not seen by its own take
 
@@ -169,7 +161,7 @@ m.woken = false -- somebody became due by this call, and is not seen by its own 
 -- in the zone it costs nothing.
 function m.wake(host)
   if not m.zone.waits then return end
-  local key = m.kWait('host/' .. host)
+  local key = m.kWait .. 'host/' .. host
   for _, waiter in ipairs(call('ZRANGE', key, 0, 4)) do
     m.wAfter('ZREM', key, waiter)
     if call('ZSCORE', m.kAgain, waiter) then
@@ -189,7 +181,7 @@ function m.unlock(id, j, t)
   local sure = t and j.state == 'running' and not j.lost and
     m.now < m.num(j.token) + t.timeout - 1000
   if not sure and (not j.token or m.locked(host) ~= j.token .. ' ' .. id) then return end
-  m.toFree[#m.toFree + 1] = m.kLock(host)
+  m.toFree[#m.toFree + 1] = m.kLock .. host
   m.locks[host] = false
   m.wake(host)
 end
@@ -198,7 +190,7 @@ end
 -- until its lock ends by itself).
 function m.finish(id, j, o)
   local t = m.task(m.taskOf(id))
-  local set = {'HSET', m.kJob(id), 'state', 'ended', 'outcome', o.outcome, 'ended', m.us(m.now)}
+  local set = {'HSET', m.kJob .. id, 'state', 'ended', 'outcome', o.outcome, 'ended', m.us(m.now)}
   local detail = '{"outcome":"' .. o.outcome .. '"'
   if o.class and o.class ~= '' then
     set[#set + 1] = 'class'
@@ -215,7 +207,7 @@ function m.finish(id, j, o)
     detail = detail .. ',"error":' .. cjson.encode(o.err)
   end
   m.plan[#m.plan + 1] = set
-  m.w('PEXPIRE', m.kJob(id), m.DAY)
+  m.w('PEXPIRE', m.kJob .. id, m.DAY)
   if t then
     m.count(t, 'o:' .. o.outcome, 1)
     m.count(t, 'done', 1)
@@ -224,36 +216,4 @@ function m.finish(id, j, o)
   m.event('end', id, detail .. '}')
   if not o.keep then m.unlock(id, j, t) end
   m.toDrop[#m.toDrop + 1] = id
-end
-
--- thaw ends a freeze once every registered child has called epoch since.
-function m.thaw(registered, epoch)
-  if m.zone.frozen <= m.now or m.zone.strict then return end
-  for _, at in pairs(registered) do
-    if at ~= epoch then return end
-  end
-  m.zone.frozen = 0
-  m.w('HSET', m.kZone, 'frozen', '0')
-  m.event('thaw', 'zone')
-  m.w('PUBLISH', m.kWake, '')
-end
-
--- children are the registered children of the zone: "node/slot" to the epoch
--- that each last said what it holds in.
-function m.children()
-  local out, v = {}, call('HGETALL', m.kZone)
-  for i = 1, #v, 2 do
-    if string.sub(v[i], 1, 2) == 'n:' then out[string.sub(v[i], 3)] = v[i + 1] end
-  end
-  return out
-end
-
--- freeze lets nothing be taken before the longest lock has ended or, unless it
--- is strict, before every child that was registered has said what it holds. It
--- is strict where nobody can know who was registered.
-function m.freeze(why, strict)
-  m.zone.frozen, m.zone.strict = m.now + math.max(m.zone.longest, 10000000), strict
-  m.w('HSET', m.kZone, 'frozen', m.us(m.zone.frozen), 'why', why, 'strict', strict and '1' or '0')
-  m.event('freeze', 'zone', '{"why":' .. cjson.encode(why) .. ',"until":' ..
-    m.us(m.zone.frozen) .. '}')
 end

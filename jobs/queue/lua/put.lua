@@ -14,17 +14,17 @@ local id, print, chunk, at = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 m.beginZone()
 if not m.zone.run then return {'absent', 0} end
-local v = call('HMGET', m.kTask(id), 'print', 'committed')
+local v = call('HMGET', m.kTask .. id, 'print', 'committed')
 if v[1] and v[1] ~= print then return {'conflict', 0} end
 if v[2] then return {'committed', 0} end
 if not v[1] and chunk ~= '0' then return {'header', 0} end
 
-local add = {'ZADD', m.kHeld(id), 'NX'}
+local add = {'ZADD', m.kHeld .. id, 'NX'}
 for host in string.gmatch(ARGV[5], '[^\n]+') do
   add[#add + 1] = at == '' and '0' or at
   add[#add + 1] = id .. ':' .. host
 end
-local set = {'HSET', m.kTask(id), 'print', print, 'hosts:' .. chunk, ARGV[5]}
+local set = {'HSET', m.kTask .. id, 'print', print, 'hosts:' .. chunk, ARGV[5]}
 for i = 6, #ARGV do
   set[#set + 1] = ARGV[i]
   if ARGV[i] == 'timeout' and tonumber(ARGV[i + 1]) > m.zone.longest and i % 2 == 0 then
@@ -32,9 +32,9 @@ for i = 6, #ARGV do
   end
 end
 m.w(unpack(set))
-m.w('PEXPIRE', m.kTask(id), m.DAY)
+m.w('PEXPIRE', m.kTask .. id, m.DAY)
 m.w(unpack(add))
-m.w('PEXPIRE', m.kHeld(id), m.DAY)
+m.w('PEXPIRE', m.kHeld .. id, m.DAY)
 m.event('put', id, '{"chunk":' .. chunk .. ',"jobs":' .. m.us((#add - 3) / 2) .. '}')
 m.flush()
-return {'ok', call('ZCARD', m.kHeld(id))}
+return {'ok', call('ZCARD', m.kHeld .. id)}

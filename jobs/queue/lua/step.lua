@@ -44,11 +44,11 @@ function m.reply(status, at, lateIDs, list)
     local tid = m.taskOf(id)
     local t = m.task(tid)
     jobs[#jobs + 1] = g
-    jobs[#jobs + 1] = t and call('HGET', m.kHosts(t.inventory), m.hostOf(id)) or ''
+    jobs[#jobs + 1] = t and call('HGET', m.kHosts .. t.inventory, m.hostOf(id)) or ''
     if not m.known[tid] then
       m.known[tid] = true
       specs[#specs + 1] = tid
-      specs[#specs + 1] = call('HGET', m.kTask(tid), 'spec') or ''
+      specs[#specs + 1] = call('HGET', m.kTask .. tid, 'spec') or ''
     end
   end
   return {status, m.us(m.now), at, lateIDs, jobs, specs}
@@ -57,7 +57,7 @@ end
 -- What the slot held before this call: id to token.
 m.held = {}
 if m.slot ~= '' then
-  local before = call('HGET', m.kHold(m.node), m.slot)
+  local before = call('HGET', m.kHold .. m.node, m.slot)
   if before then
     local line = m.lines(before)
     if line[1] == m.request then
@@ -71,9 +71,13 @@ if m.slot ~= '' then
   end
 end
 
+-- Redis' clock jumped: locks may have ended at once, so nothing is taken before
+-- the longest has ended for sure.
 if ARGV[5] ~= '' and math.abs(m.raw - tonumber(ARGV[5])) > m.MINUTE and m.zone.frozen <= m.now then
-  m.zone.longest = m.num(call('HGET', m.kZone, 'longest'))
-  m.freeze('TIME jumped by ' .. m.us((m.raw - tonumber(ARGV[5])) / 1000000) .. ' s', true)
+  local why = 'TIME jumped by ' .. m.us(math.floor((m.raw - tonumber(ARGV[5])) / 1000000)) .. ' s'
+  m.zone.frozen = m.now + math.max(m.num(call('HGET', m.kZone, 'longest')), 10000000)
+  m.w('HSET', m.kZone, 'frozen', m.us(m.zone.frozen), 'why', why, 'strict', '1')
+  m.event('freeze', 'zone', '{"why":"' .. why .. '","until":' .. m.us(m.zone.frozen) .. '}')
 end
 
 m.seen = {} -- ids that this call has dealt with
@@ -84,7 +88,7 @@ function m.rescore(i, id, j, t)
   local kind, delay = ARGV[i + 2], tonumber(ARGV[i + 7])
   local keep, release = ARGV[i + 12] == '1', ARGV[i + 11] == '1'
   local at = m.now + delay
-  local set = {'HSET', m.kJob(id), 'step', ARGV[i + 9]}
+  local set = {'HSET', m.kJob .. id, 'step', ARGV[i + 9]}
   local function put(field, value)
     set[#set + 1] = field
     set[#set + 1] = value
@@ -95,7 +99,7 @@ function m.rescore(i, id, j, t)
   if kind == 'back' and j.attempt <= 1 then
     -- Nothing was done: as if it had not been taken.
     m.w('ZADD', m.kQueue, m.us(j.due), id)
-    m.wAfter('DEL', m.kJob(id))
+    m.wAfter('DEL', m.kJob .. id)
     m.toDrop[#m.toDrop + 1] = id
     m.unlock(id, j, t)
     m.event('back', id)
@@ -116,7 +120,7 @@ function m.rescore(i, id, j, t)
       local lock, value = m.locked(m.hostOf(id)), j.token .. ' ' .. id
       if not lock or lock == value then
         local ms = math.ceil((delay + t.timeout) / 1000)
-        m.w('SET', m.kLock(m.hostOf(id)), value, 'PX', m.us(ms))
+        m.w('SET', m.kLock .. m.hostOf(id), value, 'PX', m.us(ms))
         m.locks[m.hostOf(id)] = value
       end
     end
@@ -155,8 +159,8 @@ function m.result(i)
   end
   local output = ARGV[i + 13]
   if output ~= '' then
-    m.w('XADD', m.kOut(id), 'MAXLEN', '~', '1000', '*', 'data', output)
-    m.w('PEXPIRE', m.kOut(id), m.DAY)
+    m.w('XADD', m.kOut .. id, 'MAXLEN', '~', '1000', '*', 'data', output)
+    m.w('PEXPIRE', m.kOut .. id, m.DAY)
   end
   local t = m.task(m.taskOf(id))
   if ends or not t then
@@ -178,9 +182,9 @@ function m.block(id, j, t, from)
   m.w('ZADD', m.kAgain, m.us(math.max(math.min(t.expires, m.now + m.MINUTE), m.now + 1000000)), id)
   if from == m.kQueue then m.toUnqueue[#m.toUnqueue + 1] = id end
   if j.state == 'retry' or j.state == 'wait' or j.state == 'deferred' then
-    m.w('HSET', m.kJob(id), 'state', 'blocked')
+    m.w('HSET', m.kJob .. id, 'state', 'blocked')
   end
-  local key = m.kWait('host/' .. m.hostOf(id))
+  local key = m.kWait .. 'host/' .. m.hostOf(id)
   m.w('ZADD', key, 'NX', m.us(m.now), id)
   m.w('PEXPIRE', key, m.DAY)
   m.zone.waits = m.us(m.now)
@@ -200,12 +204,12 @@ function m.grant(id, j, t, from, lost, mine)
   local due = m.us(j.due > 0 and j.due or t.due)
   local attempt = m.us(j.attempt + 1)
   local n = #m.toTake
-  m.toTake[n + 1], m.toTake[n + 2], m.toTake[n + 3] = m.kLock(host), token .. ' ' .. id, m.us(ms)
+  m.toTake[n + 1], m.toTake[n + 2], m.toTake[n + 3] = m.kLock .. host, token .. ' ' .. id, m.us(ms)
   m.locks[host] = m.toTake[n + 2]
   m.toTime[#m.toTime + 1] = m.us(m.now + t.timeout + m.lockDelay(t.timeout))
   m.toTime[#m.toTime + 1] = id
   if from == m.kQueue then m.toUnqueue[#m.toUnqueue + 1] = id end
-  local set = {'HSET', m.kJob(id), 'state', 'running', 'token', token, 'attempt', attempt,
+  local set = {'HSET', m.kJob .. id, 'state', 'running', 'token', token, 'attempt', attempt,
     'node', m.node .. '/' .. m.slot, 'due', due}
   if not j.started then
     set[#set + 1] = 'started'
@@ -215,16 +219,16 @@ function m.grant(id, j, t, from, lost, mine)
     set[#set + 1] = 'lost'
     set[#set + 1] = '1'
   elseif j.lost then
-    m.wAfter('HDEL', m.kJob(id), 'lost')
+    m.wAfter('HDEL', m.kJob .. id, 'lost')
   end
   m.planAfter[#m.planAfter + 1] = set
   if from == m.kAgain and m.zone.waits and (not j.state or j.state == 'blocked') then
-    m.wAfter('ZREM', m.kWait('host/' .. host), id)
+    m.wAfter('ZREM', m.kWait .. 'host/' .. host, id)
   end
   if j.state ~= 'running' then m.count(t, 'running', 1) end
   if not t.started then
     t.started = m.us(m.now)
-    m.w('HSET', m.kTask(m.taskOf(id)), 'started', t.started)
+    m.w('HSET', m.kTask .. m.taskOf(id), 'started', t.started)
   end
   m.event('take', id, '{"node":"' .. m.node .. '/' .. m.slot .. '","attempt":' .. attempt ..
     (lost and ',"lost":true' or '') .. '}')
@@ -239,7 +243,7 @@ end
 function m.see(id, j)
   if j.state == 'running' then
     m.count(m.task(m.taskOf(id)), 'running', -1)
-    m.w('HSET', m.kJob(id), 'state', 'lost')
+    m.w('HSET', m.kJob .. id, 'state', 'lost')
     m.w('ZADD', m.kAgain, 'XX', m.us(m.now), id)
     m.event('lost', id, '{"node":"' .. j.node .. '","why":"not heard of again"}')
   elseif m.num(call('ZSCORE', m.kAgain, id)) < m.now - m.MINUTE then
@@ -277,7 +281,7 @@ function m.consider(id, from)
     m.finish(id, j, {outcome = 'cancelled', err = t.cancel})
     m.toUnqueue[#m.toUnqueue + 1] = id
   elseif not lost and t.paused then
-    m.w('ZADD', m.kHeld(m.taskOf(id)), m.us(m.now), id)
+    m.w('ZADD', m.kHeld .. m.taskOf(id), m.us(m.now), id)
     m.wAfter('ZREM', from, id)
   elseif j.attempt == 0 and not lost and expires <= m.now then
     m.finish(id, j, {outcome = 'expired', err = 'did not start before its expiry'})
@@ -382,6 +386,6 @@ if m.slot ~= '' then
   for id, token in pairs(m.held) do mine[#mine + 1] = id .. ' ' .. token end
   local text = {m.request, status .. ' ' .. at, table.concat(m.late, ' '), table.concat(mine, ' ')}
   for _, g in ipairs(m.grants) do text[#text + 1] = g end
-  call('HSET', m.kHold(m.node), m.slot, table.concat(text, '\n') .. '\n')
+  call('HSET', m.kHold .. m.node, m.slot, table.concat(text, '\n') .. '\n')
 end
 return m.reply(status, at, m.late, m.grants)
