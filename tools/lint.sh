@@ -33,6 +33,7 @@ for mod in . tools bench; do
 	check "go vet, $mod" go vet -C $mod ./...
 	check "staticcheck, $mod" sh -c "cd $mod && '$staticcheck' ./..."
 	check "go mod tidy, $mod" go mod tidy -C $mod -diff
-	check "go mod verify, $mod" go mod verify -C $mod
+	# A module that replaces another by a folder has nothing to verify it by.
+	grep -q '^replace' $mod/go.mod || check "go mod verify, $mod" go mod verify -C $mod
 done
 exit $failed
