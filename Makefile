@@ -26,7 +26,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/muster
-	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/muster ./cmd/muster
+	go build -ldflags '-X main.version=$(VERSION)' -o bin/muster ./cmd/muster
 
 .PHONY: demo
 demo: build ## run a big and a small task on a pretended fleet (ARGS='--help' for more)
