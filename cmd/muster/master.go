@@ -51,38 +51,18 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 	if err != nil {
 		return err
 	}
-	s, err := f.read()
+	r, err := f.open(ctx)
 	if err != nil {
 		return err
 	}
-	q, err := queue.Open(ctx, s.Queue())
+	defer r.close()
+	b.listen = r.ears.listen
+	m, err := b.master(r.Settings, r.queue, newLogger(r.Log, "master"))
 	if err != nil {
 		return exit(exitUsage, err)
 	}
-	defer q.Close()
-	ears, err := f.signals()
-	if err != nil {
-		return err
-	}
-	defer ears.close()
-	b.listen = ears.listen
-	m, err := b.master(s, q, newLogger(s.Log, "master"))
-	if err != nil {
-		return exit(exitUsage, err)
-	}
-	done := make(chan struct{})
-	defer close(done)
-	go func() {
-		asked := false
-		for {
-			select {
-			case <-done:
-				return
-			case sig := <-ears:
-				asked = b.obey(m, f, sig, asked)
-			}
-		}
-	}()
+	asked := false
+	r.hear(func(sig os.Signal) { asked = b.obey(m, f, sig, asked) })
 	return masterEnd(m.Run(ctx))
 }
 

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"github.com/hashicorp/go-hclog"
@@ -12,6 +14,7 @@ import (
 
 	"muster/internal/proc"
 	"muster/internal/settings"
+	"muster/jobs/queue"
 )
 
 func roleCommands() []*cobra.Command {
@@ -101,6 +104,45 @@ func (f *roleFlags) value(flag string) any {
 	return flags.Lookup(flag).Value.String()
 }
 
+// role is what every role has: its settings, the queue, and ears for signals.
+type role struct {
+	settings.Settings
+	queue *queue.Queue
+	ears  ears
+	heard sync.WaitGroup
+}
+
+func (f *roleFlags) open(ctx context.Context) (*role, error) {
+	s, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	q, err := queue.Open(ctx, s.Queue())
+	if err != nil {
+		return nil, exit(exitUsage, err)
+	}
+	e, err := f.signals()
+	if err != nil {
+		return nil, errors.Join(err, q.Close())
+	}
+	return &role{Settings: s, queue: q, ears: e}, nil
+}
+
+// hear calls do with every signal until the role is closed.
+func (r *role) hear(do func(os.Signal)) {
+	r.heard.Go(func() {
+		for sig := range r.ears {
+			do(sig)
+		}
+	})
+}
+
+func (r *role) close() {
+	r.ears.close()
+	r.heard.Wait()
+	r.queue.Close()
+}
+
 // newLogger logs to standard error.
 func newLogger(l settings.Log, name string) hclog.Logger {
 	return hclog.New(&hclog.LoggerOptions{
@@ -119,7 +161,11 @@ func (e ears) listen() {
 	signal.Notify(e, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR2)
 }
 
-func (e ears) close() { signal.Stop(e) }
+// close ends the hearing; nobody may send after it.
+func (e ears) close() {
+	signal.Stop(e)
+	close(e)
+}
 
 // signals listens for signals. With a parent, its end is a TERM.
 func (f *roleFlags) signals() (ears, error) {
@@ -137,7 +183,7 @@ func (f *roleFlags) signals() (ears, error) {
 		var nothing any
 		for parent.Receive(&nothing) == nil {
 		}
-		e <- syscall.SIGTERM
+		syscall.Kill(os.Getpid(), syscall.SIGTERM)
 	}()
 	return e, nil
 }

@@ -50,44 +50,28 @@ func addServerFlags(f *roleFlags) {
 }
 
 func runServer(ctx context.Context, f *roleFlags) error {
-	s, err := f.read()
+	r, err := f.open(ctx)
 	if err != nil {
 		return err
 	}
-	q, err := queue.Open(ctx, s.Queue())
-	if err != nil {
-		return exit(exitUsage, err)
-	}
-	defer q.Close()
-	log := newLogger(s.Log, "server")
-	srv, err := buildServer(s, q, log)
+	defer r.close()
+	log := newLogger(r.Log, "server")
+	srv, err := buildServer(r.Settings, r.queue, log)
 	if err != nil {
 		return exit(exitUsage, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ears, err := f.signals()
-	if err != nil {
-		return err
-	}
-	defer ears.close()
-	go func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case sig := <-ears:
-				switch sig {
-				case syscall.SIGHUP:
-					reloadServer(ctx, srv, s, log)
-				case syscall.SIGUSR2:
-					log.Warn("a server is upgraded by starting another one", "signal", "USR2")
-				default:
-					cancel()
-				}
-			}
+	r.hear(func(sig os.Signal) {
+		switch sig {
+		case syscall.SIGHUP:
+			reloadServer(ctx, srv, r.Settings, log)
+		case syscall.SIGUSR2:
+			log.Warn("a server is upgraded by starting another one", "signal", "USR2")
+		default:
+			cancel()
 		}
-	}()
+	})
 	if err := srv.Run(ctx); err != nil {
 		return exit(exitUsage, err)
 	}

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"muster/jobs/queue"
 	"muster/master"
 	"muster/server"
 )
@@ -39,49 +39,31 @@ func runUp(ctx context.Context, f *roleFlags) error {
 	if err != nil {
 		return err
 	}
-	s, err := f.read()
+	r, err := f.open(ctx)
 	if err != nil {
 		return err
 	}
-	q, err := queue.Open(ctx, s.Queue())
+	defer r.close()
+	log := newLogger(r.Log, "muster")
+	srv, err := buildServer(r.Settings, r.queue, log.Named("server"))
 	if err != nil {
 		return exit(exitUsage, err)
 	}
-	defer q.Close()
-	log := newLogger(s.Log, "muster")
-	srv, err := buildServer(s, q, log.Named("server"))
+	m, err := b.master(r.Settings, r.queue, log.Named("master"))
 	if err != nil {
 		return exit(exitUsage, err)
 	}
-	m, err := b.master(s, q, log.Named("master"))
-	if err != nil {
-		return exit(exitUsage, err)
-	}
-	ears, err := f.signals()
-	if err != nil {
-		return err
-	}
-	defer ears.close()
-	done := make(chan struct{})
-	defer close(done)
-	go func() {
-		asked := false
-		for {
-			select {
-			case <-done:
-				return
-			case sig := <-ears:
-				switch sig {
-				case syscall.SIGUSR2:
-					log.Warn("up cannot be upgraded in place: run server and master on their own")
-					continue
-				case syscall.SIGHUP:
-					reloadServer(ctx, srv, s, log)
-				}
-				asked = b.obey(m, f, sig, asked)
-			}
+	asked := false
+	r.hear(func(sig os.Signal) {
+		switch sig {
+		case syscall.SIGUSR2:
+			log.Warn("up cannot be upgraded in place: run server and master on their own")
+			return
+		case syscall.SIGHUP:
+			reloadServer(ctx, srv, r.Settings, log)
 		}
-	}()
+		asked = b.obey(m, f, sig, asked)
+	})
 	return runBoth(ctx, srv, m)
 }
 
