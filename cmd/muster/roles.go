@@ -183,7 +183,9 @@ func (f *roleFlags) signals() (ears, error) {
 		var nothing any
 		for parent.Receive(&nothing) == nil {
 		}
-		syscall.Kill(os.Getpid(), syscall.SIGTERM)
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			self.Signal(syscall.SIGTERM)
+		}
 	}()
 	return e, nil
 }
