@@ -107,9 +107,9 @@ func (f *roleFlags) value(flag string) any {
 // role is what every role has: its settings, the queue, and ears for signals.
 type role struct {
 	settings.Settings
-	queue *queue.Queue
-	ears  ears
-	heard sync.WaitGroup
+	queue   *queue.Queue
+	ears    ears
+	hearing sync.WaitGroup
 }
 
 func (f *roleFlags) open(ctx context.Context) (*role, error) {
@@ -130,16 +130,21 @@ func (f *roleFlags) open(ctx context.Context) (*role, error) {
 
 // hear calls do with every signal until the role is closed.
 func (r *role) hear(do func(os.Signal)) {
-	r.heard.Go(func() {
-		for sig := range r.ears {
-			do(sig)
+	r.hearing.Go(func() {
+		for {
+			select {
+			case sig := <-r.ears.heard:
+				do(sig)
+			case <-r.ears.closed:
+				return
+			}
 		}
 	})
 }
 
 func (r *role) close() {
 	r.ears.close()
-	r.heard.Wait()
+	r.hearing.Wait()
 	r.queue.Close()
 }
 
@@ -155,37 +160,38 @@ func newLogger(l settings.Log, name string) hclog.Logger {
 }
 
 // ears bring the signals of a role.
-type ears chan os.Signal
-
-func (e ears) listen() {
-	signal.Notify(e, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR2)
+type ears struct {
+	heard  chan os.Signal
+	closed chan struct{}
 }
 
-// close ends the hearing; nobody may send after it.
+func (e ears) listen() {
+	signal.Notify(e.heard, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR2)
+}
+
 func (e ears) close() {
-	signal.Stop(e)
-	close(e)
+	signal.Stop(e.heard)
+	close(e.closed)
 }
 
 // signals listens for signals. With a parent, its end is a TERM.
 func (f *roleFlags) signals() (ears, error) {
-	e := make(ears, 8)
+	e := ears{make(chan os.Signal, 8), make(chan struct{})}
+	if f.parent {
+		parent, err := proc.Inherited()
+		if err != nil {
+			return e, exit(exitUsage, err)
+		}
+		go func() {
+			var nothing any
+			for parent.Receive(&nothing) == nil {
+			}
+			select {
+			case e.heard <- syscall.SIGTERM:
+			case <-e.closed:
+			}
+		}()
+	}
 	e.listen()
-	if !f.parent {
-		return e, nil
-	}
-	parent, err := proc.Inherited()
-	if err != nil {
-		e.close()
-		return nil, exit(exitUsage, err)
-	}
-	go func() {
-		var nothing any
-		for parent.Receive(&nothing) == nil {
-		}
-		if self, err := os.FindProcess(os.Getpid()); err == nil {
-			self.Signal(syscall.SIGTERM)
-		}
-	}()
 	return e, nil
 }

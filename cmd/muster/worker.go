@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -66,14 +68,8 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 	}
 	defer q.Close()
 	q.Hold(h)
-	entered := make(chan struct{})
-	go func() {
-		defer close(entered)
-		if err := q.Enter(ctx, h.Zone); err != nil {
-			log.Debug("enter zone", "error", err) // the first step tries again
-		}
-	}()
-	defer func() { <-entered }()
+	stay := stayHeard(ctx, q, h.Zone)
+	defer stay()
 	client, err := remote.New(cfg.SSH)
 	if err != nil {
 		return exit(exitUsage, err)
@@ -95,6 +91,32 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 		return exit(exitNotAll, err)
 	}
 	return nil
+}
+
+// heardEvery is how often a child with jobs in hand makes itself heard.
+const heardEvery = 3 * time.Second
+
+// stayHeard registers the child in its zone, beside its first job, and then sees
+// to it that a restart of Redis is noticed within seconds: the new connection says
+// what is in hand, which the others wait for. It returns how to end it.
+func stayHeard(ctx context.Context, q *queue.Queue, zone string) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		_ = q.Enter(ctx, zone) // the first step tries again
+		for tick := time.Tick(heardEvery); ; {
+			select {
+			case <-tick:
+				_ = q.Ping(ctx) // a Redis that is away is the business of the next step
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() {
+		cancel()
+		wait.Wait()
+	}
 }
 
 func jobIDs(list []jobs.Grant) []jobs.ID {

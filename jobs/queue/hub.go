@@ -18,7 +18,7 @@ import (
 
 const (
 	beatTTL       = 15 * time.Second
-	inventoryKeep = 7 * 24 * time.Hour // of a version that was replaced
+	inventoryKeep = taskKeep // of a version that was replaced: tasks have pinned it
 )
 
 // Beat tells that a node is alive; every 5 s. One Redis call.

@@ -49,7 +49,8 @@ var hubKeys = []Key{
 	{"node:<id>", "string", "Beat, Gone", "JSON of the node; PX 15 s, beat every 5 s"},
 	{"zones", "set", "Submit, Publish", "zones that were ever used"},
 	{"tasks", "zset", "Submit", "task id by µs of its submit, the newest 10,000"},
-	{"task:<id>", "hash", "Submit", "what a task is in all its zones; expires 30 days after submit"},
+	{"task:<id>", "hash", "Submit", "what a task is in all its zones; expires 70 days after submit"},
+	{"commits", "set", "Submit, Tend", "tasks whose commit has begun and is not done in all zones"},
 	{"inventory", "hash", "Publish", "version, count and time of the published inventory"},
 	{"tokens", "hash", "CreateToken, RemoveToken", "SHA-256 of a token to JSON of its name"},
 }

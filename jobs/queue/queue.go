@@ -36,12 +36,14 @@ type zone struct {
 	held    map[jobs.ID]held
 	now     jobs.Micros   // Redis' time of the last answer …
 	boot    time.Duration // … and the boot clock when it came
+	stamp   jobs.Micros   // of the last call
 }
 
 // held is a job in hand: its lock ends when the boot clock shows until.
 type held struct {
-	token jobs.Token
-	until time.Duration
+	token   jobs.Token
+	timeout time.Duration // of its lock
+	until   time.Duration
 }
 
 // ErrRefused is wrapped by Open's error when the server may forget or evict.

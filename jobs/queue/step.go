@@ -17,10 +17,10 @@ import (
 
 // The bounds of one step.
 const (
-	errorMax  = 300       // bytes kept of a result's error
-	outputMax = 128 << 10 // bytes of a result's output; workers bound theirs below
-	wantMax   = 256       // jobs handed out by one call
-	knownMax  = 64        // tasks that a caller may name as known
+	errorMax  = 300     // bytes kept of a result's error
+	outputMax = 1 << 20 // bytes of a result's output; workers bound theirs below
+	wantMax   = 256     // jobs handed out by one call
+	knownMax  = 64      // tasks that a caller may name as known
 )
 
 // Step delivers results and takes jobs, in one round trip. If it returns an
@@ -33,14 +33,21 @@ func (q *Queue) Step(ctx context.Context, name string, s jobs.Step) (jobs.Reply,
 	if err := q.enter(ctx, name); err != nil {
 		return jobs.Reply{}, err
 	}
-	args := make([]any, 0, 7+14*len(s.Results))
-	args = append(args, s.Node, s.Slot, s.Request, s.Want, q.expected(name), known(s.Known),
+	q.giveUp(name, s.Results)
+	args := make([]any, 0, 8+14*len(s.Results))
+	args = append(args, s.Node, s.Slot, s.Request, s.Want, "", known(s.Known), "",
 		len(s.Results))
 	for _, r := range s.Results {
 		args = appendResult(args, r)
 	}
 	sent := proc.Boot()
-	r, err := q.script(ctx, scripts.step, name, args...)
+	r, err := q.stamped(ctx, scripts.step, name, func(stamp string) []any {
+		args[6] = stamp
+		if !q.cfg.Embedded {
+			args[4] = stamp
+		}
+		return args
+	})
 	if err != nil {
 		return jobs.Reply{}, err
 	}
@@ -176,17 +183,44 @@ func readGrant(text, host string) (jobs.Grant, error) {
 	return g, nil
 }
 
-// expected is what TIME should be by the caller's own clock, as far as it is
-// known. The script freezes the zone if it is off by more than a minute: then
-// Redis' clock jumped and locks may have ended at once.
-func (q *Queue) expected(name string) string {
+// giveUp forgets jobs that are about to be given back, before the call: if its
+// answer is lost, the next connection must not say that they are in hand.
+func (q *Queue) giveUp(name string, results []jobs.Result) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, r := range results {
+		if r.Kind == jobs.KindBack {
+			delete(q.zones[name].held, r.Job)
+		}
+	}
+}
+
+// stamp is an estimate of TIME, later than all stamps before.
+func (q *Queue) stamp(name string) jobs.Micros {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	z := q.zones[name]
-	if z == nil || z.now == 0 || q.cfg.Embedded {
-		return ""
+	z.stamp = max(z.stamp+1, z.now.Add(proc.Boot()-z.boot))
+	return z.stamp
+}
+
+// stampTries bounds how often a call is stamped anew: the clocks of a master and
+// its child agree within a round trip.
+const stampTries = 100
+
+// stamped calls a script that must not be carried out late: a copy of a call that
+// the network delayed is known by its stamp, the estimate of TIME at sending. The
+// script also freezes the zone if TIME is off by more than a minute: then Redis'
+// clock jumped, and locks may have ended at once.
+func (q *Queue) stamped(ctx context.Context, s *script, name string,
+	args func(stamp string) []any) (reader, error) {
+	for range stampTries {
+		r, err := q.script(ctx, s, name, args(q.stamp(name).String())...)
+		if err != nil || len(r.v) == 0 || r.v[0] != "stale" {
+			return r, err
+		}
 	}
-	return z.now.Add(proc.Boot() - z.boot).String()
+	return reader{}, fmt.Errorf("%s in zone %s: a later call of this slot was answered", s.name, name)
 }
 
 // note keeps what this process holds now, and when Redis' clock was seen.
@@ -202,7 +236,7 @@ func (q *Queue) note(name string, s jobs.Step, reply jobs.Reply, sent time.Durat
 		delete(z.held, r.Job)
 	}
 	for _, g := range reply.Jobs {
-		z.held[g.Job] = held{g.Token, sent + g.Timeout}
+		z.held[g.Job] = held{g.Token, g.Timeout, sent + g.Timeout}
 	}
 }
 
@@ -223,7 +257,7 @@ func (q *Queue) Checkpoint(ctx context.Context, name string, c jobs.Checkpoint) 
 		defer q.mu.Unlock()
 		z := q.zones[name]
 		if h, ok := z.held[c.Job]; ok {
-			h.until = max(h.until, sent+z.longest)
+			h.until = max(h.until, sent+h.timeout)
 			z.held[c.Job] = h
 		}
 	case jobs.Stop, jobs.Stale:
@@ -236,7 +270,12 @@ func (q *Queue) Checkpoint(ctx context.Context, name string, c jobs.Checkpoint) 
 // Lose tells that a child is gone, and returns the jobs that were lost with it.
 // Telling twice does no harm.
 func (q *Queue) Lose(ctx context.Context, name string, l jobs.Loss) ([]jobs.ID, error) {
-	r, err := q.script(ctx, scripts.lose, name, l.Node, l.Slot, oneLine(l.Why))
+	if err := q.enter(ctx, name); err != nil {
+		return nil, err
+	}
+	r, err := q.stamped(ctx, scripts.lose, name, func(stamp string) []any {
+		return []any{l.Node, l.Slot, oneLine(l.Why), stamp}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +293,7 @@ func (q *Queue) Hold(h jobs.Handover) {
 	defer q.mu.Unlock()
 	z := &zone{held: map[jobs.ID]held{}}
 	for _, g := range h.Reply.Jobs {
-		z.held[g.Job] = held{g.Token, h.Sent + g.Timeout}
+		z.held[g.Job] = held{g.Token, g.Timeout, h.Sent + g.Timeout}
 	}
 	q.zones[h.Zone] = z
 }

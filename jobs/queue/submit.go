@@ -21,11 +21,15 @@ const (
 	chunkMax  = 500 // jobs that one script call touches
 	pipeMax   = 16  // calls that are under way at once
 	tasksKept = 10000
-	taskKeep  = 30 * 24 * time.Hour
+	// A task can be submitted 30 days ahead and wait 30 days more.
+	taskKeep = 70 * 24 * time.Hour
 )
 
 // ErrConflict is wrapped by Submit's error when another submit has the task id.
 var ErrConflict = errors.New("another task has this id")
+
+// errCancelled is the end of a submit whose task was cancelled meanwhile.
+var errCancelled = errors.New("the task was cancelled while it was submitted: submit a new one")
 
 // Submit puts a task with its hosts, by zone, into the queue and commits it.
 // Nothing runs before all of it is there. If it fails, the same submit with the
@@ -57,12 +61,25 @@ func (q *Queue) Submit(ctx context.Context, t jobs.Task, hosts map[string][]stri
 			return fmt.Errorf("submit task %s: %w", t.ID, err)
 		}
 	}
-	for _, z := range zones {
-		if err := q.Commit(ctx, z, t.ID); err != nil {
-			return fmt.Errorf("submit task %s: %w", t.ID, err)
-		}
+	if err := q.commitAll(ctx, t.ID, zones); err != nil {
+		return fmt.Errorf("submit task %s: %w", t.ID, err)
 	}
 	return nil
+}
+
+// commitAll commits a task in all its zones. From its first commit on the task
+// is on a list, so that another server goes on if this one dies.
+func (q *Queue) commitAll(ctx context.Context, id jobs.TaskID, zones []string) error {
+	list := hubKey("commits", "")
+	if err := q.rdb.SAdd(ctx, list, string(id)).Err(); err != nil {
+		return q.say("commit", err)
+	}
+	for _, z := range zones {
+		if err := q.Commit(ctx, z, id); err != nil {
+			return err
+		}
+	}
+	return q.say("commit", q.rdb.SRem(ctx, list, string(id)).Err())
 }
 
 func checkTask(t jobs.Task, hosts map[string][]string) error {
@@ -187,6 +204,8 @@ func putAnswer(v []any, zone string) error {
 		return r.err
 	case "conflict":
 		return ErrConflict
+	case "cancelled":
+		return errCancelled
 	default:
 		return fmt.Errorf("zone %s answers %q to a put: submit again", zone, status)
 	}
@@ -243,6 +262,8 @@ func (q *Queue) Commit(ctx context.Context, zone string, id jobs.TaskID) error {
 			return r.err
 		case status == "ok", status == "ended":
 			return nil
+		case status == "cancelled":
+			return errCancelled
 		case status == "incomplete":
 			return fmt.Errorf("zone %s has %d jobs of the task, not all: submit again", zone, left)
 		default:

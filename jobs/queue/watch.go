@@ -168,23 +168,19 @@ func (q *Queue) Tend(ctx context.Context, zone string) error {
 			break
 		}
 	}
-	ids, err := q.rdb.ZRevRange(ctx, hubKey("tasks", ""), 0, 99).Result()
+	ids, err := q.rdb.SMembers(ctx, hubKey("commits", "")).Result()
 	if err != nil {
 		return q.say("tend", err)
 	}
 	for _, id := range ids {
-		key := zoneKey(zone, "task:", id)
-		v, err := q.rdb.HMGet(ctx, key, "committed", "paused", "ended").Result()
+		zones, err := q.taskZones(ctx, jobs.TaskID(id))
+		if err == nil {
+			err = q.commitAll(ctx, jobs.TaskID(id), zones)
+		}
+		if errors.Is(err, ErrNotFound) || errors.Is(err, errCancelled) {
+			err = q.say("tend", q.rdb.SRem(ctx, hubKey("commits", ""), id).Err())
+		}
 		if err != nil {
-			return q.say("tend", err)
-		}
-		if v[0] == nil || v[1] != nil || v[2] != nil {
-			continue
-		}
-		if n, err := q.rdb.ZCard(ctx, zoneKey(zone, "held:", id)).Result(); err != nil || n == 0 {
-			continue
-		}
-		if err := q.Commit(ctx, zone, jobs.TaskID(id)); err != nil {
 			return err
 		}
 	}

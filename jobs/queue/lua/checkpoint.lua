@@ -10,20 +10,23 @@
 local id, token = ARGV[1], ARGV[2]
 
 m.begin()
-if not m.zone.run then return {'absent', m.us(m.now), ''} end
+if not m.zone.run then return {'absent', m.at, ''} end
 local j = m.job(id)
 local t = m.task(m.taskOf(id))
-if not t or j.token ~= token or j.state ~= 'running' then return {'stale', m.us(m.now), ''} end
+if not t or j.token ~= token or j.state ~= 'running' then return {'stale', m.at, ''} end
 local lock, value = m.locked(m.hostOf(id)), token .. ' ' .. id
-if lock and lock ~= value then return {'stale', m.us(m.now), ''} end
-if t.cancel then return {'stop', m.us(m.now), t.cancel} end
-if m.zone.halted then return {'stop', m.us(m.now), m.zone.halted} end
-if m.zone.frozen > m.now then return {'stop', m.us(m.now), 'the zone is frozen'} end
+if lock and lock ~= value then return {'stale', m.at, ''} end
+if t.cancel then return {'stop', m.at, t.cancel} end
+if m.zone.halted then return {'stop', m.at, m.zone.halted} end
+if m.zone.frozen > m.now then return {'stop', m.at, 'the zone is frozen'} end
 
 m.w('SET', m.kLock .. m.hostOf(id), value, 'PX', m.us(math.ceil(t.timeout / 1000)))
 m.w('ZADD', m.kAgain, m.us(m.now + t.timeout + m.lockDelay(t.timeout)), id)
-m.w('HSET', m.kJob .. id, 'step', ARGV[3])
-if ARGV[4] ~= '' then m.w('HSET', m.kJob .. id, 'saved', ARGV[4]) end
+-- A delayed copy of an earlier call must not set the job back.
+if tonumber(ARGV[3]) >= j.step then
+  m.w('HSET', m.kJob .. id, 'step', ARGV[3])
+  if ARGV[4] ~= '' then m.w('HSET', m.kJob .. id, 'saved', ARGV[4]) end
+end
 m.event('step', id, '{"step":' .. ARGV[3] .. '}')
-m.flush()
-return {'go', m.us(m.now), ''}
+m.flush(true)
+return {'go', m.at, ''}

@@ -24,16 +24,20 @@ for host in string.gmatch(call('HGET', m.kTask .. id, 'hosts:' .. chunk) or '', 
   local jobID = id .. ':' .. host
   local j = m.job(jobID)
   hosts = hosts + 1
-  if j.state == 'ended' then
+  local gone = not j.state and not call('ZSCORE', m.kQueue, jobID) and
+    not call('ZSCORE', m.kAgain, jobID) and not call('ZSCORE', m.kHeld .. id, jobID)
+  if j.state == 'ended' or gone then -- gone: ended more than a day ago
     already = already + 1
   elseif j.state == 'running' or j.state == 'lost' then
     running = running + 1
   else
-    m.finish(jobID, j, {outcome = outcome, err = note})
+    local o = m.cancelled(j, note)
+    if o.outcome == 'cancelled' then o.outcome = outcome end
+    m.finish(jobID, j, o)
     m.toUnqueue[#m.toUnqueue + 1] = jobID
     m.wAfter('ZREM', m.kHeld .. id, jobID)
     ended = ended + 1
   end
 end
-m.flush()
+m.flush(true)
 return {'ok', ended, running, already, hosts}

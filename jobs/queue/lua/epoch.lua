@@ -20,7 +20,7 @@ function m.open()
   local epoch = m.us(math.max(m.now, m.zone.token + 1))
   m.zone.longest = math.max(m.zone.longest, m.num(ARGV[4]))
   m.w('HSET', m.kZone, 'run', run, 'epoch', epoch, 'longest', m.us(m.zone.longest),
-    'high', m.us(m.now), 'token', m.us(math.max(m.zone.token, m.now)))
+    'high', m.at, 'token', m.us(math.max(m.zone.token, m.now)))
   return epoch
 end
 
@@ -52,14 +52,16 @@ for i = 5, #ARGV, 3 do
   local id, token, left = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   local t, j = m.task(m.taskOf(id)), m.job(id)
   local lock, value = m.locked(m.hostOf(id)), token .. ' ' .. id
-  local forgot = j.state ~= 'ended' and m.num(j.token) < m.num(token)
+  -- Who knows this epoch was not forgotten in it: what is not there is over.
+  local forgot = knew ~= m.zone.epoch and j.state ~= 'ended' and m.num(j.token) < m.num(token)
   if t and (forgot or (j.token == token and j.state == 'running')) and (not lock or forgot) then
     m.w('SET', m.kLock .. m.hostOf(id), value, 'PX', m.us(math.max(math.ceil(left / 1000), 1)))
     if forgot then
       m.w('ZADD', m.kAgain, m.us(m.now + left + m.lockDelay(t.timeout)), id)
       m.w('ZREM', m.kQueue, id)
+      m.w('ZREM', m.kHeld .. m.taskOf(id), id)
       m.w('HSET', m.kJob .. id, 'state', 'running', 'token', token, 'attempt', m.us(j.attempt + 1),
-        'node', who, 'due', m.us(j.due > 0 and j.due or t.due), 'started', j.started or m.us(m.now))
+        'node', who, 'due', m.us(j.due > 0 and j.due or t.due), 'started', j.started or m.at)
       if j.state ~= 'running' then m.count(t, 'running', 1) end
       m.event('reassert', id, '{"node":' .. cjson.encode(who) .. '}')
       m.w('HSET', m.kZone, 'token', m.us(math.max(m.zone.token, m.num(token))))
@@ -72,5 +74,5 @@ if who ~= '' then
   registered[who] = m.zone.epoch
 end
 m.thaw(registered, m.zone.epoch)
-m.flush()
-return {m.zone.epoch, m.us(m.zone.frozen), m.us(m.now), m.us(m.zone.longest)}
+m.flush(true)
+return {m.zone.epoch, m.us(m.zone.frozen), m.at, m.us(m.zone.longest)}

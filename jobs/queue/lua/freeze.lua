@@ -5,20 +5,20 @@
 -- beginZone reads all of the zone, for the scripts that change it.
 function m.beginZone()
   m.begin()
-  local v = call('HMGET', m.kZone, 'epoch', 'longest', 'born', 'strict')
-  m.zone.epoch, m.zone.longest, m.zone.born = v[1], m.num(v[2]), m.num(v[3])
-  m.zone.strict = v[4] == '1'
+  local v = call('HMGET', m.kZone, 'born', 'strict', 'soonest')
+  m.zone.born, m.zone.strict, m.zone.soonest = m.num(v[1]), v[2] == '1', m.num(v[3])
 end
 
 -- thaw ends a freeze once every registered child has called epoch since.
 function m.thaw(registered, epoch)
-  if m.zone.frozen <= m.now or m.zone.strict then return end
+  if m.zone.frozen <= math.max(m.now, m.zone.soonest) or m.zone.strict then return end
   for _, at in pairs(registered) do
     if at ~= epoch then return end
   end
-  m.zone.frozen = 0
-  m.w('HSET', m.kZone, 'frozen', '0')
-  m.event('thaw', 'zone')
+  -- Who was forgotten with the last moments before a restart needs time to speak.
+  m.zone.frozen = math.min(m.zone.frozen, math.max(m.zone.soonest, m.now))
+  m.w('HSET', m.kZone, 'frozen', m.us(m.zone.frozen))
+  m.event('thaw', 'zone', '{"at":' .. m.us(m.zone.frozen) .. '}')
   m.w('PUBLISH', m.kWake, '')
 end
 
@@ -36,8 +36,11 @@ end
 -- is strict, before every child that was registered has said what it holds. It
 -- is strict where nobody can know who was registered.
 function m.freeze(why, strict)
-  m.zone.frozen, m.zone.strict = m.now + math.max(m.zone.longest, 10000000), strict
-  m.w('HSET', m.kZone, 'frozen', m.us(m.zone.frozen), 'why', why, 'strict', strict and '1' or '0')
+  m.zone.strict = strict or (m.zone.frozen > m.now and m.zone.strict)
+  m.zone.frozen = math.max(m.zone.frozen, m.now + math.max(m.zone.longest, 10000000))
+  m.zone.soonest = m.now + math.min(m.zone.longest, 10000000)
+  m.w('HSET', m.kZone, 'frozen', m.us(m.zone.frozen), 'why', why,
+    'strict', m.zone.strict and '1' or '0', 'soonest', m.us(m.zone.soonest))
   m.event('freeze', 'zone', '{"why":' .. cjson.encode(why) .. ',"until":' ..
     m.us(m.zone.frozen) .. '}')
 end

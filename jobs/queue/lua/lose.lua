@@ -3,7 +3,9 @@
 --
 -- KEYS 1 zone
 -- ARGV 1 node  2 slot  3 why ("killed by signal 9")
--- Returns {id …} of the jobs that were lost
+--      4 when the caller sent this, by its estimate of TIME, µs
+-- Returns {id …} of the jobs that were lost; {stale} if a later call of this slot
+--      was answered: the slot has another child now, or the caller repeats
 -- Keeps: only jobs that this slot still holds, by token, are touched, so a
 --      repeated or late call changes nothing. A job that took three workers
 --      with it ends as failed.
@@ -18,6 +20,7 @@ local before = call('HGET', m.kHold .. node, slot)
 if before then
   local line = {}
   for text in string.gmatch(before, '([^\n]*)\n') do line[#line + 1] = text end
+  if m.num(ARGV[4]) < m.num(string.match(line[1], ' (%d+)')) then return {'stale'} end
   for id, token in string.gmatch(line[4] or '', '(%S+) (%S+)') do
     local j = m.job(id)
     local t = m.task(m.taskOf(id))
@@ -31,7 +34,7 @@ if before then
           err = 'took ' .. m.us(POISON) .. ' workers with it, the last: ' .. why})
       else
         m.w('HSET', m.kJob .. id, 'state', 'lost', 'crashes', m.us(j.crashes + 1))
-        m.w('ZADD', m.kAgain, m.us(m.now), id)
+        m.w('ZADD', m.kAgain, m.at, id)
         m.count(t, 'running', -1)
       end
     end
@@ -46,5 +49,5 @@ if registered[who] then
 end
 m.thaw(registered, m.zone.epoch)
 if #lost > 0 then m.w('PUBLISH', m.kWake, '') end
-m.flush()
+m.flush(true)
 return lost

@@ -6,7 +6,7 @@
 --      4 who and why, for people
 --      5 pause only: number of the chunk of hosts whose jobs are moved
 -- Returns {ok, jobs left to move} | {incomplete, jobs held} | {absent, 0} |
---      {ended, 0}. pause counts what it moved instead.
+--      {ended, 0} | {cancelled, 0}. pause counts what it moved instead.
 -- Keeps: a job is moved by adding it to its new place before it leaves the old;
 --      a job without hash has never started and belongs to queue.
 
@@ -23,7 +23,8 @@ local function release()
   if #jobs == 0 then return end
   local queue, again, moved = {'ZADD', m.kQueue}, {'ZADD', m.kAgain}, {'ZREM', m.kHeld .. id}
   for i = 1, #jobs, 2 do
-    local to = what == 'resume' and call('EXISTS', m.kJob .. jobs[i]) == 1 and again or queue
+    local mayHave = what == 'resume' or t.started
+    local to = mayHave and call('EXISTS', m.kJob .. jobs[i]) == 1 and again or queue
     to[#to + 1] = m.us(math.max(m.num(jobs[i + 1]), t.due))
     to[#to + 1] = jobs[i]
     moved[#moved + 1] = jobs[i]
@@ -37,12 +38,13 @@ end
 local function commit()
   if not call('HGET', m.kTask .. id, 'committed') then
     local held = call('ZCARD', m.kHeld .. id)
+    if t.cancel then return {'cancelled', 0} end
     if held ~= t.total then return {'incomplete', held} end
     local v = call('HMGET', m.kTask .. id, 'at', 'expire')
     t.due = math.max(m.now, m.num(v[1]))
     m.w('PERSIST', m.kTask .. id)
     m.w('PERSIST', m.kHeld .. id)
-    m.w('HSET', m.kTask .. id, 'committed', m.us(m.now), 'due', m.us(t.due),
+    m.w('HSET', m.kTask .. id, 'committed', m.at, 'due', m.us(t.due),
       'expires', m.us(t.due + m.num(v[2])))
     m.event('commit', id, '{"jobs":' .. m.us(held) .. '}')
   end
@@ -51,7 +53,7 @@ end
 
 local function pause()
   if not t.paused then
-    m.w('HSET', m.kTask .. id, 'paused', m.us(m.now))
+    m.w('HSET', m.kTask .. id, 'paused', m.at)
     m.event('pause', id, '{"note":' .. cjson.encode(note) .. '}')
   end
   local hosts = call('HGET', m.kTask .. id, 'hosts:' .. ARGV[5]) or ''

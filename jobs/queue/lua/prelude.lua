@@ -15,19 +15,26 @@ local call = redis.call
 m.DAY = '86400000'   -- ms; what ended is kept for a day
 m.MINUTE = 60000000  -- µs; who met a taken resource comes again after it
 
--- us is a whole number as text. %d takes a long here, and costs a third of %.0f.
+-- us is a whole number as text. %d takes a long here, and costs a third of %.0f
+-- and of what Redis itself does with a number that is an argument of a call.
 function m.us(n) return string.format('%d', n) end
 function m.num(s) return s and tonumber(s) or 0 end
 
 -- begin reads the clock and the zone. m.now is Redis' TIME, clamped to the
--- highest seen; m.raw is as it was read.
+-- highest seen, m.at the same as text; m.raw is as it was read.
 function m.begin()
   local t = call('TIME')
-  local v = call('HMGET', m.kZone, 'run', 'frozen', 'halted', 'high', 'token', 'turn', 'waits')
+  local v = call('HMGET', m.kZone, 'run', 'frozen', 'halted', 'high', 'token', 'turn', 'waits',
+    'epoch', 'longest')
   m.raw = tonumber(t[1]) * 1000000 + tonumber(t[2])
-  m.now = math.max(m.raw, m.num(v[4]))
+  local high = m.num(v[4])
+  -- A clock that goes back a little is held; one that was far ahead and was put
+  -- right is believed.
+  m.now = m.raw < high - m.MINUTE and m.raw or math.max(m.raw, high)
+  m.at = m.us(m.now)
   m.zone = {run = v[1], frozen = m.num(v[2]), halted = v[3], token = m.num(v[5]),
-    turn = m.num(v[6]), waits = m.num(v[7]) > m.now - 5 * m.MINUTE and v[7]}
+    turn = m.num(v[6]), waits = m.num(v[7]) > m.now - 5 * m.MINUTE and v[7], high = high,
+    epoch = v[8], longest = m.num(v[9])}
 end
 
 -- The plan of writes. w() notes one; what is done to many jobs at once is
@@ -84,11 +91,11 @@ function m.tally()
   for id, t in pairs(m.tasks) do
     if t then
       for field, by in pairs(t.add) do
-        if by ~= 0 then call('HINCRBY', m.kTask .. id, field, by) end
+        if by ~= 0 then call('HINCRBY', m.kTask .. id, field, m.us(by)) end
       end
       local done = t.done + (t.add.done or 0)
       if done > t.done and done >= t.total then
-        call('HSET', m.kTask .. id, 'ended', m.us(m.now))
+        call('HSET', m.kTask .. id, 'ended', m.at)
         call('PEXPIRE', m.kTask .. id, m.DAY)
         m.event('task', id, '{"ended":true}')
       end
@@ -162,10 +169,12 @@ m.woken = false -- somebody became due by this call, and is not seen by its own 
 function m.wake(host)
   if not m.zone.waits then return end
   local key = m.kWait .. 'host/' .. host
-  for _, waiter in ipairs(call('ZRANGE', key, 0, 4)) do
+  for _, waiter in ipairs(call('ZRANGE', key, '0', '4')) do
     m.wAfter('ZREM', key, waiter)
-    if call('ZSCORE', m.kAgain, waiter) then
-      m.wAfter('ZADD', m.kAgain, 'XX', m.us(m.now), waiter)
+    local state = call('HGET', m.kJob .. waiter, 'state')
+    local waits = not state or state == 'blocked' or state == 'lost'
+    if waits and call('ZSCORE', m.kAgain, waiter) then
+      m.wAfter('ZADD', m.kAgain, 'XX', m.at, waiter)
       m.wAfter('PUBLISH', m.kWake, '')
       m.woken = true
       return
@@ -175,22 +184,35 @@ end
 
 -- unlock gives the host of a job back, if the job holds it. The token is the
 -- instant of the take, so until its timeout has passed the lock is surely the
--- job's, and need not be read.
+-- job's, and need not be read; but for a while after a restart of Redis, which
+-- may have forgotten another take.
 function m.unlock(id, j, t)
   local host = m.hostOf(id)
   local sure = t and j.state == 'running' and not j.lost and
-    m.now < m.num(j.token) + t.timeout - 1000
+    m.now < m.num(j.token) + t.timeout - 1000 and
+    m.num(j.token) > m.num(m.zone.epoch) + m.zone.longest
   if not sure and (not j.token or m.locked(host) ~= j.token .. ' ' .. id) then return end
   m.toFree[#m.toFree + 1] = m.kLock .. host
   m.locks[host] = false
   m.wake(host)
 end
 
+-- cancelled is how a job ends that was cancelled: it says so if a part of it has
+-- run, or may have.
+function m.cancelled(j, note)
+  if j.saved ~= '' then
+    return {outcome = 'unknown', err = 'cancelled when a step may have run: ' .. note}
+  elseif j.step > 0 then
+    return {outcome = 'cancelled', err = 'cancelled after step ' .. m.us(j.step) .. ': ' .. note}
+  end
+  return {outcome = 'cancelled', err = note}
+end
+
 -- finish ends a job. o: outcome, class, exit, err, keep (the host stays locked
 -- until its lock ends by itself).
 function m.finish(id, j, o)
   local t = m.task(m.taskOf(id))
-  local set = {'HSET', m.kJob .. id, 'state', 'ended', 'outcome', o.outcome, 'ended', m.us(m.now)}
+  local set = {'HSET', m.kJob .. id, 'state', 'ended', 'outcome', o.outcome, 'ended', m.at}
   local detail = '{"outcome":"' .. o.outcome .. '"'
   if o.class and o.class ~= '' then
     set[#set + 1] = 'class'

@@ -6,7 +6,7 @@
 -- ARGV 1 task  2 fingerprint of the submit  3 number of the chunk, from 0
 --      4 when to run, µs ('' = at once)  5 hosts, separated by newlines (1..500)
 --      6.. chunk 0 only: fields and values of the task
--- Returns {ok, jobs held so far} | committed | conflict (another submit has this
+-- Returns {ok, jobs held so far} | committed | cancelled | conflict (another submit has this
 --      id) | header (chunk 0 must come first) | absent (no key zone)
 -- Keeps: held:<task> and task:<id> expire together while not committed.
 
@@ -14,9 +14,10 @@ local id, print, chunk, at = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 m.beginZone()
 if not m.zone.run then return {'absent', 0} end
-local v = call('HMGET', m.kTask .. id, 'print', 'committed')
+local v = call('HMGET', m.kTask .. id, 'print', 'committed', 'cancel')
 if v[1] and v[1] ~= print then return {'conflict', 0} end
 if v[2] then return {'committed', 0} end
+if v[3] then return {'cancelled', 0} end
 if not v[1] and chunk ~= '0' then return {'header', 0} end
 
 local add = {'ZADD', m.kHeld .. id, 'NX'}

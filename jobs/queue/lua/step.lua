@@ -6,11 +6,14 @@
 -- ARGV 1 node  2 slot ('' for a sweep)  3 request id  4 want
 --      5 what the caller's own clock expects TIME to be, µs ('' if not known)
 --      6 tasks whose spec the caller has, separated by blanks
---      7 number of results, then 14 each: id, token, kind, outcome, class, exit,
+--      7 when the caller sent this, by its estimate of TIME, µs
+--      8 number of results, then 14 each: id, token, kind, outcome, class, exit,
 --        error, delay µs, until µs, step, saved, release, keep, output
 -- Returns {status, now, next, {late id …}, {grant, host JSON …}, {task, spec …}}
 --      status: jobs | more | next | frozen | halted | absent (no key zone: call
---      epoch, then repeat). A grant is tab separated: id, token, mode, attempt,
+--      epoch, then repeat) | stale (a copy of an old call that was delayed: a
+--      later one of this slot was answered; a living caller repeats).
+--      A grant is tab separated: id, token, mode, attempt,
 --      tries, probes, crashes, step, due, timeout, bound, node before, saved.
 -- Keeps: an unfinished job is in exactly one of queue, again, held:*; a host is
 --      locked by one token; a repeated request id gets the earlier reply.
@@ -19,7 +22,7 @@ m.node, m.slot, m.request, m.want = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 m.LOOKS = 20 -- candidates that may be moved aside in one call
 
 m.begin()
-if not m.zone.run then return {'absent', m.us(m.now)} end
+if not m.zone.run then return {'absent', m.at} end
 
 function m.lines(s)
   local out = {}
@@ -51,7 +54,7 @@ function m.reply(status, at, lateIDs, list)
       specs[#specs + 1] = call('HGET', m.kTask .. tid, 'spec') or ''
     end
   end
-  return {status, m.us(m.now), at, lateIDs, jobs, specs}
+  return {status, m.at, at, lateIDs, jobs, specs}
 end
 
 -- What the slot held before this call: id to token.
@@ -60,7 +63,9 @@ if m.slot ~= '' then
   local before = call('HGET', m.kHold .. m.node, m.slot)
   if before then
     local line = m.lines(before)
-    if line[1] == m.request then
+    local last, sent = string.match(line[1], '^(%S+) (%d+)')
+    if last ~= m.request and m.num(ARGV[7]) < m.num(sent) then return {'stale', m.at} end
+    if last == m.request then
       local answer = m.words(line[2])
       local earlier = {}
       for i = 5, #line do earlier[#earlier + 1] = line[i] end
@@ -71,11 +76,13 @@ if m.slot ~= '' then
   end
 end
 
--- Redis' clock jumped: locks may have ended at once, so nothing is taken before
--- the longest has ended for sure.
-if ARGV[5] ~= '' and math.abs(m.raw - tonumber(ARGV[5])) > m.MINUTE and m.zone.frozen <= m.now then
-  local why = 'TIME jumped by ' .. m.us(math.floor((m.raw - tonumber(ARGV[5])) / 1000000)) .. ' s'
-  m.zone.frozen = m.now + math.max(m.num(call('HGET', m.kZone, 'longest')), 10000000)
+-- Redis' clock jumped: locks may have ended at once, by as much as it jumped, so
+-- nothing is taken for so long. If the zone was called meanwhile, it is the caller
+-- that slept.
+local jump = ARGV[5] ~= '' and m.raw - tonumber(ARGV[5]) or 0
+if jump < -m.MINUTE or (jump > m.MINUTE and m.raw - m.zone.high > m.MINUTE) then
+  local why = 'TIME jumped by ' .. m.us(math.floor(jump / 1000000)) .. ' s'
+  m.zone.frozen = m.now + math.max(math.min(m.zone.longest, math.abs(jump)), 10000000)
   m.w('HSET', m.kZone, 'frozen', m.us(m.zone.frozen), 'why', why, 'strict', '1')
   m.event('freeze', 'zone', '{"why":"' .. why .. '","until":' .. m.us(m.zone.frozen) .. '}')
 end
@@ -171,7 +178,7 @@ function m.result(i)
   end
 end
 
-for r = 0, tonumber(ARGV[7]) - 1 do m.result(8 + 14 * r) end
+for r = 0, tonumber(ARGV[8]) - 1 do m.result(9 + 14 * r) end
 
 -- Taking. -------------------------------------------------------------------
 
@@ -185,9 +192,9 @@ function m.block(id, j, t, from)
     m.w('HSET', m.kJob .. id, 'state', 'blocked')
   end
   local key = m.kWait .. 'host/' .. m.hostOf(id)
-  m.w('ZADD', key, 'NX', m.us(m.now), id)
+  m.w('ZADD', key, 'NX', m.at, id)
   m.w('PEXPIRE', key, m.DAY)
-  m.zone.waits = m.us(m.now)
+  m.zone.waits = m.at
 end
 
 function m.grant(id, j, t, from, lost, mine)
@@ -195,7 +202,8 @@ function m.grant(id, j, t, from, lost, mine)
   m.lastToken = math.max(m.lastToken + 1, m.now)
   local token = m.us(m.lastToken)
   local mode = lost and 'lost' or (j.attempt == 0 and 'fresh' or 'continue')
-  local ms, bound = math.ceil(t.timeout / 1000), 0
+  -- The lock lasts from the token on, also where that is ahead of Redis' clock.
+  local ms, bound = math.ceil((m.lastToken - m.raw + t.timeout) / 1000), 0
   if lost and mine then
     -- The old attempt may still act on the host: its lock keeps its end.
     bound = m.lockTTL(host)
@@ -213,7 +221,7 @@ function m.grant(id, j, t, from, lost, mine)
     'node', m.node .. '/' .. m.slot, 'due', due}
   if not j.started then
     set[#set + 1] = 'started'
-    set[#set + 1] = m.us(m.now)
+    set[#set + 1] = m.at
   end
   if lost then
     set[#set + 1] = 'lost'
@@ -227,7 +235,7 @@ function m.grant(id, j, t, from, lost, mine)
   end
   if j.state ~= 'running' then m.count(t, 'running', 1) end
   if not t.started then
-    t.started = m.us(m.now)
+    t.started = m.at
     m.w('HSET', m.kTask .. m.taskOf(id), 'started', t.started)
   end
   m.event('take', id, '{"node":"' .. m.node .. '/' .. m.slot .. '","attempt":' .. attempt ..
@@ -244,7 +252,7 @@ function m.see(id, j)
   if j.state == 'running' then
     m.count(m.task(m.taskOf(id)), 'running', -1)
     m.w('HSET', m.kJob .. id, 'state', 'lost')
-    m.w('ZADD', m.kAgain, 'XX', m.us(m.now), id)
+    m.w('ZADD', m.kAgain, 'XX', m.at, id)
     m.event('lost', id, '{"node":"' .. j.node .. '","why":"not heard of again"}')
   elseif m.num(call('ZSCORE', m.kAgain, id)) < m.now - m.MINUTE then
     m.w('ZADD', m.kAgain, 'XX', m.us(m.now + m.MINUTE), id)
@@ -278,10 +286,10 @@ function m.consider(id, from)
   local lost = j.state == 'running' or j.state == 'lost'
   local expires = j.expires > 0 and j.expires or t.expires
   if not lost and t.cancel then
-    m.finish(id, j, {outcome = 'cancelled', err = t.cancel})
+    m.finish(id, j, m.cancelled(j, t.cancel))
     m.toUnqueue[#m.toUnqueue + 1] = id
   elseif not lost and t.paused then
-    m.w('ZADD', m.kHeld .. m.taskOf(id), m.us(m.now), id)
+    m.w('ZADD', m.kHeld .. m.taskOf(id), m.at, id)
     m.wAfter('ZREM', from, id)
   elseif j.attempt == 0 and not lost and expires <= m.now then
     m.finish(id, j, {outcome = 'expired', err = 'did not start before its expiry'})
@@ -302,7 +310,7 @@ function m.source(key)
   function s.peek()
     if s.at > #s.page then
       if s.dry then return nil end
-      s.page = call('ZRANGEBYSCORE', key, '-inf', m.us(m.now), 'LIMIT', s.offset, size)
+      s.page = call('ZRANGEBYSCORE', key, '-inf', m.at, 'LIMIT', m.us(s.offset), m.us(size))
       s.offset, s.at, s.dry = s.offset + #s.page, 1, #s.page < size
       size = m.LOOKS
     end
@@ -316,7 +324,7 @@ end
 function m.sweep()
   local more = false
   for _, key in ipairs({m.kAgain, m.kQueue}) do
-    local ids = call('ZRANGEBYSCORE', key, '-inf', m.us(m.now), 'LIMIT', 0, m.LOOKS)
+    local ids = call('ZRANGEBYSCORE', key, '-inf', m.at, 'LIMIT', '0', m.us(m.LOOKS))
     local changed = 0
     for _, id in ipairs(ids) do
       local before = m.planned()
@@ -363,10 +371,10 @@ elseif m.want > 0 then
   more = m.looks >= m.want + m.LOOKS or m.woken
 end
 if m.planned() > 0 then
-  m.w('HSET', m.kZone, 'high', m.us(m.now), 'token', m.us(m.lastToken), 'turn', m.us(m.zone.turn),
+  m.w('HSET', m.kZone, 'high', m.at, 'token', m.us(m.lastToken), 'turn', m.us(m.zone.turn),
     'waits', m.zone.waits or '0')
 end
-m.flush(tonumber(ARGV[7]) > 0)
+m.flush(true)
 
 if #m.grants > 0 then
   status = 'jobs'
@@ -374,7 +382,7 @@ elseif more then
   status = 'more'
 elseif status == 'next' then
   for _, key in ipairs({m.kQueue, m.kAgain}) do
-    local first = call('ZRANGE', key, 0, 0, 'WITHSCORES')
+    local first = call('ZRANGE', key, '0', '0', 'WITHSCORES')
     if first[2] and (at == '0' or tonumber(first[2]) < tonumber(at)) then
       at = m.us(tonumber(first[2]))
     end
@@ -384,7 +392,8 @@ end
 if m.slot ~= '' then
   local mine = {}
   for id, token in pairs(m.held) do mine[#mine + 1] = id .. ' ' .. token end
-  local text = {m.request, status .. ' ' .. at, table.concat(m.late, ' '), table.concat(mine, ' ')}
+  local text = {m.request .. ' ' .. ARGV[7], status .. ' ' .. at, table.concat(m.late, ' '),
+    table.concat(mine, ' ')}
   for _, g in ipairs(m.grants) do text[#text + 1] = g end
   call('HSET', m.kHold .. m.node, m.slot, table.concat(text, '\n') .. '\n')
 end
