@@ -1,0 +1,81 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"muster/jobs"
+)
+
+// demoIn makes a command of the demo whose temporary files go to a folder of the
+// test.
+func demoIn(t *testing.T, args ...string) (cmd *exec.Cmd, temp string) {
+	t.Helper()
+	temp = t.TempDir()
+	cmd = exec.Command(filepath.Join(bin(t), "muster"), append([]string{"demo"}, args...)...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	return cmd, temp
+}
+
+func wantEmpty(t *testing.T, dir string) {
+	t.Helper()
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestTheDemoTellsItsStory(t *testing.T) {
+	t.Parallel()
+	cmd, temp := demoIn(t, "--hosts", "30", "--slots", "2", "-o", "json")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var story demoStory
+	if err := json.Unmarshal(out, &story); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if len(story.Tasks) != 2 || story.Hosts != 30 || story.Children < 1 || story.Overlaps != 0 {
+		t.Fatalf("story is %+v", story)
+	}
+	big, small := story.Tasks[0], story.Tasks[1]
+	// One host refuses, one shows a wrong key, one cuts the line.
+	want := jobs.Counts{jobs.Succeeded: 27, jobs.Unreachable: 1, jobs.Failed: 1, jobs.Unknown: 1}
+	for o, n := range big.Outcomes {
+		if n != want[o] {
+			t.Errorf("the big task has %d %s, want %d", n, o, want[o])
+		}
+	}
+	if big.Operator != "alice" || small.Operator != "bob" || small.Total != 4 ||
+		small.Outcomes[jobs.Succeeded] != 4 || small.Submitted.Before(big.Submitted.Time) ||
+		small.FirstStart.IsZero() || small.Finished.IsZero() {
+		t.Errorf("the small task is %+v", small)
+	}
+	wantEmpty(t, temp)
+}
+
+func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	cmd, temp := demoIn(t, "--hosts", "30")
+	said := newWatched()
+	cmd.Stderr = said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{t: t, name: "demo", cmd: cmd, log: said, done: make(chan struct{})}
+	go func() {
+		cmd.Wait()
+		close(p.done)
+	}()
+	p.await("bob submits")
+	cmd.Process.Signal(syscall.SIGINT)
+	if code := p.end(); code != exitInterrupted {
+		t.Errorf("exit %d, want %d", code, exitInterrupted)
+	}
+	wantEmpty(t, temp)
+}
