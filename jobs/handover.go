@@ -54,6 +54,7 @@ type Node struct {
 	Seen     Time     `json:"seen"`
 	Note     string   `json:"note,omitempty"` // what an operator should know, such as a refused reload
 	Spawned  int      `json:"spawned"`        // children started since the master started
+	Identity string   `json:"identity"`       // of its machine and node.dir
 }
 
 // Child is one worker process of a node.

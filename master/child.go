@@ -81,7 +81,7 @@ func (n *node) start(s *slot) (*proc.Child, error) {
 		return nil, err
 	}
 	return n.children.parent.Start(proc.Spec{
-		Path: n.cfg.Path, Args: n.cfg.Args, Env: n.cfg.Env,
+		Path: n.cfg.Image, Name: n.cfg.Path, Args: n.cfg.Args, Env: n.cfg.Env,
 		Files: []*os.File{s.lock.File()},
 	})
 }
@@ -160,7 +160,12 @@ func hear(c *child, pass func(jobs.Report)) error {
 		case err == nil:
 			pass(r)
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
-			errors.Is(err, proc.ErrDetached), errors.Is(err, os.ErrDeadlineExceeded):
+			errors.Is(err, proc.ErrDetached):
+			return nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			// It is dead, and there was no time to read all that it said: for all
+			// we know it was ready, and its jobs must not be given back.
+			pass(jobs.Report{Ready: true})
 			return nil
 		default:
 			return fmt.Errorf("it talks nonsense: %w", err)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"muster/internal/proc"
 )
 
 // The bounds of a Config.
@@ -31,8 +33,10 @@ type Config struct {
 	Drain    time.Duration // how long children may go on after Drain
 	Turn     time.Duration // after so long a zone without a child gets one of another's
 	Version  string        // of this binary
+	Identity string        // of this machine and Dir, for the node's record
 
-	Path   string          // of the binary that is a child; see proc.Path
+	Path   string          // of this binary, as children are called; see proc.Path
+	Image  string          // file that they are started from; proc.Self: never another version
 	Args   []string        // its arguments
 	Env    []string        // its environment, all of it
 	Worker json.RawMessage // handed to each child: its configuration
@@ -57,6 +61,7 @@ func Default() Config {
 		Beat:     5 * time.Second,
 		Drain:    5 * time.Minute,
 		Turn:     10 * time.Second,
+		Image:    proc.Self,
 		Args:     []string{"worker"},
 	}
 }
@@ -86,7 +91,7 @@ func (c Config) Validate() error {
 		"master.beat = %s: want %s to %s", c.Beat, minPoll, maxBeat)
 	bad(c.Drain < 0, "master.drain = %s: want 0 or more", c.Drain)
 	bad(c.Turn < minPoll, "master.turn = %s: want %s or more", c.Turn, minPoll)
-	bad(c.Path == "", "the path of the binary is empty")
+	bad(c.Path == "" || c.Image == "", "the path of the binary is empty")
 	return errors.Join(errs...)
 }
 

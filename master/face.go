@@ -101,6 +101,7 @@ func (n *node) record() jobs.Node {
 		Children: []jobs.Child{},
 		Version:  n.cfg.Version, Started: n.face.started, Seen: jobs.Time{Time: time.Now()},
 		Note: n.face.notes.String(), Spawned: n.children.spawned,
+		Identity: n.cfg.Identity,
 	}
 	for _, s := range n.inUse() {
 		switch {

@@ -3,11 +3,11 @@ package master
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"muster/internal/proc"
 	"muster/jobs"
 )
 
@@ -94,7 +94,7 @@ func New(cfg Config, q Queue, h Hub, log hclog.Logger) (*Master, error) {
 // node runs already.
 func (m *Master) Run(ctx context.Context) error {
 	defer close(m.ended)
-	if err := os.MkdirAll(m.cfg.Dir, 0o700); err != nil {
+	if err := proc.OwnDir(m.cfg.Dir); err != nil {
 		return fmt.Errorf("node.dir: %w", err)
 	}
 	n := newNode(m)

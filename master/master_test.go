@@ -107,7 +107,7 @@ func TestSlotIsUsedAgainAfterADeath(t *testing.T) {
 func TestStartFails(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]func(*rig){
-		"no such binary":    func(r *rig) { r.cfg.Path = r.cfg.Dir + "/none" },
+		"no such binary":    func(r *rig) { r.cfg.Image = r.cfg.Dir + "/none" },
 		"dies at its start": func(r *rig) { r.cfg.Args = []string{asDying} },
 		"is never ready":    func(r *rig) { r.cfg.Args, r.waits.ready = []string{asSilent}, time.Millisecond },
 	} {
@@ -138,7 +138,7 @@ func TestStartFails(t *testing.T) {
 				return // not even a good child is ready by then
 			}
 			good := r.cfg
-			good.Path, good.Args = os.Args[0], []string{asChild}
+			good.Image, good.Args = os.Args[0], []string{asChild}
 			r.m.Reload(good)
 			r.ends(t, id)
 			r.until(t, "the note is gone", func() bool { return r.beat.Note == "" })

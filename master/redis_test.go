@@ -43,7 +43,7 @@ func TestRedisIsAwayForAWhile(t *testing.T) {
 func TestGivingBackIsRepeatedUntilItIsAnswered(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(r *rig) {
-		r.cfg.Path = r.cfg.Dir + "/none"
+		r.cfg.Image = r.cfg.Dir + "/none"
 		r.forget = 3 // the take twice, and then what gives back
 		r.put("default", "ok")
 	})

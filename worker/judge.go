@@ -111,9 +111,9 @@ func (f facts) doubtful() jobs.Result {
 func (f facts) hindered(k remote.Kind, chance float64) jobs.Result {
 	switch k {
 	case remote.KindHostKey, remote.KindAuth, remote.KindKey, remote.KindRefused, remote.KindFailed:
-		return f.end(jobs.Failed, jobs.ClassOperator, reason(f.err))
+		return f.doubt(f.end(jobs.Failed, jobs.ClassOperator, reason(f.err)))
 	case remote.KindInvalid:
-		return f.end(jobs.Failed, jobs.ClassUser, reason(f.err))
+		return f.doubt(f.end(jobs.Failed, jobs.ClassUser, reason(f.err)))
 	case remote.KindThrottled, remote.KindNode:
 		// Half to three halves of the delay: who was turned away together must
 		// not come back together.
@@ -140,14 +140,10 @@ func (f facts) unreached(last jobs.Outcome, delay time.Duration) jobs.Result {
 	if tries > 1 {
 		text = fmt.Sprintf("%d tries, the last: %s", tries, text)
 	}
-	switch {
-	case last == jobs.Unreachable && remembered(f.grant.Saved):
-		return f.end(jobs.Unknown, jobs.ClassOperator, text+
-			"; an earlier attempt may have started the step")
-	case last == jobs.Unreachable && f.step > 0:
+	if last == jobs.Unreachable && f.step > 0 {
 		last = jobs.Failed
 	}
-	return f.end(last, jobs.ClassTransient, text)
+	return f.doubt(f.end(last, jobs.ClassTransient, text))
 }
 
 // outOfTime is about a step that was not started because too little time was
@@ -186,14 +182,26 @@ func lost(f facts) jobs.Result {
 	text := fmt.Sprintf("the worker on node %s died with it, and it is not known whether "+
 		"step %d ran", node, f.grant.Step+1)
 	f.step, f.steps = f.grant.Step, 0 // the text names the step
+	// Once the old lock is over nothing acts on the host any more.
 	if f.action.Repeatable {
 		r := f.retry(f.grant.Bound, text)
-		r.KeepLock = true
+		r.KeepLock = f.grant.Bound > 0
 		r.Saved = remember(f.grant.Saved)
 		return r
 	}
 	r := f.end(jobs.Unknown, jobs.ClassOperator, text)
-	r.KeepLock = true
+	r.KeepLock = f.grant.Bound > 0
+	return r
+}
+
+// doubt turns an end that says that nothing ran into unknown, if an earlier
+// attempt may have started the step.
+func (f facts) doubt(r jobs.Result) jobs.Result {
+	if r.Kind != jobs.KindEnd || !remembered(f.grant.Saved) {
+		return r
+	}
+	r.Outcome, r.Class = jobs.Unknown, jobs.ClassOperator
+	r.Error += "; an earlier attempt may have started the step"
 	return r
 }
 

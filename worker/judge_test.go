@@ -210,7 +210,7 @@ func TestUnreachableIsSaidOnlyIfNothingRan(t *testing.T) {
 		{"an earlier attempt may have run", facts{err: gone, grant: jobs.Grant{Saved: remember("")}},
 			"end unknown operator"},
 		{"busy, and an earlier attempt may have run", facts{grant: jobs.Grant{Saved: remember("")},
-			err: fault(remote.KindThrottled, false, errors.New("full"))}, "end failed transient"},
+			err: fault(remote.KindThrottled, false, errors.New("full"))}, "end unknown operator"},
 	} {
 		tt.f.grant.Tries, tt.f.policy = 2, jobs.DefaultPolicy()
 		r, goOn := judge(tt.f, 0)

@@ -142,8 +142,8 @@ func (a *attempt) unfit() (r jobs.Result, unfit bool) {
 	}
 	switch _, enough := bound(boundMin, deadline(0, g.Timeout)); {
 	case g.Host == nil:
-		return f.end(jobs.Failed, jobs.ClassOperator, fmt.Sprintf(
-			"host is not in inventory version %s", a.plan.spec.Inventory)), true
+		return f.doubt(f.end(jobs.Failed, jobs.ClassOperator, fmt.Sprintf(
+			"host is not in inventory version %s", a.plan.spec.Inventory))), true
 	case a.plan.err != nil:
 		return f.end(jobs.Failed, jobs.ClassOperator, a.plan.err.Error()), true
 	case g.Step < 0 || g.Step >= len(a.plan.book.Steps):

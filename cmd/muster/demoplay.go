@@ -52,14 +52,20 @@ func playDemo(c *cobra.Command, f demoFlags) error {
 	if err := f.check(); err != nil {
 		return exit(exitUsage, err)
 	}
-	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM,
+		syscall.SIGHUP)
 	defer stop()
 	began := time.Now()
 	st, err := buildStage(ctx, f)
+	if err == nil {
+		defer st.close()
+	}
+	if ctx.Err() != nil {
+		return exit(exitInterrupted, errors.New("interrupted: everything is taken down"))
+	}
 	if err != nil {
 		return exit(exitNotAll, err)
 	}
-	defer st.close()
 	s, err := st.session(c)
 	if err != nil {
 		return exit(exitNotAll, err)

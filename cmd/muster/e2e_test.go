@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -140,11 +141,20 @@ func TestAKilledMasterIsReplacedAndItsChildrenCount(t *testing.T) {
 	t.Parallel()
 	f, inventory := pretend(t, fakefleet.Config{Hosts: 60})
 	h := newHouse(t, inventory)
-	first := h.master()
+	// Its log goes to a file: a pipe would be awaited until the orphans close it.
+	log, err := os.Create(h.file("first.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	first := h.startTo(log, "master", "--config", h.file("muster.yaml"))
 	id := h.submit("all", "sleep 1")
-	first.awaitTimes("child started", 4)
+	h.awaitNode(func(n jobs.Node) bool { return len(n.Children) == 4 })
 	before := children(first.cmd.Process.Pid)
 	first.kill()
+	if alive := slices.DeleteFunc(slices.Clone(before), func(pid int) bool { return !isWorker(pid) }); len(alive) != 4 {
+		t.Errorf("%d children outlive their master, want 4", len(alive))
+	}
 	second := h.master()
 	// The children of the first go on; together they are never more than four.
 	most := 0

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/hashicorp/go-hclog"
@@ -56,7 +57,10 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 		return err
 	}
 	defer r.close()
-	b.listen = r.ears.listen
+	b.listen, b.redis = r.ears.listen, r.Queue()
+	if err := b.onlyOne(ctx, r.Settings, r.queue); err != nil {
+		return exit(exitUsage, err)
+	}
 	m, err := b.master(r.Settings, r.queue, newLogger(r.Log, "master"))
 	if err != nil {
 		return exit(exitUsage, err)
@@ -72,6 +76,7 @@ type binary struct {
 	kept []*os.File // by the binary before this one, at an upgrade
 
 	listen func() // makes signals heard again after an upgrade that failed
+	redis  queue.Config
 }
 
 func ownBinary() (binary, error) {
@@ -98,7 +103,35 @@ func childEnv() []string {
 func (b binary) config(s settings.Settings) (master.Config, error) {
 	c, err := s.MasterConfig(b.path, version)
 	c.Env = childEnv()
+	c.Identity = identity(s.Node.Dir)
 	return c, err
+}
+
+// identity tells this machine and folder from others that may have the same
+// node.name, also from a clone of the machine.
+func identity(dir string) string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		boot = []byte("?")
+	}
+	return strings.TrimSpace(string(boot)) + ":" + dir
+}
+
+// onlyOne refuses a second master under one node.name: both would tell each
+// other's jobs lost. Of the same machine and folder the lock takes care.
+func (b binary) onlyOne(ctx context.Context, s settings.Settings, q *queue.Queue) error {
+	nodes, err := q.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		if n.ID == s.Node.Name && n.State != queue.NodeGone && n.Identity != identity(s.Node.Dir) {
+			return fmt.Errorf("node.name %s is taken by a master with pid %d on another machine, or with "+
+				"another node.dir: give this one a node.name of its own (after a reboot: wait 15 s)",
+				n.ID, n.PID)
+		}
+	}
+	return nil
 }
 
 func (b binary) master(s settings.Settings, q *queue.Queue, log hclog.Logger) (*master.Master,
@@ -145,6 +178,9 @@ func (b binary) obey(m *master.Master, f *roleFlags, sig os.Signal, asked bool) 
 
 func (b binary) reload(m *master.Master, f *roleFlags) {
 	s, err := f.read()
+	if err == nil && s.Queue() != b.redis {
+		err = errors.New("redis.* changes: only a restart can do that")
+	}
 	if err != nil {
 		m.Refuse(err)
 		return

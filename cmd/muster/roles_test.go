@@ -3,12 +3,14 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
 	"muster/internal/fakefleet"
 	"muster/jobs"
+	"muster/jobs/queue/queuetest"
 )
 
 func TestASecondMasterOfANodeNamesTheFirst(t *testing.T) {
@@ -120,7 +122,8 @@ func TestABrokenBinaryIsRefused(t *testing.T) {
 	if err := os.WriteFile(h.bin+".new", broken, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(h.bin, h.bin+".old"); err != nil {
+	old := filepath.Join(t.TempDir(), "muster")
+	if err := os.Rename(h.bin, old); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(h.bin+".new", h.bin); err != nil {
@@ -128,9 +131,7 @@ func TestABrokenBinaryIsRefused(t *testing.T) {
 	}
 	m.cmd.Process.Signal(syscall.SIGUSR2)
 	m.await("no such library")
-	if err := os.Rename(h.bin+".old", h.bin); err != nil {
-		t.Fatal(err)
-	}
+	h.bin = old // for the operator; the node has only the broken file
 	n := h.awaitNode(func(n jobs.Node) bool { return n.Note != "" })
 	if !strings.Contains(n.Note, "no such library") {
 		t.Errorf("note %q", n.Note)
@@ -189,4 +190,35 @@ func TestUpIsServerAndMaster(t *testing.T) {
 	if code := up.end(); code != 0 {
 		t.Errorf("exit %d", code)
 	}
+}
+
+func TestASecondMasterOfTheSameNameElsewhereIsRefused(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
+	h := newHouse(t, inventory)
+	first := h.master()
+	h.awaitNode(func(n jobs.Node) bool { return n.PID == first.cmd.Process.Pid })
+	second := h.start("master", "--config", h.file("muster.yaml"), "--node-dir", h.file("elsewhere"))
+	if code := second.end(); code != exitUsage {
+		t.Errorf("exit %d, want %d", code, exitUsage)
+	}
+	if said := second.log.String(); !strings.Contains(said, fmt.Sprint("pid ", first.cmd.Process.Pid)) {
+		t.Errorf("it does not name the first: %s", said)
+	}
+	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 10})
+}
+
+func TestAReloadCannotChangeTheRedis(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
+	h := newHouse(t, inventory)
+	m := h.master()
+	other := queuetest.StartServer(t)
+	mine := h.redis
+	h.redis = other
+	h.config(nil)
+	h.redis = mine
+	m.cmd.Process.Signal(syscall.SIGHUP)
+	m.await("only a restart can do that")
+	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 10})
 }

@@ -34,7 +34,7 @@ muster token create NAME.
 
 Signals: TERM or INT ends it, HUP reads the inventory and the runbooks again.`,
 		Example: `  muster server --config /etc/muster/muster.yaml
-  muster server --listen unix:/run/muster/api.sock --inventory fleet.yaml`,
+  muster server --listen unix:/run/muster-server/api.sock --inventory fleet.yaml`,
 		Args: cobra.NoArgs,
 	}
 	f := addRoleFlags(c)

@@ -49,6 +49,10 @@ func runUp(ctx context.Context, f *roleFlags) error {
 	if err != nil {
 		return exit(exitUsage, err)
 	}
+	b.redis = r.Queue()
+	if err := b.onlyOne(ctx, r.Settings, r.queue); err != nil {
+		return exit(exitUsage, err)
+	}
 	m, err := b.master(r.Settings, r.queue, log.Named("master"))
 	if err != nil {
 		return exit(exitUsage, err)

@@ -46,10 +46,6 @@ func runWorker(ctx context.Context) error {
 	if err != nil {
 		return exit(exitUsage, err)
 	}
-	// Said before anything is done: a child that dies without this has touched
-	// nothing, and its jobs are given back. If the master is gone, nobody hears
-	// it, and the jobs in hand are done all the same.
-	_ = conn.Send(jobs.Report{Ready: true, Jobs: jobIDs(h.Reply.Jobs)})
 	// The first TERM is the master's, after its drain: stop what is in hand and
 	// report it. INT of a terminal is not for children.
 	// Standard error may be a pipe that nobody reads any more.
@@ -68,6 +64,10 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 	}
 	defer q.Close()
 	q.Hold(h)
+	// Said before anything is done: a child that dies without this has touched
+	// nothing, and its jobs are given back. If the master is gone, nobody hears
+	// it, and the jobs in hand are done all the same.
+	_ = conn.Send(jobs.Report{Ready: true, Jobs: jobIDs(h.Reply.Jobs)})
 	stay := stayHeard(ctx, q, h.Zone)
 	defer stay()
 	client, err := remote.New(cfg.SSH)

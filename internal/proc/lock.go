@@ -49,6 +49,27 @@ type LockFile struct {
 	f *os.File
 }
 
+// OwnDir makes a folder for locks that only this user can write. One that is
+// somebody else's, or open to others, is refused: who owns it owns the locks.
+func OwnDir(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return fmt.Errorf("%s is not a folder", path)
+	case int(st.Uid) != os.Getuid():
+		return fmt.Errorf("%s belongs to user %d: choose another folder", path, st.Uid)
+	case st.Mode&0o022 != 0:
+		return fmt.Errorf("%s can be written by others: chmod 700 it", path)
+	}
+	return nil
+}
+
 // Lock takes the lock, without waiting. The error is a *LockedError if somebody
 // else has it.
 func Lock(path string) (*LockFile, error) {

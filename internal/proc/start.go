@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -16,9 +17,14 @@ const (
 	filesFD = 4 // the first of Spec.Files
 )
 
+// Self is the binary of this process, also where its path leads to another file
+// by now: children must be of the same version as their parent.
+const Self = "/proc/self/exe"
+
 // A Spec says what a child is.
 type Spec struct {
-	Path   string     // of the binary
+	Path   string     // of the binary; Self is this one
+	Name   string     // by which it is called; empty: Path
 	Args   []string   // after its name
 	Env    []string   // all of it; nothing is inherited
 	Files  []*os.File // file descriptors 4 and on; the caller keeps its own copies
@@ -72,7 +78,8 @@ func (p *Parent) start(s Spec) (*Child, error) {
 	}
 	p.oom.refresh()
 	pidfd := -1
-	pid, err := syscall.ForkExec(s.Path, append([]string{s.Path}, s.Args...), &syscall.ProcAttr{
+	name := cmp.Or(s.Name, s.Path)
+	pid, err := syscall.ForkExec(s.Path, append([]string{name}, s.Args...), &syscall.ProcAttr{
 		Env:   s.Env,
 		Files: files,
 		Sys:   &syscall.SysProcAttr{Setpgid: true, PidFD: &pidfd},

@@ -93,7 +93,7 @@ func TestAJobThatKillsThreeWorkersEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		j := wantState(t, q, g.Job, jobs.Ended, jobs.Failed)
+		j := wantState(t, q, g.Job, jobs.Ended, jobs.Unknown)
 		if j.Class != jobs.ClassOperator {
 			t.Errorf("job is %+v", j)
 		}

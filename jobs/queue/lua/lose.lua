@@ -8,7 +8,7 @@
 --      was answered: the slot has another child now, or the caller repeats
 -- Keeps: only jobs that this slot still holds, by token, are touched, so a
 --      repeated or late call changes nothing. A job that took three workers
---      with it ends as failed.
+--      with it ends: failed if it may run twice, else unknown.
 
 local node, slot, why = ARGV[1], ARGV[2], ARGV[3]
 local POISON = 3
@@ -30,7 +30,10 @@ if before then
         cjson.encode(why) .. '}')
       if j.crashes + 1 >= POISON then
         m.w('HSET', m.kJob .. id, 'crashes', m.us(j.crashes + 1))
-        m.finish(id, j, {outcome = 'failed', class = 'operator', keep = true,
+        -- Only what may run twice is known to have been begun by all three.
+        local repeatable = call('HGET', m.kTask .. m.taskOf(id), 'repeatable') == '1'
+        local outcome = repeatable and 'failed' or 'unknown'
+        m.finish(id, j, {outcome = outcome, class = 'operator', keep = true,
           err = 'took ' .. m.us(POISON) .. ' workers with it, the last: ' .. why})
       else
         m.w('HSET', m.kJob .. id, 'state', 'lost', 'crashes', m.us(j.crashes + 1))

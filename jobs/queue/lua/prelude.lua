@@ -201,7 +201,8 @@ end
 -- run, or may have.
 function m.cancelled(j, note)
   if j.saved ~= '' then
-    return {outcome = 'unknown', err = 'cancelled when a step may have run: ' .. note}
+    -- What may have run may run still: the host stays locked to the end of the lock.
+    return {outcome = 'unknown', err = 'cancelled when a step may have run: ' .. note, keep = true}
   elseif j.step > 0 then
     return {outcome = 'cancelled', err = 'cancelled after step ' .. m.us(j.step) .. ': ' .. note}
   end
