@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"muster/jobs/queue"
+)
+
+// A section measures one kind of thing and returns its rows of the table.
+type section struct {
+	name  string
+	about string
+	run   func(ctx context.Context, b *bench) ([]row, error)
+	extra bool // only if it is asked for
+}
+
+func sections() []section {
+	return []section{
+		{"drain", "no-op jobs a second, 16 at a time", drain, false},
+		{"calls", "Redis calls for a job of one step", calls, false},
+		{"cpu", "time in Redis' scripts for a job, one caller", cpu, false},
+		{"bytes", "memory of Redis for a job", bytesOfJobs, false},
+		{"submit", "submit of 100,000 jobs", submit, false},
+		{"ssh", "`true` on 3,000 pretended hosts, 64 at a time", overSSH, false},
+		{"child", "a child process", child, false},
+		{"idle", "calls of an idle node", idle, false},
+		{"inside", "what a step calls inside Redis", inside, true},
+	}
+}
+
+// bench is what the sections share.
+type bench struct {
+	rounds int
+	small  bool          // smaller numbers, for a look
+	quiet  time.Duration // how long the idle node is watched
+	muster string        // path of the binary
+	dir    string        // for files; removed at the end
+	redis  *redisServer
+	say    io.Writer // for the person who waits
+}
+
+// size is n, or a tenth of it in a short run.
+func (b *bench) size(n int) int {
+	if b.small {
+		return n / 10
+	}
+	return n
+}
+
+type options struct {
+	bench
+	only   string
+	format string
+}
+
+func parse(args []string) (options, error) {
+	o := options{bench: bench{say: os.Stderr}}
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.IntVar(&o.rounds, "rounds", 5, "rounds of every section; the medians are printed")
+	f.StringVar(&o.only, "only", "", "`sections`, with commas between: "+
+		strings.Join(names(true), ","))
+	f.StringVar(&o.format, "o", "table", "table, markdown or json")
+	f.BoolVar(&o.small, "short", false, "a tenth of the jobs and hosts: no figures to keep")
+	f.DurationVar(&o.quiet, "idle", time.Minute, "how long an idle node is watched")
+	f.StringVar(&o.muster, "muster", "../bin/muster", "`path` of the binary")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if o.small && o.quiet == time.Minute {
+		o.quiet = 20 * time.Second
+	}
+	return o, o.check(f.Args())
+}
+
+func (o options) check(rest []string) error {
+	var errs []error
+	if len(rest) > 0 {
+		errs = append(errs, fmt.Errorf("%q: want flags only, see -h", rest[0]))
+	}
+	if o.rounds < 1 || o.rounds > 100 {
+		errs = append(errs, fmt.Errorf("-rounds %d: want 1 to 100", o.rounds))
+	}
+	if o.quiet < time.Second {
+		errs = append(errs, fmt.Errorf("-idle %s: want 1s or more", o.quiet))
+	}
+	if printers[o.format] == nil {
+		errs = append(errs, fmt.Errorf("-o %s: want table, markdown or json", o.format))
+	}
+	for _, name := range o.wanted() {
+		if !slices.Contains(names(true), name) {
+			errs = append(errs, fmt.Errorf("-only %s: want some of %s", name,
+				strings.Join(names(true), ",")))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// names lists the sections.
+func names(extra bool) []string {
+	var out []string
+	for _, s := range sections() {
+		if extra || !s.extra {
+			out = append(out, s.name)
+		}
+	}
+	return out
+}
+
+// wanted lists the sections that were asked for.
+func (o options) wanted() []string {
+	if o.only == "" {
+		return names(false)
+	}
+	return strings.Split(o.only, ",")
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return
+		}
+		for line := range strings.Lines(err.Error()) {
+			fmt.Fprintln(os.Stderr, "bench: "+strings.TrimRight(line, "\n"))
+		}
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	queue.Quiet()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if len(args) > 0 && args[0] == fleetRole {
+		return serveFleet(args[1:], os.Stdin, os.Stdout)
+	}
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	return o.measure(ctx)
+}
+
+// measure goes through the sections and prints the table.
+func (o *options) measure(ctx context.Context) (err error) {
+	if o.dir, err = os.MkdirTemp("", "muster-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(o.dir)
+	if o.redis, err = startRedis(o.dir); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, o.redis.stop()) }()
+
+	t := table{Machine: aboutMachine(o), wanted: o.wanted()}
+	for _, s := range sections() {
+		if !slices.Contains(t.wanted, s.name) {
+			continue
+		}
+		rows, err := s.run(ctx, &o.bench)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		t.add(s, rows)
+	}
+	return printers[o.format](os.Stdout, t)
+}
