@@ -79,8 +79,9 @@ func newTask(cmd string, hosts int) (jobs.Task, error) {
 		ID:    jobs.NewTaskID(now, uint16(rand.Uint32())),
 		Total: hosts,
 		Spec: jobs.Spec{Runbook: frozen.Runbook, Operator: "bench", On: "all",
-			Inventory: inventory, Created: jobs.MicrosOf(now), Timeout: jobs.AttemptTimeout(frozen.Steps[0].Timeout),
-			Expire: jobs.DefaultExpire, Retry: jobs.Policy{Tries: 1, Delay: time.Second}, Action: action},
+			Inventory: inventory, Created: jobs.MicrosOf(now),
+			Timeout: jobs.AttemptTimeout(frozen.Steps[0].Timeout), Expire: jobs.DefaultExpire,
+			Retry: jobs.Policy{Tries: 1, Delay: time.Second}, Action: action},
 	}, err
 }
 
@@ -177,8 +178,8 @@ func (t *taker) drain(ctx context.Context, slots int) (done int, err error) {
 		}
 		s.Results = s.Results[:0]
 		for _, g := range reply.Jobs {
-			s.Results = append(s.Results, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindEnd,
-				Outcome: jobs.Succeeded, ExitCode: &ok})
+			s.Results = append(s.Results, jobs.Result{Job: g.Job, Token: g.Token,
+				Kind: jobs.KindEnd, Outcome: jobs.Succeeded, ExitCode: &ok})
 			if id := g.Job.Task(); !slices.Contains(s.Known, id) {
 				s.Known = append(s.Known, id)
 			}

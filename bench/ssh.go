@@ -69,7 +69,8 @@ func (h *hosts) loop(name string, list []fleet.Host, cmd string) contender {
 	return contender{name, func(ctx context.Context) (float64, error) {
 		got := fakefleet.BareLoop(ctx, list, h.key, sshChildren*sshSlots, cmd)
 		if got.Failed > 0 {
-			return 0, fmt.Errorf("%d of %d hosts failed, the first: %w", got.Failed, got.Hosts, got.First)
+			return 0, fmt.Errorf("%d of %d hosts failed, the first: %w", got.Failed, got.Hosts,
+				got.First)
 		}
 		return got.Rate(), nil
 	}}

@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	// pageMax is the size of a chunk of the queue, and so the dearest page.
-	pageMax = 500
 	// waitMax is how long a client may wait for a task to change.
 	waitMax = time.Minute
 	// The looks at a task that somebody waits for become rarer.

@@ -379,6 +379,9 @@ func TestTenThousandJobsOfTheSameMicrosecond(t *testing.T) {
 				results = append(results, ended(g, jobs.Succeeded))
 			}
 			if len(r.Jobs) == 0 {
+				if r.Status != jobs.StatusNext {
+					t.Fatalf("after %d jobs: %s", len(seen), r.Status)
+				}
 				break
 			}
 		}

@@ -17,7 +17,6 @@ import (
 // against the table of states.
 type machine struct {
 	q      *queue.Queue
-	w      world
 	tasks  []jobs.TaskID
 	states map[jobs.ID]jobs.State
 	slots  [2][]jobs.Grant // what the children of the node have in hand
