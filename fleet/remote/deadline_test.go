@@ -302,7 +302,10 @@ func TestStdinThatNeverComesDoesNotHoldUpRun(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		took(t, start, time.Second+phases.Drain)
+		// Whether the drain is needed depends on who of two is heard first.
+		if d := time.Since(start); d < time.Second || d > time.Second+phases.Drain {
+			t.Errorf("it took %s, want 1 s, and at most the drain more", d)
+		}
 	})
 }
 
