@@ -65,7 +65,8 @@ func (c Config) tls() bool { return c.TLSCert != "" && c.TLSKey != "" }
 func checkSocketPath(path string) error {
 	switch {
 	case !filepath.IsAbs(path):
-		return fmt.Errorf("server.listen = %q: want an absolute path, such as unix:/run/api.sock", unixPrefix+path)
+		return fmt.Errorf("server.listen = %q: want an absolute path, such as unix:/run/api.sock",
+			unixPrefix+path)
 	case len(path) > unixMax:
 		return fmt.Errorf("server.listen: the path has %d bytes, a unix socket takes at most %d",
 			len(path), unixMax)
