@@ -92,7 +92,12 @@ type TaskInfo struct {
 	Outcomes  Counts    `json:"outcomes"`
 	Zones     []string  `json:"zones"`
 	Cancelled string    `json:"cancelled,omitempty"` // who and why, if it was
+	Paused    string    `json:"paused,omitempty"`    // who and why, if it is
 	Inventory string    `json:"inventory"`
+
+	Disruptive bool   `json:"disruptive"`
+	Supersedes string `json:"supersedes,omitempty"` // its key, see Spec
+	RetryOf    TaskID `json:"retry_of,omitempty"`   // the task whose jobs it does again
 	Span
 }
 
@@ -120,14 +125,15 @@ type JobInfo struct {
 	Error    string  `json:"error"`
 	Step     int     `json:"step"`
 	Tries    int     `json:"tries"`
-	Next     Time    `json:"next"` // when it may be touched next; null once it ended
+	Next     Time    `json:"next"`            // when it may be touched next; null once it ended
+	Waits    string  `json:"waits,omitempty"` // for what it waits: host/x, group/x, or a limit
 }
 
 // Cancel is what a cancellation did.
 type Cancel struct {
 	Task    TaskID `json:"task"`
 	Ended   int    `json:"ended"`   // were not running: have the outcome cancelled now
-	Running int    `json:"running"` // go on to the end of the step in hand, no further step starts
+	Running int    `json:"running"` // are being stopped on their hosts
 	Already int    `json:"already"` // had ended before
 }
 

@@ -21,6 +21,10 @@ type Spec struct {
 	Timeout    time.Duration   `json:"timeout"`   // bound of one attempt up to its next checkpoint
 	Expire     time.Duration   `json:"expire"`    // not started so long after due: expired
 	Repeatable bool            `json:"repeatable"`
+	Disruptive bool            `json:"disruptive,omitempty"` // holds its host's group
+	Needs      []string        `json:"needs,omitempty"`      // limits that every job counts against
+	Supersedes string          `json:"supersedes,omitempty"` // key: ends queued jobs of older tasks with it
+	RetryOf    TaskID          `json:"retry_of,omitempty"`   // the task whose jobs are done again
 	Retry      Policy          `json:"retry"`
 	Action     json.RawMessage `json:"action"` // the frozen runbook; scripts knows its form
 }
@@ -31,6 +35,11 @@ type Task struct {
 	Spec  Spec   `json:"spec"`
 	At    Micros `json:"at"` // not before; 0: at once
 	Total int    `json:"total"`
+
+	// Guarded says that a job of the task may need a group or a limit: the spec
+	// names limits, or is disruptive and a host has a group, or a host has a
+	// label that is limited. A task that is not costs nothing at its takes.
+	Guarded bool `json:"guarded,omitempty"`
 }
 
 // Policy holds the numbers of design §5 that a runbook can set.
