@@ -95,10 +95,15 @@ type TaskInfo struct {
 	Paused    string    `json:"paused,omitempty"`    // who and why, if it is
 	Inventory string    `json:"inventory"`
 
+	Terms
+	Span
+}
+
+// Terms are what else a task was asked with.
+type Terms struct {
 	Disruptive bool   `json:"disruptive"`
 	Supersedes string `json:"supersedes,omitempty"` // its key, see Spec
 	RetryOf    TaskID `json:"retry_of,omitempty"`   // the task whose jobs it does again
-	Span
 }
 
 // Span is when a task was at work.
@@ -125,8 +130,13 @@ type JobInfo struct {
 	Error    string  `json:"error"`
 	Step     int     `json:"step"`
 	Tries    int     `json:"tries"`
-	Next     Time    `json:"next"`            // when it may be touched next; null once it ended
-	Waits    string  `json:"waits,omitempty"` // for what it waits: host/x, group/x, or a limit
+	Ahead
+}
+
+// Ahead is what a job waits for.
+type Ahead struct {
+	Next  Time   `json:"next"`            // when it may be touched next; null once it ended
+	Waits string `json:"waits,omitempty"` // what it needs and another has: host/x, group/x, a limit
 }
 
 // Cancel is what a cancellation did.
