@@ -20,6 +20,8 @@ func FuzzParse(f *testing.F) {
 		"", "hosts: []", "hosts:\n\t- name: a", "a: &a [*a]", "--- a\n---\n", "hosts: [{}]", "hosts: [[]]",
 		"hosts: [{name: a, address: b, known_hosts: /k, labels: {a: b}, host_keys: [x]}]",
 		"defaults: {port: 1, fence: none}\nhosts: [{name: a, address: '::1', host_key: " + keyA + "}]",
+		"limits: {site/x: 5, mirror/y: {max: 1, customer: a, zone: z}}", "limits: {zone/z: 1}\nhosts: []",
+		"hosts: [{name: a, address: b, known_hosts: /k, labels: {site: x}}]\nlimits: {site/x: 0, group/g: 1}",
 		"? [a]: b\n: c", "%YAML 1.2\n---\n!!map {}", "hosts: |\n  x", "{<<: {hosts: []}}", "\xff\xfeh\x00",
 	} {
 		f.Add([]byte(seed))
@@ -47,7 +49,12 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("accepted without host key %+v", h)
 			}
 		}
-		again, err := fleet.New(inv.Hosts())
+		for _, l := range inv.Limits() {
+			if fleet.CheckLimitName(l.Name) != nil || l.Zone == "" || l.Max < 0 {
+				t.Errorf("accepted %+v", l)
+			}
+		}
+		again, err := fleet.New(inv.Hosts(), inv.Limits()...)
 		if err != nil || again.Version() != inv.Version() {
 			t.Errorf("New refuses what Parse accepts: %v", err)
 		}

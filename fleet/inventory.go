@@ -14,16 +14,24 @@ import (
 // be read by many at once as soon as nobody calls SetHostKeys any more.
 type Inventory struct {
 	hosts      []Host            // sorted by name
+	limits     []Limit           // sorted by name
 	index      map[string]int    // name → place in hosts
 	knownHosts map[string]string // name → file with its host keys; no own keys given
 	warnings   Mistakes
 }
 
-// New makes an inventory of hosts that are known already, as a reader of
-// published hosts has them. It checks what Parse checks, except that a host may
+// New makes an inventory of hosts and limits that are known already, as a reader
+// of published hosts has them. It checks what Parse checks, except that a host may
 // be without host keys. Its error is of type Mistakes.
-func New(hosts []Host) (*Inventory, error) {
+func New(hosts []Host, limits ...Limit) (*Inventory, error) {
 	var r reader
+	for _, l := range limits {
+		e := limitEntry{Limit: l}
+		for _, err := range checkLimit(l) {
+			r.mistakeAtLimit(e, "%v", err)
+		}
+		r.limits = append(r.limits, e)
+	}
 	for _, h := range hosts {
 		e := entry{host: h}
 		for _, err := range checkHost(&e.host) {
@@ -37,6 +45,9 @@ func New(hosts []Host) (*Inventory, error) {
 // Hosts returns all hosts, sorted by name. The slice is the caller's; the labels
 // and host keys in it belong to the inventory and must not be changed.
 func (v *Inventory) Hosts() []Host { return slices.Clone(v.hosts) }
+
+// Limits returns all limits, sorted by name. The slice is the caller's.
+func (v *Inventory) Limits() []Limit { return slices.Clone(v.limits) }
 
 // Host returns the host of that name, and whether there is one.
 func (v *Inventory) Host(name string) (Host, bool) {
@@ -90,13 +101,16 @@ func (v *Inventory) SetHostKeys(name string, keys []string) error {
 	return nil
 }
 
-// Version names the content: 16 characters, equal for equal hosts, whatever the
-// order of files and lines was. It is computed at each call.
+// Version names the content: 16 characters, equal for equal hosts and limits,
+// whatever the order of files and lines was. It is computed at each call.
 func (v *Inventory) Version() string {
 	sum := sha256.New()
 	canonical := json.NewEncoder(sum) // sorts labels; a hash accepts every write
 	for i := range v.hosts {
 		_ = canonical.Encode(&v.hosts[i])
+	}
+	for i := range v.limits {
+		_ = canonical.Encode(&v.limits[i])
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
@@ -130,6 +144,7 @@ func (e entry) place() string {
 func (r *reader) inventory(files []Source) (*Inventory, error) {
 	r.checkNames()
 	r.checkGroups()
+	r.checkLimits()
 	if len(r.mistakes) > 0 {
 		r.mistakes.sort(files)
 		return nil, r.mistakes
@@ -141,6 +156,10 @@ func (r *reader) inventory(files []Source) (*Inventory, error) {
 		knownHosts: make(map[string]string),
 		warnings:   r.warnings,
 	}
+	for _, e := range r.limits {
+		v.limits = append(v.limits, e.Limit)
+	}
+	slices.SortFunc(v.limits, func(a, b Limit) int { return cmp.Compare(a.Name, b.Name) })
 	for i, e := range r.entries {
 		v.hosts[i] = e.host
 		v.index[e.host.Name] = i

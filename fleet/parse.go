@@ -39,6 +39,9 @@ const sourcesMax = 64 << 20 // bytes
 //	    group: pair-1            # redundancy group
 //	    fence: auto              # auto, none or required
 //	    labels: {role: fw, model: x200}
+//	limits:                      # how many jobs at a time
+//	  site/zrh1: 5               # on all hosts with the label site=zrh1 together
+//	  mirror/fw: {max: 20, customer: acme, zone: zrh}   # of runbooks that need it
 //
 // Defaults hold for the hosts of the same file, so the order of files is without
 // meaning; they may give user, port, key, known_hosts, customer, zone and fence.
@@ -63,11 +66,12 @@ func Parse(sources ...Source) (*Inventory, error) {
 	return r.inventory(sources)
 }
 
-// reader gathers hosts and mistakes from files.
+// reader gathers hosts, limits and mistakes from files.
 type reader struct {
 	file     string // the one being read
 	who      string // "host fw001: " while a host is read
 	entries  []entry
+	limits   []limitEntry
 	mistakes Mistakes
 	warnings Mistakes
 	labels   map[[2]string][]error // labels that were checked; most repeat
@@ -87,7 +91,7 @@ func (r *reader) read(s Source) {
 	if root == nil {
 		return
 	}
-	fields := r.fields(root, "the file", []string{"defaults", "hosts"})
+	fields := r.fields(root, "the file", []string{"defaults", "hosts", "limits"})
 	if fields == nil {
 		return
 	}
@@ -100,8 +104,13 @@ func (r *reader) read(s Source) {
 		r.common(r.fields(n, "this", commonFields()), &base)
 		r.who = ""
 	}
+	if fields["limits"] != nil {
+		r.readLimits(fields["limits"])
+	}
 	if fields["hosts"] == nil {
-		r.mistake(root.Line, "hosts is missing: want a list of hosts")
+		if fields["limits"] == nil { // which may have a file of their own
+			r.mistake(root.Line, "hosts is missing: want a list of hosts")
+		}
 		return
 	}
 	known := append(hostFields(), commonFields()...)
