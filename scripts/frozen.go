@@ -19,6 +19,7 @@ type Frozen struct {
 	Version    string        `json:"version,omitempty"`
 	Hash       string        `json:"hash"` // of the runbook's text
 	Disruptive bool          `json:"disruptive,omitempty"`
+	Needs      []string      `json:"needs,omitempty"`      // names of limits
 	Repeatable bool          `json:"repeatable,omitempty"` // every step may run twice
 	Timeout    time.Duration `json:"timeout_ns"`           // of one attempt
 	Expect     time.Duration `json:"expect_ns,omitempty"`
@@ -58,6 +59,7 @@ func (r *Runbook) Freeze(v Values) Frozen {
 		Version:    r.Version,
 		Hash:       r.Hash,
 		Disruptive: r.Disruptive,
+		Needs:      r.Needs,
 		Repeatable: r.Repeatable,
 		Timeout:    r.Timeout,
 		Expect:     r.Expect,

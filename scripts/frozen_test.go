@@ -128,6 +128,10 @@ func TestFrozenFormDoesNotChange(t *testing.T) {
  "version": "1.2",
  "hash": "H",
  "disruptive": true,
+ "needs": [
+  "mirror/fw-images",
+  "site/zrh1"
+ ],
  "timeout_ns": 120000000000,
  "expect_ns": 20000000000,
  "retry": {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"muster/fleet"
 )
 
 // Parse reads a runbook. The name is that of its file, for messages. It reports
@@ -55,6 +57,7 @@ func runbookKeys() []key[Runbook] {
 		}},
 		{"arguments", readArguments},
 		{"disruptive", func(p *parser, v value, r *Runbook) { r.Disruptive = p.flag(v) }},
+		{"needs", func(p *parser, v value, r *Runbook) { r.Needs = p.needs(v) }},
 		{"repeatable", func(p *parser, v value, r *Runbook) { r.Repeatable = p.flag(v) }},
 		{"timeout", func(p *parser, v value, r *Runbook) {
 			if d, ok := p.duration(v, timeoutMin, timeoutMax); ok {
@@ -79,6 +82,31 @@ func retryKeys() []key[Retry] {
 		}},
 		{"delay", func(p *parser, v value, r *Retry) { r.Delay, _ = p.duration(v, 0, delayMax) }},
 	}
+}
+
+// needs reads names of limits. Whether they are defined is known at submit.
+func (p *parser) needs(v value) []string {
+	items := p.items(v)
+	if len(items) > needsMax {
+		p.add(at(v.Node), "%d limits: a runbook needs at most %d", len(items), needsMax)
+		return nil
+	}
+	var names []string
+	for _, item := range items {
+		name, ok := p.text(item, wordMax)
+		if !ok {
+			continue
+		}
+		err := fleet.CheckLimitName(name)
+		switch {
+		case err != nil:
+			p.add(at(item.Node), "needs: %s", err)
+		case slices.Contains(names, name):
+			p.add(at(item.Node), "limit %s is there twice", brief(name))
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 // readSteps reads the steps. Arguments, timeout and repeatable are known by

@@ -25,6 +25,7 @@ arguments:
   pause: {type: duration, min: 1s, max: 5m, default: 1m30s}
   how: {type: enum, values: [reload, restart], required: true}
 disruptive: true
+needs: [mirror/fw-images, site/zrh1]
 repeatable: true
 timeout: 2m
 expect: 20s
@@ -69,6 +70,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 			{Name: "how", Type: "enum", Required: true, Values: []string{"reload", "restart"}},
 		},
 		Disruptive: true,
+		Needs:      []string{"mirror/fw-images", "site/zrh1"},
 		Repeatable: false, // one step is not
 		Timeout:    2 * time.Minute,
 		Expect:     20 * time.Second,

@@ -8,7 +8,8 @@ type Runbook struct {
 	Version     string // the author's own word; Hash is what tells two apart
 	Description string
 	Arguments   []Argument // in the order of the file
-	Disruptive  bool       // traffic may suffer while it runs
+	Disruptive  bool       // traffic may suffer while it runs: one host of a group at a time
+	Needs       []string   // names of the limits that every job counts against
 	Repeatable  bool       // every step may run twice
 	Timeout     time.Duration
 	Expect      time.Duration // how long a run usually takes; 0: not said
@@ -99,6 +100,7 @@ const (
 	argumentsMax = 64
 	stepsMax     = 100
 	valuesMax    = 100 // of an enum
+	needsMax     = 16  // all of them are taken in one step
 	submitMax    = 100
 	mistakesMax  = 100 // reported of one file
 
