@@ -58,7 +58,7 @@ func publish(ctx context.Context, q *queue.Queue, names []string) error {
 			Customer: "acme", Zone: zone, Fence: fleet.FenceNone,
 			Labels: map[string]string{"role": "fw", "model": "x200"}}
 	}
-	return q.Publish(ctx, inventory, hosts)
+	return q.Publish(ctx, inventory, hosts, nil)
 }
 
 // newTask is what `muster run exec --arg cmd=…` makes. It is tried once only, so

@@ -31,7 +31,7 @@ func overSSH(ctx context.Context, b *bench) (rows []row, err error) {
 	}
 	defer func() { err = errors.Join(err, h.stop()) }()
 	n, err := b.newNode(ctx, sshChildren, sshSlots, func(q *queue.Queue) error {
-		return q.Publish(ctx, inventory, h.list)
+		return q.Publish(ctx, inventory, h.list, nil)
 	})
 	if err != nil {
 		return nil, err

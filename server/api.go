@@ -91,6 +91,7 @@ type Zone struct {
 	Frozen  jobs.Time `json:"frozen"`
 	Why     string    `json:"why,omitempty"`
 	Halted  string    `json:"halted,omitempty"`
+	Paused  string    `json:"paused,omitempty"`
 }
 
 // QueueInfo is the answer of GET /v1/queue.

@@ -44,7 +44,7 @@ func (s *Server) ReloadInventory(ctx context.Context) error {
 	inv, err := st.read()
 	if err == nil && inv != nil {
 		next := &stock{inv, inv.Version()}
-		if err = s.queue.Publish(ctx, next.version, inv.Hosts()); err == nil {
+		if err = s.queue.Publish(ctx, next.version, inv.Hosts(), inv.Limits()); err == nil {
 			st.current.Store(next)
 			st.elsewhere = ""
 		}
@@ -99,7 +99,7 @@ func (s *Server) followInventory(ctx context.Context) error {
 	switch published.Version {
 	case mine.version:
 	case "":
-		return s.queue.Publish(ctx, mine.version, mine.Hosts())
+		return s.queue.Publish(ctx, mine.version, mine.Hosts(), mine.Limits())
 	default:
 		st.elsewhere = otherInventory(published, mine.version)
 	}

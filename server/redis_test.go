@@ -136,7 +136,7 @@ func TestInventoryThatRedisForgotIsPublishedAgain(t *testing.T) {
 func TestInventoryOfAnotherServerIsSaid(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
-	if err := w.queue.Publish(t.Context(), "0123456789abcdef", many(2)); err != nil {
+	if err := w.queue.Publish(t.Context(), "0123456789abcdef", many(2), nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.server.Duty(t.Context()); err != nil {

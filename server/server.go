@@ -72,7 +72,7 @@ type Zones interface {
 type Hub interface {
 	Ping(ctx context.Context) error
 	Nodes(ctx context.Context) ([]jobs.Node, error)
-	Publish(ctx context.Context, version string, hosts []fleet.Host) error
+	Publish(ctx context.Context, version string, hosts []fleet.Host, limits []fleet.Limit) error
 	Inventory(ctx context.Context) (queue.Published, error)
 }
 

@@ -114,7 +114,7 @@ func prepare(t *testing.T, hosts []fleet.Host) (*queue.Queue, jobs.Spec) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { q.Close() })
-	if err := q.Publish(t.Context(), "v1", hosts); err != nil {
+	if err := q.Publish(t.Context(), "v1", hosts, nil); err != nil {
 		t.Fatal(err)
 	}
 

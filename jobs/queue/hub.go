@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -119,27 +122,25 @@ type Published struct {
 
 // Publish makes an inventory the one in force. Each zone gets its hosts only. A
 // version that is in force already is left as it is; one that is replaced stays
-// for a week, for the tasks that pinned it.
-func (q *Queue) Publish(ctx context.Context, version string, hosts []fleet.Host) error {
+// for a week, for the tasks that pinned it. A limit that is raised, or no more
+// there, lets those who wait for it come.
+func (q *Queue) Publish(ctx context.Context, version string, hosts []fleet.Host,
+	limits []fleet.Limit) error {
 	before, err := q.Inventory(ctx)
 	if err != nil {
 		return err
 	}
-	zones := map[string][]any{}
-	for _, h := range hosts {
-		text, err := json.Marshal(h)
-		if err != nil {
-			return err
-		}
-		zones[h.Zone] = append(zones[h.Zone], h.Name, text)
+	zones, err := byZone(hosts, limits)
+	if err != nil {
+		return err
 	}
-	if zones[hub] != nil {
-		return fmt.Errorf("zone %q: the name is taken by muster itself", hub)
-	}
-	for zone, pairs := range zones {
-		if err := q.publishZone(ctx, zone, version, pairs); err != nil {
+	for zone, part := range zones {
+		if err := q.publishZone(ctx, zone, version, part); err != nil {
 			return q.say("publish inventory", err)
 		}
+	}
+	if err := q.publishLimits(ctx, limits); err != nil {
+		return err
 	}
 	now, err := q.rdb.Time(ctx).Result()
 	if err != nil {
@@ -153,20 +154,98 @@ func (q *Queue) Publish(ctx context.Context, version string, hosts []fleet.Host)
 	return q.retire(ctx, before.Version)
 }
 
-func (q *Queue) publishZone(ctx context.Context, zone, version string, pairs []any) error {
-	key := zoneKey(zone, "hosts:", version)
-	for chunk := range slices.Chunk(pairs, 2*chunkMax) {
-		if err := q.rdb.HSet(ctx, key, chunk...).Err(); err != nil {
-			return err
+// zonePart is what a zone gets of an inventory: names and values in turns.
+type zonePart struct{ hosts, traits []any }
+
+func byZone(hosts []fleet.Host, limits []fleet.Limit) (map[string]*zonePart, error) {
+	zones := map[string]*zonePart{}
+	part := func(zone string) *zonePart {
+		if zones[zone] == nil {
+			zones[zone] = &zonePart{}
+		}
+		return zones[zone]
+	}
+	for _, h := range hosts {
+		text, err := json.Marshal(h)
+		if err != nil {
+			return nil, err
+		}
+		p := part(h.Zone)
+		p.hosts = append(p.hosts, h.Name, text)
+		if t := traits(h, limits); t != noTraits {
+			p.traits = append(p.traits, h.Name, t)
 		}
 	}
-	if err := q.rdb.Persist(ctx, key).Err(); err != nil {
-		return err
+	for _, l := range limits {
+		part(l.Zone)
+	}
+	if zones[hub] != nil {
+		return nil, fmt.Errorf("zone %q: the name is taken by muster itself", hub)
+	}
+	return zones, nil
+}
+
+const noTraits = "- -"
+
+// traits is what the scripts must know of a host: its customer, its group and
+// the limits that its jobs count against.
+func traits(h fleet.Host, limits []fleet.Limit) string {
+	words := append([]string{cmp.Or(h.Customer, "-"), cmp.Or(h.Group, "-")},
+		fleet.Needs(h, limits)...)
+	return strings.Join(words, " ")
+}
+
+func (q *Queue) publishZone(ctx context.Context, zone, version string, part *zonePart) error {
+	for kind, pairs := range map[string][]any{"hosts:": part.hosts, "traits:": part.traits} {
+		key := zoneKey(zone, kind, version)
+		for chunk := range slices.Chunk(pairs, 2*chunkMax) {
+			if err := q.rdb.HSet(ctx, key, chunk...).Err(); err != nil {
+				return err
+			}
+		}
+		if err := q.rdb.Persist(ctx, key).Err(); err != nil {
+			return err
+		}
 	}
 	if err := q.rdb.SAdd(ctx, hubKey("zones", ""), zone).Err(); err != nil {
 		return err
 	}
 	return q.enter(ctx, zone)
+}
+
+// publishLimits makes the limits of every zone those of the inventory.
+func (q *Queue) publishLimits(ctx context.Context, limits []fleet.Limit) error {
+	zones, err := q.Zones(ctx)
+	if err != nil {
+		return err
+	}
+	want := map[string]map[string]string{}
+	for _, zone := range zones {
+		want[zone] = map[string]string{}
+	}
+	for _, l := range limits {
+		want[l.Zone][l.Name] = strconv.Itoa(l.Max)
+	}
+	for _, zone := range zones {
+		is, err := q.rdb.HGetAll(ctx, zoneKey(zone, "limits", "")).Result()
+		if err != nil {
+			return q.say("publish limits", err)
+		}
+		for name := range is {
+			if _, ok := want[zone][name]; !ok {
+				want[zone][name] = ""
+			}
+		}
+		for name, most := range want[zone] {
+			if is[name] == most {
+				continue
+			}
+			if _, err := q.control(ctx, zone, turn{verb: "limit", object: name, number: most}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (q *Queue) retire(ctx context.Context, version string) error {
@@ -175,8 +254,11 @@ func (q *Queue) retire(ctx context.Context, version string) error {
 		return err
 	}
 	for _, zone := range zones {
-		if err := q.rdb.Expire(ctx, zoneKey(zone, "hosts:", version), inventoryKeep).Err(); err != nil {
-			return q.say("publish inventory", err)
+		for _, kind := range []string{"hosts:", "traits:"} {
+			key := zoneKey(zone, kind, version)
+			if err := q.rdb.Expire(ctx, key, inventoryKeep).Err(); err != nil {
+				return q.say("publish inventory", err)
+			}
 		}
 	}
 	return nil

@@ -26,21 +26,32 @@ var zoneKeys = []Key{
 		"jobs that started, and what waits: id by µs when anyone may touch it next"},
 	{"held:<task>", "zset", "put, move, step, end",
 		"jobs of a task that is not committed, or paused, with their scores"},
+	{"parked", "set", "step, move", "tasks of which jobs were laid aside in held:<task> by a take"},
 	{"job:<id>", "hash", "step, checkpoint, lose, end, epoch",
 		"made by the first take; expires 24 h after the end"},
 	{"task:<id>", "hash", "put, move, step, lose, end, epoch",
 		"this zone's part of a task: spec, hosts in chunks, counters, flags"},
 	{"lock:<host>", "string", "step, checkpoint, epoch",
 		"token and job of the one attempt on this host, with PX"},
-	{"wait:<resource>", "zset", "step", "who would like it: id by µs since when; only a hint"},
+	{"sem:<name>", "hash", "step, lose, end, control, epoch",
+		"group/<group> or a limit: job that holds it to its token; frozen: why"},
+	{"sems", "set", "step, lose, end, control, epoch", "semaphores that are held or frozen"},
+	{"limits", "hash", "control", "name of a limit to jobs at a time"},
+	{"wait:<resource>", "zset", "step, lose, end, control",
+		"host/<host>: job by µs since when; a semaphore: task by µs of its last turn; only a hint"},
+	{"wait:<resource>:<task>", "zset", "step, lose, end, control",
+		"jobs of the task that wait for a semaphore, by µs since when; only a hint"},
 	{"hold:<node>", "hash", "step, lose",
 		"child slot to request id, jobs in hand and reply of its last step"},
-	{"zone", "hash", "epoch, step, put", "run id, epoch, frozen until, highest TIME, last token"},
-	{"events", "stream", "put, move, step, lose, end, epoch",
+	{"zone", "hash", "epoch, step, put, control",
+		"run id, epoch, frozen until, highest TIME, last token, halted, paused, paused customers"},
+	{"events", "stream", "put, move, step, lose, end, epoch, control",
 		"everything that happened; about 1,000,000 entries"},
 	{"out:<id>", "stream", "step", "what the host said; expires after 24 h"},
+	{"traits:<version>", "hash", "Publish",
+		"host of an inventory to its customer, group and limits, separated by blanks"},
 	{"hosts:<version>", "hash", "Publish", "the hosts of this zone in an inventory: name to JSON"},
-	{"wake", "channel", "move, step, lose, epoch", "something became due; a hint"},
+	{"wake", "channel", "move, step, lose, end, epoch, control", "something became due; a hint"},
 }
 
 // hubKeys are the keys that belong to no zone.
@@ -50,6 +61,8 @@ var hubKeys = []Key{
 	{"zones", "set", "Submit, Publish", "zones that were ever used"},
 	{"tasks", "zset", "Submit", "task id by µs of its submit, the newest 10,000"},
 	{"task:<id>", "hash", "Submit", "what a task is in all its zones; expires 70 days after submit"},
+	{"key:<key>", "zset", "Submit", "tasks that were submitted with this key, by µs; expires"},
+	{"halt", "hash", "Halt, Lift", "the halt of everything: its id, whether it stands, who and why"},
 	{"commits", "set", "Submit, Tend", "tasks whose commit has begun and is not done in all zones"},
 	{"inventory", "hash", "Publish", "version, count and time of the published inventory"},
 	{"tokens", "hash", "CreateToken, RemoveToken", "SHA-256 of a token to JSON of its name"},
@@ -73,6 +86,9 @@ func luaKeys() string {
 	for _, k := range zoneKeys {
 		kind, _, _ := strings.Cut(k.Name, "<")
 		word := strings.TrimSuffix(kind, ":")
+		if strings.Count(k.Name, "<") > 1 {
+			continue // a longer form of another
+		}
 		b.WriteString("m.k" + strings.ToUpper(word[:1]) + word[1:] + " = P .. '" + kind + "'\n")
 	}
 	return b.String()

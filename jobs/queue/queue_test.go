@@ -178,7 +178,7 @@ func TestSpecAndHostComeWithTheGrant(t *testing.T) {
 		q := open(t, w, "1")
 		h := fleet.Host{Name: "fw0000", Address: "127.0.0.2", Port: 22, Zone: zone,
 			HostKeys: []string{"ssh-ed25519 AAAA"}, Labels: map[string]string{"Rack": "R1"}}
-		if err := q.Publish(t.Context(), "v1", []fleet.Host{h}); err != nil {
+		if err := q.Publish(t.Context(), "v1", []fleet.Host{h}, nil); err != nil {
 			t.Fatal(err)
 		}
 		s := spec()

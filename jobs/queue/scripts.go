@@ -16,9 +16,13 @@ import (
 
 // The scripts, one file each. Their contracts stand at their heads.
 var (
-	//go:embed lua/prelude.lua
+	//go:embed lua/shared/prelude.lua
 	luaPrelude string
-	//go:embed lua/freeze.lua
+	//go:embed lua/shared/exclude.lua
+	luaExclude string
+	//go:embed lua/shared/again.lua
+	luaAgain string
+	//go:embed lua/shared/freeze.lua
 	luaFreeze string
 	//go:embed lua/put.lua
 	luaPut string
@@ -34,6 +38,8 @@ var (
 	luaMove string
 	//go:embed lua/epoch.lua
 	luaEpoch string
+	//go:embed lua/control.lua
+	luaControl string
 )
 
 // Quiet keeps go-redis from writing its own lines to standard error: every error
@@ -51,8 +57,12 @@ type script struct {
 	*redis.Script
 }
 
-func load(name string, texts ...string) *script {
-	return &script{name, redis.NewScript(luaKeys() + luaPrelude + strings.Join(texts, ""))}
+// load puts a script together. What is seldom needed stands inside one function,
+// m.lazy, which the prelude calls when something of it is first asked for.
+func load(name string, seldom []string, texts ...string) *script {
+	lazy := "function m.lazy()\n" + strings.Join(seldom, "") + "end\n"
+	return &script{name,
+		redis.NewScript(luaKeys() + luaPrelude + lazy + strings.Join(texts, ""))}
 }
 
 // run calls the script in a zone: EVALSHA, and EVAL once where it is not known.
@@ -60,14 +70,15 @@ func (s *script) run(ctx context.Context, c redis.Scripter, zone string, args ..
 	return s.Run(ctx, c, []string{zoneKey(zone, "zone", "")}, args...)
 }
 
-var scripts = struct{ put, step, checkpoint, lose, end, move, epoch *script }{
-	put:        load("put", luaFreeze, luaPut),
-	step:       load("step", luaStep),
-	checkpoint: load("checkpoint", luaCheckpoint),
-	lose:       load("lose", luaFreeze, luaLose),
-	end:        load("end", luaEnd),
-	move:       load("move", luaMove),
-	epoch:      load("epoch", luaFreeze, luaEpoch),
+var scripts = struct{ put, step, checkpoint, lose, end, move, epoch, control *script }{
+	put:        load("put", nil, luaFreeze, luaPut),
+	step:       load("step", []string{luaExclude, luaAgain}, luaStep),
+	checkpoint: load("checkpoint", nil, luaCheckpoint),
+	lose:       load("lose", []string{luaExclude}, luaFreeze, luaLose),
+	end:        load("end", []string{luaExclude}, luaEnd),
+	move:       load("move", nil, luaMove),
+	epoch:      load("epoch", []string{luaExclude}, luaFreeze, luaEpoch),
+	control:    load("control", []string{luaExclude}, luaControl),
 }
 
 // reader takes the parts of a script's answer in order and keeps the first

@@ -1,8 +1,8 @@
 package queue_test
 
 import (
+	"errors"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -127,9 +127,15 @@ func TestEveryChangeIsInTheTable(t *testing.T) {
 		}
 		defer q.Close()
 		m := &machine{q: q, states: map[jobs.ID]jobs.State{}}
-		for range 2 { // two tasks on the same hosts
-			task, hosts := newTask(spec(), 4)
-			task.ID = jobs.NewTaskID(now, uint16(rand.Uint32()))
+		if err := publishTo(tctx(t), q, 4, 2); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 2 { // two tasks on the same hosts
+			s := spec()
+			s.Inventory, s.Disruptive = "v2", i == 0
+			task, hosts := newTask(s, 4)
+			task.Guarded = true
+			task.ID = jobs.NewTaskID(now, uint16(i))
 			if err := q.Submit(tctx(t), task, hosts, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -149,6 +155,37 @@ func TestEveryChangeIsInTheTable(t *testing.T) {
 					if _, err := q.Cancel(tctx(t), m.tasks[0], "test"); err != nil {
 						t.Fatal(err)
 					}
+				}
+			},
+			"pause": func(t *rapid.T) {
+				id := rapid.SampledFrom(m.tasks).Draw(t, "task")
+				_, err := q.Pause(tctx(t), id, "test")
+				if err == nil && rapid.Bool().Draw(t, "resume") {
+					_, err = q.Resume(tctx(t), id, "test")
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			},
+			"customer": func(t *rapid.T) {
+				_, err := q.PauseCustomer(tctx(t), "acme", "test")
+				if err == nil && rapid.Bool().Draw(t, "resume") {
+					_, err = q.ResumeCustomer(tctx(t), "acme", "test")
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			},
+			"clear": func(t *rapid.T) {
+				_, err := q.ClearGroup(tctx(t), "pair-0", "test")
+				if err != nil && !errors.Is(err, queue.ErrNotFound) {
+					t.Fatal(err)
+				}
+			},
+			"cancel job": func(t *rapid.T) {
+				id := jobs.NewID(rapid.SampledFrom(m.tasks).Draw(t, "task"), "fw0002")
+				if _, err := q.CancelJobs(tctx(t), []jobs.ID{id}, "test"); err != nil {
+					t.Fatal(err)
 				}
 			},
 			"time": func(t *rapid.T) {

@@ -21,6 +21,7 @@ const (
 	chunkMax  = 500 // jobs that one script call touches
 	pipeMax   = 16  // calls that are under way at once
 	tasksKept = 10000
+	keyKept   = 100 // tasks of one key
 	// A task can be submitted 30 days ahead and wait 30 days more.
 	taskKeep = 70 * 24 * time.Hour
 )
@@ -64,7 +65,39 @@ func (q *Queue) Submit(ctx context.Context, t jobs.Task, hosts map[string][]stri
 	if err := q.commitAll(ctx, t.ID, zones); err != nil {
 		return fmt.Errorf("submit task %s: %w", t.ID, err)
 	}
+	if err := q.supersede(ctx, t); err != nil {
+		return fmt.Errorf("task %s is accepted, but what it supersedes was not ended, submit it "+
+			"again with its id: %w", t.ID, err)
+	}
 	return nil
+}
+
+// supersede ends the waiting jobs of older tasks with the same key on the hosts
+// that the new one has as well.
+func (q *Queue) supersede(ctx context.Context, t jobs.Task) error {
+	if t.Spec.Supersedes == "" {
+		return nil
+	}
+	key := hubKey("key:", t.Spec.Supersedes)
+	older, err := q.rdb.ZRangeByScore(ctx, key, &redis.ZRangeBy{Min: "-inf",
+		Max: "(" + t.Spec.Created.String()}).Result()
+	if err != nil {
+		return q.say("supersede", err)
+	}
+	note := fmt.Sprintf("superseded by task %s of %s", t.ID, t.Spec.Operator)
+	for _, id := range older {
+		end := ending{jobs.TaskID(id), jobs.Superseded, note, string(t.ID)}
+		if _, err := q.endAll(ctx, end); err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+	}
+	_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.ZAdd(ctx, key, redis.Z{Score: float64(t.Spec.Created), Member: string(t.ID)})
+		p.ZRemRangeByRank(ctx, key, 0, -keyKept-1)
+		p.Expire(ctx, key, taskKeep)
+		return nil
+	})
+	return q.say("supersede", err)
 }
 
 // commitAll commits a task in all its zones. From its first commit on the task
@@ -116,7 +149,8 @@ func (q *Queue) index(ctx context.Context, t jobs.Task, zones []string) error {
 		p.SAdd(ctx, hubKey("zones", ""), anys(zones)...)
 		p.HSet(ctx, hubKey("task:", string(t.ID)), "runbook", s.Runbook, "on", s.On,
 			"operator", s.Operator, "proven", s.Proven, "inventory", s.Inventory,
-			"created", s.Created.String(), "zones", strings.Join(zones, ","))
+			"created", s.Created.String(), "zones", strings.Join(zones, ","),
+			"disruptive", s.Disruptive, "key", s.Supersedes, "retry_of", string(s.RetryOf))
 		p.Expire(ctx, hubKey("task:", string(t.ID)), taskKeep)
 		p.ZAddNX(ctx, hubKey("tasks", ""), redis.Z{Score: float64(s.Created), Member: string(t.ID)})
 		p.ZRemRangeByRank(ctx, hubKey("tasks", ""), 0, -tasksKept-1)
@@ -169,6 +203,9 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 	first := append(args(0), "spec", string(spec), "total", len(hosts), "chunks", len(chunks),
 		"timeout", t.Spec.Timeout.Microseconds(), "expire", t.Spec.Expire.Microseconds(),
 		"at", t.At.String(), "inventory", t.Spec.Inventory, "repeatable", digit(t.Spec.Repeatable))
+	if t.Guarded {
+		first = append(first, "guard", guard(t.Spec))
+	}
 	r, err := q.script(ctx, scripts.put, zone, first...)
 	if err != nil {
 		return err
@@ -187,6 +224,16 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 			}
 			return put(len(chunks[i+1]))
 		}})
+}
+
+// guard is what exclude.lua reads: whether the task disturbs its hosts, and the
+// limits that its runbook names.
+func guard(s jobs.Spec) string {
+	first := "-"
+	if s.Disruptive {
+		first = "d"
+	}
+	return strings.Join(append([]string{first}, s.Needs...), " ")
 }
 
 // digit is a flag as the scripts read it.
@@ -281,31 +328,114 @@ func (q *Queue) Commit(ctx context.Context, zone string, id jobs.TaskID) error {
 		func(int) []any { return args }, func(_ int, v []any) error { return read(v) }})
 }
 
-// Cancel ends what of a task is not running; a running job goes on to its next
-// checkpoint. note says who and why.
+// Cancel ends what of a task is not running; a running job is stopped by its
+// worker. note says who and why.
 func (q *Queue) Cancel(ctx context.Context, id jobs.TaskID, note string) (jobs.Cancel, error) {
-	c := jobs.Cancel{Task: id}
-	zones, err := q.taskZones(ctx, id)
+	return q.endAll(ctx, ending{id, jobs.Cancelled, note, ""})
+}
+
+// ending is why the jobs of a task end before they ran.
+type ending struct {
+	task    jobs.TaskID
+	outcome jobs.Outcome
+	note    string
+	by      string // the newer task, if it supersedes this one
+}
+
+func (q *Queue) endAll(ctx context.Context, e ending) (jobs.Cancel, error) {
+	c := jobs.Cancel{Task: e.task}
+	zones, err := q.taskZones(ctx, e.task)
 	if err != nil {
 		return c, err
 	}
 	for _, zone := range zones {
 		for chunk := 0; ; chunk++ {
-			r, err := q.script(ctx, scripts.end, zone, string(id), string(jobs.Cancelled),
-				oneLine(note), chunk)
+			r, err := q.script(ctx, scripts.end, zone, string(e.task), string(e.outcome),
+				oneLine(e.note), chunk, "", e.by)
 			if err != nil {
 				return c, err
 			}
-			status := r.text()
-			ended, running, already, hosts := r.int(), r.int(), r.int(), r.int()
-			if r.err != nil {
-				return c, r.err
-			}
-			c.Ended, c.Running, c.Already = c.Ended+ended, c.Running+running, c.Already+already
-			if status != "ok" || hosts == 0 {
+			if more, err := addEnded(&c, r); err != nil || !more {
+				if err != nil {
+					return c, err
+				}
 				break
 			}
 		}
 	}
 	return c, nil
+}
+
+// addEnded adds the answer of one call. It is false after the last chunk.
+func addEnded(c *jobs.Cancel, r reader) (bool, error) {
+	status := r.text()
+	ended, running, already, hosts := r.int(), r.int(), r.int(), r.int()
+	if r.err != nil {
+		return false, r.err
+	}
+	c.Ended, c.Running, c.Already = c.Ended+ended, c.Running+running, c.Already+already
+	return status == "ok" && hosts > 0, nil
+}
+
+// CancelJobs is Cancel for some jobs of one task. One that is not there is an
+// error before anything is done.
+func (q *Queue) CancelJobs(ctx context.Context, ids []jobs.ID, note string) (jobs.Cancel, error) {
+	c := jobs.Cancel{}
+	if len(ids) == 0 {
+		return c, errors.New("no jobs to cancel")
+	}
+	c.Task = ids[0].Task()
+	hosts, err := q.zonesOf(ctx, ids)
+	if err != nil {
+		return c, err
+	}
+	for _, zone := range slices.Sorted(maps.Keys(hosts)) {
+		for chunk := range slices.Chunk(hosts[zone], chunkMax) {
+			r, err := q.script(ctx, scripts.end, zone, string(c.Task), string(jobs.Cancelled),
+				oneLine(note), "", strings.Join(chunk, "\n"), "")
+			if err != nil {
+				return c, err
+			}
+			if _, err := addEnded(&c, r); err != nil {
+				return c, err
+			}
+		}
+	}
+	return c, nil
+}
+
+// zonesOf finds the zones of some jobs of one task: zone to hosts.
+func (q *Queue) zonesOf(ctx context.Context, ids []jobs.ID) (map[string][]string, error) {
+	task := ids[0].Task()
+	zones, err := q.taskZones(ctx, task)
+	if err != nil {
+		return nil, err
+	}
+	left := map[string]bool{}
+	for _, id := range ids {
+		if id.Task() != task {
+			return nil, fmt.Errorf("job %s is of another task than %s", id, ids[0])
+		}
+		left[id.Host()] = true
+	}
+	out := map[string][]string{}
+	for _, zone := range zones {
+		err := q.eachChunk(ctx, zone, task, func(hosts []string) error {
+			for _, host := range hosts {
+				if left[host] {
+					out[zone] = append(out[zone], host)
+					delete(left, host)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(left) > 0 {
+		return nil, fmt.Errorf("task %s has no job on %s: %w", task,
+			strings.Join(slices.Sorted(maps.Keys(left)), ", "), ErrNotFound)
+	}
+	return out, nil
 }

@@ -46,7 +46,8 @@ func (q *Queue) Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error) {
 }
 
 // taskFields are read of a task in each zone; the outcomes follow.
-var taskFields = []string{"total", "running", "committed", "paused", "cancel", "started", "ended"}
+var taskFields = []string{"total", "running", "committed", "paused", "cancel", "started", "ended",
+	"pausedNote"}
 
 // Task is one task, summed over its zones.
 func (q *Queue) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error) {
@@ -62,7 +63,9 @@ func (q *Queue) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 	proven, _ := strconv.ParseBool(h["proven"])
 	t = jobs.TaskInfo{Task: id, Runbook: h["runbook"], On: h["on"], Operator: h["operator"],
 		Proven: proven, Inventory: h["inventory"], Zones: strings.Split(h["zones"], ","),
-		Outcomes: jobs.NewCounts(), Span: jobs.Span{Submitted: jobs.TimeOf(created)}}
+		Outcomes: jobs.NewCounts(), Span: jobs.Span{Submitted: jobs.TimeOf(created)},
+		Terms: jobs.Terms{Supersedes: h["key"], RetryOf: jobs.TaskID(h["retry_of"])}}
+	t.Disruptive, _ = strconv.ParseBool(h["disruptive"])
 
 	fields := slices.Clone(taskFields)
 	for _, o := range jobs.Outcomes() {
@@ -93,7 +96,7 @@ type taskPart struct {
 	found             bool
 	total, running    int
 	committed, paused bool
-	cancel            string
+	cancel, pausedBy  string
 	started, ended    jobs.Micros
 	outcomes          map[jobs.Outcome]int
 }
@@ -108,7 +111,7 @@ func readPart(v []any) taskPart {
 		return n
 	}
 	p := taskPart{found: v[0] != nil, total: number(0), running: number(1), committed: text(2) != "",
-		paused: text(3) != "", cancel: text(4), outcomes: map[jobs.Outcome]int{}}
+		paused: text(3) != "", cancel: text(4), pausedBy: text(7), outcomes: map[jobs.Outcome]int{}}
 	p.started, _ = jobs.ParseMicros(text(5))
 	p.ended, _ = jobs.ParseMicros(text(6))
 	for i, o := range jobs.Outcomes() {
@@ -134,6 +137,9 @@ func sum(t *jobs.TaskInfo, parts []taskPart, now time.Time) {
 		ended = ended && (p.ended > 0 || !p.found)
 		if p.cancel != "" {
 			t.Cancelled = p.cancel
+		}
+		if p.pausedBy != "" {
+			t.Paused = p.pausedBy
 		}
 		if p.started > 0 && (t.Started.IsZero() || p.started.Time().Before(t.Started.Time)) {
 			t.Started = jobs.TimeOf(p.started)
@@ -174,25 +180,36 @@ func (q *Queue) EachJob(ctx context.Context, id jobs.TaskID, f func([]jobs.JobIn
 		return err
 	}
 	for _, zone := range zones {
-		for chunk := 0; ; chunk++ {
-			hosts, err := q.rdb.HGet(ctx, zoneKey(zone, "task:", string(id)),
-				"hosts:"+strconv.Itoa(chunk)).Result()
-			if errors.Is(err, redis.Nil) {
-				break
-			}
-			if err != nil {
-				return q.say("jobs", err)
-			}
-			list, err := q.jobs(ctx, zone, id, strings.Split(hosts, "\n"))
+		err := q.eachChunk(ctx, zone, id, func(hosts []string) error {
+			list, err := q.jobs(ctx, zone, id, hosts)
 			if err != nil {
 				return err
 			}
-			if err := f(list); err != nil {
-				return err
-			}
+			return f(list)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// eachChunk gives the frozen host list of a task in a zone to f, chunk by chunk.
+func (q *Queue) eachChunk(ctx context.Context, zone string, id jobs.TaskID,
+	f func(hosts []string) error) error {
+	for chunk := 0; ; chunk++ {
+		hosts, err := q.rdb.HGet(ctx, zoneKey(zone, "task:", string(id)),
+			"hosts:"+strconv.Itoa(chunk)).Result()
+		if errors.Is(err, redis.Nil) {
+			return nil
+		}
+		if err != nil {
+			return q.say("jobs", err)
+		}
+		if err := f(strings.Split(hosts, "\n")); err != nil {
+			return err
+		}
+	}
 }
 
 // Job is one job.
@@ -205,32 +222,20 @@ func (q *Queue) Job(ctx context.Context, id jobs.ID) (jobs.JobInfo, error) {
 	if err != nil {
 		return jobs.JobInfo{}, err
 	}
-	return list[0], nil
+	if list[0].State == jobs.Blocked {
+		list[0].Waits, err = q.waitsFor(ctx, zone, id)
+	}
+	return list[0], err
 }
 
 // jobZone finds the zone of a job; the host list of its task says whether there
 // is such a job at all.
 func (q *Queue) jobZone(ctx context.Context, id jobs.ID) (string, error) {
-	zones, err := q.taskZones(ctx, id.Task())
-	if err != nil {
-		return "", err
+	zones, err := q.zonesOf(ctx, []jobs.ID{id})
+	for zone := range zones {
+		return zone, err
 	}
-	for _, zone := range zones {
-		for chunk := 0; ; chunk++ {
-			hosts, err := q.rdb.HGet(ctx, zoneKey(zone, "task:", string(id.Task())),
-				"hosts:"+strconv.Itoa(chunk)).Result()
-			if errors.Is(err, redis.Nil) {
-				break
-			}
-			if err != nil {
-				return "", q.say("job", err)
-			}
-			if slices.Contains(strings.Split(hosts, "\n"), id.Host()) {
-				return zone, nil
-			}
-		}
-	}
-	return "", fmt.Errorf("job %s: %w", id, ErrNotFound)
+	return "", err
 }
 
 func (q *Queue) jobs(ctx context.Context, zone string, task jobs.TaskID,

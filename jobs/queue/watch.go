@@ -115,6 +115,7 @@ type Depth struct {
 	Frozen  jobs.Time `json:"frozen"`  // nothing starts before; null: not frozen
 	Why     string    `json:"why,omitempty"`
 	Halted  string    `json:"halted,omitempty"`
+	Paused  string    `json:"paused,omitempty"`
 }
 
 // Depth tells what waits in a zone.
@@ -133,7 +134,8 @@ func (q *Queue) Depth(ctx context.Context, zone string) (Depth, error) {
 		cards[0], cards[1] = p.ZCard(ctx, queue), p.ZCard(ctx, again)
 		cards[2], cards[3] = p.ZCount(ctx, queue, "-inf", until), p.ZCount(ctx, again, "-inf", until)
 		first = p.ZRangeWithScores(ctx, queue, 0, 0)
-		state = p.HMGet(ctx, zoneKey(zone, "zone", ""), "frozen", "why", "halted")
+		state = p.HMGet(ctx, zoneKey(zone, "zone", ""), "frozen", "why", "halted",
+			"paused")
 		return nil
 	})
 	if err != nil {
@@ -151,14 +153,17 @@ func (q *Queue) Depth(ctx context.Context, zone string) (Depth, error) {
 	if frozen, _ := jobs.ParseMicros(text(0)); frozen.Time().After(now) {
 		d.Frozen, d.Why = jobs.TimeOf(frozen), text(1)
 	}
-	d.Halted = text(2)
+	d.Halted, d.Paused = text(2), text(3)
 	return d, nil
 }
 
 // Tend does what must happen in a zone also where no master lives: it sees lost
-// jobs and expiries, and goes on with commits that were left half way. A duty
-// calls it every 10 s.
+// jobs and expiries, goes on with commits that were left half way, and makes the
+// zone stand as the last halt or its end wants it. A duty calls it every 10 s.
 func (q *Queue) Tend(ctx context.Context, zone string) error {
+	if err := q.tendHalt(ctx, zone); err != nil {
+		return err
+	}
 	for {
 		reply, err := q.Step(ctx, zone, jobs.Step{})
 		if err != nil {

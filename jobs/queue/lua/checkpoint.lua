@@ -16,7 +16,7 @@ local t = m.task(m.taskOf(id))
 if not t or j.token ~= token or j.state ~= 'running' then return {'stale', m.at, ''} end
 local lock, value = m.locked(m.hostOf(id)), token .. ' ' .. id
 if lock and lock ~= value then return {'stale', m.at, ''} end
-if t.cancel then return {'stop', m.at, t.cancel} end
+if t.cancel or j.cancel then return {'stop', m.at, t.cancel or j.cancel} end
 if m.zone.halted then return {'stop', m.at, m.zone.halted} end
 if m.zone.frozen > m.now then return {'stop', m.at, 'the zone is frozen'} end
 

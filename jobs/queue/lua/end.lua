@@ -1,43 +1,68 @@
--- end: cancels a task. The first call sets one flag, which takes obey at once;
--- then the jobs of one chunk of hosts after the other are ended.
+-- end: cancels a task or some of its jobs, or ends what a newer task supersedes.
+-- A task gets one flag first, which takes obey at once; then the jobs of one
+-- chunk of hosts after the other are ended.
 --
 -- KEYS 1 zone
--- ARGV 1 task  2 outcome (cancelled | superseded)  3 who and why, for people
---      4 number of the chunk of hosts
+-- ARGV 1 task  2 cancelled | superseded  3 who and why, for people
+--      4 number of the chunk of hosts, '' = the hosts of ARGV 5
+--      5 hosts, separated by newlines (1..500): only their jobs; no flag
+--      6 superseded: the newer task
 -- Returns {ok, ended now, running, had ended before, hosts in the chunk} |
 --      {absent, 0, 0, 0, 0}
--- Keeps: a running job is not touched: its worker sees the flag at its next
---      checkpoint. A job of a task that is not committed ends too.
+-- Keeps: a running job is not ended here: its worker sees the flag and stops it on
+--      the host. A job of a task that is not committed ends too. Superseded are
+--      only jobs that never started, of hosts that the newer task has as well.
 
-local id, outcome, note, chunk = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local id, outcome, note, chunk, hosts = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local by = outcome == 'superseded' and ARGV[6]
 
 m.begin()
 local t = m.zone.run and m.task(id)
 if not t then return {'absent', 0, 0, 0, 0} end
-if not t.cancel and t.done < t.total then
-  m.w('HSET', m.kTask .. id, 'cancel', note)
-  m.event('cancel', id, '{"note":' .. cjson.encode(note) .. '}')
+if chunk ~= '' then
+  hosts = call('HGET', m.kTask .. id, 'hosts:' .. chunk) or ''
+  local flag = by and 'by' or 'cancel'
+  if t.done < t.total and (by and t.by ~= by or not by and not t.cancel) then
+    m.w('HSET', m.kTask .. id, flag, by or note)
+    m.event(by and 'supersede' or 'cancel', id, '{"note":' .. cjson.encode(note) .. '}')
+  end
 end
 
-local ended, running, already, hosts = 0, 0, 0, 0
-for host in string.gmatch(call('HGET', m.kTask .. id, 'hosts:' .. chunk) or '', '[^\n]+') do
+local ended, running, already, seen = 0, 0, 0, 0
+
+-- close ends a job that waits.
+local function close(jobID, j)
+  local o = by and {outcome = 'superseded', err = note} or m.cancelled(j, note)
+  m.finish(jobID, j, o)
+  m.toUnqueue[#m.toUnqueue + 1] = jobID
+  m.wAfter('ZREM', m.kHeld .. id, jobID)
+  ended = ended + 1
+end
+
+-- stop leaves a note for the worker that has a job.
+local function stop(jobID, j)
+  running = running + 1
+  if chunk == '' and not j.cancel then
+    m.w('HSET', m.kJob .. jobID, 'cancel', note)
+    m.event('cancel', jobID, '{"note":' .. cjson.encode(note) .. '}')
+  end
+end
+
+for host in string.gmatch(hosts, '[^\n]+') do
   local jobID = id .. ':' .. host
   local j = m.job(jobID)
-  hosts = hosts + 1
-  local gone = not j.state and not call('ZSCORE', m.kQueue, jobID) and
-    not call('ZSCORE', m.kAgain, jobID) and not call('ZSCORE', m.kHeld .. id, jobID)
-  if j.state == 'ended' or gone then -- gone: ended more than a day ago
+  seen = seen + 1
+  local waits = call('ZSCORE', m.kQueue, jobID) or call('ZSCORE', m.kAgain, jobID) or
+    call('ZSCORE', m.kHeld .. id, jobID)
+  if j.state == 'ended' or (not j.state and not waits) then -- ended, maybe a day ago
     already = already + 1
+  elseif by and (j.started or not m.has(by, host)) then
+    running = running + (j.started and 1 or 0)
   elseif j.state == 'running' or j.state == 'lost' then
-    running = running + 1
+    stop(jobID, j)
   else
-    local o = m.cancelled(j, note)
-    if o.outcome == 'cancelled' then o.outcome = outcome end
-    m.finish(jobID, j, o)
-    m.toUnqueue[#m.toUnqueue + 1] = jobID
-    m.wAfter('ZREM', m.kHeld .. id, jobID)
-    ended = ended + 1
+    close(jobID, j)
   end
 end
 m.flush(true)
-return {'ok', ended, running, already, hosts}
+return {'ok', ended, running, already, seen}

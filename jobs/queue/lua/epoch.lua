@@ -63,6 +63,7 @@ for i = 5, #ARGV, 3 do
       m.w('HSET', m.kJob .. id, 'state', 'running', 'token', token, 'attempt', m.us(j.attempt + 1),
         'node', who, 'due', m.us(j.due > 0 and j.due or t.due), 'started', j.started or m.at)
       if j.state ~= 'running' then m.count(t, 'running', 1) end
+      if t.guard then m.acquire(id, m.needs(id, t), token) end
       m.event('reassert', id, '{"node":' .. cjson.encode(who) .. '}')
       m.w('HSET', m.kZone, 'token', m.us(math.max(m.zone.token, m.num(token))))
     end

@@ -2,11 +2,14 @@
 -- takes obey at once; then the jobs are moved in chunks, by any server.
 --
 -- KEYS 1 zone
--- ARGV 1 task  2 commit | pause | resume  3 jobs to move at most (1..500)
+-- ARGV 1 task  2 commit | pause | resume | release  3 jobs to move at most (1..500)
 --      4 who and why, for people
 --      5 pause only: number of the chunk of hosts whose jobs are moved
--- Returns {ok, jobs left to move} | {incomplete, jobs held} | {absent, 0} |
---      {ended, 0} | {cancelled, 0}. pause counts what it moved instead.
+--      release brings back what was laid aside with a customer, unless the task
+--      itself is paused
+-- Returns {ok, jobs left to move, note} | {incomplete, jobs held} | {absent, 0} |
+--      {ended, 0} | {cancelled, 0}. pause counts what it moved instead. note is of
+--      the pause that stood already, or that ends; '' if there was none.
 -- Keeps: a job is moved by adding it to its new place before it leaves the old;
 --      a job without hash has never started and belongs to queue.
 
@@ -20,11 +23,13 @@ if t.done >= t.total then return {'ended', 0} end
 -- release moves held jobs back into the queue or, if they had started, again.
 local function release()
   local jobs = call('ZRANGE', m.kHeld .. id, 0, limit - 1, 'WITHSCORES')
+  if #jobs < 2 * limit then m.w('SREM', m.kParked, id) end
   if #jobs == 0 then return end
   local queue, again, moved = {'ZADD', m.kQueue}, {'ZADD', m.kAgain}, {'ZREM', m.kHeld .. id}
   for i = 1, #jobs, 2 do
-    local mayHave = what == 'resume' or t.started
+    local mayHave = what ~= 'commit' or t.started
     local to = mayHave and call('EXISTS', m.kJob .. jobs[i]) == 1 and again or queue
+    if to == again then m.w('HSET', m.kJob .. jobs[i], 'state', 'queued') end
     to[#to + 1] = m.us(math.max(m.num(jobs[i + 1]), t.due))
     to[#to + 1] = jobs[i]
     moved[#moved + 1] = jobs[i]
@@ -51,9 +56,11 @@ local function commit()
   if not t.paused then release() end
 end
 
+local before = t.paused and (call('HGET', m.kTask .. id, 'pausedNote') or '-') or ''
+
 local function pause()
   if not t.paused then
-    m.w('HSET', m.kTask .. id, 'paused', m.at)
+    m.w('HSET', m.kTask .. id, 'paused', m.at, 'pausedNote', note)
     m.event('pause', id, '{"note":' .. cjson.encode(note) .. '}')
   end
   local hosts = call('HGET', m.kTask .. id, 'hosts:' .. ARGV[5]) or ''
@@ -68,14 +75,14 @@ local function pause()
     end
   end
   m.flush()
-  return {'ok', moved}
+  return {'ok', moved, before}
 end
 
 local function resume()
   if t.paused then
     -- The pause does not count against the expiry.
     t.due = math.max(t.due, m.now)
-    m.w('HDEL', m.kTask .. id, 'paused')
+    m.w('HDEL', m.kTask .. id, 'paused', 'pausedNote')
     m.w('HSET', m.kTask .. id, 'due', m.us(t.due),
       'expires', m.us(t.expires + m.now - m.num(t.paused)))
     m.event('resume', id, '{"note":' .. cjson.encode(note) .. '}')
@@ -88,9 +95,11 @@ if what == 'commit' then
   answer = commit()
 elseif what == 'pause' then
   answer = pause()
-else
+elseif what == 'resume' then
   answer = resume()
+elseif not t.paused and call('HGET', m.kTask .. id, 'committed') then
+  release()
 end
 if answer then return answer end
 m.flush()
-return {'ok', call('ZCARD', m.kHeld .. id)}
+return {'ok', call('ZCARD', m.kHeld .. id), before}

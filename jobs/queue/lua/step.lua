@@ -90,66 +90,6 @@ end
 m.seen = {} -- ids that this call has dealt with
 m.late = {}
 
--- rescore keeps a job for another attempt.
-function m.rescore(i, id, j, t)
-  local kind, delay = ARGV[i + 2], tonumber(ARGV[i + 7])
-  local keep, release = ARGV[i + 12] == '1', ARGV[i + 11] == '1'
-  local at = m.now + delay
-  local set = {'HSET', m.kJob .. id, 'step', ARGV[i + 9]}
-  local function put(field, value)
-    set[#set + 1] = field
-    set[#set + 1] = value
-  end
-  if ARGV[i + 10] ~= '' then put('saved', ARGV[i + 10]) end
-  if j.state == 'running' then m.count(t, 'running', -1) end
-
-  if kind == 'back' and j.attempt <= 1 then
-    -- Nothing was done: as if it had not been taken.
-    m.w('ZADD', m.kQueue, m.us(j.due), id)
-    m.wAfter('DEL', m.kJob .. id)
-    m.toDrop[#m.toDrop + 1] = id
-    m.unlock(id, j, t)
-    m.event('back', id)
-    return
-  end
-
-  if kind == 'retry' then
-    put('state', 'retry')
-    put('tries', m.us(j.tries + 1))
-    if keep and m.locked(m.hostOf(id)) == j.token .. ' ' .. id then
-      at = math.max(at, m.now + m.lockTTL(m.hostOf(id)) + 1000)
-    end
-  elseif kind == 'wait' or kind == 'verify' then
-    put('state', kind)
-    if kind == 'verify' then put('probes', m.us(j.probes + 1)) end
-    if kind == 'verify' or not release then
-      keep = true
-      local lock, value = m.locked(m.hostOf(id)), j.token .. ' ' .. id
-      if not lock or lock == value then
-        local ms = math.ceil((delay + t.timeout) / 1000)
-        m.w('SET', m.kLock .. m.hostOf(id), value, 'PX', m.us(ms))
-        m.locks[m.hostOf(id)] = value
-      end
-    end
-  elseif kind == 'defer' then
-    at = tonumber(ARGV[i + 8])
-    put('state', 'deferred')
-    put('attempt', m.us(j.attempt - 1))
-    put('expires', m.us(at + t.expires - t.due))
-  else -- back, of a job that had earlier attempts
-    put('state', j.lost and 'lost' or 'retry')
-    put('attempt', m.us(j.attempt - 1))
-    at, keep = m.now, j.lost
-  end
-  put('due', m.us(at))
-  m.w('ZADD', m.kAgain, m.us(at), id)
-  m.plan[#m.plan + 1] = set
-  if not keep then m.unlock(id, j, t) end
-  local err = ARGV[i + 6]
-  m.event(kind, id, '{"at":' .. m.us(at) ..
-    (err ~= '' and ',"error":' .. cjson.encode(err) or '') .. '}')
-end
-
 function m.result(i)
   local id, token = ARGV[i], ARGV[i + 1]
   local ends = ARGV[i + 2] == 'end'
@@ -185,19 +125,7 @@ for r = 0, tonumber(ARGV[8]) - 1 do m.result(9 + 14 * r) end
 m.grants = {}
 m.lastToken = m.zone.token
 
-function m.block(id, j, t, from)
-  m.w('ZADD', m.kAgain, m.us(math.max(math.min(t.expires, m.now + m.MINUTE), m.now + 1000000)), id)
-  if from == m.kQueue then m.toUnqueue[#m.toUnqueue + 1] = id end
-  if j.state == 'retry' or j.state == 'wait' or j.state == 'deferred' then
-    m.w('HSET', m.kJob .. id, 'state', 'blocked')
-  end
-  local key = m.kWait .. 'host/' .. m.hostOf(id)
-  m.w('ZADD', key, 'NX', m.at, id)
-  m.w('PEXPIRE', key, m.DAY)
-  m.zone.waits = m.at
-end
-
-function m.grant(id, j, t, from, lost, mine)
+function m.grant(id, j, t, from, lost, mine, list)
   local host = m.hostOf(id)
   m.lastToken = math.max(m.lastToken + 1, m.now)
   local token = m.us(m.lastToken)
@@ -240,23 +168,10 @@ function m.grant(id, j, t, from, lost, mine)
   end
   m.event('take', id, '{"node":"' .. m.node .. '/' .. m.slot .. '","attempt":' .. attempt ..
     (lost and ',"lost":true' or '') .. '}')
+  if list then m.acquire(id, list, token) end
   m.held[id] = token
   m.grants[#m.grants + 1] = table.concat({id, token, mode, attempt, j.tries, j.probes, j.crashes,
     j.step, due, m.us(t.timeout), m.us(bound), j.node, j.saved}, '\t')
-end
-
--- see recognises a lost job for people where nobody may take it. It stays due,
--- for the next master; only one that nobody took for a minute steps back, so that
--- a sweep sees those behind it.
-function m.see(id, j)
-  if j.state == 'running' then
-    m.count(m.task(m.taskOf(id)), 'running', -1)
-    m.w('HSET', m.kJob .. id, 'state', 'lost')
-    m.w('ZADD', m.kAgain, 'XX', m.at, id)
-    m.event('lost', id, '{"node":"' .. j.node .. '","why":"not heard of again"}')
-  elseif m.num(call('ZSCORE', m.kAgain, id)) < m.now - m.MINUTE then
-    m.w('ZADD', m.kAgain, 'XX', m.us(m.now + m.MINUTE), id)
-  end
 end
 
 -- consider deals with one due job. Whoever meets a job that cannot run moves
@@ -284,23 +199,42 @@ function m.consider(id, from)
     return
   end
   local lost = j.state == 'running' or j.state == 'lost'
+  local list = t.guard and m.needs(id, t)
+  local lack = m.fate(id, j, t, from, lost)
+  if not lack and lock and not mine then lack = 'host/' .. m.hostOf(id) end
+  if not lack and list and not lost then lack = m.lacks(id, j, list, from == m.kQueue) end
+  if not lack and m.want > 0 then
+    m.grant(id, j, t, from, lost, mine, list)
+  elseif not lack and lost then
+    m.see(id, j)
+  elseif lack and lack ~= '' then
+    m.block(id, j, t, from, lack)
+  end
+  if lack and list and from == m.kAgain then m.passOn(list) end
+end
+
+-- fate ends or lays aside a job that is not to run, and is '' then.
+function m.fate(id, j, t, from, lost)
+  if lost then return nil end
   local expires = j.expires > 0 and j.expires or t.expires
-  if not lost and t.cancel then
-    m.finish(id, j, m.cancelled(j, t.cancel))
+  if t.cancel or j.cancel then
+    m.finish(id, j, m.cancelled(j, t.cancel or j.cancel))
     m.toUnqueue[#m.toUnqueue + 1] = id
-  elseif not lost and t.paused then
+  elseif t.by and not j.started and m.has(t.by, m.hostOf(id)) then
+    m.finish(id, j, {outcome = 'superseded', err = 'superseded by task ' .. t.by})
+    m.toUnqueue[#m.toUnqueue + 1] = id
+  elseif j.state ~= 'verify' and (t.paused or m.zone.customers and m.customerPaused(id, t)) then
+    -- A host that was disturbed is looked after all the same.
     m.w('ZADD', m.kHeld .. m.taskOf(id), m.at, id)
+    m.w('SADD', m.kParked, m.taskOf(id))
     m.wAfter('ZREM', from, id)
-  elseif j.attempt == 0 and not lost and expires <= m.now then
+  elseif j.attempt == 0 and expires <= m.now then
     m.finish(id, j, {outcome = 'expired', err = 'did not start before its expiry'})
     m.toUnqueue[#m.toUnqueue + 1] = id
-  elseif lock and not mine then
-    m.block(id, j, t, from)
-  elseif m.want > 0 then
-    m.grant(id, j, t, from, lost, mine)
-  elseif lost then
-    m.see(id, j)
+  else
+    return nil
   end
+  return ''
 end
 
 -- A source gives due ids from the front, page by page.
@@ -317,23 +251,6 @@ function m.source(key)
     return s.page[s.at]
   end
   return s
-end
-
--- sweep looks at the front of both sources without taking. It is true if it
--- changed all that it looked at, of a full page: there may be more to do.
-function m.sweep()
-  local more = false
-  for _, key in ipairs({m.kAgain, m.kQueue}) do
-    local ids = call('ZRANGEBYSCORE', key, '-inf', m.at, 'LIMIT', '0', m.us(m.LOOKS))
-    local changed = 0
-    for _, id in ipairs(ids) do
-      local before = m.planned()
-      m.consider(id, key)
-      if m.planned() > before then changed = changed + 1 end
-    end
-    more = more or changed == m.LOOKS
-  end
-  return more
 end
 
 m.looks = 0
@@ -362,7 +279,7 @@ end
 local status, at, more = 'next', '0', false
 if m.zone.frozen > m.now then
   status, at = 'frozen', m.us(m.zone.frozen)
-elseif m.zone.halted then
+elseif m.zone.halted or m.zone.paused then
   status = 'halted'
 elseif m.want == 0 and m.slot == '' then
   more = m.sweep()

@@ -75,6 +75,38 @@ func check(ctx context.Context, rdb *redis.Client, p string) (wrong []string) {
 	for task, n := range open {
 		say("%d jobs of task %s, which is not there", n, task)
 	}
+	return append(wrong, checkSemaphores(ctx, rdb, p, keys)...)
+}
+
+// checkSemaphores finds holders that should have left, and indexes that lie. A
+// limit may have been lowered meanwhile; a group has one place.
+func checkSemaphores(ctx context.Context, rdb *redis.Client, p string, keys []string) (wrong []string) {
+	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	index := rdb.SMembers(ctx, p+"sems").Val()
+	for _, key := range keys {
+		name, ok := strings.CutPrefix(strings.TrimPrefix(key, p), "sem:")
+		if !ok {
+			continue
+		}
+		if !slices.Contains(index, name) {
+			say("semaphore %s is held, but is not in sems", name)
+		}
+		holders := rdb.HKeys(ctx, key).Val()
+		if strings.HasPrefix(name, "group/") && len(holders) > 1 {
+			say("group %s has %d holders: %v", name, len(holders), holders)
+		}
+		states := fields(ctx, rdb, p, holders, "state")
+		for _, id := range holders {
+			if id != "frozen" && (states[id] == "" || states[id] == "ended") {
+				say("job %s holds %s, but is %q", id, name, states[id])
+			}
+		}
+	}
+	for _, name := range index {
+		if rdb.Exists(ctx, p+"sem:"+name).Val() == 0 {
+			say("semaphore %s is in sems, but nobody holds it", name)
+		}
+	}
 	return wrong
 }
 

@@ -12,6 +12,16 @@
 
 local call = redis.call
 
+-- What a call seldom needs is made when it is first asked for: m.lazy is a
+-- function around it, and making a function costs time at every call.
+setmetatable(m, {__index = function(_, name)
+  local lazy = rawget(m, 'lazy')
+  if not lazy then return nil end
+  m.lazy = nil
+  lazy()
+  return rawget(m, name)
+end})
+
 m.DAY = '86400000'   -- ms; what ended is kept for a day
 m.MINUTE = 60000000  -- µs; who met a taken resource comes again after it
 
@@ -25,7 +35,7 @@ function m.num(s) return s and tonumber(s) or 0 end
 function m.begin()
   local t = call('TIME')
   local v = call('HMGET', m.kZone, 'run', 'frozen', 'halted', 'high', 'token', 'turn', 'waits',
-    'epoch', 'longest')
+    'epoch', 'longest', 'paused', 'customers')
   m.raw = tonumber(t[1]) * 1000000 + tonumber(t[2])
   local high = m.num(v[4])
   -- A clock that goes back a little is held; one that was far ahead and was put
@@ -34,7 +44,7 @@ function m.begin()
   m.at = m.us(m.now)
   m.zone = {run = v[1], frozen = m.num(v[2]), halted = v[3], token = m.num(v[5]),
     turn = m.num(v[6]), waits = m.num(v[7]) > m.now - 5 * m.MINUTE and v[7], high = high,
-    epoch = v[8], longest = m.num(v[9])}
+    epoch = v[8], longest = m.num(v[9]), paused = v[10], customers = v[11]}
 end
 
 -- The plan of writes. w() notes one; what is done to many jobs at once is
@@ -64,20 +74,22 @@ function m.event(name, object, detail)
 end
 
 -- A task as the scripts need it; false if it is not there. Read once a call.
+-- guard is not false if its jobs may need groups or limits (exclude.lua), by is
+-- the task that supersedes it.
 m.tasks = {}
 
 function m.task(id)
   local t = m.tasks[id]
   if t ~= nil then return t end
   local v = call('HMGET', m.kTask .. id, 'total', 'due', 'expires', 'timeout', 'paused', 'cancel',
-    'done', 'started', 'inventory')
+    'done', 'started', 'inventory', 'guard', 'by')
   if not v[1] then
     m.tasks[id] = false
     return false
   end
   t = {total = m.num(v[1]), due = m.num(v[2]), expires = m.num(v[3]), timeout = m.num(v[4]),
     paused = v[5], cancel = v[6], done = m.num(v[7]), started = v[8], inventory = v[9] or '',
-    add = {}}
+    guard = v[10], by = v[11], add = {}}
   m.tasks[id] = t
   return t
 end
@@ -128,11 +140,11 @@ end
 -- A job as far as it is kept: state is false before its first take.
 function m.job(id)
   local v = call('HMGET', m.kJob .. id, 'state', 'token', 'attempt', 'tries', 'probes', 'crashes',
-    'step', 'saved', 'due', 'node', 'outcome', 'expires', 'started', 'lost')
+    'step', 'saved', 'due', 'node', 'outcome', 'expires', 'started', 'lost', 'cancel')
   return {state = v[1], token = v[2], attempt = m.num(v[3]), tries = m.num(v[4]),
     probes = m.num(v[5]), crashes = m.num(v[6]), step = m.num(v[7]), saved = v[8] or '',
     due = m.num(v[9]), node = v[10] or '', outcome = v[11], expires = m.num(v[12]), started = v[13],
-    lost = v[14]}
+    lost = v[14], cancel = v[15]}
 end
 
 -- What the end of a job needs of it.
@@ -160,27 +172,7 @@ function m.locked(host)
   return m.locks[host]
 end
 
-function m.lockTTL(host) return math.max(call('PTTL', m.kLock .. host), 0) * 1000 end
-
 m.woken = false -- somebody became due by this call, and is not seen by its own take
-
--- wake lets the one who waits longest for a host come at once. Without waiters
--- in the zone it costs nothing.
-function m.wake(host)
-  if not m.zone.waits then return end
-  local key = m.kWait .. 'host/' .. host
-  for _, waiter in ipairs(call('ZRANGE', key, '0', '4')) do
-    m.wAfter('ZREM', key, waiter)
-    local state = call('HGET', m.kJob .. waiter, 'state')
-    local waits = not state or state == 'blocked' or state == 'lost'
-    if waits and call('ZSCORE', m.kAgain, waiter) then
-      m.wAfter('ZADD', m.kAgain, 'XX', m.at, waiter)
-      m.wAfter('PUBLISH', m.kWake, '')
-      m.woken = true
-      return
-    end
-  end
-end
 
 -- unlock gives the host of a job back, if the job holds it. The token is the
 -- instant of the take, so until its timeout has passed the lock is surely the
@@ -194,19 +186,7 @@ function m.unlock(id, j, t)
   if not sure and (not j.token or m.locked(host) ~= j.token .. ' ' .. id) then return end
   m.toFree[#m.toFree + 1] = m.kLock .. host
   m.locks[host] = false
-  m.wake(host)
-end
-
--- cancelled is how a job ends that was cancelled: it says so if a part of it has
--- run, or may have.
-function m.cancelled(j, note)
-  if j.saved ~= '' then
-    -- What may have run may run still: the host stays locked to the end of the lock.
-    return {outcome = 'unknown', err = 'cancelled when a step may have run: ' .. note, keep = true}
-  elseif j.step > 0 then
-    return {outcome = 'cancelled', err = 'cancelled after step ' .. m.us(j.step) .. ': ' .. note}
-  end
-  return {outcome = 'cancelled', err = note}
+  if m.zone.waits then m.wakeFor(host) end
 end
 
 -- finish ends a job. o: outcome, class, exit, err, keep (the host stays locked
@@ -237,6 +217,7 @@ function m.finish(id, j, o)
     if j.state == 'running' then m.count(t, 'running', -1) end
   end
   m.event('end', id, detail .. '}')
+  if t and t.guard and j.token then m.settle(id, t, o) end
   if not o.keep then m.unlock(id, j, t) end
   m.toDrop[#m.toDrop + 1] = id
 end

@@ -1,0 +1,364 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+)
+
+// Pause lays the waiting jobs of a task aside until Resume. What runs goes on to
+// its end. note says who and why.
+func (q *Queue) Pause(ctx context.Context, id jobs.TaskID, note string) (jobs.Switched, error) {
+	out := jobs.Switched{What: jobs.SwitchTask, Name: string(id), Paused: true}
+	zones, err := q.taskZones(ctx, id)
+	if err != nil {
+		return out, err
+	}
+	return q.switchZones(ctx, out, note, zones, func(zone string) (control, error) {
+		chunks, err := q.rdb.HGet(ctx, zoneKey(zone, "task:", string(id)), "chunks").Int()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return control{}, q.say("pause", err)
+		}
+		all := control{}
+		for chunk := range max(chunks, 1) {
+			r, err := q.script(ctx, scripts.move, zone, string(id), "pause", chunkMax,
+				oneLine(note), chunk)
+			if err != nil {
+				return all, err
+			}
+			c := readMove(r)
+			if c.err != nil || c.status != "ok" {
+				return c, c.err
+			}
+			if chunk == 0 {
+				all.before = c.before
+			}
+			all.status = c.status
+			all.number += c.number
+		}
+		return all, nil
+	})
+}
+
+// Resume brings the jobs of a paused task back. Their expiry moves on by as long
+// as the pause lasted.
+func (q *Queue) Resume(ctx context.Context, id jobs.TaskID, note string) (jobs.Switched, error) {
+	out := jobs.Switched{What: jobs.SwitchTask, Name: string(id)}
+	zones, err := q.taskZones(ctx, id)
+	if err != nil {
+		return out, err
+	}
+	return q.switchZones(ctx, out, note, zones, func(zone string) (control, error) {
+		return q.bringBack(ctx, zone, id, "resume", note)
+	})
+}
+
+// bringBack calls move until nothing is left to bring back.
+func (q *Queue) bringBack(ctx context.Context, zone string, id jobs.TaskID, verb,
+	note string) (control, error) {
+	held, err := q.rdb.ZCard(ctx, zoneKey(zone, "held:", string(id))).Result()
+	if err != nil {
+		return control{}, q.say(verb, err)
+	}
+	all := control{}
+	for call := range held/chunkMax + 2 {
+		r, err := q.script(ctx, scripts.move, zone, string(id), verb, chunkMax, oneLine(note))
+		if err != nil {
+			return all, err
+		}
+		c := readMove(r)
+		if c.err != nil {
+			return c, c.err
+		}
+		if call == 0 {
+			all.before = c.before
+		}
+		all.status = c.status
+		if c.status != "ok" || c.number == 0 {
+			all.number = held
+			return all, nil
+		}
+	}
+	all.number = held
+	return all, nil
+}
+
+func readMove(r reader) control {
+	c := control{status: r.text(), number: int64(r.int())}
+	if len(r.v) > 0 {
+		c.before = r.text()
+	}
+	c.err = r.err
+	return c
+}
+
+// control is the answer of a script to a switch.
+type control struct {
+	status string // ok, already, absent, ended …
+	before string // note of what stood already, or stood before
+	number int64
+	err    error
+}
+
+// switchZones does one thing in several zones and sums the answers up. A zone
+// that cannot be asked is named in Missing, and is no error as long as one
+// other answered.
+func (q *Queue) switchZones(ctx context.Context, out jobs.Switched, note string, zones []string,
+	do func(zone string) (control, error)) (jobs.Switched, error) {
+	var errs []error
+	already := 0
+	out.Note = note
+	out.Zones, out.Missing = []string{}, []string{}
+	for _, zone := range zones {
+		c, err := do(zone)
+		if err != nil {
+			out.Missing = append(out.Missing, zone)
+			errs = append(errs, fmt.Errorf("zone %s: %w", zone, err))
+			continue
+		}
+		out.Zones = append(out.Zones, zone)
+		out.Moved += int(c.number)
+		stood := c.status != "ok" || (c.before != "") == out.Paused
+		if stood {
+			already++
+		}
+		if stood && c.before != "" {
+			out.Note = c.before
+		}
+	}
+	out.Already = already == len(out.Zones) && len(errs) == 0
+	if len(errs) > 0 && len(out.Zones) == 0 {
+		return out, errors.Join(errs...)
+	}
+	return out, q.countRunning(ctx, &out)
+}
+
+// countRunning tells how many jobs are in hand where something was switched off.
+func (q *Queue) countRunning(ctx context.Context, out *jobs.Switched) error {
+	if out.What != jobs.SwitchTask {
+		return nil
+	}
+	t, err := q.Task(ctx, jobs.TaskID(out.Name))
+	out.Running = t.Running
+	return err
+}
+
+// turn is one turn of a switch; see control.lua.
+type turn struct{ verb, object, note, number string }
+
+// control calls the script of the switches of a zone.
+func (q *Queue) control(ctx context.Context, zone string, t turn) (control, error) {
+	r, err := q.script(ctx, scripts.control, zone, t.verb, t.object, oneLine(t.note), t.number)
+	if err != nil {
+		return control{}, err
+	}
+	c := control{status: r.text(), before: r.text()}
+	c.number = int64(r.micros())
+	if r.err != nil {
+		return c, fmt.Errorf("%s in zone %s: %w", t.verb, zone, r.err)
+	}
+	if c.status == absent {
+		return c, fmt.Errorf("%s in zone %s: %s: %w", t.verb, zone, t.object, ErrNotFound)
+	}
+	return c, nil
+}
+
+// PauseCustomer lets no job on a host of the customer start, until
+// ResumeCustomer. What runs goes on to its end.
+func (q *Queue) PauseCustomer(ctx context.Context, customer, note string) (jobs.Switched, error) {
+	out := jobs.Switched{What: jobs.SwitchCustomer, Name: customer, Paused: true}
+	return q.everywhere(ctx, out, note, func(zone string) (control, error) {
+		c, err := q.control(ctx, zone, turn{verb: "pause-customer", object: customer, note: note})
+		c.number = 0
+		return c, err
+	})
+}
+
+// ResumeCustomer brings back what was laid aside with the customer.
+func (q *Queue) ResumeCustomer(ctx context.Context, customer, note string) (jobs.Switched, error) {
+	out := jobs.Switched{What: jobs.SwitchCustomer, Name: customer}
+	return q.everywhere(ctx, out, note, func(zone string) (control, error) {
+		c, err := q.control(ctx, zone, turn{verb: "resume-customer", object: customer, note: note})
+		if err != nil {
+			return c, err
+		}
+		since := c.number
+		c.number = 0
+		parked, err := q.rdb.SMembers(ctx, zoneKey(zone, "parked", "")).Result()
+		if err != nil {
+			return c, q.say("resume", err)
+		}
+		for _, id := range parked {
+			if since > 0 {
+				if err := q.shift(ctx, zone, id, since); err != nil {
+					return c, err
+				}
+			}
+			back, err := q.bringBack(ctx, zone, jobs.TaskID(id), "release", note)
+			if err != nil {
+				return c, err
+			}
+			c.number += back.number
+		}
+		return c, nil
+	})
+}
+
+// shift lets the jobs of a task expire later by as long as a pause lasted.
+func (q *Queue) shift(ctx context.Context, zone, task string, since int64) error {
+	number := strconv.FormatInt(since, 10)
+	_, err := q.control(ctx, zone, turn{verb: "shift", object: task, number: number})
+	if errors.Is(err, ErrNotFound) {
+		return nil // it ended more than a day ago
+	}
+	return err
+}
+
+// everywhere does one thing in every zone that was ever used.
+func (q *Queue) everywhere(ctx context.Context, out jobs.Switched, note string,
+	do func(zone string) (control, error)) (jobs.Switched, error) {
+	zones, err := q.Zones(ctx)
+	if err != nil {
+		return out, err
+	}
+	return q.switchZones(ctx, out, note, zones, do)
+}
+
+// PauseZone lets nothing start in a zone until ResumeZone. What runs goes on.
+func (q *Queue) PauseZone(ctx context.Context, zone, note string) (jobs.Switched, error) {
+	out := jobs.Switched{What: jobs.SwitchZone, Name: zone, Paused: true}
+	if err := q.knowZone(ctx, zone); err != nil {
+		return out, err
+	}
+	return q.switchZones(ctx, out, note, []string{zone}, func(zone string) (control, error) {
+		c, err := q.control(ctx, zone, turn{verb: "pause-zone", note: note})
+		c.number = 0
+		return c, err
+	})
+}
+
+// ResumeZone lets jobs start again in a zone. Their expiry moves on by as long
+// as the pause lasted.
+func (q *Queue) ResumeZone(ctx context.Context, zone, note string) (jobs.Switched, error) {
+	out := jobs.Switched{What: jobs.SwitchZone, Name: zone}
+	if err := q.knowZone(ctx, zone); err != nil {
+		return out, err
+	}
+	return q.switchZones(ctx, out, note, []string{zone}, func(zone string) (control, error) {
+		if err := q.shiftAll(ctx, zone, "pausedAt"); err != nil {
+			return control{}, err
+		}
+		c, err := q.control(ctx, zone, turn{verb: "resume-zone", note: note})
+		c.number = 0
+		return c, err
+	})
+}
+
+func (q *Queue) knowZone(ctx context.Context, zone string) error {
+	zones, err := q.Zones(ctx)
+	if err == nil && !slices.Contains(zones, zone) {
+		err = fmt.Errorf("zone %s: %w", zone, ErrNotFound)
+	}
+	return err
+}
+
+// shiftAll lets the jobs of all tasks of a zone expire later, before a pause or
+// halt of the zone ends. field tells when it began.
+func (q *Queue) shiftAll(ctx context.Context, zone, field string) error {
+	since, err := q.rdb.HGet(ctx, zoneKey(zone, "zone", ""), field).Int64()
+	if errors.Is(err, redis.Nil) {
+		return nil
+	}
+	if err != nil {
+		return q.say("resume", err)
+	}
+	ids, err := q.rdb.ZRevRange(ctx, hubKey("tasks", ""), 0, tasksKept).Result()
+	if err != nil {
+		return q.say("resume", err)
+	}
+	number := strconv.FormatInt(since, 10)
+	calls := calls{scripts.control, len(ids),
+		func(i int) []any { return []any{"shift", ids[i], "", number} },
+		func(int, []any) error { return nil }}
+	if len(ids) == 0 {
+		return nil
+	}
+	// The first one makes sure that the script is known.
+	if err := q.shift(ctx, zone, ids[0], since); err != nil {
+		return err
+	}
+	return q.pipeline(ctx, zone, calls)
+}
+
+// Pauses tells what stands still by order of an operator.
+func (q *Queue) Pauses(ctx context.Context) (jobs.Pauses, error) {
+	out := jobs.Pauses{Zones: map[string]string{}, Customers: map[string]string{}}
+	zones, err := q.Zones(ctx)
+	if err != nil {
+		return out, err
+	}
+	cmds := make([]*redis.SliceCmd, len(zones))
+	var halt *redis.MapStringStringCmd
+	_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		halt = p.HGetAll(ctx, hubKey("halt", ""))
+		for i, zone := range zones {
+			cmds[i] = p.HMGet(ctx, zoneKey(zone, "zone", ""), "halted", "paused", "customers")
+		}
+		return nil
+	})
+	if err != nil {
+		return out, q.say("pauses", err)
+	}
+	if halt.Val()["state"] == haltOn {
+		out.Halted = halt.Val()["note"]
+	}
+	for i, zone := range zones {
+		text := func(k int) string {
+			s, _ := cmds[i].Val()[k].(string)
+			return s
+		}
+		if out.Halted == "" {
+			out.Halted = text(0)
+		}
+		if text(1) != "" {
+			out.Zones[zone] = text(1)
+		}
+		for customer, note := range pausedCustomers(text(2)) {
+			out.Customers[customer] = note
+		}
+	}
+	return out, nil
+}
+
+// Stops tells which of the jobs are to be stopped: job to who and why. One round
+// trip, for workers with jobs in hand.
+func (q *Queue) Stops(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID]string, error) {
+	tasks := map[jobs.TaskID]*redis.StringCmd{}
+	single := make([]*redis.StringCmd, len(ids))
+	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, id := range ids {
+			single[i] = p.HGet(ctx, zoneKey(zone, "job:", string(id)), "cancel")
+			if tasks[id.Task()] == nil {
+				tasks[id.Task()] = p.HGet(ctx, zoneKey(zone, "task:", string(id.Task())), "cancel")
+			}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, q.say("stops", err)
+	}
+	out := map[jobs.ID]string{}
+	for i, id := range ids {
+		if note := tasks[id.Task()].Val() + single[i].Val(); note != "" {
+			out[id] = strings.TrimSpace(note)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,205 @@
+package queue_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"muster/jobs"
+)
+
+func TestCancelStopsAndPauseLaysAside(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		id := submit(t, q, spec(), 700)
+		g := one(t, step(t, q, "1", 1))
+		p, err := q.Pause(t.Context(), id, "alice: lunch")
+		if err != nil || p.Moved != 699 || p.Already || !p.Paused || p.Running != 1 {
+			t.Fatalf("pause: %+v, %v", p, err)
+		}
+		if p, err := q.Pause(t.Context(), id, "bob"); err != nil || !p.Already || p.Note != "alice: lunch" {
+			t.Errorf("pause again: %+v, %v", p, err)
+		}
+		task, err := q.Task(t.Context(), id)
+		if err != nil || task.State != jobs.TaskPaused || task.Paused != "alice: lunch" {
+			t.Errorf("task: %+v, %v", task, err)
+		}
+		if got := drain(t, q, "2", 8); len(got) != 0 {
+			t.Fatalf("handed out %v of a paused task", got)
+		}
+		if p, err = q.Resume(t.Context(), id, "alice: back"); err != nil || p.Moved != 699 || p.Already {
+			t.Fatalf("resume: %+v, %v", p, err)
+		}
+		if p, err = q.Resume(t.Context(), id, "alice: back"); err != nil || !p.Already {
+			t.Errorf("resume again: %+v, %v", p, err)
+		}
+		if c, err := q.CancelJobs(t.Context(), []jobs.ID{g.Job, jobs.NewID(id, "fw0500")}, "bob"); err != nil ||
+			c.Ended != 1 || c.Running != 1 {
+			t.Fatalf("cancel of jobs: %+v, %v", c, err)
+		}
+		stops, err := q.Stops(t.Context(), zone, []jobs.ID{g.Job, jobs.NewID(id, "fw0501")})
+		if err != nil || len(stops) != 1 || stops[g.Job] != "bob" {
+			t.Errorf("stops: %v, %v", stops, err)
+		}
+		// Its worker would try it again later: it ends at once instead.
+		step(t, q, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindRetry, Delay: time.Hour})
+		wantState(t, q, g.Job, jobs.Ended, jobs.Cancelled)
+		if _, err := q.CancelJobs(t.Context(), []jobs.ID{jobs.NewID(id, "nobody")}, "bob"); err == nil {
+			t.Error("a job that is not there can be cancelled")
+		}
+		if got := drain(t, q, "2", 8); len(got) != 698 {
+			t.Errorf("handed out %d after the pause, want 698", len(got))
+		}
+	})
+}
+
+func TestAPausedCustomer(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		publish(t, q, 8, -1)
+		s := spec()
+		s.Inventory = "v-1"
+		id := submit(t, q, s, 8) // acme and beta in turns
+		if p, err := q.PauseCustomer(t.Context(), "acme", "alice: they called"); err != nil || p.Already {
+			t.Fatalf("pause: %+v, %v", p, err)
+		}
+		if p, err := q.PauseCustomer(t.Context(), "acme", "bob"); err != nil || !p.Already ||
+			p.Note != "alice: they called" {
+			t.Errorf("pause again: %+v, %v", p, err)
+		}
+		got := drain(t, q, "1", 8)
+		for _, g := range got {
+			if strings.HasSuffix(g.Job.Host(), "0") || strings.HasSuffix(g.Job.Host(), "2") {
+				t.Errorf("handed out %s of the paused customer", g.Job)
+			}
+		}
+		if len(got) != 4 {
+			t.Errorf("handed out %d, want the 4 of the other customer", len(got))
+		}
+		pauses, err := q.Pauses(t.Context())
+		if err != nil || pauses.Customers["acme"] != "alice: they called" {
+			t.Errorf("pauses: %+v, %v", pauses, err)
+		}
+		wantState(t, q, jobs.NewID(id, "fw0000"), jobs.Paused, "")
+		// A task that is paused itself stays so.
+		other := submit(t, q, s, 8)
+		drain(t, q, "2", 8)
+		if _, err := q.Pause(t.Context(), other, "bob"); err != nil {
+			t.Fatal(err)
+		}
+		p, err := q.ResumeCustomer(t.Context(), "acme", "alice")
+		if err != nil || p.Already || p.Moved < 4 {
+			t.Fatalf("resume: %+v, %v", p, err)
+		}
+		for _, g := range drain(t, q, "3", 8) {
+			if g.Job.Task() == other {
+				t.Errorf("handed out %s of a task that is paused itself", g.Job)
+			}
+		}
+		wantState(t, q, jobs.NewID(id, "fw0000"), jobs.Running, "")
+	})
+}
+
+func TestHaltAndLift(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		submit(t, q, spec(), 2)
+		g := one(t, step(t, q, "1", 1))
+		if p, err := q.Halt(t.Context(), "alice: fire"); err != nil || p.Already || len(p.Missing) != 0 {
+			t.Fatalf("halt: %+v, %v", p, err)
+		}
+		if p, err := q.Halt(t.Context(), "bob"); err != nil || !p.Already || p.Note != "alice: fire" {
+			t.Errorf("halt again: %+v, %v", p, err)
+		}
+		if r := step(t, q, "2", 1); r.Status != jobs.StatusHalted || len(r.Jobs) > 0 {
+			t.Fatalf("a take while halted: %+v", r)
+		}
+		v, err := q.Checkpoint(t.Context(), zone, jobs.Checkpoint{Job: g.Job, Token: g.Token, Step: 1})
+		if err != nil || v != jobs.Stop {
+			t.Errorf("a further step while halted: %s, %v", v, err)
+		}
+		// A zone that comes later stands still too, as soon as it is tended.
+		if err := q.Tend(t.Context(), "late"); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := q.Step(t.Context(), "late", jobs.Step{Node: "n1", Slot: "1", Request: "x", Want: 1}); err != nil ||
+			r.Status != jobs.StatusHalted {
+			t.Errorf("a later zone: %+v, %v", r, err)
+		}
+		if p, err := q.Lift(t.Context(), "alice: out"); err != nil || p.Already {
+			t.Fatalf("lift: %+v, %v", p, err)
+		}
+		if err := q.Tend(t.Context(), "late"); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := q.Step(t.Context(), "late", jobs.Step{Node: "n1", Slot: "1", Request: "y", Want: 1}); err != nil ||
+			r.Status != jobs.StatusNext {
+			t.Errorf("a later zone after the halt: %+v, %v", r, err)
+		}
+		one(t, step(t, q, "2", 1))
+		if p, err := q.Lift(t.Context(), "bob"); err != nil || !p.Already {
+			t.Errorf("lift again: %+v, %v", p, err)
+		}
+	})
+}
+
+func TestAPausedZoneDoesNotExpireJobs(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		if w.pass == nil {
+			t.SkipNow() // only where time can be made to pass; the script is the same
+		}
+		q := open(t, w, "1")
+		s := spec()
+		s.Expire = time.Hour
+		id := submit(t, q, s, 2)
+		if _, err := q.PauseZone(t.Context(), zone, "alice"); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(2 * time.Hour)
+		if err := q.Tend(t.Context(), zone); err != nil {
+			t.Fatal(err)
+		}
+		wantState(t, q, jobs.NewID(id, "fw0000"), jobs.Queued, "")
+		if p, err := q.ResumeZone(t.Context(), zone, "alice"); err != nil || p.Already {
+			t.Fatalf("resume: %+v, %v", p, err)
+		}
+		one(t, step(t, q, "1", 1))
+		w.pass(61 * time.Minute)
+		if err := q.Tend(t.Context(), zone); err != nil {
+			t.Fatal(err)
+		}
+		wantState(t, q, jobs.NewID(id, "fw0001"), jobs.Ended, jobs.Expired)
+	})
+}
+
+func TestANewerTaskSupersedes(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		s := spec()
+		s.Supersedes = "ruleset"
+		older := submit(t, q, s, 6)
+		g := one(t, step(t, q, "1", 1))
+		s.Created += 1000
+		task, hosts := newTask(s, 4)
+		if err := q.Submit(t.Context(), task, hosts, nil); err != nil {
+			t.Fatal(err)
+		}
+		wantState(t, q, g.Job, jobs.Running, "")
+		for _, host := range []string{"fw0001", "fw0003"} {
+			j := wantState(t, q, jobs.NewID(older, host), jobs.Ended, jobs.Superseded)
+			if !strings.Contains(j.Error, string(task.ID)) {
+				t.Errorf("error: %s", j.Error)
+			}
+		}
+		wantState(t, q, jobs.NewID(older, "fw0005"), jobs.Queued, "")
+		wantState(t, q, jobs.NewID(task.ID, "fw0001"), jobs.Queued, "")
+		// The same again changes nothing.
+		if err := q.Submit(t.Context(), task, hosts, nil); err != nil {
+			t.Fatal(err)
+		}
+		old, err := q.Task(t.Context(), older)
+		if err != nil || old.Outcomes[jobs.Superseded] != 3 {
+			t.Errorf("older task: %+v, %v", old.Outcomes, err)
+		}
+	})
+}

@@ -1,0 +1,250 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+// publish makes an inventory of hosts fw0000… with a group each for two of them,
+// and one site for all.
+func publish(t *testing.T, q *queue.Queue, hosts, site int) {
+	t.Helper()
+	if err := publishTo(t.Context(), q, hosts, site); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func publishTo(ctx context.Context, q *queue.Queue, hosts, site int) error {
+	list := make([]fleet.Host, hosts)
+	for i := range list {
+		list[i] = fleet.Host{Name: fmt.Sprintf("fw%04d", i), Zone: zone, Customer: "acme",
+			Group: fmt.Sprintf("pair-%d", i/2), Labels: map[string]string{"site": "zrh1"}}
+		if i%2 == 1 {
+			list[i].Customer = "beta"
+		}
+	}
+	var limits []fleet.Limit
+	if site >= 0 {
+		limits = []fleet.Limit{{Name: "site/zrh1", Max: site, Zone: zone}}
+	}
+	return q.Publish(ctx, fmt.Sprint("v", site), list, limits)
+}
+
+// guarded is a task on hosts from fw<from> on.
+func guarded(t *testing.T, q *queue.Queue, s jobs.Spec, from, n int) jobs.TaskID {
+	t.Helper()
+	task, hosts := newTask(s, from+n)
+	task.Total, task.Guarded = n, true
+	hosts[zone] = hosts[zone][from:]
+	if err := q.Submit(t.Context(), task, hosts, nil); err != nil {
+		t.Fatal(err)
+	}
+	return task.ID
+}
+
+func disruptive(version string) jobs.Spec {
+	s := spec()
+	s.Inventory, s.Disruptive = version, true
+	return s
+}
+
+// drain takes until nothing more comes, without ending anything.
+func drain(t *testing.T, q *queue.Queue, slot string, want int) []jobs.Grant {
+	t.Helper()
+	var all []jobs.Grant
+	for range 1000 {
+		r := step(t, q, slot, want)
+		all = append(all, r.Jobs...)
+		if r.Status != jobs.StatusJobs && r.Status != jobs.StatusMore {
+			return all
+		}
+	}
+	t.Fatal("a take never comes to an end")
+	return nil
+}
+
+func TestOneOfAGroupIsDisturbedAtATime(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		publish(t, q, 4, -1)
+		id := guarded(t, q, disruptive("v-1"), 0, 4)
+		first := drain(t, q, "1", 4)
+		if len(first) != 2 || first[0].Job.Host() != "fw0000" || first[1].Job.Host() != "fw0002" {
+			t.Fatalf("handed out %v, want one of each pair", first)
+		}
+		wantState(t, q, jobs.NewID(id, "fw0001"), jobs.Blocked, "")
+		if j := info(t, q, jobs.NewID(id, "fw0001")); j.Waits != "group/pair-0" {
+			t.Errorf("it waits for %q", j.Waits)
+		}
+		// Who does not disturb does not ask.
+		calm := spec()
+		calm.Inventory = "v-1"
+		guarded(t, q, calm, 1, 1)
+		if got := drain(t, q, "2", 1); len(got) != 1 || got[0].Job.Host() != "fw0001" {
+			t.Fatalf("handed out %v, want the calm job on fw0001", got)
+		}
+		groups, err := q.Groups(t.Context())
+		if err != nil || len(groups) != 2 || groups[0].Holder != first[0].Job || groups[0].Waits != 1 {
+			t.Errorf("groups: %+v, %v", groups, err)
+		}
+		// A probe keeps the group; an outcome gives it to the other.
+		verify := jobs.Result{Job: first[0].Job, Token: first[0].Token, Kind: jobs.KindVerify,
+			Delay: time.Hour}
+		if r := step(t, q, "1", 1, verify, ended(first[1], jobs.Succeeded)); len(r.Jobs) == 0 {
+			r = step(t, q, "1", 1)
+			if g := one(t, r); g.Job.Host() != "fw0003" {
+				t.Errorf("handed out %s, want the other of the second pair", g.Job)
+			}
+		} else if r.Jobs[0].Job.Host() != "fw0003" {
+			t.Errorf("handed out %s, want the other of the second pair", r.Jobs[0].Job)
+		}
+		wantState(t, q, jobs.NewID(id, "fw0001"), jobs.Blocked, "")
+	})
+}
+
+func TestAnUnknownEndFreezesTheGroup(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		publish(t, q, 2, -1)
+		id := guarded(t, q, disruptive("v-1"), 0, 2)
+		g := drain(t, q, "1", 1)[0]
+		end := ended(g, jobs.Unknown)
+		end.Error = "the worker vanished"
+		step(t, q, "1", 0, end)
+		if got := drain(t, q, "1", 2); len(got) != 0 {
+			t.Fatalf("handed out %v while the group is frozen", got)
+		}
+		groups, err := q.Groups(t.Context())
+		if err != nil || len(groups) != 1 || groups[0].Job != g.Job ||
+			groups[0].Frozen != end.Error || groups[0].Holder != "" {
+			t.Fatalf("groups: %+v, %v", groups, err)
+		}
+		c, err := q.ClearGroup(t.Context(), "pair-0", "alice: looked at it")
+		if err != nil || c.Already || c.Was != end.Error || c.Job != g.Job {
+			t.Fatalf("clear: %+v, %v", c, err)
+		}
+		if got := drain(t, q, "1", 2); len(got) != 1 || got[0].Job != jobs.NewID(id, "fw0001") {
+			t.Fatalf("handed out %v after the group was cleared", got)
+		}
+		if c, err := q.ClearGroup(t.Context(), "pair-0", "again"); err != nil || !c.Already {
+			t.Errorf("clear again: %+v, %v", c, err)
+		}
+		if _, err := q.ClearGroup(t.Context(), "pair-9", ""); err == nil {
+			t.Error("a group that nobody has can be cleared")
+		}
+	})
+}
+
+func TestALostWorkerKeepsTheGroup(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		publish(t, q, 2, -1)
+		guarded(t, q, disruptive("v-1"), 0, 2)
+		g := drain(t, q, "1", 1)[0]
+		if _, err := q.Lose(t.Context(), zone, jobs.Loss{Node: "n1", Slot: "1", Why: "killed"}); err != nil {
+			t.Fatal(err)
+		}
+		got := drain(t, q, "2", 2)
+		if len(got) != 1 || got[0].Job != g.Job || got[0].Mode != jobs.ModeLost {
+			t.Fatalf("handed out %v, want the lost job alone", got)
+		}
+		step(t, q, "2", 0, ended(got[0], jobs.Succeeded))
+		if got := drain(t, q, "2", 2); len(got) != 1 {
+			t.Fatalf("handed out %v, want the other of the pair", got)
+		}
+	})
+}
+
+func TestALimitIsNeverExceededAndTasksTakeTurns(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		publish(t, q, 64, 3)
+		s := spec()
+		s.Inventory = "v3"
+		big := guarded(t, q, s, 0, 60)
+		inHand := drain(t, q, "1", 8)
+		if len(inHand) != 3 {
+			t.Fatalf("%d jobs at a site with a limit of 3", len(inHand))
+		}
+		small := guarded(t, q, s, 60, 4)
+		if got := drain(t, q, "1", 8); len(got) != 0 {
+			t.Fatalf("handed out %v beyond the limit", got)
+		}
+		var order []jobs.TaskID
+		for len(order) < 64 {
+			if len(inHand) == 0 {
+				t.Fatalf("nothing is in hand after %d of 64 jobs", len(order))
+			}
+			g := inHand[0]
+			order = append(order, g.Job.Task())
+			step(t, q, "1", 0, ended(g, jobs.Succeeded))
+			inHand = append(inHand[1:], drain(t, q, "1", 8)...)
+			if len(inHand) > 3 {
+				t.Fatalf("%d jobs at a site with a limit of 3", len(inHand))
+			}
+		}
+		last := 0
+		for i, id := range order {
+			if id == small {
+				last = i
+			}
+		}
+		// Three of the big one were in hand; then the two take turns.
+		if last > 3+2*4+1 {
+			t.Errorf("the last of the small task was the %d. job: %v", last+1, order)
+		}
+		if slices.Index(order, big) != 0 {
+			t.Errorf("the first job was not of the big task: %v", order[:4])
+		}
+	})
+}
+
+func TestRaisingALimitWakes(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		publish(t, q, 10, 1)
+		s := spec()
+		s.Inventory = "v1"
+		guarded(t, q, s, 0, 10)
+		if got := drain(t, q, "1", 8); len(got) != 1 {
+			t.Fatalf("%d jobs, want 1", len(got))
+		}
+		publish(t, q, 10, 4)
+		if got := drain(t, q, "1", 8); len(got) != 3 {
+			t.Fatalf("%d jobs came when the limit was raised from 1 to 4, want 3", len(got))
+		}
+		limits, err := q.Limits(t.Context())
+		if err != nil || len(limits) != 1 || limits[0].Max != 4 || limits[0].Used != 4 ||
+			limits[0].Waits != 6 {
+			t.Errorf("limits: %+v, %v", limits, err)
+		}
+		publish(t, q, 10, -1)
+		if got := drain(t, q, "1", 8); len(got) != 6 {
+			t.Fatalf("%d jobs came when the limit was gone, want 6", len(got))
+		}
+	})
+}
+
+// All or none: who waits for one resource holds no other.
+func TestNobodyHoldsWhileWaiting(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		publish(t, q, 4, 1)
+		s := disruptive("v1")
+		guarded(t, q, s, 0, 4)
+		if got := drain(t, q, "1", 4); len(got) != 1 {
+			t.Fatalf("%d jobs, want 1", len(got))
+		}
+		groups, err := q.Groups(t.Context())
+		if err != nil || len(groups) != 1 {
+			t.Errorf("groups in use: %+v, %v; want the one of the job in hand", groups, err)
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"muster/jobs"
+)
+
+const (
+	haltOn  = "on"
+	haltOff = "off"
+)
+
+// Halt lets nothing start anywhere, and no running job begin a further step,
+// until Lift. It is written down in the hub first: a zone that cannot be asked
+// now is halted by Tend.
+func (q *Queue) Halt(ctx context.Context, note string) (jobs.Switched, error) {
+	out := jobs.Switched{What: jobs.SwitchAll, Paused: true}
+	h, err := q.halt(ctx)
+	if err != nil {
+		return out, err
+	}
+	if h.state != haltOn {
+		now, err := q.rdb.Time(ctx).Result()
+		if err != nil {
+			return out, q.say("halt", err)
+		}
+		id := max(now.UnixMicro(), h.id+1)
+		h = haltState{id: id, state: haltOn, note: oneLine(note)}
+		err = q.rdb.HSet(ctx, hubKey("halt", ""), "id", id, "state", haltOn, "note", h.note).Err()
+		if err != nil {
+			return out, q.say("halt", err)
+		}
+	}
+	return q.everywhere(ctx, out, h.note, func(zone string) (control, error) {
+		c, err := q.control(ctx, zone, h.turn("halt", h.note))
+		c.number = 0
+		return c, err
+	})
+}
+
+// Lift ends the halt, and nothing else: what was paused by itself stays so. The
+// jobs that waited expire later by as long as it lasted.
+func (q *Queue) Lift(ctx context.Context, note string) (jobs.Switched, error) {
+	out := jobs.Switched{What: jobs.SwitchAll}
+	h, err := q.halt(ctx)
+	if err != nil {
+		return out, err
+	}
+	if h.state == haltOn {
+		err := q.rdb.HSet(ctx, hubKey("halt", ""), "state", haltOff, "note", oneLine(note)).Err()
+		if err != nil {
+			return out, q.say("lift", err)
+		}
+	}
+	return q.everywhere(ctx, out, note, func(zone string) (control, error) {
+		return q.lift(ctx, zone, h, note)
+	})
+}
+
+func (q *Queue) lift(ctx context.Context, zone string, h haltState, note string) (control,
+	error) {
+	if err := q.shiftAll(ctx, zone, "haltedAt"); err != nil {
+		return control{}, err
+	}
+	c, err := q.control(ctx, zone, h.turn("lift", note))
+	c.number = 0
+	return c, err
+}
+
+// haltState is the halt as the hub knows it. A later one has a greater id.
+type haltState struct {
+	id    int64
+	state string // "" as long as there was none
+	note  string
+}
+
+// turn is the call that makes a zone stand as h, or ends it.
+func (h haltState) turn(verb, note string) turn {
+	return turn{verb: verb, note: note, number: strconv.FormatInt(h.id, 10)}
+}
+
+func (q *Queue) halt(ctx context.Context) (haltState, error) {
+	h, err := q.rdb.HGetAll(ctx, hubKey("halt", "")).Result()
+	if err != nil {
+		return haltState{}, q.say("halt", err)
+	}
+	id, _ := strconv.ParseInt(h["id"], 10, 64)
+	return haltState{id: id, state: h["state"], note: h["note"]}, nil
+}
+
+// tendHalt makes a zone stand as the hub says: one that could not be asked, or
+// that came later.
+func (q *Queue) tendHalt(ctx context.Context, zone string) error {
+	h, err := q.halt(ctx)
+	if err != nil || h.state == "" {
+		return err
+	}
+	if h.state == haltOn {
+		_, err = q.control(ctx, zone, h.turn("halt", h.note))
+		return err
+	}
+	halted, err := q.rdb.HExists(ctx, zoneKey(zone, "zone", ""), "halted").Result()
+	if err != nil || !halted {
+		return q.say("halt", err)
+	}
+	_, err = q.lift(ctx, zone, h, h.note)
+	return err
+}
+
+// pausedCustomers reads the zone's field: a JSON object of "instant note".
+func pausedCustomers(text string) map[string]string {
+	var raw map[string]string
+	if text == "" || json.Unmarshal([]byte(text), &raw) != nil {
+		return nil
+	}
+	for customer, v := range raw {
+		_, raw[customer], _ = strings.Cut(v, " ")
+	}
+	return raw
+}

@@ -1,0 +1,135 @@
+-- control: the switches of a whole zone, its limits and its frozen groups.
+--
+-- KEYS 1 zone
+-- ARGV 1 verb  2 object  3 who and why, for people  4 number
+--      halt        object '', number = id of the halt: a halt that was lifted
+--                  already stays lifted, however late it comes
+--      lift        object '', number = id of the halt that ends
+--      pause-zone, resume-zone
+--      pause-customer, resume-customer: object = customer
+--      shift       object = task, number = when the pause began: its jobs expire
+--                  later by as long as it lasted; once for each pause
+--      limit       object = name, number = jobs at a time, '' = no limit
+--      clear       object = group: it is not frozen any more
+--      thaw        ends a freeze before its time
+-- Returns {ok | already | absent, note or reason that stood before, number}
+-- Keeps: repeating a call changes nothing. Waiters of what becomes free are woken.
+
+local verb, object, note, number = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local WAKES = 100 -- waiters that are woken in one call; the others come by the minute
+
+m.begin()
+if not m.zone.run then return {'absent', '', '0'} end
+local verbs = {}
+
+local function say(name, what)
+  m.event(name, what, '{"note":' .. cjson.encode(note) .. '}')
+end
+
+-- off sets a flag of the zone, on takes it away; each says what stood before.
+local function off(field, event)
+  local before = call('HGET', m.kZone, field)
+  if before then return {'already', before, call('HGET', m.kZone, field .. 'At') or '0'} end
+  m.w('HSET', m.kZone, field .. 'At', m.at, field, note)
+  say(event, 'zone')
+  return {'ok', '', m.at}
+end
+
+local function on(field, event)
+  local before = call('HGET', m.kZone, field)
+  if not before then return {'already', '', '0'} end
+  local since = call('HGET', m.kZone, field .. 'At') or '0'
+  m.w('HDEL', m.kZone, field, field .. 'At')
+  say(event, 'zone')
+  m.w('PUBLISH', m.kWake, '')
+  return {'ok', before, since}
+end
+
+verbs['pause-zone'] = function() return off('paused', verb) end
+verbs['resume-zone'] = function() return on('paused', verb) end
+
+function verbs.halt()
+  if m.num(number) <= m.num(call('HGET', m.kZone, 'lifted')) then return {'already', '', '0'} end
+  return off('halted', verb)
+end
+
+function verbs.lift()
+  if m.num(number) > m.num(call('HGET', m.kZone, 'lifted')) then
+    m.w('HSET', m.kZone, 'lifted', number)
+  end
+  return on('halted', verb)
+end
+
+local function customers() return m.zone.customers and cjson.decode(m.zone.customers) or {} end
+
+verbs['pause-customer'] = function()
+  local all = customers()
+  if all[object] then return {'already', string.match(all[object], '^%d+ (.*)$'), '0'} end
+  all[object] = m.at .. ' ' .. note
+  m.w('HSET', m.kZone, 'customers', cjson.encode(all))
+  say(verb, object)
+  return {'ok', '', m.at}
+end
+
+verbs['resume-customer'] = function()
+  local all = customers()
+  if not all[object] then return {'already', '', '0'} end
+  local since, before = string.match(all[object], '^(%d+) (.*)$')
+  all[object] = nil
+  if next(all) then
+    m.w('HSET', m.kZone, 'customers', cjson.encode(all))
+  else
+    m.w('HDEL', m.kZone, 'customers')
+  end
+  say(verb, object)
+  return {'ok', before, since}
+end
+
+function verbs.shift()
+  local t = m.task(object)
+  if not t then return {'absent', '', '0'} end
+  local v = call('HMGET', m.kTask .. object, 'shifted', 'committed')
+  if v[1] == number or not v[2] or t.done >= t.total then return {'already', '', '0'} end
+  local lasted = math.max(m.now - math.max(m.num(number), m.num(v[2])), 0)
+  m.w('HSET', m.kTask .. object, 'shifted', number, 'expires', m.us(t.expires + lasted))
+  return {'ok', '', m.us(lasted)}
+end
+
+local function wake(name)
+  for _ = 1, WAKES do
+    if not m.wakeNext(name) then return end
+  end
+end
+
+function verbs.limit()
+  local before = call('HGET', m.kLimits, object) or ''
+  if before == number then return {'already', before, '0'} end
+  m.w(unpack(number == '' and {'HDEL', m.kLimits, object} or {'HSET', m.kLimits, object, number}))
+  m.event('limit', object, '{"max":' .. (number == '' and 'null' or number) .. '}')
+  m.sem(object).max = tonumber(number) or math.huge
+  wake(object)
+  return {'ok', before, '0'}
+end
+
+function verbs.clear()
+  local key = m.kSem .. 'group/' .. object
+  local why = call('HGET', key, m.FROZEN)
+  if not why then return {'already', '', '0'} end
+  m.drop(m.FROZEN, 'group/' .. object)
+  say('clear', object)
+  wake('group/' .. object)
+  return {'ok', why, '0'}
+end
+
+function verbs.thaw()
+  if m.zone.frozen <= m.now then return {'already', '', '0'} end
+  local why = call('HGET', m.kZone, 'why') or ''
+  m.w('HSET', m.kZone, 'frozen', m.at, 'strict', '0')
+  say('thaw', 'zone')
+  m.w('PUBLISH', m.kWake, '')
+  return {'ok', why, m.us(m.zone.frozen)}
+end
+
+local answer = verbs[verb]()
+m.flush()
+return answer

@@ -1,0 +1,229 @@
+-- exclude: what jobs need beside their host, and who waits for it. Stands behind
+-- the prelude inside m.lazy: only tasks with a guard, cancelled jobs and zones in
+-- which somebody waits come here.
+--
+-- A resource is host/<host>, group/<group> or a limit, "key/value". Who holds a
+-- group or limit is a field of sem:<name>; nothing expires there: a holder leaves
+-- when its job gives it back, and a frozen group stays so until a person clears
+-- it. Waiters are hints: they stand in `again` a minute ahead, and whoever frees
+-- something brings one of them forward, tasks in turn.
+
+m.FROZEN = 'frozen' -- a field among the holders; job ids have a colon
+
+function m.lockTTL(host) return math.max(call('PTTL', m.kLock .. host), 0) * 1000 end
+
+-- traits are "customer group limit …" of a job's host in the inventory of its
+-- task, with - for none.
+function m.traits(id, t)
+  return call('HGET', m.kTraits .. t.inventory, m.hostOf(id)) or '- -'
+end
+
+-- needs lists what a job counts against, its group first. guard is "d" or "-"
+-- for a disruptive task or another, then the limits that its runbook names.
+function m.needs(id, t)
+  local list, seen = {}, {}
+  local function add(name)
+    if not seen[name] then
+      seen[name] = true
+      list[#list + 1] = name
+    end
+  end
+  local group, limits = string.match(m.traits(id, t), '^%S+ (%S+)(.*)$')
+  if group ~= '-' and string.sub(t.guard, 1, 1) == 'd' then add('group/' .. group) end
+  for name in string.gmatch(limits .. string.sub(t.guard, 2), '%S+') do add(name) end
+  return list
+end
+
+-- A semaphore as it will be after the plan: holders, and besides kept, the places
+-- that this call keeps free for those whom it wakes.
+m.sems = {}
+
+function m.sem(name)
+  local s = m.sems[name]
+  if s then return s end
+  s = {max = 1, holders = call('HLEN', m.kSem .. name), kept = 0,
+    waits = call('EXISTS', m.kWait .. name) == 1}
+  if string.sub(name, 1, 6) ~= 'group/' then
+    -- What is not defined any more binds nobody.
+    s.max = tonumber(call('HGET', m.kLimits, name) or '') or math.huge
+  end
+  m.sems[name] = s
+  return s
+end
+
+function m.room(s) return s.holders + s.kept < s.max end
+
+-- lacks is the first resource of the list that a job cannot have now; nil if it
+-- can have all. One that comes fresh from the queue does not pass those who wait.
+function m.lacks(id, j, list, fresh)
+  for _, name in ipairs(list) do
+    local s = m.sem(name)
+    local free = m.room(s)
+    if free and fresh and s.waits and m.wakeNext(name) then free = false end
+    if not free and not (j.token and m.holds(id, name)) then return name end
+  end
+end
+
+function m.holds(id, name) return call('HEXISTS', m.kSem .. name, id) == 1 end
+
+-- enter makes id, or the mark of a frozen group, a holder.
+function m.enter(id, name, value)
+  local s = m.sem(name)
+  if not m.holds(id, name) then s.holders = s.holders + 1 end
+  m.w('HSET', m.kSem .. name, id, value)
+  m.w('SADD', m.kSems, name)
+end
+
+function m.acquire(id, list, token)
+  for _, name in ipairs(list) do m.enter(id, name, token) end
+end
+
+-- drop takes a job out of the holders of a resource. It is true if it was one.
+function m.drop(id, name)
+  if not m.holds(id, name) then return false end
+  local s = m.sem(name)
+  m.w('HDEL', m.kSem .. name, id)
+  s.holders = s.holders - 1
+  if s.holders == 0 then m.w('SREM', m.kSems, name) end
+  return true
+end
+
+-- release gives back all that a job holds, and wakes one waiter for each.
+function m.release(id, t)
+  for _, name in ipairs(m.needs(id, t)) do
+    if m.drop(id, name) then m.wakeNext(name) end
+  end
+end
+
+-- settle is the end of a job that may hold something. If it is not known what a
+-- disruptive one did to its host, nobody else of the group may be touched.
+function m.settle(id, t, o)
+  for _, name in ipairs(m.needs(id, t)) do
+    if o.outcome == 'unknown' and string.sub(name, 1, 6) == 'group/' then
+      m.drop(id, name)
+      m.enter(m.FROZEN, name, id .. ' ' .. m.at .. ' ' .. (o.err or ''))
+      m.event('freeze-group', string.sub(name, 7), '{"job":' .. cjson.encode(id) .. ',"note":' ..
+        cjson.encode(o.err or '') .. '}')
+    elseif m.drop(id, name) then
+      m.wakeNext(name)
+    end
+  end
+end
+
+-- waiting tells whether a waiter still waits.
+function m.waiting(id)
+  local state = call('HGET', m.kJob .. id, 'state')
+  return (not state or state == 'blocked' or state == 'lost') and call('ZSCORE', m.kAgain, id)
+end
+
+function m.forward(id)
+  m.wAfter('ZADD', m.kAgain, 'XX', m.at, id)
+  m.wAfter('PUBLISH', m.kWake, '')
+  m.woken = true
+end
+
+-- wakeFor lets the one who waits longest for a host come at once.
+function m.wakeFor(host)
+  local key = m.kWait .. 'host/' .. host
+  for _, waiter in ipairs(call('ZRANGE', key, '0', '4')) do
+    m.wAfter('ZREM', key, waiter)
+    if m.waiting(waiter) then
+      m.forward(waiter)
+      return
+    end
+  end
+end
+
+-- turns are the first tasks that wait for a resource, in the order of their
+-- turns, each with its first jobs. Read once a call.
+function m.turns(name)
+  local s = m.sem(name)
+  if not s.turns then
+    local last = call('ZRANGE', m.kWait .. name, '-1', '-1', 'WITHSCORES')
+    s.turns, s.last = {}, m.num(last[2])
+    for _, task in ipairs(call('ZRANGE', m.kWait .. name, '0', '9')) do
+      local ids = call('ZRANGE', m.kWait .. name .. ':' .. task, '0', '9')
+      s.turns[#s.turns + 1] = {task = task, ids = ids, at = 1, all = #ids < 10}
+    end
+  end
+  return s.turns
+end
+
+-- wakeNext lets one waiter of a semaphore come at once, if there is room, and
+-- keeps the room for it as long as this call lasts. It is true if there is one.
+function m.wakeNext(name)
+  local s = m.sem(name)
+  if not s.waits or not m.room(s) then return false end
+  local turns = m.turns(name)
+  while turns[1] do
+    local turn = table.remove(turns, 1)
+    while turn.ids[turn.at] do
+      local id = turn.ids[turn.at]
+      turn.at = turn.at + 1
+      m.wAfter('ZREM', m.kWait .. name .. ':' .. turn.task, id)
+      if m.waiting(id) then
+        s.last = math.max(s.last + 1, m.now)
+        m.wAfter('ZADD', m.kWait .. name, m.us(s.last), turn.task)
+        turns[#turns + 1] = turn
+        s.kept = s.kept + 1
+        m.forward(id)
+        return true
+      end
+    end
+    if turn.all then m.wAfter('ZREM', m.kWait .. name, turn.task) end
+  end
+  return false
+end
+
+-- passOn is for a job that was woken and cannot run: what it leaves free is for
+-- the next one.
+function m.passOn(list)
+  for _, name in ipairs(list) do m.wakeNext(name) end
+end
+
+-- block moves a job aside until what it needs is free, at most for a minute.
+function m.block(id, j, t, from, name)
+  m.w('ZADD', m.kAgain, m.us(math.max(math.min(t.expires, m.now + m.MINUTE), m.now + 1000000)), id)
+  if from == m.kQueue then m.toUnqueue[#m.toUnqueue + 1] = id end
+  if j.state == 'retry' or j.state == 'wait' or j.state == 'deferred' or j.state == 'queued' then
+    m.w('HSET', m.kJob .. id, 'state', 'blocked')
+  end
+  local key = m.kWait .. name
+  if string.sub(name, 1, 5) == 'host/' then
+    m.zone.waits = m.at
+  else
+    m.w('ZADD', key, 'NX', m.at, m.taskOf(id))
+    m.w('PEXPIRE', key, m.DAY)
+    m.sem(name).waits = true
+    key = key .. ':' .. m.taskOf(id)
+  end
+  m.w('ZADD', key, 'NX', m.at, id)
+  m.w('PEXPIRE', key, m.DAY)
+end
+
+-- customerPaused tells whether the customer of a job's host is paused.
+function m.customerPaused(id, t)
+  m.paused = m.paused or cjson.decode(m.zone.customers)
+  return m.paused[string.match(m.traits(id, t), '^%S+')] ~= nil
+end
+
+-- has tells whether a task has a job on a host, whatever became of it.
+function m.has(task, host)
+  local id = task .. ':' .. host
+  return call('EXISTS', m.kJob .. id) == 1 or call('ZSCORE', m.kQueue, id) or
+    call('ZSCORE', m.kAgain, id) or call('ZSCORE', m.kHeld .. task, id)
+end
+
+-- cancelled is how a job ends that was cancelled: it says so if a part of it has
+-- run, or may have.
+function m.cancelled(j, note)
+  if j.saved ~= '' then
+    -- What may have run may run still: the host stays locked to the end of the lock.
+    return {outcome = 'unknown', err = 'cancelled when a step may have run: ' .. note, keep = true}
+  elseif j.state == 'verify' then
+    return {outcome = 'unknown', err = 'cancelled before the host was back: ' .. note}
+  elseif j.step > 0 then
+    return {outcome = 'cancelled', err = 'cancelled after step ' .. m.us(j.step) .. ': ' .. note}
+  end
+  return {outcome = 'cancelled', err = note}
+end
