@@ -40,6 +40,8 @@ var (
 	luaEpoch string
 	//go:embed lua/control.lua
 	luaControl string
+	//go:embed lua/fsck.lua
+	luaFsck string
 )
 
 // Quiet keeps go-redis from writing its own lines to standard error: every error
@@ -70,7 +72,7 @@ func (s *script) run(ctx context.Context, c redis.Scripter, zone string, args ..
 	return s.Run(ctx, c, []string{zoneKey(zone, "zone", "")}, args...)
 }
 
-var scripts = struct{ put, step, checkpoint, lose, end, move, epoch, control *script }{
+var scripts = struct{ put, step, checkpoint, lose, end, move, epoch, control, fsck *script }{
 	put:        load("put", nil, luaFreeze, luaPut),
 	step:       load("step", []string{luaExclude, luaAgain}, luaStep),
 	checkpoint: load("checkpoint", nil, luaCheckpoint),
@@ -79,6 +81,7 @@ var scripts = struct{ put, step, checkpoint, lose, end, move, epoch, control *sc
 	move:       load("move", nil, luaMove),
 	epoch:      load("epoch", []string{luaExclude}, luaFreeze, luaEpoch),
 	control:    load("control", []string{luaExclude}, luaControl),
+	fsck:       load("fsck", []string{luaExclude}, luaFsck),
 }
 
 // reader takes the parts of a script's answer in order and keeps the first

@@ -2,6 +2,7 @@ package queuetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"muster/jobs/queue"
 )
 
 // Check tells whether a zone is consistent: every unfinished job is in exactly
@@ -17,8 +20,24 @@ import (
 func Check(t testing.TB, url, zone string) {
 	t.Helper()
 	// Not the test's context: that has ended where this is a clean-up.
-	for _, mistake := range Mistakes(context.Background(), url, zone) {
-		t.Error("fsck: " + mistake)
+	ctx := context.Background()
+	for _, mistake := range Mistakes(ctx, url, zone) {
+		t.Error("check: " + mistake)
+	}
+	// The command must see the same: nothing.
+	c := queue.DefaultConfig()
+	c.URL, c.Embedded = url, true
+	q, err := queue.OpenLazy(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.Close()
+	f, err := q.Fsck(ctx, zone, false)
+	if err != nil && !errors.Is(err, queue.ErrNotFound) {
+		t.Errorf("fsck: %v", err)
+	}
+	for _, x := range f.Findings {
+		t.Errorf("fsck: %s: %s: %s", x.Object, x.What, x.Detail)
 	}
 }
 

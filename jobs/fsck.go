@@ -1,0 +1,43 @@
+package jobs
+
+// Finding is one difference between what the queue says in two places.
+type Finding struct {
+	What   string `json:"what"`   // kind, one of the words below
+	Object string `json:"object"` // id of a job or task, or name of a semaphore
+	Detail string `json:"detail"`
+	Mended bool   `json:"mended"`
+}
+
+// The kinds of a finding.
+const (
+	FoundTwice    = "twice"      // a job is in more than one of queue, again and held
+	FoundNowhere  = "nowhere"    // an unfinished job is in none of them
+	FoundEnded    = "ended"      // a finished job is in one of them
+	FoundMisplace = "misplaced"  // a running job waits as if it had not started
+	FoundFar      = "far"        // a running job would be looked at much too late
+	FoundLock     = "lock"       // the host of a running job is locked by another
+	FoundOrphan   = "orphan"     // a job whose task is gone
+	FoundHolder   = "holder"     // a semaphore is held by a job that does not exist or has ended
+	FoundIndex    = "index"      // the list of semaphores names one that nobody holds
+	FoundOver     = "over limit" // more holders than places; passes by itself if a limit was lowered
+	FoundCount    = "count"      // a counter is not what is there
+	FoundBusy     = "busy"       // changed too fast to be compared; look again
+)
+
+// Fsck is what an examination of a zone came to.
+type Fsck struct {
+	Zone     string    `json:"zone"`
+	Tasks    int       `json:"tasks"` // examined
+	Jobs     int       `json:"jobs"`
+	Findings []Finding `json:"findings"`
+}
+
+// Well tells whether nothing is left that a person should look at.
+func (f Fsck) Well() bool {
+	for _, x := range f.Findings {
+		if !x.Mended && x.What != FoundBusy {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,99 @@
+package queue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+func fsck(t *testing.T, q *queue.Queue, mend bool) []jobs.Finding {
+	t.Helper()
+	f, err := q.Fsck(t.Context(), zone, mend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Findings
+}
+
+func TestFsckTellsAndMends(t *testing.T) {
+	const p = "muster:{default}:"
+	for _, c := range []struct {
+		name, what string
+		state      jobs.State // of the first host's job, once it is mended
+		outcome    jobs.Outcome
+		spoil      func(t *testing.T, r *redis.Client, id, running jobs.ID)
+	}{
+		{"in two places", jobs.FoundTwice, jobs.Running, "",
+			func(t *testing.T, r *redis.Client, _, running jobs.ID) {
+				r.ZAdd(t.Context(), p+"queue", redis.Z{Score: 1, Member: string(running)})
+			}},
+		{"nowhere, but it ran", jobs.FoundNowhere, jobs.Lost, "",
+			func(t *testing.T, r *redis.Client, _, running jobs.ID) {
+				r.ZRem(t.Context(), p+"again", string(running))
+			}},
+		{"nowhere, without a trace", jobs.FoundNowhere, jobs.Ended, jobs.Unknown,
+			func(t *testing.T, r *redis.Client, id, _ jobs.ID) {
+				r.ZRem(t.Context(), p+"queue", string(id))
+			}},
+		{"runs, but stands in the queue", jobs.FoundMisplace, jobs.Running, "",
+			func(t *testing.T, r *redis.Client, _, running jobs.ID) {
+				r.ZRem(t.Context(), p+"again", string(running))
+				r.ZAdd(t.Context(), p+"queue", redis.Z{Score: 1, Member: string(running)})
+			}},
+		{"would be looked at next year", jobs.FoundFar, jobs.Running, "",
+			func(t *testing.T, r *redis.Client, _, running jobs.ID) {
+				year := float64(time.Now().AddDate(1, 0, 0).UnixMicro())
+				r.ZAdd(t.Context(), p+"again", redis.Z{Score: year, Member: string(running)})
+				r.Del(t.Context(), p+"lock:"+running.Host())
+			}},
+		{"a job of no task", jobs.FoundOrphan, "", "",
+			func(t *testing.T, r *redis.Client, _, _ jobs.ID) {
+				r.ZAdd(t.Context(), p+"queue", redis.Z{Score: 1, Member: "0000000000:fw1"})
+			}},
+		{"a counter", jobs.FoundCount, "", "",
+			func(t *testing.T, r *redis.Client, id, _ jobs.ID) {
+				r.HIncrBy(t.Context(), p+"task:"+string(id.Task()), "running", 3)
+			}},
+		{"a holder that is no more", jobs.FoundHolder, "", "",
+			func(t *testing.T, r *redis.Client, id, _ jobs.ID) {
+				r.HSet(t.Context(), p+"sem:group/x", string(id), "1")
+				r.SAdd(t.Context(), p+"sems", "group/x")
+			}},
+		{"an index that lies", jobs.FoundIndex, "", "",
+			func(t *testing.T, r *redis.Client, _, _ jobs.ID) {
+				r.SAdd(t.Context(), p+"sems", "group/x")
+			}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			eachRedis(t, func(t *testing.T, w world) {
+				q := open(t, w, "1")
+				task := submit(t, q, spec(), 3)
+				running := one(t, step(t, q, "1", 1)).Job
+				id := jobs.NewID(task, "fw0002")
+				if got := fsck(t, q, false); len(got) != 0 {
+					t.Fatalf("before: %+v", got)
+				}
+				c.spoil(t, raw(t, w.cfg.Where()), id, running)
+				got := fsck(t, q, false)
+				if len(got) != 1 || got[0].What != c.what || got[0].Mended {
+					t.Fatalf("found %+v, want %s", got, c.what)
+				}
+				if got = fsck(t, q, true); len(got) != 1 || !got[0].Mended {
+					t.Fatalf("mended %+v", got)
+				}
+				if got = fsck(t, q, false); len(got) != 0 {
+					t.Fatalf("after: %+v", got)
+				}
+				if c.outcome != "" {
+					wantState(t, q, id, c.state, c.outcome)
+				} else if c.state != "" {
+					wantState(t, q, running, c.state, "")
+				}
+			})
+		})
+	}
+}
