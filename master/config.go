@@ -1,6 +1,7 @@
 package master
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,6 +41,11 @@ type Config struct {
 	Args   []string        // its arguments
 	Env    []string        // its environment, all of it
 	Worker json.RawMessage // handed to each child: its configuration
+
+	// Try tells whether the binary at Path could take the place of this one, now
+	// and with the configuration that it would find. It is called before each Exec,
+	// while the node works on. Without it nothing is tried.
+	Try func(ctx context.Context) error
 
 	// Exec puts the binary at Path in the place of this one, with the files kept,
 	// as proc.Exec does. It returns only if that fails. Without it there is no

@@ -118,16 +118,17 @@ func (m *Master) Stop() {
 
 // Reload takes over another configuration: children end after the jobs in hand,
 // and new ones come with it. A bad one is refused: the old stays, and the node's
-// note and the log say why. Exec and Kept stay as they are.
+// note and the log say why. Try, Exec and Kept stay as they are.
 func (m *Master) Reload(cfg Config) { m.tell(order{run: func(n *node) { n.reload(cfg) }}) }
 
 // Refuse tells people that a configuration could not even be read. The old one
 // stays.
 func (m *Master) Refuse(err error) { m.tell(order{run: func(n *node) { n.refuse(err) }}) }
 
-// Upgrade puts the binary at Config.Path in the place of this one. The children
-// live on; they end after the jobs in hand, and new ones are of the new binary.
-// If that fails everything goes on as before, and the node's note says why.
+// Upgrade puts the binary at Config.Path in the place of this one, if its trial
+// goes well. The children live on; they end after the jobs in hand, and new ones
+// are of the new binary. If that fails everything goes on as before, and the
+// node's note says why.
 func (m *Master) Upgrade() { m.tell(order{run: (*node).upgrade}) }
 
 // An order is what somebody wants of the node.

@@ -35,7 +35,7 @@ type node struct {
 	children *nursery
 	stage    stage
 	until    time.Duration // when the stage ends, if it is not running
-	upgrades bool          // an upgrade waits for children that are not ready
+	upgrades progress      // of the way to another binary
 
 	face *face // what the hub sees
 }
@@ -49,6 +49,15 @@ const (
 	ending            // children were asked to end now
 	killing           // children were killed; what is left are calls
 	surrendered       // Redis does not answer
+)
+
+// progress is how far a node is on its way to another binary.
+type progress int
+
+const (
+	steady    progress = iota
+	trying             // it is being tried
+	replacing          // children that are not ready are waited for
 )
 
 func newNode(m *Master) *node {
@@ -157,7 +166,7 @@ func (n *node) loop(ctx context.Context) {
 
 // act does all that is due and returns when it must be called again.
 func (n *node) act(now time.Duration) time.Duration {
-	if n.upgrades && n.unready() == 0 {
+	if n.upgrades == replacing && n.unready() == 0 {
 		n.replace()
 	}
 	return min(n.escalate(now), n.enforce(now), n.fill(now), n.beat(now))

@@ -4,7 +4,7 @@ import "strings"
 
 // reload takes over another configuration, or refuses it.
 func (n *node) reload(next Config) {
-	next.Exec, next.Kept = n.cfg.Exec, nil
+	next.Try, next.Exec, next.Kept = n.cfg.Try, n.cfg.Exec, nil
 	if err := n.cfg.checkReload(next); err != nil {
 		n.refuse(err)
 		return

@@ -96,7 +96,7 @@ func TestStateThatCannotBeRead(t *testing.T) {
 
 func stateOf(t *testing.T, s slotState) string {
 	t.Helper()
-	text, err := json.Marshal(state{Format: stateFormat, PID: os.Getpid(), Slots: []slotState{s}})
+	text, err := json.Marshal(state{Format: StateFormat, PID: os.Getpid(), Slots: []slotState{s}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func (n *node) stop(why string) {
 
 func (n *node) enter(next stage, lasts time.Duration) {
 	n.stage, n.until = next, proc.Boot()+lasts
-	n.upgrades = false
+	n.upgrades = steady
 	n.face.changed = true
 }
 

@@ -10,7 +10,7 @@ import (
 // fill takes jobs for as long as a zone is due and a slot is free, and returns
 // when to try again.
 func (n *node) fill(now time.Duration) time.Duration {
-	if n.stage != running || n.upgrades {
+	if n.stage != running || n.upgrades == replacing {
 		return never
 	}
 	if n.children.paused > now {

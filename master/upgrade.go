@@ -20,8 +20,10 @@ const (
 	keptConns // and all that follow
 )
 
-// stateFormat changes when an older binary's state cannot be read any more.
-const stateFormat = 1
+// StateFormat is that of the state which a binary hands on at an upgrade. It
+// changes when that of an older one cannot be read any more: then the trial of
+// the new one must fail.
+const StateFormat = 1
 
 // state is what the next binary must know. A field that is added must make sense
 // at its zero value, because the binary before does not know it.
@@ -51,29 +53,54 @@ type childState struct {
 	Doom     string        `json:"doom,omitempty"`
 }
 
-// upgrade prepares to put another binary in the place of this one. Children that
-// have not reported yet are waited for: their hand-over may be on its way.
+// upgrade prepares to put another binary in the place of this one. There is no
+// way back from it, so it is tried before, and the node works on meanwhile.
 func (n *node) upgrade() {
 	switch {
 	case n.cfg.Exec == nil:
 		n.refuseUpgrade(errors.New("not possible here"))
 	case n.stage != running:
 		n.refuseUpgrade(fmt.Errorf("the master is %s", n.stateName()))
+	case n.upgrades != steady:
+		n.log.Info("an upgrade is under way already", "path", n.cfg.Path)
+	case n.cfg.Try == nil:
+		n.tried(nil)
+	default:
+		n.log.Info("trying the new binary", "path", n.cfg.Path)
+		n.upgrades = trying
+		ctx, try := n.work.ctx, n.cfg.Try
+		n.work.wg.Go(func() {
+			err := try(ctx)
+			n.work.post(func() { n.tried(err) })
+		})
+	}
+}
+
+// tried goes on after the trial of the binary. Children that have not reported
+// yet are waited for: their hand-over may be on its way.
+func (n *node) tried(err error) {
+	n.upgrades = steady
+	switch {
+	case n.stage != running:
+		n.log.Info("not upgraded", "why", "the master is "+n.stateName())
+	case err != nil:
+		n.refuseUpgrade(fmt.Errorf("the new binary cannot take over: %w", err))
 	default:
 		n.log.Info("upgrading", "path", n.cfg.Path)
-		n.upgrades = true
+		n.note(&n.face.notes.upgrade, "")
+		n.upgrades = replacing
 	}
 }
 
 func (n *node) refuseUpgrade(err error) {
 	n.log.Error("not upgraded", "error", err)
-	n.note(&n.face.notes.upgrade, fmt.Sprintf("upgrade: %v", err))
+	n.note(&n.face.notes.upgrade, "upgrade refused: "+oneLine(err))
 }
 
 // replace puts the other binary in the place of this one, and returns only if
 // that fails; then all goes on as before.
 func (n *node) replace() {
-	n.upgrades = false
+	n.upgrades = steady
 	parcels := n.freeze()
 	orders, err := n.exec(parcels)
 	n.refuseUpgrade(err)
@@ -190,7 +217,7 @@ func (n *node) waiting() []order {
 
 func (n *node) pack(parcels map[*slot]*parcel) state {
 	st := state{
-		Format: stateFormat, PID: n.face.pid,
+		Format: StateFormat, PID: n.face.pid,
 		Started: n.face.started, Spawned: n.children.spawned,
 	}
 	for _, z := range n.zones {
@@ -245,8 +272,8 @@ func readState(f *os.File) (state, error) {
 	if err := json.Unmarshal(text, &st); err != nil {
 		return state{}, err
 	}
-	if st.Format != stateFormat {
-		return state{}, fmt.Errorf("format %d, want %d: restart the master", st.Format, stateFormat)
+	if st.Format != StateFormat {
+		return state{}, fmt.Errorf("format %d, want %d: restart the master", st.Format, StateFormat)
 	}
 	return st, nil
 }

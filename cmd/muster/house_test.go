@@ -118,6 +118,16 @@ func (h *house) config(master map[string]any) {
 	h.write("muster.yaml", string(text))
 }
 
+// rename gives the node another name in the configuration.
+func (h *house) rename(name string) {
+	h.t.Helper()
+	text, err := os.ReadFile(h.file("muster.yaml"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.write("muster.yaml", strings.ReplaceAll(string(text), `"node1"`, `"`+name+`"`))
+}
+
 // master starts a master and waits until it works.
 func (h *house) master() *process {
 	h.t.Helper()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
 	"syscall"
 
@@ -36,7 +35,14 @@ the children go on.`,
 	}
 	f := addRoleFlags(c)
 	addMasterFlags(f)
-	c.RunE = func(c *cobra.Command, _ []string) error { return runMaster(c.Context(), f) }
+	check := c.Flags().Bool("check", false, "say whether this binary could take over, and end")
+	c.Flags().Lookup("check").Hidden = true
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *check {
+			return checkMaster(c.OutOrStdout(), f)
+		}
+		return runMaster(c.Context(), f)
+	}
 	return c
 }
 
@@ -52,22 +58,44 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 	if err != nil {
 		return err
 	}
-	r, err := f.open(ctx)
+	r, err := b.open(ctx, f)
 	if err != nil {
 		return err
 	}
 	defer r.close()
-	b.listen, b.redis = r.ears.listen, r.Queue()
-	if err := b.onlyOne(ctx, r.Settings, r.queue); err != nil {
-		return exit(exitUsage, err)
-	}
-	m, err := b.master(r.Settings, r.queue, newLogger(r.Log, "master"))
+	log := newLogger(r.Log, "master")
+	b.listen, b.redis, b.vital = r.ears.listen, r.Queue(), vitalOf(r.Settings)
+	m, err := b.master(r.Settings, r.queue, log)
 	if err != nil {
 		return exit(exitUsage, err)
 	}
 	asked := false
-	r.hear(func(sig os.Signal) { asked = b.obey(m, f, sig, asked) })
+	r.hear(func(sig os.Signal) {
+		if sig == syscall.SIGUSR2 && f.parent {
+			log.Warn("a master that ends with its parent cannot be upgraded in place", "signal", "USR2")
+			return
+		}
+		asked = b.obey(m, f, sig, asked)
+	})
 	return masterEnd(m.Run(ctx))
+}
+
+// open opens what a master needs. One that takes over from another binary has
+// children at work already: it must not end because Redis is away, and its lock
+// says that it is the only one.
+func (b binary) open(ctx context.Context, f *roleFlags) (*role, error) {
+	if len(b.kept) > 0 {
+		return takeOver(ctx, f)
+	}
+	r, err := f.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.onlyOne(ctx, r.Settings, r.queue); err != nil {
+		r.close()
+		return nil, exit(exitUsage, err)
+	}
+	return r, nil
 }
 
 // binary is the file that this process was started from.
@@ -77,6 +105,7 @@ type binary struct {
 
 	listen func() // makes signals heard again after an upgrade that failed
 	redis  queue.Config
+	vital  vital
 }
 
 func ownBinary() (binary, error) {
@@ -140,22 +169,8 @@ func (b binary) master(s settings.Settings, q *queue.Queue, log hclog.Logger) (*
 	if err != nil {
 		return nil, err
 	}
-	c.Kept = b.kept
-	c.Exec = b.exec
+	c.Kept, c.Try, c.Exec = b.kept, b.try, b.exec
 	return master.New(c, q, q, log)
-}
-
-// exec puts the binary that now lies at the path in the place of this one. One
-// that cannot even tell its version is refused: there is no way back from it. In
-// between, HUP and USR2 must not end the process, which is their default.
-func (b binary) exec(keep []*os.File) error {
-	if err := proc.Try(context.Background(), b.path, "version"); err != nil {
-		return fmt.Errorf("the new binary does not start: %w", err)
-	}
-	signal.Ignore(syscall.SIGHUP, syscall.SIGUSR2)
-	err := proc.Exec(b.path, os.Args, os.Environ(), keep)
-	b.listen()
-	return err
 }
 
 // obey passes a signal on to a master. asked tells whether it was asked to drain

@@ -112,12 +112,22 @@ type role struct {
 	hearing sync.WaitGroup
 }
 
+// open makes a role. Redis must be there, and safe for a queue.
 func (f *roleFlags) open(ctx context.Context) (*role, error) {
+	return f.openBy(func(c queue.Config) (*queue.Queue, error) { return queue.Open(ctx, c) })
+}
+
+// openLazy makes a role that waits for Redis where it needs it.
+func (f *roleFlags) openLazy() (*role, error) { return f.openBy(queue.OpenLazy) }
+
+func (f *roleFlags) openBy(by func(queue.Config) (*queue.Queue, error)) (*role, error) {
+	// Until they are heard, these shall not end the process, as they would by default.
+	signal.Ignore(syscall.SIGHUP, syscall.SIGUSR2)
 	s, err := f.read()
 	if err != nil {
 		return nil, err
 	}
-	q, err := queue.Open(ctx, s.Queue())
+	q, err := by(s.Queue())
 	if err != nil {
 		return nil, exit(exitUsage, err)
 	}

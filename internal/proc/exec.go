@@ -1,7 +1,9 @@
 package proc
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -43,17 +45,24 @@ func Path(argv0 string) (string, error) {
 // tryFor bounds a trial of a binary.
 const tryFor = 10 * time.Second
 
-// Try starts the binary at path and tells whether it ends well, with its last
-// words if not.
-func Try(ctx context.Context, path string, args ...string) error {
+// Try starts the binary at path and returns what it prints. If it does not end
+// well, the error has its last words.
+func Try(ctx context.Context, path string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, tryFor)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, path, args...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s %s: %w: %.200s", path, strings.Join(args, " "), err,
-			strings.TrimSpace(string(out)))
+	cmd := exec.CommandContext(ctx, path, args...)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	cmd.WaitDelay = time.Second // what it has started may hold the pipes
+	err := cmd.Run()
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = fmt.Errorf("no end within %s", tryFor)
 	}
-	return nil
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %.500s", path, strings.Join(args, " "), err,
+			strings.TrimSpace(said.String()))
+	}
+	return out.Bytes(), nil
 }
 
 // Exec puts the binary at path in the place of this one: same pid, same children,

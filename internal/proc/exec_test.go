@@ -143,14 +143,15 @@ func TestPath(t *testing.T) {
 
 func TestTry(t *testing.T) {
 	t.Parallel()
-	if err := Try(t.Context(), "/bin/sh", "-c", "exit 0"); err != nil {
-		t.Error(err)
+	out, err := Try(t.Context(), "/bin/sh", "-c", "echo printed; echo said >&2")
+	if string(out) != "printed\n" || err != nil {
+		t.Errorf("output %q, %v: want what it prints", out, err)
 	}
-	err := Try(t.Context(), "/bin/sh", "-c", "echo no such library >&2; exit 127")
+	_, err = Try(t.Context(), "/bin/sh", "-c", "echo no such library >&2; exit 127")
 	if err == nil || !strings.Contains(err.Error(), "no such library") {
 		t.Errorf("error %v: want the last words", err)
 	}
-	if err := Try(t.Context(), "/nowhere/muster", "version"); err == nil {
+	if _, err := Try(t.Context(), "/nowhere/muster", "version"); err == nil {
 		t.Error("a file that is not there started well")
 	}
 }

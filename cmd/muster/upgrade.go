@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"muster/internal/proc"
+	"muster/internal/settings"
+	"muster/master"
+)
+
+// vital is what two binaries must agree on if one is to take over the children of
+// the other. The one that is tried prints it; a key it does not know yet is none.
+type vital struct {
+	State int    `json:"state"` // format of what is handed over
+	Node  string `json:"node"`
+	Dir   string `json:"dir"`
+	Redis string `json:"redis"` // digest of redis.url, which may hold a password
+}
+
+func vitalOf(s settings.Settings) vital {
+	sum := sha256.Sum256([]byte(s.Redis.URL))
+	return vital{State: master.StateFormat, Node: s.Node.Name, Dir: s.Node.Dir,
+		Redis: hex.EncodeToString(sum[:8])}
+}
+
+// succeeded tells why next cannot take over.
+func (v vital) succeeded(next vital) error {
+	var errs []error
+	same := func(what string, old, new any) {
+		if old != new {
+			errs = append(errs, fmt.Errorf("%s changes from %v to %v: only a restart can do that",
+				what, old, new))
+		}
+	}
+	same("the format of the state", v.State, next.State)
+	same("node.name", v.Node, next.Node)
+	same("node.dir", v.Dir, next.Dir)
+	if v.Redis != next.Redis {
+		errs = append(errs, errors.New("redis.url changes: only a restart can do that"))
+	}
+	return errors.Join(errs...)
+}
+
+// checkMaster is the other side of a trial: it does all that a master does at its
+// start and that can fail, but for what Redis can be the reason of.
+func checkMaster(out io.Writer, f *roleFlags) error {
+	b, err := ownBinary()
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	s, err := f.read()
+	if err != nil {
+		return err
+	}
+	c, err := b.config(s)
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	if err := errors.Join(c.Validate(), proc.OwnDir(c.Dir)); err != nil {
+		return exit(exitUsage, err)
+	}
+	return json.NewEncoder(out).Encode(vitalOf(s))
+}
+
+// try starts the binary that now lies at the path with the arguments of this one,
+// so that it finds out whether it could work with them.
+func (b binary) try(ctx context.Context) error {
+	out, err := proc.Try(ctx, b.path, slices.Concat(os.Args[1:], []string{"--check"})...)
+	if err != nil {
+		return err
+	}
+	var next vital
+	if err := json.Unmarshal(out, &next); err != nil {
+		return fmt.Errorf("%s: its check says %.100q", b.path, out)
+	}
+	return b.vital.succeeded(next)
+}
+
+// mendPause is between two looks at a configuration that must be mended.
+const mendPause = time.Second
+
+// takeOver opens what a master needs that has children at work already. The trial
+// has seen a good configuration; one that was spoiled since is waited for.
+func takeOver(ctx context.Context, f *roleFlags) (*role, error) {
+	for said := false; ; said = true {
+		r, err := f.openLazy()
+		if err == nil {
+			return r, nil
+		}
+		if !said {
+			newLogger(settings.Log{Level: "info"}, "master").Error("the upgrade waits for a configuration "+
+				"without mistakes; the children work on", "error", err)
+		}
+		select {
+		case <-time.After(mendPause):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+// exec puts that binary in the place of this one. In between, HUP and USR2 must not
+// end the process, which is their default.
+func (b binary) exec(keep []*os.File) error {
+	signal.Ignore(syscall.SIGHUP, syscall.SIGUSR2)
+	err := proc.Exec(b.path, os.Args, os.Environ(), keep)
+	b.listen()
+	return err
+}
