@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
+	"muster/fleet"
 	"muster/internal/proc"
 )
 
@@ -80,13 +80,13 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	bad(c.Node == "" || strings.ContainsAny(c.Node, " \t\r\n:{}"),
-		"node.name = %q: want a name without blanks and any of :{}", c.Node)
+	// The names stand in keys and in lists of Redis.
+	named := func(key string, err error) { bad(err != nil, "%s: %w", key, err) }
+	named("node.name", fleet.CheckName(c.Node))
 	bad(c.Dir == "", "node.dir is empty: want a folder for locks")
 	bad(len(c.Zones) == 0, "master.zones is empty: want at least one zone, such as default")
 	for i, z := range c.Zones {
-		bad(z == "" || strings.ContainsAny(z, " \t\r\n:{}"),
-			"master.zones = %q: want a name without blanks and any of :{}", z)
+		named("master.zones", fleet.CheckZone(z))
 		bad(slices.Contains(c.Zones[:i], z), "master.zones: %s is there twice", z)
 	}
 	bad(c.Children < 1 || c.Children > maxChildren,

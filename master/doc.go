@@ -24,5 +24,5 @@
 // The package reads no configuration, listens to no signals and never ends the
 // process: that is for cmd.
 //
-// Floor 3: may import jobs, internal/proc and hclog.
+// Floor 3: may import fleet, jobs, internal/proc and hclog.
 package master

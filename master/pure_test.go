@@ -1,6 +1,8 @@
 package master
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -8,6 +10,7 @@ import (
 
 	"muster/internal/proc"
 	"muster/jobs"
+	"muster/jobs/queue"
 )
 
 func TestPause(t *testing.T) {
@@ -151,7 +154,8 @@ func TestConfigTellsAllMistakes(t *testing.T) {
 		t.Fatal("no mistake found")
 	}
 	for _, want := range []string{
-		`node.name = "a b"`, "node.dir is empty", "x is there twice", `master.zones = ""`, "master.children = 0: want 1",
+		`node.name: name "a b" has ' '`, "node.dir is empty", "x is there twice", `master.zones: name is empty`,
+		"master.children = 0: want 1",
 		"master.slots = 0", "master.poll", "master.beat", "master.drain", "master.turn", "path of the binary",
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -166,5 +170,36 @@ func TestConfigTellsAllMistakes(t *testing.T) {
 	cfg.Zones = nil
 	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "at least one zone") {
 		t.Errorf("no zones: %v", err)
+	}
+}
+
+// What the configuration lets pass must not be refused by the queue later, at each
+// of its calls.
+func TestConfigRefusesTheNamesThatTheQueueRefuses(t *testing.T) {
+	t.Parallel()
+	q, err := queue.OpenLazy(queue.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // nothing is asked of Redis: the queue looks at the names before
+	for r := range rune(0x250) {
+		name := "a" + string(r)
+		cfg := Default()
+		cfg.Node, cfg.Zones, cfg.Dir, cfg.Path = name, []string{name}, "/run/muster", "/usr/bin/muster"
+		err := cfg.Validate()
+		_, refused := q.Step(ctx, "default", jobs.Step{Node: name, Slot: "1", Request: "r"})
+		if strings.HasPrefix(refused.Error(), "step: node") && err == nil {
+			t.Errorf("%q is let pass, but %v", name, refused)
+		}
+		if err == nil {
+			continue
+		}
+		for _, want := range []string{"node.name: name ", "master.zones: name ", fmt.Sprintf(" has %q", r)} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%q is not in the error %v", want, err)
+			}
+		}
 	}
 }
