@@ -43,6 +43,7 @@ type nursery struct {
 	failures int           // in a row
 	failed   time.Duration // when the last one was counted
 	paused   time.Duration // nothing is started before
+	shared   time.Duration // when one was last told to make room for another zone
 }
 
 // begin starts a child for jobs that were taken. If it cannot be started they are

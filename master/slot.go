@@ -100,8 +100,7 @@ func (n *node) release(s *slot) {
 		n.sign(s, n.face.pid, s.zone) // no take is under way any more
 	}
 	s.free()
-	delete(n.slots, s.name)
-	n.face.changed = true
+	delete(n.slots, s.name) // nothing is shown of a slot without a child
 }
 
 // takeMark stands in a slot's file between the zone and the request of a take
@@ -200,6 +199,7 @@ func (n *node) orphanGone(s *slot, lock *proc.LockFile, err error) {
 	}
 	n.log.Info("orphan ended", "slot", s.name, "pid", s.orphan.pid, "jobs", s.orphan.jobs)
 	s.orphan, s.lock = nil, lock
+	n.face.changed = true
 	n.lose(s, "vanished after its master")
 }
 

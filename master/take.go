@@ -1,6 +1,7 @@
 package master
 
 import (
+	"cmp"
 	"time"
 
 	"muster/internal/proc"
@@ -67,36 +68,50 @@ func (n *node) taken(s *slot, r jobs.Reply) {
 
 // shareSlots makes room for a zone that is due and has no child, once it has
 // waited for its turn: a child of the zone that has most ends after the jobs in
-// hand. If nothing was due there, its slot goes back with the next take.
+// hand. These may take hours, so after another turn the next one is asked too. If
+// nothing was due there, the slots go back with the next take.
 func (n *node) shareSlots(now time.Duration) time.Duration {
-	count := map[string]int{}
-	for _, s := range n.slots {
-		count[s.zone]++
-		if s.child != nil && s.child.drained {
-			return never // one is on its way
-		}
-	}
-	at := never
-	for _, z := range n.zones {
-		if z.known && !z.busy && count[z.name] == 0 {
-			at = min(at, max(z.due, z.looked)+n.cfg.Turn)
-		}
-	}
+	at := n.turn(n.served())
 	if at > now {
 		return at
 	}
-	if s := n.mostServed(count); s != nil {
-		n.log.Debug("child makes room for another zone", "slot", s.name, "zone", s.zone)
-		n.drainChild(s.child)
+	s := n.mostServed()
+	if s == nil {
+		return never // all were asked
 	}
-	return never
+	n.log.Debug("child makes room for another zone", "slot", s.name, "zone", s.zone)
+	n.children.shared = now
+	n.drainChild(s.child)
+	return now + n.cfg.Turn
 }
 
-// mostServed is a slot with a child, of the zone that has most.
-func (n *node) mostServed(count map[string]int) *slot {
-	var most *slot
+// turn is when a zone without a child has waited long enough for the next one.
+func (n *node) turn(count map[string]int) time.Duration {
+	at := never
+	for _, z := range n.zones {
+		if z.known && !z.busy && count[z.name] == 0 {
+			at = min(at, max(z.due, z.looked, n.children.shared)+n.cfg.Turn)
+		}
+	}
+	return at
+}
+
+// mostServed is a slot with a child that was not told to end yet, of the zone that
+// has most such. Of these it is the one which must be over first.
+func (n *node) mostServed() *slot {
+	count := map[string]int{}
 	for _, s := range n.slots {
-		if s.child != nil && (most == nil || count[s.zone] > count[most.zone]) {
+		if s.child != nil && !s.child.drained {
+			count[s.zone]++
+		}
+	}
+	var most *slot
+	for _, s := range n.inUse() {
+		if s.child == nil || s.child.drained {
+			continue
+		}
+		if most == nil || cmp.Or(cmp.Compare(count[most.zone], count[s.zone]),
+			cmp.Compare(s.child.deadline, most.child.deadline)) < 0 {
 			most = s
 		}
 	}

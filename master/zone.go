@@ -1,6 +1,7 @@
 package master
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -78,15 +79,28 @@ func (n *node) zone(name string) *zone {
 	return n.zones[i]
 }
 
-// nextZone is the zone that is due and was not looked at for the longest time.
+// nextZone is the zone that is due and has the fewest slots; of these the one that
+// was not looked at for the longest time. A zone that has all but one would else
+// get the one too, because it is its children that look.
 func (n *node) nextZone(now time.Duration) *zone {
+	count := n.served()
 	var next *zone
 	for _, z := range n.zones {
-		if z.known && !z.busy && z.due <= now && (next == nil || z.looked < next.looked) {
+		if z.known && !z.busy && z.due <= now && (next == nil || cmp.Or(
+			cmp.Compare(count[z.name], count[next.name]), cmp.Compare(z.looked, next.looked)) < 0) {
 			next = z
 		}
 	}
 	return next
+}
+
+// served counts the slots in use of each zone.
+func (n *node) served() map[string]int {
+	count := map[string]int{}
+	for _, s := range n.slots {
+		count[s.zone]++
+	}
+	return count
 }
 
 // firstDue is when a zone is due next.
