@@ -4,19 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"sync"
 	"time"
 
 	"muster/internal/proc"
 	"muster/jobs"
-)
-
-const (
-	// The pauses between children that die at their start.
-	startPause    = 100 * time.Millisecond
-	startPauseMax = 10 * time.Second
 )
 
 // A child is one worker process of this master.
@@ -34,16 +27,6 @@ type child struct {
 
 func newChild(p *proc.Child, started time.Duration) *child {
 	return &child{proc: p, started: started, orders: make(chan jobs.Order, 1)}
-}
-
-// nursery counts how the starts of children go.
-type nursery struct {
-	parent   *proc.Parent
-	spawned  int           // since the master started
-	failures int           // in a row
-	failed   time.Duration // when the last one was counted
-	paused   time.Duration // nothing is started before
-	shared   time.Duration // when one was last told to make room for another zone
 }
 
 // begin starts a child for jobs that were taken. If it cannot be started they are
@@ -181,15 +164,15 @@ func (n *node) reported(s *slot, c *child, r jobs.Report) {
 	}
 	if !c.ready {
 		c.ready, c.grants = true, nil
-		n.note(&n.face.notes.start, "")
+		n.started()
 	}
+	proved := c.report.Done == 0 && r.Done > 0
 	c.report = r
 	if r.Deadline > 0 || !r.Ready { // the first may leave it at that of the hand-over
 		c.deadline = r.Deadline
 	}
 	n.face.changed = true
-	// One that was started before the last failure says nothing about the next.
-	if c.started >= n.children.failed && (r.Done > 0 || r.Bye && r.Error == "") {
+	if proved || r.Bye && r.Error == "" && c.started >= n.children.failed {
 		n.startWorked()
 	}
 	if !r.Bye {
@@ -199,7 +182,7 @@ func (n *node) reported(s *slot, c *child, r jobs.Report) {
 	if r.Error != "" {
 		n.log.Warn("child gives up", "slot", s.name, "zone", s.zone, "pid", c.proc.PID, "error", r.Error)
 		if r.Done == 0 {
-			n.countFailure(c, r.Error)
+			n.countDeath(c, r.Error)
 		}
 	}
 }
@@ -220,11 +203,13 @@ func (n *node) reaped(s *slot, c *child, exit proc.Exit) {
 	s.child = nil
 	n.face.changed = true
 	s.lock = n.relock(s)
+	if n.stage == running && c.death(exit, proc.Boot()).fruitless() {
+		n.countDeath(c, why)
+	}
 	if c.ready {
 		n.lose(s, why)
 		return
 	}
-	n.countFailure(c, why)
 	n.giveBack(s, c.grants)
 }
 
@@ -288,28 +273,4 @@ func (n *node) unready() int {
 		}
 	}
 	return count
-}
-
-// countFailure counts a child that ended without having done anything. Of those
-// that were started before the last failure only the first counts, because they
-// have learned nothing from its pause.
-func (n *node) countFailure(c *child, why string) {
-	if c.started >= n.children.failed {
-		n.startFailed(why)
-	}
-}
-
-func (n *node) startFailed(why string) {
-	c := n.children
-	wait := pause(c.failures, rand.Float64(), startPause, startPauseMax)
-	c.failures++
-	c.failed = proc.Boot()
-	c.paused = c.failed + wait
-	n.log.Error("child does not start", "why", why, "failures", c.failures, "pause", wait)
-	n.note(&n.face.notes.start, "children do not start: "+why)
-}
-
-func (n *node) startWorked() {
-	n.children.failures = 0
-	n.note(&n.face.notes.start, "")
 }
