@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -71,21 +70,31 @@ func runUp(ctx context.Context, f *roleFlags) error {
 	return runBoth(ctx, srv, m)
 }
 
-// runBoth runs both until one of them ends. The server ends last: while the
-// master drains, people want to see how far it is.
+// runBoth runs both until one of them ends. The master starts last: if the server
+// cannot listen, nothing was taken yet and nothing is waited for. The server ends
+// last: while the master drains, people want to see how far it is.
 func runBoth(ctx context.Context, srv *server.Server, m *master.Master) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var served error
-	var wait sync.WaitGroup
-	wait.Go(func() {
-		if served = srv.Run(ctx); served != nil {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		served = srv.Run(ctx)
+		select {
+		case <-srv.Ready():
 			m.Drain() // without its server an `up` is of no use
+		default: // the master does not run
 		}
-	})
-	mastered := masterEnd(m.Run(ctx))
+	}()
+	var mastered error
+	select {
+	case <-srv.Ready():
+		mastered = masterEnd(m.Run(ctx))
+	case <-over:
+	}
 	cancel()
-	wait.Wait()
+	<-over
 	if served != nil {
 		served = exit(exitUsage, served)
 	}
