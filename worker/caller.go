@@ -20,6 +20,7 @@ type caller struct {
 	call    *call  // under way or to be repeated; nil: none
 	answers chan answer
 	tries   sync.WaitGroup
+	locked  time.Duration // until then nobody else can have a job that was here
 }
 
 // A call is what is asked of the queue. It stays as it is however often it is

@@ -186,6 +186,7 @@ func (c *clerk) answered(ctx context.Context, a answer) {
 func (c *clerk) accept(ctx context.Context, r jobs.Reply, sent time.Duration) {
 	c.specs.add(r.Specs)
 	for _, g := range r.Jobs {
+		c.calls.lockedTil(sent+g.Timeout, g.Timeout)
 		plan, ok := c.specs.get(g.Job.Task())
 		switch {
 		case !ok:
@@ -235,9 +236,12 @@ func (c *clerk) begin(ctx context.Context, a *attempt, sent time.Duration) {
 // ended takes the result of an attempt. Of one that was given up before, the
 // result has been said.
 func (c *clerk) ended(e ending) {
-	if c.inHand[e.token] == nil {
+	a := c.inHand[e.token]
+	if a == nil {
 		return
 	}
+	t := a.grant.Timeout
+	c.calls.lockedTil(a.lease.until()+jobs.Margin(t), t) // a checkpoint may have moved it
 	delete(c.inHand, e.token)
 	if !e.stale {
 		c.results = append(c.results, e.result)
@@ -253,6 +257,7 @@ func (c *clerk) dropStuck() {
 		}
 		c.Log.Error("the job does not stop at its deadline, this worker takes no more",
 			"job", a.grant.Job, "host", a.grant.Job.Host())
+		c.calls.lockedTil(a.lease.until()+jobs.Margin(a.grant.Timeout), a.grant.Timeout)
 		delete(c.inHand, token)
 		c.lines.stuck = true
 		c.mode = max(c.mode, draining)
@@ -283,7 +288,8 @@ func (c *clerk) over() bool {
 }
 
 // hopeless tells why it makes no sense to wait on for an answer: nothing that is
-// known here would get lost, or the time after a stop is over.
+// known here would get lost, the time after a stop is over, or nobody wants to know
+// any more.
 func (c *clerk) hopeless() error {
 	now, call := c.Clock(), c.calls.call
 	if c.mode == stopping && now >= c.stopTil {
@@ -294,7 +300,7 @@ func (c *clerk) hopeless() error {
 		return nil
 	}
 	if len(c.jobs()) > 0 {
-		return nil
+		return c.forsaken()
 	}
 	return fmt.Errorf("no answer from the queue in zone %s for %s (%d tries)", c.calls.zone,
 		c.cfg.GiveUp, call.tries)

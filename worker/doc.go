@@ -15,6 +15,12 @@
 //     further step without a go from the queue.
 //   - What is said about a job is true or it is "unknown". The decisions are in
 //     judge.go, as pure functions.
+//   - A result that cannot be reported keeps the process alive: with a master for
+//     as long as that wants, without one until the locks of its jobs have ended and
+//     an hour more. Up to then its result may still count, because nobody else can
+//     take a job from a queue that does not answer. After it the process ends with
+//     an error: its slot is needed, and the one thing that it knows is in its log.
+//     The queue finds the jobs lost, and they end unknown, or run again if they may.
 //   - When its master says drain, or is gone, it ends what it has in hand,
 //     reports that to the queue and returns.
 //

@@ -21,6 +21,7 @@ type Config struct {
 	Poll      time.Duration // with a slot free beside running jobs: ask again after so long
 	GiveUp    time.Duration // without an answer, and with nothing that could get lost
 	LastWords time.Duration // after a stop: to report what was stopped
+	Orphan    time.Duration // without a master and an answer: after the locks have ended
 	OutputMax int           // bytes kept of what a host said in one attempt
 }
 
@@ -32,6 +33,7 @@ func Default() Config {
 		Poll:      10 * time.Second,
 		GiveUp:    30 * time.Second,
 		LastWords: 10 * time.Second,
+		Orphan:    time.Hour,
 		OutputMax: 64 << 10,
 	}
 }
@@ -55,7 +57,8 @@ func (c Config) Validate() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"call", c.Call}, {"poll", c.Poll}, {"give_up", c.GiveUp}, {"last_words", c.LastWords}} {
+	}{{"call", c.Call}, {"poll", c.Poll}, {"give_up", c.GiveUp}, {"last_words", c.LastWords},
+		{"orphan", c.Orphan}} {
 		if d.value <= 0 || d.value > timeMax {
 			errs = append(errs, fmt.Errorf("%s = %s: want more than 0, at most %s",
 				d.name, d.value, timeMax))
