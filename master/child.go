@@ -61,8 +61,9 @@ func (n *node) start(s *slot) (*proc.Child, error) {
 	}
 	// The mark of the take must be gone before a child can know of the jobs: a
 	// master that finds it believes that nobody has touched them.
-	if err := s.lock.Sign(proc.Holder{PID: n.face.pid, Text: s.zone}); err != nil {
-		return nil, err
+	n.sign(s, n.face.pid, s.zone)
+	if signedTake(s.lock.Holder()) != "" {
+		return nil, fmt.Errorf("slot %s: its file cannot be written", s.name)
 	}
 	return n.children.parent.Start(proc.Spec{
 		Path: n.cfg.Image, Name: n.cfg.Path, Args: n.cfg.Args, Env: n.cfg.Env,

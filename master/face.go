@@ -24,7 +24,7 @@ type face struct {
 	pid     int
 	started jobs.Time
 	notes   notes
-	failing map[string]bool // what does not answer, so that it is said once
+	failing map[string]bool // what does not answer or is not signed, so that it is said once
 	deafen  func()          // ends the listening for hints
 
 	changed bool          // since the last beat
@@ -37,11 +37,12 @@ type notes struct {
 	reload  string
 	upgrade string
 	start   string
+	dir     string
 }
 
 func (s notes) String() string {
 	var all []string
-	for _, note := range []string{s.reload, s.upgrade, s.start} {
+	for _, note := range []string{s.reload, s.upgrade, s.start, s.dir} {
 		if note != "" {
 			all = append(all, note)
 		}

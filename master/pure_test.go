@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -144,6 +146,28 @@ func TestSignature(t *testing.T) {
 		if isSlotName(name) != want {
 			t.Errorf("isSlotName(%q) = %v", name, !want)
 		}
+	}
+}
+
+// As long as the mark of a take stands in a slot's file, the next master believes
+// that nobody has touched the jobs.
+func TestNoChildStartsBesideTheMarkOfATake(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "slot-1")
+	if err := os.WriteFile(path, []byte("1 default take R\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path) // nothing can be written through it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	n := &node{log: silent(), face: newFace(nil)}
+	if p, err := n.start(&slot{name: "1", zone: "default", lock: proc.HeldLock(f)}); err == nil {
+		t.Errorf("child %d was started", p.PID)
+	}
+	if !strings.HasPrefix(n.face.notes.dir, "node.dir cannot be written: ") {
+		t.Errorf("note %q", n.face.notes.dir)
 	}
 }
 

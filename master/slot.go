@@ -107,10 +107,19 @@ func (n *node) release(s *slot) {
 // that is under way.
 const takeMark = " take "
 
-// sign writes into the slot's file whose it is.
+// sign writes into the slot's file whose it is. On a full disk the work goes on
+// without: a master that comes after this one knows less then, and tells jobs to be
+// lost that it would have given back.
 func (n *node) sign(s *slot, pid int, text string) {
-	if err := s.lock.Sign(proc.Holder{PID: pid, Text: text}); err != nil {
+	err := s.lock.Sign(proc.Holder{PID: pid, Text: text})
+	was := n.face.failing[slotFile+s.name]
+	n.face.failing[slotFile+s.name] = err != nil
+	switch {
+	case err != nil && !was:
 		n.log.Warn("slot is not signed", "slot", s.name, "error", err)
+		n.note(&n.face.notes.dir, "node.dir cannot be written: "+oneLine(err))
+	case err == nil && was:
+		n.note(&n.face.notes.dir, "")
 	}
 }
 

@@ -202,7 +202,7 @@ func (h *house) node() jobs.Node {
 // its changes within a second.
 func (h *house) awaitNode(as func(jobs.Node) bool) jobs.Node {
 	h.t.Helper()
-	for late := time.After(20 * time.Second); ; {
+	for late := h.late(); ; {
 		var list []jobs.Node
 		h.query(&list, "nodes")
 		if len(list) == 1 && as(list[0]) {
@@ -215,6 +215,9 @@ func (h *house) awaitNode(as func(jobs.Node) bool) jobs.Node {
 		}
 	}
 }
+
+// late is when a test has waited in vain.
+func (h *house) late() <-chan time.Time { return time.After(30 * time.Second) }
 
 // events counts what happened in the zone, by name.
 func (h *house) events() map[string]int {

@@ -53,24 +53,6 @@ func TestDrainLeavesTrueStates(t *testing.T) {
 	wantNoOverlap(t, f)
 }
 
-func TestASecondTermEndsNow(t *testing.T) {
-	t.Parallel()
-	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
-	h := newHouse(t, inventory)
-	m := h.master()
-	id := h.submit("all", "sleep 30")
-	m.awaitTimes("child started", 4)
-	m.cmd.Process.Signal(syscall.SIGTERM)
-	m.await("draining")
-	m.cmd.Process.Signal(syscall.SIGTERM)
-	m.end()
-	for _, j := range h.jobs(id) {
-		if j.State == jobs.Running {
-			t.Errorf("%s is said to run, but nobody works on it", j.ID)
-		}
-	}
-}
-
 func TestUpgradeInPlaceUnderLoad(t *testing.T) {
 	t.Parallel()
 	f, inventory := pretend(t, fakefleet.Config{Hosts: 60})

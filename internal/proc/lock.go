@@ -119,14 +119,15 @@ func (l *LockFile) Close() error { return l.f.Close() }
 // Holder is what the file says: who signed last, maybe long ago.
 func (l *LockFile) Holder() Holder { return readHolder(l.f) }
 
-// Sign writes into the file who holds the lock.
+// Sign writes into the file who holds the lock. If that fails, because the disk is
+// full, the file is emptied: it shall not name who signed before.
 func (l *LockFile) Sign(h Holder) error {
 	text := strconv.Itoa(h.PID) + " " + strings.Join(strings.Fields(h.Text), " ") + "\n"
 	if len(text) > holderSize {
 		return fmt.Errorf("sign %s: %d bytes, at most %d", l.f.Name(), len(text), holderSize)
 	}
 	if _, err := l.f.WriteAt([]byte(text), 0); err != nil {
-		return err
+		return errors.Join(err, l.f.Truncate(0))
 	}
 	return l.f.Truncate(int64(len(text)))
 }

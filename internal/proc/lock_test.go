@@ -79,6 +79,15 @@ func TestLockErrors(t *testing.T) {
 	}
 }
 
+// A signature that cannot be written must not leave an older one behind.
+func TestOnAFullDiskNobodyIsNamed(t *testing.T) {
+	t.Parallel()
+	got := receive[[]string](t, start(t, "full", filepath.Join(t.TempDir(), "slot-1")).Conn)
+	if got[0] != "{7 before}" || got[1] != "{0 }" || !strings.Contains(got[2], "slot-1: file too large") {
+		t.Errorf("before, after, error: %q, want 7, nobody, and the file that is too large", got)
+	}
+}
+
 // The lock belongs to the child alone once its parent has closed it.
 func TestLockLivesWithTheChild(t *testing.T) {
 	t.Parallel()

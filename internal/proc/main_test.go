@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 )
 
 // asChild is the argument that makes the test binary a child; the next one says
@@ -36,6 +37,7 @@ var childModes = map[string]func(args []string) error{
 	"upgrade": upgrade,
 	"after":   afterUpgrade,
 	"by-hand": byHand,
+	"full":    signOnAFullDisk,
 }
 
 // echo sends back what it hears, until its parent is gone.
@@ -92,6 +94,28 @@ func environ([]string) error {
 		return err
 	}
 	return conn.Send(map[string]any{"env": os.Environ(), "four": isOpen(filesFD)})
+}
+
+// signOnAFullDisk signs a lock, and again when no file can be written any more. It
+// sends what the file says after each, and the error.
+func signOnAFullDisk(args []string) error {
+	conn, err := Inherited()
+	if err != nil {
+		return err
+	}
+	l, err := Lock(args[0])
+	if err != nil {
+		return err
+	}
+	if err := l.Sign(Holder{7, "before"}); err != nil {
+		return err
+	}
+	before := fmt.Sprint(l.Holder())
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{}); err != nil {
+		return err
+	}
+	err = l.Sign(Holder{8, "after"})
+	return conn.Send([]string{before, fmt.Sprint(l.Holder()), fmt.Sprint(err)})
 }
 
 // byHand tells how a child fails that no parent has started.

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"muster/internal/fakefleet"
+	"muster/jobs"
+)
+
+func TestASecondTermEndsNow(t *testing.T) {
+	t.Parallel()
+	f, inventory := pretend(t, fakefleet.Config{Hosts: 6})
+	h := newHouse(t, inventory)
+	m := h.master()
+	id := h.submit("all", "sleep 8")
+	m.awaitTimes("child started", 4)
+	workers := children(m.cmd.Process.Pid)
+	m.cmd.Process.Signal(syscall.SIGTERM)
+	m.await("draining")
+	m.cmd.Process.Signal(syscall.SIGTERM)
+	if code := m.end(); code != exitOK {
+		t.Errorf("exit %d", code)
+	}
+	for _, pid := range workers {
+		if isWorker(pid) {
+			t.Errorf("child %d is still there", pid)
+		}
+	}
+	h.wantStopped(t, id, 4)
+
+	h.master()
+	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: 2, jobs.Unknown: 4})
+	for _, j := range h.jobs(id) {
+		if j.Outcome == jobs.Unknown && !strings.Contains(j.Error, "node1") {
+			t.Errorf("%s is unknown, and it is not said why: %q", j.ID, j.Error)
+		}
+	}
+	wantNoOverlap(t, f)
+}
+
+func TestReloadChangesZonesAndSlots(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
+	// The second half is in a zone of its own.
+	lines := strings.SplitAfter(inventory, "\n")
+	for i := len(lines) / 2; i < len(lines); i++ {
+		lines[i] = strings.Replace(lines[i], "zone: default", "zone: dmz", 1)
+	}
+	h := newHouse(t, strings.Join(lines, ""))
+	m := h.master()
+	reload := func(keys map[string]any) {
+		h.config(keys)
+		m.cmd.Process.Signal(syscall.SIGHUP)
+	}
+	first := h.submit("all", "sleep 1")
+	m.await("child ended")
+	h.awaitTask(first, func(i jobs.TaskInfo) bool { return i.Outcomes[jobs.Succeeded] == 5 })
+	if i := h.task(first); i.Outcomes.Sum() != 5 {
+		t.Errorf("%v, want nothing of the zone that nobody works for", i.Outcomes)
+	}
+
+	reload(map[string]any{"zones": []string{"default", "dmz"}, "slots": 2, "children": 2})
+	wantOutcomes(t, h.wait(first), map[jobs.Outcome]int{jobs.Succeeded: 10})
+	second := h.submit("all", "sleep 3")
+	h.awaitNode(func(n jobs.Node) bool {
+		return n.Slots == 2 && len(n.Zones) == 2 && len(n.Children) == 2 &&
+			len(n.Children[0].Jobs) == 2 && len(n.Children[1].Jobs) == 2
+	})
+
+	// What is at work in a zone ends, also when the node does not work for it any more.
+	reload(map[string]any{"zones": []string{"dmz"}, "slots": 1})
+	h.awaitTask(second, func(i jobs.TaskInfo) bool { return i.Outcomes.Sum() >= 7 })
+	if n := h.node(); n.Slots != 1 || fmt.Sprint(n.Zones) != "[dmz]" {
+		t.Errorf("slots %d, zones %v, want 1 and dmz", n.Slots, n.Zones)
+	}
+	if i := h.task(second); i.Outcomes[jobs.Succeeded] != i.Outcomes.Sum() {
+		t.Errorf("%v, want nothing lost", i.Outcomes)
+	}
+	reload(nil)
+	wantOutcomes(t, h.wait(second), map[jobs.Outcome]int{jobs.Succeeded: 10})
+}
+
+// task is what is known of a task.
+func (h *house) task(id jobs.TaskID) jobs.TaskInfo {
+	h.t.Helper()
+	var i jobs.TaskInfo
+	h.query(&i, "task", string(id))
+	return i
+}
+
+// awaitTask asks for a task until it is as wanted.
+func (h *house) awaitTask(id jobs.TaskID, as func(jobs.TaskInfo) bool) {
+	h.t.Helper()
+	for late := h.late(); ; {
+		i := h.task(id)
+		if as(i) {
+			return
+		}
+		select {
+		case <-late:
+			h.t.Fatalf("the task stays %+v", i)
+		default:
+		}
+	}
+}
+
+// The disk of node.dir is full: nothing can be written there, not even who has a
+// slot. The locks need no space.
+func TestAFullDiskForNodeDirStopsNothing(t *testing.T) {
+	t.Parallel()
+	f, inventory := pretend(t, fakefleet.Config{Hosts: 5})
+	h := newHouse(t, inventory)
+	good := h.bin
+	h.bin = filepath.Join(t.TempDir(), "muster")
+	script := "#!/bin/sh\nulimit -S -f 0\nexec " + good + " \"$@\"\n"
+	if err := os.WriteFile(h.bin, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Create(h.file("first.log")) // a pipe would be awaited until the orphans close it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	m := h.startTo(log, "master", "--config", h.file("muster.yaml"))
+	h.bin = good
+	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 5})
+	h.awaitNode(func(n jobs.Node) bool { return strings.Contains(n.Note, "node.dir cannot be written: ") })
+
+	// The children outlive their master, whoever knows of them.
+	id := h.submit("all", "sleep 6")
+	h.awaitNode(func(n jobs.Node) bool { return len(n.Children) == 4 })
+	m.kill()
+	second := h.master()
+	second.await("orphan found")
+	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: 5})
+	wantNoOverlap(t, f)
+
+	limit := func(size string) {
+		out, err := exec.Command("prlimit", "--pid", fmt.Sprint(second.cmd.Process.Pid), "--fsize="+size).CombinedOutput()
+		if err != nil {
+			t.Fatalf("prlimit: %v: %s", err, out)
+		}
+	}
+	limit("0:unlimited")
+	h.wait(h.submit("all", "true"))
+	h.awaitNode(func(n jobs.Node) bool { return n.Note != "" })
+	limit("unlimited:unlimited")
+	h.wait(h.submit("all", "true"))
+	h.awaitNode(func(n jobs.Node) bool { return n.Note == "" })
+}
