@@ -19,7 +19,7 @@ func TestASecondTermEndsNow(t *testing.T) {
 	h := newHouse(t, inventory)
 	m := h.master()
 	id := h.submit("all", "sleep 8")
-	m.awaitTimes("child started", 4)
+	h.awaitTask(id, func(jobs.TaskInfo) bool { return len(f.Log()) >= 4 }) // at work on the hosts
 	workers := children(m.cmd.Process.Pid)
 	m.cmd.Process.Signal(syscall.SIGTERM)
 	m.await("draining")

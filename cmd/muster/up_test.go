@@ -84,7 +84,7 @@ func TestASecondTermEndsUpNow(t *testing.T) {
 	other := h.url
 	up := h.up(t)
 	id := h.submit("all", "sleep 30")
-	up.awaitTimes("child started", 4)
+	h.awaitTask(id, func(jobs.TaskInfo) bool { return len(f.Log()) >= 4 }) // at work on the hosts
 	up.cmd.Process.Signal(syscall.SIGTERM)
 	up.await("draining")
 	h.awaitNode(func(n jobs.Node) bool { return n.State == "draining" }) // its server still answers
