@@ -23,30 +23,6 @@ func TestALongJobDoesNotKeepAnotherZoneFromItsTurn(t *testing.T) {
 	r.ends(t, first...)
 }
 
-func TestZonesShareTheSlots(t *testing.T) {
-	t.Parallel()
-	r := start(t, func(r *rig) {
-		r.cfg.Zones = []string{"a", "b"}
-		r.cfg.Children = 4
-	})
-	stalled := make(chan struct{})
-	r.update(func() { r.stalled = stalled })
-	r.until(t, "both zones are looked at", func() bool { return len(r.takes) >= 2 })
-	r.put("a", hosts("hold", 9)...)
-	r.put("b", hosts("hold", 9)...)
-	r.update(func() { r.stalled = nil })
-	close(stalled)
-	r.until(t, "each zone has two children", func() bool {
-		count := map[string]int{}
-		for key := range r.hold {
-			if len(r.hold[key].jobs) > 0 {
-				count[key[:1]]++
-			}
-		}
-		return count["a"] == 2 && count["b"] == 2
-	})
-}
-
 func TestNextZone(t *testing.T) {
 	t.Parallel()
 	const now = 100 * time.Second
