@@ -50,10 +50,11 @@ type Tasks interface {
 	Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error)
 }
 
-// Jobs are the parts of a task. EachJob gives them in chunks of at most 500, in
-// the order of the frozen host list.
+// Jobs are the parts of a task. EachJob gives them in the order of the frozen host
+// list, from a place on, so many at a time; those before it cost nothing.
 type Jobs interface {
-	EachJob(ctx context.Context, id jobs.TaskID, f func([]jobs.JobInfo) error) error
+	EachJob(ctx context.Context, id jobs.TaskID, from, most int,
+		f func([]jobs.JobInfo) error) error
 	Job(ctx context.Context, id jobs.ID) (jobs.JobInfo, error)
 	Output(ctx context.Context, id jobs.ID) ([]byte, error)
 	Outputs(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID][]byte, error)

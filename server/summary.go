@@ -44,7 +44,7 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 		return nil, problem(err)
 	}
 	f := folder{groups: map[likeness]*group{}}
-	err = s.queue.EachJob(ctx, id, func(chunk []jobs.JobInfo) error {
+	err = s.queue.EachJob(ctx, id, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		ended := slices.DeleteFunc(chunk, func(j jobs.JobInfo) bool { return j.State != jobs.Ended })
 		for part := range slices.Chunk(ended, outputsMax) {
 			outputs, err := s.outputs(ctx, t.Zones, ids(part))

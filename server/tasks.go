@@ -17,6 +17,8 @@ const (
 	// The looks at a task that somebody waits for become rarer.
 	pollFirst = 100 * time.Millisecond
 	pollLast  = time.Second
+	// jobsMax is how many jobs are read at once.
+	jobsMax = 500
 )
 
 type (
@@ -135,11 +137,13 @@ func (s *Server) jobs(ctx context.Context, in *jobsInput) (*jobsOutput, error) {
 		return nil, err
 	}
 	out := &jobsOutput{JobList{Jobs: []jobs.JobInfo{}}}
-	place := 0 // of the next job in the frozen host list
-	err = s.queue.EachJob(ctx, id, func(chunk []jobs.JobInfo) error {
-		skip := min(max(from-place, 0), len(chunk))
-		place += skip
-		for _, j := range chunk[skip:] {
+	place := from // of the next job in the frozen host list
+	most := jobsMax
+	if in.State == "" && in.Outcome == "" {
+		most = in.Limit // nothing is left out, so no more are needed
+	}
+	err = s.queue.EachJob(ctx, id, from, most, func(chunk []jobs.JobInfo) error {
+		for _, j := range chunk {
 			if len(out.Body.Jobs) == in.Limit {
 				out.Body.Next = strconv.Itoa(place)
 				return errPageFull

@@ -88,7 +88,7 @@ func (m *machine) lose(t *rapid.T) {
 // check reads all jobs and tells which of them went a way the table lacks.
 func (m *machine) check(t *rapid.T) {
 	for _, id := range m.tasks {
-		err := m.q.EachJob(tctx(t), id, func(list []jobs.JobInfo) error {
+		err := m.q.EachJob(tctx(t), id, 0, 500, func(list []jobs.JobInfo) error {
 			for _, j := range list {
 				before, known := m.states[j.ID]
 				if known && before != j.State && !reachable(before, j.State) {

@@ -420,7 +420,7 @@ func (q *Queue) zonesOf(ctx context.Context, ids []jobs.ID) (map[string][]string
 	}
 	out := map[string][]string{}
 	for _, zone := range zones {
-		err := q.eachChunk(ctx, zone, task, func(hosts []string) error {
+		err := q.eachChunk(ctx, zone, task, 0, func(hosts []string) error {
 			for _, host := range hosts {
 				if left[host] {
 					out[zone] = append(out[zone], host)

@@ -172,33 +172,50 @@ func sum(t *jobs.TaskInfo, parts []taskPart, now time.Time) {
 var jobFields = []string{"state", "outcome", "class", "attempt", "node", "due", "started", "ended",
 	"exit", "error", "step", "tries"}
 
-// EachJob gives the jobs of a task to f in chunks of at most 500, zone after
-// zone, in the order of the frozen host list.
-func (q *Queue) EachJob(ctx context.Context, id jobs.TaskID, f func([]jobs.JobInfo) error) error {
+// EachJob gives the jobs of a task to f, zone after zone, in the order of the
+// frozen host list, from the one at place from on (0 is the first). What stands
+// before it costs nothing. One call of f gets at most so many, and at most 500.
+func (q *Queue) EachJob(ctx context.Context, id jobs.TaskID, from, most int,
+	f func([]jobs.JobInfo) error) error {
 	zones, err := q.taskZones(ctx, id)
 	if err != nil {
 		return err
 	}
 	for _, zone := range zones {
-		err := q.eachChunk(ctx, zone, id, func(hosts []string) error {
-			list, err := q.jobs(ctx, zone, id, hosts)
-			if err != nil {
-				return err
+		total, err := q.rdb.HGet(ctx, zoneKey(zone, "task:", string(id)), "total").Int()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return q.say("jobs", err)
+		}
+		if from >= total {
+			from -= total
+			continue
+		}
+		err = q.eachChunk(ctx, zone, id, from, func(hosts []string) error {
+			for part := range slices.Chunk(hosts, min(max(most, 1), chunkMax)) {
+				list, err := q.jobs(ctx, zone, id, part)
+				if err != nil {
+					return err
+				}
+				if err := f(list); err != nil {
+					return err
+				}
 			}
-			return f(list)
+			return nil
 		})
 		if err != nil {
 			return err
 		}
+		from = 0
 	}
 	return nil
 }
 
-// eachChunk gives the frozen host list of a task in a zone to f, chunk by chunk.
-func (q *Queue) eachChunk(ctx context.Context, zone string, id jobs.TaskID,
-	f func(hosts []string) error) error {
-	for chunk := 0; ; chunk++ {
-		hosts, err := q.rdb.HGet(ctx, zoneKey(zone, "task:", string(id)),
+// eachChunk gives the hosts of a task in one zone to f, from a place on. All
+// chunks but the last are full.
+func (q *Queue) eachChunk(ctx context.Context, zone string, id jobs.TaskID, from int,
+	f func([]string) error) error {
+	for chunk := from / chunkMax; ; chunk++ {
+		text, err := q.rdb.HGet(ctx, zoneKey(zone, "task:", string(id)),
 			"hosts:"+strconv.Itoa(chunk)).Result()
 		if errors.Is(err, redis.Nil) {
 			return nil
@@ -206,7 +223,9 @@ func (q *Queue) eachChunk(ctx context.Context, zone string, id jobs.TaskID,
 		if err != nil {
 			return q.say("jobs", err)
 		}
-		if err := f(strings.Split(hosts, "\n")); err != nil {
+		hosts := strings.Split(text, "\n")
+		skip := min(max(from-chunk*chunkMax, 0), len(hosts))
+		if err := f(hosts[skip:]); err != nil {
 			return err
 		}
 	}
