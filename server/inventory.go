@@ -17,8 +17,9 @@ type store struct {
 	read    func() (*fleet.Inventory, error) // nil: none is configured
 	current atomic.Pointer[stock]
 
-	mu        sync.Mutex // one reload at a time; guards what follows
+	mu        sync.Mutex // one reload at a time; guards what follows, and read
 	refused   string     // why the last reload did not come into force
+	config    string     // why the last configuration did not
 	elsewhere string     // what another server has published instead
 }
 
@@ -31,6 +32,35 @@ type stock struct {
 // errNoInventory says what to do about it.
 var errNoInventory = errors.New("no inventory is configured, so no host is known: list its files " +
 	"under `inventory` in muster.yaml, or in MUSTER_INVENTORY, and start the server again")
+
+// errEmptied is a reload after which no host would be known.
+var errEmptied = errors.New("no file is listed under `inventory` any more: without one " +
+	"no host is known; to do without, start the server again")
+
+// UseInventory is ReloadInventory with other files: from now on read takes the
+// place of Deps.Inventory. nil means that none are configured, which only a server
+// that has none takes for no mistake.
+func (s *Server) UseInventory(ctx context.Context, read func() (*fleet.Inventory, error)) error {
+	st := &s.stock
+	if read == nil && st.current.Load() != nil {
+		read = func() (*fleet.Inventory, error) { return nil, errEmptied }
+	}
+	st.mu.Lock()
+	st.read = read
+	st.mu.Unlock()
+	return s.ReloadInventory(ctx)
+}
+
+// Refuse notes why a new configuration did not come into force, or with nil that
+// it did; health says so.
+func (s *Server) Refuse(err error) {
+	s.stock.mu.Lock()
+	defer s.stock.mu.Unlock()
+	s.stock.config = ""
+	if err != nil {
+		s.stock.config = err.Error()
+	}
+}
 
 // ReloadInventory reads the inventory anew, publishes it and uses it from now
 // on. If that fails the earlier one stays in force, and health says why.
@@ -65,11 +95,15 @@ func (st *store) get() (*stock, error) {
 	return nil, errNoInventory
 }
 
-// complaint is what is wrong with the inventory; empty: nothing.
+// complaint is what is wrong with what was read last; empty: nothing.
 func (st *store) complaint() string {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	var wrong []string
+	if st.config != "" {
+		wrong = append(wrong, "the new configuration was refused, the earlier one stays in force: "+
+			st.config)
+	}
 	if st.refused != "" {
 		wrong = append(wrong, "the new inventory was refused, the earlier one stays in force: "+
 			st.refused)

@@ -64,6 +64,8 @@ type house struct {
 	bin   string // path of muster
 	redis *queuetest.Server
 	url   string // of the server
+
+	server *process
 }
 
 // newHouse starts redis-server and a muster server with the given inventory.
@@ -74,8 +76,8 @@ func newHouse(t testing.TB, inventory string) *house {
 	h.url = "http://" + freeAddr(t)
 	h.write("fleet.yaml", inventory)
 	h.config(nil)
-	s := h.start("server", "--config", h.file("muster.yaml"))
-	s.await("server listens")
+	h.server = h.start("server", "--config", h.file("muster.yaml"))
+	h.server.await("server listens")
 	t.Cleanup(func() { queuetest.Check(t, h.redis.Config().URL, "default") })
 	return h
 }
@@ -102,16 +104,29 @@ func (h *house) write(name, text string) {
 // config writes the configuration; keys of the section master can be set.
 func (h *house) config(master map[string]any) {
 	h.t.Helper()
-	m := map[string]any{"children": 4, "slots": 1, "drain": "1m"}
-	maps.Copy(m, master)
-	text, err := json.Marshal(map[string]any{
+	h.configure(map[string]any{"master": master})
+}
+
+// configure writes the configuration; sections are added to, lists replaced.
+func (h *house) configure(with map[string]any) {
+	h.t.Helper()
+	all := map[string]any{
 		"redis":     map[string]any{"url": h.redis.Config().URL},
 		"server":    map[string]any{"listen": strings.TrimPrefix(h.url, "http://")},
-		"master":    m,
+		"master":    map[string]any{"children": 4, "slots": 1, "drain": "1m"},
 		"node":      map[string]any{"name": "node1", "dir": h.file("node")},
 		"inventory": []string{h.file("fleet.yaml")},
 		"log":       map[string]any{"level": "debug"},
-	})
+	}
+	for key, value := range with {
+		section, isSection := value.(map[string]any)
+		if old, is := all[key].(map[string]any); is && isSection {
+			maps.Copy(old, section)
+		} else {
+			all[key] = value
+		}
+	}
+	text, err := json.Marshal(all)
 	if err != nil {
 		h.t.Fatal(err)
 	}

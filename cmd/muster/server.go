@@ -32,7 +32,7 @@ It listens on 127.0.0.1:7070. Beyond loopback it needs a certificate, and every
 caller a token, of which the first is made on the machine itself:
 muster token create NAME.
 
-Signals: TERM or INT ends it, HUP reads the inventory and the runbooks again.`,
+Signals: TERM or INT ends it, HUP reads configuration, inventory and runbooks again.`,
 		Example: `  muster server --config /etc/muster/muster.yaml
   muster server --listen unix:/run/muster-server/api.sock --inventory fleet.yaml`,
 		Args: cobra.NoArgs,
@@ -62,10 +62,11 @@ func runServer(ctx context.Context, f *roleFlags) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	again := reloading{srv, f, r.Settings, log}
 	r.hear(func(sig os.Signal) {
 		switch sig {
 		case syscall.SIGHUP:
-			reloadServer(ctx, srv, r.Settings, log)
+			_ = again.reload(ctx) // it has been logged
 		case syscall.SIGUSR2:
 			log.Warn("a server is upgraded by starting another one", "signal", "USR2")
 		default:
@@ -83,31 +84,58 @@ func buildServer(s settings.Settings, q *queue.Queue, log hclog.Logger) (*server
 	if err != nil {
 		return nil, err
 	}
-	d := server.Deps{Queue: q, Catalog: catalog, Log: log, Durable: q.Durable()}
-	if len(s.Inventory) > 0 {
-		d.Inventory = func() (*fleet.Inventory, error) {
-			inv, err := readInventory(s.Inventory)
-			if err == nil {
-				for _, w := range inv.Warnings() {
-					log.Warn("inventory", "warning", w)
-				}
-			}
-			return inv, err
-		}
-	}
-	return server.New(s.ServerConfig(version), d)
+	return server.New(s.ServerConfig(version), server.Deps{Queue: q, Catalog: catalog, Log: log,
+		Durable: q.Durable(), Inventory: inventoryOf(s, log)})
 }
 
-// reloadServer reads inventory and runbooks again; what is wrong stays as it was
-// and is logged.
-func reloadServer(ctx context.Context, srv *server.Server, s settings.Settings, log hclog.Logger) {
-	catalog, err := readCatalog(s.Runbooks)
-	if err == nil {
-		srv.UseCatalog(catalog)
+// inventoryOf reads the inventory that settings name; nil if they name none.
+func inventoryOf(s settings.Settings, log hclog.Logger) func() (*fleet.Inventory, error) {
+	if len(s.Inventory) == 0 {
+		return nil
 	}
-	if err := errors.Join(err, srv.ReloadInventory(ctx)); err != nil {
-		log.Error("reload: the old one stays", "error", err)
+	return func() (*fleet.Inventory, error) {
+		inv, err := readInventory(s.Inventory)
+		if err == nil {
+			for _, w := range inv.Warnings() {
+				log.Warn("inventory", "warning", w)
+			}
+		}
+		return inv, err
 	}
+}
+
+// reloading is what a server needs to read its configuration again.
+type reloading struct {
+	srv   *server.Server
+	flags *roleFlags
+	was   settings.Settings // at the start
+	log   hclog.Logger
+}
+
+// reload reads configuration, runbooks and inventory again. What is wrong stays as
+// it was and is logged; health says it, too. The error is about the configuration
+// as a whole: then nothing of it is in force.
+func (r reloading) reload(ctx context.Context) error {
+	s, err := r.flags.read()
+	if err == nil && (s.Redis != r.was.Redis || s.Server != r.was.Server) {
+		err = errors.New("redis.* or server.* changes: only a restart can do that")
+	}
+	if err != nil {
+		r.srv.Refuse(err)
+		r.log.Error("reload: the old configuration stays", "error", err)
+		return err
+	}
+	catalog, bad := readCatalog(s.Runbooks)
+	if bad == nil {
+		r.srv.UseCatalog(catalog)
+	}
+	r.srv.Refuse(bad)
+	if err := errors.Join(bad, r.srv.UseInventory(ctx, inventoryOf(s, r.log))); err != nil {
+		r.log.Error("reload: the old one stays", "error", err)
+		return nil
+	}
+	r.log.Info("configuration reloaded", "inventory", s.Inventory, "runbooks", s.Runbooks)
+	return nil
 }
 
 // readInventory reads the files and looks up the host keys that are not in them.

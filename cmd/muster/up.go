@@ -56,6 +56,7 @@ func runUp(ctx context.Context, f *roleFlags) error {
 	if err != nil {
 		return exit(exitUsage, err)
 	}
+	again := reloading{srv, f, r.Settings, log.Named("server")}
 	asked := false
 	r.hear(func(sig os.Signal) {
 		switch sig {
@@ -63,7 +64,10 @@ func runUp(ctx context.Context, f *roleFlags) error {
 			log.Warn("up cannot be upgraded in place: run server and master on their own")
 			return
 		case syscall.SIGHUP:
-			reloadServer(ctx, srv, r.Settings, log)
+			if err := again.reload(ctx); err != nil {
+				m.Refuse(err)
+				return
+			}
 		}
 		asked = b.obey(m, f, sig, asked)
 	})
