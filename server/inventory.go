@@ -40,7 +40,8 @@ var errEmptied = errors.New("no file is listed under `inventory` any more: witho
 // UseInventory is ReloadInventory with other files: from now on read takes the
 // place of Deps.Inventory. nil means that none are configured, which only a server
 // that has none takes for no mistake.
-func (s *Server) UseInventory(ctx context.Context, read func() (*fleet.Inventory, error)) error {
+func (s *Server) UseInventory(ctx context.Context,
+	read func() (*fleet.Inventory, error)) error {
 	st := &s.stock
 	if read == nil && st.current.Load() != nil {
 		read = func() (*fleet.Inventory, error) { return nil, errEmptied }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,9 +24,10 @@ func newEvents() *cobra.Command {
 	task := ""
 	c := &cobra.Command{
 		Use:   "events",
-		Short: "Follow what happens, until Ctrl-C",
+		Short: "Follow what happens, until Ctrl-C or the end of a task",
 		Long: `events prints what happens from now on, a line an event; with -o json each line is
-a JSON object. It goes on where it was when the server was away for a while.`,
+a JSON object. It goes on where it was when the server was away for a while. With
+--task it ends when that task has ended.`,
 		Example: `  muster events
   muster events --task 0wcy7y2fb2 -o json`,
 		Args:              cobra.NoArgs,
@@ -34,42 +36,55 @@ a JSON object. It goes on where it was when the server was away for a while.`,
 	c.Flags().StringVar(&task, "task", "", "only what concerns the task of this `id` and its jobs")
 	completeFlagWith(c, "task", completeTasks)
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
-		q := url.Values{}
+		l := listener{session: s}
 		if task != "" {
 			id, err := taskArg(task)
 			if err != nil {
 				return err
 			}
-			q.Set("task", string(id))
+			l.task = id
 		}
-		return s.followEvents(ctx, q)
+		return l.follow(ctx)
 	})
 }
+
+// listener follows events.
+type listener struct {
+	*session
+	task  jobs.TaskID // whose events; empty: all
+	last  string      // id of the last one
+	ended []string    // zones that told the end of their part of the task
+}
+
+// errTaskEnded ends the stream of a task.
+var errTaskEnded = errors.New("the task has ended")
 
 // silentMax is how long a stream may be silent: a server that lives says so
 // every 15 s.
 const silentMax = time.Minute
 
-// followEvents prints events until ctx is done, the server refuses, or it stays
-// away for too long.
-func (s *session) followEvents(ctx context.Context, q url.Values) error {
-	last := ""
+// follow prints events until ctx is done, the task has ended, the server refuses,
+// or it stays away for too long.
+func (l *listener) follow(ctx context.Context) error {
 	for {
-		_, err := again(ctx, s.patience, func() (struct{}, error) {
-			fresh, err := s.stream(ctx, q, &last)
+		_, err := again(ctx, l.patience, func() (struct{}, error) {
+			fresh, err := l.stream(ctx)
 			if fresh && passing(err) {
 				err = nil // it worked for a while, so the patience begins anew
 			}
 			return struct{}{}, err
-		}, func(err error, _ time.Duration) { s.say("%s", troubleWords(err)) })
-		if err != nil {
+		}, func(err error, _ time.Duration) { l.say("%s", troubleWords(err)) })
+		switch {
+		case errors.Is(err, errTaskEnded):
+			l.say("task %s has ended", l.task)
+			return nil
+		case err != nil:
 			return err
-		}
-		if ctx.Err() != nil {
+		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		s.say("the stream of events ended, connecting again")
-		if !sleep(ctx, s.patience.first) {
+		l.say("the stream of events ended, connecting again")
+		if !sleep(ctx, l.patience.first) {
 			return ctx.Err()
 		}
 	}
@@ -77,35 +92,79 @@ func (s *session) followEvents(ctx context.Context, q url.Values) error {
 
 // stream prints one stream of events and notes the id of the last one. fresh
 // tells whether it said anything before it broke off.
-func (s *session) stream(ctx context.Context, q url.Values, last *string) (fresh bool, err error) {
+func (l *listener) stream(ctx context.Context) (fresh bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	guard := time.AfterFunc(silentMax, cancel)
 	defer guard.Stop()
 
-	r, err := s.send(ctx, call{method: http.MethodGet, path: "/v1/events", query: q,
-		last: *last, bound: silentMax})
+	q := url.Values{}
+	if l.task != "" {
+		q.Set("task", string(l.task))
+	}
+	r, err := l.send(ctx, call{method: http.MethodGet, path: "/v1/events", query: q,
+		last: l.last, bound: silentMax})
 	if err != nil {
 		return false, err
 	}
 	defer r.Body.Close()
 	if t := mediaType(r); t != "text/event-stream" {
-		return false, s.nonsense(fmt.Sprintf("it answers with %q, not with events", t))
+		return false, l.nonsense(fmt.Sprintf("it answers with %q, not with events", t))
 	}
-	var broken error // what was said cannot be shown, which ends everything
+	var over error // nothing more is to be read: what was said cannot be shown, or is the end
 	err = readEvents(r.Body, func(e event) error {
 		guard.Reset(silentMax)
 		fresh = true
-		if e.id != "" {
-			*last = e.id
+		if over = l.showEvent(e); over == nil {
+			over = l.end(ctx, e)
 		}
-		broken = s.showEvent(e)
-		return broken
+		if e.id != "" {
+			l.last = e.id
+		}
+		return over
 	})
-	if broken != nil {
-		return false, backoff.Permanent(broken)
+	if over != nil {
+		return false, backoff.Permanent(over)
 	}
-	return fresh, &awayError{place: s.place, err: fmt.Errorf("the stream ended: %w", err), heard: true}
+	return fresh, &awayError{place: l.place, err: fmt.Errorf("the stream ended: %w", err), heard: true}
+}
+
+// end returns errTaskEnded if nothing more will be said of the task. An event of
+// its end is one zone's; the others may have something to tell yet. One that had
+// ended before the first look, or whose last event was lost, is found when the
+// server says no more than that it lives. Of no answer nothing is concluded.
+func (l *listener) end(ctx context.Context, e event) error {
+	silence := e.comment == "alive" || e.comment == "muster" && l.last == ""
+	zone, ends := l.endOf(e)
+	if ends {
+		l.ended = append(l.ended, zone)
+	}
+	if l.task == "" || !silence && !ends {
+		return nil
+	}
+	t, err := l.session.task(ctx, l.task, 0, 0)
+	var no *refusal
+	switch {
+	case errors.As(err, &no) && no.status < http.StatusInternalServerError:
+		return err
+	case err != nil || t.State != jobs.TaskEnded:
+		return nil
+	}
+	for _, zone := range t.Zones {
+		if !silence && !slices.Contains(l.ended, zone) {
+			return nil
+		}
+	}
+	return errTaskEnded
+}
+
+// endOf tells whether an event is the end of the task in a zone.
+func (l *listener) endOf(e event) (zone string, ends bool) {
+	var h jobs.Happening
+	if l.task == "" || json.Unmarshal([]byte(e.data), &h) != nil {
+		return "", false
+	}
+	return h.Zone, h.Event == "task" && h.Object == string(l.task)
 }
 
 // showEvent prints an event. A comment matters only if it tells of trouble.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -100,9 +99,10 @@ func TestEventsGoOnWhereTheyWere(t *testing.T) {
 	t.Parallel()
 	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/events": streams(
 		": muster\n\nid: z=1\ndata: {\"event\": \"put\", \"object\": \"first\"}\n\n",
-		"id: z=2\ndata: {\"event\": \"end\", \"object\": \"after LAST\"}\n\n: trouble: redis is \x1baway\n\n")})
+		"id: z=2\ndata: {\"event\": \"end\", \"object\": \"after LAST\"}\n\n: trouble: redis is \x1baway\n\n"),
+		"GET /v1/tasks/" + aTask: answer(taskJSON(jobs.TaskRunning, ""))})
 	s, out, words := newTestSession(newTestClient(t, a.URL))
-	err := s.followEvents(t.Context(), url.Values{"task": {aTask}})
+	err := (&listener{session: s, task: aTask}).follow(t.Context())
 	if err == nil || codeOf(err) != exitNotAll || err.Error() != "that is all" {
 		t.Errorf("error %v, want the refusal", err)
 	}
@@ -119,7 +119,7 @@ func TestEventsInJSONAreLines(t *testing.T) {
 		"data: {\"new field\":\ndata:   \"\u202e\"}\n\n")})
 	s, out, _ := newTestSession(newTestClient(t, a.URL))
 	s.json = true
-	if err := s.followEvents(t.Context(), nil); err == nil {
+	if err := (&listener{session: s}).follow(t.Context()); err == nil {
 		t.Error("a refusal is no error")
 	}
 	if want := `{"new field":"\u202e"}` + "\n"; out.String() != want {
@@ -140,7 +140,7 @@ func TestEventsThatAreNone(t *testing.T) {
 			s.patience.whole = 10 * time.Millisecond
 			s.json = asJSON
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			err := s.followEvents(ctx, nil)
+			err := (&listener{session: s}).follow(ctx)
 			cancel()
 			if err == nil || errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: error %v", name, err)
@@ -164,6 +164,52 @@ func TestEventsInterruptedAreSilent(t *testing.T) {
 	}
 }
 
+func TestEventsOfATaskEndWithIt(t *testing.T) {
+	t.Parallel()
+	running, ended := taskJSON(jobs.TaskRunning, ""), taskJSON(jobs.TaskEnded, "")
+	both := strings.Replace(ended, `["default"]`, `["default", "eu"]`, 1)
+	endOf := func(zone string) string {
+		return fmt.Sprintf("id: z=1\ndata: {\"zone\": %q, \"event\": \"task\", \"object\": %q}\n\n", zone, aTask)
+	}
+	const ofOther = "data: {\"event\": \"task\", \"object\": \"0wcy7y2fb3\"}\n\n"
+	for name, c := range map[string]struct {
+		stream string
+		tasks  []string
+		end    bool
+	}{
+		"at its end":                      {": muster\n\n" + endOf("default"), []string{running, ended}, true},
+		"ended before":                    {": muster\n\n", []string{ended}, true},
+		"its last event was lost":         {": muster\n\n: alive\n\n", []string{running, ended}, true},
+		"not before":                      {": muster\n\n: alive\n\n", []string{running}, false},
+		"not at the end of another":       {": muster\n\n" + ofOther, []string{running, ended}, false},
+		"not while a zone has to tell":    {": muster\n\n" + endOf("eu"), []string{running, both}, false},
+		"when all zones have told":        {": muster\n\n" + endOf("eu") + endOf("default"), []string{running, both}, true},
+		"a server that says no is passed": {": muster\n\n: alive\n\n", []string{"", ended}, true},
+	} {
+		var tasks []http.HandlerFunc
+		for _, text := range c.tasks {
+			if text == "" {
+				tasks = append(tasks, deny(503, `{"detail": "no redis"}`))
+			} else {
+				tasks = append(tasks, answer(text))
+			}
+		}
+		a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/events": streams(c.stream),
+			"GET /v1/tasks/" + aTask: inTurn(tasks...)})
+		s, _, words := newTestSession(newTestClient(t, a.URL))
+		err := (&listener{session: s, task: aTask}).follow(t.Context())
+		if (err == nil) != c.end || strings.Contains(words.String(), "has ended") != c.end {
+			t.Errorf("%s: error %v, it says %q; want an end: %v", name, err, words, c.end)
+		}
+	}
+	unknown := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/events": streams(": muster\n\n"),
+		"GET /v1/tasks/" + aTask: deny(404, `{"detail": "there is no such task"}`)})
+	code, _, words := muster(t, unknown.URL, "events", "--task", aTask)
+	if code != exitNotAll || !strings.Contains(words, "no such task") {
+		t.Errorf("a task that is not there: exit %d, %q", code, words)
+	}
+}
+
 type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
@@ -173,7 +219,7 @@ func TestEventsEndWhenNobodyReadsThem(t *testing.T) {
 	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/events": streams("data: {}\n\n", "data: {}\n\n")})
 	s, _, _ := newTestSession(newTestClient(t, a.URL))
 	s.out = brokenPipe{}
-	if err := s.followEvents(t.Context(), nil); !errors.Is(err, io.ErrClosedPipe) {
+	if err := (&listener{session: s}).follow(t.Context()); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("error %v, want the one of writing", err)
 	}
 	if n := len(a.requests()); n != 1 {
