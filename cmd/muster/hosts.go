@@ -25,7 +25,7 @@ func newHosts() *cobra.Command {
   muster hosts 'customer=acme,role in (fw,vpn)'
   muster hosts 'fw[001-020]' -o json`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: completeHosts,
 	}
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		var q url.Values

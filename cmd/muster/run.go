@@ -52,6 +52,7 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 	fl.BoolVar(&f.detach, "detach", false, "print the task and do not follow it")
 	fl.BoolVar(&f.dry, "dry-run", false, "tell what would be done and do nothing")
 	c.MarkFlagsMutuallyExclusive("wait", "detach", "dry-run")
+	completeFlagWith(c, "on", completeSelector)
 	completeFlagWith(c, "arg", completeArguments)
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		return s.run(ctx, f, args[0])
