@@ -76,7 +76,8 @@ type stage struct {
 	flags demoFlags
 	dir   string
 	fleet *fakefleet.Fleet
-	url   string // of the server
+	url   string          // of the server
+	hurry <-chan struct{} // closed: take it down at once
 	undo  []func()
 }
 
@@ -86,9 +87,9 @@ func (s *stage) close() {
 	}
 }
 
-// buildStage starts everything.
-func buildStage(ctx context.Context, f demoFlags) (*stage, error) {
-	s := &stage{flags: f}
+// buildStage starts everything. Once hurry is closed, its end takes no time.
+func buildStage(ctx context.Context, f demoFlags, hurry <-chan struct{}) (*stage, error) {
+	s := &stage{flags: f, hurry: hurry}
 	err := s.build(ctx)
 	if err != nil {
 		err = errors.Join(err, s.logs())
@@ -192,11 +193,44 @@ func (s *stage) startRole(role, config string) error {
 	if err != nil {
 		return err
 	}
-	s.undo = append(s.undo, func() {
-		child.Terminate()
-		child.Wait()
-	})
+	s.undo = append(s.undo, func() { s.end(child) })
 	return nil
+}
+
+const (
+	// hurryTime is what a role gets to end at once.
+	hurryTime = 5 * time.Second
+	// hurryAgain is how often it is told: two signals in one moment are one.
+	hurryAgain = 100 * time.Millisecond
+)
+
+// end ends a role. The second request means now: a master then kills its children,
+// who would outlive it if it were killed itself.
+func (s *stage) end(role *proc.Child) {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		role.Wait()
+	}()
+	role.Terminate()
+	select {
+	case <-over:
+		return
+	case <-s.hurry:
+	}
+	last, again := time.After(hurryTime), time.Tick(hurryAgain)
+	for {
+		select {
+		case <-over:
+			return
+		case <-again:
+			role.Terminate()
+		case <-last:
+			role.Kill()
+			<-over
+			return
+		}
+	}
 }
 
 // logs are the last words of the roles, for when something went wrong.

@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"muster/jobs"
 )
@@ -62,20 +65,63 @@ func TestTheDemoTellsItsStory(t *testing.T) {
 func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	cmd, temp := demoIn(t, "--hosts", "30")
-	said := newWatched()
-	cmd.Stderr = said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p := &process{t: t, name: "demo", cmd: cmd, log: said, done: make(chan struct{})}
-	go func() {
-		cmd.Wait()
-		close(p.done)
-	}()
+	p := startDemo(t, cmd)
 	p.await("bob submits")
 	cmd.Process.Signal(syscall.SIGINT)
 	if code := p.end(); code != exitInterrupted {
 		t.Errorf("exit %d, want %d", code, exitInterrupted)
 	}
 	wantEmpty(t, temp)
+}
+
+func startDemo(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, name: "demo", cmd: cmd, log: newWatched(), done: make(chan struct{})}
+	cmd.Stderr = p.log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		cmd.Wait()
+		close(p.done)
+	}()
+	return p
+}
+
+func TestASecondInterruptEndsTheDemoAtOnce(t *testing.T) {
+	t.Parallel()
+	cmd, temp := demoIn(t, "--hosts", "10")
+	p := startDemo(t, cmd)
+	p.await("bob submits")
+	socket, err := filepath.Glob(filepath.Join(temp, "*", "api.sock"))
+	if err != nil || len(socket) != 1 {
+		t.Fatalf("sockets %q, %v", socket, err)
+	}
+	h := &house{t: t, bin: cmd.Path, url: "unix://" + socket[0]}
+	id := h.submit("fw0001", "sleep 60")
+	h.awaitJob(jobs.NewID(id, "fw0001"), jobs.Running)
+	n := h.node()
+	cmd.Process.Signal(syscall.SIGINT)
+	p.await("one more Ctrl-C")
+	begun := time.Now()
+	cmd.Process.Signal(syscall.SIGINT)
+	if code := p.end(); code != exitInterrupted {
+		t.Errorf("exit %d, want %d", code, exitInterrupted)
+	}
+	// A master that is asked only once waits 10 s for the job in hand.
+	if d := time.Since(begun); d > 9*time.Second {
+		t.Errorf("it ended after %s", d)
+	}
+	for _, c := range append(n.Children, jobs.Child{PID: n.PID}) {
+		if !isDead(c.PID) {
+			t.Errorf("process %d is left behind", c.PID)
+		}
+	}
+	wantEmpty(t, temp)
+}
+
+// isDead tells a process that only waits to be reaped.
+func isDead(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(text), ") Z ")
 }

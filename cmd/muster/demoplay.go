@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -52,16 +53,15 @@ func playDemo(c *cobra.Command, f demoFlags) error {
 	if err := f.check(); err != nil {
 		return exit(exitUsage, err)
 	}
-	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM,
-		syscall.SIGHUP)
+	ctx, hurry, stop := interrupts(c)
 	defer stop()
 	began := time.Now()
-	st, err := buildStage(ctx, f)
+	st, err := buildStage(ctx, f, hurry)
 	if err == nil {
 		defer st.close()
 	}
 	if ctx.Err() != nil {
-		return exit(exitInterrupted, errors.New("interrupted: everything is taken down"))
+		return exit(exitInterrupted, errors.New("interrupted: nothing is left behind"))
 	}
 	if err != nil {
 		return exit(exitNotAll, err)
@@ -73,7 +73,7 @@ func playDemo(c *cobra.Command, f demoFlags) error {
 	defer s.close()
 	story, err := st.play(ctx, s)
 	if ctx.Err() != nil {
-		return exit(exitInterrupted, errors.New("interrupted: everything is taken down"))
+		return exit(exitInterrupted, errors.New("interrupted: nothing is left behind"))
 	}
 	if err != nil {
 		return exit(exitNotAll, errors.Join(err, st.logs()))
@@ -90,6 +90,39 @@ func playDemo(c *cobra.Command, f demoFlags) error {
 			story.Overlaps))
 	}
 	return nil
+}
+
+// interrupts ends ctx with the first Ctrl-C, and closes hurry with the second. The
+// third ends the program whatever it does.
+func interrupts(c *cobra.Command) (ctx context.Context, hurry <-chan struct{}, stop func()) {
+	ctx, cancel := context.WithCancel(c.Context())
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	soon, quit := make(chan struct{}), make(chan struct{})
+	deeds := []func(){
+		func() {
+			c.PrintErrln("everything is taken down; one more Ctrl-C, and at once")
+			cancel()
+		},
+		func() { close(soon) },
+	}
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		defer signal.Stop(heard)
+		for _, do := range deeds {
+			select {
+			case <-heard:
+				do()
+			case <-quit:
+				return
+			}
+		}
+	})
+	return ctx, soon, func() {
+		close(quit)
+		wait.Wait()
+		cancel()
+	}
 }
 
 // session is how the demo talks to its server, as any operator does.

@@ -234,6 +234,23 @@ func (h *house) awaitNode(as func(jobs.Node) bool) jobs.Node {
 // late is when a test has waited in vain.
 func (h *house) late() <-chan time.Time { return time.After(30 * time.Second) }
 
+// awaitJob asks for a job until it is in a state.
+func (h *house) awaitJob(id jobs.ID, state jobs.State) jobs.JobInfo {
+	h.t.Helper()
+	for late := h.late(); ; {
+		var j jobs.JobInfo
+		h.query(&j, "job", string(id))
+		if j.State == state {
+			return j
+		}
+		select {
+		case <-late:
+			h.t.Fatalf("job %s is not %s but %+v", id, state, j)
+		default:
+		}
+	}
+}
+
 // events counts what happened in the zone, by name.
 func (h *house) events() map[string]int {
 	h.t.Helper()
