@@ -6,17 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -71,14 +66,26 @@ type house struct {
 // newHouse starts redis-server and a muster server with the given inventory.
 func newHouse(t testing.TB, inventory string) *house {
 	t.Helper()
+	h := newCellar(t, inventory)
+	h.server = h.start("server", "--config", h.file("muster.yaml"))
+	h.server.await("server listens")
+	return h
+}
+
+// newCellar starts redis-server and writes a configuration. At the end it looks
+// whether what is in Redis is consistent, in the zone default and in others.
+func newCellar(t testing.TB, inventory string, others ...string) *house {
+	t.Helper()
 	h := &house{t: t, dir: t.TempDir(), bin: filepath.Join(bin(t), "muster"),
 		redis: queuetest.StartServer(t)}
 	h.url = "http://" + freeAddr(t)
 	h.write("fleet.yaml", inventory)
 	h.config(nil)
-	h.server = h.start("server", "--config", h.file("muster.yaml"))
-	h.server.await("server listens")
-	t.Cleanup(func() { queuetest.Check(t, h.redis.Config().URL, "default") })
+	t.Cleanup(func() {
+		for _, zone := range append(others, "default") {
+			queuetest.Check(t, h.redis.Config().URL, zone)
+		}
+	})
 	return h
 }
 
@@ -234,6 +241,23 @@ func (h *house) awaitNode(as func(jobs.Node) bool) jobs.Node {
 // late is when a test has waited in vain.
 func (h *house) late() <-chan time.Time { return time.After(30 * time.Second) }
 
+// awaitTask asks for a task until it is as wanted.
+func (h *house) awaitTask(id jobs.TaskID, as func(jobs.TaskInfo) bool) jobs.TaskInfo {
+	h.t.Helper()
+	for late := time.After(30 * time.Second); ; {
+		var t jobs.TaskInfo
+		h.query(&t, "task", string(id))
+		if as(t) {
+			return t
+		}
+		select {
+		case <-late:
+			h.t.Fatalf("task %s stays %+v", id, t)
+		default:
+		}
+	}
+}
+
 // awaitJob asks for a job until it is in a state.
 func (h *house) awaitJob(id jobs.ID, state jobs.State) jobs.JobInfo {
 	h.t.Helper()
@@ -254,164 +278,32 @@ func (h *house) awaitJob(id jobs.ID, state jobs.State) jobs.JobInfo {
 // events counts what happened in the zone, by name.
 func (h *house) events() map[string]int {
 	h.t.Helper()
+	out := map[string]int{}
+	for _, e := range h.happened() {
+		out[e.Event]++
+	}
+	return out
+}
+
+// happened is everything that happened in the zone.
+func (h *house) happened() (all []jobs.Happening) {
+	h.t.Helper()
 	q, err := queue.OpenLazy(h.redis.Config())
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	defer q.Close()
-	out, after := map[string]int{}, ""
-	for {
+	for after := ""; ; {
 		list, last, err := q.Events(context.Background(), "default", after, 1000, 0)
 		if err != nil {
 			h.t.Fatal(err)
 		}
 		if len(list) == 0 {
-			return out
+			return all
 		}
-		for _, e := range list {
-			out[e.Event]++
-		}
-		after = last
+		all, after = append(all, list...), last
 	}
 }
-
-// process is a role that was started.
-type process struct {
-	t    testing.TB
-	name string
-	cmd  *exec.Cmd
-	log  *watched
-	done chan struct{}
-}
-
-func (h *house) start(args ...string) *process {
-	h.t.Helper()
-	return h.startTo(nil, args...)
-}
-
-// startTo starts a role whose log goes to a file, if there is one.
-func (h *house) startTo(log *os.File, args ...string) *process {
-	h.t.Helper()
-	p := &process{t: h.t, name: args[0], log: newWatched(), done: make(chan struct{})}
-	p.cmd = exec.Command(h.bin, args...)
-	p.cmd.Stderr = p.log
-	if log != nil {
-		p.cmd.Stderr = log
-	}
-	p.cmd.Dir = h.dir
-	if err := p.cmd.Start(); err != nil {
-		h.t.Fatal(err)
-	}
-	go func() {
-		p.cmd.Wait()
-		close(p.done)
-	}()
-	h.t.Cleanup(func() {
-		p.cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-p.done:
-		case <-time.After(20 * time.Second):
-			h.t.Errorf("%s does not end; it says:\n%s", p.name, p.log)
-			p.cmd.Process.Kill()
-			<-p.done
-		}
-		if h.t.Failed() {
-			h.t.Logf("%s said:\n%s", p.name, p.log)
-		}
-	})
-	return p
-}
-
-// await waits until the process has said something.
-func (p *process) await(words string) {
-	p.t.Helper()
-	p.awaitTimes(words, 1)
-}
-
-// awaitTimes waits until the process has said something n times.
-func (p *process) awaitTimes(words string, n int) {
-	p.t.Helper()
-	late := time.After(30 * time.Second)
-	for {
-		if strings.Count(p.log.String(), words) >= n {
-			return
-		}
-		select {
-		case <-p.log.news:
-		case <-p.done:
-			p.t.Fatalf("%s ended before it said %q; it said:\n%s", p.name, words, p.log)
-		case <-late:
-			p.t.Fatalf("%s does not say %q; it says:\n%s", p.name, words, p.log)
-		}
-	}
-}
-
-func (p *process) kill() {
-	p.cmd.Process.Kill()
-	<-p.done
-}
-
-// end waits for the end of the process and returns its exit code.
-func (p *process) end() int {
-	p.t.Helper()
-	select {
-	case <-p.done:
-	case <-time.After(60 * time.Second):
-		p.t.Fatalf("%s does not end; it says:\n%s", p.name, p.log)
-	}
-	return p.cmd.ProcessState.ExitCode()
-}
-
-// children are the processes whose parent is pid.
-func children(pid int) []int {
-	var out []int
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range stats {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue // it ended meanwhile
-		}
-		// pid (name) state ppid: the name may hold anything.
-		_, rest, _ := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), " ")
-		fields := strings.Fields(rest)
-		if len(fields) > 1 && fields[0] != "Z" && fields[1] == strconv.Itoa(pid) {
-			if n, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
-				out = append(out, n)
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// watched keeps what a process writes and tells that there is news.
-type watched struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-	news chan struct{}
-}
-
-func newWatched() *watched { return &watched{news: make(chan struct{}, 1)} }
-
-// Write implements io.Writer.
-func (w *watched) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.text.Write(p)
-	select {
-	case w.news <- struct{}{}:
-	default:
-	}
-	return len(p), nil
-}
-
-func (w *watched) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.String()
-}
-
-var _ io.Writer = (*watched)(nil)
 
 // pretend starts a pretended fleet and returns it with its inventory file.
 func pretend(t testing.TB, c fakefleet.Config) (*fakefleet.Fleet, string) {

@@ -62,26 +62,7 @@ func TestUpgradeInPlaceUnderLoad(t *testing.T) {
 	m.awaitTimes("child started", 4)
 	pid := h.node().PID
 
-	// The new binary: the same program, that calls itself by another version.
-	newer := h.bin + ".new"
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Count(string(text), firstVersion) == 0 {
-		t.Fatalf("the version %q is not in the binary", firstVersion)
-	}
-	text = []byte(strings.ReplaceAll(string(text), firstVersion, otherVersion))
-	if err := os.WriteFile(newer, text, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(newer, h.bin); err != nil {
-		t.Fatal(err)
-	}
+	h.otherBinary()()
 	m.cmd.Process.Signal(syscall.SIGUSR2)
 	m.awaitTimes("master started", 2)
 	m.cmd.Process.Signal(syscall.SIGHUP) // it is heard after the exec, too

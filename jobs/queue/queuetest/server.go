@@ -6,6 +6,7 @@ package queuetest
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
 
 	"muster/jobs/queue"
 )
@@ -121,6 +123,19 @@ func (s *Server) end(sig os.Signal) {
 	s.cmd.Process.Signal(sig)
 	<-s.log.ended
 	s.cmd = nil
+}
+
+// Do sends a command to the server, for tests that turn it against its users:
+// another maxmemory, a lock that ends sooner.
+func (s *Server) Do(t testing.TB, command ...any) any {
+	t.Helper()
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2})
+	defer rdb.Close()
+	answer, err := rdb.Do(context.Background(), command...).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		t.Fatalf("redis %v: %v", command, err)
+	}
+	return answer
 }
 
 // Process is the server's process, for tests that stop it for a moment.
