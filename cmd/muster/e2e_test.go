@@ -180,24 +180,3 @@ func isWorker(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return err == nil && strings.Contains(string(text), "worker")
 }
-
-func TestRedisStoppedInTheMiddleAndBack(t *testing.T) {
-	t.Parallel()
-	f, inventory := pretend(t, fakefleet.Config{Hosts: 60})
-	h := newHouse(t, inventory)
-	m := h.master()
-	id := h.submit("all", "sleep 0.5")
-	m.awaitTimes("child started", 4)
-	h.redis.Kill()
-	if _, code := h.muster("tasks"); code == 0 {
-		t.Error("a list of tasks came without Redis")
-	}
-	if err := h.redis.Start(); err != nil {
-		t.Fatal(err)
-	}
-	done := h.wait(id)
-	if done.Outcomes[jobs.Succeeded]+done.Outcomes[jobs.Unknown] != 60 || done.Outcomes[jobs.Unknown] > 4 {
-		t.Errorf("outcomes are %v", done.Outcomes)
-	}
-	wantNoOverlap(t, f)
-}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"muster/internal/fakefleet"
+	"muster/jobs"
+)
+
+// A child says these when a call gets no answer, and when it does again.
+const (
+	noAnswer = "no answer from the queue"
+	answers  = "the queue answers again"
+)
+
+var requestID = regexp.MustCompile(`request=(\S+)`)
+
+// requests are the ids of the requests in the lines of a log that say something.
+func requests(log, words string) []string {
+	var ids []string
+	for line := range strings.Lines(log) {
+		if id := requestID.FindStringSubmatch(line); id != nil && strings.Contains(line, words) {
+			ids = append(ids, id[1])
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func TestResultsWaitForARedisThatIsAway(t *testing.T) {
+	t.Parallel()
+	const hosts = 64
+	f, inventory := pretend(t, fakefleet.Config{Hosts: hosts})
+	h := newHouse(t, inventory)
+	// What it has said it has on the disk, or kill -9 may lose a second.
+	h.redis.Do(t, "CONFIG", "SET", "appendfsync", "always")
+	h.configure(map[string]any{"master": fourByFour, "redis": map[string]any{"timeout": "500ms"}})
+	m := h.master()
+	id := h.submit("all", "sleep 1")
+
+	underLoad := func(n jobs.Node) bool { return len(n.Children) == 4 && jobsInHand(n) >= 8 }
+
+	// It does not answer, and goes on.
+	h.awaitNode(underLoad)
+	h.redis.Process().Signal(syscall.SIGSTOP)
+	m.awaitTimes(noAnswer, 4) // each child has a result that does not get through
+	h.redis.Process().Signal(syscall.SIGCONT)
+	m.awaitTimes(answers, 4)
+
+	// It is killed, and starts again from its file.
+	h.awaitNode(underLoad)
+	h.redis.Kill()
+	m.awaitTimes(noAnswer, 8)
+	if _, code := h.muster("tasks"); code == exitOK {
+		t.Error("a list of tasks came without Redis")
+	}
+	if err := h.redis.Start(); err != nil {
+		t.Fatal(err)
+	}
+	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: hosts})
+	if seen := f.Stats(); seen.Commands != hosts {
+		t.Errorf("%d commands on %d hosts", seen.Commands, hosts)
+	}
+	m.cmd.Process.Signal(syscall.SIGTERM)
+	m.end()
+	away, back := requests(m.log.String(), noAnswer), requests(m.log.String(), answers)
+	if len(away) < 8 || !slices.Equal(away, back) {
+		t.Errorf("without an answer: %v, then answered: %v; want the same, at least 8", away, back)
+	}
+	wantNoOverlap(t, f)
+}
+
+func TestAFullRedisTakesResultsAndRefusesSubmits(t *testing.T) {
+	t.Parallel()
+	const hosts = 24
+	f, inventory := pretend(t, fakefleet.Config{Hosts: hosts})
+	h := newHouse(t, inventory)
+	h.config(fourByFour)
+	h.master()
+	id := h.submit("all", "sleep 1")
+	h.awaitNode(func(n jobs.Node) bool { return jobsInHand(n) == 16 })
+	h.redis.Do(t, "CONFIG", "SET", "maxmemory", "1")
+	h.awaitTask(id, func(t jobs.TaskInfo) bool { return t.Outcomes[jobs.Succeeded] >= 16 })
+
+	submit := []string{"run", "exec", "--on", "all", "--arg", "cmd=true", "--detach", "--id", "0123456789"}
+	p := h.start(append(submit, "--server", h.url)...)
+	if code := p.end(); code != exitNotAll {
+		t.Errorf("a submit to a full Redis: exit %d, want %d", code, exitNotAll)
+	}
+	wantParts(t, "the refusal", p.log.String(), "maxmemory", "0123456789")
+
+	h.redis.Do(t, "CONFIG", "SET", "maxmemory", "0")
+	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: hosts})
+	if _, code := h.muster(submit...); code != exitOK {
+		t.Errorf("the same submit when there is room: exit %d", code)
+	}
+	wantOutcomes(t, h.wait("0123456789"), map[jobs.Outcome]int{jobs.Succeeded: hosts})
+	if seen := f.Stats(); seen.Commands != 2*hosts {
+		t.Errorf("%d commands for %d jobs", seen.Commands, 2*hosts)
+	}
+	wantNoOverlap(t, f)
+}
