@@ -241,18 +241,25 @@ func (h *house) awaitNode(as func(jobs.Node) bool) jobs.Node {
 // late is when a test has waited in vain.
 func (h *house) late() <-chan time.Time { return time.After(30 * time.Second) }
 
+// task is what is known of a task.
+func (h *house) task(id jobs.TaskID) jobs.TaskInfo {
+	h.t.Helper()
+	var i jobs.TaskInfo
+	h.query(&i, "task", string(id))
+	return i
+}
+
 // awaitTask asks for a task until it is as wanted.
 func (h *house) awaitTask(id jobs.TaskID, as func(jobs.TaskInfo) bool) jobs.TaskInfo {
 	h.t.Helper()
-	for late := time.After(30 * time.Second); ; {
-		var t jobs.TaskInfo
-		h.query(&t, "task", string(id))
-		if as(t) {
-			return t
+	for late := h.late(); ; {
+		i := h.task(id)
+		if as(i) {
+			return i
 		}
 		select {
 		case <-late:
-			h.t.Fatalf("task %s stays %+v", id, t)
+			h.t.Fatalf("task %s stays %+v", id, i)
 		default:
 		}
 	}

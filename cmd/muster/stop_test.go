@@ -86,30 +86,6 @@ func TestReloadChangesZonesAndSlots(t *testing.T) {
 	wantOutcomes(t, h.wait(second), map[jobs.Outcome]int{jobs.Succeeded: 10})
 }
 
-// task is what is known of a task.
-func (h *house) task(id jobs.TaskID) jobs.TaskInfo {
-	h.t.Helper()
-	var i jobs.TaskInfo
-	h.query(&i, "task", string(id))
-	return i
-}
-
-// awaitTask asks for a task until it is as wanted.
-func (h *house) awaitTask(id jobs.TaskID, as func(jobs.TaskInfo) bool) {
-	h.t.Helper()
-	for late := h.late(); ; {
-		i := h.task(id)
-		if as(i) {
-			return
-		}
-		select {
-		case <-late:
-			h.t.Fatalf("the task stays %+v", i)
-		default:
-		}
-	}
-}
-
 // The disk of node.dir is full: nothing can be written there, not even who has a
 // slot. The locks need no space.
 func TestAFullDiskForNodeDirStopsNothing(t *testing.T) {

@@ -1,0 +1,85 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/jobs/queue/queuetest"
+)
+
+// BenchmarkStep is what Redis' main thread pays for a job: a result and a take
+// in one call, of one job or of sixteen. For comparing two forms of a script;
+// bench/ compares with peers.
+func BenchmarkStep(b *testing.B) {
+	for _, slots := range []int{1, 16} {
+		b.Run(fmt.Sprint(slots), func(b *testing.B) { benchmarkStep(b, slots) })
+	}
+}
+
+func benchmarkStep(b *testing.B, slots int) {
+	s := queuetest.StartServer(b)
+	cfg := s.Config()
+	cfg.Node, cfg.Slot = "n1", "1"
+	q, err := queue.Open(b.Context(), cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer q.Close()
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2})
+	defer rdb.Close()
+	for left := b.N + slots; left > 0; left -= 100_000 {
+		task, hosts := newTask(spec(), min(left, 100_000))
+		if err := q.Submit(b.Context(), task, hosts, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var results []jobs.Result
+	turn := func(want int) int {
+		r, err := q.Step(b.Context(), zone, jobs.Step{Node: "n1", Slot: "1",
+			Request: fmt.Sprint("r", request.Add(1)), Results: results, Want: want})
+		if err != nil {
+			b.Fatal(err)
+		}
+		results = results[:0]
+		for _, g := range r.Jobs {
+			results = append(results, ended(g, jobs.Succeeded))
+		}
+		return len(r.Jobs)
+	}
+	turn(slots)
+	before := mainThread(b, rdb)
+	b.ResetTimer()
+	for done := 0; done < b.N; done += slots {
+		turn(slots)
+	}
+	b.StopTimer()
+	used := mainThread(b, rdb) - before
+	b.ReportMetric(float64(used.Nanoseconds())/1000/float64(b.N), "redis-µs/job")
+}
+
+var mainField = regexp.MustCompile(`used_cpu_(?:user|sys)_main_thread:([0-9.]+)`)
+
+// mainThread is the time that the main thread of Redis has worked.
+func mainThread(b *testing.B, rdb *redis.Client) (sum time.Duration) {
+	b.Helper()
+	text, err := rdb.Info(context.Background(), "cpu").Result()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, m := range mainField.FindAllStringSubmatch(text, -1) {
+		seconds, err := strconv.ParseFloat(m[1], 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		sum += time.Duration(seconds * float64(time.Second))
+	}
+	return sum
+}
