@@ -21,6 +21,11 @@ type Submit struct {
 	Expire  string            `json:"expire,omitempty"`  // not started so long after its time: expired (8h)
 	As      string            `json:"as,omitempty"`      // operator, where no token proves one
 	DryRun  bool              `json:"dry_run,omitempty"` // answer what would be done, do nothing
+	// Disruptive makes the task so whatever its runbook says; nothing makes it less.
+	Disruptive bool `json:"disruptive,omitempty"`
+	// Supersedes is a key: what older tasks with it have queued on the same hosts
+	// ends, superseded by this task.
+	Supersedes string `json:"supersedes,omitempty"`
 }
 
 // Submitted is the answer of POST /v1/tasks: 201 for a new task, 200 for one
@@ -43,10 +48,10 @@ type JobList struct {
 	Next string         `json:"next,omitempty"` // cursor of the next page; empty: this was the last
 }
 
-// Group is the part of a task's jobs that ended alike: same outcome, same exit
+// Alike is the part of a task's jobs that ended alike: same outcome, same exit
 // code and the same output, byte for byte, or, where there is no output, the
 // same error.
-type Group struct {
+type Alike struct {
 	Outcome  jobs.Outcome `json:"outcome"`
 	ExitCode *int         `json:"exit_code"`
 	Count    int          `json:"count"`
@@ -60,13 +65,7 @@ type Group struct {
 // Summary is the answer of GET /v1/tasks/{task}/summary: biggest group first.
 type Summary struct {
 	Task   jobs.TaskInfo `json:"task"`
-	Groups []Group       `json:"groups"`
-}
-
-// CancelRequest is the body of POST /v1/tasks/{task}/cancel.
-type CancelRequest struct {
-	Reason string `json:"reason,omitempty"`
-	As     string `json:"as,omitempty"`
+	Groups []Alike       `json:"groups"`
 }
 
 // HostList is the answer of GET /v1/hosts?on=SELECTOR.
@@ -114,6 +113,7 @@ type Runbook struct {
 	Description string       `json:"description"`
 	Disruptive  bool         `json:"disruptive"`
 	Repeatable  bool         `json:"repeatable"`
+	Needs       []string     `json:"needs"` // names of limits
 	Arguments   []RunbookArg `json:"arguments"`
 }
 

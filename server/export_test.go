@@ -24,13 +24,13 @@ func (s *Server) Streams() int { return int(s.streams.Load()) }
 func Impersonal(text, host, address string) string { return impersonal(text, host, address) }
 
 // FoldGroups folds jobs with their outputs as a summary does, at most n groups.
-func FoldGroups(n int, list []jobs.JobInfo, output func(jobs.ID) []byte) []Group {
+func FoldGroups(n int, list []jobs.JobInfo, output func(jobs.ID) []byte) []Alike {
 	f := folder{groups: map[likeness]*group{}}
 	for _, j := range list {
 		f.add(j, output(j.ID), "")
 	}
 	shown, rest := f.biggest(n)
-	var out []Group
+	var out []Alike
 	for _, g := range shown {
 		out = append(out, g.show(output(g.example.ID)))
 	}

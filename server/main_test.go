@@ -48,7 +48,8 @@ type setup struct {
 	redis     *queue.Config // nil: an embedded one
 	listen    string
 	inventory func() (*fleet.Inventory, error)
-	none      bool // no inventory is configured
+	runbooks  []string // beside label
+	none      bool     // no inventory is configured
 	durable   string
 	tls       [2]string                       // certificate and key
 	wrap      func(*queue.Queue) server.Queue // what the server gets instead of the queue
@@ -82,7 +83,11 @@ func start(t *testing.T, with setup) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { q.Close() })
-	catalog, err := scripts.NewCatalog([]scripts.Source{{File: "label.yaml", Data: []byte(label)}})
+	sources := []scripts.Source{{File: "label.yaml", Data: []byte(label)}}
+	for i, text := range with.runbooks {
+		sources = append(sources, scripts.Source{File: fmt.Sprint(i), Data: []byte(text)})
+	}
+	catalog, err := scripts.NewCatalog(sources)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,6 +286,14 @@ func (w *world) work(zone string, f func(host string) jobs.Result) {
 // succeed ends every job well.
 func succeed(string) jobs.Result {
 	return jobs.Result{Outcome: jobs.Succeeded, ExitCode: new(int), Output: []byte("fine\n")}
+}
+
+// jobsOf lists the jobs of a task.
+func (w *world) jobsOf(id jobs.TaskID) []jobs.JobInfo {
+	w.t.Helper()
+	var page server.JobList
+	w.call("GET", "/v1/tasks/"+string(id)+"/jobs", nil, &page)
+	return page.Jobs
 }
 
 // logBook keeps a log, and is safe for the server and the test.

@@ -56,25 +56,35 @@ func makePlan(b Submit, in setting) (plan, []error) {
 	wrong = append(wrong, bad...)
 	if len(bad) == 0 {
 		note("body.on", checkHosts(frozen, hosts))
+		wrong = append(wrong, checkNeeds(frozen.Needs, hosts, in.stock)...)
 	}
+	note("body.supersedes", checkKey(b.Supersedes))
 	if len(wrong) > 0 {
 		return plan{}, wrong
 	}
+	frozen.Disruptive = frozen.Disruptive || b.Disruptive
 	action, err := json.Marshal(frozen)
 	if err != nil {
 		return plan{}, mistakes("body.runbook", err)
 	}
-	p := plan{hosts: map[string][]string{}, task: jobs.Task{ID: jobs.TaskID(b.ID), Total: len(hosts),
-		At: jobs.MicrosOf(b.At.Time), Spec: jobs.Spec{
-			Runbook: frozen.Runbook, Operator: in.operator, Proven: in.proven, On: b.On,
-			Inventory: in.stock.version, Created: jobs.MicrosOf(in.now),
-			Timeout: jobs.AttemptTimeout(longest(frozen)), Expire: expire,
-			Repeatable: frozen.Repeatable, Retry: policy(frozen), Action: action}}}
+	return in.plan(jobs.Task{ID: jobs.TaskID(b.ID), At: jobs.MicrosOf(b.At.Time), Spec: jobs.Spec{
+		Runbook: frozen.Runbook, On: b.On, Timeout: jobs.AttemptTimeout(longest(frozen)),
+		Expire: expire, Repeatable: frozen.Repeatable, Disruptive: frozen.Disruptive,
+		Needs: frozen.Needs, Supersedes: b.Supersedes, Retry: policy(frozen), Action: action}},
+		hosts), nil
+}
+
+// plan completes a task by who asks, when, and for which hosts.
+func (in setting) plan(t jobs.Task, hosts []fleet.Host) plan {
+	t.Spec.Operator, t.Spec.Proven = in.operator, in.proven
+	t.Spec.Inventory, t.Spec.Created = in.stock.version, jobs.MicrosOf(in.now)
+	t.Total, t.Guarded = len(hosts), guarded(t.Spec, hosts, in.stock.Limits())
+	p := plan{task: t, hosts: map[string][]string{}}
 	for _, h := range hosts {
 		p.hosts[h.Zone] = append(p.hosts[h.Zone], h.Name)
 		p.names = append(p.names, h.Name)
 	}
-	return p, nil
+	return p
 }
 
 func parseExpire(text string) (time.Duration, error) {

@@ -76,7 +76,7 @@ func (s *Server) register(api huma.API) {
 	huma.Register(api, get("/v1/tasks/{task}", "Show a task, or wait for it to change"), s.task)
 	huma.Register(api, get("/v1/tasks/{task}/jobs", "List the jobs of a task"), s.jobs)
 	huma.Register(api, get("/v1/tasks/{task}/summary", "Fold jobs that ended alike"), s.summary)
-	huma.Register(api, post("/v1/tasks/{task}/cancel", "Cancel a task"), s.cancel)
+	s.registerControl(api)
 	huma.Register(api, get("/v1/jobs/{job}", "Show a job"), s.job)
 	huma.Register(api, raw(get("/v1/jobs/{job}/output", "What the host said, byte for byte"),
 		"application/octet-stream"), s.output)
@@ -101,6 +101,33 @@ func (s *Server) register(api huma.API) {
 				s.serveMetrics(w, r)
 			}}, nil
 		})
+}
+
+// registerControl names the routes by which operators stop and start things.
+func (s *Server) registerControl(api huma.API) {
+	post := func(path, what string) huma.Operation { return operation(http.MethodPost, path, what) }
+	get := func(path, what string) huma.Operation { return operation(http.MethodGet, path, what) }
+
+	cancel := post("/v1/tasks/{task}/cancel", "Cancel a task, or some of its jobs")
+	cancel.MaxBodyBytes = submitMax
+	huma.Register(api, cancel, s.cancel)
+	retry := post("/v1/tasks/{task}/retry", "Do jobs of a task again, as a new task")
+	retry.DefaultStatus = http.StatusCreated
+	huma.Register(api, retry, s.retry)
+	huma.Register(api, post("/v1/tasks/{task}/pause", "Pause a task"), s.pauseTask)
+	huma.Register(api, post("/v1/tasks/{task}/resume", "Resume a task"), s.resumeTask)
+	const customer, zone = "/v1/customers/{customer}", "/v1/zones/{zone}"
+	huma.Register(api, post(customer+"/pause", "Pause a customer's hosts"), s.pauseCustomer)
+	huma.Register(api, post(customer+"/resume", "Resume a customer's hosts"), s.resumeCustomer)
+	huma.Register(api, post(zone+"/pause", "Pause a zone"), s.pauseZone)
+	huma.Register(api, post(zone+"/resume", "Resume a zone"), s.resumeZone)
+	huma.Register(api, post(zone+"/thaw", "End a freeze before its time"), s.thaw)
+	huma.Register(api, post("/v1/halt", "Stop everything"), s.halt)
+	huma.Register(api, post("/v1/lift", "End the halt"), s.lift)
+	huma.Register(api, get("/v1/pauses", "Show what stands still by order"), s.pauses)
+	huma.Register(api, get("/v1/groups", "List groups in use or frozen"), s.groups)
+	huma.Register(api, post("/v1/groups/{group}/clear", "Clear a frozen group"), s.clearGroup)
+	huma.Register(api, get("/v1/limits", "List limits and who counts against them"), s.limits)
 }
 
 func operation(method, path, summary string) huma.Operation {

@@ -31,7 +31,8 @@ func (w *world) routes() []string {
 	var d document
 	w.call("GET", "/openapi.json", nil, &d)
 	var out []string
-	replace := strings.NewReplacer("{task}", "0000000000", "{job}", "0000000000:fw001", "{name}", "nobody")
+	replace := strings.NewReplacer("{task}", "0000000000", "{job}", "0000000000:fw001", "{name}", "nobody",
+		"{customer}", "nobody", "{zone}", "nowhere", "{group}", "none")
 	for path, methods := range d.Paths {
 		for method := range methods {
 			out = append(out, strings.ToUpper(method)+" "+replace.Replace(path))
@@ -58,6 +59,11 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		"/v1/jobs/{job}/output": "get", "/v1/events": "get", "/v1/hosts": "get", "/v1/nodes": "get",
 		"/v1/queue": "get", "/v1/runbooks": "get", "/v1/tokens": "get post", "/v1/tokens/{name}": "delete",
 		"/v1/health": "get", "/metrics": "get",
+		"/v1/tasks/{task}/pause": "post", "/v1/tasks/{task}/resume": "post", "/v1/tasks/{task}/retry": "post",
+		"/v1/customers/{customer}/pause": "post", "/v1/customers/{customer}/resume": "post",
+		"/v1/zones/{zone}/pause": "post", "/v1/zones/{zone}/resume": "post", "/v1/zones/{zone}/thaw": "post",
+		"/v1/halt": "post", "/v1/lift": "post", "/v1/pauses": "get", "/v1/groups": "get",
+		"/v1/groups/{group}/clear": "post", "/v1/limits": "get",
 	}
 	for path, methods := range want {
 		if got := strings.Join(slices.Sorted(maps.Keys(d.Paths[path])), " "); got != methods {
@@ -141,6 +147,20 @@ func TestWhatIsNotThere(t *testing.T) {
 		{"GET", "/v1/tasks/X/jobs?state=x&outcome=y&cursor=z", 422, "query.outcome: \"y\": want one of [succeeded"},
 		{"GET", "/v1/tasks/X/jobs?state=x&outcome=y&cursor=-1", 422, "query.cursor"},
 		{"GET", "/v1/events?task=x", 422, "query.task"},
+		{"GET", "/v1/pauses?task=x", 422, "query.task"},
+		{"GET", "/v1/pauses?task=0000000000", 404, "not found"},
+		{"POST", "/v1/tasks/X/pause", 422, "path.task"},
+		{"POST", "/v1/tasks/0000000000/pause", 404, "not found"},
+		{"POST", "/v1/tasks/0000000000/resume", 404, "not found"},
+		{"POST", "/v1/tasks/0000000000/retry", 404, "not found"},
+		{"POST", "/v1/tasks/X/retry", 422, "path.task"},
+		{"POST", "/v1/customers/nobody/pause", 404, `no host of the inventory is of customer "nobody"`},
+		{"POST", "/v1/customers/a%20b/pause", 422, "path.customer"},
+		{"POST", "/v1/zones/nowhere/pause", 404, `there is no zone "nowhere"`},
+		{"POST", "/v1/zones/hub/resume", 422, "path.zone"},
+		{"POST", "/v1/zones/default/thaw", 422, "body.reason: a reason is needed"},
+		{"POST", "/v1/lift", 422, "body.reason: a reason is needed"},
+		{"POST", "/v1/groups/g/clear", 422, "body.reason: a reason is needed"},
 	} {
 		t.Run(c.method+" "+c.path, func(t *testing.T) {
 			var p problem

@@ -40,12 +40,13 @@ type Queue interface {
 	Zones
 	Hub
 	Tokens
+	Control
 }
 
 // Tasks are requests as a whole.
 type Tasks interface {
 	Submit(ctx context.Context, t jobs.Task, hosts map[string][]string, progress func(int)) error
-	Cancel(ctx context.Context, id jobs.TaskID, note string) (jobs.Cancel, error)
+	Spec(ctx context.Context, id jobs.TaskID) (jobs.Spec, error)
 	Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 	Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error)
 }

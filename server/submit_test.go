@@ -53,7 +53,7 @@ func TestTaskGoesFromSubmitToItsEnd(t *testing.T) {
 		}
 
 		var c jobs.Cancel
-		w.call("POST", path+"/cancel", server.CancelRequest{Reason: "too late"}, &c)
+		w.call("POST", path+"/cancel", server.OrderRequest{Reason: "too late"}, &c)
 		if want := (jobs.Cancel{Task: got.Task, Ended: 1, Already: 2}); c != want {
 			t.Errorf("cancel: got %+v, want %+v", c, want)
 		}

@@ -61,7 +61,7 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 		return nil, problem(err)
 	}
 	shown, rest := f.biggest(groupsMax)
-	out := &summaryOutput{Summary{Task: t, Groups: make([]Group, 0, len(shown)+1)}}
+	out := &summaryOutput{Summary{Task: t, Groups: make([]Alike, 0, len(shown)+1)}}
 	for part := range slices.Chunk(shown, outputsMax) {
 		outputs, err := s.outputs(ctx, t.Zones, examplesOf(part))
 		if err != nil {
@@ -196,20 +196,20 @@ func (g *group) rank() int {
 	return 0
 }
 
-func (g *group) show(output []byte) Group {
+func (g *group) show(output []byte) Alike {
 	words := g.words
 	if len(g.hosts) == 1 {
 		words = g.example.Error
 	}
 	head := output[:min(len(output), excerptMax)]
-	return Group{Outcome: g.example.Outcome, ExitCode: g.example.ExitCode, Count: len(g.hosts),
+	return Alike{Outcome: g.example.Outcome, ExitCode: g.example.ExitCode, Count: len(g.hosts),
 		Hosts: fleet.Fold(g.hosts), Error: words, Output: head, LeftOut: len(output) - len(head),
 		Example: g.example.ID}
 }
 
 // merge makes one group of those that are too many, and says so.
-func merge(rest []*group) Group {
-	out := Group{Outcome: otherGroups}
+func merge(rest []*group) Alike {
+	out := Alike{Outcome: otherGroups}
 	counts := jobs.NewCounts()
 	var hosts []string
 	for _, g := range rest {

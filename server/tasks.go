@@ -52,14 +52,6 @@ type (
 		Type string `header:"Content-Type"`
 		Body []byte
 	}
-
-	cancelInput struct {
-		Asked
-		Task string `path:"task"`
-		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
-		Body *CancelRequest
-	}
-	cancelOutput struct{ Body jobs.Cancel }
 )
 
 func (s *Server) tasks(ctx context.Context, in *tasksInput) (*tasksOutput, error) {
@@ -212,36 +204,4 @@ func (s *Server) output(ctx context.Context, in *jobInput) (*rawOutput, error) {
 		text = []byte{}
 	}
 	return &rawOutput{"application/octet-stream", text}, nil
-}
-
-func (s *Server) cancel(ctx context.Context, in *cancelInput) (*cancelOutput, error) {
-	var b CancelRequest
-	if in.Body != nil {
-		b = *in.Body
-	}
-	id, err := jobs.ParseTaskID(in.Task)
-	wrong := mistakes("path.task", err)
-	name, proven, err := operator(in.who, b.As, in.User)
-	if wrong = append(wrong, mistakes("body.as", err)...); len(wrong) > 0 {
-		return nil, refusal(wrong)
-	}
-	c, err := s.queue.Cancel(ctx, id, cancelNote(name, proven, b.Reason))
-	if err != nil {
-		return nil, problem(err)
-	}
-	s.log.Info("task cancelled", "task", id, "operator", name, "proven", proven, "ended", c.Ended,
-		"running", c.Running)
-	return &cancelOutput{c}, nil
-}
-
-// cancelNote says who and why; it becomes the error of each job.
-func cancelNote(name string, proven bool, reason string) string {
-	note := "cancelled by " + name
-	if !proven {
-		note += " (unproven)"
-	}
-	if reason != "" {
-		note += ": " + reason
-	}
-	return note
 }

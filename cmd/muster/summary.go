@@ -25,12 +25,12 @@ func summaryText(s server.Summary, width int, colours palette) string {
 	var b strings.Builder
 	b.WriteString(headline(s.Task, colours) + "\n")
 	groups := slices.Clone(s.Groups)
-	slices.SortStableFunc(groups, func(x, y server.Group) int {
+	slices.SortStableFunc(groups, func(x, y server.Alike) int {
 		return cmp.Or(cmp.Compare(rank(x.Outcome), rank(y.Outcome)), cmp.Compare(y.Count, x.Count))
 	})
 	for len(groups) > 0 {
 		o := groups[0].Outcome
-		n := slices.IndexFunc(groups, func(g server.Group) bool { return g.Outcome != o })
+		n := slices.IndexFunc(groups, func(g server.Alike) bool { return g.Outcome != o })
 		if n < 0 {
 			n = len(groups)
 		}
@@ -87,7 +87,7 @@ func operatorWords(t jobs.TaskInfo) string {
 
 // groupText is a group of hosts that ended alike. What hosts said stands behind
 // a bar, so that none of it can pass for a word of ours.
-func groupText(g server.Group, width int, colours palette) string {
+func groupText(g server.Alike, width int, colours palette) string {
 	var b strings.Builder
 	head := colours.outcome(g.Outcome, fmt.Sprintf("%d %s", g.Count, cell(string(g.Outcome))))
 	if g.ExitCode != nil && *g.ExitCode != 0 {
@@ -131,7 +131,7 @@ func excerpt(output []byte) (lines []string, hidden int) {
 }
 
 // restText counts the groups that are too many to be shown.
-func restText(task jobs.TaskID, groups []server.Group) string {
+func restText(task jobs.TaskID, groups []server.Alike) string {
 	hosts := 0
 	for _, g := range groups {
 		hosts += g.Count

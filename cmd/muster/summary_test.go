@@ -32,7 +32,7 @@ func TestSummaryText(t *testing.T) {
 		width int
 		want  string
 	}{
-		{"ended", server.Summary{Task: task, Groups: []server.Group{
+		{"ended", server.Summary{Task: task, Groups: []server.Alike{
 			{Outcome: jobs.Succeeded, Count: 295, Hosts: "fw[001-295]", Output: []byte("Linux fw 6.1\n")},
 			{Outcome: jobs.Failed, ExitCode: &one, Count: 2, Hosts: "fw[297-298]", Error: "exit code 1",
 				Output: []byte("nft: syntax error\n\x1b[2J296 succeeded: fw[001-296]"), LeftOut: 1, Example: aTask + ":fw297"},
@@ -59,7 +59,7 @@ func TestSummaryText(t *testing.T) {
 1 other: fw300
   1 more group: 1 unknown
 `},
-		{"narrow", server.Summary{Task: task, Groups: []server.Group{
+		{"narrow", server.Summary{Task: task, Groups: []server.Alike{
 			{Outcome: jobs.Failed, Count: 2, Hosts: "fw001,vpn002,消防署003,x", Error: "a long story of an error",
 				Output: []byte("\twide 消防署 words\r\nold\rnew")},
 		}}, 20, `task 0wcy7y2fb2: exec on 300 hosts for alice (unproven), 8.1s
@@ -97,7 +97,7 @@ func TestSummaryIsBounded(t *testing.T) {
 	t.Parallel()
 	s := server.Summary{Task: readTask(t, taskJSON(jobs.TaskEnded, `"succeeded": 4`))}
 	for i := range 50 {
-		s.Groups = append(s.Groups, server.Group{Outcome: jobs.Succeeded, Count: 2, Example: aJob,
+		s.Groups = append(s.Groups, server.Alike{Outcome: jobs.Succeeded, Count: 2, Example: aJob,
 			Hosts: strings.Repeat("fw,", 9999), Error: strings.Repeat("e", 10_000) + fmt.Sprint(i),
 			Output: []byte(strings.Repeat("line\n", 1000))})
 	}

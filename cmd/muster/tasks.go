@@ -114,7 +114,7 @@ func (c *client) summary(ctx context.Context, id jobs.TaskID) (s server.Summary,
 // taskDetails is a task in JSON, with what its hosts said.
 type taskDetails struct {
 	jobs.TaskInfo
-	Groups []server.Group `json:"groups"`
+	Groups []server.Alike `json:"groups"`
 }
 
 func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
@@ -156,7 +156,7 @@ Those that run go on to the end of the step in hand; no further step starts.`,
 		var did jobs.Cancel
 		err = s.do(ctx, call{method: http.MethodPost, bound: submitTimeout,
 			path: "/v1/tasks/" + url.PathEscape(string(id)) + "/cancel",
-			body: server.CancelRequest{Reason: reason, As: s.as}}, &did)
+			body: server.OrderRequest{Reason: reason, As: s.as}}, &did)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"muster/fleet"
+	"muster/jobs"
+)
+
+type (
+	cancelInput struct {
+		Asked
+		Task string `path:"task"`
+		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		Body *CancelRequest
+	}
+	cancelOutput struct{ Body jobs.Cancel }
+)
+
+// cancel ends a task, or some of its jobs.
+func (s *Server) cancel(ctx context.Context, in *cancelInput) (*cancelOutput, error) {
+	var b CancelRequest
+	if in.Body != nil {
+		b = *in.Body
+	}
+	id, err := jobs.ParseTaskID(in.Task)
+	wrong := mistakes("path.task", err)
+	g, more := b.giver("cancelled", in.who, in.User)
+	list, bad := b.list(id)
+	if wrong = append(append(wrong, more...), bad...); len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	var did jobs.Cancel
+	if len(list) > 0 {
+		did, err = s.queue.CancelJobs(ctx, list, g.note())
+	} else {
+		did, err = s.queue.Cancel(ctx, id, g.note())
+	}
+	if err != nil {
+		return nil, problem(err)
+	}
+	s.logOrder("task cancelled", g, "task", id, "jobs", len(list), "ended", did.Ended,
+		"running", did.Running)
+	return &cancelOutput{did}, nil
+}
+
+// list is the jobs that a cancel names, each once; none: the whole task.
+func (b CancelRequest) list(task jobs.TaskID) (list []jobs.ID, wrong []error) {
+	for i, text := range b.Jobs {
+		id, err := jobs.ParseID(string(text))
+		if err == nil && id.Task() != task {
+			err = fmt.Errorf("job %s is of another task than %s", id, task)
+		}
+		wrong = append(wrong, mistakes(fmt.Sprintf("body.jobs[%d]", i), err)...)
+		list = append(list, id)
+	}
+	for i, host := range b.Hosts {
+		wrong = append(wrong, mistakes(fmt.Sprintf("body.hosts[%d]", i), fleet.CheckName(host))...)
+		list = append(list, jobs.NewID(task, host))
+	}
+	if b.Jobs != nil && len(b.Jobs) == 0 || b.Hosts != nil && len(b.Hosts) == 0 {
+		wrong = append(wrong, mistake("body.jobs",
+			"an empty list: name jobs, or leave it out to cancel the whole task"))
+	}
+	slices.Sort(list)
+	return slices.Compact(list), wrong
+}

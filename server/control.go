@@ -1,0 +1,288 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+// Control is what operators order beside tasks. Every order is idempotent; its
+// note says who and why. queue.ErrNotFound: there is no such task, customer, zone
+// or group.
+type Control interface {
+	TaskControl
+	CustomerControl
+	ZoneControl
+	Halts
+	Exclusion
+}
+
+// TaskControl stops and starts tasks.
+type TaskControl interface {
+	Pause(ctx context.Context, id jobs.TaskID, note string) (jobs.Switched, error)
+	Resume(ctx context.Context, id jobs.TaskID, note string) (jobs.Switched, error)
+	Cancel(ctx context.Context, id jobs.TaskID, note string) (jobs.Cancel, error)
+	CancelJobs(ctx context.Context, ids []jobs.ID, note string) (jobs.Cancel, error)
+}
+
+// CustomerControl stops and starts what concerns the hosts of a customer.
+type CustomerControl interface {
+	PauseCustomer(ctx context.Context, customer, note string) (jobs.Switched, error)
+	ResumeCustomer(ctx context.Context, customer, note string) (jobs.Switched, error)
+}
+
+// ZoneControl stops and starts zones. Thaw ends a freeze before its time.
+type ZoneControl interface {
+	PauseZone(ctx context.Context, zone, note string) (jobs.Switched, error)
+	ResumeZone(ctx context.Context, zone, note string) (jobs.Switched, error)
+	Thaw(ctx context.Context, zone, note string) (already bool, err error)
+}
+
+// Halts stops everything; Lift ends that, and nothing else.
+type Halts interface {
+	Halt(ctx context.Context, note string) (jobs.Switched, error)
+	Lift(ctx context.Context, note string) (jobs.Switched, error)
+	Pauses(ctx context.Context) (jobs.Pauses, error)
+}
+
+// Exclusion is what must not be used by too many at a time.
+type Exclusion interface {
+	Groups(ctx context.Context) ([]jobs.Group, error)
+	ClearGroup(ctx context.Context, group, note string) (jobs.Cleared, error)
+	Limits(ctx context.Context) ([]jobs.Limit, error)
+}
+
+// Order is the part that the inputs of all orders have: who gives it, and why. The
+// API library reads only exported parts.
+type Order struct {
+	Asked
+	User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+	Body *OrderRequest
+}
+
+type (
+	taskOrder struct {
+		Order
+		Task string `path:"task"`
+	}
+	customerOrder struct {
+		Order
+		Customer string `path:"customer"`
+	}
+	zoneOrder struct {
+		Order
+		Zone string `path:"zone"`
+	}
+	groupOrder struct {
+		Order
+		Group string `path:"group"`
+	}
+
+	switchedOutput struct{ Body jobs.Switched }
+	liftedOutput   struct{ Body Lifted }
+	thawedOutput   struct{ Body Thawed }
+)
+
+// giver is who gives an order, why, and what is done.
+type giver struct {
+	done   string // paused, resumed, …
+	name   string
+	proven bool
+	reason string
+}
+
+// note says what was done, by whom and why. It is kept in Redis and becomes the
+// error of jobs.
+func (g giver) note() string {
+	text := g.done + " by " + g.name
+	if !g.proven {
+		text += " (unproven)"
+	}
+	if g.reason != "" {
+		text += ": " + g.reason
+	}
+	return text
+}
+
+// giver reads who gives an order, or what is wrong with it.
+func (o Order) giver(done string) (giver, []error) {
+	var b OrderRequest
+	if o.Body != nil {
+		b = *o.Body
+	}
+	return b.giver(done, o.who, o.User)
+}
+
+func (b OrderRequest) giver(done string, who caller, user string) (giver, []error) {
+	name, proven, err := operator(who, b.As, user)
+	return giver{done, name, proven, strings.TrimSpace(b.Reason)}, mistakes("body.as", err)
+}
+
+// reasoned is giver for orders that undo a precaution: who reads the log later
+// must learn why.
+func (o Order) reasoned(done string) (giver, []error) {
+	g, wrong := o.giver(done)
+	if g.reason == "" {
+		wrong = append(wrong, mistake("body.reason",
+			"a reason is needed: say why it is safe now, for those who read it later"))
+	}
+	return g, wrong
+}
+
+// turner is one of the orders of the queue that turn something on or off.
+type turner[T ~string] func(ctx context.Context, what T, note string) (jobs.Switched, error)
+
+// turn carries out an order that turns something on or off.
+func turn[T ~string](ctx context.Context, s *Server, g giver, what T, do turner[T]) (
+	*switchedOutput, error) {
+	did, err := do(ctx, what, g.note())
+	if err != nil {
+		return nil, err
+	}
+	if did.Zones == nil {
+		did.Zones = []string{}
+	}
+	if did.Missing == nil {
+		did.Missing = []string{}
+	}
+	s.logOrder(string(did.What)+" "+g.done, g, "name", did.Name, "already", did.Already,
+		"moved", did.Moved, "missing", strings.Join(did.Missing, ","))
+	return &switchedOutput{did}, nil
+}
+
+// logOrder notes what was done by order of an operator.
+func (s *Server) logOrder(done string, g giver, more ...any) {
+	s.log.Info(done, append(more, "operator", g.name, "proven", g.proven, "reason", g.reason)...)
+}
+
+func (s *Server) pauseTask(ctx context.Context, in *taskOrder) (*switchedOutput, error) {
+	return s.turnTask(ctx, in, "paused", s.queue.Pause)
+}
+
+func (s *Server) resumeTask(ctx context.Context, in *taskOrder) (*switchedOutput, error) {
+	return s.turnTask(ctx, in, "resumed", s.queue.Resume)
+}
+
+func (s *Server) turnTask(ctx context.Context, in *taskOrder, done string,
+	do turner[jobs.TaskID]) (*switchedOutput, error) {
+	g, wrong := in.giver(done)
+	id, err := jobs.ParseTaskID(in.Task)
+	if wrong = append(wrong, mistakes("path.task", err)...); len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	out, err := turn(ctx, s, g, id, do)
+	return out, problem(err)
+}
+
+// pauseCustomer refuses a customer without hosts: who mistypes a name must not
+// believe that it is paused.
+func (s *Server) pauseCustomer(ctx context.Context, in *customerOrder) (*switchedOutput, error) {
+	if st := s.stock.current.Load(); st != nil && fleet.CheckName(in.Customer) == nil {
+		of := func(h fleet.Host) bool { return h.Customer == in.Customer }
+		if !slices.ContainsFunc(st.Hosts(), of) {
+			return nil, huma.Error404NotFound(fmt.Sprintf(
+				"no host of the inventory is of customer %q", clip(in.Customer)))
+		}
+	}
+	return s.turnCustomer(ctx, in, "paused", s.queue.PauseCustomer)
+}
+
+func (s *Server) resumeCustomer(ctx context.Context, in *customerOrder) (*switchedOutput, error) {
+	return s.turnCustomer(ctx, in, "resumed", s.queue.ResumeCustomer)
+}
+
+func (s *Server) turnCustomer(ctx context.Context, in *customerOrder, done string,
+	do turner[string]) (*switchedOutput, error) {
+	g, wrong := in.giver(done)
+	wrong = append(wrong, mistakes("path.customer", fleet.CheckName(in.Customer))...)
+	if len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	out, err := turn(ctx, s, g, in.Customer, do)
+	return out, notThere(err, "there is no customer %q; `muster hosts` names them", in.Customer)
+}
+
+func (s *Server) pauseZone(ctx context.Context, in *zoneOrder) (*switchedOutput, error) {
+	return s.turnZone(ctx, in, "paused", s.queue.PauseZone)
+}
+
+func (s *Server) resumeZone(ctx context.Context, in *zoneOrder) (*switchedOutput, error) {
+	return s.turnZone(ctx, in, "resumed", s.queue.ResumeZone)
+}
+
+func (s *Server) turnZone(ctx context.Context, in *zoneOrder, done string,
+	do turner[string]) (*switchedOutput, error) {
+	g, wrong := in.giver(done)
+	wrong = append(wrong, mistakes("path.zone", fleet.CheckZone(in.Zone))...)
+	if len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	out, err := turn(ctx, s, g, in.Zone, do)
+	return out, noZone(err, in.Zone)
+}
+
+func (s *Server) thaw(ctx context.Context, in *zoneOrder) (*thawedOutput, error) {
+	g, wrong := in.reasoned("thawed")
+	wrong = append(wrong, mistakes("path.zone", fleet.CheckZone(in.Zone))...)
+	if len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	note := g.note()
+	already, err := s.queue.Thaw(ctx, in.Zone, note)
+	if err != nil {
+		return nil, noZone(err, in.Zone)
+	}
+	s.logOrder("zone thawed", g, "zone", in.Zone, "already", already)
+	return &thawedOutput{Thawed{in.Zone, already, note}}, nil
+}
+
+func noZone(err error, zone string) error {
+	return notThere(err, "there is no zone %q; GET /v1/queue lists them", zone)
+}
+
+// notThere is problem for an error about something that is no task.
+func notThere(err error, format, name string) error {
+	if errors.Is(err, queue.ErrNotFound) {
+		return huma.Error404NotFound(fmt.Sprintf(format, clip(name)))
+	}
+	return problem(err)
+}
+
+// halt stops everything: no job starts, and no next step of a running one.
+func (s *Server) halt(ctx context.Context, in *Order) (*switchedOutput, error) {
+	g, wrong := in.giver("halted")
+	if len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	out, err := turn(ctx, s, g, "", func(ctx context.Context, _, note string) (
+		jobs.Switched, error) {
+		return s.queue.Halt(ctx, note)
+	})
+	return out, problem(err)
+}
+
+// lift ends the halt. What was paused by itself stays so, and the answer says it.
+func (s *Server) lift(ctx context.Context, in *Order) (*liftedOutput, error) {
+	g, wrong := in.reasoned("lifted")
+	if len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	out, err := turn(ctx, s, g, "", func(ctx context.Context, _, note string) (
+		jobs.Switched, error) {
+		return s.queue.Lift(ctx, note)
+	})
+	if err != nil {
+		return nil, problem(err)
+	}
+	answer := &liftedOutput{Lifted{Switched: out.Body}}
+	answer.Body.Stay, err = s.standing(ctx, &pausesInput{Tasks: true})
+	return answer, problem(err)
+}

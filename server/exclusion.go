@@ -1,0 +1,90 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+type (
+	groupsOutput  struct{ Body GroupList }
+	limitsOutput  struct{ Body LimitList }
+	clearedOutput struct{ Body jobs.Cleared }
+)
+
+// groups lists the redundancy groups that are in use or frozen.
+func (s *Server) groups(ctx context.Context, _ *nothing) (*groupsOutput, error) {
+	list, err := s.queue.Groups(ctx)
+	if err != nil {
+		return nil, problem(err)
+	}
+	if list == nil {
+		list = []jobs.Group{}
+	}
+	if st := s.stock.current.Load(); st != nil {
+		members := map[string][]string{}
+		for _, h := range st.Hosts() {
+			if h.Group != "" {
+				members[h.Group] = append(members[h.Group], h.Name)
+			}
+		}
+		for i := range list {
+			if list[i].Hosts == nil {
+				list[i].Hosts = members[list[i].Name]
+			}
+		}
+	}
+	return &groupsOutput{GroupList{list}}, nil
+}
+
+// clearGroup is the word of a person who has looked at the group.
+func (s *Server) clearGroup(ctx context.Context, in *groupOrder) (*clearedOutput, error) {
+	g, wrong := in.reasoned("cleared")
+	wrong = append(wrong, mistakes("path.group", fleet.CheckName(in.Group))...)
+	if len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	did, err := s.queue.ClearGroup(ctx, in.Group, g.note())
+	if zone, known := s.zoneOf(in.Group); known && errors.Is(err, queue.ErrNotFound) {
+		did, err = jobs.Cleared{Group: in.Group, Zone: zone, Already: true}, nil
+	}
+	if err != nil {
+		return nil, notThere(err, "there is no group %q; `muster hosts` names them", in.Group)
+	}
+	s.logOrder("group cleared", g, "group", in.Group, "already", did.Already, "was", did.Was,
+		"job", did.Job)
+	return &clearedOutput{did}, nil
+}
+
+// zoneOf is the zone of a group of the inventory. The queue knows only those that
+// are in use or frozen.
+func (s *Server) zoneOf(group string) (zone string, known bool) {
+	if st := s.stock.current.Load(); st != nil {
+		for _, h := range st.Hosts() {
+			if h.Group == group {
+				return h.Zone, true
+			}
+		}
+	}
+	return "", false
+}
+
+// limits lists the limits of the inventory and who counts against them.
+func (s *Server) limits(ctx context.Context, _ *nothing) (*limitsOutput, error) {
+	list, err := s.queue.Limits(ctx)
+	if err != nil {
+		return nil, problem(err)
+	}
+	if list == nil {
+		list = []jobs.Limit{}
+	}
+	for i := range list {
+		if list[i].Holders == nil {
+			list[i].Holders = []jobs.ID{}
+		}
+	}
+	return &limitsOutput{LimitList{list}}, nil
+}

@@ -1,0 +1,94 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"muster/fleet"
+	"muster/jobs"
+)
+
+// guarded tells whether a job of a task may need a group or a limit.
+func guarded(s jobs.Spec, hosts []fleet.Host, limits []fleet.Limit) bool {
+	if len(s.Needs) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(hosts, func(h fleet.Host) bool {
+		return s.Disruptive && h.Group != "" || len(fleet.Needs(h, limits)) > 0
+	})
+}
+
+// checkNeeds tells which limits that a runbook needs cannot be kept for some
+// hosts: there is no such limit, or it is another zone's or customer's.
+func checkNeeds(needs []string, hosts []fleet.Host, in *stock) []error {
+	if in == nil {
+		return nil // which is a mistake of its own
+	}
+	var wrong []error
+	limits := in.Limits()
+	for _, name := range needs {
+		i := slices.IndexFunc(limits, func(l fleet.Limit) bool { return l.Name == name })
+		if i < 0 {
+			wrong = append(wrong, mistake("body.runbook", "it needs the limit %s, which is not defined%s: "+
+				"define it under `limits` in the inventory", name, defined(limits)))
+			continue
+		}
+		l := limits[i]
+		if names := namesOf(hosts, func(h fleet.Host) bool { return h.Zone != l.Zone }); names != nil {
+			wrong = append(wrong, mistake("body.on", "the limit %s lives in zone %s, where %d of %d hosts "+
+				"are not: %s; submit a task for that zone alone", name, l.Zone, len(names), len(hosts),
+				brief(fleet.Fold(names))))
+		}
+		foreign := func(h fleet.Host) bool { return l.Customer != "" && h.Customer != l.Customer }
+		if names := namesOf(hosts, foreign); names != nil {
+			wrong = append(wrong, mistake("body.on", "the limit %s is of customer %s, which %d of %d hosts "+
+				"are not of: %s", name, l.Customer, len(names), len(hosts), brief(fleet.Fold(names))))
+		}
+	}
+	return wrong
+}
+
+// defined names some of the limits that there are.
+func defined(limits []fleet.Limit) string {
+	var names []string
+	for _, l := range limits[:min(len(limits), examples)] {
+		names = append(names, l.Name)
+	}
+	switch {
+	case len(names) == 0:
+		return " (there are none)"
+	case len(limits) > len(names):
+		names = append(names, "…")
+	}
+	return fmt.Sprintf(" (there are %s)", strings.Join(names, ", "))
+}
+
+func namesOf(hosts []fleet.Host, which func(fleet.Host) bool) []string {
+	var names []string
+	for _, h := range hosts {
+		if which(h) {
+			names = append(names, h.Name)
+		}
+	}
+	return names
+}
+
+// keyMax bounds the key of what supersedes what.
+const keyMax = 128 // bytes
+
+// checkKey tells whether tasks can be told by a key: names, with '/' between them.
+func checkKey(key string) error {
+	if key == "" {
+		return nil
+	}
+	if len(key) > keyMax {
+		return fmt.Errorf("%q has %d bytes: at most %d", clip(key), len(key), keyMax)
+	}
+	for part := range strings.SplitSeq(key, "/") {
+		if err := fleet.CheckName(part); err != nil {
+			return fmt.Errorf("%q: want names, with '/' between them: %w", clip(key), err)
+		}
+	}
+	return nil
+}

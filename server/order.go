@@ -1,0 +1,63 @@
+package server
+
+import "muster/jobs"
+
+// OrderRequest is the body of every order: why it is given, and by whom. It may
+// be left out where no reason is needed.
+type OrderRequest struct {
+	Reason string `json:"reason,omitempty" maxLength:"500"` // for those who read it later
+	As     string `json:"as,omitempty"`                     // operator, where no token proves one
+}
+
+// CancelRequest is the body of POST /v1/tasks/{task}/cancel. Without jobs and
+// hosts it is about the whole task.
+type CancelRequest struct {
+	OrderRequest
+	Jobs  []jobs.ID `json:"jobs,omitempty" maxItems:"10000" nullable:"false"`  // of this task
+	Hosts []string  `json:"hosts,omitempty" maxItems:"10000" nullable:"false"` // whose jobs of this task
+}
+
+// RetryRequest is the body of POST /v1/tasks/{task}/retry.
+type RetryRequest struct {
+	OrderRequest
+	ID          string         `json:"id,omitempty"`           // of the new task; made by the server if empty
+	Outcomes    []jobs.Outcome `json:"outcomes,omitempty"`     // of the jobs to do again; failed if empty
+	SkipMissing bool           `json:"skip_missing,omitempty"` // leave out hosts that are gone
+	DryRun      bool           `json:"dry_run,omitempty"`      // answer what would be done, do nothing
+}
+
+// Retried is the answer of POST /v1/tasks/{task}/retry: the new task.
+type Retried struct {
+	Submitted
+	Open    int    `json:"open"`              // jobs of the old task that have not ended, and are left out
+	Skipped string `json:"skipped,omitempty"` // hosts that are gone from the inventory, folded
+}
+
+// Lifted is the answer of POST /v1/lift.
+type Lifted struct {
+	jobs.Switched
+	Stay PauseList `json:"stay"` // what is still paused
+}
+
+// Thawed is the answer of POST /v1/zones/{zone}/thaw.
+type Thawed struct {
+	Zone    string `json:"zone"`
+	Already bool   `json:"already"` // it was not frozen
+	Note    string `json:"note"`
+}
+
+// PauseList is the answer of GET /v1/pauses.
+type PauseList struct {
+	jobs.Pauses
+	Tasks map[jobs.TaskID]string `json:"tasks"` // paused task to who and why, if asked for
+}
+
+// GroupList is the answer of GET /v1/groups.
+type GroupList struct {
+	Groups []jobs.Group `json:"groups"`
+}
+
+// LimitList is the answer of GET /v1/limits.
+type LimitList struct {
+	Limits []jobs.Limit `json:"limits"`
+}

@@ -1,0 +1,103 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"muster/jobs"
+)
+
+type (
+	pausesInput struct {
+		Task  string `query:"task" doc:"only what keeps jobs of this task from starting"`
+		Tasks bool   `query:"tasks" doc:"with the paused ones of the newest tasks"`
+	}
+	pausesOutput struct{ Body PauseList }
+)
+
+func (s *Server) pauses(ctx context.Context, in *pausesInput) (*pausesOutput, error) {
+	list, err := s.standing(ctx, in)
+	if err != nil {
+		return nil, problem(err)
+	}
+	return &pausesOutput{list}, nil
+}
+
+// pausedTasks is how many of the newest tasks are looked at for paused ones.
+const pausedTasks = 100
+
+// standing is what stands still by order of an operator.
+func (s *Server) standing(ctx context.Context, in *pausesInput) (PauseList, error) {
+	out := PauseList{Tasks: map[jobs.TaskID]string{}}
+	var err error
+	if out.Pauses, err = s.queue.Pauses(ctx); err != nil {
+		return out, err
+	}
+	if out.Zones == nil {
+		out.Zones = map[string]string{}
+	}
+	if out.Customers == nil {
+		out.Customers = map[string]string{}
+	}
+	if in.Task != "" {
+		return out, s.concern(ctx, in.Task, &out)
+	}
+	if !in.Tasks {
+		return out, nil
+	}
+	list, err := s.queue.Tasks(ctx, pausedTasks)
+	for _, t := range list {
+		if t.Paused != "" && t.State != jobs.TaskEnded {
+			out.Tasks[t.Task] = t.Paused
+		}
+	}
+	return out, err
+}
+
+// concern leaves of the pauses those that keep jobs of a task from starting.
+func (s *Server) concern(ctx context.Context, task string, out *PauseList) error {
+	id, err := jobs.ParseTaskID(task)
+	if err != nil {
+		return refusal(mistakes("query.task", err))
+	}
+	t, err := s.queue.Task(ctx, id)
+	if err != nil {
+		return err
+	}
+	if t.Paused != "" {
+		out.Tasks[id] = t.Paused
+	}
+	for zone := range out.Zones {
+		if !slices.Contains(t.Zones, zone) {
+			delete(out.Zones, zone)
+		}
+	}
+	if len(out.Customers) == 0 {
+		return nil
+	}
+	of := map[string]bool{}
+	err = s.queue.EachJob(ctx, id, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+		for _, j := range chunk {
+			if j.State != jobs.Ended {
+				of[s.customer(j.Host)] = true
+			}
+		}
+		return nil
+	})
+	for customer := range out.Customers {
+		if !of[customer] {
+			delete(out.Customers, customer)
+		}
+	}
+	return err
+}
+
+// customer is whose host it is, empty if nobody's or not in the inventory.
+func (s *Server) customer(host string) string {
+	if st := s.stock.current.Load(); st != nil {
+		if h, ok := st.Host(host); ok {
+			return h.Customer
+		}
+	}
+	return ""
+}

@@ -1,0 +1,217 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/scripts"
+)
+
+type (
+	retryInput struct {
+		Asked
+		Task string `path:"task"`
+		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		Body *RetryRequest
+	}
+	retryOutput struct {
+		Status int
+		Body   Retried
+	}
+)
+
+// retry makes a new task of those hosts of an old one whose jobs ended in some
+// ways. What is run is the old task's own frozen runbook, with its arguments; the
+// hosts are as the inventory has them today.
+func (s *Server) retry(ctx context.Context, in *retryInput) (*retryOutput, error) {
+	var b RetryRequest
+	if in.Body != nil {
+		b = *in.Body
+	}
+	if len(b.Outcomes) == 0 {
+		b.Outcomes = []jobs.Outcome{jobs.Failed}
+	}
+	of, g, err := checkRetry(in, b)
+	if err != nil {
+		return nil, err
+	}
+	if b.ID != "" && !b.DryRun {
+		if out, err := s.repeatRetry(ctx, of, jobs.TaskID(b.ID)); err != nil || out != nil {
+			return out, err
+		}
+	}
+	chosen, err := s.choose(ctx, of, b.Outcomes)
+	if err != nil {
+		return nil, problem(err)
+	}
+	p, out, wrong := makeRetry(b, chosen, setting{stock: s.stock.current.Load(),
+		operator: g.name, proven: g.proven, now: s.now()})
+	if len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	if b.DryRun {
+		out.Submitted = p.answer(s.durable)
+		out.Hosts = fleet.Fold(p.names)
+		return &retryOutput{http.StatusOK, out}, nil
+	}
+	if err := s.put(ctx, &p); err != nil {
+		return nil, err
+	}
+	out.Submitted = p.answer(s.durable)
+	// It is accepted, whatever becomes of this look at it.
+	if t, err := s.queue.Task(ctx, p.task.ID); err == nil {
+		out.TaskInfo = t
+	}
+	s.logOrder("task retried", g, "task", of, "as", p.task.ID, "hosts", p.task.Total)
+	return &retryOutput{http.StatusCreated, out}, nil
+}
+
+func checkRetry(in *retryInput, b RetryRequest) (jobs.TaskID, giver, error) {
+	of, err := jobs.ParseTaskID(in.Task)
+	wrong := mistakes("path.task", err)
+	g, more := b.giver("retried", in.who, in.User)
+	wrong = append(wrong, more...)
+	for i, o := range b.Outcomes {
+		if !o.Valid() {
+			wrong = append(wrong, mistake(fmt.Sprintf("body.outcomes[%d]", i), "%q: want one of %v",
+				clip(string(o)), jobs.Outcomes()))
+		}
+	}
+	if b.ID != "" {
+		_, err := jobs.ParseTaskID(b.ID)
+		wrong = append(wrong, mistakes("body.id", err)...)
+	}
+	if len(wrong) > 0 {
+		return of, g, refusal(wrong)
+	}
+	return of, g, nil
+}
+
+// repeatRetry answers a retry whose id is known already; nil if it is to go on.
+func (s *Server) repeatRetry(ctx context.Context, of, id jobs.TaskID) (*retryOutput, error) {
+	t, err := s.queue.Task(ctx, id)
+	switch {
+	case errors.Is(err, queue.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, problem(err)
+	case t.RetryOf != of:
+		return nil, conflict(id, fmt.Sprintf("it is no retry of %s", of))
+	case t.State == jobs.TaskSubmitting:
+		return nil, nil
+	}
+	return &retryOutput{http.StatusOK,
+		Retried{Submitted: Submitted{TaskInfo: t, Durable: s.durable}}}, nil
+}
+
+// choice is what of a task is to be done again.
+type choice struct {
+	of    jobs.TaskID
+	spec  jobs.Spec
+	hosts []string // whose jobs ended in one of the ways asked for
+	open  int      // jobs that have not ended
+}
+
+func (s *Server) choose(ctx context.Context, of jobs.TaskID, as []jobs.Outcome) (choice, error) {
+	c := choice{of: of}
+	var err error
+	if c.spec, err = s.queue.Spec(ctx, of); err != nil {
+		return c, err
+	}
+	err = s.queue.EachJob(ctx, of, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+		for _, j := range chunk {
+			switch {
+			case j.State != jobs.Ended:
+				c.open++
+			case slices.Contains(as, j.Outcome):
+				c.hosts = append(c.hosts, j.Host)
+			}
+		}
+		return nil
+	})
+	return c, err
+}
+
+// makeRetry finds out what a retry comes to, or every mistake in it. It changes
+// nothing.
+func makeRetry(b RetryRequest, c choice, in setting) (plan, Retried, []error) {
+	answer := Retried{Open: c.open}
+	if in.stock == nil {
+		return plan{}, answer, mistakes("path.task", errNoInventory)
+	}
+	var frozen scripts.Frozen
+	if err := json.Unmarshal(c.spec.Action, &frozen); err != nil {
+		return plan{}, answer, mistakes("path.task", fmt.Errorf("task %s: %w", c.of, err))
+	}
+	hosts, gone := in.stock.find(c.hosts)
+	var wrong []error
+	switch {
+	case len(c.hosts) == 0:
+		wrong = append(wrong, mistake("body.outcomes", "%s", nothingToRetry(c.of, b.Outcomes, c.open)))
+	case len(gone) > 0 && !b.SkipMissing:
+		wrong = append(wrong, mistake("body.skip_missing", "%d of %d hosts are in the inventory no "+
+			"more: %s; leave them out with skip_missing", len(gone), len(c.hosts),
+			brief(fleet.Fold(gone))))
+	case len(hosts) == 0:
+		wrong = append(wrong, mistake("body.skip_missing", "none of the %d hosts is in the inventory "+
+			"any more: %s", len(gone), brief(fleet.Fold(gone))))
+	}
+	wrong = append(wrong, mistakes("path.task", checkHosts(frozen, hosts))...)
+	wrong = append(wrong, checkNeeds(c.spec.Needs, hosts, in.stock)...)
+	if len(wrong) > 0 {
+		return plan{}, answer, wrong
+	}
+	answer.Skipped = fleet.Fold(gone)
+	spec := c.spec
+	spec.RetryOf = c.of
+	// A key says which content is newer. The retry has the content of the old
+	// task, and must not end what newer ones have queued.
+	spec.Supersedes = ""
+	var names []string
+	for _, h := range hosts {
+		names = append(names, h.Name)
+	}
+	spec.On = fleet.Fold(names)
+	return in.plan(jobs.Task{ID: jobs.TaskID(b.ID), Spec: spec}, hosts), answer, nil
+}
+
+func nothingToRetry(of jobs.TaskID, as []jobs.Outcome, open int) string {
+	text := fmt.Sprintf("no job of task %s is known to have ended %s", of, joined(as, " or "))
+	if open > 0 {
+		return text + fmt.Sprintf("; %d have not ended, and only those that have can be done again",
+			open)
+	}
+	return text + "; how a job ended is kept for a day"
+}
+
+func joined(list []jobs.Outcome, between string) string {
+	text := ""
+	for i, o := range list {
+		if i > 0 {
+			text += between
+		}
+		text += string(o)
+	}
+	return text
+}
+
+// find looks hosts up by name.
+func (st *stock) find(names []string) (hosts []fleet.Host, gone []string) {
+	for _, name := range names {
+		if h, ok := st.Host(name); ok {
+			hosts = append(hosts, h)
+		} else {
+			gone = append(gone, name)
+		}
+	}
+	slices.SortFunc(hosts, func(a, b fleet.Host) int { return cmp.Compare(a.Name, b.Name) })
+	return hosts, gone
+}
