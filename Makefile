@@ -40,6 +40,11 @@ test: bin/testsum ## run all tests, also on a real Redis and a real sshd
 	@cd tools && ../bin/testsum -name tools $(if $(TALLY),-tally $(TALLY)) -- ./...
 	$(testsum) -count=1 -timeout 5m $(ARGS) ./...
 
+.PHONY: pairs
+pairs: ## both members of a group due at once, 1,000 times, judged by the hosts' log
+	@tools/install.sh redis
+	go test ./cmd/muster -count=1 -timeout 20m -v -run AreNeverDisturbedAtOnce -tries 1000
+
 .PHONY: race
 race: bin/testsum ## run all tests with the race detector (ARGS=-short for the short ones)
 	@tools/install.sh redis sshd gcc

@@ -85,15 +85,26 @@ func newClient(server, token string) (*client, error) {
 
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-// submit hands in a task. The task's id makes it the same task however often it
-// is said, so what may have been heard is said again until there is an answer.
-// If there is none the error is an *unsureError.
+// submit hands in a task.
 func (c *client) submit(ctx context.Context, b server.Submit, note backoff.Notify) (
 	server.Submitted, error) {
+	id := jobs.TaskID(b.ID)
+	if b.DryRun {
+		id = ""
+	}
+	return handIn[server.Submitted](ctx, c, id, call{method: http.MethodPost, path: "/v1/tasks",
+		body: b, bound: submitTimeout}, note)
+}
+
+// handIn makes a call that makes a task. The task's id makes it the same task
+// however often it is said, so what may have been heard is said again until there
+// is an answer. If there is none the error is an *unsureError. Without an id
+// nothing is made.
+func handIn[T any](ctx context.Context, c *client, id jobs.TaskID, q call, note backoff.Notify) (
+	T, error) {
 	heard := false
-	out, err := again(ctx, c.patience, func() (out server.Submitted, err error) {
-		err = c.do(ctx, call{method: http.MethodPost, path: "/v1/tasks", body: b,
-			bound: submitTimeout}, &out)
+	out, err := again(ctx, c.patience, func() (out T, err error) {
+		err = c.do(ctx, q, &out)
 		var away *awayError
 		if errors.As(err, &away) {
 			heard = heard || away.heard
@@ -103,8 +114,8 @@ func (c *client) submit(ctx context.Context, b server.Submit, note backoff.Notif
 		}
 		return out, err
 	}, note)
-	if err != nil && heard && passing(err) && !b.DryRun {
-		return out, &unsureError{jobs.TaskID(b.ID), err}
+	if err != nil && heard && passing(err) && id != "" {
+		return out, &unsureError{id, err}
 	}
 	return out, err
 }

@@ -50,7 +50,49 @@ GET /v1/queue
 {"zones": [
 	{"zone": "default", "queued": 300, "again": 2, "due": 7, "oldest": "2026-11-21T10:00:00.000Z", "overdue": 65,
 	 "frozen": "2026-11-21T10:05:00.000Z", "why": "another run id"},
-	{"zone": "z2", "oldest": null, "frozen": null, "halted": "by bob"}]}
+	{"zone": "z2", "oldest": null, "frozen": null, "halted": "halted by bob", "paused": "paused by al"}]}
+
+GET /v1/groups
+{"groups": [
+	{"name": "g1", "zone": "default", "frozen": "0wcy7y2fb2:fw001 ended unknown\u001b", "job": "0wcy7y2fb2:fw001",
+	 "since": "2026-11-21T10:00:00.000Z", "waits": 2, "hosts": ["fw001", "fw002"]},
+	{"name": "g2", "zone": "z2", "since": "2026-11-21T10:01:00.000Z", "holder": "0wcy7y2fb2:fw003", "waits": 0}]}
+
+POST /v1/groups/g1/clear
+{"group": "g1", "zone": "default", "already": false, "was": "unknown\u001b", "job": "0wcy7y2fb2:fw001", "holder": "0wcy7y2fb2:fw009"}
+
+POST /v1/groups/g3/clear
+{"group": "g3", "zone": "default", "already": true}
+
+GET /v1/limits
+{"limits": [
+	{"name": "site/x", "zone": "default", "max": 2, "used": 2, "holders": ["0wcy7y2fb2:fw001", "0wcy7y2fb2:fw002"], "waits": 7},
+	{"name": "mirror/y", "zone": "z2", "max": 5, "used": 0, "holders": null, "waits": 0}]}
+
+POST /v1/tasks/0wcy7y2fb2/pause
+{"what": "task", "name": "0wcy7y2fb2", "paused": true, "note": "paused by bob", "moved": 12, "running": 3, "missing": ["z2"]}
+
+POST /v1/tasks/0wcy7y2fb2/resume
+{"what": "task", "name": "0wcy7y2fb2", "paused": false, "note": "resumed by bob", "moved": 1}
+
+POST /v1/customers/acme/pause
+{"what": "customer", "name": "acme", "paused": true, "already": true, "note": "paused by al\u001bice: theirs"}
+
+POST /v1/zones/z2/resume
+{"what": "zone", "name": "z2", "paused": false, "already": true, "note": ""}
+
+POST /v1/halt
+{"what": "all", "paused": true, "note": "halted by bob", "moved": 0, "running": 0, "missing": ["z2"]}
+
+POST /v1/lift
+{"what": "all", "paused": false, "note": "lifted by bob", "moved": 5,
+ "stay": {"zones": {"z2": "paused by bob"}, "customers": {}, "tasks": {"0wcy7y2fb2": "paused by alice"}}}
+
+POST /v1/zones/default/thaw
+{"zone": "default", "already": false, "note": "thawed by bob: x"}
+
+POST /v1/zones/z9/thaw
+{"zone": "z9", "already": true, "note": "thawed by bob: x"}
 
 GET /v1/runbooks
 {"runbooks": [
@@ -115,7 +157,7 @@ func TestCommandsShowTables(t *testing.T) {
 			"job        0wcy7y2fb2:fw001\nhost       fw001\nstate      ended\noutcome    failed (user)\nexit code  3\n" +
 			"error      no\\x1bway\nattempt    2, 1 failed\nstep       0\ndue        -\nstarted    -\nfinished   -\n" +
 			"took       -\n",
-		"cancel " + aTask: "task 0wcy7y2fb2: 12 jobs cancelled, 3 running: they end with the step in hand, " +
+		"cancel " + aTask: "task 0wcy7y2fb2: 12 jobs cancelled, 3 running: they are stopped on their hosts, " +
 			"285 had ended before\n",
 		"hosts": "" +
 			"HOST   ADDRESS          USER  ZONE     CUSTOMER  GROUP  FENCE  LABELS\n" +
@@ -127,7 +169,31 @@ func TestCommandsShowTables(t *testing.T) {
 		"queue": "" +
 			"ZONE     QUEUED  AGAIN  DUE  OLDEST                OVERDUE  NOTE\n" +
 			"default     300      2    7  2026-11-21 10:00:00Z    1m05s  frozen until 2026-11-21 10:05:00Z; another run id\n" +
-			"z2            0      0    0  -                           -  halted: by bob\n",
+			"z2            0      0    0  -                           -  halted by bob; paused by al\n",
+		"pause " + aTask: "task 0wcy7y2fb2 is paused: 12 jobs laid aside, 3 running: they go on\n" +
+			"not confirmed by zone z2: give the order again\n",
+		"resume " + aTask:       "task 0wcy7y2fb2 is resumed: 1 job brought back\n",
+		"pause --customer acme": "customer acme stood so already: paused by al\\x1bice: theirs\n",
+		"resume --zone z2":      "zone z2 was not paused: nothing to do\n",
+		"halt": "everything is halted\n" +
+			"not confirmed by zone z2: a server repeats it until it is\n",
+		"resume --all --reason x": "everything is no longer halted: 5 jobs brought back\n" +
+			"still: zone z2 is paused by bob\nstill: task 0wcy7y2fb2 is paused by alice\n",
+		"nodes thaw --reason x":           "zone default is no longer frozen\n",
+		"nodes thaw --zone z9 --reason x": "zone z9 was not frozen: nothing to do\n",
+		"group ls": "" +
+			"GROUP  ZONE     STATE   JOB               SINCE                 WAIT  HOSTS        WHY\n" +
+			"g1     default  frozen  0wcy7y2fb2:fw001  2026-11-21 10:00:00Z     2  fw[001-002]  " +
+			"0wcy7y2fb2:fw001 ended unknown\\x1b\n" +
+			"g2     z2       in use  0wcy7y2fb2:fw003  2026-11-21 10:01:00Z     0  -            -\n",
+		"group clear g1 --reason x": "group g1 in zone default is cleared; it was frozen: unknown\\x1b\n" +
+			"job 0wcy7y2fb2:fw009 holds it: the next one starts when that has ended\n",
+		"group clear g3 --reason x": "group g3 was not frozen: nothing to do\n",
+		"limits": "" +
+			"LIMIT     ZONE     USED  MAX  WAIT  HOSTS\n" +
+			"site/x    default     2    2     7  fw[001-002]\n" +
+			"mirror/y  z2          0    5     0  -\n",
+		"wait " + aTask: "task 0wcy7y2fb2: exec on 4 hosts for alice (unproven), 8.1s\n4 succeeded\n",
 		"runbooks": "" +
 			"RUNBOOK  ARGUMENTS                    KIND        DESCRIPTION\n" +
 			"exec     cmd=TEXT [timeout=DURATION]  repeatable  Run a command\n",
@@ -157,6 +223,14 @@ func TestCommandsShowJSON(t *testing.T) {
 		"jobs --task " + aTask:      "[id host state outcome attempt node due started finished exit_code error",
 		"job " + aJob:               "{id host state",
 		"cancel " + aTask:           "{task ended running already",
+		"pause " + aTask:            "{what name paused already note moved running zones missing",
+		"halt":                      "{what paused already",
+		"resume --all --reason x":   "{what paused stay",
+		"nodes thaw --reason x":     "[zone already note",
+		"group ls":                  "[name zone frozen job since waits hosts",
+		"group clear g1 --reason x": "{group zone was job holder",
+		"limits":                    "[name zone max used holders waits",
+		"wait " + aTask:             "{task outcomes",
 		"hosts":                     "[name address",
 		"nodes":                     "[id pid state zones children slots version seen",
 		"queue":                     "[zone queued due",
@@ -196,9 +270,11 @@ func TestCommandsShowJSON(t *testing.T) {
 func TestEmptyListsAreListsAndSaid(t *testing.T) {
 	t.Parallel()
 	null := answer(`{"tasks": null, "jobs": null, "hosts": null, "nodes": null, "zones": null, "runbooks": null,
-		"tokens": null}`)
+		"tokens": null, "groups": null, "limits": null}`)
 	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/": null})
-	for _, line := range []string{"tasks", "jobs --task " + aTask, "hosts", "nodes", "queue", "runbooks", "token ls"} {
+	for _, line := range []string{"tasks", "jobs --task " + aTask, "hosts", "nodes",
+		"queue", "runbooks", "token ls", "group ls",
+		"limits"} {
 		code, out, words := muster(t, a.URL, strings.Fields(line)...)
 		if code != 0 || out != "" || words == "" {
 			t.Errorf("muster %s: exit %d, %q, %q, want only words", line, code, out, words)
@@ -229,7 +305,28 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"job", aTask}, []string{"want <task>:<host>", "muster jobs"}},
 		{[]string{"logs", aTask + ":-oProxyCommand=x"}, []string{"starts with"}},
 		{[]string{"logs", aJob, "--raw", "-o", "json"}, []string{"--raw"}},
-		{[]string{"cancel"}, []string{"accepts 1 arg"}},
+		{[]string{"cancel"}, []string{"requires at least 1 arg"}},
+		{[]string{"cancel", aTask, aTask}, []string{"want <task>:<host>"}},
+		{[]string{"cancel", aJob, "0wcy7y2fb3:fw001"}, []string{"jobs of one task at a time"}},
+		{[]string{"pause"}, []string{"want one of TASK, --customer and --zone", "muster halt"}},
+		{[]string{"pause", aTask, "--zone", "z"}, []string{"want one of"}},
+		{[]string{"pause", "--zone", "hub"}, []string{"--zone:", "taken by muster"}},
+		{[]string{"pause", "--customer", "a b"}, []string{"--customer:", "use letters"}},
+		{[]string{"pause", "x"}, []string{"want 10 characters"}},
+		{[]string{"resume", "--all"}, []string{"--reason is missing"}},
+		{[]string{"resume", "--all", "--reason", " "}, []string{"--reason is missing"}},
+		{[]string{"resume", "--all", "--zone", "z", "--reason", "x"}, []string{"want one of"}},
+		{[]string{"resume"}, []string{"--all (which ends a halt)"}},
+		{[]string{"halt", "now"}, []string{"unknown command"}},
+		{[]string{"group", "clear", "g"}, []string{"--reason is missing"}},
+		{[]string{"group", "clear", "a b", "--reason", "x"}, []string{"use letters"}},
+		{[]string{"nodes", "thaw"}, []string{"--reason is missing"}},
+		{[]string{"nodes", "thaw", "--zone", "hub", "--reason", "x"}, []string{"--zone:"}},
+		{[]string{"retry", aTask}, []string{"say which jobs: --failed"}},
+		{[]string{"retry", "x", "--outcome", "good,failed"}, []string{"want 10 characters", `--outcome "good"`}},
+		{[]string{"retry", aTask, "--failed", "--wait", "--dry-run"}, []string{"dry-run", "wait"}},
+		{[]string{"wait", aTask, "--timeout", "soon"}, []string{"invalid argument"}},
+		{[]string{"wait", aTask, "--timeout", "-1s"}, []string{"--timeout -1s"}},
 		{[]string{"jobs"}, []string{"--task is missing"}},
 		{[]string{"jobs", "--task", "x", "--state", "dead", "--outcome", "good"},
 			[]string{"--task:", `--state "dead": want one of held, queued,`,
@@ -267,7 +364,9 @@ func TestEveryLookSaysThatTheServerIsAway(t *testing.T) {
 	a := newFakeAPI(t, nil)
 	a.Close()
 	for _, line := range []string{"tasks", "task " + aTask, "jobs --task " + aTask, "job " + aJob, "logs " + aJob,
-		"cancel " + aTask, "hosts", "nodes", "queue", "runbooks", "token ls", "token create a", "token rm a", "health"} {
+		"cancel " + aTask, "hosts", "nodes", "queue", "runbooks", "token ls", "token create a", "token rm a", "health",
+		"wait " + aTask, "retry " + aTask + " --failed", "pause " + aTask, "resume --zone z", "halt", "group ls",
+		"group clear g --reason x", "limits", "nodes thaw --reason x", "nodes thaw --zone z --reason x"} {
 		code, out, words := muster(t, a.URL, strings.Fields(line)...)
 		if code != exitUnreachable || out != "" || !strings.Contains(words, "muster up") {
 			t.Errorf("muster %s: exit %d, output %q, words %q", line, code, out, words)

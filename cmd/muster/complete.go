@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,6 +92,70 @@ func completeJobs(c *cobra.Command, args []string, typed string) (
 	var words []cobra.Completion
 	for _, j := range list {
 		words = append(words, cobra.CompletionWithDesc(cell(string(j.ID)), stateWord(j)))
+	}
+	return words, noFiles
+}
+
+// completeTaskOrJobs completes a task or a job first, then more jobs.
+func completeTaskOrJobs(c *cobra.Command, args []string, typed string) (
+	[]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 0 && !strings.Contains(typed, ":") {
+		return completeTasks(c, nil, typed)
+	}
+	if len(args) > 0 && !strings.Contains(args[0], ":") {
+		return nil, noFiles
+	}
+	if len(args) > 0 && !strings.Contains(typed, ":") {
+		typed = string(jobs.ID(args[0]).Task()) + ":"
+	}
+	return completeJobs(c, nil, typed)
+}
+
+func completeGroups(c *cobra.Command, args []string, _ string) (
+	[]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, noFiles
+	}
+	list, _ := askServer(c, func(ctx context.Context, cl *client) ([]jobs.Group, error) {
+		return cl.groups(ctx)
+	})
+	var words []cobra.Completion
+	for _, g := range list {
+		if g.Frozen != "" {
+			words = append(words, cobra.CompletionWithDesc(cell(g.Name), cell(g.Frozen)))
+		}
+	}
+	return words, noFiles
+}
+
+func completeZones(c *cobra.Command, _ []string, _ string) (
+	[]cobra.Completion, cobra.ShellCompDirective) {
+	list, _ := askServer(c, func(ctx context.Context, cl *client) ([]server.Zone, error) {
+		return cl.zones(ctx)
+	})
+	var words []cobra.Completion
+	for _, z := range list {
+		words = append(words, cell(z.Zone))
+	}
+	return words, noFiles
+}
+
+// completeCustomers knows the customers by their hosts.
+func completeCustomers(c *cobra.Command, _ []string, _ string) (
+	[]cobra.Completion, cobra.ShellCompDirective) {
+	l, _ := askServer(c, func(ctx context.Context, cl *client) (l server.HostList, err error) {
+		err = cl.get(ctx, "/v1/hosts", nil, &l)
+		return l, err
+	})
+	hosts := map[string]int{}
+	for _, h := range l.Hosts {
+		if h.Customer != "" {
+			hosts[h.Customer]++
+		}
+	}
+	var words []cobra.Completion
+	for _, name := range slices.Sorted(maps.Keys(hosts)) {
+		words = append(words, cobra.CompletionWithDesc(cell(name), count(hosts[name], "host")))
 	}
 	return words, noFiles
 }

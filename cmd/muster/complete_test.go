@@ -17,7 +17,11 @@ import (
 // descriptions.
 func complete(t *testing.T, url string, args ...string) []string {
 	t.Helper()
-	args = append([]string{"__complete", args[0], "--server", url}, args[1:]...)
+	n := 1 // words of the command
+	if args[0] == "group" || args[0] == "nodes" {
+		n = 2
+	}
+	args = slices.Concat([]string{"__complete"}, args[:n], []string{"--server", url}, args[n:])
 	_, out, _ := muster(t, "", args...)
 	var words []string
 	for line := range strings.Lines(out) {
@@ -56,6 +60,17 @@ func TestCompletions(t *testing.T) {
 		{[]string{"run", "exec", "--on", "role=fw,zone="}, []string{"role=fw,zone=default"}},
 		{[]string{"hosts", "f"}, []string{"fw001"}},
 		{[]string{"hosts", "fw001", ""}, nil},
+		{[]string{"cancel", aTask + ":"}, []string{aTask + ":fw001", aTask + ":fw002", aTask + ":fw003"}},
+		{[]string{"cancel", aJob, ""}, []string{aTask + ":fw001", aTask + ":fw002", aTask + ":fw003"}},
+		{[]string{"cancel", aTask, ""}, nil},
+		{[]string{"pause", ""}, []string{aTask}},
+		{[]string{"resume", "--zone", ""}, []string{"default", "z2"}},
+		{[]string{"pause", "--customer", ""}, []string{"acme"}},
+		{[]string{"group", "clear", ""}, []string{"g1"}}, // the frozen one
+		{[]string{"nodes", "thaw", "--zone", ""}, []string{"default", "z2"}},
+		{[]string{"retry", ""}, []string{aTask}},
+		{[]string{"wait", ""}, []string{aTask}},
+		{[]string{"retry", aTask, "--outcome", ""}, texts(jobs.Outcomes())},
 		{[]string{"job", "x:"}, nil},
 		{[]string{"job", aJob, ""}, nil},
 	} {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -195,12 +196,34 @@ func eventLine(h jobs.Happening) string {
 		at = h.At.UTC().Format("15:04:05.000Z")
 	}
 	line := fmt.Sprintf("%s  %-10s %-9s %s", at, cell(h.Zone), cell(h.Event), cell(h.Object))
-	if h.Detail != nil {
-		if text, err := encode(h.Detail, ""); err == nil {
+	note, rest := splitNote(h.Detail)
+	if note != "" {
+		line += "  " + cell(note)
+	}
+	if rest != nil {
+		if text, err := encode(rest, ""); err == nil {
 			line += "  " + strings.TrimSpace(text)
 		}
 	}
 	return strings.TrimRight(line, " ") + "\n"
+}
+
+// splitNote takes out of a detail what is meant for people: the note of an order
+// says who and why.
+func splitNote(detail any) (note string, rest any) {
+	m, ok := detail.(map[string]any)
+	if !ok {
+		return "", detail
+	}
+	if note, ok = m["note"].(string); !ok {
+		return "", detail
+	}
+	if len(m) == 1 {
+		return note, nil
+	}
+	m = maps.Clone(m)
+	delete(m, "note")
+	return note, m
 }
 
 // event is a block of a stream: data with its id, or a comment.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,9 +45,10 @@ func runsOn(id jobs.TaskID) string {
 
 // news is what was heard of a task.
 type news struct {
-	task jobs.TaskInfo
-	err  error
-	last bool // nothing more will be asked
+	task   jobs.TaskInfo
+	err    error
+	stands string // the order by which nothing of it starts; empty: none, as far as is known
+	last   bool   // nothing more will be asked
 }
 
 // watch shows a task until it ended, and returns what it came to.
@@ -83,7 +85,7 @@ func (s *session) watch(ctx context.Context, t jobs.TaskInfo, d display) (jobs.T
 				p.trouble = troubleWords(n.err)
 				continue
 			}
-			p.task, at = n.task, s.now()
+			p.task, p.stands, at = n.task, n.stands, s.now()
 			m.add(at, p.done())
 		}
 	}
@@ -106,6 +108,10 @@ func (s *session) ask(ctx context.Context, t jobs.TaskInfo, heard chan<- news) {
 		case <-ctx.Done():
 		}
 	}
+	watch := standstill{looked: s.now(), words: s.standingWords(ctx, t.Task)}
+	if watch.words != "" {
+		tell(news{task: t, stands: watch.words})
+	}
 	for pace := paceStep; ; pace = min(pace+paceStep, paceMost) {
 		// A server that does not wait must not be asked without a pause either.
 		if !sleep(ctx, pace) {
@@ -116,16 +122,36 @@ func (s *session) ask(ctx context.Context, t jobs.TaskInfo, heard chan<- news) {
 			return s.task(ctx, t.Task, waitFor, seen)
 		}, func(err error, _ time.Duration) { tell(news{task: t, err: err}) })
 		if err != nil {
-			tell(news{t, err, true})
+			tell(news{task: t, err: err, last: true})
 			return
 		}
 		t = next
 		ended := t.State == jobs.TaskEnded
-		tell(news{task: t, last: ended})
+		switch {
+		case ended || t.Running > 0 || t.Outcomes.Sum() != seen:
+			watch.words = ""
+		case s.now().Sub(watch.looked) >= standstillEvery:
+			watch = standstill{looked: s.now(), words: s.standingWords(ctx, t.Task)}
+		}
+		tell(news{task: t, stands: watch.words, last: ended})
 		if ended {
 			return
 		}
 	}
+}
+
+// standstillEvery is how often it is asked why nothing of a task starts; less
+// often than a server answers that nothing has changed.
+const standstillEvery = 20 * time.Second
+
+// standstill is why nothing of a task started when it was last asked.
+type standstill struct {
+	looked time.Time
+	words  string // empty: no order keeps it, as far as is known
+}
+
+func (s *session) standingWords(ctx context.Context, id jobs.TaskID) string {
+	return strings.Join(s.standing(ctx, id), "; ")
 }
 
 // sleep waits; it tells whether ctx goes on.

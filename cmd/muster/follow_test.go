@@ -31,14 +31,20 @@ func said(status int, text string) (*http.Response, error) {
 		Header: http.Header{"Content-Type": {kind}}}, nil
 }
 
-// bubble is a session in a bubble, whose server is a function.
+// bubble is a session in a bubble, whose server is a function. That nothing stands
+// still by order is not worth a word in it.
 func bubble(t *testing.T, serve roundTrip) (s *session, words func() string) {
 	t.Helper()
 	c, err := newClient(defaultURL, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.http.Transport = serve
+	c.http.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == "/v1/pauses" {
+			return said(200, "{}")
+		}
+		return serve(r)
+	})
 	s, _, buf := newTestSession(c)
 	return s, buf.String
 }
@@ -199,6 +205,44 @@ func TestFollowInterruptedSaysThatTheTaskRunsOn(t *testing.T) {
 		wantParts(t, "the error", err.Error(), "runs on", "muster task "+aTask+" --wait")
 		if n := strings.Count(words(), eraseLine); n < 10 || n > 16 {
 			t.Errorf("the bar was drawn %d times in 3 s", n)
+		}
+	})
+}
+
+// TestFollowSaysWhyNothingStarts halts everything after a while and lifts it again.
+func TestFollowSaysWhyNothingStarts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		s, words := bubble(t, nil)
+		asked := 0
+		s.http.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+			passed := time.Since(begun)
+			switch {
+			case r.URL.Path == "/v1/pauses" && passed < time.Minute:
+				asked++
+				return said(200, `{"halted": "halted by bob: fire", "zones": {"z2": "paused by al\u001bice"}}`)
+			case r.URL.Path == "/v1/pauses":
+				return said(200, `{}`)
+			case passed < 2*time.Minute:
+				time.Sleep(25 * time.Second)
+				return said(200, taskJSON(jobs.TaskQueued, ""))
+			}
+			return said(200, taskJSON(jobs.TaskEnded, `"succeeded": 4`))
+		})
+		task := aTaskInfo()
+		task.State = jobs.TaskQueued
+		if _, err := s.follow(t.Context(), task); err != nil {
+			t.Fatal(err)
+		}
+		wantParts(t, "the progress", words(),
+			`waits: everything is halted by bob: fire; zone z2 is paused by al\x1bice`)
+		if asked < 2 || asked > 4 {
+			t.Errorf("asked %d times in a minute", asked)
+		}
+		last := strings.Split(strings.TrimSpace(words()), "\n")
+		if strings.Contains(last[len(last)-1], "halted") {
+			t.Errorf("it says that it waits to the end:\n%s", words())
 		}
 	})
 }

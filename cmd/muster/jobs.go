@@ -82,9 +82,17 @@ func jobGrid(list []jobs.JobInfo, now time.Time, colours palette) grid {
 		g.add(cell(string(j.ID)), cell(string(j.State)),
 			colours.outcome(j.Outcome, orDash(cell(string(j.Outcome)))), strconv.Itoa(j.Attempt),
 			orDash(cell(j.Node)), moment(j.Started), took(j.Started, j.Finished, now),
-			exitText(j.ExitCode), orDash(fit(cell(j.Error), lineColumns)))
+			exitText(j.ExitCode), orDash(fit(cell(jobWords(j)), lineColumns)))
 	}
 	return g
+}
+
+// jobWords is what is wrong with a job, or else what it waits for.
+func jobWords(j jobs.JobInfo) string {
+	if j.Error == "" && j.Waits != "" {
+		return "waits for " + j.Waits
+	}
+	return j.Error
 }
 
 func exitText(code *int) string {
@@ -142,6 +150,7 @@ func jobText(j jobs.JobInfo, now time.Time, colours palette) string {
 		[2]string{"finished", moment(j.Finished)},
 		[2]string{"took", took(j.Started, j.Finished, now)},
 		[2]string{"next", next},
+		[2]string{"waits for", cell(j.Waits)},
 	)
 }
 

@@ -22,6 +22,7 @@ func newNodes() *cobra.Command {
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
+	c.AddCommand(newThaw())
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
 		var l server.NodeList
 		if err := s.get(ctx, "/v1/nodes", nil, &l); err != nil {
@@ -30,6 +31,7 @@ func newNodes() *cobra.Command {
 		for i := range l.Nodes {
 			l.Nodes[i].Children = filled(l.Nodes[i].Children)
 		}
+		s.banner(ctx)
 		return s.list(filled(l.Nodes), nodeGrid(l.Nodes, s.now()),
 			"there are no nodes, so no job runs: start one with `muster master`")
 	})
@@ -83,6 +85,7 @@ func newQueue() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		s.banner(ctx)
 		return s.list(zones, queueGrid(zones, s.colours), nothingWaits)
 	})
 }
@@ -109,6 +112,9 @@ func (s *session) watchQueue(ctx context.Context) error {
 		text := queueGrid(zones, s.colours).render(s.tableWidth(), !s.headless)
 		if len(zones) == 0 {
 			text = nothingWaits + "\n"
+		}
+		for _, line := range s.standing(ctx, "") {
+			text += s.colours.paint(yellow, line) + "\n"
 		}
 		if err := s.write(eraseScreen + text); err != nil {
 			return err
@@ -140,8 +146,10 @@ func zoneNote(z server.Zone) string {
 	if !z.Frozen.IsZero() {
 		list = append(list, "frozen until "+moment(z.Frozen))
 	}
-	if z.Halted != "" {
-		list = append(list, "halted: "+cell(z.Halted))
+	for _, note := range []string{z.Halted, z.Paused} {
+		if note != "" {
+			list = append(list, cell(note))
+		}
 	}
 	if z.Why != "" {
 		list = append(list, cell(z.Why))

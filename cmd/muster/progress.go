@@ -18,6 +18,7 @@ type progress struct {
 	quiet   time.Duration // since the last one
 	elapsed time.Duration // since the submit
 	trouble string        // why nothing newer is known; empty: all is well
+	stands  string        // the order by which nothing of it starts; empty: none
 }
 
 func (p progress) done() int { return p.task.Outcomes.Sum() }
@@ -94,6 +95,9 @@ func (p progress) words(colours palette) []string {
 	}
 	if p.trouble != "" {
 		return append(list, colours.paint(yellow, p.trouble))
+	}
+	if p.stands != "" {
+		return append(list, colours.paint(yellow, "waits: "+p.stands))
 	}
 	if p.rate > 0 {
 		list = append(list, rateWords(p.rate))
@@ -203,6 +207,7 @@ type lineNews struct {
 	done, running int
 	state         jobs.TaskState
 	trouble       bool
+	stands        string
 }
 
 const (
@@ -211,12 +216,13 @@ const (
 )
 
 func (d *lineDisplay) show(p progress) {
-	now := lineNews{p.done(), p.task.Running, p.task.State, p.trouble != ""}
+	now := lineNews{p.done(), p.task.Running, p.task.State, p.trouble != "", p.stands}
 	since := p.elapsed - d.at
 	switch {
 	case d.said == lineNews{}:
 		// What has just begun is not worth a line.
-	case now.trouble && !d.said.trouble, since >= lineQuiet, now != d.said && since >= lineEvery:
+	case now.trouble && !d.said.trouble, now.stands != d.said.stands,
+		since >= lineQuiet, now != d.said && since >= lineEvery:
 		fmt.Fprintln(d.w, plainLine(p))
 	default:
 		return

@@ -140,9 +140,17 @@ func place(location string) string {
 		"body.at":      "--at: ",
 		"body.expire":  "--expire: ",
 		"body.as":      "--as: ",
+		"body.reason":  "--reason: ",
 		"query.on":     "selector: ",
 		"path.task":    "",
 		"path.job":     "",
+
+		"body.supersedes":   "--supersedes: ",
+		"body.outcomes":     "--outcome: ",
+		"body.skip_missing": "--skip-missing: ",
+		"path.customer":     "--customer: ",
+		"path.zone":         "--zone: ",
+		"path.group":        "",
 	}
 	if flag, ok := known[location]; ok {
 		return flag

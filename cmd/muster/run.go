@@ -34,7 +34,9 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
   muster run exec --on 'fw[001-020]' --arg cmd='uptime' --dry-run
   muster run exec --on all --arg cmd='df -h' --detach
   muster run exec --on vpn1 --arg cmd='id' --wait -o json
-  muster run exec --on 'customer=acme' --arg cmd='date' --at '2026-12-01 02:00'`,
+  muster run exec --on 'customer=acme' --arg cmd='date' --at '2026-12-01 02:00'
+  muster run exec --on 'role=fw' --arg cmd='reboot' --disruptive
+  muster run exec --on 'role=fw' --arg cmd='reload' --supersedes rules/acme`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRunbooks,
 	}
@@ -47,6 +49,10 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 		"'2026-12-01 02:00' (local), or +90m")
 	fl.StringVar(&f.expire, "expire", "",
 		"jobs not started so long after their `time` expire (default 8h)")
+	fl.BoolVar(&f.disruptive, "disruptive", false,
+		"one host of a redundancy group at a time, whatever the runbook says")
+	fl.StringVar(&f.supersedes, "supersedes", "",
+		"end what older tasks with this `key` have queued on the same hosts")
 	fl.StringVar(&f.id, "id", "", "`id` of the task, to complete a submit that got no answer")
 	fl.BoolVar(&f.wait, "wait", false, "wait for the end, also with -o json")
 	fl.BoolVar(&f.detach, "detach", false, "print the task and do not follow it")
@@ -62,8 +68,10 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 // runFlags are the flags of run.
 type runFlags struct {
 	on, at, expire, id string
+	supersedes         string
 	args, files        []string
 	wait, detach, dry  bool
+	disruptive         bool
 }
 
 // run submits a task and, unless told otherwise, follows it.
@@ -94,17 +102,7 @@ func (s *session) run(ctx context.Context, f runFlags, runbook string) error {
 	case !s.json:
 		s.say("%s", accepted(t))
 	}
-	end, err := s.follow(ctx, t.TaskInfo)
-	if err != nil {
-		return err
-	}
-	if !s.json {
-		return s.conclude(ctx, end)
-	}
-	if err := s.writeJSON(end); err != nil {
-		return err
-	}
-	return exitWith(exitOf(end))
+	return s.toTheEnd(ctx, t.TaskInfo)
 }
 
 // submitEnding gives the end of a submit without an answer its exit code.
@@ -165,6 +163,7 @@ func (s *session) showPlan(t server.Submitted) error {
 func (f runFlags) submit(runbook string, now time.Time,
 	read func(path string) ([]byte, error)) (server.Submit, error) {
 	b := server.Submit{ID: f.id, Runbook: runbook, On: f.on, Expire: f.expire, DryRun: f.dry,
+		Disruptive: f.disruptive, Supersedes: f.supersedes,
 		Args: map[string]string{}, Files: map[string][]byte{}}
 	var errs []error
 	note := func(err error) {

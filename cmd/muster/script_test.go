@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -27,6 +28,28 @@ func TestScriptsOnAFleet(t *testing.T) {
 	h.master()
 	testscript.Run(t, testscript.Params{Dir: "testdata/script/fleet",
 		Setup: withMuster(filepath.Dir(h.bin), h.url)})
+}
+
+// The script below orders/ stops and starts everything, so it has a house alone.
+// fw0001 and fw0002 are a pair, of which the second loses every connection.
+func TestScriptsThatGiveOrders(t *testing.T) {
+	t.Parallel()
+	faults := map[int]fakefleet.Personality{1: fakefleet.Cut, 5: fakefleet.Fail}
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 6,
+		Personality: func(i int) fakefleet.Personality { return cmp.Or(faults[i], fakefleet.Normal) }})
+	for _, name := range []string{"fw0001", "fw0002"} {
+		inventory = inGroup(inventory, name, "pair")
+	}
+	h := newHouse(t, inventory+"limits: {site/x: 2}\n")
+	h.master()
+	testscript.Run(t, testscript.Params{Dir: "testdata/script/orders",
+		Setup: withMuster(filepath.Dir(h.bin), h.url)})
+}
+
+// inGroup puts a host of a pretended fleet into a redundancy group.
+func inGroup(inventory, host, group string) string {
+	line := "  - name: " + host + "\n"
+	return strings.Replace(inventory, line, line+"    group: "+group+"\n", 1)
 }
 
 // withMuster puts muster on the path and, if url is not empty, says where its

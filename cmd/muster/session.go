@@ -19,9 +19,11 @@ import (
 // clientCommands are the commands of operators. They talk to a server, and to
 // nothing else.
 func clientCommands() []*cobra.Command {
-	work := []*cobra.Command{newRun(), newCancel()}
+	work := []*cobra.Command{newRun(), newWait(), newRetry(), newCancel(), newPause(), newResume(),
+		newHalt()}
 	look := []*cobra.Command{newTasks(), newTask(), newJobs(), newJob(), newLogs(), newEvents(),
-		newHosts(), newNodes(), newQueue(), newRunbooks(), newToken(), newHealth()}
+		newHosts(), newNodes(), newQueue(), newGroup(), newLimits(), newRunbooks(), newToken(),
+		newHealth()}
 	for _, c := range work {
 		c.GroupID = "work"
 	}

@@ -75,6 +75,9 @@ func headline(t jobs.TaskInfo, colours palette) string {
 	if t.Cancelled != "" {
 		first += "\n" + cell(t.Cancelled)
 	}
+	if t.Paused != "" && t.State != jobs.TaskEnded {
+		first += "\n" + cell(t.Paused)
+	}
 	return first
 }
 

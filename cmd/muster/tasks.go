@@ -33,6 +33,7 @@ func newTasks() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		s.banner(ctx)
 		return s.list(list, taskGrid(list, s.colours), "there are no tasks: `muster run` makes one")
 	})
 }
@@ -104,6 +105,14 @@ func newTask() *cobra.Command {
 	})
 }
 
+// yes is a word for what is worth saying only if it is so.
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return ""
+}
+
 // summary is a task with what its hosts said.
 func (c *client) summary(ctx context.Context, id jobs.TaskID) (s server.Summary, err error) {
 	err = c.do(ctx, call{method: http.MethodGet, bound: submitTimeout,
@@ -132,48 +141,8 @@ func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
 		[2]string{"started", moment(t.Started)},
 		[2]string{"finished", moment(t.Finished)},
 		[2]string{"inventory", cell(t.Inventory)},
+		[2]string{"disruptive", yes(t.Disruptive)},
+		[2]string{"supersedes", cell(t.Supersedes)},
+		[2]string{"retry of", cell(string(t.RetryOf))},
 	) + "\n" + summaryText(sum, s.tableWidth(), s.colours))
-}
-
-func newCancel() *cobra.Command {
-	reason := ""
-	c := &cobra.Command{
-		Use:   "cancel TASK",
-		Short: "End a task: no job of it starts any more",
-		Long: `cancel ends all jobs of a task that are not running, with the outcome cancelled.
-Those that run go on to the end of the step in hand; no further step starts.`,
-		Example: `  muster cancel 0wcy7y2fb2
-  muster cancel 0wcy7y2fb2 --reason 'wrong ruleset'`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeTasks,
-	}
-	c.Flags().StringVar(&reason, "reason", "", "`why`, for those who read it later")
-	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		id, err := taskArg(args[0])
-		if err != nil {
-			return err
-		}
-		var did jobs.Cancel
-		err = s.do(ctx, call{method: http.MethodPost, bound: submitTimeout,
-			path: "/v1/tasks/" + url.PathEscape(string(id)) + "/cancel",
-			body: server.OrderRequest{Reason: reason, As: s.as}}, &did)
-		if err != nil {
-			return err
-		}
-		if s.json {
-			return s.writeJSON(did)
-		}
-		return s.write(cancelText(did))
-	})
-}
-
-func cancelText(c jobs.Cancel) string {
-	text := fmt.Sprintf("task %s: %s cancelled", cell(string(c.Task)), count(c.Ended, "job"))
-	if c.Running > 0 {
-		text += fmt.Sprintf(", %d running: they end with the step in hand", c.Running)
-	}
-	if c.Already > 0 {
-		text += fmt.Sprintf(", %d had ended before", c.Already)
-	}
-	return text + "\n"
 }

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"muster/jobs"
+	"muster/server"
+)
+
+func newCancel() *cobra.Command {
+	reason, wait := "", false
+	c := &cobra.Command{
+		Use:   "cancel TASK | JOB...",
+		Short: "End a task, or some of its jobs",
+		Long: `cancel ends the jobs of a task that are not running, with the outcome cancelled, and
+has those that run stopped on their hosts. Instead of a task it takes jobs of one
+task, by their ids.`,
+		Example: `  muster cancel 0wcy7y2fb2
+  muster cancel 0wcy7y2fb2 --reason 'wrong ruleset' --wait
+  muster cancel 0wcy7y2fb2:fw001 0wcy7y2fb2:fw002`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeTaskOrJobs,
+	}
+	addReason(c, &reason)
+	c.Flags().BoolVar(&wait, "wait", false, "wait until those that run have ended")
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		id, list, err := cancelArgs(args)
+		if err != nil {
+			return exit(exitUsage, err)
+		}
+		did := cancelled{}
+		err = s.do(ctx, call{method: http.MethodPost, bound: submitTimeout,
+			path: "/v1/tasks/" + url.PathEscape(string(id)) + "/cancel",
+			body: server.CancelRequest{OrderRequest: server.OrderRequest{Reason: reason, As: s.as},
+				Jobs: list}}, &did.Cancel)
+		if err != nil {
+			return err
+		}
+		if !s.json {
+			if err := s.write(cancelText(did.Cancel, len(list) > 0)); err != nil {
+				return err
+			}
+		}
+		if wait {
+			if did.Jobs, err = s.awaitEnds(ctx, id, list); err != nil {
+				return err
+			}
+		}
+		if s.json {
+			return s.writeJSON(did)
+		}
+		return s.write(endsText(did.Jobs))
+	})
+}
+
+// cancelArgs reads a task, or jobs of one task.
+func cancelArgs(args []string) (jobs.TaskID, []jobs.ID, error) {
+	if len(args) == 1 && !strings.Contains(args[0], ":") {
+		id, err := taskArg(args[0])
+		return id, nil, err
+	}
+	var list []jobs.ID
+	var errs []error
+	for _, text := range args {
+		id, err := jobArg(text)
+		if err == nil && id.Task() != jobs.ID(args[0]).Task() {
+			err = fmt.Errorf("job %s is of another task than %s: cancel jobs of one task at a time",
+				text, args[0])
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+		list = append(list, id)
+	}
+	return jobs.ID(args[0]).Task(), list, errors.Join(errs...)
+}
+
+// cancelled is what a cancellation did, as JSON shows it.
+type cancelled struct {
+	jobs.Cancel
+	Jobs []jobs.JobInfo `json:"jobs,omitempty"` // with --wait: that ran, as they ended
+}
+
+func cancelText(c jobs.Cancel, some bool) string {
+	text := fmt.Sprintf("task %s: %s cancelled", cell(string(c.Task)), count(c.Ended, "job"))
+	if c.Running > 0 {
+		text += fmt.Sprintf(", %d running: they are stopped on their hosts", c.Running)
+	}
+	if c.Already > 0 {
+		text += fmt.Sprintf(", %d had ended before", c.Already)
+	}
+	if some {
+		text += "; its other jobs go on"
+	}
+	return text + "\n"
+}
+
+// awaitEnds waits for the ends of those jobs that were running when they were
+// cancelled: of some, or of a whole task.
+func (s *session) awaitEnds(ctx context.Context, id jobs.TaskID, of []jobs.ID) ([]jobs.JobInfo,
+	error) {
+	wanted := map[jobs.ID]bool{}
+	for _, j := range of {
+		wanted[j] = true
+	}
+	ran := map[jobs.ID]bool{}
+	for pace := paceStep; ; pace = min(2*pace, 4*paceMost) {
+		list, err := again(ctx, s.patience, func() ([]jobs.JobInfo, error) {
+			return s.jobs(ctx, id, "", "")
+		}, nil)
+		if err != nil {
+			return nil, err
+		}
+		open, ends := 0, []jobs.JobInfo{}
+		for _, j := range list {
+			if len(of) > 0 && !wanted[j.ID] {
+				continue
+			}
+			if j.State != jobs.Ended {
+				open++
+				ran[j.ID] = true
+			} else if ran[j.ID] || j.Attempt > 0 && j.Outcome == jobs.Cancelled {
+				ends = append(ends, j)
+			}
+		}
+		if open == 0 {
+			return ends, nil
+		}
+		if !sleep(ctx, pace) {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// endsText counts how jobs ended that were running.
+func endsText(list []jobs.JobInfo) string {
+	if len(list) == 0 {
+		return ""
+	}
+	counts := jobs.NewCounts()
+	for _, j := range list {
+		counts[j.Outcome]++
+	}
+	text := "of those that ran: " + strings.Join(outcomeWords(counts, false), ", ") + "\n"
+	for _, j := range list {
+		if j.Error != "" && j.Outcome != jobs.Cancelled {
+			text += fmt.Sprintf("  %s: %s, %s\n", cell(string(j.ID)), cell(string(j.Outcome)),
+				fit(cell(j.Error), lineColumns))
+		}
+	}
+	return text
+}

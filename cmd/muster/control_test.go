@@ -1,0 +1,186 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"muster/jobs"
+	"muster/server"
+)
+
+func TestListsSayWhatStandsStill(t *testing.T) {
+	t.Parallel()
+	routes := lookRoutes()
+	routes["GET /v1/pauses"] = answer(`{"halted": "halted by bob\u001b: fire",
+		"zones": {"z2": "paused by alice"}, "customers": {"acme": "paused by carol"}, "tasks": {}}`)
+	a := newFakeAPI(t, routes)
+	want := "everything is halted by bob\\x1b: fire\nzone z2 is paused by alice\ncustomer acme is paused by carol\n"
+	for _, line := range []string{"queue", "tasks", "nodes"} {
+		code, out, words := muster(t, a.URL, line)
+		if code != 0 || words != want || out == "" {
+			t.Errorf("muster %s: exit %d, says %q, want %q", line, code, words, want)
+		}
+		if _, _, words := muster(t, a.URL, line, "-o", "json"); words != "" {
+			t.Errorf("muster %s -o json says %q", line, words)
+		}
+	}
+	routes["GET /v1/pauses"] = deny(404, `{"detail": "there is no /v1/pauses"}`)
+	a = newFakeAPI(t, routes)
+	if code, _, words := muster(t, a.URL, "tasks"); code != 0 || words != "" {
+		t.Errorf("of a server that knows no pauses: exit %d, %q", code, words)
+	}
+}
+
+func TestOrdersSayWhoAndWhy(t *testing.T) {
+	t.Parallel()
+	a := newFakeAPI(t, lookRoutes())
+	for line, route := range map[string]string{
+		"pause " + aTask:            "POST /v1/tasks/" + aTask + "/pause",
+		"pause --customer acme":     "POST /v1/customers/acme/pause",
+		"resume --zone z2":          "POST /v1/zones/z2/resume",
+		"halt":                      "POST /v1/halt",
+		"resume --all":              "POST /v1/lift",
+		"group clear g1":            "POST /v1/groups/g1/clear",
+		"nodes thaw --zone default": "POST /v1/zones/default/thaw",
+	} {
+		code, _, words := muster(t, a.URL, append(strings.Fields(line), "--reason", "fire, fire", "--as", "bob")...)
+		var got map[string]string
+		a.sent(t, route, &got)
+		if want := map[string]string{"reason": "fire, fire", "as": "bob"}; code != 0 || !cmp.Equal(got, want) {
+			t.Errorf("muster %s: exit %d, %s; sent %v, want %v", line, code, words, got, want)
+		}
+	}
+}
+
+func TestThawWithoutAZoneThawsThoseThatAreFrozen(t *testing.T) {
+	t.Parallel()
+	a := newFakeAPI(t, lookRoutes())
+	muster(t, a.URL, "nodes", "thaw", "--reason", "x")
+	if diff := cmp.Diff([]string{"GET /v1/queue", "POST /v1/zones/default/thaw"}, a.requests()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	a = newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/queue": answer(`{"zones": [{"zone": "z"}]}`)})
+	if code, out, words := muster(t, a.URL, "nodes", "thaw", "--reason", "x"); code != 0 || out != "" ||
+		words != "no zone is frozen\n" {
+		t.Errorf("nothing is frozen: exit %d, %q, %q", code, out, words)
+	}
+}
+
+func TestCancelOfJobs(t *testing.T) {
+	t.Parallel()
+	running := answer(`{"jobs": [
+		{"id": "0wcy7y2fb2:fw001", "host": "fw001", "state": "running", "attempt": 1},
+		{"id": "0wcy7y2fb2:fw002", "host": "fw002", "state": "running", "attempt": 1},
+		{"id": "0wcy7y2fb2:fw003", "host": "fw003", "state": "running", "attempt": 1}]}`)
+	ended := answer(`{"jobs": [
+		{"id": "0wcy7y2fb2:fw001", "host": "fw001", "state": "ended", "outcome": "cancelled", "attempt": 1},
+		{"id": "0wcy7y2fb2:fw002", "host": "fw002", "state": "ended", "outcome": "unknown", "attempt": 1,
+		 "error": "cancel requested, still\nrunning"},
+		{"id": "0wcy7y2fb2:fw003", "host": "fw003", "state": "running", "attempt": 1}]}`)
+	routes := lookRoutes()
+	routes["GET /v1/tasks/"+aTask+"/jobs"] = inTurn(running, ended)
+	routes["POST /v1/tasks/"+aTask+"/cancel"] = answer(`{"task": "` + aTask + `", "ended": 0, "running": 2, "already": 0}`)
+	a := newFakeAPI(t, routes)
+	code, out, words := muster(t, a.URL, "cancel", aJob, aTask+":fw002", "--wait")
+	want := "task 0wcy7y2fb2: 0 jobs cancelled, 2 running: they are stopped on their hosts; its other jobs go on\n" +
+		"of those that ran: 1 unknown, 1 cancelled\n  0wcy7y2fb2:fw002: unknown, cancel requested, still\\nrunning\n"
+	if code != 0 || out != want {
+		t.Errorf("exit %d, %s\ngot  %q\nwant %q", code, words, out, want)
+	}
+	var sent server.CancelRequest
+	a.sent(t, "POST /v1/tasks/"+aTask+"/cancel", &sent)
+	if !cmp.Equal(sent.Jobs, []jobs.ID{aJob, aTask + ":fw002"}) {
+		t.Errorf("sent %+v", sent)
+	}
+}
+
+func TestRetryMakesATaskAndFollowsIt(t *testing.T) {
+	t.Parallel()
+	const route = "POST /v1/tasks/" + aTask + "/retry"
+	queued := taskJSON(jobs.TaskQueued, "")
+	routes := lookRoutes()
+	routes[route] = inTurn(hangUp, answer(strings.Replace(queued, "{", `{"open": 2, "skipped": "fw[7-8]",`, 1)))
+	routes["GET /v1/tasks/"+aTask] = answer(taskJSON(jobs.TaskEnded, `"succeeded": 3, "failed": 1`))
+	a := newFakeAPI(t, routes)
+	code, out, words := muster(t, a.URL, "retry", aTask, "--failed", "--outcome", "unreachable,failed",
+		"--skip-missing", "--as", "bob")
+	if code != 0 || out != aTask+"\n" {
+		t.Errorf("exit %d, %q", code, out)
+	}
+	wantParts(t, "the words", words, "no answer, trying again", "of task "+aTask+" 2 jobs have not ended: left out",
+		"left out: fw[7-8]", "exec on 4 hosts")
+	var sent server.RetryRequest
+	a.sent(t, route, &sent)
+	if !cmp.Equal(sent.Outcomes, []jobs.Outcome{jobs.Failed, jobs.Unreachable}) || !sent.SkipMissing ||
+		sent.As != "bob" || len(sent.ID) != 10 {
+		t.Errorf("sent %+v", sent)
+	}
+	if code, out, _ := muster(t, a.URL, "retry", aTask, "--failed", "--wait"); code != exitNotAll ||
+		!strings.Contains(out, "3 succeeded, 1 failed") && !strings.Contains(out, "4 succeeded") {
+		t.Errorf("--wait: exit %d, %q", code, out)
+	}
+	code, out, _ = muster(t, a.URL, "retry", aTask, "--failed", "--dry-run")
+	a.sent(t, route, &sent)
+	if code != 0 || !strings.HasPrefix(out, "would run exec on 4 hosts") || !sent.DryRun {
+		t.Errorf("--dry-run: exit %d, %q, sent %+v", code, out, sent)
+	}
+}
+
+func TestWaitGivesUpWhenItsTimeIsOver(t *testing.T) {
+	t.Parallel()
+	a := newFakeAPI(t, map[string]http.HandlerFunc{
+		"GET /v1/tasks/" + aTask: answer(taskJSON(jobs.TaskRunning, ""))})
+	code, _, words := muster(t, a.URL, "wait", aTask, "--timeout", "200ms")
+	if code != exitNotAll || !strings.Contains(words, "has not ended after 200ms: it runs on") {
+		t.Errorf("exit %d, %q", code, words)
+	}
+	a = newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/tasks/" + aTask: answer(strings.Replace(
+		taskJSON(jobs.TaskEnded, `"cancelled": 4`), "{", `{"cancelled": "cancelled by bob",`, 1))})
+	if code, _, words := muster(t, a.URL, "wait", aTask, "-o", "json"); code != exitStopped {
+		t.Errorf("of a cancelled task: exit %d, %q", code, words)
+	}
+}
+
+func TestRunSendsItsTerms(t *testing.T) {
+	t.Parallel()
+	a := newFakeAPI(t, map[string]http.HandlerFunc{"POST /v1/tasks": answer(taskJSON(jobs.TaskQueued, ""))})
+	code, _, words := muster(t, a.URL, "run", "exec", "--on", "fw001", "--arg", "cmd=true", "--disruptive",
+		"--supersedes", "rules/acme", "--expire", "2h", "--detach")
+	var sent server.Submit
+	a.sent(t, "POST /v1/tasks", &sent)
+	if code != 0 || !sent.Disruptive || sent.Supersedes != "rules/acme" || sent.Expire != "2h" {
+		t.Errorf("exit %d, %s; sent %+v", code, words, sent)
+	}
+}
+
+func TestAJobSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	blocked := `{"id": "0wcy7y2fb2:fw001", "host": "fw001", "state": "blocked", "waits": "group/g\u001b"}`
+	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/jobs/" + aJob: answer(blocked),
+		"GET /v1/tasks/" + aTask + "/jobs": answer(`{"jobs": [` + blocked + `]}`)})
+	for _, line := range []string{"job " + aJob, "jobs --task " + aTask} {
+		_, out, words := muster(t, a.URL, strings.Fields(line)...)
+		if out = strings.Join(strings.Fields(out), " "); !strings.Contains(out, `waits for group/g\x1b`) {
+			t.Errorf("muster %s: %q, %q", line, out, words)
+		}
+	}
+}
+
+func TestEventsOfOrdersAreReadable(t *testing.T) {
+	t.Parallel()
+	for want, h := range map[string]jobs.Happening{
+		"-  default    halt      all  halted by bob: fire\n": {Zone: "default", Event: "halt", Object: "all",
+			Detail: map[string]any{"note": "halted by bob: fire"}},
+		"-  z2         pause-customer acme  paused by a\\x1b  {\"moved\":3}\n": {Zone: "z2", Event: "pause-customer",
+			Object: "acme", Detail: map[string]any{"note": "paused by a\x1b", "moved": 3}},
+		"-  z2         end       x  {\"note\":7}\n": {Zone: "z2", Event: "end", Object: "x",
+			Detail: map[string]any{"note": 7}},
+	} {
+		if got := eventLine(h); got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+}

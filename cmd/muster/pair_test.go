@@ -1,0 +1,277 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"muster/internal/fakefleet"
+	"muster/jobs"
+	"muster/server"
+)
+
+var tries = flag.Int("tries", 30, "how often both members of a group are due at once")
+
+// pairs is how many redundancy groups are tried at a time.
+const pairs = 10
+
+// newPairs is a house with two masters and so many groups of two hosts: fw0001
+// and fw0002 are pair1, and so on.
+func newPairs(t *testing.T, children int) (*house, *fakefleet.Fleet) {
+	t.Helper()
+	f, inventory := pretend(t, fakefleet.Config{Hosts: 2 * pairs})
+	inventory = regexp.MustCompile(`customer: \w+`).ReplaceAllString(inventory, "customer: acme")
+	for i := range 2 * pairs {
+		inventory = inGroup(inventory, nameOf(i), groupOf(nameOf(i)))
+	}
+	h := newHouse(t, inventory)
+	h.config(map[string]any{"children": children})
+	h.master()
+	h.secondMaster()
+	return h, f
+}
+
+func nameOf(i int) string { return fmt.Sprintf("fw%04d", i+1) }
+
+func groupOf(host string) string {
+	var n int
+	fmt.Sscanf(host, "fw%04d", &n)
+	return fmt.Sprint("pair", (n+1)/2)
+}
+
+// secondMaster starts a master on what passes for another node.
+func (h *house) secondMaster() *process {
+	h.t.Helper()
+	text, err := os.ReadFile(h.file("muster.yaml"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var config map[string]any
+	if err := json.Unmarshal(text, &config); err != nil {
+		h.t.Fatal(err)
+	}
+	config["node"] = map[string]any{"name": "node2", "dir": h.file("second")}
+	if text, err = json.Marshal(config); err != nil {
+		h.t.Fatal(err)
+	}
+	h.write("second.yaml", string(text))
+	m := h.start("master", "--config", h.file("second.yaml"))
+	m.await("master started")
+	return m
+}
+
+// together submits a task for the first members and one for the second members of
+// all groups, due at the same instant, and waits for their ends.
+func (h *house) together(c *client, cmd string, disruptive bool) {
+	h.t.Helper()
+	at := jobs.Time{Time: time.Now().Add(300 * time.Millisecond)}
+	var ids []jobs.TaskID
+	for member := range 2 {
+		var hosts []string
+		for i := range pairs {
+			hosts = append(hosts, nameOf(2*i+member))
+		}
+		t, err := c.submit(h.t.Context(), server.Submit{Runbook: "exec", On: strings.Join(hosts, ","),
+			Args: map[string]string{"cmd": cmd}, At: at, Disruptive: disruptive, As: "alice"}, nil)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		ids = append(ids, t.Task)
+	}
+	for _, id := range ids {
+		if t := h.wait(id); t.Outcomes[jobs.Succeeded] != pairs {
+			h.t.Fatalf("task %s: %v", id, t.Outcomes)
+		}
+	}
+}
+
+// meetings lets the hosts' own log judge: commands inside two members of a group at
+// the same time.
+func meetings(log []fakefleet.Entry) []fakefleet.Overlap {
+	var out []fakefleet.Overlap
+	log = slices.Clone(log)
+	slices.SortFunc(log, func(a, b fakefleet.Entry) int { return a.Start.Compare(b.Start) })
+	last := map[string]fakefleet.Entry{} // of a group: what ends last
+	for _, e := range log {
+		group := groupOf(e.Host)
+		before, seen := last[group]
+		if seen && before.Host != e.Host && (before.Running() || e.Start.Before(before.End)) {
+			out = append(out, fakefleet.Overlap{Host: group, First: before, Second: e})
+		}
+		if !seen || !before.Running() && (e.Running() || e.End.After(before.End)) {
+			last[group] = e
+		}
+	}
+	return out
+}
+
+func TestBothMembersOfAGroupAreNeverDisturbedAtOnce(t *testing.T) {
+	t.Parallel()
+	h, f := newPairs(t, pairs)
+	c, err := newClient(h.url, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	done := 0
+	for ; done < *tries; done += pairs {
+		h.together(c, "sleep 0.05", true)
+	}
+	log := f.Log()
+	if m := meetings(log); len(m) > 0 {
+		t.Errorf("%d times in %d tries both members of a group were disturbed; first: %+v", len(m), done, m[0])
+	}
+	if len(log) != 2*done {
+		t.Errorf("the hosts saw %d commands, want %d", len(log), 2*done)
+	}
+	t.Logf("%d tries, %d commands", done, len(log))
+
+	// The judge can say no, and without a group they do meet.
+	for rounds := 0; len(meetings(f.Log()[len(log):])) == 0; rounds++ {
+		if rounds == 20 {
+			t.Fatal("tasks that are not disruptive never meet: this test sees nothing")
+		}
+		h.together(c, "sleep 0.2", false)
+	}
+}
+
+func TestAGroupWhoseWorkerWasKilledStaysAloneUntilItIsCleared(t *testing.T) {
+	t.Parallel()
+	h, f := newPairs(t, 1)
+	var task jobs.TaskInfo
+	h.query(&task, "run", "exec", "--on", "fw[0001-0002]", "--arg", "cmd=sleep 4; : disturbing", "--disruptive",
+		"--detach")
+	// It runs for longer than the list of nodes lags behind.
+	first := h.awaitRunning(task.Task)
+	if err := syscall.Kill(h.childWith(first), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitGroup("pair1", func(g jobs.Group) bool { return g.Frozen != "" && g.Job == first })
+
+	// Looking at the group is allowed, also on the other host, which is still alone.
+	other := jobs.NewID(task.Task, map[string]string{"fw0001": "fw0002", "fw0002": "fw0001"}[first.Host()])
+	if _, code := h.muster("run", "exec", "--on", other.Host(), "--arg", "cmd=: looking"); code != 0 {
+		t.Errorf("a look at %s: exit %d", other.Host(), code)
+	}
+	var waits jobs.JobInfo
+	h.query(&waits, "job", string(other))
+	if waits.State != jobs.Blocked || waits.Waits != "group/pair1" {
+		t.Errorf("the other job is %s and waits for %q", waits.State, waits.Waits)
+	}
+	if n := commands(f, other.Host(), "disturbing"); n > 0 {
+		t.Errorf("%d commands disturbed %s before anybody cleared its group", n, other.Host())
+	}
+	if _, code := h.muster("group", "clear", "pair1", "--reason", "looked at it"); code != 0 {
+		t.Errorf("clear: exit %d", code)
+	}
+	done := h.wait(task.Task)
+	wantOutcomes(t, done, map[jobs.Outcome]int{jobs.Unknown: 1, jobs.Succeeded: 1})
+	if n := commands(f, other.Host(), "disturbing"); n != 1 {
+		t.Errorf("%d commands on %s after its group was cleared, want 1", n, other.Host())
+	}
+	wantNoOverlap(t, f)
+}
+
+// awaitRunning waits until a job of a task is running.
+func (h *house) awaitRunning(id jobs.TaskID) jobs.ID {
+	h.t.Helper()
+	for late := h.late(); ; {
+		for _, j := range h.jobs(id) {
+			if j.State == jobs.Running {
+				return j.ID
+			}
+		}
+		select {
+		case <-late:
+			h.t.Fatalf("no job of %s runs", id)
+		default:
+		}
+	}
+}
+
+// childWith is the process that works on a job.
+func (h *house) childWith(id jobs.ID) int {
+	h.t.Helper()
+	for late := h.late(); ; {
+		var list []jobs.Node
+		h.query(&list, "nodes")
+		for _, n := range list {
+			for _, c := range n.Children {
+				if c.Job == id {
+					return c.PID
+				}
+			}
+		}
+		select {
+		case <-late:
+			h.t.Fatalf("no child works on %s: %+v", id, list)
+		default:
+		}
+	}
+}
+
+func (h *house) awaitGroup(name string, as func(jobs.Group) bool) {
+	h.t.Helper()
+	for late := h.late(); ; {
+		var list []jobs.Group
+		h.query(&list, "group", "ls")
+		if slices.ContainsFunc(list, func(g jobs.Group) bool { return g.Name == name && as(g) }) {
+			return
+		}
+		select {
+		case <-late:
+			h.t.Fatalf("the groups stay %+v", list)
+		default:
+		}
+	}
+}
+
+// commands counts the commands on a host that have a word in them.
+func commands(f *fakefleet.Fleet, host, word string) int {
+	n := 0
+	for _, e := range f.Log() {
+		if e.Host == host && strings.Contains(e.Command, word) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestAHaltStopsEverythingUntilItIsLifted(t *testing.T) {
+	t.Parallel()
+	f, inventory := pretend(t, fakefleet.Config{Hosts: 40})
+	h := newHouse(t, inventory)
+	h.master()
+	id := h.submit("all", "sleep 0.3")
+	h.awaitRunning(id)
+	if _, code := h.muster("halt", "--reason", "fire"); code != 0 {
+		t.Fatalf("halt: exit %d", code)
+	}
+	// What was in hand ends, and nothing follows it.
+	h.awaitTask(id, func(t jobs.TaskInfo) bool { return t.Running == 0 })
+	started := f.Stats().Commands
+	if started == 40 {
+		t.Fatal("the halt came too late to be tested")
+	}
+	later := h.submit("all", "true")
+	h.awaitTask(later, func(t jobs.TaskInfo) bool { return t.State == jobs.TaskQueued })
+	if got := f.Stats().Commands; got != started {
+		t.Errorf("%d commands started in a halt", got-started)
+	}
+	if _, code := h.muster("resume", "--all"); code != exitUsage {
+		t.Errorf("a lift without a reason: exit %d", code)
+	}
+	if _, code := h.muster("resume", "--all", "--reason", "it is out"); code != 0 {
+		t.Errorf("lift: exit %d", code)
+	}
+	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: 40})
+	wantOutcomes(t, h.wait(later), map[jobs.Outcome]int{jobs.Succeeded: 40})
+	wantNoOverlap(t, f)
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/server"
+)
+
+// target is what a pause or a resume is about: one of these.
+type target struct {
+	task, customer, zone string
+	all                  bool
+}
+
+// path is the route of a verb for the target, or what is wrong with the target.
+func (t target) path(verb string) (string, error) {
+	given := 0
+	for _, is := range []bool{t.task != "", t.customer != "", t.zone != "", t.all} {
+		if is {
+			given++
+		}
+	}
+	switch {
+	case given != 1 && verb == "resume":
+		return "", errors.New("want one of TASK, --customer, --zone and --all (which ends a halt)")
+	case given != 1:
+		return "", errors.New("want one of TASK, --customer and --zone; `muster halt` stops everything")
+	case t.all:
+		return "/v1/lift", nil
+	case t.customer != "":
+		if err := fleet.CheckName(t.customer); err != nil {
+			return "", fmt.Errorf("--customer: %w", err)
+		}
+		return "/v1/customers/" + url.PathEscape(t.customer) + "/" + verb, nil
+	case t.zone != "":
+		if err := fleet.CheckZone(t.zone); err != nil {
+			return "", fmt.Errorf("--zone: %w", err)
+		}
+		return "/v1/zones/" + url.PathEscape(t.zone) + "/" + verb, nil
+	}
+	id, err := taskArg(t.task)
+	return "/v1/tasks/" + url.PathEscape(string(id)) + "/" + verb, err
+}
+
+func (t *target) addFlags(c *cobra.Command) {
+	c.Flags().StringVar(&t.customer, "customer", "", "all hosts of this `customer`")
+	c.Flags().StringVar(&t.zone, "zone", "", "everything in this `zone`")
+	completeFlagWith(c, "customer", completeCustomers)
+	completeFlagWith(c, "zone", completeZones)
+}
+
+func newPause() *cobra.Command {
+	t, reason := target{}, ""
+	c := &cobra.Command{
+		Use:   "pause TASK | --customer NAME | --zone NAME",
+		Short: "Start no more jobs of a task, a customer or a zone",
+		Long: `pause lets no more jobs start. Those that run go on to their end. Nothing is lost:
+muster resume brings the jobs back, and they expire later by as long as it lasted.`,
+		Example: `  muster pause 0wcy7y2fb2
+  muster pause --customer acme --reason 'their change freeze'
+  muster pause --zone zrh`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeTasks,
+	}
+	t.addFlags(c)
+	addReason(c, &reason)
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		t.task = strings.Join(args, "")
+		path, err := t.path("pause")
+		if err != nil {
+			return exit(exitUsage, err)
+		}
+		return s.turn(ctx, path, reason)
+	})
+}
+
+func newResume() *cobra.Command {
+	t, reason := target{}, ""
+	c := &cobra.Command{
+		Use:   "resume TASK | --customer NAME | --zone NAME | --all",
+		Short: "End a pause, or with --all the halt",
+		Long: `resume brings back the jobs that a pause laid aside. With --all it ends a halt, and
+only that: what was paused by itself stays paused, and is listed.`,
+		Example: `  muster resume 0wcy7y2fb2
+  muster resume --customer acme
+  muster resume --all --reason 'the fire is out'`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeTasks,
+	}
+	t.addFlags(c)
+	c.Flags().BoolVar(&t.all, "all", false, "end the halt; needs --reason")
+	addReason(c, &reason)
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		t.task = strings.Join(args, "")
+		path, err := t.path("resume")
+		if t.all && err == nil {
+			err = needReason(reason, "the halt is over")
+		}
+		switch {
+		case err != nil:
+			return exit(exitUsage, err)
+		case t.all:
+			return s.lift(ctx, path, reason)
+		}
+		return s.turn(ctx, path, reason)
+	})
+}
+
+func newHalt() *cobra.Command {
+	reason := ""
+	c := &cobra.Command{
+		Use:   "halt",
+		Short: "The big red button: nothing starts any more, anywhere",
+		Long: `halt stops everything: no job starts, and no further step of a job that runs. The
+commands that are running on hosts go on to their end. Only
+muster resume --all --reason '…' ends it.`,
+		Example: `  muster halt
+  muster halt --reason 'the new firmware bricks x200'`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	addReason(c, &reason)
+	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
+		return s.turn(ctx, "/v1/halt", reason)
+	})
+}
+
+func addReason(c *cobra.Command, reason *string) {
+	c.Flags().StringVar(reason, "reason", "", "`why`, for those who read it later")
+}
+
+// needReason is about orders that undo a precaution.
+func needReason(reason, example string) error {
+	if strings.TrimSpace(reason) == "" {
+		return fmt.Errorf("--reason is missing: say why it is safe now, such as --reason '%s'", example)
+	}
+	return nil
+}
+
+// order gives an order to the server. Every one can be repeated.
+func (s *session) order(ctx context.Context, path, reason string, answer any) error {
+	return s.do(ctx, call{method: http.MethodPost, path: path, bound: submitTimeout,
+		body: server.OrderRequest{Reason: reason, As: s.as}}, answer)
+}
+
+// turn gives an order that turns something on or off, and tells what it did.
+func (s *session) turn(ctx context.Context, path, reason string) error {
+	var did jobs.Switched
+	if err := s.order(ctx, path, reason, &did); err != nil {
+		return err
+	}
+	if s.json {
+		return s.writeJSON(did)
+	}
+	return s.write(switchedText(did))
+}
+
+func (s *session) lift(ctx context.Context, path, reason string) error {
+	var did server.Lifted
+	if err := s.order(ctx, path, reason, &did); err != nil {
+		return err
+	}
+	if s.json {
+		return s.writeJSON(did)
+	}
+	text := switchedText(did.Switched)
+	for _, line := range standingLines(did.Stay) {
+		text += "still: " + line + "\n"
+	}
+	return s.write(text)
+}
+
+// switchedText tells what a pause, a halt or a resume did.
+func switchedText(d jobs.Switched) string {
+	what, off, on := string(d.What)+" "+cell(d.Name), "paused", "resumed"
+	if d.What == jobs.SwitchAll {
+		what, off, on = "everything", "halted", "no longer halted"
+	}
+	text := ""
+	switch {
+	case d.Paused && d.Already:
+		text = what + " stood so already: " + cell(d.Note)
+	case d.Already:
+		text = fmt.Sprintf("%s was not %s: nothing to do", what, off)
+	case d.Paused:
+		text = fmt.Sprintf("%s is %s", what, off) + movedText(d, "laid aside")
+	default:
+		text = fmt.Sprintf("%s is %s", what, on) + movedText(d, "brought back")
+	}
+	if len(d.Missing) > 0 {
+		text += fmt.Sprintf("\nnot confirmed by zone %s", cell(strings.Join(d.Missing, ", ")))
+		if d.What == jobs.SwitchAll {
+			text += ": a server repeats it until it is"
+		} else {
+			text += ": give the order again"
+		}
+	}
+	return text + "\n"
+}
+
+// movedText counts the jobs of a task that were moved, and those in hand. Those
+// of customers and zones are moved when somebody meets them.
+func movedText(d jobs.Switched, how string) string {
+	text := ""
+	if d.What == jobs.SwitchTask || d.Moved > 0 {
+		text = fmt.Sprintf(": %s %s", count(d.Moved, "job"), how)
+	}
+	if d.Paused && d.Running > 0 {
+		text += fmt.Sprintf(", %d running: they go on", d.Running)
+	}
+	return text
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"muster/jobs"
+	"muster/server"
+)
+
+// bannerTimeout bounds the question what stands still, which nobody has asked:
+// what was asked for must not wait long for it.
+const bannerTimeout = 5 * time.Second
+
+// pauses tells what stands still by order; of a task, what keeps its jobs from
+// starting.
+func (c *client) pauses(ctx context.Context, task jobs.TaskID) (p server.PauseList, err error) {
+	q := url.Values{}
+	if task != "" {
+		q.Set("task", string(task))
+	}
+	err = c.do(ctx, call{method: http.MethodGet, path: "/v1/pauses", query: q, bound: bannerTimeout},
+		&p)
+	return p, err
+}
+
+// standing is a line for each order by which something stands still. If that
+// cannot be learnt nothing is said: it is no part of the answer.
+func (c *client) standing(ctx context.Context, task jobs.TaskID) []string {
+	p, err := c.pauses(ctx, task)
+	if err != nil {
+		return nil
+	}
+	return standingLines(p)
+}
+
+func standingLines(p server.PauseList) []string {
+	var lines []string
+	if p.Halted != "" {
+		lines = append(lines, "everything is "+cell(p.Halted))
+	}
+	for _, zone := range slices.Sorted(maps.Keys(p.Zones)) {
+		lines = append(lines, fmt.Sprintf("zone %s is %s", cell(zone), cell(p.Zones[zone])))
+	}
+	for _, customer := range slices.Sorted(maps.Keys(p.Customers)) {
+		lines = append(lines, fmt.Sprintf("customer %s is %s", cell(customer),
+			cell(p.Customers[customer])))
+	}
+	for _, task := range slices.Sorted(maps.Keys(p.Tasks)) {
+		lines = append(lines, fmt.Sprintf("task %s is %s", cell(string(task)), cell(p.Tasks[task])))
+	}
+	return lines
+}
+
+// banner says above a table what stands still by order.
+func (s *session) banner(ctx context.Context) {
+	if s.json {
+		return
+	}
+	for _, line := range s.standing(ctx, "") {
+		s.say("%s", line)
+	}
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster/jobs"
+)
+
+func newWait() *cobra.Command {
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use:   "wait TASK",
+		Short: "Wait for the end of a task; exit codes as those of run",
+		Long: `wait follows a task to its end and prints the summary. Exit codes: 0 all jobs
+succeeded, 1 some did not or the time was over, 3 the server does not answer,
+4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
+		Example: `  muster wait 0wcy7y2fb2
+  muster wait 0wcy7y2fb2 --timeout 30m -o json`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeTasks,
+	}
+	c.Flags().DurationVar(&timeout, "timeout", 0, "give up after this `time`; the task runs on")
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		id, err := taskArg(args[0])
+		if err != nil {
+			return err
+		}
+		if timeout < 0 {
+			return exit(exitUsage, fmt.Errorf("--timeout %s: want a time such as 90s or 30m", timeout))
+		}
+		return s.wait(ctx, id, timeout)
+	})
+}
+
+// wait follows a task to its end, or for so long; 0: as long as it takes.
+func (s *session) wait(ctx context.Context, id jobs.TaskID, timeout time.Duration) error {
+	within, cancel := ctx, context.CancelFunc(func() {})
+	if timeout > 0 {
+		within, cancel = context.WithTimeout(ctx, timeout)
+	}
+	defer cancel()
+	t, err := s.task(within, id, 0, 0)
+	if err == nil {
+		t, err = s.follow(within, t)
+	}
+	switch {
+	case err != nil && within.Err() != nil && ctx.Err() == nil:
+		return exit(exitNotAll, fmt.Errorf("task %s has not ended after %s: it runs on", id, timeout))
+	case err != nil:
+		return err
+	}
+	return s.finish(ctx, t)
+}
+
+// toTheEnd follows a task and tells how it ended.
+func (s *session) toTheEnd(ctx context.Context, t jobs.TaskInfo) error {
+	end, err := s.follow(ctx, t)
+	if err != nil {
+		return err
+	}
+	return s.finish(ctx, end)
+}
+
+// finish tells how a task ended, by its exit code, too.
+func (s *session) finish(ctx context.Context, end jobs.TaskInfo) error {
+	if !s.json {
+		return s.conclude(ctx, end)
+	}
+	if err := s.writeJSON(end); err != nil {
+		return err
+	}
+	return exitWith(exitOf(end))
+}
