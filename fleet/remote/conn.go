@@ -24,6 +24,8 @@ type Conn struct {
 	wire *wire
 	ssh  ssh.Conn
 
+	again func(ctx context.Context) (*Conn, error) // connects to the same host once more
+
 	slots   chan struct{} // holds one item a session, for as long as its goroutines live
 	done    chan struct{} // closed when the connection has ended, for whatever reason
 	tasks   sync.WaitGroup

@@ -32,7 +32,12 @@ func (c *Client) Connect(ctx context.Context, h fleet.Host) (*Conn, error) {
 		return nil, err
 	}
 	hs := handshake{cfg: c.cfg, to: to, known: known, login: login, wire: w}
-	return hs.do(ctx)
+	conn, err := hs.do(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.again = func(ctx context.Context) (*Conn, error) { return c.Connect(ctx, h) }
+	return conn, nil
 }
 
 // reach opens the network connection.

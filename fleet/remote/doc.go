@@ -16,6 +16,9 @@
 //     Nothing is asked and nothing is learned.
 //   - A command is bounded on the host itself, by timeout(1). Closing a
 //     connection stops nothing there: a command goes on until its bound.
+//   - [Command].Stop does stop it there, and says so only if nothing of its
+//     process group was left. What a command put into a session of its own
+//     (setsid, a daemon) is not part of that group and lives on.
 //   - An [Error] says whether the command had been sent. What was sent and not
 //     answered may have run: that is [KindLost], and never "did not run".
 //   - Output is always drained and kept within bounds, as the bytes that came.

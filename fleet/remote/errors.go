@@ -53,6 +53,15 @@ const (
 	// whether it ran, or runs still.
 	KindLost Kind = "lost"
 
+	// KindStopped: the command was to be stopped, see Command.Stop. If it had been
+	// sent, it and all of its process group are gone from the host; else it was
+	// never started.
+	KindStopped Kind = "stopped"
+
+	// KindRunning: the command was to be stopped, and the host says that something
+	// of its process group is there still.
+	KindRunning Kind = "running"
+
 	// KindCancelled: the caller's context ended. Look at Sent.
 	KindCancelled Kind = "cancelled"
 )

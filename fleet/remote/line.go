@@ -15,7 +15,8 @@ const lineMax = 120 << 10
 
 // What sh is told before the text, and in its place when it has to be unpacked.
 const (
-	join   = `exec 2>&1; `
+	join   = `exec 2>&1; echo ` // and the nonce of a mark
+	tell   = ` $$ $PPID; `
 	unpack = `exec sh -c "$(printf %b "$1")"`
 )
 
@@ -30,8 +31,9 @@ const (
 // with exec, which a restricted shell refuses.
 //
 // Standard error is joined to standard output there, by sh: sshd reads the two
-// from two pipes, and nobody could tell later what was written first.
-func remoteLine(text string, bound time.Duration) (string, error) {
+// from two pipes, and nobody could tell later what was written first. Then sh says
+// which process it is, before the text runs; see mark.
+func remoteLine(text string, bound time.Duration, nonce string) (string, error) {
 	switch {
 	case strings.TrimSpace(text) == "":
 		return "", errors.New("the command is empty")
@@ -46,9 +48,9 @@ func remoteLine(text string, bound time.Duration) (string, error) {
 	}
 	line := fmt.Sprintf("timeout -k %d %d sh -c ", seconds(killAfter), seconds(bound))
 	if plain(text) {
-		line += quote(join + text)
+		line += quote(join + nonce + tell + text)
 	} else {
-		line += quote(join+unpack) + " sh " + quote(escape(text))
+		line += quote(join+nonce+tell+unpack) + " sh " + quote(escape(text))
 	}
 	if len(line) > lineMax {
 		return "", fmt.Errorf("the command takes %d bytes to send, the most is %d: "+

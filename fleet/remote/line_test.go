@@ -43,7 +43,7 @@ func TestTheLineSurvivesEveryLoginShell(t *testing.T) {
 		t.Run(strings.Join(shell, " "), func(t *testing.T) {
 			t.Parallel()
 			for _, text := range awkward {
-				line, err := remoteLine("printf '<%s>' "+quote(text)+" \"$0\"; exit 7", time.Minute)
+				line, err := remoteLine("printf '<%s>' "+quote(text)+" \"$0\"; exit 7", time.Minute, "N")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -52,8 +52,13 @@ func TestTheLineSurvivesEveryLoginShell(t *testing.T) {
 				if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 7 {
 					t.Errorf("%q: %v, want exit 7", text, err)
 				}
-				if want := "<" + text + "><sh>"; string(out) != want {
-					t.Errorf("got %q, want %q", out, want)
+				line, said, _ := strings.Cut(string(out), "\n")
+				m, ok := parseMark([]byte(strings.TrimPrefix(line, "N")))
+				if !ok || m.parent == m.shell {
+					t.Errorf("the mark is %q", line)
+				}
+				if want := "<" + text + "><sh>"; said != want {
+					t.Errorf("got %q, want %q", said, want)
 				}
 			}
 		})
@@ -67,18 +72,18 @@ func TestTheLineIsReadable(t *testing.T) {
 		bound time.Duration
 		want  string
 	}{
-		{"uname -a", 5 * time.Minute, "timeout -k 5 300 sh -c 'exec 2>&1; uname -a'"},
-		{"echo 'a'", time.Second, `timeout -k 5 1 sh -c 'exec 2>&1; echo '\''a'\'''`},
-		{"true", 1500 * time.Millisecond, "timeout -k 5 2 sh -c 'exec 2>&1; true'"},
-		{"true", 1, "timeout -k 5 1 sh -c 'exec 2>&1; true'"},
-		{"-x", time.Second, "timeout -k 5 1 sh -c 'exec 2>&1;  -x'"},
-		{"+x", time.Second, "timeout -k 5 1 sh -c 'exec 2>&1;  +x'"},
-		{"a!", time.Second, `timeout -k 5 1 sh -c 'exec 2>&1; exec sh -c "$(printf %b "$1")"' sh 'a\0041'`},
-		{`a\`, time.Second, `timeout -k 5 1 sh -c 'exec 2>&1; exec sh -c "$(printf %b "$1")"' sh 'a\0134'`},
+		{"uname -a", 5 * time.Minute, "timeout -k 5 300 sh -c 'exec 2>&1; echo N $$ $PPID; uname -a'"},
+		{"echo 'a'", time.Second, `timeout -k 5 1 sh -c 'exec 2>&1; echo N $$ $PPID; echo '\''a'\'''`},
+		{"true", 1500 * time.Millisecond, "timeout -k 5 2 sh -c 'exec 2>&1; echo N $$ $PPID; true'"},
+		{"true", 1, "timeout -k 5 1 sh -c 'exec 2>&1; echo N $$ $PPID; true'"},
+		{"-x", time.Second, "timeout -k 5 1 sh -c 'exec 2>&1; echo N $$ $PPID;  -x'"},
+		{"+x", time.Second, "timeout -k 5 1 sh -c 'exec 2>&1; echo N $$ $PPID;  +x'"},
+		{"a!", time.Second, `timeout -k 5 1 sh -c 'exec 2>&1; echo N $$ $PPID; exec sh -c "$(printf %b "$1")"' sh 'a\0041'`},
+		{`a\`, time.Second, `timeout -k 5 1 sh -c 'exec 2>&1; echo N $$ $PPID; exec sh -c "$(printf %b "$1")"' sh 'a\0134'`},
 		{"a\nb!'\\", time.Second,
-			`timeout -k 5 1 sh -c 'exec 2>&1; exec sh -c "$(printf %b "$1")"' sh 'a\0012b\0041\0047\0134'`},
+			`timeout -k 5 1 sh -c 'exec 2>&1; echo N $$ $PPID; exec sh -c "$(printf %b "$1")"' sh 'a\0012b\0041\0047\0134'`},
 	} {
-		got, err := remoteLine(test.text, test.bound)
+		got, err := remoteLine(test.text, test.bound, "N")
 		if err != nil || got != test.want {
 			t.Errorf("%q for %s:\n got %s, %v\nwant %s", test.text, test.bound, got, err, test.want)
 		}
@@ -92,7 +97,7 @@ func FuzzRemoteLine(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		line, err := remoteLine(text, time.Minute)
+		line, err := remoteLine(text, time.Minute, "N")
 		if err != nil {
 			if !strings.Contains(text, "\x00") && strings.TrimSpace(text) != "" &&
 				len(text) < lineMax/8 {
@@ -104,7 +109,7 @@ func FuzzRemoteLine(f *testing.F) {
 		if strings.Join(words[:6], " ") != "timeout -k 5 60 sh -c" {
 			t.Fatalf("the line runs %q", words)
 		}
-		got, ok := strings.CutPrefix(words[6], join)
+		got, ok := strings.CutPrefix(words[6], join+"N"+tell)
 		if len(words) > 7 {
 			ok = ok && got == unpack && words[7] == "sh" && len(words) == 9
 			got = unescape(t, words[len(words)-1])

@@ -30,6 +30,12 @@ type Command struct {
 	// Idle is how long the command may be silent, without output and without
 	// taking input; then the connection is closed. 0 means Config.Idle.
 	Idle time.Duration
+
+	// Stop stops the command when it is closed, on the host: see KindStopped. Run
+	// returns within five seconds of it. nil: it is never stopped.
+	Stop <-chan struct{}
+
+	litter string // a file to be removed if the command is stopped; may be empty
 }
 
 // Result is how a command ended.
@@ -47,35 +53,48 @@ type Result struct {
 // Run runs a command and waits for its end. A command that ends by itself, with
 // whatever code, is a Result without error. The error is an [Error]; with
 // KindTimeout the Result is complete, and with others it has at least the output
-// that came. If ctx ends, the connection is closed.
+// that came. If ctx ends, the connection is closed; that stops nothing on the host.
 func (c *Conn) Run(ctx context.Context, cmd Command) (Result, error) {
 	return c.run(ctx, "run", cmd)
 }
 
 func (c *Conn) run(ctx context.Context, op string, cmd Command) (Result, error) {
 	nothing := Result{ExitCode: -1}
-	line, err := remoteLine(cmd.Shell, cmd.Bound)
+	nonce := newNonce()
+	line, err := remoteLine(cmd.Shell, cmd.Bound, nonce)
 	if err == nil && cmd.Idle < 0 {
 		err = fmt.Errorf("idle = %s: it cannot be negative", cmd.Idle)
 	}
 	if err != nil {
 		return nothing, c.to.fault(op, KindInvalid, err)
 	}
+	if isClosed(cmd.Stop) {
+		return nothing, c.to.fault(op, KindStopped, errNotStarted)
+	}
 	if err := c.enter(ctx); err != nil {
 		return nothing, c.to.fault(op, cancelledOr(ctx, KindUnreachable), err)
 	}
 	stop := context.AfterFunc(ctx, func() { c.fail(context.Cause(ctx)) })
 	defer stop()
+	o := c.obey(cmd.Stop)
+	defer o.end()
 
 	idle := cmd.Idle
 	if idle == 0 {
 		idle = c.cfg.Idle
 	}
-	s, err := c.openSession(idle)
+	s, err := c.openSession(idle, nonce)
 	if err != nil {
 		<-c.slots
+		if o.tooLate() {
+			return nothing, c.to.fault(op, KindStopped, errNotStarted)
+		}
 		kind, err := c.explainOpen(err)
 		return nothing, c.to.fault(op, cancelledOr(ctx, kind), err)
+	}
+	if o.tooLate() {
+		s.close()
+		return nothing, c.to.fault(op, KindStopped, errNotStarted)
 	}
 	late := c.within(cmd.Bound+killAfter+c.cfg.Channel+margin,
 		fmt.Sprintf("report the end of a command with a bound of %s", cmd.Bound))
@@ -99,16 +118,25 @@ func (s *session) run(ctx context.Context, op string, cmd Command, line string) 
 		input = startFeed(s, cmd.Stdin)
 	}
 
-	<-s.ended
+	var halted error // why it did not end by itself
+	select {
+	case <-s.ended:
+	case <-cmd.Stop:
+		halted = s.halt(ctx, op, cmd.litter)
+	}
 	result := Result{ExitCode: -1, Took: time.Since(sent)}
 	result.Open = !s.drain()
-	result.Output = s.out.seal()
+	result.Output = s.seal()
 	inputErr := input.stop(s.conn.cfg.Drain)
-	if !s.known {
-		return result, s.lost(ctx, op)
+	known := s.hasEnded() && s.known
+	if known {
+		result.ExitCode, result.Signal = s.exit.code, s.exit.signal
 	}
-	result.ExitCode, result.Signal = s.exit.code, s.exit.signal
 	switch {
+	case halted != nil:
+		return result, halted
+	case !known:
+		return result, s.lost(ctx, op)
 	case timedOut(s.exit, result.Took, cmd.Bound):
 		return result, to.faultSent(op, KindTimeout,
 			fmt.Errorf("the command ran over its bound of %s and was stopped on the host", cmd.Bound))

@@ -18,6 +18,7 @@ type session struct {
 	conn *Conn
 	ch   ssh.Channel
 	out  *recorder
+	mark *sieve
 
 	ended   chan struct{} // closed when the exit is known, or the channel is closed
 	exit    exit          // valid after ended
@@ -38,7 +39,7 @@ type exit struct {
 
 // openSession opens a channel and starts to read from it. The caller has entered
 // a slot; the session leaves it.
-func (c *Conn) openSession(idle time.Duration) (*session, error) {
+func (c *Conn) openSession(idle time.Duration, nonce string) (*session, error) {
 	late := c.within(c.cfg.Channel, "open a session")
 	defer late.Stop()
 
@@ -56,9 +57,10 @@ func (c *Conn) openSession(idle time.Duration) (*session, error) {
 		idle:    c.within(idle, "let anything be heard of the command"),
 	}
 	s.out = newRecorder(c.cfg.OutputMax, s.touch)
+	s.mark = newSieve(s.out, nonce)
 	var streams sync.WaitGroup
-	streams.Go(func() { s.record(ch, stdoutBuffer) })
-	streams.Go(func() { s.record(ch.Stderr(), stderrBuffer) })
+	streams.Go(func() { record(s.mark, ch, stdoutBuffer) })
+	streams.Go(func() { record(s.out, ch.Stderr(), stderrBuffer) })
 	go func() {
 		streams.Wait()
 		close(s.drained)
@@ -81,9 +83,18 @@ const (
 
 // record reads a stream to its end. An error ends the channel too, and is seen
 // there.
-func (s *session) record(stream io.Reader, buffer int) {
-	_, _ = io.CopyBuffer(s.out, stream, make([]byte, buffer))
+func record(to io.Writer, stream io.Reader, buffer int) {
+	_, _ = io.CopyBuffer(to, stream, make([]byte, buffer))
 }
+
+// seal returns what was kept of the output.
+func (s *session) seal() Output {
+	s.mark.flush()
+	return s.out.seal()
+}
+
+// hasEnded tells whether the end was seen, of the command or of the channel.
+func (s *session) hasEnded() bool { return isClosed(s.ended) }
 
 // within closes the connection if the host did not do something in time. That
 // frees whoever waits for it. The timer must be stopped when it is done.

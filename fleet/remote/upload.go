@@ -20,8 +20,9 @@ type Upload struct {
 	Mode    fs.FileMode // permission bits; all files start as 0600
 	Size    int64       // of the content, in bytes
 	SHA256  [sha256.Size]byte
-	Content io.Reader     // Size bytes; its Read must not wait for long
-	Bound   time.Duration // how long it may take, as in Command
+	Content io.Reader       // Size bytes; its Read must not wait for long
+	Bound   time.Duration   // how long it may take, as in Command
+	Stop    <-chan struct{} // stops it, as in Command; no part of the file stays behind
 }
 
 // uploadScript writes stdin beside the file and moves it there only when its
@@ -59,8 +60,10 @@ func (c *Conn) Upload(ctx context.Context, u Upload) error {
 	result, err := c.run(ctx, "upload", Command{
 		Shell: fmt.Sprintf("set -- %s %s %s %s\n%s", quote(u.Path), quote(temporary),
 			quote(fmt.Sprintf("%x", u.SHA256)), quote(fmt.Sprintf("%04o", u.Mode)), uploadScript),
-		Stdin: content,
-		Bound: u.Bound,
+		Stdin:  content,
+		Bound:  u.Bound,
+		Stop:   u.Stop,
+		litter: temporary,
 	})
 	switch {
 	case err != nil:

@@ -21,6 +21,7 @@ type Entry struct {
 	Signal   string    // TERM, KILL, PIPE…: what ended it instead of an exit
 	TimedOut bool      // its timeout ended it, or a part of it
 	Orphaned bool      // its connection or channel was gone before it ended
+	Stops    bool      // it is there to stop another one, and overlaps with none
 }
 
 // Running says that the command has not ended yet.
@@ -72,8 +73,9 @@ func (f *Fleet) Overlaps() []Overlap {
 }
 
 const (
-	overlapsMax = 10_000 // some are enough to see what is wrong
-	commandMax  = 1024   // bytes of a command in the log: 500 MB at the most with 500,000
+	stopMark    = "muster-stop" // in the commands that stop others
+	overlapsMax = 10_000        // some are enough to see what is wrong
+	commandMax  = 1024          // bytes of a command in the log: 500 MB at the most with 500,000
 )
 
 // journal is the memory of all hosts. One lock is enough: it is held for less
@@ -107,7 +109,8 @@ func (j *journal) count(change func(s *Stats)) {
 // begin notes that a command is inside a host from now on, and compares it with
 // what is there already.
 func (j *journal) begin(h *host, command string) *record {
-	r := &record{Entry{Host: h.name, Command: shortened(command), Start: time.Now()}}
+	r := &record{Entry{Host: h.name, Command: shortened(command), Start: time.Now(),
+		Stops: strings.Contains(command, stopMark)}}
 	j.watch(j.enter(h, r))
 	return r
 }
@@ -119,6 +122,9 @@ func (j *journal) enter(h *host, r *record) Entry {
 	j.stats.Running++
 	r.Number = j.stats.Commands
 	for _, other := range h.running {
+		if r.Stops || other.Stops {
+			continue
+		}
 		j.stats.Overlaps++
 		if len(j.overlaps) < overlapsMax {
 			j.overlaps = append(j.overlaps, Overlap{h.name, other.Entry, r.Entry})

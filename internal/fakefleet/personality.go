@@ -30,6 +30,7 @@ const (
 	Flood      Personality = "flood"       // every command prints 100 MB first
 	NoNewline  Personality = "no-newline"  // no output ever ends a line
 	IgnoreTerm Personality = "ignore-term" // commands ignore TERM, only KILL ends them
+	Stuck      Personality = "stuck"       // no signal ends a command, as when its disk is gone
 )
 
 // Personalities returns all of them, Normal first.
@@ -37,6 +38,7 @@ func Personalities() []Personality {
 	return []Personality{
 		Normal, Slow, Refuse, Throttle, Silent, Drip, WrongKey, UnknownKeyType,
 		HangAfterAuth, Freeze, Cut, NoExitStatus, Fail, Flood, NoNewline, IgnoreTerm,
+		Stuck,
 	}
 }
 

@@ -199,6 +199,8 @@ func (h *host) run(c machine.Command) machine.Result {
 		c.Out, c.Err = endless{c.Out}, endless{c.Err}
 	case IgnoreTerm:
 		c.Line = "trap '' TERM; " + c.Line
+	case Stuck:
+		c.Stuck = true
 	}
 	return h.machine.Run(f.ctx, c)
 }

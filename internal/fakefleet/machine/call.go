@@ -26,7 +26,11 @@ func (s *shell) call(c *syntax.CallExpr) {
 	if s.over() {
 		return
 	}
-	if target.end == nil {
+	switch body, ok := s.functions[words[0]]; {
+	case target.end != nil:
+	case ok:
+		s.last = target.function(body, words).seen()
+	default:
 		s.last = target.invoke(words).seen()
 	}
 	if s.end == nil {

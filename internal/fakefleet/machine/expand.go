@@ -205,7 +205,9 @@ func (s *shell) value(name string) (value string, set bool) {
 	case "@", "*":
 		return strings.Join(s.args[1:], " "), len(s.args) > 1
 	case "$":
-		return "4711", true
+		return strconv.Itoa(s.pid), true
+	case "PPID":
+		return strconv.Itoa(s.parent), true
 	}
 	if n, err := strconv.Atoi(name); err == nil {
 		if n < 0 || n >= len(s.args) {

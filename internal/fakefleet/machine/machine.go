@@ -16,8 +16,9 @@ type Config struct {
 
 // Machine is one pretended machine. Commands may run on it at the same time.
 type Machine struct {
-	config Config
-	disk   func() *disk // made when it is first used: most machines never need one
+	config    Config
+	disk      func() *disk // made when it is first used: most machines never need one
+	processes table
 }
 
 // New makes a machine. It is small until it is used.
@@ -36,6 +37,9 @@ type Command struct {
 	// Left is called if the shell has ended but processes that it left behind
 	// run on. May be nil.
 	Left func(Status)
+
+	// Stuck makes processes that no signal ends, as those that wait for a disk.
+	Stuck bool
 }
 
 // Result is how a command ended.
@@ -50,14 +54,17 @@ func (m *Machine) Run(ctx context.Context, c Command) Result {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 
-	fam := &family{}
+	fam := &family{stuck: c.Stuck}
 	s := m.newShell(group{term: ctx, kill: ctx}, fam)
 	s.streams = streams{c.In, c.Out, c.Err}
 	st := s.run(c.Line)
 	if c.Left != nil && fam.busy() {
 		c.Left(st)
 	}
-	fam.background.Wait()
+	if fam.busy() {
+		fam.background.Wait()
+		m.processes.dropFamily(fam)
+	}
 	return Result{st, fam.timedOut.Load()}
 }
 

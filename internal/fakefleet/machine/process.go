@@ -27,30 +27,37 @@ func (s Status) seen() int {
 // group is a process group: what TERM and KILL are sent to. KILL implies TERM,
 // so whoever listens to TERM need not listen to both.
 type group struct {
+	id         int
 	term, kill context.Context
 }
 
 // alarm is the bound that a timeout command put on a group of its own.
 type alarm struct {
 	soft, hard *time.Timer // hard is nil without -k
+	signal     func(kill bool)
 	free       func()
 }
 
 // bounded makes a group that gets a signal after some time and, if the grace is
 // not 0, KILL after that. What its parent gets, it gets too.
-func (g group) bounded(after, grace time.Duration, kill bool) (group, *alarm) {
+func (g group) bounded(b bound, stuck bool) (group, *alarm) {
 	killed, sendKill := context.WithCancel(g.kill)
 	termed, sendTerm := context.WithCancel(killed)
 	apart := context.AfterFunc(g.term, sendTerm)
 
 	a := &alarm{free: func() { apart(); sendKill() }}
-	first := sendTerm
-	if kill {
-		first = sendKill
+	a.signal = func(kill bool) {
+		switch {
+		case stuck:
+		case kill:
+			sendKill()
+		default:
+			sendTerm()
+		}
 	}
-	a.soft = time.AfterFunc(after, first)
-	if grace > 0 {
-		a.hard = time.AfterFunc(after+grace, sendKill)
+	a.soft = time.AfterFunc(b.after, func() { a.signal(b.kill) })
+	if b.grace > 0 {
+		a.hard = time.AfterFunc(b.after+b.grace, func() { a.signal(true) })
 	}
 	return group{term: termed, kill: killed}, a
 }
@@ -72,6 +79,7 @@ const stepsMax = 250_000
 
 // family is what all processes of one exec have in common.
 type family struct {
+	stuck      bool
 	steps      atomic.Int64
 	timedOut   atomic.Bool
 	asides     atomic.Int64 // how many run in the background

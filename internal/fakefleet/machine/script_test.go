@@ -97,6 +97,13 @@ func TestFlow(t *testing.T) {
 		{"unpacked", `sh -c 'exec 2>&1; exec sh -c "$(printf %b "$1")"' sh 'echo a\0041\0012nope'`,
 			"a!\nsh: nope: not found\n", ""},
 		{"here-documents", "x=1; cat <<E\n$x \\$x\nE\ncat <<'E'\n$x \\$x\nE\n", "1 $x\n$x \\$x\n", ""},
+		{"functions", `f() { echo "$0 $1 $#"; false; }; set -- x; f a b || echo no; echo $1`, "sh a 2\nno\nx\n", ""},
+		{"a function exits", `f() { exit 3; }; f; echo on`, "", ""},
+		{"case", `for x in ab '*' 'a b' ''; do case $x in a?) echo 1;; "*") echo 2;; ''|[z]) echo 3;; *) echo 4;; esac; done`,
+			"1\n2\n4\n3\n", ""},
+		{"read", `seq 2 | { read a; read b; echo $a$b; }; echo ' x  y z ' | { read -r a b; echo "$a.$b"; }; read c`,
+			"12\nx.y z\n", ""},
+		{"read in a loop", `printf '1 a\n2 b\n3' | while read n w; do echo $w$n; done`, "a1\nb2\n", ""},
 		{"128 and more", `timeout -s KILL 0.001 sleep 9; echo $?; timeout 0.001 sleep 9; echo $?`, "137\n124\n", ""},
 	})
 }
@@ -138,6 +145,10 @@ func TestTools(t *testing.T) {
 		{"wrong use of timeout", `timeout; timeout -k; timeout x true; timeout --color 1 true; echo $?`, "125\n",
 			"timeout: missing operand\ntimeout: option requires an argument -- 'k'\n" +
 				"timeout: invalid time interval 'x'\ntimeout: invalid option -- 'color'\n"},
+		{"wrong use of kill", `kill; kill -9 12; kill -9 -x; kill -0 -99; timeout 9 sh -c 'kill -HUP -$PPID'; ps`, "",
+			"kill: want a signal and a process group\nkill: want a signal and a process group\n" +
+				"kill: Illegal number: -x\nkill: No such process\nkill: -HUP is beyond a pretended machine\n" +
+				"ps:  is beyond a pretended machine\n"},
 		{"wrong use of sleep", `sleep; sleep x; sleep -1; sleep nan`, "",
 			"sleep: missing operand\nsleep: invalid time interval 'x'\n" +
 				"sleep: invalid time interval '-1'\nsleep: invalid time interval 'nan'\n"},
@@ -206,8 +217,8 @@ func TestWhatIsTooMuch(t *testing.T) {
 	}{
 		{"not the language", "echo a\nif then",
 			ran{err: "sh: 2:1: `if` must be followed by a statement list\n", code: 2}},
-		{"a function", "echo a; f() { echo b; }; f",
-			ran{out: "a\n", err: "sh: line 1: FuncDecl is beyond a pretended machine\n", code: 2}},
+		{"functions without end", "echo a; f() { f; }; f",
+			ran{out: "a\n", err: "sh: f: functions call each other too deep\n", code: 2}},
 		{"arithmetic", "echo $((1+1)); echo b",
 			ran{err: "sh: line 1: ArithmExp is beyond a pretended machine\n", code: 2}},
 		{"a word", strings.Repeat("x=$x$x$(flood 200000);", 9), ran{err: "sh: word too long\n", code: 2}},
@@ -227,6 +238,62 @@ func TestWhatIsTooMuch(t *testing.T) {
 			if got != c.want {
 				t.Errorf("%s\n got %+v\nwant %+v", c.script, got, c.want)
 			}
+		})
+	}
+}
+
+// What one command starts, another one can find and end, as long as it is there.
+func TestGroupsCanBeSignalled(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	for _, c := range []struct {
+		name, script string
+		stuck        bool
+		signals      string // sent after a second, each a second after the other
+		want         ran
+	}{
+		{"TERM", "sleep 60", false, "TERM", ran{code: 143, took: s}},
+		{"KILL", "sleep 60", false, "KILL", ran{code: 137, took: s}},
+		{"0", "sleep 60", false, "0", ran{took: 60 * s}},
+		{"TERM is ignored", "trap '' TERM; sleep 60", false, "TERM", ran{took: 60 * s}},
+		{"TERM is ignored, then KILL", "trap '' TERM; sleep 60", false, "TERM KILL", ran{code: 137, took: 2 * s}},
+		{"TERM is trapped", "trap 'echo a; exit 4' TERM; sleep 60", false, "TERM", ran{out: "a\n", code: 4, took: s}},
+		{"children too", "sleep 60 & sleep 50 | sleep 40", false, "TERM", ran{code: 143, took: s}},
+		{"stuck", "sleep 60", true, "TERM KILL", ran{took: 60 * s}},
+		{"stuck over its bound", "sleep 200", true, "", ran{code: 124, timedOut: true, took: 200 * s}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := pretend()
+				go func() {
+					time.Sleep(time.Second)
+					list := "ps -A -o pid= -o pgid= -o stat="
+					pids := strings.Fields(m.script(t, list, "").out)
+					if len(pids) != 6 || pids[1] != pids[0] || pids[4] != pids[0] {
+						t.Errorf("processes are %q, want a leader and a shell", pids)
+					}
+					for _, signal := range strings.Fields(c.signals) {
+						if got := m.script(t, "kill -"+signal+" -"+pids[0], ""); got.code != 0 {
+							t.Errorf("kill: %+v", got)
+						}
+						time.Sleep(time.Second)
+					}
+				}()
+				var out capture
+				begun := time.Now()
+				how := m.Run(t.Context(), Command{Line: "timeout 100 sh -c '" + strings.ReplaceAll(c.script, "'", `'\''`) + "'",
+					In: nowhere{}, Out: &out, Err: nowhere{}, Stuck: c.stuck})
+				got := ran{string(out.kept), "", how.Code, how.Signal, how.TimedOut, time.Since(begun)}
+				if d := cmp.Diff(c.want, got, cmp.AllowUnexported(ran{})); d != "" {
+					t.Errorf("%s (-want +got)\n%s", c.script, d)
+				}
+				synctest.Wait()
+				if left := m.processes.list(); len(left) > 0 {
+					t.Errorf("processes %v are left", left)
+				}
+				time.Sleep(10 * time.Second) // the end of the other one
+			})
 		})
 	}
 }
@@ -333,6 +400,8 @@ func FuzzShell(f *testing.F) {
 		"printf '%s\\n%d%b\\0101' a 1 'c'", "[ ! -f /etc/hostname ] || test 1 -lt 2",
 		"head -c 5; wc -l; sha256sum -", "yes | head", "set -eC -- a b; echo $# \"$@\"",
 		"mkdir -p a/b; mv a/b c; rm -rf /; ls", "env -i; exit 1 2; cd; umask; trap 'a' TERM EXIT",
+		"f() { read a b; case $a in x|[y]*) kill -TERM -$PPID;; esac; f & }; f | f", "ps -A | while read x; do echo $x; done",
+		"()0",
 		upload, "exec 2>&1 >/tmp/f; sleep 9 & kill",
 	} {
 		f.Add(s)

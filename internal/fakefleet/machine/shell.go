@@ -17,13 +17,13 @@ type shell struct {
 	group   group
 	streams
 	vars map[string]string
-	args []string // $0, $1…
-	dir  string
+	numbers
+	calls
+	dir string
 
-	last  int     // $?
-	end   *Status // set when the shell is over
-	deaf  bool    // TERM is ignored
-	traps map[string]string
+	last int     // $?
+	end  *Status // set when the shell is over
+	signalled
 	options
 
 	tested        int  // so many conditions around: a failure does not end a strict shell
@@ -37,6 +37,25 @@ type streams struct {
 	out, err Sink
 }
 
+// numbers are those of processes.
+type numbers struct {
+	pid, parent int // $$, $PPID
+	self        int // the parent of what is started here: the shell, or a timeout
+}
+
+// calls are what functions make of a shell.
+type calls struct {
+	args      []string // $0, $1…
+	functions map[string]*syntax.Stmt
+	depth     int // functions that called each other
+}
+
+// signalled is what the shell does about signals.
+type signalled struct {
+	deaf  bool // TERM is ignored
+	traps map[string]string
+}
+
 // options are what set changes.
 type options struct {
 	strict    bool // -e: a failure ends the shell
@@ -48,13 +67,15 @@ type options struct {
 const textMax = 256 << 10
 
 func (m *Machine) newShell(g group, fam *family) *shell {
+	pid := m.processes.number()
 	return &shell{
 		machine: m, family: fam, group: g,
+		numbers: numbers{pid: pid, parent: 1, self: pid},
 		streams: streams{nowhere{}, nowhere{}, nowhere{}},
 		vars: map[string]string{"HOME": "/root", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
 			"USER": m.config.User, "HOSTNAME": m.config.Name},
-		args: []string{"sh"},
-		dir:  "/root",
+		calls: calls{args: []string{"sh"}},
+		dir:   "/root",
 	}
 }
 
@@ -215,6 +236,10 @@ func (s *shell) command(c syntax.Command) {
 		s.whileClause(c)
 	case *syntax.ForClause:
 		s.forClause(c)
+	case *syntax.CaseClause:
+		s.caseClause(c)
+	case *syntax.FuncDecl:
+		s.define(c)
 	default:
 		s.beyond(c)
 	}

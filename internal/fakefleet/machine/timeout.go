@@ -126,10 +126,18 @@ func runTimeout(c *call) Status {
 	if b.after == 0 {
 		return child.invoke(b.words)
 	}
-	inside, alarm := child.group.bounded(b.after, b.grace, b.kill)
+	inside, alarm := child.group.bounded(b, c.sh.family.stuck)
+	table := &c.sh.machine.processes
+	child.self = table.number()
+	inside.id = child.self
 	child.group = inside
+	table.add(inside.id, process{inside.id, c.sh.family, alarm.signal})
 	st := child.invoke(b.words)
-	fired, killed := alarm.stop(!c.sh.family.busy())
+	empty := !c.sh.family.busy()
+	fired, killed := alarm.stop(empty)
+	if empty {
+		table.drop(inside.id)
+	}
 	if fired {
 		c.sh.family.timedOut.Store(true)
 	}

@@ -36,7 +36,9 @@ func builtins() map[string]func(*call) Status {
 		"exec":   runExec,
 		"exit":   runExit,
 		"export": runExport,
+		"kill":   runKill,
 		"printf": runPrintf,
+		"read":   runRead,
 		"pwd":    func(c *call) Status { return c.say("%s\n", c.sh.dir) },
 		"set":    runSet,
 		"test":   test,
@@ -49,6 +51,7 @@ func flowTools() map[string]func(*call) Status {
 	return map[string]func(*call) Status{
 		"env":     runEnv,
 		"flood":   runFlood,
+		"ps":      runPs,
 		"seq":     runSeq,
 		"sh":      runSh,
 		"sleep":   runSleep,
@@ -176,6 +179,11 @@ func runEnv(c *call) Status {
 
 func runSh(c *call) Status {
 	child := c.sh.fork()
+	table := &c.sh.machine.processes
+	child.pid, child.parent = table.number(), c.sh.self
+	child.self, child.functions = child.pid, nil
+	table.add(child.pid, process{group: child.group.id, family: c.sh.family})
+	defer table.drop(child.pid)
 	words, fromWord, fromStdin := c.args, false, false
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") && words[0] != "-" {
 		fromWord = fromWord || strings.Contains(words[0], "c")

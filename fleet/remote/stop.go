@@ -1,0 +1,316 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// stopTime is how long it may take to stop a command, and to know of it.
+	stopTime = 5 * time.Second
+
+	// markTime is how much of that may pass until the host says which process it is.
+	markTime = time.Second
+)
+
+// stopScript ends the process group of a command and says what came of it. It is
+// given the two processes of a mark, and a file to be removed or nothing.
+//
+// The group is that of timeout(1), which makes one of its own; that of busybox
+// makes none, and then it is the login shell's. A group that is not led by one of
+// the two, or is this script's as well, is not of the command alone.
+//
+// What kill -0 says of a group is not enough: it finds those that are dead and not
+// buried, and does not reach those of another user, as under sudo. Then the list of
+// processes decides. It comes from ps, which is quick, or where that is too simple
+// from /proc.
+const stopScript = `: muster-stop
+LC_ALL=C; export LC_ALL
+ps='ps -A -o pid= -o pgid= -o stat='
+$ps >/dev/null 2>&1 || ps=
+list() {
+	if [ -n "$ps" ]; then
+		$ps
+	else
+		for f in /proc/[0-9]*/stat; do
+			if read -r line < "$f"; then
+				set -- "${line%% *}" ${line##*) }
+				echo "$1 $4 $2"
+			fi
+		done 2>/dev/null
+	fi
+}
+group() {
+	list | while read -r pid pgid stat; do if [ "$pid" = "$1" ]; then echo "$pgid"; fi; done
+}
+living() {
+	list | while read -r pid pgid stat; do
+		case $pgid/$stat in "$g"/[ZX]*) ;; "$g"/*) echo "$pid" ;; esac
+	done
+}
+alive() {
+	case $(kill -0 "-$g" 2>&1) in '' | *ermitted*) [ -n "$(living)" ] ;; *) false ;; esac
+}
+
+g=$(group "$1")
+case $g in
+'') echo ended; exit ;;
+"$(group $$)") echo shared; exit ;;
+"$1" | "$2") ;;
+*) echo shared; exit ;;
+esac
+
+soft='.05 .1 .2 .4 .5 .5' hard='.05 .1 .3 .5'
+sleep .01 2>/dev/null || { soft='1 1' hard=1; }
+kill -TERM "-$g" 2>/dev/null
+for pause in $soft; do if alive; then sleep "$pause"; fi; done
+if alive; then
+	kill -KILL "-$g" 2>/dev/null
+	for pause in $hard; do if alive; then sleep "$pause"; fi; done
+fi
+left=$(living)
+if [ -n "$left" ]; then echo left $left; exit; fi
+case $(kill -0 "-$g" 2>&1) in *ermitted*) echo hidden; exit ;; esac
+if [ -n "$3" ]; then rm -f "$3"; fi
+echo gone
+`
+
+var (
+	errNotStarted = errors.New("stopped before it was started")
+	errStopTime   = fmt.Errorf("the host did not get that done within %s", stopTime)
+)
+
+// An obedience sees to it that a command that is to be stopped holds nobody up:
+// before it is sent, the connection is closed at once, and later after stopTime.
+type obedience struct {
+	stop <-chan struct{}
+	sent chan struct{}
+	over chan struct{}
+	wait sync.WaitGroup
+}
+
+// obey begins to watch stop. It is nil if there is nothing to watch.
+func (c *Conn) obey(stop <-chan struct{}) *obedience {
+	if stop == nil {
+		return nil
+	}
+	o := &obedience{stop: stop, sent: make(chan struct{}), over: make(chan struct{})}
+	o.wait.Go(func() { o.watch(c) })
+	return o
+}
+
+func (o *obedience) watch(c *Conn) {
+	select {
+	case <-o.over:
+		return
+	case <-o.stop:
+	}
+	if !isClosed(o.sent) {
+		c.fail(errNotStarted)
+		return
+	}
+	limit := time.NewTimer(stopTime)
+	defer limit.Stop()
+
+	select {
+	case <-o.over:
+	case <-limit.C:
+		c.fail(errStopTime)
+	}
+}
+
+// tooLate tells that the command must not be sent any more. If it may, watch leaves
+// the connection alone from now on: it sees sent before it looks at stop, or we see
+// stop here.
+func (o *obedience) tooLate() bool {
+	if o == nil {
+		return false
+	}
+	if !isClosed(o.sent) {
+		close(o.sent)
+	}
+	return isClosed(o.stop)
+}
+
+func (o *obedience) end() {
+	if o != nil {
+		close(o.over)
+		o.wait.Wait()
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// halt stops the command on the host. It returns nil if that ended by itself
+// before: then its own end counts.
+func (s *session) halt(ctx context.Context, op, litter string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, stopTime, errStopTime)
+	defer cancel()
+
+	m, err := s.marked()
+	if s.hasEnded() {
+		return nil
+	}
+	if err != nil {
+		return s.doubt(op, err)
+	}
+	said, err := s.conn.askToStop(ctx, m, litter)
+	if said.word == "gone" || said.word == "ended" {
+		wait(s.ended, s.conn.cfg.Drain) // the end is on its way
+	}
+	switch {
+	case said.spared(err) && s.hasEnded() && s.known:
+		return nil
+	case err != nil:
+		return s.doubt(op, err)
+	}
+	return s.judge(op, said)
+}
+
+// judge makes an error of what the script said.
+func (s *session) judge(op string, said stopped) error {
+	to := s.conn.to
+	switch said.word {
+	case "gone":
+		return to.faultSent(op, KindStopped, errors.New("the command was stopped on the host"))
+	case "left":
+		return to.faultSent(op, KindRunning, fmt.Errorf("it did not end when it was told to, nor when "+
+			"it was killed: process %s", said.processes()))
+	case "hidden":
+		return to.faultSent(op, KindRunning, errors.New("a process of it belongs to another user and "+
+			"cannot be stopped by this one"))
+	case "shared":
+		return s.doubt(op, errors.New("the host gave it no process group of its own"))
+	}
+	return s.doubt(op, errors.New("the host says that it ended, and not how"))
+}
+
+// marked waits for the mark, or for the end: then there may be none.
+func (s *session) marked() (mark, error) {
+	limit := time.NewTimer(markTime)
+	defer limit.Stop()
+
+	select {
+	case <-s.mark.found:
+		return s.mark.mark, nil
+	case <-s.ended:
+		return mark{}, nil
+	case <-limit.C:
+		return mark{}, errors.New("the host did not say which process it is")
+	}
+}
+
+// doubt is about a command of which it is not known whether it runs still.
+func (s *session) doubt(op string, why error) error {
+	var e *Error
+	if errors.As(why, &e) {
+		why = e.Err
+	}
+	if cause := s.conn.why(); cause != nil {
+		why = cause
+	}
+	return s.conn.to.faultSent(op, KindLost,
+		fmt.Errorf("told to stop, and it is not known whether it did: %w", why))
+}
+
+// wait waits for c to be closed, but not for long.
+func wait(c <-chan struct{}, limit time.Duration) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+
+	select {
+	case <-c:
+	case <-timer.C:
+	}
+}
+
+// askToStop runs the script on the host: beside the command, and where a
+// connection may have one session only, on another connection.
+func (c *Conn) askToStop(ctx context.Context, m mark, litter string) (stopped, error) {
+	command := Command{
+		Shell: fmt.Sprintf("set -- %d %d %s\n%s", m.shell, m.parent, quote(litter), stopScript),
+		Bound: stopTime,
+	}
+	result, err := c.run(ctx, "stop", command)
+	if kind := KindOf(err); kind == KindThrottled || kind == KindRefused {
+		var other *Conn
+		if other, err = c.again(ctx); err != nil {
+			return stopped{}, err
+		}
+		defer other.Close()
+		result, err = other.run(ctx, "stop", command)
+	}
+	if err != nil {
+		return stopped{}, err
+	}
+	said, ok := parseStopped(result.Output.Bytes())
+	if !ok {
+		return stopped{}, fmt.Errorf("the host said %q (exit %d)",
+			shorten(Printable(lastOf(result.Output.Bytes()))), result.ExitCode)
+	}
+	return said, nil
+}
+
+// stopped is what the script says in its last line.
+type stopped struct {
+	word string // gone, left, hidden, shared, ended
+	left []string
+}
+
+// spared tells that the script, of which err is the error, sent no signal.
+func (s stopped) spared(err error) bool {
+	var e *Error
+	if errors.As(err, &e) {
+		return !e.Sent
+	}
+	return err == nil && (s.word == "ended" || s.word == "shared")
+}
+
+// parseStopped reads what the script said. A login shell may have said something
+// before it.
+func parseStopped(output []byte) (stopped, bool) {
+	words := strings.Fields(string(lastOf(output)))
+	if len(words) == 0 {
+		return stopped{}, false
+	}
+	s := stopped{word: words[0], left: words[1:]}
+	for _, p := range s.left {
+		if processID(p) == 0 {
+			return stopped{}, false
+		}
+	}
+	switch s.word {
+	case "left":
+		return s, len(s.left) > 0
+	case "gone", "hidden", "shared", "ended":
+		return s, len(s.left) == 0
+	}
+	return stopped{}, false
+}
+
+// lastOf is the last line that is not empty.
+func lastOf(output []byte) []byte {
+	output = bytes.TrimSpace(output)
+	return output[bytes.LastIndexByte(output, '\n')+1:]
+}
+
+// processes names some of what is left.
+func (s stopped) processes() string {
+	const most = 5
+	if len(s.left) <= most {
+		return strings.Join(s.left, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(s.left[:most], ", "), len(s.left)-most)
+}
