@@ -11,7 +11,7 @@ const (
 	Timeout     Outcome = "timeout"     // ran over its bound and was stopped on the host
 	RolledBack  Outcome = "rolled_back" // changed, not confirmed, restored itself
 	Unknown     Outcome = "unknown"     // not known whether a step ran; never silently retried
-	Cancelled   Outcome = "cancelled"   // an operator ended it before it ran
+	Cancelled   Outcome = "cancelled"   // an operator ended it: it never ran, or was stopped
 	Expired     Outcome = "expired"     // did not start before its expiry
 	Superseded  Outcome = "superseded"  // a newer task took its place before it ran
 	Skipped     Outcome = "skipped"     // a rule of its task kept it from running
@@ -26,7 +26,7 @@ func Outcomes() []Outcome {
 // NeverRan tells whether the outcome says that no step was started.
 func (o Outcome) NeverRan() bool {
 	switch o {
-	case Cancelled, Expired, Superseded, Skipped, Unreachable:
+	case Expired, Superseded, Skipped, Unreachable:
 		return true
 	}
 	return false

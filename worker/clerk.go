@@ -47,6 +47,7 @@ type clerk struct {
 type lines struct {
 	finished chan ending
 	moved    chan struct{} // a deadline was moved on
+	stops    stops
 	gone     chan struct{} // closed when the clerk does not listen any more
 	attempts sync.WaitGroup
 	stuck    bool // one of the attempts does not end: nobody waits for it
@@ -80,6 +81,7 @@ func newClerk(w *Worker, h jobs.Handover, m Master) *clerk {
 		lines: lines{
 			finished: make(chan ending),
 			moved:    make(chan struct{}, 1),
+			stops:    newStops(),
 			gone:     make(chan struct{}),
 		},
 	}
@@ -96,6 +98,7 @@ func (c *clerk) work(ctx context.Context, h jobs.Handover) error {
 		c.dropStuck()
 		c.calls.resend(ctx)
 		c.ask(ctx)
+		c.askForStops(ctx)
 		c.reporter.tell(c.report(false))
 		if c.over() {
 			return nil
@@ -110,6 +113,8 @@ func (c *clerk) work(ctx context.Context, h jobs.Handover) error {
 			c.ended(e)
 		case a := <-c.calls.answers:
 			c.answered(ctx, a)
+		case a := <-c.lines.stops.answers:
+			c.halt(a)
 		case o, ok := <-c.orders:
 			c.ordered(o, ok)
 		case <-stop:
@@ -127,6 +132,7 @@ func (c *clerk) work(ctx context.Context, h jobs.Handover) error {
 func (c *clerk) leave() {
 	close(c.lines.gone)
 	c.calls.tries.Wait()
+	c.lines.stops.end()
 	if !c.lines.stuck && len(c.inHand) == 0 {
 		c.lines.attempts.Wait()
 	}
@@ -220,11 +226,13 @@ func nap(r jobs.Reply, most time.Duration) time.Duration {
 // begin starts an attempt.
 func (c *clerk) begin(ctx context.Context, a *attempt, sent time.Duration) {
 	ctx, a.lease = newLease(ctx, c.Clock, deadline(sent, a.grant.Timeout))
+	a.halting, a.halt = context.WithCancelCause(ctx)
 	a.sent, a.began = sent, c.Clock()
 	a.tooLate = a.lease.left() <= 0
 	c.inHand[a.grant.Token] = a
 	c.lines.attempts.Go(func() {
 		defer a.lease.stop()
+		defer a.halt(nil)
 		e := a.run(ctx)
 		select {
 		case c.lines.finished <- e:
@@ -319,6 +327,7 @@ func (c *clerk) sleep() time.Duration {
 	}
 	sooner(c.idleTil)
 	sooner(c.stopTil)
+	sooner(c.stopsAt())
 	for _, a := range c.inHand {
 		sooner(a.mustEnd())
 	}

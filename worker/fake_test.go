@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -31,6 +32,9 @@ type fakeQueue struct {
 	fault   func(n int) (before, after error) // of the nth try, from 1
 	verdict func(c jobs.Checkpoint) (jobs.Verdict, error)
 	late    map[jobs.ID]bool // results that do not count
+	stops   func(ids []jobs.ID) (map[jobs.ID]string, error)
+
+	slowStops time.Duration
 
 	mu      sync.Mutex // guards all below while the worker runs
 	delay   time.Duration
@@ -50,6 +54,7 @@ type record struct {
 	calls    []jobs.Step   // carried out, each once
 	results  []jobs.Result // of calls
 	asked    []jobs.Checkpoint
+	stopsFor [][]jobs.ID // of which it was asked whether they are to be stopped
 }
 
 func newQueue(t testing.TB) *fakeQueue {
@@ -60,6 +65,7 @@ func newQueue(t testing.TB) *fakeQueue {
 		answers: map[string]jobs.Reply{},
 		fault:   func(int) (error, error) { return nil, nil },
 		verdict: func(jobs.Checkpoint) (jobs.Verdict, error) { return jobs.Go, nil },
+		stops:   func([]jobs.ID) (map[jobs.ID]string, error) { return nil, nil },
 	}
 }
 
@@ -157,6 +163,26 @@ func (q *fakeQueue) Checkpoint(ctx context.Context, zone string, c jobs.Checkpoi
 	defer q.mu.Unlock()
 	q.asked = append(q.asked, c)
 	return q.verdict(c)
+}
+
+func (q *fakeQueue) Stops(ctx context.Context, zone string, ids []jobs.ID) (
+	map[jobs.ID]string, error,
+) {
+	if _, bounded := ctx.Deadline(); !bounded || zone != "z" {
+		q.t.Errorf("stops of zone %q, bounded: %t", zone, bounded)
+	}
+	select {
+	case <-time.After(max(q.slowStops, time.Millisecond)):
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ids = slices.Sorted(slices.Values(ids))
+	q.stopsFor = append(q.stopsFor, ids)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return q.stops(ids)
 }
 
 // put makes a job due, fresh and with a minute of time, on a host of its name.

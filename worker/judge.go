@@ -29,6 +29,7 @@ type facts struct {
 	err    error         // of connecting or of the step
 	cause  error         // why the context of the attempt ended; nil: it did not
 	busy   time.Duration // the host may be at the step for so long yet
+	order  *stopOrder    // the job is cancelled; nil: not as far as is known
 }
 
 // judge says what is to be said about a job after connecting failed, or a step
@@ -42,6 +43,8 @@ func judge(f facts, chance float64) (r jobs.Result, goOn bool) {
 	var e *remote.Error
 	known := errors.As(f.err, &e)
 	switch {
+	case f.order != nil:
+		return f.cancelled(e), false
 	case !known && f.action.Kind == "":
 		return f.hindered(remote.KindUnreachable, chance), false
 	case !known:
@@ -240,7 +243,12 @@ func back(g jobs.Grant, text string) jobs.Result {
 }
 
 func (f facts) end(o jobs.Outcome, c jobs.Class, text string) jobs.Result {
-	r := f.say(jobs.KindEnd, f.place()+text)
+	return f.endOf(o, c, f.place()+text)
+}
+
+// endOf is end with a text that names the step itself.
+func (f facts) endOf(o jobs.Outcome, c jobs.Class, text string) jobs.Result {
+	r := f.say(jobs.KindEnd, text)
 	r.Outcome, r.Class, r.Step = o, c, f.step
 	return r
 }

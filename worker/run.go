@@ -26,6 +26,9 @@ type attempt struct {
 	lease *lease
 	moved chan<- struct{} // told that the lease was moved on
 
+	halting context.Context // ends with that of the attempt, and when the job is cancelled
+	halt    context.CancelCauseFunc
+
 	sent    time.Duration // before the take, on the boot clock
 	began   time.Duration // on the boot clock
 	tooLate bool          // the lease was over by then
@@ -88,7 +91,7 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 	if r, unfit := a.unfit(); unfit {
 		return r, false
 	}
-	conn, err := a.connect(ctx)
+	conn, err := a.connect(a.halting)
 	if err != nil {
 		f := a.facts()
 		f.err, f.cause = err, cause(ctx)
@@ -102,8 +105,11 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 		if err != nil {
 			return a.facts().end(jobs.Failed, jobs.ClassUser, err.Error()), false
 		}
+		if order(a.halting) != nil {
+			return notStarted(a.with(action)), false
+		}
 		if a.needsGo(action) {
-			switch v, err := a.checkpoint(ctx); {
+			switch v, err := a.checkpoint(a.halting); {
 			case err != nil:
 				return a.noGo(ctx, action, err), false
 			case v == jobs.Stale:
@@ -213,6 +219,9 @@ func (a *attempt) tell() {
 func (a *attempt) noGo(ctx context.Context, action scripts.Action, err error) jobs.Result {
 	f := a.with(action)
 	f.cause = cause(ctx)
+	if f.order != nil {
+		return notStarted(f)
+	}
 	if !errors.Is(f.cause, errOverdue) {
 		return f.giveBack(f.stopWords())
 	}
@@ -227,19 +236,18 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, bou
 	free := a.Clock() + bound + jobs.KillGrace + answerTime
 	a.said.title(a.step, len(a.plan.book.Steps), action.Name)
 	a.begun = true
-	f.result, f.err = do(ctx, conn, action, bound)
+	f.result, f.err = do(ctx, conn, action, bound, a.halting.Done())
 	a.said.add(f.result.Output)
 	f.busy = max(0, free-a.Clock())
-	f.cause = cause(ctx)
+	f.cause, f.order = cause(ctx), order(a.halting)
 	return judge(f, rand.Float64())
 }
 
 // do is the step itself.
-func do(ctx context.Context, conn Conn, action scripts.Action, bound time.Duration) (
-	remote.Result, error,
-) {
+func do(ctx context.Context, conn Conn, action scripts.Action, bound time.Duration,
+	stop <-chan struct{}) (remote.Result, error) {
 	if action.Kind == scripts.KindRun {
-		return conn.Run(ctx, remote.Command{Shell: action.Shell, Bound: bound})
+		return conn.Run(ctx, remote.Command{Shell: action.Shell, Bound: bound, Stop: stop})
 	}
 	file := action.Upload
 	sum, err := hex.DecodeString(file.SHA256)
@@ -254,6 +262,7 @@ func do(ctx context.Context, conn Conn, action scripts.Action, bound time.Durati
 		SHA256:  [sha256.Size]byte(sum),
 		Content: bytes.NewReader(file.Content),
 		Bound:   bound,
+		Stop:    stop,
 	}
 	return remote.Result{}, conn.Upload(ctx, u)
 }
@@ -265,6 +274,7 @@ func (a *attempt) facts() facts {
 		steps:  len(a.plan.book.Steps),
 		step:   a.step,
 		begun:  a.begun,
+		order:  order(a.halting),
 	}
 }
 

@@ -19,16 +19,19 @@ const (
 
 // oneLine makes of any text one line for people: valid UTF-8, harmless on a
 // terminal, at most errorMax bytes.
-func oneLine(text string) string {
-	if len(text) > 4*errorMax {
-		text = text[:4*errorMax]
+func oneLine(text string) string { return shortened(text, errorMax) }
+
+// shortened is oneLine with another bound.
+func shortened(text string, most int) string {
+	if len(text) > 4*most {
+		text = text[:4*most]
 	}
 	line := strings.Join(strings.Fields(remote.Printable([]byte(text))), " ")
-	if len(line) <= errorMax {
+	if len(line) <= most {
 		return line
 	}
 	const mark = "…"
-	cut := errorMax - len(mark)
+	cut := most - len(mark)
 	for !utf8.RuneStart(line[cut]) {
 		cut--
 	}

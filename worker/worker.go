@@ -71,7 +71,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Queue is what a worker needs of the queue. An error of either call means that
+// Queue is what a worker needs of the queue. An error of a call means that
 // there was no answer: the call may have been carried out or not.
 type Queue interface {
 	// Step says what became of jobs and asks for new ones.
@@ -79,6 +79,9 @@ type Queue interface {
 
 	// Checkpoint asks whether a further step of a job may start.
 	Checkpoint(ctx context.Context, zone string, c jobs.Checkpoint) (jobs.Verdict, error)
+
+	// Stops tells which of these jobs an operator cancelled, and of each who and why.
+	Stops(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID]string, error)
 }
 
 // Conn is a connection to a host. Its errors are those of package remote.

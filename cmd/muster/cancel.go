@@ -19,9 +19,10 @@ func newCancel() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cancel TASK | JOB...",
 		Short: "End a task, or some of its jobs",
-		Long: `cancel ends the jobs of a task that are not running, with the outcome cancelled, and
-has those that run stopped on their hosts. Instead of a task it takes jobs of one
-task, by their ids.`,
+		Long: `cancel ends the jobs of a task that are not running, with the outcome cancelled. Those
+that run are stopped on their hosts within five seconds, and end as cancelled when
+nothing of them is left there, else as unknown. Instead of a task it takes jobs of
+one task, by their ids.`,
 		Example: `  muster cancel 0wcy7y2fb2
   muster cancel 0wcy7y2fb2 --reason 'wrong ruleset' --wait
   muster cancel 0wcy7y2fb2:fw001 0wcy7y2fb2:fw002`,

@@ -61,8 +61,8 @@ func (m *Machine) Run(ctx context.Context, c Command) Result {
 	if c.Left != nil && fam.busy() {
 		c.Left(st)
 	}
-	if fam.busy() {
-		fam.background.Wait()
+	fam.background.Wait()
+	if fam.left.Load() {
 		m.processes.dropFamily(fam)
 	}
 	return Result{st, fam.timedOut.Load()}

@@ -82,6 +82,7 @@ type family struct {
 	stuck      bool
 	steps      atomic.Int64
 	timedOut   atomic.Bool
+	left       atomic.Bool  // a timeout has ended, and its group may not be empty
 	asides     atomic.Int64 // how many run in the background
 	background sync.WaitGroup
 }

@@ -137,6 +137,8 @@ func runTimeout(c *call) Status {
 	fired, killed := alarm.stop(empty)
 	if empty {
 		table.drop(inside.id)
+	} else {
+		c.sh.family.left.Store(true)
 	}
 	if fired {
 		c.sh.family.timedOut.Store(true)
