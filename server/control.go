@@ -23,6 +23,7 @@ type Control interface {
 	ZoneControl
 	Halts
 	Exclusion
+	Fsck
 }
 
 // TaskControl stops and starts tasks.

@@ -122,6 +122,8 @@ func (s *Server) registerControl(api huma.API) {
 	huma.Register(api, post(zone+"/pause", "Pause a zone"), s.pauseZone)
 	huma.Register(api, post(zone+"/resume", "Resume a zone"), s.resumeZone)
 	huma.Register(api, post(zone+"/thaw", "End a freeze before its time"), s.thaw)
+	fsck := post(zone+"/fsck", "Compare what the queue says in several places, and mend it")
+	huma.Register(api, fsck, s.fsck)
 	huma.Register(api, post("/v1/halt", "Stop everything"), s.halt)
 	huma.Register(api, post("/v1/lift", "End the halt"), s.lift)
 	huma.Register(api, get("/v1/pauses", "Show what stands still by order"), s.pauses)

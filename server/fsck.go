@@ -1,0 +1,51 @@
+package server
+
+import (
+	"context"
+
+	"muster/fleet"
+	"muster/jobs"
+)
+
+// Fsck examines what the queue says of a zone, and with mend puts it right.
+type Fsck interface {
+	Fsck(ctx context.Context, zone string, mend bool) (jobs.Fsck, error)
+}
+
+// FsckRequest is the body of POST /v1/zones/{zone}/fsck.
+type FsckRequest struct {
+	OrderRequest
+	Mend bool `json:"mend,omitempty"` // put right what can be
+}
+
+type (
+	fsckInput struct {
+		Asked
+		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		Zone string `path:"zone"`
+		Body *FsckRequest
+	}
+	fsckOutput struct{ Body jobs.Fsck }
+)
+
+// fsck examines a zone. Only mending is an order.
+func (s *Server) fsck(ctx context.Context, in *fsckInput) (*fsckOutput, error) {
+	var b FsckRequest
+	if in.Body != nil {
+		b = *in.Body
+	}
+	o := Order{Asked: in.Asked, User: in.User, Body: &b.OrderRequest}
+	g, wrong := o.giver("mended")
+	wrong = append(wrong, mistakes("path.zone", fleet.CheckZone(in.Zone))...)
+	if len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	f, err := s.queue.Fsck(ctx, in.Zone, b.Mend)
+	if err != nil {
+		return nil, noZone(err, in.Zone)
+	}
+	if b.Mend && len(f.Findings) > 0 {
+		s.logOrder("zone mended", g, "zone", in.Zone, "findings", len(f.Findings))
+	}
+	return &fsckOutput{f}, nil
+}
