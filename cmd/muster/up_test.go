@@ -71,7 +71,7 @@ func TestUpReloadsBoth(t *testing.T) {
 	h.write("fleet.yaml", "hosts: [{nam: x}]\n")
 	h.write("muster.yaml", "master: {childen: 7}\n")
 	up.cmd.Process.Signal(syscall.SIGHUP)
-	up.await("reload: the old one stays")
+	up.await("reload: the old configuration stays")
 	up.await("configuration refused")
 	h.awaitNode(func(n jobs.Node) bool { return strings.Contains(n.Note, "childen") })
 	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 10})
