@@ -62,8 +62,8 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		"/v1/tasks/{task}/pause": "post", "/v1/tasks/{task}/resume": "post", "/v1/tasks/{task}/retry": "post",
 		"/v1/customers/{customer}/pause": "post", "/v1/customers/{customer}/resume": "post",
 		"/v1/zones/{zone}/pause": "post", "/v1/zones/{zone}/resume": "post", "/v1/zones/{zone}/thaw": "post",
-		"/v1/zones/{zone}/fsck": "post",
-		"/v1/halt": "post", "/v1/lift": "post", "/v1/pauses": "get", "/v1/groups": "get",
+		"/v1/zones/{zone}/fsck": "post", "/v1/halt": "post", "/v1/lift": "post", "/v1/pauses": "get",
+		"/v1/groups":               "get",
 		"/v1/groups/{group}/clear": "post", "/v1/limits": "get",
 	}
 	for path, methods := range want {
