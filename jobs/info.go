@@ -101,9 +101,10 @@ type TaskInfo struct {
 
 // Terms are what else a task was asked with.
 type Terms struct {
-	Disruptive bool   `json:"disruptive"`
-	Supersedes string `json:"supersedes,omitempty"` // its key, see Spec
-	RetryOf    TaskID `json:"retry_of,omitempty"`   // the task whose jobs it does again
+	Priority   Priority `json:"priority,omitempty"`   // its share while a queue is overloaded
+	Disruptive bool     `json:"disruptive"`           // holds its host's group
+	Supersedes string   `json:"supersedes,omitempty"` // key: ends queued jobs of older tasks with it
+	RetryOf    TaskID   `json:"retry_of,omitempty"`   // the task whose jobs it does again
 }
 
 // Span is when a task was at work.

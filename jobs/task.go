@@ -21,12 +21,10 @@ type Spec struct {
 	Timeout    time.Duration   `json:"timeout"`   // bound of one attempt up to its next checkpoint
 	Expire     time.Duration   `json:"expire"`    // not started so long after due: expired
 	Repeatable bool            `json:"repeatable"`
-	Disruptive bool            `json:"disruptive,omitempty"` // holds its host's group
-	Needs      []string        `json:"needs,omitempty"`      // limits that every job counts against
-	Supersedes string          `json:"supersedes,omitempty"` // key: ends queued jobs of older tasks with it
-	RetryOf    TaskID          `json:"retry_of,omitempty"`   // the task whose jobs are done again
+	Needs      []string        `json:"needs,omitempty"` // limits that every job counts against
 	Retry      Policy          `json:"retry"`
 	Action     json.RawMessage `json:"action"` // the frozen runbook; scripts knows its form
+	Terms
 }
 
 // Task is one request of an operator as it goes into the queue.

@@ -69,8 +69,9 @@ func makePlan(b Submit, in setting) (plan, []error) {
 	}
 	return in.plan(jobs.Task{ID: jobs.TaskID(b.ID), At: jobs.MicrosOf(b.At.Time), Spec: jobs.Spec{
 		Runbook: frozen.Runbook, On: b.On, Timeout: jobs.AttemptTimeout(longest(frozen)),
-		Expire: expire, Repeatable: frozen.Repeatable, Disruptive: frozen.Disruptive,
-		Needs: frozen.Needs, Supersedes: b.Supersedes, Retry: policy(frozen), Action: action}},
+		Expire: expire, Repeatable: frozen.Repeatable, Needs: frozen.Needs,
+		Retry: policy(frozen), Action: action, Terms: jobs.Terms{
+			Disruptive: frozen.Disruptive, Supersedes: b.Supersedes}}},
 		hosts), nil
 }
 
