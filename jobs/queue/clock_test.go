@@ -30,7 +30,7 @@ func TestAJumpOfTheClockFreezesTheZone(t *testing.T) {
 	t.Cleanup(func() { rdb.Close() })
 	take := func(expected time.Time) reader {
 		t.Helper()
-		v, err := scripts.step.run(t.Context(), rdb, "default", "n1", "1", rand(t), 1,
+		v, err := scripts.step.run(t.Context(), rdb, "default", "n1", "1", request(t), 1,
 			jobs.MicrosOf(expected).String(), "", "0", 0).Slice()
 		if err != nil {
 			t.Fatal(err)
@@ -72,5 +72,5 @@ func task2() jobs.Task {
 		Spec: jobs.Spec{Timeout: 10 * time.Minute, Expire: time.Hour}}
 }
 
-// rand is a request id of this test alone.
-func rand(t *testing.T) string { return t.Name() + time.Now().Format("150405.000000000") }
+// request is a request id of this test alone.
+func request(t *testing.T) string { return t.Name() + time.Now().Format("150405.000000000") }

@@ -21,7 +21,8 @@ type Key struct {
 // zoneKeys are the keys of a zone. The scripts get a Lua name for each: m.kQueue,
 // m.kJob .. id and so on.
 var zoneKeys = []Key{
-	{"queue", "zset", "move, step, end, epoch, fsck", "jobs that never started: id by µs when to run"},
+	{"queue", "zset", "move, step, end, epoch, fsck, order",
+		"jobs that never started: id by µs when to run"},
 	{"again", "zset", "step, checkpoint, lose, end, move, epoch, fsck",
 		"jobs that started, and what waits: id by µs when anyone may touch it next"},
 	{"held:<task>", "zset", "put, move, step, end, fsck",
@@ -43,9 +44,12 @@ var zoneKeys = []Key{
 		"jobs of the task that wait for a semaphore, by µs since when; only a hint"},
 	{"hold:<node>", "hash", "step, lose",
 		"child slot to request id, jobs in hand and reply of its last step"},
-	{"zone", "hash", "epoch, step, put, control",
-		"run id, epoch, frozen until, highest TIME, last token, halted, paused, paused customers"},
-	{"events", "stream", "put, move, step, lose, end, epoch, control, fsck",
+	{"open", "zset", "move, step, lose, end", "tasks that have not ended: id by µs when due; a list"},
+	{"overload", "string", "order", "token of the one who reorders, then \"cool\", with PX"},
+	{"zone", "hash", "epoch, step, put, move, lose, end, control, order",
+		"run id, epoch, frozen until, highest TIME, last token, halted, paused, paused customers; " +
+			"changes of tasks, last reordering"},
+	{"events", "stream", "put, move, step, lose, end, epoch, control, fsck, order",
 		"everything that happened; about 1,000,000 entries"},
 	{"out:<id>", "stream", "step", "what the host said; expires after 24 h"},
 	{"traits:<version>", "hash", "Publish",

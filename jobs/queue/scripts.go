@@ -42,6 +42,8 @@ var (
 	luaControl string
 	//go:embed lua/fsck.lua
 	luaFsck string
+	//go:embed lua/order.lua
+	luaOrder string
 )
 
 // Quiet keeps go-redis from writing its own lines to standard error: every error
@@ -72,7 +74,7 @@ func (s *script) run(ctx context.Context, c redis.Scripter, zone string, args ..
 	return s.Run(ctx, c, []string{zoneKey(zone, "zone", "")}, args...)
 }
 
-var scripts = struct{ put, step, checkpoint, lose, end, move, epoch, control, fsck *script }{
+var scripts = struct{ put, step, checkpoint, lose, end, move, epoch, control, fsck, order *script }{
 	put:        load("put", nil, luaFreeze, luaPut),
 	step:       load("step", []string{luaExclude, luaAgain}, luaStep),
 	checkpoint: load("checkpoint", nil, luaCheckpoint),
@@ -82,6 +84,7 @@ var scripts = struct{ put, step, checkpoint, lose, end, move, epoch, control, fs
 	epoch:      load("epoch", []string{luaExclude}, luaFreeze, luaEpoch),
 	control:    load("control", []string{luaExclude}, luaControl),
 	fsck:       load("fsck", []string{luaExclude}, luaFsck),
+	order:      load("order", nil, luaOrder),
 }
 
 // reader takes the parts of a script's answer in order and keeps the first

@@ -202,7 +202,8 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 	}
 	first := append(args(0), "spec", string(spec), "total", len(hosts), "chunks", len(chunks),
 		"timeout", t.Spec.Timeout.Microseconds(), "expire", t.Spec.Expire.Microseconds(),
-		"at", t.At.String(), "inventory", t.Spec.Inventory, "repeatable", digit(t.Spec.Repeatable))
+		"at", t.At.String(), "inventory", t.Spec.Inventory, "repeatable", digit(t.Spec.Repeatable),
+		"operator", t.Spec.Operator, "weight", t.Spec.Priority.Weight())
 	if t.Guarded {
 		first = append(first, "guard", guard(t.Spec))
 	}

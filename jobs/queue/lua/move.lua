@@ -37,6 +37,7 @@ local function release()
   if #queue > 2 then m.w(unpack(queue)) end
   if #again > 2 then m.w(unpack(again)) end
   m.w(unpack(moved))
+  if what ~= 'commit' then m.w('HINCRBY', m.kZone, 'changes', '1') end
   m.w('PUBLISH', m.kWake, '')
 end
 
@@ -51,6 +52,7 @@ local function commit()
     m.w('PERSIST', m.kHeld .. id)
     m.w('HSET', m.kTask .. id, 'committed', m.at, 'due', m.us(t.due),
       'expires', m.us(t.due + m.num(v[2])))
+    m.w('ZADD', m.kOpen, m.us(t.due), id)
     m.event('commit', id, '{"jobs":' .. m.us(held) .. '}')
   end
   if not t.paused then release() end

@@ -109,6 +109,8 @@ function m.tally()
       if done > t.done and done >= t.total then
         call('HSET', m.kTask .. id, 'ended', m.at)
         call('PEXPIRE', m.kTask .. id, m.DAY)
+        call('ZREM', m.kOpen, id)
+        call('HINCRBY', m.kZone, 'changes', '1')
         m.event('task', id, '{"ended":true}')
       end
       t.done, t.add = done, {}
