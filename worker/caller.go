@@ -14,6 +14,8 @@ import (
 // is answered.
 type caller struct {
 	*Worker
+	node    string
+	slot    string
 	zone    string
 	prefix  string // of request ids
 	number  int    // of the calls so far

@@ -25,11 +25,11 @@ const (
 // goroutine; attempts and calls run in others and send it what came out.
 type clerk struct {
 	*Worker
-	node, slot string
-	calls      caller
-	specs      specs
-	reporter   *reporter
-	orders     <-chan jobs.Order
+	calls    caller
+	specs    specs
+	orderer  orderer
+	reporter *reporter
+	orders   <-chan jobs.Order
 
 	inHand  map[jobs.Token]*attempt
 	results []jobs.Result // not part of a call yet
@@ -71,10 +71,12 @@ type ending struct {
 
 func newClerk(w *Worker, h jobs.Handover, m Master) *clerk {
 	return &clerk{
-		Worker:   w,
-		node:     h.Node,
-		slot:     h.Slot,
-		calls:    caller{Worker: w, zone: h.Zone, prefix: requestPrefix(), answers: make(chan answer, 1)},
+		Worker: w,
+		calls: caller{
+			Worker: w, node: h.Node, slot: h.Slot, zone: h.Zone, prefix: requestPrefix(),
+			answers: make(chan answer, 1),
+		},
+		orderer:  newOrderer(w, h.Zone),
 		reporter: newReporter(m.Report),
 		orders:   m.Orders,
 		inHand:   map[jobs.Token]*attempt{},
@@ -100,6 +102,9 @@ func (c *clerk) work(ctx context.Context, h jobs.Handover) error {
 		c.ask(ctx)
 		c.askForStops(ctx)
 		c.reporter.tell(c.report(false))
+		if c.mode != taking {
+			c.orderer.cancel()
+		}
 		if c.over() {
 			return nil
 		}
@@ -122,6 +127,8 @@ func (c *clerk) work(ctx context.Context, h jobs.Handover) error {
 			c.mode = stopping
 			c.stopTil = c.Clock() + c.cfg.LastWords
 		case <-c.lines.moved:
+		case <-c.orderer.over:
+			c.orderer.ended()
 		case <-alarm.C:
 		}
 		alarm.Stop()
@@ -133,6 +140,8 @@ func (c *clerk) leave() {
 	close(c.lines.gone)
 	c.calls.tries.Wait()
 	c.lines.stops.end()
+	c.orderer.cancel()
+	c.orderer.walking.Wait()
 	if !c.lines.stuck && len(c.inHand) == 0 {
 		c.lines.attempts.Wait()
 	}
@@ -151,8 +160,8 @@ func (c *clerk) ask(ctx context.Context) {
 		return
 	}
 	c.calls.start(ctx, jobs.Step{
-		Node:    c.node,
-		Slot:    c.slot,
+		Node:    c.calls.node,
+		Slot:    c.calls.slot,
 		Results: c.results,
 		Want:    want,
 		Known:   c.specs.known(),
@@ -206,6 +215,9 @@ func (c *clerk) accept(ctx context.Context, r jobs.Reply, sent time.Duration) {
 		}
 	}
 	c.specs.trim()
+	if c.mode == taking {
+		c.orderer.look(ctx, r)
+	}
 
 	c.next = r.Next
 	c.idleTil = 0
@@ -289,7 +301,7 @@ func (c *clerk) ordered(o jobs.Order, ok bool) {
 
 // over tells that there is nothing left to do.
 func (c *clerk) over() bool {
-	if len(c.inHand) > 0 || len(c.results) > 0 || c.calls.call != nil {
+	if len(c.inHand) > 0 || len(c.results) > 0 || c.calls.call != nil || c.orderer.stop != nil {
 		return false
 	}
 	return c.mode != taking || c.idleTil != 0

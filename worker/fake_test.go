@@ -35,6 +35,7 @@ type fakeQueue struct {
 	stops   func(ids []jobs.ID) (map[jobs.ID]string, error)
 
 	slowStops time.Duration
+	reorder   func(ctx context.Context) (jobs.Reordering, error)
 
 	mu      sync.Mutex // guards all below while the worker runs
 	delay   time.Duration
@@ -55,6 +56,8 @@ type record struct {
 	results  []jobs.Result // of calls
 	asked    []jobs.Checkpoint
 	stopsFor [][]jobs.ID // of which it was asked whether they are to be stopped
+	walks    []time.Time // of Reorder, when
+	walking  int
 }
 
 func newQueue(t testing.TB) *fakeQueue {
@@ -66,6 +69,9 @@ func newQueue(t testing.TB) *fakeQueue {
 		fault:   func(int) (error, error) { return nil, nil },
 		verdict: func(jobs.Checkpoint) (jobs.Verdict, error) { return jobs.Go, nil },
 		stops:   func([]jobs.ID) (map[jobs.ID]string, error) { return nil, nil },
+		reorder: func(context.Context) (jobs.Reordering, error) {
+			return jobs.Reordering{Again: time.Minute}, nil
+		},
 	}
 }
 
@@ -183,6 +189,33 @@ func (q *fakeQueue) Stops(ctx context.Context, zone string, ids []jobs.ID) (
 		return nil, err
 	}
 	return q.stops(ids)
+}
+
+func (q *fakeQueue) Reorder(ctx context.Context, zone string, o jobs.Overload) (
+	jobs.Reordering, error,
+) {
+	if zone != "z" || o.Validate() != nil {
+		q.t.Errorf("reorder of zone %q as %+v", zone, o)
+	}
+	q.mu.Lock()
+	q.walks = append(q.walks, time.Now())
+	if q.walking++; q.walking > 1 {
+		q.t.Error("two walks at a time")
+	}
+	q.mu.Unlock()
+	defer func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.walking--
+	}()
+	return q.reorder(ctx)
+}
+
+// walked is how often it was reordered, or tried.
+func (q *fakeQueue) walked() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.walks)
 }
 
 // put makes a job due, fresh and with a minute of time, on a host of its name.

@@ -23,6 +23,7 @@ type Config struct {
 	LastWords time.Duration // after a stop: to report what was stopped
 	Orphan    time.Duration // without a master and an answer: after the locks have ended
 	OutputMax int           // bytes kept of what a host said in one attempt
+	Overload  jobs.Overload // what is done about a queue whose jobs come late
 }
 
 // Default is the configuration that is used when nothing else is said.
@@ -35,6 +36,7 @@ func Default() Config {
 		LastWords: 10 * time.Second,
 		Orphan:    time.Hour,
 		OutputMax: 64 << 10,
+		Overload:  jobs.DefaultOverload(),
 	}
 }
 
@@ -68,6 +70,7 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("output_max = %d: want %d to %d bytes, and at most %d for "+
 			"all slots together", c.OutputMax, outputMin, outputMax, outputAllMax))
 	}
+	errs = append(errs, c.Overload.Validate())
 	return errors.Join(errs...)
 }
 
@@ -82,6 +85,9 @@ type Queue interface {
 
 	// Stops tells which of these jobs an operator cancelled, and of each who and why.
 	Stops(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID]string, error)
+
+	// Reorder makes what is overdue fair, if it is worth it and nobody else does.
+	Reorder(ctx context.Context, zone string, o jobs.Overload) (jobs.Reordering, error)
 }
 
 // Conn is a connection to a host. Its errors are those of package remote.

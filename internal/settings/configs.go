@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"muster/fleet/remote"
+	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/master"
 	"muster/server"
@@ -35,7 +36,7 @@ func ParseChild(data []byte) (Child, error) {
 // ForChild is the configuration of this node's children.
 func (s Settings) ForChild() (json.RawMessage, error) {
 	c := Child{Redis: s.Queue(), SSH: s.Remote(), Worker: s.Worker(), Log: s.Log}
-	c.Redis.Pool = 2 // one for the clerk's call, one for checkpoints beside it
+	c.Redis.Pool = 4 // the clerk's call, and beside it checkpoints, stops and a reordering
 	return json.Marshal(c)
 }
 
@@ -60,6 +61,8 @@ func (s Settings) Remote() remote.Config {
 func (s Settings) Worker() worker.Config {
 	c := worker.Default()
 	c.Slots, c.OutputMax, c.Call = s.Master.Slots, s.Output.Max, s.Redis.Timeout
+	c.Overload = jobs.Overload{After: s.Overload.After, Cooldown: s.Overload.Cooldown,
+		FairBy: jobs.FairBy(s.Overload.FairBy)}
 	return c
 }
 

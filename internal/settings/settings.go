@@ -13,6 +13,7 @@ import (
 
 	"muster/fleet/remote"
 	"muster/internal/proc"
+	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/master"
 	"muster/worker"
@@ -25,6 +26,7 @@ type Settings struct {
 	Server    Server   `mapstructure:"server"`
 	Master    Master   `mapstructure:"master"`
 	Node      Node     `mapstructure:"node"`
+	Overload  Overload `mapstructure:"overload"`
 	SSH       SSH      `mapstructure:"ssh"`
 	Output    Output   `mapstructure:"output"`
 	Log       Log      `mapstructure:"log"`
@@ -68,6 +70,13 @@ type Master struct {
 type Node struct {
 	Name string `mapstructure:"name"`
 	Dir  string `mapstructure:"dir"`
+}
+
+// Overload says what is done about a queue whose jobs come late.
+type Overload struct {
+	After    time.Duration `mapstructure:"after"`    // a job that starts so late shows it
+	Cooldown time.Duration `mapstructure:"cooldown"` // between two reorderings, at least
+	FairBy   string        `mapstructure:"fair_by"`  // task, or operator,task
 }
 
 // SSH holds the deadlines of the way to a host.
@@ -128,34 +137,38 @@ func (m machine) nodeDir() string {
 // type of a value is that of its key.
 func defaults(m machine) map[string]any {
 	q, r, w := queue.DefaultConfig(), remote.Default(), master.Default()
+	o := jobs.DefaultOverload()
 	return map[string]any{
-		"redis.url":       q.URL,
-		"redis.timeout":   q.Timeout,
-		"redis.pool":      q.Pool,
-		"redis.unsafe":    false,
-		"redis.embedded":  false,
-		"server.listen":   "127.0.0.1:7070",
-		"server.tls.cert": "",
-		"server.tls.key":  "",
-		"master.children": 16,
-		"master.slots":    w.Slots,
-		"master.zones":    w.Zones,
-		"master.drain":    w.Drain,
-		"master.poll":     w.Poll,
-		"node.name":       m.host,
-		"node.dir":        m.nodeDir(),
-		"ssh.tcp":         r.TCP,
-		"ssh.handshake":   r.Handshake,
-		"ssh.auth":        r.Auth,
-		"ssh.channel":     r.Channel,
-		"ssh.idle":        r.Idle,
-		"ssh.keepalive":   r.Keepalive,
-		"ssh.agent":       m.agent,
-		"output.max":      worker.Default().OutputMax,
-		"log.level":       "info",
-		"log.format":      "text",
-		"inventory":       []string{},
-		"runbooks":        []string{},
+		"redis.url":         q.URL,
+		"redis.timeout":     q.Timeout,
+		"redis.pool":        q.Pool,
+		"redis.unsafe":      false,
+		"redis.embedded":    false,
+		"server.listen":     "127.0.0.1:7070",
+		"server.tls.cert":   "",
+		"server.tls.key":    "",
+		"master.children":   16,
+		"master.slots":      w.Slots,
+		"master.zones":      w.Zones,
+		"master.drain":      w.Drain,
+		"master.poll":       w.Poll,
+		"node.name":         m.host,
+		"node.dir":          m.nodeDir(),
+		"overload.after":    o.After,
+		"overload.cooldown": o.Cooldown,
+		"overload.fair_by":  string(o.FairBy),
+		"ssh.tcp":           r.TCP,
+		"ssh.handshake":     r.Handshake,
+		"ssh.auth":          r.Auth,
+		"ssh.channel":       r.Channel,
+		"ssh.idle":          r.Idle,
+		"ssh.keepalive":     r.Keepalive,
+		"ssh.agent":         m.agent,
+		"output.max":        worker.Default().OutputMax,
+		"log.level":         "info",
+		"log.format":        "text",
+		"inventory":         []string{},
+		"runbooks":          []string{},
 	}
 }
 
