@@ -157,3 +157,33 @@ type Happening struct {
 	Object string `json:"object"` // id of a job or task, or name of a node
 	Detail any    `json:"detail,omitempty"`
 }
+
+// Sharing is who shares a queue, and how.
+type Sharing struct {
+	Tasks     int       `json:"tasks"`  // that have not ended
+	Shares    []Share   `json:"shares"` // of those with jobs that wait, the largest first
+	Reordered Reordered `json:"reordered"`
+}
+
+// Share is what a task has in a queue.
+type Share struct {
+	Task     TaskID   `json:"task"`
+	Operator string   `json:"operator"`
+	Priority Priority `json:"priority"`
+	Due      Time     `json:"due"`
+	Waiting  int      `json:"waiting"` // neither ended nor running
+	Running  int      `json:"running"`
+	Total    int      `json:"total"`
+}
+
+// Reordered is the last reordering of an overloaded queue. Its times are not set
+// if there was none.
+type Reordered struct {
+	Now     bool       `json:"now"` // there is one at this moment; the rest tells of the one before
+	At      Time       `json:"at"`  // when it was over
+	Seconds float64    `json:"seconds"`
+	Moved   int        `json:"moved"`
+	By      string     `json:"by,omitempty"` // node and slot
+	End     ReorderEnd `json:"end,omitempty"`
+	Next    Time       `json:"next"` // there is none before; null: there may be one now
+}

@@ -21,6 +21,8 @@ type Submit struct {
 	Expire  string            `json:"expire,omitempty"`  // not started so long after its time: expired (8h)
 	As      string            `json:"as,omitempty"`      // operator, where no token proves one
 	DryRun  bool              `json:"dry_run,omitempty"` // answer what would be done, do nothing
+	// Priority is high, normal or low: the task's share of an overloaded queue.
+	Priority string `json:"priority,omitempty"`
 	// Disruptive makes the task so whatever its runbook says; nothing makes it less.
 	Disruptive bool `json:"disruptive,omitempty"`
 	// Supersedes is a key: what older tasks with it have queued on the same hosts
@@ -91,6 +93,7 @@ type Zone struct {
 	Why     string    `json:"why,omitempty"`
 	Halted  string    `json:"halted,omitempty"`
 	Paused  string    `json:"paused,omitempty"`
+	jobs.Sharing
 }
 
 // QueueInfo is the answer of GET /v1/queue.

@@ -50,6 +50,8 @@ func makePlan(b Submit, in setting) (plan, []error) {
 	expire, err := parseExpire(b.Expire)
 	note("body.expire", err)
 	note("body.at", checkAt(b.At, in.now))
+	priority, err := jobs.ParsePriority(b.Priority)
+	note("body.priority", err)
 	hosts, err := selectHosts(b.On, in.stock)
 	note("body.on", err)
 	frozen, bad := bind(b, in.catalog)
@@ -70,7 +72,7 @@ func makePlan(b Submit, in setting) (plan, []error) {
 	return in.plan(jobs.Task{ID: jobs.TaskID(b.ID), At: jobs.MicrosOf(b.At.Time), Spec: jobs.Spec{
 		Runbook: frozen.Runbook, On: b.On, Timeout: jobs.AttemptTimeout(longest(frozen)),
 		Expire: expire, Repeatable: frozen.Repeatable, Needs: frozen.Needs,
-		Retry: policy(frozen), Action: action, Terms: jobs.Terms{
+		Retry: policy(frozen), Action: action, Terms: jobs.Terms{Priority: priority,
 			Disruptive: frozen.Disruptive, Supersedes: b.Supersedes}}},
 		hosts), nil
 }

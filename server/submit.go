@@ -183,6 +183,5 @@ func (p plan) answer(durable string) Submitted {
 	return Submitted{Durable: durable, TaskInfo: jobs.TaskInfo{
 		Task: p.task.ID, Runbook: s.Runbook, On: s.On, Operator: s.Operator, Proven: s.Proven,
 		Total: p.task.Total, Outcomes: jobs.NewCounts(), Zones: slices.Sorted(maps.Keys(p.hosts)),
-		Inventory: s.Inventory, Terms: jobs.Terms{Disruptive: s.Disruptive, Supersedes: s.Supersedes,
-			RetryOf: s.RetryOf}, Span: jobs.Span{Submitted: jobs.TimeOf(s.Created)}}}
+		Inventory: s.Inventory, Terms: s.Terms, Span: jobs.Span{Submitted: jobs.TimeOf(s.Created)}}}
 }

@@ -77,7 +77,7 @@ func TestSpecOfATaskIsFrozen(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
 	w.submit(server.Submit{Runbook: "label", On: "customer=acme", Expire: "90m", As: "bob",
-		Args: map[string]string{"word": "it's"[:2]}})
+		Priority: "high", Args: map[string]string{"word": "it's"[:2]}})
 	reply, err := w.queue.Step(t.Context(), "eu", jobs.Step{Node: "n", Slot: "1", Request: "1", Want: 1})
 	if err != nil || len(reply.Jobs) != 1 {
 		t.Fatalf("take: %+v, %v", reply, err)
@@ -94,7 +94,8 @@ func TestSpecOfATaskIsFrozen(t *testing.T) {
 		s.Action, s.Created = nil, 0
 		want := jobs.Spec{Runbook: "label", Operator: "bob", On: "customer=acme", Inventory: inv.Version(),
 			Timeout: jobs.AttemptTimeout(10 * time.Minute), Expire: 90 * time.Minute, Repeatable: true,
-			Retry: jobs.Policy{Tries: 2, Delay: time.Second}}
+			Retry: jobs.Policy{Tries: 2, Delay: time.Second},
+			Terms: jobs.Terms{Priority: jobs.PriorityHigh}}
 		if diff := cmp.Diff(want, s); diff != "" {
 			t.Error("spec:", diff)
 		}
@@ -314,12 +315,14 @@ func TestEveryMistakeOfASubmitIsNamed(t *testing.T) {
 		{"unknown key", `{"runbook":"exec","on":"fw001","argz":{}}`, 422,
 			[]string{"body.argz: unexpected property"}},
 		{"wrong type", `{"runbook":"exec","on":["fw001"]}`, 422, []string{"body.on: expected string"}},
-		{"all at once", `{"id":"X","runbook":"exek","on":"fw00","expire":"tomorrow","at":"2020-01-01T00:00:00Z"}`,
+		{"all at once", `{"id":"X","runbook":"exek","on":"fw00","expire":"tomorrow","at":"2020-01-01T00:00:00Z",
+			"priority":"urgent"}`,
 			422, []string{
 				`body.id: task id "X": want 10 characters`,
 				`body.runbook: no runbook "exek": did you mean "exec"?`,
 				`body.on: selector "fw00": fw00 is not in the inventory; nearest: fw00`,
 				`body.expire: "tomorrow": want a time from 1s to 720h`,
+				`body.priority: priority "urgent": want high, normal or low`,
 				`body.at: 2020-01-01T00:00:00.000Z is in the past`}},
 		{"far ahead", `{"runbook":"exec","on":"fw001","at":"2099-01-01T00:00:00Z","args":{"cmd":"true"}}`, 422,
 			[]string{"body.at: 2099-01-01T00:00:00.000Z is more than 30 days ahead"}},

@@ -334,7 +334,6 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"tasks", "--limit", "0"}, []string{"want 1 to 500"}},
 		{[]string{"hosts", " "}, []string{"selector is empty"}},
 		{[]string{"hosts", "a", "b"}, []string{"at most 1"}},
-		{[]string{"queue", "--watch"}, []string{"--watch"}},
 		{[]string{"events", "--task", "x"}, []string{"want 10 characters"}},
 		{[]string{"token", "create", "a b"}, []string{"use letters"}},
 		{[]string{"token", "rm", ""}, []string{"name is empty"}},

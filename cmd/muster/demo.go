@@ -35,7 +35,8 @@ func newDemo() *cobra.Command {
 		Long: `demo starts all that muster is made of on this machine: a Redis inside this
 process, a pretended fleet of SSH hosts on 127.77.0.0/16, and a server, a master
 and its children as real processes. alice submits a task for all hosts, and a
-moment later bob one for four. Some hosts are slow, one refuses, one shows a wrong
+moment later bob one for four. When jobs are 2 s late (overload.after; the default
+is 10 s), the queue is reordered, so that bob does not wait for all of alice. Some hosts are slow, one refuses, one shows a wrong
 host key, one cuts the line: the summary tells what was seen.
 
 Nothing is left behind.`,
@@ -167,6 +168,7 @@ func (s *stage) writeConfig(redis string) (path string, err error) {
 		"redis":     map[string]any{"url": redis, "embedded": true},
 		"server":    map[string]any{"listen": "unix:" + filepath.Join(s.dir, "api.sock")},
 		"master":    map[string]any{"children": s.flags.children, "slots": s.flags.slots, "drain": "10s"},
+		"overload":  map[string]any{"after": demoAfter.String()},
 		"node":      map[string]any{"name": "demo", "dir": filepath.Join(s.dir, "node")},
 		"inventory": []string{filepath.Join(s.dir, fakefleet.InventoryFile)},
 	})

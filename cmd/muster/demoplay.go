@@ -28,25 +28,26 @@ const (
 
 // demoTask is one act of the demo, as its JSON shows it.
 type demoTask struct {
-	Name       string      `json:"name"`
-	Operator   string      `json:"operator"`
-	Task       jobs.TaskID `json:"task"`
-	Total      int         `json:"total"`
-	Outcomes   jobs.Counts `json:"outcomes"`
-	Submitted  jobs.Time   `json:"submitted"`
-	FirstStart jobs.Time   `json:"first_start"`
-	Finished   jobs.Time   `json:"finished"`
-	Seconds    float64     `json:"seconds"`
+	Name      string      `json:"name"`
+	Operator  string      `json:"operator"`
+	Task      jobs.TaskID `json:"task"`
+	Total     int         `json:"total"`
+	Outcomes  jobs.Counts `json:"outcomes"`
+	Submitted jobs.Time   `json:"submitted"`
+	Seconds   float64     `json:"seconds"`
+	demoTimes
 }
 
 // demoStory is the whole demo.
 type demoStory struct {
-	Hosts    int        `json:"hosts"`
-	Tasks    []demoTask `json:"tasks"`
-	Children int        `json:"children_started"`
-	Commands int        `json:"commands"` // that the hosts saw
-	Overlaps int        `json:"overlaps"` // two commands at once inside one host
-	Seconds  float64    `json:"seconds"`
+	Hosts     int            `json:"hosts"`
+	Tasks     []demoTask     `json:"tasks"`
+	Fifo      demoTimes      `json:"fifo"` // the small task, had it been served last
+	Reordered jobs.Reordered `json:"reordered"`
+	Children  int            `json:"children_started"`
+	Commands  int            `json:"commands"` // that the hosts saw
+	Overlaps  int            `json:"overlaps"` // two commands at once inside one host
+	Seconds   float64        `json:"seconds"`
 }
 
 func playDemo(c *cobra.Command, f demoFlags) error {
@@ -183,8 +184,12 @@ func (st *stage) play(ctx context.Context, s *session) (demoStory, error) {
 		if err != nil {
 			return story, err
 		}
-		story.Tasks = append(story.Tasks, demoTask{acts[i].name, acts[i].operator, end.Task, end.Total,
-			end.Outcomes, end.Submitted, end.Started, end.Finished, end.Seconds})
+		story.Tasks = append(story.Tasks, demoTask{Name: acts[i].name, Operator: acts[i].operator,
+			Task: end.Task, Total: end.Total, Outcomes: end.Outcomes, Submitted: end.Submitted,
+			Seconds: end.Seconds})
+	}
+	if err := st.fairness(ctx, s, &story); err != nil {
+		return story, err
 	}
 	var nodes server.NodeList
 	if err := s.get(ctx, "/v1/nodes", nil, &nodes); err != nil {
@@ -205,8 +210,9 @@ func (st *stage) cast() string {
 		kinds = append(kinds, fmt.Sprintf("%d %s", c.Hosts, c.Personality))
 	}
 	return fmt.Sprintf("a pretended fleet of %s on 127.77.0.0/16 (%s); a Redis inside this process; "+
-		"a server, and a master with up to %d children of %d slots each, as processes of their own",
-		count(st.flags.hosts, "host"), strings.Join(kinds, ", "), st.flags.children, st.flags.slots)
+		"a server, and a master with up to %d children of %d slots each, as processes of their own; "+
+		"overload.after is %s", count(st.flags.hosts, "host"), strings.Join(kinds, ", "),
+		st.flags.children, st.flags.slots, demoAfter)
 }
 
 // tell prints what happened.
@@ -223,33 +229,18 @@ func (st *stage) tell(s *session, story demoStory) error {
 		}
 		b.WriteString("\n" + summaryText(sum, s.tableWidth(), s.colours))
 	}
-	big, small := story.Tasks[0], story.Tasks[1]
 	b.WriteString("\nThe story\n")
 	for _, t := range story.Tasks {
 		fmt.Fprintf(&b, "  %-5s  the %s task, %s: first start %s after its submit, done after %s\n",
 			t.Operator, t.Name, count(t.Total, "host"),
 			span(t.FirstStart.Sub(t.Submitted.Time)), span(seconds(t.Seconds)))
 	}
-	fmt.Fprintf(&b, "  bob came %s after alice. Jobs run in the order in which their tasks came: "+
-		"%d of\n  her %d were done when his first one started.\n",
-		span(small.Submitted.Sub(big.Submitted.Time)), st.doneBefore(small), big.Total)
+	b.WriteString(fairWords(story))
 	fmt.Fprintf(&b, "  The hosts' own log has %s, and never two at once inside one host (%d).\n",
 		count(story.Commands, "command"), story.Overlaps)
 	fmt.Fprintf(&b, "  Child processes started: %d. All told it took %s.\n", story.Children,
 		span(seconds(story.Seconds)))
 	return s.write(b.String())
-}
-
-// doneBefore counts the commands that had ended on the hosts before the first
-// job of a task started.
-func (st *stage) doneBefore(t demoTask) int {
-	n := 0
-	for _, e := range st.fleet.Log() {
-		if !e.End.IsZero() && e.End.Before(t.FirstStart.Time) {
-			n++
-		}
-	}
-	return n
 }
 
 // stay keeps the stage until Ctrl-C.

@@ -13,6 +13,7 @@ import (
 	"muster/fleet/remote/remotetest"
 	"muster/internal/fakefleet"
 	"muster/jobs"
+	"muster/server"
 )
 
 func TestRunOnRealOpenSSH(t *testing.T) {
@@ -179,4 +180,50 @@ func TestAKilledMasterIsReplacedAndItsChildrenCount(t *testing.T) {
 func isWorker(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return err == nil && strings.Contains(string(text), "worker")
+}
+
+// The story that muster was made for: four jobs of bob behind a thousand of alice.
+func TestASmallTaskDoesNotWaitForABigOne(t *testing.T) {
+	t.Parallel()
+	const hosts = 1000
+	f, inventory := pretend(t, fakefleet.Config{Hosts: hosts})
+	h := newHouse(t, inventory)
+	h.configure(map[string]any{"master": map[string]any{"slots": 4},
+		"overload": map[string]any{"after": "200ms"}})
+	alice := h.submit("all", "true")
+	var bob jobs.TaskInfo
+	if code := h.query(&bob, "run", "exec", "--on", strings.Join(f.Names(fakefleet.Normal)[500:504], ","),
+		"--arg", "cmd=true", "--as", "bob", "--priority", "high", "--detach"); code != 0 {
+		t.Fatalf("muster run: exit %d", code)
+	}
+	if bob.Priority != jobs.PriorityHigh {
+		t.Errorf("the task has priority %q", bob.Priority)
+	}
+	h.master()
+	wantOutcomes(t, h.wait(bob.Task), map[jobs.Outcome]int{jobs.Succeeded: 4})
+	var zones []server.Zone
+	h.query(&zones, "queue")
+	if r := zones[0].Reordered; len(zones) != 1 || r.Moved == 0 || r.By == "" {
+		t.Errorf("the queue was not reordered: %+v", zones)
+	}
+	wantOutcomes(t, h.wait(alice), map[jobs.Outcome]int{jobs.Succeeded: hosts})
+	wantNoOverlap(t, f)
+
+	// By order, not by clock: how many of alice's jobs started before each of bob's.
+	before := h.jobs(alice)
+	for _, j := range h.jobs(bob.Task) {
+		n := 0
+		for _, a := range before {
+			if a.Started.Before(j.Started.Time) {
+				n++
+			}
+		}
+		if n > hosts*3/4 {
+			t.Errorf("%s started behind %d of alice's %d jobs", j.ID, n, hosts)
+		}
+		t.Logf("%s started behind %d of alice's jobs", j.ID, n)
+	}
+	if n := h.events(); n["reorder"] == 0 || n["reordered"] == 0 {
+		t.Errorf("events: %v", n)
+	}
 }

@@ -53,6 +53,8 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 		"one host of a redundancy group at a time, whatever the runbook says")
 	fl.StringVar(&f.supersedes, "supersedes", "",
 		"end what older tasks with this `key` have queued on the same hosts")
+	fl.StringVar(&f.priority, "priority", "", "high, normal or low: the task's `share` of a queue "+
+		"that is overloaded (default normal)")
 	fl.StringVar(&f.id, "id", "", "`id` of the task, to complete a submit that got no answer")
 	fl.BoolVar(&f.wait, "wait", false, "wait for the end, also with -o json")
 	fl.BoolVar(&f.detach, "detach", false, "print the task and do not follow it")
@@ -60,6 +62,8 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 	c.MarkFlagsMutuallyExclusive("wait", "detach", "dry-run")
 	completeFlagWith(c, "on", completeSelector)
 	completeFlagWith(c, "arg", completeArguments)
+	completeFlag(c, "priority", string(jobs.PriorityHigh), string(jobs.PriorityNormal),
+		string(jobs.PriorityLow))
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		return s.run(ctx, f, args[0])
 	})
@@ -69,6 +73,7 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 type runFlags struct {
 	on, at, expire, id string
 	supersedes         string
+	priority           string
 	args, files        []string
 	wait, detach, dry  bool
 	disruptive         bool
@@ -163,7 +168,7 @@ func (s *session) showPlan(t server.Submitted) error {
 func (f runFlags) submit(runbook string, now time.Time,
 	read func(path string) ([]byte, error)) (server.Submit, error) {
 	b := server.Submit{ID: f.id, Runbook: runbook, On: f.on, Expire: f.expire, DryRun: f.dry,
-		Disruptive: f.disruptive, Supersedes: f.supersedes,
+		Disruptive: f.disruptive, Supersedes: f.supersedes, Priority: f.priority,
 		Args: map[string]string{}, Files: map[string][]byte{}}
 	var errs []error
 	note := func(err error) {
@@ -183,6 +188,9 @@ func (f runFlags) submit(runbook string, now time.Time,
 		if d, err := time.ParseDuration(f.expire); err != nil || d <= 0 {
 			note(fmt.Errorf("--expire %q: want a time such as 90m or 8h", f.expire))
 		}
+	}
+	if _, err := jobs.ParsePriority(f.priority); err != nil {
+		note(fmt.Errorf("--priority: %w", err))
 	}
 	at, err := parseAt(f.at, now)
 	note(err)

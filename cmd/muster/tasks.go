@@ -137,6 +137,7 @@ func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
 	t := sum.Task
 	return s.write(details(
 		[2]string{"on", cell(t.On)},
+		[2]string{"priority", cell(string(t.Priority))},
 		[2]string{"submitted", moment(t.Submitted)},
 		[2]string{"started", moment(t.Started)},
 		[2]string{"finished", moment(t.Finished)},

@@ -164,7 +164,7 @@ func (w *walk) arrange(ctx context.Context) (*jobs.Places, error) {
 		cmds := make([]*redis.SliceCmd, len(part))
 		_, err := w.q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i, id := range part {
-				cmds[i] = p.HMGet(ctx, zoneKey(w.zone, "task:", string(id)), "due", "operator", "weight")
+				cmds[i] = p.HMGet(ctx, zoneKey(w.zone, "task:", string(id)), "due", "operator", "priority")
 			}
 			return nil
 		})
@@ -173,9 +173,8 @@ func (w *walk) arrange(ctx context.Context) (*jobs.Places, error) {
 		}
 		for i, id := range part {
 			r := reader{v: cmds[i].Val()}
-			due, operator, weight := r.micros(), r.text(), r.int()
-			list = append(list, jobs.Backlog{Task: id, Operator: operator, Weight: weight, Due: due,
-				Jobs: w.counts[id]})
+			list = append(list, jobs.Backlog{Task: id, Due: r.micros(), Operator: r.text(),
+				Weight: jobs.Priority(r.text()).Weight(), Jobs: w.counts[id]})
 		}
 	}
 	w.counts, w.order = nil, nil

@@ -150,7 +150,8 @@ func (q *Queue) index(ctx context.Context, t jobs.Task, zones []string) error {
 		p.HSet(ctx, hubKey("task:", string(t.ID)), "runbook", s.Runbook, "on", s.On,
 			"operator", s.Operator, "proven", s.Proven, "inventory", s.Inventory,
 			"created", s.Created.String(), "zones", strings.Join(zones, ","),
-			"disruptive", s.Disruptive, "key", s.Supersedes, "retry_of", string(s.RetryOf))
+			"disruptive", s.Disruptive, "key", s.Supersedes, "retry_of", string(s.RetryOf),
+			"priority", string(s.Priority))
 		p.Expire(ctx, hubKey("task:", string(t.ID)), taskKeep)
 		p.ZAddNX(ctx, hubKey("tasks", ""), redis.Z{Score: float64(s.Created), Member: string(t.ID)})
 		p.ZRemRangeByRank(ctx, hubKey("tasks", ""), 0, -tasksKept-1)
@@ -203,7 +204,7 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 	first := append(args(0), "spec", string(spec), "total", len(hosts), "chunks", len(chunks),
 		"timeout", t.Spec.Timeout.Microseconds(), "expire", t.Spec.Expire.Microseconds(),
 		"at", t.At.String(), "inventory", t.Spec.Inventory, "repeatable", digit(t.Spec.Repeatable),
-		"operator", t.Spec.Operator, "weight", t.Spec.Priority.Weight())
+		"operator", t.Spec.Operator, "priority", string(t.Spec.Priority))
 	if t.Guarded {
 		first = append(first, "guard", guard(t.Spec))
 	}

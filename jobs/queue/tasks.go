@@ -66,6 +66,8 @@ func (q *Queue) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 		Outcomes: jobs.NewCounts(), Span: jobs.Span{Submitted: jobs.TimeOf(created)},
 		Terms: jobs.Terms{Supersedes: h["key"], RetryOf: jobs.TaskID(h["retry_of"])}}
 	t.Disruptive, _ = strconv.ParseBool(h["disruptive"])
+	// One that was submitted by an older version has none.
+	t.Priority, _ = jobs.ParsePriority(h["priority"])
 
 	fields := slices.Clone(taskFields)
 	for _, o := range jobs.Outcomes() {

@@ -110,12 +110,13 @@ type Depth struct {
 	Queued  int64     `json:"queued"`  // never started
 	Again   int64     `json:"again"`   // running, or waits for another attempt
 	Due     int64     `json:"due"`     // of both, could run now
-	Oldest  jobs.Time `json:"oldest"`  // when the first of the queue was to run
+	Oldest  jobs.Time `json:"oldest"`  // when the first of the queue is, or was to run
 	Overdue float64   `json:"overdue"` // seconds since then; 0 if it is in the future
 	Frozen  jobs.Time `json:"frozen"`  // nothing starts before; null: not frozen
 	Why     string    `json:"why,omitempty"`
 	Halted  string    `json:"halted,omitempty"`
 	Paused  string    `json:"paused,omitempty"`
+	jobs.Sharing
 }
 
 // Depth tells what waits in a zone.
@@ -133,7 +134,7 @@ func (q *Queue) Depth(ctx context.Context, zone string) (Depth, error) {
 	_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		cards[0], cards[1] = p.ZCard(ctx, queue), p.ZCard(ctx, again)
 		cards[2], cards[3] = p.ZCount(ctx, queue, "-inf", until), p.ZCount(ctx, again, "-inf", until)
-		first = p.ZRangeWithScores(ctx, queue, 0, 0)
+		first = p.ZRangeWithScores(ctx, queue, 0, oldestOf-1)
 		state = p.HMGet(ctx, zoneKey(zone, "zone", ""), "frozen", "why", "halted",
 			"paused")
 		return nil
@@ -142,8 +143,13 @@ func (q *Queue) Depth(ctx context.Context, zone string) (Depth, error) {
 		return d, q.say("queue", err)
 	}
 	d.Queued, d.Again, d.Due = cards[0].Val(), cards[1].Val(), cards[2].Val()+cards[3].Val()
-	if z := first.Val(); len(z) > 0 {
-		d.Oldest = jobs.TimeOf(jobs.Micros(z[0].Score))
+	if d.Sharing, err = q.sharing(ctx, zone, now); err != nil {
+		return d, err
+	}
+	if d.Oldest, err = q.oldest(ctx, zone, first.Val()); err != nil {
+		return d, err
+	}
+	if !d.Oldest.IsZero() {
 		d.Overdue = max(now.Sub(d.Oldest.Time).Seconds(), 0)
 	}
 	text := func(i int) string {

@@ -13,7 +13,8 @@
 --      done:  4 as page  5 who  6 jobs moved  7 cool-down at least, µs
 --             8 done | met | stopped  9 changes at the lock
 -- Returns lock:  {go, now, oldest score, changes so far} | {busy, now, µs to wait} |
---                {calm, now}: nothing is due, or no task came or went since the last time
+--                {calm, now}: nothing is due, there is one task only, or none came or
+--                went since the last time
 --         page:  {ok, now, jobs, {task, jobs of it …}}
 --         chunk: {ok | met, now, moved, left where they are, {id, score …} to go on with}
 --         done:  {ok, now, µs to wait}
@@ -37,7 +38,7 @@ local function lock()
   -- counts tasks that ended, and jobs that came back with an older score.
   local came = last[2] and tonumber(last[2]) >= m.num(v[1])
   local went = last[2] and m.num(v[2]) ~= m.num(v[3])
-  if not (came or went) or m.zone.halted or m.zone.paused or
+  if not (came or went) or call('ZCARD', m.kOpen) < 2 or m.zone.halted or m.zone.paused or
       m.zone.frozen > m.now then return {'calm', m.at} end
   m.w('SET', m.kOverload, token, 'NX', 'PX', ARGV[3])
   m.event('reorder', 'zone', '{"node":' .. cjson.encode(ARGV[4]) .. ',"due":' ..
@@ -111,7 +112,8 @@ local function done()
   m.w('SET', m.kOverload, 'cool', 'PX', m.us(math.ceil(cool / 1000)))
   local detail = '{"node":' .. cjson.encode(ARGV[5]) .. ',"moved":' .. ARGV[6] .. ',"took":' ..
     m.us(took) .. ',"end":' .. cjson.encode(ARGV[8]) .. '}'
-  m.w('HSET', m.kZone, 'reordered', m.at .. ' ' .. detail)
+  -- What changed nothing is not what people ask for.
+  if ARGV[6] ~= '0' then m.w('HSET', m.kZone, 'reordered', m.at .. ' ' .. detail) end
   if ARGV[8] ~= 'stopped' then
     m.w('HSET', m.kZone, 'walked', ARGV[4], 'changesSeen', ARGV[9])
   end
