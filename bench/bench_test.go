@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -95,6 +96,23 @@ func TestTheTableHasThreeForms(t *testing.T) {
 		}
 		if form == "json" && !json.Valid([]byte(b.String())) {
 			t.Errorf("no JSON:\n%s", b.String())
+		}
+	}
+}
+
+func TestMaxMinFairness(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		demands []int
+		n       int
+		want    []float64
+	}{
+		{[]int{10, 3, 1}, 9, []float64{5, 3, 1}},
+		{[]int{10, 10, 10}, 9, []float64{3, 3, 3}},
+		{[]int{2, 1}, 9, []float64{2, 1}},
+	} {
+		if got := maxMin(c.demands, c.n); !slices.Equal(got, c.want) {
+			t.Errorf("%d to %v: %v, want %v", c.n, c.demands, got, c.want)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (b *bench) firstBytes(ctx context.Context, h *hosts) (got [][]float64, err 
 		return nil, err
 	}
 	defer host.Close()
-	n, err := b.newNode(ctx, 1, 1, func(q *queue.Queue) error {
+	n, err := b.newNode(ctx, nodeSize{children: 1, slots: 1}, func(q *queue.Queue) error {
 		return q.Publish(ctx, inventory, []fleet.Host{host.Host}, nil)
 	})
 	if err != nil {
@@ -118,7 +118,7 @@ func (e *ear) hear() (time.Time, error) {
 
 // childMemory is the private memory of children that each wait for a host.
 func (b *bench) childMemory(ctx context.Context, h *hosts) (mega []float64, err error) {
-	n, err := b.newNode(ctx, childSamples, 1, func(q *queue.Queue) error {
+	n, err := b.newNode(ctx, nodeSize{children: childSamples, slots: 1}, func(q *queue.Queue) error {
 		return q.Publish(ctx, inventory, h.list, nil)
 	})
 	if err != nil {

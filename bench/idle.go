@@ -13,7 +13,7 @@ import (
 
 // idle counts what a node without work asks of Redis, and asynq beside it.
 func idle(ctx context.Context, b *bench) (rows []row, err error) {
-	n, err := b.newNode(ctx, 16, 1, func(q *queue.Queue) error {
+	n, err := b.newNode(ctx, nodeSize{children: 16, slots: 1}, func(q *queue.Queue) error {
 		return publish(ctx, q, hostNames(1))
 	})
 	if err != nil {

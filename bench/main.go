@@ -34,6 +34,8 @@ func sections() []section {
 		{"ssh", "`true` on 3,000 pretended hosts, 64 at a time", overSSH, false},
 		{"child", "a child process", child, false},
 		{"idle", "calls of an idle node", idle, false},
+		{"reorder", "an overloaded queue is reordered", reorder, false},
+		{"fair", "a small task behind a big one", fair, false},
 		{"inside", "what a step calls inside Redis", inside, true},
 	}
 }

@@ -87,11 +87,21 @@ func newTask(cmd string, hosts int) (jobs.Task, error) {
 
 // put submits a task for hosts.
 func put(ctx context.Context, q *queue.Queue, cmd string, hosts []string) (jobs.TaskID, error) {
-	t, err := newTask(cmd, len(hosts))
+	return putIn(ctx, q, cmd, map[string][]string{zone: hosts})
+}
+
+// putIn is put for hosts by zone.
+func putIn(ctx context.Context, q *queue.Queue, cmd string, hosts map[string][]string) (
+	jobs.TaskID, error) {
+	n := 0
+	for _, names := range hosts {
+		n += len(names)
+	}
+	t, err := newTask(cmd, n)
 	if err != nil {
 		return "", err
 	}
-	return t.ID, q.Submit(ctx, t, map[string][]string{zone: hosts}, nil)
+	return t.ID, q.Submit(ctx, t, hosts, nil)
 }
 
 // A crew is the children of a node without their processes: each takes jobs,

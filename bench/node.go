@@ -21,8 +21,14 @@ type node struct {
 // look is how often is looked whether something has changed.
 const look = 50 * time.Millisecond
 
+// nodeSize is how much a node does at a time, and when it reorders its queue.
+type nodeSize struct {
+	children, slots int
+	after           time.Duration // overload.after; 0: the default
+}
+
 // newNode starts a master in an empty Redis. prepare is called before.
-func (b *bench) newNode(ctx context.Context, children, slots int,
+func (b *bench) newNode(ctx context.Context, size nodeSize,
 	prepare func(*queue.Queue) error) (*node, error) {
 	if _, err := os.Stat(b.muster); err != nil {
 		return nil, fmt.Errorf("%w: make build makes it", err)
@@ -33,7 +39,7 @@ func (b *bench) newNode(ctx context.Context, children, slots int,
 	}
 	n := &node{q: q}
 	if err = prepare(q); err == nil {
-		n.process, err = b.startMaster(children, slots)
+		n.process, err = b.startMaster(size)
 	}
 	if err != nil {
 		return nil, errors.Join(err, q.Close())
@@ -48,13 +54,17 @@ func (b *bench) newNode(ctx context.Context, children, slots int,
 	return n, nil
 }
 
-func (b *bench) startMaster(children, slots int) (*process, error) {
+func (b *bench) startMaster(size nodeSize) (*process, error) {
+	if size.after == 0 {
+		size.after = jobs.DefaultOverload().After
+	}
 	config := filepath.Join(b.dir, "muster.yaml")
 	text := fmt.Sprintf(`redis: {url: %q}
 master: {children: %d, slots: %d, drain: 5s}
 node: {name: bench, dir: %q}
+overload: {after: %s}
 log: {level: warn}
-`, b.redis.url(), children, slots, filepath.Join(b.dir, "node"))
+`, b.redis.url(), size.children, size.slots, filepath.Join(b.dir, "node"), size.after)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}

@@ -56,6 +56,11 @@ func (r row) atMost(bound float64) row {
 	return r.judge(fmt.Sprintf("≤ %s", number(bound)), printed(r.Median) <= bound)
 }
 
+// atLeast sets the target of the figure itself.
+func (r row) atLeast(bound float64) row {
+	return r.judge(fmt.Sprintf("≥ %s", number(bound)), printed(r.Median) >= bound)
+}
+
 // ratioAtLeast sets the target of the ratio.
 func (r row) ratioAtLeast(bound float64) row {
 	return r.judge(fmt.Sprintf("≥ %s × %s", number(bound), r.Peer), printed(r.Ratio) >= bound)

@@ -30,7 +30,7 @@ func overSSH(ctx context.Context, b *bench) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.stop()) }()
-	n, err := b.newNode(ctx, sshChildren, sshSlots, func(q *queue.Queue) error {
+	n, err := b.newNode(ctx, nodeSize{children: sshChildren, slots: sshSlots}, func(q *queue.Queue) error {
 		return q.Publish(ctx, inventory, h.list, nil)
 	})
 	if err != nil {
