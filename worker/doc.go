@@ -13,6 +13,8 @@
 //   - A job is over by its deadline on the boot clock, which counts from before
 //     its take was first sent. No step starts without the time for it, and no
 //     further step without a go from the queue.
+//   - It asks once a second which of its jobs an operator cancelled, and stops
+//     those on their hosts; see stops.go and cancel.go.
 //   - What is said about a job is true or it is "unknown". The decisions are in
 //     judge.go, as pure functions.
 //   - A result that cannot be reported keeps the process alive: with a master for

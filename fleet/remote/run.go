@@ -125,7 +125,7 @@ func (s *session) run(ctx context.Context, op string, cmd Command, line string) 
 		halted = s.halt(ctx, op, cmd.litter)
 	}
 	result := Result{ExitCode: -1, Took: time.Since(sent)}
-	result.Open = !s.drain()
+	result.Open = !s.hasEnded() || !s.drain() // what runs on may say more at any time
 	result.Output = s.seal()
 	inputErr := input.stop(s.conn.cfg.Drain)
 	known := s.hasEnded() && s.known
