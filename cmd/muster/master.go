@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"syscall"
 
@@ -193,7 +194,7 @@ func (b binary) obey(m *master.Master, f *roleFlags, sig os.Signal, asked bool) 
 
 func (b binary) reload(m *master.Master, f *roleFlags) {
 	s, err := f.read()
-	if err == nil && s.Queue() != b.redis {
+	if err == nil && !reflect.DeepEqual(s.Queue(), b.redis) {
 		err = errors.New("redis.* changes: only a restart can do that")
 	}
 	if err != nil {

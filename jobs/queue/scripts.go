@@ -55,7 +55,7 @@ func (silence) Printf(context.Context, string, ...any) {}
 
 // script is one script with the names of the keys and the prelude before it.
 type script struct {
-	name string
+	name, text string
 	*redis.Script
 }
 
@@ -63,8 +63,8 @@ type script struct {
 // m.lazy, which the prelude calls when something of it is first asked for.
 func load(name string, seldom []string, texts ...string) *script {
 	lazy := "function m.lazy()\n" + strings.Join(seldom, "") + "end\n"
-	return &script{name,
-		redis.NewScript(luaKeys() + luaPrelude + lazy + strings.Join(texts, ""))}
+	text := luaKeys() + luaPrelude + lazy + strings.Join(texts, "")
+	return &script{name, text, redis.NewScript(text)}
 }
 
 // run calls the script in a zone: EVALSHA, and EVAL once where it is not known.
