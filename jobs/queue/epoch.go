@@ -208,10 +208,10 @@ func (q *Queue) script(ctx context.Context, s *script, name string, args ...any)
 	for try := 0; ; try++ {
 		c, err := q.enter(ctx, name)
 		if err == nil {
-			var v []any
-			v, err = q.run(ctx, c, s, name, args)
-			if err == nil && (len(v) == 0 || v[0] != absent || again) {
-				return reader{v: v}, nil
+			var r reader
+			r, err = q.run(ctx, c, s, name, args)
+			if err == nil && (len(r.v) == 0 || r.v[0] != absent || again) {
+				return r, nil
 			}
 		}
 		switch {
@@ -234,9 +234,13 @@ func (q *Queue) script(ctx context.Context, s *script, name string, args ...any)
 
 // run calls a script once.
 func (q *Queue) run(ctx context.Context, c *redis.Client, s *script, name string,
-	args []any) ([]any, error) {
-	v, err := s.run(ctx, c, name, args...).Slice()
-	return v, q.say(s.name, err)
+	args []any) (r reader, err error) {
+	if q.mustLast(s) {
+		r.v, r.acked, err = q.runLasting(ctx, c, s, name, args)
+	} else {
+		r.v, err = s.run(ctx, c, name, args...).Slice()
+	}
+	return r, q.say(s.name, err)
 }
 
 // isMoved tells that the node has not carried a call out, because another one

@@ -87,8 +87,9 @@ var scripts = struct{ put, step, checkpoint, lose, end, move, epoch, control, fs
 // reader takes the parts of a script's answer in order and keeps the first
 // error: an answer of another form is a bug or another version, never a guess.
 type reader struct {
-	v   []any
-	err error
+	v     []any
+	err   error
+	acked int // replicas that have what the script did, if anybody asked for some
 }
 
 func (r *reader) next() any {

@@ -34,13 +34,31 @@ func (q *Queue) Step(ctx context.Context, name string, s jobs.Step) (jobs.Reply,
 		return jobs.Reply{}, err
 	}
 	q.giveUp(name, s.Results)
+	sent := proc.Boot()
+	reply, acked, err := q.step(ctx, name, s)
+	if err != nil {
+		return jobs.Reply{}, err
+	}
+	if why := q.fewer(acked); why != "" && len(reply.Jobs) > 0 {
+		if reply, err = q.putBack(ctx, name, s, reply, why); err != nil {
+			return jobs.Reply{}, err
+		}
+	}
+	q.note(name, s, reply, sent)
+	if reply.Status == jobs.StatusFrozen {
+		reply.Why = q.why(ctx, name)
+	}
+	return reply, nil
+}
+
+// step calls the script, and tells how many replicas have what it did.
+func (q *Queue) step(ctx context.Context, name string, s jobs.Step) (jobs.Reply, int, error) {
 	args := make([]any, 0, 8+14*len(s.Results))
 	args = append(args, s.Node, s.Slot, s.Request, s.Want, "", known(s.Known), "",
 		len(s.Results))
 	for _, r := range s.Results {
 		args = appendResult(args, r)
 	}
-	sent := proc.Boot()
 	r, err := q.stamped(ctx, scripts.step, name, func(stamp string) []any {
 		args[6] = stamp
 		if !q.cfg.Embedded {
@@ -49,14 +67,22 @@ func (q *Queue) Step(ctx context.Context, name string, s jobs.Step) (jobs.Reply,
 		return args
 	})
 	if err != nil {
-		return jobs.Reply{}, err
+		return jobs.Reply{}, 0, err
 	}
 	reply, err := readReply(r)
 	if err != nil {
-		return jobs.Reply{}, fmt.Errorf("step in zone %s: %w", name, err)
+		return jobs.Reply{}, 0, fmt.Errorf("step in zone %s: %w", name, err)
 	}
-	q.note(name, s, reply, sent)
-	return reply, nil
+	return reply, r.acked, nil
+}
+
+// why tells why a zone is frozen. It is for people, so a failure does not matter.
+func (q *Queue) why(ctx context.Context, name string) string {
+	why, err := q.rdb.HGet(ctx, zoneKey(name, "zone", ""), "why").Result()
+	if err != nil {
+		return "for a reason that could not be read"
+	}
+	return why
 }
 
 func checkStep(s jobs.Step) error {

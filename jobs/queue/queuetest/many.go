@@ -283,3 +283,30 @@ func (l *Lasting) End() {
 		l.undo[i]()
 	}
 }
+
+// Sever cuts a replica off from its master, for good: what the master writes from
+// now on never reaches it. A replica that is only stopped would find it in the
+// buffers of the kernel.
+func Sever(t testing.TB, replica *Server) {
+	t.Helper()
+	c := client(replica.Addr)
+	defer c.Close()
+	// Its master has no password, so it refuses one.
+	must(t, c.ConfigSet(t.Context(), "masterauth", "nonsense").Err())
+	must(t, c.ClientKillByFilter(t.Context(), "TYPE", "master").Err())
+	Await(t, "the replica is cut off", func(ctx context.Context) bool {
+		role, err := c.Do(ctx, "ROLE").Slice()
+		return err == nil && len(role) > 3 && role[0] == "slave" && role[3] != "connected"
+	})
+}
+
+// AwaitMaster waits until a replica has taken over.
+func AwaitMaster(t testing.TB, s *Server) {
+	t.Helper()
+	c := client(s.Addr)
+	defer c.Close()
+	Await(t, "the replica takes over", func(ctx context.Context) bool {
+		role, err := c.Do(ctx, "ROLE").Slice()
+		return err == nil && len(role) > 0 && role[0] == "master"
+	})
+}
