@@ -34,7 +34,7 @@ the children go on.`,
   muster master --redis redis://10.0.0.1:6379/0 --children 32 --slots 4`,
 		Args: cobra.NoArgs,
 	}
-	f := addRoleFlags(c)
+	f := addRoleFlags(c, queue.RoleNode)
 	addMasterFlags(f)
 	check := c.Flags().Bool("check", false, "say whether this binary could take over, and end")
 	c.Flags().Lookup("check").Hidden = true

@@ -38,7 +38,7 @@ Signals: TERM or INT ends it, HUP reads configuration, inventory and runbooks ag
   muster server --listen unix:/run/muster-server/api.sock --inventory fleet.yaml`,
 		Args: cobra.NoArgs,
 	}
-	f := addRoleFlags(c)
+	f := addRoleFlags(c, queue.RoleServer)
 	addServerFlags(f)
 	c.RunE = func(c *cobra.Command, _ []string) error { return runServer(c.Context(), f) }
 	return c

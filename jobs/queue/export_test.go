@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -39,6 +40,28 @@ func ScriptTexts() map[string]string {
 		texts[s.Hash()] = s.text
 	}
 	return texts
+}
+
+// UserLine is the line of etc/users.acl for a role.
+func UserLine(r Role) string {
+	var b strings.Builder
+	b.WriteString("user muster-" + string(r) + " off resetpass sanitize-payload resetkeys")
+	for _, k := range r.keys() {
+		if k.write {
+			b.WriteString(" ~" + k.pattern)
+		} else {
+			b.WriteString(" %R~" + k.pattern)
+		}
+	}
+	b.WriteString(" resetchannels")
+	for _, c := range r.channels() {
+		b.WriteString(" &" + c)
+	}
+	b.WriteString(" -@all")
+	for _, c := range r.commands() {
+		b.WriteString(" +" + c)
+	}
+	return b.String()
 }
 
 // Clock is what is known of a server's clock; see clock.go.

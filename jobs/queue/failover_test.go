@@ -142,11 +142,20 @@ func judgeAccident(t *testing.T, a accident) {
 	a.crash()
 
 	key := "muster:{" + a.zone + "}:"
-	rdb := queuetest.Raw(t, a.cfg, a.zone)
-	if rdb.Exists(t.Context(), key+"job:"+string(forgotten.Job)).Val() != 0 ||
-		rdb.Exists(t.Context(), key+"job:"+string(kept.Job)).Val() != 1 {
-		t.Fatal("the take before the accident is there, and so the test shows nothing")
-	}
+	queuetest.Await(t, "the server is back with what it kept", func(ctx context.Context) bool {
+		rdb := queuetest.Raw(t, a.cfg, a.zone)
+		n, err := rdb.Exists(ctx, key+"job:"+string(forgotten.Job)).Result()
+		if err == nil && n != 0 {
+			t.Fatal("the take before the accident is there, and so the test shows nothing")
+		}
+		return err == nil && rdb.Exists(ctx, key+"job:"+string(kept.Job)).Val() == 1
+	})
+	judgeFreeze(t, a, master, child, kept, forgotten)
+	queuetest.CheckIn(t, a.cfg, a.zone)
+}
+
+// judgeFreeze looks at what comes after an accident.
+func judgeFreeze(t *testing.T, a accident, master, child caller, kept, forgotten jobs.Grant) {
 	// The master is first, and must not get what the child has.
 	other := caller{master.Queue, a.zone, "2"}
 	r := other.take(t, 1)
@@ -180,5 +189,4 @@ func judgeAccident(t *testing.T, a accident) {
 	if len(r.Late) > 0 {
 		t.Errorf("results that do not count: %v", r.Late)
 	}
-	queuetest.CheckIn(t, a.cfg, a.zone)
 }

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"flag"
 	"os"
 	"sync"
 	"testing"
@@ -14,6 +15,11 @@ import (
 
 func TestMain(m *testing.M) {
 	queue.Quiet()
+	// Most tests wait for servers, and none needs a processor for itself.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	lasting.End()
 	os.Exit(code)

@@ -46,9 +46,11 @@ func eachRedis(t *testing.T, test func(t *testing.T, w world)) {
 	})
 	t.Run("redis-server", func(t *testing.T) {
 		t.Parallel()
-		s := queuetest.StartServer(t)
-		test(t, world{s.Config(), nil})
+		// As the user that etc/users.acl has for servers.
+		s := withUsers(t, nil)
+		test(t, world{s.As(queue.RoleServer), nil})
 		queuetest.CheckIn(t, s.Config(), zone)
+		queuetest.CheckRefusals(t, s)
 	})
 	// These are shared, so they are for one test at a time.
 	t.Run("sentinel", func(t *testing.T) {

@@ -20,14 +20,21 @@ func (q *Queue) trust(ctx context.Context) error {
 		return q.Ping(ctx)
 	}
 	var mu sync.Mutex
-	var wrong []string
+	var wrong, lacks []string
 	forgets := false
 	look := func(ctx context.Context, c *redis.Client, where string) error {
 		list, forgetful, err := inspect(ctx, c)
+		if err != nil {
+			return err
+		}
+		missing, err := q.cfg.Role.lacks(ctx, c)
 		mu.Lock()
 		defer mu.Unlock()
 		for _, mistake := range list {
 			wrong = append(wrong, where+mistake)
+		}
+		for _, line := range missing {
+			lacks = append(lacks, where+line)
 		}
 		forgets = forgets || forgetful
 		return err
@@ -47,7 +54,7 @@ func (q *Queue) trust(ctx context.Context) error {
 		return fmt.Errorf("redis %s: %w: %s (or accept it with --unsafe-redis)",
 			q.cfg.Where(), ErrRefused, strings.Join(wrong, "; "))
 	}
-	return q.checkPermissions(ctx)
+	return q.permitted(lacks)
 }
 
 // inspect says what is wrong with one server.
