@@ -28,7 +28,7 @@ const defaultConfig = "/etc/muster/muster.yaml"
 type roleFlags struct {
 	config string
 	unsafe bool
-	parent bool // ends with the process that started it
+	parent bool       // ends with the process that started it
 	as     queue.Role // what it may do in Redis
 	cmd    *cobra.Command
 	keys   map[string]string // flag to key, of those that only set a key

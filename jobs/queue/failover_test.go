@@ -150,12 +150,13 @@ func judgeAccident(t *testing.T, a accident) {
 		}
 		return err == nil && rdb.Exists(ctx, key+"job:"+string(kept.Job)).Val() == 1
 	})
-	judgeFreeze(t, a, master, child, kept, forgotten)
+	judgeFreeze(t, a, [2]caller{master, child}, [2]jobs.Grant{kept, forgotten})
 	queuetest.CheckIn(t, a.cfg, a.zone)
 }
 
 // judgeFreeze looks at what comes after an accident.
-func judgeFreeze(t *testing.T, a accident, master, child caller, kept, forgotten jobs.Grant) {
+func judgeFreeze(t *testing.T, a accident, who [2]caller, what [2]jobs.Grant) {
+	master, child, kept, forgotten := who[0], who[1], what[0], what[1]
 	// The master is first, and must not get what the child has.
 	other := caller{master.Queue, a.zone, "2"}
 	r := other.take(t, 1)
