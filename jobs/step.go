@@ -97,6 +97,7 @@ type Reply struct {
 	Jobs   []Grant
 	Late   []ID            // results that did not count
 	Specs  map[TaskID]Spec // of tasks the caller did not know
+	Why    string          `json:",omitempty"` // nothing starts, for people; empty: there is no such reason
 }
 
 // Checkpoint is asked before every further step of a runbook.

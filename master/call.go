@@ -119,6 +119,9 @@ func (n *node) step(s *slot, want int) jobs.Step {
 	return jobs.Step{Node: n.name, Slot: s.name, Request: rand.Text(), Want: want}
 }
 
+// zonePrefix begins the name under which troubles with a zone are noted.
+const zonePrefix = "zone "
+
 // call repeats f until it is answered, and then runs done. While an upgrade
 // prepares, nothing is called; resume does it later.
 func (n *node) call(zone string, f func(context.Context) error, done func()) {
@@ -127,7 +130,7 @@ func (n *node) call(zone string, f func(context.Context) error, done func()) {
 	}
 	ctx := n.work.ctx
 	n.work.wg.Go(func() {
-		tell := func(err error) { n.work.post(func() { n.trouble("zone "+zone, err) }) }
+		tell := func(err error) { n.work.post(func() { n.trouble(zonePrefix+zone, err) }) }
 		if n.work.insist(ctx, f, tell) {
 			n.work.post(done)
 		}

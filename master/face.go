@@ -34,6 +34,7 @@ type face struct {
 
 // notes are what an operator should know; empty ones are not said.
 type notes struct {
+	zones   string
 	reload  string
 	upgrade string
 	start   string
@@ -42,7 +43,7 @@ type notes struct {
 
 func (s notes) String() string {
 	var all []string
-	for _, note := range []string{s.reload, s.upgrade, s.start, s.dir} {
+	for _, note := range []string{s.zones, s.reload, s.upgrade, s.start, s.dir} {
 		if note != "" {
 			all = append(all, note)
 		}
@@ -154,7 +155,10 @@ func (n *node) trouble(where string, err error) {
 		n.log.Error("no answer, asking again", "from", where, "error", err)
 	case err == nil && was:
 		n.log.Info("answers again", "from", where)
+	default:
+		return
 	}
+	n.noteZones()
 }
 
 // listen passes on hints that something is due. Without them the poll finds it.

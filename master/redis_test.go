@@ -145,3 +145,28 @@ func TestZoneWithoutChildrenGetsItsTurn(t *testing.T) {
 	r.release(first...)
 	r.ends(t, first...)
 }
+
+// A freeze is said with its reason, its end and the time left, and so is its end.
+func TestAFrozenZoneIsSaid(t *testing.T) {
+	t.Parallel()
+	r := start(t, func(r *rig) {
+		r.frozen = "Redis was started anew"
+		r.put("default", "ok")
+	})
+	r.until(t, "the note of the node says it", func() bool {
+		return strings.Contains(r.beat.Note, "zone default frozen until 2") &&
+			strings.Contains(r.beat.Note, "started anew")
+	})
+	for _, part := range []string{"nothing starts", "zone=default", "started anew", "left=1m0s"} {
+		if !strings.Contains(r.log.String(), part) {
+			t.Errorf("the log lacks %q:\n%s", part, r.log)
+		}
+	}
+	r.mu.Lock()
+	r.frozen = ""
+	r.mu.Unlock()
+	r.until(t, "it is over", func() bool { return len(r.ended) == 1 && r.beat.Note == "" })
+	if !strings.Contains(r.log.String(), "work goes on") {
+		t.Errorf("the log does not say the end:\n%s", r.log)
+	}
+}

@@ -51,6 +51,7 @@ func (n *node) take(s *slot) {
 func (n *node) taken(s *slot, r jobs.Reply) {
 	z := n.zone(s.zone)
 	z.answered(r, proc.Boot(), n.cfg.Poll)
+	n.explain(z, r)
 	sent := s.call.Sent
 	s.call = nil
 	switch {

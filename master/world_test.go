@@ -55,6 +55,7 @@ type faults struct {
 	down    error         // what every call answers
 	forget  int           // so many steps are done, but not answered
 	stalled chan struct{} // steps are done, but answered only once it is closed
+	frozen  string        // why nothing is handed out, for a minute
 }
 
 // hand is what a slot has.
@@ -200,7 +201,9 @@ func (w *world) step(zone string, s jobs.Step) jobs.Reply {
 		}
 	}
 	n := min(s.Want, len(w.due[zone]))
-	if n > 0 {
+	if w.frozen != "" {
+		reply.Status, reply.Why, reply.Next = jobs.StatusFrozen, w.frozen, now.Add(time.Minute)
+	} else if n > 0 {
 		w.grants = append(w.grants, time.Now())
 		reply.Status = jobs.StatusJobs
 		reply.Jobs = slices.Clone(w.due[zone][:n])

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"muster/internal/proc"
@@ -20,6 +21,7 @@ type zone struct {
 	due    time.Duration // when to look next
 	looked time.Duration // when the last look was answered
 	redis  jobs.Micros   // Redis' time of that answer; 0: none yet
+	why    string        // nothing starts there, with the end of it; empty: it does
 }
 
 // answered notes what the zone said of its time, and when it said it.
@@ -30,6 +32,39 @@ func (z *zone) answered(r jobs.Reply, now, poll time.Duration) {
 	if z.again {
 		z.again, z.due = false, now
 	}
+}
+
+// explain notes why nothing starts in a zone, and says it when it changes.
+func (n *node) explain(z *zone, r jobs.Reply) {
+	why := r.Why
+	if r.Status == jobs.StatusFrozen {
+		why = "frozen until " + r.Next.Time().Format(time.RFC3339) + ": " + why
+	}
+	if why == z.why {
+		return
+	}
+	z.why = why
+	if why == "" {
+		n.log.Info("work goes on", "zone", z.name)
+	} else {
+		left := max(r.Next.Sub(r.Now), 0).Round(time.Second)
+		n.log.Warn("nothing starts", "zone", z.name, "why", why, "left", left)
+	}
+	n.noteZones()
+}
+
+// noteZones shows in which zones nothing starts, or which do not answer.
+func (n *node) noteZones() {
+	var list []string
+	for _, z := range n.zones {
+		switch {
+		case n.face.failing[zonePrefix+z.name]:
+			list = append(list, "zone "+z.name+" does not answer")
+		case z.why != "":
+			list = append(list, "zone "+z.name+" "+z.why)
+		}
+	}
+	n.note(&n.face.notes.zones, strings.Join(list, "; "))
 }
 
 // next moves the next look to an instant of Redis' clock that a child has heard.

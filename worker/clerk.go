@@ -219,6 +219,10 @@ func (c *clerk) accept(ctx context.Context, r jobs.Reply, sent time.Duration) {
 		c.orderer.look(ctx, r)
 	}
 
+	if r.Why != "" {
+		c.Log.Warn("nothing is handed out", "zone", c.calls.zone, "why", r.Why,
+			"left", max(r.Next.Sub(r.Now), 0).Round(time.Second))
+	}
 	c.next = r.Next
 	c.idleTil = 0
 	switch r.Status {

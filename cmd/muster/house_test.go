@@ -77,7 +77,7 @@ func newHouse(t testing.TB, inventory string) *house {
 func newCellar(t testing.TB, inventory string, others ...string) *house {
 	t.Helper()
 	h := &house{t: t, dir: t.TempDir(), bin: filepath.Join(bin(t), "muster"),
-		redis: queuetest.StartServer(t)}
+		redis: queuetest.StartServerWithUsers(t, "../../etc/users.acl", nil)}
 	h.url = "http://" + freeAddr(t)
 	h.write("fleet.yaml", inventory)
 	h.config(nil)
@@ -85,6 +85,7 @@ func newCellar(t testing.TB, inventory string, others ...string) *house {
 		for _, zone := range append(others, "default") {
 			queuetest.Check(t, h.redis.Config().URL, zone)
 		}
+		queuetest.CheckRefusals(t, h.redis)
 	})
 	return h
 }

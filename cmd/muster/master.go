@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"syscall"
 
@@ -33,7 +34,7 @@ the children go on.`,
   muster master --redis redis://10.0.0.1:6379/0 --children 32 --slots 4`,
 		Args: cobra.NoArgs,
 	}
-	f := addRoleFlags(c)
+	f := addRoleFlags(c, queue.RoleNode)
 	addMasterFlags(f)
 	check := c.Flags().Bool("check", false, "say whether this binary could take over, and end")
 	c.Flags().Lookup("check").Hidden = true
@@ -193,7 +194,7 @@ func (b binary) obey(m *master.Master, f *roleFlags, sig os.Signal, asked bool) 
 
 func (b binary) reload(m *master.Master, f *roleFlags) {
 	s, err := f.read()
-	if err == nil && s.Queue() != b.redis {
+	if err == nil && !reflect.DeepEqual(s.Queue(), b.redis) {
 		err = errors.New("redis.* changes: only a restart can do that")
 	}
 	if err != nil {

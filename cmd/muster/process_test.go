@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"muster/jobs/queue"
 )
 
 // process is a role that was started.
@@ -34,6 +36,13 @@ func (h *house) startTo(log *os.File, args ...string) *process {
 	h.t.Helper()
 	p := &process{t: h.t, name: args[0], log: newWatched(), done: make(chan struct{})}
 	p.cmd = exec.Command(h.bin, args...)
+	role := queue.RoleServer
+	if p.name == "master" {
+		role = queue.RoleNode
+	}
+	login := h.redis.As(role).Login
+	p.cmd.Env = append(os.Environ(), "MUSTER_REDIS_USERNAME="+login.Username,
+		"MUSTER_REDIS_PASSWORD="+login.Password)
 	p.cmd.Stderr = p.log
 	if log != nil {
 		p.cmd.Stderr = log

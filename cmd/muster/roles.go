@@ -28,13 +28,14 @@ const defaultConfig = "/etc/muster/muster.yaml"
 type roleFlags struct {
 	config string
 	unsafe bool
-	parent bool // ends with the process that started it
+	parent bool       // ends with the process that started it
+	as     queue.Role // what it may do in Redis
 	cmd    *cobra.Command
 	keys   map[string]string // flag to key, of those that only set a key
 }
 
-func addRoleFlags(c *cobra.Command) *roleFlags {
-	f := &roleFlags{cmd: c, keys: map[string]string{}}
+func addRoleFlags(c *cobra.Command, as queue.Role) *roleFlags {
+	f := &roleFlags{as: as, cmd: c, keys: map[string]string{}}
 	c.Flags().StringVar(&f.config, "config", os.Getenv("MUSTER_CONFIG"),
 		"configuration `file` (default "+defaultConfig+" if it is there)")
 	c.Flags().BoolVar(&f.unsafe, "unsafe-redis", false,
@@ -127,7 +128,9 @@ func (f *roleFlags) openBy(by func(queue.Config) (*queue.Queue, error)) (*role, 
 	if err != nil {
 		return nil, err
 	}
-	q, err := by(s.Queue())
+	cfg := s.Queue()
+	cfg.Role = f.as
+	q, err := by(cfg)
 	if err != nil {
 		return nil, exit(exitUsage, err)
 	}

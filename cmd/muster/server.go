@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"syscall"
 
@@ -37,7 +38,7 @@ Signals: TERM or INT ends it, HUP reads configuration, inventory and runbooks ag
   muster server --listen unix:/run/muster-server/api.sock --inventory fleet.yaml`,
 		Args: cobra.NoArgs,
 	}
-	f := addRoleFlags(c)
+	f := addRoleFlags(c, queue.RoleServer)
 	addServerFlags(f)
 	c.RunE = func(c *cobra.Command, _ []string) error { return runServer(c.Context(), f) }
 	return c
@@ -117,7 +118,7 @@ type reloading struct {
 // as a whole: then nothing of it is in force.
 func (r reloading) reload(ctx context.Context) error {
 	s, err := r.flags.read()
-	if err == nil && (s.Redis != r.was.Redis || s.Server != r.was.Server) {
+	if err == nil && (!reflect.DeepEqual(s.Redis, r.was.Redis) || s.Server != r.was.Server) {
 		err = errors.New("redis.* or server.* changes: only a restart can do that")
 	}
 	if err != nil {

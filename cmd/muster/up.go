@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/jobs/queue"
 	"muster/master"
 	"muster/server"
 )
@@ -26,7 +27,7 @@ place (USR2) is for masters that run on their own: see muster master.`,
   muster up --redis redis://127.0.0.1:6379/0 --inventory fleet.yaml --children 8`,
 		Args: cobra.NoArgs,
 	}
-	f := addRoleFlags(c)
+	f := addRoleFlags(c, queue.RoleServer)
 	addServerFlags(f)
 	addMasterFlags(f)
 	c.RunE = func(c *cobra.Command, _ []string) error { return runUp(c.Context(), f) }

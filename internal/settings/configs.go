@@ -43,8 +43,13 @@ func (s Settings) ForChild() (json.RawMessage, error) {
 // Queue is the configuration of the queue.
 func (s Settings) Queue() queue.Config {
 	c := queue.DefaultConfig()
-	c.URL, c.Timeout, c.Pool = s.Redis.URL, s.Redis.Timeout, s.Redis.Pool
-	c.Unsafe, c.Embedded = s.Redis.Unsafe, s.Redis.Embedded
+	r := s.Redis
+	c.URL, c.Timeout, c.Pool, c.Durable = r.URL, r.Timeout, r.Pool, r.Durable
+	c.Unsafe, c.Embedded = r.Unsafe, r.Embedded
+	c.Login, c.TLS = queue.Login(r.Login), queue.TLS(r.TLS)
+	c.Cluster = r.Cluster.Addresses
+	c.Sentinel = queue.Sentinel{Master: r.Sentinel.Master, Addresses: r.Sentinel.Addresses,
+		Login: queue.Login(r.Sentinel.Login)}
 	return c
 }
 

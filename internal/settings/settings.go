@@ -36,13 +36,46 @@ type Settings struct {
 
 // Redis says which Redis keeps the queue.
 type Redis struct {
-	URL     string        `mapstructure:"url"`
-	Timeout time.Duration `mapstructure:"timeout"` // of one call
-	Pool    int           `mapstructure:"pool"`    // connections of a server or master
-	Unsafe  bool          `mapstructure:"unsafe"`  // accept one that may forget
+	URL      string        `mapstructure:"url"`
+	Login    Login         `mapstructure:",squash"`
+	Sentinel Sentinel      `mapstructure:"sentinel"`
+	Cluster  Cluster       `mapstructure:"cluster"`
+	TLS      RedisTLS      `mapstructure:"tls"`
+	Durable  int           `mapstructure:"durable"` // replicas that must have it
+	Timeout  time.Duration `mapstructure:"timeout"` // of one call
+	Pool     int           `mapstructure:"pool"`    // connections of a server or master
+	Unsafe   bool          `mapstructure:"unsafe"`  // accept one that may forget
 
 	// Embedded says that it is the one inside `muster demo`.
 	Embedded bool `mapstructure:"embedded"`
+}
+
+// Login is a user of Redis or of its Sentinels.
+type Login struct {
+	Username     string `mapstructure:"username"`
+	Password     string `mapstructure:"password"`
+	PasswordFile string `mapstructure:"password_file"`
+}
+
+// Sentinel says which Sentinels know the server.
+type Sentinel struct {
+	Master    string   `mapstructure:"master"`
+	Addresses []string `mapstructure:"addresses"`
+	Login     Login    `mapstructure:",squash"`
+}
+
+// Cluster says where some nodes of a cluster are.
+type Cluster struct {
+	Addresses []string `mapstructure:"addresses"`
+}
+
+// RedisTLS says how the way to Redis is encrypted.
+type RedisTLS struct {
+	On         bool   `mapstructure:"on"`
+	CA         string `mapstructure:"ca"`
+	Cert       string `mapstructure:"cert"`
+	Key        string `mapstructure:"key"`
+	ServerName string `mapstructure:"server_name"`
 }
 
 // Server says where the API listens.
@@ -139,36 +172,51 @@ func defaults(m machine) map[string]any {
 	q, r, w := queue.DefaultConfig(), remote.Default(), master.Default()
 	o := jobs.DefaultOverload()
 	return map[string]any{
-		"redis.url":         q.URL,
-		"redis.timeout":     q.Timeout,
-		"redis.pool":        q.Pool,
-		"redis.unsafe":      false,
-		"redis.embedded":    false,
-		"server.listen":     "127.0.0.1:7070",
-		"server.tls.cert":   "",
-		"server.tls.key":    "",
-		"master.children":   16,
-		"master.slots":      w.Slots,
-		"master.zones":      w.Zones,
-		"master.drain":      w.Drain,
-		"master.poll":       w.Poll,
-		"node.name":         m.host,
-		"node.dir":          m.nodeDir(),
-		"overload.after":    o.After,
-		"overload.cooldown": o.Cooldown,
-		"overload.fair_by":  string(o.FairBy),
-		"ssh.tcp":           r.TCP,
-		"ssh.handshake":     r.Handshake,
-		"ssh.auth":          r.Auth,
-		"ssh.channel":       r.Channel,
-		"ssh.idle":          r.Idle,
-		"ssh.keepalive":     r.Keepalive,
-		"ssh.agent":         m.agent,
-		"output.max":        worker.Default().OutputMax,
-		"log.level":         "info",
-		"log.format":        "text",
-		"inventory":         []string{},
-		"runbooks":          []string{},
+		"redis.url":                    q.URL,
+		"redis.username":               "",
+		"redis.password":               "",
+		"redis.password_file":          "",
+		"redis.sentinel.master":        "",
+		"redis.sentinel.addresses":     []string{},
+		"redis.sentinel.username":      "",
+		"redis.sentinel.password":      "",
+		"redis.sentinel.password_file": "",
+		"redis.cluster.addresses":      []string{},
+		"redis.tls.on":                 false,
+		"redis.tls.ca":                 "",
+		"redis.tls.cert":               "",
+		"redis.tls.key":                "",
+		"redis.tls.server_name":        "",
+		"redis.durable":                q.Durable,
+		"redis.timeout":                q.Timeout,
+		"redis.pool":                   q.Pool,
+		"redis.unsafe":                 false,
+		"redis.embedded":               false,
+		"server.listen":                "127.0.0.1:7070",
+		"server.tls.cert":              "",
+		"server.tls.key":               "",
+		"master.children":              16,
+		"master.slots":                 w.Slots,
+		"master.zones":                 w.Zones,
+		"master.drain":                 w.Drain,
+		"master.poll":                  w.Poll,
+		"node.name":                    m.host,
+		"node.dir":                     m.nodeDir(),
+		"overload.after":               o.After,
+		"overload.cooldown":            o.Cooldown,
+		"overload.fair_by":             string(o.FairBy),
+		"ssh.tcp":                      r.TCP,
+		"ssh.handshake":                r.Handshake,
+		"ssh.auth":                     r.Auth,
+		"ssh.channel":                  r.Channel,
+		"ssh.idle":                     r.Idle,
+		"ssh.keepalive":                r.Keepalive,
+		"ssh.agent":                    m.agent,
+		"output.max":                   worker.Default().OutputMax,
+		"log.level":                    "info",
+		"log.format":                   "text",
+		"inventory":                    []string{},
+		"runbooks":                     []string{},
 	}
 }
 

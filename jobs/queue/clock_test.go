@@ -1,76 +1,285 @@
-package queue
+package queue_test
 
 import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
 
 	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/jobs/queue/queuetest"
 )
 
-// A jump of Redis' clock ends all locks at once. The call that sees it must not
-// take anything.
-func TestAJumpOfTheClockFreezesTheZone(t *testing.T) {
-	t.Parallel()
-	m := miniredis.RunT(t)
-	q, err := OpenLazy(Config{URL: "redis://" + m.Addr(), Embedded: true, Timeout: time.Second, Pool: 1})
+// shift puts a Redis' clock off, as its clients see it: TIME by itself, and TIME
+// in the scripts, which are sent with other words before them.
+type shift struct {
+	by      atomic.Int64 // µs
+	minute  string       // what the scripts hold for a minute, µs
+	refused atomic.Int64 // calls that the scripts did not carry out
+	scripts map[string]string
+}
+
+// shiftedCall stands before a script: its redis is another one.
+const shiftedCall = `local redis = setmetatable({call = function(name, ...)
+  local v = call0(name, ...)
+  if name == 'TIME' then
+    local at = tonumber(v[1]) * 1000000 + tonumber(v[2]) + (%d)
+    return {string.format('%%d', math.floor(at / 1000000)), string.format('%%d', at %% 1000000)}
+  end
+  return v
+end}, {__index = redis})
+`
+
+func newShift() *shift {
+	return &shift{minute: "60000000", scripts: queue.ScriptTexts()}
+}
+
+func (s *shift) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *shift) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (s *shift) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		args, by := cmd.Args(), s.by.Load()
+		if args[0] == "evalsha" {
+			text := strings.Replace(s.scripts[args[1].(string)], "m.MINUTE = 60000000", "m.MINUTE = "+s.minute, 1)
+			args[0], args[1] = "eval", "local call0 = redis.call\n"+fmt.Sprintf(shiftedCall, by)+text
+		}
+		err := next(ctx, cmd)
+		if v, ok := cmd.(*redis.Cmd); ok && err == nil {
+			if list, err := v.Slice(); err == nil && len(list) > 0 && (list[0] == "skewed" || list[0] == "stale") {
+				s.refused.Add(1)
+			}
+		}
+		if v, ok := cmd.(*redis.TimeCmd); ok && err == nil {
+			v.SetVal(v.Val().Add(time.Duration(by) * time.Microsecond))
+		}
+		return err
+	}
+}
+
+// jumper is a handle whose Redis can jump.
+func jumper(t *testing.T, cfg queue.Config, s *shift, minute time.Duration) *queue.Queue {
+	t.Helper()
+	cfg.Pool, cfg.Timeout = 2, 10*time.Second
+	q, err := queue.OpenLazy(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { q.Close() })
-	task := jobs.Task{ID: jobs.NewTaskID(time.Now(), 1), Total: 1,
-		Spec: jobs.Spec{Timeout: 10 * time.Minute, Expire: time.Hour}}
-	hosts := map[string][]string{"default": {"fw1"}}
-	if err := q.Submit(t.Context(), task, hosts, nil); err != nil {
-		t.Fatal(err)
+	q.SetJumpMin(minute)
+	q.AddHook(s)
+	return q
+}
+
+func bounded(timeout time.Duration) jobs.Spec {
+	s := spec()
+	s.Timeout = timeout
+	return s
+}
+
+// A jump of Redis' clock ends all locks at once. The call that sees it must not
+// take anything, whether it goes ahead or back.
+func TestAJumpOfTheClockFreezesTheZone(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		jump    time.Duration
+		timeout time.Duration // of the task
+		froze   time.Duration // how long; 0: not at all
+	}{
+		{"ahead", time.Hour, 10 * time.Minute, 10 * time.Minute},
+		{"ahead, less than a lock", 2 * time.Minute, 10 * time.Minute, 2 * time.Minute},
+		{"back", -2 * time.Hour, 10 * time.Minute, 10 * time.Minute},
+		{"a little ahead", 50 * time.Second, 10 * time.Minute, 0},
+		{"a little back", -50 * time.Second, 10 * time.Minute, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			server, s := queuetest.StartServer(t), newShift()
+			q, other := jumper(t, server.Config(), s, time.Minute), jumper(t, server.Config(), s, time.Minute)
+			submit(t, q, bounded(c.timeout), 20)
+			for _, one := range []*queue.Queue{q, other} {
+				if r := step(t, one, "1", 1); len(r.Jobs) != 1 {
+					t.Fatalf("before the jump: %+v", r)
+				}
+			}
+			s.by.Store(c.jump.Microseconds())
+			r := step(t, q, "1", 1)
+			if c.froze == 0 {
+				if len(r.Jobs) != 1 {
+					t.Errorf("after a small jump: %+v", r)
+				}
+				return
+			}
+			froze := r.Next.Sub(r.Now)
+			if r.Status != jobs.StatusFrozen || (froze-c.froze).Abs() > 5*time.Second {
+				t.Fatalf("status %s for %s, want frozen for %s", r.Status, froze, c.froze)
+			}
+			if (r.Now.Sub(jobs.MicrosOf(time.Now())) - c.jump).Abs() > 5*time.Second {
+				t.Errorf("the clock that jumped is not believed: %s", r.Now.Time())
+			}
+			// Who finds out later does not make it longer.
+			if again := step(t, other, "2", 1); again.Status != jobs.StatusFrozen || again.Next != r.Next {
+				t.Errorf("who came later froze the zone to %d, not %d (%s)", again.Next, r.Next, again.Status)
+			}
+			if s.refused.Load() == 0 {
+				t.Error("nobody was asked to look at the clock")
+			}
+			if c.jump < 0 {
+				return // what was put is due in the future now
+			}
+			// After its end work goes on.
+			s.by.Add(c.froze.Microseconds())
+			if err := q.ForgetClock(t.Context(), zone); err != nil { // or that is a jump too
+				t.Fatal(err)
+			}
+			if r := step(t, q, "1", 1); len(r.Jobs) != 1 {
+				t.Errorf("after the freeze: %+v", r)
+			}
+		})
 	}
-	rdb := redis.NewClient(&redis.Options{Addr: m.Addr(), Protocol: 2})
-	t.Cleanup(func() { rdb.Close() })
-	take := func(expected time.Time) reader {
+}
+
+// A clock that was far ahead for a while leaves stamps of the future behind.
+func TestAClockThatWasAheadLocksNoSlotOut(t *testing.T) {
+	t.Parallel()
+	server, s := queuetest.StartServer(t), newShift()
+	ahead := time.Hour
+	s.by.Store(ahead.Microseconds())
+	q := jumper(t, server.Config(), s, time.Minute)
+	submit(t, q, bounded(10*time.Second), 20)
+	step(t, q, "1", 1)
+	s.by.Store(0)
+	fresh := jumper(t, server.Config(), s, time.Minute)
+	step(t, fresh, "1", 1)
+	if _, err := fresh.Lose(t.Context(), zone, jobs.Loss{Node: "n1", Slot: "1", Why: "x"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A jump that is hidden behind a lost connection is seen too.
+func TestAJumpBehindANewConnectionFreezesTheZone(t *testing.T) {
+	t.Parallel()
+	server, s := queuetest.StartServer(t), newShift()
+	q := jumper(t, server.Config(), s, time.Minute)
+	submit(t, q, bounded(10*time.Minute), 20)
+	step(t, q, "1", 1)
+	s.by.Store(time.Hour.Microseconds())
+	raw(t, server.Addr).ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes")
+	for q.Ping(t.Context()) != nil {
+	}
+	if r := step(t, q, "1", 1); r.Status != jobs.StatusFrozen {
+		t.Errorf("status %s", r.Status)
+	}
+}
+
+// Whoever slept has not seen a clock that jumped: neither a server that was stopped
+// between the sending of a call and its execution, nor one whose answer came late,
+// nor a caller.
+func TestASleepIsNoJump(t *testing.T) {
+	t.Parallel()
+	const minute, sleep = 500 * time.Millisecond, 1500 * time.Millisecond
+	begin := func(t *testing.T) (*queuetest.Server, *queue.Queue, *shift) {
+		t.Parallel()
+		server, s := queuetest.StartServer(t), newShift()
+		s.minute = fmt.Sprint(minute.Microseconds())
+		q := jumper(t, server.Config(), s, minute)
+		submit(t, q, bounded(10*time.Second), 20)
+		step(t, q, "1", 1)
+		return server, q, s
+	}
+	judge := func(t *testing.T, q *queue.Queue, s *shift) {
 		t.Helper()
-		v, err := scripts.step.run(t.Context(), rdb, "default", "n1", "1", request(t), 1,
-			jobs.MicrosOf(expected).String(), "", "0", 0).Slice()
-		if err != nil {
-			t.Fatal(err)
+		if r := step(t, q, "1", 1); len(r.Jobs) != 1 {
+			t.Errorf("after the sleep: %+v", r)
 		}
-		return reader{v: v}
+		if s.refused.Load() == 0 {
+			t.Error("the sleep was not even noticed: the test is too short")
+		}
 	}
-	// Forward: for as long as locks may have ended early. Nobody called for an hour.
-	hourAgo := jobs.MicrosOf(time.Now().Add(-time.Hour)).String()
-	m.HSet("muster:{default}:zone", "high", hourAgo, "token", hourAgo)
-	reply, err := readReply(take(time.Now().Add(-2 * time.Minute)))
-	if froze := reply.Next.Sub(reply.Now).Round(time.Second); err != nil ||
-		reply.Status != jobs.StatusFrozen || froze != 2*time.Minute {
-		t.Errorf("a jump ahead: %+v for %s, %v", reply, froze, err)
-	}
-	// It is the caller that slept: others called meanwhile.
-	m.HSet("muster:{default}:zone", "frozen", "0", "high", jobs.MicrosOf(time.Now()).String())
-	if reply, err := readReply(take(time.Now().Add(-2 * time.Minute))); err != nil ||
-		len(reply.Jobs) != 1 {
-		t.Errorf("a caller that slept: %+v, %v", reply, err)
-	}
-	// Back: what was far ahead is put right, and is not waited for.
-	m.HSet("muster:{default}:zone", "high", jobs.MicrosOf(time.Now().Add(720*time.Hour)).String())
-	reply, err = readReply(take(time.Now().Add(2 * time.Minute)))
-	if err != nil || reply.Status != jobs.StatusFrozen || reply.Next.Sub(reply.Now) > 3*time.Minute ||
-		time.Since(reply.Now.Time()).Abs() > time.Minute {
-		t.Errorf("a jump back: %+v, %v", reply, err)
-	}
-	if err := q.Submit(t.Context(), task2(), map[string][]string{"default": {"fw2"}}, nil); err != nil {
-		t.Fatal(err)
-	}
-	m.HSet("muster:{default}:zone", "frozen", "0")
-	if reply, err := readReply(take(time.Now().Add(2 * time.Second))); err != nil || len(reply.Jobs) != 1 {
-		t.Errorf("off by two seconds: %+v, %v", reply, err)
+	t.Run("server", func(t *testing.T) {
+		server, q, s := begin(t)
+		server.Process().Signal(syscall.SIGSTOP)
+		timer := time.AfterFunc(sleep, func() { server.Process().Signal(syscall.SIGCONT) })
+		defer timer.Stop()
+		judge(t, q, s)
+	})
+	t.Run("answer", func(t *testing.T) {
+		_, q, s := begin(t)
+		q.Blur(zone, sleep)
+		judge(t, q, s)
+	})
+	t.Run("caller", func(t *testing.T) {
+		_, q, s := begin(t)
+		// The stamp is made, the process stopped, and the call sent when it goes on.
+		slept := false
+		q.AddHook(before{func(cmd redis.Cmder) {
+			if strings.HasPrefix(cmd.Name(), "eval") && !slept {
+				slept = true
+				<-time.After(sleep)
+			}
+		}})
+		judge(t, q, s)
+	})
+}
+
+// before calls f before every command.
+type before struct{ f func(redis.Cmder) }
+
+func (b before) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (b before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (b before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		b.f(cmd)
+		return next(ctx, cmd)
 	}
 }
 
-func task2() jobs.Task {
-	return jobs.Task{ID: jobs.NewTaskID(time.Now(), 2), Total: 1,
-		Spec: jobs.Spec{Timeout: 10 * time.Minute, Expire: time.Hour}}
+// The bounds of a clock hold whatever sleeps there are, and a jump that is longer
+// than the sleeps is seen.
+func TestAClockIsNeverWrong(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		offset := rapid.Int64Range(-1e12, 1e12).Draw(t, "offset")
+		boot := time.Duration(rapid.Int64Range(0, 1e15).Draw(t, "boot"))
+		var c queue.Clock
+		for range rapid.IntRange(1, 20).Draw(t, "looks") {
+			before := time.Duration(rapid.Int64Range(0, 200e9).Draw(t, "before"))
+			after := time.Duration(rapid.Int64Range(0, 200e9).Draw(t, "after"))
+			sent, read, came := boot, boot+before, boot+before+after
+			boot = came
+			seen := queue.Look(jobs.Micros(offset+read.Microseconds()), sent, came)
+			if c.Jump(seen).Abs() > time.Microsecond {
+				t.Fatalf("a sleep of %s and %s is a jump of %s", before, after, c.Jump(seen))
+			}
+			c = c.With(seen)
+			if lo, hi := c.Bounds(); lo > offset+1 || hi < offset-1 {
+				t.Fatalf("offset %d is not in %d to %d", offset, lo, hi)
+			}
+		}
+		lo, hi := c.Bounds()
+		width := time.Duration(hi-lo) * time.Microsecond
+		jump := time.Duration(rapid.Int64Range(1, 1e6).Draw(t, "jump"))*time.Millisecond + 2*width
+		if rapid.Bool().Draw(t, "back") {
+			jump = -jump
+		}
+		seen := queue.Look(jobs.Micros(offset+boot.Microseconds()+jump.Microseconds()), boot, boot)
+		if got := c.Jump(seen); got.Abs() > jump.Abs() || (jump-got).Abs() > width+time.Millisecond {
+			t.Fatalf("a jump of %s is seen as %s", jump, got)
+		}
+	})
 }
-
-// request is a request id of this test alone.
-func request(t *testing.T) string { return t.Name() + time.Now().Format("150405.000000000") }

@@ -3,25 +3,57 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"net"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Config says which Redis keeps the queue, and how it is called.
+// Config says which Redis keeps the queue, and how it is called. It is one server
+// (URL), one that Sentinels watch over (Sentinel), or a cluster (Cluster).
 type Config struct {
 	URL      string        `json:"url"`      // redis://, rediss:// or unix://
+	Sentinel Sentinel      `json:"sentinel"` // who knows the server
+	Cluster  []string      `json:"cluster"`  // host:port of some nodes of a cluster
+	Login    Login         `json:"login"`    // at the servers, if the URL has none
+	TLS      TLS           `json:"tls"`      // of the way to servers and Sentinels
+	Durable  int           `json:"durable"`  // replicas that must have what is submitted or taken
 	Unsafe   bool          `json:"unsafe"`   // accept a Redis that may forget or evict
 	Embedded bool          `json:"embedded"` // the demo's own Redis: known to forget
 	Timeout  time.Duration `json:"timeout"`  // of one call, connecting included
-	Pool     int           `json:"pool"`     // connections at most
+	Pool     int           `json:"pool"`     // connections at most; to each node of a cluster
 
-	// Node and Slot say for which child this handle holds jobs. They are not
-	// configuration but who the caller is; both empty for everybody else.
+	// Role, Node and Slot are not configuration but who the caller is: what it may
+	// do, and for which child the handle holds jobs. All can be empty.
+	Role Role   `json:"-"`
 	Node string `json:"-"`
 	Slot string `json:"-"`
+}
+
+// Sentinel says which Sentinels know the server, and by which name.
+type Sentinel struct {
+	Master    string   `json:"master"`    // the name that the Sentinels know
+	Addresses []string `json:"addresses"` // host:port of each
+	Login     Login    `json:"login"`     // at the Sentinels
+}
+
+// Login is a user with a password, which is best in a file.
+type Login struct {
+	Username     string `json:"username"`
+	Password     string `json:"password"`
+	PasswordFile string `json:"password_file"` // read for every new connection
+}
+
+// TLS says how servers prove who they are, and how we do. A certificate is
+// always verified.
+type TLS struct {
+	On         bool   `json:"on"`          // for Sentinel and cluster; a URL says it by rediss://
+	CA         string `json:"ca"`          // PEM file; empty: the system's
+	Cert       string `json:"cert"`        // PEM file of our certificate; empty: none
+	Key        string `json:"key"`         // PEM file of its key
+	ServerName string `json:"server_name"` // in their certificates; empty: the host we call
 }
 
 // DefaultConfig is a Redis on this machine.
@@ -29,12 +61,15 @@ func DefaultConfig() Config {
 	return Config{URL: "redis://127.0.0.1:6379/0", Timeout: 5 * time.Second, Pool: 8}
 }
 
+// durableMax bounds Durable; more replicas than this is a mistype.
+const durableMax = 10
+
 // Validate reports every mistake at once.
 func (c Config) Validate() error {
-	var errs []error
-	if _, err := redis.ParseURL(c.URL); err != nil {
-		errs = append(errs, fmt.Errorf("redis.url: %s: want redis://, rediss:// or unix://",
-			strings.TrimPrefix(redact(err.Error(), c.URL), "redis: ")))
+	errs := append(c.kindMistakes(), c.Login.mistakes("redis.")...)
+	errs = append(errs, c.TLS.mistakes(c.wantsTLS())...)
+	if c.Durable < 0 || c.Durable > durableMax {
+		errs = append(errs, fmt.Errorf("redis.durable = %d: want 0 to %d", c.Durable, durableMax))
 	}
 	if c.Timeout < 100*time.Millisecond || c.Timeout > time.Minute {
 		errs = append(errs, fmt.Errorf("redis.timeout = %s: want 100ms to 1m", c.Timeout))
@@ -45,32 +80,110 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Where is the server of the URL without user and password, for messages.
+// kindMistakes are those about which kind of Redis it is.
+func (c Config) kindMistakes() (errs []error) {
+	say := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	s := c.Sentinel
+	watched, many := s.Master != "" || len(s.Addresses) > 0, len(c.Cluster) > 0
+	if watched && many {
+		say("redis.sentinel and redis.cluster: want one of them")
+	}
+	if (watched || many) && c.URL != "" && c.URL != DefaultConfig().URL {
+		say("redis.url beside redis.sentinel or redis.cluster: want one of them; user and password " +
+			"go into redis.username and redis.password_file")
+	}
+	if watched && s.Master == "" {
+		say("redis.sentinel.master is missing: the name by which the Sentinels know the server")
+	}
+	if watched && len(s.Addresses) == 0 {
+		say("redis.sentinel.addresses is missing: host:port of each Sentinel")
+	}
+	errs = append(errs, addressMistakes("redis.sentinel.addresses", s.Addresses)...)
+	errs = append(errs, s.Login.mistakes("redis.sentinel.")...)
+	errs = append(errs, addressMistakes("redis.cluster.addresses", c.Cluster)...)
+	if watched || many {
+		return errs
+	}
+	o, err := redis.ParseURL(c.URL)
+	switch {
+	case err != nil:
+		say("redis.url: %s: want redis://, rediss:// or unix://",
+			strings.TrimPrefix(redact(err.Error(), c.URL), "redis: "))
+	case o.TLSConfig != nil && o.TLSConfig.InsecureSkipVerify:
+		say("redis.url has skip_verify: certificates are always verified; name your authority in " +
+			"redis.tls.ca")
+	case o.Password+o.Username != "" && c.Login != Login{}:
+		say("redis.url has a user or password, and so have redis.username or redis.password: want one")
+	case c.TLS.On && o.TLSConfig == nil:
+		say("redis.tls.on with redis.url %s://: want rediss://", scheme(c.URL))
+	}
+	return errs
+}
+
+func addressMistakes(key string, list []string) (errs []error) {
+	for _, a := range list {
+		if host, port, err := net.SplitHostPort(a); err != nil || host == "" || port == "" {
+			errs = append(errs, fmt.Errorf("%s: %q: want host:port", key, a))
+		}
+	}
+	return errs
+}
+
+func (l Login) mistakes(section string) (errs []error) {
+	if l.Password != "" && l.PasswordFile != "" {
+		errs = append(errs, fmt.Errorf("%[1]spassword and %[1]spassword_file: want one of them", section))
+	}
+	if l.Username != "" && l.Password+l.PasswordFile == "" {
+		errs = append(errs, fmt.Errorf("%[1]susername without a password: set %[1]spassword_file",
+			section))
+	}
+	if l.PasswordFile != "" {
+		if _, _, err := l.read(); err != nil {
+			errs = append(errs, fmt.Errorf("%spassword_file: %w", section, err))
+		}
+	}
+	return errs
+}
+
+// read is the user and the password as they are now.
+func (l Login) read() (username, password string, err error) {
+	if l.PasswordFile == "" {
+		return l.Username, l.Password, nil
+	}
+	data, err := os.ReadFile(l.PasswordFile)
+	if err != nil {
+		return "", "", err
+	}
+	password = strings.TrimRight(string(data), "\r\n")
+	if password == "" || strings.ContainsAny(password, "\r\n") {
+		return "", "", fmt.Errorf("%s: want one line with the password", l.PasswordFile)
+	}
+	return l.Username, password, nil
+}
+
+// Where says which server it is, without user and password, for messages.
 func (c Config) Where() string {
+	switch {
+	case len(c.Cluster) > 0:
+		return "cluster " + strings.Join(c.Cluster, ",")
+	case c.Sentinel.Master != "":
+		return c.Sentinel.Master + " of Sentinel " + strings.Join(c.Sentinel.Addresses, ",")
+	}
 	if o, err := redis.ParseURL(c.URL); err == nil {
 		return o.Addr
 	}
 	return "redis"
 }
 
-// redact takes the URL, which may hold a password, out of a message.
-func redact(text, url string) string { return strings.ReplaceAll(text, url, "…") }
+func scheme(url string) string {
+	before, _, _ := strings.Cut(url, ":")
+	return before
+}
 
-// options are those of go-redis. A script must never be repeated behind our
-// back: by default a call that timed out is sent again, and a take that did run
-// would then claim a second job for the same caller.
-func (c Config) options() (*redis.Options, error) {
-	o, err := redis.ParseURL(c.URL)
-	if err != nil {
-		return nil, errors.New(redact(err.Error(), c.URL))
+// redact takes the URL, which may hold a password, out of a message.
+func redact(text, url string) string {
+	if url == "" {
+		return text
 	}
-	o.MaxRetries = -1
-	o.DialerRetries = 1
-	o.ContextTimeoutEnabled = true
-	o.DisableIdentity = true // CLIENT SETINFO is unknown to the ACLs of Redis 7.0
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	o.Protocol = 2
-	o.PoolSize = c.Pool
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = c.Timeout, c.Timeout, c.Timeout
-	return o, nil
+	return strings.ReplaceAll(text, url, "…")
 }

@@ -3,9 +3,81 @@ package queue
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
 )
+
+// SetJumpMin makes smaller jumps of TIME count.
+func (q *Queue) SetJumpMin(d time.Duration) { q.jumpMin = d }
+
+// AddHook has h see all that goes to the one server.
+func (q *Queue) AddHook(h redis.Hook) { q.rdb.(*redis.Client).AddHook(h) }
+
+// Blur makes what is known of the clock as bad as after an answer that took so
+// long, and was the only one.
+func (q *Queue) Blur(zone string, d time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.zones[zone].clock.lo -= d.Microseconds()
+}
+
+// ForgetClock makes the clock of a zone unknown, and reads it again.
+func (q *Queue) ForgetClock(ctx context.Context, zone string) error {
+	q.mu.Lock()
+	q.zones[zone].clock = clock{}
+	q.mu.Unlock()
+	return q.reread(ctx, zone)
+}
+
+// ScriptTexts are the scripts by their hashes.
+func ScriptTexts() map[string]string {
+	texts := map[string]string{}
+	for _, s := range []*script{scripts.put, scripts.step, scripts.checkpoint, scripts.lose,
+		scripts.end, scripts.move, scripts.epoch, scripts.control, scripts.fsck} {
+		texts[s.Hash()] = s.text
+	}
+	return texts
+}
+
+// UserLine is the line of etc/users.acl for a role.
+func UserLine(r Role) string {
+	var b strings.Builder
+	b.WriteString("user muster-" + string(r) + " off resetpass sanitize-payload resetkeys")
+	for _, k := range r.keys() {
+		if k.write {
+			b.WriteString(" ~" + k.pattern)
+		} else {
+			b.WriteString(" %R~" + k.pattern)
+		}
+	}
+	b.WriteString(" resetchannels")
+	for _, c := range r.channels() {
+		b.WriteString(" &" + c)
+	}
+	b.WriteString(" -@all")
+	for _, c := range r.commands() {
+		b.WriteString(" +" + c)
+	}
+	return b.String()
+}
+
+// Clock is what is known of a server's clock; see clock.go.
+type Clock struct{ clock }
+
+// Look is the clock as one call shows it.
+func Look(now jobs.Micros, sent, came time.Duration) Clock { return Clock{look(now, sent, came)} }
+
+// With is what is known after another look.
+func (c Clock) With(next Clock) Clock { return Clock{c.with(next.clock)} }
+
+// Jump is by how much the clock has jumped, at least.
+func (c Clock) Jump(next Clock) time.Duration { return c.jump(next.clock) }
+
+// Bounds are what is known.
+func (c Clock) Bounds() (lo, hi int64) { return c.lo, c.hi }
 
 // BeforeScript lets a test come in before each call of a script whose first
 // argument is op; an error of f is that of the call, which is then not made.
@@ -38,3 +110,6 @@ func (h *beforeScript) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		return next(ctx, cmd)
 	}
 }
+
+// Updating tells whether the test was called to write what it compares with.
+func Updating() bool { return *update }

@@ -130,8 +130,7 @@ func TestFlushAllStopsEverybodyWhoKnewTheZone(t *testing.T) {
 		q, late := open(t, w, "1"), open(t, w, "")
 		submit(t, q, spec(), 2)
 		g := one(t, step(t, q, "1", 1))
-		o, _ := redis.ParseURL(w.cfg.URL)
-		if err := raw(t, o.Addr).FlushAll(t.Context()).Err(); err != nil {
+		if err := w.raw(t).FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
 		// A newcomer makes the zone anew and sees nothing wrong; the one who
@@ -148,8 +147,7 @@ func TestAMissingZoneIsFrozen(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "")
 		submit(t, q, spec(), 2)
-		o, _ := redis.ParseURL(w.cfg.URL)
-		if err := raw(t, o.Addr).Del(t.Context(), "muster:{default}:zone").Err(); err != nil {
+		if err := w.raw(t).Del(t.Context(), "muster:{default}:zone").Err(); err != nil {
 			t.Fatal(err)
 		}
 		if r := step(t, q, "1", 1); r.Status != jobs.StatusFrozen {
@@ -356,15 +354,14 @@ func TestADelayedCopyOfACallChangesNothing(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
 		id := submit(t, q, spec(), 10)
-		o, _ := redis.ParseURL(w.cfg.URL)
-		c := raw(t, o.Addr)
+		c := w.raw(t)
 		// The scripts know a call's age by its stamp; an old one is put back.
 		held := "muster:{default}:hold:n1"
 		g := one(t, step(t, q, "1", 1))
 		before := c.HGet(t.Context(), held, "1").Val()
 		head, rest, _ := strings.Cut(before, "\n")
 		later, _, _ := strings.Cut(head, " ")
-		ahead := jobs.MicrosOf(time.Now().Add(time.Hour)).String()
+		ahead := jobs.MicrosOf(time.Now().Add(30 * time.Second)).String()
 		c.HSet(t.Context(), held, "1", later+" "+ahead+"\n"+rest)
 		_, err := q.Step(t.Context(), zone, jobs.Step{Node: "n1", Slot: "1", Request: "old", Want: 1})
 		if err == nil || !strings.Contains(err.Error(), "a later call") {

@@ -77,7 +77,7 @@ func TestFsckTellsAndMends(t *testing.T) {
 				if got := fsck(t, q, false); len(got) != 0 {
 					t.Fatalf("before: %+v", got)
 				}
-				c.spoil(t, raw(t, w.cfg.Where()), id, running)
+				c.spoil(t, w.raw(t), id, running)
 				got := fsck(t, q, false)
 				if len(got) != 1 || got[0].What != c.what || got[0].Mended {
 					t.Fatalf("found %+v, want %s", got, c.what)

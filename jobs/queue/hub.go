@@ -142,9 +142,9 @@ func (q *Queue) Publish(ctx context.Context, version string, hosts []fleet.Host,
 	if err := q.publishLimits(ctx, limits); err != nil {
 		return err
 	}
-	now, err := q.rdb.Time(ctx).Result()
+	now, err := q.now(ctx, hub)
 	if err != nil {
-		return q.say("publish inventory", err)
+		return err
 	}
 	err = q.rdb.HSet(ctx, hubKey("inventory", ""), "version", version, "hosts", len(hosts),
 		"at", jobs.MicrosOf(now).String()).Err()
@@ -210,7 +210,7 @@ func (q *Queue) publishZone(ctx context.Context, zone, version string, part *zon
 	if err := q.rdb.SAdd(ctx, hubKey("zones", ""), zone).Err(); err != nil {
 		return err
 	}
-	return q.enter(ctx, zone)
+	return q.Enter(ctx, zone)
 }
 
 // publishLimits makes the limits of every zone those of the inventory.
@@ -264,6 +264,16 @@ func (q *Queue) retire(ctx context.Context, version string) error {
 	return nil
 }
 
+// now is the time of the server that has a zone: in a cluster each has its own.
+func (q *Queue) now(ctx context.Context, zone string) (time.Time, error) {
+	c, _, err := q.at(ctx, zone)
+	if err != nil {
+		return time.Time{}, err
+	}
+	now, err := c.Time(ctx).Result()
+	return now, q.say("time", err)
+}
+
 // Inventory is the inventory in force; Version is empty if there is none.
 func (q *Queue) Inventory(ctx context.Context) (Published, error) {
 	h, err := q.rdb.HGetAll(ctx, hubKey("inventory", "")).Result()
@@ -307,9 +317,9 @@ func (q *Queue) CreateToken(ctx context.Context, name, secret string) error {
 			return fmt.Errorf("token %s: %w", name, ErrTokenName)
 		}
 	}
-	now, err := q.rdb.Time(ctx).Result()
+	now, err := q.now(ctx, hub)
 	if err != nil {
-		return q.say("token", err)
+		return err
 	}
 	text, err := json.Marshal(Token{name, jobs.Time{Time: now}})
 	if err != nil {

@@ -2,18 +2,41 @@ package queue_test
 
 import (
 	"context"
+	"flag"
 	"os"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"muster/jobs/queue"
+	"muster/jobs/queue/queuetest"
 )
 
 func TestMain(m *testing.M) {
 	queue.Quiet()
-	os.Exit(m.Run())
+	// Most tests wait for servers, and none needs a processor for itself.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	lasting.End()
+	os.Exit(code)
 }
+
+// lasting keeps the servers of which there is one for all tests, because they take
+// seconds to start.
+var lasting = &queuetest.Lasting{}
+
+var (
+	sharedSentinels = sync.OnceValue(func() *queuetest.Sentinels {
+		return queuetest.StartSentinels(lasting, 1)
+	})
+	sharedCluster = sync.OnceValue(func() *queuetest.Cluster {
+		return queuetest.StartCluster(lasting, false)
+	})
+)
 
 // tctx is the context of a rapid check.
 func tctx(t *rapid.T) context.Context { return t.Context() }

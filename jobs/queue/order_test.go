@@ -36,11 +36,7 @@ func reorder(t *testing.T, q *queue.Queue) jobs.Reordering {
 // cool ends the cool-down of a zone.
 func cool(t *testing.T, w world) {
 	t.Helper()
-	o, err := redis.ParseURL(w.cfg.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := raw(t, o.Addr).Del(t.Context(), "muster:{"+zone+"}:overload").Err(); err != nil {
+	if err := w.raw(t).Del(t.Context(), "muster:{"+zone+"}:overload").Err(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -176,7 +172,7 @@ func TestATaskOfLaterIsLeftAlone(t *testing.T) {
 
 // What happened to jobs between the reading and the moving of a chunk.
 func TestWhatChangedMeanwhileIsLeftAlone(t *testing.T) {
-	eachRedis(t, func(t *testing.T, w world) {
+	eachServer(t, func(t *testing.T, w world) {
 		walker, q := open(t, w, "2"), open(t, w, "1")
 		first := submit(t, q, spec(), 250)
 		gone := submit(t, q, spec(), 10)
@@ -209,7 +205,7 @@ func TestWhatChangedMeanwhileIsLeftAlone(t *testing.T) {
 }
 
 func TestAWalkThatLostItsLockEnds(t *testing.T) {
-	eachRedis(t, func(t *testing.T, w world) {
+	eachServer(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
 		submit(t, q, spec(), 500)
 		submit(t, q, spec(), 3)
@@ -226,7 +222,7 @@ func TestAWalkThatLostItsLockEnds(t *testing.T) {
 }
 
 func TestAWalkCanBeStopped(t *testing.T) {
-	eachRedis(t, func(t *testing.T, w world) {
+	eachServer(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
 		submit(t, q, spec(), 900)
 		submit(t, q, spec(), 3)

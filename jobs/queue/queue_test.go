@@ -25,9 +25,32 @@ type world struct {
 	pass func(time.Duration)
 }
 
-// eachRedis runs a test on the embedded Redis and on a real server: the scripts
-// must do the same on both.
+// raw is a plain client of the server that has the zone, to do to it what muster
+// never does.
+func (w world) raw(t *testing.T) *redis.Client { return queuetest.Raw(t, w.cfg, zone) }
+
+// eachRedis runs a test on the embedded Redis, on a real server, on one that
+// Sentinels watch over and on a cluster: the queue must do the same on all.
 func eachRedis(t *testing.T, test func(t *testing.T, w world)) {
+	eachServer(t, test)
+	// These are shared, so they are for one test at a time.
+	t.Run("sentinel", func(t *testing.T) {
+		s := sharedSentinels()
+		queuetest.Empty(t, s.Servers[:1])
+		test(t, world{s.Config(), nil})
+		queuetest.CheckIn(t, s.Config(), zone)
+	})
+	t.Run("cluster", func(t *testing.T) {
+		c := sharedCluster()
+		queuetest.Empty(t, c.Nodes)
+		test(t, world{c.Config(), nil})
+		queuetest.CheckIn(t, c.Config(), zone)
+	})
+}
+
+// eachServer runs a test on the embedded Redis and on a real server only: it comes
+// in before single calls, which the client of a cluster shows to nobody.
+func eachServer(t *testing.T, test func(t *testing.T, w world)) {
 	t.Run("miniredis", func(t *testing.T) {
 		t.Parallel()
 		m, cfg := queuetest.StartMini(t)
@@ -38,13 +61,15 @@ func eachRedis(t *testing.T, test func(t *testing.T, w world)) {
 			m.SetTime(now)
 			m.FastForward(d)
 		}})
-		queuetest.Check(t, cfg.URL, zone)
+		queuetest.CheckIn(t, cfg, zone)
 	})
 	t.Run("redis-server", func(t *testing.T) {
 		t.Parallel()
-		s := queuetest.StartServer(t)
-		test(t, world{s.Config(), nil})
-		queuetest.Check(t, s.Config().URL, zone)
+		// As the user that etc/users.acl has for servers.
+		s := withUsers(t, nil)
+		test(t, world{s.As(queue.RoleServer), nil})
+		queuetest.CheckIn(t, s.Config(), zone)
+		queuetest.CheckRefusals(t, s)
 	})
 }
 
@@ -395,8 +420,7 @@ func TestASpecThatCannotBeReadStopsNobodyElse(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
 		id := submit(t, q, spec(), 2)
-		o, _ := redis.ParseURL(w.cfg.URL)
-		c := raw(t, o.Addr)
+		c := w.raw(t)
 		c.HSet(t.Context(), "muster:{default}:task:"+string(id), "spec", "{", "inventory", "v")
 		c.HSet(t.Context(), "muster:{default}:hosts:v", "fw0000", "}", "fw0001", "}")
 		r := step(t, q, "1", 2)

@@ -57,7 +57,7 @@ func (silence) Printf(context.Context, string, ...any) {}
 
 // script is one script with the names of the keys and the prelude before it.
 type script struct {
-	name string
+	name, text string
 	*redis.Script
 }
 
@@ -65,8 +65,8 @@ type script struct {
 // m.lazy, which the prelude calls when something of it is first asked for.
 func load(name string, seldom []string, texts ...string) *script {
 	lazy := "function m.lazy()\n" + strings.Join(seldom, "") + "end\n"
-	return &script{name,
-		redis.NewScript(luaKeys() + luaPrelude + lazy + strings.Join(texts, ""))}
+	text := luaKeys() + luaPrelude + lazy + strings.Join(texts, "")
+	return &script{name, text, redis.NewScript(text)}
 }
 
 // run calls the script in a zone: EVALSHA, and EVAL once where it is not known.
@@ -90,8 +90,9 @@ var scripts = struct{ put, step, checkpoint, lose, end, move, epoch, control, fs
 // reader takes the parts of a script's answer in order and keeps the first
 // error: an answer of another form is a bug or another version, never a guess.
 type reader struct {
-	v   []any
-	err error
+	v     []any
+	err   error
+	acked int // replicas that have what the script did, if anybody asked for some
 }
 
 func (r *reader) next() any {

@@ -30,17 +30,35 @@ func (q *Queue) Step(ctx context.Context, name string, s jobs.Step) (jobs.Reply,
 	if err := checkStep(s); err != nil {
 		return jobs.Reply{}, err
 	}
-	if err := q.enter(ctx, name); err != nil {
+	if _, err := q.enter(ctx, name); err != nil {
 		return jobs.Reply{}, err
 	}
 	q.giveUp(name, s.Results)
+	sent := proc.Boot()
+	reply, acked, err := q.step(ctx, name, s)
+	if err != nil {
+		return jobs.Reply{}, err
+	}
+	if why := q.fewer(acked); why != "" && len(reply.Jobs) > 0 {
+		if reply, err = q.putBack(ctx, name, s, reply, why); err != nil {
+			return jobs.Reply{}, err
+		}
+	}
+	q.note(name, s, reply, sent)
+	if reply.Status == jobs.StatusFrozen {
+		reply.Why = q.why(ctx, name)
+	}
+	return reply, nil
+}
+
+// step calls the script, and tells how many replicas have what it did.
+func (q *Queue) step(ctx context.Context, name string, s jobs.Step) (jobs.Reply, int, error) {
 	args := make([]any, 0, 8+14*len(s.Results))
 	args = append(args, s.Node, s.Slot, s.Request, s.Want, "", known(s.Known), "",
 		len(s.Results))
 	for _, r := range s.Results {
 		args = appendResult(args, r)
 	}
-	sent := proc.Boot()
 	r, err := q.stamped(ctx, scripts.step, name, func(stamp string) []any {
 		args[6] = stamp
 		if !q.cfg.Embedded {
@@ -49,14 +67,22 @@ func (q *Queue) Step(ctx context.Context, name string, s jobs.Step) (jobs.Reply,
 		return args
 	})
 	if err != nil {
-		return jobs.Reply{}, err
+		return jobs.Reply{}, 0, err
 	}
 	reply, err := readReply(r)
 	if err != nil {
-		return jobs.Reply{}, fmt.Errorf("step in zone %s: %w", name, err)
+		return jobs.Reply{}, 0, fmt.Errorf("step in zone %s: %w", name, err)
 	}
-	q.note(name, s, reply, sent)
-	return reply, nil
+	return reply, r.acked, nil
+}
+
+// why tells why a zone is frozen. It is for people, so a failure does not matter.
+func (q *Queue) why(ctx context.Context, name string) string {
+	why, err := q.rdb.HGet(ctx, zoneKey(name, "zone", ""), "why").Result()
+	if err != nil {
+		return "for a reason that could not be read"
+	}
+	return why
 }
 
 func checkStep(s jobs.Step) error {
@@ -195,40 +221,12 @@ func (q *Queue) giveUp(name string, results []jobs.Result) {
 	}
 }
 
-// stamp is an estimate of TIME, later than all stamps before.
-func (q *Queue) stamp(name string) jobs.Micros {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	z := q.zones[name]
-	z.stamp = max(z.stamp+1, z.now.Add(proc.Boot()-z.boot))
-	return z.stamp
-}
-
-// stampTries bounds how often a call is stamped anew: the clocks of a master and
-// its child agree within a round trip.
-const stampTries = 100
-
-// stamped calls a script that must not be carried out late: a copy of a call that
-// the network delayed is known by its stamp, the estimate of TIME at sending. The
-// script also freezes the zone if TIME is off by more than a minute: then Redis'
-// clock jumped, and locks may have ended at once.
-func (q *Queue) stamped(ctx context.Context, s *script, name string,
-	args func(stamp string) []any) (reader, error) {
-	for range stampTries {
-		r, err := q.script(ctx, s, name, args(q.stamp(name).String())...)
-		if err != nil || len(r.v) == 0 || r.v[0] != "stale" {
-			return r, err
-		}
-	}
-	return reader{}, fmt.Errorf("%s in zone %s: a later call of this slot was answered", s.name, name)
-}
-
 // note keeps what this process holds now, and when Redis' clock was seen.
 func (q *Queue) note(name string, s jobs.Step, reply jobs.Reply, sent time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	z := q.zones[name]
-	z.now, z.boot = reply.Now, proc.Boot()
+	z.see(reply.Now, sent)
 	if s.Slot != q.cfg.Slot {
 		return // a master takes for a child, which says itself what it holds
 	}
@@ -270,7 +268,7 @@ func (q *Queue) Checkpoint(ctx context.Context, name string, c jobs.Checkpoint) 
 // Lose tells that a child is gone, and returns the jobs that were lost with it.
 // Telling twice does no harm.
 func (q *Queue) Lose(ctx context.Context, name string, l jobs.Loss) ([]jobs.ID, error) {
-	if err := q.enter(ctx, name); err != nil {
+	if _, err := q.enter(ctx, name); err != nil {
 		return nil, err
 	}
 	r, err := q.stamped(ctx, scripts.lose, name, func(stamp string) []any {

@@ -215,6 +215,10 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 	if err := putAnswer(r.v, zone); err != nil {
 		return err
 	}
+	if why := q.fewer(r.acked); why != "" {
+		return fmt.Errorf("%w: %s the jobs, so they were not committed and none runs: submit again",
+			ErrFewer, why)
+	}
 	if err := put(len(chunks[0])); err != nil {
 		return err
 	}
@@ -273,15 +277,20 @@ func (q *Queue) pipeline(ctx context.Context, zone string, c calls) error {
 	keys := []string{zoneKey(zone, "zone", "")}
 	for from := 0; from < c.n; from += pipeMax {
 		to := min(from+pipeMax, c.n)
+		node, err := q.enter(ctx, zone)
+		if err != nil {
+			return err
+		}
 		// The first call of this script loaded it; a restart in between shows as
 		// an error, and the same submit again goes on here.
-		cmds, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		add := func(p redis.Pipeliner) {
 			for i := from; i < to; i++ {
 				c.EvalSha(ctx, p, keys, c.args(i)...)
 			}
-			return nil
-		})
+		}
+		cmds, acked, err := q.send(ctx, node, keys, add)
 		if err != nil {
+			q.elsewhere(ctx)
 			return q.say(c.name, err)
 		}
 		for i, cmd := range cmds {
@@ -293,8 +302,24 @@ func (q *Queue) pipeline(ctx context.Context, zone string, c calls) error {
 				return err
 			}
 		}
+		if why := q.fewer(acked); why != "" {
+			return fmt.Errorf("%w: %s a part of the jobs: submit again", ErrFewer, why)
+		}
 	}
 	return nil
+}
+
+// send sends calls in one go; with redis.durable it waits for the replicas.
+func (q *Queue) send(ctx context.Context, c *redis.Client, keys []string,
+	add func(redis.Pipeliner)) (cmds []redis.Cmder, acked int, err error) {
+	if q.cfg.Durable > 0 {
+		return q.lasting(ctx, c, keys, add)
+	}
+	cmds, err = c.Pipelined(ctx, func(p redis.Pipeliner) error {
+		add(p)
+		return nil
+	})
+	return cmds, 0, err
 }
 
 // Commit lets the jobs of a task run that was put as a whole, and goes on with
@@ -323,8 +348,15 @@ func (q *Queue) Commit(ctx context.Context, zone string, id jobs.TaskID) error {
 	if err != nil {
 		return err
 	}
-	if err := read(r.v); err != nil || left == 0 {
+	if err := read(r.v); err != nil {
 		return err
+	}
+	if why := q.fewer(r.acked); why != "" {
+		return fmt.Errorf("%w: the task is committed and runs, but %s it, so a failover now may forget "+
+			"it: submit again, until it is accepted", ErrFewer, why)
+	}
+	if left == 0 {
+		return nil
 	}
 	return q.pipeline(ctx, zone, calls{scripts.move, (left + chunkMax - 1) / chunkMax,
 		func(int) []any { return args }, func(_ int, v []any) error { return read(v) }})

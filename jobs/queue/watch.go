@@ -122,9 +122,9 @@ type Depth struct {
 // Depth tells what waits in a zone.
 func (q *Queue) Depth(ctx context.Context, zone string) (Depth, error) {
 	d := Depth{Zone: zone}
-	now, err := q.rdb.Time(ctx).Result()
+	now, err := q.now(ctx, zone)
 	if err != nil {
-		return d, q.say("queue", err)
+		return d, err
 	}
 	until := jobs.MicrosOf(now).String()
 	queue, again := zoneKey(zone, "queue", ""), zoneKey(zone, "again", "")

@@ -5,11 +5,15 @@
 -- ARGV 1 run id of the server  2 epoch that the caller knows ('' = none)
 --      3 who, "node/slot" of a child ('' for others)
 --      4 longest lock that the caller knows, µs
---      5.. jobs in hand: id, token, µs until the lock ends, three each
+--      5 by how much TIME has jumped since the caller saw it last, µs ('' = it has not)
+--      6 when that was, µs, by the clock as it is now
+--      7.. jobs in hand: id, token, µs until the lock ends, three each
 -- Returns {epoch, frozen until, now, longest lock}
 -- Keeps: after a restart, a failover or a loss of the zone nothing is taken
 --      until every registered child has called, at the latest after the longest
---      lock. A new zone that nobody misses is open at once.
+--      lock. A new zone that nobody misses is open at once. After a jump of TIME
+--      nothing is taken for as long as it jumped, at most for the longest lock,
+--      however many callers report it.
 
 local run, knew, who = ARGV[1], ARGV[2], ARGV[3]
 
@@ -48,7 +52,16 @@ else
   end
 end
 
-for i = 5, #ARGV, 3 do
+-- Locks may have ended at once, by as much as TIME jumped. A jump that was noted
+-- since the caller looked last is the same one.
+local jump, since = m.num(ARGV[5]), m.num(ARGV[6])
+if jump ~= 0 and (m.zone.jumped < since or m.zone.jumped > m.raw) then
+  local wait = math.max(math.min(m.zone.longest, math.abs(jump)), 10000000)
+  m.freezeFor(wait, 'TIME jumped by ' .. m.us(math.floor(jump / 1000000)) .. ' s')
+  m.w('HSET', m.kZone, 'jumped', m.us(m.raw), 'high', m.at)
+end
+
+for i = 7, #ARGV, 3 do
   local id, token, left = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   local t, j = m.task(m.taskOf(id)), m.job(id)
   local lock, value = m.locked(m.hostOf(id)), token .. ' ' .. id

@@ -20,7 +20,9 @@ local before = call('HGET', m.kHold .. node, slot)
 if before then
   local line = {}
   for text in string.gmatch(before, '([^\n]*)\n') do line[#line + 1] = text end
-  if m.num(ARGV[4]) < m.num(string.match(line[1], ' (%d+)')) then return {'stale'} end
+  local sent = m.num(string.match(line[1], ' (%d+)'))
+  -- A stamp from the future is that of a clock that was wrong.
+  if m.num(ARGV[4]) < sent and sent < m.raw + m.MINUTE then return {'stale'} end
   for id, token in string.gmatch(line[4] or '', '(%S+) (%S+)') do
     local j = m.job(id)
     local t = m.task(m.taskOf(id))

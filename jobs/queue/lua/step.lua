@@ -12,7 +12,8 @@
 -- Returns {status, now, next, {late id …}, {grant, host JSON …}, {task, spec …}}
 --      status: jobs | more | next | frozen | halted | absent (no key zone: call
 --      epoch, then repeat) | stale (a copy of an old call that was delayed: a
---      later one of this slot was answered; a living caller repeats).
+--      later one of this slot was answered; a living caller repeats) | skewed (TIME
+--      is off by more than a minute: nothing was done; the caller finds out why).
 --      A grant is tab separated: id, token, mode, attempt,
 --      tries, probes, crashes, step, due, timeout, bound, node before, saved.
 -- Keeps: an unfinished job is in exactly one of queue, again, held:*; a host is
@@ -64,7 +65,9 @@ if m.slot ~= '' then
   if before then
     local line = m.lines(before)
     local last, sent = string.match(line[1], '^(%S+) (%d+)')
-    if last ~= m.request and m.num(ARGV[7]) < m.num(sent) then return {'stale', m.at} end
+    -- A stamp from the future is that of a clock that was wrong.
+    local old = m.num(ARGV[7]) < m.num(sent) and m.num(sent) < m.raw + m.MINUTE
+    if last ~= m.request and old then return {'stale', m.at} end
     if last == m.request then
       local answer = m.words(line[2])
       local earlier = {}
@@ -76,16 +79,10 @@ if m.slot ~= '' then
   end
 end
 
--- Redis' clock jumped: locks may have ended at once, by as much as it jumped, so
--- nothing is taken for so long. If the zone was called meanwhile, it is the caller
--- that slept.
-local jump = ARGV[5] ~= '' and m.raw - tonumber(ARGV[5]) or 0
-if jump < -m.MINUTE or (jump > m.MINUTE and m.raw - m.zone.high > m.MINUTE) then
-  local why = 'TIME jumped by ' .. m.us(math.floor(jump / 1000000)) .. ' s'
-  m.zone.frozen = m.now + math.max(math.min(m.zone.longest, math.abs(jump)), 10000000)
-  m.w('HSET', m.kZone, 'frozen', m.us(m.zone.frozen), 'why', why, 'strict', '1')
-  m.event('freeze', 'zone', '{"why":"' .. why .. '","until":' .. m.us(m.zone.frozen) .. '}')
-end
+-- Either Redis' clock jumped, or somebody slept between the sending of this call and
+-- now. Only the caller can tell which, with another call.
+local skew = ARGV[5] ~= '' and m.raw - tonumber(ARGV[5]) or 0
+if math.abs(skew) > m.MINUTE then return {'skewed', m.at} end
 
 m.seen = {} -- ids that this call has dealt with
 m.late = {}

@@ -41,6 +41,20 @@ func Check(t testing.TB, url, zone string) {
 	}
 }
 
+// CheckIn is Check for a Redis of any kind.
+func CheckIn(t testing.TB, cfg queue.Config, zone string) {
+	t.Helper()
+	rdb, err := dial(context.Background(), cfg, zone)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer rdb.Close()
+	for _, mistake := range check(context.Background(), rdb, prefix(zone)) {
+		t.Error("fsck: " + mistake)
+	}
+}
+
 // Mistakes is what Check finds.
 func Mistakes(ctx context.Context, url, zone string) []string {
 	o, err := redis.ParseURL(url)
@@ -49,8 +63,10 @@ func Mistakes(ctx context.Context, url, zone string) []string {
 	}
 	rdb := redis.NewClient(o)
 	defer rdb.Close()
-	return check(ctx, rdb, "muster:{"+zone+"}:")
+	return check(ctx, rdb, prefix(zone))
 }
+
+func prefix(zone string) string { return "muster:{" + zone + "}:" }
 
 func check(ctx context.Context, rdb *redis.Client, p string) (wrong []string) {
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }

@@ -7,13 +7,17 @@ import (
 	"testing"
 )
 
-// Proxy stands between a client and a server and can lose what the server says.
+// Proxy stands between a client and a server. It can lose what the server says,
+// hold it back, and cut the way altogether.
 type Proxy struct {
 	Addr string
 
 	mu      sync.Mutex
 	swallow int           // answers still to lose
-	lost    chan struct{} // tells of each answer that was lost
+	stalled chan struct{} // closed when answers may go on; nil: they may
+	cut     bool
+	conns   map[net.Conn]bool
+	lost    chan struct{} // tells of each answer that was lost or held back
 }
 
 // StartProxy forwards connections to addr until the test ends.
@@ -23,12 +27,12 @@ func StartProxy(t testing.TB, addr string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{Addr: l.Addr().String(), lost: make(chan struct{}, 100)}
+	p := &Proxy{Addr: l.Addr().String(), conns: map[net.Conn]bool{}, lost: make(chan struct{}, 100)}
 	var wait sync.WaitGroup
-	var conns sync.Map
 	t.Cleanup(func() {
 		l.Close()
-		conns.Range(func(c, _ any) bool { c.(net.Conn).Close(); return true })
+		p.Cut()
+		p.Resume()
 		wait.Wait()
 	})
 	wait.Go(func() {
@@ -38,17 +42,27 @@ func StartProxy(t testing.TB, addr string) *Proxy {
 				return
 			}
 			up, err := net.Dial("tcp", addr)
-			if err != nil {
+			if err != nil || !p.keep(down, up) {
 				down.Close()
 				continue
 			}
-			conns.Store(down, nil)
-			conns.Store(up, nil)
 			wait.Go(func() { io.Copy(up, down); up.Close() })
 			wait.Go(func() { p.answers(down, up); down.Close() })
 		}
 	})
 	return p
+}
+
+// keep notes the two ends of a connection; false if there is no way now.
+func (p *Proxy) keep(down, up net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cut {
+		up.Close()
+		return false
+	}
+	p.conns[down], p.conns[up] = true, true
+	return true
 }
 
 // Swallow loses the next n answers, and the connection with each: the server has
@@ -59,8 +73,39 @@ func (p *Proxy) Swallow(n int) {
 	p.swallow = n
 }
 
-// Lost is told of every answer that was lost.
+// Lost is told of every answer that was lost or is held back.
 func (p *Proxy) Lost() <-chan struct{} { return p.lost }
+
+// Stall holds all answers back until Resume.
+func (p *Proxy) Stall() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stalled == nil {
+		p.stalled = make(chan struct{})
+	}
+}
+
+// Resume lets answers go on, and new connections be made.
+func (p *Proxy) Resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stalled != nil {
+		close(p.stalled)
+		p.stalled = nil
+	}
+	p.cut = false
+}
+
+// Cut breaks all connections, and refuses new ones until Resume.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = true
+	for c := range p.conns {
+		c.Close()
+	}
+	clear(p.conns)
+}
 
 func (p *Proxy) answers(down io.Writer, up io.Reader) {
 	buf := make([]byte, 64<<10)
@@ -80,13 +125,28 @@ func (p *Proxy) answers(down io.Writer, up io.Reader) {
 	}
 }
 
+// lose tells whether an answer gets lost. It waits for as long as it is held back.
 func (p *Proxy) lose() bool {
 	p.mu.Lock()
+	stalled := p.stalled
+	if stalled != nil {
+		p.mu.Unlock()
+		p.tell()
+		<-stalled
+		p.mu.Lock()
+	}
 	defer p.mu.Unlock()
 	if p.swallow == 0 {
 		return false
 	}
 	p.swallow--
-	p.lost <- struct{}{}
+	p.tell()
 	return true
+}
+
+func (p *Proxy) tell() {
+	select {
+	case p.lost <- struct{}{}:
+	default:
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,11 +26,12 @@ import (
 
 // Server is a redis-server of a test.
 type Server struct {
-	Addr string
-	Dir  string
-	args []string
-	cmd  *exec.Cmd
-	log  *lineLog
+	Addr  string
+	Dir   string
+	args  []string
+	ready string // what it says when it is up
+	cmd   *exec.Cmd
+	log   *lineLog
 }
 
 // Config is how the queue reaches the server.
@@ -44,9 +46,11 @@ func (s *Server) Config() queue.Config {
 // to the server.
 func StartServer(t testing.TB, args ...string) *Server {
 	t.Helper()
-	return start(t, append([]string{"--save", "", "--appendonly", "yes",
-		"--maxmemory-policy", "noeviction"}, args...))
+	return start(t, append(slices.Clone(plain), args...))
 }
+
+// plain are the arguments of every server.
+var plain = []string{"--save", "", "--appendonly", "yes", "--maxmemory-policy", "noeviction"}
 
 // StartServerWith is StartServer with a configuration file instead of arguments.
 func StartServerWith(t testing.TB, conf string) *Server {
@@ -56,14 +60,20 @@ func StartServerWith(t testing.TB, conf string) *Server {
 
 func start(t testing.TB, args []string) *Server {
 	t.Helper()
+	return startReady(t, "Ready to accept connections", args)
+}
+
+// startReady starts a server that says ready when it is.
+func startReady(t testing.TB, ready string, args []string) *Server {
+	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Fatal("redis-server is missing: run `make test`, which installs it")
 	}
-	s := &Server{Dir: t.TempDir()}
+	s := &Server{Dir: t.TempDir(), ready: ready}
 	// The port is free when it is chosen, but somebody may be faster.
 	for range 5 {
-		s.Addr = freeAddr(t)
+		s.Addr = FreeAddr(t)
 		_, port, _ := net.SplitHostPort(s.Addr)
 		// A configuration file comes first, the rest wins over it.
 		s.args = append(append([]string{path}, args...), "--port", port, "--bind", "127.0.0.1",
@@ -77,7 +87,8 @@ func start(t testing.TB, args []string) *Server {
 	return nil
 }
 
-func freeAddr(t testing.TB) string {
+// FreeAddr is an address of this machine that nobody listens on.
+func FreeAddr(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -90,7 +101,7 @@ func freeAddr(t testing.TB) string {
 // Start starts the server, again after Stop or Kill, on the same address with
 // the same files. It returns when it accepts connections.
 func (s *Server) Start() error {
-	s.log = newLineLog("Ready to accept connections")
+	s.log = newLineLog(s.ready)
 	s.cmd = exec.Command(s.args[0], s.args[1:]...)
 	s.cmd.Stdout = s.log
 	if err := s.cmd.Start(); err != nil {

@@ -5,8 +5,9 @@
 -- beginZone reads all of the zone, for the scripts that change it.
 function m.beginZone()
   m.begin()
-  local v = call('HMGET', m.kZone, 'born', 'strict', 'soonest')
+  local v = call('HMGET', m.kZone, 'born', 'strict', 'soonest', 'jumped')
   m.zone.born, m.zone.strict, m.zone.soonest = m.num(v[1]), v[2] == '1', m.num(v[3])
+  m.zone.jumped = m.num(v[4])
 end
 
 -- thaw ends a freeze once every registered child has called epoch since.
@@ -32,6 +33,14 @@ function m.children()
   return out
 end
 
+-- frozen writes that the zone is frozen as m.zone says.
+function m.frozen(why)
+  m.w('HSET', m.kZone, 'frozen', m.us(m.zone.frozen), 'why', why,
+    'strict', m.zone.strict and '1' or '0', 'soonest', m.us(m.zone.soonest))
+  m.event('freeze', 'zone', '{"why":' .. cjson.encode(why) .. ',"until":' ..
+    m.us(m.zone.frozen) .. '}')
+end
+
 -- freeze lets nothing be taken before the longest lock has ended or, unless it
 -- is strict, before every child that was registered has said what it holds. It
 -- is strict where nobody can know who was registered.
@@ -39,8 +48,16 @@ function m.freeze(why, strict)
   m.zone.strict = strict or (m.zone.frozen > m.now and m.zone.strict)
   m.zone.frozen = math.max(m.zone.frozen, m.now + math.max(m.zone.longest, 10000000))
   m.zone.soonest = m.now + math.min(m.zone.longest, 10000000)
-  m.w('HSET', m.kZone, 'frozen', m.us(m.zone.frozen), 'why', why,
-    'strict', m.zone.strict and '1' or '0', 'soonest', m.us(m.zone.soonest))
-  m.event('freeze', 'zone', '{"why":' .. cjson.encode(why) .. ',"until":' ..
-    m.us(m.zone.frozen) .. '}')
+  m.frozen(why)
+end
+
+-- freezeFor lets nothing be taken for so long, whatever children say. A freeze
+-- that is on stays, unless its end is further away than any freeze can last: that
+-- was said by a clock that was wrong.
+function m.freezeFor(wait, why)
+  local on = math.min(m.zone.frozen, m.now + math.max(m.zone.longest, 10000000))
+  m.zone.strict = true
+  m.zone.frozen = math.max(on, m.now + wait)
+  m.zone.soonest = math.min(m.zone.soonest, m.now)
+  m.frozen(why)
 end

@@ -1,0 +1,171 @@
+package queue_test
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/jobs/queue/queuetest"
+)
+
+const usersFile = "../../etc/users.acl"
+
+// The shipped file allows what the code needs, and no more.
+func TestTheShippedUsersAreThoseOfTheCode(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(usersFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	if lines[0] != "user default off" {
+		t.Errorf("the first line is %q: the default user must be off", lines[0])
+	}
+	for i, role := range []queue.Role{queue.RoleServer, queue.RoleNode} {
+		want := queue.UserLine(role)
+		if len(lines) < i+2 || lines[i+1] != want && !queue.Updating() {
+			t.Fatalf("line %d of %s must be another: go test ./jobs/queue -run Users -update",
+				i+2, usersFile)
+		}
+		lines[i+1] = want
+	}
+	if queue.Updating() {
+		if err := os.WriteFile(usersFile, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// withUsers is a server that has the shipped users.
+func withUsers(t *testing.T, change func(string) string) *queuetest.Server {
+	t.Helper()
+	return queuetest.StartServerWithUsers(t, usersFile, change)
+}
+
+// All that a node says to Redis, as its user.
+func TestANodeCanDoItsWorkAndNoMore(t *testing.T) {
+	t.Parallel()
+	s := withUsers(t, nil)
+	server := open(t, world{cfg: s.As(queue.RoleServer)}, "")
+	master, child := open(t, world{cfg: s.As(queue.RoleNode)}, ""),
+		open(t, world{cfg: s.As(queue.RoleNode)}, "1")
+	_, stop, err := master.Wake(t.Context(), []string{zone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	submit(t, server, spec(), 10)
+	first := one(t, step(t, child, "1", 1))
+	if v, err := child.Checkpoint(t.Context(), zone,
+		jobs.Checkpoint{Job: first.Job, Token: first.Token, Step: 1}); err != nil || v != jobs.Go {
+		t.Errorf("checkpoint: %s, %v", v, err)
+	}
+	for _, kind := range []jobs.Kind{jobs.KindRetry, jobs.KindWait, jobs.KindVerify, jobs.KindBack} {
+		g := one(t, step(t, child, "1", 1))
+		step(t, child, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: kind, Delay: time.Hour})
+	}
+	res := ended(first, jobs.Succeeded)
+	res.Output = []byte("said")
+	step(t, child, "1", 1, res)
+	if _, err := master.Held(t.Context(), zone, "n1"); err != nil {
+		t.Error(err)
+	}
+	if ids, err := master.Lose(t.Context(), zone,
+		jobs.Loss{Node: "n1", Slot: "1", Why: "exit 2"}); err != nil || len(ids) != 1 {
+		t.Errorf("lost %v, %v", ids, err)
+	}
+	n := jobs.Node{ID: "n1", Seen: jobs.Time{Time: time.Now()}}
+	_, listed := master.Nodes(t.Context())
+	for _, err := range []error{master.Beat(t.Context(), n), listed, master.Gone(t.Context(), "n1"),
+		master.Ping(t.Context()), child.Enter(t.Context(), zone)} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	queuetest.CheckRefusals(t, s)
+	// A node that somebody has broken into is no way to the rest.
+	if err := master.CreateToken(t.Context(), "mallory", "x"); err == nil ||
+		!strings.Contains(err.Error(), "NOPERM") {
+		t.Errorf("a node made a token: %v", err)
+	}
+}
+
+// notAllowed is how Redis says no, itself and in scripts.
+var notAllowed = []string{"NOPERM", "can't access at least one of the keys", "DEBUG command not allowed"}
+
+func TestNobodyCanDoWhatNobodyNeeds(t *testing.T) {
+	t.Parallel()
+	s := withUsers(t, nil)
+	for _, role := range []string{"server", "node", "admin"} {
+		c := queuetest.Login(t, s, role)
+		for _, words := range []string{"KEYS *", "FLUSHALL", "FLUSHDB", "CONFIG SET maxmemory 1",
+			"CONFIG GET requirepass", "DEBUG SLEEP 0", "SCRIPT KILL", "SCRIPT FLUSH", "SHUTDOWN NOSAVE",
+			"REPLICAOF NO ONE", "ACL SETUSER x on", "ACL LIST", "CLIENT KILL TYPE normal", "SAVE",
+			"MONITOR", "MIGRATE h 1 k 0 1", "GET other", "SET other x", "SUBSCRIBE other",
+			"CLUSTER RESET", "FAILOVER", "MODULE LIST", "RENAME muster:{x}:queue muster:{x}:again",
+			"EVAL return(redis.call('GET','other')) 0",
+		} {
+			var args []any
+			for word := range strings.FieldsSeq(words) {
+				args = append(args, word)
+			}
+			err := c.Do(t.Context(), args...).Err()
+			if err == nil || !slices.ContainsFunc(notAllowed, func(sign string) bool {
+				return strings.Contains(err.Error(), sign)
+			}) {
+				t.Errorf("%s: %s: %v", role, words, err)
+			}
+		}
+	}
+	for _, words := range [][]any{{"HSET", "muster:{hub}:tokens", "a", "b"}, {"HGETALL", "muster:{hub}:tokens"},
+		{"HSET", "muster:{default}:hosts:1", "a", "b"}, {"HSET", "muster:{hub}:inventory", "a", "b"}} {
+		if err := queuetest.Login(t, s, "node").Do(t.Context(), words...).Err(); err == nil {
+			t.Errorf("a node can %v", words)
+		}
+	}
+	if err := queuetest.Login(t, s, "admin").Do(t.Context(), "HSET", "muster:{default}:zone",
+		"halted", "").Err(); err == nil {
+		t.Error("an admin can write")
+	}
+}
+
+func TestOpenNamesTheMissingPermission(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, from, to string
+		role           queue.Role
+		want           string
+	}{
+		{"command", " +zadd", "", queue.RoleNode, "ZADD"},
+		{"command of servers", " +xrevrange", "", queue.RoleServer, "XREVRANGE"},
+		{"key", " ~muster:{*}:hold:*", "", queue.RoleNode, "EXISTS muster:{x}:hold:x"},
+		{"key that is read only", " ~muster:{*}:hold:*", " %R~muster:{*}:hold:*", queue.RoleNode,
+			"DEL muster:{x}:hold:x"},
+		{"channel", " &muster:{*}:wake", "", queue.RoleNode, "SUBSCRIBE muster:{x}:wake"},
+		{"eval", " +eval ", " ", queue.RoleServer, "'eval'"},
+		{"info", " +info", "", queue.RoleServer, "'info'"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := withUsers(t, func(text string) string {
+				if !strings.Contains(text, c.from) {
+					t.Fatalf("%s lacks %q", usersFile, c.from)
+				}
+				return strings.ReplaceAll(text, c.from, c.to)
+			})
+			_, err := queue.Open(t.Context(), s.As(c.role))
+			if err == nil || !strings.Contains(err.Error(), c.want) ||
+				!strings.HasPrefix(c.want, "'") && !errors.Is(err, queue.ErrPermission) {
+				t.Errorf("error is %v, want %s", err, c.want)
+			}
+			if err != nil && strings.Count(err.Error(), ";") > 2 {
+				t.Errorf("more is said to be missing than that: %v", err)
+			}
+		})
+	}
+}

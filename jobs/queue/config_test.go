@@ -1,0 +1,157 @@
+package queue_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"muster/jobs/queue"
+	"muster/jobs/queue/queuetest"
+)
+
+func TestConfigReportsEveryMistake(t *testing.T) {
+	t.Parallel()
+	two := filepath.Join(t.TempDir(), "two")
+	if err := os.WriteFile(two, []byte("a\nb\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		set  func(*queue.Config)
+		want []string // parts of the error; none: no error
+	}{
+		{"default", func(*queue.Config) {}, nil},
+		{"url and sentinel", func(c *queue.Config) {
+			c.URL, c.Sentinel = "redis://a:1", queue.Sentinel{Master: "m", Addresses: []string{"b:1"}}
+		}, []string{"redis.url beside redis.sentinel"}},
+		{"sentinel and cluster", func(c *queue.Config) {
+			c.Sentinel.Master, c.Sentinel.Addresses, c.Cluster = "m", []string{"b:1"}, []string{"c:1"}
+		}, []string{"redis.sentinel and redis.cluster: want one"}},
+		{"half a sentinel", func(c *queue.Config) { c.Sentinel.Master = "m" },
+			[]string{"redis.sentinel.addresses is missing"}},
+		{"the other half", func(c *queue.Config) { c.Sentinel.Addresses = []string{"b", "c:1"} },
+			[]string{"redis.sentinel.master is missing", `redis.sentinel.addresses: "b": want host:port`}},
+		{"cluster", func(c *queue.Config) { c.Cluster = []string{"a:1", "[::1]:2"} }, nil},
+		{"bad node", func(c *queue.Config) { c.Cluster = []string{"redis://a:1"} },
+			[]string{"redis.cluster.addresses"}},
+		{"two passwords", func(c *queue.Config) {
+			c.URL, c.Login = "redis://u:hunter2@h:1", queue.Login{Password: "hunter2"}
+		}, []string{"redis.url has a user or password, and so have"}},
+		{"password twice", func(c *queue.Config) {
+			c.Login = queue.Login{Password: "hunter2", PasswordFile: "/none"}
+		}, []string{"want one of them", "redis.password_file: open /none"}},
+		{"user alone", func(c *queue.Config) { c.Login.Username = "u" },
+			[]string{"redis.username without a password"}},
+		{"two lines", func(c *queue.Config) { c.Sentinel.Login.PasswordFile = two; c.Sentinel.Master = "m" },
+			[]string{"redis.sentinel.password_file", "want one line"}},
+		{"no verifying", func(c *queue.Config) { c.URL = "rediss://h:1?skip_verify=true" },
+			[]string{"certificates are always verified"}},
+		{"tls off", func(c *queue.Config) { c.TLS.CA = "/ca.pem" }, []string{"TLS is off"}},
+		{"tls on a plain url", func(c *queue.Config) { c.TLS.On = true }, []string{"want rediss://"}},
+		{"no key", func(c *queue.Config) { c.URL, c.TLS.Cert = "rediss://h:1", "/c.pem" },
+			[]string{"redis.tls.cert and redis.tls.key: want both"}},
+		{"no authority", func(c *queue.Config) { c.URL, c.TLS.CA = "rediss://h:1", two },
+			[]string{"redis.tls.ca", "no certificate in PEM"}},
+		{"numbers", func(c *queue.Config) { c.Durable, c.Pool, c.Timeout = -1, 0, time.Hour },
+			[]string{"redis.durable", "redis.pool", "redis.timeout"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := queue.DefaultConfig()
+			c.set(&cfg)
+			err := cfg.Validate()
+			if len(c.want) == 0 && err != nil {
+				t.Fatal(err)
+			}
+			for _, part := range c.want {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("error is %v, want it to say %q", err, part)
+				}
+			}
+			if err != nil && strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the error tells the password: %v", err)
+			}
+		})
+	}
+}
+
+// startTLS is a server that speaks TLS only, and how to reach it.
+func startTLS(t *testing.T, certs queuetest.Certs) queue.Config {
+	t.Helper()
+	s := queuetest.StartServer(t, certs.ServerArgs()...)
+	// It was started with a plain port, because the test waits for that.
+	secure := queuetest.FreeAddr(t)
+	_, port, _ := strings.Cut(secure, ":")
+	if err := raw(t, s.Addr).ConfigSet(t.Context(), "tls-port", port).Err(); err != nil {
+		t.Fatal(err)
+	}
+	cfg := queue.DefaultConfig()
+	cfg.URL = "rediss://" + secure
+	cfg.TLS = queue.TLS{CA: certs.CA, Cert: certs.Cert, Key: certs.Key}
+	return cfg
+}
+
+func TestTLSIsVerifiedAlways(t *testing.T) {
+	t.Parallel()
+	certs := queuetest.MakeCerts(t, time.Now().Add(time.Hour))
+	other := queuetest.MakeCerts(t, time.Now().Add(time.Hour))
+	cfg := startTLS(t, certs)
+	old := startTLS(t, queuetest.MakeCerts(t, time.Now().Add(-time.Hour)))
+	for _, c := range []struct {
+		name string
+		set  func(*queue.Config)
+		want string
+	}{
+		{"right", func(*queue.Config) {}, ""},
+		{"right name", func(c *queue.Config) { c.TLS.ServerName = "redis" }, ""},
+		{"other name", func(c *queue.Config) { c.TLS.ServerName = "other" }, "certificate is refused"},
+		{"other authority", func(c *queue.Config) { c.TLS.CA = other.CA }, "certificate is refused"},
+		{"the system's authorities", func(c *queue.Config) { c.TLS.CA = "" }, "certificate is refused"},
+		{"expired", func(c *queue.Config) { *c = old }, "certificate is refused"},
+		{"no certificate of ours", func(c *queue.Config) { c.TLS.Cert, c.TLS.Key = "", "" }, "redis 127"},
+		{"plain text", func(c *queue.Config) {
+			c.URL, c.TLS = "redis"+strings.TrimPrefix(c.URL, "rediss"), queue.TLS{}
+		}, "redis 127"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := cfg
+			c.set(&cfg)
+			q, err := queue.Open(t.Context(), cfg)
+			if err == nil {
+				submit(t, q, spec(), 3)
+				one(t, step(t, q, "1", 1))
+				q.Close()
+			}
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error is %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAUnixSocketAndAPasswordFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	socket, file := filepath.Join(dir, "s"), filepath.Join(dir, "password")
+	queuetest.StartServer(t, "--unixsocket", socket, "--requirepass", "first")
+	cfg := queue.DefaultConfig()
+	cfg.URL, cfg.Login.PasswordFile = "unix://"+socket, file
+	put := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("wrong\n")
+	if _, err := queue.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("with a wrong password: %v", err)
+	}
+	put("first\n")
+	q, err := queue.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.Close()
+	submit(t, q, spec(), 1)
+}

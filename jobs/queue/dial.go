@@ -1,0 +1,182 @@
+package queue
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// wantsTLS tells whether the way to the servers is encrypted. There is no other
+// way then: nothing falls back to plain text.
+func (c Config) wantsTLS() bool {
+	return c.TLS.On || (len(c.Cluster) == 0 && c.Sentinel.Master == "" && scheme(c.URL) == "rediss")
+}
+
+func (t TLS) mistakes(wanted bool) (errs []error) {
+	if !wanted {
+		if t.CA+t.Cert+t.Key+t.ServerName != "" {
+			errs = append(errs, errors.New("redis.tls has keys, but TLS is off: want redis.tls.on: true, "+
+				"or a redis.url that begins with rediss://"))
+		}
+		return errs
+	}
+	if (t.Cert == "") != (t.Key == "") {
+		errs = append(errs, errors.New("redis.tls.cert and redis.tls.key: want both or none"))
+		return errs
+	}
+	if _, err := t.config(); err != nil {
+		errs = append(errs, err)
+	}
+	return errs
+}
+
+func (t TLS) config() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	if t.CA != "" {
+		data, err := os.ReadFile(t.CA)
+		if err != nil {
+			return nil, fmt.Errorf("redis.tls.ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(data) {
+			return nil, fmt.Errorf("redis.tls.ca: %s has no certificate in PEM", t.CA)
+		}
+	}
+	if t.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+		if err != nil {
+			return nil, fmt.Errorf("redis.tls.cert, redis.tls.key: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// dialer opens the connections to servers and Sentinels of every kind.
+func (c Config) dialer() (dialer, error) {
+	plain := &net.Dialer{Timeout: c.Timeout}
+	if !c.wantsTLS() {
+		return plain.DialContext, nil
+	}
+	base, err := c.TLS.config()
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		mine := base.Clone()
+		if mine.ServerName == "" {
+			mine.ServerName, _, _ = net.SplitHostPort(addr)
+		}
+		secure := tls.Dialer{NetDialer: plain, Config: mine}
+		return secure.DialContext(ctx, network, addr)
+	}, nil
+}
+
+// connect makes the client of go-redis. It connects with its first call.
+//
+// A script must never be repeated behind our back: by default a call that timed
+// out is sent again, and a take that did run would then claim a second job for the
+// same caller.
+func (q *Queue) connect() error {
+	dial, err := q.cfg.dialer()
+	if err != nil {
+		return err
+	}
+	c := q.cfg
+	login, db, addrs := c.Login, 0, []string(nil)
+	switch {
+	case len(c.Cluster) > 0:
+		addrs = c.Cluster
+	case c.Sentinel.Master != "":
+		addrs = c.Sentinel.Addresses
+	default:
+		o, err := redis.ParseURL(c.URL)
+		if err != nil {
+			return fmt.Errorf("redis.url: %s", redact(err.Error(), c.URL))
+		}
+		addrs, db = []string{o.Addr}, o.DB
+		if o.Network == "unix" {
+			dial = func(ctx context.Context, _, addr string) (net.Conn, error) {
+				return (&net.Dialer{Timeout: c.Timeout}).DialContext(ctx, "unix", addr)
+			}
+		}
+		if login == (Login{}) {
+			login = Login{Username: o.Username, Password: o.Password}
+		}
+	}
+	o := &redis.UniversalOptions{
+		Addrs: addrs, DB: db, Dialer: dial, Protocol: 2,
+		CredentialsProviderContext: func(context.Context) (string, string, error) { return login.read() },
+		MaxRetries:                 -1,
+		DialerRetries:              1,
+		ContextTimeoutEnabled:      true,
+		DialTimeout:                c.Timeout, ReadTimeout: c.Timeout, WriteTimeout: c.Timeout,
+		PoolSize: c.Pool, PipelinePoolSize: -1,
+		DisableIdentity:          true, // CLIENT SETINFO is unknown to the ACLs of Redis 7.0
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+	switch {
+	case len(c.Cluster) > 0:
+		q.rdb = q.newCluster(o)
+	case c.Sentinel.Master != "":
+		o.MasterName = c.Sentinel.Master
+		// It asks the Sentinels on connections of its own, which have a login of
+		// their own; the password is read once only.
+		if o.SentinelUsername, o.SentinelPassword, err = c.Sentinel.Login.read(); err != nil {
+			return fmt.Errorf("redis.sentinel.password_file: %w", err)
+		}
+		o.OnConnect = func(ctx context.Context, cn *redis.Conn) error { return q.greet(ctx, cn, "") }
+		q.rdb = redis.NewFailoverClient(o.Failover())
+	default:
+		o.OnConnect = func(ctx context.Context, cn *redis.Conn) error { return q.greet(ctx, cn, "") }
+		q.rdb = redis.NewClient(o.Simple())
+	}
+	return nil
+}
+
+// newCluster makes the client of a cluster. Each of its connections knows to
+// which node it leads, because each node is greeted for its own zones only.
+func (q *Queue) newCluster(o *redis.UniversalOptions) *redis.ClusterClient {
+	co := o.Cluster()
+	co.NewClient = func(node *redis.Options) *redis.Client {
+		addr := node.Addr
+		node.OnConnect = func(ctx context.Context, cn *redis.Conn) error {
+			return q.greet(ctx, cn, addr)
+		}
+		return redis.NewClient(node)
+	}
+	return redis.NewClusterClient(co)
+}
+
+// at is the client of the node that serves a zone. In a cluster it is asked for
+// with every call, because zones move; what goes through it is never sent twice.
+func (q *Queue) at(ctx context.Context, zone string) (c *redis.Client, addr string, err error) {
+	switch rdb := q.rdb.(type) {
+	case *redis.ClusterClient:
+		c, err = rdb.MasterForKey(ctx, zoneKey(zone, "zone", ""))
+		if err != nil {
+			return nil, "", q.say("find zone "+zone, err)
+		}
+		return c, c.Options().Addr, nil
+	case *redis.Client:
+		return rdb, "", nil
+	}
+	return nil, "", errors.New("redis: a client of an unknown kind")
+}
+
+// elsewhere has the map of a cluster read again after a call that failed: its node
+// may be gone, or have given the zone away.
+func (q *Queue) elsewhere(ctx context.Context) {
+	if rdb, ok := q.rdb.(*redis.ClusterClient); ok {
+		rdb.ReloadState(ctx)
+	}
+}

@@ -1,0 +1,261 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/internal/proc"
+	"muster/jobs"
+)
+
+// greet is called with every new connection, before anything else uses it. addr
+// is the node of a cluster that it leads to.
+func (q *Queue) greet(ctx context.Context, cn *redis.Conn, addr string) error {
+	q.mu.Lock()
+	names := make([]string, 0, len(q.zones))
+	for name, z := range q.zones {
+		if z.node == addr {
+			names = append(names, name)
+		}
+	}
+	q.mu.Unlock()
+	if len(names) == 0 {
+		return nil
+	}
+	run, err := q.runID(ctx, cn)
+	if errors.Is(err, errSentinel) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		err := q.callEpoch(ctx, cn, epochCall{zone: name, node: addr, run: run})
+		if isMoved(err) {
+			q.leave(name) // another node serves it: the next call finds out which
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave forgets that epoch was called for a zone.
+func (q *Queue) leave(name string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if z := q.zones[name]; z != nil {
+		z.entered = false
+	}
+}
+
+// enter makes sure that epoch was called for a zone, at the node that serves it
+// now, before its first script. It returns the client of that node.
+func (q *Queue) enter(ctx context.Context, name string) (*redis.Client, error) {
+	c, addr, err := q.at(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	q.mu.Lock()
+	z := q.zones[name]
+	entered := z != nil && z.entered && z.node == addr
+	q.mu.Unlock()
+	if entered {
+		return c, nil
+	}
+	return c, q.epoch(ctx, name, 0)
+}
+
+// Enter calls epoch for a zone now, as the first script would. A child does it
+// at once, beside its first job, so that a restart of Redis waits for its word.
+func (q *Queue) Enter(ctx context.Context, name string) error {
+	_, err := q.enter(ctx, name)
+	return err
+}
+
+// epoch asks again; also when a script says that the zone is absent, or when
+// TIME has jumped for sure, by so much.
+func (q *Queue) epoch(ctx context.Context, name string, jump time.Duration) error {
+	c, addr, err := q.at(ctx, name)
+	if err != nil {
+		return err
+	}
+	// One connection for both calls: in between another server may take over.
+	cn := c.Conn()
+	defer cn.Close()
+	run, err := q.runID(ctx, cn)
+	if err != nil {
+		return err
+	}
+	err = q.callEpoch(ctx, cn, epochCall{zone: name, node: addr, run: run, jump: jump})
+	if err != nil {
+		q.elsewhere(ctx)
+	}
+	return err
+}
+
+// errSentinel is said of a connection that leads to a Sentinel: the client of
+// go-redis greets these too.
+var errSentinel = errors.New("this is a Sentinel: want redis.sentinel instead of redis.url")
+
+// errReplica is said of a server that does not write.
+var errReplica = errors.New("this server is a replica: it cannot keep the queue")
+
+// runID tells which run of a server this is, of one that may be written to.
+func (q *Queue) runID(ctx context.Context, c *redis.Conn) (string, error) {
+	if q.cfg.Embedded {
+		return "embedded", nil
+	}
+	info, err := c.Info(ctx, "server", "replication").Result()
+	if err != nil {
+		return "", q.say("connect", err)
+	}
+	if mode := infoField(info, "redis_mode"); mode == "sentinel" {
+		return "", q.say("connect", errSentinel)
+	} else if mode != "cluster" && infoField(info, "role") == "slave" {
+		// In a cluster a replica says itself who serves a zone.
+		return "", q.say("connect", errReplica)
+	}
+	return infoField(info, "run_id"), nil
+}
+
+// epochCall is what a call of epoch is about.
+type epochCall struct {
+	zone, node, run string
+	jump            time.Duration // of TIME, for sure; 0: none
+}
+
+func (q *Queue) callEpoch(ctx context.Context, c redis.Scripter, e epochCall) error {
+	args, sent := q.epochArgs(e)
+	v, err := scripts.epoch.run(ctx, c, e.zone, args...).Slice()
+	if err != nil {
+		return q.say("epoch", err)
+	}
+	r := reader{v: v}
+	epoch := r.text()
+	r.text() // frozen until: step says it when it matters
+	now, longest := r.micros(), r.duration()
+	if r.err != nil {
+		return fmt.Errorf("epoch of zone %s: %w", e.zone, r.err)
+	}
+	q.mu.Lock()
+	z := q.zones[e.zone]
+	if z == nil {
+		z = &zone{held: map[jobs.ID]held{}}
+		q.zones[e.zone] = z
+	}
+	jump := z.clock.jump(look(now, sent, proc.Boot()))
+	if jump.Abs() > q.jumpMin && e.jump == 0 && !q.cfg.Embedded {
+		// Redis came back with another time than it left with.
+		q.mu.Unlock()
+		e.jump = jump
+		return q.callEpoch(ctx, c, e)
+	}
+	defer q.mu.Unlock()
+	z.entered, z.node, z.epoch, z.longest = true, e.node, epoch, longest
+	z.see(now, sent)
+	return nil
+}
+
+// epochArgs are the arguments of epoch, and the boot clock before they are sent.
+func (q *Queue) epochArgs(e epochCall) (args []any, sent time.Duration) {
+	who, knew, longest, jump, since := "", "", int64(0), "", ""
+	if q.cfg.Node != "" {
+		who = q.cfg.Node + "/" + q.cfg.Slot
+	}
+	sent = proc.Boot()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var inHand []any
+	if z := q.zones[e.zone]; z != nil {
+		knew, longest = z.epoch, z.longest.Microseconds()
+		if e.jump != 0 {
+			jump = strconv.FormatInt(e.jump.Microseconds(), 10)
+			since = z.clock.at(z.looked).Add(e.jump).String()
+		}
+		for id, h := range z.held {
+			left := max(h.until-sent, time.Millisecond)
+			inHand = append(inHand, string(id), int64(h.token), left.Microseconds())
+		}
+	}
+	return append([]any{e.run, knew, who, longest, jump, since}, inHand...), sent
+}
+
+// absent is what scripts answer when the zone's key is missing.
+const absent = "absent"
+
+// movedTries bounds how often a call follows a zone that moves in a cluster.
+const (
+	movedTries = 5
+	movedPause = 100 * time.Millisecond
+)
+
+// script calls a script of a zone. If the zone is missing it calls epoch, which
+// makes and freezes it, and tries once more. A call that another node must answer
+// was not carried out, so it is sent there.
+func (q *Queue) script(ctx context.Context, s *script, name string, args ...any) (reader, error) {
+	again := false
+	for try := 0; ; try++ {
+		c, err := q.enter(ctx, name)
+		if err == nil {
+			var r reader
+			r, err = q.run(ctx, c, s, name, args)
+			if err == nil && (len(r.v) == 0 || r.v[0] != absent || again) {
+				return r, nil
+			}
+		}
+		switch {
+		case err == nil:
+			again = true
+			if err := q.epoch(ctx, name, 0); err != nil {
+				return reader{}, err
+			}
+		case isMoved(err) && try < movedTries:
+			q.elsewhere(ctx)
+			if !pass(ctx, movedPause) {
+				return reader{}, err
+			}
+		default:
+			q.elsewhere(ctx)
+			return reader{}, err
+		}
+	}
+}
+
+// run calls a script once.
+func (q *Queue) run(ctx context.Context, c *redis.Client, s *script, name string,
+	args []any) (r reader, err error) {
+	if q.mustLast(s) {
+		r.v, r.acked, err = q.runLasting(ctx, c, s, name, args)
+	} else {
+		r.v, err = s.run(ctx, c, name, args...).Slice()
+	}
+	return r, q.say(s.name, err)
+}
+
+// isMoved tells that the node has not carried a call out, because another one
+// serves the zone.
+func isMoved(err error) bool {
+	var said redis.Error
+	return errors.As(err, &said) && strings.HasPrefix(said.Error(), "MOVED ")
+}
+
+// pass waits; it is false if ctx ended before.
+func pass(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,67 @@
+package queuetest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs/queue"
+)
+
+// StartServerWithUsers starts a server that has the users of a file such as
+// etc/users.acl, each with its role as password, and the default user for what
+// tests do to it. change, which may be nil, changes the file before.
+func StartServerWithUsers(t testing.TB, file string, change func(string) string) *Server {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	must(t, err)
+	text := string(data)
+	if change != nil {
+		text = change(text)
+	}
+	text = strings.ReplaceAll(text, "user default off", "user default on nopass ~* &* +@all")
+	for _, role := range []string{"server", "node", "admin"} {
+		text = strings.ReplaceAll(text, "user "+userPrefix+role+" off resetpass",
+			"user "+userPrefix+role+" on resetpass >"+role)
+	}
+	users := filepath.Join(t.TempDir(), "users.acl")
+	must(t, os.WriteFile(users, []byte(text), 0o600))
+	return StartServer(t, "--aclfile", users)
+}
+
+const userPrefix = "muster-"
+
+// As is how a role reaches a server that has users.
+func (s *Server) As(role queue.Role) queue.Config {
+	cfg := s.Config()
+	cfg.Login = queue.Login{Username: userPrefix + string(role), Password: string(role)}
+	cfg.Role = role
+	return cfg
+}
+
+// Login is a client of one server as one of its users. It is closed when the test
+// ends.
+func Login(t testing.TB, s *Server, role string) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2, Username: userPrefix + role,
+		Password: role})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// CheckRefusals reports all that a user of the server was refused.
+func CheckRefusals(t testing.TB, s *Server) {
+	t.Helper()
+	c := client(s.Addr)
+	defer c.Close()
+	// Not the test's context: that has ended where this is a clean-up.
+	log, err := c.ACLLog(context.Background(), 100).Result()
+	must(t, err)
+	for _, e := range log {
+		t.Errorf("user %s was refused: %s %s in %s", e.Username, e.Reason, e.Object, e.Context)
+	}
+}

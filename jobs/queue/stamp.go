@@ -1,0 +1,96 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"muster/internal/proc"
+	"muster/jobs"
+)
+
+const (
+	// stampTries bounds how often a call is stamped anew: the clocks of a master and
+	// its child agree within a round trip.
+	stampTries = 100
+
+	// jumpMin is the least jump of TIME that counts; scripts ask at the same bound,
+	// m.MINUTE.
+	jumpMin = time.Minute
+
+	// clockWidth is how exactly a clock must be known to say that it has jumped.
+	clockWidth = 10 * time.Second
+)
+
+// stamped calls a script that must not be carried out late: a copy of a call that
+// the network delayed is known by its stamp, the estimate of TIME at sending.
+//
+// A script that finds TIME far from the stamp does nothing and says so. Then TIME
+// is read again: if that proves a jump, locks may have ended at once, and the zone
+// is frozen; else somebody slept, and the call is made once more.
+func (q *Queue) stamped(ctx context.Context, s *script, name string,
+	args func(stamp string) []any) (reader, error) {
+	for try := range stampTries {
+		r, err := q.script(ctx, s, name, args(q.stamp(name).String())...)
+		if err != nil || len(r.v) == 0 {
+			return r, err
+		}
+		switch r.v[0] {
+		case "stale":
+			if try > 0 {
+				continue
+			}
+		case "skewed":
+		default:
+			return r, nil
+		}
+		if err := q.reread(ctx, name); err != nil {
+			return reader{}, err
+		}
+	}
+	return reader{}, fmt.Errorf("%s in zone %s: a later call of this slot was answered", s.name, name)
+}
+
+// stamp is an estimate of TIME, later than all stamps before, unless the clock was
+// put back.
+func (q *Queue) stamp(name string) jobs.Micros {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	z := q.zones[name]
+	now := z.clock.at(proc.Boot())
+	if z.stamp < now.Add(q.jumpMin) {
+		now = max(now, z.stamp+1)
+	}
+	z.stamp = now
+	return now
+}
+
+// reread reads TIME by itself, and freezes the zone if it jumped.
+func (q *Queue) reread(ctx context.Context, name string) error {
+	c, err := q.enter(ctx, name)
+	if err != nil {
+		return err
+	}
+	sent := proc.Boot()
+	now, err := c.Time(ctx).Result()
+	if err != nil {
+		return q.say("time", err)
+	}
+	came := proc.Boot()
+	seen := look(jobs.MicrosOf(now), sent, came)
+	if seen.width() > clockWidth {
+		return fmt.Errorf("redis %s: time: the answer took %s, too long to tell whether the clock jumped",
+			q.cfg.Where(), seen.width())
+	}
+	q.mu.Lock()
+	jump := q.zones[name].clock.jump(seen)
+	q.mu.Unlock()
+	if jump.Abs() > q.jumpMin {
+		return q.epoch(ctx, name, jump) // which also learns the new time
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	// What is known from one narrow look is better than what a sleep has blurred.
+	q.zones[name].clock, q.zones[name].looked = seen, came
+	return nil
+}

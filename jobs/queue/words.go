@@ -1,0 +1,54 @@
+package queue
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// meanings are what answers of Redis mean to whoever runs it: how an error begins,
+// or what is in it, and the words for it.
+var meanings = []struct{ sign, words string }{
+	{"WRONGPASS", "user or password refused: check redis.url, redis.username, redis.password_file"},
+	{"NOAUTH", "user or password refused: check redis.url, redis.username, redis.password_file"},
+	{"called without any password configured",
+		"user or password refused: check redis.url, redis.username, redis.password_file"},
+	{"OOM", "maxmemory is reached, nothing new is accepted: give Redis more memory"},
+	{"NOPERM", "the ACL of this user lacks a permission"},
+	{"READONLY", "this server is a replica now, after a failover: waiting for the one that writes"},
+	{"LOADING", "the server is loading its data after a start: waiting for it"},
+	{"MASTERDOWN", "this server is a replica that has lost its master: waiting for a failover"},
+	{"NOREPLICAS", "fewer replicas than min-replicas-to-write are connected, so the server does not " +
+		"write: look at the replicas"},
+	{"MISCONF", "the server cannot write its files, so it does not write at all: look at its disk"},
+	{"CLUSTERDOWN", "a part of the cluster is down: waiting for its failover"},
+	{"MOVED", "another node of the cluster serves this zone now"},
+	{"ASK", "the slot of this zone is moving to another node: waiting until it has"},
+	{"TRYAGAIN", "the slot of this zone is moving to another node: waiting until it has"},
+	{"non local key", "the slot of this zone is moving to another node: waiting until it has"},
+	{"max number of clients", "the server has no connection left: raise its maxclients"},
+	{"all sentinels specified", "no Sentinel answers, or none knows redis.sentinel.master"},
+}
+
+// say gives an error of Redis the operation and the server, in words.
+func (q *Queue) say(op string, err error) error {
+	if err == nil || errors.Is(err, redis.Nil) {
+		return err
+	}
+	text := err.Error()
+	var proof *tls.CertificateVerificationError
+	if errors.As(err, &proof) {
+		err = fmt.Errorf("the server's certificate is refused: check redis.tls.ca, "+
+			"redis.tls.server_name (%w)", err)
+	}
+	for _, m := range meanings {
+		if strings.Contains(text, m.sign) {
+			err = fmt.Errorf("%s (%w)", m.words, err)
+			break
+		}
+	}
+	return fmt.Errorf("redis %s: %s: %w", q.cfg.Where(), op, err)
+}
