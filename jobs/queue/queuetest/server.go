@@ -161,7 +161,7 @@ func StartMini(t testing.TB) (*miniredis.Miniredis, queue.Config) {
 	}
 	t.Cleanup(m.Close)
 	c := queue.DefaultConfig()
-	c.URL, c.Embedded = "redis://"+m.Addr()+"/0", true
+	c.URL, c.Embedded, c.Timeout = "redis://"+m.Addr()+"/0", true, 30*time.Second
 	return m, c
 }
 
