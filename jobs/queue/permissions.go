@@ -29,11 +29,11 @@ var (
 	plainCommands = strings.Fields("cluster|slots eval evalsha info ping script|load select " +
 		"subscribe time unsubscribe wait")
 	scriptCommands = strings.Fields("del exists get hdel hexists hget hgetall hincrby hkeys hlen " +
-		"hmget hset persist pexpire pttl publish sadd set sismember srem time xadd zadd zcard zrange " +
-		"zrangebyscore zrem zscore")
+		"hmget hset persist pexpire pttl publish sadd set sismember srem time xadd zadd zcard zcount " +
+		"zmscore zrange zrangebyscore zrem zrevrange zrevrangebyscore zscore")
 	nodeCommands   = strings.Fields("get smembers zrange zremrangebyscore")
-	serverCommands = strings.Fields("expire smembers xrange xread xrevrange zcount zmscore " +
-		"zremrangebyrank zremrangebyscore zrevrange zrevrangebyscore")
+	serverCommands = strings.Fields("expire smembers xrange xread xrevrange zremrangebyrank " +
+		"zremrangebyscore")
 )
 
 // commands are those that a role gives, sorted.
