@@ -19,7 +19,9 @@ func TestRedisGoesAndComesBack(t *testing.T) {
 	cfg := redis.Config()
 	w := start(t, setup{redis: &cfg})
 	task := w.submit(run("fw*")).Task
-	e := w.listen("", nil)
+	// From the beginning: "from now on" would be when Redis is first reached, and
+	// that may be after all of this.
+	e := w.listen("", http.Header{"Last-Event-Id": {"default=0"}})
 	e.next()
 
 	redis.Stop()
