@@ -79,6 +79,14 @@ func TestANodeCanDoItsWorkAndNoMore(t *testing.T) {
 		jobs.Loss{Node: "n1", Slot: "1", Why: "exit 2"}); err != nil || len(ids) != 1 {
 		t.Errorf("lost %v, %v", ids, err)
 	}
+	if _, err := child.Stops(t.Context(), zone, []jobs.ID{first.Job}); err != nil {
+		t.Error(err)
+	}
+	submit(t, server, spec(), 10)
+	submit(t, server, spec(), 10)
+	if r, err := child.Reorder(t.Context(), zone, jobs.DefaultOverload()); err != nil || !r.Did {
+		t.Errorf("reorder: %+v, %v", r, err)
+	}
 	n := jobs.Node{ID: "n1", Seen: jobs.Time{Time: time.Now()}}
 	_, listed := master.Nodes(t.Context())
 	for _, err := range []error{master.Beat(t.Context(), n), listed, master.Gone(t.Context(), "n1"),

@@ -172,7 +172,7 @@ func TestATaskOfLaterIsLeftAlone(t *testing.T) {
 
 // What happened to jobs between the reading and the moving of a chunk.
 func TestWhatChangedMeanwhileIsLeftAlone(t *testing.T) {
-	eachServer(t, func(t *testing.T, w world) {
+	eachRedis(t, func(t *testing.T, w world) {
 		walker, q := open(t, w, "2"), open(t, w, "1")
 		first := submit(t, q, spec(), 250)
 		gone := submit(t, q, spec(), 10)
@@ -205,7 +205,7 @@ func TestWhatChangedMeanwhileIsLeftAlone(t *testing.T) {
 }
 
 func TestAWalkThatLostItsLockEnds(t *testing.T) {
-	eachServer(t, func(t *testing.T, w world) {
+	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
 		submit(t, q, spec(), 500)
 		submit(t, q, spec(), 3)
@@ -222,7 +222,7 @@ func TestAWalkThatLostItsLockEnds(t *testing.T) {
 }
 
 func TestAWalkCanBeStopped(t *testing.T) {
-	eachServer(t, func(t *testing.T, w world) {
+	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
 		submit(t, q, spec(), 900)
 		submit(t, q, spec(), 3)

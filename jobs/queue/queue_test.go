@@ -32,25 +32,6 @@ func (w world) raw(t *testing.T) *redis.Client { return queuetest.Raw(t, w.cfg, 
 // eachRedis runs a test on the embedded Redis, on a real server, on one that
 // Sentinels watch over and on a cluster: the queue must do the same on all.
 func eachRedis(t *testing.T, test func(t *testing.T, w world)) {
-	eachServer(t, test)
-	// These are shared, so they are for one test at a time.
-	t.Run("sentinel", func(t *testing.T) {
-		s := sharedSentinels()
-		queuetest.Empty(t, s.Servers[:1])
-		test(t, world{s.Config(), nil})
-		queuetest.CheckIn(t, s.Config(), zone)
-	})
-	t.Run("cluster", func(t *testing.T) {
-		c := sharedCluster()
-		queuetest.Empty(t, c.Nodes)
-		test(t, world{c.Config(), nil})
-		queuetest.CheckIn(t, c.Config(), zone)
-	})
-}
-
-// eachServer runs a test on the embedded Redis and on a real server only: it comes
-// in before single calls, which the client of a cluster shows to nobody.
-func eachServer(t *testing.T, test func(t *testing.T, w world)) {
 	t.Run("miniredis", func(t *testing.T) {
 		t.Parallel()
 		m, cfg := queuetest.StartMini(t)
@@ -70,6 +51,19 @@ func eachServer(t *testing.T, test func(t *testing.T, w world)) {
 		test(t, world{s.As(queue.RoleServer), nil})
 		queuetest.CheckIn(t, s.Config(), zone)
 		queuetest.CheckRefusals(t, s)
+	})
+	// These are shared, so they are for one test at a time.
+	t.Run("sentinel", func(t *testing.T) {
+		s := sharedSentinels()
+		queuetest.Empty(t, s.Servers[:1])
+		test(t, world{s.Config(), nil})
+		queuetest.CheckIn(t, s.Config(), zone)
+	})
+	t.Run("cluster", func(t *testing.T) {
+		c := sharedCluster()
+		queuetest.Empty(t, c.Nodes)
+		test(t, world{c.Config(), nil})
+		queuetest.CheckIn(t, c.Config(), zone)
 	})
 }
 
