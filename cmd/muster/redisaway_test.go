@@ -13,7 +13,7 @@ import (
 
 // A child says these when a call gets no answer, and when it does again.
 const (
-	noAnswer = "no answer from the queue"
+	noAnswer = "no answer from the queue, the call will be repeated"
 	answers  = "the queue answers again"
 )
 
