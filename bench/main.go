@@ -36,6 +36,8 @@ func sections() []section {
 		{"idle", "calls of an idle node", idle, false},
 		{"reorder", "an overloaded queue is reordered", reorder, false},
 		{"fair", "a small task behind a big one", fair, false},
+		{"scale", "up to a million jobs wait", scale, false},
+		{"wake", "a job comes to an idle node", wake, false},
 		{"inside", "what a step calls inside Redis", inside, true},
 	}
 }

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+const (
+	scaleTakes = 2000 // jobs that are taken and finished, one a call
+	pageJobs   = 500  // of a list
+)
+
+// scale measures what an operator and a worker do while more and more jobs wait.
+// Nothing of it may depend on how many.
+func scale(ctx context.Context, b *bench) ([]row, error) {
+	var rows []row
+	for _, n := range []int{10_000, 100_000, 1_000_000} {
+		n = b.size(n)
+		got, err := b.scaleOnce(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		name := thousands(int64(n)) + " queued: "
+		for _, r := range got {
+			r.Figure = name + r.Figure
+			rows = append(rows, r)
+		}
+	}
+	return rows, nil
+}
+
+// act is one thing that is done to a full queue.
+type act struct {
+	name string
+	do   func() error
+}
+
+func (b *bench) scaleOnce(ctx context.Context, n int) (rows []row, err error) {
+	q, err := b.fresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer q.Close()
+	id, err := put(ctx, q, "true", hostNames(n))
+	if err != nil {
+		return nil, err
+	}
+	c, err := b.newCrew(ctx, 1, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	if err := b.redis.watchSlow(ctx); err != nil {
+		return nil, err
+	}
+	for _, a := range []act{
+		{fmt.Sprintf("%s jobs taken and finished", thousands(scaleTakes)),
+			func() error { return c.takeSome(ctx, scaleTakes) }},
+		{"the last page of a list", func() error {
+			return q.EachJob(ctx, id, n-pageJobs, pageJobs, func([]jobs.JobInfo) error { return nil })
+		}},
+		{"what waits (muster queue)", func() error { _, err := q.Depth(ctx, zone); return err }},
+		{"pause of the task", func() error { _, err := q.Pause(ctx, id, "bench"); return err }},
+		{"resume of the task", func() error { _, err := q.Resume(ctx, id, "bench"); return err }},
+		{"cancel of the task", func() error { _, err := q.Cancel(ctx, id, "bench"); return err }},
+	} {
+		began := time.Now()
+		if err := a.do(); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.name, err)
+		}
+		rows = append(rows, newRow(a.name, "ms", []float64{millis(time.Since(began))}))
+	}
+	_, longest, err := b.redis.slowest(ctx)
+	return append(rows, newRow("longest call of all this", "ms", []float64{longest}).atMost(callMax)),
+		err
+}
+
+// takeSome takes jobs, one a call, and finishes each with the next call.
+func (c *crew) takeSome(ctx context.Context, n int) error {
+	t := c.takers[0]
+	s := jobs.Step{Node: t.node, Slot: t.slot, Want: 1}
+	for i := range n + 1 {
+		s.Request = fmt.Sprint("scale", i)
+		if i == n {
+			s.Want = 0
+		}
+		r, err := t.q.Step(ctx, zone, s)
+		if err != nil {
+			return err
+		}
+		s.Results = s.Results[:0]
+		for _, g := range r.Jobs {
+			s.Results = append(s.Results, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindEnd,
+				Outcome: jobs.Succeeded})
+			s.Known = []jobs.TaskID{g.Job.Task()}
+		}
+	}
+	return nil
+}
+
+// wakeSamples is how often an idle node is woken.
+const wakeSamples = 100
+
+// wake measures how soon the host hears of a job that is submitted to an idle
+// node: the wake-up, the take, the start of a child and its connection.
+func wake(ctx context.Context, b *bench) (rows []row, err error) {
+	h, err := b.newHosts(1)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, h.stop()) }()
+	host, err := newEar(h.list[0])
+	if err != nil {
+		return nil, err
+	}
+	defer host.Close()
+	n, err := b.newNode(ctx, nodeSize{children: 1, slots: 1}, func(q *queue.Queue) error {
+		return q.Publish(ctx, inventory, []fleet.Host{host.Host}, nil)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+	var all []float64
+	for range wakeSamples {
+		began := time.Now()
+		id, err := put(ctx, n.q, "true", []string{host.Name})
+		if err != nil {
+			return nil, err
+		}
+		at, err := host.hear()
+		if err != nil {
+			return nil, n.explain(err)
+		}
+		all = append(all, millis(at.Sub(began)))
+		// The host has hung up; the next job shall find no child.
+		if _, err := n.ended(ctx, id); err != nil {
+			return nil, err
+		}
+		err = n.until(ctx, look, func() (bool, error) {
+			pids, err := n.children()
+			return len(pids) == 0, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(all)
+	return []row{
+		newRow("from a submit to the first byte of SSH, median", "ms", all),
+		newRow("the same, 99 of 100 are faster", "ms", all[len(all)*99/100:]),
+	}, nil
+}
