@@ -31,6 +31,7 @@ var floors = map[string]int{
 	"history":                    2,
 	"internal/fakefleet":         2,
 	"internal/fakefleet/machine": 1,
+	"jobs/model":                 2,
 	"jobs/queue":                 2,
 	"master":                     3,
 	"server":                     3,

@@ -201,13 +201,8 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 	args := func(i int) []any {
 		return []any{string(t.ID), print, i, at, strings.Join(chunks[i], "\n")}
 	}
-	first := append(args(0), "spec", string(spec), "total", len(hosts), "chunks", len(chunks),
-		"timeout", t.Spec.Timeout.Microseconds(), "expire", t.Spec.Expire.Microseconds(),
-		"at", t.At.String(), "inventory", t.Spec.Inventory, "repeatable", digit(t.Spec.Repeatable),
-		"operator", t.Spec.Operator, "priority", string(t.Spec.Priority))
-	if t.Guarded {
-		first = append(first, "guard", guard(t.Spec))
-	}
+	first := append(args(0), headArgs(t, len(hosts), len(chunks))...)
+	first = append(first, "spec", string(spec))
 	r, err := q.script(ctx, scripts.put, zone, first...)
 	if err != nil {
 		return err
@@ -230,6 +225,18 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 			}
 			return put(len(chunks[i+1]))
 		}})
+}
+
+// headArgs are fields and values of a task, but for its spec.
+func headArgs(t jobs.Task, hosts, chunks int) []any {
+	args := []any{"total", hosts, "chunks", chunks,
+		"timeout", t.Spec.Timeout.Microseconds(), "expire", t.Spec.Expire.Microseconds(),
+		"at", t.At.String(), "inventory", t.Spec.Inventory, "repeatable", digit(t.Spec.Repeatable),
+		"operator", t.Spec.Operator, "priority", string(t.Spec.Priority)}
+	if t.Guarded {
+		args = append(args, "guard", guard(t.Spec))
+	}
+	return args
 }
 
 // guard is what exclude.lua reads: whether the task disturbs its hosts, and the

@@ -23,8 +23,9 @@ local registered = {}
 function m.open()
   local epoch = m.us(math.max(m.now, m.zone.token + 1))
   m.zone.longest = math.max(m.zone.longest, m.num(ARGV[4]))
+  m.zone.token = math.max(m.zone.token, m.now)
   m.w('HSET', m.kZone, 'run', run, 'epoch', epoch, 'longest', m.us(m.zone.longest),
-    'high', m.at, 'token', m.us(math.max(m.zone.token, m.now)))
+    'high', m.at, 'token', m.us(m.zone.token))
   return epoch
 end
 
@@ -61,12 +62,22 @@ if jump ~= 0 and (m.zone.jumped < since or m.zone.jumped > m.raw) then
   m.w('HSET', m.kZone, 'jumped', m.us(m.raw), 'high', m.at)
 end
 
+local function used(token)
+  m.zone.token = math.max(m.zone.token, m.num(token))
+  m.w('HSET', m.kZone, 'token', m.us(m.zone.token))
+end
+
 for i = 7, #ARGV, 3 do
   local id, token, left = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   local t, j = m.task(m.taskOf(id)), m.job(id)
   local lock, value = m.locked(m.hostOf(id)), token .. ' ' .. id
   -- Who knows this epoch was not forgotten in it: what is not there is over.
   local forgot = knew ~= m.zone.epoch and j.state ~= 'ended' and m.num(j.token) < m.num(token)
+  if not t and forgot and (not lock or m.num(string.match(lock, '^%d+')) < m.num(token)) then
+    -- Its whole task was forgotten, but somebody works on the host.
+    m.w('SET', m.kLock .. m.hostOf(id), value, 'PX', m.us(math.max(math.ceil(left / 1000), 1)))
+    used(token)
+  end
   if t and (forgot or (j.token == token and j.state == 'running')) and (not lock or forgot) then
     m.w('SET', m.kLock .. m.hostOf(id), value, 'PX', m.us(math.max(math.ceil(left / 1000), 1)))
     if forgot then
@@ -76,9 +87,13 @@ for i = 7, #ARGV, 3 do
       m.w('HSET', m.kJob .. id, 'state', 'running', 'token', token, 'attempt', m.us(j.attempt + 1),
         'node', who, 'due', m.us(j.due > 0 and j.due or t.due), 'started', j.started or m.at)
       if j.state ~= 'running' then m.count(t, 'running', 1) end
+      if not t.started then
+        t.started = m.at
+        m.w('HSET', m.kTask .. m.taskOf(id), 'started', t.started)
+      end
       if t.guard then m.acquire(id, m.needs(id, t), token) end
       m.event('reassert', id, '{"node":' .. cjson.encode(who) .. '}')
-      m.w('HSET', m.kZone, 'token', m.us(math.max(m.zone.token, m.num(token))))
+      used(token)
     end
   end
 end

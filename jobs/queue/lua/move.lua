@@ -41,11 +41,22 @@ local function release()
   m.w('PUBLISH', m.kWake, '')
 end
 
+-- whole tells whether all of the task was put. What ran before a failover forgot
+-- the commit is not held any more, but its chunk is there.
+local function whole(held)
+  if held + t.done == t.total then return true end
+  if not t.started then return false end
+  for chunk = 0, m.num(call('HGET', m.kTask .. id, 'chunks')) - 1 do
+    if call('HEXISTS', m.kTask .. id, 'hosts:' .. m.us(chunk)) == 0 then return false end
+  end
+  return true
+end
+
 local function commit()
   if not call('HGET', m.kTask .. id, 'committed') then
     local held = call('ZCARD', m.kHeld .. id)
     if t.cancel then return {'cancelled', 0} end
-    if held ~= t.total then return {'incomplete', held} end
+    if not whole(held) then return {'incomplete', held} end
     local v = call('HMGET', m.kTask .. id, 'at', 'expire')
     t.due = math.max(m.now, m.num(v[1]))
     m.w('PERSIST', m.kTask .. id)

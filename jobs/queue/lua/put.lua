@@ -8,22 +8,33 @@
 --      6.. chunk 0 only: fields and values of the task
 -- Returns {ok, jobs held so far} | committed | cancelled | conflict (another submit has this
 --      id) | header (chunk 0 must come first) | absent (no key zone)
--- Keeps: held:<task> and task:<id> expire together while not committed.
+-- Keeps: held:<task> and task:<id> expire together while not committed. A job that
+--      was cancelled by itself meanwhile stays ended, and one that runs, because a
+--      failover forgot an earlier commit, stays where it is.
 
 local id, print, chunk, at = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 m.beginZone()
 if not m.zone.run then return {'absent', 0} end
-local v = call('HMGET', m.kTask .. id, 'print', 'committed', 'cancel')
+local v = call('HMGET', m.kTask .. id, 'print', 'committed', 'cancel', 'done', 'started')
 if v[1] and v[1] ~= print then return {'conflict', 0} end
 if v[2] then return {'committed', 0} end
 if v[3] then return {'cancelled', 0} end
 if not v[1] and chunk ~= '0' then return {'header', 0} end
 
+local some = m.num(v[4]) > 0 or v[5]
+
+local function elsewhere(jobID)
+  return some and (call('EXISTS', m.kJob .. jobID) == 1 or call('ZSCORE', m.kQueue, jobID) or
+    call('ZSCORE', m.kAgain, jobID))
+end
+
 local add = {'ZADD', m.kHeld .. id, 'NX'}
 for host in string.gmatch(ARGV[5], '[^\n]+') do
-  add[#add + 1] = at == '' and '0' or at
-  add[#add + 1] = id .. ':' .. host
+  if not elsewhere(id .. ':' .. host) then
+    add[#add + 1] = at == '' and '0' or at
+    add[#add + 1] = id .. ':' .. host
+  end
 end
 local set = {'HSET', m.kTask .. id, 'print', print, 'hosts:' .. chunk, ARGV[5]}
 for i = 6, #ARGV do
@@ -34,7 +45,7 @@ for i = 6, #ARGV do
 end
 m.w(unpack(set))
 m.w('PEXPIRE', m.kTask .. id, m.DAY)
-m.w(unpack(add))
+if #add > 3 then m.w(unpack(add)) end
 m.w('PEXPIRE', m.kHeld .. id, m.DAY)
 m.event('put', id, '{"chunk":' .. chunk .. ',"jobs":' .. m.us((#add - 3) / 2) .. '}')
 m.flush()

@@ -199,7 +199,7 @@ function m.consider(id, from)
   local list = t.guard and m.needs(id, t)
   local lack = m.fate(id, j, t, from, lost)
   if not lack and lock and not mine then lack = 'host/' .. m.hostOf(id) end
-  if not lack and list and not lost then lack = m.lacks(id, j, list, from == m.kQueue) end
+  if not lack and list and not lost then lack = m.lacks(id, list, from == m.kQueue) end
   if not lack and m.want > 0 then
     m.grant(id, j, t, from, lost, mine, list)
   elseif not lack and lost then

@@ -55,12 +55,13 @@ function m.room(s) return s.holders + s.kept < s.max end
 
 -- lacks is the first resource of the list that a job cannot have now; nil if it
 -- can have all. One that comes fresh from the queue does not pass those who wait.
-function m.lacks(id, j, list, fresh)
+function m.lacks(id, list, fresh)
   for _, name in ipairs(list) do
     local s = m.sem(name)
     local free = m.room(s)
     if free and fresh and s.waits and m.wakeNext(name) then free = false end
-    if not free and not (j.token and m.holds(id, name)) then return name end
+    -- A take that broke off may have left it to this job, also before its first.
+    if not free and not m.holds(id, name) then return name end
   end
 end
 

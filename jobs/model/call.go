@@ -1,0 +1,253 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"muster/jobs"
+)
+
+const (
+	day    = 24 * time.Hour // what ended is kept for a day
+	minute = time.Minute    // who met a taken resource comes again after it
+)
+
+// Absent is the answer of a zone that is not there.
+const Absent = "absent"
+
+// A call is one script while it is carried out. It reads the zone as it was
+// before, and plans its writes.
+type call struct {
+	*Zone
+	raw, now jobs.Micros // TIME, and the same but never less than the highest seen
+	flags    Flags       // as the call changes them for itself
+	tasks    map[jobs.TaskID]*task
+	locks    map[string]Lock // as they will be after the plan
+	plan     [stages][]func()
+	happened []Event
+
+	semaphores map[string]*semaphore
+	woken      bool // somebody became due by this call, and is not seen by its own take
+}
+
+// A stage is a part of a plan. They are carried out in this order.
+type stage int
+
+const (
+	freeing stage = iota // locks that are given back
+	writing
+	locking
+	timing // scores of again
+	leaving
+	afterwards
+	dropping
+	stages
+)
+
+// A task as a call reads it, once, and how the call changes its counters.
+type task struct {
+	Task
+	id      jobs.TaskID
+	running int
+	ends    []jobs.Outcome
+}
+
+func (z *Zone) begin(now jobs.Micros) *call {
+	z.expire(now)
+	c := &call{Zone: z, raw: now, now: now, flags: z.Flags, tasks: map[jobs.TaskID]*task{},
+		locks: map[string]Lock{}, semaphores: map[string]*semaphore{}}
+	if high := z.Flags.High; now >= high.Add(-minute) {
+		c.now = max(now, high)
+	}
+	if c.flags.Waits <= c.now.Add(-5*minute) {
+		c.flags.Waits = 0
+	}
+	return c
+}
+
+func (c *call) do(s stage, write func()) { c.plan[s] = append(c.plan[s], write) }
+
+func (c *call) write(f func()) { c.do(writing, f) }
+func (c *call) after(f func()) { c.do(afterwards, f) }
+
+func (c *call) planned() (n int) {
+	for _, s := range c.plan {
+		n += len(s)
+	}
+	return n
+}
+
+func (c *call) event(name string, object any) {
+	c.happened = append(c.happened, Event{name, fmt.Sprint(object)})
+}
+
+// flush carries the plan out.
+func (c *call) flush() {
+	for s := range c.plan {
+		for _, write := range c.plan[s] {
+			write()
+		}
+		c.plan[s] = nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.tasks)) {
+		c.tally(c.tasks[id])
+	}
+	c.Events = append(c.Events, c.happened...)
+	c.happened = nil
+}
+
+// tally adds what a call counted to a task.
+func (c *call) tally(t *task) {
+	if t == nil || (t.running == 0 && len(t.ends) == 0) {
+		return
+	}
+	kept := c.Tasks[t.id]
+	kept.Running += t.running
+	for _, o := range t.ends {
+		kept.Done++
+		kept.Outcomes[o]++
+	}
+	if len(t.ends) > 0 && t.Done+len(t.ends) >= t.Head.Total {
+		kept.Ended, kept.Expires = c.now, c.raw.Add(day)
+		c.Open.Remove(t.id)
+		c.Reordering.Changes++
+		c.event("task", t.id)
+	}
+}
+
+func (c *call) task(id jobs.TaskID) *task {
+	if t, ok := c.tasks[id]; ok {
+		return t
+	}
+	c.tasks[id] = nil
+	if kept := c.Tasks[id]; kept != nil {
+		c.tasks[id] = &task{Task: *kept, id: id}
+	}
+	return c.tasks[id]
+}
+
+// job is what is kept of a job; nothing before its first take.
+func (c *call) job(id jobs.ID) Job {
+	if j := c.Jobs[id]; j != nil {
+		return *j
+	}
+	return Job{}
+}
+
+// change plans a change of what is kept of a job.
+func (c *call) change(s stage, id jobs.ID, f func(*Job)) {
+	c.do(s, func() {
+		if c.Jobs[id] == nil {
+			c.Jobs[id] = &Job{}
+		}
+		f(c.Jobs[id])
+	})
+}
+
+// drop plans that a job leaves again, behind everything else.
+func (c *call) drop(id jobs.ID)    { c.do(dropping, func() { c.Again.Remove(id) }) }
+func (c *call) unqueue(id jobs.ID) { c.do(leaving, func() { c.Queue.Remove(id) }) }
+
+func (c *call) appoint(id jobs.ID, at jobs.Micros) {
+	c.write(func() { c.Again.Put(id, at) })
+}
+
+// move is appoint for a job that is in again; else it does nothing.
+func (c *call) move(s stage, id jobs.ID, at jobs.Micros) {
+	c.do(s, func() {
+		if _, ok := c.Again.Score(id); ok {
+			c.Again.Put(id, at)
+		}
+	})
+}
+
+// lockDelay is how long after its lock a job is due.
+func lockDelay(timeout time.Duration) time.Duration {
+	return max(5*time.Second, ceil(timeout, 50*time.Microsecond)*time.Microsecond)
+}
+
+// ceil is how many units there are in d, the last one maybe not full.
+func ceil(d, unit time.Duration) time.Duration {
+	n := d / unit
+	if d%unit > 0 {
+		n++
+	}
+	return n
+}
+
+// millis is d in whole milliseconds, as Redis keeps its expiries.
+func millis(d time.Duration) time.Duration { return ceil(d, time.Millisecond) * time.Millisecond }
+
+// locked is the lock of a host as it will be after the plan.
+func (c *call) locked(host string) Lock {
+	if l, ok := c.locks[host]; ok {
+		return l
+	}
+	c.locks[host] = c.Locks[host]
+	return c.locks[host]
+}
+
+// holds tells whether a job has the host's lock.
+func (l Lock) holds(id jobs.ID, token jobs.Token) bool {
+	return token != 0 && l.Token == token && l.Job == id
+}
+
+// left is how long the lock of a host lasts, as it is kept.
+func (c *call) left(host string) time.Duration {
+	l, ok := c.Locks[host]
+	if !ok {
+		return 0
+	}
+	return max(l.Until.Sub(c.raw).Truncate(time.Millisecond), 0)
+}
+
+func (c *call) lock(s stage, l Lock, d time.Duration) {
+	l.Until = c.raw.Add(d)
+	c.do(s, func() { c.Locks[l.Job.Host()] = l })
+}
+
+// unlock gives the host of a job back, if the job holds it.
+func (c *call) unlock(id jobs.ID, j Job, t *task) {
+	host := id.Host()
+	token := jobs.Micros(j.Token)
+	sure := t != nil && j.State == jobs.Running && !j.Lost &&
+		c.now < token.Add(t.Head.Spec.Timeout-time.Millisecond) &&
+		token > c.flags.Epoch.Add(c.flags.Longest)
+	if !sure && !c.locked(host).holds(id, j.Token) {
+		return
+	}
+	c.do(freeing, func() { delete(c.Locks, host) })
+	c.locks[host] = Lock{}
+	if c.flags.Waits != 0 {
+		c.wakeFor(host)
+	}
+}
+
+// finish ends a job. With keep its host stays locked until the lock ends.
+func (c *call) finish(id jobs.ID, j Job, o End, keep bool) {
+	t := c.task(id.Task())
+	c.change(writing, id, func(kept *Job) {
+		kept.State, kept.Expires = jobs.Ended, c.raw.Add(day)
+		kept.End.At, kept.End.Outcome = c.now, o.Outcome
+		kept.End.Class = cmp.Or(o.Class, kept.End.Class)
+		kept.End.Exit = cmp.Or(o.Exit, kept.End.Exit)
+		kept.End.Error = cmp.Or(o.Error, kept.End.Error)
+	})
+	if t != nil {
+		t.ends = append(t.ends, o.Outcome)
+		if j.State == jobs.Running {
+			t.running--
+		}
+	}
+	c.event("end", id)
+	if t != nil && t.Head.Guarded && j.Token != 0 {
+		c.settle(id, t, o)
+	}
+	if !keep {
+		c.unlock(id, j, t)
+	}
+	c.drop(id)
+}

@@ -1,0 +1,241 @@
+package model
+
+import (
+	"math"
+	"time"
+
+	"muster/jobs"
+)
+
+// Ending is a call of the script end.
+type Ending struct {
+	Task  jobs.TaskID
+	Note  string
+	By    jobs.TaskID // supersedes Task; empty: it is cancelled
+	Chunk int         // of hosts, if Hosts is empty
+	Hosts []string    // only their jobs
+}
+
+// Ended is its answer.
+type Ended struct {
+	Status                        string
+	Ended, Running, Already, Seen int
+}
+
+// End cancels a task or some of its jobs, or ends what a newer task supersedes.
+func (z *Zone) End(now jobs.Micros, a Ending) Ended {
+	c := z.begin(now)
+	if c.flags.Run == "" || c.task(a.Task) == nil {
+		return Ended{Status: Absent}
+	}
+	t, hosts := c.task(a.Task), a.Hosts
+	if len(hosts) == 0 {
+		hosts = t.Chunks[a.Chunk]
+		c.flag(t, a)
+	}
+	out := Ended{Status: "ok", Seen: len(hosts)}
+	for _, host := range hosts {
+		id := jobs.NewID(a.Task, host)
+		j := c.job(id)
+		_, queued := c.Queue.Score(id)
+		_, again := c.Again.Score(id)
+		_, held := c.Held[a.Task].Score(id)
+		switch {
+		case j.State == jobs.Ended || (j.State == "" && !queued && !again && !held):
+			out.Already++
+		case a.By != "" && j.Started != 0:
+			out.Running++
+		case a.By != "" && !c.has(a.By, host):
+		case j.State == jobs.Running || j.State == jobs.Lost:
+			out.Running++
+			if len(a.Hosts) > 0 && j.Cancel == "" {
+				c.change(writing, id, func(j *Job) { j.Cancel = a.Note })
+				c.event("cancel", id)
+			}
+		default:
+			c.close(id, j, a)
+			out.Ended++
+		}
+	}
+	c.flush()
+	return out
+}
+
+// flag sets the flag that takes obey at once.
+func (c *call) flag(t *task, a Ending) {
+	kept := c.Tasks[t.id]
+	switch {
+	case t.Done >= t.Head.Total:
+	case a.By != "" && t.By != a.By:
+		c.write(func() { kept.By = a.By })
+		c.event("supersede", t.id)
+	case a.By == "" && t.Cancel == "":
+		c.write(func() { kept.Cancel = a.Note })
+		c.event("cancel", t.id)
+	}
+}
+
+// close ends a job that waits.
+func (c *call) close(id jobs.ID, j Job, a Ending) {
+	o, keep := End{Outcome: jobs.Superseded, Error: a.Note}, false
+	if a.By == "" {
+		o, keep = cancelled(j, a.Note)
+	}
+	c.finish(id, j, o, keep)
+	c.unqueue(id)
+	c.after(func() { c.Held.remove(a.Task, id) })
+}
+
+// Turn is a call of the script control.
+type Turn struct {
+	Verb, Object, Note string
+	Number             int64 // limit: less than 0 is none
+}
+
+// Turned is its answer.
+type Turned struct {
+	Status, Before string
+	Number         int64
+}
+
+const wakesMax = 100 // waiters that are woken in one call
+
+// Control turns one of the switches of the zone.
+func (z *Zone) Control(now jobs.Micros, a Turn) Turned {
+	c := z.begin(now)
+	if c.flags.Run == "" {
+		return Turned{Status: Absent}
+	}
+	out := c.turn(a)
+	c.flush()
+	return out
+}
+
+func (c *call) turn(a Turn) Turned {
+	already := Turned{Status: "already"}
+	switch a.Verb {
+	case "pause-zone":
+		return c.off(&c.Zone.Flags.Paused, a)
+	case "resume-zone":
+		return c.on(&c.Zone.Flags.Paused, a)
+	case "halt":
+		if a.Number <= c.flags.Lifted {
+			return already
+		}
+		return c.off(&c.Zone.Flags.Halted, a)
+	case "lift":
+		c.write(func() { c.Flags.Lifted = max(c.Flags.Lifted, a.Number) })
+		return c.on(&c.Zone.Flags.Halted, a)
+	case "pause-customer", "resume-customer":
+		return c.customer(a)
+	case "shift":
+		return c.shift(a)
+	case "limit":
+		return c.limit(a)
+	case "clear":
+		return c.clear(a)
+	case "thaw":
+		f := c.flags.Freeze
+		if f.Until <= c.now {
+			return already
+		}
+		c.write(func() { c.Flags.Freeze.Until, c.Flags.Freeze.Strict = c.now, false })
+		c.event("thaw", "zone")
+		return Turned{"ok", f.Why, int64(f.Until)}
+	}
+	return already
+}
+
+func (c *call) off(s *Switch, a Turn) Turned {
+	if s.Note != "" {
+		return Turned{"already", s.Note, int64(s.At)}
+	}
+	c.write(func() { *s = Switch{a.Note, c.now} })
+	c.event(a.Verb, "zone")
+	return Turned{"ok", "", int64(c.now)}
+}
+
+func (c *call) on(s *Switch, a Turn) Turned {
+	before := *s
+	if before.Note == "" {
+		return Turned{Status: "already"}
+	}
+	c.write(func() { *s = Switch{} })
+	c.event(a.Verb, "zone")
+	return Turned{"ok", before.Note, int64(before.At)}
+}
+
+func (c *call) customer(a Turn) Turned {
+	before, paused := c.Customers[a.Object]
+	switch pause := a.Verb == "pause-customer"; {
+	case pause && paused:
+		return Turned{"already", before.Note, 0}
+	case pause:
+		c.write(func() { c.Customers[a.Object] = Switch{a.Note, c.now} })
+		c.event(a.Verb, a.Object)
+		return Turned{"ok", "", int64(c.now)}
+	case !paused:
+		return Turned{Status: "already"}
+	}
+	c.write(func() { delete(c.Customers, a.Object) })
+	c.event(a.Verb, a.Object)
+	return Turned{"ok", before.Note, int64(before.At)}
+}
+
+// shift lets the jobs of a task expire later, by as long as a pause lasted.
+func (c *call) shift(a Turn) Turned {
+	t := c.task(jobs.TaskID(a.Object))
+	since := jobs.Micros(a.Number)
+	switch {
+	case t == nil:
+		return Turned{Status: Absent}
+	case t.Shifted == since, t.Committed == 0, t.Done >= t.Head.Total:
+		return Turned{Status: "already"}
+	}
+	lasted := max(c.now.Sub(max(since, t.Committed)), 0)
+	kept, expiry := c.Tasks[t.id], t.Expiry.Add(lasted)
+	c.write(func() { kept.Shifted, kept.Expiry = since, expiry })
+	return Turned{"ok", "", int64(lasted / time.Microsecond)}
+}
+
+func (c *call) limit(a Turn) Turned {
+	before, had := c.Semaphores.Max[a.Object]
+	text := ""
+	if had {
+		text = jobs.Micros(before).String()
+	}
+	s := c.sem(a.Object)
+	switch {
+	case a.Number < 0 && !had, had && a.Number == int64(before):
+		return Turned{"already", text, 0}
+	case a.Number < 0:
+		s.max = math.MaxInt
+		c.write(func() { delete(c.Semaphores.Max, a.Object) })
+	default:
+		s.max = int(a.Number)
+		c.write(func() { c.Semaphores.Max[a.Object] = s.max })
+	}
+	c.event("limit", a.Object)
+	c.wakeMany(a.Object)
+	return Turned{"ok", text, 0}
+}
+
+func (c *call) clear(a Turn) Turned {
+	name := group + a.Object
+	why := c.Semaphores.Holders[name][frozen]
+	if why == "" {
+		return Turned{Status: "already"}
+	}
+	c.leave(frozen, name)
+	c.event("clear", a.Object)
+	c.wakeMany(name)
+	return Turned{"ok", why, 0}
+}
+
+func (c *call) wakeMany(name string) {
+	for range wakesMax {
+		if !c.wakeNext(name) {
+			return
+		}
+	}
+}

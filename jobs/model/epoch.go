@@ -1,0 +1,255 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"muster/jobs"
+)
+
+// Hello is a call of the script epoch: the first of every connection.
+type Hello struct {
+	Run     string      // id of the server
+	Knew    jobs.Micros // epoch that the caller knows; 0: none
+	Who     string      // "node/slot" of a child
+	Longest time.Duration
+	Jumped  time.Duration // by how much TIME has, since the caller saw it last; 0: it has not
+	Since   jobs.Micros   // when that was, by the clock as it is now
+	Jobs    []InHand
+}
+
+// InHand is a job of which a child says that it has it.
+type InHand struct {
+	Job   jobs.ID
+	Token jobs.Token
+	Left  time.Duration // until the lock ends
+}
+
+// Welcome is the answer.
+type Welcome struct {
+	Epoch, Frozen, Now jobs.Micros
+	Longest            time.Duration
+}
+
+// Epoch tells whether Redis is the one that the caller knew, and puts back what
+// was forgotten of its jobs.
+func (z *Zone) Epoch(now jobs.Micros, h Hello) Welcome {
+	c := z.begin(now)
+	registered := c.children()
+	switch f := &c.flags; {
+	case f.Run == "":
+		c.open(h)
+		c.write(func() { c.Flags.Born = f.Epoch })
+		c.event("epoch", "zone")
+		if h.Knew != 0 {
+			c.freeze("the zone was missing", true)
+		}
+	case f.Run != h.Run:
+		// Who was not heard of in the last epoch is not waited for in this one.
+		for who, epoch := range registered {
+			if epoch != f.Epoch {
+				delete(registered, who)
+				c.write(func() { delete(c.Children, who) })
+			}
+		}
+		c.open(h)
+		c.freeze("Redis was started anew or replaced", false)
+	case h.Knew != 0 && h.Knew < f.Born && registered[h.Who] != f.Epoch:
+		// Somebody made a new zone before the caller could tell that one is missing.
+		c.write(func() { c.Flags.Born = 0 })
+		c.freeze("the zone was missing", true)
+	}
+	if jumped := c.flags.Jumped; h.Jumped != 0 && (jumped < h.Since || jumped > c.raw) {
+		wait := max(min(c.flags.Longest, h.Jumped.Abs()), shortest)
+		c.freezeFor(wait, fmt.Sprintf("TIME jumped by %.0f s", math.Floor(h.Jumped.Seconds())))
+		c.write(func() { c.Flags.Jumped, c.Flags.High = c.raw, c.now })
+	}
+	for _, in := range h.Jobs {
+		c.reassert(h, in)
+	}
+	if h.Who != "" {
+		c.write(func() { c.Children[h.Who] = c.flags.Epoch })
+		registered[h.Who] = c.flags.Epoch
+	}
+	c.thaw(registered)
+	c.flush()
+	return Welcome{c.flags.Epoch, c.flags.Freeze.Until, c.now, c.flags.Longest}
+}
+
+func (c *call) children() map[string]jobs.Micros {
+	out := make(map[string]jobs.Micros, len(c.Children))
+	for who, epoch := range c.Children {
+		out[who] = epoch
+	}
+	return out
+}
+
+// open begins an epoch.
+func (c *call) open(h Hello) {
+	f := &c.flags
+	f.Epoch = max(c.now, f.Token+1)
+	f.Longest = max(f.Longest, h.Longest)
+	f.Token = max(f.Token, c.now)
+	opened := *f
+	c.write(func() {
+		c.Flags.Run, c.Flags.Epoch, c.Flags.Longest = h.Run, opened.Epoch, opened.Longest
+		c.Flags.High, c.Flags.Token = c.now, opened.Token
+	})
+}
+
+// reassert keeps the lock of a job in hand, and puts back what was forgotten.
+func (c *call) reassert(h Hello, in InHand) {
+	t, j := c.task(in.Job.Task()), c.job(in.Job)
+	lock := c.locked(in.Job.Host())
+	// Who knows this epoch was not forgotten in it: what is not there is over.
+	forgot := h.Knew != c.flags.Epoch && j.State != jobs.Ended && j.Token < in.Token
+	runs := j.Token == in.Token && j.State == jobs.Running
+	keep := forgot || (runs && lock == (Lock{}))
+	if t == nil { // it was forgotten as a whole, but somebody works on the host
+		keep = forgot && lock.Token < in.Token
+	}
+	if !keep {
+		return
+	}
+	c.lock(writing, Lock{Token: in.Token, Job: in.Job}, max(millis(in.Left), time.Millisecond))
+	if !forgot {
+		return
+	}
+	c.flags.Token = max(c.flags.Token, jobs.Micros(in.Token))
+	token := c.flags.Token
+	c.write(func() { c.Flags.Token = token })
+	if t == nil {
+		return
+	}
+	c.appoint(in.Job, c.now.Add(in.Left+lockDelay(t.Head.Spec.Timeout)))
+	c.write(func() { c.Queue.Remove(in.Job) })
+	c.write(func() { c.Held.remove(t.id, in.Job) })
+	due := j.Due
+	if due == 0 {
+		due = t.Due
+	}
+	c.change(writing, in.Job, func(kept *Job) {
+		kept.State, kept.Token, kept.Node, kept.Due = jobs.Running, in.Token, h.Who, due
+		kept.Counts.Attempt = j.Counts.Attempt + 1
+		if kept.Started == 0 {
+			kept.Started = c.now
+		}
+	})
+	if j.State != jobs.Running {
+		t.running++
+	}
+	c.started(t)
+	if t.Head.Guarded {
+		c.acquire(in.Job, c.needs(in.Job, t), in.Token)
+	}
+	c.event("reassert", in.Job)
+}
+
+// freeze lets nothing be taken before the longest lock has ended or, unless it is
+// strict, before every child that was registered has said what it holds.
+func (c *call) freeze(why string, strict bool) {
+	f := &c.flags.Freeze
+	longest := c.flags.Longest
+	f.Strict = strict || (f.Until > c.now && f.Strict)
+	f.Until = max(f.Until, c.now.Add(max(longest, shortest)))
+	f.Soonest, f.Why = c.now.Add(min(longest, shortest)), why
+	c.frozen()
+}
+
+// freezeFor lets nothing be taken for so long, whatever children say. A freeze that
+// is on stays, unless its end is further away than any freeze can last.
+func (c *call) freezeFor(wait time.Duration, why string) {
+	f := &c.flags.Freeze
+	on := min(f.Until, c.now.Add(max(c.flags.Longest, shortest)))
+	f.Until, f.Soonest = max(on, c.now.Add(wait)), min(f.Soonest, c.now)
+	f.Strict, f.Why = true, why
+	c.frozen()
+}
+
+func (c *call) frozen() {
+	frozen := c.flags.Freeze
+	c.write(func() { c.Flags.Freeze = frozen })
+	c.event("freeze", "zone")
+}
+
+// thaw ends a freeze once every registered child has called Epoch since.
+func (c *call) thaw(registered map[string]jobs.Micros) {
+	f := &c.flags.Freeze
+	if f.Until <= max(c.now, f.Soonest) || f.Strict {
+		return
+	}
+	for _, epoch := range registered {
+		if epoch != c.flags.Epoch {
+			return
+		}
+	}
+	until := min(f.Until, max(f.Soonest, c.now))
+	f.Until = until
+	c.write(func() { c.Flags.Freeze.Until = until })
+	c.event("thaw", "zone")
+}
+
+// Loss is a call of the script lose.
+type Loss struct {
+	jobs.Loss
+	Sent jobs.Micros // the stamp
+}
+
+const poison = 3 // crashes that end a job
+
+// Lose tells that a child is gone, and returns the jobs that were lost with it. It
+// is stale if a later call of the slot was answered.
+func (z *Zone) Lose(now jobs.Micros, a Loss) (lost []jobs.ID, stale bool) {
+	c := z.begin(now)
+	if c.flags.Run == "" {
+		return nil, false
+	}
+	if before, ok := z.Hold[a.Node][a.Slot]; ok {
+		if c.old(a.Sent, before) {
+			return nil, true
+		}
+		for _, id := range sorted(before.Jobs) {
+			if c.lose(id, before.Jobs[id], a.Why) {
+				lost = append(lost, id)
+			}
+		}
+		c.write(func() {
+			delete(c.Zone.Hold[a.Node], a.Slot)
+			if len(c.Zone.Hold[a.Node]) == 0 {
+				delete(c.Zone.Hold, a.Node)
+			}
+		})
+	}
+	who, registered := a.Node+"/"+a.Slot, c.children()
+	if _, ok := registered[who]; ok {
+		c.write(func() { delete(c.Children, who) })
+		delete(registered, who)
+	}
+	c.thaw(registered)
+	c.flush()
+	return lost, false
+}
+
+func (c *call) lose(id jobs.ID, token jobs.Token, why string) bool {
+	j, t := c.job(id), c.task(id.Task())
+	if t == nil || j.Token != token || j.State != jobs.Running {
+		return false
+	}
+	c.event("lost", id)
+	c.change(writing, id, func(j *Job) { j.Counts.Crashes++ })
+	if j.Counts.Crashes+1 < poison {
+		c.change(writing, id, func(j *Job) { j.State = jobs.Lost })
+		c.appoint(id, c.now)
+		t.running--
+		return true
+	}
+	// Only what may run twice is known to have been begun by all three.
+	o := End{Outcome: jobs.Unknown, Class: jobs.ClassOperator,
+		Error: fmt.Sprintf("took %d workers with it, the last: %s", poison, why)}
+	if t.Head.Spec.Repeatable {
+		o.Outcome = jobs.Failed
+	}
+	c.finish(id, j, o, true)
+	return true
+}

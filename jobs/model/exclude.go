@@ -1,0 +1,306 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"muster/jobs"
+)
+
+const (
+	group  = "group/"
+	frozen = "frozen" // a field among the holders
+)
+
+// needs lists what a job counts against, its group first.
+func (c *call) needs(id jobs.ID, t *task) []string {
+	var list []string
+	seen := map[string]bool{}
+	add := func(name string) {
+		if !seen[name] {
+			seen[name] = true
+			list = append(list, name)
+		}
+	}
+	spec := t.Head.Spec
+	traits := c.traits(id, t)
+	if traits.Group != "-" && spec.Disruptive {
+		add(group + traits.Group)
+	}
+	for _, name := range traits.Limits {
+		add(name)
+	}
+	for _, name := range spec.Needs {
+		add(name)
+	}
+	return list
+}
+
+func (c *call) traits(id jobs.ID, t *task) Traits {
+	if traits, ok := c.Traits[t.Head.Spec.Inventory][id.Host()]; ok {
+		return traits
+	}
+	return Traits{Customer: "-", Group: "-"}
+}
+
+// A semaphore as it will be after the plan: holders, and besides kept, the places
+// that this call keeps free for those whom it wakes.
+type semaphore struct {
+	max, holders, kept int
+	waits              bool
+	turns              []*turn
+	read               bool // turns and last
+	last               jobs.Micros
+}
+
+// A turn is a task that waits for a semaphore, with its first jobs.
+type turn struct {
+	task jobs.TaskID
+	ids  []jobs.ID
+	all  bool
+}
+
+func (c *call) sem(name string) *semaphore {
+	if s := c.semaphores[name]; s != nil {
+		return s
+	}
+	s := &semaphore{max: 1, holders: len(c.Semaphores.Holders[name]),
+		waits: c.Semaphores.Waits[name] != nil}
+	if !strings.HasPrefix(name, group) {
+		s.max = math.MaxInt
+		if n, ok := c.Semaphores.Max[name]; ok {
+			s.max = n
+		}
+	}
+	c.semaphores[name] = s
+	return s
+}
+
+func (s *semaphore) room() bool { return s.holders+s.kept < s.max }
+
+// lacks is the first resource of the list that a job cannot have now. One that
+// comes fresh from the queue does not pass those who wait.
+func (c *call) lacks(id jobs.ID, list []string, fresh bool) string {
+	for _, name := range list {
+		s := c.sem(name)
+		free := s.room()
+		if free && fresh && s.waits && c.wakeNext(name) {
+			free = false
+		}
+		if !free && !c.holds(string(id), name) {
+			return name
+		}
+	}
+	return ""
+}
+
+func (c *call) holds(who, name string) bool {
+	_, ok := c.Semaphores.Holders[name][who]
+	return ok
+}
+
+// enter makes a job, or the mark of a frozen group, a holder.
+func (c *call) enter(who, name, value string) {
+	s := c.sem(name)
+	if !c.holds(who, name) {
+		s.holders++
+	}
+	c.write(func() {
+		if c.Semaphores.Holders[name] == nil {
+			c.Semaphores.Holders[name] = map[string]string{}
+		}
+		c.Semaphores.Holders[name][who] = value
+		c.Semaphores.Index[name] = true
+	})
+}
+
+func (c *call) acquire(id jobs.ID, list []string, token jobs.Token) {
+	for _, name := range list {
+		c.enter(string(id), name, fmt.Sprint(token))
+	}
+}
+
+// leave takes a holder out. It is false if it was none.
+func (c *call) leave(who, name string) bool {
+	if !c.holds(who, name) {
+		return false
+	}
+	s := c.sem(name)
+	s.holders--
+	empty := s.holders == 0
+	c.write(func() {
+		delete(c.Semaphores.Holders[name], who)
+		if len(c.Semaphores.Holders[name]) == 0 {
+			delete(c.Semaphores.Holders, name)
+		}
+		if empty {
+			delete(c.Semaphores.Index, name)
+		}
+	})
+	return true
+}
+
+// release gives back all that a job holds, and wakes one waiter for each.
+func (c *call) release(id jobs.ID, t *task) {
+	for _, name := range c.needs(id, t) {
+		if c.leave(string(id), name) {
+			c.wakeNext(name)
+		}
+	}
+}
+
+// settle is the end of a job that may hold something.
+func (c *call) settle(id jobs.ID, t *task, o End) {
+	for _, name := range c.needs(id, t) {
+		if o.Outcome == jobs.Unknown && strings.HasPrefix(name, group) {
+			c.leave(string(id), name)
+			c.enter(frozen, name, fmt.Sprintf("%s %s %s", id, c.now, o.Error))
+			c.event("freeze-group", strings.TrimPrefix(name, group))
+		} else if c.leave(string(id), name) {
+			c.wakeNext(name)
+		}
+	}
+}
+
+// waiting tells whether a waiter still waits.
+func (c *call) waiting(id jobs.ID) bool {
+	state := c.job(id).State
+	_, in := c.Again.Score(id)
+	return in && (state == "" || state == jobs.Blocked || state == jobs.Lost)
+}
+
+func (c *call) forward(id jobs.ID) {
+	c.move(afterwards, id, c.now)
+	c.woken = true
+}
+
+// wakeFor lets the one who waits longest for a host come at once.
+func (c *call) wakeFor(host string) {
+	name := "host/" + host
+	for _, waiter := range c.Semaphores.Waits[name].Until(math.MaxInt64, 5) {
+		c.after(func() { c.Semaphores.Waits.remove(name, waiter) })
+		if c.waiting(jobs.ID(waiter)) {
+			c.forward(jobs.ID(waiter))
+			return
+		}
+	}
+}
+
+// next reads the first tasks that wait for a resource, in the order of their turns.
+func (c *call) next(name string) *semaphore {
+	s := c.sem(name)
+	if s.read {
+		return s
+	}
+	s.read = true
+	for _, at := range c.Semaphores.Waits[name].All() {
+		s.last = at
+	}
+	for _, task := range c.Semaphores.Waits[name].Until(math.MaxInt64, 10) {
+		t := &turn{task: jobs.TaskID(task)}
+		for _, id := range c.Semaphores.Waits[name+":"+task].Until(math.MaxInt64, 10) {
+			t.ids = append(t.ids, jobs.ID(id))
+		}
+		t.all = len(t.ids) < 10
+		s.turns = append(s.turns, t)
+	}
+	return s
+}
+
+// wakeNext lets one waiter of a semaphore come at once, if there is room, and
+// keeps the room for it as long as this call lasts. It is true if there is one.
+func (c *call) wakeNext(name string) bool {
+	s := c.sem(name)
+	if !s.waits || !s.room() {
+		return false
+	}
+	waits := c.Semaphores.Waits
+	for c.next(name); len(s.turns) > 0; {
+		t := s.turns[0]
+		s.turns = s.turns[1:]
+		for len(t.ids) > 0 {
+			id := t.ids[0]
+			t.ids = t.ids[1:]
+			c.after(func() { waits.remove(name+":"+string(t.task), string(id)) })
+			if !c.waiting(id) {
+				continue
+			}
+			last := max(s.last+1, c.now)
+			s.last = last
+			c.after(func() { waits.put(name, string(t.task), last) })
+			s.turns = append(s.turns, t)
+			s.kept++
+			c.forward(id)
+			return true
+		}
+		if t.all {
+			c.after(func() { waits.remove(name, string(t.task)) })
+		}
+	}
+	return false
+}
+
+// passOn is for a job that was woken and cannot run: what it leaves free is for
+// the next one.
+func (c *call) passOn(list []string) {
+	for _, name := range list {
+		c.wakeNext(name)
+	}
+}
+
+// block moves a job aside until what it needs is free, at most for a minute.
+func (c *call) block(id jobs.ID, j Job, t *task, b blocked) {
+	c.appoint(id, max(min(t.Expiry, c.now.Add(minute)), c.now.Add(minute/60)))
+	if b.fresh {
+		c.unqueue(id)
+	}
+	switch j.State {
+	case jobs.Retry, jobs.Waiting, jobs.Deferred, jobs.Queued:
+		c.change(writing, id, func(j *Job) { j.State = jobs.Blocked })
+	}
+	waits, name, until := c.Semaphores.Waits, b.lacks, c.raw.Add(day)
+	if strings.HasPrefix(name, "host/") {
+		c.flags.Waits = c.now
+	} else {
+		c.write(func() {
+			waits.putNew(b.lacks, string(t.id), c.now)
+			waits.expire(b.lacks, until)
+		})
+		c.sem(name).waits = true
+		name += ":" + string(t.id)
+	}
+	c.write(func() {
+		waits.putNew(name, string(id), c.now)
+		waits.expire(name, until)
+	})
+}
+
+// blocked is why a job steps aside.
+type blocked struct {
+	lacks string
+	fresh bool // it comes from queue
+}
+
+// has tells whether a task has a job on a host, whatever became of it.
+func (c *call) has(task jobs.TaskID, host string) bool {
+	id := jobs.NewID(task, host)
+	_, queued := c.Queue.Score(id)
+	_, again := c.Again.Score(id)
+	_, held := c.Held[task].Score(id)
+	return c.Jobs[id] != nil || queued || again || held
+}
+
+// cancelled is how a job ends that was cancelled: it says so if a part of it has
+// run, or may have. keep says that something may still act on the host.
+func cancelled(j Job, note string) (o End, keep bool) {
+	switch {
+	case j.Saved != "":
+		return End{Outcome: jobs.Unknown, Error: "cancelled when a step may have run: " + note}, true
+	case j.State == jobs.Verify:
+		return End{Outcome: jobs.Unknown, Error: "cancelled before the host was back: " + note}, false
+	case j.Step > 0:
+		note = fmt.Sprintf("cancelled after step %d: %s", j.Step, note)
+	}
+	return End{Outcome: jobs.Cancelled, Error: note}, false
+}

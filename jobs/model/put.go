@@ -1,0 +1,221 @@
+package model
+
+import (
+	"time"
+
+	"muster/jobs"
+)
+
+// Put is one chunk of a task's hosts.
+type Put struct {
+	Task  jobs.TaskID
+	Print string // fingerprint of the submit
+	Chunk int
+	At    jobs.Micros // when to run; 0: at once
+	Hosts []string
+	Head  *Head // with chunk 0
+}
+
+// Put holds the jobs of a chunk until Move commits the task. It returns the status,
+// and how many jobs are held.
+func (z *Zone) Put(now jobs.Micros, p Put) (string, int) {
+	c := z.begin(now)
+	t := z.Tasks[p.Task]
+	switch {
+	case c.flags.Run == "":
+		return Absent, 0
+	case t == nil && p.Chunk != 0:
+		return "header", 0
+	case t == nil:
+		t = &Task{Print: p.Print, Chunks: map[int][]string{}, Outcomes: map[jobs.Outcome]int{}}
+	case t.Print != p.Print:
+		return "conflict", 0
+	case t.Committed != 0:
+		return "committed", 0
+	case t.Cancel != "":
+		return "cancelled", 0
+	}
+	if p.Head != nil {
+		t.Head = *p.Head
+		z.Flags.Longest = max(z.Flags.Longest, p.Head.Spec.Timeout)
+	}
+	t.Chunks[p.Chunk], t.Expires = p.Hosts, now.Add(day)
+	z.Tasks[p.Task] = t
+	for _, host := range p.Hosts {
+		// What was cancelled by itself meanwhile, or runs because a failover forgot an
+		// earlier commit, stays where it is.
+		if t.Done+int(t.Started) == 0 || !c.has(p.Task, host) {
+			z.Held.putNew(p.Task, jobs.NewID(p.Task, host), p.At)
+		}
+	}
+	z.Held.expire(p.Task, now.Add(day))
+	c.event("put", p.Task)
+	c.flush()
+	return "ok", z.Held[p.Task].Len()
+}
+
+// Checkpoint asks whether the next step of a job may start. The verdict may also
+// be Absent.
+func (z *Zone) Checkpoint(now jobs.Micros, a jobs.Checkpoint) jobs.Verdict {
+	c := z.begin(now)
+	if c.flags.Run == "" {
+		return Absent
+	}
+	j, t := c.job(a.Job), c.task(a.Job.Task())
+	if t == nil || j.Token != a.Token || j.State != jobs.Running {
+		return jobs.Stale
+	}
+	lock := c.locked(a.Job.Host())
+	if lock != (Lock{}) && !lock.holds(a.Job, a.Token) {
+		return jobs.Stale
+	}
+	if t.Cancel != "" || j.Cancel != "" || c.flags.Halted.Note != "" ||
+		c.flags.Freeze.Until > c.now {
+		return jobs.Stop
+	}
+	timeout := t.Head.Spec.Timeout
+	c.lock(writing, Lock{Token: a.Token, Job: a.Job}, millis(timeout))
+	c.appoint(a.Job, c.now.Add(timeout+lockDelay(timeout)))
+	if a.Step >= j.Step { // a delayed copy of an earlier call must not set the job back
+		c.change(writing, a.Job, func(j *Job) {
+			j.Step = a.Step
+			if a.Saved != "" {
+				j.Saved = a.Saved
+			}
+		})
+	}
+	c.event("step", a.Job)
+	c.flush()
+	return jobs.Go
+}
+
+// Move is a call of the script move.
+type Move struct {
+	Task  jobs.TaskID
+	Verb  string // commit, pause, resume, release
+	Limit int    // jobs to move at most
+	Note  string
+	Chunk int // pause only
+}
+
+// Moved is its answer.
+type Moved struct {
+	Status string
+	Jobs   int // that are left to move; of pause, that were moved
+	Before string
+}
+
+// Move commits, pauses or resumes a task, and moves some of its jobs.
+func (z *Zone) Move(now jobs.Micros, a Move) Moved {
+	c := z.begin(now)
+	if c.flags.Run == "" || c.task(a.Task) == nil {
+		return Moved{Status: Absent}
+	}
+	t := c.task(a.Task)
+	if t.Done >= t.Head.Total {
+		return Moved{Status: "ended"}
+	}
+	kept, before := z.Tasks[a.Task], t.Paused.Note
+	switch a.Verb {
+	case "commit":
+		if status, n := c.commit(t); status != "" {
+			return Moved{Status: status, Jobs: n}
+		}
+		if before == "" {
+			c.letGo(t, a)
+		}
+	case "pause":
+		if before == "" {
+			c.write(func() { kept.Paused = Switch{a.Note, c.now} })
+			c.event("pause", a.Task)
+		}
+		n := c.layAside(t, a)
+		c.flush()
+		return Moved{"ok", n, before}
+	case "resume":
+		if before != "" { // the pause does not count against the expiry
+			t.Due = max(t.Due, c.now)
+			expiry := t.Expiry.Add(c.now.Sub(t.Paused.At))
+			c.write(func() { kept.Paused, kept.Due, kept.Expiry = Switch{}, t.Due, expiry })
+			c.event("resume", a.Task)
+		}
+		if t.Committed != 0 {
+			c.letGo(t, a)
+		}
+	case "release":
+		if before == "" && t.Committed != 0 {
+			c.letGo(t, a)
+		}
+	}
+	c.flush()
+	return Moved{"ok", z.Held[a.Task].Len(), before}
+}
+
+// commit returns a status if the task cannot be committed.
+func (c *call) commit(t *task) (string, int) {
+	held := c.Held[t.id].Len()
+	switch {
+	case t.Committed != 0:
+		return "", 0
+	case t.Cancel != "":
+		return "cancelled", 0
+	case held+t.Done != t.Head.Total && (t.Started == 0 || len(t.Chunks) < t.Head.Chunks):
+		return "incomplete", held
+	}
+	t.Due = max(c.now, t.Head.At)
+	kept := c.Tasks[t.id]
+	c.write(func() { kept.Expires = 0 })
+	c.write(func() { c.Held.expire(t.id, 0) })
+	c.write(func() {
+		kept.Committed, kept.Due = c.now, t.Due
+		kept.Expiry = t.Due.Add(t.Head.Spec.Expire)
+	})
+	c.write(func() { c.Open.Put(t.id, t.Due) })
+	c.event("commit", t.id)
+	return "", 0
+}
+
+// layAside moves jobs of a chunk that are queued, and counts them.
+func (c *call) layAside(t *task, a Move) (moved int) {
+	for _, host := range t.Chunks[a.Chunk] {
+		id := jobs.NewID(t.id, host)
+		at, queued := c.Queue.Score(id)
+		if !queued || moved == a.Limit {
+			continue
+		}
+		c.write(func() { c.Held.put(t.id, id, at) })
+		c.write(func() { c.Queue.Remove(id) })
+		moved++
+	}
+	return moved
+}
+
+// letGo moves held jobs back into the queue or, if they had started, again.
+func (c *call) letGo(t *task, a Move) {
+	n := 0
+	c.write(func() {
+		if n < a.Limit {
+			delete(c.Parked, t.id)
+		}
+	})
+	for id, at := range c.Held[t.id].All() {
+		if n == a.Limit {
+			break
+		}
+		n++
+		at = max(at, t.Due)
+		if c.Jobs[id] != nil && (a.Verb != "commit" || t.Started != 0) {
+			c.change(writing, id, func(j *Job) { j.State = jobs.Queued })
+			c.appoint(id, at)
+		} else {
+			c.write(func() { c.Queue.Put(id, at) })
+		}
+		c.after(func() { c.Held.remove(t.id, id) })
+	}
+	if n > 0 && a.Verb != "commit" {
+		c.write(func() { c.Reordering.Changes++ })
+	}
+}
+
+// shortest is the least time of a freeze that nobody ends.
+const shortest = 10 * time.Second

@@ -1,0 +1,267 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"muster/jobs"
+)
+
+// Step is a call of the script step.
+type Step struct {
+	jobs.Step
+	Expected jobs.Micros // what the caller's own clock expects TIME to be; 0: not known
+	Sent     jobs.Micros // the stamp
+}
+
+// More answers.
+const (
+	Stale  = "stale"  // to a copy of an old call that was delayed
+	Skewed = "skewed" // TIME is off by more than a minute: nothing was done
+)
+
+const looksMax = 20 // candidates that may be moved aside in one call
+
+// A stepping is a call of step.
+type stepping struct {
+	*call
+	Step
+	held   map[jobs.ID]jobs.Token // what the slot holds
+	seen   map[jobs.ID]bool       // ids that this call has dealt with
+	late   []jobs.ID
+	grants []jobs.Grant
+	looks  int
+}
+
+// Step takes results and hands out jobs. The status may also be Absent, Stale or
+// Skewed. Grants have no host.
+func (z *Zone) Step(now jobs.Micros, a Step) jobs.Reply {
+	s := &stepping{call: z.begin(now), Step: a, held: map[jobs.ID]jobs.Token{},
+		seen: map[jobs.ID]bool{}}
+	if s.flags.Run == "" {
+		return jobs.Reply{Status: Absent, Now: s.now}
+	}
+	if before, ok := z.Hold[a.Node][a.Slot]; ok && a.Slot != "" {
+		switch {
+		case before.Request != a.Request && s.old(a.Sent, before):
+			return jobs.Reply{Status: Stale, Now: s.now}
+		case before.Request == a.Request:
+			return s.reply(before)
+		}
+		s.held = maps.Clone(before.Jobs)
+	}
+	if skew := s.raw.Sub(a.Expected); a.Expected != 0 && skew.Abs() > minute {
+		return jobs.Reply{Status: Skewed, Now: s.now}
+	}
+	for _, r := range a.Results {
+		s.result(r)
+	}
+	h := s.work()
+	s.settleReply(&h)
+	if a.Slot != "" {
+		if z.Hold[a.Node] == nil {
+			z.Hold[a.Node] = map[string]Hold{}
+		}
+		z.Hold[a.Node][a.Slot] = h
+	}
+	return s.reply(h)
+}
+
+// old tells that a later call of the slot was answered. A stamp from the future is
+// that of a clock that was wrong.
+func (c *call) old(sent jobs.Micros, before Hold) bool {
+	return sent < before.Sent && before.Sent < c.raw.Add(minute)
+}
+
+// work takes, or sweeps, and carries the plan out.
+func (s *stepping) work() Hold {
+	h := Hold{Request: s.Request, Sent: s.Sent, Status: jobs.StatusNext}
+	more := false
+	switch {
+	case s.flags.Freeze.Until > s.now:
+		h.Status, h.Next = jobs.StatusFrozen, s.flags.Freeze.Until
+	case s.flags.Halted.Note != "" || s.flags.Paused.Note != "":
+		h.Status = jobs.StatusHalted
+	case s.Want == 0 && s.Slot == "":
+		more = s.sweep()
+	case s.Want > 0:
+		s.take()
+		more = s.looks >= s.Want+looksMax || s.woken
+	}
+	if s.planned() > 0 {
+		f := s.flags
+		s.write(func() {
+			s.Flags.High, s.Flags.Token, s.Flags.Turn, s.Flags.Waits = s.now, f.Token, f.Turn, f.Waits
+		})
+	}
+	s.flush()
+	switch {
+	case len(s.grants) > 0:
+		h.Status = jobs.StatusJobs
+	case more:
+		h.Status = jobs.StatusMore
+	}
+	return h
+}
+
+// settleReply adds to a reply what is known after the writes.
+func (s *stepping) settleReply(h *Hold) {
+	if h.Status == jobs.StatusNext {
+		for _, set := range []*Set[jobs.ID]{s.Queue, s.Again} {
+			if _, at, ok := set.First(); ok && (h.Next == 0 || at < h.Next) {
+				h.Next = at
+			}
+		}
+	}
+	h.Late, h.Grants, h.Jobs = s.late, s.grants, s.held
+}
+
+// reply adds to the grants what the caller needs with them.
+func (s *stepping) reply(h Hold) jobs.Reply {
+	r := jobs.Reply{Status: h.Status, Now: s.now, Next: h.Next, Jobs: h.Grants, Late: h.Late}
+	known := map[jobs.TaskID]bool{}
+	for _, id := range s.Known {
+		known[id] = true
+	}
+	for _, g := range h.Grants {
+		id := g.Job.Task()
+		if t := s.Tasks[id]; t != nil && !known[id] {
+			if r.Specs == nil {
+				r.Specs = map[jobs.TaskID]jobs.Spec{}
+			}
+			r.Specs[id] = t.Head.Spec
+		}
+	}
+	return r
+}
+
+func (s *stepping) result(r jobs.Result) {
+	j := s.job(r.Job)
+	delete(s.held, r.Job)
+	s.seen[r.Job] = true
+	if j.Token != r.Token || (j.State != jobs.Running && j.State != jobs.Lost) {
+		if j.Token != r.Token || j.State != jobs.Ended || j.End.Outcome != r.Outcome {
+			s.late = append(s.late, r.Job)
+			s.event("late", r.Job)
+		}
+		return
+	}
+	t := s.task(r.Job.Task())
+	if r.Kind != jobs.KindEnd && t != nil {
+		s.rescore(r, j, t)
+		return
+	}
+	exit := ""
+	if r.ExitCode != nil {
+		exit = fmt.Sprint(*r.ExitCode)
+	}
+	s.finish(r.Job, j, End{Outcome: r.Outcome, Class: r.Class, Exit: exit, Error: r.Error}, r.KeepLock)
+}
+
+// rescore keeps a job for another attempt.
+func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
+	if note := t.Cancel; note != "" || j.Cancel != "" {
+		if note == "" {
+			note = j.Cancel
+		}
+		o, keep := stopped(r, j, note)
+		s.finish(r.Job, j, o, keep)
+		return
+	}
+	if j.State == jobs.Running {
+		t.running--
+	}
+	if r.Kind == jobs.KindBack && j.Counts.Attempt <= 1 {
+		s.untake(r.Job, j, t)
+		return
+	}
+	at, keep, change := s.now.Add(r.Delay), r.KeepLock, func(*Job) {}
+	switch r.Kind {
+	case jobs.KindRetry:
+		change = func(j *Job) { j.State = jobs.Retry; j.Counts.Tries++ }
+		if keep && s.locked(r.Job.Host()).holds(r.Job, j.Token) {
+			at = max(at, s.now.Add(s.left(r.Job.Host())+time.Millisecond))
+		}
+	case jobs.KindWait:
+		change = func(j *Job) { j.State = jobs.Waiting }
+		keep = s.keepHost(r, j, t, keep)
+	case jobs.KindVerify:
+		change = func(j *Job) { j.State = jobs.Verify; j.Counts.Probes++ }
+		keep = s.keepHost(r, j, t, keep)
+	case jobs.KindDefer:
+		at = r.Until
+		change = func(j *Job) {
+			j.State, j.Expiry = jobs.Deferred, at.Add(t.Expiry.Sub(t.Due))
+			j.Counts.Attempt--
+		}
+	case jobs.KindBack:
+		at, keep = s.now, j.Lost
+		change = func(j *Job) {
+			j.State = jobs.Retry
+			if j.Lost {
+				j.State = jobs.Lost
+			}
+			j.Counts.Attempt--
+		}
+	}
+	s.appoint(r.Job, at)
+	s.change(writing, r.Job, func(j *Job) {
+		j.Step, j.Due = r.Step, at
+		if r.Saved != "" {
+			j.Saved = r.Saved
+		}
+		change(j)
+	})
+	if !keep {
+		s.giveBack(r.Job, j, t)
+	}
+	s.event(string(r.Kind), r.Job)
+}
+
+// keepHost locks the host of a job up to its appointment and an attempt more.
+func (s *stepping) keepHost(r jobs.Result, j Job, t *task, keep bool) bool {
+	if r.Kind == jobs.KindWait && r.Release {
+		return keep
+	}
+	host := r.Job.Host()
+	l := Lock{Token: j.Token, Job: r.Job}
+	if now := s.locked(host); now == (Lock{}) || now.holds(r.Job, j.Token) {
+		s.lock(writing, l, millis(r.Delay+t.Head.Spec.Timeout))
+		s.locks[host] = l
+	}
+	return true
+}
+
+// untake is for a job of which nothing was done: as if it had not been taken.
+func (s *stepping) untake(id jobs.ID, j Job, t *task) {
+	s.write(func() { s.Queue.Put(id, j.Due) })
+	s.after(func() { delete(s.Jobs, id) })
+	s.drop(id)
+	s.giveBack(id, j, t)
+	s.event("back", id)
+}
+
+func (c *call) giveBack(id jobs.ID, j Job, t *task) {
+	if t.Head.Guarded {
+		c.release(id, t)
+	}
+	c.unlock(id, j, t)
+}
+
+// stopped is how a job ends whose worker would go on with it later, when it was
+// cancelled meanwhile.
+func stopped(r jobs.Result, j Job, note string) (End, bool) {
+	if r.Saved != "" {
+		j.Saved = r.Saved
+	}
+	if r.Kind == jobs.KindVerify {
+		j.State = jobs.Verify
+	}
+	j.Step = r.Step
+	o, keep := cancelled(j, note)
+	if r.KeepLock {
+		o.Outcome, keep = jobs.Unknown, true
+	}
+	return o, keep
+}

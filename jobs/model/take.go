@@ -1,0 +1,225 @@
+package model
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"muster/jobs"
+)
+
+// take hands out due jobs: started work first, but every fourth from the queue.
+func (s *stepping) take() {
+	again := s.Again.Until(s.now, math.MaxInt)
+	queue := s.Queue.Until(s.now, math.MaxInt)
+	for s.looks < s.Want+looksMax && len(s.grants) < s.Want {
+		from, fresh := &again, false
+		if len(again) == 0 {
+			from, fresh = &queue, true
+		} else if s.flags.Turn++; s.flags.Turn%4 == 0 && len(queue) > 0 {
+			from, fresh = &queue, true
+		}
+		if len(*from) == 0 {
+			break
+		}
+		id := (*from)[0]
+		*from = (*from)[1:]
+		s.looks++
+		s.consider(id, fresh)
+	}
+	s.flags.Turn %= 4
+}
+
+// sweep looks at the front of both sources without taking. It is true if it
+// changed all that it looked at, of a full page.
+func (s *stepping) sweep() (more bool) {
+	for _, set := range []*Set[jobs.ID]{s.Again, s.Queue} {
+		changed := 0
+		for _, id := range set.Until(s.now, looksMax) {
+			before := s.planned()
+			s.consider(id, set == s.Queue)
+			if s.planned() > before {
+				changed++
+			}
+		}
+		more = more || changed == looksMax
+	}
+	return more
+}
+
+// consider deals with one due job. Whoever meets a job that cannot run moves it:
+// nothing may block the front.
+func (s *stepping) consider(id jobs.ID, fresh bool) {
+	if s.seen[id] {
+		return
+	}
+	s.seen[id] = true
+	t := s.task(id.Task())
+	if t == nil {
+		s.write(func() { s.source(fresh).Remove(id) })
+		s.event("orphan", id)
+		return
+	}
+	j := Job{} // what is in queue has never started
+	if !fresh {
+		j = s.job(id)
+	}
+	if j.State == jobs.Ended {
+		s.drop(id)
+		return
+	}
+	host := id.Host()
+	lock := s.locked(host)
+	mine := lock.holds(id, j.Token)
+	if j.State == jobs.Running && mine {
+		at := s.now.Add(s.left(host) + lockDelay(t.Head.Spec.Timeout))
+		s.move(writing, id, at) // the lock outlives the score: its end decides
+		return
+	}
+	var list []string
+	if t.Head.Guarded {
+		list = s.needs(id, t)
+	}
+	lost := j.State == jobs.Running || j.State == jobs.Lost
+	lack := ""
+	if !lost && s.laidAside(id, j, t, fresh) {
+		lack = "aside"
+	} else {
+		if lock != (Lock{}) && !mine {
+			lack = "host/" + host
+		} else if !lost {
+			lack = s.lacks(id, list, fresh)
+		}
+		switch {
+		case lack != "":
+			s.block(id, j, t, blocked{lack, fresh})
+		case s.Want > 0:
+			s.grant(id, j, t, granting{fresh, lost, mine, list})
+		case lost:
+			s.see(id, j, t)
+		}
+	}
+	if lack != "" && !fresh {
+		s.passOn(list)
+	}
+}
+
+func (c *call) source(fresh bool) *Set[jobs.ID] {
+	if fresh {
+		return c.Queue
+	}
+	return c.Again
+}
+
+// laidAside ends a job that is not to run, or lays it aside.
+func (c *call) laidAside(id jobs.ID, j Job, t *task, fresh bool) bool {
+	expiry := j.Expiry
+	if expiry == 0 {
+		expiry = t.Expiry
+	}
+	customer := false
+	if len(c.Customers) > 0 {
+		_, customer = c.Customers[c.traits(id, t).Customer]
+	}
+	o, keep := End{}, false
+	switch {
+	case t.Cancel != "":
+		o, keep = cancelled(j, t.Cancel)
+	case j.Cancel != "":
+		o, keep = cancelled(j, j.Cancel)
+	case t.By != "" && j.Started == 0 && c.has(t.By, id.Host()):
+		o = End{Outcome: jobs.Superseded, Error: "superseded by task " + string(t.By)}
+	case j.State != jobs.Verify && (t.Paused.Note != "" || customer):
+		c.write(func() { c.Held.put(t.id, id, c.now) })
+		c.write(func() { c.Parked[t.id] = true })
+		c.after(func() { c.source(fresh).Remove(id) })
+		return true
+	case j.Counts.Attempt == 0 && expiry <= c.now:
+		o = End{Outcome: jobs.Expired, Error: "did not start before its expiry"}
+	default:
+		return false
+	}
+	c.finish(id, j, o, keep)
+	c.unqueue(id)
+	return true
+}
+
+// granting is how a job comes to be handed out.
+type granting struct {
+	fresh, lost bool
+	mine        bool // it has its host already
+	list        []string
+}
+
+func (s *stepping) grant(id jobs.ID, j Job, t *task, how granting) {
+	host, timeout := id.Host(), t.Head.Spec.Timeout
+	s.flags.Token = max(s.flags.Token+1, s.now)
+	token := jobs.Token(s.flags.Token)
+	g := jobs.Grant{Job: id, Token: token, Mode: jobs.ModeContinue, Attempt: j.Counts.Attempt + 1,
+		Tries: j.Counts.Tries, Probes: j.Counts.Probes, Crashes: j.Counts.Crashes, Step: j.Step,
+		Saved: j.Saved, Due: j.Due, Timeout: timeout}
+	if j.Counts.Attempt == 0 {
+		g.Mode = jobs.ModeFresh
+	}
+	if g.Due == 0 {
+		g.Due = t.Due
+	}
+	// The lock lasts from the token on, also where that is ahead of Redis' clock.
+	lasts := millis(s.flags.Token.Sub(s.raw) + timeout)
+	if how.lost {
+		g.Mode, g.LostNode = jobs.ModeLost, j.Node
+	}
+	if how.lost && how.mine {
+		// The old attempt may still act on the host: its lock keeps its end.
+		g.Bound = s.left(host)
+		lasts = max(g.Bound, time.Millisecond)
+	}
+	l := Lock{Token: token, Job: id}
+	s.lock(locking, l, lasts)
+	s.locks[host] = l
+	at := s.now.Add(timeout + lockDelay(timeout))
+	s.do(timing, func() { s.Again.Put(id, at) })
+	if how.fresh {
+		s.unqueue(id)
+	}
+	s.change(afterwards, id, func(kept *Job) {
+		kept.State, kept.Token, kept.Counts.Attempt = jobs.Running, token, g.Attempt
+		kept.Node, kept.Due = s.Node+"/"+s.Slot, g.Due
+		if j.Started == 0 {
+			kept.Started = s.now
+		}
+		if how.lost || j.Lost {
+			kept.Lost = how.lost
+		}
+	})
+	if !how.fresh && s.flags.Waits != 0 && (j.State == "" || j.State == jobs.Blocked) {
+		s.after(func() { s.Semaphores.Waits.remove("host/"+host, string(id)) })
+	}
+	if j.State != jobs.Running {
+		t.running++
+	}
+	s.started(t)
+	s.event("take", id)
+	s.acquire(id, slices.Clip(how.list), token)
+	s.held[id] = token
+	s.grants = append(s.grants, g)
+}
+
+func (c *call) started(t *task) {
+	if t.Started == 0 {
+		t.Started = c.now
+		c.write(func() { c.Tasks[t.id].Started = c.now })
+	}
+}
+
+// see recognises a lost job for people where nobody may take it.
+func (s *stepping) see(id jobs.ID, j Job, t *task) {
+	if j.State == jobs.Running {
+		t.running--
+		s.change(writing, id, func(j *Job) { j.State = jobs.Lost })
+		s.move(writing, id, s.now)
+		s.event("lost", id)
+	} else if at, _ := s.Again.Score(id); at < s.now.Add(-minute) {
+		s.move(writing, id, s.now.Add(minute))
+	}
+}

@@ -1,0 +1,223 @@
+package model
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"muster/jobs"
+)
+
+// Zone is all that Redis keeps of a zone; see docs/REDIS.md.
+type Zone struct {
+	Flags     Flags
+	Customers map[string]Switch      // that are paused
+	Children  map[string]jobs.Micros // "node/slot" to the epoch in which it was heard of
+
+	Queue, Again *Set[jobs.ID]
+	Open         *Set[jobs.TaskID] // tasks that have not ended
+	Held         sets[jobs.TaskID, jobs.ID]
+	Parked       map[jobs.TaskID]bool // tasks of which a take laid jobs aside
+	Jobs         map[jobs.ID]*Job
+	Tasks        map[jobs.TaskID]*Task
+	Locks        map[string]Lock // by host
+
+	Reordering Reordering
+	Semaphores Semaphores
+	Traits     map[string]map[string]Traits // inventory to host
+	Hold       map[string]map[string]Hold   // node to slot
+	Events     []Event
+}
+
+// Flags are the fields of the key zone. Without a Run the zone is not there.
+type Flags struct {
+	Run         string
+	Epoch, Born jobs.Micros
+	Freeze      Freeze
+	High, Token jobs.Micros // highest TIME seen, last token
+	Longest     time.Duration
+	Turn        int
+	Waits       jobs.Micros // when last somebody began to wait for a host
+	Halted      Switch
+	Paused      Switch
+	Lifted      int64       // id of the last halt that ended
+	Jumped      jobs.Micros // when a jump of TIME was last noted
+}
+
+// Reordering is what is kept of the reordering of an overloaded queue.
+type Reordering struct {
+	Changes, Seen int         // tasks that came to an end, and jobs that came back; when last looked
+	Walked        jobs.Micros // what was due then stands in order
+	Last          string      // for people
+	Lock          string      // token of the one who reorders, or "cool"
+	Until         jobs.Micros // when the lock ends
+}
+
+// Freeze lets nothing be taken until an instant. It ends sooner, but not before
+// Soonest, once all children were heard of, unless it is Strict.
+type Freeze struct {
+	Until, Soonest jobs.Micros
+	Why            string
+	Strict         bool
+}
+
+// Switch is something that an operator turned off. Without a note it is on.
+type Switch struct {
+	Note string
+	At   jobs.Micros
+}
+
+// Task is a zone's part of a task.
+type Task struct {
+	Print string
+	Head  Head
+	Times
+	Chunks        map[int][]string // hosts
+	Paused        Switch
+	Cancel        string
+	By            jobs.TaskID // what supersedes it
+	Running, Done int
+	Outcomes      map[jobs.Outcome]int
+	Expires       jobs.Micros // when it is forgotten; 0: never
+}
+
+// Times are the instants of a task; 0: not yet.
+type Times struct {
+	Committed, Due, Expiry, Started, Ended jobs.Micros
+	Shifted                                jobs.Micros // when the pause began that counted last
+}
+
+// Head is what comes with the first chunk of a task.
+type Head struct {
+	Spec    jobs.Spec
+	Total   int // jobs in this zone
+	Chunks  int // of their hosts
+	At      jobs.Micros
+	Guarded bool
+}
+
+// Job is what is kept of a job that was taken once, or ended.
+type Job struct {
+	State   jobs.State
+	Token   jobs.Token
+	Counts  Counts
+	Step    int
+	Saved   string
+	Due     jobs.Micros
+	Node    string
+	Expiry  jobs.Micros // 0: its task's
+	Started jobs.Micros
+	Lost    bool   // the attempt in hand is to find out about one that was lost
+	Cancel  string // who and why
+	End     End
+	Expires jobs.Micros // when it is forgotten; 0: never
+}
+
+// Counts are the four counters of a job.
+type Counts struct{ Attempt, Tries, Probes, Crashes int }
+
+// End is how a job ended.
+type End struct {
+	At      jobs.Micros
+	Outcome jobs.Outcome
+	Class   jobs.Class
+	Exit    string
+	Error   string
+}
+
+// Lock is the one attempt that may act on a host.
+type Lock struct {
+	Token jobs.Token
+	Job   jobs.ID
+	Until jobs.Micros
+}
+
+// Traits are what the scripts know of a host.
+type Traits struct {
+	Customer, Group string // "-": none
+	Limits          []string
+}
+
+// Semaphores are the groups and limits of a zone, and who waits for what.
+type Semaphores struct {
+	Holders map[string]map[string]string // semaphore to job, or frozen, to token or why
+	Index   map[string]bool              // those with holders
+	Max     map[string]int
+	// Waits has jobs by host/<host> and <semaphore>:<task>, and tasks by <semaphore>.
+	Waits sets[string, string]
+}
+
+// Hold is what a slot got with its last call.
+type Hold struct {
+	Request string
+	Sent    jobs.Micros
+	Status  jobs.Status
+	Next    jobs.Micros
+	Late    []jobs.ID
+	Jobs    map[jobs.ID]jobs.Token // in hand
+	Grants  []jobs.Grant
+}
+
+// Event is something that happened, to a job, a task, a group or the zone.
+type Event struct{ Name, Object string }
+
+// New is a zone that is not there yet.
+func New() *Zone {
+	return &Zone{
+		Customers: map[string]Switch{}, Children: map[string]jobs.Micros{},
+		Queue: &Set[jobs.ID]{}, Again: &Set[jobs.ID]{}, Open: &Set[jobs.TaskID]{}, Held: sets[jobs.TaskID, jobs.ID]{},
+		Parked: map[jobs.TaskID]bool{}, Jobs: map[jobs.ID]*Job{}, Tasks: map[jobs.TaskID]*Task{},
+		Locks: map[string]Lock{},
+		Semaphores: Semaphores{Holders: map[string]map[string]string{}, Index: map[string]bool{},
+			Max: map[string]int{}, Waits: sets[string, string]{}},
+		Traits: map[string]map[string]Traits{}, Hold: map[string]map[string]Hold{},
+	}
+}
+
+// Clone is a copy that shares nothing that changes.
+func (z *Zone) Clone() *Zone {
+	c := *z
+	c.Customers, c.Children = maps.Clone(z.Customers), maps.Clone(z.Children)
+	c.Queue, c.Again, c.Held = z.Queue.clone(), z.Again.clone(), z.Held.clone()
+	c.Open = z.Open.clone()
+	c.Parked, c.Locks, c.Traits = maps.Clone(z.Parked), maps.Clone(z.Locks), maps.Clone(z.Traits)
+	c.Jobs = make(map[jobs.ID]*Job, len(z.Jobs))
+	for id, j := range z.Jobs {
+		copied := *j
+		c.Jobs[id] = &copied
+	}
+	c.Tasks = make(map[jobs.TaskID]*Task, len(z.Tasks))
+	for id, t := range z.Tasks {
+		copied := *t
+		copied.Chunks, copied.Outcomes = maps.Clone(t.Chunks), maps.Clone(t.Outcomes)
+		c.Tasks[id] = &copied
+	}
+	s := &z.Semaphores
+	c.Semaphores = Semaphores{Index: maps.Clone(s.Index), Max: maps.Clone(s.Max),
+		Waits: s.Waits.clone(), Holders: make(map[string]map[string]string, len(s.Holders))}
+	for name, holders := range s.Holders {
+		c.Semaphores.Holders[name] = maps.Clone(holders)
+	}
+	c.Hold = make(map[string]map[string]Hold, len(z.Hold))
+	for node, slots := range z.Hold {
+		c.Hold[node] = maps.Clone(slots)
+	}
+	c.Events = slices.Clip(z.Events)
+	return &c
+}
+
+// expire forgets what has come to its time, by the clock as it was read.
+func (z *Zone) expire(now jobs.Micros) {
+	maps.DeleteFunc(z.Locks, func(_ string, l Lock) bool { return l.Until <= now })
+	maps.DeleteFunc(z.Jobs, func(_ jobs.ID, j *Job) bool {
+		return j.Expires != 0 && j.Expires <= now
+	})
+	maps.DeleteFunc(z.Tasks, func(_ jobs.TaskID, t *Task) bool {
+		return t.Expires != 0 && t.Expires <= now
+	})
+	if r := &z.Reordering; r.Until <= now {
+		r.Lock, r.Until = "", 0
+	}
+	z.Held.drop(now)
+	z.Semaphores.Waits.drop(now)
+}

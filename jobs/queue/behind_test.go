@@ -1,0 +1,73 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+)
+
+// Script is one of the scripts with a text in front of it, for tests that shift
+// the clock or stop it half way.
+type Script struct{ *redis.Script }
+
+// ScriptBehind puts a text in front of a script. What the text needs goes into
+// KEYS 2 and up.
+func ScriptBehind(text, name string) Script {
+	for _, s := range []*script{scripts.put, scripts.step, scripts.checkpoint, scripts.lose,
+		scripts.end, scripts.move, scripts.epoch, scripts.control, scripts.order} {
+		if s.name == name {
+			return Script{redis.NewScript(text + s.text)}
+		}
+	}
+	panic("there is no script " + name)
+}
+
+// Call calls it in a zone.
+func (s Script) Call(ctx context.Context, c redis.Scripter, zone string, more []string,
+	args ...any) ([]any, error) {
+	keys := append([]string{zoneKey(zone, "zone", "")}, more...)
+	return s.Run(ctx, c, keys, args...).Slice()
+}
+
+// StepArgs are the arguments of the script step.
+func StepArgs(s jobs.Step, expected, stamp string) []any {
+	args := []any{s.Node, s.Slot, s.Request, s.Want, expected, known(s.Known), stamp, len(s.Results)}
+	for _, r := range s.Results {
+		args = appendResult(args, r)
+	}
+	return args
+}
+
+// HeadArgs are the fields of a task that stand behind the arguments of its first
+// chunk.
+func HeadArgs(t jobs.Task, hosts, chunks int) []any { return headArgs(t, hosts, chunks) }
+
+// ReadReply reads the answer of the script step.
+func ReadReply(v []any) (jobs.Reply, error) {
+	if len(v) == 2 {
+		r := reader{v: v}
+		return jobs.Reply{Status: jobs.Status(r.text()), Now: r.micros()}, r.err
+	}
+	return readReply(reader{v: v})
+}
+
+// ReadGrant reads a grant as it is kept.
+func ReadGrant(text string) (jobs.Grant, error) { return readGrant(text, "") }
+
+// GuardOf is the field guard of a task.
+func GuardOf(s jobs.Spec) string { return guard(s) }
+
+// Texts turns an answer into texts and lists of texts.
+func Texts(v []any) (out []any) {
+	for _, x := range v {
+		if list, ok := x.([]any); ok {
+			out = append(out, Texts(list))
+			continue
+		}
+		out = append(out, fmt.Sprint(x))
+	}
+	return out
+}

@@ -1,0 +1,296 @@
+package queue_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"muster/jobs"
+	"muster/jobs/model"
+	"muster/jobs/queue"
+)
+
+// dumpAll gives all keys of the zone with what is in them, and forgets the events.
+var dumpAll = redis.NewScript(`
+local out, ends = {}, {}
+local v = redis.call('HGETALL', 'test:ends')
+for i = 1, #v, 2 do ends[v[i]] = v[i + 1] end
+local read = {
+  string = function(key) return {redis.call('GET', key)} end,
+  hash = function(key) return redis.call('HGETALL', key) end,
+  set = function(key) return redis.call('SMEMBERS', key) end,
+  zset = function(key) return redis.call('ZRANGE', key, '0', '-1', 'WITHSCORES') end,
+  stream = function(key)
+    local out = {}
+    for _, e in ipairs(redis.call('XRANGE', key, '-', '+')) do out[#out + 1] = e[2][2] end
+    return out
+  end}
+for _, key in ipairs(redis.call('KEYS', KEYS[1] .. '*')) do
+  local data = read[redis.call('TYPE', key).ok](key)
+  out[#out + 1] = {string.sub(key, #KEYS[1] + 1), ends[key] or '0', data}
+end
+redis.call('DEL', KEYS[1] .. 'events')
+return out`)
+
+// record is the value of a key.
+type record struct {
+	t       rapid.TB
+	key     string
+	expires jobs.Micros
+	list    []string
+	fields  map[string]string // of a hash, or of a zset with its scores
+}
+
+func (r *record) take(field string) string {
+	v := r.fields[field]
+	delete(r.fields, field)
+	return v
+}
+
+func (r *record) number(field string) int64 {
+	v := r.take(field)
+	if v == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil {
+		r.t.Fatalf("%s: %s is %q: want a number", r.key, field, v)
+	}
+	return n
+}
+
+func (r *record) micros(field string) jobs.Micros { return jobs.Micros(r.number(field)) }
+func (r *record) int(field string) int            { return int(r.number(field)) }
+
+func (r *record) duration(field string) time.Duration {
+	return time.Duration(r.number(field)) * time.Microsecond
+}
+
+// none tells that a field is there which nobody has read.
+func (r *record) none() {
+	if len(r.fields) > 0 {
+		r.t.Fatalf("%s has what the model does not know: %v", r.key, r.fields)
+	}
+}
+
+// dump reads what is in Redis as the model has it.
+func (w *twin) dump(t rapid.TB) *model.Zone {
+	v, err := dumpAll.Run(context.Background(), w.rdb, []string{"muster:{default}:"}).Slice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := model.New()
+	for _, x := range queue.Texts(v) {
+		key := x.([]any)
+		r := &record{t: t, key: key[0].(string), fields: map[string]string{}}
+		r.expires, _ = jobs.ParseMicros(key[1].(string))
+		for _, s := range key[2].([]any) {
+			r.list = append(r.list, s.(string))
+		}
+		for i := 0; i+1 < len(r.list); i += 2 {
+			r.fields[r.list[i]] = r.list[i+1]
+		}
+		kind, name, _ := strings.Cut(r.key, ":")
+		read(z, r, kind, name)
+	}
+	return z
+}
+
+func read(z *model.Zone, r *record, kind, name string) {
+	switch kind {
+	case "queue":
+		z.Queue = readSet[jobs.ID](r)
+	case "again":
+		z.Again = readSet[jobs.ID](r)
+	case "open":
+		z.Open = readSet[jobs.TaskID](r)
+	case "overload":
+		z.Reordering.Lock, z.Reordering.Until = r.list[0], r.expires
+	case "held":
+		z.Held[jobs.TaskID(name)] = readSet[jobs.ID](r)
+	case "wait":
+		z.Semaphores.Waits[name] = readSet[string](r)
+	case "parked":
+		for _, id := range r.list {
+			z.Parked[jobs.TaskID(id)] = true
+		}
+	case "sems":
+		for _, id := range r.list {
+			z.Semaphores.Index[id] = true
+		}
+	case "job":
+		z.Jobs[jobs.ID(name)] = readJob(r)
+	case "task":
+		z.Tasks[jobs.TaskID(name)] = readTask(r)
+	case "lock":
+		token, id, _ := strings.Cut(r.list[0], " ")
+		n, _ := jobs.ParseMicros(token)
+		z.Locks[name] = model.Lock{Token: jobs.Token(n), Job: jobs.ID(id), Until: r.expires}
+	case "sem":
+		z.Semaphores.Holders[name] = maps.Clone(r.fields)
+	case "limits":
+		for _, field := range slices.Collect(maps.Keys(r.fields)) {
+			z.Semaphores.Max[field] = r.int(field)
+		}
+	case "traits":
+		z.Traits[name] = readTraits(r)
+	case "hold":
+		z.Hold[name] = map[string]model.Hold{}
+		for slot, text := range r.fields {
+			z.Hold[name][slot] = readHold(r, text)
+		}
+	case "zone":
+		readFlags(z, r)
+	case "events":
+		z.Events = readEvents(r)
+	default:
+		r.t.Fatalf("the model does not know the key %s", r.key)
+	}
+}
+
+func readSet[K ~string](r *record) *model.Set[K] {
+	s := &model.Set[K]{Expires: r.expires}
+	for id, text := range r.fields {
+		at, err := strconv.ParseFloat(text, 64) // the embedded Redis writes 1.76e+15
+		if err != nil {
+			r.t.Fatalf("%s: %v", r.key, err)
+		}
+		s.Put(K(id), jobs.Micros(at))
+	}
+	return s
+}
+
+func readJob(r *record) *model.Job {
+	defer r.none()
+	return &model.Job{State: jobs.State(r.take("state")), Token: jobs.Token(r.number("token")),
+		Counts: model.Counts{Attempt: r.int("attempt"), Tries: r.int("tries"), Probes: r.int("probes"),
+			Crashes: r.int("crashes")},
+		Step: r.int("step"), Saved: r.take("saved"), Due: r.micros("due"), Node: r.take("node"),
+		Expiry: r.micros("expires"), Started: r.micros("started"), Lost: r.take("lost") != "",
+		Cancel: r.take("cancel"), Expires: r.expires,
+		End: model.End{At: r.micros("ended"), Outcome: jobs.Outcome(r.take("outcome")),
+			Class: jobs.Class(r.take("class")), Exit: r.take("exit"), Error: r.take("error")}}
+}
+
+func readTask(r *record) *model.Task {
+	t := &model.Task{Print: r.take("print"), Chunks: map[int][]string{},
+		Head: model.Head{Total: r.int("total"), Chunks: r.int("chunks"), At: r.micros("at")},
+		Times: model.Times{Committed: r.micros("committed"), Due: r.micros("due"),
+			Expiry: r.micros("expires"), Started: r.micros("started"), Ended: r.micros("ended"),
+			Shifted: r.micros("shifted")},
+		Paused: model.Switch{Note: r.take("pausedNote"), At: r.micros("paused")},
+		Cancel: r.take("cancel"), By: jobs.TaskID(r.take("by")), Running: r.int("running"),
+		Done: r.int("done"), Outcomes: map[jobs.Outcome]int{}, Expires: r.expires}
+	s := &t.Head.Spec
+	if err := json.Unmarshal([]byte(r.take("spec")), s); err != nil {
+		r.t.Fatalf("%s: spec: %v", r.key, err)
+	}
+	guard := r.take("guard")
+	t.Head.Guarded = guard != ""
+	if d := r.duration("timeout"); d != s.Timeout || r.duration("expire") != s.Expire ||
+		r.take("inventory") != s.Inventory || r.take("operator") != s.Operator ||
+		r.take("priority") != string(s.Priority) || (guard != "" && guard != queue.GuardOf(*s)) ||
+		(r.take("repeatable") == "1") != s.Repeatable {
+		r.t.Fatalf("%s does not fit its spec", r.key)
+	}
+	for _, o := range jobs.Outcomes() {
+		if n := r.int("o:" + string(o)); n != 0 {
+			t.Outcomes[o] = n
+		}
+	}
+	for _, field := range slices.Collect(maps.Keys(r.fields)) {
+		if n, ok := strings.CutPrefix(field, "hosts:"); ok {
+			chunk, _ := strconv.Atoi(n)
+			t.Chunks[chunk] = strings.Split(r.take(field), "\n")
+		}
+	}
+	r.none()
+	return t
+}
+
+func readTraits(r *record) map[string]model.Traits {
+	out := map[string]model.Traits{}
+	for host, text := range r.fields {
+		words := strings.Fields(text)
+		out[host] = model.Traits{Customer: words[0], Group: words[1], Limits: words[2:]}
+	}
+	return out
+}
+
+func readHold(r *record, text string) model.Hold {
+	lines := strings.Split(text, "\n")
+	h := model.Hold{Jobs: map[jobs.ID]jobs.Token{}}
+	var sent, next, status string
+	if _, err := fmt.Sscan(lines[0]+" "+lines[1], &h.Request, &sent, &status, &next); err != nil {
+		r.t.Fatalf("%s: %q: %v", r.key, text, err)
+	}
+	h.Sent, _ = jobs.ParseMicros(sent)
+	h.Next, _ = jobs.ParseMicros(next)
+	h.Status = jobs.Status(status)
+	for _, id := range strings.Fields(lines[2]) {
+		h.Late = append(h.Late, jobs.ID(id))
+	}
+	inHand := strings.Fields(lines[3])
+	for i := 0; i+1 < len(inHand); i += 2 {
+		token, _ := jobs.ParseMicros(inHand[i+1])
+		h.Jobs[jobs.ID(inHand[i])] = jobs.Token(token)
+	}
+	for _, line := range lines[4 : len(lines)-1] {
+		g, err := queue.ReadGrant(line)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		h.Grants = append(h.Grants, g)
+	}
+	return h
+}
+
+func readFlags(z *model.Zone, r *record) {
+	z.Flags = model.Flags{Run: r.take("run"), Epoch: r.micros("epoch"), Born: r.micros("born"),
+		Freeze: model.Freeze{Until: r.micros("frozen"), Soonest: r.micros("soonest"),
+			Why: r.take("why"), Strict: r.take("strict") == "1"},
+		High: r.micros("high"), Token: r.micros("token"), Longest: r.duration("longest"),
+		Turn: r.int("turn"), Waits: r.micros("waits"), Lifted: r.number("lifted"),
+		Halted: model.Switch{Note: r.take("halted"), At: r.micros("haltedAt")},
+		Paused: model.Switch{Note: r.take("paused"), At: r.micros("pausedAt")}}
+	z.Flags.Jumped = r.micros("jumped")
+	o := &z.Reordering
+	o.Changes, o.Seen, o.Walked = r.int("changes"), r.int("changesSeen"), r.micros("walked")
+	o.Last = r.take("reordered")
+	if text := r.take("customers"); text != "" {
+		all := map[string]string{}
+		if err := json.Unmarshal([]byte(text), &all); err != nil {
+			r.t.Fatalf("customers: %v", err)
+		}
+		for customer, v := range all {
+			at, note, _ := strings.Cut(v, " ")
+			since, _ := jobs.ParseMicros(at)
+			z.Customers[customer] = model.Switch{Note: note, At: since}
+		}
+	}
+	for _, field := range slices.Collect(maps.Keys(r.fields)) {
+		if who, ok := strings.CutPrefix(field, "n:"); ok {
+			z.Children[who] = r.micros(field)
+		}
+	}
+	r.none()
+}
+
+func readEvents(r *record) (out []model.Event) {
+	for _, entry := range r.list {
+		for line := range strings.SplitSeq(entry, "\n") {
+			words := strings.SplitN(line, " ", 3)
+			out = append(out, model.Event{Name: words[0], Object: words[1]})
+		}
+	}
+	slices.SortFunc(out, compareEvents)
+	return out
+}

@@ -1,0 +1,168 @@
+package queue_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"muster/jobs"
+	"muster/jobs/model"
+	"muster/jobs/queue/queuetest"
+)
+
+func (m *walker) actions() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"submit": m.submit, "take": m.take, "take more": m.take, "results": m.results,
+		"more results": m.results, "repeat": m.repeat, "checkpoint": m.checkpoint, "die": m.die,
+		"connect": m.connect, "restart": m.restart, "cancel": m.cancel, "pause": m.pause,
+		"turn": m.turn, "pass": m.pass, "pass on": m.pass, "sweep": m.sweep, "put again": m.putAgain, "submit more": m.submit,
+		"remember": m.remember, "reorder": m.reorder, "forget": m.forget,
+	}
+}
+
+// twins runs a test on the embedded Redis and on a real server.
+func twins(t *testing.T, test func(t *testing.T, w *twin)) {
+	t.Run("miniredis", func(t *testing.T) {
+		t.Parallel()
+		m, _ := queuetest.StartMini(t)
+		test(t, newTwin(t, m.Addr()))
+	})
+	t.Run("redis-server", func(t *testing.T) {
+		t.Parallel()
+		test(t, newTwin(t, queuetest.StartServer(t, "--appendonly", "no").Addr))
+	})
+}
+
+// Every script does to a zone in Redis what the model does to its own, whatever
+// came before, and answers the same.
+func TestTheScriptsAreTheModel(t *testing.T) {
+	t.Parallel()
+	twins(t, func(t *testing.T, w *twin) {
+		rapid.Check(t, func(t *rapid.T) {
+			m := newWalker(t, w)
+			m.begin(t)
+			actions := m.actions()
+			actions[""] = func(t *rapid.T) {
+				for _, mistake := range m.zone.Mistakes() {
+					t.Fatal(mistake, "\n", strings.Join(m.calls, "\n"))
+				}
+			}
+			t.Repeat(actions)
+		})
+	})
+}
+
+// A script that breaks off between any two of its writes leaves a zone that the
+// calls after it mend: nothing is lost, and nothing runs twice at once. Only what
+// is counted may be wrong then, and what ended may hold a semaphore: fsck mends it.
+func TestAScriptThatBreaksOffIsMended(t *testing.T) {
+	t.Parallel()
+	w := newTwin(t, queuetest.StartServer(t, "--appendonly", "no").Addr)
+	rapid.Check(t, func(t *rapid.T) {
+		m := newWalker(t, w)
+		m.begin(t)
+		actions := m.actions()
+		actions[""] = func(t *rapid.T) {
+			m.note()
+			m.stop = max(rapid.IntRange(-40, 20).Draw(t, "break off"), 0)
+		}
+		t.Repeat(actions)
+		m.stop = 0
+		m.mend(t)
+	})
+}
+
+// mend lets everything go its way until nothing is left to do.
+func (m *walker) mend(t *rapid.T) {
+	m.enter(t)
+	for _, verb := range []string{"lift", "resume-zone", "thaw"} {
+		m.control(t, model.Turn{Verb: verb, Note: "x", Number: 1000})
+	}
+	for _, customer := range []string{"acme", "beta"} {
+		m.control(t, model.Turn{Verb: "resume-customer", Object: customer, Note: "x"})
+	}
+	for _, limit := range []string{"site/a", "site/b", "lab"} {
+		m.control(t, model.Turn{Verb: "limit", Object: limit, Number: 1})
+	}
+	for _, p := range m.tasks {
+		for _, verb := range []string{"commit", "resume", "release"} {
+			m.move(t, model.Move{Task: p.Task, Verb: verb, Limit: 500, Note: "x"})
+		}
+	}
+	left := 0
+	for range 200 {
+		before := m.now
+		m.now = m.now.Add(20 * time.Second)
+		for _, set := range []*model.Set[jobs.ID]{m.zone.Queue, m.zone.Again} {
+			if _, at, ok := set.First(); ok && at > m.now && left == 0 {
+				m.now = at
+			}
+		}
+		left, m.real = 0, m.real.Add(m.now.Sub(before))
+		m.note()
+		m.clean(t)
+		for _, c := range m.children {
+			m.n++
+			s := model.Step{Sent: m.now + jobs.Micros(m.n), Step: jobs.Step{Node: c.node, Slot: c.slot,
+				Request: fmt.Sprint("r", m.n), Want: 2}}
+			for _, id := range slices.Sorted(maps.Keys(c.hand)) {
+				s.Results = append(s.Results, jobs.Result{Job: id, Token: c.hand[id].Token,
+					Kind: jobs.KindEnd, Outcome: jobs.Succeeded})
+			}
+			clear(c.hand)
+			m.send(t, c, s)
+			left += len(c.hand)
+		}
+		if left+m.zone.Queue.Len()+m.zone.Again.Len() == 0 {
+			break
+		}
+	}
+	m.note()
+	for _, p := range m.tasks {
+		if task := m.zone.Tasks[p.Task]; task != nil && task.Committed != 0 {
+			m.allEnded(t, p.Task, task)
+		}
+	}
+}
+
+func (m *walker) note() {
+	for id, j := range m.zone.Jobs {
+		if j.State == jobs.Ended {
+			m.over[id] = true
+		}
+	}
+}
+
+// clean frees what a job holds that ended: the work of fsck, which it leaves to.
+func (m *walker) clean(t *rapid.T) {
+	s := m.zone.Semaphores
+	for name, holders := range s.Holders {
+		for id := range holders {
+			if j := m.zone.Jobs[jobs.ID(id)]; (j == nil || j.State == jobs.Ended) && id != "frozen" {
+				m.rdb.HDel(tctx(t), "muster:{default}:sem:"+name, id)
+				delete(holders, id)
+			}
+		}
+		if len(holders) == 0 {
+			m.rdb.SRem(tctx(t), "muster:{default}:sems", name)
+			delete(s.Holders, name)
+			delete(s.Index, name)
+		}
+	}
+}
+
+func (m *walker) allEnded(t *rapid.T, id jobs.TaskID, task *model.Task) {
+	for _, hosts := range task.Chunks {
+		for _, host := range hosts {
+			if !m.over[jobs.NewID(id, host)] {
+				t.Fatalf("the job of task %s on %s never ends: %v\n%s", id, host,
+					m.zone.Mistakes(), strings.Join(m.calls, "\n"))
+			}
+		}
+	}
+}

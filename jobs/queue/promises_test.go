@@ -1,0 +1,131 @@
+package queue_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"muster/jobs"
+	"muster/jobs/model"
+)
+
+// These were found by the walks of model_test.go, or by simulation, and stay found.
+
+// calm is a twin with a task on each of some hosts, and a child that is known.
+func calm(t *testing.T, w *twin, hosts ...string) {
+	w.reset(t)
+	w.epoch(t, model.Hello{Run: "run0", Who: "n1/1", Longest: time.Minute})
+	for _, host := range hosts {
+		w.submit(t, host)
+	}
+}
+
+func (w *twin) submit(t *testing.T, host string) {
+	spec := jobs.Spec{Action: []byte(`{}`), Inventory: "v1", Timeout: time.Minute, Expire: time.Hour}
+	p := model.Put{Task: jobs.NewTaskID(w.now.Time(), uint16(taskCount.Add(1))), Print: "p",
+		Hosts: []string{host}, Head: &model.Head{Spec: spec, Total: 1, Chunks: 1}}
+	w.put(t, p)
+	w.move(t, model.Move{Task: p.Task, Verb: "commit", Limit: 500, Note: "x"})
+}
+
+// take makes a call of a child of node n1.
+func (w *twin) take(t *testing.T, slot string, want int, results ...jobs.Result) jobs.Reply {
+	w.now++
+	r, _ := w.step(t, model.Step{Sent: w.now, Step: jobs.Step{Node: "n1", Slot: slot,
+		Request: fmt.Sprint("r", request.Add(1)), Want: want, Results: results}})
+	return r
+}
+
+// A child whose whole task was lost with the last moments before a failover is at
+// work all the same: nobody else gets its host.
+func TestAForgottenTaskKeepsItsHosts(t *testing.T) {
+	twins(t, func(t *testing.T, w *twin) {
+		calm(t, w, "fw9")
+		w.take(t, "1", 1)
+		w.copy(t, "muster:{default}:", "kept:")
+		kept := w.zone.Clone()
+		w.submit(t, "fw0")
+		g := one(t, w.take(t, "2", 1))
+		w.copy(t, "kept:", "muster:{default}:") // the failover
+		w.zone = kept
+		w.epoch(t, model.Hello{Run: "run1", Who: "n1/2", Longest: time.Minute, Knew: kept.Flags.Epoch,
+			Jobs: []model.InHand{{Job: g.Job, Token: g.Token, Left: 50 * time.Second}}})
+		w.submit(t, "fw0")
+		w.control(t, model.Turn{Verb: "thaw", Note: "x"})
+		w.now = w.now.Add(40 * time.Second)
+		if r := w.take(t, "1", 1); len(r.Jobs) > 0 {
+			t.Errorf("handed out %v while the forgotten job runs", r.Jobs)
+		}
+		w.now = w.now.Add(time.Minute)
+		one(t, w.take(t, "1", 1))
+	})
+}
+
+// The next token is above all that children say they hold, whoever speaks last.
+func TestTokensGrowAfterARestart(t *testing.T) {
+	twins(t, func(t *testing.T, w *twin) {
+		calm(t, w, "fw0", "fw1", "fw2")
+		w.copy(t, "muster:{default}:", "kept:")
+		kept := w.zone.Clone()
+		grants := w.take(t, "1", 2).Jobs
+		slices.Reverse(grants)
+		w.copy(t, "kept:", "muster:{default}:")
+		w.zone = kept
+		w.now = w.now.Add(-30 * time.Second) // the new server's clock is late
+		h := model.Hello{Run: "run1", Who: "n1/1", Longest: time.Minute, Knew: kept.Flags.Epoch}
+		for _, g := range grants {
+			h.Jobs = append(h.Jobs, model.InHand{Job: g.Job, Token: g.Token, Left: time.Minute})
+		}
+		w.epoch(t, h)
+		w.control(t, model.Turn{Verb: "thaw", Note: "x"})
+		if g := one(t, w.take(t, "1", 1)); g.Token <= grants[0].Token || g.Token <= grants[1].Token {
+			t.Errorf("token %d after %d and %d", g.Token, grants[0].Token, grants[1].Token)
+		}
+	})
+}
+
+// A job that was cancelled before its task was committed stays so, whoever repeats
+// the submit; the rest of the task runs.
+func TestASubmitDoesNotReviveWhatWasCancelled(t *testing.T) {
+	twins(t, func(t *testing.T, w *twin) {
+		calm(t, w)
+		spec := jobs.Spec{Action: []byte(`{}`), Inventory: "v1", Timeout: time.Minute, Expire: time.Hour}
+		p := model.Put{Task: "0bjya00001", Print: "p", Hosts: []string{"fw0", "fw1"},
+			Head: &model.Head{Spec: spec, Total: 2, Chunks: 1}}
+		w.put(t, p)
+		w.end(t, model.Ending{Task: p.Task, Note: "carol: no", Hosts: []string{"fw0"}})
+		w.put(t, p)
+		w.move(t, model.Move{Task: p.Task, Verb: "commit", Limit: 500, Note: "x"})
+		if g := one(t, w.take(t, "1", 2)); g.Job.Host() != "fw1" {
+			t.Errorf("handed out %s", g.Job)
+		}
+	})
+}
+
+// A take that broke off behind its first writes has left the semaphores to a job
+// that was never handed out. They must not keep that job itself waiting.
+func TestAJobDoesNotWaitForItself(t *testing.T) {
+	twins(t, func(t *testing.T, w *twin) {
+		calm(t, w)
+		w.control(t, model.Turn{Verb: "limit", Object: "lab", Number: 1})
+		for stop := 1; stop < 25; stop++ {
+			spec := jobs.Spec{Action: []byte(`{}`), Inventory: "v1", Timeout: time.Minute, Expire: time.Hour,
+				Needs: []string{"lab"}, Terms: jobs.Terms{Disruptive: true}}
+			p := model.Put{Task: jobs.NewTaskID(w.now.Time(), uint16(stop)), Print: "p",
+				Hosts: []string{"fw0"}, Head: &model.Head{Spec: spec, Total: 1, Chunks: 1, Guarded: true}}
+			w.put(t, p)
+			w.move(t, model.Move{Task: p.Task, Verb: "commit", Limit: 500, Note: "x"})
+			w.stop = stop
+			r := w.take(t, "1", 1)
+			for range 5 {
+				if len(r.Jobs) > 0 {
+					break
+				}
+				w.now = w.now.Add(61 * time.Second)
+				r = w.take(t, "1", 1)
+			}
+			w.take(t, "1", 0, ended(one(t, r), jobs.Succeeded))
+		}
+	})
+}

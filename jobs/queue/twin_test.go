@@ -1,0 +1,338 @@
+package queue_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"muster/jobs"
+	"muster/jobs/model"
+	"muster/jobs/queue"
+)
+
+// pretend stands in front of the scripts. It gives them the time in KEYS 2 and lets
+// keys expire by that, and breaks a script off before its write number KEYS 3.
+const pretend = `
+local redis = (function()
+  local call, now, stop, writes = redis.call, tonumber(KEYS[2]), tonumber(KEYS[3]), 0
+  local ENDS = 'test:ends' -- key to when it expires
+  local CHANGES = {}
+  for w in string.gmatch('SET DEL HSET HDEL HINCRBY ZADD ZREM SADD SREM PEXPIRE PERSIST XADD ' ..
+    'PUBLISH', '%S+') do CHANGES[w] = true end
+  local function text(n) return string.format('%d', n) end
+  local v = call('HGETALL', ENDS)
+  for i = 1, #v, 2 do
+    if tonumber(v[i + 1]) <= now and string.sub(v[i], 1, 7) == 'muster:' then
+      call('DEL', v[i])
+      call('HDEL', ENDS, v[i])
+    end
+  end
+  local function expire(key, ms)
+    if call('EXISTS', key) == 1 then call('HSET', ENDS, key, text(now + tonumber(ms) * 1000)) end
+  end
+  local function done(...)
+    for _, key in ipairs({...}) do
+      if call('EXISTS', key) == 0 then call('HDEL', ENDS, key) end
+    end
+  end
+  local own = {}
+  function own.TIME() return {text(math.floor(now / 1000000)), text(now % 1000000)} end
+  function own.PTTL(key)
+    local at = call('HGET', ENDS, key)
+    return at and math.floor((tonumber(at) - now) / 1000) or -2
+  end
+  function own.PEXPIRE(key, ms) expire(key, ms) end
+  function own.PERSIST(key) call('HDEL', ENDS, key) end
+  function own.SET(key, value, ...)
+    local more = {...}
+    if more[1] == 'NX' and call('EXISTS', key) == 1 then return false end
+    call('SET', key, value)
+    expire(key, more[#more])
+  end
+  function own.DEL(...)
+    call('DEL', ...)
+    done(...)
+  end
+  return {call = function(name, key, ...)
+    if CHANGES[name] then
+      writes = writes + 1
+      if writes == stop then error('broken off') end
+    end
+    if own[name] then return own[name](key, ...) end
+    local r = call(name, key, ...)
+    if name == 'ZREM' or name == 'HDEL' then done(key) end
+    return r
+  end}
+end)()
+`
+
+// A twin is a zone in Redis and the same zone in the model.
+type twin struct {
+	rdb     *redis.Client
+	scripts map[string]queue.Script
+	zone    *model.Zone
+	now     jobs.Micros
+	stop    int  // break the next call off before its write of this number; 0: not
+	broken  bool // a call was broken off
+	calls   []string
+}
+
+func newTwin(t testing.TB, addr string) *twin {
+	w := &twin{rdb: redis.NewClient(&redis.Options{Addr: addr, Protocol: 2, MaxRetries: -1}),
+		scripts: map[string]queue.Script{}}
+	t.Cleanup(func() { w.rdb.Close() })
+	for _, name := range []string{"put", "step", "checkpoint", "lose", "end", "move", "epoch", "control",
+		"order"} {
+		w.scripts[name] = queue.ScriptBehind(pretend, name)
+	}
+	return w
+}
+
+// reset begins anew, with an inventory.
+func (w *twin) reset(t rapid.TB) {
+	w.zone, w.now, w.stop, w.broken = model.New(), jobs.Micros(1_760_000_000_000_000), 0, false
+	w.calls = nil
+	w.rdb.FlushAll(context.Background())
+	w.zone.Traits["v1"] = map[string]model.Traits{}
+	for i := range 6 {
+		traits := model.Traits{Customer: "acme", Group: fmt.Sprint("pair-", i/2)}
+		switch i {
+		case 1, 4:
+			traits.Customer, traits.Limits = "beta", []string{"site/a"}
+		case 2, 3:
+			traits.Limits = []string{"site/a", "site/b"}
+		case 5:
+			continue // has none
+		}
+		w.zone.Traits["v1"][host(i)] = traits
+		text := strings.Join(append([]string{traits.Customer, traits.Group}, traits.Limits...), " ")
+		w.rdb.HSet(context.Background(), "muster:{default}:traits:v1", host(i), text)
+	}
+}
+
+func host(i int) string { return fmt.Sprint("fw", i) }
+
+// call calls a script. It is false if the script was broken off; then the model
+// takes over what is there.
+func (w *twin) call(t rapid.TB, name string, args ...any) ([]any, bool) {
+	v, err := w.scripts[name].Call(context.Background(), w.rdb, zone,
+		[]string{w.now.String(), fmt.Sprint(w.stop)}, args...)
+	stopped := w.stop
+	w.stop = 0
+	w.calls = append(w.calls, fmt.Sprintf("%s %s %.200q = %.200q %v", w.now, name, args, v, err))
+	switch {
+	case err == nil:
+		return v, true
+	case stopped > 0 && strings.Contains(err.Error(), "broken off"):
+		w.zone, w.broken = w.dump(t), true
+		w.zone.Events = nil
+		return nil, false
+	}
+	t.Fatalf("%s: %v", name, err)
+	return nil, false
+}
+
+// copyAll copies all keys that begin with KEYS 1 to such that begin with KEYS 2.
+var copyAll = redis.NewScript(`
+local from, to, ends = KEYS[1], KEYS[2], 'test:ends'
+for _, key in ipairs(redis.call('KEYS', to .. '*')) do
+  redis.call('DEL', key)
+  redis.call('HDEL', ends, key)
+end
+for _, key in ipairs(redis.call('KEYS', from .. '*')) do
+  local copy = to .. string.sub(key, #from + 1)
+  redis.call('COPY', key, copy)
+  local at = redis.call('HGET', ends, key)
+  if at then redis.call('HSET', ends, copy, at) end
+end
+return 1`)
+
+func (w *twin) copy(t rapid.TB, from, to string) {
+	if err := copyAll.Run(context.Background(), w.rdb, []string{from, to}).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// same compares the answers of both, and then all that there is in both.
+func (w *twin) same(t rapid.TB, name string, got, want any) {
+	if d := cmp.Diff(want, got, answerOptions...); d != "" {
+		t.Fatalf("%s answers otherwise than the model (-model +script):\n%s", name, d)
+	}
+	found := w.dump(t)
+	slices.SortFunc(w.zone.Events, compareEvents)
+	if d := cmp.Diff(w.zone, found, zoneOptions...); d != "" {
+		t.Fatalf("after %s the zone is not as in the model (-model +redis):\n%s", name, d)
+	}
+	w.zone.Events = nil
+}
+
+func compareEvents(a, b model.Event) int {
+	return strings.Compare(a.Name+" "+a.Object, b.Name+" "+b.Object)
+}
+
+var answerOptions = []cmp.Option{cmpopts.EquateEmpty(),
+	cmpopts.SortSlices(func(a, b jobs.ID) bool { return a < b })}
+
+var zoneOptions = append(answerOptions,
+	cmp.Transformer("jobs", plain[jobs.ID]), cmp.Transformer("tasks", plain[jobs.TaskID]), cmp.Transformer("names", plain[string]))
+
+// plain shows a set with all that counts.
+func plain[K ~string](s *model.Set[K]) (out struct {
+	Members map[K]jobs.Micros
+	Expires jobs.Micros
+}) {
+	out.Members = map[K]jobs.Micros{}
+	for id, at := range s.All() {
+		out.Members[id] = at
+	}
+	if s != nil {
+		out.Expires = s.Expires
+	}
+	return out
+}
+
+func text(v []any, i int) string {
+	if i >= len(v) {
+		return ""
+	}
+	return fmt.Sprint(v[i])
+}
+
+func number(v []any, i int) (n int) {
+	fmt.Sscan(text(v, i), &n)
+	return n
+}
+
+func (w *twin) epoch(t rapid.TB, h model.Hello) model.Welcome {
+	args := []any{h.Run, "", h.Who, h.Longest.Microseconds(), "", h.Since.String()}
+	if h.Jumped != 0 {
+		args[4] = h.Jumped.Microseconds()
+	}
+	if h.Knew != 0 {
+		args[1] = h.Knew.String()
+	}
+	for _, in := range h.Jobs {
+		args = append(args, string(in.Job), int64(in.Token), in.Left.Microseconds())
+	}
+	v, ok := w.call(t, "epoch", args...)
+	if !ok {
+		return model.Welcome{}
+	}
+	want := w.zone.Epoch(w.now, h)
+	longest := time.Duration(number(v, 3)) * time.Microsecond
+	w.same(t, "epoch", model.Welcome{Epoch: jobs.Micros(number(v, 0)),
+		Frozen: jobs.Micros(number(v, 1)), Now: jobs.Micros(number(v, 2)), Longest: longest}, want)
+	return want
+}
+
+func (w *twin) put(t rapid.TB, p model.Put) {
+	at := ""
+	if p.At != 0 {
+		at = p.At.String()
+	}
+	args := []any{string(p.Task), p.Print, p.Chunk, at, strings.Join(p.Hosts, "\n")}
+	if h := p.Head; h != nil {
+		task := jobs.Task{ID: p.Task, Spec: h.Spec, At: h.At, Guarded: h.Guarded}
+		spec, err := json.Marshal(h.Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		args = append(append(args, queue.HeadArgs(task, h.Total, h.Chunks)...), "spec", string(spec))
+	}
+	if v, ok := w.call(t, "put", args...); ok {
+		status, n := w.zone.Put(w.now, p)
+		w.same(t, "put", []any{text(v, 0), number(v, 1)}, []any{status, n})
+	}
+}
+
+func (w *twin) step(t rapid.TB, s model.Step) (jobs.Reply, bool) {
+	expected := ""
+	if s.Expected != 0 {
+		expected = s.Expected.String()
+	}
+	v, ok := w.call(t, "step", queue.StepArgs(s.Step, expected, s.Sent.String())...)
+	if !ok {
+		return jobs.Reply{}, false
+	}
+	got, err := queue.ReadReply(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := w.zone.Step(w.now, s)
+	w.same(t, "step", got, want)
+	return want, true
+}
+
+func (w *twin) checkpoint(t rapid.TB, c jobs.Checkpoint) jobs.Verdict {
+	v, ok := w.call(t, "checkpoint", string(c.Job), int64(c.Token), c.Step, c.Saved)
+	if !ok {
+		return ""
+	}
+	want := w.zone.Checkpoint(w.now, c)
+	w.same(t, "checkpoint", jobs.Verdict(text(v, 0)), want)
+	return want
+}
+
+func (w *twin) lose(t rapid.TB, l model.Loss) {
+	v, ok := w.call(t, "lose", l.Node, l.Slot, l.Why, l.Sent.String())
+	if !ok {
+		return
+	}
+	ids, stale := w.zone.Lose(w.now, l)
+	if stale {
+		ids = []jobs.ID{"stale"}
+	}
+	var got []jobs.ID
+	for i := range v {
+		got = append(got, jobs.ID(text(v, i)))
+	}
+	w.same(t, "lose", got, ids)
+}
+
+func (w *twin) end(t rapid.TB, e model.Ending) {
+	outcome, chunk := jobs.Cancelled, fmt.Sprint(e.Chunk)
+	if e.By != "" {
+		outcome = jobs.Superseded
+	}
+	if len(e.Hosts) > 0 {
+		chunk = ""
+	}
+	v, ok := w.call(t, "end", string(e.Task), string(outcome), e.Note, chunk,
+		strings.Join(e.Hosts, "\n"), string(e.By))
+	if ok {
+		w.same(t, "end", model.Ended{Status: text(v, 0), Ended: number(v, 1), Running: number(v, 2),
+			Already: number(v, 3), Seen: number(v, 4)}, w.zone.End(w.now, e))
+	}
+}
+
+func (w *twin) move(t rapid.TB, m model.Move) model.Moved {
+	v, ok := w.call(t, "move", string(m.Task), m.Verb, m.Limit, m.Note, m.Chunk)
+	if !ok {
+		return model.Moved{}
+	}
+	want := w.zone.Move(w.now, m)
+	w.same(t, "move", model.Moved{Status: text(v, 0), Jobs: number(v, 1), Before: text(v, 2)}, want)
+	return want
+}
+
+func (w *twin) control(t rapid.TB, a model.Turn) {
+	n := fmt.Sprint(a.Number)
+	if a.Number < 0 {
+		n = ""
+	}
+	v, ok := w.call(t, "control", a.Verb, a.Object, a.Note, n)
+	if !ok {
+		return
+	}
+	got := model.Turned{Status: text(v, 0), Before: text(v, 1), Number: int64(number(v, 2))}
+	w.same(t, "control "+a.Verb, got, w.zone.Control(w.now, a))
+}

@@ -1,0 +1,457 @@
+package queue_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"muster/jobs"
+	"muster/jobs/model"
+)
+
+// walker does random things to a zone in Redis and in the model.
+type walker struct {
+	*twin
+	tasks    []model.Put // the first chunk of each task that was put
+	chunks   []model.Put // all of them
+	children []*pretended
+	epochs   []jobs.Micros // that were ever heard of
+	run, n   int
+	kept     *model.Zone
+	over     map[jobs.ID]bool // what was seen to have ended: it is forgotten after a day
+	real     jobs.Micros      // the time that children measure: TIME may go back, it does not
+}
+
+// pretended is a child as the queue sees it: a slot.
+type pretended struct {
+	node, slot string
+	last       *model.Step
+	hand       map[jobs.ID]jobs.Grant
+	until      map[jobs.ID]jobs.Micros // when it stops by itself
+	late       []jobs.Grant            // what it once had
+	epoch      jobs.Micros             // that it knows
+}
+
+func (c *pretended) who() string { return c.node + "/" + c.slot }
+
+func newWalker(t *rapid.T, w *twin) *walker {
+	w.reset(t)
+	m := &walker{twin: w, over: map[jobs.ID]bool{}}
+	for _, name := range []string{"n1/1", "n1/2", "n2/1"} {
+		m.children = append(m.children, &pretended{node: name[:2], slot: name[3:],
+			hand: map[jobs.ID]jobs.Grant{}, until: map[jobs.ID]jobs.Micros{}})
+	}
+	m.allSpeak(t)
+	return m
+}
+
+// begin lets there be something to do, and not enough room for it.
+func (m *walker) begin(t *rapid.T) {
+	m.control(t, model.Turn{Verb: "limit", Object: "site/a", Number: 1})
+	m.submit(t)
+	m.submit(t)
+	m.take(t)
+}
+
+func (m *walker) child(t *rapid.T) *pretended { return rapid.SampledFrom(m.children).Draw(t, "child") }
+
+// enter is a call of epoch of the same server by somebody new.
+func (m *walker) enter(t *rapid.T) {
+	w := m.twin.epoch(t, model.Hello{Run: fmt.Sprint("run", m.run)})
+	if w.Epoch != 0 {
+		m.epochs = append(m.epochs, w.Epoch)
+	}
+}
+
+func (m *walker) task(t *rapid.T) jobs.TaskID {
+	if len(m.tasks) == 0 || rapid.IntRange(0, 30).Draw(t, "strange task") == 0 {
+		return "0000000000"
+	}
+	return rapid.SampledFrom(m.tasks).Draw(t, "task").Task
+}
+
+func (m *walker) jobID(t *rapid.T) jobs.ID {
+	return jobs.NewID(m.task(t), host(rapid.IntRange(0, 5).Draw(t, "host")))
+}
+
+// submit puts a task of two chunks and mostly commits it.
+func (m *walker) submit(t *rapid.T) {
+	if len(m.tasks) == 6 {
+		return
+	}
+	m.n++
+	s := jobs.Spec{Runbook: "exec", Operator: "alice", Inventory: "v1", Action: json.RawMessage(`{}`),
+		Timeout:    rapid.SampledFrom([]time.Duration{20 * time.Second, time.Minute, 400 * time.Second}).Draw(t, "timeout"),
+		Expire:     rapid.SampledFrom([]time.Duration{8 * time.Hour, time.Minute}).Draw(t, "expire"),
+		Repeatable: rapid.Bool().Draw(t, "repeatable"), Terms: jobs.Terms{Priority: "high", Disruptive: rapid.Bool().Draw(t, "disruptive")}}
+	if rapid.Bool().Draw(t, "needs") {
+		s.Needs = []string{"lab"}
+	}
+	hosts := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"fw0", "fw1", "fw2", "fw3", "fw4", "fw5"}),
+		2, 5, func(s string) string { return s }).Draw(t, "hosts")
+	p := model.Put{Task: jobs.NewTaskID(m.now.Time(), uint16(m.n)), Print: "p", Hosts: hosts[:2],
+		Head: &model.Head{Spec: s, Total: len(hosts), Chunks: min(len(hosts)-1, 2), Guarded: rapid.IntRange(0, 3).Draw(t, "guarded") > 0}}
+	if rapid.IntRange(0, 3).Draw(t, "later") == 0 {
+		p.At = m.now.Add(rapid.SampledFrom([]time.Duration{-time.Hour, time.Minute}).Draw(t, "at"))
+		p.Head.At = p.At
+	}
+	m.put(t, p)
+	m.tasks = append(m.tasks, p)
+	m.chunks = append(m.chunks, p)
+	if len(hosts) > 2 {
+		rest := model.Put{Task: p.Task, Print: "p", Chunk: 1, At: p.At, Hosts: hosts[2:]}
+		m.put(t, rest)
+		m.chunks = append(m.chunks, rest)
+	}
+	if rapid.IntRange(0, 9).Draw(t, "commit") > 0 {
+		m.shift(t, p.Task, "commit")
+	}
+}
+
+// putAgain repeats a chunk, or pretends that it is of another submit.
+func (m *walker) putAgain(t *rapid.T) {
+	if len(m.tasks) == 0 {
+		return
+	}
+	p := rapid.SampledFrom(m.chunks).Draw(t, "chunk")
+	switch rapid.IntRange(0, 5).Draw(t, "how") {
+	case 0:
+		p.Print = "another"
+	case 1:
+		p.Task, p.Chunk, p.Head = "0000000000", 1, nil
+	}
+	m.put(t, p)
+}
+
+func (m *walker) shift(t *rapid.T, id jobs.TaskID, verb string) {
+	limit := rapid.SampledFrom([]int{1, 2, 500}).Draw(t, "limit")
+	for range 7 {
+		moved := m.move(t, model.Move{Task: id, Verb: verb, Limit: limit, Note: "bob: " + verb,
+			Chunk: rapid.IntRange(0, 1).Draw(t, "chunk")})
+		if moved.Status != "ok" || moved.Jobs == 0 || rapid.IntRange(0, 4).Draw(t, "die") == 0 {
+			return
+		}
+	}
+}
+
+// request makes a call of a child. Its own clock mostly agrees with TIME.
+func (m *walker) request(t *rapid.T, c *pretended, want int) model.Step {
+	m.n++
+	s := model.Step{Sent: m.now + jobs.Micros(m.n), Step: jobs.Step{Node: c.node, Slot: c.slot,
+		Request: fmt.Sprint("r", m.n), Want: want}}
+	if len(m.tasks) > 0 && rapid.Bool().Draw(t, "known") {
+		s.Known = []jobs.TaskID{m.tasks[0].Task}
+	}
+	switch rapid.IntRange(0, 40).Draw(t, "expected") {
+	case 0:
+		s.Expected = m.now.Add(-2 * time.Minute)
+	case 1:
+		s.Expected = m.now.Add(2 * time.Minute)
+	case 2, 3:
+		s.Expected = m.now.Add(time.Second)
+	}
+	return s
+}
+
+// send makes a call and keeps what came of it.
+func (m *walker) send(t *rapid.T, c *pretended, s model.Step) jobs.Reply {
+	repeated := c.last != nil && c.last.Request == s.Request
+	r, ok := m.step(t, s)
+	c.last = &s
+	if !ok || r.Status == model.Absent || r.Status == model.Stale || r.Status == model.Skewed {
+		return r
+	}
+	for _, g := range r.Jobs {
+		if !repeated {
+			m.alone(t, c, g)
+		}
+		c.hand[g.Job] = g
+		c.until[g.Job] = m.real.Add(g.Timeout - jobs.Margin(g.Timeout))
+		if g.Mode == jobs.ModeLost {
+			c.until[g.Job] = m.real // its worker does nothing on the host
+		}
+	}
+	return r
+}
+
+// alone tells that nobody else may act on the host of a job that is handed out.
+func (m *walker) alone(t *rapid.T, to *pretended, g jobs.Grant) {
+	if g.Mode == jobs.ModeLost {
+		return // its worker asks first
+	}
+	for _, c := range m.children {
+		for id := range c.hand {
+			if id.Host() == g.Job.Host() && c.until[id] > m.real {
+				t.Fatalf("%s gets %s while %s has %s until %s\n%s", to.who(), g.Job, c.who(), id, c.until[id],
+					strings.Join(m.calls, "\n"))
+			}
+		}
+	}
+}
+
+func (m *walker) take(t *rapid.T) {
+	c := m.child(t)
+	m.send(t, c, m.request(t, c, rapid.IntRange(0, 4).Draw(t, "want")))
+}
+
+// results ends some of what a child has, each in a random way, and mostly takes.
+func (m *walker) results(t *rapid.T) {
+	c := m.child(t)
+	s := m.request(t, c, rapid.IntRange(0, 3).Draw(t, "want"))
+	for _, id := range slices.Sorted(maps.Keys(c.hand)) {
+		if rapid.IntRange(0, 3).Draw(t, "ends") > 0 {
+			s.Results = append(s.Results, m.result(t, c.hand[id]))
+			c.late = append(c.late, c.hand[id])
+			delete(c.hand, id)
+		}
+	}
+	if len(c.late) > 0 && rapid.IntRange(0, 9).Draw(t, "late") == 0 {
+		g := rapid.SampledFrom(c.late).Draw(t, "which")
+		if !slices.ContainsFunc(s.Results, func(r jobs.Result) bool { return r.Job == g.Job }) {
+			s.Results = append(s.Results, m.result(t, g))
+		}
+	}
+	m.send(t, c, s)
+}
+
+func (m *walker) result(t *rapid.T, g jobs.Grant) jobs.Result {
+	kind := rapid.SampledFrom([]jobs.Kind{jobs.KindEnd, jobs.KindRetry, jobs.KindWait,
+		jobs.KindVerify, jobs.KindDefer, jobs.KindBack}).Draw(t, "kind")
+	r := jobs.Result{Job: g.Job, Token: g.Token, Kind: kind, Step: g.Step, Saved: g.Saved,
+		Delay:   rapid.SampledFrom([]time.Duration{0, 7 * time.Second, 40 * time.Second}).Draw(t, "delay"),
+		Release: rapid.Bool().Draw(t, "release"), KeepLock: rapid.IntRange(0, 3).Draw(t, "keep") == 0}
+	switch kind {
+	case jobs.KindEnd:
+		r.Outcome = rapid.SampledFrom(append(jobs.Outcomes(), jobs.Unknown, jobs.Unknown)).Draw(t, "outcome")
+		if r.Outcome == jobs.Failed {
+			code := 3
+			r.ExitCode, r.Class, r.Error = &code, jobs.ClassUser, "exit 3"
+		}
+	case jobs.KindDefer:
+		r.Until = m.now.Add(30 * time.Second)
+	case jobs.KindRetry, jobs.KindWait:
+		r.Step = rapid.IntRange(0, 2).Draw(t, "at step")
+		if rapid.IntRange(0, 3).Draw(t, "remember") == 0 {
+			r.Saved = `{"may_have_run":true}`
+		}
+	}
+	if g.Mode == jobs.ModeLost && kind != jobs.KindEnd && kind != jobs.KindRetry {
+		r.Kind = jobs.KindBack
+	}
+	return r
+}
+
+// repeat makes the last call of a child once more; or an older copy of it comes.
+func (m *walker) repeat(t *rapid.T) {
+	c := m.child(t)
+	if c.last == nil {
+		return
+	}
+	s := *c.last
+	if rapid.IntRange(0, 3).Draw(t, "copy") == 0 {
+		s.Request, s.Sent = "old", s.Sent-1
+		m.step(t, s)
+		return
+	}
+	m.send(t, c, s)
+}
+
+func (m *walker) checkpoint(t *rapid.T) {
+	c := m.child(t)
+	ids := slices.Sorted(maps.Keys(c.hand))
+	if len(ids) == 0 {
+		return
+	}
+	g := c.hand[rapid.SampledFrom(ids).Draw(t, "job")]
+	q := jobs.Checkpoint{Job: g.Job, Token: g.Token, Step: rapid.IntRange(0, 3).Draw(t, "step"),
+		Saved: rapid.SampledFrom([]string{"", "{}"}).Draw(t, "saved")}
+	if rapid.IntRange(0, 9).Draw(t, "strange") == 0 {
+		q.Token--
+	}
+	if m.twin.checkpoint(t, q) == jobs.Go {
+		c.until[g.Job] = m.real.Add(g.Timeout - jobs.Margin(g.Timeout))
+	}
+}
+
+// die is the death of a child; sometimes it is told late.
+func (m *walker) die(t *rapid.T) {
+	c := m.child(t)
+	m.n++
+	l := model.Loss{Loss: jobs.Loss{Node: c.node, Slot: c.slot, Why: "killed by signal 9"},
+		Sent: m.now + jobs.Micros(m.n)}
+	if rapid.IntRange(0, 9).Draw(t, "late") == 0 {
+		l.Sent = m.now.Add(-time.Hour)
+	}
+	m.lose(t, l)
+	clear(c.hand)
+	c.last, c.epoch = nil, 0
+	m.speak(t, c)
+}
+
+// connect is the first call of a connection, of a child or of somebody else.
+func (m *walker) connect(t *rapid.T) {
+	if rapid.IntRange(0, 3).Draw(t, "a child") > 0 {
+		m.speak(t, m.child(t))
+		return
+	}
+	h := model.Hello{Run: fmt.Sprint("run", m.run), Longest: time.Minute, Since: m.now,
+		Jumped: rapid.SampledFrom([]time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 70 * time.Second, -time.Hour}).Draw(t, "jumped"),
+		Knew:   rapid.SampledFrom(append([]jobs.Micros{0}, m.epochs...)).Draw(t, "knew")}
+	if w := m.twin.epoch(t, h); w.Epoch != 0 {
+		m.epochs = append(m.epochs, w.Epoch)
+	}
+}
+
+// speak says what a child has in hand.
+func (m *walker) speak(t *rapid.T, c *pretended) {
+	h := model.Hello{Run: fmt.Sprint("run", m.run), Who: c.who(), Longest: time.Minute, Knew: c.epoch}
+	for _, id := range slices.Sorted(maps.Keys(c.hand)) {
+		left := c.until[id].Sub(m.real) + jobs.Margin(c.hand[id].Timeout)
+		h.Jobs = append(h.Jobs, model.InHand{Job: id, Token: c.hand[id].Token,
+			Left: max(left, time.Millisecond)})
+	}
+	w := m.twin.epoch(t, h)
+	if w.Epoch == 0 { // broken off
+		w = m.twin.epoch(t, h)
+	}
+	c.epoch, m.epochs = w.Epoch, append(m.epochs, w.Epoch)
+}
+
+// restart is another server, or one that has lost the zone.
+func (m *walker) restart(t *rapid.T) {
+	if rapid.IntRange(0, 3).Draw(t, "seldom") > 0 {
+		return
+	}
+	m.run++
+	if rapid.Bool().Draw(t, "zone lost") {
+		m.rdb.Del(tctx(t), "muster:{default}:zone")
+		m.zone.Flags = model.Flags{}
+		m.zone.Reordering = model.Reordering{Lock: m.zone.Reordering.Lock, Until: m.zone.Reordering.Until}
+		clear(m.zone.Customers)
+		clear(m.zone.Children)
+	}
+	m.allSpeak(t)
+}
+
+// remember keeps the zone for forget: a loss of all that was written since then.
+func (m *walker) remember(t *rapid.T) {
+	m.copy(t, "muster:{default}:", "kept:")
+	m.kept = m.zone.Clone()
+}
+
+func (m *walker) forget(t *rapid.T) {
+	if m.kept == nil || rapid.IntRange(0, 3).Draw(t, "seldom") > 0 {
+		return
+	}
+	m.copy(t, "kept:", "muster:{default}:")
+	m.zone, m.kept = m.kept, nil
+	m.run++
+	m.allSpeak(t)
+}
+
+func (m *walker) allSpeak(t *rapid.T) {
+	for _, c := range m.children {
+		m.speak(t, c)
+	}
+}
+
+func (m *walker) cancel(t *rapid.T) {
+	if rapid.IntRange(0, 2).Draw(t, "seldom") > 0 {
+		return
+	}
+	e := model.Ending{Task: m.task(t), Note: "carol: no", Chunk: rapid.IntRange(0, 2).Draw(t, "chunk")}
+	switch rapid.IntRange(0, 3).Draw(t, "what") {
+	case 0, 2:
+		e.By = m.task(t)
+	case 1:
+		e.Hosts = []string{m.jobID(t).Host(), "fw9"}
+	}
+	m.end(t, e)
+}
+
+func (m *walker) pause(t *rapid.T) {
+	m.shift(t, m.task(t), rapid.SampledFrom([]string{"pause", "resume", "release", "commit"}).Draw(t, "verb"))
+}
+
+// turn turns a switch of the zone. What stops everything does not stay for long.
+func (m *walker) turn(t *rapid.T) {
+	verb := rapid.SampledFrom([]string{"limit", "clear", "thaw", "lift", "resume-zone", "halt", "pause-zone",
+		"pause-customer", "resume-customer", "shift"}).Draw(t, "verb")
+	if m.zone.Flags.Halted.Note != "" && rapid.Bool().Draw(t, "lift") {
+		verb = "lift"
+	}
+	a := model.Turn{Verb: verb, Note: "dave: " + verb, Number: int64(m.now)}
+	switch verb {
+	case "halt", "lift":
+		a.Number = int64(rapid.IntRange(1, 5).Draw(t, "id"))
+	case "pause-customer", "resume-customer":
+		a.Object = rapid.SampledFrom([]string{"acme", "beta"}).Draw(t, "customer")
+	case "shift":
+		a.Object = string(m.task(t))
+		a.Number -= 1_000_000 * int64(rapid.IntRange(0, 100).Draw(t, "ago"))
+	case "limit":
+		a.Object = rapid.SampledFrom([]string{"site/a", "site/b", "lab"}).Draw(t, "limit")
+		a.Number = int64(rapid.IntRange(-1, 2).Draw(t, "max"))
+	case "clear":
+		a.Object = fmt.Sprint("pair-", rapid.IntRange(0, 2).Draw(t, "group"))
+	}
+	m.control(t, a)
+}
+
+// pass lets time pass, or TIME jump.
+func (m *walker) pass(t *rapid.T) {
+	d := rapid.SampledFrom([]time.Duration{time.Second, 10 * time.Second, 10 * time.Second, 30 * time.Second,
+		70 * time.Second, -time.Second, -5 * time.Minute, 0}).Draw(t, "d")
+	if d == 0 {
+		d = rapid.SampledFrom([]time.Duration{time.Hour, 10 * time.Minute, 25 * time.Hour}).Draw(t, "long")
+	}
+	m.now, m.real = m.now.Add(d), m.real.Add(max(d, time.Second))
+}
+
+// reorder walks through the queue as who reorders it does; others come between.
+func (m *walker) reorder(t *rapid.T) {
+	m.n++
+	a := model.Walk{Token: fmt.Sprint("w", m.n), Lasts: 10 * time.Second}
+	status, oldest, changes := m.lock(t, a)
+	if status != "go" {
+		return
+	}
+	a.At = max(m.now, m.zone.Flags.High)
+	m.page(t, a, 0, 2)
+	m.page(t, a, 2, 9)
+	c := model.Chunk{Walk: a, Oldest: oldest, Size: rapid.IntRange(1, 4).Draw(t, "size")}
+	var scores []any
+	place, moved, how := oldest, 0, "done"
+	for range 10 {
+		r, rest := m.chunk(t, c, scores)
+		moved, c.Left = moved+r.Moved, c.Left+r.Left
+		if r.Status != "ok" || len(r.Rest) == 0 {
+			how = "met"
+			break
+		}
+		c.Old, scores, c.New = r.Rest, rest, nil
+		for range r.Rest {
+			place--
+			c.New = append(c.New, place)
+		}
+		switch rapid.IntRange(0, 7).Draw(t, "meanwhile") {
+		case 0:
+			m.take(t)
+		case 1:
+			m.cancel(t)
+		case 2:
+			m.pass(t)
+		case 3:
+			return // it died
+		}
+	}
+	m.done(t, model.Done{Walk: a, Moved: moved, Cooldown: 10 * time.Second, Who: "n1", How: how,
+		Changes: changes})
+}
+
+func (m *walker) sweep(t *rapid.T) { m.step(t, model.Step{Sent: m.now}) }
