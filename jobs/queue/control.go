@@ -68,8 +68,8 @@ func (q *Queue) bringBack(ctx context.Context, zone string, id jobs.TaskID, verb
 		return control{}, q.say(verb, err)
 	}
 	all := control{}
-	for call := range held/chunkMax + 2 {
-		r, err := q.script(ctx, scripts.move, zone, string(id), verb, chunkMax, oneLine(note))
+	for call := range held/hostsMax + 2 {
+		r, err := q.script(ctx, scripts.move, zone, string(id), verb, hostsMax, oneLine(note))
 		if err != nil {
 			return all, err
 		}

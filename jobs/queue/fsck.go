@@ -14,7 +14,7 @@ import (
 const (
 	// fsckTries is how often a task is counted that changes while it is.
 	fsckTries = 5
-	pageMax   = 500
+	pageMax   = 200
 )
 
 // Fsck compares queue, jobs, counters and semaphores of a zone and tells what
@@ -189,7 +189,7 @@ func (f *fsck) compare(ctx context.Context, id string, t tally) error {
 
 // bury ends the jobs that are nowhere.
 func (f *fsck) bury(ctx context.Context, id string, hosts []string) error {
-	for chunk := range slices.Chunk(hosts, chunkMax) {
+	for chunk := range slices.Chunk(hosts, hostsMax) {
 		if _, _, err := f.call(ctx, "bury", id, 0, strings.Join(chunk, "\n")); err != nil {
 			return err
 		}

@@ -273,7 +273,7 @@ func TestNothingRunsOfAHalfSubmit(t *testing.T) {
 		task, hosts := newTask(spec(), 1100)
 		ctx, cancel := context.WithCancel(t.Context())
 		err := q.Submit(ctx, task, hosts, func(n int) {
-			if n == 500 {
+			if n == 200 {
 				cancel() // the submitter dies after the first chunk
 			}
 		})

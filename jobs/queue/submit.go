@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	chunkMax  = 500 // jobs that one script call touches
+	chunkMax  = 500 // jobs that one script call moves
+	hostsMax  = 200 // hosts of a task in one chunk: a cancel looks at each job of one
 	pipeMax   = 16  // calls that are under way at once
 	tasksKept = 10000
 	keyKept   = 100 // tasks of one key
@@ -197,7 +198,7 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 	if t.At > 0 {
 		at = t.At.String()
 	}
-	chunks := slices.Collect(slices.Chunk(hosts, chunkMax))
+	chunks := slices.Collect(slices.Chunk(hosts, hostsMax))
 	args := func(i int) []any {
 		return []any{string(t.ID), print, i, at, strings.Join(chunks[i], "\n")}
 	}
@@ -431,7 +432,7 @@ func (q *Queue) CancelJobs(ctx context.Context, ids []jobs.ID, note string) (job
 		return c, err
 	}
 	for _, zone := range slices.Sorted(maps.Keys(hosts)) {
-		for chunk := range slices.Chunk(hosts[zone], chunkMax) {
+		for chunk := range slices.Chunk(hosts[zone], hostsMax) {
 			r, err := q.script(ctx, scripts.end, zone, string(c.Task), string(jobs.Cancelled),
 				oneLine(note), "", strings.Join(chunk, "\n"), "")
 			if err != nil {

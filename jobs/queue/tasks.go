@@ -216,7 +216,7 @@ func (q *Queue) EachJob(ctx context.Context, id jobs.TaskID, from, most int,
 // chunks but the last are full.
 func (q *Queue) eachChunk(ctx context.Context, zone string, id jobs.TaskID, from int,
 	f func([]string) error) error {
-	for chunk := from / chunkMax; ; chunk++ {
+	for chunk := from / hostsMax; ; chunk++ {
 		text, err := q.rdb.HGet(ctx, zoneKey(zone, "task:", string(id)),
 			"hosts:"+strconv.Itoa(chunk)).Result()
 		if errors.Is(err, redis.Nil) {
@@ -226,7 +226,7 @@ func (q *Queue) eachChunk(ctx context.Context, zone string, id jobs.TaskID, from
 			return q.say("jobs", err)
 		}
 		hosts := strings.Split(text, "\n")
-		skip := min(max(from-chunk*chunkMax, 0), len(hosts))
+		skip := min(max(from-chunk*hostsMax, 0), len(hosts))
 		if err := f(hosts[skip:]); err != nil {
 			return err
 		}

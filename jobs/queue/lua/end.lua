@@ -5,7 +5,7 @@
 -- KEYS 1 zone
 -- ARGV 1 task  2 cancelled | superseded  3 who and why, for people
 --      4 number of the chunk of hosts, '' = the hosts of ARGV 5
---      5 hosts, separated by newlines (1..500): only their jobs; no flag
+--      5 hosts, separated by newlines (1..200): only their jobs; no flag
 --      6 superseded: the newer task
 -- Returns {ok, ended now, running, had ended before, hosts in the chunk} |
 --      {absent, 0, 0, 0, 0}
@@ -28,14 +28,15 @@ if chunk ~= '' then
   end
 end
 
-local ended, running, already, seen = 0, 0, 0, 0
+local ended, running, already = 0, 0, 0
+local gone = {'ZREM', m.kHeld .. id}
 
 -- close ends a job that waits.
 local function close(jobID, j)
   local o = by and {outcome = 'superseded', err = note} or m.cancelled(j, note)
   m.finish(jobID, j, o)
   m.toUnqueue[#m.toUnqueue + 1] = jobID
-  m.wAfter('ZREM', m.kHeld .. id, jobID)
+  gone[#gone + 1] = jobID
   ended = ended + 1
 end
 
@@ -48,12 +49,11 @@ local function stop(jobID, j)
   end
 end
 
-for host in string.gmatch(hosts, '[^\n]+') do
-  local jobID = id .. ':' .. host
+local names, ids, inQueue, inAgain, inHeld = m.places(id, hosts)
+for i, host in ipairs(names) do
+  local jobID = ids[i]
   local j = m.job(jobID)
-  seen = seen + 1
-  local waits = call('ZSCORE', m.kQueue, jobID) or call('ZSCORE', m.kAgain, jobID) or
-    call('ZSCORE', m.kHeld .. id, jobID)
+  local waits = inQueue[i] or inAgain[i] or inHeld[i]
   if j.state == 'ended' or (not j.state and not waits) then -- ended, maybe a day ago
     already = already + 1
   elseif by and (j.started or not m.has(by, host)) then
@@ -64,5 +64,6 @@ for host in string.gmatch(hosts, '[^\n]+') do
     close(jobID, j)
   end
 end
+if #gone > 2 then m.wAfter(unpack(gone)) end
 m.flush(true)
-return {'ok', ended, running, already, seen}
+return {'ok', ended, running, already, #names}

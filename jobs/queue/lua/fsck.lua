@@ -18,7 +18,7 @@
 --      script is. A job of which is not known whether it ran ends unknown.
 
 local verb, object, number, mend = ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1'
-local CHUNK = 500
+local CHUNK = 200
 
 m.begin()
 if not m.zone.run then return {'absent', {}, {}, {}} end
@@ -72,11 +72,11 @@ function verbs.chunk()
   if not t then return false end
   local v = call('HMGET', m.kTask .. object, 'committed', 'running')
   local hosts, open, running, done, outcomes, traceless = 0, 0, 0, 0, {}, {}
-  for host in string.gmatch(call('HGET', m.kTask .. object, 'hosts:' .. number) or '', '[^\n]+') do
-    local id = object .. ':' .. host
+  local list = call('HGET', m.kTask .. object, 'hosts:' .. number) or ''
+  local names, ids, inQueue, inAgain, inHeld = m.places(object, list)
+  for i, host in ipairs(names) do
+    local id, q, a, h = ids[i], inQueue[i], inAgain[i], inHeld[i]
     local j = m.job(id)
-    local q, a = call('ZSCORE', m.kQueue, id), call('ZSCORE', m.kAgain, id)
-    local h = call('ZSCORE', m.kHeld .. object, id)
     local places = (q and 1 or 0) + (a and 1 or 0) + (h and 1 or 0)
     hosts = hosts + 1
     if j.state == 'ended' then

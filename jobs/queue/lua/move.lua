@@ -77,15 +77,21 @@ local function pause()
     m.event('pause', id, '{"note":' .. cjson.encode(note) .. '}')
   end
   local hosts = call('HGET', m.kTask .. id, 'hosts:' .. ARGV[5]) or ''
-  local moved = 0
-  for host in string.gmatch(hosts, '[^\n]+') do
-    local jobID = id .. ':' .. host
-    local score = call('ZSCORE', m.kQueue, jobID)
+  local ids = {}
+  for host in string.gmatch(hosts, '[^\n]+') do ids[#ids + 1] = id .. ':' .. host end
+  local scores = #ids > 0 and call('ZMSCORE', m.kQueue, unpack(ids)) or {}
+  local add, gone, moved = {'ZADD', m.kHeld .. id}, {'ZREM', m.kQueue}, 0
+  for i, score in ipairs(scores) do
     if score and moved < limit then
-      m.w('ZADD', m.kHeld .. id, m.us(tonumber(score)), jobID)
-      m.w('ZREM', m.kQueue, jobID)
+      add[#add + 1] = m.us(tonumber(score))
+      add[#add + 1] = ids[i]
+      gone[#gone + 1] = ids[i]
       moved = moved + 1
     end
+  end
+  if moved > 0 then
+    m.w(unpack(add))
+    m.w(unpack(gone))
   end
   m.flush()
   return {'ok', moved, before}

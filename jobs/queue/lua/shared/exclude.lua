@@ -208,6 +208,19 @@ function m.customerPaused(id, t)
   return m.paused[string.match(m.traits(id, t), '^%S+')] ~= nil
 end
 
+-- places are the hosts of a list, the ids of their jobs, and for each the scores in
+-- queue, in again and in held, or false.
+function m.places(task, list)
+  local hosts, ids = {}, {}
+  for host in string.gmatch(list, '[^\n]+') do
+    hosts[#hosts + 1] = host
+    ids[#ids + 1] = task .. ':' .. host
+  end
+  if #ids == 0 then return hosts, ids, {}, {}, {} end
+  return hosts, ids, call('ZMSCORE', m.kQueue, unpack(ids)),
+    call('ZMSCORE', m.kAgain, unpack(ids)), call('ZMSCORE', m.kHeld .. task, unpack(ids))
+end
+
 -- has tells whether a task has a job on a host, whatever became of it.
 function m.has(task, host)
   local id = task .. ':' .. host
