@@ -3,6 +3,7 @@ package queue_test
 import (
 	"errors"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +39,25 @@ func TestTheShippedUsersAreThoseOfTheCode(t *testing.T) {
 		if err := os.WriteFile(usersFile, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// inScript finds the commands of a script: they are called, or planned as lists.
+var inScript = regexp.MustCompile(`(?:call|m\.w|m\.wAfter)\('([A-Z]+)'|\{'([A-Z]{3,})'`)
+
+func TestNodesMayCallWhatIsInTheScripts(t *testing.T) {
+	t.Parallel()
+	may, found := queue.RoleNode.Commands(), 0
+	for _, text := range queue.ScriptTexts() {
+		for _, m := range inScript.FindAllStringSubmatch(text, -1) {
+			found++
+			if command := strings.ToLower(m[1] + m[2]); !slices.Contains(may, command) {
+				t.Errorf("%s is called in a script, and not in scriptCommands of permissions.go", command)
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("only %d calls were found: the pattern is wrong", found)
 	}
 }
 

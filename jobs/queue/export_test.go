@@ -79,6 +79,9 @@ func ScriptTexts() map[string]string {
 	return texts
 }
 
+// Commands are those that a role gives.
+func (r Role) Commands() []string { return r.commands() }
+
 // UserLine is the line of etc/users.acl for a role.
 func UserLine(r Role) string {
 	var b strings.Builder

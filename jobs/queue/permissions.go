@@ -31,8 +31,8 @@ var (
 	scriptCommands = strings.Fields("del exists get hdel hexists hget hgetall hincrby hkeys hlen " +
 		"hmget hset persist pexpire pttl publish sadd set sismember srem time xadd zadd zcard zcount " +
 		"zmscore zrange zrangebyscore zrem zrevrange zrevrangebyscore zscore")
-	nodeCommands   = strings.Fields("get smembers zrange zremrangebyscore")
-	serverCommands = strings.Fields("expire smembers xrange xread xrevrange zremrangebyrank " +
+	nodeCommands   = strings.Fields("smembers")
+	serverCommands = strings.Fields("expire xrange xread xrevrange zremrangebyrank " +
 		"zremrangebyscore")
 )
 
