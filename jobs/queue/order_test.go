@@ -204,6 +204,29 @@ func TestWhatChangedMeanwhileIsLeftAlone(t *testing.T) {
 	})
 }
 
+// A score that was read is not written over when it has changed since.
+func TestAScoreThatChangedMeanwhileIsLeftAlone(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		first := submit(t, q, spec(), 300)
+		submit(t, q, spec(), 10)
+		c, key := w.raw(t), "muster:{"+zone+"}:queue"
+		id, later := string(jobs.NewID(first, "fw0250")), float64(1<<52)
+		q.BeforeScript("chunk", func(n int) error {
+			if n != 2 { // the first only reads
+				return nil
+			}
+			return c.ZAdd(t.Context(), key, redis.Z{Score: later, Member: id}).Err()
+		})
+		if r := reorder(t, q); r.Why != jobs.ReorderDone || r.Moved != 309 {
+			t.Errorf("%+v", r)
+		}
+		if got := c.ZScore(t.Context(), key, id).Val(); got != later {
+			t.Errorf("its score is %.0f, want %.0f as it was set meanwhile", got, later)
+		}
+	})
+}
+
 func TestAWalkThatLostItsLockEnds(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
