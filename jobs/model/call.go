@@ -112,7 +112,7 @@ func (c *call) tally(t *task) {
 	}
 	if len(t.ends) > 0 && t.Done+len(t.ends) >= t.Head.Total {
 		kept.Ended, kept.Expires = c.now, c.raw.Add(day)
-		c.Open.Remove(t.id)
+		c.Reordering.Open.Remove(t.id)
 		c.Reordering.Changes++
 		c.event("task", t.id)
 	}

@@ -170,7 +170,7 @@ func (c *call) commit(t *task) (string, int) {
 		kept.Committed, kept.Due = c.now, t.Due
 		kept.Expiry = t.Due.Add(t.Head.Spec.Expire)
 	})
-	c.write(func() { c.Open.Put(t.id, t.Due) })
+	c.write(func() { c.Reordering.Open.Put(t.id, t.Due) })
 	c.event("commit", t.id)
 	return "", 0
 }

@@ -15,7 +15,6 @@ type Zone struct {
 	Children  map[string]jobs.Micros // "node/slot" to the epoch in which it was heard of
 
 	Queue, Again *Set[jobs.ID]
-	Open         *Set[jobs.TaskID] // tasks that have not ended
 	Held         sets[jobs.TaskID, jobs.ID]
 	Parked       map[jobs.TaskID]bool // tasks of which a take laid jobs aside
 	Jobs         map[jobs.ID]*Job
@@ -46,11 +45,13 @@ type Flags struct {
 
 // Reordering is what is kept of the reordering of an overloaded queue.
 type Reordering struct {
-	Changes, Seen int         // tasks that came to an end, and jobs that came back; when last looked
-	Walked        jobs.Micros // what was due then stands in order
-	Last          string      // for people
-	Lock          string      // token of the one who reorders, or "cool"
-	Until         jobs.Micros // when the lock ends
+	Open    *Set[jobs.TaskID] // tasks that have not ended
+	Changes int               // tasks that came to an end, and jobs that came back
+	Seen    int               // the same at the last walk
+	Walked  jobs.Micros       // what was due then stands in order
+	Last    string            // for people
+	Lock    string            // token of the one who reorders, or "cool"
+	Until   jobs.Micros       // when the lock ends
 }
 
 // Freeze lets nothing be taken until an instant. It ends sooner, but not before
@@ -165,12 +166,13 @@ type Event struct{ Name, Object string }
 func New() *Zone {
 	return &Zone{
 		Customers: map[string]Switch{}, Children: map[string]jobs.Micros{},
-		Queue: &Set[jobs.ID]{}, Again: &Set[jobs.ID]{}, Open: &Set[jobs.TaskID]{}, Held: sets[jobs.TaskID, jobs.ID]{},
+		Queue: &Set[jobs.ID]{}, Again: &Set[jobs.ID]{}, Held: sets[jobs.TaskID, jobs.ID]{},
 		Parked: map[jobs.TaskID]bool{}, Jobs: map[jobs.ID]*Job{}, Tasks: map[jobs.TaskID]*Task{},
 		Locks: map[string]Lock{},
 		Semaphores: Semaphores{Holders: map[string]map[string]string{}, Index: map[string]bool{},
 			Max: map[string]int{}, Waits: sets[string, string]{}},
-		Traits: map[string]map[string]Traits{}, Hold: map[string]map[string]Hold{},
+		Reordering: Reordering{Open: &Set[jobs.TaskID]{}},
+		Traits:     map[string]map[string]Traits{}, Hold: map[string]map[string]Hold{},
 	}
 }
 
@@ -179,7 +181,7 @@ func (z *Zone) Clone() *Zone {
 	c := *z
 	c.Customers, c.Children = maps.Clone(z.Customers), maps.Clone(z.Children)
 	c.Queue, c.Again, c.Held = z.Queue.clone(), z.Again.clone(), z.Held.clone()
-	c.Open = z.Open.clone()
+	c.Reordering.Open = z.Reordering.Open.clone()
 	c.Parked, c.Locks, c.Traits = maps.Clone(z.Parked), maps.Clone(z.Locks), maps.Clone(z.Traits)
 	c.Jobs = make(map[jobs.ID]*Job, len(z.Jobs))
 	for id, j := range z.Jobs {

@@ -111,7 +111,7 @@ func read(z *model.Zone, r *record, kind, name string) {
 	case "again":
 		z.Again = readSet[jobs.ID](r)
 	case "open":
-		z.Open = readSet[jobs.TaskID](r)
+		z.Reordering.Open = readSet[jobs.TaskID](r)
 	case "overload":
 		z.Reordering.Lock, z.Reordering.Until = r.list[0], r.expires
 	case "held":

@@ -20,7 +20,8 @@ func (m *walker) actions() map[string]func(*rapid.T) {
 		"submit": m.submit, "take": m.take, "take more": m.take, "results": m.results,
 		"more results": m.results, "repeat": m.repeat, "checkpoint": m.checkpoint, "die": m.die,
 		"connect": m.connect, "restart": m.restart, "cancel": m.cancel, "pause": m.pause,
-		"turn": m.turn, "pass": m.pass, "pass on": m.pass, "sweep": m.sweep, "put again": m.putAgain, "submit more": m.submit,
+		"turn": m.turn, "pass": m.pass,
+		"pass on": m.pass, "sweep": m.sweep, "put again": m.putAgain, "submit more": m.submit,
 		"remember": m.remember, "reorder": m.reorder, "forget": m.forget,
 	}
 }

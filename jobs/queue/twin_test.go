@@ -183,7 +183,8 @@ var answerOptions = []cmp.Option{cmpopts.EquateEmpty(),
 	cmpopts.SortSlices(func(a, b jobs.ID) bool { return a < b })}
 
 var zoneOptions = append(answerOptions,
-	cmp.Transformer("jobs", plain[jobs.ID]), cmp.Transformer("tasks", plain[jobs.TaskID]), cmp.Transformer("names", plain[string]))
+	cmp.Transformer("jobs", plain[jobs.ID]), cmp.Transformer("tasks", plain[jobs.TaskID]),
+	cmp.Transformer("names", plain[string]))
 
 // plain shows a set with all that counts.
 func plain[K ~string](s *model.Set[K]) (out struct {

@@ -35,6 +35,7 @@ type pretended struct {
 	until      map[jobs.ID]jobs.Micros // when it stops by itself
 	late       []jobs.Grant            // what it once had
 	epoch      jobs.Micros             // that it knows
+	sent       jobs.Micros             // when the last call was first made
 }
 
 func (c *pretended) who() string { return c.node + "/" + c.slot }
@@ -86,16 +87,19 @@ func (m *walker) submit(t *rapid.T) {
 	}
 	m.n++
 	s := jobs.Spec{Runbook: "exec", Operator: "alice", Inventory: "v1", Action: json.RawMessage(`{}`),
-		Timeout:    rapid.SampledFrom([]time.Duration{20 * time.Second, time.Minute, 400 * time.Second}).Draw(t, "timeout"),
+		Timeout: rapid.SampledFrom([]time.Duration{20 * time.Second, time.Minute, 400 * time.Second}).
+			Draw(t, "timeout"),
 		Expire:     rapid.SampledFrom([]time.Duration{8 * time.Hour, time.Minute}).Draw(t, "expire"),
-		Repeatable: rapid.Bool().Draw(t, "repeatable"), Terms: jobs.Terms{Priority: "high", Disruptive: rapid.Bool().Draw(t, "disruptive")}}
+		Repeatable: rapid.Bool().Draw(t, "repeatable"),
+		Terms:      jobs.Terms{Priority: "high", Disruptive: rapid.Bool().Draw(t, "disruptive")}}
 	if rapid.Bool().Draw(t, "needs") {
 		s.Needs = []string{"lab"}
 	}
 	hosts := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"fw0", "fw1", "fw2", "fw3", "fw4", "fw5"}),
 		2, 5, func(s string) string { return s }).Draw(t, "hosts")
 	p := model.Put{Task: jobs.NewTaskID(m.now.Time(), uint16(m.n)), Print: "p", Hosts: hosts[:2],
-		Head: &model.Head{Spec: s, Total: len(hosts), Chunks: min(len(hosts)-1, 2), Guarded: rapid.IntRange(0, 3).Draw(t, "guarded") > 0}}
+		Head: &model.Head{Spec: s, Guarded: rapid.IntRange(0, 3).Draw(t, "guarded") > 0,
+			Total: len(hosts), Chunks: min(len(hosts)-1, 2)}}
 	if rapid.IntRange(0, 3).Draw(t, "later") == 0 {
 		p.At = m.now.Add(rapid.SampledFrom([]time.Duration{-time.Hour, time.Minute}).Draw(t, "at"))
 		p.Head.At = p.At
@@ -161,6 +165,9 @@ func (m *walker) request(t *rapid.T, c *pretended, want int) model.Step {
 // send makes a call and keeps what came of it.
 func (m *walker) send(t *rapid.T, c *pretended, s model.Step) jobs.Reply {
 	repeated := c.last != nil && c.last.Request == s.Request
+	if !repeated {
+		c.sent = m.real
+	}
 	r, ok := m.step(t, s)
 	c.last = &s
 	if !ok || r.Status == model.Absent || r.Status == model.Stale || r.Status == model.Skewed {
@@ -171,9 +178,9 @@ func (m *walker) send(t *rapid.T, c *pretended, s model.Step) jobs.Reply {
 			m.alone(t, c, g)
 		}
 		c.hand[g.Job] = g
-		c.until[g.Job] = m.real.Add(g.Timeout - jobs.Margin(g.Timeout))
+		c.until[g.Job] = c.sent.Add(g.Timeout - jobs.Margin(g.Timeout))
 		if g.Mode == jobs.ModeLost {
-			c.until[g.Job] = m.real // its worker does nothing on the host
+			c.until[g.Job] = c.sent // its worker does nothing on the host
 		}
 	}
 	return r
@@ -300,8 +307,10 @@ func (m *walker) connect(t *rapid.T) {
 		return
 	}
 	h := model.Hello{Run: fmt.Sprint("run", m.run), Longest: time.Minute, Since: m.now,
-		Jumped: rapid.SampledFrom([]time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 70 * time.Second, -time.Hour}).Draw(t, "jumped"),
-		Knew:   rapid.SampledFrom(append([]jobs.Micros{0}, m.epochs...)).Draw(t, "knew")}
+		Knew: rapid.SampledFrom(append([]jobs.Micros{0}, m.epochs...)).Draw(t, "knew")}
+	if rapid.IntRange(0, 4).Draw(t, "jumped") == 0 {
+		h.Jumped = rapid.SampledFrom([]time.Duration{70 * time.Second, -time.Hour}).Draw(t, "by")
+	}
 	if w := m.twin.epoch(t, h); w.Epoch != 0 {
 		m.epochs = append(m.epochs, w.Epoch)
 	}
@@ -331,7 +340,8 @@ func (m *walker) restart(t *rapid.T) {
 	if rapid.Bool().Draw(t, "zone lost") {
 		m.rdb.Del(tctx(t), "muster:{default}:zone")
 		m.zone.Flags = model.Flags{}
-		m.zone.Reordering = model.Reordering{Lock: m.zone.Reordering.Lock, Until: m.zone.Reordering.Until}
+		was := m.zone.Reordering
+		m.zone.Reordering = model.Reordering{Open: was.Open, Lock: was.Lock, Until: was.Until}
 		clear(m.zone.Customers)
 		clear(m.zone.Children)
 	}
