@@ -107,6 +107,7 @@ func (m *walker) mend(t *rapid.T) {
 		left, m.real = 0, m.real.Add(m.now.Sub(before))
 		m.note()
 		m.clean(t)
+		m.clear(t)
 		for _, c := range m.children {
 			m.n++
 			s := model.Step{Sent: m.now + jobs.Micros(m.n), Step: jobs.Step{Node: c.node, Slot: c.slot,
@@ -153,6 +154,16 @@ func (m *walker) clean(t *rapid.T) {
 			m.rdb.SRem(tctx(t), "muster:{default}:sems", name)
 			delete(s.Holders, name)
 			delete(s.Index, name)
+		}
+	}
+}
+
+// clear is the person who looks at frozen groups.
+func (m *walker) clear(t *rapid.T) {
+	for _, name := range slices.Sorted(maps.Keys(m.zone.Semaphores.Holders)) {
+		if _, frozen := m.zone.Semaphores.Holders[name]["frozen"]; frozen {
+			group := strings.TrimPrefix(name, "group/")
+			m.control(t, model.Turn{Verb: "clear", Object: group, Note: "x"})
 		}
 	}
 }

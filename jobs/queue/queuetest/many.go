@@ -16,7 +16,7 @@ import (
 )
 
 // patience bounds the waiting for servers to agree on something.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 // Sentinels is a server with replicas, watched by three Sentinels.
 type Sentinels struct {

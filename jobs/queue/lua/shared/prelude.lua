@@ -211,15 +211,17 @@ function m.finish(id, j, o)
     set[#set + 1] = o.err
     detail = detail .. ',"error":' .. cjson.encode(o.err)
   end
-  m.plan[#m.plan + 1] = set
-  m.w('PEXPIRE', m.kJob .. id, m.DAY)
   if t then
     m.count(t, 'o:' .. o.outcome, 1)
     m.count(t, 'done', 1)
     if j.state == 'running' then m.count(t, 'running', -1) end
   end
   m.event('end', id, detail .. '}')
+  -- Before the job is ended: who broke off in between would leave holders to a job
+  -- that nobody looks at again.
   if t and t.guard and j.token then m.settle(id, t, o) end
+  m.plan[#m.plan + 1] = set
+  m.w('PEXPIRE', m.kJob .. id, m.DAY)
   if not o.keep then m.unlock(id, j, t) end
   m.toDrop[#m.toDrop + 1] = id
 end
