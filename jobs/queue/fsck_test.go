@@ -97,3 +97,24 @@ func TestFsckTellsAndMends(t *testing.T) {
 		})
 	}
 }
+
+// A cleaner frees what has no owner, and only that.
+func TestTendFreesWhatNobodyHolds(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		const p = "muster:{default}:"
+		q := open(t, w, "1")
+		publish(t, q, 2, -1)
+		guarded(t, q, disruptive("v-1"), 0, 2)
+		held := drain(t, q, "1", 1)[0]
+		r := w.raw(t)
+		r.HSet(t.Context(), p+"sem:group/left", "0000000000:fw1", "1")
+		r.SAdd(t.Context(), p+"sems", "group/left")
+		if err := q.Tend(t.Context(), zone); err != nil {
+			t.Fatal(err)
+		}
+		groups, err := q.Groups(t.Context())
+		if err != nil || len(groups) != 1 || groups[0].Holder != held.Job {
+			t.Errorf("groups: %+v, %v; want the one in use alone", groups, err)
+		}
+	})
+}

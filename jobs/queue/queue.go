@@ -40,6 +40,7 @@ type zone struct {
 	clock   clock         // of the node …
 	looked  time.Duration // … and when it was last seen, on the boot clock
 	stamp   jobs.Micros   // of the last call
+	tended  int           // rounds of Tend
 }
 
 // see notes that TIME was read by a call which was sent then and is answered now.

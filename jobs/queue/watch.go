@@ -164,8 +164,9 @@ func (q *Queue) Depth(ctx context.Context, zone string) (Depth, error) {
 }
 
 // Tend does what must happen in a zone also where no master lives: it sees lost
-// jobs and expiries, goes on with commits that were left half way, and makes the
-// zone stand as the last halt or its end wants it. A duty calls it every 10 s.
+// jobs and expiries, goes on with commits that were left half way, frees groups and
+// limits that nobody holds any more, and makes the zone stand as the last halt or its
+// end wants it. A duty calls it every 10 s.
 func (q *Queue) Tend(ctx context.Context, zone string) error {
 	if err := q.tendHalt(ctx, zone); err != nil {
 		return err
@@ -179,6 +180,34 @@ func (q *Queue) Tend(ctx context.Context, zone string) error {
 			break
 		}
 	}
+	if err := q.cleanSemaphores(ctx, zone); err != nil {
+		return err
+	}
+	return q.tendCommits(ctx)
+}
+
+// cleanEvery is how many rounds pass between two looks at the semaphores.
+const cleanEvery = 30
+
+// cleanSemaphores frees what is held by a job that has ended or does not exist.
+// The script looks at the owner itself, so what is alive keeps what it has.
+func (q *Queue) cleanSemaphores(ctx context.Context, zone string) error {
+	q.mu.Lock()
+	z := q.zones[zone]
+	due := z != nil && z.tended%cleanEvery == 0
+	if z != nil {
+		z.tended++
+	}
+	q.mu.Unlock()
+	if !due {
+		return nil
+	}
+	f := &fsck{Queue: q, zone: zone, mend: true, seen: map[string]bool{}}
+	return f.semaphores(ctx)
+}
+
+// tendCommits goes on with the commits that somebody left half way.
+func (q *Queue) tendCommits(ctx context.Context) error {
 	ids, err := q.rdb.SMembers(ctx, hubKey("commits", "")).Result()
 	if err != nil {
 		return q.say("tend", err)
