@@ -244,7 +244,7 @@ func (c *call) finish(id jobs.ID, j Job, o End, keep bool) {
 	}
 	c.event("end", id)
 	if t != nil && t.Head.Guarded && j.Token != 0 {
-		c.settle(id, t, o)
+		c.settle(id, t, o, keep)
 	}
 	if !keep {
 		c.unlock(id, j, t)

@@ -85,12 +85,12 @@ func (c *call) children() map[string]jobs.Micros {
 	return out
 }
 
-// open begins an epoch.
+// open begins an epoch. It is another than all before, also where TIME is behind.
 func (c *call) open(h Hello) {
 	f := &c.flags
-	f.Epoch = max(c.now, f.Token+1)
+	f.Epoch = max(c.now, f.Token+1, f.Epoch+1, h.Knew+1)
 	f.Longest = max(f.Longest, h.Longest)
-	f.Token = max(f.Token, c.now)
+	f.Token = f.Epoch
 	opened := *f
 	c.write(func() {
 		c.Flags.Run, c.Flags.Epoch, c.Flags.Longest = h.Run, opened.Epoch, opened.Longest

@@ -141,19 +141,22 @@ func (c *call) leave(who, name string) bool {
 	return true
 }
 
-// release gives back all that a job holds, and wakes one waiter for each.
-func (c *call) release(id jobs.ID, t *task) {
+// release gives back all that a job holds, and wakes one waiter for each. One that
+// has begun keeps its group: its host is half way through what disturbs it.
+func (c *call) release(id jobs.ID, t *task, begun bool) {
 	for _, name := range c.needs(id, t) {
-		if c.leave(string(id), name) {
+		kept := begun && strings.HasPrefix(name, group)
+		if !kept && c.leave(string(id), name) {
 			c.wakeNext(name)
 		}
 	}
 }
 
-// settle is the end of a job that may hold something.
-func (c *call) settle(id jobs.ID, t *task, o End) {
+// settle is the end of a job that may hold something. If it is not known what a
+// disruptive one did, or if something of it may still act, its group is frozen.
+func (c *call) settle(id jobs.ID, t *task, o End, keep bool) {
 	for _, name := range c.needs(id, t) {
-		if o.Outcome == jobs.Unknown && strings.HasPrefix(name, group) {
+		if (o.Outcome == jobs.Unknown || keep) && strings.HasPrefix(name, group) {
 			c.leave(string(id), name)
 			c.enter(frozen, name, fmt.Sprintf("%s %s %s", id, c.now, o.Error))
 			c.event("freeze-group", strings.TrimPrefix(name, group))

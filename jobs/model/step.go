@@ -207,14 +207,21 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 	}
 	s.appoint(r.Job, at)
 	s.change(writing, r.Job, func(j *Job) {
-		j.Step, j.Due = r.Step, at
+		j.Due = at
+		if r.Kind != jobs.KindBack { // what is given back untouched is where it was
+			j.Step = r.Step
+		}
 		if r.Saved != "" {
 			j.Saved = r.Saved
 		}
 		change(j)
 	})
 	if !keep {
-		s.giveBack(r.Job, j, t)
+		step := r.Step
+		if r.Kind == jobs.KindBack {
+			step = j.Step
+		}
+		s.giveBack(r.Job, j, t, !r.Release && (step > 0 || r.Saved+j.Saved != ""))
 	}
 	s.event(string(r.Kind), r.Job)
 }
@@ -238,13 +245,13 @@ func (s *stepping) untake(id jobs.ID, j Job, t *task) {
 	s.write(func() { s.Queue.Put(id, j.Due) })
 	s.after(func() { delete(s.Jobs, id) })
 	s.drop(id)
-	s.giveBack(id, j, t)
+	s.giveBack(id, j, t, false)
 	s.event("back", id)
 }
 
-func (c *call) giveBack(id jobs.ID, j Job, t *task) {
+func (c *call) giveBack(id jobs.ID, j Job, t *task, begun bool) {
 	if t.Head.Guarded {
-		c.release(id, t)
+		c.release(id, t, begun)
 	}
 	c.unlock(id, j, t)
 }
@@ -258,7 +265,9 @@ func stopped(r jobs.Result, j Job, note string) (End, bool) {
 	if r.Kind == jobs.KindVerify {
 		j.State = jobs.Verify
 	}
-	j.Step = r.Step
+	if r.Kind != jobs.KindBack {
+		j.Step = r.Step
+	}
 	o, keep := cancelled(j, note)
 	if r.KeepLock {
 		o.Outcome, keep = jobs.Unknown, true

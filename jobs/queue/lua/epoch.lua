@@ -20,12 +20,13 @@ local run, knew, who = ARGV[1], ARGV[2], ARGV[3]
 m.beginZone()
 local registered = {}
 
+-- open begins an epoch. It is another than all before, also where TIME is behind.
 function m.open()
-  local epoch = m.us(math.max(m.now, m.zone.token + 1))
+  m.zone.token = math.max(m.now, m.zone.token + 1, m.num(m.zone.epoch) + 1, m.num(knew) + 1)
+  local epoch = m.us(m.zone.token)
   m.zone.longest = math.max(m.zone.longest, m.num(ARGV[4]))
-  m.zone.token = math.max(m.zone.token, m.now)
   m.w('HSET', m.kZone, 'run', run, 'epoch', epoch, 'longest', m.us(m.zone.longest),
-    'high', m.at, 'token', m.us(m.zone.token))
+    'high', m.at, 'token', epoch)
   return epoch
 end
 

@@ -6,7 +6,8 @@
 function m.stopped(i, j, note)
   local saved = ARGV[i + 10] ~= '' and ARGV[i + 10] or j.saved
   local state = ARGV[i + 2] == 'verify' and 'verify' or j.state
-  local o = m.cancelled({saved = saved, step = tonumber(ARGV[i + 9]), state = state}, note)
+  local step = ARGV[i + 2] == 'back' and j.step or tonumber(ARGV[i + 9])
+  local o = m.cancelled({saved = saved, step = step, state = state}, note)
   if ARGV[i + 12] == '1' then o.outcome, o.keep = 'unknown', true end
   return o
 end
@@ -16,11 +17,14 @@ function m.rescore(i, id, j, t)
   local kind, delay = ARGV[i + 2], tonumber(ARGV[i + 7])
   local keep, release = ARGV[i + 12] == '1', ARGV[i + 11] == '1'
   local at = m.now + delay
-  local set = {'HSET', m.kJob .. id, 'step', ARGV[i + 9]}
+  local set = {'HSET', m.kJob .. id}
   local function put(field, value)
     set[#set + 1] = field
     set[#set + 1] = value
   end
+  -- What is given back untouched is where it was: a master that gives it back
+  -- does not know where that is.
+  if kind ~= 'back' then put('step', ARGV[i + 9]) end
   if ARGV[i + 10] ~= '' then put('saved', ARGV[i + 10]) end
   local note = t.cancel or j.cancel
   if note then
@@ -72,7 +76,9 @@ function m.rescore(i, id, j, t)
   m.w('ZADD', m.kAgain, m.us(at), id)
   m.plan[#m.plan + 1] = set
   if not keep then
-    if t.guard then m.release(id, t) end
+    local step = kind == 'back' and j.step or tonumber(ARGV[i + 9])
+    local begun = not release and (step > 0 or ARGV[i + 10] ~= '' or j.saved ~= '')
+    if t.guard then m.release(id, t, begun) end
     m.unlock(id, j, t)
   end
   local err = ARGV[i + 6]

@@ -89,18 +89,21 @@ function m.drop(id, name)
   return true
 end
 
--- release gives back all that a job holds, and wakes one waiter for each.
-function m.release(id, t)
+-- release gives back all that a job holds, and wakes one waiter for each. One that
+-- has begun keeps its group: its host is half way through what disturbs it.
+function m.release(id, t, begun)
   for _, name in ipairs(m.needs(id, t)) do
-    if m.drop(id, name) then m.wakeNext(name) end
+    local kept = begun and string.sub(name, 1, 6) == 'group/'
+    if not kept and m.drop(id, name) then m.wakeNext(name) end
   end
 end
 
 -- settle is the end of a job that may hold something. If it is not known what a
--- disruptive one did to its host, nobody else of the group may be touched.
+-- disruptive one did to its host, or if something of it may still act there, nobody
+-- else of the group may be touched.
 function m.settle(id, t, o)
   for _, name in ipairs(m.needs(id, t)) do
-    if o.outcome == 'unknown' and string.sub(name, 1, 6) == 'group/' then
+    if (o.outcome == 'unknown' or o.keep) and string.sub(name, 1, 6) == 'group/' then
       m.drop(id, name)
       m.enter(m.FROZEN, name, id .. ' ' .. m.at .. ' ' .. (o.err or ''))
       m.event('freeze-group', string.sub(name, 7), '{"job":' .. cjson.encode(id) .. ',"note":' ..
