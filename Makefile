@@ -40,10 +40,14 @@ test: bin/testsum ## run all tests, also on a real Redis and a real sshd
 	@cd tools && ../bin/testsum -name tools $(if $(TALLY),-tally $(TALLY)) -- ./...
 	$(testsum) -count=1 -timeout 5m $(ARGS) ./...
 
-.PHONY: pairs mutants
+.PHONY: pairs chaos mutants
 pairs: ## both members of a group due at once, 1,000 times, judged by the hosts' log
 	@tools/install.sh redis
 	go test ./cmd/muster -count=1 -timeout 20m -v -run AreNeverDisturbedAtOnce -tries 1000
+
+chaos: ## 10 minutes of faults for real processes, judged by the hosts (ARGS='-chaos.for 3m')
+	@tools/install.sh redis
+	go test ./internal/chaos -count=1 -timeout 0 -v -run TestChaos -chaos.for 10m $(ARGS)
 
 mutants: ## break the tree on purpose: tests must see each of tools/mutants (ARGS='-only lost')
 	@tools/install.sh redis

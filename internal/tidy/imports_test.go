@@ -38,6 +38,7 @@ var floors = map[string]int{
 	"worker":                     3,
 	"internal/settings":          4,
 	"cmd/muster":                 5,
+	"internal/chaos":             6,
 	"internal/sim":               6,
 	"internal/tidy":              6,
 }
