@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/jobs/queue/queuetest"
 )
 
 func TestCancelStopsAndPauseLaysAside(t *testing.T) {
@@ -143,33 +144,38 @@ func TestHaltAndLift(t *testing.T) {
 	})
 }
 
+// Only on the embedded Redis, whose time can be made to pass; the script is the same.
 func TestAPausedZoneDoesNotExpireJobs(t *testing.T) {
-	eachRedis(t, func(t *testing.T, w world) {
-		if w.pass == nil {
-			t.SkipNow() // only where time can be made to pass; the script is the same
-		}
-		q := open(t, w, "1")
-		s := spec()
-		s.Expire = time.Hour
-		id := submit(t, q, s, 2)
-		if _, err := q.PauseZone(t.Context(), zone, "alice"); err != nil {
-			t.Fatal(err)
-		}
-		w.pass(2 * time.Hour)
-		if err := q.Tend(t.Context(), zone); err != nil {
-			t.Fatal(err)
-		}
-		wantState(t, q, jobs.NewID(id, "fw0000"), jobs.Queued, "")
-		if p, err := q.ResumeZone(t.Context(), zone, "alice"); err != nil || p.Already {
-			t.Fatalf("resume: %+v, %v", p, err)
-		}
-		one(t, step(t, q, "1", 1))
-		w.pass(61 * time.Minute)
-		if err := q.Tend(t.Context(), zone); err != nil {
-			t.Fatal(err)
-		}
-		wantState(t, q, jobs.NewID(id, "fw0001"), jobs.Ended, jobs.Expired)
-	})
+	t.Parallel()
+	m, cfg := queuetest.StartMini(t)
+	now := time.Now()
+	pass := func(d time.Duration) {
+		now = now.Add(d)
+		m.SetTime(now)
+		m.FastForward(d)
+	}
+	pass(0)
+	q := open(t, world{cfg, pass}, "1")
+	s := spec()
+	s.Expire = time.Hour
+	id := submit(t, q, s, 2)
+	if _, err := q.PauseZone(t.Context(), zone, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	pass(2 * time.Hour)
+	if err := q.Tend(t.Context(), zone); err != nil {
+		t.Fatal(err)
+	}
+	wantState(t, q, jobs.NewID(id, "fw0000"), jobs.Queued, "")
+	if p, err := q.ResumeZone(t.Context(), zone, "alice"); err != nil || p.Already {
+		t.Fatalf("resume: %+v, %v", p, err)
+	}
+	one(t, step(t, q, "1", 1))
+	pass(61 * time.Minute)
+	if err := q.Tend(t.Context(), zone); err != nil {
+		t.Fatal(err)
+	}
+	wantState(t, q, jobs.NewID(id, "fw0001"), jobs.Ended, jobs.Expired)
 }
 
 func TestANewerTaskSupersedes(t *testing.T) {
