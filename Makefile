@@ -40,10 +40,13 @@ test: bin/testsum ## run all tests, also on a real Redis and a real sshd
 	@cd tools && ../bin/testsum -name tools $(if $(TALLY),-tally $(TALLY)) -- ./...
 	$(testsum) -count=1 -timeout 5m $(ARGS) ./...
 
-.PHONY: pairs chaos mutants
+.PHONY: pairs sim chaos mutants race
 pairs: ## both members of a group due at once, 1,000 times, judged by the hosts' log
 	@tools/install.sh redis
 	go test ./cmd/muster -count=1 -timeout 20m -v -run AreNeverDisturbedAtOnce -tries 1000
+
+sim: ## masters, hosts and faults in pretended time, many seeds (ARGS='-sim.seeds 50000')
+	go test ./internal/sim -count=1 -timeout 0 -v -run TestSim -sim.seeds 5000 $(ARGS)
 
 chaos: ## 10 minutes of faults for real processes, judged by the hosts (ARGS='-chaos.for 3m')
 	@tools/install.sh redis
@@ -53,20 +56,17 @@ mutants: ## break the tree on purpose: tests must see each of tools/mutants (ARG
 	@tools/install.sh redis
 	go run -C tools ./cmd/mutants $(ARGS) ..
 
-.PHONY: race
 race: bin/testsum ## run all tests with the race detector (ARGS=-short for the short ones)
 	@tools/install.sh redis sshd gcc
 	CGO_ENABLED=1 $(testsum) -race -count=1 -timeout 15m $(ARGS) ./...
 
-.PHONY: lint
+.PHONY: lint fuzz bench
 lint: ## gofmt, go vet, staticcheck, go.mod and go.sum
 	tools/lint.sh
 
-.PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME, 10s unless told otherwise
 	tools/fuzz.sh $(FUZZTIME)
 
-.PHONY: bench
 bench: ## compare with other job runners (see bench/README.md)
 	@test -f bench/Makefile || { echo 'bench: there is no bench/Makefile yet'; exit 1; }
 	$(MAKE) -C bench

@@ -129,3 +129,89 @@ func TestAJobDoesNotWaitForItself(t *testing.T) {
 		}
 	})
 }
+
+// disturb submits a disruptive task that may run twice, on a pair of hosts, and
+// takes one of its jobs.
+func disturb(t *testing.T, w *twin) jobs.Grant {
+	calm(t, w)
+	spec := jobs.Spec{Action: []byte(`{}`), Inventory: "v1", Timeout: time.Minute, Expire: time.Hour,
+		Repeatable: true, Terms: jobs.Terms{Disruptive: true}}
+	p := model.Put{Task: "0bjya00001", Print: "p", Hosts: []string{"fw0", "fw1"},
+		Head: &model.Head{Spec: spec, Total: 2, Chunks: 1, Guarded: true}}
+	w.put(t, p)
+	w.move(t, model.Move{Task: p.Task, Verb: "commit", Limit: 500, Note: "x"})
+	return one(t, w.take(t, "1", 2))
+}
+
+// A job that its master gives back goes on where it was: the master does not know
+// at which step that is.
+func TestAJobThatIsGivenBackGoesOnWhereItWas(t *testing.T) {
+	twins(t, func(t *testing.T, w *twin) {
+		g := disturb(t, w)
+		w.take(t, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindWait, Step: 1})
+		g = one(t, w.take(t, "1", 1))
+		w.take(t, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack})
+		if g = one(t, w.take(t, "1", 1)); g.Step != 1 {
+			t.Errorf("it goes on at step %d, want 1", g.Step)
+		}
+		// Nor is it cancelled as if nothing of it had run.
+		w.end(t, model.Ending{Task: g.Job.Task(), Note: "carol: no"})
+		w.take(t, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack})
+		if why := w.zone.Jobs[g.Job].End.Error; why != "cancelled after step 1: carol: no" {
+			t.Errorf("it ended with %q", why)
+		}
+	})
+}
+
+// A job that has begun to disturb its host keeps the group until it ends, also
+// while it waits for another attempt; one that has not leaves it to others.
+func TestTheGroupIsKeptBetweenAttempts(t *testing.T) {
+	for saved, want := range map[string]int{`{"may_have_run":true}`: 0, "": 1} {
+		twins(t, func(t *testing.T, w *twin) {
+			g := disturb(t, w)
+			w.take(t, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindRetry,
+				Delay: time.Minute, Saved: saved})
+			w.now = w.now.Add(10 * time.Second)
+			if r := w.take(t, "1", 2); len(r.Jobs) != want {
+				t.Errorf("saved %q: handed out %v", saved, r.Jobs)
+			}
+		})
+	}
+}
+
+// A job that took three workers with it may still act on its host: its group waits
+// for a person, whatever the outcome.
+func TestAPoisonedJobFreezesItsGroup(t *testing.T) {
+	twins(t, func(t *testing.T, w *twin) {
+		g := disturb(t, w)
+		for range 3 {
+			w.now++
+			w.lose(t, model.Loss{Loss: jobs.Loss{Node: "n1", Slot: "1", Why: "killed"}, Sent: w.now})
+			w.take(t, "1", 1)
+		}
+		if j := w.zone.Jobs[g.Job]; j.End.Outcome != jobs.Failed {
+			t.Fatalf("it is %+v", j)
+		}
+		w.now = w.now.Add(70 * time.Second)
+		if r := w.take(t, "2", 2); len(r.Jobs) > 0 {
+			t.Errorf("handed out %v of a group in doubt", r.Jobs)
+		}
+	})
+}
+
+// Two epochs never have the same name, also while TIME is behind the last token.
+func TestEpochsDiffer(t *testing.T) {
+	twins(t, func(t *testing.T, w *twin) {
+		calm(t, w, "fw0")
+		w.take(t, "1", 1)
+		w.now = w.now.Add(-time.Hour)
+		seen := map[jobs.Micros]bool{w.zone.Flags.Epoch: true}
+		for run := range 3 {
+			h := model.Hello{Run: fmt.Sprint("run", run+1), Knew: w.zone.Flags.Epoch, Who: "n1/1"}
+			if a := w.epoch(t, h); seen[a.Epoch] {
+				t.Errorf("epoch %d comes a second time", a.Epoch)
+			}
+			seen[w.zone.Flags.Epoch] = true
+		}
+	})
+}

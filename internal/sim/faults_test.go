@@ -1,0 +1,211 @@
+package sim
+
+import (
+	"time"
+
+	"muster/jobs/model"
+)
+
+// A fault is a kind of accident, or something that an operator does.
+type fault string
+
+// The faults.
+const (
+	requestLost       fault = "request lost"
+	replyLost         fault = "reply lost after execution"
+	duplicated        fault = "call delayed and doubled"
+	killStarted       fault = "child killed before its first step"
+	killAtWork        fault = "child killed while a step runs"
+	killAfterWork     fault = "child killed with a result in hand"
+	killReporting     fault = "child killed while it reports"
+	masterBeforeTake  fault = "master killed with a take under way"
+	masterBeforeChild fault = "master killed before its child starts"
+	masterAnytime     fault = "master killed"
+	nodeDead          fault = "node crashed"
+	childStopped      fault = "child stopped beyond its deadline"
+	masterStopped     fault = "master stopped for a while"
+	redisRestart      fault = "redis restarted"
+	redisStall        fault = "redis stalled"
+	tailLost          fault = "redis restarted without its last writes"
+	failover          fault = "failover with lost writes and another clock"
+	flushed           fault = "redis flushed"
+	clockJump         fault = "clock of redis jumped"
+	pausing           fault = "task paused"
+	cancelling        fault = "task or job cancelled"
+	halting           fault = "zone halted"
+)
+
+// allFaults is every kind: one that is never fired by a run of many seeds fails it.
+func allFaults() []fault {
+	return []fault{requestLost, replyLost, duplicated, killStarted, killAtWork, killAfterWork,
+		killReporting, masterBeforeTake, masterBeforeChild, masterAnytime, nodeDead, childStopped,
+		masterStopped, redisRestart, redisStall, tailLost, failover, flushed, clockJump, pausing,
+		cancelling, halting}
+}
+
+// faults of one seed: a random part of them, each with its own chance.
+type faults struct {
+	w       *world
+	on      map[fault]float64
+	quiet   bool
+	fired   map[fault]int
+	excused map[string]int
+	starts  int
+}
+
+func drawFaults(w *world) {
+	f := &w.faults
+	f.w, f.on, f.fired, f.excused = w, map[fault]float64{}, map[fault]int{}, map[string]int{}
+	for _, kind := range allFaults() {
+		if w.chance(0.3) {
+			f.on[kind] = w.rnd.Float64()
+		}
+	}
+	// What forgets is in few seeds, or there would be few that may excuse nothing.
+	for _, kind := range []fault{tailLost, failover, flushed, clockJump} {
+		if w.chance(0.5) {
+			delete(f.on, kind)
+		}
+	}
+}
+
+// strikes tells whether a fault of a call happens now.
+func (f *faults) strikes(kind fault) bool {
+	if f.quiet || !f.w.chance(0.03*f.on[kind]) {
+		return false
+	}
+	f.note(kind)
+	return true
+}
+
+func (f *faults) note(kind fault) {
+	f.fired[kind]++
+	f.w.say("fault: %s", kind)
+}
+
+// list is what was fired, in the order of allFaults.
+func (f *faults) list() (out []string) {
+	for _, kind := range allFaults() {
+		if f.fired[kind] > 0 {
+			out = append(out, string(kind))
+		}
+	}
+	return out
+}
+
+// point may kill a child at a point of its protocol, or a little later.
+func (f *faults) point(c *child, kind fault) {
+	if f.quiet || !f.w.chance(0.15*f.on[kind]) {
+		return
+	}
+	f.w.in(f.w.between(0, 5*time.Millisecond), func() {
+		if !c.dead {
+			f.note(kind)
+			c.die("killed by signal 9")
+		}
+	})
+}
+
+func (f *faults) masterPoint(n *node, kind fault) {
+	if f.quiet || !f.w.chance(0.15*f.on[kind]) {
+		return
+	}
+	m := n.master
+	f.w.in(f.w.between(0, 2*time.Millisecond), func() {
+		if !m.dead {
+			f.note(kind)
+			n.die(f.w.between(time.Second, 30*time.Second))
+		}
+	})
+}
+
+// act is what an operator does next; empty: nothing.
+func (f *faults) act() fault {
+	for _, kind := range []fault{pausing, cancelling, halting} {
+		if !f.quiet && f.w.chance(f.on[kind]) {
+			f.note(kind)
+			return kind
+		}
+	}
+	return ""
+}
+
+// accidents plans those that come by themselves.
+func (f *faults) accidents() {
+	w := f.w
+	for _, kind := range allFaults() {
+		do := w.accident(kind)
+		if do == nil || f.on[kind] == 0 {
+			continue
+		}
+		for range 1 + w.rnd.IntN(3) {
+			w.in(w.between(5*time.Second, busy), func() {
+				f.note(kind)
+				do()
+			})
+		}
+	}
+}
+
+// accident is what happens to the world; nil for those that have a place of their own.
+func (w *world) accident(kind fault) func() {
+	n := w.nodes[w.rnd.IntN(len(w.nodes))]
+	s := w.redis
+	switch kind {
+	case masterAnytime:
+		return func() { n.die(w.between(time.Second, time.Minute)) }
+	case nodeDead:
+		return func() { n.crash(w.between(5*time.Second, 5*time.Minute)) }
+	case masterStopped:
+		return func() { n.master.stop(w.between(time.Second, 2*time.Minute)) }
+	case childStopped:
+		return func() { w.stopChild() }
+	case redisRestart:
+		return func() { s.restart(w.between(100*time.Millisecond, 10*time.Second), nil) }
+	case redisStall:
+		return func() { s.stalled = w.now + w.between(time.Second, 20*time.Second) }
+	case tailLost:
+		return func() {
+			s.loses = func(kept *model.Zone) {
+				w.in(w.between(0, time.Second), func() {
+					s.restart(w.between(100*time.Millisecond, 5*time.Second), kept)
+				})
+			}
+		}
+	case failover:
+		return func() {
+			s.loses = func(kept *model.Zone) {
+				w.in(w.between(0, time.Second), func() {
+					s.offset += w.between(-3*time.Second, 3*time.Second)
+					s.restart(w.between(time.Second, 15*time.Second), kept)
+				})
+			}
+		}
+	case flushed:
+		return func() {
+			s.zone = model.New()
+		}
+	case clockJump:
+		return func() {
+			d := w.between(20*time.Second, time.Hour)
+			if w.chance(0.5) {
+				d = -d
+			}
+			s.offset += d
+			w.say("redis: its clock jumps by %s", d)
+		}
+	}
+	return nil
+}
+
+// stopChild stops a child that has a job, for longer than its lock.
+func (w *world) stopChild() {
+	for _, n := range w.nodes {
+		for _, s := range n.slots {
+			if s.child != nil && !s.child.dead && len(s.child.work) > 0 {
+				s.child.stop(w.between(time.Second, 4*time.Minute))
+				return
+			}
+		}
+	}
+}

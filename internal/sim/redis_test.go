@@ -1,0 +1,363 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"muster/jobs"
+	"muster/jobs/model"
+)
+
+// server is the one Redis.
+type server struct {
+	*world
+	zone    *model.Zone
+	offset  time.Duration // of its clock
+	up      bool
+	run     int           // number of its start
+	stalled time.Duration // it answers nothing before
+	events  map[string]int
+	loses   func(kept *model.Zone) // what is written next is lost
+	halted  time.Duration          // since when; 0: it is not
+}
+
+func newServer(w *world) *server {
+	return &server{world: w, zone: model.New(), up: true, run: 1, events: map[string]int{}}
+}
+
+func (s *server) time() jobs.Micros { return start.Add(s.now + s.offset) }
+
+// carry carries a call out and looks whether the zone is consistent after it.
+func (s *server) carry(f func(z *model.Zone, now jobs.Micros) any) any {
+	var kept *model.Zone
+	if s.loses != nil {
+		kept = s.zone.Clone()
+	}
+	v := f(s.zone, s.time())
+	for _, e := range s.zone.Events {
+		s.events[e.Name]++
+		if s.loses != nil && (e.Name == "take" || e.Name == "end" || e.Name == "step" || e.Name == "commit") {
+			lose := s.loses
+			s.loses = nil
+			lose(kept)
+		}
+		if e.Name != "step" {
+			s.say("redis: %s %s", e.Name, e.Object)
+		}
+	}
+	s.zone.Events = nil
+	for _, mistake := range s.zone.Mistakes() {
+		s.broken("I7: %s", mistake)
+	}
+	if halted := s.zone.Flags.Halted.Note != ""; halted && s.halted == 0 {
+		s.halted = s.now
+	} else if !halted {
+		s.halted = 0
+	}
+	return v
+}
+
+// restart takes the server away for a time. With kept it comes back as it was then.
+func (s *server) restart(away time.Duration, kept *model.Zone) {
+	s.up = false
+	s.in(away, func() {
+		if kept != nil {
+			s.zone = kept
+		}
+		s.up = true
+		s.run++
+		s.say("redis: back as run %d", s.run)
+	})
+}
+
+var (
+	errTimeout = errors.New("no answer in time")
+	errRefused = errors.New("connection refused or broken")
+)
+
+const callTimeout = 5 * time.Second
+
+// A client is the connection of a process to Redis, and what it knows of it: what
+// jobs/queue does for its caller.
+type client struct {
+	*process
+	node, slot string
+	run        int // of the server that it is connected to; 0: not connected
+	epoch      jobs.Micros
+	longest    time.Duration
+	held       map[jobs.ID]inHand
+	clock      clock
+	looked     time.Duration
+	stamp      jobs.Micros
+}
+
+type inHand struct {
+	token   jobs.Token
+	timeout time.Duration
+	until   time.Duration
+}
+
+func newClient(p *process, node, slot string) *client {
+	return &client{process: p, node: node, slot: slot, held: map[jobs.ID]inHand{}}
+}
+
+// call is the work of a script, with its arguments.
+type call = func(z *model.Zone, now jobs.Micros) any
+
+// wire sends one call. Of its answer it is told within the timeout, or of an error:
+// then it is not known whether it was carried out.
+func (c *client) wire(run int, f call, then func(any, error)) {
+	answered := false
+	finish := func(v any, err error) {
+		if !answered {
+			answered = true
+			c.then(func() { then(v, err) })
+		}
+	}
+	c.in(callTimeout, func() { finish(nil, errTimeout) })
+	if c.faults.strikes(requestLost) {
+		return
+	}
+	s := c.redis
+	var arrive func()
+	arrive = func() {
+		switch {
+		case !s.up || s.run != run:
+			c.in(c.latency(), func() { finish(nil, errRefused) })
+			return
+		case s.stalled > c.now:
+			c.in(s.stalled-c.now, arrive)
+			return
+		}
+		v := s.carry(f)
+		if c.faults.strikes(duplicated) {
+			c.in(c.between(time.Millisecond, 90*time.Second), func() {
+				if s.up && s.run == run {
+					s.carry(f)
+				}
+			})
+		}
+		if c.faults.strikes(replyLost) {
+			return
+		}
+		c.in(c.latency(), func() { finish(v, nil) })
+	}
+	c.in(c.latency(), arrive)
+}
+
+func (w *world) latency() time.Duration {
+	return w.between(50*time.Microsecond, 2*time.Millisecond)
+}
+
+// hello is the first call of a connection, with a jump of TIME if one is known.
+func (c *client) hello(jump time.Duration, then func(error)) {
+	run, sent := c.redis.run, c.now
+	h := model.Hello{Run: fmt.Sprint("run", run), Knew: c.epoch, Longest: c.longest}
+	if c.node != "" {
+		h.Who = c.node + "/" + c.slot
+	}
+	if jump != 0 {
+		h.Jumped, h.Since = jump, c.clock.at(c.looked).Add(jump)
+	}
+	for _, id := range sorted(c.held) {
+		in := c.held[id]
+		h.Jobs = append(h.Jobs, model.InHand{Job: id, Token: in.token,
+			Left: max(in.until-sent, time.Millisecond)})
+	}
+	f := func(z *model.Zone, now jobs.Micros) any { return z.Epoch(now, h) }
+	c.wire(run, f, func(v any, err error) {
+		if err != nil {
+			c.run = 0
+			then(err)
+			return
+		}
+		a := v.(model.Welcome)
+		again := c.clock.jump(look(a.Now, sent, c.now))
+		if again.Abs() > time.Minute && jump == 0 {
+			c.hello(again, then)
+			return
+		}
+		c.run, c.epoch, c.longest = run, a.Epoch, a.Longest
+		c.see(a.Now, sent)
+		then(nil)
+	})
+}
+
+func (c *client) see(now jobs.Micros, sent time.Duration) {
+	c.clock, c.looked = c.clock.with(look(now, sent, c.now)), c.now
+}
+
+// script makes a call, behind hello where that is needed. absent tells whether the
+// zone was not there.
+func (c *client) script(f call, absent func(any) bool, then func(any, error)) {
+	again := false
+	var try func()
+	send := func() {
+		c.wire(c.run, f, func(v any, err error) {
+			switch {
+			case err != nil:
+				c.run = 0
+				then(nil, err)
+			case absent != nil && absent(v) && !again:
+				again = true
+				c.run = 0
+				try()
+			default:
+				then(v, nil)
+			}
+		})
+	}
+	try = func() {
+		if c.run != 0 && c.run == c.redis.run {
+			send()
+			return
+		}
+		c.hello(0, func(err error) {
+			if err != nil {
+				then(nil, err)
+				return
+			}
+			send()
+		})
+	}
+	try()
+}
+
+// step is one try of the call step.
+func (c *client) step(a jobs.Step, then func(jobs.Reply, error)) {
+	for _, r := range a.Results {
+		if r.Kind == jobs.KindBack {
+			delete(c.held, r.Job)
+		}
+	}
+	sent := c.now
+	c.stamped(func(stamp jobs.Micros) call {
+		m := model.Step{Step: a, Expected: stamp, Sent: stamp}
+		return func(z *model.Zone, now jobs.Micros) any { return z.Step(now, m) }
+	}, func(v any) string { return string(v.(jobs.Reply).Status) }, func(v any, err error) {
+		if err != nil {
+			then(jobs.Reply{}, err)
+			return
+		}
+		r := v.(jobs.Reply)
+		c.see(r.Now, c.now)
+		if a.Slot == c.slot {
+			for _, result := range a.Results {
+				delete(c.held, result.Job)
+			}
+			for _, g := range r.Jobs {
+				c.held[g.Job] = inHand{g.Token, g.Timeout, sent + g.Timeout}
+			}
+		}
+		then(r, nil)
+	})
+}
+
+func (c *client) lose(l jobs.Loss, then func(error)) {
+	c.stamped(func(stamp jobs.Micros) call {
+		m := model.Loss{Loss: l, Sent: stamp}
+		return func(z *model.Zone, now jobs.Micros) any {
+			if _, stale := z.Lose(now, m); stale {
+				return model.Stale
+			}
+			return ""
+		}
+	}, func(v any) string { return v.(string) }, func(_ any, err error) { then(err) })
+}
+
+// stamped makes a call that must not be carried out late. One that finds TIME far
+// from the stamp does nothing and says so; then TIME is read again.
+func (c *client) stamped(f func(jobs.Micros) call, status func(any) string, then func(any, error)) {
+	tries := 0
+	var try func()
+	try = func() {
+		stamp := c.clock.at(c.now)
+		if c.stamp < stamp.Add(time.Minute) {
+			stamp = max(stamp, c.stamp+1)
+		}
+		c.stamp = stamp
+		absent := func(v any) bool { return status(v) == model.Absent }
+		c.script(f(stamp), absent, func(v any, err error) {
+			if tries++; err != nil || (status(v) != model.Stale && status(v) != model.Skewed) {
+				then(v, err)
+				return
+			}
+			if tries > 100 {
+				then(nil, errors.New("a later call of this slot was answered"))
+				return
+			}
+			if status(v) == model.Stale && tries > 1 {
+				try()
+				return
+			}
+			c.reread(func(err error) {
+				if err != nil {
+					then(nil, err)
+					return
+				}
+				try()
+			})
+		})
+	}
+	if c.clock.known {
+		try()
+		return
+	}
+	c.hello(0, func(err error) {
+		if err != nil {
+			then(nil, err)
+			return
+		}
+		try()
+	})
+}
+
+func (c *client) reread(then func(error)) {
+	sent := c.now
+	c.script(func(_ *model.Zone, now jobs.Micros) any { return now }, nil, func(v any, err error) {
+		if err != nil {
+			then(err)
+			return
+		}
+		seen := look(v.(jobs.Micros), sent, c.now)
+		if jump := c.clock.jump(seen); jump.Abs() > time.Minute {
+			c.hello(jump, then)
+			return
+		}
+		c.clock, c.looked = seen, c.now
+		then(nil)
+	})
+}
+
+// A clock is what is known of TIME less the boot clock: a range. See clock.go of
+// jobs/queue.
+type clock struct {
+	lo, hi jobs.Micros
+	known  bool
+}
+
+func look(now jobs.Micros, sent, came time.Duration) clock {
+	return clock{now.Add(-came), now.Add(-sent), true}
+}
+
+func (c clock) jump(next clock) time.Duration {
+	switch {
+	case !c.known:
+		return 0
+	case next.lo > c.hi:
+		return next.lo.Sub(c.hi)
+	case next.hi < c.lo:
+		return next.hi.Sub(c.lo)
+	}
+	return 0
+}
+
+func (c clock) with(next clock) clock {
+	if !c.known || c.jump(next) != 0 {
+		return next
+	}
+	return clock{max(c.lo, next.lo), min(c.hi, next.hi), true}
+}
+
+func (c clock) at(boot time.Duration) jobs.Micros { return c.lo.Add(boot) }

@@ -1,0 +1,133 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var (
+	oneSeed = flag.Uint64("sim.seed", 0, "replay this seed, with all that happened")
+	seeds   = flag.Uint64("sim.seeds", 200, "how many seeds to play, from 1 on")
+)
+
+const (
+	busy  = 20 * time.Minute // accidents happen
+	quiet = 4 * time.Hour    // then all must come to an end
+)
+
+// play plays one seed.
+func play(seed uint64) *world {
+	w := &world{seed: seed, rnd: rand.New(rand.NewPCG(seed, 1))}
+	drawFaults(w)
+	w.redis = newServer(w)
+	newHosts(w, 4+2*w.rnd.IntN(3))
+	w.staff = newStaff(w)
+	for i := range 1 + w.rnd.IntN(3) {
+		w.nodes = append(w.nodes, newNode(w, fmt.Sprint("n", i+1), 1+w.rnd.IntN(3)))
+	}
+	for range 3 + w.rnd.IntN(6) {
+		w.in(w.between(time.Second, busy), w.staff.submit)
+	}
+	for range 6 {
+		w.in(w.between(10*time.Second, busy), w.staff.act)
+	}
+	w.faults.accidents()
+	w.run(busy)
+	w.faults.quiet = true
+	w.in(6*time.Minute, w.staff.settle)
+	for w.now < busy+quiet && w.wrong == "" {
+		w.run(w.now + 10*time.Minute)
+		if w.now > busy+20*time.Minute && len(w.staff.unfinished()) == 0 {
+			break
+		}
+	}
+	w.conclude()
+	return w
+}
+
+// conclude judges what must be true at the end.
+func (w *world) conclude() {
+	forgetful := w.faults.fired[tailLost]+w.faults.fired[failover]+w.faults.fired[flushed] > 0
+	if left := w.staff.unfinished(); len(left) > 0 && !forgetful {
+		w.broken("I7, I11: accepted and never ended: %s", strings.Join(left, ", "))
+	}
+	s := w.redis.zone
+	if n := s.Queue.Len() + s.Again.Len(); n > 0 {
+		w.broken("I11: %d jobs still wait", n)
+	}
+}
+
+// TestSim plays many seeds. One that breaks a promise tells how to play it again.
+func TestSim(t *testing.T) {
+	if *oneSeed != 0 {
+		w := play(*oneSeed)
+		t.Log(strings.Join(w.trace, "\n"))
+		if w.wrong != "" {
+			t.Errorf("seed %d: %s", w.seed, w.wrong)
+		}
+		return
+	}
+	fired, excused, starts := map[fault]int{}, map[string]int{}, 0
+	for w := range playAll(*seeds) {
+		if w.wrong != "" {
+			t.Errorf("seed %d: %s\nreplay it: go test ./internal/sim -run TestSim -sim.seed=%d -v",
+				w.seed, w.wrong, w.seed)
+		}
+		for kind, n := range w.faults.fired {
+			fired[kind] += n
+		}
+		for why, n := range w.faults.excused {
+			excused[why] += n
+		}
+		starts += w.faults.starts
+	}
+	var b strings.Builder
+	for _, kind := range allFaults() {
+		fmt.Fprintf(&b, "\n%8d %s", fired[kind], kind)
+		if fired[kind] == 0 {
+			t.Errorf("the fault %q was never fired", kind)
+		}
+	}
+	for _, why := range sorted(excused) {
+		fmt.Fprintf(&b, "\n%8d times %s", excused[why], why)
+	}
+	t.Logf("%d seeds, %d steps on hosts; faults:%s", *seeds, starts, b.String())
+}
+
+// playAll plays the seeds on all processors.
+func playAll(n uint64) <-chan *world {
+	todo, done := make(chan uint64), make(chan *world)
+	var wait sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for seed := range todo {
+				done <- play(seed)
+			}
+		})
+	}
+	go func() {
+		for seed := range n {
+			todo <- seed + 1
+		}
+		close(todo)
+		wait.Wait()
+		close(done)
+	}()
+	return done
+}
+
+// One seed is one story.
+func TestASeedReplays(t *testing.T) {
+	for seed := range uint64(5) {
+		a, b := play(seed+1), play(seed+1)
+		if x, y := strings.Join(a.trace, "\n"), strings.Join(b.trace, "\n"); x != y || a.n != b.n {
+			t.Errorf("seed %d goes two ways:\n%s\n\n%s", seed+1, x, y)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"muster/jobs"
+	"muster/jobs/model"
+)
+
+type zone = model.Zone
+
+// plan is what a task does on each host, and how it goes.
+type plan struct {
+	steps       []stage
+	repeatable  bool
+	disruptive  bool
+	unreachable float64 // chances
+	fails       float64
+}
+
+// stage is a step of a runbook.
+type stage struct {
+	takes, timeout time.Duration
+	pause          time.Duration // then the job waits so long
+}
+
+// The staff are the operators and the server through which they speak. They repeat
+// what was not answered.
+type staff struct {
+	*client
+	plans    map[jobs.TaskID]plan
+	accepted map[jobs.TaskID][]string // hosts
+	outcomes map[jobs.ID]jobs.Outcome // as people were told them
+	tasks    []jobs.TaskID
+	halts    int64
+}
+
+func newStaff(w *world) *staff {
+	s := &staff{client: newClient(&process{world: w}, "", ""), plans: map[jobs.TaskID]plan{},
+		accepted: map[jobs.TaskID][]string{}, outcomes: map[jobs.ID]jobs.Outcome{}}
+	s.insist(func(z *zone, now jobs.Micros) any {
+		return z.Control(now, model.Turn{Verb: "limit", Object: "lab", Number: 2})
+	}, func(any) {})
+	s.duty()
+	return s
+}
+
+// insist repeats a call until it is answered.
+func (s *staff) insist(f call, then func(any)) {
+	s.script(f, func(v any) bool {
+		switch v := v.(type) {
+		case model.Moved:
+			return v.Status == model.Absent
+		case model.Turned:
+			return v.Status == model.Absent
+		case string:
+			return v == model.Absent
+		}
+		return false
+	}, func(v any, err error) {
+		if err != nil {
+			s.after(s.between(100*time.Millisecond, 2*time.Second), func() { s.insist(f, then) })
+			return
+		}
+		then(v)
+	})
+}
+
+// duty sweeps, and clears groups when somebody has looked at their hosts.
+func (s *staff) duty() {
+	s.after(10*time.Second, s.duty)
+	s.step(jobs.Step{}, func(jobs.Reply, error) {})
+	for _, name := range sorted(s.redis.zone.Semaphores.Holders) {
+		if _, frozen := s.redis.zone.Semaphores.Holders[name]["frozen"]; frozen && s.chance(0.05) && s.calm(name) {
+			s.control(model.Turn{Verb: "clear", Object: name[len("group/"):], Note: "looked at it"})
+		}
+	}
+}
+
+// calm tells whether nothing runs on the hosts of a group: a person has looked.
+func (s *staff) calm(group string) bool {
+	for _, h := range s.hosts {
+		for _, e := range h.log {
+			if "group/"+h.group == group && e.to > s.now {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (s *staff) control(a model.Turn) {
+	s.insist(func(z *zone, now jobs.Micros) any { return z.Control(now, a) }, func(any) {})
+}
+
+// open tells whether a job is not known to have ended, or has ended unknown and
+// nobody has looked at it.
+func (s *staff) open(id jobs.ID) bool {
+	j := s.redis.zone.Jobs[id]
+	return j != nil && j.State != jobs.Ended
+}
+
+// submit puts a task on some hosts, and commits it.
+func (s *staff) submit() {
+	id := jobs.NewTaskID(start.Add(s.now).Time(), uint16(len(s.tasks)))
+	p := plan{repeatable: s.chance(0.3), disruptive: s.chance(0.4)}
+	longest := time.Duration(0)
+	for range 1 + s.rnd.IntN(3) {
+		st := stage{takes: s.between(100*time.Millisecond, 40*time.Second), timeout: s.between(20*time.Second, time.Minute)}
+		if s.chance(0.2) {
+			st.pause = s.between(time.Second, time.Minute)
+		}
+		p.steps = append(p.steps, st)
+		longest = max(longest, st.timeout)
+	}
+	if s.chance(0.3) {
+		p.unreachable, p.fails = 0.1, 0.1
+	}
+	spec := jobs.Spec{Timeout: jobs.AttemptTimeout(longest), Expire: 8 * time.Hour, Inventory: "v1",
+		Repeatable: p.repeatable, Terms: jobs.Terms{Disruptive: p.disruptive}}
+	if s.chance(0.2) {
+		spec.Needs = []string{"lab"}
+	}
+	var hosts []string
+	for _, name := range sorted(s.hosts) {
+		if s.chance(0.5) {
+			hosts = append(hosts, name)
+		}
+	}
+	if len(hosts) == 0 {
+		return
+	}
+	s.plans[id] = p
+	s.tasks = append(s.tasks, id)
+	put := model.Put{Task: id, Print: "p", Hosts: hosts, Head: &model.Head{Spec: spec, Total: len(hosts),
+		Chunks: 1, Guarded: p.disruptive || len(spec.Needs) > 0}}
+	s.put(put, 0)
+}
+
+// put repeats a submit as a whole until it is accepted.
+func (s *staff) put(p model.Put, try int) {
+	again := func() {
+		if try < 50 {
+			s.after(time.Second, func() { s.put(p, try+1) })
+		}
+	}
+	s.insist(func(z *zone, now jobs.Micros) any {
+		traits(z, s.hosts)
+		status, _ := z.Put(now, p)
+		return status
+	}, func(v any) {
+		if status := v.(string); status != "ok" && status != "committed" {
+			again()
+			return
+		}
+		s.move(model.Move{Task: p.Task, Verb: "commit", Limit: 500, Note: "x"}, func(m model.Moved) {
+			if m.Status != "ok" && m.Status != "ended" {
+				again()
+				return
+			}
+			s.say("staff: task %s is accepted", p.Task)
+			s.accepted[p.Task] = p.Hosts
+		})
+	})
+}
+
+// traits are published with the inventory.
+func traits(z *zone, hosts map[string]*host) {
+	all := map[string]model.Traits{}
+	for name, h := range hosts {
+		all[name] = model.Traits{Customer: "acme", Group: h.group}
+	}
+	z.Traits["v1"] = all
+}
+
+func (s *staff) move(m model.Move, then func(model.Moved)) {
+	s.insist(func(z *zone, now jobs.Micros) any { return z.Move(now, m) },
+		func(v any) { then(v.(model.Moved)) })
+}
+
+// act is one of the things that operators do.
+func (s *staff) act() {
+	if len(s.tasks) == 0 {
+		return
+	}
+	id := s.tasks[s.rnd.IntN(len(s.tasks))]
+	note := func(what string) string { return "alice: " + what }
+	switch what := s.faults.act(); what {
+	case pausing:
+		s.move(model.Move{Task: id, Verb: "pause", Limit: 500, Note: note("pause")}, func(model.Moved) {})
+		s.in(s.between(time.Second, 5*time.Minute), func() { s.resume(id) })
+	case cancelling:
+		e := model.Ending{Task: id, Note: note("cancel")}
+		if hosts := s.accepted[id]; len(hosts) > 0 && s.chance(0.5) {
+			e.Hosts = hosts[:1]
+		}
+		s.insist(func(z *zone, now jobs.Micros) any { return z.End(now, e) }, func(any) {})
+	case halting:
+		s.halts++
+		n := s.halts
+		s.control(model.Turn{Verb: "halt", Note: note("halt"), Number: n})
+		s.in(s.between(10*time.Second, 5*time.Minute), func() {
+			s.control(model.Turn{Verb: "lift", Note: note("lift"), Number: n})
+		})
+	}
+}
+
+func (s *staff) resume(id jobs.TaskID) {
+	s.move(model.Move{Task: id, Verb: "resume", Limit: 500, Note: "alice: resume"}, func(model.Moved) {})
+}
+
+// settle lifts and resumes all that stands still.
+func (s *staff) settle() {
+	s.halts++
+	s.control(model.Turn{Verb: "lift", Note: "alice: lift", Number: s.halts})
+	for _, id := range s.tasks {
+		s.resume(id)
+	}
+}
+
+// open work: jobs that were accepted and have no outcome.
+func (s *staff) unfinished() (left []string) {
+	for _, id := range s.tasks {
+		for _, host := range s.accepted[id] {
+			j := s.redis.zone.Jobs[jobs.NewID(id, host)]
+			if j == nil || j.State != jobs.Ended {
+				state := jobs.State("")
+				if j != nil {
+					state = j.State
+				}
+				left = append(left, fmt.Sprintf("%s:%s (%q)", id, host, state))
+			}
+		}
+	}
+	return left
+}
