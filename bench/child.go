@@ -42,18 +42,11 @@ const childSamples = 20
 
 // firstBytes starts children in turns with processes that end at once.
 func (b *bench) firstBytes(ctx context.Context, h *hosts) (got [][]float64, err error) {
-	host, err := newEar(h.list[0])
+	n, host, err := b.listening(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	defer host.Close()
-	n, err := b.newNode(ctx, nodeSize{children: 1, slots: 1}, func(q *queue.Queue) error {
-		return q.Publish(ctx, inventory, []fleet.Host{host.Host}, nil)
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, n.close()) }()
+	defer func() { err = errors.Join(err, n.close(), host.Close()) }()
 
 	return b.race(ctx, max(childSamples, b.rounds), []contender{
 		{"child", func(ctx context.Context) (float64, error) { return n.firstByte(ctx, host) }},
@@ -63,6 +56,21 @@ func (b *bench) firstBytes(ctx context.Context, h *hosts) (got [][]float64, err 
 			return millis(time.Since(began)), err
 		}},
 	})
+}
+
+// listening is a node with nothing to do, and its one host, which hears who comes.
+func (b *bench) listening(ctx context.Context, h *hosts) (*node, *ear, error) {
+	host, err := newEar(h.list[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	n, err := b.newNode(ctx, nodeSize{children: 1, slots: 1}, func(q *queue.Queue) error {
+		return q.Publish(ctx, inventory, []fleet.Host{host.Host}, nil)
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, host.Close())
+	}
+	return n, host, nil
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -7,9 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"muster/fleet"
 	"muster/jobs"
-	"muster/jobs/queue"
 )
 
 const (
@@ -116,18 +114,11 @@ func wake(ctx context.Context, b *bench) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.stop()) }()
-	host, err := newEar(h.list[0])
+	n, host, err := b.listening(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	defer host.Close()
-	n, err := b.newNode(ctx, nodeSize{children: 1, slots: 1}, func(q *queue.Queue) error {
-		return q.Publish(ctx, inventory, []fleet.Host{host.Host}, nil)
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, n.close()) }()
+	defer func() { err = errors.Join(err, n.close(), host.Close()) }()
 	var all []float64
 	for range wakeSamples {
 		began := time.Now()
