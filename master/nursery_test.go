@@ -1,6 +1,7 @@
 package master
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"syscall"
@@ -8,7 +9,6 @@ import (
 	"time"
 
 	"muster/internal/proc"
-	"muster/jobs"
 )
 
 func TestFruitlessDeaths(t *testing.T) {
@@ -77,14 +77,14 @@ func TestOldChildrenDoNotHideThatNewOnesDie(t *testing.T) {
 func TestAKillOfAChildThatHasWorkedIsNoReasonToWait(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(r *rig) { r.cfg.Children = 1 })
-	for range 3 {
-		ids := r.put("default", "ok", "hold")
+	// Another host each time: what tells of a job's child is named by the job.
+	for i := range 3 {
+		ids := r.put("default", fmt.Sprintf("ok-%d", i), fmt.Sprintf("hold-%d", i))
 		r.works(t, ids[1])
 		if err := syscall.Kill(r.pidOf(t, ids[1]), syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 		r.until(t, "it is lost", func() bool { return slices.Contains(r.lost, ids[1]) })
-		r.update(func() { r.lost, r.ended = nil, map[jobs.ID]int{} })
 	}
 	r.ends(t, r.put("default", "ok")...)
 	if said := r.log.String(); strings.Contains(said, "pause=") {
