@@ -70,6 +70,8 @@ var doors = []door{
 	{"github.com/hashicorp/go-hclog", loggers, true, logWhy},
 	{"log", loggers, true, logWhy},
 
+	{"github.com/teambition/rrule-go", []string{"windows"}, false,
+		"it is asked about readings only, never about instants"},
 	{"github.com/robfig/cron", []string{"windows"}, false, "its traps with zones and dates are met once"},
 	{"k8s.io/apimachinery", []string{"fleet"}, false, "the syntax of labels is a matter of selectors"},
 	{"mvdan.cc/sh", []string{"scripts", "internal/fakefleet"}, true,

@@ -1,0 +1,88 @@
+package windows
+
+import (
+	"iter"
+	"slices"
+	"time"
+)
+
+// Approval is what a customer agreed to: a window as it was then, in a span of time
+// or for single occurrences.
+type Approval struct {
+	ID     string    `json:"id"`
+	Window string    `json:"window"`
+	Hash   string    `json:"hash"` // of the window that was approved, see [Window.Hash]
+	By     string    `json:"by"`   // who approved
+	For    string    `json:"for,omitempty"`
+	At     time.Time `json:"at"`
+	Ref    string    `json:"reference,omitempty"` // ticket, mail; for people
+
+	// Occurrences that begin at From or later and end at Until or before. Or those
+	// that begin at Starts.
+	From   time.Time   `json:"from,omitzero"`
+	Until  time.Time   `json:"until,omitzero"`
+	Starts []time.Time `json:"starts,omitempty"`
+}
+
+// covers tells whether an occurrence of the window that a is for is approved.
+func (a Approval) covers(o Occurrence) bool {
+	if len(a.Starts) > 0 {
+		return slices.ContainsFunc(a.Starts, o.Start.Equal)
+	}
+	return !o.Start.Before(a.From) && !o.End.After(a.Until)
+}
+
+// Void are the approvals that are for no window as it is now: it was changed or
+// taken away since.
+func (b *Book) Void() []Approval {
+	hashes := make(map[string]string, len(b.agreed.Windows))
+	for _, entries := range b.windows {
+		for _, e := range entries {
+			hashes[e.Name] = e.hash
+		}
+	}
+	var void []Approval
+	for _, a := range b.agreed.Approvals {
+		if hash, ok := hashes[a.Window]; !ok || hash != a.Hash {
+			void = append(void, a)
+		}
+	}
+	return void
+}
+
+// Approved is an occurrence, and whether it may be used.
+type Approved struct {
+	Occurrence
+	Approval string // id of the approval; empty: none covers it, or none is needed
+	OK       bool
+}
+
+// Occurrences are those of a window that end after from, each with its approval.
+// There are none if the book has no window of that name.
+func (b *Book) Occurrences(name string, from time.Time) iter.Seq[Approved] {
+	for _, entries := range b.windows {
+		for _, e := range entries {
+			if e.Name == name {
+				return e.occurrences(from)
+			}
+		}
+	}
+	return func(func(Approved) bool) {}
+}
+
+func (e *entry) occurrences(from time.Time) iter.Seq[Approved] {
+	return func(yield func(Approved) bool) {
+		for o := range e.Occurrences(from) {
+			x := Approved{Occurrence: o, OK: !e.Approval}
+			for _, a := range e.approvals {
+				if a.covers(o) {
+					x.Approval, x.OK = a.ID, true
+					break
+				}
+			}
+			if !yield(x) {
+				return
+			}
+		}
+	}
+}

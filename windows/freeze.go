@@ -1,0 +1,87 @@
+package windows
+
+import (
+	"iter"
+	"time"
+)
+
+// Freeze is a time in which no work is begun, whatever its source.
+type Freeze struct {
+	Name   string
+	For    Scope
+	Zone   Zone
+	Reason string
+
+	// From the one reading to the other; of a reading in a gap or a fold, the wider
+	// of the two. Or the events of an iCalendar file, or both.
+	From, Until Wall // Until 0: until it is lifted
+	Events      []Event
+}
+
+// A period is a stretch of time. A zero end is without one.
+type period struct {
+	start, end time.Time
+	name       string
+}
+
+func (p period) has(t time.Time) bool {
+	return !t.Before(p.start) && (p.end.IsZero() || t.Before(p.end))
+}
+
+// periods are the stretches that end after from, by their beginning.
+func (f Freeze) periods(from time.Time) iter.Seq[period] {
+	var sources []iter.Seq[period]
+	if f.From != 0 || f.Until != 0 {
+		p := period{start: unix(f.Zone.resolve(f.From).first), name: f.Name}
+		if f.Until != 0 {
+			p.end = unix(f.Zone.resolve(f.Until).last)
+		}
+		sources = append(sources, func(yield func(period) bool) {
+			if p.end.IsZero() || p.end.After(from) {
+				yield(p)
+			}
+		})
+	}
+	for _, e := range f.Events {
+		sources = append(sources, func(yield func(period) bool) {
+			for b := range e.begins(from.Add(-e.Length-reach*time.Second), Policy{}) {
+				if b.end.After(from) && !yield(period{start: b.at, end: b.end, name: f.Name}) {
+					return
+				}
+			}
+		})
+	}
+	return merge(sources, func(a, b period) int { return a.start.Compare(b.start) })
+}
+
+// frozen are the stretches in which a place is frozen, from from on, up to a
+// horizon. There may be few of them: they are looked through one by one.
+func (b *Book) frozen(p Place, from, horizon time.Time) []period {
+	var all []period
+	for f := range b.freezesOf(p) {
+		for s := range f.periods(from) {
+			if s.start.After(horizon) {
+				break
+			}
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// Frozen tells whether a place is frozen at t: by which freeze, and until when. A
+// zero time says that nobody knows when.
+func (b *Book) Frozen(p Place, t time.Time) (f Freeze, until time.Time, frozen bool) {
+	for candidate := range b.freezesOf(p) {
+		for s := range candidate.periods(t) {
+			if s.start.After(t) {
+				break
+			}
+			switch {
+			case !frozen, s.end.IsZero(), !until.IsZero() && s.end.After(until):
+				f, until, frozen = *candidate, s.end, true
+			}
+		}
+	}
+	return f, until, frozen
+}

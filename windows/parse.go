@@ -1,0 +1,269 @@
+package windows
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// File is a text of somebody, with its name for mistakes.
+type File struct {
+	Name    string `json:"name"`
+	Content string `json:"content"`
+}
+
+// Parse reads windows and freezes from files, as in
+//
+//	windows:
+//	  - name: acme-sunday
+//	    customer: acme            # or site, group, host
+//	    zone: Europe/Zurich
+//	    start: "0 2 * * SUN"      # cron text, or a list of it
+//	    # or  dates: [2026-12-24 22:00]
+//	    # or  ics: FILE
+//	    end: "04:00"              # or length: 2h
+//	    cutoff: 15m               # nothing is begun so long before the end
+//	    from: 2026-01-01          # valid from, until
+//	    until: 2027-12-31
+//	    gap: first                # or skip: a start in an hour that is left out
+//	    fold: first               # or second: a start in an hour that comes twice
+//	    runbooks: [firmware]      # absent: all that need a window
+//	    at_end: finish            # or stop_at_safe_point
+//	    on_change: next           # or nearest, cancel
+//	    approval: required        # or none
+//	freezes:
+//	  - name: year-end
+//	    customer: acme            # or site, group, host; absent: everyone
+//	    zone: Europe/Zurich
+//	    from: 2026-12-20
+//	    until: 2027-01-04 06:00   # absent: until it is lifted; or ics: FILE
+//	    reason: peak season
+//
+// What "ics" names is looked for among the attached files. The error tells all that
+// is wrong, with file and line.
+func Parse(files, attached []File) (Agreed, error) {
+	r := reader{attached: attached, names: map[string]string{}}
+	for _, f := range files {
+		r.read(f)
+	}
+	return r.agreed, errors.Join(r.errs...)
+}
+
+// Attachments are the files that are named in "ics", for whoever has to read them.
+func Attachments(f File) []string {
+	var top map[string][]map[string]any
+	if yaml.Unmarshal([]byte(f.Content), &top) != nil {
+		return nil // Parse says what is wrong
+	}
+	var names []string
+	for _, entries := range top {
+		for _, e := range entries {
+			if name, ok := e["ics"].(string); ok && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// reader collects what is read, and all mistakes.
+type reader struct {
+	file     string
+	attached []File
+	names    map[string]string // of windows and freezes: where they are
+	agreed   Agreed
+	errs     []error
+}
+
+func (r *reader) mistake(n *yaml.Node, format string, args ...any) {
+	r.errs = append(r.errs, fmt.Errorf("%s:%d: %s", r.file, n.Line, fmt.Sprintf(format, args...)))
+}
+
+func (r *reader) read(f File) {
+	r.file = f.Name
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(f.Content), &doc); err != nil {
+		r.errs = append(r.errs, fmt.Errorf("%s: %s", f.Name, strings.TrimPrefix(err.Error(), "yaml: ")))
+		return
+	}
+	if len(doc.Content) == 0 {
+		r.errs = append(r.errs, fmt.Errorf("%s: it is empty: want windows or freezes", f.Name))
+		return
+	}
+	top := r.fields(doc.Content[0], "the file", []string{"windows", "freezes"})
+	for _, n := range r.list(top["windows"]) {
+		r.window(n)
+	}
+	for _, n := range r.list(top["freezes"]) {
+		r.freeze(n)
+	}
+}
+
+var windowKeys = []string{"name", "customer", "site", "group", "host", "zone", "start", "dates",
+	"ics", "length", "end", "cutoff", "from", "until", "gap", "fold", "runbooks", "at_end",
+	"on_change", "approval"}
+
+func (r *reader) window(n *yaml.Node) {
+	f := r.fields(n, "a window", windowKeys)
+	if f == nil {
+		return
+	}
+	before := len(r.errs)
+	w := Window{
+		Name:     r.name(n, f["name"], "window"),
+		For:      r.scope(n, f),
+		Zone:     r.zone(n, f["zone"]),
+		Length:   r.duration(f["length"]),
+		Cutoff:   r.duration(f["cutoff"]),
+		From:     r.wall(f["from"]),
+		Until:    r.wall(f["until"]),
+		Runbooks: r.texts(f["runbooks"]),
+		AtEnd:    AtEnd(r.choice(f["at_end"], string(Finish), string(StopAtSafePoint))),
+		OnChange: OnChange(r.choice(f["on_change"], string(MoveToNext), string(MoveToNearest),
+			string(CancelJobs))),
+		Approval: r.choice(f["approval"], "required", "none") == "required",
+	}
+	if r.choice(f["gap"], "first", "skip") == "skip" {
+		w.Gap = GapSkip
+	}
+	if r.choice(f["fold"], "first", "second") == "second" {
+		w.Fold = FoldSecond
+	}
+	if s := r.text(f["end"]); s != "" {
+		end, err := parseClock(s)
+		if err != nil {
+			r.mistake(f["end"], "end %v", err)
+		}
+		// 00:00 is the end of a day, not its beginning.
+		w.End = time.Duration((end+day-1)%day+1) * time.Second
+	}
+	if w.For.Level == Everyone && len(r.errs) == before {
+		r.mistake(n, "window %s is for nobody: give one of customer, site, group and host", w.Name)
+	}
+	w.Times = r.times(f, w.Zone)
+	if len(r.errs) == before {
+		for _, err := range w.Validate() {
+			r.mistake(n, "window %s: %v", w.Name, err)
+		}
+	}
+	r.agreed.Windows = append(r.agreed.Windows, w)
+}
+
+// times are those of start, dates and ics.
+func (r *reader) times(f map[string]*yaml.Node, z Zone) Calendar {
+	var c Calendar
+	for _, n := range r.oneOrMore(f["start"]) {
+		recurrence, err := ParseRecurrence(r.text(n))
+		if err != nil {
+			r.mistake(n, "start: %v", oneLine(err))
+			continue
+		}
+		c.Recurrences = append(c.Recurrences, recurrence)
+	}
+	for _, n := range r.oneOrMore(f["dates"]) {
+		c.Dates = append(c.Dates, r.wall(n))
+	}
+	slices.Sort(c.Dates)
+	c.Events = r.events(f["ics"], z)
+	return c
+}
+
+var freezeKeys = []string{"name", "customer", "site", "group", "host", "zone", "from", "until",
+	"ics", "reason"}
+
+func (r *reader) freeze(n *yaml.Node) {
+	f := r.fields(n, "a freeze", freezeKeys)
+	if f == nil {
+		return
+	}
+	z := r.zone(n, f["zone"])
+	x := Freeze{
+		Name:   r.name(n, f["name"], "freeze"),
+		For:    r.scope(n, f),
+		Zone:   z,
+		Reason: r.text(f["reason"]),
+		From:   r.wall(f["from"]),
+		Until:  r.wall(f["until"]),
+		Events: r.events(f["ics"], z),
+	}
+	switch {
+	case f["from"] == nil && f["ics"] == nil:
+		r.mistake(n, "freeze %s never begins: give from or ics", x.Name)
+	case x.Until != 0 && x.Until <= x.From:
+		r.mistake(f["until"], "until %s is not after from %s", x.Until, x.From)
+	}
+	r.agreed.Freezes = append(r.agreed.Freezes, x)
+}
+
+// name of a window or a freeze: it is used on command lines.
+func (r *reader) name(at, n *yaml.Node, what string) string {
+	if n == nil {
+		r.mistake(at, "a %s without a name", what)
+		return ""
+	}
+	s := r.text(n)
+	if err := checkName(s); err != nil {
+		r.mistake(n, "%v", err)
+		return s
+	}
+	if first, ok := r.names[what+s]; ok {
+		r.mistake(n, "%s %s is there already, at %s: names are unique", what, s, first)
+		return s
+	}
+	r.names[what+s] = fmt.Sprintf("%s:%d", r.file, n.Line)
+	return s
+}
+
+// scope is at most one of four keys.
+func (r *reader) scope(at *yaml.Node, f map[string]*yaml.Node) Scope {
+	var s Scope
+	for l := Customer; l <= Host; l++ {
+		n := f[l.String()]
+		if n == nil {
+			continue
+		}
+		if s.Level != Everyone {
+			r.mistake(n, "%s and %s: give one of customer, site, group and host", s.Level, l)
+		}
+		s = Scope{l, r.text(n)}
+		if err := checkName(s.Name); err != nil {
+			r.mistake(n, "%s: %v", l, err)
+		}
+	}
+	return s
+}
+
+// zone has no default: whose would it be.
+func (r *reader) zone(at, n *yaml.Node) Zone {
+	if n == nil {
+		r.mistake(at, "no zone: want UTC or an IANA name as Europe/Zurich")
+		return Zone{}
+	}
+	z, err := LoadZone(r.text(n))
+	if err != nil {
+		r.mistake(n, "%v", err)
+	}
+	return z
+}
+
+func (r *reader) events(n *yaml.Node, z Zone) []Event {
+	if n == nil {
+		return nil
+	}
+	name := r.text(n)
+	i := slices.IndexFunc(r.attached, func(f File) bool { return f.Name == name })
+	if i < 0 {
+		r.mistake(n, "ics: there is no file %s", clip(name))
+		return nil
+	}
+	events, err := ReadICal([]byte(r.attached[i].Content), z)
+	for _, err := range flatten(err) {
+		r.errs = append(r.errs, fmt.Errorf("%s: %w", name, err))
+	}
+	return events
+}

@@ -1,0 +1,141 @@
+package windows
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// fields are those of a mapping with known keys; nil: it is none, which is reported.
+func (r *reader) fields(n *yaml.Node, what string, known []string) map[string]*yaml.Node {
+	if n.Kind != yaml.MappingNode {
+		r.mistake(n, "%s: want a mapping with %s …", what, known[0])
+		return nil
+	}
+	f := make(map[string]*yaml.Node, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		switch {
+		case !slices.Contains(known, key.Value):
+			r.mistake(key, "unknown key %q: want one of %s", clip(key.Value), strings.Join(known, ", "))
+		case f[key.Value] != nil:
+			r.mistake(key, "key %s is there twice", key.Value)
+		default:
+			f[key.Value] = n.Content[i+1]
+		}
+	}
+	return f
+}
+
+func (r *reader) list(n *yaml.Node) []*yaml.Node {
+	switch {
+	case n == nil || n.Tag == "!!null":
+		return nil
+	case n.Kind != yaml.SequenceNode:
+		r.mistake(n, "want a list")
+		return nil
+	}
+	return n.Content
+}
+
+// oneOrMore is a list, or what would be its only item.
+func (r *reader) oneOrMore(n *yaml.Node) []*yaml.Node {
+	if n != nil && n.Kind == yaml.ScalarNode {
+		return []*yaml.Node{n}
+	}
+	return r.list(n)
+}
+
+// text is empty if there is none.
+func (r *reader) text(n *yaml.Node) string {
+	if n == nil {
+		return ""
+	}
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" || n.Value == "" {
+		r.mistake(n, "want a text")
+		return ""
+	}
+	return n.Value
+}
+
+func (r *reader) texts(n *yaml.Node) []string {
+	var all []string
+	for _, item := range r.oneOrMore(n) {
+		if s := r.text(item); s != "" {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func (r *reader) duration(n *yaml.Node) time.Duration {
+	s := r.text(n)
+	if s == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 || d%time.Second != 0 {
+		r.mistake(n, "%q: want a time as 2h or 15m, in whole seconds", clip(s))
+		return 0
+	}
+	return d
+}
+
+func (r *reader) wall(n *yaml.Node) Wall {
+	s := r.text(n)
+	if s == "" {
+		return 0
+	}
+	w, err := ParseWall(s)
+	if err != nil {
+		r.mistake(n, "%v", err)
+	}
+	return w
+}
+
+// choice is one of some words; the first is the default.
+func (r *reader) choice(n *yaml.Node, words ...string) string {
+	s := r.text(n)
+	if s == "" {
+		return words[0]
+	}
+	if !slices.Contains(words, s) {
+		r.mistake(n, "%q: want %s", clip(s), strings.Join(words, " or "))
+		return words[0]
+	}
+	return s
+}
+
+// nameMax bounds names, in bytes.
+const nameMax = 253
+
+// checkName allows what names of hosts, customers and groups may be.
+func checkName(s string) error {
+	ok := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+			r == '.' || r == '-' || r == '_'
+	}
+	if s == "" || len(s) > nameMax || s[0] == '-' || s[0] == '.' ||
+		strings.ContainsFunc(s, func(r rune) bool { return !ok(r) }) {
+		return fmt.Errorf("name %q: use letters, digits, '.', '-' and '_'", clip(s))
+	}
+	return nil
+}
+
+// flatten takes joined errors apart.
+func flatten(err error) []error {
+	var joined interface{ Unwrap() []error }
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &joined):
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

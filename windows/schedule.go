@@ -1,0 +1,172 @@
+package windows
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"iter"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Schedule is when a recurring task is due.
+type Schedule struct {
+	Name   string
+	Times  Recurrence
+	Zone   Zone
+	Policy Policy
+	Jitter time.Duration // hosts begin within so long of the tick, each always at the same offset
+	Missed Missed
+}
+
+// Missed is what becomes of ticks at which nobody was there to fire them.
+type Missed string
+
+// The ways with missed ticks.
+const (
+	MissedOnce Missed = "once" // the latest of them, now
+	MissedSkip Missed = "skip" // none
+	MissedAll  Missed = "all"  // each, up to ticksMax
+)
+
+// Late is how much later than its time a tick may be fired and is not missed: the
+// change of a leader, and its first look.
+const Late = 10 * time.Second
+
+// ticksMax bounds how many ticks are fired at once after a long time.
+const ticksMax = 1000
+
+// Firing says which ticks of a schedule are to be fired now.
+type Firing struct {
+	Ticks   []time.Time // in order
+	Skipped int         // that were missed and are not made up for
+	Next    time.Time   // the first tick that is ahead; zero: there is none
+}
+
+// Fire decides which ticks after the last one, that was handled, are to be fired at
+// now. It is a function of its arguments: two leaders come to the same ticks.
+func (s Schedule) Fire(last, now time.Time) Firing {
+	var f Firing
+	due := make([]time.Time, 0, 1)
+	for t := range s.Times.Times(s.Zone, last.Add(1), s.Policy) {
+		if t.After(now) {
+			f.Next = t
+			break
+		}
+		if len(due) == ticksMax {
+			due = due[1:]
+			f.Skipped++
+		}
+		due = append(due, t)
+	}
+	if s.Missed == MissedAll {
+		f.Ticks = due
+		return f
+	}
+	for i, t := range due {
+		onTime := now.Sub(t) <= Late
+		if onTime || s.Missed != MissedSkip && i == len(due)-1 {
+			f.Ticks = append(f.Ticks, t)
+			continue
+		}
+		f.Skipped++
+	}
+	return f
+}
+
+// Ticks are those from from on.
+func (s Schedule) Ticks(from time.Time) iter.Seq[time.Time] {
+	return s.Times.Times(s.Zone, from, s.Policy)
+}
+
+// Offset is by how much later than a tick the schedule begins on a host: always the
+// same, from 0 to the jitter, and spread over the hosts.
+func (s Schedule) Offset(host string) time.Duration {
+	if s.Jitter <= 0 {
+		return 0
+	}
+	return time.Duration(hash(s.Name, host) % uint64(s.Jitter))
+}
+
+// hashed is "H", "H/15", "H(0-7)" and "H(0-29)/10" in a field of cron text.
+var hashed = regexp.MustCompile(`^H(?:\((\d{1,2})-(\d{1,2})\))?(?:/(\d{1,2}))?$`)
+
+// ParseScheduleTimes reads cron text in which H stands for a value that is made of
+// the schedule's name: always the same one, and another for other schedules, so that
+// what is daily does not all begin at midnight.
+func ParseScheduleTimes(name, text string) (Recurrence, error) {
+	parts := strings.Fields(text)
+	if !strings.Contains(text, "H") || len(parts) < len(fields)-1 || len(parts) > len(fields) {
+		return ParseRecurrence(text)
+	}
+	skipped := len(fields) - len(parts)
+	for i := range parts {
+		f := fields[i+skipped]
+		if !strings.HasPrefix(parts[i], "H") {
+			continue
+		}
+		part, err := f.hashed(name, parts[i])
+		if err != nil {
+			return Recurrence{}, err
+		}
+		parts[i] = part
+	}
+	r, err := ParseRecurrence(strings.Join(parts, " "))
+	if err != nil {
+		return Recurrence{}, fmt.Errorf("%q stands for: %w", clip(text), err)
+	}
+	return r, nil
+}
+
+// hashed puts a value, or a step from one, in the place of H.
+func (f field) hashed(name, text string) (string, error) {
+	m := hashed.FindStringSubmatch(text)
+	low, high := f.bounds()
+	if m == nil {
+		return "", fmt.Errorf("%s %q: want H, H/n, H(a-b) or H(a-b)/n", f.name, clip(text))
+	}
+	if m[1] != "" {
+		a, _ := strconv.Atoi(m[1]) // two digits
+		b, _ := strconv.Atoi(m[2])
+		if a < low || b > high || a > b {
+			return "", fmt.Errorf("%s %q: want a range within %d to %d", f.name, clip(text), low, high)
+		}
+		low, high = a, b
+	}
+	size := high - low + 1
+	if m[3] == "" {
+		return strconv.Itoa(low + int(hash(name, f.name)%uint64(size))), nil
+	}
+	step, _ := strconv.Atoi(m[3])
+	if step < 1 || step > size {
+		return "", fmt.Errorf("%s %q: a step of 1 to %d", f.name, clip(text), size)
+	}
+	return fmt.Sprintf("%d-%d/%d", low+int(hash(name, f.name)%uint64(step)), high, step), nil
+}
+
+// bounds are the values that H stands for: of the days of a month those that all
+// months have.
+func (f field) bounds() (low, high int) {
+	switch f.size {
+	case 31:
+		return 1, 28
+	case 12:
+		return 1, 12
+	}
+	return 0, f.size - 1
+}
+
+func hash(parts ...string) uint64 {
+	h := fnv.New64a()
+	var size [4]byte
+	for _, p := range parts {
+		binary.LittleEndian.PutUint32(size[:], uint32(len(p)))
+		h.Write(size[:])
+		h.Write([]byte(p))
+	}
+	// The low bits of FNV are poor for short texts: fold the high ones in.
+	sum := h.Sum64()
+	return sum ^ sum>>32
+}

@@ -1,0 +1,289 @@
+package windows
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+)
+
+// Window is a time in which a customer lets work be done, again and again.
+type Window struct {
+	Name  string
+	For   Scope
+	Zone  Zone
+	Times Calendar // when it begins
+	Policy
+
+	// It ends after Length of elapsed time, or where the clocks read End next after
+	// its beginning: one of the two is set. End is from midnight, up to 24 hours.
+	Length time.Duration
+	End    time.Duration
+
+	// Cutoff is how long before the end nothing is begun any more.
+	Cutoff time.Duration
+
+	// Occurrences that begin before From, or end after Until, do not count. The
+	// zero value is no bound.
+	From, Until Wall
+
+	Runbooks []string // what it is for; empty: all that needs a window
+	AtEnd    AtEnd
+	OnChange OnChange
+	Approval bool // the customer has to approve it
+}
+
+// AtEnd is what becomes of a job that runs when its window ends.
+type AtEnd string
+
+// The ways to end.
+const (
+	Finish          AtEnd = "finish"             // it goes on, with an alert
+	StopAtSafePoint AtEnd = "stop_at_safe_point" // it goes no further than its step
+)
+
+// OnChange is what becomes of jobs that wait for an occurrence, when their window
+// is changed.
+type OnChange string
+
+// The ways with a change.
+const (
+	MoveToNext    OnChange = "next"    // the next opening from now
+	MoveToNearest OnChange = "nearest" // the opening nearest to the one they had
+	CancelJobs    OnChange = "cancel"
+)
+
+// Calendar is when something begins: cron text, readings one by one, or the events
+// of an iCalendar file. They add up.
+type Calendar struct {
+	Recurrences []Recurrence
+	Dates       []Wall // in order
+	Events      []Event
+}
+
+// Occurrence is a window once, in instants.
+type Occurrence struct {
+	Window     string
+	Start, End time.Time // End is the first instant that is out
+	Cutoff     time.Time // from here on nothing is begun
+}
+
+// lengthMax bounds a window. A week that is open is possible, a longer time is no
+// window.
+const lengthMax = 7 * 24 * time.Hour
+
+// Validate tells all that is wrong with w beside its texts.
+func (w Window) Validate() []error {
+	var errs []error
+	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	events := len(w.Times.Events) > 0
+	switch {
+	case len(w.Times.Recurrences)+len(w.Times.Dates) == 0 && !events:
+		add("it never begins: give start, dates or ics")
+	case !events && (w.Length > 0) == (w.End > 0):
+		add("give one of length and end")
+	case w.Length > lengthMax:
+		add("length = %s: at most %s", w.Length, lengthMax)
+	}
+	for _, r := range w.Times.Recurrences {
+		if r.every > 0 {
+			add("start %q: a window goes by the clock, not by @every", r)
+		}
+		if n := r.timesADay(); n > 24 {
+			add("start %q: %d times a day, at most 24", r, n)
+		}
+	}
+	if w.Cutoff < 0 || w.Length > 0 && w.Cutoff >= w.Length {
+		add("cutoff = %s: from 0 to less than the length of %s", w.Cutoff, w.Length)
+	}
+	if w.Until != 0 && w.From >= w.Until {
+		add("from %s is not before until %s", w.From, w.Until)
+	}
+	if len(errs) == 0 {
+		if _, ok := first(w.Occurrences(unix(0))); !ok {
+			add("it is never open: nothing of it is before the cutoff, and within from and until")
+		}
+	}
+	return errs
+}
+
+// Hash is of all that makes up when the window is open, and for what. An approval
+// is for one hash: what is changed later is not what was approved.
+func (w Window) Hash() string {
+	texts := make([]string, len(w.Times.Recurrences))
+	for i, r := range w.Times.Recurrences {
+		texts[i] = r.text
+	}
+	events := make([]string, len(w.Times.Events))
+	for i, e := range w.Times.Events {
+		events[i] = e.hash()
+	}
+	b, err := json.Marshal([]any{
+		w.For, w.Zone.String(), texts, w.Times.Dates, events, w.Policy, w.Length, w.End, w.Cutoff,
+		w.From, w.Until, w.Runbooks, w.AtEnd,
+	})
+	if err != nil {
+		return "" // there is nothing in it that JSON does not know
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Allows tells whether the window is for a runbook.
+func (w Window) Allows(runbook string) bool {
+	return len(w.Runbooks) == 0 || slices.Contains(w.Runbooks, runbook)
+}
+
+// rareMax is how long there may be nothing between two occurrences: it is more than
+// between two 29ths of February.
+const rareMax = 9 * 366 * 24 * time.Hour
+
+// Occurrences are those that end after from, by their beginning. They may go on for
+// ever: whoever asks has to stop.
+func (w Window) Occurrences(from time.Time) iter.Seq[Occurrence] {
+	// A beginning this long ago may have its end ahead of us yet: a window that
+	// ends by the clock lasts up to a day, and a change of the clock more.
+	reachBack := max(w.Length, lengthOfEvents(w.Times.Events), 2*24*time.Hour)
+	return func(yield func(Occurrence) bool) {
+		endless := len(w.Times.Recurrences) > 0
+		last := w.earliest(from.Add(-reachBack))
+		for b := range w.Times.begins(w.Zone, last, w.Policy) {
+			if w.Until != 0 && w.Zone.Wall(b.at) > w.Until || endless && b.at.Sub(last) > rareMax {
+				return
+			}
+			o, ok := w.occurrence(b)
+			if !ok || !o.End.After(from) || o.Start.Equal(last) {
+				continue
+			}
+			if last = o.Start; !yield(o) {
+				return
+			}
+		}
+	}
+}
+
+// earliest is where to look for occurrences from: not before the window is valid.
+func (w Window) earliest(from time.Time) time.Time {
+	if w.From == 0 {
+		return from
+	}
+	if valid := unix(int64(w.From) - reach); valid.After(from) {
+		return valid
+	}
+	return from
+}
+
+// occurrence is nothing where the window is not valid, or has no time left.
+func (w Window) occurrence(b begin) (Occurrence, bool) {
+	o := Occurrence{Window: w.Name, Start: b.at, End: b.end}
+	switch {
+	case !b.end.IsZero(): // an event has its own
+	case w.Length > 0:
+		o.End = w.endAfter(b)
+	default:
+		o.End = w.endByClock(b)
+	}
+	o.Cutoff = o.End.Add(-w.Cutoff)
+	if w.From != 0 && w.Zone.Wall(o.Start) < w.From || w.Until != 0 && w.Zone.Wall(o.End) > w.Until {
+		return Occurrence{}, false
+	}
+	return o, o.Cutoff.After(o.Start)
+}
+
+// endAfter is where the length is over. If the beginning was in a gap it came late:
+// then the window is not open later than its reading said.
+func (w Window) endAfter(b begin) time.Time {
+	end := b.at.Add(w.Length)
+	if w.Zone.Wall(b.at) == b.wall {
+		return end
+	}
+	agreed := unix(w.Zone.resolve(b.wall + Wall(w.Length/time.Second)).first)
+	return earlier(agreed, end)
+}
+
+// endByClock is the first instant after the beginning at which the clocks read the
+// end: of two in a fold the first that comes, of a gap its end. Never later than
+// what was agreed.
+func (w Window) endByClock(b begin) time.Time {
+	end := b.wall.midnight() + Wall(w.End/time.Second)
+	if end <= b.wall {
+		end += day
+	}
+	r := w.Zone.resolve(end)
+	if at := unix(r.first); at.After(b.at) {
+		return at
+	}
+	return unix(r.last)
+}
+
+// begin is where an occurrence begins.
+type begin struct {
+	at   time.Time
+	wall Wall      // what was asked for; the clocks may not read it
+	end  time.Time // of an event; zero: the window says
+}
+
+// begins merges all beginnings from from on, by their instants.
+func (c Calendar) begins(z Zone, from time.Time, p Policy) iter.Seq[begin] {
+	sources := make([]iter.Seq[begin], 0, len(c.Recurrences)+1+len(c.Events))
+	for _, r := range c.Recurrences {
+		sources = append(sources, fromWalls(r.walls(z.Wall(from)-reach), z, from, p))
+	}
+	if len(c.Dates) > 0 {
+		sources = append(sources, fromWalls(slices.Values(c.Dates), z, from, p))
+	}
+	for _, e := range c.Events {
+		sources = append(sources, e.begins(from, p))
+	}
+	return merge(sources, func(a, b begin) int { return a.at.Compare(b.at) })
+}
+
+func fromWalls(walls iter.Seq[Wall], z Zone, from time.Time, p Policy) iter.Seq[begin] {
+	return func(yield func(begin) bool) {
+		for w := range walls {
+			if at, ok := z.Instant(w, p); ok && !at.Before(from) && !yield(begin{at: at, wall: w}) {
+				return
+			}
+		}
+	}
+}
+
+// merge makes one ordered sequence of several.
+func merge[T any](sources []iter.Seq[T], compare func(a, b T) int) iter.Seq[T] {
+	if len(sources) == 1 {
+		return sources[0]
+	}
+	return func(yield func(T) bool) {
+		type head struct {
+			value T
+			next  func() (T, bool)
+		}
+		var heads []head
+		for _, s := range sources {
+			next, stop := iter.Pull(s)
+			defer stop()
+			if v, ok := next(); ok {
+				heads = append(heads, head{v, next})
+			}
+		}
+		for len(heads) > 0 {
+			least := 0
+			for i := range heads {
+				if compare(heads[i].value, heads[least].value) < 0 {
+					least = i
+				}
+			}
+			h := &heads[least]
+			if !yield(h.value) {
+				return
+			}
+			var ok bool
+			if h.value, ok = h.next(); !ok {
+				heads = slices.Delete(heads, least, least+1)
+			}
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package windows
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	_ "time/tzdata" // a node without zoneinfo must not decide otherwise than one with it
+)
+
+// Zone is how the clocks of a place are set. The zero value is UTC.
+type Zone struct {
+	name  string
+	rules rules // nil: UTC
+}
+
+// rules tell the offset from UTC. Times are in seconds of Unix.
+type rules interface {
+	at(unix int64) span
+}
+
+// A span is a time in which the offset of a zone does not change.
+type span struct {
+	from, to int64 // first second, and the first one after it
+	offset   int64 // local time minus UTC, in seconds
+}
+
+// The ends of time, for spans without one. Far enough from those of int64 to add
+// an offset to.
+const (
+	always = math.MinInt64 / 4
+	never  = math.MaxInt64 / 4
+)
+
+// LoadZone returns the zone with an IANA name, as Europe/Zurich. The name must be
+// that: abbreviations as CEST, and Local, say another thing on every machine.
+func LoadZone(name string) (Zone, error) {
+	if name == "UTC" {
+		return Zone{name: name}, nil
+	}
+	if name == "" || name == "Local" || !strings.Contains(name, "/") {
+		return Zone{}, fmt.Errorf("zone %q: want UTC or an IANA name as Europe/Zurich", clip(name))
+	}
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		return Zone{}, fmt.Errorf("zone %q is not known: want UTC or an IANA name as Europe/Zurich",
+			clip(name))
+	}
+	return Zone{name: name, rules: newIANA(loc)}, nil
+}
+
+// String is the name of the zone.
+func (z Zone) String() string {
+	if z.rules == nil {
+		return "UTC"
+	}
+	return z.name
+}
+
+// Wall is the reading of the zone's clocks at an instant.
+func (z Zone) Wall(t time.Time) Wall {
+	unix := t.Unix()
+	return Wall(unix + z.at(unix).offset)
+}
+
+// Location is for printing: instants that it is given read there as the clocks of
+// the zone. Its name is the abbreviation in force at t, as far as one is known.
+func (z Zone) Location(t time.Time) *time.Location {
+	switch r := z.rules.(type) {
+	case nil:
+		return time.UTC
+	case iana:
+		return r.loc
+	}
+	return time.FixedZone(z.name, int(z.at(t.Unix()).offset))
+}
+
+func (z Zone) at(unix int64) span {
+	if z.rules == nil {
+		return span{from: always, to: never}
+	}
+	return z.rules.at(unix)
+}
+
+// iana are the rules of the time zone database. Those of the years that matter are
+// written out, because looking them up there takes most of the time of everything
+// else here.
+type iana struct {
+	loc  *time.Location
+	near table // up to nearEnd
+}
+
+// The years that are written out.
+var (
+	nearFrom = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	nearEnd  = time.Date(yearMax, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+)
+
+func newIANA(loc *time.Location) iana {
+	z := iana{loc: loc}
+	for at := nearFrom; at < nearEnd; {
+		s := z.lookUp(at)
+		at = s.to
+		if n := len(z.near); n > 0 && z.near[n-1].offset == s.offset {
+			z.near[n-1].to = s.to
+			continue
+		}
+		z.near = append(z.near, s)
+	}
+	return z
+}
+
+func (z iana) at(unix int64) span {
+	if unix < nearFrom || unix >= nearEnd {
+		return z.lookUp(unix)
+	}
+	return z.near.at(unix)
+}
+
+func (z iana) lookUp(unix int64) span {
+	t := time.Unix(unix, 0).In(z.loc)
+	_, offset := t.Zone()
+	s := span{from: always, to: never, offset: int64(offset)}
+	from, to := t.ZoneBounds()
+	if !from.IsZero() {
+		s.from = from.Unix()
+	}
+	if !to.IsZero() {
+		s.to = to.Unix()
+	}
+	// On the last day of a leap year of the far future the library says that its
+	// span is over by then: it takes each year for one of 365 days.
+	if s.to <= unix {
+		s.to = unix - unix%day + day
+	}
+	return s
+}
+
+// reach is more than any offset: 14 hours east, 12 west, and a day that a zone
+// leaves out when it changes sides.
+const reach = 26 * 3600
+
+// Policy says what becomes of readings that do not happen, and of those that
+// happen twice. The zero value is the default.
+type Policy struct {
+	Gap  Gap
+	Fold Fold
+}
+
+// Gap is about a reading in an hour that is left out.
+type Gap int
+
+// The ways with a gap.
+const (
+	GapFirst Gap = iota // the first instant after it
+	GapSkip             // not this time
+)
+
+// Fold is about a reading in an hour that comes twice.
+type Fold int
+
+// The ways with a fold.
+const (
+	FoldFirst  Fold = iota // in the first of the two
+	FoldSecond             // in the second
+)
+
+// Instant is when the clocks of the zone read w. It is false if they do not, and
+// the policy is to skip that.
+func (z Zone) Instant(w Wall, p Policy) (time.Time, bool) {
+	r := z.resolve(w)
+	switch {
+	case r.times == 0 && p.Gap == GapSkip:
+		return time.Time{}, false
+	case r.times > 1 && p.Fold == FoldSecond:
+		return unix(r.last), true
+	}
+	return unix(r.first), true
+}
+
+// readings say when a zone's clocks show something.
+type readings struct {
+	times int   // 0 in a gap, 2 in a fold
+	first int64 // in a gap: its end
+	last  int64
+}
+
+// resolve looks at each span that may hold the reading. Between two of them the
+// clocks are set: what both have comes twice, what none has does not come.
+func (z Zone) resolve(w Wall) readings {
+	var r readings
+	s := z.at(int64(w) - reach)
+	for {
+		at := int64(w) - s.offset
+		if s.from <= at && at < s.to {
+			if r.times == 0 {
+				r.first = at
+			}
+			r.last = at
+			r.times++
+		}
+		if s.to > int64(w)+reach {
+			return r
+		}
+		next := z.at(s.to)
+		if r.times == 0 && s.to+s.offset <= int64(w) && int64(w) < s.to+next.offset {
+			r.first, r.last = s.to, s.to
+		}
+		s = next
+	}
+}
+
+func unix(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
+
+// clip shortens a text of somebody else for an error.
+func clip(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "…"
+}
