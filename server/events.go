@@ -17,6 +17,7 @@ import (
 
 	"muster/fleet"
 	"muster/jobs"
+	"muster/jobs/queue"
 )
 
 const (
@@ -171,7 +172,7 @@ func (s *Server) news(ctx context.Context, st *stream) ([]byte, error) {
 	}
 	st.behind = false
 	var b bytes.Buffer
-	for _, zone := range zones {
+	for _, zone := range append(zones, queue.HubZone) {
 		if fresh {
 			st.at[zone] = "$"
 		}

@@ -77,6 +77,7 @@ func (s *Server) register(api huma.API) {
 	huma.Register(api, get("/v1/tasks/{task}/jobs", "List the jobs of a task"), s.jobs)
 	huma.Register(api, get("/v1/tasks/{task}/summary", "Fold jobs that ended alike"), s.summary)
 	s.registerControl(api)
+	s.registerWindows(api)
 	huma.Register(api, get("/v1/jobs/{job}", "Show a job"), s.job)
 	huma.Register(api, raw(get("/v1/jobs/{job}/output", "What the host said, byte for byte"),
 		"application/octet-stream"), s.output)
@@ -130,6 +131,26 @@ func (s *Server) registerControl(api huma.API) {
 	huma.Register(api, get("/v1/groups", "List groups in use or frozen"), s.groups)
 	huma.Register(api, post("/v1/groups/{group}/clear", "Clear a frozen group"), s.clearGroup)
 	huma.Register(api, get("/v1/limits", "List limits and who counts against them"), s.limits)
+}
+
+// registerWindows names the routes about when work may be done.
+func (s *Server) registerWindows(api huma.API) {
+	post := func(path, what string) huma.Operation { return operation(http.MethodPost, path, what) }
+	get := func(path, what string) huma.Operation { return operation(http.MethodGet, path, what) }
+
+	apply := operation(http.MethodPut, "/v1/windows", "Say when work may be done")
+	apply.MaxBodyBytes = submitMax
+	huma.Register(api, apply, s.applyWindows)
+	huma.Register(api, get("/v1/windows", "Show windows, freezes and approvals"), s.windows)
+	const window = "/v1/windows/{window}"
+	huma.Register(api, get(window+"/next", "List the next occurrences of a window"), s.windowNext)
+	huma.Register(api, post(window+"/approve", "Approve occurrences of a window"), s.approve)
+	huma.Register(api, post("/v1/approvals/{approval}/withdraw", "Take an approval back"), s.withdraw)
+	huma.Register(api, get("/v1/hosts/{host}/next", "List when a host is open next"), s.hostNext)
+	huma.Register(api, get("/v1/hosts/{host}/windows", "Explain which windows hold for a host"),
+		s.hostWindows)
+	huma.Register(api, post("/v1/freezes", "Freeze: let no work begin"), s.freeze)
+	huma.Register(api, post("/v1/freezes/{freeze}/lift", "Lift a freeze"), s.liftFreeze)
 }
 
 func operation(method, path, summary string) huma.Operation {

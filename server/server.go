@@ -41,6 +41,7 @@ type Queue interface {
 	Hub
 	Tokens
 	Control
+	Times
 }
 
 // Tasks are requests as a whole.
@@ -105,6 +106,7 @@ type Server struct {
 	durable string
 	catalog atomic.Pointer[scripts.Catalog]
 	stock   store
+	shelf   shelf
 	meters  *meters
 	streams atomic.Int64 // of events, open now
 	handler http.Handler

@@ -32,10 +32,8 @@ func (p period) has(t time.Time) bool {
 func (f Freeze) periods(from time.Time) iter.Seq[period] {
 	var sources []iter.Seq[period]
 	if f.From != 0 || f.Until != 0 {
-		p := period{start: unix(f.Zone.resolve(f.From).first), name: f.Name}
-		if f.Until != 0 {
-			p.end = unix(f.Zone.resolve(f.Until).last)
-		}
+		start, end := f.Span()
+		p := period{start: start, end: end, name: f.Name}
 		sources = append(sources, func(yield func(period) bool) {
 			if p.end.IsZero() || p.end.After(from) {
 				yield(p)
@@ -52,6 +50,25 @@ func (f Freeze) periods(from time.Time) iter.Seq[period] {
 		})
 	}
 	return merge(sources, func(a, b period) int { return a.start.Compare(b.start) })
+}
+
+// Span is from when until when it is, if it is no freeze of events. A zero end: until
+// it is lifted.
+func (f Freeze) Span() (from, until time.Time) {
+	if f.From == 0 && f.Until == 0 {
+		return time.Time{}, time.Time{}
+	}
+	from = unix(f.Zone.resolve(f.From).first)
+	if f.Until != 0 {
+		until = unix(f.Zone.resolve(f.Until).last)
+	}
+	return from, until
+}
+
+// Holds tells whether it is on at t.
+func (f Freeze) Holds(t time.Time) bool {
+	p, ok := first(f.periods(t))
+	return ok && p.has(t)
 }
 
 // frozen are the stretches in which a place is frozen, from from on, up to a

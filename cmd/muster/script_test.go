@@ -46,6 +46,15 @@ func TestScriptsThatGiveOrders(t *testing.T) {
 		Setup: withMuster(filepath.Dir(h.bin), h.url)})
 }
 
+// The scripts below times/ say when work may be done. No job runs.
+func TestScriptsAboutTime(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 4})
+	h := newHouse(t, inventory)
+	testscript.Run(t, testscript.Params{Dir: "testdata/script/times",
+		Setup: withMuster(filepath.Dir(h.bin), h.url)})
+}
+
 // inGroup puts a host of a pretended fleet into a redundancy group.
 func inGroup(inventory, host, group string) string {
 	line := "  - name: " + host + "\n"

@@ -22,8 +22,8 @@ func clientCommands() []*cobra.Command {
 	work := []*cobra.Command{newRun(), newWait(), newRetry(), newCancel(), newPause(), newResume(),
 		newHalt()}
 	look := []*cobra.Command{newTasks(), newTask(), newJobs(), newJob(), newLogs(), newEvents(),
-		newHosts(), newNodes(), newQueue(), newGroup(), newLimits(), newRunbooks(), newToken(),
-		newHealth(), newFsck()}
+		newHosts(), newNodes(), newQueue(), newGroup(), newLimits(), newWindows(), newRunbooks(),
+		newToken(), newHealth(), newFsck()}
 	for _, c := range work {
 		c.GroupID = "work"
 	}

@@ -69,6 +69,10 @@ var hubKeys = []Key{
 	{"halt", "hash", "Halt, Lift", "the halt of everything: its id, whether it stands, who and why"},
 	{"commits", "set", "Submit, Tend", "tasks whose commit has begun and is not done in all zones"},
 	{"inventory", "hash", "Publish", "version, count and time of the published inventory"},
+	{"windows", "hash", "SetTimetable",
+		"the timetable as JSON (windows, freezes, approvals), and its version"},
+	{"events", "stream", "SetTimetable",
+		"what people ordered that concerns no zone; about 100,000 entries"},
 	{"tokens", "hash", "CreateToken, RemoveToken", "SHA-256 of a token to JSON of its name"},
 }
 

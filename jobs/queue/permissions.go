@@ -32,8 +32,8 @@ var (
 		"hmget hset persist pexpire pttl publish sadd set sismember srem time xadd zadd zcard zcount " +
 		"zmscore zrange zrangebyscore zrem zrevrange zrevrangebyscore zscore")
 	nodeCommands   = strings.Fields("smembers")
-	serverCommands = strings.Fields("expire xrange xread xrevrange zremrangebyrank " +
-		"zremrangebyscore")
+	serverCommands = strings.Fields("exec expire multi unwatch watch xrange xread xrevrange " +
+		"zremrangebyrank zremrangebyscore")
 )
 
 // commands are those that a role gives, sorted.
@@ -69,7 +69,8 @@ func (r Role) keys() []access {
 			list = append(list, a)
 		}
 	}
-	return append(list, access{hubKey("nodes", ""), true}, access{hubKey("node:", "*"), true})
+	return append(list, access{hubKey("nodes", ""), true}, access{hubKey("node:", "*"), true},
+		access{hubKey("windows", ""), false})
 }
 
 // channels are the patterns of channels of a role.
@@ -126,11 +127,11 @@ func sample(command string) string {
 	key, channel := zoneKey("x", "queue", ""), zoneKey("x", "wake", "")
 	words := strings.ReplaceAll(strings.ToUpper(command), "|", " ")
 	switch command {
-	case "info", "ping", "time", "unsubscribe", "cluster|slots":
+	case "info", "ping", "time", "unsubscribe", "cluster|slots", "exec", "multi", "unwatch":
 		return words
 	case "select":
 		return words + " 0"
-	case "del", "exists": // all their arguments are keys
+	case "del", "exists", "watch": // all their arguments are keys
 		return words + " " + key
 	case "wait":
 		return words + " 0 0"

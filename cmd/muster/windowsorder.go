@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"muster/jobs"
+	"muster/server"
+	"muster/windows"
+)
+
+func newWindowsApprove() *cobra.Command {
+	var from, until, person, reference string
+	var starts []string
+	c := &cobra.Command{
+		Use:   "approve WINDOW",
+		Short: "Approve a window, for a span of time or for single occurrences",
+		Long: `approve says that a customer agrees: to all occurrences of a window within a span of
+time, or to those that begin at the times given. It is for the window as it is now:
+any change of the window voids it. muster windows next --window shows what there is to
+approve.`,
+		Example: `  muster windows approve acme-sunday --from 2026-12-01 --until 2027-01-01 \
+      --for 'Carol (ACME)' --reference CHG-17
+  muster windows approve acme-sunday --start 2026-12-06T01:00:00Z`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeWindows,
+	}
+	c.Flags().StringVar(&from, "from", "", "`time` from which occurrences are approved")
+	c.Flags().StringVar(&until, "until", "", "`time` by which they must have ended")
+	c.Flags().StringArrayVar(&starts, "start", nil,
+		"`time` at which an occurrence begins; can be repeated")
+	c.Flags().StringVar(&person, "for", "", "`person` of the customer who agreed, if it is not you")
+	c.Flags().StringVar(&reference, "reference", "", "`ticket` or mail in which they did")
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		body := server.ApproveRequest{OrderRequest: server.OrderRequest{As: s.as}, For: person,
+			Reference: reference}
+		var errs []error
+		read := func(flag, text string) jobs.Time {
+			if text == "" {
+				return jobs.Time{}
+			}
+			t, err := when(text)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
+			}
+			return jobs.Time{Time: t.UTC()}
+		}
+		body.From, body.Until = read("from", from), read("until", until)
+		for _, text := range starts {
+			body.Starts = append(body.Starts, read("start", text))
+		}
+		if (len(starts) > 0) == (from != "" || until != "") || (from == "") != (until == "") {
+			errs = append(errs, errors.New("want --from and --until, or --start"))
+		}
+		if len(errs) > 0 {
+			return exit(exitUsage, errors.Join(errs...))
+		}
+		var did server.Approved
+		err := s.do(ctx, call{method: http.MethodPost, body: body, bound: submitTimeout,
+			path: "/v1/windows/" + url.PathEscape(args[0]) + "/approve"}, &did)
+		if err != nil {
+			return err
+		}
+		if s.json {
+			return s.writeJSON(did)
+		}
+		return s.write(fmt.Sprintf("approval %s: %s of %s\n", cell(did.ID),
+			count(did.Occurrences, "occurrence"), cell(did.Window)))
+	})
+}
+
+func newWindowsWithdraw() *cobra.Command {
+	reason := ""
+	c := &cobra.Command{
+		Use:   "withdraw APPROVAL",
+		Short: "Take an approval back: nothing begins in its occurrences any more",
+		Long: `withdraw takes an approval back. Jobs that run go on to their end; those that wait for
+an occurrence are put off when they come to it.`,
+		Example:           `  muster windows withdraw 5x2kq7ad --reason 'their line card is late'`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeApprovals,
+	}
+	addReason(c, &reason)
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		path := "/v1/approvals/" + url.PathEscape(args[0]) + "/withdraw"
+		return s.change(ctx, call{path: path, body: server.OrderRequest{Reason: reason, As: s.as}},
+			"approval "+args[0]+" is withdrawn")
+	})
+}
+
+// change gives an order that changes the timetable.
+func (s *session) change(ctx context.Context, q call, done string) error {
+	q.method, q.bound = http.MethodPost, submitTimeout
+	var did server.WindowsChanged
+	if err := s.do(ctx, q, &did); err != nil {
+		return err
+	}
+	if s.json {
+		return s.writeJSON(did)
+	}
+	return s.write(fmt.Sprintf("%s; version %d is in force\n", cell(done), did.Version))
+}
+
+func newWindowsFreeze() *cobra.Command {
+	var from, until, reason string
+	everyone, of := false, map[string]*string{}
+	c := &cobra.Command{
+		Use:   "freeze NAME",
+		Short: "Let no work begin, for everyone or for some",
+		Long: `freeze lets no work begin on the hosts of a customer, a site or a group, on one host or
+on all, whatever it is and wherever it comes from. What runs goes on. It holds from now
+or --from on, until --until or until it is lifted.`,
+		Example: `  muster windows freeze outage --customer acme --reason INC-7
+  muster windows freeze year-end --everyone --from 2026-12-20 \
+      --until 2027-01-04 --reason 'peak season'`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	for level := windows.Customer; level <= windows.Host; level++ {
+		name := level.String()
+		of[name] = c.Flags().String(name, "", "the hosts of this `"+name+"`")
+	}
+	c.Flags().Lookup("host").Usage = "this `host`"
+	c.Flags().BoolVar(&everyone, "everyone", false, "all hosts")
+	c.Flags().StringVar(&from, "from", "", "`time` (default now)")
+	c.Flags().StringVar(&until, "until", "", "`time` (default until it is lifted)")
+	addReason(c, &reason)
+	completeFlagWith(c, "customer", completeCustomers)
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		body := server.FreezeRequest{OrderRequest: server.OrderRequest{Reason: reason, As: s.as},
+			Name: args[0]}
+		var errs []error
+		given := 0
+		if everyone {
+			body.Level, given = windows.Everyone.String(), 1
+		}
+		for level, name := range of {
+			if *name != "" {
+				body.Level, body.Of = level, *name
+				given++
+			}
+		}
+		if given != 1 {
+			errs = append(errs, errors.New("want one of --customer, --site, --group, --host and --everyone"))
+		}
+		for _, one := range []struct {
+			flag, text string
+			into       *jobs.Time
+		}{{"from", from, &body.From}, {"until", until, &body.Until}} {
+			if one.text == "" {
+				continue
+			}
+			t, err := when(one.text)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("--%s: %w", one.flag, err))
+			}
+			one.into.Time = t.UTC()
+		}
+		if reason == "" {
+			errs = append(errs, errors.New("--reason is missing: whoever cannot work must learn why"))
+		}
+		if len(errs) > 0 {
+			return exit(exitUsage, errors.Join(errs...))
+		}
+		return s.change(ctx, call{path: "/v1/freezes", body: body}, "freeze "+args[0]+" is ordered")
+	})
+}
+
+func newWindowsUnfreeze() *cobra.Command {
+	reason := ""
+	c := &cobra.Command{
+		Use:               "unfreeze NAME",
+		Short:             "Lift a freeze that was ordered by hand",
+		Example:           `  muster windows unfreeze outage --reason 'INC-7 is closed'`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeFreezes,
+	}
+	addReason(c, &reason)
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		if err := needReason(reason, "INC-7 is closed"); err != nil {
+			return exit(exitUsage, err)
+		}
+		path := "/v1/freezes/" + url.PathEscape(args[0]) + "/lift"
+		return s.change(ctx, call{path: path, body: server.OrderRequest{Reason: reason, As: s.as}},
+			"freeze "+args[0]+" is lifted")
+	})
+}
+
+func completeApprovals(c *cobra.Command, args []string, _ string) (
+	[]cobra.Completion, cobra.ShellCompDirective) {
+	return completeFromWindows(c, args, func(l server.WindowList) (names []cobra.Completion) {
+		for _, a := range l.Approvals {
+			names = append(names, cobra.CompletionWithDesc(a.ID, cell(a.Window+" "+a.Ref)))
+		}
+		return names
+	})
+}
+
+func completeFreezes(c *cobra.Command, args []string, _ string) (
+	[]cobra.Completion, cobra.ShellCompDirective) {
+	return completeFromWindows(c, args, func(l server.WindowList) (names []cobra.Completion) {
+		for _, f := range l.Freezes {
+			if f.Ordered != "" {
+				names = append(names, cobra.CompletionWithDesc(f.Name, cell(f.For)))
+			}
+		}
+		return names
+	})
+}
+
+// completeWindows names the windows.
+func completeWindows(c *cobra.Command, args []string, _ string) (
+	[]cobra.Completion, cobra.ShellCompDirective) {
+	return completeFromWindows(c, args, func(l server.WindowList) (names []cobra.Completion) {
+		for _, w := range l.Windows {
+			names = append(names, cobra.CompletionWithDesc(w.Name, cell(w.For)))
+		}
+		return names
+	})
+}
+
+func completeFromWindows(c *cobra.Command, args []string,
+	names func(server.WindowList) []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	l, ok := askServer(c, func(ctx context.Context, c *client) (server.WindowList, error) {
+		return c.windowList(ctx)
+	})
+	if !ok {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return slices.Clip(names(l)), cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,42 @@
+package queue_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"muster/jobs/queue"
+	"muster/windows"
+)
+
+func TestTimetable(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		table, err := q.Timetable(t.Context())
+		if err != nil || table.Version != 0 {
+			t.Fatalf("at first: %v, %v", table, err)
+		}
+		table.Files = []windows.File{{Name: "w.yaml", Content: "windows: []\n"}}
+		e := queue.HubEvent{Event: "windows-applied", Object: "w.yaml", Detail: map[string]any{"by": "alice"}}
+		v, err := q.SetTimetable(t.Context(), table, e)
+		if err != nil || v != 1 {
+			t.Fatalf("version %d, %v", v, err)
+		}
+		if _, err := q.SetTimetable(t.Context(), table, e); !errors.Is(err, queue.ErrChanged) {
+			t.Errorf("a change of what was changed meanwhile: %v", err)
+		}
+		got, err := q.Timetable(t.Context())
+		table.Version = 1
+		if d := cmp.Diff(table, got); d != "" || err != nil {
+			t.Error(d, err)
+		}
+		if v, err := q.TimetableVersion(t.Context()); v != 1 || err != nil {
+			t.Errorf("version %d, %v", v, err)
+		}
+		list, _, err := q.Events(t.Context(), "hub", "", 10, 0)
+		if err != nil || len(list) != 1 || list[0].Event != "windows-applied" || list[0].Object != "w.yaml" {
+			t.Errorf("events %v, %v", list, err)
+		}
+	})
+}

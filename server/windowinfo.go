@@ -1,0 +1,86 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"muster/jobs"
+	"muster/windows"
+)
+
+// describe shows a window, with its next occurrence.
+func (s *Server) describe(book *windows.Book, w windows.Window) WindowInfo {
+	info := WindowInfo{Name: w.Name, For: w.For.String(), Zone: w.Zone.String(), Starts: []string{},
+		Cutoff: w.Cutoff.String(), Runbooks: slices.Clone(w.Runbooks), AtEnd: string(w.AtEnd),
+		OnChange: string(w.OnChange), Approval: "none", Hash: w.Hash()}
+	for _, r := range w.Times.Recurrences {
+		info.Starts = append(info.Starts, r.String())
+	}
+	for _, d := range w.Times.Dates {
+		info.Starts = append(info.Starts, d.String())
+	}
+	for _, e := range w.Times.Events {
+		info.Starts = append(info.Starts, fmt.Sprintf("event %s (%d times)",
+			clip(e.Summary), len(e.Starts)))
+	}
+	switch {
+	case w.Length > 0:
+		info.Length = w.Length.String()
+	case w.End > 0:
+		info.End = fmt.Sprintf("%02d:%02d", int(w.End.Hours()), int(w.End.Minutes())%60)
+	}
+	if w.From != 0 {
+		info.From = w.From.String()
+	}
+	if w.Until != 0 {
+		info.Until = w.Until.String()
+	}
+	if w.Approval {
+		info.Approval = "required"
+	}
+	if info.Runbooks == nil {
+		info.Runbooks = []string{}
+	}
+	for o := range book.Occurrences(w.Name, s.now()) {
+		next := describeOccurrence(w, o)
+		info.Next = &next
+		break
+	}
+	return info
+}
+
+func describeOccurrence(w windows.Window, o windows.Approved) Occurrence {
+	return Occurrence{
+		Window:     o.Window,
+		Start:      jobs.Time{Time: o.Start},
+		End:        jobs.Time{Time: o.End},
+		Cutoff:     jobs.Time{Time: o.Cutoff},
+		LocalStart: local(w.Zone, o.Start),
+		LocalEnd:   local(w.Zone, o.End),
+		Zone:       w.Zone.String(),
+		Approved:   o.OK,
+		Approval:   o.Approval,
+		Seconds:    o.End.Sub(o.Start).Seconds(),
+	}
+}
+
+// local is an instant as people at the window's place read it, with the offset: of
+// two equal readings of a night it tells which.
+func local(z windows.Zone, t time.Time) string {
+	return t.In(z.Location(t)).Format("Mon 2006-01-02 15:04:05 -07:00")
+}
+
+// describeFreeze shows a freeze; who ordered it is in the timetable.
+func (s *Server) describeFreeze(table windows.Timetable, f windows.Freeze) FreezeInfo {
+	info := FreezeInfo{Name: f.Name, For: f.For.String(), Reason: f.Reason}
+	from, until := f.Span()
+	info.From, info.Until = jobs.Time{Time: from}, jobs.Time{Time: until}
+	info.Active = f.Holds(s.now())
+	for _, o := range table.Freezes {
+		if o.Name == f.Name {
+			info.Ordered = o.By
+		}
+	}
+	return info
+}

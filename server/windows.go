@@ -1,0 +1,284 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/windows"
+)
+
+// Times is when work may be done, as it is kept in the hub. SetTimetable wraps
+// queue.ErrChanged if somebody was faster.
+type Times interface {
+	Timetable(ctx context.Context) (windows.Timetable, error)
+	TimetableVersion(ctx context.Context) (int64, error)
+	SetTimetable(ctx context.Context, t windows.Timetable, e queue.HubEvent) (int64, error)
+}
+
+// shelf keeps the book that was read last.
+type shelf struct {
+	mu    sync.Mutex
+	table windows.Timetable
+	book  *windows.Book // nil: none was read yet
+}
+
+// book is what is agreed now.
+func (s *Server) book(ctx context.Context) (windows.Timetable, *windows.Book, error) {
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	version, err := s.queue.TimetableVersion(ctx)
+	if err != nil {
+		return windows.Timetable{}, nil, problem(err)
+	}
+	if s.shelf.book != nil && s.shelf.table.Version == version {
+		return s.shelf.table, s.shelf.book, nil
+	}
+	table, err := s.queue.Timetable(ctx)
+	if err != nil {
+		return table, nil, problem(err)
+	}
+	book, err := table.Book()
+	if err != nil {
+		// It was read before it was kept: another version of muster reads otherwise.
+		return table, nil, huma.Error500InternalServerError("the timetable in Redis cannot be read: " +
+			err.Error())
+	}
+	s.shelf.table, s.shelf.book = table, book
+	return table, book, nil
+}
+
+// agreeTries is how often a change is made anew when somebody else was faster.
+const agreeTries = 5
+
+// agree changes the timetable: change makes the new one of what is there, and says
+// what is to be told. It answers with the version, and what became different.
+func (s *Server) agree(ctx context.Context, check bool,
+	change func(windows.Timetable, *windows.Book) (windows.Timetable, queue.HubEvent, error)) (
+	WindowsChanged, error) {
+	for try := 1; ; try++ {
+		table, book, err := s.book(ctx)
+		if err != nil {
+			return WindowsChanged{}, err
+		}
+		next, event, err := change(table, book)
+		if err != nil {
+			return WindowsChanged{}, err
+		}
+		out := WindowsChanged{Version: table.Version, Already: event.Event == ""}
+		then, err := next.Book()
+		if err != nil {
+			return out, refusal(mistakes("body.files", err))
+		}
+		out.Change = book.Compare(then)
+		if check || out.Already {
+			return out, nil
+		}
+		event.Detail["void"] = out.Void
+		out.Version, err = s.queue.SetTimetable(ctx, next, event)
+		if !errors.Is(err, queue.ErrChanged) || try == agreeTries {
+			return out, problem(err)
+		}
+	}
+}
+
+// Ahead is the part that the inputs of all lists of occurrences have. The API library
+// reads only exported parts.
+type Ahead struct {
+	Count int       `query:"count" minimum:"1" maximum:"1000" default:"10"`
+	From  time.Time `query:"from" doc:"now if not given"`
+}
+
+type (
+	applyInput struct {
+		Asked
+		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		Body WindowsRequest
+	}
+	changedOutput    struct{ Body WindowsChanged }
+	windowListOutput struct{ Body WindowList }
+	windowNextInput  struct {
+		Ahead
+		Window string `path:"window"`
+	}
+	hostNextInput struct {
+		Ahead
+		Host string `path:"host"`
+	}
+	occurrencesOutput struct{ Body OccurrenceList }
+	hostWindowsOutput struct{ Body HostWindows }
+	hostWindowsInput  struct {
+		Host    string `path:"host"`
+		Runbook string `query:"runbook" doc:"for this runbook; else for any"`
+	}
+)
+
+// applyWindows answers PUT /v1/windows.
+func (s *Server) applyWindows(ctx context.Context, in *applyInput) (*changedOutput, error) {
+	g, wrong := in.Body.giver("applied", in.who, in.User)
+	if len(in.Body.Files) == 0 {
+		wrong = append(wrong, mistake("body.files", "no file: without any all windows would go; "+
+			"to do that give a file with `windows: []`"))
+	}
+	if len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	out, err := s.agree(ctx, in.Body.Check, func(t windows.Timetable, _ *windows.Book) (
+		windows.Timetable, queue.HubEvent, error) {
+		if slices.Equal(t.Files, in.Body.Files) && slices.Equal(t.Attached, in.Body.Attached) {
+			return t, queue.HubEvent{}, nil
+		}
+		t.Files, t.Attached = in.Body.Files, in.Body.Attached
+		return t, event("windows-applied", "windows", g), nil
+	})
+	if err == nil && !in.Body.Check && !out.Already {
+		s.logOrder("windows applied", g, "version", out.Version, "changed", len(out.Changed),
+			"added", len(out.Added), "removed", len(out.Removed), "void", len(out.Void))
+	}
+	return &changedOutput{out}, err
+}
+
+func event(name, object string, g giver) queue.HubEvent {
+	return queue.HubEvent{Event: name, Object: object, Detail: map[string]any{"by": g.name,
+		"proven": g.proven, "reason": g.reason}}
+}
+
+// windows answers GET /v1/windows.
+func (s *Server) windows(ctx context.Context, _ *nothing) (*windowListOutput, error) {
+	table, book, err := s.book(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := WindowList{Version: table.Version, Windows: []WindowInfo{}, Freezes: []FreezeInfo{},
+		Approvals: table.Approvals, Void: []string{}, Timetable: table}
+	for _, w := range book.Agreed().Windows {
+		out.Windows = append(out.Windows, s.describe(book, w))
+	}
+	for _, f := range book.Agreed().Freezes {
+		out.Freezes = append(out.Freezes, s.describeFreeze(table, f))
+	}
+	for _, a := range book.Void() {
+		out.Void = append(out.Void, a.ID)
+	}
+	if out.Approvals == nil {
+		out.Approvals = []windows.Approval{}
+	}
+	return &windowListOutput{out}, nil
+}
+
+// windowNext answers GET /v1/windows/{window}/next.
+func (s *Server) windowNext(ctx context.Context, in *windowNextInput) (*occurrencesOutput, error) {
+	_, book, err := s.book(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w, ok := book.Window(in.Window)
+	if !ok {
+		return nil, noWindow(in.Window)
+	}
+	return &occurrencesOutput{OccurrenceList{s.ahead(book, []windows.Window{w}, nil, in.Ahead)}}, nil
+}
+
+func noWindow(name string) error {
+	return huma.Error404NotFound(fmt.Sprintf("there is no window %q; `muster windows ls` lists them",
+		clip(name)))
+}
+
+// hostNext answers GET /v1/hosts/{host}/next.
+func (s *Server) hostNext(ctx context.Context, in *hostNextInput) (*occurrencesOutput, error) {
+	_, book, err := s.book(ctx)
+	if err != nil {
+		return nil, err
+	}
+	place, err := s.place(in.Host)
+	if err != nil {
+		return nil, err
+	}
+	list := s.ahead(book, book.Explain(place).Windows, &place, in.Ahead)
+	return &occurrencesOutput{OccurrenceList{list}}, nil
+}
+
+// ahead are the next occurrences of some windows, in their order.
+func (s *Server) ahead(book *windows.Book, of []windows.Window, at *windows.Place,
+	in Ahead) []Occurrence {
+	from := in.From
+	if from.IsZero() {
+		from = s.now()
+	}
+	list := []Occurrence{}
+	for _, w := range of {
+		n := 0
+		for o := range book.Occurrences(w.Name, from) {
+			if n++; n > in.Count || o.Start.After(from.Add(occurrencesWithin)) {
+				break
+			}
+			one := describeOccurrence(w, o)
+			if at != nil {
+				if f, _, frozen := book.Frozen(*at, o.Start); frozen {
+					one.Frozen = f.Name
+				}
+			}
+			list = append(list, one)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Occurrence) int { return a.Start.Compare(b.Start.Time) })
+	return list[:min(len(list), in.Count)]
+}
+
+// occurrencesWithin is how far ahead is looked for occurrences.
+const occurrencesWithin = 10 * 366 * 24 * time.Hour
+
+// hostWindows answers GET /v1/hosts/{host}/windows.
+func (s *Server) hostWindows(ctx context.Context, in *hostWindowsInput) (*hostWindowsOutput,
+	error) {
+	table, book, err := s.book(ctx)
+	if err != nil {
+		return nil, err
+	}
+	place, err := s.place(in.Host)
+	if err != nil {
+		return nil, err
+	}
+	e := book.Explain(place)
+	out := HostWindows{Host: in.Host, Level: e.Level.String(), Windows: []WindowInfo{},
+		Hidden: []WindowInfo{}, Freezes: []FreezeInfo{}}
+	for _, w := range e.Windows {
+		out.Windows = append(out.Windows, s.describe(book, w))
+	}
+	for _, w := range e.Hidden {
+		out.Hidden = append(out.Hidden, s.describe(book, w))
+	}
+	for _, f := range e.Freezes {
+		out.Freezes = append(out.Freezes, s.describeFreeze(table, f))
+	}
+	v := book.Admit(place, s.now(), windows.Work{Window: true, Runbook: in.Runbook})
+	out.Now = HostVerdict{Open: v.OK, Until: jobs.Time{Time: v.Opening.End},
+		Next: jobs.Time{Time: v.Next}, Why: v.Why}
+	return &hostWindowsOutput{out}, nil
+}
+
+// place is where a host of the inventory is.
+func (s *Server) place(host string) (windows.Place, error) {
+	st, err := s.stock.get()
+	if err != nil {
+		return windows.Place{}, away(err.Error())
+	}
+	h, ok := st.Host(host)
+	if !ok {
+		return windows.Place{}, huma.Error404NotFound(fmt.Sprintf(
+			"there is no host %q in the inventory; `muster hosts` lists them", clip(host)))
+	}
+	return placeOf(h), nil
+}
+
+func placeOf(h fleet.Host) windows.Place {
+	return windows.Place{Host: h.Name, Group: h.Group, Site: h.Labels["site"], Customer: h.Customer}
+}

@@ -1,0 +1,142 @@
+package windows
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Timetable is what is kept of all agreements: the texts as they were written, so
+// that whoever reads them decides alike, and what people ordered by hand.
+type Timetable struct {
+	Version   int64         `json:"version"` // 0: nothing was ever agreed
+	Files     []File        `json:"files"`
+	Attached  []File        `json:"attached,omitempty"`
+	Freezes   []FreezeOrder `json:"freezes,omitempty"`
+	Approvals []Approval    `json:"approvals,omitempty"`
+}
+
+// FreezeOrder is a freeze that somebody ordered by hand.
+type FreezeOrder struct {
+	Name   string    `json:"name"`
+	Level  string    `json:"level"` // as [Level.String]
+	Of     string    `json:"of,omitempty"`
+	From   time.Time `json:"from"`
+	Until  time.Time `json:"until,omitzero"` // zero: until it is lifted
+	Reason string    `json:"reason"`
+	By     string    `json:"by"`
+	At     time.Time `json:"at"`
+}
+
+// Freeze is the order as a freeze, or what is wrong with it.
+func (o FreezeOrder) Freeze() (Freeze, error) {
+	f := Freeze{Name: o.Name, Reason: o.Reason, From: Wall(o.From.Unix())}
+	var errs []error
+	note := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	note(checkName(o.Name))
+	level := slices.Index(levels[:], o.Level)
+	switch {
+	case level < 0:
+		note(fmt.Errorf("level %q: want everyone, customer, site, group or host", clip(o.Level)))
+	case Level(level) != Everyone:
+		f.For = Scope{Level(level), o.Of}
+		note(checkName(o.Of))
+	}
+	if !o.Until.IsZero() {
+		f.Until = Wall(o.Until.Unix())
+		if !o.Until.After(o.From) {
+			note(fmt.Errorf("until %s is not after from %s", o.Until.Format(time.RFC3339),
+				o.From.Format(time.RFC3339)))
+		}
+	}
+	return f, errors.Join(errs...)
+}
+
+// Book reads the timetable. The error tells all that is wrong; a timetable that was
+// kept has been read before.
+func (t Timetable) Book() (*Book, error) {
+	agreed, err := Parse(t.Files, t.Attached)
+	errs := flatten(err)
+	names := map[string]bool{}
+	for _, f := range agreed.Freezes {
+		names[f.Name] = true
+	}
+	for _, o := range t.Freezes {
+		f, err := o.Freeze()
+		if err == nil && names[f.Name] {
+			err = fmt.Errorf("freeze %s is there already: names are unique", f.Name)
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		names[f.Name] = true
+		agreed.Freezes = append(agreed.Freezes, f)
+	}
+	agreed.Approvals = t.Approvals
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return NewBook(agreed), nil
+}
+
+// Change is what becomes different from one timetable to another.
+type Change struct {
+	Added   []string `json:"added"`   // windows and freezes, as "window acme-sunday"
+	Changed []string `json:"changed"` // in what makes up when they are
+	Removed []string `json:"removed"`
+	Void    []string `json:"void"` // approvals that were good and are not any more
+}
+
+// Any tells whether there is a change.
+func (c Change) Any() bool { return len(c.Added)+len(c.Changed)+len(c.Removed)+len(c.Void) > 0 }
+
+// Compare says what changes from b to next.
+func (b *Book) Compare(next *Book) Change {
+	c := Change{Added: []string{}, Changed: []string{}, Removed: []string{}, Void: []string{}}
+	was, is := b.hashes(), next.hashes()
+	for name, hash := range is {
+		switch before, ok := was[name]; {
+		case !ok:
+			c.Added = append(c.Added, name)
+		case before != hash:
+			c.Changed = append(c.Changed, name)
+		}
+	}
+	for name := range was {
+		if _, ok := is[name]; !ok {
+			c.Removed = append(c.Removed, name)
+		}
+	}
+	before := b.Void()
+	for _, a := range next.Void() {
+		if !slices.ContainsFunc(before, func(v Approval) bool { return v.ID == a.ID }) {
+			c.Void = append(c.Void, a.ID)
+		}
+	}
+	for _, list := range [][]string{c.Added, c.Changed, c.Removed, c.Void} {
+		slices.Sort(list)
+	}
+	return c
+}
+
+// hashes are of all windows and freezes.
+func (b *Book) hashes() map[string]string {
+	all := map[string]string{}
+	for _, w := range b.agreed.Windows {
+		all["window "+w.Name] = w.Hash() + string(w.OnChange)
+	}
+	for _, f := range b.agreed.Freezes {
+		text := fmt.Sprint(f.For, f.Zone, f.From, f.Until, f.Reason)
+		for _, e := range f.Events {
+			text += e.hash()
+		}
+		all["freeze "+f.Name] = text
+	}
+	return all
+}
