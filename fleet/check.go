@@ -22,14 +22,17 @@ const (
 	pathMax     = 4096 // bytes, PATH_MAX of Linux
 	hostKeysMax = 32
 	labelsMax   = 64
+	listMax     = 64 // principals, authorities, revoked keys
 )
 
 // checkHost finds what is wrong with the fields of a host, and brings its host
 // keys into their normal form. Every check below gives an error that reads on
 // from the name of the field.
 func checkHost(h *Host) []error {
-	keys, keysErr := normalHostKeys(h.HostKeys)
-	h.HostKeys = keys
+	var keysErr, casErr, revokedErr error
+	h.HostKeys, keysErr = normalHostKeys(h.HostKeys, hostKeysMax)
+	h.HostCAs, casErr = normalHostKeys(h.HostCAs, listMax)
+	h.Revoked, revokedErr = normalHostKeys(h.Revoked, listMax)
 	var errs []error
 	if err := checkHostName(h.Name); err != nil {
 		errs = append(errs, err)
@@ -47,6 +50,12 @@ func checkHost(h *Host) []error {
 		{"zone", CheckZone(h.Zone)},
 		{"group", optional(CheckName)(h.Group)},
 		{"fence", checkFence(string(h.Fence))},
+		{"jump", checkWay(h.Jump)},
+		{"certificate", optional(checkPath)(h.Certificate)},
+		{"host_cas", casErr},
+		{"principals", checkEach(h.Principals, checkPrincipal)},
+		{"revoked", revokedErr},
+		{"profile", optional(checkProfile)(h.Profile)},
 	} {
 		if c.err != nil {
 			errs = append(errs, fmt.Errorf("%s %w", c.field, c.err))
@@ -211,9 +220,9 @@ func checkLabel(key, value string) []error {
 
 // normalHostKeys checks host keys and cuts them to "type base64", so that a
 // comment behind a key does not make another version of the inventory.
-func normalHostKeys(keys []string) ([]string, error) {
-	if len(keys) > hostKeysMax {
-		return nil, fmt.Errorf("has %d keys: at most %d", len(keys), hostKeysMax)
+func normalHostKeys(keys []string, most int) ([]string, error) {
+	if len(keys) > most {
+		return nil, fmt.Errorf("has %d keys: at most %d", len(keys), most)
 	}
 	var normal []string
 	for _, k := range keys {

@@ -22,6 +22,8 @@ func FuzzParse(f *testing.F) {
 		"defaults: {port: 1, fence: none}\nhosts: [{name: a, address: '::1', host_key: " + keyA + "}]",
 		"limits: {site/x: 5, mirror/y: {max: 1, customer: a, zone: z}}", "limits: {zone/z: 1}\nhosts: []",
 		"hosts: [{name: a, address: b, known_hosts: /k, labels: {site: x}}]\nlimits: {site/x: 0, group/g: 1}",
+		"defaults: {jump: b, profile: legacy}\nhosts: [{name: b, address: b, host_ca: " + keyA + "}]",
+		"hosts: [{name: a, address: a, known_hosts: /k, jump: [b, a], principals: [x], revoked: []}]",
 		"? [a]: b\n: c", "%YAML 1.2\n---\n!!map {}", "hosts: |\n  x", "{<<: {hosts: []}}", "\xff\xfeh\x00",
 	} {
 		f.Add([]byte(seed))
@@ -45,7 +47,7 @@ func FuzzParse(f *testing.F) {
 			if fleet.CheckName(h.Name) != nil || h.Address == "" || h.Port < 1 || h.Zone == "" {
 				t.Errorf("accepted %+v", h)
 			}
-			if len(h.HostKeys) == 0 && inv.KnownHosts(h.Name) == "" {
+			if len(h.HostKeys)+len(h.HostCAs) == 0 && inv.KnownHosts(h.Name) == "" {
 				t.Errorf("accepted without host key %+v", h)
 			}
 		}

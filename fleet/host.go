@@ -24,12 +24,52 @@ type Host struct {
 	Port     int               `json:"port"`               // 1 to 65535
 	User     string            `json:"user"`               // login name on the host
 	Key      string            `json:"key,omitempty"`      // path of the private key on the node; empty: the agent
-	HostKeys []string          `json:"host_keys"`          // "ssh-ed25519 AAAA…", one a key; at least one
+	HostKeys []string          `json:"host_keys"`          // "ssh-ed25519 AAAA…", one a key; or HostCAs
 	Customer string            `json:"customer,omitempty"` // who owns it
 	Zone     string            `json:"zone"`               // where it can be reached from; never empty
 	Group    string            `json:"group,omitempty"`    // redundancy group; empty: none
 	Fence    Fence             `json:"fence"`
 	Labels   map[string]string `json:"labels,omitempty"` // case is kept
+
+	Jump        []Hop  `json:"jump,omitempty"`        // the way to it, first the one that the node dials
+	Certificate string `json:"certificate,omitempty"` // of the user, for Key: a path on the node
+	Profile     string `json:"profile,omitempty"`     // ProfileLegacy or empty
+	HostCert
+}
+
+// HostCert is what the certificate of a host key is judged by. A key that is listed
+// itself needs none.
+type HostCert struct {
+	HostCAs    []string `json:"host_cas,omitempty"`   // keys that may sign it, written like a host key
+	Principals []string `json:"principals,omitempty"` // it must be for one; none: for address or name
+	Revoked    []string `json:"revoked,omitempty"`    // keys that are refused, of hosts and authorities
+}
+
+// ProfileLegacy is the profile of a host that knows only what has been given up
+// elsewhere: SHA-1, CBC, short groups.
+const ProfileLegacy = "legacy"
+
+// Hop is a jump host on the way to a host, with all that is needed to log in to
+// it. Its fields mean what those of a Host mean.
+type Hop struct {
+	Name        string   `json:"name"`
+	Address     string   `json:"address"` // as it is reached from the hop before
+	Port        int      `json:"port"`
+	User        string   `json:"user"`
+	Key         string   `json:"key,omitempty"`
+	Certificate string   `json:"certificate,omitempty"`
+	HostKeys    []string `json:"host_keys,omitempty"`
+	Profile     string   `json:"profile,omitempty"`
+	HostCert
+}
+
+// Hop is the host as a place to log in to, without the way there.
+func (h *Host) Hop() Hop {
+	return Hop{
+		Name: h.Name, Address: h.Address, Port: h.Port, User: h.User,
+		Key: h.Key, Certificate: h.Certificate,
+		HostKeys: h.HostKeys, Profile: h.Profile, HostCert: h.HostCert,
+	}
 }
 
 // DefaultZone is the zone of hosts that name none (design §1).

@@ -11,11 +11,12 @@ import (
 )
 
 // Inventory lists all hosts. Parse makes it from files, New from hosts. It may
-// be read by many at once as soon as nobody calls SetHostKeys any more.
+// be read by many at once as soon as nobody calls SetTrust any more.
 type Inventory struct {
 	hosts      []Host            // sorted by name
 	limits     []Limit           // sorted by name
 	index      map[string]int    // name → place in hosts
+	hops       map[string][]*Hop // name → the places where it is a jump host
 	knownHosts map[string]string // name → file with its host keys; no own keys given
 	warnings   Mistakes
 }
@@ -82,25 +83,6 @@ func (v *Inventory) Warnings() Mistakes { return slices.Clone(v.warnings) }
 // looked up. It is empty if the inventory itself has the keys.
 func (v *Inventory) KnownHosts(name string) string { return v.knownHosts[name] }
 
-// SetHostKeys gives a host the keys that were found for it, each like
-// "ssh-ed25519 AAAA…", and so changes Version. It is for whoever has just made
-// the inventory, before anybody else sees it.
-func (v *Inventory) SetHostKeys(name string, keys []string) error {
-	i, ok := v.index[name]
-	if !ok {
-		return fmt.Errorf("host %q is not in the inventory", abbreviate(name))
-	}
-	if len(keys) == 0 {
-		return fmt.Errorf("host %s: no host key given: want at least one", name)
-	}
-	normal, err := normalHostKeys(keys)
-	if err != nil {
-		return fmt.Errorf("host %s: %w", name, err)
-	}
-	v.hosts[i].HostKeys = normal
-	return nil
-}
-
 // Version names the content: 16 characters, equal for equal hosts and limits,
 // whatever the order of files and lines was. It is computed at each call.
 func (v *Inventory) Version() string {
@@ -121,6 +103,10 @@ type entry struct {
 	knownHosts string
 	file       string
 	line       int
+
+	jump      []string // names of the hosts on the way to it; not those on the way to them
+	jumpLine  int      // where they stand
+	jumpGiven bool     // by the host itself, and not by the defaults of its file
 }
 
 // who names the host in a message, safely also when its name is not a name.
@@ -143,6 +129,7 @@ func (e entry) place() string {
 // answers with either the inventory or all mistakes.
 func (r *reader) inventory(files []Source) (*Inventory, error) {
 	r.checkNames()
+	hops := r.resolveJumps()
 	r.checkGroups()
 	r.checkLimits()
 	if len(r.mistakes) > 0 {
@@ -153,6 +140,7 @@ func (r *reader) inventory(files []Source) (*Inventory, error) {
 	v := &Inventory{
 		hosts:      make([]Host, len(r.entries)),
 		index:      make(map[string]int, len(r.entries)),
+		hops:       hops,
 		knownHosts: make(map[string]string),
 		warnings:   r.warnings,
 	}

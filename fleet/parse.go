@@ -36,6 +36,12 @@ const sourcesMax = 64 << 20 // bytes
 //	    host_key: "ssh-ed25519 AAAA…"   # or host_keys: a list, or known_hosts: a path
 //	    customer: acme
 //	    zone: default
+//	    jump: bastion1           # host of the inventory on the way to it, or a list of them
+//	    certificate: /etc/muster/id_fw-cert.pub   # of the user, for the key
+//	    host_ca: "ssh-ed25519 AAAA…"   # may certify its host key; or a list
+//	    principals: fw001.example.com  # its host certificate must be for one; none: address or name
+//	    revoked: "ssh-ed25519 AAAA…"   # key that is refused, or a list
+//	    profile: legacy          # algorithms of old appliances
 //	    group: pair-1            # redundancy group
 //	    fence: auto              # auto, none or required
 //	    labels: {role: fw, model: x200}
@@ -44,7 +50,9 @@ const sourcesMax = 64 << 20 // bytes
 //	  mirror/fw: {max: 20, customer: acme, zone: zrh}   # of runbooks that need it
 //
 // Defaults hold for the hosts of the same file, so the order of files is without
-// meaning; they may give user, port, key, known_hosts, customer, zone and fence.
+// meaning; they may give user, port, key, known_hosts, customer, zone, fence, and
+// what is between port and group above. A host that is the default jump itself is
+// reached without it.
 // Anchors and aliases are refused: a file says what it says at the line where it
 // says it, and cannot grow when read. The error is of type Mistakes.
 func Parse(sources ...Source) (*Inventory, error) {
@@ -202,7 +210,8 @@ func hostFields() []string {
 }
 
 func commonFields() []string {
-	return []string{"user", "port", "key", "known_hosts", "customer", "zone", "fence"}
+	return []string{"user", "port", "key", "known_hosts", "customer", "zone", "fence",
+		"jump", "certificate", "host_ca", "principals", "revoked", "profile"}
 }
 
 // common reads the fields that hosts and defaults share.
@@ -216,6 +225,12 @@ func (r *reader) common(fields map[string]*yaml.Node, e *entry) {
 	fence := string(e.host.Fence)
 	r.text(fields, "fence", &fence, checkFence)
 	e.host.Fence = Fence(fence)
+	r.jump(fields["jump"], e)
+	r.text(fields, "certificate", &e.host.Certificate, optional(checkPath))
+	r.keys(fields["host_ca"], "host_ca", &e.host.HostCAs)
+	r.values(fields["principals"], "principals", &e.host.Principals, checkPrincipal)
+	r.keys(fields["revoked"], "revoked", &e.host.Revoked)
+	r.text(fields, "profile", &e.host.Profile, optional(checkProfile))
 }
 
 // host reads one host into e, which has the defaults. One with mistakes is kept
@@ -246,6 +261,7 @@ func (r *reader) host(n *yaml.Node, e entry, known []string) {
 	}
 	r.text(fields, "address", &e.host.Address, checkAddress)
 	r.text(fields, "group", &e.host.Group, optional(CheckName))
+	e.jumpGiven = fields["jump"] != nil
 	r.common(fields, &e)
 	r.hostKeys(fields, &e)
 	e.host.Labels = r.labelMap(fields["labels"])
@@ -260,8 +276,9 @@ func (r *reader) hostKeys(fields map[string]*yaml.Node, e *entry) {
 	case one != nil && many != nil:
 		r.mistake(many.Line, "host_key and host_keys are both given: keep one of them")
 	case one == nil && many == nil:
-		if e.knownHosts == "" && (file == nil || file.Value == "") {
-			r.mistake(e.line, "neither host_key nor known_hosts: want one, as no host is trusted unseen")
+		if e.knownHosts == "" && (file == nil || file.Value == "") && len(e.host.HostCAs) == 0 {
+			r.mistake(e.line, "neither host_key, host_ca nor known_hosts: want one, as no host is "+
+				"trusted unseen")
 		}
 	case file != nil && file.Value != "":
 		r.mistake(file.Line, "known_hosts is given beside the host's keys: keep one of them")

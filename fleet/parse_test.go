@@ -155,7 +155,7 @@ hosts:
 		{"missing fields", "hosts:\n  - {known_hosts: /k}\n  - {name: a, address: b}\n", []string{
 			"2: host 1 of the list: name is missing",
 			"2: host 1 of the list: address is missing",
-			"3: host a: neither host_key nor known_hosts",
+			"3: host a: neither host_key, host_ca nor known_hosts",
 		}},
 		{"duplicate names", `
 hosts:
@@ -391,7 +391,7 @@ func TestExampleInventoryIsValid(t *testing.T) {
 		"fw[001-002]":            "fw[001-002]",
 		"customer=acme,!drained": "fw[001-002]",
 		"{role=fw}!fw002":        "fw001",
-		"all":                    "fw[001-002],lb-berlin,vpn1",
+		"all":                    "bastion1,fw-old,fw[001-002],lb-berlin,vpn1",
 	} {
 		if got := pick(t, inv, selector); got != want {
 			t.Errorf("%s picks %s, want %s", selector, got, want)

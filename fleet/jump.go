@@ -1,0 +1,183 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// jumpsMax bounds the jump hosts on the way to one host.
+const jumpsMax = 8
+
+// jump reads the names of jump hosts: one, or a list, first the one that the node
+// dials. An empty list takes away what the defaults give.
+func (r *reader) jump(n *yaml.Node, e *entry) {
+	if n == nil {
+		return
+	}
+	e.jump, e.jumpLine = nil, n.Line
+	r.values(n, "jump", &e.jump, CheckName)
+}
+
+// resolveJumps replaces the names of jump hosts by all that is needed to log in to
+// them. It returns where each host is a jump host.
+func (r *reader) resolveJumps() map[string][]*Hop {
+	ways := wayfinder{reader: r, index: map[string]int{}, found: map[string][]Hop{}}
+	asked := false
+	for i, e := range r.entries {
+		if _, twice := ways.index[e.host.Name]; !twice {
+			ways.index[e.host.Name] = i
+		}
+		asked = asked || len(e.jump) > 0
+	}
+	if !asked {
+		return nil
+	}
+	ways.state = make([]wayState, len(r.entries))
+	for i := range r.entries {
+		ways.resolve(i, nil)
+	}
+	hops := map[string][]*Hop{}
+	for _, way := range ways.found {
+		for i := range way {
+			hops[way[i].Name] = append(hops[way[i].Name], &way[i])
+		}
+	}
+	return hops
+}
+
+// wayfinder finds the ways to all hosts. Hosts that name the same jump hosts share
+// one way: thousands may be behind one.
+type wayfinder struct {
+	*reader
+	index map[string]int   // name → place in entries
+	state []wayState       // of each entry
+	found map[string][]Hop // by the names of a way
+	said  map[Mistake]bool // defaults would repeat a mistake for each host
+}
+
+type wayState int
+
+const (
+	wayUnknown wayState = iota
+	wayAsked            // it is being looked for: whoever asks again goes in a circle
+	wayKnown
+)
+
+// resolve finds the way to a host, and that to its first jump host before it. Asked
+// by names the hosts that lead here.
+func (w *wayfinder) resolve(i int, askedBy []string) {
+	if w.state[i] != wayUnknown {
+		return
+	}
+	w.state[i] = wayAsked
+	defer func() { w.state[i] = wayKnown }()
+
+	e := &w.entries[i]
+	names := w.names(e)
+	if len(names) == 0 {
+		return
+	}
+	askedBy = append(askedBy, e.host.Name)
+	first, known := w.index[names[0]]
+	if known && w.state[first] == wayAsked {
+		circle := append(askedBy[slices.Index(askedBy, names[0]):], names[0])
+		w.mistakeAtJump(e, "%s: jump goes in a circle, %s: one of them must have \"jump: []\"",
+			e.who(), strings.Join(circle, " → "))
+		return
+	}
+	var before []Hop
+	if known {
+		w.resolve(first, askedBy)
+		before = w.entries[first].host.Jump
+	}
+	e.host.Jump = w.way(e, before, names)
+}
+
+// names are the jump hosts that count for a host. One that is named by the defaults
+// of its own file is reached by those before it.
+func (w *wayfinder) names(e *entry) []string {
+	if own := slices.Index(e.jump, e.host.Name); own >= 0 && !e.jumpGiven {
+		return e.jump[:own]
+	}
+	return e.jump
+}
+
+func (w *wayfinder) way(e *entry, before []Hop, names []string) []Hop {
+	way := slices.Clone(before)
+	for _, name := range names {
+		i, known := w.index[name]
+		switch {
+		case !known:
+			w.mistakeAtJump(e, "jump host %q is not in the inventory%s", abbreviate(name),
+				suggest(name, sortedKeys(w.index)))
+			return nil
+		case name == e.host.Name:
+			w.mistakeAtJump(e, "%s cannot be reached through itself: take it out of jump", e.who())
+			return nil
+		}
+		way = append(way, w.entries[i].host.Hop())
+	}
+	if err := checkRoute(wayNames(way)); err != nil {
+		w.mistakeAtJump(e, "%s: jump %v", e.who(), err)
+		return nil
+	}
+	key := strings.Join(wayNames(way), "\x00")
+	if same, known := w.found[key]; known {
+		return same
+	}
+	w.found[key] = way
+	return way
+}
+
+func (w *wayfinder) mistakeAtJump(e *entry, format string, args ...any) {
+	m := Mistake{e.file, e.jumpLine, fmt.Sprintf(format, args...)}
+	if w.said == nil {
+		w.said = map[Mistake]bool{}
+	}
+	if !w.said[m] {
+		w.said[m] = true
+		w.mistakes = append(w.mistakes, m)
+	}
+}
+
+func wayNames(way []Hop) []string {
+	names := make([]string, len(way))
+	for i := range way {
+		names[i] = way[i].Name
+	}
+	return names
+}
+
+// checkWay finds what is wrong with jump hosts that came resolved. Its errors read
+// on from "jump".
+func checkWay(way []Hop) error {
+	errs := []error{checkRoute(wayNames(way))}
+	for _, h := range way {
+		// A jump host has what a host has, and the rest is not asked of it.
+		as := Host{Name: h.Name, Address: h.Address, Port: h.Port, User: h.User, Key: h.Key,
+			HostKeys: h.HostKeys, Zone: DefaultZone, Fence: FenceAuto, Certificate: h.Certificate,
+			HostCert: h.HostCert, Profile: h.Profile}
+		for _, err := range checkHost(&as) {
+			errs = append(errs, fmt.Errorf("host %q: %w", abbreviate(h.Name), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkRoute wants a way that is short and passes each host once.
+func checkRoute(names []string) error {
+	if len(names) > jumpsMax {
+		return fmt.Errorf("has %d hosts on the way: at most %d", len(names), jumpsMax)
+	}
+	for i, name := range names {
+		if slices.Index(names, name) < i {
+			return fmt.Errorf("passes host %q twice: %s", abbreviate(name),
+				strings.Join(names, " → "))
+		}
+	}
+	return nil
+}

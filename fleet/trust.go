@@ -1,0 +1,131 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Trust is what a host is recognised by. Keys are written "ssh-ed25519 AAAA…".
+type Trust struct {
+	HostKeys []string // its own
+	HostCAs  []string // of those who may sign its key
+	Revoked  []string // that are refused
+}
+
+// SetTrust gives a host the keys that were found for it and adds the authorities
+// and revocations, for it and for every host that it is a jump host of; and so it
+// changes Version. It is for whoever has just made the inventory, before anybody
+// else sees it.
+func (v *Inventory) SetTrust(name string, t Trust) error {
+	i, ok := v.index[name]
+	if !ok {
+		return fmt.Errorf("host %q is not in the inventory", abbreviate(name))
+	}
+	h := &v.hosts[i]
+	if len(t.HostKeys)+len(t.HostCAs)+len(h.HostCAs) == 0 {
+		return fmt.Errorf("host %s: no host key given: want at least one", name)
+	}
+	keys, keysErr := normalHostKeys(t.HostKeys, hostKeysMax)
+	cas, casErr := normalHostKeys(slices.Concat(h.HostCAs, t.HostCAs), listMax)
+	if len(cas) == 0 {
+		t.Revoked = nil // nobody but its own keys counts, and they have just been found
+	}
+	revoked, revokedErr := normalHostKeys(slices.Concat(h.Revoked, t.Revoked), listMax)
+	if err := errors.Join(keysErr, casErr, revokedErr); err != nil {
+		return fmt.Errorf("host %s: %w", name, err)
+	}
+	h.HostKeys, h.HostCAs, h.Revoked = keys, cas, revoked
+	for _, hop := range v.hops[name] {
+		hop.HostKeys, hop.HostCAs, hop.Revoked = keys, cas, revoked
+	}
+	return nil
+}
+
+// SetHostKeys is SetTrust of keys alone.
+func (v *Inventory) SetHostKeys(name string, keys []string) error {
+	if i, ok := v.index[name]; ok && len(keys) == 0 {
+		return fmt.Errorf("host %s: no host key given: want at least one", v.hosts[i].Name)
+	}
+	return v.SetTrust(name, Trust{HostKeys: keys})
+}
+
+// values reads a single value or a list of them, each once. An empty list takes
+// away what the defaults give.
+func (r *reader) values(n *yaml.Node, what string, into *[]string, check func(string) error) {
+	r.each(n, what, into, func(s string) (string, error) { return s, check(s) })
+}
+
+// keys reads a public key or a list of them.
+func (r *reader) keys(n *yaml.Node, what string, into *[]string) {
+	r.each(n, what, into, normalHostKey)
+}
+
+func (r *reader) each(
+	n *yaml.Node, what string, into *[]string, normal func(string) (string, error),
+) {
+	if n == nil {
+		return
+	}
+	nodes := []*yaml.Node{n}
+	if n.Kind != yaml.ScalarNode {
+		nodes = r.list(n, what)
+	}
+	if len(nodes) > listMax {
+		r.mistake(n.Line, "%s has %d items: at most %d", what, len(nodes), listMax)
+		return
+	}
+	var items []string
+	for _, n := range nodes {
+		s, err := scalar(n)
+		if err == nil {
+			s, err = normal(s)
+		}
+		switch {
+		case err != nil:
+			r.mistake(n.Line, "%s %v", what, err)
+		case !slices.Contains(items, s):
+			items = append(items, s)
+		}
+	}
+	*into = items
+}
+
+// checkEach gives the first thing that is wrong with a list.
+func checkEach(items []string, check func(string) error) error {
+	if len(items) > listMax {
+		return fmt.Errorf("has %d items: at most %d", len(items), listMax)
+	}
+	for _, s := range items {
+		if err := check(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkPrincipal is generous: a certificate may carry any word.
+func checkPrincipal(s string) error {
+	switch {
+	case s == "":
+		return errors.New("is empty: want a name that the host certificate carries")
+	case len(s) > nameMax:
+		return fmt.Errorf("%q has %d bytes: at most %d", abbreviate(s), len(s), nameMax)
+	case strings.ContainsFunc(s, isBlankOrControl):
+		return fmt.Errorf("%q has a blank or a control character: remove it", s)
+	case strings.ContainsAny(s, "*?"):
+		return fmt.Errorf("%q has a wildcard: give the names themselves", s)
+	}
+	return nil
+}
+
+func checkProfile(s string) error {
+	if s == ProfileLegacy {
+		return nil
+	}
+	return fmt.Errorf("%q: want %s or nothing%s", abbreviate(s), ProfileLegacy,
+		suggest(s, []string{ProfileLegacy}))
+}
