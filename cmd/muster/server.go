@@ -180,13 +180,13 @@ func resolveKeys(inv *fleet.Inventory) error {
 		if k == nil {
 			continue
 		}
-		keys := k.Keys(h.Address, h.Port)
-		if len(keys) == 0 {
+		trust := k.Trust(h.Address, h.Port)
+		if len(trust.HostKeys)+len(trust.HostCAs)+len(h.HostCAs) == 0 {
 			errs = append(errs, fmt.Errorf("host %s: %s has no key of %s port %d: add it, or give "+
 				"host_key in the inventory", h.Name, path, h.Address, h.Port))
 			continue
 		}
-		errs = append(errs, inv.SetHostKeys(h.Name, keys))
+		errs = append(errs, inv.SetTrust(h.Name, trust))
 	}
 	return errors.Join(errs...)
 }

@@ -1,14 +1,13 @@
 package remote
 
 import (
+	"bytes"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net"
-	"os"
-	"sync"
+	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -17,41 +16,60 @@ import (
 	"muster/fleet"
 )
 
-const (
-	// keyFileMax bounds a private key file; the largest RSA key in use has 13 kB.
-	keyFileMax = 1 << 20
-
-	// agentKeysMax bounds how many keys of an agent are shown to a host: after
-	// its sixth try a host closes the door, and some remember that for minutes.
-	agentKeysMax = 5
-)
+// agentKeysMax bounds how many keys of an agent are shown to a host: after
+// its sixth try a host closes the door, and some remember that for minutes.
+const agentKeysMax = 5
 
 // login is what we have to show to a host.
 type login struct {
 	user    string
 	signers []ssh.Signer
-	what    string // names it in errors
+	what    string    // names it in errors
+	until   time.Time // end of the certificate; zero if there is none
 	close   func()
 }
 
 // login prepares exactly one key if the host names one, else what the agent has.
-func (c *Client) login(ctx context.Context, h fleet.Host) (login, error) {
+func (c *Client) login(ctx context.Context, h fleet.Hop, legacy bool) (login, error) {
+	l, err := c.keyLogin(h)
 	if h.Key == "" {
-		return c.agentLogin(ctx, h.User)
+		l, err = c.agentLogin(ctx)
 	}
-	signer, err := c.keys.load(h.Key)
+	if err != nil {
+		return login{}, err
+	}
+	l.user = h.User
+	for i := range l.signers {
+		l.signers[i] = limited(l.signers[i], legacy)
+	}
+	if h.Certificate != "" {
+		if err := c.certify(&l, h.Certificate); err != nil {
+			l.close()
+			return login{}, err
+		}
+	}
+	l.signers = l.signers[:min(len(l.signers), agentKeysMax)]
+	return l, nil
+}
+
+func (c *Client) keyLogin(h fleet.Hop) (login, error) {
+	if h.Key == "" {
+		return login{}, nil
+	}
+	signer, err := c.keys.load(h.Key, "private key", func(text []byte) (ssh.Signer, error) {
+		return parseKey(text, c.cfg.PassphraseFile)
+	})
 	if err != nil {
 		return login{}, err
 	}
 	return login{
-		user:    h.User,
 		signers: []ssh.Signer{signer},
 		what:    fmt.Sprintf("key %s (%s)", h.Key, describe(signer.PublicKey())),
 		close:   func() {},
 	}, nil
 }
 
-func (c *Client) agentLogin(ctx context.Context, user string) (login, error) {
+func (c *Client) agentLogin(ctx context.Context) (login, error) {
 	if c.cfg.AgentSocket == "" {
 		return login{}, errors.New("the inventory names no key for it and there is no SSH agent: " +
 			"set key in the inventory, or start an agent and set SSH_AUTH_SOCK")
@@ -83,83 +101,101 @@ func (c *Client) agentLogin(ctx context.Context, user string) (login, error) {
 		return login{}, fmt.Errorf("SSH agent at %s has no keys: add one with ssh-add",
 			c.cfg.AgentSocket)
 	}
-	for i := range signers {
-		signers[i] = modern(signers[i])
-	}
+	n := min(len(signers), agentKeysMax)
 	return login{
-		user:    user,
-		signers: signers[:min(len(signers), agentKeysMax)],
-		what:    fmt.Sprintf("the %d keys of the SSH agent", min(len(signers), agentKeysMax)),
+		signers: signers,
+		what:    fmt.Sprintf("the %d keys of the SSH agent", n),
 		close:   closeAgent,
 	}, nil
 }
 
-// keyring keeps private keys that were read, by path. A file that was changed
-// is read again, so that a new key does not need a new process.
-type keyring struct {
-	mu    sync.Mutex
-	files map[string]keyFile // guarded by mu
+// certify shows the certificate at path instead of the keys: it says which of them
+// it is for.
+func (c *Client) certify(l *login, path string) error {
+	cert, err := c.certs.load(path, "certificate", parseUserCertificate)
+	if err != nil {
+		return err
+	}
+	from, until := certTimes(cert)
+	now := time.Now()
+	switch need := c.cfg.TCP + c.cfg.Handshake + c.cfg.Auth; {
+	case now.Before(from):
+		return fmt.Errorf("certificate %s holds only from %s on: is the clock of this node right?",
+			path, clock(from))
+	case !until.IsZero() && !now.Add(need).Before(until):
+		return fmt.Errorf("certificate %s ended at %s, or will before a login is over: renew it",
+			path, clock(until))
+	}
+	for _, signer := range l.signers {
+		if !bytes.Equal(signer.PublicKey().Marshal(), cert.Key.Marshal()) {
+			continue
+		}
+		certified, err := ssh.NewCertSigner(cert, signer)
+		if err != nil {
+			return fmt.Errorf("certificate %s: %w", path, err)
+		}
+		l.signers, l.until = []ssh.Signer{certified}, until
+		l.what = fmt.Sprintf("certificate %s (%s, for %q)", path, describe(cert.Key),
+			cert.ValidPrincipals)
+		return nil
+	}
+	return fmt.Errorf("certificate %s is for the key %s, and not for %s", path, describe(cert.Key),
+		l.what)
 }
 
-type keyFile struct {
-	size     int64
-	modified time.Time
-	signer   ssh.Signer
+func parseUserCertificate(text []byte) (*ssh.Certificate, error) {
+	key, _, _, _, err := ssh.ParseAuthorizedKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("it cannot be read: %w", err)
+	}
+	cert, ok := key.(*ssh.Certificate)
+	switch {
+	case !ok:
+		return nil, errors.New("it is a public key and no certificate: want what ssh-keygen -s wrote, " +
+			"which ends in -cert.pub")
+	case cert.CertType != ssh.UserCert:
+		return nil, errors.New("it is a certificate of a host: want one of a user")
+	}
+	return cert, nil
 }
 
-func (k *keyring) load(path string) (ssh.Signer, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("private key: %w", err)
-	}
-	kept, ok := k.files[path]
-	if ok && kept.size == info.Size() && kept.modified.Equal(info.ModTime()) {
-		return kept.signer, nil
-	}
-	signer, err := readKey(path, info)
-	if err != nil {
-		return nil, err
-	}
-	if k.files == nil {
-		k.files = make(map[string]keyFile)
-	}
-	k.files[path] = keyFile{size: info.Size(), modified: info.ModTime(), signer: signer}
-	return signer, nil
-}
-
-func readKey(path string, info fs.FileInfo) (ssh.Signer, error) {
-	// Opening a named pipe would wait for its writer, maybe for ever.
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("private key %s is not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("private key: %w", err)
-	}
-	defer f.Close()
-
-	pem, err := io.ReadAll(io.LimitReader(f, keyFileMax))
-	if err != nil {
-		return nil, fmt.Errorf("private key: %w", err)
-	}
+// parseKey reads a private key. The passphrase is asked for only if it has one.
+func parseKey(pem []byte, passphraseFile string) (ssh.Signer, error) {
 	signer, err := ssh.ParsePrivateKey(pem)
 	var locked *ssh.PassphraseMissingError
 	if errors.As(err, &locked) {
-		return nil, fmt.Errorf("private key %s has a passphrase: put it into an SSH agent, "+
-			"or use a key without", path)
+		return unlockKey(pem, passphraseFile)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("private key %s cannot be read: %w", path, err)
+		return nil, fmt.Errorf("it cannot be read: %w", err)
 	}
-	return modern(signer), nil
+	return signer, nil
 }
 
-// modern makes an RSA key sign with SHA-2 only. The library would fall back to
-// SHA-1 for a host that does not say what it accepts.
-func modern(s ssh.Signer) ssh.Signer {
+func unlockKey(pem []byte, passphraseFile string) (ssh.Signer, error) {
+	if passphraseFile == "" {
+		return nil, errors.New("it has a passphrase: name a file with it under ssh.passphrase_file, " +
+			"put the key into an SSH agent, or use one without")
+	}
+	passphrase, err := readSecret(passphraseFile)
+	if err != nil {
+		return nil, err
+	}
+	signer, err := ssh.ParsePrivateKeyWithPassphrase(pem, passphrase)
+	clear(passphrase)
+	switch {
+	case errors.Is(err, x509.IncorrectPasswordError):
+		return nil, fmt.Errorf("the passphrase in %s does not open it", passphraseFile)
+	case err != nil:
+		return nil, fmt.Errorf("it cannot be read: %w", err)
+	}
+	return signer, nil
+}
+
+// limited makes an RSA key sign with SHA-2 only. The library would fall back to
+// SHA-1 for a host that does not say what it accepts, which is right for those that
+// know nothing else.
+func limited(s ssh.Signer, legacy bool) ssh.Signer {
 	if s.PublicKey().Type() != ssh.KeyAlgoRSA {
 		return s
 	}
@@ -167,10 +203,23 @@ func modern(s ssh.Signer) ssh.Signer {
 	if !ok {
 		return s
 	}
-	limited, err := ssh.NewSignerWithAlgorithms(capable,
-		[]string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256})
+	names := []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+	if legacy {
+		names = append(names, ssh.KeyAlgoRSA)
+	}
+	able, err := ssh.NewSignerWithAlgorithms(capable, names)
 	if err != nil {
 		return s
 	}
-	return limited
+	return able
+}
+
+// lasts tells whether a login made now would still be taken after a time: a command
+// that is to be stopped needs a second one.
+func (l login) lasts(d time.Duration) error {
+	if l.until.IsZero() || time.Now().Add(d).Before(l.until) {
+		return nil
+	}
+	return fmt.Errorf("%s ends at %s, sooner than what is to be run with it may last (%s): "+
+		"renew it", strings.TrimSpace(l.what), clock(l.until), d)
 }

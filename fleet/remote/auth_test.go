@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -50,14 +51,14 @@ func TestRSAKeysSignWithSHA2(t *testing.T) {
 	if conn == nil {
 		t.Fatal("no connection")
 	}
-	var keys keyring
-	signer, err := keys.load(h.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, algorithm := range signer.(ssh.MultiAlgorithmSigner).Algorithms() {
-		if algorithm == ssh.KeyAlgoRSA {
-			t.Errorf("the key would sign with SHA-1")
+	for _, legacy := range []bool{false, true} {
+		l, err := mustClient(t, Default()).login(t.Context(), h.Hop(), legacy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		algorithms := l.signers[0].(ssh.MultiAlgorithmSigner).Algorithms()
+		if slices.Contains(algorithms, ssh.KeyAlgoRSA) != legacy {
+			t.Errorf("legacy %t: the key would sign with %q", legacy, algorithms)
 		}
 	}
 }
@@ -103,13 +104,16 @@ func TestKeyFilesThatCannotBeUsed(t *testing.T) {
 
 func TestAKeyFileIsReadOnceAndAgainWhenItChanges(t *testing.T) {
 	t.Parallel()
-	var keys keyring
+	var keys files[ssh.Signer]
+	load := func(path string) (ssh.Signer, error) {
+		return keys.load(path, "private key", ssh.ParsePrivateKey)
+	}
 	path := clientKey(t)
-	first, err := keys.load(path)
+	first, err := load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := keys.load(path)
+	again, err := load(path)
 	if err != nil || again != first {
 		t.Errorf("got another key (%v): the file was read twice", err)
 	}
@@ -124,7 +128,7 @@ func TestAKeyFileIsReadOnceAndAgainWhenItChanges(t *testing.T) {
 	if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	changed, err := keys.load(path)
+	changed, err := load(path)
 	if err != nil || changed == first {
 		t.Errorf("got the old key (%v): the file was not read again", err)
 	}

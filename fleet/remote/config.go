@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 )
 
 // Config says how patient a [Client] is. Every time in it must be positive:
@@ -19,6 +21,8 @@ type Config struct {
 	Drain     time.Duration // what a command wrote may still come in after its end
 	Keepalive time.Duration // between questions "are you there"
 
+	JumpIdle time.Duration // how long a connection to a jump host is kept for the next one
+
 	// OutputMax bounds what is kept of one command's output, in bytes: half of
 	// it the head, half of it the tail.
 	OutputMax int
@@ -26,6 +30,10 @@ type Config struct {
 	// AgentSocket is the path of an SSH agent's socket, for hosts without a key
 	// of their own in the inventory. Empty: there is none.
 	AgentSocket string
+
+	// PassphraseFile is the path of a file with the passphrase of private keys that
+	// have one, in its first line. Nobody else may be able to read it.
+	PassphraseFile string
 }
 
 // Default returns the configuration that is used when nothing else is said.
@@ -38,6 +46,7 @@ func Default() Config {
 		Idle:      time.Hour, // the bound of a command is mostly shorter
 		Drain:     time.Second,
 		Keepalive: 15 * time.Second,
+		JumpIdle:  30 * time.Second,
 		OutputMax: 64 << 10,
 	}
 }
@@ -59,6 +68,7 @@ func (c Config) Validate() error {
 	}{
 		{"tcp", c.TCP}, {"handshake", c.Handshake}, {"auth", c.Auth}, {"channel", c.Channel},
 		{"idle", c.Idle}, {"drain", c.Drain}, {"keepalive", c.Keepalive},
+		{"jump_idle", c.JumpIdle},
 	} {
 		if d.value <= 0 || d.value > deadlineMax {
 			errs = append(errs, fmt.Errorf("%s = %s: more than 0 and at most %s, no deadline can be "+
@@ -72,12 +82,19 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Client connects to hosts. It keeps the private keys it has read, so a process
-// needs only one. It is safe for concurrent use.
+// Client connects to hosts. It keeps the private keys, certificates and host keys it
+// has read and the connections to jump hosts, so a process needs only one. It is safe
+// for concurrent use.
 type Client struct {
-	cfg  Config
-	keys keyring
-	dial func(ctx context.Context, network, address string) (net.Conn, error)
+	cfg     Config
+	keys    files[ssh.Signer]
+	certs   files[*ssh.Certificate]
+	parsed  parsed
+	logins  pacers // how many log in to a host at a time
+	bridges bridges
+
+	dial  func(ctx context.Context, network, address string) (net.Conn, error)
+	pause func(ctx context.Context, d time.Duration) error
 }
 
 // New returns a client, or all that is wrong with c.
@@ -85,5 +102,15 @@ func New(c Config) (*Client, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Client{cfg: c, dial: new(net.Dialer).DialContext}, nil
+	client := &Client{cfg: c, dial: new(net.Dialer).DialContext, pause: pause}
+	client.logins = pacers{first: loginsFirst, most: loginsMost}
+	client.bridges = bridges{client: client, ways: pacers{first: waysFirst, most: waysMost}}
+	return client, nil
+}
+
+// Close closes the connections to jump hosts and waits for their end. All that was
+// connected must be closed before. It always returns nil.
+func (c *Client) Close() error {
+	c.bridges.close()
+	return nil
 }

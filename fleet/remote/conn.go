@@ -15,6 +15,10 @@ import (
 // one that is just being closed.
 const sessionsMax = 8
 
+// askedMax bounds the connections that a jump host was asked for and has not
+// answered. Each takes it a file, and sshd has 1,024 by default.
+const askedMax = 512
+
 // Conn is a connection to one host, logged in. It is safe for concurrent use,
 // but it is one thing: if one of its calls has to give up, the connection is
 // closed and the others end too.
@@ -24,9 +28,12 @@ type Conn struct {
 	wire *wire
 	ssh  ssh.Conn
 
+	about About
+	login login                                    // without its keys: how long it lasts
 	again func(ctx context.Context) (*Conn, error) // connects to the same host once more
 
 	slots   chan struct{} // holds one item a session, for as long as its goroutines live
+	asked   chan struct{} // holds one item a connection that it was asked for, as a jump host
 	done    chan struct{} // closed when the connection has ended, for whatever reason
 	tasks   sync.WaitGroup
 	closing sync.Once
@@ -42,7 +49,10 @@ func newConn(h *handshake, conn ssh.Conn, chans <-chan ssh.NewChannel,
 		to:    h.to,
 		wire:  h.wire,
 		ssh:   conn,
+		about: h.tell(conn),
+		login: login{what: h.login.what, until: h.login.until},
 		slots: make(chan struct{}, sessionsMax),
+		asked: make(chan struct{}, askedMax),
 		done:  make(chan struct{}),
 	}
 	// What the host asks of us must be answered, or the library stops reading.

@@ -1,7 +1,10 @@
 package remote
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"sync/atomic"
@@ -12,27 +15,11 @@ import (
 	"muster/fleet"
 )
 
-// Connect opens a connection to h and logs in. The context bounds only this: it
-// may end before the connection does. The error is an [Error], and nothing has
-// run on the host.
+// Connect opens a connection to h and logs in, over its jump hosts if it has some.
+// The context bounds only this: it may end before the connection does. The error is
+// an [Error], and nothing has run on the host.
 func (c *Client) Connect(ctx context.Context, h fleet.Host) (*Conn, error) {
-	to := target{name: h.Name, addr: net.JoinHostPort(h.Address, strconv.Itoa(h.Port))}
-	known, err := parseHostKeys(h.HostKeys)
-	if err != nil {
-		return nil, to.fault("connect", KindHostKey, err)
-	}
-	login, err := c.login(ctx, h)
-	if err != nil {
-		return nil, to.fault("connect", cancelledOr(ctx, KindKey), err)
-	}
-	defer login.close()
-
-	w, err := c.reach(ctx, to)
-	if err != nil {
-		return nil, err
-	}
-	hs := handshake{cfg: c.cfg, to: to, known: known, login: login, wire: w}
-	conn, err := hs.do(ctx)
+	conn, err := c.connect(ctx, h.Jump, h.Hop())
 	if err != nil {
 		return nil, err
 	}
@@ -40,28 +27,136 @@ func (c *Client) Connect(ctx context.Context, h fleet.Host) (*Conn, error) {
 	return conn, nil
 }
 
+// connect connects to a host behind others. One that has too many at the moment is
+// tried again; who comes back from elsewhere must not have to know that.
+func (c *Client) connect(ctx context.Context, way []fleet.Hop, h fleet.Hop) (*Conn, error) {
+	v, err := c.visit(way, h)
+	if err != nil {
+		return nil, err
+	}
+	for n := 0; ; n++ {
+		conn, err := v.try(ctx)
+		if KindOf(err) != KindThrottled || n+1 == throttledTries {
+			return conn, err
+		}
+		if cause := c.pause(ctx, throttledPause(n, rand.Float64())); cause != nil {
+			return nil, v.to.fault("connect", KindCancelled, fmt.Errorf("%w (before that: %w)", cause, err))
+		}
+	}
+}
+
+// pause waits, or returns why it should not.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// visit is all that is known before a host is tried.
+type visit struct {
+	client *Client
+	way    []fleet.Hop
+	hop    fleet.Hop
+	to     target
+	door   string // which sshd it is, for those who want to log in to the same one
+	known  trust
+	suite  suite
+}
+
+func (c *Client) visit(way []fleet.Hop, h fleet.Hop) (*visit, error) {
+	v := &visit{client: c, way: way, hop: h}
+	v.to = target{name: h.Name, addr: net.JoinHostPort(h.Address, strconv.Itoa(h.Port))}
+	v.door = v.to.addr
+	for _, hop := range way {
+		v.to.jump = append(v.to.jump, hop.Name)
+		v.door += " " + hop.Name
+	}
+	var err error
+	if v.suite, err = suiteOf(h.Profile); err != nil {
+		return nil, v.to.fault("connect", KindInvalid, err)
+	}
+	if v.known, err = c.trustIn(h, v.suite.legacy); err != nil {
+		return nil, v.to.fault("connect", KindHostKey, err)
+	}
+	return v, nil
+}
+
+// try tries once. It holds a place at the door until it is logged in: that is how
+// long sshd counts it among those who only knock.
+func (v *visit) try(ctx context.Context) (conn *Conn, err error) {
+	var over *bridge
+	if len(v.way) > 0 {
+		if over, err = v.client.bridges.cross(ctx, v.way); err != nil {
+			return nil, v.hindered(ctx, err)
+		}
+	}
+	if err := v.client.logins.enter(ctx, v.door); err != nil {
+		v.client.bridges.giveBack(over)
+		return nil, v.to.fault("connect", KindCancelled, err)
+	}
+	defer func() { v.client.logins.leave(v.door, KindOf(err)) }()
+
+	login, err := v.client.login(ctx, v.hop, v.suite.legacy)
+	if err != nil {
+		v.client.bridges.giveBack(over)
+		return nil, v.to.fault("connect", cancelledOr(ctx, KindKey), err)
+	}
+	defer login.close()
+
+	w, err := v.reach(ctx, over)
+	if err != nil {
+		return nil, err
+	}
+	hs := handshake{visit: v, cfg: v.client.cfg, login: login, wire: w}
+	return hs.do(ctx)
+}
+
+// hindered is about a jump host that cannot be used. What is wrong with it is wrong
+// with the way to the host.
+func (v *visit) hindered(ctx context.Context, err error) error {
+	kind := KindOf(err)
+	if kind == "" {
+		kind = KindCancelled
+	}
+	return v.to.fault("connect", cancelledOr(ctx, kind), fmt.Errorf("jump host: %w", err))
+}
+
 // reach opens the network connection.
-func (c *Client) reach(ctx context.Context, to target) (*wire, error) {
-	limited, cancel := context.WithTimeout(ctx, c.cfg.TCP)
+func (v *visit) reach(ctx context.Context, over *bridge) (*wire, error) {
+	if over != nil {
+		nc, kind, err := v.client.bridges.dial(ctx, over, v.hop)
+		if err != nil {
+			return nil, v.to.fault("connect", cancelledOr(ctx, kind), err)
+		}
+		return newWire(nc), nil
+	}
+	limit := v.client.cfg.TCP
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
-	nc, err := c.dial(limited, "tcp", to.addr)
+	nc, err := v.client.dial(limited, "tcp", v.to.addr)
 	if err != nil {
-		kind, err := explainDial(err, c.cfg.TCP)
-		return nil, to.fault("connect", cancelledOr(ctx, kind), err)
+		kind, err := explainDial(err, limit)
+		return nil, v.to.fault("connect", cancelledOr(ctx, kind), err)
 	}
 	return newWire(nc), nil
 }
 
 // handshake is the way from a network connection to one that is logged in.
 type handshake struct {
+	*visit
 	cfg   Config
-	to    target
-	known hostKeys
 	login login
 	wire  *wire
 
-	loggingIn atomic.Bool // the host has proved who it is
+	shown     ssh.PublicKey // by which the host proved who it is
+	loggingIn atomic.Bool   // it has
 }
 
 func (h *handshake) do(ctx context.Context) (*Conn, error) {
@@ -86,6 +181,7 @@ func (h *handshake) shake() (ssh.Conn, <-chan ssh.NewChannel, <-chan *ssh.Reques
 		return nil, nil, nil, err
 	}
 	conn, chans, reqs, err := ssh.NewClientConn(h.wire, h.to.addr, &ssh.ClientConfig{
+		Config:            h.suite.config,
 		User:              h.login.user,
 		Auth:              []ssh.AuthMethod{ssh.PublicKeys(h.login.signers...)},
 		HostKeyAlgorithms: h.known.algorithms(),
@@ -100,15 +196,23 @@ func (h *handshake) shake() (ssh.Conn, <-chan ssh.NewChannel, <-chan *ssh.Reques
 
 // hostKey is called when the host has proved to own key, at the end of the key
 // exchange. It is also called in later exchanges, on a connection that is in
-// use: no deadline must be set then, it would never be taken back.
+// use: no deadline must be set then, it would never be taken back. And a host that
+// was accepted stays so while the connection lasts, also when its certificate ends;
+// another key than the first is looked at anew.
 func (h *handshake) hostKey(_ string, _ net.Addr, key ssh.PublicKey) error {
-	if err := h.known.check(key); err != nil {
+	again := h.loggingIn.Load()
+	if again && bytes.Equal(key.Marshal(), h.shown.Marshal()) {
+		return nil
+	}
+	if err := h.known.check(key, time.Now()); err != nil {
 		return err
 	}
-	if h.loggingIn.CompareAndSwap(false, true) {
-		return h.wire.SetDeadline(time.Now().Add(h.cfg.Auth))
+	if again {
+		return nil
 	}
-	return nil
+	h.shown = key
+	h.loggingIn.Store(true)
+	return h.wire.SetDeadline(time.Now().Add(h.cfg.Auth))
 }
 
 func cancelledOr(ctx context.Context, kind Kind) Kind {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/ssh"
+
+	"muster/fleet"
 )
 
 func TestPeersThatDoNotShakeHands(t *testing.T) {
@@ -51,7 +53,7 @@ func TestPeersThatDoNotShakeHands(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			p := peer{handle: test.handle}
-			_, err := mustClient(t, Default()).Connect(t.Context(), p.listen(t))
+			_, err := hasty(t).Connect(t.Context(), p.listen(t))
 			wantKind(t, err, test.kind, false, test.words)
 			if strings.Contains(err.Error(), "->") {
 				t.Errorf("the error names our own port: %v", err)
@@ -187,12 +189,13 @@ func TestHostKeysOfAnInventoryAreChecked(t *testing.T) {
 // An RSA key must not be proved with SHA-1, which a library may still accept.
 func TestHostKeyAlgorithmsComeFromTheKnownKeys(t *testing.T) {
 	t.Parallel()
-	keys, err := parseHostKeys([]string{keyLine(newSigner(t, "rsa")), keyLine(newSigner(t, "ecdsa"))})
+	known, err := mustClient(t, Default()).trustIn(fleet.Hop{HostKeys: []string{
+		keyLine(newSigner(t, "rsa")), keyLine(newSigner(t, "ecdsa"))}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoECDSA256}
-	if diff := cmp.Diff(want, keys.algorithms()); diff != "" {
+	if diff := cmp.Diff(want, known.algorithms()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -203,7 +206,8 @@ func TestALaterKeyExchangeSetsNoDeadline(t *testing.T) {
 	t.Parallel()
 	wire := &deadlines{}
 	key := newSigner(t, "ed25519").PublicKey()
-	h := handshake{cfg: Default(), known: hostKeys{key}, wire: newWire(wire)}
+	known := &visit{known: trust{keys: hostKeys{key}}}
+	h := handshake{visit: known, cfg: Default(), wire: newWire(wire)}
 	for range 3 {
 		if err := h.hostKey("", nil, key); err != nil {
 			t.Fatal(err)
@@ -252,7 +256,8 @@ func TestConfigTellsAllMistakes(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, name := range []string{
-		"tcp = 0s", "handshake", "auth", "channel", "idle = 48h", "drain", "keepalive", "output_max = 1",
+		"tcp = 0s", "handshake", "auth", "channel", "idle = 48h", "drain", "keepalive",
+		"jump_idle", "output_max = 1",
 	} {
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("the error does not name %q: %v", name, err)
@@ -263,7 +268,7 @@ func TestConfigTellsAllMistakes(t *testing.T) {
 func TestKindOf(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("cause")
-	err := fmt.Errorf("around: %w", target{"a", "b:1"}.fault("run", KindLost, cause))
+	err := fmt.Errorf("around: %w", target{name: "a", addr: "b:1"}.fault("run", KindLost, cause))
 	if KindOf(err) != KindLost || !errors.Is(err, cause) {
 		t.Errorf("kind %q or cause is lost", KindOf(err))
 	}

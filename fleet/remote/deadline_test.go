@@ -22,6 +22,7 @@ var phases = Config{
 	Idle:      time.Hour,
 	Drain:     500 * time.Millisecond,
 	Keepalive: 15 * time.Second,
+	JumpIdle:  time.Minute,
 	OutputMax: 4096,
 }
 

@@ -11,9 +11,12 @@
 // What holds:
 //   - Every phase has its own deadline, none of them can be switched off: TCP,
 //     handshake, login, channel, silence, the whole command. Whoever is at the
-//     other end, no call lasts longer than the sum of them.
-//   - A host is who the inventory says, by its host keys, or it is refused.
-//     Nothing is asked and nothing is learned.
+//     other end, no call lasts longer than the sum of them; but a host that says
+//     that it has too many connections is tried a few times.
+//   - A host is who the inventory says, by its host keys or by an authority that
+//     certifies them, or it is refused. Nothing is asked and nothing is learned.
+//   - Hosts behind jump hosts share one connection to each of these. Only so many
+//     log in to one sshd at a time, and more only while it bears that.
 //   - A command is bounded on the host itself, by timeout(1). Closing a
 //     connection stops nothing there: a command goes on until its bound.
 //   - [Command].Stop does stop it there, and says so only if nothing of its

@@ -96,6 +96,7 @@ func KindOf(err error) Kind {
 // target is the host of a call, as errors name it.
 type target struct {
 	name, addr string
+	jump       []string // names of the jump hosts
 }
 
 func (t target) fault(op string, kind Kind, err error) error {

@@ -77,11 +77,12 @@ func (h *handshake) explain(err error) (Kind, error) {
 func (h *handshake) explainMismatch(err *ssh.AlgorithmNegotiationError) (Kind, error) {
 	if err.What == "host key" {
 		return KindHostKey, fmt.Errorf("it offers host keys only for %q, the inventory has %s: the "+
-			"connection was refused; put one of its keys into the inventory",
-			err.RequestedAlgorithms, h.known.types())
+			"connection was refused; put one of its keys into the inventory%s",
+			err.RequestedAlgorithms, h.known.types(), h.known.advice(err.RequestedAlgorithms))
 	}
-	return KindRefused, fmt.Errorf("no common algorithm for %s: it offers %q, we accept %q",
-		err.What, err.RequestedAlgorithms, err.SupportedAlgorithms)
+	return KindRefused, fmt.Errorf("no common algorithm for %s: it offers %q, we accept %q%s",
+		err.What, err.RequestedAlgorithms, err.SupportedAlgorithms,
+		h.suite.advice(err.RequestedAlgorithms))
 }
 
 // explainGreeting is about peers that did not even say that they speak SSH.

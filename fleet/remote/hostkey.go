@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -12,8 +13,16 @@ import (
 // CheckHostKey tells what is wrong with one host key of an inventory, which
 // reads like "ssh-ed25519 AAAA…", with or without a comment.
 func CheckHostKey(line string) error {
-	_, err := parseHostKey(line)
+	key, err := parseHostKey(line)
+	if err == nil && len(algorithmsOf(key, false)) == 0 {
+		return unusable(key)
+	}
 	return err
+}
+
+func unusable(key ssh.PublicKey) error {
+	return fmt.Errorf("host key of type %s cannot be used: give one of type ssh-ed25519, "+
+		"ecdsa-sha2-nistp256 or ssh-rsa", key.Type())
 }
 
 func parseHostKey(line string) (ssh.PublicKey, error) {
@@ -25,25 +34,34 @@ func parseHostKey(line string) (ssh.PublicKey, error) {
 	case len(options) > 0 || len(bytes.TrimSpace(rest)) > 0:
 		return nil, fmt.Errorf("host key %q is more than one key: write it like \"ssh-ed25519 AAAA…\"",
 			shorten(line))
-	case len(algorithmsOf(key)) == 0:
-		return nil, fmt.Errorf("host key of type %s cannot be used: give one of type ssh-ed25519, "+
-			"ecdsa-sha2-nistp256 or ssh-rsa", key.Type())
+	case len(algorithmsOf(key, true)) == 0:
+		return nil, unusable(key)
 	}
 	return key, nil
 }
 
-// hostKeys are the keys by which a host is known.
+// errNoHostKey is about a host that nobody vouches for.
+var errNoHostKey = errors.New("the inventory has no host key for it: put one there, " +
+	"as host_key, host_ca or in its known_hosts file")
+
+// hostKeys are some public keys.
 type hostKeys []ssh.PublicKey
 
-func parseHostKeys(lines []string) (hostKeys, error) {
-	if len(lines) == 0 {
-		return nil, errors.New("the inventory has no host key for it: put one there, " +
-			"as host_key or in its known_hosts file")
-	}
+// parsedMax bounds how many keys are kept parsed: those of 20,000 hosts are 4 MB.
+const parsedMax = 20_000
+
+// parsed keeps host keys as they were parsed: hosts share jump hosts and
+// authorities, and a worker meets the same hosts again.
+type parsed struct {
+	mu   sync.Mutex
+	keys map[string]ssh.PublicKey // guarded by mu
+}
+
+func (p *parsed) all(lines []string) (hostKeys, error) {
 	var keys hostKeys
 	var errs []error
 	for _, line := range lines {
-		key, err := parseHostKey(line)
+		key, err := p.one(line)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -53,50 +71,41 @@ func parseHostKeys(lines []string) (hostKeys, error) {
 	return keys, errors.Join(errs...)
 }
 
-// algorithms lists what the host may prove itself with. Without such a list a
-// host that has several keys shows the one the library likes best, which need
-// not be the one that is known, and looks like an impostor.
-func (k hostKeys) algorithms() []string {
-	var all []string
-	for _, key := range k {
-		all = append(all, algorithmsOf(key)...)
+func (p *parsed) one(line string) (ssh.PublicKey, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if key, known := p.keys[line]; known {
+		return key, nil
 	}
-	return all
+	key, err := parseHostKey(line)
+	if err != nil {
+		return nil, err
+	}
+	if p.keys == nil || len(p.keys) >= parsedMax {
+		p.keys = make(map[string]ssh.PublicKey)
+	}
+	p.keys[line] = key
+	return key, nil
 }
 
 // algorithmsOf names the signatures that are good enough for a key: an RSA key
-// must not prove itself with SHA-1, which is what its plain type name means.
-func algorithmsOf(key ssh.PublicKey) []string {
+// must not prove itself with SHA-1, which is what its plain type name means, but
+// where there is nothing better.
+func algorithmsOf(key ssh.PublicKey, legacy bool) []string {
+	var names []string
 	switch key.Type() {
 	case ssh.KeyAlgoRSA:
-		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+		names = []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
 	case ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521:
 		return []string{key.Type()}
+	case ssh.InsecureKeyAlgoDSA:
+	default:
+		return nil
 	}
-	return nil
-}
-
-// check accepts offered only if it is one of the known keys.
-func (k hostKeys) check(offered ssh.PublicKey) error {
-	blob := offered.Marshal()
-	for _, key := range k {
-		if bytes.Equal(key.Marshal(), blob) {
-			return nil
-		}
+	if legacy {
+		names = append(names, key.Type())
 	}
-	return &hostKeyError{known: k, offered: offered}
-}
-
-// hostKeyError is a host that shows a key nobody vouched for.
-type hostKeyError struct {
-	known   hostKeys
-	offered ssh.PublicKey
-}
-
-func (e *hostKeyError) Error() string {
-	return fmt.Sprintf("its host key is %s, the inventory has %s: the connection was refused; "+
-		"if the host was reinstalled, put its new key into the inventory",
-		describe(e.offered), e.known)
+	return names
 }
 
 // String lists the keys that have been vouched for.
@@ -104,15 +113,6 @@ func (k hostKeys) String() string {
 	var all []string
 	for _, key := range k {
 		all = append(all, describe(key))
-	}
-	return strings.Join(all, ", ")
-}
-
-// types lists the types of the keys, for a host that has none of these.
-func (k hostKeys) types() string {
-	var all []string
-	for _, key := range k {
-		all = append(all, key.Type())
 	}
 	return strings.Join(all, ", ")
 }

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
+
+	"muster/fleet"
 )
 
 // KnownHosts is a known_hosts file of OpenSSH. Inventories are published with
@@ -19,6 +23,8 @@ import (
 type KnownHosts struct {
 	db      *knownhosts.HostKeyDB
 	revoked map[string]bool // by the bytes of the key
+
+	revokedLines []string // the same keys, as an inventory has them
 }
 
 // ReadKnownHosts reads the file at path. Its lines may be hashed, have patterns,
@@ -36,7 +42,15 @@ func ReadKnownHosts(path string) (*KnownHosts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("known_hosts %s: %w", path, err)
 	}
-	return &KnownHosts{db: db, revoked: revoked}, nil
+	k := &KnownHosts{db: db, revoked: revoked}
+	for _, blob := range slices.Sorted(maps.Keys(revoked)) {
+		key, err := ssh.ParsePublicKey([]byte(blob))
+		if err != nil {
+			return nil, fmt.Errorf("known_hosts %s: %w", path, err)
+		}
+		k.revokedLines = append(k.revokedLines, authorizedLine(key))
+	}
+	return k, nil
 }
 
 // Keys returns the host keys of address and port in the form of an inventory,
@@ -46,12 +60,29 @@ func ReadKnownHosts(path string) (*KnownHosts, error) {
 func (k *KnownHosts) Keys(address string, port int) []string {
 	var lines []string
 	for _, key := range k.db.HostKeys(net.JoinHostPort(address, strconv.Itoa(port))) {
-		if key.Cert || k.revoked[string(key.Marshal())] || len(algorithmsOf(key)) == 0 {
+		if key.Cert || k.revoked[string(key.Marshal())] || len(algorithmsOf(key, false)) == 0 {
 			continue
 		}
-		lines = append(lines, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey))))
+		lines = append(lines, authorizedLine(key.PublicKey))
 	}
 	return lines
+}
+
+// Trust returns all that the file has for address and port: the keys of the host,
+// those of the authorities that may sign one, and what is revoked for everybody.
+func (k *KnownHosts) Trust(address string, port int) fleet.Trust {
+	t := fleet.Trust{HostKeys: k.Keys(address, port)}
+	for _, key := range k.db.HostKeys(net.JoinHostPort(address, strconv.Itoa(port))) {
+		if key.Cert && !k.revoked[string(key.Marshal())] {
+			t.HostCAs = append(t.HostCAs, authorizedLine(key.PublicKey))
+		}
+	}
+	t.Revoked = slices.Clone(k.revokedLines)
+	return t
+}
+
+func authorizedLine(key ssh.PublicKey) string {
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
 }
 
 // revokedKeys finds the keys marked @revoked. The library refuses them when one

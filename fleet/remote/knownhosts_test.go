@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	xknownhosts "golang.org/x/crypto/ssh/knownhosts"
+
+	"muster/fleet"
 )
 
 func TestKnownHosts(t *testing.T) {
@@ -57,6 +59,39 @@ func TestKnownHosts(t *testing.T) {
 		for _, key := range known.Keys(test.address, test.port) {
 			if err := CheckHostKey(key); err != nil {
 				t.Errorf("%s: %v", test.address, err)
+			}
+		}
+	}
+}
+
+func TestKnownHostsHaveAuthoritiesAndRevocations(t *testing.T) {
+	t.Parallel()
+	ed, ca, gone := newSigner(t, "ed25519"), newSigner(t, "ed25519"), newSigner(t, "ed25519")
+	goneCA := newSigner(t, "ecdsa")
+	known := readKnownHosts(t, strings.Join([]string{
+		"@cert-authority *.ca,10.0.0.1 " + keyLine(ca) + " the authority",
+		"@cert-authority *.ca " + keyLine(goneCA),
+		"b.ca " + keyLine(ed),
+		"@revoked * " + keyLine(gone),
+		"@revoked * " + keyLine(goneCA),
+	}, "\n"))
+	for address, want := range map[string]fleet.Trust{
+		"a.ca":     {HostCAs: []string{keyLine(ca)}},
+		"10.0.0.1": {HostCAs: []string{keyLine(ca)}},
+		"b.ca":     {HostKeys: []string{keyLine(ed)}, HostCAs: []string{keyLine(ca)}},
+		"c":        {},
+	} {
+		for _, port := range []int{22, 2222} {
+			if address == "b.ca" && port != 22 {
+				want.HostKeys = nil // that line is of port 22
+			}
+			got := known.Trust(address, port)
+			if len(got.Revoked) != 2 {
+				t.Errorf("%s: revoked %q, want both", address, got.Revoked)
+			}
+			got.Revoked = nil
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s port %d (-want +got):\n%s", address, port, diff)
 			}
 		}
 	}

@@ -32,6 +32,7 @@ type peer struct {
 	exec    func(*peerSession)        // a command; nil: it ends with 0
 	mute    bool                      // answers no global request
 	rekey   uint64                    // bytes between key exchanges, 0: the default
+	config  func(*ssh.ServerConfig)   // changes what it offers
 	handle  func(net.Conn)            // instead of all that: raw bytes
 }
 
@@ -75,6 +76,9 @@ func (p *peer) serve(nc net.Conn) {
 		},
 	}
 	config.RekeyThreshold = p.rekey
+	if p.config != nil {
+		p.config(config)
+	}
 	for _, key := range p.keys {
 		config.AddHostKey(key)
 	}
@@ -275,6 +279,14 @@ func mustClient(t testing.TB, c Config) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// hasty is a client that comes back at once where it is turned away.
+func hasty(t testing.TB) *Client {
+	client := mustClient(t, Default())
+	client.pause = func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }
 	return client
 }
 

@@ -68,6 +68,9 @@ func (c *Conn) run(ctx context.Context, op string, cmd Command) (Result, error) 
 	if err != nil {
 		return nothing, c.to.fault(op, KindInvalid, err)
 	}
+	if err := c.login.lasts(cmd.Bound); err != nil {
+		return nothing, c.to.fault(op, KindKey, err)
+	}
 	if isClosed(cmd.Stop) {
 		return nothing, c.to.fault(op, KindStopped, errNotStarted)
 	}

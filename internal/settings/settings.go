@@ -120,7 +120,10 @@ type SSH struct {
 	Channel   time.Duration `mapstructure:"channel"`
 	Idle      time.Duration `mapstructure:"idle"`
 	Keepalive time.Duration `mapstructure:"keepalive"`
+	JumpIdle  time.Duration `mapstructure:"jump_idle"`
 	Agent     string        `mapstructure:"agent"` // socket of an SSH agent; empty: none
+
+	PassphraseFile string `mapstructure:"passphrase_file"` // of private keys that have a passphrase
 }
 
 // Output bounds what is kept of what hosts say.
@@ -211,7 +214,9 @@ func defaults(m machine) map[string]any {
 		"ssh.channel":                  r.Channel,
 		"ssh.idle":                     r.Idle,
 		"ssh.keepalive":                r.Keepalive,
+		"ssh.jump_idle":                r.JumpIdle,
 		"ssh.agent":                    m.agent,
+		"ssh.passphrase_file":          "",
 		"output.max":                   worker.Default().OutputMax,
 		"log.level":                    "info",
 		"log.format":                   "text",

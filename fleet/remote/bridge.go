@@ -1,0 +1,267 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"muster/fleet"
+)
+
+// bridges are the connections to jump hosts. There is one for each, whoever needs
+// it; it is opened when somebody comes and closed when nobody did for a while.
+type bridges struct {
+	client *Client
+	ways   pacers // how many connections a jump host opens at a time
+
+	mu   sync.Mutex
+	open map[string]*bridge // guarded by mu; by the hops that lead there
+	work sync.WaitGroup
+}
+
+// bridge is a connection to a jump host, or the making of one.
+type bridge struct {
+	key   string
+	name  string
+	ready chan struct{} // closed when conn or err is there
+	conn  *Conn
+	err   error
+
+	cancel context.CancelFunc // of the making
+	users  int                // guarded by bridges.mu
+	idle   *time.Timer        // guarded by bridges.mu; nil but when nobody uses it
+}
+
+// errUnanswered is about a jump host that has more to do than it can.
+var errUnanswered = errors.New("it has not answered to many requests for a connection: too many " +
+	"hosts behind it are silent")
+
+// cross returns the connection to the last of the jump hosts, which must be given
+// back. The error is an [Error] about that jump host, or the end of ctx.
+func (b *bridges) cross(ctx context.Context, way []fleet.Hop) (*bridge, error) {
+	used, err := b.take(way)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-used.ready:
+	case <-ctx.Done():
+		b.giveBack(used)
+		return nil, context.Cause(ctx)
+	}
+	if used.err != nil {
+		b.giveBack(used)
+		return nil, used.err
+	}
+	return used, nil
+}
+
+// take finds the bridge that is there, or begins to make one. It is made for all who
+// come for it: that the first of them gives up does not end it.
+func (b *bridges) take(way []fleet.Hop) (*bridge, error) {
+	text, err := json.Marshal(way)
+	if err != nil {
+		return nil, err
+	}
+	last := way[len(way)-1]
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
+	key := string(text)
+	used := b.open[key]
+	if used == nil || used.fallen() {
+		ctx, cancel := context.WithCancel(context.Background())
+		used = &bridge{key: key, name: last.Name, ready: make(chan struct{}), cancel: cancel}
+		if b.open == nil {
+			b.open = make(map[string]*bridge)
+		}
+		b.open[key] = used
+		b.work.Go(func() {
+			used.conn, used.err = b.client.connect(ctx, way[:len(way)-1], last)
+			close(used.ready)
+		})
+	}
+	used.users++
+	if used.idle != nil {
+		used.idle.Stop()
+		used.idle = nil
+	}
+	return used, nil
+}
+
+// fallen tells that a bridge was made and is of no use any more, or never was.
+func (b *bridge) fallen() bool {
+	return isClosed(b.ready) && (b.err != nil || isClosed(b.conn.done))
+}
+
+// giveBack ends the use of a bridge, if there is one. Who comes soon finds it still
+// there.
+func (b *bridges) giveBack(used *bridge) {
+	if used == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
+	used.users--
+	switch current := b.open[used.key] == used; {
+	case used.users > 0:
+	case current && isClosed(used.ready) && !used.fallen():
+		used.idle = time.AfterFunc(b.client.cfg.JumpIdle, func() { b.expire(used) })
+	default:
+		b.tearDown(used)
+	}
+}
+
+func (b *bridges) expire(used *bridge) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if used.users == 0 && b.open[used.key] == used {
+		b.tearDown(used)
+	}
+}
+
+// tearDown closes a bridge that nobody uses. The lock is held.
+func (b *bridges) tearDown(used *bridge) {
+	if b.open[used.key] == used {
+		delete(b.open, used.key)
+	}
+	used.cancel()
+	b.work.Go(func() {
+		<-used.ready
+		if used.conn != nil {
+			used.conn.Close()
+		}
+	})
+}
+
+// close closes all bridges, also those in use, and waits for their end.
+func (b *bridges) close() {
+	b.mu.Lock()
+	for _, used := range b.open {
+		if used.idle != nil {
+			used.idle.Stop()
+		}
+		b.tearDown(used)
+	}
+	b.mu.Unlock()
+	b.work.Wait()
+}
+
+// dial opens a connection from the jump host to address. It takes over the use of
+// the bridge: closing the connection gives that back.
+func (b *bridges) dial(ctx context.Context, over *bridge, h fleet.Hop) (net.Conn, Kind, error) {
+	if err := b.ways.enter(ctx, over.key); err != nil {
+		b.giveBack(over)
+		return nil, KindCancelled, err
+	}
+	limited, cancel := context.WithTimeout(ctx, b.client.cfg.TCP)
+	defer cancel()
+
+	ch, reqs, err := over.openWay(limited, h)
+	kind := Kind("")
+	if err != nil {
+		kind, err = over.explain(err, b.client.cfg.TCP)
+	}
+	b.ways.leave(over.key, kind)
+	if err != nil {
+		b.giveBack(over)
+		return nil, kind, err
+	}
+	t := &tunnel{Channel: ch, to: net.JoinHostPort(h.Address, strconv.Itoa(h.Port)),
+		gone: make(chan struct{})}
+	t.closed = func() { b.end(over, t) }
+	over.conn.tasks.Go(func() {
+		ssh.DiscardRequests(reqs)
+		close(t.gone)
+	})
+	return t, "", nil
+}
+
+// openWay asks the jump host for a connection. It may leave the question behind: the
+// library cannot take it back, and a jump host waits for a silent host for minutes.
+func (b *bridge) openWay(ctx context.Context, h fleet.Hop) (
+	ssh.Channel, <-chan *ssh.Request, error,
+) {
+	select {
+	case b.conn.asked <- struct{}{}:
+	default:
+		return nil, nil, errUnanswered
+	}
+	type answer struct {
+		ch   ssh.Channel
+		reqs <-chan *ssh.Request
+		err  error
+	}
+	answers := make(chan answer)
+	b.conn.tasks.Go(func() {
+		ch, reqs, err := b.conn.ssh.OpenChannel("direct-tcpip", ssh.Marshal(struct {
+			Host       string
+			Port       uint32
+			Origin     string
+			OriginPort uint32
+		}{h.Address, uint32(h.Port), "127.0.0.1", 0}))
+		<-b.conn.asked
+		select {
+		case answers <- answer{ch, reqs, err}:
+		case <-ctx.Done():
+			if err == nil {
+				_ = ch.Close() // an error is that of the connection
+				ssh.DiscardRequests(reqs)
+			}
+		}
+	})
+	select {
+	case a := <-answers:
+		return a.ch, a.reqs, a.err
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+}
+
+// explain explains why a jump host opened no connection.
+func (b *bridge) explain(err error, limit time.Duration) (Kind, error) {
+	var refused *ssh.OpenChannelError
+	switch {
+	case errors.Is(err, errUnanswered):
+		return KindThrottled, fmt.Errorf("jump host %s: %w", b.name, err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return KindUnreachable, fmt.Errorf("no answer to TCP from behind jump host %s within %s: %w",
+			b.name, limit, err)
+	case !errors.As(err, &refused):
+		if why := b.conn.why(); why != nil {
+			err = why
+		}
+		return KindUnreachable, fmt.Errorf("jump host %s: %w", b.name, err)
+	}
+	said := shorten(Printable([]byte(refused.Message)))
+	switch {
+	case refused.Reason == ssh.ResourceShortage, strings.Contains(said, "open files"):
+		return KindThrottled, fmt.Errorf("jump host %s has no room for a connection: %s", b.name, said)
+	case refused.Reason == ssh.ConnectionFailed:
+		return KindUnreachable, fmt.Errorf("jump host %s cannot reach it: %s", b.name, said)
+	}
+	return KindRefused, fmt.Errorf("jump host %s does not forward there: %s (AllowTcpForwarding, "+
+		"PermitOpen)", b.name, said)
+}
+
+// end closes a tunnel. A jump host that does not confirm that in time is frozen, and
+// then its connection is closed, which frees whoever still reads from the tunnel.
+func (b *bridges) end(over *bridge, t *tunnel) {
+	over.conn.tasks.Go(func() {
+		late := over.conn.within(over.conn.cfg.Channel, "close a connection to a host behind it")
+		defer late.Stop()
+
+		_ = t.Channel.Close() // an error is that of the connection
+		<-t.gone
+		b.giveBack(over)
+	})
+}
