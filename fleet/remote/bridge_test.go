@@ -21,15 +21,14 @@ import (
 type forwarder struct {
 	peer
 	connections atomic.Int32 // how many were logged in to it in all
-	ways        atomic.Int32 // how many connections it has open for others
-	most        atomic.Int32 // the most of them at once
+	dial        func(address string) (net.Conn, error)
 
 	mu   sync.Mutex
 	open []*ssh.ServerConn // guarded by mu
 }
 
 func newForwarder() *forwarder {
-	f := &forwarder{}
+	f := &forwarder{dial: func(address string) (net.Conn, error) { return net.Dial("tcp", address) }}
 	f.login = func(conn *ssh.ServerConn) {
 		f.connections.Add(1)
 		f.mu.Lock()
@@ -57,11 +56,7 @@ func (f *forwarder) cut() {
 }
 
 func (f *forwarder) forward(asked ssh.NewChannel) {
-	n := f.ways.Add(1)
-	defer f.ways.Add(-1)
-	for most := f.most.Load(); n > most && !f.most.CompareAndSwap(most, n); most = f.most.Load() {
-	}
-	nc, err := net.Dial("tcp", askedFor(asked.ExtraData()))
+	nc, err := f.dial(askedFor(asked.ExtraData()))
 	if err != nil {
 		_ = asked.Reject(ssh.ConnectionFailed, bare(err).Error())
 		return
@@ -265,16 +260,18 @@ func TestTroubleOnTheWayIsExplained(t *testing.T) {
 // Whoever asked first may go: those who wait for the same bridge must get it.
 func TestABridgeIsMadeForAllWhoWait(t *testing.T) {
 	t.Parallel()
-	asked, go1 := make(chan struct{}), make(chan struct{})
+	asked, let := make(chan struct{}, 9), make(chan struct{})
 	jump := newForwarder()
 	jump.auth = func(ssh.PublicKey) error {
 		asked <- struct{}{}
-		<-go1
+		<-let
 		return nil
 	}
 	target := peer{}
 	h := behindOf(target.listen(t), jump.listen(t))
-	client := mustClient(t, Default())
+	config := Default()
+	config.Auth = time.Hour
+	client := mustClient(t, config)
 	first, cancel := context.WithCancelCause(t.Context())
 	ends := make(chan error)
 	go func() {
@@ -282,39 +279,29 @@ func TestABridgeIsMadeForAllWhoWait(t *testing.T) {
 		ends <- err
 	}()
 	<-asked
-	waiting := make(chan error)
-	go func() {
-		conn, err := client.Connect(t.Context(), h)
-		if err == nil {
-			conn.Close()
-		}
-		waiting <- err
-	}()
-	for users := 0; users < 2; {
-		client.bridges.mu.Lock()
-		for _, b := range client.bridges.open {
-			users = b.users
-		}
-		client.bridges.mu.Unlock()
+	second, err := client.bridges.take(h.Jump) // waits, as a second Connect would
+	if err != nil {
+		t.Fatal(err)
 	}
 	cancel(errors.New("changed my mind"))
 	wantKind(t, <-ends, KindCancelled, false, "changed my mind")
-	close(go1)
-	go func() {
-		for range asked { // the key is asked for twice: may it, and then its signature
-		}
-	}()
-	if err := <-waiting; err != nil {
-		t.Error(err)
+	close(let)
+	<-second.ready
+	if second.err != nil {
+		t.Errorf("it was given up with the first: %v", second.err)
 	}
-	close(asked)
+	client.bridges.giveBack(second)
+	if n := jump.connections.Load(); n > 1 {
+		t.Errorf("%d connections", n)
+	}
 }
 
 // A bridge that all have given up on is not finished.
 func TestABridgeThatNobodyWaitsForIsGivenUp(t *testing.T) {
 	t.Parallel()
-	gone := make(chan struct{})
+	came, gone := make(chan struct{}), make(chan struct{})
 	jump := peer{handle: func(nc net.Conn) {
+		close(came)
 		_, _ = io.Copy(io.Discard, nc)
 		close(gone)
 	}}
@@ -327,17 +314,10 @@ func TestABridgeThatNobodyWaitsForIsGivenUp(t *testing.T) {
 		_, err := client.Connect(ctx, h)
 		ends <- err
 	}()
-	for !bridgeWanted(client) {
-	}
+	<-came
 	cancel()
 	wantKind(t, <-ends, KindCancelled, false)
 	<-gone
-}
-
-func bridgeWanted(c *Client) bool {
-	c.bridges.mu.Lock()
-	defer c.bridges.mu.Unlock()
-	return len(c.bridges.open) > 0
 }
 
 // A jump host that answers nothing more must not hold anybody longer than its

@@ -81,6 +81,39 @@ func TestHostsThatCannotBeReached(t *testing.T) {
 	}
 }
 
+// A name may have several addresses, and the first of them lead nowhere.
+func TestANameMayHaveAnAddressThatLeadsNowhere(t *testing.T) {
+	t.Parallel()
+	p := peer{}
+	h := p.listen(t) // on 127.0.0.1 alone
+	h.Address = "localhost"
+	conn, err := mustClient(t, Default()).Connect(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+}
+
+// What a host says before the login is for people at a terminal, and here is none.
+func TestBannersAreDropped(t *testing.T) {
+	t.Parallel()
+	p := peer{config: func(c *ssh.ServerConfig) {
+		c.BannerCallback = func(ssh.ConnMetadata) string { return strings.Repeat("\x1b]0;owned\a", 20_000) }
+		login, tries := c.PublicKeyCallback, 0
+		c.PublicKeyCallback = func(m ssh.ConnMetadata, k ssh.PublicKey) (*ssh.Permissions, error) {
+			if tries++; tries < 4 {
+				return nil, &ssh.BannerError{Err: errors.New("no"), Message: strings.Repeat("x", 200_000)}
+			}
+			return login(m, k)
+		}
+	}}
+	_, err := mustClient(t, Default()).Connect(t.Context(), p.listen(t))
+	wantKind(t, err, KindAuth, false, "was refused")
+	if len(err.Error()) > 1000 || strings.Contains(err.Error(), "owned") {
+		t.Errorf("the banner is repeated: %.300v", err)
+	}
+}
+
 func TestDialErrorsAreExplained(t *testing.T) {
 	t.Parallel()
 	errno := func(e syscall.Errno) error {

@@ -15,6 +15,10 @@ const (
 	waysFirst, waysMost     = 4, 64
 )
 
+// calmFor is how many must come through before a door that was full is asked for one
+// more than it bore.
+const calmFor = 32
+
 // throttledTries is how often a door is tried that says that there are too many,
 // within one call. Who is still turned away then comes back much later.
 const throttledTries = 5
@@ -42,6 +46,8 @@ type pacers struct {
 
 type door struct {
 	width   int // how many at a time
+	ceiling int // how far the width may grow
+	calm    int // how many came through since the door last said that they are too many
 	inside  int
 	waiting []chan struct{} // first come, first served
 }
@@ -54,7 +60,7 @@ func (p *pacers) enter(ctx context.Context, name string) error {
 	p.mu.Lock()
 	d := p.doors[name]
 	if d == nil {
-		d = &door{width: p.first}
+		d = &door{width: p.first, ceiling: p.most}
 		if p.doors == nil {
 			p.doors = make(map[string]*door)
 		}
@@ -93,9 +99,13 @@ func (p *pacers) leave(name string, kind Kind) {
 	d := p.doors[name]
 	d.inside--
 	if kind == KindThrottled {
+		d.ceiling, d.calm = max(1, min(d.width, d.ceiling)-1), 0
 		d.width = max(1, d.width/2)
 	} else {
-		d.width = min(d.width+1, p.most)
+		if d.calm++; d.calm%calmFor == 0 {
+			d.ceiling = min(d.ceiling+1, p.most)
+		}
+		d.width = min(d.width+1, d.ceiling)
 	}
 	p.admit(name, d)
 }

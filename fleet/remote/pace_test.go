@@ -79,6 +79,18 @@ func TestADoorThatIsFullNarrows(t *testing.T) {
 			t.Errorf("width %d, want %d", w, want)
 		}
 	}
+	p.doors["a"].ceiling = 3
+	for n := range calmFor + 1 {
+		p.doors["a"].inside++
+		p.leave("a", "")
+		if w := p.doors["a"].width; n > 2 && n < calmFor-1 && w != 3 {
+			t.Errorf("width %d after %d that came through, want 3: it was full with 4", w, n+1)
+		}
+	}
+	if w := p.doors["a"].width; w != 4 {
+		t.Errorf("width %d, want one more after a while", w)
+	}
+	p.doors["a"].width = 1
 	enter2 := make(chan error, 1)
 	go func() { enter2 <- p.enter(t.Context(), "a") }()
 	p.leave("a", KindThrottled)

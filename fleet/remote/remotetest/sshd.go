@@ -33,6 +33,9 @@ import (
 type Options struct {
 	Address string   // where it listens: one of 127.0.0.0/8; empty: 127.0.0.2
 	Config  []string // further lines of sshd_config, like "MaxSessions 1"; the first of a kind counts
+
+	// Certify makes the certificate of the host key; nil: it has none.
+	Certify func(key ssh.PublicKey) *ssh.Certificate
 }
 
 // SSHD is a running OpenSSH server that lets the user of the tests in.
@@ -70,6 +73,15 @@ func StartSSHD(t testing.TB, o Options) SSHD {
 		Key:     filepath.Join(dir, "id"),
 		HostKey: hostKey,
 	}
+	if o.Certify != nil {
+		certificate := filepath.Join(dir, "host_key-cert.pub")
+		key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(hostKey))
+		if err != nil {
+			t.Fatalf("host key: %v", err)
+		}
+		write(t, certificate, string(ssh.MarshalAuthorizedKey(o.Certify(key))))
+		o.Config = append(o.Config, "HostCertificate "+certificate)
+	}
 	config := filepath.Join(dir, "sshd_config")
 	write(t, config, sshdConfig(dir, o.Config))
 	s.Port, s.PID = serve(t, binary, config, o.Address)
@@ -84,6 +96,21 @@ func StartSSHD(t testing.TB, o Options) SSHD {
 		Fence:    fleet.FenceNone,
 	}
 	return s
+}
+
+// Knows tells whether the sshd that is installed knows a line of sshd_config: what
+// it has depends on its version.
+func Knows(t testing.TB, line string) bool {
+	t.Helper()
+	dir := t.TempDir()
+	writeKey(t, filepath.Join(dir, "host_key"))
+	config := filepath.Join(dir, "sshd_config")
+	write(t, config, sshdConfig(dir, []string{line}))
+	said, err := exec.Command(findSSHD(t), "-t", "-f", config).CombinedOutput()
+	if err != nil && !bytes.Contains(said, []byte("Bad configuration option")) {
+		t.Fatalf("sshd -t: %v: %s", err, said)
+	}
+	return err == nil
 }
 
 // NewKey writes a new private key to a temporary file and returns its path and
