@@ -11,7 +11,8 @@
 //
 // Parse answers with every mistake of all files at once, each with its file and
 // line. A selection that is empty is an error, and so is a name that no host
-// has: nothing here ever falls back to all hosts.
+// has: nothing here ever falls back to all hosts. ImportSSHConfig makes hosts of
+// what OpenSSH knows of them.
 //
 // Floor 0: may import the standard library, YAML and the label syntax of
 // Kubernetes.

@@ -15,7 +15,7 @@ import (
 	"muster/internal/fakefleet"
 )
 
-var behindOne = flag.Int("behind", 1000, "hosts in TestThousandsBehindOneJumpHost")
+var behindOne = flag.Int("behind", 500, "hosts in TestThousandsBehindOneJumpHost")
 
 // TestThousandsBehindOneJumpHost visits many hosts over one connection, 256 at once, and
 // keeps them all open to the end. With -behind=5000 it takes a minute.
