@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path"
+	"strings"
 	"time"
+	"unicode"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -26,6 +29,10 @@ type Config struct {
 	// OutputMax bounds what is kept of one command's output, in bytes: half of
 	// it the head, half of it the tail.
 	OutputMax int
+
+	// RecordDir is the folder in which hosts keep the records of steps, see [Record].
+	// A user who cannot have it uses one in its own home.
+	RecordDir string
 
 	// AgentSocket is the path of an SSH agent's socket, for hosts without a key
 	// of their own in the inventory. Empty: there is none.
@@ -48,6 +55,7 @@ func Default() Config {
 		Keepalive: 15 * time.Second,
 		JumpIdle:  30 * time.Second,
 		OutputMax: 64 << 10,
+		RecordDir: recordDirDefault,
 	}
 }
 
@@ -79,8 +87,15 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("output_max = %d: %d to %d bytes",
 			c.OutputMax, outputLeastMax, outputMostMax))
 	}
+	if !path.IsAbs(c.RecordDir) || path.Clean(c.RecordDir) != c.RecordDir || c.RecordDir == "/" ||
+		strings.IndexFunc(c.RecordDir, unprintable) >= 0 {
+		errs = append(errs, fmt.Errorf("record_dir = %q: an absolute path, without \"..\" and a "+
+			"slash at its end", c.RecordDir))
+	}
 	return errors.Join(errs...)
 }
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // Client connects to hosts. It keeps the private keys, certificates and host keys it
 // has read and the connections to jump hosts, so a process needs only one. It is safe

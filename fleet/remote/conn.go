@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"muster/fleet"
 )
 
 // sessionsMax bounds the sessions of one connection: sshd allows ten, and counts
@@ -30,6 +32,8 @@ type Conn struct {
 
 	about About
 	login login                                    // without its keys: how long it lasts
+	fence fleet.Fence                              // whether it keeps records of what it runs
+	user  string                                   // who is logged in
 	again func(ctx context.Context) (*Conn, error) // connects to the same host once more
 
 	slots   chan struct{} // holds one item a session, for as long as its goroutines live

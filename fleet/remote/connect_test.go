@@ -291,6 +291,7 @@ func TestConfigTellsAllMistakes(t *testing.T) {
 	for _, name := range []string{
 		"tcp = 0s", "handshake", "auth", "channel", "idle = 48h", "drain", "keepalive",
 		"jump_idle", "output_max = 1",
+		"record_dir",
 	} {
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("the error does not name %q: %v", name, err)

@@ -16,6 +16,7 @@ import (
 // struck.
 var phases = Config{
 	TCP:       1 * time.Second,
+	RecordDir: "/var/lib/muster",
 	Handshake: 2 * time.Second,
 	Auth:      4 * time.Second,
 	Channel:   8 * time.Second,

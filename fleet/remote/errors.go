@@ -3,6 +3,7 @@ package remote
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Kind says what sort of trouble an [Error] is; callers decide by it.
@@ -62,6 +63,31 @@ const (
 	// of its process group is there still.
 	KindRunning Kind = "running"
 
+	// KindRecord: the host cannot keep the record that its fence requires, or could not
+	// write it. Never ran; a person must look.
+	KindRecord Kind = "record"
+
+	// KindBusy: another step is at work on the host, see Error.Wait. Never ran.
+	KindBusy Kind = "busy"
+
+	// KindStale: the host has seen a newer attempt. Never ran.
+	KindStale Kind = "stale"
+
+	// KindUntold: an earlier attempt may have started the step, and the host cannot tell.
+	// This call started nothing. See Record.Again.
+	KindUntold Kind = "untold"
+
+	// KindNever: the step never began. See Record.Look.
+	KindNever Kind = "never"
+
+	// KindGone: the step began, and it will never be known how it ended: there is no end of
+	// it on the host, and nothing of it is alive.
+	KindGone Kind = "gone"
+
+	// KindMute: the host was asked to keep a record and said something else. It is not known
+	// what it made of the command.
+	KindMute Kind = "mute"
+
 	// KindCancelled: the caller's context ended. Look at Sent.
 	KindCancelled Kind = "cancelled"
 )
@@ -72,7 +98,8 @@ type Error struct {
 	Host string // name of the host
 	Addr string // its address and port
 	Kind Kind
-	Sent bool // the command had been sent: it may have run, whatever Kind is
+	Wait time.Duration // KindBusy: it may take so long yet
+	Sent bool          // the command had been sent: it may have run, whatever Kind is
 	Err  error
 }
 

@@ -80,7 +80,7 @@ func (s *sieve) Write(p []byte) (int, error) {
 func (s *sieve) sift() bool {
 	at := bytes.Index(s.kept, s.nonce)
 	if at < 0 {
-		s.pass(len(s.kept) - s.begun())
+		s.pass(len(s.kept) - begunIn(s.kept, s.nonce))
 		return false
 	}
 	s.pass(at)
@@ -99,16 +99,6 @@ func (s *sieve) sift() bool {
 	}
 	s.pass(len(s.nonce))
 	return true
-}
-
-// begun is how much of the end may be the beginning of the nonce.
-func (s *sieve) begun() int {
-	for n := min(len(s.nonce)-1, len(s.kept)); n > 0; n-- {
-		if bytes.HasSuffix(s.kept, s.nonce[:n]) {
-			return n
-		}
-	}
-	return 0
 }
 
 // pass passes on the first n bytes of what is kept.

@@ -57,19 +57,20 @@ func byteCount(n int64) string {
 // write at once. It never blocks and never fails: a reader that stops would stop
 // the command on the host.
 type recorder struct {
-	half  int    // how much of the head, and of the tail, is kept
+	half  int    // how much of the tail is kept
 	touch func() // called for all that comes in
 
-	mu     sync.Mutex // guards all below
-	head   []byte
-	tail   []byte // a ring once it is full
-	next   int    // where the ring goes on
-	total  int64
-	sealed bool
+	mu      sync.Mutex // guards all below
+	headMax int        // how much of the head is kept
+	head    []byte
+	tail    []byte // a ring once it is full
+	next    int    // where the ring goes on
+	total   int64
+	sealed  bool
 }
 
 func newRecorder(most int, touch func()) *recorder {
-	return &recorder{half: most / 2, touch: touch}
+	return &recorder{half: most / 2, headMax: most / 2, touch: touch}
 }
 
 // Write keeps p, or forgets some of it.
@@ -83,10 +84,24 @@ func (r *recorder) Write(p []byte) (int, error) {
 	}
 	r.touch()
 	r.total += int64(n)
-	room := min(n, r.half-len(r.head))
+	room := min(n, r.headMax-len(r.head))
 	r.head = append(r.head, p[:room]...)
 	r.keepEnd(p[room:])
 	return n, nil
+}
+
+// skip notes that n bytes come that are lost: of what is kept they are the gap, or a part
+// of it.
+func (r *recorder) skip(n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sealed {
+		return
+	}
+	r.touch()
+	r.total += n
+	r.headMax = len(r.head)
+	r.tail, r.next = r.tail[:0], 0
 }
 
 func (r *recorder) keepEnd(p []byte) {

@@ -35,6 +35,11 @@ type Command struct {
 	// returns within five seconds of it. nil: it is never stopped.
 	Stop <-chan struct{}
 
+	// Record has the host keep a record of the command, if its fence allows it. nil: it runs
+	// as it is.
+	Record *Record
+
+	verb   string // of record.sh; empty: as Record says
 	litter string // a file to be removed if the command is stopped; may be empty
 }
 
@@ -48,6 +53,11 @@ type Result struct {
 	// Open says that the output was still open when the command had ended, and
 	// something of it may be missing: a process that was left behind holds it.
 	Open bool
+
+	// Attached says that the command had been started before, by this attempt or another,
+	// and the result is that of then. Unfenced says what the host lacks to keep a record.
+	Attached bool
+	Unfenced string
 }
 
 // Run runs a command and waits for its end. A command that ends by itself, with
@@ -55,13 +65,22 @@ type Result struct {
 // KindTimeout the Result is complete, and with others it has at least the output
 // that came. If ctx ends, the connection is closed; that stops nothing on the host.
 func (c *Conn) Run(ctx context.Context, cmd Command) (Result, error) {
-	return c.run(ctx, "run", cmd)
+	if err := c.cannotTell("run", cmd); err != nil {
+		return Result{ExitCode: -1}, err
+	}
+	result, err := c.run(ctx, "run", cmd)
+	return c.attach(ctx, cmd, result, err)
 }
 
 func (c *Conn) run(ctx context.Context, op string, cmd Command) (Result, error) {
 	nothing := Result{ExitCode: -1}
 	nonce := newNonce()
 	line, err := remoteLine(cmd.Shell, cmd.Bound, nonce)
+	verb := c.verb(cmd)
+	if verb != "" && err == nil {
+		err = cmd.Record.check(cmd)
+		line = recordLine
+	}
 	if err == nil && cmd.Idle < 0 {
 		err = fmt.Errorf("idle = %s: it cannot be negative", cmd.Idle)
 	}
@@ -71,7 +90,7 @@ func (c *Conn) run(ctx context.Context, op string, cmd Command) (Result, error) 
 	if err := c.login.lasts(cmd.Bound); err != nil {
 		return nothing, c.to.fault(op, KindKey, err)
 	}
-	if isClosed(cmd.Stop) {
+	if isClosed(cmd.Stop) && !cmd.mayRun() {
 		return nothing, c.to.fault(op, KindStopped, errNotStarted)
 	}
 	if err := c.enter(ctx); err != nil {
@@ -79,14 +98,14 @@ func (c *Conn) run(ctx context.Context, op string, cmd Command) (Result, error) 
 	}
 	stop := context.AfterFunc(ctx, func() { c.fail(context.Cause(ctx)) })
 	defer stop()
-	o := c.obey(cmd.Stop)
+	o := c.obey(cmd.Stop, cmd.mayRun())
 	defer o.end()
 
 	idle := cmd.Idle
 	if idle == 0 {
 		idle = c.cfg.Idle
 	}
-	s, err := c.openSession(idle, nonce)
+	s, err := c.openSession(idle, nonce, verb != "")
 	if err != nil {
 		<-c.slots
 		if o.tooLate() {
@@ -103,6 +122,9 @@ func (c *Conn) run(ctx context.Context, op string, cmd Command) (Result, error) 
 		fmt.Sprintf("report the end of a command with a bound of %s", cmd.Bound))
 	defer late.Stop()
 
+	if verb != "" {
+		cmd.Stdin = request{verb, c.fence, c.cfg.RecordDir, cmd}.reader(nonce)
+	}
 	return s.run(ctx, op, cmd, line)
 }
 
@@ -124,30 +146,42 @@ func (s *session) run(ctx context.Context, op string, cmd Command, line string) 
 	var halted error // why it did not end by itself
 	select {
 	case <-s.ended:
+	case <-s.noted():
 	case <-cmd.Stop:
-		halted = s.halt(ctx, op, cmd.litter)
+		halted = s.halt(ctx, op, cmd)
 	}
 	result := Result{ExitCode: -1, Took: time.Since(sent)}
 	result.Open = !s.hasEnded() || !s.drain() // what runs on may say more at any time
 	result.Output = s.seal()
 	inputErr := input.stop(s.conn.cfg.Drain)
 	known := s.hasEnded() && s.known
+	if s.notes != nil {
+		var plain bool
+		result, plain, err = s.recorded(op, cmd, halted, result)
+		if !plain && (err != nil || inputErr == nil) {
+			return result, err
+		}
+	}
 	if known {
 		result.ExitCode, result.Signal = s.exit.code, s.exit.signal
 	}
 	switch {
 	case halted != nil:
 		return result, halted
-	case !known:
+	case !known || s.abandoned():
 		return result, s.lost(ctx, op)
 	case timedOut(s.exit, result.Took, cmd.Bound):
 		return result, to.faultSent(op, KindTimeout,
-			fmt.Errorf("the command ran over its bound of %s and was stopped on the host", cmd.Bound))
+			overBound(cmd.Bound))
 	case inputErr != nil:
 		return result, to.faultSent(op, KindNode,
 			fmt.Errorf("what the command should have got on stdin could not be read: %w", inputErr))
 	}
 	return result, nil
+}
+
+func overBound(bound time.Duration) error {
+	return fmt.Errorf("the command ran over its bound of %s and was stopped on the host", bound)
 }
 
 // lost says what is known of a command whose end was not seen.

@@ -15,10 +15,11 @@ import (
 // of the library reports the end of a command only when all that holds its output
 // is gone too, and has no deadline for anything.
 type session struct {
-	conn *Conn
-	ch   ssh.Channel
-	out  *recorder
-	mark *sieve
+	conn  *Conn
+	ch    ssh.Channel
+	out   *recorder
+	mark  *sieve
+	notes *notes // of record.sh; nil: the command comes without it
 
 	ended   chan struct{} // closed when the exit is known, or the channel is closed
 	exit    exit          // valid after ended
@@ -39,7 +40,7 @@ type exit struct {
 
 // openSession opens a channel and starts to read from it. The caller has entered
 // a slot; the session leaves it.
-func (c *Conn) openSession(idle time.Duration, nonce string) (*session, error) {
+func (c *Conn) openSession(idle time.Duration, nonce string, recorded bool) (*session, error) {
 	late := c.within(c.cfg.Channel, "open a session")
 	defer late.Stop()
 
@@ -59,7 +60,12 @@ func (c *Conn) openSession(idle time.Duration, nonce string) (*session, error) {
 	s.out = newRecorder(c.cfg.OutputMax, s.touch)
 	s.mark = newSieve(s.out, nonce)
 	var streams sync.WaitGroup
-	streams.Go(func() { record(s.mark, ch, stdoutBuffer) })
+	stdout := io.Writer(s.mark)
+	if recorded {
+		s.notes = newNotes(s.out, nonce, s.mark)
+		stdout = s.notes
+	}
+	streams.Go(func() { record(stdout, ch, stdoutBuffer) })
 	streams.Go(func() { record(s.out, ch.Stderr(), stderrBuffer) })
 	go func() {
 		streams.Wait()
@@ -90,6 +96,9 @@ func record(to io.Writer, stream io.Reader, buffer int) {
 // seal returns what was kept of the output.
 func (s *session) seal() Output {
 	s.mark.flush()
+	if s.notes != nil {
+		s.notes.flush()
+	}
 	return s.out.seal()
 }
 

@@ -369,7 +369,7 @@ func connect(t *testing.T, host fleet.Host) *remote.Conn {
 	return connectWith(t, remote.Default(), host)
 }
 
-func connectWith(t *testing.T, config remote.Config, host fleet.Host) *remote.Conn {
+func connectWith(t testing.TB, config remote.Config, host fleet.Host) *remote.Conn {
 	t.Helper()
 	client, err := remote.New(config)
 	if err != nil {

@@ -89,17 +89,18 @@ var (
 // before it is sent, the connection is closed at once, and later after stopTime.
 type obedience struct {
 	stop <-chan struct{}
+	runs bool // it may run already, and must be looked for
 	sent chan struct{}
 	over chan struct{}
 	wait sync.WaitGroup
 }
 
 // obey begins to watch stop. It is nil if there is nothing to watch.
-func (c *Conn) obey(stop <-chan struct{}) *obedience {
+func (c *Conn) obey(stop <-chan struct{}, runs bool) *obedience {
 	if stop == nil {
 		return nil
 	}
-	o := &obedience{stop: stop, sent: make(chan struct{}), over: make(chan struct{})}
+	o := &obedience{stop: stop, runs: runs, sent: make(chan struct{}), over: make(chan struct{})}
 	o.wait.Go(func() { o.watch(c) })
 	return o
 }
@@ -110,7 +111,7 @@ func (o *obedience) watch(c *Conn) {
 		return
 	case <-o.stop:
 	}
-	if !isClosed(o.sent) {
+	if !isClosed(o.sent) && !o.runs {
 		c.fail(errNotStarted)
 		return
 	}
@@ -128,7 +129,7 @@ func (o *obedience) watch(c *Conn) {
 // the connection alone from now on: it sees sent before it looks at stop, or we see
 // stop here.
 func (o *obedience) tooLate() bool {
-	if o == nil {
+	if o == nil || o.runs {
 		return false
 	}
 	if !isClosed(o.sent) {
@@ -155,10 +156,15 @@ func isClosed(c <-chan struct{}) bool {
 
 // halt stops the command on the host. It returns nil if that ended by itself
 // before: then its own end counts.
-func (s *session) halt(ctx context.Context, op, litter string) error {
+func (s *session) halt(ctx context.Context, op string, cmd Command) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stopTime, errStopTime)
 	defer cancel()
 
+	if s.notes != nil {
+		if done, err := s.haltRecorded(ctx, op, cmd); done {
+			return err
+		}
+	}
 	m, err := s.marked()
 	if s.hasEnded() {
 		return nil
@@ -166,7 +172,10 @@ func (s *session) halt(ctx context.Context, op, litter string) error {
 	if err != nil {
 		return s.doubt(op, err)
 	}
-	said, err := s.conn.askToStop(ctx, m, litter)
+	said, err := s.conn.askToStop(ctx, Command{
+		Shell: fmt.Sprintf("set -- %d %d %s\n%s", m.shell, m.parent, quote(cmd.litter), stopScript),
+		Bound: stopTime,
+	})
 	if said.word == "gone" || said.word == "ended" {
 		wait(s.ended, s.conn.cfg.Drain) // the end is on its way
 	}
@@ -184,7 +193,7 @@ func (s *session) judge(op string, said stopped) error {
 	to := s.conn.to
 	switch said.word {
 	case "gone":
-		return to.faultSent(op, KindStopped, errors.New("the command was stopped on the host"))
+		return to.faultSent(op, KindStopped, errStopped)
 	case "left":
 		return to.faultSent(op, KindRunning, fmt.Errorf("it did not end when it was told to, nor when "+
 			"it was killed: process %s", said.processes()))
@@ -238,11 +247,7 @@ func wait(c <-chan struct{}, limit time.Duration) {
 
 // askToStop runs the script on the host: beside the command, and where a
 // connection may have one session only, on another connection.
-func (c *Conn) askToStop(ctx context.Context, m mark, litter string) (stopped, error) {
-	command := Command{
-		Shell: fmt.Sprintf("set -- %d %d %s\n%s", m.shell, m.parent, quote(litter), stopScript),
-		Bound: stopTime,
-	}
+func (c *Conn) askToStop(ctx context.Context, command Command) (stopped, error) {
 	result, err := c.run(ctx, "stop", command)
 	if kind := KindOf(err); kind == KindThrottled || kind == KindRefused {
 		var other *Conn
@@ -265,7 +270,7 @@ func (c *Conn) askToStop(ctx context.Context, m mark, litter string) (stopped, e
 
 // stopped is what the script says in its last line.
 type stopped struct {
-	word string // gone, left, hidden, shared, ended
+	word string // gone, left, hidden, shared, ended; of record.sh also none, unsure
 	left []string
 }
 
@@ -294,7 +299,7 @@ func parseStopped(output []byte) (stopped, bool) {
 	switch s.word {
 	case "left":
 		return s, len(s.left) > 0
-	case "gone", "hidden", "shared", "ended":
+	case "gone", "hidden", "shared", "ended", "none", "unsure":
 		return s, len(s.left) == 0
 	}
 	return stopped{}, false

@@ -59,7 +59,7 @@ func (s Settings) Remote() remote.Config {
 	c.TCP, c.Handshake, c.Auth, c.Channel = s.SSH.TCP, s.SSH.Handshake, s.SSH.Auth, s.SSH.Channel
 	c.Idle, c.Keepalive, c.AgentSocket = s.SSH.Idle, s.SSH.Keepalive, s.SSH.Agent
 	c.JumpIdle, c.PassphraseFile = s.SSH.JumpIdle, s.SSH.PassphraseFile
-	c.OutputMax = s.Output.Max
+	c.OutputMax, c.RecordDir = s.Output.Max, s.SSH.RecordDir
 	return c
 }
 

@@ -114,16 +114,16 @@ type Overload struct {
 
 // SSH holds the deadlines of the way to a host.
 type SSH struct {
-	TCP       time.Duration `mapstructure:"tcp"`
-	Handshake time.Duration `mapstructure:"handshake"`
-	Auth      time.Duration `mapstructure:"auth"`
-	Channel   time.Duration `mapstructure:"channel"`
-	Idle      time.Duration `mapstructure:"idle"`
-	Keepalive time.Duration `mapstructure:"keepalive"`
-	JumpIdle  time.Duration `mapstructure:"jump_idle"`
-	Agent     string        `mapstructure:"agent"` // socket of an SSH agent; empty: none
-
-	PassphraseFile string `mapstructure:"passphrase_file"` // of private keys that have a passphrase
+	TCP            time.Duration `mapstructure:"tcp"`
+	Handshake      time.Duration `mapstructure:"handshake"`
+	Auth           time.Duration `mapstructure:"auth"`
+	Channel        time.Duration `mapstructure:"channel"`
+	Idle           time.Duration `mapstructure:"idle"`
+	Keepalive      time.Duration `mapstructure:"keepalive"`
+	JumpIdle       time.Duration `mapstructure:"jump_idle"`
+	PassphraseFile string        `mapstructure:"passphrase_file"` // of private keys that have a passphrase
+	Agent          string        `mapstructure:"agent"`           // socket of an SSH agent; empty: none
+	RecordDir      string        `mapstructure:"record_dir"`      // on hosts
 }
 
 // Output bounds what is kept of what hosts say.
@@ -217,6 +217,7 @@ func defaults(m machine) map[string]any {
 		"ssh.jump_idle":                r.JumpIdle,
 		"ssh.agent":                    m.agent,
 		"ssh.passphrase_file":          "",
+		"ssh.record_dir":               r.RecordDir,
 		"output.max":                   worker.Default().OutputMax,
 		"log.level":                    "info",
 		"log.format":                   "text",

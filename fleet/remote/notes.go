@@ -1,0 +1,173 @@
+package remote
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// noteMax bounds a line of record.sh, in bytes.
+const noteMax = 4 << 10
+
+// noiseMax bounds what is kept of what comes before the greeting, in bytes.
+const noiseMax = 4 << 10
+
+// A note is a line of record.sh, in words.
+type note []string
+
+func (n note) word() string {
+	if len(n) == 0 {
+		return ""
+	}
+	return n[0]
+}
+
+// notes takes the lines of record.sh out of a stream, and passes on the rest, which is
+// what the command says. They are known by the nonce, which the command does not know.
+type notes struct {
+	to    *recorder
+	nonce []byte
+	hello chan struct{} // closed when the host has greeted
+	began chan struct{} // closed when a step is under way, with its record
+	over  chan struct{} // closed when the last line is in
+	mark  *sieve        // gets the mark of a command without a record
+
+	mu       sync.Mutex
+	kept     []byte // held back: it may be the beginning of a line; guarded by mu
+	noise    []byte // what came before the greeting; guarded by mu
+	through  bool   // all is passed on from now: the command has no record; guarded by mu
+	greeted  bool   // guarded by mu
+	fenced   bool   // valid after hello
+	lack     string // what the host lacks; valid after hello
+	attached bool   // to a step of an earlier request; valid after over
+	last     note   // valid after over
+}
+
+func newNotes(to *recorder, nonce string, mark *sieve) *notes {
+	return &notes{to: to, nonce: []byte(nonce), mark: mark, hello: make(chan struct{}),
+		began: make(chan struct{}), over: make(chan struct{})}
+}
+
+// Write passes p on, but for the notes. It never fails.
+func (n *notes) Write(p []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.kept = append(n.kept, p...)
+	for n.sift() {
+	}
+	return len(p), nil
+}
+
+// sift takes the next note. It returns whether there may be another one.
+func (n *notes) sift() bool {
+	if n.through || n.last != nil {
+		n.pass(len(n.kept))
+		return false
+	}
+	at := bytes.Index(n.kept, n.nonce)
+	if at < 0 {
+		n.pass(len(n.kept) - begunIn(n.kept, n.nonce))
+		return false
+	}
+	n.pass(at)
+	rest := n.kept[len(n.nonce):]
+	end := bytes.IndexByte(rest, '\n')
+	if end < 0 && len(rest) <= noteMax {
+		return false // the line is not all here
+	}
+	if end < 0 || !n.take(strings.Fields(string(rest[:end]))) {
+		n.pass(len(n.nonce)) // a login shell that repeats what it was told
+		return true
+	}
+	n.kept = n.kept[len(n.nonce)+end+1:]
+	return true
+}
+
+// take deals with a note. It is false for what is none.
+func (n *notes) take(words note) bool {
+	switch word := words.word(); {
+	case word == "hello" && len(words) > 1 && !n.greeted:
+		n.greeted, n.fenced = true, words[1] == "fenced"
+		n.lack = shorten(strings.Join(words[2:], " "))
+		close(n.hello)
+	case word == "no":
+		n.finish(words)
+	case !n.greeted:
+		return false
+	case word == "began" || word == "attached":
+		n.attached = word == "attached"
+		if !isClosed(n.began) {
+			close(n.began)
+		}
+	case word == "gap" && len(words) == 2:
+		if size, err := parseCount(words[1]); err == nil {
+			n.to.skip(size)
+		}
+	case word == "mark" && len(words) == 3:
+		n.through = true
+		if m, ok := parseMark([]byte(" " + words[1] + " " + words[2])); ok {
+			n.mark.mark = m
+			close(n.mark.found)
+		}
+	case word == "end" || word == "stopped":
+		n.finish(words)
+	default:
+		return false
+	}
+	return true
+}
+
+func (n *notes) finish(words note) {
+	n.last = words
+	close(n.over)
+}
+
+// pass passes on the first bytes of what is kept. What comes before the greeting is of a
+// login shell, and nothing comes after the last line.
+func (n *notes) pass(count int) {
+	part := n.kept[:count]
+	n.kept = n.kept[count:]
+	switch {
+	case count == 0 || n.last != nil:
+	case n.greeted:
+		_, _ = n.to.Write(part) // a recorder: it never fails
+	default:
+		n.to.touch()
+		n.noise = append(n.noise, part[:min(len(part), noiseMax-len(n.noise))]...)
+	}
+}
+
+// flush passes on what is held back: nothing more will come of it. If there was no
+// greeting, what came instead is all that there is to see.
+func (n *notes) flush() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.pass(len(n.kept))
+	if !n.greeted && n.last == nil {
+		_, _ = n.to.Write(n.noise)
+	}
+}
+
+// wasGreeted tells whether the host has greeted, and if it keeps a record.
+func (n *notes) state() (greeted, fenced bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.greeted, n.fenced
+}
+
+// parseCount reads a number of bytes or seconds: hosts say nothing negative that counts.
+func parseCount(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 62)
+	return max(n, 0), err
+}
+
+// begunIn is how much of the end of text may be the beginning of word.
+func begunIn(text, word []byte) int {
+	for n := min(len(word)-1, len(text)); n > 0; n-- {
+		if bytes.HasSuffix(text, word[:n]) {
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,531 @@
+# record: does one step of a job on this host, at most once, and keeps what became of it.
+#
+# Nothing of it is installed. It comes on stdin to a shell that knows the variable nonce,
+# and behind it comes a request of four lines:
+#
+#   verb fence key step token-high token-low since-high since-low again twice bound
+#   the folder of the records, the job for people, the command for printf %b
+#
+#   verb    run, ask (never start anything) or stop
+#   key     names the job; key and step name a record
+#   token   of the attempt, in two halves of nine digits: some shells count to 2^31
+#   since   no attempt at the job is older than this token
+#   again   1: an earlier attempt may have started the step
+#   twice   1: the step may run again if it is not known how it went before
+#
+# What is left of stdin is the command's. What it says goes to stdout as it is, between
+# lines of our own, which begin with the nonce behind a newline:
+#
+#   hello fenced | hello plain WHAT-IS-MISSING | began | attached | gap BYTES
+#   mark PID PARENT                      (plain: what comes next is the command, no end)
+#   end exit|timeout|stopped CODE OPEN PROCESSES-LEFT | end gone | end rebooted
+#   no stale|busy SECONDS JOB|untold|never|lacking WHAT|disk WHY
+#   stopped gone|left PIDS|hidden|ended|none|unsure
+#
+# A record is a family of files, TOKEN.KEY.STEP.…, of which the oldest is the first:
+#
+#   started  one line, on disk before the command begins: it may have run from now on
+#   new      80 bytes kept free for the end; while it runs its session and start time
+#   end      how it ended: new, written over and renamed, so that a full disk is no matter
+#   out.N    what it said from byte N on: the head, and two pieces of the tail
+#   drained  all that it said is in there
+#   stop     somebody wanted it to stop
+#
+# The lock is held by whoever watches a step and by the step; it is given back when the
+# end is written. Token and started line are one file: the newest name is the last token.
+
+say() { printf '%s %s\n' "$nonce" "$*"; }
+
+no() {
+	say no "$@"
+	exit 0
+}
+
+# What the host lacks. Small systems have timeout and setsid, and no flock.
+missing() {
+	lack=
+	for tool in flock setsid timeout dd tail head wc cat mv rm ls mkdir sync sleep; do
+		command -v "$tool" >/dev/null 2>&1 || lack="$lack $tool"
+	done
+	for file in /proc/sys/kernel/random/boot_id /proc/uptime "/proc/$$/stat"; do
+		[ -r "$file" ] || lack="$lack $file"
+	done
+}
+
+# ours tells whether $1 is a folder that we own and nobody else can write to.
+ours() {
+	[ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ] || return 1
+	case $(ls -ldn "$1") in d????-??-*) ;; *) return 1 ;; esac
+}
+
+# What is in memory only does not outlive a boot, and could not tell after it.
+lasting() {
+	case $(stat -f -c %T "$1" 2>/dev/null) in tmpfs | ramfs) return 1 ;; esac
+}
+
+# A folder that exists is used for good: nobody must look for a record in another one.
+# Of two it is that of the user, who would not have it if the first had been ours.
+settle() {
+	own=${HOME:-}
+	case $own in /*) own=$own/.local/state/muster-record ;; *) own= ;; esac
+	for dir in "$own" "$place"; do
+		if [ -n "$dir" ] && ours "$dir"; then
+			[ -e "$dir/born" ] && return 0
+			lasting "$dir" || continue
+			bear
+			return 0
+		fi
+	done
+	[ "$verb" = run ] || return 1
+	for dir in "$place" "$own"; do
+		[ -n "$dir" ] && [ ! -e "$dir" ] && [ ! -L "$dir" ] || continue
+		mkdir -p "$dir" 2>/dev/null && ours "$dir" || continue
+		if lasting "$dir"; then
+			bear
+			return 0
+		fi
+		rmdir "$dir"
+	done
+	return 1
+}
+
+# bear notes since when there are records, and whose job began them: no record of an
+# older job is no proof that it never ran.
+bear() {
+	first=$key
+	[ "$again" = 0 ] || first=-
+	(set -C; printf '%s %s %s\n' "$hi" "$lo" "$first" >"$dir/born") 2>/dev/null
+}
+
+# proof tells whether a record that is not there shows that the step never ran.
+proof() {
+	[ "$again" = 1 ] || return 0
+	bhi='' blo='' first=''
+	read -r bhi blo first 2>/dev/null <"$dir/born"
+	[ "$first" != "$key" ] || return 0
+	[ -n "$first" ] && ! older "$shi" "$slo" "$bhi" "$blo"
+}
+
+# older tells whether token $1 $2 is older than $3 $4.
+older() {
+	[ "$1" -lt "$3" ] || { [ "$1" -eq "$3" ] && [ "$2" -lt "$4" ]; }
+}
+
+# olderThan tells whether our token is older than that of record $1.
+olderThan() {
+	token=${1##*/}
+	token=${token%%.*}
+	older "$hi" "$lo" "${token%?????????}" "${token#?????????}"
+}
+
+# search finds the newest record of all, and that of our step.
+search() {
+	newest "$dir"/*.started
+	latest=$found
+	newest "$dir"/*."$key.$step.started"
+	mine=$found
+}
+
+newest() {
+	eval "found=\${$#}"
+	[ -e "$found" ] || found=
+	found=${found%.started}
+}
+
+# recall reads the started line of record $1. One that is not whole was never on disk,
+# and its command never began.
+recall() {
+	boot='' began='' limit='' who='' whole=''
+	read -r boot began limit who whole 2>/dev/null <"$1.started"
+	[ "$whole" = . ]
+}
+
+# runs tells whether something of the step of record $1 is alive though nobody watches
+# it. Its number may belong to others by now: the start time tells.
+runs() {
+	word='' sid='' since=''
+	read -r word sid since 2>/dev/null <"$1.new"
+	read -r now </proc/sys/kernel/random/boot_id
+	[ "$word" = runs ] && recall "$1" && [ "$now" = "$boot" ] || return 1
+	if read -r line 2>/dev/null <"/proc/$sid/stat"; then
+		set -- ${line##*) }
+		[ "${20}" = "$since" ] || return 1
+	fi
+	[ -n "$(session "$sid")" ]
+}
+
+# session lists what lives in session $1.
+session() {
+	for stat in /proc/[0-9]*/stat; do
+		read -r line <"$stat" || continue
+		set -- "$1" ${line##*) }
+		case $5/$2 in "$1"/[ZX]) ;; "$1"/*) printf '%s ' "${line%% *}" ;; esac
+	done 2>/dev/null
+}
+
+grab() { flock -n 9 2>/dev/null; }
+
+# decide looks until it is known what is to be done.
+decide() {
+	for turn in 1 2 3 4 5 6 7 8 9 10; do
+		free=
+		grab && free=1
+		search
+		if [ -n "$mine" ] && ! recall "$mine"; then
+			if [ -n "$free" ] && [ "$verb" = run ]; then
+				rm -f "$mine".*
+				search
+			else
+				mine=
+			fi
+		fi
+		if [ -n "$mine" ]; then
+			known
+		elif [ -n "$free" ]; then
+			unknown
+		elif [ -n "$latest" ] && [ ! -e "$latest.end" ]; then
+			busy
+		fi
+		sleep .2 2>/dev/null || sleep 1 # it has just ended, or is just beginning
+	done
+	busy
+}
+
+# known is about a step of which there is a record.
+known() {
+	name=$mine
+	olderThan "$mine" && no stale
+	if [ -e "$name.end" ]; then
+		[ -z "$free" ] || flock -u 9
+		say attached
+		conclude
+	fi
+	if [ -z "$free" ] && [ "$mine" = "$latest" ] || runs "$mine"; then
+		[ -z "$free" ] || flock -u 9
+		say attached
+		accompany
+	fi
+	if [ "$verb" = run ] && [ "$twice" = 1 ] && [ -n "$free" ] && ! same; then
+		clean
+		start
+	fi
+	say attached
+	conclude
+}
+
+same() {
+	token=${mine##*/}
+	[ "${token%%.*}" = "$hi$lo" ]
+}
+
+# clean ends all for whom it is too late, and for whom it is too early: nobody may watch
+# the last step any more, and it may run all the same.
+clean() {
+	[ -n "$latest" ] || return 0
+	olderThan "$latest" && no stale
+	[ -e "$latest.end" ] || ! runs "$latest" || busy
+}
+
+# unknown is about a step of which there is no record, with the lock in hand.
+unknown() {
+	clean
+	if ! proof; then
+		[ "$twice" = 1 ] && [ "$verb" = run ] || no untold
+	fi
+	[ "$verb" = run ] || forbid
+	start
+}
+
+# forbid says that the step never began, and sees to it that it stays so: whoever is on
+# the way with an older token comes too late behind a record of our token.
+forbid() {
+	name=$dir/$hi$lo.-.-
+	why=$({
+		: >"$name.started" && : >"$name.end" && sync "$name.started" "$name.end" "$dir"
+	} 2>&1) || no disk "${why##*: }"
+	flock -u 9
+	no never
+}
+
+busy() {
+	recall "$latest" || no busy 1 -
+	read -r up rest </proc/uptime
+	no busy $((began + limit - ${up%.*})) "$who"
+}
+
+# start does the step.
+start() {
+	name=$dir/$hi$lo.$key.$step
+	read -r boot </proc/sys/kernel/random/boot_id
+	read -r up rest </proc/uptime
+	up=${up%.*}
+	[ ! -e "$name.new" ] || rm -f "$name".* # of a try that came to nothing
+	why=$(
+		set -C
+		{
+			printf '%-79s\n' free >"$name.new" &&
+				printf '%s %s %s %s .\n' "$boot" "$up" "$bound" "$job" >"$name.started" &&
+				sync "$name.new" "$name.started" "$dir"
+		} 2>&1
+	) || {
+		rm -f "$name".*
+		no disk "${why##*: }"
+	}
+	say began
+	{ watch 4>&1 >/dev/null 2>&1; } | follow 9>&- 3<&-
+	exit 0
+}
+
+# watch sees a step to its end, whatever becomes of those who want to know of it. A trap
+# is not handed on to the command; a signal that is ignored would be.
+watch() {
+	trap : HUP INT TERM PIPE
+	{
+		perform
+		code=$?
+		exec >/dev/null 3<&-
+		finish
+		sweep 4>&- 9>&- &
+	} | keep 3<&- 9>&-
+}
+
+# perform is the command, in a session of its own.
+perform() {
+	setsid sh -c '
+		umask "$4"
+		read -r muster_line <"/proc/$$/stat"
+		set -- "$1" "$2" "$3" ${muster_line##*) }
+		printf "%-79s\n" "runs $$ ${23}" 1<>"$1.new"
+		unset muster_line
+		exec timeout -k 5 "$2" sh -c "$3" 4>&- 2>&1
+	' muster "$name" "$bound" "$text" "$mask" <&3 3<&-
+}
+
+# finish writes the end down. timeout ends its own child and what is in its group, and
+# what is left of the session is ended here.
+finish() {
+	word='' sid='' since='' left='' how=exit
+	read -r word sid since <"$name.new"
+	if [ -e "$name.stop" ]; then
+		how=stopped
+	else
+		read -r now rest </proc/uptime
+		case $code in
+		124 | 137 | 143) [ $((${now%.*} - up)) -lt "$bound" ] || how=timeout ;;
+		esac
+	fi
+	if [ "$how" = timeout ]; then
+		patient
+		[ "$code" != 137 ] || soft=
+		quell
+	fi
+	printf '%-79s\n' "$how $code $left" 1<>"$name.new" && mv -f "$name.new" "$name.end"
+	flock -u 9
+}
+
+# patient says how long to wait for what. Some can only count whole seconds.
+patient() {
+	soft='.05 .1 .2 .4 .5 .5' hard='.05 .1 .3 .5'
+	sleep .01 2>/dev/null || soft='1 1' hard=1
+}
+
+# quell ends what lives in session sid, after some patience, and leaves in left what it
+# could not end.
+quell() {
+	for pause in $soft; do
+		[ -n "$(session "$sid")" ] || break
+		sleep "$pause"
+	done
+	for pause in $hard; do
+		left=$(session "$sid")
+		[ -n "$left" ] || break
+		kill -KILL $left
+		sleep "$pause"
+		left=$(session "$sid")
+	done 2>/dev/null
+}
+
+# keep writes what comes in to the disk, in pieces of which those in the middle go. It
+# never stops reading: that would stop the command.
+keep() {
+	trap : HUP INT TERM PIPE
+	base=0 older=
+	while :; do
+		said=$(LC_ALL=C dd bs=8192 count=16 2>&1 >>"$name.out.$base") || {
+			cat >/dev/null # the disk is full
+			return
+		}
+		said=${said%% records in*} # some warn before they count
+		[ $((${said##*[!0-9+]})) -eq 16 ] || break
+		size=$(($(wc -c <"$name.out.$base")))
+		[ "$size" -ge 131072 ] || continue
+		if [ "$base" -gt 0 ]; then
+			[ -z "$older" ] || rm -f "$name.out.$older"
+			older=$base
+		fi
+		base=$((base + size))
+	done
+	: >"$name.drained"
+}
+
+# follow says what a step of ours says, until it is over. Its stdin ends when nobody
+# watches or keeps any more. What a daemon says that it left behind does not count.
+follow() {
+	over=
+	until timeout 1 cat >/dev/null 2>&1; do
+		[ -z "$over" ] || break
+		[ ! -e "$name.end" ] || over=1
+		emit live
+	done
+	conclude
+}
+
+# accompany does the same for a step of somebody else.
+accompany() {
+	while [ ! -e "$name.end" ]; do
+		emit live
+		sleep 1
+		if grab; then
+			flock -u 9
+			[ -e "$name.end" ] || runs "$name" || break
+		fi
+	done
+	[ -e "$name.drained" ] || sleep 1
+	conclude
+}
+
+# conclude says how it ended.
+conclude() {
+	emit all
+	how='' code='' left=''
+	read -r how code left 2>/dev/null <"$name.end"
+	case $how in
+	exit | timeout | stopped) ;;
+	*)
+		read -r now </proc/sys/kernel/random/boot_id
+		recall "$name"
+		[ "$now" = "$boot" ] && say end gone || say end rebooted
+		exit 0
+		;;
+	esac
+	open=1
+	[ ! -e "$name.drained" ] || open=0
+	say end "$how" "$code" "$open" $left
+	[ "$open" = 0 ] || kill -KILL $$ # else it would wait for what was left behind
+	exit 0
+}
+
+# emit says what was said since the last time: from byte off of piece base on. A piece
+# with one behind it does not grow any more.
+emit() {
+	while :; do
+		piece=$name.out.$base
+		behind
+		if [ -s "$piece" ] && [ "$1 $count" = 'all 1' ]; then
+			tail -c "+$((off + 1))" "$piece"
+		elif [ -s "$piece" ]; then
+			size=$(($(wc -c <"$piece")))
+			if [ "$size" -gt "$off" ]; then
+				tail -c "+$((off + 1))" "$piece" 2>/dev/null | head -c "$((size - off))"
+				off=$size
+			fi
+		fi
+		[ -n "$next" ] || return 0
+		[ "$next" -eq $((base + off)) ] || say gap $((next - base - off))
+		base=$next off=0
+	done
+}
+
+# behind finds the next piece, and counts all.
+behind() {
+	next='' count=0
+	for file in "$name".out.*; do
+		at=${file##*.}
+		[ "$at" != '*' ] || return 0
+		count=$((count + 1))
+		[ "$at" -gt "$base" ] || continue
+		[ -n "$next" ] && [ "$at" -ge "$next" ] || next=$at
+	done
+}
+
+# sweep removes what ended more than a week ago, by the clock that makes tokens, once a
+# day, the oldest first and not too many.
+sweep() {
+	swept=0
+	read -r swept 2>/dev/null <"$dir/swept"
+	[ $((1$hi - 1${swept:-0})) -ge 86 ] || return
+	printf '%s\n' "$hi" >"$dir/swept"
+	count=0
+	for file in "$dir"/*.end; do
+		age=${file##*/}
+		age=${age%"${age#?????????}"}
+		[ "$count" -lt 500 ] && [ $((1$hi - 1$age)) -gt 604 ] || break
+		rm -f "${file%.end}".*
+		count=$((count + 1))
+	done
+}
+
+# halt ends a step that runs, and looks whether it did.
+halt() {
+	patient
+	search
+	name=$mine
+	[ -n "$name" ] || { say stopped none; exit 0; }
+	[ ! -e "$name.end" ] || { say stopped ended; exit 0; }
+	for pause in $hard; do
+		read -r word sid since 2>/dev/null <"$name.new"
+		[ "$word" != free ] || sleep "$pause"
+	done
+	if ! runs "$name"; then
+		[ -e "$name.end" ] && say stopped ended || say stopped unsure
+		exit 0
+	fi
+	: >"$name.stop"
+	kill -TERM $(session "$sid") 2>/dev/null
+	quell
+	case $(kill -0 "-$sid" 2>&1) in *ermitted*) say stopped hidden; exit 0 ;; esac
+	[ -n "$left" ] && say stopped left $left || say stopped gone
+	exit 0
+}
+
+# plain does the step without a record.
+plain() {
+	[ "$again" = 0 ] || [ "$twice" = 1 ] || no untold
+	[ "$verb" = run ] || no untold
+	umask "$mask"
+	exec timeout -k 5 "$bound" sh -c '
+		exec 2>&1 3<&-
+		printf "%s mark %s %s\n" "$0" "$$" "$PPID"
+		exec sh -c "$1"
+	' "$nonce" "$text" <&3
+}
+
+main() {
+	read -r verb fence key step hi lo shi slo again twice bound || exit 1
+	IFS= read -r place && IFS= read -r job && IFS= read -r text || exit 1
+	exec 3<&0 </dev/null
+	text=$(printf %b "$text")
+	mask=$(umask)
+	umask 077
+	base=0 off=0
+
+	missing
+	[ -n "$lack" ] || settle || lack=' folder'
+	if [ -n "$lack" ]; then
+		[ "$fence" = auto ] || no lacking $lack
+		say hello plain $lack
+		plain
+	fi
+	say hello fenced
+	if [ "$verb" = stop ]; then halt; fi
+	if (: >>"$dir/lock") 2>/dev/null; then
+		exec 9>>"$dir/lock"
+	elif [ -r "$dir/lock" ]; then
+		exec 9<"$dir/lock" # a disk that is read-only now: start says so
+	else
+		no disk 'the lock cannot be opened'
+	fi
+	decide
+}
+
+main

@@ -1,0 +1,63 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// haltRecorded stops a step of which the host keeps a record. done is false if it keeps
+// none: then the command is found by its mark.
+func (s *session) haltRecorded(ctx context.Context, op string, cmd Command) (done bool, err error) {
+	if !s.await(s.notes.hello) {
+		return true, s.unlessEnded(op, errors.New("the host did not say that it began"))
+	}
+	if _, fenced := s.notes.state(); !fenced {
+		return false, nil
+	}
+	if !s.await(s.notes.began) {
+		return true, s.unlessEnded(op, errors.New("the host did not say that it began"))
+	}
+	said, err := s.conn.askToStop(ctx, Command{
+		Shell: ":", Bound: stopTime, Record: cmd.Record, verb: verbStop})
+	if err == nil && (said.word == "gone" || said.word == "ended") {
+		select { // how it ended is on its way
+		case <-s.notes.over:
+			return true, nil
+		case <-s.ended:
+		case <-ctx.Done():
+		}
+	}
+	switch {
+	case isClosed(s.notes.over) && said.spared(err):
+		return true, nil
+	case err != nil:
+		return true, s.doubt(op, err)
+	case said.word == "none" || said.word == "unsure":
+		return true, s.doubt(op, errors.New("the host knows of a step that nobody watches"))
+	}
+	return true, s.judge(op, said)
+}
+
+// await waits for what the host is about to say. It is false if that does not come.
+func (s *session) await(said <-chan struct{}) bool {
+	limit := time.NewTimer(markTime)
+	defer limit.Stop()
+
+	select {
+	case <-said:
+		return true
+	case <-s.notes.over:
+	case <-s.ended:
+	case <-limit.C:
+	}
+	return isClosed(said)
+}
+
+// unlessEnded is nil if the end is known.
+func (s *session) unlessEnded(op string, why error) error {
+	if isClosed(s.notes.over) || s.hasEnded() {
+		return nil
+	}
+	return s.doubt(op, why)
+}
