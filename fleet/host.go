@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Fence says how far a host can keep the record of an attempt itself
-// (design §7). Until that record exists all hosts run plain.
+// Fence says whether a host keeps a record of the steps it is given, by which it
+// refuses a second start (docs/GUARANTEES.md, G4).
 type Fence string
 
 // The fences of a host.

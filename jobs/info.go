@@ -131,6 +131,12 @@ type JobInfo struct {
 	Error    string  `json:"error"`
 	Step     int     `json:"step"`
 	Tries    int     `json:"tries"`
+	Aside
+}
+
+// Aside is what else there is to know of a job.
+type Aside struct {
+	Note string `json:"note,omitempty"` // how it ended: "attached", or what its host lacks to keep a record
 	Ahead
 }
 

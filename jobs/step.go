@@ -63,6 +63,7 @@ type Result struct {
 	Saved    string        // JSON of what steps kept
 	Release  bool          // wait: gives the host back
 	KeepLock bool          // end: something may still act on the host; it stays locked to its bound
+	Note     string        // end: what is worth knowing beside the outcome, as "attached"; one line
 	Output   []byte        // head and tail of what the host said, bounded
 }
 

@@ -26,6 +26,9 @@ func (f facts) cancelled(e *remote.Error) jobs.Result {
 	if !e.Sent {
 		return f.cancelledUnsent(e.Kind)
 	}
+	if e.Kind == remote.KindGone || e.Kind == remote.KindMute {
+		return f.goesOn("not known what it did")
+	}
 	switch e.Kind {
 	case remote.KindStopped:
 		return f.stoppedOnHost()
@@ -44,6 +47,8 @@ func (f facts) cancelledUnsent(k remote.Kind) jobs.Result {
 	case remote.KindHostKey, remote.KindAuth, remote.KindKey, remote.KindRefused, remote.KindFailed,
 		remote.KindInvalid:
 		return f.hindered(k, 0)
+	case remote.KindNever:
+		return f.unbegun()
 	}
 	return notStarted(f)
 }

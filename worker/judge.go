@@ -45,12 +45,17 @@ func judge(f facts, chance float64) (r jobs.Result, goOn bool) {
 	switch {
 	case f.order != nil:
 		return f.cancelled(e), false
+	case known && e.Kind == remote.KindStopped && e.Sent:
+		return f.stoppedBefore(), false
 	case !known && f.action.Kind == "":
 		return f.hindered(remote.KindUnreachable, chance), false
 	case !known:
 		return f.doubtful(), false
 	case e.Sent:
 		return f.broken(e.Kind), false
+	}
+	if r, ok := f.told(e); ok {
+		return r, false
 	}
 	return f.hindered(e.Kind, chance), false
 }
@@ -97,6 +102,9 @@ func (f facts) doubtful() jobs.Result {
 	text := reason(f.err)
 	if f.cause != nil {
 		text = f.stopWords() + ": it is not known whether the step ran to its end"
+	}
+	if f.canAsk(asked(f.err)) {
+		return f.askLater(text)
 	}
 	if f.action.Repeatable && f.policy.Again(f.grant.Tries+1, jobs.ClassTransient) {
 		r := f.retry(max(f.busy, f.policy.Delay), text)
@@ -177,9 +185,9 @@ func (f facts) giveBack(text string) jobs.Result {
 	return r
 }
 
-// lost is about a job whose worker vanished. There is nobody to ask what became
-// of it, so only a step that may run twice runs again, when the time is over in
-// which the old attempt may still act on the host.
+// lost is about a job whose worker vanished, and whose host cannot tell what became
+// of it. Only a step that may run twice runs again, when the time is over in which
+// the old attempt may still act on the host.
 func lost(f facts) jobs.Result {
 	node := cmp.Or(f.grant.LostNode, "(not known)")
 	text := fmt.Sprintf("the worker on node %s died with it, and it is not known whether "+
@@ -200,10 +208,11 @@ func lost(f facts) jobs.Result {
 // doubt turns an end that says that nothing ran into unknown, if an earlier
 // attempt may have started the step.
 func (f facts) doubt(r jobs.Result) jobs.Result {
-	if r.Kind != jobs.KindEnd || !remembered(f.grant.Saved) {
+	if r.Kind != jobs.KindEnd || !mayHaveRun(f.grant) || f.step != f.grant.Step {
 		return r
 	}
 	r.Outcome, r.Class = jobs.Unknown, jobs.ClassOperator
+	r.KeepLock = r.KeepLock || f.grant.Bound > 0
 	r.Error += "; an earlier attempt may have started the step"
 	return r
 }
@@ -256,12 +265,15 @@ func (f facts) endOf(o jobs.Outcome, c jobs.Class, text string) jobs.Result {
 func (f facts) retry(delay time.Duration, text string) jobs.Result {
 	r := f.say(jobs.KindRetry, f.place()+text)
 	r.Delay, r.Step = delay, f.step
+	if f.grant.Mode == jobs.ModeLost && f.step == f.grant.Step {
+		r.Saved, r.KeepLock = remember(f.grant.Saved), f.grant.Bound > 0
+	}
 	return r
 }
 
 func (f facts) say(k jobs.Kind, text string) jobs.Result {
 	return jobs.Result{Job: f.grant.Job, Token: f.grant.Token, Kind: k, Error: oneLine(text),
-		Saved: f.grant.Saved}
+		Saved: f.grant.Saved, Note: note(f.result)}
 }
 
 // place names the step that a text is about, if there is more than one.
@@ -282,17 +294,23 @@ func (f facts) stopWords() string {
 
 // memory is what attempts keep for those after them.
 type memory struct {
-	MayHaveRun bool `json:"may_have_run"` // an attempt may have started its step, and it is not known
+	MayHaveRun bool `json:"may_have_run"`    // an attempt may have started its step, and it is not known
+	Asked      int  `json:"asked,omitempty"` // so many attempts hoped that the host would tell the next one
+}
+
+// String is the form that is kept.
+func (m memory) String() string {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return ""
+	}
+	return string(b)
 }
 
 func remember(saved string) string {
 	m := recall(saved)
 	m.MayHaveRun = true
-	b, err := json.Marshal(m)
-	if err != nil {
-		return saved
-	}
-	return string(b)
+	return cmp.Or(m.String(), saved)
 }
 
 func remembered(saved string) bool { return recall(saved).MayHaveRun }

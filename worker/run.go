@@ -33,9 +33,10 @@ type attempt struct {
 	began   time.Duration // on the boot clock
 	tooLate bool          // the lease was over by then
 
-	step  int  // in hand, or the one that would be next
-	begun bool // a step was started in this attempt
-	said  *transcript
+	step     int  // in hand, or the one that would be next
+	begun    bool // a step was started in this attempt
+	attached bool // to a step that an earlier one started
+	said     *transcript
 }
 
 func newAttempt(c *clerk, g jobs.Grant, p plan) *attempt {
@@ -91,7 +92,11 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 	if r, unfit := a.unfit(); unfit {
 		return r, false
 	}
-	conn, err := a.connect(a.halting)
+	reach := a.halting
+	if mayHaveRun(a.grant) {
+		reach = ctx // what is cancelled must be found before it can be stopped
+	}
+	conn, err := a.connect(reach)
 	if err != nil {
 		f := a.facts()
 		f.err, f.cause = err, cause(ctx)
@@ -105,27 +110,46 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 		if err != nil {
 			return a.facts().end(jobs.Failed, jobs.ClassUser, err.Error()), false
 		}
-		if order(a.halting) != nil {
-			return notStarted(a.with(action)), false
-		}
-		if a.needsGo(action) {
-			switch v, err := a.checkpoint(a.halting); {
-			case err != nil:
-				return a.noGo(ctx, action, err), false
-			case v == jobs.Stale:
-				return jobs.Result{}, true
-			case v != jobs.Go:
-				return halted(a.with(action)), false
-			}
+		look, end := a.mayStart(ctx, action)
+		if end != nil {
+			return end.result, end.stale
 		}
 		bound, ok := bound(action.Timeout, a.lease.left())
 		if !ok {
 			return outOfTime(a.with(action), "too little time is left for it"), false
 		}
-		if r, goOn := a.try(ctx, conn, action, bound); !goOn {
+		if r, goOn := a.try(ctx, conn, action, a.record(action, look), bound); !goOn {
 			return r, false
 		}
 	}
+}
+
+// mayStart asks the queue, if it must be, whether the next step may start. If not it
+// returns what is to be said, or that the host may be looked at: what became of the step
+// before is asked there also when nothing may start any more.
+func (a *attempt) mayStart(ctx context.Context, action scripts.Action) (look bool, end *ending) {
+	asks, f := a.asks(action), a.with(action)
+	switch {
+	case f.order != nil:
+		if asks {
+			return true, nil
+		}
+		return false, &ending{result: notStarted(f)}
+	case !asks && !a.needsGo(action):
+		return false, nil
+	}
+	v, err := a.checkpoint(a.halting)
+	switch {
+	case asks && order(a.halting) != nil:
+		return true, nil
+	case err != nil:
+		return false, &ending{result: a.noGo(ctx, action, err)}
+	case v == jobs.Stale:
+		return false, &ending{stale: true}
+	case v != jobs.Go && !asks:
+		return false, &ending{result: halted(f)}
+	}
+	return v != jobs.Go, nil
 }
 
 // needsGo tells whether the queue must be asked before the next step. For the
@@ -139,7 +163,7 @@ func (a *attempt) needsGo(action scripts.Action) bool {
 // unfit tells what is to be said at once, without going to the host.
 func (a *attempt) unfit() (r jobs.Result, unfit bool) {
 	f, g := a.facts(), a.grant
-	if g.Mode == jobs.ModeLost {
+	if g.Mode == jobs.ModeLost && !a.tells() {
 		if g.Host != nil && a.plan.err == nil {
 			// Of a step that cannot be made it is not known whether it may run twice.
 			f.action, _ = a.plan.book.Step(g.Step, *g.Host, a.context())
@@ -163,6 +187,15 @@ func (a *attempt) unfit() (r jobs.Result, unfit bool) {
 		return back(g, "too little time was left when it came"), true
 	}
 	return jobs.Result{}, false
+}
+
+// tells tells whether the host of a lost job may know what became of it.
+func (a *attempt) tells() bool {
+	if a.grant.Host == nil || a.plan.err != nil {
+		return false
+	}
+	action, err := a.plan.book.Step(a.grant.Step, *a.grant.Host, a.context())
+	return err == nil && recorded(a.grant.Host, action)
 }
 
 // connect has its own bound, so that a slow host does not eat up the time of the
@@ -229,14 +262,19 @@ func (a *attempt) noGo(ctx context.Context, action scripts.Action, err error) jo
 }
 
 // try runs one step on the host.
-func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, bound time.Duration) (
-	r jobs.Result, goOn bool,
-) {
+func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, record *remote.Record,
+	bound time.Duration) (r jobs.Result, goOn bool) {
 	f := a.with(action)
 	free := a.Clock() + bound + jobs.KillGrace + answerTime
 	a.said.title(a.step, len(a.plan.book.Steps), action.Name)
 	a.begun = true
-	f.result, f.err = do(ctx, conn, action, bound, a.halting.Done())
+	f.result, f.err = do(ctx, conn, action, remote.Command{Shell: action.Shell, Bound: bound,
+		Stop: a.halting.Done(), Record: record})
+	if f.result.Attached {
+		a.attached = true
+		a.said.remark("attached to what an earlier attempt started")
+	}
+	f.result.Attached = a.attached
 	a.said.add(f.result.Output)
 	f.busy = max(0, free-a.Clock())
 	f.cause, f.order = cause(ctx), order(a.halting)
@@ -244,10 +282,10 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, bou
 }
 
 // do is the step itself.
-func do(ctx context.Context, conn Conn, action scripts.Action, bound time.Duration,
-	stop <-chan struct{}) (remote.Result, error) {
+func do(ctx context.Context, conn Conn, action scripts.Action, c remote.Command) (remote.Result,
+	error) {
 	if action.Kind == scripts.KindRun {
-		return conn.Run(ctx, remote.Command{Shell: action.Shell, Bound: bound, Stop: stop})
+		return conn.Run(ctx, c)
 	}
 	file := action.Upload
 	sum, err := hex.DecodeString(file.SHA256)
@@ -261,8 +299,8 @@ func do(ctx context.Context, conn Conn, action scripts.Action, bound time.Durati
 		Size:    int64(len(file.Content)),
 		SHA256:  [sha256.Size]byte(sum),
 		Content: bytes.NewReader(file.Content),
-		Bound:   bound,
-		Stop:    stop,
+		Bound:   c.Bound,
+		Stop:    c.Stop,
 	}
 	return remote.Result{}, conn.Upload(ctx, u)
 }

@@ -20,7 +20,12 @@ func (t *transcript) title(step, steps int, name string) {
 	if steps == 1 {
 		return
 	}
-	line := fmt.Sprintf("== step %d of %d: %s ==\n", step+1, steps, name)
+	t.remark(fmt.Sprintf("step %d of %d: %s", step+1, steps, name))
+}
+
+// remark is a line of our own.
+func (t *transcript) remark(text string) {
+	line := fmt.Sprintf("== %s ==\n", text)
 	if end := t.end(); end != 0 && end != '\n' {
 		line = "\n" + line
 	}

@@ -124,7 +124,9 @@ func (h *house) configure(with map[string]any) {
 		"master":    map[string]any{"children": 4, "slots": 1, "drain": "1m"},
 		"node":      map[string]any{"name": "node1", "dir": h.file("node")},
 		"inventory": []string{h.file("fleet.yaml")},
-		"log":       map[string]any{"level": "debug"},
+		// No folder for all hosts, which are one machine here: each uses one in its home.
+		"ssh": map[string]any{"record_dir": "/proc/none"},
+		"log": map[string]any{"level": "debug"},
 	}
 	for key, value := range with {
 		section, isSection := value.(map[string]any)

@@ -87,10 +87,13 @@ func jobGrid(list []jobs.JobInfo, now time.Time, colours palette) grid {
 	return g
 }
 
-// jobWords is what is wrong with a job, or else what it waits for.
+// jobWords is what is wrong with a job, or else what it waits for, or how it went.
 func jobWords(j jobs.JobInfo) string {
-	if j.Error == "" && j.Waits != "" {
+	switch {
+	case j.Error == "" && j.Waits != "":
 		return "waits for " + j.Waits
+	case j.Error == "":
+		return j.Note
 	}
 	return j.Error
 }
@@ -142,6 +145,7 @@ func jobText(j jobs.JobInfo, now time.Time, colours palette) string {
 		[2]string{"outcome", colours.outcome(j.Outcome, cell(outcome))},
 		[2]string{"exit code", exitText(j.ExitCode)},
 		[2]string{"error", cell(j.Error)},
+		[2]string{"how", cell(j.Note)},
 		[2]string{"attempt", fmt.Sprintf("%d, %d failed", j.Attempt, j.Tries)},
 		[2]string{"step", strconv.Itoa(j.Step)},
 		[2]string{"node", cell(j.Node)},

@@ -235,6 +235,7 @@ func (c *call) finish(id jobs.ID, j Job, o End, keep bool) {
 		kept.End.Class = cmp.Or(o.Class, kept.End.Class)
 		kept.End.Exit = cmp.Or(o.Exit, kept.End.Exit)
 		kept.End.Error = cmp.Or(o.Error, kept.End.Error)
+		kept.End.Note = cmp.Or(o.Note, kept.End.Note)
 	})
 	if t != nil {
 		t.ends = append(t.ends, o.Outcome)

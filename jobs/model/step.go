@@ -156,7 +156,8 @@ func (s *stepping) result(r jobs.Result) {
 	if r.ExitCode != nil {
 		exit = fmt.Sprint(*r.ExitCode)
 	}
-	s.finish(r.Job, j, End{Outcome: r.Outcome, Class: r.Class, Exit: exit, Error: r.Error}, r.KeepLock)
+	s.finish(r.Job, j, End{Outcome: r.Outcome, Class: r.Class, Exit: exit, Error: r.Error,
+		Note: r.Note}, r.KeepLock)
 }
 
 // rescore keeps a job for another attempt.

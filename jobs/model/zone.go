@@ -124,6 +124,7 @@ type End struct {
 	Class   jobs.Class
 	Exit    string
 	Error   string
+	Note    string
 }
 
 // Lock is the one attempt that may act on a host.

@@ -177,7 +177,8 @@ func readJob(r *record) *model.Job {
 		Expiry: r.micros("expires"), Started: r.micros("started"), Lost: r.take("lost") != "",
 		Cancel: r.take("cancel"), Expires: r.expires,
 		End: model.End{At: r.micros("ended"), Outcome: jobs.Outcome(r.take("outcome")),
-			Class: jobs.Class(r.take("class")), Exit: r.take("exit"), Error: r.take("error")}}
+			Class: jobs.Class(r.take("class")), Exit: r.take("exit"), Error: r.take("error"),
+			Note: r.take("note")}}
 }
 
 func readTask(r *record) *model.Task {

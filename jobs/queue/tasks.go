@@ -172,7 +172,7 @@ func sum(t *jobs.TaskInfo, parts []taskPart, now time.Time) {
 
 // jobFields are read of a job.
 var jobFields = []string{"state", "outcome", "class", "attempt", "node", "due", "started", "ended",
-	"exit", "error", "step", "tries"}
+	"exit", "error", "step", "tries", "note"}
 
 // EachJob gives the jobs of a task to f, zone after zone, in the order of the
 // frozen host list, from the one at place from on (0 is the first). What stands
@@ -310,7 +310,8 @@ func readJob(id jobs.ID, v []any, at place) jobs.JobInfo {
 	j := jobs.JobInfo{ID: id, Host: id.Host(), State: jobs.State(text(0)),
 		Outcome: jobs.Outcome(text(1)), Class: jobs.Class(text(2)), Attempt: number(3), Node: text(4),
 		Due: instant(text(5)), Started: instant(text(6)), Finished: instant(text(7)),
-		Error: text(9), Step: number(10), Tries: number(11)}
+		Error: text(9), Step: number(10), Tries: number(11),
+		Aside: jobs.Aside{Note: text(12)}}
 	if code, err := strconv.Atoi(text(8)); err == nil {
 		j.ExitCode = &code
 	}

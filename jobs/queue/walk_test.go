@@ -238,6 +238,7 @@ func (m *walker) result(t *rapid.T, g jobs.Grant) jobs.Result {
 		if r.Outcome == jobs.Failed {
 			code := 3
 			r.ExitCode, r.Class, r.Error = &code, jobs.ClassUser, "exit 3"
+			r.Note = "attached"
 		}
 	case jobs.KindDefer:
 		r.Until = m.now.Add(30 * time.Second)

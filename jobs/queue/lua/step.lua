@@ -8,7 +8,8 @@
 --      6 tasks whose spec the caller has, separated by blanks
 --      7 when the caller sent this, by its estimate of TIME, µs
 --      8 number of results, then 14 each: id, token, kind, outcome, class, exit,
---        error, delay µs, until µs, step, saved, release, keep, output
+--        error, delay µs, until µs, step, saved (of an end: a note for people),
+--        release, keep, output
 -- Returns {status, now, next, {late id …}, {grant, host JSON …}, {task, spec …}}
 --      status: jobs | more | next | frozen | halted | absent (no key zone: call
 --      epoch, then repeat) | stale (a copy of an old call that was delayed: a
@@ -109,7 +110,7 @@ function m.result(i)
   local t = m.task(m.taskOf(id))
   if ends or not t then
     m.finish(id, j, {outcome = ARGV[i + 3], class = ARGV[i + 4], exit = ARGV[i + 5],
-      err = ARGV[i + 6], keep = ARGV[i + 12] == '1'})
+      err = ARGV[i + 6], note = ARGV[i + 10], keep = ARGV[i + 12] == '1'})
   else
     m.rescore(i, id, j, t)
   end

@@ -191,7 +191,7 @@ function m.unlock(id, j, t)
   if m.zone.waits then m.wakeFor(host) end
 end
 
--- finish ends a job. o: outcome, class, exit, err, keep (the host stays locked
+-- finish ends a job. o: outcome, class, exit, err, note, keep (the host stays locked
 -- until its lock ends by itself).
 function m.finish(id, j, o)
   local t = m.task(m.taskOf(id))
@@ -210,6 +210,11 @@ function m.finish(id, j, o)
     set[#set + 1] = 'error'
     set[#set + 1] = o.err
     detail = detail .. ',"error":' .. cjson.encode(o.err)
+  end
+  if o.note and o.note ~= '' then
+    set[#set + 1] = 'note'
+    set[#set + 1] = o.note
+    detail = detail .. ',"how":' .. cjson.encode(o.note)
   end
   if t then
     m.count(t, 'o:' .. o.outcome, 1)

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"muster/fleet/remote/remotetest"
+	"muster/jobs"
+)
+
+// recording is a house whose hosts are real and keep records, each in its own home.
+type recording struct {
+	*house
+	homes  []string
+	master *process
+}
+
+func newRecording(t *testing.T, hosts int) *recording {
+	t.Helper()
+	r := &recording{}
+	var inventory strings.Builder
+	inventory.WriteString("defaults: {fence: required}\nhosts:\n")
+	for i := range hosts {
+		s := remotetest.StartSSHD(t, remotetest.Options{Address: fmt.Sprintf("127.0.0.%d", i+2)})
+		fmt.Fprintf(&inventory, "  - {name: fw%d, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
+			i+1, s.Address, s.Port, s.User, s.Key, s.HostKey)
+		r.homes = append(r.homes, filepath.Dir(s.Key))
+	}
+	r.house = newHouse(t, inventory.String())
+	r.master = r.house.master()
+	return r
+}
+
+// await waits until a file is in all homes.
+func (r *recording) await(name string) {
+	r.t.Helper()
+	late := r.late()
+	for _, home := range r.homes {
+		for tick := time.Tick(10 * time.Millisecond); ; {
+			if _, err := os.Stat(filepath.Join(home, name)); err == nil {
+				break
+			}
+			select {
+			case <-tick:
+			case <-late:
+				r.t.Fatalf("there is no %s in %s; the master says:\n%s", name, home, r.master.log)
+			}
+		}
+	}
+}
+
+// wantLines holds a file of every host against what it must have.
+func (r *recording) wantLines(name, want string) {
+	r.t.Helper()
+	for _, home := range r.homes {
+		if text, err := os.ReadFile(filepath.Join(home, name)); err != nil || string(text) != want {
+			r.t.Errorf("%s/%s has %q, %v, want %q", home, name, text, err, want)
+		}
+	}
+}
+
+// A killed worker loses nothing: the command goes on, and the next attempt takes its end.
+func TestAKilledWorkersStepIsAttachedTo(t *testing.T) {
+	t.Parallel()
+	r := newRecording(t, 4)
+	id := r.submit("all", "echo begun >> ~/begun; sleep 5; echo done >> ~/file; echo out")
+	r.await("begun")
+	for _, pid := range children(r.master.cmd.Process.Pid) {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+	}
+	wantOutcomes(t, r.wait(id), map[jobs.Outcome]int{jobs.Succeeded: 4})
+	r.wantLines("begun", "begun\n")
+	r.wantLines("file", "done\n")
+	for _, j := range r.jobs(id) {
+		if j.Attempt != 2 || j.Note != "attached" || j.Error != "" || *j.ExitCode != 0 {
+			t.Errorf("got %+v, want attempt 2 to be attached", j)
+		}
+		out, _ := r.muster("job", string(j.ID))
+		if !strings.Contains(out, "attached") {
+			t.Errorf("muster job says\n%s", out)
+		}
+		out, _ = r.muster("logs", string(j.ID))
+		if out != "== attached to what an earlier attempt started ==\nout\n" {
+			t.Errorf("muster logs says %q", out)
+		}
+	}
+	n := 0
+	for _, e := range r.happened() {
+		if detail, ok := e.Detail.(map[string]any); e.Event == "end" && ok && detail["how"] == "attached" {
+			n++
+		}
+	}
+	if n != 4 {
+		t.Errorf("%d events say attached, want 4", n)
+	}
+}

@@ -1,0 +1,133 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"muster/fleet"
+	"muster/fleet/remote"
+	"muster/jobs"
+	"muster/scripts"
+)
+
+// This file is about hosts that keep a record of the steps they are given: what an earlier
+// attempt did is asked there, before anything is said or started.
+
+// sinceMargin is how much earlier than by the server's clock a task may have been made by
+// that of Redis, which makes the tokens.
+const sinceMargin = 10 * time.Minute
+
+// recorded tells whether a host may keep a record of a step. Uploads need none: a file is
+// there as a whole or not at all.
+func recorded(h *fleet.Host, action scripts.Action) bool {
+	return h != nil && h.Fence != fleet.FenceNone && h.Fence != "" && action.Kind == scripts.KindRun
+}
+
+// mayHaveRun tells whether an earlier attempt may have started the step that the job is at.
+func mayHaveRun(g jobs.Grant) bool { return g.Mode == jobs.ModeLost || remembered(g.Saved) }
+
+// asks tells whether the host must be asked about a step before it is started.
+func (a *attempt) asks(action scripts.Action) bool {
+	return a.step == a.grant.Step && mayHaveRun(a.grant) && recorded(a.grant.Host, action)
+}
+
+// record is what the host is told of a step; nil: it keeps none. With look it starts nothing.
+func (a *attempt) record(action scripts.Action, look bool) *remote.Record {
+	if !recorded(a.grant.Host, action) {
+		return nil
+	}
+	return &remote.Record{
+		Job:   string(a.grant.Job),
+		Step:  a.step,
+		Token: int64(a.grant.Token),
+		Since: max(int64(a.plan.spec.Created.Add(-sinceMargin)), 0),
+		Again: a.asks(action),
+		Twice: action.Repeatable,
+		Look:  look,
+	}
+}
+
+// note is what is worth telling of a step beside its outcome; empty: nothing.
+func note(r remote.Result) string {
+	switch {
+	case r.Attached && r.Unfenced != "":
+		return "attached, unfenced: it lacks " + r.Unfenced
+	case r.Attached:
+		return "attached"
+	case r.Unfenced != "":
+		return "unfenced: it lacks " + r.Unfenced
+	}
+	return ""
+}
+
+// canAsk tells whether the next attempt may learn from the host how it went.
+func (f facts) canAsk(k remote.Kind) bool {
+	if !recorded(f.grant.Host, f.action) || f.result.Unfenced != "" {
+		return false
+	}
+	switch k {
+	case remote.KindGone, remote.KindMute, remote.KindRunning:
+		return false
+	}
+	return recall(f.grant.Saved).Asked+1 < max(f.policy.Tries, askMin)
+}
+
+// askMin is how often at least a host is asked before that is given up.
+const askMin = 3
+
+// askLater has the job come again, to attach to what runs or take the result. It keeps its
+// host until then.
+func (f facts) askLater(text string) jobs.Result {
+	r := f.say(jobs.KindWait, f.place()+text+"; the host will be asked")
+	r.Delay, r.Step = f.policy.Delay, f.step
+	m := memory{MayHaveRun: true}
+	if f.step == f.grant.Step {
+		m.Asked = recall(f.grant.Saved).Asked + 1
+	}
+	r.Saved = m.String()
+	return r
+}
+
+// told is about a step that the host refused to start, and why. ok is false if its fence has
+// nothing to do with it.
+func (f facts) told(e *remote.Error) (r jobs.Result, ok bool) {
+	switch e.Kind {
+	case remote.KindRecord, remote.KindStale:
+		return f.doubt(f.end(jobs.Failed, jobs.ClassOperator, reason(e))), true
+	case remote.KindBusy:
+		return f.unreached(jobs.Failed, max(e.Wait, f.policy.Delay)), true
+	case remote.KindUntold:
+		if f.grant.Mode == jobs.ModeLost {
+			f.result.Output = remote.Output{}
+			r = lost(f)
+			r.Error = oneLine(r.Error + ": " + reason(e))
+			return r, true
+		}
+		return f.doubt(f.end(jobs.Failed, jobs.ClassOperator, reason(e))), true
+	case remote.KindNever:
+		return halted(f), true
+	}
+	return jobs.Result{}, false
+}
+
+// unbegun is about a cancelled job whose host says that the step never began.
+func (f facts) unbegun() jobs.Result {
+	return f.endOf(jobs.Cancelled, jobs.ClassNone, fmt.Sprintf("%s; step %d (%s) never began",
+		f.note(), f.step+1, f.action.Name))
+}
+
+// stoppedBefore is about a step that was stopped on the host for an attempt before this one.
+func (f facts) stoppedBefore() jobs.Result {
+	f.order = &stopOrder{"stopped for an earlier attempt"}
+	return f.stoppedOnHost()
+}
+
+// asked is what an error says about a host that could not tell more.
+func asked(err error) (k remote.Kind) {
+	var e *remote.Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return remote.KindLost
+}
