@@ -35,6 +35,7 @@ type notes struct {
 
 	mu       sync.Mutex
 	kept     []byte // held back: it may be the beginning of a line; guarded by mu
+	at       int64  // so far of what the command said; guarded by mu
 	noise    []byte // what came before the greeting; guarded by mu
 	through  bool   // all is passed on from now: the command has no record; guarded by mu
 	greeted  bool   // guarded by mu
@@ -100,9 +101,10 @@ func (n *notes) take(words note) bool {
 		if !isClosed(n.began) {
 			close(n.began)
 		}
-	case word == "gap" && len(words) == 2:
-		if size, err := parseCount(words[1]); err == nil {
-			n.to.skip(size)
+	case word == "at" && len(words) == 2:
+		if at, err := parseCount(words[1]); err == nil && at > n.at {
+			n.to.skip(at - n.at)
+			n.at = at
 		}
 	case word == "mark" && len(words) == 3:
 		n.through = true
@@ -131,6 +133,7 @@ func (n *notes) pass(count int) {
 	switch {
 	case count == 0 || n.last != nil:
 	case n.greeted:
+		n.at += int64(count)
 		_, _ = n.to.Write(part) // a recorder: it never fails
 	default:
 		n.to.touch()

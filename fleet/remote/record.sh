@@ -16,7 +16,8 @@
 # What is left of stdin is the command's. What it says goes to stdout as it is, between
 # lines of our own, which begin with the nonce behind a newline:
 #
-#   hello fenced | hello plain WHAT-IS-MISSING | began | attached | gap BYTES
+#   hello fenced | hello plain WHAT-IS-MISSING | began | attached
+#   at BYTE                              (what comes next was said from there on)
 #   mark PID PARENT                      (plain: what comes next is the command, no end)
 #   end exit|timeout|stopped CODE OPEN PROCESSES-LEFT | end gone | end rebooted
 #   no stale|busy SECONDS JOB|untold|never|lacking WHAT|disk WHY
@@ -45,7 +46,7 @@ no() {
 missing() {
 	lack=
 	for tool in flock setsid timeout dd tail head wc cat mv rm ls mkdir sync sleep; do
-		command -v "$tool" >/dev/null 2>&1 || lack="$lack $tool"
+		command -v "$tool" >/dev/null || lack="$lack $tool"
 	done
 	for file in /proc/sys/kernel/random/boot_id /proc/uptime "/proc/$$/stat"; do
 		[ -r "$file" ] || lack="$lack $file"
@@ -60,7 +61,7 @@ ours() {
 
 # What is in memory only does not outlive a boot, and could not tell after it.
 lasting() {
-	case $(stat -f -c %T "$1" 2>/dev/null) in tmpfs | ramfs) return 1 ;; esac
+	case $(stat -f -c %T "$1") in tmpfs | ramfs) return 1 ;; esac
 }
 
 # A folder that exists is used for good: nobody must look for a record in another one.
@@ -79,7 +80,7 @@ settle() {
 	[ "$verb" = run ] || return 1
 	for dir in "$place" "$own"; do
 		[ -n "$dir" ] && [ ! -e "$dir" ] && [ ! -L "$dir" ] || continue
-		mkdir -p "$dir" 2>/dev/null && ours "$dir" || continue
+		mkdir -p "$dir" && ours "$dir" || continue
 		if lasting "$dir"; then
 			bear
 			return 0
@@ -94,14 +95,14 @@ settle() {
 bear() {
 	first=$key
 	[ "$again" = 0 ] || first=-
-	(set -C; printf '%s %s %s\n' "$hi" "$lo" "$first" >"$dir/born") 2>/dev/null
+	(set -C; printf '%s %s %s\n' "$hi" "$lo" "$first" >"$dir/born")
 }
 
 # proof tells whether a record that is not there shows that the step never ran.
 proof() {
 	[ "$again" = 1 ] || return 0
 	bhi='' blo='' first=''
-	read -r bhi blo first 2>/dev/null <"$dir/born"
+	read -r bhi blo first <"$dir/born"
 	[ "$first" != "$key" ] || return 0
 	[ -n "$first" ] && ! older "$shi" "$slo" "$bhi" "$blo"
 }
@@ -136,7 +137,7 @@ newest() {
 # and its command never began.
 recall() {
 	boot='' began='' limit='' who='' whole=''
-	read -r boot began limit who whole 2>/dev/null <"$1.started"
+	read -r boot began limit who whole <"$1.started"
 	[ "$whole" = . ]
 }
 
@@ -144,10 +145,10 @@ recall() {
 # it. Its number may belong to others by now: the start time tells.
 runs() {
 	word='' sid='' since=''
-	read -r word sid since 2>/dev/null <"$1.new"
+	read -r word sid since <"$1.new"
 	read -r now </proc/sys/kernel/random/boot_id
 	[ "$word" = runs ] && recall "$1" && [ "$now" = "$boot" ] || return 1
-	if read -r line 2>/dev/null <"/proc/$sid/stat"; then
+	if read -r line <"/proc/$sid/stat"; then
 		set -- ${line##*) }
 		[ "${20}" = "$since" ] || return 1
 	fi
@@ -160,10 +161,10 @@ session() {
 		read -r line <"$stat" || continue
 		set -- "$1" ${line##*) }
 		case $5/$2 in "$1"/[ZX]) ;; "$1"/*) printf '%s ' "${line%% *}" ;; esac
-	done 2>/dev/null
+	done
 }
 
-grab() { flock -n 9 2>/dev/null; }
+grab() { flock -n 9; }
 
 # decide looks until it is known what is to be done.
 decide() {
@@ -186,7 +187,7 @@ decide() {
 		elif [ -n "$latest" ] && [ ! -e "$latest.end" ]; then
 			busy
 		fi
-		sleep .2 2>/dev/null || sleep 1 # it has just ended, or is just beginning
+		sleep .2 || sleep 1 # it has just ended, or is just beginning
 	done
 	busy
 }
@@ -272,7 +273,7 @@ start() {
 		no disk "${why##*: }"
 	}
 	say began
-	{ watch 4>&1 >/dev/null 2>&1; } | follow 9>&- 3<&-
+	{ watch 4>&1 >/dev/null; } | follow 9>&- 3<&-
 	exit 0
 }
 
@@ -326,7 +327,7 @@ finish() {
 # patient says how long to wait for what. Some can only count whole seconds.
 patient() {
 	soft='.05 .1 .2 .4 .5 .5' hard='.05 .1 .3 .5'
-	sleep .01 2>/dev/null || soft='1 1' hard=1
+	sleep .01 || soft='1 1' hard=1
 }
 
 # quell ends what lives in session sid, after some patience, and leaves in left what it
@@ -342,7 +343,7 @@ quell() {
 		kill -KILL $left
 		sleep "$pause"
 		left=$(session "$sid")
-	done 2>/dev/null
+	done
 }
 
 # keep writes what comes in to the disk, in pieces of which those in the middle go. It
@@ -372,7 +373,7 @@ keep() {
 # watches or keeps any more. What a daemon says that it left behind does not count.
 follow() {
 	over=
-	until timeout 1 cat >/dev/null 2>&1; do
+	until timeout 1 cat >/dev/null; do
 		[ -z "$over" ] || break
 		[ ! -e "$name.end" ] || over=1
 		emit live
@@ -398,7 +399,7 @@ accompany() {
 conclude() {
 	emit all
 	how='' code='' left=''
-	read -r how code left 2>/dev/null <"$name.end"
+	read -r how code left <"$name.end"
 	case $how in
 	exit | timeout | stopped) ;;
 	*)
@@ -426,12 +427,12 @@ emit() {
 		elif [ -s "$piece" ]; then
 			size=$(($(wc -c <"$piece")))
 			if [ "$size" -gt "$off" ]; then
-				tail -c "+$((off + 1))" "$piece" 2>/dev/null | head -c "$((size - off))"
+				tail -c "+$((off + 1))" "$piece" | head -c "$((size - off))"
 				off=$size
 			fi
 		fi
 		[ -n "$next" ] || return 0
-		[ "$next" -eq $((base + off)) ] || say gap $((next - base - off))
+		say at "$next"
 		base=$next off=0
 	done
 }
@@ -452,7 +453,7 @@ behind() {
 # day, the oldest first and not too many.
 sweep() {
 	swept=0
-	read -r swept 2>/dev/null <"$dir/swept"
+	read -r swept <"$dir/swept"
 	[ $((1$hi - 1${swept:-0})) -ge 86 ] || return
 	printf '%s\n' "$hi" >"$dir/swept"
 	count=0
@@ -473,7 +474,7 @@ halt() {
 	[ -n "$name" ] || { say stopped none; exit 0; }
 	[ ! -e "$name.end" ] || { say stopped ended; exit 0; }
 	for pause in $hard; do
-		read -r word sid since 2>/dev/null <"$name.new"
+		read -r word sid since <"$name.new"
 		[ "$word" != free ] || sleep "$pause"
 	done
 	if ! runs "$name"; then
@@ -481,7 +482,7 @@ halt() {
 		exit 0
 	fi
 	: >"$name.stop"
-	kill -TERM $(session "$sid") 2>/dev/null
+	kill -TERM $(session "$sid")
 	quell
 	case $(kill -0 "-$sid" 2>&1) in *ermitted*) say stopped hidden; exit 0 ;; esac
 	[ -n "$left" ] && say stopped left $left || say stopped gone
@@ -503,7 +504,7 @@ plain() {
 main() {
 	read -r verb fence key step hi lo shi slo again twice bound || exit 1
 	IFS= read -r place && IFS= read -r job && IFS= read -r text || exit 1
-	exec 3<&0 </dev/null
+	exec 3<&0 </dev/null 2>/dev/null # what the shell itself says is not of the command
 	text=$(printf %b "$text")
 	mask=$(umask)
 	umask 077
@@ -518,7 +519,7 @@ main() {
 	fi
 	say hello fenced
 	if [ "$verb" = stop ]; then halt; fi
-	if (: >>"$dir/lock") 2>/dev/null; then
+	if (: >>"$dir/lock"); then
 		exec 9>>"$dir/lock"
 	elif [ -r "$dir/lock" ]; then
 		exec 9<"$dir/lock" # a disk that is read-only now: start says so
