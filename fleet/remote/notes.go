@@ -33,11 +33,16 @@ type notes struct {
 	over  chan struct{} // closed when the last line is in
 	mark  *sieve        // gets the mark of a command without a record
 
-	mu       sync.Mutex
-	kept     []byte // held back: it may be the beginning of a line; guarded by mu
-	at       int64  // so far of what the command said; guarded by mu
-	noise    []byte // what came before the greeting; guarded by mu
-	through  bool   // all is passed on from now: the command has no record; guarded by mu
+	mu      sync.Mutex
+	kept    []byte // held back: it may be the beginning of a line; guarded by mu
+	at      int64  // so far of what the command said; guarded by mu
+	noise   []byte // what came before the greeting; guarded by mu
+	through bool   // all is passed on from now: the command has no record; guarded by mu
+	heard
+}
+
+// heard is what a host has said in notes.
+type heard struct {
 	greeted  bool   // guarded by mu
 	fenced   bool   // valid after hello
 	lack     string // what the host lacks; valid after hello

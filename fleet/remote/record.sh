@@ -272,7 +272,7 @@ start() {
 		rm -f "$name".*
 		no disk "${why##*: }"
 	}
-	say began
+	# From here on nothing is said by those who must live: nobody may be there to hear it.
 	{ watch 4>&1 >/dev/null; } | follow 9>&- 3<&-
 	exit 0
 }
@@ -369,9 +369,10 @@ keep() {
 	: >"$name.drained"
 }
 
-# follow says what a step of ours says, until it is over. Its stdin ends when nobody
+# follow says that a step of ours began, and what it says, until it is over. Its stdin ends when nobody
 # watches or keeps any more. What a daemon says that it left behind does not count.
 follow() {
+	say began
 	over=
 	until timeout 1 cat >/dev/null; do
 		[ -z "$over" ] || break
