@@ -206,7 +206,8 @@ known() {
 		say attached
 		accompany
 	fi
-	if [ "$verb" = run ] && [ "$twice" = 1 ] && [ -n "$free" ] && ! same; then
+	[ -n "$free" ] || return 0 # only who has the lock can know that it is dead
+	if [ "$verb" = run ] && [ "$twice" = 1 ] && ! same; then
 		clean
 		start
 	fi

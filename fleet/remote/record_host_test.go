@@ -1,0 +1,352 @@
+package remote_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"muster/fleet"
+	"muster/fleet/remote"
+	"muster/fleet/remote/remotetest"
+)
+
+// Whoever asks at once, for one step or for many, the host is in one step at a time.
+func TestRealRecordLetsNoTwoIn(t *testing.T) {
+	t.Parallel()
+	for system, options := range recordSystems(t) {
+		t.Run(system, func(t *testing.T) {
+			t.Parallel()
+			h := newRecordingHost(t, options)
+			log := filepath.Join(t.TempDir(), "log")
+			shell := fmt.Sprintf("echo in >> %s; sleep .3; echo out >> %s; echo did it", log, log)
+			var all sync.WaitGroup
+			var busy atomic.Int32
+			for i := range 8 {
+				r := step(fmt.Sprint("job", i/2), 1) // each twice
+				conn := h.connect()
+				all.Go(func() {
+					for {
+						result, err := conn.Run(t.Context(), remote.Command{Shell: shell, Bound: time.Minute, Record: &r})
+						if remote.KindOf(err) == remote.KindBusy && busy.Add(1) < 1000 {
+							continue
+						}
+						if err != nil || string(result.Output.Bytes()) != "did it\n" {
+							t.Errorf("got %+v, %v", result, err)
+						}
+						return
+					}
+				})
+			}
+			all.Wait()
+			text, err := os.ReadFile(log)
+			if err != nil || string(text) != strings.Repeat("in\nout\n", 4) || busy.Load() == 0 {
+				t.Errorf("%d were refused, the host says %v\n%s", busy.Load(), err, text)
+			}
+		})
+	}
+}
+
+// What dies on a host without an end is not known, and never run again unless it may be.
+func TestRealRecordWithoutAnEnd(t *testing.T) {
+	t.Parallel()
+	h := newRecordingHost(t, remotetest.Options{})
+	nap := newNap()
+	h.begin(step("j", 1), "echo begun; exec sleep "+nap, nap)
+
+	// Who watches is killed: the command runs on, is followed, and keeps others out.
+	for _, pid := range watchers(t, nap) {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+	_, err := h.run(step("other", 2), "echo other")
+	wantKind(t, err, remote.KindBusy, false)
+	ended := make(chan error, 1)
+	conn := h.connect()
+	go func() {
+		r := again(step("j", 3))
+		_, err := conn.Run(t.Context(), remote.Command{Shell: "echo twice", Bound: time.Minute, Record: &r})
+		ended <- err
+	}()
+	for _, pid := range naps(t, nap) {
+		n, _ := strconv.Atoi(pid)
+		syscall.Kill(n, syscall.SIGKILL)
+	}
+	err = <-ended
+	wantKind(t, err, remote.KindGone, true)
+	if err != nil && !strings.Contains(err.Error(), "it was killed on the host") {
+		t.Errorf("it says %v", err)
+	}
+	result, err := h.run(step("other", 4), "echo other")
+	wantEnd(t, result, err, "exit 0: other\n")
+
+	// The same on a host that was rebooted.
+	started := only(t, filepath.Join(h.dir, "*001*"+"*.started"), 0)
+	text, err := os.ReadFile(started)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append([]byte("00000000-0000-0000-0000-000000000000"), text[36:]...)
+	if err := os.WriteFile(started, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = h.run(again(step("j", 5)), "echo twice")
+	wantKind(t, err, remote.KindGone, true)
+	if err != nil && !strings.Contains(err.Error(), "rebooted") {
+		t.Errorf("it says %v", err)
+	}
+	r := again(step("j", 6))
+	r.Twice = true
+	result, err = h.run(r, "echo twice")
+	wantEnd(t, result, err, "exit 0: twice\n")
+}
+
+// only finds file number n of a pattern.
+func only(t *testing.T, pattern string, n int) string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) <= n {
+		t.Fatalf("%s: %v, %v", pattern, files, err)
+	}
+	return files[n]
+}
+
+// watchers are the processes above a nap that are not of its session.
+func watchers(t *testing.T, nap string) (pids []int) {
+	t.Helper()
+	for _, pid := range naps(t, nap) {
+		for pid != "1" && pid != "0" {
+			line, err := os.ReadFile("/proc/" + pid + "/cmdline")
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, _ := strconv.Atoi(pid)
+			if bytes.Contains(line, []byte("muster-record")) {
+				pids = append(pids, n)
+			}
+			stat, err := os.ReadFile("/proc/" + pid + "/stat")
+			if err != nil {
+				t.Fatal(err)
+			}
+			pid = strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))[1]
+		}
+	}
+	if len(pids) == 0 {
+		t.Fatal("nobody watches")
+	}
+	return pids
+}
+
+// A line that never came to the disk as a whole is of a step that never began.
+func TestRealRecordThatWasNeverWhole(t *testing.T) {
+	t.Parallel()
+	h := newRecordingHost(t, remotetest.Options{})
+	result, err := h.run(step("first", 1), "true")
+	wantEnd(t, result, err, "exit 0: ")
+	result, err = h.run(step("j", 2), "echo once")
+	wantEnd(t, result, err, "exit 0: once\n")
+	started := only(t, filepath.Join(h.dir, "*.started"), 1)
+	for _, path := range []string{".end", ".drained", ".out.0"} {
+		if err := os.Remove(strings.TrimSuffix(started, ".started") + path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(started, []byte("0bad"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := again(step("j", 3))
+	r.Since = step("", 2).Token
+	result, err = h.run(r, "echo now")
+	wantEnd(t, result, err, "exit 0: now\n")
+}
+
+// A folder that others could have a hand in is not used.
+func TestRealRecordFolders(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name string
+		make func(dir string) error
+		home bool // the one in the home is used
+	}{
+		{"none yet", func(string) error { return nil }, false},
+		{"ours", func(dir string) error { return os.Mkdir(dir, 0o700) }, false},
+		{"readable by others", func(dir string) error { return mkdir(dir, 0o755) }, false},
+		{"writable by others", func(dir string) error { return mkdir(dir, 0o777) }, true},
+		{"writable by the group", func(dir string) error { return mkdir(dir, 0o770) }, true},
+		{"a file", func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, true},
+		{"a link", func(dir string) error { return os.Symlink(filepath.Dir(dir), dir) }, true},
+		{"a link to nowhere", func(dir string) error { return os.Symlink("/nowhere", dir) }, true},
+		{"another's", func(dir string) error {
+			if err := mkdir(dir, 0o755); err != nil || os.Getuid() != 0 {
+				return os.Chmod(dir, 0o777) // who is not root has no other to give it to
+			}
+			return os.Chown(dir, 12345, 12345)
+		}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			h := newRecordingHost(t, remotetest.Options{})
+			if err := test.make(h.dir); err != nil {
+				t.Fatal(err)
+			}
+			result, err := h.run(step("j", 1), "echo once")
+			wantEnd(t, result, err, "exit 0: once\n")
+			result, err = h.run(again(step("j", 2)), "echo twice")
+			wantEnd(t, result, err, "exit 0, attached: once\n")
+			home := filepath.Join(filepath.Dir(h.host.Key), ".local/state/muster-record/born")
+			if _, err := os.Stat(home); (err == nil) != test.home {
+				t.Errorf("%s: %v, want it to be there: %t", home, err, test.home)
+			}
+			if _, err := os.Stat(filepath.Join(h.dir, "born")); (err == nil) == test.home {
+				t.Errorf("%s: %v", h.dir, err)
+			}
+		})
+	}
+}
+
+func mkdir(dir string, mode os.FileMode) error {
+	if err := os.Mkdir(dir, mode); err != nil {
+		return err
+	}
+	return os.Chmod(dir, mode) // whatever the mask is
+}
+
+// A disk that is full or read-only loses no record, and lets nothing be started.
+func TestRealRecordOnABadDisk(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root can mount a small disk")
+	}
+	h := newRecordingHost(t, remotetest.Options{})
+	if err := os.Mkdir(h.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=200k,mode=700", "none", h.dir).
+		CombinedOutput(); err != nil {
+		t.Skipf("nothing can be mounted here: %s", out)
+	}
+	t.Cleanup(func() { exec.Command("umount", "-l", h.dir).Run() })
+	born := fmt.Sprintf("%09d %09d -\n", 1, 1) // else it is found to be in memory
+	if err := os.WriteFile(filepath.Join(h.dir, "born"), []byte(born), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	// The command itself fills the disk: its end and its exit code are kept.
+	result, err := h.run(step("j", 1), "head -c 1000000 /dev/zero; exit 3")
+	if err != nil || result.ExitCode != 3 || !result.Open {
+		t.Errorf("got exit %d, open %t, %v, want 3 and output that is not all there", result.ExitCode, result.Open, err)
+	}
+	if err := os.WriteFile(filepath.Join(h.dir, "full"), make([]byte, 1<<20), 0o600); err == nil {
+		t.Error("the disk is not full")
+	}
+	_, err = h.run(step("k", 2), "echo not run")
+	wantKind(t, err, remote.KindRecord, false)
+	result, err = h.run(again(step("j", 3)), "echo twice")
+	if err != nil || result.ExitCode != 3 || !result.Attached {
+		t.Errorf("got %d, attached %t, %v, want 3, attached", result.ExitCode, result.Attached, err)
+	}
+
+	os.Remove(filepath.Join(h.dir, "full"))
+	if out, err := exec.Command("mount", "-o", "remount,ro", h.dir).CombinedOutput(); err != nil {
+		t.Fatalf("remount: %s", out)
+	}
+	_, err = h.run(step("k", 4), "echo not run")
+	wantKind(t, err, remote.KindRecord, false)
+	result, err = h.run(again(step("j", 5)), "echo twice")
+	if err != nil || result.ExitCode != 3 || !result.Attached {
+		t.Errorf("got %d, attached %t, %v, want 3, attached", result.ExitCode, result.Attached, err)
+	}
+}
+
+// A login shell may say what it wants, and be any.
+func TestRealRecordBehindALoginShell(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, command string }{
+		{"noise", `echo Welcome; printf %s half; eval "$SSH_ORIGINAL_COMMAND"; echo bye`},
+		{"an echo", `echo "$SSH_ORIGINAL_COMMAND"; eval "$SSH_ORIGINAL_COMMAND"`},
+		{"restricted", `rbash -c "$SSH_ORIGINAL_COMMAND"`},
+		{"strict", `set -u; eval "$SSH_ORIGINAL_COMMAND"`},
+		{"csh", `csh -c "$SSH_ORIGINAL_COMMAND"`},
+		{"fish", `fish -c "$SSH_ORIGINAL_COMMAND"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			shell, _, _ := strings.Cut(test.command, " ")
+			if _, err := exec.LookPath(shell); err != nil && (shell == "csh" || shell == "fish") {
+				t.Skipf("there is no %s here", shell) // no part of Debian's own system
+			}
+			h := newRecordingHost(t, remotetest.Options{Config: []string{"ForceCommand " + test.command}})
+			result, err := h.run(step("j", 1), "echo 'it!'; exit 3")
+			wantEnd(t, result, err, "exit 3: it!\n")
+			result, err = h.run(again(step("j", 2)), "echo twice")
+			wantEnd(t, result, err, "exit 3, attached: it!\n")
+		})
+	}
+}
+
+// Debian's busybox has no flock: such a host keeps no record, and says so.
+func TestRealHostWithoutFlock(t *testing.T) {
+	t.Parallel()
+	path, err := exec.LookPath("busybox")
+	if err != nil {
+		t.Skip("there is no busybox here")
+	}
+	dir := t.TempDir()
+	for _, tool := range []string{"sh", "timeout", "sleep", "cat", "rm", "ps", "mv", "dd", "tail", "head",
+		"wc", "ls", "mkdir", "sync", "setsid", "stat"} {
+		if err := os.Symlink(path, filepath.Join(dir, tool)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := newRecordingHost(t, remotetest.Options{Config: []string{
+		fmt.Sprintf("SetEnv PATH=%s HOME=%s", dir, dir)}})
+	_, err = h.run(step("j", 1), "echo not run")
+	wantKind(t, err, remote.KindRecord, false)
+	if err == nil || !strings.Contains(err.Error(), "flock") {
+		t.Errorf("it does not say what is missing: %v", err)
+	}
+	h.host.Fence = fleet.FenceAuto
+	r := step("j", 1)
+	result, err := h.connect().Run(t.Context(), remote.Command{
+		Shell: "cat; exit 3", Stdin: strings.NewReader("in"), Bound: time.Minute, Record: &r})
+	wantEnd(t, result, err, "exit 3: in")
+	if result.Unfenced != "flock" {
+		t.Errorf("it lacks %q, want flock", result.Unfenced)
+	}
+	_, err = h.run(again(step("j", 2)), "echo not run")
+	wantKind(t, err, remote.KindUntold, false)
+	r = again(step("j", 3))
+	r.Twice = true
+	result, err = h.run(r, "echo twice")
+	wantEnd(t, result, err, "exit 0: twice\n")
+
+	nap := newNap()
+	r = step("k", 4)
+	got := stopAt(t, h.connect(), remote.Command{Shell: "sleep " + nap, Bound: time.Minute, Record: &r}, nap, 1)
+	wantStopped(t, got, -1)
+	if left := naps(t, nap); len(left) > 0 {
+		t.Errorf("processes %v are left", left)
+	}
+}
+
+// What answers otherwise than a shell may have done anything.
+func TestRealHostThatIsNoShell(t *testing.T) {
+	t.Parallel()
+	h := newRecordingHost(t, remotetest.Options{Config: []string{"ForceCommand echo '% Invalid input'; exit 1"}})
+	h.host.Fence = fleet.FenceAuto
+	_, err := h.run(step("j", 1), "echo hi")
+	wantKind(t, err, remote.KindMute, true)
+	if err == nil || !strings.Contains(err.Error(), "% Invalid input") || !strings.Contains(err.Error(), "fence: none") {
+		t.Errorf("it says %v", err)
+	}
+	h.host.Fence = fleet.FenceNone
+	_, err = h.run(again(step("j", 2)), "echo hi")
+	wantKind(t, err, remote.KindUntold, false)
+}
