@@ -1,0 +1,136 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"muster/fleet"
+	"muster/fleet/remote"
+	"muster/jobs"
+)
+
+// TestJudgeOfAHostWithRecords holds all that such a host can answer against how the attempt
+// came to ask: as the first, after a lost worker, or after an attempt that heard no end.
+func TestJudgeOfAHostWithRecords(t *testing.T) {
+	t.Parallel()
+	const (
+		wait, keep, operator = "wait 5s", "end unknown operator keep", "end failed operator"
+		unknown              = "end unknown operator"
+	)
+	lost := jobs.Grant{Mode: jobs.ModeLost, Bound: 20 * time.Second, Attempt: 2}
+	heard := jobs.Grant{Mode: jobs.ModeContinue, Saved: `{"may_have_run":true,"asked":1}`, Attempt: 2}
+	last := jobs.Grant{Mode: jobs.ModeContinue, Saved: `{"may_have_run":true,"asked":2}`, Tries: 2}
+	for _, tt := range []struct {
+		kind                     remote.Kind
+		sent                     bool
+		first, lost, heard, last string
+	}{
+		{remote.KindLost, true, wait, wait, wait, keep},
+		{remote.KindCancelled, true, wait, wait, wait, keep},
+		{remote.KindGone, true, keep, keep, keep, keep},
+		{remote.KindMute, true, keep, keep, keep, keep},
+		{remote.KindRunning, true, keep, keep, keep, keep},
+		{remote.KindTimeout, true, "end timeout", "end timeout", "end timeout", "end timeout"},
+		{remote.KindStopped, true, "end cancelled", "end cancelled", "end cancelled", "end cancelled"},
+		{remote.KindRecord, false, operator, keep, unknown, unknown},
+		{remote.KindStale, false, operator, keep, unknown, unknown},
+		{remote.KindBusy, false, "retry 8s", "retry 8s keep", "retry 8s", unknown},
+		{remote.KindUntold, false, operator, keep, unknown, unknown},
+		{remote.KindNever, false, "back", "back", "back", "back"},
+		{remote.KindUnreachable, false, "retry 5s", "retry 5s keep", "retry 5s", unknown},
+	} {
+		for i, g := range []jobs.Grant{{Mode: jobs.ModeFresh}, lost, heard, last} {
+			want := []string{tt.first, tt.lost, tt.heard, tt.last}[i]
+			g.Host = &fleet.Host{Name: "fw1", Fence: fleet.FenceAuto}
+			err := &remote.Error{Op: "run", Kind: tt.kind, Sent: tt.sent, Wait: 8 * time.Second, Err: errors.New("words")}
+			f := facts{grant: g, policy: jobs.DefaultPolicy(), steps: 1, action: once, err: err, busy: 12 * time.Second}
+			r, goOn := judge(f, 0.5)
+			if got := verdict(r, goOn); got != want {
+				t.Errorf("%s, %s %s: %s, want %s", tt.kind, g.Mode, g.Saved, got, want)
+			}
+			if again := r.Kind == jobs.KindWait || g.Mode == jobs.ModeLost && r.Kind == jobs.KindRetry; again &&
+				!remembered(r.Saved) {
+				t.Errorf("%s, %s: it is forgotten that it may have run: %+v", tt.kind, g.Mode, r)
+			}
+		}
+	}
+}
+
+// Where the greeting said that there is no record, nobody waits for one to tell.
+func TestAnUnfencedHostIsNotAskedLater(t *testing.T) {
+	t.Parallel()
+	f := facts{policy: jobs.DefaultPolicy(), steps: 1, action: once,
+		grant:  jobs.Grant{Host: &fleet.Host{Fence: fleet.FenceAuto}},
+		result: remote.Result{Unfenced: "flock"}, err: fault(remote.KindLost, true, errors.New("words"))}
+	r, goOn := judge(f, 0)
+	if got := verdict(r, goOn); got != "end unknown operator keep" || r.Note != "unfenced: it lacks flock" {
+		t.Errorf("%s, note %q", got, r.Note)
+	}
+}
+
+func fenced(change func(*jobs.Grant)) func(*jobs.Grant) {
+	return func(g *jobs.Grant) {
+		h := *g.Host
+		h.Fence = fleet.FenceRequired
+		g.Host = &h
+		g.Token = 7_000_000_000
+		change(g)
+	}
+}
+
+func TestALostStepIsAskedAbout(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stand) {
+		var records []remote.Record
+		s.hosts.run = func(_ context.Context, _ fleet.Host, c remote.Command) (remote.Result, error) {
+			records = append(records, *c.Record)
+			return remote.Result{Attached: true, Output: remote.Output{Head: []byte("out\n")}}, nil
+		}
+		sp := spec(t, shell("x"))
+		sp.Created = jobs.Micros(900 * time.Second / time.Microsecond)
+		s.q.specs[task1] = sp
+		got := s.one(fenced(lostAt(0)))
+		want := jobs.Result{Job: "0000000001:fw1", Token: 7_000_000_000, Kind: jobs.KindEnd,
+			Outcome: jobs.Succeeded, ExitCode: new(int), Note: "attached",
+			Output: []byte("== attached to what an earlier attempt started ==\nout\n")}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("result (-want +got):\n%s", diff)
+		}
+		asked := []remote.Record{{Job: "0000000001:fw1", Token: 7_000_000_000, Since: 300_000_000, Again: true}}
+		if diff := cmp.Diff(asked, records); diff != "" {
+			t.Errorf("records (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// What may not start any more is looked at all the same.
+func TestALostStepIsLookedAtInAHalt(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stand) {
+		s.q.verdict = func(jobs.Checkpoint) (jobs.Verdict, error) { return jobs.Stop, nil }
+		s.hosts.run = func(_ context.Context, _ fleet.Host, c remote.Command) (remote.Result, error) {
+			if !c.Record.Look {
+				t.Error("it may start the step")
+			}
+			return remote.Result{ExitCode: -1}, fault(remote.KindNever, false, errors.New("the step never began"))
+		}
+		if got := s.one(fenced(lostAt(0))); got.Kind != jobs.KindBack || !strings.Contains(got.Error, "stopped before") {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestALostStepOnAHostThatCannotTell(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stand) {
+		s.hosts.run = func(context.Context, fleet.Host, remote.Command) (remote.Result, error) {
+			return remote.Result{ExitCode: -1}, fault(remote.KindUntold, false, errors.New("it has no record"))
+		}
+		got := s.one(fenced(lostAt(0)))
+		if got.Outcome != jobs.Unknown || !got.KeepLock || !strings.HasPrefix(got.Error, "the worker on node n9/2 died") {
+			t.Errorf("%+v", got)
+		}
+	})
+}
