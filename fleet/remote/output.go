@@ -2,6 +2,7 @@ package remote
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 )
@@ -25,12 +26,15 @@ func (o Output) Bytes() []byte {
 	if o.Omitted == 0 {
 		return slices.Concat(o.Head, o.Tail)
 	}
-	mark := fmt.Sprintf("… %s left out …\n", byteCount(o.Omitted))
+	mark := LeftOut(o.Omitted) + "\n"
 	if len(o.Head) > 0 && o.Head[len(o.Head)-1] != '\n' {
 		mark = "\n" + mark
 	}
 	return slices.Concat(o.Head, []byte(mark), o.Tail)
 }
+
+// LeftOut is what stands in the place of n bytes that were not kept.
+func LeftOut(n int64) string { return fmt.Sprintf("… %s left out …", byteCount(n)) }
 
 // byteCount writes n for people, with at most three digits.
 func byteCount(n int64) string {
@@ -67,10 +71,18 @@ type recorder struct {
 	next    int    // where the ring goes on
 	total   int64
 	sealed  bool
+	live    io.Writer // gets all that is counted; may be nil
 }
 
 func newRecorder(most int, touch func()) *recorder {
 	return &recorder{half: most / 2, headMax: most / 2, touch: touch}
+}
+
+// watch lets live have what comes from now on.
+func (r *recorder) watch(live io.Writer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.live = live
 }
 
 // Write keeps p, or forgets some of it.
@@ -83,6 +95,9 @@ func (r *recorder) Write(p []byte) (int, error) {
 		return n, nil
 	}
 	r.touch()
+	if r.live != nil {
+		_, _ = r.live.Write(p) // what it makes of it is its own business
+	}
 	r.total += int64(n)
 	room := min(n, r.headMax-len(r.head))
 	r.head = append(r.head, p[:room]...)

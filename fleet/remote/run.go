@@ -39,6 +39,11 @@ type Command struct {
 	// as it is.
 	Record *Record
 
+	// Live gets each byte of the output as it comes, in the order of Result.Output
+	// and nothing that is not in that or left out of it. It must not block: what
+	// reads from the host waits for it. Its errors are ignored. nil: nobody watches.
+	Live io.Writer
+
 	verb   string // of record.sh; empty: as Record says
 	litter string // a file to be removed if the command is stopped; may be empty
 }
@@ -118,6 +123,7 @@ func (c *Conn) run(ctx context.Context, op string, cmd Command) (Result, error) 
 		s.close()
 		return nothing, c.to.fault(op, KindStopped, errNotStarted)
 	}
+	s.out.watch(cmd.Live)
 	late := c.within(cmd.Bound+killAfter+c.cfg.Channel+margin,
 		fmt.Sprintf("report the end of a command with a bound of %s", cmd.Bound))
 	defer late.Stop()
