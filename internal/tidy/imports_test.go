@@ -23,6 +23,7 @@ var importRules = []rule{
 // that it can be read and tested without those above, and without its siblings.
 var floors = map[string]int{
 	"fleet":                      0,
+	"internal/diff":              0,
 	"internal/proc":              0,
 	"windows":                    0,
 	"jobs":                       1,
