@@ -59,7 +59,7 @@ type Alike struct {
 	Count    int          `json:"count"`
 	Hosts    string       `json:"hosts"` // folded: fw[001-300],vpn1
 	Error    string       `json:"error,omitempty"`
-	Output   []byte       `json:"output,omitempty"`  // the first 4 KiB, as the hosts sent them
+	Output   []byte       `json:"output,omitempty"`  // its beginning, as the hosts sent it
 	LeftOut  int          `json:"left_out"`          // bytes of output that are not shown
 	Example  jobs.ID      `json:"example,omitempty"` // a job of the group, for `muster logs`
 }
@@ -69,6 +69,31 @@ type Summary struct {
 	Task   jobs.TaskInfo `json:"task"`
 	Groups []Alike       `json:"groups"`
 }
+
+// Said is what a host said, an event of GET /v1/tasks/{task}/output.
+type Said struct {
+	Job  jobs.ID `json:"job"`
+	Host string  `json:"host"`
+	At   int64   `json:"at"` // place of the data; more than is known: something is left out
+	Data []byte  `json:"data"`
+}
+
+// JobEnd is how a job ended, an event of GET /v1/tasks/{task}/output.
+type JobEnd struct {
+	Job      jobs.ID      `json:"job"`
+	Host     string       `json:"host"`
+	Outcome  jobs.Outcome `json:"outcome"`
+	ExitCode *int         `json:"exit_code"`
+	Error    string       `json:"error"`
+}
+
+// The events of GET /v1/tasks/{task}/output and /v1/tasks/{task}/summaries.
+const (
+	EventSaid    = "said"    // Said
+	EventEnded   = "ended"   // JobEnd
+	EventSummary = "summary" // Summary
+	EventOver    = "over"    // jobs.TaskInfo: nothing more will come
+)
 
 // HostList is the answer of GET /v1/hosts?on=SELECTOR.
 type HostList struct {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,6 +51,15 @@ func (s *Server) events(_ context.Context, in *eventsInput) (*huma.StreamRespons
 	if wrong = append(wrong, mistakes("header.Last-Event-ID", err)...); len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
+	return s.openStream(func(ctx context.Context, st *stream) error {
+		st.at, st.task = at, in.Task
+		return s.stream(ctx, st)
+	})
+}
+
+// openStream answers with what f writes, if there are not too many streams already.
+func (s *Server) openStream(f func(ctx context.Context, st *stream) error) (
+	*huma.StreamResponse, error) {
 	if s.streams.Add(1) > streamsMax {
 		s.streams.Add(-1)
 		return nil, away(fmt.Sprintf("%d streams of events are open, more are not served", streamsMax))
@@ -57,9 +67,8 @@ func (s *Server) events(_ context.Context, in *eventsInput) (*huma.StreamRespons
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		defer s.streams.Add(-1)
 		r, w := humago.Unwrap(ctx)
-		st := &stream{w: w, rc: http.NewResponseController(w), at: at, task: in.Task}
 		// An error means that the client has gone.
-		_ = s.stream(r.Context(), st)
+		_ = f(r.Context(), &stream{w: w, rc: http.NewResponseController(w)})
 	}}, nil
 }
 
@@ -88,6 +97,16 @@ func parsePositions(text string) (positions, error) {
 	return at, nil
 }
 
+// timeOf is when an entry of the events was made.
+func timeOf(id string) time.Time {
+	ms, _, _ := strings.Cut(id, "-")
+	n, err := strconv.ParseInt(ms, 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(n)
+}
+
 // String is the id of an event.
 func (p positions) String() string {
 	var parts []string
@@ -105,6 +124,9 @@ type stream struct {
 	task string    // empty: everything
 
 	behind bool // the last look did not come to the end
+
+	spoke  time.Time // when something was last written
+	broken error     // why nothing can be written any more
 }
 
 // stream tells a client what happens until it or the server goes. Its only
@@ -234,7 +256,7 @@ func comment(text string) []byte {
 // open sends the head of the answer, and lifts the bounds of an ordinary one.
 func (st *stream) open() error {
 	h := st.w.Header()
-	h.Set("Content-Type", "text/event-stream")
+	h.Set("Content-Type", eventStream)
 	h.Set("X-Accel-Buffering", "no")
 	if err := st.rc.SetReadDeadline(time.Time{}); err != nil {
 		return err

@@ -27,8 +27,13 @@ type ear struct {
 
 func (w *world) listen(question string, header http.Header) *ear {
 	w.t.Helper()
+	return w.listenTo("/v1/events"+question, header)
+}
+
+func (w *world) listenTo(path string, header http.Header) *ear {
+	w.t.Helper()
 	ctx, stop := context.WithCancel(w.t.Context())
-	req, err := http.NewRequestWithContext(ctx, "GET", w.url+"/v1/events"+question, nil)
+	req, err := http.NewRequestWithContext(ctx, "GET", w.url+path, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

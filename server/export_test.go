@@ -25,14 +25,14 @@ func Impersonal(text, host, address string) string { return impersonal(text, hos
 
 // FoldGroups folds jobs with their outputs as a summary does, at most n groups.
 func FoldGroups(n int, list []jobs.JobInfo, output func(jobs.ID) []byte) []Alike {
-	f := folder{groups: map[likeness]*group{}}
+	f := newFolder(excerptMax)
 	for _, j := range list {
 		f.add(j, output(j.ID), "")
 	}
 	shown, rest := f.biggest(n)
 	var out []Alike
 	for _, g := range shown {
-		out = append(out, g.show(output(g.example.ID)))
+		out = append(out, g.show(g.head))
 	}
 	if len(rest) > 0 {
 		out = append(out, merge(rest))

@@ -24,6 +24,8 @@ const (
 	smallMax  = 64 << 10 // bytes of any other body
 )
 
+const eventStream = "text/event-stream"
+
 // routes builds the handler of everything the server answers.
 func (s *Server) routes() (http.Handler, error) {
 	mux := http.NewServeMux()
@@ -76,12 +78,16 @@ func (s *Server) register(api huma.API) {
 	huma.Register(api, get("/v1/tasks/{task}", "Show a task, or wait for it to change"), s.task)
 	huma.Register(api, get("/v1/tasks/{task}/jobs", "List the jobs of a task"), s.jobs)
 	huma.Register(api, get("/v1/tasks/{task}/summary", "Fold jobs that ended alike"), s.summary)
+	huma.Register(api, raw(get("/v1/tasks/{task}/summaries", "Fold jobs as they end"),
+		eventStream), s.summaries)
+	huma.Register(api, raw(get("/v1/tasks/{task}/output", "What all hosts say, as they say it"),
+		eventStream), s.taskOutput)
 	s.registerControl(api)
 	s.registerWindows(api)
 	huma.Register(api, get("/v1/jobs/{job}", "Show a job"), s.job)
 	huma.Register(api, raw(get("/v1/jobs/{job}/output", "What the host said, byte for byte"),
 		"application/octet-stream"), s.output)
-	huma.Register(api, raw(get("/v1/events", "Follow what happens"), "text/event-stream"), s.events)
+	huma.Register(api, raw(get("/v1/events", "Follow what happens"), eventStream), s.events)
 
 	huma.Register(api, get("/v1/hosts", "List hosts"), s.hosts)
 	huma.Register(api, get("/v1/nodes", "List nodes"), s.nodes)
@@ -179,7 +185,7 @@ func (s *Server) around(mux *http.ServeMux) http.Handler {
 			if v != nil {
 				s.failed(x, r, v)
 			}
-			waits := r.Pattern == "GET /v1/events" || r.URL.Query().Has("wait")
+			waits := x.Header().Get("Content-Type") == eventStream || r.URL.Query().Has("wait")
 			s.meters.answered(r.Pattern, x.status, time.Since(begun), waits)
 			if v != nil && x.status != http.StatusInternalServerError {
 				panic(http.ErrAbortHandler) // the client must not take a part for the whole

@@ -58,8 +58,16 @@ type Jobs interface {
 	EachJob(ctx context.Context, id jobs.TaskID, from, most int,
 		f func([]jobs.JobInfo) error) error
 	Job(ctx context.Context, id jobs.ID) (jobs.JobInfo, error)
-	Output(ctx context.Context, id jobs.ID) ([]byte, error)
-	Outputs(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID][]byte, error)
+	Outputs
+}
+
+// Outputs are what hosts say.
+type Outputs interface {
+	JobZone(ctx context.Context, id jobs.ID) (string, error)
+	JobsIn(ctx context.Context, zone string, ids []jobs.ID) ([]jobs.JobInfo, error)
+	Outputs(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID]jobs.Output, error)
+	Listen(ctx context.Context, zone string, list map[jobs.ID]*queue.Heard) (
+		map[jobs.ID]jobs.Output, error)
 }
 
 // Zones are the queues.
@@ -108,7 +116,7 @@ type Server struct {
 	stock   store
 	shelf   shelf
 	meters  *meters
-	streams atomic.Int64 // of events, open now
+	streams atomic.Int64 // open now
 	handler http.Handler
 	now     func() time.Time
 	chance  func() uint16

@@ -17,7 +17,8 @@ import (
 
 const (
 	groupsMax  = 100     // groups of a summary, and one for the rest
-	excerptMax = 4 << 10 // bytes of output shown of a group
+	excerptMax = 4 << 10 // bytes of output shown of a group, if nobody asks for more
+	excerptAll = 8 << 20 // bytes of output kept of all groups; what is more is read again
 	// outputsMax is how many outputs are in memory at once; each is bounded to
 	// 128 KiB an attempt.
 	outputsMax = 50
@@ -27,13 +28,14 @@ const (
 
 type (
 	summaryInput struct {
-		Task string `path:"task"`
+		Task    string `path:"task"`
+		Excerpt int    `query:"excerpt" minimum:"0" maximum:"65536" default:"4096" doc:"bytes of output shown of a group"`
 	}
 	summaryOutput struct{ Body Summary }
 )
 
-// summary folds the jobs of a task that have ended. It reads every output once,
-// keeps only its hash, and reads those that are shown a second time.
+// summary folds the jobs of a task that have ended. It reads every output once and
+// keeps only its hash, and an excerpt of each group.
 func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput, error) {
 	id, err := jobs.ParseTaskID(in.Task)
 	if err != nil {
@@ -43,7 +45,7 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 	if err != nil {
 		return nil, problem(err)
 	}
-	f := folder{groups: map[likeness]*group{}}
+	f := newFolder(in.Excerpt)
 	err = s.queue.EachJob(ctx, id, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		ended := slices.DeleteFunc(chunk, func(j jobs.JobInfo) bool { return j.State != jobs.Ended })
 		for part := range slices.Chunk(ended, outputsMax) {
@@ -60,19 +62,38 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 	if err != nil {
 		return nil, problem(err)
 	}
+	groups, err := s.showGroups(ctx, t.Zones, f)
+	if err != nil {
+		return nil, problem(err)
+	}
+	return &summaryOutput{Summary{Task: t, Groups: groups}}, nil
+}
+
+// showGroups shows the biggest groups of a folder, and one for the rest.
+func (s *Server) showGroups(ctx context.Context, zones []string, f *folder) ([]Alike, error) {
 	shown, rest := f.biggest(groupsMax)
-	out := &summaryOutput{Summary{Task: t, Groups: make([]Alike, 0, len(shown)+1)}}
+	out := make([]Alike, 0, len(shown)+1)
 	for part := range slices.Chunk(shown, outputsMax) {
-		outputs, err := s.outputs(ctx, t.Zones, examplesOf(part))
+		var missing []jobs.ID
+		for _, g := range part {
+			if !g.kept {
+				missing = append(missing, g.example.ID)
+			}
+		}
+		outputs, err := s.outputs(ctx, zones, missing)
 		if err != nil {
-			return nil, problem(err)
+			return nil, err
 		}
 		for _, g := range part {
-			out.Body.Groups = append(out.Body.Groups, g.show(outputs[g.example.ID]))
+			head := g.head
+			if !g.kept {
+				head = f.cut(outputs[g.example.ID])
+			}
+			out = append(out, g.show(head))
 		}
 	}
 	if len(rest) > 0 {
-		out.Body.Groups = append(out.Body.Groups, merge(rest))
+		out = append(out, merge(rest))
 	}
 	return out, nil
 }
@@ -87,8 +108,8 @@ func (s *Server) outputs(ctx context.Context, zones []string,
 		if err != nil {
 			return nil, err
 		}
-		for id, text := range some {
-			all[id] = text
+		for id, o := range some {
+			all[id] = plain(o, 0)
 		}
 	}
 	return all, nil
@@ -113,19 +134,18 @@ func ids(list []jobs.JobInfo) []jobs.ID {
 	return out
 }
 
-func examplesOf(list []*group) []jobs.ID {
-	out := make([]jobs.ID, len(list))
-	for i, g := range list {
-		out[i] = g.example.ID
-	}
-	return out
+// folder puts jobs that ended alike together. Of each job it keeps no more than
+// its host's name, of each group the beginning of its output, while there is room.
+type folder struct {
+	excerpt int // bytes shown of a group
+	room    int // bytes of output that may be kept yet
+	groups  map[likeness]*group
+	order   []*group // in the order of their first job
+	count   int      // jobs
 }
 
-// folder puts jobs that ended alike together. Of each job it keeps no more than
-// its host's name.
-type folder struct {
-	groups map[likeness]*group
-	order  []*group // in the order of their first job
+func newFolder(excerpt int) *folder {
+	return &folder{excerpt: excerpt, room: excerptAll, groups: map[likeness]*group{}}
 }
 
 // likeness is what the jobs of a group have in common.
@@ -141,6 +161,9 @@ type group struct {
 	hosts   []string
 	example jobs.JobInfo // the first one
 	words   string       // the error, without what names one host
+	size    int          // of the output
+	head    []byte       // the beginning of it, if kept
+	kept    bool
 }
 
 func (f *folder) add(j jobs.JobInfo, output []byte, address string) {
@@ -154,12 +177,20 @@ func (f *folder) add(j jobs.JobInfo, output []byte, address string) {
 	}
 	g := f.groups[like]
 	if g == nil {
-		g = &group{example: j, words: words}
+		g = &group{example: j, words: words, size: len(output)}
+		if head := f.cut(output); len(head) <= f.room {
+			g.head, g.kept = slices.Clone(head), true
+			f.room -= len(head)
+		}
 		f.groups[like] = g
 		f.order = append(f.order, g)
 	}
 	g.hosts = append(g.hosts, j.Host)
+	f.count++
 }
+
+// cut is what is shown of an output.
+func (f *folder) cut(output []byte) []byte { return output[:min(len(output), f.excerpt)] }
 
 // fingerprint is that of a host key in an error.
 var fingerprint = regexp.MustCompile(`SHA256:[A-Za-z0-9+/]{43}`)
@@ -196,14 +227,13 @@ func (g *group) rank() int {
 	return 0
 }
 
-func (g *group) show(output []byte) Alike {
+func (g *group) show(head []byte) Alike {
 	words := g.words
 	if len(g.hosts) == 1 {
 		words = g.example.Error
 	}
-	head := output[:min(len(output), excerptMax)]
 	return Alike{Outcome: g.example.Outcome, ExitCode: g.example.ExitCode, Count: len(g.hosts),
-		Hosts: fleet.Fold(g.hosts), Error: words, Output: head, LeftOut: len(output) - len(head),
+		Hosts: fleet.Fold(g.hosts), Error: words, Output: head, LeftOut: g.size - len(head),
 		Example: g.example.ID}
 }
 

@@ -47,11 +47,6 @@ type (
 		Job string `path:"job"`
 	}
 	jobOutput struct{ Body jobs.JobInfo }
-
-	rawOutput struct {
-		Type string `header:"Content-Type"`
-		Body []byte
-	}
 )
 
 func (s *Server) tasks(ctx context.Context, in *tasksInput) (*tasksOutput, error) {
@@ -94,30 +89,18 @@ func parseWait(text string) (time.Duration, error) {
 // than were seen, or when the time to wait is over.
 func (s *Server) awaitTask(ctx context.Context, id jobs.TaskID, seen int,
 	wait time.Duration) (jobs.TaskInfo, error) {
-	over := time.NewTimer(wait)
-	defer over.Stop()
-	for poll := pollFirst; ; poll = min(poll*3/2, pollLast) {
-		t, err := s.queue.Task(ctx, id)
-		if err != nil || wait == 0 || t.State == jobs.TaskEnded {
-			return t, err
+	var t jobs.TaskInfo
+	err := s.await(ctx, wait, func() (bool, error) {
+		var err error
+		if t, err = s.queue.Task(ctx, id); err != nil {
+			return false, err
 		}
 		if seen < 0 {
 			seen = t.Outcomes.Sum()
 		}
-		if t.Outcomes.Sum() != seen {
-			return t, nil
-		}
-		next := time.NewTimer(poll)
-		select {
-		case <-next.C:
-			continue
-		case <-over.C:
-		case <-s.stopping:
-		case <-ctx.Done():
-		}
-		next.Stop()
-		return t, nil
-	}
+		return t.State == jobs.TaskEnded || t.Outcomes.Sum() != seen, nil
+	})
+	return t, err
 }
 
 // errPageFull ends the walk over a task.
@@ -187,21 +170,4 @@ func (s *Server) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
 		return nil, problem(err)
 	}
 	return &jobOutput{j}, nil
-}
-
-// output answers with the bytes of a host as they came. They are hostile: a
-// browser must take them for nothing that it could run.
-func (s *Server) output(ctx context.Context, in *jobInput) (*rawOutput, error) {
-	id, err := jobs.ParseID(in.Job)
-	if err != nil {
-		return nil, refusal(mistakes("path.job", err))
-	}
-	text, err := s.queue.Output(ctx, id)
-	if err != nil {
-		return nil, problem(err)
-	}
-	if text == nil {
-		text = []byte{}
-	}
-	return &rawOutput{"application/octet-stream", text}, nil
 }

@@ -48,6 +48,7 @@ type lines struct {
 	finished chan ending
 	moved    chan struct{} // a deadline was moved on
 	stops    stops
+	voices   voices
 	gone     chan struct{} // closed when the clerk does not listen any more
 	attempts sync.WaitGroup
 	stuck    bool // one of the attempts does not end: nobody waits for it
@@ -84,6 +85,7 @@ func newClerk(w *Worker, h jobs.Handover, m Master) *clerk {
 			finished: make(chan ending),
 			moved:    make(chan struct{}, 1),
 			stops:    newStops(),
+			voices:   newVoices(),
 			gone:     make(chan struct{}),
 		},
 	}
@@ -101,6 +103,7 @@ func (c *clerk) work(ctx context.Context, h jobs.Handover) error {
 		c.calls.resend(ctx)
 		c.ask(ctx)
 		c.askForStops(ctx)
+		c.speak(ctx)
 		c.reporter.tell(c.report(false))
 		if c.mode != taking {
 			c.orderer.cancel()
@@ -120,6 +123,8 @@ func (c *clerk) work(ctx context.Context, h jobs.Handover) error {
 			c.answered(ctx, a)
 		case a := <-c.lines.stops.answers:
 			c.halt(a)
+		case a := <-c.lines.voices.answers:
+			c.spoke(a)
 		case o, ok := <-c.orders:
 			c.ordered(o, ok)
 		case <-stop:
@@ -140,6 +145,7 @@ func (c *clerk) leave() {
 	close(c.lines.gone)
 	c.calls.tries.Wait()
 	c.lines.stops.end()
+	c.lines.voices.end()
 	c.orderer.cancel()
 	c.orderer.walking.Wait()
 	if !c.lines.stuck && len(c.inHand) == 0 {
@@ -344,6 +350,7 @@ func (c *clerk) sleep() time.Duration {
 	sooner(c.idleTil)
 	sooner(c.stopTil)
 	sooner(c.stopsAt())
+	sooner(c.speakAt())
 	for _, a := range c.inHand {
 		sooner(a.mustEnd())
 	}

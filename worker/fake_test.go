@@ -56,6 +56,8 @@ type record struct {
 	results  []jobs.Result // of calls
 	asked    []jobs.Checkpoint
 	stopsFor [][]jobs.ID // of which it was asked whether they are to be stopped
+	heard    []hearing   // calls of Speak, and the answer if there is another one
+	speak    func(ctx context.Context, list []jobs.Speech) ([]jobs.ID, error)
 	walks    []time.Time // of Reorder, when
 	walking  int
 }
@@ -209,6 +211,25 @@ func (q *fakeQueue) Reorder(ctx context.Context, zone string, o jobs.Overload) (
 		q.walking--
 	}()
 	return q.reorder(ctx)
+}
+
+// hearing is a call of Speak, and when it came.
+type hearing struct {
+	at   time.Time
+	list []jobs.Speech
+}
+
+func (q *fakeQueue) Speak(ctx context.Context, zone string, list []jobs.Speech) ([]jobs.ID, error) {
+	if _, bounded := ctx.Deadline(); !bounded || zone != "z" || len(list) == 0 {
+		q.t.Errorf("%d speeches in zone %q, bounded: %t", len(list), zone, bounded)
+	}
+	q.mu.Lock()
+	q.heard = append(q.heard, hearing{time.Now(), list})
+	q.mu.Unlock()
+	if q.speak == nil {
+		return nil, nil
+	}
+	return q.speak(ctx, list)
 }
 
 // walked is how often it was reordered, or tried.

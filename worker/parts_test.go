@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -200,13 +201,18 @@ func TestTranscripts(t *testing.T) {
 		{"two gaps", []remote.Output{{Head: []byte("h"), Omitted: 10, Tail: []byte("t")},
 			{Head: []byte("H"), Omitted: 20, Tail: []byte("T")}}, "h\n… 32 bytes left out …\nT"},
 	} {
-		s := newTranscript(20)
+		s := newTranscript(20, &voice{})
 		var size int64
 		for _, p := range tt.parts {
 			s.add(p)
 			size += p.Size()
 		}
-		if diff := cmp.Diff(tt.want, string(s.bytes())); diff != "" || s.all.Size() != size {
+		data, gap := s.output()
+		if int64(len(data))+gap.Left != size || gap.Left == 0 && gap.At != 0 ||
+			!bytes.HasPrefix(s.all.Bytes(), data[:gap.At]) || !bytes.HasSuffix(s.all.Bytes(), data[gap.At:]) {
+			t.Errorf("%s: %d bytes with the gap %+v", tt.name, len(data), gap)
+		}
+		if diff := cmp.Diff(tt.want, string(s.all.Bytes())); diff != "" || s.all.Size() != size {
 			t.Errorf("%s: size %d of %d (-want +got):\n%s", tt.name, s.all.Size(), size, diff)
 		}
 	}
@@ -214,11 +220,11 @@ func TestTranscripts(t *testing.T) {
 
 func TestATitleBeginsALine(t *testing.T) {
 	t.Parallel()
-	s := newTranscript(1 << 10)
+	s := newTranscript(1<<10, &voice{})
 	s.title(0, 2, "one")
 	s.add(remote.Output{Head: []byte("no newline")})
 	s.title(1, 2, "two")
-	if got, want := string(s.bytes()), "== step 1 of 2: one ==\nno newline\n== step 2 of 2: two ==\n"; got != want {
+	if got, want := string(s.all.Bytes()), "== step 1 of 2: one ==\nno newline\n== step 2 of 2: two ==\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

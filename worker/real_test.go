@@ -52,9 +52,13 @@ func TestOnRealParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := q.Output(t.Context(), j.ID)
+		said, err := q.Output(t.Context(), j.ID)
 		if err != nil {
 			t.Fatal(err)
+		}
+		var out []byte
+		for _, p := range said {
+			out = append(out, p.Data...)
 		}
 		if p := faults[i]; p != "" {
 			got[p] = strings.TrimRight(string(j.Outcome)+" "+string(j.Class), " ")

@@ -50,7 +50,7 @@ func newAttempt(c *clerk, g jobs.Grant, p plan) *attempt {
 		plan:   p,
 		moved:  c.lines.moved,
 		step:   g.Step,
-		said:   newTranscript(c.cfg.OutputMax),
+		said:   newTranscript(c.cfg.OutputMax, newVoice(g, c.cfg.OutputMax)),
 	}
 }
 
@@ -63,7 +63,7 @@ func (a *attempt) run(ctx context.Context) (e ending) {
 				"stack", string(debug.Stack()))
 			e = ending{token: a.grant.Token, result: a.panicked()}
 		}
-		e.result.Output = a.said.bytes()
+		e.result.Output, e.result.Gap = a.said.output()
 		a.log(e, a.Clock()-a.began)
 	}()
 
@@ -269,7 +269,7 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 	a.said.title(a.step, len(a.plan.book.Steps), action.Name)
 	a.begun = true
 	f.result, f.err = do(ctx, conn, action, remote.Command{Shell: action.Shell, Bound: bound,
-		Stop: a.halting.Done(), Record: record})
+		Stop: a.halting.Done(), Record: record, Live: a.said.live})
 	if f.result.Attached {
 		a.attached = true
 		a.said.remark("attached to what an earlier attempt started")

@@ -2,8 +2,10 @@ package worker
 
 import (
 	"fmt"
+	"slices"
 
 	"muster/fleet/remote"
+	"muster/jobs"
 )
 
 // A transcript is what a host said in all steps of an attempt: the head and the
@@ -11,9 +13,12 @@ import (
 type transcript struct {
 	half int // bytes of the head, and of the tail
 	all  remote.Output
+	live *voice // hears the same
 }
 
-func newTranscript(most int) *transcript { return &transcript{half: most / 2} }
+func newTranscript(most int, live *voice) *transcript {
+	return &transcript{half: most / 2, live: live}
+}
 
 // title begins a step. An attempt of one step needs none.
 func (t *transcript) title(step, steps int, name string) {
@@ -30,6 +35,7 @@ func (t *transcript) remark(text string) {
 		line = "\n" + line
 	}
 	t.write([]byte(line))
+	_, _ = t.live.Write([]byte(line)) // it never fails
 }
 
 // end is the last byte so far, 0 if there is none.
@@ -42,8 +48,8 @@ func (t *transcript) end() byte {
 	return 0
 }
 
-// add appends what one step said. If something of that was left out, the gap of
-// the whole grows to there.
+// add appends what one step said, which the voice has heard by now. If something of
+// that was left out, the gap of the whole grows to there.
 func (t *transcript) add(o remote.Output) {
 	t.write(o.Head)
 	if o.Omitted > 0 {
@@ -51,6 +57,7 @@ func (t *transcript) add(o remote.Output) {
 		t.all.Tail = nil
 	}
 	t.write(o.Tail)
+	t.live.said(t.all.Size())
 }
 
 func (t *transcript) write(p []byte) {
@@ -66,5 +73,11 @@ func (t *transcript) write(p []byte) {
 	}
 }
 
-// bytes is the whole, with a line where the gap is.
-func (t *transcript) bytes() []byte { return t.all.Bytes() }
+// output is all of it, and where the gap is.
+func (t *transcript) output() ([]byte, jobs.Gap) {
+	all := slices.Concat(t.all.Head, t.all.Tail)
+	if t.all.Omitted == 0 {
+		return all, jobs.Gap{}
+	}
+	return all, jobs.Gap{At: len(t.all.Head), Left: t.all.Omitted}
+}

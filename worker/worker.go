@@ -88,6 +88,8 @@ type Queue interface {
 
 	// Reorder makes what is overdue fair, if it is worth it and nobody else does.
 	Reorder(ctx context.Context, zone string, o jobs.Overload) (jobs.Reordering, error)
+
+	Listener
 }
 
 // Conn is a connection to a host. Its errors are those of package remote.

@@ -36,7 +36,7 @@ func ParseChild(data []byte) (Child, error) {
 // ForChild is the configuration of this node's children.
 func (s Settings) ForChild() (json.RawMessage, error) {
 	c := Child{Redis: s.Queue(), SSH: s.Remote(), Worker: s.Worker(), Log: s.Log}
-	c.Redis.Pool = 4 // the clerk's call, and beside it checkpoints, stops and a reordering
+	c.Redis.Pool = 5 // the clerk's call, beside it checkpoints, stops, speeches and a reordering
 	return json.Marshal(c)
 }
 

@@ -17,7 +17,8 @@ type Script struct{ *redis.Script }
 // KEYS 2 and up.
 func ScriptBehind(text, name string) Script {
 	for _, s := range []*script{scripts.put, scripts.step, scripts.checkpoint, scripts.lose,
-		scripts.end, scripts.move, scripts.epoch, scripts.control, scripts.order} {
+		scripts.end, scripts.move, scripts.epoch, scripts.control, scripts.order,
+		scripts.speak} {
 		if s.name == name {
 			return Script{redis.NewScript(text + s.text)}
 		}

@@ -73,7 +73,8 @@ func (q *Queue) ForgetClock(ctx context.Context, zone string) error {
 func ScriptTexts() map[string]string {
 	texts := map[string]string{}
 	for _, s := range []*script{scripts.put, scripts.step, scripts.checkpoint, scripts.lose,
-		scripts.end, scripts.move, scripts.epoch, scripts.control, scripts.fsck} {
+		scripts.end, scripts.move, scripts.epoch, scripts.control, scripts.fsck,
+		scripts.speak} {
 		texts[s.Hash()] = s.text
 	}
 	return texts

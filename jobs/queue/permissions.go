@@ -29,10 +29,10 @@ var (
 	plainCommands = strings.Fields("cluster|slots eval evalsha info ping script|load select " +
 		"subscribe time unsubscribe wait")
 	scriptCommands = strings.Fields("del exists get hdel hexists hget hgetall hincrby hkeys hlen " +
-		"hmget hset persist pexpire pttl publish sadd set sismember srem time xadd zadd zcard zcount " +
-		"zmscore zrange zrangebyscore zrem zrevrange zrevrangebyscore zscore")
+		"hmget hset persist pexpire pttl publish sadd set sismember srem time xadd xdel xrange zadd " +
+		"zcard zcount zmscore zrange zrangebyscore zrem zrevrange zrevrangebyscore zscore")
 	nodeCommands   = strings.Fields("smembers")
-	serverCommands = strings.Fields("exec expire multi unwatch watch xrange xread xrevrange " +
+	serverCommands = strings.Fields("exec expire multi unwatch watch xread xrevrange " +
 		"zremrangebyrank zremrangebyscore")
 )
 

@@ -185,10 +185,7 @@ func TestATaskRunsToItsEnd(t *testing.T) {
 		if j.ExitCode == nil || *j.ExitCode != 0 || j.Started.IsZero() || j.Finished.IsZero() {
 			t.Errorf("job is %+v", j)
 		}
-		out, err := q.Output(t.Context(), j.ID)
-		if err != nil || string(out) != "hi\xff\x00\n" {
-			t.Errorf("output is %q, %v", out, err)
-		}
+		wantOutput(t, "the output", outputOf(t, q, j.ID), piece(0, "hi\xff\x00\n"))
 	})
 }
 

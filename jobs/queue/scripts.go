@@ -44,6 +44,8 @@ var (
 	luaFsck string
 	//go:embed lua/order.lua
 	luaOrder string
+	//go:embed lua/speak.lua
+	luaSpeak string
 )
 
 // Quiet keeps go-redis from writing its own lines to standard error: every error
@@ -74,7 +76,9 @@ func (s *script) run(ctx context.Context, c redis.Scripter, zone string, args ..
 	return s.Run(ctx, c, []string{zoneKey(zone, "zone", "")}, args...)
 }
 
-var scripts = struct{ put, step, checkpoint, lose, end, move, epoch, control, fsck, order *script }{
+var scripts = struct {
+	put, step, checkpoint, lose, end, move, epoch, control, fsck, order, speak *script
+}{
 	put:        load("put", nil, luaFreeze, luaPut),
 	step:       load("step", []string{luaExclude, luaAgain}, luaStep),
 	checkpoint: load("checkpoint", nil, luaCheckpoint),
@@ -85,6 +89,7 @@ var scripts = struct{ put, step, checkpoint, lose, end, move, epoch, control, fs
 	control:    load("control", []string{luaExclude}, luaControl),
 	fsck:       load("fsck", []string{luaExclude}, luaFsck),
 	order:      load("order", nil, luaOrder),
+	speak:      load("speak", nil, luaSpeak),
 }
 
 // reader takes the parts of a script's answer in order and keeps the first

@@ -126,13 +126,9 @@ func appendResult(args []any, r jobs.Result) []any {
 	if r.Kind == jobs.KindEnd {
 		saved = oneLine(r.Note) // what is saved is of no use to a job that has ended
 	}
-	out := r.Output
-	if len(out) > outputMax {
-		out = out[:outputMax]
-	}
 	return append(args, string(r.Job), int64(r.Token), string(r.Kind), string(r.Outcome),
 		string(r.Class), exit, oneLine(r.Error), r.Delay.Microseconds(), int64(r.Until), r.Step,
-		saved, r.Release, r.KeepLock, out)
+		saved, r.Release, r.KeepLock, said(r))
 }
 
 // oneLine bounds an error for people and keeps it valid UTF-8 on one line: it

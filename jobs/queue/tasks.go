@@ -249,6 +249,23 @@ func (q *Queue) Job(ctx context.Context, id jobs.ID) (jobs.JobInfo, error) {
 	return list[0], err
 }
 
+// JobZone is the zone of a job.
+func (q *Queue) JobZone(ctx context.Context, id jobs.ID) (string, error) {
+	return q.jobZone(ctx, id)
+}
+
+// JobsIn is some jobs of a task in one zone.
+func (q *Queue) JobsIn(ctx context.Context, zone string, ids []jobs.ID) ([]jobs.JobInfo, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	hosts := make([]string, len(ids))
+	for i, id := range ids {
+		hosts[i] = id.Host()
+	}
+	return q.jobs(ctx, zone, ids[0].Task(), hosts)
+}
+
 // jobZone finds the zone of a job; the host list of its task says whether there
 // is such a job at all.
 func (q *Queue) jobZone(ctx context.Context, id jobs.ID) (string, error) {
@@ -336,45 +353,4 @@ func readJob(id jobs.ID, v []any, at place) jobs.JobInfo {
 		j.State = jobs.Queued
 	}
 	return j
-}
-
-// Output is what the host of a job said, attempt after attempt.
-func (q *Queue) Output(ctx context.Context, id jobs.ID) ([]byte, error) {
-	zone, err := q.jobZone(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := q.rdb.XRange(ctx, zoneKey(zone, "out:", string(id)), "-", "+").Result()
-	if err != nil {
-		return nil, q.say("output", err)
-	}
-	var out []byte
-	for _, e := range entries {
-		data, _ := e.Values["data"].(string)
-		out = append(out, data...)
-	}
-	return out, nil
-}
-
-// Outputs is what the hosts of several jobs of one zone said.
-func (q *Queue) Outputs(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID][]byte,
-	error) {
-	cmds := make([]*redis.XMessageSliceCmd, len(ids))
-	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, id := range ids {
-			cmds[i] = p.XRange(ctx, zoneKey(zone, "out:", string(id)), "-", "+")
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, q.say("output", err)
-	}
-	out := make(map[jobs.ID][]byte, len(ids))
-	for i, id := range ids {
-		for _, e := range cmds[i].Val() {
-			data, _ := e.Values["data"].(string)
-			out[id] = append(out[id], data...)
-		}
-	}
-	return out, nil
 }

@@ -9,7 +9,7 @@
 --      7 when the caller sent this, by its estimate of TIME, µs
 --      8 number of results, then 14 each: id, token, kind, outcome, class, exit,
 --        error, delay µs, until µs, step, saved (of an end: a note for people),
---        release, keep, output
+--        release, keep, output (a record, see output.go)
 -- Returns {status, now, next, {late id …}, {grant, host JSON …}, {task, spec …}}
 --      status: jobs | more | next | frozen | halted | absent (no key zone: call
 --      epoch, then repeat) | stale (a copy of an old call that was delayed: a
@@ -104,7 +104,8 @@ function m.result(i)
   end
   local output = ARGV[i + 13]
   if output ~= '' then
-    m.w('XADD', m.kOut .. id, 'MAXLEN', '~', '1000', '*', 'data', output)
+    if j.live == token then m.replaceLive(id, token) end
+    m.w('XADD', m.kOut .. id, 'MAXLEN', '~', '1000', '*', 'said', output)
     m.w('PEXPIRE', m.kOut .. id, m.DAY)
   end
   local t = m.task(m.taskOf(id))

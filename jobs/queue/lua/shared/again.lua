@@ -116,3 +116,10 @@ function m.sweep()
   end
   return more
 end
+
+-- replaceLive drops what was heard while the attempt ran: its output has it all.
+function m.replaceLive(id, token)
+  local drop = {'XDEL', m.kOut .. id}
+  for _, e in ipairs(call('XRANGE', m.kOut .. id, token, token)) do drop[#drop + 1] = e[1] end
+  if #drop > 2 then m.plan[#m.plan + 1] = drop end
+end

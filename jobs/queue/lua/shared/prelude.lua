@@ -142,17 +142,17 @@ end
 -- A job as far as it is kept: state is false before its first take.
 function m.job(id)
   local v = call('HMGET', m.kJob .. id, 'state', 'token', 'attempt', 'tries', 'probes', 'crashes',
-    'step', 'saved', 'due', 'node', 'outcome', 'expires', 'started', 'lost', 'cancel')
+    'step', 'saved', 'due', 'node', 'outcome', 'expires', 'started', 'lost', 'cancel', 'live')
   return {state = v[1], token = v[2], attempt = m.num(v[3]), tries = m.num(v[4]),
     probes = m.num(v[5]), crashes = m.num(v[6]), step = m.num(v[7]), saved = v[8] or '',
     due = m.num(v[9]), node = v[10] or '', outcome = v[11], expires = m.num(v[12]), started = v[13],
-    lost = v[14], cancel = v[15]}
+    lost = v[14], cancel = v[15], live = v[16]}
 end
 
 -- What the end of a job needs of it.
 function m.jobToEnd(id)
-  local v = call('HMGET', m.kJob .. id, 'state', 'token', 'outcome', 'lost')
-  return {state = v[1], token = v[2], outcome = v[3], lost = v[4]}
+  local v = call('HMGET', m.kJob .. id, 'state', 'token', 'outcome', 'lost', 'live')
+  return {state = v[1], token = v[2], outcome = v[3], lost = v[4], live = v[5]}
 end
 
 -- A job that has never started: nothing of it is kept.

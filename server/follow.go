@@ -1,0 +1,282 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+// An ear is told what a follower hears. Its errors end the following.
+type ear interface {
+	// said is told what the host of a job says, in order.
+	said(id jobs.ID, o jobs.Output) error
+
+	// ended is told how a job ended, once, after all that its host said.
+	ended(j jobs.JobInfo) error
+
+	// rest is told that all which is known by now was told, and how far that is.
+	rest(ctx context.Context, t jobs.TaskInfo, at positions) error
+}
+
+// follower hears what goes on in a task. What has happened it learns from the events
+// of the zones; what they lack, for whatever reason, it finds when the task has ended.
+type follower struct {
+	*Server
+	task jobs.TaskInfo
+	ear  ear
+	deaf bool // hears of a job only when it has ended
+
+	at     positions            // of the events
+	behind bool                 // there are more events than were read
+	since  time.Time            // what ended before was told already
+	atWork map[jobs.ID]*hearing // jobs whose hosts may say something
+	done   map[string]bool      // hosts whose jobs have ended
+}
+
+// hearing is how far a job was heard.
+type hearing struct {
+	zone  string // empty: not known yet
+	heard queue.Heard
+}
+
+// resumeOverlap is how much is told again to one who comes back: instants in jobs and
+// of events are taken by two clocks.
+const resumeOverlap = time.Minute
+
+func (s *Server) follower(t jobs.TaskInfo, at positions, e ear) *follower {
+	f := &follower{Server: s, task: t, ear: e, at: at, atWork: map[jobs.ID]*hearing{},
+		done: map[string]bool{}}
+	if at == nil {
+		f.at = positions{}
+		return f
+	}
+	for _, id := range at {
+		if since := timeOf(id).Add(-resumeOverlap); f.since.IsZero() || since.Before(f.since) {
+			f.since = since
+		}
+	}
+	return f
+}
+
+// begin tells all that is known.
+func (f *follower) begin(ctx context.Context) error {
+	// First the place in the events, so that nothing is missed in between.
+	for _, zone := range f.task.Zones {
+		if f.at[zone] != "" {
+			continue
+		}
+		_, last, err := f.queue.Events(ctx, zone, "$", 1, 0)
+		if err != nil {
+			return err
+		}
+		f.at[zone] = last
+	}
+	if err := f.scan(ctx); err != nil {
+		return err
+	}
+	if err := f.listen(ctx); err != nil {
+		return err
+	}
+	return f.ear.rest(ctx, f.task, f.at)
+}
+
+// goOn tells what is new.
+func (f *follower) goOn(ctx context.Context) error {
+	t, err := f.queue.Task(ctx, f.task.Task)
+	if err != nil {
+		return err
+	}
+	f.behind = false
+	for _, zone := range f.task.Zones {
+		if err := f.happened(ctx, zone); err != nil {
+			return err
+		}
+	}
+	if err := f.listen(ctx); err != nil {
+		return err
+	}
+	if t.State == jobs.TaskEnded {
+		if err := f.scan(ctx); err != nil {
+			return err
+		}
+	}
+	f.task = t
+	return f.ear.rest(ctx, f.task, f.at)
+}
+
+// over tells that nothing more will come.
+func (f *follower) over() bool { return f.task.State == jobs.TaskEnded }
+
+// scan goes through all jobs of the task.
+func (f *follower) scan(ctx context.Context) error {
+	return f.queue.EachJob(ctx, f.task.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+		var ended []jobs.JobInfo
+		for _, j := range chunk {
+			switch {
+			case j.State != jobs.Ended:
+				if j.Attempt > 0 {
+					f.attend(j.ID, "")
+				}
+			case j.Finished.Before(f.since):
+				f.done[j.Host] = true
+			default:
+				ended = append(ended, j)
+			}
+		}
+		return f.end(ctx, ended)
+	})
+}
+
+// attend listens to a job from now on.
+func (f *follower) attend(id jobs.ID, zone string) *hearing {
+	h := f.atWork[id]
+	if h == nil {
+		h = &hearing{}
+		f.atWork[id] = h
+	}
+	if zone != "" {
+		h.zone = zone
+	}
+	return h
+}
+
+// happened tells what happened in a zone.
+func (f *follower) happened(ctx context.Context, zone string) error {
+	prefix := string(f.task.Task) + ":"
+	for range streamPages {
+		list, last, err := f.queue.Events(ctx, zone, f.at[zone], streamPage, 0)
+		if err != nil {
+			return err
+		}
+		var ended []jobs.JobInfo
+		for _, h := range list {
+			if !strings.HasPrefix(h.Object, prefix) {
+				continue
+			}
+			switch h.Event {
+			case "take":
+				f.attend(jobs.ID(h.Object), zone)
+			case "end":
+				f.attend(jobs.ID(h.Object), zone)
+				ended = append(ended, endOf(h))
+			}
+		}
+		if err := f.end(ctx, ended); err != nil {
+			return err
+		}
+		f.at[zone] = last
+		if len(list) < streamPage {
+			return nil
+		}
+	}
+	f.behind = true
+	return nil
+}
+
+// endOf reads an event that tells how a job ended.
+func endOf(h jobs.Happening) jobs.JobInfo {
+	id := jobs.ID(h.Object)
+	j := jobs.JobInfo{ID: id, Host: id.Host(), State: jobs.Ended, Finished: h.At}
+	detail, _ := h.Detail.(map[string]any)
+	outcome, _ := detail["outcome"].(string)
+	j.Outcome = jobs.Outcome(outcome)
+	j.Error, _ = detail["error"].(string)
+	if n, ok := detail["exit"].(float64); ok {
+		code := int(n)
+		j.ExitCode = &code
+	}
+	return j
+}
+
+// end tells of jobs that have ended what was not told yet.
+func (f *follower) end(ctx context.Context, list []jobs.JobInfo) error {
+	list = slices.DeleteFunc(list, func(j jobs.JobInfo) bool {
+		told := f.done[j.Host]
+		if told {
+			delete(f.atWork, j.ID)
+		}
+		return told
+	})
+	for part := range slices.Chunk(list, outputsMax) {
+		for _, id := range ids(part) {
+			f.attend(id, "")
+		}
+		said, lost := f.hear(ctx, ids(part))
+		for _, j := range part {
+			if err := f.tell(j.ID, said); err != nil {
+				return err
+			}
+			if lost != nil {
+				continue // there may be more
+			}
+			if err := f.ear.ended(j); err != nil {
+				return err
+			}
+			f.done[j.Host] = true
+			delete(f.atWork, j.ID)
+		}
+		if lost != nil {
+			return lost
+		}
+	}
+	return nil
+}
+
+// tell tells what was heard of a job, if anything was.
+func (f *follower) tell(id jobs.ID, said map[jobs.ID]jobs.Output) error {
+	if len(said[id]) == 0 {
+		return nil
+	}
+	return f.ear.said(id, said[id])
+}
+
+// listen tells what the hosts of running jobs said.
+func (f *follower) listen(ctx context.Context) error {
+	if f.deaf {
+		return nil
+	}
+	var list []jobs.ID
+	for id := range f.atWork {
+		list = append(list, id)
+	}
+	slices.Sort(list)
+	for part := range slices.Chunk(list, outputsMax) {
+		said, lost := f.hear(ctx, part)
+		for _, id := range part {
+			if err := f.tell(id, said); err != nil {
+				return err
+			}
+		}
+		if lost != nil {
+			return lost
+		}
+	}
+	return nil
+}
+
+// hear reads what is new of some jobs; beside an error it returns what was read, which
+// does not come again. Where the zone of a job is not known it looks
+// in all of them: where nothing is, that costs next to nothing.
+func (f *follower) hear(ctx context.Context, list []jobs.ID) (map[jobs.ID]jobs.Output, error) {
+	all := map[jobs.ID]jobs.Output{}
+	for _, zone := range f.task.Zones {
+		here := map[jobs.ID]*queue.Heard{}
+		for _, id := range list {
+			if h := f.atWork[id]; h.zone == "" || h.zone == zone {
+				here[id] = &h.heard
+			}
+		}
+		said, err := f.queue.Listen(ctx, zone, here)
+		if err != nil {
+			return all, err
+		}
+		for id, o := range said {
+			all[id], f.atWork[id].zone = o, zone
+		}
+	}
+	return all, nil
+}

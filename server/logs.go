@@ -1,0 +1,217 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"muster/jobs"
+)
+
+const (
+	pieceMax     = 256 << 10   // bytes of output in one event
+	summaryEvery = time.Second // between two summaries of a task at least
+)
+
+type taskOutputInput struct {
+	Task   string `path:"task"`
+	Follow bool   `query:"follow" default:"true" doc:"stay until the task has ended"`
+	Last   string `header:"Last-Event-ID" doc:"what was told before this event need not come again"`
+}
+
+// taskOutput answers with what all hosts of a task say, as Server-Sent Events: first
+// what is known already, then what comes. Whoever comes back with the id of an event
+// may hear some of it twice, and knows by the places what he has.
+func (s *Server) taskOutput(ctx context.Context, in *taskOutputInput) (
+	*huma.StreamResponse, error) {
+	at, err := parsePositions(in.Last)
+	t, err := s.streamedTask(ctx, in.Task, mistakes("header.Last-Event-ID", err))
+	if err != nil {
+		return nil, err
+	}
+	return s.openStream(func(ctx context.Context, st *stream) error {
+		return s.followed(ctx, st, s.follower(t, at, &teller{st: st}), in.Follow)
+	})
+}
+
+type summariesInput struct {
+	Task    string `path:"task"`
+	Excerpt int    `query:"excerpt" minimum:"0" maximum:"65536" default:"4096" doc:"bytes of output shown of a group"`
+}
+
+// summaries answers with a summary of a task whenever jobs have ended, at most one a
+// second, and with the last one when the task has ended.
+func (s *Server) summaries(ctx context.Context, in *summariesInput) (
+	*huma.StreamResponse, error) {
+	t, err := s.streamedTask(ctx, in.Task, nil)
+	if err != nil {
+		return nil, err
+	}
+	return s.openStream(func(ctx context.Context, st *stream) error {
+		f := s.follower(t, nil, &adder{Server: s, st: st, folder: newFolder(in.Excerpt),
+			heard: map[jobs.ID]jobs.Output{}})
+		f.deaf = true
+		return s.followed(ctx, st, f, true)
+	})
+}
+
+// streamedTask finds the task of a stream, or reports all that is wrong with it.
+func (s *Server) streamedTask(ctx context.Context, text string, wrong []error) (
+	jobs.TaskInfo, error) {
+	id, err := jobs.ParseTaskID(text)
+	if wrong = slices.Concat(mistakes("path.task", err), wrong); len(wrong) > 0 {
+		return jobs.TaskInfo{}, refusal(wrong)
+	}
+	t, err := s.queue.Task(ctx, id)
+	return t, problem(err)
+}
+
+// followed lets a client hear what a follower hears, until the task has ended or the
+// client or the server goes. Its only errors are those of writing to the client.
+func (s *Server) followed(ctx context.Context, st *stream, f *follower, stay bool) error {
+	if err := st.open(); err != nil {
+		return err
+	}
+	begun := false
+	for {
+		step := f.goOn
+		if !begun {
+			step = f.begin
+		}
+		err := step(ctx)
+		next := streamPoll
+		switch {
+		case st.broken != nil || ctx.Err() != nil:
+			return st.broken
+		case err != nil:
+			// The client shall know why it is quiet; it need not come again.
+			if err := st.write(comment("trouble: " + err.Error())); err != nil {
+				return err
+			}
+			next = streamRetry
+		case f.over() || !stay:
+			return st.tellOne(EventOver, f.task)
+		default:
+			begun = true
+		}
+		if f.behind {
+			next = 0
+		}
+		if !s.pause(ctx, next) {
+			return nil
+		}
+	}
+}
+
+// teller tells a client what hosts say and how their jobs end.
+type teller struct {
+	st  *stream
+	now positions // how far all was told before this round
+	b   bytes.Buffer
+}
+
+func (t *teller) said(id jobs.ID, o jobs.Output) error {
+	for _, p := range o {
+		for len(p.Data) > 0 {
+			n := min(len(p.Data), pieceMax)
+			if err := t.event(EventSaid, Said{id, id.Host(), p.At, p.Data[:n]}); err != nil {
+				return err
+			}
+			p.At, p.Data = p.At+int64(n), p.Data[n:]
+		}
+	}
+	return nil
+}
+
+func (t *teller) ended(j jobs.JobInfo) error {
+	return t.event(EventEnded, JobEnd{j.ID, j.Host, j.Outcome, j.ExitCode, j.Error})
+}
+
+func (t *teller) rest(_ context.Context, _ jobs.TaskInfo, at positions) error {
+	t.now = maps.Clone(at)
+	return t.flush()
+}
+
+func (t *teller) event(name string, v any) error {
+	if len(t.now) > 0 {
+		fmt.Fprintf(&t.b, "id: %s\n", t.now)
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(&t.b, "event: %s\ndata: %s\n\n", name, data)
+	if t.b.Len() < streamBurst {
+		return nil
+	}
+	return t.flush()
+}
+
+// flush sends what was told, or that we live if there was nothing to tell for long.
+func (t *teller) flush() error {
+	defer t.b.Reset()
+	return t.st.say(t.b.Bytes())
+}
+
+// say writes a text; of nothing it writes seldom that we live.
+func (st *stream) say(text []byte) error {
+	if len(text) == 0 {
+		if time.Since(st.spoke) < heartbeat {
+			return nil
+		}
+		text = comment("alive")
+	}
+	st.spoke = time.Now()
+	st.broken = st.write(text)
+	return st.broken
+}
+
+// tellOne writes one event without an id.
+func (st *stream) tellOne(name string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return st.say(fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, data))
+}
+
+// adder tells a client how the jobs of a task fold.
+type adder struct {
+	*Server
+	st     *stream
+	folder *folder
+	heard  map[jobs.ID]jobs.Output // of jobs that are about to end
+	told   time.Time
+	count  int // of jobs, when it was told
+}
+
+func (a *adder) said(id jobs.ID, o jobs.Output) error {
+	a.heard[id] = append(a.heard[id], o...)
+	return nil
+}
+
+func (a *adder) ended(j jobs.JobInfo) error {
+	a.folder.add(j, plain(a.heard[j.ID], 0), a.address(j.Host))
+	delete(a.heard, j.ID)
+	return nil
+}
+
+func (a *adder) rest(ctx context.Context, t jobs.TaskInfo, _ positions) error {
+	over := t.State == jobs.TaskEnded
+	news := a.told.IsZero() || a.folder.count != a.count
+	if !over && (!news || time.Since(a.told) < summaryEvery) {
+		return a.st.say(nil)
+	}
+	groups, err := a.showGroups(ctx, t.Zones, a.folder)
+	if err != nil {
+		return err
+	}
+	a.told, a.count = time.Now(), a.folder.count
+	return a.st.tellOne(EventSummary, Summary{Task: t, Groups: groups})
+}

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"muster/fleet/remote"
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+type (
+	outputInput struct {
+		Job  string `path:"job"`
+		From int64  `query:"from" minimum:"0" doc:"leave out what stands before this place"`
+		Wait string `query:"wait" doc:"answer later, when there is more, or the job has ended: at most 1m"`
+	}
+	outputOutput struct {
+		Type  string `header:"Content-Type"`
+		Next  int64  `header:"Muster-Next" doc:"where to go on: what the host has said so far, in bytes"`
+		Ended bool   `header:"Muster-Ended" doc:"nothing more will come"`
+		Body  []byte
+	}
+)
+
+// output answers with the bytes of a host as they came. They are hostile: a
+// browser must take them for nothing that it could run.
+func (s *Server) output(ctx context.Context, in *outputInput) (*outputOutput, error) {
+	id, err := jobs.ParseID(in.Job)
+	wrong := mistakes("path.job", err)
+	wait, err := parseWait(in.Wait)
+	if wrong = append(wrong, mistakes("query.wait", err)...); len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	zone, err := s.queue.JobZone(ctx, id)
+	if err != nil {
+		return nil, problem(err)
+	}
+	out := &outputOutput{Type: "application/octet-stream"}
+	var said jobs.Output
+	heard := map[jobs.ID]*queue.Heard{id: {}}
+	err = s.await(ctx, wait, func() (bool, error) {
+		// First the state: of one that has ended, all that it said is there.
+		state, err := s.queue.JobsIn(ctx, zone, []jobs.ID{id})
+		if err != nil {
+			return false, err
+		}
+		news, err := s.queue.Listen(ctx, zone, heard)
+		said = append(said, news[id].From(in.From)...)
+		out.Ended = state[0].State == jobs.Ended
+		return out.Ended || len(said) > 0, err
+	})
+	if err != nil {
+		return nil, problem(err)
+	}
+	out.Next, out.Body = max(in.From, said.End()), plain(said, in.From)
+	return out, nil
+}
+
+// plain is an output from a place on, with a line wherever something is missing.
+func plain(o jobs.Output, at int64) []byte {
+	out := []byte{}
+	for _, p := range o {
+		if p.At > at {
+			if n := len(out); n > 0 && out[n-1] != '\n' {
+				out = append(out, '\n')
+			}
+			out = append(out, remote.LeftOut(p.At-at)+"\n"...)
+		}
+		out, at = append(out, p.Data...), p.End()
+	}
+	return out
+}
+
+// await looks again and again, ever more seldom, until there is what is waited for,
+// or the time is over.
+func (s *Server) await(ctx context.Context, wait time.Duration, look func() (bool, error)) error {
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	for poll := pollFirst; ; poll = min(poll*3/2, pollLast) {
+		if found, err := look(); err != nil || found || wait == 0 {
+			return err
+		}
+		next := time.NewTimer(poll)
+		select {
+		case <-next.C:
+			continue
+		case <-over.C:
+		case <-s.stopping:
+		case <-ctx.Done():
+		}
+		next.Stop()
+		return nil
+	}
+}

@@ -1,0 +1,136 @@
+package worker
+
+import (
+	"sync"
+
+	"muster/jobs"
+)
+
+const (
+	// speechMax bounds what of a voice waits to be passed on: so much of what came
+	// first, and as much of what came last.
+	speechMax = 16 << 10 // bytes
+
+	// speechesKept bounds how many speeches of an attempt are kept for those who come
+	// to listen later.
+	speechesKept = 500
+)
+
+// A voice is what a host says in a running attempt, on its way to those who listen.
+// It is lossy by choice: what is not fetched in time is left out, and never waited
+// for. The result of the attempt has all that is kept.
+type voice struct {
+	job   jobs.ID
+	token jobs.Token
+	part  int // bytes that wait at most, of the head and of the tail
+	half  int // bytes that stay readable, likewise
+
+	mu      sync.Mutex // guards what follows
+	end     int64      // bytes said so far
+	head    []byte     // what came first since the last speech
+	headEnd int64      // and where it ended
+	tail    []byte     // what came behind it, or the end of that
+	mute    bool       // nothing more is passed on
+	spent   spent
+}
+
+func newVoice(g jobs.Grant, outputMax int) *voice {
+	return &voice{job: g.Job, token: g.Token, part: min(speechMax, outputMax/4), half: outputMax / 2}
+}
+
+// Write takes what the host says. It never waits and never fails.
+func (v *voice) Write(p []byte) (int, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := len(p)
+	if !v.mute {
+		v.keep(p)
+	}
+	v.end += int64(n)
+	return n, nil
+}
+
+func (v *voice) keep(p []byte) {
+	if len(v.tail) == 0 {
+		room := min(len(p), v.part-len(v.head))
+		v.head = append(v.head, p[:room]...)
+		v.headEnd = v.end + int64(room)
+		p = p[room:]
+	}
+	if over := len(p) - v.part; over > 0 {
+		v.tail, p = v.tail[:0], p[over:]
+	}
+	v.tail = append(v.tail, p...)
+	// Cut seldom, or a flood of small pieces is copied again and again.
+	if over := len(v.tail) - v.part; over > v.part {
+		v.tail = v.tail[:copy(v.tail, v.tail[over:])]
+	}
+}
+
+// said is how much the one who keeps the output has of it. If something else was
+// heard the voice falls silent: nothing that it says would be in its place.
+func (v *voice) said(size int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.mute = v.mute || v.end != size
+}
+
+// silence lets it say nothing more.
+func (v *voice) silence() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.mute = true
+}
+
+// speeches takes what waits: nothing, or one speech, or two with a gap between them.
+func (v *voice) speeches() []jobs.Speech {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.mute || len(v.head) == 0 {
+		return nil
+	}
+	head, tail, end := v.head, v.tail[max(len(v.tail)-v.part, 0):], v.headEnd
+	v.head, v.tail = nil, nil
+	if end+int64(len(tail)) == v.end {
+		head, tail, end = append(head, tail...), nil, v.end
+	}
+	list := []jobs.Speech{v.speech(head, end)}
+	if len(tail) > 0 {
+		list = append(list, v.speech(tail, v.end))
+	}
+	return list
+}
+
+func (v *voice) speech(data []byte, end int64) jobs.Speech {
+	return jobs.Speech{Job: v.job, Token: v.token, End: end, Data: data,
+		Drop: v.spent.add(end, len(data), v.half)}
+}
+
+// spent are the speeches that were made and can be read still.
+type spent struct {
+	head  int // bytes of those that stay
+	tail  []spentSpeech
+	bytes int // in tail
+}
+
+type spentSpeech struct {
+	end  int64
+	size int
+}
+
+// add notes a speech. It returns the ends of those that are too many with it: head
+// and tail stay, each of so many bytes.
+func (s *spent) add(end int64, size, half int) (drop []int64) {
+	if len(s.tail) == 0 && s.head+size <= half {
+		s.head += size
+		return nil
+	}
+	s.tail = append(s.tail, spentSpeech{end, size})
+	s.bytes += size
+	for len(s.tail) > 1 && (s.bytes > half || len(s.tail) > speechesKept) {
+		drop = append(drop, s.tail[0].end)
+		s.bytes -= s.tail[0].size
+		s.tail = s.tail[1:]
+	}
+	return drop
+}
