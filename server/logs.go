@@ -42,7 +42,7 @@ func (s *Server) taskOutput(ctx context.Context, in *taskOutputInput) (
 
 type summariesInput struct {
 	Task    string `path:"task"`
-	Excerpt int    `query:"excerpt" minimum:"0" maximum:"65536" default:"4096" doc:"bytes of output shown of a group"`
+	Excerpt int    `query:"excerpt" minimum:"0" maximum:"163840" default:"4096" doc:"bytes of output shown of a group"`
 }
 
 // summaries answers with a summary of a task whenever jobs have ended, at most one a

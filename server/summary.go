@@ -29,7 +29,7 @@ const (
 type (
 	summaryInput struct {
 		Task    string `path:"task"`
-		Excerpt int    `query:"excerpt" minimum:"0" maximum:"65536" default:"4096" doc:"bytes of output shown of a group"`
+		Excerpt int    `query:"excerpt" minimum:"0" maximum:"163840" default:"4096" doc:"bytes of output shown of a group"`
 	}
 	summaryOutput struct{ Body Summary }
 )

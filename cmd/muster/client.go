@@ -161,17 +161,38 @@ func (c *client) jobs(ctx context.Context, id jobs.TaskID, s jobs.State, o jobs.
 	}
 }
 
-// output is what a host said, byte for byte.
-func (c *client) output(ctx context.Context, id jobs.ID) ([]byte, error) {
+// heard is what a host said from a place on.
+type heard struct {
+	data  []byte // byte for byte
+	next  int64  // where to go on
+	ended bool   // nothing more will come
+}
+
+// output is what a host said from a place on. With a wait it answers later, when
+// there is more, or nothing more will come, or the wait is over.
+func (c *client) output(ctx context.Context, id jobs.ID, from int64, wait time.Duration) (
+	h heard, err error) {
 	ctx, cancel := context.WithTimeout(ctx, submitTimeout)
 	defer cancel()
-	r, err := c.send(ctx, call{method: http.MethodGet, bound: submitTimeout,
+	q := url.Values{}
+	if from > 0 {
+		q.Set("from", strconv.FormatInt(from, 10))
+	}
+	if wait > 0 {
+		q.Set("wait", strconv.Itoa(int(wait/time.Second)))
+	}
+	r, err := c.send(ctx, call{method: http.MethodGet, bound: submitTimeout, query: q,
 		path: "/v1/jobs/" + url.PathEscape(string(id)) + "/output"})
 	if err != nil {
-		return nil, err
+		return h, err
 	}
 	defer r.Body.Close()
-	return c.readAll(r.Body)
+	h.data, err = c.readAll(r.Body)
+	if h.next, _ = strconv.ParseInt(r.Header.Get("Muster-Next"), 10, 64); h.next < from {
+		h.next = from + int64(len(h.data))
+	}
+	h.ended = r.Header.Get("Muster-Ended") != "false"
+	return h, err
 }
 
 // get asks for one thing.

@@ -52,7 +52,7 @@ func TestCompletions(t *testing.T) {
 		{[]string{"jobs", "--task", ""}, []string{aTask}},
 		{[]string{"jobs", "--outcome", "s"}, texts(jobs.Outcomes())},
 		{[]string{"jobs", "--state", ""}, texts(jobs.States())},
-		{[]string{"logs", ""}, []string{aTask + ":"}},
+		{[]string{"logs", ""}, []string{aTask}},
 		{[]string{"logs", aTask + ":"}, []string{aTask + ":fw001", aTask + ":fw002", aTask + ":fw003"}},
 		{[]string{"run", "exec", "--on", ""}, []string{"all", "customer=", "fw001", "model=", "role=", "zone="}},
 		{[]string{"run", "exec", "--on", "fw"}, []string{"fw001"}},

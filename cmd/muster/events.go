@@ -67,67 +67,87 @@ const silentMax = time.Minute
 // follow prints events until ctx is done, the task has ended, the server refuses,
 // or it stays away for too long.
 func (l *listener) follow(ctx context.Context) error {
+	err := l.persist(ctx, "events", func() (bool, error) { return l.stream(ctx) })
+	if errors.Is(err, errTaskEnded) {
+		l.say("task %s has ended", l.task)
+		return nil
+	}
+	return err
+}
+
+// stream prints one stream of events and notes the id of the last one.
+func (l *listener) stream(ctx context.Context) (fresh bool, err error) {
+	q := url.Values{}
+	if l.task != "" {
+		q.Set("task", string(l.task))
+	}
+	return l.readStream(ctx, call{path: "/v1/events", query: q, last: l.last}, func(e event) error {
+		err := l.showEvent(e)
+		if err == nil {
+			err = l.end(ctx, e)
+		}
+		if e.id != "" {
+			l.last = e.id
+		}
+		return err
+	})
+}
+
+// persist reads a stream again and again, until read returns an error that will not
+// pass, ctx is done, or the server stays away for too long. what is in the stream.
+func (s *session) persist(ctx context.Context, what string,
+	read func() (fresh bool, err error)) error {
 	for {
-		_, err := again(ctx, l.patience, func() (struct{}, error) {
-			fresh, err := l.stream(ctx)
+		_, err := again(ctx, s.patience, func() (struct{}, error) {
+			fresh, err := read()
 			if fresh && passing(err) {
 				err = nil // it worked for a while, so the patience begins anew
 			}
 			return struct{}{}, err
-		}, func(err error, _ time.Duration) { l.say("%s", troubleWords(err)) })
+		}, func(err error, _ time.Duration) { s.say("%s", troubleWords(err)) })
 		switch {
-		case errors.Is(err, errTaskEnded):
-			l.say("task %s has ended", l.task)
-			return nil
 		case err != nil:
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		l.say("the stream of events ended, connecting again")
-		if !sleep(ctx, l.patience.first) {
+		s.say("the stream of %s ended, connecting again", what)
+		if !sleep(ctx, s.patience.first) {
 			return ctx.Err()
 		}
 	}
 }
 
-// stream prints one stream of events and notes the id of the last one. fresh
-// tells whether it said anything before it broke off.
-func (l *listener) stream(ctx context.Context) (fresh bool, err error) {
+// readStream gives the events of one stream to f, until it breaks off or f returns an
+// error: that will not pass, what was said cannot be used, or is the end. fresh tells
+// whether the stream said anything before it broke off.
+func (s *session) readStream(ctx context.Context, q call, f func(event) error) (
+	fresh bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	guard := time.AfterFunc(silentMax, cancel)
 	defer guard.Stop()
 
-	q := url.Values{}
-	if l.task != "" {
-		q.Set("task", string(l.task))
-	}
-	r, err := l.send(ctx, call{method: http.MethodGet, path: "/v1/events", query: q,
-		last: l.last, bound: silentMax})
+	q.method, q.bound = http.MethodGet, silentMax
+	r, err := s.send(ctx, q)
 	if err != nil {
 		return false, err
 	}
 	defer r.Body.Close()
 	if t := mediaType(r); t != "text/event-stream" {
-		return false, l.nonsense(fmt.Sprintf("it answers with %q, not with events", t))
+		return false, s.nonsense(fmt.Sprintf("it answers with %q, not with events", t))
 	}
-	var over error // nothing more is to be read: what was said cannot be shown, or is the end
+	var over error
 	err = readEvents(r.Body, func(e event) error {
 		guard.Reset(silentMax)
 		fresh = true
-		if over = l.showEvent(e); over == nil {
-			over = l.end(ctx, e)
-		}
-		if e.id != "" {
-			l.last = e.id
-		}
+		over = f(e)
 		return over
 	})
 	if over != nil {
 		return false, backoff.Permanent(over)
 	}
-	return fresh, &awayError{place: l.place, err: fmt.Errorf("the stream ended: %w", err), heard: true}
+	return fresh, &awayError{place: s.place, err: fmt.Errorf("the stream ended: %w", err), heard: true}
 }
 
 // end returns errTaskEnded if nothing more will be said of the task. An event of
@@ -226,8 +246,8 @@ func splitNote(detail any) (note string, rest any) {
 	return note, m
 }
 
-// event is a block of a stream: data with its id, or a comment.
-type event struct{ id, data, comment string }
+// event is a block of a stream: data with its id and name, or a comment.
+type event struct{ id, name, data, comment string }
 
 // eventMax bounds a line and the data of an event.
 const eventMax = 1 << 20 // bytes
@@ -266,8 +286,8 @@ func readEvents(r io.Reader, f func(event) error) error {
 
 // block is the lines of an event so far.
 type block struct {
-	id, comment string
-	data        []byte
+	id, name, comment string
+	data              []byte
 }
 
 func (b *block) add(line string) {
@@ -278,6 +298,8 @@ func (b *block) add(line string) {
 		b.comment = value
 	case "id":
 		b.id = value
+	case "event":
+		b.name = value
 	case "data":
 		b.data = append(append(b.data, value...), '\n')
 	}
@@ -285,6 +307,7 @@ func (b *block) add(line string) {
 
 // event is what the lines say; nothing, if there is but an id.
 func (b *block) event() (event, bool) {
-	e := event{id: b.id, comment: b.comment, data: strings.TrimSuffix(string(b.data), "\n")}
+	e := event{id: b.id, name: b.name, comment: b.comment,
+		data: strings.TrimSuffix(string(b.data), "\n")}
 	return e, e.data != "" || e.comment != ""
 }

@@ -25,7 +25,7 @@ func TestReadEvents(t *testing.T) {
 	}{
 		{"nothing", "", nil, "EOF"},
 		{"one", "id: default=1-0\nevent: take\ndata: {\"a\": 1}\n\n",
-			[]event{{id: "default=1-0", data: `{"a": 1}`}}, "EOF"},
+			[]event{{id: "default=1-0", name: "take", data: `{"a": 1}`}}, "EOF"},
 		{"comments and blanks", ": muster\n\n\n: alive\n\ndata:x\n\n",
 			[]event{{comment: "muster"}, {comment: "alive"}, {data: "x"}}, "EOF"},
 		{"several lines and unknown fields", "data: a\nretry: 5\ndata: b\nnonsense\n\n", []event{{data: "a\nb"}}, "EOF"},

@@ -166,7 +166,8 @@ func newTestClient(t *testing.T, url string) *client {
 // newTestSession is a session that writes to the buffers it returns.
 func newTestSession(c *client) (s *session, out, words *bytes.Buffer) {
 	out, words = &bytes.Buffer{}, &bytes.Buffer{}
-	return &session{c, &screen{out: out, err: words, width: func() int { return 80 }, now: time.Now}}, out, words
+	return &session{c, &screen{out: out, err: words, width: func() int { return 80 },
+		height: func() int { return 24 }, now: time.Now}}, out, words
 }
 
 // wantParts looks for parts of a text.

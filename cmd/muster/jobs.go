@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster/fleet/remote"
 	"muster/jobs"
 )
 
@@ -156,56 +155,4 @@ func jobText(j jobs.JobInfo, now time.Time, colours palette) string {
 		[2]string{"next", next},
 		[2]string{"waits for", cell(j.Waits)},
 	)
-}
-
-func newLogs() *cobra.Command {
-	raw := false
-	c := &cobra.Command{
-		Use:   "logs JOB",
-		Short: "Print what a host said",
-		Long: `logs prints the output of a job. In a pipe or a file it is what the host sent, byte
-for byte. On a terminal everything is made harmless that could move the cursor,
-hide text or do worse.`,
-		Example: `  muster logs 0wcy7y2fb2:fw001
-  muster logs 0wcy7y2fb2:fw001 > fw001.txt`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeJobs,
-	}
-	c.Flags().BoolVar(&raw, "raw", false, "byte for byte, or not at all: refuses on a terminal")
-	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		id, err := jobArg(args[0])
-		if err != nil {
-			return err
-		}
-		if raw && (s.outTerm || s.json) {
-			return exit(exitUsage, errors.New("--raw: the bytes of a host can do harm on a terminal, and "+
-				"are no JSON: send them to a file or a pipe"))
-		}
-		output, err := s.output(ctx, id)
-		if err != nil {
-			return err
-		}
-		return s.showOutput(id, output)
-	})
-}
-
-// jobOutput is the output of a job in JSON, which holds any bytes as base64 only.
-type jobOutput struct {
-	Job    jobs.ID `json:"job"`
-	Bytes  int     `json:"bytes"`
-	Output []byte  `json:"output"`
-}
-
-func (s *session) showOutput(id jobs.ID, output []byte) error {
-	switch {
-	case s.json:
-		return s.writeJSON(jobOutput{id, len(output), output})
-	case !s.outTerm:
-		return s.write(string(output))
-	}
-	text := remote.Printable(output)
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n" // else the prompt would stand behind it
-	}
-	return s.write(text)
 }

@@ -88,7 +88,7 @@ node, take the jobs from a queue in Redis and start child processes for them.`,
   muster up --config etc/muster.yaml                 # server and master on this machine
   muster run exec --on 'role=fw' --arg cmd='uname -a'
   muster tasks
-  muster logs 0wcy7y2fb2:fw001`,
+  muster logs -f 0wcy7y2fb2`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,

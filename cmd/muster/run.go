@@ -126,7 +126,7 @@ func submitEnding(ctx context.Context, b server.Submit, err error) error {
 
 // conclude prints the summary of a task that ended, and returns its exit code.
 func (s *session) conclude(ctx context.Context, t jobs.TaskInfo) error {
-	sum, err := s.summary(ctx, t.Task)
+	sum, err := s.summary(ctx, t.Task, 0)
 	if err != nil {
 		s.say("there is no summary: %s", cell(err.Error()))
 		sum = server.Summary{Task: t}

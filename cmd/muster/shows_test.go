@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"muster/fleet/remote/remotetest"
+	"muster/internal/fakefleet"
 	"muster/jobs"
 )
 
@@ -58,5 +59,51 @@ func TestUpRunsOnTwoRealHosts(t *testing.T) {
 	up.cmd.Process.Signal(syscall.SIGTERM)
 	if code := up.end(); code != exitOK {
 		t.Errorf("exit %d after a drain", code)
+	}
+}
+
+// Three kinds of machines among 500: what they say folds into three groups, and
+// what differs is shown.
+func TestThreeSystemsFoldIntoThreeGroups(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 625}) // 500 of them firewalls
+	h := newHouse(t, inventory)
+	h.config(map[string]any{"children": 2, "slots": 32})
+	h.master()
+	out, code := h.muster("run", "exec", "--on", "role=fw", "--arg", "cmd=cat /etc/os-release")
+	if code != exitOK {
+		t.Errorf("exit %d", code)
+	}
+	wantParts(t, "the summary", out, "500 succeeded", "  | PRETTY_NAME=\"Wall OS 7.4.1 (granite)\"")
+	if n := strings.Count(out, " succeeded: fw["); n != 3 {
+		t.Errorf("%d groups, want 3:\n%s", n, out)
+	}
+	var tasks []jobs.TaskInfo
+	h.query(&tasks, "tasks")
+	id := string(tasks[0].Task)
+
+	var fold foldedTask
+	h.query(&fold, "logs", "--diff", id)
+	sum := 0
+	for i, g := range fold.Groups {
+		sum += g.Count
+		if g.Majority != (i == 0) || i > 0 && (g.Count > fold.Groups[i-1].Count ||
+			!strings.Contains(g.Diff, "\n-VERSION_ID=") || !strings.Contains(g.Diff, "\n+VERSION_ID=")) {
+			t.Errorf("group %d: %+v", i, g)
+		}
+	}
+	if len(fold.Groups) != 3 || sum != 500 {
+		t.Errorf("%d groups of %d hosts", len(fold.Groups), sum)
+	}
+	out, _ = h.muster("logs", "--fold", id)
+	if strings.Count(out, "\n\n") != 2 || strings.Count(out, "  | VERSION_ID=") != 3 {
+		t.Errorf("the fold:\n%s", out)
+	}
+	out, _ = h.muster("logs", "--diff", id)
+	wantParts(t, "the difference", out, ", the majority: fw[", "  @@ -1,6 +1,6 @@\n", "  |-VERSION_ID=",
+		"  |+VERSION_ID=")
+	out, _ = h.muster("logs", id)
+	if strings.Count(out, ": ID=debian\n")+strings.Count(out, ": ID=wall\n") != 500 {
+		t.Errorf("the log of all hosts has %d lines", strings.Count(out, "\n"))
 	}
 }

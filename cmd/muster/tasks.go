@@ -114,8 +114,13 @@ func yes(is bool) string {
 }
 
 // summary is a task with what its hosts said.
-func (c *client) summary(ctx context.Context, id jobs.TaskID) (s server.Summary, err error) {
-	err = c.do(ctx, call{method: http.MethodGet, bound: submitTimeout,
+func (c *client) summary(ctx context.Context, id jobs.TaskID, excerpt int) (
+	s server.Summary, err error) {
+	q := url.Values{}
+	if excerpt > 0 {
+		q.Set("excerpt", strconv.Itoa(excerpt))
+	}
+	err = c.do(ctx, call{method: http.MethodGet, bound: submitTimeout, query: q,
 		path: "/v1/tasks/" + url.PathEscape(string(id)) + "/summary"}, &s)
 	return s, err
 }
@@ -127,7 +132,7 @@ type taskDetails struct {
 }
 
 func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
-	sum, err := s.summary(ctx, id)
+	sum, err := s.summary(ctx, id, 0)
 	if err != nil {
 		return err
 	}

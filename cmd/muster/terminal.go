@@ -1,6 +1,7 @@
 package main
 
 import (
+	"hash/fnv"
 	"io"
 	"os"
 	"time"
@@ -18,6 +19,7 @@ type screen struct {
 	outTerm  bool       // a person looks at out
 	errTerm  bool       // lines on err can be drawn over
 	width    func() int // columns of the terminal; 0: there is none
+	height   func() int // lines of it, likewise
 	colours  palette
 	json     bool // -o json
 	headless bool // tables without headings
@@ -32,14 +34,16 @@ func newScreen(c *cobra.Command) *screen {
 	s.outTerm = term.IsTerminal(out)
 	s.errTerm = term.IsTerminal(err) && capable
 	s.colours = palette(s.outTerm && capable && os.Getenv("NO_COLOR") == "")
-	s.width = func() int {
+	size := func() (columns, lines int) {
 		for _, fd := range []int{out, err} {
-			if n, _, err := term.GetSize(fd); err == nil && n > 0 {
-				return n
+			if x, y, err := term.GetSize(fd); err == nil && x > 0 {
+				return x, y
 			}
 		}
-		return 0
+		return 0, 0
 	}
+	s.width = func() int { columns, _ := size(); return columns }
+	s.height = func() int { _, lines := size(); return lines }
 	return s
 }
 
@@ -71,6 +75,17 @@ const (
 	yellow = "33"
 	dim    = "2"
 )
+
+// hostColours tell hosts apart. Those of outcomes mean something and are not among
+// them.
+var hostColours = [...]string{"34", "35", "36", "94", "95", "96"}
+
+// host gives a text the colour of a host, always the same one.
+func (p palette) host(name, text string) string {
+	h := fnv.New32a()
+	_, _ = io.WriteString(h, name) // it never fails
+	return p.paint(hostColours[h.Sum32()%uint32(len(hostColours))], text)
+}
 
 func (p palette) paint(colour, text string) string {
 	if !p || colour == "" || text == "" {

@@ -4,7 +4,7 @@ import "slices"
 
 // stepsMax bounds the work of one comparison. A step takes some nanoseconds and four
 // bytes.
-const stepsMax = 2 << 20
+const stepsMax = 1 << 20
 
 // pair is a line that two texts have in common: its number in each.
 type pair struct{ a, b int }

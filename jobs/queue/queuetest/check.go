@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -210,4 +211,20 @@ func checkTask(ctx context.Context, rdb *redis.Client, p, task string, open int)
 		}
 	}
 	return wrong
+}
+
+// BytesReceived is how much a server was sent since its start.
+func BytesReceived(t testing.TB, s *Server) (n int64) {
+	t.Helper()
+	c := client(s.Addr)
+	defer c.Close()
+	info, err := c.Info(t.Context(), "stats").Result()
+	must(t, err)
+	for line := range strings.Lines(info) {
+		if number, ok := strings.CutPrefix(line, "total_net_input_bytes:"); ok {
+			n, err = strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+			must(t, err)
+		}
+	}
+	return n
 }

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"muster/fleet/remote"
+	"muster/jobs"
+)
+
+func newLogs() *cobra.Command {
+	var f logFlags
+	c := &cobra.Command{
+		Use:   "logs TASK|JOB",
+		Short: "Print what hosts said, or say just now",
+		Long: `logs prints the output of a job, or of all jobs of a task, each line behind its
+host. With -f it goes on while they run, until they have ended.
+
+--fold puts the hosts of a task together that said the same, the biggest group
+first; --diff shows what the others said otherwise than the majority.
+
+On a terminal everything is made harmless that could move the cursor, hide text or
+do worse. In a pipe or a file the output of a job is what the host sent, byte for
+byte; that of a task with --raw.`,
+		Example: `  muster logs 0wcy7y2fb2:fw001
+  muster logs 0wcy7y2fb2:fw001 > fw001.txt
+  muster logs -f 0wcy7y2fb2
+  muster logs --fold 0wcy7y2fb2
+  muster logs --diff 0wcy7y2fb2
+  muster logs --raw 0wcy7y2fb2 > all.txt`,
+		Args: cobra.ExactArgs(1),
+		ValidArgsFunction: func(c *cobra.Command, args []string, typed string) (
+			[]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, noFiles
+			}
+			return completeTaskOrJobs(c, nil, typed)
+		},
+	}
+	fl := c.Flags()
+	fl.BoolVarP(&f.follow, "follow", "f", false, "go on while jobs run")
+	fl.BoolVar(&f.fold, "fold", false, "put hosts together that said the same")
+	fl.BoolVar(&f.diff, "diff", false, "show what differs from the majority; folds, too")
+	fl.BoolVar(&f.raw, "raw", false, "byte for byte, or not at all: refuses on a terminal")
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		return s.logs(ctx, f, args[0])
+	})
+}
+
+// logFlags are the flags of logs.
+type logFlags struct{ follow, fold, diff, raw bool }
+
+func (s *session) logs(ctx context.Context, f logFlags, name string) error {
+	if err := s.checkLogs(f, name); err != nil {
+		return exit(exitUsage, err)
+	}
+	if strings.Contains(name, ":") {
+		id, err := jobArg(name)
+		switch {
+		case err != nil:
+			return err
+		case f.follow:
+			return s.followJob(ctx, id)
+		}
+		return s.jobLog(ctx, id)
+	}
+	id, err := taskArg(name)
+	switch {
+	case err != nil:
+		return err
+	case f.fold || f.diff:
+		return s.folds(ctx, f, id)
+	}
+	return s.tail(ctx, f, id)
+}
+
+// checkLogs reports everything that is wrong with the flags of logs.
+func (s *session) checkLogs(f logFlags, name string) error {
+	var errs []error
+	if f.raw && (s.outTerm || s.json) {
+		errs = append(errs, errors.New("--raw: the bytes of a host can do harm on a terminal, and "+
+			"are no JSON: send them to a file or a pipe"))
+	}
+	if f.raw && (f.fold || f.diff) {
+		errs = append(errs, errors.New("--raw and --fold: groups are for people; `muster logs --raw "+
+			"JOB` has the bytes of a host"))
+	}
+	if (f.fold || f.diff) && strings.Contains(name, ":") {
+		errs = append(errs, fmt.Errorf("--fold and --diff compare the hosts of a task: name the task, "+
+			"%s", cell(string(jobs.ID(name).Task()))))
+	}
+	return errors.Join(errs...)
+}
+
+// jobLog prints what a host said so far.
+func (s *session) jobLog(ctx context.Context, id jobs.ID) error {
+	h, err := s.output(ctx, id, 0, 0)
+	if err != nil {
+		return err
+	}
+	if !h.ended && !s.json {
+		s.say("job %[1]s has not ended: `muster logs -f %[1]s` goes on", id)
+	}
+	return s.showOutput(id, h.data)
+}
+
+// jobOutput is the output of a job in JSON, which holds any bytes as base64 only.
+type jobOutput struct {
+	Job    jobs.ID `json:"job"`
+	Bytes  int     `json:"bytes"`
+	Output []byte  `json:"output"`
+}
+
+func (s *session) showOutput(id jobs.ID, output []byte) error {
+	switch {
+	case s.json:
+		return s.writeJSON(jobOutput{id, len(output), output})
+	case !s.outTerm:
+		return s.write(string(output))
+	}
+	text := remote.Printable(output)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n" // else the prompt would stand behind it
+	}
+	return s.write(text)
+}
+
+// jobPart is a part of the output of a job that is followed, a line of JSON.
+type jobPart struct {
+	Job    jobs.ID `json:"job"`
+	Next   int64   `json:"next"` // place behind it
+	Output []byte  `json:"output"`
+	Ended  bool    `json:"ended"`
+}
+
+// followJob prints what a host says until the job has ended.
+func (s *session) followJob(ctx context.Context, id jobs.ID) error {
+	var at int64
+	var clean washer
+	for pace := time.Duration(0); ; pace = paceMost {
+		// A server that does not wait must not be asked without a pause either.
+		if !sleep(ctx, pace) {
+			return ctx.Err()
+		}
+		h, err := again(ctx, s.patience, func() (heard, error) {
+			return s.output(ctx, id, at, waitFor)
+		}, func(err error, _ time.Duration) { s.say("%s", troubleWords(err)) })
+		if err != nil {
+			return err
+		}
+		at = h.next
+		if err := s.showPart(jobPart{id, at, h.data, h.ended}, &clean); err != nil || h.ended {
+			return err
+		}
+	}
+}
+
+func (s *session) showPart(p jobPart, clean *washer) error {
+	switch {
+	case s.json && (len(p.Output) > 0 || p.Ended):
+		line, err := encode(p, "")
+		if err != nil {
+			return err
+		}
+		return s.write(line)
+	case s.json:
+		return nil
+	case !s.outTerm:
+		return s.write(string(p.Output))
+	}
+	text := clean.wash(p.Output)
+	if p.Ended {
+		text += clean.rest()
+		if clean.open {
+			text += "\n"
+		}
+	}
+	return s.write(text)
+}
+
+// washer makes the output of a host harmless that comes in pieces.
+type washer struct {
+	held []byte // the end of a piece, which is not a whole letter or line end yet
+	open bool   // the last line has not ended
+}
+
+func (w *washer) wash(p []byte) string {
+	p = append(w.held, p...)
+	n := len(p) - unfinished(p)
+	w.held = append([]byte(nil), p[n:]...)
+	return w.note(remote.Printable(p[:n]))
+}
+
+// rest is what is left when nothing more comes.
+func (w *washer) rest() string {
+	text := remote.Printable(w.held)
+	w.held = nil
+	return w.note(text)
+}
+
+func (w *washer) note(text string) string {
+	if text != "" {
+		w.open = !strings.HasSuffix(text, "\n")
+	}
+	return text
+}
+
+// unfinished is how many bytes at the end may mean something else with what follows:
+// the beginning of a letter, or a carriage return before a newline.
+func unfinished(p []byte) int {
+	if len(p) > 0 && p[len(p)-1] == '\r' {
+		return 1
+	}
+	for n := 1; n < utf8.UTFMax && n <= len(p); n++ {
+		if b := p[len(p)-n]; utf8.RuneStart(b) {
+			if !utf8.FullRune(p[len(p)-n:]) {
+				return n
+			}
+			break
+		}
+	}
+	return 0
+}

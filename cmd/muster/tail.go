@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"muster/fleet/remote"
+	"muster/jobs"
+	"muster/server"
+)
+
+// tail reads what all hosts of a task say. A stream that begins anew may repeat some
+// of it, which is left out by its place.
+type tail struct {
+	*session
+	task   jobs.TaskID
+	follow bool
+	out    logPrinter
+	last   string // id of the last event
+	at     map[jobs.ID]int64
+	ended  map[jobs.ID]bool
+}
+
+// logPrinter shows what hosts say.
+type logPrinter interface {
+	// said shows a piece; so many bytes before it are missing.
+	said(p server.Said, missing int64) error
+	// ended shows how a job ended, after all that its host said.
+	ended(e server.JobEnd) error
+	// close shows what is left when nothing more comes.
+	close() error
+}
+
+// errOver ends a stream that has come to its end.
+var errOver = errors.New("nothing more will come")
+
+// tail prints what the hosts of a task said, and with -f what they say until the task
+// has ended.
+func (s *session) tail(ctx context.Context, f logFlags, id jobs.TaskID) error {
+	t := &tail{session: s, task: id, follow: f.follow, at: map[jobs.ID]int64{},
+		ended: map[jobs.ID]bool{}}
+	if s.json {
+		t.out = jsonLog{s}
+	} else {
+		t.out = &lineLog{session: s, raw: f.raw, open: map[string][]byte{}}
+	}
+	err := s.persist(ctx, "output", func() (bool, error) { return t.stream(ctx) })
+	if errors.Is(err, errOver) {
+		err = nil
+	}
+	return errors.Join(err, t.out.close())
+}
+
+func (t *tail) stream(ctx context.Context) (bool, error) {
+	q := url.Values{"follow": {strconv.FormatBool(t.follow)}}
+	path := "/v1/tasks/" + url.PathEscape(string(t.task)) + "/output"
+	return t.readStream(ctx, call{path: path, query: q, last: t.last}, func(e event) error {
+		if e.id != "" {
+			t.last = e.id
+		}
+		return t.hear(e)
+	})
+}
+
+// hear shows an event, as far as it is new.
+func (t *tail) hear(e event) error {
+	switch e.name {
+	case server.EventSaid:
+		var p server.Said
+		if err := t.read(e, &p); err != nil {
+			return err
+		}
+		at := t.at[p.Job]
+		missing := max(p.At-at, 0)
+		if over := at - p.At; over > 0 {
+			p.At, p.Data = at, p.Data[min(over, int64(len(p.Data))):]
+		}
+		if len(p.Data) == 0 {
+			return nil
+		}
+		t.at[p.Job] = p.At + int64(len(p.Data))
+		return t.out.said(p, missing)
+	case server.EventEnded:
+		var end server.JobEnd
+		if err := t.read(e, &end); err != nil || t.ended[end.Job] {
+			return err
+		}
+		t.ended[end.Job] = true
+		return t.out.ended(end)
+	case server.EventOver:
+		return errOver
+	}
+	return t.showTrouble(e)
+}
+
+// read reads the data of an event.
+func (s *session) read(e event, into any) error {
+	if err := json.Unmarshal([]byte(e.data), into); err != nil {
+		return s.nonsense("an event cannot be read: " + err.Error())
+	}
+	return nil
+}
+
+// showTrouble shows what a comment tells of the server's trouble.
+func (s *session) showTrouble(e event) error {
+	if trouble, ok := strings.CutPrefix(e.comment, "trouble: "); ok {
+		s.say("%s", cell(trouble))
+	}
+	return nil
+}
+
+// jsonLog prints pieces and ends, a line of JSON each.
+type jsonLog struct{ *session }
+
+func (l jsonLog) said(p server.Said, _ int64) error { return l.line(p) }
+
+func (l jsonLog) ended(e server.JobEnd) error { return l.line(e) }
+
+func (l jsonLog) close() error { return nil }
+
+func (l jsonLog) line(v any) error {
+	text, err := encode(v, "")
+	if err != nil {
+		return err
+	}
+	return l.write(text)
+}
+
+// openMax bounds what is held back of a line that does not end, in bytes.
+const openMax = 4 << 10
+
+// lineLog prints lines, each behind its host. Only whole lines: those of many hosts
+// come at the same time.
+type lineLog struct {
+	*session
+	raw  bool
+	open map[string][]byte // of each host the line that has not ended
+}
+
+func (l *lineLog) said(p server.Said, missing int64) error {
+	var b bytes.Buffer
+	rest := append(l.open[p.Host], p.Data...)
+	if missing > 0 {
+		if len(l.open[p.Host]) > 0 {
+			l.line(&b, p.Host, l.open[p.Host])
+		}
+		fmt.Fprintf(&b, "%s%s\n", l.prefix(p.Host), l.colours.paint(dim, remote.LeftOut(missing)))
+		rest = p.Data
+	}
+	for {
+		n := bytes.IndexByte(rest, '\n')
+		if n < 0 && len(rest) < openMax {
+			break
+		}
+		if n < 0 {
+			n = openMax - unfinished(rest[:openMax])
+			l.line(&b, p.Host, rest[:n])
+			rest = rest[n:]
+			continue
+		}
+		l.line(&b, p.Host, rest[:n])
+		rest = rest[n+1:]
+	}
+	if len(rest) > 0 {
+		l.open[p.Host] = slices.Clone(rest)
+	} else {
+		delete(l.open, p.Host)
+	}
+	return l.write(b.String())
+}
+
+func (l *lineLog) prefix(host string) string { return hostPrefix(l.colours, host) }
+
+func hostPrefix(colours palette, host string) string {
+	return colours.host(host, cell(host)+":") + " "
+}
+
+// line writes one line without its end.
+func (l *lineLog) line(b *bytes.Buffer, host string, text []byte) {
+	b.WriteString(l.prefix(host))
+	if l.raw {
+		b.Write(text)
+	} else {
+		b.WriteString(remote.Printable(bytes.TrimSuffix(text, []byte("\r"))))
+	}
+	b.WriteByte('\n')
+}
+
+// ended says on standard error what became of a job that did not succeed.
+func (l *lineLog) ended(e server.JobEnd) error {
+	if err := l.flush(e.Host); err != nil || e.Outcome == jobs.Succeeded {
+		return err
+	}
+	words := string(e.Outcome)
+	if e.ExitCode != nil && *e.ExitCode != 0 {
+		words += fmt.Sprintf(", exit code %d", *e.ExitCode)
+	}
+	if e.Error != "" {
+		words += ": " + e.Error
+	}
+	colours := l.colours && palette(l.errTerm)
+	l.say("%s%s", hostPrefix(colours, e.Host), colours.outcome(e.Outcome, cell(words)))
+	return nil
+}
+
+func (l *lineLog) flush(host string) error {
+	text := l.open[host]
+	if len(text) == 0 {
+		return nil
+	}
+	delete(l.open, host)
+	var b bytes.Buffer
+	l.line(&b, host, text)
+	return l.write(b.String())
+}
+
+func (l *lineLog) close() error {
+	for _, host := range slices.Sorted(maps.Keys(l.open)) {
+		if err := l.flush(host); err != nil {
+			return err
+		}
+	}
+	return nil
+}
