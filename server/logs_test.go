@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/queuetest"
 	"muster/server"
 )
 
@@ -352,5 +354,22 @@ func BenchmarkFold20000(b *testing.B) {
 				server.FoldGroups(100, list, func(id jobs.ID) []byte { return c.text(place[id]) })
 			}
 		})
+	}
+}
+
+// From Redis to the answer: outputs of 1 kB each.
+func BenchmarkSummary20000(b *testing.B) {
+	cfg := queuetest.StartServer(b).Config()
+	w := start(b, setup{redis: &cfg, inventory: fixed(many(20_000))})
+	task := w.submit(run("all")).Task
+	w.work("default", func(host string) jobs.Result {
+		return jobs.Result{Outcome: jobs.Succeeded, Output: bytes.Repeat([]byte(host[len(host)-1:]), 1000)}
+	})
+	for b.Loop() {
+		var s server.Summary
+		w.call("GET", "/v1/tasks/"+string(task)+"/summary", nil, &s)
+		if len(s.Groups) != 10 {
+			b.Fatalf("%d groups", len(s.Groups))
+		}
 	}
 }

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // world is a server at work, with a queue of its own.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	server *server.Server
 	queue  *queue.Queue
 	client *http.Client
@@ -70,7 +70,7 @@ steps:
   - {name: wait, run: "true", timeout: 10m}
 `
 
-func start(t *testing.T, with setup) *world {
+func start(t testing.TB, with setup) *world {
 	t.Helper()
 	cfg := queue.Config{}
 	if with.redis != nil {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"sync"
+	"time"
 
 	"muster/jobs"
 )
@@ -22,8 +23,9 @@ const (
 type voice struct {
 	job   jobs.ID
 	token jobs.Token
-	part  int // bytes that wait at most, of the head and of the tail
-	half  int // bytes that stay readable, likewise
+	part  int           // bytes that wait at most, of the head and of the tail
+	half  int           // bytes that stay readable, likewise
+	turn  time.Duration // when it last had its turn, on the boot clock; the clerk's
 
 	mu      sync.Mutex // guards what follows
 	end     int64      // bytes said so far

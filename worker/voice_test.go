@@ -197,7 +197,9 @@ func TestNobodyWaitsForAListener(t *testing.T) {
 				_, _ = c.Live.Write(flood)
 			}
 			v := c.Live.(*voice)
+			v.mu.Lock()
 			waits = len(v.head) + len(v.tail)
+			v.mu.Unlock()
 			if took := time.Since(begun); took != 0 {
 				t.Errorf("a flood took %s of pretended time", took)
 			}

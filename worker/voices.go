@@ -1,7 +1,9 @@
 package worker
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -95,20 +97,25 @@ func (c *clerk) speak(ctx context.Context) {
 	})
 }
 
-// speeches takes what waits in the voices, until a call is full. Whose turn it is
-// then is left to chance, so nobody is forgotten for long.
+// speeches takes what waits in the voices, until a call is full. First comes who has
+// not been heard for longest.
 func (c *clerk) speeches() []jobs.Speech {
+	var old []*voice
+	for _, a := range c.inHand {
+		if c.Clock()-a.began >= voicesAfter {
+			old = append(old, a.said.live)
+		}
+	}
+	slices.SortFunc(old, func(x, y *voice) int { return cmp.Compare(x.turn, y.turn) })
 	var list []jobs.Speech
 	size := 0
-	for _, a := range c.inHand {
-		if c.Clock()-a.began < voicesAfter {
-			continue
-		}
-		for _, s := range a.said.live.speeches() {
-			list, size = append(list, s), size+len(s.Data)
-		}
+	for _, v := range old {
 		if size >= voicesMax {
 			break
+		}
+		for _, s := range v.speeches() {
+			list, size = append(list, s), size+len(s.Data)
+			v.turn = c.Clock()
 		}
 	}
 	return list

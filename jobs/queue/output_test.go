@@ -90,3 +90,30 @@ func TestWhatARunningJobSaysIsHeard(t *testing.T) {
 		}
 	})
 }
+
+// Of a worker that died what was heard is all that is known: it stays.
+func TestWhatADeadWorkersJobSaidStays(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		s := spec()
+		s.Repeatable = true
+		submit(t, q, s, 1)
+		g := one(t, step(t, q, "1", 1))
+		speak(t, q, spoken(g, 5, "first"))
+		if lost, err := q.Lose(t.Context(), zone, jobs.Loss{Node: "n1", Slot: "1", Why: "killed"}); err != nil ||
+			len(lost) != 1 {
+			t.Fatalf("lost %v, %v", lost, err)
+		}
+		if stale := speak(t, q, spoken(g, 9, "late")); len(stale) != 1 {
+			t.Error("a job that is lost spoke")
+		}
+		g2 := one(t, step(t, q, "2", 1))
+		if g2.Mode != jobs.ModeLost {
+			t.Fatalf("mode %s", g2.Mode)
+		}
+		r := ended(g2, jobs.Succeeded)
+		r.Output = []byte("second")
+		step(t, q, "2", 0, r)
+		wantOutput(t, "all", outputOf(t, q, g.Job), piece(0, "first"), piece(5, "second"))
+	})
+}
