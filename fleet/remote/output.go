@@ -34,10 +34,10 @@ func (o Output) Bytes() []byte {
 }
 
 // LeftOut is what stands in the place of n bytes that were not kept.
-func LeftOut(n int64) string { return fmt.Sprintf("… %s left out …", byteCount(n)) }
+func LeftOut(n int64) string { return fmt.Sprintf("… %s left out …", ByteCount(n)) }
 
-// byteCount writes n for people, with at most three digits.
-func byteCount(n int64) string {
+// ByteCount writes n for people, with at most three digits.
+func ByteCount(n int64) string {
 	if n == 1 {
 		return "1 byte"
 	}

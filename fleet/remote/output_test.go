@@ -64,7 +64,7 @@ func TestOutputSaysWhatIsLeftOut(t *testing.T) {
 		1000: "1.0 kB", 1949: "1.9 kB", 9949: "9.9 kB", 9950: "10 kB", 999_499: "999 kB",
 		999_500: "1.0 MB", 5_000_000_000: "5.0 GB", 5_000_000_000_000_000: "5000 TB",
 	} {
-		if got := byteCount(n); got != want {
+		if got := ByteCount(n); got != want {
 			t.Errorf("%d: got %q, want %q", n, got, want)
 		}
 	}

@@ -153,7 +153,7 @@ func TestAFloodIsDrainedAndBounded(t *testing.T) {
 	if kept := len(out.Head) + len(out.Tail); kept != Default().OutputMax {
 		t.Errorf("%d bytes were kept, want %d", kept, Default().OutputMax)
 	}
-	if !bytes.Contains(out.Bytes(), []byte("\n… "+byteCount(out.Omitted)+" left out …\n")) {
+	if !bytes.Contains(out.Bytes(), []byte("\n… "+ByteCount(out.Omitted)+" left out …\n")) {
 		t.Error("the output does not say what was left out")
 	}
 }

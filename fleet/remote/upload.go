@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -10,72 +11,120 @@ import (
 	"io/fs"
 	"path"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
 // Upload is a file to be put on a host.
 type Upload struct {
-	Path    string      // where: absolute, not a directory
-	Mode    fs.FileMode // permission bits; all files start as 0600
-	Size    int64       // of the content, in bytes
-	SHA256  [sha256.Size]byte
-	Content io.Reader       // Size bytes; its Read must not wait for long
-	Bound   time.Duration   // how long it may take, as in Command
-	Stop    <-chan struct{} // stops it, as in Command; no part of the file stays behind
+	Path   string      // where: absolute, not a directory
+	Mode   fs.FileMode // permission bits; all files start as 0600
+	Size   int64       // of the content, in bytes
+	SHA256 [sha256.Size]byte
+
+	// Content gives Size bytes; its Read must not wait for long. What an earlier
+	// call has brought to the host is sent again unless it is an io.Seeker too,
+	// as files are.
+	Content io.Reader
+
+	Bound time.Duration   // how long it may take, as in Command
+	Stop  <-chan struct{} // stops it, as in Command; no part of the file stays behind
+
+	// Progress, which may be nil, hears how far it is, of one goroutine at a time. It
+	// must not wait for anything. It is not called any more when Upload has returned.
+	Progress func(Progress)
 }
 
-// uploadScript writes stdin beside the file and moves it there only when its
-// checksum is right: nobody ever sees half a file. It is given the path, the
-// temporary name, the checksum and the mode.
-//
-// noclobber (set -C) makes the shell create the temporary file itself and follow
-// no link that somebody put in its place. The traps for signals are there
-// because some shells do not run the one for EXIT when a signal ends them.
-const uploadScript = `umask 077
-if [ -d "$1" ]; then
-	printf '%s\n' "$1 is a directory" >&2
-	exit 1
-fi
-trap 'rm -f "$2"' EXIT
-trap 'exit 1' HUP INT TERM
-set -C
-cat > "$2" || exit 1
-set -- "$@" $(sha256sum < "$2")
-if [ "$5" != "$3" ]; then
-	printf '%s\n' "sha256 on the host is $5, expected $3" >&2
-	exit 1
-fi
-chmod "$4" "$2" && mv -f "$2" "$1"
-`
+// Progress is how far an upload is, in bytes of the file.
+type Progress struct {
+	Size int64
+	Had  int64 // were on the host before; all of them: it has the file already
+	Sent int64 // by this call
+}
 
 // Upload puts a file on the host. What is at its path before is replaced in one
-// step or stays as it is; its directory must exist. The error is an [Error].
+// step or stays as it is; its directory must exist. A file that is there already
+// is not sent, and what an upload that was cut off has brought is not sent again:
+// it waits beside the file under a name of its own, and is held against the content
+// before anything is added to it. The error is an [Error].
 func (c *Conn) Upload(ctx context.Context, u Upload) error {
 	if err := u.check(); err != nil {
 		return c.to.fault("upload", KindInvalid, err)
 	}
-	temporary := path.Join(path.Dir(u.Path), ".muster-"+strings.ToLower(rand.Text()))
-	content := &counter{source: io.LimitReader(u.Content, u.Size)}
+	var start int64
+	place, ok := u.Content.(io.Seeker)
+	if ok {
+		var err error
+		if start, err = place.Seek(0, io.SeekCurrent); err != nil {
+			return c.to.fault("upload", KindNode, err)
+		}
+	}
+	resumed, err := c.uploadOnce(ctx, u)
+	if resumed && errors.Is(err, errOtherSum) {
+		// What was there was right when it was looked at, and is not any more. The host
+		// has removed it.
+		if _, err := place.Seek(start, io.SeekStart); err != nil {
+			return c.to.faultSent("upload", KindNode, err)
+		}
+		_, err = c.uploadOnce(ctx, u)
+	}
+	return err
+}
+
+// errOtherSum is wrapped when all bytes came and are not those that were meant.
+var errOtherSum = errors.New("the checksum is another")
+
+// uploadOnce tries once. resumed says that it went on with what was there.
+func (c *Conn) uploadOnce(ctx context.Context, u Upload) (resumed bool, err error) {
+	nonce := strings.ToLower(rand.Text())
+	p := partOf(u, nonce)
+	d := newDialog(u, nonce)
+	defer d.end()
 	result, err := c.run(ctx, "upload", Command{
-		Shell: fmt.Sprintf("set -- %s %s %s %s\n%s", quote(u.Path), quote(temporary),
-			quote(fmt.Sprintf("%x", u.SHA256)), quote(fmt.Sprintf("%04o", u.Mode)), uploadScript),
-		Stdin:  content,
+		Shell: fmt.Sprintf("set -- %s %s %s %s %s %04o %d\n%s", quote(u.Path), quote(p.dir),
+			quote(p.prefix), quote(p.sum), quote(nonce), u.Mode, u.Size, uploadScript),
+		Stdin:  d,
 		Bound:  u.Bound,
 		Stop:   u.Stop,
-		litter: temporary,
+		litter: p.name,
+		Live:   d,
 	})
-	switch {
-	case err != nil:
-		return err
-	case result.ExitCode == 0:
-		return nil
-	case content.ended.Load() && content.n.Load() < u.Size:
-		return c.to.faultSent("upload", KindInvalid,
-			fmt.Errorf("%s: the content has only %d bytes of %d", u.Path, content.n.Load(), u.Size))
+	if err != nil {
+		return false, err
 	}
-	return c.to.faultSent("upload", KindFailed,
-		fmt.Errorf("%s: exit %d: %s", u.Path, result.ExitCode, lastWords(result.Output)))
+	said := d.seen()
+	switch {
+	case result.ExitCode == 0 && said.done:
+		return said.from > 0, nil
+	case said.short:
+		return false, c.to.faultSent("upload", KindInvalid,
+			fmt.Errorf("%s: the content has only %d bytes of %d", u.Path, said.read, u.Size))
+	case result.ExitCode == 0:
+		return false, c.to.faultSent("upload", KindFailed, fmt.Errorf("%s: the host ran something "+
+			"else: %s", u.Path, lastWords(without(result.Output, nonce))))
+	}
+	err = fmt.Errorf("%s: exit %d: %s", u.Path, result.ExitCode, lastWords(without(result.Output, nonce)))
+	if result.ExitCode == exitOtherSum {
+		err = fmt.Errorf("%w: %w", errOtherSum, err)
+	}
+	return said.from > 0, c.to.faultSent("upload", KindFailed, err)
+}
+
+// part is where the bytes of an upload gather.
+type part struct {
+	dir    string // of the file
+	prefix string // of the names of all parts for the same path
+	sum    string // of the content, in hex
+	name   string // of this upload's own
+}
+
+// partOf names the part: by the path that the file will have, by its content, and
+// by the call, so that no process of an earlier call ever writes to it.
+func partOf(u Upload, nonce string) part {
+	dir, at := path.Dir(u.Path), sha256.Sum256([]byte(u.Path))
+	p := part{dir: dir, sum: fmt.Sprintf("%x", u.SHA256),
+		prefix: path.Join(dir, fmt.Sprintf(".muster-%x-", at[:4]))}
+	p.name = p.prefix + p.sum + "-" + nonce + ".part"
+	return p
 }
 
 func (u Upload) check() error {
@@ -95,6 +144,17 @@ func (u Upload) check() error {
 	return errors.Join(errs...)
 }
 
+// without leaves out the answers of the script, which begin with the nonce.
+func without(o Output, nonce string) Output {
+	var kept []byte
+	for line := range bytes.Lines(o.Bytes()) {
+		if !bytes.HasPrefix(line, []byte(nonce)) {
+			kept = append(kept, line...)
+		}
+	}
+	return Output{Head: kept}
+}
+
 // lastWords is what a host said in the end, for an error text.
 func lastWords(o Output) string {
 	const most = 500
@@ -106,21 +166,4 @@ func lastWords(o Output) string {
 		return said
 	}
 	return "it gave no reason"
-}
-
-// counter counts what was read. It may still be read when Run has returned.
-type counter struct {
-	source io.Reader
-	n      atomic.Int64
-	ended  atomic.Bool
-}
-
-// Read reads from the source.
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.source.Read(p)
-	c.n.Add(int64(n))
-	if err == io.EOF {
-		c.ended.Store(true)
-	}
-	return n, err
 }

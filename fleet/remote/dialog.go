@@ -1,0 +1,247 @@
+package remote
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A dialog is our side of an upload: it hears what the script says, and is the
+// stdin that it reads. It sends nothing before it has heard what the host has.
+type dialog struct {
+	nonce  string
+	size   int64
+	source io.Reader
+
+	answered chan struct{} // closed when there is an answer
+	over     chan struct{} // closed when the upload is over
+
+	// Of the goroutine that reads, one at a time.
+	speak func(p []byte) (int, error) // what comes next
+	start int64                       // where the source began
+	sum   hash.Hash                   // of what the host has
+	rest  int64                       // to be read yet: to be hashed, then to be sent
+
+	mu       sync.Mutex // guards what follows
+	line     []byte     // what came of a line
+	answer   answer
+	state    sight
+	progress func(Progress) // nil: nobody hears it
+}
+
+// answer is what the script says first.
+type answer struct {
+	word string // same, no, have
+	have int64
+	sum  [sha256.Size]byte
+}
+
+// sight is what was seen of an upload.
+type sight struct {
+	done  bool  // the script says that it is done
+	short bool  // the content ended before its time …
+	read  int64 // … after so many bytes
+	from  int64 // the byte at which it went on
+}
+
+func newDialog(u Upload, nonce string) *dialog {
+	d := &dialog{
+		nonce: nonce, size: u.Size, source: u.Content, progress: u.Progress,
+		answered: make(chan struct{}),
+		over:     make(chan struct{}),
+	}
+	d.speak = d.begin
+	return d
+}
+
+// end frees whoever waits for the answer. From now on nothing is reported.
+func (d *dialog) end() {
+	close(d.over)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.progress = nil
+}
+
+// seen is what was seen so far.
+func (d *dialog) seen() sight {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.state
+}
+
+// answerMost bounds a line of the script's, in bytes; longer ones are not ours.
+const answerMost = 200
+
+// Write hears what the host says. It never fails and never waits.
+func (d *dialog) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := len(p)
+	for len(p) > 0 {
+		end := bytes.IndexByte(p, '\n')
+		if end < 0 {
+			end = len(p)
+		}
+		if room := answerMost + 1 - len(d.line); room > 0 {
+			d.line = append(d.line, p[:min(end, room)]...)
+		}
+		if end == len(p) {
+			break
+		}
+		d.hear(string(d.line))
+		d.line, p = d.line[:0], p[end+1:]
+	}
+	return n, nil
+}
+
+// hear takes a line. The caller holds mu.
+func (d *dialog) hear(line string) {
+	text, ours := strings.CutPrefix(line, d.nonce+" ")
+	if !ours || len(line) > answerMost {
+		return
+	}
+	if text == "done" {
+		d.state.done = true
+		return
+	}
+	if a, ok := parseAnswer(text); ok && d.answer.word == "" {
+		d.answer = a
+		close(d.answered)
+	}
+}
+
+// parseAnswer reads the first line of the script, without the nonce.
+func parseAnswer(text string) (answer, bool) {
+	word, rest, _ := strings.Cut(text, " ")
+	a := answer{word: word}
+	switch word {
+	case "same", "no":
+		return a, rest == ""
+	case "have":
+	default:
+		return answer{}, false
+	}
+	number, sum, _ := strings.Cut(rest, " ")
+	n, err := strconv.ParseUint(number, 10, 62)
+	if err != nil {
+		return answer{}, false
+	}
+	if n == 0 {
+		return a, sum == "-"
+	}
+	raw, err := hex.DecodeString(sum)
+	if err != nil || len(raw) != sha256.Size {
+		return answer{}, false
+	}
+	a.have, a.sum = int64(n), [sha256.Size]byte(raw)
+	return a, true
+}
+
+// Read is what the host is told: nothing, or where the content goes on, and the
+// content.
+func (d *dialog) Read(p []byte) (int, error) { return d.speak(p) }
+
+// begin waits for the answer.
+func (d *dialog) begin([]byte) (int, error) {
+	select {
+	case <-d.answered:
+	case <-d.over:
+		return 0, io.EOF
+	}
+	d.mu.Lock()
+	a := d.answer
+	d.mu.Unlock()
+	if a.word == "same" {
+		d.report(Progress{Had: d.size})
+	}
+	if a.word != "have" {
+		return 0, io.EOF
+	}
+	place, ok := d.source.(io.Seeker)
+	if !ok || a.have == 0 || a.have > d.size {
+		return d.from(0)
+	}
+	var err error
+	if d.start, err = place.Seek(0, io.SeekCurrent); err != nil {
+		return 0, err
+	}
+	d.sum, d.rest = sha256.New(), a.have
+	d.speak = d.compare
+	return 0, nil
+}
+
+// compareMost bounds what one Read hashes, in bytes: it must not take long.
+const compareMost = 1 << 20
+
+// compare holds the beginning of the content against what the host has of it.
+func (d *dialog) compare([]byte) (int, error) {
+	n, err := io.CopyN(d.sum, d.source, min(d.rest, compareMost))
+	d.rest -= n
+	if err != nil && err != io.EOF {
+		return 0, err
+	}
+	if err == nil && d.rest > 0 {
+		return 0, nil
+	}
+	d.mu.Lock()
+	a := d.answer
+	d.mu.Unlock()
+	if err == nil && [sha256.Size]byte(d.sum.Sum(nil)) == a.sum {
+		return d.from(a.have)
+	}
+	if _, err := d.source.(io.Seeker).Seek(d.start, io.SeekStart); err != nil {
+		return 0, err
+	}
+	return d.from(0)
+}
+
+// from goes on with the line that says at which byte the content begins.
+func (d *dialog) from(at int64) (int, error) {
+	d.mu.Lock()
+	d.state.from, d.state.read = at, at
+	d.mu.Unlock()
+	d.rest = d.size - at
+	line := strings.NewReader(fmt.Sprintf("%d\n", at))
+	d.speak = func(p []byte) (int, error) {
+		n, _ := line.Read(p)
+		if line.Len() == 0 {
+			d.speak = d.send
+		}
+		return n, nil
+	}
+	d.report(Progress{Had: at})
+	return 0, nil
+}
+
+// send gives the content, and no more than that.
+func (d *dialog) send(p []byte) (int, error) {
+	if d.rest == 0 {
+		return 0, io.EOF
+	}
+	n, err := d.source.Read(p[:min(d.rest, int64(len(p)))])
+	d.rest -= int64(n)
+	d.mu.Lock()
+	d.state.read += int64(n)
+	d.state.short = err == io.EOF && d.rest > 0
+	s := d.state
+	d.mu.Unlock()
+	if n > 0 {
+		d.report(Progress{Had: s.from, Sent: s.read - s.from})
+	}
+	return n, err
+}
+
+func (d *dialog) report(p Progress) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.progress != nil {
+		p.Size = d.size
+		d.progress(p)
+	}
+}
