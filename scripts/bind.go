@@ -15,6 +15,8 @@ type Values struct {
 	Args map[string]string `json:"args"`
 	// Files holds the content of files by SHA-256.
 	Files map[string][]byte `json:"files,omitempty"`
+	// Blobs holds the sizes of files by SHA-256 that are stored elsewhere.
+	Blobs map[string]int64 `json:"blobs,omitempty"`
 }
 
 // ParseArgs reads arguments written as name=value. It reports all mistakes at
@@ -39,13 +41,23 @@ func ParseArgs(list []string) (map[string]string, error) {
 	return args, nil
 }
 
-// Bind checks the arguments of a task and completes them by defaults. Of an
-// argument of type file the caller gives the content in files, under the
-// argument's name; its own text in args is a mistake. Bind reports all mistakes
-// at once.
+// Bind is BindStored where nothing is stored.
 func (r *Runbook) Bind(args map[string]string, files map[string][]byte) (Values, error) {
+	return r.BindStored(args, files, nil)
+}
+
+// BindStored checks the arguments of a task and completes them by defaults. Of an
+// argument of type file the caller gives the content in files, under the argument's
+// name, or in args the name of a stored content, see ParseBlob; any other text is a
+// mistake. stored are the sizes of those that there are, by SHA-256, of which all that
+// Blobs lists are needed. BindStored reports all mistakes at once.
+func (r *Runbook) BindStored(args map[string]string, files map[string][]byte,
+	stored map[string]int64) (Values, error) {
 	v := Values{Args: map[string]string{}}
 	errs := r.strangers(args, files)
+	for _, sum := range r.Blobs(args) {
+		errs = append(errs, v.bindBlob(sum, stored))
+	}
 	for _, a := range r.Arguments {
 		if a.Type == TypeFile {
 			errs = append(errs, v.bindFile(a, args, files))
@@ -111,9 +123,16 @@ func (r *Runbook) strangers(args map[string]string, files map[string][]byte) []e
 // bindFile keeps the content of a file argument.
 func (v *Values) bindFile(a Argument, args map[string]string, files map[string][]byte) error {
 	content, ok := files[a.Name]
-	switch _, text := args[a.Name]; {
-	case text:
-		return fmt.Errorf("argument %q is of type file: its content is needed, not a text", a.Name)
+	text, said := args[a.Name]
+	switch sum, err := ParseBlob(text); {
+	case said && ok:
+		return fmt.Errorf("argument %q is given twice, as a file and as a text: keep one", a.Name)
+	case said && err != nil:
+		return fmt.Errorf("argument %q is of type file: its content is needed, or the name of a "+
+			"blob (sha256: and 64 hex digits), not another text", a.Name)
+	case said:
+		v.Args[a.Name] = sum
+		return nil
 	case !ok:
 		return fmt.Errorf("argument %q is missing: %s", a.Name, a.want())
 	}

@@ -60,7 +60,7 @@ func TestBindReportsAllMistakesAtOnce(t *testing.T) {
 	)
 	const all = `runbook push-config has no argument "other": known: config, service, tries, force, pause, how
 runbook push-config has no argument "servise": did you mean "service"?
-argument "config" is of type file: its content is needed, not a text
+argument "config" is of type file: its content is needed, or the name of a blob (sha256: and 64 hex digits), not another text
 argument "service": "a b" does not match the pattern [a-z]+
 argument "tries" is of type int: give a text, not a file
 argument "force": "yes": want true or false

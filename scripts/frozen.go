@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"time"
 
 	"muster/fleet"
@@ -48,8 +50,10 @@ type Action struct {
 type Upload struct {
 	To      string // absolute path; may hold blanks and quotes
 	Mode    fs.FileMode
-	SHA256  string // of Content, in hex
-	Content []byte // not to be changed: shared by all hosts
+	SHA256  string // in hex
+	Size    int64
+	Content []byte // not to be changed: shared by all hosts; nil if it is a Blob
+	Blob    bool   // the content is stored under its SHA256
 }
 
 // Freeze joins a runbook and the values that Bind made for it.
@@ -82,6 +86,9 @@ func (f Frozen) Step(i int, h fleet.Host, c Context) (Action, error) {
 	case KindRun:
 		a.Shell, err = render(s.Run, scope{f.Values.Args, h, c}, quote)
 	case KindUpload:
+		// It may always run twice: the file is the same, and comes into its place in one
+		// step.
+		a.Repeatable = true
 		a.Upload, err = f.file(s.Upload, scope{f.Values.Args, h, c})
 	default:
 		err = fmt.Errorf("kind %q is not known here: a newer muster made the task", s.Kind)
@@ -144,17 +151,26 @@ func (f Frozen) file(u *UploadSpec, s scope) (*Upload, error) {
 		return nil, fmt.Errorf("to: %w", err)
 	}
 
-	file := &Upload{To: to, Mode: fs.FileMode(u.Mode)}
-	if u.From == "" {
+	file := &Upload{To: to, Mode: fs.FileMode(u.Mode), SHA256: u.Blob}
+	if u.From == "" && u.Blob == "" {
 		file.Content = []byte(u.Content)
-		file.SHA256 = hash(file.Content)
+		file.Size, file.SHA256 = int64(len(file.Content)), hash(file.Content)
 		return file, nil
 	}
-	file.SHA256 = f.Values.Args[u.From]
+	if u.From != "" {
+		file.SHA256 = f.Values.Args[u.From]
+	}
+	if size, ok := f.Values.Blobs[file.SHA256]; ok {
+		file.Size, file.Blob = size, true
+		return file, nil
+	}
 	content, ok := f.Values.Files[file.SHA256]
 	if !ok {
-		return nil, fmt.Errorf("the content of file %q is not in the task", u.From)
+		return nil, fmt.Errorf("the content of file %q is not in the task", u.From+u.Blob)
 	}
-	file.Content = content
+	file.Size, file.Content = int64(len(content)), content
 	return file, nil
 }
+
+// Blobs lists the stored contents that the task needs, by SHA-256 in hex.
+func (f Frozen) Blobs() []string { return slices.Sorted(maps.Keys(f.Values.Blobs)) }

@@ -34,7 +34,7 @@ func TestStepsOfAFrozenRunbook(t *testing.T) {
 	want := []scripts.Action{{
 		Kind: scripts.KindUpload, Name: "bring", Timeout: 2 * time.Minute, Repeatable: true,
 		Upload: &scripts.Upload{
-			To: "/etc/httpd/new.conf", Mode: 0o600, SHA256: sum("x"), Content: []byte("x"),
+			To: "/etc/httpd/new.conf", Mode: 0o600, SHA256: sum("x"), Size: 1, Content: []byte("x"),
 		},
 	}, {
 		Kind: scripts.KindRun, Name: "use", Timeout: 30 * time.Second,
@@ -42,7 +42,7 @@ func TestStepsOfAFrozenRunbook(t *testing.T) {
 	}, {
 		Kind: scripts.KindUpload, Name: "note", Timeout: 2 * time.Minute, Repeatable: true,
 		Upload: &scripts.Upload{
-			To: "/etc/motd", Mode: 0o644, SHA256: sum(motd), Content: []byte(motd),
+			To: "/etc/motd", Mode: 0o644, SHA256: sum(motd), Size: int64(len(motd)), Content: []byte(motd),
 		},
 	}}
 	for i := range want {

@@ -46,7 +46,8 @@ const (
 
 // UploadSpec is an upload as the runbook says it.
 type UploadSpec struct {
-	From    string `json:"from,omitempty"`    // an argument of type file; empty: Content
+	From    string `json:"from,omitempty"`    // an argument of type file; or:
+	Blob    string `json:"blob,omitempty"`    // a stored content, by SHA-256 in hex; or:
 	Content string `json:"content,omitempty"` // sent as it is
 	To      string `json:"to"`                // absolute path with placeholders
 	Mode    uint32 `json:"mode"`              // permission bits
@@ -91,7 +92,7 @@ const (
 const (
 	sourceMax    = 1 << 20  // bytes of one runbook file
 	textMax      = 64 << 10 // bytes of a shell text, an inline content or a value
-	filesMax     = 1 << 20  // bytes of all files of one task together
+	filesMax     = 1 << 20  // bytes of all files that one task carries
 	shellMax     = 1 << 20  // bytes of a shell text once its values are in
 	pathMax      = 4096     // bytes of a path on a host, as Linux has it
 	nameMax      = 63       // bytes of the name of a runbook, step or argument

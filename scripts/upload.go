@@ -13,14 +13,18 @@ func readUpload(p *parser, v value) *UploadSpec {
 	if !v.isMapping() {
 		return u
 	}
-	_, from := seen["from"]
-	content, inline := seen["content"]
-	switch {
-	case from && inline:
-		p.add(at(content.keyNode), "content and from exclude each other: keep one")
-	case !from && !inline:
+	var sources []string
+	for _, name := range []string{"from", "blob", "content"} {
+		if one, ok := seen[name]; ok {
+			sources = append(sources, name)
+			if len(sources) == 2 {
+				p.add(at(one.keyNode), "%s and %s exclude each other: keep one", name, sources[0])
+			}
+		}
+	}
+	if len(sources) == 0 {
 		p.add(at(v.Node), "upload has nothing to send: "+
-			"give from (an argument of type file) or content")
+			"give from (an argument of type file), blob or content")
 	}
 	if _, ok := seen["to"]; !ok {
 		p.add(at(v.Node), "upload has no to: say where the file belongs")
@@ -31,6 +35,7 @@ func readUpload(p *parser, v value) *UploadSpec {
 func uploadKeys() []key[UploadSpec] {
 	return []key[UploadSpec]{
 		{"from", func(p *parser, v value, u *UploadSpec) { u.From = p.from(v) }},
+		{"blob", func(p *parser, v value, u *UploadSpec) { u.Blob = p.blob(v) }},
 		{"content", func(p *parser, v value, u *UploadSpec) { u.Content = p.content(v) }},
 		{"to", func(p *parser, v value, u *UploadSpec) { u.To = p.to(v) }},
 		{"mode", func(p *parser, v value, u *UploadSpec) { u.Mode = p.mode(v) }},
@@ -58,6 +63,19 @@ func (p *parser) from(v value) string {
 		p.add(at(v.Node), "from: argument %q is of type %s, want file", name, a.Type)
 	}
 	return name
+}
+
+// blob reads the name of a stored content.
+func (p *parser) blob(v value) string {
+	text, ok := p.text(v, wordMax)
+	if !ok {
+		return ""
+	}
+	sum, err := ParseBlob(text)
+	if err != nil {
+		p.add(at(v.Node), "blob: %s", err)
+	}
+	return sum
 }
 
 // content reads a file written in the runbook. It goes to the host as it is, so

@@ -101,6 +101,13 @@ type HostList struct {
 	Hosts   []fleet.Host `json:"hosts"`
 }
 
+// BlobList is the answer of GET /v1/blobs.
+type BlobList struct {
+	Blobs []jobs.Blob `json:"blobs"` // the one used last first
+	Size  int64       `json:"size"`  // bytes of all
+	Max   int64       `json:"max"`   // bytes that all may have
+}
+
 // NodeList is the answer of GET /v1/nodes.
 type NodeList struct {
 	Nodes []jobs.Node `json:"nodes"`

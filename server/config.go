@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Config says where a server listens.
@@ -16,10 +17,37 @@ type Config struct {
 	TLSCert string // file with the certificate in PEM; needed beyond this machine
 	TLSKey  string // file with its key
 	Version string // of this program
+	Blobs   Blobs  // zero: DefaultBlobs
+}
+
+// Blobs bounds the contents that are stored for uploads.
+type Blobs struct {
+	Max   int64         // bytes of all of them
+	Grace time.Duration // one is kept so long after it was last needed
+}
+
+// DefaultBlobs is what is used when nothing else is said.
+func DefaultBlobs() Blobs { return Blobs{Max: 512 << 20, Grace: 7 * 24 * time.Hour} }
+
+// The bounds of Blobs. A submit and a retry follow a put, and neither may find it gone.
+const (
+	blobsMaxMin = 1 << 20
+	graceMin    = time.Hour
+)
+
+func (b Blobs) validate() error {
+	var errs []error
+	if b.Max < blobsMaxMin {
+		errs = append(errs, fmt.Errorf("blobs.max = %d: want %d bytes or more", b.Max, blobsMaxMin))
+	}
+	if b.Grace < graceMin {
+		errs = append(errs, fmt.Errorf("blobs.grace = %s: want %s or more", b.Grace, graceMin))
+	}
+	return errors.Join(errs...)
 }
 
 // DefaultConfig listens to this machine only.
-func DefaultConfig() Config { return Config{Listen: "127.0.0.1:7070"} }
+func DefaultConfig() Config { return Config{Listen: "127.0.0.1:7070", Blobs: DefaultBlobs()} }
 
 const (
 	unixPrefix = "unix:"
@@ -48,6 +76,9 @@ func (c Config) Validate() error {
 	case network == "tcp" && beyond(address) && !c.tls():
 		errs = append(errs, fmt.Errorf("server.listen = %q reaches beyond this machine: set "+
 			"server.tls.cert and server.tls.key, or listen on 127.0.0.1 or unix:/path", c.Listen))
+	}
+	if c.Blobs != (Blobs{}) {
+		errs = append(errs, c.Blobs.validate())
 	}
 	return errors.Join(errs...)
 }

@@ -53,6 +53,7 @@ func (s *Server) duty(ctx context.Context) error {
 		note(s.queue.Tend(ctx, zone))
 	}
 	note(s.followInventory(ctx))
+	note(s.tendBlobs(ctx))
 	note(s.tally(ctx))
 	return first
 }

@@ -30,12 +30,14 @@ type plan struct {
 	task  jobs.Task           // without an id, if the submit has none
 	hosts map[string][]string // by zone, in the order of their names
 	names []string
+	blobs []string // stored contents that it needs
 }
 
 // setting is what a submit is resolved with.
 type setting struct {
 	catalog  *scripts.Catalog
-	stock    *stock // nil: none
+	stock    *stock           // nil: none
+	stored   map[string]int64 // sizes of the stored contents that are named
 	operator string
 	proven   bool
 	now      time.Time
@@ -54,7 +56,7 @@ func makePlan(b Submit, in setting) (plan, []error) {
 	note("body.priority", err)
 	hosts, err := selectHosts(b.On, in.stock)
 	note("body.on", err)
-	frozen, bad := bind(b, in.catalog)
+	frozen, bad := in.bind(b)
 	wrong = append(wrong, bad...)
 	if len(bad) == 0 {
 		note("body.on", checkHosts(frozen, hosts))
@@ -69,12 +71,14 @@ func makePlan(b Submit, in setting) (plan, []error) {
 	if err != nil {
 		return plan{}, mistakes("body.runbook", err)
 	}
-	return in.plan(jobs.Task{ID: jobs.TaskID(b.ID), At: jobs.MicrosOf(b.At.Time), Spec: jobs.Spec{
+	p := in.plan(jobs.Task{ID: jobs.TaskID(b.ID), At: jobs.MicrosOf(b.At.Time), Spec: jobs.Spec{
 		Runbook: frozen.Runbook, On: b.On, Timeout: jobs.AttemptTimeout(longest(frozen)),
 		Expire: expire, Repeatable: frozen.Repeatable, Needs: frozen.Needs,
 		Retry: policy(frozen), Action: action, Terms: jobs.Terms{Priority: priority,
 			Disruptive: frozen.Disruptive, Supersedes: b.Supersedes}}},
-		hosts), nil
+		hosts)
+	p.blobs = frozen.Blobs()
+	return p, nil
 }
 
 // plan completes a task by who asks, when, and for which hosts.
@@ -124,12 +128,12 @@ func selectHosts(on string, in *stock) ([]fleet.Host, error) {
 	return in.Select(sel)
 }
 
-func bind(b Submit, catalog *scripts.Catalog) (scripts.Frozen, []error) {
-	runbook, err := catalog.Lookup(b.Runbook)
+func (in setting) bind(b Submit) (scripts.Frozen, []error) {
+	runbook, err := in.catalog.Lookup(b.Runbook)
 	if err != nil {
 		return scripts.Frozen{}, mistakes("body.runbook", err)
 	}
-	values, err := runbook.Bind(b.Args, b.Files)
+	values, err := runbook.BindStored(b.Args, b.Files, in.stored)
 	if err != nil {
 		return scripts.Frozen{}, mistakes("body.args", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"muster/fleet"
+	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/scripts"
 )
@@ -32,6 +33,13 @@ func problem(err error) error {
 	case errors.Is(err, queue.ErrNotFound):
 		return huma.Error404NotFound(err.Error() + ": a task is kept for 30 days, the end of a job " +
 			"for a day; GET /v1/tasks lists the newest tasks")
+	case errors.Is(err, jobs.ErrNoBlob):
+		return huma.Error404NotFound(err.Error() + ": `muster blob ls` lists those that are")
+	case errors.Is(err, jobs.ErrBadBlob):
+		return huma.Error422UnprocessableEntity(err.Error())
+	case errors.Is(err, queue.ErrBlobsFull), errors.Is(err, queue.ErrBlobUsed),
+		errors.Is(err, queue.ErrBlobGoing):
+		return huma.Error409Conflict(err.Error())
 	case errors.Is(err, queue.ErrTokenName):
 		return huma.Error409Conflict(err.Error() + ": choose another, or remove that one first")
 	case errors.Is(err, context.Canceled):

@@ -180,7 +180,9 @@ func makeRetry(b RetryRequest, c choice, in setting) (plan, Retried, []error) {
 		names = append(names, h.Name)
 	}
 	spec.On = fleet.Fold(names)
-	return in.plan(jobs.Task{ID: jobs.TaskID(b.ID), Spec: spec}, hosts), answer, nil
+	p := in.plan(jobs.Task{ID: jobs.TaskID(b.ID), Spec: spec}, hosts)
+	p.blobs = frozen.Blobs()
+	return p, answer, nil
 }
 
 func nothingToRetry(of jobs.TaskID, as []jobs.Outcome, open int) string {

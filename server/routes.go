@@ -94,6 +94,8 @@ func (s *Server) register(api huma.API) {
 	huma.Register(api, get("/v1/queue", "Show what waits in each zone"), s.depths)
 	huma.Register(api, get("/v1/runbooks", "List runbooks"), s.runbooks)
 
+	s.registerBlobs(api)
+
 	addToken := post("/v1/tokens", "Make a token")
 	addToken.DefaultStatus = http.StatusCreated
 	huma.Register(api, addToken, s.addToken)

@@ -32,7 +32,8 @@ func (w *world) routes() []string {
 	w.call("GET", "/openapi.json", nil, &d)
 	var out []string
 	replace := strings.NewReplacer("{task}", "0000000000", "{job}", "0000000000:fw001", "{name}", "nobody",
-		"{customer}", "nobody", "{zone}", "nowhere", "{group}", "none")
+		"{customer}", "nobody", "{zone}", "nowhere", "{group}", "none",
+		"{sum}", strings.Repeat("0", 64))
 	for path, methods := range d.Paths {
 		for method := range methods {
 			out = append(out, strings.ToUpper(method)+" "+replace.Replace(path))
@@ -70,6 +71,7 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		"/v1/freezes": "post", "/v1/freezes/{freeze}/lift": "post",
 		"/v1/groups":               "get",
 		"/v1/groups/{group}/clear": "post", "/v1/limits": "get",
+		"/v1/blobs": "get", "/v1/blobs/{sum}": "delete get put",
 	}
 	for path, methods := range want {
 		if got := strings.Join(slices.Sorted(maps.Keys(d.Paths[path])), " "); got != methods {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -42,6 +43,8 @@ type Queue interface {
 	Tokens
 	Control
 	Times
+	BlobStore
+	BlobCare
 }
 
 // Tasks are requests as a whole.
@@ -87,6 +90,21 @@ type Hub interface {
 	Inventory(ctx context.Context) (queue.Published, error)
 }
 
+// BlobStore has the contents that are too large for a task.
+type BlobStore interface {
+	PutBlob(ctx context.Context, b jobs.Blob, most int64, content io.Reader) (jobs.Blob, error)
+	Blob(ctx context.Context, sum string) (jobs.Blob, error)
+	Blobs(ctx context.Context) ([]jobs.Blob, error)
+	ReadBlob(ctx context.Context, sum string, w io.Writer) error
+}
+
+// BlobCare keeps what is needed of them, and removes the rest.
+type BlobCare interface {
+	PinBlobs(ctx context.Context, id jobs.TaskID, sums []string) error
+	RemoveBlob(ctx context.Context, sum string, force bool) error
+	TendBlobs(ctx context.Context, grace time.Duration) (removed int, err error)
+}
+
 // Tokens prove who operators are.
 type Tokens interface {
 	CreateToken(ctx context.Context, name, secret string) error
@@ -117,6 +135,7 @@ type Server struct {
 	shelf   shelf
 	meters  *meters
 	streams atomic.Int64 // open now
+	round   int          // of duties; theirs alone
 	handler http.Handler
 	now     func() time.Time
 	chance  func() uint16
@@ -130,6 +149,9 @@ type Server struct {
 func New(cfg Config, d Deps) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
+	}
+	if cfg.Blobs == (Blobs{}) {
+		cfg.Blobs = DefaultBlobs()
 	}
 	s := &Server{cfg: cfg, queue: d.Queue, log: d.Log, durable: d.Durable,
 		stock: store{read: d.Inventory}, meters: newMeters(cfg.Version), now: time.Now,

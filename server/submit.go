@@ -58,6 +58,7 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*submitOutput, er
 
 func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, string, error) {
 	b := in.Body
+	catalog := s.catalog.Load()
 	name, proven, err := operator(in.who, b.As, in.User)
 	wrong := mistakes("body.as", err)
 	if b.ID != "" {
@@ -73,8 +74,12 @@ func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, st
 			}
 		}
 	}
-	p, more := makePlan(b, setting{catalog: s.catalog.Load(), stock: s.stock.current.Load(),
-		operator: name, proven: proven, now: s.now()})
+	b, stored, err := s.store(ctx, b, catalog, name)
+	if err != nil {
+		return nil, resultOf(problem(err)), problem(err)
+	}
+	p, more := makePlan(b, setting{catalog: catalog, stock: s.stock.current.Load(),
+		operator: name, proven: proven, now: s.now(), stored: stored})
 	if wrong = append(wrong, more...); len(wrong) > 0 {
 		return nil, resultRefused, refusal(wrong)
 	}
@@ -154,7 +159,7 @@ func (s *Server) put(ctx context.Context, p *plan) error {
 		case errors.Is(err, queue.ErrConflict) && own && try < idTries:
 		case errors.Is(err, queue.ErrConflict):
 			return conflict(p.task.ID, "it has other arguments or other hosts, or the runbook has changed")
-		case errors.Is(err, context.Canceled):
+		case errors.Is(err, context.Canceled), errors.Is(err, jobs.ErrNoBlob):
 			return problem(err)
 		default:
 			return away(fmt.Sprintf("%s; nothing of the task runs yet unless it was complete: submit it "+
@@ -173,6 +178,9 @@ func (s *Server) putOnce(ctx context.Context, p *plan, own bool) error {
 		if !errors.Is(err, queue.ErrNotFound) {
 			return err
 		}
+	}
+	if err := s.queue.PinBlobs(ctx, p.task.ID, p.blobs); err != nil {
+		return err
 	}
 	return s.queue.Submit(ctx, p.task, p.hosts, nil)
 }

@@ -417,6 +417,7 @@ type stand struct {
 	report func(jobs.Report) // replaces the gathering
 	log    hclog.Logger
 	zero   time.Time // boot
+	blobs  func(context.Context, string, int64) (Content, error)
 
 	stop context.CancelFunc
 	done chan struct{}
@@ -461,7 +462,8 @@ func (s *stand) start(grants ...jobs.Grant) {
 
 func (s *stand) startWith(h jobs.Handover) {
 	s.t.Helper()
-	w, err := New(s.cfg, Doors{Queue: s.q, Dial: s.hosts.connect, Clock: s.clock, Log: s.log})
+	w, err := New(s.cfg, Doors{Queue: s.q, Dial: s.hosts.connect, Clock: s.clock, Log: s.log,
+		Blobs: s.blobs})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,10 +1,7 @@
 package worker
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -268,7 +265,7 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 	free := a.Clock() + bound + jobs.KillGrace + answerTime
 	a.said.title(a.step, len(a.plan.book.Steps), action.Name)
 	a.begun = true
-	f.result, f.err = do(ctx, conn, action, remote.Command{Shell: action.Shell, Bound: bound,
+	f.result, f.err = a.do(ctx, conn, action, remote.Command{Shell: action.Shell, Bound: bound,
 		Stop: a.halting.Done(), Record: record, Live: a.said.live})
 	if f.result.Attached {
 		a.attached = true
@@ -282,27 +279,12 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 }
 
 // do is the step itself.
-func do(ctx context.Context, conn Conn, action scripts.Action, c remote.Command) (remote.Result,
-	error) {
-	if action.Kind == scripts.KindRun {
-		return conn.Run(ctx, c)
+func (a *attempt) do(ctx context.Context, conn Conn, action scripts.Action,
+	c remote.Command) (remote.Result, error) {
+	if action.Kind == scripts.KindUpload {
+		return a.upload(ctx, conn, action, c.Bound)
 	}
-	file := action.Upload
-	sum, err := hex.DecodeString(file.SHA256)
-	if err != nil || len(sum) != sha256.Size {
-		return remote.Result{}, &remote.Error{Op: "upload", Kind: remote.KindInvalid,
-			Err: fmt.Errorf("%s: its sha256 is %q: a mistake in muster", file.To, file.SHA256)}
-	}
-	u := remote.Upload{
-		Path:    file.To,
-		Mode:    file.Mode,
-		Size:    int64(len(file.Content)),
-		SHA256:  [sha256.Size]byte(sum),
-		Content: bytes.NewReader(file.Content),
-		Bound:   c.Bound,
-		Stop:    c.Stop,
-	}
-	return remote.Result{}, conn.Upload(ctx, u)
+	return conn.Run(ctx, c)
 }
 
 func (a *attempt) facts() facts {

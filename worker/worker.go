@@ -99,12 +99,15 @@ type Conn interface {
 	Close() error
 }
 
-// Doors are the ways of a worker to the world around it. All must be there.
+// Doors are the ways of a worker to the world around it. All must be there, but for Blobs.
 type Doors struct {
 	Queue Queue
 	Dial  func(ctx context.Context, h fleet.Host) (Conn, error)
 	Clock func() time.Duration // CLOCK_BOOTTIME
 	Log   hclog.Logger
+
+	// Blobs opens a stored content of so many bytes by its SHA-256. nil: there are none.
+	Blobs func(ctx context.Context, sum string, size int64) (Content, error)
 }
 
 // SSH makes connections with a client of package remote.

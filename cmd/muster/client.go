@@ -69,6 +69,8 @@ func newClient(server, token string) (*client, error) {
 		ForceAttemptHTTP2:   true,
 		TLSHandshakeTimeout: dialTimeout,
 		IdleConnTimeout:     time.Minute,
+		// More than a server takes to look: only a proxy that passes nothing on is waited for.
+		ExpectContinueTimeout: dialTimeout,
 	}
 	if a.socket != "" {
 		transport.Proxy = nil
@@ -205,6 +207,8 @@ type call struct {
 	method, path string
 	query        url.Values
 	body         any           // sent as JSON; nil: none
+	content      io.Reader     // sent as it is, instead
+	size         int64         // bytes of content
 	bound        time.Duration // on everything, up to the last byte of the answer
 	last         string        // of events: go on behind this one
 }
@@ -261,6 +265,12 @@ func (c *client) exchange(ctx context.Context, q call) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if q.content != nil {
+		r.Body, r.ContentLength = io.NopCloser(q.content), q.size
+		if q.size == 0 {
+			r.Body = http.NoBody
+		}
+	}
 	r.URL.RawQuery = q.query.Encode()
 	c.sign(r.Header, q)
 	answer, err := c.http.Do(r)
@@ -275,6 +285,10 @@ func (c *client) sign(h http.Header, q call) {
 	h.Set("User-Agent", "muster/"+version)
 	if q.body != nil {
 		h.Set("Content-Type", "application/json")
+	}
+	if q.content != nil {
+		h.Set("Content-Type", "application/octet-stream")
+		h.Set("Expect", "100-continue") // what is there already is not sent
 	}
 	if q.last != "" {
 		h.Set("Last-Event-ID", q.last)

@@ -81,6 +81,11 @@ type runFlags struct {
 
 // run submits a task and, unless told otherwise, follows it.
 func (s *session) run(ctx context.Context, f runFlags, runbook string) error {
+	end, err := s.takeLarge(ctx, &f)
+	defer end()
+	if err != nil {
+		return err
+	}
 	b, err := f.submit(runbook, s.now(), readArgFile)
 	if err != nil {
 		return exit(exitUsage, err)

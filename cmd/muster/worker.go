@@ -75,7 +75,7 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 		return exit(exitUsage, err)
 	}
 	w, err := worker.New(cfg.Worker, worker.Doors{Queue: q, Dial: worker.SSH(client),
-		Clock: proc.Boot, Log: log})
+		Clock: proc.Boot, Log: log, Blobs: worker.NewCache(cfg.Cache, q).Open})
 	if err != nil {
 		return exit(exitUsage, err)
 	}

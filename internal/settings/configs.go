@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,6 +23,9 @@ type Child struct {
 	SSH    remote.Config `json:"ssh"`
 	Worker worker.Config `json:"worker"`
 	Log    Log           `json:"log"`
+
+	// Cache is where the node keeps the stored contents that it sends.
+	Cache worker.CacheConfig `json:"cache"`
 }
 
 // ParseChild reads what ForChild wrote.
@@ -35,7 +39,8 @@ func ParseChild(data []byte) (Child, error) {
 
 // ForChild is the configuration of this node's children.
 func (s Settings) ForChild() (json.RawMessage, error) {
-	c := Child{Redis: s.Queue(), SSH: s.Remote(), Worker: s.Worker(), Log: s.Log}
+	c := Child{Redis: s.Queue(), SSH: s.Remote(), Worker: s.Worker(), Log: s.Log,
+		Cache: worker.CacheConfig{Dir: filepath.Join(s.Node.Dir, "blobs"), Max: int64(s.Blobs.Cache)}}
 	c.Redis.Pool = 5 // the clerk's call, beside it checkpoints, stops, speeches and a reordering
 	return json.Marshal(c)
 }
@@ -88,7 +93,8 @@ func (s Settings) MasterConfig(path, version string) (master.Config, error) {
 // ServerConfig is the configuration of the server.
 func (s Settings) ServerConfig(version string) server.Config {
 	return server.Config{Listen: s.Server.Listen, TLSCert: s.Server.TLS.Cert,
-		TLSKey: s.Server.TLS.Key, Version: version}
+		TLSKey: s.Server.TLS.Key, Version: version,
+		Blobs: server.Blobs{Max: int64(s.Blobs.Max), Grace: s.Blobs.Grace}}
 }
 
 // Validate reports every mistake of all parts at once.
@@ -105,6 +111,9 @@ func (s Settings) Validate() error {
 		errs = append(errs, fmt.Errorf("log.format = %q: want text or json", s.Log.Format))
 	}
 	errs = append(errs, s.ServerConfig("").Validate())
+	if s.Blobs.Cache < 0 {
+		errs = append(errs, fmt.Errorf("blobs.cache = %d: want 0 bytes or more", s.Blobs.Cache))
+	}
 	return errors.Join(errs...)
 }
 

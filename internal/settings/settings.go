@@ -16,6 +16,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/master"
+	"muster/server"
 	"muster/worker"
 )
 
@@ -29,6 +30,7 @@ type Settings struct {
 	Overload  Overload `mapstructure:"overload"`
 	SSH       SSH      `mapstructure:"ssh"`
 	Output    Output   `mapstructure:"output"`
+	Blobs     Blobs    `mapstructure:"blobs"`
 	Log       Log      `mapstructure:"log"`
 	Inventory []string `mapstructure:"inventory"` // files that list the hosts
 	Runbooks  []string `mapstructure:"runbooks"`  // files or folders of runbooks
@@ -131,6 +133,13 @@ type Output struct {
 	Max int `mapstructure:"max"` // bytes of one attempt
 }
 
+// Blobs bounds the contents that are stored for uploads.
+type Blobs struct {
+	Max   int           `mapstructure:"max"`   // bytes of all of them
+	Grace time.Duration `mapstructure:"grace"` // kept so long after the last use
+	Cache int           `mapstructure:"cache"` // bytes of those that a node keeps
+}
+
 // Log says how much is logged.
 type Log struct {
 	Level  string `mapstructure:"level"`  // trace, debug, info, warn, error
@@ -219,12 +228,18 @@ func defaults(m machine) map[string]any {
 		"ssh.passphrase_file":          "",
 		"ssh.record_dir":               r.RecordDir,
 		"output.max":                   worker.Default().OutputMax,
+		"blobs.max":                    int(server.DefaultBlobs().Max),
+		"blobs.grace":                  server.DefaultBlobs().Grace,
+		"blobs.cache":                  cacheDefault,
 		"log.level":                    "info",
 		"log.format":                   "text",
 		"inventory":                    []string{},
 		"runbooks":                     []string{},
 	}
 }
+
+// cacheDefault is what a node keeps of stored contents, in bytes.
+const cacheDefault = 1 << 30
 
 // Read reads the settings of this process. Every mistake is reported at once.
 func Read(s Source) (Settings, error) {

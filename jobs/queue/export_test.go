@@ -74,7 +74,7 @@ func ScriptTexts() map[string]string {
 	texts := map[string]string{}
 	for _, s := range []*script{scripts.put, scripts.step, scripts.checkpoint, scripts.lose,
 		scripts.end, scripts.move, scripts.epoch, scripts.control, scripts.fsck,
-		scripts.speak} {
+		scripts.speak, scripts.blob} {
 		texts[s.Hash()] = s.text
 	}
 	return texts

@@ -74,6 +74,11 @@ var hubKeys = []Key{
 		"the timetable as JSON (windows, freezes, approvals), and its version"},
 	{"events", "stream", "SetTimetable",
 		"what people ordered that concerns no zone; about 100,000 entries"},
+	{"blobs", "hash", "blob, PutBlob, RemoveBlob, TendBlobs",
+		"stored contents: SHA-256 to µs of its last use and JSON; ~id: one that is on its way"},
+	{"blob:<id>:<n>", "string", "PutBlob, RemoveBlob, TendBlobs",
+		"512 KiB of a content; expires after a day unless all of it came"},
+	{"pins", "hash", "blob, TendBlobs", "SHA-256 and task that needs the content: µs since when"},
 	{"tokens", "hash", "CreateToken, RemoveToken", "SHA-256 of a token to JSON of its name"},
 }
 

@@ -53,7 +53,7 @@ type access struct {
 }
 
 // keys are the keys that a role touches. A server writes all; a node only reads
-// what servers publish, and of the hub knows the nodes alone: no tokens.
+// what servers publish, and of the hub knows the nodes and the blobs: no tokens.
 func (r Role) keys() []access {
 	if r == RoleServer {
 		return []access{{prefix + "*", true}}
@@ -70,7 +70,8 @@ func (r Role) keys() []access {
 		}
 	}
 	return append(list, access{hubKey("nodes", ""), true}, access{hubKey("node:", "*"), true},
-		access{hubKey("windows", ""), false})
+		access{hubKey("windows", ""), false}, access{hubKey("blobs", ""), false},
+		access{hubKey("blob:", "*"), false})
 }
 
 // channels are the patterns of channels of a role.

@@ -46,6 +46,8 @@ var (
 	luaOrder string
 	//go:embed lua/speak.lua
 	luaSpeak string
+	//go:embed lua/blob.lua
+	luaBlob string
 )
 
 // Quiet keeps go-redis from writing its own lines to standard error: every error
@@ -77,7 +79,8 @@ func (s *script) run(ctx context.Context, c redis.Scripter, zone string, args ..
 }
 
 var scripts = struct {
-	put, step, checkpoint, lose, end, move, epoch, control, fsck, order, speak *script
+	put, step, checkpoint, lose, end, move, epoch, control, fsck, order, speak,
+	blob *script
 }{
 	put:        load("put", nil, luaFreeze, luaPut),
 	step:       load("step", []string{luaExclude, luaAgain}, luaStep),
@@ -90,6 +93,7 @@ var scripts = struct {
 	fsck:       load("fsck", []string{luaExclude}, luaFsck),
 	order:      load("order", nil, luaOrder),
 	speak:      load("speak", nil, luaSpeak),
+	blob:       load("blob", nil, luaBlob),
 }
 
 // reader takes the parts of a script's answer in order and keeps the first

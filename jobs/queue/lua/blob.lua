@@ -1,0 +1,49 @@
+-- blob: the list of stored contents. An entry is the µs of its last use and JSON; of
+-- one that is being removed "-" and JSON. Contents themselves are in other keys, which
+-- no script touches.
+--
+-- KEYS 1 zone of the hub
+-- ARGV 1 verb, 2 name, and
+--      add   name = sum, 3 JSON, 4 name of the reservation that ends with it
+--      pin   name = task, 3.. sums: all of them are used now, and needed by the task;
+--            an empty task only uses them
+--      drop  name = sum, 3 its entry as the caller knows it: it is to be removed
+-- Returns ok; add: there, or going if it is being removed; pin: the first sum that is
+-- not there; drop: changed
+-- Keeps: whatever the answer is but ok, nothing was written.
+
+local verb, name = ARGV[1], ARGV[2]
+local blobs, pins = P .. 'blobs', P .. 'pins'
+local verbs = {}
+
+m.begin()
+
+local function going(entry) return string.sub(entry, 1, 1) == '-' end
+
+function verbs.add()
+  local entry = call('HGET', blobs, name)
+  if entry then return going(entry) and 'going' or 'there' end
+  m.w('HSET', blobs, name, m.at .. ' ' .. ARGV[3])
+  m.w('HDEL', blobs, ARGV[4])
+  return 'ok'
+end
+
+function verbs.pin()
+  for i = 3, #ARGV do
+    local entry = call('HGET', blobs, ARGV[i])
+    if not entry or going(entry) then return ARGV[i] end
+    m.w('HSET', blobs, ARGV[i], m.at .. string.match(entry, ' .*'))
+    if name ~= '' then m.w('HSET', pins, ARGV[i] .. ' ' .. name, m.at) end
+  end
+  return 'ok'
+end
+
+function verbs.drop()
+  if call('HGET', blobs, name) ~= ARGV[3] or going(ARGV[3]) then return 'changed' end
+  m.w('HSET', blobs, name, '-' .. string.match(ARGV[3], ' .*'))
+  return 'ok'
+end
+
+local answer = verbs[verb]()
+if answer == 'ok' then m.flush() end
+return answer

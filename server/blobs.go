@@ -1,0 +1,262 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"muster/jobs"
+	"muster/scripts"
+)
+
+type (
+	blobsOutput struct{ Body BlobList }
+
+	putBlobInput struct {
+		Asked
+		Sent
+		Sum  string `path:"sum" doc:"SHA-256 of the content, in hex"`
+		Size int64  `query:"size" required:"true" minimum:"0" doc:"bytes of the content"`
+		Name string `query:"name" maxLength:"255" doc:"of the file, for people"`
+		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+	}
+	putBlobOutput struct{ Body jobs.Blob }
+
+	blobInput struct {
+		Sum string `path:"sum"`
+	}
+	removeBlobInput struct {
+		Sum   string `path:"sum"`
+		Force bool   `query:"force" doc:"also if tasks need it: their jobs will fail"`
+	}
+)
+
+// Sent is part of the input of a route that reads its body piece by piece.
+type Sent struct{ body io.Reader }
+
+// Resolve finds the body. Each piece of it has the time that others have for the whole.
+func (b *Sent) Resolve(ctx huma.Context) []error {
+	r, w := humago.Unwrap(ctx)
+	b.body = slowBody{r.Body, http.NewResponseController(w)}
+	return nil
+}
+
+type slowBody struct {
+	io.Reader
+	conn *http.ResponseController
+}
+
+// Read reads a piece.
+func (b slowBody) Read(p []byte) (int, error) {
+	now := time.Now()
+	if err := errors.Join(b.conn.SetReadDeadline(now.Add(bodyTimeout)),
+		b.conn.SetWriteDeadline(now.Add(answerTimeout))); err != nil {
+		return 0, err
+	}
+	return b.Reader.Read(p)
+}
+
+func (s *Server) registerBlobs(api huma.API) {
+	const path = "/v1/blobs/{sum}"
+	put := operation(http.MethodPut, path, "Store a content, which is the body")
+	put.Errors = append(put.Errors, http.StatusConflict)
+	put.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+		"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString}}}}
+	huma.Register(api, put, s.putBlob)
+	huma.Register(api, operation(http.MethodGet, "/v1/blobs", "List the stored contents"), s.blobs)
+	huma.Register(api, raw(operation(http.MethodGet, path, "A stored content, byte for byte"),
+		"application/octet-stream"), s.blob)
+	huma.Register(api, operation(http.MethodDelete, path, "Remove a stored content"), s.removeBlob)
+}
+
+func (s *Server) putBlob(ctx context.Context, in *putBlobInput) (*putBlobOutput, error) {
+	name, _, err := operator(in.who, "", in.User)
+	wrong := mistakes("header.X-Muster-User", err)
+	sum, err := checkSum(in.Sum)
+	if wrong = append(wrong, mistakes("path.sum", err)...); len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	b, err := s.queue.PutBlob(ctx, jobs.Blob{SHA256: sum, Size: in.Size, Name: in.Name, By: name},
+		s.cfg.Blobs.Max, in.body)
+	if err != nil {
+		return nil, problem(err)
+	}
+	s.log.Info("blob stored", "sha256", sum, "bytes", b.Size, "name", b.Name, "by", b.By)
+	return &putBlobOutput{b}, nil
+}
+
+func checkSum(text string) (string, error) { return scripts.ParseBlob(scripts.BlobName(text)) }
+
+func (s *Server) blobs(ctx context.Context, _ *nothing) (*blobsOutput, error) {
+	list, err := s.queue.Blobs(ctx)
+	if err != nil {
+		return nil, problem(err)
+	}
+	out := &blobsOutput{BlobList{Blobs: list, Max: s.cfg.Blobs.Max}}
+	for _, b := range list {
+		out.Body.Size += b.Size
+	}
+	return out, nil
+}
+
+// blob answers with a content as it is read. When it turns out to be damaged the answer
+// ends too soon.
+func (s *Server) blob(ctx context.Context, in *blobInput) (*huma.StreamResponse, error) {
+	sum, err := checkSum(in.Sum)
+	if err != nil {
+		return nil, refusal(mistakes("path.sum", err))
+	}
+	b, err := s.queue.Blob(ctx, sum)
+	if err != nil {
+		return nil, problem(err)
+	}
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		_, w := humago.Unwrap(ctx)
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("Content-Length", strconv.FormatInt(b.Size, 10))
+		to := &lastKept{to: slowWriter{w, http.NewResponseController(w)}, left: b.Size}
+		if err := s.queue.ReadBlob(ctx.Context(), sum, to); err != nil {
+			s.log.Warn("blob not sent", "sha256", sum, "error", err)
+			return
+		}
+		_ = to.flush() // a client that does not read it has gone
+	}}, nil
+}
+
+// slowWriter gives each piece the time that others have for the whole.
+type slowWriter struct {
+	io.Writer
+	conn *http.ResponseController
+}
+
+// Write writes a piece.
+func (s slowWriter) Write(p []byte) (int, error) {
+	if err := s.conn.SetWriteDeadline(time.Now().Add(bodyTimeout)); err != nil {
+		return 0, err
+	}
+	return s.Writer.Write(p)
+}
+
+// lastKept holds the last byte back until flush: so nobody takes a content for whole
+// that was not found right.
+type lastKept struct {
+	to   io.Writer
+	left int64
+	last []byte
+}
+
+// Write passes on all but the last byte.
+func (l *lastKept) Write(p []byte) (int, error) {
+	n := int64(len(p))
+	if n >= l.left && n > 0 {
+		l.last = append([]byte(nil), p[n-1])
+		p = p[:n-1]
+	}
+	l.left -= n
+	_, err := l.to.Write(p)
+	return int(n), err
+}
+
+func (l *lastKept) flush() error {
+	_, err := l.to.Write(l.last)
+	return err
+}
+
+func (s *Server) removeBlob(ctx context.Context, in *removeBlobInput) (*struct{}, error) {
+	sum, err := checkSum(in.Sum)
+	if err != nil {
+		return nil, refusal(mistakes("path.sum", err))
+	}
+	if err := s.queue.RemoveBlob(ctx, sum, in.Force); err != nil {
+		return nil, problem(err)
+	}
+	s.log.Info("blob removed", "sha256", sum, "force", in.Force)
+	return nil, nil
+}
+
+// store makes blobs of those files of a submit that are too large for a task, and finds
+// out the sizes of all blobs that it names.
+func (s *Server) store(ctx context.Context, b Submit, catalog *scripts.Catalog, by string) (
+	Submit, map[string]int64, error) {
+	runbook, err := catalog.Lookup(b.Runbook)
+	if err != nil {
+		return b, nil, nil // which is a mistake of its own
+	}
+	stored := map[string]int64{}
+	args, files := map[string]string{}, map[string][]byte{}
+	maps.Copy(args, b.Args)
+	for name, content := range b.Files {
+		_, twice := args[name]
+		if twice || len(content) <= scripts.InlineMax || !takesFile(runbook, name) {
+			files[name] = content
+			continue
+		}
+		raw := sha256.Sum256(content)
+		blob := jobs.Blob{SHA256: hex.EncodeToString(raw[:]), Size: int64(len(content)), Name: name,
+			By: by}
+		args[name], stored[blob.SHA256] = scripts.BlobName(blob.SHA256), blob.Size
+		if b.DryRun {
+			continue
+		}
+		if _, err := s.queue.PutBlob(ctx, blob, s.cfg.Blobs.Max, bytes.NewReader(content)); err != nil {
+			return b, nil, err
+		}
+	}
+	b.Args, b.Files = args, files
+	return b, stored, s.sizes(ctx, runbook, b, stored)
+}
+
+func takesFile(r *scripts.Runbook, name string) bool {
+	return slices.ContainsFunc(r.Arguments, func(a scripts.Argument) bool {
+		return a.Name == name && a.Type == scripts.TypeFile
+	})
+}
+
+// sizes finds out how large the blobs are that a submit names; those that are not there
+// are left out. A dry run takes those of its arguments for there: whoever asks may be
+// about to store them.
+func (s *Server) sizes(ctx context.Context, r *scripts.Runbook, b Submit,
+	stored map[string]int64) error {
+	ofSteps := r.Blobs(nil)
+	for _, sum := range r.Blobs(b.Args) {
+		if _, known := stored[sum]; known {
+			continue
+		}
+		there, err := s.queue.Blob(ctx, sum)
+		missing := errors.Is(err, jobs.ErrNoBlob)
+		switch {
+		case err != nil && !missing:
+			return err
+		case !missing, b.DryRun && !slices.Contains(ofSteps, sum):
+			stored[sum] = there.Size
+		}
+	}
+	return nil
+}
+
+// blobsEvery is how many rounds of duties pass between two looks at the blobs.
+const blobsEvery = 30
+
+// tendBlobs removes those that nobody needs any more.
+func (s *Server) tendBlobs(ctx context.Context) error {
+	s.round++
+	if s.round%blobsEvery != 1 {
+		return nil
+	}
+	n, err := s.queue.TendBlobs(ctx, s.cfg.Blobs.Grace)
+	if n > 0 {
+		s.log.Info("blobs removed that nobody needed", "blobs", n, "grace", s.cfg.Blobs.Grace)
+	}
+	return err
+}

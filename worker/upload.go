@@ -1,0 +1,131 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"muster/fleet/remote"
+	"muster/jobs"
+	"muster/scripts"
+)
+
+// Content is what an upload sends. It can be read again from the beginning.
+type Content interface {
+	io.ReadSeeker
+	io.Closer
+}
+
+// upload is a step of that kind. What it says of itself stands for what the host said.
+func (a *attempt) upload(ctx context.Context, conn Conn, action scripts.Action,
+	most time.Duration) (remote.Result, error) {
+	file := action.Upload
+	sum, err := hex.DecodeString(file.SHA256)
+	if err != nil || len(sum) != sha256.Size {
+		return remote.Result{}, unsent(remote.KindInvalid,
+			fmt.Errorf("%s: its sha256 is %q: a mistake in muster", file.To, file.SHA256))
+	}
+	content, err := a.open(file)
+	if err != nil {
+		return remote.Result{}, err
+	}
+	defer content.Close()
+	if file.Blob { // to get it here may have taken a while
+		left, ok := bound(most, a.lease.left())
+		if !ok {
+			return remote.Result{}, unsent(remote.KindNode,
+				fmt.Errorf("%s: too little time is left to send it", file.To))
+		}
+		most = left
+	}
+	var heard watch
+	err = conn.Upload(ctx, remote.Upload{
+		Path:     file.To,
+		Mode:     file.Mode,
+		Size:     file.Size,
+		SHA256:   [sha256.Size]byte(sum),
+		Content:  content,
+		Bound:    most,
+		Stop:     a.halting.Done(),
+		Progress: heard.note,
+	})
+	return remote.Result{Output: remote.Output{Head: heard.words(file.To)}}, err
+}
+
+// open opens what is to be sent. Its errors are such that nothing was sent.
+func (a *attempt) open(file *scripts.Upload) (Content, error) {
+	if !file.Blob {
+		return nopCloser{bytes.NewReader(file.Content)}, nil
+	}
+	if a.Blobs == nil {
+		return nil, unsent(remote.KindInvalid, errors.New("this worker knows of no blobs: "+
+			"a mistake in muster"))
+	}
+	name := scripts.BlobName(file.SHA256)
+	content, err := a.Blobs(a.halting, file.SHA256, file.Size)
+	switch {
+	case err == nil:
+		return content, nil
+	case a.halting.Err() != nil:
+		return nil, unsent(remote.KindCancelled, err)
+	case errors.Is(err, jobs.ErrNoBlob):
+		return nil, unsent(remote.KindInvalid, fmt.Errorf("%s is not stored any more, or not all of it: "+
+			"put it there again with `muster blob put FILE`, then `muster retry`", name))
+	case errors.Is(err, jobs.ErrBadBlob):
+		return nil, unsent(remote.KindInvalid, fmt.Errorf("%s is damaged: `muster blob rm --force`, put "+
+			"it there again with `muster blob put FILE`, then `muster retry`", name))
+	}
+	return nil, unsent(remote.KindNode, fmt.Errorf("%s cannot be had: %w", name, err))
+}
+
+func unsent(k remote.Kind, err error) error {
+	return &remote.Error{Op: "upload", Kind: k, Err: err}
+}
+
+type nopCloser struct{ io.ReadSeeker }
+
+// Close does nothing.
+func (nopCloser) Close() error { return nil }
+
+// watch remembers how far an upload is.
+type watch struct {
+	mu   sync.Mutex
+	last remote.Progress // guarded by mu
+	any  bool            // guarded by mu
+}
+
+func (w *watch) note(p remote.Progress) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last, w.any = p, true
+}
+
+// words says how far it came; nothing if it did not begin.
+func (w *watch) words(to string) []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.any {
+		return nil
+	}
+	return fmt.Appendf(nil, "%s\n", progressText(to, w.last))
+}
+
+// progressText is one line about an upload.
+func progressText(to string, p remote.Progress) string {
+	to = remote.Printable([]byte(to))
+	switch size := remote.ByteCount(p.Size); {
+	case p.Had == p.Size && p.Size > 0 && p.Sent == 0:
+		return fmt.Sprintf("%s: %s were there already", to, size)
+	case p.Had > 0:
+		return fmt.Sprintf("%s: sent %s of %s, %s were there already", to, remote.ByteCount(p.Sent), size,
+			remote.ByteCount(p.Had))
+	default:
+		return fmt.Sprintf("%s: sent %s of %s", to, remote.ByteCount(p.Sent), size)
+	}
+}
