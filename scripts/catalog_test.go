@@ -57,7 +57,7 @@ func TestCatalogHoldsBuiltinsAndUsers(t *testing.T) {
 		t.Errorf("Lookup(zebar) = %v", err)
 	}
 	if _, err := c.Lookup("firewall"); err == nil ||
-		err.Error() != `no runbook "firewall": known: ant, exec, zebra` {
+		err.Error() != `no runbook "firewall": known: ant, exec, facts, zebra` {
 		t.Errorf("Lookup(firewall) = %v", err)
 	}
 	c.All()[0] = nil

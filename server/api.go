@@ -108,6 +108,32 @@ type BlobList struct {
 	Max   int64       `json:"max"`   // bytes that all may have
 }
 
+// HostFacts are what a host said of itself.
+type HostFacts struct {
+	jobs.HostFacts
+	Age   float64 `json:"age"`   // seconds since then
+	Stale bool    `json:"stale"` // it is so long ago that they may be wrong
+}
+
+// FactList is the answer of GET /v1/facts?on=SELECTOR.
+type FactList struct {
+	Hosts []HostFacts `json:"hosts"`
+	None  string      `json:"none"` // hosts that never said anything; folded
+}
+
+// Gathered is the answer of POST /v1/tasks/{task}/facts.
+type Gathered struct {
+	Task jobs.TaskID `json:"task"`
+	Kept int         `json:"kept"` // hosts whose facts are kept now
+	Bad  []BadFacts  `json:"bad"`  // hosts that said something else
+}
+
+// BadFacts is why the facts of a host are not kept.
+type BadFacts struct {
+	Host  string `json:"host"`
+	Error string `json:"error"`
+}
+
 // NodeList is the answer of GET /v1/nodes.
 type NodeList struct {
 	Nodes []jobs.Node `json:"nodes"`

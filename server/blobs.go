@@ -245,15 +245,8 @@ func (s *Server) sizes(ctx context.Context, r *scripts.Runbook, b Submit,
 	return nil
 }
 
-// blobsEvery is how many rounds of duties pass between two looks at the blobs.
-const blobsEvery = 30
-
 // tendBlobs removes those that nobody needs any more.
 func (s *Server) tendBlobs(ctx context.Context) error {
-	s.round++
-	if s.round%blobsEvery != 1 {
-		return nil
-	}
 	n, err := s.queue.TendBlobs(ctx, s.cfg.Blobs.Grace)
 	if n > 0 {
 		s.log.Info("blobs removed that nobody needed", "blobs", n, "grace", s.cfg.Blobs.Grace)

@@ -18,7 +18,14 @@ type Config struct {
 	TLSKey  string // file with its key
 	Version string // of this program
 	Blobs   Blobs  // zero: DefaultBlobs
+
+	// FactsStale is after how long facts of a host are shown as stale; 0:
+	// DefaultFactsStale.
+	FactsStale time.Duration
 }
+
+// DefaultFactsStale is a week.
+const DefaultFactsStale = 7 * 24 * time.Hour
 
 // Blobs bounds the contents that are stored for uploads.
 type Blobs struct {
@@ -76,6 +83,9 @@ func (c Config) Validate() error {
 	case network == "tcp" && beyond(address) && !c.tls():
 		errs = append(errs, fmt.Errorf("server.listen = %q reaches beyond this machine: set "+
 			"server.tls.cert and server.tls.key, or listen on 127.0.0.1 or unix:/path", c.Listen))
+	}
+	if c.FactsStale < 0 {
+		errs = append(errs, fmt.Errorf("facts.stale = %s: want more than 0", c.FactsStale))
 	}
 	if c.Blobs != (Blobs{}) {
 		errs = append(errs, c.Blobs.validate())

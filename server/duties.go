@@ -9,6 +9,9 @@ import (
 // lives.
 const dutyEvery = 10 * time.Second
 
+// rarely is after how many rounds what is no hurry is done again.
+const rarely = 30
+
 // duties does the work of a server that nobody has asked for, at once and with
 // every tick, until ctx is done. Every server does it: twice does no harm.
 func (s *Server) duties(ctx context.Context, ticks <-chan time.Time) {
@@ -39,6 +42,8 @@ func (s *Server) duties(ctx context.Context, ticks <-chan time.Time) {
 
 // duty is one round. It goes on with the other zones when one fails.
 func (s *Server) duty(ctx context.Context) error {
+	s.onDuty.Lock()
+	defer s.onDuty.Unlock()
 	zones, err := s.queue.Zones(ctx)
 	if err != nil {
 		return err
@@ -53,7 +58,12 @@ func (s *Server) duty(ctx context.Context) error {
 		note(s.queue.Tend(ctx, zone))
 	}
 	note(s.followInventory(ctx))
-	note(s.tendBlobs(ctx))
+	s.round++
+	if s.round%rarely == 1 {
+		note(s.tendBlobs(ctx))
+		note(s.forgetFacts(ctx))
+	}
+	note(s.tendFacts(ctx))
 	note(s.tally(ctx))
 	return first
 }

@@ -39,6 +39,19 @@ type (
 	}
 )
 
+// hostsOn is which hosts a selector in a query picks.
+func (s *Server) hostsOn(_ context.Context, on string) ([]fleet.Host, error) {
+	stock, err := s.stock.get()
+	if err != nil {
+		return nil, refusal(mistakes("query.on", err))
+	}
+	list, err := selectHosts(on, stock)
+	if err != nil {
+		return nil, refusal(mistakes("query.on", err))
+	}
+	return list, nil
+}
+
 func (s *Server) hosts(_ context.Context, in *hostsInput) (*hostsOutput, error) {
 	stock, err := s.stock.get()
 	if err != nil {

@@ -95,6 +95,8 @@ func (s *Server) register(api huma.API) {
 	huma.Register(api, get("/v1/runbooks", "List runbooks"), s.runbooks)
 
 	s.registerBlobs(api)
+	huma.Register(api, get("/v1/facts", "List what hosts said of themselves"), s.facts)
+	huma.Register(api, post("/v1/tasks/{task}/facts", "Keep the facts that a task gathered"), s.gather)
 
 	addToken := post("/v1/tokens", "Make a token")
 	addToken.DefaultStatus = http.StatusCreated

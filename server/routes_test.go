@@ -71,6 +71,7 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		"/v1/freezes": "post", "/v1/freezes/{freeze}/lift": "post",
 		"/v1/groups":               "get",
 		"/v1/groups/{group}/clear": "post", "/v1/limits": "get",
+		"/v1/facts": "get", "/v1/tasks/{task}/facts": "post",
 		"/v1/blobs": "get", "/v1/blobs/{sum}": "delete get put",
 	}
 	for path, methods := range want {
@@ -218,7 +219,7 @@ func TestListsOfTheHouse(t *testing.T) {
 	}
 	var books server.RunbookList
 	w.call("GET", "/v1/runbooks", nil, &books)
-	if len(books.Runbooks) != 2 || books.Runbooks[0].Name != "exec" || books.Runbooks[0].Arguments[0].Name != "cmd" {
+	if len(books.Runbooks) != 3 || books.Runbooks[0].Name != "exec" || books.Runbooks[0].Arguments[0].Name != "cmd" {
 		t.Errorf("runbooks: %+v", books)
 	}
 }

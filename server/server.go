@@ -45,6 +45,7 @@ type Queue interface {
 	Times
 	BlobStore
 	BlobCare
+	Facts
 }
 
 // Tasks are requests as a whole.
@@ -105,6 +106,14 @@ type BlobCare interface {
 	TendBlobs(ctx context.Context, grace time.Duration) (removed int, err error)
 }
 
+// Facts are what hosts said of themselves.
+type Facts interface {
+	SaveFacts(ctx context.Context, list []jobs.HostFacts) (saved int, err error)
+	Facts(ctx context.Context) (list map[string]jobs.HostFacts, mark string, err error)
+	FactsMark(ctx context.Context) (string, error)
+	ForgetFacts(ctx context.Context, hosts []string) error
+}
+
 // Tokens prove who operators are.
 type Tokens interface {
 	CreateToken(ctx context.Context, name, secret string) error
@@ -135,10 +144,13 @@ type Server struct {
 	shelf   shelf
 	meters  *meters
 	streams atomic.Int64 // open now
-	round   int          // of duties; theirs alone
 	handler http.Handler
 	now     func() time.Time
 	chance  func() uint16
+
+	onDuty sync.Mutex // held for a round of duties; guards what follows
+	round  int        // of duties
+	seen   factsSeen  // by duties
 
 	addr     atomic.Pointer[string]
 	ready    chan struct{} // closed when it listens
@@ -150,11 +162,15 @@ func New(cfg Config, d Deps) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	if cfg.FactsStale == 0 {
+		cfg.FactsStale = DefaultFactsStale
+	}
 	if cfg.Blobs == (Blobs{}) {
 		cfg.Blobs = DefaultBlobs()
 	}
 	s := &Server{cfg: cfg, queue: d.Queue, log: d.Log, durable: d.Durable,
 		stock: store{read: d.Inventory}, meters: newMeters(cfg.Version), now: time.Now,
+		seen:   factsSeen{},
 		chance: func() uint16 { return uint16(rand.Uint32()) },
 		ready:  make(chan struct{}), stopping: make(chan struct{})}
 	s.catalog.Store(d.Catalog)

@@ -23,7 +23,7 @@ func clientCommands() []*cobra.Command {
 		newHalt()}
 	look := []*cobra.Command{newTasks(), newTask(), newJobs(), newJob(), newLogs(), newEvents(),
 		newHosts(), newNodes(), newQueue(), newGroup(), newLimits(), newWindows(), newRunbooks(),
-		newBlob(), newToken(), newHealth(), newFsck()}
+		newBlob(), newFacts(), newToken(), newHealth(), newFsck()}
 	for _, c := range work {
 		c.GroupID = "work"
 	}

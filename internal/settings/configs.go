@@ -94,7 +94,7 @@ func (s Settings) MasterConfig(path, version string) (master.Config, error) {
 func (s Settings) ServerConfig(version string) server.Config {
 	return server.Config{Listen: s.Server.Listen, TLSCert: s.Server.TLS.Cert,
 		TLSKey: s.Server.TLS.Key, Version: version,
-		Blobs: server.Blobs{Max: int64(s.Blobs.Max), Grace: s.Blobs.Grace}}
+		FactsStale: s.Facts.Stale, Blobs: server.Blobs{Max: int64(s.Blobs.Max), Grace: s.Blobs.Grace}}
 }
 
 // Validate reports every mistake of all parts at once.

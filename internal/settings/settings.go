@@ -31,6 +31,7 @@ type Settings struct {
 	SSH       SSH      `mapstructure:"ssh"`
 	Output    Output   `mapstructure:"output"`
 	Blobs     Blobs    `mapstructure:"blobs"`
+	Facts     Facts    `mapstructure:"facts"`
 	Log       Log      `mapstructure:"log"`
 	Inventory []string `mapstructure:"inventory"` // files that list the hosts
 	Runbooks  []string `mapstructure:"runbooks"`  // files or folders of runbooks
@@ -140,6 +141,11 @@ type Blobs struct {
 	Cache int           `mapstructure:"cache"` // bytes of those that a node keeps
 }
 
+// Facts is about what hosts said of themselves.
+type Facts struct {
+	Stale time.Duration `mapstructure:"stale"` // shown as such after so long
+}
+
 // Log says how much is logged.
 type Log struct {
 	Level  string `mapstructure:"level"`  // trace, debug, info, warn, error
@@ -231,6 +237,7 @@ func defaults(m machine) map[string]any {
 		"blobs.max":                    int(server.DefaultBlobs().Max),
 		"blobs.grace":                  server.DefaultBlobs().Grace,
 		"blobs.cache":                  cacheDefault,
+		"facts.stale":                  server.DefaultFactsStale,
 		"log.level":                    "info",
 		"log.format":                   "text",
 		"inventory":                    []string{},

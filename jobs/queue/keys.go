@@ -79,6 +79,8 @@ var hubKeys = []Key{
 	{"blob:<id>:<n>", "string", "PutBlob, RemoveBlob, TendBlobs",
 		"512 KiB of a content; expires after a day unless all of it came"},
 	{"pins", "hash", "blob, TendBlobs", "SHA-256 and task that needs the content: µs since when"},
+	{"facts", "hash", "SaveFacts, ForgetFacts",
+		"host to JSON of what it said of itself; ~: changes whenever others do"},
 	{"tokens", "hash", "CreateToken, RemoveToken", "SHA-256 of a token to JSON of its name"},
 }
 

@@ -1,0 +1,122 @@
+package fleet_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"muster/fleet"
+)
+
+var factTime = time.Unix(1_800_000_000, 0)
+
+const someFacts = `Welcome to fw001!
+fact ID=debian
+fact VERSION_ID="12"
+fact PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"
+fact system=Linux
+fact kernel=6.1.0-25-amd64
+fact arch=x86_64
+fact vendor=Dell Inc.
+fact model=PowerEdge R640
+fact firmware=2.21.2
+fact boot_id=0b7f4b9e-1f4e-4c53-9a1e-2f1f5a5d7c11
+fact uptime=1234567.89 2345678.90
+fact df=/dev/mapper/a b 20511312 10240000 9206000 53% /
+fact clock=1799999997
+fact end
+Bye.
+`
+
+func TestParseFacts(t *testing.T) {
+	t.Parallel()
+	got, err := fleet.ParseFacts([]byte(someFacts), factTime)
+	want := fleet.Facts{"os": "debian", "os_version": "12", "os_name": "Debian GNU/Linux 12 (bookworm)",
+		"kernel": "6.1.0-25-amd64", "arch": "x86_64", "vendor": "Dell Inc.", "model": "PowerEdge R640",
+		"firmware": "2.21.2", "boot_id": "0b7f4b9e-1f4e-4c53-9a1e-2f1f5a5d7c11", "uptime": "1234567",
+		"disk": "20030", "disk_free": "8990", "clock_offset": "-3"}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+	for name := range want {
+		if !slices.Contains(fleet.FactNames(), name) {
+			t.Errorf("%s is not among the names", name)
+		}
+	}
+	if len(want) != len(fleet.FactNames()) {
+		t.Errorf("%d names, %d facts", len(fleet.FactNames()), len(want))
+	}
+}
+
+func TestParseFactsOfSmallSystems(t *testing.T) {
+	t.Parallel()
+	got, err := fleet.ParseFacts([]byte("fact system=OpenBSD\r\nfact tree=Board 3\nfact ID=\nfact end\n"),
+		time.Time{})
+	if diff := cmp.Diff(fleet.Facts{"os": "openbsd", "model": "Board 3"}, got); diff != "" || err != nil {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+}
+
+func TestParseFactsBelievesNothingElse(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                                                        "they have no end",
+		"fact os=debian\n":                                        `"os=debian": no such fact`,
+		"fact ID=a\n":                                             "they have no end",
+		"fact ID=a\nfact ID=b\nfact end\n":                        "ID is there twice",
+		"fact end\nfact ID=a\n":                                   "more behind the end",
+		"fact end\nfact end\n":                                    "more behind the end",
+		"fact nonsense\nfact end\n":                               "no such fact",
+		"fact fact.role=fw\nfact end\n":                           "no such fact",
+		"fact ID=a\x1b[31m\nfact end\n":                           "not printable",
+		"fact ID=a\xff\nfact end\n":                               "not printable",
+		"fact ID=a\u202eb\nfact end\n":                            "not printable",
+		"fact boot_id=1\nfact end\n":                              "want a UUID",
+		"fact uptime=-1\nfact end\n":                              "want seconds",
+		"fact df=1 2 3\nfact end\n":                               "want a line of df",
+		"fact df=a b c d e f\nfact end\n":                         "want a line of df",
+		"fact clock=now\nfact end\n":                              "want seconds since 1970",
+		"fact clock=99999999999999\nfact end\n":                   "want seconds since 1970",
+		"fact model=" + strings.Repeat("x", 257) + "\nfact end\n": "has 257 bytes",
+		strings.Repeat("x", 70_000):                               "70000 bytes, at most",
+	} {
+		if got, err := fleet.ParseFacts([]byte(text), factTime); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: %v, %v, want %q", text, got, err, want)
+		}
+	}
+}
+
+func TestFactsAreLabels(t *testing.T) {
+	t.Parallel()
+	got := fleet.Facts{"os": "debian", "model": "PowerEdge R640 (x)", "clock_offset": "-3", "vendor": "ü",
+		"os_name": strings.Repeat("ab ", 40)}.Labels()
+	want := map[string]string{"fact.os": "debian", "fact.model": "PowerEdge_R640__x",
+		"fact.clock_offset": "3", "fact.os_name": strings.Repeat("ab_", 20) + "ab"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Whatever a host says, facts are few, short and printable, and fit a selector.
+func FuzzFacts(f *testing.F) {
+	f.Add([]byte(someFacts))
+	f.Fuzz(func(t *testing.T, said []byte) {
+		facts, err := fleet.ParseFacts(said, factTime)
+		if err != nil {
+			return
+		}
+		for name, value := range facts {
+			if !slices.Contains(fleet.FactNames(), name) || len(value) > 256 || value == "" {
+				t.Errorf("%s = %q", name, value)
+			}
+		}
+		for key, value := range facts.Labels() {
+			if _, err := fleet.ParseSelector(key + "=" + value); err != nil {
+				t.Errorf("%s=%s: %v", key, value, err)
+			}
+		}
+	})
+}

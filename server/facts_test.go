@@ -1,0 +1,83 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+
+	"muster/jobs"
+	"muster/server"
+)
+
+// factsOf ends every job with facts; those of some hosts are nonsense.
+func factsOf(os string, nonsense ...string) func(string) jobs.Result {
+	return func(host string) jobs.Result {
+		r := succeed(host)
+		r.Output = []byte("motd\nfact ID=" + os + "\nfact kernel=6.1.0\nfact end\n")
+		for _, n := range nonsense {
+			if host == n {
+				r.Output = []byte("fact ID=debian\x1b[31m\nfact end\n")
+			}
+		}
+		return r
+	}
+}
+
+func TestFacts(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	var list server.FactList
+	w.call("GET", "/v1/facts?on=fw*", nil, &list)
+	if len(list.Hosts) != 0 || list.None != "fw[001-003]" {
+		t.Errorf("at first: %+v", list)
+	}
+	task := w.submit(server.Submit{Runbook: "facts", On: "fw001,fw002"})
+	w.work("default", factsOf("debian", "fw002"))
+	var got server.Gathered
+	path := "/v1/tasks/" + string(task.Task) + "/facts"
+	w.call("POST", path, nil, &got)
+	if got.Kept != 1 || len(got.Bad) != 1 || got.Bad[0].Host != "fw002" ||
+		!strings.Contains(got.Bad[0].Error, "not printable") {
+		t.Errorf("gathered: %+v", got)
+	}
+	w.call("GET", "/v1/facts?on=fw*", nil, &list)
+	if len(list.Hosts) != 1 || list.None != "fw[002-003]" {
+		t.Fatalf("then: %+v", list)
+	}
+	f := list.Hosts[0]
+	if f.Host != "fw001" || f.Facts["os"] != "debian" || f.Facts["kernel"] != "6.1.0" ||
+		f.Task != task.Task || f.Inventory != task.Inventory || f.At.IsZero() || f.Age > 3600 || f.Stale {
+		t.Errorf("fw001: %+v", f)
+	}
+	// Younger facts count, and an older task does not bring its own back.
+	w.submit(server.Submit{Runbook: "facts", On: "fw001"})
+	w.work("default", factsOf("wall"))
+	if err := w.server.Duty(t.Context()); err != nil {
+		t.Error(err)
+	}
+	w.call("POST", path, nil, &got)
+	if w.call("GET", "/v1/facts?on=fw001", nil, &list); list.Hosts[0].Facts["os"] != "wall" {
+		t.Errorf("later: %+v", list)
+	}
+}
+
+func TestFactsAreOfThatRunbookOnly(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	task := w.submit(run("fw001"))
+	w.work("default", factsOf("evil"))
+	if err := w.server.Duty(t.Context()); err != nil {
+		t.Error(err)
+	}
+	var p problem
+	if res := w.call("POST", "/v1/tasks/"+string(task.Task)+"/facts", nil, &p); res.StatusCode != 422 ||
+		!strings.Contains(p.words(), "ran exec") {
+		t.Errorf("gather: %s, %s", res.Status, p.words())
+	}
+	var list server.FactList
+	if w.call("GET", "/v1/facts", nil, &list); len(list.Hosts) != 0 {
+		t.Errorf("kept: %+v", list)
+	}
+	if res := w.call("POST", "/v1/tasks/0000000000/facts", nil, &p); res.StatusCode != 404 {
+		t.Errorf("of no task: %s", res.Status)
+	}
+}
