@@ -198,9 +198,16 @@ func (a *attempt) tells() bool {
 // connect has its own bound, so that a slow host does not eat up the time of the
 // steps.
 func (a *attempt) connect(ctx context.Context) (Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, jobs.ConnectAllowance)
-	defer cancel()
-	return a.Dial(ctx, *a.grant.Host)
+	dial := func(ctx context.Context) (Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, jobs.ConnectAllowance)
+		defer cancel()
+		return a.Dial(ctx, *a.grant.Host)
+	}
+	conn, err := dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &lastingConn{Conn: conn, again: dial, clock: a.Clock}, nil
 }
 
 // checkpoint asks whether the next step may start, until there is an answer or
