@@ -1,12 +1,24 @@
 package main
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
 	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"muster/fleet/remote/remotetest"
 	"muster/internal/fakefleet"
+	"muster/jobs"
 )
 
 // bring is a runbook that brings a file.
@@ -16,7 +28,7 @@ arguments:
   image: {type: file, description: what to bring}
 timeout: 1m
 steps:
-  - {name: bring, upload: {from: image, to: /tmp/image}}
+  - {name: bring, upload: {from: image, to: "/tmp/image"}}
 `
 
 // withRunbook starts a house that has a runbook of its own.
@@ -38,4 +50,100 @@ func TestScriptsWithFiles(t *testing.T) {
 	h := withRunbook(t, inventory, bring)
 	testscript.Run(t, testscript.Params{Dir: "testdata/script/files",
 		Setup: withMuster(filepath.Dir(h.bin), h.url)})
+}
+
+// On the way to one of three hosts the line is cut once, and what had arrived is not sent
+// again. All have the same file at the end.
+func TestAFileReachesRealHosts(t *testing.T) {
+	t.Parallel()
+	dir, inventory := t.TempDir(), "hosts:\n"
+	s := remotetest.StartSSHD(t, remotetest.Options{})
+	line := newWeakLine(t, fmt.Sprintf("%s:%d", s.Address, s.Port), 3<<20)
+	for i, at := range []string{fmt.Sprintf("%s, port: %d", s.Address, s.Port),
+		fmt.Sprintf("%s, port: %d", s.Address, s.Port), "127.0.0.1, port: " + line.port} {
+		inventory += fmt.Sprintf("  - {name: fw%d, address: %s, user: %s, key: %s, host_key: %q}\n",
+			i+1, at, s.User, s.Key, s.HostKey)
+	}
+	h := withRunbook(t, inventory, strings.ReplaceAll(bring, "/tmp/image", dir+"/{{host.name}}"))
+	text := make([]byte, 8<<20)
+	for i := range text {
+		text[i] = byte(rand.Uint32())
+	}
+	h.write("image.bin", string(text))
+	var task jobs.TaskInfo
+	h.query(&task, "run", "bring", "--on", "all", "--arg-file", "image="+h.file("image.bin"),
+		"--wait")
+	if task.Outcomes[jobs.Succeeded] != 3 {
+		t.Errorf("%+v", task)
+	}
+	for i := range 3 {
+		got, err := os.ReadFile(fmt.Sprintf("%s/fw%d", dir, i+1))
+		if err != nil || !bytes.Equal(got, text) {
+			t.Errorf("fw%d has %d bytes, %v", i+1, len(got), err)
+		}
+	}
+	said, _ := h.muster("logs", string(task.Task)+":fw3")
+	if line.cuts.Load() != 1 || !strings.Contains(said, "were there already") ||
+		strings.Contains(said, "sent 8.4 MB of") {
+		t.Errorf("the line was cut %d times, and fw3 says %q", line.cuts.Load(), said)
+	}
+	if _, err := os.Stat(h.file(fmt.Sprintf("node/blobs/%x", sha256.Sum256(text)))); err != nil {
+		t.Errorf("the node does not keep it: %v", err)
+	}
+	if left, err := filepath.Glob(dir + "/.muster-*"); len(left) > 0 || err != nil {
+		t.Errorf("left on the host: %q, %v", left, err)
+	}
+}
+
+// weakLine is a way to a host that is cut once, when so many bytes have gone there.
+type weakLine struct {
+	port string
+	cuts atomic.Int32
+	left atomic.Int64
+}
+
+func newWeakLine(t *testing.T, addr string, most int64) *weakLine {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &weakLine{}
+	w.left.Store(most)
+	_, w.port, _ = net.SplitHostPort(l.Addr().String())
+	var conns sync.WaitGroup
+	t.Cleanup(func() { l.Close(); conns.Wait() })
+	conns.Go(func() {
+		for {
+			down, err := l.Accept()
+			if err != nil {
+				return
+			}
+			up, err := net.Dial("tcp", addr)
+			if err != nil {
+				down.Close()
+				continue
+			}
+			conns.Go(func() { w.forward(down, up) })
+			conns.Go(func() { io.Copy(down, up); down.Close() })
+		}
+	})
+	return w
+}
+
+func (w *weakLine) forward(down, up net.Conn) {
+	defer up.Close()
+	for buf := make([]byte, 32<<10); ; {
+		n, err := down.Read(buf)
+		if err != nil {
+			return
+		}
+		if left := w.left.Add(-int64(n)); left <= 0 && w.cuts.CompareAndSwap(0, 1) {
+			down.Close()
+			return
+		}
+		if _, err := up.Write(buf[:n]); err != nil {
+			return
+		}
+	}
 }
