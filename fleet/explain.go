@@ -9,7 +9,8 @@ import (
 )
 
 // explainEmpty says why a selector picks nothing.
-func explainEmpty(v *Inventory, sel Selector) string {
+func explainEmpty(s *search, sel Selector) string {
+	v := s.inventory
 	switch {
 	case len(v.hosts) == 0:
 		return "the inventory has no hosts"
@@ -17,11 +18,18 @@ func explainEmpty(v *Inventory, sel Selector) string {
 		return "it is empty: name hosts, or say all"
 	}
 	var reasons []string
-	facts := gather(v)
-	for _, t := range sel.terms {
-		if terms, ok := t.what.(labelTerms); ok {
-			reasons = append(reasons, facts.unknown(terms)...)
+	for _, o := range flat(sel.terms) {
+		switch what := o.(type) {
+		case labelTerms:
+			reasons = append(reasons, v.labelIndex().unknown(what)...)
+		case Earlier:
+			if len(s.earlier[what]) == 0 {
+				reasons = append(reasons, what.none())
+			}
 		}
+	}
+	if len(s.gone) > 0 {
+		reasons = append(reasons, "in the inventory no more: "+brief(Fold(s.gone)))
 	}
 	if len(reasons) == 0 {
 		return "no host meets all of it together"
@@ -29,51 +37,22 @@ func explainEmpty(v *Inventory, sel Selector) string {
 	return strings.Join(slices.Compact(reasons), "; ")
 }
 
-// facts are the names of all hosts, their labels, and the values of each label,
-// all sorted.
-type facts struct {
-	names  []string
-	keys   []string
-	values map[string][]string
-}
-
-func gather(v *Inventory) facts {
-	f := facts{values: make(map[string][]string)}
-	sets := map[string]map[string]bool{"name": {}}
-	for i := range v.hosts {
-		h := (*hostLabels)(&v.hosts[i])
-		f.names = append(f.names, h.Name)
-		for _, key := range builtinLabels()[1:] { // names are sorted and unique already
-			if value, ok := h.Lookup(key); ok {
-				addTo(sets, key, value)
-			}
-		}
-		for key, value := range h.Labels {
-			addTo(sets, key, value)
-		}
+// none says that there is no such host.
+func (e Earlier) none() string {
+	switch {
+	case e.Outcome == "":
+		return fmt.Sprintf("nothing is known any more of the hosts of task %s", e.Task)
+	case e.Not:
+		return fmt.Sprintf("no job of task %s is known to have ended other than %s; how a job ended is "+
+			"kept for a day", e.Task, e.Outcome)
 	}
-	for key, set := range sets {
-		f.values[key] = sortedKeys(set)
-	}
-	f.values["name"] = f.names
-	f.keys = sortedKeys(f.values)
-	return f
-}
-
-func addTo(sets map[string]map[string]bool, key, value string) {
-	set := sets[key]
-	if set == nil {
-		set = map[string]bool{}
-		sets[key] = set
-	}
-	if !set[value] { // reading is cheaper, and most values repeat
-		set[value] = true
-	}
+	return fmt.Sprintf("no job of task %s is known to have ended %s; how a job ended is kept for a "+
+		"day", e.Task, e.Outcome)
 }
 
 // unknown tells which labels and values of the terms no host has, and what
 // comes near them. Terms that ask for an absence are never the reason.
-func (f facts) unknown(terms labelTerms) []string {
+func (x *labelIndex) unknown(terms labelTerms) []string {
 	var reasons []string
 	for i := range terms {
 		t := &terms[i]
@@ -81,16 +60,16 @@ func (f facts) unknown(terms labelTerms) []string {
 		case selection.DoesNotExist, selection.NotIn, selection.NotEquals:
 			continue
 		}
-		values, known := f.values[t.Key()]
+		values, known := x.values[t.Key()]
 		if !known {
 			reasons = append(reasons, fmt.Sprintf("no host has the label %s%s", t.Key(),
-				orThere("", t.Key(), f.keys)))
+				orThere("", t.Key(), x.keys)))
 			continue
 		}
 		switch t.Operator() {
 		case selection.In, selection.Equals, selection.DoubleEquals:
 			for _, value := range t.ValuesUnsorted() {
-				if !slices.Contains(values, value) && len(reasons) < 5 {
+				if _, found := slices.BinarySearch(values, value); !found && len(reasons) < hintsMax {
 					reasons = append(reasons, fmt.Sprintf("no host has %s=%s%s", t.Key(), value,
 						orThere(t.Key()+"=", value, values)))
 				}
@@ -118,18 +97,4 @@ func orThere(prefix, word string, words []string) string {
 		text += ", …"
 	}
 	return text
-}
-
-// termsFor finds label terms for a word that was used as a host name.
-func (f facts) termsFor(word string) []string {
-	var terms []string
-	for _, key := range f.keys {
-		switch {
-		case key == word:
-			terms = append(terms, "{"+key+"}")
-		case key != "name" && slices.Contains(f.values[key], word):
-			terms = append(terms, key+"="+word)
-		}
-	}
-	return terms
 }

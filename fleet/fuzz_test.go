@@ -67,7 +67,8 @@ func FuzzParseSelector(f *testing.F) {
 	for _, seed := range []string{
 		"", "all", "fw[001-300]!fw007&fw*", "customer=acme,role in (fw,vpn),!drained", "{role=fw}!fw001",
 		"fw[1-9/2,7]x[1-2]", "a,,b", "!", "{", "fw[1-999999999]", "x>1,y notin ()", "-oProxyCommand=x",
-		"fw1\nfw2", "x in (", "é[1]", "*?*", "fw[1-100000]",
+		"fw1\nfw2", "x in (", "é[1]", "*?*", "fw[1-100000]", "a^b", "((a))!(b,c)", "task:x/!failed&a",
+		"rack*[1-2]", "(role=fw)", "@x", "a!(", "{a}b", "fw001&(", "task:",
 	} {
 		f.Add(seed)
 	}
@@ -77,6 +78,10 @@ func FuzzParseSelector(f *testing.F) {
 		if err != nil {
 			if strings.TrimSpace(err.Error()) == "" || len(err.Error()) > 2000 {
 				t.Errorf("unfit error %q", err)
+			}
+			var e *fleet.SelectorError
+			if !errors.As(err, &e) || e.Column < 0 || e.Column > 1+len([]rune(text)) {
+				t.Errorf("no column, or one that is not there: %#v", err)
 			}
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Inventory lists all hosts. Parse makes it from files, New from hosts. It may
@@ -19,6 +20,10 @@ type Inventory struct {
 	hops       map[string][]*Hop // name → the places where it is a jump host
 	knownHosts map[string]string // name → file with its host keys; no own keys given
 	warnings   Mistakes
+
+	extra  map[string]map[string]string // more labels of hosts, for selectors only
+	once   sync.Once                    // guards labels
+	labels *labelIndex
 }
 
 // New makes an inventory of hosts and limits that are known already, as a reader
@@ -95,6 +100,14 @@ func (v *Inventory) Version() string {
 		_ = canonical.Encode(&v.limits[i])
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:16]
+}
+
+// WithLabels returns the same inventory with more labels for selectors: host to
+// label to value. Where a host has such a label already, the new value counts. The
+// map belongs to the inventory from now on; Hosts and Version do not show it.
+func (v *Inventory) WithLabels(more map[string]map[string]string) *Inventory {
+	return &Inventory{hosts: v.hosts, limits: v.limits, index: v.index, knownHosts: v.knownHosts,
+		warnings: v.warnings, hops: v.hops, extra: more}
 }
 
 // entry is a host as it was read, with the place where it stands.

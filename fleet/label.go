@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 )
 
 // builtinLabels are the fields of a host that a label selector knows as labels.
@@ -35,41 +36,61 @@ func (h *hostLabels) Lookup(key string) (string, bool) {
 	return value, value != ""
 }
 
-// Has tells whether the host has a label.
-func (h *hostLabels) Has(key string) bool {
-	_, ok := h.Lookup(key)
-	return ok
-}
-
-// Get returns the value of a label, empty if the host has it not.
-func (h *hostLabels) Get(key string) string {
-	value, _ := h.Lookup(key)
-	return value
-}
-
 // labelTerms are requirements that must all hold.
 type labelTerms []labels.Requirement
 
 func parseLabelTerms(text string) (labelTerms, error) {
-	text = strings.TrimSpace(text)
 	switch {
-	case text == "": // which the library takes for everything
+	case strings.TrimSpace(text) == "": // which the library takes for everything
 		return nil, errors.New("braces are empty: want label terms in them, as in {role=fw}")
 	case len(text) > labelTextMax:
 		return nil, fmt.Errorf("label terms of %d bytes: at most %d", len(text), labelTextMax)
-	case strings.ContainsAny(text, "[]*?&{}"):
-		return nil, fmt.Errorf("%q: a label selector has no ranges, globs or '&'; "+
+	}
+	if i := strings.IndexAny(text, "[]*?&^{}"); i >= 0 {
+		return nil, misreadAt(i, "%q: a label selector has no ranges, globs, '&' or '^'; "+
 			"beside host names, label terms stand in braces, as in fw[1-3]&{role=fw} or all!fw*",
 			abbreviate(text))
 	}
 	terms, err := labels.ParseToRequirements(text)
 	if err != nil {
-		return nil, errors.New(labelErrorText(err))
+		return nil, misreadAt(badTerm(text), "%s", labelErrorText(err))
 	}
 	if len(terms) == 0 {
 		return nil, fmt.Errorf("%q has no label terms", abbreviate(text))
 	}
 	return terms, nil
+}
+
+// badTerm finds the first term that is wrong by itself. The library does not say
+// which it is.
+func badTerm(text string) int {
+	for at := 0; at <= len(text); {
+		end := at + termEnd(text[at:])
+		this := text[at:end]
+		blank := len(this) - len(strings.TrimLeft(this, " "))
+		terms, err := labels.ParseToRequirements(this)
+		if err != nil || len(terms) == 0 {
+			return min(at+blank, len(text)-1)
+		}
+		at = end + 1
+	}
+	return 0
+}
+
+// termEnd is where the first ',' stands that is in no parentheses.
+func termEnd(text string) int {
+	inside := false
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '(':
+			inside = true
+		case c == ')':
+			inside = false
+		case c == ',' && !inside:
+			return i
+		}
+	}
+	return len(text)
 }
 
 // labelErrorText leaves out of the library's words what helps nobody here: the
@@ -84,36 +105,23 @@ func labelErrorText(err error) string {
 	return "bad label term: " + strings.ToValidUTF8(text, "")
 }
 
-// cost counts values too: they are compared one by one, 16 of them in about the
-// time in which a term is looked up.
-func (t labelTerms) cost() int {
-	cost := len(t)
-	for i := range t {
-		cost += len(t[i].ValuesUnsorted()) / 16
-	}
-	return cost
+func (t labelTerms) cost() int { return len(t) }
+
+func (t labelTerms) mention(label string) bool {
+	return slices.ContainsFunc(t, func(r labels.Requirement) bool { return r.Key() == label })
 }
 
-func (t labelTerms) find(v *Inventory, _ *lostNames) ([]int, error) {
+func (t labelTerms) mark(s *search, into hostSet) error {
+	v := s.inventory
 	if err := t.checkKeys(v); err != nil {
-		return nil, err
+		return err
 	}
-	var places []int
-	for i := range v.hosts {
-		if t.match(&v.hosts[i]) {
-			places = append(places, i)
-		}
+	all := v.labelIndex().meeting(&t[0])
+	for i := range t[1:] {
+		all.and(v.labelIndex().meeting(&t[i+1]))
 	}
-	return places, nil
-}
-
-func (t labelTerms) match(h *Host) bool {
-	for i := range t {
-		if !t[i].Matches((*hostLabels)(h)) {
-			return false
-		}
-	}
-	return true
+	into.or(all)
+	return nil
 }
 
 // checkKeys finds hosts that are given as labels: role=fw,!fw007 would leave
@@ -122,7 +130,7 @@ func (t labelTerms) checkKeys(v *Inventory) error {
 	for i := range t {
 		key := t[i].Key()
 		_, isHost := v.index[key]
-		if (isHost || key == everyHost) && !v.hasLabel(key) {
+		if (isHost || key == everyHost) && v.labelIndex().having(key) == nil {
 			return fmt.Errorf("%q is a host name, not a label: beside host names, "+
 				"label terms stand in braces, as in {role=fw}!%s", key, key)
 		}
@@ -130,6 +138,45 @@ func (t labelTerms) checkKeys(v *Inventory) error {
 	return nil
 }
 
-func (v *Inventory) hasLabel(key string) bool {
-	return slices.ContainsFunc(v.hosts, func(h Host) bool { return (*hostLabels)(&h).Has(key) })
+// meeting returns the hosts that meet a requirement, as a set of its own.
+func (x *labelIndex) meeting(r *labels.Requirement) hostSet {
+	met := newHostSet(len(x.names))
+	key := r.Key()
+	of := x.byKey[key]
+	if key == nameLabel {
+		of = x.named(r.ValuesUnsorted())
+	}
+	switch r.Operator() {
+	case selection.In, selection.Equals, selection.DoubleEquals:
+		of.mark(r.ValuesUnsorted(), met)
+		return met
+	case selection.NotIn, selection.NotEquals, selection.DoesNotExist:
+		met = x.everybody()
+		if r.Operator() == selection.DoesNotExist {
+			if of != nil {
+				met.less(of.has)
+			}
+			return met
+		}
+		not := newHostSet(len(x.names))
+		of.mark(r.ValuesUnsorted(), not)
+		met.less(not)
+		return met
+	case selection.Exists:
+		if of != nil {
+			met.or(of.has)
+		}
+		return met
+	}
+	// Numbers are compared, once for each value that there is.
+	if of != nil {
+		for value, hosts := range of.hosts {
+			if r.Matches(labels.Set{key: value}) {
+				for _, i := range hosts {
+					met.add(int(i))
+				}
+			}
+		}
+	}
+	return met
 }

@@ -8,8 +8,22 @@ import (
 	"strings"
 )
 
-// pattern is a host name with ranges in it, or without any. What it stands for
-// is walked, never stored: a short text can stand for very many names.
+// plainName is the name of one host.
+type plainName string
+
+func (p plainName) cost() int { return 0 }
+
+func (p plainName) mark(s *search, into hostSet) error {
+	if i, ok := s.inventory.index[string(p)]; ok {
+		into.add(i)
+	} else {
+		s.lost.add(string(p))
+	}
+	return nil
+}
+
+// pattern is a host name with ranges in it. What it stands for is walked, never
+// stored: a short text can stand for very many names.
 type pattern struct {
 	parts []part
 	count int // names it stands for
@@ -31,16 +45,14 @@ type span struct {
 // digitsMax bounds the numbers of a range, so that sums stay in 64 bits.
 const digitsMax = 18
 
-func parsePattern(text string) (pattern, error) {
+// parsePattern reads a host name with ranges, or globs: with ranges in them, too.
+func parsePattern(text string) (operand, error) {
 	p := pattern{count: 1}
-	for rest := text; rest != ""; {
-		before, inside, found := strings.Cut(rest, "[")
-		if strings.Contains(before, "]") {
-			return pattern{}, fmt.Errorf("%q: ']' without '['", abbreviate(text))
-		}
-		if i := strings.IndexFunc(before, notInName); i >= 0 {
-			return pattern{}, fmt.Errorf("%q has %q, which no host name has",
-				abbreviate(text), []rune(before[i:])[0])
+	wild := strings.ContainsAny(text, "*?")
+	for at := 0; at < len(text); {
+		before, inside, found := strings.Cut(text[at:], "[")
+		if err := checkPart(text, before, at); err != nil {
+			return nil, err
 		}
 		if before != "" {
 			p.parts = append(p.parts, part{text: before})
@@ -48,24 +60,42 @@ func parsePattern(text string) (pattern, error) {
 		if !found {
 			break
 		}
-		inside, rest, found = strings.Cut(inside, "]")
+		at += len(before) + 1
+		inside, _, found = strings.Cut(inside, "]")
 		if !found || strings.Contains(inside, "[") {
-			return pattern{}, fmt.Errorf("%q: '[' is not closed: want ']'", abbreviate(text))
+			return nil, misreadAt(at-1, "%q: '[' is not closed: want ']'", abbreviate(text))
 		}
 		spans, count, err := parseSpans(inside)
 		if err != nil {
-			return pattern{}, fmt.Errorf("%q: %w", abbreviate(text), err)
+			return nil, moved(at, fmt.Errorf("%q: %w", abbreviate(text), err))
 		}
 		if endsInDigit(before) && slices.ContainsFunc(spans, span.grows) {
-			return pattern{}, fmt.Errorf("%q: the range goes on from the digit before it: "+
+			return nil, misreadAt(at-1, "%q: the range goes on from the digit before it: "+
 				"give its numbers the same length, or take the digit into it", abbreviate(text))
 		}
+		at += len(inside) + 1
 		p.parts = append(p.parts, part{spans: spans})
 		if p.count *= count; p.count > expandMax {
-			return pattern{}, fmt.Errorf("%q stands for more than %d names", abbreviate(text), expandMax)
+			return nil, fmt.Errorf("%q stands for more than %d names", abbreviate(text), expandMax)
 		}
 	}
+	if wild {
+		return p.globs(text)
+	}
 	return p, p.check(text)
+}
+
+// checkPart refuses what no name has in it; at is where it stands in the text.
+func checkPart(text, part string, at int) error {
+	bad := func(r rune) bool { return r == ']' || notInName(r) && r != '*' && r != '?' }
+	i := strings.IndexFunc(part, bad)
+	switch {
+	case i < 0:
+		return nil
+	case part[i] == ']':
+		return misreadAt(at+i, "%q: ']' without '['", abbreviate(text))
+	}
+	return misreadAt(at+i, "%q has %q, which no host name has", abbreviate(text), []rune(part[i:])[0])
 }
 
 // check refuses what can be the name of no host, whatever the numbers.
@@ -185,50 +215,61 @@ func (p pattern) walk(i int, name []byte, visit func([]byte)) {
 
 func (p pattern) cost() int { return 0 }
 
-func (p pattern) find(v *Inventory, lost *lostNames) ([]int, error) {
-	places := make([]int, 0, p.count)
+func (p pattern) mark(s *search, into hostSet) error {
 	p.each(func(name []byte) {
-		if i, ok := v.index[string(name)]; ok {
-			places = append(places, i)
+		if i, ok := s.inventory.index[string(name)]; ok {
+			into.add(i)
 		} else {
-			lost.add(string(name))
+			s.lost.add(string(name))
 		}
 	})
-	return places, nil
+	return nil
 }
 
-// glob is a host name in which '*' stands for any bytes and '?' for one.
+// globs are host names in which '*' stands for any bytes and '?' for one.
+type globs []glob
+
 type glob string
 
-func parseGlob(text string) (glob, error) {
-	if strings.ContainsAny(text, "[]") {
-		return "", fmt.Errorf("%q has a range beside '*' or '?': use one or the other",
-			abbreviate(text))
+// globs makes a glob of each name that a pattern stands for.
+func (p pattern) globs(text string) (operand, error) {
+	switch {
+	case p.count > costMax:
+		return nil, fmt.Errorf("%q stands for %d globs: at most %d", abbreviate(text), p.count, costMax)
+	case p.count == 1 && len(text) > nameMax:
+		return nil, fmt.Errorf("%q has %d bytes: at most %d", abbreviate(text), len(text), nameMax)
 	}
-	if len(text) > nameMax {
-		return "", fmt.Errorf("%q has %d bytes: at most %d", abbreviate(text), len(text), nameMax)
-	}
-	notHere := func(r rune) bool { return notInName(r) && r != '*' && r != '?' }
-	if i := strings.IndexFunc(text, notHere); i >= 0 {
-		return "", fmt.Errorf("%q has %q, which no host name has",
-			abbreviate(text), []rune(text[i:])[0])
-	}
-	return glob(text), nil
+	var list globs
+	p.each(func(name []byte) { list = append(list, glob(name)) })
+	return list, nil
 }
 
-func (g glob) cost() int { return 1 }
+func (g globs) cost() int { return len(g) }
 
-func (g glob) find(v *Inventory, lost *lostNames) ([]int, error) {
-	var places []int
-	for i := range v.hosts {
-		if g.matches(v.hosts[i].Name) {
-			places = append(places, i)
+func (g globs) mark(s *search, into hostSet) error {
+	for _, one := range g {
+		if !one.mark(s.inventory, into) {
+			s.lost.add(string(one))
 		}
 	}
-	if len(places) == 0 {
-		lost.add(string(g))
+	return nil
+}
+
+// mark adds the hosts that match, and tells whether there is one. Hosts are sorted
+// by name: those with another beginning are not looked at.
+func (g glob) mark(v *Inventory, into hostSet) bool {
+	begin := string(g)[:strings.IndexAny(string(g), "*?")]
+	from, _ := slices.BinarySearchFunc(v.hosts, begin, func(h Host, s string) int {
+		return strings.Compare(h.Name, s)
+	})
+	some := false
+	for i := from; i < len(v.hosts) && strings.HasPrefix(v.hosts[i].Name, begin); i++ {
+		if g.matches(v.hosts[i].Name) {
+			into.add(i)
+			some = true
+		}
 	}
-	return places, nil
+	return some
 }
 
 // matches goes back only to the last '*', so it takes at most len(g) × len(name)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what tests need on Debian: install.sh redis sshd gcc
+# Installs what tests need on Debian: install.sh redis sshd nodeset gcc
 #
 # It does nothing for what is there already. What is missing comes by apt (with
 # sudo if not root), and it says which package and why. It leaves these packages
@@ -33,9 +33,11 @@ for what in "$@"; do
 	case $what in
 	redis) need 'tests run on a real Redis' 'command -v redis-server' redis-server redis-server ;;
 	sshd) need 'tests log in to a real sshd' 'command -v sshd' openssh-server ssh ;;
+	nodeset) need 'host sets are held against those of ClusterShell' 'command -v nodeset' \
+		clustershell ;;
 	gcc) need 'the race detector is linked by a C compiler' \
 		'echo "#include <stdlib.h>" | gcc -xc -c -o /dev/null -' 'gcc libc6-dev' ;;
-	*) echo "install: $what is not known; want redis, sshd or gcc" >&2; exit 2 ;;
+	*) echo "install: $what is not known; want redis, sshd, nodeset or gcc" >&2; exit 2 ;;
 	esac
 done
 

@@ -1,0 +1,143 @@
+package fleet
+
+import "slices"
+
+// labelIndex finds hosts by their labels, and the labels that there are. Fields
+// count as labels. It is made once of an inventory that changes no more.
+type labelIndex struct {
+	names  []string // of all hosts, sorted
+	keys   []string // sorted
+	values map[string][]string
+	byKey  map[string]*keyIndex // all but the name
+}
+
+// nameLabel is the name of a host as a label. Each value has one host: for that the
+// sorted names are index enough.
+const nameLabel = "name"
+
+// keyIndex is one label: who has it, and who has which value of it.
+type keyIndex struct {
+	has   hostSet
+	hosts map[string][]int32 // places of the hosts with a value
+}
+
+// labelIndex is made when it is first needed: whoever only reads an inventory
+// does without.
+func (v *Inventory) labelIndex() *labelIndex {
+	v.once.Do(func() { v.labels = newLabelIndex(v) })
+	return v.labels
+}
+
+func newLabelIndex(v *Inventory) *labelIndex {
+	x := &labelIndex{names: make([]string, len(v.hosts)), byKey: map[string]*keyIndex{}}
+	for i := range v.hosts {
+		h := &v.hosts[i]
+		x.names[i] = h.Name
+		for _, key := range builtinLabels()[1:] {
+			if value, ok := (*hostLabels)(h).Lookup(key); ok {
+				x.add(key, value, i)
+			}
+		}
+		more := v.extra[h.Name]
+		for key, value := range h.Labels {
+			if _, replaced := more[key]; !replaced {
+				x.add(key, value, i)
+			}
+		}
+		for key, value := range more {
+			x.add(key, value, i)
+		}
+	}
+	x.values = make(map[string][]string, 1+len(x.byKey))
+	for key, of := range x.byKey {
+		x.values[key] = sortedKeys(of.hosts)
+	}
+	x.values[nameLabel] = x.names
+	x.keys = sortedKeys(x.values)
+	return x
+}
+
+func (x *labelIndex) add(key, value string, host int) {
+	of := x.byKey[key]
+	if of == nil {
+		of = &keyIndex{has: newHostSet(len(x.names)), hosts: map[string][]int32{}}
+		x.byKey[key] = of
+	}
+	of.has.add(host)
+	of.hosts[value] = append(of.hosts[value], int32(host))
+}
+
+// mark adds the hosts that have one of the values.
+func (k *keyIndex) mark(values []string, into hostSet) {
+	if k == nil {
+		return
+	}
+	for _, value := range values {
+		for _, i := range k.hosts[value] {
+			into.add(int(i))
+		}
+	}
+}
+
+// having is the hosts with a label; nil if there are none.
+func (x *labelIndex) having(key string) hostSet {
+	if key == nameLabel {
+		return x.everybody()
+	}
+	if of := x.byKey[key]; of != nil {
+		return of.has
+	}
+	return nil
+}
+
+// named is the label name with these values only.
+func (x *labelIndex) named(values []string) *keyIndex {
+	k := &keyIndex{has: x.everybody(), hosts: map[string][]int32{}}
+	for _, value := range values {
+		if i, found := slices.BinarySearch(x.names, value); found {
+			k.hosts[value] = []int32{int32(i)}
+		}
+	}
+	return k
+}
+
+func (x *labelIndex) everybody() hostSet {
+	all := newHostSet(len(x.names))
+	for i := range x.names {
+		all.add(i)
+	}
+	return all
+}
+
+// hintsFor finds what somebody may have meant who used a word as a host name that
+// is none: a label or a value of one, other hosts, or values that are nearly it.
+func (x *labelIndex) hintsFor(word string) []string {
+	var hints []string
+	for _, key := range x.keys {
+		switch {
+		case key == word:
+			hints = append(hints, "{"+key+"}")
+		case key != nameLabel && x.byKey[key].hosts[word] != nil:
+			hints = append(hints, key+"="+word)
+		}
+	}
+	exact := len(hints) > 0
+	hints = append(hints, nearest(word, x.names, 2)...)
+	if exact || len(hints) > 0 {
+		return hints
+	}
+	for _, key := range x.keys {
+		if key == nameLabel {
+			continue
+		}
+		for _, value := range nearest(word, x.values[key], 1) {
+			hints = append(hints, key+"="+value)
+		}
+	}
+	for _, key := range nearest(word, x.keys, 1) {
+		if !slices.Contains(builtinLabels(), key) {
+			hints = append(hints, "{"+key+"}")
+		}
+	}
+	return hints
+}
