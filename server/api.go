@@ -1,9 +1,6 @@
 package server
 
-import (
-	"muster/fleet"
-	"muster/jobs"
-)
+import "muster/jobs"
 
 // The bodies of the API. Times are RFC 3339 in UTC with milliseconds; outcomes
 // lists every outcome, zeros too. Errors are RFC 9457 problems, in which errors[]
@@ -37,6 +34,7 @@ type Submitted struct {
 	jobs.TaskInfo
 	Hosts   string `json:"hosts,omitempty"`   // folded: fw[001-300],vpn1
 	Durable string `json:"durable,omitempty"` // how far Redis can be trusted to remember it
+	LeftOut
 }
 
 // TaskList is the answer of GET /v1/tasks.
@@ -94,12 +92,6 @@ const (
 	EventSummary = "summary" // Summary
 	EventOver    = "over"    // jobs.TaskInfo: nothing more will come
 )
-
-// HostList is the answer of GET /v1/hosts?on=SELECTOR.
-type HostList struct {
-	Version string       `json:"version"`
-	Hosts   []fleet.Host `json:"hosts"`
-}
 
 // BlobList is the answer of GET /v1/blobs.
 type BlobList struct {

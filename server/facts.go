@@ -56,6 +56,15 @@ func (s *Server) facts(ctx context.Context, in *factsInput) (*factsOutput, error
 	return out, nil
 }
 
+// hostsOn is which hosts a selector in a query picks.
+func (s *Server) hostsOn(ctx context.Context, on string) ([]fleet.Host, error) {
+	out, err := s.listHosts(ctx, HostQuery{On: on}, "query.on")
+	if err != nil {
+		return nil, err
+	}
+	return out.Body.Hosts, nil
+}
+
 // gather answers POST /v1/tasks/{task}/facts.
 func (s *Server) gather(ctx context.Context, in *gatherInput) (*gatherOutput, error) {
 	id, err := jobs.ParseTaskID(in.Task)

@@ -19,10 +19,6 @@ import (
 type (
 	nothing struct{}
 
-	hostsInput struct {
-		On string `query:"on" default:"all" doc:"selector; all hosts if there is none"`
-	}
-	hostsOutput    struct{ Body HostList }
 	nodesOutput    struct{ Body NodeList }
 	queueOutput    struct{ Body QueueInfo }
 	runbooksOutput struct{ Body RunbookList }
@@ -38,31 +34,6 @@ type (
 		Body   Health
 	}
 )
-
-// hostsOn is which hosts a selector in a query picks.
-func (s *Server) hostsOn(_ context.Context, on string) ([]fleet.Host, error) {
-	stock, err := s.stock.get()
-	if err != nil {
-		return nil, refusal(mistakes("query.on", err))
-	}
-	list, err := selectHosts(on, stock)
-	if err != nil {
-		return nil, refusal(mistakes("query.on", err))
-	}
-	return list, nil
-}
-
-func (s *Server) hosts(_ context.Context, in *hostsInput) (*hostsOutput, error) {
-	stock, err := s.stock.get()
-	if err != nil {
-		return nil, refusal(mistakes("query.on", err))
-	}
-	list, err := selectHosts(in.On, stock)
-	if err != nil {
-		return nil, refusal(mistakes("query.on", err))
-	}
-	return &hostsOutput{HostList{stock.version, list}}, nil
-}
 
 func (s *Server) nodes(ctx context.Context, _ *nothing) (*nodesOutput, error) {
 	list, err := s.queue.Nodes(ctx)

@@ -16,6 +16,7 @@ import (
 type store struct {
 	read    func() (*fleet.Inventory, error) // nil: none is configured
 	current atomic.Pointer[stock]
+	moment  momentLabels
 
 	mu        sync.Mutex // one reload at a time; guards what follows, and read
 	refused   string     // why the last reload did not come into force

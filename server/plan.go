@@ -31,13 +31,14 @@ type plan struct {
 	hosts map[string][]string // by zone, in the order of their names
 	names []string
 	blobs []string // stored contents that it needs
+	LeftOut
 }
 
 // setting is what a submit is resolved with.
 type setting struct {
-	catalog  *scripts.Catalog
-	stock    *stock           // nil: none
-	stored   map[string]int64 // sizes of the stored contents that are named
+	catalog *scripts.Catalog
+	stored  map[string]int64 // sizes of the stored contents that are named
+	scene
 	operator string
 	proven   bool
 	now      time.Time
@@ -54,8 +55,9 @@ func makePlan(b Submit, in setting) (plan, []error) {
 	note("body.at", checkAt(b.At, in.now))
 	priority, err := jobs.ParsePriority(b.Priority)
 	note("body.priority", err)
-	hosts, err := selectHosts(b.On, in.stock)
+	picked, err := in.pick(b.On)
 	note("body.on", err)
+	hosts := picked.Hosts
 	frozen, bad := in.bind(b)
 	wrong = append(wrong, bad...)
 	if len(bad) == 0 {
@@ -78,6 +80,7 @@ func makePlan(b Submit, in setting) (plan, []error) {
 			Disruptive: frozen.Disruptive, Supersedes: b.Supersedes}}},
 		hosts)
 	p.blobs = frozen.Blobs()
+	p.LeftOut = leftOut(picked)
 	return p, nil
 }
 
@@ -115,17 +118,6 @@ func checkAt(at jobs.Time, now time.Time) error {
 		return fmt.Errorf("%s is more than 30 days ahead", at)
 	}
 	return nil
-}
-
-func selectHosts(on string, in *stock) ([]fleet.Host, error) {
-	if in == nil {
-		return nil, errNoInventory
-	}
-	sel, err := fleet.ParseSelector(on)
-	if err != nil {
-		return nil, err
-	}
-	return in.Select(sel)
 }
 
 func (in setting) bind(b Submit) (scripts.Frozen, []error) {

@@ -36,7 +36,7 @@ func TestRedisGoesAndComesBack(t *testing.T) {
 	}
 	var p problem
 	if res := w.call("POST", "/v1/tasks", run("fw*"), &p); res.StatusCode != 503 ||
-		!strings.Contains(p.Detail, "again with id") {
+		!strings.Contains(p.Detail, "nothing was accepted: submit it again") {
 		t.Errorf("submit: %s %s", res.Status, p.words())
 	}
 	header := http.Header{"Authorization": {"Bearer x"}}

@@ -52,8 +52,12 @@ func (s *Server) retry(ctx context.Context, in *retryInput) (*retryOutput, error
 	if err != nil {
 		return nil, problem(err)
 	}
-	p, out, wrong := makeRetry(b, chosen, setting{stock: s.stock.current.Load(),
-		operator: g.name, proven: g.proven, now: s.now()})
+	v, err := s.scene(ctx, "")
+	if err != nil {
+		return nil, problem(err)
+	}
+	p, out, wrong := makeRetry(b, chosen,
+		setting{scene: v, operator: g.name, proven: g.proven, now: s.now()})
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
@@ -152,6 +156,7 @@ func makeRetry(b RetryRequest, c choice, in setting) (plan, Retried, []error) {
 		return plan{}, answer, mistakes("path.task", fmt.Errorf("task %s: %w", c.of, err))
 	}
 	hosts, gone := in.stock.find(c.hosts)
+	hosts, drained := in.undrained(hosts)
 	var wrong []error
 	switch {
 	case len(c.hosts) == 0:
@@ -160,6 +165,9 @@ func makeRetry(b RetryRequest, c choice, in setting) (plan, Retried, []error) {
 		wrong = append(wrong, mistake("body.skip_missing", "%d of %d hosts are in the inventory no "+
 			"more: %s; leave them out with skip_missing", len(gone), len(c.hosts),
 			brief(fleet.Fold(gone))))
+	case len(hosts) == 0 && len(drained) > 0:
+		wrong = append(wrong, mistake("path.task", "all of these hosts are drained: %s; undrain them",
+			brief(fleet.Fold(drained))))
 	case len(hosts) == 0:
 		wrong = append(wrong, mistake("body.skip_missing", "none of the %d hosts is in the inventory "+
 			"any more: %s", len(gone), brief(fleet.Fold(gone))))
@@ -182,7 +190,21 @@ func makeRetry(b RetryRequest, c choice, in setting) (plan, Retried, []error) {
 	spec.On = fleet.Fold(names)
 	p := in.plan(jobs.Task{ID: jobs.TaskID(b.ID), Spec: spec}, hosts)
 	p.blobs = frozen.Blobs()
+	p.LeftOut.Drained = fleet.Fold(drained)
 	return p, answer, nil
+}
+
+// undrained leaves drained hosts out.
+func (v scene) undrained(hosts []fleet.Host) (work []fleet.Host, drained []string) {
+	for _, h := range hosts {
+		_, out := v.drained[h.Name]
+		if _, labelled := h.Labels[fleet.Drained]; out || labelled {
+			drained = append(drained, h.Name)
+			continue
+		}
+		work = append(work, h)
+	}
+	return work, drained
 }
 
 func nothingToRetry(of jobs.TaskID, as []jobs.Outcome, open int) string {

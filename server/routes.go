@@ -89,7 +89,7 @@ func (s *Server) register(api huma.API) {
 		"application/octet-stream"), s.output)
 	huma.Register(api, raw(get("/v1/events", "Follow what happens"), eventStream), s.events)
 
-	huma.Register(api, get("/v1/hosts", "List hosts"), s.hosts)
+	s.registerHosts(api)
 	huma.Register(api, get("/v1/nodes", "List nodes"), s.nodes)
 	huma.Register(api, get("/v1/queue", "Show what waits in each zone"), s.depths)
 	huma.Register(api, get("/v1/runbooks", "List runbooks"), s.runbooks)
@@ -112,6 +112,26 @@ func (s *Server) register(api huma.API) {
 				s.serveMetrics(w, r)
 			}}, nil
 		})
+}
+
+// registerHosts names the routes about hosts.
+func (s *Server) registerHosts(api huma.API) {
+	huma.Register(api, operation(http.MethodGet, "/v1/hosts", "List hosts"), s.hosts)
+	huma.Register(api, operation(http.MethodGet, "/v1/hosts/{host}", "Show a host"), s.host)
+	for path, does := range map[string]struct {
+		what string
+		do   func(context.Context, *drainInput) (*drainOutput, error)
+	}{
+		"/v1/hosts/drain":   {"Let selections leave hosts out", s.drain},
+		"/v1/hosts/undrain": {"Let selections pick hosts again", s.undrain},
+	} {
+		o := operation(http.MethodPost, path, does.what)
+		o.MaxBodyBytes = submitMax
+		huma.Register(api, o, does.do)
+	}
+	query := operation(http.MethodPost, "/v1/hosts/query", "List hosts, by a long selector")
+	query.MaxBodyBytes = submitMax
+	huma.Register(api, query, s.queryHosts)
 }
 
 // registerControl names the routes by which operators stop and start things.

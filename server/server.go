@@ -46,6 +46,7 @@ type Queue interface {
 	BlobStore
 	BlobCare
 	Facts
+	Drains
 }
 
 // Tasks are requests as a whole.

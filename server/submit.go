@@ -78,8 +78,12 @@ func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, st
 	if err != nil {
 		return nil, resultOf(problem(err)), problem(err)
 	}
-	p, more := makePlan(b, setting{catalog: catalog, stock: s.stock.current.Load(),
-		operator: name, proven: proven, now: s.now(), stored: stored})
+	v, err := s.scene(ctx, b.On)
+	if err != nil {
+		return nil, resultFailed, away(fmt.Sprintf("%s; nothing was accepted: submit it again", err))
+	}
+	p, more := makePlan(b, setting{catalog: catalog, scene: v, operator: name, proven: proven,
+		now: s.now(), stored: stored})
 	if wrong = append(wrong, more...); len(wrong) > 0 {
 		return nil, resultRefused, refusal(wrong)
 	}
@@ -188,7 +192,7 @@ func (s *Server) putOnce(ctx context.Context, p *plan, own bool) error {
 // answer describes a plan.
 func (p plan) answer(durable string) Submitted {
 	s := p.task.Spec
-	return Submitted{Durable: durable, TaskInfo: jobs.TaskInfo{
+	return Submitted{Durable: durable, LeftOut: p.LeftOut, TaskInfo: jobs.TaskInfo{
 		Task: p.task.ID, Runbook: s.Runbook, On: s.On, Operator: s.Operator, Proven: s.Proven,
 		Total: p.task.Total, Outcomes: jobs.NewCounts(), Zones: slices.Sorted(maps.Keys(p.hosts)),
 		Inventory: s.Inventory, Terms: s.Terms, Span: jobs.Span{Submitted: jobs.TimeOf(s.Created)}}}

@@ -81,6 +81,8 @@ var hubKeys = []Key{
 	{"pins", "hash", "blob, TendBlobs", "SHA-256 and task that needs the content: µs since when"},
 	{"facts", "hash", "SaveFacts, ForgetFacts",
 		"host to JSON of what it said of itself; ~: changes whenever others do"},
+	{"drained", "hash", "Drain, Undrain",
+		"host that selections leave out, to µs since when, who and why"},
 	{"tokens", "hash", "CreateToken, RemoveToken", "SHA-256 of a token to JSON of its name"},
 }
 

@@ -12,6 +12,7 @@
 --      limit       object = name, number = jobs at a time, '' = no limit
 --      clear       object = group: it is not frozen any more
 --      thaw        ends a freeze before its time
+--      drain, undrain: object = host; only tells it: who is drained stands in the hub
 -- Returns {ok | already | absent, note or reason that stood before, number}
 -- Keeps: repeating a call changes nothing. Waiters of what becomes free are woken.
 
@@ -129,6 +130,12 @@ function verbs.thaw()
   m.w('PUBLISH', m.kWake, '')
   return {'ok', why, m.us(m.zone.frozen)}
 end
+
+local function tell()
+  say(verb, object)
+  return {'ok', '', '0'}
+end
+verbs.drain, verbs.undrain = tell, tell
 
 local answer = verbs[verb]()
 m.flush()

@@ -1,0 +1,15 @@
+package jobs
+
+// Drain says why a host is left alone: selections leave it out until somebody
+// undrains it.
+type Drain struct {
+	Note string `json:"note"` // who and why
+	At   Time   `json:"at"`
+}
+
+// HostWork is what a host has to do with jobs at this moment.
+type HostWork struct {
+	Lock  ID        `json:"lock,omitempty"` // the job that has the host; empty: none
+	Until Time      `json:"until"`          // the lock ends then at the latest
+	Jobs  []JobInfo `json:"jobs"`           // of the newest tasks, the newest first
+}

@@ -1,0 +1,155 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"muster/fleet"
+	"muster/jobs"
+)
+
+// HostList is the answer of GET /v1/hosts?on=SELECTOR, a page of it.
+type HostList struct {
+	Version string       `json:"version"` // of the inventory
+	Total   int          `json:"total"`   // hosts on all pages
+	Hosts   []fleet.Host `json:"hosts"`
+	// Drained are those of this page that are drained, and why; a host that is drained
+	// by a label of the inventory has no reason.
+	Drained map[string]jobs.Drain `json:"drained,omitempty"`
+	Next    string                `json:"next,omitempty"`   // cursor of the next page; empty: this was the last
+	Folded  string                `json:"folded,omitempty"` // all hosts: fw[001-300],vpn1; on the first page, if asked for
+	LeftOut
+}
+
+// HostQuery is the body of POST /v1/hosts/query, which is GET /v1/hosts for
+// selectors that are too long for a URL.
+type HostQuery struct {
+	On     string `json:"on"`
+	Cursor string `json:"cursor,omitempty"`
+	Limit  int    `json:"limit,omitempty" minimum:"0" maximum:"5000"`
+	Fold   bool   `json:"fold,omitempty"`
+}
+
+// HostInfo is the answer of GET /v1/hosts/{host}.
+type HostInfo struct {
+	fleet.Host
+	Inventory string      `json:"inventory"` // version
+	Limits    []string    `json:"limits"`    // against which its jobs count
+	IsDrained bool        `json:"is_drained"`
+	Drained   *jobs.Drain `json:"drained,omitempty"` // why; missing if it is a label of the inventory
+	jobs.HostWork
+}
+
+type (
+	hostsInput struct {
+		On     string `query:"on" doc:"what this selector picks; empty: all hosts, drained ones too"`
+		Cursor string `query:"cursor" doc:"next of the page before"`
+		Limit  int    `query:"limit" minimum:"0" maximum:"5000" doc:"hosts of a page at most; 0: all"`
+		Fold   bool   `query:"fold" doc:"also all names, folded"`
+	}
+	hostsOutput    struct{ Body HostList }
+	hostQueryInput struct{ Body HostQuery }
+	hostInput      struct {
+		Host string `path:"host"`
+	}
+	hostOutput struct{ Body HostInfo }
+)
+
+func (s *Server) hosts(ctx context.Context, in *hostsInput) (*hostsOutput, error) {
+	return s.listHosts(ctx, HostQuery(*in), "query.on")
+}
+
+func (s *Server) queryHosts(ctx context.Context, in *hostQueryInput) (*hostsOutput, error) {
+	return s.listHosts(ctx, in.Body, "body.on")
+}
+
+func (s *Server) listHosts(ctx context.Context, q HostQuery, where string) (*hostsOutput, error) {
+	v, err := s.scene(ctx, q.On)
+	if err != nil {
+		return nil, problem(err)
+	}
+	if v.stock == nil {
+		return nil, refusal(mistakes(where, errNoInventory))
+	}
+	picked := fleet.Picked{}
+	if q.On == "" {
+		picked.Hosts = v.Hosts()
+	} else if picked, err = v.pick(q.On); err != nil {
+		return nil, refusal(mistakes(where, err))
+	}
+	return &hostsOutput{v.page(q, picked)}, nil
+}
+
+// page is the part of the picked hosts that a query asks for.
+func (v scene) page(q HostQuery, picked fleet.Picked) HostList {
+	l := HostList{Version: v.version, Total: len(picked.Hosts), LeftOut: leftOut(picked)}
+	byName := func(h fleet.Host, name string) int { return strings.Compare(h.Name, name) }
+	from, found := slices.BinarySearchFunc(picked.Hosts, q.Cursor, byName)
+	if found {
+		from++
+	}
+	l.Hosts = picked.Hosts[from:]
+	if q.Limit > 0 && len(l.Hosts) > q.Limit {
+		l.Hosts = l.Hosts[:q.Limit]
+		l.Next = l.Hosts[q.Limit-1].Name
+	}
+	if q.Fold && q.Cursor == "" {
+		l.Folded = fleet.Fold(namesOf(picked.Hosts, func(fleet.Host) bool { return true }))
+	}
+	l.Drained = map[string]jobs.Drain{}
+	for _, h := range l.Hosts {
+		if _, labelled := h.Labels[fleet.Drained]; labelled {
+			l.Drained[h.Name] = jobs.Drain{}
+		}
+		if d, drained := v.drained[h.Name]; drained {
+			l.Drained[h.Name] = d
+		}
+	}
+	return l
+}
+
+// tasksLooked is how many of the newest tasks are looked at for jobs of a host.
+const tasksLooked = 50
+
+func (s *Server) host(ctx context.Context, in *hostInput) (*hostOutput, error) {
+	v, err := s.scene(ctx, "")
+	if err != nil {
+		return nil, problem(err)
+	}
+	if v.stock == nil {
+		return nil, refusal(mistakes("path.host", errNoInventory))
+	}
+	h, known := v.Host(in.Host)
+	if !known {
+		return nil, huma.Error404NotFound(v.unknown(in.Host))
+	}
+	out := &hostOutput{HostInfo{Host: h, Inventory: v.version, Limits: fleet.Needs(h, v.Limits())}}
+	if out.Body.Limits == nil {
+		out.Body.Limits = []string{}
+	}
+	_, out.Body.IsDrained = h.Labels[fleet.Drained]
+	if d, drained := v.drained[h.Name]; drained {
+		out.Body.IsDrained, out.Body.Drained = true, &d
+	}
+	out.Body.HostWork, err = s.queue.HostWork(ctx, h.Zone, h.Name, tasksLooked)
+	return out, problem(err)
+}
+
+// unknown says that there is no such host, and what comes near.
+func (v scene) unknown(name string) string {
+	if err := fleet.CheckName(name); err != nil {
+		return fmt.Sprintf("%q is not the name of a host: %v", clip(name), err)
+	}
+	sel, err := fleet.ParseSelector(name)
+	if err == nil {
+		_, err = v.Select(sel)
+	}
+	if err == nil { // a word like all
+		return fmt.Sprintf("there is no host %s", clip(name))
+	}
+	return err.Error()
+}
