@@ -334,6 +334,10 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"tasks", "--limit", "0"}, []string{"want 1 to 500"}},
 		{[]string{"hosts", " "}, []string{"selector is empty"}},
 		{[]string{"hosts", "a", "b"}, []string{"at most 1"}},
+		{[]string{"hosts", "show", "a*"}, []string{"want one host"}},
+		{[]string{"hosts", "drain", ""}, []string{"selector is empty"}},
+		{[]string{"hosts", "drain", "@/nosuch"}, []string{"/nosuch: no such file"}},
+		{[]string{"hosts", "ls", "--fold", "--columns", "host"}, []string{"fold", "columns"}},
 		{[]string{"events", "--task", "x"}, []string{"want 10 characters"}},
 		{[]string{"token", "create", "a b"}, []string{"use letters"}},
 		{[]string{"token", "rm", ""}, []string{"name is empty"}},
@@ -363,7 +367,8 @@ func TestEveryLookSaysThatTheServerIsAway(t *testing.T) {
 	a := newFakeAPI(t, nil)
 	a.Close()
 	for _, line := range []string{"tasks", "task " + aTask, "jobs --task " + aTask, "job " + aJob, "logs " + aJob,
-		"cancel " + aTask, "hosts", "nodes", "queue", "runbooks", "token ls", "token create a", "token rm a", "health",
+		"cancel " + aTask, "hosts", "hosts ls fw*", "hosts show a", "hosts drain a",
+		"hosts undrain a", "nodes", "queue", "runbooks", "token ls", "token create a", "token rm a", "health",
 		"wait " + aTask, "retry " + aTask + " --failed", "pause " + aTask, "resume --zone z", "halt", "group ls",
 		"group clear g --reason x", "limits", "nodes thaw --reason x", "nodes thaw --zone z --reason x"} {
 		code, out, words := muster(t, a.URL, strings.Fields(line)...)
@@ -388,7 +393,8 @@ func TestHostsSendsTheSelector(t *testing.T) {
 	t.Parallel()
 	a := newFakeAPI(t, lookRoutes())
 	muster(t, a.URL, "hosts", "customer=acme,role in (fw,vpn)")
-	if got, want := a.requests()[0], "GET /v1/hosts?on=customer%3Dacme%2Crole+in+%28fw%2Cvpn%29"; got != want {
+	const want = "GET /v1/hosts?fold=true&limit=2000&on=customer%3Dacme%2Crole+in+%28fw%2Cvpn%29"
+	if got := a.requests()[0]; got != want {
 		t.Errorf("asked %s, want %s", got, want)
 	}
 	a = newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/hosts": deny(422, `{"detail": "1 mistake", "errors": [

@@ -143,12 +143,9 @@ func completeZones(c *cobra.Command, _ []string, _ string) (
 // completeCustomers knows the customers by their hosts.
 func completeCustomers(c *cobra.Command, _ []string, _ string) (
 	[]cobra.Completion, cobra.ShellCompDirective) {
-	l, _ := askServer(c, func(ctx context.Context, cl *client) (l server.HostList, err error) {
-		err = cl.get(ctx, "/v1/hosts", nil, &l)
-		return l, err
-	})
+	list, _ := askServer(c, allHosts)
 	hosts := map[string]int{}
-	for _, h := range l.Hosts {
+	for _, h := range list {
 		if h.Customer != "" {
 			hosts[h.Customer]++
 		}

@@ -3,30 +3,36 @@ package main
 import (
 	"context"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"muster/fleet"
-	"muster/server"
 )
 
 // completeSelector completes a selector of hosts.
 func completeSelector(c *cobra.Command, _ []string, typed string) (
 	[]cobra.Completion, cobra.ShellCompDirective) {
-	list, _ := askServer(c, func(ctx context.Context, cl *client) ([]fleet.Host, error) {
-		var l server.HostList
-		err := cl.get(ctx, "/v1/hosts", url.Values{}, &l)
-		return l.Hosts, err
-	})
+	list, _ := askServer(c, allHosts)
 	words := selectorWords(typed, list)
 	directive := noFiles
 	if !slices.ContainsFunc(words, func(w string) bool { return !strings.HasSuffix(w, "=") }) {
 		directive |= cobra.ShellCompDirectiveNoSpace // a value follows
 	}
 	return words, directive
+}
+
+func allHosts(ctx context.Context, cl *client) ([]fleet.Host, error) {
+	l, err := cl.hosts(ctx, "")
+	for i, h := range l.Hosts {
+		if _, drained := l.Drained[h.Name]; drained {
+			labels := map[string]string{fleet.Drained: ""}
+			maps.Copy(labels, h.Labels)
+			l.Hosts[i].Labels = labels
+		}
+	}
+	return l.Hosts, err
 }
 
 // completeHosts completes a selector that is the only argument.
@@ -95,7 +101,7 @@ func isOpen(text, open, closing string) bool {
 func lastWord(text string) int {
 	for i := len(text) - 1; i >= 0; i-- {
 		switch text[i] {
-		case ',', '&', '{', ' ':
+		case ',', '&', '^', '{', '(', ' ':
 			return i + 1
 		case '!':
 			if !strings.HasPrefix(text[i+1:], "=") {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -14,43 +15,238 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster/fleet"
+	"muster/jobs"
 	"muster/server"
 )
 
+// newHosts is a command by itself, too: hosts SELECTOR is hosts ls SELECTOR.
 func newHosts() *cobra.Command {
+	c := newHostsList("hosts [SELECTOR]")
+	c.AddCommand(newHostsList("ls [SELECTOR]"), newHostShow(), newHostDrain(), newHostUndrain())
+	return c
+}
+
+// hostsFlags are the flags of hosts ls.
+type hostsFlags struct {
+	fold    bool
+	columns []string
+}
+
+func newHostsList(use string) *cobra.Command {
+	var f hostsFlags
 	c := &cobra.Command{
-		Use:   "hosts [SELECTOR]",
+		Use:   use,
 		Short: "List the hosts of the fleet, or those that a selector picks",
-		Example: `  muster hosts
-  muster hosts 'customer=acme,role in (fw,vpn)'
-  muster hosts 'fw[001-020]' -o json`,
+		Long: `Without a selector all hosts are listed, drained ones too. With one it is what a task
+would run on: drained hosts are left out, unless the selector mentions drained.
+
+` + selectorHelp,
+		Example: `  muster hosts ls
+  muster hosts ls 'customer=acme,role in (fw,vpn)'
+  muster hosts ls 'fw[001-020]!fw007' --fold
+  muster hosts ls '{drained}' -o json
+  muster hosts ls @replaced.txt --columns host,address,role`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeHosts,
 	}
+	c.Flags().BoolVar(&f.fold, "fold", false, "names only, in short: fw[001-300],vpn1")
+	c.Flags().StringSliceVar(&f.columns, "columns", nil,
+		"`list` of columns: "+strings.Join(hostColumnNames, ", ")+", or a label")
+	c.MarkFlagsMutuallyExclusive("fold", "columns")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		var q url.Values
-		if len(args) > 0 {
-			if strings.TrimSpace(args[0]) == "" {
-				return exit(exitUsage, errors.New("the selector is empty: leave it out to see all hosts"))
-			}
-			q = url.Values{"on": args}
+		on, err := selectorArg(args)
+		if err != nil {
+			return exit(exitUsage, err)
 		}
-		var l server.HostList
-		if err := s.get(ctx, "/v1/hosts", q, &l); err != nil {
-			return err
-		}
-		return s.list(filled(l.Hosts), hostGrid(l.Hosts), "there are no hosts")
+		return s.listHosts(ctx, on, f)
 	})
 }
 
-func hostGrid(list []fleet.Host) grid {
-	g := newGrid("HOST", "ADDRESS", "USER", "ZONE", "CUSTOMER", "GROUP", "FENCE", "LABELS")
-	for _, h := range list {
-		g.add(cell(h.Name), cell(net.JoinHostPort(h.Address, strconv.Itoa(h.Port))), orDash(cell(h.User)),
-			cell(h.Zone), orDash(cell(h.Customer)), orDash(cell(h.Group)), cell(string(h.Fence)),
-			orDash(labelText(h.Labels)))
+// selectorHelp is what commands say about selectors.
+const selectorHelp = `A selector is labels (role=fw,customer in (acme,example),!drained), names and ranges
+(fw[001-020],vpn*), or both (fw*&{customer=acme}); , adds, ! takes away, & keeps what is
+in both, ^ what is in one only. @FILE stands for the hosts in a file, one name or selector
+a line; task:ID/failed for those on which an earlier task failed.`
+
+// selectorArg is the selector that a command was given, empty if there is none.
+func selectorArg(args []string) (string, error) {
+	if len(args) == 0 {
+		return "", nil
 	}
-	return g
+	if strings.TrimSpace(args[0]) == "" {
+		return "", errors.New("the selector is empty: leave it out to see all hosts")
+	}
+	return withFiles(args[0], readArgFile)
+}
+
+func (s *session) listHosts(ctx context.Context, on string, f hostsFlags) error {
+	l, err := s.hosts(ctx, on)
+	if err != nil {
+		return err
+	}
+	s.sayLeftOut(l.LeftOut)
+	switch {
+	case f.fold && s.json:
+		return s.writeJSON(foldedHosts{l.Folded, l.Total})
+	case f.fold:
+		return s.write(cell(l.Folded) + "\n")
+	}
+	g, err := hostGrid(l, f.columns)
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	rows := make([]hostRow, len(l.Hosts))
+	for i, h := range l.Hosts {
+		rows[i] = hostRow{Host: h}
+		if d, drained := l.Drained[h.Name]; drained {
+			rows[i].Drained = &d
+		}
+	}
+	return s.list(rows, g, "there are no hosts")
+}
+
+// foldedHosts is hosts ls --fold in JSON.
+type foldedHosts struct {
+	Hosts string `json:"hosts"`
+	Count int    `json:"count"`
+}
+
+// hostRow is a host in JSON.
+type hostRow struct {
+	fleet.Host
+	Drained *jobs.Drain `json:"drained,omitempty"`
+}
+
+// sayLeftOut tells what a selector meant and did not get.
+func (s *screen) sayLeftOut(o server.LeftOut) {
+	if o.Drained != "" {
+		s.say("drained, left out: %s", cell(o.Drained))
+	}
+	if o.Gone != "" {
+		s.say("in the inventory no more, left out: %s", cell(o.Gone))
+	}
+}
+
+const (
+	// hostPage is how many hosts are asked for at once.
+	hostPage = 2000
+	// urlMax is how long a selector may be that is sent in a URL.
+	urlMax = 2000 // bytes
+)
+
+// hosts asks for the hosts that a selector picks, or for all, page by page.
+func (c *client) hosts(ctx context.Context, on string) (server.HostList, error) {
+	var all server.HostList
+	q := server.HostQuery{On: on, Limit: hostPage, Fold: true}
+	for {
+		var page server.HostList
+		if err := c.hostsPage(ctx, q, &page); err != nil {
+			return all, err
+		}
+		if q.Cursor == "" {
+			all = page
+		} else {
+			all.Hosts = append(all.Hosts, page.Hosts...)
+			maps.Copy(all.Drained, page.Drained)
+		}
+		if page.Next == "" {
+			return all, nil
+		}
+		if len(page.Hosts) == 0 || page.Next == q.Cursor {
+			return all, c.nonsense("its list of hosts has no end")
+		}
+		q.Cursor = page.Next
+		if all.Drained == nil {
+			all.Drained = map[string]jobs.Drain{}
+		}
+	}
+}
+
+func (c *client) hostsPage(ctx context.Context, q server.HostQuery, page *server.HostList) error {
+	if len(q.On) > urlMax {
+		return c.do(ctx, call{method: http.MethodPost, path: "/v1/hosts/query", body: q,
+			bound: callTimeout}, page)
+	}
+	v := url.Values{"limit": {strconv.Itoa(q.Limit)}, "fold": {"true"}}
+	if q.On != "" {
+		v.Set("on", q.On)
+	}
+	if q.Cursor != "" {
+		v.Set("cursor", q.Cursor)
+	}
+	return c.get(ctx, "/v1/hosts", v, page)
+}
+
+// hostColumnNames are the columns of a table of hosts that are no labels.
+var hostColumnNames = []string{"host", "address", "user", "zone", "customer", "group", "fence",
+	"drained", "labels"}
+
+// hostGrid is a table of hosts. Without a list of columns it has all that tell
+// something.
+func hostGrid(l server.HostList, columns []string) (grid, error) {
+	if len(columns) == 0 {
+		columns = slices.DeleteFunc(slices.Clone(hostColumnNames), func(name string) bool {
+			return name == "drained" && len(l.Drained) == 0
+		})
+	}
+	var errs []error
+	var head []string
+	for _, name := range columns {
+		has := func(h fleet.Host) bool { _, ok := h.Labels[name]; return ok }
+		if !slices.Contains(hostColumnNames, name) && !slices.ContainsFunc(l.Hosts, has) {
+			errs = append(errs, fmt.Errorf("--columns: %q is no column, and no label of these hosts: want "+
+				"some of %s", name, strings.Join(hostColumnNames, ", ")))
+		}
+		head = append(head, strings.ToUpper(cell(name)))
+	}
+	g := newGrid(head...)
+	for _, h := range l.Hosts {
+		var cells []string
+		for _, name := range columns {
+			cells = append(cells, hostCell(h, l.Drained, name))
+		}
+		g.add(cells...)
+	}
+	return g, errors.Join(errs...)
+}
+
+func hostCell(h fleet.Host, drained map[string]jobs.Drain, column string) string {
+	switch column {
+	case "host":
+		return cell(h.Name)
+	case "address":
+		return cell(hostAddress(h))
+	case "user":
+		return orDash(cell(h.User))
+	case "zone":
+		return cell(h.Zone)
+	case "customer":
+		return orDash(cell(h.Customer))
+	case "group":
+		return orDash(cell(h.Group))
+	case "fence":
+		return cell(string(h.Fence))
+	case "drained":
+		if d, is := drained[h.Name]; is {
+			return drainText(&d)
+		}
+		return "-"
+	case "labels":
+		return orDash(labelText(h.Labels))
+	}
+	return orDash(cell(h.Labels[column]))
+}
+
+func hostAddress(h fleet.Host) string {
+	return net.JoinHostPort(h.Address, strconv.Itoa(h.Port))
+}
+
+// drainText says why a host is drained; nil or empty: by its inventory.
+func drainText(d *jobs.Drain) string {
+	if d == nil || d.Note == "" {
+		return "by a label of the inventory"
+	}
+	return cell(d.Note)
 }
 
 func labelText(labels map[string]string) string {

@@ -99,6 +99,9 @@ func (s *session) retry(ctx context.Context, of jobs.TaskID, b server.RetryReque
 	if t.Skipped != "" {
 		s.say("in the inventory no more, left out: %s", cell(t.Skipped))
 	}
+	if !b.DryRun {
+		s.sayLeftOut(t.LeftOut)
+	}
 	switch {
 	case b.DryRun:
 		if s.json {

@@ -25,8 +25,8 @@ func newRun() *cobra.Command {
 of hosts is fixed at that moment. Then it follows the task and ends with a summary
 of what the hosts said; the task does not depend on it and runs on without it.
 
-A selector is labels (role=fw,customer in (acme,example),!drained), names and
-ranges (fw[001-300],vpn1), or all. An empty selection is an error.
+` + selectorHelp + `
+An empty selection is an error, and drained hosts are left out.
 
 Exit codes: 0 all jobs succeeded, 1 some did not, 2 wrong use, 3 the server does not
 answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
@@ -107,10 +107,12 @@ func (s *session) run(ctx context.Context, f runFlags, runbook string) error {
 		return s.writeJSON(t)
 	case f.detach:
 		s.say("%s", accepted(t))
+		s.sayLeftOut(t.LeftOut)
 		s.say("follow it with `muster task %s --wait`", t.Task)
 		return s.write(cell(string(t.Task)) + "\n")
 	case !s.json:
 		s.say("%s", accepted(t))
+		s.sayLeftOut(t.LeftOut)
 	}
 	return s.toTheEnd(ctx, t.TaskInfo)
 }
@@ -165,6 +167,7 @@ func (s *session) showPlan(t server.Submitted) error {
 	if s.json {
 		return s.writeJSON(t)
 	}
+	s.sayLeftOut(t.LeftOut)
 	return s.write(fmt.Sprintf("would run %s on %s for %s: %s\n", cell(t.Runbook),
 		count(t.Total, "host"), operatorWords(t.TaskInfo), cell(t.Hosts)))
 }
@@ -172,7 +175,7 @@ func (s *session) showPlan(t server.Submitted) error {
 // submit makes the body of a submit, or reports all that is wrong with the flags.
 func (f runFlags) submit(runbook string, now time.Time,
 	read func(path string) ([]byte, error)) (server.Submit, error) {
-	b := server.Submit{ID: f.id, Runbook: runbook, On: f.on, Expire: f.expire, DryRun: f.dry,
+	b := server.Submit{ID: f.id, Runbook: runbook, Expire: f.expire, DryRun: f.dry,
 		Disruptive: f.disruptive, Supersedes: f.supersedes, Priority: f.priority,
 		Args: map[string]string{}, Files: map[string][]byte{}}
 	var errs []error
@@ -184,6 +187,9 @@ func (f runFlags) submit(runbook string, now time.Time,
 	if f.on == "" {
 		note(errors.New("--on is missing: name the hosts, such as --on 'role=fw', 'fw[001-020]' or all"))
 	}
+	on, err := withFiles(f.on, read)
+	b.On = on
+	note(flagMistakes("--on", err))
 	if f.id != "" {
 		if _, err := jobs.ParseTaskID(f.id); err != nil {
 			note(fmt.Errorf("--id: %w", err))
@@ -216,6 +222,14 @@ func (f runFlags) submit(runbook string, now time.Time,
 		}
 	}
 	return b, errors.Join(errs...)
+}
+
+// flagMistakes puts the flag before each line of what is wrong with it.
+func flagMistakes(flag string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(flag + ": " + strings.ReplaceAll(err.Error(), "\n", "\n"+flag+": "))
 }
 
 // splitArg reads name=value. A name can be given once.

@@ -55,6 +55,19 @@ func TestScriptsAboutTime(t *testing.T) {
 		Setup: withMuster(filepath.Dir(h.bin), h.url)})
 }
 
+// The script below hosts/ drains hosts, which others would miss. fw0010 fails.
+func TestScriptsAboutHosts(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 10,
+		Personality: func(i int) fakefleet.Personality {
+			return cmp.Or(map[int]fakefleet.Personality{9: fakefleet.Fail}[i], fakefleet.Normal)
+		}})
+	h := newHouse(t, inventory)
+	h.master()
+	testscript.Run(t, testscript.Params{Dir: "testdata/script/hosts",
+		Setup: withMuster(filepath.Dir(h.bin), h.url)})
+}
+
 // inGroup puts a host of a pretended fleet into a redundancy group.
 func inGroup(inventory, host, group string) string {
 	line := "  - name: " + host + "\n"
