@@ -71,6 +71,18 @@ type visit struct {
 }
 
 func (c *Client) visit(way []fleet.Hop, h fleet.Hop) (*visit, error) {
+	v, err := c.aim(way, h)
+	if err != nil {
+		return nil, err
+	}
+	if v.known, err = c.trustIn(h, v.suite.legacy); err != nil {
+		return nil, v.to.fault("connect", KindHostKey, err)
+	}
+	return v, nil
+}
+
+// aim is a visit to whoever is there.
+func (c *Client) aim(way []fleet.Hop, h fleet.Hop) (*visit, error) {
 	v := &visit{client: c, way: way, hop: h}
 	v.to = target{name: h.Name, addr: net.JoinHostPort(h.Address, strconv.Itoa(h.Port))}
 	v.door = v.to.addr
@@ -81,9 +93,6 @@ func (c *Client) visit(way []fleet.Hop, h fleet.Hop) (*visit, error) {
 	var err error
 	if v.suite, err = suiteOf(h.Profile); err != nil {
 		return nil, v.to.fault("connect", KindInvalid, err)
-	}
-	if v.known, err = c.trustIn(h, v.suite.legacy); err != nil {
-		return nil, v.to.fault("connect", KindHostKey, err)
 	}
 	return v, nil
 }

@@ -27,8 +27,9 @@
 //   - Output is always drained and kept within bounds, as the bytes that came.
 //     [Printable] makes them harmless for a terminal.
 //
-// What it does not do: no terminal (pty), no forwarding of the agent, no retry,
-// no log. It knows nothing of jobs; a [Kind] is what its caller decides by.
+// What it does not do: no terminal (pty) but in [Conn.Shell], no forwarding of the
+// agent, no retry, no log. It knows nothing of jobs; a [Kind] is what its caller
+// decides by.
 //
 // Floor 2: may import fleet.
 package remote
