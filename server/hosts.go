@@ -32,6 +32,8 @@ type HostQuery struct {
 	Cursor string `json:"cursor,omitempty"`
 	Limit  int    `json:"limit,omitempty" minimum:"0" maximum:"5000"`
 	Fold   bool   `json:"fold,omitempty"`
+	// Drained asks for drained hosts, too: who looks at hosts does not disturb them.
+	Drained bool `json:"drained,omitempty"`
 }
 
 // HostInfo is the answer of GET /v1/hosts/{host}.
@@ -46,10 +48,11 @@ type HostInfo struct {
 
 type (
 	hostsInput struct {
-		On     string `query:"on" doc:"what this selector picks; empty: all hosts, drained ones too"`
-		Cursor string `query:"cursor" doc:"next of the page before"`
-		Limit  int    `query:"limit" minimum:"0" maximum:"5000" doc:"hosts of a page at most; 0: all"`
-		Fold   bool   `query:"fold" doc:"also all names, folded"`
+		On      string `query:"on" doc:"what this selector picks; empty: all hosts, drained ones too"`
+		Cursor  string `query:"cursor" doc:"next of the page before"`
+		Limit   int    `query:"limit" minimum:"0" maximum:"5000" doc:"hosts of a page at most; 0: all"`
+		Fold    bool   `query:"fold" doc:"also all names, folded"`
+		Drained bool   `query:"drained" doc:"with drained hosts, whatever the selector"`
 	}
 	hostsOutput    struct{ Body HostList }
 	hostQueryInput struct{ Body HostQuery }
@@ -76,9 +79,15 @@ func (s *Server) listHosts(ctx context.Context, q HostQuery, where string) (*hos
 		return nil, refusal(mistakes(where, errNoInventory))
 	}
 	picked := fleet.Picked{}
-	if q.On == "" {
+	switch {
+	case q.On == "":
 		picked.Hosts = v.Hosts()
-	} else if picked, err = v.pick(q.On); err != nil {
+	case q.Drained:
+		picked.Hosts, err = v.choose(q.On)
+	default:
+		picked, err = v.pick(q.On)
+	}
+	if err != nil {
 		return nil, refusal(mistakes(where, err))
 	}
 	return &hostsOutput{v.page(q, picked)}, nil

@@ -22,7 +22,8 @@ import (
 // newHosts is a command by itself, too: hosts SELECTOR is hosts ls SELECTOR.
 func newHosts() *cobra.Command {
 	c := newHostsList("hosts [SELECTOR]")
-	c.AddCommand(newHostsList("ls [SELECTOR]"), newHostShow(), newHostDrain(), newHostUndrain())
+	c.AddCommand(newHostsList("ls [SELECTOR]"), newHostShow(), newHostDrain(), newHostUndrain(),
+		newHostEnroll())
 	return c
 }
 
@@ -80,7 +81,7 @@ func selectorArg(args []string) (string, error) {
 }
 
 func (s *session) listHosts(ctx context.Context, on string, f hostsFlags) error {
-	l, err := s.hosts(ctx, on)
+	l, err := s.hosts(ctx, server.HostQuery{On: on})
 	if err != nil {
 		return err
 	}
@@ -135,9 +136,9 @@ const (
 )
 
 // hosts asks for the hosts that a selector picks, or for all, page by page.
-func (c *client) hosts(ctx context.Context, on string) (server.HostList, error) {
+func (c *client) hosts(ctx context.Context, q server.HostQuery) (server.HostList, error) {
 	var all server.HostList
-	q := server.HostQuery{On: on, Limit: hostPage, Fold: true}
+	q.Limit, q.Fold = hostPage, true
 	for {
 		var page server.HostList
 		if err := c.hostsPage(ctx, q, &page); err != nil {
@@ -173,6 +174,9 @@ func (c *client) hostsPage(ctx context.Context, q server.HostQuery, page *server
 	}
 	if q.Cursor != "" {
 		v.Set("cursor", q.Cursor)
+	}
+	if q.Drained {
+		v.Set("drained", "true")
 	}
 	return c.get(ctx, "/v1/hosts", v, page)
 }

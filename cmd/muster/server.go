@@ -141,6 +141,15 @@ func (r reloading) reload(ctx context.Context) error {
 
 // readInventory reads the files and looks up the host keys that are not in them.
 func readInventory(files []string) (*fleet.Inventory, error) {
+	inv, err := parseInventory(files)
+	if err != nil {
+		return nil, err
+	}
+	return inv, resolveKeys(inv)
+}
+
+// parseInventory reads the files.
+func parseInventory(files []string) (*fleet.Inventory, error) {
 	var sources []fleet.Source
 	var errs []error
 	for _, f := range files {
@@ -154,11 +163,7 @@ func readInventory(files []string) (*fleet.Inventory, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	inv, err := fleet.Parse(sources...)
-	if err != nil {
-		return nil, err
-	}
-	return inv, resolveKeys(inv)
+	return fleet.Parse(sources...)
 }
 
 func resolveKeys(inv *fleet.Inventory) error {

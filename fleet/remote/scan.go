@@ -82,6 +82,22 @@ func (v *visit) scan(ctx context.Context, types []string) (ScannedKey, error) {
 		Fingerprint: ssh.FingerprintSHA256(shown)}, nil
 }
 
+// Fingerprint is that of a host key of an inventory, like SHA256:….
+func Fingerprint(line string) (string, error) {
+	key, err := parseHostKey(line)
+	if err != nil {
+		return "", err
+	}
+	return ssh.FingerprintSHA256(key), nil
+}
+
+// Revoked tells whether the file says of a key, in the form of an inventory, that
+// nobody must trust it.
+func (k *KnownHosts) Revoked(line string) bool {
+	key, err := parseHostKey(line)
+	return err == nil && k.revoked[string(key.Marshal())]
+}
+
 // errSeen ends a handshake of which the host key is all that was wanted.
 var errSeen = errors.New("the host key was seen")
 

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"muster/fleet/remote/remotetest"
+)
+
+// enrolment is a real host that is listed in an inventory file, and a known_hosts file
+// which that names.
+type enrolment struct {
+	t                *testing.T
+	sshd             remotetest.SSHD
+	inventory, known string
+	line             string // of the host in known_hosts
+}
+
+func newEnrolment(t *testing.T) *enrolment {
+	t.Helper()
+	dir := t.TempDir()
+	e := &enrolment{t: t, sshd: remotetest.StartSSHD(t, remotetest.Options{}),
+		inventory: filepath.Join(dir, "fleet.yaml"), known: filepath.Join(dir, "known_hosts")}
+	e.line = fmt.Sprintf("[%s]:%d %s", e.sshd.Address, e.sshd.Port, e.sshd.HostKey)
+	text := fmt.Sprintf("hosts:\n  - {name: fw1, address: %s, port: %d, user: root, known_hosts: %s}\n",
+		e.sshd.Address, e.sshd.Port, e.known)
+	if err := os.WriteFile(e.inventory, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// has makes what is known.
+func (e *enrolment) has(lines ...string) {
+	e.t.Helper()
+	if err := os.WriteFile(e.known, []byte(strings.Join(lines, "\n")+"\n"), 0o640); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+func (e *enrolment) want(lines ...string) {
+	e.t.Helper()
+	text, err := os.ReadFile(e.known)
+	if want := strings.Join(lines, "\n") + "\n"; err != nil || string(text) != want {
+		e.t.Errorf("known_hosts is %v\n%s\nwant\n%s", err, text, want)
+	}
+}
+
+func (e *enrolment) enroll(code int, out, words string, args ...string) {
+	e.t.Helper()
+	args = append([]string{"hosts", "enroll", "fw1", "--inventory", e.inventory}, args...)
+	gotCode, gotOut, gotWords := muster(e.t, "http://127.0.0.1:1", args...)
+	if gotCode != code || !strings.Contains(gotOut, out) || !strings.Contains(gotWords, words) {
+		e.t.Errorf("muster %q: exit %d\n%s\n%s\nwant %d, %q, %q", args, gotCode, gotOut, gotWords, code, out, words)
+	}
+}
+
+func TestEnrollNewHosts(t *testing.T) {
+	t.Parallel()
+	e := newEnrolment(t)
+	e.enroll(exitOK, " new\n"+e.line+"\n", "")
+	e.enroll(exitOK, fmt.Sprintf("\nhost_key: %q\n", e.sshd.HostKey), "", "--for", "inventory")
+	e.enroll(exitOK, `"state": "new"`, "", "-o", "json")
+	e.enroll(exitOK, " new\n"+e.line+"\n", "", "--all-types")
+	if _, err := os.Stat(e.known); err == nil {
+		t.Fatal("a file was written that nobody asked for")
+	}
+	e.enroll(exitOK, " new, written\n", "1 key written to "+e.known, "--write", e.known)
+	e.want(e.line)
+	e.enroll(exitOK, " known\n", "0 keys written", "--write", e.known)
+	e.want(e.line)
+	if _, err := readInventory([]string{e.inventory}); err != nil {
+		t.Errorf("the inventory with that file: %v", err)
+	}
+	e.enroll(exitUsage, "", "--replace says what is written", "--replace")
+}
+
+func TestEnrollKeysThatHaveChanged(t *testing.T) {
+	t.Parallel()
+	e := newEnrolment(t)
+	_, old := remotetest.NewKey(t)
+	_, others := remotetest.NewKey(t)
+	name, _, _ := strings.Cut(e.line, " ")
+	other := "other.example.com " + others
+	hashed := hashedName(t, name)
+
+	for _, before := range []string{name + " " + old, hashed + " " + old + " comment"} {
+		e.has("# ours", other, before)
+		e.enroll(exitNotAll, " changed, was SHA256:", "HOST KEY OF fw1 HAS CHANGED", "--write", e.known)
+		e.want("# ours", other, before)
+		e.enroll(exitOK, " changed, was SHA256:", "1 key written", "--write", e.known, "--replace")
+		e.want("# ours", other, e.line)
+		if info, err := os.Stat(e.known); err != nil || info.Mode().Perm() != 0o640 {
+			t.Errorf("mode %v, %v, want that of before", info.Mode(), err)
+		}
+	}
+	for _, field := range []string{"other.example.com," + name, "[127.0.0.*]:" + fmt.Sprint(e.sshd.Port)} {
+		e.has(other, field+" "+old)
+		e.enroll(exitNotAll, "", ":2 names other hosts, too", "--write", e.known, "--replace")
+		e.want(other, field+" "+old)
+	}
+	e.has("@revoked * " + e.sshd.HostKey)
+	e.enroll(exitNotAll, " revoked\n", "HAS REVOKED", "--write", e.known, "--replace")
+	e.want("@revoked * " + e.sshd.HostKey)
+	e.has("not a line")
+	e.enroll(exitUsage, "", "--write: ", "--write", e.known)
+}
+
+// hashedName is what OpenSSH makes of a name in known_hosts.
+func hashedName(t *testing.T, name string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "hashed")
+	_, key := remotetest.NewKey(t)
+	if err := os.WriteFile(file, []byte(name+" "+key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "ssh-keygen", "-H", "-f", file).CombinedOutput(); err != nil {
+		t.Skipf("ssh-keygen: %v: %s", err, out)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	field, _, _ := strings.Cut(string(text), " ")
+	return field
+}
+
+func TestEnrollSaysWhoIsNotThere(t *testing.T) {
+	t.Parallel()
+	e := newEnrolment(t)
+	text, err := os.ReadFile(e.inventory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := strings.Replace(string(text), fmt.Sprint("port: ", e.sshd.Port), "port: 1", 1)
+	if err := os.WriteFile(e.inventory, []byte(closed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e.enroll(exitNotAll, "# fw1 127.0.0.2:1: ", "connection refused", "--write", e.known)
+	if _, err := os.Stat(e.known); err == nil {
+		t.Error("a file without keys was written")
+	}
+}

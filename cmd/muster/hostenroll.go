@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"muster/fleet"
+	"muster/fleet/remote"
+	"muster/server"
+)
+
+// enrollFlags are the flags of hosts enroll.
+type enrollFlags struct {
+	inventory []string
+	write     string
+	form      string
+	replace   bool
+	all       bool
+	parallel  int
+	keyFlags  // for jump hosts
+}
+
+func newHostEnroll() *cobra.Command {
+	var f enrollFlags
+	c := &cobra.Command{
+		Use:   "enroll SELECTOR",
+		Short: "Collect the host keys of hosts, for a person to vouch for",
+		Long: `enroll connects to hosts, has them prove which host key they have, and prints it: the
+line for known_hosts, and the fingerprint to compare with the host's own console. It
+never logs in. Nothing is trusted by that until the key is in the inventory or in a
+known_hosts file that it names; --write FILE appends it there.
+
+A host that is not in force yet, because it has no key, is in the file that lists it:
+name that with --inventory, and the selector picks from it.
+
+Keys that are known stay as they are. A key that differs from the known one is never
+written, unless --replace says so: find out first why it changed. Exit code 1 then, or
+when a host shows no key.`,
+		Example: `  muster hosts enroll 'fw[001-300]' --inventory /etc/muster/fleet.yaml
+  muster hosts enroll new-fw1 --inventory fleet.yaml --write /etc/muster/known_hosts
+  muster hosts enroll fw007 --write /etc/muster/known_hosts --replace`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeHosts,
+	}
+	f.add(c)
+	fl := c.Flags()
+	fl.StringArrayVar(&f.inventory, "inventory", nil,
+		"`file` that lists the hosts, instead of asking the server; can be repeated")
+	fl.StringVar(&f.write, "write", "", "known_hosts `file` to append new keys to")
+	fl.StringVar(&f.form, "for", formKnownHosts, "print `lines` for known_hosts or inventory")
+	fl.BoolVar(&f.replace, "replace", false, "write keys that have changed in place of the old ones")
+	fl.BoolVar(&f.all, "all-types", false, "a key of every type that a host has, not only the best")
+	fl.IntVar(&f.parallel, "parallel", liveParallel, "`hosts` at a time")
+	completeFlag(c, "for", formKnownHosts, formInventory)
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		on, err := f.check(args)
+		if err != nil {
+			return exit(exitUsage, err)
+		}
+		return s.enroll(ctx, f, on)
+	})
+}
+
+// What is printed is good for one of these.
+const (
+	formKnownHosts = "known_hosts"
+	formInventory  = "inventory"
+)
+
+// check reads the selector and reports all that is wrong with the flags.
+func (f enrollFlags) check(args []string) (on string, err error) {
+	var errs []error
+	on, err = selectorArg(args)
+	if err == nil && on == "" {
+		err = errors.New("the selector is empty: name hosts, or say all")
+	}
+	errs = append(errs, err, checkParallel(f.parallel))
+	if f.replace && f.write == "" {
+		errs = append(errs, errors.New("--replace says what is written: give --write FILE, too"))
+	}
+	if f.form != formKnownHosts && f.form != formInventory {
+		errs = append(errs, fmt.Errorf("--for %q: want %s or %s", f.form, formKnownHosts, formInventory))
+	}
+	return on, errors.Join(errs...)
+}
+
+func (s *session) enroll(ctx context.Context, f enrollFlags, on string) error {
+	hosts, err := s.toEnroll(ctx, f.inventory, on)
+	if err != nil {
+		return err
+	}
+	var book *knownFile
+	if f.write != "" {
+		if book, err = readKnownFile(f.write); err != nil {
+			return exit(exitUsage, err)
+		}
+	}
+	client, err := f.client()
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	defer client.Close()
+	list := make([]enrolled, len(hosts))
+	each(ctx, f.parallel, len(hosts), func(i int) {
+		list[i] = scan(ctx, client, f.key(hosts[i]), f.all)
+		list[i].judge(hosts[i], book)
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if book != nil {
+		if err := book.take(list, f.replace); err != nil {
+			return exit(exitNotAll, err)
+		}
+	}
+	if s.json {
+		err = s.writeJSON(list)
+	} else {
+		err = s.write(enrolledText(list, f.form))
+	}
+	if err != nil {
+		return err
+	}
+	return exitWith(s.shout(list, f))
+}
+
+// toEnroll are the hosts that are meant, drained or not, of the server or of files,
+// with the keys that are known of them.
+func (s *session) toEnroll(ctx context.Context, files []string, on string) ([]fleet.Host, error) {
+	if len(files) == 0 {
+		l, err := s.hosts(ctx, server.HostQuery{On: on, Drained: true})
+		return l.Hosts, err
+	}
+	inv, err := parseInventory(files)
+	if err != nil {
+		return nil, exit(exitUsage, err)
+	}
+	sel, err := fleet.ParseSelector(on)
+	if err != nil {
+		return nil, exit(exitUsage, err)
+	}
+	hosts, err := inv.Select(sel)
+	if err != nil {
+		return nil, exit(exitUsage, err)
+	}
+	read := map[string]*remote.KnownHosts{}
+	for i, h := range hosts {
+		path := inv.KnownHosts(h.Name)
+		if _, seen := read[path]; !seen && path != "" {
+			// It may be still to be written.
+			read[path], _ = remote.ReadKnownHosts(path)
+		}
+		if k := read[path]; k != nil {
+			hosts[i].HostKeys = k.Keys(h.Address, h.Port)
+		}
+	}
+	return hosts, nil
+}
+
+// scan has a host show its keys: the best one, or one of each type.
+func scan(ctx context.Context, c *remote.Client, h fleet.Host, all bool) enrolled {
+	e := enrolled{Host: h.Name, Address: hostAddress(h), Keys: []enrolledKey{}}
+	sets := [][]string{remote.KeyTypes()}
+	if all {
+		sets = slices.Collect(slices.Chunk(remote.KeyTypes(), 1))
+	}
+	for _, types := range sets {
+		key, err := c.Scan(ctx, h, types...)
+		switch {
+		case err == nil:
+			e.Keys = append(e.Keys, enrolledKey{Type: key.Type, Fingerprint: key.Fingerprint,
+				Key: key.Line, Line: knownName(h) + " " + key.Line})
+		case remote.KindOf(err) != remote.KindRefused || !all:
+			e.Error = err.Error()
+			return e
+		}
+	}
+	if len(e.Keys) == 0 {
+		e.Error = "it shows no host key of a type that muster uses"
+	}
+	return e
+}
