@@ -23,7 +23,7 @@ import (
 func newHosts() *cobra.Command {
 	c := newHostsList("hosts [SELECTOR]")
 	c.AddCommand(newHostsList("ls [SELECTOR]"), newHostShow(), newHostDrain(), newHostUndrain(),
-		newHostEnroll())
+		newHostEnroll(), newHostCheck())
 	return c
 }
 
@@ -64,10 +64,11 @@ would run on: drained hosts are left out, unless the selector mentions drained.
 }
 
 // selectorHelp is what commands say about selectors.
-const selectorHelp = `A selector is labels (role=fw,customer in (acme,example),!drained), names and ranges
-(fw[001-020],vpn*), or both (fw*&{customer=acme}); , adds, ! takes away, & keeps what is
-in both, ^ what is in one only. @FILE stands for the hosts in a file, one name or selector
-a line; task:ID/failed for those on which an earlier task failed.`
+const selectorHelp = `A selector is labels (role=fw,customer in (acme,example),!drained), names and
+ranges (fw[001-020],vpn*), or both (fw*&{customer=acme}); , adds, ! takes away,
+& keeps what is in both, ^ what is in one only. @FILE stands for the hosts in a
+file, one name or selector a line; task:ID/failed for those on which an earlier
+task failed.`
 
 // selectorArg is the selector that a command was given, empty if there is none.
 func selectorArg(args []string) (string, error) {
