@@ -56,9 +56,9 @@ func (s *Server) facts(ctx context.Context, in *factsInput) (*factsOutput, error
 	return out, nil
 }
 
-// hostsOn is which hosts a selector in a query picks.
+// hostsOn is which hosts a selector in a query picks, drained ones too.
 func (s *Server) hostsOn(ctx context.Context, on string) ([]fleet.Host, error) {
-	out, err := s.listHosts(ctx, HostQuery{On: on}, "query.on")
+	out, err := s.listHosts(ctx, HostQuery{On: on, Drained: true}, "query.on")
 	if err != nil {
 		return nil, err
 	}
