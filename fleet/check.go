@@ -64,10 +64,42 @@ func checkHost(h *Host) []error {
 	if len(h.Labels) > labelsMax {
 		errs = append(errs, fmt.Errorf("labels: %d of them: at most %d", len(h.Labels), labelsMax))
 	}
-	for _, key := range sortedKeys(h.Labels) {
-		errs = append(errs, checkLabel(key, h.Labels[key])...)
-	}
 	return errs
+}
+
+// CheckField tells whether a field of a host can have that value: address, port,
+// user, key, host_key, known_hosts, customer, zone, group or fence. The error reads
+// on from the name of the field.
+func CheckField(field, value string) error {
+	switch field {
+	case "address":
+		return checkAddress(value)
+	case "port":
+		n, err := strconv.Atoi(value)
+		if err != nil || !isDecimal(value) {
+			return fmt.Errorf("%q is not a number: want 1 to 65535", abbreviate(value))
+		}
+		return checkPort(n)
+	case "user":
+		return checkUser(value)
+	case "key", "known_hosts":
+		return checkPath(value)
+	case "host_key":
+		_, err := normalHostKey(value)
+		return err
+	case "customer", "group":
+		return CheckName(value)
+	case "zone":
+		return CheckZone(value)
+	case "fence":
+		return checkFence(value)
+	}
+	return fmt.Errorf("%q is no field of a host", abbreviate(field))
+}
+
+// CheckLabel tells whether a host can have that label.
+func CheckLabel(key, value string) error {
+	return errors.Join(checkLabel(key, value)...)
 }
 
 // optional is a check that lets the empty value pass.

@@ -24,6 +24,8 @@ func FuzzParse(f *testing.F) {
 		"hosts: [{name: a, address: b, known_hosts: /k, labels: {site: x}}]\nlimits: {site/x: 0, group/g: 1}",
 		"defaults: {jump: b, profile: legacy}\nhosts: [{name: b, address: b, host_ca: " + keyA + "}]",
 		"hosts: [{name: a, address: a, known_hosts: /k, jump: [b, a], principals: [x], revoked: []}]",
+		"overrides: [{on: a, user: b, labels: {c: d}}, {on: 'x=y', host_key: z}]\nhosts: [{name: a}]",
+		"overrides: [{on: a, jump: [b], known_hosts: /x}]\nhosts: [{name: a, address: b, known_hosts: /k}]",
 		"? [a]: b\n: c", "%YAML 1.2\n---\n!!map {}", "hosts: |\n  x", "{<<: {hosts: []}}", "\xff\xfeh\x00",
 	} {
 		f.Add([]byte(seed))

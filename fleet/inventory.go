@@ -19,7 +19,9 @@ type Inventory struct {
 	index      map[string]int    // name → place in hosts
 	hops       map[string][]*Hop // name → the places where it is a jump host
 	knownHosts map[string]string // name → file with its host keys; no own keys given
+	places     []place           // of the hosts
 	warnings   Mistakes
+	notes      Mistakes
 
 	extra  map[string]map[string]string // more labels of hosts, for selectors only
 	once   sync.Once                    // guards labels
@@ -39,11 +41,7 @@ func New(hosts []Host, limits ...Limit) (*Inventory, error) {
 		r.limits = append(r.limits, e)
 	}
 	for _, h := range hosts {
-		e := entry{host: h}
-		for _, err := range checkHost(&e.host) {
-			r.mistakeAt(e, "%s: %v", e.who(), err)
-		}
-		r.entries = append(r.entries, e)
+		r.check(entry{host: h})
 	}
 	return r.inventory(nil)
 }
@@ -84,6 +82,42 @@ func (v *Inventory) Zones() []string {
 // Warnings tells what looks like a mistake, but harms nothing.
 func (v *Inventory) Warnings() Mistakes { return slices.Clone(v.warnings) }
 
+// Notes tells what of a foreign format was not taken over.
+func (v *Inventory) Notes() Mistakes { return slices.Clone(v.notes) }
+
+// WithoutKey names the hosts that nothing is known of by which they could be
+// recognised: neither keys nor an authority. Nobody logs in to them.
+func (v *Inventory) WithoutKey() []string {
+	var names []string
+	for i := range v.hosts {
+		if h := &v.hosts[i]; len(h.HostKeys)+len(h.HostCAs) == 0 {
+			names = append(names, h.Name)
+		}
+	}
+	return names
+}
+
+// Place is where a host stands; empty if it came from no file.
+func (v *Inventory) Place(name string) (file string, line int) {
+	i, ok := v.index[name]
+	if !ok {
+		return "", 0
+	}
+	return v.places[i].file, v.places[i].line
+}
+
+// Strangers are jump hosts on the ways to hosts that are no hosts themselves,
+// sorted by name. Their keys are set as those of hosts.
+func (v *Inventory) Strangers() []Hop {
+	var list []Hop
+	for _, name := range sortedKeys(v.hops) {
+		if _, known := v.index[name]; !known {
+			list = append(list, *v.hops[name][0])
+		}
+	}
+	return list
+}
+
 // KnownHosts returns the known_hosts file in which the keys of a host must be
 // looked up. It is empty if the inventory itself has the keys.
 func (v *Inventory) KnownHosts(name string) string { return v.knownHosts[name] }
@@ -122,6 +156,12 @@ type entry struct {
 	jumpGiven bool     // by the host itself, and not by the defaults of its file
 }
 
+// place is where a host stands.
+type place struct {
+	file string
+	line int
+}
+
 // who names the host in a message, safely also when its name is not a name.
 func (e entry) who() string {
 	if CheckName(e.host.Name) != nil {
@@ -140,8 +180,9 @@ func (e entry) place() string {
 
 // inventory ends the reading: it checks what concerns several hosts, and
 // answers with either the inventory or all mistakes.
-func (r *reader) inventory(files []Source) (*Inventory, error) {
+func (r *reader) inventory(files []string) (*Inventory, error) {
 	r.checkNames()
+	r.override()
 	hops := r.resolveJumps()
 	r.checkGroups()
 	r.checkLimits()
@@ -149,13 +190,20 @@ func (r *reader) inventory(files []Source) (*Inventory, error) {
 		r.mistakes.sort(files)
 		return nil, r.mistakes
 	}
+	return r.build(hops), nil
+}
+
+// build makes an inventory of what was read, without a look at it.
+func (r *reader) build(hops map[string][]*Hop) *Inventory {
 	slices.SortFunc(r.entries, func(a, b entry) int { return cmp.Compare(a.host.Name, b.host.Name) })
 	v := &Inventory{
 		hosts:      make([]Host, len(r.entries)),
 		index:      make(map[string]int, len(r.entries)),
 		hops:       hops,
 		knownHosts: make(map[string]string),
+		places:     make([]place, len(r.entries)),
 		warnings:   r.warnings,
+		notes:      r.notes,
 	}
 	for _, e := range r.limits {
 		v.limits = append(v.limits, e.Limit)
@@ -164,11 +212,12 @@ func (r *reader) inventory(files []Source) (*Inventory, error) {
 	for i, e := range r.entries {
 		v.hosts[i] = e.host
 		v.index[e.host.Name] = i
+		v.places[i] = place{e.file, e.line}
 		if e.knownHosts != "" {
 			v.knownHosts[e.host.Name] = e.knownHosts
 		}
 	}
-	return v, nil
+	return v
 }
 
 // checkNames finds names that several hosts have.

@@ -110,7 +110,10 @@ func (w *wayfinder) way(e *entry, before []Hop, names []string) []Hop {
 	way := slices.Clone(before)
 	for _, name := range names {
 		i, known := w.index[name]
-		switch {
+		switch stranger := w.stranger(name); {
+		case !known && stranger != nil:
+			way = append(way, *stranger)
+			continue
 		case !known:
 			w.mistakeAtJump(e, "jump host %q is not in the inventory%s", abbreviate(name),
 				suggest(name, sortedKeys(w.index)))
@@ -131,6 +134,16 @@ func (w *wayfinder) way(e *entry, before []Hop, names []string) []Hop {
 	}
 	w.found[key] = way
 	return way
+}
+
+// stranger is a jump host that is no host; nil if there is none of that name.
+func (w *wayfinder) stranger(name string) *Hop {
+	for i := range w.strangers {
+		if w.strangers[i].Name == name {
+			return &w.strangers[i]
+		}
+	}
+	return nil
 }
 
 func (w *wayfinder) mistakeAtJump(e *entry, format string, args ...any) {

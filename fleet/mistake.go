@@ -48,11 +48,11 @@ func (ms Mistakes) Error() string {
 
 // sort brings the mistakes of each file into the order of its lines; files stay
 // in the order in which they were given.
-func (ms Mistakes) sort(files []Source) {
+func (ms Mistakes) sort(files []string) {
 	rank := make(map[string]int, len(files))
 	for i, f := range files {
-		if _, seen := rank[f.title()]; !seen {
-			rank[f.title()] = i
+		if _, seen := rank[f]; !seen {
+			rank[f] = i
 		}
 	}
 	slices.SortStableFunc(ms, func(a, b Mistake) int {

@@ -48,6 +48,8 @@ const sourcesMax = 64 << 20 // bytes
 //	limits:                      # how many jobs at a time
 //	  site/zrh1: 5               # on all hosts with the label site=zrh1 together
 //	  mirror/fw: {max: 20, customer: acme, zone: zrh}   # of runbooks that need it
+//	overrides:                   # on hosts of any file; of two that say it the later wins
+//	  - {on: 'site=zrh1,!legacy', user: ops, labels: {wave: late}}
 //
 // Defaults hold for the hosts of the same file, so the order of files is without
 // meaning; they may give user, port, key, known_hosts, customer, zone, fence, and
@@ -56,33 +58,46 @@ const sourcesMax = 64 << 20 // bytes
 // Anchors and aliases are refused: a file says what it says at the line where it
 // says it, and cannot grow when read. The error is of type Mistakes.
 func Parse(sources ...Source) (*Inventory, error) {
+	if len(sources) == 0 {
+		return nil, Mistakes{{Text: "no inventory file given: want at least one"}}
+	}
+	return Join(Read(sources...))
+}
+
+// Read is the first half of Parse: it reads files, whose hosts Join brings together
+// with those of other sources.
+func Read(sources ...Source) Part {
 	var r reader
+	var files []string
 	size := 0
 	for _, s := range sources {
 		size += len(s.Data)
+		files = append(files, s.title())
 	}
-	switch {
-	case len(sources) == 0:
-		return nil, Mistakes{{Text: "no inventory file given: want at least one"}}
-	case size > sourcesMax:
-		return nil, Mistakes{{File: sources[0].title(), Line: 1, Text: fmt.Sprintf(
-			"the inventory has %d bytes: at most %d", size, sourcesMax)}}
+	if size > sourcesMax {
+		r.file = files[0]
+		r.mistake(1, "the inventory has %d bytes: at most %d", size, sourcesMax)
+		sources = nil
 	}
 	for _, s := range sources {
 		r.read(s)
 	}
-	return r.inventory(sources)
+	return Part{Files: files, Mistakes: r.mistakes, own: &r}
 }
 
 // reader gathers hosts, limits and mistakes from files.
 type reader struct {
-	file     string // the one being read
-	who      string // "host fw001: " while a host is read
-	entries  []entry
-	limits   []limitEntry
-	mistakes Mistakes
-	warnings Mistakes
-	labels   map[[2]string][]error // labels that were checked; most repeat
+	file    string // the one being read
+	who     string // "host fw001: " while a host is read
+	entries []entry
+	limits  []limitEntry
+	changes []override
+	// strangers are jump hosts that are no hosts.
+	strangers []Hop
+	mistakes  Mistakes
+	warnings  Mistakes
+	notes     Mistakes
+	labels    map[[2]string][]error // labels that were checked; most repeat
 }
 
 func (r *reader) mistake(line int, format string, args ...any) {
@@ -99,7 +114,7 @@ func (r *reader) read(s Source) {
 	if root == nil {
 		return
 	}
-	fields := r.fields(root, "the file", []string{"defaults", "hosts", "limits"})
+	fields := r.fields(root, "the file", []string{"defaults", "hosts", "limits", "overrides"})
 	if fields == nil {
 		return
 	}
@@ -115,8 +130,10 @@ func (r *reader) read(s Source) {
 	if fields["limits"] != nil {
 		r.readLimits(fields["limits"])
 	}
+	r.readOverrides(fields["overrides"])
 	if fields["hosts"] == nil {
-		if fields["limits"] == nil { // which may have a file of their own
+		// The others may have a file of their own.
+		if fields["limits"] == nil && fields["overrides"] == nil {
 			r.mistake(root.Line, "hosts is missing: want a list of hosts")
 		}
 		return

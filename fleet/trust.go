@@ -21,11 +21,12 @@ type Trust struct {
 // changes Version. It is for whoever has just made the inventory, before anybody
 // else sees it.
 func (v *Inventory) SetTrust(name string, t Trust) error {
-	i, ok := v.index[name]
-	if !ok {
+	h := new(Host)
+	if i, ok := v.index[name]; ok {
+		h = &v.hosts[i]
+	} else if v.hops[name] == nil {
 		return fmt.Errorf("host %q is not in the inventory", abbreviate(name))
 	}
-	h := &v.hosts[i]
 	if len(t.HostKeys)+len(t.HostCAs)+len(h.HostCAs) == 0 {
 		return fmt.Errorf("host %s: no host key given: want at least one", name)
 	}
