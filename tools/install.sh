@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what tests need on Debian: install.sh redis sshd nodeset gcc
+# Installs what tests need on Debian: install.sh redis sshd nodeset ansible gcc
 #
 # It does nothing for what is there already. What is missing comes by apt (with
 # sudo if not root), and it says which package and why. It leaves these packages
@@ -35,9 +35,10 @@ for what in "$@"; do
 	sshd) need 'tests log in to a real sshd' 'command -v sshd' openssh-server ssh ;;
 	nodeset) need 'host sets are held against those of ClusterShell' 'command -v nodeset' \
 		clustershell ;;
+	ansible) need 'tests compare with what Ansible reads' 'command -v ansible-inventory' ansible-core ;;
 	gcc) need 'the race detector is linked by a C compiler' \
 		'echo "#include <stdlib.h>" | gcc -xc -c -o /dev/null -' 'gcc libc6-dev' ;;
-	*) echo "install: $what is not known; want redis, sshd, nodeset or gcc" >&2; exit 2 ;;
+	*) echo "install: $what is not known; want redis, sshd, nodeset, ansible or gcc" >&2; exit 2 ;;
 	esac
 done
 

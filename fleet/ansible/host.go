@@ -1,0 +1,307 @@
+package ansible
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"muster/fleet"
+)
+
+// entries makes hosts of muster of those of Ansible.
+func (r *reader) entries(o Options) []fleet.Entry {
+	r.checkOwn()
+	bases := map[string]*base{}
+	list := make([]fleet.Entry, 0, len(r.order))
+	for _, h := range r.order {
+		key := baseKey(h)
+		b := bases[key]
+		if b == nil {
+			b = r.base(h)
+			bases[key] = b
+		}
+		m := maker{reader: r, lookup: lookup{h, b.vars}, home: o.Home}
+		if e, ok := m.entry(b.labels); ok {
+			list = append(list, e)
+		}
+	}
+	r.resolveJumps(list)
+	return list
+}
+
+// base is what all hosts of the same groups have in common.
+type base struct {
+	vars   settings
+	labels []string // of the groups
+}
+
+func baseKey(h *host) string {
+	names := make([]string, len(h.groups))
+	for i, g := range h.groups {
+		names[i] = g.name
+	}
+	slices.Sort(names)
+	return strings.Join(names, "\x00")
+}
+
+func (r *reader) base(h *host) *base {
+	groups := r.groupsOf(h)
+	b := &base{vars: r.inherited(groups)}
+	for _, g := range groups {
+		if g.name == restGroup {
+			continue
+		}
+		label := GroupLabel(g.name)
+		if err := fleet.CheckLabel(label, "true"); err != nil {
+			r.noteAt(h.file, h.line, fmt.Sprintf("group %s cannot be a label, so selectors do not know "+
+				"it: %v", short(g.name), err))
+			continue
+		}
+		b.labels = append(b.labels, label)
+	}
+	return b
+}
+
+// GroupLabel is the label that the hosts of a group have, with the value true.
+func GroupLabel(group string) string { return "group." + group }
+
+// ownVars are the variables that are ours.
+func ownVars() []string {
+	return []string{"muster_customer", "muster_zone", "muster_group", "muster_fence",
+		"muster_host_key", "muster_host_keys", "muster_known_hosts", "muster_labels"}
+}
+
+// checkOwn finds variables that look like ours and are not.
+func (r *reader) checkOwn() {
+	known := ownVars()
+	check := func(vars settings) {
+		for key, v := range vars {
+			if strings.HasPrefix(key, "muster_") && !slices.Contains(known, key) {
+				r.mistakeAt(v.file, v.node.Line, fmt.Sprintf("unknown variable %s: want one of %s",
+					short(key), strings.Join(known, ", ")))
+			}
+		}
+	}
+	for _, g := range r.groups {
+		check(g.vars)
+		check(g.files)
+	}
+	for _, h := range r.order {
+		check(h.vars)
+		check(h.files)
+	}
+}
+
+// maker makes one host.
+type maker struct {
+	*reader
+	lookup
+	home string
+}
+
+// reached are the values of ansible_connection that mean SSH.
+func reached() []string {
+	return []string{"", "ssh", "smart", "paramiko", "paramiko_ssh", "network_cli", "libssh"}
+}
+
+// entry makes the host, unless it is one that is not reached over SSH.
+func (m *maker) entry(labels []string) (fleet.Entry, bool) {
+	h := m.lookup.host
+	if v, ok := m.get("ansible_connection"); ok {
+		kind, ok := m.text("ansible_connection", v)
+		if i := strings.LastIndexByte(kind, '.'); ok && !slices.Contains(reached(), kind[i+1:]) {
+			m.noteAt(v.file, v.node.Line, fmt.Sprintf("hosts with ansible_connection %s are left out: "+
+				"muster reaches hosts over SSH", short(kind)))
+			return fleet.Entry{}, false
+		}
+	}
+	e := fleet.Entry{File: h.file, Line: h.line, Host: fleet.Host{Name: h.name, Address: h.name,
+		Port: 22, User: "root", Zone: fleet.DefaultZone, Fence: fleet.FenceAuto}}
+	m.login(&e)
+	m.own(&e)
+	m.keys(&e)
+	m.connection(&e)
+	m.labels(&e, labels)
+	return e, true
+}
+
+// text is a variable as text. What cannot be known here is a mistake.
+func (m *maker) text(name string, v setting) (string, bool) {
+	text, err := plain(v.node)
+	if err != nil {
+		m.mistakeAt(v.file, v.node.Line, fmt.Sprintf("%s %v", name, err))
+		return "", false
+	}
+	return text, text != ""
+}
+
+// plain is the text of a value that stands there in plain words.
+func plain(n *yaml.Node) (string, error) {
+	switch {
+	case n.Tag == "!vault" || strings.HasPrefix(n.Value, vaultHead) || hasKey(n, "__ansible_vault"):
+		return "", fmt.Errorf("is encrypted by ansible-vault: give it in plain text")
+	case hasKey(n, "__ansible_unsafe"):
+		return plain(n.Content[1])
+	case n.Kind == yaml.SequenceNode:
+		return "", fmt.Errorf("is a list: want one value")
+	case n.Kind != yaml.ScalarNode:
+		return "", fmt.Errorf("is a mapping: want one value")
+	case isNull(n):
+		return "", nil
+	case strings.Contains(n.Value, "{{") || strings.Contains(n.Value, "{%"):
+		return "", fmt.Errorf("is a template, %s: templates are not worked out here, write the value",
+			short(n.Value))
+	}
+	return n.Value, nil
+}
+
+func hasKey(n *yaml.Node, key string) bool {
+	return n.Kind == yaml.MappingNode && len(n.Content) >= 2 && n.Content[0].Value == key
+}
+
+// field reads the last of the variables that is set into a field, if the value can
+// stand there.
+func (m *maker) field(field string, into *string, names ...string) {
+	for _, name := range slices.Backward(names) {
+		v, ok := m.get(name)
+		if !ok {
+			continue
+		}
+		text, ok := m.text(name, v)
+		if !ok {
+			return
+		}
+		if field == "key" {
+			text = m.fromHome(text)
+		}
+		if err := fleet.CheckField(field, text); err != nil {
+			m.mistakeAt(v.file, v.node.Line, fmt.Sprintf("%s %v", name, err))
+			return
+		}
+		*into = text
+		return
+	}
+}
+
+func (m *maker) fromHome(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && m.home != "" {
+		return strings.TrimSuffix(m.home, "/") + "/" + rest
+	}
+	return path
+}
+
+// login reads where the host is and who logs in.
+func (m *maker) login(e *fleet.Entry) {
+	m.field("address", &e.Host.Address, "ansible_host", "ansible_ssh_host")
+	m.field("user", &e.Host.User, "ansible_user", "ansible_ssh_user")
+	m.field("key", &e.Host.Key, "ansible_private_key_file", "ansible_ssh_private_key_file")
+	port := ""
+	m.field("port", &port, "ansible_port", "ansible_ssh_port")
+	if port != "" {
+		e.Host.Port, _ = strconv.Atoi(port) // it was checked
+	}
+	for _, name := range []string{"ansible_password", "ansible_ssh_pass", "ansible_ssh_password"} {
+		if v, ok := m.get(name); ok {
+			m.noteAt(v.file, v.node.Line, name+" is not used: muster logs in with keys")
+		}
+	}
+}
+
+// own reads the fields that only muster has.
+func (m *maker) own(e *fleet.Entry) {
+	m.field("customer", &e.Host.Customer, "muster_customer")
+	m.field("zone", &e.Host.Zone, "muster_zone")
+	m.field("group", &e.Host.Group, "muster_group")
+	fence := string(e.Host.Fence)
+	m.field("fence", &fence, "muster_fence")
+	e.Host.Fence = fleet.Fence(fence)
+}
+
+// keys reads by what the host is recognised.
+func (m *maker) keys(e *fleet.Entry) {
+	for _, name := range []string{"muster_host_key", "muster_host_keys"} {
+		v, ok := m.get(name)
+		if !ok {
+			continue
+		}
+		nodes := []*yaml.Node{v.node}
+		if v.node.Kind == yaml.SequenceNode {
+			nodes = v.node.Content
+		}
+		for _, n := range nodes {
+			text, ok := m.text(name, setting{follow(n), v.file})
+			if !ok {
+				continue
+			}
+			if err := fleet.CheckField("host_key", text); err != nil {
+				m.mistakeAt(v.file, n.Line, fmt.Sprintf("%s %v", name, err))
+				continue
+			}
+			e.Host.HostKeys = append(e.Host.HostKeys, text)
+		}
+	}
+	if len(e.Host.HostKeys) == 0 {
+		m.field("known_hosts", &e.KnownHosts, "muster_known_hosts")
+	}
+}
+
+// labels gives the host those of its groups, and those that muster_labels names:
+// a mapping has labels, a list or text with commas has names of variables.
+func (m *maker) labels(e *fleet.Entry, groups []string) {
+	labels := make(map[string]string, len(groups))
+	for _, label := range groups {
+		labels[label] = "true"
+	}
+	if v, ok := m.get("muster_labels"); ok {
+		m.wanted(v, labels)
+	}
+	if len(labels) > 0 {
+		e.Host.Labels = labels
+	}
+}
+
+func (m *maker) wanted(v setting, labels map[string]string) {
+	switch {
+	case v.node.Kind == yaml.MappingNode && !hasKey(v.node, "__ansible_vault"):
+		for _, p := range m.pairs(v.node) {
+			m.label(p.key.Value, setting{p.value, v.file}, labels)
+		}
+		return
+	case v.node.Kind == yaml.SequenceNode:
+		for _, n := range v.node.Content {
+			m.variable(setting{follow(n), v.file}, labels)
+		}
+		return
+	}
+	text, _ := m.text("muster_labels", v)
+	for name := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+		m.variable(setting{&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name,
+			Line: v.node.Line}, v.file}, labels)
+	}
+}
+
+// variable makes a label of the variable that name names, if the host has it.
+func (m *maker) variable(name setting, labels map[string]string) {
+	text, ok := m.text("muster_labels", name)
+	if !ok {
+		return
+	}
+	if v, ok := m.get(text); ok {
+		m.label(text, v, labels)
+	}
+}
+
+func (m *maker) label(key string, v setting, labels map[string]string) {
+	value, ok := m.text("label "+short(key), v)
+	if !ok {
+		return
+	}
+	if err := fleet.CheckLabel(key, value); err != nil {
+		m.mistakeAt(v.file, v.node.Line, err.Error())
+		return
+	}
+	labels[key] = value
+}

@@ -1,0 +1,186 @@
+package ansible
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+const (
+	// rangeMax bounds the hosts that one pattern stands for, and hostsMax those
+	// of a whole inventory: a short line must not grow without end.
+	rangeMax = 100_000
+	hostsMax = 200_000
+)
+
+var (
+	bracketPort = regexp.MustCompile(`^\[(.+)\]:([0-9]+)$`)
+	plainPort   = regexp.MustCompile(`^((?:[^:\[\]]|\[[^\]]*\])*):([0-9]+)$`)
+	// hostForm is what may stand before a port: names, addresses, ranges in them.
+	hostForm = regexp.MustCompile(`(?i)^` + labelForm + `(?:\.` + labelForm + `)*$`)
+)
+
+// labelForm is a part of a host name: it ends in neither '-' nor '_'.
+const (
+	rangeForm = `\[(?:[a-z]:[a-z]|[0-9]+:[0-9]+)(?::[0-9]+)?\]`
+	labelForm = `(?:(?:[\pL\pN_]|` + rangeForm + `)(?:[\pL\pN_-]|` + rangeForm + `)*)?` +
+		`(?:[\pL\pN]|` + rangeForm + `)`
+)
+
+// expand makes the names of a host pattern, such as fw[001:300]:2222, and the port
+// behind it; 0 if there is none.
+func expand(pattern string) (names []string, port int, err error) {
+	host, port := cutPort(pattern)
+	switch {
+	case strings.HasSuffix(host, ":"):
+		return nil, 0, fmt.Errorf("host pattern %s ends in ':': remove it", short(pattern))
+	case !strings.Contains(host, "["):
+		return []string{host}, port, nil
+	}
+	names, err = expandRanges(host)
+	if err != nil {
+		return nil, 0, fmt.Errorf("host pattern %s: %w", short(pattern), err)
+	}
+	return names, port, nil
+}
+
+// cutPort takes the port off a pattern, if what is left can name a host.
+func cutPort(pattern string) (host string, port int) {
+	for _, form := range []*regexp.Regexp{bracketPort, plainPort} {
+		m := form.FindStringSubmatch(pattern)
+		if m == nil {
+			continue
+		}
+		n, err := strconv.Atoi(m[2])
+		_, ipErr := netip.ParseAddr(m[1])
+		if err == nil && (ipErr == nil || hostForm.MatchString(m[1])) {
+			return m[1], n
+		}
+	}
+	return pattern, 0
+}
+
+// expandRanges expands the first range, and of each name the next.
+func expandRanges(pattern string) ([]string, error) {
+	done := []string{""}
+	for rest := pattern; ; {
+		open := strings.IndexByte(rest, '[')
+		if open < 0 {
+			return appendEach(done, []string{rest})
+		}
+		end := strings.IndexByte(rest, ']')
+		if end < open {
+			return nil, errors.New("has a '[' without ']'")
+		}
+		members, err := members(rest[open+1 : end])
+		if err != nil {
+			return nil, fmt.Errorf("range [%s]: %w", rest[open+1:end], err)
+		}
+		for i := range members {
+			members[i] = rest[:open] + members[i]
+		}
+		if done, err = appendEach(done, members); err != nil {
+			return nil, err
+		}
+		rest = rest[end+1:]
+	}
+}
+
+// appendEach puts every end behind every beginning.
+func appendEach(beginnings, ends []string) ([]string, error) {
+	if len(beginnings)*len(ends) > rangeMax {
+		return nil, fmt.Errorf("stands for more than %d hosts", rangeMax)
+	}
+	all := make([]string, 0, len(beginnings)*len(ends))
+	for _, b := range beginnings {
+		for _, e := range ends {
+			all = append(all, b+e)
+		}
+	}
+	return all, nil
+}
+
+// members are those of a range begin:end or begin:end:step, of numbers or letters.
+func members(text string) ([]string, error) {
+	bounds := strings.Split(text, ":")
+	if len(bounds) != 2 && len(bounds) != 3 {
+		return nil, errors.New("want begin:end or begin:end:step")
+	}
+	step := 1
+	if len(bounds) == 3 {
+		var err error
+		if step, err = number(bounds[2]); err != nil || step < 1 {
+			return nil, fmt.Errorf("step %s: want a number from 1 on", short(bounds[2]))
+		}
+	}
+	first, last := bounds[0], bounds[1]
+	if first == "" {
+		first = "0"
+	}
+	if place(first) >= 0 && place(last) >= 0 {
+		return letters(place(first), place(last), step)
+	}
+	a, errA := number(first)
+	b, errB := number(last)
+	switch {
+	case errA != nil || errB != nil:
+		return nil, errors.New("want two numbers, or two letters")
+	case a > b:
+		return nil, errors.New("begins after its end")
+	case (b-a)/step >= rangeMax:
+		return nil, fmt.Errorf("stands for more than %d hosts", rangeMax)
+	}
+	width := 0
+	if len(first) > 1 && first[0] == '0' {
+		if width = len(first); width != len(last) {
+			return nil, fmt.Errorf("with leading zeros both ends want the same length: %s:%0*d",
+				first, width, b)
+		}
+	}
+	var all []string
+	for n := a; n <= b; n += step {
+		all = append(all, fmt.Sprintf("%0*d", width, n))
+	}
+	return all, nil
+}
+
+// alphabet is the order of letters in ranges.
+const alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// place is that of a letter in the alphabet; -1 if it is none.
+func place(s string) int {
+	if len(s) != 1 {
+		return -1
+	}
+	return strings.Index(alphabet, s)
+}
+
+func letters(a, b, step int) ([]string, error) {
+	if a > b {
+		return nil, errors.New("begins after its end")
+	}
+	var all []string
+	for i := a; i <= b; i += step {
+		all = append(all, alphabet[i:i+1])
+	}
+	return all, nil
+}
+
+func number(s string) (int, error) {
+	if s == "" || len(s) > 9 || strings.Trim(s, "0123456789") != "" {
+		return 0, errors.New("not a number")
+	}
+	return strconv.Atoi(s)
+}
+
+// short quotes what a message repeats of a file, and bounds it.
+func short(s string) string {
+	const most = 60
+	if len(s) > most {
+		return strconv.Quote(strings.ToValidUTF8(s[:most], "")) + "…"
+	}
+	return strconv.Quote(s)
+}
