@@ -83,7 +83,7 @@ func runFails(t *testing.T, cfg server.Config, inventory func() (*fleet.Inventor
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := server.New(cfg, server.Deps{Queue: q, Catalog: catalog, Inventory: inventory,
+	s, err := server.New(cfg, server.Deps{Queue: q, Catalog: catalog, Inventory: given(inventory),
 		Log: hclog.NewNullLogger()})
 	if err != nil {
 		return err.Error()

@@ -7,18 +7,42 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"muster/fleet"
 	"muster/jobs/queue"
 )
 
+// Inventory is where the hosts come from.
+type Inventory interface {
+	// Read reads all of it, host keys resolved. Its error has every mistake.
+	Read(ctx context.Context, now time.Time) (*fleet.Inventory, error)
+	// Changed tells whether Read may answer something else than the last time.
+	Changed(now time.Time) bool
+}
+
+// InventoryFunc is an inventory that changes only when somebody says so.
+type InventoryFunc func() (*fleet.Inventory, error)
+
+// Read calls the function.
+func (f InventoryFunc) Read(context.Context, time.Time) (*fleet.Inventory, error) { return f() }
+
+// Changed is false.
+func (InventoryFunc) Changed(time.Time) bool { return false }
+
+// followEvery is how often it is asked whether the inventory has changed, so that
+// a change is in force within two seconds.
+const followEvery = 500 * time.Millisecond
+
 // store keeps the inventory that submits are resolved with.
 type store struct {
-	read    func() (*fleet.Inventory, error) // nil: none is configured
 	current atomic.Pointer[stock]
 	moment  momentLabels
 
-	mu        sync.Mutex // one reload at a time; guards what follows, and read
+	reading sync.Mutex // one reload at a time, which may take a minute
+
+	mu        sync.Mutex // guards what follows
+	source    Inventory  // nil: none is configured
 	refused   string     // why the last reload did not come into force
 	config    string     // why the last configuration did not
 	elsewhere string     // what another server has published instead
@@ -38,17 +62,16 @@ var errNoInventory = errors.New("no inventory is configured, so no host is known
 var errEmptied = errors.New("no file is listed under `inventory` any more: without one " +
 	"no host is known; to do without, start the server again")
 
-// UseInventory is ReloadInventory with other files: from now on read takes the
-// place of Deps.Inventory. nil means that none are configured, which only a server
+// UseInventory is ReloadInventory from elsewhere: from now on the source takes the
+// place of Deps.Inventory. nil means that none is configured, which only a server
 // that has none takes for no mistake.
-func (s *Server) UseInventory(ctx context.Context,
-	read func() (*fleet.Inventory, error)) error {
+func (s *Server) UseInventory(ctx context.Context, source Inventory) error {
 	st := &s.stock
-	if read == nil && st.current.Load() != nil {
-		read = func() (*fleet.Inventory, error) { return nil, errEmptied }
+	if source == nil && st.current.Load() != nil {
+		source = InventoryFunc(func() (*fleet.Inventory, error) { return nil, errEmptied })
 	}
 	st.mu.Lock()
-	st.read = read
+	st.source = source
 	st.mu.Unlock()
 	return s.ReloadInventory(ctx)
 }
@@ -68,25 +91,131 @@ func (s *Server) Refuse(err error) {
 // on. If that fails the earlier one stays in force, and health says why.
 func (s *Server) ReloadInventory(ctx context.Context) error {
 	st := &s.stock
+	st.reading.Lock()
+	defer st.reading.Unlock()
 	st.mu.Lock()
-	defer st.mu.Unlock()
-	if st.read == nil {
+	source := st.source
+	st.mu.Unlock()
+	if source == nil {
 		return nil
 	}
-	inv, err := st.read()
+	inv, err := source.Read(ctx, s.now())
 	if err == nil && inv != nil {
-		next := &stock{inv, inv.Version()}
-		if err = s.queue.Publish(ctx, next.version, inv.Hosts(), inv.Limits()); err == nil {
-			st.current.Store(next)
-			st.elsewhere = ""
-		}
+		err = s.publish(ctx, inv)
 	}
-	st.refused = ""
-	if err != nil {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.refused = ""; err != nil {
 		st.refused = err.Error()
+		s.meters.inventories.WithLabelValues("refused").Inc()
 		return fmt.Errorf("inventory: %w", err)
 	}
+	st.elsewhere = ""
 	return nil
+}
+
+// publish makes an inventory the one in force, and logs what is different in it.
+func (s *Server) publish(ctx context.Context, inv *fleet.Inventory) error {
+	st := &s.stock
+	before := st.current.Load()
+	if before != nil && before.Inventory == inv {
+		return nil
+	}
+	next := &stock{inv, inv.Version()}
+	if err := s.queue.Publish(ctx, next.version, inv.Hosts(), inv.Limits()); err != nil {
+		return err
+	}
+	st.current.Store(next)
+	if before != nil && before.version == next.version {
+		return nil
+	}
+	s.meters.inventories.WithLabelValues("published").Inc()
+	s.logInventory(before, next)
+	return nil
+}
+
+// warningsLogged bounds the lines about one inventory.
+const warningsLogged = 10
+
+func (s *Server) logInventory(before, next *stock) {
+	if before == nil {
+		s.log.Info("inventory published", "version", next.version, "hosts", next.Len())
+	} else {
+		s.log.Info("inventory changed", "version", next.version, "hosts", next.Len(),
+			"changes", fleet.Diff(before.Inventory, next.Inventory).String())
+	}
+	warnings := next.Warnings()
+	for _, w := range warnings[:min(len(warnings), warningsLogged)] {
+		s.log.Warn("inventory", "warning", w)
+	}
+	if more := len(warnings) - warningsLogged; more > 0 {
+		s.log.Warn("inventory", "further warnings", more, "list", "muster hosts check")
+	}
+	if without := next.WithoutKey(); len(without) > 0 {
+		s.log.Warn("hosts have no host key, so their jobs fail", "number", len(without),
+			"hosts", clip(fleet.Fold(without)), "help", "muster hosts enroll")
+	}
+}
+
+// follow reads the inventory again whenever it has changed, until ctx is done. A
+// mistake is logged when it comes and when it goes.
+func (s *Server) follow(ctx context.Context, ticks <-chan time.Time) {
+	said := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks:
+		}
+		st := &s.stock
+		st.mu.Lock()
+		source := st.source
+		st.mu.Unlock()
+		if source == nil || !source.Changed(s.now()) {
+			continue
+		}
+		wrong := ""
+		if err := s.ReloadInventory(ctx); err != nil {
+			wrong = err.Error()
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case wrong != "" && wrong != said:
+			s.log.Error("the changed inventory is refused, the earlier one stays", "error", wrong)
+		case wrong == "" && said != "":
+			s.log.Info("the inventory is right again")
+		}
+		said = wrong
+	}
+}
+
+// PublishedInventory is the answer of GET /v1/inventory: all that is in force.
+type PublishedInventory struct {
+	Version string         `json:"version"`
+	Hosts   []fleet.Host   `json:"hosts"`
+	Limits  []DefinedLimit `json:"limits"`
+}
+
+// DefinedLimit is a limit as the inventory has it; jobs.Limit says how it is used.
+type DefinedLimit fleet.Limit
+
+type inventoryOutput struct{ Body PublishedInventory }
+
+// inventory answers with the inventory in force.
+func (s *Server) inventory(context.Context, *nothing) (*inventoryOutput, error) {
+	now, err := s.stock.get()
+	if err != nil {
+		return nil, refusal(mistakes("path", err))
+	}
+	out := &inventoryOutput{PublishedInventory{now.version, now.Hosts(), []DefinedLimit{}}}
+	if out.Body.Hosts == nil {
+		out.Body.Hosts = []fleet.Host{}
+	}
+	for _, l := range now.Limits() {
+		out.Body.Limits = append(out.Body.Limits, DefinedLimit(l))
+	}
+	return out, nil
 }
 
 // get is the inventory in force.
@@ -114,6 +243,13 @@ func (st *store) complaint() string {
 		wrong = append(wrong, st.elsewhere)
 	}
 	return strings.Join(wrong, "; ")
+}
+
+// isRefused tells whether what was read last did not come into force.
+func (st *store) isRefused() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.refused != ""
 }
 
 // followInventory compares with what is published. A Redis that has forgotten it

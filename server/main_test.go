@@ -48,8 +48,9 @@ type setup struct {
 	redis     *queue.Config // nil: an embedded one
 	listen    string
 	inventory func() (*fleet.Inventory, error)
-	runbooks  []string // beside label
-	none      bool     // no inventory is configured
+	source    server.Inventory // instead of inventory
+	runbooks  []string         // beside label
+	none      bool             // no inventory is configured
 	durable   string
 	tls       [2]string                       // certificate and key
 	wrap      func(*queue.Queue) server.Queue // what the server gets instead of the queue
@@ -97,14 +98,17 @@ func start(t testing.TB, with setup) *world {
 	if with.inventory == nil && !with.none {
 		with.inventory = fixed(hosts())
 	}
+	if with.source == nil {
+		with.source = given(with.inventory)
+	}
 	w := &world{t: t, queue: q, log: &logBook{}, client: &http.Client{Transport: &http.Transport{}}}
-	var given server.Queue = q
+	var fake server.Queue = q
 	if with.wrap != nil {
-		given = with.wrap(q)
+		fake = with.wrap(q)
 	}
 	w.server, err = server.New(server.Config{Listen: with.listen, Version: "1.2.3",
-		TLSCert: with.tls[0], TLSKey: with.tls[1]}, server.Deps{Queue: given,
-		Catalog: catalog, Inventory: with.inventory, Durable: with.durable,
+		TLSCert: with.tls[0], TLSKey: with.tls[1]}, server.Deps{Queue: fake,
+		Catalog: catalog, Inventory: with.source, Durable: with.durable,
 		Log: hclog.New(&hclog.LoggerOptions{Output: w.log, Level: hclog.Debug})})
 	if err != nil {
 		t.Fatal(err)
@@ -165,6 +169,14 @@ func many(n int) []fleet.Host {
 			Address: fmt.Sprintf("10.1.%d.%d", i/250, i%250+1), Fence: fleet.FenceNone}
 	}
 	return list
+}
+
+// given is the inventory of a function, or none.
+func given(read func() (*fleet.Inventory, error)) server.Inventory {
+	if read == nil {
+		return nil
+	}
+	return server.InventoryFunc(read)
 }
 
 func fixed(list []fleet.Host) func() (*fleet.Inventory, error) {

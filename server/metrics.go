@@ -19,13 +19,15 @@ const scrapeTimeout = 3 * time.Second
 
 // meters are what the server counts itself.
 type meters struct {
-	registry   *prometheus.Registry
-	requests   *prometheus.CounterVec   // by route and code
-	seconds    *prometheus.HistogramVec // by route
-	submits    *prometheus.CounterVec   // by result
-	tasksOpen  *prometheus.GaugeVec     // by state
-	tasksEnded prometheus.Counter
-	jobsEnded  *prometheus.CounterVec // by outcome
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec   // by route and code
+	seconds  *prometheus.HistogramVec // by route
+	submits  *prometheus.CounterVec   // by result
+	// inventories are changes of the inventory, by result
+	inventories *prometheus.CounterVec
+	tasksOpen   *prometheus.GaugeVec // by state
+	tasksEnded  prometheus.Counter
+	jobsEnded   *prometheus.CounterVec // by outcome
 
 	mu       sync.Mutex                    // one tally at a time
 	followed map[jobs.TaskID]jobs.TaskInfo // as the last tally saw them
@@ -43,6 +45,8 @@ func newMeters(version string) *meters {
 			Buckets: []float64{.001, .003, .01, .03, .1, .3, 1, 3, 10, 30}}, []string{"route"}),
 		submits: counter("muster_submits_total", "Submits to this server, by what became of them.",
 			"result"),
+		inventories: counter("muster_inventory_changes_total", "Inventories that this server has read "+
+			"and published, or refused.", "result"),
 		tasksOpen: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "muster_tasks_open",
 			Help: "Tasks that have not ended, by state."}, []string{"state"}),
 		tasksEnded: prometheus.NewCounter(prometheus.CounterOpts{Name: "muster_tasks_ended_total",
@@ -52,8 +56,8 @@ func newMeters(version string) *meters {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "muster_build_info", Help: "Always 1.",
 		ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
-	m.registry.MustRegister(m.requests, m.seconds, m.submits, m.tasksOpen, m.tasksEnded, m.jobsEnded,
-		build, collectors.NewGoCollector(),
+	m.registry.MustRegister(m.requests, m.seconds, m.submits, m.inventories, m.tasksOpen,
+		m.tasksEnded, m.jobsEnded, build, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, o := range jobs.Outcomes() {
 		m.jobsEnded.WithLabelValues(string(o))
@@ -112,6 +116,8 @@ func (s *Server) look(ctx context.Context) snapshot {
 	if stock, err := s.stock.get(); err == nil {
 		out.add("muster_inventory_hosts", "Hosts of the inventory in force.", float64(stock.Len()))
 	}
+	out.add("muster_inventory_refused", "1 while an earlier inventory is in force, because what was "+
+		"read last has mistakes.", number(s.stock.isRefused()))
 	out.add("muster_streams_open", "Event streams open on this server.", float64(s.streams.Load()))
 	nodes, err := s.queue.Nodes(ctx)
 	if err == nil {

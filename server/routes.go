@@ -90,6 +90,7 @@ func (s *Server) register(api huma.API) {
 	huma.Register(api, raw(get("/v1/events", "Follow what happens"), eventStream), s.events)
 
 	s.registerHosts(api)
+	huma.Register(api, get("/v1/inventory", "Show the inventory in force"), s.inventory)
 	huma.Register(api, get("/v1/nodes", "List nodes"), s.nodes)
 	huma.Register(api, get("/v1/queue", "Show what waits in each zone"), s.depths)
 	huma.Register(api, get("/v1/runbooks", "List runbooks"), s.runbooks)

@@ -70,7 +70,7 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		"/v1/windows/{window}/approve": "post", "/v1/approvals/{approval}/withdraw": "post",
 		"/v1/hosts/{host}/next": "get", "/v1/hosts/{host}/windows": "get",
 		"/v1/freezes": "post", "/v1/freezes/{freeze}/lift": "post",
-		"/v1/groups":               "get",
+		"/v1/groups": "get", "/v1/inventory": "get",
 		"/v1/groups/{group}/clear": "post", "/v1/limits": "get",
 		"/v1/facts": "get", "/v1/tasks/{task}/facts": "post",
 		"/v1/blobs": "get", "/v1/blobs/{sum}": "delete get put",

@@ -22,10 +22,9 @@ import (
 
 // Deps is what a server works with.
 type Deps struct {
-	Queue   Queue
-	Catalog *scripts.Catalog // the runbooks
-	// Inventory reads the inventory, host keys resolved. nil: none is configured.
-	Inventory func() (*fleet.Inventory, error)
+	Queue     Queue
+	Catalog   *scripts.Catalog // the runbooks
+	Inventory Inventory        // nil: none is configured
 	// Durable says how far Redis can be trusted to remember what was accepted,
 	// such as "appendfsync everysec"; each submit repeats it.
 	Durable string
@@ -170,7 +169,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		cfg.Blobs = DefaultBlobs()
 	}
 	s := &Server{cfg: cfg, queue: d.Queue, log: d.Log, durable: d.Durable,
-		stock: store{read: d.Inventory}, meters: newMeters(cfg.Version), now: time.Now,
+		stock: store{source: d.Inventory}, meters: newMeters(cfg.Version), now: time.Now,
 		seen:   factsSeen{},
 		chance: func() uint16 { return uint16(rand.Uint32()) },
 		ready:  make(chan struct{}), stopping: make(chan struct{})}
@@ -212,6 +211,7 @@ func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	duties.Go(func() { s.duties(ctx, time.Tick(dutyEvery)) })
+	duties.Go(func() { s.follow(ctx, time.Tick(followEvery)) })
 
 	return s.serve(ctx, l)
 }

@@ -53,26 +53,6 @@ func withLive(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-func newHostCheck() *cobra.Command {
-	return withLive(&cobra.Command{
-		Use:   "check SELECTOR --live",
-		Short: "Connect to hosts and tell what is wrong with them",
-		Long: `check --live connects to hosts from this machine, as workers do, and tells for each what
-is wrong and what to do: whether it is reached, who it is, the login, sudo (with --sudo),
-the clock, disk space, and whether it can keep a record of attempts. It changes nothing
-there. Drained hosts are looked at, too. Hosts with the same trouble are told together.
-
-Exit codes: 0 all hosts are well, 1 some are not.`,
-		Example: `  muster hosts check all --live
-  muster hosts check 'customer=acme' --live --sudo -o json`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeHosts,
-		RunE: func(*cobra.Command, []string) error {
-			return exit(exitUsage, errors.New("--live is missing: check connects to hosts"))
-		},
-	})
-}
-
 // check reads the selector and reports all that is wrong with the flags.
 func (f liveFlags) check(args []string) (on string, err error) {
 	on, err = selectorArg(args)

@@ -23,7 +23,7 @@ import (
 func newHosts() *cobra.Command {
 	c := newHostsList("hosts [SELECTOR]")
 	c.AddCommand(newHostsList("ls [SELECTOR]"), newHostShow(), newHostDrain(), newHostUndrain(),
-		newHostEnroll(), newHostCheck())
+		newHostEnroll(), newHostsImport(), withLive(newHostsCheck()), newHostsDiff())
 	return c
 }
 

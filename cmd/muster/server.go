@@ -13,9 +13,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
-	"muster/fleet"
-	"muster/fleet/remote"
 	"muster/internal/settings"
+	"muster/internal/sources"
 	"muster/jobs/queue"
 	"muster/scripts"
 	"muster/server"
@@ -46,7 +45,8 @@ Signals: TERM or INT ends it, HUP reads configuration, inventory and runbooks ag
 
 func addServerFlags(f *roleFlags) {
 	f.text("listen", "server.listen", "`address` host:port or unix:/path")
-	f.list("inventory", "inventory", "`file` that lists the hosts; can be given several times")
+	f.list("inventory", "inventory",
+		"`source` of hosts: file, folder, program, URL; can be given several times")
 	f.list("runbooks", "runbooks", "`file` or folder of runbooks; can be given several times")
 }
 
@@ -86,23 +86,15 @@ func buildServer(s settings.Settings, q *queue.Queue, log hclog.Logger) (*server
 		return nil, err
 	}
 	return server.New(s.ServerConfig(version), server.Deps{Queue: q, Catalog: catalog, Log: log,
-		Durable: q.Durable(), Inventory: inventoryOf(s, log)})
+		Durable: q.Durable(), Inventory: inventoryOf(s)})
 }
 
-// inventoryOf reads the inventory that settings name; nil if they name none.
-func inventoryOf(s settings.Settings, log hclog.Logger) func() (*fleet.Inventory, error) {
+// inventoryOf is the inventory that settings name; nil if they name none.
+func inventoryOf(s settings.Settings) server.Inventory {
 	if len(s.Inventory) == 0 {
 		return nil
 	}
-	return func() (*fleet.Inventory, error) {
-		inv, err := readInventory(s.Inventory)
-		if err == nil {
-			for _, w := range inv.Warnings() {
-				log.Warn("inventory", "warning", w)
-			}
-		}
-		return inv, err
-	}
+	return sources.New(s.Sources())
 }
 
 // reloading is what a server needs to read its configuration again.
@@ -131,69 +123,12 @@ func (r reloading) reload(ctx context.Context) error {
 		r.srv.UseCatalog(catalog)
 	}
 	r.srv.Refuse(bad)
-	if err := errors.Join(bad, r.srv.UseInventory(ctx, inventoryOf(s, r.log))); err != nil {
+	if err := errors.Join(bad, r.srv.UseInventory(ctx, inventoryOf(s))); err != nil {
 		r.log.Error("reload: the old one stays", "error", err)
 		return nil
 	}
 	r.log.Info("configuration reloaded", "inventory", s.Inventory, "runbooks", s.Runbooks)
 	return nil
-}
-
-// readInventory reads the files and looks up the host keys that are not in them.
-func readInventory(files []string) (*fleet.Inventory, error) {
-	inv, err := parseInventory(files)
-	if err != nil {
-		return nil, err
-	}
-	return inv, resolveKeys(inv)
-}
-
-// parseInventory reads the files.
-func parseInventory(files []string) (*fleet.Inventory, error) {
-	var sources []fleet.Source
-	var errs []error
-	for _, f := range files {
-		data, err := os.ReadFile(f)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("inventory: %w", err))
-			continue
-		}
-		sources = append(sources, fleet.Source{Name: f, Data: data})
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	return fleet.Parse(sources...)
-}
-
-func resolveKeys(inv *fleet.Inventory) error {
-	known := map[string]*remote.KnownHosts{}
-	var errs []error
-	for _, h := range inv.Hosts() {
-		path := inv.KnownHosts(h.Name)
-		if path == "" {
-			continue
-		}
-		k, read := known[path]
-		if !read {
-			var err error
-			if k, err = remote.ReadKnownHosts(path); err != nil {
-				errs = append(errs, err)
-			}
-			known[path] = k
-		}
-		if k == nil {
-			continue
-		}
-		trust := k.Trust(h.Address, h.Port)
-		if len(trust.HostKeys)+len(trust.HostCAs)+len(h.HostCAs) == 0 {
-			errs = append(errs, fmt.Errorf("host %s: %s has no key of %s port %d: add it, or give "+
-				"host_key in the inventory", h.Name, path, h.Address, h.Port))
-			continue
-		}
-		errs = append(errs, inv.SetTrust(h.Name, trust))
-	}
-	return errors.Join(errs...)
 }
 
 // readCatalog reads the users' runbooks: files, and all *.yaml of folders.

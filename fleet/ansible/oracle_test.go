@@ -329,7 +329,7 @@ func TestAgainstAnsible(t *testing.T) {
 		t.Skip("ansible-inventory is not installed: tools/install.sh ansible")
 	}
 	t.Parallel()
-	left := 18 // each call takes more than half a second; a failure may be made smaller
+	left := 12 // each call takes more than half a second; a failure may be made smaller
 	rapid.Check(t, func(t *rapid.T) {
 		if left--; left < 0 {
 			return

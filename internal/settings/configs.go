@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"muster/fleet/remote"
+	"muster/internal/sources"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/master"
@@ -97,6 +99,19 @@ func (s Settings) ServerConfig(version string) server.Config {
 		FactsStale: s.Facts.Stale, Blobs: server.Blobs{Max: int64(s.Blobs.Max), Grace: s.Blobs.Grace}}
 }
 
+// Sources says where the inventory is.
+func (s Settings) Sources() sources.Config {
+	home, _ := os.UserHomeDir() // a service may have none
+	c := sources.Config{List: s.Inventory, Every: s.InventoryEvery, Home: home}
+	for _, path := range s.KnownHosts {
+		if rest, ok := strings.CutPrefix(path, "~/"); ok && home != "" {
+			path = home + "/" + rest
+		}
+		c.KnownHosts = append(c.KnownHosts, path)
+	}
+	return c
+}
+
 // Validate reports every mistake of all parts at once.
 func (s Settings) Validate() error {
 	errs := []error{s.Queue().Validate(), prefixed("ssh.", s.Remote().Validate()),
@@ -110,7 +125,7 @@ func (s Settings) Validate() error {
 	if s.Log.Format != "text" && s.Log.Format != "json" {
 		errs = append(errs, fmt.Errorf("log.format = %q: want text or json", s.Log.Format))
 	}
-	errs = append(errs, s.ServerConfig("").Validate())
+	errs = append(errs, s.ServerConfig("").Validate(), s.Sources().Validate())
 	if s.Blobs.Cache < 0 {
 		errs = append(errs, fmt.Errorf("blobs.cache = %d: want 0 bytes or more", s.Blobs.Cache))
 	}

@@ -33,8 +33,12 @@ type Settings struct {
 	Blobs     Blobs    `mapstructure:"blobs"`
 	Facts     Facts    `mapstructure:"facts"`
 	Log       Log      `mapstructure:"log"`
-	Inventory []string `mapstructure:"inventory"` // files that list the hosts
+	Inventory []string `mapstructure:"inventory"` // files, folders, programs, URLs that list the hosts
 	Runbooks  []string `mapstructure:"runbooks"`  // files or folders of runbooks
+
+	// InventoryEvery is how often programs and URLs are asked.
+	InventoryEvery time.Duration `mapstructure:"inventory_every"`
+	KnownHosts     []string      `mapstructure:"known_hosts"` // for hosts that name no key and no file
 }
 
 // Redis says which Redis keeps the queue.
@@ -171,6 +175,16 @@ type machine struct {
 	uid     int    // of the user
 	runtime string // XDG_RUNTIME_DIR
 	agent   string // SSH_AUTH_SOCK
+	home    string // of the user; empty: not known
+}
+
+// knownHosts are the files that ssh looks into, behind one of our own.
+func (m machine) knownHosts() []string {
+	files := []string{"/etc/muster/known_hosts", "/etc/ssh/ssh_known_hosts"}
+	if m.home != "" {
+		files = append(files, m.home+"/.ssh/known_hosts")
+	}
+	return files
 }
 
 // nodeDir is where the locks of a node are: /run/muster, or a folder of the user.
@@ -241,6 +255,8 @@ func defaults(m machine) map[string]any {
 		"log.level":                    "info",
 		"log.format":                   "text",
 		"inventory":                    []string{},
+		"inventory_every":              30 * time.Second,
+		"known_hosts":                  m.knownHosts(),
 		"runbooks":                     []string{},
 	}
 }
@@ -254,8 +270,9 @@ func Read(s Source) (Settings, error) {
 	if err != nil {
 		host = "localhost"
 	}
+	home, _ := os.UserHomeDir() // a service may have none
 	return read(s, machine{host: host, uid: os.Getuid(), runtime: os.Getenv("XDG_RUNTIME_DIR"),
-		agent: os.Getenv("SSH_AUTH_SOCK")})
+		agent: os.Getenv("SSH_AUTH_SOCK"), home: home})
 }
 
 func read(s Source, m machine) (Settings, error) {

@@ -49,7 +49,8 @@ var doors = []door{
 	{"github.com/jackc/pgx", []string{"history"}, false, "one package knows the tables"},
 	{"github.com/pressly/goose", []string{"history"}, false, "one package knows the tables"},
 
-	{"net/http", []string{"server", "cmd"}, true, "the server speaks HTTP, and the CLI to it"},
+	{"net/http", []string{"server", "cmd", "internal/sources"}, true,
+		"the server speaks HTTP, and the CLI to it; an inventory may come from a URL"},
 	{"github.com/danielgtaylor/huma", []string{"server"}, true, "the API is described in one place"},
 	{"github.com/a-h/templ", []string{"server"}, true, "the pages are made in one place"},
 	{"github.com/prometheus", []string{"server", "cmd"}, true, "other rooms return numbers"},

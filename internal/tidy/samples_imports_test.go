@@ -94,7 +94,7 @@ var importSamples = []sample{
 		},
 		want: []string{
 			"internal/proc/a.go:3: github.com/google/go-cmp/cmp: its door is tests, not here",
-			"internal/proc/a.go:5: net/http: its door is server, cmd, tests, not here",
+			"internal/proc/a.go:5: net/http: its door is server, cmd, internal/sources, tests, not here",
 			"jobs/queue/a.go:3: golang.org/x/crypto/ssh/agent: its door is fleet/remote, internal/fakefleet",
 			"jobs/queue/a.go:5: os/exec: its door is internal/proc, tests, not here",
 			"jobs/queue/a.go:7: log/slog: its door is worker, master, server, cmd, tests",

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster/fleet"
+	"muster/internal/settings"
+	"muster/internal/sources"
+	"muster/server"
+)
+
+const sourcesHelp = `Sources are what muster.yaml may list under inventory: files, of muster's own or
+Ansible's INI, YAML and JSON; folders; programs, which are run with --list; URLs.`
+
+func newHostsImport() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "import SOURCE…",
+		Short: "Print hosts from elsewhere as an inventory of muster",
+		Long: `import reads inventories, such as those of Ansible, and prints their hosts as an
+inventory of muster's own. What was not taken over is said.
+
+` + sourcesHelp + `
+
+Exit codes: 0 all was read, 1 there are mistakes.`,
+		Example: `  muster hosts import /etc/ansible/hosts > fleet.yaml`,
+		Args:    cobra.MinimumNArgs(1),
+	}
+	f := addFileFlags(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		inv, err := f.inventory(c.Context(), args)
+		if err != nil {
+			return err
+		}
+		text, err := inv.YAML("/etc/muster/known_hosts")
+		if err != nil {
+			return exit(exitNotAll, err)
+		}
+		tell(c.ErrOrStderr(), inv.Notes())
+		for _, h := range inv.Strangers() {
+			fmt.Fprintf(c.ErrOrStderr(), "muster: jump host %s is no host of its own: it is one now\n",
+				cell(h.Name))
+		}
+		if without := inv.WithoutKey(); len(without) > 0 {
+			fmt.Fprintf(c.ErrOrStderr(), "muster: no host key is known of %s: they are looked up in "+
+				"/etc/muster/known_hosts\n", cell(fleet.Fold(without)))
+		}
+		_, err = c.OutOrStdout().Write(text)
+		return err
+	}
+	return c
+}
+
+func newHostsCheck() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "check [SOURCE…]",
+		Short: "Tell what is wrong with an inventory",
+		Long: `check reads an inventory as the server does and lists every mistake with its place,
+and what is no mistake but wants a look: groups of one host, hosts without a host
+key. Without sources it reads those of the configuration.
+
+` + sourcesHelp + `
+
+Exit codes: 0 nothing was found, 1 something was.`,
+		Example: `  muster hosts check
+  muster hosts check fleet.yaml /etc/ansible/hosts`,
+	}
+	f := addFileFlags(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		inv, err := f.inventory(c.Context(), args)
+		if err != nil {
+			return err
+		}
+		tell(c.ErrOrStderr(), inv.Notes())
+		found := append(inv.Warnings(), sources.WithoutKey(inv)...)
+		if len(found) > 0 {
+			return exit(exitNotAll, found)
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%s, no mistakes\n", count(inv.Len(), "host"))
+		return nil
+	}
+	return c
+}
+
+func newHostsDiff() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "diff [SOURCE…]",
+		Short: "Show what an inventory would change",
+		Long: `diff compares an inventory with the one that the server has in force: hosts that come,
+go or change, and limits. Without sources it reads those of the configuration.
+
+` + sourcesHelp + `
+
+Exit codes: 0 nothing is different, 1 something is, 2 the inventory has mistakes.`,
+		Example: `  muster hosts diff fleet.yaml
+  muster hosts diff fleet.yaml -o json`,
+	}
+	f := addFileFlags(c)
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		local, err := f.inventory(ctx, args)
+		if err != nil {
+			return exit(exitUsage, err)
+		}
+		var p server.PublishedInventory
+		if err := s.get(ctx, "/v1/inventory", nil, &p); err != nil {
+			return err
+		}
+		limits := make([]fleet.Limit, len(p.Limits))
+		for i, l := range p.Limits {
+			limits[i] = fleet.Limit(l)
+		}
+		published, err := fleet.New(p.Hosts, limits...)
+		if err != nil {
+			return s.nonsense("its inventory cannot be read: " + err.Error())
+		}
+		changes := fleet.Diff(published, local)
+		if s.json {
+			err = s.writeJSON(changes)
+		} else {
+			err = s.write(changesText(changes, s.colours))
+		}
+		if err == nil && !changes.Empty() {
+			return exit(exitNotAll, nil)
+		}
+		return err
+	})
+}
+
+// fileFlags say where the configuration is.
+type fileFlags struct{ config string }
+
+func addFileFlags(c *cobra.Command) *fileFlags {
+	f := &fileFlags{}
+	c.Flags().StringVar(&f.config, "config", os.Getenv("MUSTER_CONFIG"),
+		"configuration `file` (default "+defaultConfig+" if it is there)")
+	return f
+}
+
+// inventory reads the sources that are named, or else those of the configuration,
+// which also says where host keys are looked up.
+func (f *fileFlags) inventory(ctx context.Context, named []string) (*fleet.Inventory, error) {
+	src := settings.Source{File: f.config, Env: os.Environ()}
+	if src.File == "" {
+		if _, err := os.Stat(defaultConfig); err == nil {
+			src.File = defaultConfig
+		}
+	}
+	s, err := settings.Read(src)
+	if err != nil {
+		return nil, exit(exitUsage, err)
+	}
+	cfg := s.Sources()
+	if len(named) > 0 {
+		cfg.List = named
+	}
+	if len(cfg.List) == 0 {
+		return nil, exit(exitUsage, errors.New("no inventory is configured: name its files, or list "+
+			"them under `inventory` in muster.yaml"))
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, exit(exitUsage, err)
+	}
+	inv, err := sources.New(cfg).Read(ctx, time.Now())
+	if err != nil {
+		return nil, exit(exitNotAll, err)
+	}
+	return inv, nil
+}
+
+// tell lists what is worth knowing.
+func tell(w io.Writer, notes fleet.Mistakes) {
+	if len(notes) == 0 {
+		return
+	}
+	for line := range strings.Lines(notes.Error()) {
+		fmt.Fprintf(w, "muster: note: %s\n", cell(strings.TrimRight(line, "\n")))
+	}
+}
+
+// changesText shows changes as lines that begin with +, - or ~.
+func changesText(ch fleet.Changes, colours palette) string {
+	var b strings.Builder
+	for _, name := range ch.Removed {
+		fmt.Fprintln(&b, colours.paint(red, "- "+cell(name)))
+	}
+	for _, name := range ch.Added {
+		fmt.Fprintln(&b, colours.paint(green, "+ "+cell(name)))
+	}
+	for _, h := range ch.Changed {
+		fmt.Fprintln(&b, colours.paint(yellow, "~ "+cell(h.Host)))
+		for _, f := range h.Fields {
+			fmt.Fprintf(&b, "    %s: %s → %s\n", cell(f.Field), orDash(cell(f.From)), orDash(cell(f.To)))
+		}
+	}
+	for _, l := range ch.Limits {
+		fmt.Fprintf(&b, "~ limit %s: %s → %s\n", cell(l.Field), orDash(cell(l.From)), orDash(cell(l.To)))
+	}
+	if ch.Empty() {
+		return "nothing is different\n"
+	}
+	fmt.Fprintf(&b, "%d added, %d removed, %d changed\n", len(ch.Added), len(ch.Removed),
+		len(ch.Changed)+len(ch.Limits))
+	return b.String()
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"muster/fleet"
+	"muster/internal/fakefleet"
+	"muster/jobs"
+	"muster/server"
+)
+
+// ansibleForms are one inventory of Ansible in three forms, as users have them.
+var ansibleForms = map[string]string{
+	"hosts": `
+bastion ansible_host=192.0.2.1
+[fw]
+fw[001:003]
+[edge:children]
+fw
+[fw:vars]
+ansible_user=admin
+ansible_port=2222
+`,
+	"hosts.yml": `
+all:
+  hosts: {bastion: {ansible_host: 192.0.2.1}}
+  children:
+    edge:
+      children:
+        fw: {hosts: {"fw[001:003]": }, vars: {ansible_user: admin, ansible_port: 2222}}
+`,
+	"list.json": `{"_meta": {"hostvars": {"bastion": {"ansible_host": "192.0.2.1"}}},
+ "all": {"children": ["ungrouped", "edge"]}, "ungrouped": {"hosts": ["bastion"]},
+ "edge": {"children": ["fw"]},
+ "fw": {"hosts": ["fw001", "fw002", "fw003"], "vars": {"ansible_user": "admin", "ansible_port": 2222}}}`,
+}
+
+// TestAnInventoryOfAnsibleWorksUnchanged configures each form after the other and
+// lists its hosts, by the file alone: nobody reloads the server.
+func TestAnInventoryOfAnsibleWorksUnchanged(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, ansibleForms["hosts.yml"])
+	var versions []string
+	for _, form := range []string{"hosts.yml", "list.json", "hosts"} {
+		if form != "hosts.yml" {
+			h.write("other", ansibleForms[form])
+			h.configure(map[string]any{"inventory": []string{h.file("other")}})
+			h.reload("configuration reloaded")
+		}
+		var list []fleet.Host
+		h.query(&list, "hosts", "group.edge=true")
+		if len(list) != 3 || list[0].Name != "fw001" || list[0].User != "admin" || list[2].Port != 2222 {
+			t.Errorf("%s: %+v", form, list)
+		}
+		var health server.Health
+		h.query(&health, "health")
+		versions = append(versions, health.Inventory)
+	}
+	if versions[0] != versions[1] || versions[1] != versions[2] {
+		t.Error(versions)
+	}
+}
+
+// reload sends HUP and waits for words.
+func (h *house) reload(words string) {
+	h.t.Helper()
+	said := strings.Count(h.server.log.String(), words)
+	h.server.cmd.Process.Signal(syscall.SIGHUP)
+	h.server.awaitTimes(words, said+1)
+}
+
+// TestAChangedInventoryIsInForceWithoutReload edits the file of a server.
+func TestAChangedInventoryIsInForceWithoutReload(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 3})
+	h := newHouse(t, inventory)
+	task := h.submit("all", "hostname")
+	less := strings.Replace(inventory, "name: fw0003", "name: renamed", 1)
+
+	begun := time.Now()
+	h.write("fleet.yaml", less)
+	h.server.await("1 added: renamed; 1 removed: fw0003")
+	t.Logf("in force %s after the change", time.Since(begun).Round(time.Millisecond))
+	h.know(3, false, "ok")
+
+	h.write("fleet.yaml", less+"nonsense: 1\n")
+	h.server.await("the changed inventory is refused")
+	h.know(3, false, `unknown key "nonsense"`)
+	h.write("fleet.yaml", less)
+	h.server.await("the inventory is right again")
+	h.know(3, false, "ok")
+
+	// The task goes on with the hosts that it was submitted for.
+	h.master()
+	if info := h.wait(task); info.Outcomes[jobs.Succeeded] != 3 {
+		t.Errorf("%+v", info)
+	}
+}
