@@ -137,6 +137,8 @@ type JobInfo struct {
 // Aside is what else there is to know of a job.
 type Aside struct {
 	Note string `json:"note,omitempty"` // how it ended: "attached", or what its host lacks to keep a record
+	// HostLeft says that the host is in the inventory no more, and the job not over.
+	HostLeft bool `json:"host_left,omitempty"`
 	Ahead
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"muster/fleet"
+	"muster/jobs"
 	"muster/jobs/queue"
 )
 
@@ -44,6 +45,7 @@ type store struct {
 	mu        sync.Mutex // guards what follows
 	source    Inventory  // nil: none is configured
 	refused   string     // why the last reload did not come into force
+	unheard   bool       // it was right, but Redis did not take it
 	config    string     // why the last configuration did not
 	elsewhere string     // what another server has published instead
 }
@@ -100,12 +102,15 @@ func (s *Server) ReloadInventory(ctx context.Context) error {
 		return nil
 	}
 	inv, err := source.Read(ctx, s.now())
+	unheard := false
 	if err == nil && inv != nil {
 		err = s.publish(ctx, inv)
+		unheard = err != nil
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.refused = ""; err != nil {
+	st.refused, st.unheard = "", unheard
+	if err != nil {
 		st.refused = err.Error()
 		s.meters.inventories.WithLabelValues("refused").Inc()
 		return fmt.Errorf("inventory: %w", err)
@@ -157,9 +162,9 @@ func (s *Server) logInventory(before, next *stock) {
 	}
 }
 
-// follow reads the inventory again whenever it has changed, until ctx is done. A
+// followSources reads the inventory again whenever it has changed, until ctx is done. A
 // mistake is logged when it comes and when it goes.
-func (s *Server) follow(ctx context.Context, ticks <-chan time.Time) {
+func (s *Server) followSources(ctx context.Context, ticks <-chan time.Time) {
 	said := ""
 	for {
 		select {
@@ -169,9 +174,9 @@ func (s *Server) follow(ctx context.Context, ticks <-chan time.Time) {
 		}
 		st := &s.stock
 		st.mu.Lock()
-		source := st.source
+		source, unheard := st.source, st.unheard
 		st.mu.Unlock()
-		if source == nil || !source.Changed(s.now()) {
+		if source == nil || !unheard && !source.Changed(s.now()) {
 			continue
 		}
 		wrong := ""
@@ -243,6 +248,17 @@ func (st *store) complaint() string {
 		wrong = append(wrong, st.elsewhere)
 	}
 	return strings.Join(wrong, "; ")
+}
+
+// left tells whether the host of a job that is not over is in the inventory no more.
+// The job goes on with what its task was submitted with.
+func (st *store) left(j jobs.JobInfo) bool {
+	now := st.current.Load()
+	if now == nil || j.Outcome != "" {
+		return false
+	}
+	_, there := now.Host(j.Host)
+	return !there
 }
 
 // isRefused tells whether what was read last did not come into force.

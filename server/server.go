@@ -211,7 +211,7 @@ func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	duties.Go(func() { s.duties(ctx, time.Tick(dutyEvery)) })
-	duties.Go(func() { s.follow(ctx, time.Tick(followEvery)) })
+	duties.Go(func() { s.followSources(ctx, time.Tick(followEvery)) })
 
 	return s.serve(ctx, l)
 }

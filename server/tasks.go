@@ -126,6 +126,7 @@ func (s *Server) jobs(ctx context.Context, in *jobsInput) (*jobsOutput, error) {
 			place++
 			if (in.State == "" || string(j.State) == in.State) &&
 				(in.Outcome == "" || string(j.Outcome) == in.Outcome) {
+				j.HostLeft = s.stock.left(j)
 				out.Body.Jobs = append(out.Body.Jobs, j)
 			}
 		}
@@ -169,5 +170,6 @@ func (s *Server) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
 	if err != nil {
 		return nil, problem(err)
 	}
+	j.HostLeft = s.stock.left(j)
 	return &jobOutput{j}, nil
 }

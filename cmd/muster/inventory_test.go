@@ -93,9 +93,21 @@ func TestAChangedInventoryIsInForceWithoutReload(t *testing.T) {
 	h.server.await("the inventory is right again")
 	h.know(3, false, "ok")
 
-	// The task goes on with the hosts that it was submitted for.
+	// The task goes on with the hosts that it was submitted for, and says so.
+	for host, left := range map[string]bool{"fw0002": false, "fw0003": true} {
+		job := string(jobs.NewID(task, host))
+		text, _ := h.muster("job", job)
+		var info jobs.JobInfo
+		h.query(&info, "job", job)
+		if info.HostLeft != left || strings.Contains(text, "in the inventory no more") != left {
+			t.Errorf("%s: %+v\n%s", host, info, text)
+		}
+	}
 	h.master()
 	if info := h.wait(task); info.Outcomes[jobs.Succeeded] != 3 {
 		t.Errorf("%+v", info)
+	}
+	if text, _ := h.muster("job", string(jobs.NewID(task, "fw0003"))); strings.Contains(text, "no more") {
+		t.Errorf("it is over: %s", text)
 	}
 }

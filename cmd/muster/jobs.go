@@ -133,13 +133,17 @@ func jobText(j jobs.JobInfo, now time.Time, colours palette) string {
 	if j.Class != "" {
 		outcome += " (" + string(j.Class) + ")"
 	}
+	host := cell(j.Host)
+	if j.HostLeft {
+		host += " (in the inventory no more; the job goes on with what it was submitted with)"
+	}
 	next := ""
 	if !j.Next.IsZero() {
 		next = moment(j.Next)
 	}
 	return details(
 		[2]string{"job", cell(string(j.ID))},
-		[2]string{"host", cell(j.Host)},
+		[2]string{"host", host},
 		[2]string{"state", cell(string(j.State))},
 		[2]string{"outcome", colours.outcome(j.Outcome, cell(outcome))},
 		[2]string{"exit code", exitText(j.ExitCode)},

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"muster/fleet"
+	"muster/jobs/queue"
 	"muster/server"
 )
 
@@ -119,6 +121,65 @@ func (w *world) wantMetrics(lines ...string) {
 			w.t.Errorf("metrics have no %s", line)
 		}
 	}
+}
+
+// A change that Redis did not take is tried until it does.
+func TestAnInventoryThatRedisDidNotTakeIsPublishedLater(t *testing.T) {
+	t.Parallel()
+	m := &moving{hosts: hosts(), asked: make(chan struct{}, 1)}
+	deaf := &deafQueue{tried: make(chan struct{}, 100)}
+	w := start(t, setup{source: m, wrap: func(q *queue.Queue) server.Queue {
+		deaf.Queue = q
+		return deaf
+	}})
+	deaf.deaf.Store(true)
+	m.mu.Lock()
+	m.hosts, m.changed = hosts()[1:], true
+	m.mu.Unlock()
+	<-deaf.tried
+	<-deaf.tried
+	var h server.Health
+	w.call("GET", "/v1/health", nil, &h)
+	if h.Hosts != len(hosts()) || !strings.Contains(h.Status, "deaf") {
+		t.Errorf("%+v", h)
+	}
+	select { // as long as something is left to publish it does not ask
+	case <-m.asked:
+	default:
+	}
+	deaf.deaf.Store(false)
+	for heard := false; !heard; {
+		select {
+		case <-deaf.tried:
+		case <-m.asked:
+			heard = true
+		case <-time.After(30 * time.Second):
+			t.Fatal("it was not published")
+		}
+	}
+	h = server.Health{}
+	if w.call("GET", "/v1/health", nil, &h); h.Hosts != len(hosts())-1 || h.Status != "ok" {
+		t.Errorf("%+v", h)
+	}
+}
+
+// deafQueue takes no inventory while it is deaf.
+type deafQueue struct {
+	*queue.Queue
+	deaf  atomic.Bool
+	tried chan struct{}
+}
+
+func (d *deafQueue) Publish(ctx context.Context, version string, hosts []fleet.Host,
+	limits []fleet.Limit) error {
+	if !d.deaf.Load() {
+		return d.Queue.Publish(ctx, version, hosts, limits)
+	}
+	select {
+	case d.tried <- struct{}{}:
+	default:
+	}
+	return errors.New("deaf")
 }
 
 // While a source takes its time, the server answers.
