@@ -24,18 +24,23 @@ func newHostsImport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import SOURCE…",
 		Short: "Print hosts from elsewhere as an inventory of muster",
-		Long: `import reads inventories, such as those of Ansible, and prints their hosts as an
-inventory of muster's own. What was not taken over is said.
+		Long: `import reads inventories, such as those of Ansible, or what OpenSSH knows of hosts, and
+prints their hosts as an inventory of muster's own. What was not taken over is said.
 
 ` + sourcesHelp + `
 
 Exit codes: 0 all was read, 1 there are mistakes.`,
-		Example: `  muster hosts import /etc/ansible/hosts > fleet.yaml`,
-		Args:    cobra.MinimumNArgs(1),
+		Example: `  muster hosts import /etc/ansible/hosts > fleet.yaml
+  muster hosts import --ssh-config ~/.ssh/config > fleet.yaml`,
 	}
 	f := addFileFlags(c)
+	var ssh []string
+	c.Flags().StringArrayVar(&ssh, "ssh-config", nil, "`file` of OpenSSH; can be given several times")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		inv, err := f.inventory(c.Context(), args)
+		if len(args)+len(ssh) == 0 {
+			return exit(exitUsage, errors.New("nothing to import: name a source, or --ssh-config FILE"))
+		}
+		inv, err := f.imported(c.Context(), args, ssh)
 		if err != nil {
 			return err
 		}
@@ -43,19 +48,23 @@ Exit codes: 0 all was read, 1 there are mistakes.`,
 		if err != nil {
 			return exit(exitNotAll, err)
 		}
-		tell(c.ErrOrStderr(), inv.Notes())
-		for _, h := range inv.Strangers() {
-			fmt.Fprintf(c.ErrOrStderr(), "muster: jump host %s is no host of its own: it is one now\n",
-				cell(h.Name))
-		}
-		if without := inv.WithoutKey(); len(without) > 0 {
-			fmt.Fprintf(c.ErrOrStderr(), "muster: no host key is known of %s: they are looked up in "+
-				"/etc/muster/known_hosts\n", cell(fleet.Fold(without)))
-		}
+		tellImport(c.ErrOrStderr(), inv)
 		_, err = c.OutOrStdout().Write(text)
 		return err
 	}
 	return c
+}
+
+// tellImport says what somebody should know of an inventory that was imported.
+func tellImport(w io.Writer, inv *fleet.Inventory) {
+	tell(w, inv.Notes())
+	for _, h := range inv.Strangers() {
+		fmt.Fprintf(w, "muster: jump host %s was no host of its own: it is one now\n", cell(h.Name))
+	}
+	if without := inv.WithoutKey(); len(without) > 0 {
+		fmt.Fprintf(w, "muster: no host key is known of %s: they are looked up in "+
+			"/etc/muster/known_hosts\n", cell(fleet.Fold(without)))
+	}
 }
 
 func newHostsCheck() *cobra.Command {
@@ -146,6 +155,39 @@ func addFileFlags(c *cobra.Command) *fileFlags {
 // inventory reads the sources that are named, or else those of the configuration,
 // which also says where host keys are looked up.
 func (f *fileFlags) inventory(ctx context.Context, named []string) (*fleet.Inventory, error) {
+	cfg, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	if len(named) > 0 {
+		cfg.List = named
+	}
+	if len(cfg.List) == 0 {
+		return nil, exit(exitUsage, errors.New("no inventory is configured: name its files, or list "+
+			"them under `inventory` in muster.yaml"))
+	}
+	return readInventory(ctx, cfg)
+}
+
+// imported reads sources and files of OpenSSH.
+func (f *fileFlags) imported(ctx context.Context, named, ssh []string) (*fleet.Inventory, error) {
+	cfg, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	cfg.List = named
+	if len(ssh) > 0 {
+		part, err := sources.SSHHosts(cfg, ssh)
+		if err != nil {
+			return nil, exit(exitNotAll, err)
+		}
+		cfg.More = append(cfg.More, part)
+	}
+	return readInventory(ctx, cfg)
+}
+
+// read is what the configuration says of the inventory.
+func (f *fileFlags) read() (sources.Config, error) {
 	src := settings.Source{File: f.config, Env: os.Environ()}
 	if src.File == "" {
 		if _, err := os.Stat(defaultConfig); err == nil {
@@ -154,16 +196,12 @@ func (f *fileFlags) inventory(ctx context.Context, named []string) (*fleet.Inven
 	}
 	s, err := settings.Read(src)
 	if err != nil {
-		return nil, exit(exitUsage, err)
+		return sources.Config{}, exit(exitUsage, err)
 	}
-	cfg := s.Sources()
-	if len(named) > 0 {
-		cfg.List = named
-	}
-	if len(cfg.List) == 0 {
-		return nil, exit(exitUsage, errors.New("no inventory is configured: name its files, or list "+
-			"them under `inventory` in muster.yaml"))
-	}
+	return s.Sources(), nil
+}
+
+func readInventory(ctx context.Context, cfg sources.Config) (*fleet.Inventory, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, exit(exitUsage, err)
 	}

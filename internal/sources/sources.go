@@ -21,7 +21,8 @@ type Config struct {
 	// KnownHosts are files in which the keys of hosts are looked up that name
 	// neither keys nor a file. One that is missing is as good as empty.
 	KnownHosts []string
-	Home       string // what "~" means in paths of keys of Ansible
+	Home       string       // what "~" means in paths of keys of Ansible
+	More       []fleet.Part // what was read already
 }
 
 // Validate reports every mistake.
@@ -76,7 +77,7 @@ func (s *Sources) Read(ctx context.Context, now time.Time) (*fleet.Inventory, er
 	s.stamps, s.last = g.stamps, nil
 	var inv *fleet.Inventory
 	if err == nil {
-		inv, err = fleet.Join(parts...)
+		inv, err = fleet.Join(append(parts, s.cfg.More...)...)
 	}
 	if err == nil {
 		err = g.resolveKeys(inv)
