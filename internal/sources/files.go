@@ -63,6 +63,9 @@ func (g *gatherer) read(ctx context.Context, path string, info fs.FileInfo, t *t
 	if !info.IsDir() {
 		data, err := g.file(path)
 		if err == nil && info.Mode()&0o111 != 0 && isProgram(data) {
+			if info.Mode()&0o002 != 0 {
+				return fmt.Errorf("inventory: %s is a program that everybody can write: chmod o-w", path)
+			}
 			data, err = g.ask(path, func() ([]byte, error) { return run(ctx, path) })
 		}
 		if err != nil {

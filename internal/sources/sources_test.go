@@ -176,6 +176,13 @@ func TestMistakesOfSources(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %s", source, inv, err, want)
 		}
 	}
+	if err := os.Chmod(p.write("open", "#!/bin/sh\necho >ran"), 0o757); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.sources(p.path("open")).Read(t.Context(), now())
+	if _, ran := os.Stat(p.path("ran")); err == nil || !strings.Contains(err.Error(), "everybody") || ran == nil {
+		t.Error(err, ran)
+	}
 	s := p.sources(p.path("missing"), p.path("fails"), p.path("empty"))
 	if _, err := s.Read(t.Context(), now()); strings.Count(fmt.Sprint(err), "\n") != 2 {
 		t.Errorf("not all at once: %v", err)
