@@ -1,10 +1,15 @@
 # record: does one step of a job on this host, at most once, and keeps what became of it.
 #
-# Nothing of it is installed. It comes on stdin to a shell that knows the variable nonce,
-# and behind it comes a request of four lines:
+# Nothing of it is installed. It comes on stdin to a shell, behind a request of four lines,
+# which that shell keeps in the variables request, place, job and text:
 #
 #   verb fence key step token-high token-low since-high since-low again twice bound
-#   the folder of the records, the job for people, the command for printf %b
+#   the folder of the records
+#   the job, for people
+#   the command, for printf %b
+#
+# Nothing is done before the last line of this text, which is not there if the connection
+# was cut.
 #
 #   verb    run, ask (never start anything) or stop
 #   key     names the job; key and step name a record
@@ -80,7 +85,7 @@ settle() {
 	[ "$verb" = run ] || return 1
 	for dir in "$place" "$own"; do
 		[ -n "$dir" ] && [ ! -e "$dir" ] && [ ! -L "$dir" ] || continue
-		mkdir -p "$dir" && ours "$dir" || continue
+		(umask 077; mkdir -p "$dir") && ours "$dir" || continue
 		if lasting "$dir"; then
 			bear
 			return 0
@@ -95,7 +100,7 @@ settle() {
 bear() {
 	first=$key
 	[ "$again" = 0 ] || first=-
-	(set -C; printf '%s %s %s\n' "$hi" "$lo" "$first" >"$dir/born")
+	(umask 077; set -C; printf '%s %s %s\n' "$hi" "$lo" "$first" >"$dir/born")
 }
 
 # proof tells whether a record that is not there shows that the step never ran.
@@ -168,7 +173,7 @@ grab() { flock -n 9; }
 
 # decide looks until it is known what is to be done.
 decide() {
-	for turn in 1 2 3 4 5 6 7 8 9 10; do
+	for turn in .01 .02 .05 .1 .2 .2 .2 .2 .5 .5; do
 		free=
 		grab && free=1
 		search
@@ -187,7 +192,7 @@ decide() {
 		elif [ -n "$latest" ] && [ ! -e "$latest.end" ]; then
 			busy
 		fi
-		sleep .2 || sleep 1 # it has just ended, or is just beginning
+		sleep "$turn" || sleep 1 # it has just ended, or is just beginning
 	done
 	busy
 }
@@ -243,6 +248,7 @@ unknown() {
 forbid() {
 	name=$dir/$hi$lo.-.-
 	why=$({
+		umask 077
 		: >"$name.started" && : >"$name.end" && sync "$name.started" "$name.end" "$dir"
 	} 2>&1) || no disk "${why##*: }"
 	flock -u 9
@@ -263,6 +269,7 @@ start() {
 	up=${up%.*}
 	[ ! -e "$name.new" ] || rm -f "$name".* # of a try that came to nothing
 	why=$(
+		umask 077
 		set -C
 		{
 			printf '%-79s\n' free >"$name.new" &&
@@ -293,14 +300,17 @@ watch() {
 
 # perform is the command, in a session of its own.
 perform() {
-	setsid sh -c '
-		umask "$4"
-		read -r muster_line <"/proc/$$/stat"
-		set -- "$1" "$2" "$3" ${muster_line##*) }
-		printf "%-79s\n" "runs $$ ${23}" 1<>"$1.new"
-		unset muster_line
-		exec timeout -k 5 "$2" sh -c "$3" 4>&- 2>&1
-	' muster "$name" "$bound" "$text" "$mask" <&3 3<&-
+	setsid timeout -k 5 "$bound" sh -c '
+		exec 4>&- 2>&1
+		read -r muster <"/proc/$$/stat"
+		set -- "$1" "$2" ${muster##*) }
+		read -r muster <"/proc/$6/stat"
+		set -- "$1" "$2" "$6" ${muster##*) }
+		printf "%-79s\n" "runs $3 ${23}" 1<>"$1.new"
+		unset muster
+		eval "set --
+$2"
+	' sh "$name" "$text" <&3 3<&-
 }
 
 # finish writes the end down. timeout ends its own child and what is in its group, and
@@ -322,7 +332,7 @@ finish() {
 		quell
 	fi
 	printf '%-79s\n' "$how $code $left" 1<>"$name.new" && mv -f "$name.new" "$name.end"
-	flock -u 9
+	flock -u 9 4>&- & # what a daemon has inherited as well
 }
 
 # patient says how long to wait for what. Some can only count whole seconds.
@@ -351,6 +361,7 @@ quell() {
 # never stops reading: that would stop the command.
 keep() {
 	trap : HUP INT TERM PIPE
+	umask 077
 	base=0 older=
 	while :; do
 		said=$(LC_ALL=C dd bs=8192 count=16 2>&1 >>"$name.out.$base") || {
@@ -457,7 +468,7 @@ sweep() {
 	swept=0
 	read -r swept <"$dir/swept"
 	[ $((1$hi - 1${swept:-0})) -ge 86 ] || return
-	printf '%s\n' "$hi" >"$dir/swept"
+	(umask 077; printf '%s\n' "$hi" >"$dir/swept")
 	count=0
 	for file in "$dir"/*.end; do
 		age=${file##*/}
@@ -483,7 +494,7 @@ halt() {
 		[ -e "$name.end" ] && say stopped ended || say stopped unsure
 		exit 0
 	fi
-	: >"$name.stop"
+	(umask 077; : >"$name.stop")
 	kill -TERM $(session "$sid")
 	quell
 	case $(kill -0 "-$sid" 2>&1) in *ermitted*) say stopped hidden; exit 0 ;; esac
@@ -495,7 +506,6 @@ halt() {
 plain() {
 	[ "$again" = 0 ] || [ "$twice" = 1 ] || no untold
 	[ "$verb" = run ] || no untold
-	umask "$mask"
 	exec timeout -k 5 "$bound" sh -c '
 		exec 2>&1 3<&-
 		printf "%s mark %s %s\n" "$0" "$$" "$PPID"
@@ -504,12 +514,12 @@ plain() {
 }
 
 main() {
-	read -r verb fence key step hi lo shi slo again twice bound || exit 1
-	IFS= read -r place && IFS= read -r job && IFS= read -r text || exit 1
 	exec 3<&0 </dev/null 2>/dev/null # what the shell itself says is not of the command
-	text=$(printf %b "$text")
-	mask=$(umask)
-	umask 077
+	set -- $request
+	verb=$1 fence=$2 key=$3 step=$4 hi=$5 lo=$6 shi=$7 slo=$8 again=$9
+	shift 9
+	twice=$1 bound=$2
+	case $text in *\\*) text=$(printf %b "$text") ;; esac
 	base=0 off=0
 
 	missing
@@ -521,7 +531,8 @@ main() {
 	fi
 	say hello fenced
 	if [ "$verb" = stop ]; then halt; fi
-	if (: >>"$dir/lock"); then
+	[ -e "$dir/lock" ] || (umask 077; : >>"$dir/lock")
+	if [ -w "$dir/lock" ]; then
 		exec 9>>"$dir/lock"
 	elif [ -r "$dir/lock" ]; then
 		exec 9<"$dir/lock" # a disk that is read-only now: start says so

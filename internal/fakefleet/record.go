@@ -22,14 +22,15 @@ func (s *session) unfenced(c machine.Command) machine.Command {
 	done := s.host().fleet.ctx.Done()
 	first, ok := in.line(done)
 	nonce, _, _ := strings.Cut(strings.TrimPrefix(first, "nonce="), ";")
-	for line := ""; ok && line != nonce; {
-		line, ok = in.line(done)
-	}
 	var lines [4]string
 	for i := range lines {
 		if ok {
 			lines[i], ok = in.line(done)
 		}
+	}
+	// The script follows, up to the nonce, or to the end if the command has no input.
+	for line, more := "", ok; more && line != nonce; {
+		line, more = in.line(done)
 	}
 	words := strings.Fields(lines[0])
 	if !ok || len(words) != 11 {

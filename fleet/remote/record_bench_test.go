@@ -1,0 +1,32 @@
+package remote_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"muster/fleet"
+	"muster/fleet/remote"
+	"muster/fleet/remote/remotetest"
+)
+
+// BenchmarkRecord tells what a record costs a step on a real sshd, over a connection that
+// is open. Where the disk is slow the two syncs are most of it.
+func BenchmarkRecord(b *testing.B) {
+	h := newRecordingHost(b, remotetest.Options{})
+	for _, fence := range []fleet.Fence{fleet.FenceNone, fleet.FenceRequired} {
+		h.host.Fence = fence
+		for _, shell := range []string{"true", "echo hello"} {
+			conn := h.connect()
+			b.Run(fmt.Sprintf("%s/%s", fence, shell), func(b *testing.B) {
+				for b.Loop() {
+					r := step(fmt.Sprint(fence, time.Now().UnixNano()), 1)
+					result, err := conn.Run(b.Context(), remote.Command{Shell: shell, Bound: time.Minute, Record: &r})
+					if err != nil || result.ExitCode != 0 {
+						b.Fatalf("%+v, %v", result, err)
+					}
+				}
+			})
+		}
+	}
+}
