@@ -32,7 +32,10 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 for what in "$@"; do
 	case $what in
 	redis) need 'tests run on a real Redis' 'command -v redis-server' redis-server redis-server ;;
-	sshd) need 'tests log in to a real sshd' 'command -v sshd' openssh-server ssh ;;
+	sshd)
+		need 'tests log in to a real sshd' 'command -v sshd' openssh-server ssh
+		need 'hosts of tests are made of it' 'command -v busybox' busybox
+		;;
 	nodeset) need 'host sets are held against those of ClusterShell' 'command -v nodeset' \
 		clustershell ;;
 	ansible) need 'tests compare with what Ansible reads' 'command -v ansible-inventory' ansible-core ;;

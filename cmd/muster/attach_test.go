@@ -64,18 +64,66 @@ func (r *recording) wantLines(name, want string) {
 	}
 }
 
+// signal sends a signal to all workers.
+func (r *recording) signal(s syscall.Signal) {
+	r.t.Helper()
+	for _, pid := range children(r.master.cmd.Process.Pid) {
+		if err := syscall.Kill(pid, s); err != nil {
+			r.t.Error(err)
+		}
+	}
+}
+
 // A killed worker loses nothing: the command goes on, and the next attempt takes its end.
 func TestAKilledWorkersStepIsAttachedTo(t *testing.T) {
 	t.Parallel()
 	r := newRecording(t, 4)
 	id := r.submit("all", "echo begun >> ~/begun; sleep 5; echo done >> ~/file; echo out")
 	r.await("begun")
-	for _, pid := range children(r.master.cmd.Process.Pid) {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Error(err)
+	r.signal(syscall.SIGKILL)
+	r.wantAttached(id, "out\n")
+	n := 0
+	for _, e := range r.happened() {
+		if detail, ok := e.Detail.(map[string]any); e.Event == "end" && ok && detail["how"] == "attached" {
+			n++
 		}
 	}
-	wantOutcomes(t, r.wait(id), map[jobs.Outcome]int{jobs.Succeeded: 4})
+	if n != 4 {
+		t.Errorf("%d events say attached, want 4", n)
+	}
+}
+
+// The same if it is killed between the end of the command and its report of that.
+func TestAWorkerKilledBeforeItsReportLosesNothing(t *testing.T) {
+	t.Parallel()
+	r := newRecording(t, 2)
+	id := r.submit("all", "echo begun >> ~/begun; sleep 2; echo done >> ~/file; echo out")
+	r.await("begun")
+	r.signal(syscall.SIGSTOP)
+	r.await("file")
+	for _, home := range r.homes {
+		late := r.late()
+		for tick := time.Tick(10 * time.Millisecond); ; {
+			ends, _ := filepath.Glob(filepath.Join(home, ".local/state/muster-record/*.end"))
+			if len(ends) > 0 {
+				break
+			}
+			select {
+			case <-tick:
+			case <-late:
+				t.Fatal("the step does not end")
+			}
+		}
+	}
+	r.signal(syscall.SIGKILL)
+	r.wantAttached(id, "out\n")
+}
+
+// wantAttached waits for the end of a task of which a second attempt took all results.
+func (r *recording) wantAttached(id jobs.TaskID, output string) {
+	t := r.t
+	t.Helper()
+	wantOutcomes(t, r.wait(id), map[jobs.Outcome]int{jobs.Succeeded: len(r.homes)})
 	r.wantLines("begun", "begun\n")
 	r.wantLines("file", "done\n")
 	for _, j := range r.jobs(id) {
@@ -87,17 +135,8 @@ func TestAKilledWorkersStepIsAttachedTo(t *testing.T) {
 			t.Errorf("muster job says\n%s", out)
 		}
 		out, _ = r.muster("logs", string(j.ID))
-		if out != "== attached to what an earlier attempt started ==\nout\n" {
+		if out != "== attached to what an earlier attempt started ==\n"+output {
 			t.Errorf("muster logs says %q", out)
 		}
-	}
-	n := 0
-	for _, e := range r.happened() {
-		if detail, ok := e.Detail.(map[string]any); e.Event == "end" && ok && detail["how"] == "attached" {
-			n++
-		}
-	}
-	if n != 4 {
-		t.Errorf("%d events say attached, want 4", n)
 	}
 }

@@ -30,11 +30,10 @@ type Conn struct {
 	wire *wire
 	ssh  ssh.Conn
 
-	about About
-	login login                                    // without its keys: how long it lasts
-	fence fleet.Fence                              // whether it keeps records of what it runs
-	user  string                                   // who is logged in
-	again func(ctx context.Context) (*Conn, error) // connects to the same host once more
+	about  About
+	login  login                                    // without its keys: how long it lasts
+	keeper keeper                                   // of records
+	again  func(ctx context.Context) (*Conn, error) // connects to the same host once more
 
 	slots   chan struct{} // holds one item a session, for as long as its goroutines live
 	asked   chan struct{} // holds one item a connection that it was asked for, as a jump host
@@ -44,6 +43,12 @@ type Conn struct {
 
 	mu    sync.Mutex
 	cause error // why we closed it, guarded by mu
+}
+
+// A keeper is what there is to know of a host that may keep records of what it runs.
+type keeper struct {
+	fence fleet.Fence
+	user  string // who is logged in
 }
 
 func newConn(h *handshake, conn ssh.Conn, chans <-chan ssh.NewChannel,

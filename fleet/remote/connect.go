@@ -23,7 +23,7 @@ func (c *Client) Connect(ctx context.Context, h fleet.Host) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn.fence, conn.user = h.Fence, h.User
+	conn.keeper = keeper{fence: h.Fence, user: h.User}
 	conn.again = func(ctx context.Context) (*Conn, error) { return c.Connect(ctx, h) }
 	return conn, nil
 }

@@ -24,6 +24,8 @@
 //     (setsid, a daemon) is not part of that group and lives on.
 //   - An [Error] says whether the command had been sent. What was sent and not
 //     answered may have run: that is [KindLost], and never "did not run".
+//   - A command with a [Record] is started once, on hosts that can keep one. What was
+//     begun is found again over any connection, with its output and its end.
 //   - Output is always drained and kept within bounds, as the bytes that came.
 //     [Printable] makes them harmless for a terminal.
 //

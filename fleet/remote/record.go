@@ -141,7 +141,7 @@ func (c *Conn) verb(cmd Command) string {
 	switch r := cmd.Record; {
 	case cmd.verb != "":
 		return cmd.verb
-	case r == nil || c.fence == fleet.FenceNone || c.fence == "":
+	case r == nil || c.keeper.fence == fleet.FenceNone || c.keeper.fence == "":
 		return ""
 	case r.Look:
 		return verbAsk
@@ -180,6 +180,7 @@ func (c *Conn) attach(ctx context.Context, cmd Command, lost Result, why error) 
 		return lost, why // it is known as well as before
 	}
 	result.Took += lost.Took
+	result.Attached = lost.Attached // it is what this very attempt began
 	return result, err
 }
 
@@ -297,7 +298,7 @@ func (n *notes) refusal(op string, c *Conn) error {
 // lacks says in words what record.sh found missing.
 func (c *Conn) lacks(what string) string {
 	return strings.Replace(what, "folder", fmt.Sprintf("a folder that only %s can write (%s, or one "+
-		"in its home)", c.user, c.cfg.RecordDir), 1)
+		"in its home)", c.keeper.user, c.cfg.RecordDir), 1)
 }
 
 // busyMax bounds what a host may say of how long another step takes.

@@ -22,6 +22,21 @@ type cutter struct {
 	up      atomic.Int64 // bytes that may go to the host yet
 	down    atomic.Int64 // and from it
 	wait    sync.WaitGroup
+
+	cuts atomic.Int32
+	mu   sync.Mutex
+	open []net.Conn // guarded by mu
+}
+
+// cut cuts what is open.
+func (c *cutter) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.open {
+		conn.Close()
+		c.cuts.Add(1)
+	}
+	c.open = nil
 }
 
 // start listens in front of a host.
@@ -53,6 +68,9 @@ func (c *cutter) serve(near net.Conn) {
 		near.Close()
 		return
 	}
+	c.mu.Lock()
+	c.open = append(c.open, near)
+	c.mu.Unlock()
 	var both sync.WaitGroup
 	pass := func(to, from net.Conn, left *atomic.Int64) {
 		defer near.Close()
@@ -72,6 +90,31 @@ func (c *cutter) serve(near net.Conn) {
 	both.Go(func() { pass(far, near, &c.up) })
 	both.Go(func() { pass(near, far, &c.down) })
 	both.Wait()
+}
+
+// A connection that is cut in the middle is made anew once: the attempt ends as if nothing
+// had been.
+func TestRealRecordIsFollowedOverANewConnection(t *testing.T) {
+	t.Parallel()
+	h := newRecordingHost(t, remotetest.Options{})
+	c := &cutter{address: net.JoinHostPort(h.host.Address, fmt.Sprint(h.host.Port))}
+	h.host.Address, h.host.Port = "127.0.0.1", c.start(t)
+	conn, file := h.connect(), filepath.Join(t.TempDir(), "file")
+	go func() {
+		for tick := time.Tick(10 * time.Millisecond); t.Context().Err() == nil; <-tick {
+			if _, err := os.Stat(file); err == nil {
+				c.cut() // the first connection; the next one is left alone
+				return
+			}
+		}
+	}()
+	r := step("j", 1)
+	result, err := conn.Run(t.Context(), remote.Command{
+		Shell: fmt.Sprintf("echo begun; echo line >> %s; sleep 1; echo ended", file), Bound: time.Minute, Record: &r})
+	wantEnd(t, result, err, "exit 0: begun\nended\n")
+	if text, err := os.ReadFile(file); err != nil || string(text) != "line\n" || c.cuts.Load() != 1 {
+		t.Errorf("the file has %q, %v, want one line; %d cuts", text, err, c.cuts.Load())
+	}
 }
 
 // Wherever the line is cut, the command runs once at most, and the next attempt hears the

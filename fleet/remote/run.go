@@ -129,7 +129,7 @@ func (c *Conn) run(ctx context.Context, op string, cmd Command) (Result, error) 
 	defer late.Stop()
 
 	if verb != "" {
-		cmd.Stdin = request{verb, c.fence, c.cfg.RecordDir, cmd}.reader(nonce)
+		cmd.Stdin = request{verb, c.keeper.fence, c.cfg.RecordDir, cmd}.reader(nonce)
 	}
 	return s.run(ctx, op, cmd, line)
 }
