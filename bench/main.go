@@ -33,6 +33,7 @@ func sections() []section {
 		{"submit", "submit of 100,000 jobs", submit, false},
 		{"ssh", "`true` on 3,000 pretended hosts, 64 at a time", overSSH, false},
 		{"child", "a child process", child, false},
+		{"sessions", "memory of a node with many sessions open", sessions, false},
 		{"idle", "calls of an idle node", idle, false},
 		{"reorder", "an overloaded queue is reordered", reorder, false},
 		{"fair", "a small task behind a big one", fair, false},
