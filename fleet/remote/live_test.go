@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// heard is a writer that tests wait for.
-type heard struct {
+// hearer is a writer that tests wait for.
+type hearer struct {
 	mu   sync.Mutex
 	all  bytes.Buffer
 	news chan struct{} // holds an item when something came
 }
 
-func (h *heard) Write(p []byte) (int, error) {
+func (h *hearer) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all.Write(p)
@@ -27,14 +27,14 @@ func (h *heard) Write(p []byte) (int, error) {
 	return 0, io.ErrClosedPipe // which is nobody's business
 }
 
-func (h *heard) text() string {
+func (h *hearer) text() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.all.String()
 }
 
 // await waits until something ends with the words.
-func (h *heard) await(words string) {
+func (h *hearer) await(words string) {
 	for !strings.HasSuffix(h.text(), words) {
 		<-h.news
 	}
@@ -42,7 +42,7 @@ func (h *heard) await(words string) {
 
 func TestOutputIsHeardWhileTheCommandRuns(t *testing.T) {
 	t.Parallel()
-	ear := &heard{news: make(chan struct{}, 1)}
+	ear := &hearer{news: make(chan struct{}, 1)}
 	p := &peer{exec: func(s *peerSession) {
 		s.accept()
 		_, _ = io.WriteString(s, "first\n")
@@ -64,7 +64,7 @@ func TestOutputIsHeardWhileTheCommandRuns(t *testing.T) {
 // What is not kept is heard, and nothing that comes after the end.
 func TestLiveHearsWhatIsCounted(t *testing.T) {
 	t.Parallel()
-	r, ear := newRecorder(4, func() {}), &heard{news: make(chan struct{}, 1)}
+	r, ear := newRecorder(4, func() {}), &hearer{news: make(chan struct{}, 1)}
 	for _, write := range []func(){
 		func() { r.Write([]byte("before ")) },
 		func() { r.watch(ear) },
