@@ -44,6 +44,9 @@ type bridge struct {
 var errUnanswered = errors.New("it has not answered to many requests for a connection: too many " +
 	"hosts behind it are silent")
 
+// errFell is about a jump host whose connection ended while it was asked for another.
+var errFell = errors.New("the connection to it ended")
+
 // cross returns the connection to the last of the jump hosts, which must be given
 // back. The error is an [Error] about that jump host, or the end of ctx.
 func (b *bridges) cross(ctx context.Context, way []fleet.Hop) (*bridge, error) {
@@ -237,10 +240,11 @@ func (b *bridge) explain(err error, limit time.Duration) (Kind, error) {
 		return KindUnreachable, fmt.Errorf("no answer to TCP from behind jump host %s within %s: %w",
 			b.name, limit, err)
 	case !errors.As(err, &refused):
+		wait(b.conn.done, b.conn.cfg.Drain) // the next one must find it fallen
 		if why := b.conn.why(); why != nil {
 			err = why
 		}
-		return KindUnreachable, fmt.Errorf("jump host %s: %w", b.name, err)
+		return KindUnreachable, fmt.Errorf("jump host %s: %w: %w", b.name, errFell, err)
 	}
 	said := shorten(Printable([]byte(refused.Message)))
 	switch {

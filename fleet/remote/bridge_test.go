@@ -174,6 +174,33 @@ func TestABridgeThatFellIsMadeAgain(t *testing.T) {
 	}
 }
 
+// The connection may have been dead for long when the next one comes.
+func TestABridgeThatFallsWhenItIsUsedIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	jump, target := newForwarder(), peer{}
+	forward := jump.channel
+	var asked atomic.Int32
+	jump.channel = func(c ssh.NewChannel) bool {
+		if asked.Add(1) == 2 {
+			jump.cut()
+			return false
+		}
+		return forward(c)
+	}
+	h := behindOf(target.listen(t), jump.listen(t))
+	client := mustClient(t, Default())
+	for range 3 {
+		conn, err := client.Connect(t.Context(), h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+	}
+	if n := jump.connections.Load(); n != 2 || asked.Load() != 4 {
+		t.Errorf("%d connections, asked %d times, want 2 and 4", n, asked.Load())
+	}
+}
+
 func TestABridgeThatNobodyUsesIsClosed(t *testing.T) {
 	t.Parallel()
 	jump, target := newForwarder(), peer{}

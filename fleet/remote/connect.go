@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -29,7 +30,8 @@ func (c *Client) Connect(ctx context.Context, h fleet.Host) (*Conn, error) {
 }
 
 // connect connects to a host behind others. One that has too many at the moment is
-// tried again; who comes back from elsewhere must not have to know that.
+// tried again, and one whose jump host hung up meanwhile, once: that connection may be
+// hours old. Who comes back from elsewhere must not have to know that.
 func (c *Client) connect(ctx context.Context, way []fleet.Hop, h fleet.Hop) (*Conn, error) {
 	v, err := c.visit(way, h)
 	if err != nil {
@@ -37,7 +39,10 @@ func (c *Client) connect(ctx context.Context, way []fleet.Hop, h fleet.Hop) (*Co
 	}
 	for n := 0; ; n++ {
 		conn, err := v.try(ctx)
-		if KindOf(err) != KindThrottled || n+1 == throttledTries {
+		switch {
+		case n == 0 && errors.Is(err, errFell):
+			continue
+		case KindOf(err) != KindThrottled || n+1 == throttledTries:
 			return conn, err
 		}
 		if cause := c.pause(ctx, throttledPause(n, rand.Float64())); cause != nil {

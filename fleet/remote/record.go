@@ -257,6 +257,9 @@ func (s *session) noted() <-chan struct{} {
 // found first.
 func (cmd Command) mayRun() bool { return cmd.Record != nil && cmd.Record.Again }
 
+// looks tells that nothing is started in any case.
+func (cmd Command) looks() bool { return cmd.Record != nil && cmd.Record.Look }
+
 var errStopped = errors.New("the command was stopped on the host")
 
 func (n note) lastSeen() string {

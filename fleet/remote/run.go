@@ -92,7 +92,7 @@ func (c *Conn) run(ctx context.Context, op string, cmd Command) (Result, error) 
 	if err != nil {
 		return nothing, c.to.fault(op, KindInvalid, err)
 	}
-	if err := c.login.lasts(cmd.Bound); err != nil {
+	if err := c.login.lasts(cmd.Bound); err != nil && !cmd.mayRun() && !cmd.looks() {
 		return nothing, c.to.fault(op, KindKey, err)
 	}
 	if isClosed(cmd.Stop) && !cmd.mayRun() {
