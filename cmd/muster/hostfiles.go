@@ -83,7 +83,7 @@ Exit codes: 0 nothing was found, 1 something was.`,
 	}
 	f := addFileFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		inv, err := f.inventory(c.Context(), args)
+		inv, err := f.inventory(c.Context(), args, false)
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ Exit codes: 0 nothing is different, 1 something is, 2 the inventory has mistakes
 	}
 	f := addFileFlags(c)
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		local, err := f.inventory(ctx, args)
+		local, err := f.inventory(ctx, args, true)
 		if err != nil {
 			return exit(exitUsage, err)
 		}
@@ -129,6 +129,10 @@ Exit codes: 0 nothing is different, 1 something is, 2 the inventory has mistakes
 		if err != nil {
 			return s.nonsense("its inventory cannot be read: " + err.Error())
 		}
+		if unknown := takeKeys(local, published); len(unknown) > 0 {
+			s.say("host keys of %s are not known here, so they are not compared",
+				cell(fleet.Fold(unknown)))
+		}
 		changes := fleet.Diff(published, local)
 		if s.json {
 			err = s.writeJSON(changes)
@@ -140,6 +144,20 @@ Exit codes: 0 nothing is different, 1 something is, 2 the inventory has mistakes
 		}
 		return err
 	})
+}
+
+// takeKeys gives hosts of which no key is known here those that are published, and
+// names these hosts: the files that the server reads may not be on this machine.
+func takeKeys(local, published *fleet.Inventory) []string {
+	var taken []string
+	for _, name := range local.WithoutKey() {
+		h, _ := published.Host(name)
+		t := fleet.Trust{HostKeys: h.HostKeys, HostCAs: h.HostCAs, Revoked: h.Revoked}
+		if local.SetTrust(name, t) == nil {
+			taken = append(taken, name)
+		}
+	}
+	return taken
 }
 
 // fileFlags say where the configuration is.
@@ -154,11 +172,14 @@ func addFileFlags(c *cobra.Command) *fileFlags {
 
 // inventory reads the sources that are named, or else those of the configuration,
 // which also says where host keys are looked up.
-func (f *fileFlags) inventory(ctx context.Context, named []string) (*fleet.Inventory, error) {
+func (f *fileFlags) inventory(
+	ctx context.Context, named []string, away bool,
+) (*fleet.Inventory, error) {
 	cfg, err := f.read()
 	if err != nil {
 		return nil, err
 	}
+	cfg.Away = away
 	if len(named) > 0 {
 		cfg.List = named
 	}
@@ -175,7 +196,7 @@ func (f *fileFlags) imported(ctx context.Context, named, ssh []string) (*fleet.I
 	if err != nil {
 		return nil, err
 	}
-	cfg.List = named
+	cfg.List, cfg.Away = named, true
 	if len(ssh) > 0 {
 		part, err := sources.SSHHosts(cfg, ssh)
 		if err != nil {

@@ -38,7 +38,7 @@ func (g *gatherer) resolveKeys(inv *fleet.Inventory) error {
 	for _, h := range all {
 		files, must := g.cfg.KnownHosts, false
 		if path := inv.KnownHosts(h.Name); path != "" {
-			files, must = []string{path}, true
+			files, must = []string{path}, !g.cfg.Away
 		} else if len(h.HostKeys)+len(h.HostCAs) > 0 {
 			continue
 		}
