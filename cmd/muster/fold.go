@@ -154,8 +154,8 @@ func compare(list []server.Alike, differ bool) []folded {
 	most.Majority = true
 	for i := range out {
 		g := &out[i]
-		if i == majority || g.Example == "" {
-			continue
+		if i == majority || g.Example == "" || len(g.Output) == 0 {
+			continue // of one that said nothing its error tells more
 		}
 		g.compared, g.hunks = true, diff.Texts(most.Output, g.Output, diffContext)
 		if len(g.hunks) > 0 {

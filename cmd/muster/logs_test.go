@@ -134,7 +134,7 @@ func endedEvent(host, outcome, more string) string {
 		outcome, more)
 }
 
-const overEvent = "event: over\ndata: {}\n\n"
+const overEvent = "event: over\ndata: {\"state\": \"ended\"}\n\n"
 
 func streamOf(parts ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -224,6 +224,17 @@ func TestATaskThatIsNotThereHasNoLogs(t *testing.T) {
 	}
 }
 
+func TestWhereNothingIsSaidThatIsSaid(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[string]string{"running": "muster logs -f " + aTask, "ended": "no host of task"} {
+		a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/tasks/" + aTask + "/output": streamOf(
+			"event: over\ndata: {\"state\": \"" + state + "\"}\n\n")})
+		if code, out, words := muster(t, a.URL, "logs", aTask); code != 0 || out != "" || !strings.Contains(words, want) {
+			t.Errorf("%s: exit %d, %q, %q", state, code, out, words)
+		}
+	}
+}
+
 // A line that never ends is shown in parts, and little of it is held back.
 func TestALineWithoutEndIsShownInParts(t *testing.T) {
 	t.Parallel()
@@ -289,6 +300,8 @@ func TestGroupsAreComparedWithTheMajority(t *testing.T) {
 	most := alike(jobs.Succeeded, 300, "fw[501-800]", "a\nb\x1b\nc\n")
 	other := alike(jobs.Succeeded, 2, "fw[801-802]", "a\nB\nc")
 	other.LeftOut = 9
+	silent := alike(jobs.Unreachable, 1, "fw804", "")
+	silent.Error = "connection refused"
 	same := alike(jobs.Timeout, 1, "fw803", "a\nb\x1b\nc\n")
 	rest := server.Alike{Outcome: "other", Count: 9, Hosts: "x[1-9]", Error: "9 more groups"}
 	want := `500 failed, exit code 7: fw[1-500]
@@ -317,10 +330,13 @@ func TestGroupsAreComparedWithTheMajority(t *testing.T) {
 1 timeout: fw803
   the same output as the majority
 
+1 unreachable: fw804
+  connection refused
+
 9 other: x[1-9]
   9 more groups
 `
-	groups := compare([]server.Alike{bad, most, other, same, rest}, true)
+	groups := compare([]server.Alike{bad, most, other, same, silent, rest}, true)
 	if diff := cmp.Diff(want, foldText(groups, false)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

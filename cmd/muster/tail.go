@@ -96,6 +96,17 @@ func (t *tail) hear(e event) error {
 		t.ended[end.Job] = true
 		return t.out.ended(end)
 	case server.EventOver:
+		var task jobs.TaskInfo
+		if err := t.read(e, &task); err != nil {
+			return err
+		}
+		switch {
+		case t.json:
+		case task.State != jobs.TaskEnded:
+			t.say("task %[1]s has not ended: `muster logs -f %[1]s` goes on", t.task)
+		case len(t.at) == 0:
+			t.say("no host of task %s has said anything", t.task)
+		}
 		return errOver
 	}
 	return t.showTrouble(e)
