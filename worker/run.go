@@ -274,12 +274,13 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 	a.begun = true
 	f.result, f.err = a.do(ctx, conn, action, remote.Command{Shell: action.Shell, Bound: bound,
 		Stop: a.halting.Done(), Record: record, Live: a.said.live})
+	a.said.add(f.result.Output)
 	if f.result.Attached {
+		// Behind the output: whoever listened has it in this place already.
 		a.attached = true
 		a.said.remark("attached to what an earlier attempt started")
 	}
 	f.result.Attached = a.attached
-	a.said.add(f.result.Output)
 	f.busy = max(0, free-a.Clock())
 	f.cause, f.order = cause(ctx), order(a.halting)
 	return judge(f, rand.Float64())

@@ -48,9 +48,15 @@ func (t *transcript) end() byte {
 	return 0
 }
 
-// add appends what one step said, which the voice has heard by now. If something of
-// that was left out, the gap of the whole grows to there.
+// add appends what one step said. The voice has heard it by now, unless it was nobody
+// but ourselves who said it. If something was left out, the gap of the whole grows to
+// there.
 func (t *transcript) add(o remote.Output) {
+	if t.live.heard() == t.all.Size() {
+		_, _ = t.live.Write(o.Head)
+		t.live.Skip(o.Omitted)
+		_, _ = t.live.Write(o.Tail)
+	}
 	t.write(o.Head)
 	if o.Omitted > 0 {
 		t.all.Omitted += o.Omitted + int64(len(t.all.Tail))

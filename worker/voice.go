@@ -52,8 +52,23 @@ func (v *voice) Write(p []byte) (int, error) {
 	return n, nil
 }
 
+// Skip notes that bytes are lost, before anybody could hear them.
+func (v *voice) Skip(n int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.end += n
+	v.tail = v.tail[:0]
+}
+
+// heard is how much was heard so far.
+func (v *voice) heard() int64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.end
+}
+
 func (v *voice) keep(p []byte) {
-	if len(v.tail) == 0 {
+	if len(v.head) == 0 || len(v.tail) == 0 && v.headEnd == v.end {
 		room := min(len(p), v.part-len(v.head))
 		v.head = append(v.head, p[:room]...)
 		v.headEnd = v.end + int64(room)

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -9,14 +10,14 @@ import (
 	"time"
 )
 
-// hearer is a writer that tests wait for.
-type hearer struct {
+// witness is a writer that tests wait for.
+type witness struct {
 	mu   sync.Mutex
 	all  bytes.Buffer
 	news chan struct{} // holds an item when something came
 }
 
-func (h *hearer) Write(p []byte) (int, error) {
+func (h *witness) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all.Write(p)
@@ -27,14 +28,14 @@ func (h *hearer) Write(p []byte) (int, error) {
 	return 0, io.ErrClosedPipe // which is nobody's business
 }
 
-func (h *hearer) text() string {
+func (h *witness) text() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.all.String()
 }
 
 // await waits until something ends with the words.
-func (h *hearer) await(words string) {
+func (h *witness) await(words string) {
 	for !strings.HasSuffix(h.text(), words) {
 		<-h.news
 	}
@@ -42,7 +43,7 @@ func (h *hearer) await(words string) {
 
 func TestOutputIsHeardWhileTheCommandRuns(t *testing.T) {
 	t.Parallel()
-	ear := &hearer{news: make(chan struct{}, 1)}
+	ear := &witness{news: make(chan struct{}, 1)}
 	p := &peer{exec: func(s *peerSession) {
 		s.accept()
 		_, _ = io.WriteString(s, "first\n")
@@ -61,14 +62,18 @@ func TestOutputIsHeardWhileTheCommandRuns(t *testing.T) {
 	}
 }
 
+// Skip notes what is lost.
+func (h *witness) Skip(n int64) { fmt.Fprintf(h, "(%d lost)", n) }
+
 // What is not kept is heard, and nothing that comes after the end.
 func TestLiveHearsWhatIsCounted(t *testing.T) {
 	t.Parallel()
-	r, ear := newRecorder(4, func() {}), &hearer{news: make(chan struct{}, 1)}
+	r, ear := newRecorder(4, func() {}), &witness{news: make(chan struct{}, 1)}
 	for _, write := range []func(){
 		func() { r.Write([]byte("before ")) },
 		func() { r.watch(ear) },
 		func() { r.Write([]byte("all of this ")) },
+		func() { r.skip(7) },
 		func() { r.watch(nil) },
 		func() { r.Write([]byte("nobody ")) },
 		func() { r.watch(ear) },
@@ -78,7 +83,7 @@ func TestLiveHearsWhatIsCounted(t *testing.T) {
 	} {
 		write()
 	}
-	if got := ear.text(); got != "all of this and this" {
+	if got := ear.text(); got != "all of this (7 lost)and this" {
 		t.Errorf("heard %q", got)
 	}
 }

@@ -78,6 +78,11 @@ func newRecorder(most int, touch func()) *recorder {
 	return &recorder{half: most / 2, headMax: most / 2, touch: touch}
 }
 
+// Skipper is a Command.Live that hears of bytes which are lost before anybody saw them.
+type Skipper interface {
+	Skip(n int64)
+}
+
 // watch lets live have what comes from now on.
 func (r *recorder) watch(live io.Writer) {
 	r.mu.Lock()
@@ -114,6 +119,9 @@ func (r *recorder) skip(n int64) {
 		return
 	}
 	r.touch()
+	if live, ok := r.live.(Skipper); ok {
+		live.Skip(n)
+	}
 	r.total += n
 	r.headMax = len(r.head)
 	r.tail, r.next = r.tail[:0], 0
