@@ -23,6 +23,32 @@ import (
 	"muster/scripts"
 )
 
+// Whoever listens hears how far a large file is, in as many lines as are kept.
+func TestProgressOfAnUpload(t *testing.T) {
+	t.Parallel()
+	var live bytes.Buffer
+	w := watch{to: "/x", live: &live}
+	const size = 10 << 20
+	for sent := int64(0); sent <= size; sent += 32 << 10 {
+		w.note(remote.Progress{Size: size, Sent: sent})
+	}
+	said := string(w.end())
+	if n := strings.Count(said, "\n"); n != 10 || said != live.String() ||
+		!strings.HasPrefix(said, "/x: sent 1.0 MB of 10 MB\n") ||
+		!strings.HasSuffix(said, "/x: sent 10 MB of 10 MB\n") {
+		t.Errorf("%d lines, live %d bytes: %s", n, live.Len(), said)
+	}
+	// One that is there already, and one that never began.
+	there, none := watch{to: "/x"}, watch{to: "/x"}
+	there.note(remote.Progress{Size: size, Had: size})
+	if said := string(there.end()); said != "/x: 10 MB were there already\n" {
+		t.Errorf("it says %q", said)
+	}
+	if said := none.end(); said != nil {
+		t.Errorf("it says %q", said)
+	}
+}
+
 // store is a pretended source of contents.
 type store struct {
 	mu    sync.Mutex

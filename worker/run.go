@@ -290,7 +290,7 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 func (a *attempt) do(ctx context.Context, conn Conn, action scripts.Action,
 	c remote.Command) (remote.Result, error) {
 	if action.Kind == scripts.KindUpload {
-		return a.upload(ctx, conn, action, c.Bound)
+		return a.upload(ctx, conn, action.Upload, c)
 	}
 	return conn.Run(ctx, c)
 }

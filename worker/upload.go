@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"time"
 
 	"muster/fleet/remote"
 	"muster/jobs"
@@ -22,10 +21,10 @@ type Content interface {
 	io.Closer
 }
 
-// upload is a step of that kind. What it says of itself stands for what the host said.
-func (a *attempt) upload(ctx context.Context, conn Conn, action scripts.Action,
-	most time.Duration) (remote.Result, error) {
-	file := action.Upload
+// upload is a step of that kind, within the bounds of c. What it says of itself stands
+// for what the host said.
+func (a *attempt) upload(ctx context.Context, conn Conn, file *scripts.Upload,
+	c remote.Command) (remote.Result, error) {
 	sum, err := hex.DecodeString(file.SHA256)
 	if err != nil || len(sum) != sha256.Size {
 		return remote.Result{}, unsent(remote.KindInvalid,
@@ -37,25 +36,25 @@ func (a *attempt) upload(ctx context.Context, conn Conn, action scripts.Action,
 	}
 	defer content.Close()
 	if file.Blob { // to get it here may have taken a while
-		left, ok := bound(most, a.lease.left())
+		left, ok := bound(c.Bound, a.lease.left())
 		if !ok {
 			return remote.Result{}, unsent(remote.KindNode,
 				fmt.Errorf("%s: too little time is left to send it", file.To))
 		}
-		most = left
+		c.Bound = left
 	}
-	var heard watch
+	heard := watch{to: file.To, live: c.Live}
 	err = conn.Upload(ctx, remote.Upload{
 		Path:     file.To,
 		Mode:     file.Mode,
 		Size:     file.Size,
 		SHA256:   [sha256.Size]byte(sum),
 		Content:  content,
-		Bound:    most,
-		Stop:     a.halting.Done(),
+		Bound:    c.Bound,
+		Stop:     c.Stop,
 		Progress: heard.note,
 	})
-	return remote.Result{Output: remote.Output{Head: heard.words(file.To)}}, err
+	return remote.Result{Output: remote.Output{Head: heard.end()}}, err
 }
 
 // open opens what is to be sent. Its errors are such that nothing was sent.
@@ -93,27 +92,49 @@ type nopCloser struct{ io.ReadSeeker }
 // Close does nothing.
 func (nopCloser) Close() error { return nil }
 
-// watch remembers how far an upload is.
+// watch tells how far an upload is: a line each tenth of a large file, and one at the
+// end.
 type watch struct {
-	mu   sync.Mutex
-	last remote.Progress // guarded by mu
-	any  bool            // guarded by mu
+	to   string
+	live io.Writer // hears each line at once; nil: nobody does
+
+	mu   sync.Mutex // guards what follows
+	last remote.Progress
+	any  bool
+	said []byte
 }
+
+// watchMin is how large a file must be so that its progress is told, in bytes.
+const watchMin = 1 << 20
 
 func (w *watch) note(p remote.Progress) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.any && p.Size >= watchMin && tenths(p) > tenths(w.last) && p.Had+p.Sent < p.Size {
+		w.say(p)
+	}
 	w.last, w.any = p, true
 }
 
-// words says how far it came; nothing if it did not begin.
-func (w *watch) words(to string) []byte {
+func tenths(p remote.Progress) int64 { return (p.Had + p.Sent) * 10 / p.Size }
+
+// say adds a line. The caller holds mu.
+func (w *watch) say(p remote.Progress) {
+	line := []byte(progressText(w.to, p) + "\n")
+	w.said = append(w.said, line...)
+	if w.live != nil {
+		_, _ = w.live.Write(line)
+	}
+}
+
+// end returns all lines; none if the upload did not begin.
+func (w *watch) end() []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.any {
-		return nil
+	if w.any {
+		w.say(w.last)
 	}
-	return fmt.Appendf(nil, "%s\n", progressText(to, w.last))
+	return w.said
 }
 
 // progressText is one line about an upload.
