@@ -120,3 +120,27 @@ func FuzzFacts(f *testing.F) {
 		}
 	})
 }
+
+// Facts and what else is known of hosts at a moment are labels beside each other.
+func TestLabelsAreAddedToLabels(t *testing.T) {
+	t.Parallel()
+	inv, err := fleet.New([]fleet.Host{{Name: "a", Address: "10.0.0.1", Port: 22, User: "x", Zone: "z",
+		Fence: fleet.FenceAuto, Labels: map[string]string{"role": "fw"}}, {Name: "b", Address: "10.0.0.2",
+		Port: 22, User: "x", Zone: "z", Fence: fleet.FenceAuto}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := inv.WithLabels(map[string]map[string]string{"a": fleet.Facts{"os": "debian", "arch": "x"}.Labels(),
+		"b": {"fact.os": "debian"}}).WithLabels(map[string]map[string]string{"a": {"seen": "true", "fact.arch": "y"}})
+	for on, want := range map[string]int{"fact.os=debian": 2, "fact.os=debian,seen,role=fw": 1,
+		"fact.arch=y": 1, "fact.arch=x": 0} {
+		sel, err := fleet.ParseSelector(on)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts, err := with.Select(sel)
+		if len(hosts) != want || (err == nil) != (want > 0) {
+			t.Errorf("%s picks %d, %v, want %d", on, len(hosts), err, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -137,9 +138,19 @@ func (v *Inventory) Version() string {
 }
 
 // WithLabels returns the same inventory with more labels for selectors: host to
-// label to value. Where a host has such a label already, the new value counts. The
-// map belongs to the inventory from now on; Hosts and Version do not show it.
+// label to value. Where a host has such a label already, also by an earlier call, the
+// new value counts. The map belongs to the inventory from now on; Hosts and Version do
+// not show it.
 func (v *Inventory) WithLabels(more map[string]map[string]string) *Inventory {
+	for host, labels := range v.extra {
+		if more[host] == nil {
+			more[host] = labels
+			continue
+		}
+		both := maps.Clone(labels)
+		maps.Copy(both, more[host])
+		more[host] = both
+	}
 	return &Inventory{hosts: v.hosts, limits: v.limits, index: v.index, knownHosts: v.knownHosts,
 		warnings: v.warnings, hops: v.hops, extra: more}
 }

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 
@@ -48,6 +49,26 @@ func TestFacts(t *testing.T) {
 		f.Task != task.Task || f.Inventory != task.Inventory || f.At.IsZero() || f.Age > 3600 || f.Stale {
 		t.Errorf("fw001: %+v", f)
 	}
+	// They are labels for selectors; those of the inventory stay what they are.
+	var hosts server.HostList
+	for on, want := range map[string]string{"fact.os=debian": "fw001", "fw*!{fact.os=debian}": "fw002,fw003",
+		"{fact.kernel=6.1.0}&fw*": "fw001", "!fact.os,customer=acme": ""} {
+		w.call("GET", "/v1/hosts?on="+url.QueryEscape(on), nil, &hosts)
+		var names []string
+		for _, h := range hosts.Hosts {
+			names = append(names, h.Name)
+			if h.Labels["fact.os"] != "" {
+				t.Errorf("%s shows facts as labels: %v", h.Name, h.Labels)
+			}
+		}
+		if got := strings.Join(names, ","); want != "" && got != want {
+			t.Errorf("%s picks %s, want %s", on, got, want)
+		}
+	}
+	if done := w.submit(run("fact.os=debian")); done.Total != 1 {
+		t.Errorf("a task on facts has %d hosts", done.Total)
+	}
+	w.work("default", succeed)
 	// Younger facts count, and an older task does not bring its own back.
 	w.submit(server.Submit{Runbook: "facts", On: "fw001"})
 	w.work("default", factsOf("wall"))
@@ -57,6 +78,12 @@ func TestFacts(t *testing.T) {
 	w.call("POST", path, nil, &got)
 	if w.call("GET", "/v1/facts?on=fw001", nil, &list); list.Hosts[0].Facts["os"] != "wall" {
 		t.Errorf("later: %+v", list)
+	}
+	if w.call("GET", "/v1/hosts?on=fact.os%3Dwall", nil, &hosts); len(hosts.Hosts) != 1 {
+		t.Errorf("selectors know older facts: %+v", hosts)
+	}
+	if res := w.call("GET", "/v1/hosts?on=fact.os%3Ddebian", nil, nil); res.StatusCode != 422 {
+		t.Errorf("of facts that are no more: %s", res.Status)
 	}
 }
 

@@ -38,7 +38,11 @@ func (s *Server) scene(ctx context.Context, on string) (scene, error) {
 	if err != nil {
 		return scene{}, err
 	}
-	v := scene{drained: drained, stock: s.stock.moment.of(s.stock.current.Load(), drained),
+	st, err := s.withFacts(ctx, s.stock.current.Load(), on)
+	if err != nil {
+		return scene{}, err
+	}
+	v := scene{drained: drained, stock: s.stock.moment.of(st, drained),
 		earlier: map[fleet.Earlier][]string{}}
 	sel, err := fleet.ParseSelector(on)
 	if err != nil {

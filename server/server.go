@@ -152,6 +152,8 @@ type Server struct {
 	round  int        // of duties
 	seen   factsSeen  // by duties
 
+	factLabels factLabels
+
 	addr     atomic.Pointer[string]
 	ready    chan struct{} // closed when it listens
 	stopping chan struct{} // closed when it stops: what waits answers now

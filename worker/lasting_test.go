@@ -49,13 +49,15 @@ func TestAnUploadOutlivesItsConnection(t *testing.T) {
 					return nil
 				}
 				var bounds []time.Duration
-				s.hosts.upload = func(_ context.Context, _ fleet.Host, u remote.Upload) error {
+				s.hosts.upload = func(ctx context.Context, _ fleet.Host, u remote.Upload) error {
 					uploads++
 					bounds = append(bounds, u.Bound)
 					if text, err := io.ReadAll(u.Content); string(text) != "hello" || err != nil {
 						t.Errorf("upload %d gets %q, %v", uploads, text, err)
 					}
-					time.Sleep(time.Minute)
+					if _, err := works(ctx, time.Minute); err != nil {
+						return err
+					}
 					if uploads <= tt.cuts {
 						return lost
 					}
