@@ -73,7 +73,7 @@ func TestEnrollNewHosts(t *testing.T) {
 	e.want(e.line)
 	e.enroll(exitOK, " known\n", "0 keys written", "--write", e.known)
 	e.want(e.line)
-	if _, err := new(fileFlags).inventory(t.Context(), []string{e.inventory}); err != nil {
+	if _, err := new(fileFlags).inventory(t.Context(), []string{e.inventory}, false); err != nil {
 		t.Errorf("the inventory with that file: %v", err)
 	}
 	e.enroll(exitUsage, "", "--replace says what is written", "--replace")

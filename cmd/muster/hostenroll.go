@@ -135,7 +135,7 @@ func (s *session) toEnroll(ctx context.Context, files []string, on string) ([]fl
 		l, err := s.hosts(ctx, server.HostQuery{On: on, Drained: true})
 		return l.Hosts, err
 	}
-	inv, err := new(fileFlags).inventory(ctx, files)
+	inv, err := new(fileFlags).inventory(ctx, files, true)
 	if err != nil {
 		return nil, exit(exitUsage, err)
 	}
