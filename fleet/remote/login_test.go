@@ -180,7 +180,7 @@ func TestACommandMayNotOutliveTheCertificate(t *testing.T) {
 	wantKind(t, err, KindKey, false, "sooner than what is to be run with it may last (2h0m0s): renew it")
 
 	// But what may run already is asked about with what is left.
-	conn.fence = fleet.FenceAuto
+	conn.keeper.fence = fleet.FenceAuto
 	_, err = conn.Run(t.Context(), Command{Shell: "true", Bound: 2 * time.Hour,
 		Record: &Record{Job: "t:h", Step: 1, Token: 1, Again: true}})
 	if kind := KindOf(err); kind != KindMute && kind != KindLost {
