@@ -29,6 +29,17 @@ type liveFlags struct {
 func withLive(c *cobra.Command) *cobra.Command {
 	var f liveFlags
 	offline := c.RunE
+	c.Use += " | SELECTOR --live"
+	c.Long += `
+
+With --live it connects to the hosts of a selector instead, from this machine as
+workers do, drained ones too, and tells for each what is wrong and what to do: whether
+it is reached, who it is, the login, sudo (with --sudo), the clock, disk space, and
+whether it can keep a record of attempts. It changes nothing there. Hosts with the
+same trouble are told together; exit code 1 if a host is not well.`
+	c.Example += `
+  muster hosts check all --live
+  muster hosts check 'customer=acme' --live --sudo -o json`
 	fl := c.Flags()
 	fl.BoolVar(&f.live, "live", false,
 		"connect to the hosts of a selector and tell what is wrong with each")
