@@ -88,6 +88,7 @@ func TestALostStepIsAskedAbout(t *testing.T) {
 		var records []remote.Record
 		s.hosts.run = func(_ context.Context, _ fleet.Host, c remote.Command) (remote.Result, error) {
 			records = append(records, *c.Record)
+			c.Attached()
 			return remote.Result{Attached: true, Output: remote.Output{Head: []byte("out\n")}}, nil
 		}
 		sp := spec(t, shell("x"))
@@ -96,7 +97,7 @@ func TestALostStepIsAskedAbout(t *testing.T) {
 		got := s.one(fenced(lostAt(0)))
 		want := jobs.Result{Job: "0000000001:fw1", Token: 7_000_000_000, Kind: jobs.KindEnd,
 			Outcome: jobs.Succeeded, ExitCode: new(int), Note: "attached",
-			Output: []byte("out\n== attached to what an earlier attempt started ==\n")}
+			Output: []byte("== attached to what an earlier attempt started ==\nout\n")}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("result (-want +got):\n%s", diff)
 		}

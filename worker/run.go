@@ -273,13 +273,11 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 	a.said.title(a.step, len(a.plan.book.Steps), action.Name)
 	a.begun = true
 	f.result, f.err = a.do(ctx, conn, action, remote.Command{Shell: action.Shell, Bound: bound,
-		Stop: a.halting.Done(), Record: record, Live: a.said.live})
+		Stop: a.halting.Done(), Record: record, Live: a.said.live, Attached: func() {
+			a.said.remark("attached to what an earlier attempt started")
+		}})
 	a.said.add(f.result.Output)
-	if f.result.Attached {
-		// Behind the output: whoever listened has it in this place already.
-		a.attached = true
-		a.said.remark("attached to what an earlier attempt started")
-	}
+	a.attached = a.attached || f.result.Attached
 	f.result.Attached = a.attached
 	f.busy = max(0, free-a.Clock())
 	f.cause, f.order = cause(ctx), order(a.halting)

@@ -135,7 +135,7 @@ func (r *recording) wantAttached(id jobs.TaskID, output string) {
 			t.Errorf("muster job says\n%s", out)
 		}
 		out, _ = r.muster("logs", string(j.ID))
-		if out != output+"== attached to what an earlier attempt started ==\n" {
+		if out != "== attached to what an earlier attempt started ==\n"+output {
 			t.Errorf("muster logs says %q", out)
 		}
 	}

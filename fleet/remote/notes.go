@@ -33,16 +33,18 @@ type notes struct {
 	over  chan struct{} // closed when the last line is in
 	mark  *sieve        // gets the mark of a command without a record
 
+	attach func() // called when the host says attached; may be nil
+
 	mu      sync.Mutex
 	kept    []byte // held back: it may be the beginning of a line; guarded by mu
 	at      int64  // so far of what the command said; guarded by mu
 	noise   []byte // what came before the greeting; guarded by mu
 	through bool   // all is passed on from now: the command has no record; guarded by mu
-	heard
+	tidings
 }
 
-// heard is what a host has said in notes.
-type heard struct {
+// tidings are what a host has said in notes.
+type tidings struct {
 	greeted  bool   // guarded by mu
 	fenced   bool   // valid after hello
 	lack     string // what the host lacks; valid after hello
@@ -103,6 +105,9 @@ func (n *notes) take(words note) bool {
 		return false
 	case word == "began" || word == "attached":
 		n.attached = word == "attached"
+		if n.attached && n.attach != nil {
+			n.attach()
+		}
 		if !isClosed(n.began) {
 			close(n.began)
 		}

@@ -174,7 +174,10 @@ func (c *Conn) attach(ctx context.Context, cmd Command, lost Result, why error) 
 	defer other.Close()
 	again := *cmd.Record
 	again.Again = true
-	cmd.Record = &again
+	cmd.Record, cmd.Attached = &again, nil
+	if cmd.Live != nil {
+		cmd.Live = &later{to: cmd.Live, known: lost.Output.Size()}
+	}
 	result, err := other.run(ctx, "run", cmd)
 	if errors.As(err, &e) && !e.Sent {
 		return lost, why // it is known as well as before
@@ -182,6 +185,31 @@ func (c *Conn) attach(ctx context.Context, cmd Command, lost Result, why error) 
 	result.Took += lost.Took
 	result.Attached = lost.Attached // it is what this very attempt began
 	return result, err
+}
+
+// later passes on what comes behind the bytes that are known.
+type later struct {
+	to    io.Writer
+	known int64
+}
+
+// Write passes p on, or what of it is new.
+func (l *later) Write(p []byte) (int, error) {
+	known := min(l.known, int64(len(p)))
+	l.known -= known
+	if rest := p[known:]; len(rest) > 0 {
+		_, _ = l.to.Write(rest) // what it makes of it is its own business
+	}
+	return len(p), nil
+}
+
+// Skip notes what is lost: some of it may be what is known.
+func (l *later) Skip(n int64) {
+	known := min(l.known, n)
+	l.known -= known
+	if to, ok := l.to.(Skipper); ok && n > known {
+		to.Skip(n - known)
+	}
 }
 
 // recorded makes a result of what record.sh said. plain means that there was no record to

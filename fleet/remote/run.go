@@ -44,6 +44,10 @@ type Command struct {
 	// reads from the host waits for it. Its errors are ignored. nil: nobody watches.
 	Live io.Writer
 
+	// Attached is called before the first byte of an output that an earlier attempt began.
+	// nil: nobody wants to know so early.
+	Attached func()
+
 	verb   string // of record.sh; empty: as Record says
 	litter string // a file to be removed if the command is stopped; may be empty
 }
@@ -124,6 +128,9 @@ func (c *Conn) run(ctx context.Context, op string, cmd Command) (Result, error) 
 		return nothing, c.to.fault(op, KindStopped, errNotStarted)
 	}
 	s.out.watch(cmd.Live)
+	if s.notes != nil {
+		s.notes.attach = cmd.Attached
+	}
 	late := c.within(cmd.Bound+killAfter+c.cfg.Channel+margin,
 		fmt.Sprintf("report the end of a command with a bound of %s", cmd.Bound))
 	defer late.Stop()
