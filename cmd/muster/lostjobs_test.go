@@ -89,7 +89,7 @@ func (l *losing) passLock(id jobs.ID) {
 		l.t.Errorf("it shall run again %s after its start, when its lock has not ended", hold)
 	}
 	l.await(l.ended)
-	l.redis.Do(l.t, "DEL", "muster:{default}:lock:"+id.Host())
+	l.redis.Do(l.t, "HDEL", "muster:{default}:locks", id.Host())
 	l.redis.Do(l.t, "ZADD", "muster:{default}:again", "XX", 1, string(id))
 	l.redis.Do(l.t, "PUBLISH", "muster:{default}:wake", "")
 }

@@ -28,6 +28,7 @@ type call struct {
 	locks    map[string]Lock // as they will be after the plan
 	plan     [stages][]func()
 	happened []Event
+	anew     map[jobs.ID]bool // jobs of the queue: what may be kept of them does not count
 
 	semaphores map[string]*semaphore
 	woken      bool // somebody became due by this call, and is not seen by its own take
@@ -40,7 +41,8 @@ const (
 	freeing stage = iota // locks that are given back
 	writing
 	locking
-	timing // scores of again
+	timing  // scores of again
+	keeping // what is kept of jobs
 	leaving
 	afterwards
 	dropping
@@ -58,7 +60,7 @@ type task struct {
 func (z *Zone) begin(now jobs.Micros) *call {
 	z.expire(now)
 	c := &call{Zone: z, raw: now, now: now, flags: z.Flags, tasks: map[jobs.TaskID]*task{},
-		locks: map[string]Lock{}, semaphores: map[string]*semaphore{}}
+		locks: map[string]Lock{}, anew: map[jobs.ID]bool{}, semaphores: map[string]*semaphore{}}
 	if high := z.Flags.High; now >= high.Add(-minute) {
 		c.now = max(now, high)
 	}
@@ -137,10 +139,13 @@ func (c *call) job(id jobs.ID) Job {
 	return Job{}
 }
 
-// change plans a change of what is kept of a job.
-func (c *call) change(s stage, id jobs.ID, f func(*Job)) {
-	c.do(s, func() {
-		if c.Jobs[id] == nil {
+// change plans a change of what is kept of a job. Without its task nothing is.
+func (c *call) change(id jobs.ID, f func(*Job)) {
+	c.do(keeping, func() {
+		if c.Tasks[id.Task()] == nil {
+			return
+		}
+		if c.Jobs[id] == nil || c.anew[id] {
 			c.Jobs[id] = &Job{}
 		}
 		f(c.Jobs[id])
@@ -186,7 +191,9 @@ func (c *call) locked(host string) Lock {
 	if l, ok := c.locks[host]; ok {
 		return l
 	}
-	c.locks[host] = c.Locks[host]
+	if l := c.Locks[host]; l.Until > c.raw {
+		c.locks[host] = l
+	}
 	return c.locks[host]
 }
 
@@ -197,11 +204,10 @@ func (l Lock) holds(id jobs.ID, token jobs.Token) bool {
 
 // left is how long the lock of a host lasts, as it is kept.
 func (c *call) left(host string) time.Duration {
-	l, ok := c.Locks[host]
-	if !ok {
+	if c.locked(host) == (Lock{}) {
 		return 0
 	}
-	return max(l.Until.Sub(c.raw).Truncate(time.Millisecond), 0)
+	return max(c.Locks[host].Until.Sub(c.raw), 0)
 }
 
 func (c *call) lock(s stage, l Lock, d time.Duration) {
@@ -229,8 +235,8 @@ func (c *call) unlock(id jobs.ID, j Job, t *task) {
 // finish ends a job. With keep its host stays locked until the lock ends.
 func (c *call) finish(id jobs.ID, j Job, o End, keep bool) {
 	t := c.task(id.Task())
-	c.change(writing, id, func(kept *Job) {
-		kept.State, kept.Expires = jobs.Ended, c.raw.Add(day)
+	c.change(id, func(kept *Job) {
+		kept.State = jobs.Ended
 		kept.End.At, kept.End.Outcome = c.now, o.Outcome
 		kept.End.Class = cmp.Or(o.Class, kept.End.Class)
 		kept.End.Exit = cmp.Or(o.Exit, kept.End.Exit)

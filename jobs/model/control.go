@@ -49,7 +49,7 @@ func (z *Zone) End(now jobs.Micros, a Ending) Ended {
 		case j.State == jobs.Running || j.State == jobs.Lost:
 			out.Running++
 			if len(a.Hosts) > 0 && j.Cancel == "" {
-				c.change(writing, id, func(j *Job) { j.Cancel = a.Note })
+				c.change(id, func(j *Job) { j.Cancel = a.Note })
 				c.event("cancel", id)
 			}
 		default:

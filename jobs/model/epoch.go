@@ -112,7 +112,7 @@ func (c *call) reassert(h Hello, in InHand) {
 	if !keep {
 		return
 	}
-	c.lock(writing, Lock{Token: in.Token, Job: in.Job}, max(millis(in.Left), time.Millisecond))
+	c.lock(writing, Lock{Token: in.Token, Job: in.Job}, max(in.Left, time.Microsecond))
 	if !forgot {
 		return
 	}
@@ -129,7 +129,7 @@ func (c *call) reassert(h Hello, in InHand) {
 	if due == 0 {
 		due = t.Due
 	}
-	c.change(writing, in.Job, func(kept *Job) {
+	c.change(in.Job, func(kept *Job) {
 		kept.State, kept.Token, kept.Node, kept.Due = jobs.Running, in.Token, h.Who, due
 		kept.Counts.Attempt = j.Counts.Attempt + 1
 		if kept.Started == 0 {
@@ -237,9 +237,9 @@ func (c *call) lose(id jobs.ID, token jobs.Token, why string) bool {
 		return false
 	}
 	c.event("lost", id)
-	c.change(writing, id, func(j *Job) { j.Counts.Crashes++ })
+	c.change(id, func(j *Job) { j.Counts.Crashes++ })
 	if j.Counts.Crashes+1 < poison {
-		c.change(writing, id, func(j *Job) { j.State = jobs.Lost })
+		c.change(id, func(j *Job) { j.State = jobs.Lost })
 		c.appoint(id, c.now)
 		t.running--
 		return true

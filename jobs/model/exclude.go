@@ -260,7 +260,7 @@ func (c *call) block(id jobs.ID, j Job, t *task, b blocked) {
 	}
 	switch j.State {
 	case jobs.Retry, jobs.Waiting, jobs.Deferred, jobs.Queued:
-		c.change(writing, id, func(j *Job) { j.State = jobs.Blocked })
+		c.change(id, func(j *Job) { j.State = jobs.Blocked })
 	}
 	waits, name, until := c.Semaphores.Waits, b.lacks, c.raw.Add(day)
 	if strings.HasPrefix(name, "host/") {

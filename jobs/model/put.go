@@ -74,10 +74,10 @@ func (z *Zone) Checkpoint(now jobs.Micros, a jobs.Checkpoint) jobs.Verdict {
 		return jobs.Stop
 	}
 	timeout := t.Head.Spec.Timeout
-	c.lock(writing, Lock{Token: a.Token, Job: a.Job}, millis(timeout))
+	c.lock(writing, Lock{Token: a.Token, Job: a.Job}, timeout)
 	c.appoint(a.Job, c.now.Add(timeout+lockDelay(timeout)))
 	if a.Step >= j.Step { // a delayed copy of an earlier call must not set the job back
-		c.change(writing, a.Job, func(j *Job) {
+		c.change(a.Job, func(j *Job) {
 			j.Step = a.Step
 			if a.Saved != "" {
 				j.Saved = a.Saved
@@ -204,11 +204,13 @@ func (c *call) letGo(t *task, a Move) {
 		}
 		n++
 		at = max(at, t.Due)
-		if c.Jobs[id] != nil && (a.Verb != "commit" || t.Started != 0) {
-			c.change(writing, id, func(j *Job) { j.State = jobs.Queued })
-			c.appoint(id, at)
-		} else {
+		mayHave := a.Verb != "commit" || t.Started != 0
+		switch j := c.Jobs[id]; {
+		case j == nil || !mayHave:
 			c.write(func() { c.Queue.Put(id, at) })
+		case j.State != jobs.Ended: // else who ended it broke off before it left
+			c.change(id, func(j *Job) { j.State = jobs.Queued })
+			c.appoint(id, at)
 		}
 		c.after(func() { c.Held.remove(t.id, id) })
 	}

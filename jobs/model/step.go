@@ -207,7 +207,7 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 		}
 	}
 	s.appoint(r.Job, at)
-	s.change(writing, r.Job, func(j *Job) {
+	s.change(r.Job, func(j *Job) {
 		j.Due = at
 		if r.Kind != jobs.KindBack { // what is given back untouched is where it was
 			j.Step = r.Step
@@ -235,7 +235,7 @@ func (s *stepping) keepHost(r jobs.Result, j Job, t *task, keep bool) bool {
 	host := r.Job.Host()
 	l := Lock{Token: j.Token, Job: r.Job}
 	if now := s.locked(host); now == (Lock{}) || now.holds(r.Job, j.Token) {
-		s.lock(writing, l, millis(r.Delay+t.Head.Spec.Timeout))
+		s.lock(writing, l, r.Delay+t.Head.Spec.Timeout)
 		s.locks[host] = l
 	}
 	return true

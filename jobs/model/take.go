@@ -3,7 +3,6 @@ package model
 import (
 	"math"
 	"slices"
-	"time"
 
 	"muster/jobs"
 )
@@ -64,6 +63,7 @@ func (s *stepping) consider(id jobs.ID, fresh bool) {
 	if !fresh {
 		j = s.job(id)
 	}
+	s.anew[id] = fresh
 	if j.State == jobs.Ended {
 		s.drop(id)
 		return
@@ -165,14 +165,14 @@ func (s *stepping) grant(id jobs.ID, j Job, t *task, how granting) {
 		g.Due = t.Due
 	}
 	// The lock lasts from the token on, also where that is ahead of Redis' clock.
-	lasts := millis(s.flags.Token.Sub(s.raw) + timeout)
+	lasts := s.flags.Token.Sub(s.raw) + timeout
 	if how.lost {
 		g.Mode, g.LostNode = jobs.ModeLost, j.Node
 	}
 	if how.lost && how.mine {
 		// The old attempt may still act on the host: its lock keeps its end.
 		g.Bound = s.left(host)
-		lasts = max(g.Bound, time.Millisecond)
+		lasts = g.Bound
 	}
 	l := Lock{Token: token, Job: id}
 	s.lock(locking, l, lasts)
@@ -182,7 +182,7 @@ func (s *stepping) grant(id jobs.ID, j Job, t *task, how granting) {
 	if how.fresh {
 		s.unqueue(id)
 	}
-	s.change(afterwards, id, func(kept *Job) {
+	s.change(id, func(kept *Job) {
 		kept.State, kept.Token, kept.Counts.Attempt = jobs.Running, token, g.Attempt
 		kept.Node, kept.Due = s.Node+"/"+s.Slot, g.Due
 		if j.Started == 0 {
@@ -216,7 +216,7 @@ func (c *call) started(t *task) {
 func (s *stepping) see(id jobs.ID, j Job, t *task) {
 	if j.State == jobs.Running {
 		t.running--
-		s.change(writing, id, func(j *Job) { j.State = jobs.Lost })
+		s.change(id, func(j *Job) { j.State = jobs.Lost })
 		s.move(writing, id, s.now)
 		s.event("lost", id)
 	} else if at, _ := s.Again.Score(id); at < s.now.Add(-minute) {

@@ -19,7 +19,7 @@ type Zone struct {
 	Parked       map[jobs.TaskID]bool // tasks of which a take laid jobs aside
 	Jobs         map[jobs.ID]*Job
 	Tasks        map[jobs.TaskID]*Task
-	Locks        map[string]Lock // by host
+	Locks        map[string]Lock // by host; also those that have ended by themselves
 
 	Reordering Reordering
 	Semaphores Semaphores
@@ -111,7 +111,6 @@ type Job struct {
 	Lost    bool   // the attempt in hand is to find out about one that was lost
 	Cancel  string // who and why
 	End     End
-	Expires jobs.Micros // when it is forgotten; 0: never
 }
 
 // Counts are the four counters of a job.
@@ -211,13 +210,9 @@ func (z *Zone) Clone() *Zone {
 
 // expire forgets what has come to its time, by the clock as it was read.
 func (z *Zone) expire(now jobs.Micros) {
-	maps.DeleteFunc(z.Locks, func(_ string, l Lock) bool { return l.Until <= now })
-	maps.DeleteFunc(z.Jobs, func(_ jobs.ID, j *Job) bool {
-		return j.Expires != 0 && j.Expires <= now
-	})
-	maps.DeleteFunc(z.Tasks, func(_ jobs.TaskID, t *Task) bool {
-		return t.Expires != 0 && t.Expires <= now
-	})
+	gone := func(t *Task) bool { return t != nil && t.Expires != 0 && t.Expires <= now }
+	maps.DeleteFunc(z.Jobs, func(id jobs.ID, _ *Job) bool { return gone(z.Tasks[id.Task()]) })
+	maps.DeleteFunc(z.Tasks, func(_ jobs.TaskID, t *Task) bool { return gone(t) })
 	if r := &z.Reordering; r.Until <= now {
 		r.Lock, r.Until = "", 0
 	}

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"testing"
@@ -17,7 +18,8 @@ import (
 
 // BenchmarkStep is what Redis' main thread pays for a job: a result and a take
 // in one call, of one job or of sixteen. For comparing two forms of a script;
-// bench/ compares with peers.
+// bench/ compares with peers. What counts is the best of twenty parts of a run:
+// who shares a core makes the others dearer.
 func BenchmarkStep(b *testing.B) {
 	for _, slots := range []int{1, 16} {
 		b.Run(fmt.Sprint(slots), func(b *testing.B) { benchmarkStep(b, slots) })
@@ -35,7 +37,7 @@ func benchmarkStep(b *testing.B, slots int) {
 	defer q.Close()
 	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2})
 	defer rdb.Close()
-	for left := b.N + slots; left > 0; left -= 100_000 {
+	for left := b.N + 40*slots; left > 0; left -= 100_000 {
 		task, hosts := newTask(spec(), min(left, 100_000))
 		if err := q.Submit(b.Context(), task, hosts, nil); err != nil {
 			b.Fatal(err)
@@ -55,14 +57,19 @@ func benchmarkStep(b *testing.B, slots int) {
 		return len(r.Jobs)
 	}
 	turn(slots)
-	before := mainThread(b, rdb)
+	const parts = 20
+	best := math.Inf(1)
 	b.ResetTimer()
-	for done := 0; done < b.N; done += slots {
-		turn(slots)
+	for range parts {
+		before, done := mainThread(b, rdb), 0
+		for ; done < b.N/parts+1; done += slots {
+			turn(slots)
+		}
+		used := mainThread(b, rdb) - before
+		best = min(best, float64(used.Nanoseconds())/1000/float64(done))
 	}
 	b.StopTimer()
-	used := mainThread(b, rdb) - before
-	b.ReportMetric(float64(used.Nanoseconds())/1000/float64(b.N), "redis-µs/job")
+	b.ReportMetric(best, "redis-µs/job")
 }
 
 var mainField = regexp.MustCompile(`used_cpu_(?:user|sys)_main_thread:([0-9.]+)`)

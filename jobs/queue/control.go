@@ -340,24 +340,28 @@ func (q *Queue) Pauses(ctx context.Context) (jobs.Pauses, error) {
 // Stops tells which of the jobs are to be stopped: job to who and why. One round
 // trip, for workers with jobs in hand.
 func (q *Queue) Stops(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID]string, error) {
-	tasks := map[jobs.TaskID]*redis.StringCmd{}
-	single := make([]*redis.StringCmd, len(ids))
+	found := make([]*redis.SliceCmd, len(ids))
 	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, id := range ids {
-			single[i] = p.HGet(ctx, zoneKey(zone, "job:", string(id)), "cancel")
-			if tasks[id.Task()] == nil {
-				tasks[id.Task()] = p.HGet(ctx, zoneKey(zone, "task:", string(id.Task())), "cancel")
-			}
+			found[i] = p.HMGet(ctx, zoneKey(zone, "task:", string(id.Task())), "cancel",
+				recordField(id.Host()))
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, redis.Nil) {
+	if err != nil {
 		return nil, q.say("stops", err)
 	}
 	out := map[jobs.ID]string{}
 	for i, id := range ids {
-		if note := tasks[id.Task()].Val() + single[i].Val(); note != "" {
-			out[id] = strings.TrimSpace(note)
+		whole, _ := found[i].Val()[0].(string)
+		text, _ := found[i].Val()[1].(string)
+		r, err := readRecord(text)
+		if err != nil {
+			return nil, fmt.Errorf("job %s: %w", id, err)
+		}
+		notes := slices.DeleteFunc([]string{whole, r.cancel}, func(s string) bool { return s == "" })
+		if len(notes) > 0 {
+			out[id] = strings.Join(notes, "; ")
 		}
 	}
 	return out, nil

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -118,12 +119,10 @@ func (q *Queue) Drained(ctx context.Context) (map[string]jobs.Drain, error) {
 func (q *Queue) HostWork(ctx context.Context, zone, host string, tasks int) (jobs.HostWork, error) {
 	w := jobs.HostWork{Jobs: []jobs.JobInfo{}}
 	var lock *redis.StringCmd
-	var left *redis.DurationCmd
 	var now *redis.TimeCmd
 	var ids *redis.StringSliceCmd
 	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		lock = p.Get(ctx, zoneKey(zone, "lock:", host))
-		left = p.PTTL(ctx, zoneKey(zone, "lock:", host))
+		lock = p.HGet(ctx, zoneKey(zone, "locks", ""), host)
 		now = p.Time(ctx)
 		ids = p.ZRevRange(ctx, hubKey("tasks", ""), 0, int64(tasks)-1)
 		return nil
@@ -131,9 +130,13 @@ func (q *Queue) HostWork(ctx context.Context, zone, host string, tasks int) (job
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return w, q.say("host", err)
 	}
-	if _, job, ok := strings.Cut(lock.Val(), " "); ok {
-		w.Lock = jobs.ID(job)
-		w.Until = jobs.Time{Time: now.Val().Add(left.Val()).Truncate(time.Millisecond)}
+	// Until when, token and job; a lock that has ended may still be there.
+	if words := strings.Fields(lock.Val()); len(words) == 3 {
+		until, _ := jobs.ParseMicros(words[0])
+		if until > jobs.MicrosOf(now.Val()) {
+			w.Lock = jobs.ID(words[2])
+			w.Until = jobs.Time{Time: until.Time().Truncate(time.Millisecond)}
+		}
 	}
 	w.Jobs, err = q.jobsOn(ctx, zone, host, ids.Val())
 	return w, err
@@ -142,13 +145,13 @@ func (q *Queue) HostWork(ctx context.Context, zone, host string, tasks int) (job
 // jobsOn are the jobs of tasks on a host, of those that have one there.
 func (q *Queue) jobsOn(ctx context.Context, zone, host string, tasks []string) ([]jobs.JobInfo,
 	error) {
-	hashes, heads := make([]*redis.SliceCmd, len(tasks)), make([]*redis.SliceCmd, len(tasks))
+	heads := make([]*redis.SliceCmd, len(tasks))
 	scores := make([][3]*redis.FloatCmd, len(tasks))
 	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, task := range tasks {
 			id := string(jobs.NewID(jobs.TaskID(task), host))
-			hashes[i] = p.HMGet(ctx, zoneKey(zone, "job:", id), jobFields...)
-			heads[i] = p.HMGet(ctx, zoneKey(zone, "task:", task), "due", "committed")
+			heads[i] = p.HMGet(ctx, zoneKey(zone, "task:", task), "due", "committed",
+				recordField(host))
 			for k, key := range []string{zoneKey(zone, "queue", ""), zoneKey(zone, "again", ""),
 				zoneKey(zone, "held:", task)} {
 				scores[i][k] = p.ZScore(ctx, key, id)
@@ -163,10 +166,15 @@ func (q *Queue) jobsOn(ctx context.Context, zone, host string, tasks []string) (
 	for i, task := range tasks {
 		s := scores[i]
 		at := place{s[0].Val(), s[1].Val(), s[2].Val(), heads[i].Val()}
-		if hashes[i].Val()[0] == nil && at.queue+at.again+at.held == 0 {
+		text, _ := heads[i].Val()[2].(string)
+		if text == "" && at.queue+at.again+at.held == 0 {
 			continue
 		}
-		list = append(list, readJob(jobs.NewID(jobs.TaskID(task), host), hashes[i].Val(), at))
+		r, err := readRecord(text)
+		if err != nil {
+			return nil, fmt.Errorf("task %s on %s: %w", task, host, err)
+		}
+		list = append(list, r.info(jobs.NewID(jobs.TaskID(task), host), at))
 	}
 	return list, nil
 }

@@ -126,14 +126,12 @@ func read(z *model.Zone, r *record, kind, name string) {
 		for _, id := range r.list {
 			z.Semaphores.Index[id] = true
 		}
-	case "job":
-		z.Jobs[jobs.ID(name)] = readJob(r)
 	case "task":
-		z.Tasks[jobs.TaskID(name)] = readTask(r)
-	case "lock":
-		token, id, _ := strings.Cut(r.list[0], " ")
-		n, _ := jobs.ParseMicros(token)
-		z.Locks[name] = model.Lock{Token: jobs.Token(n), Job: jobs.ID(id), Until: r.expires}
+		z.Tasks[jobs.TaskID(name)] = readTask(z, r, jobs.TaskID(name))
+	case "locks":
+		for host, text := range r.fields {
+			z.Locks[host] = readLock(r, text)
+		}
 	case "sem":
 		z.Semaphores.Holders[name] = maps.Clone(r.fields)
 	case "limits":
@@ -168,20 +166,25 @@ func readSet[K ~string](r *record) *model.Set[K] {
 	return s
 }
 
-func readJob(r *record) *model.Job {
-	defer r.none()
-	return &model.Job{State: jobs.State(r.take("state")), Token: jobs.Token(r.number("token")),
-		Counts: model.Counts{Attempt: r.int("attempt"), Tries: r.int("tries"), Probes: r.int("probes"),
-			Crashes: r.int("crashes")},
-		Step: r.int("step"), Saved: r.take("saved"), Due: r.micros("due"), Node: r.take("node"),
-		Expiry: r.micros("expires"), Started: r.micros("started"), Lost: r.take("lost") != "",
-		Cancel: r.take("cancel"), Expires: r.expires,
-		End: model.End{At: r.micros("ended"), Outcome: jobs.Outcome(r.take("outcome")),
-			Class: jobs.Class(r.take("class")), Exit: r.take("exit"), Error: r.take("error"),
-			Note: r.take("note")}}
+func readJob(r *record, text string) *model.Job {
+	j, err := queue.ReadJob(text)
+	if err != nil {
+		r.t.Fatalf("%s: %v", r.key, err)
+	}
+	return &j
 }
 
-func readTask(r *record) *model.Task {
+func readLock(r *record, text string) model.Lock {
+	words := strings.Fields(text)
+	if len(words) != 3 {
+		r.t.Fatalf("%s: %q", r.key, text)
+	}
+	until, _ := jobs.ParseMicros(words[0])
+	token, _ := jobs.ParseMicros(words[1])
+	return model.Lock{Token: jobs.Token(token), Job: jobs.ID(words[2]), Until: until}
+}
+
+func readTask(z *model.Zone, r *record, id jobs.TaskID) *model.Task {
 	t := &model.Task{Print: r.take("print"), Chunks: map[int][]string{},
 		Head: model.Head{Total: r.int("total"), Chunks: r.int("chunks"), At: r.micros("at")},
 		Times: model.Times{Committed: r.micros("committed"), Due: r.micros("due"),
@@ -211,6 +214,8 @@ func readTask(r *record) *model.Task {
 		if n, ok := strings.CutPrefix(field, "hosts:"); ok {
 			chunk, _ := strconv.Atoi(n)
 			t.Chunks[chunk] = strings.Split(r.take(field), "\n")
+		} else if host, ok := strings.CutPrefix(field, ":"); ok {
+			z.Jobs[jobs.NewID(id, host)] = readJob(r, r.take(field))
 		}
 	}
 	r.none()

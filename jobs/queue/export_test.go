@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs"
+	"muster/jobs/model"
 )
 
 // BeforeScript lets a test come in before each call of a script whose first
@@ -122,3 +123,14 @@ func (c Clock) Bounds() (lo, hi int64) { return c.lo, c.hi }
 
 // Updating tells whether the test was called to write what it compares with.
 func Updating() bool { return *update }
+
+// ReadJob reads the record of a job as the model has it.
+func ReadJob(text string) (model.Job, error) {
+	r, err := readRecord(text)
+	return model.Job{State: r.state, Token: r.token,
+		Counts: model.Counts{Attempt: r.attempt, Tries: r.tries, Probes: r.probes, Crashes: r.crashes},
+		Step:   r.step, Saved: r.saved, Due: r.due, Node: r.node, Expiry: r.expires,
+		Started: r.started, Lost: r.lost, Cancel: r.cancel,
+		End: model.End{At: r.end.at, Outcome: r.end.outcome, Class: r.end.class, Exit: r.end.exit,
+			Error: r.end.err, Note: r.end.note}}, err
+}

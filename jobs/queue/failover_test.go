@@ -141,14 +141,14 @@ func judgeAccident(t *testing.T, a accident) {
 	forgotten := one(t, child.take(t, 1))
 	a.crash()
 
-	key := "muster:{" + a.zone + "}:"
+	key := "muster:{" + a.zone + "}:task:" + string(task.ID)
 	queuetest.Await(t, "the server is back with what it kept", func(ctx context.Context) bool {
 		rdb := queuetest.Raw(t, a.cfg, a.zone)
-		n, err := rdb.Exists(ctx, key+"job:"+string(forgotten.Job)).Result()
-		if err == nil && n != 0 {
+		there, err := rdb.HExists(ctx, key, ":"+forgotten.Job.Host()).Result()
+		if err == nil && there {
 			t.Fatal("the take before the accident is there, and so the test shows nothing")
 		}
-		return err == nil && rdb.Exists(ctx, key+"job:"+string(kept.Job)).Val() == 1
+		return err == nil && rdb.HExists(ctx, key, ":"+kept.Job.Host()).Val()
 	})
 	judgeFreeze(t, a, [2]caller{master, child}, [2]jobs.Grant{kept, forgotten})
 	queuetest.CheckIn(t, a.cfg, a.zone)

@@ -105,7 +105,8 @@ func TestRedisThatForgotIsToldWhatRuns(t *testing.T) {
 	// As after a lost tail of the append-only file: the take never was.
 	c := raw(t, s.Addr)
 	p := "muster:{default}:"
-	c.Del(t.Context(), p+"job:"+string(g.Job), p+"lock:fw0000", p+"hold:n1")
+	c.HDel(t.Context(), p+"task:"+string(id), ":fw0000")
+	c.Del(t.Context(), p+"locks", p+"hold:n1")
 	c.ZRem(t.Context(), p+"again", string(g.Job))
 	c.ZAdd(t.Context(), p+"queue", redis.Z{Score: 1, Member: string(g.Job)})
 	c.HIncrBy(t.Context(), p+"task:"+string(id), "running", -1)

@@ -48,7 +48,7 @@ func TestFsckTellsAndMends(t *testing.T) {
 			func(t *testing.T, r *redis.Client, _, running jobs.ID) {
 				year := float64(time.Now().AddDate(1, 0, 0).UnixMicro())
 				r.ZAdd(t.Context(), p+"again", redis.Z{Score: year, Member: string(running)})
-				r.Del(t.Context(), p+"lock:"+running.Host())
+				r.HDel(t.Context(), p+"locks", running.Host())
 			}},
 		{"a job of no task", jobs.FoundOrphan, "", "",
 			func(t *testing.T, r *redis.Client, _, _ jobs.ID) {

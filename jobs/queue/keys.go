@@ -19,7 +19,7 @@ type Key struct {
 }
 
 // zoneKeys are the keys of a zone. The scripts get a Lua name for each: m.kQueue,
-// m.kJob .. id and so on.
+// m.kTask .. id and so on.
 var zoneKeys = []Key{
 	{"queue", "zset", "move, step, end, epoch, fsck, order",
 		"jobs that never started: id by µs when to run"},
@@ -28,12 +28,11 @@ var zoneKeys = []Key{
 	{"held:<task>", "zset", "put, move, step, end, fsck",
 		"jobs of a task that is not committed, or paused, with their scores"},
 	{"parked", "set", "step, move", "tasks of which jobs were laid aside in held:<task> by a take"},
-	{"job:<id>", "hash", "step, checkpoint, lose, end, epoch, fsck, speak",
-		"made by the first take; expires 24 h after the end"},
-	{"task:<id>", "hash", "put, move, step, lose, end, epoch, control, fsck",
-		"this zone's part of a task: spec, hosts in chunks, counters, flags"},
-	{"lock:<host>", "string", "step, checkpoint, epoch",
-		"token and job of the one attempt on this host, with PX"},
+	{"task:<id>", "hash", "put, move, step, checkpoint, lose, end, epoch, control, fsck, speak",
+		"this zone's part of a task: spec, hosts in chunks, counters, flags, and from its first take " +
+			"the record of each job (`:<host>`); expires 24 h after the end"},
+	{"locks", "hash", "step, checkpoint, epoch",
+		"host to the one attempt on it: until when (µs), token and job"},
 	{"sem:<name>", "hash", "step, lose, end, control, epoch, fsck",
 		"group/<group> or a limit: job that holds it to its token; frozen: why"},
 	{"sems", "set", "step, lose, end, control, epoch, fsck", "semaphores that are held or frozen"},
@@ -98,16 +97,24 @@ func hubKey(kind, id string) string { return zoneKey(hub, kind, id) }
 // All functions and variables that functions share are fields of one table, m:
 // with a local of its own for each, Lua 5.1 searches its list of captured locals
 // for every function that it makes, which cost 50 µs a call (measured).
-func luaKeys() string {
+//
+// The names that nearly every call needs come first; the others are made inside
+// m.lazy, as a name costs a quarter of a µs.
+func luaKeys(first bool) string {
 	var b strings.Builder
-	b.WriteString("local P, m = string.sub(KEYS[1], 1, -5), {}\n")
+	if first {
+		b.WriteString("local P, m = string.sub(KEYS[1], 1, -5), {}\n")
+	}
 	for _, k := range zoneKeys {
 		kind, _, _ := strings.Cut(k.Name, "<")
 		word := strings.TrimSuffix(kind, ":")
-		if strings.Count(k.Name, "<") > 1 {
-			continue // a longer form of another
+		if strings.Count(k.Name, "<") > 1 || strings.Contains(usual, " "+word+" ") != first {
+			continue // a longer form of another, or of the other part
 		}
 		b.WriteString("m.k" + strings.ToUpper(word[:1]) + word[1:] + " = P .. '" + kind + "'\n")
 	}
 	return b.String()
 }
+
+// usual are the keys of a step that hands out one job for another.
+const usual = " zone queue again task locks hold events hosts "

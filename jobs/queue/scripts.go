@@ -18,6 +18,10 @@ import (
 var (
 	//go:embed lua/shared/prelude.lua
 	luaPrelude string
+	//go:embed lua/shared/job.lua
+	luaJob string
+	//go:embed lua/shared/seldom.lua
+	luaSeldom string
 	//go:embed lua/shared/exclude.lua
 	luaExclude string
 	//go:embed lua/shared/again.lua
@@ -68,8 +72,8 @@ type script struct {
 // load puts a script together. What is seldom needed stands inside one function,
 // m.lazy, which the prelude calls when something of it is first asked for.
 func load(name string, seldom []string, texts ...string) *script {
-	lazy := "function m.lazy()\n" + strings.Join(seldom, "") + "end\n"
-	text := luaKeys() + luaPrelude + lazy + strings.Join(texts, "")
+	lazy := "function m.lazy()\n" + luaKeys(false) + luaJob + strings.Join(seldom, "") + "end\n"
+	text := luaKeys(true) + luaPrelude + lazy + strings.Join(texts, "")
 	return &script{name, text, redis.NewScript(text)}
 }
 
@@ -83,7 +87,7 @@ var scripts = struct {
 	blob *script
 }{
 	put:        load("put", nil, luaFreeze, luaPut),
-	step:       load("step", []string{luaExclude, luaAgain}, luaStep),
+	step:       load("step", []string{luaExclude, luaSeldom, luaAgain}, luaStep),
 	checkpoint: load("checkpoint", nil, luaCheckpoint),
 	lose:       load("lose", []string{luaExclude}, luaFreeze, luaLose),
 	end:        load("end", []string{luaExclude}, luaEnd),

@@ -67,10 +67,10 @@ func TestOnlyTheLatestAttemptGoesOn(t *testing.T) {
 		submit(t, q, spec(), 1)
 		c, p := w.raw(t), "muster:{"+zone+"}:"
 		g := one(t, step(t, q, "1", 1))
-		c.Del(t.Context(), p+"lock:"+g.Job.Host())
+		c.HDel(t.Context(), p+"locks", g.Job.Host())
 		c.ZAdd(t.Context(), p+"again", redis.Z{Score: 1, Member: string(g.Job)})
 		l := one(t, step(t, q, "2", 1))
-		c.Del(t.Context(), p+"lock:"+g.Job.Host())
+		c.HDel(t.Context(), p+"locks", g.Job.Host())
 		for want, token := range map[jobs.Verdict]jobs.Token{jobs.Stale: g.Token, jobs.Go: l.Token} {
 			v, err := q.Checkpoint(t.Context(), zone, jobs.Checkpoint{Job: g.Job, Token: token, Step: 1})
 			if err != nil || v != want {

@@ -170,10 +170,6 @@ func sum(t *jobs.TaskInfo, parts []taskPart, now time.Time) {
 	t.Seconds = max(until.Sub(t.Submitted.Time).Seconds(), 0)
 }
 
-// jobFields are read of a job.
-var jobFields = []string{"state", "outcome", "class", "attempt", "node", "due", "started", "ended",
-	"exit", "error", "step", "tries", "note"}
-
 // EachJob gives the jobs of a task to f, zone after zone, in the order of the
 // frozen host list, from the one at place from on (0 is the first). What stands
 // before it costs nothing. One call of f gets at most so many, and at most 500.
@@ -279,18 +275,18 @@ func (q *Queue) jobZone(ctx context.Context, id jobs.ID) (string, error) {
 func (q *Queue) jobs(ctx context.Context, zone string, task jobs.TaskID,
 	hosts []string) ([]jobs.JobInfo, error) {
 	ids := make([]string, len(hosts))
-	hashes := make([]*redis.SliceCmd, len(hosts))
+	fields := []string{"due", "committed"}
+	for i, host := range hosts {
+		ids[i] = string(jobs.NewID(task, host))
+		fields = append(fields, recordField(host))
+	}
 	var queue, again, held *redis.FloatSliceCmd
 	var head *redis.SliceCmd
 	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, host := range hosts {
-			ids[i] = string(jobs.NewID(task, host))
-			hashes[i] = p.HMGet(ctx, zoneKey(zone, "job:", ids[i]), jobFields...)
-		}
 		queue = p.ZMScore(ctx, zoneKey(zone, "queue", ""), ids...)
 		again = p.ZMScore(ctx, zoneKey(zone, "again", ""), ids...)
 		held = p.ZMScore(ctx, zoneKey(zone, "held:", string(task)), ids...)
-		head = p.HMGet(ctx, zoneKey(zone, "task:", string(task)), "due", "committed")
+		head = p.HMGet(ctx, zoneKey(zone, "task:", string(task)), fields...)
 		return nil
 	})
 	if err != nil {
@@ -298,8 +294,13 @@ func (q *Queue) jobs(ctx context.Context, zone string, task jobs.TaskID,
 	}
 	out := make([]jobs.JobInfo, len(hosts))
 	for i := range hosts {
-		at := place{queue.Val()[i], again.Val()[i], held.Val()[i], head.Val()}
-		out[i] = readJob(jobs.ID(ids[i]), hashes[i].Val(), at)
+		at := place{queue.Val()[i], again.Val()[i], held.Val()[i], head.Val()[:2]}
+		text, _ := head.Val()[2+i].(string)
+		r, err := readRecord(text)
+		if err != nil {
+			return nil, fmt.Errorf("job %s: %w", ids[i], err)
+		}
+		out[i] = r.info(jobs.ID(ids[i]), at)
 	}
 	return out, nil
 }
@@ -311,30 +312,16 @@ type place struct {
 	task               []any
 }
 
-func readJob(id jobs.ID, v []any, at place) jobs.JobInfo {
-	text := func(i int) string {
-		s, _ := v[i].(string)
-		return s
-	}
-	instant := func(s string) jobs.Time {
-		m, _ := jobs.ParseMicros(s)
-		return jobs.TimeOf(m)
-	}
-	number := func(i int) int {
-		n, _ := strconv.Atoi(text(i))
-		return n
-	}
-	j := jobs.JobInfo{ID: id, Host: id.Host(), State: jobs.State(text(0)),
-		Outcome: jobs.Outcome(text(1)), Class: jobs.Class(text(2)), Attempt: number(3), Node: text(4),
-		Due: instant(text(5)), Started: instant(text(6)), Finished: instant(text(7)),
-		Error: text(9), Step: number(10), Tries: number(11),
-		Aside: jobs.Aside{Note: text(12)}}
-	if code, err := strconv.Atoi(text(8)); err == nil {
-		j.ExitCode = &code
-	}
-	due, _ := at.task[0].(string)
-	if text(5) == "" {
-		j.Due = instant(due)
+// info is a job as people see it.
+func (r *record) info(id jobs.ID, at place) jobs.JobInfo {
+	j := jobs.JobInfo{ID: id, Host: id.Host(), State: r.state, Outcome: r.end.outcome,
+		Class: r.end.class, Attempt: r.attempt, Node: r.node, Due: jobs.TimeOf(r.due),
+		Started: jobs.TimeOf(r.started), Finished: jobs.TimeOf(r.end.at), ExitCode: r.end.exitCode(), Error: r.end.err,
+		Step: r.step, Tries: r.tries, Aside: jobs.Aside{Note: r.end.note}}
+	if r.due == 0 {
+		due, _ := at.task[0].(string)
+		m, _ := jobs.ParseMicros(due)
+		j.Due = jobs.TimeOf(m)
 	}
 	if j.State == jobs.Ended {
 		return j

@@ -20,12 +20,13 @@ if t.cancel or j.cancel then return {'stop', m.at, t.cancel or j.cancel} end
 if m.zone.halted then return {'stop', m.at, m.zone.halted} end
 if m.zone.frozen > m.now then return {'stop', m.at, 'the zone is frozen'} end
 
-m.w('SET', m.kLock .. m.hostOf(id), value, 'PX', m.us(math.ceil(t.timeout / 1000)))
+m.lock(id, token, m.raw + t.timeout)
 m.w('ZADD', m.kAgain, m.us(m.now + t.timeout + m.lockDelay(t.timeout)), id)
 -- A delayed copy of an earlier call must not set the job back.
 if tonumber(ARGV[3]) >= j.step then
-  m.w('HSET', m.kJob .. id, 'step', ARGV[3])
-  if ARGV[4] ~= '' then m.w('HSET', m.kJob .. id, 'saved', ARGV[4]) end
+  j.step = tonumber(ARGV[3])
+  if ARGV[4] ~= '' then j.saved = ARGV[4] end
+  m.keep(id, j)
 end
 m.event('step', id, '{"step":' .. ARGV[3] .. '}')
 m.flush(true)

@@ -44,12 +44,14 @@ end
 local function stop(jobID, j)
   running = running + 1
   if chunk == '' and not j.cancel then
-    m.w('HSET', m.kJob .. jobID, 'cancel', note)
+    j.cancel = note
+    m.keep(jobID, j)
     m.event('cancel', jobID, '{"note":' .. cjson.encode(note) .. '}')
   end
 end
 
 local names, ids, inQueue, inAgain, inHeld = m.places(id, hosts)
+m.readJobs(ids)
 for i, host in ipairs(names) do
   local jobID = ids[i]
   local j = m.job(jobID)

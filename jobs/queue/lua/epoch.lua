@@ -71,23 +71,25 @@ end
 for i = 7, #ARGV, 3 do
   local id, token, left = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   local t, j = m.task(m.taskOf(id)), m.job(id)
-  local lock, value = m.locked(m.hostOf(id)), token .. ' ' .. id
+  local lock = m.locked(m.hostOf(id))
   -- Who knows this epoch was not forgotten in it: what is not there is over.
   local forgot = knew ~= m.zone.epoch and j.state ~= 'ended' and m.num(j.token) < m.num(token)
   if not t and forgot and (not lock or m.num(string.match(lock, '^%d+')) < m.num(token)) then
     -- Its whole task was forgotten, but somebody works on the host.
-    m.w('SET', m.kLock .. m.hostOf(id), value, 'PX', m.us(math.max(math.ceil(left / 1000), 1)))
+    m.lock(id, token, m.raw + math.max(left, 1))
     used(token)
   end
   if t and (forgot or (j.token == token and j.state == 'running')) and (not lock or forgot) then
-    m.w('SET', m.kLock .. m.hostOf(id), value, 'PX', m.us(math.max(math.ceil(left / 1000), 1)))
+    m.lock(id, token, m.raw + math.max(left, 1))
     if forgot then
       m.w('ZADD', m.kAgain, m.us(m.now + left + m.lockDelay(t.timeout)), id)
       m.w('ZREM', m.kQueue, id)
       m.w('ZREM', m.kHeld .. m.taskOf(id), id)
-      m.w('HSET', m.kJob .. id, 'state', 'running', 'token', token, 'attempt', m.us(j.attempt + 1),
-        'node', who, 'due', m.us(j.due > 0 and j.due or t.due), 'started', j.started or m.at)
       if j.state ~= 'running' then m.count(t, 'running', 1) end
+      j.state, j.live, j.token = 'running', false, token
+      j.attempt, j.node = j.attempt + 1, who
+      j.due, j.started = j.due > 0 and j.due or t.due, j.started or m.at
+      m.keep(id, j)
       if not t.started then
         t.started = m.at
         m.w('HSET', m.kTask .. m.taskOf(id), 'started', t.started)

@@ -46,7 +46,7 @@ end
 local function waiting(id, j, t, again)
   if j.state ~= 'running' then return end
   local host = m.hostOf(id)
-  local lock = call('GET', m.kLock .. host)
+  local lock = m.locked(host)
   if not again then
     if find('misplaced', id, 'it runs') then keep(id, m.kAgain, m.at) end
   elseif m.num(again) > m.now + t.timeout + m.lockDelay(t.timeout) + m.MINUTE and not lock then
@@ -60,8 +60,9 @@ end
 local function nowhere(id, j, t)
   if find('nowhere', id, 'state ' .. j.state) then
     if j.state == 'running' then m.count(t, 'running', -1) end
-    m.w('HSET', m.kJob .. id, 'state', 'lost')
     m.w('ZADD', m.kAgain, m.at, id)
+    j.state = 'lost'
+    m.keep(id, j)
   end
 end
 
@@ -74,6 +75,7 @@ function verbs.chunk()
   local hosts, open, running, done, outcomes, traceless = 0, 0, 0, 0, {}, {}
   local list = call('HGET', m.kTask .. object, 'hosts:' .. number) or ''
   local names, ids, inQueue, inAgain, inHeld = m.places(object, list)
+  m.readJobs(ids)
   for i, host in ipairs(names) do
     local id, q, a, h = ids[i], inQueue[i], inAgain[i], inHeld[i]
     local j = m.job(id)
@@ -117,7 +119,7 @@ function verbs.bury()
     local id = object .. ':' .. host
     local waits = call('ZSCORE', m.kQueue, id) or call('ZSCORE', m.kAgain, id) or
       call('ZSCORE', m.kHeld .. object, id)
-    if not waits and call('EXISTS', m.kJob .. id) == 0 and
+    if not waits and not m.record(id) and
       find('nowhere', id, 'it left no trace') then
       m.finish(id, m.freshJob(), {outcome = 'unknown', err = 'the queue had lost it'})
     end
@@ -140,7 +142,7 @@ function verbs.sem()
   local ids = call('HKEYS', m.kSem .. object)
   for i = 1, math.min(#ids, CHUNK) do
     local id = ids[i]
-    local state = id ~= m.FROZEN and call('HGET', m.kJob .. id, 'state')
+    local state = id ~= m.FROZEN and m.job(id).state
     if id ~= m.FROZEN and (not state or state == 'ended') and
       find('holder', object, id .. (state and ' has ended' or ' does not exist')) and
       m.drop(id, object) then

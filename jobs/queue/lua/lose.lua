@@ -30,17 +30,18 @@ if before then
       lost[#lost + 1] = id
       m.event('lost', id, '{"node":' .. cjson.encode(j.node) .. ',"why":' ..
         cjson.encode(why) .. '}')
-      if j.crashes + 1 >= POISON then
-        m.w('HSET', m.kJob .. id, 'crashes', m.us(j.crashes + 1))
+      j.crashes = j.crashes + 1
+      if j.crashes >= POISON then
         -- Only what may run twice is known to have been begun by all three.
         local repeatable = call('HGET', m.kTask .. m.taskOf(id), 'repeatable') == '1'
         local outcome = repeatable and 'failed' or 'unknown'
         m.finish(id, j, {outcome = outcome, class = 'operator', keep = true,
           err = 'took ' .. m.us(POISON) .. ' workers with it, the last: ' .. why})
       else
-        m.w('HSET', m.kJob .. id, 'state', 'lost', 'crashes', m.us(j.crashes + 1))
         m.w('ZADD', m.kAgain, m.at, id)
         m.count(t, 'running', -1)
+        j.state = 'lost'
+        m.keep(id, j)
       end
     end
   end

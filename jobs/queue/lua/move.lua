@@ -26,12 +26,22 @@ local function release()
   if #jobs < 2 * limit then m.w('SREM', m.kParked, id) end
   if #jobs == 0 then return end
   local queue, again, moved = {'ZADD', m.kQueue}, {'ZADD', m.kAgain}, {'ZREM', m.kHeld .. id}
+  if what ~= 'commit' or t.started then
+    local ids = {}
+    for i = 1, #jobs, 2 do ids[#ids + 1] = jobs[i] end
+    m.readJobs(ids)
+  end
   for i = 1, #jobs, 2 do
-    local mayHave = what ~= 'commit' or t.started
-    local to = mayHave and call('EXISTS', m.kJob .. jobs[i]) == 1 and again or queue
-    if to == again then m.w('HSET', m.kJob .. jobs[i], 'state', 'queued') end
-    to[#to + 1] = m.us(math.max(m.num(jobs[i + 1]), t.due))
-    to[#to + 1] = jobs[i]
+    local to = m.records[jobs[i]] and again or queue
+    local j = to == again and m.job(jobs[i])
+    if j and j.state ~= 'ended' then
+      j.state = 'queued'
+      m.keep(jobs[i], j)
+    end
+    if not j or j.state ~= 'ended' then
+      to[#to + 1] = m.us(math.max(m.num(jobs[i + 1]), t.due))
+      to[#to + 1] = jobs[i]
+    end
     moved[#moved + 1] = jobs[i]
   end
   if #queue > 2 then m.w(unpack(queue)) end

@@ -81,7 +81,7 @@ local function compare()
       move[#move + 1] = ARGV[7 + k]
     elseif score then
       if tonumber(score) >= oldest and tonumber(score) <= latest then stay = stay + 1 end
-    elseif call('HEXISTS', m.kJob .. ARGV[7 + k], 'attempt') == 1 then
+    elseif m.job(ARGV[7 + k]).attempt > 0 then
       met = true
       break
     end

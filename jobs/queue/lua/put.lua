@@ -25,7 +25,7 @@ if not v[1] and chunk ~= '0' then return {'header', 0} end
 local some = m.num(v[4]) > 0 or v[5]
 
 local function elsewhere(jobID)
-  return some and (call('EXISTS', m.kJob .. jobID) == 1 or call('ZSCORE', m.kQueue, jobID) or
+  return some and (m.record(jobID) or call('ZSCORE', m.kQueue, jobID) or
     call('ZSCORE', m.kAgain, jobID))
 end
 

@@ -7,19 +7,25 @@
 -- Returns {now, id …} of those whose attempt has ended, or is not the latest;
 --      {absent, now} if there is no key zone
 -- Keeps: an entry of a running attempt in out:<id> has the id <token>-<end>; the
---      field live of its job is the token of the attempt that has some.
+--      record of its job says live if it has some.
 
 m.begin()
 if not m.zone.run then return {'absent', m.at} end
 
 local stale = {m.at}
+local ids = {}
+for i = 2, 1 + 5 * tonumber(ARGV[1]), 5 do ids[#ids + 1] = ARGV[i] end
+m.readJobs(ids)
 for i = 2, 1 + 5 * tonumber(ARGV[1]), 5 do
   local id, token, out = ARGV[i], ARGV[i + 1], m.kOut .. ARGV[i]
-  local v = call('HMGET', m.kJob .. id, 'state', 'token', 'live')
-  if v[1] ~= 'running' or v[2] ~= token then
+  local j = m.job(id)
+  if j.state ~= 'running' or j.token ~= token then
     stale[#stale + 1] = id
   else
-    if v[3] ~= token then m.w('HSET', m.kJob .. id, 'live', token) end
+    if not j.live then
+      j.live = true
+      m.keep(id, j)
+    end
     local drop = {'XDEL', out}
     for done in string.gmatch(ARGV[i + 3], '%S+') do drop[#drop + 1] = token .. '-' .. done end
     if #drop > 2 then m.plan[#m.plan + 1] = drop end

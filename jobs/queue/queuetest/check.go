@@ -84,13 +84,13 @@ func check(ctx context.Context, rdb *redis.Client, p string) (wrong []string) {
 			}
 		}
 	}
-	states := fields(ctx, rdb, p, slices.Collect(maps.Keys(places)), "state")
+	kept := records(ctx, rdb, p, slices.Collect(maps.Keys(places)))
 	open := map[string]int{}
 	for id, in := range places {
 		if len(in) != 1 {
 			say("job %s is in %v", id, in)
 		}
-		state := states[id]
+		state := kept[id].state()
 		if state == "ended" {
 			say("job %s ended, but is in %v", id, in)
 		}
@@ -131,10 +131,10 @@ func checkSemaphores(ctx context.Context, rdb *redis.Client, p string, keys []st
 		if strings.HasPrefix(name, "group/") && len(holders) > 1 {
 			say("group %s has %d holders: %v", name, len(holders), holders)
 		}
-		states := fields(ctx, rdb, p, holders, "state")
+		kept := records(ctx, rdb, p, holders)
 		for _, id := range holders {
-			if id != "frozen" && (states[id] == "" || states[id] == "ended") {
-				say("job %s holds %s, but is %q", id, name, states[id])
+			if state := kept[id].state(); id != "frozen" && (state == "" || state == "ended") {
+				say("job %s holds %s, but is %q", id, name, state)
 			}
 		}
 	}
@@ -146,25 +146,42 @@ func checkSemaphores(ctx context.Context, rdb *redis.Client, p string, keys []st
 	return wrong
 }
 
-// fields reads one field of many jobs; jobs without it are left out.
-func fields(ctx context.Context, rdb *redis.Client, p string, ids []string,
-	field string) map[string]string {
-	out := map[string]string{}
+// records reads what is kept of many jobs; jobs that were never taken are left out.
+func records(ctx context.Context, rdb *redis.Client, p string, ids []string) map[string]record {
+	out := map[string]record{}
 	for chunk := range slices.Chunk(ids, 1000) {
 		cmds := make([]*redis.StringCmd, len(chunk))
 		rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 			for i, id := range chunk {
-				cmds[i] = pipe.HGet(ctx, p+"job:"+id, field)
+				task, host, _ := strings.Cut(id, ":")
+				cmds[i] = pipe.HGet(ctx, p+"task:"+task, ":"+host)
 			}
 			return nil
 		})
 		for i, id := range chunk {
 			if v := cmds[i].Val(); v != "" {
-				out[id] = v
+				out[id] = record(v)
 			}
 		}
 	}
 	return out
+}
+
+// record is what is kept of a job.
+type record string
+
+func (r record) state() string {
+	state, _, _ := strings.Cut(string(r), " ")
+	return state
+}
+
+// outcome is empty for a job that has not ended.
+func (r record) outcome() string {
+	lines := strings.Split(string(r), "\n")
+	if r.state() != "ended" || len(lines) < 4 {
+		return ""
+	}
+	return strings.Split(lines[3], " ")[1]
 }
 
 func checkTask(ctx context.Context, rdb *redis.Client, p, task string, open int) (wrong []string) {
@@ -185,13 +202,13 @@ func checkTask(ctx context.Context, rdb *redis.Client, p, task string, open int)
 		}
 	}
 	hosts := len(ids)
-	for _, state := range fields(ctx, rdb, p, ids, "state") {
-		if state == "running" {
+	for _, r := range records(ctx, rdb, p, ids) {
+		if r.state() == "running" {
 			running++
 		}
-	}
-	for _, o := range fields(ctx, rdb, p, ids, "outcome") {
-		outcomes[o]++
+		if o := r.outcome(); o != "" {
+			outcomes[o]++
+		}
 	}
 	done := 0
 	for o, n := range outcomes {

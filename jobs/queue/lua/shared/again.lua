@@ -17,15 +17,6 @@ function m.rescore(i, id, j, t)
   local kind, delay = ARGV[i + 2], tonumber(ARGV[i + 7])
   local keep, release = ARGV[i + 12] == '1', ARGV[i + 11] == '1'
   local at = m.now + delay
-  local set = {'HSET', m.kJob .. id}
-  local function put(field, value)
-    set[#set + 1] = field
-    set[#set + 1] = value
-  end
-  -- What is given back untouched is where it was: a master that gives it back
-  -- does not know where that is.
-  if kind ~= 'back' then put('step', ARGV[i + 9]) end
-  if ARGV[i + 10] ~= '' then put('saved', ARGV[i + 10]) end
   local note = t.cancel or j.cancel
   if note then
     m.finish(id, j, m.stopped(i, j, note))
@@ -36,7 +27,7 @@ function m.rescore(i, id, j, t)
   if kind == 'back' and j.attempt <= 1 then
     -- Nothing was done: as if it had not been taken.
     m.w('ZADD', m.kQueue, m.us(j.due), id)
-    m.wAfter('DEL', m.kJob .. id)
+    m.wAfter('HDEL', t.key, sub(id, 11))
     m.toDrop[#m.toDrop + 1] = id
     if t.guard then m.release(id, t) end
     m.unlock(id, j, t)
@@ -44,43 +35,37 @@ function m.rescore(i, id, j, t)
     return
   end
 
+  -- What is given back untouched is where it was: a master that gives it back
+  -- does not know where that is.
+  local state, saved = kind, ARGV[i + 10] ~= '' and ARGV[i + 10] or j.saved
+  local step = kind == 'back' and j.step or tonumber(ARGV[i + 9])
   if kind == 'retry' then
-    put('state', 'retry')
-    put('tries', m.us(j.tries + 1))
+    j.tries = j.tries + 1
     if keep and m.locked(m.hostOf(id)) == j.token .. ' ' .. id then
-      at = math.max(at, m.now + m.lockTTL(m.hostOf(id)) + 1000)
+      at = math.max(at, m.now + m.lockLeft(m.hostOf(id)) + 1000)
     end
   elseif kind == 'wait' or kind == 'verify' then
-    put('state', kind)
-    if kind == 'verify' then put('probes', m.us(j.probes + 1)) end
+    if kind == 'verify' then j.probes = j.probes + 1 end
     if kind == 'verify' or not release then
       keep = true
-      local lock, value = m.locked(m.hostOf(id)), j.token .. ' ' .. id
-      if not lock or lock == value then
-        local ms = math.ceil((delay + t.timeout) / 1000)
-        m.w('SET', m.kLock .. m.hostOf(id), value, 'PX', m.us(ms))
-        m.locks[m.hostOf(id)] = value
+      local lock = m.locked(m.hostOf(id))
+      if not lock or lock == j.token .. ' ' .. id then
+        m.lock(id, j.token, m.raw + delay + t.timeout)
       end
     end
   elseif kind == 'defer' then
-    at = tonumber(ARGV[i + 8])
-    put('state', 'deferred')
-    put('attempt', m.us(j.attempt - 1))
-    put('expires', m.us(at + t.expires - t.due))
+    at, state, j.attempt = tonumber(ARGV[i + 8]), 'deferred', j.attempt - 1
+    j.expires = at + t.expires - t.due
   else -- back, of a job that had earlier attempts
-    put('state', j.lost and 'lost' or 'retry')
-    put('attempt', m.us(j.attempt - 1))
-    at, keep = m.now, j.lost
+    at, state, keep, j.attempt = m.now, j.lost and 'lost' or 'retry', j.lost, j.attempt - 1
   end
-  put('due', m.us(at))
   m.w('ZADD', m.kAgain, m.us(at), id)
-  m.plan[#m.plan + 1] = set
   if not keep then
-    local step = kind == 'back' and j.step or tonumber(ARGV[i + 9])
-    local begun = not release and (step > 0 or ARGV[i + 10] ~= '' or j.saved ~= '')
-    if t.guard then m.release(id, t, begun) end
+    if t.guard then m.release(id, t, not release and (step > 0 or saved ~= '')) end
     m.unlock(id, j, t)
   end
+  j.state, j.step, j.saved, j.due = state, step, saved, at
+  m.keep(id, j)
   local err = ARGV[i + 6]
   m.event(kind, id, '{"at":' .. m.us(at) ..
     (err ~= '' and ',"error":' .. cjson.encode(err) or '') .. '}')
@@ -92,8 +77,9 @@ end
 function m.see(id, j)
   if j.state == 'running' then
     m.count(m.task(m.taskOf(id)), 'running', -1)
-    m.w('HSET', m.kJob .. id, 'state', 'lost')
     m.w('ZADD', m.kAgain, 'XX', m.at, id)
+    j.state = 'lost'
+    m.keep(id, j)
     m.event('lost', id, '{"node":"' .. j.node .. '","why":"not heard of again"}')
   elseif m.num(call('ZSCORE', m.kAgain, id)) < m.now - m.MINUTE then
     m.w('ZADD', m.kAgain, 'XX', m.us(m.now + m.MINUTE), id)
@@ -107,9 +93,14 @@ function m.sweep()
   for _, key in ipairs({m.kAgain, m.kQueue}) do
     local ids = call('ZRANGEBYSCORE', key, '-inf', m.at, 'LIMIT', '0', m.us(m.LOOKS))
     local changed = 0
+    m.readJobs(ids)
+    m.readLocks(ids)
     for _, id in ipairs(ids) do
       local before = m.planned()
-      m.consider(id, key)
+      if not m.seen[id] then
+        m.seen[id] = true
+        m.consider(id, key)
+      end
       if m.planned() > before then changed = changed + 1 end
     end
     more = more or changed == m.LOOKS

@@ -10,7 +10,10 @@
 
 m.FROZEN = 'frozen' -- a field among the holders; job ids have a colon
 
-function m.lockTTL(host) return math.max(call('PTTL', m.kLock .. host), 0) * 1000 end
+-- lockLeft is how long the lock of a host lasts, as it is kept.
+function m.lockLeft(host)
+  return m.locked(host) and math.max((m.untils[host] or 0) - m.raw, 0) or 0
+end
 
 -- traits are "customer group limit …" of a job's host in the inventory of its
 -- task, with - for none.
@@ -116,7 +119,8 @@ end
 
 -- waiting tells whether a waiter still waits.
 function m.waiting(id)
-  local state = call('HGET', m.kJob .. id, 'state')
+  local record = m.record(id)
+  local state = record and string.match(record, '^%l+')
   return (not state or state == 'blocked' or state == 'lost') and call('ZSCORE', m.kAgain, id)
 end
 
@@ -190,7 +194,8 @@ function m.block(id, j, t, from, name)
   m.w('ZADD', m.kAgain, m.us(math.max(math.min(t.expires, m.now + m.MINUTE), m.now + 1000000)), id)
   if from == m.kQueue then m.toUnqueue[#m.toUnqueue + 1] = id end
   if j.state == 'retry' or j.state == 'wait' or j.state == 'deferred' or j.state == 'queued' then
-    m.w('HSET', m.kJob .. id, 'state', 'blocked')
+    j.state = 'blocked'
+    m.keep(id, j)
   end
   local key = m.kWait .. name
   if string.sub(name, 1, 5) == 'host/' then
@@ -227,7 +232,7 @@ end
 -- has tells whether a task has a job on a host, whatever became of it.
 function m.has(task, host)
   local id = task .. ':' .. host
-  return call('EXISTS', m.kJob .. id) == 1 or call('ZSCORE', m.kQueue, id) or
+  return m.record(id) or call('ZSCORE', m.kQueue, id) or
     call('ZSCORE', m.kAgain, id) or call('ZSCORE', m.kHeld .. task, id)
 end
 

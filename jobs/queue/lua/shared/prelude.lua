@@ -1,5 +1,5 @@
 -- prelude: what the scripts share. It stands in front of each of them, behind
--- the names of the keys (m.kQueue, m.kJob .. id …, made in keys.go). Everything
+-- the names of the keys (m.kQueue, m.kTask .. id …, made in keys.go). Everything
 -- that functions share is a field of m; luaKeys in keys.go says why.
 --
 -- The order in every script is: read and check everything, plan the writes with
@@ -10,7 +10,7 @@
 -- Times are µs. As numbers they are exact (below 2^53); they leave Lua only
 -- through us(), because Redis 7.0 would write 1.76e+15.
 
-local call = redis.call
+local call, sub = redis.call, string.sub
 
 -- What a call seldom needs is made when it is first asked for: m.lazy is a
 -- function around it, and making a function costs time at every call.
@@ -49,20 +49,23 @@ end
 
 -- The plan of writes. w() notes one; what is done to many jobs at once is
 -- gathered, so that it is one call. flush() carries them out in this order:
-m.toFree = {'DEL'}                 -- 1 locks that are given back
+m.toFree = {'HDEL', m.kLocks}      -- 1 hosts that are given back
 m.plan = {}                        -- 2 in the order of w()
-m.toTake = {}                      -- 3 locks that are taken: key, value, ms
+m.toTake = {'HSET', m.kLocks}      -- 3 hosts that are taken, with their locks
 m.toTime = {'ZADD', m.kAgain}      -- 4 score, id
-m.toUnqueue = {'ZREM', m.kQueue}   -- 5
-m.planAfter = {}                   -- 6 in the order of wAfter()
-m.toDrop = {'ZREM', m.kAgain}      -- 7
+                                   -- 5 what is kept of jobs, and counters: keep(), count()
+m.toUnqueue = {'ZREM', m.kQueue}   -- 6
+m.planAfter = {}                   -- 7 in the order of wAfter()
+m.toDrop = {'ZREM', m.kAgain}      -- 8
+m.kept = 0                         -- of 5
 
 function m.w(...) m.plan[#m.plan + 1] = {...} end
 function m.wAfter(...) m.planAfter[#m.planAfter + 1] = {...} end
 
 -- planned is 0 as long as nothing is to be written.
 function m.planned()
-  return #m.plan + #m.planAfter + #m.toFree + #m.toTake + #m.toTime + #m.toUnqueue + #m.toDrop - 7
+  return #m.plan + #m.planAfter + #m.toFree + #m.toTake + #m.toTime + #m.toUnqueue + #m.toDrop +
+    m.kept - 10
 end
 
 -- What happened goes into one entry of the stream a call: a line each, of event,
@@ -73,160 +76,173 @@ function m.event(name, object, detail)
   m.happened[#m.happened + 1] = name .. ' ' .. object .. ' ' .. (detail or '')
 end
 
--- A task as the scripts need it; false if it is not there. Read once a call.
--- guard is not false if its jobs may need groups or limits (exclude.lua), by is
--- the task that supersedes it.
+-- Tasks as the scripts need them, and the records of jobs, which are fields of
+-- their task; false for what is not there. Each is read once a call.
 m.tasks = {}
+m.records = {}
 
-function m.task(id)
-  local t = m.tasks[id]
-  if t ~= nil then return t end
-  local v = call('HMGET', m.kTask .. id, 'total', 'due', 'expires', 'timeout', 'paused', 'cancel',
-    'done', 'started', 'inventory', 'guard', 'by')
-  if not v[1] then
-    m.tasks[id] = false
-    return false
+-- ask begins a call that reads a task; readTask takes what it answers. guard is
+-- not false if the jobs may need groups or limits (exclude.lua), by is the task
+-- that supersedes it.
+function m.ask(id)
+  return {'HMGET', m.kTask .. id, 'total', 'due', 'expires', 'timeout', 'paused', 'cancel', 'done',
+    'started', 'inventory', 'guard', 'by', 'running', 'o:succeeded'}
+end
+
+function m.readTask(id, v)
+  local t = false
+  if v[1] then
+    t = {total = tonumber(v[1]), due = m.num(v[2]), dueText = v[2] or '0', expires = m.num(v[3]),
+      timeout = m.num(v[4]), timeoutText = v[4], paused = v[5], cancel = v[6],
+      done = m.num(v[7]), started = v[8], inventory = v[9] or '', guard = v[10], by = v[11], running = m.num(v[12]),
+      succeeded = m.num(v[13]), key = m.kTask .. id, put = {}, ends = 0, won = 0}
+    -- Its jobs need nothing but their hosts, and nobody stands in their way.
+    t.plain = not (t.paused or t.cancel or t.guard or t.by or m.zone.customers) and
+      t.expires > m.now
   end
-  t = {total = m.num(v[1]), due = m.num(v[2]), expires = m.num(v[3]), timeout = m.num(v[4]),
-    paused = v[5], cancel = v[6], done = m.num(v[7]), started = v[8], inventory = v[9] or '',
-    guard = v[10], by = v[11], add = {}}
   m.tasks[id] = t
   return t
 end
 
--- count changes a counter of a task.
-function m.count(t, field, by)
-  t.add[field] = (t.add[field] or 0) + by
+function m.task(id)
+  local t = m.tasks[id]
+  if t == nil then t = m.readTask(id, call('HMGET', unpack(m.ask(id), 2))) end
+  return t
 end
 
-function m.tally()
-  for id, t in pairs(m.tasks) do
-    if t then
-      for field, by in pairs(t.add) do
-        if by ~= 0 then call('HINCRBY', m.kTask .. id, field, m.us(by)) end
-      end
-      local done = t.done + (t.add.done or 0)
-      if done > t.done and done >= t.total then
-        call('HSET', m.kTask .. id, 'ended', m.at)
-        call('PEXPIRE', m.kTask .. id, m.DAY)
-        call('ZREM', m.kOpen, id)
-        call('HINCRBY', m.kZone, 'changes', '1')
-        m.event('task', id, '{"ended":true}')
-      end
-      t.done, t.add = done, {}
+-- readJobs reads the records of jobs and their tasks, one call a task.
+function m.readJobs(ids)
+  local asks, order = {}, {}
+  for i = 1, #ids do
+    local task = sub(ids[i], 1, 10)
+    local ask = asks[task]
+    if not ask then
+      ask = m.tasks[task] == nil and m.ask(task) or {'HMGET', m.kTask .. task}
+      ask.ids, ask.from = {}, #ask - 2
+      asks[task], order[#order + 1] = ask, task
+    end
+    ask[#ask + 1] = sub(ids[i], 11)
+    ask.ids[#ask.ids + 1] = ids[i]
+  end
+  for _, task in ipairs(order) do
+    local ask = asks[task]
+    local v = call(unpack(ask))
+    if ask.from > 0 then m.readTask(task, v) end
+    for i, id in ipairs(ask.ids) do m.records[id] = v[ask.from + i] end
+  end
+end
+
+-- put plans a record. Without a task there is none.
+function m.put(id, record)
+  local t = m.task(m.taskOf(id))
+  if not t then return end
+  local n = #t.put
+  t.put[n + 1], t.put[n + 2] = sub(id, 11), record
+  m.kept = m.kept + 1
+end
+
+-- count changes the number of jobs that run, or that ended with an outcome.
+function m.count(t, what, by)
+  if what == 'running' then
+    t.running = t.running + by
+  else
+    t.ends = t.ends + by
+    if what == 'succeeded' then
+      t.won = t.won + by
+    else
+      t.counts = t.counts or {}
+      t.counts[what] = (t.counts[what] or 0) + by
     end
   end
+  t.counted = true
+  m.kept = m.kept + 1
+end
+
+-- tally writes the records of a task and its counters.
+function m.tally(t)
+  local put = t.put
+  if t.counted then
+    local n = #put
+    put[n + 1], put[n + 2] = 'running', m.us(t.running)
+    if t.ends > 0 then
+      put[n + 3], put[n + 4] = 'done', m.us(t.done + t.ends)
+      if t.won > 0 then put[n + 5], put[n + 6] = 'o:succeeded', m.us(t.succeeded + t.won) end
+      if t.counts then
+        for o, by in pairs(t.counts) do call('HINCRBY', t.key, 'o:' .. o, m.us(by)) end
+      end
+    end
+  end
+  if #put > 0 then call('HSET', t.key, unpack(put)) end
+end
+
+-- close notes that a task has ended, if it has.
+function m.close(id, t)
+  if t.ends == 0 or t.done + t.ends < t.total then return end
+  call('HSET', t.key, 'ended', m.at)
+  call('PEXPIRE', t.key, m.DAY)
+  call('ZREM', m.kOpen, id)
+  call('HINCRBY', m.kZone, 'changes', '1')
+  m.event('task', id, '{"ended":true}')
 end
 
 -- flush carries the plan out. At maxmemory Redis refuses the first write of a
 -- script if it may need memory, but none after one that does not: so it begins
 -- with one that frees, and results land while submits are refused.
 function m.flush(frees)
-  if #m.toFree > 1 then
+  if #m.toFree > 2 then
     call(unpack(m.toFree))
   elseif frees then
     call('ZREM', m.kQueue, '')
   end
   for i = 1, #m.plan do call(unpack(m.plan[i])) end
-  for i = 1, #m.toTake, 3 do call('SET', m.toTake[i], m.toTake[i + 1], 'PX', m.toTake[i + 2]) end
+  if #m.toTake > 2 then call(unpack(m.toTake)) end
   if #m.toTime > 2 then call(unpack(m.toTime)) end
+  if m.kept > 0 then
+    for _, t in pairs(m.tasks) do
+      if t then m.tally(t) end
+    end
+  end
   if #m.toUnqueue > 2 then call(unpack(m.toUnqueue)) end
   for i = 1, #m.planAfter do call(unpack(m.planAfter[i])) end
   if #m.toDrop > 2 then call(unpack(m.toDrop)) end
-  m.tally()
+  for id, t in pairs(m.tasks) do
+    if t then m.close(id, t) end
+  end
   if #m.happened > 0 then
     call('XADD', m.kEvents, 'MAXLEN', '~', '1000000', '*', 'e', table.concat(m.happened, '\n'))
   end
 end
 
--- A job as far as it is kept: state is false before its first take.
-function m.job(id)
-  local v = call('HMGET', m.kJob .. id, 'state', 'token', 'attempt', 'tries', 'probes', 'crashes',
-    'step', 'saved', 'due', 'node', 'outcome', 'expires', 'started', 'lost', 'cancel', 'live')
-  return {state = v[1], token = v[2], attempt = m.num(v[3]), tries = m.num(v[4]),
-    probes = m.num(v[5]), crashes = m.num(v[6]), step = m.num(v[7]), saved = v[8] or '',
-    due = m.num(v[9]), node = v[10] or '', outcome = v[11], expires = m.num(v[12]), started = v[13],
-    lost = v[14], cancel = v[15], live = v[16]}
-end
-
--- What the end of a job needs of it.
-function m.jobToEnd(id)
-  local v = call('HMGET', m.kJob .. id, 'state', 'token', 'outcome', 'lost', 'live')
-  return {state = v[1], token = v[2], outcome = v[3], lost = v[4], live = v[5]}
-end
-
--- A job that has never started: nothing of it is kept.
-function m.freshJob()
-  return {state = false, token = false, attempt = 0, tries = 0, probes = 0, crashes = 0, step = 0,
-    saved = '', due = 0, node = '', expires = 0}
-end
-
-function m.taskOf(id) return string.sub(id, 1, 10) end
-function m.hostOf(id) return string.sub(id, 12) end
+function m.taskOf(id) return sub(id, 1, 10) end
+function m.hostOf(id) return sub(id, 12) end
 
 function m.lockDelay(timeout) return math.max(5000000, math.ceil(timeout / 50)) end
 
--- What holds a host, as it will be after the plan: "token id", or false.
+-- What holds a host, as it will be after the plan: "token id", or false; and until
+-- when as it is kept.
 m.locks = {}
+m.untils = {}
 
-function m.locked(host)
-  if m.locks[host] == nil then m.locks[host] = call('GET', m.kLock .. host) end
-  return m.locks[host]
+-- readLocks reads what holds the hosts of jobs, as far as it is not known, in one call.
+function m.readLocks(ids)
+  local hosts = {}
+  for i = 1, #ids do
+    local host = sub(ids[i], 12)
+    if m.locks[host] == nil then hosts[#hosts + 1] = host end
+  end
+  if #hosts == 0 then return end
+  local v = call('HMGET', m.kLocks, unpack(hosts))
+  for i = 1, #hosts do m.noteLock(hosts[i], v[i]) end
+end
+
+function m.noteLock(host, text)
+  local value = false
+  if text then
+    local until_, lock = string.match(text, '^(%d+) (.*)$')
+    m.untils[host] = tonumber(until_)
+    value = m.untils[host] > m.raw and lock
+  end
+  m.locks[host] = value
 end
 
 m.woken = false -- somebody became due by this call, and is not seen by its own take
-
--- unlock gives the host of a job back, if the job holds it. The token is the
--- instant of the take, so until its timeout has passed the lock is surely the
--- job's, and need not be read; but for a while after a restart of Redis, which
--- may have forgotten another take.
-function m.unlock(id, j, t)
-  local host = m.hostOf(id)
-  local sure = t and j.state == 'running' and not j.lost and
-    m.now < m.num(j.token) + t.timeout - 1000 and
-    m.num(j.token) > m.num(m.zone.epoch) + m.zone.longest
-  if not sure and (not j.token or m.locked(host) ~= j.token .. ' ' .. id) then return end
-  m.toFree[#m.toFree + 1] = m.kLock .. host
-  m.locks[host] = false
-  if m.zone.waits then m.wakeFor(host) end
-end
-
--- finish ends a job. o: outcome, class, exit, err, note, keep (the host stays locked
--- until its lock ends by itself).
-function m.finish(id, j, o)
-  local t = m.task(m.taskOf(id))
-  local set = {'HSET', m.kJob .. id, 'state', 'ended', 'outcome', o.outcome, 'ended', m.at}
-  local detail = '{"outcome":"' .. o.outcome .. '"'
-  if o.class and o.class ~= '' then
-    set[#set + 1] = 'class'
-    set[#set + 1] = o.class
-  end
-  if o.exit and o.exit ~= '' then
-    set[#set + 1] = 'exit'
-    set[#set + 1] = o.exit
-    detail = detail .. ',"exit":' .. o.exit
-  end
-  if o.err and o.err ~= '' then
-    set[#set + 1] = 'error'
-    set[#set + 1] = o.err
-    detail = detail .. ',"error":' .. cjson.encode(o.err)
-  end
-  if o.note and o.note ~= '' then
-    set[#set + 1] = 'note'
-    set[#set + 1] = o.note
-    detail = detail .. ',"how":' .. cjson.encode(o.note)
-  end
-  if t then
-    m.count(t, 'o:' .. o.outcome, 1)
-    m.count(t, 'done', 1)
-    if j.state == 'running' then m.count(t, 'running', -1) end
-  end
-  m.event('end', id, detail .. '}')
-  -- Before the job is ended: who broke off in between would leave holders to a job
-  -- that nobody looks at again.
-  if t and t.guard and j.token then m.settle(id, t, o) end
-  m.plan[#m.plan + 1] = set
-  m.w('PEXPIRE', m.kJob .. id, m.DAY)
-  if not o.keep then m.unlock(id, j, t) end
-  m.toDrop[#m.toDrop + 1] = id
-end

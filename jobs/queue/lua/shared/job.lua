@@ -1,0 +1,115 @@
+-- job: what the scripts do with one job. Stands behind the prelude inside m.lazy:
+-- what nearly all results and takes need is said again in step.lua, shorter.
+
+function m.record(id)
+  local r = m.records[id]
+  if r == nil then
+    r = call('HGET', m.kTask .. m.taskOf(id), sub(id, 11))
+    m.records[id] = r
+  end
+  return r
+end
+
+-- A record is, in one line, what every job has; then, in a line each, what its
+-- steps saved, who cancelled it, and how it ended. record.go reads the same.
+--   state lost live token attempt tries probes crashes step due expires started node
+--   ended outcome class exit error, and maybe one line more: a note
+-- lost: the attempt in hand is to find out about one that was lost; live: somebody
+-- heard what its host said while it ran.
+
+-- A job as far as it is kept: state is false before its first take.
+function m.job(id)
+  local r = m.record(id)
+  if not r then return m.freshJob() end
+  local state, lost, live, token, attempt, tries, probes, crashes, step, due, expires, started, node,
+    saved, cancel, ended = string.match(r, '^(%l+) (%d) (%d) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) ' ..
+      '(%d+) (%d+) (%d+) ([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
+  return {state = state, lost = lost == '1', live = live == '1', token = token ~= '0' and token,
+    attempt = tonumber(attempt), tries = tonumber(tries), probes = tonumber(probes),
+    crashes = tonumber(crashes), step = tonumber(step), due = tonumber(due),
+    expires = tonumber(expires), started = started ~= '0' and started, node = node, saved = saved,
+    cancel = cancel ~= '' and cancel, outcome = string.match(ended, '^%d+ (%S+)')}
+end
+
+-- What the end of a job needs of it; rest is the other part of its record.
+function m.jobToEnd(id)
+  local r = m.record(id)
+  if not r then return {state = false, token = false} end
+  local state, lost, live, token, rest = string.match(r, '^(%l+) (%d) (%d) (%d+)(.*)$')
+  return {state = state, lost = lost == '1', live = live == '1', token = token ~= '0' and token,
+    rest = rest, outcome = string.match(rest, '^[^\n]*\n[^\n]*\n[^\n]*\n%d+ (%S+)')}
+end
+
+-- A job that has never started: nothing of it is kept.
+function m.freshJob()
+  return {state = false, lost = false, live = false, token = false, attempt = 0, tries = 0, probes = 0,
+    crashes = 0, step = 0, due = 0, expires = 0, started = false, node = '', saved = '',
+    cancel = false}
+end
+
+-- keep plans that a job is kept as it is now; ended is the last line of the record.
+function m.keep(id, j, ended)
+  m.put(id, table.concat({j.state, j.lost and '1' or '0', j.live and '1' or '0', j.token or '0', j.attempt, j.tries,
+    j.probes, j.crashes, j.step, m.us(j.due), m.us(j.expires), j.started or '0', j.node}, ' ') ..
+    '\n' .. m.line(j.saved) .. '\n' .. m.line(j.cancel or '') .. '\n' .. (ended or ''))
+end
+
+-- line is a text on one line.
+function m.line(s) return (string.gsub(s, '\n', ' ')) end
+
+function m.locked(host)
+  if m.locks[host] == nil then m.noteLock(host, call('HGET', m.kLocks, host)) end
+  return m.locks[host]
+end
+
+-- lock plans that a job holds its host until an instant by Redis' own clock.
+function m.lock(id, token, until_)
+  local host, n = sub(id, 12), #m.toTake
+  m.locks[host] = token .. ' ' .. id
+  m.toTake[n + 1], m.toTake[n + 2] = host, m.us(until_) .. ' ' .. m.locks[host]
+end
+
+-- unlock gives the host of a job back, if the job holds it. The token is the
+-- instant of the take, so until its timeout has passed the lock is surely the
+-- job's, and need not be read; but for a while after a restart of Redis, which
+-- may have forgotten another take.
+function m.unlock(id, j, t)
+  local host = m.hostOf(id)
+  local sure = t and j.state == 'running' and not j.lost and
+    m.now < m.num(j.token) + t.timeout - 1000 and
+    m.num(j.token) > m.num(m.zone.epoch) + m.zone.longest
+  if not sure and (not j.token or m.locked(host) ~= j.token .. ' ' .. id) then return end
+  m.toFree[#m.toFree + 1] = host
+  m.locks[host] = false
+  if m.zone.waits then m.wakeFor(host) end
+end
+
+-- finish ends a job. o: outcome, class, exit, err, note, keep (the host stays locked
+-- until its lock ends by itself).
+function m.finish(id, j, o)
+  local t = m.task(m.taskOf(id))
+  local exit, err, note = o.exit or '', o.err or '', o.note or ''
+  m.event('end', id, '{"outcome":"' .. o.outcome .. '"' ..
+    (exit ~= '' and ',"exit":' .. exit or '') ..
+    (err ~= '' and ',"error":' .. cjson.encode(err) or '') ..
+    (note ~= '' and ',"how":' .. cjson.encode(note) or '') .. '}')
+  if t then
+    m.count(t, o.outcome, 1)
+    if j.state == 'running' then m.count(t, 'running', -1) end
+    -- Before the job is ended: who broke off in between would leave holders to a job
+    -- that nobody looks at again.
+    if t.guard and j.token then m.settle(id, t, o) end
+  end
+  if not o.keep then m.unlock(id, j, t) end
+  local class = o.class or ''
+  local ended = m.at .. ' ' .. o.outcome .. ' ' .. (class ~= '' and class or '-') .. ' ' ..
+    (exit ~= '' and exit or '-') .. ' ' .. (err ~= '' and m.line(err) or '') ..
+    (note ~= '' and '\n' .. m.line(note) or '')
+  if j.rest then
+    m.put(id, 'ended ' .. (j.lost and '1 0 ' or '0 0 ') .. j.token .. j.rest .. ended)
+  else
+    j.state, j.live = 'ended', false
+    m.keep(id, j, ended)
+  end
+  m.toDrop[#m.toDrop + 1] = id
+end

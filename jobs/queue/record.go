@@ -1,0 +1,93 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"muster/jobs"
+)
+
+// record is what is kept of a job that was taken once, or ended: a field of its
+// task, ":" and its host. prelude.lua writes and reads the same.
+type record struct {
+	state                                 jobs.State
+	lost                                  bool // the attempt in hand is to find out about one
+	live                                  bool // somebody heard what its host said
+	token                                 jobs.Token
+	attempt, tries, probes, crashes, step int
+	due, expires, started                 jobs.Micros // 0: none
+	node, saved, cancel                   string
+	end                                   end
+}
+
+// end is how a job ended.
+type end struct {
+	at        jobs.Micros
+	outcome   jobs.Outcome
+	class     jobs.Class
+	exit, err string
+	note      string
+}
+
+// recordField is the field of a job's task that has its record.
+func recordField(host string) string { return ":" + host }
+
+// recordWords is how many words the first line of a record has; the last one is
+// the node, and may be missing.
+const recordWords = 13
+
+// readRecord reads a record; that of a job that was never taken is empty.
+func readRecord(text string) (record, error) {
+	if text == "" {
+		return record{}, nil
+	}
+	lines := strings.SplitN(text, "\n", 4)
+	words := strings.SplitN(lines[0], " ", recordWords)
+	if len(lines) != 4 || len(words) != recordWords {
+		return record{}, fmt.Errorf("record of a job: %q: want four lines, and %d words in the first",
+			text, recordWords)
+	}
+	r := reader{}
+	for _, w := range words {
+		r.v = append(r.v, w)
+	}
+	out := record{state: jobs.State(r.text()), lost: r.int() == 1, live: r.int() == 1,
+		token: jobs.Token(r.micros()), attempt: r.int(), tries: r.int(), probes: r.int(), crashes: r.int(), step: r.int(),
+		due: r.micros(), expires: r.micros(), started: r.micros(), node: r.text(),
+		saved: lines[1], cancel: lines[2]}
+	if r.err == nil && lines[3] != "" {
+		out.end, r.err = readEnd(lines[3])
+	}
+	if r.err != nil {
+		return record{}, fmt.Errorf("record of a job: %q: %w", text, r.err)
+	}
+	return out, nil
+}
+
+// readEnd reads the last line of a record: when, outcome, class, exit code and
+// error. A word that is missing is a dash.
+func readEnd(line string) (e end, err error) {
+	line, note, _ := strings.Cut(line, "\n")
+	words := strings.SplitN(line, " ", 5)
+	if len(words) != 5 {
+		return e, errors.New("the last line lacks words")
+	}
+	for i, w := range words[:4] {
+		if w == "-" {
+			words[i] = ""
+		}
+	}
+	at, err := jobs.ParseMicros(words[0])
+	return end{at, jobs.Outcome(words[1]), jobs.Class(words[2]), words[3], words[4], note}, err
+}
+
+// exitCode is the exit code of a job that ended with one.
+func (e end) exitCode() *int {
+	code, err := strconv.Atoi(e.exit)
+	if err != nil {
+		return nil
+	}
+	return &code
+}
