@@ -196,7 +196,10 @@ type Loss struct {
 	Sent jobs.Micros // the stamp
 }
 
-const poison = 3 // crashes that end a job
+const (
+	poison   = 3      // crashes that end a job
+	slotLost = "lost" // status of a slot whose child is gone
+)
 
 // Lose tells that a child is gone, and returns the jobs that were lost with it. It
 // is stale if a later call of the slot was answered.
@@ -214,13 +217,15 @@ func (z *Zone) Lose(now jobs.Micros, a Loss) (lost []jobs.ID, stale bool) {
 				lost = append(lost, id)
 			}
 		}
-		c.write(func() {
-			delete(c.Zone.Hold[a.Node], a.Slot)
-			if len(c.Zone.Hold[a.Node]) == 0 {
-				delete(c.Zone.Hold, a.Node)
-			}
-		})
 	}
+	c.write(func() {
+		if c.Zone.Hold[a.Node] == nil {
+			c.Zone.Hold[a.Node] = map[string]Hold{}
+		}
+		// A delayed call of that child must not take for a slot that is empty.
+		c.Zone.Hold[a.Node][a.Slot] = Hold{Request: "-", Sent: a.Sent, Status: slotLost,
+			Jobs: map[jobs.ID]jobs.Token{}}
+	})
 	who, registered := a.Node+"/"+a.Slot, c.children()
 	if _, ok := registered[who]; ok {
 		c.write(func() { delete(c.Children, who) })

@@ -42,7 +42,7 @@ var zoneKeys = []Key{
 	{"wait:<resource>:<task>", "zset", "step, lose, end, control",
 		"jobs of the task that wait for a semaphore, by µs since when; only a hint"},
 	{"hold:<node>", "hash", "step, lose",
-		"child slot to request id, jobs in hand and reply of its last step"},
+		"child slot to request id, jobs in hand and reply of its last step, or when it was lost"},
 	{"open", "zset", "move, step, lose, end", "tasks that have not ended: id by µs when due; a list"},
 	{"overload", "string", "order", "token of the one who reorders, then \"cool\", with PX"},
 	{"zone", "hash", "epoch, step, put, move, lose, end, control, order",

@@ -1,10 +1,12 @@
 package queue_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
 	"muster/jobs"
+	"muster/jobs/queue"
 )
 
 func TestALostChildsJobIsHandedOutAsLost(t *testing.T) {
@@ -48,6 +50,39 @@ func TestALostChildsJobIsHandedOutAsLost(t *testing.T) {
 			w.pass(61 * time.Second)
 			if r := step(t, other, "2", 5); len(r.Jobs) == 0 || r.Jobs[0].Job != third {
 				t.Errorf("after the bound: %v", r)
+			}
+		}
+	})
+}
+
+// The network delayed a copy of a child's call, or the call itself. Meanwhile the
+// child died, and its master told so.
+func TestADelayedCallOfALostChildTakesNothing(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		for _, before := range []int{0, 1} { // calls of the child that were answered
+			master := open(t, w, "")
+			submit(t, master, spec(), 3)
+			stamp := time.Now().Add(-time.Minute / 2).UnixMicro()
+			for range before {
+				step(t, master, "1", 1)
+			}
+			if _, err := master.Lose(t.Context(), zone, jobs.Loss{Node: "n1", Slot: "1"}); err != nil {
+				t.Fatal(err)
+			}
+			late := jobs.Step{Node: "n1", Slot: "1", Request: "late", Want: 2}
+			args := queue.StepArgs(late, "", strconv.FormatInt(stamp, 10))
+			v, err := queue.ScriptBehind("", "step").Call(t.Context(), w.raw(t), zone, nil, args...)
+			if err != nil || len(v) == 0 || v[0] != "stale" {
+				t.Errorf("after %d calls: %v, %v, want stale", before, v, err)
+			}
+			held, err := master.Held(t.Context(), zone, "n1")
+			if err != nil || len(held) > 0 {
+				t.Errorf("an empty slot is listed: %v, %v", held, err)
+			}
+			// Another child in the slot is served.
+			step(t, master, "1", 1)
+			if _, err := master.Lose(t.Context(), zone, jobs.Loss{Node: "n1", Slot: "1"}); err != nil {
+				t.Fatal(err)
 			}
 		}
 	})

@@ -305,6 +305,9 @@ func (q *Queue) Held(ctx context.Context, name, node string) (map[string][]jobs.
 	}
 	out := make(map[string][]jobs.ID, len(v))
 	for slot, text := range v {
+		if strings.HasPrefix(text, "- ") {
+			continue // its child was lost
+		}
 		out[slot] = nil
 		if lines := strings.SplitN(text, "\n", 5); len(lines) >= 4 {
 			for i, word := range strings.Fields(lines[3]) {

@@ -6,7 +6,8 @@
 --      4 when the caller sent this, by its estimate of TIME, µs
 -- Returns {id …} of the jobs that were lost; {stale} if a later call of this slot
 --      was answered: the slot has another child now, or the caller repeats
--- Keeps: only jobs that this slot still holds, by token, are touched, so a
+-- Keeps: in hold stays when the slot was lost, so that calls from before are stale.
+--      Only jobs that this slot still holds, by token, are touched, so a
 --      repeated or late call changes nothing. A job that took three workers
 --      with it ends: failed if it may run twice, else unknown.
 
@@ -45,8 +46,10 @@ if before then
       end
     end
   end
-  m.w('HDEL', m.kHold .. node, slot)
 end
+-- A copy of a call of that child which the network delayed must not take for a slot
+-- that is empty: its stamp is older than this one.
+m.w('HSET', m.kHold .. node, slot, '- ' .. ARGV[4] .. '\nlost 0\n\n\n')
 local who = node .. '/' .. slot
 local registered = m.children()
 if registered[who] then
