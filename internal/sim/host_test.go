@@ -73,8 +73,8 @@ func (h *host) disturb(e entry) {
 // excuses are the accidents under which a promise is not given: what Redis forgot,
 // the hosts do not know better yet. See docs/TESTING.md.
 var excuses = map[string][]fault{
-	// After FLUSHALL the zone is frozen for the longest lock that the first caller
-	// knows of, which may not be the longest there is.
+	// After FLUSHALL the zone is frozen for the longest lock that anybody knows who is
+	// heard of meanwhile; the command of a worker that died may run longer.
 	"I1": {flushed},
 	// A job whose end was forgotten counts as lost and may go on, beside the one of
 	// its group that came after it.

@@ -178,7 +178,7 @@ func (c *client) hello(jump time.Duration, then func(error)) {
 			c.hello(again, then)
 			return
 		}
-		c.run, c.epoch, c.longest = run, a.Epoch, a.Longest
+		c.run, c.epoch, c.longest = run, a.Epoch, max(c.longest, a.Longest)
 		c.see(a.Now, sent)
 		then(nil)
 	})
@@ -242,6 +242,9 @@ func (c *client) step(a jobs.Step, then func(jobs.Reply, error)) {
 		}
 		r := v.(jobs.Reply)
 		c.see(r.Now, c.now)
+		for _, g := range r.Jobs {
+			c.longest = max(c.longest, g.Timeout)
+		}
 		if a.Slot == c.slot {
 			for _, result := range a.Results {
 				delete(c.held, result.Job)
@@ -249,6 +252,10 @@ func (c *client) step(a jobs.Step, then func(jobs.Reply, error)) {
 			for _, g := range r.Jobs {
 				c.held[g.Job] = inHand{g.Token, g.Timeout, sent + g.Timeout}
 			}
+		}
+		if r.Status == jobs.StatusFrozen && c.redis.zone.Flags.Epoch != c.epoch {
+			c.hello(0, func(error) { then(r, nil) }) // what it knows lengthens the freeze
+			return
 		}
 		then(r, nil)
 	})

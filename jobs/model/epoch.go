@@ -60,6 +60,14 @@ func (z *Zone) Epoch(now jobs.Micros, h Hello) Welcome {
 		c.write(func() { c.Flags.Born = 0 })
 		c.freeze("the zone was missing", true)
 	}
+	if f := &c.flags; h.Longest > f.Longest {
+		f.Longest = h.Longest
+		if f.Freeze.Until > c.now {
+			f.Freeze.Until = max(f.Freeze.Until, c.now.Add(f.Longest))
+		}
+		longest, until := f.Longest, f.Freeze.Until
+		c.write(func() { c.Flags.Longest, c.Flags.Freeze.Until = longest, until })
+	}
 	if jumped := c.flags.Jumped; h.Jumped != 0 && (jumped < h.Since || jumped > c.raw) {
 		wait := max(min(c.flags.Longest, h.Jumped.Abs()), shortest)
 		c.freezeFor(wait, fmt.Sprintf("TIME jumped by %.0f s", math.Floor(h.Jumped.Seconds())))

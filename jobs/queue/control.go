@@ -338,18 +338,24 @@ func (q *Queue) Pauses(ctx context.Context) (jobs.Pauses, error) {
 }
 
 // Stops tells which of the jobs are to be stopped: job to who and why. One round
-// trip, for workers with jobs in hand.
+// trip, for workers with jobs in hand. It also says anew what is in hand if the
+// zone was forgotten meanwhile.
 func (q *Queue) Stops(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID]string, error) {
 	found := make([]*redis.SliceCmd, len(ids))
+	var epoch *redis.StringCmd
 	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		epoch = p.HGet(ctx, zoneKey(zone, "zone", ""), "epoch")
 		for i, id := range ids {
 			found[i] = p.HMGet(ctx, zoneKey(zone, "task:", string(id.Task())), "cancel",
 				recordField(id.Host()))
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, q.say("stops", err)
+	}
+	if err := q.follow(ctx, zone, epoch.Val()); err != nil {
+		return nil, err
 	}
 	out := map[jobs.ID]string{}
 	for i, id := range ids {

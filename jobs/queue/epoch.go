@@ -162,7 +162,8 @@ func (q *Queue) callEpoch(ctx context.Context, c redis.Scripter, e epochCall) er
 		return q.callEpoch(ctx, c, e)
 	}
 	defer q.mu.Unlock()
-	z.entered, z.node, z.epoch, z.longest = true, e.node, epoch, longest
+	z.entered, z.node, z.epoch = true, e.node, epoch
+	z.longest = max(z.longest, longest)
 	z.see(now, sent)
 	return nil
 }

@@ -144,6 +144,57 @@ func TestFlushAllStopsEverybodyWhoKnewTheZone(t *testing.T) {
 	})
 }
 
+// The one who finds the zone missing does not know the longest lock; another does,
+// whose job runs. Nothing may be taken before that lock has ended.
+func TestAForgottenZoneIsFrozenForTheLongestLockOfAll(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		first, server, child := open(t, w, ""), open(t, w, ""), open(t, w, "1")
+		submit(t, first, spec(), 1)
+		step(t, first, "2", 0)
+		long := spec()
+		long.Timeout = time.Hour
+		submit(t, server, long, 2)
+		var g jobs.Grant
+		for _, x := range step(t, child, "1", 3).Jobs {
+			if x.Timeout == time.Hour {
+				g = x
+			}
+		}
+		for _, who := range []struct {
+			name  string
+			hears func() error
+		}{
+			{"the child with the job", func() error {
+				_, err := child.Stops(t.Context(), zone, []jobs.ID{g.Job})
+				return err
+			}},
+			{"the server that submitted it", func() error {
+				_, err := server.Step(t.Context(), zone, jobs.Step{})
+				return err
+			}},
+		} {
+			if err := w.raw(t).FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			step(t, first, "2", 1)
+			if err := who.hears(); err != nil {
+				t.Fatal(err)
+			}
+			r := step(t, first, "2", 1)
+			if left := r.Next.Sub(r.Now); r.Status != jobs.StatusFrozen || left < 59*time.Minute {
+				t.Errorf("after a word of %s: %s for %s, want an hour", who.name, r.Status, left)
+			}
+		}
+		if _, err := child.Stops(t.Context(), zone, []jobs.ID{g.Job}); err != nil {
+			t.Fatal(err)
+		}
+		lock := w.raw(t).HGet(t.Context(), "muster:{"+zone+"}:locks", g.Job.Host()).Val()
+		if !strings.HasSuffix(lock, " "+string(g.Job)) {
+			t.Errorf("the host of the job in hand is locked by %q", lock)
+		}
+	})
+}
+
 func TestAMissingZoneIsFrozen(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "")

@@ -78,11 +78,37 @@ func (q *Queue) step(ctx context.Context, name string, s jobs.Step) (jobs.Reply,
 
 // why tells why a zone is frozen. It is for people, so a failure does not matter.
 func (q *Queue) why(ctx context.Context, name string) string {
-	why, err := q.rdb.HGet(ctx, zoneKey(name, "zone", ""), "why").Result()
+	v, err := q.rdb.HMGet(ctx, zoneKey(name, "zone", ""), "why", "epoch").Result()
 	if err != nil {
 		return "for a reason that could not be read"
 	}
+	why, _ := v[0].(string)
+	epoch, _ := v[1].(string)
+	q.follow(ctx, name, epoch) // a failure does not matter: the next call tries again
 	return why
+}
+
+// follow calls epoch if the zone is in another than this handle knows: somebody
+// else found that it was forgotten, and shall hear what is in hand here, and how
+// long locks are.
+func (q *Queue) follow(ctx context.Context, name, epoch string) error {
+	q.mu.Lock()
+	z := q.zones[name]
+	same := z == nil || z.epoch == "" || z.epoch == epoch
+	q.mu.Unlock()
+	if same {
+		return nil
+	}
+	return q.epoch(ctx, name, 0)
+}
+
+// learn notes how long a lock may be.
+func (q *Queue) learn(name string, lock time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if z := q.zones[name]; z != nil {
+		z.longest = max(z.longest, lock)
+	}
 }
 
 func checkStep(s jobs.Step) error {
@@ -227,6 +253,9 @@ func (q *Queue) note(name string, s jobs.Step, reply jobs.Reply, sent time.Durat
 	defer q.mu.Unlock()
 	z := q.zones[name]
 	z.see(reply.Now, sent)
+	for _, g := range reply.Jobs {
+		z.longest = max(z.longest, g.Timeout)
+	}
 	if s.Slot != q.cfg.Slot {
 		return // a master takes for a child, which says itself what it holds
 	}

@@ -211,6 +211,7 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 	if err := putAnswer(r.v, zone); err != nil {
 		return err
 	}
+	q.learn(zone, t.Spec.Timeout)
 	if why := q.fewer(r.acked); why != "" {
 		return fmt.Errorf("%w: %s the jobs, so they were not committed and none runs: submit again",
 			ErrFewer, why)

@@ -11,7 +11,7 @@
 -- Returns {epoch, frozen until, now, longest lock}
 -- Keeps: after a restart, a failover or a loss of the zone nothing is taken
 --      until every registered child has called, at the latest after the longest
---      lock. A new zone that nobody misses is open at once. After a jump of TIME
+--      lock that anybody knows who calls meanwhile. A new zone that nobody misses is open at once. After a jump of TIME
 --      nothing is taken for as long as it jumped, at most for the longest lock,
 --      however many callers report it.
 
@@ -51,6 +51,16 @@ else
     -- Somebody made a new zone before the caller could tell that one is missing.
     m.w('HSET', m.kZone, 'born', '0')
     m.freeze('the zone was missing', true)
+  end
+end
+
+-- Who knows of a longer lock than a zone that was forgotten makes its freeze longer.
+if m.num(ARGV[4]) > m.zone.longest then
+  m.zone.longest = m.num(ARGV[4])
+  m.w('HSET', m.kZone, 'longest', ARGV[4])
+  if m.zone.frozen > m.now then
+    m.zone.frozen = math.max(m.zone.frozen, m.now + m.zone.longest)
+    m.w('HSET', m.kZone, 'frozen', m.us(m.zone.frozen))
   end
 end
 
