@@ -19,7 +19,7 @@ const (
 	FoundOrphan   = "orphan"     // a job whose task is gone
 	FoundHolder   = "holder"     // a semaphore is held by a job that does not exist or has ended
 	FoundIndex    = "index"      // the list of semaphores names one that nobody holds
-	FoundOver     = "over limit" // more holders than places; passes by itself if a limit was lowered
+	FoundOver     = "over limit" // more holders than places; of a group: it is frozen, of a limit: passes by itself
 	FoundCount    = "count"      // a counter is not what is there
 	FoundBusy     = "busy"       // changed too fast to be compared; look again
 )

@@ -150,6 +150,7 @@ func (c *call) reassert(h Hello, in InHand) {
 	c.started(t)
 	if t.Head.Guarded {
 		c.acquire(in.Job, c.needs(in.Job, t), in.Token)
+		c.doubt(in.Job, t)
 	}
 	c.event("reassert", in.Job)
 }

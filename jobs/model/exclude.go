@@ -158,10 +158,24 @@ func (c *call) settle(id jobs.ID, t *task, o End, keep bool) {
 	for _, name := range c.needs(id, t) {
 		if (o.Outcome == jobs.Unknown || keep) && strings.HasPrefix(name, group) {
 			c.leave(string(id), name)
-			c.enter(frozen, name, fmt.Sprintf("%s %s %s", id, c.now, o.Error))
-			c.event("freeze-group", strings.TrimPrefix(name, group))
+			c.freezeGroup(name, id, o.Error)
 		} else if c.leave(string(id), name) {
 			c.wakeNext(name)
+		}
+	}
+}
+
+func (c *call) freezeGroup(name string, id jobs.ID, why string) {
+	c.enter(frozen, name, fmt.Sprintf("%s %s %s", id, c.now, why))
+	c.event("freeze-group", strings.TrimPrefix(name, group))
+}
+
+// doubt freezes the groups that a job holds beside another: Redis had forgotten one
+// of them, and nobody knows what the two have done to each other.
+func (c *call) doubt(id jobs.ID, t *task) {
+	for _, name := range c.needs(id, t) {
+		if strings.HasPrefix(name, group) && c.sem(name).holders > 1 && !c.holds(frozen, name) {
+			c.freezeGroup(name, id, "it runs beside another one of its group: Redis had forgotten one")
 		}
 	}
 }

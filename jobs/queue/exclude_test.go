@@ -70,6 +70,54 @@ func drain(t *testing.T, q *queue.Queue, slot string, want int) []jobs.Grant {
 	return nil
 }
 
+// Redis forgot who holds a group, and a second job got it. When the first one is heard
+// of again, or fsck finds both, nobody else of the group is touched before a person
+// has looked.
+func TestTwoHoldersOfAGroupFreezeIt(t *testing.T) {
+	for _, finds := range []string{"the child says what it holds", "fsck"} {
+		t.Run(finds, func(t *testing.T) {
+			eachRedis(t, func(t *testing.T, w world) {
+				const p = "muster:{" + zone + "}:"
+				first, q := open(t, w, "1"), open(t, w, "2")
+				publish(t, q, 2, -1)
+				id := guarded(t, q, disruptive("v-1"), 0, 2)
+				a := one(t, step(t, first, "1", 1))
+				r, sem := w.raw(t), p+"sem:group/pair-0"
+				r.HDel(t.Context(), sem, string(a.Job)) // as after lost writes
+				if finds != "fsck" {
+					r.HDel(t.Context(), p+"task:"+string(id), ":"+a.Job.Host())
+					r.HDel(t.Context(), p+"locks", a.Job.Host())
+					r.ZRem(t.Context(), p+"again", string(a.Job))
+					r.HIncrBy(t.Context(), p+"task:"+string(id), "running", -1)
+				}
+				b := one(t, step(t, q, "2", 1))
+				if finds == "fsck" {
+					r.HSet(t.Context(), sem, string(a.Job), int64(a.Token))
+					got, err := q.Fsck(t.Context(), zone, true)
+					if err != nil || len(got.Findings) != 1 || got.Findings[0].What != jobs.FoundOver {
+						t.Fatalf("fsck: %+v, %v", got, err)
+					}
+				} else {
+					r.HSet(t.Context(), p+"zone", "epoch", "1")
+					if _, err := first.Stops(t.Context(), zone, []jobs.ID{a.Job}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				step(t, first, "1", 0, ended(a, jobs.Succeeded))
+				step(t, q, "2", 0, ended(b, jobs.Succeeded))
+				groups, err := q.Groups(t.Context())
+				if err != nil || len(groups) != 1 || groups[0].Frozen == "" {
+					t.Errorf("groups: %+v, %v; want one that is frozen", groups, err)
+				}
+				guarded(t, q, disruptive("v-1"), 0, 1)
+				if got := drain(t, q, "2", 1); len(got) > 0 {
+					t.Errorf("taken from a frozen group: %v", got)
+				}
+			})
+		})
+	}
+}
+
 func TestOneOfAGroupIsDisturbedAtATime(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")

@@ -104,7 +104,10 @@ for i = 7, #ARGV, 3 do
         t.started = m.at
         m.w('HSET', m.kTask .. m.taskOf(id), 'started', t.started)
       end
-      if t.guard then m.acquire(id, m.needs(id, t), token) end
+      if t.guard then
+        m.acquire(id, m.needs(id, t), token)
+        m.doubt(id, m.needs(id, t))
+      end
       m.event('reassert', id, '{"node":' .. cjson.encode(who) .. '}')
       used(token)
     end

@@ -153,7 +153,16 @@ function verbs.sem()
     find('index', object, 'nobody holds it') then
     m.w('SREM', m.kSems, object)
   end
-  if s.holders > s.max then
+  local group = string.sub(object, 1, 6) == 'group/'
+  local alone = not group or s.holders < 2 or m.holds(m.FROZEN, object)
+  if not alone and find('over limit', object, m.us(s.holders) .. ' jobs of the group run') then
+    for i = 1, #ids do
+      if m.job(ids[i]).state then
+        m.doubt(ids[i], {object})
+        break
+      end
+    end
+  elseif not group and s.holders > s.max then
     find('over limit', object, m.us(s.holders) .. ' holders, ' .. m.us(s.max) .. ' places', true)
   end
   numbers = {#ids}

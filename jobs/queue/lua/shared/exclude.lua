@@ -108,11 +108,26 @@ function m.settle(id, t, o)
   for _, name in ipairs(m.needs(id, t)) do
     if (o.outcome == 'unknown' or o.keep) and string.sub(name, 1, 6) == 'group/' then
       m.drop(id, name)
-      m.enter(m.FROZEN, name, id .. ' ' .. m.at .. ' ' .. (o.err or ''))
-      m.event('freeze-group', string.sub(name, 7), '{"job":' .. cjson.encode(id) .. ',"note":' ..
-        cjson.encode(o.err or '') .. '}')
+      m.freezeGroup(name, id, o.err or '')
     elseif m.drop(id, name) then
       m.wakeNext(name)
+    end
+  end
+end
+
+function m.freezeGroup(name, id, why)
+  m.enter(m.FROZEN, name, id .. ' ' .. m.at .. ' ' .. why)
+  m.event('freeze-group', string.sub(name, 7), '{"job":' .. cjson.encode(id) .. ',"note":' ..
+    cjson.encode(why) .. '}')
+end
+
+-- doubt freezes the groups that a job holds beside another: Redis had forgotten one of
+-- them, and nobody knows what the two have done to each other.
+function m.doubt(id, list)
+  for _, name in ipairs(list) do
+    if string.sub(name, 1, 6) == 'group/' and m.sem(name).holders > 1 and
+      not m.holds(m.FROZEN, name) then
+      m.freezeGroup(name, id, 'it runs beside another one of its group: Redis had forgotten one')
     end
   end
 end
