@@ -86,19 +86,21 @@ function m.ended(i)
   local id, token, outcome, exit = ARGV[i], ARGV[i + 1], ARGV[i + 3], ARGV[i + 5]
   local t, r = m.tasks[sub(id, 1, 10)], m.records[id]
   local begun = tonumber(token)
-  if not (t and t.plain and r and ARGV[i + 2] == 'end' and ARGV[i + 4] == '' and exit ~= '' and
-      ARGV[i + 6] == '' and ARGV[i + 10] == '' and ARGV[i + 12] == '0' and ARGV[i + 13] == '' and not m.zone.waits and
+  if not (t and t.plain and r and ARGV[i + 2] == 'end' and ARGV[i + 4] == '' and
+      ARGV[i + 6] == '' and ARGV[i + 10] == '' and ARGV[i + 12] == '0' and
+      ARGV[i + 13] == '' and not m.zone.waits and
       sub(r, 1, 10) == 'running 0 ' and string.find(r, token .. ' ', 13, true) == 13 and
       m.now < begun + t.timeout - 1000 and begun > m.forgets) then return false end
   local host, n = sub(id, 12), #t.put
-  m.happened[#m.happened + 1] = 'end ' .. id .. ' {"outcome":"' .. outcome .. '","exit":' ..
-    exit .. '}'
+  m.happened[#m.happened + 1] = 'end ' .. id .. ' {"outcome":"' .. outcome ..
+    (exit == '' and '"}' or '","exit":' .. exit .. '}')
   m.count(t, outcome, 1)
   t.running = t.running - 1
   m.toFree[#m.toFree + 1] = host
   m.locks[host] = false
   t.put[n + 1] = sub(id, 11)
-  t.put[n + 2] = 'ended 0 0 ' .. sub(r, 13) .. m.at .. ' ' .. outcome .. ' - ' .. exit .. ' '
+  t.put[n + 2] = 'ended 0 0 ' .. sub(r, 13) .. m.at .. ' ' .. outcome .. ' - ' ..
+    (exit == '' and '-' or exit) .. ' '
   m.toDrop[#m.toDrop + 1] = id
   return true
 end
