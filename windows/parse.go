@@ -85,10 +85,8 @@ func (r *reader) mistake(n *yaml.Node, format string, args ...any) {
 }
 
 func (r *reader) read(f File) {
-	r.file = f.Name
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(f.Content), &doc); err != nil {
-		r.errs = append(r.errs, fmt.Errorf("%s: %s", f.Name, strings.TrimPrefix(err.Error(), "yaml: ")))
+	doc := r.document(f)
+	if doc == nil {
 		return
 	}
 	if len(doc.Content) == 0 {
@@ -102,6 +100,17 @@ func (r *reader) read(f File) {
 	for _, n := range r.list(top["freezes"]) {
 		r.freeze(n)
 	}
+}
+
+// document is the YAML of a file; nil if it is none, which is reported.
+func (r *reader) document(f File) *yaml.Node {
+	r.file = f.Name
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(f.Content), &doc); err != nil {
+		r.errs = append(r.errs, fmt.Errorf("%s: %s", f.Name, strings.TrimPrefix(err.Error(), "yaml: ")))
+		return nil
+	}
+	return &doc
 }
 
 var windowKeys = []string{"name", "customer", "site", "group", "host", "zone", "start", "dates",

@@ -1,0 +1,267 @@
+package windows
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Entry is a schedule as it stands in a file: when, and what is to be done then.
+type Entry struct {
+	Name    string    `json:"name"`
+	Cron    string    `json:"cron"` // with H, as it was written
+	Zone    string    `json:"zone"`
+	Gap     string    `json:"gap"`  // first or skip
+	Fold    string    `json:"fold"` // first or second
+	Jitter  string    `json:"jitter,omitempty"`
+	Missed  Missed    `json:"missed"`
+	Overlap Overlap   `json:"overlap"`
+	Window  WindowUse `json:"window"`
+	Enabled bool      `json:"enabled"`
+	Request
+}
+
+// Request is what a schedule asks for at each of its ticks.
+type Request struct {
+	Runbook    string            `json:"runbook"`
+	Args       map[string]string `json:"args,omitempty"`
+	On         string            `json:"on"`
+	Priority   string            `json:"priority,omitempty"`
+	Expire     string            `json:"expire,omitempty"`
+	Disruptive bool              `json:"disruptive,omitempty"`
+	Supersedes string            `json:"supersedes,omitempty"`
+}
+
+// Overlap is what becomes of a tick while the task of an earlier one is unfinished.
+type Overlap string
+
+// The ways with overlaps.
+const (
+	OverlapForbid Overlap = "forbid" // the tick is skipped
+	OverlapQueue  Overlap = "queue"  // its task is submitted beside the other
+)
+
+// WindowUse says whether the tasks of a schedule wait for a window.
+type WindowUse string
+
+// The uses of windows.
+const (
+	WindowNone     WindowUse = "none"
+	WindowRequired WindowUse = "required"
+)
+
+// Schedule is when an entry is due. An entry that was parsed has no mistake.
+func (e Entry) Schedule() (Schedule, error) {
+	times, err := ParseScheduleTimes(e.Name, e.Cron)
+	zone, zoneErr := LoadZone(e.Zone)
+	s := Schedule{Name: e.Name, Times: times, Zone: zone, Missed: e.Missed}
+	var jitterErr error
+	if e.Jitter != "" {
+		s.Jitter, jitterErr = time.ParseDuration(e.Jitter)
+	}
+	if e.Gap == "skip" {
+		s.Policy.Gap = GapSkip
+	}
+	if e.Fold == "second" {
+		s.Policy.Fold = FoldSecond
+	}
+	return s, errors.Join(err, zoneErr, jitterErr)
+}
+
+// SameTimes tells whether two entries are due at the same times.
+func (e Entry) SameTimes(o Entry) bool {
+	return e.Cron == o.Cron && e.Zone == o.Zone && e.Gap == o.Gap && e.Fold == o.Fold &&
+		e.Enabled == o.Enabled
+}
+
+// ParseSchedules reads schedules from files, as in
+//
+//	schedules:
+//	  - name: zsk-weekly
+//	    cron: "H 3 * * SUN"       # or six fields, @daily, @every 90s
+//	    zone: Europe/Zurich
+//	    jitter: 30m               # later than the tick by a fixed part of this
+//	    gap: first                # or skip: a tick in an hour that is left out
+//	    fold: first               # or second: a tick in an hour that comes twice
+//	    runbook: exec
+//	    args: {cmd: uptime}
+//	    on: customer=acme         # looked up at each tick
+//	    missed: once              # or skip, all
+//	    overlap: forbid           # or queue
+//	    window: none
+//	    priority: normal          # or high, low
+//	    expire: 8h                # not started so long after the tick
+//	    disruptive: false
+//	    supersedes: KEY
+//	    enabled: true
+//
+// The error tells all that is wrong, with file and line.
+func ParseSchedules(files []File) ([]Entry, error) {
+	r := reader{names: map[string]string{}}
+	var all []Entry
+	for _, f := range files {
+		top := r.top(f, "schedules")
+		for _, n := range r.list(top["schedules"]) {
+			if e, ok := r.schedule(n); ok {
+				all = append(all, e)
+			}
+		}
+	}
+	return all, errors.Join(r.errs...)
+}
+
+// jitterMax bounds how much later than a tick its task begins.
+const jitterMax = 24 * time.Hour
+
+var scheduleKeys = []string{"name", "cron", "zone", "jitter", "gap", "fold", "runbook", "args",
+	"on", "missed", "overlap", "window", "priority", "expire", "disruptive", "supersedes", "enabled"}
+
+func (r *reader) schedule(n *yaml.Node) (Entry, bool) {
+	f := r.fields(n, "a schedule", scheduleKeys)
+	if f == nil {
+		return Entry{}, false
+	}
+	e := Entry{
+		Name: r.name(n, f["name"], "schedule"),
+		Cron: r.needed(n, f, "cron"),
+		Zone: r.zone(n, f["zone"]).String(),
+		Gap:  r.choice(f["gap"], "first", "skip"),
+		Fold: r.choice(f["fold"], "first", "second"),
+		Missed: Missed(r.choice(f["missed"], string(MissedOnce), string(MissedSkip),
+			string(MissedAll))),
+		Overlap: Overlap(r.choice(f["overlap"], string(OverlapForbid), string(OverlapQueue))),
+		Window:  WindowUse(r.choice(f["window"], string(WindowNone), string(WindowRequired))),
+		Enabled: r.flag(f["enabled"], true),
+		Request: Request{
+			Runbook: r.needed(n, f, "runbook"), On: r.needed(n, f, "on"), Args: r.pairs(f["args"]),
+			Priority:   r.choice(f["priority"], "normal", "high", "low"),
+			Disruptive: r.flag(f["disruptive"], false), Supersedes: r.text(f["supersedes"]),
+		},
+	}
+	if d := r.duration(f["jitter"]); d > 0 {
+		if e.Jitter = d.String(); d > jitterMax {
+			r.mistake(f["jitter"], "jitter %s: at most %s", d, jitterMax)
+		}
+	}
+	if d := r.duration(f["expire"]); d > 0 {
+		e.Expire = d.String()
+	}
+	if e.Cron != "" {
+		if _, err := ParseScheduleTimes(e.Name, e.Cron); err != nil {
+			r.mistake(f["cron"], "cron: %s", oneLine(err))
+		}
+	}
+	if e.Window == WindowRequired {
+		r.mistake(f["window"], "window: required is not built yet: nothing would keep the tasks inside "+
+			"a window; leave it out, and put the ticks where the work may be done")
+	}
+	return e, true
+}
+
+// top reads a file whose only keys are those known.
+func (r *reader) top(f File, known ...string) map[string]*yaml.Node {
+	doc := r.document(f)
+	if doc == nil {
+		return nil
+	}
+	if len(doc.Content) == 0 {
+		r.errs = append(r.errs, fmt.Errorf("%s: it is empty: want %s", f.Name, known[0]))
+		return nil
+	}
+	return r.fields(doc.Content[0], "the file", known)
+}
+
+// needed is a text that must be there.
+func (r *reader) needed(at *yaml.Node, f map[string]*yaml.Node, key string) string {
+	if f[key] == nil {
+		r.mistake(at, "a schedule without %s", key)
+		return ""
+	}
+	return r.text(f[key])
+}
+
+func (r *reader) flag(n *yaml.Node, absent bool) bool {
+	var is bool
+	switch {
+	case n == nil:
+		return absent
+	case n.Tag != "!!bool" || n.Decode(&is) != nil:
+		r.mistake(n, "%q: want true or false", clip(n.Value))
+	}
+	return is
+}
+
+// pairs are the arguments of a runbook: texts, as they would be typed.
+func (r *reader) pairs(n *yaml.Node) map[string]string {
+	if n == nil || n.Tag == "!!null" {
+		return nil
+	}
+	if n.Kind != yaml.MappingNode {
+		r.mistake(n, "args: want a mapping of names to values, as {cmd: uptime}")
+		return nil
+	}
+	pairs := make(map[string]string, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		_, twice := pairs[key.Value]
+		switch {
+		case twice:
+			r.mistake(key, "argument %s is there twice", clip(key.Value))
+		case value.Kind != yaml.ScalarNode:
+			r.mistake(value, "argument %s: want one value", clip(key.Value))
+		default:
+			pairs[key.Value] = value.Value
+		}
+	}
+	return pairs
+}
+
+// Differences names the fields in which two entries differ, with both values.
+func (e Entry) Differences(was Entry) []string {
+	var out []string
+	note := func(field, old, now string) {
+		if old != now {
+			out = append(out, fmt.Sprintf("%s: %s → %s", field, orNone(old), orNone(now)))
+		}
+	}
+	note("cron", was.Cron, e.Cron)
+	note("zone", was.Zone, e.Zone)
+	note("gap", was.Gap, e.Gap)
+	note("fold", was.Fold, e.Fold)
+	note("jitter", was.Jitter, e.Jitter)
+	note("missed", string(was.Missed), string(e.Missed))
+	note("overlap", string(was.Overlap), string(e.Overlap))
+	note("window", string(was.Window), string(e.Window))
+	note("enabled", fmt.Sprint(was.Enabled), fmt.Sprint(e.Enabled))
+	note("runbook", was.Runbook, e.Runbook)
+	note("on", was.On, e.On)
+	note("priority", was.Priority, e.Priority)
+	note("expire", was.Expire, e.Expire)
+	note("disruptive", fmt.Sprint(was.Disruptive), fmt.Sprint(e.Disruptive))
+	note("supersedes", was.Supersedes, e.Supersedes)
+	for _, name := range sortedKeys(was.Args, e.Args) {
+		note("args."+name, was.Args[name], e.Args[name])
+	}
+	return out
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "(none)"
+	}
+	return s
+}
+
+func sortedKeys(maps ...map[string]string) []string {
+	var keys []string
+	for _, m := range maps {
+		for k := range m {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
