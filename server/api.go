@@ -128,7 +128,8 @@ type BadFacts struct {
 
 // NodeList is the answer of GET /v1/nodes.
 type NodeList struct {
-	Nodes []jobs.Node `json:"nodes"`
+	Nodes  []jobs.Node `json:"nodes"`
+	Duties []jobs.Duty `json:"duties"` // which server has which
 }
 
 // Zone is what waits in a zone.

@@ -17,6 +17,7 @@ type Config struct {
 	TLSCert string // file with the certificate in PEM; needed beyond this machine
 	TLSKey  string // file with its key
 	Version string // of this program
+	Name    string // of this machine, for people who look which server has a duty
 	Blobs   Blobs  // zero: DefaultBlobs
 
 	// FactsStale is after how long facts of a host are shown as stale; 0:

@@ -2,7 +2,11 @@ package server
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"time"
+
+	"muster/jobs/queue"
 )
 
 // dutyEvery is how often a server does what must be done also where no master
@@ -12,24 +16,54 @@ const dutyEvery = 10 * time.Second
 // rarely is after how many rounds what is no hurry is done again.
 const rarely = 30
 
-// duties does the work of a server that nobody has asked for, at once and with
-// every tick, until ctx is done. Every server does it: twice does no harm.
-func (s *Server) duties(ctx context.Context, ticks <-chan time.Time) {
+// dutyTend is the duty of who looks after the queue.
+const dutyTend = "tend"
+
+// duties does the work of a server that nobody has asked for until ctx is done.
+// Every server follows the inventory; the rest is done by the one that has the duty.
+func (s *Server) duties(ctx context.Context) {
+	elected := []duty{
+		{dutyTend, func(ctx context.Context, _ *term) {
+			defer s.meters.forget()
+			s.rounds(ctx, dutyTend, time.Tick(dutyEvery), s.tend)
+		}},
+		{queue.DutySchedules, s.fire},
+	}
+	var all sync.WaitGroup
+	for _, d := range elected {
+		all.Go(func() { s.elect(ctx, d, time.Tick(renewEvery)) })
+	}
+	all.Go(func() {
+		s.rounds(ctx, "inventory", time.Tick(dutyEvery), func(ctx context.Context) error {
+			if err := s.followInventory(ctx); err != nil {
+				return err
+			}
+			if text := s.stock.complaint(); text != "" {
+				return errors.New(text)
+			}
+			return nil
+		})
+	})
+	all.Wait()
+}
+
+// rounds does something at once and with every tick, until ctx is done. What goes
+// wrong is said once.
+func (s *Server) rounds(ctx context.Context, what string, ticks <-chan time.Time,
+	do func(context.Context) error) {
 	said := ""
 	for {
 		trouble := ""
-		if err := s.duty(ctx); err != nil {
+		if err := do(ctx); err != nil {
 			trouble = err.Error()
-		} else {
-			trouble = s.stock.complaint()
 		}
 		switch {
 		case ctx.Err() != nil:
 			return
 		case trouble != "" && trouble != said:
-			s.log.Warn("duties", "trouble", trouble)
+			s.log.Warn("duties", "of", what, "trouble", trouble)
 		case trouble == "" && said != "":
-			s.log.Info("duties", "trouble", "over")
+			s.log.Info("duties", "of", what, "trouble", "over")
 		}
 		said = trouble
 		select {
@@ -40,8 +74,8 @@ func (s *Server) duties(ctx context.Context, ticks <-chan time.Time) {
 	}
 }
 
-// duty is one round. It goes on with the other zones when one fails.
-func (s *Server) duty(ctx context.Context) error {
+// tend is one round. It goes on with the other zones when one fails.
+func (s *Server) tend(ctx context.Context) error {
 	s.onDuty.Lock()
 	defer s.onDuty.Unlock()
 	zones, err := s.queue.Zones(ctx)
@@ -57,7 +91,6 @@ func (s *Server) duty(ctx context.Context) error {
 	for _, zone := range zones {
 		note(s.queue.Tend(ctx, zone))
 	}
-	note(s.followInventory(ctx))
 	s.round++
 	if s.round%rarely == 1 {
 		note(s.tendBlobs(ctx))

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -11,8 +12,10 @@ import (
 // Handler answers as the server does, for requests from anywhere.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Duty does one round of duties.
-func (s *Server) Duty(ctx context.Context) error { return s.duty(ctx) }
+// Duty does one round of all duties but the schedules.
+func (s *Server) Duty(ctx context.Context) error {
+	return errors.Join(s.tend(ctx), s.followInventory(ctx))
+}
 
 // Fix gives the server another clock, and the chance of its ids.
 func (s *Server) Fix(now func() time.Time, chance func() uint16) { s.now, s.chance = now, chance }

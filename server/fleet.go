@@ -51,7 +51,7 @@ func (s *Server) nodes(ctx context.Context, _ *nothing) (*nodesOutput, error) {
 			list[i].Zones = []string{}
 		}
 	}
-	return &nodesOutput{NodeList{list}}, nil
+	return &nodesOutput{NodeList{list, s.dutyList(ctx)}}, nil
 }
 
 func (s *Server) depths(ctx context.Context, _ *nothing) (*queueOutput, error) {

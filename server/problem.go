@@ -42,6 +42,8 @@ func problem(err error) error {
 		return huma.Error409Conflict(err.Error())
 	case errors.Is(err, queue.ErrTokenName):
 		return huma.Error409Conflict(err.Error() + ": choose another, or remove that one first")
+	case errors.Is(err, queue.ErrStale):
+		return huma.Error409Conflict(err.Error() + ": look at it, and give the order again")
 	case errors.Is(err, context.Canceled):
 		return huma.NewError(statusGone, "the client went away")
 	}

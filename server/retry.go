@@ -183,6 +183,7 @@ func makeRetry(b RetryRequest, c choice, in setting) (plan, Retried, []error) {
 	// A key says which content is newer. The retry has the content of the old
 	// task, and must not end what newer ones have queued.
 	spec.Supersedes = ""
+	spec.Schedule, spec.Tick = "", jobs.Time{} // it is no tick
 	var names []string
 	for _, h := range hosts {
 		names = append(names, h.Name)

@@ -84,6 +84,7 @@ func (s *Server) register(api huma.API) {
 		eventStream), s.taskOutput)
 	s.registerControl(api)
 	s.registerWindows(api)
+	s.registerSchedules(api)
 	huma.Register(api, get("/v1/jobs/{job}", "Show a job"), s.job)
 	huma.Register(api, raw(get("/v1/jobs/{job}/output", "What the host said, byte for byte"),
 		"application/octet-stream"), s.output)

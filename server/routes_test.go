@@ -74,6 +74,10 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		"/v1/groups/{group}/clear": "post", "/v1/limits": "get",
 		"/v1/facts": "get", "/v1/tasks/{task}/facts": "post",
 		"/v1/blobs": "get", "/v1/blobs/{sum}": "delete get put",
+		"/v1/schedules": "get post", "/v1/schedules/{schedule}": "get",
+		"/v1/schedules/{schedule}/next": "get", "/v1/schedules/{schedule}/run": "post",
+		"/v1/schedules/{schedule}/pause": "post", "/v1/schedules/{schedule}/resume": "post",
+		"/v1/schedules/{schedule}/remove": "post",
 	}
 	for path, methods := range want {
 		if got := strings.Join(slices.Sorted(maps.Keys(d.Paths[path])), " "); got != methods {

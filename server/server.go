@@ -46,6 +46,8 @@ type Queue interface {
 	BlobCare
 	Facts
 	Drains
+	Elections
+	Schedules
 }
 
 // Tasks are requests as a whole.
@@ -212,7 +214,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer duties.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	duties.Go(func() { s.duties(ctx, time.Tick(dutyEvery)) })
+	duties.Go(func() { s.duties(ctx) })
 	duties.Go(func() { s.followSources(ctx, time.Tick(followEvery)) })
 
 	return s.serve(ctx, l)

@@ -34,6 +34,8 @@ type submitInput struct {
 	Asked
 	User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
 	Body Submit
+
+	schedule string // that a person runs out of its turn; no client can write it
 }
 
 type submitOutput struct {
@@ -87,6 +89,7 @@ func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, st
 	if wrong = append(wrong, more...); len(wrong) > 0 {
 		return nil, resultRefused, refusal(wrong)
 	}
+	p.task.Spec.Schedule = in.schedule
 	if b.DryRun {
 		out := &submitOutput{http.StatusOK, p.answer(s.durable)}
 		out.Body.Hosts = fleet.Fold(p.names)

@@ -43,6 +43,15 @@ func (s *Server) tally(ctx context.Context) error {
 	return nil
 }
 
+// forget is when another server counts from now on: what this one says of open
+// tasks would soon be wrong.
+func (m *meters) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.followed = nil
+	m.tasksOpen.Reset()
+}
+
 // count adds what has changed since the last count. What had ended when the
 // server started is none of its business.
 func (m *meters) count(seen map[jobs.TaskID]jobs.TaskInfo) {

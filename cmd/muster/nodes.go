@@ -21,7 +21,7 @@ func newNodes() *cobra.Command {
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	c.AddCommand(newThaw())
+	c.AddCommand(newThaw(), newDuties())
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
 		var l server.NodeList
 		if err := s.get(ctx, "/v1/nodes", nil, &l); err != nil {
@@ -31,8 +31,47 @@ func newNodes() *cobra.Command {
 			l.Nodes[i].Children = filled(l.Nodes[i].Children)
 		}
 		s.banner(ctx)
-		return s.list(filled(l.Nodes), nodeGrid(l.Nodes, s.now()),
+		err := s.list(filled(l.Nodes), nodeGrid(l.Nodes, s.now()),
 			"there are no nodes, so no job runs: start one with `muster master`")
+		if err != nil || s.json || s.headless || len(l.Duties) == 0 {
+			return err
+		}
+		return s.write("\n" + dutyGrid(l.Duties).render(s.tableWidth(), true))
+	})
+}
+
+// dutyGrid tells which server does what only one does at a time.
+func dutyGrid(list []jobs.Duty) grid {
+	g := newGrid("DUTY", "SERVER", "TERM BEGAN")
+	for _, d := range list {
+		g.add(cell(d.Duty), dutyHolder(d), moment(jobs.TimeOf(jobs.Micros(d.Term))))
+	}
+	return g
+}
+
+func dutyHolder(d jobs.Duty) string {
+	if d.Server == "" {
+		return "nobody at this moment"
+	}
+	return cell(d.Server)
+}
+
+func newDuties() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "duties",
+		Short: "List what exactly one server does at a time, and which one that is",
+		Long: `A duty is had by one server, for three seconds at a time. When that server dies another
+one takes it over. tend looks after the queue; schedules fires the schedules.`,
+		Example:           "  muster nodes duties\n  muster nodes duties -o json",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
+		var l server.NodeList
+		if err := s.get(ctx, "/v1/nodes", nil, &l); err != nil {
+			return err
+		}
+		return s.list(filled(l.Duties), dutyGrid(l.Duties), "no server has had a duty yet")
 	})
 }
 

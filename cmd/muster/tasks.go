@@ -105,6 +105,17 @@ func newTask() *cobra.Command {
 	})
 }
 
+// scheduleWords says of which schedule a task is, and of which of its ticks.
+func scheduleWords(t jobs.TaskInfo) string {
+	switch {
+	case t.Schedule == "":
+		return ""
+	case t.Tick.IsZero():
+		return cell(t.Schedule) + ", run by a person"
+	}
+	return cell(t.Schedule) + ", tick " + moment(t.Tick)
+}
+
 // yes is a word for what is worth saying only if it is so.
 func yes(is bool) string {
 	if is {
@@ -150,5 +161,6 @@ func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
 		[2]string{"disruptive", yes(t.Disruptive)},
 		[2]string{"supersedes", cell(t.Supersedes)},
 		[2]string{"retry of", cell(string(t.RetryOf))},
+		[2]string{"schedule", scheduleWords(t)},
 	) + "\n" + summaryText(sum, s.tableWidth(), s.colours))
 }

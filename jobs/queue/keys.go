@@ -82,6 +82,13 @@ var hubKeys = []Key{
 		"host to JSON of what it said of itself; ~: changes whenever others do"},
 	{"drained", "hash", "Drain, Undrain",
 		"host that selections leave out, to µs since when, who and why"},
+	{"leader:<duty>", "string", "lead", "number of the term and who has the duty; PX 3 s"},
+	{"terms", "hash", "lead", "duty to the number of its last term"},
+	{"schedules", "hash", "schedule", "name to JSON: what it is, who made it so, if it is paused"},
+	{"ticks", "hash", "schedule, tick",
+		"schedule to JSON: the last tick, the next one, those that wait to become tasks"},
+	{"stamps", "hash", "schedule",
+		"schedules: number of their changes, for who keeps a copy of them"},
 	{"tokens", "hash", "CreateToken, RemoveToken", "SHA-256 of a token to JSON of its name"},
 }
 

@@ -52,6 +52,12 @@ var (
 	luaSpeak string
 	//go:embed lua/blob.lua
 	luaBlob string
+	//go:embed lua/lead.lua
+	luaLead string
+	//go:embed lua/schedule.lua
+	luaSchedule string
+	//go:embed lua/tick.lua
+	luaTick string
 )
 
 // Quiet keeps go-redis from writing its own lines to standard error: every error
@@ -82,9 +88,14 @@ func (s *script) run(ctx context.Context, c redis.Scripter, zone string, args ..
 	return s.Run(ctx, c, []string{zoneKey(zone, "zone", "")}, args...)
 }
 
+// alone is a script that nothing stands before: it works on keys of the hub.
+func alone(name, text string) *script { return &script{name, text, redis.NewScript(text)} }
+
 var scripts = struct {
 	put, step, checkpoint, lose, end, move, epoch, control, fsck, order, speak,
 	blob *script
+
+	lead, schedule, tick *script
 }{
 	put:        load("put", nil, luaFreeze, luaPut),
 	step:       load("step", []string{luaExclude, luaSeldom, luaAgain}, luaStep),
@@ -98,6 +109,9 @@ var scripts = struct {
 	order:      load("order", nil, luaOrder),
 	speak:      load("speak", nil, luaSpeak),
 	blob:       load("blob", nil, luaBlob),
+	lead:       alone("lead", luaLead),
+	schedule:   alone("schedule", luaSchedule),
+	tick:       alone("tick", luaTick),
 }
 
 // reader takes the parts of a script's answer in order and keeps the first

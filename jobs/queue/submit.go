@@ -30,8 +30,8 @@ const (
 // ErrConflict is wrapped by Submit's error when another submit has the task id.
 var ErrConflict = errors.New("another task has this id")
 
-// errCancelled is the end of a submit whose task was cancelled meanwhile.
-var errCancelled = errors.New("the task was cancelled while it was submitted: submit a new one")
+// ErrCancelled is wrapped at the end of a submit whose task was cancelled meanwhile.
+var ErrCancelled = errors.New("the task was cancelled while it was submitted: submit a new one")
 
 // Submit puts a task with its hosts, by zone, into the queue and commits it.
 // Nothing runs before all of it is there. If it fails, the same submit with the
@@ -152,7 +152,7 @@ func (q *Queue) index(ctx context.Context, t jobs.Task, zones []string) error {
 			"operator", s.Operator, "proven", s.Proven, "inventory", s.Inventory,
 			"created", s.Created.String(), "zones", strings.Join(zones, ","),
 			"disruptive", s.Disruptive, "key", s.Supersedes, "retry_of", string(s.RetryOf),
-			"priority", string(s.Priority))
+			"priority", string(s.Priority), "schedule", s.Schedule, "tick", s.Tick.String())
 		p.Expire(ctx, hubKey("task:", string(t.ID)), taskKeep)
 		p.ZAddNX(ctx, hubKey("tasks", ""), redis.Z{Score: float64(s.Created), Member: string(t.ID)})
 		p.ZRemRangeByRank(ctx, hubKey("tasks", ""), 0, -tasksKept-1)
@@ -267,7 +267,7 @@ func putAnswer(v []any, zone string) error {
 	case "conflict":
 		return ErrConflict
 	case "cancelled":
-		return errCancelled
+		return ErrCancelled
 	default:
 		return fmt.Errorf("zone %s answers %q to a put: submit again", zone, status)
 	}
@@ -346,7 +346,7 @@ func (q *Queue) Commit(ctx context.Context, zone string, id jobs.TaskID) error {
 		case status == "ok", status == "ended":
 			return nil
 		case status == "cancelled":
-			return errCancelled
+			return ErrCancelled
 		case status == "incomplete":
 			return fmt.Errorf("zone %s has %d jobs of the task, not all: submit again", zone, left)
 		default:

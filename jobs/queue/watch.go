@@ -217,7 +217,7 @@ func (q *Queue) tendCommits(ctx context.Context) error {
 		if err == nil {
 			err = q.commitAll(ctx, jobs.TaskID(id), zones)
 		}
-		if errors.Is(err, ErrNotFound) || errors.Is(err, errCancelled) {
+		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrCancelled) {
 			err = q.say("tend", q.rdb.SRem(ctx, hubKey("commits", ""), id).Err())
 		}
 		if err != nil {

@@ -1,0 +1,319 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/server"
+	"muster/windows"
+)
+
+func newSchedules() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "schedules",
+		Aliases: []string{"schedule"},
+		Short:   "Recurring tasks: what is due when, and what became of it",
+		Long: `A schedule submits a task again and again: cron text in the zone of a place, a runbook,
+and a selector that is looked up at each tick. One of the servers fires them all; each
+tick becomes one task, also if that server dies or comes back.`,
+		Example: `  muster schedules apply schedules.yaml --check
+  muster schedules ls
+  muster schedules next zsk-weekly --count 5
+  muster schedules pause zsk-weekly --reason 'the key is being rolled by hand'`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newApplySchedules(), newListSchedules(), newShowSchedule(), newNextTicks(),
+		newRunSchedule(), newPauseSchedule(), newResumeSchedule(), newRemoveSchedule())
+	return c
+}
+
+func newApplySchedules() *cobra.Command {
+	check := false
+	c := &cobra.Command{
+		Use:   "apply FILE...",
+		Short: "Add and change schedules as files say",
+		Long: `apply adds the schedules of files and changes those that differ. What is not in the
+files stays; muster schedules rm removes it. Applying the same again changes nothing.
+All mistakes are told at once, with file and line, and then nothing is done.
+
+  schedules:
+    - name: zsk-weekly
+      cron: "H 3 * * SUN"       # or six fields, @daily, @every 90s
+      zone: Europe/Zurich
+      jitter: 30m               # later than the tick by a fixed part of this
+      gap: first                # or skip: a tick in an hour that is left out
+      fold: first               # or second: a tick in an hour that comes twice
+      runbook: exec
+      args: {cmd: uptime}
+      on: customer=acme         # looked up at each tick
+      missed: once              # or skip, all
+      overlap: forbid           # or queue
+      priority: normal          # or high, low
+      expire: 8h
+      disruptive: false
+      supersedes: KEY
+      enabled: true`,
+		Example: `  muster schedules apply schedules.yaml
+  muster schedules apply schedules.yaml --check
+  muster schedules apply - < schedules.yaml`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	c.Flags().BoolVar(&check, "check", false, "tell what would be done and do nothing")
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		b := server.ApplySchedules{Check: check, OrderRequest: server.OrderRequest{As: s.as}}
+		var errs []error
+		for _, path := range args {
+			text, err := readArgFile(path)
+			errs = append(errs, err)
+			b.Files = append(b.Files, windows.File{Name: path, Content: string(text)})
+		}
+		if err := errors.Join(errs...); err != nil {
+			return exit(exitUsage, err)
+		}
+		var did server.AppliedSchedules
+		err := s.do(ctx, call{method: http.MethodPost, path: "/v1/schedules", bound: submitTimeout,
+			body: b}, &did)
+		if err != nil {
+			return refusedUse(err)
+		}
+		if s.json {
+			return s.writeJSON(did)
+		}
+		return s.write(appliedText(did))
+	})
+}
+
+// refusedUse is the end of a command whose input the server found wrong.
+func refusedUse(err error) error {
+	var no *refusal
+	if errors.As(err, &no) && no.status == http.StatusUnprocessableEntity {
+		return exit(exitUsage, err)
+	}
+	return err
+}
+
+func newListSchedules() *cobra.Command {
+	c := &cobra.Command{
+		Use:               "ls",
+		Short:             "List schedules",
+		Example:           "  muster schedules ls\n  muster schedules ls -o json",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
+		list, err := s.schedules(ctx)
+		if err != nil {
+			return err
+		}
+		return s.list(list, scheduleGrid(list, s.colours),
+			"there are no schedules: `muster schedules apply FILE` makes some")
+	})
+}
+
+func (c *client) schedules(ctx context.Context) ([]server.ScheduleInfo, error) {
+	var l server.ScheduleList
+	err := c.get(ctx, "/v1/schedules", nil, &l)
+	return filled(l.Schedules), err
+}
+
+func newShowSchedule() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show a schedule, and what became of its last tick",
+		Example: "  muster schedules show zsk-weekly\n" +
+			"  muster schedules show zsk-weekly -o json",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeSchedules,
+	}
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		var i server.ScheduleInfo
+		path, err := schedulePath(args[0], "")
+		if err == nil {
+			err = s.get(ctx, path, nil, &i)
+		}
+		if err != nil {
+			return err
+		}
+		return s.showSchedule(i)
+	})
+}
+
+func newNextTicks() *cobra.Command {
+	many, from := 10, ""
+	c := &cobra.Command{
+		Use:   "next NAME",
+		Short: "List the ticks ahead, in UTC, in the zone of the schedule and in yours",
+		Example: `  muster schedules next zsk-weekly
+  muster schedules next zsk-weekly --count 3 --from '2026-10-24 00:00'`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeSchedules,
+	}
+	c.Flags().IntVar(&many, "count", many, "how many")
+	c.Flags().StringVar(&from, "from", "", "the first `time` to list: 2026-12-01T02:00:00Z or "+
+		"'2026-12-01 02:00' (local); now if not given")
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		const most = 1000
+		if many < 1 || many > most {
+			return exit(exitUsage, fmt.Errorf("--count %d: want 1 to %d", many, most))
+		}
+		q := url.Values{"count": {strconv.Itoa(many)}}
+		if from != "" {
+			t, err := parseAt(from, s.now())
+			if err != nil {
+				return exit(exitUsage, errors.New(strings.Replace(err.Error(), "--at", "--from", 1)))
+			}
+			q.Set("from", t.UTC().Format(time.RFC3339))
+		}
+		var l server.TickList
+		path, err := schedulePath(args[0], "/next")
+		if err == nil {
+			err = s.get(ctx, path, q, &l)
+		}
+		if err != nil {
+			return err
+		}
+		if l.Stands != "" && !s.json {
+			s.say("schedule %s has no ticks at the moment: %s", cell(l.Schedule), cell(l.Stands))
+		}
+		if s.json {
+			return s.writeJSON(l)
+		}
+		return s.list(l.Ticks, tickGrid(l, s.now().Location()), "there are no ticks ahead")
+	})
+}
+
+func newRunSchedule() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "run NAME",
+		Short: "Submit the task of a schedule now, beside its ticks",
+		Long: `run submits the task of a schedule in your name and prints it. Neither a pause nor an
+unfinished task keeps it from that, and no tick is left out for it.`,
+		Example:           "  muster schedules run zsk-weekly",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeSchedules,
+	}
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		path, err := schedulePath(args[0], "/run")
+		if err != nil {
+			return err
+		}
+		id := jobs.NewTaskID(s.now(), chance())
+		t, err := handIn[server.Submitted](ctx, s.client, id, call{method: http.MethodPost, path: path,
+			bound: submitTimeout, body: server.RunSchedule{ID: string(id), As: s.as}},
+			func(error, time.Duration) { s.say("no answer, trying again") })
+		if err != nil {
+			return submitEnding(ctx, server.Submit{ID: string(id)}, err)
+		}
+		if s.json {
+			return s.writeJSON(t)
+		}
+		s.say("%s", accepted(t))
+		s.say("follow it with `muster task %s --wait`", t.Task)
+		return s.write(cell(string(t.Task)) + "\n")
+	})
+}
+
+func newPauseSchedule() *cobra.Command {
+	reason := ""
+	c := &cobra.Command{
+		Use:               "pause NAME",
+		Short:             "Let a schedule have no ticks; those that pass are not made up for",
+		Example:           "  muster schedules pause zsk-weekly --reason 'rolled by hand'",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeSchedules,
+	}
+	addReason(c, &reason)
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		return s.turnSchedule(ctx, args[0], "pause", reason)
+	})
+}
+
+func newResumeSchedule() *cobra.Command {
+	reason := ""
+	c := &cobra.Command{
+		Use:               "resume NAME",
+		Short:             "End the pause of a schedule",
+		Example:           "  muster schedules resume zsk-weekly",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeSchedules,
+	}
+	addReason(c, &reason)
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		return s.turnSchedule(ctx, args[0], "resume", reason)
+	})
+}
+
+func newRemoveSchedule() *cobra.Command {
+	reason := ""
+	c := &cobra.Command{
+		Use:               "rm NAME",
+		Short:             "Remove a schedule; its tasks go on",
+		Example:           "  muster schedules rm zsk-weekly",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeSchedules,
+	}
+	addReason(c, &reason)
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		return s.turnSchedule(ctx, args[0], "remove", reason)
+	})
+}
+
+// turnSchedule gives an order about a schedule, and tells how it stands now.
+func (s *session) turnSchedule(ctx context.Context, name, verb, reason string) error {
+	path, err := schedulePath(name, "/"+verb)
+	if err != nil {
+		return err
+	}
+	var i server.ScheduleInfo
+	if err := s.order(ctx, path, reason, &i); err != nil {
+		return err
+	}
+	if s.json {
+		return s.writeJSON(i)
+	}
+	text := "schedule " + cell(i.Name) + " is "
+	switch {
+	case verb == "remove":
+		text += "removed"
+	case standing(i) != "":
+		text += standing(i)
+	default:
+		text += "at work; next " + moment(i.Next)
+	}
+	return s.write(text + "\n")
+}
+
+// schedulePath is the route of a schedule.
+func schedulePath(name, more string) (string, error) {
+	if err := fleet.CheckName(name); err != nil {
+		return "", exit(exitUsage, fmt.Errorf("%w; `muster schedules ls` lists them", err))
+	}
+	return "/v1/schedules/" + url.PathEscape(name) + more, nil
+}
+
+func completeSchedules(c *cobra.Command, args []string, _ string) (
+	[]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, noFiles
+	}
+	list, _ := askServer(c, func(ctx context.Context, cl *client) ([]server.ScheduleInfo, error) {
+		return cl.schedules(ctx)
+	})
+	var words []cobra.Completion
+	for _, i := range list {
+		words = append(words, cobra.CompletionWithDesc(cell(i.Name),
+			cell(i.Cron)+", "+cell(i.Runbook)+" on "+cell(i.On)))
+	}
+	return words, noFiles
+}

@@ -1,0 +1,207 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+)
+
+// DutySchedules is the duty of who fires schedules; tick.lua looks who has it.
+const DutySchedules = "schedules"
+
+// The answers of those who change schedules and come too late.
+var (
+	ErrStale   = errors.New("somebody else has changed it meanwhile")
+	ErrDeposed = errors.New("another server has the duty now")
+)
+
+// Schedule is a schedule as it was read.
+type Schedule struct {
+	jobs.Schedule
+	Ticks jobs.Ticking `json:"ticks"`
+
+	read, ticks string // as they stand in Redis; ticks is empty if it has forgotten them
+}
+
+// Forgotten tells that Redis has lost how far the schedule has come.
+func (s Schedule) Forgotten() bool { return s.ticks == "" }
+
+// Schedules lists the schedules by name.
+func (q *Queue) Schedules(ctx context.Context) ([]Schedule, error) {
+	var schedules, ticks *redis.MapStringStringCmd
+	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		schedules = p.HGetAll(ctx, hubKey("schedules", ""))
+		ticks = p.HGetAll(ctx, hubKey("ticks", ""))
+		return nil
+	})
+	if err != nil {
+		return nil, q.say("schedules", err)
+	}
+	out := make([]Schedule, 0, len(schedules.Val()))
+	for name, text := range schedules.Val() {
+		s, err := readSchedule(name, text, ticks.Val()[name])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b Schedule) int { return compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// Schedule is the schedule of a name.
+func (q *Queue) Schedule(ctx context.Context, name string) (Schedule, error) {
+	var schedule, ticks *redis.StringCmd
+	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		schedule = p.HGet(ctx, hubKey("schedules", ""), name)
+		ticks = p.HGet(ctx, hubKey("ticks", ""), name)
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return Schedule{}, q.say("schedule", err)
+	}
+	if schedule.Err() != nil {
+		return Schedule{}, fmt.Errorf("schedule %s: %w", name, ErrNotFound)
+	}
+	return readSchedule(name, schedule.Val(), ticks.Val())
+}
+
+func readSchedule(name, text, ticks string) (Schedule, error) {
+	s := Schedule{read: text, ticks: ticks}
+	err := json.Unmarshal([]byte(text), &s.Schedule)
+	if err == nil && ticks != "" {
+		err = json.Unmarshal([]byte(ticks), &s.Ticks)
+	}
+	if err != nil {
+		return s, fmt.Errorf("schedule %s: what is in Redis cannot be read: %w", name, err)
+	}
+	return s, nil
+}
+
+// HubTime is TIME where the hub is: that of schedules.
+func (q *Queue) HubTime(ctx context.Context) (time.Time, error) { return q.now(ctx, hub) }
+
+// ScheduleStamp changes with every change of a schedule by an operator. One call
+// tells it, and the time.
+func (q *Queue) ScheduleStamp(ctx context.Context) (string, time.Time, error) {
+	c, _, err := q.at(ctx, hub)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	var stamp *redis.StringCmd
+	var now *redis.TimeCmd
+	_, err = c.Pipelined(ctx, func(p redis.Pipeliner) error {
+		stamp = p.HGet(ctx, hubKey("stamps", ""), "schedules")
+		now = p.Time(ctx)
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		q.elsewhere(ctx)
+		return "", time.Time{}, q.say("schedules", err)
+	}
+	return stamp.Val(), now.Val(), nil
+}
+
+// ChangeSchedule makes of a schedule, as it was read, another one. The zero value
+// stands for one that is new. ErrStale: it was changed meanwhile.
+func (q *Queue) ChangeSchedule(ctx context.Context, was Schedule, to jobs.Schedule) error {
+	text, err := json.Marshal(to)
+	if err != nil {
+		return err
+	}
+	ticks := ""
+	if was.read == "" {
+		begin, err := json.Marshal(jobs.Ticking{Last: to.Since})
+		if err != nil {
+			return err
+		}
+		ticks = string(begin)
+	}
+	return q.changeSchedule(ctx, to.Name, was.read, string(text), ticks)
+}
+
+// RemoveSchedule removes a schedule, as it was read. Its tasks go on.
+func (q *Queue) RemoveSchedule(ctx context.Context, was Schedule) error {
+	return q.changeSchedule(ctx, was.Name, was.read, "", "")
+}
+
+func (q *Queue) changeSchedule(ctx context.Context, name, was, to, ticks string) error {
+	r, err := q.hubScript(ctx, scripts.schedule, name, was, to, ticks)
+	if err != nil {
+		return err
+	}
+	if r.text() != "ok" {
+		return fmt.Errorf("schedule %s: %w", name, ErrStale)
+	}
+	return nil
+}
+
+// Tick keeps how far a schedule has come, for the leader of a term. It returns the
+// schedule as it stands then. ErrDeposed: another leads. ErrStale and ErrNotFound:
+// it is to be read anew.
+func (q *Queue) Tick(ctx context.Context, term int64, was Schedule, to jobs.Ticking) (Schedule,
+	error) {
+	to.Term = term
+	text, err := json.Marshal(to)
+	if err != nil {
+		return was, err
+	}
+	r, err := q.hubScript(ctx, scripts.tick, was.Name, was.ticks, string(text),
+		strconv.FormatInt(term, 10))
+	if err != nil {
+		return was, err
+	}
+	switch r.text() {
+	case "ok":
+		was.Ticks, was.ticks = to, string(text)
+		return was, nil
+	case "deposed":
+		err = ErrDeposed
+	case "gone":
+		err = ErrNotFound
+	default:
+		err = ErrStale
+	}
+	return was, fmt.Errorf("schedule %s: %w", was.Name, err)
+}
+
+// Abandon ends a task of a tick that was submitted in part, and tells whether
+// that is so: nothing of it was committed, and so nothing of it can be any more.
+func (q *Queue) Abandon(ctx context.Context, id jobs.TaskID, of jobs.Terms, note string) (bool,
+	error) {
+	zones, err := q.Zones(ctx)
+	if err != nil {
+		return false, err
+	}
+	found := false
+	for _, zone := range zones {
+		h, err := q.rdb.HMGet(ctx, zoneKey(zone, "task:", string(id)), "spec", "committed").Result()
+		if err != nil {
+			return false, q.say("abandon", err)
+		}
+		text, _ := h[0].(string)
+		var spec jobs.Spec
+		if text == "" || json.Unmarshal([]byte(text), &spec) != nil || spec.Schedule != of.Schedule ||
+			!spec.Tick.Equal(of.Tick.Time) {
+			continue
+		}
+		if h[1] != nil {
+			return false, nil
+		}
+		found = true
+		_, err = q.script(ctx, scripts.end, zone, string(id), string(jobs.Cancelled), oneLine(note),
+			0, "", "")
+		if err != nil {
+			return false, err
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,395 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/windows"
+)
+
+// Ticks are how a leader keeps account of what it fires.
+type Ticks interface {
+	ScheduleStamp(ctx context.Context) (string, time.Time, error)
+	Tick(ctx context.Context, term int64, was queue.Schedule, to jobs.Ticking) (queue.Schedule, error)
+	Abandon(ctx context.Context, id jobs.TaskID, of jobs.Terms, note string) (bool, error)
+}
+
+const (
+	// fireEvery is how often the leader looks whether an operator has changed
+	// something, and how late a tick is that an operator has just made.
+	fireEvery = time.Second
+	// fireLeast keeps a round from following the other at once.
+	fireLeast = 5 * time.Millisecond
+	// never is when a schedule is due that has no tick ahead.
+	never = 100 * 365 * 24 * time.Hour
+)
+
+// resultMax bounds why a tick has no task, in bytes.
+const resultMax = 500
+
+// firing is the account of one leader. What it knows of the schedules is a copy: it
+// alone writes ticks, and a stamp tells when an operator changed something.
+type firing struct {
+	*Server
+	term    *term
+	stamp   string
+	all     []*planned
+	pending []*planned // with ticks that are to become tasks
+}
+
+// planned is a schedule with its times.
+type planned struct {
+	queue.Schedule
+	times windows.Schedule
+	due   time.Time // when there is something to decide
+}
+
+// fire fires the schedules until ctx is done or somebody else does.
+func (s *Server) fire(ctx context.Context, t *term) {
+	f := &firing{Server: s, term: t}
+	said := ""
+	for {
+		wait, err := f.round(ctx)
+		trouble := ""
+		if err != nil {
+			trouble = err.Error()
+		}
+		switch {
+		case ctx.Err() != nil || errors.Is(err, queue.ErrDeposed):
+			return
+		case trouble != "" && trouble != said:
+			s.log.Warn("schedules", "trouble", trouble)
+		case trouble == "" && said != "":
+			s.log.Info("schedules", "trouble", "over")
+		}
+		said = trouble
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// round does what is due, and says when to come again. Ticks that an earlier
+// leader left pending come with the rest. First all that is due is decided, which
+// is quick, then tasks are made of it for a second at the most: so no tick is
+// decided upon so late that it counts as missed.
+func (f *firing) round(ctx context.Context) (time.Duration, error) {
+	stamp, now, err := f.queue.ScheduleStamp(ctx)
+	if err != nil {
+		return fireEvery, err
+	}
+	begun := time.Now()
+	if f.all == nil || stamp != f.stamp {
+		if err := f.reload(ctx, now); err != nil {
+			return fireEvery, err
+		}
+		f.stamp = stamp
+	}
+	first, err := f.decide(ctx, now)
+	wait := min(first.Sub(now), fireEvery)
+	again := f.pending[:0]
+	for _, p := range f.pending {
+		if time.Since(begun) > fireEvery || errors.Is(err, queue.ErrDeposed) {
+			again, wait = append(again, p), 0
+			continue
+		}
+		if e := f.makeTasks(ctx, p, now); e != nil {
+			again, err = append(again, p), errors.Join(err, e)
+		} else if !p.due.After(now) {
+			wait = 0 // it was pending before: what came due since was not looked at
+		}
+	}
+	f.pending = again
+	if f.forgetStale(err) {
+		err, wait = nil, 0
+	}
+	return max(wait-time.Since(begun), fireLeast), err
+}
+
+// forgetStale drops the copy if somebody has changed what it is a copy of, and
+// tells whether that is all that went wrong.
+func (f *firing) forgetStale(err error) bool {
+	if !errors.Is(err, queue.ErrStale) && !errors.Is(err, queue.ErrNotFound) {
+		return false
+	}
+	f.all, f.pending = nil, nil
+	return !errors.Is(err, queue.ErrDeposed)
+}
+
+// reload reads all schedules. One whose ticks Redis has forgotten begins now.
+func (f *firing) reload(ctx context.Context, now time.Time) error {
+	list, err := f.queue.Schedules(ctx)
+	if err != nil {
+		return err
+	}
+	f.all, f.pending = make([]*planned, 0, len(list)), nil
+	for _, one := range list {
+		times, err := one.Entry.Schedule()
+		if err != nil {
+			f.log.Error("schedule cannot be read, so it has no ticks", "schedule", one.Name, "error", err)
+			continue
+		}
+		p := &planned{Schedule: one, times: times}
+		if one.Forgotten() {
+			f.log.Warn("schedule: Redis has forgotten its last tick; it goes on from now",
+				"schedule", one.Name)
+			p.Ticks.Last = jobs.Time{Time: now}
+		}
+		if len(p.Ticks.Pending) > 0 {
+			f.pending = append(f.pending, p)
+		}
+		f.all = append(f.all, p)
+	}
+	return nil
+}
+
+// decide writes down which ticks are to be fired, with the next one ahead, before
+// any of them becomes a task. It returns when there is something to decide again.
+func (f *firing) decide(ctx context.Context, now time.Time) (first time.Time, err error) {
+	first = now.Add(never)
+	for _, p := range f.all {
+		if !p.due.After(now) && (len(p.Ticks.Pending) == 0 || !p.Fires()) {
+			if e := f.decideOne(ctx, p, now); e != nil {
+				err = errors.Join(err, e)
+				continue
+			}
+		}
+		if p.due.Before(first) && p.due.After(now) {
+			first = p.due
+		}
+	}
+	return first, err
+}
+
+func (f *firing) decideOne(ctx context.Context, p *planned, now time.Time) error {
+	before := len(p.Ticks.Pending)
+	to, changed := p.Ticks.Advance(p.Schedule.Schedule, p.times, now)
+	if changed || p.Forgotten() {
+		next, err := f.queue.Tick(ctx, f.term.number, p.Schedule, to)
+		if err != nil {
+			return err
+		}
+		p.Schedule = next
+		if to.Skipped > 0 {
+			f.log.Warn("schedule: ticks were missed and are not made up for", "schedule", p.Name,
+				"ticks", to.Skipped, "missed", p.Missed)
+		}
+	}
+	if before == 0 && len(to.Pending) > 0 {
+		f.pending = append(f.pending, p)
+	}
+	p.due = to.Next.Time
+	if p.due.IsZero() {
+		p.due = now.Add(never)
+	}
+	return nil
+}
+
+// makeTasks makes tasks of the pending ticks of a schedule, and takes each off.
+func (f *firing) makeTasks(ctx context.Context, p *planned, now time.Time) error {
+	for len(p.Ticks.Pending) > 0 {
+		fired, err := f.makeTask(ctx, p, p.Ticks.Pending[0].Time, now)
+		if err != nil {
+			return fmt.Errorf("schedule %s: tick %s: %w", p.Name, p.Ticks.Pending[0], err)
+		}
+		next, err := f.queue.Tick(ctx, f.term.number, p.Schedule, p.Ticks.Done(fired))
+		if err != nil {
+			return err
+		}
+		p.Schedule = next
+		if fired.Refused {
+			f.log.Warn("schedule: a tick has no task", "schedule", p.Name, "tick", fired.Tick,
+				"why", fired.Result)
+			continue
+		}
+		f.log.Info("schedule fired", "schedule", p.Name, "tick", fired.Tick, "task", fired.Task)
+	}
+	return nil
+}
+
+const submitted = "submitted"
+
+// makeTask makes the task of a tick, unless it is there. An error means that the
+// tick is still to be dealt with.
+func (f *firing) makeTask(ctx context.Context, p *planned, tick, now time.Time) (jobs.Fired,
+	error) {
+	fired := jobs.Fired{Tick: jobs.Time{Time: tick}, Task: p.Ticks.Task, Refused: true}
+	terms := jobs.Terms{Schedule: p.Name, Tick: fired.Tick}
+	for salt := range jobs.TickTries {
+		id := jobs.TickID(p.Name, tick, salt)
+		is, err := f.find(ctx, id, terms)
+		switch {
+		case err != nil:
+			return fired, err
+		case is == idDone:
+			return jobs.Fired{Tick: fired.Tick, Task: id, Result: submitted}, nil
+		case is == idTaken:
+			continue
+		}
+		if why, err := f.overlaps(ctx, p, tick); err != nil || why != "" {
+			fired.Result = why
+			return fired, err
+		}
+		plan, wrong, err := f.planTick(ctx, p, tick, now)
+		if err != nil {
+			return fired, err
+		}
+		if len(wrong) > 0 {
+			fired.Result = clipTo(words(wrong), resultMax)
+			return fired, nil
+		}
+		plan.task.ID = id
+		switch err = f.put1(ctx, plan); {
+		case err == nil:
+			return jobs.Fired{Tick: fired.Tick, Task: id, Result: submitted}, nil
+		case errors.Is(err, jobs.ErrNoBlob):
+			fired.Result = clipTo(err.Error(), resultMax)
+			return fired, nil
+		case errors.Is(err, queue.ErrCancelled):
+			continue // it was given up before anybody could list it
+		case !errors.Is(err, queue.ErrConflict):
+			return fired, err
+		}
+		if done, err := f.conflict(ctx, id, terms); err != nil || done {
+			return jobs.Fired{Tick: fired.Tick, Task: id, Result: submitted}, err
+		}
+	}
+	fired.Result = "other tasks have all the ids that this tick could have"
+	return fired, nil
+}
+
+// put1 submits a task, if the duty is ours still.
+func (f *firing) put1(ctx context.Context, p plan) error {
+	if !f.term.trusted() {
+		return queue.ErrDeposed
+	}
+	if err := f.queue.PinBlobs(ctx, p.task.ID, p.blobs); err != nil {
+		return err
+	}
+	return f.queue.Submit(ctx, p.task, p.hosts, nil)
+}
+
+// use is what is known of an id that a tick could have.
+type use int
+
+const (
+	idFree  use = iota // or the tick's own, submitted in part
+	idTaken            // another task's, or given up
+	idDone             // the tick's own task
+)
+
+func (f *firing) find(ctx context.Context, id jobs.TaskID, of jobs.Terms) (use, error) {
+	t, err := f.queue.Task(ctx, id)
+	switch {
+	case errors.Is(err, queue.ErrNotFound):
+		return idFree, nil
+	case err != nil:
+		return idFree, err
+	case t.Schedule != of.Schedule || !t.Tick.Equal(of.Tick.Time):
+		return idTaken, nil
+	case t.State != jobs.TaskSubmitting:
+		return idDone, nil
+	case t.Cancelled != "":
+		return idTaken, nil
+	}
+	return idFree, nil
+}
+
+// conflict is about an id under which something else was submitted. If that is
+// this tick as an earlier leader saw it, with other hosts, and it got half way, then
+// it is given up, so that its leader cannot complete it any more; the tick goes on
+// under another id. It tells whether the tick has its task after all.
+func (f *firing) conflict(ctx context.Context, id jobs.TaskID, of jobs.Terms) (done bool,
+	err error) {
+	t, err := f.queue.Lead(ctx, queue.DutySchedules, f.who(), f.term.number)
+	if err != nil {
+		return false, err
+	}
+	if !t.Mine || t.Number != f.term.number {
+		return false, queue.ErrDeposed
+	}
+	const why = "submitted in part by a server that is gone"
+	if _, err := f.queue.Abandon(ctx, id, of, why); err != nil {
+		return false, err
+	}
+	is, err := f.find(ctx, id, of)
+	return is == idDone, err
+}
+
+// overlaps says why a tick has to be left out; empty: it has not.
+func (f *firing) overlaps(ctx context.Context, p *planned, tick time.Time) (string, error) {
+	if p.Overlap != windows.OverlapForbid || p.Ticks.Task == "" {
+		return "", nil
+	}
+	t, err := f.queue.Task(ctx, p.Ticks.Task)
+	switch {
+	case errors.Is(err, queue.ErrNotFound):
+		return "", nil
+	case err != nil:
+		return "", err
+	case t.State == jobs.TaskEnded || t.Tick.Equal(tick):
+		return "", nil
+	}
+	return fmt.Sprintf("overlap: forbid, and task %s of %s is %s", t.Task, t.Tick, t.State), nil
+}
+
+// planTick resolves a schedule with the inventory and the runbooks of this moment.
+func (f *firing) planTick(ctx context.Context, p *planned, tick, now time.Time) (plan, []error,
+	error) {
+	b := request(p.Entry)
+	// All hosts at once: a task has one time. What is late begins at once.
+	if at := tick.Add(p.times.Offset(p.Name)); p.times.Jitter > 0 && at.After(now) {
+		b.At = jobs.Time{Time: at}
+	}
+	plan, wrong, err := f.resolve(ctx, b, p.By, p.Proven)
+	plan.task.Spec.Schedule, plan.task.Spec.Tick = p.Name, jobs.Time{Time: tick}
+	return plan, wrong, err
+}
+
+// resolve is what a request comes to now, or all that is wrong with it. Its error is
+// about Redis.
+func (s *Server) resolve(ctx context.Context, b Submit, operator string, proven bool) (plan,
+	[]error, error) {
+	catalog := s.catalog.Load()
+	b, stored, err := s.store(ctx, b, catalog, operator)
+	if err != nil {
+		return plan{}, nil, err
+	}
+	v, err := s.scene(ctx, b.On)
+	if err != nil {
+		return plan{}, nil, err
+	}
+	p, wrong := makePlan(b, setting{catalog: catalog, scene: v, operator: operator, proven: proven,
+		now: s.now(), stored: stored})
+	return p, wrong, nil
+}
+
+// request is what a schedule asks for, as a person would.
+func request(e windows.Entry) Submit {
+	return Submit{Runbook: e.Runbook, On: e.On, Args: e.Args, Expire: e.Expire, Priority: e.Priority,
+		Disruptive: e.Disruptive, Supersedes: e.Supersedes}
+}
+
+// words are mistakes in one line.
+func words(wrong []error) string {
+	var list []string
+	for _, err := range wrong {
+		list = append(list, strings.TrimPrefix(err.Error(), "body."))
+	}
+	return strings.ReplaceAll(strings.Join(list, "; "), "\n", "; ")
+}
+
+// clipTo shortens a text for people.
+func clipTo(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}

@@ -1,0 +1,340 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/windows"
+)
+
+// Schedules are the recurring tasks, as operators change them.
+type Schedules interface {
+	ScheduleBook
+	Ticks
+}
+
+// ScheduleBook keeps the schedules. queue.ErrStale: somebody was faster.
+type ScheduleBook interface {
+	Schedules(ctx context.Context) ([]queue.Schedule, error)
+	Schedule(ctx context.Context, name string) (queue.Schedule, error)
+	ChangeSchedule(ctx context.Context, was queue.Schedule, to jobs.Schedule) error
+	RemoveSchedule(ctx context.Context, was queue.Schedule) error
+}
+
+type (
+	applySchedulesInput struct {
+		Asked
+		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		Body ApplySchedules
+	}
+	appliedOutput   struct{ Body AppliedSchedules }
+	schedulesOutput struct{ Body ScheduleList }
+	scheduleOutput  struct{ Body ScheduleInfo }
+	ticksOutput     struct{ Body TickList }
+
+	scheduleName struct {
+		Schedule string `path:"schedule"`
+	}
+	scheduleOrder struct {
+		Order
+		Schedule string `path:"schedule"`
+	}
+	ticksInput struct {
+		Schedule string `path:"schedule"`
+
+		Count int    `query:"count" default:"10" minimum:"1" maximum:"1000"`
+		From  string `query:"from" doc:"RFC 3339; now if not given"`
+	}
+	runScheduleInput struct {
+		Asked
+		Schedule string `path:"schedule"`
+		User     string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		Body     *RunSchedule
+	}
+)
+
+func (s *Server) registerSchedules(api huma.API) {
+	const one = "/v1/schedules/{schedule}"
+	get := func(path, what string) huma.Operation { return operation(http.MethodGet, path, what) }
+	post := func(path, what string) huma.Operation { return operation(http.MethodPost, path, what) }
+
+	apply := post("/v1/schedules", "Add and change schedules, or tell what that would do")
+	apply.MaxBodyBytes = submitMax
+	huma.Register(api, apply, s.applySchedules)
+	huma.Register(api, get("/v1/schedules", "List schedules"), s.schedules)
+	huma.Register(api, get(one, "Show a schedule"), s.schedule)
+	huma.Register(api, get(one+"/next", "List the ticks ahead"), s.nextTicks)
+	run := post(one+"/run", "Submit the task of a schedule now")
+	run.DefaultStatus = http.StatusCreated
+	huma.Register(api, run, s.runSchedule)
+	huma.Register(api, post(one+"/pause", "Pause a schedule"), s.pauseSchedule)
+	huma.Register(api, post(one+"/resume", "Resume a schedule"), s.resumeSchedule)
+	huma.Register(api, post(one+"/remove", "Remove a schedule"), s.removeSchedule)
+}
+
+// applySchedules adds what is new and changes what differs. Schedules that the
+// files do not name stay. Nothing is done if anything is wrong.
+func (s *Server) applySchedules(ctx context.Context, in *applySchedulesInput) (*appliedOutput,
+	error) {
+	g, wrong := in.Body.giver("applied", in.who, in.User)
+	entries, err := windows.ParseSchedules(in.Body.Files)
+	wrong = append(wrong, mistakes("body.files", err)...)
+	if len(wrong) == 0 && len(entries) == 0 {
+		wrong = append(wrong, mistake("body.files", "no schedule is in there"))
+	}
+	if len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	out := &appliedOutput{AppliedSchedules{Check: in.Body.Check}}
+	for _, e := range entries {
+		one, err := s.apply(ctx, e, g, in.Body.Check)
+		if err != nil {
+			return nil, problem(err)
+		}
+		out.Body.Schedules = append(out.Body.Schedules, one)
+		if one.Change != Unchanged && !in.Body.Check {
+			s.logOrder("schedule "+string(one.Change), g, "schedule", e.Name)
+		}
+	}
+	return out, nil
+}
+
+// apply makes one schedule as it should be.
+func (s *Server) apply(ctx context.Context, e windows.Entry, g giver, check bool) (AppliedSchedule,
+	error) {
+	out := AppliedSchedule{Name: e.Name, Differences: []string{}}
+	_, now, err := s.queue.ScheduleStamp(ctx)
+	if err != nil {
+		return out, err
+	}
+	err = s.changeSchedule(ctx, e.Name, func(was queue.Schedule, found bool) (jobs.Schedule, bool) {
+		to := was.Schedule
+		to.Entry, to.By, to.Proven, to.At = e, g.name, g.proven, jobs.Time{Time: now}
+		out.Differences = e.Differences(was.Entry)
+		switch {
+		case !found:
+			out.Change, out.Differences = Added, []string{}
+		case len(out.Differences) == 0:
+			out.Change = Unchanged
+			to = was.Schedule
+		default:
+			out.Change = Changed
+		}
+		if !found || !e.SameTimes(was.Entry) {
+			to.Since = jobs.Time{Time: now} // what the old times have missed is nobody's business
+		}
+		to.Version++
+		out.Next = nextTick(to, now)
+		return to, out.Change != Unchanged && !check
+	})
+	if err != nil {
+		return out, err
+	}
+	_, wrong, err := s.resolve(ctx, request(e), g.name, g.proven)
+	out.Refused = clipTo(words(wrong), resultMax)
+	return out, err
+}
+
+// staleTries is how often a change is tried that others come in between.
+const staleTries = 5
+
+// changeSchedule changes a schedule as f says of what there is, if f wants that.
+func (s *Server) changeSchedule(ctx context.Context, name string,
+	f func(was queue.Schedule, found bool) (jobs.Schedule, bool)) error {
+	for try := 1; ; try++ {
+		was, err := s.queue.Schedule(ctx, name)
+		found := !errors.Is(err, queue.ErrNotFound)
+		if err != nil && found {
+			return err
+		}
+		to, do := f(was, found)
+		if !do {
+			return nil
+		}
+		err = s.queue.ChangeSchedule(ctx, was, to)
+		if !errors.Is(err, queue.ErrStale) || try == staleTries {
+			return err
+		}
+	}
+}
+
+// nextTick is the first tick ahead; not set if there is none.
+func nextTick(s jobs.Schedule, now time.Time) jobs.Time {
+	times, err := s.Entry.Schedule()
+	if err != nil || !s.Fires() {
+		return jobs.Time{}
+	}
+	for t := range times.Ticks(now.Add(1)) {
+		return jobs.Time{Time: t}
+	}
+	return jobs.Time{}
+}
+
+func (s *Server) schedules(ctx context.Context, _ *nothing) (*schedulesOutput, error) {
+	list, err := s.queue.Schedules(ctx)
+	if err != nil {
+		return nil, problem(err)
+	}
+	_, now, err := s.queue.ScheduleStamp(ctx)
+	if err != nil {
+		return nil, problem(err)
+	}
+	out := &schedulesOutput{ScheduleList{Schedules: make([]ScheduleInfo, 0, len(list))}}
+	for _, one := range list {
+		out.Body.Schedules = append(out.Body.Schedules, scheduleInfo(one, now))
+	}
+	return out, nil
+}
+
+func scheduleInfo(q queue.Schedule, now time.Time) ScheduleInfo {
+	i := ScheduleInfo{Schedule: q.Schedule, Ticks: q.Ticks, Next: nextTick(q.Schedule, now)}
+	if i.Ticks.Pending == nil {
+		i.Ticks.Pending = []jobs.Time{}
+	}
+	return i
+}
+
+// find reads a schedule, and the time.
+func (s *Server) findSchedule(ctx context.Context, name string) (queue.Schedule, time.Time, error) {
+	q, err := s.queue.Schedule(ctx, name)
+	if err != nil {
+		return q, time.Time{}, noSchedule(err, name)
+	}
+	_, now, err := s.queue.ScheduleStamp(ctx)
+	return q, now, problem(err)
+}
+
+func noSchedule(err error, name string) error {
+	return notThere(err, "there is no schedule %q; GET /v1/schedules lists them", name)
+}
+
+func (s *Server) schedule(ctx context.Context, in *scheduleName) (*scheduleOutput, error) {
+	q, now, err := s.findSchedule(ctx, in.Schedule)
+	if err != nil {
+		return nil, err
+	}
+	return &scheduleOutput{scheduleInfo(q, now)}, nil
+}
+
+func (s *Server) nextTicks(ctx context.Context, in *ticksInput) (*ticksOutput, error) {
+	q, from, err := s.findSchedule(ctx, in.Schedule)
+	if err != nil {
+		return nil, err
+	}
+	if in.From != "" {
+		if from, err = time.Parse(time.RFC3339, in.From); err != nil {
+			return nil, refusal([]error{mistake("query.from", "%q: want a time as 2026-12-01T02:00:00Z",
+				clip(in.From))})
+		}
+	}
+	times, err := q.Entry.Schedule()
+	if err != nil {
+		return nil, problem(err)
+	}
+	out := &ticksOutput{TickList{Schedule: q.Name, Zone: q.Zone, Ticks: []Tick{},
+		Jitter: times.Offset(q.Name).Round(time.Second).Seconds(), Stands: stands(q.Schedule)}}
+	for t := range times.Ticks(from) {
+		if len(out.Body.Ticks) == in.Count {
+			break
+		}
+		out.Body.Ticks = append(out.Body.Ticks, Tick{At: jobs.Time{Time: t},
+			Local: t.In(times.Zone.Location(t)).Format("2006-01-02 15:04:05 -0700")})
+	}
+	return out, nil
+}
+
+// stands says why a schedule has no ticks at the moment; empty: it has.
+func stands(s jobs.Schedule) string {
+	switch {
+	case s.Paused != "":
+		return s.Paused
+	case !s.Enabled:
+		return "not enabled"
+	}
+	return ""
+}
+
+// runSchedule submits what a schedule would submit at a tick, for who asks.
+func (s *Server) runSchedule(ctx context.Context, in *runScheduleInput) (*submitOutput, error) {
+	q, _, err := s.findSchedule(ctx, in.Schedule)
+	if err != nil {
+		return nil, err
+	}
+	b := request(q.Entry)
+	if in.Body != nil {
+		b.ID, b.As = in.Body.ID, in.Body.As
+	}
+	return s.submit(ctx, &submitInput{Asked: in.Asked, User: in.User, Body: b, schedule: q.Name})
+}
+
+func (s *Server) pauseSchedule(ctx context.Context, in *scheduleOrder) (*scheduleOutput, error) {
+	return s.turnSchedule(ctx, in, "paused")
+}
+
+func (s *Server) resumeSchedule(ctx context.Context, in *scheduleOrder) (*scheduleOutput, error) {
+	return s.turnSchedule(ctx, in, "resumed")
+}
+
+// turnSchedule pauses a schedule, or ends that. Ticks that pass meanwhile are not
+// missed: they are not made up for. A pause that stands already keeps its reason.
+func (s *Server) turnSchedule(ctx context.Context, in *scheduleOrder, done string) (
+	*scheduleOutput, error) {
+	g, wrong := in.giver(done)
+	if len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	_, now, err := s.findSchedule(ctx, in.Schedule)
+	if err != nil {
+		return nil, err
+	}
+	already := false
+	pause := done == "paused"
+	change := func(was queue.Schedule, found bool) (jobs.Schedule, bool) {
+		to := was.Schedule
+		already = pause == (was.Paused != "")
+		if to.Paused = ""; pause {
+			to.Paused = g.note()
+		} else {
+			to.Since = jobs.Time{Time: now}
+		}
+		return to, found && !already
+	}
+	if err := s.changeSchedule(ctx, in.Schedule, change); err != nil {
+		return nil, problem(err)
+	}
+	s.logOrder("schedule "+done, g, "schedule", in.Schedule, "already", already)
+	return s.schedule(ctx, &scheduleName{in.Schedule})
+}
+
+func (s *Server) removeSchedule(ctx context.Context, in *scheduleOrder) (*scheduleOutput, error) {
+	g, wrong := in.giver("removed")
+	if len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	q, now, err := s.findSchedule(ctx, in.Schedule)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.queue.RemoveSchedule(ctx, q); err != nil {
+		return nil, problem(err)
+	}
+	s.logOrder("schedule removed", g, "schedule", in.Schedule)
+	return &scheduleOutput{scheduleInfo(q, now)}, nil
+}
+
+// dutyList is who has which duty. It is a hint for people, so that it cannot be
+// read is not worth a refusal.
+func (s *Server) dutyList(ctx context.Context) []jobs.Duty {
+	list, err := s.queue.Leaders(ctx)
+	if err != nil {
+		s.log.Debug("duties cannot be listed", "error", err)
+	}
+	return slices.Concat([]jobs.Duty{}, list)
+}

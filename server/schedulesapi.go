@@ -1,0 +1,74 @@
+package server
+
+import (
+	"muster/jobs"
+	"muster/windows"
+)
+
+// ApplySchedules is the body of POST /v1/schedules: files of schedules, whose form
+// is that of windows.ParseSchedules.
+type ApplySchedules struct {
+	OrderRequest
+	Files []windows.File `json:"files"`
+	Check bool           `json:"check,omitempty"` // only tell what would be done
+}
+
+// Change is what applying a file does to a schedule.
+type Change string
+
+// The changes.
+const (
+	Added     Change = "added"
+	Changed   Change = "changed"
+	Unchanged Change = "unchanged"
+)
+
+// AppliedSchedule is what was done to a schedule, or would be.
+type AppliedSchedule struct {
+	Name        string    `json:"name"`
+	Change      Change    `json:"change"`
+	Differences []string  `json:"differences"` // field: old → new
+	Next        jobs.Time `json:"next"`
+	// Refused is why a tick at this moment would have no task.
+	Refused string `json:"refused,omitempty"`
+}
+
+// AppliedSchedules is the answer of POST /v1/schedules.
+type AppliedSchedules struct {
+	Check     bool              `json:"check"`
+	Schedules []AppliedSchedule `json:"schedules"`
+}
+
+// ScheduleInfo is a schedule and how far it has come.
+type ScheduleInfo struct {
+	jobs.Schedule
+	Next  jobs.Time    `json:"next"` // tick ahead; null: there is none
+	Ticks jobs.Ticking `json:"ticks"`
+}
+
+// ScheduleList is the answer of GET /v1/schedules.
+type ScheduleList struct {
+	Schedules []ScheduleInfo `json:"schedules"`
+}
+
+// Tick is a time at which a schedule is due.
+type Tick struct {
+	At    jobs.Time `json:"at"`
+	Local string    `json:"local"` // the same in the zone of the schedule, with its offset
+}
+
+// TickList is the answer of GET /v1/schedules/{schedule}/next.
+type TickList struct {
+	Schedule string  `json:"schedule"`
+	Zone     string  `json:"zone"`
+	Jitter   float64 `json:"jitter"`           // seconds by which its tasks begin later
+	Stands   string  `json:"stands,omitempty"` // why it has no ticks at the moment
+	Ticks    []Tick  `json:"ticks"`
+}
+
+// RunSchedule is the body of POST /v1/schedules/{schedule}/run. With an id that an
+// earlier one had, it is the same task.
+type RunSchedule struct {
+	ID string `json:"id,omitempty"`
+	As string `json:"as,omitempty"` // operator, where no token proves one
+}
