@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"time"
 
@@ -16,6 +17,19 @@ func (s *Server) Handler() http.Handler { return s.handler }
 func (s *Server) Duty(ctx context.Context) error {
 	return errors.Join(s.tend(ctx), s.followInventory(ctx))
 }
+
+// Firing is one term of who fires the schedules, as one that never doubts.
+type Firing struct{ f *firing }
+
+// NewFiring begins a term.
+func NewFiring(s *Server, number int64) Firing {
+	t := &term{number: number}
+	t.until.Store(math.MaxInt64)
+	return Firing{&firing{Server: s, term: t}}
+}
+
+// Round is one look at what is due.
+func (f Firing) Round(ctx context.Context) (time.Duration, error) { return f.f.round(ctx) }
 
 // Fix gives the server another clock, and the chance of its ids.
 func (s *Server) Fix(now func() time.Time, chance func() uint16) { s.now, s.chance = now, chance }
