@@ -158,7 +158,7 @@ func newStage(t *testing.T, q *queue.Queue) *stage {
 		list := append(hosts(), fleet.Host{Name: fmt.Sprintf("extra%d", i), Zone: "eu",
 			Address: "10.0.0.9", Port: 22, User: "root", Fence: fleet.FenceNone})
 		srv, err := server.New(server.DefaultConfig(), server.Deps{Queue: g, Catalog: c,
-			Inventory: fixed(list), Log: hclog.NewNullLogger()})
+			Inventory: given(fixed(list)), Log: hclog.NewNullLogger()})
 		if err == nil {
 			err = srv.ReloadInventory(t.Context())
 		}

@@ -62,7 +62,7 @@ func newFired(t *testing.T, change func(*windows.Entry)) *fired {
 		t.Fatal(err)
 	}
 	srv, err := server.New(server.DefaultConfig(), server.Deps{Queue: f, Catalog: c,
-		Inventory: fixed(hosts()), Log: hclog.New(&hclog.LoggerOptions{Output: f.log})})
+		Inventory: given(fixed(hosts())), Log: hclog.New(&hclog.LoggerOptions{Output: f.log})})
 	if err == nil {
 		err = srv.ReloadInventory(t.Context())
 	}
