@@ -10,18 +10,19 @@ type Finding struct {
 
 // The kinds of a finding.
 const (
-	FoundTwice    = "twice"      // a job is in more than one of queue, again and held
-	FoundNowhere  = "nowhere"    // an unfinished job is in none of them
-	FoundEnded    = "ended"      // a finished job is in one of them
-	FoundMisplace = "misplaced"  // a running job waits as if it had not started
-	FoundFar      = "far"        // a running job would be looked at much too late
-	FoundLock     = "lock"       // the host of a running job is locked by another
-	FoundOrphan   = "orphan"     // a job whose task is gone
-	FoundHolder   = "holder"     // a semaphore is held by a job that does not exist or has ended
-	FoundIndex    = "index"      // the list of semaphores names one that nobody holds
-	FoundOver     = "over limit" // more holders than places; of a group: it is frozen, of a limit: passes by itself
-	FoundCount    = "count"      // a counter is not what is there
-	FoundBusy     = "busy"       // changed too fast to be compared; look again
+	FoundTwice    = "twice"     // a job is in more than one of queue, again and held
+	FoundNowhere  = "nowhere"   // an unfinished job is in none of them
+	FoundEnded    = "ended"     // a finished job is in one of them
+	FoundMisplace = "misplaced" // a running job waits as if it had not started
+	FoundFar      = "far"       // a running job would be looked at much too late
+	FoundLock     = "lock"      // the host of a running job is locked by another
+	FoundOrphan   = "orphan"    // a job whose task is gone
+	FoundHolder   = "holder"    // a semaphore is held by a job that does not exist or has ended
+	FoundIndex    = "index"     // the list of semaphores names one that nobody holds
+	// FoundOver is about more holders than places. A group is frozen, a limit passes by itself.
+	FoundOver  = "over limit"
+	FoundCount = "count" // a counter is not what is there
+	FoundBusy  = "busy"  // changed too fast to be compared; look again
 )
 
 // Fsck is what an examination of a zone came to.

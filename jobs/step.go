@@ -64,8 +64,13 @@ type Result struct {
 	Release  bool          // wait: gives the host back
 	KeepLock bool          // end: something may still act on the host; it stays locked to its bound
 	Note     string        // end: what is worth knowing beside the outcome, as "attached"; one line
-	Output   []byte        // head and tail of what the host said, bounded
-	Gap      Gap           // what is missing between them
+	Said
+}
+
+// Said is what a host said.
+type Said struct {
+	Output []byte // head and tail, bounded
+	Gap    Gap    // what is missing between them
 }
 
 // Step is one call of a worker: what became of jobs it had, and how many new

@@ -50,7 +50,7 @@ func (w *world) says(zone string, g jobs.Grant, end int64, data string) {
 
 func result(g jobs.Grant, output string) jobs.Result {
 	return jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindEnd, Outcome: jobs.Succeeded,
-		ExitCode: new(int), Output: []byte(output)}
+		ExitCode: new(int), Said: jobs.Said{Output: []byte(output)}}
 }
 
 func TestOutputIsReadFromAPlaceOn(t *testing.T) {
@@ -363,7 +363,8 @@ func BenchmarkSummary20000(b *testing.B) {
 	w := start(b, setup{redis: &cfg, inventory: fixed(many(20_000))})
 	task := w.submit(run("all")).Task
 	w.work("default", func(host string) jobs.Result {
-		return jobs.Result{Outcome: jobs.Succeeded, Output: bytes.Repeat([]byte(host[len(host)-1:]), 1000)}
+		said := bytes.Repeat([]byte(host[len(host)-1:]), 1000)
+		return jobs.Result{Outcome: jobs.Succeeded, Said: jobs.Said{Output: said}}
 	})
 	for b.Loop() {
 		var s server.Summary

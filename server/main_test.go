@@ -297,7 +297,8 @@ func (w *world) work(zone string, f func(host string) jobs.Result) {
 
 // succeed ends every job well.
 func succeed(string) jobs.Result {
-	return jobs.Result{Outcome: jobs.Succeeded, ExitCode: new(int), Output: []byte("fine\n")}
+	return jobs.Result{Outcome: jobs.Succeeded, ExitCode: new(int),
+		Said: jobs.Said{Output: []byte("fine\n")}}
 }
 
 // jobsOf lists the jobs of a task.

@@ -150,12 +150,20 @@ type Server struct {
 	now     func() time.Time
 	chance  func() uint16
 
-	onDuty sync.Mutex // held for a round of duties; guards what follows
-	round  int        // of duties
-	seen   factsSeen  // by duties
-
+	rounds
 	factLabels factLabels
+	presence
+}
 
+// rounds are those of the duties.
+type rounds struct {
+	onDuty sync.Mutex // held for a round; guards what follows
+	round  int
+	seen   factsSeen
+}
+
+// presence is where a server listens, and whether it does.
+type presence struct {
 	addr     atomic.Pointer[string]
 	ready    chan struct{} // closed when it listens
 	stopping chan struct{} // closed when it stops: what waits answers now
@@ -174,9 +182,9 @@ func New(cfg Config, d Deps) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, queue: d.Queue, log: d.Log, durable: d.Durable,
 		stock: store{source: d.Inventory}, meters: newMeters(cfg.Version), now: time.Now,
-		seen:   factsSeen{},
-		chance: func() uint16 { return uint16(rand.Uint32()) },
-		ready:  make(chan struct{}), stopping: make(chan struct{})}
+		chance:   func() uint16 { return uint16(rand.Uint32()) },
+		rounds:   rounds{seen: factsSeen{}},
+		presence: presence{ready: make(chan struct{}), stopping: make(chan struct{})}}
 	s.catalog.Store(d.Catalog)
 	var err error
 	s.handler, err = s.routes()

@@ -25,9 +25,10 @@ func TestSummaryFoldsWhatEndedAlike(t *testing.T) {
 	end := func(host string) jobs.Result {
 		switch {
 		case host == "vpn1":
-			return jobs.Result{Outcome: jobs.Failed, ExitCode: &one, Error: "exit 1: no", Output: []byte("no\n")}
+			return jobs.Result{Outcome: jobs.Failed, ExitCode: &one, Error: "exit 1: no",
+				Said: jobs.Said{Output: []byte("no\n")}}
 		case host == "fw003":
-			return jobs.Result{Outcome: jobs.Succeeded, ExitCode: new(int), Output: long}
+			return jobs.Result{Outcome: jobs.Succeeded, ExitCode: new(int), Said: jobs.Said{Output: long}}
 		case strings.HasPrefix(host, "web"):
 			inv, _ := fleet.New(list)
 			h, _ := inv.Host(host)

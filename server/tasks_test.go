@@ -72,7 +72,7 @@ func TestOutputIsByteForByte(t *testing.T) {
 	task := w.submit(run("fw001,vpn1")).Task
 	hostile := []byte("<script>\x00\xff\x1b[2J\r\n")
 	w.work("default", func(string) jobs.Result {
-		return jobs.Result{Outcome: jobs.Succeeded, ExitCode: new(int), Output: hostile}
+		return jobs.Result{Outcome: jobs.Succeeded, ExitCode: new(int), Said: jobs.Said{Output: hostile}}
 	})
 	res, text := w.raw("GET", "/v1/jobs/"+string(jobs.NewID(task, "fw001"))+"/output", nil, nil)
 	if res.StatusCode != 200 || !bytes.Equal(text, hostile) {

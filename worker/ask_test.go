@@ -97,7 +97,7 @@ func TestALostStepIsAskedAbout(t *testing.T) {
 		got := s.one(fenced(lostAt(0)))
 		want := jobs.Result{Job: "0000000001:fw1", Token: 7_000_000_000, Kind: jobs.KindEnd,
 			Outcome: jobs.Succeeded, ExitCode: new(int), Note: "attached",
-			Output: []byte("== attached to what an earlier attempt started ==\nout\n")}
+			Said: jobs.Said{Output: []byte("== attached to what an earlier attempt started ==\nout\n")}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("result (-want +got):\n%s", diff)
 		}

@@ -40,8 +40,8 @@ func TestStepsRunInOrderEachBehindACheckpoint(t *testing.T) {
 		got := s.one(func(g *jobs.Grant) { g.Saved = `{"may_have_run":true}` })
 		want := jobs.Result{Job: "0000000001:fw1", Token: 1, Kind: jobs.KindEnd, Outcome: jobs.Succeeded,
 			ExitCode: new(int), Step: 2, Saved: `{"may_have_run":true}`,
-			Output: []byte("== step 1 of 3: one ==\ndo one done\n== step 2 of 3: two ==\ndo two done\n" +
-				"== step 3 of 3: three ==\ndo three done\n")}
+			Said: jobs.Said{Output: []byte("== step 1 of 3: one ==\ndo one done\n" +
+				"== step 2 of 3: two ==\ndo two done\n== step 3 of 3: three ==\ndo three done\n")}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("result (-want +got):\n%s", diff)
 		}

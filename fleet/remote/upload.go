@@ -102,7 +102,8 @@ func (c *Conn) uploadOnce(ctx context.Context, u Upload) (resumed bool, err erro
 		return false, c.to.faultSent("upload", KindFailed, fmt.Errorf("%s: the host ran something "+
 			"else: %s", u.Path, lastWords(without(result.Output, nonce))))
 	}
-	err = fmt.Errorf("%s: exit %d: %s", u.Path, result.ExitCode, lastWords(without(result.Output, nonce)))
+	err = fmt.Errorf("%s: exit %d: %s", u.Path, result.ExitCode,
+		lastWords(without(result.Output, nonce)))
 	if result.ExitCode == exitOtherSum {
 		err = fmt.Errorf("%w: %w", errOtherSum, err)
 	}

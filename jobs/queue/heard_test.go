@@ -54,7 +54,7 @@ func (s *stage) attempt(t *rapid.T, listen func()) {
 		return int64(token) == s.token
 	})
 	half := rapid.IntRange(1, 8).Draw(t, "half")
-	r := jobs.Result{Token: jobs.Token(s.token), Output: words}
+	r := jobs.Result{Token: jobs.Token(s.token), Said: jobs.Said{Output: words}}
 	s.all, s.kept = append(s.all, words...), append(s.kept, slices.Repeat([]bool{true}, len(words))...)
 	if left := len(words) - 2*half; left > 0 {
 		r.Output = slices.Concat(words[:half], words[len(words)-half:])
@@ -142,7 +142,7 @@ func FuzzSaid(f *testing.F) {
 			h.hear(redis.XMessage{ID: text, Values: map[string]any{field: text}})
 			h.hear(redis.XMessage{ID: "5-3", Values: map[string]any{field: text}})
 		}
-		again, g, d := readSaid(string(said(jobs.Result{Token: token, Output: data, Gap: gap})))
+		again, g, d := readSaid(string(said(jobs.Result{Token: token, Said: jobs.Said{Output: data, Gap: gap}})))
 		if len(data) > 0 && len(data) < outputMax && (again != token || g != gap || !bytes.Equal(d, data)) {
 			t.Errorf("%d %+v %q became %d %+v %q", token, gap, data, again, g, d)
 		}

@@ -68,8 +68,8 @@ func TestWhatARunningJobSaysIsHeard(t *testing.T) {
 			piece(15, "third"), piece(20, " forth"))
 
 		// A try that failed keeps what was said, and the next one follows it.
-		r := jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindRetry, Output: []byte("first, forth, end"),
-			Gap: jobs.Gap{At: 5, Left: 13}}
+		r := jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindRetry,
+			Said: jobs.Said{Output: []byte("first, forth, end"), Gap: jobs.Gap{At: 5, Left: 13}}}
 		step(t, q, "1", 0, r)
 		g2 := one(t, step(t, q, "1", 1))
 		wantOutput(t, "at the end of the attempt", listen(), piece(26, " end"))

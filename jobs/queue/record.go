@@ -12,15 +12,18 @@ import (
 // record is what is kept of a job that was taken once, or ended: a field of its
 // task, ":" and its host. prelude.lua writes and reads the same.
 type record struct {
-	state                                 jobs.State
-	lost                                  bool // the attempt in hand is to find out about one
-	live                                  bool // somebody heard what its host said
-	token                                 jobs.Token
-	attempt, tries, probes, crashes, step int
-	due, expires, started                 jobs.Micros // 0: none
-	node, saved, cancel                   string
-	end                                   end
+	state                 jobs.State
+	lost                  bool // the attempt in hand is to find out about one
+	live                  bool // somebody heard what its host said
+	token                 jobs.Token
+	counts                // of the job's past
+	step                  int
+	due, expires, started jobs.Micros // 0: none
+	node, saved, cancel   string
+	end                   end
 }
+
+type counts struct{ attempt, tries, probes, crashes int }
 
 // end is how a job ended.
 type end struct {
@@ -54,8 +57,9 @@ func readRecord(text string) (record, error) {
 		r.v = append(r.v, w)
 	}
 	out := record{state: jobs.State(r.text()), lost: r.int() == 1, live: r.int() == 1,
-		token: jobs.Token(r.micros()), attempt: r.int(), tries: r.int(), probes: r.int(), crashes: r.int(), step: r.int(),
-		due: r.micros(), expires: r.micros(), started: r.micros(), node: r.text(),
+		token:  jobs.Token(r.micros()),
+		counts: counts{attempt: r.int(), tries: r.int(), probes: r.int(), crashes: r.int()},
+		step:   r.int(), due: r.micros(), expires: r.micros(), started: r.micros(), node: r.text(),
 		saved: lines[1], cancel: lines[2]}
 	if r.err == nil && lines[3] != "" {
 		out.end, r.err = readEnd(lines[3])

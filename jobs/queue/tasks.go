@@ -318,7 +318,8 @@ type place struct {
 func (r *record) info(id jobs.ID, at place) jobs.JobInfo {
 	j := jobs.JobInfo{ID: id, Host: id.Host(), State: r.state, Outcome: r.end.outcome,
 		Class: r.end.class, Attempt: r.attempt, Node: r.node, Due: jobs.TimeOf(r.due),
-		Started: jobs.TimeOf(r.started), Finished: jobs.TimeOf(r.end.at), ExitCode: r.end.exitCode(), Error: r.end.err,
+		Started: jobs.TimeOf(r.started), Finished: jobs.TimeOf(r.end.at),
+		ExitCode: r.end.exitCode(), Error: r.end.err,
 		Step: r.step, Tries: r.tries, Aside: jobs.Aside{Note: r.end.note}}
 	if r.due == 0 {
 		due, _ := at.task[0].(string)
