@@ -137,7 +137,7 @@ func (s *session) toEnroll(ctx context.Context, files []string, on string) ([]fl
 	}
 	inv, err := new(fileFlags).inventory(ctx, files, true)
 	if err != nil {
-		return nil, exit(exitUsage, err)
+		return nil, err
 	}
 	sel, err := fleet.ParseSelector(on)
 	if err != nil {
@@ -146,17 +146,6 @@ func (s *session) toEnroll(ctx context.Context, files []string, on string) ([]fl
 	hosts, err := inv.Select(sel)
 	if err != nil {
 		return nil, exit(exitUsage, err)
-	}
-	read := map[string]*remote.KnownHosts{}
-	for i, h := range hosts {
-		path := inv.KnownHosts(h.Name)
-		if _, seen := read[path]; !seen && path != "" {
-			// It may be still to be written.
-			read[path], _ = remote.ReadKnownHosts(path)
-		}
-		if k := read[path]; k != nil {
-			hosts[i].HostKeys = k.Keys(h.Address, h.Port)
-		}
 	}
 	return hosts, nil
 }
