@@ -292,7 +292,7 @@ func play(t *rapid.T, s *stage) {
 
 // judge counts the tasks of a schedule that are whole.
 func (s *stage) judge(t *rapid.T, name string, begin time.Time, want int) {
-	tasks, err := s.q.Tasks(context.Background(), 100)
+	tasks, err := s.q.Tasks(context.Background(), 60)
 	if err != nil {
 		t.Fatal(err)
 	}
