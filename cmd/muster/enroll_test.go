@@ -107,7 +107,7 @@ func TestEnrollKeysThatHaveChanged(t *testing.T) {
 	e.enroll(exitNotAll, " revoked\n", "HAS REVOKED", "--write", e.known, "--replace")
 	e.want("@revoked * " + e.sshd.HostKey)
 	e.has("not a line")
-	e.enroll(exitUsage, "", "--write: ", "--write", e.known)
+	e.enroll(exitUsage, "", "known_hosts:1", "--write", e.known)
 }
 
 // hashedName is what OpenSSH makes of a name in known_hosts.
