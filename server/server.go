@@ -150,13 +150,13 @@ type Server struct {
 	now     func() time.Time
 	chance  func() uint16
 
-	rounds
+	tending
 	factLabels factLabels
 	presence
 }
 
-// rounds are those of the duties.
-type rounds struct {
+// tending is what the rounds of the duty tend keep.
+type tending struct {
 	onDuty sync.Mutex // held for a round; guards what follows
 	round  int
 	seen   factsSeen
@@ -183,7 +183,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s := &Server{cfg: cfg, queue: d.Queue, log: d.Log, durable: d.Durable,
 		stock: store{source: d.Inventory}, meters: newMeters(cfg.Version), now: time.Now,
 		chance:   func() uint16 { return uint16(rand.Uint32()) },
-		rounds:   rounds{seen: factsSeen{}},
+		tending:  tending{seen: factsSeen{}},
 		presence: presence{ready: make(chan struct{}), stopping: make(chan struct{})}}
 	s.catalog.Store(d.Catalog)
 	var err error
