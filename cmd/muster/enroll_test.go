@@ -73,7 +73,8 @@ func TestEnrollNewHosts(t *testing.T) {
 	e.want(e.line)
 	e.enroll(exitOK, " known\n", "0 keys written", "--write", e.known)
 	e.want(e.line)
-	if _, err := new(fileFlags).inventory(t.Context(), []string{e.inventory}, false); err != nil {
+	inv, err := new(fileFlags).inventory(t.Context(), []string{e.inventory})
+	if err != nil || len(inv.WithoutKey()) > 0 {
 		t.Errorf("the inventory with that file: %v", err)
 	}
 	e.enroll(exitUsage, "", "--replace says what is written", "--replace")

@@ -135,7 +135,7 @@ func (s *session) toEnroll(ctx context.Context, files []string, on string) ([]fl
 		l, err := s.hosts(ctx, server.HostQuery{On: on, Drained: true})
 		return l.Hosts, err
 	}
-	inv, err := new(fileFlags).inventory(ctx, files, true)
+	inv, err := (&fileFlags{away: true}).inventory(ctx, files) // some are to be written yet
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,7 @@ Exit codes: 0 all was read, 1 there are mistakes.`,
   muster hosts import --ssh-config ~/.ssh/config > fleet.yaml`,
 	}
 	f := addFileFlags(c)
+	f.away = true
 	var ssh []string
 	c.Flags().StringArrayVar(&ssh, "ssh-config", nil, "`file` of OpenSSH; can be given several times")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -83,7 +84,7 @@ Exit codes: 0 nothing was found, 1 something was.`,
 	}
 	f := addFileFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		inv, err := f.inventory(c.Context(), args, false)
+		inv, err := f.inventory(c.Context(), args)
 		if err != nil {
 			return err
 		}
@@ -112,8 +113,9 @@ Exit codes: 0 nothing is different, 1 something is, 2 the inventory has mistakes
   muster hosts diff fleet.yaml -o json`,
 	}
 	f := addFileFlags(c)
+	f.away = true
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		local, err := f.inventory(ctx, args, true)
+		local, err := f.inventory(ctx, args)
 		if err != nil {
 			return exit(exitUsage, err)
 		}
@@ -161,7 +163,10 @@ func takeKeys(local, published *fleet.Inventory) []string {
 }
 
 // fileFlags say where the configuration is.
-type fileFlags struct{ config string }
+type fileFlags struct {
+	config string
+	away   bool // known_hosts files that the inventory names may be missing here
+}
 
 func addFileFlags(c *cobra.Command) *fileFlags {
 	f := &fileFlags{}
@@ -172,14 +177,11 @@ func addFileFlags(c *cobra.Command) *fileFlags {
 
 // inventory reads the sources that are named, or else those of the configuration,
 // which also says where host keys are looked up.
-func (f *fileFlags) inventory(
-	ctx context.Context, named []string, away bool,
-) (*fleet.Inventory, error) {
+func (f *fileFlags) inventory(ctx context.Context, named []string) (*fleet.Inventory, error) {
 	cfg, err := f.read()
 	if err != nil {
 		return nil, err
 	}
-	cfg.Away = away
 	if len(named) > 0 {
 		cfg.List = named
 	}
@@ -196,7 +198,7 @@ func (f *fileFlags) imported(ctx context.Context, named, ssh []string) (*fleet.I
 	if err != nil {
 		return nil, err
 	}
-	cfg.List, cfg.Away = named, true
+	cfg.List = named
 	if len(ssh) > 0 {
 		part, err := sources.SSHHosts(cfg, ssh)
 		if err != nil {
@@ -219,7 +221,9 @@ func (f *fileFlags) read() (sources.Config, error) {
 	if err != nil {
 		return sources.Config{}, exit(exitUsage, err)
 	}
-	return s.Sources(), nil
+	cfg := s.Sources()
+	cfg.Away = f.away
+	return cfg, nil
 }
 
 func readInventory(ctx context.Context, cfg sources.Config) (*fleet.Inventory, error) {

@@ -21,7 +21,7 @@ func (g *gatherer) resolveKeys(inv *fleet.Inventory) error {
 			g.stamps[path] = stampOf(path)
 			var err error
 			if k, err = remote.ReadKnownHosts(path); err != nil {
-				if must || !errors.Is(err, fs.ErrNotExist) {
+				if must || !g.cfg.Away && !errors.Is(err, fs.ErrNotExist) {
 					errs = append(errs, err)
 				}
 				k = nil

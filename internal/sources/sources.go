@@ -22,7 +22,7 @@ type Config struct {
 	// neither keys nor a file. One that is missing is as good as empty.
 	KnownHosts []string
 	Home       string       // what "~" means in paths of keys of Ansible
-	Away       bool         // known_hosts files that the inventory names may be missing here
+	Away       bool         // known_hosts files that the inventory names may be missing or broken here
 	More       []fleet.Part // what was read already
 }
 
