@@ -12,8 +12,6 @@ func newHostSet(hosts int) hostSet { return make(hostSet, (hosts+63)/64) }
 
 func (s hostSet) add(i int) { s[i/64] |= 1 << (i % 64) }
 
-func (s hostSet) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
-
 func (s hostSet) or(other hostSet) {
 	for i := range other {
 		s[i] |= other[i]

@@ -19,7 +19,7 @@ hosts:
 
 func TestOverrides(t *testing.T) {
 	t.Parallel()
-	inv, err := fleet.Parse(fleet.Source{Name: "o", Data: []byte(`
+	_, err := fleet.Parse(fleet.Source{Name: "o", Data: []byte(`
 overrides:
   - {on: role=fw, user: ops, port: 2222, labels: {wave: late, site: x}}
   - {on: 'a,b', fence: none, customer: acme}
@@ -30,7 +30,7 @@ overrides:
 	if err == nil || !strings.HasPrefix(err.Error(), "o:7: override: ") || strings.Contains(err.Error(), "\n") {
 		t.Fatalf("%v", err)
 	}
-	inv, err = fleet.Parse(fleet.Source{Name: "o", Data: []byte(`
+	inv, err := fleet.Parse(fleet.Source{Name: "o", Data: []byte(`
 overrides:
   - {on: role=fw, user: ops, port: 2222, labels: {wave: late, site: x}}
   - {on: 'a,b', fence: none, customer: acme}

@@ -35,6 +35,7 @@ for what in "$@"; do
 	sshd)
 		need 'tests log in to a real sshd' 'command -v sshd' openssh-server ssh
 		need 'hosts of tests are made of it' 'command -v busybox' busybox
+		need 'it is the login shell of a host of tests' 'command -v csh' csh
 		;;
 	nodeset) need 'host sets are held against those of ClusterShell' 'command -v nodeset' \
 		clustershell ;;

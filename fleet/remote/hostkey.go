@@ -88,6 +88,9 @@ func (p *parsed) one(line string) (ssh.PublicKey, error) {
 	return key, nil
 }
 
+// dsa is a type of keys that only the oldest appliances have.
+const dsa = "ssh-dss"
+
 // algorithmsOf names the signatures that are good enough for a key: an RSA key
 // must not prove itself with SHA-1, which is what its plain type name means, but
 // where there is nothing better.
@@ -98,7 +101,7 @@ func algorithmsOf(key ssh.PublicKey, legacy bool) []string {
 		names = []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
 	case ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521:
 		return []string{key.Type()}
-	case ssh.InsecureKeyAlgoDSA:
+	case dsa:
 	default:
 		return nil
 	}

@@ -361,8 +361,8 @@ func TestAKeyOfAnUnusableTypeIsNotAskedFor(t *testing.T) {
 	blob := ssh.Marshal(struct {
 		Name       string
 		P, Q, G, Y *big.Int
-	}{ssh.InsecureKeyAlgoDSA, prime, sub, two, two})
-	line := ssh.InsecureKeyAlgoDSA + " " + base64.StdEncoding.EncodeToString(blob)
+	}{dsa, prime, sub, two, two})
+	line := dsa + " " + base64.StdEncoding.EncodeToString(blob)
 	h := fleet.Hop{HostKeys: []string{line}}
 	if _, err := mustClient(t, Default()).trustIn(h, false); err == nil ||
 		!strings.Contains(err.Error(), "of no use but with the profile legacy") {

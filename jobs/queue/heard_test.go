@@ -20,7 +20,6 @@ type stage struct {
 	kept    []bool // which bytes of it must be found in the end …
 	missed  []bool // … but not by one who heard more by then
 	token   int64
-	last    string
 }
 
 func (s *stage) add(id string, field, value string) {
