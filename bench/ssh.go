@@ -40,8 +40,10 @@ func overSSH(ctx context.Context, b *bench) (rows []row, err error) {
 
 	all, some := h.list, h.list[:b.size(1000)]
 	got, err := b.race(ctx, b.rounds, []contender{
-		h.loop("bare loop, true", all, "true"), n.rollout("muster, true", all, "true"),
-		h.loop("bare loop, "+slowly, some, slowly), n.rollout("muster, "+slowly, some, slowly),
+		h.loop("bare loop, true", all, "true", sshChildren*sshSlots),
+		n.rollout("muster, true", all, "true"),
+		h.loop("bare loop, "+slowly, some, slowly, sshChildren*sshSlots),
+		n.rollout("muster, "+slowly, some, slowly),
 	})
 	if err != nil {
 		return nil, err
@@ -65,9 +67,9 @@ func overSSH(ctx context.Context, b *bench) (rows []row, err error) {
 }
 
 // loop makes a contender that visits hosts with nothing but the SSH library.
-func (h *hosts) loop(name string, list []fleet.Host, cmd string) contender {
+func (h *hosts) loop(name string, list []fleet.Host, cmd string, parallel int) contender {
 	return contender{name, func(ctx context.Context) (float64, error) {
-		got := fakefleet.BareLoop(ctx, list, h.key, sshChildren*sshSlots, cmd)
+		got := fakefleet.BareLoop(ctx, list, h.key, parallel, cmd)
 		if got.Failed > 0 {
 			return 0, fmt.Errorf("%d of %d hosts failed, the first: %w", got.Failed, got.Hosts,
 				got.First)

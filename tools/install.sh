@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what tests need on Debian: install.sh redis sshd nodeset ansible gcc
+# Installs what tests and benchmarks need on Debian: install.sh redis sshd …
 #
 # It does nothing for what is there already. What is missing comes by apt (with
 # sudo if not root), and it says which package and why. It leaves these packages
@@ -40,9 +40,15 @@ for what in "$@"; do
 	nodeset) need 'host sets are held against those of ClusterShell' 'command -v nodeset' \
 		clustershell ;;
 	ansible) need 'tests compare with what Ansible reads' 'command -v ansible-inventory' ansible-core ;;
+	tools)
+		need 'muster is measured beside it' 'command -v ansible' ansible-core
+		need 'muster is measured beside it' 'command -v clush' clustershell
+		need 'muster is measured beside it' 'command -v parallel-ssh' pssh
+		need 'the programs beside muster call it' 'command -v ssh && command -v scp' openssh-client
+		;;
 	gcc) need 'the race detector is linked by a C compiler' \
 		'echo "#include <stdlib.h>" | gcc -xc -c -o /dev/null -' 'gcc libc6-dev' ;;
-	*) echo "install: $what is not known; want redis, sshd, nodeset, ansible or gcc" >&2; exit 2 ;;
+	*) echo "install: $what is not known; want redis, sshd, nodeset, ansible, tools or gcc" >&2; exit 2 ;;
 	esac
 done
 
