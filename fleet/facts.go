@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -19,10 +20,38 @@ const FactPrefix = "fact."
 
 // FactNames lists the facts that there are. disk and disk_free are MiB of the root
 // file system, uptime and clock_offset seconds; the offset is positive where the
-// host's clock is ahead.
+// host's clock is ahead. record is yes for a host that can keep a record of attempts, else
+// what it lacks.
 func FactNames() []string {
 	return []string{"os", "os_version", "os_name", "kernel", "arch", "vendor", "model", "firmware",
-		"boot_id", "uptime", "disk", "disk_free", "clock_offset"}
+		"boot_id", "uptime", "disk", "disk_free", "clock_offset", "record"}
+}
+
+// The fact that tells whether a host can keep a record of attempts.
+const (
+	recordFact = "record"
+	recordKept = "yes"
+)
+
+// Lacks is what a host said that it lacks for a record of attempts; empty: nothing, or it
+// was not asked.
+func (f Facts) Lacks() string {
+	if f[recordFact] == recordKept {
+		return ""
+	}
+	return f[recordFact]
+}
+
+// Unfenced tells why a host keeps no record of attempts, by its inventory and by what it
+// said of itself; empty: it keeps one, or nobody knows yet.
+func Unfenced(h Host, f Facts) string {
+	if h.Fence == FenceNone {
+		return "fence: none"
+	}
+	if lacks := f.Lacks(); lacks != "" {
+		return "it lacks " + lacks
+	}
+	return ""
 }
 
 // Bounds of what a host says of itself.
@@ -120,6 +149,7 @@ func factReaders() map[string]func(r *factReader, value string) error {
 		"uptime":      (*factReader).uptime,
 		"df":          (*factReader).disk,
 		"clock":       (*factReader).clock,
+		"lacks":       func(*factReader, string) error { return nil }, // see settle
 	}
 }
 
@@ -190,6 +220,9 @@ func (r *factReader) clock(value string) error {
 func (r *factReader) settle() {
 	if r.facts["os"] == "" && r.raw["system"] != "" {
 		r.facts["os"] = strings.ToLower(r.raw["system"])
+	}
+	if lacks, said := r.raw["lacks"]; said {
+		r.facts[recordFact] = cmp.Or(strings.Join(strings.Fields(lacks), ", "), recordKept)
 	}
 	if r.facts["model"] == "" && r.raw["tree"] != "" {
 		r.facts["model"] = r.raw["tree"]

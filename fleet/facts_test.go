@@ -27,6 +27,7 @@ fact boot_id=0b7f4b9e-1f4e-4c53-9a1e-2f1f5a5d7c11
 fact uptime=1234567.89 2345678.90
 fact df=/dev/mapper/a b 20511312 10240000 9206000 53% /
 fact clock=1799999997
+fact lacks= flock setsid
 fact end
 Bye.
 `
@@ -37,7 +38,7 @@ func TestParseFacts(t *testing.T) {
 	want := fleet.Facts{"os": "debian", "os_version": "12", "os_name": "Debian GNU/Linux 12 (bookworm)",
 		"kernel": "6.1.0-25-amd64", "arch": "x86_64", "vendor": "Dell Inc.", "model": "PowerEdge R640",
 		"firmware": "2.21.2", "boot_id": "0b7f4b9e-1f4e-4c53-9a1e-2f1f5a5d7c11", "uptime": "1234567",
-		"disk": "20030", "disk_free": "8990", "clock_offset": "-3"}
+		"disk": "20030", "disk_free": "8990", "clock_offset": "-3", "record": "flock, setsid"}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}
@@ -141,6 +142,30 @@ func TestLabelsAreAddedToLabels(t *testing.T) {
 		hosts, err := with.Select(sel)
 		if len(hosts) != want || (err == nil) != (want > 0) {
 			t.Errorf("%s picks %d, %v, want %d", on, len(hosts), err, want)
+		}
+	}
+}
+
+func TestUnfenced(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		fence fleet.Fence
+		said  string
+		want  string
+	}{
+		{"not asked yet", fleet.FenceAuto, "", ""},
+		{"keeps a record", fleet.FenceAuto, "fact lacks=\n", ""},
+		{"lacks a program", fleet.FenceAuto, "fact lacks= flock\n", "it lacks flock"},
+		{"must and cannot", fleet.FenceRequired, "fact lacks= flock setsid\n", "it lacks flock, setsid"},
+		{"is not to be asked", fleet.FenceNone, "fact lacks=\n", "fence: none"},
+	} {
+		facts, err := fleet.ParseFacts([]byte(tt.said+"fact end\n"), factTime)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if got := fleet.Unfenced(fleet.Host{Fence: tt.fence}, facts); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }

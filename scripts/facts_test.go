@@ -50,7 +50,13 @@ func TestFactsInEveryShell(t *testing.T) {
 					t.Errorf("too little is known: %q", facts)
 				}
 				if len(env) == 1 {
+					if !strings.Contains(facts["record"], "flock") {
+						t.Errorf("without tools it can keep a record: %q", facts["record"])
+					}
 					continue // without tools it has ended all the same
+				}
+				if facts["record"] != "yes" {
+					t.Errorf("it cannot keep a record: %q", facts["record"])
 				}
 				offset, err := strconv.Atoi(facts["clock_offset"])
 				if err != nil || offset < -60 || offset > 60 {

@@ -34,6 +34,9 @@ type Submitted struct {
 	jobs.TaskInfo
 	Hosts   string `json:"hosts,omitempty"`   // folded: fw[001-300],vpn1
 	Durable string `json:"durable,omitempty"` // how far Redis can be trusted to remember it
+	// Unfenced are those hosts, folded, that keep no record of attempts, as far as is known: a
+	// step whose worker is lost there ends unknown.
+	Unfenced string `json:"unfenced,omitempty"`
 	LeftOut
 }
 

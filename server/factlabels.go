@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -18,6 +20,7 @@ type factStock struct {
 	of   *stock
 	mark string // of the facts
 	with *stock
+	said map[string]fleet.Facts // by host
 }
 
 // withFacts is the inventory with facts as labels, if the selector mentions any. It
@@ -26,22 +29,61 @@ func (s *Server) withFacts(ctx context.Context, st *stock, on string) (*stock, e
 	if st == nil || !strings.Contains(on, fleet.FactPrefix) {
 		return st, nil
 	}
+	f, err := s.factsOf(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	return f.with, nil
+}
+
+// unfenced tells which hosts keep no record of attempts, and why, as far as is known.
+func (s *Server) unfenced(ctx context.Context, st *stock, hosts []fleet.Host) (map[string]string,
+	error) {
+	f, err := s.factsOf(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	why := map[string]string{}
+	for _, h := range hosts {
+		if text := fleet.Unfenced(h, f.said[h.Name]); text != "" {
+			why[h.Name] = text
+		}
+	}
+	return why, nil
+}
+
+// unfencedOf names those of some hosts that keep no record of attempts, folded.
+func (s *Server) unfencedOf(ctx context.Context, v scene, names []string) (string, error) {
+	var hosts []fleet.Host
+	for _, name := range names {
+		if h, known := v.Host(name); known {
+			hosts = append(hosts, h)
+		}
+	}
+	why, err := s.unfenced(ctx, v.stock, hosts)
+	return fleet.Fold(slices.Sorted(maps.Keys(why))), err
+}
+
+// factsOf is what the hosts of an inventory said.
+func (s *Server) factsOf(ctx context.Context, st *stock) (*factStock, error) {
 	mark, err := s.queue.FactsMark(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if last := s.factLabels.last.Load(); last != nil && last.of == st && last.mark == mark {
-		return last.with, nil
+		return last, nil
 	}
 	all, mark, err := s.queue.Facts(ctx)
 	if err != nil {
 		return nil, err
 	}
 	labels := make(map[string]map[string]string, len(all))
+	said := make(map[string]fleet.Facts, len(all))
 	for host, f := range all {
-		labels[host] = fleet.Facts(f.Facts).Labels()
+		said[host] = f.Facts
+		labels[host] = said[host].Labels()
 	}
-	with := &stock{st.WithLabels(labels), st.version}
-	s.factLabels.last.Store(&factStock{st, mark, with})
-	return with, nil
+	f := &factStock{st, mark, &stock{st.WithLabels(labels), st.version}, said}
+	s.factLabels.last.Store(f)
+	return f, nil
 }

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"muster/fleet"
 	"muster/jobs"
 	"muster/server"
 )
@@ -106,5 +109,41 @@ func TestFactsAreOfThatRunbookOnly(t *testing.T) {
 	}
 	if res := w.call("POST", "/v1/tasks/0000000000/facts", nil, &p); res.StatusCode != 404 {
 		t.Errorf("of no task: %s", res.Status)
+	}
+}
+
+// Who keeps no record of attempts is said before work is asked for.
+func TestUnfencedHostsAreShown(t *testing.T) {
+	t.Parallel()
+	list := hosts()
+	for i := range list[:3] {
+		list[i].Fence = fleet.FenceAuto
+	}
+	w := start(t, setup{inventory: fixed(list)})
+	task := w.submit(server.Submit{Runbook: "facts", On: "fw001,fw002"})
+	w.work("default", func(host string) jobs.Result {
+		r := succeed(host)
+		r.Output = []byte("fact lacks=\nfact end\n")
+		if host == "fw002" {
+			r.Output = []byte("fact lacks= flock\nfact end\n")
+		}
+		return r
+	})
+	w.call("POST", "/v1/tasks/"+string(task.Task)+"/facts", nil, &server.Gathered{})
+	var got server.HostList
+	w.call("GET", "/v1/hosts?on=fw*", nil, &got)
+	want := map[string]string{"fw002": "it lacks flock"}
+	if diff := cmp.Diff(want, got.Unfenced); diff != "" {
+		t.Errorf("hosts (-want +got):\n%s", diff)
+	}
+	var host server.HostInfo
+	w.call("GET", "/v1/hosts/fw002", nil, &host)
+	if host.Unfenced != "it lacks flock" {
+		t.Errorf("fw002 is unfenced because %q", host.Unfenced)
+	}
+	var plan server.Submitted
+	w.call("POST", "/v1/tasks", server.Submit{Runbook: "facts", On: "fw*", DryRun: true}, &plan)
+	if plan.Unfenced != "fw002" {
+		t.Errorf("the plan names %q as unfenced, want fw002", plan.Unfenced)
 	}
 }

@@ -20,8 +20,11 @@ type HostList struct {
 	// Drained are those of this page that are drained, and why; a host that is drained
 	// by a label of the inventory has no reason.
 	Drained map[string]jobs.Drain `json:"drained,omitempty"`
-	Next    string                `json:"next,omitempty"`   // cursor of the next page; empty: this was the last
-	Folded  string                `json:"folded,omitempty"` // all hosts: fw[001-300],vpn1; on the first page, if asked for
+	// Unfenced are those of this page that keep no record of attempts, as far as is known,
+	// and why.
+	Unfenced map[string]string `json:"unfenced,omitempty"`
+	Next     string            `json:"next,omitempty"`   // cursor of the next page; empty: this was the last
+	Folded   string            `json:"folded,omitempty"` // all hosts: fw[001-300],vpn1; on the first page, if asked for
 	LeftOut
 }
 
@@ -43,6 +46,8 @@ type HostInfo struct {
 	Limits    []string    `json:"limits"`    // against which its jobs count
 	IsDrained bool        `json:"is_drained"`
 	Drained   *jobs.Drain `json:"drained,omitempty"` // why; missing if it is a label of the inventory
+	// Unfenced is why it keeps no record of attempts, as far as is known.
+	Unfenced string `json:"unfenced,omitempty"`
 	jobs.HostWork
 }
 
@@ -90,7 +95,9 @@ func (s *Server) listHosts(ctx context.Context, q HostQuery, where string) (*hos
 	if err != nil {
 		return nil, refusal(mistakes(where, err))
 	}
-	return &hostsOutput{v.page(q, picked)}, nil
+	out := &hostsOutput{v.page(q, picked)}
+	out.Body.Unfenced, err = s.unfenced(ctx, v.stock, out.Body.Hosts)
+	return out, problem(err)
 }
 
 // page is the part of the picked hosts that a query asks for.
@@ -144,6 +151,11 @@ func (s *Server) host(ctx context.Context, in *hostInput) (*hostOutput, error) {
 	if d, drained := v.drained[h.Name]; drained {
 		out.Body.IsDrained, out.Body.Drained = true, &d
 	}
+	unfenced, err := s.unfenced(ctx, v.stock, []fleet.Host{h})
+	if err != nil {
+		return nil, problem(err)
+	}
+	out.Body.Unfenced = unfenced[h.Name]
 	out.Body.HostWork, err = s.queue.HostWork(ctx, h.Zone, h.Name, tasksLooked)
 	return out, problem(err)
 }

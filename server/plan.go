@@ -32,6 +32,7 @@ type plan struct {
 	names []string
 	blobs []string // stored contents that it needs
 	LeftOut
+	unfenced string // hosts without a record of attempts, folded
 }
 
 // setting is what a submit is resolved with.

@@ -61,6 +61,9 @@ func (s *Server) retry(ctx context.Context, in *retryInput) (*retryOutput, error
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
+	if p.unfenced, err = s.unfencedOf(ctx, v, p.names); err != nil {
+		return nil, problem(err)
+	}
 	if b.DryRun {
 		out.Submitted = p.answer(s.durable)
 		out.Hosts = fleet.Fold(p.names)

@@ -90,6 +90,9 @@ func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, st
 		return nil, resultRefused, refusal(wrong)
 	}
 	p.task.Spec.Schedule = in.schedule
+	if p.unfenced, err = s.unfencedOf(ctx, v, p.names); err != nil {
+		return nil, resultFailed, away(fmt.Sprintf("%s; nothing was accepted: submit it again", err))
+	}
 	if b.DryRun {
 		out := &submitOutput{http.StatusOK, p.answer(s.durable)}
 		out.Body.Hosts = fleet.Fold(p.names)
@@ -195,8 +198,9 @@ func (s *Server) putOnce(ctx context.Context, p *plan, own bool) error {
 // answer describes a plan.
 func (p plan) answer(durable string) Submitted {
 	s := p.task.Spec
-	return Submitted{Durable: durable, LeftOut: p.LeftOut, TaskInfo: jobs.TaskInfo{
-		Task: p.task.ID, Runbook: s.Runbook, On: s.On, Operator: s.Operator, Proven: s.Proven,
-		Total: p.task.Total, Outcomes: jobs.NewCounts(), Zones: slices.Sorted(maps.Keys(p.hosts)),
-		Inventory: s.Inventory, Terms: s.Terms, Span: jobs.Span{Submitted: jobs.TimeOf(s.Created)}}}
+	return Submitted{Durable: durable, LeftOut: p.LeftOut, Unfenced: p.unfenced,
+		TaskInfo: jobs.TaskInfo{
+			Task: p.task.ID, Runbook: s.Runbook, On: s.On, Operator: s.Operator, Proven: s.Proven,
+			Total: p.task.Total, Outcomes: jobs.NewCounts(), Zones: slices.Sorted(maps.Keys(p.hosts)),
+			Inventory: s.Inventory, Terms: s.Terms, Span: jobs.Span{Submitted: jobs.TimeOf(s.Created)}}}
 }

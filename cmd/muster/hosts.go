@@ -99,7 +99,7 @@ func (s *session) listHosts(ctx context.Context, on string, f hostsFlags) error 
 	}
 	rows := make([]hostRow, len(l.Hosts))
 	for i, h := range l.Hosts {
-		rows[i] = hostRow{Host: h}
+		rows[i] = hostRow{Host: h, Unfenced: l.Unfenced[h.Name]}
 		if d, drained := l.Drained[h.Name]; drained {
 			rows[i].Drained = &d
 		}
@@ -116,7 +116,8 @@ type foldedHosts struct {
 // hostRow is a host in JSON.
 type hostRow struct {
 	fleet.Host
-	Drained *jobs.Drain `json:"drained,omitempty"`
+	Drained  *jobs.Drain `json:"drained,omitempty"`
+	Unfenced string      `json:"unfenced,omitempty"` // why it keeps no record of attempts
 }
 
 // sayLeftOut tells what a selector meant and did not get.
@@ -150,6 +151,7 @@ func (c *client) hosts(ctx context.Context, q server.HostQuery) (server.HostList
 		} else {
 			all.Hosts = append(all.Hosts, page.Hosts...)
 			maps.Copy(all.Drained, page.Drained)
+			maps.Copy(all.Unfenced, page.Unfenced)
 		}
 		if page.Next == "" {
 			return all, nil
@@ -160,6 +162,9 @@ func (c *client) hosts(ctx context.Context, q server.HostQuery) (server.HostList
 		q.Cursor = page.Next
 		if all.Drained == nil {
 			all.Drained = map[string]jobs.Drain{}
+		}
+		if all.Unfenced == nil {
+			all.Unfenced = map[string]string{}
 		}
 	}
 }
@@ -208,14 +213,14 @@ func hostGrid(l server.HostList, columns []string) (grid, error) {
 	for _, h := range l.Hosts {
 		var cells []string
 		for _, name := range columns {
-			cells = append(cells, hostCell(h, l.Drained, name))
+			cells = append(cells, hostCell(h, l, name))
 		}
 		g.add(cells...)
 	}
 	return g, errors.Join(errs...)
 }
 
-func hostCell(h fleet.Host, drained map[string]jobs.Drain, column string) string {
+func hostCell(h fleet.Host, l server.HostList, column string) string {
 	switch column {
 	case "host":
 		return cell(h.Name)
@@ -230,9 +235,9 @@ func hostCell(h fleet.Host, drained map[string]jobs.Drain, column string) string
 	case "group":
 		return orDash(cell(h.Group))
 	case "fence":
-		return cell(string(h.Fence))
+		return fenceCell(h.Fence, l.Unfenced[h.Name])
 	case "drained":
-		if d, is := drained[h.Name]; is {
+		if d, is := l.Drained[h.Name]; is {
 			return drainText(&d)
 		}
 		return "-"

@@ -70,7 +70,7 @@ func hostText(h server.HostInfo, now time.Time) string {
 		{"zone", cell(h.Zone)},
 		{"customer", cell(h.Customer)},
 		{"group", cell(h.Group)},
-		{"fence", fenceText(h.Fence)},
+		{"fence", fenceText(h.Fence, h.Unfenced)},
 		{"labels", labelText(h.Labels)},
 		{"limits", cell(strings.Join(h.Limits, ", "))},
 		{"drained", drained},
@@ -98,8 +98,19 @@ func jumpText(way []fleet.Hop) string {
 	return strings.Join(names, " → ")
 }
 
-// fenceText says what a fence means.
-func fenceText(f fleet.Fence) string {
+// fenceCell is a fence in a table.
+func fenceCell(f fleet.Fence, unfenced string) string {
+	if f == fleet.FenceNone || unfenced == "" {
+		return cell(string(f))
+	}
+	return cell(string(f)) + ", unfenced: " + cell(unfenced)
+}
+
+// fenceText says what a fence means, and whether the host said that it cannot keep a record.
+func fenceText(f fleet.Fence, unfenced string) string {
+	if f != fleet.FenceNone && unfenced != "" {
+		return fenceCell(f, unfenced)
+	}
 	switch f {
 	case fleet.FenceNone:
 		return "none: unfenced, keeps no record of attempts"

@@ -100,7 +100,7 @@ func (s *session) retry(ctx context.Context, of jobs.TaskID, b server.RetryReque
 		s.say("in the inventory no more, left out: %s", cell(t.Skipped))
 	}
 	if !b.DryRun {
-		s.sayLeftOut(t.LeftOut)
+		s.sayPlan(t.Submitted)
 	}
 	switch {
 	case b.DryRun:

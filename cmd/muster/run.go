@@ -107,12 +107,12 @@ func (s *session) run(ctx context.Context, f runFlags, runbook string) error {
 		return s.writeJSON(t)
 	case f.detach:
 		s.say("%s", accepted(t))
-		s.sayLeftOut(t.LeftOut)
+		s.sayPlan(t)
 		s.say("follow it with `muster task %s --wait`", t.Task)
 		return s.write(cell(string(t.Task)) + "\n")
 	case !s.json:
 		s.say("%s", accepted(t))
-		s.sayLeftOut(t.LeftOut)
+		s.sayPlan(t)
 	}
 	return s.toTheEnd(ctx, t.TaskInfo)
 }
@@ -162,12 +162,20 @@ func accepted(t server.Submitted) string {
 	return words
 }
 
+// sayPlan tells what is to be known of the hosts of a task before it runs.
+func (s *screen) sayPlan(t server.Submitted) {
+	s.sayLeftOut(t.LeftOut)
+	if t.Unfenced != "" {
+		s.say("unfenced, keep no record of attempts: %s", cell(t.Unfenced))
+	}
+}
+
 // showPlan tells what a submit would come to.
 func (s *session) showPlan(t server.Submitted) error {
 	if s.json {
 		return s.writeJSON(t)
 	}
-	s.sayLeftOut(t.LeftOut)
+	s.sayPlan(t)
 	return s.write(fmt.Sprintf("would run %s on %s for %s: %s\n", cell(t.Runbook),
 		count(t.Total, "host"), operatorWords(t.TaskInfo), cell(t.Hosts)))
 }
