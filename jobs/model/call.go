@@ -41,9 +41,9 @@ const (
 	freeing stage = iota // locks that are given back
 	writing
 	locking
-	timing  // scores of again
-	keeping // what is kept of jobs
+	timing // scores of again
 	leaving
+	keeping // what is kept of jobs
 	afterwards
 	dropping
 	stages
@@ -55,6 +55,7 @@ type task struct {
 	id      jobs.TaskID
 	running int
 	ends    []jobs.Outcome
+	open    bool // who ended its last job broke off before it was closed
 }
 
 func (z *Zone) begin(now jobs.Micros) *call {
@@ -103,7 +104,7 @@ func (c *call) flush() {
 
 // tally adds what a call counted to a task.
 func (c *call) tally(t *task) {
-	if t == nil || (t.running == 0 && len(t.ends) == 0) {
+	if t == nil || (t.running == 0 && len(t.ends) == 0 && !t.open) {
 		return
 	}
 	kept := c.Tasks[t.id]
@@ -112,13 +113,16 @@ func (c *call) tally(t *task) {
 		kept.Done++
 		kept.Outcomes[o]++
 	}
-	if len(t.ends) > 0 && t.Done+len(t.ends) >= t.Head.Total {
+	if (len(t.ends) > 0 || t.open) && t.Done+len(t.ends) >= t.Head.Total {
 		kept.Ended, kept.Expires = c.now, c.raw.Add(day)
 		c.Reordering.Open.Remove(t.id)
 		c.Reordering.Changes++
 		c.event("task", t.id)
 	}
 }
+
+// reopen lets a task be closed of which all jobs have ended.
+func (t *task) reopen() { t.open = t.Done >= t.Head.Total && t.Ended == 0 }
 
 func (c *call) task(id jobs.TaskID) *task {
 	if t, ok := c.tasks[id]; ok {

@@ -37,6 +37,28 @@ func (z *Zone) Mistakes() (wrong []string) {
 	return append(wrong, z.strayHolders()...)
 }
 
+// Broken tells what may not be wrong even between two writes of one script: every
+// unfinished job is in a place at least, what has a record is not in queue, and the
+// counters of the tasks equal what is there.
+func (z *Zone) Broken() (wrong []string) {
+	open, places := map[jobs.TaskID]int{}, z.places()
+	for _, id := range sorted(places) {
+		j := z.Jobs[id]
+		if j == nil || j.State != jobs.Ended {
+			open[id.Task()]++
+		}
+		if j != nil && slices.Contains(places[id], "queue") {
+			wrong = append(wrong, fmt.Sprintf("job %s is %s, and in queue", id, j.State))
+		}
+	}
+	for _, id := range sorted(z.Tasks) {
+		if t := z.Tasks[id]; t.Committed != 0 {
+			wrong = append(wrong, z.miscounts(id, t, open[id])...)
+		}
+	}
+	return wrong
+}
+
 func (z *Zone) places() map[jobs.ID][]string {
 	places := map[jobs.ID][]string{}
 	add := func(name string, s *Set[jobs.ID]) {

@@ -57,6 +57,7 @@ func (z *Zone) End(now jobs.Micros, a Ending) Ended {
 			out.Ended++
 		}
 	}
+	t.reopen()
 	c.flush()
 	return out
 }

@@ -204,11 +204,10 @@ func (c *call) letGo(t *task, a Move) {
 		}
 		n++
 		at = max(at, t.Due)
-		mayHave := a.Verb != "commit" || t.Started != 0
 		switch j := c.Jobs[id]; {
-		case j == nil || !mayHave:
+		case j == nil:
 			c.write(func() { c.Queue.Put(id, at) })
-		case j.State != jobs.Ended: // else who ended it broke off before it left
+		case j.State != jobs.Ended && j.State != jobs.Running && j.State != jobs.Lost:
 			c.change(id, func(j *Job) { j.State = jobs.Queued })
 			c.appoint(id, at)
 		}

@@ -65,6 +65,7 @@ func (s *stepping) consider(id jobs.ID, fresh bool) {
 	}
 	s.anew[id] = fresh
 	if j.State == jobs.Ended {
+		t.reopen()
 		s.drop(id)
 		return
 	}
@@ -179,7 +180,7 @@ func (s *stepping) grant(id jobs.ID, j Job, t *task, how granting) {
 	s.locks[host] = l
 	at := s.now.Add(timeout + lockDelay(timeout))
 	s.do(timing, func() { s.Again.Put(id, at) })
-	if how.fresh {
+	if how.fresh || j.State == "" {
 		s.unqueue(id)
 	}
 	s.change(id, func(kept *Job) {

@@ -59,8 +59,8 @@ func TestTheScriptsAreTheModel(t *testing.T) {
 }
 
 // A script that breaks off between any two of its writes leaves a zone that the
-// calls after it mend: nothing is lost, and nothing runs twice at once. Only what
-// is counted may be wrong then, and what ended may hold a semaphore: fsck mends it.
+// calls after it mend: nothing is lost, nothing is counted wrong, and nothing runs
+// twice at once. Only what ended may hold a semaphore: fsck mends it.
 func TestAScriptThatBreaksOffIsMended(t *testing.T) {
 	t.Parallel()
 	w := newTwin(t, queuetest.StartServer(t, "--appendonly", "no").Addr)
@@ -70,6 +70,9 @@ func TestAScriptThatBreaksOffIsMended(t *testing.T) {
 		actions := m.actions()
 		actions[""] = func(t *rapid.T) {
 			m.note()
+			for _, mistake := range m.zone.Broken() {
+				t.Fatal(mistake, "\n", strings.Join(m.calls, "\n"))
+			}
 			m.stop = max(rapid.IntRange(-40, 20).Draw(t, "break off"), 0)
 		}
 		t.Repeat(actions)
@@ -171,6 +174,9 @@ func (m *walker) clear(t *rapid.T) {
 func (m *walker) allEnded(t *rapid.T, id jobs.TaskID, task *model.Task) {
 	for _, hosts := range task.Chunks {
 		for _, host := range hosts {
+			if task.Ended == 0 {
+				t.Fatalf("task %s is never closed\n%s", id, strings.Join(m.calls, "\n"))
+			}
 			if !m.over[jobs.NewID(id, host)] {
 				t.Fatalf("the job of task %s on %s never ends: %v\n%s", id, host,
 					m.zone.Mistakes(), strings.Join(m.calls, "\n"))

@@ -32,10 +32,10 @@ local ended, running, already = 0, 0, 0
 local gone = {'ZREM', m.kHeld .. id}
 
 -- close ends a job that waits.
-local function close(jobID, j)
+local function close(jobID, j, queued)
   local o = by and {outcome = 'superseded', err = note} or m.cancelled(j, note)
   m.finish(jobID, j, o)
-  m.toUnqueue[#m.toUnqueue + 1] = jobID
+  if queued then m.leave(jobID) end
   gone[#gone + 1] = jobID
   ended = ended + 1
 end
@@ -63,9 +63,10 @@ for i, host in ipairs(names) do
   elseif j.state == 'running' or j.state == 'lost' then
     stop(jobID, j)
   else
-    close(jobID, j)
+    close(jobID, j, inQueue[i])
   end
 end
+m.reopen(t)
 if #gone > 2 then m.wAfter(unpack(gone)) end
 m.flush(true)
 return {'ok', ended, running, already, #names}

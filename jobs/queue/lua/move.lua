@@ -26,7 +26,7 @@ local function release()
   if #jobs < 2 * limit then m.w('SREM', m.kParked, id) end
   if #jobs == 0 then return end
   local queue, again, moved = {'ZADD', m.kQueue}, {'ZADD', m.kAgain}, {'ZREM', m.kHeld .. id}
-  if what ~= 'commit' or t.started then
+  if what ~= 'commit' or t.started or t.done > 0 then
     local ids = {}
     for i = 1, #jobs, 2 do ids[#ids + 1] = jobs[i] end
     m.readJobs(ids)
@@ -34,11 +34,13 @@ local function release()
   for i = 1, #jobs, 2 do
     local to = m.records[jobs[i]] and again or queue
     local j = to == again and m.job(jobs[i])
-    if j and j.state ~= 'ended' then
+    -- Who ended it, or laid it aside before another took it, broke off.
+    local stays = j and (j.state == 'ended' or j.state == 'running' or j.state == 'lost')
+    if j and not stays then
       j.state = 'queued'
       m.keep(jobs[i], j)
     end
-    if not j or j.state ~= 'ended' then
+    if not stays then
       to[#to + 1] = m.us(math.max(m.num(jobs[i + 1]), t.due))
       to[#to + 1] = jobs[i]
     end

@@ -25,12 +25,15 @@ function m.rescore(i, id, j, t)
   if j.state == 'running' then m.count(t, 'running', -1) end
 
   if kind == 'back' and j.attempt <= 1 then
-    -- Nothing was done: as if it had not been taken.
-    m.w('ZADD', m.kQueue, m.us(j.due), id)
-    m.wAfter('HDEL', t.key, sub(id, 11))
-    m.toDrop[#m.toDrop + 1] = id
+    -- Nothing was done: as if it had not been taken. What is kept of it goes before it
+    -- is in queue again, and until then says what is true.
     if t.guard then m.release(id, t) end
     m.unlock(id, j, t)
+    j.state, j.attempt = 'retry', 0
+    m.keep(id, j)
+    m.wAfter('HDEL', t.key, sub(id, 11))
+    m.wAfter('ZADD', m.kQueue, m.us(j.due), id)
+    m.toDrop[#m.toDrop + 1] = id
     m.event('back', id)
     return
   end

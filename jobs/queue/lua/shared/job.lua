@@ -84,6 +84,20 @@ function m.unlock(id, j, t)
   if m.zone.waits then m.wakeFor(host) end
 end
 
+-- leave plans that a job leaves queue for its end, by way of again: who breaks off
+-- before it has ended leaves it there.
+function m.leave(id)
+  m.toTime[#m.toTime + 1] = m.at
+  m.toTime[#m.toTime + 1] = id
+  m.toUnqueue[#m.toUnqueue + 1] = id
+end
+
+-- reopen lets a task be closed of which all jobs have ended, if who ended the last
+-- one broke off before that.
+function m.reopen(t)
+  t.open = t.done >= t.total and not call('HGET', t.key, 'ended')
+end
+
 -- finish ends a job. o: outcome, class, exit, err, note, keep (the host stays locked
 -- until its lock ends by itself).
 function m.finish(id, j, o)

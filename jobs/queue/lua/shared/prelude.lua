@@ -48,16 +48,19 @@ function m.begin()
 end
 
 -- The plan of writes. w() notes one; what is done to many jobs at once is
--- gathered, so that it is one call. flush() carries them out in this order:
+-- gathered, so that it is one call. flush() carries them out in this order, in
+-- which each prefix is valid: what has a record is not in queue any more, where
+-- nobody reads records, and what has not ended is somewhere. So a job goes from
+-- queue to its end by way of again, and from again back to queue without a record.
 m.toFree = {'HDEL', m.kLocks}      -- 1 hosts that are given back
 m.plan = {}                        -- 2 in the order of w()
 m.toTake = {'HSET', m.kLocks}      -- 3 hosts that are taken, with their locks
 m.toTime = {'ZADD', m.kAgain}      -- 4 score, id
-                                   -- 5 what is kept of jobs, and counters: keep(), count()
-m.toUnqueue = {'ZREM', m.kQueue}   -- 6
+m.toUnqueue = {'ZREM', m.kQueue}   -- 5
+m.kept = 0                         -- 6 what is kept of jobs, and counters: keep(), count()
 m.planAfter = {}                   -- 7 in the order of wAfter()
-m.toDrop = {'ZREM', m.kAgain}      -- 8
-m.kept = 0                         -- of 5
+                                   -- 8 tasks that have ended
+m.toDrop = {'ZREM', m.kAgain}      -- 9
 
 function m.w(...) m.plan[#m.plan + 1] = {...} end
 function m.wAfter(...) m.planAfter[#m.planAfter + 1] = {...} end
@@ -158,7 +161,8 @@ function m.count(t, what, by)
   m.kept = m.kept + 1
 end
 
--- tally writes the records of a task and its counters.
+-- tally writes the records of a task and its counters, at once: a job that has
+-- ended is counted, whoever breaks off.
 function m.tally(t)
   local put = t.put
   if t.counted then
@@ -168,20 +172,24 @@ function m.tally(t)
       put[n + 3], put[n + 4] = 'done', m.us(t.done + t.ends)
       if t.won > 0 then put[n + 5], put[n + 6] = 'o:succeeded', m.us(t.succeeded + t.won) end
       if t.counts then
-        for o, by in pairs(t.counts) do call('HINCRBY', t.key, 'o:' .. o, m.us(by)) end
+        for o, by in pairs(t.counts) do
+          n = #put
+          put[n + 1], put[n + 2] = 'o:' .. o, m.us(m.num(call('HGET', t.key, 'o:' .. o)) + by)
+        end
       end
     end
   end
   if #put > 0 then call('HSET', t.key, unpack(put)) end
 end
 
--- close notes that a task has ended, if it has.
+-- close notes that a task has ended, if it has. Its last job leaves again behind
+-- this, so that whoever meets it there sees what was not done.
 function m.close(id, t)
-  if t.ends == 0 or t.done + t.ends < t.total then return end
-  call('HSET', t.key, 'ended', m.at)
+  if t.ends == 0 and not t.open or t.done + t.ends < t.total then return end
   call('PEXPIRE', t.key, m.DAY)
   call('ZREM', m.kOpen, id)
   call('HINCRBY', m.kZone, 'changes', '1')
+  call('HSET', t.key, 'ended', m.at)
   m.event('task', id, '{"ended":true}')
 end
 
@@ -197,17 +205,17 @@ function m.flush(frees)
   for i = 1, #m.plan do call(unpack(m.plan[i])) end
   if #m.toTake > 2 then call(unpack(m.toTake)) end
   if #m.toTime > 2 then call(unpack(m.toTime)) end
+  if #m.toUnqueue > 2 then call(unpack(m.toUnqueue)) end
   if m.kept > 0 then
     for _, t in pairs(m.tasks) do
       if t then m.tally(t) end
     end
   end
-  if #m.toUnqueue > 2 then call(unpack(m.toUnqueue)) end
   for i = 1, #m.planAfter do call(unpack(m.planAfter[i])) end
-  if #m.toDrop > 2 then call(unpack(m.toDrop)) end
   for id, t in pairs(m.tasks) do
     if t then m.close(id, t) end
   end
+  if #m.toDrop > 2 then call(unpack(m.toDrop)) end
   if #m.happened > 0 then
     call('XADD', m.kEvents, 'MAXLEN', '~', '1000000', '*', 'e', table.concat(m.happened, '\n'))
   end

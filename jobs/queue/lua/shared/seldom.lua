@@ -62,7 +62,7 @@ function m.grant(id, j, t, from, lost, mine, list)
   m.lock(id, token, ends)
   m.toTime[#m.toTime + 1] = m.again(t)
   m.toTime[#m.toTime + 1] = id
-  if from == m.kQueue then m.toUnqueue[#m.toUnqueue + 1] = id end
+  if from == m.kQueue or not j.state then m.toUnqueue[#m.toUnqueue + 1] = id end
   if from == m.kAgain and m.zone.waits and (not j.state or j.state == 'blocked') then
     m.wAfter('ZREM', m.kWait .. 'host/' .. host, id)
   end
@@ -97,6 +97,7 @@ function m.consider(id, from)
   -- What is in queue has never started: there is nothing to read.
   local j = from == m.kQueue and m.freshJob() or m.job(id)
   if j.state == 'ended' then
+    m.reopen(t)
     m.toDrop[#m.toDrop + 1] = id
     return
   end
@@ -128,10 +129,10 @@ function m.fate(id, j, t, from, lost)
   local expires = j.expires > 0 and j.expires or t.expires
   if t.cancel or j.cancel then
     m.finish(id, j, m.cancelled(j, t.cancel or j.cancel))
-    m.toUnqueue[#m.toUnqueue + 1] = id
+    m.leave(id)
   elseif t.by and not j.started and m.has(t.by, m.hostOf(id)) then
     m.finish(id, j, {outcome = 'superseded', err = 'superseded by task ' .. t.by})
-    m.toUnqueue[#m.toUnqueue + 1] = id
+    m.leave(id)
   elseif j.state ~= 'verify' and (t.paused or m.zone.customers and m.customerPaused(id, t)) then
     -- A host that was disturbed is looked after all the same.
     m.w('ZADD', m.kHeld .. m.taskOf(id), m.at, id)
@@ -139,7 +140,7 @@ function m.fate(id, j, t, from, lost)
     m.wAfter('ZREM', from, id)
   elseif j.attempt == 0 and expires <= m.now then
     m.finish(id, j, {outcome = 'expired', err = 'did not start before its expiry'})
-    m.toUnqueue[#m.toUnqueue + 1] = id
+    m.leave(id)
   else
     return nil
   end
