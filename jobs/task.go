@@ -25,6 +25,15 @@ type Spec struct {
 	Retry      Policy          `json:"retry"`
 	Action     json.RawMessage `json:"action"` // the frozen runbook; scripts knows its form
 	Terms
+	Timing
+}
+
+// Timing says when a job may begin (design §8).
+type Timing struct {
+	Window   bool          `json:"window,omitempty"`   // only in an approved window of its host
+	Expect   time.Duration `json:"expect,omitempty"`   // it takes so long, unless the hub has an estimate
+	Reserve  time.Duration `json:"reserve,omitempty"`  // kept within the window for going back
+	Override string        `json:"override,omitempty"` // who says why freezes do not hold for it
 }
 
 // Task is one request of an operator as it goes into the queue.

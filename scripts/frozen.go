@@ -24,10 +24,10 @@ type Frozen struct {
 	Needs      []string      `json:"needs,omitempty"`      // names of limits
 	Repeatable bool          `json:"repeatable,omitempty"` // every step may run twice
 	Timeout    time.Duration `json:"timeout_ns"`           // of one attempt
-	Expect     time.Duration `json:"expect_ns,omitempty"`
 	Retry      Retry         `json:"retry"`
 	Steps      []Step        `json:"steps"`
 	Values     Values        `json:"values"`
+	Timing
 }
 
 // Context is what a step knows of its job.
@@ -66,10 +66,10 @@ func (r *Runbook) Freeze(v Values) Frozen {
 		Needs:      r.Needs,
 		Repeatable: r.Repeatable,
 		Timeout:    r.Timeout,
-		Expect:     r.Expect,
 		Retry:      r.Retry,
 		Steps:      r.Steps,
 		Values:     v,
+		Timing:     r.Timing,
 	}
 }
 

@@ -133,7 +133,6 @@ func TestFrozenFormDoesNotChange(t *testing.T) {
   "site/zrh1"
  ],
  "timeout_ns": 120000000000,
- "expect_ns": 20000000000,
  "retry": {
   "submit": 5,
   "delay_ns": 10000000000
@@ -169,7 +168,10 @@ func TestFrozenFormDoesNotChange(t *testing.T) {
   "files": {
    "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881": "eA=="
   }
- }
+ },
+ "window": true,
+ "expect_ns": 20000000000,
+ "reserve_ns": 60000000000
 }`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -230,10 +232,14 @@ func anyFrozen() *rapid.Generator[scripts.Frozen] {
 			Disruptive: rapid.Bool().Draw(t, "disruptive"),
 			Repeatable: rapid.Bool().Draw(t, "repeatable"),
 			Timeout:    time.Duration(rapid.Int64().Draw(t, "timeout")),
-			Expect:     time.Duration(rapid.Int64().Draw(t, "expect")),
-			Retry:      scripts.Retry{Submit: rapid.Int().Draw(t, "submit"), Delay: time.Second},
-			Steps:      rapid.SliceOfN(step, 1, 4).Draw(t, "steps"),
-			Values:     scripts.Values{Args: rapid.MapOfN(text, text, 0, 4).Draw(t, "args")},
+			Timing: scripts.Timing{
+				Window:  rapid.Bool().Draw(t, "window"),
+				Expect:  time.Duration(rapid.Int64().Draw(t, "expect")),
+				Reserve: time.Duration(rapid.Int64().Draw(t, "reserve")),
+			},
+			Retry:  scripts.Retry{Submit: rapid.Int().Draw(t, "submit"), Delay: time.Second},
+			Steps:  rapid.SliceOfN(step, 1, 4).Draw(t, "steps"),
+			Values: scripts.Values{Args: rapid.MapOfN(text, text, 0, 4).Draw(t, "args")},
 		}
 		if rapid.Bool().Draw(t, "files") {
 			f.Values.Files = rapid.MapOfNValues(content, 1, 3, func(content []byte) string {

@@ -67,6 +67,10 @@ func runbookKeys() []key[Runbook] {
 		{"expect", func(p *parser, v value, r *Runbook) {
 			r.Expect, _ = p.duration(v, timeoutMin, expectMax)
 		}},
+		{"window", func(p *parser, v value, r *Runbook) { r.Window = p.window(v) }},
+		{"reserve", func(p *parser, v value, r *Runbook) {
+			r.Reserve, _ = p.duration(v, 0, reserveMax)
+		}},
 		{"retry", func(p *parser, v value, r *Runbook) {
 			readMapping(p, v, retryKeys(), &r.Retry)
 		}},
@@ -82,6 +86,16 @@ func retryKeys() []key[Retry] {
 		}},
 		{"delay", func(p *parser, v value, r *Retry) { r.Delay, _ = p.duration(v, 0, delayMax) }},
 	}
+}
+
+// window reads whether a runbook needs one.
+func (p *parser) window(v value) bool {
+	const required, none = "required", "none"
+	text, ok := p.text(v, wordMax)
+	if ok && text != required && text != none {
+		p.add(at(v.Node), "window is %s: want %s or %s", brief(text), required, none)
+	}
+	return text == required
 }
 
 // needs reads names of limits. Whether they are defined is known at submit.

@@ -29,6 +29,8 @@ needs: [mirror/fw-images, site/zrh1]
 repeatable: true
 timeout: 2m
 expect: 20s
+window: required
+reserve: 1m
 retry: {submit: 5, delay: 10s}
 steps:
   - name: bring
@@ -73,7 +75,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 		Needs:      []string{"mirror/fw-images", "site/zrh1"},
 		Repeatable: false, // one step is not
 		Timeout:    2 * time.Minute,
-		Expect:     20 * time.Second,
+		Timing:     scripts.Timing{Window: true, Expect: 20 * time.Second, Reserve: time.Minute},
 		Retry:      scripts.Retry{Submit: 5, Delay: 10 * time.Second},
 		Steps: []scripts.Step{{
 			Name: "bring", Kind: scripts.KindUpload, Timeout: 2 * time.Minute, Repeatable: true,
@@ -109,7 +111,7 @@ func TestParseFillsInDefaults(t *testing.T) {
 	if want := (scripts.Retry{Submit: 3, Delay: 5 * time.Second}); r.Retry != want {
 		t.Errorf("retry = %v: want %v", r.Retry, want)
 	}
-	if r.Repeatable || r.Steps[0].Repeatable || r.Disruptive || r.Expect != 0 {
+	if r.Repeatable || r.Steps[0].Repeatable || r.Disruptive || r.Timing != (scripts.Timing{}) {
 		t.Errorf("flags are set that nobody set: %+v", r)
 	}
 }

@@ -12,10 +12,18 @@ type Runbook struct {
 	Needs       []string   // names of the limits that every job counts against
 	Repeatable  bool       // every step may run twice
 	Timeout     time.Duration
-	Expect      time.Duration // how long a run usually takes; 0: not said
 	Retry       Retry
 	Steps       []Step // at least one
 	Hash        string // SHA-256 of the text it was read from, in hex
+	Timing
+}
+
+// Timing is what has to be known of a runbook before it is begun: whether that needs
+// a window, and how much of one.
+type Timing struct {
+	Window  bool          `json:"window,omitempty"`     // begins only in an approved window of its host
+	Expect  time.Duration `json:"expect_ns,omitempty"`  // a run usually takes so long; 0: not said
+	Reserve time.Duration `json:"reserve_ns,omitempty"` // kept within the window for going back
 }
 
 // Retry says how often a job is tried anew when nothing ran on the host.
@@ -109,4 +117,5 @@ const (
 	timeoutMax = 24 * time.Hour
 	delayMax   = time.Hour
 	expectMax  = 7 * 24 * time.Hour
+	reserveMax = 24 * time.Hour
 )

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func makePlan(b Submit, in setting) (plan, []error) {
 		Runbook: frozen.Runbook, On: b.On, Timeout: jobs.AttemptTimeout(longest(frozen)),
 		Expire: expire, Repeatable: frozen.Repeatable, Needs: frozen.Needs,
 		Retry: policy(frozen), Action: action, Terms: jobs.Terms{Priority: priority,
-			Disruptive: frozen.Disruptive, Supersedes: b.Supersedes}}},
+			Disruptive: frozen.Disruptive, Supersedes: b.Supersedes}, Timing: timing(frozen)}},
 		hosts)
 	p.blobs = frozen.Blobs()
 	p.LeftOut = leftOut(picked)
@@ -162,6 +163,12 @@ func longest(f scripts.Frozen) time.Duration {
 		d = max(d, s.Timeout)
 	}
 	return d
+}
+
+// timing takes the bound of an attempt for what it takes, where the runbook does not
+// say: never less than it may be.
+func timing(f scripts.Frozen) jobs.Timing {
+	return jobs.Timing{Window: f.Window, Expect: cmp.Or(f.Expect, f.Timeout), Reserve: f.Reserve}
 }
 
 func policy(f scripts.Frozen) jobs.Policy {
