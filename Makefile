@@ -36,7 +36,7 @@ demo: build ## run a big and a small task on a pretended fleet (ARGS='--help' fo
 # know of: hence -count=1.
 .PHONY: test
 test: bin/testsum ## run all tests, also on a real Redis, a real sshd, nodeset and Ansible
-	@tools/install.sh redis sshd nodeset ansible
+	@tools/install.sh redis sshd nodeset ansible nft rauc
 	@cd tools && ../bin/testsum -name tools $(if $(TALLY),-tally $(TALLY)) -- ./...
 	$(testsum) -count=1 -timeout 5m $(ARGS) ./...
 
@@ -57,7 +57,7 @@ mutants: ## break the tree on purpose: tests must see each of tools/mutants (ARG
 	go run -C tools ./cmd/mutants $(ARGS) ..
 
 race: bin/testsum ## run all tests with the race detector (ARGS=-short for the short ones)
-	@tools/install.sh redis sshd nodeset ansible gcc
+	@tools/install.sh redis sshd nodeset ansible gcc nft rauc
 	CGO_ENABLED=1 $(testsum) -race -count=1 -timeout 15m $(ARGS) ./...
 
 .PHONY: lint fuzz bench

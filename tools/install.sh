@@ -48,7 +48,18 @@ for what in "$@"; do
 		;;
 	gcc) need 'the race detector is linked by a C compiler' \
 		'echo "#include <stdlib.h>" | gcc -xc -c -o /dev/null -' 'gcc libc6-dev' ;;
-	*) echo "install: $what is not known; want redis, sshd, nodeset, ansible, tools or gcc" >&2; exit 2 ;;
+	nft)
+		need 'the runbook firewall is tried on a real one' 'command -v nft' nftables nftables
+		need 'its rules are those that nft cannot bring back' 'command -v iptables-nft' iptables
+		need 'hosts of tests get a network of their own' 'command -v ip' iproute2
+		;;
+	rauc)
+		need 'the runbook firmware is tried on a real one' 'command -v rauc' rauc rauc
+		need 'rauc is a service on it' 'command -v dbus-daemon' dbus-daemon
+		need 'bundles are made with it' 'command -v mksquashfs' squashfs-tools
+		need 'bundles are signed with it' 'command -v openssl' openssl
+		;;
+	*) echo "install: $what is not known: see the list in tools/install.sh" >&2; exit 2 ;;
 	esac
 done
 
