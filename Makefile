@@ -20,6 +20,11 @@ FUZZTIME ?= 10s
 TALLY ?=
 testsum = bin/testsum $(if $(TALLY),-tally $(TALLY) -name $@) --
 
+# servers is what tests are held against, in the words of tools/install.sh.
+servers := redis sshd nodeset ansible
+servers += nft rauc
+servers += bind knot
+
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,8 +40,8 @@ demo: build ## run a big and a small task on a pretended fleet (ARGS='--help' fo
 # Tests look at programs that are installed, which the cache of go test does not
 # know of: hence -count=1.
 .PHONY: test
-test: bin/testsum ## run all tests, also on a real Redis, a real sshd, nodeset and Ansible
-	@tools/install.sh redis sshd nodeset ansible nft rauc
+test: bin/testsum ## run all tests, also on a real Redis, sshd, nft, named, nodeset, Ansible …
+	@tools/install.sh $(servers)
 	@cd tools && ../bin/testsum -name tools $(if $(TALLY),-tally $(TALLY)) -- ./...
 	$(testsum) -count=1 -timeout 5m $(ARGS) ./...
 
@@ -57,7 +62,7 @@ mutants: ## break the tree on purpose: tests must see each of tools/mutants (ARG
 	go run -C tools ./cmd/mutants $(ARGS) ..
 
 race: bin/testsum ## run all tests with the race detector (ARGS=-short for the short ones)
-	@tools/install.sh redis sshd nodeset ansible gcc nft rauc
+	@tools/install.sh $(servers) gcc
 	CGO_ENABLED=1 $(testsum) -race -count=1 -timeout 15m $(ARGS) ./...
 
 .PHONY: lint fuzz bench

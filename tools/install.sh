@@ -39,6 +39,12 @@ for what in "$@"; do
 		;;
 	nodeset) need 'host sets are held against those of ClusterShell' 'command -v nodeset' \
 		clustershell ;;
+	bind)
+		need 'keys are rolled on a real named' 'command -v named' bind9 named
+		need 'dnssec-verify looks at a signed zone' 'command -v dnssec-verify' bind9-utils
+		need 'dig and delv ask the servers of tests' 'command -v delv' bind9-dnsutils
+		;;
+	knot) need 'keys are rolled on a real knotd' 'command -v knotd' knot knot ;;
 	ansible) need 'tests compare with what Ansible reads' 'command -v ansible-inventory' ansible-core ;;
 	tools)
 		need 'muster is measured beside it' 'command -v ansible' ansible-core
