@@ -16,14 +16,11 @@ VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 ARGS ?=
 # FUZZTIME is how long each fuzz target runs.
 FUZZTIME ?= 10s
-# TALLY collects the numbers of several runs for .ci/run.
-TALLY ?=
+TALLY ?= # collects the numbers of several runs for .ci/run
 testsum = bin/testsum $(if $(TALLY),-tally $(TALLY) -name $@) --
 
 # servers is what tests are held against, in the words of tools/install.sh.
-servers := redis sshd nodeset ansible
-servers += nft rauc
-servers += bind knot
+servers := redis sshd nodeset ansible nft rauc bind knot
 
 .PHONY: help
 help: ## list the targets
@@ -37,8 +34,7 @@ build: ## build bin/muster
 demo: build ## run a big and a small task on a pretended fleet (ARGS='--help' for more)
 	bin/muster demo $(ARGS)
 
-# Tests look at programs that are installed, which the cache of go test does not
-# know of: hence -count=1.
+# The cache of go test does not know which programs are installed: hence -count=1.
 .PHONY: test
 test: bin/testsum ## run all tests, also on a real Redis, sshd, nft, named, nodeset, Ansible …
 	@tools/install.sh $(servers)
@@ -73,7 +69,6 @@ fuzz: ## run every fuzz target for FUZZTIME, 10s unless told otherwise
 	tools/fuzz.sh $(FUZZTIME)
 
 bench: ## compare with other job runners (see bench/README.md)
-	@test -f bench/Makefile || { echo 'bench: there is no bench/Makefile yet'; exit 1; }
 	$(MAKE) -C bench
 
 .PHONY: clean

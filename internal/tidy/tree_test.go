@@ -50,6 +50,8 @@ func loadTree(root string) (*tree, error) {
 			return err
 		case d.IsDir() && slices.Contains([]string{".git", "bin"}, d.Name()):
 			return fs.SkipDir
+		case d.Name() == ".git": // a file where the tree is a second one of its repository
+			return nil
 		case !d.Type().IsRegular():
 			return nil
 		}
