@@ -24,6 +24,8 @@ const (
 	Cut           Personality = "cut"             // cuts the line while the command runs on
 	NoExitStatus  Personality = "no-exit-status"  // closes the channel without an exit status
 
+	LockOut Personality = "lock-out" // rules other than those it began with close the way to it
+
 	Normal     Personality = "normal"
 	Slow       Personality = "slow"        // has many times the latency
 	Fail       Personality = "fail"        // every command exits with 1
@@ -37,7 +39,7 @@ const (
 func Personalities() []Personality {
 	return []Personality{
 		Normal, Slow, Refuse, Throttle, Silent, Drip, WrongKey, UnknownKeyType,
-		HangAfterAuth, Freeze, Cut, NoExitStatus, Fail, Flood, NoNewline, IgnoreTerm,
+		HangAfterAuth, Freeze, Cut, NoExitStatus, LockOut, Fail, Flood, NoNewline, IgnoreTerm,
 		Stuck,
 	}
 }

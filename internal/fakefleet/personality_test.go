@@ -151,6 +151,21 @@ func TestThrottleResetsTheFirstOfEachThree(t *testing.T) {
 	}
 }
 
+func TestNewRulesLockOutOfAHostUntilTheyAreTakenBack(t *testing.T) {
+	t.Parallel()
+	r := start(t, Config{Hosts: 1, Personality: all(LockOut)})
+	c := r.dial(0)
+	r.exec(c, "cat >/tmp/r; nft -f /tmp/r", strings.NewReader("table ip a {\n}\n"))
+	if err := r.tryDial(0); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("dial under new rules: %v, want a reset", err)
+	}
+	// Who is in already stays in, as behind a rule for established connections.
+	r.exec(c, "nft flush ruleset", nil)
+	if err := r.tryDial(0); err != nil {
+		t.Errorf("dial under the old rules: %v", err)
+	}
+}
+
 func TestSilentNeverSpeaks(t *testing.T) {
 	t.Parallel()
 	r := start(t, Config{Hosts: 1, Personality: all(Silent)})

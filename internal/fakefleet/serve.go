@@ -64,6 +64,11 @@ func (f *Fleet) serve(conn *net.TCPConn) {
 			reset(conn)
 			return
 		}
+	case LockOut:
+		if h.machine.Rules() != "" {
+			reset(conn)
+			return
+		}
 	case Drip:
 		wire = dripping{conn, f.config.DripEvery, f.ctx.Done()}
 	}

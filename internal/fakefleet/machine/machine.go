@@ -19,6 +19,7 @@ type Machine struct {
 	config    Config
 	disk      func() *disk // made when it is first used: most machines never need one
 	processes table
+	filter    filter
 }
 
 // New makes a machine. It is small until it is used.

@@ -41,6 +41,7 @@ func systemTools() map[string]func(*call) Status {
 		"date":     runDate,
 		"hostname": func(c *call) Status { return c.say("%s\n", c.machine().Name) },
 		"id":       runID,
+		"nft":      runNft,
 		"uname":    runUname,
 		"uptime":   runUptime,
 	}
