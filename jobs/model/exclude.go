@@ -268,7 +268,7 @@ func (c *call) passOn(list []string) {
 
 // block moves a job aside until what it needs is free, at most for a minute.
 func (c *call) block(id jobs.ID, j Job, t *task, b blocked) {
-	c.appoint(id, max(min(t.Expiry, c.now.Add(minute)), c.now.Add(minute/60)))
+	c.appoint(id, max(min(t.Expiry.Add(j.Later), c.now.Add(minute)), c.now.Add(minute/60)))
 	if b.fresh || j.State == "" {
 		c.unqueue(id)
 	}

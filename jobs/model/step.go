@@ -193,7 +193,7 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 	case jobs.KindDefer:
 		at = r.Until
 		change = func(j *Job) {
-			j.State, j.Expiry = jobs.Deferred, at.Add(t.Expiry.Sub(t.Due))
+			j.State, j.Later = jobs.Deferred, max(at.Sub(t.Due), 0)
 			j.Counts.Attempt--
 		}
 	case jobs.KindBack:

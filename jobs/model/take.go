@@ -114,10 +114,7 @@ func (c *call) source(fresh bool) *Set[jobs.ID] {
 
 // laidAside ends a job that is not to run, or lays it aside.
 func (c *call) laidAside(id jobs.ID, j Job, t *task, fresh bool) bool {
-	expiry := j.Expiry
-	if expiry == 0 {
-		expiry = t.Expiry
-	}
+	expiry := t.Expiry.Add(j.Later)
 	customer := false
 	if len(c.Customers) > 0 {
 		_, customer = c.Customers[c.traits(id, t).Customer]

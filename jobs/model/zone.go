@@ -106,7 +106,7 @@ type Job struct {
 	Saved   string
 	Due     jobs.Micros
 	Node    string
-	Expiry  jobs.Micros // 0: its task's
+	Later   time.Duration // by how much later than its task it expires
 	Started jobs.Micros
 	Lost    bool   // the attempt in hand is to find out about one that was lost
 	Cancel  string // who and why

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/jobs/queue"
 	"muster/jobs/queue/queuetest"
 )
 
@@ -144,18 +145,72 @@ func TestHaltAndLift(t *testing.T) {
 	})
 }
 
-// Only on the embedded Redis, whose time can be made to pass; the script is the same.
-func TestAPausedZoneDoesNotExpireJobs(t *testing.T) {
-	t.Parallel()
+// timed is a queue on the embedded Redis, whose time can be made to pass; the scripts
+// are the same.
+func timed(t *testing.T) (q *queue.Queue, now *time.Time, pass func(time.Duration)) {
 	m, cfg := queuetest.StartMini(t)
-	now := time.Now()
-	pass := func(d time.Duration) {
-		now = now.Add(d)
-		m.SetTime(now)
+	at := time.Now()
+	pass = func(d time.Duration) {
+		at = at.Add(d)
+		m.SetTime(at)
 		m.FastForward(d)
 	}
 	pass(0)
-	q := open(t, world{cfg, pass}, "1")
+	return open(t, world{cfg, pass}, "1"), &at, pass
+}
+
+// A job that was deferred expires later by as long as a pause lasts, like all others.
+func TestAPauseCostsADeferredJobNoTime(t *testing.T) {
+	t.Parallel()
+	for _, what := range []string{"zone", "task", "customer"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			q, now, pass := timed(t)
+			publish(t, q, 1, -1)
+			s := spec()
+			s.Expire, s.Inventory = time.Hour, "v-1"
+			id := submit(t, q, s, 1)
+			g := one(t, step(t, q, "1", 1))
+			step(t, q, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindDefer,
+				Until: jobs.MicrosOf(now.Add(2 * time.Hour))}) // so it expires in three
+			turn := map[string][2]func() (jobs.Switched, error){
+				"zone": {func() (jobs.Switched, error) { return q.PauseZone(t.Context(), zone, "a") },
+					func() (jobs.Switched, error) { return q.ResumeZone(t.Context(), zone, "a") }},
+				"task": {func() (jobs.Switched, error) { return q.Pause(t.Context(), id, "a") },
+					func() (jobs.Switched, error) { return q.Resume(t.Context(), id, "a") }},
+				"customer": {func() (jobs.Switched, error) { return q.PauseCustomer(t.Context(), "acme", "a") },
+					func() (jobs.Switched, error) { return q.ResumeCustomer(t.Context(), "acme", "a") }},
+			}[what]
+			tend := func() {
+				if err := q.Tend(t.Context(), zone); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if p, err := turn[0](); err != nil || p.Already {
+				t.Fatalf("pause: %+v, %v", p, err)
+			}
+			tend()
+			pass(4 * time.Hour)
+			tend()
+			if p, err := turn[1](); err != nil || p.Already {
+				t.Fatalf("resume: %+v, %v", p, err)
+			}
+			tend()
+			pass(170 * time.Minute)
+			tend()
+			if j := info(t, q, g.Job); j.State == jobs.Ended {
+				t.Fatalf("it expired ten minutes before its time: %+v", j)
+			}
+			pass(20 * time.Minute)
+			tend()
+			wantState(t, q, g.Job, jobs.Ended, jobs.Expired)
+		})
+	}
+}
+
+func TestAPausedZoneDoesNotExpireJobs(t *testing.T) {
+	t.Parallel()
+	q, _, pass := timed(t)
 	s := spec()
 	s.Expire = time.Hour
 	id := submit(t, q, s, 2)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"muster/jobs"
 )
@@ -12,15 +13,16 @@ import (
 // record is what is kept of a job that was taken once, or ended: a field of its
 // task, ":" and its host. prelude.lua writes and reads the same.
 type record struct {
-	state                 jobs.State
-	lost                  bool // the attempt in hand is to find out about one
-	live                  bool // somebody heard what its host said
-	token                 jobs.Token
-	counts                // of the job's past
-	step                  int
-	due, expires, started jobs.Micros // 0: none
-	node, saved, cancel   string
-	end                   end
+	state               jobs.State
+	lost                bool // the attempt in hand is to find out about one
+	live                bool // somebody heard what its host said
+	token               jobs.Token
+	counts              // of the job's past
+	step                int
+	due, started        jobs.Micros   // 0: none
+	later               time.Duration // by how much later than its task it expires
+	node, saved, cancel string
+	end                 end
 }
 
 type counts struct{ attempt, tries, probes, crashes int }
@@ -59,7 +61,7 @@ func readRecord(text string) (record, error) {
 	out := record{state: jobs.State(r.text()), lost: r.int() == 1, live: r.int() == 1,
 		token:  jobs.Token(r.micros()),
 		counts: counts{attempt: r.int(), tries: r.int(), probes: r.int(), crashes: r.int()},
-		step:   r.int(), due: r.micros(), expires: r.micros(), started: r.micros(), node: r.text(),
+		step:   r.int(), due: r.micros(), later: r.duration(), started: r.micros(), node: r.text(),
 		saved: lines[1], cancel: lines[2]}
 	if r.err == nil && lines[3] != "" {
 		out.end, r.err = readEnd(lines[3])

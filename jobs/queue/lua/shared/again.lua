@@ -58,7 +58,7 @@ function m.rescore(i, id, j, t)
     end
   elseif kind == 'defer' then
     at, state, j.attempt = tonumber(ARGV[i + 8]), 'deferred', j.attempt - 1
-    j.expires = at + t.expires - t.due
+    j.later = math.max(at - t.due, 0)
   else -- back, of a job that had earlier attempts
     at, state, keep, j.attempt = m.now, j.lost and 'lost' or 'retry', j.lost, j.attempt - 1
   end

@@ -206,7 +206,8 @@ end
 
 -- block moves a job aside until what it needs is free, at most for a minute.
 function m.block(id, j, t, from, name)
-  m.w('ZADD', m.kAgain, m.us(math.max(math.min(t.expires, m.now + m.MINUTE), m.now + 1000000)), id)
+  local at = math.max(math.min(t.expires + j.later, m.now + m.MINUTE), m.now + 1000000)
+  m.w('ZADD', m.kAgain, m.us(at), id)
   if from == m.kQueue or not j.state then m.toUnqueue[#m.toUnqueue + 1] = id end
   if j.state == 'retry' or j.state == 'wait' or j.state == 'deferred' or j.state == 'queued' then
     j.state = 'blocked'

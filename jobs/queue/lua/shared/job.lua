@@ -12,22 +12,23 @@ end
 
 -- A record is, in one line, what every job has; then, in a line each, what its
 -- steps saved, who cancelled it, and how it ended. record.go reads the same.
---   state lost live token attempt tries probes crashes step due expires started node
+--   state lost live token attempt tries probes crashes step due later started node
 --   ended outcome class exit error, and maybe one line more: a note
 -- lost: the attempt in hand is to find out about one that was lost; live: somebody
--- heard what its host said while it ran.
+-- heard what its host said while it ran; later: by how much later than its task it
+-- expires, because it was deferred.
 
 -- A job as far as it is kept: state is false before its first take.
 function m.job(id)
   local r = m.record(id)
   if not r then return m.freshJob() end
-  local state, lost, live, token, attempt, tries, probes, crashes, step, due, expires, started, node,
+  local state, lost, live, token, attempt, tries, probes, crashes, step, due, later, started, node,
     saved, cancel, ended = string.match(r, '^(%l+) (%d) (%d) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) ' ..
       '(%d+) (%d+) (%d+) ([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
   return {state = state, lost = lost == '1', live = live == '1', token = token ~= '0' and token,
     attempt = tonumber(attempt), tries = tonumber(tries), probes = tonumber(probes),
     crashes = tonumber(crashes), step = tonumber(step), due = tonumber(due),
-    expires = tonumber(expires), started = started ~= '0' and started, node = node, saved = saved,
+    later = tonumber(later), started = started ~= '0' and started, node = node, saved = saved,
     cancel = cancel ~= '' and cancel, outcome = string.match(ended, '^%d+ (%S+)')}
 end
 
@@ -43,14 +44,14 @@ end
 -- A job that has never started: nothing of it is kept.
 function m.freshJob()
   return {state = false, lost = false, live = false, token = false, attempt = 0, tries = 0, probes = 0,
-    crashes = 0, step = 0, due = 0, expires = 0, started = false, node = '', saved = '',
+    crashes = 0, step = 0, due = 0, later = 0, started = false, node = '', saved = '',
     cancel = false}
 end
 
 -- keep plans that a job is kept as it is now; ended is the last line of the record.
 function m.keep(id, j, ended)
   m.put(id, table.concat({j.state, j.lost and '1' or '0', j.live and '1' or '0', j.token or '0', j.attempt, j.tries,
-    j.probes, j.crashes, j.step, m.us(j.due), m.us(j.expires), j.started or '0', j.node}, ' ') ..
+    j.probes, j.crashes, j.step, m.us(j.due), m.us(j.later), j.started or '0', j.node}, ' ') ..
     '\n' .. m.line(j.saved) .. '\n' .. m.line(j.cancel or '') .. '\n' .. (ended or ''))
 end
 

@@ -126,7 +126,7 @@ end
 -- fate ends or lays aside a job that is not to run, and is '' then.
 function m.fate(id, j, t, from, lost)
   if lost then return nil end
-  local expires = j.expires > 0 and j.expires or t.expires
+  local expires = t.expires + j.later
   if t.cancel or j.cancel then
     m.finish(id, j, m.cancelled(j, t.cancel or j.cancel))
     m.leave(id)
