@@ -105,6 +105,7 @@ type Terms struct {
 	Disruptive bool     `json:"disruptive"`           // holds its host's group
 	Supersedes string   `json:"supersedes,omitempty"` // key: ends queued jobs of older tasks with it
 	RetryOf    TaskID   `json:"retry_of,omitempty"`   // the task whose jobs it does again
+	Reason     string   `json:"reason,omitempty"`     // why it does, for those who read it later
 	Schedule   string   `json:"schedule,omitempty"`   // that asked for it …
 	Tick       Time     `json:"tick,omitzero"`        // … at this tick; not set: a person did
 }

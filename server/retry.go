@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"muster/fleet"
 	"muster/jobs"
@@ -182,7 +183,7 @@ func makeRetry(b RetryRequest, c choice, in setting) (plan, Retried, []error) {
 	}
 	answer.Skipped = fleet.Fold(gone)
 	spec := c.spec
-	spec.RetryOf = c.of
+	spec.RetryOf, spec.Reason = c.of, strings.TrimSpace(b.Reason)
 	// A key says which content is newer. The retry has the content of the old
 	// task, and must not end what newer ones have queued.
 	spec.Supersedes = ""

@@ -44,9 +44,10 @@ func TestARetryDoesTheSameAgain(t *testing.T) {
 		t.Errorf("without a body: %s %+v, want the failed one", res.Status, dry)
 	}
 	ask := server.RetryRequest{ID: "0123456789", Outcomes: []jobs.Outcome{jobs.Failed, jobs.Unreachable}}
+	ask.Reason = " the cable is back "
 	var got server.Retried
 	if res := w.call("POST", path, ask, &got); res.StatusCode != http.StatusCreated || got.Total != 2 ||
-		got.RetryOf != old || got.Operator != "alice" || got.Runbook != "label" || got.Open != 0 {
+		got.RetryOf != old || got.Operator != "alice" || got.Runbook != "label" || got.Open != 0 || got.Reason != "the cable is back" {
 		t.Fatalf("retry: %s %+v", res.Status, got)
 	}
 	if res := w.call("POST", path, ask, &got); res.StatusCode != http.StatusOK || got.Task != "0123456789" {
@@ -61,6 +62,7 @@ func TestARetryDoesTheSameAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	before.Operator, before.On, before.Created, before.RetryOf = "alice", "fw[002-003]", after.Created, old
+	before.Reason = "the cable is back"
 	before.Supersedes = "" // it has the content of the old one, and ends nothing newer
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("spec (-old +new):\n%s", diff)

@@ -20,6 +20,7 @@ import (
 type retryFlags struct {
 	failed, wait, skip, dry bool
 	outcomes                []string
+	reason                  string
 }
 
 func newRetry() *cobra.Command {
@@ -33,6 +34,7 @@ has them today. Of a task that still runs only jobs that have ended are taken.
 How a job ended is kept for a day.`,
 		Example: `  muster retry 0wcy7y2fb2 --failed
   muster retry 0wcy7y2fb2 --outcome unreachable,unknown --wait
+  muster retry 0wcy7y2fb2 --failed --reason 'the disk is full no more'
   muster retry 0wcy7y2fb2 --failed --dry-run`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeTasks,
@@ -44,6 +46,7 @@ How a job ended is kept for a day.`,
 	fl.BoolVar(&f.skip, "skip-missing", false, "leave out hosts that are in the inventory no more")
 	fl.BoolVar(&f.wait, "wait", false, "follow it to its end; exit codes as those of muster run")
 	fl.BoolVar(&f.dry, "dry-run", false, "tell what would be done and do nothing")
+	fl.StringVar(&f.reason, "reason", "", "`why`, which the new task keeps")
 	c.MarkFlagsMutuallyExclusive("wait", "dry-run")
 	completeFlag(c, "outcome", texts(jobs.Outcomes())...)
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
@@ -52,7 +55,8 @@ How a job ended is kept for a day.`,
 		if err := errors.Join(err, bad); err != nil {
 			return exit(exitUsage, err)
 		}
-		return s.retry(ctx, of, server.RetryRequest{OrderRequest: server.OrderRequest{As: s.as},
+		return s.retry(ctx, of, server.RetryRequest{
+			OrderRequest: server.OrderRequest{As: s.as, Reason: f.reason},
 			Outcomes: list, SkipMissing: f.skip, DryRun: f.dry}, f.wait)
 	})
 }

@@ -161,6 +161,7 @@ func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
 		[2]string{"disruptive", yes(t.Disruptive)},
 		[2]string{"supersedes", cell(t.Supersedes)},
 		[2]string{"retry of", cell(string(t.RetryOf))},
+		[2]string{"reason", cell(t.Reason)},
 		[2]string{"schedule", scheduleWords(t)},
 	) + "\n" + summaryText(sum, s.tableWidth(), s.colours))
 }
