@@ -107,6 +107,11 @@ type Reply struct {
 	Why    string          `json:",omitempty"` // nothing starts, for people; empty: there is no such reason
 }
 
+// MayHaveRun stands in Saved if an attempt may have started the step that the job is at,
+// and it is not known. The scripts look for it: the end of a job that is cancelled then is
+// not known either. No text in the JSON can hold it, because its quotes are not escaped.
+const MayHaveRun = `"may_have_run":true`
+
 // Checkpoint is asked before every further step of a runbook.
 type Checkpoint struct {
 	Job   ID

@@ -45,7 +45,7 @@ func TestDocNamesEveryKeyTypeAndPlaceholder(t *testing.T) {
 	for _, g := range givens() {
 		placeholders = append(placeholders, "{{"+g.name+"}}")
 		if g.name == "host.customer" {
-			placeholders = append(placeholders, "{{"+labelPrefix+"KEY}}")
+			placeholders = append(placeholders, "{{"+labelPrefix+"KEY}}", "{{"+savedPrefix+"NAME}}")
 		}
 	}
 	var builtin []string
@@ -62,6 +62,10 @@ func TestDocNamesEveryKeyTypeAndPlaceholder(t *testing.T) {
 		{"### Types", typeNames()},
 		{"## Steps", keyNames(stepKeys())},
 		{"### Keys of upload", keyNames(uploadKeys())},
+		{"### Keys of expect", keyNames(expectKeys())},
+		{"### Keys of classes", keyNames(classKeys())},
+		{"### Keys of a step's retry", keyNames(againKeys())},
+		{"### Keys of save", keyNames(saveKeys())},
 		{"## Placeholders", placeholders},
 		{"## Built-in runbooks", builtin},
 	}

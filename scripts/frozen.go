@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"muster/fleet"
@@ -25,25 +26,39 @@ type Frozen struct {
 	Repeatable bool          `json:"repeatable,omitempty"` // every step may run twice
 	Timeout    time.Duration `json:"timeout_ns"`           // of one attempt
 	Retry      Retry         `json:"retry"`
+	Library    string        `json:"library,omitempty"` // stands before every shell text
 	Steps      []Step        `json:"steps"`
+	Main       int           `json:"main,omitempty"` // how many of Steps are not those of on_fail; 0: all
 	Values     Values        `json:"values"`
 	Timing
 }
 
 // Context is what a step knows of its job.
 type Context struct {
-	Task    string // id of the task
-	Attempt int    // number of the attempt
+	Task    string            // id of the task
+	Attempt int               // number of the attempt
+	Saved   map[string]string // what steps have saved so far
+
+	planned bool // before anything ran: every value that will be saved stands for itself
 }
 
 // Action is one step as it is done on one host.
 type Action struct {
 	Kind       Kind
 	Name       string        // of the step
-	Shell      string        // of kind run: for a POSIX shell
+	Shell      string        // of kinds run and check: for a POSIX shell
 	Upload     *Upload       // of kind upload
 	Timeout    time.Duration // of this step alone
 	Repeatable bool
+	Disruptive bool   // traffic may suffer
+	Skip       string // why it is not done; empty: it is
+
+	Retry   *Again // nil: it is tried once
+	Expect  *Expect
+	Classes []ClassRule
+	Save    []Save
+	OnFail  *Block
+	Outcome string
 }
 
 // Upload is a file to bring to a host.
@@ -67,10 +82,20 @@ func (r *Runbook) Freeze(v Values) Frozen {
 		Repeatable: r.Repeatable,
 		Timeout:    r.Timeout,
 		Retry:      r.Retry,
+		Library:    r.Library,
 		Steps:      r.Steps,
+		Main:       r.Main,
 		Values:     v,
 		Timing:     r.Timing,
 	}
+}
+
+// MainSteps is how many steps a job has that nothing goes wrong with.
+func (f Frozen) MainSteps() int {
+	if f.Main == 0 {
+		return len(f.Steps)
+	}
+	return f.Main
 }
 
 // Step says what step i, counted from 0, is on a host. An error means that the
@@ -80,23 +105,92 @@ func (f Frozen) Step(i int, h fleet.Host, c Context) (Action, error) {
 		return Action{}, fmt.Errorf("runbook %s: no step %d, only %d", f.Runbook, i, len(f.Steps))
 	}
 	s := f.Steps[i]
-	a := Action{Kind: s.Kind, Name: s.Name, Timeout: s.Timeout, Repeatable: s.Repeatable}
-	var err error
-	switch s.Kind {
-	case KindRun:
-		a.Shell, err = render(s.Run, scope{f.Values.Args, h, c}, quote)
-	case KindUpload:
-		// It may always run twice: the file is the same, and comes into its place in one
-		// step.
-		a.Repeatable = true
-		a.Upload, err = f.file(s.Upload, scope{f.Values.Args, h, c})
-	default:
-		err = fmt.Errorf("kind %q is not known here: a newer muster made the task", s.Kind)
+	a := Action{Kind: s.Kind, Name: s.Name, Timeout: s.Timeout, Repeatable: s.Repeatable,
+		Disruptive: s.Disruptive, Retry: s.Retry, Expect: s.Expect, Classes: s.Classes, Save: s.Save,
+		OnFail: s.OnFail, Outcome: s.Outcome}
+	if f.Main == 0 { // as it was before steps said it themselves
+		a.Disruptive = f.Disruptive
 	}
+	err := f.complete(&a, s, scope{f.Values.Args, h, c})
 	if err != nil {
 		return Action{}, fmt.Errorf("runbook %s, step %q: %w", f.Runbook, s.Name, err)
 	}
 	return a, nil
+}
+
+// complete puts the values into a step. One that is skipped needs no more of them.
+func (f Frozen) complete(a *Action, s Step, in scope) (err error) {
+	if a.Skip, err = skipped(s.When, in); err != nil || a.Skip != "" {
+		return err
+	}
+	if a.Expect, err = s.Expect.fill(in); err != nil {
+		return err
+	}
+	switch s.Kind {
+	case KindRun, KindCheck:
+		a.Repeatable = a.Repeatable || s.Kind == KindCheck // it changes nothing
+		a.Shell, err = f.shell(s.Run, in)
+	case KindUpload:
+		// It may always run twice: the file is the same, and comes into its place in one
+		// step.
+		a.Repeatable = true
+		a.Upload, err = f.file(s.Upload, in)
+	default:
+		err = fmt.Errorf("kind %q is not known here: a newer muster made the task", s.Kind)
+	}
+	return err
+}
+
+// shell makes a shell text, with that of the library before it.
+func (f Frozen) shell(text string, in scope) (string, error) {
+	text, err := render(text, in, quote)
+	if err != nil || f.Library == "" {
+		return text, err
+	}
+	library, err := render(f.Library, in, quote)
+	if err != nil {
+		return "", fmt.Errorf("library: %w", err)
+	}
+	return strings.TrimRight(library, "\n") + "\n" + text, nil
+}
+
+// skipped says which condition does not hold; "" if all do. Before anything ran the
+// values are not known that some compare, and no step is skipped.
+func skipped(when []Condition, in scope) (string, error) {
+	for _, c := range when {
+		filled, err := c.fill(in)
+		if err != nil {
+			return "", fmt.Errorf("when: %w", err)
+		}
+		if in.context.planned {
+			continue
+		}
+		ok, err := filled.holds()
+		if err != nil {
+			return "", fmt.Errorf("when: %s: %w", c, err)
+		}
+		if !ok {
+			return fmt.Sprintf("%s is not so: %s", c, brief(filled.Left.Text)), nil
+		}
+	}
+	return "", nil
+}
+
+// fill puts values into what is expected.
+func (x *Expect) fill(in scope) (*Expect, error) {
+	if x == nil || len(x.JSON) == 0 {
+		return x, nil
+	}
+	filled := *x
+	filled.JSON = slices.Clone(x.JSON)
+	for i, t := range filled.JSON {
+		c, err := Condition{Op: t.Op, Right: t.Right}.fill(in)
+		if err != nil {
+			return nil, fmt.Errorf("expect: %w", err)
+		}
+		filled.JSON[i].Right = c.Right
+	}
+	return &filled, nil
 }
 
 // Check tells whether every step can be made for a host, so that a task which
@@ -104,7 +198,7 @@ func (f Frozen) Step(i int, h fleet.Host, c Context) (Action, error) {
 func (f Frozen) Check(h fleet.Host) error {
 	var errs []error
 	for i := range f.Steps {
-		_, err := f.Step(i, h, Context{})
+		_, err := f.Step(i, h, Context{planned: true})
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -144,7 +238,7 @@ func (f Frozen) file(u *UploadSpec, s scope) (*Upload, error) {
 		return nil, errors.New("the upload is empty")
 	}
 	to, err := render(u.To, s, plain)
-	if err == nil {
+	if err == nil && !(s.context.planned && strings.Contains(u.To, "{{"+savedPrefix)) {
 		err = checkPath(to)
 	}
 	if err != nil {

@@ -32,15 +32,15 @@ func TestStepsOfAFrozenRunbook(t *testing.T) {
 	f := frozenGood(t)
 	const motd = "made by hand\n"
 	want := []scripts.Action{{
-		Kind: scripts.KindUpload, Name: "bring", Timeout: 2 * time.Minute, Repeatable: true,
+		Kind: scripts.KindUpload, Name: "bring", Timeout: 2 * time.Minute, Repeatable: true, Disruptive: true,
 		Upload: &scripts.Upload{
 			To: "/etc/httpd/new.conf", Mode: 0o600, SHA256: sum("x"), Size: 1, Content: []byte("x"),
 		},
 	}, {
-		Kind: scripts.KindRun, Name: "use", Timeout: 30 * time.Second,
+		Kind: scripts.KindRun, Name: "use", Timeout: 30 * time.Second, Disruptive: true,
 		Shell: "mv /etc/'httpd'/new.conf /etc/'httpd'/main.conf\nsystemctl 'reload' 'httpd'\n",
 	}, {
-		Kind: scripts.KindUpload, Name: "note", Timeout: 2 * time.Minute, Repeatable: true,
+		Kind: scripts.KindUpload, Name: "note", Timeout: 2 * time.Minute, Repeatable: true, Disruptive: true,
 		Upload: &scripts.Upload{
 			To: "/etc/motd", Mode: 0o644, SHA256: sum(motd), Size: int64(len(motd)), Content: []byte(motd),
 		},
@@ -147,15 +147,18 @@ func TestFrozenFormDoesNotChange(t *testing.T) {
     "mode": 384
    },
    "timeout_ns": 120000000000,
-   "repeatable": true
+   "repeatable": true,
+   "disruptive": true
   },
   {
    "name": "use",
    "kind": "run",
    "run": "mv /etc/{{service}}/new.conf /etc/{{service}}/main.conf\nsystemctl {{how}} {{service}}\n",
-   "timeout_ns": 30000000000
+   "timeout_ns": 30000000000,
+   "disruptive": true
   }
  ],
+ "main": 3,
  "values": {
   "args": {
    "config": "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881",

@@ -74,6 +74,7 @@ func runbookKeys() []key[Runbook] {
 		{"retry", func(p *parser, v value, r *Runbook) {
 			readMapping(p, v, retryKeys(), &r.Retry)
 		}},
+		{"library", func(p *parser, v value, r *Runbook) { r.Library = p.shell(v) }},
 		{"steps", readSteps},
 	}
 }
@@ -123,80 +124,6 @@ func (p *parser) needs(v value) []string {
 	return names
 }
 
-// readSteps reads the steps. Arguments, timeout and repeatable are known by
-// then: their keys stand before this one.
-func readSteps(p *parser, v value, r *Runbook) {
-	items := p.items(v)
-	switch {
-	case len(items) == 0 && v.isList():
-		p.add(at(v.Node), "steps is empty: a runbook has at least one step")
-	case len(items) > stepsMax:
-		p.add(at(v.Node), "%d steps: a runbook has at most %d", len(items), stepsMax)
-		return
-	}
-
-	first := map[string]int{} // line of the step of that name
-	for _, item := range items {
-		s := Step{Timeout: r.Timeout, Repeatable: r.Repeatable}
-		seen := readMapping(p, item, stepKeys(), &s)
-		if !item.isMapping() {
-			continue
-		}
-		if _, ok := seen["name"]; !ok {
-			p.add(at(item.Node), "the step has no name")
-		}
-		if line, twice := first[s.Name]; twice && s.Name != "" {
-			p.add(at(seen["name"].Node), "a second step %q, first on line %d", s.Name, line)
-		} else {
-			first[s.Name] = item.Line
-		}
-		if s.Kind == "" {
-			p.add(at(item.Node), "the step does nothing: give it one of %s",
-				strings.Join(kindNames(), ", "))
-		}
-		if over, ok := seen["timeout"]; ok && s.Timeout > r.Timeout {
-			p.add(at(over.Node), "timeout is %s, but the runbook ends after %s: "+
-				"raise the runbook's timeout", s.Timeout, r.Timeout)
-		}
-		r.Steps = append(r.Steps, s)
-	}
-	r.Repeatable = !slices.ContainsFunc(r.Steps, func(s Step) bool { return !s.Repeatable })
-}
-
-func kindNames() []string { return []string{string(KindRun), string(KindUpload)} }
-
-func stepKeys() []key[Step] {
-	return []key[Step]{
-		{"name", func(p *parser, v value, s *Step) { s.Name = p.word(v) }},
-		{string(KindRun), func(p *parser, v value, s *Step) {
-			if p.kind(v, KindRun, s) {
-				s.Run = p.shell(v)
-			}
-		}},
-		{string(KindUpload), func(p *parser, v value, s *Step) {
-			if p.kind(v, KindUpload, s) {
-				s.Upload = readUpload(p, v)
-			}
-		}},
-		{"timeout", func(p *parser, v value, s *Step) {
-			if d, ok := p.duration(v, timeoutMin, timeoutMax); ok {
-				s.Timeout = d
-			}
-		}},
-		{"repeatable", func(p *parser, v value, s *Step) { s.Repeatable = p.flag(v) }},
-	}
-}
-
-// kind says what a step is; it can be only one thing.
-func (p *parser) kind(v value, k Kind, s *Step) bool {
-	if s.Kind != "" {
-		p.add(at(v.keyNode), "the step is %q already: make %q a step of its own", s.Kind, k)
-		return false
-	}
-	s.Kind = k
-	return true
-}
-
 // shell reads a shell text and checks its placeholders and its syntax.
 func (p *parser) shell(v value) string {
 	text, ok := p.text(v, textMax)
@@ -204,7 +131,7 @@ func (p *parser) shell(v value) string {
 		return ""
 	}
 	if strings.TrimSpace(text) == "" {
-		p.add(at(v.Node), "run is empty: write a shell text")
+		p.add(at(v.Node), "%s is empty: write a shell text", v.key)
 	}
 	t, _ := p.template(v, text)
 	p.faults(v, checkShell(text, t))
@@ -215,19 +142,29 @@ func (p *parser) shell(v value) string {
 func (p *parser) template(v value, text string) (t template, good bool) {
 	t, faults := cut(text)
 	for _, hole := range t.placeholders() {
-		a := p.argument(hole.ref)
-		switch {
-		case isGiven(hole.ref):
-		case a == nil:
-			faults = append(faults, fault{hole.start, fmt.Sprintf("unknown placeholder {{%s}}: %s",
-				hole.ref, instead(hole.ref, p.placeholders()))})
-		case a.Type == TypeFile:
-			faults = append(faults, fault{hole.start, fmt.Sprintf(
-				"{{%s}} is a file: bring it to the host with a step of kind upload", hole.ref)})
+		if why := p.unfit(p.within(v.Node, hole.start), hole.ref); why != "" {
+			faults = append(faults, fault{hole.start, why})
 		}
 	}
 	p.faults(v, faults)
 	return t, len(faults) == 0
+}
+
+// unfit says why a placeholder stands for no text; "" if it does. Whether a saved value
+// is there is known once all steps are read.
+func (p *parser) unfit(where place, ref string) string {
+	if name, ok := strings.CutPrefix(ref, savedPrefix); ok {
+		p.uses(where, name)
+		return ""
+	}
+	switch a := p.argument(ref); {
+	case isGiven(ref):
+	case a == nil:
+		return fmt.Sprintf("unknown placeholder {{%s}}: %s", ref, instead(ref, p.placeholders()))
+	case a.Type == TypeFile:
+		return fmt.Sprintf("{{%s}} is a file: bring it to the host with a step of kind upload", ref)
+	}
+	return ""
 }
 
 // faults reports what is wrong within a text.
@@ -249,7 +186,7 @@ func (p *parser) placeholders() []string {
 	for _, g := range givens() {
 		names = append(names, g.name)
 	}
-	return append(names, labelPrefix+"KEY")
+	return append(names, labelPrefix+"KEY", savedPrefix+"NAME")
 }
 
 func (p *parser) argument(name string) *Argument {

@@ -79,15 +79,18 @@ func TestParseReadsEveryKey(t *testing.T) {
 		Retry:      scripts.Retry{Submit: 5, Delay: 10 * time.Second},
 		Steps: []scripts.Step{{
 			Name: "bring", Kind: scripts.KindUpload, Timeout: 2 * time.Minute, Repeatable: true,
-			Upload: &scripts.UploadSpec{From: "config", To: "/etc/{{service}}/new.conf", Mode: 0o600},
+			Disruptive: true,
+			Upload:     &scripts.UploadSpec{From: "config", To: "/etc/{{service}}/new.conf", Mode: 0o600},
 		}, {
-			Name: "use", Kind: scripts.KindRun, Timeout: 30 * time.Second,
+			Name: "use", Kind: scripts.KindRun, Timeout: 30 * time.Second, Disruptive: true,
 			Run: "mv /etc/{{service}}/new.conf /etc/{{service}}/main.conf\n" +
 				"systemctl {{how}} {{service}}\n",
 		}, {
 			Name: "note", Kind: scripts.KindUpload, Timeout: 2 * time.Minute, Repeatable: true,
-			Upload: &scripts.UploadSpec{Content: "made by hand\n", To: "/etc/motd", Mode: 0o644},
+			Disruptive: true,
+			Upload:     &scripts.UploadSpec{Content: "made by hand\n", To: "/etc/motd", Mode: 0o644},
 		}},
+		Main: 3,
 	}
 	got := mustParse(t, good)
 	if len(got.Hash) != 64 {
@@ -197,9 +200,9 @@ func TestParseReportsAllMistakesAtOnce(t *testing.T) {
 		`18:11: a second step "one", first on line 15`,
 		`19:17: {{path}} stands in quotes, but a value brings its own: take it out of them`,
 		`20:14: timeout is 10m0s, but the runbook ends after 5m0s: raise the runbook's timeout`,
-		`21:5: the step does nothing: give it one of run, upload`,
+		`21:5: the step does nothing: give it one of run, upload, check`,
 		`22:5: the step has no name`,
-		`23:5: unknown key "retry": known: name, run, upload, timeout, repeatable`,
+		`23:12: retry: want a mapping (key: value), got "3"`,
 		`25:20: from: no argument "fil" of type file: did you mean "file"?`,
 		`25:29: to: path "/a/../b": want an absolute one to a file, without '.', '..', '//' ` +
 			`and '/' at the end`,

@@ -13,7 +13,9 @@ type Runbook struct {
 	Repeatable  bool       // every step may run twice
 	Timeout     time.Duration
 	Retry       Retry
-	Steps       []Step // at least one
+	Library     string // shell text that stands before every other one
+	Steps       []Step // at least one; behind the main ones stand those of on_fail
+	Main        int    // how many of Steps are main ones
 	Hash        string // SHA-256 of the text it was read from, in hex
 	Timing
 }
@@ -30,35 +32,6 @@ type Timing struct {
 type Retry struct {
 	Submit int           `json:"submit"`   // tries
 	Delay  time.Duration `json:"delay_ns"` // between two of them
-}
-
-// Step is one step of a runbook. Timeout and Repeatable are what the step says
-// or else what the runbook says.
-type Step struct {
-	Name       string        `json:"name"`
-	Kind       Kind          `json:"kind"`
-	Run        string        `json:"run,omitempty"` // shell text with placeholders; of kind run
-	Upload     *UploadSpec   `json:"upload,omitempty"`
-	Timeout    time.Duration `json:"timeout_ns"`
-	Repeatable bool          `json:"repeatable,omitempty"`
-}
-
-// Kind says what a step does.
-type Kind string
-
-// The kinds of step.
-const (
-	KindRun    Kind = "run"    // a shell text
-	KindUpload Kind = "upload" // a file brought to the host
-)
-
-// UploadSpec is an upload as the runbook says it.
-type UploadSpec struct {
-	From    string `json:"from,omitempty"`    // an argument of type file; or:
-	Blob    string `json:"blob,omitempty"`    // a stored content, by SHA-256 in hex; or:
-	Content string `json:"content,omitempty"` // sent as it is
-	To      string `json:"to"`                // absolute path with placeholders
-	Mode    uint32 `json:"mode"`              // permission bits
 }
 
 // Argument is one argument of a runbook.
@@ -93,6 +66,7 @@ const (
 	defaultSubmit  = 3
 	defaultDelay   = 5 * time.Second
 	defaultMode    = 0o644
+	defaultAgain   = 5 * time.Second
 )
 
 // The bounds of a runbook. A task carries its runbook and its values through
@@ -112,6 +86,11 @@ const (
 	needsMax     = 16  // all of them are taken in one step
 	submitMax    = 100
 	mistakesMax  = 100 // reported of one file
+	rulesMax     = 20  // conditions, classes or values to save of one step
+	againMax     = 100 // tries of one step
+
+	savedMax    = 4 << 10  // bytes of a saved value
+	savedAllMax = 16 << 10 // bytes of all saved values of a job
 
 	timeoutMin = time.Second // what timeout(1) of every host can count
 	timeoutMax = 24 * time.Hour

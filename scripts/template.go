@@ -143,6 +143,13 @@ func (s scope) value(ref string) (string, error) {
 		}
 		return v, nil
 	}
+	if name, ok := strings.CutPrefix(ref, savedPrefix); ok {
+		v, ok := s.context.Saved[name]
+		if !ok && !s.context.planned {
+			return "", errNotSaved
+		}
+		return v, nil
+	}
 	for _, g := range givens() {
 		if g.name == ref {
 			return g.get(s)
@@ -153,6 +160,9 @@ func (s scope) value(ref string) (string, error) {
 	}
 	return "", fmt.Errorf("no such argument")
 }
+
+// errNotSaved is about a value that a step was to save which was skipped.
+var errNotSaved = errors.New("it was not saved: the step that does it was skipped")
 
 // isGiven tells whether a placeholder is known without being an argument.
 func isGiven(ref string) bool {

@@ -17,6 +17,8 @@ type parser struct {
 	lines     []string // of the file
 	name      place    // of the runbook's name
 	arguments []Argument
+	saved     savedNames
+	rescues   []Step // those of on_fail so far
 	mistakes  Mistakes
 }
 

@@ -18,6 +18,10 @@ import (
 // that of Redis, which makes the tokens.
 const sinceMargin = 10 * time.Minute
 
+// triesApart is how far the numbers are from each other by which hosts know two tries of one
+// step: what became of one says nothing about the next.
+const triesApart = 1000
+
 // recorded tells whether a host may keep a record of a step. Uploads need none: a file is
 // there as a whole or not at all.
 func recorded(h *fleet.Host, action scripts.Action) bool {
@@ -39,7 +43,7 @@ func (a *attempt) record(action scripts.Action, look bool) *remote.Record {
 	}
 	return &remote.Record{
 		Job:   string(a.grant.Job),
-		Step:  a.step,
+		Step:  a.step + triesApart*a.memory.Again,
 		Token: int64(a.grant.Token),
 		Since: max(int64(a.plan.spec.Created.Add(-sinceMargin)), 0),
 		Again: a.asks(action),
@@ -81,7 +85,8 @@ const askMin = 3
 func (f facts) askLater(text string) jobs.Result {
 	r := f.say(jobs.KindWait, f.place()+text+"; the host will be asked")
 	r.Delay, r.Step = f.policy.Delay, f.step
-	m := memory{MayHaveRun: true}
+	m := f.mind()
+	m.MayHaveRun = true
 	if f.step == f.grant.Step {
 		m.Asked = recall(f.grant.Saved).Asked + 1
 	}
@@ -113,8 +118,8 @@ func (f facts) told(e *remote.Error) (r jobs.Result, ok bool) {
 
 // unbegun is about a cancelled job whose host says that the step never began.
 func (f facts) unbegun() jobs.Result {
-	return f.endOf(jobs.Cancelled, jobs.ClassNone, fmt.Sprintf("%s; step %d (%s) never began",
-		f.note(), f.step+1, f.action.Name))
+	return f.endOf(jobs.Cancelled, jobs.ClassNone, fmt.Sprintf("%s; %s never began", f.note(),
+		f.stepWords()))
 }
 
 // stoppedBefore is about a step that was stopped on the host for an attempt before this one.

@@ -55,21 +55,17 @@ func (f facts) cancelledUnsent(k remote.Kind) jobs.Result {
 
 // notStarted is about a cancelled job of which no step is under way.
 func notStarted(f facts) jobs.Result {
-	text := fmt.Sprintf("%s; stopped before step %d", f.note(), f.step+1)
-	if f.action.Name != "" {
-		text += fmt.Sprintf(" (%s)", f.action.Name)
-	}
-	return f.doubt(f.endOf(jobs.Cancelled, jobs.ClassNone, text))
+	return f.doubt(f.endOf(jobs.Cancelled, jobs.ClassNone, f.note()+"; stopped before "+f.stepWords()))
 }
 
 // stoppedOnHost is about a step of which nothing is left on the host.
 func (f facts) stoppedOnHost() jobs.Result {
 	text := f.note() + "; stopped on the host"
-	if f.steps > 1 {
-		text += fmt.Sprintf(" in step %d (%s)", f.step+1, f.action.Name)
+	if f.steps > 1 || f.step >= f.steps && f.steps > 0 {
+		text += " in " + f.stepWords()
 	}
 	r := f.endOf(jobs.Cancelled, jobs.ClassNone, text)
-	if code := f.result.ExitCode; code >= 0 && f.action.Kind == scripts.KindRun {
+	if code := f.result.ExitCode; code >= 0 && f.action.Kind != scripts.KindUpload {
 		r.ExitCode = &code
 	}
 	return r

@@ -106,8 +106,8 @@ func TestJudgeWhatWasCancelledInDetail(t *testing.T) {
 				Error: "cancel requested, not known whether it still runs: bob: wrong ruleset; " +
 					"step 1 (s): its deadline was reached"}, false},
 		{"an earlier attempt may have run", facts{steps: 1, action: once,
-			grant: jobs.Grant{Saved: remember("")}, err: fault(remote.KindStopped, false, errors.New("words"))},
-			jobs.Result{Kind: jobs.KindEnd, Outcome: jobs.Unknown, Class: jobs.ClassOperator, Saved: remember(""),
+			grant: jobs.Grant{Saved: mayHave}, err: fault(remote.KindStopped, false, errors.New("words"))},
+			jobs.Result{Kind: jobs.KindEnd, Outcome: jobs.Unknown, Class: jobs.ClassOperator, Saved: mayHave,
 				Error: "bob: wrong ruleset; stopped before step 1 (s); an earlier attempt may have started the step"},
 			false},
 	} {

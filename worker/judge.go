@@ -2,9 +2,9 @@ package worker
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"muster/fleet/remote"
@@ -20,9 +20,12 @@ var errOverdue = errors.New("its deadline was reached")
 type facts struct {
 	grant  jobs.Grant
 	policy jobs.Policy
-	steps  int            // of the runbook
+	steps  int            // of the runbook, without those of on_fail
+	until  int            // behind the last step of the main ones or the on_fail; 0: steps
 	step   int            // in hand, or the one that would be next
 	begun  bool           // this attempt has started a step before this one
+	safe   bool           // the step changes nothing, so it is no matter whether it ran
+	memory *memory        // what is kept for the next attempt; nil: what the grant says
 	action scripts.Action // of the step; zero while connecting
 
 	result remote.Result
@@ -62,24 +65,63 @@ func judge(f facts, chance float64) (r jobs.Result, goOn bool) {
 
 // exited is about a step whose end was seen.
 func (f facts) exited() (r jobs.Result, goOn bool) {
-	if code := f.result.ExitCode; code != 0 {
-		how := fmt.Sprintf("exit %d", code)
-		if f.result.Signal != "" {
-			how = "ended by signal " + f.result.Signal
-		}
-		r := f.end(jobs.Failed, jobs.ClassUser, also(how, lastLine(f.result.Output)))
-		r.ExitCode = &code
-		return r, false
-	}
-	if f.step+1 < f.steps {
+	code := f.result.ExitCode
+	finding := f.finding()
+	switch {
+	case !finding.OK:
+		return f.unmet(finding), false
+	case f.step+1 < cmp.Or(f.until, f.steps):
 		return jobs.Result{}, true
 	}
-	r = f.end(jobs.Succeeded, jobs.ClassNone, "")
-	r.Error = ""
-	if f.action.Kind == scripts.KindRun {
-		r.ExitCode = new(int)
+	r = f.through()
+	if f.action.Kind != scripts.KindUpload {
+		r.ExitCode = &code
 	}
 	return r, false
+}
+
+// finding is how the end of a step is judged.
+func (f facts) finding() scripts.Finding {
+	return f.action.Judge(scripts.Evidence{
+		Exit:   f.result.ExitCode,
+		Signal: f.result.Signal,
+		Output: slices.Concat(f.result.Output.Head, f.result.Output.Tail),
+		Cut:    f.result.Output.Omitted > 0,
+	}, f.mind().Saved)
+}
+
+// unmet is about a step that did not do what is expected of it.
+func (f facts) unmet(finding scripts.Finding) jobs.Result {
+	code := f.result.ExitCode
+	text := also(finding.Text, lastLine(f.result.Output))
+	again := f.action.Retry
+	if tried := f.mind().Again + 1; again != nil && finding.Class == scripts.ClassTransient {
+		if tried < again.Tries {
+			return f.anew(again.Delay, fmt.Sprintf("try %d of %d: %s", tried, again.Tries, text))
+		}
+		text = fmt.Sprintf("%d tries, the last: %s", tried, text)
+	}
+	r := f.end(jobs.Failed, jobs.Class(finding.Class), text)
+	r.ExitCode = &code
+	return r
+}
+
+// anew has a step tried once more that is known to have failed. It keeps its host.
+func (f facts) anew(delay time.Duration, text string) jobs.Result {
+	r := f.say(jobs.KindWait, f.place()+text)
+	r.Delay, r.Step = delay, f.step
+	m := f.mind()
+	m.Again++
+	m.MayHaveRun, m.Asked = false, 0
+	r.Saved = m.over(f.grant.Saved)
+	return r
+}
+
+// through is about a job that went through all its steps.
+func (f facts) through() jobs.Result {
+	r := f.end(jobs.Succeeded, jobs.ClassNone, "")
+	r.Error = ""
+	return r
 }
 
 // broken is about a step that was sent to the host and went wrong.
@@ -103,13 +145,17 @@ func (f facts) doubtful() jobs.Result {
 	if f.cause != nil {
 		text = f.stopWords() + ": it is not known whether the step ran to its end"
 	}
+	if f.safe {
+		f.err = errors.New(text)
+		return f.unreached(jobs.Failed, f.policy.Delay)
+	}
 	if f.canAsk(asked(f.err)) {
 		return f.askLater(text)
 	}
 	if f.action.Repeatable && f.policy.Again(f.grant.Tries+1, jobs.ClassTransient) {
 		r := f.retry(max(f.busy, f.policy.Delay), text)
 		r.KeepLock = true
-		r.Saved = remember(f.grant.Saved)
+		r.Saved = f.remember()
 		return r
 	}
 	r := f.end(jobs.Unknown, jobs.ClassOperator, text)
@@ -171,7 +217,7 @@ func outOfTime(f facts, why string) jobs.Result {
 // why: a cancelled job ends when it is met again, one of a frozen or halted zone
 // goes on at this step when that is over.
 func halted(f facts) jobs.Result {
-	return f.giveBack(fmt.Sprintf("stopped before step %d (%s)", f.step+1, f.action.Name))
+	return f.giveBack("stopped before " + f.stepWords())
 }
 
 // giveBack returns a job of which nothing is under way. If this attempt has done
@@ -197,7 +243,7 @@ func lost(f facts) jobs.Result {
 	if f.action.Repeatable {
 		r := f.retry(f.grant.Bound, text)
 		r.KeepLock = f.grant.Bound > 0
-		r.Saved = remember(f.grant.Saved)
+		r.Saved = f.remember()
 		return r
 	}
 	r := f.end(jobs.Unknown, jobs.ClassOperator, text)
@@ -208,7 +254,7 @@ func lost(f facts) jobs.Result {
 // doubt turns an end that says that nothing ran into unknown, if an earlier
 // attempt may have started the step.
 func (f facts) doubt(r jobs.Result) jobs.Result {
-	if r.Kind != jobs.KindEnd || !mayHaveRun(f.grant) || f.step != f.grant.Step {
+	if r.Kind != jobs.KindEnd || !mayHaveRun(f.grant) || f.step != f.grant.Step || f.safe {
 		return r
 	}
 	r.Outcome, r.Class = jobs.Unknown, jobs.ClassOperator
@@ -265,23 +311,37 @@ func (f facts) endOf(o jobs.Outcome, c jobs.Class, text string) jobs.Result {
 func (f facts) retry(delay time.Duration, text string) jobs.Result {
 	r := f.say(jobs.KindRetry, f.place()+text)
 	r.Delay, r.Step = delay, f.step
-	if f.grant.Mode == jobs.ModeLost && f.step == f.grant.Step {
-		r.Saved, r.KeepLock = remember(f.grant.Saved), f.grant.Bound > 0
+	if f.grant.Mode == jobs.ModeLost && f.step == f.grant.Step && !f.safe {
+		r.Saved, r.KeepLock = f.remember(), f.grant.Bound > 0
 	}
 	return r
 }
 
 func (f facts) say(k jobs.Kind, text string) jobs.Result {
 	return jobs.Result{Job: f.grant.Job, Token: f.grant.Token, Kind: k, Error: oneLine(text),
-		Saved: f.grant.Saved, Note: note(f.result)}
+		Saved: f.kept(), Note: note(f.result)}
 }
 
 // place names the step that a text is about, if there is more than one.
 func (f facts) place() string {
-	if f.steps <= 1 || f.action.Name == "" {
+	if f.action.Name == "" || f.steps == 0 || f.steps == 1 && f.step == 0 {
 		return ""
 	}
-	return fmt.Sprintf("step %d (%s): ", f.step+1, f.action.Name)
+	return f.stepWords() + ": "
+}
+
+// stepWords names the step in hand.
+func (f facts) stepWords() string { return stepWords(f.step, f.steps, f.action.Name) }
+
+func stepWords(step, steps int, name string) string {
+	words := fmt.Sprintf("step %d", step+1)
+	if step >= steps && steps > 0 {
+		words = "step of on_fail"
+	}
+	if name != "" {
+		words += " (" + name + ")"
+	}
+	return words
 }
 
 // stopWords says why the context of the attempt ended.
@@ -290,35 +350,4 @@ func (f facts) stopWords() string {
 		return errOverdue.Error()
 	}
 	return "the worker was stopped"
-}
-
-// memory is what attempts keep for those after them.
-type memory struct {
-	MayHaveRun bool `json:"may_have_run"`    // an attempt may have started its step, and it is not known
-	Asked      int  `json:"asked,omitempty"` // so many attempts hoped that the host would tell the next one
-}
-
-// String is the form that is kept.
-func (m memory) String() string {
-	b, err := json.Marshal(m)
-	if err != nil {
-		return ""
-	}
-	return string(b)
-}
-
-func remember(saved string) string {
-	m := recall(saved)
-	m.MayHaveRun = true
-	return cmp.Or(m.String(), saved)
-}
-
-func remembered(saved string) bool { return recall(saved).MayHaveRun }
-
-func recall(saved string) memory {
-	var m memory
-	if json.Unmarshal([]byte(saved), &m) != nil {
-		return memory{}
-	}
-	return m
 }

@@ -15,6 +15,9 @@ import (
 	"muster/scripts"
 )
 
+// mayHave is what is kept of a step that may have run.
+const mayHave = "{" + jobs.MayHaveRun + "}"
+
 var (
 	connecting = scripts.Action{}
 	once       = scripts.Action{Kind: scripts.KindRun, Name: "s"}
@@ -207,9 +210,9 @@ func TestUnreachableIsSaidOnlyIfNothingRan(t *testing.T) {
 	}{
 		{"nothing ran", facts{err: gone}, "end unreachable transient"},
 		{"earlier steps ran", facts{err: gone, step: 2, steps: 3}, "end failed transient"},
-		{"an earlier attempt may have run", facts{err: gone, grant: jobs.Grant{Saved: remember("")}},
+		{"an earlier attempt may have run", facts{err: gone, grant: jobs.Grant{Saved: mayHave}},
 			"end unknown operator"},
-		{"busy, and an earlier attempt may have run", facts{grant: jobs.Grant{Saved: remember("")},
+		{"busy, and an earlier attempt may have run", facts{grant: jobs.Grant{Saved: mayHave},
 			err: fault(remote.KindThrottled, false, errors.New("full"))}, "end unknown operator"},
 	} {
 		tt.f.grant.Tries, tt.f.policy = 2, jobs.DefaultPolicy()

@@ -221,10 +221,10 @@ func TestTranscripts(t *testing.T) {
 func TestATitleBeginsALine(t *testing.T) {
 	t.Parallel()
 	s := newTranscript(1<<10, &voice{})
-	s.title(0, 2, "one")
+	s.remark("one")
 	s.add(remote.Output{Head: []byte("no newline")})
-	s.title(1, 2, "two")
-	if got, want := string(s.all.Bytes()), "== step 1 of 2: one ==\nno newline\n== step 2 of 2: two ==\n"; got != want {
+	s.remark("two")
+	if got, want := string(s.all.Bytes()), "== one ==\nno newline\n== two ==\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -30,10 +30,16 @@ type attempt struct {
 	began   time.Duration // on the boot clock
 	tooLate bool          // the lease was over by then
 
-	step     int  // in hand, or the one that would be next
+	progress
+	said *transcript
+}
+
+// progress is how far an attempt has come.
+type progress struct {
+	step     int // in hand, or the one that would be next
+	memory   memory
 	begun    bool // a step was started in this attempt
 	attached bool // to a step that an earlier one started
-	said     *transcript
 }
 
 func newAttempt(c *clerk, g jobs.Grant, p plan) *attempt {
@@ -41,13 +47,13 @@ func newAttempt(c *clerk, g jobs.Grant, p plan) *attempt {
 		p.spec.Retry = jobs.DefaultPolicy()
 	}
 	return &attempt{
-		Worker: c.Worker,
-		zone:   c.calls.zone,
-		grant:  g,
-		plan:   p,
-		moved:  c.lines.moved,
-		step:   g.Step,
-		said:   newTranscript(c.cfg.OutputMax, newVoice(g, c.cfg.OutputMax)),
+		Worker:   c.Worker,
+		zone:     c.calls.zone,
+		grant:    g,
+		plan:     p,
+		moved:    c.lines.moved,
+		progress: progress{step: g.Step, memory: recall(g.Saved)},
+		said:     newTranscript(c.cfg.OutputMax, newVoice(g, c.cfg.OutputMax)),
 	}
 }
 
@@ -65,7 +71,7 @@ func (a *attempt) run(ctx context.Context) (e ending) {
 	}()
 
 	r, stale := a.work(ctx)
-	return ending{token: a.grant.Token, result: r, stale: stale}
+	return ending{token: a.grant.Token, result: a.conclude(r), stale: stale}
 }
 
 // mustEnd is when the attempt has had its time to stop.
@@ -102,10 +108,17 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 	}
 	defer conn.Close()
 
-	for ; ; a.step++ {
+	for {
 		action, err := a.plan.book.Step(a.step, *a.grant.Host, a.context())
 		if err != nil {
 			return a.facts().end(jobs.Failed, jobs.ClassUser, err.Error()), false
+		}
+		if action.Skip != "" {
+			a.remark(action.Name, ": skipped, "+action.Skip)
+			if a.goOn(nil); a.step == a.until() {
+				return a.facts().through(), false
+			}
+			continue
 		}
 		look, end := a.mayStart(ctx, action)
 		if end != nil {
@@ -160,7 +173,7 @@ func (a *attempt) needsGo(action scripts.Action) bool {
 // unfit tells what is to be said at once, without going to the host.
 func (a *attempt) unfit() (r jobs.Result, unfit bool) {
 	f, g := a.facts(), a.grant
-	if g.Mode == jobs.ModeLost && !a.tells() {
+	if g.Mode == jobs.ModeLost && !a.tells() && !a.safe() {
 		if g.Host != nil && a.plan.err == nil {
 			// Of a step that cannot be made it is not known whether it may run twice.
 			f.action, _ = a.plan.book.Step(g.Step, *g.Host, a.context())
@@ -215,7 +228,7 @@ func (a *attempt) connect(ctx context.Context) (Conn, error) {
 // call that brought it.
 func (a *attempt) checkpoint(ctx context.Context) (jobs.Verdict, error) {
 	question := jobs.Checkpoint{
-		Job: a.grant.Job, Token: a.grant.Token, Step: a.step, Saved: a.grant.Saved,
+		Job: a.grant.Job, Token: a.grant.Token, Step: a.step, Saved: a.memory.over(a.grant.Saved),
 	}
 	for tries := 1; ; tries++ {
 		sent := a.Clock()
@@ -270,7 +283,9 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 	bound time.Duration) (r jobs.Result, goOn bool) {
 	f := a.with(action)
 	free := a.Clock() + bound + jobs.KillGrace + answerTime
-	a.said.title(a.step, len(a.plan.book.Steps), action.Name)
+	if len(a.plan.book.Steps) > 1 { // one alone needs no title
+		a.remark(action.Name, "")
+	}
 	a.begun = true
 	f.result, f.err = a.do(ctx, conn, action, remote.Command{Shell: action.Shell, Bound: bound,
 		Stop: a.halting.Done(), Record: record, Live: a.said.live, Attached: func() {
@@ -281,7 +296,13 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 	f.result.Attached = a.attached
 	f.busy = max(0, free-a.Clock())
 	f.cause, f.order = cause(ctx), order(a.halting)
-	return judge(f, rand.Float64())
+	if r, goOn = judge(f, rand.Float64()); goOn {
+		a.goOn(f.finding().Saved)
+	} else if f.rescues(r) {
+		a.rescue(action, r)
+		goOn = true
+	}
+	return r, goOn
 }
 
 // do is the step itself.
@@ -297,9 +318,12 @@ func (a *attempt) facts() facts {
 	return facts{
 		grant:  a.grant,
 		policy: a.plan.spec.Retry,
-		steps:  len(a.plan.book.Steps),
+		steps:  a.plan.book.MainSteps(),
+		until:  a.until(),
 		step:   a.step,
 		begun:  a.begun,
+		safe:   a.safe(),
+		memory: &a.memory,
 		order:  order(a.halting),
 	}
 }
@@ -311,7 +335,8 @@ func (a *attempt) with(action scripts.Action) facts {
 }
 
 func (a *attempt) context() scripts.Context {
-	return scripts.Context{Task: string(a.grant.Job.Task()), Attempt: a.grant.Attempt}
+	return scripts.Context{Task: string(a.grant.Job.Task()), Attempt: a.grant.Attempt,
+		Saved: a.memory.Saved}
 }
 
 // cause is why ctx ended; nil: it has not.

@@ -39,7 +39,7 @@ func TestStepsRunInOrderEachBehindACheckpoint(t *testing.T) {
 		}
 		got := s.one(func(g *jobs.Grant) { g.Saved = `{"may_have_run":true}` })
 		want := jobs.Result{Job: "0000000001:fw1", Token: 1, Kind: jobs.KindEnd, Outcome: jobs.Succeeded,
-			ExitCode: new(int), Step: 2, Saved: `{"may_have_run":true}`,
+			ExitCode: new(int), Step: 2, Saved: "{}",
 			Said: jobs.Said{Output: []byte("== step 1 of 3: one ==\ndo one done\n" +
 				"== step 2 of 3: two ==\ndo two done\n== step 3 of 3: three ==\ndo three done\n")}}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -238,9 +238,9 @@ func TestUnfitJobs(t *testing.T) {
 		},
 		{
 			name:   "unreadable runbook",
-			broken: `{"steps":[{"when":"x"}]}`,
+			broken: `{"steps":[{"weather":"x"}]}`,
 			want: end(jobs.Failed, `the runbook of task 0000000001 cannot be read: frozen runbook: json: `+
-				`unknown field "when": was it made by another version of muster?`),
+				`unknown field "weather": was it made by another version of muster?`),
 		},
 		{
 			name:   "no steps",

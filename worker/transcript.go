@@ -20,14 +20,6 @@ func newTranscript(most int, live *voice) *transcript {
 	return &transcript{half: most / 2, live: live}
 }
 
-// title begins a step. An attempt of one step needs none.
-func (t *transcript) title(step, steps int, name string) {
-	if steps == 1 {
-		return
-	}
-	t.remark(fmt.Sprintf("step %d of %d: %s", step+1, steps, name))
-}
-
 // remark is a line of our own.
 func (t *transcript) remark(text string) {
 	line := fmt.Sprintf("== %s ==\n", text)

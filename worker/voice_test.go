@@ -103,9 +103,9 @@ func TestAVoiceHearsWhatOnlyTheWorkerSays(t *testing.T) {
 	t.Parallel()
 	v := newVoice(jobs.Grant{}, 400)
 	s := newTranscript(400, v)
-	s.title(0, 2, "put")
+	s.remark("step 1 of 2: put")
 	s.add(remote.Output{Head: []byte("put\n"), Omitted: 5, Tail: []byte("there\n")})
-	s.title(1, 2, "run")
+	s.remark("step 2 of 2: run")
 	fmt.Fprint(v, "abc")
 	s.add(remote.Output{Head: []byte("abc")})
 	var heard string

@@ -312,7 +312,7 @@ func (c *call) has(task jobs.TaskID, host string) bool {
 // run, or may have. keep says that something may still act on the host.
 func cancelled(j Job, note string) (o End, keep bool) {
 	switch {
-	case j.Saved != "":
+	case strings.Contains(j.Saved, jobs.MayHaveRun):
 		return End{Outcome: jobs.Unknown, Error: "cancelled when a step may have run: " + note}, true
 	case j.State == jobs.Verify:
 		return End{Outcome: jobs.Unknown, Error: "cancelled before the host was back: " + note}, false

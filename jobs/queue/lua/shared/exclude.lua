@@ -255,7 +255,7 @@ end
 -- cancelled is how a job ends that was cancelled: it says so if a part of it has
 -- run, or may have.
 function m.cancelled(j, note)
-  if j.saved ~= '' then
+  if string.find(j.saved, '"may_have_run":true', 1, true) then
     -- What may have run may run still: the host stays locked to the end of the lock.
     return {outcome = 'unknown', err = 'cancelled when a step may have run: ' .. note, keep = true}
   elseif j.state == 'verify' then

@@ -1,0 +1,56 @@
+package scripts
+
+import "time"
+
+// Step is one step of a runbook. Timeout, Repeatable and Disruptive are what the
+// step says or else what the runbook says.
+type Step struct {
+	Name       string        `json:"name"`
+	Kind       Kind          `json:"kind"`
+	Run        string        `json:"run,omitempty"` // shell text with placeholders; of kinds run and check
+	Upload     *UploadSpec   `json:"upload,omitempty"`
+	Timeout    time.Duration `json:"timeout_ns"`
+	Repeatable bool          `json:"repeatable,omitempty"`
+	Disruptive bool          `json:"disruptive,omitempty"` // traffic may suffer
+	Retry      *Again        `json:"retry,omitempty"`
+	When       []Condition   `json:"when,omitempty"` // all must hold, or the step is skipped
+	Expect     *Expect       `json:"expect,omitempty"`
+	Classes    []ClassRule   `json:"classes,omitempty"` // the first that fits says whose business a failure is
+	Save       []Save        `json:"save,omitempty"`
+	OnFail     *Block        `json:"on_fail,omitempty"` // run when this step failed
+	Outcome    string        `json:"outcome,omitempty"` // of the job, if this last step of on_fail succeeds
+}
+
+// Again says how often a step is tried whose failure is transient.
+type Again struct {
+	Tries int           `json:"tries"`
+	Delay time.Duration `json:"delay_ns"` // between two of them
+}
+
+// Block is a run of steps among those of a runbook.
+type Block struct {
+	First int `json:"first"` // index
+	Count int `json:"count"`
+}
+
+// Kind says what a step does.
+type Kind string
+
+// The kinds of step.
+const (
+	KindRun    Kind = "run"    // a shell text
+	KindUpload Kind = "upload" // a file brought to the host
+	KindCheck  Kind = "check"  // a shell text that changes nothing and must hold
+)
+
+// RolledBack is the one outcome that a step of on_fail can give to its job.
+const RolledBack = "rolled_back"
+
+// UploadSpec is an upload as the runbook says it.
+type UploadSpec struct {
+	From    string `json:"from,omitempty"`    // an argument of type file; or:
+	Blob    string `json:"blob,omitempty"`    // a stored content, by SHA-256 in hex; or:
+	Content string `json:"content,omitempty"` // sent as it is
+	To      string `json:"to"`                // absolute path with placeholders
+	Mode    uint32 `json:"mode"`              // permission bits
+}

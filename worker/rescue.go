@@ -1,0 +1,98 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+
+	"muster/fleet/remote"
+	"muster/jobs"
+	"muster/scripts"
+)
+
+// This file leads an attempt from step to step: on to the next one, past those that are
+// skipped, and into the on_fail of one that failed.
+
+// until is the index behind the last step of those in hand: the main ones, or an on_fail.
+func (a *attempt) until() int {
+	book := a.plan.book
+	if f := a.memory.Failed; f != nil && f.Step >= 0 && f.Step < len(book.Steps) {
+		if b := book.Steps[f.Step].OnFail; b != nil {
+			return b.First + b.Count
+		}
+	}
+	return book.MainSteps()
+}
+
+// safe tells whether the step in hand changes nothing.
+func (a *attempt) safe() bool {
+	steps := a.plan.book.Steps
+	return a.step >= 0 && a.step < len(steps) && steps[a.step].Kind == scripts.KindCheck
+}
+
+// goOn leaves a step behind, with what it saved.
+func (a *attempt) goOn(saved map[string]string) {
+	a.memory.keep(saved)
+	a.memory.next()
+	a.step++
+}
+
+// remark names the step in hand in the transcript.
+func (a *attempt) remark(name, more string) {
+	main := a.plan.book.MainSteps()
+	if f := a.memory.Failed; f != nil {
+		a.said.remark(fmt.Sprintf("on_fail of step %d: %s%s", f.Step+1, name, more))
+		return
+	}
+	a.said.remark(fmt.Sprintf("step %d of %d: %s%s", a.step+1, main, name, more))
+}
+
+// rescues tells whether the on_fail of a step is to run: the step was started, and is
+// known to have failed or to have been stopped at its bound.
+func (f facts) rescues(r jobs.Result) bool {
+	var e *remote.Error
+	started := f.err == nil || errors.As(f.err, &e) && e.Sent
+	return f.action.OnFail != nil && f.mind().Failed == nil && started && f.order == nil &&
+		r.Kind == jobs.KindEnd && (r.Outcome == jobs.Failed || r.Outcome == jobs.Timeout)
+}
+
+// rescue goes to the on_fail of a step that failed.
+func (a *attempt) rescue(action scripts.Action, r jobs.Result) {
+	a.memory.next()
+	a.memory.Failed = &failure{Step: a.step, Outcome: r.Outcome, Class: r.Class, Exit: r.ExitCode,
+		Error: r.Error}
+	a.step = action.OnFail.First
+}
+
+// conclude says of a job whose on_fail is over how it ended: as the step that failed did,
+// or rolled back if the last of those steps says that it is.
+func (a *attempt) conclude(r jobs.Result) jobs.Result {
+	first := a.memory.Failed
+	if first == nil || r.Kind != jobs.KindEnd {
+		return r
+	}
+	undone := r.Error
+	switch r.Outcome {
+	case jobs.Succeeded:
+		r.Outcome, r.Class, r.ExitCode = first.Outcome, first.Class, first.Exit
+		r.Error = first.Error
+		if a.rolledBack() {
+			r.Outcome = jobs.RolledBack
+			r.Error = oneLine(shortened(first.Error, noteMax) + "; its on_fail rolled it back")
+		}
+		return r
+	case jobs.Failed, jobs.Timeout, jobs.Unreachable:
+		// The host is left as nobody wanted it.
+		r.Outcome, r.Class, r.ExitCode = first.Outcome, jobs.ClassOperator, first.Exit
+		undone = "its on_fail failed: " + undone
+	}
+	r.Error = oneLine(shortened(first.Error, noteMax) + "; " + undone)
+	return r
+}
+
+// rolledBack tells whether the last step of the on_fail in hand ran, and says that it
+// brings back what was.
+func (a *attempt) rolledBack() bool {
+	last := a.until() - 1
+	action, err := a.plan.book.Step(last, *a.grant.Host, a.context())
+	return err == nil && action.Skip == "" && action.Outcome == scripts.RolledBack
+}
