@@ -57,11 +57,11 @@ type Result struct {
 	Class    Class
 	ExitCode *int
 	Error    string        // one line for people, at most 300 bytes are kept
-	Delay    time.Duration // retry, wait, verify
-	Until    Micros        // defer
+	Delay    time.Duration // retry, wait, verify, and defer where no time is known
+	Until    Micros        // defer: when it may begin; 0: nobody knows, and it expires as before
 	Step     int           // wait, verify, retry: where to go on
 	Saved    string        // JSON of what steps kept
-	Release  bool          // wait: gives the host back
+	Release  bool          // wait: gives the host back; defer: and its group, nothing was disturbed
 	KeepLock bool          // end: something may still act on the host; it stays locked to its bound
 	Note     string        // end: what is worth knowing beside the outcome, as "attached"; one line
 	Said

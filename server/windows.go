@@ -10,7 +10,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/windows"
@@ -276,9 +275,5 @@ func (s *Server) place(host string) (windows.Place, error) {
 		return windows.Place{}, huma.Error404NotFound(fmt.Sprintf(
 			"there is no host %q in the inventory; `muster hosts` lists them", clip(host)))
 	}
-	return placeOf(h), nil
-}
-
-func placeOf(h fleet.Host) windows.Place {
-	return windows.Place{Host: h.Name, Group: h.Group, Site: h.Labels["site"], Customer: h.Customer}
+	return jobs.Place(h), nil
 }

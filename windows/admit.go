@@ -238,3 +238,14 @@ func earlier(a, b time.Time) time.Time {
 	}
 	return a
 }
+
+// AtEnd is what becomes of work that runs at a place when its window ends: where
+// several windows hold, the stricter way.
+func (b *Book) AtEnd(p Place, runbook string) AtEnd {
+	for _, e := range b.holding(p) {
+		if e.Allows(runbook) && e.AtEnd == StopAtSafePoint {
+			return StopAtSafePoint
+		}
+	}
+	return Finish
+}

@@ -404,7 +404,7 @@ func TestTheLastWordsHaveABound(t *testing.T) {
 func TestAStopBeforeTheStartGivesAllBack(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		g := s.q.grant(task1, host(1))
-		w, err := New(s.cfg, Doors{Queue: s.q, Dial: s.hosts.connect, Clock: s.clock, Log: s.log})
+		w, err := New(s.cfg, Doors{Queue: s.q, Times: s.times, Dial: s.hosts.connect, Clock: s.clock, Log: s.log})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -412,6 +412,7 @@ type stand struct {
 	t      testing.TB
 	q      *fakeQueue
 	hosts  *fakeHosts
+	times  *fakeTimes
 	cfg    Config
 	orders chan jobs.Order
 	report func(jobs.Report) // replaces the gathering
@@ -436,6 +437,7 @@ func bubble(t *testing.T, f func(t *testing.T, s *stand)) {
 			t:      t,
 			q:      newQueue(t),
 			hosts:  newHosts(),
+			times:  &fakeTimes{},
 			cfg:    Default(),
 			orders: make(chan jobs.Order, 1),
 			log:    hclog.NewNullLogger(),
@@ -462,8 +464,8 @@ func (s *stand) start(grants ...jobs.Grant) {
 
 func (s *stand) startWith(h jobs.Handover) {
 	s.t.Helper()
-	w, err := New(s.cfg, Doors{Queue: s.q, Dial: s.hosts.connect, Clock: s.clock, Log: s.log,
-		Blobs: s.blobs})
+	w, err := New(s.cfg, Doors{Queue: s.q, Times: s.times, Dial: s.hosts.connect, Clock: s.clock, Log: s.log,
+		Blobs: s.blobs, Synchronised: func() error { return s.times.ntp }})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -162,7 +162,7 @@ func run(t *testing.T, q *queue.Queue) {
 	}
 	cfg := worker.Default()
 	cfg.Slots = 8
-	w, err := worker.New(cfg, worker.Doors{Queue: q, Dial: worker.SSH(client), Clock: proc.Boot,
+	w, err := worker.New(cfg, worker.Doors{Queue: q, Times: q, Dial: worker.SSH(client), Clock: proc.Boot,
 		Log: hclog.NewNullLogger()})
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"muster/fleet/remote"
@@ -26,9 +27,7 @@ type attempt struct {
 	halting context.Context // ends with that of the attempt, and when the job is cancelled
 	halt    context.CancelCauseFunc
 
-	sent    time.Duration // before the take, on the boot clock
-	began   time.Duration // on the boot clock
-	tooLate bool          // the lease was over by then
+	timing
 
 	progress
 	said *transcript
@@ -40,6 +39,16 @@ type progress struct {
 	memory   memory
 	begun    bool // a step was started in this attempt
 	attached bool // to a step that an earlier one started
+}
+
+// timing is when an attempt began, and whether it should have.
+type timing struct {
+	sent    time.Duration // before the take, on the boot clock
+	began   time.Duration // on the boot clock
+	tooLate bool          // the lease was over by then
+
+	outside  *ruling // the step in hand must not start: the host is only asked about it
+	overtime sync.Once
 }
 
 func newAttempt(c *clerk, g jobs.Grant, p plan) *attempt {
@@ -95,6 +104,11 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 	if r, unfit := a.unfit(); unfit {
 		return r, false
 	}
+	ruling := a.admit(ctx)
+	if !ruling.ok {
+		return a.deferred(a.facts(), ruling), false
+	}
+	defer a.watch(ctx, ruling.end, ruling.now)()
 	reach := a.halting
 	if mayHaveRun(a.grant) {
 		reach = ctx // what is cancelled must be found before it can be stopped
@@ -120,7 +134,7 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 			}
 			continue
 		}
-		look, end := a.mayStart(ctx, action)
+		look, end := a.mayStartNow(ctx, action)
 		if end != nil {
 			return end.result, end.stale
 		}
@@ -296,6 +310,9 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 	f.result.Attached = a.attached
 	f.busy = max(0, free-a.Clock())
 	f.cause, f.order = cause(ctx), order(a.halting)
+	if r, ok := a.neverBegan(f); ok {
+		return r, false
+	}
 	if r, goOn = judge(f, rand.Float64()); goOn {
 		a.goOn(f.finding().Saved)
 	} else if f.rescues(r) {

@@ -24,6 +24,9 @@ type Config struct {
 	Orphan    time.Duration // without a master and an answer: after the locks have ended
 	OutputMax int           // bytes kept of what a host said in one attempt
 	Overload  jobs.Overload // what is done about a queue whose jobs come late
+
+	// RequireNTP refuses what needs a window on a node whose clock nobody keeps right.
+	RequireNTP bool
 }
 
 // Default is the configuration that is used when nothing else is said.
@@ -99,15 +102,20 @@ type Conn interface {
 	Close() error
 }
 
-// Doors are the ways of a worker to the world around it. All must be there, but for Blobs.
+// Doors are the ways of a worker to the world around it. All must be there, but for Blobs
+// and Synchronised.
 type Doors struct {
 	Queue Queue
+	Times Times
 	Dial  func(ctx context.Context, h fleet.Host) (Conn, error)
 	Clock func() time.Duration // CLOCK_BOOTTIME
 	Log   hclog.Logger
 
 	// Blobs opens a stored content of so many bytes by its SHA-256. nil: there are none.
 	Blobs func(ctx context.Context, sum string, size int64) (Content, error)
+
+	// Synchronised says why the clock of this machine may be wrong; nil: it is kept right.
+	Synchronised func() error
 }
 
 // SSH makes connections with a client of package remote.
@@ -125,6 +133,7 @@ func SSH(client *remote.Client) func(context.Context, fleet.Host) (Conn, error) 
 type Worker struct {
 	cfg Config
 	Doors
+	agreed *agreed
 }
 
 // New makes a worker, or tells all that is wrong with c.
@@ -132,7 +141,7 @@ func New(c Config, d Doors) (*Worker, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
-	return &Worker{cfg: c, Doors: d}, nil
+	return &Worker{cfg: c, Doors: d, agreed: newAgreed(d)}, nil
 }
 
 // Master is the line to the master that started this worker.

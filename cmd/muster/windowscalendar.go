@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster/fleet"
+	"muster/jobs"
 	"muster/server"
 	"muster/windows"
 )
@@ -117,7 +118,7 @@ func (c calendar) pages(hosts []fleet.Host) []calendarPage {
 	places, pages := map[windows.Place][]calendarDay{}, map[string]*calendarPage{}
 	var order []string
 	for _, h := range hosts {
-		p := windows.Place{Host: h.Name, Group: h.Group, Site: h.Labels["site"], Customer: h.Customer}
+		p := jobs.Place(h)
 		if !special(c.book, h.Name) {
 			p.Host = "" // so that hosts without windows of their own are worked out once
 		}

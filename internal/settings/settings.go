@@ -28,6 +28,7 @@ type Settings struct {
 	Master    Master   `mapstructure:"master"`
 	Node      Node     `mapstructure:"node"`
 	Overload  Overload `mapstructure:"overload"`
+	Windows   Windows  `mapstructure:"windows"`
 	SSH       SSH      `mapstructure:"ssh"`
 	Output    Output   `mapstructure:"output"`
 	Blobs     Blobs    `mapstructure:"blobs"`
@@ -117,6 +118,11 @@ type Overload struct {
 	After    time.Duration `mapstructure:"after"`    // a job that starts so late shows it
 	Cooldown time.Duration `mapstructure:"cooldown"` // between two reorderings, at least
 	FairBy   string        `mapstructure:"fair_by"`  // task, or operator,task
+}
+
+// Windows says what a node must be like to begin work that needs a window.
+type Windows struct {
+	RequireNTP bool `mapstructure:"require_ntp"` // the kernel says that its clock is kept right
 }
 
 // SSH holds the deadlines of the way to a host.
@@ -237,6 +243,7 @@ func defaults(m machine) map[string]any {
 		"overload.after":               o.After,
 		"overload.cooldown":            o.Cooldown,
 		"overload.fair_by":             string(o.FairBy),
+		"windows.require_ntp":          false,
 		"ssh.tcp":                      r.TCP,
 		"ssh.handshake":                r.Handshake,
 		"ssh.auth":                     r.Auth,

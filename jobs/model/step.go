@@ -191,9 +191,12 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 		change = func(j *Job) { j.State = jobs.Verify; j.Counts.Probes++ }
 		keep = s.keepHost(r, j, t, keep)
 	case jobs.KindDefer:
-		at = r.Until
+		later := j.Later // as before, if nobody knows when it may
+		if r.Until != 0 {
+			at, later = r.Until, max(r.Until.Sub(t.Due), 0)
+		}
 		change = func(j *Job) {
-			j.State, j.Later = jobs.Deferred, max(at.Sub(t.Due), 0)
+			j.State, j.Later = jobs.Deferred, later
 			j.Counts.Attempt--
 		}
 	case jobs.KindBack:

@@ -48,7 +48,7 @@ var zoneKeys = []Key{
 	{"zone", "hash", "epoch, step, put, move, lose, end, control, order",
 		"run id, epoch, frozen until, highest TIME, last token, halted, paused, paused customers; " +
 			"changes of tasks, last reordering"},
-	{"events", "stream", "put, move, step, lose, end, epoch, control, fsck, order",
+	{"events", "stream", "put, move, step, lose, end, epoch, control, fsck, order, Alert",
 		"everything that happened; about 1,000,000 entries"},
 	{"out:<id>", "stream", "step, speak",
 		"what the host said: an entry an attempt, of a running one many; expires after 24 h"},
@@ -71,6 +71,8 @@ var hubKeys = []Key{
 	{"inventory", "hash", "Publish", "version, count and time of the published inventory"},
 	{"windows", "hash", "SetTimetable",
 		"the timetable as JSON (windows, freezes, approvals), and its version"},
+	{"estimates", "hash", "SaveEstimates",
+		"runbook, model and customer, with | between, to JSON of how long it takes"},
 	{"events", "stream", "SetTimetable",
 		"what people ordered that concerns no zone; about 100,000 entries"},
 	{"blobs", "hash", "blob, PutBlob, RemoveBlob, TendBlobs",

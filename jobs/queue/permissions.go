@@ -70,7 +70,8 @@ func (r Role) keys() []access {
 		}
 	}
 	return append(list, access{hubKey("nodes", ""), true}, access{hubKey("node:", "*"), true},
-		access{hubKey("windows", ""), false}, access{hubKey("blobs", ""), false},
+		access{hubKey("windows", ""), false}, access{hubKey("estimates", ""), false},
+		access{hubKey("blobs", ""), false},
 		access{hubKey("blob:", "*"), false})
 }
 

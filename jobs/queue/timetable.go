@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"muster/jobs"
 	"muster/windows"
 )
 
@@ -92,4 +94,67 @@ type HubEvent struct {
 func (e HubEvent) line() (string, error) {
 	detail, err := json.Marshal(e.Detail)
 	return e.Event + " " + e.Object + " " + string(detail), err
+}
+
+// Agreed reads what is in force, unless it is the version that the caller knows, and
+// compares the clocks. It costs one call as long as nothing changes.
+func (q *Queue) Agreed(ctx context.Context, known int64) (jobs.Agreed, error) {
+	var a jobs.Agreed
+	c, _, err := q.at(ctx, hub)
+	if err != nil {
+		return a, err
+	}
+	key := hubKey("windows", "")
+	var now *redis.TimeCmd
+	var version *redis.StringCmd
+	before := time.Now()
+	_, err = c.Pipelined(ctx, func(p redis.Pipeliner) error {
+		now, version = p.Time(ctx), p.HGet(ctx, key, "version")
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return a, q.say("windows", err)
+	}
+	// TIME was read at some moment between the two.
+	middle := before.Add(time.Since(before) / 2)
+	a.Now, a.Skew = jobs.MicrosOf(now.Val()), middle.Sub(now.Val())
+	if version.Err() == nil {
+		if a.Version, err = version.Int64(); err != nil {
+			return a, q.say("windows", err)
+		}
+	}
+	if a.Version == known {
+		return a, nil
+	}
+	// It may have been changed once more since: the table says itself which it is.
+	table, err := q.Timetable(ctx)
+	a.Version, a.Table = table.Version, &table
+	return a, err
+}
+
+// Alert tells of something that somebody should look at, in the events of a zone.
+func (q *Queue) Alert(ctx context.Context, zone string, a jobs.Alert) error {
+	line, err := HubEvent{Event: a.Event, Object: string(a.Job), Detail: a.Detail}.line()
+	if err != nil {
+		return err
+	}
+	return q.say("alert", q.rdb.XAdd(ctx, &redis.XAddArgs{Stream: zoneKey(zone, "events", ""),
+		MaxLen: zoneEventsMax, Approx: true, Values: []any{"e", line}}).Err())
+}
+
+// zoneEventsMax bounds the stream of a zone, as in prelude.lua.
+const zoneEventsMax = 1_000_000
+
+// Estimate reads how long a runbook takes, by the field that [jobs.EstimateField]
+// makes. It is false if that is not known.
+func (q *Queue) Estimate(ctx context.Context, field string) (e jobs.Estimate, ok bool, err error) {
+	text, err := q.rdb.HGet(ctx, hubKey("estimates", ""), field).Bytes()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return e, false, nil
+	case err != nil:
+		return e, false, q.say("estimates", err)
+	}
+	err = json.Unmarshal(text, &e)
+	return e, err == nil, q.say("estimates", err)
 }

@@ -57,8 +57,11 @@ function m.rescore(i, id, j, t)
       end
     end
   elseif kind == 'defer' then
-    at, state, j.attempt = tonumber(ARGV[i + 8]), 'deferred', j.attempt - 1
-    j.later = math.max(at - t.due, 0)
+    state, j.attempt = 'deferred', j.attempt - 1
+    if ARGV[i + 8] ~= '0' then -- else nobody knows when it may, and it expires as before
+      at = tonumber(ARGV[i + 8])
+      j.later = math.max(at - t.due, 0)
+    end
   else -- back, of a job that had earlier attempts
     at, state, keep, j.attempt = m.now, j.lost and 'lost' or 'retry', j.lost, j.attempt - 1
   end

@@ -1,0 +1,42 @@
+package jobs
+
+import (
+	"time"
+
+	"muster/fleet"
+	"muster/windows"
+)
+
+// Agreed is what is in force of windows, freezes and approvals, as it was read.
+type Agreed struct {
+	Version int64              // 0: nothing was ever agreed
+	Table   *windows.Timetable // nil: it is the version that the reader knew
+
+	Now  Micros        // Redis' TIME at the reading
+	Skew time.Duration // the clock of this machine less that of Redis, as near as is known
+}
+
+// Estimate is how long a runbook takes on hosts of a kind, by its last successes.
+type Estimate struct {
+	P50 time.Duration `json:"p50_ns"`
+	P90 time.Duration `json:"p90_ns"`
+	N   int           `json:"n"` // runs that it is made of
+}
+
+// EstimateField is under which name the hub keeps the estimate of a runbook for hosts
+// like h: of the same model, which is their label, and the same customer.
+func EstimateField(runbook string, h fleet.Host) string {
+	return runbook + "|" + h.Labels["model"] + "|" + h.Customer
+}
+
+// Place is where a host is, as windows know it.
+func Place(h fleet.Host) windows.Place {
+	return windows.Place{Host: h.Name, Group: h.Group, Site: h.Labels["site"], Customer: h.Customer}
+}
+
+// Alert is something that somebody should look at, as an event of a zone.
+type Alert struct {
+	Event  string // one word
+	Job    ID
+	Detail map[string]any
+}

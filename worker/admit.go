@@ -1,0 +1,228 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"muster/fleet/remote"
+	"muster/jobs"
+	"muster/scripts"
+	"muster/windows"
+)
+
+// This file decides whether a job may begin, and go on, at this time (design §8). It is
+// asked right after the take, before anybody connects to the host, and again before each
+// step that disturbs it: a window may have been changed or frozen, and time passes.
+
+const (
+	// skewMax is how far the clock of this machine may be from that of Redis.
+	skewMax = 2 * time.Second
+
+	// doubtDelay is when a job comes again that did not start because what is agreed, or
+	// the time, is not known here. Another node may take it then.
+	doubtDelay = 15 * time.Second
+
+	// closedDelay is when a job comes again for which no opening is known.
+	closedDelay = 5 * time.Minute
+)
+
+// A question is all that a decision about a start is made of.
+type question struct {
+	reading
+	place   windows.Place
+	work    windows.Work
+	clock   string // why the clock of this machine is not to be trusted; empty: it is
+	running bool   // a step that disturbs the host was done before this one
+}
+
+// A ruling is whether something may start.
+type ruling struct {
+	ok    bool
+	now   time.Time // when it was made
+	end   time.Time // of the opening in which it runs; zero: there is no such end
+	over  string    // ok, although: what somebody should know
+	until time.Time // not ok: when it may start; zero: nobody knows
+	soon  bool      // not ok: it is to be asked again soon
+	why   string    // not ok
+}
+
+// rule decides. What runs is never stopped by a freeze, and by the end of its window
+// only if the window says so.
+func rule(q question) ruling {
+	switch {
+	case q.running && !q.work.Window:
+		return ruling{ok: true}
+	case q.err != nil && (!q.running || q.book == nil):
+		return ruling{soon: true, why: "what is agreed about times is not known: " + q.err.Error()}
+	case q.running:
+		return ruleRunning(q)
+	case q.work.Window && q.clock != "":
+		return ruling{soon: true, why: q.clock}
+	}
+	v := q.book.Admit(q.place, q.now, q.work)
+	return ruling{ok: v.OK, end: v.Opening.End, until: v.Next, why: v.Why}
+}
+
+func ruleRunning(q question) ruling {
+	q.work.Override = "it runs"
+	v := q.book.Admit(q.place, q.now, q.work)
+	switch {
+	case v.OK:
+		return ruling{ok: true, end: v.Opening.End}
+	case q.book.AtEnd(q.place, q.work.Runbook) == windows.StopAtSafePoint:
+		return ruling{until: v.Next, why: "stopped at a safe point: " + v.Why}
+	}
+	return ruling{ok: true, over: v.Why}
+}
+
+// clockDoubt says why windows must not be read by the clock of this machine.
+func clockDoubt(skew time.Duration, ntp error, required bool) string {
+	switch {
+	case skew.Abs() > skewMax:
+		return fmt.Sprintf("the clock of this node is %s off that of Redis: at most %s", skew.Abs().Round(
+			time.Millisecond), skewMax)
+	case required && ntp != nil:
+		return "the clock of this node is not kept right by NTP (" + ntp.Error() +
+			"), and windows.require_ntp is set"
+	}
+	return ""
+}
+
+// rule asks whether the step in hand may start now. It asks nothing of tasks in whose
+// way no time can be: what runs, and needs no window.
+func (a *attempt) rule(ctx context.Context) ruling {
+	q := question{running: a.disturbed(), work: windows.Work{Runbook: a.plan.spec.Runbook,
+		Window: a.plan.spec.Window, Reserve: a.plan.spec.Reserve, Override: a.plan.spec.Override}}
+	if q.running && !q.work.Window || a.grant.Host == nil {
+		return ruling{ok: true}
+	}
+	q.place = jobs.Place(*a.grant.Host)
+	q.reading = a.agreed.current(ctx)
+	if q.work.Window {
+		q.clock = clockDoubt(q.skew, a.ntp(), a.cfg.RequireNTP)
+		takes, err := a.agreed.estimate(ctx, jobs.EstimateField(q.work.Runbook, *a.grant.Host))
+		if err != nil && q.err == nil {
+			q.err = err
+		}
+		// What of it is done by now counts no more.
+		q.work.Estimate = max(cmp.Or(takes, a.plan.spec.Expect)-(a.Clock()-a.began), 0)
+	}
+	r := rule(q)
+	if r.over != "" {
+		a.alertOver(ctx, r.over)
+	}
+	r.now = q.now
+	return r
+}
+
+// admit rules about a job before its host is called. What an earlier attempt may have
+// begun is asked of the host first.
+func (a *attempt) admit(ctx context.Context) ruling {
+	begun := a.grant.Step > 0 && !a.plan.spec.Window // freezes do not hold for it
+	switch {
+	case begun, mayHaveRun(a.grant):
+		return ruling{ok: true}
+	case a.disturbed():
+		return a.lookAfter(ctx)
+	}
+	return a.rule(ctx)
+}
+
+// lookAfter is about a job that is half way: it is gone on with in any case.
+func (a *attempt) lookAfter(ctx context.Context) ruling {
+	r := ruling{ok: true, now: a.agreed.current(ctx).now}
+	left := a.opensFor(ctx)
+	if left <= 0 {
+		a.alertOver(ctx, overText)
+		return r
+	}
+	r.end = r.now.Add(left)
+	return r
+}
+
+// admitStep rules about the step in hand, on a host to which there is a connection.
+func (a *attempt) admitStep(ctx context.Context) ruling {
+	if a.memory.Failed != nil {
+		return ruling{ok: true} // what failed is brought back at any time
+	}
+	again := mayHaveRun(a.grant) && a.step == 0 // which was not asked before the host was called
+	if a.plan.spec.Window && a.disturbs(a.step) || again {
+		return a.rule(ctx)
+	}
+	return ruling{ok: true}
+}
+
+// disturbs tells whether a step is one that must not start outside of the window: those
+// that change something and do not say that they are harmless. All are of a runbook that
+// is not disruptive: it asked for the window.
+func (a *attempt) disturbs(i int) bool {
+	book := a.plan.book
+	if i < 0 || i >= len(book.Steps) || book.Steps[i].Kind == scripts.KindCheck {
+		return false
+	}
+	return book.Steps[i].Disruptive || !book.Disruptive
+}
+
+// disturbed tells whether a step that disturbs was done before the one in hand.
+func (a *attempt) disturbed() bool {
+	for i := range a.step {
+		if a.disturbs(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// deferred gives a job back until it may begin. It is no failure: nothing is counted.
+func (a *attempt) deferred(f facts, r ruling) jobs.Result {
+	res := f.say(jobs.KindDefer, f.place()+r.why)
+	res.Step, res.Release = f.step, !a.disturbed()
+	switch {
+	case r.soon:
+		res.Delay = doubtDelay
+	case r.until.IsZero():
+		res.Delay = closedDelay
+	default:
+		res.Until = jobs.MicrosOf(r.until)
+	}
+	return res
+}
+
+// neverBegan tells that a host, which was only asked, says that the step was not started,
+// and that it must not be now.
+func (a *attempt) neverBegan(f facts) (r jobs.Result, ok bool) {
+	if a.outside == nil || asked(f.err) != remote.KindNever {
+		return jobs.Result{}, false
+	}
+	r = a.deferred(f, *a.outside)
+	m := f.mind()
+	m.next() // it is known now that it did not run
+	r.Saved = m.over(f.grant.Saved)
+	return r, true
+}
+
+// ntp is why the clock is not known to be kept right; nil: it is.
+func (a *attempt) ntp() error {
+	if a.Synchronised == nil {
+		return nil
+	}
+	return a.Synchronised()
+}
+
+// mayStartNow is mayStart, if the time is right. If it is not the host may still be asked
+// what became of the step.
+func (a *attempt) mayStartNow(ctx context.Context, action scripts.Action) (look bool,
+	end *ending) {
+	a.outside = nil
+	r := a.admitStep(ctx)
+	switch {
+	case !r.ok && !a.asks(action):
+		return false, &ending{result: a.deferred(a.with(action), r)}
+	case !r.ok:
+		a.outside = &r
+	}
+	look, end = a.mayStart(ctx, action)
+	return look || a.outside != nil, end
+}
