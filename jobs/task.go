@@ -43,6 +43,10 @@ type Task struct {
 	At    Micros `json:"at"` // not before; 0: at once
 	Total int    `json:"total"`
 
+	// Own are the times of hosts that have one of their own. The same submit may come
+	// with others later: those that came first count.
+	Own map[string]Micros `json:"-"`
+
 	// Guarded says that a job of the task may need a group or a limit: the spec
 	// names limits, or is disruptive and a host has a group, or a host has a
 	// label that is limited. A task that is not costs nothing at its takes.

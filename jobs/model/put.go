@@ -13,7 +13,8 @@ type Put struct {
 	Chunk int
 	At    jobs.Micros // when to run; 0: at once
 	Hosts []string
-	Head  *Head // with chunk 0
+	Own   []jobs.Micros // when to run, for each host; 0: that of the task; nil: no host has its own
+	Head  *Head         // with chunk 0
 }
 
 // Put holds the jobs of a chunk until Move commits the task. It returns the status,
@@ -41,17 +42,36 @@ func (z *Zone) Put(now jobs.Micros, p Put) (string, int) {
 	}
 	t.Chunks[p.Chunk], t.Expires = p.Hosts, now.Add(day)
 	z.Tasks[p.Task] = t
-	for _, host := range p.Hosts {
+	for i, host := range p.Hosts {
 		// What was cancelled by itself meanwhile, or runs because a failover forgot an
 		// earlier commit, stays where it is.
-		if t.Done+int(t.Started) == 0 || !c.has(p.Task, host) {
-			z.Held.putNew(p.Task, jobs.NewID(p.Task, host), p.At)
+		if t.Done+int(t.Started) > 0 && c.elsewhere(p.Task, host) {
+			continue
+		}
+		id, at := jobs.NewID(p.Task, host), p.At
+		if p.Own != nil {
+			at = p.Own[i]
+		}
+		z.Held.putNew(p.Task, id, at)
+		if p.Own != nil && at != 0 {
+			z.Jobs[id] = &Job{State: jobs.Queued, Due: at, Later: max(at.Sub(max(t.Head.At, now)), 0)}
 		}
 	}
 	z.Held.expire(p.Task, now.Add(day))
 	c.event("put", p.Task)
 	c.flush()
 	return "ok", z.Held[p.Task].Len()
+}
+
+// elsewhere tells whether a job is not to be held again.
+func (c *call) elsewhere(task jobs.TaskID, host string) bool {
+	id := jobs.NewID(task, host)
+	if j := c.Jobs[id]; j != nil && j.State != jobs.Queued {
+		return true
+	}
+	_, queued := c.Queue.Score(id)
+	_, again := c.Again.Score(id)
+	return queued || again
 }
 
 // Checkpoint asks whether the next step of a job may start. The verdict may also

@@ -173,7 +173,7 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 	if j.State == jobs.Running {
 		t.running--
 	}
-	if r.Kind == jobs.KindBack && j.Counts.Attempt <= 1 {
+	if r.Kind == jobs.KindBack && j.Counts.Attempt <= 1 && j.Later == 0 {
 		s.untake(r.Job, j, t)
 		return
 	}

@@ -72,3 +72,6 @@ func Texts(v []any) (out []any) {
 	}
 	return out
 }
+
+// Times are when the jobs of hosts are to run, as the script put reads it.
+func Times(t jobs.Task, hosts []string) string { return times(t, hosts) }

@@ -197,6 +197,7 @@ func readTask(z *model.Zone, r *record, id jobs.TaskID) *model.Task {
 	if err := json.Unmarshal([]byte(r.take("spec")), s); err != nil {
 		r.t.Fatalf("%s: spec: %v", r.key, err)
 	}
+	r.take("own") // it says where to look for records that are there
 	guard := r.take("guard")
 	t.Head.Guarded = guard != ""
 	if d := r.duration("timeout"); d != s.Timeout || r.duration("expire") != s.Expire ||

@@ -30,7 +30,8 @@ var zoneKeys = []Key{
 	{"parked", "set", "step, move", "tasks of which jobs were laid aside in held:<task> by a take"},
 	{"task:<id>", "hash", "put, move, step, checkpoint, lose, end, epoch, control, fsck, speak",
 		"this zone's part of a task: spec, hosts in chunks, counters, flags, and from its first take " +
-			"the record of each job (`:<host>`); expires 24 h after the end"},
+			"the record of each job (`:<host>`), of one with a time of its own from its put; expires " +
+			"24 h after the end"},
 	{"locks", "hash", "step, checkpoint, epoch",
 		"host to the one attempt on it: until when (µs), token and job"},
 	{"sem:<name>", "hash", "step, lose, end, control, epoch, fsck",

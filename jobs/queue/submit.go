@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -194,13 +195,9 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 	if err != nil {
 		return err
 	}
-	at := ""
-	if t.At > 0 {
-		at = t.At.String()
-	}
 	chunks := slices.Collect(slices.Chunk(hosts, hostsMax))
 	args := func(i int) []any {
-		return []any{string(t.ID), print, i, at, strings.Join(chunks[i], "\n")}
+		return []any{string(t.ID), print, i, times(t, chunks[i]), strings.Join(chunks[i], "\n")}
 	}
 	first := append(args(0), headArgs(t, len(hosts), len(chunks))...)
 	first = append(first, "spec", string(spec))
@@ -229,6 +226,21 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 		}})
 }
 
+// times are when the jobs of hosts are to run, as put.lua reads it.
+func times(t jobs.Task, hosts []string) string {
+	if len(t.Own) == 0 {
+		if t.At == 0 {
+			return ""
+		}
+		return t.At.String()
+	}
+	all := make([]string, len(hosts)+1) // a blank behind it says that they are a list
+	for i, host := range hosts {
+		all[i] = cmp.Or(t.Own[host], t.At).String()
+	}
+	return strings.Join(all, " ")
+}
+
 // headArgs are fields and values of a task, but for its spec.
 func headArgs(t jobs.Task, hosts, chunks int) []any {
 	args := []any{"total", hosts, "chunks", chunks,
@@ -237,6 +249,9 @@ func headArgs(t jobs.Task, hosts, chunks int) []any {
 		"operator", t.Spec.Operator, "priority", string(t.Spec.Priority)}
 	if t.Guarded {
 		args = append(args, "guard", guard(t.Spec))
+	}
+	if len(t.Own) > 0 {
+		args = append(args, "own", "1")
 	}
 	return args
 }

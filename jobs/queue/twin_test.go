@@ -240,9 +240,17 @@ func (w *twin) put(t rapid.TB, p model.Put) {
 	if p.At != 0 {
 		at = p.At.String()
 	}
+	task := jobs.Task{ID: p.Task, At: p.At}
+	if p.Own != nil {
+		task.Own = map[string]jobs.Micros{"": 1}
+		for i, host := range p.Hosts {
+			task.Own[host] = p.Own[i]
+		}
+		at = queue.Times(task, p.Hosts)
+	}
 	args := []any{string(p.Task), p.Print, p.Chunk, at, strings.Join(p.Hosts, "\n")}
 	if h := p.Head; h != nil {
-		task := jobs.Task{ID: p.Task, Spec: h.Spec, At: h.At, Guarded: h.Guarded}
+		task.Spec, task.At, task.Guarded = h.Spec, h.At, h.Guarded
 		spec, err := json.Marshal(h.Spec)
 		if err != nil {
 			t.Fatal(err)

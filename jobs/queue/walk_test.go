@@ -104,17 +104,37 @@ func (m *walker) submit(t *rapid.T) {
 		p.At = m.now.Add(rapid.SampledFrom([]time.Duration{-time.Hour, time.Minute}).Draw(t, "at"))
 		p.Head.At = p.At
 	}
+	own := p.At == 0 && rapid.IntRange(0, 2).Draw(t, "own times") == 0
+	if own {
+		p.Own = m.times(t, p.Hosts)
+	}
 	m.put(t, p)
 	m.tasks = append(m.tasks, p)
 	m.chunks = append(m.chunks, p)
 	if len(hosts) > 2 {
 		rest := model.Put{Task: p.Task, Print: "p", Chunk: 1, At: p.At, Hosts: hosts[2:]}
+		if own {
+			rest.Own = m.times(t, rest.Hosts)
+		}
 		m.put(t, rest)
 		m.chunks = append(m.chunks, rest)
 	}
 	if rapid.IntRange(0, 9).Draw(t, "commit") > 0 {
 		m.shift(t, p.Task, "commit")
 	}
+}
+
+// times are own times for hosts, of which some have none.
+func (m *walker) times(t *rapid.T, hosts []string) []jobs.Micros {
+	var list []jobs.Micros
+	for range hosts {
+		at := jobs.Micros(0)
+		if d := rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "own"); d > 0 {
+			at = m.now.Add(d)
+		}
+		list = append(list, at)
+	}
+	return list
 }
 
 // putAgain repeats a chunk, or pretends that it is of another submit.
@@ -242,6 +262,9 @@ func (m *walker) result(t *rapid.T, g jobs.Grant) jobs.Result {
 		}
 	case jobs.KindDefer:
 		r.Until = m.now.Add(30 * time.Second)
+		if rapid.Bool().Draw(t, "nobody knows") {
+			r.Until = 0
+		}
 	case jobs.KindRetry, jobs.KindWait:
 		r.Step = rapid.IntRange(0, 2).Draw(t, "at step")
 		if rapid.IntRange(0, 3).Draw(t, "remember") == 0 {

@@ -11,7 +11,7 @@
 --      {ended, 0} | {cancelled, 0}. pause counts what it moved instead. note is of
 --      the pause that stood already, or that ends; '' if there was none.
 -- Keeps: a job is moved by adding it to its new place before it leaves the old;
---      a job without hash has never started and belongs to queue.
+--      a job without record has never started and belongs to queue.
 
 local id, what, limit, note = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 
@@ -26,7 +26,7 @@ local function release()
   if #jobs < 2 * limit then m.w('SREM', m.kParked, id) end
   if #jobs == 0 then return end
   local queue, again, moved = {'ZADD', m.kQueue}, {'ZADD', m.kAgain}, {'ZREM', m.kHeld .. id}
-  if what ~= 'commit' or t.started or t.done > 0 then
+  if what ~= 'commit' or t.started or t.done > 0 or call('HEXISTS', t.key, 'own') == 1 then
     local ids = {}
     for i = 1, #jobs, 2 do ids[#ids + 1] = jobs[i] end
     m.readJobs(ids)

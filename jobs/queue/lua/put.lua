@@ -4,19 +4,21 @@
 --
 -- KEYS 1 zone
 -- ARGV 1 task  2 fingerprint of the submit  3 number of the chunk, from 0
---      4 when to run, µs ('' = at once)  5 hosts, separated by newlines (1..500)
+--      4 when to run, µs ('' = at once), or one for each host, separated by blanks (0 =
+--        that of the task)  5 hosts, separated by newlines (1..500)
 --      6.. chunk 0 only: fields and values of the task
 -- Returns {ok, jobs held so far} | committed | cancelled | conflict (another submit has this
 --      id) | header (chunk 0 must come first) | absent (no key zone)
 -- Keeps: held:<task> and task:<id> expire together while not committed. A job that
 --      was cancelled by itself meanwhile stays ended, and one that runs, because a
---      failover forgot an earlier commit, stays where it is.
+--      failover forgot an earlier commit, stays where it is. A job with a time of its
+--      own has a record, with due and later, and so will wait in again.
 
 local id, print, chunk, at = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 m.beginZone()
 if not m.zone.run then return {'absent', 0} end
-local v = call('HMGET', m.kTask .. id, 'print', 'committed', 'cancel', 'done', 'started')
+local v = call('HMGET', m.kTask .. id, 'print', 'committed', 'cancel', 'done', 'started', 'at')
 if v[1] and v[1] ~= print then return {'conflict', 0} end
 if v[2] then return {'committed', 0} end
 if v[3] then return {'cancelled', 0} end
@@ -25,18 +27,39 @@ if not v[1] and chunk ~= '0' then return {'header', 0} end
 local some = m.num(v[4]) > 0 or v[5]
 
 local function elsewhere(jobID)
-  return some and (m.record(jobID) or call('ZSCORE', m.kQueue, jobID) or
-    call('ZSCORE', m.kAgain, jobID))
+  if not some then return false end
+  local record = m.record(jobID)
+  return record and sub(record, 1, 7) ~= 'queued ' or call('ZSCORE', m.kQueue, jobID) or
+    call('ZSCORE', m.kAgain, jobID)
 end
 
 local add = {'ZADD', m.kHeld .. id, 'NX'}
+local set = {'HSET', m.kTask .. id, 'print', print, 'hosts:' .. chunk, ARGV[5]}
+local base, times, own = m.num(v[6]), {}, false
+for i = 6, #ARGV, 2 do
+  if ARGV[i] == 'at' then base = tonumber(ARGV[i + 1]) end
+end
+base = math.max(base, m.now)
+if string.find(at, ' ', 1, true) then
+  own = true
+  for one in string.gmatch(at, '%d+') do times[#times + 1] = one end
+end
+local n = 0
 for host in string.gmatch(ARGV[5], '[^\n]+') do
-  if not elsewhere(id .. ':' .. host) then
-    add[#add + 1] = at == '' and '0' or at
-    add[#add + 1] = id .. ':' .. host
+  local jobID = id .. ':' .. host
+  n = n + 1
+  if not elsewhere(jobID) then
+    local due = own and times[n] ~= '0' and times[n]
+    add[#add + 1] = due or own and '0' or at == '' and '0' or at
+    add[#add + 1] = jobID
+    if due then
+      local j = m.freshJob()
+      j.state, j.due = 'queued', tonumber(due)
+      j.later = math.max(j.due - base, 0)
+      set[#set + 1], set[#set + 2] = sub(jobID, 11), m.form(j)
+    end
   end
 end
-local set = {'HSET', m.kTask .. id, 'print', print, 'hosts:' .. chunk, ARGV[5]}
 for i = 6, #ARGV do
   set[#set + 1] = ARGV[i]
   if ARGV[i] == 'timeout' and tonumber(ARGV[i + 1]) > m.zone.longest and i % 2 == 0 then

@@ -24,9 +24,10 @@ function m.rescore(i, id, j, t)
   end
   if j.state == 'running' then m.count(t, 'running', -1) end
 
-  if kind == 'back' and j.attempt <= 1 then
+  if kind == 'back' and j.attempt <= 1 and j.later == 0 then
     -- Nothing was done: as if it had not been taken. What is kept of it goes before it
-    -- is in queue again, and until then says what is true.
+    -- is in queue again, and until then says what is true. One that expires by itself
+    -- keeps its record.
     if t.guard then m.release(id, t) end
     m.unlock(id, j, t)
     j.state, j.attempt = 'retry', 0

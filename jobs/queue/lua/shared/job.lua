@@ -16,7 +16,7 @@ end
 --   ended outcome class exit error, and maybe one line more: a note
 -- lost: the attempt in hand is to find out about one that was lost; live: somebody
 -- heard what its host said while it ran; later: by how much later than its task it
--- expires, because it was deferred.
+-- expires, because it was deferred or has a time of its own.
 
 -- A job as far as it is kept: state is false before its first take.
 function m.job(id)
@@ -41,7 +41,8 @@ function m.jobToEnd(id)
     rest = rest, outcome = string.match(rest, '^[^\n]*\n[^\n]*\n[^\n]*\n%d+ (%S+)')}
 end
 
--- A job that has never started: nothing of it is kept.
+-- A job that has never started: nothing of it is kept, unless it has a time of its
+-- own; then it waits in again, queued, with due and later.
 function m.freshJob()
   return {state = false, lost = false, live = false, token = false, attempt = 0, tries = 0, probes = 0,
     crashes = 0, step = 0, due = 0, later = 0, started = false, node = '', saved = '',
@@ -49,10 +50,13 @@ function m.freshJob()
 end
 
 -- keep plans that a job is kept as it is now; ended is the last line of the record.
-function m.keep(id, j, ended)
-  m.put(id, table.concat({j.state, j.lost and '1' or '0', j.live and '1' or '0', j.token or '0', j.attempt, j.tries,
+function m.keep(id, j, ended) m.put(id, m.form(j, ended)) end
+
+-- form is a job as its record.
+function m.form(j, ended)
+  return table.concat({j.state, j.lost and '1' or '0', j.live and '1' or '0', j.token or '0', j.attempt, j.tries,
     j.probes, j.crashes, j.step, m.us(j.due), m.us(j.later), j.started or '0', j.node}, ' ') ..
-    '\n' .. m.line(j.saved) .. '\n' .. m.line(j.cancel or '') .. '\n' .. (ended or ''))
+    '\n' .. m.line(j.saved) .. '\n' .. m.line(j.cancel or '') .. '\n' .. (ended or '')
 end
 
 -- line is a text on one line.

@@ -1,0 +1,107 @@
+package queue_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/windows"
+)
+
+// Hosts may have times of their own, as their windows open at different times. Since when
+// a job is due, and when it expires, counts from there.
+func TestAJobRunsAtItsOwnTime(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		s := spec()
+		s.Expire = time.Hour
+		task, hosts := newTask(s, 450) // more than one chunk
+		late := jobs.MicrosOf(time.Now().Add(3 * time.Hour))
+		due := jobs.MicrosOf(time.Now().Add(-time.Minute))
+		task.Own = map[string]jobs.Micros{"fw0000": late, "fw0001": due, "fw0449": late}
+		if err := q.Submit(t.Context(), task, hosts, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, host := range []string{"fw0000", "fw0449"} {
+			j := wantState(t, q, jobs.NewID(task.ID, host), jobs.Queued, "")
+			if j.Due != jobs.TimeOf(late) || j.Next != jobs.TimeOf(late) {
+				t.Errorf("%s is due at %s, next at %s: want %s", host, j.Due, j.Next, jobs.TimeOf(late))
+			}
+		}
+		got := map[string]jobs.Grant{}
+		r := step(t, q, "1", 1)
+		for r.Status == jobs.StatusJobs {
+			g := one(t, r)
+			got[g.Job.Host()] = g
+			r = step(t, q, "1", 1, ended(g, jobs.Succeeded))
+		}
+		if len(got) != 448 || got["fw0000"].Job != "" || r.Status != jobs.StatusNext || r.Next < late-1 {
+			t.Errorf("%d jobs ran, then %s until %s", len(got), r.Status, r.Next.Time())
+		}
+		if g := got["fw0001"]; g.Due != due || g.Mode != jobs.ModeFresh || g.Attempt != 1 {
+			t.Errorf("its own time is %s, the grant says %+v", due, g)
+		}
+		if w.pass == nil {
+			return
+		}
+		// It has not begun five hours after its submit: it expires, an hour after its own time.
+		w.pass(3*time.Hour + 59*time.Minute)
+		again := open(t, w, "2") // the time has jumped
+		if err := again.Tend(t.Context(), zone); err != nil {
+			t.Fatal(err)
+		}
+		wantState(t, q, jobs.NewID(task.ID, "fw0000"), jobs.Queued, "")
+		w.pass(2 * time.Minute)
+		if err := again.Tend(t.Context(), zone); err != nil {
+			t.Fatal(err)
+		}
+		wantState(t, q, jobs.NewID(task.ID, "fw0000"), jobs.Ended, jobs.Expired)
+	})
+}
+
+// What is agreed comes with the time and the difference of the clocks; a version that is
+// known is not sent again.
+func TestWhatIsAgreedIsRead(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "")
+		a, err := q.Agreed(t.Context(), -1)
+		if err != nil || a.Version != 0 || a.Table == nil || a.Now == 0 || a.Skew.Abs() > time.Minute {
+			t.Fatalf("got %+v, %v", a, err)
+		}
+		_, err = q.SetTimetable(t.Context(), windows.Timetable{Freezes: []windows.FreezeOrder{{Name: "x"}}},
+			queue.HubEvent{Event: "freeze", Object: "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, err = q.Agreed(t.Context(), 0); err != nil || a.Version != 1 || a.Table == nil || len(a.Table.Freezes) != 1 {
+			t.Fatalf("got %+v, %v", a, err)
+		}
+		if a, err = q.Agreed(t.Context(), 1); err != nil || a.Version != 1 || a.Table != nil {
+			t.Fatalf("known: got %+v, %v", a, err)
+		}
+		if _, known, err := q.Estimate(t.Context(), "firmware||"); known || err != nil {
+			t.Errorf("an estimate that nobody wrote: %t, %v", known, err)
+		}
+	})
+}
+
+// An alert is an event of its zone, as all others.
+func TestAnAlertIsAnEvent(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "")
+		id := submit(t, q, spec(), 1)
+		job := jobs.NewID(id, "fw0000")
+		if err := q.Alert(t.Context(), zone, jobs.Alert{Event: "overtime", Job: job,
+			Detail: map[string]any{"why": "its window has ended"}}); err != nil {
+			t.Fatal(err)
+		}
+		list, _, err := q.Events(t.Context(), zone, "", 100, 0)
+		last := list[len(list)-1]
+		detail, _ := last.Detail.(map[string]any)
+		if err != nil || last.Event != "overtime" || last.Object != string(job) || detail["why"] == nil {
+			t.Errorf("got %+v, %v", last, errors.Join(err))
+		}
+	})
+}
