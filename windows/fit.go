@@ -1,0 +1,202 @@
+package windows
+
+import (
+	"cmp"
+	"container/heap"
+	"iter"
+	"slices"
+	"time"
+)
+
+// Seat is a host on which work is to be done.
+type Seat struct {
+	Place
+	Zone  string        // whose workers do it
+	Group string        // of which one host at a time is worked on; empty: none
+	From  time.Time     // not before
+	Takes time.Duration // the estimate of the work there
+}
+
+// Fitting is when work can be done on a host.
+type Fitting struct {
+	Due   time.Time // the first opening, or From; zero: there is none
+	Start time.Time // when it is its turn, if nothing else runs; zero: not within what was looked at
+	In    Opening   // in which it is its turn
+	Why   string    // there is no opening: why
+}
+
+// looksMax is how many openings of a host are looked at. One in which there is no time
+// for it before is not its turn.
+const looksMax = 60
+
+// Fit finds out when each of some hosts can be worked on. slots are how many jobs the
+// workers of a zone do at a time; a zone without any is taken to have as many as it
+// needs. It says what holds if nothing else runs: jobs take as long as estimated, and
+// each begins as soon as a slot is free, in the order of the seats.
+func (b *Book) Fit(seats []Seat, w Work, slots map[string]int) []Fitting {
+	f := fitting{book: b, work: w, slots: map[string]*times{}, groups: map[string]time.Time{},
+		openings: map[openingKey][]Opening{}, out: make([]Fitting, len(seats)), seats: seats}
+	for zone, n := range slots {
+		if n > 0 {
+			free := make(times, n)
+			f.slots[zone] = &free
+		}
+	}
+	for i, s := range seats {
+		work := w
+		work.Estimate = s.Takes
+		v := b.Admit(b.alike(s.Place), s.From, work)
+		switch {
+		case v.OK:
+			f.out[i].Due = s.From
+		case !v.Next.IsZero():
+			f.out[i].Due = v.Next
+		default:
+			f.out[i].Why = v.Why
+			continue
+		}
+		f.turns = append(f.turns, turn{at: f.out[i].Due, seat: i})
+	}
+	heap.Init(&f.turns)
+	for len(f.turns) > 0 {
+		f.seat(heap.Pop(&f.turns).(turn))
+	}
+	return f.out
+}
+
+// fitting is how far a plan has come.
+type fitting struct {
+	book     *Book
+	work     Work
+	seats    []Seat
+	out      []Fitting
+	slots    map[string]*times    // by zone: when each slot is free
+	groups   map[string]time.Time // when nobody of it is worked on any more
+	turns    turns                // hosts that have none yet, by when they want one
+	openings map[openingKey][]Opening
+}
+
+// seat gives a host its turn, or lets it look at its next opening.
+func (f *fitting) seat(t turn) {
+	s := f.seats[t.seat]
+	at := t.at
+	free := f.slots[s.Zone]
+	if free != nil {
+		at = later(at, (*free)[0])
+	}
+	at = later(at, f.groups[s.Group])
+	in, ok := Opening{Start: t.at}, true
+	if f.work.Window {
+		work := f.work
+		work.Estimate = s.Takes
+		in, ok = f.opening(s, t.at)
+		if ok && !in.fits(at, work) {
+			if t.looks++; t.looks == looksMax {
+				return
+			}
+			if next, found := f.after(s, in.End); found {
+				heap.Push(&f.turns, turn{at: next.Start, seat: t.seat, looks: t.looks})
+			}
+			return
+		}
+	}
+	if !ok {
+		return
+	}
+	f.out[t.seat].Start, f.out[t.seat].In = at, in
+	if free != nil {
+		(*free)[0] = at.Add(s.Takes)
+		heap.Fix(free, 0)
+	}
+	if s.Group != "" {
+		f.groups[s.Group] = at.Add(s.Takes)
+	}
+}
+
+// opening is the one that is open for a host at t.
+func (f *fitting) opening(s Seat, t time.Time) (Opening, bool) {
+	for o := range f.ahead(s) {
+		if o.End.After(t) {
+			return o, !o.Start.After(t)
+		}
+	}
+	return Opening{}, false
+}
+
+// after is the first opening for a host from t on that is long enough.
+func (f *fitting) after(s Seat, t time.Time) (Opening, bool) {
+	work := f.work
+	work.Estimate = s.Takes
+	for o := range f.ahead(s) {
+		if !o.Start.Before(t) && o.fits(o.Start, work) {
+			return o, true
+		}
+	}
+	return Opening{}, false
+}
+
+// openingKey names hosts that have the same openings.
+type openingKey struct {
+	place Place
+	from  time.Time
+}
+
+// ahead are the openings of a host. Hosts that are alike share them.
+func (f *fitting) ahead(s Seat) iter.Seq[Opening] {
+	key := openingKey{f.book.alike(s.Place), s.From}
+	list, ok := f.openings[key]
+	if !ok {
+		list = f.book.Openings(key.place, s.From, f.work, 2*looksMax)
+		f.openings[key] = list
+	}
+	return slices.Values(list)
+}
+
+// alike is a place without its host, where nothing is agreed about that alone: what is
+// the same for many hosts is worked out once.
+func (b *Book) alike(p Place) Place {
+	s := Scope{Host, p.Host}
+	if len(b.windows[s]) == 0 && len(b.freezes[s]) == 0 {
+		p.Host = ""
+	}
+	return p
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// times are when slots are free, the first one in front.
+type times []time.Time
+
+func (t times) Len() int           { return len(t) }
+func (t times) Less(i, j int) bool { return t[i].Before(t[j]) }
+func (t times) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
+func (t *times) Push(x any)        { *t = append(*t, x.(time.Time)) }
+func (t *times) Pop() any          { panic("slots stay") }
+
+// A turn is a host that wants one.
+type turn struct {
+	at    time.Time
+	seat  int
+	looks int // openings that were full
+}
+
+type turns []turn
+
+func (t turns) Len() int { return len(t) }
+func (t turns) Less(i, j int) bool {
+	return cmp.Or(t[i].at.Compare(t[j].at), cmp.Compare(t[i].seat, t[j].seat)) < 0
+}
+func (t turns) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
+func (t *turns) Push(x any)   { *t = append(*t, x.(turn)) }
+
+func (t *turns) Pop() any {
+	last := len(*t) - 1
+	x := (*t)[last]
+	*t = (*t)[:last]
+	return x
+}
