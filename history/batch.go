@@ -1,0 +1,223 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+
+	"muster/jobs"
+)
+
+// Batch is a part of a zone's event stream, with what Redis knew of the tasks and
+// jobs in it.
+type Batch struct {
+	Zone    string
+	After   string // where it begins: the position of the store
+	Last    string // where it ends
+	Entries int64  // of the stream up to there, counted by Redis; -1: not known
+	Events  []jobs.Happening
+	Tasks   []jobs.TaskInfo
+	Ended   []Job
+	Gap     *Gap // that was found in front of it
+}
+
+// Job is a job that has ended. What is not known is empty.
+type Job struct {
+	jobs.JobInfo
+	Zone     string      `json:"zone"`
+	Customer string      `json:"customer"`
+	Model    string      `json:"model"`
+	Runbook  string      `json:"runbook"`
+	Operator string      `json:"operator"`
+	Output   jobs.Output `json:"-"`
+}
+
+// Gap is a part of a stream that was gone before it was read.
+type Gap struct {
+	Zone    string    `json:"zone"`
+	After   string    `json:"after"`   // the last entry that was read before
+	First   string    `json:"first"`   // the first that was still there; empty: none
+	Entries int64     `json:"entries"` // that are missing; -1: not known
+	At      jobs.Time `json:"at"`      // when it was noticed
+	Note    string    `json:"note"`
+}
+
+// Needs is what must be asked of Redis to store some events.
+type Needs struct {
+	Tasks []jobs.TaskID    // that came, changed or ended
+	Ended []jobs.Happening // the end of each job that has ended
+	Over  []jobs.TaskID    // of the tasks, those that have ended in this zone
+}
+
+// NeedsOf finds what must be asked.
+func NeedsOf(events []jobs.Happening) Needs {
+	var n Needs
+	tasks, ended := map[jobs.TaskID]bool{}, map[string]int{}
+	for _, h := range events {
+		id, job := taskOf(h.Object), strings.Contains(h.Object, ":")
+		switch {
+		case id == "":
+			continue
+		case job && h.Event == "end":
+			if at, again := ended[h.Object]; again {
+				n.Ended[at] = h
+				continue
+			}
+			ended[h.Object] = len(n.Ended)
+			n.Ended = append(n.Ended, h)
+		case !job && h.Event == "task":
+			n.Over = append(n.Over, id)
+		case job:
+			continue
+		}
+		if !tasks[id] {
+			tasks[id] = true
+			n.Tasks = append(n.Tasks, id)
+		}
+	}
+	return n
+}
+
+// taskOf is the task that an event is about; empty: about none.
+func taskOf(object string) jobs.TaskID {
+	task, _, _ := strings.Cut(object, ":")
+	if id, err := jobs.ParseTaskID(task); err == nil {
+		return id
+	}
+	return ""
+}
+
+// EndOf is a job as its last event tells it, for one that Redis has forgotten: when
+// it began, and what it is of class, is not known.
+func EndOf(h jobs.Happening) jobs.JobInfo {
+	id := jobs.ID(h.Object)
+	j := jobs.JobInfo{ID: id, Host: id.Host(), State: jobs.Ended, Finished: h.At,
+		Outcome: jobs.Outcome(word(h.Detail, "outcome")), Error: word(h.Detail, "error"),
+		Aside: jobs.Aside{Note: word(h.Detail, "how")}}
+	if code, ok := count(h.Detail, "exit"); ok {
+		n := int(code)
+		j.ExitCode = &n
+	}
+	return j
+}
+
+func word(detail any, name string) string {
+	m, _ := detail.(map[string]any)
+	text, _ := m[name].(string)
+	return text
+}
+
+func count(detail any, name string) (int64, bool) {
+	m, _ := detail.(map[string]any)
+	n, ok := m[name].(float64)
+	return int64(n), ok
+}
+
+// rows are what a batch writes into the tables of attempts and steps.
+type rows struct {
+	begun, ended, steps [][]any
+	// left are ends of attempts whose number only the table knows.
+	left []attemptEnd
+}
+
+type attemptEnd struct {
+	job jobs.ID
+	at  jobs.Micros
+	how string
+	no  int64
+}
+
+// attemptsOf follows the attempts of each job through a batch. An event that ends
+// one does not say its number: that is the one of the take before it, or follows
+// from the take behind it.
+func attemptsOf(b Batch) rows {
+	f := follower{current: map[jobs.ID]int64{}, open: map[jobs.ID]attemptEnd{},
+		begun: map[string]int{}, ended: map[string]int{}}
+	final := make(map[jobs.ID]int64, len(b.Ended))
+	for _, j := range b.Ended {
+		final[j.ID] = int64(j.Attempt)
+	}
+	for _, h := range b.Events {
+		if !strings.Contains(h.Object, ":") || taskOf(h.Object) == "" {
+			continue
+		}
+		f.hear(h, final)
+	}
+	for _, e := range f.open {
+		f.left = append(f.left, e)
+	}
+	return f.rows
+}
+
+type follower struct {
+	rows
+	current      map[jobs.ID]int64 // attempt that runs, where the batch has its take
+	open         map[jobs.ID]attemptEnd
+	begun, ended map[string]int // key to row
+}
+
+func (f *follower) hear(h jobs.Happening, final map[jobs.ID]int64) {
+	id, at := jobs.ID(h.Object), jobs.MicrosOf(h.At.Time)
+	switch h.Event {
+	case "take":
+		no, _ := count(h.Detail, "attempt")
+		if no < 1 {
+			return // not an event as we write it
+		}
+		if e, ok := f.open[id]; ok {
+			// A deferred attempt, or one that was given back, does not count.
+			e.no = no - 1
+			if e.how == "defer" || e.how == "back" {
+				e.no = no
+			}
+			f.end(e)
+			delete(f.open, id)
+		}
+		f.current[id] = no
+		put(&f.rows.begun, f.begun, attemptKey(id, no), []any{string(id.Task()), id.Host(), no,
+			word(h.Detail, "node"), int64(at), int64(0), ""})
+	case "step":
+		step, _ := count(h.Detail, "step")
+		f.steps = append(f.steps, []any{string(id.Task()), id.Host(), step, int64(at)})
+	case "retry", "wait", "verify", "defer", "back", "lost", "end":
+		e := attemptEnd{job: id, at: at, how: h.Event, no: f.current[id]}
+		if h.Event == "end" {
+			e.how = word(h.Detail, "outcome")
+			if no := final[id]; no > 0 {
+				e.no = no
+			} else if e.no == 0 {
+				return // it never ran
+			}
+		}
+		delete(f.current, id)
+		if e.no == 0 {
+			f.open[id] = e
+			return
+		}
+		f.end(e)
+	}
+}
+
+func (f *follower) end(e attemptEnd) {
+	if e.no < 1 {
+		return
+	}
+	if i, ok := f.begun[attemptKey(e.job, e.no)]; ok {
+		row := f.rows.begun[i]
+		row[5], row[6] = int64(e.at), e.how
+		return
+	}
+	put(&f.rows.ended, f.ended, attemptKey(e.job, e.no), []any{string(e.job.Task()), e.job.Host(),
+		e.no, "", int64(0), int64(e.at), e.how})
+}
+
+func attemptKey(id jobs.ID, no int64) string { return fmt.Sprint(id, " ", no) }
+
+// put keeps one row a key, the last: a statement may not meet the same row twice.
+func put(list *[][]any, at map[string]int, key string, row []any) {
+	if i, ok := at[key]; ok {
+		(*list)[i] = row
+		return
+	}
+	at[key] = len(*list)
+	*list = append(*list, row)
+}

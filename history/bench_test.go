@@ -1,0 +1,95 @@
+package history_test
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"muster/history"
+	"muster/history/historytest"
+	"muster/jobs"
+)
+
+// benchJobs is how many jobs the queries have to do with.
+var benchJobs = flag.Int("history.jobs", 100_000, "jobs in the tables of the benchmarks")
+
+// fleetOf makes batches as a fleet does: two events a job, a task of 3,000 hosts
+// after the other, 1 % of them fail.
+func fleetOf(from, n int) history.Batch {
+	b := history.Batch{Zone: "default", Entries: -1}
+	for i := from; i < from+n; i++ {
+		id := jobs.NewID(taskID(i/3000), fmt.Sprintf("fw%04d", i%3000))
+		j := job(id.Task(), id.Host(), jobs.Succeeded, time.Duration(i)*time.Millisecond)
+		j.Started = at(time.Duration(i)*time.Millisecond - 3*time.Second)
+		j.Customer, j.Operator = fmt.Sprintf("c%03d", i%100), fmt.Sprintf("o%d", i/3000%20)
+		j.Runbook = fmt.Sprintf("r%d", i/3000%10)
+		if i%100 == 7 {
+			j.Outcome = jobs.Failed
+		}
+		b.Ended = append(b.Ended, j)
+		b.Events = append(b.Events, happened(2*i, "take", id, map[string]any{"node": "n1/1", "attempt": 1.0}),
+			happened(2*i+1, "end", id, map[string]any{"outcome": string(j.Outcome)}))
+		if i%3000 == 0 {
+			b.Tasks = append(b.Tasks, task(id.Task(), 3000))
+		}
+	}
+	return b
+}
+
+const benchBatch = 2500 // jobs
+
+// fill stores jobs.
+func fill(b *testing.B, s *history.Store, from, n int) {
+	for i := from; i < from+n; i += benchBatch {
+		p, err := s.Position(b.Context(), "default")
+		if err != nil {
+			b.Fatal(err)
+		}
+		batch := fleetOf(i, min(benchBatch, from+n-i))
+		batch.After, batch.Last = p.Last, fmt.Sprintf("%d-0", 2*(i+len(batch.Ended)))
+		if _, err := s.Put(b.Context(), batch, begin); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func bothBench(b *testing.B, f func(b *testing.B, s *history.Store)) {
+	b.Run("sqlite", func(b *testing.B) { f(b, open(b, historytest.SQLite(b))) })
+	b.Run("postgres", func(b *testing.B) { f(b, open(b, historytest.Shared(b).Config(b))) })
+}
+
+// BenchmarkPut stores a job a round: its take and its end.
+func BenchmarkPut(b *testing.B) {
+	bothBench(b, func(b *testing.B, s *history.Store) {
+		if err := s.Migrate(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		b.ResetTimer()
+		fill(b, s, 0, b.N)
+		b.ReportMetric(2*float64(b.N)/b.Elapsed().Seconds(), "events/s")
+	})
+}
+
+// BenchmarkFirstPage is the first page of `muster history` with filters.
+func BenchmarkFirstPage(b *testing.B) {
+	bothBench(b, func(b *testing.B, s *history.Store) {
+		fill(b, s, 0, *benchJobs)
+		middle := begin.Add(time.Duration(*benchJobs/2) * time.Millisecond)
+		for name, f := range map[string]history.Filter{
+			"all": {}, "customer": {Customer: "c042"}, "host": {Host: "fw0042"}, "failed": {Outcome: jobs.Failed},
+			"customer+failed": {Customer: "c007", Outcome: jobs.Failed}, "nothing": {Customer: "c042", Outcome: jobs.Failed},
+			"operator+runbook": {Operator: "o3", Runbook: "r3"}, "rolled_back": {Outcome: jobs.RolledBack},
+			"runbook+time": {Runbook: "r7", To: middle}, "succeeded+time": {Outcome: jobs.Succeeded, To: middle},
+			"task": {Task: taskID(7)},
+		} {
+			b.Run(name, func(b *testing.B) {
+				for b.Loop() {
+					if _, _, err := s.Jobs(b.Context(), f, "", 50); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	})
+}

@@ -1,0 +1,152 @@
+package history
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"muster/jobs"
+)
+
+// recentMax is how many of the last successes make an estimate.
+const recentMax = 10
+
+// Kind is what jobs have in common that take about equally long.
+type Kind struct {
+	Runbook  string `json:"runbook"`
+	Model    string `json:"model"`
+	Customer string `json:"customer"`
+}
+
+// Estimate is how long the last successes of a kind took.
+type Estimate struct {
+	Kind
+	P50 time.Duration `json:"p50_ns"`
+	P90 time.Duration `json:"p90_ns"`
+	N   int           `json:"n"` // successes that it comes from
+}
+
+// estimate is that of some durations.
+func estimate(k Kind, recent []time.Duration) Estimate {
+	list := slices.Sorted(slices.Values(recent))
+	rank := func(q float64) time.Duration {
+		if len(list) == 0 {
+			return 0
+		}
+		return list[int(math.Ceil(q*float64(len(list))))-1]
+	}
+	return Estimate{k, rank(0.5), rank(0.9), len(list)}
+}
+
+// took is how long a job was at work, if it may tell how long others will be: it
+// succeeded, and nothing of it had to be done again. A job that was deferred before
+// it did anything began when it was due again.
+func took(j Job) (time.Duration, bool) {
+	if j.Outcome != jobs.Succeeded || j.Tries > 0 || j.Started.IsZero() || j.Finished.IsZero() {
+		return 0, false
+	}
+	from := j.Started.Time
+	if j.Attempt == 1 && j.Due.After(from) {
+		from = j.Due.Time
+	}
+	d := j.Finished.Sub(from)
+	return d, d >= 0
+}
+
+// learn adds what jobs took to the estimates, and returns those that changed.
+func (s *Store) learn(ctx context.Context, tx *sql.Tx, list []Job) ([]Estimate, error) {
+	fresh := map[Kind][]Job{}
+	for _, j := range list {
+		if _, ok := took(j); ok && j.Runbook != "" {
+			k := Kind{clean(j.Runbook), clean(j.Model), clean(j.Customer)}
+			fresh[k] = append(fresh[k], j)
+		}
+	}
+	var changed []Estimate
+	var rows [][]any
+	for k, list := range fresh {
+		before, err := recentOf(ctx, tx, k)
+		if err != nil {
+			return nil, fmt.Errorf("estimates: %w", err)
+		}
+		slices.SortFunc(list, func(a, b Job) int { return b.Finished.Compare(a.Finished.Time) })
+		var recent []time.Duration
+		for _, j := range list[:min(len(list), recentMax)] {
+			d, _ := took(j)
+			recent = append(recent, d)
+		}
+		recent = append(recent, before...)
+		recent = recent[:min(len(recent), recentMax)]
+		rows = append(rows, []any{k.Runbook, k.Model, k.Customer, writeRecent(recent)})
+		changed = append(changed, estimate(k, recent))
+	}
+	t := table{"estimates", strings.Fields("runbook model customer recent"),
+		replace("runbook, model, customer", "recent")}
+	return changed, s.insert(ctx, tx, t, rows)
+}
+
+func recentOf(ctx context.Context, tx *sql.Tx, k Kind) ([]time.Duration, error) {
+	rows, err := tx.QueryContext(ctx, `select recent from estimates where runbook = $1 and model = $2
+		and customer = $3`, k.Runbook, k.Model, k.Customer)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var text string
+	if rows.Next() {
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return readRecent(text)
+}
+
+func writeRecent(list []time.Duration) string {
+	words := make([]string, len(list))
+	for i, d := range list {
+		words[i] = strconv.FormatInt(int64(d), 10)
+	}
+	return strings.Join(words, " ")
+}
+
+func readRecent(text string) ([]time.Duration, error) {
+	var out []time.Duration
+	for _, w := range strings.Fields(text) {
+		n, err := strconv.ParseInt(w, 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, time.Duration(n))
+	}
+	return out, nil
+}
+
+// Estimates lists all estimates.
+func (s *Store) Estimates(ctx context.Context) ([]Estimate, error) {
+	var out []Estimate
+	err := s.rows(ctx, "estimates", "select runbook, model, customer, recent from estimates", nil,
+		func(scan func(...any) error) error {
+			var k Kind
+			var text string
+			if err := scan(&k.Runbook, &k.Model, &k.Customer, &text); err != nil {
+				return err
+			}
+			recent, err := readRecent(text)
+			out = append(out, estimate(k, recent))
+			return err
+		})
+	slices.SortFunc(out, func(a, b Estimate) int {
+		return cmp.Or(cmp.Compare(a.Runbook, b.Runbook), cmp.Compare(a.Model, b.Model),
+			cmp.Compare(a.Customer, b.Customer))
+	})
+	return out, err
+}

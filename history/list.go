@@ -1,0 +1,143 @@
+package history
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"muster/jobs"
+)
+
+// Filter picks jobs that have ended; what is not set picks all.
+type Filter struct {
+	Customer string
+	Host     string
+	Runbook  string
+	Operator string
+	Outcome  jobs.Outcome
+	Task     jobs.TaskID
+	From     time.Time // that ended at it or later
+	To       time.Time // that ended before it
+}
+
+// PageMax is how many jobs are listed at once.
+const PageMax = 500
+
+// ErrCursor is wrapped when a cursor is not of ours.
+var ErrCursor = errors.New("want the `next` of another page")
+
+// jobSelect reads a job, for scanJob.
+const jobSelect = `select task, host, zone, customer, model, runbook, operator, outcome, class,
+	exit, error, note, node, attempt, tries, due, started, finished from jobs`
+
+// Jobs lists jobs that have ended, the last one first, from behind a cursor on. next
+// is the cursor of the page that follows; empty: there is none.
+func (s *Store) Jobs(ctx context.Context, f Filter, cursor string, most int) (list []Job,
+	next string, err error) {
+	w, err := f.where(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	most = min(max(most, 1), PageMax)
+	text := fmt.Sprintf("%s%s order by finished desc, task desc, host desc limit %d", jobSelect,
+		w.text(), most+1)
+	err = s.rows(ctx, "list jobs", text, w.args, func(scan func(...any) error) error {
+		j, err := scanJob(scan)
+		list = append(list, j)
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	if len(list) > most {
+		list = list[:most]
+		next = cursorOf(list[most-1])
+	}
+	return list, next, nil
+}
+
+func cursorOf(j Job) string { return fmt.Sprintf("%d:%s", micros(j.Finished), j.ID) }
+
+// where is the condition of a query, with its values.
+type where struct {
+	terms []string
+	args  []any
+}
+
+// and adds a term; each ? in it is one of the values.
+func (w *where) and(term string, values ...any) {
+	for _, v := range values {
+		w.args = append(w.args, v)
+		term = strings.Replace(term, "?", "$"+strconv.Itoa(len(w.args)), 1)
+	}
+	w.terms = append(w.terms, term)
+}
+
+func (w *where) text() string {
+	if len(w.terms) == 0 {
+		return ""
+	}
+	return " where " + strings.Join(w.terms, " and ")
+}
+
+func (f Filter) where(cursor string) (*where, error) {
+	w := &where{}
+	for _, t := range []struct{ column, value string }{{"customer", f.Customer}, {"host", f.Host},
+		{"runbook", f.Runbook}, {"operator", f.Operator}, {"outcome", string(f.Outcome)},
+		{"task", string(f.Task)}} {
+		if t.value != "" {
+			w.and(t.column+" = ?", t.value)
+		}
+	}
+	if f.Outcome != "" && f.Outcome != jobs.Succeeded {
+		w.and("outcome <> 'succeeded'") // says that the index of those is enough
+	}
+	if !f.From.IsZero() {
+		w.and("finished >= ?", int64(jobs.MicrosOf(f.From)))
+	}
+	if !f.To.IsZero() {
+		w.and("finished < ?", int64(jobs.MicrosOf(f.To)))
+	}
+	if cursor == "" {
+		return w, nil
+	}
+	at, rest, _ := strings.Cut(cursor, ":")
+	n, err := strconv.ParseInt(at, 10, 64)
+	id, bad := jobs.ParseID(rest)
+	if err != nil || bad != nil {
+		return nil, fmt.Errorf("cursor: %w", ErrCursor)
+	}
+	w.and("finished <= ?", n)
+	w.and("(finished, task, host) < (?, ?, ?)", n, string(id.Task()), id.Host())
+	return w, nil
+}
+
+func scanJob(scan func(...any) error) (Job, error) {
+	var j Job
+	var task, outcome, class string
+	var exit sql.NullInt64
+	var attempt, tries, due, started, finished int64
+	err := scan(&task, &j.Host, &j.Zone, &j.Customer, &j.Model, &j.Runbook, &j.Operator, &outcome,
+		&class, &exit, &j.Error, &j.Note, &j.Node, &attempt, &tries, &due, &started, &finished)
+	j.ID, j.State = jobs.NewID(jobs.TaskID(task), j.Host), jobs.Ended
+	j.Outcome, j.Class = jobs.Outcome(outcome), jobs.Class(class)
+	j.Attempt, j.Tries = int(attempt), int(tries)
+	j.Due, j.Started, j.Finished = instant(due), instant(started), instant(finished)
+	if exit.Valid {
+		code := int(exit.Int64)
+		j.ExitCode = &code
+	}
+	return j, err
+}
+
+// instant is a stored one.
+func instant(n int64) jobs.Time {
+	if n == 0 {
+		return jobs.Time{}
+	}
+	return jobs.TimeOf(jobs.Micros(n))
+}

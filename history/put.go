@@ -1,0 +1,194 @@
+package history
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"muster/jobs"
+)
+
+// ErrMoved is wrapped when somebody else has stored that part of the stream, or
+// another one, since the position was read.
+var ErrMoved = errors.New("somebody else has read on meanwhile")
+
+// Position is how far the stream of a zone was read. Last is empty at its beginning.
+type Position struct {
+	Zone    string    `json:"zone"`
+	Last    string    `json:"last"`
+	Entries int64     `json:"entries"` // counted by Redis; -1: not known
+	Events  int64     `json:"events"`  // that were stored
+	At      jobs.Time `json:"at"`      // when
+}
+
+// Position is how far the stream of a zone was read.
+func (s *Store) Position(ctx context.Context, zone string) (Position, error) {
+	p := Position{Zone: zone}
+	err := s.rows(ctx, "position", "select position, entries, events, at from streams where zone = $1",
+		[]any{zone}, func(scan func(...any) error) error {
+			var at int64
+			err := scan(&p.Last, &p.Entries, &p.Events, &at)
+			p.At = jobs.TimeOf(jobs.Micros(at))
+			return err
+		})
+	return p, err
+}
+
+// Put stores a batch, all of it or nothing. It returns the estimates that changed.
+// The error wraps ErrMoved if the position is not where the batch begins.
+func (s *Store) Put(ctx context.Context, b Batch, now time.Time) ([]Estimate, error) {
+	var changed []Estimate
+	err := s.tx(ctx, "store events", func(tx *sql.Tx) error {
+		if err := advance(ctx, tx, b, now); err != nil {
+			return err
+		}
+		var err error
+		changed, err = s.put(ctx, tx, b, now)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return changed, nil
+}
+
+// advance moves the position, if it is where the batch begins: so one of two
+// historians who read the same part is refused.
+func advance(ctx context.Context, tx *sql.Tx, b Batch, now time.Time) error {
+	at := int64(jobs.MicrosOf(now))
+	text, args := `update streams set position = $1, entries = $2, events = events + $3, at = $4
+		where zone = $5 and position = $6`, []any{b.Last, b.Entries, len(b.Events), at, b.Zone, b.After}
+	if b.After == "" {
+		text = `insert into streams (position, entries, events, at, zone) values ($1, $2, $3, $4, $5)
+			on conflict (zone) do nothing`
+		args = args[:5]
+	}
+	r, err := tx.ExecContext(ctx, text, args...)
+	if err != nil {
+		return fmt.Errorf("streams: %w", err)
+	}
+	if n, err := r.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(ErrMoved, err)
+	}
+	return nil
+}
+
+func (s *Store) put(ctx context.Context, tx *sql.Tx, b Batch, now time.Time) ([]Estimate, error) {
+	if b.Gap != nil {
+		if err := putGap(ctx, tx, *b.Gap, now); err != nil {
+			return nil, err
+		}
+	}
+	f := attemptsOf(b)
+	output, err := s.outputRows(b.Ended)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range []struct {
+		table
+		rows [][]any
+	}{{eventTable, eventRows(b.Events)}, {taskTable, taskRows(b.Tasks)}, {jobTable, jobRows(b.Ended)},
+		{begun, f.begun}, {ended, f.ended}, {stepTable, f.steps}, {outputTable, output}} {
+		if err := s.insert(ctx, tx, one.table, one.rows); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range f.left {
+		_, err := tx.ExecContext(ctx, `update attempts set ended = $1, how = $2 where task = $3 and
+			host = $4 and attempt = (select max(attempt) from attempts where task = $3 and host = $4)`,
+			int64(e.at), e.how, string(e.job.Task()), e.job.Host())
+		if err != nil {
+			return nil, fmt.Errorf("attempts: %w", err)
+		}
+	}
+	return s.learn(ctx, tx, b.Ended)
+}
+
+// Reconcile stores what Redis knows of a task and of jobs that have ended, beside
+// the stream: it closes what a gap has left open.
+func (s *Store) Reconcile(ctx context.Context, t jobs.TaskInfo, ended []Job) error {
+	return s.tx(ctx, "store a task", func(tx *sql.Tx) error {
+		if err := s.insert(ctx, tx, taskTable, taskRows([]jobs.TaskInfo{t})); err != nil {
+			return err
+		}
+		if err := s.insert(ctx, tx, jobTable, jobRows(ended)); err != nil {
+			return err
+		}
+		output, err := s.outputRows(ended)
+		if err != nil {
+			return err
+		}
+		return s.insert(ctx, tx, outputTable, output)
+	})
+}
+
+func putGap(ctx context.Context, tx *sql.Tx, g Gap, now time.Time) error {
+	_, err := tx.ExecContext(ctx, `insert into gaps (zone, after, first, entries, at, note)
+		values ($1, $2, $3, $4, $5, $6)`, g.Zone, g.After, g.First, g.Entries,
+		int64(jobs.MicrosOf(now)), g.Note)
+	if err != nil {
+		return fmt.Errorf("gaps: %w", err)
+	}
+	return nil
+}
+
+// micros is an instant as it is stored; 0 if it is not set.
+func micros(t jobs.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return int64(jobs.MicrosOf(t.Time))
+}
+
+// clean is a text as both databases take it: PostgreSQL has no NUL in texts, and
+// wants UTF-8. What hosts say is anything.
+func clean(s string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
+}
+
+func eventRows(list []jobs.Happening) [][]any {
+	out := make([][]any, len(list))
+	for i, h := range list {
+		detail := ""
+		if h.Detail != nil {
+			// It came out of JSON, so it goes in again.
+			text, _ := json.Marshal(h.Detail)
+			detail = string(text)
+		}
+		out[i] = []any{h.Zone, h.ID, micros(h.At), clean(h.Event), clean(h.Object),
+			string(taskOf(h.Object)), clean(detail)}
+	}
+	return out
+}
+
+func taskRows(list []jobs.TaskInfo) [][]any {
+	var out [][]any
+	at := map[string]int{}
+	for _, t := range list {
+		put(&out, at, string(t.Task), []any{string(t.Task), clean(t.Runbook), clean(t.Operator),
+			clean(t.On), strings.Join(t.Zones, ","), t.Inventory, clean(t.Schedule), micros(t.Tick),
+			string(t.Priority), string(t.RetryOf), clean(t.Cancelled), string(t.State), int64(t.Total),
+			micros(t.Submitted), micros(t.Started), micros(t.Finished)})
+	}
+	return out
+}
+
+func jobRows(list []Job) [][]any {
+	var out [][]any
+	at := map[string]int{}
+	for _, j := range list {
+		var exit any
+		if j.ExitCode != nil {
+			exit = int64(*j.ExitCode)
+		}
+		put(&out, at, string(j.ID), []any{string(j.ID.Task()), j.ID.Host(), j.Zone, clean(j.Customer),
+			clean(j.Model), clean(j.Runbook), clean(j.Operator), string(j.Outcome), string(j.Class), exit,
+			clean(j.Error), clean(j.Note), clean(j.Node), int64(j.Attempt), int64(j.Tries), micros(j.Due),
+			micros(j.Started), micros(j.Finished)})
+	}
+	return out
+}

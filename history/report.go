@@ -1,0 +1,291 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"muster/jobs"
+)
+
+// ErrNotFound is wrapped when history has nothing of a task or job.
+var ErrNotFound = errors.New("not in history")
+
+// Task is a task as it was last seen, with the outcomes of its jobs.
+func (s *Store) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error) {
+	list, err := s.tasks(ctx, "where id = $1", string(id))
+	if err != nil {
+		return jobs.TaskInfo{}, err
+	}
+	if len(list) == 0 {
+		return jobs.TaskInfo{}, fmt.Errorf("task %s: %w", id, ErrNotFound)
+	}
+	t := list[0]
+	t.Outcomes = jobs.NewCounts()
+	err = s.rows(ctx, "task", "select outcome, count(*) from jobs where task = $1 group by outcome",
+		[]any{string(id)}, func(scan func(...any) error) error {
+			var o string
+			var n int
+			err := scan(&o, &n)
+			t.Outcomes[jobs.Outcome(o)] = n
+			return err
+		})
+	return t, err
+}
+
+// Open lists the tasks that had not ended when they were last seen, the oldest
+// first; at most so many.
+func (s *Store) Open(ctx context.Context, most int) ([]jobs.TaskID, error) {
+	list, err := s.tasks(ctx, fmt.Sprintf("where state <> 'ended' order by submitted limit %d", most))
+	out := make([]jobs.TaskID, len(list))
+	for i, t := range list {
+		out[i] = t.Task
+	}
+	return out, err
+}
+
+func (s *Store) tasks(ctx context.Context, rest string, args ...any) ([]jobs.TaskInfo, error) {
+	var out []jobs.TaskInfo
+	err := s.rows(ctx, "task", "select "+strings.Join(taskColumns, ", ")+" from tasks "+rest, args,
+		func(scan func(...any) error) error {
+			var t jobs.TaskInfo
+			var id, zones, priority, retry, state string
+			var tick, submitted, started, finished int64
+			err := scan(&id, &t.Runbook, &t.Operator, &t.On, &zones, &t.Inventory, &t.Schedule, &tick,
+				&priority, &retry, &t.Cancelled, &state, &t.Total, &submitted, &started, &finished)
+			t.Task, t.Zones = jobs.TaskID(id), strings.Split(zones, ",")
+			t.Priority, t.RetryOf = jobs.Priority(priority), jobs.TaskID(retry)
+			t.State = jobs.TaskState(state)
+			t.Tick, t.Submitted = instant(tick), instant(submitted)
+			t.Started, t.Finished = instant(started), instant(finished)
+			if finished > 0 {
+				t.Seconds = t.Finished.Sub(t.Submitted.Time).Seconds()
+			}
+			out = append(out, t)
+			return err
+		})
+	return out, err
+}
+
+// Report is what became of every host of a task. The parts are a partition: each
+// host is in one of them, and their sum is the total, always.
+type Report struct {
+	Task  jobs.TaskInfo `json:"task"`
+	Total int           `json:"total"` // hosts that the task was for
+	Parts []Part        `json:"parts"`
+	Jobs  []Job         `json:"jobs"` // of whom something is known, by host
+	Notes []string      `json:"notes"`
+}
+
+// Part is how many hosts came to the same end.
+type Part struct {
+	Name  string `json:"name"` // an outcome, a state, or NotKnown
+	Hosts int    `json:"hosts"`
+	Means string `json:"means"`
+}
+
+// NotKnown is the part of those hosts of whose jobs nothing is known.
+const NotKnown = "not known"
+
+// NotEnded is the part of those hosts whose jobs had not ended.
+const NotEnded = "not ended"
+
+// NewReport counts the jobs of a task, each of which is in list once at most. of
+// whom there is nothing is in a part of its own: it is not taken for granted that
+// they went well, or that they never ran.
+func NewReport(t jobs.TaskInfo, list []Job) Report {
+	r := Report{Task: t, Total: max(t.Total, len(list)), Jobs: list, Notes: []string{}}
+	counts := map[string]int{}
+	for _, j := range list {
+		counts[partOf(j)]++
+	}
+	missing := r.Total - len(list)
+	if t.State == jobs.TaskEnded || t.State == "" {
+		counts[NotKnown] += missing
+	} else {
+		counts[NotEnded] += missing
+	}
+	if t.Total < len(list) {
+		r.Notes = append(r.Notes, fmt.Sprintf("the task is said to be for %d hosts, but %d have ended: "+
+			"what it was for is not known for sure", t.Total, len(list)))
+	}
+	for _, name := range partNames() {
+		if n := counts[name]; n > 0 {
+			r.Parts = append(r.Parts, Part{name, n, meaning(name)})
+		}
+	}
+	return r
+}
+
+func partOf(j Job) string {
+	name := string(j.Outcome)
+	if j.State != jobs.Ended && j.State != "" {
+		name = string(j.State)
+	}
+	if !slices.Contains(partNames(), name) {
+		return NotKnown
+	}
+	return name
+}
+
+// partNames lists all parts in the order in which they are shown.
+func partNames() []string {
+	var out []string
+	for _, o := range jobs.Outcomes() {
+		out = append(out, string(o))
+	}
+	for _, s := range jobs.States() {
+		if s != jobs.Ended {
+			out = append(out, string(s))
+		}
+	}
+	return append(out, NotEnded, NotKnown)
+}
+
+// meaning is what a part says of its hosts.
+func meaning(name string) string {
+	switch jobs.Outcome(name) {
+	case jobs.Succeeded:
+		return "the last step's own check said so"
+	case jobs.Failed:
+		return "the host said no"
+	case jobs.Unreachable:
+		return "nothing was ever run"
+	case jobs.Timeout:
+		return "ran over its bound and was stopped"
+	case jobs.RolledBack:
+		return "changed, not confirmed, and restored itself"
+	case jobs.Unknown:
+		return "it is not known whether a step ran"
+	case jobs.Cancelled, jobs.Expired, jobs.Superseded, jobs.Skipped:
+		return "never ran"
+	}
+	if name == NotKnown {
+		return "ended, but its end is not in history: see `muster history gaps`"
+	}
+	return "has not ended"
+}
+
+// Report tells what became of every host of a task.
+func (s *Store) Report(ctx context.Context, id jobs.TaskID) (Report, error) {
+	t, err := s.Task(ctx, id)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Report{}, err
+	}
+	missing := err
+	var list []Job
+	err = s.rows(ctx, "report", jobSelect+" where task = $1 order by host", []any{string(id)},
+		func(scan func(...any) error) error {
+			j, err := scanJob(scan)
+			list = append(list, j)
+			return err
+		})
+	if err != nil {
+		return Report{}, err
+	}
+	if missing != nil {
+		if len(list) == 0 {
+			return Report{}, missing
+		}
+		t = jobs.TaskInfo{Task: id, Outcomes: jobs.NewCounts()}
+	}
+	r := NewReport(t, list)
+	if missing != nil {
+		r.Notes = append(r.Notes, "what was asked for is not in history, only the ends of these jobs: "+
+			"the task may have been for more hosts")
+	}
+	return r, nil
+}
+
+// Job is a job that has ended.
+func (s *Store) Job(ctx context.Context, id jobs.ID) (Job, error) {
+	var out Job
+	found := false
+	err := s.rows(ctx, "job", jobSelect+" where task = $1 and host = $2",
+		[]any{string(id.Task()), id.Host()}, func(scan func(...any) error) error {
+			var err error
+			out, err = scanJob(scan)
+			found = true
+			return err
+		})
+	if err == nil && !found {
+		err = fmt.Errorf("job %s: %w", id, ErrNotFound)
+	}
+	return out, err
+}
+
+// Gaps lists what was gone from the streams before it was read, the last first.
+func (s *Store) Gaps(ctx context.Context) ([]Gap, error) {
+	out := []Gap{}
+	err := s.rows(ctx, "gaps", "select zone, after, first, entries, at, note from gaps "+
+		"order by at desc limit 1000", nil, func(scan func(...any) error) error {
+		var g Gap
+		var at int64
+		err := scan(&g.Zone, &g.After, &g.First, &g.Entries, &at, &g.Note)
+		g.At = instant(at)
+		out = append(out, g)
+		return err
+	})
+	return out, err
+}
+
+// Positions says how far each stream was read, by zone.
+func (s *Store) Positions(ctx context.Context) ([]Position, error) {
+	out := []Position{}
+	err := s.rows(ctx, "positions",
+		"select zone, position, entries, events, at from streams order by zone", nil,
+		func(scan func(...any) error) error {
+			var p Position
+			var at int64
+			err := scan(&p.Zone, &p.Last, &p.Entries, &p.Events, &at)
+			p.At = instant(at)
+			out = append(out, p)
+			return err
+		})
+	return out, err
+}
+
+// Attempt is one try at a job.
+type Attempt struct {
+	Attempt int       `json:"attempt"`
+	Node    string    `json:"node"`
+	Started jobs.Time `json:"started"`
+	Ended   jobs.Time `json:"ended"`
+	How     string    `json:"how"` // an outcome, or retry, wait, verify, defer, back, lost
+}
+
+// Attempts lists the attempts of a job.
+func (s *Store) Attempts(ctx context.Context, id jobs.ID) ([]Attempt, error) {
+	out := []Attempt{}
+	err := s.rows(ctx, "attempts", "select attempt, node, started, ended, how from attempts "+
+		"where task = $1 and host = $2 order by attempt", []any{string(id.Task()), id.Host()},
+		func(scan func(...any) error) error {
+			var a Attempt
+			var started, ended int64
+			err := scan(&a.Attempt, &a.Node, &started, &ended, &a.How)
+			a.Started, a.Ended = instant(started), instant(ended)
+			out = append(out, a)
+			return err
+		})
+	return out, err
+}
+
+// Rows is how many rows each table has.
+func (s *Store) Rows(ctx context.Context) (map[string]int64, error) {
+	out := map[string]int64{}
+	for _, name := range strings.Fields("tasks jobs attempts steps events output gaps plans") {
+		text := "select count(*) from " + name
+		err := s.rows(ctx, "count", text, nil, func(scan func(...any) error) error {
+			var n int64
+			err := scan(&n)
+			out[name] = n
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
