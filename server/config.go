@@ -23,6 +23,9 @@ type Config struct {
 	// FactsStale is after how long facts of a host are shown as stale; 0:
 	// DefaultFactsStale.
 	FactsStale time.Duration
+
+	// HistoryKeep is how long history keeps what has ended; 0: for ever.
+	HistoryKeep time.Duration
 }
 
 // DefaultFactsStale is a week.

@@ -29,6 +29,9 @@ func (s *Server) duties(ctx context.Context) {
 		}},
 		{queue.DutySchedules, s.fire},
 	}
+	if s.history != nil {
+		elected = append(elected, duty{dutyHistory, s.keepHistory})
+	}
 	var all sync.WaitGroup
 	for _, d := range elected {
 		all.Go(func() { s.elect(ctx, d, time.Tick(renewEvery)) })

@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"time"
 
+	"muster/history"
 	"muster/jobs"
+	"muster/jobs/queue"
 )
 
 // Handler answers as the server does, for requests from anywhere.
@@ -30,6 +32,9 @@ func NewFiring(s *Server, number int64) Firing {
 
 // Round is one look at what is due.
 func (f Firing) Round(ctx context.Context) (time.Duration, error) { return f.f.round(ctx) }
+
+// GapOf is gapOf.
+func GapOf(p history.Position, page queue.EventPage) (*history.Gap, int64) { return gapOf(p, page) }
 
 // Fix gives the server another clock, and the chance of its ids.
 func (s *Server) Fix(now func() time.Time, chance func() uint16) { s.now, s.chance = now, chance }

@@ -147,6 +147,9 @@ func (s *Server) health(ctx context.Context, in *healthInput) (*healthOutput, er
 		if text := s.stock.complaint(); text != "" {
 			wrong = append(wrong, text)
 		}
+		if text := s.told.get(); text != "" {
+			wrong = append(wrong, "history is not written: "+text)
+		}
 	} else {
 		out.Body = Health{Status: "ok"}
 	}

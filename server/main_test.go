@@ -18,6 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"muster/fleet"
+	"muster/history"
+	"muster/history/historytest"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/jobs/queue/queuetest"
@@ -27,8 +29,17 @@ import (
 
 func TestMain(m *testing.M) {
 	// What reads the log of a redis-server ends with the process.
-	goleak.VerifyTestMain(m,
+	goleak.VerifyTestMain(ending{m},
 		goleak.IgnoreAnyFunction("muster/jobs/queue/queuetest.newLineLog.func1"))
+}
+
+// ending ends what all tests share.
+type ending struct{ *testing.M }
+
+// Run runs the tests.
+func (e ending) Run() int {
+	defer historytest.Done()
+	return e.M.Run()
 }
 
 // world is a server at work, with a queue of its own.
@@ -54,6 +65,7 @@ type setup struct {
 	durable   string
 	tls       [2]string                       // certificate and key
 	wrap      func(*queue.Queue) server.Queue // what the server gets instead of the queue
+	history   *history.Store
 }
 
 // label is a runbook that needs a label of its hosts.
@@ -106,10 +118,13 @@ func start(t testing.TB, with setup) *world {
 	if with.wrap != nil {
 		fake = with.wrap(q)
 	}
+	deps := server.Deps{Queue: fake, Catalog: catalog, Inventory: with.source, Durable: with.durable,
+		Log: hclog.New(&hclog.LoggerOptions{Output: w.log, Level: hclog.Debug})}
+	if with.history != nil {
+		deps.History = with.history
+	}
 	w.server, err = server.New(server.Config{Listen: with.listen, Version: "1.2.3",
-		TLSCert: with.tls[0], TLSKey: with.tls[1]}, server.Deps{Queue: fake,
-		Catalog: catalog, Inventory: with.source, Durable: with.durable,
-		Log: hclog.New(&hclog.LoggerOptions{Output: w.log, Level: hclog.Debug})})
+		TLSCert: with.tls[0], TLSKey: with.tls[1]}, deps)
 	if err != nil {
 		t.Fatal(err)
 	}

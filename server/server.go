@@ -28,6 +28,7 @@ type Deps struct {
 	// Durable says how far Redis can be trusted to remember what was accepted,
 	// such as "appendfsync everysec"; each submit repeats it.
 	Durable string
+	History History // nil: none is kept
 	Log     hclog.Logger
 }
 
@@ -48,6 +49,14 @@ type Queue interface {
 	Drains
 	Elections
 	Schedules
+	EventStreams
+}
+
+// EventStreams are read by who writes history, and trimmed.
+type EventStreams interface {
+	EventPage(ctx context.Context, zone, after string, most int) (queue.EventPage, error)
+	TrimEvents(ctx context.Context, zone, before string) error
+	SaveEstimates(ctx context.Context, list map[string]string) error
 }
 
 // Tasks are requests as a whole.
@@ -150,16 +159,24 @@ type Server struct {
 	now     func() time.Time
 	chance  func() uint16
 
+	chronicle
 	tending
-	factLabels factLabels
 	presence
 }
 
-// tending is what the rounds of the duty tend keep.
+// chronicle is where what happened is written, and whether it can be.
+type chronicle struct {
+	history History // nil: none
+	told    told
+}
+
+// tending is what the rounds of the duty tend keep, and what is made of facts.
 type tending struct {
-	onDuty sync.Mutex // held for a round; guards what follows
+	onDuty sync.Mutex // held for a round; guards round and seen
 	round  int
 	seen   factsSeen
+
+	factLabels factLabels
 }
 
 // presence is where a server listens, and whether it does.
@@ -181,7 +198,8 @@ func New(cfg Config, d Deps) (*Server, error) {
 		cfg.Blobs = DefaultBlobs()
 	}
 	s := &Server{cfg: cfg, queue: d.Queue, log: d.Log, durable: d.Durable,
-		stock: store{source: d.Inventory}, meters: newMeters(cfg.Version), now: time.Now,
+		chronicle: chronicle{history: d.History},
+		stock:     store{source: d.Inventory}, meters: newMeters(cfg.Version), now: time.Now,
 		chance:   func() uint16 { return uint16(rand.Uint32()) },
 		tending:  tending{seen: factsSeen{}},
 		presence: presence{ready: make(chan struct{}), stopping: make(chan struct{})}}

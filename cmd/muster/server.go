@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"muster/history"
 	"muster/internal/settings"
 	"muster/internal/sources"
 	"muster/jobs/queue"
@@ -85,8 +86,15 @@ func buildServer(s settings.Settings, q *queue.Queue, log hclog.Logger) (*server
 	if err != nil {
 		return nil, err
 	}
-	return server.New(s.ServerConfig(version), server.Deps{Queue: q, Catalog: catalog, Log: log,
-		Durable: q.Durable(), Inventory: inventoryOf(s)})
+	d := server.Deps{Queue: q, Catalog: catalog, Log: log, Durable: q.Durable(),
+		Inventory: inventoryOf(s)}
+	if c := s.HistoryConfig(); c.URL != history.None {
+		// It is closed by the end of the process, as the connections to it are.
+		if d.History, err = history.Open(c); err != nil {
+			return nil, err
+		}
+	}
+	return server.New(s.ServerConfig(version), d)
 }
 
 // inventoryOf is the inventory that settings name; nil if they name none.
@@ -110,8 +118,9 @@ type reloading struct {
 // as a whole: then nothing of it is in force.
 func (r reloading) reload(ctx context.Context) error {
 	s, err := r.flags.read()
-	if err == nil && (!reflect.DeepEqual(s.Redis, r.was.Redis) || s.Server != r.was.Server) {
-		err = errors.New("redis.* or server.* changes: only a restart can do that")
+	if err == nil && (!reflect.DeepEqual(s.Redis, r.was.Redis) || s.Server != r.was.Server ||
+		s.History != r.was.History) {
+		err = errors.New("redis.*, server.* or history.* changes: only a restart can do that")
 	}
 	if err != nil {
 		r.srv.Refuse(err)

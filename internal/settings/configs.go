@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"muster/fleet/remote"
+	"muster/history"
 	"muster/internal/sources"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -97,8 +98,12 @@ func (s Settings) MasterConfig(path, version string) (master.Config, error) {
 func (s Settings) ServerConfig(version string) server.Config {
 	return server.Config{Listen: s.Server.Listen, TLSCert: s.Server.TLS.Cert,
 		TLSKey: s.Server.TLS.Key, Version: version, Name: s.Node.Name,
-		FactsStale: s.Facts.Stale, Blobs: server.Blobs{Max: int64(s.Blobs.Max), Grace: s.Blobs.Grace}}
+		FactsStale: s.Facts.Stale, HistoryKeep: s.History.Keep,
+		Blobs: server.Blobs{Max: int64(s.Blobs.Max), Grace: s.Blobs.Grace}}
 }
+
+// HistoryConfig is the configuration of history.
+func (s Settings) HistoryConfig() history.Config { return history.Config(s.History) }
 
 // Sources says where the inventory is.
 func (s Settings) Sources() sources.Config {
@@ -126,7 +131,8 @@ func (s Settings) Validate() error {
 	if s.Log.Format != "text" && s.Log.Format != "json" {
 		errs = append(errs, fmt.Errorf("log.format = %q: want text or json", s.Log.Format))
 	}
-	errs = append(errs, s.ServerConfig("").Validate(), s.Sources().Validate())
+	errs = append(errs, s.ServerConfig("").Validate(), s.Sources().Validate(),
+		s.HistoryConfig().Validate())
 	if s.Blobs.Cache < 0 {
 		errs = append(errs, fmt.Errorf("blobs.cache = %d: want 0 bytes or more", s.Blobs.Cache))
 	}

@@ -128,7 +128,11 @@ func convert(text string, def any) (value any, want string) {
 		if d, err := time.ParseDuration(text); err == nil {
 			return d, ""
 		}
-		return nil, "a time such as 10s, 5m or 1h30m"
+		days, isDays := strings.CutSuffix(text, "d")
+		if n, err := strconv.Atoi(days); isDays && err == nil && n >= 0 && n <= daysMax {
+			return time.Duration(n) * 24 * time.Hour, ""
+		}
+		return nil, "a time such as 10s, 5m, 1h30m or 400d"
 	case []string:
 		if text == "\x00" {
 			return nil, "a list of words"
@@ -140,6 +144,9 @@ func convert(text string, def any) (value any, want string) {
 	}
 	return text, ""
 }
+
+// daysMax is the most days that a time can be given in.
+const daysMax = 100_000
 
 // suggest names the nearest of the known words, if one is near.
 func suggest(word string, known []string) string {

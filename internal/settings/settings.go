@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/viper"
 
 	"muster/fleet/remote"
+	"muster/history"
 	"muster/internal/proc"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -33,6 +35,7 @@ type Settings struct {
 	Output    Output   `mapstructure:"output"`
 	Blobs     Blobs    `mapstructure:"blobs"`
 	Facts     Facts    `mapstructure:"facts"`
+	History   History  `mapstructure:"history"`
 	Log       Log      `mapstructure:"log"`
 	Inventory []string `mapstructure:"inventory"` // files, folders, programs, URLs that list the hosts
 	Runbooks  []string `mapstructure:"runbooks"`  // files or folders of runbooks
@@ -156,6 +159,14 @@ type Facts struct {
 	Stale time.Duration `mapstructure:"stale"` // shown as such after so long
 }
 
+// History says where what has ended is kept.
+type History struct {
+	URL          string        `mapstructure:"url"` // empty: a file
+	PasswordFile string        `mapstructure:"password_file"`
+	Keep         time.Duration `mapstructure:"keep"`
+	OutputMax    int           `mapstructure:"output_max"` // bytes of a job
+}
+
 // Log says how much is logged.
 type Log struct {
 	Level  string `mapstructure:"level"`  // trace, debug, info, warn, error
@@ -202,6 +213,21 @@ func (m machine) nodeDir() string {
 		return m.runtime + "/muster"
 	}
 	return fmt.Sprintf("/tmp/muster-%d", m.uid)
+}
+
+// historyFile is where history is if nothing else is said. Who has a node.dir of his
+// own has it there: several houses on one machine must not share it.
+func (m machine) historyFile(nodeDir string) string {
+	const file = "history.db"
+	switch {
+	case nodeDir != m.nodeDir():
+		return filepath.Join(nodeDir, file)
+	case m.uid == 0:
+		return "/var/lib/muster-server/" + file
+	case m.home != "":
+		return filepath.Join(m.home, ".local/state/muster", file)
+	}
+	return filepath.Join(nodeDir, file)
 }
 
 // defaults is the configuration that is used when nothing else is said. The
@@ -259,6 +285,10 @@ func defaults(m machine) map[string]any {
 		"blobs.grace":                  server.DefaultBlobs().Grace,
 		"blobs.cache":                  cacheDefault,
 		"facts.stale":                  server.DefaultFactsStale,
+		"history.url":                  "",
+		"history.password_file":        "",
+		"history.keep":                 history.DefaultConfig().Keep,
+		"history.output_max":           history.DefaultConfig().OutputMax,
 		"log.level":                    "info",
 		"log.format":                   "text",
 		"inventory":                    []string{},
@@ -313,6 +343,9 @@ func read(s Source, m machine) (Settings, error) {
 	var out Settings
 	if err := v.UnmarshalExact(&out); err != nil {
 		return Settings{}, fmt.Errorf("configuration: %w", err)
+	}
+	if out.History.URL == "" {
+		out.History.URL = "sqlite://" + m.historyFile(out.Node.Dir)
 	}
 	return out, out.Validate()
 }

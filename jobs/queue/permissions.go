@@ -32,8 +32,8 @@ var (
 		"hmget hset persist pexpire pttl publish sadd set sismember srem time xadd xdel xrange zadd " +
 		"zcard zcount zmscore zrange zrangebyscore zrem zrevrange zrevrangebyscore zscore")
 	nodeCommands   = strings.Fields("smembers")
-	serverCommands = strings.Fields("exec expire multi unwatch watch xread xrevrange " +
-		"zremrangebyrank zremrangebyscore")
+	serverCommands = strings.Fields("exec expire multi unwatch watch xinfo|stream xread xrevrange " +
+		"xtrim zremrangebyrank zremrangebyscore")
 )
 
 // commands are those that a role gives, sorted.
@@ -145,6 +145,10 @@ func sample(command string) string {
 		return words + " " + channel
 	case "publish":
 		return words + " " + channel + " x"
+	case "xinfo|stream":
+		return words + " " + key
+	case "xtrim":
+		return words + " " + key + " MAXLEN 1"
 	case "xread":
 		return words + " STREAMS " + key + " 0"
 	case "xadd":

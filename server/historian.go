@@ -1,0 +1,317 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"muster/history"
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+// dutyHistory is the duty of who writes history.
+const dutyHistory = "history"
+
+const (
+	historyPoll = 500 * time.Millisecond // between two looks when nothing happens
+	historyPage = 1000                   // entries of a stream that are stored at once
+	// historyTail is how long the stream keeps what was stored, for those who
+	// follow events.
+	historyTail  = 24 * time.Hour
+	historyRetry = 2 * time.Second // until a history that was away is tried again
+	// historyCare is how often what is stored is looked after.
+	historyCare = time.Minute
+)
+
+// historian is one term of who writes history.
+type historian struct {
+	*Server
+	term  *term
+	at    map[string]history.Position // by zone, as the store has it
+	tasks map[jobs.TaskID]jobs.TaskInfo
+	cared time.Time // when what is stored was last looked after
+	begun bool      // what Redis knows was compared once
+
+	healing []jobs.TaskID // tasks of which a part may be missing
+}
+
+// keepHistory writes history for as long as this server has the duty.
+func (s *Server) keepHistory(ctx context.Context, t *term) {
+	h := newHistorian(s, t)
+	defer s.told.forget()
+	said := ""
+	for ctx.Err() == nil {
+		more, err := h.round(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		said = s.tell(said, err)
+		wait := historyPoll
+		switch {
+		case err != nil:
+			wait = historyRetry
+			h.at = map[string]history.Position{} // somebody else may have written
+		case more:
+			continue
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+func newHistorian(s *Server, t *term) *historian {
+	return &historian{Server: s, term: t, at: map[string]history.Position{},
+		tasks: map[jobs.TaskID]jobs.TaskInfo{}}
+}
+
+// tell says once what is wrong, and when it is over. Work goes on meanwhile, and the
+// stream holds what happens.
+func (s *Server) tell(said string, err error) string {
+	words := ""
+	if err != nil {
+		words = err.Error()
+	}
+	s.told.set(words)
+	switch {
+	case words != "" && words != said:
+		s.log.Error("history is not written: the event streams hold what happens, "+
+			"about 1,000,000 entries each", "error", words)
+	case words == "" && said != "":
+		s.log.Info("history is written again")
+	}
+	return words
+}
+
+// round stores what is new in all streams, a page of each. It tells whether there is
+// more.
+func (h *historian) round(ctx context.Context) (more bool, err error) {
+	zones, err := h.queue.Zones(ctx)
+	if err != nil {
+		return false, err
+	}
+	if !h.begun {
+		if err := h.begin(ctx); err != nil {
+			return false, err
+		}
+	}
+	for _, zone := range append(zones, queue.HubZone) {
+		full, err := h.drain(ctx, zone)
+		if err != nil {
+			return false, err
+		}
+		more = more || full
+	}
+	if err := h.heal(ctx); err != nil {
+		return more, err
+	}
+	if now := h.now(); !more && now.Sub(h.cared) >= historyCare {
+		h.cared = now
+		return more, h.care(ctx, zones)
+	}
+	return more, nil
+}
+
+// begin gives the workers the estimates, which Redis may have forgotten, and looks
+// again at the tasks that Redis knows: an earlier historian may have died before it did.
+func (h *historian) begin(ctx context.Context) error {
+	list, err := h.history.Estimates(ctx)
+	if err == nil {
+		err = h.queue.SaveEstimates(ctx, estimateFields(list))
+	}
+	if err == nil {
+		err = h.suspect(ctx)
+	}
+	h.begun = err == nil
+	return err
+}
+
+// suspectMax is how many of the newest tasks are compared.
+const suspectMax = 200
+
+// suspect notes that of all tasks which Redis knows, parts may be missing.
+func (h *historian) suspect(ctx context.Context) error {
+	list, err := h.queue.Tasks(ctx, suspectMax)
+	if err != nil {
+		return err
+	}
+	open, err := h.history.Open(ctx, suspectMax)
+	if err != nil {
+		return err
+	}
+	for _, t := range list {
+		h.healing = append(h.healing, t.Task)
+	}
+	h.healing = append(h.healing, open...)
+	return nil
+}
+
+// drain stores a page of a zone's stream.
+func (h *historian) drain(ctx context.Context, zone string) (full bool, err error) {
+	pos, known := h.at[zone]
+	if !known {
+		if pos, err = h.history.Position(ctx, zone); err != nil {
+			return false, err
+		}
+	}
+	page, err := h.queue.EventPage(ctx, zone, pos.Last, historyPage)
+	if err != nil {
+		return false, err
+	}
+	full = page.Entries == historyPage
+	gap, entries := gapOf(pos, page)
+	if entries < 0 && page.Stream.Added >= 0 && page.Last == page.Stream.Last {
+		entries = page.Stream.Added // at the end of the stream it is known again
+	}
+	if page.Entries == 0 && gap == nil {
+		h.at[zone] = pos
+		return false, nil
+	}
+	if gap != nil {
+		gap.Zone = zone
+		h.log.Error("events were gone before history had them", "zone", zone, "entries", gap.Entries,
+			"after", gap.After, "first", gap.First, "note", gap.Note)
+		if err := h.suspect(ctx); err != nil {
+			return false, err
+		}
+	}
+	b := history.Batch{Zone: zone, After: pos.Last, Last: page.Last, Entries: entries,
+		Events: page.Events, Gap: gap}
+	if b.Last == "" {
+		b.Last = cmp.Or(pos.Last, "0-0")
+	}
+	return full, h.store(ctx, b)
+}
+
+// store asks Redis what it knows of the tasks and jobs of a batch, and stores it.
+func (h *historian) store(ctx context.Context, b history.Batch) error {
+	needs := history.NeedsOf(b.Events)
+	for _, id := range needs.Tasks {
+		t, err := h.fresh(ctx, id)
+		if err != nil {
+			return err
+		}
+		if t.Task != "" {
+			b.Tasks = append(b.Tasks, t)
+		}
+	}
+	var err error
+	if b.Ended, err = h.ends(ctx, b.Zone, needs.Ended); err != nil {
+		return err
+	}
+	if !h.term.trusted() {
+		return errors.New("this server may have lost the duty")
+	}
+	changed, err := h.history.Put(ctx, b, h.now())
+	if err != nil {
+		delete(h.at, b.Zone)
+		if errors.Is(err, history.ErrMoved) {
+			return nil // by one who had the duty before or has it now: look again
+		}
+		return err
+	}
+	h.at[b.Zone] = history.Position{Zone: b.Zone, Last: b.Last, Entries: b.Entries}
+	h.healing = append(h.healing, needs.Over...)
+	return h.queue.SaveEstimates(ctx, estimateFields(changed))
+}
+
+// gapOf tells what was trimmed behind a position, and how many entries of the stream
+// have passed by the end of the page; −1: that is not known. What was stored stands in
+// front of the first entry, if it is gone.
+func gapOf(pos history.Position, page queue.EventPage) (*history.Gap, int64) {
+	s := page.Stream
+	after := func(known int64) int64 {
+		if known < 0 {
+			return -1
+		}
+		return known + page.Entries
+	}
+	gap := &history.Gap{After: pos.Last, First: s.First, Entries: -1}
+	switch {
+	case pos.Last == "":
+		if s.Added < 0 {
+			return nil, -1
+		}
+		if gap.Entries = s.Added - s.Length; gap.Entries == 0 {
+			return nil, page.Entries
+		}
+		gap.Note = "they were gone before this history began, or another database has them"
+		return gap, after(gap.Entries)
+	case s.Last == "" || entryLess(s.Last, pos.Last):
+		// Its entries come again with later times: no place is left to go back to.
+		if pos.Entries < 0 {
+			return nil, -1 // it was said already
+		}
+		gap.Note = "Redis has forgotten events that history has; others may be missing until its " +
+			"clock passes the last of them"
+		return gap, -1
+	case !entryLess(pos.Last, s.First): // the stream has what was stored last
+		return nil, after(pos.Entries)
+	case s.Added < 0 || pos.Entries < 0:
+		gap.Note = "it is not known how many"
+		return gap, -1
+	}
+	gone := s.Added - s.Length
+	switch {
+	case gone < pos.Entries:
+		gap.Note = "the stream began anew: it is not known what the old one had"
+		return gap, after(gone)
+	case gone == pos.Entries:
+		return nil, after(gone)
+	}
+	gap.Entries = gone - pos.Entries
+	gap.Note = "the stream was trimmed before they were stored"
+	return gap, after(gone)
+}
+
+// entryLess compares ids of entries.
+func entryLess(a, b string) bool {
+	var am, as, bm, bs uint64
+	fmt.Sscanf(a, "%d-%d", &am, &as)
+	fmt.Sscanf(b, "%d-%d", &bm, &bs)
+	return am < bm || am == bm && as < bs
+}
+
+// care trims what was stored from the streams, and forgets what is older than it is
+// kept, a batch at a time.
+func (h *historian) care(ctx context.Context, zones []string) error {
+	old := fmt.Sprintf("%d-0", h.now().Add(-historyTail).UnixMilli())
+	for _, zone := range append(zones, queue.HubZone) {
+		before := h.at[zone].Last
+		if entryLess(old, before) {
+			before = old
+		}
+		if before == "" {
+			continue
+		}
+		if err := h.queue.TrimEvents(ctx, zone, before); err != nil {
+			return err
+		}
+	}
+	if h.cfg.HistoryKeep <= 0 {
+		return nil
+	}
+	for ctx.Err() == nil && h.term.trusted() {
+		n, err := h.history.Forget(ctx, h.now().Add(-h.cfg.HistoryKeep))
+		if err != nil || n == 0 {
+			return err
+		}
+	}
+	return nil
+}
+
+// estimateFields are estimates as workers look for them.
+func estimateFields(list []history.Estimate) map[string]string {
+	out := make(map[string]string, len(list))
+	for _, e := range list {
+		out[e.Runbook+"|"+e.Model+"|"+e.Customer] = fmt.Sprintf(`{"p50_ns":%d,"p90_ns":%d,"n":%d}`, e.P50,
+			e.P90, e.N)
+	}
+	return out
+}

@@ -1,0 +1,226 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"muster/history"
+	"muster/history/historytest"
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/jobs/queue/queuetest"
+	"muster/server"
+)
+
+// openHistory opens a store that ends with the test.
+func openHistory(t *testing.T, cfg history.Config) *history.Store {
+	t.Helper()
+	s, err := history.Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// waitFor asks until something is true.
+func waitFor(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.Tick(20 * time.Millisecond)
+	for from := time.Now(); !is(); <-tick {
+		if time.Since(from) > 60*time.Second {
+			t.Fatal("in vain: ", what)
+		}
+	}
+}
+
+// smallNodes makes Redis trim streams to the entry, not to a hundred of them.
+var smallNodes = []string{"--stream-node-max-entries", "1"}
+
+func TestWhatHappensIsInHistory(t *testing.T) {
+	t.Parallel()
+	for name, cfg := range map[string]history.Config{"sqlite": historytest.SQLite(t),
+		"postgres": historytest.Shared(t).Config(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redis := queuetest.StartServer(t, smallNodes...).Config()
+			store := openHistory(t, cfg)
+			w := start(t, setup{redis: &redis, history: store})
+			task := w.submit(run("*")).Task
+			for _, zone := range []string{"default", "eu"} {
+				w.work(zone, func(host string) jobs.Result {
+					r := succeed(host)
+					if host == "fw002" {
+						code := 3
+						r.Outcome, r.ExitCode, r.Class = jobs.Failed, &code, jobs.Class("user")
+					}
+					return r
+				})
+			}
+			var r history.Report
+			waitFor(t, "four jobs", func() bool {
+				var err error
+				r, err = store.Report(t.Context(), task)
+				return err == nil && r.Task.State == jobs.TaskEnded && len(r.Jobs) == 4
+			})
+			if r.Total != 4 || r.Task.Operator != "alice" || r.Task.Outcomes[jobs.Succeeded] != 3 {
+				t.Errorf("report %+v", r)
+			}
+			j, err := store.Job(t.Context(), jobs.NewID(task, "fw002"))
+			if err != nil || j.Customer != "acme" || j.Outcome != jobs.Failed || *j.ExitCode != 3 ||
+				j.Class != "user" || j.Started.IsZero() || j.Runbook != "exec" || j.Attempt != 1 {
+				t.Errorf("job %+v, %v", j, err)
+			}
+			said, err := store.Output(t.Context(), j.ID)
+			if err != nil || string(said) != "fine\n" {
+				t.Errorf("output %q, %v", said, err)
+			}
+			waitFor(t, "an estimate for workers", func() bool {
+				list, err := store.Estimates(t.Context())
+				return err == nil && len(list) == 2 // customers acme and none
+			})
+			if gaps, err := store.Gaps(t.Context()); err != nil || len(gaps) > 0 {
+				t.Errorf("gaps %+v, %v", gaps, err)
+			}
+		})
+	}
+}
+
+func TestWorkGoesOnWhileSQLIsAway(t *testing.T) {
+	t.Parallel()
+	p := historytest.StartPostgres(t)
+	store := openHistory(t, p.Config(t))
+	redis := queuetest.StartServer(t, smallNodes...).Config()
+	w := start(t, setup{redis: &redis, history: store})
+	first := w.submit(run("fw001")).Task
+	w.work("default", succeed)
+	waitFor(t, "the first task", func() bool {
+		r, err := store.Report(t.Context(), first)
+		return err == nil && len(r.Jobs) == 1
+	})
+
+	p.Kill()
+	second := w.submit(run("fw*")).Task
+	w.work("default", succeed)
+	w.work("eu", succeed)
+	var info jobs.TaskInfo
+	if w.call("GET", "/v1/tasks/"+string(second), nil, &info); info.Outcomes[jobs.Succeeded] != 3 {
+		t.Errorf("while SQL is away: %+v", info)
+	}
+	var h server.Health
+	waitFor(t, "an alert", func() bool {
+		res := w.call("GET", "/v1/health", nil, &h)
+		return res.StatusCode == 200 && strings.Contains(h.Status, "history is not written: history postgresql")
+	})
+	if !strings.Contains(w.log.String(), "history is not written") {
+		t.Error("the log does not say so")
+	}
+
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "what happened meanwhile", func() bool {
+		r, err := store.Report(t.Context(), second)
+		return err == nil && len(r.Jobs) == 3 && r.Task.State == jobs.TaskEnded
+	})
+	waitFor(t, "the end of the alert", func() bool {
+		w.call("GET", "/v1/health", nil, &h)
+		return h.Status == "ok"
+	})
+	if gaps, err := store.Gaps(t.Context()); err != nil || len(gaps) > 0 {
+		t.Errorf("gaps %+v, %v", gaps, err)
+	}
+}
+
+func TestAStreamThatWasTrimmedTooEarlyIsNoticedCountedAndSaid(t *testing.T) {
+	t.Parallel()
+	p := historytest.StartPostgres(t)
+	store := openHistory(t, p.Config(t))
+	redis := queuetest.StartServer(t, smallNodes...).Config()
+	w := start(t, setup{redis: &redis, history: store, inventory: fixed(many(40))})
+	first := w.submit(run("h0000")).Task
+	w.work("default", succeed)
+	waitFor(t, "the first task", func() bool {
+		r, err := store.Report(t.Context(), first)
+		return err == nil && len(r.Jobs) == 1 && r.Task.State == jobs.TaskEnded
+	})
+	before, err := store.Position(t.Context(), "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	p.Kill()
+	second := w.submit(run("*")).Task
+	w.work("default", succeed)
+	page, err := w.queue.EventPage(t.Context(), "default", before.Last, 1000)
+	if err != nil || page.Entries < 3 {
+		t.Fatalf("page %+v, %v", page, err)
+	}
+	// All but the last entry go.
+	if err := w.queue.TrimEvents(t.Context(), "default", page.Last); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var gaps []history.Gap
+	waitFor(t, "the gap", func() bool {
+		gaps, err = store.Gaps(t.Context())
+		return err == nil && len(gaps) > 0
+	})
+	if want := page.Entries - 1; len(gaps) != 1 || gaps[0].Entries != want || gaps[0].After != before.Last ||
+		gaps[0].First != page.Last || gaps[0].Zone != "default" {
+		t.Errorf("gaps %+v, want one of %d entries after %s", gaps, want, before.Last)
+	}
+	if !strings.Contains(w.log.String(), "events were gone before history had them") {
+		t.Error("the log does not say so")
+	}
+	// What Redis still knows of the task fills the gap.
+	waitFor(t, "all jobs", func() bool {
+		r, err := store.Report(t.Context(), second)
+		return err == nil && len(r.Jobs) == 40 && r.Task.Total == 40
+	})
+}
+
+func TestWhatIsGoneFromAStreamIsNotGuessed(t *testing.T) {
+	t.Parallel()
+	stream := func(first, last string, added, length int64) queue.EventStream {
+		return queue.EventStream{First: first, Last: last, Added: added, Length: length}
+	}
+	for _, c := range []struct {
+		name    string
+		last    string
+		entries int64 // that were stored
+		read    int64
+		stream  queue.EventStream
+		gap     string // entries that are missing, or none
+		after   int64
+	}{
+		{"nothing yet", "", 0, 0, stream("", "", 0, 0), "none", 0},
+		{"from the beginning", "", 0, 3, stream("1-0", "3-0", 3, 3), "none", 3},
+		{"a first look too late", "", 0, 3, stream("5-0", "7-0", 7, 3), "4", 7},
+		{"a first look, not counted", "", 0, 3, stream("5-0", "7-0", -1, 3), "none", -1},
+		{"going on", "3-0", 3, 2, stream("1-0", "5-0", 5, 5), "none", 5},
+		{"trimmed by us", "3-0", 3, 2, stream("3-0", "5-0", 5, 3), "none", 5},
+		{"trimmed just up to us", "3-0", 3, 2, stream("4-0", "5-0", 5, 2), "none", 5},
+		{"trimmed too early", "3-0", 3, 1, stream("9-0", "9-0", 9, 1), "5", 9},
+		{"too early, not counted", "3-0", 3, 1, stream("9-0", "9-0", -1, 1), "-1", -1},
+		{"began anew", "3-0", 3, 2, stream("9-0", "10-0", 2, 2), "-1", 2},
+		{"forgotten", "3-0", 3, 0, stream("", "", 0, 0), "-1", -1},
+		{"forgotten, said before", "3-0", -1, 0, stream("", "", 0, 0), "none", -1},
+		{"the end forgotten", "10-3", 9, 0, stream("1-0", "9-0", 7, 7), "-1", -1},
+		{"numbers, not texts", "9-0", 9, 1, stream("9-0", "10-0", 10, 2), "none", 10},
+	} {
+		gap, after := server.GapOf(history.Position{Last: c.last, Entries: c.entries},
+			queue.EventPage{Entries: c.read, Stream: c.stream})
+		got := "none"
+		if gap != nil {
+			got = fmt.Sprint(gap.Entries)
+		}
+		if got != c.gap || after != c.after {
+			t.Errorf("%s: gap %s, %d entries after it; want %s, %d", c.name, got, after, c.gap, c.after)
+		}
+	}
+}

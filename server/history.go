@@ -1,0 +1,53 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"muster/history"
+	"muster/jobs"
+)
+
+// History is what a server needs of the history. history.ErrNotFound keeps its
+// meaning; any other error means that it cannot be used at the moment.
+type History interface {
+	HistoryWriter
+	HistoryCare
+	HistoryReader
+	HistoryTasks
+}
+
+// HistoryWriter stores what happens.
+type HistoryWriter interface {
+	Position(ctx context.Context, zone string) (history.Position, error)
+	Put(ctx context.Context, b history.Batch, now time.Time) ([]history.Estimate, error)
+	Reconcile(ctx context.Context, t jobs.TaskInfo, ended []history.Job) error
+}
+
+// HistoryCare looks after what is stored.
+type HistoryCare interface {
+	Forget(ctx context.Context, before time.Time) (int64, error)
+	Estimates(ctx context.Context) ([]history.Estimate, error)
+	Open(ctx context.Context, most int) ([]jobs.TaskID, error)
+	Where() string
+}
+
+// HistoryReader finds what is stored.
+type HistoryReader interface {
+	Jobs(ctx context.Context, f history.Filter, cursor string, most int) (
+		[]history.Job, string, error)
+	Gaps(ctx context.Context) ([]history.Gap, error)
+	Positions(ctx context.Context) ([]history.Position, error)
+}
+
+// HistoryTasks shows single tasks and jobs.
+type HistoryTasks interface {
+	Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
+	Report(ctx context.Context, id jobs.TaskID) (history.Report, error)
+	Job(ctx context.Context, id jobs.ID) (history.Job, error)
+	Output(ctx context.Context, id jobs.ID) ([]byte, error)
+}
+
+// errNoHistory is the answer of a server without one.
+var errNoHistory = errors.New("this server keeps no history: history.url is none")

@@ -1,0 +1,188 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"muster/history"
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+// told is what is wrong with history, by the server that writes it.
+type told struct {
+	mu    sync.Mutex
+	words string
+}
+
+func (t *told) set(words string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.words = words
+}
+
+// forget is when another server has the duty.
+func (t *told) forget() { t.set("") }
+
+func (t *told) get() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.words
+}
+
+// tasksKept is how many tasks a historian remembers.
+const tasksKept = 1000
+
+// fresh is a task as Redis knows it now; empty if it does not any more.
+func (h *historian) fresh(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error) {
+	t, err := h.queue.Task(ctx, id)
+	if errors.Is(err, queue.ErrNotFound) {
+		return jobs.TaskInfo{}, nil
+	}
+	if err != nil {
+		return t, err
+	}
+	if len(h.tasks) >= tasksKept {
+		clear(h.tasks)
+	}
+	h.tasks[id] = t
+	return t, nil
+}
+
+// task is what was asked for; empty if nobody knows it any more.
+func (h *historian) task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error) {
+	if t, ok := h.tasks[id]; ok {
+		return t, nil
+	}
+	t, err := h.fresh(ctx, id)
+	if err != nil || t.Task != "" {
+		return t, err
+	}
+	t, err = h.history.Task(ctx, id)
+	if errors.Is(err, history.ErrNotFound) {
+		t, err = jobs.TaskInfo{Task: id}, nil
+	}
+	if err == nil {
+		h.tasks[id] = t
+	}
+	return t, err
+}
+
+// endsMax is how many jobs are read at once.
+const endsMax = 500
+
+// ends finds what Redis knows of jobs that have ended. What it has forgotten is taken
+// from the event.
+func (h *historian) ends(ctx context.Context, zone string, list []jobs.Happening) (
+	[]history.Job, error) {
+	byTask := map[jobs.TaskID][]jobs.Happening{}
+	for _, e := range list {
+		id := jobs.ID(e.Object).Task()
+		byTask[id] = append(byTask[id], e)
+	}
+	var out []history.Job
+	for id, events := range byTask {
+		t, err := h.task(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		for part := range slices.Chunk(events, endsMax) {
+			ids := make([]jobs.ID, len(part))
+			for i, e := range part {
+				ids[i] = jobs.ID(e.Object)
+			}
+			found, err := h.queue.JobsIn(ctx, zone, ids)
+			if err != nil {
+				return nil, err
+			}
+			for i, j := range found {
+				if j.State != jobs.Ended {
+					found[i] = history.EndOf(part[i])
+				}
+			}
+			jobs, err := h.complete(ctx, zone, t, found)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, jobs...)
+		}
+	}
+	return out, nil
+}
+
+// complete adds to jobs of one zone what their hosts said, and whose they are.
+func (h *historian) complete(ctx context.Context, zone string, t jobs.TaskInfo,
+	list []jobs.JobInfo) ([]history.Job, error) {
+	ids := make([]jobs.ID, len(list))
+	for i, j := range list {
+		ids[i] = j.ID
+	}
+	said, err := h.queue.Outputs(ctx, zone, ids)
+	if err != nil {
+		return nil, err
+	}
+	stock := h.stock.current.Load()
+	out := make([]history.Job, len(list))
+	for i, j := range list {
+		out[i] = history.Job{JobInfo: j, Zone: zone, Runbook: t.Runbook, Operator: t.Operator,
+			Output: said[j.ID]}
+		if stock == nil {
+			continue
+		}
+		if host, ok := stock.Host(j.Host); ok {
+			out[i].Customer, out[i].Model = host.Customer, host.Labels["model"]
+		}
+	}
+	return out, nil
+}
+
+// healMax is how many tasks are compared in a round, so that the streams do not wait.
+const healMax = 20
+
+// heal compares tasks of which a part may be missing with what Redis knows.
+func (h *historian) heal(ctx context.Context) error {
+	for range min(healMax, len(h.healing)) {
+		if err := h.healTask(ctx, h.healing[0]); err != nil {
+			return err
+		}
+		h.healing = h.healing[1:]
+	}
+	return nil
+}
+
+func (h *historian) healTask(ctx context.Context, id jobs.TaskID) error {
+	has, err := h.history.Task(ctx, id)
+	if err != nil && !errors.Is(err, history.ErrNotFound) {
+		return err
+	}
+	is, err := h.fresh(ctx, id)
+	if err != nil || is.Task == "" || is.Total == 0 {
+		return err // Redis has nothing to compare with
+	}
+	if has.Outcomes.Sum() == is.Outcomes.Sum() && has.State == is.State && has.Total == is.Total {
+		return nil
+	}
+	err = h.history.Reconcile(ctx, is, nil)
+	if err != nil {
+		return err
+	}
+	return h.queue.EachJob(ctx, id, 0, endsMax, func(list []jobs.JobInfo) error {
+		list = slices.DeleteFunc(slices.Clone(list), func(j jobs.JobInfo) bool {
+			return j.State != jobs.Ended
+		})
+		if len(list) == 0 {
+			return nil
+		}
+		zone, err := h.queue.JobZone(ctx, list[0].ID)
+		if err != nil {
+			return err
+		}
+		ended, err := h.complete(ctx, zone, is, list)
+		if err != nil {
+			return err
+		}
+		return h.history.Reconcile(ctx, is, ended)
+	})
+}
