@@ -47,7 +47,8 @@ func TestARetryDoesTheSameAgain(t *testing.T) {
 	ask.Reason = " the cable is back "
 	var got server.Retried
 	if res := w.call("POST", path, ask, &got); res.StatusCode != http.StatusCreated || got.Total != 2 ||
-		got.RetryOf != old || got.Operator != "alice" || got.Runbook != "label" || got.Open != 0 || got.Reason != "the cable is back" {
+		got.RetryOf != old || got.Operator != "alice" || got.Runbook != "label" || got.Open != 0 ||
+		got.Reason != "the cable is back" {
 		t.Fatalf("retry: %s %+v", res.Status, got)
 	}
 	if res := w.call("POST", path, ask, &got); res.StatusCode != http.StatusOK || got.Task != "0123456789" {

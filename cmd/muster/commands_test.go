@@ -171,7 +171,7 @@ func TestCommandsShowTables(t *testing.T) {
 			"default     300      2    7  2026-11-21 10:00:00Z    1m05s  frozen until 2026-11-21 10:05:00Z; another run id\n" +
 			"z2            0      0    0  -                           -  halted by bob; paused by al\n",
 		"pause " + aTask: "task 0wcy7y2fb2 is paused: 12 jobs laid aside, 3 running: they go on\n" +
-			"not confirmed by zone z2: give the order again\n",
+			"not confirmed by zone z2: a server repeats it until it is\n",
 		"resume " + aTask:       "task 0wcy7y2fb2 is resumed: 1 job brought back\n",
 		"pause --customer acme": "customer acme stood so already: paused by al\\x1bice: theirs\n",
 		"resume --zone z2":      "zone z2 was not paused: nothing to do\n",

@@ -197,12 +197,8 @@ func switchedText(d jobs.Switched) string {
 		text = fmt.Sprintf("%s is %s", what, on) + movedText(d, "brought back")
 	}
 	if len(d.Missing) > 0 {
-		text += fmt.Sprintf("\nnot confirmed by zone %s", cell(strings.Join(d.Missing, ", ")))
-		if d.What == jobs.SwitchAll {
-			text += ": a server repeats it until it is"
-		} else {
-			text += ": give the order again"
-		}
+		text += fmt.Sprintf("\nnot confirmed by zone %s: a server repeats it until it is",
+			cell(strings.Join(d.Missing, ", ")))
 	}
 	return text + "\n"
 }
@@ -215,7 +211,11 @@ func movedText(d jobs.Switched, how string) string {
 		text = fmt.Sprintf(": %s %s", count(d.Moved, "job"), how)
 	}
 	if d.Paused && d.Running > 0 {
-		text += fmt.Sprintf(", %d running: they go on", d.Running)
+		then := "they go on"
+		if d.What == jobs.SwitchAll {
+			then = "none begins a further step"
+		}
+		text += fmt.Sprintf(", %d running: %s", d.Running, then)
 	}
 	return text
 }

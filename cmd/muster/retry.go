@@ -57,7 +57,7 @@ How a job ended is kept for a day.`,
 		}
 		return s.retry(ctx, of, server.RetryRequest{
 			OrderRequest: server.OrderRequest{As: s.as, Reason: f.reason},
-			Outcomes: list, SkipMissing: f.skip, DryRun: f.dry}, f.wait)
+			Outcomes:     list, SkipMissing: f.skip, DryRun: f.dry}, f.wait)
 	})
 }
 

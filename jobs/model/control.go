@@ -90,7 +90,7 @@ func (c *call) close(id jobs.ID, j Job, a Ending) {
 // Turn is a call of the script control.
 type Turn struct {
 	Verb, Object, Note string
-	Number             int64 // limit: less than 0 is none
+	Number             int64 // limit, id of an order: less than 0 is none
 }
 
 // Turned is its answer.
@@ -118,7 +118,7 @@ func (c *call) turn(a Turn) Turned {
 	case "pause-zone":
 		return c.off(&c.Zone.Flags.Paused, a)
 	case "resume-zone":
-		return c.on(&c.Zone.Flags.Paused, a)
+		return c.on(&c.Zone.Flags.Paused, a, a.Number)
 	case "halt":
 		if a.Number <= c.flags.Lifted {
 			return already
@@ -126,7 +126,7 @@ func (c *call) turn(a Turn) Turned {
 		return c.off(&c.Zone.Flags.Halted, a)
 	case "lift":
 		c.write(func() { c.Flags.Lifted = max(c.Flags.Lifted, a.Number) })
-		return c.on(&c.Zone.Flags.Halted, a)
+		return c.on(&c.Zone.Flags.Halted, a, -1)
 	case "pause-customer", "resume-customer":
 		return c.customer(a)
 	case "shift":
@@ -151,14 +151,14 @@ func (c *call) off(s *Switch, a Turn) Turned {
 	if s.Note != "" {
 		return Turned{"already", s.Note, int64(s.At)}
 	}
-	c.write(func() { *s = Switch{a.Note, c.now} })
+	c.write(func() { *s = Switch{a.Note, c.now, max(a.Number, 0)} })
 	c.event(a.Verb, "zone")
 	return Turned{"ok", "", int64(c.now)}
 }
 
-func (c *call) on(s *Switch, a Turn) Turned {
+func (c *call) on(s *Switch, a Turn, upTo int64) Turned {
 	before := *s
-	if before.Note == "" {
+	if before.Note == "" || before.later(upTo) {
 		return Turned{Status: "already"}
 	}
 	c.write(func() { *s = Switch{} })
@@ -172,10 +172,10 @@ func (c *call) customer(a Turn) Turned {
 	case pause && paused:
 		return Turned{"already", before.Note, 0}
 	case pause:
-		c.write(func() { c.Customers[a.Object] = Switch{a.Note, c.now} })
+		c.write(func() { c.Customers[a.Object] = Switch{a.Note, c.now, max(a.Number, 0)} })
 		c.event(a.Verb, a.Object)
 		return Turned{"ok", "", int64(c.now)}
-	case !paused:
+	case !paused, before.later(a.Number):
 		return Turned{Status: "already"}
 	}
 	c.write(func() { delete(c.Customers, a.Object) })

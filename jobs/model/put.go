@@ -115,7 +115,8 @@ type Move struct {
 	Verb  string // commit, pause, resume, release
 	Limit int    // jobs to move at most
 	Note  string
-	Chunk int // pause only
+	Chunk int   // pause only
+	Order int64 // id of a pause or resume; less than 0: none
 }
 
 // Moved is its answer.
@@ -146,13 +147,16 @@ func (z *Zone) Move(now jobs.Micros, a Move) Moved {
 		}
 	case "pause":
 		if before == "" {
-			c.write(func() { kept.Paused = Switch{a.Note, c.now} })
+			c.write(func() { kept.Paused = Switch{a.Note, c.now, max(a.Order, 0)} })
 			c.event("pause", a.Task)
 		}
 		n := c.layAside(t, a)
 		c.flush()
 		return Moved{"ok", n, before}
 	case "resume":
+		if before != "" && t.Paused.later(a.Order) {
+			return Moved{"ok", 0, before}
+		}
 		if before != "" { // the pause does not count against the expiry
 			t.Due = max(t.Due, c.now)
 			expiry := t.Expiry.Add(c.now.Sub(t.Paused.At))

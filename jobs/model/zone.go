@@ -66,7 +66,11 @@ type Freeze struct {
 type Switch struct {
 	Note string
 	At   jobs.Micros
+	ID   int64 // of the order
 }
+
+// later tells whether it was ordered after the order upTo; less than 0 is after all.
+func (s Switch) later(upTo int64) bool { return upTo >= 0 && s.ID > upTo }
 
 // Task is a zone's part of a task.
 type Task struct {

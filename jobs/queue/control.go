@@ -14,62 +14,74 @@ import (
 )
 
 // Pause lays the waiting jobs of a task aside until Resume. What runs goes on to
-// its end. note says who and why.
+// its end. note says who and why. This order, and those below, are written down in the
+// hub first: a zone that cannot be asked now hears of it from Tend.
 func (q *Queue) Pause(ctx context.Context, id jobs.TaskID, note string) (jobs.Switched, error) {
-	out := jobs.Switched{What: jobs.SwitchTask, Name: string(id), Paused: true}
-	zones, err := q.taskZones(ctx, id)
-	if err != nil {
-		return out, err
-	}
-	return q.switchZones(ctx, out, note, zones, func(zone string) (control, error) {
-		chunks, err := q.rdb.HGet(ctx, zoneKey(zone, "task:", string(id)), "chunks").Int()
-		if err != nil && !errors.Is(err, redis.Nil) {
-			return control{}, q.say("pause", err)
-		}
-		all := control{}
-		for chunk := range max(chunks, 1) {
-			r, err := q.script(ctx, scripts.move, zone, string(id), "pause", chunkMax,
-				oneLine(note), chunk)
-			if err != nil {
-				return all, err
-			}
-			c := readMove(r)
-			if c.err != nil || c.status != "ok" {
-				return c, c.err
-			}
-			if chunk == 0 {
-				all.before = c.before
-			}
-			all.status = c.status
-			all.number += c.number
-		}
-		return all, nil
-	})
+	return q.turnTask(ctx, order{what: jobs.SwitchTask, name: string(id), on: true, note: note},
+		q.pauseTask)
 }
 
 // Resume brings the jobs of a paused task back. Their expiry moves on by as long
 // as the pause lasted.
 func (q *Queue) Resume(ctx context.Context, id jobs.TaskID, note string) (jobs.Switched, error) {
-	out := jobs.Switched{What: jobs.SwitchTask, Name: string(id)}
-	zones, err := q.taskZones(ctx, id)
+	return q.turnTask(ctx, order{what: jobs.SwitchTask, name: string(id), note: note},
+		func(ctx context.Context, zone string, o order) (control, error) {
+			return q.bringBack(ctx, zone, id, "resume", o)
+		})
+}
+
+func (q *Queue) turnTask(ctx context.Context, o order,
+	do func(context.Context, string, order) (control, error)) (jobs.Switched, error) {
+	zones, err := q.taskZones(ctx, jobs.TaskID(o.name))
 	if err != nil {
-		return out, err
+		return jobs.Switched{What: o.what, Name: o.name, Paused: o.on}, err
 	}
-	return q.switchZones(ctx, out, note, zones, func(zone string) (control, error) {
-		return q.bringBack(ctx, zone, id, "resume", note)
+	note := o.note
+	if o, err = q.give(ctx, o); err != nil {
+		return jobs.Switched{What: o.what, Name: o.name, Paused: o.on}, err
+	}
+	return q.switched(ctx, o, note, zones, func(zone string) (control, error) {
+		return do(ctx, zone, o)
 	})
 }
 
+// pauseTask lays the waiting jobs of a task in one zone aside.
+func (q *Queue) pauseTask(ctx context.Context, zone string, o order) (control, error) {
+	chunks, err := q.rdb.HGet(ctx, zoneKey(zone, "task:", o.name), "chunks").Int()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return control{}, q.say("pause", err)
+	}
+	all := control{}
+	for chunk := range max(chunks, 1) {
+		r, err := q.script(ctx, scripts.move, zone, o.name, "pause", chunkMax, oneLine(o.note), chunk,
+			o.number())
+		if err != nil {
+			return all, err
+		}
+		c := readMove(r)
+		if c.err != nil || c.status != "ok" {
+			return c, c.err
+		}
+		if chunk == 0 {
+			all.before = c.before
+		}
+		all.status = c.status
+		all.number += c.number
+	}
+	return all, nil
+}
+
 // bringBack calls move until nothing is left to bring back.
-func (q *Queue) bringBack(ctx context.Context, zone string, id jobs.TaskID, verb,
-	note string) (control, error) {
+func (q *Queue) bringBack(ctx context.Context, zone string, id jobs.TaskID, verb string,
+	o order) (control, error) {
 	held, err := q.rdb.ZCard(ctx, zoneKey(zone, "held:", string(id))).Result()
 	if err != nil {
 		return control{}, q.say(verb, err)
 	}
 	all := control{}
 	for call := range held/hostsMax + 2 {
-		r, err := q.script(ctx, scripts.move, zone, string(id), verb, hostsMax, oneLine(note))
+		r, err := q.script(ctx, scripts.move, zone, string(id), verb, hostsMax, oneLine(o.note), "",
+			o.number())
 		if err != nil {
 			return all, err
 		}
@@ -140,16 +152,6 @@ func (q *Queue) switchZones(ctx context.Context, out jobs.Switched, note string,
 	return out, q.countRunning(ctx, &out)
 }
 
-// countRunning tells how many jobs are in hand where something was switched off.
-func (q *Queue) countRunning(ctx context.Context, out *jobs.Switched) error {
-	if out.What != jobs.SwitchTask {
-		return nil
-	}
-	t, err := q.Task(ctx, jobs.TaskID(out.Name))
-	out.Running = t.Running
-	return err
-}
-
 // turn is one turn of a switch; see control.lua.
 type turn struct{ verb, object, note, number string }
 
@@ -173,42 +175,59 @@ func (q *Queue) control(ctx context.Context, zone string, t turn) (control, erro
 // PauseCustomer lets no job on a host of the customer start, until
 // ResumeCustomer. What runs goes on to its end.
 func (q *Queue) PauseCustomer(ctx context.Context, customer, note string) (jobs.Switched, error) {
-	out := jobs.Switched{What: jobs.SwitchCustomer, Name: customer, Paused: true}
-	return q.everywhere(ctx, out, note, func(zone string) (control, error) {
-		c, err := q.control(ctx, zone, turn{verb: "pause-customer", object: customer, note: note})
-		c.number = 0
-		return c, err
-	})
+	return q.turnCustomer(ctx, order{what: jobs.SwitchCustomer, name: customer, on: true, note: note},
+		func(ctx context.Context, zone string, o order) (control, error) {
+			c, err := q.control(ctx, zone, o.turn("pause-customer", customer))
+			c.number = 0
+			return c, err
+		})
 }
 
 // ResumeCustomer brings back what was laid aside with the customer.
 func (q *Queue) ResumeCustomer(ctx context.Context, customer, note string) (jobs.Switched, error) {
-	out := jobs.Switched{What: jobs.SwitchCustomer, Name: customer}
-	return q.everywhere(ctx, out, note, func(zone string) (control, error) {
-		c, err := q.control(ctx, zone, turn{verb: "resume-customer", object: customer, note: note})
+	return q.turnCustomer(ctx, order{what: jobs.SwitchCustomer, name: customer, note: note},
+		q.resumeCustomer)
+}
+
+func (q *Queue) turnCustomer(ctx context.Context, o order,
+	do func(context.Context, string, order) (control, error)) (jobs.Switched, error) {
+	zones, err := q.Zones(ctx)
+	note := o.note
+	if err == nil {
+		o, err = q.give(ctx, o)
+	}
+	if err != nil {
+		return jobs.Switched{What: o.what, Name: o.name, Paused: o.on}, err
+	}
+	return q.switched(ctx, o, note, zones, func(zone string) (control, error) {
+		return do(ctx, zone, o)
+	})
+}
+
+func (q *Queue) resumeCustomer(ctx context.Context, zone string, o order) (control, error) {
+	c, err := q.control(ctx, zone, o.turn("resume-customer", o.name))
+	if err != nil {
+		return c, err
+	}
+	since := c.number
+	c.number = 0
+	parked, err := q.rdb.SMembers(ctx, zoneKey(zone, "parked", "")).Result()
+	if err != nil {
+		return c, q.say("resume", err)
+	}
+	for _, id := range parked {
+		if since > 0 {
+			if err := q.shift(ctx, zone, id, since); err != nil {
+				return c, err
+			}
+		}
+		back, err := q.bringBack(ctx, zone, jobs.TaskID(id), "release", o)
 		if err != nil {
 			return c, err
 		}
-		since := c.number
-		c.number = 0
-		parked, err := q.rdb.SMembers(ctx, zoneKey(zone, "parked", "")).Result()
-		if err != nil {
-			return c, q.say("resume", err)
-		}
-		for _, id := range parked {
-			if since > 0 {
-				if err := q.shift(ctx, zone, id, since); err != nil {
-					return c, err
-				}
-			}
-			back, err := q.bringBack(ctx, zone, jobs.TaskID(id), "release", note)
-			if err != nil {
-				return c, err
-			}
-			c.number += back.number
-		}
-		return c, nil
-	})
+		c.number += back.number
+	}
+	return c, nil
 }
 
 // shift lets the jobs of a task expire later by as long as a pause lasted.
@@ -233,32 +252,42 @@ func (q *Queue) everywhere(ctx context.Context, out jobs.Switched, note string,
 
 // PauseZone lets nothing start in a zone until ResumeZone. What runs goes on.
 func (q *Queue) PauseZone(ctx context.Context, zone, note string) (jobs.Switched, error) {
-	out := jobs.Switched{What: jobs.SwitchZone, Name: zone, Paused: true}
-	if err := q.knowZone(ctx, zone); err != nil {
-		return out, err
-	}
-	return q.switchZones(ctx, out, note, []string{zone}, func(zone string) (control, error) {
-		c, err := q.control(ctx, zone, turn{verb: "pause-zone", note: note})
-		c.number = 0
-		return c, err
-	})
+	return q.turnZone(ctx, order{what: jobs.SwitchZone, name: zone, on: true, note: note},
+		func(ctx context.Context, zone string, o order) (control, error) {
+			c, err := q.control(ctx, zone, o.turn("pause-zone", ""))
+			c.number = 0
+			return c, err
+		})
 }
 
 // ResumeZone lets jobs start again in a zone. Their expiry moves on by as long
 // as the pause lasted.
 func (q *Queue) ResumeZone(ctx context.Context, zone, note string) (jobs.Switched, error) {
-	out := jobs.Switched{What: jobs.SwitchZone, Name: zone}
-	if err := q.knowZone(ctx, zone); err != nil {
-		return out, err
+	return q.turnZone(ctx, order{what: jobs.SwitchZone, name: zone, note: note}, q.resumeZone)
+}
+
+func (q *Queue) turnZone(ctx context.Context, o order,
+	do func(context.Context, string, order) (control, error)) (jobs.Switched, error) {
+	err := q.knowZone(ctx, o.name)
+	note := o.note
+	if err == nil {
+		o, err = q.give(ctx, o)
 	}
-	return q.switchZones(ctx, out, note, []string{zone}, func(zone string) (control, error) {
-		if err := q.shiftAll(ctx, zone, "pausedAt"); err != nil {
-			return control{}, err
-		}
-		c, err := q.control(ctx, zone, turn{verb: "resume-zone", note: note})
-		c.number = 0
-		return c, err
+	if err != nil {
+		return jobs.Switched{What: o.what, Name: o.name, Paused: o.on}, err
+	}
+	return q.switched(ctx, o, note, []string{o.name}, func(zone string) (control, error) {
+		return do(ctx, zone, o)
 	})
+}
+
+func (q *Queue) resumeZone(ctx context.Context, zone string, o order) (control, error) {
+	if err := q.shiftAll(ctx, zone, "pausedAt"); err != nil {
+		return control{}, err
+	}
+	c, err := q.control(ctx, zone, o.turn("resume-zone", ""))
+	c.number = 0
+	return c, err
 }
 
 func (q *Queue) knowZone(ctx context.Context, zone string) error {
@@ -295,46 +324,6 @@ func (q *Queue) shiftAll(ctx context.Context, zone, field string) error {
 		return err
 	}
 	return q.pipeline(ctx, zone, calls)
-}
-
-// Pauses tells what stands still by order of an operator.
-func (q *Queue) Pauses(ctx context.Context) (jobs.Pauses, error) {
-	out := jobs.Pauses{Zones: map[string]string{}, Customers: map[string]string{}}
-	zones, err := q.Zones(ctx)
-	if err != nil {
-		return out, err
-	}
-	cmds := make([]*redis.SliceCmd, len(zones))
-	var halt *redis.MapStringStringCmd
-	_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		halt = p.HGetAll(ctx, hubKey("halt", ""))
-		for i, zone := range zones {
-			cmds[i] = p.HMGet(ctx, zoneKey(zone, "zone", ""), "halted", "paused", "customers")
-		}
-		return nil
-	})
-	if err != nil {
-		return out, q.say("pauses", err)
-	}
-	if halt.Val()["state"] == haltOn {
-		out.Halted = halt.Val()["note"]
-	}
-	for i, zone := range zones {
-		text := func(k int) string {
-			s, _ := cmds[i].Val()[k].(string)
-			return s
-		}
-		if out.Halted == "" {
-			out.Halted = text(0)
-		}
-		if text(1) != "" {
-			out.Zones[zone] = text(1)
-		}
-		for customer, note := range pausedCustomers(text(2)) {
-			out.Customers[customer] = note
-		}
-	}
-	return out, nil
 }
 
 // Stops tells which of the jobs are to be stopped: job to who and why. One round

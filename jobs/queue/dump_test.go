@@ -190,7 +190,8 @@ func readTask(z *model.Zone, r *record, id jobs.TaskID) *model.Task {
 		Times: model.Times{Committed: r.micros("committed"), Due: r.micros("due"),
 			Expiry: r.micros("expires"), Started: r.micros("started"), Ended: r.micros("ended"),
 			Shifted: r.micros("shifted")},
-		Paused: model.Switch{Note: r.take("pausedNote"), At: r.micros("paused")},
+		Paused: model.Switch{Note: r.take("pausedNote"), At: r.micros("paused"),
+			ID: r.number("pausedId")},
 		Cancel: r.take("cancel"), By: jobs.TaskID(r.take("by")), Running: r.int("running"),
 		Done: r.int("done"), Outcomes: map[jobs.Outcome]int{}, Expires: r.expires}
 	s := &t.Head.Spec
@@ -266,8 +267,10 @@ func readFlags(z *model.Zone, r *record) {
 			Why: r.take("why"), Strict: r.take("strict") == "1"},
 		High: r.micros("high"), Token: r.micros("token"), Longest: r.duration("longest"),
 		Turn: r.int("turn"), Waits: r.micros("waits"), Lifted: r.number("lifted"),
-		Halted: model.Switch{Note: r.take("halted"), At: r.micros("haltedAt")},
-		Paused: model.Switch{Note: r.take("paused"), At: r.micros("pausedAt")}}
+		Halted: model.Switch{Note: r.take("halted"), At: r.micros("haltedAt"),
+			ID: r.number("haltedId")},
+		Paused: model.Switch{Note: r.take("paused"), At: r.micros("pausedAt"),
+			ID: r.number("pausedId")}}
 	z.Flags.Jumped = r.micros("jumped")
 	o := &z.Reordering
 	o.Changes, o.Seen, o.Walked = r.int("changes"), r.int("changesSeen"), r.micros("walked")
@@ -278,9 +281,10 @@ func readFlags(z *model.Zone, r *record) {
 			r.t.Fatalf("customers: %v", err)
 		}
 		for customer, v := range all {
-			at, note, _ := strings.Cut(v, " ")
-			since, _ := jobs.ParseMicros(at)
-			z.Customers[customer] = model.Switch{Note: note, At: since}
+			words := strings.SplitN(v, " ", 3)
+			since, _ := jobs.ParseMicros(words[0])
+			id, _ := jobs.ParseMicros(words[1])
+			z.Customers[customer] = model.Switch{Note: words[2], At: since, ID: int64(id)}
 		}
 	}
 	for _, field := range slices.Collect(maps.Keys(r.fields)) {

@@ -2,9 +2,7 @@ package queue
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
-	"strings"
 
 	"muster/jobs"
 )
@@ -109,16 +107,4 @@ func (q *Queue) tendHalt(ctx context.Context, zone string) error {
 	}
 	_, err = q.lift(ctx, zone, h, h.note)
 	return err
-}
-
-// pausedCustomers reads the zone's field: a JSON object of "instant note".
-func pausedCustomers(text string) map[string]string {
-	var raw map[string]string
-	if text == "" || json.Unmarshal([]byte(text), &raw) != nil {
-		return nil
-	}
-	for customer, v := range raw {
-		_, raw[customer], _ = strings.Cut(v, " ")
-	}
-	return raw
 }

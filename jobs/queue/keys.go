@@ -68,6 +68,8 @@ var hubKeys = []Key{
 	{"task:<id>", "hash", "Submit", "what a task is in all its zones; expires 70 days after submit"},
 	{"key:<key>", "zset", "Submit", "tasks that were submitted with this key, by µs; expires"},
 	{"halt", "hash", "Halt, Lift", "the halt of everything: its id, whether it stands, who and why"},
+	{"pauses", "hash", "Pause, Resume, PauseCustomer, ResumeCustomer, PauseZone, ResumeZone, Tend",
+		"task, customer or zone and its name: id of the last order, whether it pauses, who and why"},
 	{"commits", "set", "Submit, Tend", "tasks whose commit has begun and is not done in all zones"},
 	{"inventory", "hash", "Publish", "version, count and time of the published inventory"},
 	{"windows", "hash", "SetTimetable",

@@ -84,18 +84,18 @@ func TestAScriptThatBreaksOffIsMended(t *testing.T) {
 // mend lets everything go its way until nothing is left to do.
 func (m *walker) mend(t *rapid.T) {
 	m.enter(t)
-	for _, verb := range []string{"lift", "resume-zone", "thaw"} {
-		m.control(t, model.Turn{Verb: verb, Note: "x", Number: 1000})
+	for verb, number := range map[string]int64{"lift": 1000, "resume-zone": -1, "thaw": 1000} {
+		m.control(t, model.Turn{Verb: verb, Note: "x", Number: number})
 	}
 	for _, customer := range []string{"acme", "beta"} {
-		m.control(t, model.Turn{Verb: "resume-customer", Object: customer, Note: "x"})
+		m.control(t, model.Turn{Verb: "resume-customer", Object: customer, Note: "x", Number: -1})
 	}
 	for _, limit := range []string{"site/a", "site/b", "lab"} {
 		m.control(t, model.Turn{Verb: "limit", Object: limit, Number: 1})
 	}
 	for _, p := range m.tasks {
 		for _, verb := range []string{"commit", "resume", "release"} {
-			m.move(t, model.Move{Task: p.Task, Verb: verb, Limit: 500, Note: "x"})
+			m.move(t, model.Move{Task: p.Task, Verb: verb, Limit: 500, Note: "x", Order: -1})
 		}
 	}
 	left := 0

@@ -152,8 +152,9 @@ func (q *Queue) index(ctx context.Context, t jobs.Task, zones []string) error {
 		p.HSet(ctx, hubKey("task:", string(t.ID)), "runbook", s.Runbook, "on", s.On,
 			"operator", s.Operator, "proven", s.Proven, "inventory", s.Inventory,
 			"created", s.Created.String(), "zones", strings.Join(zones, ","),
-			"disruptive", s.Disruptive, "key", s.Supersedes, "retry_of", string(s.RetryOf), "reason", s.Reason,
-			"priority", string(s.Priority), "schedule", s.Schedule, "tick", s.Tick.String())
+			"disruptive", s.Disruptive, "key", s.Supersedes, "retry_of", string(s.RetryOf),
+			"reason", s.Reason, "priority", string(s.Priority), "schedule", s.Schedule,
+			"tick", s.Tick.String())
 		p.Expire(ctx, hubKey("task:", string(t.ID)), taskKeep)
 		p.ZAddNX(ctx, hubKey("tasks", ""), redis.Z{Score: float64(s.Created), Member: string(t.ID)})
 		p.ZRemRangeByRank(ctx, hubKey("tasks", ""), 0, -tasksKept-1)

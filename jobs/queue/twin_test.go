@@ -324,7 +324,11 @@ func (w *twin) end(t rapid.TB, e model.Ending) {
 }
 
 func (w *twin) move(t rapid.TB, m model.Move) model.Moved {
-	v, ok := w.call(t, "move", string(m.Task), m.Verb, m.Limit, m.Note, m.Chunk)
+	order := ""
+	if m.Order >= 0 {
+		order = fmt.Sprint(m.Order)
+	}
+	v, ok := w.call(t, "move", string(m.Task), m.Verb, m.Limit, m.Note, m.Chunk, order)
 	if !ok {
 		return model.Moved{}
 	}

@@ -154,9 +154,10 @@ func (m *walker) putAgain(t *rapid.T) {
 
 func (m *walker) shift(t *rapid.T, id jobs.TaskID, verb string) {
 	limit := rapid.SampledFrom([]int{1, 2, 500}).Draw(t, "limit")
+	order := int64(rapid.IntRange(-1, 3).Draw(t, "order"))
 	for range 7 {
 		moved := m.move(t, model.Move{Task: id, Verb: verb, Limit: limit, Note: "bob: " + verb,
-			Chunk: rapid.IntRange(0, 1).Draw(t, "chunk")})
+			Chunk: rapid.IntRange(0, 1).Draw(t, "chunk"), Order: order})
 		if moved.Status != "ok" || moved.Jobs == 0 || rapid.IntRange(0, 4).Draw(t, "die") == 0 {
 			return
 		}
@@ -425,6 +426,9 @@ func (m *walker) turn(t *rapid.T) {
 		a.Number = int64(rapid.IntRange(1, 5).Draw(t, "id"))
 	case "pause-customer", "resume-customer":
 		a.Object = rapid.SampledFrom([]string{"acme", "beta"}).Draw(t, "customer")
+		a.Number = int64(rapid.IntRange(-1, 3).Draw(t, "order"))
+	case "pause-zone", "resume-zone":
+		a.Number = int64(rapid.IntRange(-1, 3).Draw(t, "order"))
 	case "shift":
 		a.Object = string(m.task(t))
 		a.Number -= 1_000_000 * int64(rapid.IntRange(0, 100).Draw(t, "ago"))

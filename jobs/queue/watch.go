@@ -165,12 +165,13 @@ func (q *Queue) Depth(ctx context.Context, zone string) (Depth, error) {
 
 // Tend does what must happen in a zone also where no master lives: it sees lost
 // jobs and expiries, goes on with commits that were left half way, frees groups and
-// limits that nobody holds any more, and makes the zone stand as the last halt or its
-// end wants it. A duty calls it every 10 s.
+// limits that nobody holds any more, and makes the zone stand as the last halt or
+// pause, or its end, wants it. A duty calls it every 10 s.
 func (q *Queue) Tend(ctx context.Context, zone string) error {
 	if err := q.tendHalt(ctx, zone); err != nil {
 		return err
 	}
+	paused := q.tendPauses(ctx, zone)
 	for {
 		reply, err := q.Step(ctx, zone, jobs.Step{})
 		if err != nil {
@@ -183,7 +184,7 @@ func (q *Queue) Tend(ctx context.Context, zone string) error {
 	if err := q.cleanSemaphores(ctx, zone); err != nil {
 		return err
 	}
-	return q.tendCommits(ctx)
+	return errors.Join(paused, q.tendCommits(ctx))
 }
 
 // cleanEvery is how many rounds pass between two looks at the semaphores.

@@ -5,8 +5,9 @@
 --      halt        object '', number = id of the halt: a halt that was lifted
 --                  already stays lifted, however late it comes
 --      lift        object '', number = id of the halt that ends
---      pause-zone, resume-zone
---      pause-customer, resume-customer: object = customer
+--      pause-zone, resume-zone: number = id of the order; with one, resume does
+--                  nothing to a pause that was ordered later
+--      pause-customer, resume-customer: object = customer, number as before
 --      shift       object = task, number = when the pause began: its jobs expire
 --                  later by as long as it lasted; once for each pause
 --      limit       object = name, number = jobs at a time, '' = no limit
@@ -27,27 +28,30 @@ local function say(name, what)
   m.event(name, what, '{"note":' .. cjson.encode(note) .. '}')
 end
 
--- off sets a flag of the zone, on takes it away; each says what stood before.
+-- off sets a flag of the zone, on takes it away, unless it was set by a later order
+-- than upTo; each says what stood before.
 local function off(field, event)
   local before = call('HGET', m.kZone, field)
   if before then return {'already', before, call('HGET', m.kZone, field .. 'At') or '0'} end
-  m.w('HSET', m.kZone, field .. 'At', m.at, field, note)
+  m.w('HSET', m.kZone, field .. 'At', m.at, field .. 'Id', m.us(m.num(number)), field, note)
   say(event, 'zone')
   return {'ok', '', m.at}
 end
 
-local function on(field, event)
+local function on(field, event, upTo)
   local before = call('HGET', m.kZone, field)
-  if not before then return {'already', '', '0'} end
+  if not before or m.later(call('HGET', m.kZone, field .. 'Id'), upTo) then
+    return {'already', '', '0'}
+  end
   local since = call('HGET', m.kZone, field .. 'At') or '0'
-  m.w('HDEL', m.kZone, field, field .. 'At')
+  m.w('HDEL', m.kZone, field, field .. 'At', field .. 'Id')
   say(event, 'zone')
   m.w('PUBLISH', m.kWake, '')
   return {'ok', before, since}
 end
 
 verbs['pause-zone'] = function() return off('paused', verb) end
-verbs['resume-zone'] = function() return on('paused', verb) end
+verbs['resume-zone'] = function() return on('paused', verb, number) end
 
 function verbs.halt()
   if m.num(number) <= m.num(call('HGET', m.kZone, 'lifted')) then return {'already', '', '0'} end
@@ -58,15 +62,15 @@ function verbs.lift()
   if m.num(number) > m.num(call('HGET', m.kZone, 'lifted')) then
     m.w('HSET', m.kZone, 'lifted', number)
   end
-  return on('halted', verb)
+  return on('halted', verb, '')
 end
 
 local function customers() return m.zone.customers and cjson.decode(m.zone.customers) or {} end
 
 verbs['pause-customer'] = function()
   local all = customers()
-  if all[object] then return {'already', string.match(all[object], '^%d+ (.*)$'), '0'} end
-  all[object] = m.at .. ' ' .. note
+  if all[object] then return {'already', string.match(all[object], '^%d+ %d+ (.*)$'), '0'} end
+  all[object] = m.at .. ' ' .. m.us(m.num(number)) .. ' ' .. note
   m.w('HSET', m.kZone, 'customers', cjson.encode(all))
   say(verb, object)
   return {'ok', '', m.at}
@@ -74,8 +78,8 @@ end
 
 verbs['resume-customer'] = function()
   local all = customers()
-  if not all[object] then return {'already', '', '0'} end
-  local since, before = string.match(all[object], '^(%d+) (.*)$')
+  local since, id, before = string.match(all[object] or '', '^(%d+) (%d+) (.*)$')
+  if not since or m.later(id, number) then return {'already', '', '0'} end
   all[object] = nil
   if next(all) then
     m.w('HSET', m.kZone, 'customers', cjson.encode(all))

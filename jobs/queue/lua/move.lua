@@ -5,6 +5,8 @@
 -- ARGV 1 task  2 commit | pause | resume | release  3 jobs to move at most (1..500)
 --      4 who and why, for people
 --      5 pause only: number of the chunk of hosts whose jobs are moved
+--      6 pause, resume: id of the order, or ''; with one, resume does nothing to a
+--      pause that was ordered later
 --      release brings back what was laid aside with a customer, unless the task
 --      itself is paused
 -- Returns {ok, jobs left to move, note} | {incomplete, jobs held} | {absent, 0} |
@@ -85,7 +87,8 @@ local before = t.paused and (call('HGET', m.kTask .. id, 'pausedNote') or '-') o
 
 local function pause()
   if not t.paused then
-    m.w('HSET', m.kTask .. id, 'paused', m.at, 'pausedNote', note)
+    m.w('HSET', m.kTask .. id, 'paused', m.at, 'pausedNote', note,
+      'pausedId', m.us(m.num(ARGV[6])))
     m.event('pause', id, '{"note":' .. cjson.encode(note) .. '}')
   end
   local hosts = call('HGET', m.kTask .. id, 'hosts:' .. ARGV[5]) or ''
@@ -110,10 +113,13 @@ local function pause()
 end
 
 local function resume()
+  if t.paused and m.later(call('HGET', m.kTask .. id, 'pausedId'), ARGV[6] or '') then
+    return {'ok', 0, before}
+  end
   if t.paused then
     -- The pause does not count against the expiry.
     t.due = math.max(t.due, m.now)
-    m.w('HDEL', m.kTask .. id, 'paused', 'pausedNote')
+    m.w('HDEL', m.kTask .. id, 'paused', 'pausedNote', 'pausedId')
     m.w('HSET', m.kTask .. id, 'due', m.us(t.due),
       'expires', m.us(t.expires + m.now - m.num(t.paused)))
     m.event('resume', id, '{"note":' .. cjson.encode(note) .. '}')

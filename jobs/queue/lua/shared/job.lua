@@ -59,6 +59,9 @@ function m.form(j, ended)
     '\n' .. m.line(j.saved) .. '\n' .. m.line(j.cancel or '') .. '\n' .. (ended or '')
 end
 
+-- later tells whether something was ordered after the order upTo; '' is after all.
+function m.later(id, upTo) return upTo ~= '' and m.num(id) > m.num(upTo) end
+
 -- line is a text on one line.
 function m.line(s) return (string.gsub(s, '\n', ' ')) end
 

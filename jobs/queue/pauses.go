@@ -1,0 +1,274 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+)
+
+// orderKeep is how long it is known that a pause ended: so long may a zone be away
+// that was paused and has not heard of it.
+const orderKeep = 30 * 24 * time.Hour
+
+// order is a pause or its end as the hub keeps it, so that a zone that cannot be
+// asked now, or comes later, hears of it. A later one has a greater id.
+type order struct {
+	what jobs.Switch
+	name string // of the task, customer or zone
+	id   int64
+	on   bool // it is paused
+	note string
+}
+
+// number is the id as the scripts get it.
+func (o order) number() string { return strconv.FormatInt(o.id, 10) }
+
+// turn is the call that lets a zone stand as o.
+func (o order) turn(verb, object string) turn {
+	return turn{verb: verb, object: object, note: o.note, number: o.number()}
+}
+
+func (o order) field() string { return string(o.what) + " " + o.name }
+
+// give writes an order down before any zone hears of it. A pause that stands already
+// stays as it was given.
+func (q *Queue) give(ctx context.Context, o order) (order, error) {
+	key := hubKey("pauses", "")
+	text, err := q.rdb.HGet(ctx, key, o.field()).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return o, q.say("pause", err)
+	}
+	before, known := readOrder(o.field(), text)
+	if known && before.on && o.on {
+		return before, nil
+	}
+	now, err := q.now(ctx, hub)
+	if err != nil {
+		return o, err
+	}
+	o.id, o.note = max(now.UnixMicro(), before.id+1), oneLine(o.note)
+	state := haltOff
+	if o.on {
+		state = haltOn
+	}
+	err = q.rdb.HSet(ctx, key, o.field(), fmt.Sprintf("%d %s %s", o.id, state, o.note)).Err()
+	return o, q.say("pause", err)
+}
+
+func readOrder(field, text string) (o order, ok bool) {
+	what, name, _ := strings.Cut(field, " ")
+	words := strings.SplitN(text, " ", 3)
+	id, err := strconv.ParseInt(words[0], 10, 64)
+	if err != nil || len(words) != 3 {
+		return order{}, false
+	}
+	return order{jobs.Switch(what), name, id, words[1] == haltOn, words[2]}, true
+}
+
+// readOrders reads all that the hub keeps.
+func readOrders(fields map[string]string) []order {
+	var out []order
+	for field, text := range fields {
+		if o, ok := readOrder(field, text); ok {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// switched carries out an order that was written down. What no zone has confirmed
+// is an error, which says that it stands all the same.
+func (q *Queue) switched(ctx context.Context, o order, note string, zones []string,
+	do func(zone string) (control, error)) (jobs.Switched, error) {
+	out := jobs.Switched{What: o.what, Name: o.name, Paused: o.on}
+	out, err := q.switchZones(ctx, out, note, zones, do)
+	if err != nil && len(out.Zones) == 0 && len(out.Missing) > 0 {
+		err = fmt.Errorf("no zone has confirmed it; it is written down, and a server repeats it until "+
+			"they do: %w", err)
+	}
+	return out, err
+}
+
+// tendPauses lets a zone stand as the orders in the hub say, if it could not be asked
+// when they were given, or came later.
+func (q *Queue) tendPauses(ctx context.Context, zone string) error {
+	fields, err := q.rdb.HGetAll(ctx, hubKey("pauses", "")).Result()
+	if err != nil || len(fields) == 0 {
+		return q.say("pauses", err)
+	}
+	now, err := q.now(ctx, hub)
+	if err != nil {
+		return err
+	}
+	f, err := q.rdb.HMGet(ctx, zoneKey(zone, "zone", ""), "paused", "pausedId", "customers").Result()
+	if err != nil {
+		return q.say("pauses", err)
+	}
+	customers := readCustomers(textOf(f, 2))
+	var errs []error
+	for _, o := range readOrders(fields) {
+		switch o.what {
+		case jobs.SwitchZone:
+			if o.name == zone {
+				errs = append(errs, q.tendZone(ctx, o, readSwitch(textOf(f, 0), textOf(f, 1))))
+			}
+		case jobs.SwitchCustomer:
+			errs = append(errs, q.tendCustomer(ctx, zone, o, customers[o.name]))
+		case jobs.SwitchTask:
+			errs = append(errs, q.tendTask(ctx, zone, o))
+		}
+		errs = append(errs, q.retireOrder(ctx, o, now.Sub(time.UnixMicro(o.id))))
+	}
+	return errors.Join(errs...)
+}
+
+// standing is how something stands in one zone.
+type standing struct {
+	paused bool
+	id     int64 // of the order
+	note   string
+}
+
+func readSwitch(note, id string) standing {
+	n, _ := strconv.ParseInt(id, 10, 64)
+	return standing{note != "", n, note}
+}
+
+// differs tells whether a zone does not stand as it was ordered. A pause that was
+// ordered after the end of another is none of its business.
+func (o order) differs(s standing) bool {
+	return o.on != s.paused && (o.on || s.id <= o.id)
+}
+
+func (q *Queue) tendZone(ctx context.Context, o order, s standing) error {
+	if !o.differs(s) {
+		return nil
+	}
+	if o.on {
+		_, err := q.control(ctx, o.name, o.turn("pause-zone", ""))
+		return err
+	}
+	_, err := q.resumeZone(ctx, o.name, o)
+	return err
+}
+
+func (q *Queue) tendCustomer(ctx context.Context, zone string, o order, s standing) error {
+	if !o.differs(s) {
+		return nil
+	}
+	if o.on {
+		_, err := q.control(ctx, zone, o.turn("pause-customer", o.name))
+		return err
+	}
+	_, err := q.resumeCustomer(ctx, zone, o)
+	return err
+}
+
+func (q *Queue) tendTask(ctx context.Context, zone string, o order) error {
+	v, err := q.rdb.HMGet(ctx, zoneKey(zone, "task:", o.name), "total", "ended", "pausedNote",
+		"pausedId").Result()
+	if err != nil {
+		return q.say("pauses", err)
+	}
+	if v[0] == nil || v[1] != nil || !o.differs(readSwitch(textOf(v, 2), textOf(v, 3))) {
+		return nil
+	}
+	if o.on {
+		_, err = q.pauseTask(ctx, zone, o)
+	} else {
+		_, err = q.bringBack(ctx, zone, jobs.TaskID(o.name), "resume", o)
+	}
+	return err
+}
+
+// retireOrder forgets an order that nobody needs any more.
+func (q *Queue) retireOrder(ctx context.Context, o order, age time.Duration) error {
+	over := !o.on && age > orderKeep
+	if o.what == jobs.SwitchTask && age > 24*time.Hour && !over {
+		t, err := q.Task(ctx, jobs.TaskID(o.name))
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		over = err != nil || t.State == jobs.TaskEnded
+	}
+	if !over {
+		return nil
+	}
+	return q.say("pauses", q.rdb.HDel(ctx, hubKey("pauses", ""), o.field()).Err())
+}
+
+// readCustomers reads the zone's field: a JSON object of "instant order note".
+func readCustomers(text string) map[string]standing {
+	var raw map[string]string
+	if text == "" || json.Unmarshal([]byte(text), &raw) != nil {
+		return nil
+	}
+	out := map[string]standing{}
+	for customer, v := range raw {
+		if words := strings.SplitN(v, " ", 3); len(words) == 3 {
+			out[customer] = readSwitch(words[2], words[1])
+		}
+	}
+	return out
+}
+
+// textOf is a field of an answer; empty if it is not there.
+func textOf(v []any, i int) string {
+	s, _ := v[i].(string)
+	return s
+}
+
+// Pauses tells what stands still by order of an operator, also where a zone has not
+// heard of it yet.
+func (q *Queue) Pauses(ctx context.Context) (jobs.Pauses, error) {
+	out := jobs.Pauses{Zones: map[string]string{}, Customers: map[string]string{}}
+	zones, err := q.Zones(ctx)
+	if err != nil {
+		return out, err
+	}
+	cmds := make([]*redis.SliceCmd, len(zones))
+	var halt, pauses *redis.MapStringStringCmd
+	_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		halt = p.HGetAll(ctx, hubKey("halt", ""))
+		pauses = p.HGetAll(ctx, hubKey("pauses", ""))
+		for i, zone := range zones {
+			cmds[i] = p.HMGet(ctx, zoneKey(zone, "zone", ""), "halted", "paused", "customers")
+		}
+		return nil
+	})
+	if err != nil {
+		return out, q.say("pauses", err)
+	}
+	if halt.Val()["state"] == haltOn {
+		out.Halted = halt.Val()["note"]
+	}
+	for _, o := range readOrders(pauses.Val()) {
+		switch {
+		case o.on && o.what == jobs.SwitchZone && slices.Contains(zones, o.name):
+			out.Zones[o.name] = o.note
+		case o.on && o.what == jobs.SwitchCustomer:
+			out.Customers[o.name] = o.note
+		}
+	}
+	for i, zone := range zones {
+		if out.Halted == "" {
+			out.Halted = textOf(cmds[i].Val(), 0)
+		}
+		if note := textOf(cmds[i].Val(), 1); note != "" {
+			out.Zones[zone] = note
+		}
+		for customer, s := range readCustomers(textOf(cmds[i].Val(), 2)) {
+			out.Customers[customer] = s.note
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,166 @@
+package queue_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/jobs/queue/queuetest"
+)
+
+// paused tells what stands still in Redis: of the zone, the customer acme, a task.
+func paused(t *testing.T, rdb *redis.Client, id jobs.TaskID) [3]bool {
+	t.Helper()
+	z, err := rdb.HMGet(t.Context(), "muster:{default}:zone", "paused", "customers").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := rdb.HMGet(t.Context(), "muster:{default}:task:"+string(id), "paused").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	customers, _ := z[1].(string)
+	return [3]bool{z[0] != nil, strings.Contains(customers, `"acme"`), task[0] != nil}
+}
+
+// What a zone has not heard of, because it could not be asked or has forgotten it, a
+// server repeats until it stands as it was ordered.
+func TestAPauseIsRepeatedUntilAZoneHasHeardOfIt(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q, rdb := open(t, w, "1"), w.raw(t)
+		publish(t, q, 2, -1)
+		s := spec()
+		s.Inventory = "v-1"
+		id := submit(t, q, s, 2)
+		submit(t, q, s, 2)
+		keys := map[string][]string{"muster:{default}:zone": {"paused", "pausedAt", "pausedId", "customers"},
+			"muster:{default}:task:" + string(id): {"paused", "pausedNote", "pausedId"}}
+		tend := func(want [3]bool) {
+			t.Helper()
+			if err := q.Tend(t.Context(), zone); err != nil {
+				t.Fatal(err)
+			}
+			if got := paused(t, rdb, id); got != want {
+				t.Fatalf("paused are zone, customer, task: %v, want %v", got, want)
+			}
+		}
+		for _, order := range []struct {
+			pause, resume func() (jobs.Switched, error)
+			want          [3]bool
+		}{
+			{func() (jobs.Switched, error) { return q.PauseZone(t.Context(), zone, "alice: x") },
+				func() (jobs.Switched, error) { return q.ResumeZone(t.Context(), zone, "alice: y") },
+				[3]bool{true, false, false}},
+			{func() (jobs.Switched, error) { return q.PauseCustomer(t.Context(), "acme", "alice: x") },
+				func() (jobs.Switched, error) { return q.ResumeCustomer(t.Context(), "acme", "alice: y") },
+				[3]bool{false, true, false}},
+			{func() (jobs.Switched, error) { return q.Pause(t.Context(), id, "alice: x") },
+				func() (jobs.Switched, error) { return q.Resume(t.Context(), id, "alice: y") },
+				[3]bool{false, false, true}},
+		} {
+			if p, err := order.pause(); err != nil || p.Already {
+				t.Fatalf("pause: %+v, %v", p, err)
+			}
+			tend(order.want)
+			kept := map[string]map[string]string{}
+			for key, fields := range keys {
+				all, err := rdb.HGetAll(t.Context(), key).Result()
+				if err != nil {
+					t.Fatal(err)
+				}
+				kept[key] = map[string]string{}
+				for _, field := range fields {
+					if v, ok := all[field]; ok {
+						kept[key][field] = v
+					}
+				}
+				if err := rdb.HDel(t.Context(), key, fields...).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tend(order.want) // it had forgotten the pause
+			if p, err := order.resume(); err != nil || p.Already {
+				t.Fatalf("resume: %+v, %v", p, err)
+			}
+			for key, fields := range kept {
+				if len(fields) > 0 {
+					if err := rdb.HSet(t.Context(), key, fields).Err(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			tend([3]bool{}) // and the end of it
+		}
+	})
+}
+
+// An order that no zone has confirmed says that it stands all the same; one that some
+// have confirmed names the others.
+func TestAZoneThatCannotBeAskedIsPausedLater(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		submit(t, q, spec(), 1)
+		if err := q.Publish(t.Context(), "v-2", []fleet.Host{{Name: "eu1", Zone: "eu"}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		rdb := queuetest.Raw(t, w.cfg, "eu")
+		key := "muster:{eu}:zone"
+		if err := rdb.Rename(t.Context(), key, key+"-away").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := rdb.Set(t.Context(), key, "no hash", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		p, err := q.PauseCustomer(t.Context(), "acme", "alice: x")
+		if err != nil || !slices.Equal(p.Missing, []string{"eu"}) || !slices.Equal(p.Zones, []string{zone}) {
+			t.Fatalf("pause of a customer: %+v, %v", p, err)
+		}
+		if _, err := q.PauseZone(t.Context(), "eu", "bob: y"); err == nil ||
+			!strings.Contains(err.Error(), "a server repeats it until") {
+			t.Fatalf("pause of a zone: %v", err)
+		}
+		if err := rdb.Rename(t.Context(), key+"-away", key).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := q.Tend(t.Context(), "eu"); err != nil {
+			t.Fatal(err)
+		}
+		v, err := rdb.HMGet(t.Context(), key, "paused", "customers").Result()
+		if err != nil || v[0] != "bob: y" || v[1] == nil {
+			t.Errorf("the zone has %v, %v", v, err)
+		}
+	})
+}
+
+// How many jobs a pause lets go on is told, for everything that can be paused.
+func TestAPauseTellsHowManyJobsGoOn(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		publish(t, q, 5, -1) // acme has fw0000, fw0002, fw0004
+		s := spec()
+		s.Inventory = "v-1"
+		id := submit(t, q, s, 5)
+		r := step(t, q, "1", 4)
+		g := r.Jobs[3]
+		step(t, q, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindEnd,
+			Outcome: jobs.Succeeded})
+		for name, want := range map[string]int{"acme": 2, "beta": 1, "nobody": 0} {
+			if p, err := q.PauseCustomer(t.Context(), name, "x"); err != nil || p.Running != want {
+				t.Errorf("pause of %s: %+v, %v, want %d running", name, p, err, want)
+			}
+		}
+		if p, err := q.PauseZone(t.Context(), zone, "x"); err != nil || p.Running != 3 {
+			t.Errorf("pause of the zone: %+v, %v, want 3 running", p, err)
+		}
+		if p, err := q.Pause(t.Context(), id, "x"); err != nil || p.Running != 3 {
+			t.Errorf("pause of the task: %+v, %v, want 3 running", p, err)
+		}
+		if p, err := q.Halt(t.Context(), "x"); err != nil || p.Running != 3 {
+			t.Errorf("halt: %+v, %v, want 3 running", p, err)
+		}
+	})
+}
