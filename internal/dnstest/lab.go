@@ -36,7 +36,7 @@ type Options struct {
 const (
 	bindPolicy = `dnssec-policy fast {
 	keys { %s };
-	dnskey-ttl 1; max-zone-ttl 1; zone-propagation-delay 1; publish-safety 1; retire-safety 1;
+	dnskey-ttl 1; max-zone-ttl 1; zone-propagation-delay 2; publish-safety 1; retire-safety 1;
 	parent-ds-ttl 1; parent-propagation-delay 1; purge-keys 0;
 	signatures-validity 30; signatures-validity-dnskey 30; signatures-refresh 26; signatures-jitter 0;
 };
@@ -59,7 +59,7 @@ policy:
   single-type-signing: %t
   dnskey-ttl: 1
   zone-max-ttl: 1
-  propagation-delay: 1
+  propagation-delay: 2
   rrsig-lifetime: 1h
   rrsig-refresh: 10m
   rrsig-pre-refresh: 1

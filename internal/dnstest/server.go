@@ -2,6 +2,7 @@ package dnstest
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -153,4 +154,19 @@ func (s *Server) begin(configure func()) {
 func tail(text string) string {
 	all := strings.Split(text, "\n")
 	return strings.Join(all[max(0, len(all)-80):], "\n")
+}
+
+// Reconfigure starts the server anew with another text in its configuration.
+func (s *Server) Reconfigure(old, text string) {
+	s.t.Helper()
+	config, err := os.ReadFile(s.Config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if !strings.Contains(string(config), old) {
+		s.t.Fatalf("%q is not in %s", old, config)
+	}
+	s.Stop()
+	write(s.t, s.Config, strings.ReplaceAll(string(config), old, text))
+	s.Start()
 }
