@@ -25,20 +25,25 @@ import (
 // Settings is the whole configuration. The names in the file are those of the
 // tags; etc/muster.yaml shows each with its default.
 type Settings struct {
-	Redis     Redis    `mapstructure:"redis"`
-	Server    Server   `mapstructure:"server"`
-	Master    Master   `mapstructure:"master"`
-	Node      Node     `mapstructure:"node"`
-	Overload  Overload `mapstructure:"overload"`
-	Windows   Windows  `mapstructure:"windows"`
-	SSH       SSH      `mapstructure:"ssh"`
-	Output    Output   `mapstructure:"output"`
-	Blobs     Blobs    `mapstructure:"blobs"`
-	Facts     Facts    `mapstructure:"facts"`
-	History   History  `mapstructure:"history"`
-	Log       Log      `mapstructure:"log"`
-	Inventory []string `mapstructure:"inventory"` // files, folders, programs, URLs that list the hosts
-	Runbooks  []string `mapstructure:"runbooks"`  // files or folders of runbooks
+	Redis    Redis    `mapstructure:"redis"`
+	Server   Server   `mapstructure:"server"`
+	Master   Master   `mapstructure:"master"`
+	Node     Node     `mapstructure:"node"`
+	Overload Overload `mapstructure:"overload"`
+	Windows  Windows  `mapstructure:"windows"`
+	SSH      SSH      `mapstructure:"ssh"`
+	Output   Output   `mapstructure:"output"`
+	Blobs    Blobs    `mapstructure:"blobs"`
+	Facts    Facts    `mapstructure:"facts"`
+	History  History  `mapstructure:"history"`
+	Log      Log      `mapstructure:"log"`
+	Runbooks []string `mapstructure:"runbooks"` // files or folders of runbooks
+	Hosts    `mapstructure:",squash"`
+}
+
+// Hosts says where the hosts are listed.
+type Hosts struct {
+	Inventory []string `mapstructure:"inventory"` // files, folders, programs, URLs
 
 	// InventoryEvery is how often programs and URLs are asked.
 	InventoryEvery time.Duration `mapstructure:"inventory_every"`
