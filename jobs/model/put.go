@@ -54,7 +54,7 @@ func (z *Zone) Put(now jobs.Micros, p Put) (string, int) {
 		}
 		z.Held.putNew(p.Task, id, at)
 		if p.Own != nil && at != 0 {
-			z.Jobs[id] = &Job{State: jobs.Queued, Due: at, Later: max(at.Sub(max(t.Head.At, now)), 0)}
+			z.Jobs[id] = &Job{State: jobs.Queued, Due: at, Later: max(at.Sub(max(t.Head.At, c.now)), 0)}
 		}
 	}
 	z.Held.expire(p.Task, now.Add(day))
