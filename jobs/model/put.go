@@ -134,6 +134,10 @@ func (z *Zone) Move(now jobs.Micros, a Move) Moved {
 	}
 	t := c.task(a.Task)
 	if t.Done >= t.Head.Total {
+		if t.reopen(); t.open {
+			c.after(func() { delete(z.Held, a.Task) })
+			c.flush()
+		}
 		return Moved{Status: "ended"}
 	}
 	kept, before := z.Tasks[a.Task], t.Paused.Note

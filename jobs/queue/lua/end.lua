@@ -67,6 +67,6 @@ for i, host in ipairs(names) do
   end
 end
 m.reopen(t)
-if #gone > 2 then m.wAfter(unpack(gone)) end
+if #gone > 2 then m.wLast(unpack(gone)) end
 m.flush(true)
 return {'ok', ended, running, already, #names}

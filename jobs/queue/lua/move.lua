@@ -13,14 +13,22 @@
 --      {ended, 0} | {cancelled, 0}. pause counts what it moved instead. note is of
 --      the pause that stood already, or that ends; '' if there was none.
 -- Keeps: a job is moved by adding it to its new place before it leaves the old;
---      a job without record has never started and belongs to queue.
+--      a job without record has never started and belongs to queue. A task of which
+--      all have ended is closed, if who ended the last one broke off before that.
 
 local id, what, limit, note = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 
 m.begin()
 local t = m.zone.run and m.task(id)
 if not t then return {'absent', 0} end
-if t.done >= t.total then return {'ended', 0} end
+if t.done >= t.total then
+  m.reopen(t)
+  if t.open then
+    m.wLast('DEL', m.kHeld .. id)
+    m.flush()
+  end
+  return {'ended', 0}
+end
 
 -- release moves held jobs back into the queue or, if they had started, again.
 local function release()

@@ -61,13 +61,15 @@ m.kept = 0                         -- 6 what is kept of jobs, and counters: keep
 m.planAfter = {}                   -- 7 in the order of wAfter()
                                    -- 8 tasks that have ended
 m.toDrop = {'ZREM', m.kAgain}      -- 9
+m.planLast = {}                    -- 10 in the order of wLast()
 
 function m.w(...) m.plan[#m.plan + 1] = {...} end
 function m.wAfter(...) m.planAfter[#m.planAfter + 1] = {...} end
+function m.wLast(...) m.planLast[#m.planLast + 1] = {...} end
 
 -- planned is 0 as long as nothing is to be written.
 function m.planned()
-  return #m.plan + #m.planAfter + #m.toFree + #m.toTake + #m.toTime + #m.toUnqueue + #m.toDrop +
+  return #m.plan + #m.planAfter + #m.planLast + #m.toFree + #m.toTake + #m.toTime + #m.toUnqueue + #m.toDrop +
     m.kept - 10
 end
 
@@ -216,6 +218,7 @@ function m.flush(frees)
     if t then m.close(id, t) end
   end
   if #m.toDrop > 2 then call(unpack(m.toDrop)) end
+  for i = 1, #m.planLast do call(unpack(m.planLast[i])) end
   if #m.happened > 0 then
     call('XADD', m.kEvents, 'MAXLEN', '~', '1000000', '*', 'e', table.concat(m.happened, '\n'))
   end
