@@ -7,7 +7,7 @@ type Outcome string
 const (
 	Succeeded   Outcome = "succeeded"   // the last step's own check said so
 	Failed      Outcome = "failed"      // the host said no; Class says whose business it is
-	Unreachable Outcome = "unreachable" // never got to run anything
+	Unreachable Outcome = "unreachable" // never got to run anything, or did not come back
 	Timeout     Outcome = "timeout"     // ran over its bound and was stopped on the host
 	RolledBack  Outcome = "rolled_back" // changed, not confirmed, restored itself
 	Unknown     Outcome = "unknown"     // not known whether a step ran; never silently retried
@@ -21,15 +21,6 @@ const (
 func Outcomes() []Outcome {
 	return []Outcome{Succeeded, Failed, Unreachable, Timeout, RolledBack, Unknown,
 		Cancelled, Expired, Superseded, Skipped}
-}
-
-// NeverRan tells whether the outcome says that no step was started.
-func (o Outcome) NeverRan() bool {
-	switch o {
-	case Expired, Superseded, Skipped, Unreachable:
-		return true
-	}
-	return false
 }
 
 // Valid tells whether o is one of Outcomes.

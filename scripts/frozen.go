@@ -2,6 +2,7 @@ package scripts
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,19 +47,17 @@ type Context struct {
 type Action struct {
 	Kind       Kind
 	Name       string        // of the step
-	Shell      string        // of kinds run and check: for a POSIX shell
+	Shell      string        // for a POSIX shell; what kinds other than run do with it: see there
 	Upload     *Upload       // of kind upload
+	Command    string        // of kind reboot: what begins it; Shell is its check, or empty
+	Wait       *Wait         // of kind wait; Shell is its until
+	Probes     *Probes       // of kinds verify and reboot; Shell is the check
 	Timeout    time.Duration // of this step alone
 	Repeatable bool
 	Disruptive bool   // traffic may suffer
 	Skip       string // why it is not done; empty: it is
 
-	Retry   *Again // nil: it is tried once
-	Expect  *Expect
-	Classes []ClassRule
-	Save    []Save
-	OnFail  *Block
-	Outcome string
+	Rules
 }
 
 // Upload is a file to bring to a host.
@@ -106,8 +105,7 @@ func (f Frozen) Step(i int, h fleet.Host, c Context) (Action, error) {
 	}
 	s := f.Steps[i]
 	a := Action{Kind: s.Kind, Name: s.Name, Timeout: s.Timeout, Repeatable: s.Repeatable,
-		Disruptive: s.Disruptive, Retry: s.Retry, Expect: s.Expect, Classes: s.Classes, Save: s.Save,
-		OnFail: s.OnFail, Outcome: s.Outcome}
+		Disruptive: s.Disruptive, Rules: s.Rules}
 	if f.Main == 0 { // as it was before steps said it themselves
 		a.Disruptive = f.Disruptive
 	}
@@ -135,6 +133,29 @@ func (f Frozen) complete(a *Action, s Step, in scope) (err error) {
 		// step.
 		a.Repeatable = true
 		a.Upload, err = f.file(s.Upload, in)
+	default:
+		a.Repeatable = true // it looks, and a reboot begins only from the boot before it
+		return f.completePatient(a, s, in)
+	}
+	return err
+}
+
+// completePatient puts the values into a step that gives its worker back.
+func (f Frozen) completePatient(a *Action, s Step, in scope) (err error) {
+	switch {
+	case s.Kind == KindWait && s.Wait != nil:
+		if a.Wait, err = s.Wait.fill(in); err == nil && s.Wait.Until != "" {
+			a.Shell, err = f.shell(s.Wait.Until, in)
+		}
+	case s.Kind == KindVerify && s.Verify != nil:
+		a.Probes = &s.Verify.Probes
+		a.Shell, err = f.shell(s.Verify.Check, in)
+	case s.Kind == KindReboot && s.Reboot != nil:
+		a.Probes = &s.Reboot.Probes
+		if a.Command, err = f.shell(cmp.Or(s.Reboot.Command, defaultReboot), in); err == nil &&
+			s.Reboot.Ready != "" {
+			a.Shell, err = f.shell(s.Reboot.Ready, in)
+		}
 	default:
 		err = fmt.Errorf("kind %q is not known here: a newer muster made the task", s.Kind)
 	}

@@ -321,9 +321,10 @@ func FuzzSave(f *testing.F) {
 	f.Add("(", "", `"a.b`)
 	f.Add("^$", "\xff\x00", "a..b")
 	f.Fuzz(func(t *testing.T, pattern, output, path string) {
-		a := scripts.Action{Save: []scripts.Save{{Name: "m", Match: pattern}, {Name: "j", JSON: path}},
+		a := scripts.Action{Rules: scripts.Rules{
+			Save: []scripts.Save{{Name: "m", Match: pattern}, {Name: "j", JSON: path}},
 			Expect: &scripts.Expect{Match: pattern, JSON: []scripts.JSONTest{
-				{Path: path, Op: "<", Right: scripts.Operand{Text: output}}}}}
+				{Path: path, Op: "<", Right: scripts.Operand{Text: output}}}}}}
 		e := scripts.Evidence{Output: []byte(output)}
 		got := a.Judge(e, nil)
 		for k, v := range a.Keep(e, nil) {

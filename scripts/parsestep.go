@@ -87,6 +87,10 @@ func (p *parser) checkStep(s *Step, r *Runbook, item value, seen map[string]valu
 		p.add(at(one.keyNode), "a disruptive step in a runbook that is not: "+
 			"say disruptive: true for the runbook, else its group is not kept free")
 	}
+	if s.Kind == KindReboot && !r.Disruptive {
+		p.add(at(seen[string(KindReboot)].keyNode), "a reboot disturbs its host: "+
+			"say disruptive: true for the runbook")
+	}
 	p.checkRetry(s, seen)
 }
 
@@ -149,6 +153,9 @@ func kindRules() []kindRule {
 		{KindRun, append([]string{"repeatable", "disruptive"}, judged...), true},
 		{KindUpload, []string{"repeatable", "disruptive"}, true},
 		{KindCheck, judged, true},
+		{KindWait, []string{"expect", "classes", "save"}, true},
+		{KindVerify, []string{"expect", "classes", "save"}, true},
+		{KindReboot, []string{"disruptive", "classes"}, true},
 	}
 }
 
@@ -185,6 +192,21 @@ func stepKeys() []key[Step] {
 		{string(KindCheck), func(p *parser, v value, s *Step) {
 			if p.kind(v, KindCheck, s) {
 				s.Run = p.shell(v)
+			}
+		}},
+		{string(KindWait), func(p *parser, v value, s *Step) {
+			if p.kind(v, KindWait, s) {
+				s.Wait = readWait(p, v)
+			}
+		}},
+		{string(KindVerify), func(p *parser, v value, s *Step) {
+			if p.kind(v, KindVerify, s) {
+				s.Verify = readVerify(p, v)
+			}
+		}},
+		{string(KindReboot), func(p *parser, v value, s *Step) {
+			if p.kind(v, KindReboot, s) {
+				s.Reboot = readReboot(p, v)
 			}
 		}},
 		{"timeout", func(p *parser, v value, s *Step) {

@@ -88,6 +88,7 @@ const (
 	mistakesMax  = 100 // reported of one file
 	rulesMax     = 20  // conditions, classes or values to save of one step
 	againMax     = 100 // tries of one step
+	probesMax    = 1000
 
 	savedMax    = 4 << 10  // bytes of a saved value
 	savedAllMax = 16 << 10 // bytes of all saved values of a job
@@ -95,6 +96,7 @@ const (
 	timeoutMin = time.Second // what timeout(1) of every host can count
 	timeoutMax = 24 * time.Hour
 	delayMax   = time.Hour
+	waitMax    = 366 * 24 * time.Hour
 	expectMax  = 7 * 24 * time.Hour
 	reserveMax = 24 * time.Hour
 )

@@ -12,13 +12,26 @@ type Step struct {
 	Timeout    time.Duration `json:"timeout_ns"`
 	Repeatable bool          `json:"repeatable,omitempty"`
 	Disruptive bool          `json:"disruptive,omitempty"` // traffic may suffer
-	Retry      *Again        `json:"retry,omitempty"`
-	When       []Condition   `json:"when,omitempty"` // all must hold, or the step is skipped
-	Expect     *Expect       `json:"expect,omitempty"`
-	Classes    []ClassRule   `json:"classes,omitempty"` // the first that fits says whose business a failure is
-	Save       []Save        `json:"save,omitempty"`
-	OnFail     *Block        `json:"on_fail,omitempty"` // run when this step failed
-	Outcome    string        `json:"outcome,omitempty"` // of the job, if this last step of on_fail succeeds
+	Specs
+	Rules
+}
+
+// Specs are what a step does that gives its worker back. One is set at most.
+type Specs struct {
+	Wait   *WaitSpec   `json:"wait,omitempty"`
+	Verify *VerifySpec `json:"verify,omitempty"`
+	Reboot *RebootSpec `json:"reboot,omitempty"`
+}
+
+// Rules say when a step runs, how it is judged, and what follows.
+type Rules struct {
+	When    []Condition `json:"when,omitempty"` // all must hold, or the step is skipped
+	Expect  *Expect     `json:"expect,omitempty"`
+	Classes []ClassRule `json:"classes,omitempty"` // the first that fits says whose business a failure is
+	Retry   *Again      `json:"retry,omitempty"`
+	Save    []Save      `json:"save,omitempty"`
+	OnFail  *Block      `json:"on_fail,omitempty"` // run when this step failed
+	Outcome string      `json:"outcome,omitempty"` // of the job, if this last step of on_fail succeeds
 }
 
 // Again says how often a step is tried whose failure is transient.
@@ -41,6 +54,9 @@ const (
 	KindRun    Kind = "run"    // a shell text
 	KindUpload Kind = "upload" // a file brought to the host
 	KindCheck  Kind = "check"  // a shell text that changes nothing and must hold
+	KindWait   Kind = "wait"   // gives the worker back for a time, or until something is so
+	KindVerify Kind = "verify" // looks, again and again, whether the host is well
+	KindReboot Kind = "reboot" // a new boot, and then as verify
 )
 
 // RolledBack is the one outcome that a step of on_fail can give to its job.

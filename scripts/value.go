@@ -34,6 +34,7 @@ type value struct {
 
 func (v value) isMapping() bool { return v.Kind == yaml.MappingNode }
 func (v value) isList() bool    { return v.Kind == yaml.SequenceNode }
+func (v value) isScalar() bool  { return v.Kind == yaml.ScalarNode }
 
 // key is one key of a mapping and how its value is read. Keys are read in the
 // order of their table, whatever their order in the file, so that what a later

@@ -126,6 +126,8 @@ func (a *attempt) admit(ctx context.Context) ruling {
 		return ruling{ok: true}
 	case a.disturbed():
 		return a.lookAfter(ctx)
+	case a.memory.Probe != nil:
+		return ruling{ok: true} // it has begun, and is looked after
 	}
 	return a.rule(ctx)
 }
@@ -144,8 +146,8 @@ func (a *attempt) lookAfter(ctx context.Context) ruling {
 
 // admitStep rules about the step in hand, on a host to which there is a connection.
 func (a *attempt) admitStep(ctx context.Context) ruling {
-	if a.memory.Failed != nil {
-		return ruling{ok: true} // what failed is brought back at any time
+	if a.memory.Failed != nil || a.memory.Probe != nil {
+		return ruling{ok: true} // what failed is brought back at any time, what began is seen to its end
 	}
 	again := mayHaveRun(a.grant) && a.step == 0 // which was not asked before the host was called
 	if a.plan.spec.Window && a.disturbs(a.step) || again {
@@ -159,7 +161,7 @@ func (a *attempt) admitStep(ctx context.Context) ruling {
 // is not disruptive: it asked for the window.
 func (a *attempt) disturbs(i int) bool {
 	book := a.plan.book
-	if i < 0 || i >= len(book.Steps) || book.Steps[i].Kind == scripts.KindCheck {
+	if i < 0 || i >= len(book.Steps) || looks(book.Steps[i].Kind) {
 		return false
 	}
 	return book.Steps[i].Disruptive || !book.Disruptive

@@ -25,7 +25,11 @@ const triesApart = 1000
 // recorded tells whether a host may keep a record of a step. Uploads need none: a file is
 // there as a whole or not at all.
 func recorded(h *fleet.Host, action scripts.Action) bool {
-	return h != nil && h.Fence != fleet.FenceNone && h.Fence != "" && action.Kind == scripts.KindRun
+	return keepsRecords(h) && action.Kind == scripts.KindRun
+}
+
+func keepsRecords(h *fleet.Host) bool {
+	return h != nil && h.Fence != fleet.FenceNone && h.Fence != ""
 }
 
 // mayHaveRun tells whether an earlier attempt may have started the step that the job is at.
@@ -41,14 +45,18 @@ func (a *attempt) record(action scripts.Action, look bool) *remote.Record {
 	if !recorded(a.grant.Host, action) {
 		return nil
 	}
+	r := a.recordOf(a.step + triesApart*a.memory.Again)
+	r.Again, r.Twice, r.Look = a.asks(action), action.Repeatable, look
+	return r
+}
+
+// recordOf is the record of this job that has a number.
+func (a *attempt) recordOf(number int) *remote.Record {
 	return &remote.Record{
 		Job:   string(a.grant.Job),
-		Step:  a.step + triesApart*a.memory.Again,
+		Step:  number,
 		Token: int64(a.grant.Token),
 		Since: max(int64(a.plan.spec.Created.Add(-sinceMargin)), 0),
-		Again: a.asks(action),
-		Twice: action.Repeatable,
-		Look:  look,
 	}
 }
 

@@ -55,6 +55,9 @@ func (f facts) cancelledUnsent(k remote.Kind) jobs.Result {
 
 // notStarted is about a cancelled job of which no step is under way.
 func notStarted(f facts) jobs.Result {
+	if k := f.action.Kind; k != scripts.KindWait && patient(k) && f.mind().Probe != nil {
+		return f.leftAlone()
+	}
 	return f.doubt(f.endOf(jobs.Cancelled, jobs.ClassNone, f.note()+"; stopped before "+f.stepWords()))
 }
 

@@ -20,13 +20,15 @@ var errOverdue = errors.New("its deadline was reached")
 type facts struct {
 	grant  jobs.Grant
 	policy jobs.Policy
-	steps  int            // of the runbook, without those of on_fail
-	until  int            // behind the last step of the main ones or the on_fail; 0: steps
-	step   int            // in hand, or the one that would be next
-	begun  bool           // this attempt has started a step before this one
-	safe   bool           // the step changes nothing, so it is no matter whether it ran
-	memory *memory        // what is kept for the next attempt; nil: what the grant says
-	action scripts.Action // of the step; zero while connecting
+	steps  int     // of the runbook, without those of on_fail
+	until  int     // behind the last step of the main ones or the on_fail; 0: steps
+	step   int     // in hand, or the one that would be next
+	begun  bool    // this attempt has started a step before this one
+	safe   bool    // the step changes nothing, so it is no matter whether it ran
+	memory *memory // what is kept for the next attempt; nil: what the grant says
+
+	disruptive bool           // the task may disturb its host, whatever this step does
+	action     scripts.Action // of the step; zero while connecting
 
 	result remote.Result
 	err    error         // of connecting or of the step
@@ -82,12 +84,16 @@ func (f facts) exited() (r jobs.Result, goOn bool) {
 
 // finding is how the end of a step is judged.
 func (f facts) finding() scripts.Finding {
-	return f.action.Judge(scripts.Evidence{
+	return f.action.Judge(f.evidence(), f.mind().Saved)
+}
+
+func (f facts) evidence() scripts.Evidence {
+	return scripts.Evidence{
 		Exit:   f.result.ExitCode,
 		Signal: f.result.Signal,
 		Output: slices.Concat(f.result.Output.Head, f.result.Output.Tail),
 		Cut:    f.result.Output.Omitted > 0,
-	}, f.mind().Saved)
+	}
 }
 
 // unmet is about a step that did not do what is expected of it.

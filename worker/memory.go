@@ -13,6 +13,7 @@ type memory struct {
 	MayHaveRun bool              `json:"may_have_run,omitempty"` // an attempt may have started its step, and it is not known
 	Asked      int               `json:"asked,omitempty"`        // so many attempts hoped that the host would tell the next one
 	Again      int               `json:"again,omitempty"`        // so many tries of the step have failed
+	Probe      *probing          `json:"probe,omitempty"`        // of a step that gives the worker back
 	Saved      map[string]string `json:"saved,omitempty"`        // by steps before
 	Failed     *failure          `json:"failed,omitempty"`       // why on_fail runs
 }
@@ -24,6 +25,7 @@ type failure struct {
 	Class   jobs.Class   `json:"class,omitempty"`
 	Exit    *int         `json:"exit,omitempty"`
 	Error   string       `json:"error,omitempty"`
+	Keep    bool         `json:"keep,omitempty"` // something may still act on the host
 }
 
 // String is the form that is kept; empty if there is nothing to keep.
@@ -57,7 +59,7 @@ func remembered(saved string) bool { return recall(saved).MayHaveRun }
 
 // next forgets what belongs to a step that is over.
 func (m *memory) next() {
-	m.MayHaveRun, m.Asked, m.Again = false, 0, 0
+	m.MayHaveRun, m.Asked, m.Again, m.Probe = false, 0, 0, nil
 }
 
 // keep takes what a step saved. The map is never changed: others may hold it.

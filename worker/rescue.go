@@ -23,10 +23,20 @@ func (a *attempt) until() int {
 	return book.MainSteps()
 }
 
-// safe tells whether the step in hand changes nothing.
+// looks tells whether a step of that kind changes nothing.
+func looks(k scripts.Kind) bool {
+	return k == scripts.KindCheck || k == scripts.KindWait || k == scripts.KindVerify
+}
+
+// safe tells whether it is no matter if the step in hand ran: it changes nothing, or it
+// finds out itself.
 func (a *attempt) safe() bool {
 	steps := a.plan.book.Steps
-	return a.step >= 0 && a.step < len(steps) && steps[a.step].Kind == scripts.KindCheck
+	if a.step < 0 || a.step >= len(steps) {
+		return false
+	}
+	k := steps[a.step].Kind
+	return looks(k) || patient(k)
 }
 
 // goOn leaves a step behind, with what it saved.
@@ -59,7 +69,7 @@ func (f facts) rescues(r jobs.Result) bool {
 func (a *attempt) rescue(action scripts.Action, r jobs.Result) {
 	a.memory.next()
 	a.memory.Failed = &failure{Step: a.step, Outcome: r.Outcome, Class: r.Class, Exit: r.ExitCode,
-		Error: r.Error}
+		Error: r.Error, Keep: r.KeepLock}
 	a.step = action.OnFail.First
 }
 
@@ -74,9 +84,9 @@ func (a *attempt) conclude(r jobs.Result) jobs.Result {
 	switch r.Outcome {
 	case jobs.Succeeded:
 		r.Outcome, r.Class, r.ExitCode = first.Outcome, first.Class, first.Exit
-		r.Error = first.Error
+		r.Error, r.KeepLock = first.Error, first.Keep
 		if a.rolledBack() {
-			r.Outcome = jobs.RolledBack
+			r.Outcome, r.KeepLock = jobs.RolledBack, false
 			r.Error = oneLine(shortened(first.Error, noteMax) + "; its on_fail rolled it back")
 		}
 		return r
@@ -85,6 +95,7 @@ func (a *attempt) conclude(r jobs.Result) jobs.Result {
 		r.Outcome, r.Class, r.ExitCode = first.Outcome, jobs.ClassOperator, first.Exit
 		undone = "its on_fail failed: " + undone
 	}
+	r.KeepLock = r.KeepLock || first.Keep
 	r.Error = oneLine(shortened(first.Error, noteMax) + "; " + undone)
 	return r
 }

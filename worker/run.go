@@ -39,6 +39,8 @@ type progress struct {
 	memory   memory
 	begun    bool // a step was started in this attempt
 	attached bool // to a step that an earlier one started
+	conn     Conn // nil: none yet
+	stale    bool // it was found that a newer attempt is under way
 }
 
 // timing is when an attempt began, and whether it should have.
@@ -113,15 +115,7 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 	if mayHaveRun(a.grant) {
 		reach = ctx // what is cancelled must be found before it can be stopped
 	}
-	conn, err := a.connect(reach)
-	if err != nil {
-		f := a.facts()
-		f.err, f.cause = err, cause(ctx)
-		r, _ := judge(f, rand.Float64())
-		return r, false
-	}
-	defer conn.Close()
-
+	defer a.hangUp()
 	for {
 		action, err := a.plan.book.Step(a.step, *a.grant.Host, a.context())
 		if err != nil {
@@ -134,17 +128,60 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 			}
 			continue
 		}
-		look, end := a.mayStartNow(ctx, action)
-		if end != nil {
-			return end.result, end.stale
+		r, rests, goOn := a.rests(action)
+		if !rests {
+			if r, goOn = a.stepOn(ctx, reach, action); a.stale {
+				return r, true
+			}
 		}
-		bound, ok := bound(action.Timeout, a.lease.left())
-		if !ok {
-			return outOfTime(a.with(action), "too little time is left for it"), false
-		}
-		if r, goOn := a.try(ctx, conn, action, a.record(action, look), bound); !goOn {
+		switch {
+		case !goOn:
 			return r, false
+		case a.step == a.until():
+			return a.facts().through(), false
 		}
+	}
+}
+
+// stepOn does a step on the host, which is connected with once it is needed.
+func (a *attempt) stepOn(ctx, reach context.Context, action scripts.Action) (r jobs.Result,
+	goOn bool) {
+	if a.conn == nil {
+		conn, err := a.connect(reach)
+		if err != nil {
+			return a.noWay(ctx, action, err), false
+		}
+		a.conn = conn
+	}
+	look, end := a.mayStartNow(ctx, action)
+	if end != nil {
+		a.stale = end.stale
+		return end.result, false
+	}
+	bound, ok := bound(action.Timeout, a.lease.left())
+	switch {
+	case !ok:
+		return outOfTime(a.with(action), "too little time is left for it"), false
+	case patient(action.Kind):
+		return a.probe(ctx, a.conn, action, bound)
+	}
+	return a.try(ctx, a.conn, action, a.record(action, look), bound)
+}
+
+// noWay is about a host that cannot be connected with.
+func (a *attempt) noWay(ctx context.Context, action scripts.Action, err error) jobs.Result {
+	if action.Kind == scripts.KindWait || patient(action.Kind) && a.memory.Probe != nil {
+		return a.probeAway(ctx, action, err)
+	}
+	f := a.facts()
+	f.err, f.cause = err, cause(ctx)
+	r, _ := judge(f, rand.Float64())
+	return r
+}
+
+func (a *attempt) hangUp() {
+	if a.conn != nil {
+		a.conn.Close()
 	}
 }
 
@@ -341,7 +378,9 @@ func (a *attempt) facts() facts {
 		begun:  a.begun,
 		safe:   a.safe(),
 		memory: &a.memory,
-		order:  order(a.halting),
+
+		disruptive: a.plan.spec.Disruptive,
+		order:      order(a.halting),
 	}
 }
 
