@@ -133,6 +133,16 @@ func (c *call) turn(a Turn) Turned {
 		return c.shift(a)
 	case "limit":
 		return c.limit(a)
+	case "guard":
+		t := c.task(jobs.TaskID(a.Object))
+		if t == nil {
+			return Turned{Status: Absent}
+		}
+		if t.Head.Guarded {
+			return already
+		}
+		c.write(func() { c.Tasks[t.id].Head.Guarded = true })
+		return Turned{Status: "ok"}
 	case "clear":
 		return c.clear(a)
 	case "thaw":

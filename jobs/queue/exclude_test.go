@@ -55,6 +55,43 @@ func disruptive(version string) jobs.Spec {
 	return s
 }
 
+// A limit that is new, raised, lowered or gone is the limit of tasks as well that were
+// submitted before, also of those that needed nothing until then.
+func TestALimitHoldsForTasksThatAreOlder(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		publish(t, q, 12, -1)
+		s := spec()
+		s.Inventory = "v-1"
+		submit(t, q, s, 12)
+		first := step(t, q, "1", 1).Jobs[0] // it runs, and counts against nothing
+		end := func(list []jobs.Grant) {
+			for _, g := range list {
+				step(t, q, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindEnd,
+					Outcome: jobs.Succeeded})
+			}
+		}
+		var running []jobs.Grant
+		for _, now := range []struct{ limit, more int }{{2, 2}, {4, 2}, {3, 0}} {
+			publish(t, q, 12, now.limit)
+			got := drain(t, q, "2", 8)
+			if running = append(running, got...); len(got) != now.more {
+				t.Fatalf("at a limit of %d %d more start, want %d", now.limit, len(got), now.more)
+			}
+		}
+		end(running[:2])
+		if got := drain(t, q, "2", 8); len(got) != 1 {
+			t.Fatalf("%d start with room for one", len(got))
+		}
+		end(running[2:])
+		end([]jobs.Grant{first})
+		publish(t, q, 12, -1)
+		if got := drain(t, q, "2", 8); len(got) < 3 {
+			t.Fatalf("without a limit %d start", len(got))
+		}
+	})
+}
+
 // drain takes until nothing more comes, without ending anything.
 func drain(t *testing.T, q *queue.Queue, slot string, want int) []jobs.Grant {
 	t.Helper()

@@ -54,7 +54,8 @@ var zoneKeys = []Key{
 	{"out:<id>", "stream", "step, speak",
 		"what the host said: an entry an attempt, of a running one many; expires after 24 h"},
 	{"traits:<version>", "hash", "Publish",
-		"host of an inventory to its customer, group and limits, separated by blanks"},
+		"host of an inventory to its customer, group and limits, separated by blanks; " +
+			"limits of later inventories are added for the tasks that are open"},
 	{"hosts:<version>", "hash", "Publish", "the hosts of this zone in an inventory: name to JSON"},
 	{"wake", "channel", "move, step, lose, end, epoch, control", "something became due; a hint"},
 }

@@ -342,6 +342,9 @@ func (w *twin) control(t rapid.TB, a model.Turn) {
 	if a.Number < 0 {
 		n = ""
 	}
+	if task := w.zone.Tasks[jobs.TaskID(a.Object)]; a.Verb == "guard" && task != nil {
+		n = queue.GuardOf(task.Head.Spec)
+	}
 	v, ok := w.call(t, "control", a.Verb, a.Object, a.Note, n)
 	if !ok {
 		return

@@ -416,7 +416,7 @@ func (m *walker) pause(t *rapid.T) {
 // turn turns a switch of the zone. What stops everything does not stay for long.
 func (m *walker) turn(t *rapid.T) {
 	verb := rapid.SampledFrom([]string{"limit", "clear", "thaw", "lift", "resume-zone", "halt", "pause-zone",
-		"pause-customer", "resume-customer", "shift"}).Draw(t, "verb")
+		"pause-customer", "resume-customer", "shift", "guard"}).Draw(t, "verb")
 	if m.zone.Flags.Halted.Note != "" && rapid.Bool().Draw(t, "lift") {
 		verb = "lift"
 	}
@@ -429,6 +429,8 @@ func (m *walker) turn(t *rapid.T) {
 		a.Number = int64(rapid.IntRange(-1, 3).Draw(t, "order"))
 	case "pause-zone", "resume-zone":
 		a.Number = int64(rapid.IntRange(-1, 3).Draw(t, "order"))
+	case "guard":
+		a.Object = string(m.task(t))
 	case "shift":
 		a.Object = string(m.task(t))
 		a.Number -= 1_000_000 * int64(rapid.IntRange(0, 100).Draw(t, "ago"))

@@ -204,7 +204,12 @@ func (q *Queue) cleanSemaphores(ctx context.Context, zone string) error {
 		return nil
 	}
 	f := &fsck{Queue: q, zone: zone, mend: true, seen: map[string]bool{}}
-	return f.semaphores(ctx)
+	// Who submitted while the inventory was changed may not have known its limits.
+	inventory, err := q.Inventory(ctx)
+	if err == nil {
+		err = q.amend(ctx, zone, inventory.Version)
+	}
+	return errors.Join(f.semaphores(ctx), err)
 }
 
 // tendCommits goes on with the commits that somebody left half way.

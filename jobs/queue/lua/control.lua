@@ -11,6 +11,8 @@
 --      shift       object = task, number = when the pause began: its jobs expire
 --                  later by as long as it lasted; once for each pause
 --      limit       object = name, number = jobs at a time, '' = no limit
+--      guard       object = task that has none, number = its guard: from now on its jobs
+--                  need what their hosts' traits say
 --      clear       object = group: it is not frozen any more
 --      thaw        ends a freeze before its time
 --      drain, undrain: object = host; only tells it: who is drained stands in the hub
@@ -114,6 +116,14 @@ function verbs.limit()
   m.sem(object).max = tonumber(number) or math.huge
   wake(object)
   return {'ok', before, '0'}
+end
+
+function verbs.guard()
+  local t = m.task(object)
+  if not t then return {'absent', '', '0'} end
+  if t.guard then return {'already', '', '0'} end
+  m.w('HSET', t.key, 'guard', number)
+  return {'ok', '', '0'}
 end
 
 function verbs.clear()

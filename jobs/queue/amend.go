@@ -1,0 +1,167 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/fleet"
+	"muster/jobs"
+)
+
+// amend lets the limits that are defined now hold for the open tasks of a zone that
+// were submitted with an earlier inventory than that in force too. What their hosts
+// count against is only ever added: a job that holds something gives back what it has.
+func (q *Queue) amend(ctx context.Context, zone, inForce string) error {
+	names, err := q.rdb.HKeys(ctx, zoneKey(zone, "limits", "")).Result()
+	if err != nil || len(names) == 0 {
+		return q.say("limits", err)
+	}
+	slices.Sort(names)
+	limits := make([]fleet.Limit, len(names))
+	for i, name := range names {
+		limits[i].Name = name
+	}
+	open, err := q.openTasks(ctx, zone)
+	if err != nil {
+		return err
+	}
+	for version, unguarded := range open {
+		if version == inForce {
+			continue // its tasks were submitted with these limits
+		}
+		if err := q.amendVersion(ctx, zone, version, limits, unguarded); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openTasks are the versions of the inventory that open tasks of a zone were submitted
+// with, each with those of its tasks that need nothing but their hosts.
+func (q *Queue) openTasks(ctx context.Context, zone string) (map[string][]string, error) {
+	out := map[string][]string{}
+	for from := int64(0); ; from += chunkMax {
+		ids, err := q.rdb.ZRange(ctx, zoneKey(zone, "open", ""), from, from+chunkMax-1).Result()
+		if err != nil || len(ids) == 0 {
+			return out, q.say("limits", err)
+		}
+		cmds, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, id := range ids {
+				p.HMGet(ctx, zoneKey(zone, "task:", id), "inventory", "guard")
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, q.say("limits", err)
+		}
+		for i, c := range cmds {
+			v := c.(*redis.SliceCmd).Val()
+			version := textOf(v, 0)
+			if v[0] != nil && v[1] == nil {
+				out[version] = append(out[version], ids[i])
+			} else if v[0] != nil {
+				out[version] = append(out[version], nil...)
+			}
+		}
+	}
+}
+
+// amendVersion adds to what the hosts of an inventory count against.
+func (q *Queue) amendVersion(ctx context.Context, zone, version string, limits []fleet.Limit,
+	unguarded []string) error {
+	more, covered, err := q.uncounted(ctx, zone, version, limits)
+	if err != nil {
+		return err
+	}
+	if covered {
+		for _, id := range unguarded {
+			if err := q.guard(ctx, zone, id); err != nil {
+				return err
+			}
+		}
+	}
+	key := zoneKey(zone, "traits:", version)
+	for chunk := range slices.Chunk(more, 2*chunkMax) {
+		if err := q.rdb.HSet(ctx, key, chunk...).Err(); err != nil {
+			return q.say("limits", err)
+		}
+		// It may not have been there before.
+		if err := q.rdb.Expire(ctx, key, inventoryKeep).Err(); err != nil {
+			return q.say("limits", err)
+		}
+	}
+	return nil
+}
+
+// uncounted are the hosts of an inventory that lack limits, with what they count
+// against from now on. covered tells whether any host has a limit.
+func (q *Queue) uncounted(ctx context.Context, zone, version string, limits []fleet.Limit) (
+	more []any, covered bool, err error) {
+	for cursor := uint64(0); ; {
+		pairs, next, err := q.rdb.HScan(ctx, zoneKey(zone, "hosts:", version), cursor, "",
+			chunkMax).Result()
+		if err != nil {
+			return nil, false, q.say("limits", err)
+		}
+		var names []string
+		var hosts []fleet.Host
+		for i := 1; i < len(pairs); i += 2 {
+			var h fleet.Host
+			if err := json.Unmarshal([]byte(pairs[i]), &h); err != nil {
+				return nil, false, fmt.Errorf("host %s of inventory %s: %w", pairs[i-1], version, err)
+			}
+			if len(fleet.Needs(h, limits)) > 0 {
+				names, hosts = append(names, h.Name), append(hosts, h)
+			}
+		}
+		if len(names) > 0 {
+			covered = true
+			is, err := q.rdb.HMGet(ctx, zoneKey(zone, "traits:", version), names...).Result()
+			if err != nil {
+				return nil, false, q.say("limits", err)
+			}
+			for i, h := range hosts {
+				if text := withLimits(textOf(is, i), h, limits); text != textOf(is, i) {
+					more = append(more, h.Name, text)
+				}
+			}
+		}
+		if cursor = next; cursor == 0 {
+			return more, covered, nil
+		}
+	}
+}
+
+// withLimits adds to the traits of a host the limits that they lack.
+func withLimits(is string, h fleet.Host, limits []fleet.Limit) string {
+	words := strings.Fields(cmp.Or(is, traits(h, nil)))
+	for _, name := range fleet.Needs(h, limits) {
+		if !slices.Contains(words[2:], name) {
+			words = append(words, name)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// guard lets a task need what the traits of its hosts say.
+func (q *Queue) guard(ctx context.Context, zone, id string) error {
+	text, err := q.rdb.HGet(ctx, zoneKey(zone, "task:", id), "spec").Bytes()
+	if err == redis.Nil {
+		return nil // it has just ended
+	}
+	if err != nil {
+		return q.say("limits", err)
+	}
+	var s jobs.Spec
+	if err := json.Unmarshal(text, &s); err != nil {
+		return fmt.Errorf("task %s: %w", id, err)
+	}
+	_, err = q.control(ctx, zone, turn{verb: "guard", object: id, number: guard(s)})
+	return err
+}
