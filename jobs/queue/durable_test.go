@@ -63,6 +63,49 @@ func TestNothingRunsThatTooFewReplicasHave(t *testing.T) {
 	queuetest.CheckIn(t, cfg, zone)
 }
 
+// A commit that too few replicas have is said: the task runs, but a failover now may
+// forget it, until the same submit is accepted.
+func TestACommitThatTooFewReplicasHave(t *testing.T) {
+	t.Parallel()
+	s := queuetest.StartServer(t)
+	host, port, _ := net.SplitHostPort(s.Addr)
+	replica := queuetest.StartServer(t, "--replicaof", host+" "+port)
+	queuetest.AwaitReplica(t, replica)
+	cfg := s.Config()
+	cfg.Durable, cfg.Timeout = 1, 2*time.Second
+	q := open(t, world{cfg: cfg}, "1")
+	task, hosts := newTask(spec(), 700)
+	defer replica.Process().Signal(syscall.SIGCONT)
+	err := q.Submit(t.Context(), task, hosts, func(n int) {
+		if n == 700 { // all is put, and on the replica
+			replica.Process().Signal(syscall.SIGSTOP)
+		}
+	})
+	if !errors.Is(err, queue.ErrFewer) || !strings.Contains(err.Error(), "is committed and runs") {
+		t.Fatalf("submit: %v", err)
+	}
+	if info, err := q.Task(t.Context(), task.ID); err != nil || info.State != jobs.TaskQueued {
+		t.Errorf("the task is %s, %v", info.State, err)
+	}
+	// It cannot run yet: a take is not on the replica either.
+	if r := step(t, q, "1", 1); len(r.Jobs) != 0 || !strings.Contains(r.Why, "only 0 of 1 replicas") {
+		t.Errorf("with the replica stopped: %+v", r)
+	}
+	if err := q.Submit(t.Context(), task, hosts, nil); !errors.Is(err, queue.ErrFewer) {
+		t.Errorf("the same submit, with the replica stopped: %v", err)
+	}
+	replica.Process().Signal(syscall.SIGCONT)
+	queuetest.AwaitReplica(t, replica)
+	if err := q.Submit(t.Context(), task, hosts, nil); err != nil {
+		t.Errorf("the same submit, with the replica back: %v", err)
+	}
+	one(t, step(t, q, "1", 1))
+	if info, err := q.Task(t.Context(), task.ID); err != nil || info.Total != 700 {
+		t.Errorf("the task is %+v, %v", info, err)
+	}
+	queuetest.CheckIn(t, cfg, zone)
+}
+
 // All scripts go another way with it, and must do the same.
 func TestTheQueueIsTheSameWithReplicas(t *testing.T) {
 	t.Parallel()

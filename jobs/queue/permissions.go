@@ -26,8 +26,9 @@ var ErrPermission = errors.New("the ACL of this user lacks permissions")
 // The commands that roles give, themselves or in scripts. etc/users.acl allows
 // these and no others; a test holds them against what the suite calls.
 var (
-	plainCommands = strings.Fields("cluster|slots eval evalsha info ping script|load select " +
-		"subscribe time unsubscribe wait")
+	// command is asked by the client of a cluster, before every call if it is refused.
+	plainCommands = strings.Fields("cluster|slots command eval evalsha info ping script|load " +
+		"select subscribe time unsubscribe wait")
 	scriptCommands = strings.Fields("del exists get hdel hexists hget hgetall hincrby hkeys hlen " +
 		"hmget hset persist pexpire pttl publish sadd set sismember srem time xadd xdel xrange zadd " +
 		"zcard zcount zmscore zrange zrangebyscore zrem zrevrange zrevrangebyscore zscore")
@@ -129,7 +130,7 @@ func sample(command string) string {
 	key, channel := zoneKey("x", "queue", ""), zoneKey("x", "wake", "")
 	words := strings.ReplaceAll(strings.ToUpper(command), "|", " ")
 	switch command {
-	case "info", "ping", "time", "unsubscribe", "cluster|slots", "exec", "multi", "unwatch":
+	case "command", "info", "ping", "time", "unsubscribe", "cluster|slots", "exec", "multi", "unwatch":
 		return words
 	case "select":
 		return words + " 0"

@@ -36,7 +36,7 @@ sentinel parallel-syncs %[1]s 1
 `
 
 // StartSentinels starts a master with so many replicas, and three Sentinels. More
-// arguments are given to the servers.
+// arguments are given to the servers; Sentinels speak TLS if these do.
 func StartSentinels(t testing.TB, replicas int, args ...string) *Sentinels {
 	t.Helper()
 	s := &Sentinels{Servers: []*Server{StartServer(t, args...)}}
@@ -50,7 +50,13 @@ func StartSentinels(t testing.TB, replicas int, args ...string) *Sentinels {
 		if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s.Watchers = append(s.Watchers, startReady(t, "+monitor master", []string{conf, "--sentinel"}))
+		watcher := []string{conf, "--sentinel"}
+		for i := 0; i+1 < len(args); i += 2 {
+			if strings.HasPrefix(args[i], "--tls-") {
+				watcher = append(watcher, args[i], args[i+1])
+			}
+		}
+		s.Watchers = append(s.Watchers, startReady(t, "+monitor master", watcher))
 	}
 	// A failover needs Sentinels that know each other, and the replicas.
 	for _, w := range s.Watchers {
@@ -216,7 +222,8 @@ func Raw(t testing.TB, cfg queue.Config, zone string) *redis.Client {
 func dial(ctx context.Context, cfg queue.Config, zone string) (*redis.Client, error) {
 	switch {
 	case len(cfg.Cluster) > 0:
-		many := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cfg.Cluster, Protocol: 2})
+		many := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cfg.Cluster, Protocol: 2,
+			TLSConfig: tlsOf(cfg.Cluster[0])})
 		defer many.Close()
 		one, err := many.MasterForKey(ctx, prefix(zone))
 		if err != nil {
@@ -225,7 +232,8 @@ func dial(ctx context.Context, cfg queue.Config, zone string) (*redis.Client, er
 		return client(one.Options().Addr), nil
 	case cfg.Sentinel.Master != "":
 		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: cfg.Sentinel.Master,
-			SentinelAddrs: cfg.Sentinel.Addresses, Protocol: 2}), nil
+			SentinelAddrs: cfg.Sentinel.Addresses, Protocol: 2,
+			TLSConfig: tlsOf(cfg.Sentinel.Addresses[0])}), nil
 	}
 	o, err := redis.ParseURL(cfg.URL)
 	if err != nil {
@@ -236,7 +244,7 @@ func dial(ctx context.Context, cfg queue.Config, zone string) (*redis.Client, er
 }
 
 func client(addr string) *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: addr, Protocol: 2})
+	return redis.NewClient(&redis.Options{Addr: addr, Protocol: 2, TLSConfig: tlsOf(addr)})
 }
 
 func must(t testing.TB, err error) {

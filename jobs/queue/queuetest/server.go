@@ -74,10 +74,9 @@ func startReady(t testing.TB, ready string, args []string) *Server {
 	// The port is free when it is chosen, but somebody may be faster.
 	for range 5 {
 		s.Addr = FreeAddr(t)
-		_, port, _ := net.SplitHostPort(s.Addr)
 		// A configuration file comes first, the rest wins over it.
-		s.args = append(append([]string{path}, args...), "--port", port, "--bind", "127.0.0.1",
-			"--dir", s.Dir)
+		s.args = append(append([]string{path}, args...), "--bind", "127.0.0.1", "--dir", s.Dir)
+		s.args = append(s.args, ports(t, args, s.Addr)...)
 		if err = s.Start(); err == nil {
 			t.Cleanup(s.Stop)
 			return s
@@ -140,7 +139,7 @@ func (s *Server) end(sig os.Signal) {
 // another maxmemory, a lock that ends sooner.
 func (s *Server) Do(t testing.TB, command ...any) any {
 	t.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2})
+	rdb := client(s.Addr)
 	defer rdb.Close()
 	answer, err := rdb.Do(context.Background(), command...).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -11,8 +12,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 	"time"
+
+	"muster/jobs/queue"
 )
 
 // Certs are the files of an authority and of one certificate of it, which is good
@@ -50,9 +55,46 @@ func MakeCerts(t testing.TB, end time.Time) Certs {
 		Key: write("key.pem", "PRIVATE KEY", private)}
 }
 
-// ServerArgs make a server speak nothing but TLS on its port, and want a
-// certificate of its callers.
+// ServerArgs let a server speak TLS, and want a certificate of its callers.
 func (c Certs) ServerArgs() []string {
 	return []string{"--tls-cert-file", c.Cert, "--tls-key-file", c.Key, "--tls-ca-cert-file", c.CA,
 		"--tls-replication", "yes", "--tls-cluster", "yes"}
+}
+
+// OnlyArgs make a server speak nothing but TLS.
+func (c Certs) OnlyArgs() []string { return append(c.ServerArgs(), tlsPort, "0") }
+
+// tlsPort is a port with TLS; which one it is, StartServer says.
+const tlsPort = "--tls-port"
+
+// Reach is how the queue calls servers with OnlyArgs.
+func (c Certs) Reach(cfg queue.Config) queue.Config {
+	cfg.TLS = queue.TLS{On: true, CA: c.CA, Cert: c.Cert, Key: c.Key}
+	return cfg
+}
+
+// secure has the servers that speak nothing but TLS: address to *tls.Config.
+var secure sync.Map
+
+// ports are the last arguments of a server: on which port it speaks what.
+func ports(t testing.TB, args []string, addr string) []string {
+	_, port, _ := net.SplitHostPort(addr)
+	if !slices.Contains(args, tlsPort) {
+		return []string{"--port", port}
+	}
+	pool := x509.NewCertPool()
+	ca, err := os.ReadFile(field(args, "--tls-ca-cert-file"))
+	must(t, err)
+	pool.AppendCertsFromPEM(ca)
+	pair, err := tls.LoadX509KeyPair(field(args, "--tls-cert-file"), field(args, "--tls-key-file"))
+	must(t, err)
+	secure.Store(addr, &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}})
+	return []string{"--port", "0", tlsPort, port}
+}
+
+// tlsOf is the way to one of our servers; nil: plain text.
+func tlsOf(addr string) *tls.Config {
+	c, _ := secure.Load(addr)
+	config, _ := c.(*tls.Config)
+	return config
 }

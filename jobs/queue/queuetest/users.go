@@ -17,6 +17,12 @@ import (
 // tests do to it. change, which may be nil, changes the file before.
 func StartServerWithUsers(t testing.TB, file string, change func(string) string) *Server {
 	t.Helper()
+	return StartServer(t, UserArgs(t, file, change)...)
+}
+
+// UserArgs give a server the users of a file, as StartServerWithUsers has them.
+func UserArgs(t testing.TB, file string, change func(string) string) []string {
+	t.Helper()
 	data, err := os.ReadFile(file)
 	must(t, err)
 	text := string(data)
@@ -30,14 +36,16 @@ func StartServerWithUsers(t testing.TB, file string, change func(string) string)
 	}
 	users := filepath.Join(t.TempDir(), "users.acl")
 	must(t, os.WriteFile(users, []byte(text), 0o600))
-	return StartServer(t, "--aclfile", users)
+	return []string{"--aclfile", users}
 }
 
 const userPrefix = "muster-"
 
 // As is how a role reaches a server that has users.
-func (s *Server) As(role queue.Role) queue.Config {
-	cfg := s.Config()
+func (s *Server) As(role queue.Role) queue.Config { return As(s.Config(), role) }
+
+// As is how a role reaches servers that have users.
+func As(cfg queue.Config, role queue.Role) queue.Config {
 	cfg.Login = queue.Login{Username: userPrefix + string(role), Password: string(role)}
 	cfg.Role = role
 	return cfg
