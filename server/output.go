@@ -32,11 +32,19 @@ func (s *Server) output(ctx context.Context, in *outputInput) (*outputOutput, er
 	if wrong = append(wrong, mistakes("query.wait", err)...); len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
+	out := &outputOutput{Type: "application/octet-stream"}
 	zone, err := s.queue.JobZone(ctx, id)
 	if err != nil {
-		return nil, problem(err)
+		if _, err = s.orPast(ctx, id, err); err != nil {
+			return nil, problem(err)
+		}
+		said, err := s.history.Output(ctx, id)
+		if err != nil {
+			return nil, problem(err)
+		}
+		out.Body, out.Next, out.Ended = said[min(in.From, int64(len(said))):], int64(len(said)), true
+		return out, nil
 	}
-	out := &outputOutput{Type: "application/octet-stream"}
 	var said jobs.Output
 	heard := map[jobs.ID]*queue.Heard{id: {}}
 	err = s.await(ctx, wait, func() (bool, error) {

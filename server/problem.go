@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"muster/fleet"
+	"muster/history"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/scripts"
@@ -33,6 +34,10 @@ func problem(err error) error {
 	case errors.Is(err, queue.ErrNotFound):
 		return huma.Error404NotFound(err.Error() + ": a task is kept for 30 days, the end of a job " +
 			"for a day; GET /v1/tasks lists the newest tasks")
+	case errors.Is(err, history.ErrNotFound), errors.Is(err, errNoHistory):
+		return huma.Error404NotFound(err.Error())
+	case errors.Is(err, history.ErrCursor):
+		return refusal(mistakes("query.cursor", err))
 	case errors.Is(err, jobs.ErrNoBlob):
 		return huma.Error404NotFound(err.Error() + ": `muster blob ls` lists those that are")
 	case errors.Is(err, jobs.ErrBadBlob):

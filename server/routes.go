@@ -85,6 +85,7 @@ func (s *Server) register(api huma.API) {
 	s.registerControl(api)
 	s.registerWindows(api)
 	s.registerSchedules(api)
+	s.registerHistory(api)
 	huma.Register(api, get("/v1/jobs/{job}", "Show a job"), s.job)
 	huma.Register(api, raw(get("/v1/jobs/{job}/output", "What the host said, byte for byte"),
 		"application/octet-stream"), s.output)

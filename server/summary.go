@@ -41,9 +41,16 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 	if err != nil {
 		return nil, refusal(mistakes("path.task", err))
 	}
-	t, err := s.queue.Task(ctx, id)
+	t, past, err := s.taskInfo(ctx, id)
 	if err != nil {
 		return nil, problem(err)
+	}
+	if past {
+		sum, err := s.pastSummary(ctx, t, in.Excerpt)
+		if err != nil {
+			return nil, problem(err)
+		}
+		return &summaryOutput{sum}, nil
 	}
 	f := newFolder(in.Excerpt)
 	err = s.queue.EachJob(ctx, id, 0, jobsMax, func(chunk []jobs.JobInfo) error {

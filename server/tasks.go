@@ -92,7 +92,7 @@ func (s *Server) awaitTask(ctx context.Context, id jobs.TaskID, seen int,
 	var t jobs.TaskInfo
 	err := s.await(ctx, wait, func() (bool, error) {
 		var err error
-		if t, err = s.queue.Task(ctx, id); err != nil {
+		if t, _, err = s.taskInfo(ctx, id); err != nil {
 			return false, err
 		}
 		if seen < 0 {
@@ -117,7 +117,7 @@ func (s *Server) jobs(ctx context.Context, in *jobsInput) (*jobsOutput, error) {
 	if in.State == "" && in.Outcome == "" {
 		most = in.Limit // nothing is left out, so no more are needed
 	}
-	err = s.queue.EachJob(ctx, id, from, most, func(chunk []jobs.JobInfo) error {
+	err = s.eachJob(ctx, id, from, most, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			if len(out.Body.Jobs) == in.Limit {
 				out.Body.Next = strconv.Itoa(place)
@@ -168,7 +168,9 @@ func (s *Server) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
 	}
 	j, err := s.queue.Job(ctx, id)
 	if err != nil {
-		return nil, problem(err)
+		if j, err = s.orPast(ctx, id, err); err != nil {
+			return nil, problem(err)
+		}
 	}
 	j.HostLeft = s.stock.left(j)
 	return &jobOutput{j}, nil

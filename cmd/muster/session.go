@@ -23,7 +23,7 @@ func clientCommands() []*cobra.Command {
 		newHalt(), newSchedules(), newSSH()}
 	look := []*cobra.Command{newTasks(), newTask(), newJobs(), newJob(), newLogs(), newEvents(),
 		newHosts(), newNodes(), newQueue(), newGroup(), newLimits(), newWindows(), newRunbooks(),
-		newBlob(), newFacts(), newToken(), newHealth(), newFsck()}
+		newBlob(), newFacts(), newHistory(), newReport(), newToken(), newHealth(), newFsck()}
 	for _, c := range work {
 		c.GroupID = "work"
 	}

@@ -1,0 +1,140 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"muster/history"
+	"muster/history/historytest"
+	"muster/jobs"
+	"muster/jobs/queue/queuetest"
+	"muster/server"
+)
+
+func TestWhatRedisForgotIsShownFromHistory(t *testing.T) {
+	t.Parallel()
+	m, cfg := queuetest.StartMini(t)
+	store := openHistory(t, historytest.SQLite(t))
+	w := start(t, setup{redis: &cfg, history: store})
+	task := w.submit(run("fw*")).Task
+	for _, zone := range []string{"default", "eu"} {
+		w.work(zone, func(host string) jobs.Result {
+			r := succeed(host)
+			if host == "fw002" {
+				r.Outcome = jobs.Failed
+			}
+			return r
+		})
+	}
+	see := func(when string) {
+		t.Helper()
+		var info jobs.TaskInfo
+		w.call("GET", "/v1/tasks/"+string(task), nil, &info)
+		if info.Total != 3 || info.State != jobs.TaskEnded || info.Outcomes[jobs.Succeeded] != 2 {
+			t.Errorf("%s: task %+v", when, info)
+		}
+		if list := w.jobsOf(task); len(list) != 3 {
+			t.Errorf("%s: jobs %+v", when, list)
+		}
+		var j jobs.JobInfo
+		w.call("GET", "/v1/jobs/"+string(jobs.NewID(task, "fw002")), nil, &j)
+		if j.Outcome != jobs.Failed || j.Started.IsZero() {
+			t.Errorf("%s: job %+v", when, j)
+		}
+		if _, text := w.raw("GET", "/v1/jobs/"+string(j.ID)+"/output", nil, nil); string(text) != "fine\n" {
+			t.Errorf("%s: output %q", when, text)
+		}
+		var sum server.Summary
+		w.call("GET", "/v1/tasks/"+string(task)+"/summary", nil, &sum)
+		if len(sum.Groups) != 2 || string(sum.Groups[0].Output) != "fine\n" || sum.Groups[0].Count != 2 {
+			t.Errorf("%s: summary %+v", when, sum.Groups)
+		}
+		var r history.Report
+		w.call("GET", "/v1/tasks/"+string(task)+"/report", nil, &r)
+		if len(r.Parts) != 2 || r.Total != 3 || r.Parts[0].Hosts+r.Parts[1].Hosts != 3 || len(r.Jobs) != 3 {
+			t.Errorf("%s: report %+v", when, r)
+		}
+	}
+	see("while Redis has it")
+	waitFor(t, "history", func() bool {
+		r, err := store.Report(t.Context(), task)
+		return err == nil && len(r.Jobs) == 3 && r.Task.State == jobs.TaskEnded
+	})
+	m.SetTime(time.Now().Add(25 * time.Hour))
+	m.FastForward(25 * time.Hour)
+	see("when Redis has forgotten its jobs")
+	m.FlushAll()
+	see("when Redis has forgotten all of it")
+	if res := w.call("GET", "/v1/tasks/0000000000", nil, nil); res.StatusCode != 404 {
+		t.Errorf("a task that never was: %s", res.Status)
+	}
+}
+
+func TestHistoryIsListedAndExported(t *testing.T) {
+	t.Parallel()
+	store := openHistory(t, historytest.SQLite(t))
+	w := start(t, setup{history: store, inventory: fixed(many(30))})
+	task := w.submit(run("*")).Task
+	w.work("default", succeed)
+	waitFor(t, "history", func() bool {
+		list, _, err := store.Jobs(t.Context(), history.Filter{}, "", 100)
+		return err == nil && len(list) == 30
+	})
+	seen := map[jobs.ID]bool{}
+	for cursor, pages := "", 0; ; pages++ {
+		var page server.PastJobs
+		w.call("GET", "/v1/history?limit=7&operator=alice&task="+string(task)+"&cursor="+cursor, nil, &page)
+		for _, j := range page.Jobs {
+			seen[j.ID] = true
+		}
+		if cursor = page.Next; cursor == "" {
+			if pages != 4 || len(seen) != 30 {
+				t.Errorf("%d jobs on %d pages", len(seen), pages+1)
+			}
+			break
+		}
+	}
+	res, text := w.raw("GET", "/v1/history/export?outcome=succeeded", nil, nil)
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	n := 0
+	for lines.Scan() {
+		var j history.Job
+		if err := json.Unmarshal(lines.Bytes(), &j); err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 31 || !bytes.HasSuffix(text, []byte("{\"end\":true}\n")) || res.StatusCode != 200 {
+		t.Errorf("export: %s, %d lines: %s", res.Status, n, text)
+	}
+	var state server.HistoryState
+	w.call("GET", "/v1/history/state", nil, &state)
+	if len(state.Streams) == 0 || !strings.HasPrefix(state.Where, "sqlite /") || len(state.Gaps) > 0 {
+		t.Errorf("state %+v", state)
+	}
+	var p problem
+	bad := "/v1/history?outcome=fine&from=yesterday&task=x&cursor=7&host=a%20b"
+	if res := w.call("GET", bad, nil, &p); res.StatusCode != http.StatusUnprocessableEntity || len(p.Errors) != 4 {
+		t.Errorf("mistakes: %s %s", res.Status, p.words())
+	}
+	if res := w.call("GET", "/v1/history?cursor=7", nil, &p); res.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("a wrong cursor: %s", res.Status)
+	}
+}
+
+func TestAServerWithoutHistorySaysSo(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	for _, path := range []string{"", "/state", "/export"} {
+		var p problem
+		if res := w.call("GET", "/v1/history"+path, nil, &p); res.StatusCode != 404 ||
+			!strings.Contains(p.Detail, "history.url is none") {
+			t.Errorf("%s: %s %s", path, res.Status, p.words())
+		}
+	}
+}
