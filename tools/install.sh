@@ -66,6 +66,8 @@ for what in "$@"; do
 		need 'rauc is a service on it' 'command -v dbus-daemon' dbus-daemon
 		need 'bundles are made with it' 'command -v mksquashfs' squashfs-tools
 		need 'bundles are signed with it' 'command -v openssl' openssl
+		need 'the runbook firmware is tried with it as well' 'command -v swupdate' swupdate
+		need 'its bundles are made with it' 'command -v cpio' cpio
 		;;
 	*) echo "install: $what is not known: see the list in tools/install.sh" >&2; exit 2 ;;
 	esac

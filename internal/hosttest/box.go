@@ -1,6 +1,7 @@
 package hosttest
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -106,7 +107,7 @@ const busConfig = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Con
 // Before are those of the box.
 func NewBox(t testing.TB, o Options) *Box {
 	t.Helper()
-	for _, name := range []string{"rauc", "dbus-daemon", "mksquashfs", "openssl"} {
+	for _, name := range []string{"rauc", "dbus-daemon", "mksquashfs", "openssl", "swupdate", "cpio"} {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Fatalf("there is no %s: tools/install.sh rauc", name)
 		}
@@ -135,13 +136,17 @@ func (b *Box) AwaitReady() {
 func (b *Box) certify(t testing.TB) {
 	t.Helper()
 	const key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
+	use := filepath.Join(b.keys, "use")
+	if err := os.WriteFile(use, []byte("extendedKeyUsage=emailProtection\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, who := range []string{"our", "alien"} {
 		at := filepath.Join(b.keys, who)
 		for _, words := range []string{
 			"req -x509 " + key + " -keyout " + at + ".key -out " + at + ".pem -days 30 -subj /CN=authority",
 			"req " + key + " -keyout " + at + "-signer.key -out " + at + ".csr -subj /CN=signer",
-			"x509 -req -in " + at + ".csr -CA " + at + ".pem -CAkey " + at + ".key -CAcreateserial -days 30 -out " +
-				at + "-signer.pem",
+			"x509 -req -in " + at + ".csr -CA " + at + ".pem -CAkey " + at + ".key -CAcreateserial -days 30 -extfile " +
+				use + " -out " + at + "-signer.pem",
 		} {
 			if err := command("openssl " + words); err != nil {
 				t.Fatal(err)
@@ -256,6 +261,38 @@ func (b *Box) Bundle(i Image, model string, alien bool) string {
 	data, err := os.ReadFile(path)
 	b.must(err)
 	return string(data)
+}
+
+// Parcel is a bundle for swupdate, which writes the image into slot B. It is for
+// boxes of a hardware, which is the name and revision that swupdate's -H names.
+func (b *Box) Parcel(i Image, hardware string, alien bool) string {
+	b.t.Helper()
+	dir := b.t.TempDir()
+	name, revision, _ := strings.Cut(hardware, ":")
+	image := i.text()
+	sum := sha256.Sum256([]byte(image))
+	about := fmt.Sprintf(`software = {
+	version = %q;
+	%s = {
+		hardware-compatibility: [%q];
+		files: ({ filename = "rootfs.img"; path = "/var/lib/slots/B"; sha256 = "%x"; });
+	};
+}
+`, i.Version, name, revision, sum)
+	b.must(os.WriteFile(filepath.Join(dir, "rootfs.img"), []byte(image), 0o644))
+	b.must(os.WriteFile(filepath.Join(dir, "sw-description"), []byte(about), 0o644))
+	at := filepath.Join(b.keys, "our-signer")
+	if alien {
+		at = filepath.Join(b.keys, "alien-signer")
+	}
+	b.must(command(fmt.Sprintf("openssl cms -sign -in %s/sw-description -out %s/sw-description.sig -signer %s.pem "+
+		"-inkey %s.key -outform DER -nosmimecap -binary", dir, dir, at, at)))
+	pack := exec.Command("cpio", "--quiet", "-o", "-H", "crc")
+	pack.Dir = dir
+	pack.Stdin = strings.NewReader("sw-description\nsw-description.sig\nrootfs.img\n")
+	parcel, err := pack.Output()
+	b.must(err)
+	return string(parcel)
 }
 
 // Slots is the sum of both slots, and what the boot loader will take next.

@@ -50,6 +50,7 @@ type Host struct {
 	o     Options
 	state string // the folder of its disk
 	cable string
+	mac   string
 
 	mu    sync.Mutex
 	pid   int           // guarded by mu: of its first process; 0: it is off
@@ -70,7 +71,8 @@ func New(t testing.TB, o Options) *Host {
 		o.Name = fmt.Sprint("host", n)
 	}
 	h := &Host{Name: o.Name, Address: fmt.Sprint(network, n/250, ".", n%250+2), t: t, o: o,
-		state: t.TempDir(), cable: fmt.Sprint("cable", n), news: make(chan struct{})}
+		state: t.TempDir(), cable: fmt.Sprint("cable", n), mac: fmt.Sprintf("02:00:00:00:%02x:%02x", n/250, n%250),
+		news: make(chan struct{})}
 	h.furnish()
 	t.Cleanup(func() {
 		h.mu.Lock()
@@ -186,7 +188,7 @@ func (h *Host) tell() {
 
 // start makes the namespaces; the caller has mu.
 func (h *Host) start() error {
-	cmd := exec.Command("/bin/sh", "-c", initText, "init", h.state, h.Name, h.Address)
+	cmd := exec.Command("/bin/sh", "-c", initText, "init", h.state, h.Name, h.Address, h.mac)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/root", "LANG=C.UTF-8"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS |
 		syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC, Setsid: true}

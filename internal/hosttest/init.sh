@@ -1,9 +1,9 @@
-# init: the first process of a pretended host: init.sh STATE NAME ADDRESS.
+# init: the first process of a pretended host: init.sh STATE NAME ADDRESS MAC.
 #
 # It says "plug me in" and waits for a line: then its cable is there. STATE is a folder
 # that outlives the host's boots.
 set -eu
-state=$1 name=$2 address=$3
+state=$1 name=$2 address=$3 mac=$4
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 mount --make-rprivate /
@@ -24,6 +24,7 @@ hostname "$name"
 echo 'plug me in'
 read -r go
 ip link set lo up
+ip link set eth0 address "$mac" # always the same, or neighbours look for the old one for a while
 ip addr add "$address/16" dev eth0
 ip link set eth0 up
 

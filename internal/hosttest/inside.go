@@ -14,7 +14,7 @@ import (
 )
 
 // mark is the variable that tells a test binary which test it was started for.
-const mark = "MUSTER_TEST_INSIDE"
+const mark = "HOSTTEST_INSIDE"
 
 // The network in which a test and its hosts are alone; the address is the test's.
 const (
