@@ -21,8 +21,7 @@ var refusals = []struct {
 	{map[string]string{"key": "zsk", "server": "auto"}, 3, `rndc and knotc are both installed`},
 }
 
-func TestWhatCannotBeRolledIsRefusedBeforeAnythingIsDone(t *testing.T) {
-	t.Parallel()
+func refusesFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, start starter) {
 		l := start(t, dnstest.Options{})
 		before := keysOf(t, l)
@@ -71,8 +70,7 @@ func changed(ds string) string {
 	return ds[:len(ds)-1] + digit
 }
 
-func TestARolloverThatNobodyFinishedIsFollowedAndNeverDoubled(t *testing.T) {
-	t.Parallel()
+func followsNeverDoubles(t *testing.T) {
 	onEach(t, func(t *testing.T, start starter) {
 		l := start(t, dnstest.Options{})
 		w := l.Watch(t)
@@ -121,10 +119,9 @@ func TestARolloverThatNobodyFinishedIsFollowedAndNeverDoubled(t *testing.T) {
 	})
 }
 
-func TestAServerThatSaysYesAndDoesNothingIsNotBelieved(t *testing.T) {
-	t.Parallel()
+func believesNoYes(t *testing.T) {
 	together(t, map[string]func(*testing.T){"Knot": func(t *testing.T) {
-		p := newPlay(t, dnstest.StartKnot(t, dnstest.Options{}), map[string]string{"key": "zsk"})
+		p := newPlay(t, knot(t, dnstest.Options{}), map[string]string{"key": "zsk"})
 		p.before = func(step string) {
 			if step == "start" {
 				p.tell("zone-key-rollover", dnstest.Zone, "ksk")
@@ -132,7 +129,7 @@ func TestAServerThatSaysYesAndDoesNothingIsNotBelieved(t *testing.T) {
 		}
 		p.run("dnssec").wants("start", 4, `(?s)^OK\n.*trouble: knot accepted the rollover of \d+, but makes no new key`)
 	}, "BIND": func(t *testing.T) {
-		l := dnstest.StartBIND(t, dnstest.Options{})
+		l := bind(t, dnstest.Options{})
 		p := newPlay(t, l, map[string]string{"key": "zsk"})
 		p.before = func(step string) {
 			if step == "start" {

@@ -8,13 +8,12 @@ import (
 	"muster/internal/dnstest"
 )
 
-func TestAKeyThatDoesBothIsRolledAsAKSK(t *testing.T) {
-	t.Parallel()
+func rollsCSK(t *testing.T) {
 	onEach(t, func(t *testing.T, start starter) {
 		l := start(t, dnstest.Options{Keys: "csk lifetime unlimited algorithm 13;", CSK: true})
 		newPlay(t, l, map[string]string{"key": "zsk"}).run("dnssec").wants("look", 3, "one key signs all")
 		w := l.Watch(t)
-		p := newPlay(t, l, map[string]string{"key": "ksk", "ds": "look"})
+		p := newPlay(t, l, args("key=ksk", "ds=look", "whole=true"))
 		p.before = func(step string) {
 			if step == "ds" {
 				l.Delegate(p.values["saved.ds"])
@@ -25,9 +24,8 @@ func TestAKeyThatDoesBothIsRolledAsAKSK(t *testing.T) {
 	})
 }
 
-func TestOfTwoKSKsOneMustBeNamed(t *testing.T) {
-	t.Parallel()
-	l := dnstest.StartBIND(t, dnstest.Options{Keys: "ksk lifetime unlimited algorithm 13; " +
+func rollsOneOfTwo(t *testing.T) {
+	l := bind(t, dnstest.Options{Keys: "ksk lifetime unlimited algorithm 13; " +
 		"ksk lifetime unlimited algorithm 14; zsk lifetime unlimited algorithm 13; zsk lifetime unlimited algorithm 14;"})
 	p := newPlay(t, l, map[string]string{"key": "ksk", "ds": "look"}).run("dnssec")
 	p.wants("look", 3, "more than one key of this kind is active: say which with tag=TAG")
@@ -48,8 +46,7 @@ func TestOfTwoKSKsOneMustBeNamed(t *testing.T) {
 	}
 }
 
-func TestASecondaryThatIsBehindHoldsEverythingUp(t *testing.T) {
-	t.Parallel()
+func waitsForSecondaries(t *testing.T) {
 	onEach(t, func(t *testing.T, start starter) {
 		l := start(t, dnstest.Options{})
 		p := newPlay(t, l, map[string]string{"key": "zsk"})

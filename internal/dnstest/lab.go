@@ -28,7 +28,28 @@ type Lab struct {
 type Options struct {
 	Keys string // BIND: lines of the policy's keys; empty: a KSK and a ZSK
 	CSK  bool   // Knot: one key for both
+
+	// Apart gives each server port 53 of an address of its own, as in the world: the
+	// primary 127.0.0.1, the secondary 127.0.0.2, the parent 127.0.0.3, the resolver
+	// 127.0.0.4. The loopback interface must have them.
+	Apart bool
 }
+
+// place says where the nth server belongs.
+func (o Options) place(n int) place {
+	if o.Apart {
+		return place{fmt.Sprint("127.0.0.", n), 53}
+	}
+	return place{address: "127.0.0.1"}
+}
+
+// The servers of a lab by number, as place has it.
+const (
+	primary = iota + 1
+	secondary
+	parent
+	resolver
+)
 
 // The timings of both kinds of server, in seconds. Signatures last long enough
 // that a busy machine renews them in time, and BIND wants them renewed no earlier
@@ -49,7 +70,7 @@ const (
   action: [transfer, notify]
 remote:
 - id: other
-  address: 127.0.0.1@%d
+  address: %s
 submission:
 - id: people
   timeout: 0
@@ -72,20 +93,31 @@ template:
 @ SOA ns.kid.lab. who.kid.lab. 1 1 1 3600 1
 @ NS ns.kid.lab.
 @ NS ns2.kid.lab.
-ns A 127.0.0.1
-ns2 A 127.0.0.1
+ns A %s
+ns2 A %s
 www A 192.0.2.1
 `
 	parentFile = `$TTL 1
 @ SOA ns.lab. who.lab. 1 3600 3600 86400 1
 @ NS ns.lab.
-ns A 127.0.0.1
+ns A %s
 kid NS ns.kid.lab.
 kid NS ns2.kid.lab.
-ns.kid A 127.0.0.1
-ns2.kid A 127.0.0.1
+ns.kid A %s
+ns2.kid A %s
 `
 )
+
+func (o Options) kidFile() string {
+	return fmt.Sprintf(kidFile, o.place(primary).address, o.place(secondary).address)
+}
+
+func (o Options) parentFile() string {
+	return fmt.Sprintf(parentFile, o.place(parent).address, o.place(primary).address,
+		o.place(secondary).address)
+}
+
+func knotAt(address string, port int) string { return fmt.Sprint(address, "@", port) }
 
 // StartBIND makes a lab whose Zone is signed by named, with the policy fast.
 func StartBIND(t testing.TB, o Options) *Lab {
@@ -93,25 +125,31 @@ func StartBIND(t testing.TB, o Options) *Lab {
 	if o.Keys == "" {
 		o.Keys = bindKeys
 	}
-	port := freePort(t) // of the secondary
+	later := o.place(secondary)
+	if later.port == 0 {
+		later.port = freePort(t)
+	}
 	l := &Lab{t: t, told: map[string]bool{}}
-	l.Primary = startBIND(t, 0, "\tnotify explicit; recursion no; dnssec-validation no;\n",
+	l.Primary = startBIND(t, o.place(primary), "\tnotify explicit; recursion no; dnssec-validation no;\n",
 		fmt.Sprintf(bindPolicy, o.Keys)+fmt.Sprintf("zone %q { type primary; file \"kid.db\"; "+
-			"dnssec-policy fast; inline-signing yes; also-notify { 127.0.0.1 port %d; }; };\n", Zone, port),
-		map[string]string{"kid.db": kidFile})
-	l.Secondary = startBIND(t, port, "\tnotify no; recursion no; dnssec-validation no;\n",
+			"dnssec-policy fast; inline-signing yes; also-notify { %s port %d; }; };\n", Zone, later.address, later.port),
+		map[string]string{"kid.db": o.kidFile()})
+	l.Secondary = startBIND(t, later, "\tnotify no; recursion no; dnssec-validation no;\n",
 		fmt.Sprintf("zone %q { type secondary; file \"kid.db\"; masterfile-format text; "+
-			"primaries { 127.0.0.1 port %d; }; };\n", Zone, l.Primary.Port), nil)
-	l.around()
+			"primaries { %s port %d; }; };\n", Zone, l.Primary.Address, l.Primary.Port), nil)
+	l.around(o)
 	return l
 }
 
 // StartKnot makes a lab whose Zone is signed by knotd, with the policy fast.
 func StartKnot(t testing.TB, o Options) *Lab {
 	t.Helper()
-	port := freePort(t) // of the secondary
+	later := o.place(secondary)
+	if later.port == 0 {
+		later.port = freePort(t)
+	}
 	l := &Lab{t: t, told: map[string]bool{}}
-	l.Primary = startKnot(t, 0, fmt.Sprintf(knotPolicy, port, o.CSK)+`zone:
+	l.Primary = startKnot(t, o.place(primary), fmt.Sprintf(knotPolicy, knotAt(later.address, later.port), o.CSK)+`zone:
 - domain: `+Zone+`
   file: kid.db
   dnssec-signing: on
@@ -120,33 +158,34 @@ func StartKnot(t testing.TB, o Options) *Lab {
   zonefile-load: difference-no-serial
   acl: all
   notify: other
-`, map[string]string{"kid.db": kidFile})
-	l.Secondary = startKnot(t, port, fmt.Sprintf(knotPolicy, l.Primary.Port, o.CSK)+`zone:
+`, map[string]string{"kid.db": o.kidFile()})
+	l.Secondary = startKnot(t, later, fmt.Sprintf(knotPolicy, knotAt(l.Primary.Address, l.Primary.Port), o.CSK)+`zone:
 - domain: `+Zone+`
   master: other
   acl: all
 `, nil)
-	l.around()
+	l.around(o)
 	return l
 }
 
 // around starts the parent and the resolver, publishes the DS and waits until the
 // zone is secure for everybody, the primary's own bookkeeping included.
-func (l *Lab) around() {
+func (l *Lab) around(o Options) {
 	l.t.Helper()
-	l.Parent = startBIND(l.t, 0, "\tnotify no; recursion no; dnssec-validation no;\n",
-		fmt.Sprintf("zone %q { type primary; file \"lab.db\"; dnssec-policy default; allow-update { 127.0.0.1; }; };\n",
-			Parent), map[string]string{"lab.db": parentFile})
+	l.Parent = startBIND(l.t, o.place(parent), "\tnotify no; recursion no; dnssec-validation no;\n",
+		fmt.Sprintf("zone %q { type primary; file \"lab.db\"; dnssec-policy default; allow-update { 127.0.0.0/8; }; };\n",
+			Parent), map[string]string{"lab.db": o.parentFile()})
 	anchor := l.signed(l.Parent, Parent)
 	zone, ds, _ := strings.Cut(anchor[0], " IN DS ")
 	parts := strings.Fields(ds)
-	l.Resolver = startBIND(l.t, 0, "\trecursion yes; dnssec-validation yes; max-ncache-ttl 1; "+
+	l.Resolver = startBIND(l.t, o.place(resolver), "\trecursion yes; dnssec-validation yes; max-ncache-ttl 1; "+
 		"qname-minimization off; servfail-ttl 0;\n", fmt.Sprintf(`
 trust-anchors { %s static-ds %s %s %s %q; };
-zone %q { type forward; forward only; forwarders { 127.0.0.1 port %d; }; };
-zone %q { type forward; forward only; forwarders { 127.0.0.1 port %d; 127.0.0.1 port %d; }; };
+zone %q { type forward; forward only; forwarders { %s port %d; }; };
+zone %q { type forward; forward only; forwarders { %s port %d; %s port %d; }; };
 `, zone, parts[0], parts[1], parts[2], strings.Join(parts[3:], ""),
-		Parent, l.Parent.Port, Zone, l.Primary.Port, l.Secondary.Port), nil)
+		Parent, l.Parent.Address, l.Parent.Port, Zone, l.Primary.Address, l.Primary.Port,
+		l.Secondary.Address, l.Secondary.Port), nil)
 
 	l.Delegate(l.signed(l.Primary, Zone)...)
 	until(l.t, "the secondary has the zone", func() error {
@@ -199,7 +238,7 @@ func (l *Lab) DS() []string {
 // Delegate gives the parent these DS records of Zone instead of all that it has.
 func (l *Lab) Delegate(ds ...string) {
 	l.t.Helper()
-	lines := []string{fmt.Sprint("server 127.0.0.1 ", l.Parent.Port), "zone " + Parent,
+	lines := []string{fmt.Sprint("server ", l.Parent.Address, " ", l.Parent.Port), "zone " + Parent,
 		"update delete " + Zone + " DS"}
 	for _, one := range ds {
 		lines = append(lines, "update add "+strings.Replace(one, " IN DS ", " 1 IN DS ", 1))

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Server is a name server on 127.0.0.1.
+// Server is a name server on a loopback address.
 type Server struct {
+	Address string
 	Port    int
 	Config  string // path of named.conf or knot.conf
 	Control string // BIND: path of an rndc.conf
@@ -22,7 +23,14 @@ type Server struct {
 }
 
 // At is where it is asked, as "ADDRESS#PORT".
-func (s *Server) At() string { return fmt.Sprint("127.0.0.1#", s.Port) }
+func (s *Server) At() string { return fmt.Sprint(s.Address, "#", s.Port) }
+
+// place is where a server listens. Port 0 is a free one; one below 1024 is that one
+// or none.
+type place struct {
+	address string
+	port    int
+}
 
 // Stop ends the server; the test ends it otherwise.
 func (s *Server) Stop() { s.d.stop() }
@@ -62,17 +70,17 @@ func (s *Server) Keys(zone string) (string, error) {
 
 // Ask gives the records of a name, one a line, as dig writes them.
 func (s *Server) Ask(name, kind string, more ...string) (string, error) {
-	words := append([]string{"@127.0.0.1", "-p", fmt.Sprint(s.Port), "+norecurse", "+noall", "+answer",
+	words := append([]string{"@" + s.Address, "-p", fmt.Sprint(s.Port), "+norecurse", "+noall", "+answer",
 		"-q", name, "-t", kind}, more...)
 	return run(s.tools["dig"], words...)
 }
 
-// startBIND starts named, on that port unless it is 0 or taken. options are
+// startBIND starts named at a place, or on another port if that is taken. options are
 // further lines of its options, clauses the rest of its configuration; files, by
 // name, are put into its folder before.
-func startBIND(t testing.TB, port int, options, clauses string, files map[string]string) *Server {
+func startBIND(t testing.TB, at place, options, clauses string, files map[string]string) *Server {
 	t.Helper()
-	s := &Server{Port: port, t: t, dir: folder(t), tools: map[string]string{}}
+	s := &Server{Address: at.address, Port: at.port, t: t, dir: folder(t), tools: map[string]string{}}
 	for name, text := range files {
 		write(t, filepath.Join(s.dir, name), text)
 	}
@@ -89,19 +97,19 @@ func startBIND(t testing.TB, port int, options, clauses string, files map[string
 controls { inet 127.0.0.1 port %d allow { 127.0.0.1; } keys { rndc; }; };
 options {
 	directory %[3]q; key-directory %[3]q; pid-file none; session-keyfile none; lock-file none;
-	listen-on port %[2]d { 127.0.0.1; }; listen-on-v6 { none; };
-	allow-transfer { 127.0.0.1; }; max-udp-size 4096; min-refresh-time 1; min-retry-time 1;
+	listen-on port %[2]d { %[6]s; }; listen-on-v6 { none; };
+	allow-transfer { 127.0.0.0/8; }; max-udp-size 4096; min-refresh-time 1; min-retry-time 1;
 	startup-notify-rate 1000; notify-rate 1000; serial-query-rate 1000; notify-delay 0;
 %[4]s};
-%[5]s`, control, s.Port, s.dir, options, clauses))
+%[5]s`, control, s.Port, s.dir, options, clauses, s.Address))
 	})
 	return s
 }
 
 // startKnot starts knotd as startBIND does named.
-func startKnot(t testing.TB, port int, rest string, files map[string]string) *Server {
+func startKnot(t testing.TB, at place, rest string, files map[string]string) *Server {
 	t.Helper()
-	s := &Server{Port: port, t: t, dir: folder(t), knot: true, tools: map[string]string{}}
+	s := &Server{Address: at.address, Port: at.port, t: t, dir: folder(t), knot: true, tools: map[string]string{}}
 	for name, text := range files {
 		write(t, filepath.Join(s.dir, name), text)
 	}
@@ -112,7 +120,7 @@ func startKnot(t testing.TB, port int, rest string, files map[string]string) *Se
 	s.begin(func() {
 		write(t, s.Config, fmt.Sprintf(`server:
   rundir: %[1]q
-  listen: 127.0.0.1@%[2]d
+  listen: %[3]s@%[2]d
   udp-workers: 1
   tcp-workers: 1
   background-workers: 1
@@ -121,7 +129,7 @@ database:
 log:
 - target: stderr
   any: info
-`, s.dir, s.Port)+strings.ReplaceAll(rest, "journal-content:", fmt.Sprintf("storage: %q\n  journal-content:", s.dir)))
+`, s.dir, s.Port, s.Address)+strings.ReplaceAll(rest, "journal-content:", fmt.Sprintf("storage: %q\n  journal-content:", s.dir)))
 	})
 	return s
 }
@@ -131,7 +139,7 @@ func (s *Server) begin(configure func()) {
 	s.t.Helper()
 	var err error
 	for range 5 {
-		if s.Port == 0 || err != nil {
+		if s.Port == 0 || err != nil && s.Port > 1023 {
 			s.Port = freePort(s.t)
 		}
 		configure()

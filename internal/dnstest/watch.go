@@ -24,7 +24,7 @@ const (
 // Look asks a resolver for the address of a name, with the DO bit.
 func Look(resolver *Server, name string) View {
 	const answerIn = 10 * time.Second // it may have to ask two servers, each of them busy
-	c, err := net.Dial("udp", fmt.Sprint("127.0.0.1:", resolver.Port))
+	c, err := net.Dial("udp", fmt.Sprint(resolver.Address, ":", resolver.Port))
 	if err != nil {
 		return Silent
 	}
