@@ -30,6 +30,8 @@ func refusesFirst(t *testing.T) {
 		}
 		p := newPlay(t, l, map[string]string{"key": "zsk", "min_age": "3600"}).run("dnssec")
 		p.wants("look", 0, `has signed for \d+ s, less than 3600: nothing to do`)
+		looks(t, l, args("key=ksk", "pending=attach"), 0,
+			"no rollover of kid.lab is under way that could be followed: nothing to do")
 		status(t, l, 0, "kid.lab validates everywhere; no rollover is under way")
 
 		right := l.DS()
@@ -116,6 +118,7 @@ func followsNeverDoubles(t *testing.T) {
 		// What was scheduled a second time does not roll again.
 		looks(t, l, args("key=ksk", "tag="+old), 3, "has no active key "+old)
 		looks(t, l, args("key=ksk", "min_age=600"), 0, "nothing to do")
+		looks(t, l, args("key=ksk", "pending=attach"), 0, "nothing to do")
 	})
 }
 
