@@ -130,7 +130,7 @@ func (p *play) await(step, text, limit string) int {
 	p.t.Helper()
 	seconds, _ := strconv.Atoi(limit) // none: it is run once
 	late := time.After(time.Duration(seconds) * time.Second)
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(2 * time.Second) // a look costs a quarter of a second of work
 	defer tick.Stop()
 	for {
 		code := p.sh(step, text)
