@@ -130,7 +130,8 @@ func believesNoYes(t *testing.T) {
 				p.tell("zone-key-rollover", dnstest.Zone, "ksk")
 			}
 		}
-		p.run("dnssec").wants("start", 4, `(?s)^OK\n.*trouble: knot was told to roll the key \d+, but makes no new key; it said: OK`)
+		p.run("dnssec").wants("start", 4,
+			`(?s)^OK\n.*trouble: knot was told to roll the key \d+, but makes no new key; it said: OK`)
 	}, "BIND": func(t *testing.T) {
 		l := bind(t, dnstest.Options{})
 		p := newPlay(t, l, map[string]string{"key": "zsk"})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"muster/fleet/remote"
@@ -35,6 +36,7 @@ type question struct {
 	work    windows.Work
 	clock   string // why the clock of this machine is not to be trusted; empty: it is
 	running bool   // a step that disturbs the host was done before this one
+	undoing bool   // and what it did is being undone
 }
 
 // A ruling is whether something may start.
@@ -71,7 +73,7 @@ func ruleRunning(q question) ruling {
 	switch {
 	case v.OK:
 		return ruling{ok: true, end: v.Opening.End}
-	case q.book.AtEnd(q.place, q.work.Runbook) == windows.StopAtSafePoint:
+	case !q.undoing && q.book.AtEnd(q.place, q.work.Runbook) == windows.StopAtSafePoint:
 		return ruling{until: v.Next, why: "stopped at a safe point: " + v.Why}
 	}
 	return ruling{ok: true, over: v.Why}
@@ -93,8 +95,10 @@ func clockDoubt(skew time.Duration, ntp error, required bool) string {
 // rule asks whether the step in hand may start now. It asks nothing of tasks in whose
 // way no time can be: what runs, and needs no window.
 func (a *attempt) rule(ctx context.Context) ruling {
-	q := question{running: a.disturbed(), work: windows.Work{Runbook: a.plan.spec.Runbook,
-		Window: a.plan.spec.Window, Reserve: a.plan.spec.Reserve, Override: a.plan.spec.Override}}
+	spec := a.plan.spec
+	q := question{running: a.disturbed(), undoing: a.memory.Failed != nil,
+		work: windows.Work{Runbook: spec.Runbook, Window: spec.Window, Reserve: spec.Reserve,
+			Override: spec.Override}}
 	if q.running && !q.work.Window || a.grant.Host == nil {
 		return ruling{ok: true}
 	}
@@ -107,7 +111,7 @@ func (a *attempt) rule(ctx context.Context) ruling {
 			q.err = err
 		}
 		// What of it is done by now counts no more.
-		q.work.Estimate = max(cmp.Or(takes, a.plan.spec.Expect)-(a.Clock()-a.began), 0)
+		q.work.Estimate = max(cmp.Or(takes, spec.Expect)-(a.Clock()-a.began), 0)
 	}
 	r := rule(q)
 	if r.over != "" {
@@ -120,7 +124,8 @@ func (a *attempt) rule(ctx context.Context) ruling {
 // admit rules about a job before its host is called. What an earlier attempt may have
 // begun is asked of the host first.
 func (a *attempt) admit(ctx context.Context) ruling {
-	begun := a.grant.Step > 0 && !a.plan.spec.Window // freezes do not hold for it
+	// Freezes do not hold for what has begun.
+	begun := !a.plan.spec.Window && (a.grant.Step > 0 || a.disturbed())
 	switch {
 	case begun, mayHaveRun(a.grant):
 		return ruling{ok: true}
@@ -145,36 +150,36 @@ func (a *attempt) lookAfter(ctx context.Context) ruling {
 }
 
 // admitStep rules about the step in hand, on a host to which there is a connection.
-func (a *attempt) admitStep(ctx context.Context) ruling {
+func (a *attempt) admitStep(ctx context.Context, action scripts.Action) ruling {
 	if a.memory.Failed != nil || a.memory.Probe != nil {
 		return ruling{ok: true} // what failed is brought back at any time, what began is seen to its end
 	}
 	again := mayHaveRun(a.grant) && a.step == 0 // which was not asked before the host was called
-	if a.plan.spec.Window && a.disturbs(a.step) || again {
+	if a.plan.spec.Window && a.disturbs(action) || again {
 		return a.rule(ctx)
 	}
 	return ruling{ok: true}
 }
 
-// disturbs tells whether a step is one that must not start outside of the window: those
-// that change something and do not say that they are harmless. All are of a runbook that
-// is not disruptive: it asked for the window.
-func (a *attempt) disturbs(i int) bool {
-	book := a.plan.book
-	if i < 0 || i >= len(book.Steps) || looks(book.Steps[i].Kind) {
+// disturbs tells whether a step must not start outside of the window: it is disruptive,
+// or none of its runbook is, which asked for the window all the same.
+func (a *attempt) disturbs(action scripts.Action) bool {
+	if looks(action.Kind) {
 		return false
 	}
-	return book.Steps[i].Disruptive || !book.Disruptive
+	book := a.plan.book
+	said := book.Main == 0 && book.Disruptive ||
+		slices.ContainsFunc(book.Steps, func(s scripts.Step) bool { return s.Disruptive })
+	return action.Disruptive || !said
 }
 
-// disturbed tells whether a step that disturbs was done before the one in hand.
-func (a *attempt) disturbed() bool {
-	for i := range a.step {
-		if a.disturbs(i) {
-			return true
-		}
-	}
-	return false
+// disturbed tells whether the job is half way: a step that disturbs was done, or what one
+// did is being undone.
+func (a *attempt) disturbed() bool { return a.memory.Disturbed || a.memory.Failed != nil }
+
+// noteDisturbed remembers that a step which disturbs was done.
+func (a *attempt) noteDisturbed(action scripts.Action) {
+	a.memory.Disturbed = a.memory.Disturbed || a.plan.spec.Window && a.disturbs(action)
 }
 
 // deferred gives a job back until it may begin. It is no failure: nothing is counted.
@@ -199,9 +204,8 @@ func (a *attempt) neverBegan(f facts) (r jobs.Result, ok bool) {
 		return jobs.Result{}, false
 	}
 	r = a.deferred(f, *a.outside)
-	m := f.mind()
-	m.next() // it is known now that it did not run
-	r.Saved = m.over(f.grant.Saved)
+	a.memory.next() // it is known now that it did not run
+	r.Saved = a.memory.over(a.grant.Saved)
 	return r, true
 }
 
@@ -218,7 +222,7 @@ func (a *attempt) ntp() error {
 func (a *attempt) mayStartNow(ctx context.Context, action scripts.Action) (look bool,
 	end *ending) {
 	a.outside = nil
-	r := a.admitStep(ctx)
+	r := a.admitStep(ctx, action)
 	switch {
 	case !r.ok && !a.asks(action):
 		return false, &ending{result: a.deferred(a.with(action), r)}

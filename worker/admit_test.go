@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
@@ -389,4 +390,62 @@ func TestWhatIsAgreedIsReadOnceASecond(t *testing.T) {
 			t.Errorf("read %d times in %s", s.times.reads, time.Since(began))
 		}
 	})
+}
+
+// A runbook says which of its steps need the window. What was skipped was not done, so the
+// next one is a beginning; what failed is undone at any time.
+func TestWhatIsHalfWayIsRemembered(t *testing.T) {
+	t.Parallel()
+	stop := daily("0 0", "10m", "at_end: stop_at_safe_point")
+	harmless := func(name string) scripts.Step {
+		s := shell(name)
+		s.Disruptive = false
+		return s
+	}
+	harmful := func(name string) scripts.Step {
+		s := shell(name)
+		s.Disruptive = true
+		return s
+	}
+	skipped := harmful("skipped")
+	skipped.When = []scripts.Condition{{Left: scripts.Operand{Text: "a"}, Op: "==", Right: scripts.Operand{Text: "b"}}}
+	tests := []struct {
+		name  string
+		steps []scripts.Step
+		want  jobs.Kind
+		step  int
+	}{
+		{"it began", []scripts.Step{harmful("one"), harmful("two")}, jobs.KindDefer, 1},
+		{"it brought a file only", []scripts.Step{harmless("one"), harmful("two")}, jobs.KindDefer, 1},
+		{"what is left is harmless", []scripts.Step{harmful("one"), harmless("two")}, jobs.KindEnd, 1},
+		{"the one before was skipped", []scripts.Step{skipped, harmless("one"), harmful("two")}, jobs.KindDefer, 2},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *stand) {
+				spec := windowed(t, time.Minute)
+				book := scripts.Frozen{Runbook: "firmware", Disruptive: true, Steps: test.steps, Main: len(test.steps)}
+				spec.Action, _ = json.Marshal(book)
+				s.q.specs[task1] = spec
+				s.times.set(stop)
+				s.hosts.run = func(ctx context.Context, _ fleet.Host, c remote.Command) (remote.Result, error) {
+					if strings.Contains(c.Shell, "one") {
+						s.times.set(daily("0 3", "10m", "at_end: stop_at_safe_point"))
+						return works(ctx, 5*time.Second)
+					}
+					return works(ctx, time.Second)
+				}
+				got := s.one()
+				if got.Kind != test.want || got.Step != test.step || got.Kind == jobs.KindDefer &&
+					got.Until != jobs.MicrosOf(at("1 03:00:00")) {
+					t.Errorf("got %+v", got)
+				}
+				// A group is kept only by who has disturbed it.
+				if began := test.steps[0].Disruptive && test.steps[0].When == nil; got.Kind == jobs.KindDefer &&
+					got.Release == began {
+					t.Errorf("it gives its group back: %t", got.Release)
+				}
+			})
+		})
+	}
 }

@@ -351,6 +351,7 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 		return r, false
 	}
 	if r, goOn = judge(f, rand.Float64()); goOn {
+		a.noteDisturbed(action)
 		a.goOn(f.finding().Saved)
 	} else if f.rescues(r) {
 		a.rescue(action, r)
