@@ -37,6 +37,6 @@ func Place(h fleet.Host) windows.Place {
 // Alert is something that somebody should look at, as an event of a zone.
 type Alert struct {
 	Event  string // one word
-	Job    ID
+	Object string // id of a job or task
 	Detail map[string]any
 }

@@ -25,6 +25,18 @@ type Submit struct {
 	// Supersedes is a key: what older tasks with it have queued on the same hosts
 	// ends, superseded by this task.
 	Supersedes string `json:"supersedes,omitempty"`
+	Timed
+}
+
+// Timed is what a submit says about windows and freezes.
+type Timed struct {
+	// Window lets jobs begin only in approved windows of their hosts, whatever the runbook
+	// says; nothing makes it less.
+	Window bool `json:"window,omitempty"`
+	// SkipClosed leaves out hosts for which no opening is known. Else they are a mistake.
+	SkipClosed bool `json:"skip_closed,omitempty"`
+	// OverrideFreeze is why freezes do not hold for this task. It is kept as an event.
+	OverrideFreeze string `json:"override_freeze,omitempty" maxLength:"500"`
 }
 
 // Submitted is the answer of POST /v1/tasks: 201 for a new task, 200 for one
@@ -36,8 +48,27 @@ type Submitted struct {
 	Durable string `json:"durable,omitempty"` // how far Redis can be trusted to remember it
 	// Unfenced are those hosts, folded, that keep no record of attempts, as far as is known: a
 	// step whose worker is lost there ends unknown.
-	Unfenced string `json:"unfenced,omitempty"`
+	Unfenced string      `json:"unfenced,omitempty"`
+	Windows  *WindowPlan `json:"windows,omitempty"` // of a task that needs windows
 	LeftOut
+}
+
+// WindowPlan is when it is whose turn, if nothing else runs: an estimate.
+type WindowPlan struct {
+	Seconds  float64          `json:"seconds"`         // that a job takes, the longest
+	Reserve  float64          `json:"reserve_seconds"` // for going back
+	Slots    int              `json:"slots"`           // jobs at a time, of all nodes; 0: no node is up
+	Openings []PlannedOpening `json:"openings"`
+	Later    string           `json:"later,omitempty"` // hosts whose turn is behind the last one; folded
+}
+
+// PlannedOpening is an opening, and who has a turn in it.
+type PlannedOpening struct {
+	Windows []string  `json:"windows"`
+	Start   jobs.Time `json:"start"`
+	End     jobs.Time `json:"end"`
+	Count   int       `json:"count"`
+	Hosts   string    `json:"hosts"` // folded
 }
 
 // TaskList is the answer of GET /v1/tasks.

@@ -344,12 +344,16 @@ func (f *firing) overlaps(ctx context.Context, p *planned, tick time.Time) (stri
 func (f *firing) planTick(ctx context.Context, p *planned, tick, now time.Time) (plan, []error,
 	error) {
 	b := request(p.Entry)
-	// All hosts at once: a task has one time. What is late begins at once.
-	if at := tick.Add(p.times.Offset(p.Name)); p.times.Jitter > 0 && at.After(now) {
-		b.At = jobs.Time{Time: at}
-	}
 	plan, wrong, err := f.resolve(ctx, b, p.By, p.Proven)
 	plan.task.Spec.Schedule, plan.task.Spec.Tick = p.Name, jobs.Time{Time: tick}
+	if err != nil || len(wrong) > 0 {
+		return plan, wrong, err
+	}
+	var offset func(host string) time.Duration
+	if p.times.Jitter > 0 {
+		offset = p.times.Offset
+	}
+	wrong, err = f.appoint(ctx, &plan, b.Timed, offset)
 	return plan, wrong, err
 }
 
@@ -374,7 +378,9 @@ func (s *Server) resolve(ctx context.Context, b Submit, operator string, proven 
 // request is what a schedule asks for, as a person would.
 func request(e windows.Entry) Submit {
 	return Submit{Runbook: e.Runbook, On: e.On, Args: e.Args, Expire: e.Expire, Priority: e.Priority,
-		Disruptive: e.Disruptive, Supersedes: e.Supersedes}
+		Disruptive: e.Disruptive, Supersedes: e.Supersedes,
+		// What has no opening at a tick may have one at the next.
+		Timed: Timed{Window: e.Window == windows.WindowRequired, SkipClosed: true}}
 }
 
 // words are mistakes in one line.

@@ -33,7 +33,9 @@ type plan struct {
 	names []string
 	blobs []string // stored contents that it needs
 	LeftOut
-	unfenced string // hosts without a record of attempts, folded
+	unfenced string       // hosts without a record of attempts, folded
+	picked   []fleet.Host // as in names
+	windows  *WindowPlan  // nil: it needs no windows
 }
 
 // setting is what a submit is resolved with.
@@ -79,7 +81,7 @@ func makePlan(b Submit, in setting) (plan, []error) {
 		Runbook: frozen.Runbook, On: b.On, Timeout: jobs.AttemptTimeout(longest(frozen)),
 		Expire: expire, Repeatable: frozen.Repeatable, Needs: frozen.Needs,
 		Retry: policy(frozen), Action: action, Terms: jobs.Terms{Priority: priority,
-			Disruptive: frozen.Disruptive, Supersedes: b.Supersedes}, Timing: timing(frozen)}},
+			Disruptive: frozen.Disruptive, Supersedes: b.Supersedes}, Timing: timing(frozen, b)}},
 		hosts)
 	p.blobs = frozen.Blobs()
 	p.LeftOut = leftOut(picked)
@@ -90,13 +92,20 @@ func makePlan(b Submit, in setting) (plan, []error) {
 func (in setting) plan(t jobs.Task, hosts []fleet.Host) plan {
 	t.Spec.Operator, t.Spec.Proven = in.operator, in.proven
 	t.Spec.Inventory, t.Spec.Created = in.stock.version, jobs.MicrosOf(in.now)
-	t.Total, t.Guarded = len(hosts), guarded(t.Spec, hosts, in.stock.Limits())
-	p := plan{task: t, hosts: map[string][]string{}}
+	t.Guarded = guarded(t.Spec, hosts, in.stock.Limits())
+	p := plan{task: t}
+	p.keep(hosts)
+	return p
+}
+
+// keep makes hosts those of the plan.
+func (p *plan) keep(hosts []fleet.Host) {
+	p.picked, p.names, p.task.Total = hosts, nil, len(hosts)
+	p.hosts = map[string][]string{}
 	for _, h := range hosts {
 		p.hosts[h.Zone] = append(p.hosts[h.Zone], h.Name)
 		p.names = append(p.names, h.Name)
 	}
-	return p
 }
 
 func parseExpire(text string) (time.Duration, error) {
@@ -167,8 +176,9 @@ func longest(f scripts.Frozen) time.Duration {
 
 // timing takes the bound of an attempt for what it takes, where the runbook does not
 // say: never less than it may be.
-func timing(f scripts.Frozen) jobs.Timing {
-	return jobs.Timing{Window: f.Window, Expect: cmp.Or(f.Expect, f.Timeout), Reserve: f.Reserve}
+func timing(f scripts.Frozen, b Submit) jobs.Timing {
+	return jobs.Timing{Window: f.Window || b.Window, Expect: cmp.Or(f.Expect, f.Timeout),
+		Reserve: f.Reserve}
 }
 
 func policy(f scripts.Frozen) jobs.Policy {

@@ -65,6 +65,11 @@ func (s *Server) retry(ctx context.Context, in *retryInput) (*retryOutput, error
 	if p.unfenced, err = s.unfencedOf(ctx, v, p.names); err != nil {
 		return nil, problem(err)
 	}
+	if wrong, err = s.appoint(ctx, &p, Timed{}, nil); err != nil {
+		return nil, problem(err)
+	} else if len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
 	if b.DryRun {
 		out.Submitted = p.answer(s.durable)
 		out.Hosts = fleet.Fold(p.names)
@@ -188,6 +193,7 @@ func makeRetry(b RetryRequest, c choice, in setting) (plan, Retried, []error) {
 	// task, and must not end what newer ones have queued.
 	spec.Supersedes = ""
 	spec.Schedule, spec.Tick = "", jobs.Time{} // it is no tick
+	spec.Override = ""                         // the reason was that of the old task
 	var names []string
 	for _, h := range hosts {
 		names = append(names, h.Name)

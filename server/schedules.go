@@ -137,7 +137,11 @@ func (s *Server) apply(ctx context.Context, e windows.Entry, g giver, check bool
 	if err != nil {
 		return out, err
 	}
-	_, wrong, err := s.resolve(ctx, request(e), g.name, g.proven)
+	b := request(e)
+	p, wrong, err := s.resolve(ctx, b, g.name, g.proven)
+	if err == nil && len(wrong) == 0 {
+		wrong, err = s.appoint(ctx, &p, b.Timed, nil)
+	}
 	out.Refused = clipTo(words(wrong), resultMax)
 	return out, err
 }

@@ -158,7 +158,8 @@ func TestTicksThatRedisForgotGoOnFromNow(t *testing.T) {
 	}
 }
 
-func TestJitterShiftsATask(t *testing.T) {
+// Each host begins later than the tick by its own part of the jitter, the same each time.
+func TestJitterShiftsEachHost(t *testing.T) {
 	t.Parallel()
 	f := newFired(t, func(e *windows.Entry) { e.Jitter = "1h0m0s" })
 	got := f.after(time.Second)
@@ -171,6 +172,10 @@ func TestJitterShiftsATask(t *testing.T) {
 	next, err := f.Job(t.Context(), jobs.NewID(second.Task, "fw001"))
 	if err != nil || next.Due.Sub(second.Tick.Time) != later {
 		t.Errorf("those of the next tick are due %s later, %v", next.Due.Sub(second.Tick.Time), err)
+	}
+	other, err := f.Job(t.Context(), jobs.NewID(second.Task, "fw002"))
+	if err != nil || other.Due.Equal(next.Due.Time) {
+		t.Errorf("two hosts are due at %s, %v", other.Due, err)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 type LeftOut struct {
 	Drained string `json:"left_out_drained,omitempty"` // folded; a selector that mentions drained gets them
 	Gone    string `json:"left_out_gone,omitempty"`    // of earlier tasks, in the inventory no more; folded
+	Closed  string `json:"left_out_closed,omitempty"`  // no opening is known for them; folded
 }
 
 func leftOut(p fleet.Picked) LeftOut {

@@ -50,6 +50,7 @@ type Queue interface {
 	Elections
 	Schedules
 	EventStreams
+	Appointing
 }
 
 // EventStreams are read by who writes history, and trimmed.

@@ -93,6 +93,11 @@ func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, st
 	if p.unfenced, err = s.unfencedOf(ctx, v, p.names); err != nil {
 		return nil, resultFailed, away(fmt.Sprintf("%s; nothing was accepted: submit it again", err))
 	}
+	if wrong, err = s.appoint(ctx, &p, in.Body.Timed, nil); err != nil {
+		return nil, resultFailed, away(fmt.Sprintf("%s; nothing was accepted: submit it again", err))
+	} else if len(wrong) > 0 {
+		return nil, resultRefused, refusal(wrong)
+	}
 	if b.DryRun {
 		out := &submitOutput{http.StatusOK, p.answer(s.durable)}
 		out.Body.Hosts = fleet.Fold(p.names)
@@ -192,13 +197,16 @@ func (s *Server) putOnce(ctx context.Context, p *plan, own bool) error {
 	if err := s.queue.PinBlobs(ctx, p.task.ID, p.blobs); err != nil {
 		return err
 	}
+	if err := s.tellOverride(ctx, p); err != nil {
+		return err
+	}
 	return s.queue.Submit(ctx, p.task, p.hosts, nil)
 }
 
 // answer describes a plan.
 func (p plan) answer(durable string) Submitted {
 	s := p.task.Spec
-	return Submitted{Durable: durable, LeftOut: p.LeftOut, Unfenced: p.unfenced,
+	return Submitted{Durable: durable, LeftOut: p.LeftOut, Unfenced: p.unfenced, Windows: p.windows,
 		TaskInfo: jobs.TaskInfo{
 			Task: p.task.ID, Runbook: s.Runbook, On: s.On, Operator: s.Operator, Proven: s.Proven,
 			Total: p.task.Total, Outcomes: jobs.NewCounts(), Zones: slices.Sorted(maps.Keys(p.hosts)),

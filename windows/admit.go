@@ -108,6 +108,9 @@ func (f Freeze) says(until time.Time) string {
 // nothingAhead says why there is no opening for work at a place.
 func (b *Book) nothingAhead(p Place, now time.Time, w Work) string {
 	holding := b.holding(p)
+	if len(holding) == 0 && p.Host == "" {
+		return "there is no window: ask the customer for one"
+	}
 	if len(holding) == 0 {
 		return fmt.Sprintf("there is no window for host %s: ask its customer for one", p.Host)
 	}

@@ -83,7 +83,7 @@ func (e Entry) SameTimes(o Entry) bool {
 //	  - name: zsk-weekly
 //	    cron: "H 3 * * SUN"       # or six fields, @daily, @every 90s
 //	    zone: Europe/Zurich
-//	    jitter: 30m               # later than the tick by a fixed part of this
+//	    jitter: 30m               # each host later than the tick by its own part of this
 //	    gap: first                # or skip: a tick in an hour that is left out
 //	    fold: first               # or second: a tick in an hour that comes twice
 //	    runbook: exec
@@ -91,7 +91,7 @@ func (e Entry) SameTimes(o Entry) bool {
 //	    on: customer=acme         # looked up at each tick
 //	    missed: once              # or skip, all
 //	    overlap: forbid           # or queue
-//	    window: none
+//	    window: none              # or required, whatever the runbook says
 //	    priority: normal          # or high, low
 //	    expire: 8h                # not started so long after the tick
 //	    disruptive: false
@@ -153,10 +153,6 @@ func (r *reader) schedule(n *yaml.Node) (Entry, bool) {
 		if _, err := ParseScheduleTimes(e.Name, e.Cron); err != nil {
 			r.mistake(f["cron"], "cron: %s", oneLine(err))
 		}
-	}
-	if e.Window == WindowRequired {
-		r.mistake(f["window"], "window: required is not built yet: nothing would keep the tasks inside "+
-			"a window; leave it out, and put the ticks where the work may be done")
 	}
 	return e, true
 }

@@ -20,7 +20,7 @@ func (a *attempt) alertOver(ctx context.Context, why string) {
 		a.Log.Warn("the job goes on behind the end of its window", "job", a.grant.Job, "why", why)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.Call)
 		defer cancel()
-		err := a.agreed.Alert(ctx, a.zone, jobs.Alert{Event: eventOvertime, Job: a.grant.Job,
+		err := a.agreed.Alert(ctx, a.zone, jobs.Alert{Event: eventOvertime, Object: string(a.grant.Job),
 			Detail: map[string]any{"why": why, "runbook": a.plan.spec.Runbook, "step": a.step}})
 		if err != nil {
 			a.Log.Warn("nobody could be told of it", "job", a.grant.Job, "error", err)

@@ -128,6 +128,9 @@ func (s *screen) sayLeftOut(o server.LeftOut) {
 	if o.Gone != "" {
 		s.say("in the inventory no more, left out: %s", cell(o.Gone))
 	}
+	if o.Closed != "" {
+		s.say("no approved window, left out: %s", cell(o.Closed))
+	}
 }
 
 const (

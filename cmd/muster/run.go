@@ -28,6 +28,10 @@ of what the hosts said; the task does not depend on it and runs on without it.
 ` + selectorHelp + `
 An empty selection is an error, and drained hosts are left out.
 
+Jobs of a runbook with "window: required", or with --window, begin in the approved
+windows of their hosts (muster windows). The plan says how many have their turn in
+which opening; hosts without any are an error before anything is queued.
+
 Exit codes: 0 all jobs succeeded, 1 some did not, 2 wrong use, 3 the server does not
 answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 		Example: `  muster run exec --on 'role=fw' --arg cmd='uname -a'
@@ -36,6 +40,8 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
   muster run exec --on vpn1 --arg cmd='id' --wait -o json
   muster run exec --on 'customer=acme' --arg cmd='date' --at '2026-12-01 02:00'
   muster run exec --on 'role=fw' --arg cmd='reboot' --disruptive
+  muster run firmware --on 'customer=acme' --dry-run      # who has a turn in which window
+  muster run exec --on 'fw007' --arg cmd='reboot' --override-freeze 'INC-7: it is the cause'
   muster run exec --on 'role=fw' --arg cmd='reload' --supersedes rules/acme`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRunbooks,
@@ -51,6 +57,12 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 		"jobs not started so long after their `time` expire (default 8h)")
 	fl.BoolVar(&f.disruptive, "disruptive", false,
 		"one host of a redundancy group at a time, whatever the runbook says")
+	fl.BoolVar(&f.window, "window", false,
+		"begin only in approved windows of the hosts, whatever the runbook says")
+	fl.BoolVar(&f.skipClosed, "skip-closed", false,
+		"leave out hosts for which no approved window is known, instead of refusing")
+	fl.StringVar(&f.override, "override-freeze", "",
+		"begin although there is a freeze; the `reason` is kept as an event")
 	fl.StringVar(&f.supersedes, "supersedes", "",
 		"end what older tasks with this `key` have queued on the same hosts")
 	fl.StringVar(&f.priority, "priority", "", "high, normal or low: the task's `share` of a queue "+
@@ -77,6 +89,8 @@ type runFlags struct {
 	args, files        []string
 	wait, detach, dry  bool
 	disruptive         bool
+	window, skipClosed bool
+	override           string // why freezes do not hold
 }
 
 // run submits a task and, unless told otherwise, follows it.
@@ -168,6 +182,9 @@ func (s *screen) sayPlan(t server.Submitted) {
 	if t.Unfenced != "" {
 		s.say("unfenced, keep no record of attempts: %s", cell(t.Unfenced))
 	}
+	for _, line := range windowWords(t.Windows, s.now().Location()) {
+		s.say("%s", line)
+	}
 }
 
 // showPlan tells what a submit would come to.
@@ -185,7 +202,8 @@ func (f runFlags) submit(runbook string, now time.Time,
 	read func(path string) ([]byte, error)) (server.Submit, error) {
 	b := server.Submit{ID: f.id, Runbook: runbook, Expire: f.expire, DryRun: f.dry,
 		Disruptive: f.disruptive, Supersedes: f.supersedes, Priority: f.priority,
-		Args: map[string]string{}, Files: map[string][]byte{}}
+		Args: map[string]string{}, Files: map[string][]byte{},
+		Timed: server.Timed{Window: f.window, SkipClosed: f.skipClosed, OverrideFreeze: f.override}}
 	var errs []error
 	note := func(err error) {
 		if err != nil {

@@ -93,7 +93,7 @@ func TestAnAlertIsAnEvent(t *testing.T) {
 		q := open(t, w, "")
 		id := submit(t, q, spec(), 1)
 		job := jobs.NewID(id, "fw0000")
-		if err := q.Alert(t.Context(), zone, jobs.Alert{Event: "overtime", Job: job,
+		if err := q.Alert(t.Context(), zone, jobs.Alert{Event: "overtime", Object: string(job),
 			Detail: map[string]any{"why": "its window has ended"}}); err != nil {
 			t.Fatal(err)
 		}

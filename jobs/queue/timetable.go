@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -134,7 +135,7 @@ func (q *Queue) Agreed(ctx context.Context, known int64) (jobs.Agreed, error) {
 
 // Alert tells of something that somebody should look at, in the events of a zone.
 func (q *Queue) Alert(ctx context.Context, zone string, a jobs.Alert) error {
-	line, err := HubEvent{Event: a.Event, Object: string(a.Job), Detail: a.Detail}.line()
+	line, err := HubEvent{Event: a.Event, Object: a.Object, Detail: a.Detail}.line()
 	if err != nil {
 		return err
 	}
@@ -157,4 +158,22 @@ func (q *Queue) Estimate(ctx context.Context, field string) (e jobs.Estimate, ok
 	}
 	err = json.Unmarshal(text, &e)
 	return e, err == nil, q.say("estimates", err)
+}
+
+// Estimates reads many. What is not known is not in it.
+func (q *Queue) Estimates(ctx context.Context, fields []string) (map[string]jobs.Estimate, error) {
+	all := make(map[string]jobs.Estimate, len(fields))
+	for chunk := range slices.Chunk(fields, chunkMax) {
+		list, err := q.rdb.HMGet(ctx, hubKey("estimates", ""), chunk...).Result()
+		if err != nil {
+			return nil, q.say("estimates", err)
+		}
+		for i, text := range list {
+			var e jobs.Estimate
+			if text, ok := text.(string); ok && json.Unmarshal([]byte(text), &e) == nil {
+				all[chunk[i]] = e
+			}
+		}
+	}
+	return all, nil
 }

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"muster/server"
+)
+
+// windowWords says, line by line, who has a turn in which opening.
+func windowWords(p *server.WindowPlan, here *time.Location) []string {
+	if p == nil {
+		return nil
+	}
+	takes := time.Duration(p.Seconds * float64(time.Second)).Round(time.Second).String()
+	if p.Reserve > 0 {
+		takes += " and " + time.Duration(p.Reserve*float64(time.Second)).String() + " to go back"
+	}
+	first := fmt.Sprintf("windows: a job takes %s; if nothing else runs in %s there is a turn for",
+		takes, count(p.Slots, "slot"))
+	if p.Slots == 0 {
+		first = fmt.Sprintf("windows: a job takes %s; no node is up, so it is not known how many have "+
+			"a turn in", takes)
+	}
+	lines := []string{first}
+	for _, o := range p.Openings {
+		start, end := o.Start.In(here), o.End.In(here)
+		form := "2006-01-02 15:04 MST"
+		if start.Truncate(24*time.Hour) == end.Truncate(24*time.Hour) {
+			form = "15:04 MST"
+		}
+		lines = append(lines, fmt.Sprintf("  %s in %s, %s to %s: %s", count(o.Count, "host"),
+			cell(strings.Join(o.Windows, " and ")), start.Format("Mon 2006-01-02 15:04"), end.Format(form),
+			cell(o.Hosts)))
+	}
+	if p.Later != "" {
+		lines = append(lines, "  no turn in these: "+cell(p.Later))
+	}
+	return lines
+}

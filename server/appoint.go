@@ -1,0 +1,212 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/windows"
+)
+
+// Appointing is what the server needs to plan work in windows.
+type Appointing interface {
+	Estimates(ctx context.Context, fields []string) (map[string]jobs.Estimate, error)
+	Alert(ctx context.Context, zone string, a jobs.Alert) error
+}
+
+// openingsShown is how many openings a plan names.
+const openingsShown = 60
+
+// appoint gives each host of a plan the first opening in which its job may begin, or
+// tells for which there is none. offset is by how much later a host begins than the
+// others; nil: all at once. Its error is about Redis.
+func (s *Server) appoint(ctx context.Context, p *plan, how Timed,
+	offset func(host string) time.Duration) ([]error, error) {
+	spec := &p.task.Spec
+	if how.OverrideFreeze = strings.TrimSpace(how.OverrideFreeze); how.OverrideFreeze != "" {
+		spec.Override = spec.Operator + ": " + how.OverrideFreeze
+	}
+	_, book, err := s.book(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !spec.Window && offset == nil && len(book.Agreed().Freezes) == 0 {
+		return nil, nil
+	}
+	seats, err := s.seats(ctx, p, offset)
+	if err != nil {
+		return nil, err
+	}
+	var slots map[string]int
+	if spec.Window {
+		if slots, err = s.slots(ctx); err != nil {
+			return nil, err
+		}
+	}
+	fits := book.Fit(seats, windows.Work{Runbook: spec.Runbook, Window: spec.Window,
+		Reserve: spec.Reserve, Override: spec.Override}, slots)
+	if spec.Window {
+		if wrong := p.leaveClosed(seats, fits, how.SkipClosed); len(wrong) > 0 {
+			return wrong, nil
+		}
+		p.windows = windowPlan(p, seats, fits)
+		for zone := range p.hosts {
+			p.windows.Slots += slots[zone]
+		}
+	}
+	p.task.Own = map[string]jobs.Micros{}
+	for i, seat := range seats {
+		// What may begin now begins with the others: it takes its turn in the queue.
+		if due := fits[i].Due; due.After(s.now()) && due.After(p.task.At.Time()) {
+			p.task.Own[seat.Host] = jobs.MicrosOf(due)
+		}
+	}
+	return nil, nil
+}
+
+// seats are the hosts of a plan with what the book asks about them.
+func (s *Server) seats(ctx context.Context, p *plan, offset func(string) time.Duration) (
+	[]windows.Seat, error) {
+	spec, seats := p.task.Spec, make([]windows.Seat, len(p.picked))
+	fields := map[string]bool{}
+	if spec.Window {
+		for _, h := range p.picked {
+			fields[jobs.EstimateField(spec.Runbook, h)] = true
+		}
+	}
+	estimates, err := s.queue.Estimates(ctx, slices.Collect(maps.Keys(fields)))
+	if err != nil {
+		return nil, err
+	}
+	from := s.now()
+	if at := p.task.At.Time(); at.After(from) {
+		from = at
+	}
+	for i, h := range p.picked {
+		takes := cmp.Or(estimates[jobs.EstimateField(spec.Runbook, h)].P90, spec.Expect)
+		seats[i] = windows.Seat{Place: jobs.Place(h), Zone: h.Zone, From: from, Takes: takes}
+		if spec.Disruptive {
+			seats[i].Group = h.Group
+		}
+		if offset != nil {
+			// What is late begins at once.
+			if at := spec.Tick.Add(offset(h.Name)); at.After(from) {
+				seats[i].From = at
+			}
+		}
+	}
+	return seats, nil
+}
+
+// slots are how many jobs the nodes of each zone do at a time.
+func (s *Server) slots(ctx context.Context) (map[string]int, error) {
+	nodes, err := s.queue.Nodes(ctx)
+	slots := map[string]int{}
+	for _, n := range nodes {
+		if n.State == nodeRunning {
+			for _, zone := range n.Zones {
+				slots[zone] += n.Limit * n.Slots
+			}
+		}
+	}
+	return slots, err
+}
+
+// nodeRunning is the state of a node that takes jobs.
+const nodeRunning = "running"
+
+// leaveClosed takes the hosts out of a plan for which no opening is known, or tells of
+// them if that was not asked for.
+func (p *plan) leaveClosed(seats []windows.Seat, fits []windows.Fitting, skip bool) []error {
+	closed, open := map[string][]string{}, []fleet.Host{}
+	var names []string
+	for i, f := range fits {
+		if f.Due.IsZero() {
+			closed[f.Why] = append(closed[f.Why], seats[i].Host)
+			names = append(names, seats[i].Host)
+			continue
+		}
+		open = append(open, p.picked[i])
+	}
+	if skip && len(open) > 0 {
+		p.LeftOut.Closed = fleet.Fold(names)
+		if len(names) > 0 {
+			p.keep(open)
+		}
+		return nil
+	}
+	var wrong []error
+	for _, why := range slices.Sorted(maps.Keys(closed)) {
+		hint := "; leave them out with skip_closed"
+		if len(open) == 0 {
+			hint = ""
+		}
+		wrong = append(wrong, mistake("body.on", "no approved window for %d of %d hosts: %s: %s%s",
+			len(closed[why]), len(seats), brief(fleet.Fold(closed[why])), why, hint))
+	}
+	return wrong
+}
+
+// windowPlan is who has a turn in which opening.
+func windowPlan(p *plan, seats []windows.Seat, fits []windows.Fitting) *WindowPlan {
+	out := &WindowPlan{Reserve: p.task.Spec.Reserve.Seconds(), Openings: []PlannedOpening{}}
+	type key struct{ start, end time.Time }
+	turns, names := map[key][]string{}, map[key][]string{}
+	var later []string
+	for i, f := range fits {
+		if f.Due.IsZero() {
+			continue
+		}
+		out.Seconds = max(out.Seconds, seats[i].Takes.Seconds())
+		if f.Start.IsZero() {
+			later = append(later, seats[i].Host)
+			continue
+		}
+		k := key{f.In.Start, f.In.End}
+		turns[k] = append(turns[k], seats[i].Host)
+		for _, w := range f.In.Windows {
+			if !slices.Contains(names[k], w) {
+				names[k] = append(names[k], w)
+			}
+		}
+	}
+	byTime := func(a, b key) int { return cmp.Or(a.start.Compare(b.start), a.end.Compare(b.end)) }
+	for n, k := range slices.SortedFunc(maps.Keys(turns), byTime) {
+		if n >= openingsShown {
+			later = append(later, turns[k]...)
+			continue
+		}
+		out.Openings = append(out.Openings, PlannedOpening{Windows: names[k],
+			Start: jobs.Time{Time: k.start}, End: jobs.Time{Time: k.end}, Count: len(turns[k]),
+			Hosts: fleet.Fold(turns[k])})
+	}
+	out.Later = fleet.Fold(later)
+	return out
+}
+
+// tellOverride keeps why freezes do not hold for a task, in all its zones, before it is
+// put: what nobody can find later is not done.
+func (s *Server) tellOverride(ctx context.Context, p *plan) error {
+	spec := p.task.Spec
+	if spec.Override == "" {
+		return nil
+	}
+	var errs []error
+	for zone, hosts := range p.hosts {
+		errs = append(errs, s.queue.Alert(ctx, zone, jobs.Alert{Event: "override-freeze",
+			Object: string(p.task.ID), Detail: map[string]any{"note": spec.Override,
+				"runbook": spec.Runbook, "hosts": len(hosts)}}))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("the reason to override a freeze could not be kept: %w", err)
+	}
+	s.log.Warn("freezes do not hold for a task", "task", p.task.ID, "note", spec.Override)
+	return nil
+}

@@ -1,0 +1,167 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"muster/jobs"
+	"muster/server"
+	"muster/windows"
+)
+
+const firmware = `
+name: firmware
+window: required
+expect: 30m
+reserve: 10m
+disruptive: true
+repeatable: true
+steps: [{name: a, run: "true"}]
+`
+
+// agreed puts windows in force.
+func (w *world) agreed(text string) {
+	w.t.Helper()
+	var out server.WindowsChanged
+	body := server.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}}}
+	if r := w.call(http.MethodPut, "/v1/windows", body, &out); r.StatusCode != http.StatusOK {
+		w.t.Fatalf("windows: %s", r.Status)
+	}
+}
+
+// dry is what a submit would come to.
+func (w *world) dry(b server.Submit) (out server.Submitted) {
+	w.t.Helper()
+	b.DryRun = true
+	if r := w.call(http.MethodPost, "/v1/tasks", b, &out); r.StatusCode != http.StatusOK {
+		w.t.Fatalf("dry run: %s", r.Status)
+	}
+	return out
+}
+
+// nights is a window of customer acme that opens each night, at an hour that is not now.
+func nights() (text string, opens time.Time) {
+	opens = time.Now().UTC().Truncate(time.Hour).Add(5 * time.Hour)
+	return "windows:\n- {name: nights, customer: acme, zone: UTC, start: \"" + opens.Format("4 15") +
+		" * * *\", length: 90m, approval: none}\n", opens
+}
+
+func TestASubmitOfWindowedWorkWaitsForItsWindow(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{runbooks: []string{firmware}})
+	on := func(selector string, change ...func(*server.Submit)) server.Submit {
+		b := server.Submit{Runbook: "firmware", On: selector, As: "alice"}
+		for _, c := range change {
+			c(&b)
+		}
+		return b
+	}
+	refused := func(b server.Submit, want ...string) {
+		t.Helper()
+		var p problem
+		if r := w.call(http.MethodPost, "/v1/tasks", b, &p); r.StatusCode != http.StatusUnprocessableEntity {
+			t.Fatalf("got %s", r.Status)
+		}
+		for _, text := range want {
+			if !strings.Contains(p.words(), text) {
+				t.Errorf("%q is not in %s", text, p.words())
+			}
+		}
+	}
+	refused(on("fw001"), "no approved window for 1 of 1 hosts: fw001", "there is no window: ask the customer for one")
+	text, opens := nights()
+	w.agreed(text)
+	refused(on("fw001,vpn1"), "no approved window for 1 of 2 hosts: vpn1", "leave them out with skip_closed")
+	refused(on("vpn1", func(b *server.Submit) { b.SkipClosed = true }), "no approved window for 1 of 1 hosts")
+	if tasks, err := w.queue.Tasks(t.Context(), 10); err != nil || len(tasks) != 0 {
+		t.Fatalf("%d tasks are queued, %v", len(tasks), err)
+	}
+
+	dry := w.dry(on("all", func(b *server.Submit) { b.SkipClosed, b.DryRun = true, true }))
+	p := dry.Windows
+	if dry.Closed != "vpn1" || dry.Total != 3 || p == nil || p.Seconds != 1800 || p.Reserve != 600 ||
+		len(p.Openings) != 1 || p.Openings[0].Count != 3 || !p.Openings[0].Start.Equal(opens) {
+		t.Errorf("the plan is %+v, windows %+v", dry, p)
+	}
+	got := w.submit(on("all", func(b *server.Submit) { b.SkipClosed, b.Expire = true, "1h" }))
+	if got.Total != 3 || got.Closed != "vpn1" || got.Windows == nil {
+		t.Errorf("got %+v", got)
+	}
+	for _, job := range w.jobsOf(got.Task) {
+		if !job.Due.Equal(opens) || job.State != jobs.Queued {
+			t.Errorf("%s is %s, due at %s: want %s", job.Host, job.State, job.Due, opens)
+		}
+	}
+	// What needs no window is not kept from it, unless it is asked for.
+	plain := server.Submit{Runbook: "exec", On: "vpn1", Args: map[string]string{"cmd": "id"}, As: "alice"}
+	if got := w.submit(plain); got.Windows != nil {
+		t.Errorf("got %+v", got.Windows)
+	}
+	plain.Window = true
+	refused(plain, "no approved window")
+}
+
+func TestTheEstimateOfHistoryGoesBeforeThatOfTheRunbook(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{runbooks: []string{firmware}})
+	text, _ := nights()
+	w.agreed(text)
+	b := server.Submit{Runbook: "firmware", On: "fw001", As: "alice", DryRun: true}
+	long := map[string]string{"firmware||acme": `{"p50_ns":1,"p90_ns":4000000000000,"n":10}`}
+	if err := w.queue.SaveEstimates(t.Context(), long); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.dry(b).Windows; got.Seconds != 4000 || got.Openings[0].Count != 1 {
+		t.Errorf("got %+v", got)
+	}
+	long["firmware||acme"] = `{"p50_ns":1,"p90_ns":5000000000000,"n":10}` // and ten minutes to go back
+	if err := w.queue.SaveEstimates(t.Context(), long); err != nil {
+		t.Fatal(err)
+	}
+	var p problem
+	if w.call(http.MethodPost, "/v1/tasks", b, &p); !strings.Contains(p.words(), "has no opening of 1h33m20s") {
+		t.Errorf("got %s", p.words())
+	}
+}
+
+// A freeze is known at submit; who goes against it says why, and that is kept.
+func TestAFreezeIsOverriddenWithAReason(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	until := time.Now().Add(3 * time.Hour).UTC().Truncate(time.Second)
+	w.agreed("freezes:\n- {name: outage, customer: acme, zone: UTC, from: 2020-01-01, until: " +
+		until.Format("2006-01-02 15:04:05") + ", reason: INC-7}\n")
+	b := server.Submit{Runbook: "exec", On: "fw001,vpn1", Args: map[string]string{"cmd": "id"}, As: "alice"}
+	got := w.submit(b)
+	for _, job := range w.jobsOf(got.Task) {
+		if frozen := job.Host == "fw001"; job.Due.Equal(until) != frozen {
+			t.Errorf("%s is due at %s", job.Host, job.Due)
+		}
+	}
+	b.OverrideFreeze = " it is the cause\n"
+	got = w.submit(b)
+	for _, job := range w.jobsOf(got.Task) {
+		if job.Due.After(time.Now()) {
+			t.Errorf("%s is due at %s", job.Host, job.Due)
+		}
+	}
+	spec, err := w.queue.Spec(t.Context(), got.Task)
+	if err != nil || spec.Override != "alice: it is the cause" {
+		t.Errorf("got %q, %v", spec.Override, err)
+	}
+	for _, zone := range []string{"default", "eu"} {
+		list, _, err := w.queue.Events(t.Context(), zone, "", 1000, 0)
+		found := 0
+		for _, e := range list {
+			detail, _ := e.Detail.(map[string]any)
+			if e.Event == "override-freeze" && e.Object == string(got.Task) && detail["note"] == spec.Override {
+				found++
+			}
+		}
+		if err != nil || found != 1 {
+			t.Errorf("%d events in zone %s, %v", found, zone, err)
+		}
+	}
+}
