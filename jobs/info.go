@@ -76,7 +76,8 @@ const (
 	TaskQueued     TaskState = "queued"     // nothing of it started
 	TaskRunning    TaskState = "running"
 	TaskPaused     TaskState = "paused"
-	TaskEnded      TaskState = "ended" // every job has its outcome
+	TaskStopped    TaskState = "stopped" // by its rule or a person: no further job begins
+	TaskEnded      TaskState = "ended"   // every job has its outcome
 )
 
 // TaskInfo is a task as people see it, summed over its zones.
@@ -91,12 +92,18 @@ type TaskInfo struct {
 	Running   int       `json:"running"`
 	Outcomes  Counts    `json:"outcomes"`
 	Zones     []string  `json:"zones"`
-	Cancelled string    `json:"cancelled,omitempty"` // who and why, if it was
-	Paused    string    `json:"paused,omitempty"`    // who and why, if it is
 	Inventory string    `json:"inventory"`
 
+	Orders
 	Terms
 	Span
+}
+
+// Orders are what people ordered of a task since, and how far it has gone by its rule.
+type Orders struct {
+	Cancelled string       `json:"cancelled,omitempty"` // who and why, if it was
+	Paused    string       `json:"paused,omitempty"`    // who and why, if it is
+	Rollout   *RolloutInfo `json:"rollout,omitempty"`   // nil: all at once, whatever fails
 }
 
 // Terms are what else a task was asked with.

@@ -24,6 +24,8 @@ type Spec struct {
 	Needs      []string        `json:"needs,omitempty"` // limits that every job counts against
 	Retry      Policy          `json:"retry"`
 	Action     json.RawMessage `json:"action"` // the frozen runbook; scripts knows its form
+	// Rollout is how it goes out; nil: all at once, whatever fails.
+	Rollout *Rollout `json:"rollout,omitempty"`
 	Terms
 	Timing
 }
@@ -49,7 +51,7 @@ type Task struct {
 
 	// Guarded says that a job of the task may need a group or a limit: the spec
 	// names limits, or is disruptive and a host has a group, or a host has a
-	// label that is limited. A task that is not costs nothing at its takes.
+	// label that is limited, or it has a Rollout. A task that is not costs nothing at its takes.
 	Guarded bool `json:"guarded,omitempty"`
 }
 

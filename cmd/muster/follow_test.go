@@ -267,7 +267,8 @@ func TestExitCodeOfATask(t *testing.T) {
 		{"skipped by a rule", 2, jobs.Counts{jobs.Failed: 1, jobs.Skipped: 1}, "", exitStopped},
 		{"superseded", 1, jobs.Counts{jobs.Superseded: 1}, "", exitStopped},
 	} {
-		got := exitOf(jobs.TaskInfo{Total: c.total, Outcomes: c.counts, Cancelled: c.note, State: jobs.TaskEnded})
+		got := exitOf(jobs.TaskInfo{Total: c.total, Outcomes: c.counts, State: jobs.TaskEnded,
+			Orders: jobs.Orders{Cancelled: c.note}})
 		if got != c.want {
 			t.Errorf("%s: exit %d, want %d", c.name, got, c.want)
 		}

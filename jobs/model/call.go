@@ -56,6 +56,7 @@ type task struct {
 	running int
 	ends    []jobs.Outcome
 	open    bool // who ended its last job broke off before it was closed
+	judged  int  // ends that count as failures
 }
 
 func (z *Zone) begin(now jobs.Micros) *call {
@@ -116,6 +117,9 @@ func (c *call) tally(t *task) {
 	if (len(t.ends) > 0 || t.open) && t.Done+len(t.ends) >= t.Head.Total {
 		kept.Ended, kept.Expires = c.now, c.raw.Add(day)
 		c.Reordering.Open.Remove(t.id)
+		if t.Head.Guarded {
+			delete(c.Rollouts, t.id)
+		}
 		c.Reordering.Changes++
 		c.event("task", t.id)
 	}
@@ -254,6 +258,9 @@ func (c *call) finish(id jobs.ID, j Job, o End, keep bool) {
 		}
 	}
 	c.event("end", id)
+	if t != nil && t.Head.Guarded {
+		c.judge(id, t, o)
+	}
 	if t != nil && t.Head.Guarded && j.Token != 0 {
 		c.settle(id, t, o, keep)
 	}

@@ -34,6 +34,9 @@ func (c *call) needs(id jobs.ID, t *task) []string {
 	for _, name := range spec.Needs {
 		add(name)
 	}
+	if spec.Rollout != nil {
+		add(ruleOf(t.id))
+	}
 	return list
 }
 
@@ -67,7 +70,12 @@ func (c *call) sem(name string) *semaphore {
 	}
 	s := &semaphore{max: 1, holders: len(c.Semaphores.Holders[name]),
 		waits: c.Semaphores.Waits[name] != nil}
-	if !strings.HasPrefix(name, group) {
+	if task, ok := strings.CutPrefix(name, rule); ok {
+		s.max = 0
+		if t := c.task(jobs.TaskID(task)); t != nil && t.rule() != nil {
+			s.max = t.places()
+		}
+	} else if !strings.HasPrefix(name, group) {
 		s.max = math.MaxInt
 		if n, ok := c.Semaphores.Max[name]; ok {
 			s.max = n
@@ -143,9 +151,10 @@ func (c *call) leave(who, name string) bool {
 
 // release gives back all that a job holds, and wakes one waiter for each. One that
 // has begun keeps its group: its host is half way through what disturbs it.
-func (c *call) release(id jobs.ID, t *task, begun bool) {
+func (c *call) release(id jobs.ID, t *task, how giving) {
 	for _, name := range c.needs(id, t) {
-		kept := begun && strings.HasPrefix(name, group)
+		kept := how.begun && strings.HasPrefix(name, group) ||
+			!how.asks && strings.HasPrefix(name, rule)
 		if !kept && c.leave(string(id), name) {
 			c.wakeNext(name)
 		}

@@ -14,6 +14,7 @@ type Put struct {
 	At    jobs.Micros // when to run; 0: at once
 	Hosts []string
 	Own   []jobs.Micros // when to run, for each host; 0: that of the task; nil: no host has its own
+	Waves []int         // of which the hosts are; empty: there are none
 	Head  *Head         // with chunk 0
 }
 
@@ -28,7 +29,8 @@ func (z *Zone) Put(now jobs.Micros, p Put) (string, int) {
 	case t == nil && p.Chunk != 0:
 		return "header", 0
 	case t == nil:
-		t = &Task{Print: p.Print, Chunks: map[int][]string{}, Outcomes: map[jobs.Outcome]int{}}
+		t = &Task{Print: p.Print, Chunks: map[int][]string{}, Outcomes: map[jobs.Outcome]int{},
+			Rolling: Rolling{Allowed: -1}}
 	case t.Print != p.Print:
 		return "conflict", 0
 	case t.Committed != 0:
@@ -38,6 +40,7 @@ func (z *Zone) Put(now jobs.Micros, p Put) (string, int) {
 	}
 	if p.Head != nil {
 		t.Head = *p.Head
+		t.Rolling.put(p.Head.Spec.Rollout)
 		z.Flags.Longest = max(z.Flags.Longest, p.Head.Spec.Timeout)
 	}
 	t.Chunks[p.Chunk], t.Expires = p.Hosts, now.Add(day)
@@ -51,6 +54,9 @@ func (z *Zone) Put(now jobs.Micros, p Put) (string, int) {
 		id, at := jobs.NewID(p.Task, host), p.At
 		if p.Own != nil {
 			at = p.Own[i]
+		}
+		if len(p.Waves) > 0 {
+			at = jobs.Micros(p.Waves[i])
 		}
 		z.Held.putNew(p.Task, id, at)
 		if p.Own != nil && at != 0 {
@@ -176,7 +182,7 @@ func (z *Zone) Move(now jobs.Micros, a Move) Moved {
 		}
 	}
 	c.flush()
-	return Moved{"ok", z.Held[a.Task].Len(), before}
+	return Moved{"ok", z.Held[a.Task].Len() - c.ahead(t), before}
 }
 
 // commit returns a status if the task cannot be committed.
@@ -199,6 +205,9 @@ func (c *call) commit(t *task) (string, int) {
 		kept.Expiry = t.Due.Add(t.Head.Spec.Expire)
 	})
 	c.write(func() { c.Reordering.Open.Put(t.id, t.Due) })
+	if t.rule() != nil {
+		c.write(func() { c.Rollouts[t.id] = true })
+	}
 	c.event("commit", t.id)
 	return "", 0
 }
@@ -220,6 +229,9 @@ func (c *call) layAside(t *task, a Move) (moved int) {
 
 // letGo moves held jobs back into the queue or, if they had started, again.
 func (c *call) letGo(t *task, a Move) {
+	if t.rule() != nil && t.Stopped.Note != "" {
+		return
+	}
 	n := 0
 	c.write(func() {
 		if n < a.Limit {
@@ -229,6 +241,9 @@ func (c *call) letGo(t *task, a Move) {
 	for id, at := range c.Held[t.id].All() {
 		if n == a.Limit {
 			break
+		}
+		if t.Wave != 0 && at > jobs.Micros(t.Wave) && at <= jobs.WavesMax {
+			continue // its wave is not open
 		}
 		n++
 		at = max(at, t.Due)

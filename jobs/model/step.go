@@ -225,7 +225,9 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 		if r.Kind == jobs.KindBack {
 			step = j.Step
 		}
-		s.giveBack(r.Job, j, t, !r.Release && (step > 0 || r.Saved+j.Saved != ""))
+		s.giveBack(r.Job, j, t, giving{asks: r.Kind == jobs.KindDefer ||
+			r.Kind == jobs.KindBack && j.Counts.Attempt == 1,
+			begun: !r.Release && (step > 0 || r.Saved+j.Saved != "")})
 	}
 	s.event(string(r.Kind), r.Job)
 }
@@ -249,13 +251,19 @@ func (s *stepping) untake(id jobs.ID, j Job, t *task) {
 	s.write(func() { s.Queue.Put(id, j.Due) })
 	s.after(func() { delete(s.Jobs, id) })
 	s.drop(id)
-	s.giveBack(id, j, t, false)
+	s.giveBack(id, j, t, giving{asks: true})
 	s.event("back", id)
 }
 
-func (c *call) giveBack(id jobs.ID, j Job, t *task, begun bool) {
+// giving is how a job gives back what it holds.
+type giving struct {
+	begun bool // its host is half way through what disturbs it
+	asks  bool // it asks its rule again before it goes on
+}
+
+func (c *call) giveBack(id jobs.ID, j Job, t *task, how giving) {
 	if t.Head.Guarded {
-		c.release(id, t, begun)
+		c.release(id, t, how)
 	}
 	c.unlock(id, j, t)
 }

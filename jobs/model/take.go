@@ -127,7 +127,7 @@ func (c *call) laidAside(id jobs.ID, j Job, t *task, fresh bool) bool {
 		o, keep = cancelled(j, j.Cancel)
 	case t.By != "" && j.Started == 0 && c.has(t.By, id.Host()):
 		o = End{Outcome: jobs.Superseded, Error: "superseded by task " + string(t.By)}
-	case j.State != jobs.Verify && (t.Paused.Note != "" || customer):
+	case j.State != jobs.Verify && (t.Paused.Note != "" || customer || c.stands(id, t)):
 		c.write(func() { c.Held.put(t.id, id, c.now) })
 		c.write(func() { c.Parked[t.id] = true })
 		c.after(func() { c.source(fresh).Remove(id) })

@@ -16,16 +16,22 @@ type Zone struct {
 
 	Queue, Again *Set[jobs.ID]
 	Held         sets[jobs.TaskID, jobs.ID]
-	Parked       map[jobs.TaskID]bool // tasks of which a take laid jobs aside
-	Jobs         map[jobs.ID]*Job
-	Tasks        map[jobs.TaskID]*Task
-	Locks        map[string]Lock // by host; also those that have ended by themselves
+	Lists
+	Jobs  map[jobs.ID]*Job
+	Tasks map[jobs.TaskID]*Task
+	Locks map[string]Lock // by host; also those that have ended by themselves
 
 	Reordering Reordering
 	Semaphores Semaphores
 	Traits     map[string]map[string]Traits // inventory to host
 	Hold       map[string]map[string]Hold   // node to slot
 	Events     []Event
+}
+
+// Lists are tasks to which somebody has to come back.
+type Lists struct {
+	Parked   map[jobs.TaskID]bool // a take laid jobs of them aside
+	Rollouts map[jobs.TaskID]bool // they have a rule, and have not ended
 }
 
 // Flags are the fields of the key zone. Without a Run the zone is not there.
@@ -83,7 +89,8 @@ type Task struct {
 	By            jobs.TaskID // what supersedes it
 	Running, Done int
 	Outcomes      map[jobs.Outcome]int
-	Expires       jobs.Micros // when it is forgotten; 0: never
+	Rolling
+	Expires jobs.Micros // when it is forgotten; 0: never
 }
 
 // Times are the instants of a task; 0: not yet.
@@ -171,7 +178,8 @@ func New() *Zone {
 	return &Zone{
 		Customers: map[string]Switch{}, Children: map[string]jobs.Micros{},
 		Queue: &Set[jobs.ID]{}, Again: &Set[jobs.ID]{}, Held: sets[jobs.TaskID, jobs.ID]{},
-		Parked: map[jobs.TaskID]bool{}, Jobs: map[jobs.ID]*Job{}, Tasks: map[jobs.TaskID]*Task{},
+		Lists: Lists{map[jobs.TaskID]bool{}, map[jobs.TaskID]bool{}},
+		Jobs:  map[jobs.ID]*Job{}, Tasks: map[jobs.TaskID]*Task{},
 		Locks: map[string]Lock{},
 		Semaphores: Semaphores{Holders: map[string]map[string]string{}, Index: map[string]bool{},
 			Max: map[string]int{}, Waits: sets[string, string]{}},
@@ -187,6 +195,7 @@ func (z *Zone) Clone() *Zone {
 	c.Queue, c.Again, c.Held = z.Queue.clone(), z.Again.clone(), z.Held.clone()
 	c.Reordering.Open = z.Reordering.Open.clone()
 	c.Parked, c.Locks, c.Traits = maps.Clone(z.Parked), maps.Clone(z.Locks), maps.Clone(z.Traits)
+	c.Rollouts = maps.Clone(z.Rollouts)
 	c.Jobs = make(map[jobs.ID]*Job, len(z.Jobs))
 	for id, j := range z.Jobs {
 		copied := *j

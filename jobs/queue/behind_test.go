@@ -18,7 +18,7 @@ type Script struct{ *redis.Script }
 func ScriptBehind(text, name string) Script {
 	for _, s := range []*script{scripts.put, scripts.step, scripts.checkpoint, scripts.lose,
 		scripts.end, scripts.move, scripts.epoch, scripts.control, scripts.order,
-		scripts.speak} {
+		scripts.speak, scriptRoll} {
 		if s.name == name {
 			return Script{redis.NewScript(text + s.text)}
 		}
@@ -59,7 +59,13 @@ func ReadReply(v []any) (jobs.Reply, error) {
 func ReadGrant(text string) (jobs.Grant, error) { return readGrant(text, "") }
 
 // GuardOf is the field guard of a task.
-func GuardOf(s jobs.Spec) string { return guard(s) }
+func GuardOf(t jobs.Task) string { return guard(t) }
+
+// RuleArgs are the fields of a task that has a rule.
+func RuleArgs(r *jobs.Rollout) []any { return ruleArgs(r) }
+
+// WaveScores tells put of which waves the hosts of a chunk are.
+func WaveScores(waves []int, from, hosts int) string { return waveScores(waves, from, hosts) }
 
 // Texts turns an answer into texts and lists of texts.
 func Texts(v []any) (out []any) {

@@ -94,12 +94,13 @@ func (q *Queue) bringBack(ctx context.Context, zone string, id jobs.TaskID, verb
 		}
 		all.status = c.status
 		if c.status != "ok" || c.number == 0 {
-			all.number = held
-			return all, nil
+			break
 		}
 	}
-	all.number = held
-	return all, nil
+	// Those of waves that are not open stay.
+	stay, err := q.rdb.ZCard(ctx, zoneKey(zone, "held:", string(id))).Result()
+	all.number = max(held-stay, 0)
+	return all, q.say(verb, err)
 }
 
 func readMove(r reader) control {

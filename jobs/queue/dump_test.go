@@ -122,6 +122,10 @@ func read(z *model.Zone, r *record, kind, name string) {
 		for _, id := range r.list {
 			z.Parked[jobs.TaskID(id)] = true
 		}
+	case "rolling":
+		for _, id := range r.list {
+			z.Rollouts[jobs.TaskID(id)] = true
+		}
 	case "sems":
 		for _, id := range r.list {
 			z.Semaphores.Index[id] = true
@@ -199,11 +203,12 @@ func readTask(z *model.Zone, r *record, id jobs.TaskID) *model.Task {
 		r.t.Fatalf("%s: spec: %v", r.key, err)
 	}
 	r.take("own") // it says where to look for records that are there
+	t.Rolling = readRolling(r, s.Rollout)
 	guard := r.take("guard")
 	t.Head.Guarded = guard != ""
 	if d := r.duration("timeout"); d != s.Timeout || r.duration("expire") != s.Expire ||
 		r.take("inventory") != s.Inventory || r.take("operator") != s.Operator ||
-		r.take("priority") != string(s.Priority) || (guard != "" && guard != queue.GuardOf(*s)) ||
+		r.take("priority") != string(s.Priority) || (guard != "" && guard != queue.GuardOf(jobs.Task{ID: id, Spec: *s})) ||
 		(r.take("repeatable") == "1") != s.Repeatable {
 		r.t.Fatalf("%s does not fit its spec", r.key)
 	}
@@ -222,6 +227,25 @@ func readTask(z *model.Zone, r *record, id jobs.TaskID) *model.Task {
 	}
 	r.none()
 	return t
+}
+
+func readRolling(r *record, asked *jobs.Rollout) model.Rolling {
+	out := model.Rolling{Allowed: -1, Stopped: model.Switch{Note: r.take("stoppedNote"),
+		At: r.micros("stopped")}, Since: r.micros("since"), Fails: strings.Fields(r.take("fails")),
+		Wave: r.int("wave"), Over: r.micros("over"), Pass: r.int("pass"), Checks: r.take("checks")}
+	if _, ok := r.fields["allowed"]; ok {
+		out.Allowed = r.int("allowed")
+	}
+	args := queue.RuleArgs(asked)
+	for i := 0; i < len(args); i += 2 {
+		switch name := args[i].(string); name {
+		case "lenient", "breaker", "waves":
+			if v := r.take(name); v != fmt.Sprint(args[i+1]) {
+				r.t.Fatalf("%s: %s is %q, want %v", r.key, name, v, args[i+1])
+			}
+		}
+	}
+	return out
 }
 
 func readTraits(r *record) map[string]model.Traits {

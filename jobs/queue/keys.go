@@ -45,6 +45,7 @@ var zoneKeys = []Key{
 	{"hold:<node>", "hash", "step, lose",
 		"child slot to request id, jobs in hand and reply of its last step, or when it was lost"},
 	{"open", "zset", "move, step, lose, end", "tasks that have not ended: id by µs when due; a list"},
+	{"rolling", "set", "move, step, lose, end, fsck, roll", "tasks with a rule that have not ended"},
 	{"overload", "string", "order", "token of the one who reorders, then \"cool\", with PX"},
 	{"zone", "hash", "epoch, step, put, move, lose, end, control, order",
 		"run id, epoch, frozen until, highest TIME, last token, halted, paused, paused customers; " +

@@ -22,7 +22,7 @@ func (m *walker) actions() map[string]func(*rapid.T) {
 		"connect": m.connect, "restart": m.restart, "cancel": m.cancel, "pause": m.pause,
 		"turn": m.turn, "pass": m.pass,
 		"pass on": m.pass, "sweep": m.sweep, "put again": m.putAgain, "submit more": m.submit,
-		"remember": m.remember, "reorder": m.reorder, "forget": m.forget,
+		"remember": m.remember, "roll": m.roll, "reorder": m.reorder, "forget": m.forget,
 	}
 }
 
@@ -94,6 +94,7 @@ func (m *walker) mend(t *rapid.T) {
 		m.control(t, model.Turn{Verb: "limit", Object: limit, Number: 1})
 	}
 	for _, p := range m.tasks {
+		m.twin.roll(t, model.Roll{Task: p.Task, Verb: "go", Number: 9})
 		for _, verb := range []string{"commit", "resume", "release"} {
 			m.move(t, model.Move{Task: p.Task, Verb: verb, Limit: 500, Note: "x", Order: -1})
 		}
@@ -111,6 +112,7 @@ func (m *walker) mend(t *rapid.T) {
 		m.note()
 		m.clean(t)
 		m.clear(t)
+		waves := m.nextWaves(t)
 		for _, c := range m.children {
 			m.n++
 			s := model.Step{Sent: m.now + jobs.Micros(m.n), Step: jobs.Step{Node: c.node, Slot: c.slot,
@@ -123,7 +125,7 @@ func (m *walker) mend(t *rapid.T) {
 			m.send(t, c, s)
 			left += len(c.hand)
 		}
-		if left+m.zone.Queue.Len()+m.zone.Again.Len() == 0 {
+		if waves+left+m.zone.Queue.Len()+m.zone.Again.Len() == 0 {
 			break
 		}
 	}
@@ -133,6 +135,30 @@ func (m *walker) mend(t *rapid.T) {
 			m.allEnded(t, p.Task, task)
 		}
 	}
+}
+
+// nextWaves does what the duty of a server and a person do for tasks in waves, and
+// counts the jobs of those that are not open.
+func (m *walker) nextWaves(t *rapid.T) (left int) {
+	for _, p := range m.tasks {
+		task := m.zone.Tasks[p.Task]
+		if task == nil || task.Committed == 0 || task.Wave == 0 || task.Done == task.Head.Total {
+			continue
+		}
+		left += m.zone.Held[p.Task].Len()
+		if task.Stopped.Note != "" {
+			m.twin.roll(t, model.Roll{Task: p.Task, Verb: "go", Number: 9})
+			m.move(t, model.Move{Task: p.Task, Verb: "release", Limit: 500, Note: "x"})
+		}
+		for chunk := 0; task.Cancel != "" && chunk < task.Head.Chunks; chunk++ {
+			m.end(t, model.Ending{Task: p.Task, Note: task.Cancel, Chunk: chunk})
+		}
+		m.twin.roll(t, model.Roll{Task: p.Task, Verb: "look"})
+		if m.twin.roll(t, model.Roll{Task: p.Task, Verb: "open", Number: 2}).Status == "ok" {
+			m.move(t, model.Move{Task: p.Task, Verb: "release", Limit: 500, Note: "x"})
+		}
+	}
+	return left
 }
 
 func (m *walker) note() {

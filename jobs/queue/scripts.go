@@ -24,6 +24,8 @@ var (
 	luaSeldom string
 	//go:embed lua/shared/exclude.lua
 	luaExclude string
+	//go:embed lua/shared/rule.lua
+	luaRule string
 	//go:embed lua/shared/again.lua
 	luaAgain string
 	//go:embed lua/shared/freeze.lua
@@ -42,6 +44,8 @@ var (
 	luaMove string
 	//go:embed lua/epoch.lua
 	luaEpoch string
+	//go:embed lua/roll.lua
+	luaRoll string
 	//go:embed lua/control.lua
 	luaControl string
 	//go:embed lua/fsck.lua
@@ -98,14 +102,14 @@ var scripts = struct {
 	lead, schedule, tick *script
 }{
 	put:        load("put", nil, luaFreeze, luaPut),
-	step:       load("step", []string{luaExclude, luaSeldom, luaAgain}, luaStep),
+	step:       load("step", []string{luaExclude, luaRule, luaSeldom, luaAgain}, luaStep),
 	checkpoint: load("checkpoint", nil, luaCheckpoint),
-	lose:       load("lose", []string{luaExclude}, luaFreeze, luaLose),
-	end:        load("end", []string{luaExclude}, luaEnd),
-	move:       load("move", nil, luaMove),
-	epoch:      load("epoch", []string{luaExclude}, luaFreeze, luaEpoch),
-	control:    load("control", []string{luaExclude}, luaControl),
-	fsck:       load("fsck", []string{luaExclude}, luaFsck),
+	lose:       load("lose", []string{luaExclude, luaRule}, luaFreeze, luaLose),
+	end:        load("end", []string{luaExclude, luaRule}, luaEnd),
+	move:       load("move", []string{luaRule}, luaMove),
+	epoch:      load("epoch", []string{luaExclude, luaRule}, luaFreeze, luaEpoch),
+	control:    load("control", []string{luaExclude, luaRule}, luaControl),
+	fsck:       load("fsck", []string{luaExclude, luaRule}, luaFsck),
 	order:      load("order", nil, luaOrder),
 	speak:      load("speak", nil, luaSpeak),
 	blob:       load("blob", nil, luaBlob),
@@ -113,6 +117,9 @@ var scripts = struct {
 	schedule:   alone("schedule", luaSchedule),
 	tick:       alone("tick", luaTick),
 }
+
+// scriptRoll is the one of tasks with a rule.
+var scriptRoll = load("roll", []string{luaExclude, luaRule}, luaRoll)
 
 // reader takes the parts of a script's answer in order and keeps the first
 // error: an answer of another form is a bug or another version, never a guess.

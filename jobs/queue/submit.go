@@ -133,6 +133,9 @@ func checkTask(t jobs.Task, hosts map[string][]string) error {
 		errs = append(errs, fmt.Errorf("timeout %s, expire %s: want more than 0",
 			t.Spec.Timeout, t.Spec.Expire))
 	}
+	if t.Spec.Rollout != nil {
+		errs = append(errs, checkRollout(t, hosts))
+	}
 	for zone, names := range hosts {
 		for _, name := range names {
 			if _, err := jobs.ParseID(string(jobs.NewID(t.ID, name))); err != nil {
@@ -147,14 +150,18 @@ func checkTask(t jobs.Task, hosts map[string][]string) error {
 // the submitter dies now.
 func (q *Queue) index(ctx context.Context, t jobs.Task, zones []string) error {
 	s := t.Spec
-	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+	rollout, err := indexed(s.Rollout)
+	if err != nil {
+		return err
+	}
+	_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.SAdd(ctx, hubKey("zones", ""), anys(zones)...)
 		p.HSet(ctx, hubKey("task:", string(t.ID)), "runbook", s.Runbook, "on", s.On,
 			"operator", s.Operator, "proven", s.Proven, "inventory", s.Inventory,
 			"created", s.Created.String(), "zones", strings.Join(zones, ","),
 			"disruptive", s.Disruptive, "key", s.Supersedes, "retry_of", string(s.RetryOf),
 			"reason", s.Reason, "priority", string(s.Priority), "schedule", s.Schedule,
-			"tick", s.Tick.String())
+			"tick", s.Tick.String(), "rollout", rollout)
 		p.Expire(ctx, hubKey("task:", string(t.ID)), taskKeep)
 		p.ZAddNX(ctx, hubKey("tasks", ""), redis.Z{Score: float64(s.Created), Member: string(t.ID)})
 		p.ZRemRangeByRank(ctx, hubKey("tasks", ""), 0, -tasksKept-1)
@@ -198,7 +205,11 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 	}
 	chunks := slices.Collect(slices.Chunk(hosts, hostsMax))
 	args := func(i int) []any {
-		return []any{string(t.ID), print, i, times(t, chunks[i]), strings.Join(chunks[i], "\n")}
+		at := times(t, chunks[i])
+		if r := t.Spec.Rollout; r != nil && len(r.Waves) > 0 {
+			at = waveScores(r.Waves, i*hostsMax, len(chunks[i]))
+		}
+		return []any{string(t.ID), print, i, at, strings.Join(chunks[i], "\n")}
 	}
 	first := append(args(0), headArgs(t, len(hosts), len(chunks))...)
 	first = append(first, "spec", string(spec))
@@ -249,22 +260,26 @@ func headArgs(t jobs.Task, hosts, chunks int) []any {
 		"at", t.At.String(), "inventory", t.Spec.Inventory, "repeatable", digit(t.Spec.Repeatable),
 		"operator", t.Spec.Operator, "priority", string(t.Spec.Priority)}
 	if t.Guarded {
-		args = append(args, "guard", guard(t.Spec))
+		args = append(args, "guard", guard(t))
 	}
 	if len(t.Own) > 0 {
 		args = append(args, "own", "1")
 	}
-	return args
+	return append(args, ruleArgs(t.Spec.Rollout)...)
 }
 
 // guard is what exclude.lua reads: whether the task disturbs its hosts, and the
-// limits that its runbook names.
-func guard(s jobs.Spec) string {
-	first := "-"
-	if s.Disruptive {
-		first = "d"
+// limits that its runbook names, and the semaphore of its own rule.
+func guard(t jobs.Task) string {
+	words := []string{"-"}
+	if t.Spec.Disruptive {
+		words[0] = "d"
 	}
-	return strings.Join(append([]string{first}, s.Needs...), " ")
+	words = append(words, t.Spec.Needs...)
+	if t.Spec.Rollout != nil {
+		words = append(words, rulePrefix+string(t.ID))
+	}
+	return strings.Join(words, " ")
 }
 
 // digit is a flag as the scripts read it.

@@ -75,11 +75,15 @@ func (q *Queue) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 	for _, o := range jobs.Outcomes() {
 		fields = append(fields, "o:"+string(o))
 	}
+	rolls := make([]rollCmd, len(t.Zones))
 	var now *redis.TimeCmd
 	cmds := make([]*redis.SliceCmd, len(t.Zones))
 	_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, zone := range t.Zones {
 			cmds[i] = p.HMGet(ctx, zoneKey(zone, "task:", string(id)), fields...)
+			if h["rollout"] != "" {
+				rolls[i] = askRoll(ctx, p, zone, id)
+			}
 		}
 		now = p.Time(ctx)
 		return nil
@@ -90,6 +94,11 @@ func (q *Queue) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 	parts := make([]taskPart, len(cmds))
 	for i, cmd := range cmds {
 		parts[i] = readPart(cmd.Val())
+	}
+	if h["rollout"] != "" {
+		if t.Rollout, err = readRoll(h["rollout"], rolls[0], parts[0]); err != nil {
+			return t, fmt.Errorf("task %s: %w", id, err)
+		}
 	}
 	sum(&t, parts, now.Val())
 	return t, nil
@@ -159,6 +168,8 @@ func sum(t *jobs.TaskInfo, parts []taskPart, now time.Time) {
 	case ended:
 		t.State = jobs.TaskEnded
 		until = t.Finished.Time
+	case t.Rollout != nil && t.Rollout.Stopped != "":
+		t.State = jobs.TaskStopped
 	case paused:
 		t.State = jobs.TaskPaused
 	case t.Started.IsZero():
@@ -332,6 +343,8 @@ func (r *record) info(id jobs.ID, at place) jobs.JobInfo {
 	j.Next = jobs.TimeOf(jobs.Micros(max(at.queue, at.again)))
 	committed, _ := at.task[1].(string)
 	switch {
+	case at.held > 0 && at.held <= jobs.WavesMax && committed != "":
+		j.State = jobs.Held // its wave is not open
 	case at.held > 0 && committed != "":
 		j.State = jobs.Paused
 	case j.State != "":

@@ -91,7 +91,7 @@ func newTwin(t testing.TB, addr string) *twin {
 		scripts: map[string]queue.Script{}}
 	t.Cleanup(func() { w.rdb.Close() })
 	for _, name := range []string{"put", "step", "checkpoint", "lose", "end", "move", "epoch", "control",
-		"order"} {
+		"order", "roll"} {
 		w.scripts[name] = queue.ScriptBehind(pretend, name)
 	}
 	return w
@@ -248,6 +248,9 @@ func (w *twin) put(t rapid.TB, p model.Put) {
 		}
 		at = queue.Times(task, p.Hosts)
 	}
+	for _, wave := range p.Waves {
+		at += fmt.Sprintf("%d*1,", wave)
+	}
 	args := []any{string(p.Task), p.Print, p.Chunk, at, strings.Join(p.Hosts, "\n")}
 	if h := p.Head; h != nil {
 		task.Spec, task.At, task.Guarded = h.Spec, h.At, h.Guarded
@@ -351,4 +354,19 @@ func (w *twin) control(t rapid.TB, a model.Turn) {
 	}
 	got := model.Turned{Status: text(v, 0), Before: text(v, 1), Number: int64(number(v, 2))}
 	w.same(t, "control "+a.Verb, got, w.zone.Control(w.now, a))
+}
+
+func (w *twin) roll(t rapid.TB, a model.Roll) model.Rolled {
+	n := fmt.Sprint(a.Number)
+	if a.Number < 0 {
+		n = ""
+	}
+	v, ok := w.call(t, "roll", string(a.Task), a.Verb, a.Note, n, a.Text)
+	if !ok {
+		return model.Rolled{}
+	}
+	want := w.zone.Roll(w.now, a)
+	w.same(t, "roll "+a.Verb, model.Rolled{Status: text(v, 0), Text: text(v, 1), Number: int64(number(v, 2))},
+		want)
+	return want
 }

@@ -104,7 +104,11 @@ func (m *walker) submit(t *rapid.T) {
 		p.At = m.now.Add(rapid.SampledFrom([]time.Duration{-time.Hour, time.Minute}).Draw(t, "at"))
 		p.Head.At = p.At
 	}
-	own := p.At == 0 && rapid.IntRange(0, 2).Draw(t, "own times") == 0
+	waves := m.rollout(t, p.Head)
+	if len(waves) > 0 {
+		p.At, p.Waves = 0, waves[:2]
+	}
+	own := p.At == 0 && len(waves) == 0 && rapid.IntRange(0, 2).Draw(t, "own times") == 0
 	if own {
 		p.Own = m.times(t, p.Hosts)
 	}
@@ -115,6 +119,9 @@ func (m *walker) submit(t *rapid.T) {
 		rest := model.Put{Task: p.Task, Print: "p", Chunk: 1, At: p.At, Hosts: hosts[2:]}
 		if own {
 			rest.Own = m.times(t, rest.Hosts)
+		}
+		if len(waves) > 0 {
+			rest.Waves = waves[2:]
 		}
 		m.put(t, rest)
 		m.chunks = append(m.chunks, rest)
@@ -135,6 +142,51 @@ func (m *walker) times(t *rapid.T, hosts []string) []jobs.Micros {
 		list = append(list, at)
 	}
 	return list
+}
+
+// rollout lets a task have a rule, and waves: it returns of which each host is.
+func (m *walker) rollout(t *rapid.T, h *model.Head) (waves []int) {
+	if rapid.Bool().Draw(t, "without a rule") {
+		return nil
+	}
+	r := &jobs.Rollout{Rule: jobs.Rule{UnreachableOK: rapid.Bool().Draw(t, "unreachable ok")}}
+	if n := rapid.IntRange(-1, 3).Draw(t, "may fail"); n >= 0 {
+		r.MaxFailed = &n
+	}
+	if n := rapid.IntRange(-2, 3).Draw(t, "breaker"); n > 0 {
+		r.Breaker = jobs.Breaker{Failures: n, Within: 20 * time.Second}
+	}
+	if rapid.Bool().Draw(t, "in waves") {
+		first := rapid.IntRange(1, h.Total-1).Draw(t, "first")
+		r.Waves = []int{first, h.Total - first}
+		for i := range h.Total {
+			waves = append(waves, 1)
+			if i >= first {
+				waves[i] = 2
+			}
+		}
+	}
+	h.Spec.Rollout, h.Guarded = r, true
+	return waves
+}
+
+// roll gives an order about a task with a rule.
+func (m *walker) roll(t *rapid.T) {
+	a := model.Roll{Task: m.task(t), Verb: rapid.SampledFrom([]string{"stop", "go", "go", "look", "look",
+		"open", "open", "check"}).Draw(t, "verb"), Note: "erin: so", Number: 2}
+	switch a.Verb {
+	case "stop":
+		if rapid.IntRange(0, 3).Draw(t, "seldom") > 0 {
+			return
+		}
+	case "go":
+		a.Number = rapid.IntRange(-1, 4).Draw(t, "may fail")
+	case "open":
+		a.Number = rapid.IntRange(1, 3).Draw(t, "wave")
+	case "check":
+		a.Number, a.Text = rapid.IntRange(1, 2).Draw(t, "wave"), "0000000009"
+	}
+	m.twin.roll(t, a)
 }
 
 // putAgain repeats a chunk, or pretends that it is of another submit.
@@ -197,6 +249,7 @@ func (m *walker) send(t *rapid.T, c *pretended, s model.Step) jobs.Reply {
 	for _, g := range r.Jobs {
 		if !repeated {
 			m.alone(t, c, g)
+			m.within(t, g)
 		}
 		c.hand[g.Job] = g
 		c.until[g.Job] = c.sent.Add(g.Timeout - jobs.Margin(g.Timeout))
@@ -219,6 +272,27 @@ func (m *walker) alone(t *rapid.T, to *pretended, g jobs.Grant) {
 					strings.Join(m.calls, "\n"))
 			}
 		}
+	}
+}
+
+// within tells that as many of a task may fail as have failed or begun, when one more
+// begins.
+func (m *walker) within(t *rapid.T, g jobs.Grant) {
+	task := m.zone.Tasks[g.Job.Task()]
+	if g.Mode != jobs.ModeFresh || task == nil || task.Head.Spec.Rollout == nil ||
+		task.Rolling.Allowed < 0 {
+		return
+	}
+	bad := 0
+	for o, n := range task.Outcomes {
+		if o.Fails(task.Head.Spec.Rollout.UnreachableOK) {
+			bad += n
+		}
+	}
+	begun := len(m.zone.Semaphores.Holders["rule:"+string(g.Job.Task())])
+	if bad+begun > task.Rolling.Allowed+1 {
+		t.Fatalf("%s begins: %d failed and %d have begun, of %d that may fail\n%s", g.Job, bad, begun,
+			task.Rolling.Allowed, strings.Join(m.calls, "\n"))
 	}
 }
 

@@ -162,7 +162,7 @@ function verbs.sem()
         break
       end
     end
-  elseif not group and s.holders > s.max then
+  elseif not group and s.holders > s.max and string.sub(object, 1, 5) ~= 'rule:' then
     find('over limit', object, m.us(s.holders) .. ' holders, ' .. m.us(s.max) .. ' places', true)
   end
   numbers = {#ids}

@@ -30,9 +30,35 @@ if t.done >= t.total then
   return {'ended', 0}
 end
 
--- release moves held jobs back into the queue or, if they had started, again.
+-- Of a task with waves only those that are open are released: a job that was laid
+-- aside has an instant as its score, and one that never was in the queue its wave.
+local r = m.rule(id, t)
+local upTo = r and r.wave and m.us(r.wave)
+
+local function releasable()
+  if not upTo then return call('ZRANGE', m.kHeld .. id, 0, limit - 1, 'WITHSCORES') end
+  local jobs = call('ZRANGEBYSCORE', m.kHeld .. id, '-inf', upTo, 'WITHSCORES', 'LIMIT', '0',
+    m.us(limit))
+  local more = limit - #jobs / 2
+  if more > 0 then
+    for _, v in ipairs(call('ZRANGEBYSCORE', m.kHeld .. id, '(' .. m.WAVES, '+inf', 'WITHSCORES',
+      'LIMIT', '0', m.us(more))) do
+      jobs[#jobs + 1] = v
+    end
+  end
+  return jobs
+end
+
+local function left()
+  if not upTo then return call('ZCARD', m.kHeld .. id) end
+  return call('ZCARD', m.kHeld .. id) - call('ZCOUNT', m.kHeld .. id, '(' .. upTo, m.WAVES)
+end
+
+-- release moves held jobs back into the queue or, if they had started, again. What a
+-- stop laid aside stays there.
 local function release()
-  local jobs = call('ZRANGE', m.kHeld .. id, 0, limit - 1, 'WITHSCORES')
+  if r and r.stopped then return end
+  local jobs = releasable()
   if #jobs < 2 * limit then m.w('SREM', m.kParked, id) end
   if #jobs == 0 then return end
   local queue, again, moved = {'ZADD', m.kQueue}, {'ZADD', m.kAgain}, {'ZREM', m.kHeld .. id}
@@ -86,6 +112,7 @@ local function commit()
     m.w('HSET', m.kTask .. id, 'committed', m.at, 'due', m.us(t.due),
       'expires', m.us(t.due + m.num(v[2])))
     m.w('ZADD', m.kOpen, m.us(t.due), id)
+    if r then m.w('SADD', m.kRolling, id) end
     m.event('commit', id, '{"jobs":' .. m.us(held) .. '}')
   end
   if not t.paused then release() end
@@ -147,4 +174,4 @@ elseif not t.paused and call('HGET', m.kTask .. id, 'committed') then
 end
 if answer then return answer end
 m.flush()
-return {'ok', call('ZCARD', m.kHeld .. id), before}
+return {'ok', left(), before}

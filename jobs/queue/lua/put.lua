@@ -5,7 +5,8 @@
 -- KEYS 1 zone
 -- ARGV 1 task  2 fingerprint of the submit  3 number of the chunk, from 0
 --      4 when to run, µs ('' = at once), or one for each host, separated by blanks (0 =
---        that of the task)  5 hosts, separated by newlines (1..500)
+--        that of the task); of a task with waves of which wave the hosts are, in their
+--        order: wave*hosts,…  5 hosts, separated by newlines (1..500)
 --      6.. chunk 0 only: fields and values of the task
 -- Returns {ok, jobs held so far} | committed | cancelled | conflict (another submit has this
 --      id) | header (chunk 0 must come first) | absent (no key zone)
@@ -44,13 +45,17 @@ if string.find(at, ' ', 1, true) then
   own = true
   for one in string.gmatch(at, '%d+') do times[#times + 1] = one end
 end
+local waves = {} -- by place
+for wave, hosts in string.gmatch(at, '(%d+)%*(%d+)') do
+  for _ = 1, tonumber(hosts) do waves[#waves + 1] = wave end
+end
 local n = 0
 for host in string.gmatch(ARGV[5], '[^\n]+') do
   local jobID = id .. ':' .. host
   n = n + 1
   if not elsewhere(jobID) then
     local due = own and times[n] ~= '0' and times[n]
-    add[#add + 1] = due or own and '0' or at == '' and '0' or at
+    add[#add + 1] = waves[n] or due or own and '0' or at == '' and '0' or at
     add[#add + 1] = jobID
     if due then
       local j = m.freshJob()

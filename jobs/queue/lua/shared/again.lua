@@ -28,7 +28,7 @@ function m.rescore(i, id, j, t)
     -- Nothing was done: as if it had not been taken. What is kept of it goes before it
     -- is in queue again, and until then says what is true. One that expires by itself
     -- keeps its record.
-    if t.guard then m.release(id, t) end
+    if t.guard then m.release(id, t, false, true) end
     m.unlock(id, j, t)
     j.state, j.attempt = 'retry', 0
     m.keep(id, j)
@@ -68,7 +68,10 @@ function m.rescore(i, id, j, t)
   end
   m.w('ZADD', m.kAgain, m.us(at), id)
   if not keep then
-    if t.guard then m.release(id, t, not release and (step > 0 or saved ~= '')) end
+    local asks = kind == 'defer' or kind == 'back' and j.attempt == 0
+    if t.guard then
+      m.release(id, t, not release and (step > 0 or saved ~= ''), asks)
+    end
     m.unlock(id, j, t)
   end
   j.state, j.step, j.saved, j.due = state, step, saved, at

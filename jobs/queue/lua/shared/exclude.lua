@@ -46,7 +46,11 @@ function m.sem(name)
   if s then return s end
   s = {max = 1, holders = call('HLEN', m.kSem .. name), kept = 0,
     waits = call('EXISTS', m.kWait .. name) == 1}
-  if string.sub(name, 1, 6) ~= 'group/' then
+  if string.sub(name, 1, 5) == 'rule:' then
+    local task = string.sub(name, 6)
+    local r = m.task(task) and m.rule(task, m.task(task))
+    s.max = r and m.chances(r) or 0
+  elseif string.sub(name, 1, 6) ~= 'group/' then
     -- What is not defined any more binds nobody.
     s.max = tonumber(call('HGET', m.kLimits, name) or '') or math.huge
   end
@@ -93,10 +97,12 @@ function m.drop(id, name)
 end
 
 -- release gives back all that a job holds, and wakes one waiter for each. One that
--- has begun keeps its group: its host is half way through what disturbs it.
-function m.release(id, t, begun)
+-- has begun keeps its group: its host is half way through what disturbs it. It may
+-- fail as long as it has not ended, unless it is to ask again before it goes on.
+function m.release(id, t, begun, asks)
   for _, name in ipairs(m.needs(id, t)) do
-    local kept = begun and string.sub(name, 1, 6) == 'group/'
+    local kept = begun and string.sub(name, 1, 6) == 'group/' or
+      not asks and string.sub(name, 1, 5) == 'rule:'
     if not kept and m.drop(id, name) then m.wakeNext(name) end
   end
 end

@@ -118,6 +118,7 @@ function m.finish(id, j, o)
   if t then
     m.count(t, o.outcome, 1)
     if j.state == 'running' then m.count(t, 'running', -1) end
+    if t.guard then m.judge(id, t, o) end
     -- Before the job is ended: who broke off in between would leave holders to a job
     -- that nobody looks at again.
     if t.guard and j.token then m.settle(id, t, o) end

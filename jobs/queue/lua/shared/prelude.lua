@@ -190,6 +190,7 @@ function m.close(id, t)
   if t.ends == 0 and not t.open or t.done + t.ends < t.total then return end
   call('PEXPIRE', t.key, m.DAY)
   call('ZREM', m.kOpen, id)
+  if t.guard then call('SREM', m.kRolling, id) end
   call('HINCRBY', m.kZone, 'changes', '1')
   call('HSET', t.key, 'ended', m.at)
   m.event('task', id, '{"ended":true}')

@@ -133,7 +133,8 @@ function m.fate(id, j, t, from, lost)
   elseif t.by and not j.started and m.has(t.by, m.hostOf(id)) then
     m.finish(id, j, {outcome = 'superseded', err = 'superseded by task ' .. t.by})
     m.leave(id)
-  elseif j.state ~= 'verify' and (t.paused or m.zone.customers and m.customerPaused(id, t)) then
+  elseif j.state ~= 'verify' and (t.paused or m.zone.customers and m.customerPaused(id, t) or
+    m.stands(id, t)) then
     -- A host that was disturbed is looked after all the same.
     m.w('ZADD', m.kHeld .. m.taskOf(id), m.at, id)
     m.w('SADD', m.kParked, m.taskOf(id))

@@ -1,0 +1,88 @@
+-- rule: how many jobs of a task may fail, and when it stops. Stands behind
+-- exclude.lua inside m.lazy: only tasks that have a rule come here; their guard names
+-- a semaphore of their own, rule:<task>.
+--
+-- Who has begun and not ended holds it, and has a place as long as failed + begun
+-- <= allowed + 1. So when one more has failed than is allowed nothing runs any more,
+-- and no number of workers can overshoot. What was given back untouched or was
+-- deferred to a window leaves it, and asks again.
+
+m.WAVES = '1000' -- a job in held with such a score or less is of that wave
+m.FAILS = 10 -- the last ones are kept by name, or more if the breaker counts more
+
+-- rule is what the task allows and how it stands, as it will be after the plan;
+-- false if it has none. Read once a call.
+function m.rule(id, t)
+  if t.rule ~= nil then return t.rule end
+  t.rule = false
+  if not t.guard or not string.find(t.guard, m.ruleOf(id), 1, true) then return false end
+  local v = call('HMGET', m.kTask .. id, 'allowed', 'lenient', 'breaker', 'since', 'fails', 'stopped',
+    'o:failed', 'o:timeout', 'o:rolled_back', 'o:unknown', 'o:unreachable', 'wave')
+  local r = {allowed = tonumber(v[1] or ''), bad = 0, since = m.num(v[4]), fails = {},
+    stopped = v[6], wave = tonumber(v[12] or ''),
+    counts = {failed = true, timeout = true, rolled_back = true, unknown = true,
+      unreachable = v[2] ~= '1'}}
+  if v[3] then
+    local n, within, words = string.match(v[3], '^(%d+) (%d+) (.*)$')
+    r.breaker = {n = tonumber(n), within = tonumber(within), words = words}
+  end
+  for one in string.gmatch(v[5] or '', '%S+') do r.fails[#r.fails + 1] = one end
+  for i = 7, 10 do r.bad = r.bad + m.num(v[i]) end
+  if r.counts.unreachable then r.bad = r.bad + m.num(v[11]) end
+  t.rule = r
+  return r
+end
+
+function m.ruleOf(task) return 'rule:' .. task end
+
+-- chances is how many jobs may have begun at a time.
+function m.chances(r) return (r.allowed or math.huge) + 1 - r.bad end
+
+-- judge counts how a job ended, and stops the task if that breaks its rule.
+function m.judge(id, t, o)
+  local task = m.taskOf(id)
+  local r = m.rule(task, t)
+  if not r or not r.counts[o.outcome] then return end
+  r.bad = r.bad + 1
+  m.sem(m.ruleOf(task)).max = m.chances(r)
+  r.fails[#r.fails + 1] = m.at .. ':' .. m.hostOf(id)
+  local most = math.max(m.FAILS, r.breaker and r.breaker.n or 0)
+  while #r.fails > most do table.remove(r.fails, 1) end
+  m.w('HSET', t.key, 'fails', table.concat(r.fails, ' '))
+  local why = not r.stopped and m.broken(t, r)
+  if why then m.stopTask(task, t, r, why) end
+end
+
+-- broken is which part of a rule does not hold any more, in words; or false.
+function m.broken(t, r)
+  if r.allowed and r.bad > r.allowed then
+    return 'max-failed ' .. m.us(r.allowed) .. ' of ' .. m.us(t.total) .. ': ' .. m.us(r.bad) ..
+      ' failed: ' .. m.names(r)
+  end
+  local first = r.breaker and r.fails[#r.fails - r.breaker.n + 1]
+  local at = first and tonumber(string.match(first, '^%d+'))
+  if not at or at <= r.since or at <= m.now - r.breaker.within then return false end
+  return 'breaker ' .. r.breaker.words .. ': ' .. m.us(r.breaker.n) .. ' failed in ' ..
+    m.us(math.ceil((m.now - at) / 1000000)) .. ' s: ' .. m.names(r)
+end
+
+-- names are the hosts that failed last.
+function m.names(r)
+  local names = {}
+  for i, one in ipairs(r.fails) do names[i] = string.match(one, ':(.*)$') end
+  return table.concat(names, ',') .. (r.bad > #names and ',…' or '')
+end
+
+-- stopTask lets no further job of a task begin, until a person says that it goes on.
+function m.stopTask(id, t, r, why)
+  r.stopped = m.at
+  m.w('HSET', t.key, 'stopped', m.at, 'stoppedNote', why)
+  m.event('stop', id, '{"note":' .. cjson.encode(why) .. '}')
+end
+
+-- stands tells whether a job is not to begin because its task was stopped.
+function m.stands(id, t)
+  local task = m.taskOf(id)
+  local r = t.guard and m.rule(task, t)
+  return r and r.stopped and not m.holds(id, m.ruleOf(task))
+end

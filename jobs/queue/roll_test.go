@@ -1,0 +1,271 @@
+package queue_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+// mayFail is a rule by which so many may fail.
+func mayFail(n int) jobs.Rollout { return jobs.Rollout{Rule: jobs.Rule{MaxFailed: &n}} }
+
+// rolling submits a task with a rule on hosts fw0000….
+func rolling(t *testing.T, q *queue.Queue, r jobs.Rollout, hosts int) jobs.TaskID {
+	t.Helper()
+	s := spec()
+	s.Rollout = &r
+	return guarded(t, q, s, 0, hosts)
+}
+
+func rollout(t *testing.T, q *queue.Queue, id jobs.TaskID) (jobs.TaskInfo, jobs.RolloutInfo) {
+	t.Helper()
+	task, err := q.Task(t.Context(), id)
+	if err != nil || task.Rollout == nil {
+		t.Fatalf("%+v, %v: want a rollout", task, err)
+	}
+	return task, *task.Rollout
+}
+
+// A crew is many slots that work at what they get, in any order.
+type crew struct {
+	q      *queue.Queue
+	hands  []*jobs.Grant
+	chance *rand.Rand
+	fails  func(host string) bool
+	failed int
+}
+
+func newCrew(q *queue.Queue, slots int, fails func(string) bool) *crew {
+	return &crew{q: q, hands: make([]*jobs.Grant, slots), chance: rand.New(rand.NewPCG(1, 2)), fails: fails}
+}
+
+// work goes on until no slot has anything and nothing is due. most is how many may
+// have failed or be in hand at any moment.
+func (c *crew) work(t *testing.T, most int) {
+	t.Helper()
+	for idle := 0; idle < 3*len(c.hands); {
+		i := c.chance.IntN(len(c.hands))
+		var results []jobs.Result
+		if g := c.hands[i]; g != nil {
+			o := jobs.Succeeded
+			if c.fails(g.Job.Host()) {
+				o = jobs.Failed
+				c.failed++
+			}
+			results, c.hands[i] = append(results, ended(*g, o)), nil
+		}
+		r := step(t, c.q, fmt.Sprint(i), 1, results...)
+		idle++
+		if len(r.Jobs) > 0 {
+			c.hands[i], idle = &r.Jobs[0], 0
+		} else if r.Status == jobs.StatusMore || results != nil {
+			idle = 0
+		}
+		begun := 0
+		for _, g := range c.hands {
+			if g != nil {
+				begun++
+			}
+		}
+		if begun > 0 {
+			idle = 0
+		}
+		if c.failed+begun > most {
+			t.Fatalf("%d have failed and %d have begun: want at most %d together", c.failed, begun, most)
+		}
+	}
+}
+
+// everySeventh fails, of fw0000….
+func everySeventh(host string) bool {
+	var n int
+	fmt.Sscanf(host, "fw%d", &n)
+	return n%7 == 6
+}
+
+func TestABudgetIsNotOvershotByManySlots(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		id := rolling(t, q, mayFail(5), 200)
+		c := newCrew(q, 64, everySeventh)
+		c.work(t, 6)
+		task, r := rollout(t, q, id)
+		if c.failed != 6 || r.Failed != 6 || r.Begun != 0 || task.State != jobs.TaskStopped {
+			t.Errorf("%d failed; %s, %+v: want 6, and that it stopped", c.failed, task.State, r)
+		}
+		if want := "max-failed 5 of 200: 6 failed: fw"; !strings.HasPrefix(r.Stopped, want) {
+			t.Errorf("stopped: %q: want %q…", r.Stopped, want)
+		}
+		for _, n := range []*int{nil, new(int)} {
+			if _, err := q.GoOn(t.Context(), id, n, "alice"); !errors.Is(err, queue.ErrSpent) {
+				t.Errorf("it goes on: %v, want that its budget is spent", err)
+			}
+		}
+		ten := 10
+		if did, err := q.GoOn(t.Context(), id, &ten, "alice: they are old"); err != nil || did.Already ||
+			did.Was != r.Stopped {
+			t.Errorf("it goes on: %+v, %v", did, err)
+		}
+		c.work(t, 11)
+		if task, r = rollout(t, q, id); r.Failed != 11 || task.State != jobs.TaskStopped || *r.MaxFailed != 10 {
+			t.Errorf("%s, %+v: want 11 failed, and that it stopped", task.State, r)
+		}
+		if _, err := q.Cancel(t.Context(), id, "alice: enough"); err != nil {
+			t.Fatal(err)
+		}
+		if task, _ = rollout(t, q, id); task.State != jobs.TaskEnded || task.Outcomes.Sum() != 200 {
+			t.Errorf("after the cancel it is %s, %v", task.State, task.Outcomes)
+		}
+		if list, err := q.Rollouts(t.Context()); err != nil || len(list) > 0 {
+			t.Errorf("rollouts: %v, %v: want none", list, err)
+		}
+	})
+}
+
+// What a rule lets run to its end has nobody held up.
+func TestABudgetThatSufficesLetsAllRun(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		id := rolling(t, q, mayFail(28), 200)
+		newCrew(q, 64, everySeventh).work(t, 29)
+		if task, r := rollout(t, q, id); task.State != jobs.TaskEnded || r.Failed != 28 || r.Stopped != "" {
+			t.Errorf("%s, %+v: want all ended, 28 failed", task.State, r)
+		}
+	})
+}
+
+func TestWhatCountsAsAFailure(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		for _, c := range []struct {
+			outcome jobs.Outcome
+			lenient bool
+			stops   bool
+		}{
+			{jobs.Failed, false, true}, {jobs.Timeout, false, true}, {jobs.RolledBack, false, true},
+			{jobs.Unknown, true, true}, {jobs.Unreachable, false, true}, {jobs.Unreachable, true, false},
+			{jobs.Skipped, false, false}, {jobs.Cancelled, false, false}, {jobs.Succeeded, false, false},
+		} {
+			r := mayFail(0)
+			r.UnreachableOK = c.lenient
+			id := rolling(t, q, r, 2)
+			g := one(t, step(t, q, "1", 1))
+			if next := step(t, q, "2", 1); len(next.Jobs) > 0 {
+				t.Fatalf("%s: two have begun of which none may fail", c.outcome)
+			}
+			res := ended(g, c.outcome)
+			step(t, q, "1", 0, res)
+			task, roll := rollout(t, q, id)
+			if (task.State == jobs.TaskStopped) != c.stops {
+				t.Errorf("%s, lenient %t: %s, %+v", c.outcome, c.lenient, task.State, roll)
+			}
+			if _, err := q.Cancel(t.Context(), id, "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// What was put off to a window, or given back untouched, makes room for the next one;
+// what begins again, or waits for a host that restarts, does not.
+func TestWhoMakesRoomInABudget(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		for _, c := range []struct {
+			result jobs.Result
+			room   bool
+		}{
+			{jobs.Result{Kind: jobs.KindDefer, Until: jobs.MicrosOf(time.Now().Add(time.Hour))}, true},
+			{jobs.Result{Kind: jobs.KindBack}, true},
+			{jobs.Result{Kind: jobs.KindRetry, Delay: time.Hour}, false},
+			{jobs.Result{Kind: jobs.KindWait, Delay: time.Hour, Release: true}, false},
+			{jobs.Result{Kind: jobs.KindVerify, Delay: time.Hour}, false},
+		} {
+			id := rolling(t, q, mayFail(0), 2)
+			g := one(t, step(t, q, "1", 1))
+			c.result.Job, c.result.Token = g.Job, g.Token
+			step(t, q, "1", 0, c.result)
+			next := step(t, q, "1", 1)
+			if (len(next.Jobs) > 0) != c.room {
+				t.Errorf("%s: then %d begin, want room: %t", c.result.Kind, len(next.Jobs), c.room)
+			}
+			if _, r := rollout(t, q, id); r.Begun != 1 || r.Failed != 0 {
+				t.Errorf("%s: %+v: want one that has begun", c.result.Kind, r)
+			}
+			for _, g := range next.Jobs {
+				step(t, q, "1", 0, ended(g, jobs.Succeeded))
+			}
+			if _, err := q.Cancel(t.Context(), id, "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestABreakerStops(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		if w.pass == nil {
+			return
+		}
+		q := open(t, w, "1")
+		r := jobs.Rollout{Rule: jobs.Rule{Breaker: jobs.Breaker{Failures: 2, Within: time.Minute}}}
+		id := rolling(t, q, r, 9)
+		fail := func(after time.Duration) string {
+			w.pass(after)
+			step(t, q, "1", 0, ended(one(t, step(t, q, "1", 1)), jobs.Failed))
+			_, r := rollout(t, q, id)
+			return r.Stopped
+		}
+		if why := fail(0) + fail(61*time.Second); why != "" {
+			t.Fatalf("stopped: %q: want no stop by two in more than a minute", why)
+		}
+		if why, want := fail(50*time.Second), "breaker 2/1m0s: 2 failed in 50 s: fw"; !strings.HasPrefix(why, want) {
+			t.Fatalf("stopped: %q, want %q…", why, want)
+		}
+		if r := step(t, q, "1", 1); len(r.Jobs) > 0 {
+			t.Fatal("a job begins of a task that was stopped")
+		}
+		if _, err := q.GoOn(t.Context(), id, nil, "alice"); err != nil {
+			t.Fatal(err)
+		}
+		if why := fail(0); why != "" {
+			t.Fatalf("stopped: %q: want that it counts anew", why)
+		}
+	})
+}
+
+// A person stops it: what has begun goes on, nothing else begins, nothing expires.
+func TestATaskIsStoppedByHand(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		id := rolling(t, q, mayFail(3), 3)
+		g := one(t, step(t, q, "1", 1))
+		for i := range 2 {
+			did, err := q.StopTask(t.Context(), id, "stopped by alice: odd")
+			if err != nil || !did.Stopped || did.Already != (i == 1) || did.Note != "stopped by alice: odd" {
+				t.Errorf("stop %d: %+v, %v", i, did, err)
+			}
+		}
+		again := jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindRetry}
+		if r := step(t, q, "1", 3, again); r.Status == jobs.StatusJobs && r.Jobs[0].Job != g.Job {
+			t.Fatalf("%s begins", r.Jobs[0].Job)
+		}
+		g2 := drain(t, q, "1", 3)
+		if len(g2) > 1 || len(g2) == 1 && g2[0].Job != g.Job {
+			t.Fatalf("%v begin", g2)
+		}
+		wantState(t, q, jobs.NewID(id, "fw0002"), jobs.Paused, "")
+		if did, err := q.GoOn(t.Context(), id, nil, "alice"); err != nil || did.Already || did.Moved != 2 {
+			t.Errorf("it goes on: %+v, %v: want 2 brought back", did, err)
+		}
+		if did, err := q.GoOn(t.Context(), id, nil, "alice"); err != nil || !did.Already {
+			t.Errorf("it goes on once more: %+v, %v", did, err)
+		}
+	})
+}

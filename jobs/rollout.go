@@ -1,0 +1,81 @@
+package jobs
+
+import "time"
+
+// Rollout is how a task goes out: in waves, and until too many have failed. All its
+// numbers are frozen at submit.
+type Rollout struct {
+	Rule
+	// Waves is how many hosts each wave has, in their order; none: all at once.
+	Waves []int `json:"waves,omitempty"`
+	// Soak is how long it waits after a wave before the next one opens.
+	Soak time.Duration `json:"soak,omitempty"`
+	// Gate lets a person open each wave after the first.
+	Gate bool `json:"gate,omitempty"`
+	// Health names the runbook of a task on the hosts done so far, which must succeed
+	// on all of them before the next wave opens; empty: none. Check is that task, as it
+	// was frozen; only Spec has it.
+	Health string `json:"health,omitempty"`
+	Check  *Spec  `json:"check,omitempty"`
+}
+
+// Rule says when a task stops. A failure is an outcome of which Fails is true. Failed
+// and begun together are never more than MaxFailed + 1, so no more than that can
+// fail, however many work at it.
+type Rule struct {
+	MaxFailed     *int    `json:"max_failed,omitempty"`     // so many jobs may fail; nil: any number
+	UnreachableOK bool    `json:"unreachable_ok,omitempty"` // a host that is not reached is no failure
+	Breaker       Breaker `json:"breaker,omitzero"`
+}
+
+// Breaker stops a task when so many jobs fail within a time. Not set: it has none.
+type Breaker struct {
+	Failures int           `json:"failures"` // 1 to BreakerMax
+	Within   time.Duration `json:"within"`
+}
+
+// BreakerMax bounds the failures of a breaker: as many are remembered.
+const BreakerMax = 100
+
+// WavesMax bounds the waves of a task: see the held jobs in docs/REDIS.md.
+const WavesMax = 1000
+
+// Fails tells whether an outcome counts as a failure for a rule. What never ran by
+// order of somebody, or because its time was over, does not.
+func (o Outcome) Fails(unreachableOK bool) bool {
+	switch o {
+	case Failed, Timeout, RolledBack, Unknown:
+		return true
+	case Unreachable:
+		return !unreachableOK
+	}
+	return false
+}
+
+// RolloutInfo is how far a rollout has gone. MaxFailed is what holds now: a person may
+// have raised it.
+type RolloutInfo struct {
+	Rollout
+	Wave      int    `json:"wave"`              // the last one that is open, from 1; 0: there are none
+	Failed    int    `json:"failed"`            // jobs, as Rule counts them
+	Begun     int    `json:"begun"`             // jobs that have begun and not ended: they may fail
+	Stopped   string `json:"stopped,omitempty"` // which rule, or who and why; empty: it is not
+	StoppedAt Time   `json:"stopped_at,omitzero"`
+	Over      Time   `json:"over,omitzero"`    // since when the open waves are known to have ended
+	Pass      bool   `json:"pass,omitempty"`   // a person has let the next wave open
+	Checks    TaskID `json:"checks,omitempty"` // the task that checks the hosts of the open waves
+}
+
+// Last tells whether no wave is left to be opened.
+func (r RolloutInfo) Last() bool { return r.Wave >= len(r.Waves) }
+
+// Rolled is what an order about a rollout did.
+type Rolled struct {
+	Task    TaskID `json:"task"`
+	Already bool   `json:"already"`         // it stood so before; nothing was done
+	Stopped bool   `json:"stopped"`         // how it stands now
+	Note    string `json:"note"`            // who and why; of a stop that stood already, the earlier one
+	Was     string `json:"was,omitempty"`   // of what ended a stop: why it was stopped
+	Failed  int    `json:"failed"`          // jobs, as Rule counts them
+	Moved   int    `json:"moved,omitempty"` // jobs that were brought back
+}
