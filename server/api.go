@@ -25,6 +25,8 @@ type Submit struct {
 	// Supersedes is a key: what older tasks with it have queued on the same hosts
 	// ends, superseded by this task.
 	Supersedes string `json:"supersedes,omitempty"`
+	// Rollout is how it goes out; not set: all at once, whatever fails.
+	Rollout *jobs.RolloutAsk `json:"rollout,omitempty"`
 	Timed
 }
 
@@ -74,6 +76,13 @@ type PlannedOpening struct {
 // TaskList is the answer of GET /v1/tasks.
 type TaskList struct {
 	Tasks []jobs.TaskInfo `json:"tasks"`
+}
+
+// NextRequest is the body of POST /v1/tasks/{task}/rollout/next.
+type NextRequest struct {
+	OrderRequest
+	// MaxFailed is how many may fail in all from now on, N or P%; as before if empty.
+	MaxFailed string `json:"max_failed,omitempty"`
 }
 
 // JobList is the answer of GET /v1/tasks/{task}/jobs, a page of it.

@@ -11,7 +11,7 @@ import (
 
 // guarded tells whether a job of a task may need a group or a limit.
 func guarded(s jobs.Spec, hosts []fleet.Host, limits []fleet.Limit) bool {
-	if len(s.Needs) > 0 {
+	if len(s.Needs) > 0 || s.Rollout != nil {
 		return true
 	}
 	return slices.ContainsFunc(hosts, func(h fleet.Host) bool {

@@ -50,6 +50,9 @@ func (s *Server) standing(ctx context.Context, in *pausesInput) (PauseList, erro
 		if t.Paused != "" && t.State != jobs.TaskEnded {
 			out.Tasks[t.Task] = t.Paused
 		}
+		if t.State == jobs.TaskStopped {
+			out.Tasks[t.Task] = "stopped: " + t.Rollout.Stopped
+		}
 	}
 	return out, err
 }
@@ -66,6 +69,9 @@ func (s *Server) concern(ctx context.Context, task string, out *PauseList) error
 	}
 	if t.Paused != "" {
 		out.Tasks[id] = t.Paused
+	}
+	if t.State == jobs.TaskStopped {
+		out.Tasks[id] = "stopped: " + t.Rollout.Stopped
 	}
 	for zone := range out.Zones {
 		if !slices.Contains(t.Zones, zone) {

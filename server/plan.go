@@ -69,6 +69,8 @@ func makePlan(b Submit, in setting) (plan, []error) {
 		wrong = append(wrong, checkNeeds(frozen.Needs, hosts, in.stock)...)
 	}
 	note("body.supersedes", checkKey(b.Supersedes))
+	rollout, hosts, bad := rollOut(b.Rollout, hosts)
+	wrong = append(wrong, bad...)
 	if len(wrong) > 0 {
 		return plan{}, wrong
 	}
@@ -81,7 +83,8 @@ func makePlan(b Submit, in setting) (plan, []error) {
 		Runbook: frozen.Runbook, On: b.On, Timeout: jobs.AttemptTimeout(longest(frozen)),
 		Expire: expire, Repeatable: frozen.Repeatable, Needs: frozen.Needs,
 		Retry: policy(frozen), Action: action, Terms: jobs.Terms{Priority: priority,
-			Disruptive: frozen.Disruptive, Supersedes: b.Supersedes}, Timing: timing(frozen, b)}},
+			Disruptive: frozen.Disruptive, Supersedes: b.Supersedes}, Timing: timing(frozen, b),
+		Rollout: rollout}},
 		hosts)
 	p.blobs = frozen.Blobs()
 	p.LeftOut = leftOut(picked)

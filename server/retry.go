@@ -194,6 +194,7 @@ func makeRetry(b RetryRequest, c choice, in setting) (plan, Retried, []error) {
 	spec.Supersedes = ""
 	spec.Schedule, spec.Tick = "", jobs.Time{} // it is no tick
 	spec.Override = ""                         // the reason was that of the old task
+	spec.Rollout = rollAgain(spec.Rollout, hosts)
 	var names []string
 	for _, h := range hosts {
 		names = append(names, h.Name)

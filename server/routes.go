@@ -150,6 +150,10 @@ func (s *Server) registerControl(api huma.API) {
 	huma.Register(api, retry, s.retry)
 	huma.Register(api, post("/v1/tasks/{task}/pause", "Pause a task"), s.pauseTask)
 	huma.Register(api, post("/v1/tasks/{task}/resume", "Resume a task"), s.resumeTask)
+	const rollout = "/v1/tasks/{task}/rollout"
+	huma.Register(api, get("/v1/rollouts", "List tasks with a rule or waves on their way"), s.rollouts)
+	huma.Register(api, post(rollout+"/stop", "Let no further job of a task begin"), s.stopRollout)
+	huma.Register(api, post(rollout+"/next", "Let a task go on, or open its next wave"), s.nextRollout)
 	const customer, zone = "/v1/customers/{customer}", "/v1/zones/{zone}"
 	huma.Register(api, post(customer+"/pause", "Pause a customer's hosts"), s.pauseCustomer)
 	huma.Register(api, post(customer+"/resume", "Resume a customer's hosts"), s.resumeCustomer)

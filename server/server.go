@@ -45,6 +45,7 @@ type Queue interface {
 	Times
 	BlobStore
 	BlobCare
+	Rollouts
 	Facts
 	Drains
 	Elections
@@ -124,6 +125,21 @@ type Facts interface {
 	Facts(ctx context.Context) (list map[string]jobs.HostFacts, mark string, err error)
 	FactsMark(ctx context.Context) (string, error)
 	ForgetFacts(ctx context.Context, hosts []string) error
+}
+
+// Rollouts are the tasks with a rule. queue.ErrSpent: more have failed than may.
+type Rollouts interface {
+	Rollouts(ctx context.Context) ([]jobs.TaskID, error)
+	StopTask(ctx context.Context, id jobs.TaskID, note string) (jobs.Rolled, error)
+	GoOn(ctx context.Context, id jobs.TaskID, allowed *int, note string) (jobs.Rolled, error)
+	Waves
+}
+
+// Waves are the parts of a rollout, opened one after the other.
+type Waves interface {
+	LookAtWaves(ctx context.Context, id jobs.TaskID) (over jobs.Time, err error)
+	OpenWave(ctx context.Context, id jobs.TaskID, wave int, note string) (bool, error)
+	CheckWaves(ctx context.Context, id jobs.TaskID, wave int, by jobs.TaskID) (jobs.TaskID, error)
 }
 
 // Tokens prove who operators are.

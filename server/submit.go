@@ -210,5 +210,6 @@ func (p plan) answer(durable string) Submitted {
 		TaskInfo: jobs.TaskInfo{
 			Task: p.task.ID, Runbook: s.Runbook, On: s.On, Operator: s.Operator, Proven: s.Proven,
 			Total: p.task.Total, Outcomes: jobs.NewCounts(), Zones: slices.Sorted(maps.Keys(p.hosts)),
-			Inventory: s.Inventory, Terms: s.Terms, Span: jobs.Span{Submitted: jobs.TimeOf(s.Created)}}}
+			Inventory: s.Inventory, Terms: s.Terms, Orders: jobs.Orders{Rollout: rolling(s.Rollout)},
+			Span: jobs.Span{Submitted: jobs.TimeOf(s.Created)}}}
 }

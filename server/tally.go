@@ -57,7 +57,7 @@ func (m *meters) forget() {
 func (m *meters) count(seen map[jobs.TaskID]jobs.TaskInfo) {
 	first := m.followed == nil
 	open := map[jobs.TaskState]int{jobs.TaskSubmitting: 0, jobs.TaskQueued: 0, jobs.TaskRunning: 0,
-		jobs.TaskPaused: 0}
+		jobs.TaskPaused: 0, jobs.TaskStopped: 0}
 	for id, t := range seen {
 		if t.State != jobs.TaskEnded {
 			open[t.State]++

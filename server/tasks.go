@@ -98,7 +98,8 @@ func (s *Server) awaitTask(ctx context.Context, id jobs.TaskID, seen int,
 		if seen < 0 {
 			seen = t.Outcomes.Sum()
 		}
-		return t.State == jobs.TaskEnded || t.Outcomes.Sum() != seen, nil
+		stopped := t.State == jobs.TaskStopped && t.Rollout.Begun == 0
+		return t.State == jobs.TaskEnded || stopped || t.Outcomes.Sum() != seen, nil
 	})
 	return t, err
 }

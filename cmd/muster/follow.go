@@ -53,7 +53,7 @@ type news struct {
 
 // watch shows a task until it ended, and returns what it came to.
 func (s *session) watch(ctx context.Context, t jobs.TaskInfo, d display) (jobs.TaskInfo, error) {
-	if t.State == jobs.TaskEnded {
+	if over(t) {
 		return t, nil
 	}
 	var asking sync.WaitGroup
@@ -126,7 +126,7 @@ func (s *session) ask(ctx context.Context, t jobs.TaskInfo, heard chan<- news) {
 			return
 		}
 		t = next
-		ended := t.State == jobs.TaskEnded
+		ended := over(t)
 		switch {
 		case ended || t.Running > 0 || t.Outcomes.Sum() != seen:
 			watch.words = ""
@@ -138,6 +138,12 @@ func (s *session) ask(ctx context.Context, t jobs.TaskInfo, heard chan<- news) {
 			return
 		}
 	}
+}
+
+// over tells whether nothing more happens in a task, unless a person says so.
+func over(t jobs.TaskInfo) bool {
+	return t.State == jobs.TaskEnded ||
+		t.State == jobs.TaskStopped && t.Rollout != nil && t.Rollout.Begun == 0
 }
 
 // standstillEvery is how often it is asked why nothing of a task starts; less
@@ -166,13 +172,15 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// exitOf is the exit code of a task that ended.
+// exitOf is the exit code of a task that ended, or was stopped.
 func exitOf(t jobs.TaskInfo) int {
 	c := t.Outcomes
 	switch {
 	case c.Sum() == t.Total && c[jobs.Succeeded] == t.Total:
 		return exitOK
 	case t.Cancelled != "" || c[jobs.Cancelled]+c[jobs.Superseded]+c[jobs.Skipped] > 0:
+		return exitStopped
+	case t.State == jobs.TaskStopped:
 		return exitStopped
 	}
 	return exitNotAll

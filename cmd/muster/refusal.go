@@ -149,8 +149,21 @@ func place(location string) string {
 		"body.outcomes":     "--outcome: ",
 		"body.skip_missing": "--skip-missing: ",
 		"path.customer":     "--customer: ",
-		"path.zone":         "--zone: ",
-		"path.group":        "",
+
+		"body.rollout":                "",
+		"body.max_failed":             "--max-failed: ",
+		"body.rollout.max_failed":     "--max-failed: ",
+		"body.rollout.unreachable_ok": "--unreachable-ok: ",
+		"body.rollout.breaker":        "--breaker: ",
+		"body.rollout.canary":         "--canary: ",
+		"body.rollout.waves":          "--waves: ",
+		"body.rollout.soak":           "--soak: ",
+		"body.rollout.gate":           "--gate: ",
+		"body.rollout.health":         "--health: ",
+		"body.rollout.health_args":    "--health-arg: ",
+
+		"path.zone":  "--zone: ",
+		"path.group": "",
 	}
 	if flag, ok := known[location]; ok {
 		return flag

@@ -42,7 +42,8 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
   muster run exec --on 'role=fw' --arg cmd='reboot' --disruptive
   muster run firmware --on 'customer=acme' --dry-run      # who has a turn in which window
   muster run exec --on 'fw007' --arg cmd='reboot' --override-freeze 'INC-7: it is the cause'
-  muster run exec --on 'role=fw' --arg cmd='reload' --supersedes rules/acme`,
+  muster run exec --on 'role=fw' --arg cmd='reload' --supersedes rules/acme
+  muster run exec --on 'role=fw' --arg cmd='reload' --max-failed 2% --breaker 3/10m`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRunbooks,
 	}
@@ -57,11 +58,11 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 		"jobs not started so long after their `time` expire (default 8h)")
 	fl.BoolVar(&f.disruptive, "disruptive", false,
 		"one host of a redundancy group at a time, whatever the runbook says")
-	fl.BoolVar(&f.window, "window", false,
+	fl.BoolVar(&f.timed.Window, "window", false,
 		"begin only in approved windows of the hosts, whatever the runbook says")
-	fl.BoolVar(&f.skipClosed, "skip-closed", false,
+	fl.BoolVar(&f.timed.SkipClosed, "skip-closed", false,
 		"leave out hosts for which no approved window is known, instead of refusing")
-	fl.StringVar(&f.override, "override-freeze", "",
+	fl.StringVar(&f.timed.OverrideFreeze, "override-freeze", "",
 		"begin although there is a freeze; the `reason` is kept as an event")
 	fl.StringVar(&f.supersedes, "supersedes", "",
 		"end what older tasks with this `key` have queued on the same hosts")
@@ -71,6 +72,7 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 	fl.BoolVar(&f.wait, "wait", false, "wait for the end, also with -o json")
 	fl.BoolVar(&f.detach, "detach", false, "print the task and do not follow it")
 	fl.BoolVar(&f.dry, "dry-run", false, "tell what would be done and do nothing")
+	f.rollout.add(c)
 	c.MarkFlagsMutuallyExclusive("wait", "detach", "dry-run")
 	completeFlagWith(c, "on", completeSelector)
 	completeFlagWith(c, "arg", completeArguments)
@@ -89,8 +91,8 @@ type runFlags struct {
 	args, files        []string
 	wait, detach, dry  bool
 	disruptive         bool
-	window, skipClosed bool
-	override           string // why freezes do not hold
+	rollout            rolloutFlags
+	timed              server.Timed
 }
 
 // run submits a task and, unless told otherwise, follows it.
@@ -185,6 +187,7 @@ func (s *screen) sayPlan(t server.Submitted) {
 	for _, line := range windowWords(t.Windows, s.now().Location()) {
 		s.say("%s", line)
 	}
+	s.sayRule(t)
 }
 
 // showPlan tells what a submit would come to.
@@ -202,8 +205,8 @@ func (f runFlags) submit(runbook string, now time.Time,
 	read func(path string) ([]byte, error)) (server.Submit, error) {
 	b := server.Submit{ID: f.id, Runbook: runbook, Expire: f.expire, DryRun: f.dry,
 		Disruptive: f.disruptive, Supersedes: f.supersedes, Priority: f.priority,
-		Args: map[string]string{}, Files: map[string][]byte{},
-		Timed: server.Timed{Window: f.window, SkipClosed: f.skipClosed, OverrideFreeze: f.override}}
+		Rollout: f.rollout.ask(), Args: map[string]string{}, Files: map[string][]byte{},
+		Timed: f.timed}
 	var errs []error
 	note := func(err error) {
 		if err != nil {

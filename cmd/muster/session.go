@@ -20,7 +20,7 @@ import (
 // nothing else.
 func clientCommands() []*cobra.Command {
 	work := []*cobra.Command{newRun(), newWait(), newRetry(), newCancel(), newPause(), newResume(),
-		newHalt(), newSchedules(), newSSH()}
+		newHalt(), newRollout(), newSchedules(), newSSH()}
 	look := []*cobra.Command{newTasks(), newTask(), newJobs(), newJob(), newLogs(), newEvents(),
 		newHosts(), newNodes(), newQueue(), newGroup(), newLimits(), newWindows(), newRunbooks(),
 		newBlob(), newFacts(), newHistory(), newReport(), newToken(), newHealth(), newFsck()}

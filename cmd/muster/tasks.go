@@ -163,5 +163,6 @@ func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
 		[2]string{"retry of", cell(string(t.RetryOf))},
 		[2]string{"reason", cell(t.Reason)},
 		[2]string{"schedule", scheduleWords(t)},
+		[2]string{"rule", ruleWords(t)},
 	) + "\n" + summaryText(sum, s.tableWidth(), s.colours))
 }

@@ -162,6 +162,6 @@ func (q *Queue) guard(ctx context.Context, zone, id string) error {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return fmt.Errorf("task %s: %w", id, err)
 	}
-	_, err = q.control(ctx, zone, turn{verb: "guard", object: id, number: guard(s)})
+	_, err = q.control(ctx, zone, turn{verb: "guard", object: id, number: guard(jobs.Task{ID: jobs.TaskID(id), Spec: s})})
 	return err
 }

@@ -346,7 +346,7 @@ func (w *twin) control(t rapid.TB, a model.Turn) {
 		n = ""
 	}
 	if task := w.zone.Tasks[jobs.TaskID(a.Object)]; a.Verb == "guard" && task != nil {
-		n = queue.GuardOf(task.Head.Spec)
+		n = queue.GuardOf(jobs.Task{ID: jobs.TaskID(a.Object), Spec: task.Head.Spec})
 	}
 	v, ok := w.call(t, "control", a.Verb, a.Object, a.Note, n)
 	if !ok {

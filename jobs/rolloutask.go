@@ -1,0 +1,243 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// RolloutAsk is how a task is to go out, as people write it.
+type RolloutAsk struct {
+	MaxFailed     string `json:"max_failed,omitempty"`     // N or P%: it stops when more have failed
+	UnreachableOK bool   `json:"unreachable_ok,omitempty"` // a host that is not reached is no failure
+	Breaker       string `json:"breaker,omitempty"`        // N/T, such as 3/10m: it stops when N fail in T
+	Stages
+}
+
+// Stages are the waves of a rollout, as people write them.
+type Stages struct {
+	Canary string   `json:"canary,omitempty"` // N hosts first, then the others
+	Waves  []string `json:"waves,omitempty"`  // how many hosts have begun with each: 1, 10%, 100%
+	Soak   string   `json:"soak,omitempty"`   // how long to wait after each wave, such as 5m
+	Gate   bool     `json:"gate,omitempty"`   // a person opens each wave after the first
+	// Health is a runbook that must succeed on all hosts so far before the next wave.
+	Health     string            `json:"health,omitempty"`
+	HealthArgs map[string]string `json:"health_args,omitempty"`
+}
+
+// A RolloutMistake is one thing that is wrong with an ask, and the field it is in.
+type RolloutMistake struct {
+	Field string // as in JSON
+	Err   error
+}
+
+// The bounds of what can be asked for.
+const (
+	soakMax   = 30 * 24 * time.Hour
+	withinMax = 24 * time.Hour
+)
+
+// Resolve makes numbers of what is asked for a task of so many hosts, or names
+// everything that is wrong with it. Health is left to the caller, and so is who is in
+// which wave: Waves are as if it did not matter.
+func (a RolloutAsk) Resolve(total int) (r Rollout, wrong []RolloutMistake) {
+	note := func(field string, err error) {
+		if err != nil {
+			wrong = append(wrong, RolloutMistake{field, err})
+		}
+	}
+	var err error
+	r.MaxFailed, err = parseMaxFailed(a.MaxFailed, total)
+	note("max_failed", err)
+	r.Breaker, err = parseBreaker(a.Breaker, total)
+	note("breaker", err)
+	r.Waves, err = parseWaves(a.Waves, total)
+	note("waves", err)
+	if a.Canary != "" && len(a.Waves) > 0 {
+		note("canary", errors.New("there are waves as well: the first of them is the canary, so want "+
+			"only one of the two"))
+	} else if a.Canary != "" {
+		r.Waves, err = parseCanary(a.Canary, total)
+		note("canary", err)
+	}
+	r.Soak, err = parseSoak(a.Soak)
+	note("soak", err)
+	r.UnreachableOK, r.Gate, r.Health = a.UnreachableOK, a.Gate, a.Health
+	waves := a.Canary != "" || len(a.Waves) > 0
+	noWaves := errors.New("there are no waves: it is about what happens between them")
+	between := map[string]bool{"soak": a.Soak != "", "gate": a.Gate, "health": a.Health != ""}
+	for _, field := range []string{"soak", "gate", "health"} {
+		if between[field] && !waves {
+			note(field, noWaves)
+		}
+	}
+	if a.Health == "" && len(a.HealthArgs) > 0 {
+		note("health_args", errors.New("there is no health check that they are for"))
+	}
+	if a.UnreachableOK && a.MaxFailed == "" && a.Breaker == "" && !waves {
+		note("unreachable_ok", errors.New("there is no rule that counts failures"))
+	}
+	return r, wrong
+}
+
+// parseMaxFailed reads N or P%, rounded down. Empty: any number may fail.
+func parseMaxFailed(text string, total int) (*int, error) {
+	if text == "" {
+		return nil, nil
+	}
+	n, isShare, err := parseShare(text, total)
+	switch {
+	case err != nil && text == "0":
+		n, err = 0, nil
+	case err != nil:
+		return nil, err
+	}
+	most := int(math.Floor(n + 1e-9))
+	if most >= total {
+		of := fmt.Sprintf("%q", text)
+		if isShare {
+			of += fmt.Sprintf(" is %d", most)
+		}
+		return nil, fmt.Errorf("%s of %d hosts: with that it never stops; want less than all", of, total)
+	}
+	return &most, nil
+}
+
+// parseShare reads a number of hosts, or a percentage of all of them. Neither is 0.
+func parseShare(text string, total int) (n float64, percent bool, err error) {
+	number, percent := strings.CutSuffix(text, "%")
+	if percent {
+		p, err := strconv.ParseFloat(number, 64)
+		if err != nil || strings.Trim(number, "0123456789.") != "" {
+			return 0, true, fmt.Errorf("%q: want a number such as 5, or a share such as 10%%", text)
+		}
+		if p <= 0 || p > 100 {
+			return 0, true, fmt.Errorf("%q: want more than 0%% and at most 100%%", text)
+		}
+		return p * float64(total) / 100, true, nil
+	}
+	k, err := strconv.Atoi(number)
+	switch {
+	case err != nil || strings.Trim(number, "0123456789") != "":
+		return 0, false, fmt.Errorf("%q: want a number such as 5, or a share such as 10%%", text)
+	case k < 1:
+		return 0, false, fmt.Errorf("%q: want at least 1", text)
+	}
+	return float64(k), false, nil
+}
+
+func parseBreaker(text string, total int) (b Breaker, err error) {
+	if text == "" {
+		return b, nil
+	}
+	number, within, ok := strings.Cut(text, "/")
+	n, err := strconv.Atoi(number)
+	d, bad := time.ParseDuration(within)
+	switch {
+	case !ok || err != nil || bad != nil:
+		return b, fmt.Errorf("%q: want failures / time, such as 3/10m", text)
+	case n < 1 || n > BreakerMax:
+		return b, fmt.Errorf("%q: want 1 to %d failures", text, BreakerMax)
+	case d < time.Second || d > withinMax:
+		return b, fmt.Errorf("%q: want a time from 1s to 24h", text)
+	case n > total:
+		return b, fmt.Errorf("%q: there are only %d hosts", text, total)
+	}
+	return Breaker{n, d}, nil
+}
+
+// parseWaves reads how many hosts have begun with each wave, and returns how many each
+// has. Shares are rounded up.
+func parseWaves(texts []string, total int) ([]int, error) {
+	var waves []int
+	var errs []error
+	begun, before := 0, ""
+	for _, text := range texts {
+		n, percent, err := parseShare(strings.TrimSpace(text), total)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		upTo := int(math.Ceil(n - 1e-9))
+		said := text
+		if percent {
+			said = fmt.Sprintf("%s is %d of %d hosts", text, upTo, total)
+		}
+		switch {
+		case upTo > total:
+			errs = append(errs, fmt.Errorf("%s: there are only %d hosts", text, total))
+			continue
+		case upTo <= begun:
+			errs = append(errs, fmt.Errorf("%s: want more than the wave before, %s", said, before))
+			continue
+		}
+		waves = append(waves, upTo-begun)
+		begun, before = upTo, said
+	}
+	if len(errs) == 0 && len(texts) > 0 && begun < total {
+		errs = append(errs, fmt.Errorf("the last one, %s, leaves %d hosts out: end with 100%%", before,
+			total-begun))
+	}
+	return waves, errors.Join(errs...)
+}
+
+func parseCanary(text string, total int) ([]int, error) {
+	n, percent, err := parseShare(text, total)
+	if percent {
+		return nil, fmt.Errorf("%q: want a number of hosts, such as 3", text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if int(n) >= total {
+		return nil, fmt.Errorf("%s of %d hosts: want less than all, so that others come after it", text,
+			total)
+	}
+	return []int{int(n), total - int(n)}, nil
+}
+
+func parseSoak(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > soakMax {
+		return 0, fmt.Errorf("%q: want a time from 0s to 720h, such as 5m", text)
+	}
+	return d, nil
+}
+
+// Spread puts the hosts of a task into waves such that no two of a group are in one.
+// groups has the group of each host, empty for none; sizes is how many hosts each wave
+// is to have. The order of hosts is kept as far as that goes. Who finds no place gets
+// waves of his own, behind the others. It returns the places of the hosts in their new
+// order, and how many each wave has.
+func Spread(groups []string, sizes []int) (order, waves []int) {
+	rest := make([]int, len(groups))
+	for i := range rest {
+		rest[i] = i
+	}
+	for len(rest) > 0 {
+		size := len(rest)
+		if len(waves) < len(sizes) {
+			size = sizes[len(waves)]
+		}
+		var later []int
+		n, in := 0, map[string]bool{}
+		for _, host := range rest {
+			g := groups[host]
+			if n == size || in[g] {
+				later = append(later, host)
+				continue
+			}
+			in[g] = g != ""
+			order = append(order, host)
+			n++
+		}
+		waves, rest = append(waves, n), later
+	}
+	return order, waves
+}

@@ -1,0 +1,103 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+type (
+	nextInput struct {
+		Asked
+		Task string `path:"task"`
+		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		Body *NextRequest
+	}
+	rolledOutput struct{ Body jobs.Rolled }
+)
+
+// rollouts answers GET /v1/rollouts.
+func (s *Server) rollouts(ctx context.Context, _ *nothing) (*tasksOutput, error) {
+	ids, err := s.queue.Rollouts(ctx)
+	if err != nil {
+		return nil, problem(err)
+	}
+	list := []jobs.TaskInfo{}
+	for _, id := range ids {
+		t, err := s.queue.Task(ctx, id)
+		if errors.Is(err, queue.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, problem(err)
+		}
+		if t.State != jobs.TaskEnded {
+			list = append(list, t)
+		}
+	}
+	return &tasksOutput{TaskList{list}}, nil
+}
+
+// stopRollout lets no further job of a task begin.
+func (s *Server) stopRollout(ctx context.Context, in *taskOrder) (*rolledOutput, error) {
+	g, wrong := in.reasoned("stopped")
+	id, err := jobs.ParseTaskID(in.Task)
+	if wrong = append(wrong, mistakes("path.task", err)...); len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	did, err := s.queue.StopTask(ctx, id, g.note())
+	if err != nil {
+		return nil, s.noRollout(ctx, id, err)
+	}
+	s.logOrder("rollout stopped", g, "task", id, "already", did.Already)
+	return &rolledOutput{did}, nil
+}
+
+// nextRollout lets a task go on where it was stopped, or where its next wave waits.
+func (s *Server) nextRollout(ctx context.Context, in *nextInput) (*rolledOutput, error) {
+	var b NextRequest
+	if in.Body != nil {
+		b = *in.Body
+	}
+	g, wrong := Order{Asked: in.Asked, User: in.User, Body: &b.OrderRequest}.reasoned("let go on")
+	id, err := jobs.ParseTaskID(in.Task)
+	if wrong = append(wrong, mistakes("path.task", err)...); len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	t, err := s.queue.Task(ctx, id)
+	if err != nil {
+		return nil, problem(err)
+	}
+	ask, bad := jobs.RolloutAsk{MaxFailed: b.MaxFailed}.Resolve(t.Total)
+	for _, m := range bad {
+		wrong = append(wrong, mistakes("body."+m.Field, m.Err)...)
+	}
+	if len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	did, err := s.queue.GoOn(ctx, id, ask.MaxFailed, g.note())
+	if errors.Is(err, queue.ErrSpent) {
+		return nil, refusal([]error{mistake("body.max_failed", "%d of %d have failed already: say how "+
+			"many may fail in all, %d or more", did.Failed, t.Total, did.Failed)})
+	}
+	if err != nil {
+		return nil, s.noRollout(ctx, id, err)
+	}
+	s.logOrder("rollout goes on", g, "task", id, "already", did.Already, "was", did.Was)
+	return &rolledOutput{did}, nil
+}
+
+// noRollout is problem for an order about a task that may have no rule.
+func (s *Server) noRollout(ctx context.Context, id jobs.TaskID, err error) error {
+	t, look := s.queue.Task(ctx, id)
+	if errors.Is(err, queue.ErrNotFound) && look == nil && t.Rollout == nil {
+		return huma.Error404NotFound(fmt.Sprintf("task %s has no rule and no waves; `muster pause` and "+
+			"`muster cancel` stop any task", id))
+	}
+	return problem(err)
+}
