@@ -162,6 +162,7 @@ func (q *Queue) guard(ctx context.Context, zone, id string) error {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return fmt.Errorf("task %s: %w", id, err)
 	}
-	_, err = q.control(ctx, zone, turn{verb: "guard", object: id, number: guard(jobs.Task{ID: jobs.TaskID(id), Spec: s})})
+	t := jobs.Task{ID: jobs.TaskID(id), Spec: s}
+	_, err = q.control(ctx, zone, turn{verb: "guard", object: id, number: guard(t)})
 	return err
 }
