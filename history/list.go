@@ -34,8 +34,8 @@ var ErrCursor = errors.New("want the `next` of another page")
 const jobSelect = `select task, host, zone, customer, model, runbook, operator, outcome, class,
 	exit, error, note, node, attempt, tries, due, started, finished from jobs`
 
-// Jobs lists jobs that have ended, the last one first, from behind a cursor on. next
-// is the cursor of the page that follows; empty: there is none.
+// Jobs lists jobs that have ended, the last one first, those of one task by host, from
+// behind a cursor on. next is the cursor of the page that follows; empty: there is none.
 func (s *Store) Jobs(ctx context.Context, f Filter, cursor string, most int) (list []Job,
 	next string, err error) {
 	w, err := f.where(cursor)
@@ -43,8 +43,11 @@ func (s *Store) Jobs(ctx context.Context, f Filter, cursor string, most int) (li
 		return nil, "", err
 	}
 	most = min(max(most, 1), PageMax)
-	text := fmt.Sprintf("%s%s order by finished desc, task desc, host desc limit %d", jobSelect,
-		w.text(), most+1)
+	order := "finished desc, task desc, host desc"
+	if f.Task != "" {
+		order = "host"
+	}
+	text := fmt.Sprintf("%s%s order by %s limit %d", jobSelect, w.text(), order, most+1)
 	err = s.rows(ctx, "list jobs", text, w.args, func(scan func(...any) error) error {
 		j, err := scanJob(scan)
 		list = append(list, j)
@@ -110,6 +113,10 @@ func (f Filter) where(cursor string) (*where, error) {
 	id, bad := jobs.ParseID(rest)
 	if err != nil || bad != nil {
 		return nil, fmt.Errorf("cursor: %w", ErrCursor)
+	}
+	if f.Task != "" {
+		w.and("host > ?", id.Host())
+		return w, nil
 	}
 	w.and("finished <= ?", n)
 	w.and("(finished, task, host) < (?, ?, ?)", n, string(id.Task()), id.Host())

@@ -59,13 +59,18 @@ create table jobs (
   finished bigint not null,
   primary key (task, host)
 );
-create index jobs_finished on jobs (finished);
+-- In the whole order of a page, or SQLite sorts all of them for the first one.
+create index jobs_finished on jobs (finished, task, host);
 create index jobs_customer on jobs (customer, finished);
 create index jobs_host on jobs (host, finished);
 create index jobs_runbook on jobs (runbook, finished);
 create index jobs_operator on jobs (operator, finished);
--- Nearly all succeed, and those are found by time.
+-- Nearly all succeed, and those are found by time. These cost next to nothing.
 create index jobs_bad on jobs (outcome, finished) where outcome <> 'succeeded';
+create index jobs_bad_customer on jobs (customer, outcome, finished) where outcome <> 'succeeded';
+create index jobs_bad_host on jobs (host, outcome, finished) where outcome <> 'succeeded';
+create index jobs_bad_runbook on jobs (runbook, outcome, finished) where outcome <> 'succeeded';
+create index jobs_bad_operator on jobs (operator, outcome, finished) where outcome <> 'succeeded';
 
 create table attempts (
   task    text not null,
