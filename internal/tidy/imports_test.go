@@ -34,6 +34,7 @@ var floors = map[string]int{
 	"internal/fakefleet":         2,
 	"internal/fakefleet/machine": 1,
 	"jobs/model":                 2,
+	"jobs/plan":                  2,
 	"jobs/queue":                 2,
 	"master":                     3,
 	"server":                     3,
