@@ -76,7 +76,7 @@ func rollsKSK(t *testing.T) {
 		w := l.Watch(t)
 		p := newPlay(t, l, args("key=ksk", "whole=true"))
 		p.before = func(step string) {
-			if step == "ds-gate" {
+			if step == "ds" {
 				l.Delegate(p.values["saved.ds"])
 			}
 		}

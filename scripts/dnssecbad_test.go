@@ -91,20 +91,20 @@ func followsNeverDoubles(t *testing.T) {
 		// Both DS are there, then a wrong one: that is no time to go on.
 		p = newPlay(t, l, map[string]string{"key": "ksk", "pending": "attach", "ds_limit": "2"})
 		p.before = func(step string) {
-			if step == "ds-gate" {
+			if step == "ds" {
 				l.Delegate(append(l.DS(), ds)...)
 			}
 		}
 		p.run("dnssec").wants("ds", -1, "the parent still has the DS of the old key "+old)
 		right := l.DS()
 		p.before = func(step string) {
-			if step == "ds-gate" {
+			if step == "ds" {
 				l.Delegate(append(right, changed(ds))...)
 			}
 		}
 		p.run("dnssec").wants("ds", 4, "the parent has a wrong DS for the key")
 
-		p = newPlay(t, l, map[string]string{"key": "ksk", "pending": "attach", "ds": "look", "tag": old})
+		p = newPlay(t, l, map[string]string{"key": "ksk", "pending": "attach", "tag": old})
 		p.before = func(step string) {
 			if step == "ds" {
 				l.Delegate(ds)

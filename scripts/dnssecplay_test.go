@@ -71,7 +71,7 @@ func newPlay(t testing.TB, l *dnstest.Lab, args map[string]string) *play {
 // run plays the runbook to its end.
 func (p *play) run(name string) *play {
 	p.t.Helper()
-	text, err := os.ReadFile("testdata/" + name + ".yaml")
+	text, err := os.ReadFile("builtin/" + name + ".yaml")
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"muster/fleet/remote/remotetest"
+	"muster/internal/dnstest"
+	"muster/jobs"
+)
+
+// rollover is one rollover of a key, on a host of its own.
+type rollover struct {
+	name  string // of the host
+	key   string // zsk or ksk
+	start func(testing.TB, dnstest.Options) *dnstest.Lab
+
+	lab   *dnstest.Lab
+	watch *dnstest.Watcher
+	task  jobs.TaskID
+}
+
+// args are those of the runbooks dnssec and dnssec-status.
+func (r *rollover) args() []string {
+	kind := "bind"
+	if r.lab.Primary.Control == "" {
+		kind = "knot"
+	}
+	var args []string
+	for name, v := range map[string]string{"zone": dnstest.Zone, "server": kind,
+		"config": r.lab.Primary.Config, "rndc_config": r.lab.Primary.Control, "primary": r.lab.Primary.At(),
+		"secondaries": r.lab.Secondary.At(), "parents": r.lab.Parent.At()} {
+		args = append(args, "--arg", name+"="+v)
+	}
+	return args
+}
+
+// start submits the rollover.
+func (h *house) roll(r *rollover, more ...string) jobs.TaskInfo {
+	h.t.Helper()
+	args := append([]string{"run", "dnssec", "--on", r.name, "--arg", "key=" + r.key, "--arg", "every=2s",
+		"--arg", "grace=1m", "--arg", "ds_limit=2m"}, r.args()...)
+	var t jobs.TaskInfo
+	h.query(&t, append(args, more...)...)
+	return t
+}
+
+// job is the one job of the rollover.
+func (r *rollover) job() jobs.ID { return jobs.NewID(r.task, r.name) }
+
+// said waits until the job's transcript matches a pattern, and gives its first group.
+func (h *house) said(r *rollover, pattern string) string {
+	h.t.Helper()
+	re := regexp.MustCompile("(?m)" + pattern)
+	late := time.After(2 * time.Minute)
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		out, _ := h.muster("logs", string(r.job()))
+		if m := re.FindStringSubmatch(out); m != nil {
+			return m[1]
+		}
+		select {
+		case <-late:
+			h.t.Fatalf("nothing in what %s said matches %s:\n%s", r.job(), pattern, out)
+		case <-tick.C:
+		}
+	}
+}
+
+func TestKeysAreRolledAsManyShortAttempts(t *testing.T) {
+	t.Parallel()
+	all := []*rollover{
+		{name: "bind-zsk", key: "zsk", start: dnstest.StartBIND},
+		{name: "bind-ksk", key: "ksk", start: dnstest.StartBIND},
+		{name: "knot-zsk", key: "zsk", start: dnstest.StartKnot},
+		{name: "knot-ksk", key: "ksk", start: dnstest.StartKnot},
+	}
+	var inventory strings.Builder
+	inventory.WriteString("hosts:\n")
+	var labs sync.WaitGroup
+	for _, r := range all {
+		s := remotetest.StartSSHD(t, remotetest.Options{})
+		fmt.Fprintf(&inventory, "  - {name: %s, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
+			r.name, s.Address, s.Port, s.User, s.Key, s.HostKey)
+		labs.Go(func() { r.lab = r.start(t, dnstest.Options{}) })
+	}
+	labs.Wait()
+	h := newHouse(t, inventory.String())
+	h.config(map[string]any{"children": 1}) // whoever waits must not hold it
+	h.master()
+
+	for _, r := range all {
+		r.watch = r.lab.Watch(t)
+		r.task = h.roll(r, "--detach").Task
+	}
+	for _, r := range all {
+		if r.key == "ksk" {
+			ds := h.said(r, `^ds=(.* IN DS .*)$`)
+			// All are under way with the one child that there is, and it has time for more, on
+			// the same host: for a second rollover, which is refused.
+			second := h.roll(r, "--wait")
+			if j := h.jobs(second.Task)[0]; j.Outcome != jobs.Failed || j.Class != jobs.ClassUser {
+				t.Errorf("a second rollover on %s: %+v", r.name, j)
+			}
+			r.lab.Delegate(ds)
+		}
+	}
+	for _, r := range all {
+		h.muster("task", string(r.task), "--wait")
+		var j jobs.JobInfo
+		h.query(&j, "job", string(r.job()))
+		out, _ := h.muster("logs", string(r.job()))
+		if j.Outcome != jobs.Succeeded || j.Attempt < 3 || !strings.Contains(out, "was rolled from the key") {
+			t.Errorf("%s: %+v\n%s", r.name, j, out)
+		}
+		t.Logf("%s: %d attempts in %s", r.name, j.Attempt, j.Finished.Sub(j.Started.Time))
+		seen, broken := r.watch.End()
+		if len(broken) > 0 {
+			t.Errorf("%s: the resolver saw %v: %q", r.name, seen, broken)
+		}
+	}
+}
