@@ -175,6 +175,16 @@ func (s *redisServer) watchSlow(ctx context.Context) error {
 		s.own.Do(ctx, "slowlog", "reset").Err())
 }
 
+// slow are the calls of all kinds that took longer than slowFrom since watchSlow, in ms.
+func (s *redisServer) slow(ctx context.Context) ([]float64, error) {
+	list, err := s.own.SlowLogGet(ctx, slowKept).Result()
+	var out []float64
+	for _, e := range list {
+		out = append(out, e.Duration.Seconds()*1000)
+	}
+	return out, err
+}
+
 // slowest is the longest call of a reordering since watchSlow, and the longest of
 // any other script, in ms; slowFrom if all were shorter.
 func (s *redisServer) slowest(ctx context.Context) (walk, rest float64, err error) {

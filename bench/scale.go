@@ -55,9 +55,7 @@ func (b *bench) scaleOnce(ctx context.Context, n int) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	if err := b.redis.watchSlow(ctx); err != nil {
-		return nil, err
-	}
+	longest := 0.0
 	for _, a := range []act{
 		{fmt.Sprintf("%s jobs taken and finished", thousands(scaleTakes)),
 			func() error { return c.takeSome(ctx, scaleTakes) }},
@@ -69,15 +67,26 @@ func (b *bench) scaleOnce(ctx context.Context, n int) (rows []row, err error) {
 		{"resume of the task", func() error { _, err := q.Resume(ctx, id, "bench"); return err }},
 		{"cancel of the task", func() error { _, err := q.Cancel(ctx, id, "bench"); return err }},
 	} {
+		if err := b.redis.watchSlow(ctx); err != nil {
+			return nil, err
+		}
 		began := time.Now()
 		if err := a.do(); err != nil {
 			return nil, fmt.Errorf("%s: %w", a.name, err)
 		}
 		rows = append(rows, newRow(a.name, "ms", []float64{millis(time.Since(began))}))
+		calls, err := b.redis.slow(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(calls) > 0 {
+			longest = max(longest, slices.Max(calls))
+			rows = append(rows, newRow(fmt.Sprintf("%s: %d calls above %s", a.name, len(calls), slowFrom),
+				"ms", calls))
+		}
 	}
-	_, longest, err := b.redis.slowest(ctx)
 	return append(rows, newRow("longest call of all this", "ms", []float64{longest}).atMost(callMax)),
-		err
+		nil
 }
 
 // takeSome takes jobs, one a call, and finishes each with the next call.

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -14,6 +15,8 @@ type Ending struct {
 	By    jobs.TaskID // supersedes Task; empty: it is cancelled
 	Chunk int         // of hosts, if Hosts is empty
 	Hosts []string    // only their jobs
+	From  int         // hosts of them to leave out at the front
+	Most  int         // hosts to look at; 0: all
 }
 
 // Ended is its answer.
@@ -33,6 +36,8 @@ func (z *Zone) End(now jobs.Micros, a Ending) Ended {
 		hosts = t.Chunks[a.Chunk]
 		c.flag(t, a)
 	}
+	hosts = hosts[min(a.From, len(hosts)):]
+	hosts = hosts[:min(cmp.Or(a.Most, len(hosts)), len(hosts))]
 	out := Ended{Status: "ok", Seen: len(hosts)}
 	for _, host := range hosts {
 		id := jobs.NewID(a.Task, host)

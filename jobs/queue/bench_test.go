@@ -72,6 +72,39 @@ func benchmarkStep(b *testing.B, slots int) {
 	b.ReportMetric(best, "redis-µs/job")
 }
 
+// BenchmarkCancel is what the main thread pays for one call of a cancel: nothing else
+// is done meanwhile. The best of all tasks counts.
+func BenchmarkCancel(b *testing.B) {
+	s := queuetest.StartServer(b)
+	q, err := queue.Open(b.Context(), s.Config())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer q.Close()
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2})
+	defer rdb.Close()
+	best := math.Inf(1)
+	for b.Loop() {
+		b.StopTimer()
+		task, hosts := newTask(spec(), 5000)
+		if err := q.Submit(b.Context(), task, hosts, nil); err != nil {
+			b.Fatal(err)
+		}
+		before, calls := mainThread(b, rdb), 0
+		q.BeforeScript(string(task.ID), func(n int) error {
+			calls = n
+			return nil
+		})
+		b.StartTimer()
+		if _, err := q.Cancel(b.Context(), task.ID, "bench"); err != nil {
+			b.Fatal(err)
+		}
+		used := mainThread(b, rdb) - before
+		best = min(best, float64(used.Nanoseconds())/1000/float64(calls))
+	}
+	b.ReportMetric(best, "redis-µs/call")
+}
+
 var mainField = regexp.MustCompile(`used_cpu_(?:user|sys)_main_thread:([0-9.]+)`)
 
 // mainThread is the time that the main thread of Redis has worked.

@@ -20,7 +20,8 @@ import (
 
 const (
 	chunkMax  = 500 // jobs that one script call moves
-	hostsMax  = 200 // hosts of a task in one chunk: a cancel looks at each job of one
+	hostsMax  = 200 // hosts of a task in one chunk
+	endMax    = 50  // jobs that a cancel looks at in one call: it takes 10 µs for each
 	pipeMax   = 16  // calls that are under way at once
 	tasksKept = 10000
 	keyKept   = 100 // tasks of one key
@@ -423,32 +424,42 @@ func (q *Queue) endAll(ctx context.Context, e ending) (jobs.Cancel, error) {
 		return c, err
 	}
 	for _, zone := range zones {
-		for chunk := 0; ; chunk++ {
-			r, err := q.script(ctx, scripts.end, zone, string(e.task), string(e.outcome),
-				oneLine(e.note), chunk, "", e.by)
+		for chunk, hosts := 0, hostsMax; hosts > 0; chunk++ {
+			hosts, err = q.endChunk(ctx, zone, chunk, e, &c)
 			if err != nil {
 				return c, err
-			}
-			if more, err := addEnded(&c, r); err != nil || !more {
-				if err != nil {
-					return c, err
-				}
-				break
 			}
 		}
 	}
 	return c, nil
 }
 
-// addEnded adds the answer of one call. It is false after the last chunk.
-func addEnded(c *jobs.Cancel, r reader) (bool, error) {
-	status := r.text()
+// endChunk ends the jobs of a chunk, and returns how many hosts it has.
+func (q *Queue) endChunk(ctx context.Context, zone string, chunk int, e ending,
+	c *jobs.Cancel) (hosts int, err error) {
+	for {
+		r, err := q.script(ctx, scripts.end, zone, string(e.task), string(e.outcome),
+			oneLine(e.note), chunk, "", e.by, hosts, endMax)
+		if err != nil {
+			return hosts, err
+		}
+		n, err := addEnded(c, r)
+		hosts += n
+		if err != nil || n < endMax || hosts >= hostsMax {
+			return hosts, err
+		}
+	}
+}
+
+// addEnded adds the answer of one call, and returns how many hosts it looked at.
+func addEnded(c *jobs.Cancel, r reader) (int, error) {
+	r.text() // what is not there any more has no hosts
 	ended, running, already, hosts := r.int(), r.int(), r.int(), r.int()
 	if r.err != nil {
-		return false, r.err
+		return 0, r.err
 	}
 	c.Ended, c.Running, c.Already = c.Ended+ended, c.Running+running, c.Already+already
-	return status == "ok" && hosts > 0, nil
+	return hosts, nil
 }
 
 // CancelJobs is Cancel for some jobs of one task. One that is not there is an
@@ -464,9 +475,9 @@ func (q *Queue) CancelJobs(ctx context.Context, ids []jobs.ID, note string) (job
 		return c, err
 	}
 	for _, zone := range slices.Sorted(maps.Keys(hosts)) {
-		for chunk := range slices.Chunk(hosts[zone], hostsMax) {
+		for chunk := range slices.Chunk(hosts[zone], endMax) {
 			r, err := q.script(ctx, scripts.end, zone, string(c.Task), string(jobs.Cancelled),
-				oneLine(note), "", strings.Join(chunk, "\n"), "")
+				oneLine(note), "", strings.Join(chunk, "\n"), "", 0, endMax)
 			if err != nil {
 				return c, err
 			}

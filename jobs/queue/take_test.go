@@ -47,7 +47,7 @@ func TestATakeObeysTheFlagOfACancel(t *testing.T) {
 		if _, err := dying.Cancel(t.Context(), id, "alice"); !errors.Is(err, died) {
 			t.Fatalf("cancel: %v", err)
 		}
-		if got, err := q.Task(t.Context(), id); err != nil || got.Outcomes[jobs.Cancelled] != 200 {
+		if got, err := q.Task(t.Context(), id); err != nil || got.Outcomes[jobs.Cancelled] != 50 {
 			t.Fatalf("after the first chunk: %+v, %v", got, err)
 		}
 		if got := drain(t, q, "1", 16); len(got) != 0 {

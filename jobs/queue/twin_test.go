@@ -318,8 +318,12 @@ func (w *twin) end(t rapid.TB, e model.Ending) {
 	if len(e.Hosts) > 0 {
 		chunk = ""
 	}
+	most := e.Most
+	if most == 0 {
+		most = 1000
+	}
 	v, ok := w.call(t, "end", string(e.Task), string(outcome), e.Note, chunk,
-		strings.Join(e.Hosts, "\n"), string(e.By))
+		strings.Join(e.Hosts, "\n"), string(e.By), e.From, most)
 	if ok {
 		w.same(t, "end", model.Ended{Status: text(v, 0), Ended: number(v, 1), Running: number(v, 2),
 			Already: number(v, 3), Seen: number(v, 4)}, w.zone.End(w.now, e))

@@ -473,7 +473,9 @@ func (m *walker) cancel(t *rapid.T) {
 	if rapid.IntRange(0, 2).Draw(t, "seldom") > 0 {
 		return
 	}
-	e := model.Ending{Task: m.task(t), Note: "carol: no", Chunk: rapid.IntRange(0, 2).Draw(t, "chunk")}
+	e := model.Ending{Task: m.task(t), Note: "carol: no", Chunk: rapid.IntRange(0, 2).Draw(t, "chunk"),
+		From: rapid.SampledFrom([]int{0, 0, 1}).Draw(t, "from"),
+		Most: rapid.SampledFrom([]int{50, 50, 1}).Draw(t, "most")}
 	switch rapid.IntRange(0, 3).Draw(t, "what") {
 	case 0, 2:
 		e.By = m.task(t)

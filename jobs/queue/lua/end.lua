@@ -1,13 +1,14 @@
 -- end: cancels a task or some of its jobs, or ends what a newer task supersedes.
 -- A task gets one flag first, which takes obey at once; then the jobs of one
--- chunk of hosts after the other are ended.
+-- chunk of hosts after the other are ended, a part of it in one call.
 --
 -- KEYS 1 zone
 -- ARGV 1 task  2 cancelled | superseded  3 who and why, for people
 --      4 number of the chunk of hosts, '' = the hosts of ARGV 5
 --      5 hosts, separated by newlines (1..200): only their jobs; no flag
 --      6 superseded: the newer task
--- Returns {ok, ended now, running, had ended before, hosts in the chunk} |
+--      7 hosts of them to leave out at the front  8 to look at, at most (1..50)
+-- Returns {ok, ended now, running, had ended before, hosts looked at} |
 --      {absent, 0, 0, 0, 0}
 -- Keeps: a running job is not ended here: its worker sees the flag and stops it on
 --      the host. A job of a task that is not committed ends too. Superseded are
@@ -50,7 +51,7 @@ local function stop(jobID, j)
   end
 end
 
-local names, ids, inQueue, inAgain, inHeld = m.places(id, hosts)
+local names, ids, inQueue, inAgain, inHeld = m.places(id, hosts, m.num(ARGV[7]), m.num(ARGV[8]))
 m.readJobs(ids)
 for i, host in ipairs(names) do
   local jobID = ids[i]

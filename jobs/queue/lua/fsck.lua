@@ -74,7 +74,7 @@ function verbs.chunk()
   local v = call('HMGET', m.kTask .. object, 'committed', 'running')
   local hosts, open, running, done, outcomes, traceless = 0, 0, 0, 0, {}, {}
   local list = call('HGET', m.kTask .. object, 'hosts:' .. number) or ''
-  local names, ids, inQueue, inAgain, inHeld = m.places(object, list)
+  local names, ids, inQueue, inAgain, inHeld = m.places(object, list, 0, CHUNK)
   m.readJobs(ids)
   for i, host in ipairs(names) do
     local id, q, a, h = ids[i], inQueue[i], inAgain[i], inHeld[i]

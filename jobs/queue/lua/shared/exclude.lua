@@ -238,13 +238,17 @@ function m.customerPaused(id, t)
   return m.paused[string.match(m.traits(id, t), '^%S+')] ~= nil
 end
 
--- places are the hosts of a list, the ids of their jobs, and for each the scores in
--- queue, in again and in held, or false.
-function m.places(task, list)
-  local hosts, ids = {}, {}
+-- places are some of the hosts of a list, the ids of their jobs, and for each the
+-- scores in queue, in again and in held, or false.
+function m.places(task, list, from, most)
+  local hosts, ids, n = {}, {}, 0
   for host in string.gmatch(list, '[^\n]+') do
-    hosts[#hosts + 1] = host
-    ids[#ids + 1] = task .. ':' .. host
+    n = n + 1
+    if n > from + most then break end
+    if n > from then
+      hosts[#hosts + 1] = host
+      ids[#ids + 1] = task .. ':' .. host
+    end
   end
   if #ids == 0 then return hosts, ids, {}, {}, {} end
   return hosts, ids, call('ZMSCORE', m.kQueue, unpack(ids)),
