@@ -22,6 +22,10 @@ type Lab struct {
 
 	t    testing.TB
 	told map[string]bool // tags of the keys whose DS the primary was told of
+
+	// dsTTL is that of the DS, in seconds. BIND's policy knows it. Knot's does not, and
+	// forgets the old key at once: there it is long enough to show.
+	dsTTL int
 }
 
 // Options says what is unusual of a lab.
@@ -129,7 +133,7 @@ func StartBIND(t testing.TB, o Options) *Lab {
 	if later.port == 0 {
 		later.port = freePort(t)
 	}
-	l := &Lab{t: t, told: map[string]bool{}}
+	l := &Lab{t: t, told: map[string]bool{}, dsTTL: 1}
 	l.Primary = startBIND(t, o.place(primary), "\tnotify explicit; recursion no; dnssec-validation no;\n",
 		fmt.Sprintf(bindPolicy, o.Keys)+fmt.Sprintf("zone %q { type primary; file \"kid.db\"; "+
 			"dnssec-policy fast; inline-signing yes; also-notify { %s port %d; }; };\n", Zone, later.address, later.port),
@@ -148,7 +152,7 @@ func StartKnot(t testing.TB, o Options) *Lab {
 	if later.port == 0 {
 		later.port = freePort(t)
 	}
-	l := &Lab{t: t, told: map[string]bool{}}
+	l := &Lab{t: t, told: map[string]bool{}, dsTTL: 15}
 	l.Primary = startKnot(t, o.place(primary), fmt.Sprintf(knotPolicy, knotAt(later.address, later.port), o.CSK)+`zone:
 - domain: `+Zone+`
   file: kid.db
@@ -241,7 +245,7 @@ func (l *Lab) Delegate(ds ...string) {
 	lines := []string{fmt.Sprint("server ", l.Parent.Address, " ", l.Parent.Port), "zone " + Parent,
 		"update delete " + Zone + " DS"}
 	for _, one := range ds {
-		lines = append(lines, "update add "+strings.Replace(one, " IN DS ", " 1 IN DS ", 1))
+		lines = append(lines, "update add "+strings.Replace(one, " IN DS ", fmt.Sprint(" ", l.dsTTL, " IN DS "), 1))
 	}
 	file := folder(l.t) + "/update"
 	write(l.t, file, strings.Join(append(lines, "send"), "\n")+"\n")
