@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"encoding/json"
+	"math"
 	"time"
 )
 
@@ -55,7 +56,21 @@ type Node struct {
 	Note     string   `json:"note,omitempty"` // what an operator should know, such as a refused reload
 	Spawned  int      `json:"spawned"`        // children started since the master started
 	Identity string   `json:"identity"`       // of its machine and node.dir
+	Clock    Clock    `json:"clock"`
 }
+
+// Clock is what a node knows of its clock.
+type Clock struct {
+	Skew  float64 `json:"skew_seconds"`       // it is so far ahead of that of Redis, as near as is known
+	Loose string  `json:"not_kept,omitempty"` // why it is not known to be kept right by NTP; empty: it is
+}
+
+// SkewMax is how far the clock of a node may be from that of Redis, if it is to begin what
+// needs a window.
+const SkewMax = 2 * time.Second
+
+// Wrong tells whether the node begins nothing that needs a window.
+func (c Clock) Wrong() bool { return math.Abs(c.Skew) > SkewMax.Seconds() }
 
 // Child is one worker process of a node.
 type Child struct {

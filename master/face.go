@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"muster/internal/proc"
 	"muster/jobs"
 )
 
@@ -104,6 +105,9 @@ func (n *node) record() jobs.Node {
 		Version:  n.cfg.Version, Started: n.face.started, Seen: jobs.Time{Time: time.Now()},
 		Note: n.face.notes.String(), Spawned: n.children.spawned,
 		Identity: n.cfg.Identity,
+	}
+	if err := proc.ClockKept(); err != nil {
+		r.Clock.Loose = err.Error()
 	}
 	for _, s := range n.inUse() {
 		switch {

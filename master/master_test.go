@@ -33,6 +33,7 @@ func TestWorkIsDoneByAFewChildren(t *testing.T) {
 	want := jobs.Node{
 		ID: "n1", PID: os.Getpid(), State: "running", Zones: []string{"default"}, Children: []jobs.Child{},
 		Limit: 3, Slots: 1, Version: "1", Started: r.beat.Started, Seen: r.beat.Seen, Spawned: r.beat.Spawned,
+		Clock: r.beat.Clock,
 	}
 	if diff := cmp.Diff(want, r.beat); diff != "" {
 		t.Error(diff)

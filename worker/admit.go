@@ -18,9 +18,6 @@ import (
 // step that disturbs it: a window may have been changed or frozen, and time passes.
 
 const (
-	// skewMax is how far the clock of this machine may be from that of Redis.
-	skewMax = 2 * time.Second
-
 	// doubtDelay is when a job comes again that did not start because what is agreed, or
 	// the time, is not known here. Another node may take it then.
 	doubtDelay = 15 * time.Second
@@ -82,9 +79,9 @@ func ruleRunning(q question) ruling {
 // clockDoubt says why windows must not be read by the clock of this machine.
 func clockDoubt(skew time.Duration, ntp error, required bool) string {
 	switch {
-	case skew.Abs() > skewMax:
+	case skew.Abs() > jobs.SkewMax:
 		return fmt.Sprintf("the clock of this node is %s off that of Redis: at most %s", skew.Abs().Round(
-			time.Millisecond), skewMax)
+			time.Millisecond), jobs.SkewMax)
 	case required && ntp != nil:
 		return "the clock of this node is not kept right by NTP (" + ntp.Error() +
 			"), and windows.require_ntp is set"

@@ -43,6 +43,7 @@ GET /v1/hosts
 GET /v1/nodes
 {"nodes": [
 	{"id": "n1", "pid": 7, "state": "running", "zones": ["default"], "limit": 8, "slots": 2, "version": "v1",
+	 "clock": {"skew_seconds": -2.5, "not_kept": "adjtimex"}, "note": "x",
 	 "children": [{"pid": 8, "job": "0wcy7y2fb2:fw001"}, {"pid": 9, "job": "a", "jobs": ["a", "b"]}]},
 	{"id": "n2", "children": null}]}
 
@@ -164,7 +165,8 @@ func TestCommandsShowTables(t *testing.T) {
 			"fw001  127.77.0.1:2222  root  default  acme      -      none   model=x\\x1b200,role=fw\n",
 		"nodes": "" +
 			"NODE  PID  STATE    ZONES    CHILDREN  SLOTS  JOBS  VERSION  SEEN  NOTE\n" +
-			"n1      7  running  default       2/8      2     3  v1       -     -\n" +
+			"n1      7  running  default       2/8      2     3  v1       -     its clock is 2.5s off that of Redis: it " +
+			"begins nothing that needs a window; no NTP; x\n" +
 			"n2      0                         0/0      0     0           -     -\n",
 		"queue": "" +
 			"ZONE     QUEUED  AGAIN  DUE  OLDEST                OVERDUE  NOTE\n" +

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster/jobs"
+	"muster/jobs/queue"
 	"muster/server"
 )
 
@@ -81,9 +83,26 @@ func nodeGrid(list []jobs.Node, now time.Time) grid {
 	for _, n := range list {
 		g.add(cell(n.ID), strconv.Itoa(n.PID), cell(n.State), cell(strings.Join(n.Zones, ",")),
 			fmt.Sprintf("%d/%d", len(n.Children), n.Limit), strconv.Itoa(n.Slots),
-			strconv.Itoa(inHand(n)), cell(n.Version), ago(n.Seen, now), orDash(cell(n.Note)))
+			strconv.Itoa(inHand(n)), cell(n.Version), ago(n.Seen, now), orDash(cell(nodeNote(n))))
 	}
 	return g
+}
+
+// nodeNote is what an operator should know of a node, its clock too.
+func nodeNote(n jobs.Node) string {
+	var notes []string
+	if n.Clock.Wrong() {
+		notes = append(notes, fmt.Sprintf("its clock is %s off that of Redis: it begins nothing that "+
+			"needs a window", time.Duration(math.Abs(n.Clock.Skew)*float64(time.Second)).Round(
+			time.Millisecond)))
+	}
+	if n.Clock.Loose != "" && n.State != queue.NodeGone {
+		notes = append(notes, "no NTP")
+	}
+	if n.Note != "" {
+		notes = append(notes, n.Note)
+	}
+	return strings.Join(notes, "; ")
 }
 
 // inHand is how many jobs a node works on.

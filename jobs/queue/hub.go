@@ -24,8 +24,15 @@ const (
 	inventoryKeep = taskKeep // of a version that was replaced: tasks have pinned it
 )
 
-// Beat tells that a node is alive; every 5 s. One Redis call.
+// Beat tells that a node is alive; every 5 s. One Redis call, and once a minute two more:
+// the clocks are compared, and the index of nodes is written.
 func (q *Queue) Beat(ctx context.Context, n jobs.Node) error {
+	due := q.indexDue()
+	skew, err := q.skew(ctx, due)
+	if err != nil {
+		return err
+	}
+	n.Clock.Skew = skew.Seconds()
 	text, err := json.Marshal(n)
 	if err != nil {
 		return err
@@ -33,7 +40,7 @@ func (q *Queue) Beat(ctx context.Context, n jobs.Node) error {
 	if err := q.rdb.Set(ctx, hubKey("node:", n.ID), text, beatTTL).Err(); err != nil {
 		return q.say("beat", err)
 	}
-	if !q.indexDue() {
+	if !due {
 		return nil
 	}
 	err = q.rdb.ZAdd(ctx, hubKey("nodes", ""),
@@ -41,6 +48,30 @@ func (q *Queue) Beat(ctx context.Context, n jobs.Node) error {
 	q.indexed(err)
 	return q.say("beat", err)
 }
+
+// skew is by how much the clock of this machine is ahead of that of Redis, as it was found
+// last, or anew.
+func (q *Queue) skew(ctx context.Context, anew bool) (time.Duration, error) {
+	if !anew {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return q.ahead, nil
+	}
+	before := time.Now()
+	now, err := q.now(ctx, hub)
+	if err != nil {
+		return 0, err
+	}
+	ahead := middle(before).Sub(now)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ahead = ahead
+	return ahead, nil
+}
+
+// middle is between an instant and now: something that was read meanwhile is told to have
+// been read then.
+func middle(before time.Time) time.Time { return before.Add(time.Since(before) / 2) }
 
 // indexEvery is how many beats pass until the index of nodes is written again,
 // because an idle node must cost next to nothing.

@@ -7,6 +7,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/queuetest"
 	"muster/windows"
 )
 
@@ -104,4 +105,26 @@ func TestAnAlertIsAnEvent(t *testing.T) {
 			t.Errorf("got %+v, %v", last, errors.Join(err))
 		}
 	})
+}
+
+// A node says how far its clock is from that of Redis.
+func TestANodeKnowsHowWrongItsClockIs(t *testing.T) {
+	t.Parallel()
+	m, cfg := queuetest.StartMini(t)
+	for _, off := range []time.Duration{0, time.Hour, -3 * time.Second} {
+		m.SetTime(time.Now().Add(-off))
+		q := open(t, world{cfg: cfg}, "")
+		n := jobs.Node{ID: "n1", Seen: jobs.Time{Time: time.Now()}}
+		if err := q.Beat(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		list, err := q.Nodes(t.Context())
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%d nodes, %v", len(list), err)
+		}
+		got := time.Duration(list[0].Clock.Skew * float64(time.Second))
+		if (got-off).Abs() > 900*time.Millisecond || list[0].Clock.Wrong() != (off != 0) {
+			t.Errorf("its clock is %s off, it says %s, wrong: %t", off, got, list[0].Clock.Wrong())
+		}
+	}
 }

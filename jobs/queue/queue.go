@@ -23,7 +23,8 @@ type Queue struct {
 
 	mu    sync.Mutex // guards what follows
 	zones map[string]*zone
-	beats int // until the index of nodes is due again
+	beats int           // until the index of nodes is due again
+	ahead time.Duration // the clock of this machine, of that of Redis, as it was found last
 
 	jumpMin time.Duration // the least jump of TIME that counts
 

@@ -116,9 +116,7 @@ func (q *Queue) Agreed(ctx context.Context, known int64) (jobs.Agreed, error) {
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return a, q.say("windows", err)
 	}
-	// TIME was read at some moment between the two.
-	middle := before.Add(time.Since(before) / 2)
-	a.Now, a.Skew = jobs.MicrosOf(now.Val()), middle.Sub(now.Val())
+	a.Now, a.Skew = jobs.MicrosOf(now.Val()), middle(before).Sub(now.Val())
 	if version.Err() == nil {
 		if a.Version, err = version.Int64(); err != nil {
 			return a, q.say("windows", err)
