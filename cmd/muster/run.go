@@ -40,8 +40,8 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
   muster run exec --on vpn1 --arg cmd='id' --wait -o json
   muster run exec --on 'customer=acme' --arg cmd='date' --at '2026-12-01 02:00'
   muster run exec --on 'role=fw' --arg cmd='reboot' --disruptive
-  muster run firmware --on 'customer=acme' --dry-run      # who has a turn in which window
-  muster run exec --on 'fw007' --arg cmd='reboot' --override-freeze 'INC-7: it is the cause'
+  muster run firmware --on 'customer=acme' --dry-run  # which window is whose
+  muster run exec --on fw007 --arg cmd=reboot --override-freeze 'INC-7: the cause'
   muster run exec --on 'role=fw' --arg cmd='reload' --supersedes rules/acme
   muster run exec --on 'role=fw' --arg cmd='reload' --max-failed 2% --breaker 3/10m`,
 		Args:              cobra.ExactArgs(1),
