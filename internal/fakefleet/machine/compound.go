@@ -38,6 +38,7 @@ func (s *shell) function(body *syntax.Stmt, words []string) Status {
 	s.args = append([]string{args[0]}, words[1:]...)
 	s.depth++
 	s.stmt(body)
+	s.landed(jumpReturn)
 	s.depth--
 	s.args = args
 	return s.status()

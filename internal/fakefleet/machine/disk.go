@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // trouble is what the C library of a machine says when something does not work.
@@ -34,7 +35,12 @@ type disk struct {
 	nodes map[string]*node
 	used  int64
 	max   int64
+
+	uptime func() string // what /proc/uptime says
 }
+
+// uptimeFile is the one file whose content is another each time it is read.
+const uptimeFile = "/proc/uptime"
 
 // node is a file or a directory. Its bytes are only ever appended to or
 // replaced, so whoever has read them may keep them.
@@ -46,7 +52,11 @@ type node struct {
 }
 
 func (m *Machine) newDisk() *disk {
-	d := &disk{nodes: map[string]*node{}}
+	since := time.Now().Add(-m.uptime())
+	d := &disk{nodes: map[string]*node{}, uptime: func() string {
+		up := time.Since(since).Seconds()
+		return fmt.Sprintf("%.2f %.2f\n", up, up)
+	}}
 	for _, dir := range []string{
 		"/", "/dev", "/etc", "/home", "/opt", "/proc", "/proc/sys", "/proc/sys/kernel",
 		"/proc/sys/kernel/random", "/root", "/run", "/tmp", "/usr", "/var", "/var/lib", "/var/tmp",
@@ -58,6 +68,7 @@ func (m *Machine) newDisk() *disk {
 		"/etc/hostname":                   m.config.Name + "\n",
 		"/etc/machine-id":                 fmt.Sprintf("%x\n", id[:16]),
 		"/etc/os-release":                 m.config.Model.release,
+		uptimeFile:                        "",
 		"/proc/sys/kernel/random/boot_id": uuidText(id[16:]) + "\n",
 	} {
 		d.nodes[name] = &node{mode: 0o644, data: []byte(text)}
@@ -86,6 +97,8 @@ func (d *disk) read(name string) ([]byte, error) {
 func (d *disk) file(name string) (*node, error) {
 	n := d.nodes[name]
 	switch {
+	case n != nil && name == uptimeFile:
+		return &node{mode: n.mode, data: []byte(d.uptime())}, nil
 	case n == nil:
 		return nil, noEntry
 	case n.dir:

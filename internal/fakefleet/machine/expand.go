@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -39,7 +40,7 @@ func (s *shell) field(sp *splitter, part syntax.WordPart) error {
 		return err
 	}
 	switch part.(type) {
-	case *syntax.ParamExp, *syntax.CmdSubst:
+	case *syntax.ParamExp, *syntax.CmdSubst, *syntax.ArithmExp:
 		sp.split(text)
 	default:
 		sp.add(text)
@@ -141,6 +142,8 @@ func (s *shell) expand(part syntax.WordPart, quoted bool) (string, error) {
 		return s.param(p)
 	case *syntax.CmdSubst:
 		return s.substitute(p)
+	case *syntax.ArithmExp:
+		return s.reckon(p)
 	}
 	return "", tooFar(part)
 }
@@ -168,7 +171,17 @@ func unescape(text string, quoted bool) string {
 	return b.String()
 }
 
-// param knows $x, ${x} and the four with a word: - :- + :+.
+// reckon is $(( )). What it assigns is lost: nobody here counts on it.
+func (s *shell) reckon(p *syntax.ArithmExp) (string, error) {
+	n, err := expand.Arithm(&expand.Config{Env: expand.FuncEnviron(func(name string) string {
+		value, _ := s.value(name)
+		return value
+	})}, p.X)
+	return strconv.Itoa(n), err
+}
+
+// param knows $x, ${x}, those with a word (- :- + :+) and those that cut off what fits a
+// pattern (# ## % %%).
 func (s *shell) param(p *syntax.ParamExp) (string, error) {
 	if p.Param == nil || p.Excl || p.Length || p.Index != nil || p.Slice != nil || p.Repl != nil {
 		return "", tooFar(p)
@@ -179,6 +192,8 @@ func (s *shell) param(p *syntax.ParamExp) (string, error) {
 	}
 	other := false
 	switch p.Exp.Op {
+	case syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix:
+		return s.trim(value, p.Exp)
 	case syntax.DefaultUnset:
 		other = !set
 	case syntax.DefaultUnsetOrNull:
@@ -192,6 +207,27 @@ func (s *shell) param(p *syntax.ParamExp) (string, error) {
 	}
 	if other {
 		return s.text(p.Exp.Word)
+	}
+	return value, nil
+}
+
+// trim cuts the shortest or longest beginning or end off a value that fits a pattern.
+func (s *shell) trim(value string, e *syntax.Expansion) (string, error) {
+	begin := e.Op == syntax.RemSmallPrefix || e.Op == syntax.RemLargePrefix
+	shortest := e.Op == syntax.RemSmallPrefix || e.Op == syntax.RemSmallSuffix
+	for i := range len(value) + 1 {
+		n := i // so much is cut off
+		if !shortest {
+			n = len(value) - i
+		}
+		part, rest := value[:n], value[n:]
+		if !begin {
+			rest, part = value[:len(value)-n], value[len(value)-n:]
+		}
+		fits, err := s.fits(part, e.Word)
+		if fits || err != nil {
+			return rest, err
+		}
 	}
 	return value, nil
 }

@@ -16,11 +16,13 @@ func fileTools() map[string]func(*call) Status {
 		"cat":       runCat,
 		"chmod":     runChmod,
 		"chown":     func(*call) Status { return Status{} },
+		"cp":        runCp,
 		"head":      runHead,
 		"ls":        runLs,
 		"mkdir":     runMkdir,
 		"mv":        runMv,
 		"rm":        runRm,
+		"rmdir":     runRmdir,
 		"sha256sum": runSha256sum,
 		"touch":     runTouch,
 		"wc":        runWc,
@@ -180,6 +182,42 @@ func (d *disk) mkdirs(name string, parents bool) error {
 		return err
 	}
 	return d.mkdir(name)
+}
+
+func runCp(c *call) Status {
+	_, names, err := c.options("afpv")
+	if err != nil || len(names) != 2 {
+		return c.fail(1, "want two names")
+	}
+	d := c.sh.machine.disk()
+	data, err := d.read(c.path(names[0]))
+	if err == nil {
+		var n *node
+		if n, err = d.create(c.target(names[0], names[1]), false, 0o644); err == nil {
+			err = d.append(n, data)
+		}
+	}
+	if err != nil {
+		return c.fail(1, "cannot copy '%s' to '%s': %s", names[0], names[1], err)
+	}
+	return Status{}
+}
+
+func runRmdir(c *call) Status {
+	for _, name := range c.args {
+		n, ok := c.sh.machine.disk().stat(c.path(name))
+		var err error = noEntry
+		switch {
+		case ok && !n.dir:
+			err = notDir
+		case ok:
+			err = c.sh.machine.disk().remove(c.path(name), false)
+		}
+		if err != nil {
+			return c.fail(1, "failed to remove '%s': %s", name, err)
+		}
+	}
+	return Status{}
 }
 
 func runRm(c *call) Status {

@@ -55,8 +55,8 @@ func (m *Machine) Run(ctx context.Context, c Command) Result {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 
-	fam := &family{stuck: c.Stuck}
-	s := m.newShell(group{term: ctx, kill: ctx}, fam)
+	fam := &family{stuck: c.Stuck, root: group{term: ctx, kill: ctx}}
+	s := m.newShell(fam.root, fam)
 	s.streams = streams{c.In, c.Out, c.Err}
 	st := s.run(c.Line)
 	if c.Left != nil && fam.busy() {

@@ -29,7 +29,7 @@ func TestNft(t *testing.T) {
 		{name: "taken back", file: good,
 			line: "nft list ruleset >/tmp/old; nft -f /tmp/r; nft -f /tmp/old; nft flush ruleset"},
 		{name: "there twice without a flush", file: "table ip a {\n\tchain b {\n\t}\n}\n",
-			line: "nft -f /tmp/r; nft -f /tmp/r",
+			line:  "nft -f /tmp/r; nft -f /tmp/r",
 			rules: "table ip a {\n\tchain b {\n\t}\n\tchain b {\n\t}\n}\n"},
 		{name: "once with one", file: "flush ruleset\n# all of them\ntable ip a {\n\tchain b {\n\t}\n}\n",
 			line: "nft -f /tmp/r; nft -f /tmp/r", rules: "table ip a {\n\tchain b {\n\t}\n}\n"},

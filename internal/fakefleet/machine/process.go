@@ -80,6 +80,7 @@ const stepsMax = 250_000
 // family is what all processes of one exec have in common.
 type family struct {
 	stuck      bool
+	root       group // of the first shell
 	steps      atomic.Int64
 	timedOut   atomic.Bool
 	left       atomic.Bool  // a timeout has ended, and its group may not be empty

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -25,7 +26,7 @@ func (s *shell) redirectOne(r *syntax.Redirect) error {
 	switch r.Op {
 	case syntax.RdrIn:
 		return s.readFrom(text)
-	case syntax.Hdoc:
+	case syntax.Hdoc, syntax.DashHdoc:
 		return s.readText(r)
 	case syntax.RdrOut, syntax.RdrClob, syntax.AppOut:
 		to, err := s.open(text, r.Op)
@@ -35,6 +36,10 @@ func (s *shell) redirectOne(r *syntax.Redirect) error {
 		return s.point(r, to)
 	case syntax.DplOut:
 		switch text {
+		case "-":
+			if r.N != nil && r.N.Value > "2" {
+				return nil // it was never open
+			}
 		case "1":
 			return s.point(r, s.out)
 		case "2":
@@ -92,16 +97,43 @@ func (s *shell) readText(r *syntax.Redirect) error {
 		s.in = nowhere{}
 		return nil
 	}
-	if lit, ok := r.Hdoc.Parts[0].(*syntax.Lit); ok && isQuoted(r.Word) {
+	parts := r.Hdoc.Parts
+	if r.Op == syntax.DashHdoc {
+		parts = withoutTabs(parts)
+	}
+	if lit, ok := parts[0].(*syntax.Lit); ok && isQuoted(r.Word) {
 		s.in = &content{[]byte(lit.Value)}
 		return nil
 	}
-	text, err := s.join(r.Hdoc.Parts, true)
+	text, err := s.join(parts, true)
 	if err != nil {
 		return err
 	}
 	s.in = &content{[]byte(text)}
 	return nil
+}
+
+// withoutTabs takes the tabs off the beginning of each line of a text.
+func withoutTabs(parts []syntax.WordPart) []syntax.WordPart {
+	list, begin := slices.Clone(parts), true
+	for i, part := range list {
+		lit, ok := part.(*syntax.Lit)
+		if !ok {
+			begin = false
+			continue
+		}
+		bare := *lit
+		bare.Value = ""
+		for line := range strings.Lines(lit.Value) {
+			if begin {
+				line = strings.TrimLeft(line, "\t")
+			}
+			bare.Value += line
+			begin = strings.HasSuffix(line, "\n")
+		}
+		list[i] = &bare
+	}
+	return list
 }
 
 func isQuoted(w *syntax.Word) bool {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -48,6 +49,25 @@ type calls struct {
 	args      []string // $0, $1…
 	functions map[string]*syntax.Stmt
 	depth     int // functions that called each other
+	jump      jump
+}
+
+// jump is what makes a shell leave a function or a loop: end is set, too, but not for good.
+type jump string
+
+const (
+	jumpReturn   jump = "return"
+	jumpBreak    jump = "break"
+	jumpContinue jump = "continue"
+)
+
+// landed ends a jump of one of some kinds; false: there was none.
+func (s *shell) landed(kinds ...jump) bool {
+	if s.jump == "" || !slices.Contains(kinds, s.jump) {
+		return false
+	}
+	s.last, s.end, s.jump = s.end.seen(), nil, ""
+	return true
 }
 
 // signalled is what the shell does about signals.
@@ -304,6 +324,10 @@ func (s *shell) whileClause(c *syntax.WhileClause) {
 	for s.holds(c.Cond) != c.Until && !s.over() {
 		s.list(c.Do)
 		last = s.last
+		if s.landed(jumpBreak) {
+			break
+		}
+		s.landed(jumpContinue)
 	}
 	s.last = last
 }
@@ -329,6 +353,10 @@ func (s *shell) forClause(c *syntax.ForClause) {
 		}
 		s.vars[words.Name.Value] = item
 		s.list(c.Do)
+		if s.landed(jumpBreak) {
+			return
+		}
+		s.landed(jumpContinue)
 	}
 }
 

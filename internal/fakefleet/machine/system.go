@@ -90,9 +90,17 @@ func runID(c *call) Status {
 // one machine do not.
 func runUptime(c *call) Status {
 	d := c.machine().ID
+	up := c.sh.machine.uptime()
 	return c.say(" 12:00:00 up %d days, %2d:%02d,  0 users,  "+
 		"load average: 0.%02d, 0.%02d, 0.%02d\n",
-		int(d[0])+1, d[1]%24, d[2]%60, d[3]%100, d[4]%100, d[5]%100)
+		up/(24*time.Hour), up/time.Hour%24, up/time.Minute%60, d[3]%100, d[4]%100, d[5]%100)
+}
+
+// uptime is how long the machine was up when its disk was first looked at.
+func (m *Machine) uptime() time.Duration {
+	d := m.config.ID
+	return time.Duration(d[0])*24*time.Hour + 24*time.Hour + time.Duration(d[1]%24)*time.Hour +
+		time.Duration(d[2]%60)*time.Minute
 }
 
 func runDate(c *call) Status {

@@ -163,7 +163,7 @@ func (c *call) holdsFor(operator, operand string) (bool, error) {
 	}
 	n, ok := c.sh.machine.disk().stat(c.path(operand))
 	switch operator {
-	case "-e", "-r", "-w":
+	case "-e", "-r", "-w", "-O":
 		return ok, nil
 	case "-f":
 		return ok && !n.dir, nil

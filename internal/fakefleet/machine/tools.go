@@ -27,23 +27,28 @@ func allTools() map[string]tool {
 func builtins() map[string]func(*call) Status {
 	test := func(c *call) Status { return Status{Code: runTest(c)} }
 	return map[string]func(*call) Status{
-		":":      func(*call) Status { return Status{} },
-		"true":   func(*call) Status { return Status{} },
-		"false":  func(*call) Status { return Status{Code: 1} },
-		"[":      test,
-		"cd":     runCd,
-		"echo":   runEcho,
-		"exec":   runExec,
-		"exit":   runExit,
-		"export": runExport,
-		"kill":   runKill,
-		"printf": runPrintf,
-		"read":   runRead,
-		"pwd":    func(c *call) Status { return c.say("%s\n", c.sh.dir) },
-		"set":    runSet,
-		"test":   test,
-		"trap":   runTrap,
-		"umask":  func(*call) Status { return Status{} },
+		":":        func(*call) Status { return Status{} },
+		"true":     func(*call) Status { return Status{} },
+		"false":    func(*call) Status { return Status{Code: 1} },
+		"[":        test,
+		"break":    runJump(jumpBreak),
+		"cd":       runCd,
+		"command":  runCommand,
+		"continue": runJump(jumpContinue),
+		"echo":     runEcho,
+		"eval":     runEval,
+		"exec":     runExec,
+		"exit":     runExit,
+		"export":   runExport,
+		"kill":     runKill,
+		"printf":   runPrintf,
+		"read":     runRead,
+		"return":   runJump(jumpReturn),
+		"pwd":      func(c *call) Status { return c.say("%s\n", c.sh.dir) },
+		"set":      runSet,
+		"test":     test,
+		"trap":     runTrap,
+		"umask":    func(*call) Status { return Status{} },
 	}
 }
 
@@ -51,6 +56,8 @@ func flowTools() map[string]func(*call) Status {
 	return map[string]func(*call) Status{
 		"env":     runEnv,
 		"flood":   runFlood,
+		"nohup":   func(c *call) Status { return c.sh.fork().started(c.args) },
+		"setsid":  runSetsid,
 		"ps":      runPs,
 		"seq":     runSeq,
 		"sh":      runSh,
@@ -106,6 +113,50 @@ func runExit(c *call) Status {
 	}
 	c.sh.end = &st
 	return st
+}
+
+// runJump leaves a function or a loop; only the innermost one.
+func runJump(kind jump) func(*call) Status {
+	return func(c *call) Status {
+		st := runExit(c)
+		if c.sh.end.Signal == "" {
+			c.sh.jump = kind
+		}
+		return st
+	}
+}
+
+func runEval(c *call) Status {
+	c.sh.script(strings.Join(c.args, " "))
+	return Status{Code: c.sh.last}
+}
+
+// runCommand knows command -v NAME.
+func runCommand(c *call) Status {
+	if len(c.args) != 2 || c.args[0] != "-v" {
+		return c.fail(2, "want -v and a name")
+	}
+	name := c.args[1]
+	_, function := c.sh.functions[name]
+	if _, ok := c.sh.machine.config.Model.tools[toolName(name)]; !ok && !function {
+		return Status{Code: 127}
+	}
+	return c.say("%s\n", name)
+}
+
+// runSetsid runs a command out of the reach of signals for the group.
+func runSetsid(c *call) Status {
+	child := c.sh.fork()
+	child.group = c.sh.family.root
+	return child.started(c.args)
+}
+
+// started runs a command in this shell, which is a fork for it.
+func (s *shell) started(words []string) Status {
+	if len(words) == 0 {
+		return Status{Code: 125}
+	}
+	return s.invoke(words)
 }
 
 func runExport(c *call) Status {
