@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"muster/jobs"
 )
 
 // Config says where a server listens.
@@ -26,6 +28,10 @@ type Config struct {
 
 	// HistoryKeep is how long history keeps what has ended; 0: for ever.
 	HistoryKeep time.Duration
+
+	// Overload is what workers do about an overloaded queue, for plans; zero: the
+	// default.
+	Overload jobs.Overload
 }
 
 // DefaultFactsStale is a week.

@@ -16,6 +16,13 @@ type History interface {
 	HistoryCare
 	HistoryReader
 	HistoryTasks
+	HistoryPlans
+}
+
+// HistoryPlans keeps plans, and compares them with what happened.
+type HistoryPlans interface {
+	SavePlan(ctx context.Context, p history.Plan) error
+	Calibrate(ctx context.Context, since time.Time) (history.Calibration, error)
 }
 
 // HistoryWriter stores what happens.

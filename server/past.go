@@ -65,6 +65,10 @@ func (s *Server) registerHistory(api huma.API) {
 		s.historyState)
 	huma.Register(api, raw(get("/v1/history/export", "All jobs that have ended, a line of JSON each"),
 		"application/jsonl"), s.export)
+	foresee := operation(http.MethodPost, "/v1/plan", "Tell when a task would be done")
+	foresee.MaxBodyBytes = submitMax
+	huma.Register(api, foresee, s.foresee)
+	huma.Register(api, get("/v1/plan/calibration", "Compare plans with what happened"), s.calibrate)
 	huma.Register(api, get("/v1/tasks/{task}/report", "Tell what became of every host of a task"),
 		s.report)
 }

@@ -19,11 +19,12 @@ import (
 // clientCommands are the commands of operators. They talk to a server, and to
 // nothing else.
 func clientCommands() []*cobra.Command {
-	work := []*cobra.Command{newRun(), newWait(), newRetry(), newCancel(), newPause(), newResume(),
-		newHalt(), newRollout(), newSchedules(), newSSH()}
+	work := []*cobra.Command{newRun(), newPlan(), newWait(), newRetry(), newCancel(), newPause(),
+		newResume(), newHalt(), newRollout(), newSchedules(), newSSH()}
 	look := []*cobra.Command{newTasks(), newTask(), newJobs(), newJob(), newLogs(), newEvents(),
 		newHosts(), newNodes(), newQueue(), newGroup(), newLimits(), newWindows(), newRunbooks(),
-		newBlob(), newFacts(), newHistory(), newReport(), newToken(), newHealth(), newFsck()}
+		newBlob(), newFacts(), newHistory(), newReport(), newToken(), newHealth(),
+		newFsck()}
 	for _, c := range work {
 		c.GroupID = "work"
 	}

@@ -98,7 +98,7 @@ func (s Settings) MasterConfig(path, version string) (master.Config, error) {
 func (s Settings) ServerConfig(version string) server.Config {
 	return server.Config{Listen: s.Server.Listen, TLSCert: s.Server.TLS.Cert,
 		TLSKey: s.Server.TLS.Key, Version: version, Name: s.Node.Name,
-		FactsStale: s.Facts.Stale, HistoryKeep: s.History.Keep,
+		FactsStale: s.Facts.Stale, HistoryKeep: s.History.Keep, Overload: s.Worker().Overload,
 		Blobs: server.Blobs{Max: int64(s.Blobs.Max), Grace: s.Blobs.Grace}}
 }
 

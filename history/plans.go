@@ -1,0 +1,148 @@
+package history
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"muster/jobs"
+)
+
+// Plan is what was foretold of a task that was not submitted yet.
+type Plan struct {
+	ID       string    `json:"plan"`
+	At       jobs.Time `json:"at"` // when it was made
+	Runbook  string    `json:"runbook"`
+	On       string    `json:"on"`
+	Operator string    `json:"operator"`
+	Hosts    int       `json:"hosts"`
+	Never    int       `json:"never"` // hosts that would not be done
+	Start    jobs.Time `json:"start"` // not before, as it was asked for; not set: at once
+	Done     jobs.Time `json:"done"`  // when the last host would be; not set: none would
+}
+
+// SavePlan keeps a plan, so that it can be compared with what happened.
+func (s *Store) SavePlan(ctx context.Context, p Plan) error {
+	body, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return s.tx(ctx, "save a plan", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "insert into plans (id, task, at, runbook, target, body) "+
+			"values ($1, '', $2, $3, $4, $5)", p.ID, micros(p.At), clean(p.Runbook), clean(p.On),
+			clean(string(body)))
+		return err
+	})
+}
+
+// PlanFor is how long after a plan a task of the same runbook, selector and operator is
+// taken to be the one that was planned.
+const PlanFor = time.Hour
+
+// Compared is a plan, and what became of it.
+type Compared struct {
+	Plan
+	Task     jobs.TaskID   `json:"task"`
+	State    string        `json:"state"`
+	Expected time.Duration `json:"expected_ns"` // from the submit to the end
+	Actual   time.Duration `json:"actual_ns"`   // 0: it has not ended
+	// Off is how many times as long it took; 0: that is not known.
+	Off    float64 `json:"off"`
+	Hosts  int     `json:"task_hosts"` // that the task was for in the end
+	Undone int     `json:"undone"`     // of them, those that did not succeed
+}
+
+// Calibration says how good plans are.
+type Calibration struct {
+	Plans    int        `json:"plans"`    // that were made
+	Compared []Compared `json:"compared"` // those that became a task, the last first
+	// Median is that of Off, of those whose task has ended; 0: there are none.
+	Median float64 `json:"median"`
+	// Wrong is how many of them took more than twice or less than half as long.
+	Wrong int `json:"wrong"`
+}
+
+// WrongBy is how many times as long, or as short, a task may take before its plan is
+// called wrong.
+const WrongBy = 2
+
+// Calibrate compares the plans since an instant with the tasks that were made of them.
+func (s *Store) Calibrate(ctx context.Context, since time.Time) (Calibration, error) {
+	c := Calibration{Compared: []Compared{}}
+	var plans []Plan
+	err := s.rows(ctx, "calibrate",
+		"select body from plans where at >= $1 order by at desc limit 1000",
+		[]any{int64(jobs.MicrosOf(since))}, func(scan func(...any) error) error {
+			var body string
+			if err := scan(&body); err != nil {
+				return err
+			}
+			var p Plan
+			err := json.Unmarshal([]byte(body), &p)
+			plans = append(plans, p)
+			return err
+		})
+	if err != nil {
+		return c, err
+	}
+	c.Plans = len(plans)
+	taken := map[jobs.TaskID]bool{}
+	for _, p := range plans {
+		from := jobs.MicrosOf(p.At.Time)
+		list, err := s.tasks(ctx, `where runbook = $1 and target = $2 and operator = $3 and
+			submitted >= $4 and submitted < $5 order by submitted limit 1`, p.Runbook, p.On, p.Operator,
+			int64(from), int64(from.Add(PlanFor)))
+		if err != nil {
+			return c, err
+		}
+		// Of several plans for a task the last one counts, and that comes first.
+		if len(list) == 0 || taken[list[0].Task] {
+			continue
+		}
+		taken[list[0].Task] = true
+		t, err := s.Task(ctx, list[0].Task)
+		if err != nil {
+			return c, err
+		}
+		c.Compared = append(c.Compared, compare(p, t))
+	}
+	c.judge()
+	return c, nil
+}
+
+// compare holds a plan against its task.
+func compare(p Plan, t jobs.TaskInfo) Compared {
+	c := Compared{Plan: p, Task: t.Task, State: string(t.State), Hosts: t.Total}
+	if !p.Done.IsZero() {
+		c.Expected = p.Done.Sub(p.At.Time)
+	}
+	if t.State != jobs.TaskEnded || t.Finished.IsZero() {
+		return c
+	}
+	c.Undone = t.Total - t.Outcomes[jobs.Succeeded]
+	c.Actual = max(t.Finished.Sub(t.Submitted.Time), 1)
+	if c.Expected > 0 {
+		c.Off = float64(c.Actual) / float64(c.Expected)
+	}
+	return c
+}
+
+func (c *Calibration) judge() {
+	var offs []float64
+	for _, one := range c.Compared {
+		if one.Off == 0 {
+			continue
+		}
+		offs = append(offs, one.Off)
+		if one.Off > WrongBy || one.Off < 1.0/WrongBy {
+			c.Wrong++
+		}
+	}
+	if len(offs) > 0 {
+		slices.SortFunc(offs, cmp.Compare[float64])
+		c.Median = offs[(len(offs)-1)/2]
+	}
+}

@@ -1,0 +1,215 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"muster/fleet"
+	"muster/history"
+	"muster/jobs"
+	forecast "muster/jobs/plan"
+	"muster/windows"
+)
+
+// Foresight is the answer of POST /v1/plan: when a task would be done, were it
+// submitted now.
+type Foresight struct {
+	history.Plan
+	Begins   jobs.Time      `json:"begins"` // null: nothing of it does
+	Half     jobs.Time      `json:"half"`   // when half of those that get done are
+	Openings []FilledWindow `json:"openings"`
+	Left     []LeftHosts    `json:"left"`  // hosts that would not be done
+	Slots    []SlotNeed     `json:"slots"` // only of work in windows
+	Others   []OtherTask    `json:"others"`
+	Notes    []string       `json:"notes"`
+}
+
+// FilledWindow is an opening, and how many hosts of the task are done in it.
+type FilledWindow struct {
+	Start   jobs.Time `json:"start"`
+	End     jobs.Time `json:"end"`
+	Windows []string  `json:"windows"`
+	Hosts   int       `json:"hosts"`
+}
+
+// LeftHosts are hosts that would not be done, for one reason.
+type LeftHosts struct {
+	Count int    `json:"count"`
+	Hosts string `json:"hosts"` // folded
+	Why   string `json:"why"`
+}
+
+// SlotNeed is how many slots a zone has, and how many would do all in the first opening
+// of each host, at least.
+type SlotNeed struct {
+	Zone  string `json:"zone"`
+	Slots int    `json:"slots"`
+	Want  int    `json:"want"`
+}
+
+// OtherTask is a task of the queue, and when it would be done.
+type OtherTask struct {
+	Task     jobs.TaskID `json:"task"`
+	Runbook  string      `json:"runbook"`
+	Operator string      `json:"operator"`
+	Waiting  int         `json:"waiting"` // its jobs that have not ended
+	Done     jobs.Time   `json:"done"`    // null: none of them gets done
+	Left     int         `json:"left"`    // of them, those that do not
+}
+
+type (
+	foreseeInput struct {
+		Asked
+		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		Body Submit
+	}
+	foreseeOutput  struct{ Body Foresight }
+	calibrateInput struct {
+		Days int `query:"days" default:"30" minimum:"1" maximum:"4000" doc:"plans of so many days"`
+	}
+	calibrateOutput struct{ Body history.Calibration }
+)
+
+// foresee answers POST /v1/plan. It changes nothing but the list of plans.
+func (s *Server) foresee(ctx context.Context, in *foreseeInput) (*foreseeOutput, error) {
+	p, operator, err := s.planOf(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	w, rows, err := s.foretell(ctx, p)
+	if err != nil {
+		return nil, problem(err)
+	}
+	begun := s.now()
+	list := forecast.Run(w.World)
+	last := len(w.Tasks) - 1
+	f := Foresight{Plan: history.Plan{ID: string(jobs.NewTaskID(s.now(), s.chance())),
+		At: jobs.Time{Time: w.Now}, Runbook: p.task.Spec.Runbook, On: p.task.Spec.On,
+		Operator: operator, Hosts: len(p.names), Start: in.Body.At,
+		Done: jobs.Time{Time: list[last].Done}},
+		Begins: jobs.Time{Time: list[last].Started}, Half: jobs.Time{Time: list[last].Half},
+		Notes: w.notes}
+	f.fill(list[last], w.Tasks[last])
+	for _, n := range forecast.Needs(w.World, w.Tasks[last]) {
+		f.Slots = append(f.Slots, SlotNeed(n))
+	}
+	for i, one := range list[:last] {
+		rows[i].Done = jobs.Time{Time: one.Done}
+		rows[i].Left = undone(one)
+	}
+	f.Others = rows
+	s.log.Debug("planned", "hosts", f.Hosts, "others", len(rows), "took", s.now().Sub(begun))
+	if s.history != nil {
+		if err := s.history.SavePlan(ctx, f.Plan); err != nil {
+			f.Notes = append(f.Notes, "the plan is not kept for a comparison: "+err.Error())
+		}
+	}
+	return &foreseeOutput{f.filled()}, nil
+}
+
+// filled has lists where JSON shall show [].
+func (f Foresight) filled() Foresight {
+	f.Openings, f.Left = append([]FilledWindow{}, f.Openings...), append([]LeftHosts{}, f.Left...)
+	f.Slots, f.Others = append([]SlotNeed{}, f.Slots...), append([]OtherTask{}, f.Others...)
+	f.Notes = append([]string{}, f.Notes...)
+	return f
+}
+
+func undone(f forecast.Forecast) (n int) {
+	for _, j := range f.Jobs {
+		if j.Never != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// planOf finds out what is asked for, or every mistake in it.
+func (s *Server) planOf(ctx context.Context, in *foreseeInput) (p plan, name string, err error) {
+	b := in.Body
+	b.DryRun, b.ID = true, ""
+	name, proven, err := operator(in.who, b.As, in.User)
+	wrong := mistakes("body.as", err)
+	catalog := s.catalog.Load()
+	b, stored, err := s.store(ctx, b, catalog, name)
+	if err != nil {
+		return p, name, problem(err)
+	}
+	v, err := s.scene(ctx, b.On)
+	if err != nil {
+		return p, name, problem(err)
+	}
+	p, more := makePlan(b, setting{catalog: catalog, scene: v, operator: name, proven: proven,
+		now: s.now(), stored: stored})
+	if wrong = append(wrong, more...); len(wrong) > 0 {
+		return p, name, refusal(wrong)
+	}
+	return p, name, nil
+}
+
+// fill tells in which openings hosts are done, and which are not.
+func (f *Foresight) fill(c forecast.Forecast, t forecast.Task) {
+	opens := map[string]int{}
+	left := map[string][]string{}
+	for i, j := range c.Jobs {
+		if j.Never != "" {
+			left[j.Never] = append(left[j.Never], t.Jobs[i].Place.Host)
+			f.Never++
+			continue
+		}
+		if j.Opening.End.IsZero() {
+			continue
+		}
+		key := j.Opening.Start.String() + j.Opening.End.String() + fmt.Sprint(j.Opening.Windows)
+		at, known := opens[key]
+		if !known {
+			at = len(f.Openings)
+			opens[key] = at
+			f.Openings = append(f.Openings, FilledWindow{Start: jobs.Time{Time: j.Opening.Start},
+				End: jobs.Time{Time: j.Opening.End}, Windows: j.Opening.Windows})
+		}
+		f.Openings[at].Hosts++
+	}
+	slices.SortFunc(f.Openings, func(a, b FilledWindow) int { return a.Start.Compare(b.Start.Time) })
+	for why, hosts := range left {
+		f.Left = append(f.Left, LeftHosts{len(hosts), fleet.Fold(hosts), why})
+	}
+	slices.SortFunc(f.Left, func(a, b LeftHosts) int { return b.Count - a.Count })
+}
+
+// calibrate compares plans with what happened.
+func (s *Server) calibrate(ctx context.Context, in *calibrateInput) (*calibrateOutput, error) {
+	if s.history == nil {
+		return nil, problem(errNoHistory)
+	}
+	c, err := s.history.Calibrate(ctx, s.now().AddDate(0, 0, -in.Days))
+	if err != nil {
+		return nil, problem(err)
+	}
+	return &calibrateOutput{c}, nil
+}
+
+// placeOf is where a host is, and what its jobs hold meanwhile.
+func placeOf(h fleet.Host, disruptive bool, needs []string, limits []fleet.Limit) (windows.Place,
+	[]string) {
+	holds := append(fleet.Needs(h, limits), needs...)
+	if disruptive && h.Group != "" {
+		holds = append(holds, "group/"+h.Group)
+	}
+	slices.Sort(holds)
+	return jobs.Place(h), slices.Compact(holds)
+}
+
+// lasts is how long a runbook takes on a host: usually, and at most as a rule.
+func (w *foretelling) lasts(runbook string, expect time.Duration, h fleet.Host) (usual,
+	most time.Duration) {
+	e, ok := w.estimates[history.Kind{Runbook: runbook, Model: h.Labels["model"],
+		Customer: h.Customer}]
+	if !ok {
+		w.guessed++
+		return expect, expect
+	}
+	return e.P50, e.P90
+}

@@ -1,0 +1,152 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"muster/fleet"
+	"muster/history"
+	"muster/history/historytest"
+	"muster/jobs"
+	"muster/server"
+	"muster/windows"
+)
+
+// windowedBook wants a window, and is expected to take 20 s.
+const windowedBook = `
+name: upgrade
+description: in a window
+window: required
+disruptive: true
+expect: 20s
+timeout: 5m
+steps:
+  - {name: go, run: "true", timeout: 1m}
+`
+
+// twoMinutes is a window of customer acme each night.
+const twoMinutes = `windows:
+- {name: nightly, customer: acme, zone: UTC, start: "0 2 * * *", length: 2m, approval: none}
+`
+
+func acme(n int) []fleet.Host {
+	list := many(n)
+	for i := range list {
+		list[i].Customer, list[i].Labels = "acme", map[string]string{"model": "x200"}
+	}
+	return list
+}
+
+// beat lets a node be there, with so many slots.
+func (w *world) beat(slots int) {
+	w.t.Helper()
+	n := jobs.Node{ID: "n1", State: "running", Zones: []string{"default"}, Limit: slots, Slots: 1,
+		Seen: jobs.Time{Time: time.Now()}}
+	if err := w.queue.Beat(w.t.Context(), n); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) foresee(body server.Submit) server.Foresight {
+	w.t.Helper()
+	var f server.Foresight
+	if res, text := w.raw("POST", "/v1/plan", body, nil); res.StatusCode != http.StatusOK {
+		w.t.Fatalf("plan: %s %s", res.Status, text)
+	}
+	w.call("POST", "/v1/plan", body, &f)
+	return f
+}
+
+// Show 2 of the windows, foretold: two minutes, 20 s, 10 slots: 60 hosts a night.
+func TestAPlanTellsHowManyFitIntoEachWindow(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{inventory: fixed(acme(200)), runbooks: []string{windowedBook}})
+	w.beat(10)
+	apply := server.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: twoMinutes}}}
+	if res, text := w.raw("PUT", "/v1/windows", apply, nil); res.StatusCode != 200 {
+		t.Fatalf("windows: %s %s", res.Status, text)
+	}
+	f := w.foresee(server.Submit{Runbook: "upgrade", On: "all"})
+	var hosts []string
+	for _, o := range f.Openings {
+		hosts = append(hosts, fmt.Sprint(o.Hosts))
+	}
+	if got := strings.Join(hosts, " "); got != "60 60 60 20" || f.Never != 0 || f.Hosts != 200 {
+		t.Errorf("a night each: %s of %d, %d never; notes %q", got, f.Hosts, f.Never, f.Notes)
+	}
+	if len(f.Slots) != 1 || f.Slots[0] != (server.SlotNeed{Zone: "default", Slots: 10, Want: 34}) {
+		t.Errorf("slots %+v", f.Slots)
+	}
+	if len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "of 200 hosts there is no success yet") {
+		t.Errorf("notes %q", f.Notes)
+	}
+	if list, err := w.queue.Tasks(t.Context(), 10); err != nil || len(list) != 0 {
+		t.Errorf("a plan made tasks: %+v, %v", list, err)
+	}
+	apply.Files[0].Content = strings.Replace(twoMinutes, "acme", "other", 1)
+	if res, text := w.raw("PUT", "/v1/windows", apply, nil); res.StatusCode != 200 {
+		t.Fatalf("windows: %s %s", res.Status, text)
+	}
+	f = w.foresee(server.Submit{Runbook: "upgrade", On: "all"})
+	if f.Never != 200 || len(f.Left) != 1 || f.Left[0].Hosts != "h[0000-0199]" || !f.Done.IsZero() ||
+		!strings.Contains(f.Left[0].Why, "there is no window") {
+		t.Errorf("without a window: %+v", f)
+	}
+}
+
+func TestAPlanKnowsTheQueueAndTheLastSuccesses(t *testing.T) {
+	t.Parallel()
+	store := openHistory(t, historytest.SQLite(t))
+	w := start(t, setup{inventory: fixed(acme(40)), history: store})
+	for i := range 3 {
+		w.learn(store, i, 7*time.Second)
+	}
+	first := w.submit(run("all")).Task
+	var p problem
+	res := w.call("POST", "/v1/plan", server.Submit{Runbook: "nothing", On: ""}, &p)
+	if res.StatusCode != 422 || len(p.Errors) < 2 {
+		t.Errorf("mistakes: %s %s", res.Status, p.words())
+	}
+	f := w.foresee(run("h000*"))
+	if f.Never != 10 || len(f.Left) != 1 || !strings.Contains(f.Left[0].Why, "no worker serves its zone") {
+		t.Errorf("without a node: %+v", f)
+	}
+	w.beat(10)
+	f = w.foresee(run("h000*"))
+	// 50 jobs of 7 s on 10 slots. After 14 s the queue is overloaded, and both take turns.
+	if took := f.Done.Sub(f.At.Time); took != 28*time.Second || f.Never != 0 || len(f.Notes) != 0 {
+		t.Errorf("done after %s: %+v", took, f)
+	}
+	if len(f.Others) != 1 || f.Others[0].Task != first || f.Others[0].Waiting != 40 ||
+		f.Others[0].Done.Sub(f.At.Time) != 35*time.Second {
+		t.Errorf("the queue: %+v", f.Others)
+	}
+	var c history.Calibration
+	w.call("GET", "/v1/plan/calibration", nil, &c)
+	if c.Plans != 4 || len(c.Compared) != 0 {
+		t.Errorf("calibration %+v", c)
+	}
+	w.submit(run("h000*"))
+	waitFor(t, "the task of the plan", func() bool {
+		w.call("GET", "/v1/plan/calibration", nil, &c)
+		return len(c.Compared) == 1 && c.Compared[0].Expected == 28*time.Second
+	})
+}
+
+// learn stores a success, as an earlier task had it.
+func (w *world) learn(store *history.Store, i int, took time.Duration) {
+	w.t.Helper()
+	id := jobs.NewID(jobs.TaskID(fmt.Sprintf("0wcy00000%d", i)), "h0000")
+	end := jobs.Time{Time: time.Now()}
+	j := history.Job{JobInfo: jobs.JobInfo{ID: id, Host: id.Host(), State: jobs.Ended, Attempt: 1,
+		Outcome: jobs.Succeeded, Started: jobs.Time{Time: end.Add(-took)}, Finished: end}, Zone: "past",
+		Runbook: "exec", Customer: "acme", Model: "x200"}
+	zone := fmt.Sprint("past", i)
+	_, err := store.Put(w.t.Context(), history.Batch{Zone: zone, Last: "1-0", Ended: []history.Job{j}}, time.Now())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}

@@ -1,0 +1,183 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"muster/fleet"
+	"muster/history"
+	"muster/jobs"
+	forecast "muster/jobs/plan"
+	"muster/jobs/queue"
+	"muster/windows"
+)
+
+// foretelling is the world of a plan while it is put together.
+type foretelling struct {
+	forecast.World
+	stock     *stock
+	estimates map[history.Kind]history.Estimate
+	guessed   int // jobs of which only is known what their runbook expects
+	notes     []string
+}
+
+// queuedMax is how many tasks of the queue a plan looks at.
+const queuedMax = 500
+
+// foretell puts together what is known of the queue, and of a new task, which is the
+// last one.
+func (s *Server) foretell(ctx context.Context, p plan) (*foretelling, []OtherTask, error) {
+	_, book, err := s.book(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	stock, err := s.stock.get()
+	if err != nil {
+		return nil, nil, err
+	}
+	overload := s.cfg.Overload
+	if overload == (jobs.Overload{}) {
+		overload = jobs.DefaultOverload()
+	}
+	w := &foretelling{stock: stock, estimates: map[history.Kind]history.Estimate{},
+		World: forecast.World{Now: s.now(), Book: book, Limits: map[string]int{},
+			Overload: overload}}
+	for _, l := range stock.Limits() {
+		w.Limits[l.Name] = l.Max
+	}
+	if w.Slots, err = s.slots(ctx); err != nil {
+		return nil, nil, err
+	}
+	if s.history != nil {
+		list, err := s.history.Estimates(ctx)
+		if err != nil {
+			w.notes = append(w.notes, "how long work took is not known at the moment: "+err.Error())
+		}
+		for _, e := range list {
+			w.estimates[e.Kind] = e
+		}
+	}
+	others, err := s.queued(ctx, w)
+	if err != nil {
+		return nil, nil, err
+	}
+	w.guessed = 0
+	w.add(p)
+	if w.guessed > 0 {
+		w.notes = append(w.notes, fmt.Sprintf("of %d hosts there is no success yet to go by: they are "+
+			"taken to need %s, as the runbook expects", w.guessed, p.task.Spec.Expect))
+	}
+	return w, others, nil
+}
+
+// add adds the task that is asked for.
+func (w *foretelling) add(p plan) {
+	spec := p.task.Spec
+	due := w.Now
+	if at := p.task.At.Time(); p.task.At > 0 && at.After(due) {
+		due = at
+	}
+	t := taskOfSpec("", spec)
+	for _, name := range p.names {
+		h, ok := w.stock.Host(name)
+		if !ok {
+			continue // it was picked from the same inventory
+		}
+		j := forecast.Job{Zone: h.Zone, Due: due}
+		j.Place, j.Holds = placeOf(h, spec.Disruptive, spec.Needs, w.stock.Limits())
+		j.Takes, j.Within = w.lasts(spec.Runbook, spec.Expect, h)
+		t.Jobs = append(t.Jobs, j)
+	}
+	w.Tasks = append(w.Tasks, t)
+}
+
+func taskOfSpec(id jobs.TaskID, s jobs.Spec) forecast.Task {
+	return forecast.Task{ID: id, Operator: s.Operator, Weight: s.Priority.Weight(),
+		Work: windows.Work{Runbook: s.Runbook, Window: s.Window, Reserve: s.Reserve,
+			Override: s.Override}}
+}
+
+// queued adds the tasks of the queue, the oldest first: of those that are paused it is
+// not known when they go on.
+func (s *Server) queued(ctx context.Context, w *foretelling) ([]OtherTask, error) {
+	list, err := s.queue.Tasks(ctx, queuedMax)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list, func(a, b jobs.TaskInfo) int { return compareText(a.Task, b.Task) })
+	var out []OtherTask
+	paused := 0
+	for _, t := range list {
+		switch t.State {
+		case jobs.TaskPaused:
+			paused++
+			continue
+		case jobs.TaskQueued, jobs.TaskRunning:
+		default:
+			continue
+		}
+		one, err := s.queuedTask(ctx, w, t)
+		if errors.Is(err, queue.ErrNotFound) {
+			continue // it has ended meanwhile, and is gone
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(one.Jobs) == 0 {
+			continue
+		}
+		w.Tasks = append(w.Tasks, one)
+		out = append(out, OtherTask{Task: t.Task, Runbook: t.Runbook, Operator: t.Operator,
+			Waiting: len(one.Jobs)})
+	}
+	if paused > 0 {
+		w.notes = append(w.notes, fmt.Sprintf("%d paused tasks are taken to stay so", paused))
+	}
+	return out, nil
+}
+
+func (s *Server) queuedTask(ctx context.Context, w *foretelling, t jobs.TaskInfo) (
+	forecast.Task, error) {
+	spec, err := s.queue.Spec(ctx, t.Task)
+	if err != nil {
+		return forecast.Task{}, err
+	}
+	one := taskOfSpec(t.Task, spec)
+	err = s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(list []jobs.JobInfo) error {
+		for _, j := range list {
+			if j.State == jobs.Ended {
+				continue
+			}
+			h, ok := w.stock.Host(j.Host)
+			if !ok {
+				h = fleet.Host{Name: j.Host, Zone: t.Zones[0]}
+			}
+			job := forecast.Job{Zone: h.Zone, Due: j.Due.Time, Busy: j.State == jobs.Running}
+			if j.Next.After(w.Now) && !job.Busy {
+				job.Due = j.Next.Time
+			}
+			job.Place, job.Holds = placeOf(h, spec.Disruptive, spec.Needs, w.stock.Limits())
+			job.Takes, job.Within = w.lasts(spec.Runbook, spec.Expect, h)
+			if job.Busy {
+				// One that runs longer than usual may end at any moment.
+				job.Takes = max(job.Takes-w.Now.Sub(j.Started.Time), time.Second)
+			}
+			one.Jobs = append(one.Jobs, job)
+		}
+		return nil
+	})
+	return one, err
+}
+
+func compareText[T ~string](a, b T) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
