@@ -56,10 +56,11 @@ func (o Outcome) Fails(unreachableOK bool) bool {
 // have raised it.
 type RolloutInfo struct {
 	Rollout
-	Wave      int    `json:"wave"`              // the last one that is open, from 1; 0: there are none
-	Failed    int    `json:"failed"`            // jobs, as Rule counts them
-	Begun     int    `json:"begun"`             // jobs that have begun and not ended: they may fail
-	Stopped   string `json:"stopped,omitempty"` // which rule, or who and why; empty: it is not
+	Wave      int    `json:"wave"`               // the last one that is open, from 1; 0: there are none
+	Failed    int    `json:"failed"`             // jobs, as Rule counts them
+	Accepted  int    `json:"accepted,omitempty"` // of Failed, those before the last wave was opened
+	Begun     int    `json:"begun"`              // jobs that have begun and not ended: they may fail
+	Stopped   string `json:"stopped,omitempty"`  // which rule, or who and why; empty: it is not
 	StoppedAt Time   `json:"stopped_at,omitzero"`
 	Over      Time   `json:"over,omitzero"`    // since when the open waves are known to have ended
 	Pass      bool   `json:"pass,omitempty"`   // a person has let the next wave open

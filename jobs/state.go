@@ -7,7 +7,7 @@ type State string
 
 // The states (design §5). Held, Paused and Blocked are ways of being queued.
 const (
-	Held     State = "held"     // part of a task that is not committed yet
+	Held     State = "held"     // of a task that is not committed, or of a wave that is not open
 	Queued   State = "queued"   // waits for its time or for a worker
 	Paused   State = "paused"   // its task, customer or zone was paused
 	Blocked  State = "blocked"  // what it needs is held by another job

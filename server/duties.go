@@ -28,6 +28,9 @@ func (s *Server) duties(ctx context.Context) {
 			s.rounds(ctx, dutyTend, time.Tick(dutyEvery), s.tend)
 		}},
 		{queue.DutySchedules, s.fire},
+		{dutyWaves, func(ctx context.Context, _ *term) {
+			s.rounds(ctx, dutyWaves, time.Tick(wavesEvery), s.advance)
+		}},
 	}
 	if s.history != nil {
 		elected = append(elected, duty{dutyHistory, s.keepHistory})

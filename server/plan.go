@@ -69,26 +69,32 @@ func makePlan(b Submit, in setting) (plan, []error) {
 		wrong = append(wrong, checkNeeds(frozen.Needs, hosts, in.stock)...)
 	}
 	note("body.supersedes", checkKey(b.Supersedes))
-	rollout, hosts, bad := rollOut(b.Rollout, hosts)
+	rollout, blobs, hosts, bad := in.rollOut(b.Rollout, hosts)
 	wrong = append(wrong, bad...)
 	if len(wrong) > 0 {
 		return plan{}, wrong
 	}
 	frozen.Disruptive = frozen.Disruptive || b.Disruptive
-	action, err := json.Marshal(frozen)
+	spec, err := specOf(frozen)
 	if err != nil {
 		return plan{}, mistakes("body.runbook", err)
 	}
-	p := in.plan(jobs.Task{ID: jobs.TaskID(b.ID), At: jobs.MicrosOf(b.At.Time), Spec: jobs.Spec{
-		Runbook: frozen.Runbook, On: b.On, Timeout: jobs.AttemptTimeout(longest(frozen)),
-		Expire: expire, Repeatable: frozen.Repeatable, Needs: frozen.Needs,
-		Retry: policy(frozen), Action: action, Terms: jobs.Terms{Priority: priority,
-			Disruptive: frozen.Disruptive, Supersedes: b.Supersedes}, Timing: timing(frozen, b),
-		Rollout: rollout}},
-		hosts)
-	p.blobs = frozen.Blobs()
+	spec.On, spec.Expire, spec.Rollout = b.On, expire, rollout
+	spec.Priority, spec.Supersedes = priority, b.Supersedes
+	spec.Timing = timing(frozen, b)
+	p := in.plan(jobs.Task{ID: jobs.TaskID(b.ID), At: jobs.MicrosOf(b.At.Time), Spec: spec}, hosts)
+	p.blobs = append(frozen.Blobs(), blobs...)
 	p.LeftOut = leftOut(picked)
 	return p, nil
+}
+
+// specOf is what a frozen runbook alone says of a task.
+func specOf(f scripts.Frozen) (jobs.Spec, error) {
+	action, err := json.Marshal(f)
+	return jobs.Spec{Runbook: f.Runbook, Timeout: jobs.AttemptTimeout(longest(f)),
+		Expire: jobs.DefaultExpire, Repeatable: f.Repeatable, Needs: f.Needs, Retry: policy(f),
+		Action: action, Terms: jobs.Terms{Priority: jobs.PriorityNormal, Disruptive: f.Disruptive},
+		Timing: timing(f, Submit{})}, err
 }
 
 // plan completes a task by who asks, when, and for which hosts.

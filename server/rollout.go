@@ -8,12 +8,30 @@ import (
 	"muster/jobs"
 )
 
-// rollOut resolves how a task is to go out: the hosts in the order of their waves, and
-// every mistake. Nothing that is asked for is nil.
-func rollOut(ask *jobs.RolloutAsk, hosts []fleet.Host) (*jobs.Rollout, []fleet.Host, []error) {
+// rollOut resolves how a task is to go out: the stored contents that its health check
+// needs, the hosts in the order of their waves, and every mistake. Where nothing is
+// asked for, it is nil.
+func (in setting) rollOut(ask *jobs.RolloutAsk, hosts []fleet.Host) (
+	r *jobs.Rollout, blobs []string, arranged []fleet.Host, wrong []error) {
 	if ask == nil || len(hosts) == 0 { // which is a mistake of its own
-		return nil, hosts, nil
+		return nil, nil, hosts, nil
 	}
+	r, wrong = resolveRollout(*ask, hosts)
+	var bad []error
+	r.Check, blobs, bad = in.healthCheck(*ask, hosts)
+	if wrong = append(wrong, bad...); len(wrong) > 0 || len(r.Waves) == 0 {
+		return r, blobs, hosts, wrong
+	}
+	arranged, r.Waves = intoWaves(hosts, r.Waves)
+	if len(r.Waves) > jobs.WavesMax {
+		wrong = append(wrong, mistake("body.rollout.waves", "%d waves, because members of a group never "+
+			"share one: want at most %d", len(r.Waves), jobs.WavesMax))
+	}
+	return r, blobs, arranged, wrong
+}
+
+// resolveRollout makes numbers of what is asked for.
+func resolveRollout(ask jobs.RolloutAsk, hosts []fleet.Host) (*jobs.Rollout, []error) {
 	r, bad := ask.Resolve(len(hosts))
 	var wrong []error
 	for _, m := range bad {
@@ -24,27 +42,46 @@ func rollOut(ask *jobs.RolloutAsk, hosts []fleet.Host) (*jobs.Rollout, []fleet.H
 			"waves are kept in one: submit a task for each, such as --on '…,zone=%s'", len(zones),
 			brief(strings.Join(zones, ", ")), zones[0]))
 	}
-	if len(wrong) > 0 {
-		return nil, hosts, wrong
-	}
-	if len(r.Waves) == 0 {
-		return &r, hosts, nil
-	}
+	return &r, wrong
+}
+
+// intoWaves puts hosts into the order of their waves, no two of a group in one.
+func intoWaves(hosts []fleet.Host, sizes []int) (arranged []fleet.Host, waves []int) {
 	groups := make([]string, len(hosts))
 	for i, h := range hosts {
 		groups[i] = h.Group
 	}
-	order, waves := jobs.Spread(groups, r.Waves)
-	if len(waves) > jobs.WavesMax {
-		return nil, hosts, []error{mistake("body.rollout.waves", "%d waves, because members of a group "+
-			"never share one: want at most %d", len(waves), jobs.WavesMax)}
+	order, waves := jobs.Spread(groups, sizes)
+	for _, i := range order {
+		arranged = append(arranged, hosts[i])
 	}
-	r.Waves = waves
-	arranged := make([]fleet.Host, len(hosts))
-	for i, from := range order {
-		arranged[i] = hosts[from]
+	return arranged, waves
+}
+
+// healthCheck freezes the task that is to succeed between waves, on whichever hosts.
+func (in setting) healthCheck(ask jobs.RolloutAsk, hosts []fleet.Host) (
+	spec *jobs.Spec, blobs []string, wrong []error) {
+	if ask.Health == "" {
+		return nil, nil, nil
 	}
-	return &r, arranged, nil
+	const at = "body.rollout.health"
+	runbook, err := in.catalog.Lookup(ask.Health)
+	if err != nil {
+		return nil, nil, mistakes(at, err)
+	}
+	values, err := runbook.BindStored(ask.HealthArgs, nil, in.stored)
+	if err != nil {
+		return nil, nil, mistakes("body.rollout.health_args", err)
+	}
+	frozen := runbook.Freeze(values)
+	wrong = mistakes(at, checkHosts(frozen, hosts))
+	wrong = append(wrong, checkNeeds(frozen.Needs, hosts, in.stock)...)
+	if frozen.Disruptive || frozen.Window {
+		wrong = append(wrong, mistake(at, "%s is disruptive or needs a window: a health check only looks",
+			frozen.Runbook))
+	}
+	made, err := specOf(frozen)
+	return &made, frozen.Blobs(), append(wrong, mistakes(at, err)...)
 }
 
 func zoneNames(hosts []fleet.Host) []string {

@@ -108,7 +108,7 @@ func newRolloutShow() *cobra.Command {
 			return s.writeJSON(t)
 		}
 		text := headline(t, s.colours) + "\n"
-		for _, line := range append(ruleLines(t.Rollout.Rollout, t.Total), rolloutLines(t, s.now())...) {
+		for _, line := range append(ruleLines(t.Rollout.Rollout, t.Total), rolloutLines(t)...) {
 			text += line + "\n"
 		}
 		return s.write(text)

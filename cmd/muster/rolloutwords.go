@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -12,7 +14,11 @@ import (
 )
 
 // rolloutFlags are the flags of run that say how a task goes out.
-type rolloutFlags struct{ jobs.RolloutAsk }
+type rolloutFlags struct {
+	jobs.RolloutAsk
+	waves      string
+	healthArgs []string
+}
 
 func (f *rolloutFlags) add(c *cobra.Command) {
 	fl := c.Flags()
@@ -22,15 +28,41 @@ func (f *rolloutFlags) add(c *cobra.Command) {
 		"a host that is not reached is no failure")
 	fl.StringVar(&f.Breaker, "breaker", "",
 		"stop when so many fail within a time: `N/T`, such as 3/10m")
+	fl.StringVar(&f.Canary, "canary", "", "`N` hosts first, then the others")
+	fl.StringVar(&f.waves, "waves", "", "how many hosts have begun with each wave, as numbers or "+
+		"shares: `1,10%,50%,100%`")
+	fl.StringVar(&f.Soak, "soak", "", "wait so long after each wave: a `time` such as 5m")
+	fl.StringVar(&f.Health, "health", "", "a `runbook` that must succeed on all hosts so far before "+
+		"the next wave")
+	fl.StringArrayVar(&f.healthArgs, "health-arg", nil,
+		"argument of the health check, `name=value`; can be repeated")
+	fl.BoolVar(&f.Gate, "gate", false, "a person opens each wave after the first: muster rollout next")
+	completeFlagWith(c, "health", completeRunbooks)
 }
 
 // ask is what is to be asked for; nil: nothing of it was.
-func (f *rolloutFlags) ask() *jobs.RolloutAsk {
+func (f *rolloutFlags) ask() (*jobs.RolloutAsk, error) {
 	a := f.RolloutAsk
-	if a.MaxFailed == "" && !a.UnreachableOK && a.Breaker == "" {
-		return nil
+	if f.waves != "" {
+		a.Waves = strings.Split(f.waves, ",")
 	}
-	return &a
+	var errs []error
+	given := map[string]bool{}
+	for _, text := range f.healthArgs {
+		name, value, err := splitArg("--health-arg", text, given)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if a.HealthArgs == nil {
+			a.HealthArgs = map[string]string{}
+		}
+		a.HealthArgs[name] = value
+	}
+	if reflect.ValueOf(a).IsZero() {
+		return nil, errors.Join(errs...)
+	}
+	return &a, errors.Join(errs...)
 }
 
 // shortRule is a rule in a few words.
@@ -68,6 +100,9 @@ func ruleLines(r jobs.Rollout, total int) []string {
 		within := shortTime(b.Within)
 		lines = append(lines, fmt.Sprintf("stops when %d fail within %s", b.Failures, within))
 	}
+	if len(r.Waves) > 0 {
+		lines = append(lines, wavesWords(r))
+	}
 	if r.UnreachableOK {
 		lines = append(lines, "a host that is not reached is no failure")
 	}
@@ -84,6 +119,34 @@ func (s *screen) sayRule(t server.Submitted) {
 	}
 }
 
+// wavesShown is how many waves are named by their sizes.
+const wavesShown = 12
+
+// wavesWords say which waves there are, and what happens between them.
+func wavesWords(r jobs.Rollout) string {
+	var sizes []string
+	for _, n := range r.Waves[:min(len(r.Waves), wavesShown)] {
+		sizes = append(sizes, fmt.Sprint(n))
+	}
+	if len(r.Waves) > len(sizes) {
+		sizes = append(sizes, "…")
+	}
+	text := fmt.Sprintf("%s of %s hosts", count(len(r.Waves), "wave"), strings.Join(sizes, ", "))
+	if r.MaxFailed == nil {
+		text += "; the next one opens if none failed"
+	}
+	if r.Soak > 0 {
+		text += ", " + shortTime(r.Soak) + " later"
+	}
+	if r.Health != "" {
+		text += ", when " + cell(r.Health) + " has succeeded on all hosts so far"
+	}
+	if r.Gate {
+		text += ", when a person says so"
+	}
+	return text
+}
+
 // ruleWords say by which rule a task goes out, in a line.
 func ruleWords(t jobs.TaskInfo) string {
 	if t.Rollout == nil {
@@ -93,12 +156,15 @@ func ruleWords(t jobs.TaskInfo) string {
 }
 
 // rolloutLines say how far a rollout is, and what it waits for.
-func rolloutLines(t jobs.TaskInfo, _ time.Time) []string {
+func rolloutLines(t jobs.TaskInfo) []string {
 	r := t.Rollout
 	if r == nil {
 		return nil
 	}
 	lines := []string{fmt.Sprintf("%d failed, %d begun", r.Failed, r.Begun)}
+	if len(r.Waves) > 0 {
+		lines = append(lines, waveLine(t))
+	}
 	if t.State == jobs.TaskStopped {
 		line := "stopped: " + cell(r.Stopped)
 		if r.MaxFailed != nil && r.Failed > *r.MaxFailed {
@@ -111,4 +177,33 @@ func rolloutLines(t jobs.TaskInfo, _ time.Time) []string {
 		lines = append(lines, strings.Split(line, "\n")...)
 	}
 	return lines
+}
+
+// waveLine says which wave is open, and what the next one waits for.
+func waveLine(t jobs.TaskInfo) string {
+	r := t.Rollout
+	begun := 0
+	for i, n := range r.Waves {
+		if i < r.Wave {
+			begun += n
+		}
+	}
+	line := fmt.Sprintf("wave %d of %d, %d of %s", r.Wave, len(r.Waves), begun, count(t.Total, "host"))
+	if t.State == jobs.TaskEnded || t.State == jobs.TaskStopped || r.Over.IsZero() || r.Last() {
+		return line
+	}
+	line += ": over since " + moment(r.Over)
+	until := jobs.Time{Time: r.Over.Add(r.Soak)}
+	now := t.Submitted.Add(seconds(t.Seconds)) // by the clock that counts
+	switch {
+	case r.Pass:
+	case now.Before(until.Time):
+		line += "; the next one opens at " + moment(until) + " at the earliest"
+	case r.Checks != "":
+		line += "; task " + cell(string(r.Checks)) + " checks its hosts"
+	case r.Gate:
+		line += fmt.Sprintf("; it waits for a person: muster rollout next %s --reason '…'",
+			cell(string(t.Task)))
+	}
+	return line
 }

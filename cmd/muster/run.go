@@ -43,7 +43,8 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
   muster run firmware --on 'customer=acme' --dry-run  # which window is whose
   muster run exec --on fw007 --arg cmd=reboot --override-freeze 'INC-7: the cause'
   muster run exec --on 'role=fw' --arg cmd='reload' --supersedes rules/acme
-  muster run exec --on 'role=fw' --arg cmd='reload' --max-failed 2% --breaker 3/10m`,
+  muster run exec --on 'role=fw' --arg cmd='reload' --max-failed 2% --breaker 3/10m
+  muster run exec --on 'role=fw' --arg cmd='reload' --max-failed 5 --waves 1,10%,50%,100% --soak 5m`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRunbooks,
 	}
@@ -205,7 +206,7 @@ func (f runFlags) submit(runbook string, now time.Time,
 	read func(path string) ([]byte, error)) (server.Submit, error) {
 	b := server.Submit{ID: f.id, Runbook: runbook, Expire: f.expire, DryRun: f.dry,
 		Disruptive: f.disruptive, Supersedes: f.supersedes, Priority: f.priority,
-		Rollout: f.rollout.ask(), Args: map[string]string{}, Files: map[string][]byte{},
+		Args: map[string]string{}, Files: map[string][]byte{},
 		Timed: f.timed}
 	var errs []error
 	note := func(err error) {
@@ -216,6 +217,9 @@ func (f runFlags) submit(runbook string, now time.Time,
 	if f.on == "" {
 		note(errors.New("--on is missing: name the hosts, such as --on 'role=fw', 'fw[001-020]' or all"))
 	}
+	rollout, err := f.rollout.ask()
+	note(err)
+	b.Rollout = rollout
 	on, err := withFiles(f.on, read)
 	b.On = on
 	note(flagMistakes("--on", err))

@@ -11,14 +11,15 @@ import (
 
 // Rolling is how far a task with a rule has gone.
 type Rolling struct {
-	Allowed int // failures; -1: any number
-	Stopped Switch
-	Since   jobs.Micros // when a person last let it go on
-	Fails   []string    // the last failures: "µs:host"
-	Wave    int         // the last one that is open; 0: it has none
-	Over    jobs.Micros // since when the open waves are known to have ended
-	Pass    int         // wave that a person lets open
-	Checks  string      // task that checks the hosts of the open waves
+	Allowed  int // failures; -1: any number
+	Stopped  Switch
+	Since    jobs.Micros // when a person last let it go on
+	Fails    []string    // the last failures: "µs:host"
+	Accepted int         // failures before the last wave was opened
+	Wave     int         // the last one that is open; 0: it has none
+	Over     jobs.Micros // since when the open waves are known to have ended
+	Pass     int         // wave that a person lets open
+	Checks   string      // task that checks the hosts of the open waves
 }
 
 // put sets what a submit says.
@@ -188,6 +189,8 @@ func (c *call) roll(t *task, a Roll) Rolled {
 			return Rolled{"early", "", int64(t.Wave)}
 		}
 		expiry := c.now.Add(t.Head.Spec.Expire)
+		accepted := t.bad()
+		c.write(func() { kept.Accepted = accepted })
 		c.write(func() { kept.Wave, kept.Due, kept.Expiry = a.Number, c.now, expiry })
 		c.write(func() { kept.Over, kept.Pass, kept.Checks = 0, 0, "" })
 		c.event("wave", t.id)

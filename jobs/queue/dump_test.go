@@ -232,7 +232,8 @@ func readTask(z *model.Zone, r *record, id jobs.TaskID) *model.Task {
 func readRolling(r *record, asked *jobs.Rollout) model.Rolling {
 	out := model.Rolling{Allowed: -1, Stopped: model.Switch{Note: r.take("stoppedNote"),
 		At: r.micros("stopped")}, Since: r.micros("since"), Fails: strings.Fields(r.take("fails")),
-		Wave: r.int("wave"), Over: r.micros("over"), Pass: r.int("pass"), Checks: r.take("checks")}
+		Accepted: r.int("accepted"),
+		Wave:     r.int("wave"), Over: r.micros("over"), Pass: r.int("pass"), Checks: r.take("checks")}
 	if _, ok := r.fields["allowed"]; ok {
 		out.Allowed = r.int("allowed")
 	}

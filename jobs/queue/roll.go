@@ -101,7 +101,7 @@ type rollCmd struct {
 func askRoll(ctx context.Context, p redis.Pipeliner, zone string, id jobs.TaskID) rollCmd {
 	return rollCmd{
 		p.HMGet(ctx, zoneKey(zone, "task:", string(id)), "allowed", "wave", "stopped", "stoppedNote",
-			"over", "pass", "checks"),
+			"over", "pass", "checks", "accepted"),
 		p.HLen(ctx, zoneKey(zone, "sem:", rulePrefix+string(id))),
 	}
 }
@@ -125,6 +125,7 @@ func readRoll(asked string, c rollCmd, part taskPart) (*jobs.RolloutInfo, error)
 	out.Wave, _ = strconv.Atoi(text(1))
 	out.StoppedAt, out.Stopped, out.Over = instant(2), text(3), instant(4)
 	out.Pass, out.Checks, out.Begun = text(5) != "", jobs.TaskID(text(6)), int(c.begun.Val())
+	out.Accepted, _ = strconv.Atoi(text(7))
 	for o, n := range part.outcomes {
 		if o.Fails(out.UnreachableOK) {
 			out.Failed += n

@@ -269,3 +269,160 @@ func TestATaskIsStoppedByHand(t *testing.T) {
 		}
 	})
 }
+
+// inWaves are waves of so many hosts.
+func inWaves(sizes ...int) jobs.Rollout { return jobs.Rollout{Waves: sizes} }
+
+// begin takes what is due, and tells which hosts it is of.
+func begin(t *testing.T, q *queue.Queue) (list []jobs.Grant, hosts string) {
+	t.Helper()
+	list = drain(t, q, "1", 10)
+	for _, g := range list {
+		hosts += strings.TrimPrefix(g.Job.Host(), "fw") + " "
+	}
+	return list, hosts
+}
+
+func TestWavesAreOpenedOnceAndInTurn(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q, other := open(t, w, "1"), open(t, w, "")
+		id := rolling(t, q, inWaves(1, 3, 2), 6)
+		look := func(over bool) {
+			t.Helper()
+			if at, err := q.LookAtWaves(t.Context(), id); err != nil || at.IsZero() == over {
+				t.Fatalf("look: over at %s, %v: want over: %t", at, err, over)
+			}
+		}
+		openWave := func(q *queue.Queue, n int, want bool) {
+			t.Helper()
+			if opened, err := q.OpenWave(t.Context(), id, n, "x"); err != nil || opened != want {
+				t.Fatalf("wave %d is opened: %t, %v: want %t", n, opened, err, want)
+			}
+		}
+		first, hosts := begin(t, q)
+		if hosts != "0000 " {
+			t.Fatalf("in wave 1: %s", hosts)
+		}
+		wantState(t, q, jobs.NewID(id, "fw0001"), jobs.Held, "")
+		look(false)
+		openWave(q, 2, false)
+		step(t, q, "1", 0, ended(first[0], jobs.Succeeded))
+		openWave(q, 2, false) // nobody has seen that it is over
+		look(true)
+		openWave(q, 3, false) // it is not its turn
+		if _, err := q.Pause(t.Context(), id, "alice"); err != nil {
+			t.Fatal(err)
+		}
+		openWave(q, 2, false)
+		if _, err := q.Resume(t.Context(), id, "alice"); err != nil {
+			t.Fatal(err)
+		}
+		if list, hosts := begin(t, q); len(list) > 0 {
+			t.Fatalf("a resume begins %s of a wave that is not open", hosts)
+		}
+		openWave(q, 2, true)
+		openWave(other, 2, false)
+		second, hosts := begin(t, q)
+		if len(second) != 3 || strings.Contains(hosts, "0004") || strings.Contains(hosts, "0005") {
+			t.Fatalf("in wave 2: %s", hosts)
+		}
+		if _, r := rollout(t, q, id); r.Wave != 2 || !r.Over.IsZero() || r.Begun != 3 {
+			t.Errorf("%+v", r)
+		}
+		openWave(q, 3, false)
+		for _, g := range second {
+			step(t, q, "1", 0, ended(g, jobs.Failed))
+		}
+		look(true)
+		openWave(other, 3, true)
+		if _, r := rollout(t, q, id); r.Failed != 3 || r.Accepted != 3 {
+			t.Errorf("%+v: want 3 accepted failures", r)
+		}
+		third, _ := begin(t, q)
+		for _, g := range third {
+			step(t, q, "1", 0, ended(g, jobs.Succeeded))
+		}
+		if task, _ := rollout(t, q, id); task.State != jobs.TaskEnded {
+			t.Errorf("it is %s", task.State)
+		}
+	})
+}
+
+// A server died between the mark that a wave is open and its jobs, and another goes on.
+func TestAWaveThatWasOpenedHalfWayIsOpened(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q, dying := open(t, w, "1"), open(t, w, "")
+		id := rolling(t, q, inWaves(1, 5), 6)
+		first, _ := begin(t, q)
+		step(t, q, "1", 0, ended(first[0], jobs.Succeeded))
+		if _, err := q.LookAtWaves(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		dying.BeforeScript(string(id), func(int) error {
+			if n++; n == 2 {
+				return errors.New("killed")
+			}
+			return nil
+		})
+		if opened, err := dying.OpenWave(t.Context(), id, 2, "x"); !opened || err == nil {
+			t.Fatalf("it is opened: %t, %v: want that it breaks off", opened, err)
+		}
+		if list, _ := begin(t, q); len(list) > 0 {
+			t.Fatalf("%d begin, and nobody has moved them", len(list))
+		}
+		if over, err := q.LookAtWaves(t.Context(), id); err != nil || !over.IsZero() {
+			t.Fatalf("look: %s, %v", over, err)
+		}
+		if list, hosts := begin(t, q); len(list) != 5 {
+			t.Errorf("then %s begin, want all five", hosts)
+		}
+	})
+}
+
+// A job expires so long after its wave was opened, not after the submit; and a stop
+// costs it nothing.
+func TestWaitingForAWaveLetsNothingExpire(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		if w.pass == nil {
+			return
+		}
+		q := open(t, w, "1")
+		id := rolling(t, q, inWaves(1, 2), 3)
+		first, _ := begin(t, q)
+		step(t, q, "1", 0, ended(first[0], jobs.Succeeded))
+		w.pass(9 * time.Hour)
+		if _, err := q.LookAtWaves(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(9 * time.Hour)
+		if opened, err := q.OpenWave(t.Context(), id, 2, "x"); err != nil || !opened {
+			t.Fatal(opened, err)
+		}
+		w.pass(7 * time.Hour)
+		if _, err := q.StopTask(t.Context(), id, "alice"); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(3 * time.Hour)
+		step(t, q, "1", 2) // lays them aside
+		if _, err := q.GoOn(t.Context(), id, nil, "alice"); err != nil {
+			t.Fatal(err)
+		}
+		if list, hosts := begin(t, q); len(list) != 2 {
+			t.Errorf("%s begin, want two", hosts)
+		}
+	})
+}
+
+func TestACancelEndsTheWavesAhead(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		id := rolling(t, q, inWaves(1, 450), 451)
+		if c, err := q.Cancel(t.Context(), id, "alice"); err != nil || c.Ended != 451 {
+			t.Errorf("cancel: %+v, %v", c, err)
+		}
+		if task, _ := rollout(t, q, id); task.State != jobs.TaskEnded {
+			t.Errorf("it is %s", task.State)
+		}
+	})
+}

@@ -88,7 +88,7 @@ function verbs.open()
   local may = r.wave == n - 1 and n <= m.num(field.waves) and ended() and field.over
   if not may or r.stopped or t.paused or t.cancel then return {'early', '', m.us(r.wave or 0)} end
   -- Its jobs could run from now on, so their expiry counts from now.
-  set('wave', m.us(n), 'due', m.at, 'expires', m.us(m.now + m.num(call('HGET', t.key, 'expire'))))
+  set('wave', m.us(n), 'accepted', m.us(r.bad), 'due', m.at, 'expires', m.us(m.now + m.num(call('HGET', t.key, 'expire'))))
   m.w('HDEL', t.key, 'over', 'pass', 'checks')
   m.event('wave', id, '{"wave":' .. m.us(n) .. ',"note":' .. cjson.encode(note) .. '}')
   return {'ok', '', m.us(n)}
