@@ -12,7 +12,7 @@ import (
 )
 
 const firmware = `
-name: firmware
+name: flash
 window: required
 expect: 30m
 reserve: 10m
@@ -52,7 +52,7 @@ func TestASubmitOfWindowedWorkWaitsForItsWindow(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{runbooks: []string{firmware}})
 	on := func(selector string, change ...func(*server.Submit)) server.Submit {
-		b := server.Submit{Runbook: "firmware", On: selector, As: "alice"}
+		b := server.Submit{Runbook: "flash", On: selector, As: "alice"}
 		for _, c := range change {
 			c(&b)
 		}
@@ -108,15 +108,15 @@ func TestTheEstimateOfHistoryGoesBeforeThatOfTheRunbook(t *testing.T) {
 	w := start(t, setup{runbooks: []string{firmware}})
 	text, _ := nights()
 	w.agreed(text)
-	b := server.Submit{Runbook: "firmware", On: "fw001", As: "alice", DryRun: true}
-	long := map[string]string{"firmware||acme": `{"p50_ns":1,"p90_ns":4000000000000,"n":10}`}
+	b := server.Submit{Runbook: "flash", On: "fw001", As: "alice", DryRun: true}
+	long := map[string]string{"flash||acme": `{"p50_ns":1,"p90_ns":4000000000000,"n":10}`}
 	if err := w.queue.SaveEstimates(t.Context(), long); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.dry(b).Windows; got.Seconds != 4000 || got.Openings[0].Count != 1 {
 		t.Errorf("got %+v", got)
 	}
-	long["firmware||acme"] = `{"p50_ns":1,"p90_ns":5000000000000,"n":10}` // and ten minutes to go back
+	long["flash||acme"] = `{"p50_ns":1,"p90_ns":5000000000000,"n":10}` // and ten minutes to go back
 	if err := w.queue.SaveEstimates(t.Context(), long); err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestNobodyBeginsWhoWouldNotFit(t *testing.T) {
 	}
 	f, inventory := pretend(t, fakefleet.Config{Hosts: s.hosts})
 	h := newCellar(t, inventory)
-	h.write("firmware.yaml", fmt.Sprintf("name: firmware\nwindow: required\ndisruptive: true\nrepeatable: true\n"+
+	h.write("firmware.yaml", fmt.Sprintf("name: flash\nwindow: required\ndisruptive: true\nrepeatable: true\n"+
 		"timeout: 1m\nexpect: %s\nsteps: [{name: flash, run: sleep %.1f}]\n", s.expect, s.sleep.Seconds()))
 	h.configure(map[string]any{"runbooks": []string{h.file("firmware.yaml")},
 		"master": map[string]any{"children": s.slots, "slots": 1}})
@@ -56,7 +56,7 @@ func TestNobodyBeginsWhoWouldNotFit(t *testing.T) {
 	h.master()
 	h.awaitNode(func(n jobs.Node) bool { return n.State == "running" })
 
-	if _, code := h.muster("run", "firmware", "--on", "all", "--dry-run"); code != exitUsage {
+	if _, code := h.muster("run", "flash", "--on", "all", "--dry-run"); code != exitUsage {
 		t.Errorf("without a window: exit %d, want %d", code, exitUsage)
 	}
 	openings := s.dates(soon)
@@ -65,7 +65,7 @@ func TestNobodyBeginsWhoWouldNotFit(t *testing.T) {
 		t.Fatalf("windows apply: exit %d", code)
 	}
 	var plan server.Submitted
-	if code := h.query(&plan, "run", "firmware", "--on", "all"); code != exitOK {
+	if code := h.query(&plan, "run", "flash", "--on", "all"); code != exitOK {
 		t.Fatalf("run: exit %d", code)
 	}
 	fit := int(s.window/s.expect) * s.slots
