@@ -119,7 +119,7 @@ func furnish(t *testing.T) {
 		"mount --make-rprivate /",
 		"mount -t proc proc /proc",
 		"ip link set lo up",
-		"ip link add br0 type bridge",
+		"ip link add br0 address 02:00:00:00:ff:01 type bridge", // else it takes that of some cable
 		"ip addr add " + here + "/16 dev br0",
 		"ip link set br0 up",
 	} {
