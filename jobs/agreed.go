@@ -40,3 +40,9 @@ type Alert struct {
 	Object string // id of a job or task
 	Detail map[string]any
 }
+
+// Move is a new appointment of the job of a host, and the one that it had.
+type Move struct {
+	Host    string
+	Was, To Micros
+}

@@ -36,6 +36,7 @@ type Timing struct {
 	Expect   time.Duration `json:"expect,omitempty"`   // it takes so long, unless the hub has an estimate
 	Reserve  time.Duration `json:"reserve,omitempty"`  // kept within the window for going back
 	Override string        `json:"override,omitempty"` // who says why freezes do not hold for it
+	After    Micros        `json:"after,omitempty"`    // not before; 0: at once
 }
 
 // Task is one request of an operator as it goes into the queue.

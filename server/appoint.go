@@ -33,6 +33,7 @@ func (s *Server) appoint(ctx context.Context, p *plan, how Timed,
 	if how.OverrideFreeze = strings.TrimSpace(how.OverrideFreeze); how.OverrideFreeze != "" {
 		spec.Override = spec.Operator + ": " + how.OverrideFreeze
 	}
+	spec.After = p.task.At
 	_, book, err := s.book(ctx)
 	if err != nil {
 		return nil, err

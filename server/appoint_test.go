@@ -165,3 +165,77 @@ func TestAFreezeIsOverriddenWithAReason(t *testing.T) {
 		}
 	}
 }
+
+// A window that is changed takes those along that wait for it, as it says itself.
+func TestJobsFollowTheirChangedWindow(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{runbooks: []string{firmware}})
+	base := time.Now().UTC().Truncate(time.Hour)
+	open := func(hours time.Duration, more string) {
+		t.Helper()
+		w.agreed("windows:\n- {name: nights, customer: acme, zone: UTC, start: \"0 " +
+			base.Add(hours*time.Hour).Format("15") + " * * *\", length: 90m, approval: none" + more + "}\n")
+		if err := w.server.Duty(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open(5, "")
+	submit := func(change func(*server.Submit)) jobs.TaskID {
+		b := server.Submit{Runbook: "firmware", On: "customer=acme", As: "alice"}
+		change(&b)
+		return w.submit(b).Task
+	}
+	now := submit(func(*server.Submit) {})
+	later := submit(func(b *server.Submit) { b.At = jobs.Time{Time: base.Add(20 * time.Hour)} })
+	want := func(task jobs.TaskID, hours time.Duration) {
+		t.Helper()
+		for _, job := range w.jobsOf(task) {
+			if at := base.Add(hours * time.Hour); job.State != jobs.Queued || !job.Due.Equal(at) || !job.Next.Equal(at) {
+				t.Errorf("%s is %s, due at %s, next at %s: want %s", job.ID, job.State, job.Due, job.Next, at)
+			}
+		}
+	}
+	want(now, 5)
+	want(later, 29)
+	open(8, "") // later
+	want(now, 8)
+	want(later, 32)
+	open(3, "") // earlier, but not before it was asked for
+	want(now, 3)
+	want(later, 27)
+	if err := w.server.Duty(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want(now, 3)
+	open(4, ", on_change: cancel")
+	for _, job := range append(w.jobsOf(now), w.jobsOf(later)...) {
+		if job.Outcome != jobs.Cancelled || !strings.Contains(job.Error, "its window is not open any more at") {
+			t.Errorf("%s is %s, %s: %s", job.ID, job.State, job.Outcome, job.Error)
+		}
+	}
+}
+
+// What was deferred by a freeze comes back when that is lifted.
+func TestALiftedFreezeBringsJobsBack(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	task := w.submit(server.Submit{Runbook: "exec", On: "fw001", Args: map[string]string{"cmd": "id"}, As: "alice"}).Task
+	far := time.Now().Add(6 * time.Hour)
+	reply, err := w.queue.Step(t.Context(), "default", jobs.Step{Node: "n", Slot: "1", Request: "a", Want: 1})
+	if err != nil || len(reply.Jobs) != 1 {
+		t.Fatalf("take: %+v, %v", reply, err)
+	}
+	g := reply.Jobs[0]
+	_, err = w.queue.Step(t.Context(), "default", jobs.Step{Node: "n", Slot: "1", Request: "b", Results: []jobs.Result{
+		{Job: g.Job, Token: g.Token, Kind: jobs.KindDefer, Until: jobs.MicrosOf(far)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.agreed("freezes: []\nwindows: [{name: x, customer: beta, zone: UTC, start: '0 2 * * *', length: 1h}]\n")
+	if err := w.server.Duty(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if job := w.jobsOf(task)[0]; job.State != jobs.Deferred || job.Due.After(time.Now()) {
+		t.Errorf("it is %s, due at %s", job.State, job.Due)
+	}
+}

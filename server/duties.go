@@ -102,6 +102,7 @@ func (s *Server) tend(ctx context.Context) error {
 		note(s.tendBlobs(ctx))
 		note(s.forgetFacts(ctx))
 	}
+	note(s.moveAppointments(ctx))
 	note(s.tendFacts(ctx))
 	note(s.tally(ctx))
 	return first

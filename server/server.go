@@ -52,6 +52,7 @@ type Queue interface {
 	Schedules
 	EventStreams
 	Appointing
+	Moves
 }
 
 // EventStreams are read by who writes history, and trimmed.

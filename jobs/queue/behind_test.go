@@ -18,7 +18,7 @@ type Script struct{ *redis.Script }
 func ScriptBehind(text, name string) Script {
 	for _, s := range []*script{scripts.put, scripts.step, scripts.checkpoint, scripts.lose,
 		scripts.end, scripts.move, scripts.epoch, scripts.control, scripts.order,
-		scripts.speak, scriptRoll} {
+		scripts.speak, scriptRoll, scriptAppoint} {
 		if s.name == name {
 			return Script{redis.NewScript(text + s.text)}
 		}
@@ -78,6 +78,9 @@ func Texts(v []any) (out []any) {
 	}
 	return out
 }
+
+// AppointArgs are the arguments of the script appoint.
+func AppointArgs(id jobs.TaskID, moves []jobs.Move) []any { return appointArgs(id, moves) }
 
 // Times are when the jobs of hosts are to run, as the script put reads it.
 func Times(t jobs.Task, hosts []string) string { return times(t, hosts) }

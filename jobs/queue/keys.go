@@ -23,12 +23,13 @@ type Key struct {
 var zoneKeys = []Key{
 	{"queue", "zset", "move, step, end, epoch, fsck, order",
 		"jobs that never started: id by µs when to run"},
-	{"again", "zset", "step, checkpoint, lose, end, move, epoch, fsck",
+	{"again", "zset", "step, checkpoint, lose, end, move, epoch, fsck, appoint",
 		"jobs that started, and what waits: id by µs when anyone may touch it next"},
-	{"held:<task>", "zset", "put, move, step, end, fsck",
+	{"held:<task>", "zset", "put, move, step, end, fsck, appoint",
 		"jobs of a task that is not committed, or paused, with their scores"},
 	{"parked", "set", "step, move", "tasks of which jobs were laid aside in held:<task> by a take"},
-	{"task:<id>", "hash", "put, move, step, checkpoint, lose, end, epoch, control, fsck, speak",
+	{"task:<id>", "hash",
+		"put, move, step, checkpoint, lose, end, epoch, control, fsck, speak, appoint",
 		"this zone's part of a task: spec, hosts in chunks, counters, flags, and from its first take " +
 			"the record of each job (`:<host>`), of one with a time of its own from its put; expires " +
 			"24 h after the end"},
@@ -50,7 +51,7 @@ var zoneKeys = []Key{
 	{"zone", "hash", "epoch, step, put, move, lose, end, control, order",
 		"run id, epoch, frozen until, highest TIME, last token, halted, paused, paused customers; " +
 			"changes of tasks, last reordering"},
-	{"events", "stream", "put, move, step, lose, end, epoch, control, fsck, order, Alert",
+	{"events", "stream", "put, move, step, lose, end, epoch, control, fsck, order, appoint, Alert",
 		"everything that happened; about 1,000,000 entries"},
 	{"out:<id>", "stream", "step, speak",
 		"what the host said: an entry an attempt, of a running one many; expires after 24 h"},
@@ -74,8 +75,9 @@ var hubKeys = []Key{
 		"task, customer or zone and its name: id of the last order, whether it pauses, who and why"},
 	{"commits", "set", "Submit, Tend", "tasks whose commit has begun and is not done in all zones"},
 	{"inventory", "hash", "Publish", "version, count and time of the published inventory"},
-	{"windows", "hash", "SetTimetable",
-		"the timetable as JSON (windows, freezes, approvals), and its version"},
+	{"windows", "hash", "SetTimetable, SetMovedFor",
+		"the timetable as JSON (windows, freezes, approvals), its version, and by which one " +
+			"appointments were looked at last"},
 	{"estimates", "hash", "SaveEstimates",
 		"runbook, model and customer, with | between, to JSON of how long it takes"},
 	{"events", "stream", "SetTimetable",

@@ -22,7 +22,7 @@ func (m *walker) actions() map[string]func(*rapid.T) {
 		"connect": m.connect, "restart": m.restart, "cancel": m.cancel, "pause": m.pause,
 		"turn": m.turn, "pass": m.pass,
 		"pass on": m.pass, "sweep": m.sweep, "put again": m.putAgain, "submit more": m.submit,
-		"remember": m.remember, "roll": m.roll, "reorder": m.reorder, "forget": m.forget,
+		"remember": m.remember, "roll": m.roll, "appoint": m.appoint, "reorder": m.reorder, "forget": m.forget,
 	}
 }
 

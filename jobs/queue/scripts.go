@@ -46,6 +46,8 @@ var (
 	luaEpoch string
 	//go:embed lua/roll.lua
 	luaRoll string
+	//go:embed lua/appoint.lua
+	luaAppoint string
 	//go:embed lua/control.lua
 	luaControl string
 	//go:embed lua/fsck.lua
@@ -117,6 +119,9 @@ var scripts = struct {
 	schedule:   alone("schedule", luaSchedule),
 	tick:       alone("tick", luaTick),
 }
+
+// scriptAppoint is the one of changed windows.
+var scriptAppoint = load("appoint", nil, luaAppoint)
 
 // scriptRoll is the one of tasks with a rule.
 var scriptRoll = load("roll", []string{luaExclude, luaRule}, luaRoll)

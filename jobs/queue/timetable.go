@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -174,4 +175,50 @@ func (q *Queue) Estimates(ctx context.Context, fields []string) (map[string]jobs
 		}
 	}
 	return all, nil
+}
+
+// Appoint gives jobs of a task in one zone new appointments, if they have the ones still
+// that are named. It tells how many it moved.
+func (q *Queue) Appoint(ctx context.Context, zone string, id jobs.TaskID, moves []jobs.Move) (int,
+	error) {
+	all := 0
+	for chunk := range slices.Chunk(moves, hostsMax) {
+		r, err := q.script(ctx, scriptAppoint, zone, appointArgs(id, chunk)...)
+		if err != nil {
+			return all, err
+		}
+		status, n := r.text(), r.int()
+		if r.err != nil {
+			return all, r.err
+		}
+		if status != "ok" {
+			return all, fmt.Errorf("zone %s, task %s: %w", zone, id, ErrNotFound)
+		}
+		all += n
+	}
+	return all, nil
+}
+
+func appointArgs(id jobs.TaskID, moves []jobs.Move) []any {
+	args := []any{string(id)}
+	for _, m := range moves {
+		args = append(args, m.Host, m.Was.String(), m.To.String())
+	}
+	return args
+}
+
+// MovedFor is the version of the timetable by which the appointments of waiting jobs were
+// looked at last.
+func (q *Queue) MovedFor(ctx context.Context) (int64, error) {
+	n, err := q.rdb.HGet(ctx, hubKey("windows", ""), "moved").Int64()
+	if errors.Is(err, redis.Nil) {
+		return 0, nil
+	}
+	return n, q.say("windows", err)
+}
+
+// SetMovedFor notes that they were.
+func (q *Queue) SetMovedFor(ctx context.Context, version int64) error {
+	return q.say("windows", q.rdb.HSet(ctx, hubKey("windows", ""), "moved",
+		strconv.FormatInt(version, 10)).Err())
 }

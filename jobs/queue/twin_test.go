@@ -91,7 +91,7 @@ func newTwin(t testing.TB, addr string) *twin {
 		scripts: map[string]queue.Script{}}
 	t.Cleanup(func() { w.rdb.Close() })
 	for _, name := range []string{"put", "step", "checkpoint", "lose", "end", "move", "epoch", "control",
-		"order", "roll"} {
+		"order", "roll", "appoint"} {
 		w.scripts[name] = queue.ScriptBehind(pretend, name)
 	}
 	return w
@@ -263,6 +263,13 @@ func (w *twin) put(t rapid.TB, p model.Put) {
 	if v, ok := w.call(t, "put", args...); ok {
 		status, n := w.zone.Put(w.now, p)
 		w.same(t, "put", []any{text(v, 0), number(v, 1)}, []any{status, n})
+	}
+}
+
+func (w *twin) appoint(t rapid.TB, a model.Appoint) {
+	if v, ok := w.call(t, "appoint", queue.AppointArgs(a.Task, a.Moves)...); ok {
+		status, n := w.zone.Appoint(w.now, a)
+		w.same(t, "appoint", []any{text(v, 0), number(v, 1)}, []any{status, n})
 	}
 }
 

@@ -189,6 +189,28 @@ func (m *walker) roll(t *rapid.T) {
 	m.twin.roll(t, a)
 }
 
+// appoint gives jobs of a task new appointments, some of which they have not any more.
+func (m *walker) appoint(t *rapid.T) {
+	if len(m.tasks) == 0 {
+		return
+	}
+	p := rapid.SampledFrom(m.chunks).Draw(t, "task")
+	a := model.Appoint{Task: p.Task}
+	for _, host := range p.Hosts {
+		id := jobs.NewID(p.Task, host)
+		was, ok := m.zone.Again.Score(id)
+		if !ok {
+			was, _ = m.zone.Held[p.Task].Score(id)
+		}
+		if rapid.IntRange(0, 9).Draw(t, "not any more") == 0 {
+			was++
+		}
+		later := rapid.SampledFrom([]time.Duration{-time.Minute, time.Second, time.Hour}).Draw(t, "to")
+		a.Moves = append(a.Moves, jobs.Move{Host: host, Was: was, To: m.now.Add(later)})
+	}
+	m.twin.appoint(t, a)
+}
+
 // putAgain repeats a chunk, or pretends that it is of another submit.
 func (m *walker) putAgain(t *rapid.T) {
 	if len(m.tasks) == 0 {
