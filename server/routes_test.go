@@ -232,7 +232,8 @@ func TestListsOfTheHouse(t *testing.T) {
 		names = append(names, b.Name)
 	}
 	i := slices.Index(names, "exec")
-	if i < 0 || books.Runbooks[i].Arguments[0].Name != "cmd" || !slices.Contains(names, "label") || !slices.IsSorted(names) {
+	if i < 0 || books.Runbooks[i].Arguments[0].Name != "cmd" || !slices.Contains(names, "label") ||
+		!slices.IsSorted(names) {
 		t.Errorf("runbooks: %+v", books)
 	}
 }

@@ -93,7 +93,7 @@ func TestWhenATaskIsDone(t *testing.T) {
 		{"too long for it", world(t, "2m", 10, windowed(work("a", 3, time.Hour))),
 			"never, 3: outside of its window: window nightly has no opening of 1h0m0s"},
 		{"no window at all", world(t, "", 10, windowed(work("a", 3, s))),
-			"never, 3: outside of its window: there is no window for these hosts"},
+			"never, 3: outside of its window: there is no window: ask the customer for one"},
 		{"more than can be foreseen", world(t, "2m", 1, windowed(work("a", 70, 2*time.Minute))), "14h0m0s 1430h2m0s 10"},
 	} {
 		f := plan.Run(c.w)[0]
