@@ -65,6 +65,7 @@ func TestDocNamesEveryKeyTypeAndPlaceholder(t *testing.T) {
 		{"### Keys of wait", keyNames(waitKeys())},
 		{"### Keys of verify", keyNames(verifyKeys())},
 		{"### Keys of reboot", keyNames(rebootKeys())},
+		{"### Keys of confirm", keyNames(confirmKeys())},
 		{"### Keys of expect", keyNames(expectKeys())},
 		{"### Keys of classes", keyNames(classKeys())},
 		{"### Keys of a step's retry", keyNames(againKeys())},

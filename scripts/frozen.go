@@ -40,6 +40,8 @@ type Context struct {
 	Attempt int               // number of the attempt
 	Saved   map[string]string // what steps have saved so far
 
+	RecordDir string // where hosts keep what they remember; empty: defaultPlace
+
 	planned bool // before anything ran: every value that will be saved stands for itself
 }
 
@@ -52,6 +54,7 @@ type Action struct {
 	Command    string        // of kind reboot: what begins it; Shell is its check, or empty
 	Wait       *Wait         // of kind wait; Shell is its until
 	Probes     *Probes       // of kinds verify and reboot; Shell is the check
+	Confirm    *Confirm      // of kind confirm
 	Timeout    time.Duration // of this step alone
 	Repeatable bool
 	Disruptive bool   // traffic may suffer
@@ -156,6 +159,8 @@ func (f Frozen) completePatient(a *Action, s Step, in scope) (err error) {
 			s.Reboot.Ready != "" {
 			a.Shell, err = f.shell(s.Reboot.Ready, in)
 		}
+	case s.Kind == KindConfirm && s.Confirm != nil:
+		a.Confirm, err = s.Confirm.fill(f, s, in)
 	default:
 		err = fmt.Errorf("kind %q is not known here: a newer muster made the task", s.Kind)
 	}

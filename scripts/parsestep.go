@@ -156,6 +156,7 @@ func kindRules() []kindRule {
 		{KindWait, []string{"expect", "classes", "save"}, true},
 		{KindVerify, []string{"expect", "classes", "save"}, true},
 		{KindReboot, []string{"disruptive", "classes"}, true},
+		{KindConfirm, []string{"disruptive", "classes"}, false},
 	}
 }
 
@@ -207,6 +208,11 @@ func stepKeys() []key[Step] {
 		{string(KindReboot), func(p *parser, v value, s *Step) {
 			if p.kind(v, KindReboot, s) {
 				s.Reboot = readReboot(p, v)
+			}
+		}},
+		{string(KindConfirm), func(p *parser, v value, s *Step) {
+			if p.kind(v, KindConfirm, s) {
+				s.Confirm = readConfirm(p, v)
 			}
 		}},
 		{"timeout", func(p *parser, v value, s *Step) {

@@ -21,6 +21,8 @@ type Specs struct {
 	Wait   *WaitSpec   `json:"wait,omitempty"`
 	Verify *VerifySpec `json:"verify,omitempty"`
 	Reboot *RebootSpec `json:"reboot,omitempty"`
+
+	Confirm *ConfirmSpec `json:"confirm,omitempty"`
 }
 
 // Rules say when a step runs, how it is judged, and what follows.
@@ -57,6 +59,8 @@ const (
 	KindWait   Kind = "wait"   // gives the worker back for a time, or until something is so
 	KindVerify Kind = "verify" // looks, again and again, whether the host is well
 	KindReboot Kind = "reboot" // a new boot, and then as verify
+
+	KindConfirm Kind = "confirm" // a change that the host takes back unless it is proven in time
 )
 
 // RolledBack is the one outcome that a step of on_fail can give to its job.

@@ -61,8 +61,8 @@ type ReadyProbes struct {
 	Probes int           `json:"probes"`   // so many, and one last
 }
 
-// defaultProbes are the numbers of design §5.
-func defaultProbes() Probes {
+// DefaultProbes are the numbers of design §5.
+func DefaultProbes() Probes {
 	return Probes{
 		Unreachable: AwayProbes{Every: 30 * time.Second, Probes: 6},
 		NotReady:    ReadyProbes{First: 30 * time.Second, More: 10 * time.Second, Probes: 6},
@@ -189,7 +189,7 @@ func (p *parser) span(v value) Span {
 }
 
 func readVerify(p *parser, v value) *VerifySpec {
-	s := &VerifySpec{Probes: defaultProbes()}
+	s := &VerifySpec{Probes: DefaultProbes()}
 	seen := readMapping(p, v, verifyKeys(), s)
 	if _, ok := seen["check"]; !ok && v.isMapping() {
 		p.add(at(v.Node), "verify has no check: give it a shell text that exits with 0 if all is "+
@@ -211,7 +211,7 @@ func verifyKeys() []key[VerifySpec] {
 }
 
 func readReboot(p *parser, v value) *RebootSpec {
-	s := &RebootSpec{Probes: defaultProbes()}
+	s := &RebootSpec{Probes: DefaultProbes()}
 	readMapping(p, v, rebootKeys(), s)
 	return s
 }

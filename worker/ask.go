@@ -35,9 +35,12 @@ func keepsRecords(h *fleet.Host) bool {
 // mayHaveRun tells whether an earlier attempt may have started the step that the job is at.
 func mayHaveRun(g jobs.Grant) bool { return g.Mode == jobs.ModeLost || remembered(g.Saved) }
 
+// mayHaveBegun tells whether an earlier attempt may have started the step in hand.
+func (a *attempt) mayHaveBegun() bool { return mayHaveRun(a.grant) && a.step == a.grant.Step }
+
 // asks tells whether the host must be asked about a step before it is started.
 func (a *attempt) asks(action scripts.Action) bool {
-	return a.step == a.grant.Step && mayHaveRun(a.grant) && recorded(a.grant.Host, action)
+	return a.mayHaveBegun() && recorded(a.grant.Host, action)
 }
 
 // record is what the host is told of a step; nil: it keeps none. With look it starts nothing.

@@ -299,6 +299,7 @@ func (q *fakeQueue) only(id jobs.ID) jobs.Result {
 // fakeHosts are the hosts. By default all of them are there and every step takes
 // a second and succeeds.
 type fakeHosts struct {
+	door   func(ctx context.Context, h fleet.Host) (Conn, error) // to real hosts; nil: to these
 	dial   func(ctx context.Context, h fleet.Host) error
 	run    func(ctx context.Context, h fleet.Host, c remote.Command) (remote.Result, error)
 	upload func(ctx context.Context, h fleet.Host, u remote.Upload) error
@@ -338,6 +339,9 @@ func fault(k remote.Kind, sent bool, err error) error {
 }
 
 func (f *fakeHosts) connect(ctx context.Context, h fleet.Host) (Conn, error) {
+	if f.door != nil {
+		return f.door(ctx, h)
+	}
 	if err := f.dial(ctx, h); err != nil {
 		return nil, err
 	}

@@ -16,13 +16,13 @@ import (
 )
 
 // reads makes the task of a test from a runbook's text.
-func (s *stand) reads(text string) {
+func (s *stand) reads(text string, args ...map[string]string) {
 	s.t.Helper()
 	r, err := scripts.Parse("test.yaml", []byte(text))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	v, err := r.Bind(nil, nil)
+	v, err := r.Bind(append(args, nil)[0], nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func stand2(t *testing.T, s *stand) *stand {
 	next := &stand{t: t, q: newQueue(t), hosts: newHosts(), cfg: s.cfg, orders: make(chan jobs.Order, 1),
 		log: s.log, zero: s.zero, times: s.times, done: make(chan struct{})}
 	next.q.specs[task1] = s.q.specs[task1]
-	next.hosts.run, next.hosts.dial = s.hosts.run, s.hosts.dial
+	next.hosts.run, next.hosts.dial, next.hosts.door = s.hosts.run, s.hosts.dial, s.hosts.door
 	return next
 }
 

@@ -12,15 +12,17 @@ import (
 )
 
 // This file does the steps that give the worker back until they go on: wait, verify and
-// reboot. Each probe is an attempt of its own, on whichever node, and none of them changes
-// anything, so a worker that is lost with one is no matter: the next one looks again.
+// reboot; confirm.go has another one. Each probe is an attempt of its own, on whichever
+// node, and none of them changes anything, so a worker that is lost with one is no matter:
+// the next one looks again.
 
 // probeTime bounds what a probe does beside its check.
 const probeTime = 15 * time.Second
 
 // patient tells whether a step of that kind gives the worker back.
 func patient(k scripts.Kind) bool {
-	return k == scripts.KindWait || k == scripts.KindVerify || k == scripts.KindReboot
+	return k == scripts.KindWait || k == scripts.KindVerify || k == scripts.KindReboot ||
+		k == scripts.KindConfirm
 }
 
 // now is the time of Redis, as far as it is known here: a token is the instant of its take.

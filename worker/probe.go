@@ -17,11 +17,13 @@ import (
 // probing is what is kept of such a step.
 type probing struct {
 	Since    jobs.Micros `json:"since,omitempty"`     // wait: when it began
-	Until    jobs.Micros `json:"until,omitempty"`     // wait for: when it is over
+	Until    jobs.Micros `json:"until,omitempty"`     // wait for: when it is over; confirm: the last moment to
 	Away     int         `json:"away,omitempty"`      // probes that did not reach the host
 	NotReady int         `json:"not_ready,omitempty"` // probes that did, and it was not well yet
 	Boot     string      `json:"boot,omitempty"`      // reboot: the boot id before
 	Told     bool        `json:"told,omitempty"`      // reboot: the command ended well
+	Free     jobs.Micros `json:"free,omitempty"`      // confirm: nobody can be making it any more
+	Armed    bool        `json:"armed,omitempty"`     // confirm: the host said that it is
 	Saying   string      `json:"saying,omitempty"`    // what the last probe said
 }
 

@@ -37,10 +37,11 @@ type attempt struct {
 type progress struct {
 	step     int // in hand, or the one that would be next
 	memory   memory
-	begun    bool // a step was started in this attempt
-	attached bool // to a step that an earlier one started
-	conn     Conn // nil: none yet
-	stale    bool // it was found that a newer attempt is under way
+	begun    bool  // a step was started in this attempt
+	attached bool  // to a step that an earlier one started
+	conn     Conn  // nil: none yet
+	stale    bool  // it was found that a newer attempt is under way
+	unheard  error // the answer of a host that was told to make a change was lost
 }
 
 // timing is when an attempt began, and whether it should have.
@@ -162,6 +163,8 @@ func (a *attempt) stepOn(ctx, reach context.Context, action scripts.Action) (r j
 	switch {
 	case !ok:
 		return outOfTime(a.with(action), "too little time is left for it"), false
+	case action.Kind == scripts.KindConfirm:
+		return a.confirms(ctx, action, bound)
 	case patient(action.Kind):
 		return a.probe(ctx, a.conn, action, bound)
 	}
@@ -170,7 +173,11 @@ func (a *attempt) stepOn(ctx, reach context.Context, action scripts.Action) (r j
 
 // noWay is about a host that cannot be connected with.
 func (a *attempt) noWay(ctx context.Context, action scripts.Action, err error) jobs.Result {
-	if action.Kind == scripts.KindWait || patient(action.Kind) && a.memory.Probe != nil {
+	begun := a.memory.Probe != nil
+	switch {
+	case action.Kind == scripts.KindConfirm && (begun || a.mayHaveBegun()):
+		return a.confirmAway(ctx, action, err)
+	case action.Kind == scripts.KindWait, begun && patient(action.Kind):
 		return a.probeAway(ctx, action, err)
 	}
 	f := a.facts()
@@ -183,6 +190,7 @@ func (a *attempt) hangUp() {
 	if a.conn != nil {
 		a.conn.Close()
 	}
+	a.conn = nil
 }
 
 // mayStart asks the queue, if it must be, whether the next step may start. If not it
@@ -393,7 +401,7 @@ func (a *attempt) with(action scripts.Action) facts {
 
 func (a *attempt) context() scripts.Context {
 	return scripts.Context{Task: string(a.grant.Job.Task()), Attempt: a.grant.Attempt,
-		Saved: a.memory.Saved}
+		Saved: a.memory.Saved, RecordDir: a.cfg.RecordDir}
 }
 
 // cause is why ctx ended; nil: it has not.

@@ -23,6 +23,7 @@ type Config struct {
 	LastWords time.Duration // after a stop: to report what was stopped
 	Orphan    time.Duration // without a master and an answer: after the locks have ended
 	OutputMax int           // bytes kept of what a host said in one attempt
+	RecordDir string        // where hosts keep what they remember, as in remote.Config
 	Overload  jobs.Overload // what is done about a queue whose jobs come late
 
 	// RequireNTP refuses what needs a window on a node whose clock nobody keeps right.
@@ -39,6 +40,7 @@ func Default() Config {
 		LastWords: 10 * time.Second,
 		Orphan:    time.Hour,
 		OutputMax: 64 << 10,
+		RecordDir: remote.Default().RecordDir,
 		Overload:  jobs.DefaultOverload(),
 	}
 }

@@ -1,0 +1,286 @@
+package scripts
+
+import (
+	"cmp"
+	"crypto/sha256"
+	_ "embed" // confirm.sh
+	"fmt"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// This file is about the kind confirm: a change that the host takes back by itself, unless
+// it is proven over a new connection and confirmed in time.
+
+//go:embed confirm.sh
+var confirmText string
+
+// ConfirmSpec is a step of kind confirm as the runbook says it. All texts but within and
+// probes are for the shell; $MUSTER_DIR is the folder of the change.
+type ConfirmSpec struct {
+	Guard    string `json:"guard,omitempty"` // makes what the rollback needs
+	Apply    string `json:"apply"`
+	Rollback string `json:"rollback"`
+	Prove    string `json:"prove,omitempty"` // over a new connection; empty: that there is one is enough
+	Keep     string `json:"keep,omitempty"`  // makes it last, once it is confirmed
+	Within   Span   `json:"within"`
+	Probes   string `json:"probes,omitempty"` // the argument that has them
+}
+
+// Confirm is a step of kind confirm as it is done on one host: shell texts, of which each
+// but Arm may run again at any time. Each says at its end how it stands; see ReadConfirm.
+type Confirm struct {
+	Arm     string // guard, arm, apply
+	Prove   string // over a new connection
+	Confirm string // and keep
+	Back    string // take it back now
+	State   string // only look
+	Within  time.Duration
+	Probes  []Probe
+}
+
+// Probe is one thing that must be so before a change is confirmed.
+type Probe struct {
+	TCP string // host:port that must take connections from the worker's node; or:
+	Run string // a shell text that must exit with 0 on the host
+}
+
+// String is the probe as it was written.
+func (p Probe) String() string {
+	if p.TCP != "" {
+		return "tcp " + p.TCP
+	}
+	return "run " + p.Run
+}
+
+// withinDefault is the time for proof; it is that of others which do the same.
+const (
+	withinDefault = 2 * time.Minute
+	withinMin     = 10 * time.Second
+	withinMax     = time.Hour
+	defaultPlace  = "/var/lib/muster"
+	onHostMax     = 100 << 10 // bytes of all texts of a change: they go to the host in one
+)
+
+func readConfirm(p *parser, v value) *ConfirmSpec {
+	c := &ConfirmSpec{Within: Span{Time: withinDefault}}
+	seen := readMapping(p, v, confirmKeys(), c)
+	for _, must := range []string{"apply", "rollback"} {
+		if _, ok := seen[must]; !ok && v.isMapping() {
+			p.add(at(v.Node), "confirm has no %s: it needs apply, and the rollback that undoes it", must)
+		}
+	}
+	if n := len(c.Guard) + len(c.Apply) + len(c.Rollback) + len(c.Prove) + len(c.Keep); n > onHostMax {
+		p.add(at(v.Node), "the texts of confirm have %d bytes: at most %d", n, onHostMax)
+	}
+	return c
+}
+
+func confirmKeys() []key[ConfirmSpec] {
+	return []key[ConfirmSpec]{
+		{"guard", func(p *parser, v value, c *ConfirmSpec) { c.Guard = p.shell(v) }},
+		{"apply", func(p *parser, v value, c *ConfirmSpec) { c.Apply = p.shell(v) }},
+		{"rollback", func(p *parser, v value, c *ConfirmSpec) { c.Rollback = p.shell(v) }},
+		{"prove", func(p *parser, v value, c *ConfirmSpec) { c.Prove = p.shell(v) }},
+		{"keep", func(p *parser, v value, c *ConfirmSpec) { c.Keep = p.shell(v) }},
+		{"within", func(p *parser, v value, c *ConfirmSpec) {
+			c.Within = p.span(v)
+			if c.Within.Ref == "" && (c.Within.Time < withinMin || c.Within.Time > withinMax) {
+				p.add(at(v.Node), "within is %s: want %s to %s", c.Within.Time, withinMin, withinMax)
+			}
+		}},
+		{"probes", func(p *parser, v value, c *ConfirmSpec) {
+			name, ok := p.text(v, nameMax)
+			if a := p.argument(name); ok && (a == nil || a.Type != TypeString) {
+				p.add(at(v.Node), "probes: no argument %s of type string", brief(name))
+			}
+			c.Probes = name
+		}},
+	}
+}
+
+// fill makes the change of one host.
+func (c *ConfirmSpec) fill(f Frozen, s Step, in scope) (*Confirm, error) {
+	within, err := c.Within.value(in, withinMin)
+	if err == nil && within > withinMax {
+		err = fmt.Errorf("{{%s}} is %s: at most %s", c.Within.Ref, within, withinMax)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("within: %w", err)
+	}
+	probes, err := readProbes(in.args[c.Probes], in.host.Address)
+	if err != nil {
+		return nil, fmt.Errorf("probes: %w", err)
+	}
+	type text struct{ name, text string }
+	texts := []text{{"guard", c.Guard}, {"apply", c.Apply},
+		{"rollback", c.Rollback}, {"prove", c.Prove}, {"keep", c.Keep}}
+	job := in.context.Task + ":" + in.host.Name
+	id := fmt.Sprintf("%x", sha256.Sum256([]byte(job)))[:16] + "-" + s.Name
+	head := fmt.Sprintf("id=%s; within=%d\n", id, int(within/time.Second))
+	for _, one := range []text{{"job", job},
+		{"place", cmp.Or(in.context.RecordDir, defaultPlace)}} {
+		word, err := quote(one.text)
+		if err != nil {
+			return nil, err
+		}
+		head += one.name + "=" + word + "\n"
+	}
+	arm := head
+	for _, one := range texts {
+		text := one.text
+		if text != "" {
+			if text, err = f.shell(text, in); err != nil {
+				return nil, fmt.Errorf("%s: %w", one.name, err)
+			}
+		}
+		word, err := quote(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", one.name, err)
+		}
+		arm += one.name + "=" + word + "\n"
+	}
+	if len(arm) > onHostMax {
+		return nil, fmt.Errorf("the texts of confirm have %d bytes with their values: at most %d",
+			len(arm), onHostMax)
+	}
+	verb := func(head, verb string) string { return head + "verb=" + verb + "\n" + confirmScript() }
+	return &Confirm{Arm: verb(arm, "arm"), Prove: verb(head, "prove"), Confirm: verb(head, "confirm"),
+		Back: verb(head, "back"), State: verb(head, "state"), Within: within, Probes: probes}, nil
+}
+
+// confirmScript is what is sent of confirm.sh: without comments.
+func confirmScript() string {
+	var b strings.Builder
+	for line := range strings.Lines(confirmText) {
+		if bare := strings.TrimLeft(line, "\t"); bare != "\n" && !strings.HasPrefix(bare, "#") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// readProbes reads probes, one a line. One to a port without a host is to the job's own.
+func readProbes(text, address string) ([]Probe, error) {
+	var list []Probe
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		kind, rest, _ := strings.Cut(line, " ")
+		rest = strings.TrimSpace(rest)
+		switch {
+		case line == "":
+		case kind == "run" && rest != "":
+			list = append(list, Probe{Run: rest})
+		case kind == "tcp":
+			host, port, err := net.SplitHostPort(rest)
+			if n, bad := strconv.Atoi(port); err != nil || bad != nil || n < 1 || n > 65535 {
+				return nil, fmt.Errorf("%s: want tcp HOST:PORT, or tcp :PORT of the host itself", brief(line))
+			}
+			if host == "" {
+				host = address
+			}
+			list = append(list, Probe{TCP: net.JoinHostPort(host, port)})
+		default:
+			return nil, fmt.Errorf("%s: want tcp HOST:PORT or run COMMAND, one a line", brief(line))
+		}
+	}
+	if len(list) > rulesMax {
+		return nil, fmt.Errorf("%d probes: at most %d", len(list), rulesMax)
+	}
+	return list, nil
+}
+
+// Shell is the text of a probe that is run on the host.
+func (p Probe) Shell() string {
+	word, err := quote(p.Run)
+	if err != nil {
+		return "exit 2" // no argument holds a NUL
+	}
+	return "exec sh -c -- " + word
+}
+
+// Confirmation is how a change stands, by what the host said last.
+type Confirmation struct {
+	State ConfirmState
+	Code  int           // of what ran last: guard, prove, keep or the rollback; -1: not known
+	Left  time.Duration // armed: until the host takes it back
+	More  string        // whose change is pending, or why it was taken back
+}
+
+// ConfirmState says what there is of a change.
+type ConfirmState string
+
+// The states of a change.
+const (
+	ConfirmNone       ConfirmState = "none"       // nothing was done; Code of the guard
+	ConfirmBusy       ConfirmState = "busy"       // another change is pending
+	ConfirmArmed      ConfirmState = "armed"      // may be made, and is not confirmed
+	ConfirmProof      ConfirmState = "proof"      // likewise, and Code is that of the proof
+	ConfirmConfirmed  ConfirmState = "confirmed"  // stays; Code of keep
+	ConfirmRolledBack ConfirmState = "rolledback" // Code of the rollback
+)
+
+// String tells it to people.
+func (c Confirmation) String() string {
+	switch c.State {
+	case ConfirmNone:
+		return "nothing was done"
+	case ConfirmBusy:
+		return "another change is pending, of job " + c.More
+	case ConfirmArmed:
+		return fmt.Sprintf("made, and taken back in %s unless it is confirmed", c.Left)
+	case ConfirmProof:
+		return fmt.Sprintf("proof, exit %d, with %s left", c.Code, c.Left)
+	case ConfirmConfirmed:
+		return "confirmed"
+	case ConfirmRolledBack:
+		return strings.TrimSpace("taken back, exit " + strconv.Itoa(c.Code) + " " + c.More)
+	}
+	return string(c.State)
+}
+
+// ConfirmMark begins what a host says of a change, at the end of all that it says. The text
+// before it may have no newline at its end.
+const ConfirmMark = "muster-confirm: "
+
+var confirmLine = regexp.MustCompile(`^([a-z]+)((?: \S+)*) *$`)
+
+// ReadConfirm reads the last line of what the host said; false: it says nothing of it.
+func ReadConfirm(line string) (Confirmation, bool) {
+	at := strings.LastIndex(line, ConfirmMark)
+	if at < 0 {
+		return Confirmation{}, false
+	}
+	m := confirmLine.FindStringSubmatch(strings.TrimRight(line[at+len(ConfirmMark):], "\r\n"))
+	if m == nil {
+		return Confirmation{}, false
+	}
+	words := append(strings.Fields(m[2]), "", "", "")
+	c := Confirmation{State: ConfirmState(m[1]), Code: -1}
+	number := func(s string) int {
+		if n, err := strconv.Atoi(s); err == nil {
+			return n
+		}
+		return -1
+	}
+	switch c.State {
+	case ConfirmNone:
+		c.Code = number(words[1])
+	case ConfirmBusy:
+		c.Left, c.More = time.Duration(number(words[0]))*time.Second, words[1]
+	case ConfirmArmed:
+		c.Left = time.Duration(number(words[0])) * time.Second
+	case ConfirmProof:
+		c.Code, c.Left = number(words[0]), time.Duration(number(words[1]))*time.Second
+	case ConfirmConfirmed:
+		c.Code = number(words[0])
+	case ConfirmRolledBack:
+		c.Code, c.More = number(words[0]), strings.TrimSpace(strings.Join(words[1:], " "))
+	default:
+		return Confirmation{}, false
+	}
+	return c, true
+}
