@@ -36,8 +36,12 @@ func newDemo() *cobra.Command {
 process, a pretended fleet of SSH hosts on 127.77.0.0/16, and a server, a master
 and its children as real processes. alice submits a task for all hosts, and a
 moment later bob one for four. When jobs are 2 s late (overload.after; the default
-is 10 s), the queue is reordered, so that bob does not wait for all of alice. Some hosts are slow, one refuses, one shows a wrong
-host key, one cuts the line: the summary tells what was seen.
+is 10 s), the queue is reordered, so that bob does not wait for all of alice.
+Some hosts are slow, one refuses, one shows a wrong host key, one cuts the line:
+the summary tells what was seen.
+
+Then carol puts new firewall rules on some of them, a canary first and then in
+waves. One host locks itself out with them: it takes them back by itself.
 
 Nothing is left behind.`,
 		Example: `  muster demo
@@ -171,7 +175,12 @@ func (s *stage) writeConfig(redis string) (path string, err error) {
 		"overload":  map[string]any{"after": demoAfter.String()},
 		"node":      map[string]any{"name": "demo", "dir": filepath.Join(s.dir, "node")},
 		"inventory": []string{filepath.Join(s.dir, fakefleet.InventoryFile)},
+		"runbooks":  []string{filepath.Join(s.dir, "ruleset.yaml")},
 	})
+	if err != nil {
+		return "", err
+	}
+	err = os.WriteFile(filepath.Join(s.dir, "ruleset.yaml"), []byte(demoRunbook), 0o600)
 	if err != nil {
 		return "", err
 	}

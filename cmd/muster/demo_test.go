@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,6 +59,11 @@ func TestTheDemoTellsItsStory(t *testing.T) {
 		small.Outcomes[jobs.Succeeded] != 4 || small.Submitted.Before(big.Submitted.Time) ||
 		small.FirstStart.IsZero() || small.Finished.IsZero() {
 		t.Errorf("the small task is %+v", small)
+	}
+	r := story.Rules
+	if r.Operator != "carol" || r.Total != len(r.RolledBack)+r.New || r.Old != 1 || len(r.Waves) < 3 ||
+		!slices.Equal(r.RolledBack, []string{"fw0026"}) || r.Outcomes[jobs.Succeeded] != r.New || r.New < 8 {
+		t.Errorf("the chapter about rules is %+v", r)
 	}
 	wantEmpty(t, temp)
 }

@@ -44,10 +44,16 @@ type demoStory struct {
 	Tasks     []demoTask     `json:"tasks"`
 	Fifo      demoTimes      `json:"fifo"` // the small task, had it been served last
 	Reordered jobs.Reordered `json:"reordered"`
+	Rules     demoRollout    `json:"rules"` // the second chapter
 	Children  int            `json:"children_started"`
 	Commands  int            `json:"commands"` // that the hosts saw
 	Overlaps  int            `json:"overlaps"` // two commands at once inside one host
 	Seconds   float64        `json:"seconds"`
+}
+
+func newDemoTask(name string, t jobs.TaskInfo) demoTask {
+	return demoTask{Name: name, Operator: t.Operator, Task: t.Task, Total: t.Total,
+		Outcomes: t.Outcomes, Submitted: t.Submitted, Seconds: t.Seconds}
 }
 
 func playDemo(c *cobra.Command, f demoFlags) error {
@@ -184,11 +190,13 @@ func (st *stage) play(ctx context.Context, s *session) (demoStory, error) {
 		if err != nil {
 			return story, err
 		}
-		story.Tasks = append(story.Tasks, demoTask{Name: acts[i].name, Operator: acts[i].operator,
-			Task: end.Task, Total: end.Total, Outcomes: end.Outcomes, Submitted: end.Submitted,
-			Seconds: end.Seconds})
+		story.Tasks = append(story.Tasks, newDemoTask(acts[i].name, end))
 	}
 	if err := st.fairness(ctx, s, &story); err != nil {
+		return story, err
+	}
+	var err error
+	if story.Rules, err = st.rollOut(ctx, s); err != nil {
 		return story, err
 	}
 	var nodes server.NodeList
@@ -236,6 +244,7 @@ func (st *stage) tell(s *session, story demoStory) error {
 			span(t.FirstStart.Sub(t.Submitted.Time)), span(seconds(t.Seconds)))
 	}
 	b.WriteString(fairWords(story))
+	b.WriteString(rulesWords(story.Rules))
 	fmt.Fprintf(&b, "  The hosts' own log has %s, and never two at once inside one host (%d).\n",
 		count(story.Commands, "command"), story.Overlaps)
 	fmt.Fprintf(&b, "  Child processes started: %d. All told it took %s.\n", story.Children,

@@ -204,5 +204,8 @@ func (f *Fleet) Close() error {
 		}
 	}
 	f.work.Wait()
+	for _, h := range f.hosts {
+		h.machine.Close()
+	}
 	return errors.Join(errs...)
 }

@@ -45,7 +45,8 @@ func Personalities() []Personality {
 }
 
 // Mix is the fleet of the demo: every tenth host is slow, and in each three
-// hundred one refuses, one shows a wrong key and one cuts the line.
+// hundred one refuses, one shows a wrong key, one cuts the line and one would
+// lock itself out.
 func Mix(i int) Personality {
 	switch i % 300 {
 	case 6:
@@ -54,6 +55,8 @@ func Mix(i int) Personality {
 		return WrongKey
 	case 20:
 		return Cut
+	case 25:
+		return LockOut
 	}
 	if i%10 == 3 {
 		return Slow
@@ -92,6 +95,16 @@ func (f *Fleet) Names(p Personality) []string {
 		}
 	}
 	return names
+}
+
+// Rules lists the rules of the packet filter that a host has at this moment; empty: none.
+func (f *Fleet) Rules(name string) string {
+	for _, h := range f.hosts {
+		if h.name == name {
+			return h.machine.Rules()
+		}
+	}
+	return ""
 }
 
 func (p Personality) check() error {

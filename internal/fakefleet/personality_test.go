@@ -348,7 +348,7 @@ func TestSummaryTellsWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.stop()
-	want := []Count{{Normal, 267}, {Slow, 30}, {Refuse, 1}, {WrongKey, 1}, {Cut, 1}}
+	want := []Count{{Normal, 266}, {Slow, 30}, {Refuse, 1}, {WrongKey, 1}, {Cut, 1}, {LockOut, 1}}
 	if d := cmp.Diff(want, f.Summary()); d != "" {
 		t.Errorf("summary (-want +got)\n%s", d)
 	}

@@ -20,13 +20,36 @@ type Machine struct {
 	disk      func() *disk // made when it is first used: most machines never need one
 	processes table
 	filter    filter
+
+	on      context.Context // done when it is turned off
+	off     context.CancelFunc
+	daemons sync.WaitGroup // what runs on though whoever started it has ended
 }
 
 // New makes a machine. It is small until it is used.
 func New(c Config) *Machine {
 	m := &Machine{config: c}
+	m.on, m.off = context.WithCancel(context.Background())
 	m.disk = sync.OnceValue(m.newDisk)
 	return m
+}
+
+// Close turns it off: what still runs in the background is killed and waited for.
+func (m *Machine) Close() {
+	m.off()
+	m.daemons.Wait()
+}
+
+// daemon runs something in the background that is not part of the exec it came from.
+func (m *Machine) daemon(s *shell, words []string) {
+	fam := &family{root: group{term: m.on, kill: m.on}}
+	child := s.fork()
+	child.family, child.group, child.aside = fam, fam.root, false
+	child.streams = streams{nowhere{}, child.out, child.err}
+	m.daemons.Go(func() {
+		child.invoke(words)
+		fam.background.Wait()
+	})
 }
 
 // Command is what a machine is asked to run, and where it reads and writes.

@@ -42,6 +42,8 @@ type streams struct {
 type numbers struct {
 	pid, parent int // $$, $PPID
 	self        int // the parent of what is started here: the shell, or a timeout
+
+	aside bool // it is the background of another shell
 }
 
 // calls are what functions make of a shell.
@@ -195,7 +197,7 @@ func (s *shell) stmt(st *syntax.Stmt) {
 	}
 	if st.Background {
 		child := s.fork()
-		child.in = nowhere{}
+		child.in, child.aside = nowhere{}, true
 		front := *st
 		front.Background = false
 		s.family.aside(func() { child.stmt(&front) })

@@ -144,8 +144,13 @@ func runCommand(c *call) Status {
 	return c.say("%s\n", name)
 }
 
-// runSetsid runs a command out of the reach of signals for the group.
+// runSetsid runs a command out of the reach of signals for the group. What is told to do so
+// in the background is left alone, also by whoever waits for the end of the exec.
 func runSetsid(c *call) Status {
+	if c.sh.aside && len(c.args) > 0 {
+		c.sh.machine.daemon(c.sh, c.args)
+		return Status{}
+	}
 	child := c.sh.fork()
 	child.group = c.sh.family.root
 	return child.started(c.args)
