@@ -122,11 +122,11 @@ func rulesWords(r demoRollout) string {
 		waves[i] = fmt.Sprint(n)
 	}
 	text := fmt.Sprintf("  carol  put new firewall rules on %s in waves of %s, in %s:\n"+
-		"         %d have them, proven over a new connection each.\n", count(r.Total, "host"), strings.Join(waves, ", "),
-		span(seconds(r.Seconds)), r.New)
+		"         %d have them, proven over a new connection each.\n", count(r.Total, "host"),
+		strings.Join(waves, ", "), span(seconds(r.Seconds)), r.New)
 	for _, host := range r.RolledBack {
-		text += fmt.Sprintf("         %s locked itself out with them, took them back by itself, and "+
-			"answers again.\n", cell(host))
+		text += fmt.Sprintf("         %s locked itself out with them, took them back by itself, "+
+			"and answers again.\n", cell(host))
 	}
 	return text
 }
