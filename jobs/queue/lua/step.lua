@@ -90,8 +90,9 @@ function m.ended(i)
       ARGV[i + 6] == '' and ARGV[i + 10] == '' and ARGV[i + 12] == '0' and
       ARGV[i + 13] == '' and not m.zone.waits and
       sub(r, 1, 10) == 'running 0 ' and string.find(r, token .. ' ', 13, true) == 13 and
-      m.now < begun + t.timeout - 1000 and begun > m.forgets) then return false end
+      m.now < begun + t.timeout - 1000) then return false end
   local host, n = sub(id, 12), #t.put
+  if begun <= m.forgets and m.locks[host] ~= token .. ' ' .. id then return false end
   m.happened[#m.happened + 1] = 'end ' .. id .. ' {"outcome":"' .. outcome ..
     (exit == '' and '"}' or '","exit":' .. exit .. '}')
   m.count(t, outcome, 1)
@@ -110,6 +111,7 @@ if ARGV[8] ~= '0' then
   for i = 9, 9 + 14 * tonumber(ARGV[8]) - 1, 14 do ids[#ids + 1] = ARGV[i] end
   m.readJobs(ids)
   m.forgets = m.num(m.zone.epoch) + m.zone.longest -- takes before it may be forgotten
+  if m.forgets >= m.now then m.readLocks(ids) end
   for r = 1, #ids do
     m.held[ids[r]] = nil
     m.seen[ids[r]] = true
