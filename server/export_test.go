@@ -50,6 +50,20 @@ func NewFiring(s *Server, number int64) Firing {
 // Round is one look at what is due.
 func (f Firing) Round(ctx context.Context) (time.Duration, error) { return f.f.round(ctx) }
 
+// Historian is one term of who writes history, as one that never doubts.
+type Historian struct{ h *historian }
+
+// NewHistorian begins a term on a server that has no such duty itself.
+func NewHistorian(s *Server, store History) Historian {
+	t := &term{number: 1}
+	t.until.Store(math.MaxInt64)
+	s.history = store
+	return Historian{newHistorian(s, t)}
+}
+
+// Round stores what is new, a page of each stream.
+func (h Historian) Round(ctx context.Context) (more bool, err error) { return h.h.round(ctx) }
+
 // GapOf is gapOf.
 func GapOf(p history.Position, page queue.EventPage) (*history.Gap, int64) { return gapOf(p, page) }
 

@@ -118,6 +118,10 @@ func (s *Server) look(ctx context.Context) snapshot {
 	}
 	out.add("muster_inventory_refused", "1 while an earlier inventory is in force, because what was "+
 		"read last has mistakes.", number(s.stock.isRefused()))
+	if s.history != nil {
+		out.add("muster_history_trouble", "1 while this server is to write history and cannot.",
+			number(s.told.get() != ""))
+	}
 	out.add("muster_streams_open", "Event streams open on this server.", float64(s.streams.Load()))
 	nodes, err := s.queue.Nodes(ctx)
 	if err == nil {

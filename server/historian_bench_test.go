@@ -1,0 +1,77 @@
+package server_test
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"muster/history"
+	"muster/history/historytest"
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/jobs/queue/queuetest"
+	"muster/server"
+)
+
+// BenchmarkHistorian stores what 3,000 hosts did in some tasks, from Redis into SQL: the
+// stream, the jobs and what their hosts said. A round is a job, which is two events.
+func BenchmarkHistorian(b *testing.B) {
+	for _, db := range []string{"sqlite", "postgres"} {
+		b.Run(db, func(b *testing.B) {
+			cfg := historytest.SQLite(b)
+			if db == "postgres" {
+				cfg = historytest.Shared(b).Config(b)
+			}
+			store, err := history.Open(cfg)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer store.Close()
+			if err := store.Migrate(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			const hosts = 3000
+			redis := queuetest.StartServer(b).Config()
+			w := start(b, setup{redis: &redis, inventory: fixed(many(hosts)),
+				wrap: func(q *queue.Queue) server.Queue { return q }})
+			for done := 0; done < b.N; done += hosts {
+				w.submit(run("all"))
+				w.work("default", func(string) jobs.Result { return jobs.Result{Outcome: jobs.Succeeded} })
+			}
+			b.ResetTimer()
+			before := cpu(b)
+			events := w.drain(b, store)
+			b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
+			b.ReportMetric(float64(events)/(cpu(b)-before).Seconds(), "events/cpu-s")
+		})
+	}
+}
+
+// cpu is how much of the processors this process had so far. On a machine that others
+// use it says more than the time that passed; what PostgreSQL and Redis need is not in it.
+func cpu(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// drain stores all that is in the stream, and tells how many events that was.
+func (w *world) drain(b *testing.B, store *history.Store) int64 {
+	h := server.NewHistorian(w.server, store)
+	for {
+		more, err := h.Round(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if more {
+			continue
+		}
+		p, err := store.Position(b.Context(), "default")
+		if err != nil || p.Events == 0 || time.Since(p.At.Time) > time.Hour {
+			b.Fatalf("%+v, %v", p, err)
+		}
+		return p.Events
+	}
+}
