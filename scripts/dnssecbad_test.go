@@ -104,7 +104,7 @@ func followsNeverDoubles(t *testing.T) {
 		}
 		p.run("dnssec").wants("ds", 4, "the parent has a wrong DS for the key")
 
-		p = newPlay(t, l, map[string]string{"key": "ksk", "pending": "attach", "tag": old})
+		p = newPlay(t, l, args("key=ksk", "pending=attach", "whole=true", "tag="+old))
 		p.before = func(step string) {
 			if step == "ds" {
 				l.Delegate(ds)
@@ -114,6 +114,9 @@ func followsNeverDoubles(t *testing.T) {
 		unbroken(t, w)
 		if now := keysOf(t, l); !strings.Contains(keys, p.values["saved.new"]) {
 			t.Errorf("keys while it was pending: %s, at the end: %s", keys, now)
+		}
+		if now := l.DS(); len(now) != 1 || !strings.HasPrefix(now[0], ds[:20]) {
+			t.Errorf("DS of the zone: %q, of the new key: %s", now, ds)
 		}
 		// What was scheduled a second time does not roll again.
 		looks(t, l, args("key=ksk", "tag="+old), 3, "has no active key "+old)

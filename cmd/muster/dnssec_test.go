@@ -73,6 +73,9 @@ func (h *house) said(r *rollover, pattern string) string {
 }
 
 func TestKeysAreRolledAsManyShortAttempts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: four rollovers on real servers")
+	}
 	t.Parallel()
 	all := []*rollover{
 		{name: "bind-zsk", key: "zsk", start: dnstest.StartBIND},

@@ -173,7 +173,7 @@ func run(name string, args ...string) (string, error) {
 func until(t testing.TB, what string, try func() error) {
 	t.Helper()
 	late := time.After(patience)
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(300 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		err := try()
