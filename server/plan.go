@@ -69,6 +69,10 @@ func makePlan(b Submit, in setting) (plan, []error) {
 		wrong = append(wrong, checkNeeds(frozen.Needs, hosts, in.stock)...)
 	}
 	note("body.supersedes", checkKey(b.Supersedes))
+	if b.Rollout != nil && b.SkipClosed {
+		wrong = append(wrong, mistake("body.skip_closed", "a rule and waves count all hosts that are "+
+			"selected: leave those out by the selector"))
+	}
 	rollout, blobs, hosts, bad := in.rollOut(b.Rollout, hosts)
 	wrong = append(wrong, bad...)
 	if len(wrong) > 0 {

@@ -164,6 +164,8 @@ func place(location string) string {
 
 		"path.zone":  "--zone: ",
 		"path.group": "",
+
+		"body.skip_closed": "--skip-closed: ",
 	}
 	if flag, ok := known[location]; ok {
 		return flag

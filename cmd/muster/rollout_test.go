@@ -106,6 +106,11 @@ func TestABadRolloutIsRefusedAsAWhole(t *testing.T) {
 			t.Errorf("it lacks %q:\n%s", want, words)
 		}
 	}
+	words = h.complaint(exitUsage, "run", "exec", "--on", "all", "--arg", "cmd=true", "--max-failed", "1",
+		"--skip-closed")
+	if want := "--skip-closed: a rule and waves count all hosts that are selected"; !strings.Contains(words, want) {
+		t.Errorf("it lacks %q:\n%s", want, words)
+	}
 	var none []jobs.TaskInfo
 	if h.query(&none, "tasks"); len(none) > 0 {
 		t.Errorf("tasks: %+v", none)
