@@ -209,3 +209,6 @@ func (w *world) stopChild() {
 		}
 	}
 }
+
+// forgetful tells whether Redis has forgotten something.
+func (f *faults) forgetful() bool { return f.fired[tailLost]+f.fired[failover]+f.fired[flushed] > 0 }

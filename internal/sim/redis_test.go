@@ -50,6 +50,7 @@ func (s *server) carry(f func(z *model.Zone, now jobs.Micros) any) any {
 	for _, mistake := range s.zone.Mistakes() {
 		s.broken("I7: %s", mistake)
 	}
+	s.overspent()
 	if halted := s.zone.Flags.Halted.Note != ""; halted && s.halted == 0 {
 		s.halted = s.now
 	} else if !halted {

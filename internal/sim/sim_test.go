@@ -53,8 +53,7 @@ func play(seed uint64) *world {
 
 // conclude judges what must be true at the end.
 func (w *world) conclude() {
-	forgetful := w.faults.fired[tailLost]+w.faults.fired[failover]+w.faults.fired[flushed] > 0
-	if left := w.staff.unfinished(); len(left) > 0 && !forgetful {
+	if left := w.staff.unfinished(); len(left) > 0 && !w.faults.forgetful() {
 		w.broken("I7, I11: accepted and never ended: %s", strings.Join(left, ", "))
 	}
 	s := w.redis.zone

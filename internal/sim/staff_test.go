@@ -71,6 +71,7 @@ func (s *staff) insist(f call, then func(any)) {
 func (s *staff) duty() {
 	s.after(10*time.Second, s.duty)
 	s.step(jobs.Step{}, func(jobs.Reply, error) {})
+	s.rollOut()
 	for _, name := range sorted(s.redis.zone.Semaphores.Holders) {
 		if _, frozen := s.redis.zone.Semaphores.Holders[name]["frozen"]; frozen && s.chance(0.05) && s.calm(name) {
 			s.control(model.Turn{Verb: "clear", Object: name[len("group/"):], Note: "looked at it"})
@@ -133,8 +134,10 @@ func (s *staff) submit() {
 	}
 	s.plans[id] = p
 	s.tasks = append(s.tasks, id)
-	put := model.Put{Task: id, Print: "p", Hosts: hosts, Head: &model.Head{Spec: spec, Total: len(hosts),
-		Chunks: 1, Guarded: p.disruptive || len(spec.Needs) > 0}}
+	put := model.Put{Task: id, Print: "p", Hosts: hosts}
+	spec.Rollout, put.Waves = s.rule(len(hosts))
+	put.Head = &model.Head{Spec: spec, Total: len(hosts), Chunks: 1,
+		Guarded: p.disruptive || len(spec.Needs) > 0 || spec.Rollout != nil}
 	s.put(put, 0)
 }
 
