@@ -22,7 +22,8 @@ func TestAChangedWindowMovesAppointments(t *testing.T) {
 		return at
 	}
 	window := func(hour, more string) string {
-		return "windows:\n- {name: w, customer: acme, zone: UTC, start: \"0 " + hour + " * * *\", length: 2h, " + more + "}\n"
+		return "windows:\n- {name: w, customer: acme, zone: UTC, start: \"0 " + hour +
+			" * * *\", length: 2h, " + more + "}\n"
 	}
 	const freeze = "freezes:\n- {name: f, customer: acme, zone: UTC, from: 2026-11-24, until: 2026-11-25 12:00}\n"
 	tests := []struct {
@@ -36,8 +37,10 @@ func TestAChangedWindowMovesAppointments(t *testing.T) {
 		{name: "it is shorter", file: window("2", "cutoff: 90m, approval: none"), at: "23 03:00", want: "23 02:00"},
 		{name: "another one before", file: window("2", "approval: none"), at: "25 02:00", want: "23 02:00"},
 		{name: "one before, nearest", file: window("2", "on_change: nearest, approval: none"), at: "25 02:00"},
-		{name: "nearest of two", file: window("4", "on_change: nearest, approval: none"), at: "25 02:00", want: "25 04:00"},
-		{name: "nearest is before", file: window("23", "on_change: nearest, approval: none"), at: "25 02:00", want: "24 23:00"},
+		{name: "nearest of two", file: window("4", "on_change: nearest, approval: none"),
+			at: "25 02:00", want: "25 04:00"},
+		{name: "nearest is before", file: window("23", "on_change: nearest, approval: none"),
+			at: "25 02:00", want: "24 23:00"},
 		{name: "cancel", file: window("4", "on_change: cancel, approval: none"), at: "25 02:00", cancel: true},
 		{name: "cancel, and it is good", file: window("2", "on_change: cancel, approval: none"), at: "25 02:00"},
 		{name: "cancel, and it is not approved", file: window("2", "on_change: cancel"), at: "25 02:00"},
@@ -71,8 +74,10 @@ func TestAMoveIsToAGoodPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hour := rapid.SampledFrom([]string{"0", "2", "13", "23"}).Draw(t, "hour")
 		way := rapid.SampledFrom([]string{"next", "nearest", "cancel"}).Draw(t, "way")
-		book, err := Timetable{Files: []File{{Name: "w", Content: "windows:\n- {name: w, customer: acme, " +
-			"zone: Europe/Zurich, start: \"30 " + hour + " * * *\", length: 3h, on_change: " + way + ", approval: none}\n"}}}.Book()
+		book, err := Timetable{Files: []File{{Name: "w", Content: "" +
+			"windows:\n- {name: w, customer: acme, " +
+			"zone: Europe/Zurich, start: \"30 " + hour +
+			" * * *\", length: 3h, on_change: " + way + ", approval: none}\n"}}}.Book()
 		if err != nil {
 			t.Fatal(err)
 		}

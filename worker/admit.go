@@ -107,8 +107,7 @@ func (a *attempt) rule(ctx context.Context) ruling {
 		if err != nil && q.err == nil {
 			q.err = err
 		}
-		// What of it is done by now counts no more.
-		q.work.Estimate = max(cmp.Or(takes, spec.Expect)-(a.Clock()-a.began), 0)
+		q.work.Estimate = max(cmp.Or(takes, spec.Expect)-a.atWork(), 0)
 	}
 	r := rule(q)
 	if r.over != "" {
@@ -116,6 +115,18 @@ func (a *attempt) rule(ctx context.Context) ruling {
 	}
 	r.now = q.now
 	return r
+}
+
+// begin notes that a step is begun.
+func (a *attempt) begin() { a.begun, a.stepped = true, cmp.Or(a.stepped, a.Clock()) }
+
+// atWork is for how long steps have been running: what is done of the work counts no more.
+// To get to a slow host is no part of it.
+func (a *attempt) atWork() time.Duration {
+	if a.stepped == 0 {
+		return 0
+	}
+	return a.Clock() - a.stepped
 }
 
 // admit rules about a job before its host is called. What an earlier attempt may have

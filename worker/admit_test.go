@@ -312,9 +312,16 @@ func TestAWindowIsEditedWhileAJobRuns(t *testing.T) {
 
 // Between the take and the first step a host may be slow to log in to.
 func TestAJobDoesNotBeginWhenItsWindowWentBy(t *testing.T) {
+	t.Run("cutoff", func(t *testing.T) { wentBy(t, time.Minute, daily("0 0", "1h", "cutoff: 59m50s")) })
+	t.Run("length", func(t *testing.T) { wentBy(t, 59*time.Minute+50*time.Second, daily("0 0", "1h")) })
+}
+
+// wentBy is about a window in which there was time at the take, and is none a quarter of
+// a minute later.
+func wentBy(t *testing.T, expect time.Duration, window string) {
 	bubble(t, func(t *testing.T, s *stand) {
-		s.q.specs[task1] = windowed(t, time.Minute, shell("one"))
-		s.times.set(daily("0 0", "1h", "cutoff: 59m50s"))
+		s.q.specs[task1] = windowed(t, expect, shell("one"))
+		s.times.set(window)
 		s.hosts.dial = func(ctx context.Context, _ fleet.Host) error {
 			_, err := works(ctx, 15*time.Second)
 			return err

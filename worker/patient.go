@@ -257,7 +257,7 @@ func (a *attempt) tellToReboot(ctx context.Context, conn Conn, action scripts.Ac
 		return halted(f)
 	}
 	a.remark(action.Name, "")
-	a.begun = true
+	a.begin()
 	var record *remote.Record
 	if keepsRecords(a.grant.Host) {
 		record = a.recordOf(a.step)

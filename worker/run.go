@@ -49,6 +49,7 @@ type timing struct {
 	sent    time.Duration // before the take, on the boot clock
 	began   time.Duration // on the boot clock
 	tooLate bool          // the lease was over by then
+	stepped time.Duration // when the first step was begun; 0: none was
 
 	outside  *ruling // the step in hand must not start: the host is only asked about it
 	overtime sync.Once
@@ -345,7 +346,7 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 	if len(a.plan.book.Steps) > 1 { // one alone needs no title
 		a.remark(action.Name, "")
 	}
-	a.begun = true
+	a.begin()
 	f.result, f.err = a.do(ctx, conn, action, remote.Command{Shell: action.Shell, Bound: bound,
 		Stop: a.halting.Done(), Record: record, Live: a.said.live, Attached: func() {
 			a.said.remark("attached to what an earlier attempt started")

@@ -191,14 +191,7 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 		change = func(j *Job) { j.State = jobs.Verify; j.Counts.Probes++ }
 		keep = s.keepHost(r, j, t, keep)
 	case jobs.KindDefer:
-		later := j.Later // as before, if nobody knows when it may
-		if r.Until != 0 {
-			at, later = r.Until, max(r.Until.Sub(t.Due), 0)
-		}
-		change = func(j *Job) {
-			j.State, j.Later = jobs.Deferred, later
-			j.Counts.Attempt--
-		}
+		at, change = deferral(r, t, at)
 	case jobs.KindBack:
 		at, keep = s.now, j.Lost
 		change = func(j *Job) {
@@ -230,6 +223,24 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 			begun: !r.Release && (step > 0 || r.Saved+j.Saved != "")})
 	}
 	s.event(string(r.Kind), r.Job)
+}
+
+// deferral is when a deferred job comes again, and what is kept of it. What was never begun
+// did not start. Without a time it comes at soon, and expires as before.
+func deferral(r jobs.Result, t *task, soon jobs.Micros) (jobs.Micros, func(*Job)) {
+	at := soon
+	if r.Until != 0 {
+		at = r.Until
+	}
+	return at, func(j *Job) {
+		j.State = jobs.Deferred
+		if r.Until != 0 {
+			j.Later = max(at.Sub(t.Due), 0)
+		}
+		if j.Counts.Attempt--; j.Counts.Attempt == 0 {
+			j.Started = 0
+		}
+	}
 }
 
 // keepHost locks the host of a job up to its appointment and an attempt more.

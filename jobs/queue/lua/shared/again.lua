@@ -59,6 +59,8 @@ function m.rescore(i, id, j, t)
     end
   elseif kind == 'defer' then
     state, j.attempt = 'deferred', j.attempt - 1
+    -- What was never begun did not start: it is not to count as at work while it waits.
+    if j.attempt == 0 then j.started = false end
     if ARGV[i + 8] ~= '0' then -- else nobody knows when it may, and it expires as before
       at = tonumber(ARGV[i + 8])
       j.later = math.max(at - t.due, 0)
