@@ -31,12 +31,19 @@ end
 
 local ended, running, already = 0, 0, 0
 local gone = {'ZREM', m.kHeld .. id}
+-- Who breaks off leaves what has ended in held. There it must not count as one that
+-- waits for its wave, or that wave would never be opened.
+local aside = {'ZADD', m.kHeld .. id, 'XX'}
 
 -- close ends a job that waits.
-local function close(jobID, j, queued)
+local function close(jobID, j, queued, held)
   local o = by and {outcome = 'superseded', err = note} or m.cancelled(j, note)
   m.finish(jobID, j, o)
   if queued then m.leave(jobID) end
+  if held then
+    aside[#aside + 1] = m.at
+    aside[#aside + 1] = jobID
+  end
   gone[#gone + 1] = jobID
   ended = ended + 1
 end
@@ -64,10 +71,11 @@ for i, host in ipairs(names) do
   elseif j.state == 'running' or j.state == 'lost' then
     stop(jobID, j)
   else
-    close(jobID, j, inQueue[i])
+    close(jobID, j, inQueue[i], inHeld[i])
   end
 end
 m.reopen(t)
+if #aside > 3 then m.w(unpack(aside)) end
 if #gone > 2 then m.wLast(unpack(gone)) end
 m.flush(true)
 return {'ok', ended, running, already, #names}
