@@ -2,6 +2,7 @@ package scripts
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -114,6 +115,23 @@ func TestDocExamplesAreRunbooks(t *testing.T) {
 	for _, example := range examples {
 		if _, err := Parse("docs/RUNBOOKS.md", []byte(example[1])); err != nil {
 			t.Errorf("%v\nin\n%s", err, example[1])
+		}
+	}
+}
+
+func TestExampleRunbooksAreGood(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../etc/examples/runbooks/*.yaml")
+	if err != nil || len(files) < 2 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := NewCatalog([]Source{{File: file, Data: data}}); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -91,6 +91,9 @@ func (p *parser) checkStep(s *Step, r *Runbook, item value, seen map[string]valu
 		p.add(at(seen[string(KindReboot)].keyNode), "a reboot disturbs its host: "+
 			"say disruptive: true for the runbook")
 	}
+	if s.Dry == DryDiff { // it changes nothing, whatever it is called
+		s.Kind, s.Repeatable, s.Disruptive = KindCheck, true, false
+	}
 	p.checkRetry(s, seen)
 }
 
@@ -150,9 +153,9 @@ type kindRule struct {
 func kindRules() []kindRule {
 	judged := []string{"retry", "expect", "classes", "save"}
 	return []kindRule{
-		{KindRun, append([]string{"repeatable", "disruptive"}, judged...), true},
-		{KindUpload, []string{"repeatable", "disruptive"}, true},
-		{KindCheck, judged, true},
+		{KindRun, append([]string{"repeatable", "disruptive", "preflight", "diff"}, judged...), true},
+		{KindUpload, []string{"repeatable", "disruptive", "preflight"}, true},
+		{KindCheck, append([]string{"diff"}, judged...), true},
 		{KindWait, []string{"expect", "classes", "save"}, true},
 		{KindVerify, []string{"expect", "classes", "save"}, true},
 		{KindReboot, []string{"disruptive", "classes"}, true},
@@ -222,6 +225,19 @@ func stepKeys() []key[Step] {
 		}},
 		{"repeatable", func(p *parser, v value, s *Step) { s.Repeatable = p.flag(v) }},
 		{"disruptive", func(p *parser, v value, s *Step) { s.Disruptive = p.flag(v) }},
+		{"preflight", func(p *parser, v value, s *Step) {
+			if p.flag(v) {
+				s.Dry = DryToo
+			}
+		}},
+		{"diff", func(p *parser, v value, s *Step) {
+			if s.Dry == DryToo {
+				p.add(at(v.keyNode), "diff and preflight exclude each other: keep one")
+			}
+			if p.flag(v) {
+				s.Dry = DryDiff
+			}
+		}},
 		{"when", func(p *parser, v value, s *Step) { s.When = p.conditions(v) }},
 		{"expect", func(p *parser, v value, s *Step) { s.Expect = p.expect(v) }},
 		{"classes", func(p *parser, v value, s *Step) { s.Classes = p.classes(v) }},

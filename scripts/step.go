@@ -12,6 +12,7 @@ type Step struct {
 	Timeout    time.Duration `json:"timeout_ns"`
 	Repeatable bool          `json:"repeatable,omitempty"`
 	Disruptive bool          `json:"disruptive,omitempty"` // traffic may suffer
+	Dry        Dry           `json:"dry,omitempty"`        // what it has to do with dry runs
 	Specs
 	Rules
 }
@@ -35,6 +36,15 @@ type Rules struct {
 	OnFail  *Block      `json:"on_fail,omitempty"` // run when this step failed
 	Outcome string      `json:"outcome,omitempty"` // of the job, if this last step of on_fail succeeds
 }
+
+// Dry says what a step has to do with dry runs.
+type Dry string
+
+// What a step can have to do with dry runs.
+const (
+	DryToo  Dry = "preflight" // it is done in dry runs as well
+	DryDiff Dry = "diff"      // it shows what would change, and is done in dry runs that ask for it
+)
 
 // Again says how often a step is tried whose failure is transient.
 type Again struct {

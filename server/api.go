@@ -20,6 +20,9 @@ type Submit struct {
 	DryRun  bool              `json:"dry_run,omitempty"` // answer what would be done, do nothing
 	// Priority is high, normal or low: the task's share of an overloaded queue.
 	Priority string `json:"priority,omitempty"`
+	// Only makes a dry run of it on the hosts: what is checked before the first change, or
+	// also what would change.
+	Only string `json:"only,omitempty" enum:"check,diff"`
 	// Disruptive makes the task so whatever its runbook says; nothing makes it less.
 	Disruptive bool `json:"disruptive,omitempty"`
 	// Supersedes is a key: what older tasks with it have queued on the same hosts

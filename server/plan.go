@@ -153,7 +153,11 @@ func (in setting) bind(b Submit) (scripts.Frozen, []error) {
 	if err != nil {
 		return scripts.Frozen{}, mistakes("body.args", err)
 	}
-	return runbook.Freeze(values), nil
+	frozen, err := runbook.Freeze(values).Only(b.Only)
+	if err != nil {
+		return scripts.Frozen{}, mistakes("body.only", err)
+	}
+	return frozen, nil
 }
 
 // checkHosts tells for which hosts a step cannot be made, such as those that

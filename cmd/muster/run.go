@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster/jobs"
+	"muster/scripts"
 	"muster/server"
 )
 
@@ -36,6 +37,7 @@ Exit codes: 0 all jobs succeeded, 1 some did not, 2 wrong use, 3 the server does
 answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 		Example: `  muster run exec --on 'role=fw' --arg cmd='uname -a'
   muster run exec --on 'fw[001-020]' --arg cmd='uptime' --dry-run
+  muster run firewall --on 'role=fw' --arg-file ruleset=new.nft --diff
   muster run exec --on all --arg cmd='df -h' --detach
   muster run exec --on vpn1 --arg cmd='id' --wait -o json
   muster run exec --on 'customer=acme' --arg cmd='date' --at '2026-12-01 02:00'
@@ -74,6 +76,7 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 	fl.BoolVar(&f.detach, "detach", false, "print the task and do not follow it")
 	fl.BoolVar(&f.dry, "dry-run", false, "tell what would be done and do nothing")
 	f.rollout.add(c)
+	f.only.add(c)
 	c.MarkFlagsMutuallyExclusive("wait", "detach", "dry-run")
 	completeFlagWith(c, "on", completeSelector)
 	completeFlagWith(c, "arg", completeArguments)
@@ -92,8 +95,30 @@ type runFlags struct {
 	args, files        []string
 	wait, detach, dry  bool
 	disruptive         bool
+	only               onlyFlags
 	rollout            rolloutFlags
 	timed              server.Timed
+}
+
+// onlyFlags ask for dry runs on the hosts.
+type onlyFlags struct{ check, diff bool }
+
+func (f *onlyFlags) add(c *cobra.Command) {
+	c.Flags().BoolVar(&f.check, "check", false,
+		"only what the runbook checks before its first change, on the hosts")
+	c.Flags().BoolVar(&f.diff, "diff", false, "likewise, and show what it would change")
+	c.MarkFlagsMutuallyExclusive("check", "diff")
+}
+
+// what is the dry run that is asked for; empty: none.
+func (f onlyFlags) what() string {
+	switch {
+	case f.check:
+		return scripts.OnlyCheck
+	case f.diff:
+		return scripts.OnlyDiff
+	}
+	return ""
 }
 
 // run submits a task and, unless told otherwise, follows it.
@@ -205,7 +230,7 @@ func (s *session) showPlan(t server.Submitted) error {
 func (f runFlags) submit(runbook string, now time.Time,
 	read func(path string) ([]byte, error)) (server.Submit, error) {
 	b := server.Submit{ID: f.id, Runbook: runbook, Expire: f.expire, DryRun: f.dry,
-		Disruptive: f.disruptive, Supersedes: f.supersedes, Priority: f.priority,
+		Only: f.only.what(), Disruptive: f.disruptive, Supersedes: f.supersedes, Priority: f.priority,
 		Args: map[string]string{}, Files: map[string][]byte{},
 		Timed: f.timed}
 	var errs []error
