@@ -84,6 +84,11 @@ func within(t *testing.T) {
 	if testing.Short() {
 		args = append(args, "-test.short")
 	}
+	for _, arg := range os.Args[1:] { // those of the package's own flags
+		if !strings.HasPrefix(arg, "-test.") {
+			args = append(args, arg)
+		}
+	}
 	runtime.LockOSThread() // Pdeathsig means the death of the thread that started it
 	defer runtime.UnlockOSThread()
 	cmd := exec.Command(self, args...)

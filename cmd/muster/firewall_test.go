@@ -1,0 +1,221 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+
+	"muster/internal/hosttest"
+	"muster/jobs"
+)
+
+// Rules with which a firewall begins. The next ones let muster in as well; the last do not.
+const (
+	firstRules = `table inet filter {
+	chain input {
+		type filter hook input priority filter; policy drop;
+		ct state established,related accept
+		tcp dport 22 accept comment "first"
+	}
+}
+`
+	nextRules = `table inet filter {
+	chain input {
+		type filter hook input priority filter; policy drop;
+		iif "lo" accept
+		ct state established,related accept
+		tcp dport { 22, 443 } accept comment "next"
+	}
+}
+`
+	lockOut = `table inet filter {
+	chain input {
+		type filter hook input priority filter; policy drop;
+		ct state established,related accept
+		tcp dport 443 accept
+	}
+}
+`
+	loadRules = "nft -f /etc/nftables.conf"
+)
+
+// firewalls makes hosts with the first rules, and a house with a master that can reach
+// them. They keep records where hosts do.
+func firewalls(t *testing.T, n int, o hosttest.Options) (*house, []*hosttest.Host) {
+	t.Helper()
+	var list []*hosttest.Host
+	inventory := "hosts:\n"
+	o.Boot = loadRules
+	for range n {
+		f := hosttest.New(t, o)
+		f.Put("/etc/nftables.conf", "#!/usr/sbin/nft -f\nflush ruleset\n"+firstRules, 0o755)
+		f.Do(loadRules)
+		inventory += f.Inventory()
+		list = append(list, f)
+	}
+	h := newHouse(t, inventory)
+	h.configure(map[string]any{"ssh": map[string]any{"record_dir": "/var/lib/muster/record"}})
+	h.write("next.nft", nextRules)
+	h.write("lockout.nft", lockOut)
+	h.write("probe.nft", strings.Replace(nextRules, "next", "probed", 1))
+	h.master()
+	return h, list
+}
+
+// fire runs the runbook firewall and waits for its end.
+func (h *house) fire(on, rules string, args ...string) jobs.JobInfo {
+	h.t.Helper()
+	var done jobs.TaskInfo
+	words := []string{"run", "firewall", "--on", on, "--arg-file", "ruleset=" + h.file(rules), "--wait"}
+	for _, a := range args {
+		words = append(words, "--arg", a)
+	}
+	h.query(&done, words...)
+	return h.jobs(done.Task)[0]
+}
+
+func rules(f *hosttest.Host) string { return f.Do("/usr/sbin/nft -s list ruleset") }
+
+func TestAFirewallThatLocksMusterOutComesBackByItself(t *testing.T) {
+	t.Parallel()
+	if !hosttest.Inside(t) {
+		return
+	}
+	h, list := firewalls(t, 1, hosttest.Options{})
+	f := list[0]
+	before := rules(f)
+	j := h.fire(f.Name, "lockout.nft", "confirm=10s")
+	if j.Outcome != jobs.RolledBack {
+		t.Errorf("the lock-out ended %s (%s): %s", j.Outcome, j.Class, j.Error)
+	}
+	if now := rules(f); now != before {
+		t.Errorf("in force is:\n%s\nwant:\n%s", now, before)
+	}
+	if kept := f.Do("cat /etc/nftables.conf"); !strings.Contains(kept, `"first"`) {
+		t.Errorf("kept is:\n%s", kept)
+	}
+
+	j = h.fire(f.Name, "next.nft", "confirm=30s", "probes=run nft list table inet filter | grep -q next")
+	if j.Outcome != jobs.Succeeded {
+		out, _ := h.muster("logs", string(j.ID))
+		t.Fatalf("the good one ended %s (%s): %s\n%s", j.Outcome, j.Class, j.Error, out)
+	}
+	after := rules(f)
+	f.Reboot() // what is in force now comes from the kept file alone
+	if now := rules(f); now != after || !strings.Contains(now, `"next"`) {
+		t.Errorf("after a reboot in force is:\n%s\nwant:\n%s", now, after)
+	}
+
+	j = h.fire(f.Name, "probe.nft", "confirm=12s", "probes=tcp :80")
+	if j.Outcome != jobs.RolledBack {
+		t.Errorf("with a probe that fails it ended %s (%s): %s", j.Outcome, j.Class, j.Error)
+	}
+	if now := rules(f); now != after {
+		t.Errorf("in force is:\n%s\nwant:\n%s", now, after)
+	}
+}
+
+func TestAFirewallRefusesABadRuleset(t *testing.T) {
+	t.Parallel()
+	if !hosttest.Inside(t) {
+		return
+	}
+	h, list := firewalls(t, 1, hosttest.Options{})
+	f := list[0]
+	before := rules(f)
+	h.write("syntax.nft", strings.Replace(nextRules, "dport", "dprt", 1))
+	h.write("chain.nft", strings.Replace(nextRules, "iif \"lo\" accept", "jump nowhere", 1))
+	bad := map[string]string{"syntax.nft": "syntax error", "chain.nft": "No such file or directory"}
+	for rulesFile, words := range bad {
+		j := h.fire(f.Name, rulesFile)
+		out, _ := h.muster("logs", string(j.ID))
+		if j.Outcome != jobs.Failed || j.Class != jobs.ClassUser || !strings.Contains(out, words) {
+			t.Errorf("%s: %s (%s): %s\n%s", rulesFile, j.Outcome, j.Class, j.Error, out)
+		}
+	}
+	if now := rules(f); now != before {
+		t.Errorf("in force is:\n%s\nwant:\n%s", now, before)
+	}
+}
+
+var races = flag.Int("races", 4, "how many of the cuts of a connection are tried, at most 16")
+
+// cutter takes the place of nft on a host. While a change is made it counts its calls, and
+// at one of them takes the cable out for some seconds.
+const cutter = `#!/bin/sh
+if [ -n "$MUSTER_DIR" ]; then
+	n=0 at='' seconds=''
+	if [ -r /run/nft-calls ]; then read -r n < /run/nft-calls; fi
+	n=$((n + 1))
+	echo "$n" > /run/nft-calls
+	read -r at seconds < /etc/cut
+	if [ "$n" = "$at" ]; then
+		ip link set eth0 down
+		setsid sh -c "sleep $seconds; ip link set eth0 up" > /dev/null 2>&1 < /dev/null &
+	fi
+fi
+exec /usr/sbin/nft "$@"
+`
+
+// cuts are at which call of nft a host is cut off, and for how many seconds: shorter than
+// it waits for the proof, longer, and about as long. Calls 1 to 7 are of the guard, 8 and
+// 9 of the change, what follows is of the proof, of the end or of going back.
+var cuts = [][2]int{{8, 4}, {8, 40}, {8, 12}, {10, 40}, {1, 4}, {4, 4}, {7, 4}, {9, 4}, {10, 4}, {11, 4}, {12, 4},
+	{9, 40}, {11, 40}, {8, 13}, {8, 14}, {9, 15}}
+
+// Whenever the connection is lost: host and muster agree on what came of it.
+func TestAFirewallWhoseConnectionIsLostIsEitherConfirmedOrRolledBack(t *testing.T) {
+	t.Parallel()
+	if !hosttest.Inside(t) {
+		return
+	}
+	tried := cuts[:min(*races, len(cuts))]
+	h, list := firewalls(t, 4, hosttest.Options{})
+	ended := map[jobs.Outcome]int{}
+	for round := 0; round*len(list) < len(tried); round++ {
+		before := map[string]string{}
+		for i, f := range list {
+			cut := tried[round*len(list)+i]
+			f.Put("/usr/local/sbin/nft", cutter, 0o755)
+			f.Put("/etc/cut", fmt.Sprintln(cut[0], cut[1]), 0o644)
+			f.Do("rm -f /run/nft-calls")
+			before[f.Name] = rules(f)
+		}
+		mark := fmt.Sprintf(`"race %d"`, round)
+		h.write("race.nft", strings.Replace(nextRules, `"next"`, mark, 1))
+		var done jobs.TaskInfo
+		h.query(&done, "run", "firewall", "--on", "all", "--arg-file", "ruleset="+h.file("race.nft"),
+			"--arg", "confirm=15s", "--wait")
+		for _, f := range list {
+			for _, j := range h.jobs(done.Task) {
+				if j.ID == jobs.NewID(done.Task, f.Name) {
+					ended[j.Outcome]++
+					agrees(t, f, j, before[f.Name], mark)
+				}
+			}
+		}
+	}
+	t.Logf("%d races: %v", len(tried), ended)
+	if ended[jobs.Succeeded] == 0 || ended[jobs.RolledBack] == 0 {
+		t.Errorf("all races ended alike: %v", ended)
+	}
+}
+
+// agrees asks a host whether what became of its job is true.
+func agrees(t *testing.T, f *hosttest.Host, j jobs.JobInfo, before, mark string) {
+	t.Helper()
+	f.Do("while ! ip link show eth0 | grep -q 'state UP'; do sleep .2; done")
+	now, kept := rules(f), f.Do("cat /etc/nftables.conf")
+	ok := false
+	switch j.Outcome {
+	case jobs.Succeeded:
+		ok = strings.Contains(now, mark) && strings.Contains(kept, mark)
+	case jobs.RolledBack:
+		ok = now == before && !strings.Contains(kept, mark)
+	}
+	if !ok {
+		t.Errorf("%s, cut at call %s: %s (%s): %s; in force is:\n%s\nkept is:\n%s", j.ID, f.Do("cat /etc/cut"),
+			j.Outcome, j.Class, j.Error, now, kept)
+	}
+}
