@@ -235,3 +235,18 @@ func TestHistoryThatIsAwaySaysWhere(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestNobodyElseCanReadTheFile(t *testing.T) {
+	t.Parallel()
+	cfg := historytest.SQLite(t)
+	store(t, open(t, cfg), history.Batch{Ended: []history.Job{job(taskID(1), "h", jobs.Succeeded, 1)}})
+	files, err := filepath.Glob(strings.TrimPrefix(cfg.URL, "sqlite://") + "*")
+	if err != nil || len(files) < 3 {
+		t.Fatalf("files %v, %v", files, err)
+	}
+	for _, name := range files {
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+}

@@ -98,8 +98,13 @@ const NotEnded = "not ended"
 func NewReport(t jobs.TaskInfo, list []Job) Report {
 	r := Report{Task: t, Total: max(t.Total, len(list)), Jobs: list, Notes: []string{}}
 	counts := map[string]int{}
+	// The task was read a moment before its jobs, which may have ended meanwhile.
+	r.Task.Outcomes = jobs.NewCounts()
 	for _, j := range list {
 		counts[partOf(j)]++
+		if j.Outcome.Valid() {
+			r.Task.Outcomes[j.Outcome]++
+		}
 	}
 	missing := r.Total - len(list)
 	if t.State == jobs.TaskEnded || t.State == "" {

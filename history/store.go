@@ -145,6 +145,9 @@ func (s *Store) migrate(ctx context.Context) error {
 			return err
 		}
 		defer lock.Close()
+		if err := s.private(); err != nil {
+			return err
+		}
 		dialect = goose.DialectSQLite3
 	} else {
 		l, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
@@ -162,6 +165,16 @@ func (s *Store) migrate(ctx context.Context) error {
 	}
 	_, err = p.Up(ctx)
 	return err
+}
+
+// private makes the file of SQLite, if it is not there, so that nobody else can read what
+// hosts said. The files beside it get its mode.
+func (s *Store) private() error {
+	f, err := os.OpenFile(s.at.file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // newer refuses tables of a later version of muster: what it does to them is not known.

@@ -24,6 +24,9 @@ const (
 	historyRetry = 2 * time.Second // until a history that was away is tried again
 	// historyCare is how often what is stored is looked after.
 	historyCare = time.Minute
+	// forgetMost is how many batches are deleted then, of some thousand rows each: the
+	// streams wait for it.
+	forgetMost = 20
 )
 
 // historian is one term of who writes history.
@@ -297,7 +300,10 @@ func (h *historian) care(ctx context.Context, zones []string) error {
 	if h.cfg.HistoryKeep <= 0 {
 		return nil
 	}
-	for ctx.Err() == nil && h.term.trusted() {
+	for range forgetMost {
+		if ctx.Err() != nil || !h.term.trusted() {
+			return nil
+		}
 		n, err := h.history.Forget(ctx, h.now().Add(-h.cfg.HistoryKeep))
 		if err != nil || n == 0 {
 			return err

@@ -77,9 +77,10 @@ func TestWhatHappensIsInHistory(t *testing.T) {
 			if err != nil || string(said) != "fine\n" {
 				t.Errorf("output %q, %v", said, err)
 			}
+			field := jobs.EstimateField("exec", hosts()[0])
 			waitFor(t, "an estimate for workers", func() bool {
-				list, err := store.Estimates(t.Context())
-				return err == nil && len(list) == 2 // customers acme and none
+				list, err := w.queue.Estimates(t.Context(), []string{field})
+				return err == nil && list[field].N == 2 // fw001 and fw003, of acme
 			})
 			if gaps, err := store.Gaps(t.Context()); err != nil || len(gaps) > 0 {
 				t.Errorf("gaps %+v, %v", gaps, err)
