@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"muster/history"
+	"muster/internal/fakefleet"
+	"muster/jobs"
+	"muster/server"
+)
+
+// All of it as processes: hosts, a node, a server with its default history, as the user of
+// Redis that etc/users.acl gives a server.
+func TestAHouseKeepsItsHistory(t *testing.T) {
+	t.Parallel()
+	faults := []fakefleet.Personality{fakefleet.Normal, fakefleet.Normal, fakefleet.Fail, fakefleet.Refuse}
+	_, inventory := pretend(t, fakefleet.Config{Hosts: len(faults),
+		Personality: func(i int) fakefleet.Personality { return faults[i] }})
+	h := newHouse(t, inventory)
+	h.master()
+	var plan server.Foresight
+	if code := h.query(&plan, "plan", "exec", "--on", "all", "--arg", "cmd=uname"); code != 0 || plan.Hosts != 4 {
+		t.Errorf("plan: exit %d, %+v", code, plan)
+	}
+	var done jobs.TaskInfo
+	h.query(&done, "run", "exec", "--on", "all", "--arg", "cmd=uname", "--wait")
+	var page server.PastJobs
+	for late, tick := h.late(), time.Tick(100*time.Millisecond); len(page.Jobs) < len(faults); {
+		select {
+		case <-late:
+			t.Fatalf("history has %+v", page.Jobs)
+		case <-tick:
+			h.query(&page, "history", "--task", string(done.Task))
+		}
+	}
+	counts := jobs.NewCounts()
+	for _, j := range page.Jobs {
+		counts[j.Outcome]++
+		if j.Runbook != "exec" || j.Finished.IsZero() {
+			t.Errorf("job %+v", j)
+		}
+	}
+	if fmt.Sprint(counts) != fmt.Sprint(done.Outcomes) || counts[jobs.Succeeded] != 2 {
+		t.Errorf("history says %v, the task %v", counts, done.Outcomes)
+	}
+	var r history.Report
+	h.query(&r, "report", string(done.Task))
+	sum := 0
+	for _, p := range r.Parts {
+		sum += p.Hosts
+	}
+	if sum != 4 || r.Total != 4 {
+		t.Errorf("report %+v", r)
+	}
+	var gaps server.HistoryState
+	h.query(&gaps, "history", "gaps")
+	if len(gaps.Gaps) != 0 || !strings.HasPrefix(gaps.Where, "sqlite "+h.file("node")) {
+		t.Errorf("state %+v", gaps)
+	}
+	if _, err := os.Stat(h.file("node/history.db")); err != nil {
+		t.Error(err)
+	}
+}
