@@ -93,6 +93,9 @@ func (p progress) words(colours palette) []string {
 	case t.State != jobs.TaskRunning && t.State != jobs.TaskEnded:
 		list = append(list, cell(string(t.State)))
 	}
+	if wave := waveWord(t); wave != "" {
+		list = append(list, wave)
+	}
 	if p.trouble != "" {
 		return append(list, colours.paint(yellow, p.trouble))
 	}

@@ -155,28 +155,55 @@ func ruleWords(t jobs.TaskInfo) string {
 	return strings.Join(ruleLines(t.Rollout.Rollout, t.Total), "; ")
 }
 
-// rolloutLines say how far a rollout is, and what it waits for.
+// rolloutLines say what stands behind the headline of a task: how far its rule is used
+// up, and what can be done.
 func rolloutLines(t jobs.TaskInfo) []string {
 	r := t.Rollout
 	if r == nil {
 		return nil
 	}
 	lines := []string{fmt.Sprintf("%d failed, %d begun", r.Failed, r.Begun)}
-	if len(r.Waves) > 0 {
-		lines = append(lines, waveLine(t))
+	if t.State != jobs.TaskStopped {
+		return lines
 	}
-	if t.State == jobs.TaskStopped {
-		line := "stopped: " + cell(r.Stopped)
-		if r.MaxFailed != nil && r.Failed > *r.MaxFailed {
-			line += fmt.Sprintf("\nlet it go on with `muster rollout next %s --max-failed N --reason '…'`, "+
-				"or end it with `muster cancel %[1]s`", cell(string(t.Task)))
-		} else {
-			line += fmt.Sprintf("\nlet it go on with `muster rollout next %s --reason '…'`, "+
-				"or end it with `muster cancel %[1]s`", cell(string(t.Task)))
-		}
-		lines = append(lines, strings.Split(line, "\n")...)
+	budget := ""
+	if r.MaxFailed != nil && r.Failed > *r.MaxFailed {
+		budget = " --max-failed N"
 	}
-	return lines
+	return append(lines, fmt.Sprintf("let it go on with `muster rollout next %s%s --reason '…'`, "+
+		"or end it with `muster cancel %[1]s`", cell(string(t.Task)), budget))
+}
+
+// waveWord is how many waves of a task are open, and if they have ended what the next
+// one waits for; empty if it has none.
+func waveWord(t jobs.TaskInfo) string {
+	r := t.Rollout
+	if r == nil || len(r.Waves) == 0 || t.State == jobs.TaskEnded {
+		return ""
+	}
+	word := fmt.Sprintf("wave %d of %d", r.Wave, len(r.Waves))
+	if r.Over.IsZero() || r.Last() || t.State == jobs.TaskStopped {
+		return word
+	}
+	switch soaked := !t.Submitted.Add(seconds(t.Seconds)).Before(r.Over.Add(r.Soak)); {
+	case r.Pass:
+	case !soaked:
+		word += " soaks"
+	case r.Checks != "" && !r.Gate:
+		word += " is checked"
+	case r.Gate:
+		word += fmt.Sprintf(" waits for a person: muster rollout next %s", cell(string(t.Task)))
+	}
+	return word
+}
+
+// stateWords is the state of a task, and its wave.
+func stateWords(t jobs.TaskInfo) string {
+	text := cell(string(t.State))
+	if r := t.Rollout; r != nil && len(r.Waves) > 0 && t.State != jobs.TaskEnded {
+		text += fmt.Sprintf(", wave %d/%d", r.Wave, len(r.Waves))
+	}
+	return text
 }
 
 // waveLine says which wave is open, and what the next one waits for.

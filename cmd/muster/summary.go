@@ -78,6 +78,9 @@ func headline(t jobs.TaskInfo, colours palette) string {
 	if t.Paused != "" && t.State != jobs.TaskEnded {
 		first += "\n" + cell(t.Paused)
 	}
+	if t.Rollout != nil && len(t.Rollout.Waves) > 0 && t.State != jobs.TaskEnded {
+		first += "\n" + waveLine(t)
+	}
 	if t.Rollout != nil && t.State == jobs.TaskStopped {
 		first += "\nstopped: " + cell(t.Rollout.Stopped)
 	}

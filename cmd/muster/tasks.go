@@ -62,7 +62,7 @@ func taskGrid(list []jobs.TaskInfo, colours palette) grid {
 		if done > good {
 			other = colours.paint(red, other)
 		}
-		g.add(cell(string(t.Task)), cell(t.Runbook), cell(t.Operator), cell(string(t.State)),
+		g.add(cell(string(t.Task)), cell(t.Runbook), cell(t.Operator), stateWords(t),
 			strconv.Itoa(done), strconv.Itoa(t.Total), strconv.Itoa(good), other, moment(t.Submitted),
 			span(seconds(t.Seconds)), fit(cell(t.On), 60))
 	}
