@@ -181,7 +181,7 @@ func TestJobsFollowTheirChangedWindow(t *testing.T) {
 	}
 	open(5, "")
 	submit := func(change func(*server.Submit)) jobs.TaskID {
-		b := server.Submit{Runbook: "firmware", On: "customer=acme", As: "alice"}
+		b := server.Submit{Runbook: "flash", On: "customer=acme", As: "alice"}
 		change(&b)
 		return w.submit(b).Task
 	}

@@ -47,9 +47,9 @@ func TestNobodyBeginsWhoWouldNotFit(t *testing.T) {
 	}
 	f, inventory := pretend(t, fakefleet.Config{Hosts: s.hosts})
 	h := newCellar(t, inventory)
-	h.write("firmware.yaml", fmt.Sprintf("name: flash\nwindow: required\ndisruptive: true\nrepeatable: true\n"+
+	h.write("flash.yaml", fmt.Sprintf("name: flash\nwindow: required\ndisruptive: true\nrepeatable: true\n"+
 		"timeout: 1m\nexpect: %s\nsteps: [{name: flash, run: sleep %.1f}]\n", s.expect, s.sleep.Seconds()))
-	h.configure(map[string]any{"runbooks": []string{h.file("firmware.yaml")},
+	h.configure(map[string]any{"runbooks": []string{h.file("flash.yaml")},
 		"master": map[string]any{"children": s.slots, "slots": 1}})
 	h.server = h.start("server", "--config", h.file("muster.yaml"))
 	h.server.await("server listens")
