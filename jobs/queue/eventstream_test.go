@@ -1,7 +1,6 @@
 package queue_test
 
 import (
-	"fmt"
 	"testing"
 
 	"muster/jobs/queue"
@@ -27,7 +26,7 @@ func TestAPageOfEventsTellsWhatWasTrimmedInFrontOfIt(t *testing.T) {
 		if err := q.TrimEvents(t.Context(), zone, all.Last); err != nil {
 			t.Error(err)
 		}
-		if err := q.SaveEstimates(t.Context(), map[string]string{"exec|x|y": fmt.Sprint(`{"n":1}`)}); err != nil {
+		if err := q.SaveEstimates(t.Context(), map[string]string{"exec|x|y": `{"n":1}`}); err != nil {
 			t.Error(err)
 		}
 		rest, err := q.EventPage(t.Context(), zone, all.Last, 1)
