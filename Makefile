@@ -54,7 +54,7 @@ chaos: ## 10 minutes of faults for real processes, judged by the hosts (ARGS='-c
 	go test ./internal/chaos -count=1 -timeout 0 -v -run TestChaos -chaos.for 10m $(ARGS)
 
 mutants: ## break the tree on purpose: tests must see each of tools/mutants (ARGS='-only lost')
-	@tools/install.sh redis
+	@tools/install.sh redis sshd nft rauc
 	go run -C tools ./cmd/mutants $(ARGS) ..
 
 race: bin/testsum ## run all tests with the race detector (ARGS=-short for the short ones)
