@@ -146,7 +146,9 @@ type JobInfo struct {
 
 // Aside is what else there is to know of a job.
 type Aside struct {
-	Note string `json:"note,omitempty"` // how it ended: "attached", or what its host lacks to keep a record
+	// Note is how it ended: "attached", or what its host lacks to keep a record; of a job that
+	// waits what it said last.
+	Note string `json:"note,omitempty"`
 	// HostLeft says that the host is in the inventory no more, and the job not over.
 	HostLeft bool `json:"host_left,omitempty"`
 	Ahead

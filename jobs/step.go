@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"encoding/json"
 	"time"
 
 	"muster/fleet"
@@ -111,6 +112,19 @@ type Reply struct {
 // and it is not known. The scripts look for it: the end of a job that is cancelled then is
 // not known either. No text in the JSON can hold it, because its quotes are not escaped.
 const MayHaveRun = `"may_have_run":true`
+
+// Saying is what a step that waits said last, by what is kept of the job; mostly empty.
+func Saying(saved string) string {
+	var kept struct {
+		Probe struct {
+			Saying string `json:"saying"`
+		} `json:"probe"`
+	}
+	if saved == "" || json.Unmarshal([]byte(saved), &kept) != nil {
+		return ""
+	}
+	return kept.Probe.Saying
+}
 
 // Checkpoint is asked before every further step of a runbook.
 type Checkpoint struct {

@@ -459,8 +459,8 @@ func TestHelpIsWhole(t *testing.T) {
 				t.Errorf("%s: a line of %d columns: %s", c.CommandPath(), len(line), line)
 			}
 		}
-		// Those that read the configuration ask no server.
-		if !c.HasSubCommands() && c.Flag("config") == nil {
+		// Those that read the configuration, or only files, ask no server.
+		if !c.HasSubCommands() && c.Flag("config") == nil && c.Annotations[offline] == "" {
 			for _, flag := range []string{"server", "as", "output", "no-headers"} {
 				if c.Flag(flag) == nil {
 					t.Errorf("%s has no flag --%s", c.CommandPath(), flag)

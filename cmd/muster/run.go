@@ -46,7 +46,7 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
   muster run exec --on fw007 --arg cmd=reboot --override-freeze 'INC-7: the cause'
   muster run exec --on 'role=fw' --arg cmd='reload' --supersedes rules/acme
   muster run exec --on 'role=fw' --arg cmd='reload' --max-failed 2% --breaker 3/10m
-  muster run exec --on 'role=fw' --arg cmd='reload' --max-failed 5 --waves 1,10%,50%,100% --soak 5m`,
+  muster run reload --on 'role=fw' --max-failed 5 --waves 1,10%,50%,100% --soak 5m`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRunbooks,
 	}

@@ -17,6 +17,7 @@ func newRunbooks() *cobra.Command {
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
+	c.AddCommand(newRunbooksCheck(), newRunbooksNew(), newRunbooksSchema())
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
 		list, err := s.runbooks(ctx)
 		if err != nil {

@@ -340,6 +340,7 @@ func (r *record) info(id jobs.ID, at place) jobs.JobInfo {
 	if j.State == jobs.Ended {
 		return j
 	}
+	j.Note = jobs.Saying(r.saved)
 	j.Next = jobs.TimeOf(jobs.Micros(max(at.queue, at.again)))
 	committed, _ := at.task[1].(string)
 	switch {
