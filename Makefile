@@ -14,8 +14,7 @@ VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 # ARGS go to the program of a target: make demo ARGS='--hosts 3000'.
 ARGS ?=
-# FUZZTIME is how long each fuzz target runs.
-FUZZTIME ?= 10s
+FUZZTIME ?= 10s # how long each fuzz target runs
 TALLY ?= # collects the numbers of several runs for .ci/run
 testsum = bin/testsum $(if $(TALLY),-tally $(TALLY) -name $@) --
 
@@ -34,12 +33,13 @@ build: ## build bin/muster
 demo: build ## run a big and a small task on a pretended fleet (ARGS='--help' for more)
 	bin/muster demo $(ARGS)
 
-# The cache of go test does not know which programs are installed: hence -count=1.
+# The cache of go test does not know which programs are installed: hence -count=1. Most
+# tests wait for servers and hosts: four of a package at a time, on any machine.
 .PHONY: test
 test: bin/testsum ## run all tests, also on a real Redis, sshd, nft, named, nodeset, Ansible …
 	@tools/install.sh $(servers)
 	@cd tools && ../bin/testsum -name tools $(if $(TALLY),-tally $(TALLY)) -- ./...
-	$(testsum) -count=1 -timeout 5m $(ARGS) ./...
+	$(testsum) -count=1 -parallel 4 -timeout 8m $(ARGS) ./...
 
 .PHONY: pairs sim chaos mutants race
 pairs: ## both members of a group due at once, 1,000 times, judged by the hosts' log
@@ -59,7 +59,7 @@ mutants: ## break the tree on purpose: tests must see each of tools/mutants (ARG
 
 race: bin/testsum ## run all tests with the race detector (ARGS=-short for the short ones)
 	@tools/install.sh $(servers) gcc
-	CGO_ENABLED=1 $(testsum) -race -count=1 -timeout 15m $(ARGS) ./...
+	CGO_ENABLED=1 $(testsum) -race -count=1 -parallel 4 -timeout 15m $(ARGS) ./...
 
 .PHONY: lint fuzz bench
 lint: ## gofmt, go vet, staticcheck, go.mod and go.sum

@@ -10,9 +10,13 @@ mount --make-rprivate /
 mount -t proc proc /proc
 mount --bind "$state/boot_id" /proc/sys/kernel/random/boot_id
 mount --bind "$state/cmdline" /proc/cmdline
+# Nothing of the home of whoever runs the tests is there: what a login shell reads in it
+# would be part of the host.
 for dir in etc root usr/local var/lib; do
+	below=$state/$dir/lower
+	[ "$dir" = root ] || below=$below:/$dir
 	mount -t overlay disk \
-		-o "lowerdir=$state/$dir/lower:/$dir,upperdir=$state/$dir/upper,workdir=$state/$dir/work" "/$dir"
+		-o "lowerdir=$below,upperdir=$state/$dir/upper,workdir=$state/$dir/work" "/$dir"
 done
 for dir in run tmp var/log dev/shm; do
 	mount -t tmpfs -o mode=1777 tmpfs "/$dir"
