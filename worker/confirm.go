@@ -21,9 +21,6 @@ const (
 	// proofMost is the longest time between two tries of a proof.
 	proofMost = 5 * time.Second
 
-	// settleTime is how long after its time a host may take to be back as it was.
-	settleTime = 30 * time.Second
-
 	// keepNumber tells the record of keep from those of tries of a step.
 	keepNumber = 200 * triesApart
 )
