@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -211,8 +212,9 @@ func TestACancelledChangeIsTakenBack(t *testing.T) {
 		s.reads(swapping)
 		h := swapper{proof: codes(75)}
 		s.hosts.dial, s.hosts.run = h.dial, h.run
+		var armed atomic.Bool
 		s.q.stops = func(ids []jobs.ID) (map[jobs.ID]string, error) {
-			if h.state == "" {
+			if !armed.Load() {
 				return nil, nil
 			}
 			return map[jobs.ID]string{ids[0]: "alice: no"}, nil
@@ -220,6 +222,7 @@ func TestACancelledChangeIsTakenBack(t *testing.T) {
 		s.hosts.run = func(ctx context.Context, host fleet.Host, c remote.Command) (remote.Result, error) {
 			r, err := h.run(ctx, host, c)
 			if strings.Contains(c.Shell, "\nverb=arm\n") {
+				armed.Store(true)
 				<-c.Stop
 			}
 			return r, err
