@@ -61,6 +61,9 @@ func TestAServerThatCannotIsUnderstood(t *testing.T) {
 			q, admin := open(t, world{cfg: s.Config()}, "1"), raw(t, s.Addr)
 			submit(t, q, spec(), 3)
 			g := one(t, step(t, q, "1", 1))
+			if c.name == "MASTERDOWN" { // to a function it says READONLY
+				q.NoFunctions()
+			}
 			c.spoil(t, admin)
 			call := jobs.Step{Node: "n1", Slot: "1", Request: "again", Want: 1,
 				Results: []jobs.Result{ended(g, jobs.Succeeded)}}

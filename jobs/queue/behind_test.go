@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -10,8 +11,11 @@ import (
 )
 
 // Script is one of the scripts with a text in front of it, for tests that shift
-// the clock or stop it half way.
-type Script struct{ *redis.Script }
+// the clock or stop it half way. One that is called as a function is one here too.
+type Script struct {
+	*redis.Script
+	library
+}
 
 // ScriptBehind puts a text in front of a script. What the text needs goes into
 // KEYS 2 and up.
@@ -20,7 +24,14 @@ func ScriptBehind(text, name string) Script {
 		scripts.end, scripts.move, scripts.epoch, scripts.control, scripts.order,
 		scripts.speak, scriptRoll, scriptAppoint} {
 		if s.name == name {
-			return Script{redis.NewScript(text + s.text)}
+			behind := Script{Script: redis.NewScript(text + s.text)}
+			if s.function != "" {
+				const begins = "call, ARGV = redis.call, args"
+				_, code, _ := strings.Cut(s.code, libraryHead)
+				code, _, _ = strings.Cut(code, "redis.register_function")
+				behind.library = newLibrary(name, strings.Replace(code, begins, "local KEYS = keys\n"+text+begins, 1))
+			}
+			return behind
 		}
 	}
 	panic("there is no script " + name)
@@ -30,7 +41,20 @@ func ScriptBehind(text, name string) Script {
 func (s Script) Call(ctx context.Context, c redis.Scripter, zone string, more []string,
 	args ...any) ([]any, error) {
 	keys := append([]string{zoneKey(zone, "zone", "")}, more...)
-	return s.Run(ctx, c, keys, args...).Slice()
+	if s.function == "" {
+		return s.Run(ctx, c, keys, args...).Slice()
+	}
+	v, err := c.(*redis.Client).FCall(ctx, s.function, keys, args...).Slice()
+	if isUnknownFunction(err) {
+		if err := c.(*redis.Client).FunctionLoad(ctx, s.code).Err(); err != nil {
+			return nil, err
+		}
+		return c.(*redis.Client).FCall(ctx, s.function, keys, args...).Slice()
+	}
+	if isNoFunctions(err) {
+		return s.Run(ctx, c, keys, args...).Slice()
+	}
+	return v, err
 }
 
 // StepArgs are the arguments of the script step.

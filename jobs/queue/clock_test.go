@@ -77,6 +77,7 @@ func jumper(t *testing.T, cfg queue.Config, s *shift, minute time.Duration) *que
 	}
 	t.Cleanup(func() { q.Close() })
 	q.SetJumpMin(minute)
+	q.NoFunctions() // no text can be put in front of one
 	q.AddHook(s)
 	return q
 }

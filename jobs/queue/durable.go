@@ -53,8 +53,19 @@ func (q *Queue) lasting(ctx context.Context, c *redis.Client, keys []string,
 func (q *Queue) runLasting(ctx context.Context, c *redis.Client, s *script, name string,
 	args []any) (v []any, acked int, err error) {
 	keys := []string{zoneKey(name, "zone", "")}
-	once := func(p redis.Pipeliner) { s.EvalSha(ctx, p, keys, args...) }
+	function := s.function != "" && !q.noFunctions.Load()
+	once := func(p redis.Pipeliner) {
+		if function {
+			p.FCall(ctx, s.function, keys, args...)
+		} else {
+			s.EvalSha(ctx, p, keys, args...)
+		}
+	}
 	cmds, acked, err := q.lasting(ctx, c, keys, once)
+	if isUnknownFunction(err) || function && isNoFunctions(err) {
+		function = q.loadLibrary(ctx, c, s)
+		cmds, acked, err = q.lasting(ctx, c, keys, once)
+	}
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
 		if err := s.Load(ctx, c).Err(); err != nil {
 			return nil, 0, err

@@ -125,8 +125,9 @@ func TestTheQueueIsTheSameWithReplicas(t *testing.T) {
 	if err != nil || info.State != jobs.TaskEnded || info.Outcomes[jobs.Succeeded] != 10 {
 		t.Errorf("task is %+v, %v", info, err)
 	}
-	// A server that has just been started knows no scripts.
+	// A server that has just been started knows no scripts and no functions.
 	raw(t, s.Servers[0].Addr).ScriptFlush(t.Context())
+	raw(t, s.Servers[0].Addr).FunctionFlush(t.Context())
 	submit(t, q, spec(), 1200)
 	one(t, step(t, q, "1", 1))
 	queuetest.CheckIn(t, cfg, zone)

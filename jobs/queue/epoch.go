@@ -239,7 +239,7 @@ func (q *Queue) run(ctx context.Context, c *redis.Client, s *script, name string
 	if q.mustLast(s) {
 		r.v, r.acked, err = q.runLasting(ctx, c, s, name, args)
 	} else {
-		r.v, err = s.run(ctx, c, name, args...).Slice()
+		r.v, err = q.call(ctx, c, s, name, args).Slice()
 	}
 	return r, q.say(s.name, err)
 }

@@ -36,7 +36,7 @@ func (h *beforeScript) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 
 func (h *beforeScript) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		// evalsha, hash, number of keys, key, first argument
+		// evalsha, hash, number of keys, key, first argument; none of them is a function
 		if args := cmd.Args(); len(args) > 4 && args[4] == h.op && strings.EqualFold(cmd.Name(), "evalsha") {
 			h.n++
 			if err := h.f(h.n); err != nil {
@@ -47,6 +47,9 @@ func (h *beforeScript) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		return next(ctx, cmd)
 	}
 }
+
+// NoFunctions has a handle use scripts only, as with a Redis that has no functions.
+func (q *Queue) NoFunctions() { q.noFunctions.Store(true) }
 
 // SetJumpMin makes smaller jumps of TIME count.
 func (q *Queue) SetJumpMin(d time.Duration) { q.jumpMin = d }

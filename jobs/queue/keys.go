@@ -115,16 +115,14 @@ func hubKey(kind, id string) string { return zoneKey(hub, kind, id) }
 // for every function that it makes, which cost 50 µs a call (measured).
 //
 // The names that nearly every call needs come first; the others are made inside
-// m.lazy, as a name costs a quarter of a µs.
-func luaKeys(first bool) string {
+// m.lazy, as a name costs a quarter of a µs. A library makes all of them, when it
+// is called for another zone than before.
+func luaKeys(which func(word string) bool) string {
 	var b strings.Builder
-	if first {
-		b.WriteString("local P, m = string.sub(KEYS[1], 1, -5), {}\n")
-	}
 	for _, k := range zoneKeys {
 		kind, _, _ := strings.Cut(k.Name, "<")
 		word := strings.TrimSuffix(kind, ":")
-		if strings.Count(k.Name, "<") > 1 || strings.Contains(usual, " "+word+" ") != first {
+		if strings.Count(k.Name, "<") > 1 || !which(word) {
 			continue // a longer form of another, or of the other part
 		}
 		b.WriteString("m.k" + strings.ToUpper(word[:1]) + word[1:] + " = P .. '" + kind + "'\n")
@@ -132,5 +130,11 @@ func luaKeys(first bool) string {
 	return b.String()
 }
 
-// usual are the keys of a step that hands out one job for another.
-const usual = " zone queue again task locks hold events hosts "
+// usual tells whether a key is one of a step that hands out one job for another.
+func usual(word string) bool {
+	return strings.Contains(" zone queue again task locks hold events hosts ", " "+word+" ")
+}
+
+func seldom(word string) bool { return !usual(word) }
+
+func every(string) bool { return true }

@@ -27,8 +27,8 @@ var ErrPermission = errors.New("the ACL of this user lacks permissions")
 // these and no others; a test holds them against what the suite calls.
 var (
 	// command is asked by the client of a cluster, before every call if it is refused.
-	plainCommands = strings.Fields("cluster|slots command eval evalsha info ping script|load " +
-		"select subscribe time unsubscribe wait")
+	plainCommands = strings.Fields("cluster|slots command eval evalsha fcall function|delete " +
+		"function|list function|load info ping script|load select subscribe time unsubscribe wait")
 	scriptCommands = strings.Fields("del exists get hdel hexists hget hgetall hincrby hkeys hlen " +
 		"hmget hset persist pexpire pttl publish sadd set sismember srem time xadd xdel xrange zadd " +
 		"zcard zcount zmscore zrange zrangebyscore zrem zrevrange zrevrangebyscore zscore")
@@ -130,7 +130,8 @@ func sample(command string) string {
 	key, channel := zoneKey("x", "queue", ""), zoneKey("x", "wake", "")
 	words := strings.ReplaceAll(strings.ToUpper(command), "|", " ")
 	switch command {
-	case "command", "info", "ping", "time", "unsubscribe", "cluster|slots", "exec", "multi", "unwatch":
+	case "command", "info", "ping", "time", "unsubscribe", "cluster|slots", "exec", "multi", "unwatch",
+		"function|list":
 		return words
 	case "select":
 		return words + " 0"
@@ -138,9 +139,9 @@ func sample(command string) string {
 		return words + " " + key
 	case "wait":
 		return words + " 0 0"
-	case "script|load":
+	case "script|load", "function|load", "function|delete":
 		return words + " x"
-	case "eval", "evalsha":
+	case "eval", "evalsha", "fcall":
 		return words + " x 1 " + key
 	case "subscribe":
 		return words + " " + channel

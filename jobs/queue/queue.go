@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,6 +30,8 @@ type Queue struct {
 	jumpMin time.Duration // the least jump of TIME that counts
 
 	durable string // how far the servers can be trusted; set by Open
+
+	noFunctions atomic.Bool // this Redis, or this user of it, has no functions
 }
 
 // zone is what a handle knows of a zone it has called.

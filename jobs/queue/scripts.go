@@ -16,6 +16,10 @@ import (
 
 // The scripts, one file each. Their contracts stand at their heads.
 var (
+	//go:embed lua/shared/script.lua
+	luaScript string
+	//go:embed lua/shared/library.lua
+	luaLibrary string
 	//go:embed lua/shared/prelude.lua
 	luaPrelude string
 	//go:embed lua/shared/job.lua
@@ -79,14 +83,29 @@ func (silence) Printf(context.Context, string, ...any) {}
 type script struct {
 	name, text string
 	*redis.Script
+	library // of a script that is called so often that it is better a function
 }
 
 // load puts a script together. What is seldom needed stands inside one function,
 // m.lazy, which the prelude calls when something of it is first asked for.
-func load(name string, seldom []string, texts ...string) *script {
-	lazy := "function m.lazy()\n" + luaKeys(false) + luaJob + strings.Join(seldom, "") + "end\n"
-	text := luaKeys(true) + luaPrelude + lazy + strings.Join(texts, "")
-	return &script{name, text, redis.NewScript(text)}
+func load(name string, seldomNeeded []string, texts ...string) *script {
+	return newScript(name, "local P, m = string.sub(KEYS[1], 1, -5), {}\n"+luaKeys(usual)+
+		luaScript+luaPrelude+
+		"function m.lazy()\n"+luaKeys(seldom)+luaJob+strings.Join(seldomNeeded, "")+"end\n"+
+		"m.reset()\n"+strings.Join(texts, ""))
+}
+
+func newScript(name, text string) *script {
+	return &script{name: name, text: text, Script: redis.NewScript(text)}
+}
+
+// loadRun puts a script together whose text is a function, m.run: a script, and a
+// library where Redis takes one.
+func loadRun(name string, seldomNeeded []string, text string) *script {
+	s := load(name, seldomNeeded, text+"return m.run()\n")
+	s.library = newLibrary(name, "function m.keys(P)\n"+luaKeys(every)+"end\n"+
+		luaPrelude+luaJob+strings.Join(seldomNeeded, "")+text+luaLibrary)
+	return s
 }
 
 // run calls the script in a zone: EVALSHA, and EVAL once where it is not known.
@@ -95,7 +114,7 @@ func (s *script) run(ctx context.Context, c redis.Scripter, zone string, args ..
 }
 
 // alone is a script that nothing stands before: it works on keys of the hub.
-func alone(name, text string) *script { return &script{name, text, redis.NewScript(text)} }
+func alone(name, text string) *script { return newScript(name, text) }
 
 var scripts = struct {
 	put, step, checkpoint, lose, end, move, epoch, control, fsck, order, speak,
@@ -104,7 +123,7 @@ var scripts = struct {
 	lead, schedule, tick *script
 }{
 	put:        load("put", nil, luaFreeze, luaPut),
-	step:       load("step", []string{luaExclude, luaRule, luaSeldom, luaAgain}, luaStep),
+	step:       loadRun("step", []string{luaExclude, luaRule, luaSeldom, luaAgain}, luaStep),
 	checkpoint: load("checkpoint", nil, luaCheckpoint),
 	lose:       load("lose", []string{luaExclude, luaRule}, luaFreeze, luaLose),
 	end:        load("end", []string{luaExclude, luaRule}, luaEnd),

@@ -19,7 +19,7 @@ func scriptCalls(t *testing.T, s *queuetest.Server) int {
 		t.Fatal(err)
 	}
 	sum := 0
-	for _, m := range regexp.MustCompile(`cmdstat_eval(?:sha)?:calls=(\d+)`).FindAllStringSubmatch(info, -1) {
+	for _, m := range regexp.MustCompile(`cmdstat_(?:eval|evalsha|fcall):calls=(\d+)`).FindAllStringSubmatch(info, -1) {
 		n, _ := strconv.Atoi(m[1])
 		sum += n
 	}

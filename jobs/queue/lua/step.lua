@@ -20,12 +20,7 @@
 -- Keeps: an unfinished job is in exactly one of queue, again, held:*; a host is
 --      locked by one token; a repeated request id gets the earlier reply.
 
-m.node, m.slot, m.request, m.want = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-m.who = m.node .. '/' .. m.slot
 m.LOOKS = 20 -- candidates that may be moved aside in one call
-
-m.begin()
-if not m.zone.run then return {'absent', m.at} end
 
 -- reply adds to the grants what the caller needs with them: hosts and specs.
 function m.reply(status, at, lateIDs, ids, list)
@@ -55,29 +50,17 @@ function m.reply(status, at, lateIDs, ids, list)
   return {status, m.at, at, lateIDs, jobs, specs}
 end
 
--- What the slot held before this call: id to token.
-m.held = {}
-if m.slot ~= '' then
+-- before finds what the slot held before this call, and the answer of a call that
+-- is not to be carried out.
+function m.before()
   local before = call('HGET', m.kHold .. m.node, m.slot)
-  if before then
-    local last, sent, held = string.match(before, '^(%S+) (%d+)\n[^\n]*\n[^\n]*\n([^\n]*)\n')
-    -- A stamp from the future is that of a clock that was wrong.
-    local old = m.num(ARGV[7]) < m.num(sent) and m.num(sent) < m.raw + m.MINUTE
-    if last ~= m.request and old then return {'stale', m.at} end
-    if last == m.request then
-      return m.earlier(before)
-    end
-    for id, token in string.gmatch(held, '(%S+) (%S+)') do m.held[id] = token end
-  end
+  if not before then return nil end
+  local last, sent, held = string.match(before, '^(%S+) (%d+)\n[^\n]*\n[^\n]*\n([^\n]*)\n')
+  if last == m.request then return m.earlier(before) end
+  -- A stamp from the future is that of a clock that was wrong.
+  if m.num(ARGV[7]) < m.num(sent) and m.num(sent) < m.raw + m.MINUTE then return {'stale', m.at} end
+  for id, token in string.gmatch(held, '(%S+) (%S+)') do m.held[id] = token end
 end
-
--- Either Redis' clock jumped, or somebody slept between the sending of this call and
--- now. Only the caller can tell which, with another call.
-local skew = ARGV[5] ~= '' and m.raw - tonumber(ARGV[5]) or 0
-if math.abs(skew) > m.MINUTE then return {'skewed', m.at} end
-
-m.seen = {} -- ids that this call has dealt with
-m.late = {}
 
 -- ended takes a result of nearly every kind: the job runs, has succeeded or failed
 -- without words, and its host has nothing else to wait for. Else it is false. What it
@@ -106,7 +89,7 @@ function m.ended(i)
   return true
 end
 
-if ARGV[8] ~= '0' then
+function m.results()
   local ids = {}
   for i = 9, 9 + 14 * tonumber(ARGV[8]) - 1, 14 do ids[#ids + 1] = ARGV[i] end
   m.readJobs(ids)
@@ -120,10 +103,6 @@ if ARGV[8] ~= '0' then
 end
 
 -- Taking. -------------------------------------------------------------------
-
-m.grants = {}  -- as they are told …
-m.granted = {} -- … and their ids
-m.lastToken = m.zone.token
 
 -- peek is the due id at the front of a source, which is read page by page, with all
 -- that is to be known of its jobs.
@@ -176,7 +155,6 @@ function m.again(t)
   return t.again
 end
 
-m.looks = 0
 function m.take()
   local again, queue = m.source(m.kAgain), m.source(m.kQueue)
   local turn = m.zone.turn
@@ -202,37 +180,19 @@ function m.take()
   m.zone.turn = turn % 4
 end
 
-local status, at, more = 'next', '0', false
-if m.zone.frozen > m.now then
-  status, at = 'frozen', m.us(m.zone.frozen)
-elseif m.zone.halted or m.zone.paused then
-  status = 'halted'
-elseif m.want == 0 and m.slot == '' then
-  more = m.sweep()
-elseif m.want > 0 then
-  m.take()
-  more = m.looks >= m.want + m.LOOKS or m.woken
-end
-if m.planned() > 0 then
-  m.w('HSET', m.kZone, 'high', m.at, 'token', m.us(m.lastToken), 'turn', m.us(m.zone.turn),
-    'waits', m.zone.waits or '0')
-end
-m.flush(true)
-
-if #m.grants > 0 then
-  status = 'jobs'
-elseif more then
-  status = 'more'
-elseif status == 'next' then
+-- first is when the next job is due, if it is before at.
+function m.first(at)
   for _, key in ipairs({m.kQueue, m.kAgain}) do
     local first = call('ZRANGE', key, '0', '0', 'WITHSCORES')
     if first[2] and (at == '0' or tonumber(first[2]) < tonumber(at)) then
       at = m.us(tonumber(first[2]))
     end
   end
+  return at
 end
 
-if m.slot ~= '' then
+-- remember keeps the answer for a repetition, and what the slot holds now.
+function m.remember(status, at)
   local mine = {}
   for id, token in pairs(m.held) do mine[#mine + 1] = id .. ' ' .. token end
   local text = {m.request .. ' ' .. ARGV[7], status .. ' ' .. at, table.concat(m.late, ' '),
@@ -240,4 +200,54 @@ if m.slot ~= '' then
   for i = 1, #m.grants do text[4 + i] = m.grants[i] end
   call('HSET', m.kHold .. m.node, m.slot, table.concat(text, '\n') .. '\n')
 end
-return m.reply(status, at, m.late, m.granted, m.grants)
+
+function m.run()
+  m.node, m.slot, m.request, m.want = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+  m.who = m.node .. '/' .. m.slot
+  m.begin()
+  if not m.zone.run then return {'absent', m.at} end
+
+  m.held = {} -- what the slot holds: id to token
+  local instead = m.slot ~= '' and m.before()
+  if instead then return instead end
+
+  -- Either Redis' clock jumped, or somebody slept between the sending of this call and
+  -- now. Only the caller can tell which, with another call.
+  local skew = ARGV[5] ~= '' and m.raw - tonumber(ARGV[5]) or 0
+  if math.abs(skew) > m.MINUTE then return {'skewed', m.at} end
+
+  m.seen = {} -- ids that this call has dealt with
+  m.late = {}
+  if ARGV[8] ~= '0' then m.results() end
+
+  m.grants = {}  -- as they are told …
+  m.granted = {} -- … and their ids
+  m.lastToken = m.zone.token
+  m.looks = 0
+  local status, at, more = 'next', '0', false
+  if m.zone.frozen > m.now then
+    status, at = 'frozen', m.us(m.zone.frozen)
+  elseif m.zone.halted or m.zone.paused then
+    status = 'halted'
+  elseif m.want == 0 and m.slot == '' then
+    more = m.sweep()
+  elseif m.want > 0 then
+    m.take()
+    more = m.looks >= m.want + m.LOOKS or m.woken
+  end
+  if m.planned() > 0 then
+    m.w('HSET', m.kZone, 'high', m.at, 'token', m.us(m.lastToken), 'turn', m.us(m.zone.turn),
+      'waits', m.zone.waits or '0')
+  end
+  m.flush(true)
+
+  if #m.grants > 0 then
+    status = 'jobs'
+  elseif more then
+    status = 'more'
+  elseif status == 'next' then
+    at = m.first(at)
+  end
+  if m.slot ~= '' then m.remember(status, at) end
+  return m.reply(status, at, m.late, m.granted, m.grants)
+end

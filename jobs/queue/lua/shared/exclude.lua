@@ -39,8 +39,6 @@ end
 
 -- A semaphore as it will be after the plan: holders, and besides kept, the places
 -- that this call keeps free for those whom it wakes.
-m.sems = {}
-
 function m.sem(name)
   local s = m.sems[name]
   if s then return s end

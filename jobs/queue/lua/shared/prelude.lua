@@ -1,6 +1,7 @@
 -- prelude: what the scripts share. It stands in front of each of them, behind
--- the names of the keys (m.kQueue, m.kTask .. id …, made in keys.go). Everything
--- that functions share is a field of m; luaKeys in keys.go says why.
+-- the names of the keys (m.kQueue, m.kTask .. id …, made in keys.go) and either
+-- script.lua or library.lua. Everything that functions share is a field of m;
+-- luaKeys in keys.go says why.
 --
 -- The order in every script is: read and check everything, plan the writes with
 -- w(), then flush(). Redis does not undo a script that fails half way, so the
@@ -9,18 +10,6 @@
 --
 -- Times are µs. As numbers they are exact (below 2^53); they leave Lua only
 -- through us(), because Redis 7.0 would write 1.76e+15.
-
-local call, sub = redis.call, string.sub
-
--- What a call seldom needs is made when it is first asked for: m.lazy is a
--- function around it, and making a function costs time at every call.
-setmetatable(m, {__index = function(_, name)
-  local lazy = rawget(m, 'lazy')
-  if not lazy then return nil end
-  m.lazy = nil
-  lazy()
-  return rawget(m, name)
-end})
 
 m.DAY = '86400000'   -- ms; what ended is kept for a day
 m.MINUTE = 60000000  -- µs; who met a taken resource comes again after it
@@ -47,21 +36,42 @@ function m.begin()
     epoch = v[8], longest = m.num(v[9]), paused = v[10], customers = v[11]}
 end
 
+-- reset begins a call: nothing is planned, nothing was read.
+--
 -- The plan of writes. w() notes one; what is done to many jobs at once is
 -- gathered, so that it is one call. flush() carries them out in this order, in
 -- which each prefix is valid: what has a record is not in queue any more, where
 -- nobody reads records, and what has not ended is somewhere. So a job goes from
 -- queue to its end by way of again, and from again back to queue without a record.
-m.toFree = {'HDEL', m.kLocks}      -- 1 hosts that are given back
-m.plan = {}                        -- 2 in the order of w()
-m.toTake = {'HSET', m.kLocks}      -- 3 hosts that are taken, with their locks
-m.toTime = {'ZADD', m.kAgain}      -- 4 score, id
-m.toUnqueue = {'ZREM', m.kQueue}   -- 5
-m.kept = 0                         -- 6 what is kept of jobs, and counters: keep(), count()
-m.planAfter = {}                   -- 7 in the order of wAfter()
+function m.reset()
+  m.toFree = {'HDEL', m.kLocks}    -- 1 hosts that are given back
+  m.plan = {}                      -- 2 in the order of w()
+  m.toTake = {'HSET', m.kLocks}    -- 3 hosts that are taken, with their locks
+  m.toTime = {'ZADD', m.kAgain}    -- 4 score, id
+  m.toUnqueue = {'ZREM', m.kQueue} -- 5
+  m.kept = 0                       -- 6 what is kept of jobs, and counters: keep(), count()
+  m.planAfter = {}                 -- 7 in the order of wAfter()
                                    -- 8 tasks that have ended
-m.toDrop = {'ZREM', m.kAgain}      -- 9
-m.planLast = {}                    -- 10 in the order of wLast()
+  m.toDrop = {'ZREM', m.kAgain}    -- 9
+  m.planLast = {}                  -- 10 in the order of wLast()
+
+  -- What happened goes into one entry of the stream a call: a line each, of event,
+  -- object and detail (JSON).
+  m.happened = {}
+
+  -- Tasks as the scripts need them, and the records of jobs, which are fields of
+  -- their task; false for what is not there. Each is read once a call.
+  m.tasks = {}
+  m.records = {}
+
+  -- What holds a host, as it will be after the plan: "token id", or false; and until
+  -- when as it is kept.
+  m.locks = {}
+  m.untils = {}
+
+  m.sems = {}     -- semaphores as they will be after the plan (exclude.lua)
+  m.woken = false -- somebody became due by this call, and is not seen by its own take
+end
 
 function m.w(...) m.plan[#m.plan + 1] = {...} end
 function m.wAfter(...) m.planAfter[#m.planAfter + 1] = {...} end
@@ -73,18 +83,9 @@ function m.planned()
     m.kept - 10
 end
 
--- What happened goes into one entry of the stream a call: a line each, of event,
--- object and detail (JSON).
-m.happened = {}
-
 function m.event(name, object, detail)
   m.happened[#m.happened + 1] = name .. ' ' .. object .. ' ' .. (detail or '')
 end
-
--- Tasks as the scripts need them, and the records of jobs, which are fields of
--- their task; false for what is not there. Each is read once a call.
-m.tasks = {}
-m.records = {}
 
 -- ask begins a call that reads a task; readTask takes what it answers. guard is
 -- not false if the jobs may need groups or limits (exclude.lua), by is the task
@@ -230,11 +231,6 @@ function m.hostOf(id) return sub(id, 12) end
 
 function m.lockDelay(timeout) return math.max(5000000, math.ceil(timeout / 50)) end
 
--- What holds a host, as it will be after the plan: "token id", or false; and until
--- when as it is kept.
-m.locks = {}
-m.untils = {}
-
 -- readLocks reads what holds the hosts of jobs, as far as it is not known, in one call.
 function m.readLocks(ids)
   local hosts = {}
@@ -256,5 +252,3 @@ function m.noteLock(host, text)
   end
   m.locks[host] = value
 end
-
-m.woken = false -- somebody became due by this call, and is not seen by its own take

@@ -1,0 +1,14 @@
+-- script: what stands in front of the prelude in a script that EVALSHA calls.
+
+local call, sub = redis.call, string.sub
+
+-- What a call seldom needs is made when it is first asked for: m.lazy is a
+-- function around it, and making a function costs time at every call.
+setmetatable(m, {__index = function(_, name)
+  local lazy = rawget(m, 'lazy')
+  if not lazy then return nil end
+  m.lazy = nil
+  lazy()
+  return rawget(m, name)
+end})
+
