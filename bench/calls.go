@@ -75,7 +75,7 @@ func inside(ctx context.Context, b *bench) ([]row, error) {
 // shares lists the commands that a script called, the dearest first.
 func shares(slots, n int, all map[string]usage) []row {
 	const unit = "µs a job"
-	script := all["evalsha"].usec + all["eval"].usec
+	script := all["evalsha"].usec + all["eval"].usec + all["fcall"].usec
 	rest := script
 	names := slices.SortedFunc(maps.Keys(all), func(x, y string) int {
 		return cmp.Compare(all[y].usec, all[x].usec)
@@ -83,7 +83,7 @@ func shares(slots, n int, all map[string]usage) []row {
 	var rows []row
 	for _, name := range names {
 		u := all[name]
-		if slices.Contains([]string{"evalsha", "eval", "info", "config|resetstat"}, name) {
+		if slices.Contains([]string{"fcall", "evalsha", "eval", "info", "config|resetstat"}, name) {
 			continue
 		}
 		rest -= u.usec

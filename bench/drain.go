@@ -47,6 +47,7 @@ func drain(ctx context.Context, b *bench) ([]row, error) {
 		rate("muster, 16 takers × 1 slot", n, b.crewHeat(n, 16, 1)),
 		rate("muster, 2 takers × 8 slots", n, b.crewHeat(n, 2, 8)),
 		rate("asynq, concurrency 16", n, b.peerHeat(n, 16)),
+		rate("BullMQ, concurrency 16", n, b.bullHeat(n, 16)),
 		rate("floor, 16 connections", n, b.floorHeat(n, 16)),
 	})
 	if err != nil {
@@ -58,7 +59,8 @@ func drain(ctx context.Context, b *bench) ([]row, error) {
 		newRow("muster, 16 takers × 1 slot", unit, got[0]).to("asynq", peer).ratioAtLeast(1.5),
 		newRow("muster, 2 takers × 8 slots", unit, got[1]).to("asynq", peer).ratioAtLeast(4),
 		peer,
-		newRow("floor: one small script a job, 16 connections", unit, got[3]).to("asynq", peer),
+		newRow("BullMQ, concurrency 16", unit, got[3]).to("asynq", peer),
+		newRow("floor: one small script a job, 16 connections", unit, got[4]).to("asynq", peer),
 	}, nil
 }
 
@@ -77,26 +79,63 @@ func (b *bench) scriptTime(name string, n int, r heat) contender {
 	}}
 }
 
+// threadTime makes a contender of a heat: µs of Redis' main thread a job.
+func (b *bench) threadTime(name string, n int, r heat) contender {
+	return contender{name + ", main thread", func(ctx context.Context) (x float64, err error) {
+		err = r(ctx, func(drain func() error) error {
+			before, err := b.redis.mainThread(ctx)
+			if err != nil {
+				return err
+			}
+			if err := drain(); err != nil {
+				return err
+			}
+			after, err := b.redis.mainThread(ctx)
+			x = micros(after-before, n)
+			return err
+		})
+		return x, err
+	}}
+}
+
 // cpu tells how long Redis is busy with a job: the ceiling of one Redis. There is
 // one caller at a time, because others would take its processor away from Redis
 // while its clock runs.
 func cpu(ctx context.Context, b *bench) ([]row, error) {
 	n := b.size(10000)
-	got, err := b.race(ctx, b.rounds, []contender{
-		b.scriptTime("muster, one job a call", n, b.crewHeat(n, 1, 1)),
-		b.scriptTime("muster, 16 jobs a call", n, b.crewHeat(n, 1, 16)),
-		b.scriptTime("asynq", n, b.peerHeat(n, 1)),
-		b.scriptTime("floor", n, b.floorHeat(n, 1)),
-	})
+	ways := []struct {
+		name string
+		heat heat
+		most float64 // µs in scripts; 0: no target
+	}{
+		{"muster, one job a call", b.crewHeat(n, 1, 1), 40},
+		{"muster, 16 jobs a call", b.crewHeat(n, 1, 16), 20},
+		{"asynq, concurrency 1", b.peerHeat(n, 1), 0},
+		{"BullMQ, concurrency 1", b.bullHeat(n, 1), 0},
+		{"floor: one small script a job", b.floorHeat(n, 1), 0},
+	}
+	var all []contender
+	for _, w := range ways {
+		all = append(all, b.scriptTime(w.name, n, w.heat), b.threadTime(w.name, n, w.heat))
+	}
+	got, err := b.race(ctx, b.rounds, all)
 	if err != nil {
 		return nil, err
 	}
-	const unit = "µs a job"
-	peer := newRow("asynq, concurrency 1", unit, got[2])
-	return []row{
-		newRow("muster, one job a call", unit, got[0]).to("asynq", peer).atMost(40),
-		newRow("muster, 16 jobs a call", unit, got[1]).to("asynq", peer).atMost(20),
-		peer,
-		newRow("floor: one small script a job", unit, got[3]).to("asynq", peer),
-	}, nil
+	const unit, peer = "µs a job", 2
+	var scripts, threads []row
+	for i, w := range ways {
+		scripts = append(scripts, newRow(w.name, unit, got[2*i]))
+		threads = append(threads, newRow("main thread: "+w.name, unit, got[2*i+1]))
+	}
+	for i, w := range ways {
+		if i != peer {
+			scripts[i] = scripts[i].to("asynq", scripts[peer])
+			threads[i] = threads[i].to("asynq", threads[peer])
+		}
+		if w.most > 0 {
+			scripts[i] = scripts[i].atMost(w.most)
+		}
+	}
+	return append(scripts, threads...), nil
 }

@@ -164,8 +164,20 @@ func (s *redisServer) usages(ctx context.Context) (map[string]usage, error) {
 // inScripts is the time that scripts took since forget, with all they called.
 func (s *redisServer) inScripts(ctx context.Context) (time.Duration, error) {
 	all, err := s.usages(ctx)
-	usec := all["evalsha"].usec + all["eval"].usec
+	usec := all["evalsha"].usec + all["eval"].usec + all["fcall"].usec
 	return time.Duration(usec * float64(time.Microsecond)), err
+}
+
+// mainThread is the time of a processor that the server's main thread has used: with
+// the network and the append-only file, without the threads that sync it.
+func (s *redisServer) mainThread(ctx context.Context) (time.Duration, error) {
+	info, err := s.info(ctx, "cpu")
+	if err != nil {
+		return 0, err
+	}
+	user, err1 := strconv.ParseFloat(info["used_cpu_user_main_thread"], 64)
+	system, err2 := strconv.ParseFloat(info["used_cpu_sys_main_thread"], 64)
+	return time.Duration((user + system) * float64(time.Second)), errors.Join(err1, err2)
 }
 
 // memory is how many bytes the server uses.

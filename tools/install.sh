@@ -52,6 +52,7 @@ for what in "$@"; do
 		need 'muster is measured beside it' 'command -v parallel-ssh' pssh
 		need 'the programs beside muster call it' 'command -v ssh && command -v scp' openssh-client
 		;;
+	node) need 'BullMQ, beside which muster is measured, runs on it' 'command -v npm' 'nodejs npm' ;;
 	postgres) need 'tests keep history in a PostgreSQL of their own' \
 		'ls /usr/lib/postgresql/*/bin/initdb' postgresql postgresql ;;
 	gcc) need 'the race detector is linked by a C compiler' \

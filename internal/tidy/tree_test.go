@@ -48,7 +48,7 @@ func loadTree(root string) (*tree, error) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && slices.Contains([]string{".git", "bin"}, d.Name()):
+		case d.IsDir() && slices.Contains([]string{".git", "bin", "node_modules"}, d.Name()):
 			return fs.SkipDir
 		case d.Name() == ".git": // a file where the tree is a second one of its repository
 			return nil

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"muster/fleet"
+)
+
+// readings tells how long it takes to read an inventory and to select from it, in one
+// process and without Redis.
+func readings(_ context.Context, b *bench) ([]row, error) {
+	_, key, err := b.newKey("inventory_host")
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, hosts := range []int{20_000, 100_000} {
+		hosts = b.size(hosts)
+		more, err := b.readings(hosts, inventoryText(hosts, key))
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, more...)
+	}
+	return rows, nil
+}
+
+// What 20,000 hosts may take: to be read, and the dearest selector.
+const (
+	askedHosts   = 20_000
+	readAtMost   = 1000 // ms
+	selectAtMost = 50   // ms
+)
+
+func (b *bench) readings(hosts int, text []byte) ([]row, error) {
+	var read []float64
+	var inv *fleet.Inventory
+	for range b.rounds {
+		began := time.Now()
+		var err error
+		if inv, err = fleet.Parse(fleet.Source{Name: "fleet.yaml", Data: text}); err != nil {
+			return nil, err
+		}
+		read = append(read, millis(time.Since(began)))
+	}
+	asked := func(r row, most float64) row {
+		if hosts <= askedHosts {
+			return r.atMost(most)
+		}
+		return r
+	}
+	rows := []row{asked(newRow(fmt.Sprintf("%d hosts are read from YAML", hosts), "ms", read), readAtMost)}
+	for _, s := range []struct{ name, text string }{
+		{"labels", "customer=acme,role in (fw,vpn),!drained"},
+		{"all but a range", fmt.Sprintf("fw*!fw[000000-%06d]", hosts/2)},
+		{"a pattern of names", "fw*7"},
+	} {
+		took, err := b.selects(inv, s.text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.text, err)
+		}
+		rows = append(rows, asked(newRow(fmt.Sprintf("%d hosts, %s", hosts, s.name), "ms", took),
+			selectAtMost))
+	}
+	return rows, nil
+}
+
+// selects takes the times from the text of a selector to its hosts.
+func (b *bench) selects(inv *fleet.Inventory, text string) (took []float64, err error) {
+	for range b.rounds {
+		began := time.Now()
+		sel, err := fleet.ParseSelector(text)
+		if err != nil {
+			return nil, err
+		}
+		hosts, err := inv.Select(sel)
+		if err != nil {
+			return nil, err
+		}
+		if len(hosts) == 0 {
+			return nil, fmt.Errorf("it means no host")
+		}
+		took = append(took, millis(time.Since(began)))
+	}
+	return took, nil
+}
+
+// inventoryText is the YAML of so many hosts, as pairs of two customers.
+func inventoryText(hosts int, key string) []byte {
+	var text bytes.Buffer
+	text.WriteString("defaults: {user: root, key: /etc/muster/id_ed25519}\nhosts:\n")
+	for i := range hosts {
+		fmt.Fprintf(&text, "  - {name: fw%06d, address: 10.%d.%d.%d, customer: %s, zone: default, "+
+			"group: pair-%d, labels: {role: fw, model: x%d}, host_key: %q}\n", i, i>>16&255, i>>8&255, i&255,
+			[]string{"acme", "globex"}[i/2%2], i/2, 100*(i%7), key)
+	}
+	return text.Bytes()
+}
