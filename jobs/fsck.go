@@ -19,6 +19,7 @@ const (
 	FoundOrphan   = "orphan"    // a job whose task is gone
 	FoundHolder   = "holder"    // a semaphore is held by a job that does not exist or has ended
 	FoundIndex    = "index"     // the list of semaphores names one that nobody holds
+	FoundOpen     = "open"      // the list of tasks that are open names one that has ended, or is gone
 	// FoundOver is about more holders than places. A group is frozen, a limit passes by itself.
 	FoundOver  = "over limit"
 	FoundCount = "count" // a counter is not what is there

@@ -35,8 +35,22 @@ func (q *Queue) Fsck(ctx context.Context, zone string, mend bool) (jobs.Fsck, er
 			return f.out, err
 		}
 	}
+	if err := f.open(ctx); err != nil {
+		return f.out, err
+	}
 	err = f.semaphores(ctx)
 	return f.out, err
+}
+
+// open looks for tasks that have ended and were never closed.
+func (f *fsck) open(ctx context.Context) error {
+	for rank := 0; ; {
+		numbers, _, err := f.call(ctx, "open", "", rank, "")
+		if err != nil || numbers[0] < pageMax {
+			return err
+		}
+		rank += pageMax - numbers[1]
+	}
 }
 
 // fsck is one examination.

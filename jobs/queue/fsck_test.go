@@ -63,6 +63,10 @@ func TestFsckTellsAndMends(t *testing.T) {
 				r.HSet(t.Context(), p+"sem:group/x", string(id), "1")
 				r.SAdd(t.Context(), p+"sems", "group/x")
 			}},
+		{"a task on the list that is gone", jobs.FoundOpen, "", "",
+			func(t *testing.T, r *redis.Client, _, _ jobs.ID) {
+				r.ZAdd(t.Context(), p+"open", redis.Z{Score: 1, Member: "0000000000"})
+			}},
 		{"an index that lies", jobs.FoundIndex, "", "",
 			func(t *testing.T, r *redis.Client, _, _ jobs.ID) {
 				r.SAdd(t.Context(), p+"sems", "group/x")
@@ -96,6 +100,49 @@ func TestFsckTellsAndMends(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A script that broke off behind the last job of a task left it open for ever: whoever
+// waits for it waited on.
+func TestFsckClosesATaskThatHasEnded(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		const p = "muster:{default}:"
+		q := open(t, w, "1")
+		task := submit(t, q, spec(), 1)
+		running := one(t, step(t, q, "1", 1))
+		r, ctx := w.raw(t), t.Context()
+		score := r.ZScore(ctx, p+"open", string(task)).Val()
+		step(t, q, "1", 0, ended(running, jobs.Succeeded))
+		// What was written last is taken back.
+		r.HDel(ctx, p+"task:"+string(task), "ended")
+		r.Persist(ctx, p+"task:"+string(task))
+		r.ZAdd(ctx, p+"open", redis.Z{Score: score, Member: string(task)})
+		if got, err := q.Task(ctx, task); err != nil || got.State == jobs.TaskEnded {
+			t.Fatalf("before: %+v, %v", got, err)
+		}
+		for _, mend := range []bool{false, true} {
+			got := fsck(t, q, mend)
+			if len(got) != 1 || got[0].What != jobs.FoundOpen || got[0].Object != string(task) || got[0].Mended != mend {
+				t.Fatalf("mend %t: %+v", mend, got)
+			}
+		}
+		if got := fsck(t, q, false); len(got) != 0 {
+			t.Errorf("after: %+v", got)
+		}
+		got, err := q.Task(ctx, task)
+		if err != nil || got.State != jobs.TaskEnded || r.TTL(ctx, p+"task:"+string(task)).Val() <= 0 {
+			t.Errorf("the task is %+v, %v", got, err)
+		}
+
+		// One that was closed, and is on the list all the same.
+		r.ZAdd(ctx, p+"open", redis.Z{Score: score, Member: string(task)})
+		if got := fsck(t, q, true); len(got) != 1 || !got[0].Mended {
+			t.Errorf("on the list again: %+v", got)
+		}
+		if got := fsck(t, q, false); len(got) != 0 {
+			t.Errorf("in the end: %+v", got)
+		}
+	})
 }
 
 // A cleaner frees what has no owner, and only that.

@@ -11,9 +11,12 @@
 --                `done` were when they were counted: nothing if they changed
 --      sem       object = name of a semaphore
 --      page      object = queue | again | held:<task>, number = rank of the first
+--      open      number = rank of the first: tasks in the list of those that have not
+--                ended, of which all jobs have, or of which nothing is there
 -- Returns {ok | absent, {kind, object, detail, mended …}, {number …}, {text …}}
 --      chunk: {hosts, open, running, done, counted total, done, running},
---      {outcome, how many, …, '-', host that left no trace …}; page: {entries}, {task …}
+--      {outcome, how many, …, '-', host that left no trace …}; page: {entries}, {task …};
+--      open: {entries, of them taken away}
 -- Keeps: nothing is mended that a script could be in the middle of, because no
 --      script is. A job of which is not known whether it ran ends unknown.
 
@@ -182,6 +185,30 @@ function verbs.page()
     end
   end
   numbers = {#ids}
+  return true
+end
+
+-- open closes tasks whose last job ended in a script that broke off behind it.
+function verbs.open()
+  local ids, gone = call('ZRANGE', m.kOpen, number, m.us(tonumber(number) + CHUNK - 1)), 0
+  for _, id in ipairs(ids) do
+    local t = m.task(id)
+    if not t then
+      if find('open', id, 'the task is gone') then
+        m.w('ZREM', m.kOpen, id)
+        m.w('SREM', m.kRolling, id)
+        gone = gone + 1
+      end
+    elseif t.done >= t.total and find('open', id, 'all its jobs have ended') then
+      m.reopen(t)
+      if not t.open then -- it was closed, and put on the list again
+        m.w('ZREM', m.kOpen, id)
+        m.w('SREM', m.kRolling, id)
+      end
+      gone = gone + 1
+    end
+  end
+  numbers = {#ids, gone}
   return true
 end
 
