@@ -207,12 +207,34 @@ func TestJobsFollowTheirChangedWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(now, 3)
+	moved := w.appointed()
+	open(3, ", cutoff: 1m") // which changes nothing for these: each keeps its place behind the opening
+	if n := w.appointed() - moved; n != 0 || moved < 4 {
+		t.Errorf("%d jobs were moved before, and %d by a change that is none for them", moved, n)
+	}
 	open(4, ", on_change: cancel")
 	for _, job := range append(w.jobsOf(now), w.jobsOf(later)...) {
 		if job.Outcome != jobs.Cancelled || !strings.Contains(job.Error, "its window is not open any more at") {
 			t.Errorf("%s is %s, %s: %s", job.ID, job.State, job.Outcome, job.Error)
 		}
 	}
+}
+
+// appointed is how many jobs got another appointment so far.
+func (w *world) appointed() (n int) {
+	w.t.Helper()
+	for _, zone := range []string{"default", "eu"} {
+		list, _, err := w.queue.Events(w.t.Context(), zone, "", 1000, 0)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, e := range list {
+			if e.Event == "appoint" {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // What was deferred by a freeze comes back when that is lifted.

@@ -66,6 +66,7 @@ type mover struct {
 	stock *stock
 	task  jobs.TaskInfo
 	spec  jobs.Spec
+	turns map[string]*queue.Turns // by zone
 }
 
 func (m *mover) move(ctx context.Context) error {
@@ -114,20 +115,33 @@ func (m *mover) moveJobs(ctx context.Context, list []jobs.JobInfo, now time.Time
 			cancel[to.Cancel] = append(cancel[to.Cancel], j.ID)
 		case !to.To.IsZero():
 			moves[h.Zone] = append(moves[h.Zone], jobs.Move{Host: j.Host,
-				Was: jobs.MicrosOf(j.Next.Time), To: jobs.MicrosOf(to.To)})
+				Was: jobs.MicrosOf(j.Next.Time), To: m.turn(h.Zone).Next(jobs.MicrosOf(to.To))})
 		}
 	}
 	return m.carryOut(ctx, moves, cancel)
 }
 
 func (m *mover) waiting(h fleet.Host, j jobs.JobInfo, takes time.Duration) windows.Waiting {
-	w := windows.Waiting{Place: jobs.Place(h), At: j.Next.Time, Work: windows.Work{
+	// Openings begin at whole seconds; what is behind is its place among those of its task.
+	at := j.Next.Truncate(time.Second)
+	w := windows.Waiting{Place: jobs.Place(h), At: at, Work: windows.Work{
 		Runbook: m.spec.Runbook, Window: m.spec.Window, Reserve: m.spec.Reserve,
 		Override: m.spec.Override, Estimate: takes}, From: m.spec.After.Time()}
 	if m.spec.Schedule != "" && j.State == jobs.Queued {
 		w.From = j.Next.Time // its place within the jitter is its own: never before it
 	}
 	return w
+}
+
+// turn is that of the next job of the task in a zone.
+func (m *mover) turn(zone string) *queue.Turns {
+	if m.turns == nil {
+		m.turns = map[string]*queue.Turns{}
+	}
+	if m.turns[zone] == nil {
+		m.turns[zone] = &queue.Turns{Priority: m.task.Priority}
+	}
+	return m.turns[zone]
 }
 
 func (m *mover) carryOut(ctx context.Context, moves map[string][]jobs.Move,

@@ -27,7 +27,7 @@ func TestAJobRunsAtItsOwnTime(t *testing.T) {
 		}
 		for _, host := range []string{"fw0000", "fw0449"} {
 			j := wantState(t, q, jobs.NewID(task.ID, host), jobs.Queued, "")
-			if j.Due != jobs.TimeOf(late) || j.Next != jobs.TimeOf(late) {
+			if off := j.Due.Sub(late.Time()); off < 0 || off > 4*time.Microsecond || j.Next != j.Due {
 				t.Errorf("%s is due at %s, next at %s: want %s", host, j.Due, j.Next, jobs.TimeOf(late))
 			}
 		}
@@ -126,5 +126,47 @@ func TestANodeKnowsHowWrongItsClockIs(t *testing.T) {
 		if (got-off).Abs() > 900*time.Millisecond || list[0].Clock.Wrong() != (off != 0) {
 			t.Errorf("its clock is %s off, it says %s, wrong: %t", off, got, list[0].Clock.Wrong())
 		}
+	}
+}
+
+// When a window opens for many jobs of one task and a few of another, the few do not wait
+// behind the many: what has a time of its own is not reordered later, so it is put in turns.
+func TestJobsOfAWindowComeInTurns(t *testing.T) {
+	t.Parallel()
+	q, now, pass := timed(t)
+	opens := jobs.MicrosOf(now.Add(30 * time.Second))
+	own := func(hosts int, p jobs.Priority) jobs.TaskID {
+		s := spec()
+		s.Priority = p
+		task, names := newTask(s, hosts)
+		task.Own = map[string]jobs.Micros{}
+		for i, name := range names[zone] {
+			names[zone][i] = string(task.ID) + name
+			task.Own[names[zone][i]] = opens
+		}
+		if err := q.Submit(t.Context(), task, names, nil); err != nil {
+			t.Fatal(err)
+		}
+		return task.ID
+	}
+	big, small, urgent := own(3000, ""), own(4, ""), own(8, jobs.PriorityHigh)
+	if r := step(t, q, "1", 1); r.Next < opens-1 || r.Next > opens {
+		t.Errorf("the first one may run at %s, the window opens at %s", r.Next.Time(), opens.Time())
+	}
+	pass(31 * time.Second)
+	count, places := map[jobs.TaskID]int{}, map[jobs.TaskID][]int{}
+	for n := 1; n <= 20; n++ {
+		g := one(t, step(t, q, "1", 1))
+		id := g.Job.Task()
+		count[id]++
+		places[id] = append(places[id], n)
+		step(t, q, "1", 0, ended(g, jobs.Succeeded))
+	}
+	if count[small] != 4 || count[urgent] != 8 || count[big] != 8 {
+		t.Errorf("of the first 20 %d are of the big task, %d of the small, %d of the urgent one: %v",
+			count[big], count[small], count[urgent], places)
+	}
+	if last := places[small]; len(last) == 4 && last[3] > 16 {
+		t.Errorf("the last of the small task is number %d", last[3])
 	}
 }

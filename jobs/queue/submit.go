@@ -204,6 +204,7 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 	if err != nil {
 		return err
 	}
+	t.Own = inTurns(t, hosts)
 	chunks := slices.Collect(slices.Chunk(hosts, hostsMax))
 	args := func(i int) []any {
 		at := times(t, chunks[i])
