@@ -39,7 +39,7 @@ func TestAScriptOfTheOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &stand{t: t, q: newQueue(t), hosts: newHosts(), cfg: Default(), log: hclog.NewNullLogger(),
-		zero: time.Now(), times: &fakeTimes{}}
+		bootClock: bootClock{zero: time.Now()}, times: &fakeTimes{}}
 	s.hosts.door = SSH(client)
 	s.q.specs[task1] = jobs.Spec{Timeout: jobs.AttemptTimeout(r.Timeout), Retry: jobs.DefaultPolicy(), Action: action}
 	l := newLife(t, s)

@@ -282,7 +282,7 @@ func (c *clerk) ended(e ending) {
 // which that can happen is not sound: it takes nothing more and so comes to its end.
 func (c *clerk) dropStuck() {
 	for token, a := range c.inHand {
-		if c.Clock() < a.mustEnd() {
+		if c.Clock() < a.mustEnd() || a.lease.tellNow() {
 			continue
 		}
 		c.Log.Error("the job does not stop at its deadline, this worker takes no more",

@@ -131,7 +131,7 @@ func realLife(t *testing.T, sshd remotetest.SSHD, want string) (*life, *wall) {
 		t.Fatal(err)
 	}
 	s := &stand{t: t, q: newQueue(t), hosts: newHosts(), cfg: Default(), log: hclog.NewNullLogger(),
-		zero: time.Now(), times: &fakeTimes{}}
+		bootClock: bootClock{zero: time.Now()}, times: &fakeTimes{}}
 	s.cfg.RecordDir = cfg.RecordDir
 	s.hosts.door = SSH(client)
 	s.reads(walled, map[string]string{"rules": w.rules, "want": want})

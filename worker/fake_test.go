@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -421,8 +422,8 @@ type stand struct {
 	orders chan jobs.Order
 	report func(jobs.Report) // replaces the gathering
 	log    hclog.Logger
-	zero   time.Time // boot
-	blobs  func(context.Context, string, int64) (Content, error)
+	bootClock
+	blobs func(context.Context, string, int64) (Content, error)
 
 	stop context.CancelFunc
 	done chan struct{}
@@ -432,28 +433,36 @@ type stand struct {
 	reports []jobs.Report // guarded by mu
 }
 
+// bootClock is that of the worker.
+type bootClock struct {
+	zero  time.Time
+	slept atomic.Int64 // how long the process was stopped, ns
+}
+
 // bubble runs a test in fake time, with one task of one step.
 func bubble(t *testing.T, f func(t *testing.T, s *stand)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &stand{
-			t:      t,
-			q:      newQueue(t),
-			hosts:  newHosts(),
-			times:  &fakeTimes{},
-			cfg:    Default(),
-			orders: make(chan jobs.Order, 1),
-			log:    hclog.NewNullLogger(),
-			zero:   time.Now().Add(-time.Hour),
-			done:   make(chan struct{}),
+			t:         t,
+			q:         newQueue(t),
+			hosts:     newHosts(),
+			times:     &fakeTimes{},
+			cfg:       Default(),
+			orders:    make(chan jobs.Order, 1),
+			log:       hclog.NewNullLogger(),
+			bootClock: bootClock{zero: time.Now().Add(-time.Hour)},
+			done:      make(chan struct{}),
 		}
 		s.q.specs[task1] = spec(t, shell("only"))
 		f(t, s)
 	})
 }
 
-func (s *stand) clock() time.Duration { return time.Since(s.zero) }
+func (s *stand) clock() time.Duration {
+	return time.Since(s.zero) + time.Duration(s.slept.Load())
+}
 
 // start runs the worker with these jobs from its master.
 func (s *stand) start(grants ...jobs.Grant) {

@@ -206,7 +206,7 @@ func TestOnFailGoesOnElsewhere(t *testing.T) {
 // stand2 is another worker with the same task, and a queue that allows all.
 func stand2(t *testing.T, s *stand) *stand {
 	next := &stand{t: t, q: newQueue(t), hosts: newHosts(), cfg: s.cfg, orders: make(chan jobs.Order, 1),
-		log: s.log, zero: s.zero, times: s.times, done: make(chan struct{})}
+		log: s.log, bootClock: bootClock{zero: s.zero}, times: s.times, done: make(chan struct{})}
 	next.q.specs[task1] = s.q.specs[task1]
 	next.hosts.run, next.hosts.dial, next.hosts.door = s.hosts.run, s.hosts.dial, s.hosts.door
 	return next

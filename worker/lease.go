@@ -19,6 +19,7 @@ type lease struct {
 
 	mu    sync.Mutex
 	end   time.Duration // on the boot clock; guarded by mu
+	told  time.Duration // when the attempt was told that it is over; 0: not yet; guarded by mu
 	timer *time.Timer   // nil once the attempt is over; guarded by mu
 }
 
@@ -45,8 +46,33 @@ func (l *lease) look() {
 	case l.end > l.clock():
 		l.timer.Reset(l.nap())
 	default:
-		l.cancel(errOverdue)
+		l.tell()
 	}
+}
+
+// tell ends the attempt. The caller holds mu.
+func (l *lease) tell() {
+	if l.told == 0 {
+		l.told = l.clock()
+	}
+	l.cancel(errOverdue)
+}
+
+// tellNow ends the attempt, and tells whether nobody had told it before: in a process that
+// was stopped for a while others may look before its timers fire.
+func (l *lease) tellNow() (first bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first = l.told == 0
+	l.tell()
+	return first
+}
+
+// toldAt is when the attempt was told that its lease is over; 0: not yet.
+func (l *lease) toldAt() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.told
 }
 
 // nap is the time to the next look. The caller holds mu.

@@ -88,7 +88,9 @@ func (a *attempt) run(ctx context.Context) (e ending) {
 }
 
 // mustEnd is when the attempt has had its time to stop.
-func (a *attempt) mustEnd() time.Duration { return max(a.lease.until(), a.began) + stuckAfter }
+func (a *attempt) mustEnd() time.Duration {
+	return max(a.lease.until(), a.began, a.lease.toldAt()) + stuckAfter
+}
 
 func (a *attempt) panicked() jobs.Result {
 	if !a.begun {
