@@ -22,6 +22,11 @@ const sinceMargin = 10 * time.Minute
 // step: what became of one says nothing about the next.
 const triesApart = 1000
 
+// refuses tells whether a host may refuse a step to an attempt that was overtaken.
+func refuses(h *fleet.Host, action scripts.Action) bool {
+	return recorded(h, action) || keepsRecords(h) && action.Kind == scripts.KindUpload
+}
+
 // recorded tells whether a host may keep a record of a step. Uploads need none: a file is
 // there as a whole or not at all.
 func recorded(h *fleet.Host, action scripts.Action) bool {
@@ -43,12 +48,16 @@ func (a *attempt) asks(action scripts.Action) bool {
 	return a.mayHaveBegun() && recorded(a.grant.Host, action)
 }
 
-// record is what the host is told of a step; nil: it keeps none. With look it starts nothing.
+// record is what the host is told of a step; nil: it is not asked. With look it starts nothing.
 func (a *attempt) record(action scripts.Action, look bool) *remote.Record {
-	if !recorded(a.grant.Host, action) {
+	if !refuses(a.grant.Host, action) {
 		return nil
 	}
 	r := a.recordOf(a.step + triesApart*a.memory.Again)
+	if action.Kind == scripts.KindUpload { // later the old lock is over, and so is the old attempt
+		r.Again = a.grant.Mode == jobs.ModeLost && a.step == a.grant.Step
+		return r
+	}
 	r.Again, r.Twice, r.Look = a.asks(action), action.Repeatable, look
 	return r
 }

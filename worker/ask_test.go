@@ -12,6 +12,7 @@ import (
 	"muster/fleet"
 	"muster/fleet/remote"
 	"muster/jobs"
+	"muster/scripts"
 )
 
 // TestJudgeOfAHostWithRecords holds all that such a host can answer against how the attempt
@@ -134,4 +135,70 @@ func TestALostStepOnAHostThatCannotTell(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
+}
+
+// An upload whose worker is lost is gone on with at once: the host refuses the older attempt.
+// One that cannot is left alone until that must be over.
+func TestALostUploadGoesOn(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		err  error
+		want string
+		runs int
+	}{
+		{"fenced", nil, "end succeeded", 1},
+		{"not fenced", fault(remote.KindUntold, false, errors.New("no record")), "retry 17s keep", 1},
+		{"a newer attempt", fault(remote.KindStale, false, errors.New("newer")), "end unknown operator keep", 1},
+		{"busy", &remote.Error{Op: "upload", Kind: remote.KindBusy, Wait: 8 * time.Second,
+			Err: errors.New("busy")}, "retry 8s keep", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *stand) {
+				sp := spec(t, scripts.Step{Name: "put", Kind: scripts.KindUpload, Timeout: stepTime,
+					Upload: &scripts.UploadSpec{Content: "hello", To: "/x", Mode: 0o640}})
+				sp.Created = jobs.Micros(900 * time.Second / time.Microsecond)
+				s.q.specs[task1] = sp
+				uploads := 0
+				s.hosts.upload = func(_ context.Context, _ fleet.Host, u remote.Upload) error {
+					uploads++
+					want := remote.Record{Job: "0000000001:fw1", Token: 7_000_000_000, Since: 300_000_000, Again: true}
+					if u.Record == nil || *u.Record != want {
+						t.Errorf("the host is told %+v, want %+v", u.Record, want)
+					}
+					return tt.err
+				}
+				got := s.one(fenced(lostAt(0)))
+				if v := verdict(got, false); v != tt.want || uploads != tt.runs {
+					t.Errorf("%s after %d uploads, want %s: %s", v, uploads, tt.want, got.Error)
+				}
+			})
+		})
+	}
+}
+
+// On a host without records it is not, and the host is told nothing.
+func TestUploadsToHostsWithoutRecords(t *testing.T) {
+	for name, tt := range map[string]struct {
+		grant func(*jobs.Grant)
+		want  string
+	}{
+		"fresh": {func(*jobs.Grant) {}, "end succeeded"},
+		"lost":  {lostAt(0), "retry 17s keep"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *stand) {
+				s.q.specs[task1] = spec(t, scripts.Step{Name: "put", Kind: scripts.KindUpload, Timeout: stepTime,
+					Upload: &scripts.UploadSpec{Content: "hello", To: "/x", Mode: 0o640}})
+				s.hosts.upload = func(_ context.Context, _ fleet.Host, u remote.Upload) error {
+					if u.Record != nil {
+						t.Errorf("the host is told %+v", u.Record)
+					}
+					return nil
+				}
+				if got := verdict(s.one(tt.grant), false); got != tt.want {
+					t.Errorf("%s, want %s", got, tt.want)
+				}
+			})
+		})
+	}
 }

@@ -261,13 +261,14 @@ func (a *attempt) unfit() (r jobs.Result, unfit bool) {
 	return jobs.Result{}, false
 }
 
-// tells tells whether the host of a lost job may know what became of it.
+// tells tells whether the host of a lost job may know what became of it, or sees to it
+// itself that nothing more does.
 func (a *attempt) tells() bool {
 	if a.grant.Host == nil || a.plan.err != nil {
 		return false
 	}
 	action, err := a.plan.book.Step(a.grant.Step, *a.grant.Host, a.context())
-	return err == nil && recorded(a.grant.Host, action)
+	return err == nil && refuses(a.grant.Host, action)
 }
 
 // connect has its own bound, so that a slow host does not eat up the time of the

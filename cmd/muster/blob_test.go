@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -57,10 +55,14 @@ func TestScriptsWithFiles(t *testing.T) {
 func TestAFileReachesRealHosts(t *testing.T) {
 	t.Parallel()
 	dir, inventory := t.TempDir(), "hosts:\n"
-	s := remotetest.StartSSHD(t, remotetest.Options{})
-	line := newWeakLine(t, fmt.Sprintf("%s:%d", s.Address, s.Port), 3<<20)
-	for i, at := range []string{fmt.Sprintf("%s, port: %d", s.Address, s.Port),
-		fmt.Sprintf("%s, port: %d", s.Address, s.Port), "127.0.0.1, port: " + line.port} {
+	var line *weakLine
+	for i := range 3 {
+		s := remotetest.StartSSHD(t, remotetest.Options{})
+		at := fmt.Sprintf("%s, port: %d", s.Address, s.Port)
+		if i == 2 {
+			line = newWeakLine(t, fmt.Sprintf("%s:%d", s.Address, s.Port), 3<<20)
+			at = "127.0.0.1, port: " + line.port
+		}
 		inventory += fmt.Sprintf("  - {name: fw%d, address: %s, user: %s, key: %s, host_key: %q}\n",
 			i+1, at, s.User, s.Key, s.HostKey)
 	}
@@ -104,30 +106,9 @@ type weakLine struct {
 
 func newWeakLine(t *testing.T, addr string, most int64) *weakLine {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	w := &weakLine{}
 	w.left.Store(most)
-	_, w.port, _ = net.SplitHostPort(l.Addr().String())
-	var conns sync.WaitGroup
-	t.Cleanup(func() { l.Close(); conns.Wait() })
-	conns.Go(func() {
-		for {
-			down, err := l.Accept()
-			if err != nil {
-				return
-			}
-			up, err := net.Dial("tcp", addr)
-			if err != nil {
-				down.Close()
-				continue
-			}
-			conns.Go(func() { w.forward(down, up) })
-			conns.Go(func() { io.Copy(down, up); down.Close() })
-		}
-	})
+	w.port = newLine(t, addr, w.forward, nil)
 	return w
 }
 

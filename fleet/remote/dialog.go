@@ -48,6 +48,8 @@ type sight struct {
 	short bool  // the content ended before its time …
 	read  int64 // … after so many bytes
 	from  int64 // the byte at which it went on
+
+	refused note // the host did not put it in its place: "no", and why
 }
 
 func newDialog(u Upload, nonce string) *dialog {
@@ -113,6 +115,11 @@ func (d *dialog) hear(line string) {
 	if a, ok := parseAnswer(text); ok && d.answer.word == "" {
 		d.answer = a
 		close(d.answered)
+		if a.word == "same" { // said here, as nobody may come to read before it is over
+			d.tell(Progress{Had: d.size})
+		}
+	} else if words := note(strings.Fields(text)); words.word() == "no" && d.answer.word != "" {
+		d.state.refused = words
 	}
 }
 
@@ -157,9 +164,6 @@ func (d *dialog) begin([]byte) (int, error) {
 	d.mu.Lock()
 	a := d.answer
 	d.mu.Unlock()
-	if a.word == "same" {
-		d.report(Progress{Had: d.size})
-	}
 	if a.word != "have" {
 		return 0, io.EOF
 	}
@@ -240,6 +244,11 @@ func (d *dialog) send(p []byte) (int, error) {
 func (d *dialog) report(p Progress) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.tell(p)
+}
+
+// tell is report of a caller that holds mu.
+func (d *dialog) tell(p Progress) {
 	if d.progress != nil {
 		p.Size = d.size
 		d.progress(p)

@@ -25,7 +25,8 @@
 //   - An [Error] says whether the command had been sent. What was sent and not
 //     answered may have run: that is [KindLost], and never "did not run".
 //   - A command with a [Record] is started once, on hosts that can keep one. What was
-//     begun is found again over any connection, with its output and its end.
+//     begun is found again over any connection, with its output and its end. An upload
+//     with one puts its file in place only if no newer attempt has been there.
 //   - Output is always drained and kept within bounds, as the bytes that came.
 //     [Printable] makes them harmless for a terminal.
 //

@@ -55,7 +55,8 @@ var pitfalls = []struct{ trap, tests, why string }{
 	{"forwarding is forbidden, or by place", "TestRealJumpHostsThatRefuse TestTroubleOnTheWayIsExplained", ""},
 	{"user certificates", "TestRealUserCertificates TestLoginWithACertificate", ""},
 
-	// The network and the hosts: faults F44 to F70.
+	// The network and the hosts: faults F43 to F70.
+	{"F43 Redis is cut off in the middle", "muster.TestResultsWaitForARedisThatIsAway", ""},
 	{"F44 the host is cut off in the middle", "TestKeepaliveFindsAFrozenPeer TestRealConnectionThatIsCut", ""},
 	{"F45 answers are lost", "TestKeepaliveFindsAFrozenPeer", ""},
 	{"F46 a line of some bytes a second",
@@ -71,7 +72,7 @@ var pitfalls = []struct{ trap, tests, why string }{
 	{"F54 it hangs after the login", "TestEveryPhaseOfRunHasItsOwnDeadline", ""},
 	{"F55 it closes in the middle of a command", "TestRealConnectionThatIsCut", ""},
 	{"F56 no exit, or a signal", "TestRunReportsHowACommandEnded", ""},
-	{"F57 exit 0 without the evidence", "", "a step's own check says what counts: scripts"},
+	{"F57 exit 0 without the evidence", "scripts.TestAStepIsJudgedByWhatItSaid", ""},
 	{"F58 output without end, lines without end", "TestAFloodIsDrainedAndBounded TestRealFlood", ""},
 	{"F59 it takes no input", "TestEveryPhaseOfRunHasItsOwnDeadline", ""},
 	{"F60 another host key", "TestAHostIsKnownByItsKeysOnly TestRealHostWithAnotherKey", ""},
@@ -86,8 +87,33 @@ var pitfalls = []struct{ trap, tests, why string }{
 		"TestTheLineSurvivesEveryLoginShell TestTheFirstMarkIsTakenOut", ""},
 	{"F68 unsolicited requests, keys too large",
 		"TestUnsolicitedRequestsAndChannelsAreRefused TestHostKeysOfAnInventoryAreChecked", ""},
-	{"F69 it reboots, as it should", "", "a step of kind reboot; to the connection it is F55"},
+	{"F69 it reboots, as it should",
+		"worker.TestReboots worker.TestBootIDs muster.TestFirmwareIsInstalledBootedAndProven", ""},
 	{"F70 it comes back as its twin", "TestRealHostThatSwapsItsKey", ""},
+
+	// People and what they write: faults F82 to F87, F91.
+	{"F82 nothing is selected",
+		"fleet.TestBadSelectorsAreRefused fleet.TestZeroSelectorAndEmptyInventoryPickNothing", ""},
+	{"F83 the selector means more hosts by now", "", "a task has the hosts of its submit"},
+	{"F84 an id of another sort", "", "hosts are meant by names and labels, tasks have ids of one form"},
+	{"F85 names that are options, commands, endless", "fleet.TestParseReportsEveryMistakeWithItsLine", ""},
+	{"F86 arguments that are shell text", "scripts.TestNoValueIsEverRun", ""},
+	{"F87 keys twice, unknown, too deep, too large", "scripts.TestParseRefusesWhatIsNotPlainYAML " +
+		"fleet.TestParseReportsEveryMistakeWithItsLine fleet.TestParseBoundsItsInput", ""},
+	{"F91 output that gives orders to a terminal", "TestPrintable muster.TestHostileWordsAreHarmless " +
+		"muster.TestLogsOnATerminalAreHarmless", ""},
+
+	// Uploads.
+	{"a worker is killed under an upload", "TestRealUploadGoesOnWhereItWasCut TestRealRecordedUploadGoesOn " +
+		"muster.TestAKilledWorkersUploadGoesOn worker.TestALostUploadGoesOn", ""},
+	{"one that was stopped wakes up", "TestRealUploadIsRefusedBehindANewerAttempt " +
+		"muster.TestAStoppedWorkersUploadIsRefused", ""},
+	{"a step is at work", "TestRealUploadWaitsForTheStepAtWork", ""},
+	{"the disk fills up", "TestRealUploadOnADiskThatFillsUp TestRealUploadsTheHostCannotTake", ""},
+	{"what was left is another content", "TestRealUploadThatCannotGoOn", ""},
+	{"nobody comes back for what was left", "TestRealUploadRemovesOldParts", ""},
+	{"two bring the same at once", "TestRealUploadIsSafeFromAnOlderOne", ""},
+
 	{"5,000 hosts behind one jump host",
 		"TestThousandsBehindOneJumpHost TestSilentHostsBehindAJumpHostAreBounded", ""},
 }
@@ -95,7 +121,8 @@ var pitfalls = []struct{ trap, tests, why string }{
 func TestEveryPitfallHasATest(t *testing.T) {
 	t.Parallel()
 	there := map[string]bool{}
-	for prefix, folder := range map[string]string{"": ".", "fleet.": ".."} {
+	for prefix, folder := range map[string]string{"": ".", "fleet.": "..", "scripts.": "../../scripts",
+		"worker.": "../../worker", "muster.": "../../cmd/muster"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -38,8 +38,16 @@ type Record struct {
 //go:embed record.sh
 var recordText string
 
-// recordScript is what is sent of it.
-var recordScript = withoutComments(recordText)
+//go:embed put.sh
+var putText string
+
+// What is sent of them. Nothing is done before the last line.
+var (
+	recordScript = withoutComments(recordText)
+	putScript    = strings.TrimSuffix(recordScript, mainLine) + withoutComments(putText) + mainLine
+)
+
+const mainLine = "main\n"
 
 // recordLine runs what comes on stdin, by a shell that is not the login shell. It takes any
 // login shell: that of csh, of fish, a restricted one.
@@ -63,6 +71,7 @@ func withoutComments(script string) string {
 // The words for what record.sh is to do.
 const (
 	verbRun  = "run"
+	verbPut  = "put"
 	verbAsk  = "ask"
 	verbStop = "stop"
 )
@@ -88,7 +97,11 @@ func (q request) reader(nonce string) io.Reader {
 	fmt.Fprintf(&b, "%s %s %s %d %s %s %s %s %d\n", q.verb, q.fence, r.key(), r.Step,
 		halves(r.Token), halves(r.Since), bit(r.Again), bit(r.Twice), seconds(q.cmd.Bound))
 	fmt.Fprintf(&b, "%s\n%s\n%s\n", q.dir, r.Job, escape(text))
-	b.WriteString(recordScript)
+	if q.verb == verbPut {
+		b.WriteString(putScript)
+	} else {
+		b.WriteString(recordScript)
+	}
 	if q.cmd.Stdin == nil {
 		return strings.NewReader(b.String())
 	}
@@ -233,7 +246,7 @@ func (s *session) recorded(op string, cmd Command, halted error, result Result) 
 	result.Attached = n.attached
 	switch n.last.word() {
 	case "no":
-		return result, false, n.refusal(op, s.conn)
+		return result, false, n.last.refusal(op, s.conn)
 	case "stopped":
 		result.Output = Output{Head: []byte(strings.Join(n.last[1:], " "))}
 		return result, false, nil
@@ -266,7 +279,7 @@ func (e end) fault(s *session, op string, cmd Command, halted error) error {
 
 // abandoned tells that record.sh itself vanished: the step goes on without it.
 func (s *session) abandoned() bool {
-	if s.notes == nil || isClosed(s.notes.over) {
+	if s.notes == nil || isClosed(s.notes.over) || isClosed(s.mark.found) {
 		return false
 	}
 	_, fenced := s.notes.state()
@@ -283,7 +296,9 @@ func (s *session) noted() <-chan struct{} {
 
 // mayRun tells that a command is asked about that may run already: to stop it, it must be
 // found first.
-func (cmd Command) mayRun() bool { return cmd.Record != nil && cmd.Record.Again }
+func (cmd Command) mayRun() bool {
+	return cmd.Record != nil && cmd.Record.Again && cmd.verb != verbPut
+}
 
 // looks tells that nothing is started in any case.
 func (cmd Command) looks() bool { return cmd.Record != nil && cmd.Record.Look }
@@ -298,8 +313,8 @@ func (n note) lastSeen() string {
 }
 
 // refusal is why the host did not do it.
-func (n *notes) refusal(op string, c *Conn) error {
-	to, words := c.to, n.last[1:]
+func (n note) refusal(op string, c *Conn) error {
+	to, words := c.to, n[1:]
 	word, rest := "", ""
 	if len(words) > 0 {
 		word, rest = words[0], shorten(strings.Join(words[1:], " "))

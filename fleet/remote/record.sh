@@ -11,7 +11,7 @@
 # Nothing is done before the last line of this text, which is not there if the connection
 # was cut.
 #
-#   verb    run, ask (never start anything) or stop
+#   verb    run, put (see put.sh), ask (never start anything) or stop
 #   key     names the job; key and step name a record
 #   token   of the attempt, in two halves of nine digits: some shells count to 2^31
 #   since   no attempt at the job is older than this token
@@ -82,7 +82,7 @@ settle() {
 			return 0
 		fi
 	done
-	[ "$verb" = run ] || return 1
+	case $verb in run | put) ;; *) return 1 ;; esac
 	for dir in "$place" "$own"; do
 		[ -n "$dir" ] && [ ! -e "$dir" ] && [ ! -L "$dir" ] || continue
 		(umask 077; mkdir -p "$dir") && ours "$dir" || continue
@@ -249,16 +249,21 @@ unknown() {
 	start
 }
 
-# forbid says that the step never began, and sees to it that it stays so: whoever is on
-# the way with an older token comes too late behind a record of our token.
+# forbid says that the step never began, and sees to it that it stays so.
 forbid() {
+	sign
+	flock -u 9
+	no never
+}
+
+# sign notes our token: whoever is on the way with an older one comes too late behind it.
+sign() {
 	name=$dir/$hi$lo.-.-
+	[ ! -e "$name.end" ] || return 0
 	why=$({
 		umask 077
 		: >"$name.started" && : >"$name.end" && sync "$name.started" "$name.end" "$dir"
 	} 2>&1) || no disk "${why##*: }"
-	flock -u 9
-	no never
 }
 
 busy() {
@@ -513,7 +518,7 @@ halt() {
 # plain does the step without a record.
 plain() {
 	[ "$again" = 0 ] || [ "$twice" = 1 ] || no untold
-	[ "$verb" = run ] || no untold
+	case $verb in run | put) ;; *) no untold ;; esac
 	exec timeout -k 5 "$bound" sh -c '
 		exec 2>&1 3<&-
 		printf "%s mark %s %s\n" "$0" "$$" "$PPID"
@@ -547,6 +552,7 @@ main() {
 	else
 		no disk 'the lock cannot be opened'
 	fi
+	if [ "$verb" = put ]; then put; fi
 	decide
 }
 

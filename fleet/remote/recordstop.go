@@ -7,12 +7,12 @@ import (
 )
 
 // haltRecorded stops a step of which the host keeps a record. done is false if it keeps
-// none: then the command is found by its mark.
+// none, as of an upload: then the command is found by its mark.
 func (s *session) haltRecorded(ctx context.Context, op string, cmd Command) (done bool, err error) {
 	if !s.await(s.notes.hello) {
 		return true, s.unlessEnded(op, errors.New("the host did not say that it began"))
 	}
-	if _, fenced := s.notes.state(); !fenced {
+	if _, fenced := s.notes.state(); !fenced || cmd.verb == verbPut {
 		return false, nil
 	}
 	if !s.await(s.notes.began) {

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,7 @@ type Command struct {
 	Attached func()
 
 	verb   string // of record.sh; empty: as Record says
+	nonce  string // known to the command as well; empty: a new one
 	litter string // a file to be removed if the command is stopped; may be empty
 }
 
@@ -83,7 +85,7 @@ func (c *Conn) Run(ctx context.Context, cmd Command) (Result, error) {
 
 func (c *Conn) run(ctx context.Context, op string, cmd Command) (Result, error) {
 	nothing := Result{ExitCode: -1}
-	nonce := newNonce()
+	nonce := cmp.Or(cmd.nonce, newNonce())
 	line, err := remoteLine(cmd.Shell, cmd.Bound, nonce)
 	verb := c.verb(cmd)
 	if verb != "" && err == nil {

@@ -74,7 +74,7 @@ func TestStopOfAnUploadOnAPretendedHost(t *testing.T) {
 	t.Parallel()
 	began := make(chan struct{}, 1)
 	f, err := fakefleet.Start(fakefleet.Config{Hosts: 1, Watch: func(e fakefleet.Entry) {
-		if strings.Contains(e.Command, "sha256sum") && e.Running() && !e.Orphaned {
+		if strings.Contains(e.Command, "muster-upload") && e.Running() && !e.Orphaned {
 			began <- struct{}{}
 		}
 	}})

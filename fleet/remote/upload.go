@@ -3,7 +3,6 @@ package remote
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -25,6 +24,13 @@ type Upload struct {
 	// call has brought to the host is sent again unless it is an io.Seeker too,
 	// as files are.
 	Content io.Reader
+
+	// Record has the host refuse the upload where it has seen a newer attempt (KindStale) or
+	// a step is at work (KindBusy): at the beginning, and when the file would come into its
+	// place. With Again an earlier attempt may be at it still, and a host that could not
+	// refuse that one is left alone (KindUntold). An upload itself leaves no record, so Twice
+	// and Look mean nothing. nil, or a host whose fence is none: nothing of that.
+	Record *Record
 
 	Bound time.Duration   // how long it may take, as in Command
 	Stop  <-chan struct{} // stops it, as in Command; no part of the file stays behind
@@ -75,19 +81,20 @@ var errOtherSum = errors.New("the checksum is another")
 
 // uploadOnce tries once. resumed says that it went on with what was there.
 func (c *Conn) uploadOnce(ctx context.Context, u Upload) (resumed bool, err error) {
-	nonce := strings.ToLower(rand.Text())
+	nonce := newNonce()
 	p := partOf(u, nonce)
 	d := newDialog(u, nonce)
 	defer d.end()
-	result, err := c.run(ctx, "upload", Command{
-		Shell: fmt.Sprintf("set -- %s %s %s %s %s %04o %d\n%s", quote(u.Path), quote(p.dir),
-			quote(p.prefix), quote(p.sum), quote(nonce), u.Mode, u.Size, uploadScript),
+	result, err := c.run(ctx, "upload", u.recorded(c, Command{
+		Shell: fmt.Sprintf("phase=${1:-both}\nset -- %s %s %s %s %s %04o %d\n%s", quote(u.Path),
+			quote(p.dir), quote(p.prefix), quote(p.sum), quote(nonce), u.Mode, u.Size, uploadScript),
+		nonce:  nonce,
 		Stdin:  d,
 		Bound:  u.Bound,
 		Stop:   u.Stop,
 		litter: p.name,
 		Live:   d,
-	})
+	}))
 	if err != nil {
 		return false, err
 	}
@@ -95,6 +102,8 @@ func (c *Conn) uploadOnce(ctx context.Context, u Upload) (resumed bool, err erro
 	switch {
 	case result.ExitCode == 0 && said.done:
 		return said.from > 0, nil
+	case len(said.refused) > 1:
+		return false, said.refused.refusal("upload", c)
 	case said.short:
 		return false, c.to.faultSent("upload", KindInvalid,
 			fmt.Errorf("%s: the content has only %d bytes of %d", u.Path, said.read, u.Size))
@@ -108,6 +117,19 @@ func (c *Conn) uploadOnce(ctx context.Context, u Upload) (resumed bool, err erro
 		err = fmt.Errorf("%w: %w", errOtherSum, err)
 	}
 	return said.from > 0, c.to.faultSent("upload", KindFailed, err)
+}
+
+// recorded adds to a command what the host is told of the attempt, if it is.
+func (u Upload) recorded(c *Conn, cmd Command) Command {
+	if u.Record == nil {
+		return cmd
+	}
+	r := *u.Record
+	r.Twice, r.Look = false, false
+	if cmd.Record = &r; c.verb(cmd) != "" {
+		cmd.verb = verbPut
+	}
+	return cmd
 }
 
 // part is where the bytes of an upload gather.

@@ -5,7 +5,9 @@ const exitOtherSum = 65
 
 // uploadScript takes a file on stdin, beside its place, and moves it there only when
 // its checksum is right: nobody ever sees half a file. It is given the path, its
-// directory, the prefix of parts, the checksum, a nonce, the mode and the size.
+// directory, the prefix of parts, the checksum, a nonce, the mode and the size, and in
+// phase what it is to do: both, or one of what put.sh wants, which takes the lock between
+// the two.
 //
 // It begins with an answer, a line with the nonce: "same" if the file is there
 // already, "no" if it cannot be taken, or "have", how many bytes of it a part has,
@@ -31,6 +33,27 @@ bytes() { set -- $(wc -c < "$1"); echo "$1"; }
 leave() {
 	if [ -f "$part" ] && [ "$(bytes "$part")" -lt 65536 ]; then rm -f "$part"; fi
 }
+keep() {
+	chmod "$mode" "$to" || { printf '%s\n' "the mode of $to cannot be changed"; exit 1; }
+	rm -f "$parts"*.part
+	say done
+	exit 0
+}
+place() {
+	if [ ! -f "$part" ]; then
+		printf '%s\n' "another upload of $to took its place"
+		exit 1
+	fi
+	if ! chmod "$mode" "$part" || ! mv -f "$part" "$to"; then rm -f "$part"; exit 1; fi
+	sync "$dir" > /dev/null 2>&1
+	say done
+	exit 0
+}
+case $phase in
+place) place ;;
+same) keep ;;
+drop) rm -f "$part"; exit 0 ;;
+esac
 
 if sha256sum < /dev/null > /dev/null 2>&1; then
 	hash() { set -- $(sha256sum < "$1"); echo "$1"; }
@@ -43,11 +66,9 @@ if [ -d "$to" ]; then no "$to is a directory"; fi
 if [ ! -d "$dir" ]; then no "there is no directory $dir"; fi
 if [ -f "$to" ] && [ -r "$to" ] && [ "$(bytes "$to")" = "$size" ] && [ "$(hash "$to")" = "$sum" ]
 then
-	chmod "$mode" "$to" || no "the mode of $to cannot be changed"
-	rm -f "$parts"*.part
 	say same
-	say done
-	exit 0
+	if [ "$phase" = fetch ]; then exit 67; fi
+	keep
 fi
 
 trap leave EXIT
@@ -66,6 +87,7 @@ for p in "$parts"*.part; do
 	fi
 done
 if [ "$have" = 0 ]; then (set -C; : > "$part") || no "$dir cannot be written"; fi
+find "$dir" -maxdepth 1 -name '.muster-????????-*.part' -mtime +7 -exec rm -f {} \; 2> /dev/null
 free=$(df -Pk "$dir" 2> /dev/null | { read -r x; read -r x x x k x; echo "$k"; })
 case $free in
 '' | *[!0-9]*) ;;
@@ -86,8 +108,8 @@ case $from in
 esac
 if ! cat >> "$part"; then rm -f "$part"; exit 1; fi
 if [ ! -f "$part" ]; then
-	printf '%s\n' "another upload of $to took its place"
-	exit 1
+	if [ "$phase" = fetch ]; then exit 66; fi # whoever took it is asked about
+	place
 fi
 n=$(bytes "$part")
 if [ "$n" -lt "$size" ]; then
@@ -101,8 +123,6 @@ if [ "$got" != "$sum" ]; then
 	exit 65
 fi
 sync "$part" > /dev/null 2>&1
-if ! chmod "$mode" "$part" || ! mv -f "$part" "$to"; then rm -f "$part"; exit 1; fi
-sync "$dir" > /dev/null 2>&1
-find "$dir" -maxdepth 1 -name '.muster-????????-*.part' -mtime +7 -exec rm -f {} \; 2> /dev/null
-say done
+if [ "$phase" = fetch ]; then trap - EXIT; exit 66; fi
+place
 `

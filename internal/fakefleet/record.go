@@ -43,7 +43,7 @@ func (s *session) unfenced(c machine.Command) machine.Command {
 		return c
 	}
 	say("hello plain flock")
-	if verb != "run" || again == "1" && twice != "1" {
+	if verb != "run" && verb != "put" || again == "1" && twice != "1" {
 		say("no untold")
 		return c
 	}
