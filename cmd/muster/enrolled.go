@@ -28,6 +28,10 @@ type enrolledKey struct {
 	Known       string   `json:"known,omitempty"` // fingerprint of the one that it differs from
 	Written     bool     `json:"written"`
 	inFile      bool     // of --write
+
+	// Certifies says that the key is not the host's but that of the authority which vouches
+	// for it.
+	Certifies *certified `json:"certifies,omitempty"`
 }
 
 // keyState is what a key is to those who know the host.
@@ -49,6 +53,10 @@ func (e *enrolled) judge(h fleet.Host, book *knownFile) {
 	}
 	for i := range e.Keys {
 		k := &e.Keys[i]
+		if k.Certifies != nil {
+			k.judgeAuthority(h, book)
+			continue
+		}
 		k.State, k.Known = compareKey(*k, known)
 		if book != nil {
 			k.inFile = slices.ContainsFunc(book.keys(h), func(l string) bool { return sameKey(l, k.Key) })
@@ -123,9 +131,14 @@ func enrolledText(list []enrolled, form string) string {
 			if k.Written {
 				state += ", written"
 			}
+			if k.Certifies != nil {
+				state += ", " + k.Certifies.String()
+			}
 			fmt.Fprintf(&b, "%s %s %s %s\n", what, cell(k.Type), cell(k.Fingerprint), state)
 			switch {
 			case k.State != keyNew:
+			case form == formInventory && k.Certifies != nil:
+				fmt.Fprintf(&b, "host_ca: %q\n", cell(k.Key))
 			case form == formInventory:
 				fmt.Fprintf(&b, "host_key: %q\n", cell(k.Key))
 			default:

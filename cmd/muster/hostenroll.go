@@ -19,6 +19,7 @@ type enrollFlags struct {
 	write     string
 	form      string
 	replace   bool
+	cas       []string
 	all       bool
 	parallel  int
 	keyFlags  // for jump hosts
@@ -37,11 +38,18 @@ known_hosts file that it names; --write FILE appends it there.
 A host that is not in force yet, because it has no key, is in the file that lists it:
 name that with --inventory, and the selector picks from it.
 
+A host with an authority (host_ca or @cert-authority in its inventory, or --ca FILE)
+is asked for a certificate first. If it shows one of that authority, for this host and
+this time and not revoked, there is no key to pin: what is printed or written is the
+authority, unless the inventory has it. A certificate that does not hold is an error,
+and its key is not taken in its place. A host that shows none is asked for its key.
+
 Keys that are known stay as they are. A key that differs from the known one is never
 written, unless --replace says so: find out first why it changed. Exit code 1 then, or
 when a host shows no key.`,
 		Example: `  muster hosts enroll 'fw[001-300]' --inventory /etc/muster/fleet.yaml
   muster hosts enroll new-fw1 --inventory fleet.yaml --write /etc/muster/known_hosts
+  muster hosts enroll 'role=branch' --ca host_ca.pub --write /etc/muster/known_hosts
   muster hosts enroll fw007 --write /etc/muster/known_hosts --replace`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeHosts,
@@ -52,6 +60,8 @@ when a host shows no key.`,
 		"`file` that lists the hosts, instead of asking the server; can be repeated")
 	fl.StringVar(&f.write, "write", "", "known_hosts `file` to append new keys to")
 	fl.StringVar(&f.form, "for", formKnownHosts, "print `lines` for known_hosts or inventory")
+	fl.StringArrayVar(&f.cas, "ca", nil,
+		"`file` with public keys of authorities that may certify the hosts; can be repeated")
 	fl.BoolVar(&f.replace, "replace", false, "write keys that have changed in place of the old ones")
 	fl.BoolVar(&f.all, "all-types", false, "a key of every type that a host has, not only the best")
 	fl.IntVar(&f.parallel, "parallel", liveParallel, "`hosts` at a time")
@@ -99,6 +109,10 @@ func (s *session) enroll(ctx context.Context, f enrollFlags, on string) error {
 			return exit(exitUsage, err)
 		}
 	}
+	cas, err := readAuthorities(f.cas)
+	if err != nil {
+		return exit(exitUsage, err)
+	}
 	client, err := f.client()
 	if err != nil {
 		return exit(exitUsage, err)
@@ -106,7 +120,10 @@ func (s *session) enroll(ctx context.Context, f enrollFlags, on string) error {
 	defer client.Close()
 	list := make([]enrolled, len(hosts))
 	each(ctx, f.parallel, len(hosts), func(i int) {
-		list[i] = scan(ctx, client, f.key(hosts[i]), f.all)
+		var certified bool
+		if list[i], certified = scanCertificate(ctx, client, f.key(hosts[i]), cas, book); !certified {
+			list[i] = scan(ctx, client, f.key(hosts[i]), f.all)
+		}
 		list[i].judge(hosts[i], book)
 	})
 	if ctx.Err() != nil {

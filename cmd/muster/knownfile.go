@@ -55,6 +55,14 @@ func (f *knownFile) keys(h fleet.Host) []string {
 	return f.known.Keys(h.Address, h.Port)
 }
 
+// trust is what the file has for a host.
+func (f *knownFile) trust(h fleet.Host) fleet.Trust {
+	if f == nil || f.known == nil {
+		return fleet.Trust{}
+	}
+	return f.known.Trust(h.Address, h.Port)
+}
+
 func (f *knownFile) revoked(key string) bool { return f.known != nil && f.known.Revoked(key) }
 
 // take writes new keys, and with replace those that have changed, in place of the old
@@ -66,7 +74,8 @@ func (f *knownFile) take(list []enrolled, replace bool) error {
 		for k := range list[i].Keys {
 			key := &list[i].Keys[k]
 			switch {
-			case key.State == keyRevoked, key.inFile && key.State != keyChanged:
+			case key.State == keyRevoked, key.inFile && key.State != keyChanged,
+				key.State == keyKnown && key.Certifies != nil:
 				continue
 			case key.State == keyChanged && !replace:
 				continue

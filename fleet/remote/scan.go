@@ -35,25 +35,39 @@ func (c *Client) Scan(ctx context.Context, h fleet.Host, types ...string) (Scann
 	if err != nil {
 		return ScannedKey{}, err
 	}
-	if err := c.logins.enter(ctx, v.door); err != nil {
-		return ScannedKey{}, v.to.fault("scan", KindCancelled, err)
+	shown, err := v.shown(ctx, signaturesOf(types), strings.Join(types, ", "))
+	if err != nil {
+		return ScannedKey{}, err
 	}
-	key, err := v.scan(ctx, types)
-	c.logins.leave(v.door, KindOf(err))
+	return ScannedKey{Line: authorizedLine(shown), Type: shown.Type(),
+		Fingerprint: ssh.FingerprintSHA256(shown)}, nil
+}
+
+// shown is what the host proves itself with, if it is asked for these signatures. what
+// names them.
+func (v *visit) shown(ctx context.Context, signatures []string, what string) (
+	ssh.PublicKey, error,
+) {
+	logins := &v.client.logins
+	if err := logins.enter(ctx, v.door); err != nil {
+		return nil, v.to.fault("scan", KindCancelled, err)
+	}
+	key, err := v.scan(ctx, signatures, what)
+	logins.leave(v.door, KindOf(err))
 	return key, err
 }
 
-func (v *visit) scan(ctx context.Context, types []string) (ScannedKey, error) {
+func (v *visit) scan(ctx context.Context, signatures []string, what string) (ssh.PublicKey, error) {
 	var over *bridge
 	var err error
 	if len(v.way) > 0 {
 		if over, err = v.client.bridges.cross(ctx, v.way); err != nil {
-			return ScannedKey{}, v.hindered(ctx, err)
+			return nil, v.hindered(ctx, err)
 		}
 	}
 	w, err := v.reach(ctx, over)
 	if err != nil {
-		return ScannedKey{}, err
+		return nil, err
 	}
 	defer w.Close()
 	stop := context.AfterFunc(ctx, func() { w.Close() })
@@ -66,7 +80,7 @@ func (v *visit) scan(ctx context.Context, types []string) (ScannedKey, error) {
 		_, _, _, err = ssh.NewClientConn(w, v.to.addr, &ssh.ClientConfig{
 			Config:            v.suite.config,
 			User:              v.hop.User,
-			HostKeyAlgorithms: signaturesOf(types),
+			HostKeyAlgorithms: signatures,
 			HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {
 				shown = key
 				return errSeen
@@ -75,11 +89,10 @@ func (v *visit) scan(ctx context.Context, types []string) (ScannedKey, error) {
 		})
 	}
 	if shown == nil {
-		kind, err := hs.explainScan(err, types)
-		return ScannedKey{}, v.to.fault("scan", cancelledOr(ctx, kind), err)
+		kind, err := hs.explainScan(err, what)
+		return nil, v.to.fault("scan", cancelledOr(ctx, kind), err)
 	}
-	return ScannedKey{Line: authorizedLine(shown), Type: shown.Type(),
-		Fingerprint: ssh.FingerprintSHA256(shown)}, nil
+	return shown, nil
 }
 
 // Fingerprint is that of a host key of an inventory, like SHA256:….
@@ -114,11 +127,11 @@ func signaturesOf(types []string) []string {
 	return all
 }
 
-func (h *handshake) explainScan(err error, types []string) (Kind, error) {
+func (h *handshake) explainScan(err error, what string) (Kind, error) {
 	var mismatch *ssh.AlgorithmNegotiationError
 	if errors.As(err, &mismatch) && mismatch.What == "host key" {
 		return KindRefused, fmt.Errorf("it offers host keys only for %q, and was asked for %s",
-			mismatch.RequestedAlgorithms, strings.Join(types, ", "))
+			mismatch.RequestedAlgorithms, what)
 	}
 	return h.explain(err)
 }

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"muster/fleet/remote/remotetest"
+)
+
+// certify restarts the host of an enrolment with a certificate, and gives it further fields
+// in the inventory.
+func (e *enrolment) certify(a *remotetest.Authority, until time.Time, principal, fields string) {
+	e.t.Helper()
+	e.sshd = remotetest.StartSSHD(e.t, remotetest.Options{Certify: a.Host(until, principal)})
+	e.line = fmt.Sprintf("[%s]:%d %s", e.sshd.Address, e.sshd.Port, e.sshd.HostKey)
+	text := fmt.Sprintf("hosts:\n  - {name: fw1, address: %s, port: %d, user: root, known_hosts: %s%s}\n",
+		e.sshd.Address, e.sshd.Port, e.known, fields)
+	if err := os.WriteFile(e.inventory, []byte(text), 0o600); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+func (e *enrolment) file(name, text string) string {
+	e.t.Helper()
+	path := filepath.Join(filepath.Dir(e.known), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		e.t.Fatal(err)
+	}
+	return path
+}
+
+// A host with a certificate needs no key of its own in the inventory.
+func TestEnrollHostsWithACertificate(t *testing.T) {
+	t.Parallel()
+	e, ca := newEnrolment(t), remotetest.NewAuthority(t)
+	e.certify(ca, time.Now().Add(time.Hour), "fw1", "")
+	public := e.file("ca.pub", "# ours\n"+ca.Public+" ca@example.com\n")
+	line := fmt.Sprintf("@cert-authority [%s]:%d %s", e.sshd.Address, e.sshd.Port, ca.Public)
+
+	e.enroll(exitOK, " new\n"+e.line+"\n", "") // nobody vouches for it
+	e.enroll(exitOK, "for fw1 until 2", "", "--ca", public)
+	e.enroll(exitOK, ": no key to pin\n"+line+"\n", "", "--ca", public)
+	e.enroll(exitOK, fmt.Sprintf("\nhost_ca: %q\n", ca.Public), "", "--ca", public, "--for", "inventory")
+	e.enroll(exitOK, `"principals": [`, "", "--ca", public, "-o", "json")
+	e.enroll(exitOK, ", written, certifies", "1 key written", "--ca", public, "--write", e.known)
+	e.want(line)
+	e.enroll(exitOK, " known, certifies", "0 keys written", "--ca", public, "--write", e.known)
+	e.enroll(exitOK, " known, certifies", "0 keys written", "--write", e.known) // the file has it
+	e.want(line)
+	inv, err := new(fileFlags).inventory(t.Context(), []string{e.inventory})
+	if err != nil || len(inv.WithoutKey()) > 0 {
+		t.Errorf("the inventory with that file: %v", err)
+	}
+
+	if err := os.Remove(e.known); err != nil {
+		t.Fatal(err)
+	}
+	e.certify(ca, time.Time{}, "fw1", fmt.Sprintf(", host_ca: %q", ca.Public))
+	e.enroll(exitOK, " known, certifies", "", "--write", e.known)
+	e.enroll(exitOK, "for fw1 without end: no key to pin\n", "")
+	if _, err := os.Stat(e.known); err == nil {
+		t.Error("what the inventory has was written once more")
+	}
+}
+
+// A certificate that does not hold is no reason to pin the key in it.
+func TestEnrollCertificatesThatDoNotHold(t *testing.T) {
+	t.Parallel()
+	e, ca, other := newEnrolment(t), remotetest.NewAuthority(t), remotetest.NewAuthority(t)
+	trusted := fmt.Sprintf(", host_ca: %q", ca.Public)
+	for _, tt := range []struct {
+		name              string
+		by                *remotetest.Authority
+		until             time.Time
+		principal, fields string
+		words             string
+	}{
+		{"of another host", ca, time.Time{}, "fw2", trusted, `is for ["fw2"]`},
+		{"ended", ca, time.Now().Add(-time.Hour), "fw1", trusted, "ended at"},
+		{"of another authority", other, time.Time{}, "fw1", trusted, "is certified by"},
+		{"of a revoked authority", ca, time.Time{}, "fw1",
+			trusted + fmt.Sprintf(", revoked: %q", ca.Public), "which is revoked"},
+	} {
+		e.certify(tt.by, tt.until, tt.principal, tt.fields)
+		t.Log(tt.name)
+		e.enroll(exitNotAll, tt.words, tt.words, "--write", e.known)
+		if _, err := os.Stat(e.known); err == nil {
+			t.Errorf("%s: a key was written", tt.name)
+		}
+	}
+	e.certify(ca, time.Time{}, "fw1", trusted)
+	e.has("@revoked * " + e.sshd.HostKey)
+	e.enroll(exitNotAll, "is revoked", "", "--write", e.known)
+	e.want("@revoked * " + e.sshd.HostKey)
+	if err := os.Remove(e.known); err != nil {
+		t.Fatal(err)
+	}
+
+	// A host without one shows its key as ever.
+	plain := newEnrolment(t)
+	plain.enroll(exitOK, " new\n"+plain.line+"\n", "", "--ca", e.file("ca.pub", ca.Public))
+	plain.enroll(exitUsage, "", "has no public key", "--ca", e.file("empty", "\n# nothing\n"))
+	plain.enroll(exitUsage, "", "bad:2: want a public key", "--ca", e.file("bad", "\nssh-ed25519 AAAA!\n"))
+	plain.enroll(exitUsage, "", "no such file", "--ca", strings.TrimSuffix(e.known, "known_hosts")+"none")
+}
