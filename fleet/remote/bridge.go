@@ -88,7 +88,7 @@ func (b *bridges) take(way []fleet.Hop) (*bridge, error) {
 		}
 		b.open[key] = used
 		b.work.Go(func() {
-			used.conn, used.err = b.client.connect(ctx, way[:len(way)-1], last)
+			used.conn, used.err = b.build(ctx, way[:len(way)-1], last)
 			close(used.ready)
 		})
 	}
@@ -98,6 +98,16 @@ func (b *bridges) take(way []fleet.Hop) (*bridge, error) {
 		used.idle = nil
 	}
 	return used, nil
+}
+
+// build connects to a jump host.
+func (b *bridges) build(ctx context.Context, way []fleet.Hop, h fleet.Hop) (*Conn, error) {
+	v, err := b.client.visit(way, h)
+	if err != nil {
+		return nil, err
+	}
+	v.jump = true
+	return b.client.connect(ctx, v)
 }
 
 // fallen tells that a bridge was made and is of no use any more, or never was.

@@ -26,6 +26,10 @@ type Config struct {
 
 	JumpIdle time.Duration // how long a connection to a jump host is kept for the next one
 
+	// DoorDir is a folder in which the processes of a node agree on how many of them log in
+	// to one jump host at a time. Empty: each of them knows of itself only.
+	DoorDir string
+
 	// OutputMax bounds what is kept of one command's output, in bytes: half of
 	// it the head, half of it the tail.
 	OutputMax int
@@ -105,7 +109,8 @@ type Client struct {
 	keys    files[ssh.Signer]
 	certs   files[*ssh.Certificate]
 	parsed  parsed
-	logins  pacers // how many log in to a host at a time
+	logins  pacers    // how many log in to a host at a time
+	doors   nodeDoors // the same of all processes of this node, at jump hosts
 	bridges bridges
 
 	dial  func(ctx context.Context, network, address string) (net.Conn, error)
@@ -119,6 +124,8 @@ func New(c Config) (*Client, error) {
 	}
 	client := &Client{cfg: c, dial: new(net.Dialer).DialContext, pause: pause}
 	client.logins = pacers{first: loginsFirst, most: loginsMost}
+	client.doors = nodeDoors{dir: c.DoorDir, first: loginsFirst, most: loginsMost,
+		limit: c.Handshake + c.Auth, pause: pause}
 	client.bridges = bridges{client: client, ways: pacers{first: waysFirst, most: waysMost}}
 	return client, nil
 }

@@ -20,7 +20,11 @@ import (
 // The context bounds only this: it may end before the connection does. The error is
 // an [Error], and nothing has run on the host.
 func (c *Client) Connect(ctx context.Context, h fleet.Host) (*Conn, error) {
-	conn, err := c.connect(ctx, h.Jump, h.Hop())
+	v, err := c.visit(h.Jump, h.Hop())
+	if err != nil {
+		return nil, err
+	}
+	conn, err := c.connect(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -32,11 +36,7 @@ func (c *Client) Connect(ctx context.Context, h fleet.Host) (*Conn, error) {
 // connect connects to a host behind others. One that has too many at the moment is
 // tried again, and one whose jump host hung up meanwhile, once: that connection may be
 // hours old. Who comes back from elsewhere must not have to know that.
-func (c *Client) connect(ctx context.Context, way []fleet.Hop, h fleet.Hop) (*Conn, error) {
-	v, err := c.visit(way, h)
-	if err != nil {
-		return nil, err
-	}
+func (c *Client) connect(ctx context.Context, v *visit) (*Conn, error) {
 	for n := 0; ; n++ {
 		conn, err := v.try(ctx)
 		switch {
@@ -71,6 +71,7 @@ type visit struct {
 	hop    fleet.Hop
 	to     target
 	door   string // which sshd it is, for those who want to log in to the same one
+	jump   bool   // others are behind it: each process of this node wants to log in to it
 	known  trust
 	suite  suite
 }
@@ -104,9 +105,10 @@ func (c *Client) aim(way []fleet.Hop, h fleet.Hop) (*visit, error) {
 
 // try tries once. It holds a place at the door until it is logged in: that is how
 // long sshd counts it among those who only knock.
-func (v *visit) try(ctx context.Context) (conn *Conn, err error) {
+func (v *visit) try(ctx context.Context) (conn *Conn, failed error) {
 	var over *bridge
 	if len(v.way) > 0 {
+		var err error
 		if over, err = v.client.bridges.cross(ctx, v.way); err != nil {
 			return nil, v.hindered(ctx, err)
 		}
@@ -115,7 +117,15 @@ func (v *visit) try(ctx context.Context) (conn *Conn, err error) {
 		v.client.bridges.giveBack(over)
 		return nil, v.to.fault("connect", KindCancelled, err)
 	}
-	defer func() { v.client.logins.leave(v.door, KindOf(err)) }()
+	defer func() { v.client.logins.leave(v.door, KindOf(failed)) }()
+	if v.jump {
+		place, err := v.client.doors.enter(ctx, v.door)
+		if err != nil {
+			v.client.bridges.giveBack(over)
+			return nil, v.to.fault("connect", KindCancelled, err)
+		}
+		defer func() { place.leave(KindOf(failed)) }()
+	}
 
 	login, err := v.client.login(ctx, v.hop, v.suite.legacy)
 	if err != nil {

@@ -16,7 +16,8 @@
 //   - A host is who the inventory says, by its host keys or by an authority that
 //     certifies them, or it is refused. Nothing is asked and nothing is learned.
 //   - Hosts behind jump hosts share one connection to each of these. Only so many
-//     log in to one sshd at a time, and more only while it bears that.
+//     log in to one sshd at a time, and more only while it bears that; at a jump host
+//     that holds for all processes of a node together.
 //   - A command is bounded on the host itself, by timeout(1). Closing a
 //     connection stops nothing there: a command goes on until its bound.
 //   - [Command].Stop does stop it there, and says so only if nothing of its
@@ -34,5 +35,5 @@
 // agent, no retry, no log. It knows nothing of jobs; a [Kind] is what its caller
 // decides by.
 //
-// Floor 2: may import fleet.
+// Floor 2: may import fleet, internal/proc.
 package remote

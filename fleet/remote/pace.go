@@ -45,11 +45,29 @@ type pacers struct {
 }
 
 type door struct {
+	pace
+	inside  int
+	waiting []chan struct{} // first come, first served
+}
+
+// pace is what was learned of a door.
+type pace struct {
 	width   int // how many at a time
 	ceiling int // how far the width may grow
 	calm    int // how many came through since the door last said that they are too many
-	inside  int
-	waiting []chan struct{} // first come, first served
+}
+
+// after is the pace when somebody has left. The ceiling is at most most.
+func (d *pace) after(kind Kind, most int) {
+	if kind == KindThrottled {
+		d.ceiling, d.calm = max(1, min(d.width, d.ceiling)-1), 0
+		d.width = max(1, d.width/2)
+		return
+	}
+	if d.calm++; d.calm%calmFor == 0 {
+		d.ceiling = min(d.ceiling+1, most)
+	}
+	d.width = min(d.width+1, d.ceiling)
 }
 
 // enter waits until there is room at a door. Whoever has entered must leave.
@@ -60,7 +78,7 @@ func (p *pacers) enter(ctx context.Context, name string) error {
 	p.mu.Lock()
 	d := p.doors[name]
 	if d == nil {
-		d = &door{width: p.first, ceiling: p.most}
+		d = &door{pace: pace{width: p.first, ceiling: p.most}}
 		if p.doors == nil {
 			p.doors = make(map[string]*door)
 		}
@@ -98,15 +116,7 @@ func (p *pacers) leave(name string, kind Kind) {
 
 	d := p.doors[name]
 	d.inside--
-	if kind == KindThrottled {
-		d.ceiling, d.calm = max(1, min(d.width, d.ceiling)-1), 0
-		d.width = max(1, d.width/2)
-	} else {
-		if d.calm++; d.calm%calmFor == 0 {
-			d.ceiling = min(d.ceiling+1, p.most)
-		}
-		d.width = min(d.width+1, d.ceiling)
-	}
+	d.after(kind, p.most)
 	p.admit(name, d)
 }
 

@@ -44,6 +44,7 @@ func ParseChild(data []byte) (Child, error) {
 func (s Settings) ForChild() (json.RawMessage, error) {
 	c := Child{Redis: s.Queue(), SSH: s.Remote(), Worker: s.Worker(), Log: s.Log,
 		Cache: worker.CacheConfig{Dir: filepath.Join(s.Node.Dir, "blobs"), Max: int64(s.Blobs.Cache)}}
+	c.SSH.DoorDir = s.Node.Dir
 	c.Redis.Pool = 5 // the clerk's call, beside it checkpoints, stops, speeches and a reordering
 	return json.Marshal(c)
 }
