@@ -50,7 +50,7 @@ sim: ## masters, hosts and faults in pretended time, many seeds (ARGS='-sim.seed
 	go test ./internal/sim -count=1 -timeout 0 -v -run TestSim -sim.seeds 5000 $(ARGS)
 
 chaos: ## 10 minutes of faults for real processes, judged by the hosts (ARGS='-chaos.for 3m')
-	@tools/install.sh redis
+	@tools/install.sh redis sshd
 	go test ./internal/chaos -count=1 -timeout 0 -v -run TestChaos -chaos.for 10m $(ARGS)
 
 mutants: ## break the tree on purpose: tests must see each of tools/mutants (ARGS='-only lost')

@@ -68,12 +68,15 @@ steps:
   - {name: two, run: "sleep {{nap}}; : {{task}}-2"}
 `
 
+const allBooks = runbooks + "---\n" + onceRunbook
+
 // house is all of muster as processes, with bad networks between them.
 type house struct {
 	t       *testing.T
 	dir     string
 	bin     string
 	fleet   *fakefleet.Fleet
+	real    []realHost
 	redis   *queuetest.Server
 	cell    *cell // of the last node; nil: no namespaces here
 	why     error // why there are none
@@ -102,7 +105,7 @@ func newHouse(t *testing.T, dir string) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	h.fleet = f
+	h.fleet, h.real = f, startReal(t)
 	// What it has said it has on the disk. With everysec a killed Redis may forget what it
 	// held back while the disk was busy, and then nobody can promise anything.
 	h.redis = queuetest.StartServer(t, "--appendfsync", "always")
@@ -155,6 +158,9 @@ func (h *house) writeFiles() {
 			hosts[i].Labels["site"] = "zrh1"
 		}
 	}
+	for _, r := range h.real {
+		hosts = append(hosts, r.Host)
+	}
 	text, err := json.Marshal(struct {
 		Hosts  []fleet.Host   `json:"hosts"`
 		Limits map[string]int `json:"limits"`
@@ -163,7 +169,7 @@ func (h *house) writeFiles() {
 		h.t.Fatal(err)
 	}
 	h.write("inventory.yaml", string(text))
-	for i, text := range strings.Split(runbooks, "---\n") {
+	for i, text := range strings.Split(allBooks, "---\n") {
 		h.write(fmt.Sprintf("runbook%d.yaml", i), text)
 	}
 }
@@ -187,15 +193,16 @@ func (h *house) start(role string, n int, in *cell) *node {
 	listen := freeAddr(h.t)
 	x.url = "http://" + listen
 	var books []string
-	for i := range strings.Count(runbooks, "---\n") + 1 {
+	for i := range strings.Count(allBooks, "---\n") + 1 {
 		books = append(books, filepath.Join(h.dir, fmt.Sprintf("runbook%d.yaml", i)))
 	}
 	text, err := json.Marshal(map[string]any{
-		"redis":     map[string]any{"url": "redis://" + proxy.addr() + "/0", "timeout": "1s"},
-		"server":    map[string]any{"listen": listen},
-		"master":    map[string]any{"children": children, "slots": slots, "drain": "30s", "poll": "2s"},
-		"node":      map[string]any{"name": fmt.Sprint("n", n), "dir": filepath.Join(x.dir, "node")},
-		"ssh":       map[string]any{"keepalive": "2s", "tcp": "3s", "handshake": "3s", "auth": "3s", "channel": "3s"},
+		"redis":  map[string]any{"url": "redis://" + proxy.addr() + "/0", "timeout": "1s"},
+		"server": map[string]any{"listen": listen},
+		"master": map[string]any{"children": children, "slots": slots, "drain": "30s", "poll": "2s"},
+		"node":   map[string]any{"name": fmt.Sprint("n", n), "dir": filepath.Join(x.dir, "node")},
+		"ssh": map[string]any{"keepalive": "2s", "tcp": "3s", "handshake": "3s", "auth": "3s", "channel": "3s",
+			"record_dir": "/proc/none"}, // real hosts are one machine here: each uses its home
 		"inventory": []string{filepath.Join(h.dir, "inventory.yaml")},
 		"runbooks":  books,
 		"log":       map[string]any{"level": "debug"},

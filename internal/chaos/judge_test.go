@@ -11,7 +11,7 @@ import (
 )
 
 // invariants are what must hold whatever was done to muster, in the order of the
-// table. The hosts run plain: nothing on them fends off a command that comes late. So
+// table. Most hosts run plain: nothing on them fends off a command that comes late. So
 // where exclusion is looked at, what made it fail is looked at, too: a command that
 // was let go in the moment in which its process was stopped.
 var invariants = []string{
@@ -26,6 +26,7 @@ var invariants = []string{
 	"no step starts after its lock",
 	"nothing starts in a halt",
 	unknownOnly,
+	recordTells,
 	"the queue is sound (fsck)",
 	"no process panicked",
 }
@@ -90,7 +91,7 @@ func (r *record) judgeTask(t *task, byJob map[jobs.ID][]command) (unknown int) {
 
 // judgeJob looks at how often the steps of a job ran.
 func (r *record) judgeJob(t *task, e end, id jobs.ID, ran []command) {
-	steps := map[string]int{"calm": 2, "image": 2, "twice": 1, "rough": 1}[t.runbook]
+	steps := map[string]int{"calm": 2, "image": 2, "twice": 1, "rough": 1, "once": 2}[t.runbook]
 	times := map[int]int{}
 	for _, c := range ran {
 		times[c.step]++
@@ -102,6 +103,9 @@ func (r *record) judgeJob(t *task, e end, id jobs.ID, ran []command) {
 				r.say("step %d of %s (%s, %s) ran %d times", step, id, t.runbook, e.outcome, n)
 			}
 		}
+	}
+	if t.runbook == "once" {
+		r.judgeFenced(e, id, ran)
 	}
 	switch e.outcome {
 	case jobs.Succeeded:

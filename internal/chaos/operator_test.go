@@ -118,16 +118,20 @@ func (o *operator) fsck(ctx context.Context) {
 func (o *operator) submit(ctx context.Context) {
 	t := &task{id: jobs.NewTaskID(time.Now(), uint16(o.r.Uint32()))}
 	from, to := 0, hostCount
-	t.runbook = []string{"calm", "calm", "twice", "rough", "rough", "image"}[o.r.IntN(6)]
+	t.runbook = []string{"calm", "calm", "twice", "rough", "rough", "image", "once"}[o.r.IntN(7)]
 	switch {
 	case t.runbook == "rough":
 		to = pairHosts
 	case o.r.IntN(3) == 0:
 		from, to = siteFrom, siteTo
 	}
+	name := nameOf
+	if t.runbook == "once" {
+		from, to, name = 0, realCount, realName
+	}
 	n := 1 + o.r.IntN(30)
 	for _, i := range o.r.Perm(to - from)[:min(n, to-from)] {
-		t.on = append(t.on, nameOf(from+i))
+		t.on = append(t.on, name(from+i))
 	}
 	nap := fmt.Sprintf("%.1f", 0.1+o.r.Float64()*1.4)
 	t.args = []string{"run", t.runbook, "--on", strings.Join(t.on, ","), "--arg", "nap=" + nap,

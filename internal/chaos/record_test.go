@@ -70,6 +70,8 @@ func (h *house) record(t *testing.T, o *operator) *record {
 		step, _ := strconv.Atoi(m[2])
 		r.commands = append(r.commands, command{jobs.NewID(jobs.TaskID(m[1]), e.Host), step, e})
 	}
+	real, twice := h.realCommands(t)
+	r.commands, r.overlaps = append(r.commands, real...), append(r.overlaps, twice...)
 	q, err := queue.OpenLazy(h.redis.Config())
 	if err != nil {
 		t.Fatal(err)
