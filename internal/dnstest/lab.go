@@ -249,7 +249,9 @@ func (l *Lab) Delegate(ds ...string) {
 	}
 	file := folder(l.t) + "/update"
 	write(l.t, file, strings.Join(append(lines, "send"), "\n")+"\n")
-	if _, err := run(l.Parent.tools["nsupdate"], file); err != nil {
+	// Over TCP with a minute: named writes its journal to the disk before it answers, which
+	// took longer than the three seconds of UDP when the disk was busy.
+	if _, err := run(l.Parent.tools["nsupdate"], "-v", "-t", "60", file); err != nil {
 		l.t.Fatal(err)
 	}
 }

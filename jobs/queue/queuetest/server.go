@@ -132,6 +132,7 @@ func (s *Server) end(sig os.Signal) {
 	}
 	s.cmd.Process.Signal(sig)
 	<-s.log.ended
+	s.log.Close() // ends who reads it
 	s.cmd = nil
 }
 
