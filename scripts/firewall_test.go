@@ -129,6 +129,46 @@ func TestFirewallTextsChangeConfirmKeepAndTakeBack(t *testing.T) {
 	}
 }
 
+// A host that could not keep the new rules has them in force all the same, and goes back
+// to those before. Where there is no room to remember these, nothing is changed.
+func TestFirewallTextsGoBackFromWhatWasNotKept(t *testing.T) {
+	if !hosttest.Inside(t) {
+		return
+	}
+	h := fireHost(t)
+	before := rulesOf(h)
+	d := newDesk(t, h, "firewall", nil)
+	d.do("prepare")
+	d.bring(goodRules)
+	d.do("activate.guard", "activate.apply")
+	d.bring(oldRules) // so what is kept is not what was brought
+	d.refuses("activate.keep", "3", "the rules are in force, but not kept")
+	if now := rulesOf(h); now == before {
+		t.Error("the new rules are not in force")
+	}
+	back := newDesk(t, h, "firewall-back", map[string]string{"of": "task1"})
+	if said := back.do("look"); !strings.Contains(said, "to do: back") {
+		t.Errorf("look said %q", said)
+	}
+	back.do("back.guard", "back.apply", "back.prove", "back.keep")
+	if now := rulesOf(h); now != before {
+		t.Errorf("after going back in force is:\n%s", now)
+	}
+	h.Reboot()
+	if now := rulesOf(h); now != before {
+		t.Errorf("after going back and a reboot in force is:\n%s", now)
+	}
+
+	h.Do("mount -t tmpfs -o size=8k none /var/lib/muster/firewall")
+	d.do("prepare")
+	d.bring(goodRules)
+	h.Do("head -c 8000 /dev/zero > /var/lib/muster/firewall/full || :")
+	d.refuses("activate.guard", "3", "nothing was changed")
+	if now := rulesOf(h); now != before {
+		t.Errorf("with a full disk in force is:\n%s", now)
+	}
+}
+
 func TestFirewallTextsRefuseBadRulesets(t *testing.T) {
 	if !hosttest.Inside(t) {
 		return
