@@ -163,7 +163,7 @@ func meaning(name string) string {
 	case jobs.RolledBack:
 		return "changed, not confirmed, and restored itself"
 	case jobs.Unknown:
-		return "it is not known whether a step ran"
+		return "it is not known whether a step ran, or how the host is since"
 	case jobs.Cancelled, jobs.Expired, jobs.Superseded, jobs.Skipped:
 		return "never ran"
 	}

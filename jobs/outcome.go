@@ -7,10 +7,10 @@ type Outcome string
 const (
 	Succeeded   Outcome = "succeeded"   // the last step's own check said so
 	Failed      Outcome = "failed"      // the host said no; Class says whose business it is
-	Unreachable Outcome = "unreachable" // never got to run anything, or did not come back
+	Unreachable Outcome = "unreachable" // never got to run anything there
 	Timeout     Outcome = "timeout"     // ran over its bound and was stopped on the host
 	RolledBack  Outcome = "rolled_back" // changed, not confirmed, restored itself
-	Unknown     Outcome = "unknown"     // not known whether a step ran; never silently retried
+	Unknown     Outcome = "unknown"     // not known what ran, or how the host is; no silent retry
 	Cancelled   Outcome = "cancelled"   // an operator ended it: it never ran, or was stopped
 	Expired     Outcome = "expired"     // did not start before its expiry
 	Superseded  Outcome = "superseded"  // a newer task took its place before it ran

@@ -185,10 +185,15 @@ func (a *attempt) disturbs(action scripts.Action) bool {
 // did is being undone.
 func (a *attempt) disturbed() bool { return a.memory.Disturbed || a.memory.Failed != nil }
 
-// noteDisturbed remembers that a step which disturbs was done.
+// noteDisturbed remembers that a step which disturbs was begun.
 func (a *attempt) noteDisturbed(action scripts.Action) {
-	a.memory.Disturbed = a.memory.Disturbed || a.plan.spec.Window && a.disturbs(action)
+	spec := a.plan.spec
+	a.memory.Disturbed = a.memory.Disturbed || (spec.Window || spec.Disruptive) && a.disturbs(action)
 }
+
+// halfWay tells whether a disruptive job has begun to disturb its host: of one that does
+// not answer any more it is not known then how it is.
+func (f facts) halfWay() bool { return f.disruptive && f.mind().Disturbed }
 
 // deferred gives a job back until it may begin. It is no failure: nothing is counted.
 func (a *attempt) deferred(f facts, r ruling) jobs.Result {

@@ -61,6 +61,7 @@ func (a *attempt) endConfirm(f facts, r jobs.Result, goOn bool) (jobs.Result, bo
 	case goOn && a.step+1 == a.until():
 		return f.through(), false
 	case goOn:
+		a.noteDisturbed(f.action)
 		a.goOn(nil)
 	case f.rescues(r):
 		a.rescue(f.action, r)

@@ -190,7 +190,8 @@ func (f facts) hindered(k remote.Kind, chance float64) jobs.Result {
 }
 
 // unreached is about a try that may work later. Once there were enough of them
-// the job ends, as last says; but it is not unreachable if something of it ran.
+// the job ends, as last says; but it is not unreachable if something of it ran, and if
+// that was to disturb the host, it is not known in what state it is.
 func (f facts) unreached(last jobs.Outcome, delay time.Duration) jobs.Result {
 	tries := f.grant.Tries + 1
 	text := reason(f.err)
@@ -203,7 +204,10 @@ func (f facts) unreached(last jobs.Outcome, delay time.Duration) jobs.Result {
 	if tries > 1 {
 		text = fmt.Sprintf("%d tries, the last: %s", tries, text)
 	}
-	if last == jobs.Unreachable && f.step > 0 {
+	switch {
+	case last == jobs.Unreachable && f.halfWay():
+		return f.end(jobs.Unknown, jobs.ClassOperator, text+"; it was disturbed before")
+	case last == jobs.Unreachable && f.step > 0:
 		last = jobs.Failed
 	}
 	return f.doubt(f.end(last, jobs.ClassTransient, text))

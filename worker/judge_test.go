@@ -210,6 +210,10 @@ func TestUnreachableIsSaidOnlyIfNothingRan(t *testing.T) {
 	}{
 		{"nothing ran", facts{err: gone}, "end unreachable transient"},
 		{"earlier steps ran", facts{err: gone, step: 2, steps: 3}, "end failed transient"},
+		{"it was disturbed before", facts{err: gone, step: 2, steps: 3, disruptive: true,
+			memory: &memory{Disturbed: true}}, "end unknown operator"},
+		{"what may not disturb it was done before", facts{err: gone, step: 2, steps: 3,
+			memory: &memory{Disturbed: true}}, "end failed transient"},
 		{"an earlier attempt may have run", facts{err: gone, grant: jobs.Grant{Saved: mayHave}},
 			"end unknown operator"},
 		{"busy, and an earlier attempt may have run", facts{grant: jobs.Grant{Saved: mayHave},

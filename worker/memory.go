@@ -16,7 +16,7 @@ type memory struct {
 	Probe      *probing          `json:"probe,omitempty"`        // of a step that gives the worker back
 	Saved      map[string]string `json:"saved,omitempty"`        // by steps before
 	Failed     *failure          `json:"failed,omitempty"`       // why on_fail runs
-	Disturbed  bool              `json:"disturbed,omitempty"`    // a step that needs the window was done
+	Disturbed  bool              `json:"disturbed,omitempty"`    // a step that may disturb the host was begun
 }
 
 // failure is how the job would have ended if its step had no on_fail.

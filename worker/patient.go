@@ -84,7 +84,7 @@ func (a *attempt) probeAway(ctx context.Context, action scripts.Action, err erro
 	case action.Kind == scripts.KindWait:
 		return f.notYet(a.sinceNow(), a.now(), reason(err))
 	}
-	return f.unwell(a.probed(), away, reason(err))
+	return f.unwell(a.probed(), a.now(), away, reason(err))
 }
 
 func needsPerson(k remote.Kind) bool {
@@ -164,6 +164,7 @@ func (a *attempt) probe(ctx context.Context, conn Conn, action scripts.Action,
 func (a *attempt) endProbe(f facts, r jobs.Result, goOn bool) (jobs.Result, bool) {
 	switch {
 	case goOn && f.err == nil:
+		a.noteDisturbed(f.action)
 		a.goOn(f.finding().Saved)
 	case f.rescues(r):
 		a.rescue(f.action, r)
@@ -189,7 +190,7 @@ func (a *attempt) unwell(f facts, why string) jobs.Result {
 	if f.action.Kind == scripts.KindWait {
 		return f.notYet(a.sinceNow(), a.now(), why)
 	}
-	return f.unwell(a.probed(), notReady, why)
+	return f.unwell(a.probed(), a.now(), notReady, why)
 }
 
 // hear puts what a probe said into the transcript, if it is news: a wait may have hundreds
@@ -222,11 +223,11 @@ func (a *attempt) reboots(ctx context.Context, conn Conn, action scripts.Action,
 		return f.end(jobs.Failed, jobs.ClassOperator, also("its boot id cannot be read",
 			lastLine(got.Output))), false
 	case boot == "":
-		return f.unwell(c, notReady, "its boot id cannot be read"), false
+		return f.unwell(c, a.now(), notReady, "its boot id cannot be read"), false
 	case c.Boot != "" && boot != c.Boot:
 		return jobs.Result{}, true
 	case c.Boot != "" && c.Told:
-		return f.unwell(c, notReady, "it has not gone down yet"), false
+		return f.unwell(c, a.now(), notReady, "it has not gone down yet"), false
 	}
 	began := c.Boot != ""
 	c.Boot = boot
@@ -258,6 +259,7 @@ func (a *attempt) tellToReboot(ctx context.Context, conn Conn, action scripts.Ac
 	}
 	a.remark(action.Name, "")
 	a.begin()
+	a.noteDisturbed(action)
 	var record *remote.Record
 	if keepsRecords(a.grant.Host) {
 		record = a.recordOf(a.step)

@@ -102,7 +102,7 @@ func TestVerifyCountsWhatItFinds(t *testing.T) {
 		{"booting", "aannr", []string{"0s verify 30s", "30s verify 30s", "1m0s verify 30s", "1m30s verify 30s",
 			"2m0s verify 40s", "2m40s end succeeded"}, "flash well well well tell"},
 		{"never back", "aaaaaa", []string{"0s verify 30s", "30s verify 30s", "1m0s verify 30s", "1m30s verify 30s",
-			"2m0s verify 30s", "2m30s verify 30s", "3m0s end unreachable operator keep"}, "flash"},
+			"2m0s verify 30s", "2m30s verify 30s", "3m0s end unknown operator keep"}, "flash"},
 		{"never ready", "nnnnnnn", []string{"0s verify 30s", "30s verify 30s", "1m0s verify 40s", "1m40s verify 50s",
 			"2m30s verify 1m0s", "3m30s verify 1m10s", "4m40s verify 1m20s", "6m0s end failed transient keep"},
 			"flash well well well well well well well undo"},
@@ -157,6 +157,62 @@ func TestVerifyCountsWhatItFinds(t *testing.T) {
 				}
 				if l.held > 5*time.Second {
 					t.Errorf("workers were held for %s", l.held)
+				}
+			})
+		})
+	}
+}
+
+// A host that stays away: nothing of the job ran there, or only looked at it, or it has been
+// disturbed. Unreachable is said of the first alone.
+func TestAHostThatIsDisturbedAndStaysAwayIsNotUnreachable(t *testing.T) {
+	const head = "name: a\ndisruptive: true\ntimeout: 20s\nsteps:\n"
+	const back = "  - {name: back, verify: {check: ls}}\n"
+	for _, tt := range []struct {
+		steps string
+		reach int // connections that are made before it is away
+		want  string
+	}{
+		{back, 0, "unreachable operator keep"},
+		{back, 1, "failed operator keep"}, // it was reached, and not ready
+		{"  - {name: look, check: ls}\n" + back, 1, "failed operator keep"},
+		{"  - {name: bring, disruptive: false, run: ls}\n" + back + "  - {name: flash, run: ls}\n", 1,
+			"failed operator keep"},
+		{"  - {name: flash, run: ls}\n" + back, 1, "unknown operator keep"},
+		{"  - {name: flash, run: ls}\n  - {name: rest, wait: {for: 1m}}\n  - {name: tell, run: ls}\n", 1, "unknown operator"},
+		{"  - {name: boot, reboot: {}}\n", 1, "unknown operator keep"},
+		{"  - {name: boot, reboot: {}}\n  - {name: rest, wait: {for: 1m}}\n  - {name: tell, run: ls}\n", 2,
+			"unknown operator"},
+		{"  - name: look\n    check: exit 1\n    on_fail: [{name: boot, reboot: {}}]\n", 1, "unknown operator keep"},
+	} {
+		t.Run(tt.steps, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *stand) {
+				s.reads(head + tt.steps)
+				spec := s.q.specs[task1]
+				spec.Disruptive = true
+				s.q.specs[task1] = spec
+				l, reached := newLife(t, s), 0
+				s.hosts.dial = func(context.Context, fleet.Host) error {
+					if reached++; reached > tt.reach {
+						return fault(remote.KindUnreachable, false, errAway)
+					}
+					return nil
+				}
+				s.hosts.run = func(_ context.Context, _ fleet.Host, c remote.Command) (remote.Result, error) {
+					boot := map[bool]string{true: bootB, false: bootA}[reached > 1] + "\n"
+					switch {
+					case strings.Contains(c.Shell, "boot_id"):
+						return remote.Result{Output: remote.Output{Head: []byte(boot)}}, nil
+					case c.Shell == "exit 1":
+						return remote.Result{ExitCode: 1}, nil
+					case tt.steps == back:
+						return remote.Result{ExitCode: scripts.NotYet}, nil
+					}
+					return remote.Result{}, nil
+				}
+				r := l.live(30)
+				if got := strings.TrimPrefix(verdict(r, false), "end "); got != tt.want {
+					t.Errorf("%s: %s, want %s\n%s", got, r.Error, tt.want, strings.Join(l.log, "\n"))
 				}
 			})
 		})
@@ -373,7 +429,8 @@ func TestReboots(t *testing.T) {
 		{"and does not go down", machine{down: far, up: far}, nil,
 			"failed transient keep step 1 (boot): not ready after 7 probes: it has not gone down yet", "1"},
 		{"and is not back", machine{up: far}, nil,
-			"unreachable operator keep step 1 (boot): not back after 6 probes: connect 127.0.0.1:22: connection refused", "1"},
+			"unknown operator keep step 1 (boot): not back after 6 probes, away since 2000-01-01T00:00:30Z: " +
+				"connect 127.0.0.1:22: connection refused", "1"},
 		{"and is back as another", machine{up: 40 * time.Second, key: true}, nil,
 			"failed operator keep step 1 (boot): it came back with another host key: connect 127.0.0.1:22: another key", "1"},
 		{"without a boot id", machine{silent: true}, nil,

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -16,7 +17,8 @@ import (
 
 // probing is what is kept of such a step.
 type probing struct {
-	Since    jobs.Micros `json:"since,omitempty"`     // wait: when it began
+	// Since is when it began: of verify and reboot, since when the host is away.
+	Since    jobs.Micros `json:"since,omitempty"`
 	Until    jobs.Micros `json:"until,omitempty"`     // wait for: when it is over; confirm: the last moment to
 	Away     int         `json:"away,omitempty"`      // probes that did not reach the host
 	NotReady int         `json:"not_ready,omitempty"` // probes that did, and it was not well yet
@@ -49,9 +51,14 @@ func (c *probing) after(p scripts.Probes, what found) (delay time.Duration, last
 }
 
 // unwell is about a probe that did not find the host well. why says what it found.
-func (f facts) unwell(c probing, what found, why string) jobs.Result {
+func (f facts) unwell(c probing, now jobs.Micros, what found, why string) jobs.Result {
 	delay, last := c.after(*f.action.Probes, what)
 	c.Saying = why
+	if what == notReady {
+		c.Since = 0
+	} else {
+		c.Since = cmp.Or(c.Since, now)
+	}
 	if !last {
 		n := fmt.Sprintf("probe %d: ", c.Away+c.NotReady)
 		return f.appoint(jobs.KindVerify, c, delay, n+why)
@@ -59,12 +66,26 @@ func (f facts) unwell(c probing, what found, why string) jobs.Result {
 	outcome, class := jobs.Failed, jobs.ClassTransient
 	text := fmt.Sprintf("not ready after %d probes: %s", c.NotReady, why)
 	if what == away {
-		outcome, class = jobs.Unreachable, jobs.ClassOperator
-		text = fmt.Sprintf("not back after %d probes: %s", c.Away, why)
+		outcome, class = f.staysAway(c), jobs.ClassOperator
+		text = fmt.Sprintf("not back after %d probes, away since %s: %s", c.Away,
+			c.Since.Time().UTC().Truncate(time.Second).Format(time.RFC3339), why)
 	}
 	r := f.end(outcome, class, text)
 	r.KeepLock = f.action.Disruptive || f.disruptive
 	return r
+}
+
+// staysAway is how a job ends whose host is not reached any more. Unreachable says that
+// nothing ever ran there. Of a host that was disturbed and is away since, nobody knows what
+// has become of it.
+func (f facts) staysAway(c probing) jobs.Outcome {
+	switch {
+	case f.halfWay(), f.action.Kind == scripts.KindReboot && c.Boot != "":
+		return jobs.Unknown
+	case f.step > 0, c.NotReady > 0:
+		return jobs.Failed
+	}
+	return jobs.Unreachable
 }
 
 // appoint gives the worker back until the step goes on. The host is kept.
