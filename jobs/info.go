@@ -108,13 +108,14 @@ type Orders struct {
 
 // Terms are what else a task was asked with.
 type Terms struct {
-	Priority   Priority `json:"priority,omitempty"`   // its share while a queue is overloaded
-	Disruptive bool     `json:"disruptive"`           // holds its host's group
-	Supersedes string   `json:"supersedes,omitempty"` // key: ends queued jobs of older tasks with it
-	RetryOf    TaskID   `json:"retry_of,omitempty"`   // the task whose jobs it does again
-	Reason     string   `json:"reason,omitempty"`     // why it does, for those who read it later
-	Schedule   string   `json:"schedule,omitempty"`   // that asked for it …
-	Tick       Time     `json:"tick,omitzero"`        // … at this tick; not set: a person did
+	Priority   Priority `json:"priority,omitempty"`    // its share while a queue is overloaded
+	Disruptive bool     `json:"disruptive"`            // holds its host's group
+	ProveGroup bool     `json:"prove_group,omitempty"` // goes on in a group after a success only
+	Supersedes string   `json:"supersedes,omitempty"`  // key: ends queued jobs of older tasks with it
+	RetryOf    TaskID   `json:"retry_of,omitempty"`    // the task whose jobs it does again
+	Reason     string   `json:"reason,omitempty"`      // why it does, for those who read it later
+	Schedule   string   `json:"schedule,omitempty"`    // that asked for it …
+	Tick       Time     `json:"tick,omitzero"`         // … at this tick; not set: a person did
 }
 
 // Span is when a task was at work.

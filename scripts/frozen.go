@@ -23,6 +23,7 @@ type Frozen struct {
 	Version    string        `json:"version,omitempty"`
 	Hash       string        `json:"hash"` // of the runbook's text
 	Disruptive bool          `json:"disruptive,omitempty"`
+	ProveGroup bool          `json:"prove_group,omitempty"`
 	Needs      []string      `json:"needs,omitempty"`      // names of limits
 	Repeatable bool          `json:"repeatable,omitempty"` // every step may run twice
 	Timeout    time.Duration `json:"timeout_ns"`           // of one attempt
@@ -80,6 +81,7 @@ func (r *Runbook) Freeze(v Values) Frozen {
 		Version:    r.Version,
 		Hash:       r.Hash,
 		Disruptive: r.Disruptive,
+		ProveGroup: r.ProveGroup,
 		Needs:      r.Needs,
 		Repeatable: r.Repeatable,
 		Timeout:    r.Timeout,

@@ -203,6 +203,8 @@ func TestParseRefusesRules(t *testing.T) {
 		{"another outcome", step("on_fail: [{name: b, run: ls, outcome: succeeded}]"), "the only one that a step can give"},
 		{"a name of another step", step("on_fail: [{name: s, run: ls}]"), `a second step "s", first on line 2`},
 		{"a disruptive step", step("disruptive: true"), "say disruptive: true for the runbook"},
+		{"a proof of groups", "name: a\nprove_group: true\nsteps: [{name: s, run: ls}]\n",
+			"prove_group is for hosts that are disturbed one after the other: say disruptive: true as well"},
 		{"a disruptive check", "name: a\ndisruptive: true\nsteps: [{name: s, check: ls, disruptive: true}]\n",
 			"disruptive means nothing for a step of kind check"},
 		{"expect of an upload", "name: a\nsteps: [{name: s, upload: {content: x, to: /x}, expect: {exit: [1]}}]\n",

@@ -33,6 +33,10 @@ func parse(file string, data []byte) (*Runbook, *parser) {
 	}
 	v := value{Node: root, key: "a runbook", keyNode: root}
 	seen := readMapping(p, v, runbookKeys(), r)
+	if one, ok := seen["prove_group"]; ok && r.ProveGroup && !r.Disruptive {
+		p.add(at(one.keyNode), "prove_group is for hosts that are disturbed one after the other: "+
+			"say disruptive: true as well")
+	}
 	for _, must := range []string{"name", "steps"} {
 		if _, ok := seen[must]; !ok && v.isMapping() {
 			p.add(at(root), "%s is missing", must)
@@ -57,6 +61,7 @@ func runbookKeys() []key[Runbook] {
 		}},
 		{"arguments", readArguments},
 		{"disruptive", func(p *parser, v value, r *Runbook) { r.Disruptive = p.flag(v) }},
+		{"prove_group", func(p *parser, v value, r *Runbook) { r.ProveGroup = p.flag(v) }},
 		{"needs", func(p *parser, v value, r *Runbook) { r.Needs = p.needs(v) }},
 		{"repeatable", func(p *parser, v value, r *Runbook) { r.Repeatable = p.flag(v) }},
 		{"timeout", func(p *parser, v value, r *Runbook) {

@@ -71,12 +71,12 @@ func TestParseReadsEveryKey(t *testing.T) {
 			{Name: "pause", Type: "duration", Default: "90", Min: &seconds, Max: &minutes},
 			{Name: "how", Type: "enum", Required: true, Values: []string{"reload", "restart"}},
 		},
-		Disruptive: true,
-		Needs:      []string{"mirror/fw-images", "site/zrh1"},
-		Repeatable: false, // one step is not
-		Timeout:    2 * time.Minute,
-		Timing:     scripts.Timing{Window: true, Expect: 20 * time.Second, Reserve: time.Minute},
-		Retry:      scripts.Retry{Submit: 5, Delay: 10 * time.Second},
+		Disturbance: scripts.Disturbance{Disruptive: true},
+		Needs:       []string{"mirror/fw-images", "site/zrh1"},
+		Repeatable:  false, // one step is not
+		Timeout:     2 * time.Minute,
+		Timing:      scripts.Timing{Window: true, Expect: 20 * time.Second, Reserve: time.Minute},
+		Retry:       scripts.Retry{Submit: 5, Delay: 10 * time.Second},
 		Steps: []scripts.Step{{
 			Name: "bring", Kind: scripts.KindUpload, Timeout: 2 * time.Minute, Repeatable: true,
 			Disruptive: true,

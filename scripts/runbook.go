@@ -8,7 +8,6 @@ type Runbook struct {
 	Version     string // the author's own word; Hash is what tells two apart
 	Description string
 	Arguments   []Argument // in the order of the file
-	Disruptive  bool       // traffic may suffer while it runs: one host of a group at a time
 	Needs       []string   // names of the limits that every job counts against
 	Repeatable  bool       // every step may run twice
 	Timeout     time.Duration
@@ -17,7 +16,14 @@ type Runbook struct {
 	Steps       []Step // at least one; behind the main ones stand those of on_fail
 	Main        int    // how many of Steps are main ones
 	Hash        string // SHA-256 of the text it was read from, in hex
+	Disturbance
 	Timing
+}
+
+// Disturbance is what a runbook means for the redundancy groups of its hosts.
+type Disturbance struct {
+	Disruptive bool // traffic may suffer while it runs: one host of a group at a time
+	ProveGroup bool // the next host of a group begins only when the one before has succeeded
 }
 
 // Timing is what has to be known of a runbook before it is begun: whether that needs

@@ -42,7 +42,7 @@ func Schema() []byte {
 	all := object(keyNames(runbookKeys()), property{
 		"arguments": property{"oneOf": []property{
 			{"type": "object", "additionalProperties": argument}, {"type": "array", "items": argument}}},
-		"disruptive": flag, "repeatable": flag, "needs": texts, "retry": retry,
+		"disruptive": flag, "prove_group": flag, "repeatable": flag, "needs": texts, "retry": retry,
 		"steps": property{"type": "array", "minItems": 1, "items": property{"$ref": "#/$defs/step"}},
 	})
 	all["$schema"] = "https://json-schema.org/draft/2020-12/schema"

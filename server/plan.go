@@ -97,7 +97,8 @@ func specOf(f scripts.Frozen) (jobs.Spec, error) {
 	action, err := json.Marshal(f)
 	return jobs.Spec{Runbook: f.Runbook, Timeout: jobs.AttemptTimeout(longest(f)),
 		Expire: jobs.DefaultExpire, Repeatable: f.Repeatable, Needs: f.Needs, Retry: policy(f),
-		Action: action, Terms: jobs.Terms{Priority: jobs.PriorityNormal, Disruptive: f.Disruptive},
+		Action: action, Terms: jobs.Terms{Priority: jobs.PriorityNormal, Disruptive: f.Disruptive,
+			ProveGroup: f.ProveGroup},
 		Timing: timing(f, Submit{})}, err
 }
 

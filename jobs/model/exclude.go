@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 
@@ -161,9 +162,48 @@ func (c *call) release(id jobs.ID, t *task, how giving) {
 	}
 }
 
+// provesGroup is the group of a job that the next member of waits for its success; empty:
+// there is none.
+func (c *call) provesGroup(id jobs.ID, t *task) string {
+	spec := t.Head.Spec
+	if name := c.traits(id, t).Group; name != "-" && t.Head.Guarded && spec.Disruptive &&
+		spec.ProveGroup {
+		return name
+	}
+	return ""
+}
+
+// unproven is the member of a job's group that has not succeeded, and how it ended.
+func (c *call) unproven(id jobs.ID, t *task) string {
+	name := c.provesGroup(id, t)
+	if name == "" || c.holds(string(id), group+name) {
+		return ""
+	}
+	return t.Unproven[name]
+}
+
+func (c *call) proveNone(id jobs.ID, t *task, o jobs.Outcome) {
+	name := c.provesGroup(id, t)
+	if name == "" || !o.Fails(false) {
+		return
+	}
+	text := fmt.Sprintf("%s of its group ended %s", id.Host(), o)
+	set := func(t *Task) {
+		t.Unproven = maps.Clone(t.Unproven)
+		if t.Unproven == nil {
+			t.Unproven = map[string]string{}
+		}
+		t.Unproven[name] = text
+	}
+	set(&t.Task)
+	kept := c.Tasks[t.id]
+	c.write(func() { set(kept) })
+}
+
 // settle is the end of a job that may hold something. If it is not known what a
 // disruptive one did, or if something of it may still act, its group is frozen.
 func (c *call) settle(id jobs.ID, t *task, o End, keep bool) {
+	c.proveNone(id, t, o.Outcome)
 	for _, name := range c.needs(id, t) {
 		if (o.Outcome == jobs.Unknown || keep) && strings.HasPrefix(name, group) {
 			c.leave(string(id), name)

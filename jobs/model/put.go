@@ -39,7 +39,9 @@ func (z *Zone) Put(now jobs.Micros, p Put) (string, int) {
 		return "cancelled", 0
 	}
 	if p.Head != nil {
+		guarded := t.Head.Guarded // maybe since a limit was defined
 		t.Head = *p.Head
+		t.Head.Guarded = t.Head.Guarded || guarded
 		t.Rolling.put(p.Head.Spec.Rollout)
 		z.Flags.Longest = max(z.Flags.Longest, p.Head.Spec.Timeout)
 	}

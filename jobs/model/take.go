@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -127,6 +128,11 @@ func (c *call) laidAside(id jobs.ID, j Job, t *task, fresh bool) bool {
 		o, keep = cancelled(j, j.Cancel)
 	case t.By != "" && j.Started == 0 && c.has(t.By, id.Host()):
 		o = End{Outcome: jobs.Superseded, Error: "superseded by task " + string(t.By)}
+	case c.unproven(id, t) != "":
+		o = End{Outcome: jobs.Skipped, Error: c.unproven(id, t)}
+		if j.Step > 0 {
+			o.Error = fmt.Sprintf("stopped after step %d: %s", j.Step, o.Error)
+		}
 	case j.State != jobs.Verify && (t.Paused.Note != "" || customer || c.stands(id, t)):
 		c.write(func() { c.Held.put(t.id, id, c.now) })
 		c.write(func() { c.Parked[t.id] = true })

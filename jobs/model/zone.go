@@ -90,7 +90,8 @@ type Task struct {
 	Running, Done int
 	Outcomes      map[jobs.Outcome]int
 	Rolling
-	Expires jobs.Micros // when it is forgotten; 0: never
+	Unproven map[string]string // of a group, the member that did not succeed
+	Expires  jobs.Micros       // when it is forgotten; 0: never
 }
 
 // Times are the instants of a task; 0: not yet.

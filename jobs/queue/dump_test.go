@@ -221,6 +221,11 @@ func readTask(z *model.Zone, r *record, id jobs.TaskID) *model.Task {
 		if n, ok := strings.CutPrefix(field, "hosts:"); ok {
 			chunk, _ := strconv.Atoi(n)
 			t.Chunks[chunk] = strings.Split(r.take(field), "\n")
+		} else if group, ok := strings.CutPrefix(field, "unproven:"); ok {
+			if t.Unproven == nil {
+				t.Unproven = map[string]string{}
+			}
+			t.Unproven[group] = r.take(field)
 		} else if host, ok := strings.CutPrefix(field, ":"); ok {
 			z.Jobs[jobs.NewID(id, host)] = readJob(r, r.take(field))
 		}

@@ -259,7 +259,7 @@ func (q *Queue) waitsFor(ctx context.Context, zone string, id jobs.ID) (string, 
 func needs(guard, traits string) []string {
 	words := strings.Fields(traits)
 	var out []string
-	if len(words) > 1 && words[1] != "-" && guard[0] == 'd' {
+	if len(words) > 1 && words[1] != "-" && guard[0] != '-' {
 		out = append(out, groupPrefix+words[1])
 	}
 	if len(words) > 2 {

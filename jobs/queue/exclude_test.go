@@ -227,6 +227,85 @@ func TestAnUnknownEndFreezesTheGroup(t *testing.T) {
 	})
 }
 
+// Of a task that proves its groups the second host is not begun when the first has not
+// succeeded. Other groups go on, and other tasks too.
+func TestTheNextOfAGroupBeginsWhenTheOneBeforeHasSucceeded(t *testing.T) {
+	for _, o := range jobs.Outcomes() {
+		t.Run(string(o), func(t *testing.T) {
+			eachRedis(t, func(t *testing.T, w world) {
+				q := open(t, w, "1")
+				publish(t, q, 4, -1)
+				id := proving(t, q, 4)
+				step(t, q, "1", 0, ended(byHost(drain(t, q, "1", 4))["fw0000"], o))
+				got := byHost(drain(t, q, "1", 4))
+				if !o.Fails(false) {
+					if got["fw0001"].Job == "" {
+						t.Fatalf("handed out %v, want the second one", got)
+					}
+					return
+				}
+				if o == jobs.Unknown { // nor when a person has looked at the first
+					if _, err := q.ClearGroup(t.Context(), "pair-0", "x"); err != nil {
+						t.Fatal(err)
+					}
+					got = byHost(drain(t, q, "1", 4))
+				}
+				j := wantState(t, q, jobs.NewID(id, "fw0001"), jobs.Ended, jobs.Skipped)
+				if want := "fw0000 of its group ended " + string(o); j.Error != want || len(got) != 0 {
+					t.Errorf("it was skipped because %q, want %q; handed out %v", j.Error, want, got)
+				}
+				wantState(t, q, jobs.NewID(id, "fw0002"), jobs.Running, "")
+				guarded(t, q, disruptive("v-1"), 0, 2)
+				if got := drain(t, q, "1", 4); len(got) != 1 {
+					t.Errorf("of another task it got %v", got)
+				}
+			})
+		})
+	}
+}
+
+// Two that wait for their windows behind some steps have given their group back.
+func TestWhoIsHalfWayIsNotGoneOnWithEither(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		if w.pass == nil {
+			return // time is to pass between two calls, and not before
+		}
+		q := open(t, w, "1")
+		publish(t, q, 2, -1)
+		id := proving(t, q, 2)
+		for _, host := range []string{"fw0000", "fw0001"} {
+			g := byHost(drain(t, q, "1", 1))[host]
+			step(t, q, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindDefer, Step: 5, Release: true,
+				Saved: `{"saved":{"todo":"install"}}`, Delay: time.Second})
+		}
+		w.pass(time.Minute)
+		step(t, q, "1", 0, ended(drain(t, q, "1", 1)[0], jobs.RolledBack))
+		if got := drain(t, q, "1", 1); len(got) != 0 {
+			t.Errorf("handed out %v", got)
+		}
+		j := wantState(t, q, jobs.NewID(id, "fw0001"), jobs.Ended, jobs.Skipped)
+		if want := "stopped after step 5: fw0000 of its group ended rolled_back"; j.Error != want {
+			t.Errorf("it was skipped because %q, want %q", j.Error, want)
+		}
+	})
+}
+
+// proving is a task that proves its groups.
+func proving(t *testing.T, q *queue.Queue, hosts int) jobs.TaskID {
+	t.Helper()
+	s := disruptive("v-1")
+	s.ProveGroup = true
+	return guarded(t, q, s, 0, hosts)
+}
+
+func byHost(list []jobs.Grant) map[string]jobs.Grant {
+	out := map[string]jobs.Grant{}
+	for _, g := range list {
+		out[g.Job.Host()] = g
+	}
+	return out
+}
+
 func TestALostWorkerKeepsTheGroup(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")

@@ -58,6 +58,44 @@ func TestTheScriptsAreTheModel(t *testing.T) {
 	})
 }
 
+// The same of tasks that go on to the next host of a group only when the one before has
+// succeeded: they are rare among all others.
+func TestProvenGroupsAreThoseOfTheModel(t *testing.T) {
+	t.Parallel()
+	skipped := 0
+	w := newTwin(t, queuetest.StartServer(t, "--appendonly", "no").Addr)
+	rapid.Check(t, func(t *rapid.T) {
+		m := newWalker(t, w)
+		m.proves = true
+		m.begin(t)
+		m.submit(t)
+		t.Repeat(map[string]func(*rapid.T){"submit": m.submit, "take": m.take, "take more": m.take,
+			"end": m.endAll, "end more": m.endAll, "results": m.results, "die": m.die, "sweep": m.sweep})
+		for _, j := range m.zone.Jobs {
+			if strings.Contains(j.End.Error, "of its group ended") {
+				skipped++
+			}
+		}
+	})
+	if skipped == 0 {
+		t.Error("no job was skipped: this test sees nothing")
+	}
+	t.Log(skipped, "jobs were skipped")
+}
+
+// endAll ends all that a child has.
+func (m *walker) endAll(t *rapid.T) {
+	c := m.child(t)
+	s := m.request(t, c, 2)
+	for _, id := range slices.Sorted(maps.Keys(c.hand)) {
+		outcome := rapid.SampledFrom(jobs.Outcomes()).Draw(t, "outcome")
+		s.Results = append(s.Results, jobs.Result{Job: id, Token: c.hand[id].Token, Kind: jobs.KindEnd,
+			Outcome: outcome})
+		delete(c.hand, id)
+	}
+	m.send(t, c, s)
+}
+
 // A script that breaks off between any two of its writes leaves a zone that the
 // calls after it mend: nothing is lost, nothing is counted wrong, and nothing runs
 // twice at once. Only what ended may hold a semaphore: fsck mends it.

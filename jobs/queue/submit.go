@@ -160,7 +160,8 @@ func (q *Queue) index(ctx context.Context, t jobs.Task, zones []string) error {
 		p.HSet(ctx, hubKey("task:", string(t.ID)), "runbook", s.Runbook, "on", s.On,
 			"operator", s.Operator, "proven", s.Proven, "inventory", s.Inventory,
 			"created", s.Created.String(), "zones", strings.Join(zones, ","),
-			"disruptive", s.Disruptive, "key", s.Supersedes, "retry_of", string(s.RetryOf),
+			"disruptive", s.Disruptive, "prove_group", s.ProveGroup,
+			"key", s.Supersedes, "retry_of", string(s.RetryOf),
 			"reason", s.Reason, "priority", string(s.Priority), "schedule", s.Schedule,
 			"tick", s.Tick.String(), "rollout", rollout)
 		p.Expire(ctx, hubKey("task:", string(t.ID)), taskKeep)
@@ -276,6 +277,9 @@ func guard(t jobs.Task) string {
 	words := []string{"-"}
 	if t.Spec.Disruptive {
 		words[0] = "d"
+		if t.Spec.ProveGroup {
+			words[0] = "p"
+		}
 	}
 	words = append(words, t.Spec.Needs...)
 	if t.Spec.Rollout != nil {

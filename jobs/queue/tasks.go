@@ -68,6 +68,7 @@ func (q *Queue) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 			Reason: h["reason"], Schedule: h["schedule"]}}
 	t.Tick.Time, _ = time.Parse(time.RFC3339, h["tick"]) // most have none
 	t.Disruptive, _ = strconv.ParseBool(h["disruptive"])
+	t.ProveGroup, _ = strconv.ParseBool(h["prove_group"])
 	// One that was submitted by an older version has none.
 	t.Priority, _ = jobs.ParsePriority(h["priority"])
 

@@ -22,6 +22,7 @@ type walker struct {
 	children []*pretended
 	epochs   []jobs.Micros // that were ever heard of
 	run, n   int
+	proves   bool // all tasks prove their groups
 	kept     *model.Zone
 	over     map[jobs.ID]bool // what was seen to have ended: it is forgotten after a day
 	real     jobs.Micros      // the time that children measure: TIME may go back, it does not
@@ -92,13 +93,15 @@ func (m *walker) submit(t *rapid.T) {
 		Expire:     rapid.SampledFrom([]time.Duration{8 * time.Hour, time.Minute}).Draw(t, "expire"),
 		Repeatable: rapid.Bool().Draw(t, "repeatable"),
 		Terms:      jobs.Terms{Priority: "high", Disruptive: rapid.Bool().Draw(t, "disruptive")}}
+	s.ProveGroup = m.proves || rapid.Bool().Draw(t, "proves its groups")
+	s.Disruptive = m.proves || s.Disruptive
 	if rapid.Bool().Draw(t, "needs") {
 		s.Needs = []string{"lab"}
 	}
 	hosts := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"fw0", "fw1", "fw2", "fw3", "fw4", "fw5"}),
 		2, 5, func(s string) string { return s }).Draw(t, "hosts")
 	p := model.Put{Task: jobs.NewTaskID(m.now.Time(), uint16(m.n)), Print: "p", Hosts: hosts[:2],
-		Head: &model.Head{Spec: s, Guarded: rapid.IntRange(0, 3).Draw(t, "guarded") > 0,
+		Head: &model.Head{Spec: s, Guarded: m.proves || rapid.IntRange(0, 3).Draw(t, "guarded") > 0,
 			Total: len(hosts), Chunks: min(len(hosts)-1, 2)}}
 	if rapid.IntRange(0, 3).Draw(t, "later") == 0 {
 		p.At = m.now.Add(rapid.SampledFrom([]time.Duration{-time.Hour, time.Minute}).Draw(t, "at"))
@@ -146,7 +149,7 @@ func (m *walker) times(t *rapid.T, hosts []string) []jobs.Micros {
 
 // rollout lets a task have a rule, and waves: it returns of which each host is.
 func (m *walker) rollout(t *rapid.T, h *model.Head) (waves []int) {
-	if rapid.Bool().Draw(t, "without a rule") {
+	if m.proves || rapid.Bool().Draw(t, "without a rule") {
 		return nil
 	}
 	r := &jobs.Rollout{Rule: jobs.Rule{UnreachableOK: rapid.Bool().Draw(t, "unreachable ok")}}

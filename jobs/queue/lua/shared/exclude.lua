@@ -21,8 +21,9 @@ function m.traits(id, t)
   return call('HGET', m.kTraits .. t.inventory, m.hostOf(id)) or '- -'
 end
 
--- needs lists what a job counts against, its group first. guard is "d" or "-"
--- for a disruptive task or another, then the limits that its runbook names.
+-- needs lists what a job counts against, its group first. guard is "p" for a
+-- disruptive task that proves its groups, "d" for another one, "-" for the rest,
+-- then the limits that its runbook names.
 function m.needs(id, t)
   local list, seen = {}, {}
   local function add(name)
@@ -32,7 +33,7 @@ function m.needs(id, t)
     end
   end
   local group, limits = string.match(m.traits(id, t), '^%S+ (%S+)(.*)$')
-  if group ~= '-' and string.sub(t.guard, 1, 1) == 'd' then add('group/' .. group) end
+  if group ~= '-' and string.sub(t.guard, 1, 1) ~= '-' then add('group/' .. group) end
   for name in string.gmatch(limits .. string.sub(t.guard, 2), '%S+') do add(name) end
   return list
 end
@@ -105,10 +106,37 @@ function m.release(id, t, begun, asks)
   end
 end
 
+-- A task that proves its groups goes on to the next member of a group only when the
+-- one before has succeeded. unproven is the member that has not, and how it ended,
+-- or false; proveNone notes it.
+m.FAILS_PROOF = {failed = true, unreachable = true, timeout = true, rolled_back = true, unknown = true}
+
+function m.provesGroup(id, t)
+  local group = t.guard and string.sub(t.guard, 1, 1) == 'p' and
+    string.match(m.traits(id, t), '^%S+ (%S+)')
+  return group and group ~= '-' and group
+end
+
+function m.unproven(id, t)
+  local group = m.provesGroup(id, t)
+  if not group or m.holds(id, 'group/' .. group) then return false end
+  local now = t.unproven and t.unproven[group]
+  return now or call('HGET', t.key, 'unproven:' .. group)
+end
+
+function m.proveNone(id, t, outcome)
+  local group = m.FAILS_PROOF[outcome] and m.provesGroup(id, t)
+  if not group then return end
+  t.unproven = t.unproven or {}
+  t.unproven[group] = m.hostOf(id) .. ' of its group ended ' .. outcome
+  m.w('HSET', t.key, 'unproven:' .. group, t.unproven[group])
+end
+
 -- settle is the end of a job that may hold something. If it is not known what a
 -- disruptive one did to its host, or if something of it may still act there, nobody
 -- else of the group may be touched.
 function m.settle(id, t, o)
+  m.proveNone(id, t, o.outcome)
   for _, name in ipairs(m.needs(id, t)) do
     if (o.outcome == 'unknown' or o.keep) and string.sub(name, 1, 6) == 'group/' then
       m.drop(id, name)

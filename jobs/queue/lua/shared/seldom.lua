@@ -127,11 +127,16 @@ end
 function m.fate(id, j, t, from, lost)
   if lost then return nil end
   local expires = t.expires + j.later
+  local unproven = m.unproven(id, t)
   if t.cancel or j.cancel then
     m.finish(id, j, m.cancelled(j, t.cancel or j.cancel))
     m.leave(id)
   elseif t.by and not j.started and m.has(t.by, m.hostOf(id)) then
     m.finish(id, j, {outcome = 'superseded', err = 'superseded by task ' .. t.by})
+    m.leave(id)
+  elseif unproven then
+    local after = j.step > 0 and 'stopped after step ' .. m.us(j.step) .. ': ' or ''
+    m.finish(id, j, {outcome = 'skipped', err = after .. unproven})
     m.leave(id)
   elseif j.state ~= 'verify' and (t.paused or m.zone.customers and m.customerPaused(id, t) or
     m.stands(id, t)) then
