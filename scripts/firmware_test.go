@@ -18,14 +18,21 @@ func bringBundle(d *desk, bundle string) {
 func learn(t *testing.T, d *desk) string {
 	t.Helper()
 	said := d.do("preflight")
-	for _, name := range []string{"version", "slot"} {
+	for _, name := range []string{"model", "version", "slot"} {
 		_, rest, _ := strings.Cut(said, name+` "`)
 		v, _, _ := strings.Cut(rest, `"`)
-		d.args["saved."+map[string]string{"version": "runs", "slot": "slot"}[name]] = v
+		d.args["saved."+map[string]string{"model": "box", "version": "runs", "slot": "slot"}[name]] = v
 	}
 	_, todo, _ := strings.Cut(said, "to do: ")
 	d.args["saved.todo"] = strings.TrimSpace(todo)
 	return said
+}
+
+// install does that step and keeps what it said, as the worker would.
+func install(d *desk) {
+	d.t.Helper()
+	_, rest, _ := strings.Cut(d.do("install"), "installed: \"")
+	d.args["saved.installed"], _, _ = strings.Cut(rest, `"`)
 }
 
 func firmwareDesk(t *testing.T, b *hosttest.Box, version string) *desk {
@@ -46,7 +53,8 @@ func TestFirmwareTextsInstallBootAndProve(t *testing.T) {
 	}
 	before := b.Slots()
 	bringBundle(d, b.Bundle(hosttest.Image{Version: "2.0"}, hosttest.Model, false))
-	d.do("verify", "install")
+	d.do("verify")
+	install(d)
 	after := b.Slots()
 	if a, _, _ := strings.Cut(before, "\n"); !strings.HasPrefix(after, a) {
 		t.Errorf("the slot that runs was written:\n%s\n%s", before, after)
@@ -59,9 +67,19 @@ func TestFirmwareTextsInstallBootAndProve(t *testing.T) {
 	if said := learn(t, d); !strings.Contains(said, `version "1.0", slot "A"`) {
 		t.Errorf("after a boot that nobody asked for: %q", said)
 	}
+	installed := d.args["saved.installed"]
+	if !strings.Contains(installed, "2.0 ") {
+		t.Errorf("what was installed is %q", installed)
+	}
+	d.args["saved.installed"] = "2.0 something else"
+	d.refuses("boot.command", "3", "the other slot holds 2.0 ")
+	d.args["saved.installed"] = installed
 	d.do("boot.command")
 	b.AwaitBoot(3)
 	awaitReady(t, d)
+	d.args["saved.box"] = "x1"
+	d.refuses("prove.check", "3", "the host came back as a pretended-box, and was a x1")
+	d.args["saved.box"] = hosttest.Model
 	d.do("prove.check", "good")
 	if said := d.do("preflight"); !strings.Contains(said, `version "2.0", slot "B", to do: nothing`) {
 		t.Errorf("at the end: %q", said)
@@ -189,7 +207,9 @@ func TestFirmwareTextsOfOtherDrivers(t *testing.T) {
 				t.Errorf("slots were\n%s\nand are\n%s", before, now)
 			}
 			bringBundle(d, pack("box:1.0", false))
-			d.do("verify", "install", "boot.command")
+			d.do("verify")
+			install(d)
+			d.do("boot.command")
 			b.AwaitBoot(2)
 			awaitReady(t, d)
 			d.do("prove.check", "good")

@@ -275,3 +275,43 @@ func TestAHaltStopsEverythingUntilItIsLifted(t *testing.T) {
 	wantOutcomes(t, h.wait(later), map[jobs.Outcome]int{jobs.Succeeded: 40})
 	wantNoOverlap(t, f)
 }
+
+// Fifty pairs are told to reboot at once, by two masters. The hosts are away for a while, and
+// their own log judges: never both of a pair.
+func TestBothMembersOfAGroupAreNeverAwayAtOnce(t *testing.T) {
+	t.Parallel()
+	const hosts = 100
+	f, inventory := pretend(t, fakefleet.Config{Hosts: hosts, BootTakes: time.Second})
+	inventory = regexp.MustCompile(`customer: \w+`).ReplaceAllString(inventory, "customer: acme")
+	for i := range hosts {
+		inventory = inGroup(inventory, nameOf(i), groupOf(nameOf(i)))
+	}
+	h := newCellar(t, inventory)
+	h.write("quick.yaml", strings.Replace(quick(t, "reboot", 30), "      unreachable:",
+		"      not_ready: {first: 1s, more: 1s, probes: 6}\n      unreachable:", 1))
+	h.configure(map[string]any{"master": map[string]any{"children": pairs},
+		"runbooks": []string{h.file("quick.yaml")}})
+	h.server = h.start("server", "--config", h.file("muster.yaml"))
+	h.server.await("server listens")
+	h.master()
+	h.secondMaster()
+	var task jobs.TaskInfo
+	h.query(&task, "run", "reboot-quick", "--on", "all", "--wait")
+	wantOutcomes(t, task, map[jobs.Outcome]int{jobs.Succeeded: hosts})
+
+	last, together := map[string]fakefleet.Outage{}, 0
+	outages := f.Outages()
+	for i, o := range outages {
+		group := groupOf(o.Host)
+		if before, seen := last[group]; seen && (before.Host == o.Host || before.Meets(o)) {
+			t.Errorf("%s was away from %s to %s, and %s from %s on", before.Host, before.Down, before.Up, o.Host, o.Down)
+		}
+		last[group] = o
+		if i > 0 && o.Meets(outages[i-1]) {
+			together++
+		}
+	}
+	if len(outages) != hosts || together == 0 {
+		t.Errorf("%d hosts were away, want %d; %d with another one", len(outages), hosts, together)
+	}
+}

@@ -34,13 +34,14 @@ type Config struct {
 	Personality func(i int) Personality
 
 	// Latency is what a host takes before it runs a command. Each has its own,
-	// from half to one and a half of this.
+	// from half to one and a half of this; so it is with BootTakes.
 	Latency time.Duration
 
 	SlowFactor    int           // how much slower Slow is; default 10
 	ThrottleEvery int           // Throttle resets the first of so many connections; default 2
 	DripEvery     time.Duration // the pause of Drip after each byte; default 1 s
 	CutAfter      time.Duration // how long Cut lets a command run; default 10 ms
+	BootTakes     time.Duration // how long a host is away that reboots; default 10 s
 	FloodBytes    int64         // what Flood prints; default 100 MB
 	DiskBytes     int64         // the file system of each host; default 1 MiB
 	LogEntries    int           // how many commands the log keeps; default 500,000
@@ -58,6 +59,7 @@ func (c Config) withDefaults() Config {
 	c.ThrottleEvery = cmp.Or(c.ThrottleEvery, 2)
 	c.DripEvery = cmp.Or(c.DripEvery, time.Second)
 	c.CutAfter = cmp.Or(c.CutAfter, 10*time.Millisecond)
+	c.BootTakes = cmp.Or(c.BootTakes, 10*time.Second)
 	c.FloodBytes = cmp.Or(c.FloodBytes, 100<<20)
 	c.DiskBytes = cmp.Or(c.DiskBytes, 1<<20)
 	c.LogEntries = cmp.Or(c.LogEntries, 500_000)
@@ -86,6 +88,7 @@ func (c Config) validate() error {
 	wait("latency", c.Latency)
 	wait("drip every", c.DripEvery)
 	wait("cut after", c.CutAfter)
+	wait("boot takes", c.BootTakes)
 	return errors.Join(errs...)
 }
 
@@ -120,6 +123,7 @@ type host struct {
 	key         func() ssh.Signer // the one it shows
 	machine     *machine.Machine
 	running     []*record // guarded by the journal
+	power       power
 }
 
 // Start makes a fleet and serves it until Close.
@@ -171,7 +175,7 @@ func (f *Fleet) makeHosts() error {
 		h.latency = f.latencyOf(h)
 		h.key = sync.OnceValue(h.makeKey)
 		h.machine = machine.New(machine.Config{Model: f.models[h.model()], Name: h.name,
-			User: f.config.User, ID: f.digest("machine", i), DiskBytes: f.config.DiskBytes})
+			User: f.config.User, ID: f.digest("machine", i), DiskBytes: f.config.DiskBytes, Down: h.goDown})
 		f.hosts[i] = h
 		if err := h.personality.check(); err != nil {
 			errs = append(errs, fmt.Errorf("host %s: %w", h.name, err))

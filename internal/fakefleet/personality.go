@@ -24,6 +24,8 @@ const (
 	Cut           Personality = "cut"             // cuts the line while the command runs on
 	NoExitStatus  Personality = "no-exit-status"  // closes the channel without an exit status
 
+	NoReturn Personality = "no-return" // a reboot is the last that is heard of it
+
 	LockOut Personality = "lock-out" // rules other than those it began with close the way to it
 
 	Normal     Personality = "normal"
@@ -39,7 +41,7 @@ const (
 func Personalities() []Personality {
 	return []Personality{
 		Normal, Slow, Refuse, Throttle, Silent, Drip, WrongKey, UnknownKeyType,
-		HangAfterAuth, Freeze, Cut, NoExitStatus, LockOut, Fail, Flood, NoNewline, IgnoreTerm,
+		HangAfterAuth, Freeze, Cut, NoExitStatus, NoReturn, LockOut, Fail, Flood, NoNewline, IgnoreTerm,
 		Stuck,
 	}
 }

@@ -53,6 +53,11 @@ func (f *Fleet) serve(conn *net.TCPConn) {
 	}
 	f.log.count(func(s *Stats) { s.Connections++ })
 	nth := h.connections.Add(1) - 1
+	if !h.power.plug(conn) {
+		reset(conn)
+		return
+	}
+	defer h.power.unplug(conn)
 
 	var wire net.Conn = conn
 	switch h.personality {

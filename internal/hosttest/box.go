@@ -114,6 +114,20 @@ func NewBox(t testing.TB, o Options) *Box {
 	}
 	b := &Box{keys: t.TempDir()}
 	b.certify(t)
+	b.start(t, o)
+	return b
+}
+
+// Twin makes another box that takes the bundles of this one.
+func (b *Box) Twin(t testing.TB, o Options) *Box {
+	t.Helper()
+	twin := &Box{keys: b.keys}
+	twin.start(t, o)
+	return twin
+}
+
+func (b *Box) start(t testing.TB, o Options) {
+	t.Helper()
 	o.Boot = boxBoot + o.Boot
 	o.Before = func(h *Host, boot int) error {
 		if boot == 1 {
@@ -123,7 +137,6 @@ func NewBox(t testing.TB, o Options) *Box {
 	}
 	b.Host = New(t, o)
 	b.AwaitReady()
-	return b
 }
 
 // AwaitReady waits until the box has booted as far as rauc: its sshd is up before.

@@ -36,11 +36,26 @@ type disk struct {
 	used  int64
 	max   int64
 
-	uptime func() string // what /proc/uptime says
+	since time.Time // it was booted
 }
 
-// uptimeFile is the one file whose content is another each time it is read.
-const uptimeFile = "/proc/uptime"
+const (
+	uptimeFile = "/proc/uptime" // its content is another each time it is read
+	bootFile   = "/proc/sys/kernel/random/boot_id"
+)
+
+// boot makes it the disk of a machine that has just booted.
+func (d *disk) boot(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.since, d.nodes[bootFile] = time.Now(), &node{mode: 0o444, data: []byte(id + "\n")}
+}
+
+// uptime is what uptimeFile says.
+func (d *disk) uptime() string {
+	up := time.Since(d.since).Seconds()
+	return fmt.Sprintf("%.2f %.2f\n", up, up)
+}
 
 // node is a file or a directory. Its bytes are only ever appended to or
 // replaced, so whoever has read them may keep them.
@@ -52,11 +67,7 @@ type node struct {
 }
 
 func (m *Machine) newDisk() *disk {
-	since := time.Now().Add(-m.uptime())
-	d := &disk{nodes: map[string]*node{}, uptime: func() string {
-		up := time.Since(since).Seconds()
-		return fmt.Sprintf("%.2f %.2f\n", up, up)
-	}}
+	d := &disk{nodes: map[string]*node{}, since: time.Now().Add(-m.uptime())}
 	for _, dir := range []string{
 		"/", "/dev", "/etc", "/home", "/opt", "/proc", "/proc/sys", "/proc/sys/kernel",
 		"/proc/sys/kernel/random", "/root", "/run", "/tmp", "/usr", "/var", "/var/lib", "/var/tmp",
@@ -65,11 +76,11 @@ func (m *Machine) newDisk() *disk {
 	}
 	id := m.config.ID
 	for name, text := range map[string]string{
-		"/etc/hostname":                   m.config.Name + "\n",
-		"/etc/machine-id":                 fmt.Sprintf("%x\n", id[:16]),
-		"/etc/os-release":                 m.config.Model.release,
-		uptimeFile:                        "",
-		"/proc/sys/kernel/random/boot_id": uuidText(id[16:]) + "\n",
+		"/etc/hostname":   m.config.Name + "\n",
+		"/etc/machine-id": fmt.Sprintf("%x\n", id[:16]),
+		"/etc/os-release": m.config.Model.release,
+		uptimeFile:        "",
+		bootFile:          uuidText(id[16:]) + "\n",
 	} {
 		d.nodes[name] = &node{mode: 0o644, data: []byte(text)}
 	}

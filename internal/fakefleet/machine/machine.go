@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"crypto/sha256"
 	"sync"
 )
 
@@ -12,6 +13,9 @@ type Config struct {
 	User      string
 	ID        [32]byte // any bytes: its machine id, boot id and uptime are made of them
 	DiskBytes int64    // what its file system takes
+
+	// Down is called when it was told to reboot, before anything ends there. May be nil.
+	Down func()
 }
 
 // Machine is one pretended machine. Commands may run on it at the same time.
@@ -21,8 +25,10 @@ type Machine struct {
 	processes table
 	filter    filter
 
-	on      context.Context // done when it is turned off
+	mu      sync.Mutex
+	on      context.Context // guarded by mu; done when it is turned off, or boots anew
 	off     context.CancelFunc
+	boots   byte           // guarded by mu
 	daemons sync.WaitGroup // what runs on though whoever started it has ended
 }
 
@@ -36,13 +42,40 @@ func New(c Config) *Machine {
 
 // Close turns it off: what still runs in the background is killed and waited for.
 func (m *Machine) Close() {
+	m.mu.Lock()
 	m.off()
+	m.mu.Unlock()
 	m.daemons.Wait()
+}
+
+// power is done when the machine is turned off, or boots anew.
+func (m *Machine) power() context.Context {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.on
+}
+
+// reboot ends all that runs there and gives it another boot id. Its files and rules stay.
+func (m *Machine) reboot() {
+	if m.config.Down != nil {
+		m.config.Down()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.on.Err() != nil {
+		return // for good
+	}
+	m.off()
+	m.on, m.off = context.WithCancel(context.Background())
+	m.boots++
+	id := sha256.Sum256(append(m.config.ID[:], m.boots))
+	m.disk().boot(uuidText(id[:16]))
 }
 
 // daemon runs something in the background that is not part of the exec it came from.
 func (m *Machine) daemon(s *shell, words []string) {
-	fam := &family{root: group{term: m.on, kill: m.on}}
+	on := m.power()
+	fam := &family{root: group{term: on, kill: on}}
 	child := s.fork()
 	child.family, child.group, child.aside = fam, fam.root, false
 	child.streams = streams{nowhere{}, child.out, child.err}
@@ -77,6 +110,7 @@ type Result struct {
 func (m *Machine) Run(ctx context.Context, c Command) Result {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
+	defer context.AfterFunc(m.power(), end)()
 
 	fam := &family{stuck: c.Stuck, root: group{term: ctx, kill: ctx}}
 	s := m.newShell(fam.root, fam)

@@ -42,6 +42,7 @@ func systemTools() map[string]func(*call) Status {
 		"hostname": func(c *call) Status { return c.say("%s\n", c.machine().Name) },
 		"id":       runID,
 		"nft":      runNft,
+		"reboot":   runReboot,
 		"uname":    runUname,
 		"uptime":   runUptime,
 	}
@@ -84,6 +85,12 @@ func runID(c *call) Status {
 		return c.say("%s\n", user)
 	}
 	return c.fail(1, "invalid option")
+}
+
+// runReboot ends with all that runs there, itself included.
+func runReboot(c *call) Status {
+	c.sh.machine.reboot()
+	return Status{}
 }
 
 // runUptime says the same at all times: machines of one fleet differ, answers of
