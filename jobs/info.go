@@ -116,6 +116,7 @@ type Terms struct {
 	Reason     string   `json:"reason,omitempty"`      // why it does, for those who read it later
 	Schedule   string   `json:"schedule,omitempty"`    // that asked for it …
 	Tick       Time     `json:"tick,omitzero"`         // … at this tick; not set: a person did
+	Gates      bool     `json:"gates,omitempty"`       // a step of it waits for a person
 }
 
 // Span is when a task was at work.
@@ -152,6 +153,8 @@ type Aside struct {
 	Note string `json:"note,omitempty"`
 	// HostLeft says that the host is in the inventory no more, and the job not over.
 	HostLeft bool `json:"host_left,omitempty"`
+	// Gate is the gate at which it stands, until a person answers; nil: none.
+	Gate *Gate `json:"gate,omitempty"`
 	Ahead
 }
 

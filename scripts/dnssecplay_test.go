@@ -30,7 +30,7 @@ type playbook struct {
 		Check string
 		Run   string
 		Wait  struct{ Until, For, Limit string }
-		Gate  struct{ Say string }
+		Gate  struct{ Question string }
 		Save  map[string]struct{ Match string }
 	}
 }
@@ -95,7 +95,7 @@ func (p *play) run(name string) *play {
 			texts = "sleep " + s.Wait.For // a worker would be away for as long
 		}
 		if texts == "" {
-			p.said[s.Name] = p.fill(s.Gate.Say, bare)
+			p.said[s.Name] = p.fill(s.Gate.Question, bare)
 			continue
 		}
 		p.code = p.await(s.Name, p.fill(b.Library+"\n"+texts, shellWord), p.fill(s.Wait.Limit, bare))

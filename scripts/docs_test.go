@@ -67,6 +67,7 @@ func TestDocNamesEveryKeyTypeAndPlaceholder(t *testing.T) {
 		{"### Keys of verify", keyNames(verifyKeys())},
 		{"### Keys of reboot", keyNames(rebootKeys())},
 		{"### Keys of confirm", keyNames(confirmKeys())},
+		{"### Keys of gate", keyNames(gateKeys())},
 		{"### Keys of expect", keyNames(expectKeys())},
 		{"### Keys of classes", keyNames(classKeys())},
 		{"### Keys of a step's retry", keyNames(againKeys())},

@@ -10,7 +10,9 @@ const (
 
 // Only is the runbook as it is run: all of it but the steps that show what would change if
 // what is empty; else, for a dry run, what stands before the first step that changes
-// something: checks, what is marked preflight and, of OnlyDiff, what is marked diff.
+// something: checks, what is marked preflight and, of OnlyDiff, what is marked diff. A gate
+// says what it would ask, and is the last of them: what comes behind it may need what the
+// person does.
 func (f Frozen) Only(what string) (Frozen, error) {
 	keep := func(s Step) bool { return s.Dry != DryDiff }
 	main := f.Steps[:f.MainSteps()]
@@ -24,6 +26,10 @@ func (f Frozen) Only(what string) (Frozen, error) {
 	for _, s := range main {
 		if !keep(s) {
 			continue
+		}
+		if s.Kind == KindGate && what != "" {
+			dry := *s.Gate
+			dry.Dry, s.Gate = true, &dry
 		}
 		shows = shows || s.Dry == DryDiff || what != OnlyDiff && s.Kind == KindCheck
 		if b := s.OnFail; b != nil && what != "" {
@@ -61,6 +67,9 @@ func (f Frozen) Only(what string) (Frozen, error) {
 // beforeChange are the steps before the first one that changes something.
 func beforeChange(steps []Step) []Step {
 	for i, s := range steps {
+		if s.Kind == KindGate {
+			return steps[:i+1]
+		}
 		if s.Dry == "" && s.Kind != KindCheck {
 			return steps[:i]
 		}

@@ -56,6 +56,7 @@ type Action struct {
 	Wait       *Wait         // of kind wait; Shell is its until
 	Probes     *Probes       // of kinds verify and reboot; Shell is the check
 	Confirm    *Confirm      // of kind confirm
+	Gate       *Gate         // of kind gate
 	Timeout    time.Duration // of this step alone
 	Repeatable bool
 	Disruptive bool   // traffic may suffer
@@ -163,6 +164,8 @@ func (f Frozen) completePatient(a *Action, s Step, in scope) (err error) {
 		}
 	case s.Kind == KindConfirm && s.Confirm != nil:
 		a.Confirm, err = s.Confirm.fill(f, s, in)
+	case s.Kind == KindGate && s.Gate != nil:
+		a.Gate, err = s.Gate.fill(in)
 	default:
 		err = fmt.Errorf("kind %q is not known here: a newer muster made the task", s.Kind)
 	}

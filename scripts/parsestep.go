@@ -66,7 +66,10 @@ func (p *parser) checkStep(s *Step, r *Runbook, item value, seen map[string]valu
 		p.add(at(item.Node), "the step does nothing: give it one of %s", strings.Join(kindNames(), ", "))
 		return
 	}
-	always := []string{"name", string(s.Kind), "timeout", "when", "on_fail", "outcome"}
+	always := []string{"name", string(s.Kind), "when", "on_fail", "outcome"}
+	if s.Kind != KindGate { // which goes to no host, and bounds the answer itself
+		always = append(always, "timeout")
+	}
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
 		known := slices.Contains(keyNames(stepKeys()), name) && !slices.Contains(kindNames(), name)
 		if known && !slices.Contains(always, name) && !slices.Contains(rule.keys, name) {
@@ -160,6 +163,7 @@ func kindRules() []kindRule {
 		{KindVerify, []string{"expect", "classes", "save"}, true},
 		{KindReboot, []string{"disruptive", "classes"}, true},
 		{KindConfirm, []string{"disruptive", "classes"}, false},
+		{KindGate, nil, true},
 	}
 }
 
@@ -181,8 +185,13 @@ func kindNames() []string {
 }
 
 func stepKeys() []key[Step] {
+	name := key[Step]{"name", func(p *parser, v value, s *Step) { s.Name = p.word(v) }}
+	return slices.Concat([]key[Step]{name}, kindKeys(), otherKeys())
+}
+
+// kindKeys are the keys that say what a step does.
+func kindKeys() []key[Step] {
 	return []key[Step]{
-		{"name", func(p *parser, v value, s *Step) { s.Name = p.word(v) }},
 		{string(KindRun), func(p *parser, v value, s *Step) {
 			if p.kind(v, KindRun, s) {
 				s.Run = p.shell(v)
@@ -218,6 +227,17 @@ func stepKeys() []key[Step] {
 				s.Confirm = readConfirm(p, v)
 			}
 		}},
+		{string(KindGate), func(p *parser, v value, s *Step) {
+			if p.kind(v, KindGate, s) {
+				s.Gate = readGate(p, v)
+			}
+		}},
+	}
+}
+
+// otherKeys say when a step is done, how it is judged, and what follows.
+func otherKeys() []key[Step] {
+	return []key[Step]{
 		{"timeout", func(p *parser, v value, s *Step) {
 			if d, ok := p.duration(v, timeoutMin, timeoutMax); ok {
 				s.Timeout = d

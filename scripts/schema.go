@@ -28,6 +28,7 @@ func Schema() []byte {
 		"verify":  object(keyNames(verifyKeys()), probes),
 		"reboot":  object(keyNames(rebootKeys()), probes),
 		"confirm": object(keyNames(confirmKeys()), nil),
+		"gate":    object(keyNames(gateKeys()), property{"release": flag}),
 		"expect":  object(keyNames(expectKeys()), property{"exit": numbers, "json": texts}),
 		"classes": property{"type": "array", "items": object(keyNames(classKeys()),
 			property{"exit": number, "class": property{"enum": classNames()}})},

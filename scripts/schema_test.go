@@ -40,7 +40,7 @@ func TestTheSchemaIsThatOfTheParser(t *testing.T) {
 			t.Errorf("no %s", key)
 		}
 	}
-	for _, key := range []string{"run", "confirm", "on_fail", "preflight"} {
+	for _, key := range []string{"run", "confirm", "gate", "on_fail", "preflight"} {
 		if schema.Defs["step"].Properties[key] == nil {
 			t.Errorf("no %s of a step", key)
 		}

@@ -24,6 +24,7 @@ type Specs struct {
 	Reboot *RebootSpec `json:"reboot,omitempty"`
 
 	Confirm *ConfirmSpec `json:"confirm,omitempty"`
+	Gate    *GateSpec    `json:"gate,omitempty"`
 }
 
 // Rules say when a step runs, how it is judged, and what follows.
@@ -71,6 +72,7 @@ const (
 	KindReboot Kind = "reboot" // a new boot, and then as verify
 
 	KindConfirm Kind = "confirm" // a change that the host takes back unless it is proven in time
+	KindGate    Kind = "gate"    // goes on when a person says so
 )
 
 // RolledBack is the one outcome that a step of on_fail can give to its job.

@@ -110,8 +110,9 @@ type Alike struct {
 
 // Summary is the answer of GET /v1/tasks/{task}/summary: biggest group first.
 type Summary struct {
-	Task   jobs.TaskInfo `json:"task"`
-	Groups []Alike       `json:"groups"`
+	Task    jobs.TaskInfo `json:"task"`
+	Groups  []Alike       `json:"groups"`
+	AtGates int           `json:"at_gates,omitempty"` // jobs that stand at a gate which nobody has answered
 }
 
 // Said is what a host said, an event of GET /v1/tasks/{task}/output.

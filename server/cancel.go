@@ -62,7 +62,7 @@ func (b CancelRequest) list(task jobs.TaskID) (list []jobs.ID, wrong []error) {
 	}
 	if b.Jobs != nil && len(b.Jobs) == 0 || b.Hosts != nil && len(b.Hosts) == 0 {
 		wrong = append(wrong, mistake("body.jobs",
-			"an empty list: name jobs, or leave it out to cancel the whole task"))
+			"an empty list: name jobs, or leave it out for the whole task"))
 	}
 	slices.Sort(list)
 	return slices.Compact(list), wrong

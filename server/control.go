@@ -23,6 +23,7 @@ type Control interface {
 	ZoneControl
 	Halts
 	Exclusion
+	TaskGates
 	Fsck
 }
 

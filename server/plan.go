@@ -98,7 +98,7 @@ func specOf(f scripts.Frozen) (jobs.Spec, error) {
 	return jobs.Spec{Runbook: f.Runbook, Timeout: jobs.AttemptTimeout(longest(f)),
 		Expire: jobs.DefaultExpire, Repeatable: f.Repeatable, Needs: f.Needs, Retry: policy(f),
 		Action: action, Terms: jobs.Terms{Priority: jobs.PriorityNormal, Disruptive: f.Disruptive,
-			ProveGroup: f.ProveGroup},
+			ProveGroup: f.ProveGroup, Gates: f.Gated()},
 		Timing: timing(f, Submit{})}, err
 }
 

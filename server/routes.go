@@ -154,6 +154,19 @@ func (s *Server) registerControl(api huma.API) {
 	huma.Register(api, get("/v1/rollouts", "List tasks with a rule or waves on their way"), s.rollouts)
 	huma.Register(api, post(rollout+"/stop", "Let no further job of a task begin"), s.stopRollout)
 	huma.Register(api, post(rollout+"/next", "Let a task go on, or open its next wave"), s.nextRollout)
+	const gate = "/v1/tasks/{task}/gates"
+	huma.Register(api, get("/v1/gates", "List jobs that stand at a gate"), s.gates)
+	for path, does := range map[string]struct {
+		what string
+		do   func(context.Context, *gateInput) (*answersOutput, error)
+	}{
+		gate + "/open":   {"Open the gates of a task, or of some of its jobs", s.openGates},
+		gate + "/refuse": {"Refuse the gates of a task, or of some of its jobs", s.refuseGates},
+	} {
+		o := post(path, does.what)
+		o.MaxBodyBytes = submitMax
+		huma.Register(api, o, does.do)
+	}
 	const customer, zone = "/v1/customers/{customer}", "/v1/zones/{zone}"
 	huma.Register(api, post(customer+"/pause", "Pause a customer's hosts"), s.pauseCustomer)
 	huma.Register(api, post(customer+"/resume", "Resume a customer's hosts"), s.resumeCustomer)

@@ -53,7 +53,13 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 		return &summaryOutput{sum}, nil
 	}
 	f := newFolder(in.Excerpt)
+	gates := 0
 	err = s.queue.EachJob(ctx, id, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+		for _, j := range chunk {
+			if j.Gate != nil && j.Gate.Answer == "" {
+				gates++
+			}
+		}
 		ended := slices.DeleteFunc(chunk, func(j jobs.JobInfo) bool { return j.State != jobs.Ended })
 		for part := range slices.Chunk(ended, outputsMax) {
 			outputs, err := s.outputs(ctx, t.Zones, ids(part))
@@ -73,7 +79,7 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 	if err != nil {
 		return nil, problem(err)
 	}
-	return &summaryOutput{Summary{Task: t, Groups: groups}}, nil
+	return &summaryOutput{Summary{Task: t, Groups: groups, AtGates: gates}}, nil
 }
 
 // showGroups shows the biggest groups of a folder, and one for the rest.

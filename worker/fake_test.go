@@ -59,7 +59,8 @@ type record struct {
 	stopsFor [][]jobs.ID // of which it was asked whether they are to be stopped
 	heard    []hearing   // calls of Speak, and the answer if there is another one
 	speak    func(ctx context.Context, list []jobs.Speech) ([]jobs.ID, error)
-	walks    []time.Time // of Reorder, when
+	gate     func(step int, late bool) (jobs.GateAnswer, error) // nil: nobody answers
+	walks    []time.Time                                        // of Reorder, when
 	walking  int
 }
 

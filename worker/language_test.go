@@ -208,6 +208,7 @@ func stand2(t *testing.T, s *stand) *stand {
 	next := &stand{t: t, q: newQueue(t), hosts: newHosts(), cfg: s.cfg, orders: make(chan jobs.Order, 1),
 		log: s.log, bootClock: bootClock{zero: s.zero}, times: s.times, done: make(chan struct{})}
 	next.q.specs[task1] = s.q.specs[task1]
+	next.q.gate = s.q.gate
 	next.hosts.run, next.hosts.dial, next.hosts.door = s.hosts.run, s.hosts.dial, s.hosts.door
 	return next
 }

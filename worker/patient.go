@@ -38,10 +38,15 @@ func (a *attempt) probed() probing {
 	return *a.memory.Probe
 }
 
-// rests does what needs no host: a wait for a time, and the pause before the first probe.
-func (a *attempt) rests(action scripts.Action) (r jobs.Result, rests, goOn bool) {
+// rests does what needs no host: a gate, a wait for a time, and the pause before the first
+// probe.
+func (a *attempt) rests(ctx context.Context, action scripts.Action) (r jobs.Result, rests,
+	goOn bool) {
 	f := a.with(action)
 	switch {
+	case action.Kind == scripts.KindGate:
+		r, goOn := a.atGate(ctx, f)
+		return r, true, goOn
 	case f.order != nil:
 	case action.Kind == scripts.KindWait && action.Shell == "":
 		r, over := f.waits(a.probed(), a.now())

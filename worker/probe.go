@@ -19,7 +19,7 @@ import (
 type probing struct {
 	// Since is when it began: of verify and reboot, since when the host is away.
 	Since    jobs.Micros `json:"since,omitempty"`
-	Until    jobs.Micros `json:"until,omitempty"`     // wait for: when it is over; confirm: the last moment to
+	Until    jobs.Micros `json:"until,omitempty"`     // wait for, gate: when it is over; confirm: the last moment to
 	Away     int         `json:"away,omitempty"`      // probes that did not reach the host
 	NotReady int         `json:"not_ready,omitempty"` // probes that did, and it was not well yet
 	Boot     string      `json:"boot,omitempty"`      // reboot: the boot id before
@@ -27,6 +27,7 @@ type probing struct {
 	Free     jobs.Micros `json:"free,omitempty"`      // confirm: nobody can be making it any more
 	Armed    bool        `json:"armed,omitempty"`     // confirm: the host said that it is
 	Saying   string      `json:"saying,omitempty"`    // what the last probe said
+	Gate     *asking     `json:"gate,omitempty"`      // gate: what the person is asked
 }
 
 // found is what a probe found.

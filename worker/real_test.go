@@ -112,15 +112,7 @@ func startFleet(t *testing.T, n int, faults map[int]fakefleet.Personality) []fle
 func prepare(t *testing.T, hosts []fleet.Host) (*queue.Queue, jobs.Spec) {
 	t.Helper()
 	_, cfg := queuetest.StartMini(t)
-	cfg.Node, cfg.Slot = "n1", "0"
-	q, err := queue.Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { q.Close() })
-	if err := q.Publish(t.Context(), "v1", hosts, nil); err != nil {
-		t.Fatal(err)
-	}
+	q := openQueue(t, cfg, hosts)
 
 	rb, err := scripts.Parse("greet.yaml", []byte(book))
 	if err != nil {
@@ -138,6 +130,21 @@ func prepare(t *testing.T, hosts []fleet.Host) (*queue.Queue, jobs.Spec) {
 	return q, jobs.Spec{Runbook: rb.Name, Inventory: "v1", Timeout: jobs.AttemptTimeout(rb.Timeout),
 		Expire: jobs.DefaultExpire, Retry: jobs.Policy{Tries: rb.Retry.Submit, Delay: rb.Retry.Delay},
 		Created: jobs.MicrosOf(time.Now()), Action: action}
+}
+
+// openQueue opens a queue as a child does, in which the inventory is.
+func openQueue(t *testing.T, cfg queue.Config, hosts []fleet.Host) *queue.Queue {
+	t.Helper()
+	cfg.Node, cfg.Slot = "n1", "0"
+	q, err := queue.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { q.Close() })
+	if err := q.Publish(t.Context(), "v1", hosts, nil); err != nil {
+		t.Fatal(err)
+	}
+	return q
 }
 
 func submit(t *testing.T, q *queue.Queue, spec jobs.Spec, hosts []fleet.Host) jobs.TaskID {

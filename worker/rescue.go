@@ -25,7 +25,8 @@ func (a *attempt) until() int {
 
 // looks tells whether a step of that kind changes nothing.
 func looks(k scripts.Kind) bool {
-	return k == scripts.KindCheck || k == scripts.KindWait || k == scripts.KindVerify
+	return k == scripts.KindCheck || k == scripts.KindWait || k == scripts.KindVerify ||
+		k == scripts.KindGate
 }
 
 // safe tells whether it is no matter if the step in hand ran: it changes nothing, or it

@@ -132,7 +132,7 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 			}
 			continue
 		}
-		r, rests, goOn := a.rests(action)
+		r, rests, goOn := a.rests(ctx, action)
 		if !rests {
 			if r, goOn = a.stepOn(ctx, reach, action); a.stale {
 				return r, true

@@ -95,6 +95,7 @@ type Queue interface {
 	Reorder(ctx context.Context, zone string, o jobs.Overload) (jobs.Reordering, error)
 
 	Listener
+	Gates
 }
 
 // Conn is a connection to a host. Its errors are those of package remote.

@@ -18,6 +18,7 @@ type rollover struct {
 	name  string // of the host
 	key   string // zsk or ksk
 	start func(testing.TB, dnstest.Options) *dnstest.Lab
+	more  []string // arguments of the command
 
 	lab   *dnstest.Lab
 	watch *dnstest.Watcher
@@ -86,6 +87,36 @@ func (h *house) watched(r *rollover) {
 	}
 }
 
+// openTooEarly is a person who is asked, and says yes before the parent has the DS: that is
+// seen, and not believed.
+func (h *house) openTooEarly(r *rollover, ds string) {
+	h.t.Helper()
+	j := h.awaitGate(r.job())
+	if !strings.Contains(j.Gate.Question, ds) {
+		h.t.Errorf("a person is asked %q, without %s", j.Gate.Question, ds)
+	}
+	if out, code := h.muster("gate", "open", string(j.ID), "--reason", "it surely is"); code != 0 {
+		h.t.Errorf("exit %d: %s", code, out)
+	}
+	h.said(r, `(a person opened the gate, but the parent has no DS for the key)`)
+}
+
+// awaitGate asks for a job until it stands at a gate.
+func (h *house) awaitGate(id jobs.ID) jobs.JobInfo {
+	h.t.Helper()
+	for late := time.After(2 * time.Minute); ; {
+		var j jobs.JobInfo
+		if h.query(&j, "job", string(id)); j.Gate != nil {
+			return j
+		}
+		select {
+		case <-late:
+			h.t.Fatalf("job %s stands at no gate: %+v", id, j)
+		default:
+		}
+	}
+}
+
 func TestKeysAreRolledAsManyShortAttempts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: four rollovers on real servers")
@@ -95,7 +126,7 @@ func TestKeysAreRolledAsManyShortAttempts(t *testing.T) {
 		{name: "bind-zsk", key: "zsk", start: dnstest.StartBIND},
 		{name: "bind-ksk", key: "ksk", start: dnstest.StartBIND},
 		{name: "knot-zsk", key: "zsk", start: dnstest.StartKnot},
-		{name: "knot-ksk", key: "ksk", start: dnstest.StartKnot},
+		{name: "knot-ksk", key: "ksk", start: dnstest.StartKnot, more: []string{"--arg", "ds=person"}},
 	}
 	var inventory strings.Builder
 	inventory.WriteString("hosts:\n")
@@ -113,7 +144,7 @@ func TestKeysAreRolledAsManyShortAttempts(t *testing.T) {
 
 	for _, r := range all {
 		r.watch = r.lab.Watch(t)
-		r.task = h.roll(r, "--detach").Task
+		r.task = h.roll(r, append(r.more, "--detach")...).Task
 	}
 	for _, r := range all {
 		if r.key == "ksk" {
@@ -123,6 +154,9 @@ func TestKeysAreRolledAsManyShortAttempts(t *testing.T) {
 			second := h.roll(r, "--wait")
 			if j := h.jobs(second.Task)[0]; j.Outcome != jobs.Failed || j.Class != jobs.ClassUser {
 				t.Errorf("a second rollover on %s: %+v", r.name, j)
+			}
+			if r.more != nil {
+				h.openTooEarly(r, ds)
 			}
 			h.watched(r)
 			r.lab.Delegate(ds)

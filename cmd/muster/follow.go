@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -108,7 +109,7 @@ func (s *session) ask(ctx context.Context, t jobs.TaskInfo, heard chan<- news) {
 		case <-ctx.Done():
 		}
 	}
-	watch := standstill{looked: s.now(), words: s.standingWords(ctx, t.Task)}
+	watch := standstill{looked: s.now(), words: s.standingWords(ctx, t)}
 	if watch.words != "" {
 		tell(news{task: t, stands: watch.words})
 	}
@@ -131,7 +132,7 @@ func (s *session) ask(ctx context.Context, t jobs.TaskInfo, heard chan<- news) {
 		case ended || t.Running > 0 || t.Outcomes.Sum() != seen:
 			watch.words = ""
 		case s.now().Sub(watch.looked) >= standstillEvery:
-			watch = standstill{looked: s.now(), words: s.standingWords(ctx, t.Task)}
+			watch = standstill{looked: s.now(), words: s.standingWords(ctx, t)}
 		}
 		tell(news{task: t, stands: watch.words, last: ended})
 		if ended {
@@ -156,8 +157,16 @@ type standstill struct {
 	words  string // empty: no order keeps it, as far as is known
 }
 
-func (s *session) standingWords(ctx context.Context, id jobs.TaskID) string {
-	return strings.Join(s.standing(ctx, id), "; ")
+// standingWords says which orders keep a task, and whether it waits for people.
+func (s *session) standingWords(ctx context.Context, t jobs.TaskInfo) string {
+	words := s.standing(ctx, t.Task)
+	if t.Gates {
+		// Who cannot be asked now is asked again.
+		if l, err := s.gates(ctx, url.Values{"task": {string(t.Task)}}); err == nil && unanswered(l) > 0 {
+			words = append(words, atGates(unanswered(l), t.Task))
+		}
+	}
+	return strings.Join(words, "; ")
 }
 
 // sleep waits; it tells whether ctx goes on.

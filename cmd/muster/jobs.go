@@ -124,7 +124,7 @@ func newJob() *cobra.Command {
 		if s.json {
 			return s.writeJSON(j)
 		}
-		return s.write(jobText(j, s.now(), s.colours))
+		return s.write(jobText(j, s.now(), s.colours) + gateText(j))
 	})
 }
 

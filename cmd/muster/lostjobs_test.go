@@ -30,6 +30,11 @@ type losing struct {
 
 func newLosing(t *testing.T) *losing {
 	t.Helper()
+	return newLosingOf(t, againRunbook)
+}
+
+func newLosingOf(t *testing.T, runbook string) *losing {
+	t.Helper()
 	l := &losing{starts: make(chan string, 100), ended: make(chan string, 100)}
 	f, inventory := pretend(t, fakefleet.Config{Hosts: 10, Watch: func(e fakefleet.Entry) {
 		switch {
@@ -40,7 +45,7 @@ func newLosing(t *testing.T) *losing {
 		}
 	}})
 	l.fleet, l.house = f, newCellar(t, inventory)
-	l.write("again.yaml", againRunbook)
+	l.write("again.yaml", runbook)
 	l.configure(map[string]any{"master": map[string]any{"children": 1},
 		"runbooks": []string{l.file("again.yaml")}})
 	l.server = l.start("server", "--config", l.file("muster.yaml"))

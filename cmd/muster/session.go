@@ -20,7 +20,7 @@ import (
 // nothing else.
 func clientCommands() []*cobra.Command {
 	work := []*cobra.Command{newRun(), newPlan(), newWait(), newRetry(), newCancel(), newPause(),
-		newResume(), newHalt(), newRollout(), newSchedules(), newSSH()}
+		newResume(), newHalt(), newRollout(), newGate(), newSchedules(), newSSH()}
 	look := []*cobra.Command{newTasks(), newTask(), newJobs(), newJob(), newLogs(), newEvents(),
 		newHosts(), newNodes(), newQueue(), newGroup(), newLimits(), newWindows(), newRunbooks(),
 		newBlob(), newFacts(), newHistory(), newReport(), newToken(), newHealth(),

@@ -24,6 +24,9 @@ const (
 func summaryText(s server.Summary, width int, colours palette) string {
 	var b strings.Builder
 	b.WriteString(headline(s.Task, colours) + "\n")
+	if s.AtGates > 0 {
+		b.WriteString(atGates(s.AtGates, s.Task.Task) + "\n")
+	}
 	groups := slices.Clone(s.Groups)
 	slices.SortStableFunc(groups, func(x, y server.Alike) int {
 		return cmp.Or(cmp.Compare(rank(x.Outcome), rank(y.Outcome)), cmp.Compare(y.Count, x.Count))

@@ -139,7 +139,8 @@ func (c *client) summary(ctx context.Context, id jobs.TaskID, excerpt int) (
 // taskDetails is a task in JSON, with what its hosts said.
 type taskDetails struct {
 	jobs.TaskInfo
-	Groups []server.Alike `json:"groups"`
+	Groups  []server.Alike `json:"groups"`
+	AtGates int            `json:"at_gates,omitempty"` // jobs that wait for a person
 }
 
 func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
@@ -148,7 +149,7 @@ func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
 		return err
 	}
 	if s.json {
-		return s.writeJSON(taskDetails{sum.Task, filled(sum.Groups)})
+		return s.writeJSON(taskDetails{sum.Task, filled(sum.Groups), sum.AtGates})
 	}
 	t := sum.Task
 	return s.write(details(

@@ -150,6 +150,8 @@ func (c *call) turn(a Turn) Turned {
 		return Turned{Status: "ok"}
 	case "clear":
 		return c.clear(a)
+	case "gate":
+		return c.gate(a)
 	case "thaw":
 		f := c.flags.Freeze
 		if f.Until <= c.now {

@@ -170,6 +170,9 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 		s.finish(r.Job, j, o, keep)
 		return
 	}
+	if r.Kind == jobs.KindWait && t.Gates[gateField(r.Job, r.Step)] != "" {
+		r.Delay = 0 // it was answered meanwhile
+	}
 	if j.State == jobs.Running {
 		t.running--
 	}

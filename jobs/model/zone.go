@@ -89,6 +89,7 @@ type Task struct {
 	By            jobs.TaskID // what supersedes it
 	Running, Done int
 	Outcomes      map[jobs.Outcome]int
+	Gates         map[string]string // step and host, with : between, to how it was answered
 	Rolling
 	Unproven map[string]string // of a group, the member that did not succeed
 	Expires  jobs.Micros       // when it is forgotten; 0: never
@@ -206,6 +207,7 @@ func (z *Zone) Clone() *Zone {
 	for id, t := range z.Tasks {
 		copied := *t
 		copied.Chunks, copied.Outcomes = maps.Clone(t.Chunks), maps.Clone(t.Outcomes)
+		copied.Gates = maps.Clone(t.Gates)
 		c.Tasks[id] = &copied
 	}
 	s := &z.Semaphores

@@ -197,7 +197,8 @@ func readTask(z *model.Zone, r *record, id jobs.TaskID) *model.Task {
 		Paused: model.Switch{Note: r.take("pausedNote"), At: r.micros("paused"),
 			ID: r.number("pausedId")},
 		Cancel: r.take("cancel"), By: jobs.TaskID(r.take("by")), Running: r.int("running"),
-		Done: r.int("done"), Outcomes: map[jobs.Outcome]int{}, Expires: r.expires}
+		Done: r.int("done"), Outcomes: map[jobs.Outcome]int{}, Gates: map[string]string{},
+		Expires: r.expires}
 	s := &t.Head.Spec
 	if err := json.Unmarshal([]byte(r.take("spec")), s); err != nil {
 		r.t.Fatalf("%s: spec: %v", r.key, err)
@@ -228,6 +229,8 @@ func readTask(z *model.Zone, r *record, id jobs.TaskID) *model.Task {
 			t.Unproven[group] = r.take(field)
 		} else if host, ok := strings.CutPrefix(field, ":"); ok {
 			z.Jobs[jobs.NewID(id, host)] = readJob(r, r.take(field))
+		} else if gate, ok := strings.CutPrefix(field, "gate:"); ok {
+			t.Gates[gate] = r.take(field)
 		}
 	}
 	r.none()

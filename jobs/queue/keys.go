@@ -23,7 +23,7 @@ type Key struct {
 var zoneKeys = []Key{
 	{"queue", "zset", "move, step, end, epoch, fsck, order",
 		"jobs that never started: id by µs when to run"},
-	{"again", "zset", "step, checkpoint, lose, end, move, epoch, fsck, appoint",
+	{"again", "zset", "step, checkpoint, lose, end, move, epoch, control, fsck, appoint",
 		"jobs that started, and what waits: id by µs when anyone may touch it next"},
 	{"held:<task>", "zset", "put, move, step, end, fsck, appoint",
 		"jobs of a task that is not committed, or paused, with their scores"},
@@ -31,8 +31,8 @@ var zoneKeys = []Key{
 	{"task:<id>", "hash",
 		"put, move, step, checkpoint, lose, end, epoch, control, fsck, speak, appoint",
 		"this zone's part of a task: spec, hosts in chunks, counters, flags, and from its first take " +
-			"the record of each job (`:<host>`), of one with a time of its own from its put; expires " +
-			"24 h after the end"},
+			"the record of each job (`:<host>`), of one with a time of its own from its put; how gates " +
+			"were answered (`gate:<step>:<host>`); expires 24 h after the end"},
 	{"locks", "hash", "step, checkpoint, epoch",
 		"host to the one attempt on it: until when (µs), token and job"},
 	{"sem:<name>", "hash", "step, lose, end, control, epoch, fsck",

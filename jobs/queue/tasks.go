@@ -69,6 +69,7 @@ func (q *Queue) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 	t.Tick.Time, _ = time.Parse(time.RFC3339, h["tick"]) // most have none
 	t.Disruptive, _ = strconv.ParseBool(h["disruptive"])
 	t.ProveGroup, _ = strconv.ParseBool(h["prove_group"])
+	t.Gates, _ = strconv.ParseBool(h["gates"])
 	// One that was submitted by an older version has none.
 	t.Priority, _ = jobs.ParsePriority(h["priority"])
 
@@ -316,7 +317,7 @@ func (q *Queue) jobs(ctx context.Context, zone string, task jobs.TaskID,
 		}
 		out[i] = r.info(jobs.ID(ids[i]), at)
 	}
-	return out, nil
+	return out, q.addAnswers(ctx, zone, out)
 }
 
 // place is where a job was found: its score in each of the sets, 0 if it is not
@@ -341,7 +342,7 @@ func (r *record) info(id jobs.ID, at place) jobs.JobInfo {
 	if j.State == jobs.Ended {
 		return j
 	}
-	j.Note = jobs.Saying(r.saved)
+	j.Note, j.Gate = jobs.Saying(r.saved), jobs.GateOf(r.step, r.saved)
 	j.Next = jobs.TimeOf(jobs.Micros(max(at.queue, at.again)))
 	committed, _ := at.task[1].(string)
 	switch {

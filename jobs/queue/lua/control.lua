@@ -15,8 +15,12 @@
 --                  need what their hosts' traits say
 --      clear       object = group: it is not frozen any more
 --      thaw        ends a freeze before its time
+--      gate        object = job, number = its step, a gate; note = open, refuse or late,
+--                  a blank, then who and why. The first answer counts, and lets a
+--                  job that stands there come at once
 --      drain, undrain: object = host; only tells it: who is drained stands in the hub
 -- Returns {ok | already | absent, note or reason that stood before, number}
+--      gate also: {elsewhere, state or outcome, step}: the job does not stand there
 -- Keeps: repeating a call changes nothing. Waiters of what becomes free are woken.
 
 local verb, object, note, number = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -143,6 +147,27 @@ function verbs.thaw()
   say('thaw', 'zone')
   m.w('PUBLISH', m.kWake, '')
   return {'ok', why, m.us(m.zone.frozen)}
+end
+
+-- What has run off to a worker that is about to say that it waits is seen by step.
+function verbs.gate()
+  local t, j = m.task(m.taskOf(object)), m.job(object)
+  if not t or not j.state then return {'absent', '', '0'} end
+  local field = 'gate:' .. number .. ':' .. m.hostOf(object)
+  local before = call('HGET', t.key, field)
+  local there = j.state ~= 'ended' and j.attempt > 0 and m.us(j.step) == number
+  if not before then
+    if not there then return {'elsewhere', j.outcome or j.state, m.us(j.step)} end
+    m.w('HSET', t.key, field, m.at .. ' ' .. note)
+    m.event('gate', object, '{"step":' .. number .. ',"note":' .. cjson.encode(note) .. '}')
+  end
+  if there and j.state == 'wait' and j.due > m.now then
+    m.w('ZADD', m.kAgain, 'XX', m.at, object)
+    j.due = m.now
+    m.keep(object, j)
+    m.w('PUBLISH', m.kWake, '')
+  end
+  return {before and 'already' or 'ok', before or '', '0'}
 end
 
 local function tell()

@@ -16,6 +16,10 @@ end
 function m.rescore(i, id, j, t)
   local kind, delay = ARGV[i + 2], tonumber(ARGV[i + 7])
   local keep, release = ARGV[i + 12] == '1', ARGV[i + 11] == '1'
+  if kind == 'wait' and
+    call('HEXISTS', t.key, 'gate:' .. ARGV[i + 9] .. ':' .. m.hostOf(id)) == 1 then
+    delay = 0 -- it stands at a gate that was answered meanwhile
+  end
   local at = m.now + delay
   local note = t.cancel or j.cancel
   if note then

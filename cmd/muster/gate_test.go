@@ -1,0 +1,222 @@
+package main
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"muster/jobs"
+	"muster/server"
+)
+
+// gatedRunbook asks a person in its middle.
+const gatedRunbook = `
+name: gated
+arguments: {limit: {type: duration, default: 1h}}
+retry: {submit: 5, delay: 1s}
+timeout: 20s
+steps:
+  - name: look
+    check: sleep 1; echo "DS of "{{host.name}}
+    save: {ds: {lines: true}}
+  - name: person
+    gate: {question: "Is the {{saved.ds}} there?", timeout: "{{limit}}"}
+    on_fail: [{name: undo, run: echo undone}]
+  - name: use
+    check: sleep 1
+`
+
+// wantText looks for words in what a command says.
+func (l *losing) wantText(code int, args, words string) {
+	l.t.Helper()
+	if out, got := l.muster(strings.Fields(args)...); got != code || !strings.Contains(out, words) {
+		l.t.Errorf("muster %s: exit %d, want %d and %q:\n%s", args, got, code, words, out)
+	}
+}
+
+// Jobs stand at a gate without any worker, whatever dies meanwhile, until people say how
+// they go on.
+func TestJobsWaitAtAGateForAPerson(t *testing.T) {
+	t.Parallel()
+	l := newLosingOf(t, gatedRunbook)
+	var task jobs.TaskInfo
+	if code := l.query(&task, "run", "gated", "--on", "fw000[1-4]", "--detach"); code != exitOK || !task.Gates {
+		t.Fatalf("muster run: exit %d, %+v", code, task)
+	}
+	l.killChild()
+	id := string(task.Task)
+	job := func(n string) string { return id + ":fw000" + n }
+	for _, n := range []string{"1", "2", "3", "4"} {
+		l.awaitJob(jobs.ID(job(n)), jobs.Waiting)
+	}
+	l.awaitNode(func(n jobs.Node) bool { return len(n.Children) == 0 })
+	if pids := children(l.master.cmd.Process.Pid); len(pids) != 0 {
+		t.Errorf("children %v while people think", pids)
+	}
+
+	l.wantText(0, "gate ls fw0002", "Is the DS of fw0002 there?")
+	l.wantText(0, "job "+job("1"), "\nIt waits at the gate person for a person, since ")
+	l.wantText(0, "job "+job("1"), "\n  | Is the DS of fw0001 there?\nmuster gate open "+job("1")+" --reason")
+	l.wantText(0, "task "+id, "4 jobs stand at a gate for a person: muster gate ls "+id)
+	l.wantText(2, "gate open "+job("1"), "") // no reason
+	l.wantText(1, "gate open --reason x "+id+":fw0009", "")
+
+	for len(l.starts) > 0 {
+		<-l.starts
+	}
+	l.wantText(0, "gate open --reason seen "+job("1"), "task "+id+": the gate person is open: fw0001\n")
+	l.killChild()
+	if j := l.awaitJob(jobs.ID(job("1")), jobs.Ended); j.Outcome != jobs.Succeeded {
+		t.Errorf("opened: %+v", j)
+	}
+	l.wantText(0, "gate open --reason again "+job("1"), "is open already, opened by ")
+	l.wantText(1, "gate refuse --reason no "+job("1"), "is open already, opened by ")
+
+	l.master.kill()
+	l.master = l.house.master()
+	l.wantText(0, "gate refuse --reason wrong "+job("2"), "is refused: fw0002")
+	j := l.awaitJob(jobs.ID(job("2")), jobs.Ended)
+	if want := "step 2 (person): refused by "; j.Outcome != jobs.Failed || j.Class != jobs.ClassOperator ||
+		!strings.HasPrefix(j.Error, want) || !strings.HasSuffix(j.Error, ": wrong") {
+		t.Errorf("refused: %+v", j)
+	}
+	l.wantText(0, "logs "+job("2"), "undone")
+	l.muster("cancel", job("4"))
+	if j := l.awaitJob(jobs.ID(job("4")), jobs.Ended); j.Outcome != jobs.Cancelled {
+		t.Errorf("cancelled: %+v", j)
+	}
+	l.wantText(1, "gate open --reason x "+job("4"), "stands at no gate: it has ended, cancelled\nthese do: "+job("3"))
+	l.wantText(0, "gate open --reason all "+id, "the gate person is open: fw0003\n")
+	l.wait(task.Task)
+	if n := l.events()["gate"]; n != 3 {
+		t.Errorf("%d events gate, want 3", n)
+	}
+	l.wantText(1, "gate open --reason all "+id, "no job stands at a gate; 0 jobs to end yet")
+}
+
+// Who thinks for too long finds the job failed.
+func TestAGateThatNobodyOpens(t *testing.T) {
+	t.Parallel()
+	l := newLosingOf(t, gatedRunbook)
+	var task jobs.TaskInfo
+	if code := l.query(&task, "run", "gated", "--on", "fw0001", "--arg", "limit=1s", "--detach"); code != exitOK {
+		t.Errorf("muster run: exit %d", code)
+	}
+	l.wait(task.Task)
+	j := l.awaitJob(jobs.NewID(task.Task, "fw0001"), jobs.Ended)
+	if j.Outcome != jobs.Failed || j.Class != jobs.ClassOperator ||
+		j.Error != "step 2 (person): nobody opened the gate within 1s" {
+		t.Errorf("%+v", j)
+	}
+	l.wantText(1, "gate open --reason late "+string(j.ID), "was not opened in time already")
+	l.wantText(0, "logs "+string(j.ID), "undone")
+}
+
+// A dry run on the hosts says what would be asked.
+func TestACheckSaysWhatAGateWouldAsk(t *testing.T) {
+	t.Parallel()
+	l := newLosingOf(t, gatedRunbook)
+	var task jobs.TaskInfo
+	if code := l.query(&task, "run", "gated", "--on", "fw0001", "--check", "--detach"); code != exitOK || task.Gates {
+		t.Errorf("muster run --check: exit %d, %+v", code, task)
+	}
+	wantOutcomes(t, l.wait(task.Task), map[jobs.Outcome]int{jobs.Succeeded: 1})
+	l.wantText(0, "logs "+string(task.Task)+":fw0001", "a dry run, else a person would be asked")
+	l.wantText(0, "logs "+string(task.Task)+":fw0001", "Is the DS of fw0001 there?")
+}
+
+// gateRoutes is a server of which two jobs stand at a gate, one of them answered. What is
+// asked holds what a host said.
+func gateRoutes() map[string]http.HandlerFunc {
+	const gate = `"step": 1, "name": "ds", "question": "Is DS\u001b[2J\n| there?",
+		"since": "2026-11-21T10:00:00.000Z", "until": "2026-11-21T12:00:00.000Z"`
+	return map[string]http.HandlerFunc{
+		"GET /v1/gates": answer(`{"total": 3, "gates": [
+			{"job": "` + aJob + `", "task": "` + aTask + `", "host": "fw001", "runbook": "dnssec", ` + gate + `},
+			{"job": "` + aTask + `:fw002", "task": "` + aTask + `", "host": "fw002", "runbook": "dnssec",
+			 ` + gate + `, "answer": "opened by al\u001bice"}]}`),
+		"GET /v1/jobs/" + aJob: answer(`{"id": "` + aJob + `", "host": "fw001", "state": "wait", "gate": {` + gate + `}}`),
+		"POST /v1/tasks/" + aTask + "/gates/open": answer(`{"task": "` + aTask + `", "answered": [
+			{"job": "` + aJob + `", "step": 1, "name": "ds", "word": "open", "note": "opened by bob: x"},
+			{"job": "` + aTask + `:fw002", "step": 1, "name": "ds", "word": "refuse", "already": true,
+			 "note": "refused by al\u001bice"},
+			{"job": "` + aTask + `:fw003", "step": 1, "name": "ds", "word": "open", "note": "opened by bob: x"}],
+			"elsewhere": [{"job": "` + aTask + `:fw004", "state": "running", "step": 0}], "stand": ["` + aTask + `:fw005"]}`),
+		"POST /v1/tasks/" + aTask + "/gates/refuse": answer(`{"task": "` + aTask + `", "answered": [], "rest": 3}`),
+	}
+}
+
+func TestWhatIsSaidOfGates(t *testing.T) {
+	t.Parallel()
+	a := newFakeAPI(t, gateRoutes())
+	for line, want := range map[string]string{
+		"gate ls": "JOB               RUNBOOK  GATE  SINCE                 UNTIL                 " +
+			"QUESTION               ANSWER\n" +
+			"0wcy7y2fb2:fw001  dnssec   ds    2026-11-21 10:00:00Z  2026-11-21 12:00:00Z  " +
+			"Is DS\\x1b[2J | there?  -\n" +
+			"0wcy7y2fb2:fw002  dnssec   ds    2026-11-21 10:00:00Z  2026-11-21 12:00:00Z  " +
+			"Is DS\\x1b[2J | there?  opened by al\\x1bice\n",
+		"gate open --reason x " + aTask: "task 0wcy7y2fb2: the gate ds is open: fw[001,003]\n" +
+			"task 0wcy7y2fb2: the gate ds is refused already, refused by al\\x1bice: fw002\n" +
+			"job 0wcy7y2fb2:fw004 stands at no gate: it is running, at step 1\n" +
+			"these do: 0wcy7y2fb2:fw005; muster gate ls 0wcy7y2fb2\n",
+		"gate refuse --reason x " + aTask: "task 0wcy7y2fb2: no job stands at a gate; 3 jobs to end yet\n",
+	} {
+		code, out, words := muster(t, a.URL, strings.Fields(line)...)
+		if wrong := strings.HasPrefix(line, "gate ls"); out != want || (code == 0) != wrong {
+			t.Errorf("muster %s: exit %d, %s\n%s\nwant\n%s", line, code, words, out, want)
+		}
+	}
+	const shown = "\nIt waits at the gate ds for a person, since 2026-11-21 10:00:00Z and until 2026-11-21 12:00:00Z:\n" +
+		"  | Is DS\\x1b[2J\n  | | there?\nmuster gate open " + aJob
+	if _, out, _ := muster(t, a.URL, "job", aJob); !strings.Contains(out, shown) {
+		t.Errorf("%s", out)
+	}
+	if code, out, _ := muster(t, a.URL, "gate", "ls", "-o", "json"); code != 0 || strings.Contains(out, "\x1b") ||
+		!strings.HasPrefix(out, "[\n") {
+		t.Errorf("exit %d, %s", code, out)
+	}
+	var sent server.GateRequest
+	muster(t, a.URL, "gate", "open", "--reason", "a b", aJob, aTask+":fw002", "--as", "bob")
+	a.sent(t, "POST /v1/tasks/"+aTask+"/gates/open", &sent)
+	if len(sent.Jobs) != 2 || sent.Reason != "a b" || sent.As != "bob" {
+		t.Errorf("sent %+v", sent)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"gate open " + aJob, "--reason is missing"}, {"gate refuse x --reason x", "want 10 characters"},
+		{"gate open x:y --reason x", "want 10 characters"}, {"gate open --reason x", "requires at least 1 arg"},
+		{"gate ls a b", "at most 1 arg"},
+	} {
+		code, _, words := muster(t, a.URL, strings.Fields(c.args)...)
+		if code != exitUsage || !strings.Contains(words, c.want) {
+			t.Errorf("muster %s: exit %d, %s", c.args, code, words)
+		}
+	}
+	got := complete(t, a.URL, "gate", "open", "")
+	if slices.Sort(got); !slices.Equal(got, []string{aTask, aJob}) {
+		t.Errorf("completes %v", got)
+	}
+}
+
+// Who waits for a task hears that it waits for a person; of one without gates nobody asks.
+func TestFollowSaysThatAPersonIsAwaited(t *testing.T) {
+	t.Parallel()
+	for _, gates := range []bool{true, false} {
+		asked := 0
+		s, _ := bubble(t, func(r *http.Request) (*http.Response, error) {
+			asked++
+			if r.URL.RequestURI() != "/v1/gates?task="+aTask {
+				t.Errorf("asked %s", r.URL.RequestURI())
+			}
+			return said(200, `{"total": 2, "gates": [{"answer": "opened by al"}, {}]}`)
+		})
+		task, want := aTaskInfo(), ""
+		if task.Gates = gates; gates {
+			want = "1 job stands at a gate for a person: muster gate ls " + aTask
+		}
+		if got := s.standingWords(t.Context(), task); got != want || (asked > 0) != gates {
+			t.Errorf("gates %t: %q after %d questions, want %q", gates, got, asked, want)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package queue_test
+
+import (
+	"fmt"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"muster/jobs/model"
+)
+
+// What people order, and what passes by itself.
+
+func (m *walker) cancel(t *rapid.T) {
+	if rapid.IntRange(0, 2).Draw(t, "seldom") > 0 {
+		return
+	}
+	e := model.Ending{Task: m.task(t), Note: "carol: no", Chunk: rapid.IntRange(0, 2).Draw(t, "chunk"),
+		From: rapid.SampledFrom([]int{0, 0, 1}).Draw(t, "from"),
+		Most: rapid.SampledFrom([]int{50, 50, 1}).Draw(t, "most")}
+	switch rapid.IntRange(0, 3).Draw(t, "what") {
+	case 0, 2:
+		e.By = m.task(t)
+	case 1:
+		e.Hosts = []string{m.jobID(t).Host(), "fw9"}
+	}
+	m.end(t, e)
+}
+
+func (m *walker) pause(t *rapid.T) {
+	m.shift(t, m.task(t), rapid.SampledFrom([]string{"pause", "resume", "release", "commit"}).Draw(t, "verb"))
+}
+
+// turn turns a switch of the zone. What stops everything does not stay for long.
+func (m *walker) turn(t *rapid.T) {
+	verb := rapid.SampledFrom([]string{"limit", "clear", "thaw", "lift", "resume-zone", "halt", "pause-zone",
+		"pause-customer", "resume-customer", "shift", "guard", "gate", "gate"}).Draw(t, "verb")
+	if m.zone.Flags.Halted.Note != "" && rapid.Bool().Draw(t, "lift") {
+		verb = "lift"
+	}
+	a := model.Turn{Verb: verb, Note: "dave: " + verb, Number: int64(m.now)}
+	switch verb {
+	case "halt", "lift":
+		a.Number = int64(rapid.IntRange(1, 5).Draw(t, "id"))
+	case "pause-customer", "resume-customer":
+		a.Object = rapid.SampledFrom([]string{"acme", "beta"}).Draw(t, "customer")
+		a.Number = int64(rapid.IntRange(-1, 3).Draw(t, "order"))
+	case "pause-zone", "resume-zone":
+		a.Number = int64(rapid.IntRange(-1, 3).Draw(t, "order"))
+	case "guard":
+		a.Object = string(m.task(t))
+	case "gate":
+		a.Object, a.Number = m.gate(t)
+	case "shift":
+		a.Object = string(m.task(t))
+		a.Number -= 1_000_000 * int64(rapid.IntRange(0, 100).Draw(t, "ago"))
+	case "limit":
+		a.Object = rapid.SampledFrom([]string{"site/a", "site/b", "lab"}).Draw(t, "limit")
+		a.Number = int64(rapid.IntRange(-1, 2).Draw(t, "max"))
+	case "clear":
+		a.Object = fmt.Sprint("pair-", rapid.IntRange(0, 2).Draw(t, "group"))
+	}
+	m.control(t, a)
+}
+
+// pass lets time pass, or TIME jump.
+func (m *walker) pass(t *rapid.T) {
+	d := rapid.SampledFrom([]time.Duration{time.Second, 10 * time.Second, 10 * time.Second, 30 * time.Second,
+		70 * time.Second, -time.Second, -5 * time.Minute, 0}).Draw(t, "d")
+	if d == 0 {
+		d = rapid.SampledFrom([]time.Duration{time.Hour, 10 * time.Minute, 25 * time.Hour}).Draw(t, "long")
+	}
+	m.now, m.real = m.now.Add(d), m.real.Add(max(d, time.Second))
+}
+
+// reorder walks through the queue as who reorders it does; others come between.
+func (m *walker) reorder(t *rapid.T) {
+	m.n++
+	a := model.Walk{Token: fmt.Sprint("w", m.n), Lasts: 10 * time.Second}
+	status, oldest, changes := m.lock(t, a)
+	if status != "go" {
+		return
+	}
+	a.At = max(m.now, m.zone.Flags.High)
+	m.page(t, a, 0, 2)
+	m.page(t, a, 2, 9)
+	c := model.Chunk{Walk: a, Oldest: oldest, Size: rapid.IntRange(1, 4).Draw(t, "size")}
+	var scores []any
+	place, moved, how := oldest, 0, "done"
+	for range 10 {
+		r, rest := m.chunk(t, c, scores)
+		moved, c.Left = moved+r.Moved, c.Left+r.Left
+		if r.Status != "ok" || len(r.Rest) == 0 {
+			how = "met"
+			break
+		}
+		c.Old, scores, c.New = r.Rest, rest, nil
+		for range r.Rest {
+			place--
+			c.New = append(c.New, place)
+		}
+		switch rapid.IntRange(0, 7).Draw(t, "meanwhile") {
+		case 0:
+			m.take(t)
+		case 1:
+			m.cancel(t)
+		case 2:
+			m.pass(t)
+		case 3:
+			return // it died
+		}
+	}
+	m.done(t, model.Done{Walk: a, Moved: moved, Cooldown: 10 * time.Second, Who: "n1", How: how,
+		Changes: changes})
+}
+
+func (m *walker) sweep(t *rapid.T) { m.step(t, model.Step{Sent: m.now}) }

@@ -1,0 +1,95 @@
+package scripts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// This file is about the kind of step that waits for a person (design §9).
+
+// GateSpec is a step of kind gate as the runbook says it: a person is asked, and the job
+// goes on once one has opened it.
+type GateSpec struct {
+	Question string `json:"question"` // text with placeholders
+	Timeout  Span   `json:"timeout"`  // for the answer
+	Release  bool   `json:"release,omitempty"`
+	Dry      bool   `json:"dry,omitempty"` // it says what it would ask, and asks nobody
+}
+
+// Gate is a step of kind gate as it is done on one host.
+type Gate struct {
+	Question string        // for people; may hold what a host said, and newlines
+	Timeout  time.Duration // for the answer
+	Release  bool          // gives the host back meanwhile
+	Dry      bool          // it says what it would ask, and asks nobody
+}
+
+// The bounds of a gate.
+const (
+	questionMax = 1000     // bytes of a question as it is written
+	askedMax    = 4 << 10  // bytes of one with its values
+	gateTimeout = 30 * day // for the answer, unless the runbook says otherwise
+	day         = 24 * time.Hour
+)
+
+// fill makes the gate of one host.
+func (g *GateSpec) fill(in scope) (*Gate, error) {
+	text, err := render(g.Question, in, plain)
+	if err != nil {
+		return nil, fmt.Errorf("question: %w", err)
+	}
+	timeout, err := g.Timeout.value(in, time.Second)
+	return &Gate{Question: asked(text), Timeout: timeout, Release: g.Release, Dry: g.Dry}, err
+}
+
+// asked is a question within its bound. What is left out is said: who is asked must know
+// that there is more.
+func asked(text string) string {
+	text = strings.TrimSpace(strings.ToValidUTF8(text, "�"))
+	if len(text) <= askedMax {
+		return text
+	}
+	cut := askedMax
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return fmt.Sprintf("%s… (%d bytes more)", text[:cut], len(text)-cut)
+}
+
+// Gated tells whether a step waits for a person.
+func (f Frozen) Gated() bool {
+	return slices.ContainsFunc(f.Steps, func(s Step) bool { return s.Gate != nil && !s.Gate.Dry })
+}
+
+func readGate(p *parser, v value) *GateSpec {
+	g := &GateSpec{Timeout: Span{Time: gateTimeout}}
+	seen := readMapping(p, v, gateKeys(), g)
+	if _, ok := seen["question"]; !ok && v.isMapping() {
+		p.add(at(v.Node), "gate has no question: say what the person is to look at, and to decide")
+	}
+	return g
+}
+
+func gateKeys() []key[GateSpec] {
+	return []key[GateSpec]{
+		{"question", func(p *parser, v value, g *GateSpec) { g.Question = p.question(v) }},
+		{"timeout", func(p *parser, v value, g *GateSpec) { g.Timeout = p.span(v) }},
+		{"release", func(p *parser, v value, g *GateSpec) { g.Release = p.flag(v) }},
+	}
+}
+
+// question reads a text for a person. Its values are data: nothing is quoted.
+func (p *parser) question(v value) string {
+	text, ok := p.text(v, questionMax)
+	if !ok {
+		return ""
+	}
+	if strings.TrimSpace(text) == "" {
+		p.add(at(v.Node), "question is empty: say what the person is to look at, and to decide")
+	}
+	p.template(v, text)
+	return text
+}

@@ -1,0 +1,167 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+// TaskGates is where people hear which jobs wait for them, and answer.
+type TaskGates interface {
+	// GatedTasks lists the tasks with gates that have not ended.
+	GatedTasks(ctx context.Context) ([]jobs.TaskID, error)
+
+	// AnswerGates opens or refuses the gates at which jobs of a task stand, or those on
+	// some hosts.
+	AnswerGates(ctx context.Context, id jobs.TaskID, hosts []string, a jobs.GateAnswer) (
+		jobs.Answers, error)
+}
+
+// gatesMax is how many jobs at a gate are listed at most; others are counted.
+const gatesMax = 1000
+
+// GateList is the answer of GET /v1/gates.
+type GateList struct {
+	Total int        `json:"total"` // jobs that stand at a gate
+	Gates []Standing `json:"gates"` // at most 1000 of them, those of older tasks first
+}
+
+// Standing is a job that stands at a gate.
+type Standing struct {
+	Job      jobs.ID     `json:"job"`
+	Task     jobs.TaskID `json:"task"`
+	Host     string      `json:"host"`
+	Runbook  string      `json:"runbook"`
+	Operator string      `json:"operator"` // of the task
+	State    jobs.State  `json:"state"`
+	jobs.Gate
+}
+
+// GateRequest is the body of POST /v1/tasks/{task}/gates/open and …/refuse. Without jobs and
+// hosts it is about all jobs of the task that stand at a gate.
+type GateRequest struct {
+	OrderRequest
+	Jobs  []jobs.ID `json:"jobs,omitempty" maxItems:"10000" nullable:"false"`  // of this task
+	Hosts []string  `json:"hosts,omitempty" maxItems:"10000" nullable:"false"` // whose jobs of this task
+}
+
+type (
+	gatesInput struct {
+		Task string `query:"task" doc:"only jobs of this task"`
+		On   string `query:"on" doc:"only jobs on what this selector picks"`
+	}
+	gatesOutput struct{ Body GateList }
+
+	gateInput struct {
+		Asked
+		Task string `path:"task"`
+		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		Body *GateRequest
+	}
+	answersOutput struct{ Body jobs.Answers }
+)
+
+// gates lists the jobs that stand at a gate.
+func (s *Server) gates(ctx context.Context, in *gatesInput) (*gatesOutput, error) {
+	tasks, err := s.gatedTasks(ctx, in.Task)
+	if err != nil {
+		return nil, err
+	}
+	on, err := s.namesOn(ctx, in.On)
+	if err != nil {
+		return nil, err
+	}
+	out := &gatesOutput{GateList{Gates: []Standing{}}}
+	for _, id := range tasks {
+		t, err := s.queue.Task(ctx, id)
+		if err == nil {
+			err = s.queue.EachJob(ctx, id, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+				for _, j := range chunk {
+					if j.Gate != nil && (on == nil || on[j.Host]) {
+						out.Body.add(t, j)
+					}
+				}
+				return nil
+			})
+		}
+		if err != nil && !(errors.Is(err, queue.ErrNotFound) && in.Task == "") { // it may just go
+			return nil, problem(err)
+		}
+	}
+	return out, nil
+}
+
+func (l *GateList) add(t jobs.TaskInfo, j jobs.JobInfo) {
+	if l.Total++; len(l.Gates) < gatesMax {
+		l.Gates = append(l.Gates, Standing{j.ID, t.Task, j.Host, t.Runbook, t.Operator, j.State, *j.Gate})
+	}
+}
+
+// gatedTasks is the task that is asked for, or all with gates.
+func (s *Server) gatedTasks(ctx context.Context, task string) ([]jobs.TaskID, error) {
+	if task == "" {
+		list, err := s.queue.GatedTasks(ctx)
+		return list, problem(err)
+	}
+	id, err := jobs.ParseTaskID(task)
+	if err != nil {
+		return nil, refusal(mistakes("query.task", err))
+	}
+	return []jobs.TaskID{id}, nil
+}
+
+// namesOn are the names of the hosts that a selector picks; nil without one.
+func (s *Server) namesOn(ctx context.Context, on string) (map[string]bool, error) {
+	if on == "" {
+		return nil, nil
+	}
+	list, err := s.hostsOn(ctx, on)
+	picked := make(map[string]bool, len(list))
+	for _, h := range list {
+		picked[h.Name] = true
+	}
+	return picked, err
+}
+
+func (s *Server) openGates(ctx context.Context, in *gateInput) (*answersOutput, error) {
+	return s.answerGates(ctx, in, jobs.GateOpen, "opened")
+}
+
+func (s *Server) refuseGates(ctx context.Context, in *gateInput) (*answersOutput, error) {
+	return s.answerGates(ctx, in, jobs.GateRefuse, "refused")
+}
+
+// answerGates is the word of a person who has looked.
+func (s *Server) answerGates(ctx context.Context, in *gateInput, word jobs.GateWord,
+	done string) (*answersOutput, error) {
+	var b GateRequest
+	if in.Body != nil {
+		b = *in.Body
+	}
+	id, err := jobs.ParseTaskID(in.Task)
+	wrong := mistakes("path.task", err)
+	g, more := Order{Asked: in.Asked, User: in.User, Body: &b.OrderRequest}.reasoned(done)
+	list, bad := CancelRequest(b).list(id)
+	if wrong = append(append(wrong, more...), bad...); len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	var hosts []string
+	for _, job := range list {
+		hosts = append(hosts, job.Host())
+	}
+	did, err := s.queue.AnswerGates(ctx, id, hosts, jobs.GateAnswer{Word: word, Note: g.note()})
+	if err != nil {
+		return nil, problem(err)
+	}
+	anew := 0
+	for _, one := range did.Answered {
+		if !one.Already {
+			anew++
+		}
+	}
+	s.logOrder("gates "+done, g, "task", id, "jobs", len(list), "answered", anew,
+		"already", len(did.Answered)-anew, "elsewhere", len(did.Elsewhere))
+	return &answersOutput{did}, nil
+}
