@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,21 +34,22 @@ type Estimate struct {
 // estimate is that of some durations.
 func estimate(k Kind, recent []time.Duration) Estimate {
 	list := slices.Sorted(slices.Values(recent))
-	rank := func(q float64) time.Duration {
-		if len(list) == 0 {
-			return 0
-		}
-		return list[int(math.Ceil(q*float64(len(list))))-1]
-	}
-	return Estimate{k, rank(0.5), rank(0.9), len(list)}
+	return Estimate{k, rank(list, 0.5), rank(list, 0.9), len(list)}
 }
 
 // took is how long a job was at work, if it may tell how long others will be: it
-// succeeded, and nothing of it had to be done again. A job that was deferred before
-// it did anything began when it was due again.
+// succeeded, and nothing of it had to be done again. What it waited for is no work: a
+// worker, a window, a person. The waits of its runbook are a part of it, and so are the
+// pauses between its probes.
+//
+// Of one whose worker did not say what its time went to it is all from its start on; if it
+// was deferred before it did anything, from when it was due again.
 func took(j Job) (time.Duration, bool) {
 	if j.Outcome != jobs.Succeeded || j.Tries > 0 || j.Started.IsZero() || j.Finished.IsZero() {
 		return 0, false
+	}
+	if d := j.Times.Of(jobs.Connecting, jobs.Acting, jobs.Verifying, jobs.Pausing); d > 0 {
+		return d, true
 	}
 	from := j.Started.Time
 	if j.Attempt == 1 && j.Due.After(from) {

@@ -47,7 +47,7 @@ func TestTablesOfALaterVersionAreLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := open(t, cfg).Migrate(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "version 99, this muster knows 1") {
+		if err == nil || !strings.Contains(err.Error(), "version 99, this muster knows ") {
 			t.Errorf("migrate: %v", err)
 		}
 	})

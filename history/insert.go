@@ -102,6 +102,6 @@ var (
 	taskColumns = strings.Fields("id runbook operator target zones inventory schedule tick priority " +
 		"retry_of cancelled state total submitted started finished")
 	jobColumns = strings.Fields("task host zone customer model runbook operator outcome class exit " +
-		"error note node attempt tries due started finished")
+		"error note node attempt tries due started finished times")
 	attemptColumns = strings.Fields("task host attempt node started ended how")
 )

@@ -32,7 +32,7 @@ var ErrCursor = errors.New("want the `next` of another page")
 
 // jobSelect reads a job, for scanJob.
 const jobSelect = `select task, host, zone, customer, model, runbook, operator, outcome, class,
-	exit, error, note, node, attempt, tries, due, started, finished from jobs`
+	exit, error, note, node, attempt, tries, due, started, finished, times from jobs`
 
 // Jobs lists jobs that have ended, the last one first, those of one task by host, from
 // behind a cursor on. next is the cursor of the page that follows; empty: there is none.
@@ -125,11 +125,15 @@ func (f Filter) where(cursor string) (*where, error) {
 
 func scanJob(scan func(...any) error) (Job, error) {
 	var j Job
-	var task, outcome, class string
+	var task, outcome, class, times string
 	var exit sql.NullInt64
 	var attempt, tries, due, started, finished int64
 	err := scan(&task, &j.Host, &j.Zone, &j.Customer, &j.Model, &j.Runbook, &j.Operator, &outcome,
-		&class, &exit, &j.Error, &j.Note, &j.Node, &attempt, &tries, &due, &started, &finished)
+		&class, &exit, &j.Error, &j.Note, &j.Node, &attempt, &tries, &due, &started, &finished,
+		&times)
+	if err != nil {
+		return j, err
+	}
 	j.ID, j.State = jobs.NewID(jobs.TaskID(task), j.Host), jobs.Ended
 	j.Outcome, j.Class = jobs.Outcome(outcome), jobs.Class(class)
 	j.Attempt, j.Tries = int(attempt), int(tries)
@@ -138,6 +142,7 @@ func scanJob(scan func(...any) error) (Job, error) {
 		code := int(exit.Int64)
 		j.ExitCode = &code
 	}
+	j.Times, err = readTimes(times)
 	return j, err
 }
 

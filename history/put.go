@@ -188,7 +188,7 @@ func jobRows(list []Job) [][]any {
 		put(&out, at, string(j.ID), []any{string(j.ID.Task()), j.ID.Host(), j.Zone, clean(j.Customer),
 			clean(j.Model), clean(j.Runbook), clean(j.Operator), string(j.Outcome), string(j.Class), exit,
 			clean(j.Error), clean(j.Note), clean(j.Node), int64(j.Attempt), int64(j.Tries), micros(j.Due),
-			micros(j.Started), micros(j.Finished)})
+			micros(j.Started), micros(j.Finished), timesText(j.Times)})
 	}
 	return out
 }

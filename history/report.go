@@ -75,7 +75,8 @@ type Report struct {
 	Task  jobs.TaskInfo `json:"task"`
 	Total int           `json:"total"` // hosts that the task was for
 	Parts []Part        `json:"parts"`
-	Jobs  []Job         `json:"jobs"` // of whom something is known, by host
+	Jobs  []Job         `json:"jobs"`  // of whom something is known, by host
+	Spent []Spent       `json:"spent"` // what the time of those jobs went to
 	Notes []string      `json:"notes"`
 }
 
@@ -96,7 +97,8 @@ const NotEnded = "not ended"
 // whom there is nothing is in a part of its own: it is not taken for granted that
 // they went well, or that they never ran.
 func NewReport(t jobs.TaskInfo, list []Job) Report {
-	r := Report{Task: t, Total: max(t.Total, len(list)), Jobs: list, Notes: []string{}}
+	r := Report{Task: t, Total: max(t.Total, len(list)), Jobs: list, Spent: spentBy(list),
+		Notes: []string{}}
 	counts := map[string]int{}
 	// The task was read a moment before its jobs, which may have ended meanwhile.
 	r.Task.Outcomes = jobs.NewCounts()

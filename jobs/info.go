@@ -153,6 +153,8 @@ type Aside struct {
 	Note string `json:"note,omitempty"`
 	// HostLeft says that the host is in the inventory no more, and the job not over.
 	HostLeft bool `json:"host_left,omitempty"`
+	// Times is what its time went to, in seconds; the attempt in hand is not counted yet.
+	Times Times `json:"times,omitempty"`
 	// Gate is the gate at which it stands, until a person answers; nil: none.
 	Gate *Gate `json:"gate,omitempty"`
 	Ahead

@@ -22,13 +22,14 @@ type Grant struct {
 	Job      ID            `json:"job"`
 	Token    Token         `json:"token"`
 	Mode     Mode          `json:"mode"`
-	Attempt  int           `json:"attempt"` // counts every take
-	Tries    int           `json:"tries"`   // failures so far
-	Probes   int           `json:"probes"`  // verify probes so far
-	Crashes  int           `json:"crashes"` // workers that died with it
-	Step     int           `json:"step"`    // index of the step to go on with
-	Saved    string        `json:"saved"`   // JSON of what steps kept; empty: nothing
-	Due      Micros        `json:"due"`     // since when it could have run
+	Attempt  int           `json:"attempt"`         // counts every take
+	Tries    int           `json:"tries"`           // failures so far
+	Probes   int           `json:"probes"`          // verify probes so far
+	Crashes  int           `json:"crashes"`         // workers that died with it
+	Step     int           `json:"step"`            // index of the step to go on with
+	Saved    string        `json:"saved"`           // JSON of what steps kept; empty: nothing
+	Spent    string        `json:"spent,omitempty"` // its time before this attempt: a Ledger
+	Due      Micros        `json:"due"`             // since when it could have run
 	LostNode string        `json:"lost_node,omitempty"`
 	Timeout  time.Duration `json:"timeout"`        // the lock holds so long from the take
 	Bound    time.Duration `json:"bound"`          // lost only: the old attempt may act on the host so long
@@ -68,8 +69,9 @@ type Result struct {
 	Said
 }
 
-// Said is what a host said.
+// Said is what a host said, and what became of the time.
 type Said struct {
+	Spent  string // the job's time so far: a Ledger; empty: not known, as before
 	Output []byte // head and tail, bounded
 	Gap    Gap    // what is missing between them
 }

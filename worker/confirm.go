@@ -73,7 +73,9 @@ func (a *attempt) endConfirm(f facts, r jobs.Result, goOn bool) (jobs.Result, bo
 // change runs a text of the change and reads how it stands then.
 func (a *attempt) change(ctx context.Context, f facts, c remote.Command) (facts,
 	scripts.Confirmation, bool) {
+	done := a.on(jobs.Acting)
 	f.result, f.err = a.conn.Run(ctx, c)
+	done()
 	f.cause, f.order = cause(ctx), order(a.halting)
 	last := lastLine(f.result.Output)
 	state, ok := scripts.ReadConfirm(last)

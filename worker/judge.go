@@ -329,7 +329,8 @@ func (f facts) retry(delay time.Duration, text string) jobs.Result {
 
 func (f facts) say(k jobs.Kind, text string) jobs.Result {
 	return jobs.Result{Job: f.grant.Job, Token: f.grant.Token, Kind: k, Error: oneLine(text),
-		Saved: f.kept(), Note: note(f.result)}
+		Saved: f.kept(), Note: note(f.result),
+		Said: jobs.Said{Spent: f.spent(k)}}
 }
 
 // place names the step that a text is about, if there is more than one.

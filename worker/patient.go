@@ -270,8 +270,10 @@ func (a *attempt) tellToReboot(ctx context.Context, conn Conn, action scripts.Ac
 		record = a.recordOf(a.step)
 		record.Again, record.Twice = how.began, true
 	}
+	told := a.on(jobs.Acting)
 	f.result, f.err = conn.Run(ctx, remote.Command{Shell: action.Command, Bound: how.bound,
 		Stop: a.halting.Done(), Record: record, Live: a.said.live})
+	told()
 	a.said.add(f.result.Output)
 	f.cause, f.order = cause(ctx), order(a.halting)
 	c := a.probed()

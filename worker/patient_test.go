@@ -27,7 +27,8 @@ type life struct {
 	ran   []string      // what the hosts were told
 	said  string        // all transcripts
 	began time.Time
-	lost  map[int]bool // attempts whose worker vanishes, counted from 1
+	lost  map[int]bool  // attempts whose worker vanishes, counted from 1
+	late  time.Duration // it is taken so long after it is due
 }
 
 func newLife(t *testing.T, s *stand) *life {
@@ -67,11 +68,12 @@ func (l *life) live(most int) jobs.Result {
 			}
 			continue
 		}
-		l.grant.Step, l.grant.Saved = r.Step, r.Saved
+		l.grant.Step, l.grant.Saved, l.grant.Spent = r.Step, r.Saved, r.Spent
+		l.grant.Due = jobs.MicrosOf(time.Now().Add(r.Delay))
 		if r.Kind == jobs.KindRetry {
 			l.grant.Tries++
 		}
-		<-time.After(r.Delay)
+		<-time.After(r.Delay + l.late)
 	}
 }
 

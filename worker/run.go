@@ -30,12 +30,14 @@ type attempt struct {
 	timing
 
 	progress
-	said *transcript
+	said   *transcript
+	clocks stopwatch
 }
 
 // progress is how far an attempt has come.
 type progress struct {
 	step     int // in hand, or the one that would be next
+	kind     scripts.Kind
 	memory   memory
 	begun    bool  // a step was started in this attempt
 	attached bool  // to a step that an earlier one started
@@ -67,6 +69,7 @@ func newAttempt(c *clerk, g jobs.Grant, p plan) *attempt {
 		moved:    c.lines.moved,
 		progress: progress{step: g.Step, memory: recall(g.Saved)},
 		said:     newTranscript(c.cfg.OutputMax, newVoice(g, c.cfg.OutputMax)),
+		clocks:   stopwatch{ledger: spentBefore(g)},
 	}
 }
 
@@ -80,6 +83,7 @@ func (a *attempt) run(ctx context.Context) (e ending) {
 			e = ending{token: a.grant.Token, result: a.panicked()}
 		}
 		e.result.Output, e.result.Gap = a.said.output()
+		e.result.Spent = a.spent(e.result.Kind)
 		a.log(e, a.Clock()-a.began)
 	}()
 
@@ -125,6 +129,7 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 		if err != nil {
 			return a.facts().end(jobs.Failed, jobs.ClassUser, err.Error()), false
 		}
+		a.kind = action.Kind
 		if action.Skip != "" {
 			a.remark(action.Name, ": skipped, "+action.Skip)
 			if a.goOn(nil); a.step == a.until() {
@@ -167,8 +172,10 @@ func (a *attempt) stepOn(ctx, reach context.Context, action scripts.Action) (r j
 	case !ok:
 		return outOfTime(a.with(action), "too little time is left for it"), false
 	case action.Kind == scripts.KindConfirm:
+		defer a.on(looking(action.Kind))()
 		return a.confirms(ctx, action, bound)
 	case patient(action.Kind):
+		defer a.on(looking(action.Kind))()
 		return a.probe(ctx, a.conn, action, bound)
 	}
 	return a.try(ctx, a.conn, action, a.record(action, look), bound)
@@ -275,6 +282,7 @@ func (a *attempt) tells() bool {
 // steps.
 func (a *attempt) connect(ctx context.Context) (Conn, error) {
 	dial := func(ctx context.Context) (Conn, error) {
+		defer a.on(jobs.Connecting)()
 		ctx, cancel := context.WithTimeout(ctx, jobs.ConnectAllowance)
 		defer cancel()
 		return a.Dial(ctx, *a.grant.Host)
@@ -350,10 +358,12 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 		a.remark(action.Name, "")
 	}
 	a.begin()
+	done := a.on(jobs.Acting)
 	f.result, f.err = a.do(ctx, conn, action, remote.Command{Shell: action.Shell, Bound: bound,
 		Stop: a.halting.Done(), Record: record, Live: a.said.live, Attached: func() {
 			a.said.remark("attached to what an earlier attempt started")
 		}})
+	done()
 	a.said.add(f.result.Output)
 	a.attached = a.attached || f.result.Attached
 	f.result.Attached = a.attached

@@ -42,7 +42,7 @@ func TestStepsRunInOrderEachBehindACheckpoint(t *testing.T) {
 			ExitCode: new(int), Step: 2, Saved: "{}",
 			Said: jobs.Said{Output: []byte("== step 1 of 3: one ==\ndo one done\n" +
 				"== step 2 of 3: two ==\ndo two done\n== step 3 of 3: three ==\ndo three done\n")}}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, got, timeless); diff != "" {
 			t.Errorf("result (-want +got):\n%s", diff)
 		}
 		asked := []jobs.Checkpoint{
@@ -321,7 +321,7 @@ func TestUnfitJobs(t *testing.T) {
 				s.q.specs[task1] = sp
 				got := s.one(tt.change)
 				tt.want.Job, tt.want.Token = "0000000001:fw1", 1
-				if diff := cmp.Diff(tt.want, got); diff != "" {
+				if diff := cmp.Diff(tt.want, got, timeless); diff != "" {
 					t.Errorf("result (-want +got):\n%s", diff)
 				}
 				if n := len(s.hosts.started()); n != 0 {
@@ -433,7 +433,7 @@ func TestUploads(t *testing.T) {
 				}
 				got := s.one()
 				tt.want.Job, tt.want.Token = "0000000001:fw1", 1
-				if diff := cmp.Diff(tt.want, got); diff != "" {
+				if diff := cmp.Diff(tt.want, got, timeless); diff != "" {
 					t.Errorf("result (-want +got):\n%s", diff)
 				}
 			})

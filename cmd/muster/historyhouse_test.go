@@ -37,6 +37,7 @@ func TestAHouseKeepsItsHistory(t *testing.T) {
 			h.query(&page, "history", "--task", string(done.Task))
 		}
 	}
+	wantWork(t, done, page.Jobs)
 	counts := jobs.NewCounts()
 	for _, j := range page.Jobs {
 		counts[j.Outcome]++
@@ -49,6 +50,10 @@ func TestAHouseKeepsItsHistory(t *testing.T) {
 	}
 	var r history.Report
 	h.query(&r, "report", string(done.Task))
+	wantWork(t, done, r.Jobs)
+	if len(r.Spent) < 3 {
+		t.Errorf("the time of all went to %+v", r.Spent)
+	}
 	sum := 0
 	for _, p := range r.Parts {
 		sum += p.Hosts

@@ -80,7 +80,7 @@ func jobGrid(list []jobs.JobInfo, now time.Time, colours palette) grid {
 	for _, j := range list {
 		g.add(cell(string(j.ID)), cell(string(j.State)),
 			colours.outcome(j.Outcome, orDash(cell(string(j.Outcome)))), strconv.Itoa(j.Attempt),
-			orDash(cell(j.Node)), moment(j.Started), took(j.Started, j.Finished, now),
+			orDash(cell(j.Node)), moment(j.Started), jobTook(j, now),
 			exitText(j.ExitCode), orDash(fit(cell(jobWords(j)), lineColumns)))
 	}
 	return g
@@ -155,7 +155,8 @@ func jobText(j jobs.JobInfo, now time.Time, colours palette) string {
 		[2]string{"due", moment(j.Due)},
 		[2]string{"started", moment(j.Started)},
 		[2]string{"finished", moment(j.Finished)},
-		[2]string{"took", took(j.Started, j.Finished, now)},
+		[2]string{"took", jobTook(j, now)},
+		[2]string{"times", timesText(j.Times)},
 		[2]string{"next", next},
 		[2]string{"waits for", cell(j.Waits)},
 	)

@@ -33,7 +33,9 @@ func newReport() *cobra.Command {
 		Short: "Tell what became of every host of a task: sums that always add up",
 		Long: `report tells what became of every host that a task was for. Each host is in exactly
 one part, and the parts add up to the number of hosts: what has not ended, and what
-muster does not know, have parts of their own.
+muster does not know, have parts of their own. What the time of the jobs went to is
+summed up below: queued, in a window, at a gate, waiting, connecting, running,
+verifying.
 
 It works while the task runs, and for as long as history.keep says afterwards.`,
 		Example: `  muster report 0wcy7y2fb2
@@ -92,6 +94,9 @@ func reportText(r history.Report, width int, colours palette) string {
 	}
 	parts.add(strconv.Itoa(r.Total), "hosts", "in all")
 	b.WriteString("\n" + parts.render(width, false))
+	if len(r.Spent) > 0 {
+		b.WriteString("\n" + spentGrid(r.Spent).render(width, true))
+	}
 	for _, n := range r.Notes {
 		b.WriteString("\nnote: " + cell(n) + "\n")
 	}
@@ -105,8 +110,8 @@ func reportText(r history.Report, width int, colours palette) string {
 }
 
 // reportHead are the columns of a report as CSV.
-var reportHead = strings.Fields(
-	"host customer zone part class exit error note attempt node started finished")
+var reportHead = append(strings.Fields(
+	"host customer zone part class exit error note attempt node started finished"), useNames()...)
 
 func reportRow(j history.Job) []string {
 	part := string(j.Outcome)
@@ -117,8 +122,8 @@ func reportRow(j history.Job) []string {
 	if j.ExitCode != nil {
 		exit = strconv.Itoa(*j.ExitCode)
 	}
-	return []string{j.Host, j.Customer, j.Zone, part, string(j.Class), exit, j.Error, j.Note,
-		strconv.Itoa(j.Attempt), j.Node, j.Started.String(), j.Finished.String()}
+	return append([]string{j.Host, j.Customer, j.Zone, part, string(j.Class), exit, j.Error, j.Note,
+		strconv.Itoa(j.Attempt), j.Node, j.Started.String(), j.Finished.String()}, useCells(j.Times)...)
 }
 
 // reportCSV writes a line a host. Of whom nothing is known there is a line without a

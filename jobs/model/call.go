@@ -250,6 +250,7 @@ func (c *call) finish(id jobs.ID, j Job, o End, keep bool) {
 		kept.End.Exit = cmp.Or(o.Exit, kept.End.Exit)
 		kept.End.Error = cmp.Or(o.Error, kept.End.Error)
 		kept.End.Note = cmp.Or(o.Note, kept.End.Note)
+		kept.End.Spent = cmp.Or(o.Spent, kept.End.Spent)
 	})
 	if t != nil {
 		t.ends = append(t.ends, o.Outcome)

@@ -157,7 +157,7 @@ func (s *stepping) result(r jobs.Result) {
 		exit = fmt.Sprint(*r.ExitCode)
 	}
 	s.finish(r.Job, j, End{Outcome: r.Outcome, Class: r.Class, Exit: exit, Error: r.Error,
-		Note: r.Note}, r.KeepLock)
+		Note: r.Note, Spent: r.Spent}, r.KeepLock)
 }
 
 // rescore keeps a job for another attempt.
@@ -207,13 +207,7 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 	}
 	s.appoint(r.Job, at)
 	s.change(r.Job, func(j *Job) {
-		j.Due = at
-		if r.Kind != jobs.KindBack { // what is given back untouched is where it was
-			j.Step = r.Step
-		}
-		if r.Saved != "" {
-			j.Saved = r.Saved
-		}
+		note(j, r, at)
 		change(j)
 	})
 	if !keep {
@@ -226,6 +220,24 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 			begun: !r.Release && (step > 0 || r.Saved+j.Saved != "")})
 	}
 	s.event(string(r.Kind), r.Job)
+}
+
+// note is what every result that is not an end leaves in a job.
+func note(j *Job, r jobs.Result, at jobs.Micros) {
+	j.Due = at
+	if r.Kind != jobs.KindBack { // what is given back untouched is where it was
+		j.Step = r.Step
+	}
+	if r.Saved != "" {
+		j.Saved = r.Saved
+	}
+	if r.Spent != "" {
+		j.Spent = r.Spent
+	}
+	j.Why = ""
+	if r.Kind == jobs.KindDefer || r.Kind == jobs.KindRetry {
+		j.Why = r.Error
+	}
 }
 
 // deferral is when a deferred job comes again, and what is kept of it. What was never begun
@@ -295,6 +307,7 @@ func stopped(r jobs.Result, j Job, note string) (End, bool) {
 		j.Step = r.Step
 	}
 	o, keep := cancelled(j, note)
+	o.Spent = r.Spent
 	if r.KeepLock {
 		o.Outcome, keep = jobs.Unknown, true
 	}

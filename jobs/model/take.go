@@ -161,7 +161,10 @@ func (s *stepping) grant(id jobs.ID, j Job, t *task, how granting) {
 	token := jobs.Token(s.flags.Token)
 	g := jobs.Grant{Job: id, Token: token, Mode: jobs.ModeContinue, Attempt: j.Counts.Attempt + 1,
 		Tries: j.Counts.Tries, Probes: j.Counts.Probes, Crashes: j.Counts.Crashes, Step: j.Step,
-		Saved: j.Saved, Due: j.Due, Timeout: timeout}
+		Saved: j.Saved, Spent: j.Spent, Due: j.Due, Timeout: timeout}
+	if j.Spent == "" && j.Later > 0 {
+		g.Spent = fmt.Sprint("w", j.Later.Microseconds())
+	}
 	if j.Counts.Attempt == 0 {
 		g.Mode = jobs.ModeFresh
 	}
@@ -188,7 +191,7 @@ func (s *stepping) grant(id jobs.ID, j Job, t *task, how granting) {
 	}
 	s.change(id, func(kept *Job) {
 		kept.State, kept.Token, kept.Counts.Attempt = jobs.Running, token, g.Attempt
-		kept.Node, kept.Due = s.Node+"/"+s.Slot, g.Due
+		kept.Node, kept.Due, kept.Why = s.Node+"/"+s.Slot, g.Due, ""
 		if j.Started == 0 {
 			kept.Started = s.now
 		}

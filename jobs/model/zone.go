@@ -123,6 +123,8 @@ type Job struct {
 	Started jobs.Micros
 	Lost    bool   // the attempt in hand is to find out about one that was lost
 	Cancel  string // who and why
+	Spent   string // a ledger of its time
+	Why     string // it was deferred, or is tried again
 	End     End
 }
 
@@ -137,6 +139,7 @@ type End struct {
 	Exit    string
 	Error   string
 	Note    string
+	Spent   string
 }
 
 // Lock is the one attempt that may act on a host.

@@ -165,7 +165,7 @@ func (q *Queue) jobsOn(ctx context.Context, zone, host string, tasks []string) (
 	list := []jobs.JobInfo{}
 	for i, task := range tasks {
 		s := scores[i]
-		at := place{s[0].Val(), s[1].Val(), s[2].Val(), heads[i].Val()}
+		at := place{s[0].Val(), s[1].Val(), s[2].Val(), heads[i].Val(), 0}
 		text, _ := heads[i].Val()[2].(string)
 		if text == "" && at.queue+at.again+at.held == 0 {
 			continue

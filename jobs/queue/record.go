@@ -22,6 +22,8 @@ type record struct {
 	due, started        jobs.Micros   // 0: none
 	later               time.Duration // by how much later than its task it expires
 	node, saved, cancel string
+	spent               string // a ledger of its time, see jobs.Ledger
+	why                 string // it was deferred, or is tried again
 	end                 end
 }
 
@@ -34,13 +36,15 @@ type end struct {
 	class     jobs.Class
 	exit, err string
 	note      string
+	spent     string // a ledger; empty: no worker said so
 }
 
 // recordField is the field of a job's task that has its record.
 func recordField(host string) string { return ":" + host }
 
 // recordWords is how many words the first line of a record has; the last one is
-// the node, and may be missing.
+// the node, and may be missing, and so may be what stands behind it: a ledger, and
+// why the job waits.
 const recordWords = 13
 
 // readRecord reads a record; that of a job that was never taken is empty.
@@ -61,8 +65,14 @@ func readRecord(text string) (record, error) {
 	out := record{state: jobs.State(r.text()), lost: r.int() == 1, live: r.int() == 1,
 		token:  jobs.Token(r.micros()),
 		counts: counts{attempt: r.int(), tries: r.int(), probes: r.int(), crashes: r.int()},
-		step:   r.int(), due: r.micros(), later: r.duration(), started: r.micros(), node: r.text(),
+		step:   r.int(), due: r.micros(), later: r.duration(), started: r.micros(),
 		saved: lines[1], cancel: lines[2]}
+	var beside string
+	out.node, beside, _ = strings.Cut(r.text(), " ")
+	out.spent, out.why, _ = strings.Cut(beside, " ")
+	if out.spent == "-" {
+		out.spent = ""
+	}
 	if r.err == nil && lines[3] != "" {
 		out.end, r.err = readEnd(lines[3])
 	}
@@ -72,21 +82,25 @@ func readRecord(text string) (record, error) {
 	return out, nil
 }
 
-// readEnd reads the last line of a record: when, outcome, class, exit code and
-// error. A word that is missing is a dash.
+// readEnd reads the last line of a record: when, outcome, class, exit code with a ledger
+// behind a plus, and error. A word that is missing is a dash.
 func readEnd(line string) (e end, err error) {
 	line, note, _ := strings.Cut(line, "\n")
 	words := strings.SplitN(line, " ", 5)
 	if len(words) != 5 {
 		return e, errors.New("the last line lacks words")
 	}
-	for i, w := range words[:4] {
+	for i, w := range words[:3] {
 		if w == "-" {
 			words[i] = ""
 		}
 	}
 	at, err := jobs.ParseMicros(words[0])
-	return end{at, jobs.Outcome(words[1]), jobs.Class(words[2]), words[3], words[4], note}, err
+	exit, spent, _ := strings.Cut(words[3], "+")
+	if exit == "-" {
+		exit = ""
+	}
+	return end{at, jobs.Outcome(words[1]), jobs.Class(words[2]), exit, words[4], note, spent}, err
 }
 
 // exitCode is the exit code of a job that ended with one.

@@ -154,7 +154,7 @@ func appendResult(args []any, r jobs.Result) []any {
 	}
 	return append(args, string(r.Job), int64(r.Token), string(r.Kind), string(r.Outcome),
 		string(r.Class), exit, oneLine(r.Error), r.Delay.Microseconds(), int64(r.Until), r.Step,
-		saved, r.Release, r.KeepLock, said(r))
+		saved, r.Release, r.KeepLock, said(r), r.Spent)
 }
 
 // oneLine bounds an error for people and keeps it valid UTF-8 on one line: it
@@ -208,7 +208,7 @@ func readReply(r reader) (jobs.Reply, error) {
 }
 
 // grantFields is how many tab separated parts a grant has; see step.lua.
-const grantFields = 13
+const grantFields = 14
 
 func readGrant(text, host string) (jobs.Grant, error) {
 	parts := strings.SplitN(text, "\t", grantFields)
@@ -222,7 +222,7 @@ func readGrant(text, host string) (jobs.Grant, error) {
 	g := jobs.Grant{Job: jobs.ID(r.text()), Token: jobs.Token(r.micros()), Mode: jobs.Mode(r.text()),
 		Attempt: r.int(), Tries: r.int(), Probes: r.int(), Crashes: r.int(), Step: r.int(),
 		Due: r.micros(), Timeout: r.duration(), Bound: r.duration(), LostNode: r.text(),
-		Saved: r.text()}
+		Spent: r.text(), Saved: r.text()}
 	if g.Mode != jobs.ModeLost {
 		g.LostNode = ""
 	}

@@ -297,11 +297,13 @@ func (q *Queue) jobs(ctx context.Context, zone string, task jobs.TaskID,
 	}
 	var queue, again, held *redis.FloatSliceCmd
 	var head *redis.SliceCmd
+	var now *redis.TimeCmd
 	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		queue = p.ZMScore(ctx, zoneKey(zone, "queue", ""), ids...)
 		again = p.ZMScore(ctx, zoneKey(zone, "again", ""), ids...)
 		held = p.ZMScore(ctx, zoneKey(zone, "held:", string(task)), ids...)
 		head = p.HMGet(ctx, zoneKey(zone, "task:", string(task)), fields...)
+		now = p.Time(ctx)
 		return nil
 	})
 	if err != nil {
@@ -309,7 +311,8 @@ func (q *Queue) jobs(ctx context.Context, zone string, task jobs.TaskID,
 	}
 	out := make([]jobs.JobInfo, len(hosts))
 	for i := range hosts {
-		at := place{queue.Val()[i], again.Val()[i], held.Val()[i], head.Val()[:2]}
+		at := place{queue.Val()[i], again.Val()[i], held.Val()[i], head.Val()[:2],
+			jobs.MicrosOf(now.Val())}
 		text, _ := head.Val()[2+i].(string)
 		r, err := readRecord(text)
 		if err != nil {
@@ -321,10 +324,11 @@ func (q *Queue) jobs(ctx context.Context, zone string, task jobs.TaskID,
 }
 
 // place is where a job was found: its score in each of the sets, 0 if it is not
-// there, and due and committed of its task.
+// there, due and committed of its task, and when; 0: that is not known.
 type place struct {
 	queue, again, held float64
 	task               []any
+	now                jobs.Micros
 }
 
 // info is a job as people see it.
@@ -340,6 +344,7 @@ func (r *record) info(id jobs.ID, at place) jobs.JobInfo {
 		j.Due = jobs.TimeOf(m)
 	}
 	if j.State == jobs.Ended {
+		j.Times = r.times(jobs.MicrosOf(j.Due.Time), at.now)
 		return j
 	}
 	j.Note, j.Gate = jobs.Saying(r.saved), jobs.GateOf(r.step, r.saved)
@@ -357,6 +362,9 @@ func (r *record) info(id jobs.ID, at place) jobs.JobInfo {
 		j.State = jobs.Held
 	default:
 		j.State = jobs.Queued
+	}
+	if j.State != jobs.Held {
+		j.Times = r.times(jobs.MicrosOf(j.Due.Time), at.now)
 	}
 	return j
 }

@@ -351,7 +351,9 @@ func (m *walker) result(t *rapid.T, g jobs.Grant) jobs.Result {
 		jobs.KindVerify, jobs.KindDefer, jobs.KindBack}).Draw(t, "kind")
 	r := jobs.Result{Job: g.Job, Token: g.Token, Kind: kind, Step: g.Step, Saved: g.Saved,
 		Delay:   rapid.SampledFrom([]time.Duration{0, 7 * time.Second, 40 * time.Second}).Draw(t, "delay"),
-		Release: rapid.Bool().Draw(t, "release"), KeepLock: rapid.IntRange(0, 3).Draw(t, "keep") == 0}
+		Release: rapid.Bool().Draw(t, "release"), KeepLock: rapid.IntRange(0, 3).Draw(t, "keep") == 0,
+		Said: jobs.Said{Spent: rapid.SampledFrom([]string{"", "q5c17r230@1760000000000000v", "w7"}).
+			Draw(t, "spent")}}
 	switch kind {
 	case jobs.KindEnd:
 		r.Outcome = rapid.SampledFrom(append(jobs.Outcomes(), jobs.Unknown, jobs.Unknown)).Draw(t, "outcome")
@@ -361,12 +363,12 @@ func (m *walker) result(t *rapid.T, g jobs.Grant) jobs.Result {
 			r.Note = "attached"
 		}
 	case jobs.KindDefer:
-		r.Until = m.now.Add(30 * time.Second)
+		r.Until, r.Error = m.now.Add(30*time.Second), "outside its window"
 		if rapid.Bool().Draw(t, "nobody knows") {
 			r.Until = 0
 		}
 	case jobs.KindRetry, jobs.KindWait:
-		r.Step = rapid.IntRange(0, 2).Draw(t, "at step")
+		r.Step, r.Error = rapid.IntRange(0, 2).Draw(t, "at step"), "no answer"
 		if rapid.IntRange(0, 3).Draw(t, "remember") == 0 {
 			r.Saved = `{"may_have_run":true}`
 		}

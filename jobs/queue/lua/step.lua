@@ -7,16 +7,17 @@
 --      5 what the caller's own clock expects TIME to be, µs ('' if not known)
 --      6 tasks whose spec the caller has, separated by blanks
 --      7 when the caller sent this, by its estimate of TIME, µs
---      8 number of results, then 14 each: id, token, kind, outcome, class, exit,
+--      8 number of results, then 15 each: id, token, kind, outcome, class, exit,
 --        error, delay µs, until µs, step, saved (of an end: a note for people),
---        release, keep, output (a record, see output.go)
+--        release, keep, output (a record, see output.go), spent (a ledger, see
+--        jobs/times.go)
 -- Returns {status, now, next, {late id …}, {grant, host JSON …}, {task, spec …}}
 --      status: jobs | more | next | frozen | halted | absent (no key zone: call
 --      epoch, then repeat) | stale (a copy of an old call that was delayed: a
 --      later one of this slot was answered; a living caller repeats) | skewed (TIME
 --      is off by more than a minute: nothing was done; the caller finds out why).
 --      A grant is tab separated: id, token, mode, attempt,
---      tries, probes, crashes, step, due, timeout, bound, node before, saved.
+--      tries, probes, crashes, step, due, timeout, bound, node before, spent, saved.
 -- Keeps: an unfinished job is in exactly one of queue, again, held:*; a host is
 --      locked by one token; a repeated request id gets the earlier reply.
 
@@ -84,21 +85,21 @@ function m.ended(i)
   m.locks[host] = false
   t.put[n + 1] = sub(id, 11)
   t.put[n + 2] = 'ended 0 0 ' .. sub(r, 13) .. m.at .. ' ' .. outcome .. ' - ' ..
-    (exit == '' and '-' or exit) .. ' '
+    (exit == '' and '-' or exit) .. '+' .. ARGV[i + 14] .. ' '
   m.toDrop[#m.toDrop + 1] = id
   return true
 end
 
 function m.results()
   local ids = {}
-  for i = 9, 9 + 14 * tonumber(ARGV[8]) - 1, 14 do ids[#ids + 1] = ARGV[i] end
+  for i = 9, 9 + 15 * tonumber(ARGV[8]) - 1, 15 do ids[#ids + 1] = ARGV[i] end
   m.readJobs(ids)
   m.forgets = m.num(m.zone.epoch) + m.zone.longest -- takes before it may be forgotten
   if m.forgets >= m.now then m.readLocks(ids) end
   for r = 1, #ids do
     m.held[ids[r]] = nil
     m.seen[ids[r]] = true
-    if not m.ended(14 * r - 5) then m.result(14 * r - 5) end
+    if not m.ended(15 * r - 6) then m.result(15 * r - 6) end
   end
 end
 
@@ -145,7 +146,7 @@ function m.fresh(id)
   n = #m.grants + 1
   m.granted[n] = id
   m.grants[n] = id .. '\t' .. token .. '\tfresh\t1\t0\t0\t0\t0\t' .. t.dueText .. '\t' ..
-    t.timeoutText .. '\t0\t\t'
+    t.timeoutText .. '\t0\t\t\t'
   return true
 end
 

@@ -8,6 +8,7 @@ function m.stopped(i, j, note)
   local state = ARGV[i + 2] == 'verify' and 'verify' or j.state
   local step = ARGV[i + 2] == 'back' and j.step or tonumber(ARGV[i + 9])
   local o = m.cancelled({saved = saved, step = step, state = state}, note)
+  o.spent = ARGV[i + 14]
   if ARGV[i + 12] == '1' then o.outcome, o.keep = 'unknown', true end
   return o
 end
@@ -80,9 +81,11 @@ function m.rescore(i, id, j, t)
     end
     m.unlock(id, j, t)
   end
-  j.state, j.step, j.saved, j.due = state, step, saved, at
-  m.keep(id, j)
   local err = ARGV[i + 6]
+  j.state, j.step, j.saved, j.due = state, step, saved, at
+  j.why = (kind == 'defer' or kind == 'retry') and err or ''
+  if ARGV[i + 14] ~= '' then j.spent = ARGV[i + 14] end
+  m.keep(id, j)
   m.event(kind, id, '{"at":' .. m.us(at) ..
     (err ~= '' and ',"error":' .. cjson.encode(err) or '') .. '}')
 end

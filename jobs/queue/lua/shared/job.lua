@@ -12,23 +12,25 @@ end
 
 -- A record is, in one line, what every job has; then, in a line each, what its
 -- steps saved, who cancelled it, and how it ended. record.go reads the same.
---   state lost live token attempt tries probes crashes step due later started node
---   ended outcome class exit error, and maybe one line more: a note
+--   state lost live token attempt tries probes crashes step due later started node spent why
+--   ended outcome class exit+spent error, and maybe one line more: a note
 -- lost: the attempt in hand is to find out about one that was lost; live: somebody
 -- heard what its host said while it ran; later: by how much later than its task it
--- expires, because it was deferred or has a time of its own.
+-- expires, because it was deferred or has a time of its own; spent: a ledger of its time,
+-- written by workers (jobs/times.go); why: it was deferred, or is tried again.
 
 -- A job as far as it is kept: state is false before its first take.
 function m.job(id)
   local r = m.record(id)
   if not r then return m.freshJob() end
   local state, lost, live, token, attempt, tries, probes, crashes, step, due, later, started, node,
-    saved, cancel, ended = string.match(r, '^(%l+) (%d) (%d) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) ' ..
-      '(%d+) (%d+) (%d+) ([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
+    spent, why, saved, cancel, ended = string.match(r, '^(%l+) (%d) (%d) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) ' ..
+      '(%d+) (%d+) (%d+) ([^ \n]*) ?(%S*) ?([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
   return {state = state, lost = lost == '1', live = live == '1', token = token ~= '0' and token,
     attempt = tonumber(attempt), tries = tonumber(tries), probes = tonumber(probes),
     crashes = tonumber(crashes), step = tonumber(step), due = tonumber(due),
-    later = tonumber(later), started = started ~= '0' and started, node = node, saved = saved,
+    later = tonumber(later), started = started ~= '0' and started, node = node,
+    spent = spent ~= '-' and spent or '', why = why, saved = saved,
     cancel = cancel ~= '' and cancel, outcome = string.match(ended, '^%d+ (%S+)')}
 end
 
@@ -45,8 +47,8 @@ end
 -- own; then it waits in again, queued, with due and later.
 function m.freshJob()
   return {state = false, lost = false, live = false, token = false, attempt = 0, tries = 0, probes = 0,
-    crashes = 0, step = 0, due = 0, later = 0, started = false, node = '', saved = '',
-    cancel = false}
+    crashes = 0, step = 0, due = 0, later = 0, started = false, node = '', spent = '', why = '',
+    saved = '', cancel = false}
 end
 
 -- keep plans that a job is kept as it is now; ended is the last line of the record.
@@ -56,7 +58,19 @@ function m.keep(id, j, ended) m.put(id, m.form(j, ended)) end
 function m.form(j, ended)
   return table.concat({j.state, j.lost and '1' or '0', j.live and '1' or '0', j.token or '0', j.attempt, j.tries,
     j.probes, j.crashes, j.step, m.us(j.due), m.us(j.later), j.started or '0', j.node}, ' ') ..
-    '\n' .. m.line(j.saved) .. '\n' .. m.line(j.cancel or '') .. '\n' .. (ended or '')
+    m.beside(j) .. '\n' .. m.line(j.saved) .. '\n' .. m.line(j.cancel or '') .. '\n' .. (ended or '')
+end
+
+-- beside is what a line has behind its node.
+function m.beside(j)
+  if j.spent == '' and j.why == '' then return '' end
+  return ' ' .. (j.spent ~= '' and j.spent or '-') .. (j.why ~= '' and ' ' .. m.line(j.why) or '')
+end
+
+-- spent is the ledger that a job has before an attempt: of one that was never begun and
+-- has a time of its own, how long that let it wait.
+function m.spent(j)
+  return j.spent == '' and j.later > 0 and 'w' .. m.us(j.later) or j.spent
 end
 
 -- later tells whether something was ordered after the order upTo; '' is after all.
@@ -126,7 +140,7 @@ function m.finish(id, j, o)
   if not o.keep then m.unlock(id, j, t) end
   local class = o.class or ''
   local ended = m.at .. ' ' .. o.outcome .. ' ' .. (class ~= '' and class or '-') .. ' ' ..
-    (exit ~= '' and exit or '-') .. ' ' .. (err ~= '' and m.line(err) or '') ..
+    (exit ~= '' and exit or '-') .. '+' .. (o.spent or '') .. ' ' .. (err ~= '' and m.line(err) or '') ..
     (note ~= '' and '\n' .. m.line(note) or '')
   if j.rest then
     m.put(id, 'ended ' .. (j.lost and '1 0 ' or '0 0 ') .. j.token .. j.rest .. ended)

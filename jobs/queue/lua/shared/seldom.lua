@@ -41,7 +41,7 @@ function m.result(i)
   local t = m.task(m.taskOf(id))
   if ends or not t then
     m.finish(id, j, {outcome = ARGV[i + 3], class = ARGV[i + 4], exit = ARGV[i + 5],
-      err = ARGV[i + 6], note = ARGV[i + 10], keep = ARGV[i + 12] == '1'})
+      err = ARGV[i + 6], note = ARGV[i + 10], keep = ARGV[i + 12] == '1', spent = ARGV[i + 14]})
   else
     m.rescore(i, id, j, t)
   end
@@ -74,7 +74,7 @@ function m.grant(id, j, t, from, lost, mine, list)
   local before, due = j.node, j.due > 0 and m.us(j.due) or t.dueText
   j.state, j.lost, j.live, j.token = 'running', lost, false, token
   j.attempt, j.node = j.attempt + 1, m.who
-  j.due, j.started = tonumber(due), j.started or m.at
+  j.due, j.started, j.why = tonumber(due), j.started or m.at, ''
   m.keep(id, j)
   m.event('take', id, '{"node":"' .. m.who .. '","attempt":' .. m.us(j.attempt) ..
     (lost and ',"lost":true' or '') .. '}')
@@ -82,7 +82,7 @@ function m.grant(id, j, t, from, lost, mine, list)
   m.held[id] = token
   m.granted[#m.granted + 1] = id
   m.grants[#m.grants + 1] = table.concat({id, token, mode, j.attempt, j.tries, j.probes, j.crashes,
-    j.step, due, m.us(t.timeout), m.us(bound), before, j.saved}, '\t')
+    j.step, due, m.us(t.timeout), m.us(bound), before, m.spent(j), j.saved}, '\t')
 end
 
 -- consider deals with one due job. Whoever meets a job that cannot run moves

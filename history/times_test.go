@@ -1,0 +1,89 @@
+package history_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"muster/history"
+	"muster/jobs"
+)
+
+// An estimate tells how long work takes, so neither a window in the middle of a job counts,
+// nor a person who was asked, nor the time until a worker was free.
+func TestEstimatesCountOnlyWhatWasDone(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, cfg history.Config) {
+		s := open(t, cfg)
+		j := job(taskID(1), "fw001", jobs.Succeeded, 20*time.Hour)
+		j.Attempt = 3
+		j.Times = jobs.Times{jobs.Queueing: 300, jobs.InWindow: 70000, jobs.AtGate: 1000,
+			jobs.Connecting: 2, jobs.Acting: 100.5, jobs.Verifying: 60, jobs.Pausing: 30}
+		waited := job(taskID(1), "vpn1", jobs.Succeeded, 5*time.Second) // and did nothing else
+		waited.Model, waited.Times = "v1", jobs.Times{jobs.Queueing: 900}
+		store(t, s, history.Batch{Ended: []history.Job{j, waited}})
+		kind := func(model string) history.Kind { return history.Kind{"exec", model, "acme"} }
+		took := 192500 * time.Millisecond
+		want := []history.Estimate{{kind("v1"), 5 * time.Second, 5 * time.Second, 1}, {kind("x200"), took, took, 1}}
+		got, err := s.Estimates(t.Context())
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v (-want +got)\n%s", err, diff)
+		}
+	})
+}
+
+// What the time of jobs went to is found again, and a report sums it up.
+func TestTimesAreKept(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, cfg history.Config) {
+		s := open(t, cfg)
+		b := history.Batch{Tasks: []jobs.TaskInfo{task(taskID(1), 5)}}
+		for i, host := range []string{"a", "b", "c", "d"} {
+			j := job(taskID(1), host, jobs.Succeeded, time.Minute)
+			j.Times = jobs.Times{jobs.Acting: float64(i + 1)}
+			if i == 3 {
+				j.Times[jobs.InWindow] = 3600.25
+			}
+			b.Ended = append(b.Ended, j)
+		}
+		b.Ended = append(b.Ended, job(taskID(1), "e", jobs.Expired, 0)) // of which nothing is known
+		store(t, s, b)
+		r, err := s.Report(t.Context(), taskID(1))
+		if diff := cmp.Diff(b.Ended, r.Jobs); err != nil || diff != "" {
+			t.Errorf("%v (-want +got)\n%s", err, diff)
+		}
+		want := []history.Spent{{jobs.InWindow, 1, 3600.25, 3600.25, 3600.25, 3600.25},
+			{jobs.Acting, 4, 10, 2, 4, 4}}
+		if diff := cmp.Diff(want, r.Spent); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
+}
+
+// A history that was begun before times were kept goes on.
+func TestAHistoryWithoutTimesGoesOn(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, cfg history.Config) {
+		s := open(t, cfg)
+		old, young := job(taskID(1), "a", jobs.Succeeded, time.Minute), job(taskID(2), "a", jobs.Succeeded, time.Hour)
+		young.Times = jobs.Times{jobs.Acting: 5}
+		store(t, s, history.Batch{Ended: []history.Job{old}})
+		for _, text := range []string{"alter table jobs drop column times",
+			"drop index jobs_customer", "drop index jobs_host", "drop index jobs_operator",
+			"create index jobs_customer on jobs (customer)", "create index jobs_host on jobs (host)",
+			"create index jobs_operator on jobs (operator)",
+			"delete from goose_db_version where version_id >= 2"} {
+			if err := s.Exec(t.Context(), text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Close()
+		s = open(t, cfg)
+		store(t, s, history.Batch{Ended: []history.Job{young}})
+		list, _, err := s.Jobs(t.Context(), history.Filter{}, "", 10)
+		if diff := cmp.Diff([]history.Job{young, old}, list); err != nil || diff != "" {
+			t.Errorf("%v (-want +got)\n%s", err, diff)
+		}
+	})
+}
