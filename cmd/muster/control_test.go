@@ -158,12 +158,14 @@ func TestRunSendsItsTerms(t *testing.T) {
 
 func TestAJobSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
-	blocked := `{"id": "0wcy7y2fb2:fw001", "host": "fw001", "state": "blocked", "waits": "group/g\u001b"}`
+	blocked := `{"id": "0wcy7y2fb2:fw001", "host": "fw001", "state": "blocked", "waits": "group/g\u001b",
+		"why": "held by \u001b"}`
 	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/jobs/" + aJob: answer(blocked),
 		"GET /v1/tasks/" + aTask + "/jobs": answer(`{"jobs": [` + blocked + `]}`)})
 	for _, line := range []string{"job " + aJob, "jobs --task " + aTask} {
 		_, out, words := muster(t, a.URL, strings.Fields(line)...)
-		if out = strings.Join(strings.Fields(out), " "); !strings.Contains(out, `waits for group/g\x1b`) {
+		if out = strings.Join(strings.Fields(out), " "); !strings.Contains(out, `waits for group/g\x1b`) ||
+			line == "job "+aJob && !strings.Contains(out, `why held by \x1b`) {
 			t.Errorf("muster %s: %q, %q", line, out, words)
 		}
 	}

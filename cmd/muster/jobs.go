@@ -91,6 +91,8 @@ func jobWords(j jobs.JobInfo) string {
 	switch {
 	case j.Error == "" && j.Waits != "":
 		return "waits for " + j.Waits
+	case j.Error == "" && j.Why != "":
+		return j.Why
 	case j.Error == "":
 		return j.Note
 	}
@@ -159,5 +161,6 @@ func jobText(j jobs.JobInfo, now time.Time, colours palette) string {
 		[2]string{"times", timesText(j.Times)},
 		[2]string{"next", next},
 		[2]string{"waits for", cell(j.Waits)},
+		[2]string{"why", cell(j.Why)},
 	)
 }

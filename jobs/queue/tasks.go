@@ -255,8 +255,11 @@ func (q *Queue) Job(ctx context.Context, id jobs.ID) (jobs.JobInfo, error) {
 		return jobs.JobInfo{}, err
 	}
 	if list[0].State == jobs.Blocked {
-		list[0].Waits, err = q.waitsFor(ctx, zone, id)
+		if list[0].Waits, err = q.waitsFor(ctx, zone, id); err != nil {
+			return list[0], err
+		}
 	}
+	list[0].Why, err = q.whyNot(ctx, zone, list[0])
 	return list[0], err
 }
 
@@ -362,6 +365,12 @@ func (r *record) info(id jobs.ID, at place) jobs.JobInfo {
 		j.State = jobs.Held
 	default:
 		j.State = jobs.Queued
+	}
+	switch {
+	case j.State == jobs.Deferred, j.State == jobs.Retry:
+		j.Why = r.why
+	case j.State == jobs.Queued && r.later > 0 && r.due > at.now:
+		j.Why = "its window opens when it is due"
 	}
 	if j.State != jobs.Held {
 		j.Times = r.times(jobs.MicrosOf(j.Due.Time), at.now)

@@ -1,0 +1,121 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+)
+
+// whyNot says in words why a job does not run that could, or empty if nothing but other jobs
+// is in its way. Only for one job: it asks for much.
+func (q *Queue) whyNot(ctx context.Context, zone string, j jobs.JobInfo) (string, error) {
+	switch j.State {
+	case jobs.Blocked:
+		return q.whyBlocked(ctx, zone, j.Waits)
+	case jobs.Queued, jobs.Paused, jobs.Held:
+		stands, err := q.whyStands(ctx, zone, j)
+		return cmp.Or(stands, j.Why), err
+	}
+	return j.Why, nil
+}
+
+// whyBlocked says who has what a job needs.
+func (q *Queue) whyBlocked(ctx context.Context, zone, name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	var lock, most *redis.StringCmd
+	var holders *redis.MapStringStringCmd
+	host, isHost := strings.CutPrefix(name, "host/")
+	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		lock = p.HGet(ctx, zoneKey(zone, "locks", ""), host)
+		most = p.HGet(ctx, zoneKey(zone, "limits", ""), name)
+		holders = p.HGetAll(ctx, zoneKey(zone, "sem:", name))
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", q.say("job", err)
+	}
+	group, isGroup := strings.CutPrefix(name, groupPrefix)
+	switch {
+	case isHost:
+		words := strings.Fields(lock.Val()) // until, token, job
+		if len(words) < 3 {
+			return "its host was held by another job, and is free now", nil
+		}
+		return "its host is held by job " + words[2], nil
+	case isGroup:
+		g := readGroup(zone, group, semaphore{holders: holders.Val()})
+		return groupWords(g), nil
+	case strings.HasPrefix(name, "rule:"):
+		return fmt.Sprintf("no more of its task may begin: %d have begun and not ended",
+			len(holders.Val())), nil
+	}
+	return fmt.Sprintf("limit %s: %d of %s places are taken", name, len(holders.Val()),
+		cmp.Or(most.Val(), "any number of")), nil
+}
+
+func groupWords(g jobs.Group) string {
+	switch {
+	case g.Frozen != "":
+		return fmt.Sprintf("group %s is frozen since job %s: %s", g.Name, g.Job, g.Frozen)
+	case g.Holder != "":
+		return fmt.Sprintf("group %s is held by job %s", g.Name, g.Holder)
+	}
+	return fmt.Sprintf("group %s was held by another job, and is free now", g.Name)
+}
+
+// whyStands says who ordered that a job does not begin.
+func (q *Queue) whyStands(ctx context.Context, zone string, j jobs.JobInfo) (string, error) {
+	var task, all *redis.SliceCmd
+	var now *redis.TimeCmd
+	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		task = p.HMGet(ctx, zoneKey(zone, "task:", string(j.ID.Task())), "pausedNote", "stoppedNote",
+			"inventory", "committed")
+		all = p.HMGet(ctx, zoneKey(zone, "zone", ""), "halted", "paused", "frozen", "why", "customers")
+		now = p.Time(ctx)
+		return nil
+	})
+	if err != nil {
+		return "", q.say("job", err)
+	}
+	frozen, _ := jobs.ParseMicros(textOf(all.Val(), 2))
+	until := jobs.TimeOf(frozen)
+	var out []string
+	say := func(words, note string) {
+		if note != "" {
+			out = append(out, words+note)
+		}
+	}
+	say("all is halted: ", textOf(all.Val(), 0))
+	if until.After(now.Val()) {
+		say("its zone is frozen until "+until.String()+": ", textOf(all.Val(), 3))
+	}
+	say("its zone is paused: ", textOf(all.Val(), 1))
+	say("its task is paused: ", textOf(task.Val(), 0))
+	say("its task is stopped: ", textOf(task.Val(), 1))
+	if customers := readCustomers(textOf(all.Val(), 4)); len(customers) > 0 {
+		traits, err := q.rdb.HGet(ctx, zoneKey(zone, "traits:", textOf(task.Val(), 2)),
+			j.Host).Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return "", q.say("job", err)
+		}
+		customer, _, _ := strings.Cut(traits, " ")
+		say("its customer is paused: ", customers[customer].note)
+	}
+	switch {
+	case len(out) > 0 || j.State != jobs.Held:
+	case textOf(task.Val(), 3) == "":
+		out = append(out, "its task is being submitted")
+	default:
+		out = append(out, "its wave is not open yet")
+	}
+	return strings.Join(slices.Compact(out), "; "), nil
+}

@@ -1,0 +1,59 @@
+package queue_test
+
+import (
+	"testing"
+	"time"
+
+	"muster/jobs"
+)
+
+// A job that does not run says why, in words.
+func TestAJobSaysWhyItDoesNotRun(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		publish(t, q, 8, 1)
+		why := func(id jobs.ID, s jobs.State, want string) {
+			t.Helper()
+			if j := info(t, q, id); j.State != s || j.Why != want {
+				t.Errorf("the %s job says %q, want %s, %q", j.State, j.Why, s, want)
+			}
+		}
+		order := func(f func() (jobs.Switched, error)) {
+			t.Helper()
+			if _, err := f(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := disruptive("v1")
+		first := guarded(t, q, s, 0, 1)
+		a := one(t, step(t, q, "1", 1))
+		pair, site := jobs.NewID(guarded(t, q, s, 1, 1), "fw0001"), guarded(t, q, s, 3, 1)
+		host := jobs.NewID(submit(t, q, spec(), 1), "fw0000")
+		drain(t, q, "2", 8)
+		why(a.Job, jobs.Running, "")
+		why(pair, jobs.Blocked, "group pair-0 is held by job "+string(a.Job))
+		why(jobs.NewID(site, "fw0003"), jobs.Blocked, "limit site/zrh1: 1 of 1 places are taken")
+		why(host, jobs.Blocked, "its host is held by job "+string(a.Job))
+
+		step(t, q, "1", 0, jobs.Result{Job: a.Job, Token: a.Token, Kind: jobs.KindDefer, Release: true,
+			Until: jobs.MicrosOf(time.Now().Add(time.Hour)), Error: "outside its window: it opens at 02:00"})
+		why(a.Job, jobs.Deferred, "outside its window: it opens at 02:00")
+		order(func() (jobs.Switched, error) { return q.Pause(t.Context(), first, "alice: wait") })
+
+		s.Disruptive, s.Inventory = false, "v1"
+		task, hosts := newTask(s, 1)
+		task.At = jobs.MicrosOf(time.Now().Add(time.Hour))
+		if err := q.Submit(t.Context(), task, hosts, nil); err != nil {
+			t.Fatal(err)
+		}
+		later := jobs.NewID(task.ID, "fw0000")
+		why(later, jobs.Queued, "")
+		order(func() (jobs.Switched, error) { return q.PauseZone(t.Context(), zone, "bob: works") })
+		order(func() (jobs.Switched, error) { return q.PauseCustomer(t.Context(), "acme", "carol: no") })
+		order(func() (jobs.Switched, error) { return q.Halt(t.Context(), "dan: stop") })
+		why(later, jobs.Queued, "all is halted: dan: stop; its zone is paused: bob: works; its customer is paused: carol: no")
+		order(func() (jobs.Switched, error) { return q.Pause(t.Context(), task.ID, "erin: mine") })
+		why(later, jobs.Paused, "all is halted: dan: stop; its zone is paused: bob: works; its task is paused: erin: mine; "+
+			"its customer is paused: carol: no")
+	})
+}
