@@ -339,6 +339,38 @@ func TestRetentionForgetsWholeTasksAndNothingElse(t *testing.T) {
 	})
 }
 
+// What has not ended may still be at work: a rollover takes weeks, and history may be kept
+// for a day.
+func TestRetentionLeavesWhatHasNotEnded(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, cfg history.Config) {
+		s := open(t, cfg)
+		open, silent := task(taskID(1), 2), task(taskID(2), 1)
+		open.State, open.Finished = jobs.TaskRunning, jobs.Time{}
+		silent.Finished = jobs.Time{} // it ended, and nobody knows when
+		store(t, s, history.Batch{Tasks: []jobs.TaskInfo{open, silent},
+			Ended: []history.Job{job(taskID(1), "h1", jobs.Succeeded, time.Minute)}})
+		all := func(before time.Time) {
+			t.Helper()
+			for n := int64(1); n > 0; {
+				var err error
+				if n, err = s.Forget(t.Context(), before); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		all(begin.Add(60 * 24 * time.Hour))
+		rows, err := s.Rows(t.Context())
+		if err != nil || rows["tasks"] != 2 || rows["jobs"] != 1 {
+			t.Errorf("after 60 days there are %v, %v: want all", rows, err)
+		}
+		all(begin.Add(71 * 24 * time.Hour))
+		if rows, err = s.Rows(t.Context()); err != nil || rows["tasks"] != 0 || rows["jobs"] != 0 {
+			t.Errorf("after 71 days there are %v, %v: want none", rows, err)
+		}
+	})
+}
+
 func TestConfigIsRefusedWithWords(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

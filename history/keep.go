@@ -15,6 +15,10 @@ const (
 	forgetEvents = 5000
 )
 
+// unfinishedKeep is how much longer a task is kept whose end is not known: as long as Redis
+// knows of it, it may still end.
+const unfinishedKeep = 70 * 24 * time.Hour
+
 // Forget deletes one batch of what ended before an instant, and returns how many
 // rows that were; 0: there is nothing left to delete. Jobs go with their task, and a
 // task goes when all of it is older.
@@ -22,7 +26,8 @@ func (s *Store) Forget(ctx context.Context, before time.Time) (int64, error) {
 	at := int64(jobs.MicrosOf(before))
 	var task string
 	err := s.rows(ctx, "forget", `select id from tasks where submitted < $1 and finished < $1 and
-		(finished > 0 or state <> 'ended') order by submitted limit 1`, []any{at},
+		(finished > 0 or submitted < $2) order by submitted limit 1`,
+		[]any{at, int64(jobs.MicrosOf(before.Add(-unfinishedKeep)))},
 		func(scan func(...any) error) error { return scan(&task) })
 	if err != nil {
 		return 0, err
