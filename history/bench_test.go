@@ -74,14 +74,19 @@ func BenchmarkPut(b *testing.B) {
 // BenchmarkFirstPage is the first page of `muster history` with filters.
 func BenchmarkFirstPage(b *testing.B) {
 	bothBench(b, func(b *testing.B, s *history.Store) {
-		fill(b, s, 0, *benchJobs)
+		fillTables(b, s, *benchJobs)
 		middle := begin.Add(time.Duration(*benchJobs/2) * time.Millisecond)
 		for name, f := range map[string]history.Filter{
 			"all": {}, "customer": {Customer: "c042"}, "host": {Host: "fw0042"}, "failed": {Outcome: jobs.Failed},
 			"customer+failed": {Customer: "c007", Outcome: jobs.Failed}, "nothing": {Customer: "c042", Outcome: jobs.Failed},
 			"operator+runbook": {Operator: "o3", Runbook: "r3"}, "rolled_back": {Outcome: jobs.RolledBack},
 			"runbook+time": {Runbook: "r7", To: middle}, "succeeded+time": {Outcome: jobs.Succeeded, To: middle},
-			"task": {Task: taskID(7)},
+			"task": {Task: taskID(7)}, "operator": {Operator: "o3"}, "customer+time": {Customer: "c042", To: middle},
+			"host+runbook": {Host: "fw0042", Runbook: "r3"}, "runbook+failed": {Runbook: "r3", Outcome: jobs.Failed},
+			"customer+operator":   {Customer: "c042", Operator: "o3"},
+			"of operator nothing": {Operator: "o3", Runbook: "r4"},
+			"of customer nothing": {Customer: "c007", Outcome: jobs.Succeeded},
+			"of a time nothing":   {Customer: "c042", From: begin.Add(-time.Hour), To: begin},
 		} {
 			b.Run(name, func(b *testing.B) {
 				for b.Loop() {

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"database/sql"
 
 	"muster/jobs"
 )
@@ -14,10 +15,46 @@ func (s *Store) Exec(ctx context.Context, text string) error {
 
 // Cursor reads the cursor of a page, and writes it again.
 func Cursor(text string) (string, error) {
-	w, err := Filter{}.where(text)
+	w, err := Filter{}.where(text, "")
 	if err != nil || text == "" {
 		return "", err
 	}
 	id := jobs.NewID(jobs.TaskID(w.args[2].(string)), w.args[3].(string))
 	return cursorOf(Job{JobInfo: jobs.JobInfo{ID: id, Finished: instant(w.args[0].(int64))}}), nil
+}
+
+// Tx does f in one transaction of a store.
+func Tx(ctx context.Context, s *Store, f func(*sql.Tx) error) error { return s.tx(ctx, "a test", f) }
+
+// IsPostgres tells whether a store is PostgreSQL.
+func IsPostgres(s *Store) bool { return s.at.file == "" }
+
+// WithoutIndices drops the indices of a table but its key, and returns what makes them.
+func WithoutIndices(ctx context.Context, tx *sql.Tx, s *Store, of string) (again []string, err error) {
+	text := "select name, sql from sqlite_master where type = 'index' and tbl_name = $1 and sql is not null"
+	if IsPostgres(s) {
+		text = "select indexname, indexdef from pg_indexes where tablename = $1 and indexname not like '%_pkey'"
+	}
+	rows, err := tx.QueryContext(ctx, text, of)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var drop []string
+	for rows.Next() {
+		var name, text string
+		if err := rows.Scan(&name, &text); err != nil {
+			return nil, err
+		}
+		drop, again = append(drop, "drop index "+name), append(again, text)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	for _, text := range drop {
+		if _, err := tx.ExecContext(ctx, text); err != nil {
+			return nil, err
+		}
+	}
+	return again, nil
 }

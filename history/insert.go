@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -15,34 +16,50 @@ type table struct {
 	clash   string
 }
 
-// parametersMax is how many values a statement for PostgreSQL has at most, which
-// takes 65,535; more at once is not faster. SQLite gets a row at a time: it looks
-// for the name of each value among all of them, so that 150 rows at once took three
-// times as long (measured), and there is no way to a server that would be saved.
-const parametersMax = 3000
+// sqliteRows is how many rows one statement for SQLite has: most of what a call costs is
+// not the row. More at once are not faster (measured).
+const sqliteRows = 16
 
-// insert writes rows, as many at once as a statement takes. All statements but the
-// last are the same one.
+// insert writes rows. One of them may not be there twice.
 func (s *Store) insert(ctx context.Context, tx *sql.Tx, t table, rows [][]any) error {
-	most := parametersMax / len(t.columns)
-	if s.at.file != "" {
-		most = 1
+	if len(rows) == 0 {
+		return nil
 	}
+	err := ctx.Err()
+	switch {
+	case err != nil:
+	case s.at.file != "":
+		// A context that can end costs the driver a goroutine for each call, and a batch is
+		// soon over.
+		err = insertSQLite(context.WithoutCancel(ctx), tx, t, rows)
+	default:
+		var columns []any
+		if columns, err = columnsOf(rows); err == nil {
+			_, err = tx.ExecContext(ctx, t.unnest(rows), columns...)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", t.name, err)
+	}
+	return nil
+}
+
+// insertSQLite writes some rows a statement. All statements but the last are the same one.
+func insertSQLite(ctx context.Context, tx *sql.Tx, t table, rows [][]any) error {
+	args := make([]any, 0, sqliteRows*len(t.columns))
 	var full *sql.Stmt
-	for len(rows) > 0 {
-		n := min(most, len(rows))
-		args := make([]any, 0, n*len(t.columns))
-		for _, r := range rows[:n] {
+	for part := range slices.Chunk(rows, sqliteRows) {
+		args = args[:0]
+		for _, r := range part {
 			args = append(args, r...)
 		}
-		rows = rows[n:]
 		var err error
 		switch {
-		case n < most:
-			_, err = tx.ExecContext(ctx, t.text(n), args...)
+		case len(part) < sqliteRows:
+			_, err = tx.ExecContext(ctx, t.values(len(part)), args...)
 		case full == nil:
-			if full, err = tx.PrepareContext(ctx, t.text(most)); err != nil {
-				return fmt.Errorf("%s: %w", t.name, err)
+			if full, err = tx.PrepareContext(ctx, t.values(sqliteRows)); err != nil {
+				return err
 			}
 			defer full.Close()
 			fallthrough
@@ -50,33 +67,84 @@ func (s *Store) insert(ctx context.Context, tx *sql.Tx, t table, rows [][]any) e
 			_, err = full.ExecContext(ctx, args...)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", t.name, err)
+			return err
 		}
 	}
 	return nil
 }
 
-// text is the statement for so many rows.
-func (t table) text(rows int) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "insert into %s (%s) values ", t.name, strings.Join(t.columns, ", "))
-	n := 0
-	for i := range rows {
-		if i > 0 {
-			b.WriteString(", ")
+// values is the statement for so many rows. Its parameters have no names: the driver looks
+// for each name among all of them.
+func (t table) values(rows int) string {
+	row := "(?" + strings.Repeat(", ?", len(t.columns)-1) + ")"
+	return t.head() + "values " + row + strings.Repeat(", "+row, rows-1) + t.clash
+}
+
+func (t table) head() string {
+	return "insert into " + t.name + " (" + strings.Join(t.columns, ", ") + ") "
+}
+
+// unnest is the statement for any number of rows, for PostgreSQL: a list a column. It is
+// the same text for all batches, so the server parses and plans it once a connection.
+func (t table) unnest(rows [][]any) string {
+	lists := make([]string, len(t.columns))
+	for i, v := range rows[0] {
+		kind := "bigint" // also of nothing: only numbers may be missing
+		switch v.(type) {
+		case string:
+			kind = "text"
+		case []byte:
+			kind = "bytea"
 		}
-		b.WriteByte('(')
-		for k := range t.columns {
-			if k > 0 {
-				b.WriteString(", ")
-			}
-			n++
-			fmt.Fprintf(&b, "$%d", n)
-		}
-		b.WriteByte(')')
+		lists[i] = fmt.Sprintf("$%d::%s[]", i+1, kind)
 	}
-	b.WriteString(t.clash)
-	return b.String()
+	return t.head() + "select * from unnest(" + strings.Join(lists, ", ") + ")" + t.clash
+}
+
+// columnsOf turns rows into columns, each of one type.
+func columnsOf(rows [][]any) (out []any, err error) {
+	for i, first := range rows[0] {
+		var list any
+		switch first.(type) {
+		case string:
+			list, err = column[string](rows, i)
+		case []byte:
+			list, err = column[[]byte](rows, i)
+		default:
+			list, err = numbers(rows, i)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list)
+	}
+	return out, nil
+}
+
+func column[T any](rows [][]any, i int) ([]T, error) {
+	list := make([]T, len(rows))
+	for k, r := range rows {
+		var ok bool
+		if list[k], ok = r[i].(T); !ok {
+			return nil, fmt.Errorf("column %d has %T and %T", i+1, rows[0][i], r[i])
+		}
+	}
+	return list, nil
+}
+
+// numbers may be missing.
+func numbers(rows [][]any, i int) ([]*int64, error) {
+	list := make([]*int64, len(rows))
+	for k, r := range rows {
+		n, ok := r[i].(int64)
+		switch {
+		case ok:
+			list[k] = &n
+		case r[i] != nil:
+			return nil, fmt.Errorf("column %d has numbers and %T", i+1, r[i])
+		}
+	}
+	return list, nil
 }
 
 // replace is what makes the last row that came the one that stays.

@@ -18,9 +18,10 @@ import (
 func BenchmarkHistorian(b *testing.B) {
 	for _, db := range []string{"sqlite", "postgres"} {
 		b.Run(db, func(b *testing.B) {
-			cfg := historytest.SQLite(b)
+			cfg, its := historytest.SQLite(b), func() time.Duration { return 0 }
 			if db == "postgres" {
-				cfg = historytest.Shared(b).Config(b)
+				p := historytest.Shared(b)
+				cfg, its = p.Config(b), func() time.Duration { return p.CPU(b) }
 			}
 			store, err := history.Open(cfg)
 			if err != nil {
@@ -39,10 +40,13 @@ func BenchmarkHistorian(b *testing.B) {
 				w.work("default", func(string) jobs.Result { return jobs.Result{Outcome: jobs.Succeeded} })
 			}
 			b.ResetTimer()
-			before := cpu(b)
+			before, others := cpu(b), its()
 			events := w.drain(b, store)
 			b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
-			b.ReportMetric(float64(events)/(cpu(b)-before).Seconds(), "events/cpu-s")
+			b.ReportMetric((cpu(b)-before).Seconds()*1e6/float64(events), "µs-cpu/event")
+			if db == "postgres" {
+				b.ReportMetric((its()-others).Seconds()*1e6/float64(events), "µs-cpu-of-postgres/event")
+			}
 		})
 	}
 }

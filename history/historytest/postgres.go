@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -144,6 +145,34 @@ func (p *Postgres) Start() error {
 			return errors.New("it does not come up")
 		}
 	}
+}
+
+// CPU is what the server has used of the processors, its children included that still run.
+func (p *Postgres) CPU(t testing.TB) time.Duration {
+	t.Helper()
+	own := strconv.Itoa(p.cmd.Process.Pid)
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum time.Duration
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		// The name of a program may have blanks; behind it come state, parent, …, utime, stime.
+		_, rest, _ := strings.Cut(string(text), ") ")
+		fields := strings.Fields(rest)
+		if len(fields) < 13 || fields[1] != own && filepath.Base(filepath.Dir(f)) != own {
+			continue
+		}
+		for _, ticks := range fields[11:13] {
+			n, _ := strconv.Atoi(ticks)
+			sum += time.Duration(n) * 10 * time.Millisecond // of 1/100 s, on Linux always
+		}
+	}
+	return sum
 }
 
 // Kill ends the server at once, as a crash does: SIGQUIT makes it drop everything
