@@ -61,6 +61,20 @@ func NewHistorian(s *Server, store History) Historian {
 	return Historian{newHistorian(s, t)}
 }
 
+// Outage is what one historian says of times in which it cannot write.
+type Outage struct{ o outage }
+
+// Stored is how far a stream was stored.
+func (o *Outage) Stored(zone string, entries int64) { o.o.keep(zone, entries) }
+
+// Note is what a round came to.
+func (o *Outage) Note(ctx context.Context, q Outages, trouble error, now time.Time) error {
+	return o.o.note(ctx, q, trouble, now)
+}
+
+// AwayHistory is what people are told.
+func (s *Server) AwayHistory(ctx context.Context) (*AwayHistory, error) { return s.awayHistory(ctx) }
+
 // Round stores what is new, a page of each stream.
 func (h Historian) Round(ctx context.Context) (more bool, err error) { return h.h.round(ctx) }
 

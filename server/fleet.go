@@ -147,8 +147,12 @@ func (s *Server) health(ctx context.Context, in *healthInput) (*healthOutput, er
 		if text := s.stock.complaint(); text != "" {
 			wrong = append(wrong, text)
 		}
+		// Redis that is away is said already, and what this server itself tried is newer.
+		a, _ := s.awayHistory(ctx)
 		if text := s.told.get(); text != "" {
 			wrong = append(wrong, "history is not written: "+text)
+		} else if a != nil {
+			wrong = append(wrong, a.Words())
 		}
 	} else {
 		out.Body = Health{Status: "ok"}

@@ -38,6 +38,7 @@ type historian struct {
 	cared time.Time // when what is stored was last looked after
 	begun bool      // what Redis knows was compared once
 
+	outage  outage
 	healing []jobs.TaskID // tasks of which a part may be missing
 }
 
@@ -52,6 +53,9 @@ func (s *Server) keepHistory(ctx context.Context, t *term) {
 			return
 		}
 		said = s.tell(said, err)
+		if err := h.outage.note(ctx, s.queue, err, s.now()); err != nil && ctx.Err() == nil {
+			s.log.Debug("whether history is written could not be kept", "error", err)
+		}
 		wait := historyPoll
 		switch {
 		case err != nil:
@@ -162,6 +166,7 @@ func (h *historian) drain(ctx context.Context, zone string) (full bool, err erro
 		if pos, err = h.history.Position(ctx, zone); err != nil {
 			return false, err
 		}
+		h.outage.keep(zone, pos.Entries)
 	}
 	page, err := h.queue.EventPage(ctx, zone, pos.Last, historyPage)
 	if err != nil {
@@ -220,6 +225,7 @@ func (h *historian) store(ctx context.Context, b history.Batch) error {
 		return err
 	}
 	h.at[b.Zone] = history.Position{Zone: b.Zone, Last: b.Last, Entries: b.Entries}
+	h.outage.keep(b.Zone, b.Entries)
 	h.healing = append(h.healing, needs.Over...)
 	return h.queue.SaveEstimates(ctx, estimateFields(changed))
 }

@@ -123,6 +123,9 @@ func (s *Server) look(ctx context.Context) snapshot {
 			number(s.told.get() != ""))
 	}
 	out.add("muster_streams_open", "Event streams open on this server.", float64(s.streams.Load()))
+	if a, err := s.awayHistory(ctx); err == nil {
+		out.awayHistory(a)
+	}
 	nodes, err := s.queue.Nodes(ctx)
 	if err == nil {
 		out.nodes(nodes)
@@ -130,6 +133,20 @@ func (s *Server) look(ctx context.Context) snapshot {
 	}
 	out.add("muster_redis_up", "1 if Redis could be read.", number(err == nil))
 	return out
+}
+
+// awayHistory says whether history is written, and if not how full the streams are.
+func (s *snapshot) awayHistory(a *AwayHistory) {
+	s.add("muster_history_away", "1 while no server writes history, as the one said that has to.",
+		number(a != nil))
+	if a == nil {
+		return
+	}
+	for _, u := range a.Streams {
+		s.add("muster_history_backlog_ratio", "While history is away: the share of what Redis holds "+
+			"of the events of a zone that is not stored. From 1 on events are lost.", u.Share,
+			"zone", u.Zone)
+	}
 }
 
 func (s *Server) lookAtZones(ctx context.Context, out *snapshot) error {

@@ -50,6 +50,9 @@ type Thawed struct {
 type PauseList struct {
 	jobs.Pauses
 	Tasks map[jobs.TaskID]string `json:"tasks"` // paused task to who and why, if asked for
+	// History says that what happens is not stored; not set: it is. It keeps nothing from
+	// starting, and is not told with what keeps one task.
+	History *AwayHistory `json:"history,omitempty"`
 }
 
 // GroupList is the answer of GET /v1/groups.

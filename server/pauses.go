@@ -42,6 +42,9 @@ func (s *Server) standing(ctx context.Context, in *pausesInput) (PauseList, erro
 	if in.Task != "" {
 		return out, s.concern(ctx, in.Task, &out)
 	}
+	if out.History, err = s.awayHistory(ctx); err != nil {
+		return out, err
+	}
 	if !in.Tasks {
 		return out, nil
 	}

@@ -57,6 +57,7 @@ type Queue interface {
 
 // EventStreams are read by who writes history, and trimmed.
 type EventStreams interface {
+	Outages
 	EventPage(ctx context.Context, zone, after string, most int) (queue.EventPage, error)
 	TrimEvents(ctx context.Context, zone, before string) error
 	SaveEstimates(ctx context.Context, list map[string]string) error

@@ -100,6 +100,7 @@ Times are RFC 3339, or a date with or without a time of the clocks here.`,
 		if err != nil {
 			return exit(exitUsage, err)
 		}
+		s.banner(ctx)
 		q.Set("limit", strconv.Itoa(limit))
 		if cursor != "" {
 			q.Set("cursor", cursor)
@@ -192,6 +193,7 @@ complete it lists here.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
+		s.banner(ctx)
 		var h server.HistoryState
 		if err := s.get(ctx, "/v1/history/state", nil, &h); err != nil {
 			return err

@@ -29,7 +29,8 @@ func (c *client) pauses(ctx context.Context, task jobs.TaskID) (p server.PauseLi
 	return p, err
 }
 
-// standing is a line for each order by which something stands still. If that
+// standing is a line for each order by which something stands still, and one if history
+// is not written. If that
 // cannot be learnt nothing is said: it is no part of the answer.
 func (c *client) standing(ctx context.Context, task jobs.TaskID) []string {
 	p, err := c.pauses(ctx, task)
@@ -54,10 +55,13 @@ func standingLines(p server.PauseList) []string {
 	for _, task := range slices.Sorted(maps.Keys(p.Tasks)) {
 		lines = append(lines, fmt.Sprintf("task %s is %s", cell(string(task)), cell(p.Tasks[task])))
 	}
+	if p.History != nil {
+		lines = append(lines, cell(p.History.Words()))
+	}
 	return lines
 }
 
-// banner says above a table what stands still by order.
+// banner says above a table what stands still by order, and whether history is written.
 func (s *session) banner(ctx context.Context) {
 	if s.json {
 		return

@@ -1,0 +1,10 @@
+package jobs
+
+// HistoryAway says that what happens is not stored in history at the moment.
+type HistoryAway struct {
+	Since Time   `json:"since"`
+	Note  string `json:"note"` // why, as it began
+	// Stored is how many entries of the event stream of each zone were stored by then, as
+	// Redis counts them; where that is not known there is no number.
+	Stored map[string]int64 `json:"stored"`
+}
