@@ -56,16 +56,23 @@ func (a RolloutAsk) Resolve(total int) (r Rollout, wrong []RolloutMistake) {
 	note("breaker", err)
 	r.Waves, err = parseWaves(a.Waves, total)
 	note("waves", err)
-	if a.Canary != "" && len(a.Waves) > 0 {
-		note("canary", errors.New("there are waves as well: the first of them is the canary, so want "+
-			"only one of the two"))
-	} else if a.Canary != "" {
+	if a.Canary != "" && len(a.Waves) == 0 {
 		r.Waves, err = parseCanary(a.Canary, total)
 		note("canary", err)
 	}
 	r.Soak, err = parseSoak(a.Soak)
 	note("soak", err)
 	r.UnreachableOK, r.Gate, r.Health = a.UnreachableOK, a.Gate, a.Health
+	a.shape(note)
+	return r, wrong
+}
+
+// shape notes which parts of an ask do not go together.
+func (a RolloutAsk) shape(note func(field string, err error)) {
+	if a.Canary != "" && len(a.Waves) > 0 {
+		note("canary", errors.New("there are waves as well: the first of them is the canary, so want "+
+			"only one of the two"))
+	}
 	waves := a.Canary != "" || len(a.Waves) > 0
 	noWaves := errors.New("there are no waves: it is about what happens between them")
 	between := map[string]bool{"soak": a.Soak != "", "gate": a.Gate, "health": a.Health != ""}
@@ -80,7 +87,55 @@ func (a RolloutAsk) Resolve(total int) (r Rollout, wrong []RolloutMistake) {
 	if a.UnreachableOK && a.MaxFailed == "" && a.Breaker == "" && !waves {
 		note("unreachable_ok", errors.New("there is no rule that counts failures"))
 	}
-	return r, wrong
+}
+
+// Check names what is wrong with an ask whatever the number of its hosts, which is not
+// known before the ticks of a schedule: so the last wave has to be 100%.
+func (a RolloutAsk) Check() (wrong []RolloutMistake) {
+	note := func(field string, err error) {
+		if err != nil {
+			wrong = append(wrong, RolloutMistake{field, err})
+		}
+	}
+	_, err := parseMaxFailed(a.MaxFailed, manyHosts)
+	note("max_failed", err)
+	_, err = parseBreaker(a.Breaker, manyHosts)
+	note("breaker", err)
+	if a.Canary != "" {
+		_, err = parseCanary(a.Canary, manyHosts)
+		note("canary", err)
+	}
+	note("waves", checkWaves(a.Waves))
+	_, err = parseSoak(a.Soak)
+	note("soak", err)
+	a.shape(note)
+	return wrong
+}
+
+// manyHosts is more than any task has.
+const manyHosts = math.MaxInt32
+
+// checkWaves reads waves of a task whose hosts are not known yet.
+func checkWaves(texts []string) error {
+	var errs []error
+	before := map[bool]float64{} // the last number, and the last share
+	whole := false
+	for _, text := range texts {
+		n, share, err := parseShare(strings.TrimSpace(text), 100)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case n <= before[share]:
+			errs = append(errs, fmt.Errorf("%s: want more than in the waves before", text))
+		}
+		before[share] = n
+		whole = share && n == 100
+	}
+	if len(errs) == 0 && len(texts) > 0 && !whole {
+		errs = append(errs, fmt.Errorf("%s: end with 100%%, or hosts are left out when there are more",
+			texts[len(texts)-1]))
+	}
+	return errors.Join(errs...)
 }
 
 // parseMaxFailed reads N or P%, rounded down. Empty: any number may fail.

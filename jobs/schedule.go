@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"errors"
 	"hash/fnv"
 	"strconv"
 	"time"
@@ -17,6 +18,26 @@ type Schedule struct {
 	At      Time   `json:"at"`      // when
 	Since   Time   `json:"since"`   // ticks count that are later than this
 	Paused  string `json:"paused,omitempty"`
+}
+
+// AskOf is how the tasks of a schedule are to go out; nil: all at once.
+func AskOf(r *windows.RolloutRequest) *RolloutAsk {
+	if r == nil {
+		return nil
+	}
+	return &RolloutAsk{MaxFailed: r.MaxFailed, UnreachableOK: r.UnreachableOK, Breaker: r.Breaker,
+		Stages: Stages{Canary: r.Canary, Waves: r.Waves, Soak: r.Soak, Gate: r.Gate, Health: r.Health,
+			HealthArgs: r.HealthArgs}}
+}
+
+// CheckRollout names what is wrong with the rollout of a schedule, by field, before there
+// is a tick.
+func CheckRollout(r windows.RolloutRequest) map[string]error {
+	wrong := map[string]error{}
+	for _, m := range AskOf(&r).Check() {
+		wrong[m.Field] = errors.Join(wrong[m.Field], m.Err)
+	}
+	return wrong
 }
 
 // Ticking is how far a schedule has come.

@@ -1,6 +1,9 @@
 package jobs
 
 import (
+	"encoding/json"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,5 +90,82 @@ func TestTheIDOfATick(t *testing.T) {
 	}
 	if later := TickID("x", tick.Add(time.Second), 0); later <= a {
 		t.Errorf("a later tick has the id %s, after %s", later, a)
+	}
+}
+
+// What muster run can ask for a schedule can, too, or is left out for a reason.
+func TestAScheduleGoesOutAsATaskCan(t *testing.T) {
+	t.Parallel()
+	const chain = "a chain is several tasks, and its moment is chosen by a person"
+	leftOut := map[string]string{"staged,omitempty": chain, "roll_back,omitempty": chain}
+	fields := func(v any) map[string]bool {
+		names := map[string]bool{}
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
+			if !f.Anonymous {
+				names[f.Tag.Get("json")] = true
+			}
+		}
+		return names
+	}
+	asked, given := fields(RolloutAsk{}), fields(windows.RolloutRequest{})
+	for name := range asked {
+		if leftOut[name] == "" && !given[name] {
+			t.Errorf("windows.RolloutRequest lacks %s of RolloutAsk: add it, or say here why not", name)
+		}
+	}
+	for name := range given {
+		if !asked[name] {
+			t.Errorf("windows.RolloutRequest has %s, which RolloutAsk does not know", name)
+		}
+	}
+	r := windows.RolloutRequest{MaxFailed: "1", UnreachableOK: true, Breaker: "2/1m", Canary: "3",
+		Waves: []string{"4"}, Soak: "5s", Gate: true, Health: "six", HealthArgs: map[string]string{"a": "7"}}
+	a, err := json.Marshal(AskOf(&r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(r)
+	if err != nil || string(a) != string(b) {
+		t.Errorf("%s became %s, %v", b, a, err)
+	}
+	if AskOf(nil) != nil {
+		t.Error("a schedule without a rollout has one")
+	}
+}
+
+func TestWhatIsWrongWithARolloutWhateverItsHostsAre(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		r    windows.RolloutRequest
+		want string
+	}{
+		{windows.RolloutRequest{MaxFailed: "5%", Breaker: "3/10m", UnreachableOK: true,
+			Waves: []string{"1", "10%", "200", "50%", "100%"}, Soak: "5m", Gate: true, Health: "exec"}, ""},
+		{windows.RolloutRequest{Canary: "3"}, ""},
+		{windows.RolloutRequest{Canary: "3", Waves: []string{"100%"}}, "canary: there are waves as well"},
+		{windows.RolloutRequest{Canary: "10%"}, `canary: "10%": want a number`},
+		{windows.RolloutRequest{Waves: []string{"1", "50%"}}, "waves: 50%: end with 100%"},
+		{windows.RolloutRequest{Waves: []string{"1", "50"}}, "waves: 50: end with 100%"},
+		{windows.RolloutRequest{Waves: []string{"100%", "5"}}, "waves: 5: end with 100%"},
+		{windows.RolloutRequest{Waves: []string{"5", "10%", "5", "100%"}}, "waves: 5: want more than in the waves before"},
+		{windows.RolloutRequest{Waves: []string{"x", "100%"}}, `waves: "x": want a number`},
+		{windows.RolloutRequest{Waves: []string{"1", "101%"}}, `waves: "101%": want more than 0%`},
+		{windows.RolloutRequest{Soak: "5m"}, "soak: there are no waves"},
+		{windows.RolloutRequest{Soak: "soon", Canary: "1"}, `soak: "soon": want a time`},
+		{windows.RolloutRequest{Gate: true, MaxFailed: "1"}, "gate: there are no waves"},
+		{windows.RolloutRequest{MaxFailed: "100%"}, `max_failed: "100%"`},
+		{windows.RolloutRequest{MaxFailed: "few"}, `max_failed: "few": want a number`},
+		{windows.RolloutRequest{Breaker: "3"}, `breaker: "3": want failures / time`},
+		{windows.RolloutRequest{UnreachableOK: true}, "unreachable_ok: there is no rule"},
+		{windows.RolloutRequest{HealthArgs: map[string]string{"a": "b"}, MaxFailed: "1"},
+			"health_args: there is no health check"},
+	} {
+		got := ""
+		for field, err := range CheckRollout(test.r) {
+			got += field + ": " + err.Error() + "\n"
+		}
+		if !strings.HasPrefix(got, test.want) || (test.want == "") != (got == "") || strings.Count(got, "\n") > 1 {
+			t.Errorf("%+v: it says %q, want %q", test.r, got, test.want)
+		}
 	}
 }

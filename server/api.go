@@ -20,17 +20,22 @@ type Submit struct {
 	DryRun  bool              `json:"dry_run,omitempty"` // answer what would be done, do nothing
 	// Priority is high, normal or low: the task's share of an overloaded queue.
 	Priority string `json:"priority,omitempty"`
-	// Only makes a dry run of it on the hosts: what is checked before the first change, or
-	// also what would change.
-	Only string `json:"only,omitempty" enum:"check,diff"`
-	// Disruptive makes the task so whatever its runbook says; nothing makes it less.
-	Disruptive bool `json:"disruptive,omitempty"`
+	Manner
 	// Supersedes is a key: what older tasks with it have queued on the same hosts
 	// ends, superseded by this task.
 	Supersedes string `json:"supersedes,omitempty"`
 	// Rollout is how it goes out; not set: all at once, whatever fails.
 	Rollout *jobs.RolloutAsk `json:"rollout,omitempty"`
 	Timed
+}
+
+// Manner is how a runbook is run.
+type Manner struct {
+	// Only makes a dry run of it on the hosts: what is checked before the first change, or
+	// also what would change.
+	Only string `json:"only,omitempty" enum:"check,diff"`
+	// Disruptive makes the task so whatever its runbook says; nothing makes it less.
+	Disruptive bool `json:"disruptive,omitempty"`
 }
 
 // Timed is what a submit says about windows and freezes.

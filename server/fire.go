@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/windows"
@@ -378,16 +380,23 @@ func (s *Server) resolve(ctx context.Context, b Submit, operator string, proven 
 // request is what a schedule asks for, as a person would.
 func request(e windows.Entry) Submit {
 	return Submit{Runbook: e.Runbook, On: e.On, Args: e.Args, Expire: e.Expire, Priority: e.Priority,
-		Disruptive: e.Disruptive, Supersedes: e.Supersedes,
-		// What has no opening at a tick may have one at the next.
-		Timed: Timed{Window: e.Window == windows.WindowRequired, SkipClosed: true}}
+		Manner: Manner{Disruptive: e.Disruptive, Only: e.Only}, Supersedes: e.Supersedes,
+		Rollout: jobs.AskOf(e.Rollout),
+		// What has no opening at a tick may have one at the next. A rule counts all hosts that
+		// are selected, so it can leave none out: such a tick has no task, and says for whom.
+		Timed: Timed{Window: e.Window == windows.WindowRequired, SkipClosed: e.Rollout == nil}}
 }
 
 // words are mistakes in one line.
 func words(wrong []error) string {
 	var list []string
 	for _, err := range wrong {
-		list = append(list, strings.TrimPrefix(err.Error(), "body."))
+		var d *huma.ErrorDetail
+		if errors.As(err, &d) {
+			list = append(list, strings.TrimPrefix(d.Location, "body.")+": "+d.Message)
+			continue
+		}
+		list = append(list, err.Error())
 	}
 	return strings.ReplaceAll(strings.Join(list, "; "), "\n", "; ")
 }

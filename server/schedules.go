@@ -84,7 +84,7 @@ func (s *Server) registerSchedules(api huma.API) {
 func (s *Server) applySchedules(ctx context.Context, in *applySchedulesInput) (*appliedOutput,
 	error) {
 	g, wrong := in.Body.giver("applied", in.who, in.User)
-	entries, err := windows.ParseSchedules(in.Body.Files)
+	entries, err := windows.ParseSchedules(in.Body.Files, jobs.CheckRollout)
 	wrong = append(wrong, mistakes("body.files", err)...)
 	if len(wrong) == 0 && len(entries) == 0 {
 		wrong = append(wrong, mistake("body.files", "no schedule is in there"))

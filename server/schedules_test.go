@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -30,14 +31,14 @@ func (c *clocked) ScheduleStamp(ctx context.Context) (string, time.Time, error) 
 // fired is one schedule and its leader.
 type fired struct {
 	*clocked
-	t      *testing.T
+	t      testing.TB
 	cfg    queue.Config
 	firing server.Firing
 	log    *logBook
 }
 
 // newFired makes a schedule that is due each second from now on.
-func newFired(t *testing.T, change func(*windows.Entry)) *fired {
+func newFired(t testing.TB, change func(*windows.Entry)) *fired {
 	t.Helper()
 	_, cfg := queuetest.StartMini(t)
 	q, err := queue.Open(t.Context(), cfg)
@@ -179,6 +180,44 @@ func TestJitterShiftsEachHost(t *testing.T) {
 	}
 }
 
+// A rule counts all hosts of a tick, so none is left out: for want of an opening such a
+// tick has no task, where one without a rule has one for the others.
+func TestATickWithARuleLeavesNoHostOut(t *testing.T) {
+	t.Parallel()
+	f := newFired(t, func(e *windows.Entry) {
+		e.On, e.Window = "customer=acme,site=x", windows.WindowRequired
+		e.Rollout = &windows.RolloutRequest{Waves: []string{"1", "100%"}}
+	})
+	if got := f.after(time.Second); !got.Refused || got.Task != "" ||
+		!strings.Contains(got.Result, "no approved window for 2 of 2 hosts") {
+		t.Errorf("it is %+v", got)
+	}
+	zones := newFired(t, func(e *windows.Entry) { e.Rollout = &windows.RolloutRequest{MaxFailed: "1"} })
+	if got := zones.after(time.Second); !got.Refused || !strings.Contains(got.Result, "of 2 zones") {
+		t.Errorf("in two zones it is %+v", got)
+	}
+	dry := newFired(t, func(e *windows.Entry) { e.Only = "check" })
+	if got := dry.after(time.Second); !got.Refused || !strings.HasPrefix(got.Result,
+		"only: runbook exec has nothing for a dry run") {
+		t.Errorf("a dry run of exec is %+v", got)
+	}
+	few := newFired(t, func(e *windows.Entry) {
+		e.On = "site=x"
+		e.Rollout = &windows.RolloutRequest{Canary: "1", Soak: "5m", MaxFailed: "50%"}
+	})
+	got := few.after(time.Second)
+	task, err := few.Task(t.Context(), got.Task)
+	if err != nil || task.Rollout == nil {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if r := task.Rollout; len(r.Waves) != 2 || *r.MaxFailed != 1 || r.Soak != 5*time.Minute || r.Wave != 1 {
+		t.Errorf("the numbers of the tick are %+v", r)
+	}
+	if list, err := few.Rollouts(t.Context()); err != nil || len(list) != 1 {
+		t.Errorf("the duty that opens waves has %v, %v", list, err)
+	}
+}
+
 func TestAnIDThatIsAnotherTasksIsLeftToIt(t *testing.T) {
 	t.Parallel()
 	f := newFired(t, nil)
@@ -222,4 +261,28 @@ func TestAPausedScheduleMakesUpForNothing(t *testing.T) {
 	if tasks, err := f.Tasks(t.Context(), 100); err != nil || len(tasks) != 2 {
 		t.Errorf("%d tasks, want 2, %v", len(tasks), err)
 	}
+}
+
+// BenchmarkIdleSchedules is a look at 10,000 schedules of which none is due, as the leader
+// does it once a second.
+func BenchmarkIdleSchedules(b *testing.B) {
+	f := newFired(b, func(e *windows.Entry) { e.Cron = "0 3 1 1 *" })
+	for i := range 9999 {
+		e := windows.Entry{Name: fmt.Sprintf("s%d", i), Cron: "H 3 1 1 *", Zone: "Europe/Zurich", Enabled: true,
+			Request: windows.Request{Runbook: "exec", On: "all", Args: map[string]string{"cmd": "true"}}}
+		err := f.ChangeSchedule(b.Context(), queue.Schedule{}, jobs.Schedule{Entry: e, By: "alice",
+			Since: jobs.Time{Time: f.now}})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	f.after(time.Second) // it reads them, and finds the tick ahead of each
+	before := cpu(b)
+	for b.Loop() {
+		f.now = f.now.Add(time.Second)
+		if _, err := f.firing.Round(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(100*(cpu(b)-before).Seconds()/float64(b.N), "%-of-a-core")
 }

@@ -76,6 +76,7 @@ type reader struct {
 	file     string
 	attached []File
 	names    map[string]string // of windows and freezes: where they are
+	check    RolloutCheck
 	agreed   Agreed
 	errs     []error
 }

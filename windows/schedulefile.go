@@ -33,6 +33,8 @@ type Request struct {
 	Expire     string            `json:"expire,omitempty"`
 	Disruptive bool              `json:"disruptive,omitempty"`
 	Supersedes string            `json:"supersedes,omitempty"`
+	Only       string            `json:"only,omitempty"`    // check or diff: a dry run on the hosts
+	Rollout    *RolloutRequest   `json:"rollout,omitempty"` // nil: all at once, whatever fails
 }
 
 // Overlap is what becomes of a tick while the task of an earlier one is unfinished.
@@ -96,11 +98,21 @@ func (e Entry) SameTimes(o Entry) bool {
 //	    expire: 8h                # not started so long after the tick
 //	    disruptive: false
 //	    supersedes: KEY
+//	    only: check               # or diff: a dry run on the hosts
 //	    enabled: true
+//	    waves: [1, 10%, 100%]     # or canary: 3
+//	    soak: 5m
+//	    gate: false
+//	    health: exec
+//	    health_args: {cmd: uptime}
+//	    max_failed: 5%
+//	    breaker: 3/10m
+//	    unreachable_ok: false
 //
-// The error tells all that is wrong, with file and line.
-func ParseSchedules(files []File) ([]Entry, error) {
-	r := reader{names: map[string]string{}}
+// The error tells all that is wrong, with file and line. check, which may be nil, says
+// what is wrong with a rollout.
+func ParseSchedules(files []File, check RolloutCheck) ([]Entry, error) {
+	r := reader{names: map[string]string{}, check: check}
 	var all []Entry
 	for _, f := range files {
 		top := r.top(f, "schedules")
@@ -116,8 +128,9 @@ func ParseSchedules(files []File) ([]Entry, error) {
 // jitterMax bounds how much later than a tick its task begins.
 const jitterMax = 24 * time.Hour
 
-var scheduleKeys = []string{"name", "cron", "zone", "jitter", "gap", "fold", "runbook", "args",
-	"on", "missed", "overlap", "window", "priority", "expire", "disruptive", "supersedes", "enabled"}
+var scheduleKeys = append([]string{"name", "cron", "zone", "jitter", "gap", "fold", "runbook",
+	"args", "on", "missed", "overlap", "window", "priority", "expire", "disruptive", "supersedes",
+	"only", "enabled"}, rolloutKeys...)
 
 func (r *reader) schedule(n *yaml.Node) (Entry, bool) {
 	f := r.fields(n, "a schedule", scheduleKeys)
@@ -136,14 +149,22 @@ func (r *reader) schedule(n *yaml.Node) (Entry, bool) {
 		Window:  WindowUse(r.choice(f["window"], string(WindowNone), string(WindowRequired))),
 		Enabled: r.flag(f["enabled"], true),
 		Request: Request{
-			Runbook: r.needed(n, f, "runbook"), On: r.needed(n, f, "on"), Args: r.pairs(f["args"]),
+			Runbook: r.needed(n, f, "runbook"), On: r.needed(n, f, "on"), Args: r.pairs("args", f["args"]),
 			Priority:   r.choice(f["priority"], "normal", "high", "low"),
 			Disruptive: r.flag(f["disruptive"], false), Supersedes: r.text(f["supersedes"]),
+			Rollout: r.rollout(f),
 		},
+	}
+	if f["only"] != nil {
+		e.Only = r.choice(f["only"], "check", "diff")
 	}
 	if d := r.duration(f["jitter"]); d > 0 {
 		if e.Jitter = d.String(); d > jitterMax {
 			r.mistake(f["jitter"], "jitter %s: at most %s", d, jitterMax)
+		}
+		if e.Rollout.InWaves() {
+			r.mistake(f["jitter"], "jitter: with canary or waves hosts begin in their order: "+
+				"leave it out")
 		}
 	}
 	if d := r.duration(f["expire"]); d > 0 {
@@ -191,12 +212,12 @@ func (r *reader) flag(n *yaml.Node, absent bool) bool {
 }
 
 // pairs are the arguments of a runbook: texts, as they would be typed.
-func (r *reader) pairs(n *yaml.Node) map[string]string {
+func (r *reader) pairs(what string, n *yaml.Node) map[string]string {
 	if n == nil || n.Tag == "!!null" {
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		r.mistake(n, "args: want a mapping of names to values, as {cmd: uptime}")
+		r.mistake(n, "%s: want a mapping of names to values, as {cmd: uptime}", what)
 		return nil
 	}
 	pairs := make(map[string]string, len(n.Content)/2)
@@ -238,6 +259,8 @@ func (e Entry) Differences(was Entry) []string {
 	note("expire", was.Expire, e.Expire)
 	note("disruptive", fmt.Sprint(was.Disruptive), fmt.Sprint(e.Disruptive))
 	note("supersedes", was.Supersedes, e.Supersedes)
+	note("only", was.Only, e.Only)
+	e.Rollout.differences(was.Rollout, note)
 	for _, name := range sortedKeys(was.Args, e.Args) {
 		note("args."+name, was.Args[name], e.Args[name])
 	}

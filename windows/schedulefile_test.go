@@ -29,11 +29,25 @@ schedules:
     supersedes: keys/acme
     enabled: false
   - {name: plain, cron: "@every 90s", zone: UTC, runbook: exec, on: all}
+  - name: waves
+    cron: "@daily"
+    zone: UTC
+    runbook: exec
+    on: all
+    only: diff
+    waves: [1, 10%, 100%]
+    soak: 5m
+    gate: true
+    health: exec
+    health_args: {cmd: uptime, n: 3}
+    max_failed: 5
+    breaker: 3/10m
+    unreachable_ok: true
 `
 
 func TestSchedulesAreRead(t *testing.T) {
 	t.Parallel()
-	got, err := ParseSchedules([]File{{"s.yaml", scheduleExample}})
+	got, err := ParseSchedules([]File{{"s.yaml", scheduleExample}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +60,12 @@ func TestSchedulesAreRead(t *testing.T) {
 		{Name: "plain", Cron: "@every 90s", Zone: "UTC", Gap: "first", Fold: "first", Missed: MissedOnce,
 			Overlap: OverlapForbid, Window: WindowNone, Enabled: true,
 			Request: Request{Runbook: "exec", On: "all", Priority: "normal"}},
+		{Name: "waves", Cron: "@daily", Zone: "UTC", Gap: "first", Fold: "first", Missed: MissedOnce,
+			Overlap: OverlapForbid, Window: WindowNone, Enabled: true,
+			Request: Request{Runbook: "exec", On: "all", Priority: "normal", Only: "diff",
+				Rollout: &RolloutRequest{MaxFailed: "5", UnreachableOK: true, Breaker: "3/10m",
+					Waves: []string{"1", "10%", "100%"}, Soak: "5m", Gate: true, Health: "exec",
+					HealthArgs: map[string]string{"cmd": "uptime", "n": "3"}}}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -91,6 +111,23 @@ s.yaml:11: a schedule without on`},
 			"s.yaml:2: \"sunday\": want none or required"},
 		{"a zone in the text", "schedules:\n- {name: a, cron: 'TZ=UTC 0 0 * * *', zone: UTC, runbook: e, on: all}",
 			"s.yaml:2: cron: \"TZ=UTC 0 0 * * *\": the zone is a field of its own"},
+		{"a rollout", `schedules:
+- name: a
+  cron: "@daily"
+  zone: UTC
+  runbook: e
+  on: all
+  only: all
+  waves: {a: b}
+  canary: 3
+  gate: perhaps
+  health_args: [x]
+  jitter: 1s
+`, `s.yaml:10: "perhaps": want true or false
+s.yaml:11: health_args: want a mapping of names to values
+s.yaml:8: want a list
+s.yaml:7: "all": want check or diff
+s.yaml:12: jitter: with canary or waves hosts begin in their order`},
 		{"args", "schedules:\n- {name: a, cron: '@daily', zone: UTC, runbook: e, on: all, args: uptime}",
 			"s.yaml:2: args: want a mapping"},
 		{"of windows", "windows: []", `s.yaml:1: unknown key "windows": want one of schedules`},
@@ -98,7 +135,7 @@ s.yaml:11: a schedule without on`},
 		{"nothing", "", "s.yaml: it is empty: want schedules"},
 		{"no YAML", "a: [", "s.yaml: "},
 	} {
-		_, err := ParseSchedules([]File{{"s.yaml", test.text}})
+		_, err := ParseSchedules([]File{{"s.yaml", test.text}}, nil)
 		if err == nil {
 			t.Errorf("%s: no mistake", test.name)
 			continue
@@ -115,7 +152,7 @@ s.yaml:11: a schedule without on`},
 
 func TestWhatDiffersIsNamed(t *testing.T) {
 	t.Parallel()
-	list, err := ParseSchedules([]File{{"s.yaml", scheduleExample}})
+	list, err := ParseSchedules([]File{{"s.yaml", scheduleExample}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,6 +167,15 @@ func TestWhatDiffersIsNamed(t *testing.T) {
 	if d := cmp.Diff(want, a.Differences(b)); d != "" {
 		t.Error(d)
 	}
+	with := list[2]
+	none := with
+	none.Rollout = nil
+	want = []string{"unreachable_ok: true → false", "breaker: 3/10m → (none)", "waves: 1,10%,100% → (none)",
+		"soak: 5m → (none)", "gate: true → false", "health: exec → (none)", "health_args.cmd: uptime → (none)",
+		"health_args.n: 3 → (none)"}
+	if d := cmp.Diff(append([]string{"max_failed: 5 → (none)"}, want...), none.Differences(with)); d != "" {
+		t.Error(d)
+	}
 	if a.SameTimes(b) {
 		t.Error("one that is not enabled is due as one that is")
 	}
@@ -142,7 +188,7 @@ func FuzzParseSchedules(f *testing.F) {
 	f.Add(scheduleExample)
 	f.Add("schedules: [{name: a, cron: H H H * *, zone: UTC, runbook: e, on: all, args: {a: ~}}]")
 	f.Fuzz(func(t *testing.T, text string) {
-		list, err := ParseSchedules([]File{{"s.yaml", text}})
+		list, err := ParseSchedules([]File{{"s.yaml", text}}, nil)
 		if err != nil {
 			if err.Error() == "" {
 				t.Error("an error without words")
@@ -165,7 +211,7 @@ func TestTheExampleIsRight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := ParseSchedules([]File{{"schedules.yaml", string(text)}}); err != nil || len(list) != 2 {
+	if list, err := ParseSchedules([]File{{"schedules.yaml", string(text)}}, nil); err != nil || len(list) != 3 {
 		t.Errorf("%d schedules, %v", len(list), err)
 	}
 }

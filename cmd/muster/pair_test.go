@@ -79,7 +79,7 @@ func (h *house) together(c *client, cmd string, disruptive bool) {
 			hosts = append(hosts, nameOf(2*i+member))
 		}
 		t, err := c.submit(h.t.Context(), server.Submit{Runbook: "exec", On: strings.Join(hosts, ","),
-			Args: map[string]string{"cmd": cmd}, At: at, Disruptive: disruptive, As: "alice"}, nil)
+			Args: map[string]string{"cmd": cmd}, At: at, Manner: server.Manner{Disruptive: disruptive}, As: "alice"}, nil)
 		if err != nil {
 			h.t.Fatal(err)
 		}

@@ -230,7 +230,8 @@ func (s *session) showPlan(t server.Submitted) error {
 func (f runFlags) submit(runbook string, now time.Time,
 	read func(path string) ([]byte, error)) (server.Submit, error) {
 	b := server.Submit{ID: f.id, Runbook: runbook, Expire: f.expire, DryRun: f.dry,
-		Only: f.only.what(), Disruptive: f.disruptive, Supersedes: f.supersedes, Priority: f.priority,
+		Manner:     server.Manner{Only: f.only.what(), Disruptive: f.disruptive},
+		Supersedes: f.supersedes, Priority: f.priority,
 		Args: map[string]string{}, Files: map[string][]byte{},
 		Timed: f.timed}
 	var errs []error

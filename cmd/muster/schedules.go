@@ -63,7 +63,15 @@ All mistakes are told at once, with file and line, and then nothing is done.
       expire: 8h
       disruptive: false
       supersedes: KEY
-      enabled: true`,
+      only: check               # or diff: a dry run on the hosts
+      enabled: true
+      waves: [1, 10%, 100%]     # or canary: 3; as the flags of muster run
+      soak: 5m
+      health: exec              # with health_args: {cmd: uptime}
+      gate: false
+      max_failed: 5%            # also without waves
+      breaker: 3/10m
+      unreachable_ok: false`,
 		Example: `  muster schedules apply schedules.yaml
   muster schedules apply schedules.yaml --check
   muster schedules apply - < schedules.yaml`,

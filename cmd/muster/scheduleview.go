@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"muster/server"
+	"muster/windows"
 )
 
 func appliedText(did server.AppliedSchedules) string {
@@ -95,6 +96,8 @@ func (s *session) showSchedule(i server.ScheduleInfo) error {
 		[2]string{"expire", cell(i.Expire)},
 		[2]string{"disruptive", yes(i.Disruptive)},
 		[2]string{"supersedes", cell(i.Supersedes)},
+		[2]string{"only", cell(i.Only)},
+		[2]string{"goes out", rolloutAsked(i.Rollout)},
 		[2]string{"version", fmt.Sprintf("%d, by %s at %s", i.Version, cell(i.By), moment(i.At))},
 		[2]string{"stands", standing(i)},
 		[2]string{"next tick", moment(i.Next)},
@@ -104,6 +107,37 @@ func (s *session) showSchedule(i server.ScheduleInfo) error {
 		[2]string{"skipped", skipped},
 		[2]string{"last task", cell(string(i.Ticks.Task))},
 	))
+}
+
+// rolloutAsked says how the tasks of a schedule go out, as it was asked for: numbers are
+// made of it at each tick.
+func rolloutAsked(r *windows.RolloutRequest) string {
+	if r == nil {
+		return ""
+	}
+	var list []string
+	add := func(word, value string) {
+		if value != "" {
+			list = append(list, word+" "+cell(value))
+		}
+	}
+	flag := func(word string, is bool) {
+		if is {
+			list = append(list, word)
+		}
+	}
+	add("canary", r.Canary)
+	add("waves", strings.Join(r.Waves, ","))
+	add("soak", r.Soak)
+	add("health", r.Health)
+	for _, name := range slices.Sorted(maps.Keys(r.HealthArgs)) {
+		add("health-arg", name+"="+r.HealthArgs[name])
+	}
+	flag("gate", r.Gate)
+	add("max-failed", r.MaxFailed)
+	add("breaker", r.Breaker)
+	flag("unreachable-ok", r.UnreachableOK)
+	return strings.Join(list, ", ")
 }
 
 func tickGrid(l server.TickList, here *time.Location) grid {

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"muster/internal/fakefleet"
+	"muster/jobs"
+	"muster/server"
+)
+
+// upgradeBook is a runbook as those that are done in waves: it disturbs its hosts, one of a
+// pair at a time, and only in their windows.
+const upgradeBook = `name: upgrade
+disruptive: true
+window: required
+repeatable: true
+steps:
+  - {name: upgrade, run: "true"}
+`
+
+// A tick fires a task in waves over pairs of hosts, in their windows; the duty opens the
+// second wave after a health check, and the ticks meanwhile are left out.
+func TestATickFiresInWaves(t *testing.T) {
+	t.Parallel()
+	h, f := newPairs(t, 4)
+	h.write("upgrade.yaml", upgradeBook)
+	h.configure(map[string]any{"runbooks": []string{h.file("upgrade.yaml")}})
+	h.server.kill()
+	h.server = h.start("server", "--config", h.file("muster.yaml"))
+	h.server.await("server listens")
+	h.write("windows.yaml", always)
+	if out, code := h.muster("windows", "apply", h.file("windows.yaml")); code != 0 {
+		t.Fatalf("windows apply: exit %d: %s", code, out)
+	}
+	h.write("s.yaml", `schedules:
+- name: upgrade
+  cron: "@every 1s"
+  zone: UTC
+  runbook: upgrade
+  on: all
+  canary: 2
+  soak: 1s
+  health: exec
+  health_args: {cmd: "true"}
+  max_failed: 1
+`)
+	if out, code := h.muster("schedules", "apply", h.file("s.yaml")); code != 0 || strings.Contains(out, "no task") {
+		t.Fatalf("apply: exit %d: %s", code, out)
+	}
+	var info server.ScheduleInfo
+	for late, look := h.late(), time.Tick(50*time.Millisecond); info.Ticks.Task == ""; {
+		select {
+		case <-late:
+			t.Fatalf("no tick has a task: %+v", info.Ticks)
+		case <-look:
+			h.query(&info, "schedules", "show", "upgrade")
+		}
+	}
+	task := h.awaitTask(info.Ticks.Task, func(i jobs.TaskInfo) bool { return i.Rollout != nil && i.Rollout.Checks != "" })
+	if r := task.Rollout; len(r.Waves) < 2 || r.Waves[0] != 2 || *r.MaxFailed != 1 || r.Soak != time.Second ||
+		task.Schedule != "upgrade" || len(f.Log()) < 2 {
+		t.Errorf("its task is %+v with %+v", task, r)
+	}
+	if out, _ := h.muster("schedules", "show", "upgrade"); !strings.Contains(out,
+		"goes out         canary 2, soak 1s, health exec, health-arg cmd=true, max-failed 1\n") {
+		t.Errorf("it is shown as\n%s", out)
+	}
+	if out, code := h.muster("schedules", "pause", "upgrade", "--reason", "once is enough"); code != 0 {
+		t.Fatalf("pause: exit %d: %s", code, out)
+	}
+	done := h.wait(task.Task)
+	wantOutcomes(t, done, map[jobs.Outcome]int{jobs.Succeeded: 2 * pairs})
+	for _, hosts := range h.inWaves(done) {
+		groups := map[string]bool{}
+		for _, host := range hosts {
+			if groups[groupOf(host)] {
+				t.Errorf("two of %s are in one wave", groupOf(host))
+			}
+			groups[groupOf(host)] = true
+		}
+	}
+	h.query(&info, "schedules", "show", "upgrade")
+	if info.Ticks.Task != task.Task || !strings.Contains(info.Ticks.Result, "overlap: forbid") {
+		t.Errorf("the ticks meanwhile: %+v", info.Ticks)
+	}
+}
+
+func TestWhatIsWrongWithTheRolloutOfAScheduleHasItsLine(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 1})
+	h := newHouse(t, inventory)
+	h.write("wrong.yaml", "schedules:\n- name: x\n  cron: '@daily'\n  zone: UTC\n  runbook: exec\n"+
+		"  on: all\n  waves: [1, 50%]\n  soak: later\n  breaker: 3\n  max_faild: 3\n")
+	words := h.complaint(exitUsage, "schedules", "apply", h.file("wrong.yaml"))
+	for _, want := range []string{":7: waves: 50%: end with 100%", `:8: soak: "later": want a time`,
+		`:9: breaker: "3": want failures / time`, `:10: unknown key "max_faild"`} {
+		if !strings.Contains(words, "wrong.yaml"+want) {
+			t.Errorf("it lacks %q:\n%s", want, words)
+		}
+	}
+}
