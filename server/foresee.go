@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,7 +24,19 @@ type Foresight struct {
 	Left     []LeftHosts    `json:"left"`  // hosts that would not be done
 	Slots    []SlotNeed     `json:"slots"` // only of work in windows
 	Others   []OtherTask    `json:"others"`
+	Takes    []TakenTime    `json:"takes"`
 	Notes    []string       `json:"notes"`
+}
+
+// TakenTime is how long the task is taken to need on hosts of a model and customer: the
+// estimate of the hub, by which workers admit their jobs.
+type TakenTime struct {
+	Model     string  `json:"model"`
+	Customer  string  `json:"customer"`
+	Hosts     int     `json:"hosts"`
+	Usual     float64 `json:"seconds"`     // the p50 of the last successes
+	Most      float64 `json:"seconds_p90"` // so long an opening must be
+	Successes int     `json:"successes"`   // that it comes from; 0: the runbook expects it
 }
 
 // FilledWindow is an opening, and how many hosts of the task are done in it.
@@ -90,7 +103,7 @@ func (s *Server) foresee(ctx context.Context, in *foreseeInput) (*foreseeOutput,
 		Operator: operator, Hosts: len(p.names), Start: in.Body.At,
 		Done: jobs.Time{Time: list[last].Done}},
 		Begins: jobs.Time{Time: list[last].Started}, Half: jobs.Time{Time: list[last].Half},
-		Notes: w.notes}
+		Takes: w.takenTimes(), Notes: w.notes}
 	f.fill(list[last], w.Tasks[last])
 	for _, n := range forecast.Needs(w.World, w.Tasks[last]) {
 		f.Slots = append(f.Slots, SlotNeed(n))
@@ -202,14 +215,35 @@ func placeOf(h fleet.Host, disruptive bool, needs []string, limits []fleet.Limit
 	return jobs.Place(h), slices.Compact(holds)
 }
 
-// lasts is how long a runbook takes on a host: usually, and at most as a rule.
+// lasts is how long a runbook takes on a host: usually, and at most as a rule. It is what a
+// worker takes to admit the job; see attempt.rule there.
 func (w *foretelling) lasts(runbook string, expect time.Duration, h fleet.Host) (usual,
 	most time.Duration) {
-	e, ok := w.estimates[history.Kind{Runbook: runbook, Model: h.Labels["model"],
-		Customer: h.Customer}]
-	if !ok {
-		w.guessed++
-		return expect, expect
+	field := jobs.EstimateField(runbook, h)
+	e := w.estimates[field]
+	if usual, most = e.P50, e.P90; most == 0 {
+		usual, most = expect, expect
 	}
-	return e.P50, e.P90
+	if w.taken != nil {
+		t := w.taken[field]
+		if t == nil {
+			t = &TakenTime{Model: h.Labels["model"], Customer: h.Customer, Successes: e.N,
+				Usual: usual.Seconds(), Most: most.Seconds()}
+			w.taken[field] = t
+		}
+		t.Hosts++
+	}
+	return usual, most
+}
+
+// takenTimes are the times that the task was taken to need, of the most hosts first.
+func (w *foretelling) takenTimes() []TakenTime {
+	out := []TakenTime{}
+	for _, t := range w.taken {
+		out = append(out, *t)
+	}
+	slices.SortFunc(out, func(a, b TakenTime) int {
+		return cmp.Or(b.Hosts-a.Hosts, cmp.Compare(a.Model, b.Model), cmp.Compare(a.Customer, b.Customer))
+	})
+	return out
 }

@@ -104,6 +104,8 @@ func TestAPlanKnowsTheQueueAndTheLastSuccesses(t *testing.T) {
 	for i := range 3 {
 		w.learn(store, i, 7*time.Second)
 	}
+	// The figures of the hub count: workers admit by them. The historian writes the same.
+	w.estimated(7*time.Second, 7*time.Second, 3)
 	first := w.submit(run("all")).Task
 	var p problem
 	res := w.call("POST", "/v1/plan", server.Submit{Runbook: "nothing", On: ""}, &p)
@@ -119,6 +121,10 @@ func TestAPlanKnowsTheQueueAndTheLastSuccesses(t *testing.T) {
 	// 50 jobs of 7 s on 10 slots. After 14 s the queue is overloaded, and both take turns.
 	if took := f.Done.Sub(f.At.Time); took != 28*time.Second || f.Never != 0 || len(f.Notes) != 0 {
 		t.Errorf("done after %s: %+v", took, f)
+	}
+	if want := (server.TakenTime{Model: "x200", Customer: "acme", Hosts: 10, Usual: 7, Most: 7, Successes: 3}); len(
+		f.Takes) != 1 || f.Takes[0] != want {
+		t.Errorf("it is taken to need %+v, want %+v", f.Takes, want)
 	}
 	if len(f.Others) != 1 || f.Others[0].Task != first || f.Others[0].Waiting != 40 ||
 		f.Others[0].Done.Sub(f.At.Time) != 35*time.Second {
@@ -147,6 +153,15 @@ func (w *world) learn(store *history.Store, i int, took time.Duration) {
 	zone := fmt.Sprint("past", i)
 	_, err := store.Put(w.t.Context(), history.Batch{Zone: zone, Last: "1-0", Ended: []history.Job{j}}, time.Now())
 	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// estimated tells how long exec takes on the hosts of acme, as the historian does.
+func (w *world) estimated(p50, p90 time.Duration, n int) {
+	w.t.Helper()
+	text := fmt.Sprintf(`{"p50_ns":%d,"p90_ns":%d,"n":%d}`, p50, p90, n)
+	if err := w.queue.SaveEstimates(w.t.Context(), map[string]string{"exec|x200|acme": text}); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"muster/fleet"
-	"muster/history"
 	"muster/jobs"
 	forecast "muster/jobs/plan"
 	"muster/jobs/queue"
@@ -18,9 +18,11 @@ import (
 // foretelling is the world of a plan while it is put together.
 type foretelling struct {
 	forecast.World
-	stock     *stock
-	estimates map[history.Kind]history.Estimate
-	guessed   int // jobs of which only is known what their runbook expects
+	stock *stock
+	// estimates are those of the hub, by which workers admit, by field; without successes:
+	// it has none.
+	estimates map[string]jobs.Estimate
+	taken     map[string]*TakenTime // of the task that is asked for, by field
 	notes     []string
 }
 
@@ -42,7 +44,7 @@ func (s *Server) foretell(ctx context.Context, p plan) (*foretelling, []OtherTas
 	if overload == (jobs.Overload{}) {
 		overload = jobs.DefaultOverload()
 	}
-	w := &foretelling{stock: stock, estimates: map[history.Kind]history.Estimate{},
+	w := &foretelling{stock: stock, estimates: map[string]jobs.Estimate{},
 		World: forecast.World{Now: s.now(), Book: book, Limits: map[string]int{},
 			Overload: overload}}
 	for _, l := range stock.Limits() {
@@ -51,26 +53,42 @@ func (s *Server) foretell(ctx context.Context, p plan) (*foretelling, []OtherTas
 	if w.Slots, err = s.slots(ctx); err != nil {
 		return nil, nil, err
 	}
-	if s.history != nil {
-		list, err := s.history.Estimates(ctx)
-		if err != nil {
-			w.notes = append(w.notes, "how long work took is not known at the moment: "+err.Error())
-		}
-		for _, e := range list {
-			w.estimates[e.Kind] = e
-		}
-	}
 	others, err := s.queued(ctx, w)
 	if err != nil {
 		return nil, nil, err
 	}
-	w.guessed = 0
+	if err := s.askEstimates(ctx, w, p.task.Spec.Runbook, p.picked); err != nil {
+		return nil, nil, err
+	}
+	w.taken = map[string]*TakenTime{}
 	w.add(p)
-	if w.guessed > 0 {
+	guessed := 0
+	for _, t := range w.taken {
+		if t.Successes == 0 {
+			guessed += t.Hosts
+		}
+	}
+	if guessed > 0 {
 		w.notes = append(w.notes, fmt.Sprintf("of %d hosts there is no success yet to go by: they are "+
-			"taken to need %s, as the runbook expects", w.guessed, p.task.Spec.Expect))
+			"taken to need %s, as the runbook expects", guessed, p.task.Spec.Expect))
 	}
 	return w, others, nil
+}
+
+// askEstimates asks the hub how long a runbook takes on hosts, unless that is known.
+func (s *Server) askEstimates(ctx context.Context, w *foretelling, runbook string,
+	hosts []fleet.Host) error {
+	var fields []string
+	for _, h := range hosts {
+		field := jobs.EstimateField(runbook, h)
+		if _, known := w.estimates[field]; !known {
+			w.estimates[field] = jobs.Estimate{}
+			fields = append(fields, field)
+		}
+	}
+	found, err := s.queue.Estimates(ctx, fields)
+	maps.Copy(w.estimates, found)
+	return err
 }
 
 // add adds the task that is asked for.
@@ -147,14 +165,22 @@ func (s *Server) queuedTask(ctx context.Context, w *foretelling, t jobs.TaskInfo
 	}
 	one := taskOfSpec(t.Task, spec)
 	err = s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(list []jobs.JobInfo) error {
-		for _, j := range list {
-			if j.State == jobs.Ended {
-				continue
-			}
+		list = slices.DeleteFunc(slices.Clone(list), func(j jobs.JobInfo) bool {
+			return j.State == jobs.Ended
+		})
+		hosts := make([]fleet.Host, len(list))
+		for i, j := range list {
 			h, ok := w.stock.Host(j.Host)
 			if !ok {
 				h = fleet.Host{Name: j.Host, Zone: t.Zones[0]}
 			}
+			hosts[i] = h
+		}
+		if err := s.askEstimates(ctx, w, spec.Runbook, hosts); err != nil {
+			return err
+		}
+		for i, j := range list {
+			h := hosts[i]
 			job := forecast.Job{Zone: h.Zone, Due: j.Due.Time, Busy: j.State == jobs.Running}
 			if j.Next.After(w.Now) && !job.Busy {
 				job.Due = j.Next.Time

@@ -131,10 +131,36 @@ func planText(p server.Foresight, width int, colours palette) string {
 		}
 		b.WriteString("\nthe queue, with this task behind it:\n" + g.render(width, true))
 	}
+	b.WriteString(takesText(p.Takes, width))
 	for _, n := range p.Notes {
 		b.WriteString("\nnote: " + cell(n) + "\n")
 	}
 	return b.String()
+}
+
+// takesShown is how many kinds of hosts are named with the times that they are taken to need.
+const takesShown = 10
+
+// takesText says where the figures of a plan come from.
+func takesText(list []server.TakenTime, width int) string {
+	if len(list) == 0 {
+		return ""
+	}
+	g := newGrid(">HOSTS", "MODEL", "CUSTOMER", ">USUALLY", ">AT MOST", "AS")
+	for _, t := range list[:min(len(list), takesShown)] {
+		as := "the runbook expects"
+		if t.Successes > 0 {
+			as = fmt.Sprintf("successes took, the last %d", t.Successes)
+		}
+		g.add(strconv.Itoa(t.Hosts), orDash(cell(t.Model)), orDash(cell(t.Customer)),
+			span(seconds(t.Usual)), span(seconds(t.Most)), as)
+	}
+	text := "\nwhat it is taken to need, as workers do who admit it to a window:\n" +
+		g.render(width, true)
+	if n := len(list) - takesShown; n > 0 {
+		text += fmt.Sprintf("and %d more kinds of hosts\n", n)
+	}
+	return text
 }
 
 func (s *session) calibrate(ctx context.Context, days int) error {
