@@ -63,3 +63,10 @@ type Cleared struct {
 	Job     ID     `json:"job,omitempty"`    // whose unknown end froze it
 	Holder  ID     `json:"holder,omitempty"` // a job that holds it all the same
 }
+
+// Standing is what the queue knows of a job whose marker a host of a redundancy group carries.
+type Standing struct {
+	State   State   // empty: it knows nothing of it, or no more
+	Outcome Outcome // of one that ended
+	Cleared Micros  // when a person said last that the group is well; 0: never
+}

@@ -7,6 +7,7 @@ func TestWhatAWaitingJobSaysIsFound(t *testing.T) {
 	for saved, want := range map[string]string{
 		"": "", "{}": "", "{": "", `{"saved":{"saying":"no"}}`: "",
 		`{"probe":{"since":1,"saying":"hidden"},"saved":{"a":"b"}}`: "hidden",
+		`{"why":"the pair"}`: "the pair",
 	} {
 		if got := Saying(saved); got != want {
 			t.Errorf("Saying(%s) = %q, want %q", saved, got, want)

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -115,17 +116,19 @@ type Reply struct {
 // not known either. No text in the JSON can hold it, because its quotes are not escaped.
 const MayHaveRun = `"may_have_run":true`
 
-// Saying is what a step that waits said last, by what is kept of the job; mostly empty.
+// Saying is what a step that waits said last, or why a job did not begin, by what is kept of
+// the job; mostly empty.
 func Saying(saved string) string {
 	var kept struct {
 		Probe struct {
 			Saying string `json:"saying"`
 		} `json:"probe"`
+		Why string `json:"why"`
 	}
 	if saved == "" || json.Unmarshal([]byte(saved), &kept) != nil {
 		return ""
 	}
-	return kept.Probe.Saying
+	return cmp.Or(kept.Why, kept.Probe.Saying)
 }
 
 // Checkpoint is asked before every further step of a runbook.

@@ -56,11 +56,20 @@ type Submitted struct {
 	jobs.TaskInfo
 	Hosts   string `json:"hosts,omitempty"`   // folded: fw[001-300],vpn1
 	Durable string `json:"durable,omitempty"` // how far Redis can be trusted to remember it
-	// Unfenced are those hosts, folded, that keep no record of attempts, as far as is known: a
-	// step whose worker is lost there ends unknown.
-	Unfenced string      `json:"unfenced,omitempty"`
-	Windows  *WindowPlan `json:"windows,omitempty"` // of a task that needs windows
+	Fences
+	Windows *WindowPlan `json:"windows,omitempty"` // of a task that needs windows
 	LeftOut
+}
+
+// Fences are what the hosts of a task do not keep, as far as is known.
+type Fences struct {
+	// Unfenced are those hosts, folded, that keep no record of attempts: a step whose worker is
+	// lost there ends unknown.
+	Unfenced string `json:"unfenced,omitempty"`
+
+	// Unmarked are the redundancy groups of which the task disturbs a host, and no member can
+	// carry a marker: that only one is disturbed holds there while Redis keeps its data.
+	Unmarked []string `json:"unmarked,omitempty"`
 }
 
 // WindowPlan is when it is whose turn, if nothing else runs: an estimate.

@@ -59,6 +59,7 @@ type Halts interface {
 type Exclusion interface {
 	Groups(ctx context.Context) ([]jobs.Group, error)
 	ClearGroup(ctx context.Context, group, note string) (jobs.Cleared, error)
+	ClearMarkers(ctx context.Context, zone, group, note string) error
 	Limits(ctx context.Context) ([]jobs.Limit, error)
 }
 

@@ -49,7 +49,8 @@ func (s *Server) clearGroup(ctx context.Context, in *groupOrder) (*clearedOutput
 	}
 	did, err := s.queue.ClearGroup(ctx, in.Group, g.note())
 	if zone, known := s.zoneOf(in.Group); known && errors.Is(err, queue.ErrNotFound) {
-		did, err = jobs.Cleared{Group: in.Group, Zone: zone, Already: true}, nil
+		did = jobs.Cleared{Group: in.Group, Zone: zone, Already: true}
+		err = s.queue.ClearMarkers(ctx, zone, in.Group, g.note())
 	}
 	if err != nil {
 		return nil, notThere(err, "there is no group %q; `muster hosts` names them", in.Group)

@@ -52,16 +52,34 @@ func (s *Server) unfenced(ctx context.Context, st *stock, hosts []fleet.Host) (m
 	return why, nil
 }
 
-// unfencedOf names those of some hosts that keep no record of attempts, folded.
-func (s *Server) unfencedOf(ctx context.Context, v scene, names []string) (string, error) {
-	var hosts []fleet.Host
-	for _, name := range names {
-		if h, known := v.Host(name); known {
-			hosts = append(hosts, h)
+// lookAtFences finds out what the hosts of a plan do not keep.
+func (s *Server) lookAtFences(ctx context.Context, v scene, p *plan) error {
+	why, err := s.unfenced(ctx, v.stock, p.picked)
+	p.fences.Unfenced = fleet.Fold(slices.Sorted(maps.Keys(why)))
+	if err != nil || !p.task.Spec.Disruptive {
+		return err
+	}
+	marked := map[string]bool{} // group to whether a member can carry a marker
+	for _, h := range p.picked {
+		if h.Group != "" {
+			marked[h.Group] = false
 		}
 	}
-	why, err := s.unfenced(ctx, v.stock, hosts)
-	return fleet.Fold(slices.Sorted(maps.Keys(why))), err
+	var members []fleet.Host
+	for _, h := range v.stock.Hosts() {
+		if _, asked := marked[h.Group]; asked {
+			members = append(members, h)
+		}
+	}
+	if why, err = s.unfenced(ctx, v.stock, members); err != nil {
+		return err
+	}
+	for _, h := range members {
+		marked[h.Group] = marked[h.Group] || why[h.Name] == ""
+	}
+	maps.DeleteFunc(marked, func(_ string, can bool) bool { return can })
+	p.fences.Unmarked = slices.Sorted(maps.Keys(marked))
+	return nil
 }
 
 // factsOf is what the hosts of an inventory said.

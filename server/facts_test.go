@@ -1,7 +1,9 @@
 package server_test
 
 import (
+	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -145,5 +147,34 @@ func TestUnfencedHostsAreShown(t *testing.T) {
 	w.call("POST", "/v1/tasks", server.Submit{Runbook: "facts", On: "fw*", DryRun: true}, &plan)
 	if plan.Unfenced != "fw002" {
 		t.Errorf("the plan names %q as unfenced, want fw002", plan.Unfenced)
+	}
+}
+
+// A group in which nobody can carry a marker is named before one of its hosts is disturbed.
+func TestGroupsThatNobodyMarksAreShown(t *testing.T) {
+	t.Parallel()
+	list := hosts()
+	for i := range list {
+		list[i].Group, list[i].Zone, list[i].Fence = fmt.Sprint("pair", i/2), fleet.DefaultZone, fleet.FenceNone
+		list[i].Customer = "acme"
+	}
+	list[1].Fence = fleet.FenceAuto
+	w := start(t, setup{inventory: fixed(list)})
+	for _, test := range []struct {
+		on         string
+		disruptive bool
+		want       []string
+	}{
+		{list[0].Name, true, nil}, // the other one of pair0 can
+		{list[0].Name + "," + list[2].Name, true, []string{"pair1"}},
+		{list[2].Name, false, nil},
+	} {
+		body := server.Submit{Runbook: "exec", On: test.on, Args: map[string]string{"cmd": "true"},
+			Manner: server.Manner{Disruptive: test.disruptive}, DryRun: true}
+		var plan server.Submitted
+		w.call("POST", "/v1/tasks", body, &plan)
+		if !slices.Equal(plan.Unmarked, test.want) {
+			t.Errorf("%s, disruptive %t: the plan names %q, want %q", test.on, test.disruptive, plan.Unmarked, test.want)
+		}
 	}
 }

@@ -33,9 +33,9 @@ type plan struct {
 	names []string
 	blobs []string // stored contents that it needs
 	LeftOut
-	unfenced string       // hosts without a record of attempts, folded
-	picked   []fleet.Host // as in names
-	windows  *WindowPlan  // nil: it needs no windows
+	fences  Fences
+	picked  []fleet.Host // as in names
+	windows *WindowPlan  // nil: it needs no windows
 }
 
 // setting is what a submit is resolved with.

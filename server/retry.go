@@ -62,7 +62,7 @@ func (s *Server) retry(ctx context.Context, in *retryInput) (*retryOutput, error
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	if p.unfenced, err = s.unfencedOf(ctx, v, p.names); err != nil {
+	if err = s.lookAtFences(ctx, v, &p); err != nil {
 		return nil, problem(err)
 	}
 	if wrong, err = s.appoint(ctx, &p, Timed{}, nil); err != nil {

@@ -90,7 +90,7 @@ func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, st
 		return nil, resultRefused, refusal(wrong)
 	}
 	p.task.Spec.Schedule = in.schedule
-	if p.unfenced, err = s.unfencedOf(ctx, v, p.names); err != nil {
+	if err = s.lookAtFences(ctx, v, &p); err != nil {
 		return nil, resultFailed, away(fmt.Sprintf("%s; nothing was accepted: submit it again", err))
 	}
 	if wrong, err = s.appoint(ctx, &p, in.Body.Timed, nil); err != nil {
@@ -206,7 +206,7 @@ func (s *Server) putOnce(ctx context.Context, p *plan, own bool) error {
 // answer describes a plan.
 func (p plan) answer(durable string) Submitted {
 	s := p.task.Spec
-	return Submitted{Durable: durable, LeftOut: p.LeftOut, Unfenced: p.unfenced, Windows: p.windows,
+	return Submitted{Durable: durable, LeftOut: p.LeftOut, Fences: p.fences, Windows: p.windows,
 		TaskInfo: jobs.TaskInfo{
 			Task: p.task.ID, Runbook: s.Runbook, On: s.On, Operator: s.Operator, Proven: s.Proven,
 			Total: p.task.Total, Outcomes: jobs.NewCounts(), Zones: slices.Sorted(maps.Keys(p.hosts)),

@@ -45,6 +45,7 @@ type ruling struct {
 	until time.Time // not ok: when it may start; zero: nobody knows
 	soon  bool      // not ok: it is to be asked again soon
 	why   string    // not ok
+	group bool      // not ok because of the group of the host
 }
 
 // rule decides. What runs is never stopped by a freeze, and by the end of its window
@@ -118,7 +119,10 @@ func (a *attempt) rule(ctx context.Context) ruling {
 }
 
 // begin notes that a step is begun.
-func (a *attempt) begin() { a.begun, a.stepped = true, cmp.Or(a.stepped, a.Clock()) }
+func (a *attempt) begin() {
+	a.begun, a.unused = true, false
+	a.stepped = cmp.Or(a.stepped, a.Clock())
+}
 
 // atWork is for how long steps have been running: what is done of the work counts no more.
 // To get to a slow host is no part of it.
@@ -198,7 +202,12 @@ func (f facts) halfWay() bool { return f.disruptive && f.mind().Disturbed }
 // deferred gives a job back until it may begin. It is no failure: nothing is counted.
 func (a *attempt) deferred(f facts, r ruling) jobs.Result {
 	res := f.say(jobs.KindDefer, f.place()+r.why)
-	res.Step, res.Release = f.step, !a.disturbed()
+	res.Step, res.Release = f.step, !a.disturbed() && a.memory.Marked == 0
+	if r.group { // no time to come says as much
+		m := f.mind()
+		m.Why = shortened(r.why, whyMax)
+		res.Saved = m.String()
+	}
 	switch {
 	case r.soon:
 		res.Delay = doubtDelay
@@ -236,6 +245,9 @@ func (a *attempt) mayStartNow(ctx context.Context, action scripts.Action) (look 
 	end *ending) {
 	a.outside = nil
 	r := a.admitStep(ctx, action)
+	if r.ok {
+		r = a.claim(a.halting, action)
+	}
 	switch {
 	case !r.ok && !a.asks(action):
 		return false, &ending{result: a.deferred(a.with(action), r)}

@@ -305,6 +305,8 @@ type fakeHosts struct {
 	dial   func(ctx context.Context, h fleet.Host) error
 	run    func(ctx context.Context, h fleet.Host, c remote.Command) (remote.Result, error)
 	upload func(ctx context.Context, h fleet.Host, u remote.Upload) error
+	kin    Kin // who is in which group
+	mark   func(h fleet.Host, m remote.Marker) (remote.Marking, error)
 
 	mu     sync.Mutex // guards all below
 	open   int
@@ -368,6 +370,12 @@ func (c *fakeConn) Run(ctx context.Context, cmd remote.Command) (remote.Result, 
 
 func (c *fakeConn) Upload(ctx context.Context, u remote.Upload) error {
 	return c.f.upload(ctx, c.host, u)
+}
+
+func (c *fakeConn) Mark(_ context.Context, m remote.Marker) (remote.Marking, error) {
+	c.f.mu.Lock()
+	defer c.f.mu.Unlock()
+	return c.f.mark(c.host, m)
 }
 
 func (c *fakeConn) Close() error {
@@ -478,8 +486,9 @@ func (s *stand) start(grants ...jobs.Grant) {
 
 func (s *stand) startWith(h jobs.Handover) {
 	s.t.Helper()
-	w, err := New(s.cfg, Doors{Queue: s.q, Times: s.times, Dial: s.hosts.connect, Clock: s.clock, Log: s.log,
-		Blobs: s.blobs, Synchronised: func() error { return s.times.ntp }})
+	w, err := New(s.cfg, Doors{Queue: s.q, Times: s.times, Kin: s.hosts.kin, Dial: s.hosts.connect,
+		Clock: s.clock, Log: s.log, Blobs: s.blobs,
+		Synchronised: func() error { return s.times.ntp }})
 	if err != nil {
 		s.t.Fatal(err)
 	}

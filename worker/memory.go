@@ -17,6 +17,8 @@ type memory struct {
 	Saved      map[string]string `json:"saved,omitempty"`        // by steps before
 	Failed     *failure          `json:"failed,omitempty"`       // why on_fail runs
 	Disturbed  bool              `json:"disturbed,omitempty"`    // a step that may disturb the host was begun
+	Why        string            `json:"why,omitempty"`          // it did not begin, for people; see jobs.Saying
+	Marked     jobs.Token        `json:"marked,omitempty"`       // of the attempt that wrote the markers of the group last
 }
 
 // failure is how the job would have ended if its step had no on_fail.

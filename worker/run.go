@@ -30,6 +30,7 @@ type attempt struct {
 	timing
 
 	progress
+	marks
 	said   *transcript
 	clocks stopwatch
 }
@@ -61,7 +62,7 @@ func newAttempt(c *clerk, g jobs.Grant, p plan) *attempt {
 	if p.spec.Retry.Tries < 1 {
 		p.spec.Retry = jobs.DefaultPolicy()
 	}
-	return &attempt{
+	a := &attempt{
 		Worker:   c.Worker,
 		zone:     c.calls.zone,
 		grant:    g,
@@ -71,6 +72,8 @@ func newAttempt(c *clerk, g jobs.Grant, p plan) *attempt {
 		said:     newTranscript(c.cfg.OutputMax, newVoice(g, c.cfg.OutputMax)),
 		clocks:   stopwatch{ledger: spentBefore(g)},
 	}
+	a.memory.Why = "" // of the attempt before
+	return a
 }
 
 // run works on the job. A mistake of our own must not take the jobs in the other
@@ -87,8 +90,14 @@ func (a *attempt) run(ctx context.Context) (e ending) {
 		a.log(e, a.Clock()-a.began)
 	}()
 
+	defer a.hangUp()
+	defer a.leaveOthers()
 	r, stale := a.work(ctx)
-	return ending{token: a.grant.Token, result: a.conclude(r), stale: stale}
+	r = a.conclude(r)
+	if !stale {
+		r = a.unmark(ctx, r)
+	}
+	return ending{token: a.grant.Token, result: r, stale: stale}
 }
 
 // mustEnd is when the attempt has had its time to stop.
@@ -123,7 +132,6 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 	if mayHaveRun(a.grant) {
 		reach = ctx // what is cancelled must be found before it can be stopped
 	}
-	defer a.hangUp()
 	for {
 		action, err := a.plan.book.Step(a.step, *a.grant.Host, a.context())
 		if err != nil {

@@ -102,6 +102,7 @@ type Queue interface {
 type Conn interface {
 	Run(ctx context.Context, c remote.Command) (remote.Result, error)
 	Upload(ctx context.Context, u remote.Upload) error
+	Mark(ctx context.Context, m remote.Marker) (remote.Marking, error)
 	Close() error
 }
 
@@ -110,6 +111,7 @@ type Conn interface {
 type Doors struct {
 	Queue Queue
 	Times Times
+	Kin   Kin
 	Dial  func(ctx context.Context, h fleet.Host) (Conn, error)
 	Clock func() time.Duration // CLOCK_BOOTTIME
 	Log   hclog.Logger
@@ -137,6 +139,7 @@ type Worker struct {
 	cfg Config
 	Doors
 	agreed *agreed
+	groups groups
 }
 
 // New makes a worker, or tells all that is wrong with c.

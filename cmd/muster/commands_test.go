@@ -190,7 +190,8 @@ func TestCommandsShowTables(t *testing.T) {
 			"g2     z2       in use  0wcy7y2fb2:fw003  2026-11-21 10:01:00Z     0  -            -\n",
 		"group clear g1 --reason x": "group g1 in zone default is cleared; it was frozen: unknown\\x1b\n" +
 			"job 0wcy7y2fb2:fw009 holds it: the next one starts when that has ended\n",
-		"group clear g3 --reason x": "group g3 was not frozen: nothing to do\n",
+		"group clear g3 --reason x": "group g3 was not frozen; markers of jobs that nobody knows any more do not " +
+			"count from now on\n",
 		"limits": "" +
 			"LIMIT     ZONE     USED  MAX  WAIT  HOSTS\n" +
 			"site/x    default     2    2     7  fw[001-002]\n" +

@@ -99,7 +99,8 @@ func newGroupClear() *cobra.Command {
 }
 
 func clearedText(d jobs.Cleared) string {
-	text := fmt.Sprintf("group %s was not frozen: nothing to do\n", cell(d.Group))
+	text := fmt.Sprintf("group %s was not frozen; markers of jobs that nobody knows any more do not "+
+		"count from now on\n", cell(d.Group))
 	if !d.Already {
 		text = fmt.Sprintf("group %s in zone %s is cleared", cell(d.Group), cell(d.Zone))
 		if d.Was != "" {

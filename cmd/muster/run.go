@@ -210,10 +210,27 @@ func (s *screen) sayPlan(t server.Submitted) {
 	if t.Unfenced != "" {
 		s.say("unfenced, keep no record of attempts: %s", cell(t.Unfenced))
 	}
+	if t.Unmarked != nil {
+		s.say("no host carries a marker in %s: if Redis loses its data while one is disturbed, nothing "+
+			"keeps the others from being disturbed, too", cell(groupWords(t.Unmarked)))
+	}
 	for _, line := range windowWords(t.Windows, s.now().Location()) {
 		s.say("%s", line)
 	}
 	s.sayRule(t)
+}
+
+// groupWords names some groups.
+func groupWords(names []string) string {
+	const most = 10
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if n := len(names) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	if len(names) == 1 {
+		return "group " + text
+	}
+	return "groups " + text
 }
 
 // showPlan tells what a submit would come to.

@@ -74,8 +74,8 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 	if err != nil {
 		return exit(exitUsage, err)
 	}
-	w, err := worker.New(cfg.Worker, worker.Doors{Queue: q, Times: q, Dial: worker.SSH(client),
-		Clock: proc.Boot, Log: log, Blobs: worker.NewCache(cfg.Cache, q).Open,
+	w, err := worker.New(cfg.Worker, worker.Doors{Queue: q, Times: q, Kin: q,
+		Dial: worker.SSH(client), Clock: proc.Boot, Log: log, Blobs: worker.NewCache(cfg.Cache, q).Open,
 		Synchronised: proc.ClockKept})
 	if err != nil {
 		return exit(exitUsage, err)

@@ -52,6 +52,26 @@ func (s *session) unfenced(c machine.Command) machine.Command {
 	return c
 }
 
+// markerMark stands in the line of who wants a host to carry a marker of its group.
+const markerMark = ": muster-marker"
+
+// unmarked is what a host without flock says to that.
+func (s *session) unmarked(c machine.Command) machine.Command {
+	in := &rest{Source: c.In}
+	c.Line, c.In = "", in
+	done := s.host().fleet.ctx.Done()
+	first, _ := in.line(done)
+	fence, ok := in.line(done)
+	word := "lacking"
+	if fence == "fence='auto'" {
+		word = "plain"
+	}
+	if nonce, found := strings.CutPrefix(first, "nonce="); found && ok {
+		_ = c.Out.Write(done, fmt.Appendf(nil, "%s no %s flock\n", nonce, word))
+	}
+	return c
+}
+
 // rest is a source of which the first lines are read here.
 type rest struct {
 	machine.Source

@@ -175,6 +175,8 @@ func (s *session) run(line string) {
 	}
 	if strings.Contains(line, recordMark) {
 		c = s.unfenced(c)
+	} else if strings.Contains(line, markerMark) {
+		c = s.unmarked(c)
 	}
 	how := h.run(c)
 	h.fleet.log.end(h, s.record, how)

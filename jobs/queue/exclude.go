@@ -157,6 +157,9 @@ func (q *Queue) ClearGroup(ctx context.Context, group, note string) (jobs.Cleare
 		known = true
 		g := readGroup(zone, group, semaphore{holders: v})
 		out.Zone, out.Holder = zone, g.Holder
+		if err := q.stampClear(ctx, zone, group); err != nil {
+			return out, err // first: who is woken by the clear looks for it
+		}
 		c, err := q.control(ctx, zone, turn{verb: "clear", object: group, note: note})
 		if err != nil {
 			return out, err

@@ -38,6 +38,8 @@ var zoneKeys = []Key{
 	{"sem:<name>", "hash", "step, lose, end, control, epoch, fsck",
 		"group/<group> or a limit: job that holds it to its token; frozen: why"},
 	{"sems", "set", "step, lose, end, control, epoch, fsck", "semaphores that are held or frozen"},
+	{"cleared", "hash", "ClearGroup", "group to µs of the last clear: markers of jobs before it, of " +
+		"which nothing else is known, count no more"},
 	{"limits", "hash", "control", "name of a limit to jobs at a time"},
 	{"wait:<resource>", "zset", "step, lose, end, control",
 		"host/<host>: job by µs since when; a semaphore: task by µs of its last turn; only a hint"},

@@ -54,7 +54,8 @@ type access struct {
 }
 
 // keys are the keys that a role touches. A server writes all; a node only reads
-// what servers publish, and of the hub knows the nodes and the blobs: no tokens.
+// what servers publish and when groups were cleared, and of the hub knows the nodes and
+// the blobs: no tokens.
 func (r Role) keys() []access {
 	if r == RoleServer {
 		return []access{{prefix + "*", true}}
@@ -65,7 +66,8 @@ func (r Role) keys() []access {
 		if many {
 			kind += "*"
 		}
-		if a := (access{zoneKey("*", kind, ""), k.Writers != "Publish"}); k.Type != "channel" &&
+		write := k.Writers != "Publish" && k.Writers != "ClearGroup"
+		if a := (access{zoneKey("*", kind, ""), write}); k.Type != "channel" &&
 			!slices.Contains(list, a) {
 			list = append(list, a)
 		}

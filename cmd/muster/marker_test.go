@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"muster/fleet/remote/remotetest"
+	"muster/jobs"
+)
+
+// newPair is a house whose two hosts are a redundancy group, and keep records. Of the one
+// that is away nobody listens where it should be.
+func newPair(t *testing.T, away bool) *recording {
+	t.Helper()
+	r := &recording{}
+	var inventory strings.Builder
+	inventory.WriteString("defaults: {fence: required, customer: acme}\nhosts:\n")
+	for i := range 2 {
+		s := remotetest.StartSSHD(t, remotetest.Options{Address: fmt.Sprintf("127.0.0.%d", i+2)})
+		if away && i == 0 {
+			s.Port = 1
+		}
+		fmt.Fprintf(&inventory, "  - {name: fw%d, address: %s, port: %d, user: %s, key: %s, host_key: %q, group: edge}\n",
+			i+1, s.Address, s.Port, s.User, s.Key, s.HostKey)
+		r.homes = append(r.homes, filepath.Dir(s.Key))
+	}
+	r.house = newHouse(t, inventory.String())
+	r.master = r.house.master()
+	return r
+}
+
+// disturb submits a command that disturbs a host, and returns its job.
+func (r *recording) disturb(host, cmd string) jobs.ID {
+	r.t.Helper()
+	var task jobs.TaskInfo
+	r.query(&task, "run", "exec", "--on", host, "--disruptive", "--arg", "cmd="+cmd, "--detach")
+	return jobs.NewID(task.Task, host)
+}
+
+// forget has Redis lose everything, and people open the zone again at once.
+func (r *recording) forget() {
+	r.t.Helper()
+	r.redis.Do(r.t, "FLUSHALL")
+	for late := r.late(); ; {
+		if r.published() {
+			break
+		}
+		select {
+		case <-late:
+			r.t.Fatalf("no inventory is published; the server says\n%s", r.server.log)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	r.thaw()
+}
+
+// thaw ends the freeze of a zone that was forgotten. Whoever knows of a longer lock and
+// speaks later freezes it anew.
+func (r *recording) thaw() {
+	r.t.Helper()
+	if out, code := r.muster("nodes", "thaw", "--zone", "default", "--reason", "we know better"); code != 0 {
+		r.t.Fatalf("thaw: exit %d: %s", code, out)
+	}
+}
+
+// awaitThawed waits for the state of a job, whoever freezes its zone meanwhile.
+func (r *recording) awaitThawed(id jobs.ID, state jobs.State) (j jobs.JobInfo) {
+	r.t.Helper()
+	for late := r.late(); ; {
+		r.thaw()
+		if r.query(&j, "job", string(id)); j.State == state {
+			return j
+		}
+		select {
+		case <-late:
+			r.t.Fatalf("job %s is not %s but %+v", id, state, j)
+		default:
+		}
+	}
+}
+
+func (r *recording) published() bool {
+	return r.redis.Do(r.t, "EXISTS", "muster:{hub}:inventory") == int64(1)
+}
+
+// awaitDeferred waits until a job did not begin, and says why.
+func (r *recording) awaitDeferred(id jobs.ID, words ...string) {
+	r.t.Helper()
+	j := r.awaitThawed(id, jobs.Deferred)
+	for _, w := range words {
+		if !strings.Contains(j.Note, w) {
+			r.t.Errorf("it says %q, without %q", j.Note, w)
+		}
+	}
+	if j.Attempt != 0 {
+		r.t.Errorf("%d attempts count", j.Attempt)
+	}
+}
+
+// marked tells how many of the hosts carry a marker.
+func (r *recording) marked() (n int) {
+	for _, home := range r.homes {
+		if _, err := os.Stat(filepath.Join(home, ".local/state/muster-record/marker")); err == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// awaitIn waits until a file is in the home of one host, and returns what it says.
+func (r *recording) awaitIn(i int, name string) string {
+	r.t.Helper()
+	one := &recording{house: r.house, homes: r.homes[i : i+1], master: r.master}
+	one.await(name)
+	text, err := os.ReadFile(filepath.Join(r.homes[i], name))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// untouched tells that a host has seen nothing of a command that writes a file there.
+func (r *recording) untouched(i int, name string) {
+	r.t.Helper()
+	if _, err := os.Stat(filepath.Join(r.homes[i], name)); err == nil {
+		r.t.Errorf("the command ran on fw%d, whose other member is disturbed", i+1)
+	}
+}
+
+// Redis forgets that one member is being disturbed, and a person lets all begin again at
+// once: the hosts still know.
+func TestAGroupThatRedisForgotIsKeptByItsHosts(t *testing.T) {
+	t.Parallel()
+	r := newPair(t, false)
+	release := func() {
+		if err := os.WriteFile(filepath.Join(r.homes[0], "go"), nil, 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(release) // also where the test fails nobody waits for it
+	r.disturb("fw1", "echo begun > ~/begun; until test -e ~/go; do sleep .1; done; echo done > ~/done")
+	r.awaitIn(0, "begun")
+	if n := r.marked(); n != 2 {
+		t.Errorf("%d hosts carry a marker, want 2", n)
+	}
+	r.forget()
+	second := r.disturb("fw2", "echo done > ~/done")
+	r.awaitDeferred(second, "group edge: fw1 carries the marker of job", ":fw1, which disturbs fw1",
+		"Redis has forgotten it")
+	r.untouched(1, "done")
+
+	// What has begun goes on to its end, and then its host tells nobody to wait any more.
+	release()
+	r.awaitIn(0, "done")
+	if j := r.awaitThawed(second, jobs.Ended); j.Outcome != jobs.Succeeded {
+		t.Errorf("the second one: %s, %s", j.Outcome, j.Error)
+	}
+	if n := r.marked(); n != 0 {
+		t.Errorf("%d hosts carry a marker when all have ended", n)
+	}
+}
+
+// killWatched kills a command on its host, and all who would have noted how it ended.
+func killWatched(t *testing.T, pid int) {
+	t.Helper()
+	list := []int{pid}
+	for pid > 1 {
+		dir := fmt.Sprintf("/proc/%d/", pid)
+		line, err := os.ReadFile(dir + "cmdline")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(line, []byte("muster-record")) {
+			list = append([]int{pid}, list...)
+		}
+		stat, err := os.ReadFile(dir + "stat")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Sscanf(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " %1s %d", new(string), &pid)
+	}
+	if len(list) < 2 {
+		t.Fatal("nobody watches the command")
+	}
+	for _, p := range list {
+		syscall.Kill(p, syscall.SIGKILL)
+	}
+}
+
+// What a job did that ended unknown stands on the hosts, too, until a person has looked.
+func TestAnUnknownEndIsKeptByTheHostsUntilTheirGroupIsCleared(t *testing.T) {
+	t.Parallel()
+	r := newPair(t, false)
+	first := r.disturb("fw1", "echo $$ > ~/pid.new; mv ~/pid.new ~/pid; exec sleep 60")
+	pid, err := strconv.Atoi(r.awaitIn(0, "pid"))
+	if err != nil || pid < 2 {
+		t.Fatalf("process %d, %v", pid, err)
+	}
+	killWatched(t, pid)
+	if j := r.awaitJob(first, jobs.Ended); j.Outcome != jobs.Unknown {
+		t.Fatalf("the first one: %s, %s", j.Outcome, j.Error)
+	}
+	if n := r.marked(); n != 2 {
+		t.Errorf("%d hosts carry a marker, want 2", n)
+	}
+	r.forget()
+	second := r.disturb("fw2", "echo done > ~/done")
+	r.awaitDeferred(second, "fw1 carries the marker of job "+string(first), "muster group clear edge")
+	r.untouched(1, "done")
+
+	if out, code := r.muster("group", "clear", "edge", "--reason", "looked at both"); code != 0 {
+		t.Fatalf("clear: exit %d: %s", code, out)
+	}
+	if j := r.awaitJob(second, jobs.Ended); j.Outcome != jobs.Succeeded {
+		t.Errorf("the second one: %s, %s", j.Outcome, j.Error)
+	}
+	if n := r.marked(); n != 0 {
+		t.Errorf("%d hosts carry a marker when all have ended", n)
+	}
+}
+
+// A member that cannot be reached is no time to disturb the other one.
+func TestAPairWithOneMemberAwayIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	r := newPair(t, true)
+	second := r.disturb("fw2", "echo done > ~/done")
+	r.awaitDeferred(second, "group edge: fw1 could not be marked", "take it out of the group")
+	r.untouched(1, "done")
+	if n := r.marked(); n != 0 {
+		t.Errorf("%d hosts carry a marker of what did not begin", n)
+	}
+	if out, code := r.muster("cancel", string(second)); code != 0 {
+		t.Errorf("cancel: exit %d: %s", code, out)
+	}
+}

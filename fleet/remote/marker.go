@@ -1,0 +1,171 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"muster/fleet"
+)
+
+// Marker says on a member of a redundancy group which job may disturb the group (G6). Who
+// writes it on every member that can carry one, in the order of their names, and first of
+// all, meets whoever else does so, whatever Redis has forgotten. See marker.sh.
+type Marker struct {
+	Group string
+	Host  string // the member that is to be disturbed
+	Job   string
+	Token int64 // of the attempt: an older one of the same job is refused
+	Until int64 // a token: to who is as young the marker says nothing any more
+
+	Over Marked // that of another job, which may be replaced; zero: none may
+	Off  bool   // it is to be taken away, if it is of this job
+}
+
+// Marked is a marker of another job, as a host tells it.
+type Marked struct {
+	Group, Host, Job string // "-" if it cannot be read
+	Token, Until     int64
+
+	key string
+}
+
+// Marking is what a host made of a Marker.
+type Marking struct {
+	Other    *Marked // it carries this one, and nothing was changed; nil: it carries ours
+	Unfenced string  // it carries none: what it lacks for it
+}
+
+//go:embed marker.sh
+var markerText string
+
+// markerScript is what is sent of it, and of what it stands behind.
+var markerScript = strings.TrimSuffix(recordScript, "main\n") + withoutComments(markerText)
+
+// markerLine runs what comes on stdin.
+const markerLine = `: muster-marker; muster=$(cat); eval "$muster"`
+
+// markerTime bounds what a host may take for it: there is a disk to be waited for.
+const markerTime = 15 * time.Second
+
+// Mark writes a marker on the host, or takes it away.
+func (c *Conn) Mark(ctx context.Context, m Marker) (Marking, error) {
+	const op = "mark"
+	if err := m.check(); err != nil {
+		return Marking{}, c.to.fault(op, KindInvalid, err)
+	}
+	if c.keeper.fence == fleet.FenceNone || c.keeper.fence == "" {
+		return Marking{Unfenced: "its fence is none"}, nil
+	}
+	nonce := newNonce()
+	result, err := c.run(ctx, op, Command{Shell: markerLine, Bound: markerTime,
+		Stdin: strings.NewReader(m.text(c, nonce))})
+	if err != nil {
+		return Marking{}, err
+	}
+	said, ok := markSaid(result.Output, nonce)
+	if !ok {
+		return Marking{}, c.to.faultSent(op, KindMute, fmt.Errorf("it did not answer as a POSIX shell "+
+			"does, so it carries no marker that can be relied on: %s; if it has none, set fence: none",
+			lastWords(result.Output)))
+	}
+	return m.judge(c, said)
+}
+
+// check tells what is wrong with a marker.
+func (m Marker) check() error {
+	for _, s := range []string{m.Group, m.Host, m.Job} {
+		if s == "" || strings.IndexFunc(s, notInJob) >= 0 {
+			return fmt.Errorf("marker of %q: names without blanks", s)
+		}
+	}
+	if m.Token <= 0 || m.Token >= 1e18 || m.Until < 0 || m.Until >= 1e18 {
+		return fmt.Errorf("token %d until %d: more than 0 and less than 10^18", m.Token, m.Until)
+	}
+	return nil
+}
+
+// text is what goes to stdin. All that it says is our own, or names without blanks.
+func (m Marker) text(c *Conn, nonce string) string {
+	hi, lo, _ := strings.Cut(halves(m.Token), " ")
+	uhi, ulo, _ := strings.Cut(halves(m.Until), " ")
+	over := ""
+	if m.Over.key != "" {
+		over = m.Over.key + " " + halves(m.Over.Token)
+	}
+	if m.Over.key == "-" {
+		over = "- 0 0"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "nonce=%s\n", nonce) // first: pretended hosts read it there
+	for _, v := range [][2]string{{"fence", string(c.keeper.fence)},
+		{"key", (&Record{Job: m.Job}).key()}, {"hi", hi}, {"lo", lo}, {"uhi", uhi}, {"ulo", ulo},
+		{"place", c.cfg.RecordDir}, {"job", m.Job}, {"group", m.Group}, {"host", m.Host},
+		{"over", over}, {"off", bit(m.Off)}} {
+		fmt.Fprintf(&b, "%s=%s\n", v[0], quote(v[1]))
+	}
+	b.WriteString(markerScript)
+	return b.String()
+}
+
+// markSaid is the line of marker.sh in what a host said, in words.
+func markSaid(o Output, nonce string) (note, bool) {
+	for _, part := range [][]byte{o.Head, o.Tail} {
+		for line := range bytes.Lines(part) {
+			if text, ok := strings.CutPrefix(string(line), nonce+" "); ok && strings.HasSuffix(text, "\n") {
+				return strings.Fields(text), true
+			}
+		}
+	}
+	return nil, false
+}
+
+// judge is what a host says that it did.
+func (m Marker) judge(c *Conn, said note) (Marking, error) {
+	const op = "mark"
+	words := said[min(1, len(said)):]
+	rest := shorten(strings.Join(words[min(1, len(words)):], " "))
+	switch {
+	case said.word() == "marked" && !m.Off, said.word() == "left" && m.Off:
+		return Marking{}, nil
+	case said.word() != "no":
+	case words.word() == "held":
+		if other, ok := parseMarked(words[1:]); ok {
+			return Marking{Other: &other}, nil
+		}
+	case words.word() == "plain":
+		return Marking{Unfenced: "it lacks " + c.lacks(rest)}, nil
+	case words.word() == "stale":
+		return Marking{}, c.to.fault(op, KindStale, errors.New("the host has seen a newer attempt"))
+	case words.word() == "busy":
+		return Marking{}, c.to.fault(op, KindBusy, errors.New("somebody else is at its marker"))
+	case words.word() == "lacking":
+		return Marking{}, c.to.fault(op, KindRecord, fmt.Errorf("it cannot carry a marker, and "+
+			"its fence is required: it lacks %s", c.lacks(rest)))
+	case words.word() == "disk":
+		return Marking{}, c.to.fault(op, KindRecord, fmt.Errorf("the marker could not be "+
+			"written: %s", rest))
+	}
+	return Marking{}, c.to.faultSent(op, KindMute, fmt.Errorf("of its marker it said what is not "+
+		"known here: %q", rest))
+}
+
+// parseMarked reads "KEY TOKEN-HIGH TOKEN-LOW UNTIL-HIGH UNTIL-LOW GROUP HOST JOB".
+func parseMarked(words []string) (Marked, bool) {
+	if len(words) != 8 {
+		return Marked{}, false
+	}
+	var n [4]int64
+	for i := range n {
+		var err error
+		if n[i], err = parseCount(words[i+1]); err != nil || n[i] >= 1e9 {
+			return Marked{}, false
+		}
+	}
+	return Marked{key: words[0], Token: n[0]*1e9 + n[1], Until: n[2]*1e9 + n[3],
+		Group: words[5], Host: words[6], Job: words[7]}, true
+}

@@ -1,0 +1,184 @@
+package remote_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"muster/fleet"
+	"muster/fleet/remote"
+	"muster/fleet/remote/remotetest"
+	"muster/internal/fakefleet"
+)
+
+// marker is one of a job, with a token of so many seconds, that says something for an hour.
+func marker(job string, token int64) remote.Marker {
+	at := step("", token).Token
+	return remote.Marker{Group: "pair1", Host: "a", Job: job, Token: at, Until: at + 3600e6}
+}
+
+// mark writes one over a connection of its own, and tells whose it found.
+func (h *recordingHost) mark(m remote.Marker) string {
+	h.t.Helper()
+	made, err := h.connect().Mark(h.t.Context(), m)
+	switch {
+	case err != nil:
+		return string(remote.KindOf(err))
+	case made.Unfenced != "":
+		return "unfenced"
+	case made.Other != nil:
+		return made.Other.Job
+	}
+	return "ours"
+}
+
+func (h *recordingHost) want(what, got, want string) {
+	h.t.Helper()
+	if got != want {
+		h.t.Errorf("%s: got %q, want %q", what, got, want)
+	}
+}
+
+// Whose a marker is, and what may be done about it.
+func TestRealMarker(t *testing.T) {
+	t.Parallel()
+	for system, options := range recordSystems(t) {
+		t.Run(system, func(t *testing.T) {
+			t.Parallel()
+			h := newRecordingHost(t, options)
+			gone := marker("j1", 1)
+			gone.Off = true
+			h.want("taken away where nothing ever was", h.mark(gone), "record") // there is no folder
+			h.want("the first", h.mark(marker("j1", 1)), "ours")
+			h.want("the same again", h.mark(marker("j1", 2)), "ours")
+			h.want("an older attempt", h.mark(marker("j1", 1)), "stale")
+			h.want("another job", h.mark(marker("j2", 3)), "j1")
+
+			found, err := h.connect().Mark(t.Context(), marker("j2", 3))
+			is := marker("j1", 2)
+			if err != nil || found.Other == nil || found.Other.Token != is.Token || found.Other.Until != is.Until ||
+				found.Other.Group != "pair1" || found.Other.Host != "a" {
+				t.Fatalf("found %+v, %v", found.Other, err)
+			}
+			other := marker("j2", 3)
+			other.Off = true
+			h.want("another one takes it away", h.mark(other), "ours")
+			h.want("and it is there", h.mark(marker("j2", 3)), "j1")
+
+			over := marker("j2", 4)
+			over.Over = *found.Other
+			h.want("put over it", h.mark(over), "ours")
+			h.want("the first is out", h.mark(marker("j1", 5)), "j2")
+			over = marker("j3", 6)
+			over.Over = *found.Other
+			h.want("put over one that is not there any more", h.mark(over), "j2")
+			other.Token = over.Token
+			h.want("taken away", h.mark(other), "ours")
+			h.want("free", h.mark(marker("j3", 7)), "ours")
+
+			file := filepath.Join(h.dir, "marker")
+			if err := os.WriteFile(file, []byte("torn"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			h.want("torn", h.mark(marker("j3", 8)), "-")
+			found, err = h.connect().Mark(t.Context(), marker("j3", 8))
+			if err != nil || found.Other == nil {
+				t.Fatalf("found %+v, %v", found, err)
+			}
+			over = marker("j3", 9)
+			over.Over = *found.Other
+			h.want("put over a torn one", h.mark(over), "ours")
+
+			// A step finds the same folder, and no marker is in its way.
+			result, err := h.run(step("j9", 10), "echo on")
+			wantEnd(t, result, err, "exit 0: on\n")
+		})
+	}
+}
+
+// Of many who come at once, one is there.
+func TestRealMarkerIsOneJobs(t *testing.T) {
+	t.Parallel()
+	for system, options := range recordSystems(t) {
+		t.Run(system, func(t *testing.T) {
+			t.Parallel()
+			h := newRecordingHost(t, options)
+			var all sync.WaitGroup
+			var ours atomic.Int32
+			for i := range 8 {
+				conn := h.connect()
+				all.Go(func() {
+					made, err := conn.Mark(t.Context(), marker("job"+string(rune('0'+i)), 1))
+					if err != nil {
+						t.Error(err)
+					} else if made.Other == nil {
+						ours.Add(1)
+					}
+				})
+			}
+			all.Wait()
+			if ours.Load() != 1 {
+				t.Errorf("%d of 8 jobs have the marker, want 1", ours.Load())
+			}
+		})
+	}
+}
+
+// Who cannot carry one says so, and who does not answer is not taken for one who has none.
+func TestRealMarkerIsNotCarried(t *testing.T) {
+	t.Parallel()
+	h := newRecordingHost(t, remotetest.Options{})
+	h.host.Fence = fleet.FenceNone
+	h.want("no fence", h.mark(marker("j", 1)), "unfenced")
+	h.config.RecordDir = "/proc/none"
+	h.host.Fence = fleet.FenceAuto
+	home := newRecordingHost(t, remotetest.Options{Config: []string{"SetEnv HOME=/proc"}})
+	home.host.Fence, home.config.RecordDir = fleet.FenceAuto, "/proc/none"
+	h.want("no folder", home.mark(marker("j", 1)), "unfenced")
+	home.host.Fence = fleet.FenceRequired
+	h.want("no folder, and it must", home.mark(marker("j", 1)), "record")
+
+	forced := newRecordingHost(t, remotetest.Options{Config: []string{"ForceCommand echo welcome"}})
+	h.want("something else", forced.mark(marker("j", 1)), "mute")
+
+	full := newRecordingHost(t, remotetest.Options{})
+	h.want("first", full.mark(marker("j", 1)), "ours")
+	if err := os.Mkdir(filepath.Join(full.dir, "marker.new"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.want("cannot be written", full.mark(marker("j", 2)), "record")
+
+	bad := marker("a job", 1)
+	h.want("blanks", full.mark(bad), "invalid")
+	bad = marker("j", 0)
+	bad.Token = 0
+	h.want("no token", full.mark(bad), "invalid")
+	bad = marker("j'$(touch /tmp/x)", 1)
+	bad.Job = strings.ReplaceAll(bad.Job, " ", "")
+	h.want("quotes", full.mark(bad), "j")
+}
+
+// Pretended hosts have no flock, and say so.
+func TestPretendedHostsCarryNoMarker(t *testing.T) {
+	t.Parallel()
+	f, err := fakefleet.Start(fakefleet.Config{Hosts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	if err := f.WriteFiles(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	host := f.Hosts()[0]
+	host.Fence = fleet.FenceAuto
+	made, err := connect(t, host).Mark(t.Context(), marker("j", 1))
+	if err != nil || made.Unfenced != "it lacks flock" {
+		t.Errorf("got %+v, %v", made, err)
+	}
+	host.Fence = fleet.FenceRequired
+	_, err = connect(t, host).Mark(t.Context(), marker("j", 1))
+	wantKind(t, err, remote.KindRecord, false)
+}

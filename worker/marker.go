@@ -1,0 +1,288 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"muster/fleet"
+	"muster/fleet/remote"
+	"muster/jobs"
+	"muster/scripts"
+)
+
+// This file keeps two members of a redundancy group from being disturbed at once also where
+// Redis has forgotten one of them (design §10, G6). Before the first step of a job that
+// disturbs its host every member of the group gets a marker, the host itself too, in the
+// order of their names: so of two jobs one meets the other, whatever each of them believes.
+// A member that cannot be asked is a doubt, and nothing starts in doubt: that one member is
+// not there is no time to disturb the other.
+
+// Kin is how a worker learns who is in a redundancy group, and what became of a job that
+// wanted one for itself.
+type Kin interface {
+	// Kin are the groups of a zone in an inventory, each with the names of its hosts, sorted.
+	Kin(ctx context.Context, zone, version string) (map[string][]string, error)
+
+	// Hosts reads hosts of a zone in an inventory.
+	Hosts(ctx context.Context, zone, version string, names []string) ([]fleet.Host, error)
+
+	// Fate tells what the queue knows of a job, and when its group was cleared.
+	Fate(ctx context.Context, zone, group string, id jobs.ID) (jobs.Standing, error)
+}
+
+const (
+	// markKeep is for how long a marker says something of a job that the queue has forgotten.
+	// So long Redis keeps what has ended, and so long a person has to look at the group.
+	markKeep = 24 * time.Hour
+
+	// markRenew is how old markers become before they are written again.
+	markRenew = 12 * time.Hour
+
+	// markTime is how long the members may take to have their markers taken away.
+	markTime = 10 * time.Second
+
+	// whyMax bounds what is kept of why a job did not begin, in bytes.
+	whyMax = 400
+
+	// markTurns is how often a member is asked whose marker was replaced by another one
+	// between two questions.
+	markTurns = 3
+)
+
+// marks are what an attempt has to do with the markers of its group.
+type marks struct {
+	unused bool            // they were written by this attempt, and no step was begun since
+	others map[string]Conn // connections to the other members
+}
+
+// groups keeps who is in which group. The attempts of a worker share it.
+type groups struct {
+	mu            sync.Mutex
+	zone, version string
+	kin           map[string][]string
+}
+
+// members are the hosts of the group of a host, in the order of their names.
+func (a *attempt) members(ctx context.Context) ([]fleet.Host, error) {
+	own, version := *a.grant.Host, a.plan.spec.Inventory
+	if a.Kin == nil {
+		return nil, errors.New("there is nobody to ask")
+	}
+	names, err := a.namesOf(ctx, own.Group, version)
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == own.Name })
+	var hosts []fleet.Host
+	if len(names) > 0 {
+		if hosts, err = a.Kin.Hosts(ctx, a.zone, version, names); err != nil {
+			return nil, err
+		}
+	}
+	hosts = append(hosts, own)
+	slices.SortFunc(hosts, func(x, y fleet.Host) int {
+		if x.Name < y.Name {
+			return -1
+		}
+		return 1
+	})
+	return hosts, nil
+}
+
+func (a *attempt) namesOf(ctx context.Context, group, version string) ([]string, error) {
+	g := &a.groups
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.kin == nil || g.zone != a.zone || g.version != version {
+		kin, err := a.Kin.Kin(ctx, a.zone, version)
+		if err != nil {
+			return nil, err
+		}
+		g.kin, g.zone, g.version = kin, a.zone, version
+	}
+	return g.kin[group], nil
+}
+
+// claims tells whether a step must not start before every member of the group carries the
+// marker of its job.
+func (a *attempt) claims(action scripts.Action) bool {
+	h := a.grant.Host
+	if h == nil || h.Group == "" || !a.plan.spec.Disruptive || !a.disturbs(action) {
+		return false
+	}
+	old := time.Duration(a.grant.Token-a.memory.Marked) * time.Microsecond
+	return a.memory.Marked == 0 || old > markRenew
+}
+
+// claim sees to it that the group is this job's, or says why the step must not start.
+func (a *attempt) claim(ctx context.Context, action scripts.Action) ruling {
+	if !a.claims(action) || order(a.halting) != nil {
+		return ruling{ok: true} // who is cancelled starts nothing
+	}
+	group := a.grant.Host.Group
+	members, err := a.members(ctx)
+	if err != nil {
+		return ruling{soon: true, group: true,
+			why: fmt.Sprintf("who is in group %s is not known: %s", group, oneLine(err.Error()))}
+	}
+	first := a.memory.Marked == 0
+	for i, h := range members {
+		why, taken := a.take(ctx, h)
+		if why == "" || !first && !taken {
+			continue // of one that could not be asked again it was known before
+		}
+		if first {
+			a.giveUp(ctx, members[:i])
+		}
+		return ruling{soon: true, group: true, why: fmt.Sprintf("group %s: %s", group, why)}
+	}
+	a.memory.Marked, a.unused = a.grant.Token, first
+	return ruling{ok: true}
+}
+
+// take writes the marker on one member. Else it says why not, and whether that is because
+// of another job.
+func (a *attempt) take(ctx context.Context, h fleet.Host) (why string, taken bool) {
+	if !keepsRecords(&h) {
+		return "", false // it can carry none, and the plan of the task said so
+	}
+	m := a.marker()
+	for range markTurns {
+		made, err := a.mark(ctx, h, m)
+		switch {
+		case err != nil:
+			return fmt.Sprintf("%s could not be marked, and as long as one member cannot be asked no other "+
+				"is disturbed: %s. If it is gone for good take it out of the group", h.Name,
+				reason(err)), false
+		case made.Other == nil:
+			return "", false
+		}
+		if why = a.stands(ctx, h, *made.Other); why != "" {
+			return why, true
+		}
+		m.Over = *made.Other
+	}
+	return why, true
+}
+
+// marker is that of this job.
+func (a *attempt) marker() remote.Marker {
+	token := int64(a.grant.Token)
+	return remote.Marker{Group: a.grant.Host.Group, Host: a.grant.Host.Name, Job: string(a.grant.Job),
+		Token: token, Until: token + markKeep.Microseconds()}
+}
+
+// mark tells a member of a marker, over the connection that there is.
+func (a *attempt) mark(ctx context.Context, h fleet.Host, m remote.Marker) (remote.Marking, error) {
+	conn := a.others[h.Name]
+	if h.Name == a.grant.Host.Name {
+		conn = a.conn
+	}
+	if conn != nil {
+		made, err := conn.Mark(ctx, m)
+		if err == nil || !m.Off {
+			return made, err
+		}
+	}
+	conn, err := a.Dial(ctx, h)
+	if err != nil {
+		return remote.Marking{}, err
+	}
+	if a.others == nil {
+		a.others = map[string]Conn{}
+	}
+	if before := a.others[h.Name]; before != nil {
+		before.Close()
+	}
+	a.others[h.Name] = conn
+	return conn.Mark(ctx, m)
+}
+
+// leaveOthers ends the connections to the other members.
+func (a *attempt) leaveOthers() {
+	for _, conn := range a.others {
+		conn.Close()
+	}
+	a.others = nil
+}
+
+// stands says why the marker of another job counts; empty: it does not, by what the queue
+// knows of that.
+func (a *attempt) stands(ctx context.Context, h fleet.Host, o remote.Marked) string {
+	by, what := shortened(o.Job, noteMax), shortened(o.Host, noteMax) // a host said so
+	id, err := jobs.ParseID(o.Job)
+	if err != nil {
+		id = jobs.NewID(a.grant.Job.Task(), "-") // of nobody: what counts is the clear
+	}
+	fate, err := a.Kin.Fate(ctx, a.zone, a.grant.Host.Group, id)
+	if err != nil {
+		return fmt.Sprintf("%s carries the marker of job %s, and it is not known what became of that: %s",
+			h.Name, by, oneLine(err.Error()))
+	}
+	if why := counts(o, fate, a.grant); why != "" {
+		return fmt.Sprintf("%s carries the marker of job %s, which disturbs %s: %s", h.Name, by,
+			what, why)
+	}
+	return ""
+}
+
+// counts says why a marker that a host carries still counts against another job, by what
+// the queue knows of its own. Of what it forgot a person, or a day, decides.
+func counts(o remote.Marked, f jobs.Standing, g jobs.Grant) string {
+	cleared := f.Cleared > jobs.Micros(o.Token)
+	hint := fmt.Sprintf("look at the hosts, then muster group clear %s", g.Host.Group)
+	switch {
+	case f.State == jobs.Ended && f.Outcome == jobs.Unknown && !cleared:
+		return "it ended unknown: " + hint
+	case f.State == jobs.Ended:
+		return ""
+	case f.State != "":
+		return "it has not ended"
+	case cleared, int64(g.Token) >= o.Until:
+		return ""
+	}
+	return "Redis has forgotten it, and nobody knows how it ended: " + hint
+}
+
+// unmark takes the markers away when the job has ended and it is known how, or if nothing
+// was begun under them. What cannot be taken away is replaced by the next job.
+func (a *attempt) unmark(ctx context.Context, r jobs.Result) jobs.Result {
+	ends := r.Kind == jobs.KindEnd && r.Outcome != jobs.Unknown && !r.KeepLock
+	if a.memory.Marked == 0 || !ends && !a.unused {
+		return r
+	}
+	members, err := a.members(ctx)
+	if err != nil {
+		a.Log.Info("the markers of a group stay", "job", a.grant.Job, "error", err)
+		return r
+	}
+	if !a.giveUp(ctx, members) || r.Kind == jobs.KindEnd {
+		return r
+	}
+	m := recall(r.Saved)
+	m.Marked = 0
+	r.Saved = m.over(a.grant.Saved)
+	return r
+}
+
+// giveUp takes the markers of this job away. It is false if one may still be there.
+func (a *attempt) giveUp(ctx context.Context, members []fleet.Host) (all bool) {
+	ctx, cancel := context.WithTimeout(ctx, min(markTime, max(a.lease.left(), 0)))
+	defer cancel()
+	m := a.marker()
+	m.Off, all = true, true
+	for _, h := range members {
+		if !keepsRecords(&h) {
+			continue
+		}
+		if _, err := a.mark(ctx, h, m); err != nil {
+			a.Log.Info("a marker stays", "job", a.grant.Job, "on", h.Name, "error", err)
+			all = false
+		}
+	}
+	return all
+}
