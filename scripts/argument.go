@@ -190,7 +190,7 @@ func (p *parser) settleDefault(a *Argument, seen map[string]value) {
 		p.add(at(required.keyNode), "an argument that is not required needs a default")
 	}
 	a.Required = !has
-	if !has || a.Type == "" || a.Type == TypeFile {
+	if !has || a.Type == "" || a.Type == TypeFile || a.Type == TypeSecret {
 		return
 	}
 	canonical, err := a.canonical(a.Default)
@@ -216,6 +216,7 @@ func typeRules() []typeRule {
 		{TypeDuration, []string{"default", "min", "max"}, Argument.durationValue},
 		{TypeEnum, []string{"default", "values"}, Argument.enumValue},
 		{TypeFile, nil, nil},
+		{TypeSecret, []string{"pattern", "max_length"}, Argument.secretValue},
 	}
 }
 
@@ -238,13 +239,17 @@ func (a Argument) rule() (typeRule, bool) {
 
 // canonical checks a value and gives the form in which it is kept and rendered.
 func (a Argument) canonical(text string) (string, error) {
+	shown := brief(text)
+	if a.Type == TypeSecret {
+		shown = "the secret"
+	}
 	switch {
 	case len(text) > textMax:
 		return "", fmt.Errorf("%d bytes: at most %d", len(text), textMax)
 	case !utf8.ValidString(text):
-		return "", fmt.Errorf("%s is not UTF-8: pass such bytes as a file", brief(text))
+		return "", fmt.Errorf("%s is not UTF-8: pass such bytes as a file", shown)
 	case strings.ContainsRune(text, 0):
-		return "", fmt.Errorf("%s has a NUL character: pass such bytes as a file", brief(text))
+		return "", fmt.Errorf("%s has a NUL character: pass such bytes as a file", shown)
 	}
 	rule, ok := a.rule()
 	if !ok || rule.canonical == nil {

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"muster/internal/seal"
 )
 
 // Values are the arguments of one task: checked, complete, in canonical form.
@@ -17,6 +19,10 @@ type Values struct {
 	Files map[string][]byte `json:"files,omitempty"`
 	// Blobs holds the sizes of files by SHA-256 that are stored elsewhere.
 	Blobs map[string]int64 `json:"blobs,omitempty"`
+	// Secrets holds the sealed texts of arguments of type secret.
+	Secrets map[string]string `json:"secrets,omitempty"`
+	// Plain holds those that are not sealed yet. No form that is kept or sent has them.
+	Plain map[string]seal.Text `json:"-"`
 }
 
 // ParseArgs reads arguments written as name=value. It reports all mistakes at
@@ -53,14 +59,29 @@ func (r *Runbook) Bind(args map[string]string, files map[string][]byte) (Values,
 // Blobs lists are needed. BindStored reports all mistakes at once.
 func (r *Runbook) BindStored(args map[string]string, files map[string][]byte,
 	stored map[string]int64) (Values, error) {
+	return r.BindGiven(Given{Args: args, Files: files, Stored: stored})
+}
+
+// BindGiven is BindStored with secrets: see Frozen.Seal for what becomes of them.
+func (r *Runbook) BindGiven(g Given) (Values, error) {
 	v := Values{Args: map[string]string{}}
-	errs := r.strangers(args, files)
+	args, files := g.Args, g.Files
+	errs := r.strangers(g)
 	for _, sum := range r.Blobs(args) {
-		errs = append(errs, v.bindBlob(sum, stored))
+		errs = append(errs, v.bindBlob(sum, g.Stored))
 	}
 	for _, a := range r.Arguments {
 		if a.Type == TypeFile {
 			errs = append(errs, v.bindFile(a, args, files))
+			continue
+		}
+		if a.Type == TypeSecret {
+			errs = append(errs, v.bindSecret(a, g))
+			continue
+		}
+		if _, ok := g.Secrets[a.Name]; ok {
+			errs = append(errs, fmt.Errorf("argument %q is of type %s, not secret: give it as a text",
+				a.Name, a.Type))
 			continue
 		}
 		if _, ok := files[a.Name]; ok {
@@ -91,17 +112,20 @@ func (r *Runbook) BindStored(args map[string]string, files map[string][]byte,
 }
 
 // strangers reports names that the runbook does not know.
-func (r *Runbook) strangers(args map[string]string, files map[string][]byte) []error {
+func (r *Runbook) strangers(g Given) []error {
 	var known []string
 	for _, a := range r.Arguments {
 		known = append(known, a.Name)
 	}
 	given := map[string]bool{}
-	for name := range args {
+	for name := range g.Args {
+		given[name] = true
+	}
+	for name := range g.Secrets {
 		given[name] = true
 	}
 	total := 0
-	for name, content := range files {
+	for name, content := range g.Files {
 		given[name] = true
 		total += len(content)
 	}

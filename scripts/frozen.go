@@ -62,6 +62,9 @@ type Action struct {
 	Disruptive bool   // traffic may suffer
 	Skip       string // why it is not done; empty: it is
 
+	// Secrets are the names of the arguments that Shell gets on stdin, see SecretInput.
+	Secrets []string
+
 	Rules
 }
 
@@ -115,7 +118,7 @@ func (f Frozen) Step(i int, h fleet.Host, c Context) (Action, error) {
 	if f.Main == 0 { // as it was before steps said it themselves
 		a.Disruptive = f.Disruptive
 	}
-	err := f.complete(&a, s, scope{f.Values.Args, h, c})
+	err := f.complete(&a, s, scope{args: f.Values.Args, host: h, context: c})
 	if err != nil {
 		return Action{}, fmt.Errorf("runbook %s, step %q: %w", f.Runbook, s.Name, err)
 	}
@@ -133,7 +136,10 @@ func (f Frozen) complete(a *Action, s Step, in scope) (err error) {
 	switch s.Kind {
 	case KindRun, KindCheck:
 		a.Repeatable = a.Repeatable || s.Kind == KindCheck // it changes nothing
-		a.Shell, err = f.shell(s.Run, in)
+		in.secrets = &secrets{known: f.Values.secretNames()}
+		if a.Shell, err = f.shell(s.Run, in); err == nil && len(in.secrets.used) > 0 {
+			a.Secrets, a.Shell = in.secrets.used, secretHead+a.Shell
+		}
 	case KindUpload:
 		// It may always run twice: the file is the same, and comes into its place in one
 		// step.

@@ -79,7 +79,10 @@ func runbookKeys() []key[Runbook] {
 		{"retry", func(p *parser, v value, r *Runbook) {
 			readMapping(p, v, retryKeys(), &r.Retry)
 		}},
-		{"library", func(p *parser, v value, r *Runbook) { r.Library = p.shell(v) }},
+		{"library", func(p *parser, v value, r *Runbook) {
+			r.Library = p.shell(v)
+			p.functions = functionsOf(r.Library)
+		}},
 		{"steps", readSteps},
 	}
 }
@@ -139,7 +142,11 @@ func (p *parser) shell(v value) string {
 		p.add(at(v.Node), "%s is empty: write a shell text", v.key)
 	}
 	t, _ := p.template(v, text)
-	p.faults(v, checkShell(text, t))
+	faults := checkShell(text, t)
+	if len(faults) == 0 && p.secretsFit {
+		faults = p.exposedIn(text, t)
+	}
+	p.faults(v, faults)
 	return text
 }
 
@@ -168,6 +175,9 @@ func (p *parser) unfit(where place, ref string) string {
 		return fmt.Sprintf("unknown placeholder {{%s}}: %s", ref, instead(ref, p.placeholders()))
 	case a.Type == TypeFile:
 		return fmt.Sprintf("{{%s}} is a file: bring it to the host with a step of kind upload", ref)
+	case a.Type == TypeSecret && !p.secretsFit:
+		return fmt.Sprintf("{{%s}} is secret: only the text of a step of kind run or check can use it",
+			ref)
 	}
 	return ""
 }

@@ -194,7 +194,7 @@ func kindKeys() []key[Step] {
 	return []key[Step]{
 		{string(KindRun), func(p *parser, v value, s *Step) {
 			if p.kind(v, KindRun, s) {
-				s.Run = p.shell(v)
+				s.Run = p.shellWithSecrets(v)
 			}
 		}},
 		{string(KindUpload), func(p *parser, v value, s *Step) {
@@ -204,7 +204,7 @@ func kindKeys() []key[Step] {
 		}},
 		{string(KindCheck), func(p *parser, v value, s *Step) {
 			if p.kind(v, KindCheck, s) {
-				s.Run = p.shell(v)
+				s.Run = p.shellWithSecrets(v)
 			}
 		}},
 		{string(KindWait), func(p *parser, v value, s *Step) {

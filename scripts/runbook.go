@@ -47,8 +47,8 @@ type Argument struct {
 	Type        Type
 	Required    bool
 	Default     string   // canonical; counts only if not Required
-	Pattern     string   // string: RE2 that the whole value must match
-	MaxLength   int      // string: in characters; 0: only the bound of all values
+	Pattern     string   // string, secret: RE2 that the whole value must match
+	MaxLength   int      // string, secret: in characters; 0: only the bound of all values
 	Min, Max    *int64   // int, and duration in seconds
 	Values      []string // enum
 }
@@ -64,6 +64,7 @@ const (
 	TypeDuration Type = "duration"
 	TypeEnum     Type = "enum"
 	TypeFile     Type = "file"
+	TypeSecret   Type = "secret"
 )
 
 // What a runbook gets if it says nothing else.

@@ -77,7 +77,7 @@ name: ` + name + `
 description: What it does, in a sentence or two.
 arguments:
   path:
-    type: string # or int, bool, duration, enum, file
+    type: string # or int, bool, duration, enum, file, secret
     description: what to give
     default: /etc/motd
 # disruptive: true  # traffic may suffer: one host of a group at a time

@@ -80,9 +80,12 @@ func (t template) fill(s scope, as func(string) (string, error)) (string, error)
 			b.WriteString(p.text)
 			continue
 		}
-		v, err := s.value(p.ref)
-		if err == nil {
-			v, err = as(v)
+		v, secret := s.secrets.word(p.ref)
+		var err error
+		if !secret {
+			if v, err = s.value(p.ref); err == nil {
+				v, err = as(v)
+			}
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("{{%s}}: %w", p.ref, err))
@@ -104,6 +107,7 @@ type scope struct {
 	args    map[string]string
 	host    fleet.Host
 	context Context
+	secrets *secrets // nil: they do not fit in here
 }
 
 // labelPrefix starts the placeholders of labels; the label's key follows.

@@ -18,8 +18,11 @@ type parser struct {
 	name      place    // of the runbook's name
 	arguments []Argument
 	saved     savedNames
-	rescues   []Step // those of on_fail so far
-	mistakes  Mistakes
+	functions []string // that the library defines
+
+	secretsFit bool   // the text at hand may use secrets
+	rescues    []Step // those of on_fail so far
+	mistakes   Mistakes
 }
 
 // place is a position in a file, both from 1.

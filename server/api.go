@@ -14,6 +14,7 @@ type Submit struct {
 	On      string            `json:"on"`                // selector; an empty selection is an error
 	Args    map[string]string `json:"args,omitempty"`    // arguments of the runbook
 	Files   map[string][]byte `json:"files,omitempty"`   // contents of the arguments of type file
+	Secrets map[string]string `json:"secrets,omitempty"` // texts of those of type secret: sealed, then kept
 	At      jobs.Time         `json:"at,omitzero"`       // not before; at once if not set
 	Expire  string            `json:"expire,omitempty"`  // not started so long after its time: expired (8h)
 	As      string            `json:"as,omitempty"`      // operator, where no token proves one

@@ -20,6 +20,7 @@ import (
 	"muster/fleet"
 	"muster/history"
 	"muster/history/historytest"
+	"muster/internal/seal"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/jobs/queue/queuetest"
@@ -66,6 +67,7 @@ type setup struct {
 	tls       [2]string                       // certificate and key
 	wrap      func(*queue.Queue) server.Queue // what the server gets instead of the queue
 	history   *history.Store
+	keys      func() (seal.Keys, error)
 }
 
 // label is a runbook that needs a label of its hosts.
@@ -119,7 +121,7 @@ func start(t testing.TB, with setup) *world {
 		fake = with.wrap(q)
 	}
 	deps := server.Deps{Queue: fake, Catalog: catalog, Inventory: with.source, Durable: with.durable,
-		Log: hclog.New(&hclog.LoggerOptions{Output: w.log, Level: hclog.Debug})}
+		SecretKeys: with.keys, Log: hclog.New(&hclog.LoggerOptions{Output: w.log, Level: hclog.Debug})}
 	if with.history != nil {
 		deps.History = with.history
 	}

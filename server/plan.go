@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"muster/fleet"
+	"muster/internal/seal"
 	"muster/jobs"
 	"muster/scripts"
 )
@@ -28,14 +29,16 @@ const (
 
 // plan is what a submit comes to.
 type plan struct {
-	task  jobs.Task           // without an id, if the submit has none
-	hosts map[string][]string // by zone, in the order of their names
-	names []string
-	blobs []string // stored contents that it needs
+	task    jobs.Task           // without an id, if the submit has none
+	hosts   map[string][]string // by zone, in the order of their names
+	names   []string
+	blobs   []string             // stored contents that it needs
+	secrets map[string]seal.Text // to be sealed once the task has its id
 	LeftOut
 	fences  Fences
-	picked  []fleet.Host // as in names
-	windows *WindowPlan  // nil: it needs no windows
+	picked  []fleet.Host   // as in names
+	frozen  scripts.Frozen // what it runs
+	windows *WindowPlan    // nil: it needs no windows
 }
 
 // setting is what a submit is resolved with.
@@ -87,7 +90,8 @@ func makePlan(b Submit, in setting) (plan, []error) {
 	spec.Priority, spec.Supersedes = priority, b.Supersedes
 	spec.Timing = timing(frozen, b)
 	p := in.plan(jobs.Task{ID: jobs.TaskID(b.ID), At: jobs.MicrosOf(b.At.Time), Spec: spec}, hosts)
-	p.blobs = append(frozen.Blobs(), blobs...)
+	p.blobs, p.secrets = append(frozen.Blobs(), blobs...), frozen.Values.Plain
+	p.frozen = frozen
 	p.LeftOut = leftOut(picked)
 	return p, nil
 }
@@ -150,7 +154,8 @@ func (in setting) bind(b Submit) (scripts.Frozen, []error) {
 	if err != nil {
 		return scripts.Frozen{}, mistakes("body.runbook", err)
 	}
-	values, err := runbook.BindStored(b.Args, b.Files, in.stored)
+	values, err := runbook.BindGiven(scripts.Given{Args: b.Args, Secrets: secretTexts(b.Secrets),
+		Files: b.Files, Stored: in.stored})
 	if err != nil {
 		return scripts.Frozen{}, mistakes("body.args", err)
 	}

@@ -62,6 +62,9 @@ func (s *Server) retry(ctx context.Context, in *retryInput) (*retryOutput, error
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
+	if p.secrets, err = s.openSecrets(of, p.frozen); err != nil {
+		return nil, refusal(mistakes("path.task", err))
+	}
 	if err = s.lookAtFences(ctx, v, &p); err != nil {
 		return nil, problem(err)
 	}
@@ -201,7 +204,7 @@ func makeRetry(b RetryRequest, c choice, in setting) (plan, Retried, []error) {
 	}
 	spec.On = fleet.Fold(names)
 	p := in.plan(jobs.Task{ID: jobs.TaskID(b.ID), Spec: spec}, hosts)
-	p.blobs = frozen.Blobs()
+	p.blobs, p.frozen = frozen.Blobs(), frozen
 	p.LeftOut.Drained = fleet.Fold(drained)
 	return p, answer, nil
 }
@@ -228,7 +231,7 @@ func nothingToRetry(of jobs.TaskID, as []jobs.Outcome, open int) string {
 	return text + "; how a job ended is kept for a day"
 }
 
-func joined(list []jobs.Outcome, between string) string {
+func joined[T ~string](list []T, between string) string {
 	text := ""
 	for i, o := range list {
 		if i > 0 {

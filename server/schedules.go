@@ -89,6 +89,9 @@ func (s *Server) applySchedules(ctx context.Context, in *applySchedulesInput) (*
 	if len(wrong) == 0 && len(entries) == 0 {
 		wrong = append(wrong, mistake("body.files", "no schedule is in there"))
 	}
+	for _, e := range entries {
+		wrong = append(wrong, openly(s.catalog.Load(), e.Name, e.Runbook)...)
+	}
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}

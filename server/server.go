@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"muster/fleet"
+	"muster/internal/seal"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/scripts"
@@ -30,6 +31,9 @@ type Deps struct {
 	Durable string
 	History History // nil: none is kept
 	Log     hclog.Logger
+
+	// SecretKeys reads the keys of secret arguments; nil: there are none.
+	SecretKeys func() (seal.Keys, error)
 }
 
 // Queue is what a server needs of the queue. queue.ErrNotFound and the other
@@ -165,10 +169,10 @@ const (
 
 // Server answers the HTTP API.
 type Server struct {
-	cfg     Config
-	queue   Queue
-	log     hclog.Logger
-	durable string
+	cfg   Config
+	queue Queue
+	log   hclog.Logger
+	keeping
 	catalog atomic.Pointer[scripts.Catalog]
 	stock   store
 	shelf   shelf
@@ -181,6 +185,12 @@ type Server struct {
 	chronicle
 	tending
 	presence
+}
+
+// keeping is how what is accepted is kept.
+type keeping struct {
+	durable    string
+	secretKeys func() (seal.Keys, error) // nil: there are none
 }
 
 // chronicle is where what happened is written, and whether it can be.
@@ -216,7 +226,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	if cfg.Blobs == (Blobs{}) {
 		cfg.Blobs = DefaultBlobs()
 	}
-	s := &Server{cfg: cfg, queue: d.Queue, log: d.Log, durable: d.Durable,
+	s := &Server{cfg: cfg, queue: d.Queue, log: d.Log, keeping: keeping{d.Durable, d.SecretKeys},
 		chronicle: chronicle{history: d.History},
 		stock:     store{source: d.Inventory}, meters: newMeters(cfg.Version), now: time.Now,
 		chance:   func() uint16 { return uint16(rand.Uint32()) },

@@ -86,7 +86,8 @@ func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, st
 	}
 	p, more := makePlan(b, setting{catalog: catalog, scene: v, operator: name, proven: proven,
 		now: s.now(), stored: stored})
-	if wrong = append(wrong, more...); len(wrong) > 0 {
+	wrong = append(wrong, more...)
+	if wrong = append(wrong, s.mayKeepSecrets(p)...); len(wrong) > 0 {
 		return nil, resultRefused, refusal(wrong)
 	}
 	p.task.Spec.Schedule = in.schedule
@@ -195,6 +196,9 @@ func (s *Server) putOnce(ctx context.Context, p *plan, own bool) error {
 		}
 	}
 	if err := s.queue.PinBlobs(ctx, p.task.ID, p.blobs); err != nil {
+		return err
+	}
+	if err := s.sealSecrets(p); err != nil {
 		return err
 	}
 	if err := s.tellOverride(ctx, p); err != nil {

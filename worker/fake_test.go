@@ -18,6 +18,7 @@ import (
 
 	"muster/fleet"
 	"muster/fleet/remote"
+	"muster/internal/seal"
 	"muster/jobs"
 	"muster/scripts"
 )
@@ -432,7 +433,7 @@ type stand struct {
 	report func(jobs.Report) // replaces the gathering
 	log    hclog.Logger
 	bootClock
-	blobs func(context.Context, string, int64) (Content, error)
+	stores
 
 	stop context.CancelFunc
 	done chan struct{}
@@ -446,6 +447,12 @@ type stand struct {
 type bootClock struct {
 	zero  time.Time
 	slept atomic.Int64 // how long the process was stopped, ns
+}
+
+// stores are what a node has of its own.
+type stores struct {
+	blobs  func(context.Context, string, int64) (Content, error)
+	unseal func(task, argument, sealed string) (seal.Text, error)
 }
 
 // bubble runs a test in fake time, with one task of one step.
@@ -487,7 +494,7 @@ func (s *stand) start(grants ...jobs.Grant) {
 func (s *stand) startWith(h jobs.Handover) {
 	s.t.Helper()
 	w, err := New(s.cfg, Doors{Queue: s.q, Times: s.times, Kin: s.hosts.kin, Dial: s.hosts.connect,
-		Clock: s.clock, Log: s.log, Blobs: s.blobs,
+		Clock: s.clock, Log: s.log, Blobs: s.blobs, Unseal: s.unseal,
 		Synchronised: func() error { return s.times.ntp }})
 	if err != nil {
 		s.t.Fatal(err)

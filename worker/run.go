@@ -33,6 +33,8 @@ type attempt struct {
 	marks
 	said   *transcript
 	clocks stopwatch
+
+	hidden
 }
 
 // progress is how far an attempt has come.
@@ -122,6 +124,9 @@ func (a *attempt) panicked() jobs.Result {
 func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 	if r, unfit := a.unfit(); unfit {
 		return r, false
+	}
+	if err := a.unseal(); err != nil {
+		return a.sealedEnd(err), false
 	}
 	ruling := a.admit(ctx)
 	if !ruling.ok {
@@ -299,7 +304,11 @@ func (a *attempt) connect(ctx context.Context) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lastingConn{Conn: conn, again: dial, clock: a.Clock}, nil
+	lasting := &lastingConn{Conn: conn, again: dial, clock: a.Clock}
+	if len(a.veil) > 0 {
+		return &veiledConn{lasting, a.veil}, nil
+	}
+	return lasting, nil
 }
 
 // checkpoint asks whether the next step may start, until there is an answer or
@@ -361,6 +370,10 @@ func (a *attempt) noGo(ctx context.Context, action scripts.Action, err error) jo
 func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, record *remote.Record,
 	bound time.Duration) (r jobs.Result, goOn bool) {
 	f := a.with(action)
+	stdin, err := a.stdin(action)
+	if err != nil {
+		return f.end(jobs.Failed, jobs.ClassOperator, err.Error()), false
+	}
 	free := a.Clock() + bound + jobs.KillGrace + answerTime
 	if len(a.plan.book.Steps) > 1 { // one alone needs no title
 		a.remark(action.Name, "")
@@ -368,7 +381,7 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 	a.begin()
 	done := a.on(jobs.Acting)
 	f.result, f.err = a.do(ctx, conn, action, remote.Command{Shell: action.Shell, Bound: bound,
-		Stop: a.halting.Done(), Record: record, Live: a.said.live, Attached: func() {
+		Stdin: stdin, Stop: a.halting.Done(), Record: record, Live: a.said.live, Attached: func() {
 			a.said.remark("attached to what an earlier attempt started")
 		}})
 	done()
@@ -378,6 +391,9 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 	f.busy = max(0, free-a.Clock())
 	f.cause, f.order = cause(ctx), order(a.halting)
 	if r, ok := a.neverBegan(f); ok {
+		return r, false
+	}
+	if r, ok := f.secretsLost(); ok {
 		return r, false
 	}
 	if r, goOn = judge(f, rand.Float64()); goOn {

@@ -11,6 +11,7 @@ import (
 
 	"muster/fleet"
 	"muster/fleet/remote"
+	"muster/internal/seal"
 	"muster/jobs"
 )
 
@@ -106,8 +107,8 @@ type Conn interface {
 	Close() error
 }
 
-// Doors are the ways of a worker to the world around it. All must be there, but for Blobs
-// and Synchronised.
+// Doors are the ways of a worker to the world around it. All must be there, but for Blobs,
+// Unseal and Synchronised.
 type Doors struct {
 	Queue Queue
 	Times Times
@@ -118,6 +119,9 @@ type Doors struct {
 
 	// Blobs opens a stored content of so many bytes by its SHA-256. nil: there are none.
 	Blobs func(ctx context.Context, sum string, size int64) (Content, error)
+
+	// Unseal opens a secret argument of a task. nil: this node cannot.
+	Unseal func(task, argument, sealed string) (seal.Text, error)
 
 	// Synchronised says why the clock of this machine may be wrong; nil: it is kept right.
 	Synchronised func() error

@@ -38,6 +38,7 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 		Example: `  muster run exec --on 'role=fw' --arg cmd='uname -a'
   muster run exec --on 'fw[001-020]' --arg cmd='uptime' --dry-run
   muster run firewall --on 'role=fw' --arg-file ruleset=new.nft --diff
+  muster run db-password --on 'role=db' --arg password=@/run/secrets/db
   muster run exec --on all --arg cmd='df -h' --detach
   muster run exec --on vpn1 --arg cmd='id' --wait -o json
   muster run exec --on 'customer=acme' --arg cmd='date' --at '2026-12-01 02:00'
@@ -52,7 +53,7 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.on, "on", "", "`selector` of the hosts")
-	fl.StringArrayVar(&f.args, "arg", nil, "argument of the runbook, `name=value`; can be repeated")
+	fl.StringArrayVar(&f.args, "arg", nil, "`name=value`, of a secret name=@file; can be repeated")
 	fl.StringArrayVar(&f.files, "arg-file", nil,
 		"argument of type file, `name=path`; - is the standard input; can be repeated")
 	fl.StringVar(&f.at, "at", "", "do not start before this `time`: 2026-12-01T02:00:00Z, "+
@@ -128,11 +129,19 @@ func (s *session) run(ctx context.Context, f runFlags, runbook string) error {
 	if err != nil {
 		return err
 	}
+	ask := s.keyhole()
+	if f.dry {
+		ask = nil
+	}
+	secrets, err := s.takeSecrets(ctx, &f, runbook, ask, readArgFile)
+	if err != nil {
+		return err
+	}
 	b, err := f.submit(runbook, s.now(), readArgFile)
 	if err != nil {
 		return exit(exitUsage, err)
 	}
-	b.As = s.as
+	b.As, b.Secrets = s.as, secrets
 	if b.ID == "" && !b.DryRun {
 		b.ID = string(jobs.NewTaskID(s.now(), chance()))
 	}

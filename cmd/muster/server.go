@@ -87,7 +87,7 @@ func buildServer(s settings.Settings, q *queue.Queue, log hclog.Logger) (*server
 		return nil, err
 	}
 	d := server.Deps{Queue: q, Catalog: catalog, Log: log, Durable: q.Durable(),
-		Inventory: inventoryOf(s)}
+		Inventory: inventoryOf(s), SecretKeys: settings.KeysOf(s.Secrets.Key)}
 	if c := s.HistoryConfig(); c.URL != history.None {
 		// It is closed by the end of the process, as the connections to it are.
 		if d.History, err = history.Open(c); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"muster/fleet/remote"
 	"muster/internal/proc"
+	"muster/internal/seal"
 	"muster/internal/settings"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -76,7 +77,7 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 	}
 	w, err := worker.New(cfg.Worker, worker.Doors{Queue: q, Times: q, Kin: q,
 		Dial: worker.SSH(client), Clock: proc.Boot, Log: log, Blobs: worker.NewCache(cfg.Cache, q).Open,
-		Synchronised: proc.ClockKept})
+		Unseal: unseal(cfg.SecretsKey), Synchronised: proc.ClockKept})
 	if err != nil {
 		return exit(exitUsage, err)
 	}
@@ -92,6 +93,21 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 		return exit(exitNotAll, err)
 	}
 	return nil
+}
+
+// unseal opens secrets with the keys of a file; nil: there is none.
+func unseal(path string) func(task, argument, sealed string) (seal.Text, error) {
+	keys := settings.KeysOf(path)
+	if keys == nil {
+		return nil
+	}
+	return func(task, argument, sealed string) (seal.Text, error) {
+		k, err := keys()
+		if err != nil {
+			return "", err
+		}
+		return k.Open(task, argument, sealed)
+	}
 }
 
 // heardEvery is how often a child with jobs in hand makes itself heard.

@@ -29,6 +29,9 @@ type Child struct {
 
 	// Cache is where the node keeps the stored contents that it sends.
 	Cache worker.CacheConfig `json:"cache"`
+
+	// SecretsKey is the file with the keys of secret arguments; empty: there is none.
+	SecretsKey string `json:"secrets_key,omitempty"`
 }
 
 // ParseChild reads what ForChild wrote.
@@ -44,6 +47,7 @@ func ParseChild(data []byte) (Child, error) {
 func (s Settings) ForChild() (json.RawMessage, error) {
 	c := Child{Redis: s.Queue(), SSH: s.Remote(), Worker: s.Worker(), Log: s.Log,
 		Cache: worker.CacheConfig{Dir: filepath.Join(s.Node.Dir, "blobs"), Max: int64(s.Blobs.Cache)}}
+	c.SecretsKey = s.Secrets.Key
 	c.SSH.DoorDir = s.Node.Dir
 	c.Redis.Pool = 5 // the clerk's call, beside it checkpoints, stops, speeches and a reordering
 	return json.Marshal(c)
@@ -134,6 +138,7 @@ func (s Settings) Validate() error {
 	}
 	errs = append(errs, s.ServerConfig("").Validate(), s.Sources().Validate(),
 		s.HistoryConfig().Validate())
+	errs = append(errs, s.Secrets.validate())
 	if s.Blobs.Cache < 0 {
 		errs = append(errs, fmt.Errorf("blobs.cache = %d: want 0 bytes or more", s.Blobs.Cache))
 	}

@@ -36,6 +36,7 @@ type Settings struct {
 	Blobs    Blobs    `mapstructure:"blobs"`
 	Facts    Facts    `mapstructure:"facts"`
 	History  History  `mapstructure:"history"`
+	Secrets  Secrets  `mapstructure:"secrets"`
 	Log      Log      `mapstructure:"log"`
 	Runbooks []string `mapstructure:"runbooks"` // files or folders of runbooks
 	Hosts    `mapstructure:",squash"`
@@ -294,6 +295,7 @@ func defaults(m machine) map[string]any {
 		"history.password_file":        "",
 		"history.keep":                 history.DefaultConfig().Keep,
 		"history.output_max":           history.DefaultConfig().OutputMax,
+		"secrets.key":                  "",
 		"log.level":                    "info",
 		"log.format":                   "text",
 		"inventory":                    []string{},

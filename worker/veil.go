@@ -1,0 +1,170 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"muster/fleet/remote"
+	"muster/internal/seal"
+	"muster/jobs"
+	"muster/scripts"
+)
+
+// This file is about the secret arguments of a job: they are opened before its host is
+// touched, reach the host on stdin, and are covered in all that it says.
+
+const (
+	// secretMin is the shortest secret, or line of one, that is looked for in what hosts say:
+	// shorter ones are found in places where they are none.
+	secretMin = 8 // bytes
+
+	// edgeMin is the shortest piece of a secret that is looked for where an output was cut.
+	edgeMin = 4 // bytes
+
+	// lostSecretsTries is how often a step is tried whose secrets did not come whole.
+	lostSecretsTries = 3
+)
+
+// errNoSecrets is about a node that cannot open anything.
+var errNoSecrets = errors.New("this node has no key: name it as secrets.key")
+
+// hidden are the secrets of a job.
+type hidden struct {
+	texts map[string]seal.Text // by argument
+	veil  veil
+}
+
+// unseal opens the secrets of the job.
+func (a *attempt) unseal() error {
+	var err error
+	a.texts, err = a.plan.book.OpenSecrets(func(argument, sealed string) (seal.Text, error) {
+		if a.Unseal == nil {
+			return "", errNoSecrets
+		}
+		return a.Unseal(string(a.grant.Job.Task()), argument, sealed)
+	})
+	if a.veil = newVeil(a.texts); len(a.texts) > 0 {
+		a.said.live.silence() // a secret could be cut in two by the way in which it comes
+	}
+	return err
+}
+
+// sealedEnd is about a job whose secrets cannot be opened. Nothing is started.
+func (a *attempt) sealedEnd(err error) jobs.Result {
+	f := a.facts()
+	return f.doubt(f.end(jobs.Failed, jobs.ClassOperator, "the secrets of the task cannot be opened "+
+		"on this node: "+err.Error()+"; give all servers and nodes the same secrets.key, then retry"))
+}
+
+// stdin is what a step gets there; nil: nothing.
+func (a *attempt) stdin(action scripts.Action) (io.Reader, error) {
+	input, err := action.SecretInput(a.texts)
+	if err != nil || input == nil {
+		return nil, err
+	}
+	return bytes.NewReader(input), nil
+}
+
+// secretsLost is about a step of which nothing ran, because its secrets did not come whole.
+func (f facts) secretsLost() (r jobs.Result, ok bool) {
+	if len(f.action.Secrets) == 0 || f.err != nil || f.result.ExitCode != scripts.SecretsMissing ||
+		lastLine(f.result.Output) != scripts.SecretsLost {
+		return r, false
+	}
+	if f.mind().Again+1 < lostSecretsTries {
+		return f.anew(f.policy.Delay, scripts.SecretsLost), true
+	}
+	return f.end(jobs.Failed, jobs.ClassTransient, scripts.SecretsLost), true
+}
+
+// veil are the texts that are covered, the longest first.
+type veil []string
+
+func newVeil(texts map[string]seal.Text) veil {
+	words := map[string]bool{}
+	for _, text := range texts {
+		all := string(text)
+		for _, word := range append(strings.Split(all, "\n"), all, strings.TrimSpace(all)) {
+			if word = strings.TrimRight(word, "\r"); len(word) >= secretMin {
+				words[word] = true
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(words), func(a, b string) int {
+		if len(a) != len(b) {
+			return len(b) - len(a)
+		}
+		return strings.Compare(a, b)
+	})
+}
+
+func (v veil) cover(p []byte) []byte {
+	for _, word := range v {
+		if bytes.Contains(p, []byte(word)) {
+			p = bytes.ReplaceAll(p, []byte(word), []byte(seal.Mask))
+		}
+	}
+	return p
+}
+
+// output covers what a host said. Where something was left out, a piece of a secret may
+// stand on either side.
+func (v veil) output(o remote.Output) remote.Output {
+	if len(v) == 0 {
+		return o
+	}
+	if o.Omitted == 0 {
+		return remote.Output{Head: v.cover(slices.Concat(o.Head, o.Tail))}
+	}
+	o.Head, o.Tail = v.cover(o.Head), v.cover(o.Tail)
+	for _, word := range v {
+		for n := len(word) - 1; n >= edgeMin; n-- {
+			if bytes.HasSuffix(o.Head, []byte(word[:n])) {
+				o.Head = append(slices.Clone(o.Head[:len(o.Head)-n]), seal.Mask...)
+			}
+			if bytes.HasPrefix(o.Tail, []byte(word[len(word)-n:])) {
+				o.Tail = append([]byte(seal.Mask), o.Tail[n:]...)
+			}
+		}
+	}
+	return o
+}
+
+// fault covers what an error repeats of what a host said.
+func (v veil) fault(err error) error {
+	var e *remote.Error
+	if !errors.As(err, &e) || e.Err == nil {
+		return err
+	}
+	text := e.Err.Error()
+	covered := string(v.cover([]byte(text)))
+	if covered == text {
+		return err
+	}
+	other := *e
+	other.Err = errors.New(covered)
+	return &other
+}
+
+// A veiledConn covers the secrets of a job in all that its host says.
+type veiledConn struct {
+	Conn
+	veil veil
+}
+
+// Run runs a command.
+func (c *veiledConn) Run(ctx context.Context, cmd remote.Command) (remote.Result, error) {
+	r, err := c.Conn.Run(ctx, cmd)
+	r.Output = c.veil.output(r.Output)
+	return r, c.veil.fault(err)
+}
+
+// Upload puts a file on the host.
+func (c *veiledConn) Upload(ctx context.Context, u remote.Upload) error {
+	return c.veil.fault(c.Conn.Upload(ctx, u))
+}
