@@ -24,7 +24,7 @@ type Frozen struct {
 	Hash       string        `json:"hash"` // of the runbook's text
 	Disruptive bool          `json:"disruptive,omitempty"`
 	ProveGroup bool          `json:"prove_group,omitempty"`
-	Needs      []string      `json:"needs,omitempty"`      // names of limits
+	Needs      []string      `json:"needs,omitempty"`      // names of limits, and facts
 	Repeatable bool          `json:"repeatable,omitempty"` // every step may run twice
 	Timeout    time.Duration `json:"timeout_ns"`           // of one attempt
 	Retry      Retry         `json:"retry"`

@@ -4,10 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
-
-	"muster/fleet"
 )
 
 // Parse reads a runbook. The name is that of its file, for messages. It reports
@@ -105,31 +102,6 @@ func (p *parser) window(v value) bool {
 		p.add(at(v.Node), "window is %s: want %s or %s", brief(text), required, none)
 	}
 	return text == required
-}
-
-// needs reads names of limits. Whether they are defined is known at submit.
-func (p *parser) needs(v value) []string {
-	items := p.items(v)
-	if len(items) > needsMax {
-		p.add(at(v.Node), "%d limits: a runbook needs at most %d", len(items), needsMax)
-		return nil
-	}
-	var names []string
-	for _, item := range items {
-		name, ok := p.text(item, wordMax)
-		if !ok {
-			continue
-		}
-		err := fleet.CheckLimitName(name)
-		switch {
-		case err != nil:
-			p.add(at(item.Node), "needs: %s", err)
-		case slices.Contains(names, name):
-			p.add(at(item.Node), "limit %s is there twice", brief(name))
-		}
-		names = append(names, name)
-	}
-	return names
 }
 
 // shell reads a shell text and checks its placeholders and its syntax.

@@ -8,7 +8,7 @@ type Runbook struct {
 	Version     string // the author's own word; Hash is what tells two apart
 	Description string
 	Arguments   []Argument // in the order of the file
-	Needs       []string   // names of the limits that every job counts against
+	Needs       []string   // limits that every job counts against; facts, as fact.os=debian
 	Repeatable  bool       // every step may run twice
 	Timeout     time.Duration
 	Retry       Retry

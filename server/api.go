@@ -229,7 +229,7 @@ type Runbook struct {
 	Description string       `json:"description"`
 	Disruptive  bool         `json:"disruptive"`
 	Repeatable  bool         `json:"repeatable"`
-	Needs       []string     `json:"needs"` // names of limits
+	Needs       []string     `json:"needs"` // names of limits; facts, as fact.os=debian
 	Arguments   []RunbookArg `json:"arguments"`
 }
 

@@ -52,6 +52,21 @@ func (s *Server) unfenced(ctx context.Context, st *stock, hosts []fleet.Host) (m
 	return why, nil
 }
 
+// lookAtFacts finds out what the hosts of a plan do not keep, and what is not known of them
+// that the runbook needs.
+func (s *Server) lookAtFacts(ctx context.Context, v scene, p *plan) ([]error, error) {
+	if needs := p.frozen.Facts(); len(needs) > 0 {
+		f, err := s.factsOf(ctx, v.stock)
+		if err != nil {
+			return nil, err
+		}
+		if wrong := checkFacts(needs, p.picked, f.said); len(wrong) > 0 {
+			return wrong, nil
+		}
+	}
+	return nil, s.lookAtFences(ctx, v, p)
+}
+
 // lookAtFences finds out what the hosts of a plan do not keep.
 func (s *Server) lookAtFences(ctx context.Context, v scene, p *plan) error {
 	why, err := s.unfenced(ctx, v.stock, p.picked)

@@ -7,6 +7,7 @@ import (
 
 	"muster/fleet"
 	"muster/jobs"
+	"muster/scripts"
 )
 
 // guarded tells whether a job of a task may need a group or a limit.
@@ -44,6 +45,28 @@ func checkNeeds(needs []string, hosts []fleet.Host, in *stock) []error {
 		if names := namesOf(hosts, foreign); names != nil {
 			wrong = append(wrong, mistake("body.on", "the limit %s is of customer %s, which %d of %d hosts "+
 				"are not of: %s", name, l.Customer, len(names), len(hosts), brief(fleet.Fold(names))))
+		}
+	}
+	return wrong
+}
+
+// checkFacts tells of which hosts a fact is not known that a runbook needs, or is another.
+func checkFacts(needs []scripts.FactNeed, hosts []fleet.Host, said map[string]fleet.Facts) []error {
+	var wrong []error
+	for _, n := range needs {
+		unknown := namesOf(hosts, func(h fleet.Host) bool { return said[h.Name][n.Name] == "" })
+		if list := brief(fleet.Fold(unknown)); unknown != nil {
+			wrong = append(wrong, mistake("body.on", "it needs the fact %s, which is not known of %d of %d "+
+				"hosts: %s: `muster facts gather` asks them", n.Name, len(unknown), len(hosts), list))
+		}
+		other := namesOf(hosts, func(h fleet.Host) bool {
+			is := said[h.Name][n.Name]
+			return is != "" && n.Value != "" && is != n.Value
+		})
+		if other != nil {
+			wrong = append(wrong, mistake("body.on", "it needs the fact %s to be %s, and of %d of %d hosts "+
+				"it is not: %s: `muster facts show` tells what it is", n.Name, n.Value, len(other),
+				len(hosts), brief(fleet.Fold(other))))
 		}
 	}
 	return wrong

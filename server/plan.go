@@ -69,7 +69,7 @@ func makePlan(b Submit, in setting) (plan, []error) {
 	wrong = append(wrong, bad...)
 	if len(bad) == 0 {
 		note("body.on", checkHosts(frozen, hosts))
-		wrong = append(wrong, checkNeeds(frozen.Needs, hosts, in.stock)...)
+		wrong = append(wrong, checkNeeds(frozen.Limits(), hosts, in.stock)...)
 	}
 	note("body.supersedes", checkKey(b.Supersedes))
 	if b.Rollout != nil && b.SkipClosed {
@@ -100,7 +100,7 @@ func makePlan(b Submit, in setting) (plan, []error) {
 func specOf(f scripts.Frozen) (jobs.Spec, error) {
 	action, err := json.Marshal(f)
 	return jobs.Spec{Runbook: f.Runbook, Timeout: jobs.AttemptTimeout(longest(f)),
-		Expire: jobs.DefaultExpire, Repeatable: f.Repeatable, Needs: f.Needs, Retry: policy(f),
+		Expire: jobs.DefaultExpire, Repeatable: f.Repeatable, Needs: f.Limits(), Retry: policy(f),
 		Action: action, Terms: jobs.Terms{Priority: jobs.PriorityNormal, Disruptive: f.Disruptive,
 			ProveGroup: f.ProveGroup, Gates: f.Gated()},
 		Timing: timing(f, Submit{})}, err

@@ -65,8 +65,10 @@ func (s *Server) retry(ctx context.Context, in *retryInput) (*retryOutput, error
 	if p.secrets, err = s.openSecrets(of, p.frozen); err != nil {
 		return nil, refusal(mistakes("path.task", err))
 	}
-	if err = s.lookAtFences(ctx, v, &p); err != nil {
+	if wrong, err = s.lookAtFacts(ctx, v, &p); err != nil {
 		return nil, problem(err)
+	} else if len(wrong) > 0 {
+		return nil, refusal(wrong)
 	}
 	if wrong, err = s.appoint(ctx, &p, Timed{}, nil); err != nil {
 		return nil, problem(err)

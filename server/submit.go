@@ -91,8 +91,10 @@ func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, st
 		return nil, resultRefused, refusal(wrong)
 	}
 	p.task.Spec.Schedule = in.schedule
-	if err = s.lookAtFences(ctx, v, &p); err != nil {
+	if wrong, err = s.lookAtFacts(ctx, v, &p); err != nil {
 		return nil, resultFailed, away(fmt.Sprintf("%s; nothing was accepted: submit it again", err))
+	} else if len(wrong) > 0 {
+		return nil, resultRefused, refusal(wrong)
 	}
 	if wrong, err = s.appoint(ctx, &p, in.Body.Timed, nil); err != nil {
 		return nil, resultFailed, away(fmt.Sprintf("%s; nothing was accepted: submit it again", err))
