@@ -114,6 +114,7 @@ type Terms struct {
 	Supersedes string   `json:"supersedes,omitempty"`  // key: ends queued jobs of older tasks with it
 	RetryOf    TaskID   `json:"retry_of,omitempty"`    // the task whose jobs it does again
 	Reason     string   `json:"reason,omitempty"`      // why it does, for those who read it later
+	Chain      TaskID   `json:"chain,omitempty"`       // the chain that it is a part of
 	Schedule   string   `json:"schedule,omitempty"`    // that asked for it …
 	Tick       Time     `json:"tick,omitzero"`         // … at this tick; not set: a person did
 	Gates      bool     `json:"gates,omitempty"`       // a step of it waits for a person

@@ -15,6 +15,7 @@ type RolloutAsk struct {
 	UnreachableOK bool   `json:"unreachable_ok,omitempty"` // a host that is not reached is no failure
 	Breaker       string `json:"breaker,omitempty"`        // N/T, such as 3/10m: it stops when N fail in T
 	Stages
+	ChainAsk
 }
 
 // Stages are the waves of a rollout, as people write them.

@@ -30,6 +30,7 @@ type Catalog struct {
 func NewCatalog(sources []Source) (*Catalog, error) {
 	var c Catalog
 	var mistakes Mistakes
+	users := map[*Runbook]*parser{}
 	owner := map[string]string{} // file of each name
 	for _, r := range Builtins() {
 		c.runbooks = append(c.runbooks, r)
@@ -47,6 +48,16 @@ func NewCatalog(sources []Source) (*Catalog, error) {
 		}
 		mistakes = append(mistakes, p.mistakes.sorted()...)
 		c.runbooks = append(c.runbooks, r)
+		users[r] = p
+	}
+	if len(mistakes) == 0 { // else it cannot be told which runbooks there are
+		for r, p := range users {
+			if err := c.checkUndo(r); err != nil {
+				p.add(p.name, "%s", err)
+				mistakes = append(mistakes, p.mistakes...)
+			}
+		}
+		mistakes = mistakes.sorted()
 	}
 	if len(mistakes) > 0 {
 		return nil, mistakes

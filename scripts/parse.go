@@ -80,6 +80,8 @@ func runbookKeys() []key[Runbook] {
 			r.Library = p.shell(v)
 			p.functions = functionsOf(r.Library)
 		}},
+		{"staging", func(p *parser, v value, r *Runbook) { r.Staging = p.staging(v) }},
+		{"undo", func(p *parser, v value, r *Runbook) { r.Undo = p.word(v) }},
 		{"steps", readSteps},
 	}
 }

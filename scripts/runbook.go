@@ -18,12 +18,19 @@ type Runbook struct {
 	Hash        string // SHA-256 of the text it was read from, in hex
 	Disturbance
 	Timing
+	Phases
 }
 
 // Disturbance is what a runbook means for the redundancy groups of its hosts.
 type Disturbance struct {
 	Disruptive bool // traffic may suffer while it runs: one host of a group at a time
 	ProveGroup bool // the next host of a group begins only when the one before has succeeded
+}
+
+// Phases are what can be done around a runbook.
+type Phases struct {
+	Staging string // the bool argument with which it only prepares; empty: there is none
+	Undo    string // the runbook that takes it back; empty: there is none
 }
 
 // Timing is what has to be known of a runbook before it is begun: whether that needs

@@ -59,6 +59,8 @@ type Submitted struct {
 	Durable string `json:"durable,omitempty"` // how far Redis can be trusted to remember it
 	Fences
 	Windows *WindowPlan `json:"windows,omitempty"` // of a task that needs windows
+	// Follows is the chain that the task begins, if it was asked for.
+	Follows *jobs.ChainInfo `json:"follows,omitempty"`
 	LeftOut
 }
 
@@ -101,6 +103,11 @@ type NextRequest struct {
 	OrderRequest
 	// MaxFailed is how many may fail in all from now on, N or P%; as before if empty.
 	MaxFailed string `json:"max_failed,omitempty"`
+}
+
+// ChainList is the answer of GET /v1/chains.
+type ChainList struct {
+	Chains []jobs.ChainInfo `json:"chains"`
 }
 
 // JobList is the answer of GET /v1/tasks/{task}/jobs, a page of it.

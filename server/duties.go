@@ -29,7 +29,9 @@ func (s *Server) duties(ctx context.Context) {
 		}},
 		{queue.DutySchedules, s.fire},
 		{dutyWaves, func(ctx context.Context, _ *term) {
-			s.rounds(ctx, dutyWaves, time.Tick(wavesEvery), s.advance)
+			s.rounds(ctx, dutyWaves, time.Tick(wavesEvery), func(ctx context.Context) error {
+				return errors.Join(s.advance(ctx), s.advanceChains(ctx))
+			})
 		}},
 	}
 	if s.history != nil {

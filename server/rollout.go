@@ -16,6 +16,10 @@ func (in setting) rollOut(ask *jobs.RolloutAsk, hosts []fleet.Host) (
 	if ask == nil || len(hosts) == 0 { // which is a mistake of its own
 		return nil, nil, hosts, nil
 	}
+	if chained(Submit{Rollout: ask}) {
+		return nil, nil, hosts, []error{mistake("body.rollout", "nothing can be staged or rolled back "+
+			"here: submit a task of its own for that")}
+	}
 	r, wrong = resolveRollout(*ask, hosts)
 	var bad []error
 	r.Check, blobs, bad = in.healthCheck(*ask, hosts)

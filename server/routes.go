@@ -83,6 +83,7 @@ func (s *Server) register(api huma.API) {
 	huma.Register(api, raw(get("/v1/tasks/{task}/output", "What all hosts say, as they say it"),
 		eventStream), s.taskOutput)
 	s.registerControl(api)
+	s.registerChains(api)
 	s.registerWindows(api)
 	s.registerSchedules(api)
 	s.registerHistory(api)

@@ -65,6 +65,8 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		"/v1/tasks/{task}/pause": "post", "/v1/tasks/{task}/resume": "post", "/v1/tasks/{task}/retry": "post",
 		"/v1/tasks/{task}/rollout/stop": "post", "/v1/tasks/{task}/rollout/next": "post", "/v1/rollouts": "get",
 		"/v1/tasks/{task}/gates/open": "post", "/v1/tasks/{task}/gates/refuse": "post", "/v1/gates": "get",
+		"/v1/chains": "get", "/v1/chains/{chain}": "get", "/v1/chains/{chain}/next": "post",
+		"/v1/chains/{chain}/undo":        "post",
 		"/v1/customers/{customer}/pause": "post", "/v1/customers/{customer}/resume": "post",
 		"/v1/zones/{zone}/pause": "post", "/v1/zones/{zone}/resume": "post", "/v1/zones/{zone}/thaw": "post",
 		"/v1/zones/{zone}/fsck": "post", "/v1/halt": "post", "/v1/lift": "post", "/v1/pauses": "get",

@@ -50,6 +50,7 @@ type Queue interface {
 	BlobStore
 	BlobCare
 	Rollouts
+	Chains
 	Facts
 	Drains
 	Elections
@@ -148,6 +149,23 @@ type Waves interface {
 	CheckWaves(ctx context.Context, id jobs.TaskID, wave int, by jobs.TaskID) (jobs.TaskID, error)
 }
 
+// Chains are tasks that follow each other.
+type Chains interface {
+	SaveChain(ctx context.Context, c jobs.Chain) (jobs.Chain, error)
+	Chain(ctx context.Context, id jobs.TaskID) (jobs.Chain, error)
+	ChainOrders(ctx context.Context, id jobs.TaskID) (jobs.ChainOrders, *jobs.ChainInfo, error)
+	AskChain(ctx context.Context, id jobs.TaskID, ask jobs.ChainOrders) (fresh bool, err error)
+	ChainDuty
+}
+
+// ChainDuty is what who leads chains needs beside.
+type ChainDuty interface {
+	Chains(ctx context.Context) ([]jobs.TaskID, error)
+	NoteChain(ctx context.Context, id jobs.TaskID, found jobs.ChainOrders) error
+	EndChain(ctx context.Context, id jobs.TaskID, result jobs.ChainInfo) error
+	ForgetChain(ctx context.Context, id jobs.TaskID) error
+}
+
 // Tokens prove who operators are.
 type Tokens interface {
 	CreateToken(ctx context.Context, name, secret string) error
@@ -199,13 +217,17 @@ type chronicle struct {
 	told    told
 }
 
-// tending is what the rounds of the duty tend keep, and what is made of facts.
+// tending is what the rounds of duties keep, and what is made of facts.
 type tending struct {
 	onDuty sync.Mutex // held for a round; guards round and seen
 	round  int
 	seen   factsSeen
 
 	factLabels factLabels
+
+	// plans are chains that were read: jobs.TaskID to jobs.Chain. They have files within, and
+	// are looked at each second.
+	plans sync.Map
 }
 
 // presence is where a server listens, and whether it does.

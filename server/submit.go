@@ -84,8 +84,8 @@ func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, st
 	if err != nil {
 		return nil, resultFailed, away(fmt.Sprintf("%s; nothing was accepted: submit it again", err))
 	}
-	p, more := makePlan(b, setting{catalog: catalog, scene: v, operator: name, proven: proven,
-		now: s.now(), stored: stored})
+	p, chain, more := s.makeChain(b, setting{catalog: catalog, scene: v, operator: name,
+		proven: proven, now: s.now(), stored: stored})
 	wrong = append(wrong, more...)
 	if wrong = append(wrong, s.mayKeepSecrets(p)...); len(wrong) > 0 {
 		return nil, resultRefused, refusal(wrong)
@@ -101,10 +101,11 @@ func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, st
 	} else if len(wrong) > 0 {
 		return nil, resultRefused, refusal(wrong)
 	}
+	if chain != nil {
+		return s.acceptChain(ctx, b, *chain, p)
+	}
 	if b.DryRun {
-		out := &submitOutput{http.StatusOK, p.answer(s.durable)}
-		out.Body.Hosts = fleet.Fold(p.names)
-		return out, "", nil
+		return s.dryRun(p), "", nil
 	}
 	if err := s.put(ctx, &p); err != nil {
 		return nil, resultOf(err), err
@@ -115,6 +116,13 @@ func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, st
 		out.Body.TaskInfo = t
 	}
 	return out, resultAccepted, nil
+}
+
+// dryRun tells what a plan would come to.
+func (s *Server) dryRun(p plan) *submitOutput {
+	out := &submitOutput{http.StatusOK, p.answer(s.durable)}
+	out.Body.Hosts = fleet.Fold(p.names)
+	return out
 }
 
 func resultOf(err error) string {
@@ -149,13 +157,27 @@ func (s *Server) repeat(ctx context.Context, b Submit, operator string) (*submit
 			", and what became of it is not kept any more")
 	}
 	if t.State != jobs.TaskSubmitting {
-		return &submitOutput{http.StatusOK, Submitted{TaskInfo: t, Durable: s.durable}}, nil
+		return s.repeated(ctx, b, t)
 	}
 	if now := s.stock.current.Load(); now == nil || now.version != t.Inventory {
 		return nil, conflict(t.Task, "an earlier submit got half way with inventory "+t.Inventory+
 			", which is no longer in force; nothing of it has run, and it vanishes after a day")
 	}
 	return nil, nil
+}
+
+// repeated answers with a task that is there, and the chain that it begins.
+func (s *Server) repeated(ctx context.Context, b Submit, t jobs.TaskInfo) (*submitOutput, error) {
+	out := &submitOutput{http.StatusOK, Submitted{TaskInfo: t, Durable: s.durable}}
+	switch {
+	case chained(b) != (t.Chain != ""):
+		return nil, conflict(t.Task, "one of them is of a chain, the other is not")
+	case chained(b):
+		info, err := s.chainInfo(ctx, t.Chain)
+		out.Body.Follows = &info
+		return out, err
+	}
+	return out, nil
 }
 
 func conflict(id jobs.TaskID, why string) error {

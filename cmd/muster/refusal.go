@@ -151,6 +151,8 @@ func place(location string) string {
 		"path.customer":     "--customer: ",
 
 		"body.rollout":                "",
+		"body.rollout.staged":         "--staged: ",
+		"body.rollout.roll_back":      "--roll-back: ",
 		"body.max_failed":             "--max-failed: ",
 		"body.rollout.max_failed":     "--max-failed: ",
 		"body.rollout.unreachable_ok": "--unreachable-ok: ",

@@ -28,7 +28,8 @@ what has begun goes on to its end, and nothing else begins until a person says s
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newRolloutList(), newRolloutShow(), newRolloutStop(), newRolloutNext())
+	c.AddCommand(newRolloutList(), newRolloutShow(), newRolloutStop(), newRolloutNext(),
+		newRolloutChains(), newRolloutUndo())
 	return c
 }
 
@@ -100,6 +101,9 @@ func newRolloutShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if t.Chain != "" {
+			return s.showChain(ctx, t.Chain)
+		}
 		if t.Rollout == nil {
 			return exit(exitNotAll, fmt.Errorf("task %s has no rule and no waves; `muster task %s` shows it",
 				cell(string(id)), cell(string(id))))
@@ -169,6 +173,13 @@ failed than may, --max-failed says how many may fail in all from now on.`,
 		}
 		if err != nil {
 			return err
+		}
+		t, err := s.task(ctx, id, 0, 0)
+		if err != nil {
+			return err
+		}
+		if t.Chain != "" && failed == "" {
+			return s.orderChain(ctx, t.Chain, "next", reason)
 		}
 		var did jobs.Rolled
 		err = s.do(ctx, call{method: http.MethodPost, path: rolloutPath(id, "next"), bound: submitTimeout,

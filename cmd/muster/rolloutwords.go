@@ -37,6 +37,7 @@ func (f *rolloutFlags) add(c *cobra.Command) {
 	fl.StringArrayVar(&f.healthArgs, "health-arg", nil,
 		"argument of the health check, `name=value`; can be repeated")
 	fl.BoolVar(&f.Gate, "gate", false, "a person opens each wave after the first: muster rollout next")
+	f.addChain(c)
 	completeFlagWith(c, "health", completeRunbooks)
 }
 

@@ -42,12 +42,12 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
   muster run exec --on all --arg cmd='df -h' --detach
   muster run exec --on vpn1 --arg cmd='id' --wait -o json
   muster run exec --on 'customer=acme' --arg cmd='date' --at '2026-12-01 02:00'
-  muster run exec --on 'role=fw' --arg cmd='reboot' --disruptive
   muster run firmware --on 'customer=acme' --dry-run  # which window is whose
   muster run exec --on fw007 --arg cmd=reboot --override-freeze 'INC-7: the cause'
   muster run exec --on 'role=fw' --arg cmd='reload' --supersedes rules/acme
   muster run exec --on 'role=fw' --arg cmd='reload' --max-failed 2% --breaker 3/10m
-  muster run reload --on 'role=fw' --max-failed 5 --waves 1,10%,50%,100% --soak 5m`,
+  muster run reload --on 'role=fw' --max-failed 5 --waves 1,10%,50%,100% --soak 5m
+  muster run firewall --on all --arg-file ruleset=a.nft --staged --roll-back`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRunbooks,
 	}
@@ -159,11 +159,18 @@ func (s *session) run(ctx context.Context, f runFlags, runbook string) error {
 	case f.detach:
 		s.say("%s", accepted(t))
 		s.sayPlan(t)
-		s.say("follow it with `muster task %s --wait`", t.Task)
+		if t.Follows != nil {
+			s.say("look at it with `muster rollout show %s`", t.Task)
+		} else {
+			s.say("follow it with `muster task %s --wait`", t.Task)
+		}
 		return s.write(cell(string(t.Task)) + "\n")
 	case !s.json:
 		s.say("%s", accepted(t))
 		s.sayPlan(t)
+	}
+	if t.Follows != nil {
+		return s.toTheEndOfChain(ctx, *t.Follows)
 	}
 	return s.toTheEnd(ctx, t.TaskInfo)
 }
@@ -227,6 +234,9 @@ func (s *screen) sayPlan(t server.Submitted) {
 		s.say("%s", line)
 	}
 	s.sayRule(t)
+	for _, line := range chainPlanLines(t.Follows) {
+		s.say("%s", line)
+	}
 }
 
 // groupWords names some groups.

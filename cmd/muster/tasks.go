@@ -165,5 +165,6 @@ func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
 		[2]string{"reason", cell(t.Reason)},
 		[2]string{"schedule", scheduleWords(t)},
 		[2]string{"rule", ruleWords(t)},
+		[2]string{"chain", chainWord(t)},
 	) + "\n" + summaryText(sum, s.tableWidth(), s.colours))
 }

@@ -72,6 +72,11 @@ var hubKeys = []Key{
 	{"zones", "set", "Submit, Publish", "zones that were ever used"},
 	{"tasks", "zset", "Submit", "task id by µs of its submit, the newest 10,000"},
 	{"task:<id>", "hash", "Submit", "what a task is in all its zones; expires 70 days after submit"},
+	{"chain:<id>", "hash", "SaveChain, NoteChain, EndChain, AskChain",
+		"tasks that follow each other: what they are (JSON), what was decided, and what came of " +
+			"it; expires 70 days after submit"},
+	{"chains", "set", "SaveChain, EndChain, ForgetChain, AskChain",
+		"chains that a server has to go on with"},
 	{"key:<key>", "zset", "Submit", "tasks that were submitted with this key, by µs; expires"},
 	{"halt", "hash", "Halt, Lift", "the halt of everything: its id, whether it stands, who and why"},
 	{"pauses", "hash", "Pause, Resume, PauseCustomer, ResumeCustomer, PauseZone, ResumeZone, Tend",

@@ -33,8 +33,8 @@ var (
 		"hmget hset persist pexpire pttl publish sadd set sismember srem time xadd xdel xrange zadd " +
 		"zcard zcount zmscore zrange zrangebyscore zrem zrevrange zrevrangebyscore zscore")
 	nodeCommands   = strings.Fields("smembers")
-	serverCommands = strings.Fields("exec expire hscan multi unwatch watch xinfo|stream xread " +
-		"xrevrange xtrim zremrangebyrank zremrangebyscore")
+	serverCommands = strings.Fields("exec expire hscan hsetnx multi unwatch watch xinfo|stream " +
+		"xread xrevrange xtrim zremrangebyrank zremrangebyscore")
 )
 
 // commands are those that a role gives, sorted.

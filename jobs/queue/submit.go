@@ -163,7 +163,7 @@ func (q *Queue) index(ctx context.Context, t jobs.Task, zones []string) error {
 			"disruptive", s.Disruptive, "prove_group", s.ProveGroup,
 			"key", s.Supersedes, "retry_of", string(s.RetryOf),
 			"reason", s.Reason, "priority", string(s.Priority), "schedule", s.Schedule,
-			"tick", s.Tick.String(), "rollout", rollout, "gates", s.Gates)
+			"tick", s.Tick.String(), "rollout", rollout, "gates", s.Gates, "chain", string(s.Chain))
 		p.Expire(ctx, hubKey("task:", string(t.ID)), taskKeep)
 		p.ZAddNX(ctx, hubKey("tasks", ""), redis.Z{Score: float64(s.Created), Member: string(t.ID)})
 		p.ZRemRangeByRank(ctx, hubKey("tasks", ""), 0, -tasksKept-1)

@@ -65,7 +65,7 @@ func (q *Queue) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 		Proven: proven, Inventory: h["inventory"], Zones: strings.Split(h["zones"], ","),
 		Outcomes: jobs.NewCounts(), Span: jobs.Span{Submitted: jobs.TimeOf(created)},
 		Terms: jobs.Terms{Supersedes: h["key"], RetryOf: jobs.TaskID(h["retry_of"]),
-			Reason: h["reason"], Schedule: h["schedule"]}}
+			Reason: h["reason"], Schedule: h["schedule"], Chain: jobs.TaskID(h["chain"])}}
 	t.Tick.Time, _ = time.Parse(time.RFC3339, h["tick"]) // most have none
 	t.Disruptive, _ = strconv.ParseBool(h["disruptive"])
 	t.ProveGroup, _ = strconv.ParseBool(h["prove_group"])

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"muster/fleet/remote/remotetest"
+	"muster/jobs"
+)
+
+// awaitChain waits until a chain is as it should be.
+func (h *house) awaitChain(id jobs.TaskID, as func(jobs.ChainInfo) bool) (i jobs.ChainInfo) {
+	h.t.Helper()
+	late := h.late()
+	for {
+		i = jobs.ChainInfo{}
+		h.query(&i, "rollout", "show", string(id))
+		if as(i) {
+			return i
+		}
+		select {
+		case <-late:
+			h.t.Fatalf("chain %s is %+v", id, i)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// chained has a runbook that can be staged, and one that takes it back. Each phase writes
+// itself down on the host, begins when the file go-PHASE is there, and fails on a host of
+// which there is a file PHASE-HOST.
+const chained = `
+name: own
+arguments:
+  stage: {type: bool, default: "false", description: only prepare}
+timeout: 1m
+staging: stage
+undo: own-back
+library: |
+  phase() {
+    while [ ! -e DIR/go-"$1" ]; do sleep .05; done
+    echo "$1" >> DIR/{{host.name}}
+    [ ! -e DIR/"$1"-{{host.name}} ]
+  }
+steps:
+  - {name: stage, when: ["{{stage}} == true"], run: phase stage}
+  - {name: do, when: ["{{stage}} == false"], run: phase do}
+`
+
+const chainedBack = `
+name: own-back
+arguments:
+  of: {type: string, description: the task that is taken back}
+timeout: 1m
+steps:
+  - name: back
+    run: |
+      while [ ! -e DIR/go-undo ]; do sleep .05; done
+      echo undo {{of}} >> DIR/{{host.name}}
+      [ ! -e DIR/undo-{{host.name}} ]
+`
+
+// links is a house with three hosts and the runbooks above.
+func links(t *testing.T) (h *house, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	inventory := "hosts:\n"
+	for n := range 3 {
+		s := remotetest.StartSSHD(t, remotetest.Options{Address: fmt.Sprintf("127.0.0.%d", n+2)})
+		inventory += fmt.Sprintf("  - {name: fw%d, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
+			n+1, s.Address, s.Port, s.User, s.Key, s.HostKey)
+	}
+	h = newCellar(t, inventory)
+	h.write("own.yaml", strings.ReplaceAll(chained, "DIR", dir))
+	h.write("back.yaml", strings.ReplaceAll(chainedBack, "DIR", dir))
+	h.configure(map[string]any{"runbooks": []string{h.file("own.yaml"), h.file("back.yaml")}})
+	h.server = h.start("server", "--config", h.file("muster.yaml"))
+	h.server.await("server listens")
+	h.master()
+	return h, dir
+}
+
+// again kills the server, does something, and starts another one.
+func (h *house) again(do func()) {
+	h.t.Helper()
+	h.server.kill()
+	do()
+	h.server = h.start("server", "--config", h.file("muster.yaml"))
+	h.server.await("server listens")
+}
+
+// The server is killed in each phase of a chain, which ends while there is none. Nothing
+// is done twice, and what could not be taken back is said.
+func TestAChainSurvivesKilledServers(t *testing.T) {
+	t.Parallel()
+	h, dir := links(t)
+	touch := func(names ...string) func() {
+		return func() {
+			for _, name := range names {
+				if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	var task jobs.TaskInfo
+	if code := h.query(&task, "run", "own", "--on", "all", "--staged", "--roll-back", "--detach"); code != 0 {
+		t.Fatalf("exit %d", code)
+	}
+	touch("do-fw2", "undo-fw3")()
+	running := func(phase int) func(jobs.ChainInfo) bool {
+		return func(i jobs.ChainInfo) bool {
+			return i.Tasks[phase].Info != nil && i.Tasks[phase].Info.Running == 3
+		}
+	}
+	h.awaitChain(task.Task, running(0))
+	h.again(touch("go-stage"))
+	h.awaitChain(task.Task, running(1))
+	h.again(touch("go-do"))
+	h.awaitChain(task.Task, running(2))
+	h.again(touch("go-undo"))
+	i := h.awaitChain(task.Task, func(i jobs.ChainInfo) bool { return i.State == jobs.ChainEnded })
+	if i.Why != "1 of 3 hosts failed, and 0 may" || i.Fates[jobs.FateBack] != "fw[1-2]" ||
+		i.Fates[jobs.FateFailed] != "fw3" || len(i.Fates) != 2 {
+		t.Errorf("%+v", i)
+	}
+	want := fmt.Sprintf("stage\ndo\nundo %s\n", i.Tasks[1].Task)
+	for _, host := range []string{"fw1", "fw2", "fw3"} {
+		if got, err := os.ReadFile(filepath.Join(dir, host)); string(got) != want {
+			t.Errorf("%s did %q, %v; want %q", host, got, err, want)
+		}
+	}
+	out, _ := h.muster("rollout", "show", string(i.Tasks[2].Task))
+	for _, words := range []string{"own on 3 hosts", ", ended\n1 of 3 hosts failed, and 0 may\n",
+		"if more than 0 do all is taken back", "taken back  fw[1-2]", "failed      fw3"} {
+		if !strings.Contains(out, words) {
+			t.Errorf("it lacks %q:\n%s", words, out)
+		}
+	}
+}
+
+// Where too few could be prepared nothing is done, until a person says so; and at its
+// moment, not before.
+func TestAChainStopsWhereTooFewCouldBePrepared(t *testing.T) {
+	t.Parallel()
+	h, dir := links(t)
+	for _, name := range []string{"go-stage", "go-do", "go-undo", "stage-fw2"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	var i jobs.ChainInfo
+	begun := time.Now()
+	code := h.query(&i, "run", "own", "--on", "all", "--staged", "--at", "+6s", "--wait")
+	if want := "staging failed on 1 of 3 hosts, and 0 may: see task " + string(i.Chain) +
+		"; nothing was activated"; code != exitStopped || i.State != jobs.ChainStopped || i.Why != want ||
+		i.Fates[jobs.FateUntouched] != "fw[1-3]" {
+		t.Errorf("exit %d, %+v", code, i)
+	}
+	if out, code := h.muster("rollout", "next", string(i.Chain), "--reason", "fw2 is old"); code != 0 {
+		t.Errorf("next: exit %d, %s", code, out)
+	}
+	i = h.awaitChain(i.Chain, func(i jobs.ChainInfo) bool { return i.State == jobs.ChainEnded })
+	if took := i.Tasks[1].Info.Started.Sub(begun); took < 6*time.Second || i.Why != "" ||
+		i.Fates[jobs.FateChanged] != "fw[1,3]" || i.Fates[jobs.FateUntouched] != "fw2" {
+		t.Errorf("after %s: %+v", took, i)
+	}
+	words := h.complaint(1, "rollout", "next", string(i.Chain), "--reason", "again")
+	if !strings.Contains(words, "it is ended and waits for nobody") {
+		t.Error(words)
+	}
+
+	words = h.complaint(exitUsage, "run", "exec", "--on", "all", "--arg", "cmd=true", "--staged", "--roll-back",
+		"--canary", "1", "--max-failed", "3", "--window")
+	for _, want := range []string{"runbook exec cannot be prepared alone", "nothing takes runbook exec back",
+		"waves and a breaker let a task go out by and by", `"3" of 3 hosts`, "each host has a window of its own"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("it lacks %q:\n%s", want, words)
+		}
+	}
+	words = h.complaint(exitUsage, "run", "own", "--on", "all", "--arg", "stage=false", "--staged")
+	if !strings.Contains(words, `argument "stage" is set by the chain itself`) {
+		t.Error(words)
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"muster/internal/hosttest"
+	"muster/jobs"
+)
+
+// chain runs a runbook as a chain and waits for its end.
+func (h *house) chain(args ...string) (i jobs.ChainInfo, code int) {
+	h.t.Helper()
+	code = h.query(&i, append([]string{"run", "firewall", "--on", "all", "--wait"}, args...)...)
+	return i, code
+}
+
+// stubborn takes the place of nft on a host. It takes rulesets in rehearsals, and none for real.
+const stubborn = `#!/bin/sh
+case "$MUSTER_DIR $*" in
+?*' -f '*.muster-new) exit 1 ;;
+esac
+exec /usr/sbin/nft "$@"
+`
+
+// A ruleset is brought to all hosts and put in force on all. Two of four do not take it,
+// and one may fail: so all are as they were, also at the next boot.
+func TestARulesetThatFailsOnTooManyIsTakenBackFromAll(t *testing.T) {
+	t.Parallel()
+	if !hosttest.Inside(t) {
+		return
+	}
+	h, list := firewalls(t, 4, hosttest.Options{})
+	before := map[string]string{}
+	for n, f := range list {
+		before[f.Name] = rules(f)
+		if n > 1 {
+			f.Put("/usr/local/sbin/nft", stubborn, 0o755)
+		}
+	}
+	ruleset := []string{"--arg-file", "ruleset=" + h.file("next.nft"), "--staged", "--max-failed", "1",
+		"--roll-back"}
+	i, code := h.chain(ruleset...)
+	if code != exitStopped || i.State != jobs.ChainEnded || i.Why != "2 of 4 hosts failed, and 1 may" ||
+		len(i.Fates) != 1 || i.Fates[jobs.FateBack] == "" {
+		t.Errorf("exit %d, %+v", code, i)
+	}
+	if got := i.Tasks[1].Info.Outcomes; got[jobs.Succeeded] != 2 || got[jobs.Failed] != 2 {
+		t.Errorf("activation: %v", got)
+	}
+	asBefore := func() {
+		t.Helper()
+		for _, f := range list {
+			if now, kept := rules(f), f.Do("cat /etc/nftables.conf"); now != before[f.Name] ||
+				!strings.Contains(kept, `"first"`) {
+				t.Errorf("%s: in force is:\n%s\nkept is:\n%s", f.Name, now, kept)
+			}
+		}
+	}
+	asBefore()
+
+	// One that fails is within the budget; a person takes the others back.
+	list[2].Do("rm /usr/local/sbin/nft")
+	i, code = h.chain(ruleset...)
+	if code != exitNotAll || i.State != jobs.ChainEnded || i.Why != "" ||
+		i.Fates[jobs.FateFailed] != list[3].Name || i.Tasks[1].Info.Outcomes[jobs.Succeeded] != 3 {
+		t.Errorf("exit %d, %+v", code, i)
+	}
+	for _, f := range list[:3] {
+		if now := rules(f); !strings.Contains(now, `"next"`) {
+			t.Errorf("%s: in force is:\n%s", f.Name, now)
+		}
+	}
+	if out, code := h.muster("rollout", "undo", string(i.Tasks[1].Task), "--reason", "acme calls"); code != 0 {
+		t.Errorf("undo: exit %d, %s", code, out)
+	}
+	i = h.awaitChain(i.Chain, func(i jobs.ChainInfo) bool { return i.State == jobs.ChainEnded })
+	if len(i.Fates) != 1 || i.Fates[jobs.FateBack] == "" || !strings.HasSuffix(i.Why, "acme calls") {
+		t.Errorf("%+v", i)
+	}
+	asBefore()
+	list[0].Reboot()
+	asBefore()
+}

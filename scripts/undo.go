@@ -1,0 +1,63 @@
+package scripts
+
+import (
+	"fmt"
+	"slices"
+)
+
+// This file is about runbooks that can go out in stages: first prepared everywhere, then
+// done, and taken back if too many fail.
+
+// undoOf is the argument of a runbook that takes another back: the task that is taken back.
+const undoOf = "of"
+
+// staging reads the name of the argument with which a runbook only prepares.
+func (p *parser) staging(v value) string {
+	name, ok := p.text(v, nameMax)
+	a := p.argument(name)
+	if ok && (a == nil || a.Type != TypeBool || a.Required || a.Default != "false") {
+		p.add(at(v.Node), "staging: want an argument of type bool with the default false, which %s "+
+			"is not", brief(name))
+	}
+	return name
+}
+
+// checkUndo tells what is wrong with the runbook that takes r back.
+func (c *Catalog) checkUndo(r *Runbook) error {
+	if r.Undo == "" {
+		return nil
+	}
+	undo, err := c.Lookup(r.Undo)
+	if err != nil {
+		return fmt.Errorf("undo: %w", err)
+	}
+	i := slices.IndexFunc(undo.Arguments, func(a Argument) bool { return a.Name == undoOf })
+	if i < 0 || undo.Arguments[i].Type != TypeString {
+		return fmt.Errorf("undo: runbook %s has no argument %s of type string, which is the task "+
+			"that it is to take back", undo.Name, undoOf)
+	}
+	for _, a := range undo.Arguments {
+		if a.Required && a.Name != undoOf {
+			return fmt.Errorf("undo: runbook %s needs the argument %s, and nobody is there to give "+
+				"it", undo.Name, brief(a.Name))
+		}
+	}
+	return nil
+}
+
+// Takeback is the runbook that takes r back, with the values for a task; nil: there is none.
+func (c *Catalog) Takeback(r *Runbook, task string) (*Frozen, error) {
+	if r.Undo == "" {
+		return nil, nil
+	}
+	undo, err := c.Lookup(r.Undo)
+	if err != nil {
+		return nil, err
+	}
+	values, err := undo.Bind(map[string]string{undoOf: task}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("undo: %w", err)
+	}
+	frozen, err := undo.Freeze(values).Only("")
+	return &frozen, err
+}
