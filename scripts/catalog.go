@@ -21,14 +21,15 @@ type Source struct {
 // Catalog holds the runbooks that can be run: the built-in ones and the users'.
 // It does not change.
 type Catalog struct {
-	runbooks []*Runbook // by name
+	runbooks []*Runbook        // by name
+	sources  map[string]string // by hash
 }
 
 // NewCatalog reads the users' runbooks and adds the built-in ones. It reports
 // all mistakes of all files at once, as Mistakes, names that are taken among
 // them.
 func NewCatalog(sources []Source) (*Catalog, error) {
-	var c Catalog
+	c := Catalog{sources: builtinSources()}
 	var mistakes Mistakes
 	users := map[*Runbook]*parser{}
 	owner := map[string]string{} // file of each name
@@ -48,6 +49,7 @@ func NewCatalog(sources []Source) (*Catalog, error) {
 		}
 		mistakes = append(mistakes, p.mistakes.sorted()...)
 		c.runbooks = append(c.runbooks, r)
+		c.sources[hash(s.Data)] = string(s.Data)
 		users[r] = p
 	}
 	if len(mistakes) == 0 { // else it cannot be told which runbooks there are
@@ -81,6 +83,28 @@ func (c *Catalog) Lookup(name string) (*Runbook, error) {
 // All gives the runbooks by name. The list is the caller's own.
 func (c *Catalog) All() []*Runbook { return slices.Clone(c.runbooks) }
 
+// Source is the text of one of its runbooks.
+func (c *Catalog) Source(r *Runbook) string { return c.sources[r.Hash] }
+
+// builtinSources are the texts of the built-in ones, by hash.
+func builtinSources() map[string]string {
+	texts := map[string]string{}
+	for _, file := range builtinNames() {
+		if data, err := builtinFiles.ReadFile(file); err == nil {
+			texts[hash(data)] = string(data)
+		}
+	}
+	return texts
+}
+
+func builtinNames() []string {
+	names, err := fs.Glob(builtinFiles, "builtin/*.yaml")
+	if err != nil {
+		panic(err) // the pattern is a constant that is right
+	}
+	return names
+}
+
 // Builtin finds a built-in runbook.
 func Builtin(name string) (*Runbook, bool) {
 	for _, r := range Builtins() {
@@ -101,13 +125,9 @@ func Builtins() []*Runbook {
 }
 
 func builtins() ([]*Runbook, error) {
-	files, err := fs.Glob(builtinFiles, "builtin/*.yaml")
-	if err != nil {
-		return nil, err
-	}
 	var list []*Runbook
 	var errs []error
-	for _, file := range files {
+	for _, file := range builtinNames() {
 		data, err := builtinFiles.ReadFile(file)
 		if err != nil {
 			return nil, err

@@ -228,6 +228,7 @@ type RunbookArg struct {
 	Description string `json:"description"`
 	Required    bool   `json:"required"`
 	Default     string `json:"default,omitempty"`
+	ArgRules
 }
 
 // Runbook describes a runbook.

@@ -73,14 +73,7 @@ func (s *Server) depths(ctx context.Context, _ *nothing) (*queueOutput, error) {
 func (s *Server) runbooks(context.Context, *nothing) (*runbooksOutput, error) {
 	out := &runbooksOutput{RunbookList{Runbooks: []Runbook{}}}
 	for _, r := range s.catalog.Load().All() {
-		one := Runbook{Name: r.Name, Description: r.Description, Disruptive: r.Disruptive,
-			Repeatable: r.Repeatable, Needs: append([]string{}, r.Needs...),
-			Arguments: make([]RunbookArg, 0, len(r.Arguments))}
-		for _, a := range r.Arguments {
-			one.Arguments = append(one.Arguments, RunbookArg{Name: a.Name, Type: string(a.Type),
-				Description: a.Description, Required: a.Required, Default: a.Default})
-		}
-		out.Body.Runbooks = append(out.Body.Runbooks, one)
+		out.Body.Runbooks = append(out.Body.Runbooks, describe(r))
 	}
 	return out, nil
 }

@@ -97,6 +97,7 @@ func (s *Server) register(api huma.API) {
 	huma.Register(api, get("/v1/nodes", "List nodes"), s.nodes)
 	huma.Register(api, get("/v1/queue", "Show what waits in each zone"), s.depths)
 	huma.Register(api, get("/v1/runbooks", "List runbooks"), s.runbooks)
+	huma.Register(api, get("/v1/runbooks/{runbook}", "Show a runbook"), s.runbook)
 
 	s.registerBlobs(api)
 	huma.Register(api, get("/v1/facts", "List what hosts said of themselves"), s.facts)

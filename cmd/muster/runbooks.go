@@ -13,11 +13,11 @@ func newRunbooks() *cobra.Command {
 	c := &cobra.Command{
 		Use:               "runbooks",
 		Short:             "List the runbooks and their arguments",
-		Example:           "  muster runbooks\n  muster runbooks -o json",
+		Example:           "  muster runbooks\n  muster runbooks show exec\n  muster runbooks -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	c.AddCommand(newRunbooksCheck(), newRunbooksNew(), newRunbooksSchema())
+	c.AddCommand(newRunbooksShow(), newRunbooksCheck(), newRunbooksNew(), newRunbooksSchema())
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
 		list, err := s.runbooks(ctx)
 		if err != nil {

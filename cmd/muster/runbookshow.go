@@ -1,0 +1,155 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"muster/fleet"
+	"muster/server"
+)
+
+func newRunbooksShow() *cobra.Command {
+	var raw bool
+	c := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show a runbook: its arguments, its steps, what it may do",
+		Example: `  muster runbooks show apt-upgrade
+  muster runbooks show firmware --raw > firmware.yaml
+  muster runbooks show exec -o json`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeRunbooks,
+	}
+	c.Flags().BoolVar(&raw, "raw", false, "print the YAML that it is written in, and nothing else")
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		if err := fleet.CheckName(args[0]); err != nil {
+			return exit(exitUsage, fmt.Errorf("%w: want a runbook; `muster runbooks` lists them", err))
+		}
+		var r server.RunbookDetail
+		if err := s.get(ctx, "/v1/runbooks/"+url.PathEscape(args[0]), nil, &r); err != nil {
+			return err
+		}
+		switch {
+		case raw && s.json:
+			return exit(exitUsage, fmt.Errorf("--raw is YAML: leave -o json out"))
+		case raw && s.outTerm:
+			return s.write(lines(r.Source))
+		case raw:
+			return s.write(r.Source)
+		case s.json:
+			return s.writeJSON(r)
+		}
+		return s.write(runbookText(r, s.tableWidth(), !s.headless))
+	})
+}
+
+// lines makes a text harmless on a terminal, line by line.
+func lines(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		b.WriteString(line[:indent] + cell(line[indent:]) + "\n")
+	}
+	return b.String()
+}
+
+// runbookText tells of a runbook to people.
+func runbookText(r server.RunbookDetail, width int, headings bool) string {
+	var may []string
+	if r.Disruptive {
+		may = append(may, "disruptive")
+	}
+	if r.Repeatable {
+		may = append(may, "repeatable")
+	}
+	window := "not needed"
+	if r.Window {
+		window = "required"
+		if r.Reserve > 0 {
+			window += ", with " + secondsText(r.Reserve) + " kept for going back"
+		}
+	}
+	text := details([2]string{"runbook", cell(r.Name)}, [2]string{"version", cell(r.Version)},
+		[2]string{"sha256", cell(r.Hash)},
+		[2]string{"does", cell(strings.Join(strings.Fields(r.Description), " "))},
+		[2]string{"kind", strings.Join(may, ", ")}, [2]string{"window", window},
+		[2]string{"timeout", secondsText(r.Timeout) + " an attempt"},
+		[2]string{"takes", secondsText(r.Expect)}, [2]string{"needs", cell(strings.Join(r.Needs, ", "))})
+	if len(r.Arguments) > 0 {
+		g := newGrid("ARGUMENT", "TYPE", "DEFAULT", "MUST BE", "DESCRIPTION")
+		for _, a := range r.Arguments {
+			def := "required"
+			if !a.Required {
+				def = cmp.Or(cell(a.Default), "''")
+			}
+			g.add(cell(a.Name), cell(a.Type), def, orDash(ruleText(a.ArgRules)), cell(a.Description))
+		}
+		text += "\n" + g.render(width, headings)
+	}
+	g := newGrid("STEP", "KIND", ">TIMEOUT", "MAY", "WHEN", "SAVES", "IF IT FAILS")
+	for _, step := range r.Steps {
+		name := cell(step.Name)
+		if step.Rescue {
+			name = "(" + name + ")"
+		}
+		g.add(name, cell(step.Kind), secondsText(step.Timeout), orDash(stepWords(step)),
+			orDash(cell(strings.Join(step.When, " and "))), orDash(cell(strings.Join(step.Saves, ", "))),
+			orDash(cell(strings.Join(step.OnFail, ", "))))
+	}
+	return text + "\n" + g.render(width, headings)
+}
+
+// stepWords says what a step may do beside its kind.
+func stepWords(s server.RunbookStep) string {
+	var words []string
+	if s.Disruptive {
+		words = append(words, "disturb")
+	}
+	if s.Repeatable {
+		words = append(words, "run twice")
+	}
+	if s.Dry != "" {
+		words = append(words, cell(s.Dry))
+	}
+	return strings.Join(words, ", ")
+}
+
+// ruleText says what a value must be like.
+func ruleText(r server.ArgRules) string {
+	var words []string
+	if len(r.Values) > 0 {
+		words = append(words, strings.Join(r.Values, "|"))
+	}
+	if r.Pattern != "" {
+		words = append(words, "like "+r.Pattern)
+	}
+	if r.MaxLength > 0 {
+		words = append(words, fmt.Sprintf("at most %d characters", r.MaxLength))
+	}
+	if r.Min != nil {
+		words = append(words, fmt.Sprintf("%d or more", *r.Min))
+	}
+	if r.Max != nil {
+		words = append(words, fmt.Sprintf("%d or less", *r.Max))
+	}
+	return cell(strings.Join(words, ", "))
+}
+
+// secondsText is a time in seconds, to people; empty: none.
+func secondsText(n float64) string {
+	if n == 0 {
+		return ""
+	}
+	d := seconds(n).String()
+	if rest, ok := strings.CutSuffix(d, "m0s"); ok {
+		d = rest + "m"
+	}
+	if rest, ok := strings.CutSuffix(d, "h0m"); ok {
+		d = rest + "h"
+	}
+	return d
+}
