@@ -127,6 +127,9 @@ func TestExampleRunbooksAreGood(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
+		if strings.HasSuffix(file, ".test.yaml") {
+			continue // cases, which a test of the command does
+		}
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -107,7 +107,7 @@ type Conn interface {
 	Close() error
 }
 
-// Doors are the ways of a worker to the world around it. All must be there, but for Blobs,
+// Doors are the ways of a worker to the world around it. All must be there, but for Log, Blobs,
 // Unseal and Synchronised.
 type Doors struct {
 	Queue Queue
@@ -150,6 +150,9 @@ type Worker struct {
 func New(c Config, d Doors) (*Worker, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
+	}
+	if d.Log == nil {
+		d.Log = hclog.NewNullLogger()
 	}
 	return &Worker{cfg: c, Doors: d, agreed: newAgreed(d)}, nil
 }

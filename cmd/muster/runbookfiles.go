@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,7 @@ func newRunbooksCheck() *cobra.Command {
 		Long: `check reads runbooks as the server does and lists every mistake with file, line and
 column: unknown keys, values that are not what they should be, shell texts that are none,
 placeholders of nothing, saved values that are used before they are there, and names that
-are taken. It talks to nobody.
+are taken. Files with cases (*.test.yaml) are read as such. It talks to nobody.
 
 Exit codes: 0 there are no mistakes, 1 there are, 2 a file cannot be read.`,
 		Example: `  muster runbooks check my.yaml
@@ -33,11 +34,21 @@ Exit codes: 0 there are no mistakes, 1 there are, 2 a file cannot be read.`,
 	}
 	c.Annotations = map[string]string{offline: "yes"}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		sources, err := readRunbooks(args)
+		var suites []error
+		for _, file := range args {
+			if isSuite(file) {
+				_, _, err := readSuite(file)
+				suites = append(suites, err)
+			}
+		}
+		sources, err := readRunbooks(slices.DeleteFunc(slices.Clone(args), isSuite))
 		if err != nil {
 			return exit(exitUsage, err)
 		}
 		if _, err := scripts.NewCatalog(sources); err != nil {
+			suites = append(suites, err)
+		}
+		if err := errors.Join(suites...); err != nil {
 			return exit(exitNotAll, err)
 		}
 		fmt.Fprintf(c.OutOrStdout(), "%s, no mistakes\n", count(len(sources), "runbook"))

@@ -17,7 +17,8 @@ func newRunbooks() *cobra.Command {
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	c.AddCommand(newRunbooksShow(), newRunbooksCheck(), newRunbooksNew(), newRunbooksSchema())
+	c.AddCommand(newRunbooksShow(), newRunbooksCheck(), newRunbooksTest(), newRunbooksNew(),
+		newRunbooksSchema())
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
 		list, err := s.runbooks(ctx)
 		if err != nil {

@@ -152,7 +152,7 @@ func readCatalog(paths []string) (*scripts.Catalog, error) {
 		case info.IsDir():
 			found, err := filepath.Glob(filepath.Join(p, "*.yaml"))
 			errs = append(errs, err)
-			files = append(files, found...)
+			files = append(files, slices.DeleteFunc(found, isSuite)...)
 		default:
 			files = append(files, p)
 		}

@@ -42,6 +42,7 @@ var floors = map[string]int{
 	"worker":                     3,
 	"internal/sources":           3,
 	"internal/settings":          4,
+	"internal/rehearse":          4,
 	"cmd/muster":                 5,
 	"internal/chaos":             6,
 	"internal/sim":               6,
