@@ -21,7 +21,8 @@ steps:
 `
 
 // A tick fires a task in waves over pairs of hosts, in their windows; the duty opens the
-// second wave after a health check, and the ticks meanwhile are left out.
+// second wave after a health check, and the ticks meanwhile are left out. Another job keeps
+// the last host, so that the task lasts until the schedule is paused.
 func TestATickFiresInWaves(t *testing.T) {
 	t.Parallel()
 	h, f := newPairs(t, 4)
@@ -34,6 +35,8 @@ func TestATickFiresInWaves(t *testing.T) {
 	if out, code := h.muster("windows", "apply", h.file("windows.yaml")); code != 0 {
 		t.Fatalf("windows apply: exit %d: %s", code, out)
 	}
+	keeper := h.submit(nameOf(2*pairs-1), "sleep 600")
+	h.awaitRunning(keeper)
 	h.write("s.yaml", `schedules:
 - name: upgrade
   cron: "@every 1s"
@@ -49,28 +52,25 @@ func TestATickFiresInWaves(t *testing.T) {
 	if out, code := h.muster("schedules", "apply", h.file("s.yaml")); code != 0 || strings.Contains(out, "no task") {
 		t.Fatalf("apply: exit %d: %s", code, out)
 	}
-	var info server.ScheduleInfo
-	for late, look := h.late(), time.Tick(50*time.Millisecond); info.Ticks.Task == ""; {
-		select {
-		case <-late:
-			t.Fatalf("no tick has a task: %+v", info.Ticks)
-		case <-look:
-			h.query(&info, "schedules", "show", "upgrade")
-		}
-	}
-	task := h.awaitTask(info.Ticks.Task, func(i jobs.TaskInfo) bool { return i.Rollout != nil && i.Rollout.Checks != "" })
+	info := h.awaitTicks("upgrade", func(t jobs.Ticking) bool { return t.Task != "" })
+	first := info.Ticks.Task
+	task := h.awaitTask(first, func(i jobs.TaskInfo) bool { return i.Rollout != nil && i.Rollout.Checks != "" })
 	if r := task.Rollout; len(r.Waves) < 2 || r.Waves[0] != 2 || *r.MaxFailed != 1 || r.Soak != time.Second ||
-		task.Schedule != "upgrade" || len(f.Log()) < 2 {
+		task.Schedule != "upgrade" || len(f.Log()) < 3 {
 		t.Errorf("its task is %+v with %+v", task, r)
 	}
 	if out, _ := h.muster("schedules", "show", "upgrade"); !strings.Contains(out,
 		"goes out         canary 2, soak 1s, health exec, health-arg cmd=true, max-failed 1\n") {
 		t.Errorf("it is shown as\n%s", out)
 	}
+	h.awaitTicks("upgrade", func(t jobs.Ticking) bool { return strings.Contains(t.Result, "overlap: forbid") })
 	if out, code := h.muster("schedules", "pause", "upgrade", "--reason", "once is enough"); code != 0 {
 		t.Fatalf("pause: exit %d: %s", code, out)
 	}
-	done := h.wait(task.Task)
+	if out, code := h.muster("cancel", string(keeper), "--reason", "long enough"); code != 0 {
+		t.Fatalf("cancel: exit %d: %s", code, out)
+	}
+	done := h.wait(first)
 	wantOutcomes(t, done, map[jobs.Outcome]int{jobs.Succeeded: 2 * pairs})
 	for _, hosts := range h.inWaves(done) {
 		groups := map[string]bool{}
@@ -82,8 +82,23 @@ func TestATickFiresInWaves(t *testing.T) {
 		}
 	}
 	h.query(&info, "schedules", "show", "upgrade")
-	if info.Ticks.Task != task.Task || !strings.Contains(info.Ticks.Result, "overlap: forbid") {
+	if info.Ticks.Task != first {
 		t.Errorf("the ticks meanwhile: %+v", info.Ticks)
+	}
+}
+
+// awaitTicks waits until the ticks of a schedule are as they should be.
+func (h *house) awaitTicks(name string, as func(jobs.Ticking) bool) (info server.ScheduleInfo) {
+	h.t.Helper()
+	for late, look := h.late(), time.Tick(50*time.Millisecond); ; {
+		if h.query(&info, "schedules", "show", name); as(info.Ticks) {
+			return info
+		}
+		select {
+		case <-late:
+			h.t.Fatalf("the ticks of %s are %+v", name, info.Ticks)
+		case <-look:
+		}
 	}
 }
 
