@@ -57,7 +57,7 @@ func TestTablesOfALaterVersionAreLeftAlone(t *testing.T) {
 // between, and returns how often something did.
 func goOn(t *testing.T, s *history.Store, upTo int, stored func(n int)) (failed int) {
 	t.Helper()
-	for from := time.Now(); time.Since(from) < time.Minute; {
+	for from := time.Now(); time.Since(from) < 4*time.Minute; {
 		p, err := s.Position(t.Context(), "default")
 		if err != nil {
 			failed++
@@ -102,9 +102,11 @@ func TestSQLThatIsKilledInTheMiddleLosesAndDoublesNothing(t *testing.T) {
 			}
 		}
 	})
-	failed := goOn(t, s, entries, func(n int) { reached <- n })
-	close(reached)
-	all.Wait()
+	failed := func() int {
+		defer all.Wait()
+		defer close(reached)
+		return goOn(t, s, entries, func(n int) { reached <- n })
+	}()
 	if failed == 0 {
 		t.Error("nothing failed: the server was not killed in the middle")
 	}

@@ -250,9 +250,8 @@ func TestBadPlaceToGoOnIsRefused(t *testing.T) {
 
 func TestQuietStreamShowsThatItLives(t *testing.T) {
 	t.Parallel()
-	w := start(t, setup{})
 	var minutes atomic.Int64
-	w.server.Fix(func() time.Time { return time.Unix(60*minutes.Add(1), 0) }, nil)
+	w := start(t, setup{now: func() time.Time { return time.Unix(60*minutes.Add(1), 0) }})
 	e := w.listen("", nil)
 	for _, want := range []string{": muster", ": alive", ": alive"} {
 		if got := e.next(); got != want {

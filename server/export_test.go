@@ -81,8 +81,16 @@ func (h Historian) Round(ctx context.Context) (more bool, err error) { return h.
 // GapOf is gapOf.
 func GapOf(p history.Position, page queue.EventPage) (*history.Gap, int64) { return gapOf(p, page) }
 
-// Fix gives the server another clock, and the chance of its ids.
-func (s *Server) Fix(now func() time.Time, chance func() uint16) { s.now, s.chance = now, chance }
+// Fix gives a server that does not run yet another clock, and the chance of its ids.
+// What is nil stays.
+func (s *Server) Fix(now func() time.Time, chance func() uint16) {
+	if now != nil {
+		s.now = now
+	}
+	if chance != nil {
+		s.chance = chance
+	}
+}
 
 // Streams is how many streams of events are open.
 func (s *Server) Streams() int { return int(s.streams.Load()) }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
@@ -68,6 +69,8 @@ type setup struct {
 	wrap      func(*queue.Queue) server.Queue // what the server gets instead of the queue
 	history   *history.Store
 	keys      func() (seal.Keys, error)
+	now       func() time.Time // nil: as it is
+	chance    func() uint16    // of ids; nil: as it falls
 }
 
 // label is a runbook that needs a label of its hosts.
@@ -130,6 +133,7 @@ func start(t testing.TB, with setup) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.server.Fix(with.now, with.chance) // before it runs: it looks at its clock by itself
 	w.run()
 	return w
 }

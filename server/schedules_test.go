@@ -34,6 +34,7 @@ type fired struct {
 	t      testing.TB
 	cfg    queue.Config
 	firing server.Firing
+	term   int64 // its number
 	log    *logBook
 }
 
@@ -74,7 +75,7 @@ func newFired(t testing.TB, change func(*windows.Entry)) *fired {
 	if err != nil || !term.Mine {
 		t.Fatal(term, err)
 	}
-	f.firing = server.NewFiring(srv, term.Number)
+	f.firing, f.term = server.NewFiring(srv, term.Number), term.Number
 	return f
 }
 
@@ -82,6 +83,10 @@ func newFired(t testing.TB, change func(*windows.Entry)) *fired {
 func (f *fired) after(d time.Duration) jobs.Ticking {
 	f.t.Helper()
 	f.now = f.now.Add(d)
+	// The lease goes by the clock of Redis, and setting up took its time.
+	if _, err := f.Lead(f.t.Context(), queue.DutySchedules, "me", f.term); err != nil {
+		f.t.Fatal(err)
+	}
 	if _, err := f.firing.Round(f.t.Context()); err != nil {
 		f.t.Fatal(err)
 	}

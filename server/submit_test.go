@@ -220,13 +220,14 @@ func TestSubmitThatGotNoFurtherThanItsNameIsCompleted(t *testing.T) {
 func TestSubmitOfAForgottenTaskIsRefused(t *testing.T) {
 	t.Parallel()
 	m, cfg := queuetest.StartMini(t)
-	w := start(t, setup{redis: &cfg})
+	var passed atomic.Int64
+	w := start(t, setup{redis: &cfg, now: func() time.Time { return time.Now().Add(time.Duration(passed.Load())) }})
 	body := run("fw*")
 	body.ID = "0123456789"
 	w.submit(body)
 	m.Del("muster:{default}:task:0123456789")
 	m.Del("muster:{eu}:task:0123456789")
-	w.server.Fix(func() time.Time { return time.Now().Add(25 * time.Hour) }, nil)
+	passed.Store(int64(25 * time.Hour))
 	var p problem
 	res := w.call("POST", "/v1/tasks", body, &p)
 	if res.StatusCode != http.StatusConflict || !strings.Contains(p.Detail, "not kept any more") {
@@ -255,14 +256,13 @@ func TestHalfSubmitIsNotCompletedWithOtherHosts(t *testing.T) {
 
 func TestTakenIDOfOurOwnIsMadeAnew(t *testing.T) {
 	t.Parallel()
-	w := start(t, setup{})
 	now := time.Now()
 	numbers := []uint16{7, 7, 7, 8}
-	w.server.Fix(func() time.Time { return now }, func() uint16 {
+	w := start(t, setup{now: func() time.Time { return now }, chance: func() uint16 {
 		n := numbers[0]
 		numbers = numbers[1:]
 		return n
-	})
+	}})
 	first, second := w.submit(run("fw001")), w.submit(run("fw002"))
 	if want := jobs.NewTaskID(now, 7); first.Task != want {
 		t.Errorf("first id %s, want %s", first.Task, want)

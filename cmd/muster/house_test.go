@@ -242,7 +242,7 @@ func (h *house) awaitNode(as func(jobs.Node) bool) jobs.Node {
 }
 
 // late is when a test has waited in vain.
-func (h *house) late() <-chan time.Time { return time.After(30 * time.Second) }
+func (h *house) late() <-chan time.Time { return time.After(2 * time.Minute) }
 
 // task is what is known of a task.
 func (h *house) task(id jobs.TaskID) jobs.TaskInfo {
@@ -332,6 +332,17 @@ func pretend(t testing.TB, c fakefleet.Config) (*fakefleet.Fleet, string) {
 		t.Fatal(err)
 	}
 	return f, string(text)
+}
+
+// held is a command that runs until letGo: what a test does meanwhile has no hurry.
+const held = "while [ ! -e /tmp/go ]; do sleep 0.02; done"
+
+// letGo ends what is held on the hosts with these names, none: on all, now and later.
+func letGo(t testing.TB, f *fakefleet.Fleet, names ...string) {
+	t.Helper()
+	if err := f.Touch("/tmp/go", names...); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // wantNoOverlap lets the hosts judge: never two commands inside one at once.

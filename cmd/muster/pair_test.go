@@ -146,15 +146,15 @@ func TestAGroupWhoseWorkerWasKilledStaysAloneUntilItIsCleared(t *testing.T) {
 	t.Parallel()
 	h, f := newPairs(t, 1)
 	var task jobs.TaskInfo
-	h.query(&task, "run", "exec", "--on", "fw[0001-0002]", "--arg", "cmd=sleep 4; : disturbing", "--disruptive",
+	h.query(&task, "run", "exec", "--on", "fw[0001-0002]", "--arg", "cmd="+held+"; : disturbing", "--disruptive",
 		"--detach")
-	// It runs for longer than the list of nodes lags behind.
 	first := h.awaitRunning(task.Task)
 	if err := syscall.Kill(h.childWith(first), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	h.awaitGroup("pair1", func(g jobs.Group) bool { return g.Frozen != "" && g.Job == first })
 
+	letGo(t, f)
 	// Looking at the group is allowed, also on the other host, which is still alone.
 	other := jobs.NewID(task.Task, map[string]string{"fw0001": "fw0002", "fw0002": "fw0001"}[first.Host()])
 	if _, code := h.muster("run", "exec", "--on", other.Host(), "--arg", "cmd=: looking"); code != 0 {

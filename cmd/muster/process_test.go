@@ -59,7 +59,7 @@ func (h *house) startTo(log *os.File, args ...string) *process {
 		p.cmd.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-p.done:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			h.t.Errorf("%s does not end; it says:\n%s", p.name, p.log)
 			p.cmd.Process.Kill()
 			<-p.done
@@ -80,7 +80,7 @@ func (p *process) await(words string) {
 // awaitTimes waits until the process has said something n times.
 func (p *process) awaitTimes(words string, n int) {
 	p.t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(2 * time.Minute)
 	for {
 		if strings.Count(p.log.String(), words) >= n {
 			return
@@ -105,7 +105,7 @@ func (p *process) end() int {
 	p.t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(60 * time.Second):
+	case <-time.After(2 * time.Minute):
 		p.t.Fatalf("%s does not end; it says:\n%s", p.name, p.log)
 	}
 	return p.cmd.ProcessState.ExitCode()

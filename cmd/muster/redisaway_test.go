@@ -41,20 +41,41 @@ func TestResultsWaitForARedisThatIsAway(t *testing.T) {
 	h.redis.Do(t, "CONFIG", "SET", "appendfsync", "always")
 	h.configure(map[string]any{"master": fourByFour, "redis": map[string]any{"timeout": "500ms"}})
 	m := h.master()
-	id := h.submit("all", "sleep 1")
+	id := h.submit("all", held)
 
-	underLoad := func(n jobs.Node) bool { return len(n.Children) == 4 && jobsInHand(n) >= 8 }
+	// inHand waits until all children have jobs that none of them has ended yet, and says on
+	// which hosts.
+	ended := map[string]bool{}
+	inHand := func() (hosts []string) {
+		h.awaitNode(func(n jobs.Node) bool {
+			hosts = nil
+			for _, c := range n.Children {
+				for _, job := range c.Jobs {
+					if !ended[job.Host()] {
+						hosts = append(hosts, job.Host())
+					}
+				}
+			}
+			return len(hosts) == 16
+		})
+		for _, host := range hosts {
+			ended[host] = true
+		}
+		return hosts
+	}
 
 	// It does not answer, and goes on.
-	h.awaitNode(underLoad)
+	at := inHand()
 	h.redis.Process().Signal(syscall.SIGSTOP)
+	letGo(t, f, at...)
 	m.awaitTimes(noAnswer, 4) // each child has a result that does not get through
 	h.redis.Process().Signal(syscall.SIGCONT)
 	m.awaitTimes(answers, 4)
 
 	// It is killed, and starts again from its file.
-	h.awaitNode(underLoad)
+	inHand()
 	h.redis.Kill()
+	letGo(t, f)
 	m.awaitTimes(noAnswer, 8)
 	if _, code := h.muster("tasks"); code == exitOK {
 		t.Error("a list of tasks came without Redis")
@@ -86,9 +107,10 @@ func TestAFullRedisTakesResultsAndRefusesSubmits(t *testing.T) {
 	h := newHouse(t, inventory)
 	h.config(fourByFour)
 	h.master()
-	id := h.submit("all", "sleep 1")
+	id := h.submit("all", held)
 	h.awaitNode(func(n jobs.Node) bool { return jobsInHand(n) == 16 })
 	h.redis.Do(t, "CONFIG", "SET", "maxmemory", "1")
+	letGo(t, f)
 	h.awaitTask(id, func(t jobs.TaskInfo) bool { return t.Outcomes[jobs.Succeeded] >= 16 })
 
 	submit := []string{"run", "exec", "--on", "all", "--arg", "cmd=true", "--detach", "--id", "0123456789"}

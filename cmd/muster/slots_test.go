@@ -93,9 +93,13 @@ func TestDrainAndUpgradeWithSlots(t *testing.T) {
 	h := newHouse(t, inventory)
 	h.config(fourByFour)
 	m := h.master()
-	id := h.submit("all", "sleep 0.5")
+	id := h.submit("all", held)
 	h.awaitNode(func(n jobs.Node) bool { return jobsInHand(n) > 8 })
 	m.cmd.Process.Signal(syscall.SIGTERM)
+	m.await("draining")
+	for i := range hosts / 2 { // jobs come in the order of their hosts: the others stay held
+		letGo(t, f, nameOf(i))
+	}
 	if code := m.end(); code != 0 {
 		t.Errorf("exit %d after a drain", code)
 	}
@@ -116,6 +120,7 @@ func TestDrainAndUpgradeWithSlots(t *testing.T) {
 	replace()
 	m.cmd.Process.Signal(syscall.SIGUSR2)
 	m.awaitTimes("master started", 2)
+	letGo(t, f)
 	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: hosts})
 	if n := h.node(); n.PID != m.cmd.Process.Pid || n.Version != strings.TrimSpace(otherVersion) {
 		t.Errorf("pid %d and version %q, want %d and %q", n.PID, n.Version, m.cmd.Process.Pid, otherVersion)

@@ -88,7 +88,7 @@ func newTask() *cobra.Command {
 		if !wait {
 			return s.showTask(ctx, id)
 		}
-		t, err := s.task(ctx, id, 0, 0)
+		t, err := s.first(ctx, id)
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ func (h *house) up(t testing.TB) *process {
 // cannot listen: nobody shall wait for them to learn that.
 func TestUpWithATakenPortEndsAtOnce(t *testing.T) {
 	t.Parallel()
-	_, inventory := pretend(t, fakefleet.Config{Hosts: 4})
+	f, inventory := pretend(t, fakefleet.Config{Hosts: 4})
 	h := newHouse(t, inventory)
 	log, err := os.Create(h.file("first.log"))
 	if err != nil {
@@ -35,7 +35,7 @@ func TestUpWithATakenPortEndsAtOnce(t *testing.T) {
 	}
 	defer log.Close()
 	first := h.startTo(log, "master", "--config", h.file("muster.yaml"))
-	id := h.submit("all", "sleep 8")
+	id := h.submit("all", held)
 	h.awaitNode(func(n jobs.Node) bool { return len(n.Children) == 4 })
 	orphans := children(first.cmd.Process.Pid)
 	first.kill()
@@ -51,6 +51,7 @@ func TestUpWithATakenPortEndsAtOnce(t *testing.T) {
 	if !strings.Contains(said, "address already in use") || !strings.Contains(said, "server.listen") {
 		t.Errorf("it does not say why: %s", said)
 	}
+	letGo(t, f)
 	h.master()
 	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: 4})
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/spf13/cobra"
 
 	"muster/jobs"
@@ -43,7 +45,7 @@ func (s *session) wait(ctx context.Context, id jobs.TaskID, timeout time.Duratio
 		within, cancel = context.WithTimeout(ctx, timeout)
 	}
 	defer cancel()
-	t, err := s.task(within, id, 0, 0)
+	t, err := s.first(within, id)
 	if err == nil {
 		t, err = s.follow(within, t)
 	}
@@ -54,6 +56,19 @@ func (s *session) wait(ctx context.Context, id jobs.TaskID, timeout time.Duratio
 		return err
 	}
 	return s.finish(ctx, t)
+}
+
+// first is the first news of a task that is to be followed. Who waits for hours can wait
+// for a server whose Redis is away; one that does not answer at all is said at once.
+func (s *session) first(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error) {
+	return again(ctx, s.patience, func() (jobs.TaskInfo, error) {
+		t, err := s.task(ctx, id, 0, 0)
+		var away *awayError
+		if errors.As(err, &away) {
+			err = backoff.Permanent(err)
+		}
+		return t, err
+	}, func(err error, _ time.Duration) { s.say(troubleWords(err)) })
 }
 
 // toTheEnd follows a task and tells how it ended.

@@ -26,8 +26,10 @@ func TestRealRecordLetsNoTwoIn(t *testing.T) {
 		t.Run(system, func(t *testing.T) {
 			t.Parallel()
 			h := newRecordingHost(t, options)
-			log := filepath.Join(t.TempDir(), "log")
-			shell := fmt.Sprintf("echo in >> %s; sleep .3; echo out >> %s; echo did it", log, log)
+			dir := t.TempDir()
+			log, refused := filepath.Join(dir, "log"), filepath.Join(dir, "refused")
+			shell := fmt.Sprintf("echo in >> %[1]s; until [ -e %[2]s ]; do sleep .1; done; "+
+				"echo out >> %[1]s; echo did it", log, refused)
 			var all sync.WaitGroup
 			var busy atomic.Int32
 			for i := range 8 {
@@ -37,6 +39,9 @@ func TestRealRecordLetsNoTwoIn(t *testing.T) {
 					for {
 						result, err := conn.Run(t.Context(), remote.Command{Shell: shell, Bound: time.Minute, Record: &r})
 						if remote.KindOf(err) == remote.KindBusy && busy.Add(1) < 1000 {
+							if err := os.WriteFile(refused, nil, 0o600); err != nil {
+								t.Error(err)
+							}
 							continue
 						}
 						if err != nil || string(result.Output.Bytes()) != "did it\n" {

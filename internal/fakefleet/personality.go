@@ -1,6 +1,7 @@
 package fakefleet
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,6 +98,18 @@ func (f *Fleet) Names(p Personality) []string {
 		}
 	}
 	return names
+}
+
+// Touch makes an empty file on the hosts with these names, none: on all, as a process would
+// that nobody sees. A command that looks for it goes on then.
+func (f *Fleet) Touch(path string, names ...string) error {
+	var errs []error
+	for _, h := range f.hosts {
+		if len(names) == 0 || slices.Contains(names, h.name) {
+			errs = append(errs, h.machine.Touch(path))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Rules lists the rules of the packet filter that a host has at this moment; empty: none.

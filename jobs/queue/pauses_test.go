@@ -116,7 +116,10 @@ func TestAZoneThatCannotBeAskedIsPausedLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, err := q.PauseCustomer(t.Context(), "acme", "alice: x")
-		if err != nil || !slices.Equal(p.Missing, []string{"eu"}) || !slices.Equal(p.Zones, []string{zone}) {
+		// A new connection to the node of both zones cannot be opened, and then it is not known
+		// how many jobs run.
+		if err != nil && !strings.Contains(err.Error(), ": running: ") ||
+			!slices.Equal(p.Missing, []string{"eu"}) || !slices.Equal(p.Zones, []string{zone}) {
 			t.Fatalf("pause of a customer: %+v, %v", p, err)
 		}
 		if _, err := q.PauseZone(t.Context(), "eu", "bob: y"); err == nil ||
