@@ -293,18 +293,34 @@ func (l *Lasting) End() {
 }
 
 // Sever cuts a replica off from its master, for good: what the master writes from
-// now on never reaches it. A replica that is only stopped would find it in the
-// buffers of the kernel.
+// now on never reaches it, and what it wrote before has. A replica that is only stopped
+// would find the rest in the buffers of the kernel.
 func Sever(t testing.TB, replica *Server) {
 	t.Helper()
 	c := client(replica.Addr)
 	defer c.Close()
+	awaitOffset(t, c)
 	// Its master has no password, so it refuses one.
 	must(t, c.ConfigSet(t.Context(), "masterauth", "nonsense").Err())
 	must(t, c.ClientKillByFilter(t.Context(), "TYPE", "master").Err())
 	Await(t, "the replica is cut off", func(ctx context.Context) bool {
 		role, err := c.Do(ctx, "ROLE").Slice()
 		return err == nil && len(role) > 3 && role[0] == "slave" && role[3] != "connected"
+	})
+}
+
+// awaitOffset waits until a replica has all that its master had written before.
+func awaitOffset(t testing.TB, replica *redis.Client) {
+	t.Helper()
+	role, err := replica.Do(t.Context(), "ROLE").Slice()
+	must(t, err)
+	m := client(net.JoinHostPort(fmt.Sprint(role[1]), fmt.Sprint(role[2])))
+	defer m.Close()
+	master, err := m.Do(t.Context(), "ROLE").Slice()
+	must(t, err)
+	Await(t, "the replica has what its master has", func(ctx context.Context) bool {
+		role, err := replica.Do(ctx, "ROLE").Slice()
+		return err == nil && len(role) > 4 && role[0] == "slave" && role[4].(int64) >= master[1].(int64)
 	})
 }
 
