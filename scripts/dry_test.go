@@ -3,6 +3,8 @@ package scripts_test
 import (
 	"strings"
 	"testing"
+
+	"muster/scripts"
 )
 
 const dry = `
@@ -68,6 +70,32 @@ func TestARunbookMayHaveNothingForADryRun(t *testing.T) {
 		what, words, _ := strings.Cut(want, ":")
 		if _, err := frozen(t, text, nil).Only(what); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// What a built-in runbook does in a dry run. Those that are not here have nothing to look at.
+func TestDryRunsOfTheBuiltInOnes(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{
+		"dnssec check":        "look",
+		"dnssec-status check": "status",
+		"firewall check":      "prepare bring rehearse",
+		"firewall diff":       "prepare bring rehearse kept",
+		"firewall-back check": "look",
+		"firmware check":      "preflight",
+	}
+	for _, r := range scripts.Builtins() {
+		for _, what := range []string{scripts.OnlyCheck, scripts.OnlyDiff} {
+			f, err := r.Freeze(scripts.Values{}).Only(what)
+			var names []string
+			for _, s := range f.Steps {
+				names = append(names, s.Name)
+			}
+			name := r.Name + " " + what
+			if got := strings.Join(names, " "); err == nil && got != want[name] || err != nil && want[name] != "" {
+				t.Errorf("%s: %s, %v; want %q", name, got, err, want[name])
+			}
 		}
 	}
 }

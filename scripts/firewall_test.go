@@ -78,6 +78,10 @@ func TestFirewallTextsChangeConfirmKeepAndTakeBack(t *testing.T) {
 		!strings.Contains(said, "-\t\tip saddr @friends tcp dport 22 counter accept") {
 		t.Errorf("the rehearsal does not show what changes:\n%s", said)
 	}
+	if said := d.do("kept"); !strings.Contains(said, "--- /etc/nftables.conf") ||
+		!strings.Contains(said, "+++ /etc/nftables.conf as it would be") || !strings.Contains(said, `"new"`) {
+		t.Errorf("what the next boot would read is not shown:\n%s", said)
+	}
 	if rulesOf(h) != before {
 		t.Error("the rehearsal changed the rules")
 	}
@@ -121,7 +125,8 @@ func TestFirewallTextsChangeConfirmKeepAndTakeBack(t *testing.T) {
 	if mode := h.Do("stat -c %a /etc/nftables.conf"); mode != "755\n" {
 		t.Errorf("the kept file has mode %s", mode)
 	}
-	if said := d.do("rehearse"); !strings.Contains(said, "the rules stay as they are") {
+	if said := d.do("rehearse", "kept"); !strings.Contains(said, "the rules stay as they are") ||
+		!strings.Contains(said, "/etc/nftables.conf stays as it is") {
 		t.Errorf("the same rules again: %s", said)
 	}
 	if left := h.Do("find /etc /tmp -name '*.muster-new' -o -name 'tmp.*'"); left != "" {

@@ -116,6 +116,46 @@ func TestAFirewallThatLocksMusterOutComesBackByItself(t *testing.T) {
 	}
 }
 
+// A dry run brings the ruleset to a place of its own and rehearses it there, so that it is seen
+// what would change, on a host on which nothing does.
+func TestADryRunOfAFirewallShowsWhatWouldChange(t *testing.T) {
+	t.Parallel()
+	if !hosttest.Inside(t) {
+		return
+	}
+	h, list := firewalls(t, 1, hosttest.Options{})
+	f := list[0]
+	h.write("syntax.nft", strings.Replace(nextRules, "dport", "dprt", 1))
+	before, kept := rules(f), f.Do("cat /etc/nftables.conf")
+	const changes, file = `+		tcp dport { 22, 443 } accept comment "next"`, "+++ /etc/nftables.conf as it would be"
+	for _, test := range []struct {
+		flag, rules string
+		outcome     jobs.Outcome
+		shows       []string
+		not         string
+	}{
+		{"--check", "next.nft", jobs.Succeeded, []string{changes}, file},
+		{"--diff", "next.nft", jobs.Succeeded, []string{changes, file}, "nothing"},
+		{"--check", "syntax.nft", jobs.Failed, []string{"syntax error"}, changes},
+	} {
+		var done jobs.TaskInfo
+		h.query(&done, "run", "firewall", "--on", f.Name, "--arg-file", "ruleset="+h.file(test.rules), test.flag, "--wait")
+		j := h.jobs(done.Task)[0]
+		out, _ := h.muster("logs", string(j.ID))
+		if j.Outcome != test.outcome || strings.Contains(out, test.not) {
+			t.Errorf("%s %s ended %s: %s\n%s", test.flag, test.rules, j.Outcome, j.Error, out)
+		}
+		for _, words := range test.shows {
+			if !strings.Contains(out, words) {
+				t.Errorf("%s %s: want %q in\n%s", test.flag, test.rules, words, out)
+			}
+		}
+	}
+	if now := rules(f); now != before || f.Do("cat /etc/nftables.conf") != kept {
+		t.Errorf("after the dry runs in force is:\n%s", now)
+	}
+}
+
 func TestAFirewallRefusesABadRuleset(t *testing.T) {
 	t.Parallel()
 	if !hosttest.Inside(t) {

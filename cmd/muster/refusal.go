@@ -134,6 +134,7 @@ func place(location string) string {
 		"body":         "",
 		"body.id":      "--id: ",
 		"body.runbook": "", // its words name it
+		"body.only":    "", // likewise
 		"body.on":      "--on: ",
 		"body.args":    "--arg: ",
 		"body.files":   "--arg-file: ",
