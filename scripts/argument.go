@@ -96,7 +96,7 @@ func (p *parser) argumentType(v value) Type {
 		return ""
 	}
 	if !slices.Contains(typeNames(), name) {
-		p.add(at(v.Node), "unknown type %s: %s", brief(name), instead(name, typeNames()))
+		p.add(at(v.Node), "unknown type %s: %s", brief(name), Instead(name, typeNames()))
 		return ""
 	}
 	return Type(name)

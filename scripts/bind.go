@@ -134,7 +134,7 @@ func (r *Runbook) strangers(g Given) []error {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(known, name) {
 			errs = append(errs, fmt.Errorf("runbook %s has no argument %s: %s",
-				r.Name, brief(name), instead(name, known)))
+				r.Name, brief(name), Instead(name, known)))
 		}
 	}
 	if total > filesMax {

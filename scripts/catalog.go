@@ -25,13 +25,18 @@ type Catalog struct {
 	sources  map[string]string // by hash
 }
 
+// reading is a file and the runbook in it; nil if it is none at all.
+type reading struct {
+	*Runbook
+	*parser
+}
+
 // NewCatalog reads the users' runbooks and adds the built-in ones. It reports
 // all mistakes of all files at once, as Mistakes, names that are taken among
 // them.
 func NewCatalog(sources []Source) (*Catalog, error) {
 	c := Catalog{sources: builtinSources()}
-	var mistakes Mistakes
-	users := map[*Runbook]*parser{}
+	var read []reading
 	owner := map[string]string{} // file of each name
 	for _, r := range Builtins() {
 		c.runbooks = append(c.runbooks, r)
@@ -40,26 +45,22 @@ func NewCatalog(sources []Source) (*Catalog, error) {
 
 	for _, s := range sources {
 		r, p := parse(s.File, s.Data)
-		if r != nil && r.Name != "" {
-			if other, taken := owner[r.Name]; taken {
-				p.add(p.name, "the name %q is taken (%s): choose another", r.Name, other)
-			} else {
-				owner[r.Name] = s.File
-			}
+		read = append(read, reading{r, p})
+		if r == nil {
+			continue
 		}
-		mistakes = append(mistakes, p.mistakes.sorted()...)
+		if other, taken := owner[r.Name]; taken {
+			p.add(p.name, "the name %q is taken (%s): choose another", r.Name, other)
+		} else if r.Name != "" {
+			owner[r.Name] = s.File
+		}
 		c.runbooks = append(c.runbooks, r)
 		c.sources[hash(s.Data)] = string(s.Data)
-		users[r] = p
 	}
-	if len(mistakes) == 0 { // else it cannot be told which runbooks there are
-		for r, p := range users {
-			if err := c.checkUndo(r); err != nil {
-				p.add(p.name, "%s", err)
-				mistakes = append(mistakes, p.mistakes...)
-			}
-		}
-		mistakes = mistakes.sorted()
+	c.checkUndos(read)
+	var mistakes Mistakes
+	for _, one := range read {
+		mistakes = append(mistakes, one.mistakes.sorted()...)
 	}
 	if len(mistakes) > 0 {
 		return nil, mistakes
@@ -77,7 +78,7 @@ func (c *Catalog) Lookup(name string) (*Runbook, error) {
 		}
 		known = append(known, r.Name)
 	}
-	return nil, fmt.Errorf("no runbook %s: %s", brief(name), instead(name, known))
+	return nil, fmt.Errorf("no runbook %s: %s", brief(name), Instead(name, known))
 }
 
 // All gives the runbooks by name. The list is the caller's own.

@@ -48,9 +48,9 @@ func (m Mistakes) sorted() Mistakes {
 	return append(m[:mistakesMax-1:mistakesMax-1], last)
 }
 
-// instead says what to write for a word that is not known: the nearest known
+// Instead says what to write for a word that is not known: the nearest known
 // one, or all of them.
-func instead(word string, known []string) string {
+func Instead(word string, known []string) string {
 	if near := nearest(word, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}

@@ -81,7 +81,7 @@ func runbookKeys() []key[Runbook] {
 			p.functions = functionsOf(r.Library)
 		}},
 		{"staging", func(p *parser, v value, r *Runbook) { r.Staging = p.staging(v) }},
-		{"undo", func(p *parser, v value, r *Runbook) { r.Undo = p.word(v) }},
+		{"undo", func(p *parser, v value, r *Runbook) { p.undo, r.Undo = at(v.Node), p.word(v) }},
 		{"steps", readSteps},
 	}
 }
@@ -146,7 +146,7 @@ func (p *parser) unfit(where place, ref string) string {
 	switch a := p.argument(ref); {
 	case isGiven(ref):
 	case a == nil:
-		return fmt.Sprintf("unknown placeholder {{%s}}: %s", ref, instead(ref, p.placeholders()))
+		return fmt.Sprintf("unknown placeholder {{%s}}: %s", ref, Instead(ref, p.placeholders()))
 	case a.Type == TypeFile:
 		return fmt.Sprintf("{{%s}} is a file: bring it to the host with a step of kind upload", ref)
 	case a.Type == TypeSecret && !p.secretsFit:

@@ -54,7 +54,7 @@ func (p *parser) checkSaved() {
 			continue
 		}
 		p.add(use.place, "{{saved.%s}}: no step saves a value %s: %s", use.name, brief(use.name),
-			instead(use.name, slices.Sorted(maps.Keys(p.saved.ever))))
+			Instead(use.name, slices.Sorted(maps.Keys(p.saved.ever))))
 	}
 }
 
@@ -193,7 +193,7 @@ func classKeys() []key[ClassRule] {
 		{"class", func(p *parser, v value, c *ClassRule) {
 			text, ok := p.text(v, nameMax)
 			if ok && !slices.Contains(classNames(), text) {
-				p.add(at(v.Node), "class %s: %s", brief(text), instead(text, classNames()))
+				p.add(at(v.Node), "class %s: %s", brief(text), Instead(text, classNames()))
 			}
 			c.Class = text
 		}},

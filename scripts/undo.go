@@ -22,6 +22,28 @@ func (p *parser) staging(v value) string {
 	return name
 }
 
+// checkUndos notes what is wrong with the runbooks that take others back. Of one that has
+// mistakes, or may have lost its name to one, nothing is claimed.
+func (c *Catalog) checkUndos(read []reading) {
+	unsure := map[string]bool{}
+	nameless := false
+	for _, one := range read {
+		nameless = nameless || one.Runbook == nil || one.Name == ""
+		if one.Runbook != nil && len(one.mistakes) > 0 {
+			unsure[one.Name] = true
+		}
+	}
+	for _, one := range read {
+		if one.Runbook == nil || unsure[one.Undo] {
+			continue
+		}
+		_, missing := c.Lookup(one.Undo)
+		if err := c.checkUndo(one.Runbook); err != nil && (missing == nil || !nameless) {
+			one.add(one.undo, "%s", err)
+		}
+	}
+}
+
 // checkUndo tells what is wrong with the runbook that takes r back.
 func (c *Catalog) checkUndo(r *Runbook) error {
 	if r.Undo == "" {

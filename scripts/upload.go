@@ -58,7 +58,7 @@ func (p *parser) from(v value) string {
 			}
 		}
 		p.add(at(v.Node), "from: no argument %s of type file: %s",
-			brief(name), instead(name, files))
+			brief(name), Instead(name, files))
 	case a.Type != "" && a.Type != TypeFile:
 		p.add(at(v.Node), "from: argument %q is of type %s, want file", name, a.Type)
 	}

@@ -16,6 +16,7 @@ type parser struct {
 	file      string
 	lines     []string // of the file
 	name      place    // of the runbook's name
+	undo      place    // of the name of the one that takes it back
 	arguments []Argument
 	saved     savedNames
 	functions []string // that the library defines
@@ -70,7 +71,7 @@ func readMapping[T any](p *parser, v value, keys []key[T], into *T) map[string]v
 	known := keyNames(keys)
 	for name, one := range seen {
 		if !slices.Contains(known, name) && !p.full() {
-			p.add(at(one.keyNode), "unknown key %s: %s", brief(name), instead(name, known))
+			p.add(at(one.keyNode), "unknown key %s: %s", brief(name), Instead(name, known))
 		}
 	}
 

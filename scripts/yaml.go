@@ -14,7 +14,7 @@ import (
 // load reads the YAML of one runbook, or reports why it cannot.
 func (p *parser) load(data []byte) (root *yaml.Node) {
 	if len(data) > sourceMax {
-		p.add(place{1, 1}, "the file has %d bytes: a runbook has at most %d", len(data), sourceMax)
+		p.add(place{1, 1}, "the file has more than %d bytes, which is the most for a runbook", sourceMax)
 		return nil
 	}
 	p.lines = strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")

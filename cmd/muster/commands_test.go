@@ -276,7 +276,7 @@ func TestEmptyListsAreListsAndSaid(t *testing.T) {
 		"tokens": null, "groups": null, "limits": null}`)
 	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/": null})
 	for _, line := range []string{"tasks", "jobs --task " + aTask, "hosts", "nodes",
-		"queue", "runbooks", "token ls", "group ls",
+		"queue", "runbooks", "runbooks ls", "token ls", "group ls",
 		"limits"} {
 		code, out, words := muster(t, a.URL, strings.Fields(line)...)
 		if code != 0 || out != "" || words == "" {
@@ -371,7 +371,7 @@ func TestEveryLookSaysThatTheServerIsAway(t *testing.T) {
 	a.Close()
 	for _, line := range []string{"tasks", "task " + aTask, "jobs --task " + aTask, "job " + aJob, "logs " + aJob,
 		"cancel " + aTask, "hosts", "hosts ls fw*", "hosts show a", "hosts drain a",
-		"hosts undrain a", "nodes", "queue", "runbooks", "token ls", "token create a", "token rm a", "health",
+		"hosts undrain a", "nodes", "queue", "runbooks ls", "token ls", "token create a", "token rm a", "health",
 		"wait " + aTask, "retry " + aTask + " --failed", "pause " + aTask, "resume --zone z", "halt", "group ls",
 		"group clear g --reason x", "limits", "nodes thaw --reason x", "nodes thaw --zone z --reason x"} {
 		code, out, words := muster(t, a.URL, strings.Fields(line)...)

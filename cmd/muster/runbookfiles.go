@@ -3,9 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,64 +14,115 @@ import (
 // offline marks commands that ask no server.
 const offline = "offline"
 
-// runbookMax bounds what is read of a file; a runbook has less.
-const runbookMax = 2 << 20
-
 func newRunbooksCheck() *cobra.Command {
+	var output string
 	c := &cobra.Command{
-		Use:   "check FILE…",
+		Use:   "check DIR|FILE…",
 		Short: "Tell what is wrong with runbooks",
 		Long: `check reads runbooks as the server does and lists every mistake with file, line and
 column: unknown keys, values that are not what they should be, shell texts that are none,
 placeholders of nothing, saved values that are used before they are there, and names that
-are taken. Files with cases (*.test.yaml) are read as such. It talks to nobody.
+are taken. Files with cases (*.test.yaml) are read as such; of a folder, all *.yaml. It
+talks to nobody.
 
 Exit codes: 0 there are no mistakes, 1 there are, 2 a file cannot be read.`,
 		Example: `  muster runbooks check my.yaml
-  muster runbooks check /etc/muster/runbooks/*.yaml`,
+  muster runbooks check /etc/muster/runbooks
+  muster runbooks check /etc/muster/runbooks -o json`,
 		Args: cobra.MinimumNArgs(1),
 	}
+	outputFlag(c, &output)
 	c.Annotations = map[string]string{offline: "yes"}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		var suites []error
-		for _, file := range args {
-			if isSuite(file) {
-				_, _, err := readSuite(file)
-				suites = append(suites, err)
-			}
-		}
-		sources, err := readRunbooks(slices.DeleteFunc(slices.Clone(args), isSuite))
-		if err != nil {
+		if err := checkOutput(output); err != nil {
 			return exit(exitUsage, err)
 		}
-		if _, err := scripts.NewCatalog(sources); err != nil {
-			suites = append(suites, err)
+		found, n, away := checkRunbooks(args)
+		code := exitNotAll
+		if away {
+			code = exitUsage
 		}
-		if err := errors.Join(suites...); err != nil {
-			return exit(exitNotAll, err)
+		switch {
+		case output == outputJSON:
+			if err := printJSON(c.OutOrStdout(), found); err != nil || len(found) > 0 {
+				return exit(code, err)
+			}
+		case len(found) > 0:
+			return exit(code, errors.New(mistakeLines(found)))
+		default:
+			fmt.Fprintf(c.OutOrStdout(), "%s, no mistakes\n", count(n, "runbook"))
 		}
-		fmt.Fprintf(c.OutOrStdout(), "%s, no mistakes\n", count(len(sources), "runbook"))
 		return nil
 	}
 	return c
 }
 
-// readRunbooks reads files, or reports all that cannot be read.
-func readRunbooks(names []string) ([]scripts.Source, error) {
-	var list []scripts.Source
-	var errs []error
-	for _, name := range names {
-		f, err := os.Open(name)
-		if err != nil {
-			errs = append(errs, err)
+// A mistakeAt is a mistake as programs read it. One of a file that cannot be read has no line.
+type mistakeAt struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+	Text   string `json:"text"`
+}
+
+func mistakeLines(list []mistakeAt) string {
+	var lines []string
+	for _, m := range list {
+		if m.Line == 0 {
+			lines = append(lines, m.Text)
 			continue
 		}
-		data, err := io.ReadAll(io.LimitReader(f, runbookMax))
-		f.Close()
-		errs = append(errs, err)
-		list = append(list, scripts.Source{File: name, Data: data})
+		one := scripts.Mistake{File: m.File, Line: m.Line, Col: m.Column, Text: m.Text}
+		lines = append(lines, one.Error())
 	}
-	return list, errors.Join(errs...)
+	return strings.Join(lines, "\n")
+}
+
+// checkRunbooks finds all mistakes of files and folders, and counts the runbooks. away: some
+// of it cannot be read.
+func checkRunbooks(args []string) (found []mistakeAt, runbooks int, away bool) {
+	files, err := runbookFiles(args, "files of runbooks (*.yaml), or folders with them")
+	errs := []error{err}
+	for _, file := range files {
+		if isSuite(file) {
+			_, _, err := readSuite(file)
+			errs = append(errs, err)
+		}
+	}
+	sources, err := readRunbooks(slices.DeleteFunc(files, isSuite))
+	errs = append(errs, err)
+	if _, err := scripts.NewCatalog(sources); err != nil {
+		errs = append(errs, err)
+	}
+	found = mistakesIn(errors.Join(errs...))
+	away = slices.ContainsFunc(found, func(m mistakeAt) bool { return m.Line == 0 })
+	return found, len(sources), away
+}
+
+// mistakesIn takes an error apart. What two of its parts say is one mistake: a runbook is read
+// for itself, and for its cases.
+func mistakesIn(err error) []mistakeAt {
+	list := []mistakeAt{}
+	var mistakes scripts.Mistakes
+	many, joined := err.(interface{ Unwrap() []error })
+	switch {
+	case err == nil:
+	case joined:
+		for _, one := range many.Unwrap() {
+			for _, m := range mistakesIn(one) {
+				if !slices.Contains(list, m) {
+					list = append(list, m)
+				}
+			}
+		}
+	case errors.As(err, &mistakes):
+		for _, m := range mistakes {
+			list = append(list, mistakeAt{m.File, m.Line, m.Col, m.Text})
+		}
+	default:
+		list = append(list, mistakeAt{Text: err.Error()})
+	}
+	return list
 }
 
 func newRunbooksNew() *cobra.Command {

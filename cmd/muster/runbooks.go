@@ -9,16 +9,24 @@ import (
 	"muster/server"
 )
 
+// newRunbooks is a command by itself, too: runbooks is runbooks ls.
 func newRunbooks() *cobra.Command {
+	c := newRunbooksList("runbooks")
+	c.AddCommand(newRunbooksList("ls"), newRunbooksShow(), newRunbooksCheck(), newRunbooksTest(),
+		newRunbooksNew(), newRunbooksSchema())
+	return c
+}
+
+func newRunbooksList(use string) *cobra.Command {
 	c := &cobra.Command{
-		Use:               "runbooks",
-		Short:             "List the runbooks and their arguments",
-		Example:           "  muster runbooks\n  muster runbooks show exec\n  muster runbooks -o json",
+		Use:   use,
+		Short: "List the runbooks and their arguments",
+		Example: `  muster runbooks ls
+  muster runbooks show exec
+  muster runbooks ls -o json`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	c.AddCommand(newRunbooksShow(), newRunbooksCheck(), newRunbooksTest(), newRunbooksNew(),
-		newRunbooksSchema())
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
 		list, err := s.runbooks(ctx)
 		if err != nil {

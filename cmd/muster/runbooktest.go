@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,11 +15,6 @@ import (
 	"muster/internal/rehearse"
 	"muster/scripts"
 )
-
-// suiteSuffix ends the names of files with cases.
-const suiteSuffix = ".test.yaml"
-
-func isSuite(path string) bool { return strings.HasSuffix(path, suiteSuffix) }
 
 // testFlags are those of runbooks test.
 type testFlags struct{ only, output string }
@@ -46,8 +39,7 @@ Exit codes: 0 all cases are as wanted, 1 some are not, 2 a file has mistakes.`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	c.Flags().StringVar(&f.only, "run", "", "only cases whose name matches this `pattern`")
-	c.Flags().StringVarP(&f.output, "output", "o", outputTable, "table or json")
-	completeFlag(c, "output", outputTable, outputJSON)
+	outputFlag(c, &f.output)
 	c.Annotations = map[string]string{offline: "yes"}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return f.test(c.Context(), c.OutOrStdout(), args)
@@ -61,11 +53,8 @@ func (f testFlags) test(ctx context.Context, out io.Writer, args []string) error
 	if err != nil {
 		err = fmt.Errorf("--run %q: %w", f.only, err)
 	}
-	if f.output != outputTable && f.output != outputJSON {
-		err = errors.Join(err, fmt.Errorf("--output %q: want table or json", f.output))
-	}
 	files, bad := suiteFiles(args)
-	if err = errors.Join(err, bad); err != nil {
+	if err = errors.Join(err, checkOutput(f.output), bad); err != nil {
 		return exit(exitUsage, err)
 	}
 	results, err := runSuites(ctx, files, only)
@@ -74,11 +63,9 @@ func (f testFlags) test(ctx context.Context, out io.Writer, args []string) error
 	}
 	failed := slices.ContainsFunc(results, func(r rehearse.Result) bool { return !r.OK })
 	if f.output == outputJSON {
-		text, err := json.MarshalIndent(results, "", "  ")
-		if err != nil {
+		if err := printJSON(out, results); err != nil {
 			return exit(exitNotAll, err)
 		}
-		fmt.Fprintf(out, "%s\n", text)
 	} else {
 		fmt.Fprint(out, rehearsed(results))
 	}
@@ -124,25 +111,24 @@ func runSuites(ctx context.Context, files []string, only *regexp.Regexp) ([]rehe
 	return results, nil
 }
 
-// suiteFiles finds the files with cases that arguments mean.
+// suiteFiles finds the files with cases that arguments mean: of a folder all, of a runbook the
+// one beside it.
 func suiteFiles(args []string) ([]string, error) {
 	var files []string
 	var errs []error
 	for _, arg := range args {
-		info, err := os.Stat(arg)
+		found, err := runbookFiles([]string{arg}, "a runbook (NAME.yaml, its cases in "+
+			"NAME.test.yaml beside it), a file with cases, or a folder with such")
+		suites := slices.DeleteFunc(slices.Clone(found), func(f string) bool { return !isSuite(f) })
 		switch {
 		case err != nil:
 			errs = append(errs, err)
-		case info.IsDir():
-			found, _ := filepath.Glob(filepath.Join(arg, "*"+suiteSuffix)) // the pattern is right
-			if len(found) == 0 {
-				errs = append(errs, fmt.Errorf("%s has no *%s", arg, suiteSuffix))
-			}
-			files = append(files, found...)
-		case isSuite(arg):
-			files = append(files, arg)
-		default:
+		case len(suites) > 0:
+			files = append(files, suites...)
+		case len(found) == 1 && found[0] == arg:
 			files = append(files, strings.TrimSuffix(arg, filepath.Ext(arg))+suiteSuffix)
+		default:
+			errs = append(errs, fmt.Errorf("%s has no *%s", arg, suiteSuffix))
 		}
 	}
 	slices.Sort(files)

@@ -158,14 +158,9 @@ func readCatalog(paths []string) (*scripts.Catalog, error) {
 		}
 	}
 	slices.Sort(files)
-	var sources []scripts.Source
-	for _, f := range slices.Compact(files) {
-		data, err := os.ReadFile(f)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("runbooks: %w", err))
-			continue
-		}
-		sources = append(sources, scripts.Source{File: f, Data: data})
+	sources, err := readRunbooks(slices.Compact(files))
+	if err != nil {
+		errs = append(errs, fmt.Errorf("runbooks: %w", err))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err

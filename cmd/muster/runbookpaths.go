@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"muster/scripts"
+)
+
+// runbookMax bounds what is read of a file; a runbook has less.
+const runbookMax = 2 << 20
+
+// suiteSuffix ends the names of files with cases.
+const suiteSuffix = ".test.yaml"
+
+func isSuite(path string) bool { return strings.HasSuffix(path, suiteSuffix) }
+
+// runbookFiles are the files that are meant by files and folders: of a folder all *.yaml, those
+// with cases too. want says what an argument may be.
+func runbookFiles(args []string, want string) ([]string, error) {
+	var files []string
+	var errs []error
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		switch {
+		case err != nil:
+			errs = append(errs, noRunbook(arg, want, err))
+		case info.IsDir():
+			found, _ := filepath.Glob(filepath.Join(arg, "*.yaml")) // the pattern is right
+			if len(found) == 0 {
+				errs = append(errs, fmt.Errorf("%s has no *.yaml: want %s", arg, want))
+			}
+			files = append(files, found...)
+		default:
+			files = append(files, arg)
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files), errors.Join(errs...)
+}
+
+// noRunbook is about an argument that is no file. It may be the name of a runbook.
+func noRunbook(arg, want string, err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	text := fmt.Sprintf("%s: %s: want %s", arg, err, want)
+	if _, builtin := scripts.Builtin(arg); builtin {
+		return fmt.Errorf("%s; the built-in runbook is no file: muster runbooks show %s --raw "+
+			"prints it", text, arg)
+	}
+	known, _ := filepath.Glob(filepath.Join(filepath.Dir(arg), "*.yaml"))
+	if len(known) == 0 || len(known) > 20 {
+		return errors.New(text)
+	}
+	meant := filepath.Clean(arg)
+	if filepath.Ext(meant) == "" {
+		meant += ".yaml"
+	}
+	return fmt.Errorf("%s: %s", text, scripts.Instead(meant, known))
+}
+
+// readRunbooks reads files, and reports all that cannot be read.
+func readRunbooks(names []string) ([]scripts.Source, error) {
+	var list []scripts.Source
+	var errs []error
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		data, err := io.ReadAll(io.LimitReader(f, runbookMax))
+		f.Close()
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		list = append(list, scripts.Source{File: name, Data: data})
+	}
+	return list, errors.Join(errs...)
+}
+
+// outputFlag is the flag of commands that talk to no server.
+func outputFlag(c *cobra.Command, output *string) {
+	c.Flags().StringVarP(output, "output", "o", outputTable, "table or json")
+	completeFlag(c, "output", outputTable, outputJSON)
+}
+
+func checkOutput(output string) error {
+	if output != outputTable && output != outputJSON {
+		return fmt.Errorf("--output %q: want table or json", output)
+	}
+	return nil
+}
+
+func printJSON(out io.Writer, v any) error {
+	text, err := encode(v, "  ")
+	if err == nil {
+		_, err = io.WriteString(out, text)
+	}
+	return err
+}
