@@ -174,7 +174,10 @@ func (f facts) doubtful() jobs.Result {
 func (f facts) hindered(k remote.Kind, chance float64) jobs.Result {
 	switch k {
 	case remote.KindHostKey, remote.KindAuth, remote.KindKey, remote.KindRefused, remote.KindFailed:
-		return f.doubt(f.end(jobs.Failed, jobs.ClassOperator, reason(f.err)))
+		r := f.doubt(f.end(jobs.Failed, jobs.ClassOperator, reason(f.err)))
+		// A host that was disturbed lets nobody in who could see how it is.
+		r.KeepLock = r.KeepLock || f.halfWay()
+		return r
 	case remote.KindInvalid:
 		return f.doubt(f.end(jobs.Failed, jobs.ClassUser, reason(f.err)))
 	case remote.KindThrottled, remote.KindNode:

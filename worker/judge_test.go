@@ -230,6 +230,21 @@ func TestUnreachableIsSaidOnlyIfNothingRan(t *testing.T) {
 	}
 }
 
+// A host that was disturbed and then lets nobody in may be in any state: its group is frozen.
+func TestAHostThatWasDisturbedAndRefusesUsFreezesItsGroup(t *testing.T) {
+	t.Parallel()
+	for _, k := range []remote.Kind{remote.KindHostKey, remote.KindAuth, remote.KindRefused} {
+		for _, disturbed := range []bool{true, false} {
+			f := facts{err: fault(k, false, errors.New("no")), step: 2, steps: 3, disruptive: true,
+				memory: &memory{Disturbed: disturbed}}
+			r, goOn := judge(f, 0)
+			if goOn || r.Outcome != jobs.Failed || r.Class != jobs.ClassOperator || r.KeepLock != disturbed {
+				t.Errorf("%s, disturbed before: %t: %s %s, frozen %t", k, disturbed, r.Outcome, r.Class, r.KeepLock)
+			}
+		}
+	}
+}
+
 func TestErrorsOfNoKind(t *testing.T) {
 	t.Parallel()
 	strange := errors.New("strange")

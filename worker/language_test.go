@@ -167,6 +167,34 @@ func TestOnFail(t *testing.T) {
 	}
 }
 
+// A host that was disturbed and could not be brought back keeps its group from going on with
+// another one, in whatever task.
+func TestAnOnFailThatFailsFreezesTheGroup(t *testing.T) {
+	for _, tt := range []struct {
+		name, book, back string
+		frozen           bool
+	}{
+		{"fails", "disruptive: true" + changing, "no way#2", true},
+		{"brings back what was", "disruptive: true" + changing, "", false},
+		{"disturbs nobody", changing, "no way#2", false},
+		{"did not disturb", "disruptive: true" + strings.ReplaceAll(strings.ReplaceAll(changing, "run: change",
+			"run: change\n    disruptive: false"), "run: back", "run: back\n        disruptive: false"), "no way#2", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *stand) {
+				s.reads(tt.book)
+				spec := s.q.specs[task1]
+				spec.Disruptive = strings.HasPrefix(tt.book, "disruptive")
+				s.q.specs[task1] = spec
+				s.says(map[string]string{"look": "state=old", "change": "oh#1", "back": tt.back})
+				if got := s.one(); got.KeepLock != tt.frozen || s.ran() != "look,change,back" && tt.back != "" {
+					t.Errorf("%s: %s %s, frozen %t, want %t", s.ran(), got.Outcome, got.Error, got.KeepLock, tt.frozen)
+				}
+			})
+		})
+	}
+}
+
 func TestOnFailWithoutAnOutcomeEndsAsTheFailureDid(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.reads(strings.Replace(changing, "        outcome: rolled_back\n", "", 1))

@@ -68,6 +68,7 @@ func (f facts) rescues(r jobs.Result) bool {
 
 // rescue goes to the on_fail of a step that failed.
 func (a *attempt) rescue(action scripts.Action, r jobs.Result) {
+	a.noteDisturbed(action) // it was started
 	a.memory.next()
 	a.memory.Failed = &failure{Step: a.step, Outcome: r.Outcome, Class: r.Class, Exit: r.ExitCode,
 		Error: r.Error, Keep: r.KeepLock}
@@ -92,8 +93,9 @@ func (a *attempt) conclude(r jobs.Result) jobs.Result {
 		}
 		return r
 	case jobs.Failed, jobs.Timeout, jobs.Unreachable:
-		// The host is left as nobody wanted it.
+		// The host is left as nobody wanted it, and nobody else of its group shall be next.
 		r.Outcome, r.Class, r.ExitCode = first.Outcome, jobs.ClassOperator, first.Exit
+		r.KeepLock = r.KeepLock || a.plan.spec.Disruptive && a.memory.Disturbed
 		undone = "its on_fail failed: " + undone
 	}
 	r.KeepLock = r.KeepLock || first.Keep
