@@ -31,8 +31,8 @@ func (h *house) awaitChain(id jobs.TaskID, as func(jobs.ChainInfo) bool) (i jobs
 }
 
 // chained has a runbook that can be staged, and one that takes it back. Each phase writes
-// itself down on the host, begins when the file go-PHASE is there, and fails on a host of
-// which there is a file PHASE-HOST.
+// itself down on the host, begins when the file go-PHASE is there, fails on a host of which
+// there is a file PHASE-HOST, and is cut off from muster where there is a file cut-PHASE-HOST.
 const chained = `
 name: own
 arguments:
@@ -44,8 +44,10 @@ library: |
   phase() {
     while [ ! -e DIR/go-"$1" ]; do sleep .05; done
     echo "$1" >> DIR/{{host.name}}
+    [ ! -e DIR/cut-"$1"-{{host.name}} ] || cut
     [ ! -e DIR/"$1"-{{host.name}} ]
   }
+CUT
 steps:
   - {name: stage, when: ["{{stage}} == true"], run: phase stage}
   - {name: do, when: ["{{stage}} == false"], run: phase do}
@@ -56,27 +58,39 @@ name: own-back
 arguments:
   of: {type: string, description: the task that is taken back}
 timeout: 1m
+library: |
+CUT
 steps:
   - name: back
     run: |
       while [ ! -e DIR/go-undo ]; do sleep .05; done
       echo undo {{of}} >> DIR/{{host.name}}
+      [ ! -e DIR/cut-undo-{{host.name}} ] || cut
       [ ! -e DIR/undo-{{host.name}} ]
 `
 
-// links is a house with three hosts and the runbooks above.
-func links(t *testing.T) (h *house, dir string) {
+// cutOff ends the sshd that a step came with.
+const cutOff = `  cut() {
+    p=$$
+    while read -r comm < /proc/$p/comm && [ "$comm" != sshd ]; do read -r _ _ _ p _ < /proc/$p/stat; done
+    kill -9 "$p"
+    sleep 1
+  }`
+
+// links is a house with three hosts and the runbooks above, of which an attempt has so long.
+func links(t *testing.T, fence, timeout string) (h *house, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	inventory := "hosts:\n"
 	for n := range 3 {
 		s := remotetest.StartSSHD(t, remotetest.Options{Address: fmt.Sprintf("127.0.0.%d", n+2)})
-		inventory += fmt.Sprintf("  - {name: fw%d, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
-			n+1, s.Address, s.Port, s.User, s.Key, s.HostKey)
+		inventory += fmt.Sprintf("  - {name: fw%d, fence: %s, address: %s, port: %d, user: %s, key: %s, "+
+			"host_key: %q}\n", n+1, fence, s.Address, s.Port, s.User, s.Key, s.HostKey)
 	}
 	h = newCellar(t, inventory)
-	h.write("own.yaml", strings.ReplaceAll(chained, "DIR", dir))
-	h.write("back.yaml", strings.ReplaceAll(chainedBack, "DIR", dir))
+	words := strings.NewReplacer("DIR", dir, "CUT", cutOff, "timeout: 1m", "timeout: "+timeout)
+	h.write("own.yaml", words.Replace(chained))
+	h.write("back.yaml", words.Replace(chainedBack))
 	h.configure(map[string]any{"runbooks": []string{h.file("own.yaml"), h.file("back.yaml")}})
 	h.server = h.start("server", "--config", h.file("muster.yaml"))
 	h.server.await("server listens")
@@ -97,7 +111,7 @@ func (h *house) again(do func()) {
 // is done twice, and what could not be taken back is said.
 func TestAChainSurvivesKilledServers(t *testing.T) {
 	t.Parallel()
-	h, dir := links(t)
+	h, dir := links(t, "auto", "1m")
 	touch := func(names ...string) func() {
 		return func() {
 			for _, name := range names {
@@ -147,7 +161,7 @@ func TestAChainSurvivesKilledServers(t *testing.T) {
 // moment, not before.
 func TestAChainStopsWhereTooFewCouldBePrepared(t *testing.T) {
 	t.Parallel()
-	h, dir := links(t)
+	h, dir := links(t, "auto", "1m")
 	for _, name := range []string{"go-stage", "go-do", "go-undo", "stage-fw2"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Error(err)
@@ -185,5 +199,41 @@ func TestAChainStopsWhereTooFewCouldBePrepared(t *testing.T) {
 	words = h.complaint(exitUsage, "run", "own", "--on", "all", "--arg", "stage=false", "--staged")
 	if !strings.Contains(words, `argument "stage" is set by the chain itself`) {
 		t.Error(words)
+	}
+}
+
+// Hosts that keep no record are cut off while they are changed, and one of them also while it is
+// taken back: what is not known counts as failed, and is never said to be back.
+func TestAChainSaysWhichHostsItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	h, dir := links(t, "none", "10s")
+	for _, name := range []string{"go-stage", "go-do", "go-undo", "cut-do-fw1", "cut-do-fw2", "cut-undo-fw2"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	var i jobs.ChainInfo
+	code := h.query(&i, "run", "own", "--on", "all", "--staged", "--max-failed", "1", "--roll-back", "--wait")
+	if code != exitStopped || i.State != jobs.ChainEnded || i.Why != "2 of 3 hosts failed, and 1 may" ||
+		i.Fates[jobs.FateBack] != "fw[1,3]" || i.Fates[jobs.FateUnknown] != "fw2" || len(i.Fates) != 2 {
+		t.Errorf("exit %d, %+v", code, i)
+	}
+	for n, want := range []map[jobs.Outcome]int{{jobs.Succeeded: 3}, {jobs.Succeeded: 1, jobs.Unknown: 2},
+		{jobs.Succeeded: 2, jobs.Unknown: 1}} {
+		for outcome, count := range want {
+			if got := i.Tasks[n].Info.Outcomes[outcome]; got != count {
+				t.Errorf("phase %d: %d ended %s, want %d", n, got, outcome, count)
+			}
+		}
+	}
+	out, _ := h.muster("rollout", "show", string(i.Chain))
+	if !strings.Contains(out, "taken back  fw[1,3]\n") || !strings.Contains(out, "not known   fw2\n") {
+		t.Errorf("it says:\n%s", out)
+	}
+	for _, host := range []string{"fw1", "fw2", "fw3"} {
+		want := fmt.Sprintf("stage\ndo\nundo %s\n", i.Tasks[1].Task)
+		if got, err := os.ReadFile(filepath.Join(dir, host)); string(got) != want {
+			t.Errorf("%s did %q, %v; want %q", host, got, err, want)
+		}
 	}
 }

@@ -116,6 +116,57 @@ func TestAFirewallThatLocksMusterOutComesBackByItself(t *testing.T) {
 	}
 }
 
+// What another program keeps in a table of its own.
+const foreignRules = `table ip f2b {
+	set banned {
+		type ipv4_addr
+		elements = { 192.0.2.7 }
+	}
+}
+`
+
+// With scope own only the one table is changed, taken back and kept, and probes of both kinds
+// that hold let it stay.
+func TestAFirewallOfOneTableLeavesOthersAlone(t *testing.T) {
+	t.Parallel()
+	if !hosttest.Inside(t) {
+		return
+	}
+	h, list := firewalls(t, 1, hosttest.Options{})
+	f := list[0]
+	f.Do("mkdir /etc/nftables.d; echo 'include \"/etc/nftables.d/*.nft\"' >> /etc/nftables.conf")
+	f.Put("/root/f2b.nft", foreignRules, 0o600)
+	f.Do("nft -f /root/f2b.nft")
+	before := rules(f)
+	own := strings.NewReplacer("inet filter", "inet muster").Replace
+	h.write("own.nft", own(nextRules))
+	h.write("ownlockout.nft", own(lockOut))
+
+	probes := fmt.Sprintf("probes=tcp :22\ntcp %s:22\nrun nft list table inet muster", f.Address)
+	j := h.fire(f.Name, "own.nft", "scope=own", "confirm=30s", probes)
+	if j.Outcome != jobs.Succeeded {
+		out, _ := h.muster("logs", string(j.ID))
+		t.Fatalf("it ended %s (%s): %s\n%s", j.Outcome, j.Class, j.Error, out)
+	}
+	after := rules(f)
+	if !strings.HasPrefix(after, before) || !strings.Contains(after, `"next"`) {
+		t.Errorf("in force is:\n%s\nwant the new table behind:\n%s", after, before)
+	}
+	j = h.fire(f.Name, "own.nft", "scope=own", "confirm=10s", "probes=tcp :22\nrun false")
+	if j.Outcome != jobs.RolledBack || !strings.Contains(j.Error, "probe run false: exit 1") {
+		t.Errorf("with a command that fails it ended %s (%s): %s", j.Outcome, j.Class, j.Error)
+	}
+	j = h.fire(f.Name, "ownlockout.nft", "scope=own", "confirm=10s")
+	if now := rules(f); j.Outcome != jobs.RolledBack || now != after {
+		t.Errorf("the lock-out ended %s: %s; in force is:\n%s\nwant:\n%s", j.Outcome, j.Error, now, after)
+	}
+	f.Reboot()
+	if now := rules(f); !strings.Contains(now, `"first"`) || !strings.Contains(now, `"next"`) ||
+		strings.Contains(now, "f2b") {
+		t.Errorf("after a reboot in force is:\n%s", now)
+	}
+}
+
 // A dry run brings the ruleset to a place of its own and rehearses it there, so that it is seen
 // what would change, on a host on which nothing does.
 func TestADryRunOfAFirewallShowsWhatWouldChange(t *testing.T) {

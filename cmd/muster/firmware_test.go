@@ -135,6 +135,35 @@ func TestFirmwareIsInstalledBootedAndProven(t *testing.T) {
 	}
 }
 
+// A bundle that is for another model, that is of another version than was said, or that has no
+// room in its slot writes none, and nothing of it stays on the host.
+func TestFirmwareThatDoesNotFitChangesNothing(t *testing.T) {
+	t.Parallel()
+	if !hosttest.Inside(t) {
+		return
+	}
+	h, b := newBox(t, 30)
+	before := b.Slots()
+	for _, test := range []struct {
+		image        hosttest.Image
+		model, words string
+	}{
+		{hosttest.Image{Version: "2.0"}, "other-box", "is for other-box, this is " + hosttest.Model},
+		{hosttest.Image{Version: "2.1"}, hosttest.Model, "has version 2.1, asked for was 2.0"},
+		{hosttest.Image{Version: "2.0", Bytes: 2 * hosttest.SlotBytes}, hosttest.Model, "has 2097152 bytes, slot"},
+	} {
+		h.wantEnd(h.flash(b, b.Bundle(test.image, test.model, false)), jobs.Failed, jobs.ClassUser, test.words)
+	}
+	h.wantEnd(h.flash(b, b.Bundle(hosttest.Image{Version: "2.0"}, hosttest.Model, false), "model=x1"),
+		jobs.Failed, jobs.ClassUser, "the host is a "+hosttest.Model+", want x1")
+	if now := b.Slots(); now != before || b.Boots() != 1 {
+		t.Errorf("slots were\n%s\nand are\n%s\nafter %d boots", before, now, b.Boots())
+	}
+	if left := b.Do("ls /var/lib/muster/firmware"); left != "" {
+		t.Errorf("left behind: %s", left)
+	}
+}
+
 // The boot loader gives up after three tries and takes the old slot.
 func TestFirmwareThatDoesNotBootIsRolledBack(t *testing.T) {
 	t.Parallel()
