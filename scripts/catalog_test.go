@@ -80,7 +80,7 @@ func TestCatalogReportsAllFilesAtOnce(t *testing.T) {
 		`3.yaml:1:7: the name "exec" is taken (built in): choose another`,
 		`4.yaml:1:1: steps is missing`,
 		`5.yaml:1:7: the name "four" is taken (4.yaml): choose another`,
-		`6.yaml:1:1: the file is empty: a runbook has at least a name and steps`,
+		`6.yaml:1:1: the file is empty: want a runbook: it has at least a name and steps`,
 	}
 	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

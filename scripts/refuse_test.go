@@ -37,7 +37,7 @@ func put(text string) string { return "name: a\nsteps: [{name: a, upload: {" + t
 func TestParseRefusesWhatIsNotPlainYAML(t *testing.T) {
 	t.Parallel()
 	refuses(t, []refusal{
-		{"nothing", "", "x:1:1: the file is empty: a runbook has at least a name and steps"},
+		{"nothing", "", "x:1:1: the file is empty: want a runbook: it has at least a name and steps"},
 		{"only a comment", "# later\n", "x:1:1: the file is empty"},
 		{"a list", "- a\n", "x:1:1: a runbook: want a mapping (key: value), got a list"},
 		{"a null", "---\n", "want a mapping (key: value), got nothing"},

@@ -13,8 +13,25 @@ import (
 
 // load reads the YAML of one runbook, or reports why it cannot.
 func (p *parser) load(data []byte) (root *yaml.Node) {
+	root = p.document(data, "a runbook: it has at least a name and steps")
+	if root != nil {
+		p.checkPlain(root)
+	}
+	return root
+}
+
+// ReadYAML reads a file that goes with runbooks. What is wrong with it as YAML has its place, as
+// in a runbook; nil: it cannot be read. want says what is missing if it is empty.
+func ReadYAML(file, want string, data []byte) (*yaml.Node, Mistakes) {
+	p := &parser{file: file}
+	root := p.document(data, want)
+	return root, p.mistakes.sorted()
+}
+
+// document reads the only document of a file.
+func (p *parser) document(data []byte, want string) (root *yaml.Node) {
 	if len(data) > sourceMax {
-		p.add(place{1, 1}, "the file has more than %d bytes, which is the most for a runbook", sourceMax)
+		p.add(place{1, 1}, "the file has more than %d bytes, which is the most", sourceMax)
 		return nil
 	}
 	p.lines = strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
@@ -26,7 +43,7 @@ func (p *parser) load(data []byte) (root *yaml.Node) {
 	var doc, second yaml.Node
 	switch err := docs.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		p.add(place{1, 1}, "the file is empty: a runbook has at least a name and steps")
+		p.add(place{1, 1}, "the file is empty: want %s", want)
 		return nil
 	case err != nil:
 		p.syntax(err)
@@ -34,11 +51,10 @@ func (p *parser) load(data []byte) (root *yaml.Node) {
 	}
 	switch err := docs.Decode(&second); {
 	case err == nil:
-		p.add(at(&second), "a second document: write one runbook a file")
+		p.add(at(&second), "a second document: write one a file")
 	case !errors.Is(err, io.EOF):
 		p.syntax(err)
 	}
-	p.checkPlain(doc.Content[0])
 	return doc.Content[0]
 }
 

@@ -141,9 +141,9 @@ func readSuite(file string) (*rehearse.Suite, *scripts.Runbook, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := rehearse.Parse(file, data[0].Data)
-	if err != nil {
-		return nil, nil, err
+	s, wrong := rehearse.Parse(file, data[0].Data)
+	if s == nil {
+		return nil, nil, wrong
 	}
 	path := strings.TrimSuffix(file, suiteSuffix) + ".yaml"
 	if s.Runbook != "" {
@@ -151,13 +151,13 @@ func readSuite(file string) (*rehearse.Suite, *scripts.Runbook, error) {
 	}
 	text, err := readRunbooks([]string{path})
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", file, err)
+		return nil, nil, errors.Join(wrong, fmt.Errorf("%s: its runbook: %w", file, err))
 	}
 	r, err := scripts.Parse(path, text[0].Data)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Join(wrong, err)
 	}
-	return s, r, s.Check(r)
+	return s, r, errors.Join(wrong, s.Check(r))
 }
 
 // rehearsed tells what came of cases, to people.

@@ -3,7 +3,6 @@ package rehearse
 import (
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,6 +32,8 @@ type Case struct {
 	Want    Want                `yaml:"want"`
 
 	Line int `yaml:"-"`
+
+	named map[string]*yaml.Node // where steps are named, by their names
 }
 
 // Host is what the runbook may ask of its host.
@@ -72,20 +73,16 @@ func (r *reader) add(n *yaml.Node, format string, args ...any) {
 		Col: max(n.Column, 1), Text: fmt.Sprintf(format, args...)})
 }
 
-// Parse reads a file of cases. It reports all mistakes at once, as scripts.Mistakes.
+// Parse reads a file of cases. It reports all mistakes at once, as scripts.Mistakes; what could be
+// read comes with them, nil if nothing could.
 func Parse(file string, data []byte) (*Suite, error) {
-	r := &reader{file: file}
-	var doc yaml.Node
-	err := yaml.Unmarshal(data, &doc)
-	root := &doc
-	if err == nil && len(doc.Content) == 1 {
-		root = doc.Content[0]
+	root, wrong := scripts.ReadYAML(file, "a mapping with cases", data)
+	if root == nil {
+		return nil, wrong
 	}
+	r := &reader{file: file, mistakes: wrong}
 	s := &Suite{File: file}
-	switch {
-	case err != nil && !errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("%s: not YAML: %s", file, strings.TrimPrefix(err.Error(), "yaml: "))
-	case root.Kind != yaml.MappingNode:
+	if root.Kind != yaml.MappingNode {
 		r.add(root, "want a mapping with cases, and runbook if it is not beside this file")
 	}
 	for key, v := range r.pairs(root, "runbook", "cases") {
@@ -104,7 +101,7 @@ func Parse(file string, data []byte) (*Suite, error) {
 		r.add(root, "cases is missing")
 	}
 	if len(r.mistakes) > 0 {
-		return nil, r.mistakes
+		return s, r.mistakes
 	}
 	return s, nil
 }
@@ -146,7 +143,7 @@ func (r *reader) decode(n *yaml.Node, into any) {
 }
 
 func (r *reader) readCase(n *yaml.Node) Case {
-	c := Case{Line: n.Line}
+	c := Case{Line: n.Line, named: map[string]*yaml.Node{}}
 	if n.Kind != yaml.MappingNode {
 		r.add(n, "a case: want a mapping")
 		return c
@@ -156,8 +153,14 @@ func (r *reader) readCase(n *yaml.Node) Case {
 		switch key {
 		case "answers":
 			c.Answers = r.readAnswers(v)
+			c.note(v)
 		case "want":
 			r.readWant(v, &c.Want)
+			for i := 0; i+1 < len(v.Content); i += 2 {
+				if key := v.Content[i].Value; key == "steps" || key == "runs" {
+					c.note(v.Content[i+1])
+				}
+			}
 		case "host":
 			for range r.pairs(v, "name", "address", "customer", "labels") {
 			}
@@ -176,6 +179,19 @@ func (r *reader) readCase(n *yaml.Node) Case {
 		r.add(n, "the case has no name")
 	}
 	return c
+}
+
+// note keeps the places of the steps that are the keys of a mapping, or the items of a list.
+func (c *Case) note(n *yaml.Node) {
+	by := 1
+	if n.Kind == yaml.MappingNode {
+		by = 2
+	}
+	for i := 0; i < len(n.Content); i += by {
+		if name := n.Content[i].Value; c.named[name] == nil {
+			c.named[name] = n.Content[i]
+		}
+	}
 }
 
 // readAnswers reads what the host answers, by step: a text, a mapping, or a list of them.

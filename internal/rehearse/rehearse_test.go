@@ -135,7 +135,12 @@ func TestWhatIsNotAsWantedIsTold(t *testing.T) {
 func TestMistakesOfAFileHaveTheirPlaces(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{
-		{"", "f:1:1: want a mapping"},
+		{"", "f:1:1: the file is empty: want a mapping with cases"},
+		{"[]", "f:1:1: want a mapping with cases"},
+		{"cases:\n\t- {name: a}\n", "f:2:1: a tab in the indentation: use blanks"},
+		{"cases: []\n---\ncases: []\n", "f:2:1: a second document"},
+		{"cases: [{name: \xff}]", "f:1:16: not UTF-8 from here on"},
+		{strings.Repeat("a: b\n", 2<<20), "f:1:1: the file has more than 1048576 bytes"},
 		{"case: []", `f:1:1: unknown key "case": known: runbook, cases`},
 		{"cases: []", "f:1:8: cases: want a list"},
 		{"cases: [x]", "f:1:9: a case: want a mapping"},
@@ -148,7 +153,7 @@ func TestMistakesOfAFileHaveTheirPlaces(t *testing.T) {
 		{"cases:\n- name: a\n  answers: {b: {exit: x}}", "f:3:16: cannot unmarshal"},
 		{"cases:\n- name: a\n  answers: {b: {exit: 300}}", "f:3:16: exit is 300: want 0 to 255"},
 		{"cases:\n- name: a\n  name: b", `f:3:3: key "name" is there twice`},
-		{"cases: [{name: a", "f: not YAML"},
+		{"cases: [{name: a", "f:1:1: not YAML"},
 	} {
 		_, err := Parse("f", []byte(c.text))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -159,13 +164,14 @@ func TestMistakesOfAFileHaveTheirPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Parse("f", []byte("cases:\n- name: a\n  answers: {lok: x}\n  want: {steps: [us]}\n"))
-	if err != nil {
-		t.Fatal(err)
+	// What is wrong by itself and what does not fit the runbook are said together.
+	s, err := Parse("f", []byte("cases:\n- name: a\n  only: x\n  answers: {lok: x}\n  want: {steps: [us]}\n"))
+	if s == nil || err == nil {
+		t.Fatal(s, err)
 	}
 	if err := s.Check(r); err == nil ||
-		!strings.Contains(err.Error(), `f:2:1: case "a": runbook play has no step "lok"`) ||
-		!strings.Contains(err.Error(), `no step "us"`) {
+		!strings.Contains(err.Error(), `f:4:13: case "a": runbook play has no step "lok": did you mean "look"?`) ||
+		!strings.Contains(err.Error(), `f:5:18: case "a": runbook play has no step "us": did you mean "use"?`) {
 		t.Errorf("Check: %v", err)
 	}
 }

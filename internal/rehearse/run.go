@@ -58,14 +58,11 @@ func (s *Suite) Check(r *scripts.Runbook) error {
 	}
 	var wrong scripts.Mistakes
 	for _, c := range s.Cases {
-		names := slices.Concat(slices.Sorted(maps.Keys(c.Answers)), c.Want.Steps,
-			slices.Sorted(maps.Keys(c.Want.Runs)))
-		slices.Sort(names)
-		for _, name := range slices.Compact(names) {
-			if !slices.Contains(known, name) {
-				wrong = append(wrong, scripts.Mistake{File: s.File, Line: c.Line, Col: 1, Text: fmt.Sprintf(
-					"case %q: runbook %s has no step %q: it has %s", c.Name, r.Name, name,
-					strings.Join(known, ", "))})
+		for _, name := range slices.Sorted(maps.Keys(c.named)) {
+			if at := c.named[name]; !slices.Contains(known, name) {
+				wrong = append(wrong, scripts.Mistake{File: s.File, Line: at.Line, Col: at.Column,
+					Text: fmt.Sprintf("case %q: runbook %s has no step %q: %s", c.Name, r.Name, name,
+						scripts.Instead(name, known))})
 			}
 		}
 	}
