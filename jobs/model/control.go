@@ -157,7 +157,8 @@ func (c *call) turn(a Turn) Turned {
 		if f.Until <= c.now {
 			return already
 		}
-		c.write(func() { c.Flags.Freeze.Until, c.Flags.Freeze.Strict = c.now, false })
+		// Whoever misses the zone of this epoch later does not freeze it again.
+		c.write(func() { c.Flags.Freeze.Until, c.Flags.Freeze.Strict, c.Flags.Born = 0, false, 0 })
 		c.event("thaw", "zone")
 		return Turned{"ok", f.Why, int64(f.Until)}
 	}

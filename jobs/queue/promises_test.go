@@ -199,6 +199,40 @@ func TestAPoisonedJobFreezesItsGroup(t *testing.T) {
 	})
 }
 
+// What a person has thawed stays so, whoever speaks later and wherever the clock goes.
+// Only what happens anew, a restart or another loss, freezes the zone again.
+func TestAThawStands(t *testing.T) {
+	twins(t, func(t *testing.T, w *twin) {
+		calm(t, w, "fw0")
+		old := w.zone.Flags.Epoch
+		late := model.Hello{Run: "run0", Who: "n1/2", Longest: time.Hour, Knew: old,
+			Jobs: []model.InHand{{Job: "0bjya00001:fw1", Token: jobs.Token(old), Left: time.Minute}}}
+		frozen := func(a model.Welcome) bool { return a.Frozen > a.Now }
+		for _, first := range []string{"n1/1", ""} { // a child, a server
+			later := w.now.Add(time.Minute)
+			w.reset(t) // as FLUSHALL does
+			w.now = later
+			h := model.Hello{Run: "run0", Who: first, Longest: time.Minute, Knew: old}
+			if a := w.epoch(t, h); !frozen(a) {
+				t.Fatalf("a zone that was forgotten is open: %+v", a)
+			}
+			w.now = w.now.Add(20 * time.Second)
+			w.control(t, model.Turn{Verb: "thaw", Note: "alice: I looked"})
+			w.now = w.now.Add(-10 * time.Second)
+			w.submit(t, "fw0")
+			if a := w.epoch(t, late); frozen(a) {
+				t.Errorf("frozen again for %s by who spoke late", a.Frozen.Sub(a.Now))
+			}
+			one(t, w.take(t, "3", 1))
+		}
+		w.now = w.now.Add(time.Minute)
+		late.Run, late.Knew = "run1", w.zone.Flags.Epoch
+		if a := w.epoch(t, late); !frozen(a) {
+			t.Errorf("a restart of Redis does not freeze it again: %+v", a)
+		}
+	})
+}
+
 // Two epochs never have the same name, also while TIME is behind the last token.
 func TestEpochsDiffer(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {

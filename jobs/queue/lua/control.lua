@@ -14,7 +14,8 @@
 --      guard       object = task that has none, number = its guard: from now on its jobs
 --                  need what their hosts' traits say
 --      clear       object = group: it is not frozen any more
---      thaw        ends a freeze before its time
+--      thaw        ends a freeze before its time; who missed the zone in this epoch, or
+--                  knows of a longer lock, and speaks later does not freeze it again
 --      gate        object = job, number = its step, a gate; note = open, refuse or late,
 --                  a blank, then who and why. The first answer counts, and lets a
 --                  job that stands there come at once
@@ -143,7 +144,7 @@ end
 function verbs.thaw()
   if m.zone.frozen <= m.now then return {'already', '', '0'} end
   local why = call('HGET', m.kZone, 'why') or ''
-  m.w('HSET', m.kZone, 'frozen', m.at, 'strict', '0')
+  m.w('HSET', m.kZone, 'frozen', '0', 'strict', '0', 'born', '0')
   say('thaw', 'zone')
   m.w('PUBLISH', m.kWake, '')
   return {'ok', why, m.us(m.zone.frozen)}
