@@ -241,19 +241,36 @@ func (a *attempt) ntp() error {
 
 // mayStartNow is mayStart, if the time is right. If it is not the host may still be asked
 // what became of the step.
+//
+// To mark the members of a group, and to get a go from a queue that is away, may take
+// longer than the window is open: then the time is looked at once more.
 func (a *attempt) mayStartNow(ctx context.Context, action scripts.Action) (look bool,
 	end *ending) {
 	a.outside = nil
+	ruled := a.Clock()
 	r := a.admitStep(ctx, action)
 	if r.ok {
 		r = a.claim(a.halting, action)
 	}
-	switch {
-	case !r.ok && !a.asks(action):
-		return false, &ending{result: a.deferred(a.with(action), r)}
-	case !r.ok:
-		a.outside = &r
+	if end = a.keepOut(action, r); end != nil {
+		return false, end
 	}
 	look, end = a.mayStart(ctx, action)
+	if end == nil && !look && r.ok && a.Clock()-ruled > agreedMax {
+		end = a.keepOut(action, a.admitStep(ctx, action))
+	}
 	return look || a.outside != nil, end
+}
+
+// keepOut is what becomes of a step that must not start now; nil: it may, or its host is
+// only asked about it.
+func (a *attempt) keepOut(action scripts.Action, r ruling) *ending {
+	switch {
+	case r.ok:
+		return nil
+	case !a.asks(action):
+		return &ending{result: a.deferred(a.with(action), r)}
+	}
+	a.outside = &r
+	return nil
 }

@@ -336,6 +336,46 @@ func wentBy(t *testing.T, expect time.Duration, window string) {
 	})
 }
 
+// The queue is asked for a go behind the ruling about the window, and again until it
+// answers. A go that comes when the window is over starts nothing.
+func TestALateGoStartsNothingOutsideOfTheWindow(t *testing.T) {
+	look := shell("look")
+	look.Kind = scripts.KindCheck
+	for name, steps := range map[string][]scripts.Step{
+		"at once":                  {shell("one")},
+		"behind a step that looks": {look, shell("one")},
+	} {
+		t.Run(name, func(t *testing.T) { lateGo(t, steps) })
+	}
+}
+
+func lateGo(t *testing.T, steps []scripts.Step) {
+	bubble(t, func(t *testing.T, s *stand) {
+		s.q.specs[task1] = windowed(t, time.Minute, steps...)
+		s.times.set(daily("0 0", "1h", "cutoff: 59m40s"))
+		s.hosts.dial = func(ctx context.Context, _ fleet.Host) error {
+			_, err := works(ctx, goTime+time.Second) // so that a go is needed for the first step
+			return err
+		}
+		began := time.Now()
+		s.q.verdict = func(c jobs.Checkpoint) (jobs.Verdict, error) {
+			if c.Step == len(steps)-1 && time.Since(began) < time.Minute {
+				return "", errAway
+			}
+			return jobs.Go, nil
+		}
+		got := s.one(func(g *jobs.Grant) { g.Timeout = time.Hour })
+		if got.Kind != jobs.KindDefer || got.Until != jobs.MicrosOf(at("2 00:00:00")) || !got.Release {
+			t.Errorf("got %+v", got)
+		}
+		for _, ran := range s.hosts.started() {
+			if strings.Contains(ran, "one") {
+				t.Errorf("started: %s", ran)
+			}
+		}
+	})
+}
+
 // In the middle of a long step, too.
 func TestTheEndOfAWindowIsTold(t *testing.T) {
 	t.Parallel()
