@@ -202,7 +202,7 @@ func (f facts) halfWay() bool { return f.disruptive && f.mind().Disturbed }
 // deferred gives a job back until it may begin. It is no failure: nothing is counted.
 func (a *attempt) deferred(f facts, r ruling) jobs.Result {
 	res := f.say(jobs.KindDefer, f.place()+r.why)
-	res.Step, res.Release = f.step, !a.disturbed() && a.memory.Marked == 0
+	res.Step, res.Release = f.step, a.untouched() && !(mayHaveRun(a.grant) && a.disturbs(f.action))
 	if r.group { // no time to come says as much
 		m := f.mind()
 		m.Why = shortened(r.why, whyMax)
@@ -219,6 +219,10 @@ func (a *attempt) deferred(f facts, r ruling) jobs.Result {
 	return res
 }
 
+// untouched tells that nothing of the job has disturbed its group, as far as steps have
+// been seen to their end.
+func (a *attempt) untouched() bool { return !a.disturbed() && a.memory.Marked == 0 }
+
 // neverBegan tells that a host, which was only asked, says that the step was not started,
 // and that it must not be now.
 func (a *attempt) neverBegan(f facts) (r jobs.Result, ok bool) {
@@ -227,7 +231,7 @@ func (a *attempt) neverBegan(f facts) (r jobs.Result, ok bool) {
 	}
 	r = a.deferred(f, *a.outside)
 	a.memory.next() // it is known now that it did not run
-	r.Saved = a.memory.over(a.grant.Saved)
+	r.Saved, r.Release = a.memory.over(a.grant.Saved), a.untouched()
 	return r, true
 }
 

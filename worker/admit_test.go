@@ -376,6 +376,26 @@ func lateGo(t *testing.T, steps []scripts.Step) {
 	})
 }
 
+// A job whose worker was lost in a step that disturbs may have begun: while it waits for
+// the next opening it keeps its group.
+func TestWhatMayHaveBegunKeepsItsGroup(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stand) {
+		spec := windowed(t, time.Minute, repeatable("one"))
+		spec.Disruptive, spec.Repeatable = true, true
+		s.q.specs[task1] = spec
+		s.times.set(daily("0 2", "1h"))
+		got := s.one(func(g *jobs.Grant) {
+			g.Mode, g.Attempt, g.Tries, g.Saved = jobs.ModeContinue, 2, 1, `{"may_have_run":true}`
+			host := *g.Host
+			host.Fence = fleet.FenceNone
+			g.Host = &host
+		})
+		if got.Kind != jobs.KindDefer || got.Until != jobs.MicrosOf(at("1 02:00:00")) || got.Release {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
 // In the middle of a long step, too.
 func TestTheEndOfAWindowIsTold(t *testing.T) {
 	t.Parallel()
