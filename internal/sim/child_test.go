@@ -44,6 +44,7 @@ type attempt struct {
 	end   time.Duration // of the lease
 	step  int
 	begun bool
+	asked time.Duration // when what is agreed about times was asked for last
 }
 
 func deadline(sent, timeout time.Duration) time.Duration {
@@ -156,7 +157,7 @@ func (a *attempt) run() {
 		r := a.say(jobs.KindBack)
 		a.after(0, func() { a.over(&r) })
 	default:
-		a.after(a.between(time.Millisecond, 3*time.Second), a.connected)
+		a.ruled(func() { a.after(a.between(time.Millisecond, 3*time.Second), a.connected) })
 		a.faults.point(a.child, killStarted)
 	}
 }
@@ -172,13 +173,15 @@ func (a *attempt) connected() {
 
 // try asks for the next step if it must, and starts it.
 func (a *attempt) try() {
-	s := a.spec.steps[a.step]
-	room := a.end - a.now - jobs.KillGrace - answerTime
-	if a.step > a.grant.Step || a.now-a.sent > goTime || room < max(s.timeout, boundMin) {
-		a.checkpoint(a.now)
-		return
-	}
-	a.begin()
+	a.ruled(func() {
+		s := a.spec.steps[a.step]
+		room := a.end - a.now - jobs.KillGrace - answerTime
+		if a.step > a.grant.Step || a.now-a.sent > goTime || room < max(s.timeout, boundMin) {
+			a.checkpoint(a.now)
+			return
+		}
+		a.begin()
+	})
 }
 
 func (a *attempt) checkpoint(sent time.Duration) {
@@ -207,6 +210,10 @@ func (a *attempt) checkpoint(sent time.Duration) {
 					h.until = max(h.until, sent+h.timeout)
 					a.held[a.grant.Job] = h
 				}
+				if a.now-a.asked > agreedMax {
+					a.ruled(a.begin)
+					return
+				}
 				a.begin()
 			case jobs.Stale:
 				a.over(nil)
@@ -229,7 +236,7 @@ func (a *attempt) begin() {
 	a.begun = true
 	runs := min(s.takes, bound+jobs.KillGrace)
 	a.hosts[a.grant.Job.Host()].begin(entry{job: a.grant.Job, token: a.grant.Token, step: a.step,
-		once: !a.spec.repeatable, disruptive: a.spec.disruptive, from: a.now, to: a.now + runs})
+		once: !a.spec.repeatable, plan: a.spec, from: a.now, to: a.now + runs})
 	a.faults.point(a.child, killAtWork)
 	a.after(runs, func() { a.finished(s, s.takes > bound) })
 }

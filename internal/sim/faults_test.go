@@ -33,6 +33,7 @@ const (
 	pausing           fault = "task paused"
 	cancelling        fault = "task or job cancelled"
 	halting           fault = "zone halted"
+	freezing          fault = "freeze of all windows ordered"
 )
 
 // allFaults is every kind: one that is never fired by a run of many seeds fails it.
@@ -40,7 +41,7 @@ func allFaults() []fault {
 	return []fault{requestLost, replyLost, duplicated, killStarted, killAtWork, killAfterWork,
 		killReporting, masterBeforeTake, masterBeforeChild, masterAnytime, nodeDead, childStopped,
 		masterStopped, redisRestart, redisStall, tailLost, failover, flushed, clockJump, pausing,
-		cancelling, halting}
+		cancelling, halting, freezing}
 }
 
 // faults of one seed: a random part of them, each with its own chance.
@@ -121,7 +122,7 @@ func (f *faults) masterPoint(n *node, kind fault) {
 
 // act is what an operator does next; empty: nothing.
 func (f *faults) act() fault {
-	for _, kind := range []fault{pausing, cancelling, halting} {
+	for _, kind := range []fault{pausing, cancelling, halting, freezing} {
 		if !f.quiet && f.w.chance(f.on[kind]) {
 			f.note(kind)
 			return kind
@@ -183,7 +184,8 @@ func (w *world) accident(kind fault) func() {
 		}
 	case flushed:
 		return func() {
-			s.zone = model.New()
+			s.zone, s.agreed = model.New(), nil
+			w.in(w.between(time.Second, 5*time.Minute), w.staff.agree)
 		}
 	case clockJump:
 		return func() {

@@ -13,17 +13,18 @@ import (
 type host struct {
 	*world
 	name, group string
+	limits      []string // that its jobs count against
 	log         []entry
 }
 
 // entry is one command. It runs to its end whatever becomes of who started it.
 type entry struct {
-	job        jobs.ID
-	token      jobs.Token
-	step       int
-	once       bool // it must not be started twice for a job
-	disruptive bool
-	from, to   time.Duration
+	job      jobs.ID
+	token    jobs.Token
+	step     int
+	once     bool // it must not be started twice for a job
+	plan          // of its task
+	from, to time.Duration
 }
 
 // begin starts a command, and judges whether that was right.
@@ -32,7 +33,12 @@ func (h *host) begin(e entry) {
 	h.faults.starts++
 	for _, other := range h.log {
 		if other.to > h.now {
-			h.suspect("I1", "%s: %s step %d starts while %s runs to %s", h.name, e.job, e.step, other.job, other.to)
+			promise := "I1"
+			if h.redis.forgotten[other.token] {
+				promise = "I1 beside a take that was forgotten"
+			}
+			h.suspect(promise, "%s: %s step %d starts while %s runs to %s", h.name, e.job, e.step, other.job,
+				other.to)
 		}
 		if e.once && other.job == e.job && other.step == e.step {
 			h.suspect("I3", "%s: step %d of %s starts a second time", h.name, e.step, e.job)
@@ -47,6 +53,10 @@ func (h *host) begin(e entry) {
 	if e.disruptive {
 		h.disturb(e)
 	}
+	if e.window {
+		h.window(e)
+	}
+	h.limit(e)
 	h.log = append(h.log, e)
 }
 
@@ -70,21 +80,54 @@ func (h *host) disturb(e entry) {
 	}
 }
 
+// limit judges by the commands that run on all hosts how many jobs count against a limit.
+// What a worker left behind that was killed is counted by none: its job is lost.
+func (h *host) limit(e entry) {
+	for name, most := range limitsMost {
+		if !h.counts(e, name) {
+			continue
+		}
+		var at []string
+		for _, other := range sorted(h.hosts) {
+			o := h.hosts[other]
+			for _, x := range o.log {
+				if j := h.redis.zone.Jobs[x.job]; x.to > h.now && o.counts(x, name) && j != nil &&
+					j.State == jobs.Running && j.Token == x.token {
+					at = append(at, string(x.job))
+				}
+			}
+		}
+		if len(at) >= most {
+			h.suspect("I10", "%s: %s starts, and %s count against %s, %d at most", h.name, e.job,
+				strings.Join(at, ", "), name, most)
+		}
+	}
+}
+
+func (h *host) counts(e entry, limit string) bool {
+	return slices.Contains(e.needs, limit) || slices.Contains(h.limits, limit)
+}
+
 // excuses are the accidents under which a promise is not given: what Redis forgot,
 // the hosts do not know better yet. See docs/TESTING.md.
 var excuses = map[string][]fault{
 	// After FLUSHALL the zone is frozen for the longest lock that anybody knows who is
 	// heard of meanwhile; the command of a worker that died may run longer.
 	"I1": {flushed},
+	// Nobody can say again what a worker had that died: its job has never run, see I3.
+	"I1 beside a take that was forgotten": {tailLost, failover},
 	// A job whose end was forgotten counts as lost and may go on, beside the one of
 	// its group that came after it.
 	"I2":               {flushed, tailLost, failover},
 	"I2 between steps": {flushed, tailLost, failover},
 	// A job whose take was forgotten, and whose worker died, has never run.
 	"I3": {tailLost, failover},
+	"I4": {},
 	"I5": {},
 	// The last token is forgotten; a clock that went back then makes smaller ones.
 	"I8": {flushed},
+	// Who counts against a limit is forgotten.
+	"I10": {flushed, tailLost, failover},
 }
 
 // suspect is a broken promise, unless what happened before excuses it.
@@ -100,12 +143,19 @@ func (h *host) suspect(promise, format string, args ...any) {
 	h.broken("%s (after %s)", text, strings.Join(h.faults.list(), ", "))
 }
 
-// hosts of a world: pairs.
+// limitsMost are the limits: that of runbooks which name it, and that of a site.
+var limitsMost = map[string]int{"lab": 2, "site/a": 1}
+
+// hosts of a world: pairs, of which some are on a site with a limit.
 func newHosts(w *world, n int) {
 	w.hosts = map[string]*host{}
+	site := w.chance(0.5)
 	for i := range n {
-		name := fmt.Sprintf("fw%02d", i)
-		w.hosts[name] = &host{world: w, name: name, group: fmt.Sprint("pair-", i/2)}
+		h := &host{world: w, name: fmt.Sprintf("fw%02d", i), group: fmt.Sprint("pair-", i/2)}
+		if site && i%3 == 0 {
+			h.limits = []string{"site/a"}
+		}
+		w.hosts[h.name] = h
 	}
 }
 

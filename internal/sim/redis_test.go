@@ -7,6 +7,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/model"
+	"muster/windows"
 )
 
 // server is the one Redis.
@@ -20,10 +21,14 @@ type server struct {
 	events  map[string]int
 	loses   func(kept *model.Zone) // what is written next is lost
 	halted  time.Duration          // since when; 0: it is not
+	agreed  *windows.Book          // what it knows of windows
+
+	forgotten map[jobs.Token]bool // attempts of which it has lost the take
 }
 
 func newServer(w *world) *server {
-	return &server{world: w, zone: model.New(), up: true, run: 1, events: map[string]int{}}
+	return &server{world: w, zone: model.New(), up: true, run: 1, events: map[string]int{},
+		forgotten: map[jobs.Token]bool{}}
 }
 
 func (s *server) time() jobs.Micros { return start.Add(s.now + s.offset) }
@@ -64,6 +69,9 @@ func (s *server) restart(away time.Duration, kept *model.Zone) {
 	s.up = false
 	s.in(away, func() {
 		if kept != nil {
+			for id, j := range s.zone.Jobs {
+				s.forgotten[j.Token] = kept.Jobs[id] == nil || kept.Jobs[id].Token != j.Token
+			}
 			s.zone = kept
 		}
 		s.up = true

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"muster/jobs"
@@ -15,6 +16,8 @@ type plan struct {
 	steps       []stage
 	repeatable  bool
 	disruptive  bool
+	window      bool
+	needs       []string
 	unreachable float64 // chances
 	fails       float64
 }
@@ -34,14 +37,13 @@ type staff struct {
 	outcomes map[jobs.ID]jobs.Outcome // as people were told them
 	tasks    []jobs.TaskID
 	halts    int64
+	frozen   time.Duration // since when nothing may begin; 0: it may
 }
 
 func newStaff(w *world) *staff {
 	s := &staff{client: newClient(&process{world: w}, "", ""), plans: map[jobs.TaskID]plan{},
 		accepted: map[jobs.TaskID][]string{}, outcomes: map[jobs.ID]jobs.Outcome{}}
-	s.insist(func(z *zone, now jobs.Micros) any {
-		return z.Control(now, model.Turn{Verb: "limit", Object: "lab", Number: 2})
-	}, func(any) {})
+	s.agree()
 	s.duty()
 	return s
 }
@@ -118,11 +120,12 @@ func (s *staff) submit() {
 	if s.chance(0.3) {
 		p.unreachable, p.fails = 0.1, 0.1
 	}
-	spec := jobs.Spec{Timeout: jobs.AttemptTimeout(longest), Expire: 8 * time.Hour, Inventory: "v1",
-		Repeatable: p.repeatable, Terms: jobs.Terms{Disruptive: p.disruptive}}
+	p.window = s.chance(0.3)
 	if s.chance(0.2) {
-		spec.Needs = []string{"lab"}
+		p.needs = []string{"lab"}
 	}
+	spec := jobs.Spec{Timeout: jobs.AttemptTimeout(longest), Expire: 8 * time.Hour, Inventory: "v1",
+		Repeatable: p.repeatable, Terms: jobs.Terms{Disruptive: p.disruptive}, Needs: p.needs}
 	var hosts []string
 	for _, name := range sorted(s.hosts) {
 		if s.chance(0.5) {
@@ -136,8 +139,9 @@ func (s *staff) submit() {
 	s.tasks = append(s.tasks, id)
 	put := model.Put{Task: id, Print: "p", Hosts: hosts}
 	spec.Rollout, put.Waves = s.rule(len(hosts))
+	limited := slices.ContainsFunc(hosts, func(h string) bool { return s.hosts[h].limits != nil })
 	put.Head = &model.Head{Spec: spec, Total: len(hosts), Chunks: 1,
-		Guarded: p.disruptive || len(spec.Needs) > 0 || spec.Rollout != nil}
+		Guarded: p.disruptive || len(p.needs) > 0 || limited || spec.Rollout != nil}
 	s.put(put, 0)
 }
 
@@ -172,7 +176,7 @@ func (s *staff) put(p model.Put, try int) {
 func traits(z *zone, hosts map[string]*host) {
 	all := map[string]model.Traits{}
 	for name, h := range hosts {
-		all[name] = model.Traits{Customer: "acme", Group: h.group}
+		all[name] = model.Traits{Customer: "acme", Group: h.group, Limits: h.limits}
 	}
 	z.Traits["v1"] = all
 }
@@ -199,6 +203,8 @@ func (s *staff) act() {
 			e.Hosts = hosts[:1]
 		}
 		s.insist(func(z *zone, now jobs.Micros) any { return z.End(now, e) }, func(any) {})
+	case freezing:
+		s.freeze(s.between(10*time.Second, 5*time.Minute))
 	case halting:
 		s.halts++
 		n := s.halts
@@ -220,6 +226,8 @@ func (s *staff) settle() {
 	for _, id := range s.tasks {
 		s.resume(id)
 	}
+	s.redis.offset = 0 // somebody has put its clock right
+	s.agree()
 }
 
 // open work: jobs that were accepted and have no outcome.

@@ -1,0 +1,147 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"muster/jobs"
+	"muster/jobs/model"
+	"muster/windows"
+)
+
+// The numbers of package worker.
+const (
+	agreedMax   = 2 * time.Second
+	doubtDelay  = 15 * time.Second
+	closedDelay = 5 * time.Minute
+)
+
+// agreed and agreedFrozen are what is in force: a window each ten minutes that is hardly
+// longer than the longest job, which stops behind its step when it is over.
+var agreed, agreedFrozen = timetable(), timetable(windows.FreezeOrder{Name: "storm",
+	Level: "everyone", From: start.Time().Add(-time.Hour), Reason: "a storm", By: "carol"})
+
+func timetable(freezes ...windows.FreezeOrder) *windows.Book {
+	text := "windows:\n"
+	for minute := 0; minute < 60; minute += 10 {
+		text += fmt.Sprintf(`- {name: at-%d, customer: acme, zone: UTC, start: "%[1]d * * * *", `+
+			"length: 2m10s, cutoff: 10s, approval: none, at_end: stop_at_safe_point}\n", minute)
+	}
+	t := windows.Timetable{Version: 1, Files: []windows.File{{Name: "w.yaml", Content: text}},
+		Freezes: freezes}
+	b, err := t.Book()
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func placeOf(h *host) windows.Place {
+	return windows.Place{Host: h.name, Group: h.group, Customer: "acme"}
+}
+
+// agreement is what Redis answers to who asks for the timetable.
+type agreement struct {
+	book *windows.Book // nil: nothing is agreed
+	now  jobs.Micros
+}
+
+// ruled asks what is agreed before a step of a task that needs a window, as package
+// worker does, and defers the job if the step must not start.
+func (a *attempt) ruled(then func()) {
+	if !a.spec.window {
+		then()
+		return
+	}
+	a.asked = a.now
+	f := func(_ *zone, now jobs.Micros) any { return agreement{a.redis.agreed, now} }
+	a.script(f, nil, func(v any, err error) {
+		r, _ := v.(agreement)
+		now := r.now.Add(a.now - a.asked)
+		skew := start.Add(a.now).Sub(now)
+		switch {
+		case err != nil, a.now-a.asked > agreedMax, skew.Abs() > jobs.SkewMax:
+			a.deferred(doubtDelay, time.Time{})
+			return
+		case r.book == nil:
+			a.deferred(closedDelay, time.Time{})
+			return
+		}
+		w := windows.Work{Window: true, Runbook: "exec", Estimate: a.spec.left(a.step)}
+		if a.step > 0 {
+			w.Override = "it runs"
+		}
+		v2 := r.book.Admit(placeOf(a.hosts[a.grant.Job.Host()]), now.Time(), w)
+		switch {
+		case v2.OK:
+			then()
+		case v2.Next.IsZero():
+			a.deferred(closedDelay, time.Time{})
+		default:
+			a.deferred(0, v2.Next)
+		}
+	})
+}
+
+// left is how long the steps from one on take.
+func (p plan) left(step int) (sum time.Duration) {
+	for _, s := range p.steps[step:] {
+		sum += s.takes
+	}
+	return sum
+}
+
+// deferred gives the job back until it may begin, or go on.
+func (a *attempt) deferred(soon time.Duration, until time.Time) {
+	r := a.say(jobs.KindDefer)
+	r.Delay, r.Release = soon, a.step == 0 && a.grant.Saved != mayHaveRun
+	if !until.IsZero() {
+		r.Until = jobs.MicrosOf(until)
+	}
+	a.over(&r)
+}
+
+// window judges a step of a task that needs one by the true time. The clock of Redis may
+// be as far from it as workers let it.
+func (h *host) window(e entry) {
+	at := start.Add(h.now).Time()
+	w := windows.Work{Window: true, Runbook: "exec", Override: "the freeze is judged below"}
+	open := agreed.Openings(placeOf(h), at.Add(-jobs.SkewMax), w, 1)
+	if len(open) == 0 || open[0].Start.After(at.Add(jobs.SkewMax)) ||
+		!at.Before(open[0].Cutoff.Add(jobs.SkewMax)) ||
+		at.Add(e.left(e.step)).After(open[0].End.Add(jobs.SkewMax)) {
+		h.suspect("I4", "%s: %s begins step %d at %s, outside of its window, or too late for it", h.name, e.job, e.step,
+			at.UTC().Format(time.TimeOnly))
+	}
+	if s := h.staff.frozen; s != 0 && h.now > s+agreedMax && e.step == 0 {
+		h.suspect("I4", "%s: %s begins %s after a freeze was ordered", h.name, e.job, h.now-s)
+	}
+}
+
+// agree writes the limits and the timetable down, also when Redis has lost them.
+func (s *staff) agree() {
+	for _, name := range sorted(limitsMost) {
+		s.control(model.Turn{Verb: "limit", Object: name, Number: int64(limitsMost[name])})
+	}
+	s.insist(func(*zone, jobs.Micros) any {
+		s.redis.agreed = agreed
+		return nil
+	}, func(any) {})
+}
+
+// freeze orders that nothing begins, and lifts that later. It stands once it is answered.
+func (s *staff) freeze(lasts time.Duration) {
+	order := func(b *windows.Book, then func()) {
+		s.insist(func(*zone, jobs.Micros) any {
+			s.redis.agreed = b
+			return nil
+		}, func(any) { then() })
+	}
+	order(agreedFrozen, func() {
+		s.frozen = s.now
+		s.in(lasts, func() {
+			s.frozen = 0
+			order(agreed, func() {})
+		})
+	})
+}
