@@ -165,8 +165,9 @@ type Aside struct {
 type Ahead struct {
 	Next  Time   `json:"next"`            // when it may be touched next; null once it ended
 	Waits string `json:"waits,omitempty"` // what it needs and another has: host/x, group/x, a limit
-	// Why says why it does not run, in words: why it was deferred or is tried again, who has
-	// what it needs, who ordered that it stands. Only for one job is all of it looked up.
+	// Why says why it does not run, or who stops it, in words: why it was deferred or is
+	// tried again, who has what it needs, who ordered that it stands. Only for one job is
+	// all of it looked up.
 	Why string `json:"why,omitempty"`
 }
 

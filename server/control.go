@@ -248,7 +248,7 @@ func (s *Server) thaw(ctx context.Context, in *zoneOrder) (*thawedOutput, error)
 }
 
 func noZone(err error, zone string) error {
-	return notThere(err, "there is no zone %q; GET /v1/queue lists them", zone)
+	return notThere(err, "there is no zone %q; `muster queue` lists them", zone)
 }
 
 // notThere is problem for an error about something that is no task.

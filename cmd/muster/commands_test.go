@@ -76,6 +76,9 @@ POST /v1/tasks/0wcy7y2fb2/pause
 POST /v1/tasks/0wcy7y2fb2/resume
 {"what": "task", "name": "0wcy7y2fb2", "paused": false, "note": "resumed by bob", "moved": 1}
 
+POST /v1/tasks/0wcy7y2fb3/pause
+{"what": "task", "name": "0wcy7y2fb3", "paused": false, "already": true, "ended": true, "note": "paused by bob"}
+
 POST /v1/customers/acme/pause
 {"what": "customer", "name": "acme", "paused": true, "already": true, "note": "paused by al\u001bice: theirs"}
 
@@ -175,6 +178,7 @@ func TestCommandsShowTables(t *testing.T) {
 		"pause " + aTask: "task 0wcy7y2fb2 is paused: 12 jobs laid aside, 3 running: they go on\n" +
 			"not confirmed by zone z2: a server repeats it until it is\n",
 		"resume " + aTask:       "task 0wcy7y2fb2 is resumed: 1 job brought back\n",
+		"pause 0wcy7y2fb3":      "task 0wcy7y2fb3 has ended: nothing to do\n",
 		"pause --customer acme": "customer acme stood so already: paused by al\\x1bice: theirs\n",
 		"resume --zone z2":      "zone z2 was not paused: nothing to do\n",
 		"halt": "everything is halted\n" +

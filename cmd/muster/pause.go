@@ -187,6 +187,8 @@ func switchedText(d jobs.Switched) string {
 	}
 	text := ""
 	switch {
+	case d.Ended:
+		text = what + " has ended: nothing to do"
 	case d.Paused && d.Already:
 		text = what + " stood so already: " + cell(d.Note)
 	case d.Already:

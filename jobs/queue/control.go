@@ -40,9 +40,20 @@ func (q *Queue) turnTask(ctx context.Context, o order,
 	if o, err = q.give(ctx, o); err != nil {
 		return jobs.Switched{What: o.what, Name: o.name, Paused: o.on}, err
 	}
-	return q.switched(ctx, o, note, zones, func(zone string) (control, error) {
-		return do(ctx, zone, o)
+	ended := 0
+	out, err := q.switched(ctx, o, note, zones, func(zone string) (control, error) {
+		c, err := do(ctx, zone, o)
+		if err == nil && c.status == "ended" {
+			ended++
+		}
+		return c, err
 	})
+	if err != nil || ended < len(zones) {
+		return out, err
+	}
+	// There is nothing for a server to repeat.
+	out.Ended, out.Paused, out.Note = true, false, note
+	return out, q.say("pause", q.rdb.HDel(ctx, hubKey("pauses", ""), o.field()).Err())
 }
 
 // pauseTask lays the waiting jobs of a task in one zone aside.

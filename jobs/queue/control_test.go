@@ -55,6 +55,29 @@ func TestCancelStopsAndPauseLaysAside(t *testing.T) {
 	})
 }
 
+// Who pauses a task that is over is told so, and not that it stands still by an order.
+func TestATaskThatHasEndedIsNotPaused(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		id := submit(t, q, spec(), 2)
+		if _, err := q.Cancel(t.Context(), id, "bob"); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			p, err := q.Pause(t.Context(), id, "alice: lunch")
+			if err != nil || !p.Ended || p.Paused || !p.Already {
+				t.Errorf("pause: %+v, %v", p, err)
+			}
+		}
+		if p, err := q.Resume(t.Context(), id, "alice: back"); err != nil || !p.Ended || p.Paused {
+			t.Errorf("resume: %+v, %v", p, err)
+		}
+		if kept := w.raw(t).HKeys(t.Context(), "muster:{hub}:pauses").Val(); len(kept) > 0 {
+			t.Errorf("orders are kept: %v", kept)
+		}
+	})
+}
+
 func TestAPausedCustomer(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")

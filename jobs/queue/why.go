@@ -22,8 +22,26 @@ func (q *Queue) whyNot(ctx context.Context, zone string, j jobs.JobInfo) (string
 	case jobs.Queued, jobs.Paused, jobs.Held:
 		stands, err := q.whyStands(ctx, zone, j)
 		return cmp.Or(stands, j.Why), err
+	case jobs.Running, jobs.Lost:
+		stops, err := q.whyStops(ctx, zone, j.ID)
+		return cmp.Or(stops, j.Why), err
 	}
 	return j.Why, nil
+}
+
+// whyStops says who has ordered that a job in hand ends; empty: nobody.
+func (q *Queue) whyStops(ctx context.Context, zone string, id jobs.ID) (string, error) {
+	v, err := q.rdb.HMGet(ctx, zoneKey(zone, "task:", string(id.Task())), "cancel",
+		recordField(id.Host())).Result()
+	if err != nil {
+		return "", q.say("job", err)
+	}
+	r, err := readRecord(textOf(v, 1))
+	note := cmp.Or(r.cancel, textOf(v, 0))
+	if err != nil || note == "" {
+		return "", err
+	}
+	return "it is being stopped: " + note, nil
 }
 
 // whyBlocked says who has what a job needs.

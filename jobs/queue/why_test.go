@@ -7,6 +7,31 @@ import (
 	"muster/jobs"
 )
 
+// A job that was cancelled while it ran says so until it has been stopped.
+func TestAJobSaysThatItIsBeingStopped(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		id := submit(t, q, spec(), 2)
+		a, b := one(t, step(t, q, "1", 1)), one(t, step(t, q, "2", 1))
+		says := func(g jobs.Grant, want string) {
+			t.Helper()
+			if j := info(t, q, g.Job); j.State != jobs.Running || j.Why != want {
+				t.Errorf("the %s job says %q, want %q", j.State, j.Why, want)
+			}
+		}
+		if _, err := q.CancelJobs(t.Context(), []jobs.ID{a.Job}, "cancelled by bob: oops"); err != nil {
+			t.Fatal(err)
+		}
+		says(a, "it is being stopped: cancelled by bob: oops")
+		says(b, "")
+		if _, err := q.Cancel(t.Context(), id, "cancelled by alice"); err != nil {
+			t.Fatal(err)
+		}
+		says(a, "it is being stopped: cancelled by bob: oops")
+		says(b, "it is being stopped: cancelled by alice")
+	})
+}
+
 // A job that does not run says why, in words.
 func TestAJobSaysWhyItDoesNotRun(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
