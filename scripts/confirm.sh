@@ -97,11 +97,14 @@ arm() {
 	fi
 	now
 	printf '%s %s %s %s\n' "$boot" "$up" "$within" "$job" > "$MUSTER_DIR/armed.new"
-	sync "$MUSTER_DIR/armed.new" 2> /dev/null || sync
+	# Without power a file of which only the name is on disk would be empty: a rollback
+	# that does nothing.
+	lasting "$MUSTER_DIR"/*
 	mv "$MUSTER_DIR/armed.new" "$MUSTER_DIR/armed"
-	if [ -d /run/systemd/system ] && command -v systemd-run > /dev/null &&
-		systemd-run --quiet --collect --unit="muster-confirm-$id" --on-active="$within" \
-			--timer-property=AccuracySec=1s sh "$MUSTER_DIR/timer.sh" ''; then
+	lasting "$MUSTER_DIR" "${MUSTER_DIR%/*}"
+	if bySystemd && systemd-run "$manager" --quiet --collect --unit="muster-confirm-$id" \
+		--on-active="$within" --timer-property=AccuracySec=1s \
+		--setenv="PATH=$PATH" --setenv="HOME=${HOME:-/}" sh "$MUSTER_DIR/timer.sh" ''; then
 		return
 	fi
 	far=
@@ -109,6 +112,19 @@ arm() {
 	[ -n "$far" ] || far=nohup
 	$far sh "$MUSTER_DIR/timer.sh" "$within" > /dev/null 2>&1 < /dev/null 9>&- &
 }
+
+# bySystemd tells whether systemd can take it back. Of a user who is not root that is the
+# user's own manager, which is there for good only with linger.
+bySystemd() {
+	[ -d /run/systemd/system ] && command -v systemd-run > /dev/null || return 1
+	manager=--system
+	[ "$(id -u)" != 0 ] || return 0
+	manager=--user
+	[ -e "/var/lib/systemd/linger/$(id -un)" ]
+}
+
+# lasting has files and folders on disk before it goes on. Some can only have all.
+lasting() { sync "$@" 2> /dev/null || sync; }
 
 # settle takes back what nobody takes back any more: the host has booted since, or the
 # timer was ended.
@@ -183,8 +199,8 @@ main() {
 	confirm)
 		take confirmed
 		if [ -e "$MUSTER_DIR/confirmed" ]; then
-			[ ! -d /run/systemd/system ] ||
-				systemctl stop "muster-confirm-$id.timer" 2> /dev/null
+			lasting "$MUSTER_DIR" # else the next boot would find it armed
+			! bySystemd || systemctl "$manager" stop "muster-confirm-$id.timer" 2> /dev/null
 			run keep
 			say confirmed "$?"
 		else
