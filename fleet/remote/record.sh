@@ -526,7 +526,43 @@ plain() {
 	' "$nonce" "$text" <&3
 }
 
+# leave goes on outside of the session, if logind ends what is left of one: else the step
+# would end with its connection. It is tried first, for who cannot have it stays.
+leave() {
+	inSession && kills || return
+	manager=--system
+	[ "$(id -u)" = 0 ] || manager=--user
+	systemd-run "$manager" --scope --quiet true >/dev/null 2>&1 </dev/null || return
+	exec systemd-run "$manager" --scope --quiet --description="muster: $job" sh -c '
+		: muster-record
+		nonce=$1 request=$2 place=$3 job=$4 text=$5 record=$6
+		eval "$record"
+	' sh "$nonce" "$request" "$place" "$job" "$text" "$record"
+}
+
+inSession() {
+	while read -r line; do
+		case $line in */session-*.scope) return 0 ;; esac
+	done </proc/self/cgroup
+	return 1
+}
+
+# kills tells whether logind is told to. What is said last counts.
+kills() {
+	word=
+	for file in /usr/lib/systemd/logind.conf /etc/systemd/logind.conf \
+		/usr/lib/systemd/logind.conf.d/*.conf /run/systemd/logind.conf.d/*.conf \
+		/etc/systemd/logind.conf.d/*.conf; do
+		[ -r "$file" ] || continue
+		while read -r line; do
+			case $line in KillUserProcesses*=*) word=${line#*=} ;; esac
+		done <"$file"
+	done
+	case ${word# } in [yYtT1]* | [oO][nN]) ;; *) return 1 ;; esac
+}
+
 main() {
+	case $request in "run "*) leave 2>/dev/null ;; esac
 	exec 3<&0 </dev/null 2>/dev/null # what the shell itself says is not of the command
 	set -- $request
 	verb=$1 fence=$2 key=$3 step=$4 hi=$5 lo=$6 shi=$7 slo=$8 again=$9
