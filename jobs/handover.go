@@ -23,7 +23,7 @@ type Order string
 // OrderDrain tells a child to take nothing new and to exit after the jobs in hand.
 const OrderDrain Order = "drain"
 
-// Report is what a child says to its master, whenever it changes.
+// Report is what a child says to its master when it changes, ten times a second at most.
 type Report struct {
 	Ready    bool          `json:"ready,omitempty"` // the first one: the child is up
 	Jobs     []ID          `json:"jobs"`            // in hand now

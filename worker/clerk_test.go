@@ -460,10 +460,9 @@ func TestReportsFollowTheJobsInHand(t *testing.T) {
 		moved.Ready = false
 		moved.Deadline += time.Second // the checkpoint came after one step
 		over := jobs.Report{Jobs: []jobs.ID{g.Job}}
-		none := jobs.Report{Jobs: []jobs.ID{}, Done: 1}
-		bye := none
-		bye.Bye, bye.Next = true, s.lastSaid().Next
-		want := []jobs.Report{first, moved, over, none, bye}
+		// That nothing is in hand any more comes with the last one, which is due at once.
+		bye := jobs.Report{Jobs: []jobs.ID{}, Done: 1, Bye: true, Next: s.lastSaid().Next}
+		want := []jobs.Report{first, moved, over, bye}
 		if diff := cmp.Diff(want, s.said()); diff != "" {
 			t.Errorf("reports (-want +got):\n%s", diff)
 		}
