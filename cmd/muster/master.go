@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -130,9 +132,22 @@ func childEnv() []string {
 	return env
 }
 
+// workerEnv is that of one of so many workers. By itself each would take all cores to be
+// its own and wake a thread for every packet that comes while another is at work; together
+// they have twice as many threads as there are cores, so that half of them can use all.
+func workerEnv(children int) []string {
+	threads := threadsOf(runtime.GOMAXPROCS(0), children)
+	return append(childEnv(), "GOMAXPROCS="+strconv.Itoa(threads))
+}
+
+func threadsOf(cores, children int) int {
+	children = max(children, 1) // what is wrong with it is said elsewhere
+	return min(cores, (2*cores+children-1)/children)
+}
+
 func (b binary) config(s settings.Settings) (master.Config, error) {
 	c, err := s.MasterConfig(b.path, version)
-	c.Env = childEnv()
+	c.Env = workerEnv(c.Children)
 	c.Identity = identity(s.Node.Dir)
 	return c, err
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -184,4 +186,19 @@ func TestAReloadCannotChangeTheRedis(t *testing.T) {
 	m.cmd.Process.Signal(syscall.SIGHUP)
 	m.await("only a restart can do that")
 	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 10})
+}
+
+func TestWorkersShareTheCores(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ cores, children, want int }{
+		{2, 1, 2}, {2, 2, 2}, {2, 3, 2}, {2, 4, 1}, {2, 16, 1}, {64, 16, 8}, {64, 1, 64}, {64, 1000, 1}, {4, 0, 4},
+	} {
+		if got := threadsOf(c.cores, c.children); got != c.want {
+			t.Errorf("%d children on %d cores: %d threads each, want %d", c.children, c.cores, got, c.want)
+		}
+	}
+	want := fmt.Sprintf("GOMAXPROCS=%d", threadsOf(runtime.GOMAXPROCS(0), 1000))
+	if env := workerEnv(1000); !slices.Contains(env, want) {
+		t.Errorf("a worker gets %q, want %s in it", env, want)
+	}
 }
