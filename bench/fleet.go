@@ -77,6 +77,11 @@ func (h *hosts) read(dir string) error {
 	if said != ready {
 		return errors.Join(fmt.Errorf("it says %q, not %q", said, ready), err)
 	}
+	return h.readFiles(dir)
+}
+
+// readFiles reads the inventory and the key.
+func (h *hosts) readFiles(dir string) error {
 	file := filepath.Join(dir, fakefleet.InventoryFile)
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -154,6 +154,9 @@ func run(args []string) error {
 	if len(args) > 0 && args[0] == fleetRole {
 		return serveFleet(args[1:], os.Stdin, os.Stdout)
 	}
+	if len(args) > 0 && args[0] == bareRole {
+		return serveBare(args[1:])
+	}
 	o, err := parse(args)
 	if err != nil {
 		return err

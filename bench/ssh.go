@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"muster/fleet"
@@ -11,7 +12,7 @@ import (
 	"muster/jobs/queue"
 )
 
-// How much is done at a time, by both.
+// How much is done at a time, by all.
 const (
 	sshChildren = 8
 	sshSlots    = 8
@@ -21,16 +22,35 @@ const (
 	slowly = "sleep 0.2"
 )
 
-// overSSH compares a rollout, from its submit to its last result, with a loop
-// that does nothing but SSH. The node is idle before, so its children are
-// started within that time.
+// sshSizes are the nodes, each for 64 hosts. The target is that of the first.
+var sshSizes = []nodeSize{{children: sshChildren, slots: sshSlots}, {children: 2, slots: 32}}
+
+// overSSH compares rollouts, each from its submit to its last result, with a loop that
+// does nothing but SSH. The node is idle before, so its children are started within that
+// time.
 func overSSH(ctx context.Context, b *bench) (rows []row, err error) {
 	h, err := b.newHosts(b.size(3000))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.stop()) }()
-	n, err := b.newNode(ctx, nodeSize{children: sshChildren, slots: sshSlots}, func(q *queue.Queue) error {
+	for i, size := range sshSizes {
+		part, err := b.rolloutsOf(ctx, h, size)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			part[0] = part[0].ratioAtLeast(0.9)
+			part[len(part)-1] = part[len(part)-1].atMost(1)
+		}
+		rows = append(rows, part...)
+	}
+	return rows, nil
+}
+
+// rolloutsOf is the comparison with a node of one size.
+func (b *bench) rolloutsOf(ctx context.Context, h *hosts, size nodeSize) (rows []row, err error) {
+	n, err := b.newNode(ctx, size, func(q *queue.Queue) error {
 		return q.Publish(ctx, inventory, h.list, nil)
 	})
 	if err != nil {
@@ -38,11 +58,18 @@ func overSSH(ctx context.Context, b *bench) (rows []row, err error) {
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
 
-	all, some := h.list, h.list[:b.size(1000)]
+	all, some, parallel := h.list, h.list[:b.size(1000)], size.children*size.slots
+	loop, fleet := &bill{of: "the loop", pid: os.Getpid()}, &bill{of: "the hosts", pid: h.cmd.Process.Pid}
+	node := &bill{of: "master and children", pid: n.cmd.Process.Pid}
+	store := &bill{of: "Redis", pid: b.redis.cmd.Process.Pid}
+	visited := &bill{of: "the hosts", pid: h.cmd.Process.Pid}
+	many := &bill{of: "the loops", pid: os.Getpid()}
+	crowd := fmt.Sprintf("bare loop in %d processes", size.children)
 	got, err := b.race(ctx, b.rounds, []contender{
-		h.loop("bare loop, true", all, "true", sshChildren*sshSlots),
-		n.rollout("muster, true", all, "true"),
-		h.loop("bare loop, "+slowly, some, slowly, sshChildren*sshSlots),
+		billed(h.loop("bare loop, true", all, "true", parallel), len(all), loop, fleet),
+		billed(n.rollout("muster, true", all, "true"), len(all), node, store, visited),
+		billed(h.loops(crowd, b.dir, "true", size, many), len(all), many),
+		h.loop("bare loop, "+slowly, some, slowly, parallel),
 		n.rollout("muster, "+slowly, some, slowly),
 	})
 	if err != nil {
@@ -53,17 +80,17 @@ func overSSH(ctx context.Context, b *bench) (rows []row, err error) {
 		return nil, err
 	}
 	const unit, peer = "hosts/s", "the bare loop"
-	mine := fmt.Sprintf("muster, %d children × %d slots", sshChildren, sshSlots)
-	bare, slow := newRow("bare x/crypto loop, 64 at a time", unit, got[0]),
-		newRow("bare x/crypto loop, "+slowly, unit, got[2])
-	return []row{
-		newRow(mine, unit, got[1]).to(peer, bare).ratioAtLeast(0.9),
-		bare,
-		newRow(mine+", "+slowly, unit, got[3]).to(peer, slow),
-		slow,
-		newRow("Redis calls, with submit, starts and ends of children", "calls a job",
-			[]float64{asked / float64(len(all))}).atMost(1),
-	}, nil
+	mine := fmt.Sprintf("muster, %d children × %d slots", size.children, size.slots)
+	bare := newRow(fmt.Sprintf("bare x/crypto loop, %d at a time", parallel), unit, got[0])
+	slow := newRow("bare x/crypto loop, "+slowly, unit, got[3])
+	rows = append(rows, newRow(mine, unit, got[1]).to(peer, bare), bare,
+		newRow(crowd, unit, got[2]).to(peer, bare),
+		newRow(mine+", "+slowly, unit, got[4]).to(peer, slow), slow)
+	rows = append(rows, billRows("bare", loop, fleet)...)
+	rows = append(rows, billRows(crowd, many)...)
+	rows = append(rows, billRows(mine, node, store, visited)...)
+	return append(rows, newRow("Redis calls, with submit, starts and ends of children",
+		"calls a job", []float64{asked / float64(len(all))})), nil
 }
 
 // loop makes a contender that visits hosts with nothing but the SSH library.
