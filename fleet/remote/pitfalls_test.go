@@ -104,6 +104,12 @@ var pitfalls = []struct{ trap, tests, why string }{
 	{"F91 output that gives orders to a terminal", "TestPrintable muster.TestHostileWordsAreHarmless " +
 		"muster.TestLogsOnATerminalAreHarmless", ""},
 
+	{"a worker is killed: before, at the started line, in the middle, behind the effect, before the report",
+		"muster.TestAWorkerIsKilledAtEveryPlace muster.TestAKilledWorkersStepIsAttachedTo " +
+			"muster.TestAWorkerKilledBeforeItsReportLosesNothing", ""},
+	{"a connection is cut at the same places",
+		"muster.TestALineIsCutAtEveryPlace TestRealRecordSurvivesEveryCut", ""},
+
 	// Uploads.
 	{"a worker is killed under an upload", "TestRealUploadGoesOnWhereItWasCut TestRealRecordedUploadGoesOn " +
 		"muster.TestAKilledWorkersUploadGoesOn worker.TestALostUploadGoesOn", ""},
