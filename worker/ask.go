@@ -59,6 +59,7 @@ func (a *attempt) record(action scripts.Action, look bool) *remote.Record {
 		return r
 	}
 	r.Again, r.Twice, r.Look = a.asks(action), action.Repeatable, look
+	r.Marked = r.Marked && a.disturbs(action)
 	return r
 }
 
@@ -69,6 +70,8 @@ func (a *attempt) recordOf(number int) *remote.Record {
 		Step:  number,
 		Token: int64(a.grant.Token),
 		Since: max(int64(a.plan.spec.Created.Add(-sinceMargin)), 0),
+		// What disturbs the host is not begun where another job has marked its group since.
+		Marked: a.memory.Marked != 0,
 	}
 }
 

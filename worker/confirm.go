@@ -263,6 +263,7 @@ func (a *attempt) confirm(ctx context.Context, action scripts.Action, bound time
 	if keepsRecords(a.grant.Host) {
 		cmd.Record = a.recordOf(a.step + keepNumber)
 		cmd.Record.Again, cmd.Record.Twice = true, true
+		cmd.Record.Marked = false // nothing is disturbed by it
 	}
 	f, state, ok := a.change(ctx, a.with(action), cmd)
 	if !ok {

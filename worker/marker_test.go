@@ -98,9 +98,12 @@ func otherJob(host string) jobs.ID { return jobs.NewID("0000000002", host) }
 
 func TestAllMembersAreMarkedBeforeAStepThatDisturbs(t *testing.T) {
 	inPair(t, func(t *testing.T, s *stand, p *pair) {
-		s.hosts.run = func(ctx context.Context, h fleet.Host, _ remote.Command) (remote.Result, error) {
+		s.hosts.run = func(ctx context.Context, h fleet.Host, c remote.Command) (remote.Result, error) {
 			if len(p.marked) != 3 {
 				t.Errorf("at the step %d members are marked, want 3", len(p.marked))
+			}
+			if c.Record == nil || !c.Record.Marked {
+				t.Errorf("the host is told %+v, not that the job has marked its group", c.Record)
 			}
 			return works(ctx, time.Second)
 		}

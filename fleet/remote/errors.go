@@ -70,7 +70,8 @@ const (
 	// KindBusy: another step is at work on the host, see Error.Wait. Never ran.
 	KindBusy Kind = "busy"
 
-	// KindStale: the host has seen a newer attempt. Never ran.
+	// KindStale: the host has seen a newer attempt, or the marker of a newer job of the
+	// group. Never ran.
 	KindStale Kind = "stale"
 
 	// KindUntold: an earlier attempt may have started the step, and the host cannot tell.

@@ -141,6 +141,9 @@ func (m Marker) judge(c *Conn, said note) (Marking, error) {
 		return Marking{Unfenced: "it lacks " + c.lacks(rest)}, nil
 	case words.word() == "stale":
 		return Marking{}, c.to.fault(op, KindStale, errors.New("the host has seen a newer attempt"))
+	case words.word() == "busy" && rest != "":
+		return Marking{}, c.to.fault(op, KindBusy, errors.New("a step is at work on it, and the marker "+
+			"there gives way only behind that"))
 	case words.word() == "busy":
 		return Marking{}, c.to.fault(op, KindBusy, errors.New("somebody else is at its marker"))
 	case words.word() == "lacking":

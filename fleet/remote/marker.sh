@@ -12,26 +12,30 @@
 #
 #   marked | left
 #   no held KEY TOKEN-HIGH TOKEN-LOW UNTIL-HIGH UNTIL-LOW GROUP HOST JOB
-#   no stale|busy|plain WHAT-IS-MISSING|lacking WHAT|disk WHY
+#   no stale|busy [step]|plain WHAT-IS-MISSING|lacking WHAT|disk WHY
 #
 # The marker is one line in one file, which comes to the disk before it gets its name. Of
 # two who come at once one finds that of the other.
 
-# carried reads the marker that is there. One that cannot be read is somebody's.
-carried() {
-	mkey='' mhi='' mlo='' muhi='' mulo='' mgroup='' mhost='' mjob='' whole=''
-	[ -e "$dir/marker" ] || return 1
-	read -r mkey mhi mlo muhi mulo mgroup mhost mjob whole <"$dir/marker"
-	[ "$whole" = . ] || mkey=- mhi=0 mlo=0 muhi=999999999 mulo=999999999 mgroup=- mhost=- mjob=-
+# quiet tells that no step is at work here, and lets none begin before the marker is
+# written: the step of a job whose marker gives way is refused, or has ended. See overtaken.
+quiet() {
+	[ -e "$dir/lock" ] || (umask 077; : >>"$dir/lock")
+	exec 8<"$dir/lock"
+	flock -n 8 || return 1
+	newest "$dir"/*.started
+	[ -z "$found" ] || [ -e "$found.end" ] || ! runs "$found"
 }
 
-# claim writes ours.
+# claim writes ours. It is false if a step is in the way.
 claim() {
 	if carried; then
 		if [ "$mkey" = "$key" ]; then
 			older "$hi" "$lo" "$mhi" "$mlo" && no stale
 		elif [ "$mkey $mhi $mlo" != "$over" ]; then
 			no held "$mkey" "$mhi" "$mlo" "$muhi" "$mulo" "$mgroup" "$mhost" "$mjob"
+		else
+			quiet || return 1
 		fi
 	fi
 	why=$({
@@ -53,7 +57,7 @@ leave() {
 
 mark() {
 	exec 3<&0 </dev/null 2>/dev/null
-	again=1 lack='' verb=run
+	again=1 lack='' verb=run table=''
 	[ "$off" = 0 ] || verb=ask # a folder is not made for that
 	missing
 	[ -n "$lack" ] || settle || lack=' folder'
@@ -64,14 +68,16 @@ mark() {
 	[ -e "$dir/marker.lock" ] || (umask 077; : >>"$dir/marker.lock")
 	[ -w "$dir/marker.lock" ] || no disk 'the lock of the marker cannot be opened'
 	exec 9>>"$dir/marker.lock"
+	busy=
 	for turn in .01 .02 .05 .1 .2 .5 .5 .5; do
 		if grab; then
-			if [ "$off" = 1 ]; then leave; else claim; fi
-			exit 0
+			if [ "$off" = 1 ]; then leave; else claim; fi && exit 0
+			flock -u 9
+			busy=step
 		fi
 		sleep "$turn" || sleep 1
 	done
-	no busy
+	no busy $busy
 }
 
 mark

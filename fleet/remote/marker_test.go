@@ -3,9 +3,11 @@ package remote_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"muster/fleet"
@@ -95,6 +97,55 @@ func TestRealMarker(t *testing.T) {
 			// A step finds the same folder, and no marker is in its way.
 			result, err := h.run(step("j9", 10), "echo on")
 			wantEnd(t, result, err, "exit 0: on\n")
+		})
+	}
+}
+
+// A step of a job that has marked its group is refused where another one did so since: its
+// worker stood still for so long that others took the group for free. And no marker gives
+// way under a step.
+func TestRealMarkerOfAnotherJobRefusesAStep(t *testing.T) {
+	t.Parallel()
+	for system, options := range recordSystems(t) {
+		t.Run(system, func(t *testing.T) {
+			t.Parallel()
+			h := newRecordingHost(t, options)
+			try := func(job string, token int64) (remote.Result, error) {
+				r := step(job, token)
+				r.Marked, r.Step = true, int(token)
+				return h.run(r, "echo did it")
+			}
+			result, err := try("j0", 1)
+			wantEnd(t, result, err, "exit 0: did it\n") // none is carried, as behind a new installation
+			h.want("the first", h.mark(marker("j1", 2)), "ours")
+			result, err = try("j1", 3)
+			wantEnd(t, result, err, "exit 0: did it\n")
+			found, err := h.connect().Mark(t.Context(), marker("j2", 5))
+			if err != nil || found.Other == nil {
+				t.Fatalf("found %+v, %v", found, err)
+			}
+			over := marker("j2", 6)
+			over.Over = *found.Other
+
+			nap := newNap()
+			h.begin(step("j3", 4), "echo begun; exec sleep "+nap, nap)
+			h.want("put over it under a step", h.mark(over), "busy")
+			h.want("which left it", h.mark(marker("j2", 6)), "j1")
+			for _, pid := range naps(t, nap) {
+				n, _ := strconv.Atoi(pid)
+				syscall.Kill(n, syscall.SIGKILL)
+			}
+			h.want("put over it behind the step", h.mark(over), "ours")
+
+			_, err = try("j1", 5)
+			wantKind(t, err, remote.KindStale, false)
+			if err == nil || !strings.Contains(err.Error(), "marker of job j2") {
+				t.Errorf("it says %v", err)
+			}
+			result, err = h.run(step("j4", 5), "echo on") // of a job that disturbs nobody
+			wantEnd(t, result, err, "exit 0: on\n")
+			result, err = try("j5", 7) // that marker is of before
+			wantEnd(t, result, err, "exit 0: did it\n")
 		})
 	}
 }

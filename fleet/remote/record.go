@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -29,6 +30,10 @@ type Record struct {
 
 	// Twice says that the step may run again where it is not known how it went before.
 	Twice bool
+
+	// Marked says that the job has marked its redundancy group, see Marker. Where another job
+	// has done so since, the step is not started: that is KindStale, too.
+	Marked bool
 
 	// Look starts nothing: a step that never began is KindNever, and no older attempt can
 	// start it any more.
@@ -94,8 +99,9 @@ func (q request) reader(nonce string) io.Reader {
 	var b strings.Builder
 	b.WriteString("nonce=" + nonce + "; IFS= read -r request; IFS= read -r place; IFS= read -r job; " +
 		"IFS= read -r text; record=$(" + q.loader() + "); eval \"$record\"\n")
-	fmt.Fprintf(&b, "%s %s %s %d %s %s %s %s %d\n", q.verb, q.fence, r.key(), r.Step,
-		halves(r.Token), halves(r.Since), bit(r.Again), bit(r.Twice), seconds(q.cmd.Bound))
+	fmt.Fprintf(&b, "%s %s %s %d %s %s %s %s %d %s\n", q.verb, q.fence, r.key(), r.Step,
+		halves(r.Token), halves(r.Since), bit(r.Again), bit(r.Twice), seconds(q.cmd.Bound),
+		bit(r.Marked))
 	fmt.Fprintf(&b, "%s\n%s\n%s\n", q.dir, r.Job, escape(text))
 	if q.verb == verbPut {
 		b.WriteString(putScript)
@@ -323,6 +329,9 @@ func (n note) refusal(op string, c *Conn) error {
 	case "stale":
 		return to.fault(op, KindStale, errors.New("the host has seen a newer attempt, nothing was "+
 			"started"))
+	case "marked":
+		return to.fault(op, KindStale, fmt.Errorf("the host carries the marker of job %s by now, which "+
+			"may be disturbing another member of its group: nothing was started", cmp.Or(rest, "-")))
 	case "busy":
 		wait, who := busyWith(words[1:])
 		return &Error{Op: op, Host: to.name, Addr: to.addr, Kind: KindBusy, Wait: wait,

@@ -3,7 +3,7 @@
 # Nothing of it is installed. It comes on stdin to a shell, behind a request of four lines,
 # which that shell keeps in the variables request, place, job and text:
 #
-#   verb fence key step token-high token-low since-high since-low again twice bound
+#   verb fence key step token-high token-low since-high since-low again twice bound marks
 #   the folder of the records
 #   the job, for people
 #   the command, for printf %b
@@ -17,6 +17,7 @@
 #   since   no attempt at the job is older than this token
 #   again   1: an earlier attempt may have started the step
 #   twice   1: the step may run again if it is not known how it went before
+#   marks   1: the job has marked its redundancy group, see marker.sh
 #
 # What is left of stdin is the command's. What it says goes to stdout as it is, between
 # lines of our own, which begin with the nonce behind a newline:
@@ -25,7 +26,7 @@
 #   at BYTE                              (what comes next was said from there on)
 #   mark PID PARENT                      (plain: what comes next is the command, no end)
 #   end exit|timeout|stopped CODE OPEN PROCESSES-LEFT | end gone | end rebooted
-#   no stale|busy SECONDS JOB|untold|never|lacking WHAT|disk WHY
+#   no stale|marked JOB|busy SECONDS JOB|untold|never|lacking WHAT|disk WHY
 #   stopped gone|left PIDS|hidden|ended|none|unsure
 #
 # A record is a family of files, TOKEN.KEY.STEP.…, of which the oldest is the first:
@@ -272,8 +273,25 @@ busy() {
 	no busy $((began + limit - ${up%.*})) "$who"
 }
 
+# carried reads the marker that is there. One that cannot be read is somebody's.
+carried() {
+	mkey='' mhi='' mlo='' muhi='' mulo='' mgroup='' mhost='' mjob='' whole=''
+	[ -e "$dir/marker" ] || return 1
+	read -r mkey mhi mlo muhi mulo mgroup mhost mjob whole <"$dir/marker"
+	[ "$whole" = . ] || mkey=- mhi=0 mlo=0 muhi=999999999 mulo=999999999 mgroup=- mhost=- mjob=-
+}
+
+# overtaken refuses a step of a job whose marker another one has replaced since: that may
+# be disturbing another member. Markers of before are of nobody who is still at work.
+overtaken() {
+	carried && [ "$mkey" != "$key" ] || return 0
+	[ "$mkey" = - ] || older "$hi" "$lo" "$mhi" "$mlo" || return 0
+	no marked "$mjob"
+}
+
 # start does the step.
 start() {
+	[ "$marks" = 0 ] || overtaken
 	name=$dir/$hi$lo.$key.$step
 	read -r boot </proc/sys/kernel/random/boot_id
 	read -r up rest </proc/uptime
@@ -567,7 +585,7 @@ main() {
 	set -- $request
 	verb=$1 fence=$2 key=$3 step=$4 hi=$5 lo=$6 shi=$7 slo=$8 again=$9
 	shift 9
-	twice=$1 bound=$2
+	twice=$1 bound=$2 marks=$3
 	case $text in *\\*) text=$(printf %b "$text") ;; esac
 	base=0 off=0 table=
 

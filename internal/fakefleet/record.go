@@ -33,7 +33,7 @@ func (s *session) unfenced(c machine.Command) machine.Command {
 		line, more = in.line(done)
 	}
 	words := strings.Fields(lines[0])
-	if !ok || len(words) != 11 {
+	if !ok || len(words) != 12 {
 		return c
 	}
 	verb, fence, again, twice, bound := words[0], words[1], words[8], words[9], words[10]
