@@ -44,7 +44,11 @@ func New(hosts []Host, limits ...Limit) (*Inventory, error) {
 	for _, h := range hosts {
 		r.check(entry{host: h})
 	}
-	return r.inventory(nil)
+	inv := r.inventory(nil)
+	if len(r.mistakes) > 0 {
+		return nil, r.mistakes
+	}
+	return inv, nil
 }
 
 // Hosts returns all hosts, sorted by name. The slice is the caller's; the labels
@@ -189,19 +193,21 @@ func (e entry) place() string {
 	return fmt.Sprintf(" at %s:%d", e.file, e.line)
 }
 
-// inventory ends the reading: it checks what concerns several hosts, and
-// answers with either the inventory or all mistakes.
-func (r *reader) inventory(files []string) (*Inventory, error) {
+// inventory ends the reading: it checks what concerns several hosts. What is wrong is
+// in the mistakes of the reader then.
+func (r *reader) inventory(files []string) *Inventory {
 	r.checkNames()
 	r.override()
 	hops := r.resolveJumps()
 	r.checkGroups()
+	r.checkAddresses()
 	r.checkLimits()
-	if len(r.mistakes) > 0 {
-		r.mistakes.sort(files)
-		return nil, r.mistakes
+	if len(files) > 0 && len(r.entries) == 0 && len(r.mistakes) == 0 {
+		r.warnings = append(r.warnings, Mistake{files[0], 1, "the inventory has no hosts"})
 	}
-	return r.build(hops), nil
+	r.mistakes.Sort(files)
+	r.warnings.Sort(files)
+	return r.build(hops)
 }
 
 // build makes an inventory of what was read, without a look at it.
@@ -243,6 +249,30 @@ func (r *reader) checkNames() {
 			continue
 		}
 		first[e.host.Name] = e
+	}
+}
+
+// checkAddresses finds hosts that are perhaps one: then two jobs could be at work on it at
+// once. The same address for another user, or on another way, may be another host.
+func (r *reader) checkAddresses() {
+	type place struct {
+		address, user string
+		port          int
+	}
+	first := make(map[place]int, len(r.entries))
+	for i := range r.entries {
+		e := &r.entries[i]
+		at := place{strings.ToLower(e.host.Address), e.host.User, e.host.Port}
+		f, seen := first[at]
+		switch {
+		case e.host.Address == "": // was reported where it is missing
+		case !seen:
+			first[at] = i
+		case r.entries[f].host.Name != e.host.Name && slices.Equal(r.entries[f].jump, e.jump):
+			r.warnings = append(r.warnings, Mistake{e.file, e.line, fmt.Sprintf("%s has the address of "+
+				"%s%s, %s port %d: if it is one host under two names, two jobs can be at work on it at once",
+				e.who(), r.entries[f].who(), r.entries[f].place(), at.address, at.port)})
+		}
 	}
 }
 

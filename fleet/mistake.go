@@ -46,9 +46,9 @@ func (ms Mistakes) Error() string {
 	return b.String()
 }
 
-// sort brings the mistakes of each file into the order of its lines; files stay
+// Sort brings the mistakes of each file into the order of its lines; files stay
 // in the order in which they were given.
-func (ms Mistakes) sort(files []string) {
+func (ms Mistakes) Sort(files []string) {
 	rank := make(map[string]int, len(files))
 	for i, f := range files {
 		if _, seen := rank[f]; !seen {

@@ -46,6 +46,18 @@ func suggest(word string, words []string) string {
 	return ": did you mean " + near[0] + "?"
 }
 
+// Misspelt is the word that differs from one in two letters or less; empty: none does.
+func Misspelt(word string, words []string) string {
+	for most := 1; most <= 2; most++ {
+		for _, w := range words {
+			if distance(word, w, most) <= most {
+				return w
+			}
+		}
+	}
+	return ""
+}
+
 // distance counts how many bytes must be put in, left out or changed to make b
 // of a (Levenshtein). It gives up above the limit, so that long words cost
 // little; the answer is then limit + 1.

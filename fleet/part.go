@@ -1,5 +1,7 @@
 package fleet
 
+import "slices"
+
 // Entry is a host as a source has it, and where it stands.
 type Entry struct {
 	Host       Host
@@ -17,6 +19,7 @@ type Part struct {
 	Entries  []Entry
 	Hops     []Hop // jump hosts that are no hosts of the inventory
 	Mistakes Mistakes
+	Warnings Mistakes // what looks like a mistake, and is none by the rules of the format
 	Notes    Mistakes // what was not taken over
 
 	own *reader // what Read has read
@@ -26,6 +29,22 @@ type Part struct {
 // what another says of it stands there under overrides. The error is of type
 // Mistakes and has those of all parts.
 func Join(parts ...Part) (*Inventory, error) {
+	s := Look(parts...)
+	if len(s.Mistakes) > 0 {
+		return nil, s.Mistakes
+	}
+	return s.Inventory, nil
+}
+
+// Survey is all that there is to be said of an inventory, also of one with mistakes.
+type Survey struct {
+	Inventory *Inventory // with mistakes in it: to be looked at, not to be used
+	Mistakes  Mistakes
+	Files     []string // in their order
+}
+
+// Look is Join for those who want to see everything at once.
+func Look(parts ...Part) Survey {
 	var r reader
 	var files []string
 	for _, p := range parts {
@@ -41,9 +60,22 @@ func Join(parts ...Part) (*Inventory, error) {
 		}
 		r.strangers = append(r.strangers, p.Hops...)
 		r.mistakes = append(r.mistakes, p.Mistakes...)
+		r.warnings = append(r.warnings, p.Warnings...)
 		r.notes = append(r.notes, p.Notes...)
 	}
-	return r.inventory(files)
+	inv := r.inventory(files)
+	return Survey{inv, r.mistakes, files}
+}
+
+// Wrong is what is wrong with a part by itself, whatever the others say.
+func (p Part) Wrong() Mistakes {
+	var r reader
+	for _, e := range p.Entries {
+		r.check(entry{host: e.Host, file: e.File, line: e.Line})
+	}
+	all := slices.Concat(p.Mistakes, r.mistakes)
+	all.Sort(p.Files)
+	return all
 }
 
 // check takes in a host that came from elsewhere, with what is wrong with it.

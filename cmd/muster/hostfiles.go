@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -58,7 +59,7 @@ Exit codes: 0 all was read, 1 there are mistakes.`,
 
 // tellImport says what somebody should know of an inventory that was imported.
 func tellImport(w io.Writer, inv *fleet.Inventory) {
-	tell(w, inv.Notes())
+	tell(w, "note: ", inv.Notes())
 	for _, h := range inv.Strangers() {
 		fmt.Fprintf(w, "muster: jump host %s was no host of its own: it is one now\n", cell(h.Name))
 	}
@@ -72,31 +73,93 @@ func newHostsCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check [SOURCE…]",
 		Short: "Tell what is wrong with an inventory",
-		Long: `check reads an inventory as the server does and lists every mistake with its place,
-and what is no mistake but wants a look: groups of one host, hosts without a host
-key. Without sources it reads those of the configuration.
+		Long: `check reads an inventory as the server does and lists everything at once, with its
+place: mistakes, with any of which the server refuses the inventory, and what is none
+but wants a look: groups of one host, hosts without a host key, two hosts with one
+address, keys that stand twice or that nothing reads, variables that look misspelt.
+Without sources it reads those of the configuration.
 
 ` + sourcesHelp + `
 
 Exit codes: 0 nothing was found, 1 something was.`,
 		Example: `  muster hosts check
-  muster hosts check fleet.yaml /etc/ansible/hosts`,
+  muster hosts check fleet.yaml /etc/ansible/hosts
+  muster hosts check fleet.yaml -o json`,
 	}
 	f := addFileFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		inv, err := f.inventory(c.Context(), args)
+		cfg, err := f.sources(args)
 		if err != nil {
 			return err
 		}
-		tell(c.ErrOrStderr(), inv.Notes())
-		found := append(inv.Warnings(), sources.WithoutKey(inv)...)
-		if len(found) > 0 {
-			return exit(exitNotAll, found)
+		found, err := sources.New(cfg).Check(c.Context(), time.Now())
+		clean := err == nil && len(found.Mistakes)+len(found.Looks) == 0
+		if output, _ := c.Flags().GetString("output"); output == "json" {
+			err = writeFound(c.OutOrStdout(), found, err)
+		} else {
+			tellFound(c.OutOrStdout(), c.ErrOrStderr(), found, err)
 		}
-		fmt.Fprintf(c.OutOrStdout(), "%s, no mistakes\n", count(inv.Len(), "host"))
-		return nil
+		if err == nil && clean {
+			return nil
+		}
+		return exit(exitNotAll, nil)
 	}
 	return c
+}
+
+// tellFound says what was found of an inventory, for people.
+func tellFound(out, errs io.Writer, found sources.Found, unread error) {
+	tell(errs, "note: ", found.Notes)
+	tell(errs, "", found.Mistakes)
+	tell(errs, "look: ", found.Looks)
+	if unread != nil {
+		for line := range strings.Lines(unread.Error()) {
+			fmt.Fprintf(errs, "muster: %s\n", cell(strings.TrimRight(line, "\n")))
+		}
+	}
+	switch mistakes, looks := len(found.Mistakes), len(found.Looks); {
+	case unread != nil:
+		fmt.Fprintf(out, "not all was read; %s in the rest\n", count(mistakes, "mistake"))
+	case mistakes+looks == 0:
+		fmt.Fprintf(out, "%s, no mistakes\n", count(found.Hosts, "host"))
+	case mistakes == 0:
+		fmt.Fprintf(out, "%s, no mistakes, %d to look at\n", count(found.Hosts, "host"), looks)
+	default:
+		fmt.Fprintf(out, "%s: the server refuses this; %d to look at\n",
+			count(mistakes, "mistake"), looks)
+	}
+}
+
+// remarked is a line of what was found.
+type remarked struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Text string `json:"text"`
+}
+
+// writeFound is the same for programs.
+func writeFound(out io.Writer, found sources.Found, unread error) error {
+	list := func(ms fleet.Mistakes) []remarked {
+		lines := make([]remarked, len(ms))
+		for i, m := range ms {
+			lines[i] = remarked(m)
+		}
+		return lines
+	}
+	said := struct {
+		Hosts    int        `json:"hosts"`
+		Mistakes []remarked `json:"mistakes"`
+		Looks    []remarked `json:"looks"`
+		Notes    []remarked `json:"notes"`
+		Unread   string     `json:"unread,omitempty"`
+	}{Hosts: found.Hosts, Mistakes: list(found.Mistakes), Looks: list(found.Looks),
+		Notes: list(found.Notes)}
+	if unread != nil {
+		said.Unread = unread.Error()
+	}
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	return e.Encode(said)
 }
 
 func newHostsDiff() *cobra.Command {
@@ -178,18 +241,30 @@ func addFileFlags(c *cobra.Command) *fileFlags {
 // inventory reads the sources that are named, or else those of the configuration,
 // which also says where host keys are looked up.
 func (f *fileFlags) inventory(ctx context.Context, named []string) (*fleet.Inventory, error) {
-	cfg, err := f.read()
+	cfg, err := f.sources(named)
 	if err != nil {
 		return nil, err
+	}
+	return readInventory(ctx, cfg)
+}
+
+// sources are those that are named, or else those of the configuration.
+func (f *fileFlags) sources(named []string) (sources.Config, error) {
+	cfg, err := f.read()
+	if err != nil {
+		return cfg, err
 	}
 	if len(named) > 0 {
 		cfg.List = named
 	}
 	if len(cfg.List) == 0 {
-		return nil, exit(exitUsage, errors.New("no inventory is configured: name its files, or list "+
+		return cfg, exit(exitUsage, errors.New("no inventory is configured: name its files, or list "+
 			"them under `inventory` in muster.yaml"))
 	}
-	return readInventory(ctx, cfg)
+	if err := cfg.Validate(); err != nil {
+		return cfg, exit(exitUsage, err)
+	}
+	return cfg, nil
 }
 
 // imported reads sources and files of OpenSSH.
@@ -237,13 +312,13 @@ func readInventory(ctx context.Context, cfg sources.Config) (*fleet.Inventory, e
 	return inv, nil
 }
 
-// tell lists what is worth knowing.
-func tell(w io.Writer, notes fleet.Mistakes) {
+// tell lists what is worth knowing, behind a word for its kind.
+func tell(w io.Writer, kind string, notes fleet.Mistakes) {
 	if len(notes) == 0 {
 		return
 	}
 	for line := range strings.Lines(notes.Error()) {
-		fmt.Fprintf(w, "muster: note: %s\n", cell(strings.TrimRight(line, "\n")))
+		fmt.Fprintf(w, "muster: %s%s\n", kind, cell(strings.TrimRight(line, "\n")))
 	}
 }
 

@@ -76,12 +76,21 @@ func ownVars() []string {
 
 // checkOwn finds variables that look like ours and are not.
 func (r *reader) checkOwn() {
-	known := ownVars()
+	known, meant := ownVars(), map[string]string{}
 	check := func(vars settings) {
 		for key, v := range vars {
 			if strings.HasPrefix(key, "muster_") && !slices.Contains(known, key) {
 				r.mistakeAt(v.file, v.node.Line, fmt.Sprintf("unknown variable %s: want one of %s",
 					short(key), strings.Join(known, ", ")))
+			}
+			word, known := meant[key]
+			if !known {
+				word = misspelt(key)
+				meant[key] = word
+			}
+			if word != "" {
+				r.warnAt(v.file, v.node.Line, fmt.Sprintf("variable %s is not used: did you mean %s?",
+					short(key), word))
 			}
 		}
 	}
@@ -93,6 +102,23 @@ func (r *reader) checkOwn() {
 		check(h.vars)
 		check(h.files)
 	}
+}
+
+// theirVars are variables of Ansible that are read here, and some that are like them.
+func theirVars() []string {
+	return append(argsVars(), "ansible_host", "ansible_port", "ansible_user", "ansible_connection",
+		"ansible_private_key_file", "ansible_ssh_host", "ansible_ssh_port", "ansible_ssh_user",
+		"ansible_ssh_private_key_file", "ansible_scp_extra_args", "ansible_sftp_extra_args",
+		"ansible_group_priority")
+}
+
+// misspelt is the variable of Ansible that is meant by one that it does not know; empty: it
+// may be anybody's own.
+func misspelt(key string) string {
+	if !strings.HasPrefix(key, "ansible") || slices.Contains(theirVars(), key) {
+		return ""
+	}
+	return fleet.Misspelt(key, theirVars())
 }
 
 // maker makes one host.

@@ -183,6 +183,8 @@ func (r *reader) listGroup(p pair) []*yaml.Node {
 		case slices.Contains([]string{"hosts", "children", "vars"}, m.key.Value):
 			r.mistake(m.value.Line, "%s of group %s: want hosts and children as lists, vars as an object",
 				m.key.Value, short(g.name))
+		default:
+			r.strayKey(m.key, g)
 		}
 	}
 	return named

@@ -234,6 +234,7 @@ type reader struct {
 	jumps    map[string]jump // of hosts, by name
 	hops     []fleet.Hop     // jump hosts that are no hosts
 	mistakes fleet.Mistakes
+	warnings fleet.Mistakes // what Ansible takes, and nobody means
 	notes    fleet.Mistakes
 	said     map[fleet.Mistake]bool
 }
@@ -246,6 +247,12 @@ func (r *reader) mistake(line int, format string, args ...any) {
 func (r *reader) mistakeAt(file string, line int, text string) {
 	if m := (fleet.Mistake{File: file, Line: line, Text: text}); r.first(m) {
 		r.mistakes = append(r.mistakes, m)
+	}
+}
+
+func (r *reader) warnAt(file string, line int, text string) {
+	if m := (fleet.Mistake{File: file, Line: line, Text: text}); r.first(m) {
+		r.warnings = append(r.warnings, m)
 	}
 }
 

@@ -136,6 +136,7 @@ func Read(t Tree, o Options) fleet.Part {
 	part := fleet.Part{Entries: r.entries(o)}
 	part.Hops = r.hops
 	part.Mistakes, part.Notes = sorted(t, r.mistakes), sorted(t, r.notes)
+	part.Warnings = sorted(t, r.warnings)
 	for _, f := range t.Files {
 		part.Files = append(part.Files, f.Name)
 	}

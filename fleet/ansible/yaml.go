@@ -82,6 +82,8 @@ func (r *reader) pairsIn(n *yaml.Node, depth int) []pair {
 			index[p.key.Value] = len(list)
 			list = append(list, p)
 		case strong:
+			r.warnAt(r.file, p.key.Line, fmt.Sprintf("key %s stands there already, at line %d: of the two "+
+				"Ansible takes this one", short(p.key.Value), list[i].key.Line))
 			list[i] = p
 		}
 	}
@@ -177,8 +179,7 @@ func (r *reader) yamlGroup(p pair, depth int) *group {
 	for _, part := range r.pairs(p.value) {
 		name, value := part.key.Value, part.value
 		if !slices.Contains([]string{"hosts", "children", "vars"}, name) {
-			r.noteAt(r.file, part.key.Line, fmt.Sprintf("key %s of group %s is not used: want hosts, "+
-				"children and vars", short(name), short(g.name)))
+			r.strayKey(part.key, g)
 			continue
 		}
 		members, ok := r.members(value)
@@ -190,6 +191,12 @@ func (r *reader) yamlGroup(p pair, depth int) *group {
 		r.yamlPart(g, name, members, depth)
 	}
 	return g
+}
+
+// strayKey tells of a key of a group that nothing reads.
+func (r *reader) strayKey(key *yaml.Node, g *group) {
+	r.warnAt(r.file, key.Line, fmt.Sprintf("key %s of group %s is not used: want hosts, children and "+
+		"vars", short(key.Value), short(g.name)))
 }
 
 // members are the pairs of a part of a group; a single word is one without value.

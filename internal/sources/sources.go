@@ -96,6 +96,48 @@ func (s *Sources) Read(ctx context.Context, now time.Time) (*fleet.Inventory, er
 	return inv, nil
 }
 
+// Found is all that there is to be said of an inventory.
+type Found struct {
+	Hosts    int
+	Mistakes fleet.Mistakes // with any of these it is refused
+	Looks    fleet.Mistakes // what is no mistake, but wants a look
+	Notes    fleet.Mistakes // what of a foreign form was not taken over
+}
+
+// Check reads all sources as Read does, and tells everything at once, whatever is wrong.
+// The error is about sources that cannot be read; the mistakes of others are told beside it.
+func (s *Sources) Check(ctx context.Context, now time.Time) (Found, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := &gatherer{cfg: s.cfg, now: now, old: s.answers, answers: map[string]answer{},
+		stamps: map[string]stamp{}}
+	parts, err := g.parts(ctx)
+	parts = append(parts, s.cfg.More...)
+	if err != nil { // who stands in a file that is not there is missed by others
+		var f Found
+		for _, p := range parts {
+			f.Mistakes = append(f.Mistakes, p.Wrong()...)
+			f.Notes = append(f.Notes, p.Notes...)
+		}
+		return f, err
+	}
+	seen := fleet.Look(parts...)
+	inv := seen.Inventory
+	err = g.resolveKeys(inv)
+	f := Found{Hosts: inv.Len(), Mistakes: seen.Mistakes, Notes: inv.Notes(), Looks: inv.Warnings()}
+	wrong := map[fleet.Mistake]bool{} // places of which more is wrong
+	for _, m := range f.Mistakes {
+		wrong[fleet.Mistake{File: m.File, Line: m.Line}] = true
+	}
+	for _, m := range WithoutKey(inv) {
+		if !wrong[fleet.Mistake{File: m.File, Line: m.Line}] {
+			f.Looks = append(f.Looks, m)
+		}
+	}
+	f.Looks.Sort(seen.Files)
+	return f, err
+}
+
 // untouched tells whether files look as at the last Read: those that were read now,
 // and those that would be read after them.
 func (s *Sources) untouched(read map[string]stamp) bool {
