@@ -20,12 +20,16 @@ type Event struct {
 	// Length is elapsed time; of an event of whole days it is by the clock.
 	Length time.Duration
 	Days   bool
+
+	// Clock is from the reading of its beginning to that of its end, if DTEND gave one: on
+	// a night on which the clocks are set that is another time than Length.
+	Clock Wall
 }
 
 // hash is of all that makes up when the event is.
 func (e Event) hash() string {
 	h := sha256.New()
-	fmt.Fprintln(h, e.Zone, e.Starts, e.Length, e.Days)
+	fmt.Fprintln(h, e.Zone, e.Starts, e.Length, e.Days, e.Clock)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
@@ -35,15 +39,32 @@ func (e Event) begins(from time.Time, p Policy) iter.Seq[begin] {
 	starts := fromWalls(slices.Values(e.Starts[i:]), e.Zone, from, p)
 	return func(yield func(begin) bool) {
 		for b := range starts {
-			b.end = b.at.Add(e.Length)
-			if e.Days {
-				b.end = unix(e.Zone.resolve(b.wall + Wall(e.Length/time.Second)).first)
-			}
+			b.end, b.latest = e.ends(b)
 			if !yield(b) {
 				return
 			}
 		}
 	}
+}
+
+// ends are the first and the last of what the end may mean: a time that passes, or a
+// reading. They differ where the clocks are set. Work stops at the first, so that it is
+// never done later than was agreed; a freeze goes on to the last.
+func (e Event) ends(b begin) (first, last time.Time) {
+	first = b.at.Add(e.Length)
+	last = first
+	span := e.Clock
+	switch {
+	case e.Days:
+		r := e.Zone.resolve(b.wall + Wall(e.Length/time.Second))
+		return unix(r.first), unix(r.last)
+	case span == 0 && e.Zone.Wall(b.at) == b.wall:
+		return first, last
+	case span == 0: // the beginning was in a gap, and came late
+		span = Wall(e.Length / time.Second)
+	}
+	r := e.Zone.resolve(b.wall + span)
+	return earlier(first, unix(r.first)), later(last, unix(r.last))
 }
 
 func lengthOfEvents(events []Event) time.Duration {

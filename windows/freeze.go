@@ -43,7 +43,7 @@ func (f Freeze) periods(from time.Time) iter.Seq[period] {
 	for _, e := range f.Events {
 		sources = append(sources, func(yield func(period) bool) {
 			for b := range e.begins(from.Add(-e.Length-reach*time.Second), Policy{}) {
-				if b.end.After(from) && !yield(period{start: b.at, end: b.end, name: f.Name}) {
+				if b.latest.After(from) && !yield(period{start: b.at, end: b.latest, name: f.Name}) {
 					return
 				}
 			}

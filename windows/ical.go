@@ -11,8 +11,10 @@ import (
 )
 
 // Bounds of what is worked out. 20,000 repetitions are one a day for 54 years. A rule
-// that never holds takes a tenth of a second to be found out.
+// that never holds takes a tenth of a second to be found out. Rules of zones begin in 1601,
+// as those of Outlook do, and events in 1970: of what is long over the last is kept.
 const (
+	longOver    = Wall(946_684_800) // 2000-01-01
 	startsMax   = 20_000
 	yearMax     = 2100
 	eventsMax   = 1000
@@ -65,7 +67,7 @@ type icalReader struct {
 // moved is a repetition of an event that is somewhere else, or nowhere.
 type moved struct {
 	uid  string
-	from Wall
+	from moment
 	to   *Event // nil: cancelled
 }
 
@@ -91,7 +93,7 @@ func (r *icalReader) event(c component) {
 	if p, ok := c.one("SUMMARY"); ok {
 		e.Summary = strings.NewReplacer(`\n`, " ", `\,`, ",", `\;`, ";", `\\`, `\`).Replace(p.value)
 	}
-	if e.Length, err = r.length(c, from); err != nil {
+	if err = r.length(c, from, &e); err != nil {
 		r.errs = append(r.errs, err)
 		return
 	}
@@ -116,12 +118,17 @@ func (r *icalReader) event(c component) {
 }
 
 func (r *icalReader) move(p property, e Event, cancelled bool) {
+	if p.params["RANGE"] != "" {
+		r.mistake(p.line, "RECURRENCE-ID with RANGE is not read: want an event of its own "+
+			"for what follows")
+		return
+	}
 	from, err := r.moment(p)
 	if err != nil {
 		r.errs = append(r.errs, err)
 		return
 	}
-	m := moved{uid: e.UID, from: from.wall}
+	m := moved{uid: e.UID, from: from}
 	if !cancelled {
 		m.to = &e
 	}
@@ -133,7 +140,7 @@ func (r *icalReader) replace() {
 	for _, m := range r.moved {
 		for i := range r.events {
 			if e := &r.events[i]; e.UID == m.uid {
-				e.Starts = slices.DeleteFunc(e.Starts, func(w Wall) bool { return w == m.from })
+				e.without(m.from)
 			}
 		}
 		if m.to != nil {
@@ -143,37 +150,55 @@ func (r *icalReader) replace() {
 	r.events = slices.DeleteFunc(r.events, func(e Event) bool { return len(e.Starts) == 0 })
 }
 
+// without takes the repetition at m out: if only a day is said, those of that day.
+func (e *Event) without(m moment) {
+	at := m.wall
+	if !m.days && m.zone.String() != e.Zone.String() {
+		at = e.Zone.Wall(m.at())
+	}
+	e.Starts = slices.DeleteFunc(e.Starts, func(w Wall) bool {
+		return w == at || m.days && w.midnight() == at
+	})
+}
+
 // length is DTEND − DTSTART, or DURATION; without both a day, or nothing.
-func (r *icalReader) length(c component, from moment) (time.Duration, error) {
+func (r *icalReader) length(c component, from moment, e *Event) error {
 	if p, ok := c.one("DTEND"); ok {
 		to, err := r.moment(p)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		length := to.at().Sub(from.at())
+		e.Length = to.at().Sub(from.at())
 		if from.days {
-			length = time.Duration(to.wall-from.wall) * time.Second
+			e.Length = time.Duration(to.wall-from.wall) * time.Second
+		} else {
+			e.Clock = from.zone.Wall(to.at()) - from.wall
 		}
-		if length <= 0 || from.days != to.days {
-			return 0, mistakeAt(p.line, "DTEND is not after DTSTART")
+		if e.Length <= 0 || from.days != to.days {
+			return mistakeAt(p.line, "DTEND is not after DTSTART")
 		}
-		return length, nil
+		return nil
 	}
 	if p, ok := c.one("DURATION"); ok {
-		length, err := parseDuration(p.value)
-		if err != nil {
-			return 0, mistakeAt(p.line, "%v", err)
+		var err error
+		if e.Length, err = parseDuration(p.value); err != nil {
+			return mistakeAt(p.line, "%v", err)
 		}
-		return length, nil
+		return nil
 	}
-	if from.days {
-		return day * time.Second, nil
+	if !from.days {
+		return mistakeAt(c.line, "an event without DTEND and DURATION: how long is it?")
 	}
-	return 0, mistakeAt(c.line, "an event without DTEND and DURATION: how long is it?")
+	e.Length = day * time.Second
+	return nil
 }
 
-// repeat adds RRULE and RDATE, and takes EXDATE away.
+// repeat adds RRULE and RDATE, and takes EXDATE away. What would be understood by half is
+// refused: an exception that is not read is a window that is open when nobody agreed.
 func (r *icalReader) repeat(c component, e *Event) error {
+	if p, ok := c.one("EXRULE"); ok {
+		return mistakeAt(p.line, "EXRULE is not read: want EXDATE")
+	}
 	for _, p := range c.all("RRULE") {
 		more, err := expand(p, e.Starts[0], e.Zone)
 		if err != nil {
@@ -182,6 +207,9 @@ func (r *icalReader) repeat(c component, e *Event) error {
 		e.Starts = append(e.Starts, more...)
 	}
 	for _, p := range c.all("RDATE") {
+		if strings.Contains(p.value, "/") {
+			return mistakeAt(p.line, "RDATE with a period is not read: want an event of its own")
+		}
 		moments, err := r.moments(p)
 		if err != nil {
 			return err
@@ -198,11 +226,7 @@ func (r *icalReader) repeat(c component, e *Event) error {
 			return err
 		}
 		for _, m := range moments {
-			not := m.wall
-			if m.zone.String() != e.Zone.String() && !m.days {
-				not = e.Zone.Wall(m.at())
-			}
-			e.Starts = slices.DeleteFunc(e.Starts, func(w Wall) bool { return w == not })
+			e.without(m)
 		}
 	}
 	return nil
@@ -227,6 +251,9 @@ func expand(p property, start Wall, z Zone) ([]Wall, error) {
 		option.Until = time.Unix(int64(z.Wall(option.Until)), 0).UTC()
 	}
 	option.Dtstart = time.Unix(int64(start), 0).UTC()
+	if end := time.Unix(nearEnd, 0).UTC(); option.Until.IsZero() || option.Until.After(end) {
+		option.Until = end // without one the library stops after 292 years
+	}
 	rule, err := rrule.NewRRule(*option)
 	if err != nil {
 		return nil, mistakeAt(p.line, "RRULE %q: %v", clip(p.value), err)
@@ -234,7 +261,11 @@ func expand(p property, start Wall, z Zone) ([]Wall, error) {
 	var walls []Wall
 	next := rule.Iterator()
 	for t, ok := next(); ok && t.Year() < yearMax && len(walls) < startsMax; t, ok = next() {
-		walls = append(walls, Wall(t.Unix()))
+		w := Wall(t.Unix())
+		if w < longOver {
+			walls = walls[:0]
+		}
+		walls = append(walls, w)
 	}
 	if len(walls) == 0 {
 		return nil, mistakeAt(p.line, "RRULE %q never comes", clip(p.value))
@@ -279,7 +310,7 @@ func (r *icalReader) moment(p property) (moment, error) {
 func (r *icalReader) moments(p property) ([]moment, error) {
 	var all []moment
 	for value := range strings.SplitSeq(p.value, ",") {
-		p.value, _, _ = strings.Cut(value, "/") // of a period its beginning
+		p.value = value
 		m, err := r.moment(p)
 		if err != nil {
 			return nil, err

@@ -222,8 +222,10 @@ func (w Window) endByClock(b begin) time.Time {
 // begin is where an occurrence begins.
 type begin struct {
 	at   time.Time
-	wall Wall      // what was asked for; the clocks may not read it
-	end  time.Time // of an event; zero: the window says
+	wall Wall // what was asked for; the clocks may not read it
+
+	end    time.Time // of an event; zero: the window says
+	latest time.Time // of an event: the last instant that its end may mean
 }
 
 // begins merges all beginnings from from on, by their instants.
