@@ -86,6 +86,9 @@ func BenchmarkFirstPage(b *testing.B) {
 			"customer+operator":   {Customer: "c042", Operator: "o3"},
 			"of operator nothing": {Operator: "o3", Runbook: "r4"},
 			"of customer nothing": {Customer: "c007", Outcome: jobs.Succeeded},
+			"of three nothing":    {Customer: "c042", Operator: "o3", Runbook: "r4"},
+			"of operator failed":  {Operator: "o3", Runbook: "r4", Outcome: jobs.Failed},
+			"customer+runbook":    {Customer: "c042", Runbook: "r3"},
 			"of a time nothing":   {Customer: "c042", From: begin.Add(-time.Hour), To: begin},
 		} {
 			b.Run(name, func(b *testing.B) {

@@ -11,7 +11,7 @@ import (
 
 // fillTables stores so many jobs, as fleetOf makes them, inside of the database: what the
 // historian stores in an hour is there in minutes. Indices are made after the rows.
-func fillTables(b *testing.B, s *history.Store, n int) {
+func fillTables(b testing.TB, s *history.Store, n int) {
 	b.Helper()
 	err := history.Tx(b.Context(), s, func(tx *sql.Tx) error {
 		do := func(text string, args ...any) error {

@@ -15,12 +15,45 @@ func (s *Store) Exec(ctx context.Context, text string) error {
 
 // Cursor reads the cursor of a page, and writes it again.
 func Cursor(text string) (string, error) {
-	w, err := Filter{}.where(text, "")
+	w, err := Filter{}.where(text, false)
 	if err != nil || text == "" {
 		return "", err
 	}
 	id := jobs.NewID(jobs.TaskID(w.args[2].(string)), w.args[3].(string))
 	return cursorOf(Job{JobInfo: jobs.JobInfo{ID: id, Finished: instant(w.args[0].(int64))}}), nil
+}
+
+// Explain is how the database finds the first page, in its own words.
+func Explain(ctx context.Context, s *Store, f Filter) (lines []string, err error) {
+	text, args, err := s.page(f, "", 51)
+	if err != nil {
+		return nil, err
+	}
+	explain := "explain (analyze, buffers, timing off) "
+	if !IsPostgres(s) {
+		explain = "explain query plan "
+	}
+	err = s.rows(ctx, "explain", explain+text, args, func(scan func(...any) error) error {
+		var a, b, c any
+		var line string
+		into := []any{&line}
+		if !IsPostgres(s) {
+			into = []any{&a, &b, &c, &line}
+		}
+		err := scan(into...)
+		lines = append(lines, line)
+		return err
+	})
+	return lines, err
+}
+
+// Before takes the tables back to a version.
+func Before(ctx context.Context, s *Store, version int64) error {
+	p, err := s.provider()
+	if err == nil {
+		_, err = p.DownTo(ctx, version)
+	}
+	return err
 }
 
 // Tx does f in one transaction of a store.

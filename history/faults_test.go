@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"bytes"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -49,6 +50,41 @@ func TestTablesOfALaterVersionAreLeftAlone(t *testing.T) {
 		err := open(t, cfg).Migrate(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "version 99, this muster knows ") {
 			t.Errorf("migrate: %v", err)
+		}
+	})
+}
+
+// A new index on ten million jobs takes minutes. Who writes history, and who asks for it,
+// is told that at once, and goes on when it is done.
+func TestAChangeOfTheTablesThatTakesLongIsSaid(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, cfg history.Config) {
+		old := open(t, cfg)
+		store(t, old, history.Batch{Ended: []history.Job{job(taskID(1), "h", jobs.Succeeded, 1)}})
+		if err := history.Before(t.Context(), old, 3); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, cfg)
+		err := history.Tx(t.Context(), old, func(tx *sql.Tx) error {
+			if history.IsPostgres(old) {
+				if _, err := tx.ExecContext(t.Context(), "lock table jobs in access share mode"); err != nil {
+					return err
+				}
+			}
+			_, _, err := s.Jobs(t.Context(), history.Filter{}, "", 1)
+			if !errors.Is(err, history.ErrChanging) || !strings.Contains(err.Error(), "from version 3 to ") {
+				t.Errorf("while the tables are changed: %v", err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if list, _, err := s.Jobs(t.Context(), history.Filter{}, "", 9); err != nil || len(list) != 1 {
+			t.Errorf("afterwards: %+v, %v", list, err)
 		}
 	})
 }

@@ -35,7 +35,7 @@ func (s *Store) Forget(ctx context.Context, before time.Time) (int64, error) {
 	if task == "" {
 		// Ends of jobs whose task was never seen.
 		err = s.rows(ctx, "forget", `select task from jobs where finished < $1 and
-			not exists (select 1 from tasks where id = jobs.task) order by finished limit 1`, []any{at},
+			attempt >= 0 and not exists (select 1 from tasks where id = jobs.task) order by finished limit 1`, []any{at},
 			func(scan func(...any) error) error { return scan(&task) })
 		if err != nil {
 			return 0, err

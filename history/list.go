@@ -38,21 +38,12 @@ const jobSelect = `select task, host, zone, customer, model, runbook, operator, 
 // behind a cursor on. next is the cursor of the page that follows; empty: there is none.
 func (s *Store) Jobs(ctx context.Context, f Filter, cursor string, most int) (list []Job,
 	next string, err error) {
-	aside := "" // PostgreSQL knows how many rows each condition leaves
-	if s.at.file != "" {
-		aside = "+"
-	}
-	w, err := f.where(cursor, aside)
+	most = min(max(most, 1), PageMax)
+	text, args, err := s.page(f, cursor, most+1)
 	if err != nil {
 		return nil, "", err
 	}
-	most = min(max(most, 1), PageMax)
-	order := "finished desc, task desc, host desc"
-	if f.Task != "" {
-		order = "host"
-	}
-	text := fmt.Sprintf("%s%s order by %s limit %d", jobSelect, w.text(), order, most+1)
-	err = s.rows(ctx, "list jobs", text, w.args, func(scan func(...any) error) error {
+	err = s.rows(ctx, "list jobs", text, args, func(scan func(...any) error) error {
 		j, err := scanJob(scan)
 		list = append(list, j)
 		return err
@@ -65,6 +56,19 @@ func (s *Store) Jobs(ctx context.Context, f Filter, cursor string, most int) (li
 		next = cursorOf(list[most-1])
 	}
 	return list, next, nil
+}
+
+// page is the query of a page, with its values.
+func (s *Store) page(f Filter, cursor string, most int) (text string, args []any, err error) {
+	w, err := f.where(cursor, s.at.file != "")
+	if err != nil {
+		return "", nil, err
+	}
+	order := "finished desc, task desc, host desc"
+	if f.Task != "" {
+		order = "host"
+	}
+	return fmt.Sprintf("%s%s order by %s limit %d", jobSelect, w.text(), order, most), w.args, nil
 }
 
 func cursorOf(j Job) string { return fmt.Sprintf("%d:%s", micros(j.Finished), j.ID) }
@@ -91,23 +95,37 @@ func (w *where) text() string {
 	return " where " + strings.Join(w.terms, " and ")
 }
 
-// where makes the condition. aside stands before columns by which no index shall be
-// chosen: of those that are asked for only the one that leaves the fewest jobs is left.
-func (f Filter) where(cursor, aside string) (*where, error) {
+// where makes the condition. PostgreSQL finds the index by itself; SQLite, which has no
+// numbers about the table, is told by a + before the other columns, and by a term that says
+// that the index of what did not succeed is enough.
+func (f Filter) where(cursor string, sqlite bool) (*where, error) {
 	w := &where{}
-	before := ""
-	for _, t := range []struct{ column, value string }{{"task", string(f.Task)}, {"host", f.Host},
-		{"customer", f.Customer}, {"operator", f.Operator}, {"runbook", f.Runbook}} {
-		if t.value != "" {
-			w.and(before+t.column+" = ?", t.value)
-			before = aside
+	bad := f.Outcome != "" && f.Outcome != jobs.Succeeded
+	used := 0
+	for _, t := range []struct {
+		column, value string
+		alone         bool // no index has it and another one in front
+	}{{"task", string(f.Task), true}, {"host", f.Host, true}, {"customer", f.Customer, bad},
+		{"operator", f.Operator, bad}, {"runbook", f.Runbook, bad}} {
+		if t.value == "" {
+			continue
+		}
+		if sqlite && used > 1 {
+			t.column = "+" + t.column
+		}
+		w.and(t.column+" = ?", t.value)
+		if used++; t.alone {
+			used = 2
 		}
 	}
 	if f.Outcome != "" {
 		w.and("outcome = ?", string(f.Outcome))
 	}
-	if f.Outcome != "" && f.Outcome != jobs.Succeeded {
-		w.and("outcome <> 'succeeded'") // says that the index of those is enough
+	if sqlite && bad {
+		w.and("outcome <> 'succeeded'")
+	}
+	if used == 0 && !bad {
+		w.and("attempt >= 0") // each is: it says that the index of times is enough
 	}
 	if !f.From.IsZero() {
 		w.and("finished >= ?", int64(jobs.MicrosOf(f.From)))
@@ -120,8 +138,8 @@ func (f Filter) where(cursor, aside string) (*where, error) {
 	}
 	at, rest, _ := strings.Cut(cursor, ":")
 	n, err := strconv.ParseInt(at, 10, 64)
-	id, bad := jobs.ParseID(rest)
-	if err != nil || bad != nil {
+	id, wrong := jobs.ParseID(rest)
+	if err != nil || wrong != nil {
 		return nil, fmt.Errorf("cursor: %w", ErrCursor)
 	}
 	if f.Task != "" {

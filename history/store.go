@@ -3,28 +3,18 @@ package history
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
 	_ "modernc.org/sqlite" // the driver "sqlite"
-
-	"muster/internal/proc"
 )
-
-//go:embed migrations/*.sql
-var migrations embed.FS
 
 // Store is a history.
 type Store struct {
@@ -33,8 +23,13 @@ type Store struct {
 	write *sql.DB // SQLite has one writer: it waits here, and not for a lock of the file
 	read  *sql.DB
 
-	mu    sync.Mutex
-	ready bool // its tables are there, and as this version wants them
+	// life ends with the store, and with it what it does beside those who call it.
+	life context.Context
+	end  context.CancelFunc
+
+	mu       sync.Mutex
+	ready    bool      // its tables are there, and as this version wants them
+	changing *changing // nil: nobody makes them so
 }
 
 const (
@@ -56,6 +51,7 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{cfg: cfg, at: at}
+	s.life, s.end = context.WithCancel(context.Background())
 	if at.file != "" {
 		err = s.openSQLite()
 	} else {
@@ -100,7 +96,13 @@ func (s *Store) openPostgres() error {
 	})
 	s.write = stdlib.OpenDB(*c, password)
 	s.write.SetMaxOpenConns(writersPG)
-	s.read = stdlib.OpenDB(*c, password)
+	// What it guesses of two conditions may be wrong by a thousand times: then it would
+	// read all that hold, to sort them, where one index has the page in its order.
+	inOrder := stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, "set enable_bitmapscan = off")
+		return err
+	})
+	s.read = stdlib.OpenDB(*c, password, inOrder)
 	s.read.SetMaxOpenConns(readers)
 	s.write.SetConnMaxIdleTime(idleFor)
 	s.read.SetConnMaxIdleTime(idleFor)
@@ -108,89 +110,19 @@ func (s *Store) openPostgres() error {
 }
 
 // Close gives its connections back.
-func (s *Store) Close() error { return errors.Join(s.write.Close(), s.read.Close()) }
+func (s *Store) Close() error {
+	s.end()
+	s.mu.Lock()
+	c := s.changing
+	s.mu.Unlock()
+	if c != nil {
+		<-c.done
+	}
+	return errors.Join(s.write.Close(), s.read.Close())
+}
 
 // Where is the place for people.
 func (s *Store) Where() string { return s.cfg.Where() }
-
-// Migrate makes the tables as this version wants them, unless they are. Of several
-// who begin at once one does it, and the others wait.
-func (s *Store) Migrate(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ready {
-		return nil
-	}
-	if err := s.migrate(ctx); err != nil {
-		return s.say("migrate", err)
-	}
-	s.ready = true
-	return nil
-}
-
-func (s *Store) migrate(ctx context.Context) error {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
-	dialect := goose.DialectPostgres
-	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
-	if s.at.file != "" {
-		// SQLite has no lock that outlasts a transaction: the lock is one of the system.
-		if err := os.MkdirAll(filepath.Dir(s.at.file), 0o700); err != nil {
-			return err
-		}
-		lock, err := proc.WaitFree(ctx, s.at.file+".lock")
-		if err != nil {
-			return err
-		}
-		defer lock.Close()
-		if err := s.private(); err != nil {
-			return err
-		}
-		dialect = goose.DialectSQLite3
-	} else {
-		l, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
-		if err != nil {
-			return err
-		}
-		options = append(options, goose.WithSessionLocker(l))
-	}
-	p, err := goose.NewProvider(dialect, s.write, files, options...)
-	if err != nil {
-		return err
-	}
-	if err := s.newer(ctx, p); err != nil {
-		return err
-	}
-	_, err = p.Up(ctx)
-	return err
-}
-
-// private makes the file of SQLite, if it is not there, so that nobody else can read what
-// hosts said. The files beside it get its mode.
-func (s *Store) private() error {
-	f, err := os.OpenFile(s.at.file, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
-// newer refuses tables of a later version of muster: what it does to them is not known.
-func (s *Store) newer(ctx context.Context, p *goose.Provider) error {
-	list := p.ListSources()
-	known := list[len(list)-1].Version
-	has, err := p.GetDBVersion(ctx)
-	if err != nil {
-		return err
-	}
-	if has > known {
-		return fmt.Errorf("its tables are of version %d, this muster knows %d: run the newer one", has,
-			known)
-	}
-	return nil
-}
 
 // say gives an error the operation and the place.
 func (s *Store) say(what string, err error) error {
@@ -202,7 +134,7 @@ func (s *Store) say(what string, err error) error {
 
 // tx does f in one transaction that writes.
 func (s *Store) tx(ctx context.Context, what string, f func(*sql.Tx) error) error {
-	if err := s.Migrate(ctx); err != nil {
+	if err := s.tables(ctx, patience); err != nil {
 		return err
 	}
 	tx, err := s.write.BeginTx(ctx, nil)
@@ -220,7 +152,7 @@ func (s *Store) tx(ctx context.Context, what string, f func(*sql.Tx) error) erro
 // rows asks, and gives each row to f.
 func (s *Store) rows(ctx context.Context, what, query string, args []any,
 	f func(scan func(...any) error) error) error {
-	if err := s.Migrate(ctx); err != nil {
+	if err := s.tables(ctx, patience); err != nil {
 		return err
 	}
 	rows, err := s.read.QueryContext(ctx, query, args...)
