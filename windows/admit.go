@@ -147,7 +147,7 @@ func (b *Book) openings(p Place, from time.Time, w Work) iter.Seq[Opening] {
 	var sources []iter.Seq[Approved]
 	for _, e := range b.holding(p) {
 		if e.Allows(w.Runbook) {
-			sources = append(sources, e.occurrences(from))
+			sources = append(sources, e.usable(from))
 		}
 	}
 	horizon := from.Add(Horizon)
@@ -167,7 +167,7 @@ func (b *Book) openings(p Place, from time.Time, w Work) iter.Seq[Opening] {
 	}
 }
 
-// unite makes openings of what is approved, up to the horizon.
+// unite makes openings of what may be used, up to the horizon.
 func unite(occurrences iter.Seq[Approved], horizon time.Time) iter.Seq[Opening] {
 	return func(yield func(Opening) bool) {
 		var o Opening
@@ -176,8 +176,6 @@ func unite(occurrences iter.Seq[Approved], horizon time.Time) iter.Seq[Opening] 
 				break
 			}
 			switch {
-			case !a.OK:
-				continue
 			case len(o.Windows) > 0 && !a.Start.After(o.End):
 				o.join(a.Occurrence)
 				continue

@@ -182,6 +182,19 @@ func TestApprovals(t *testing.T) {
 		t.Errorf("%d openings, want 3", len(openings))
 	}
 
+	// What ends before the first approval, or begins behind the last, is not looked at; all
+	// that an approval covers is.
+	later := instant(t, "2026-12-13T02:00:00Z")
+	for _, at := range []string{"2026-11-22T01:30:00Z", "2026-11-29T01:30:00Z", "2026-12-13T01:30:00Z"} {
+		if v := book.Admit(acme, instant(t, at), firmware(0)); !v.OK {
+			t.Errorf("%s: %s", at, v.Why)
+		}
+	}
+	if v := book.Admit(acme, later.Add(time.Hour), firmware(0)); v.OK || !v.Next.IsZero() ||
+		!strings.Contains(v.Why, "no approved window") {
+		t.Errorf("behind the last approval: %+v", v)
+	}
+
 	changed := w
 	changed.End += time.Minute
 	book = NewBook(Agreed{Windows: []Window{changed}, Approvals: []Approval{spanning, single}})

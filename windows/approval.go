@@ -70,6 +70,36 @@ func (b *Book) Occurrences(name string, from time.Time) iter.Seq[Approved] {
 	return func(func(Approved) bool) {}
 }
 
+// usable are the occurrences that may be used. Where a customer approves, none is looked
+// for before the first approval or behind the last.
+func (e *entry) usable(from time.Time) iter.Seq[Approved] {
+	if !e.Approval {
+		return e.occurrences(from)
+	}
+	var first, last time.Time
+	for i, a := range e.approvals {
+		begin, end := a.From, a.Until
+		if len(a.Starts) > 0 {
+			begin = slices.MinFunc(a.Starts, time.Time.Compare)
+			end = slices.MaxFunc(a.Starts, time.Time.Compare)
+		}
+		if i == 0 || begin.Before(first) {
+			first = begin
+		}
+		last = later(last, end)
+	}
+	return func(yield func(Approved) bool) {
+		if len(e.approvals) == 0 {
+			return
+		}
+		for x := range e.occurrences(later(from, first)) {
+			if x.Start.After(last) || x.OK && !yield(x) {
+				return
+			}
+		}
+	}
+}
+
 func (e *entry) occurrences(from time.Time) iter.Seq[Approved] {
 	return func(yield func(Approved) bool) {
 		for o := range e.Occurrences(from) {

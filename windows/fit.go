@@ -42,10 +42,16 @@ func (b *Book) Fit(seats []Seat, w Work, slots map[string]int) []Fitting {
 			f.slots[zone] = &free
 		}
 	}
+	verdicts := map[verdictKey]Verdict{}
 	for i, s := range seats {
 		work := w
 		work.Estimate = s.Takes
-		v := b.Admit(b.alike(s.Place), s.From, work)
+		key := verdictKey{openingKey{b.alike(s.Place), s.From}, s.Takes}
+		v, known := verdicts[key]
+		if !known {
+			v = b.Admit(key.place, s.From, work)
+			verdicts[key] = v
+		}
 		switch {
 		case v.OK:
 			f.out[i].Due = s.From
@@ -139,6 +145,12 @@ func (f *fitting) after(s Seat, t time.Time) (Opening, bool) {
 type openingKey struct {
 	place Place
 	from  time.Time
+}
+
+// verdictKey names hosts of which the same is admitted.
+type verdictKey struct {
+	openingKey
+	takes time.Duration
 }
 
 // ahead are the openings of a host. Hosts that are alike share them.

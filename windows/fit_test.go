@@ -2,6 +2,7 @@ package windows
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -139,10 +140,40 @@ func TestWhatFitsIsAdmitted(t *testing.T) {
 	})
 }
 
-func BenchmarkFit(b *testing.B) {
-	book := nightly(b, "2h")
+// The answer of a submit must not take longer where nothing is open: a nightly window that
+// nobody approved was looked through for 400 days, for each host anew.
+func TestThatThereIsNoOpeningIsFoundOnce(t *testing.T) {
+	t.Parallel()
+	book := unapproved(t)
 	list := seats(100_000, 5*time.Minute)
-	for b.Loop() {
-		book.Fit(list, Work{Window: true}, map[string]int{"z": 200})
+	from := time.Now()
+	for i, f := range book.Fit(list, Work{Window: true}, nil) {
+		if !f.Due.IsZero() || !strings.Contains(f.Why, "no approved window") {
+			t.Fatalf("%d: %+v", i, f)
+		}
+	}
+	if took := time.Since(from); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+func unapproved(t testing.TB) *Book {
+	t.Helper()
+	book, err := Timetable{Files: []File{{Name: "w.yaml", Content: "windows:\n- {name: nightly, customer: acme, " +
+		"zone: Europe/Zurich, start: \"0 2 * * *\", length: 2h}\n"}}}.Book()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return book
+}
+
+func BenchmarkFit(b *testing.B) {
+	list := seats(100_000, 5*time.Minute)
+	for name, book := range map[string]*Book{"open": nightly(b, "2h"), "not approved": unapproved(b)} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				book.Fit(list, Work{Window: true}, map[string]int{"z": 200})
+			}
+		})
 	}
 }
