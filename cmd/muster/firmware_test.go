@@ -257,6 +257,45 @@ func TestFirmwareOfAPairGoesOnWhenTheFirstIsProven(t *testing.T) {
 	}
 }
 
+// The members of a pair are asked for by a task each, and there are two masters. The first one
+// does not come back: the other is not begun, and its job says what it waits for.
+func TestFirmwareOfAPairInTwoTasksWaitsForAPersonInDoubt(t *testing.T) {
+	t.Parallel()
+	if !hosttest.Inside(t) {
+		return
+	}
+	a := hosttest.NewBox(t, hosttest.Options{})
+	b := a.Twin(t, hosttest.Options{})
+	h := newBoxes(t, a.Inventory("customer: acme", "group: pair1")+b.Inventory("customer: acme", "group: pair1"),
+		3, always)
+	h.secondMaster()
+	h.write("gone", a.Bundle(hosttest.Image{Version: "2.0", Gone: true}, hosttest.Model, false))
+	h.write("good", a.Bundle(hosttest.Image{Version: "2.0"}, hosttest.Model, false))
+	order := func(box *hosttest.Box, bundle string) (task jobs.TaskInfo) {
+		h.query(&task, "run", "firmware-quick", "--on", box.Name, "--arg-file", "bundle="+h.file(bundle), "--arg",
+			"version=2.0", "--arg", "service=test -e /run/service", "--detach")
+		return task
+	}
+	first := order(a, "gone").Task
+	h.awaitRunning(first)
+	second := order(b, "good").Task
+
+	h.wait(first)
+	h.wantEnd(h.jobs(first)[0], jobs.Unknown, jobs.ClassOperator, "not back after 3 probes")
+	other := h.awaitJob(jobs.NewID(second, b.Name), jobs.Blocked)
+	if other.Waits != "group/pair1" || other.Attempt > 0 || !strings.Contains(other.Why, "pair1") {
+		t.Errorf("the second is %+v", other)
+	}
+	// Also when a person says that it may go on: its peer cannot be asked, and it is not booted.
+	if out, code := h.muster("group", "clear", "pair1", "--reason", "box 1 is replaced"); code != 0 {
+		t.Errorf("clear: exit %d: %s", code, out)
+	}
+	other = h.awaitJob(other.ID, jobs.Deferred)
+	if now := running(b); now != runsOld || b.Boots() != 1 || !strings.Contains(other.Why, a.Name) {
+		t.Errorf("after %d boots it runs %q and is %+v", b.Boots(), now, other)
+	}
+}
+
 // The window ends while the bundle is installed: the job waits for the next one, the host would
 // still boot what it runs, and nobody boots it. Then it goes on there, if the other slot still
 // holds what was installed.
