@@ -111,3 +111,44 @@ func TestAChangedInventoryIsInForceWithoutReload(t *testing.T) {
 		t.Errorf("it is over: %s", text)
 	}
 }
+
+// The selector of a task means more hosts by the time that a person lets its next wave go:
+// what he has agreed to are the hosts of the submit.
+func TestATaskWhoseSelectorGrewKeepsItsHosts(t *testing.T) {
+	t.Parallel()
+	f, all := pretend(t, fakefleet.Config{Hosts: 12})
+	lines := strings.SplitAfter(all, "\n")
+	few, hosts := "", 0
+	for _, line := range lines {
+		if strings.Contains(line, "name: fw") {
+			hosts++
+		}
+		if hosts <= 3 {
+			few += line
+		}
+	}
+	h := newHouse(t, few)
+	h.master()
+	var task jobs.TaskInfo
+	if code := h.query(&task, "run", "exec", "--on", "fw*", "--arg", "cmd=hostname", "--waves", "1,100%",
+		"--gate", "--detach"); code != exitOK || task.Total != 3 {
+		t.Fatalf("exit %d: %+v", code, task)
+	}
+	h.awaitTask(task.Task, func(i jobs.TaskInfo) bool { return !i.Rollout.Over.IsZero() })
+	h.write("fleet.yaml", all)
+	h.server.await("9 added: fw[0004-0012]")
+	if out, code := h.muster("rollout", "next", string(task.Task), "--reason", "three of three"); code != exitOK {
+		t.Fatalf("exit %d: %s", code, out)
+	}
+	h.awaitTask(task.Task, func(i jobs.TaskInfo) bool { return i.State == jobs.TaskEnded })
+	wantOutcomes(t, h.wait(task.Task), map[jobs.Outcome]int{jobs.Succeeded: 3})
+	if log := f.Log(); len(log) != 3 {
+		t.Errorf("%d commands on the hosts, want 3: %+v", len(log), log)
+	}
+	// The same submit of today would be another task.
+	if code := h.query(&task, "run", "exec", "--on", "fw*", "--arg", "cmd=hostname", "--detach"); code != exitOK ||
+		task.Total != 12 {
+		t.Errorf("exit %d: %+v", code, task)
+	}
+	h.wait(task.Task)
+}

@@ -83,7 +83,7 @@ var pitfalls = []struct{ trap, tests, why string }{
 		"TestCertificatesThatCannotBeUsed TestACommandMayNotOutliveTheCertificate", ""},
 	{"F65 turned away", "TestRealMaxStartupsStorm TestADoorThatIsFullNarrows " +
 		"TestProcessesOfANodePaceTogether muster.TestChildrenDoNotCrowdAJumpHost", ""},
-	{"F66 sudo asks for a password", "", "runbooks say sudo -n"},
+	{"F66 sudo asks for a password", "TestRealPasswordsAreAskedInVain muster.TestWhatAHostAnswersIsJudged", ""},
 	{"F67 a login shell that talks, or is no sh",
 		"TestTheLineSurvivesEveryLoginShell TestTheFirstMarkIsTakenOut", ""},
 	{"F68 unsolicited requests, keys too large",
@@ -95,8 +95,9 @@ var pitfalls = []struct{ trap, tests, why string }{
 	// People and what they write: faults F82 to F87, F91.
 	{"F82 nothing is selected",
 		"fleet.TestBadSelectorsAreRefused fleet.TestZeroSelectorAndEmptyInventoryPickNothing", ""},
-	{"F83 the selector means more hosts by now", "", "a task has the hosts of its submit"},
-	{"F84 an id of another sort", "", "hosts are meant by names and labels, tasks have ids of one form"},
+	{"F83 the selector means more hosts by now", "muster.TestATaskWhoseSelectorGrewKeepsItsHosts " +
+		"muster.TestAChangedInventoryIsInForceWithoutReload", ""},
+	{"F84 an id of another sort", "muster.TestScriptsOnAFleet", ""}, // ids.txtar
 	{"F85 names that are options, commands, endless", "fleet.TestParseReportsEveryMistakeWithItsLine", ""},
 	{"F86 arguments that are shell text", "scripts.TestNoValueIsEverRun", ""},
 	{"F87 keys twice, unknown, too deep, too large", "scripts.TestParseRefusesWhatIsNotPlainYAML " +
