@@ -59,6 +59,9 @@ type Submitted struct {
 	Durable string `json:"durable,omitempty"` // how far Redis can be trusted to remember it
 	Fences
 	Windows *WindowPlan `json:"windows,omitempty"` // of a task that needs windows
+	// Frozen are hosts, folded, on which it does not begin at its time, and why. Where it needs
+	// windows, freezes are cut out of those.
+	Frozen []string `json:"frozen,omitempty"`
 	// Follows is the chain that the task begins, if it was asked for.
 	Follows *jobs.ChainInfo `json:"follows,omitempty"`
 	LeftOut

@@ -19,6 +19,7 @@ type WindowsChanged struct {
 	Version int64 `json:"version"` // of the timetable from now on
 	Already bool  `json:"already"` // nothing was to be done
 	windows.Change
+	Notes []string `json:"notes"` // of what was added or changed: what may be a mistake
 }
 
 // WindowInfo describes a window as it is agreed.

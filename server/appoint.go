@@ -62,6 +62,9 @@ func (s *Server) appoint(ctx context.Context, p *plan, how Timed,
 			p.windows.Slots += slots[zone]
 		}
 	}
+	if !spec.Window {
+		p.held = held(book, seats, fits, spec.Override)
+	}
 	p.task.Own = map[string]jobs.Micros{}
 	for i, seat := range seats {
 		// What may begin now begins with the others: it takes its turn in the queue.
@@ -210,4 +213,22 @@ func (s *Server) tellOverride(ctx context.Context, p *plan) error {
 	}
 	s.log.Warn("freezes do not hold for a task", "task", p.task.ID, "note", spec.Override)
 	return nil
+}
+
+// held says which hosts are frozen when it would be their time, by what, and until when.
+func held(book *windows.Book, seats []windows.Seat, fits []windows.Fitting,
+	override string) []string {
+	hosts := map[string][]string{}
+	for i, seat := range seats {
+		if !fits[i].Due.IsZero() && !fits[i].Due.After(seat.From) {
+			continue
+		}
+		why := book.Admit(seat.Place, seat.From, windows.Work{Override: override}).Why
+		hosts[why] = append(hosts[why], seat.Host)
+	}
+	var lines []string
+	for _, why := range slices.Sorted(maps.Keys(hosts)) {
+		lines = append(lines, fmt.Sprintf("%s: %s", fleet.Fold(hosts[why]), why))
+	}
+	return lines
 }

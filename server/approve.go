@@ -70,7 +70,7 @@ func (s *Server) approve(ctx context.Context, in *approveInput) (*approveOutput,
 				"shown: look at it again before you approve it")
 		}
 		var err error
-		if covers, err = covered(w, a); err != nil {
+		if covers, err = covered(w, a, s.now()); err != nil {
 			return t, queue.HubEvent{}, refusal([]error{err})
 		}
 		t.Approvals = append(slices.Clone(t.Approvals), a)
@@ -89,9 +89,13 @@ func (s *Server) approve(ctx context.Context, in *approveInput) (*approveOutput,
 // coveredMax bounds how many occurrences of an approval are counted.
 const coveredMax = 10_000
 
-// covered counts the occurrences that an approval is for. One that is for none, or
-// names a start at which nothing begins, is a mistake.
-func covered(w windows.Window, a windows.Approval) (int, error) {
+// covered counts the occurrences that an approval is for. One that is for none, names a
+// start at which nothing begins, or is over before it begins, is a mistake.
+func covered(w windows.Window, a windows.Approval, now time.Time) (int, error) {
+	if len(a.Starts) == 0 && !a.Until.After(now) {
+		return 0, mistake("body.until", "%s is over: nothing begins before it any more",
+			a.Until.UTC().Format(time.RFC3339))
+	}
 	from := a.From
 	if len(a.Starts) > 0 {
 		from = slices.MinFunc(a.Starts, time.Time.Compare)
@@ -99,6 +103,10 @@ func covered(w windows.Window, a windows.Approval) (int, error) {
 	left, n := slices.Clone(a.Starts), 0
 	for o := range w.Occurrences(from) {
 		if len(a.Starts) > 0 {
+			if slices.ContainsFunc(left, o.Start.Equal) && !o.End.After(now) {
+				return n, mistake("body.starts", "the occurrence of %s that begins at %s is over", w.Name,
+					o.Start.UTC().Format(time.RFC3339))
+			}
 			before := len(left)
 			left = slices.DeleteFunc(left, o.Start.Equal)
 			n += before - len(left)

@@ -39,6 +39,7 @@ type plan struct {
 	picked  []fleet.Host   // as in names
 	frozen  scripts.Frozen // what it runs
 	windows *WindowPlan    // nil: it needs no windows
+	held    []string       // by freezes: hosts, folded, and why
 }
 
 // setting is what a submit is resolved with.

@@ -219,7 +219,7 @@ func (s *Server) findSchedule(ctx context.Context, name string) (queue.Schedule,
 }
 
 func noSchedule(err error, name string) error {
-	return notThere(err, "there is no schedule %q; GET /v1/schedules lists them", name)
+	return notThere(err, "there is no schedule %q; `muster schedules ls` lists them", name)
 }
 
 func (s *Server) schedule(ctx context.Context, in *scheduleName) (*scheduleOutput, error) {

@@ -235,6 +235,7 @@ func (s *Server) putOnce(ctx context.Context, p *plan, own bool) error {
 func (p plan) answer(durable string) Submitted {
 	s := p.task.Spec
 	return Submitted{Durable: durable, LeftOut: p.LeftOut, Fences: p.fences, Windows: p.windows,
+		Frozen: p.held,
 		TaskInfo: jobs.TaskInfo{
 			Task: p.task.ID, Runbook: s.Runbook, On: s.On, Operator: s.Operator, Proven: s.Proven,
 			Total: p.task.Total, Outcomes: jobs.NewCounts(), Zones: slices.Sorted(maps.Keys(p.hosts)),

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -22,7 +24,7 @@ func (s *Server) describe(book *windows.Book, w windows.Window) WindowInfo {
 	}
 	for _, e := range w.Times.Events {
 		info.Starts = append(info.Starts, fmt.Sprintf("event %s (%d times)",
-			clip(e.Summary), len(e.Starts)))
+			cmp.Or(clip(e.Summary), "without a name"), len(e.Starts)))
 	}
 	switch {
 	case w.Length > 0:
@@ -71,10 +73,67 @@ func local(z windows.Zone, t time.Time) string {
 	return t.In(z.Location(t)).Format("Mon 2006-01-02 15:04:05 -07:00")
 }
 
+// doubts are about what was added or changed, and is as good as nothing: a freeze of a
+// customer whose name was mistyped lets work begin on all of its hosts.
+func (s *Server) doubts(book *windows.Book, c windows.Change) []string {
+	out := []string{}
+	names := append(slices.Clone(c.Added), c.Changed...)
+	there := s.scopes()
+	for _, w := range book.Agreed().Windows {
+		if !slices.Contains(names, "window "+w.Name) {
+			continue
+		}
+		if there != nil && !there[w.For] {
+			out = append(out, fmt.Sprintf("window %s is for %s, and no host of the inventory is of it",
+				w.Name, w.For))
+		}
+		if _, ok := firstOf(w.Occurrences(s.now())); !ok {
+			out = append(out, fmt.Sprintf("window %s is over: it is not open again", w.Name))
+		}
+		for _, name := range w.Runbooks {
+			if _, err := s.catalog.Load().Lookup(name); err != nil {
+				out = append(out, fmt.Sprintf("window %s: %v", w.Name, err))
+			}
+		}
+	}
+	for _, f := range book.Agreed().Freezes {
+		if slices.Contains(names, "freeze "+f.Name) && there != nil && !there[f.For] {
+			out = append(out, fmt.Sprintf("freeze %s is for %s, and no host of the inventory is of it: "+
+				"it freezes nothing", f.Name, f.For))
+		}
+	}
+	return out
+}
+
+// scopes are all that hosts of the inventory are of; nil: there is no inventory.
+func (s *Server) scopes() map[windows.Scope]bool {
+	st, err := s.stock.get()
+	if err != nil {
+		return nil
+	}
+	all := map[windows.Scope]bool{}
+	for _, h := range st.Hosts() {
+		for scope := range jobs.Place(h).Scopes() {
+			all[scope] = true
+		}
+	}
+	return all
+}
+
+func firstOf[T any](seq iter.Seq[T]) (v T, ok bool) {
+	for v := range seq {
+		return v, true
+	}
+	return v, false
+}
+
 // describeFreeze shows a freeze; who ordered it is in the timetable.
 func (s *Server) describeFreeze(table windows.Timetable, f windows.Freeze) FreezeInfo {
 	info := FreezeInfo{Name: f.Name, For: f.For.String(), Reason: f.Reason}
 	from, until := f.Span()
+	if len(f.Events) > 0 {
+		from, until = f.Next(s.now())
+	}
 	info.From, info.Until = jobs.Time{Time: from}, jobs.Time{Time: until}
 	info.Active = f.Holds(s.now())
 	for _, o := range table.Freezes {

@@ -72,12 +72,13 @@ func (s *Server) agree(ctx context.Context, check bool,
 		if err != nil {
 			return WindowsChanged{}, err
 		}
-		out := WindowsChanged{Version: table.Version, Already: event.Event == ""}
+		out := WindowsChanged{Version: table.Version, Already: event.Event == "", Notes: []string{}}
 		then, err := next.Book()
 		if err != nil {
 			return out, refusal(mistakes("body.files", err))
 		}
 		out.Change = book.Compare(then)
+		out.Notes = s.doubts(then, out.Change)
 		if check || out.Already {
 			return out, nil
 		}

@@ -65,6 +65,13 @@ func (f Freeze) Span() (from, until time.Time) {
 	return from, until
 }
 
+// Next is from when until when it is, at t or next behind it. Both are zero if it is not
+// again; a zero end: until it is lifted.
+func (f Freeze) Next(t time.Time) (from, until time.Time) {
+	p, _ := first(f.periods(t))
+	return p.start, p.end
+}
+
 // Holds tells whether it is on at t.
 func (f Freeze) Holds(t time.Time) bool {
 	p, ok := first(f.periods(t))

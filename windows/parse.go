@@ -3,6 +3,7 @@ package windows
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -46,7 +47,7 @@ type File struct {
 // What "ics" names is looked for among the attached files. The error tells all that
 // is wrong, with file and line.
 func Parse(files, attached []File) (Agreed, error) {
-	r := reader{attached: attached, names: map[string]string{}}
+	r := newReader(attached)
 	for _, f := range files {
 		r.read(f)
 	}
@@ -71,14 +72,28 @@ func Attachments(f File) []string {
 	return names
 }
 
+// Attached is the name of what a file names in "ics": it is looked for beside the file. Two
+// customers may have a maintenance.ics each, in folders of their own.
+func Attached(file, ics string) string {
+	if filepath.IsAbs(ics) {
+		return ics
+	}
+	return filepath.Join(filepath.Dir(file), ics)
+}
+
 // reader collects what is read, and all mistakes.
 type reader struct {
 	file     string
 	attached []File
 	names    map[string]string // of windows and freezes: where they are
+	keys     map[*yaml.Node]string
 	check    RolloutCheck
 	agreed   Agreed
 	errs     []error
+}
+
+func newReader(attached []File) *reader {
+	return &reader{attached: attached, names: map[string]string{}, keys: map[*yaml.Node]string{}}
 }
 
 func (r *reader) mistake(n *yaml.Node, format string, args ...any) {
@@ -266,7 +281,12 @@ func (r *reader) events(n *yaml.Node, z Zone) []Event {
 		return nil
 	}
 	name := r.text(n)
-	i := slices.IndexFunc(r.attached, func(f File) bool { return f.Name == name })
+	i := -1
+	for _, known := range []string{Attached(r.file, name), name} {
+		if i < 0 {
+			i = slices.IndexFunc(r.attached, func(f File) bool { return f.Name == known })
+		}
+	}
 	if i < 0 {
 		r.mistake(n, "ics: there is no file %s", clip(name))
 		return nil

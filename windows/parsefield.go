@@ -26,6 +26,7 @@ func (r *reader) fields(n *yaml.Node, what string, known []string) map[string]*y
 			r.mistake(key, "key %s is there twice", key.Value)
 		default:
 			f[key.Value] = n.Content[i+1]
+			r.keys[n.Content[i+1]] = key.Value
 		}
 	}
 	return f
@@ -33,13 +34,24 @@ func (r *reader) fields(n *yaml.Node, what string, known []string) map[string]*y
 
 func (r *reader) list(n *yaml.Node) []*yaml.Node {
 	switch {
-	case n == nil || n.Tag == "!!null":
+	case n == nil:
 		return nil
 	case n.Kind != yaml.SequenceNode:
-		r.mistake(n, "want a list")
+		r.wrong(n, "want a list; [] is an empty one")
 		return nil
 	}
+	for _, item := range n.Content {
+		r.keys[item] = r.keys[n]
+	}
 	return n.Content
+}
+
+// wrong is a mistake in the value of a key, which it names.
+func (r *reader) wrong(n *yaml.Node, format string, args ...any) {
+	if key := r.keys[n]; key != "" {
+		format = strings.ReplaceAll(key, "%", "%%") + ": " + format
+	}
+	r.mistake(n, format, args...)
 }
 
 // oneOrMore is a list, or what would be its only item.
@@ -56,7 +68,7 @@ func (r *reader) text(n *yaml.Node) string {
 		return ""
 	}
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" || n.Value == "" {
-		r.mistake(n, "want a text")
+		r.wrong(n, "want a text")
 		return ""
 	}
 	return n.Value
@@ -79,7 +91,7 @@ func (r *reader) duration(n *yaml.Node) time.Duration {
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 || d%time.Second != 0 {
-		r.mistake(n, "%q: want a time as 2h or 15m, in whole seconds", clip(s))
+		r.wrong(n, "%q: want a time as 2h or 15m, in whole seconds", clip(s))
 		return 0
 	}
 	return d
@@ -92,7 +104,7 @@ func (r *reader) wall(n *yaml.Node) Wall {
 	}
 	w, err := ParseWall(s)
 	if err != nil {
-		r.mistake(n, "%v", err)
+		r.wrong(n, "%v", err)
 	}
 	return w
 }
@@ -104,7 +116,7 @@ func (r *reader) choice(n *yaml.Node, words ...string) string {
 		return words[0]
 	}
 	if !slices.Contains(words, s) {
-		r.mistake(n, "%q: want %s", clip(s), strings.Join(words, " or "))
+		r.wrong(n, "%q: want %s", clip(s), strings.Join(words, " or "))
 		return words[0]
 	}
 	return s

@@ -112,7 +112,8 @@ func (e Entry) SameTimes(o Entry) bool {
 // The error tells all that is wrong, with file and line. check, which may be nil, says
 // what is wrong with a rollout.
 func ParseSchedules(files []File, check RolloutCheck) ([]Entry, error) {
-	r := reader{names: map[string]string{}, check: check}
+	r := newReader(nil)
+	r.check = check
 	var all []Entry
 	for _, f := range files {
 		top := r.top(f, "schedules")
@@ -206,7 +207,7 @@ func (r *reader) flag(n *yaml.Node, absent bool) bool {
 	case n == nil:
 		return absent
 	case n.Tag != "!!bool" || n.Decode(&is) != nil:
-		r.mistake(n, "%q: want true or false", clip(n.Value))
+		r.wrong(n, "%q: want true or false", clip(n.Value))
 	}
 	return is
 }

@@ -94,8 +94,8 @@ func TestMistakesInSchedulesAreAllTold(t *testing.T) {
 `, `s.yaml:10: unknown key "nme": want one of name, cron,
 s.yaml:2: name "-x": use letters
 s.yaml:4: zone "CEST"
-s.yaml:6: "some": want once or skip or all
-s.yaml:7: "maybe": want true or false
+s.yaml:6: missed: "some": want once or skip or all
+s.yaml:7: enabled: "maybe": want true or false
 s.yaml:2: a schedule without on
 s.yaml:9: argument a: want one value
 s.yaml:5: jitter 25h0m0s: at most 24h0m0s
@@ -108,7 +108,7 @@ s.yaml:11: a schedule without on`},
 			"- {name: a, cron: '@daily', zone: UTC, runbook: exec, on: all}",
 			"s.yaml:3: schedule a is there already, at s.yaml:2"},
 		{"a window of its own", "schedules:\n- {name: a, cron: '@daily', zone: UTC, runbook: exec, on: all, window: sunday}",
-			"s.yaml:2: \"sunday\": want none or required"},
+			"s.yaml:2: window: \"sunday\": want none or required"},
 		{"a zone in the text", "schedules:\n- {name: a, cron: 'TZ=UTC 0 0 * * *', zone: UTC, runbook: e, on: all}",
 			"s.yaml:2: cron: \"TZ=UTC 0 0 * * *\": the zone is a field of its own"},
 		{"a rollout", `schedules:
@@ -123,10 +123,10 @@ s.yaml:11: a schedule without on`},
   gate: perhaps
   health_args: [x]
   jitter: 1s
-`, `s.yaml:10: "perhaps": want true or false
+`, `s.yaml:10: gate: "perhaps": want true or false
 s.yaml:11: health_args: want a mapping of names to values
-s.yaml:8: want a list
-s.yaml:7: "all": want check or diff
+s.yaml:8: waves: want a list
+s.yaml:7: only: "all": want check or diff
 s.yaml:12: jitter: with canary or waves hosts begin in their order`},
 		{"args", "schedules:\n- {name: a, cron: '@daily', zone: UTC, runbook: e, on: all, args: uptime}",
 			"s.yaml:2: args: want a mapping"},

@@ -50,6 +50,9 @@ type Place struct {
 	Customer string
 }
 
+// Scopes are all that may be for the place, the most special first.
+func (p Place) Scopes() iter.Seq[Scope] { return p.scopes() }
+
 // scopes are all that may be for the place, the most special first.
 func (p Place) scopes() iter.Seq[Scope] {
 	return func(yield func(Scope) bool) {

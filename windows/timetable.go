@@ -91,6 +91,14 @@ type Change struct {
 	Changed []string `json:"changed"` // in what makes up when they are
 	Removed []string `json:"removed"`
 	Void    []string `json:"void"` // approvals that were good and are not any more
+	Voided  []Voided `json:"voided,omitempty"`
+}
+
+// Voided says of which window an approval was, and whether that is still there.
+type Voided struct {
+	Approval string `json:"approval"`
+	Window   string `json:"window"`
+	Gone     bool   `json:"gone"` // else it was changed
 }
 
 // Any tells whether there is a change.
@@ -117,6 +125,8 @@ func (b *Book) Compare(next *Book) Change {
 	for _, a := range next.Void() {
 		if !slices.ContainsFunc(before, func(v Approval) bool { return v.ID == a.ID }) {
 			c.Void = append(c.Void, a.ID)
+			_, there := next.Window(a.Window)
+			c.Voided = append(c.Voided, Voided{Approval: a.ID, Window: a.Window, Gone: !there})
 		}
 	}
 	for _, list := range [][]string{c.Added, c.Changed, c.Removed, c.Void} {

@@ -61,7 +61,8 @@ func TestCompare(t *testing.T) {
 	after := book(Agreed{Windows: []Window{kept, changed, added}, Freezes: []Freeze{{Name: "x", From: 1}},
 		Approvals: []Approval{approval, stale}})
 	want := Change{Added: []string{"window added"}, Changed: []string{"freeze x", "window changed"},
-		Removed: []string{"window gone"}, Void: []string{"a1"}}
+		Removed: []string{"window gone"}, Void: []string{"a1"},
+		Voided: []Voided{{Approval: "a1", Window: "changed"}}}
 	if d := cmp.Diff(want, before.Compare(after)); d != "" {
 		t.Error(d)
 	}

@@ -117,7 +117,11 @@ func (c *client) refused(r *http.Response) error {
 		e.words = "the server answers " + r.Status
 	}
 	for _, one := range p.Errors {
-		e.wrong = append(e.wrong, place(one.Location)+mistakeText(one.Message))
+		where := place(one.Location)
+		if p := r.Request.URL.Path; p == "/v1/schedules" || p == "/v1/windows" {
+			where = strings.TrimPrefix(where, "--arg-file: ") // the words name the file
+		}
+		e.wrong = append(e.wrong, where+mistakeText(one.Message))
 	}
 	return e
 }
@@ -150,6 +154,14 @@ func place(location string) string {
 		"body.outcomes":     "--outcome: ",
 		"body.skip_missing": "--skip-missing: ",
 		"path.customer":     "--customer: ",
+
+		"body.from":    "--from: ",
+		"body.until":   "--until: ",
+		"body.starts":  "--start: ",
+		"query.from":   "--from: ",
+		"query.to":     "--to: ",
+		"query.count":  "--count: ",
+		"query.cursor": "--cursor: ",
 
 		"body.rollout":                "",
 		"body.rollout.staged":         "--staged: ",

@@ -48,7 +48,7 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
   muster run exec --on 'role=fw' --arg cmd='reload' --max-failed 2% --breaker 3/10m
   muster run reload --on 'role=fw' --max-failed 5 --waves 1,10%,50%,100% --soak 5m
   muster run firewall --on all --arg-file ruleset=a.nft --staged --roll-back`,
-		Args:              cobra.ExactArgs(1),
+		Args:              oneRunbook,
 		ValidArgsFunction: completeRunbooks,
 	}
 	fl := c.Flags()
@@ -230,6 +230,9 @@ func (s *screen) sayPlan(t server.Submitted) {
 		s.say("no host carries a marker in %s: if Redis loses its data while one is disturbed, nothing "+
 			"keeps the others from being disturbed, too", cell(groupWords(t.Unmarked)))
 	}
+	for _, line := range t.Frozen {
+		s.say("begins later: %s", cell(line))
+	}
 	for _, line := range windowWords(t.Windows, s.now().Location()) {
 		s.say("%s", line)
 	}
@@ -355,7 +358,7 @@ func parseAt(text string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
 	}
-	for _, form := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05"} {
+	for _, form := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05", time.DateOnly} {
 		if t, err := time.ParseInLocation(form, text, now.Location()); err == nil {
 			return t, nil
 		}

@@ -1,12 +1,24 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"muster/server"
 )
+
+// oneRunbook is what run wants. An override without a reason is a script whose variable is
+// empty: it must not pass for none.
+func oneRunbook(c *cobra.Command, args []string) error {
+	if f := c.Flags().Lookup("override-freeze"); f.Changed && f.Value.String() == "" {
+		return errors.New("--override-freeze is empty: want the reason")
+	}
+	return cobra.ExactArgs(1)(c, args)
+}
 
 // windowWords says, line by line, who has a turn in which opening.
 func windowWords(p *server.WindowPlan, here *time.Location) []string {
@@ -27,7 +39,7 @@ func windowWords(p *server.WindowPlan, here *time.Location) []string {
 	for _, o := range p.Openings {
 		start, end := o.Start.In(here), o.End.In(here)
 		form := "2006-01-02 15:04 MST"
-		if start.Truncate(24*time.Hour) == end.Truncate(24*time.Hour) {
+		if start.Format(time.DateOnly) == end.Format(time.DateOnly) {
 			form = "15:04 MST"
 		}
 		lines = append(lines, fmt.Sprintf("  %s in %s, %s to %s: %s", count(o.Count, "host"),

@@ -55,6 +55,15 @@ func TestScriptsAboutTime(t *testing.T) {
 		Setup: withMuster(filepath.Dir(h.bin), h.url)})
 }
 
+// What may be a mistake, about times.
+func TestScriptsAboutDoubts(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 4})
+	h := newHouse(t, inventory)
+	testscript.Run(t, testscript.Params{Dir: "testdata/script/doubts",
+		Setup: withMuster(filepath.Dir(h.bin), h.url)})
+}
+
 // The script below hosts/ drains hosts, which others would miss. fw0010 fails.
 func TestScriptsAboutHosts(t *testing.T) {
 	t.Parallel()

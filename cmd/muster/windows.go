@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -84,7 +83,7 @@ func readWindows(names []string) (server.WindowsRequest, error) {
 	var body server.WindowsRequest
 	var errs []error
 	for _, name := range names {
-		text, err := os.ReadFile(name)
+		text, err := readArgFile(name)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -92,16 +91,13 @@ func readWindows(names []string) (server.WindowsRequest, error) {
 		f := windows.File{Name: name, Content: string(text)}
 		body.Files = append(body.Files, f)
 		for _, ics := range windows.Attachments(f) {
-			path := ics
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(filepath.Dir(name), path)
-			}
+			path := windows.Attached(name, ics)
 			text, err := os.ReadFile(path)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", name, err))
 				continue
 			}
-			body.Attached = append(body.Attached, windows.File{Name: ics, Content: string(text)})
+			body.Attached = append(body.Attached, windows.File{Name: path, Content: string(text)})
 		}
 	}
 	_, err := windows.Parse(body.Files, body.Attached)
@@ -118,12 +114,18 @@ func changedText(d server.WindowsChanged, check bool) string {
 			fmt.Fprintf(&b, "%s %s\n", part.sign, cell(name))
 		}
 	}
-	for _, id := range d.Void {
-		how := "is void from now on"
+	for _, v := range d.Voided {
+		how, why := "is void from now on", "was changed"
 		if check {
-			how = "would be void"
+			how, why = "would be void", "is changed"
 		}
-		fmt.Fprintf(&b, "! approval %s %s: the window was changed\n", cell(id), how)
+		if v.Gone {
+			why = "is not there any more"
+		}
+		fmt.Fprintf(&b, "! approval %s %s: window %s %s\n", cell(v.Approval), how, cell(v.Window), why)
+	}
+	for _, note := range d.Notes {
+		fmt.Fprintf(&b, "? %s\n", cell(note))
 	}
 	switch {
 	case check && !d.Any():

@@ -104,7 +104,11 @@ func (s *session) change(ctx context.Context, q call, done string) error {
 	if s.json {
 		return s.writeJSON(did)
 	}
-	return s.write(fmt.Sprintf("%s; version %d is in force\n", cell(done), did.Version))
+	text := ""
+	for _, note := range did.Notes {
+		text += "? " + cell(note) + "\n"
+	}
+	return s.write(fmt.Sprintf("%s%s; version %d is in force\n", text, cell(done), did.Version))
 }
 
 func newWindowsFreeze() *cobra.Command {
