@@ -215,9 +215,9 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 		if r.Kind == jobs.KindBack {
 			step = j.Step
 		}
-		s.giveBack(r.Job, j, t, giving{asks: r.Kind == jobs.KindDefer ||
-			r.Kind == jobs.KindBack && j.Counts.Attempt == 1,
-			begun: !r.Release && (step > 0 || r.Saved+j.Saved != "")})
+		begun := !r.Release && (step > 0 || r.Saved+j.Saved != "")
+		s.giveBack(r.Job, j, t, giving{begun: begun, asks: r.Kind == jobs.KindDefer && !begun ||
+			r.Kind == jobs.KindBack && j.Counts.Attempt == 1})
 	}
 	s.event(string(r.Kind), r.Job)
 }

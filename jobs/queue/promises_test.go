@@ -233,6 +233,37 @@ func TestAThawStands(t *testing.T) {
 	})
 }
 
+// A job that has begun, or may have, can still fail while it waits for the next opening
+// of its window: it keeps its place in the budget of its task. One that has not leaves it.
+func TestWhoWaitsHalfWayKeepsItsPlaceInTheBudget(t *testing.T) {
+	for name, r := range map[string]jobs.Result{
+		"stopped behind its first step": {Step: 1},
+		"its worker was lost":           {Saved: `{"may_have_run":true}`},
+		"not begun":                     {Release: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			twins(t, func(t *testing.T, w *twin) {
+				calm(t, w)
+				none := 0
+				spec := jobs.Spec{Action: []byte(`{}`), Inventory: "v1", Timeout: time.Minute,
+					Expire: time.Hour, Rollout: &jobs.Rollout{Rule: jobs.Rule{MaxFailed: &none}}}
+				p := model.Put{Task: "0bjya00001", Print: "p", Hosts: []string{"fw0", "fw2"},
+					Head: &model.Head{Spec: spec, Total: 2, Chunks: 1, Guarded: true}}
+				w.put(t, p)
+				w.move(t, model.Move{Task: p.Task, Verb: "commit", Limit: 500, Note: "x"})
+				g := one(t, w.take(t, "1", 1))
+				r.Job, r.Token, r.Kind = g.Job, g.Token, jobs.KindDefer
+				r.Until = w.now.Add(10 * time.Minute)
+				w.take(t, "1", 0, r)
+				w.now = w.now.Add(2 * time.Minute)
+				if got := w.take(t, "2", 2).Jobs; len(got) > 0 != r.Release {
+					t.Errorf("handed out %v beside one that was deferred %s", got, name)
+				}
+			})
+		})
+	}
+}
+
 // Two epochs never have the same name, also while TIME is behind the last token.
 func TestEpochsDiffer(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {

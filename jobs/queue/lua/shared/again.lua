@@ -75,10 +75,9 @@ function m.rescore(i, id, j, t)
   end
   m.w('ZADD', m.kAgain, m.us(at), id)
   if not keep then
-    local asks = kind == 'defer' or kind == 'back' and j.attempt == 0
-    if t.guard then
-      m.release(id, t, not release and (step > 0 or saved ~= ''), asks)
-    end
+    local begun = not release and (step > 0 or saved ~= '')
+    local asks = kind == 'defer' and not begun or kind == 'back' and j.attempt == 0
+    if t.guard then m.release(id, t, begun, asks) end
     m.unlock(id, j, t)
   end
   local err = ARGV[i + 6]
