@@ -21,27 +21,24 @@ testsum = bin/testsum $(if $(TALLY),-tally $(TALLY) -name $@) --
 # servers is what tests are held against, in the words of tools/install.sh.
 servers := redis sshd nodeset ansible nft rauc bind knot postgres
 
-.PHONY: help
+.PHONY: help build demo test
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: build
 build: ## build bin/muster
 	go build -ldflags '-X main.version=$(VERSION)' -o bin/muster ./cmd/muster
 
-.PHONY: demo
 demo: build ## run a big and a small task on a pretended fleet (ARGS='--help' for more)
 	bin/muster demo $(ARGS)
 
 # The cache of go test does not know which programs are installed: hence -count=1. Most
 # tests wait for servers and hosts: four of a package at a time, on any machine.
-.PHONY: test
 test: bin/testsum ## run all tests, also on a real Redis, sshd, nft, named, nodeset, Ansible …
 	@tools/install.sh $(servers)
 	@cd tools && ../bin/testsum -name tools $(if $(TALLY),-tally $(TALLY)) -- ./...
 	$(testsum) -count=1 -parallel 4 -timeout 8m $(ARGS) ./...
 
-.PHONY: pairs sim chaos mutants race
+.PHONY: pairs sim chaos mutants vm race
 pairs: ## both members of a group due at once, 1,000 times, judged by the hosts' log
 	@tools/install.sh redis
 	go test ./cmd/muster -count=1 -timeout 20m -v -run AreNeverDisturbedAtOnce -tries 1000
@@ -57,11 +54,15 @@ mutants: ## break the tree on purpose: tests must see each of tools/mutants (ARG
 	@tools/install.sh redis sshd nft rauc
 	go run -C tools ./cmd/mutants $(ARGS) ..
 
+vm: ## units, sessions and boots of a real systemd, in a virtual machine
+	@tools/install.sh redis vm
+	go test ./cmd/muster -count=1 -timeout 60m -v -run TestOnARealSystemd -vm $(ARGS)
+
 race: bin/testsum ## run all tests with the race detector (ARGS=-short for the short ones)
 	@tools/install.sh $(servers) gcc
 	CGO_ENABLED=1 $(testsum) -race -count=1 -parallel 4 -timeout 15m $(ARGS) ./...
 
-.PHONY: lint fuzz bench
+.PHONY: lint fuzz bench clean
 lint: ## gofmt, go vet, staticcheck, go.mod and go.sum
 	tools/lint.sh
 
@@ -71,7 +72,6 @@ fuzz: ## run every fuzz target for FUZZTIME, 10s unless told otherwise
 bench: ## compare with other job runners (see bench/README.md)
 	$(MAKE) -C bench
 
-.PHONY: clean
 clean: ## remove what was built
 	rm -rf bin
 

@@ -70,6 +70,13 @@ for what in "$@"; do
 		need 'the runbook firmware is tried with it as well' 'command -v swupdate' swupdate
 		need 'its bundles are made with it' 'command -v cpio' cpio
 		;;
+	vm)
+		need 'it is the machine in which a real systemd is tried' \
+			'command -v qemu-system-x86_64' qemu-system-x86
+		need 'the disk of that machine is made by it' 'command -v mmdebstrap' mmdebstrap
+		need 'that disk has a file system' 'command -v mkfs.ext4' e2fsprogs
+		need 'the keys of that machine are made by it' 'command -v ssh-keygen' openssh-client
+		;;
 	*) echo "install: $what is not known: see the list in tools/install.sh" >&2; exit 2 ;;
 	esac
 done
