@@ -25,15 +25,20 @@ func Check(t testing.TB, url, zone string) {
 	for _, mistake := range Mistakes(ctx, url, zone) {
 		t.Error("check: " + mistake)
 	}
-	// The command must see the same: nothing.
 	c := queue.DefaultConfig()
 	c.URL, c.Embedded = url, true
+	checkCommand(t, c, zone)
+}
+
+// checkCommand tells whether `muster fsck` sees the same: nothing.
+func checkCommand(t testing.TB, c queue.Config, zone string) {
+	t.Helper()
 	q, err := queue.OpenLazy(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer q.Close()
-	f, err := q.Fsck(ctx, zone, false)
+	f, err := q.Fsck(context.Background(), zone, false)
 	if err != nil && !errors.Is(err, queue.ErrNotFound) {
 		t.Errorf("fsck: %v", err)
 	}
@@ -52,8 +57,9 @@ func CheckIn(t testing.TB, cfg queue.Config, zone string) {
 	}
 	defer rdb.Close()
 	for _, mistake := range check(context.Background(), rdb, prefix(zone)) {
-		t.Error("fsck: " + mistake)
+		t.Error("check: " + mistake)
 	}
+	checkCommand(t, cfg, zone)
 }
 
 // Mistakes is what Check finds.
