@@ -23,7 +23,7 @@ func TestNothingRunsThatTooFewReplicasHave(t *testing.T) {
 	replica := queuetest.StartServer(t, "--replicaof", host+" "+port)
 	queuetest.AwaitReplica(t, replica)
 	cfg := s.Config()
-	cfg.Durable, cfg.Timeout = 1, 2*time.Second
+	cfg.Durable, cfg.Timeout = 1, 8*time.Second // of which the replica has a quarter
 	q := open(t, world{cfg: cfg}, "1")
 	if d := q.Durable(); !strings.Contains(d, "1 replica") {
 		t.Errorf("durable is said to be %q", d)
@@ -72,7 +72,7 @@ func TestACommitThatTooFewReplicasHave(t *testing.T) {
 	replica := queuetest.StartServer(t, "--replicaof", host+" "+port)
 	queuetest.AwaitReplica(t, replica)
 	cfg := s.Config()
-	cfg.Durable, cfg.Timeout = 1, 2*time.Second
+	cfg.Durable, cfg.Timeout = 1, 8*time.Second // of which the replica has a quarter
 	q := open(t, world{cfg: cfg}, "1")
 	task, hosts := newTask(spec(), 700)
 	defer replica.Process().Signal(syscall.SIGCONT)
