@@ -21,7 +21,7 @@ import (
 
 // patience is how long the machine may take for anything: it is slow, and slower beside
 // others.
-const patience = 5 * time.Minute
+const patience = 10 * time.Minute
 
 //go:embed image.sh
 var imageScript string
@@ -220,7 +220,7 @@ func (v *VM) Do(text string) string {
 // Await waits until a shell text ends with 0; it is asked again and again.
 func (v *VM) Await(text string) {
 	v.t.Helper()
-	v.Do(fmt.Sprintf("n=0; until { %s\n} > /dev/null 2>&1; do n=$((n + 1)); [ $n -lt 240 ] || "+
+	v.Do(fmt.Sprintf("n=0; until { %s\n} > /dev/null 2>&1; do n=$((n + 1)); [ $n -lt 400 ] || "+
 		"exit 1; sleep 1; done", text))
 }
 
