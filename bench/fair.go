@@ -33,7 +33,18 @@ func fair(ctx context.Context, b *bench) ([]row, error) {
 		}
 		index[reordered] = []float64{x}
 	}
+	var share [2][]float64
+	for i, reordered := range []bool{true, false} {
+		x, err := b.stream(ctx, reordered)
+		if err != nil {
+			return nil, err
+		}
+		share[i] = []float64{x}
+	}
 	return append(rows,
+		newRow("a big task in an endless stream of 4-host tasks: its share of the starts",
+			"of 1", share[0]).atLeast(1.0/streamStarts),
+		newRow("the same, first come, first served: the stream waits", "of 1", share[1]),
 		newRow("Jain's index over ten tasks of 1 to 10,000 jobs, reordered", "of 1", index[true]).
 			atLeast(0.99),
 		newRow("the same, first come, first served", "of 1", index[false])), nil
@@ -155,7 +166,8 @@ func (t *taker) starts(ctx context.Context, n int) (map[jobs.TaskID]int, error) 
 	got := map[jobs.TaskID]int{}
 	s := jobs.Step{Node: t.node, Slot: t.slot, Want: 1}
 	for i := range n {
-		s.Request = fmt.Sprint("s", i)
+		t.asked++
+		s.Request = fmt.Sprint("s", t.asked)
 		reply, err := t.q.Step(ctx, zone, s)
 		if err != nil {
 			return nil, err
@@ -168,7 +180,8 @@ func (t *taker) starts(ctx context.Context, n int) (map[jobs.TaskID]int, error) 
 		s.Results = []jobs.Result{{Job: g.Job, Token: g.Token, Kind: jobs.KindEnd,
 			Outcome: jobs.Succeeded}}
 	}
-	s.Want, s.Request = 0, "end"
+	t.asked++
+	s.Want, s.Request = 0, fmt.Sprint("s", t.asked)
 	_, err := t.q.Step(ctx, zone, s)
 	return got, err
 }
@@ -183,4 +196,68 @@ func maxMin(demands []int, n int) []float64 {
 		left -= out[i]
 	}
 	return out
+}
+
+const (
+	streamBig    = 1000 // jobs of the big task
+	streamRounds = 50
+	streamStarts = 16 // jobs that are started between two reorderings, and come in tasks of four
+)
+
+// stream is the share of all starts that a big task gets while tasks of four come as fast as
+// jobs are started: of equals the one goes first whose oldest job is due longest, so at the
+// least it has one start after each reordering.
+func (b *bench) stream(ctx context.Context, reordered bool) (float64, error) {
+	q, err := b.fresh(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer q.Close()
+	names := hostNames(streamBig + streamRounds*streamStarts)
+	big, err := put(ctx, q, "true", names[:streamBig])
+	if err != nil {
+		return 0, err
+	}
+	c, err := b.newCrew(ctx, 1, 1)
+	if err != nil {
+		return 0, err
+	}
+	defer c.close()
+	started := 0
+	for small := names[streamBig:]; len(small) > 0; {
+		for range streamStarts / smallJobs {
+			if _, err := put(ctx, q, "true", small[:smallJobs]); err != nil {
+				return 0, err
+			}
+			small = small[smallJobs:]
+		}
+		if reordered {
+			if err := reorderedOnce(ctx, q); err != nil {
+				return 0, err
+			}
+		}
+		got, err := c.takers[0].starts(ctx, streamStarts)
+		if err != nil {
+			return 0, err
+		}
+		started += got[big]
+	}
+	return float64(started) / (streamRounds * streamStarts), nil
+}
+
+// reorderedOnce has the queue reordered when the cool-down of the time before is over.
+func reorderedOnce(ctx context.Context, q *queue.Queue) error {
+	o := jobs.DefaultOverload()
+	o.Cooldown = 10 * time.Millisecond
+	for {
+		r, err := q.Reorder(ctx, zone, o)
+		if err != nil || r.Did {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 }

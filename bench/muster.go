@@ -113,9 +113,10 @@ type crew struct {
 
 // taker is one of them, with a handle and so a connection of its own.
 type taker struct {
-	q    *queue.Queue
-	node string
-	slot string
+	q     *queue.Queue
+	node  string
+	slot  string
+	asked int // requests so far
 }
 
 // newCrew makes a crew that is about to take.
