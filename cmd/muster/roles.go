@@ -41,7 +41,7 @@ func addRoleFlags(c *cobra.Command, as queue.Role) *roleFlags {
 	c.Flags().BoolVar(&f.unsafe, "unsafe-redis", false,
 		"accept a Redis that may forget or evict jobs")
 	f.text("redis", "redis.url", "`URL` of the Redis that keeps the queue")
-	f.number("durable", "redis.durable", "`replicas` that must have a submit or a take before it counts")
+	f.number("durable", "redis.durable", "`replicas` that must have each submit and take")
 	c.Flags().BoolVar(&f.parent, "with-parent", false, "end with the process that started this one")
 	c.Flags().Lookup("with-parent").Hidden = true
 	return f

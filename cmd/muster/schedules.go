@@ -59,7 +59,7 @@ All mistakes are told at once, with file and line, and then nothing is done.
       on: customer=acme         # looked up at each tick
       missed: once              # or skip, all
       overlap: forbid           # or queue
-      window: none              # or required: jobs wait for windows, whatever the runbook says
+      window: none              # or required: jobs wait for windows in any case
       priority: normal          # or high, low
       expire: 8h
       disruptive: false

@@ -31,10 +31,10 @@ var lasting = &queuetest.Lasting{}
 
 var (
 	sharedSentinels = sync.OnceValue(func() *queuetest.Sentinels {
-		return queuetest.StartSentinels(lasting, 1)
+		return queuetest.StartSentinels(lasting, 1).Steady(lasting)
 	})
 	sharedCluster = sync.OnceValue(func() *queuetest.Cluster {
-		return queuetest.StartCluster(lasting, false)
+		return queuetest.StartCluster(lasting, false).Steady(lasting)
 	})
 )
 

@@ -74,6 +74,19 @@ func StartSentinels(t testing.TB, replicas int, args ...string) *Sentinels {
 	return s
 }
 
+// Steady lets the Sentinels be patient: tests that are not about failovers shall not see one
+// because the machine stood still for two seconds.
+func (s *Sentinels) Steady(t testing.TB) *Sentinels {
+	t.Helper()
+	for _, w := range s.Watchers {
+		c := client(w.Addr)
+		must(t, c.Do(context.Background(), "SENTINEL", "SET", sentinelMaster,
+			"down-after-milliseconds", "600000").Err())
+		c.Close()
+	}
+	return s
+}
+
 // field is what follows a name in a flat list of pairs.
 func field(pairs []string, name string) string {
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -197,6 +210,17 @@ func Await(t testing.TB, what string, look func(context.Context) bool) {
 			t.Fatalf("waited %s: %s", patience, what)
 		}
 	}
+}
+
+// Steady lets the nodes be patient with each other, as Sentinels.Steady does.
+func (c *Cluster) Steady(t testing.TB) *Cluster {
+	t.Helper()
+	for _, n := range c.Nodes {
+		rdb := client(n.Addr)
+		must(t, rdb.ConfigSet(context.Background(), "cluster-node-timeout", "600000").Err())
+		rdb.Close()
+	}
+	return c
 }
 
 // Empty removes all that the servers of a shared Redis hold, for the next test.
