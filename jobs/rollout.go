@@ -1,6 +1,9 @@
 package jobs
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Rollout is how a task goes out: in waves, and until too many have failed. All its
 // numbers are frozen at submit.
@@ -79,4 +82,20 @@ type Rolled struct {
 	Was     string `json:"was,omitempty"`   // of what ended a stop: why it was stopped
 	Failed  int    `json:"failed"`          // jobs, as Rule counts them
 	Moved   int    `json:"moved,omitempty"` // jobs that were brought back
+	Early   string `json:"early,omitempty"` // of an order to open the next wave: why none was opened
+}
+
+// Early says why a person cannot open the next wave of a task yet: the open ones are not
+// over. Empty: they are, or there is no next one, or that is not what keeps it.
+func (t TaskInfo) Early() string {
+	r := t.Rollout
+	if r == nil || r.Last() || r.Stopped != "" || !r.Over.IsZero() || t.State == TaskEnded {
+		return ""
+	}
+	open := 0
+	for _, n := range r.Waves[:r.Wave] {
+		open += n
+	}
+	return fmt.Sprintf("wave %d of %d is not over yet: %d of the %d jobs so far have ended", r.Wave,
+		len(r.Waves), t.Outcomes.Sum(), open)
 }

@@ -88,6 +88,9 @@ func (s *Server) nextRollout(ctx context.Context, in *nextInput) (*rolledOutput,
 	if err != nil {
 		return nil, s.noRollout(ctx, id, err)
 	}
+	if did.Already && ask.MaxFailed == nil {
+		did.Early = t.Early() // as it stood before the order; a budget is an order by itself
+	}
 	s.logOrder("rollout goes on", g, "task", id, "already", did.Already, "was", did.Was)
 	return &rolledOutput{did}, nil
 }

@@ -155,7 +155,11 @@ func newRolloutNext() *cobra.Command {
 		Short: "Let a stopped task go on, or open its next wave now",
 		Long: `next lets a task go on that was stopped by its rule or by a person, or opens the next
 wave without waiting for the soak time, the gate or the health check. If more have
-failed than may, --max-failed says how many may fail in all from now on.`,
+failed than may, --max-failed says how many may fail in all from now on.
+
+While jobs of the open waves have not ended no further wave is opened: next says so and
+ends with exit code 1, and is to be given again when muster rollout show says that the
+wave is over. A task that goes on already, with no wave ahead, is exit code 0.`,
 		Example: `  muster rollout next 0wcy7y2fb2 --reason 'wave 1 looks well'
   muster rollout next 0wcy7y2fb2 --max-failed 10 --reason 'the six are old ones'`,
 		Args:              cobra.ExactArgs(1),
@@ -188,8 +192,23 @@ failed than may, --max-failed says how many may fail in all from now on.`,
 		if err != nil {
 			return refusedUse(err)
 		}
-		return s.showRolled(did)
+		return s.showNext(did)
 	})
+}
+
+// showNext is showRolled, and a failure if the next wave was to be opened and was not: a
+// script must not take that for opened.
+func (s *session) showNext(d jobs.Rolled) error {
+	if d.Early == "" {
+		return s.showRolled(d)
+	}
+	if s.json {
+		if err := s.writeJSON(d); err != nil {
+			return err
+		}
+	}
+	return exit(exitNotAll, fmt.Errorf("task %[1]s: no wave was opened: %[2]s; `muster rollout show "+
+		"%[1]s` tells when it is over", cell(string(d.Task)), cell(d.Early)))
 }
 
 func rolloutPath(id jobs.TaskID, verb string) string {

@@ -97,6 +97,45 @@ func TestACanaryThatFailsStops(t *testing.T) {
 	wantOutcomes(t, h.wait(task.Task), map[jobs.Outcome]int{jobs.Succeeded: 8, jobs.Failed: 1})
 }
 
+// While a wave is not over nothing is opened, and no script can take that for opened.
+func TestTheNextWaveIsNotOpenedEarly(t *testing.T) {
+	t.Parallel()
+	f, inventory := pretend(t, fakefleet.Config{Hosts: 4})
+	h := newHouse(t, inventory)
+	h.master()
+	var task jobs.TaskInfo
+	if code := h.query(&task, "run", "exec", "--on", "all", "--arg", "cmd="+held, "--waves", "2,100%", "--gate",
+		"--detach"); code != 0 {
+		t.Fatalf("exit %d", code)
+	}
+	id := string(task.Task)
+	next := []string{"rollout", "next", id, "--reason", "it looks well"}
+	want := "task " + id + ": no wave was opened: wave 1 of 2 is not over yet: 0 of the 2 jobs so far have ended; " +
+		"`muster rollout show " + id + "` tells when it is over\n"
+	if words := h.complaint(exitNotAll, next...); !strings.HasSuffix(words, want) {
+		t.Errorf("%q, want …%q", words, want)
+	}
+	var did jobs.Rolled
+	if code := h.query(&did, next...); code != exitNotAll || !did.Already || did.Early == "" {
+		t.Errorf("as JSON: exit %d, %+v", code, did)
+	}
+	// A budget is an order by itself, and one that is given twice has been carried out.
+	for range 2 {
+		if out, code := h.muster(append(next, "--max-failed", "3")...); code != exitOK {
+			t.Errorf("--max-failed: exit %d, %q", code, out)
+		}
+	}
+	letGo(t, f)
+	h.awaitTask(task.Task, func(i jobs.TaskInfo) bool { return !i.Rollout.Over.IsZero() })
+	if out, code := h.muster(next...); code != exitOK || !strings.Contains(out, "goes on") {
+		t.Errorf("of a wave that is over: exit %d, %q", code, out)
+	}
+	wantOutcomes(t, h.wait(task.Task), map[jobs.Outcome]int{jobs.Succeeded: 4})
+	if out, code := h.muster(next...); code != exitOK || !strings.Contains(out, "waits for nobody") {
+		t.Errorf("of a task that has ended: exit %d, %q", code, out)
+	}
+}
+
 // A gate waits for a person, and a health check for the hosts so far.
 func TestAGateAndAHealthCheckBetweenWaves(t *testing.T) {
 	t.Parallel()
