@@ -1,6 +1,9 @@
 package fleet
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // labelIndex finds hosts by their labels, and the labels that there are. Fields
 // count as labels. It is made once of an inventory that changes no more.
@@ -107,6 +110,36 @@ func (x *labelIndex) everybody() hostSet {
 		all.add(i)
 	}
 	return all
+}
+
+// otherwisePadded finds the hosts with the same numbers as words, written with more or
+// fewer zeros: fw0001 for fw1. rest are the words for which there is none.
+func (x *labelIndex) otherwisePadded(words []string) (hosts, rest []string) {
+	named := map[string][]string{} // name without zeros in front → hosts
+	for _, name := range x.names {
+		short := unpadded(name)
+		named[short] = append(named[short], name)
+	}
+	for _, word := range words {
+		found := named[unpadded(word)]
+		if hosts = append(hosts, found...); len(found) == 0 {
+			rest = append(rest, word)
+		}
+	}
+	return hosts, rest
+}
+
+// unpadded is a name whose numbers have no zeros in front.
+func unpadded(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		another := i+1 < len(name) && '0' <= name[i+1] && name[i+1] <= '9'
+		if name[i] == '0' && another && !endsInDigit(b.String()) {
+			continue
+		}
+		b.WriteByte(name[i])
+	}
+	return b.String()
 }
 
 // hintsFor finds what somebody may have meant who used a word as a host name that

@@ -180,14 +180,21 @@ func (g group) cost() int { return 1 + termsCost(g) }
 // lostNames are the names in a selector that no host has.
 type lostNames struct {
 	first []string // some of them, each once
+	many  []string // more of them, for hints; one may be there twice
 	count int
 }
+
+// lostMany bounds how many lost names are remembered.
+const lostMany = 4096
 
 func (l *lostNames) add(name string) {
 	if slices.Contains(l.first, name) {
 		return
 	}
 	l.count++
+	if len(l.many) < lostMany {
+		l.many = append(l.many, name)
+	}
 	if len(l.first) < 5 {
 		l.first = append(l.first, name)
 	}
@@ -210,7 +217,14 @@ func (l *lostNames) explain(v *Inventory) string {
 	}
 	facts := v.labelIndex()
 	var hints []string
+	padded, rest := facts.otherwisePadded(l.many)
+	if len(padded) > 0 {
+		hints = append(hints, brief(Fold(padded)))
+	}
 	for _, name := range l.first {
+		if !slices.Contains(rest, name) {
+			continue // its host was found
+		}
 		for _, h := range facts.hintsFor(name) {
 			if !slices.Contains(hints, h) && len(hints) < hintsMax {
 				hints = append(hints, h)

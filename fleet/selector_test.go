@@ -130,7 +130,12 @@ func TestSelectionThatFailsSaysWhatComesNearest(t *testing.T) {
 	}{
 		{"fw004", []string{`selector "fw004": fw004 is not in the inventory; nearest: fw001`}},
 		{"fw[001-009]", []string{"6 names are not in the inventory: fw004, fw005, fw006, fw007, fw008 and 1 more"}},
-		{"fw1", []string{"nearest: ", "fw3"}},
+		{"fw1", []string{"fw1 is not in the inventory; nearest: fw001"}},
+		{"fw[1-2]", []string{"2 names are not in the inventory: fw1, fw2; nearest: fw[001-002]"}},
+		{"fw[00001-00003]", []string{"nearest: fw[3,001-003]"}},
+		{"fw[1-2],vpm", []string{"nearest: fw[001-002], role=vpn"}},
+		{"rack[01-02]-a[02-03]", []string{"nearest: rack1-a[2-3],rack2-a[2-3]"}},
+		{"fw[0,10]", []string{"nearest: fw010"}},
 		{"all!fw0001", []string{"fw0001 is not in the inventory; nearest: fw001"}},
 		{"fw001&nosuch", []string{"nosuch is not in the inventory; there are "}},
 		{"vpx*", []string{"vpx* is not in the inventory"}},
