@@ -61,6 +61,10 @@ func (x *labelIndex) unknown(terms labelTerms) []string {
 			continue
 		}
 		values, known := x.values[t.Key()]
+		if fact, is := strings.CutPrefix(t.Key(), FactPrefix); is && !known {
+			reasons = append(reasons, unsaid(fact))
+			continue
+		}
 		if !known {
 			reasons = append(reasons, fmt.Sprintf("no host has the label %s%s", t.Key(),
 				orThere("", t.Key(), x.keys)))
@@ -77,6 +81,15 @@ func (x *labelIndex) unknown(terms labelTerms) []string {
 		}
 	}
 	return reasons
+}
+
+// unsaid tells why no host has a fact.
+func unsaid(fact string) string {
+	if !slices.Contains(FactNames(), fact) {
+		return fmt.Sprintf("there is no fact %s%s", fact, orThere("", fact, FactNames()))
+	}
+	return fmt.Sprintf("no host has said %s%s yet: `muster facts gather SELECTOR` asks hosts",
+		FactPrefix, fact)
 }
 
 // orThere is the end of a message: what comes near the word, or else what there

@@ -146,6 +146,38 @@ func TestLabelsAreAddedToLabels(t *testing.T) {
 	}
 }
 
+// A fact that was never gathered is no misspelt label.
+func TestFactsThatNobodyHasSaid(t *testing.T) {
+	t.Parallel()
+	none := small(t)
+	some := none.WithLabels(map[string]map[string]string{"fw001": {"fact.os": "debian"}})
+	for _, tt := range []struct {
+		in       *fleet.Inventory
+		on, want string
+	}{
+		{none, "fact.os=debian", "picks no host: no host has said fact.os yet: `muster facts gather SELECTOR` asks hosts"},
+		{none, "fact.disk_free<500", "no host has said fact.disk_free yet: `muster facts gather SELECTOR` asks hosts"},
+		{none, "all&{fact.os}", "no host has said fact.os yet"},
+		{some, "fact.model=x200", "no host has said fact.model yet"},
+		{some, "fact.os=debain", "no host has fact.os=debain, nearest: fact.os=debian"},
+		{some, "fact.kernle=6", "there is no fact kernle, nearest: kernel"},
+		{none, "fact.zzzzzzz=1", "there is no fact zzzzzzz, there are: os, os_version, "},
+	} {
+		sel, err := fleet.ParseSelector(tt.on)
+		if err != nil {
+			t.Errorf("%s: %v", tt.on, err)
+			continue
+		}
+		if _, err := tt.in.Select(sel); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.on, err, tt.want)
+		}
+	}
+	sel, err := fleet.ParseSelector("!fact.os,role=vpn")
+	if hosts, bad := none.Select(sel); err != nil || bad != nil || len(hosts) != 1 {
+		t.Errorf("without a fact: %v, %v, %v", hosts, err, bad)
+	}
+}
+
 func TestUnfenced(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
