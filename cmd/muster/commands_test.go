@@ -339,10 +339,14 @@ func TestWrongUse(t *testing.T) {
 			[]string{"--task:", `--state "dead": want one of held, queued,`,
 				`--outcome "good": want one of succeeded, failed,`}},
 		{[]string{"tasks", "--limit", "0"}, []string{"want 1 to 500"}},
-		{[]string{"hosts", " "}, []string{"selector is empty"}},
+		{[]string{"hosts", " "}, []string{"selector is empty: leave it out to see all hosts"}},
+		{[]string{"facts", "ls", ""}, []string{"selector is empty: leave it out"}},
+		{[]string{"facts", "gather", " "}, []string{"selector is empty: name the hosts"}},
+		{[]string{"facts", "gather", "@/nosuch"}, []string{"/nosuch: no such file"}},
 		{[]string{"hosts", "a", "b"}, []string{"at most 1"}},
 		{[]string{"hosts", "show", "a*"}, []string{"want one host"}},
-		{[]string{"hosts", "drain", ""}, []string{"selector is empty"}},
+		{[]string{"hosts", "drain", ""}, []string{"selector is empty: name the hosts, such as fw001 or role=fw, or"}},
+		{[]string{"hosts", "undrain", " "}, []string{"selector is empty: name the hosts"}},
 		{[]string{"hosts", "drain", "@/nosuch"}, []string{"/nosuch: no such file"}},
 		{[]string{"hosts", "ls", "--fold", "--columns", "host"}, []string{"fold", "columns"}},
 		{[]string{"events", "--task", "x"}, []string{"want 10 characters"}},
@@ -404,10 +408,16 @@ func TestHostsSendsTheSelector(t *testing.T) {
 	if got := a.requests()[0]; got != want {
 		t.Errorf("asked %s, want %s", got, want)
 	}
-	a = newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/hosts": deny(422, `{"detail": "1 mistake", "errors": [
-		{"location": "query.on", "message": "no host matches"}]}`)})
-	if code, _, words := muster(t, a.URL, "hosts", "x=y"); code != exitUsage || words != "selector: no host matches\n" {
-		t.Errorf("exit %d, %q", code, words)
+	no := func(where string) http.HandlerFunc {
+		return deny(422, `{"detail": "1 mistake", "errors": [{"location": "`+where+`", "message": "no host matches"}]}`)
+	}
+	a = newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/hosts": no("query.on"),
+		"POST /v1/hosts/query": no("body.on"), "POST /v1/hosts/drain": no("body.on")})
+	for _, args := range [][]string{{"hosts", "x=y"}, {"hosts", "x=y" + strings.Repeat(",x=y", 600)},
+		{"hosts", "drain", "x=y"}} {
+		if code, _, words := muster(t, a.URL, args...); code != exitUsage || words != "selector: no host matches\n" {
+			t.Errorf("%.60q: exit %d, %q", args, code, words)
+		}
 	}
 }
 

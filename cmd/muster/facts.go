@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -43,7 +43,11 @@ func newFactsGather() *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeHosts,
 	}, func(ctx context.Context, s *session, args []string) error {
-		return s.gather(ctx, args[0])
+		on, err := selectorArg(args, orSayAll)
+		if err != nil {
+			return exit(exitUsage, err)
+		}
+		return s.gather(ctx, on)
 	})
 }
 
@@ -81,14 +85,11 @@ func newFactsList() *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeHosts,
 	}, func(ctx context.Context, s *session, args []string) error {
-		on := "all"
-		if len(args) > 0 {
-			on = args[0]
+		on, err := selectorArg(args, orLeaveOut)
+		if err != nil {
+			return exit(exitUsage, err)
 		}
-		if strings.TrimSpace(on) == "" {
-			return exit(exitUsage, errors.New("the selector is empty: leave it out to see all hosts"))
-		}
-		l, err := s.facts(ctx, on)
+		l, err := s.facts(ctx, cmp.Or(on, "all"))
 		if err != nil {
 			return err
 		}

@@ -66,7 +66,7 @@ same trouble are told together; exit code 1 if a host is not well.`
 
 // check reads the selector and reports all that is wrong with the flags.
 func (f liveFlags) check(args []string) (on string, err error) {
-	on, err = selectorArg(args)
+	on, err = selectorArg(args, orSayAll)
 	if err == nil && on == "" {
 		err = errors.New("--live: name the hosts with a selector, or say all")
 	}

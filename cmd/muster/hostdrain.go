@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -52,10 +51,7 @@ func newHostUndrain() *cobra.Command {
 }
 
 func (s *session) turnHosts(ctx context.Context, verb string, args []string, reason string) error {
-	on, err := selectorArg(args)
-	if err == nil && on == "" {
-		err = errors.New("the selector is empty: name hosts, or say all")
-	}
+	on, err := selectorArg(args, orSayAll)
 	if err != nil {
 		return exit(exitUsage, err)
 	}

@@ -84,7 +84,7 @@ const (
 // check reads the selector and reports all that is wrong with the flags.
 func (f enrollFlags) check(args []string) (on string, err error) {
 	var errs []error
-	on, err = selectorArg(args)
+	on, err = selectorArg(args, orSayAll)
 	if err == nil && on == "" {
 		err = errors.New("the selector is empty: name hosts, or say all")
 	}

@@ -55,7 +55,7 @@ would run on: drained hosts are left out, unless the selector mentions drained.
 		"`list` of columns: "+strings.Join(hostColumnNames, ", ")+", or a label")
 	c.MarkFlagsMutuallyExclusive("fold", "columns")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		on, err := selectorArg(args)
+		on, err := selectorArg(args, orLeaveOut)
 		if err != nil {
 			return exit(exitUsage, err)
 		}
@@ -70,13 +70,21 @@ ranges (fw[001-020],vpn*), or both (fw*&{customer=acme}); , adds, ! takes away,
 file, one name or selector a line; task:ID/failed for those on which an earlier
 task failed.`
 
-// selectorArg is the selector that a command was given, empty if there is none.
-func selectorArg(args []string) (string, error) {
+// What an empty selector could have meant, which is an error and never all hosts: a
+// variable of a script may not be set.
+const (
+	orLeaveOut = "leave it out to see all hosts"
+	orSayAll   = "name the hosts, such as fw001 or role=fw, or say all"
+)
+
+// selectorArg is the selector that a command was given, empty if there is none. instead
+// is what to do if it is there and empty.
+func selectorArg(args []string, instead string) (string, error) {
 	if len(args) == 0 {
 		return "", nil
 	}
 	if strings.TrimSpace(args[0]) == "" {
-		return "", errors.New("the selector is empty: leave it out to see all hosts")
+		return "", errors.New("the selector is empty: " + instead)
 	}
 	return withFiles(args[0], readArgFile)
 }

@@ -121,6 +121,9 @@ func (c *client) refused(r *http.Response) error {
 		if p := r.Request.URL.Path; p == "/v1/schedules" || p == "/v1/windows" {
 			where = strings.TrimPrefix(where, "--arg-file: ") // the words name the file
 		}
+		if strings.HasPrefix(r.Request.URL.Path, "/v1/hosts/") && one.Location == "body.on" {
+			where = place("query.on") // these commands have no flag for it
+		}
 		e.wrong = append(e.wrong, where+mistakeText(one.Message))
 	}
 	return e
