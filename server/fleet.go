@@ -115,8 +115,8 @@ func (s *Server) tokens(ctx context.Context, _ *nothing) (*tokensOutput, error) 
 func (s *Server) removeToken(ctx context.Context, in *tokenName) (*struct{}, error) {
 	err := s.queue.RemoveToken(ctx, in.Name)
 	if errors.Is(err, queue.ErrNotFound) {
-		return nil, huma.Error404NotFound(fmt.Sprintf("there is no token %q; GET /v1/tokens lists them",
-			clip(in.Name)))
+		return nil, huma.Error404NotFound(fmt.Sprintf("there is no token %q; `muster token ls` "+
+			"lists them", clip(in.Name)))
 	}
 	if err != nil {
 		return nil, problem(err)

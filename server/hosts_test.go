@@ -41,6 +41,11 @@ func TestDrainedHostsAreLeftOut(t *testing.T) {
 	if d = w.order("drain", "fw*", ""); d.Changed != "fw003" || d.Already != "fw[001-002]" {
 		t.Errorf("drain of more: %+v", d)
 	}
+	var no problem
+	if res := w.call("POST", "/v1/hosts/drain", server.DrainRequest{On: ""}, &no); res.StatusCode != 422 ||
+		!strings.Contains(no.words(), `body.on: selector "": is empty`) {
+		t.Errorf("nobody named: %s, %+v", res.Status, no)
+	}
 	if d = w.order("undrain", "fw003,vpn1", "done"); d.Changed != "fw003" || d.Already != "vpn1" || d.Count != 1 {
 		t.Errorf("undrain: %+v", d)
 	}

@@ -147,7 +147,8 @@ func TestWhatIsNotThere(t *testing.T) {
 		{"GET", "/docs", 404, "there is no /docs"},
 		{"GET", "/v1/task", 404, "there is no /v1/task"},
 		{"PUT", "/v1/tasks", 405, "/v1/tasks takes GET, HEAD, POST"},
-		{"GET", "/v1/tasks/0000000000", 404, "task 0000000000: not found: a task is kept for 30 days"},
+		{"GET", "/v1/tasks/0000000000", 404, "task 0000000000: not found: a task is kept for 30 days, the end of a " +
+			"job for a day; `muster tasks` lists the newest"},
 		{"GET", "/v1/tasks/X", 422, `path.task: task id "X": want 10 characters`},
 		{"GET", "/v1/tasks/0000000000/jobs", 404, "not found"},
 		{"GET", "/v1/tasks/0000000000/summary", 404, "not found"},
@@ -157,7 +158,7 @@ func TestWhatIsNotThere(t *testing.T) {
 		{"GET", "/v1/jobs/fw001", 422, `path.job: job id "fw001": want <task>:<host>`},
 		{"GET", "/v1/jobs/0000000000:-oProxyCommand=x", 422, "path.job: "},
 		{"GET", "/v1/jobs/0000000000:a%20b", 422, "path.job: "},
-		{"DELETE", "/v1/tokens/nobody", 404, `there is no token "nobody"`},
+		{"DELETE", "/v1/tokens/nobody", 404, "there is no token \"nobody\"; `muster token ls` lists them"},
 		{"GET", "/v1/hosts?on=nobody", 422, `query.on: selector "nobody": nobody is not in the inventory`},
 		{"GET", "/v1/hosts?an=all", 422, "query.an: unknown query parameter"},
 		{"GET", "/v1/tasks?limit=0", 422, "query.limit: expected number >= 1"},

@@ -134,63 +134,6 @@ func mistakeText(text string) string {
 	return strings.TrimSpace(remote.Printable([]byte(text)))
 }
 
-// place is the flag that a location in the body of a request came from.
-func place(location string) string {
-	known := map[string]string{
-		"":             "",
-		"body":         "",
-		"body.id":      "--id: ",
-		"body.runbook": "", // its words name it
-		"body.only":    "", // likewise
-		"body.on":      "--on: ",
-		"body.args":    "--arg: ",
-		"body.files":   "--arg-file: ",
-		"body.at":      "--at: ",
-		"body.expire":  "--expire: ",
-		"body.as":      "--as: ",
-		"body.reason":  "--reason: ",
-		"query.on":     "selector: ",
-		"path.task":    "",
-		"path.job":     "",
-
-		"body.supersedes":   "--supersedes: ",
-		"body.outcomes":     "--outcome: ",
-		"body.skip_missing": "--skip-missing: ",
-		"path.customer":     "--customer: ",
-
-		"body.from":    "--from: ",
-		"body.until":   "--until: ",
-		"body.starts":  "--start: ",
-		"query.from":   "--from: ",
-		"query.to":     "--to: ",
-		"query.count":  "--count: ",
-		"query.cursor": "--cursor: ",
-
-		"body.rollout":                "",
-		"body.rollout.staged":         "--staged: ",
-		"body.rollout.roll_back":      "--roll-back: ",
-		"body.max_failed":             "--max-failed: ",
-		"body.rollout.max_failed":     "--max-failed: ",
-		"body.rollout.unreachable_ok": "--unreachable-ok: ",
-		"body.rollout.breaker":        "--breaker: ",
-		"body.rollout.canary":         "--canary: ",
-		"body.rollout.waves":          "--waves: ",
-		"body.rollout.soak":           "--soak: ",
-		"body.rollout.gate":           "--gate: ",
-		"body.rollout.health":         "--health: ",
-		"body.rollout.health_args":    "--health-arg: ",
-
-		"path.zone":  "--zone: ",
-		"path.group": "",
-
-		"body.skip_closed": "--skip-closed: ",
-	}
-	if flag, ok := known[location]; ok {
-		return flag
-	}
-	return cell(location) + ": "
-}
-
 // passing tells whether the same request may do better later.
 func passing(err error) bool {
 	var away *awayError
