@@ -52,7 +52,7 @@ would run on: drained hosts are left out, unless the selector mentions drained.
 	}
 	c.Flags().BoolVar(&f.fold, "fold", false, "names only, in short: fw[001-300],vpn1")
 	c.Flags().StringSliceVar(&f.columns, "columns", nil,
-		"`list` of columns: "+strings.Join(hostColumnNames, ", ")+", or a label")
+		"`list` of columns: "+strings.Join(hostColumnNames, ", ")+", a label, or a fact such as fact.os")
 	c.MarkFlagsMutuallyExclusive("fold", "columns")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		on, err := selectorArg(args, orLeaveOut)
@@ -101,7 +101,11 @@ func (s *session) listHosts(ctx context.Context, on string, f hostsFlags) error 
 	case f.fold:
 		return s.write(cell(l.Folded) + "\n")
 	}
-	g, err := hostGrid(l, f.columns)
+	said, err := s.factColumns(ctx, on, f.columns)
+	if err != nil {
+		return err
+	}
+	g, err := hostGrid(l, f.columns, said)
 	if err != nil {
 		return exit(exitUsage, err)
 	}
@@ -204,7 +208,7 @@ var hostColumnNames = []string{"host", "address", "user", "zone", "customer", "g
 
 // hostGrid is a table of hosts. Without a list of columns it has all that tell
 // something.
-func hostGrid(l server.HostList, columns []string) (grid, error) {
+func hostGrid(l server.HostList, columns []string, said map[string]fleet.Facts) (grid, error) {
 	if len(columns) == 0 {
 		columns = slices.DeleteFunc(slices.Clone(hostColumnNames), func(name string) bool {
 			return name == "drained" && len(l.Drained) == 0
@@ -214,7 +218,12 @@ func hostGrid(l server.HostList, columns []string) (grid, error) {
 	var head []string
 	for _, name := range columns {
 		has := func(h fleet.Host) bool { _, ok := h.Labels[name]; return ok }
-		if !slices.Contains(hostColumnNames, name) && !slices.ContainsFunc(l.Hosts, has) {
+		if fact, is := strings.CutPrefix(name, fleet.FactPrefix); is {
+			if !slices.Contains(fleet.FactNames(), fact) {
+				errs = append(errs, fmt.Errorf("--columns: there is no fact %q: want some of %s%s", fact,
+					fleet.FactPrefix, strings.Join(fleet.FactNames(), ", "+fleet.FactPrefix)))
+			}
+		} else if !slices.Contains(hostColumnNames, name) && !slices.ContainsFunc(l.Hosts, has) {
 			errs = append(errs, fmt.Errorf("--columns: %q is no column, and no label of these hosts: want "+
 				"some of %s", name, strings.Join(hostColumnNames, ", ")))
 		}
@@ -224,6 +233,10 @@ func hostGrid(l server.HostList, columns []string) (grid, error) {
 	for _, h := range l.Hosts {
 		var cells []string
 		for _, name := range columns {
+			if fact, is := strings.CutPrefix(name, fleet.FactPrefix); is {
+				cells = append(cells, orDash(cell(said[h.Name][fact])))
+				continue
+			}
 			cells = append(cells, hostCell(h, l, name))
 		}
 		g.add(cells...)
