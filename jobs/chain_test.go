@@ -118,6 +118,7 @@ func TestWhatBecameOfAHostOfAChain(t *testing.T) {
 		{job(jobs.Succeeded), job(jobs.Succeeded), jobs.FateBack},
 		{job(jobs.Unknown), job(jobs.Succeeded), jobs.FateBack},
 		{job(jobs.Succeeded), job(jobs.Failed), jobs.FateFailed},
+		{job(jobs.Unknown), job(jobs.Failed), jobs.FateUnknown},
 		{job(jobs.Succeeded), job(jobs.RolledBack), jobs.FateChanged},
 		{job(jobs.Succeeded), job(jobs.Unreachable), jobs.FateUnknown},
 		{job(jobs.Succeeded), job(jobs.Unknown), jobs.FateUnknown},

@@ -43,7 +43,7 @@ func FateOf(do, undo *JobInfo) Fate {
 	case RolledBack: // what was in force before the undo is so again
 		return fate
 	case Failed:
-		if fate != FateBack {
+		if fate != FateBack && fate != FateUnknown {
 			return FateFailed
 		}
 		return fate

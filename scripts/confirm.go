@@ -227,6 +227,9 @@ const (
 func (c Confirmation) String() string {
 	switch c.State {
 	case ConfirmNone:
+		if c.Code <= 0 { // which is not the same: it may have forgotten what was
+			return "the host knows of none"
+		}
 		return "nothing was done"
 	case ConfirmBusy:
 		return "another change is pending, of job " + c.More

@@ -36,7 +36,7 @@ func newDesk(t *testing.T, h *hosttest.Host, book string, args map[string]string
 		t.Fatal(err)
 	}
 	d := &desk{t: t, h: h, library: doc.Library, texts: map[string]string{}, args: map[string]string{
-		"task.id": "task1"}}
+		"task.id": "task1", "host.name": "fw1"}}
 	for name, a := range doc.Arguments {
 		d.args[name] = a.Default
 	}

@@ -292,7 +292,7 @@ func (a *attempt) takeBack(ctx context.Context, f facts) jobs.Result {
 	if ok && state.State == scripts.ConfirmRolledBack && state.Code == 0 {
 		return f.endOf(jobs.RolledBack, jobs.ClassNone, f.note()+"; the host took it back")
 	}
-	if ok && state.State == scripts.ConfirmNone {
+	if ok && state.State == scripts.ConfirmNone && !a.probed().Armed {
 		return f.endOf(jobs.Cancelled, jobs.ClassNone, f.note()+"; stopped before "+f.stepWords())
 	}
 	how := "it is not known whether it is confirmed; if not the host takes it back"

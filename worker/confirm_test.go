@@ -28,20 +28,21 @@ steps:
 
 // swapper is a host that makes changes as confirm.sh does.
 type swapper struct {
-	state  string    // none, armed, confirmed, rolledback
-	armed  time.Time // when
-	more   string    // why it was taken back
-	proof  func(n int) int
-	apply  int    // exit code of
-	guard  int    // likewise
-	keep   int    // likewise
-	roll   int    // likewise
-	cut    string // the verb whose answer is lost, once it has been done
-	locked bool   // nobody gets in as long as it is armed
-	gone   bool   // nobody gets in any more once it is armed
-	proved int
-	verbs  []string
-	conns  int
+	state   string    // none, armed, confirmed, rolledback
+	armed   time.Time // when
+	more    string    // why it was taken back
+	proof   func(n int) int
+	apply   int    // exit code of
+	guard   int    // likewise
+	keep    int    // likewise
+	roll    int    // likewise
+	cut     string // the verb whose answer is lost, once it has been done
+	locked  bool   // nobody gets in as long as it is armed
+	gone    bool   // nobody gets in any more once it is armed
+	forgets bool   // its folder is gone once it is armed
+	proved  int
+	verbs   []string
+	conns   int
 }
 
 func (h *swapper) tick() {
@@ -84,6 +85,8 @@ func (h *swapper) run(_ context.Context, _ fleet.Host, c remote.Command) (remote
 func (h *swapper) do(verb string) string {
 	left := max(0, int((time.Minute-time.Since(h.armed))/time.Second))
 	switch {
+	case h.forgets:
+		return "none"
 	case verb == "arm" && h.state == "" && h.guard != 0:
 		return fmt.Sprintf("none guard %d", h.guard)
 	case verb == "arm" && h.state == "":
@@ -142,6 +145,8 @@ func TestChangesAreProvenAndConfirmed(t *testing.T) {
 		{"it is gone for good", swapper{gone: true, cut: "arm"}, nil,
 			"unknown operator keep step 1 (swap): it is not known whether the host took the change back: " +
 				"connect 127.0.0.1:22: connection refused", "arm"},
+		{"it is forgotten while it is made", swapper{forgets: true}, nil,
+			"unknown operator keep step 1 (swap): the host knows nothing of the change any more", "arm"},
 		{"the guard fails", swapper{guard: 3}, nil,
 			"failed user step 1 (swap): guard: exit 3: words of arm", "arm undo"},
 		{"apply fails", swapper{apply: 9}, nil,

@@ -82,3 +82,43 @@ func TestARulesetThatFailsOnTooManyIsTakenBackFromAll(t *testing.T) {
 	list[0].Reboot()
 	asBefore()
 }
+
+// forgetful takes the place of nft on a host. Once the new rules are in force the folder is
+// gone from which the host would go back.
+const forgetful = `#!/bin/sh
+case "$MUSTER_DIR $*" in
+?*' -c -f '*) ;;
+?*' -f '*.muster-new) /usr/sbin/nft "$@" && exec rm -rf "$MUSTER_DIR" ;;
+esac
+exec /usr/sbin/nft "$@"
+`
+
+// A host that forgot the change in the middle has the new rules, and nothing takes them back
+// any more. Nobody calls it unchanged, or taken back.
+func TestAForgetfulFirewallIsNotCalledTakenBack(t *testing.T) {
+	t.Parallel()
+	if !hosttest.Inside(t) {
+		return
+	}
+	h, list := firewalls(t, 1, hosttest.Options{})
+	f := list[0]
+	f.Put("/usr/local/sbin/nft", forgetful, 0o755)
+	j := h.fire(f.Name, "next.nft", "confirm=10s")
+	if j.Outcome != jobs.Unknown {
+		t.Errorf("the activation ended %s: %s", j.Outcome, j.Error)
+	}
+	task, _, _ := strings.Cut(string(j.ID), ":")
+	h.redis.Do(t, "HDEL", "muster:{default}:locks", f.Name) // it is kept for as long as it may last
+	var back jobs.TaskInfo
+	h.query(&back, "run", "firewall-back", "--on", f.Name, "--arg", "of="+task, "--wait")
+	b := h.jobs(back.Task)[0]
+	said, _ := h.muster("logs", string(b.ID))
+	if b.Outcome != jobs.Failed || b.Class != jobs.ClassOperator ||
+		!strings.Contains(said, f.Name+": task "+task+" began to activate") ||
+		!strings.Contains(said, "/confirm/") || !strings.Contains(said, "is gone, and") {
+		t.Errorf("taking it back ended %s (%s): %s\n%s", b.Outcome, b.Class, b.Error, said)
+	}
+	if now := rules(f); !strings.Contains(now, `"next"`) {
+		t.Errorf("in force is:\n%s", now)
+	}
+}
