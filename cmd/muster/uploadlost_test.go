@@ -174,7 +174,7 @@ func (s *stickyLine) forward(down, up net.Conn) {
 			first := false
 			s.once.Do(func() { first = true })
 			if first {
-				s.stick(down, up, buf[:n])
+				s.stick(down, up, buf[:n], came)
 				return
 			}
 		}
@@ -186,8 +186,9 @@ func (s *stickyLine) forward(down, up net.Conn) {
 }
 
 // stick keeps what comes, from kept on, until it is released, and lets the host know nothing
-// of the end of the connection before.
-func (s *stickyLine) stick(down, up net.Conn, kept []byte) {
+// of the end of the connection before. came is all that came so far, with kept: how much that
+// is depends on how the reads fall.
+func (s *stickyLine) stick(down, up net.Conn, kept []byte, came int64) {
 	defer close(s.freed)
 	close(s.stuck)
 	var all sync.WaitGroup
@@ -197,7 +198,7 @@ func (s *stickyLine) stick(down, up net.Conn, kept []byte) {
 		defer close(pieces)
 		pieces <- bytes.Clone(kept)
 		told := sync.OnceFunc(func() { close(s.sent) })
-		for came := s.most; ; {
+		for {
 			buf := make([]byte, 32<<10)
 			n, err := down.Read(buf)
 			if err != nil {
