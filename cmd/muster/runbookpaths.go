@@ -34,10 +34,11 @@ func runbookFiles(args []string, want string) ([]string, error) {
 		case err != nil:
 			errs = append(errs, noRunbook(arg, want, err))
 		case info.IsDir():
-			found, _ := filepath.Glob(filepath.Join(arg, "*.yaml")) // the pattern is right
-			if len(found) == 0 {
-				errs = append(errs, fmt.Errorf("%s has no *.yaml: want %s", arg, want))
+			found, err := inFolder(arg)
+			if err == nil && len(found) == 0 {
+				err = fmt.Errorf("%s has no *.yaml: want %s", arg, want)
 			}
+			errs = append(errs, err)
 			files = append(files, found...)
 		default:
 			files = append(files, arg)
@@ -45,6 +46,26 @@ func runbookFiles(args []string, want string) ([]string, error) {
 	}
 	slices.Sort(files)
 	return slices.Compact(files), errors.Join(errs...)
+}
+
+// inFolder finds the *.yaml of a folder, those with cases too. One that has another ending of
+// YAML or JSON is no runbook, and whoever put it there thinks that it is.
+func inFolder(dir string) ([]string, error) {
+	var found []string
+	var errs []error
+	list, err := os.ReadDir(dir)
+	for _, e := range list {
+		path := filepath.Join(dir, e.Name())
+		switch ext := filepath.Ext(path); {
+		case ext == ".yaml":
+			found = append(found, path)
+		case strings.HasPrefix(e.Name(), "."), e.IsDir(): // of an editor, say
+		case ext == ".yml", ext == ".json":
+			errs = append(errs, fmt.Errorf("%s would not be read: call it %s.yaml, or take it "+
+				"out of the folder", path, strings.TrimSuffix(path, ext)))
+		}
+	}
+	return found, errors.Join(append(errs, err)...)
 }
 
 // noRunbook is about an argument that is no file. It may be the name of a runbook.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"syscall"
@@ -150,7 +149,7 @@ func readCatalog(paths []string) (*scripts.Catalog, error) {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("runbooks: %w", err))
 		case info.IsDir():
-			found, err := filepath.Glob(filepath.Join(p, "*.yaml"))
+			found, err := inFolder(p)
 			errs = append(errs, err)
 			files = append(files, slices.DeleteFunc(found, isSuite)...)
 		default:
