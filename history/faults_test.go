@@ -33,7 +33,7 @@ func TestServersThatMigrateAtOnceDoItOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
-		store(t, open(t, cfg), history.Batch{Ended: []history.Job{job(taskID(1), "h", jobs.Succeeded, 1)}})
+		store(t, ready(t, cfg), history.Batch{Ended: []history.Job{job(taskID(1), "h", jobs.Succeeded, 1)}})
 	})
 }
 
@@ -124,7 +124,7 @@ func TestSQLThatIsKilledInTheMiddleLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
 	p := historytest.StartPostgres(t)
 	cfg := p.Config(t)
-	s := open(t, cfg)
+	s := ready(t, cfg)
 	const entries = 600
 	reached := make(chan int, entries)
 	var all sync.WaitGroup
@@ -197,7 +197,7 @@ func TestAWriterOfSQLiteThatIsKilledLosesAndDoublesNothing(t *testing.T) {
 		}
 		_ = c.Wait() // it was killed
 	}
-	s := open(t, cfg)
+	s := ready(t, cfg)
 	p, err := s.Position(t.Context(), "default")
 	var n int64
 	if fmt.Sscanf(p.Last, "%d-0", &n); err != nil || n < int64(last) {
@@ -222,7 +222,7 @@ func TestAFullDiskIsSaidAndGoneOnFrom(t *testing.T) {
 	})
 	cfg := history.DefaultConfig()
 	cfg.URL = "sqlite://" + filepath.Join(dir, "history.db")
-	s := open(t, cfg)
+	s := ready(t, cfg)
 	ballast := filepath.Join(dir, "ballast")
 	if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 func TestWhatIsStoredIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
-		s := open(t, cfg)
+		s := ready(t, cfg)
 		code := 3
 		good, bad := job(taskID(1), "fw001", jobs.Succeeded, 9*time.Second), job(taskID(1), "fw002", jobs.Failed, time.Second)
 		bad.ExitCode, bad.Class, bad.Error, bad.Note = &code, jobs.Class("user"), "no\x00 \xff such file", "attached"
@@ -52,7 +52,7 @@ func TestOutputIsCapped(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
 		cfg.OutputMax = 1000
-		s := open(t, cfg)
+		s := ready(t, cfg)
 		j := job(taskID(1), "fw001", jobs.Succeeded, time.Second)
 		text := strings.Repeat("a", 5000) + strings.Repeat("z", 5000)
 		j.Output = jobs.Output{{Data: []byte(text)}}
@@ -68,7 +68,7 @@ func TestOutputIsCapped(t *testing.T) {
 func TestABatchIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
-		s := open(t, cfg)
+		s := ready(t, cfg)
 		first := history.Batch{Zone: "default", Last: "5-0", Events: []jobs.Happening{happened(5, "put", taskID(1), nil)}}
 		if _, err := s.Put(t.Context(), first, begin); err != nil {
 			t.Fatal(err)
@@ -92,7 +92,7 @@ func TestTwoHistoriansStoreEachEventOnce(t *testing.T) {
 		const entries = 60
 		var all sync.WaitGroup
 		for who := range 2 {
-			s := open(t, cfg)
+			s := ready(t, cfg)
 			all.Go(func() {
 				for {
 					p, err := s.Position(t.Context(), "default")
@@ -116,7 +116,7 @@ func TestTwoHistoriansStoreEachEventOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
-		s := open(t, cfg)
+		s := ready(t, cfg)
 		p, err := s.Position(t.Context(), "default")
 		if err != nil || p.Events != entries {
 			t.Errorf("%d events are stored (%v), want %d", p.Events, err, entries)
@@ -156,7 +156,7 @@ func count(t *testing.T, s *history.Store, f history.Filter) int {
 func TestFiltersAndPagesFindAllAndOnlyThose(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
-		s := open(t, cfg)
+		s := ready(t, cfg)
 		var list []history.Job
 		outcomes := jobs.Outcomes()
 		for i := range 300 {
@@ -243,7 +243,7 @@ func TestAReportAddsUp(t *testing.T) {
 func TestEstimatesComeFromTheLastTenSuccesses(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
-		s := open(t, cfg)
+		s := ready(t, cfg)
 		for i := 1; i <= 14; i++ {
 			j := job(taskID(i), "fw001", jobs.Succeeded, time.Duration(i)*time.Second)
 			again := job(taskID(i), "fw002", jobs.Succeeded, time.Hour)
@@ -266,7 +266,7 @@ func TestEstimatesComeFromTheLastTenSuccesses(t *testing.T) {
 func TestAttemptsAndStepsAreFollowedOverBatches(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
-		s := open(t, cfg)
+		s := ready(t, cfg)
 		id := jobs.NewID(taskID(1), "fw001")
 		take := func(n int, no float64) jobs.Happening {
 			return happened(n, "take", id, map[string]any{"node": fmt.Sprint("n", n), "attempt": no})
@@ -296,7 +296,7 @@ func TestAttemptsAndStepsAreFollowedOverBatches(t *testing.T) {
 func TestRetentionForgetsWholeTasksAndNothingElse(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
-		s := open(t, cfg)
+		s := ready(t, cfg)
 		old, young := task(taskID(1), 2500), task(taskID(2), 1)
 		young.Submitted, young.Finished = at(48*time.Hour), at(49*time.Hour)
 		var list []history.Job
@@ -344,7 +344,7 @@ func TestRetentionForgetsWholeTasksAndNothingElse(t *testing.T) {
 func TestRetentionLeavesWhatHasNotEnded(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
-		s := open(t, cfg)
+		s := ready(t, cfg)
 		open, silent := task(taskID(1), 2), task(taskID(2), 1)
 		open.State, open.Finished = jobs.TaskRunning, jobs.Time{}
 		silent.Finished = jobs.Time{} // it ended, and nobody knows when

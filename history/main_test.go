@@ -33,6 +33,17 @@ func open(t testing.TB, cfg history.Config) *history.Store {
 	return s
 }
 
+// ready is a store whose tables are there: a call by itself waits for them for two seconds only,
+// and the race detector on a busy machine takes longer to make them.
+func ready(t testing.TB, cfg history.Config) *history.Store {
+	t.Helper()
+	s := open(t, cfg)
+	if err := s.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 var begin = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
 func taskID(n int) jobs.TaskID { return jobs.TaskID(fmt.Sprintf("0wcy%06d", n)) }

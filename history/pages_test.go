@@ -47,7 +47,7 @@ var blocks = regexp.MustCompile(`shared (?:hit=(\d+))? ?(?:read=(\d+))?`)
 func TestAPageIsFoundByItsIndexWhateverIsAsked(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
-		s := open(t, cfg)
+		s := ready(t, cfg)
 		n := 1
 		if history.IsPostgres(s) {
 			n = 60_000 // its plans go by what is there

@@ -13,7 +13,7 @@ import (
 func TestAPlanThatWasWrongIsShown(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
-		s := open(t, cfg)
+		s := ready(t, cfg)
 		save := func(id string, at time.Duration, runbook string, takes time.Duration) {
 			t.Helper()
 			p := history.Plan{ID: id, At: jobs.Time{Time: begin.Add(at)}, Runbook: runbook, On: "all",

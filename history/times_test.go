@@ -15,7 +15,7 @@ import (
 func TestEstimatesCountOnlyWhatWasDone(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
-		s := open(t, cfg)
+		s := ready(t, cfg)
 		j := job(taskID(1), "fw001", jobs.Succeeded, 20*time.Hour)
 		j.Attempt = 3
 		j.Times = jobs.Times{jobs.Queueing: 300, jobs.InWindow: 70000, jobs.AtGate: 1000,
@@ -37,7 +37,7 @@ func TestEstimatesCountOnlyWhatWasDone(t *testing.T) {
 func TestTimesAreKept(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
-		s := open(t, cfg)
+		s := ready(t, cfg)
 		b := history.Batch{Tasks: []jobs.TaskInfo{task(taskID(1), 5)}}
 		for i, host := range []string{"a", "b", "c", "d"} {
 			j := job(taskID(1), host, jobs.Succeeded, time.Minute)
@@ -65,7 +65,7 @@ func TestTimesAreKept(t *testing.T) {
 func TestAHistoryWithoutTimesGoesOn(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
-		s := open(t, cfg)
+		s := ready(t, cfg)
 		old, young := job(taskID(1), "a", jobs.Succeeded, time.Minute), job(taskID(2), "a", jobs.Succeeded, time.Hour)
 		young.Times = jobs.Times{jobs.Acting: 5}
 		store(t, s, history.Batch{Ended: []history.Job{old}})
@@ -73,7 +73,7 @@ func TestAHistoryWithoutTimesGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Close()
-		s = open(t, cfg)
+		s = ready(t, cfg)
 		store(t, s, history.Batch{Ended: []history.Job{young}})
 		list, _, err := s.Jobs(t.Context(), history.Filter{}, "", 10)
 		if diff := cmp.Diff([]history.Job{young, old}, list); err != nil || diff != "" {

@@ -22,6 +22,9 @@ func openHistory(t *testing.T, cfg history.Config) *history.Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
+	if err := s.Migrate(t.Context()); err != nil { // a call waits for the tables for two seconds only
+		t.Fatal(err)
+	}
 	return s
 }
 

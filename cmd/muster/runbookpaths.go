@@ -48,8 +48,8 @@ func runbookFiles(args []string, want string) ([]string, error) {
 	return slices.Compact(files), errors.Join(errs...)
 }
 
-// inFolder finds the *.yaml of a folder, those with cases too. One that has another ending of
-// YAML or JSON is no runbook, and whoever put it there thinks that it is.
+// inFolder finds the *.yaml of a folder, those with cases too. One that has the other
+// ending of YAML is no runbook, and whoever put it there thinks that it is.
 func inFolder(dir string) ([]string, error) {
 	var found []string
 	var errs []error
@@ -60,7 +60,7 @@ func inFolder(dir string) ([]string, error) {
 		case ext == ".yaml":
 			found = append(found, path)
 		case strings.HasPrefix(e.Name(), "."), e.IsDir(): // of an editor, say
-		case ext == ".yml", ext == ".json":
+		case ext == ".yml": // a schema in JSON may well lie beside
 			errs = append(errs, fmt.Errorf("%s would not be read: call it %s.yaml, or take it "+
 				"out of the folder", path, strings.TrimSuffix(path, ext)))
 		}
