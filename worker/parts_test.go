@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -149,26 +150,39 @@ func TestAReportThatReplacesTheFirstIsTheFirst(t *testing.T) {
 func TestReportsOfManyShortJobsAreGathered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var sent []jobs.Report
-		r := newReporter(func(r jobs.Report) { sent = append(sent, r) })
+		var mu sync.Mutex
+		var all []jobs.Report
+		r := newReporter(func(r jobs.Report) {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, r)
+		})
+		told := func() []jobs.Report {
+			mu.Lock()
+			defer mu.Unlock()
+			return all
+		}
 		r.tell(jobs.Report{Ready: true})
 		for i := range 1000 { // one second
 			time.Sleep(time.Millisecond)
 			r.tell(jobs.Report{Done: i + 1})
 		}
 		synctest.Wait()
+		sent := told()
 		if n := len(sent); n < 8 || n > 12 || !sent[0].Ready || sent[1].Done != 1 {
 			t.Errorf("%d reports in a second, the first %+v: want ten or so, the first two at once",
 				n, sent[:min(n, 2)])
 		}
 		time.Sleep(reportEvery)
 		synctest.Wait()
+		sent = told()
 		if last := sent[len(sent)-1]; last.Done != 1000 {
 			t.Errorf("after %s the master knows %+v, want the latest", reportEvery, last)
 		}
 		began := time.Now()
 		r.tell(jobs.Report{Done: 1001})
 		r.bye(jobs.Report{Done: 1002, Bye: true})
+		sent = told()
 		if took := time.Since(began); took != 0 || !sent[len(sent)-1].Bye {
 			t.Errorf("the last report is %+v after %s, want bye at once", sent[len(sent)-1], took)
 		}
