@@ -165,14 +165,20 @@ func (h *house) master() *process {
 // output, and its exit code.
 func (h *house) muster(args ...string) (string, int) {
 	h.t.Helper()
-	cmd := exec.CommandContext(h.t.Context(), h.bin, args...)
+	bound := 4 * time.Minute // a command that hangs shall leave time to say what the others said
+	if *wholeShow {
+		bound = time.Hour
+	}
+	ctx, cancel := context.WithTimeout(h.t.Context(), bound)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, h.bin, args...)
 	cmd.Env = append(os.Environ(), "MUSTER_URL="+h.url)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	var ended *exec.ExitError
-	if err != nil && !errors.As(err, &ended) {
-		h.t.Fatalf("muster %s: %v", strings.Join(args, " "), err)
+	if ctx.Err() != nil || err != nil && !errors.As(err, &ended) {
+		h.t.Fatalf("muster %s: %v, %v: %s", strings.Join(args, " "), err, ctx.Err(), &stderr)
 	}
 	if stderr.Len() > 0 {
 		h.t.Logf("muster %s: %s", strings.Join(args, " "), &stderr)
