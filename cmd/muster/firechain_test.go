@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"muster/internal/hosttest"
 	"muster/jobs"
@@ -15,13 +16,35 @@ func (h *house) chain(args ...string) (i jobs.ChainInfo, code int) {
 	return i, code
 }
 
-// stubborn takes the place of nft on a host. It takes rulesets in rehearsals, and none for real.
+// stubborn takes the place of nft on a host. It takes rulesets in rehearsals, and none for real:
+// that it says when there is a file /etc/go.
 const stubborn = `#!/bin/sh
 case "$MUSTER_DIR $*" in
-?*' -f '*.muster-new) exit 1 ;;
+?*' -f '*.muster-new)
+	until [ -e /etc/go ]; do sleep .1; done
+	exit 1 ;;
 esac
 exec /usr/sbin/nft "$@"
 `
+
+// awaitActivated waits until a chain has put a ruleset in force on so many hosts.
+func (h *house) awaitActivated(hosts int) jobs.ChainInfo {
+	h.t.Helper()
+	for late, look := h.late(), time.Tick(100*time.Millisecond); ; {
+		var list []jobs.ChainInfo
+		h.query(&list, "rollout", "chains")
+		for _, i := range list {
+			if len(i.Tasks) > 1 && i.Tasks[1].Info != nil && i.Tasks[1].Info.Outcomes[jobs.Succeeded] == hosts {
+				return i
+			}
+		}
+		select {
+		case <-late:
+			h.t.Fatalf("the chains are %+v", list)
+		case <-look:
+		}
+	}
+}
 
 // A ruleset is brought to all hosts and put in force on all. Two of four do not take it,
 // and one may fail: so all are as they were, also at the next boot.
@@ -40,10 +63,24 @@ func TestARulesetThatFailsOnTooManyIsTakenBackFromAll(t *testing.T) {
 	}
 	ruleset := []string{"--arg-file", "ruleset=" + h.file("next.nft"), "--staged", "--max-failed", "1",
 		"--roll-back"}
-	i, code := h.chain(ruleset...)
-	if code != exitStopped || i.State != jobs.ChainEnded || i.Why != "2 of 4 hosts failed, and 1 may" ||
+	// Who fails ends what is under way on the others: so they are let come to their end before.
+	code := make(chan int, 1)
+	go func() {
+		defer close(code)
+		_, c := h.chain(ruleset...)
+		code <- c
+	}()
+	i := h.awaitActivated(2)
+	for _, f := range list[2:] {
+		f.Do("touch /etc/go")
+	}
+	if c := <-code; c != exitStopped {
+		t.Errorf("exit %d, want %d", c, exitStopped)
+	}
+	h.query(&i, "rollout", "show", string(i.Chain))
+	if i.State != jobs.ChainEnded || i.Why != "2 of 4 hosts failed, and 1 may" ||
 		len(i.Fates) != 1 || i.Fates[jobs.FateBack] == "" {
-		t.Errorf("exit %d, %+v", code, i)
+		t.Errorf("%+v", i)
 	}
 	if got := i.Tasks[1].Info.Outcomes; got[jobs.Succeeded] != 2 || got[jobs.Failed] != 2 {
 		t.Errorf("activation: %v", got)
@@ -61,10 +98,11 @@ func TestARulesetThatFailsOnTooManyIsTakenBackFromAll(t *testing.T) {
 
 	// One that fails is within the budget; a person takes the others back.
 	list[2].Do("rm /usr/local/sbin/nft")
-	i, code = h.chain(ruleset...)
-	if code != exitNotAll || i.State != jobs.ChainEnded || i.Why != "" ||
+	var again int
+	i, again = h.chain(ruleset...)
+	if again != exitNotAll || i.State != jobs.ChainEnded || i.Why != "" ||
 		i.Fates[jobs.FateFailed] != list[3].Name || i.Tasks[1].Info.Outcomes[jobs.Succeeded] != 3 {
-		t.Errorf("exit %d, %+v", code, i)
+		t.Errorf("exit %d, %+v", again, i)
 	}
 	for _, f := range list[:3] {
 		if now := rules(f); !strings.Contains(now, `"next"`) {
