@@ -396,8 +396,10 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 	if r, ok := f.secretsLost(); ok {
 		return r, false
 	}
+	if f.err == nil {
+		a.noteDisturbed(action) // it ran, whatever it says, and may be tried once more
+	}
 	if r, goOn = judge(f, rand.Float64()); goOn {
-		a.noteDisturbed(action)
 		a.goOn(f.finding().Saved)
 	} else if f.rescues(r) {
 		a.rescue(action, r)
