@@ -220,8 +220,10 @@ func (a *attempt) deferred(f facts, r ruling) jobs.Result {
 }
 
 // untouched tells that nothing of the job has disturbed its group, as far as steps have
-// been seen to their end.
-func (a *attempt) untouched() bool { return !a.disturbed() && a.memory.Marked == 0 }
+// been seen to their end. A step that gave the worker back is not at its end.
+func (a *attempt) untouched() bool {
+	return !a.disturbed() && a.memory.Marked == 0 && a.memory.Probe == nil
+}
 
 // neverBegan tells that a host, which was only asked, says that the step was not started,
 // and that it must not be now.

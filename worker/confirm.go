@@ -108,7 +108,7 @@ func (a *attempt) arms(ctx context.Context, action scripts.Action, bound time.Du
 		a.memory.Probe = nil
 		return halted(f), false
 	}
-	a.begun = true
+	a.begin()
 	cmd := remote.Command{Shell: action.Confirm.Arm, Bound: bound, Stop: a.halting.Done()}
 	if keepsRecords(a.grant.Host) {
 		cmd.Record = a.recordOf(a.step)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"muster/fleet"
 	"muster/fleet/remote"
 	"muster/jobs"
+	"muster/scripts"
 )
 
 // This file is about disruptive jobs that are half way: what they did to their host is
@@ -15,7 +17,7 @@ import (
 
 // disrupts makes the task a disruptive one of a runbook's text.
 func (s *stand) disrupts(text string) {
-	s.reads("disruptive: true\n" + text)
+	s.reads("disruptive: true\n" + strings.Replace(text, "disruptive: true\n", "", 1))
 	spec := s.q.specs[task1]
 	spec.Disruptive = true
 	s.q.specs[task1] = spec
@@ -41,6 +43,41 @@ func TestAStepThatIsTriedAgainHasDisturbed(t *testing.T) {
 		l := newLife(t, s)
 		if r := l.live(10); r.Outcome != jobs.Unknown {
 			t.Errorf("got %s, want unknown\n%s", r.Outcome, strings.Join(l.log, "\n"))
+		}
+	})
+}
+
+// A change that is made and neither confirmed nor taken back is under way, on every member:
+// their markers stay, and so does the group.
+func TestTheMarkersOfAChangeThatIsMadeStay(t *testing.T) {
+	inPair(t, func(t *testing.T, s *stand, p *pair) {
+		s.disrupts(swapping)
+		h := swapper{proof: codes(scripts.NotYet)}
+		s.hosts.run = h.run
+		g := s.q.put(task1, "fw2", p.member)
+		s.start()
+		s.finish()
+		r := s.q.only(g.Job)
+		if h.state != "armed" || r.Kind != jobs.KindVerify || recall(r.Saved).Marked == 0 || len(p.marked) != 3 {
+			t.Errorf("the change is %s, said %+v, marked %v", h.state, r, p.marked)
+		}
+	})
+}
+
+// Whoever lost its markers in the middle of a change waits for its group, and keeps it.
+func TestAChangeThatIsMadeKeepsItsGroup(t *testing.T) {
+	inPair(t, func(t *testing.T, s *stand, p *pair) {
+		s.disrupts(swapping)
+		p.away["fw3"] = true
+		g := s.q.put(task1, "fw2", p.member, func(g *jobs.Grant) {
+			since := jobs.MicrosOf(time.Now())
+			g.Mode, g.Attempt = jobs.ModeContinue, 2
+			g.Saved = memory{Probe: &probing{Since: since, Until: since.Add(time.Minute), Armed: true}}.String()
+		})
+		s.start()
+		s.finish()
+		if r := s.q.only(g.Job); r.Kind != jobs.KindDefer || r.Release {
+			t.Errorf("got %+v, want it deferred with its group", r)
 		}
 	})
 }
