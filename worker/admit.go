@@ -253,7 +253,7 @@ func (a *attempt) ntp() error {
 func (a *attempt) mayStartNow(ctx context.Context, action scripts.Action) (look bool,
 	end *ending) {
 	a.outside = nil
-	ruled := a.Clock()
+	a.ruled = a.Clock()
 	r := a.admitStep(ctx, action)
 	if r.ok {
 		r = a.claim(a.halting, action)
@@ -262,10 +262,30 @@ func (a *attempt) mayStartNow(ctx context.Context, action scripts.Action) (look 
 		return false, end
 	}
 	look, end = a.mayStart(ctx, action)
-	if end == nil && !look && r.ok && a.Clock()-ruled > agreedMax {
+	if end == nil && !look && r.ok && a.Clock()-a.ruled > agreedMax {
+		a.ruled = a.Clock()
 		end = a.keepOut(action, a.admitStep(ctx, action))
 	}
 	return look || a.outside != nil, end
+}
+
+// goCameLate is about a go that a reboot or a change got right before it is begun: if it took
+// long the time is looked at once more. With the go the queue was told that it has begun,
+// which is taken back if it must not.
+func (a *attempt) goCameLate(ctx context.Context, action scripts.Action) (r jobs.Result,
+	late bool) {
+	if a.Clock()-a.ruled <= agreedMax {
+		return jobs.Result{}, false
+	}
+	begun := a.memory.Probe
+	a.memory.Probe = nil
+	if now := a.admitStep(ctx, action); !now.ok {
+		r = a.deferred(a.with(action), now)
+		r.Saved = recall(r.Saved).over(toldQueue)
+		return r, true
+	}
+	a.memory.Probe = begun
+	return jobs.Result{}, false
 }
 
 // keepOut is what becomes of a step that must not start now; nil: it may, or its host is

@@ -108,6 +108,11 @@ func (a *attempt) arms(ctx context.Context, action scripts.Action, bound time.Du
 		a.memory.Probe = nil
 		return halted(f), false
 	}
+	if !again {
+		if r, late := a.goCameLate(a.halting, action); late {
+			return r, false
+		}
+	}
 	a.begin()
 	cmd := remote.Command{Shell: action.Confirm.Arm, Bound: bound, Stop: a.halting.Done()}
 	if keepsRecords(a.grant.Host) {

@@ -81,3 +81,44 @@ func TestAChangeThatIsMadeKeepsItsGroup(t *testing.T) {
 		}
 	})
 }
+
+// A reboot and a change ask the queue for a go of their own, right before they begin. One that
+// comes when the window is over begins nothing, nor does the next attempt believe that it did.
+func TestALateGoBeginsNothingThatIsLookedAfter(t *testing.T) {
+	for name, book := range map[string]string{"reboot": rebooting, "change": swapping} {
+		t.Run(name, func(t *testing.T) { lateGoOfItsOwn(t, book) })
+	}
+}
+
+func lateGoOfItsOwn(t *testing.T, book string) {
+	bubble(t, func(t *testing.T, s *stand) {
+		s.disrupts(book)
+		spec := s.q.specs[task1]
+		spec.Timing = jobs.Timing{Window: true, Expect: time.Minute}
+		s.q.specs[task1] = spec
+		s.times.set(daily("0 0", "1h", "cutoff: 59m40s"))
+		m, h, began := machine{up: time.Minute}, swapper{}, time.Now()
+		s.hosts.run = func(ctx context.Context, host fleet.Host, c remote.Command) (remote.Result, error) {
+			if strings.Contains(c.Shell, "verb=") {
+				return h.run(ctx, host, c)
+			}
+			return m.run(ctx, host, c)
+		}
+		s.q.verdict = func(jobs.Checkpoint) (jobs.Verdict, error) {
+			if time.Since(began) < time.Minute {
+				return "", errAway
+			}
+			return jobs.Go, nil
+		}
+		got := s.one(func(g *jobs.Grant) { g.Timeout = time.Hour })
+		if got.Kind != jobs.KindDefer || got.Until != jobs.MicrosOf(at("2 00:00:00")) || !got.Release {
+			t.Errorf("got %+v", got)
+		}
+		if m.boots != 0 || len(h.verbs) != 0 {
+			t.Errorf("told to boot %d times, told %q", m.boots, h.verbs)
+		}
+		if got.Saved == "" || recall(got.Saved).Probe != nil {
+			t.Errorf("kept %q, want that nothing has begun", got.Saved)
+		}
+	})
+}

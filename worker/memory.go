@@ -49,6 +49,10 @@ func (m memory) over(before string) string {
 	return "{}"
 }
 
+// toldQueue stands for what the queue was told with a question of this attempt: also nothing
+// has to take the place of that.
+const toldQueue = "{}"
+
 // recall reads the form that is kept.
 func recall(saved string) memory {
 	var m memory

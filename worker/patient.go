@@ -252,6 +252,9 @@ type reboot struct {
 func (a *attempt) tellToReboot(ctx context.Context, conn Conn, action scripts.Action,
 	how reboot) jobs.Result {
 	v, err := a.checkpoint(a.halting)
+	if (err != nil || v != jobs.Go) && !how.began {
+		a.memory.Probe = nil // nor is it for the next attempt, which would look at no window
+	}
 	f := a.with(action)
 	switch {
 	case err != nil:
@@ -261,6 +264,11 @@ func (a *attempt) tellToReboot(ctx context.Context, conn Conn, action scripts.Ac
 		return jobs.Result{}
 	case v != jobs.Go:
 		return halted(f)
+	}
+	if !how.began {
+		if r, late := a.goCameLate(a.halting, action); late {
+			return r
+		}
 	}
 	a.remark(action.Name, "")
 	a.begin()

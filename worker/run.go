@@ -56,7 +56,8 @@ type timing struct {
 	tooLate bool          // the lease was over by then
 	stepped time.Duration // when the first step was begun; 0: none was
 
-	outside  *ruling // the step in hand must not start: the host is only asked about it
+	ruled    time.Duration // when it was looked whether the step in hand may start now
+	outside  *ruling       // the step in hand must not start: the host is only asked about it
 	overtime sync.Once
 }
 
