@@ -76,6 +76,7 @@ func (a *attempt) change(ctx context.Context, f facts, c remote.Command) (facts,
 	done := a.on(jobs.Acting)
 	f.result, f.err = a.conn.Run(ctx, c)
 	done()
+	a.hasAnswered(f.err)
 	f.cause, f.order = cause(ctx), order(a.halting)
 	last := lastLine(f.result.Output)
 	state, ok := scripts.ReadConfirm(last)

@@ -61,6 +61,7 @@ func (a *attempt) atGate(ctx context.Context, f facts) (r jobs.Result, goOn bool
 		}
 		return f.stands(c, a.now()), false
 	}
+	a.answered = true // by a person, or by nobody in time: no doubt about the host
 	why := f.shut(answer)
 	a.remark(name, ": "+why)
 	r = f.end(jobs.Failed, jobs.ClassOperator, why)

@@ -122,3 +122,63 @@ func lateGoOfItsOwn(t *testing.T, book string) {
 		}
 	})
 }
+
+const twoSteps = `
+name: two
+timeout: 20s
+steps:
+  - name: one
+    run: one
+    save: {state: {match: 'state=(\S+)', default: none}}
+  - name: two
+    run: two {{saved.state}}
+`
+
+// However a job ends that has disturbed its host, its group is only given to the next one if
+// the host itself said how its step ended.
+func TestAnEndHalfWayFreezesTheGroup(t *testing.T) {
+	throttled := fault(remote.KindThrottled, false, errAway)
+	for _, tt := range []struct {
+		name   string
+		dial   error
+		step   error // of the second step
+		exit   int
+		change func(g *jobs.Grant)
+		frozen bool
+	}{
+		{name: "the step says no", exit: 1},
+		{name: "the step ran over its bound", step: fault(remote.KindTimeout, true, errAway)},
+		{name: "no room at the door", dial: throttled, frozen: true},
+		{name: "not there", dial: fault(remote.KindUnreachable, false, errAway), frozen: true},
+		{name: "the node cannot", step: fault(remote.KindNode, false, errAway), frozen: true},
+		{name: "the host is busy", step: fault(remote.KindBusy, false, errAway), frozen: true},
+		{name: "its record cannot be read", step: fault(remote.KindRecord, false, errAway), frozen: true},
+		{name: "not in the inventory", change: func(g *jobs.Grant) { g.Host = nil }, frozen: true},
+		{name: "no such step", change: func(g *jobs.Grant) { g.Step = 7 }, frozen: true},
+		{name: "no time", change: func(g *jobs.Grant) { g.Timeout = time.Second }, frozen: true},
+		{name: "a step that cannot be made", frozen: true,
+			change: func(g *jobs.Grant) { g.Saved = memory{Disturbed: true}.String() }},
+		{name: "not disturbed", dial: throttled, change: func(g *jobs.Grant) { g.Saved = "" }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *stand) {
+				s.disrupts(twoSteps)
+				s.hosts.dial = func(context.Context, fleet.Host) error { return tt.dial }
+				s.hosts.run = func(context.Context, fleet.Host, remote.Command) (remote.Result, error) {
+					return remote.Result{ExitCode: tt.exit}, tt.step
+				}
+				got := s.one(func(g *jobs.Grant) {
+					g.Mode, g.Step, g.Attempt, g.Tries = jobs.ModeContinue, 1, 9, 9
+					g.Saved = memory{Disturbed: true, Saved: map[string]string{"state": "a"}}.String()
+					if tt.change != nil {
+						tt.change(g)
+					}
+				})
+				frozen := got.KeepLock || got.Outcome == jobs.Unknown
+				if got.Kind != jobs.KindEnd || frozen != tt.frozen {
+					t.Errorf("%s %s: %s, frozen %t", got.Kind, got.Outcome, got.Error, frozen)
+				}
+			})
+		})
+	}
+}

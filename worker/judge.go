@@ -298,7 +298,9 @@ func puzzled(g jobs.Grant, p jobs.Policy, text string) jobs.Result {
 	case p.Again(g.Tries+1, jobs.ClassTransient):
 		return f.retry(p.Delay, text)
 	}
-	return f.end(jobs.Failed, jobs.ClassOperator, text)
+	r := f.end(jobs.Failed, jobs.ClassOperator, text)
+	r.KeepLock = f.mind().Disturbed
+	return r
 }
 
 // back gives a job back of which this attempt did nothing. Never one that was

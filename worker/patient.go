@@ -147,6 +147,7 @@ func (a *attempt) probe(ctx context.Context, conn Conn, action scripts.Action,
 	f := a.with(action)
 	f.result, f.err = conn.Run(ctx, remote.Command{Shell: action.Shell, Bound: bound,
 		Stop: a.halting.Done()})
+	a.hasAnswered(f.err)
 	f.cause, f.order = cause(ctx), order(a.halting)
 	timeout := sentKind(f.err) == remote.KindTimeout
 	switch {
@@ -214,6 +215,7 @@ func (a *attempt) reboots(ctx context.Context, conn Conn, action scripts.Action,
 	f, c := a.with(action), a.probed()
 	const ask = "cat /proc/sys/kernel/random/boot_id"
 	got, err := conn.Run(ctx, remote.Command{Shell: ask, Bound: probeTime, Stop: a.halting.Done()})
+	a.hasAnswered(err)
 	f.order = order(a.halting)
 	if err != nil && c.Boot != "" {
 		return a.probeAway(ctx, action, err), false
@@ -282,6 +284,7 @@ func (a *attempt) tellToReboot(ctx context.Context, conn Conn, action scripts.Ac
 	f.result, f.err = conn.Run(ctx, remote.Command{Shell: action.Command, Bound: how.bound,
 		Stop: a.halting.Done(), Record: record, Live: a.said.live})
 	told()
+	a.hasAnswered(f.err)
 	a.said.add(f.result.Output)
 	f.cause, f.order = cause(ctx), order(a.halting)
 	c := a.probed()

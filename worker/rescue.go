@@ -103,6 +103,26 @@ func (a *attempt) conclude(r jobs.Result) jobs.Result {
 	return r
 }
 
+// hasAnswered notes whether the host said how a command ended, or that it did not.
+func (a *attempt) hasAnswered(err error) {
+	switch sentKind(err) {
+	case remote.KindTimeout, remote.KindFailed, remote.KindInvalid:
+		a.answered = true
+	default:
+		a.answered = err == nil
+	}
+}
+
+// leftHalfWay tells whether a job that has disturbed its host ends there without a word of
+// the host about it: nobody else of its group shall be next before somebody has looked. A
+// step that said no is such a word.
+func (a *attempt) leftHalfWay(r jobs.Result) bool {
+	if r.Kind != jobs.KindEnd || a.answered || !a.facts().halfWay() {
+		return false
+	}
+	return r.Outcome == jobs.Failed || r.Outcome == jobs.Timeout || r.Outcome == jobs.Unreachable
+}
+
 // rolledBack tells whether the last step of the on_fail in hand ran, and says that it
 // brings back what was.
 func (a *attempt) rolledBack() bool {

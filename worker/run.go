@@ -43,6 +43,7 @@ type progress struct {
 	kind     scripts.Kind
 	memory   memory
 	begun    bool  // a step was started in this attempt
+	answered bool  // the end of the command that was last given was seen on the host
 	attached bool  // to a step that an earlier one started
 	conn     Conn  // nil: none yet
 	stale    bool  // it was found that a newer attempt is under way
@@ -96,7 +97,9 @@ func (a *attempt) run(ctx context.Context) (e ending) {
 	defer a.hangUp()
 	defer a.leaveOthers()
 	r, stale := a.work(ctx)
+	left := a.leftHalfWay(r)
 	r = a.conclude(r)
+	r.KeepLock = r.KeepLock || left
 	if !stale {
 		r = a.unmark(ctx, r)
 	}
@@ -139,6 +142,7 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 		reach = ctx // what is cancelled must be found before it can be stopped
 	}
 	for {
+		a.answered = false
 		action, err := a.plan.book.Step(a.step, *a.grant.Host, a.context())
 		if err != nil {
 			return a.facts().end(jobs.Failed, jobs.ClassUser, err.Error()), false
@@ -386,6 +390,7 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 			a.said.remark("attached to what an earlier attempt started")
 		}})
 	done()
+	a.hasAnswered(f.err)
 	a.said.add(f.result.Output)
 	a.attached = a.attached || f.result.Attached
 	f.result.Attached = a.attached
