@@ -2,7 +2,9 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -181,4 +183,40 @@ func TestAnEndHalfWayFreezesTheGroup(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A host that is half way back is as nobody wanted it, also if somebody cancelled the job.
+func TestACancelInAnOnFailFreezesTheGroup(t *testing.T) {
+	for _, disruptive := range []bool{true, false} {
+		t.Run(fmt.Sprint(disruptive), func(t *testing.T) { cancelInOnFail(t, disruptive) })
+	}
+}
+
+func cancelInOnFail(t *testing.T, disruptive bool) {
+	bubble(t, func(t *testing.T, s *stand) {
+		s.disrupts(changing)
+		spec := s.q.specs[task1]
+		spec.Disruptive = disruptive
+		s.q.specs[task1] = spec
+		s.says(map[string]string{"look": "state=old", "change": "oh#1"})
+		var back atomic.Bool
+		says := s.hosts.run
+		s.hosts.run = func(ctx context.Context, h fleet.Host, c remote.Command) (remote.Result, error) {
+			if c.Shell != "back" {
+				return says(ctx, h, c)
+			}
+			back.Store(true)
+			<-c.Stop
+			return remote.Result{ExitCode: -1}, fault(remote.KindStopped, true, errAway)
+		}
+		s.q.stops = func(ids []jobs.ID) (map[jobs.ID]string, error) {
+			if !back.Load() {
+				return nil, nil
+			}
+			return map[jobs.ID]string{ids[0]: "alice: no"}, nil
+		}
+		if got := s.one(); got.Outcome != jobs.Cancelled || got.KeepLock != disruptive {
+			t.Errorf("disruptive %t: %s %s, frozen %t", disruptive, got.Outcome, got.Error, got.KeepLock)
+		}
+	})
 }

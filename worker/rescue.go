@@ -92,6 +92,8 @@ func (a *attempt) conclude(r jobs.Result) jobs.Result {
 			r.Error = oneLine(shortened(first.Error, noteMax) + "; its on_fail rolled it back")
 		}
 		return r
+	case jobs.Cancelled: // half way back
+		r.KeepLock = r.KeepLock || a.facts().halfWay()
 	case jobs.Failed, jobs.Timeout, jobs.Unreachable:
 		// The host is left as nobody wanted it, and nobody else of its group shall be next.
 		r.Outcome, r.Class, r.ExitCode = first.Outcome, jobs.ClassOperator, first.Exit
