@@ -220,3 +220,48 @@ func cancelInOnFail(t *testing.T, disruptive bool) {
 		}
 	})
 }
+
+// A step that disturbs and is deferred behind its markers, because its go came late, leaves
+// neither them nor the group, and the next attempt does not believe in markers that are gone.
+func TestWhoIsDeferredBehindItsMarkersLeavesTheGroup(t *testing.T) {
+	look := shell("look")
+	look.Kind = scripts.KindCheck
+	for name, steps := range map[string][]scripts.Step{
+		"at once":                  {shell("one")},
+		"behind a step that looks": {look, shell("one")},
+	} {
+		t.Run(name, func(t *testing.T) { deferredBehindMarkers(t, steps) })
+	}
+}
+
+func deferredBehindMarkers(t *testing.T, steps []scripts.Step) {
+	inPair(t, func(t *testing.T, s *stand, p *pair) {
+		spec := windowed(t, time.Minute, steps...)
+		spec.Disruptive = true
+		s.q.specs[task1] = spec
+		s.times.set(strings.Replace(daily("0 0", "1h", "cutoff: 59m40s"), "host: fw1", "host: fw2", 1))
+		s.hosts.dial = func(ctx context.Context, _ fleet.Host) error {
+			_, err := works(ctx, goTime+time.Second)
+			return err
+		}
+		began := time.Now()
+		s.q.verdict = func(c jobs.Checkpoint) (jobs.Verdict, error) {
+			if c.Step == len(steps)-1 && time.Since(began) < time.Minute {
+				return "", errAway
+			}
+			return jobs.Go, nil
+		}
+		g := s.q.put(task1, "fw2", p.member, func(g *jobs.Grant) {
+			g.Timeout, g.Token = time.Hour, jobs.Token(jobs.MicrosOf(began))
+		})
+		s.start()
+		s.finish()
+		r := s.q.only(g.Job)
+		if r.Kind != jobs.KindDefer || !r.Release || len(p.told) != 6 || len(p.marked) != 0 {
+			t.Errorf("got %+v, told %q", r, p.told)
+		}
+		if r.Saved == "" || recall(r.Saved).Marked != 0 {
+			t.Errorf("kept %q, want that nothing is marked", r.Saved)
+		}
+	})
+}

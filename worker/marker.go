@@ -265,7 +265,10 @@ func (a *attempt) unmark(ctx context.Context, r jobs.Result) jobs.Result {
 	}
 	m := recall(r.Saved)
 	m.Marked = 0
-	r.Saved = m.over(a.grant.Saved)
+	r.Saved = m.over(toldQueue)
+	// Steps before may have been done, but none that disturbs: nobody need wait for the group.
+	r.Release = r.Release || r.Kind == jobs.KindDefer && a.unused && !a.disturbed() &&
+		m.Probe == nil && !mayHaveRun(a.grant)
 	return r
 }
 
