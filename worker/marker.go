@@ -154,6 +154,9 @@ func (a *attempt) take(ctx context.Context, h fleet.Host) (why string, taken boo
 	for range markTurns {
 		made, err := a.mark(ctx, h, m)
 		switch {
+		case asked(err) == remote.KindBusy:
+			return fmt.Sprintf("%s could not be marked now, it is tried again: %s", h.Name,
+				reason(err)), false
 		case err != nil:
 			return fmt.Sprintf("%s could not be marked, and as long as one member cannot be asked no other "+
 				"is disturbed: %s. If it is gone for good take it out of the group", h.Name,

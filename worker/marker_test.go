@@ -22,6 +22,7 @@ type pair struct {
 	marked  map[string]remote.Marker // whose marker a host carries
 	told    []string                 // "host +job" and "host -job", in order
 	away    map[string]bool          // cannot be marked
+	busy    string                   // has a step at work
 	fates   map[jobs.ID]jobs.Standing
 	unknown error // of Kin
 }
@@ -53,6 +54,9 @@ func (p *pair) Fate(_ context.Context, _, _ string, id jobs.ID) (jobs.Standing, 
 func (p *pair) mark(h fleet.Host, m remote.Marker) (remote.Marking, error) {
 	if p.away[h.Name] {
 		return remote.Marking{}, fault(remote.KindLost, true, errors.New("no answer"))
+	}
+	if p.busy == h.Name {
+		return remote.Marking{}, fault(remote.KindBusy, false, errors.New("a step is at work on it"))
 	}
 	is, carried := p.marked[h.Name]
 	switch {
@@ -312,4 +316,22 @@ func TestWhichMarkersCount(t *testing.T) {
 			t.Errorf("until %d, %+v: %q", test.until, test.fate, why)
 		}
 	}
+}
+
+// A member on which a step is at work is there: nobody shall take it out of the group.
+func TestAMemberAtWorkIsAskedAgain(t *testing.T) {
+	inPair(t, func(t *testing.T, s *stand, p *pair) {
+		p.busy = "fw3"
+		g := s.q.put(task1, "fw2", p.member)
+		s.start()
+		s.finish()
+		r := s.q.only(g.Job)
+		if r.Kind != jobs.KindDefer || r.Delay != doubtDelay || len(s.hosts.started()) > 0 {
+			t.Errorf("got %+v", r)
+		}
+		if !strings.Contains(r.Error, "fw3 could not be marked now, it is tried again: ") ||
+			!strings.Contains(r.Error, "a step is at work on it") || strings.Contains(r.Error, "out of the group") {
+			t.Errorf("it says %q", r.Error)
+		}
+	})
 }
