@@ -58,7 +58,7 @@ func (s *Server) approve(ctx context.Context, in *approveInput) (*approveOutput,
 		a.Starts = append(a.Starts, t.Time)
 	}
 	covers := 0
-	out, err := s.agree(ctx, false, func(t windows.Timetable, book *windows.Book) (
+	out, err := s.agree(ctx, manner{}, func(t windows.Timetable, book *windows.Book) (
 		windows.Timetable, queue.HubEvent, error) {
 		w, ok := book.Window(in.Window)
 		if !ok {
@@ -138,7 +138,7 @@ func (s *Server) withdraw(ctx context.Context, in *withdrawnInput) (*changedOutp
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	out, err := s.agree(ctx, false, func(t windows.Timetable, _ *windows.Book) (
+	out, err := s.agree(ctx, manner{}, func(t windows.Timetable, _ *windows.Book) (
 		windows.Timetable, queue.HubEvent, error) {
 		i := slices.IndexFunc(t.Approvals, func(a windows.Approval) bool { return a.ID == in.Approval })
 		if i < 0 {
@@ -174,7 +174,7 @@ func (s *Server) freeze(ctx context.Context, in *freezeInput) (*changedOutput, e
 	if wrong = append(wrong, mistakes("body", err)...); len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	out, err := s.agree(ctx, false, func(t windows.Timetable, _ *windows.Book) (
+	out, err := s.agree(ctx, manner{}, func(t windows.Timetable, _ *windows.Book) (
 		windows.Timetable, queue.HubEvent, error) {
 		t.Freezes = append(slices.Clone(t.Freezes), o)
 		e := event("frozen", o.Name, g)
@@ -194,7 +194,7 @@ func (s *Server) liftFreeze(ctx context.Context, in *liftFreezeInput) (*changedO
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	out, err := s.agree(ctx, false, func(t windows.Timetable, book *windows.Book) (
+	out, err := s.agree(ctx, manner{}, func(t windows.Timetable, book *windows.Book) (
 		windows.Timetable, queue.HubEvent, error) {
 		i := slices.IndexFunc(t.Freezes, func(o windows.FreezeOrder) bool { return o.Name == in.Freeze })
 		if i < 0 {

@@ -30,8 +30,22 @@ type shelf struct {
 	book  *windows.Book // nil: none was read yet
 }
 
+// errUnread is of a timetable that was kept and cannot be read.
+var errUnread = errors.New("the timetable in Redis cannot be read; apply the files anew " +
+	"with `muster windows apply`")
+
 // book is what is agreed now.
 func (s *Server) book(ctx context.Context) (windows.Timetable, *windows.Book, error) {
+	table, book, err := s.kept(ctx)
+	if errors.Is(err, errUnread) {
+		err = huma.Error500InternalServerError(err.Error())
+	}
+	return table, book, err
+}
+
+// kept is what is agreed now; errUnread is wrapped, and the timetable is there, if only its
+// texts cannot be read.
+func (s *Server) kept(ctx context.Context) (windows.Timetable, *windows.Book, error) {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
 	version, err := s.queue.TimetableVersion(ctx)
@@ -48,8 +62,7 @@ func (s *Server) book(ctx context.Context) (windows.Timetable, *windows.Book, er
 	book, err := table.Book()
 	if err != nil {
 		// It was read before it was kept: another version of muster reads otherwise.
-		return table, nil, huma.Error500InternalServerError("the timetable in Redis cannot be read: " +
-			err.Error())
+		return table, nil, fmt.Errorf("%w: %w", errUnread, err)
 	}
 	s.shelf.table, s.shelf.book = table, book
 	return table, book, nil
@@ -58,13 +71,19 @@ func (s *Server) book(ctx context.Context) (windows.Timetable, *windows.Book, er
 // agreeTries is how often a change is made anew when somebody else was faster.
 const agreeTries = 5
 
+// A manner is how a timetable is changed.
+type manner struct {
+	check bool // only say what would be
+	anew  bool // all texts are replaced: those that are there need not be readable
+}
+
 // agree changes the timetable: change makes the new one of what is there, and says
 // what is to be told. It answers with the version, and what became different.
-func (s *Server) agree(ctx context.Context, check bool,
+func (s *Server) agree(ctx context.Context, how manner,
 	change func(windows.Timetable, *windows.Book) (windows.Timetable, queue.HubEvent, error)) (
 	WindowsChanged, error) {
 	for try := 1; ; try++ {
-		table, book, err := s.book(ctx)
+		table, book, unread, err := s.ground(ctx, how)
 		if err != nil {
 			return WindowsChanged{}, err
 		}
@@ -78,8 +97,8 @@ func (s *Server) agree(ctx context.Context, check bool,
 			return out, refusal(mistakes("body.files", err))
 		}
 		out.Change = book.Compare(then)
-		out.Notes = s.doubts(then, out.Change)
-		if check || out.Already {
+		out.Notes = append(unread, s.doubts(then, out.Change)...)
+		if how.check || out.Already {
 			return out, nil
 		}
 		event.Detail["void"] = out.Void
@@ -88,6 +107,24 @@ func (s *Server) agree(ctx context.Context, check bool,
 			return out, problem(err)
 		}
 	}
+}
+
+// ground is what a change begins with, and what is to be said of it. Of a timetable that
+// cannot be read the book is empty if all of it is replaced: there must be a way out.
+func (s *Server) ground(ctx context.Context, how manner) (table windows.Timetable,
+	book *windows.Book, notes []string, err error) {
+	notes = []string{}
+	if !how.anew {
+		table, book, err = s.book(ctx)
+		return table, book, notes, err
+	}
+	table, book, err = s.kept(ctx)
+	if errors.Is(err, errUnread) {
+		book, err = windows.NewBook(windows.Agreed{}), nil
+		notes = []string{fmt.Sprintf("what was agreed until now (version %d) cannot be read: "+
+			"all is told as added, and every approval that does not hold as void", table.Version)}
+	}
+	return table, book, notes, err
 }
 
 // Ahead is the part that the inputs of all lists of occurrences have. The API library
@@ -131,10 +168,15 @@ func (s *Server) applyWindows(ctx context.Context, in *applyInput) (*changedOutp
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	out, err := s.agree(ctx, in.Body.Check, func(t windows.Timetable, _ *windows.Book) (
+	how := manner{check: in.Body.Check, anew: true}
+	out, err := s.agree(ctx, how, func(t windows.Timetable, _ *windows.Book) (
 		windows.Timetable, queue.HubEvent, error) {
 		if slices.Equal(t.Files, in.Body.Files) && slices.Equal(t.Attached, in.Body.Attached) {
 			return t, queue.HubEvent{}, nil
+		}
+		// What is kept is read less strictly.
+		if _, err := windows.Parse(in.Body.Files, in.Body.Attached); err != nil {
+			return t, queue.HubEvent{}, refusal(mistakes("body.files", err))
 		}
 		t.Files, t.Attached = in.Body.Files, in.Body.Attached
 		return t, event("windows-applied", "windows", g), nil

@@ -26,11 +26,15 @@ const (
 // without a zone are of the zone that is given. The error tells all that is wrong,
 // with lines.
 func ReadICal(b []byte, zone Zone) ([]Event, error) {
+	return readICal(b, icalReader{floating: zone})
+}
+
+func readICal(b []byte, r icalReader) ([]Event, error) {
 	calendars, err := readCalendar(b)
 	if err != nil {
 		return nil, err
 	}
-	r := icalReader{zones: map[string]Zone{}, floating: zone}
+	r.zones = map[string]Zone{}
 	for _, c := range calendars {
 		for _, part := range c.components {
 			if part.name == "VTIMEZONE" {
@@ -58,6 +62,7 @@ func ReadICal(b []byte, zone Zone) ([]Event, error) {
 // icalReader puts together what is found.
 type icalReader struct {
 	floating Zone
+	kept     bool            // it was taken once, see parseKept
 	zones    map[string]Zone // of VTIMEZONE
 	events   []Event
 	moved    []moved
@@ -118,7 +123,7 @@ func (r *icalReader) event(c component) {
 }
 
 func (r *icalReader) move(p property, e Event, cancelled bool) {
-	if p.params["RANGE"] != "" {
+	if p.params["RANGE"] != "" && !r.kept {
 		r.mistake(p.line, "RECURRENCE-ID with RANGE is not read: want an event of its own "+
 			"for what follows")
 		return
@@ -196,7 +201,7 @@ func (r *icalReader) length(c component, from moment, e *Event) error {
 // repeat adds RRULE and RDATE, and takes EXDATE away. What would be understood by half is
 // refused: an exception that is not read is a window that is open when nobody agreed.
 func (r *icalReader) repeat(c component, e *Event) error {
-	if p, ok := c.one("EXRULE"); ok {
+	if p, ok := c.one("EXRULE"); ok && !r.kept {
 		return mistakeAt(p.line, "EXRULE is not read: want EXDATE")
 	}
 	for _, p := range c.all("RRULE") {
@@ -207,7 +212,7 @@ func (r *icalReader) repeat(c component, e *Event) error {
 		e.Starts = append(e.Starts, more...)
 	}
 	for _, p := range c.all("RDATE") {
-		if strings.Contains(p.value, "/") {
+		if strings.Contains(p.value, "/") && !r.kept {
 			return mistakeAt(p.line, "RDATE with a period is not read: want an event of its own")
 		}
 		moments, err := r.moments(p)
@@ -311,6 +316,9 @@ func (r *icalReader) moments(p property) ([]moment, error) {
 	var all []moment
 	for value := range strings.SplitSeq(p.value, ",") {
 		p.value = value
+		if r.kept {
+			p.value, _, _ = strings.Cut(value, "/") // of a period its beginning
+		}
 		m, err := r.moment(p)
 		if err != nil {
 			return nil, err

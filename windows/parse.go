@@ -47,7 +47,18 @@ type File struct {
 // What "ics" names is looked for among the attached files. The error tells all that
 // is wrong, with file and line.
 func Parse(files, attached []File) (Agreed, error) {
+	return newReader(attached).all(files)
+}
+
+// parseKept reads what was taken once: what is refused since is read as it was then. Else
+// nothing would be agreed any more for whoever updates muster, and all work would stand.
+func parseKept(files, attached []File) (Agreed, error) {
 	r := newReader(attached)
+	r.kept = true
+	return r.all(files)
+}
+
+func (r *reader) all(files []File) (Agreed, error) {
 	for _, f := range files {
 		r.read(f)
 	}
@@ -85,6 +96,7 @@ func Attached(file, ics string) string {
 type reader struct {
 	file     string
 	attached []File
+	kept     bool              // it was taken once, see parseKept
 	names    map[string]string // of windows and freezes: where they are
 	keys     map[*yaml.Node]string
 	check    RolloutCheck
@@ -291,7 +303,7 @@ func (r *reader) events(n *yaml.Node, z Zone) []Event {
 		r.mistake(n, "ics: there is no file %s", clip(name))
 		return nil
 	}
-	events, err := ReadICal([]byte(r.attached[i].Content), z)
+	events, err := readICal([]byte(r.attached[i].Content), icalReader{floating: z, kept: r.kept})
 	for _, err := range flatten(err) {
 		r.errs = append(r.errs, fmt.Errorf("%s: %w", name, err))
 	}

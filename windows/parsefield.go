@@ -34,7 +34,7 @@ func (r *reader) fields(n *yaml.Node, what string, known []string) map[string]*y
 
 func (r *reader) list(n *yaml.Node) []*yaml.Node {
 	switch {
-	case n == nil:
+	case n == nil, r.kept && n.Tag == "!!null":
 		return nil
 	case n.Kind != yaml.SequenceNode:
 		r.wrong(n, "want a list; [] is an empty one")

@@ -57,10 +57,10 @@ func (o FreezeOrder) Freeze() (Freeze, error) {
 	return f, errors.Join(errs...)
 }
 
-// Book reads the timetable. The error tells all that is wrong; a timetable that was
-// kept has been read before.
+// Book reads a timetable that is kept: what an older muster took and [Parse] refuses now is
+// read as it was. The error tells all that is wrong.
 func (t Timetable) Book() (*Book, error) {
-	agreed, err := Parse(t.Files, t.Attached)
+	agreed, err := parseKept(t.Files, t.Attached)
 	errs := flatten(err)
 	names := map[string]bool{}
 	for _, f := range agreed.Freezes {

@@ -1,0 +1,66 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"muster/jobs/queue"
+	"muster/server"
+	"muster/windows"
+)
+
+// store keeps a text as an older muster may have left it, without asking the server.
+func (w *world) store(text string) {
+	w.t.Helper()
+	table, err := w.queue.Timetable(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	table.Files = []windows.File{{Name: "w.yaml", Content: text}}
+	_, err = w.queue.SetTimetable(w.t.Context(), table, queue.HubEvent{Event: "windows-applied",
+		Object: "windows", Detail: map[string]any{}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestWhatAnOlderMusterKeptIsReadOrReplaced(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	apply := func(text string) (out server.WindowsChanged, status int, words string) {
+		t.Helper()
+		body := server.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}}}
+		res, answer := w.raw(http.MethodPut, "/v1/windows", body, nil)
+		if err := json.Unmarshal(answer, &out); err != nil && res.StatusCode == http.StatusOK {
+			t.Fatal(err)
+		}
+		return out, res.StatusCode, string(answer)
+	}
+	good, _ := nights()
+	w.store(good + "freezes:\n")
+	var list server.WindowList
+	if r := w.call(http.MethodGet, "/v1/windows", nil, &list); r.StatusCode != 200 || len(list.Windows) != 1 {
+		t.Errorf("of a list that was taken when it was empty: %s, %d windows", r.Status, len(list.Windows))
+	}
+	if _, status, text := apply(good + "freezes: \n"); status != 422 || !strings.Contains(text, "freezes: want a list") {
+		t.Errorf("the same is applied anew: %d %s", status, text)
+	}
+
+	w.store("windows: [{colour: red}]\n")
+	if r, text := w.raw(http.MethodGet, "/v1/windows", nil, nil); r.StatusCode != 500 ||
+		!bytes.Contains(text, []byte("apply the files anew")) {
+		t.Errorf("of what cannot be read: %s %s", r.Status, text)
+	}
+	out, status, text := apply(good)
+	if status != 200 || !slices.Equal(out.Added, []string{"window nights"}) ||
+		len(out.Notes) != 1 || !strings.Contains(out.Notes[0], "cannot be read") {
+		t.Errorf("what cannot be read is not replaced: %d %+v %s", status, out, text)
+	}
+	if out, status, text = apply(good); status != 200 || !out.Already || len(out.Notes) != 0 {
+		t.Errorf("after it was replaced: %d %+v %s", status, out, text)
+	}
+}
