@@ -140,10 +140,12 @@ func (r *icalReader) move(p property, e Event, cancelled bool) {
 	r.moved = append(r.moved, m)
 }
 
-// replace takes repetitions that were moved out of their events.
+// replace takes repetitions that were moved out of their events. What was put where one is
+// now stays: another may have been there.
 func (r *icalReader) replace() {
+	n := len(r.events)
 	for _, m := range r.moved {
-		for i := range r.events {
+		for i := range n {
 			if e := &r.events[i]; e.UID == m.uid {
 				e.without(m.from)
 			}

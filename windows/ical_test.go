@@ -91,6 +91,22 @@ func TestExceptionsOfCalendarsHold(t *testing.T) {
 	}
 }
 
+// A week that is put off by a week, and the next one too: none of the two is lost.
+func TestARepetitionMayGoWhereAnotherWas(t *testing.T) {
+	t.Parallel()
+	moved := func(from, to string) string {
+		return "BEGIN:VEVENT\nUID:1\nRECURRENCE-ID;TZID=Europe/Zurich:" + from + "T020000\n" +
+			"DTSTART;TZID=Europe/Zurich:" + to + "T020000\nDURATION:PT1H\nEND:VEVENT\n"
+	}
+	want := []string{"2026-11-08T01:00:00Z 1h0m0s", "2026-11-15T01:00:00Z 2h0m0s", "2026-11-22T01:00:00Z 1h0m0s"}
+	one, two := moved("20261101", "20261108"), moved("20261108", "20261122")
+	for _, text := range []string{sundays("") + one + two, sundays("") + two + one, one + two + sundays("")} {
+		if d := cmp.Diff(want, spans(t, calendarOf(text), "2026-10-01T00:00:00Z", 9)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", text, d)
+		}
+	}
+}
+
 // What is not read would leave a window open that nobody agreed to.
 func TestWhatCalendarsSayIsReadOrRefused(t *testing.T) {
 	t.Parallel()
