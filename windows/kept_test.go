@@ -31,3 +31,21 @@ func TestWhatWasTakenOnceIsReadAsItWas(t *testing.T) {
 		}
 	}
 }
+
+// The hash of an event is what approvals of a window with a calendar are for.
+func TestApprovalsOfCalendarsOutlastAnUpdate(t *testing.T) {
+	t.Parallel()
+	events, err := ReadICal([]byte(calendarOf(sundays(""))), Zone{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const older = "395f6059a78796904d1170e3635900efa908e8bb9bc9bc02f5cd5d0952322ae0"
+	if got := events[0].hash(); got != older {
+		t.Errorf("got %s, and was %s: approvals are void without a change", got, older)
+	}
+	night := events[0]
+	night.Clock += 3600
+	if night.hash() == older {
+		t.Error("an end an hour later on the clock is no change")
+	}
+}
