@@ -21,8 +21,8 @@ type Event struct {
 	Length time.Duration
 	Days   bool
 
-	// Clock is from the reading of its beginning to that of its end, if DTEND gave one: on
-	// a night on which the clocks are set that is another time than Length.
+	// Clock is from the reading of its beginning to that of its end, if DTEND gave one, or a
+	// DURATION of days: on a night on which the clocks are set that is not Length.
 	Clock Wall
 }
 

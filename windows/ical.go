@@ -191,6 +191,10 @@ func (r *icalReader) length(c component, from moment, e *Event) error {
 		if e.Length, err = parseDuration(p.value); err != nil {
 			return mistakeAt(p.line, "%v", err)
 		}
+		// Days and weeks are of the calendar: a day is from a reading to the same one.
+		if strings.ContainsAny(p.value, "DW") {
+			e.Clock = Wall(e.Length / time.Second)
+		}
 		return nil
 	}
 	if !from.days {
