@@ -97,7 +97,13 @@ func (s *Server) doubts(book *windows.Book, c windows.Change) []string {
 		}
 	}
 	for _, f := range book.Agreed().Freezes {
-		if slices.Contains(names, "freeze "+f.Name) && there != nil && !there[f.For] {
+		if !slices.Contains(names, "freeze "+f.Name) {
+			continue
+		}
+		if from, until := f.Next(s.now()); from.IsZero() && until.IsZero() {
+			out = append(out, fmt.Sprintf("freeze %s is over: it freezes nothing any more", f.Name))
+		}
+		if there != nil && !there[f.For] {
 			out = append(out, fmt.Sprintf("freeze %s is for %s, and no host of the inventory is of it: "+
 				"it freezes nothing", f.Name, f.For))
 		}

@@ -28,6 +28,22 @@ func (w *world) store(text string) {
 	}
 }
 
+func TestAFreezeThatIsOverIsSaid(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{inventory: fixed(acme(1))})
+	text := "freezes:\n- {name: gone, customer: acme, zone: UTC, from: 2020-01-01, until: 2020-01-02, reason: x}\n" +
+		"- {name: ahead, customer: acme, zone: UTC, from: 2090-01-01, reason: x}\n" +
+		"- {name: on, customer: acme, zone: UTC, from: 2020-01-01, reason: x}\n"
+	var out server.WindowsChanged
+	body := server.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}}}
+	if r := w.call(http.MethodPut, "/v1/windows", body, &out); r.StatusCode != http.StatusOK {
+		t.Fatal(r.Status)
+	}
+	if want := []string{"freeze gone is over: it freezes nothing any more"}; !slices.Equal(out.Notes, want) {
+		t.Errorf("notes %q, want %q", out.Notes, want)
+	}
+}
+
 func TestWhatAnOlderMusterKeptIsReadOrReplaced(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
