@@ -69,7 +69,11 @@ func (e Event) ends(b begin) (first, last time.Time) {
 		span = Wall(e.Length / time.Second)
 	}
 	r := e.Zone.resolve(b.wall + span)
-	return earlier(first, unix(r.first)), later(last, unix(r.last))
+	read := unix(r.first)
+	if !read.After(b.at) {
+		read = unix(r.last) // it begins in the second of two equal hours
+	}
+	return earlier(first, read), later(last, unix(r.last))
 }
 
 func lengthOfEvents(events []Event) time.Duration {

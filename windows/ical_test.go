@@ -91,6 +91,26 @@ func TestExceptionsOfCalendarsHold(t *testing.T) {
 	}
 }
 
+// That begins in the second of two equal hours ends there, too.
+func TestAnEventInTheSecondOfTwoEqualHoursIsOpen(t *testing.T) {
+	t.Parallel()
+	for end, length := range map[string]string{"0245": "30m0s", "0330": "1h15m0s"} {
+		want := "2026-10-25T01:15:00Z " + length
+		text := calendarOf("BEGIN:VEVENT\nDTSTART;TZID=Europe/Zurich:20261001T021500\n" +
+			"DTEND;TZID=Europe/Zurich:20261001T" + end + "00\nRRULE:FREQ=DAILY\nEND:VEVENT\n")
+		events, err := ReadICal([]byte(text), Zone{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := Window{Zone: zone(t, "Europe/Zurich"), Policy: Policy{Fold: FoldSecond},
+			Times: Calendar{Events: events}}
+		o, _ := first(w.Occurrences(instant(t, "2026-10-24T12:00:00Z")))
+		if got := o.Start.Format(time.RFC3339) + " " + o.End.Sub(o.Start).String(); got != want {
+			t.Errorf("02:15 to %s: got %s, want %s", end, got, want)
+		}
+	}
+}
+
 // A week that is put off by a week, and the next one too: none of the two is lost.
 func TestARepetitionMayGoWhereAnotherWas(t *testing.T) {
 	t.Parallel()
