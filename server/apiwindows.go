@@ -56,15 +56,17 @@ type Occurrence struct {
 	Seconds    float64   `json:"open_seconds"` // from start to end
 }
 
-// FreezeInfo describes a freeze.
+// FreezeInfo describes a freeze. From and until of one with events are those of the event
+// that is on or comes next; both are null if there is none any more.
 type FreezeInfo struct {
 	Name    string    `json:"name"`
 	For     string    `json:"for"`
 	Reason  string    `json:"reason"`
-	From    jobs.Time `json:"from"`   // of one with events: null
-	Until   jobs.Time `json:"until"`  // null: until it is lifted
+	From    jobs.Time `json:"from"`
+	Until   jobs.Time `json:"until"`  // null, and not over: until it is lifted
 	Ordered string    `json:"by"`     // who ordered it by hand; empty: it is in a file
 	Active  bool      `json:"active"` // it holds now
+	Over    bool      `json:"over"`   // it does not hold again
 }
 
 // WindowList is the answer of GET /v1/windows.

@@ -100,7 +100,7 @@ func (s *Server) doubts(book *windows.Book, c windows.Change) []string {
 		if !slices.Contains(names, "freeze "+f.Name) {
 			continue
 		}
-		if from, until := f.Next(s.now()); from.IsZero() && until.IsZero() {
+		if s.over(f) {
 			out = append(out, fmt.Sprintf("freeze %s is over: it freezes nothing any more", f.Name))
 		}
 		if there != nil && !there[f.For] {
@@ -133,6 +133,12 @@ func firstOf[T any](seq iter.Seq[T]) (v T, ok bool) {
 	return v, false
 }
 
+// over tells whether a freeze does not hold again.
+func (s *Server) over(f windows.Freeze) bool {
+	from, until := f.Next(s.now())
+	return from.IsZero() && until.IsZero()
+}
+
 // describeFreeze shows a freeze; who ordered it is in the timetable.
 func (s *Server) describeFreeze(table windows.Timetable, f windows.Freeze) FreezeInfo {
 	info := FreezeInfo{Name: f.Name, For: f.For.String(), Reason: f.Reason}
@@ -141,7 +147,7 @@ func (s *Server) describeFreeze(table windows.Timetable, f windows.Freeze) Freez
 		from, until = f.Next(s.now())
 	}
 	info.From, info.Until = jobs.Time{Time: from}, jobs.Time{Time: until}
-	info.Active = f.Holds(s.now())
+	info.Active, info.Over = f.Holds(s.now()), s.over(f)
 	for _, o := range table.Freezes {
 		if o.Name == f.Name {
 			info.Ordered = o.By

@@ -33,14 +33,28 @@ func TestAFreezeThatIsOverIsSaid(t *testing.T) {
 	w := start(t, setup{inventory: fixed(acme(1))})
 	text := "freezes:\n- {name: gone, customer: acme, zone: UTC, from: 2020-01-01, until: 2020-01-02, reason: x}\n" +
 		"- {name: ahead, customer: acme, zone: UTC, from: 2090-01-01, reason: x}\n" +
-		"- {name: on, customer: acme, zone: UTC, from: 2020-01-01, reason: x}\n"
+		"- {name: on, customer: acme, zone: UTC, from: 2020-01-01, reason: x}\n" +
+		"- {name: events, customer: acme, zone: UTC, ics: a.ics, reason: x}\n"
+	ics := "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:20200101T000000Z\nDURATION:PT1H\nEND:VEVENT\nEND:VCALENDAR\n"
 	var out server.WindowsChanged
-	body := server.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}}}
+	body := server.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}},
+		Attached: []windows.File{{Name: "a.ics", Content: ics}}}
 	if r := w.call(http.MethodPut, "/v1/windows", body, &out); r.StatusCode != http.StatusOK {
 		t.Fatal(r.Status)
 	}
-	if want := []string{"freeze gone is over: it freezes nothing any more"}; !slices.Equal(out.Notes, want) {
+	if want := []string{"freeze gone is over: it freezes nothing any more",
+		"freeze events is over: it freezes nothing any more"}; !slices.Equal(out.Notes, want) {
 		t.Errorf("notes %q, want %q", out.Notes, want)
+	}
+	var list server.WindowList
+	w.call(http.MethodGet, "/v1/windows", nil, &list)
+	for _, f := range list.Freezes {
+		if f.Over != (f.Name == "gone" || f.Name == "events") || f.Active != (f.Name == "on") {
+			t.Errorf("it is listed as %+v", f)
+		}
+	}
+	if len(list.Freezes) != 4 {
+		t.Errorf("%d freezes are listed", len(list.Freezes))
 	}
 }
 

@@ -173,8 +173,11 @@ func newWindowsList() *cobra.Command {
 		f := newGrid("FREEZE", "FOR", "FROM", "UNTIL", "NOW", "WHY")
 		for _, one := range l.Freezes {
 			now := "-"
-			if one.Active {
+			switch {
+			case one.Active:
 				now = s.colours.paint(yellow, "frozen")
+			case one.Over:
+				now = "over"
 			}
 			f.add(cell(one.Name), cell(one.For), moment(one.From), moment(one.Until), now,
 				orDash(fit(cell(one.Reason), lineColumns)))
