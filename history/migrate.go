@@ -35,6 +35,8 @@ type changing struct {
 	what  atomic.Pointer[string]
 	done  chan struct{}
 	err   error // when it is done
+
+	before error // of the try before: where a server does not answer, each takes seconds
 }
 
 // Migrate makes the tables as this version wants them, unless they are, and waits for
@@ -59,8 +61,12 @@ func (s *Store) tables(ctx context.Context, most time.Duration) error {
 	case <-ctx.Done():
 		return s.say("migrate", ctx.Err())
 	case <-late:
-		return s.say("migrate", fmt.Errorf("%w: %s, since %s", ErrChanging, *c.what.Load(),
-			c.since.UTC().Format(time.RFC3339)))
+		err := fmt.Errorf("%w: %s, since %s", ErrChanging, *c.what.Load(),
+			c.since.UTC().Format(time.RFC3339))
+		if c.before != nil {
+			err = fmt.Errorf("%w; the last try: %w", err, c.before)
+		}
+		return s.say("migrate", err)
 	}
 }
 
@@ -71,7 +77,7 @@ func (s *Store) change() *changing {
 	if s.ready || s.changing != nil {
 		return s.changing
 	}
-	c := &changing{since: time.Now(), done: make(chan struct{})}
+	c := &changing{since: time.Now(), done: make(chan struct{}), before: s.lastTry}
 	c.says("asked for the version of its tables, and waiting for the answer or for another server " +
 		"that changes them")
 	s.changing = c
@@ -79,7 +85,7 @@ func (s *Store) change() *changing {
 		err := s.migrate(s.life, c)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.ready, s.changing, c.err = err == nil, nil, err
+		s.ready, s.changing, s.lastTry, c.err = err == nil, nil, err, err
 		close(c.done)
 	}()
 	return c

@@ -30,6 +30,7 @@ type Store struct {
 	mu       sync.Mutex
 	ready    bool      // its tables are there, and as this version wants them
 	changing *changing // nil: nobody makes them so
+	lastTry  error     // of the try before this one
 }
 
 const (
