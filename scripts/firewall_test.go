@@ -51,7 +51,8 @@ const (
 // bring puts a ruleset where the upload would.
 func (d *desk) bring(rules string) {
 	d.t.Helper()
-	d.h.Put("/var/lib/muster/firewall/next.nft", rules, 0o600)
+	to := strings.ReplaceAll(d.texts["bring.to"], "{{task.id}}", d.args["task.id"])
+	d.h.Put(to, rules, 0o600)
 }
 
 // fireHost is a host whose rules of old are kept and in force.
@@ -131,6 +132,44 @@ func TestFirewallTextsChangeConfirmKeepAndTakeBack(t *testing.T) {
 	}
 	if left := h.Do("find /etc /tmp -name '*.muster-new' -o -name 'tmp.*'"); left != "" {
 		t.Errorf("left behind: %s", left)
+	}
+}
+
+// Between the rehearsal of a task and its activation the host may be free. A dry run of other
+// rules in between is harmless: in force comes what was rehearsed. What is left by tasks of
+// before goes with the next one, and who misses a file says so.
+func TestFirewallTextsActivateWhatTheirTaskBrought(t *testing.T) {
+	if !hosttest.Inside(t) {
+		return
+	}
+	h := fireHost(t)
+	before := rulesOf(h)
+	d := newDesk(t, h, "firewall", nil)
+	d.do("prepare")
+	d.bring(goodRules)
+	d.do("rehearse")
+	dry := newDesk(t, h, "firewall", map[string]string{"task.id": "task2"})
+	dry.do("prepare")
+	dry.bring(strings.Replace(goodRules, "{ 22, 443 }", "{ 22, 8443 }", 1))
+	dry.do("rehearse", "kept")
+	d.do("activate.guard", "activate.apply", "activate.prove", "activate.keep")
+	if now := rulesOf(h); !strings.Contains(now, "443 }") || strings.Contains(now, "8443") {
+		t.Errorf("in force is:\n%s\nwant what the task has brought and rehearsed", now)
+	}
+	if kept := h.Do("cat /etc/nftables.conf"); strings.Contains(kept, "8443") {
+		t.Errorf("kept is:\n%s", kept)
+	}
+
+	const store = "/var/lib/muster/firewall/"
+	h.Do("touch -d '9 days ago' " + store + "next-task1.nft " + store + "previous.nft; touch " + store + "next.nft")
+	dry.do("prepare")
+	if left := h.Do("cd " + store + "; ls next* previous.nft"); left != "next-task2.nft\nnext.nft\nprevious.nft\n" {
+		t.Errorf("left are:\n%s", left)
+	}
+	after := rulesOf(h)
+	d.refuses("activate.guard", "3", "next-task1.nft is gone, which was rehearsed")
+	if now := rulesOf(h); now != after || now == before {
+		t.Errorf("in force is:\n%s", now)
 	}
 }
 
