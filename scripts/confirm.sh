@@ -75,12 +75,23 @@ roll() {
 
 take() { mv "$MUSTER_DIR/armed" "$MUSTER_DIR/$1" 2> /dev/null; }
 
+# unarmed ends it where what takes the change back cannot be written down: on a full disk
+# that would be a rollback which does nothing.
+unarmed() {
+	echo "what to go back to cannot be written to $MUSTER_DIR: is its disk full? nothing was armed" >&2
+	rm -rf "$MUSTER_DIR"
+	say none guard 1
+	exit 0
+}
+
 # arm has the change taken back in time, by something that is not part of this session.
 arm() {
+	bad=
 	for text in guard apply rollback prove keep; do
-		eval "printf '%s\n' \"\$$text\"" > "$MUSTER_DIR/$text.sh"
+		eval "body=\$$text"
+		printf '%s\n' "$body" > "$MUSTER_DIR/$text.sh" || bad=1
 	done
-	cat > "$MUSTER_DIR/timer.sh" <<-END
+	cat > "$MUSTER_DIR/timer.sh" <<-END || bad=1
 		[ -z "\$1" ] || sleep "\$1"
 		cd "$MUSTER_DIR" && mv armed rolledback 2> /dev/null || exit 0
 		export MUSTER_DIR="$MUSTER_DIR"
@@ -88,6 +99,7 @@ arm() {
 		echo \$? > done.new
 		mv done.new done
 	END
+	[ -z "$bad" ] || unarmed
 	run guard
 	code=$?
 	if [ "$code" -ne 0 ]; then
@@ -96,11 +108,11 @@ arm() {
 		exit 0
 	fi
 	now
-	printf '%s %s %s %s\n' "$boot" "$up" "$within" "$job" > "$MUSTER_DIR/armed.new"
+	printf '%s %s %s %s\n' "$boot" "$up" "$within" "$job" > "$MUSTER_DIR/armed.new" || unarmed
 	# Without power a file of which only the name is on disk would be empty: a rollback
 	# that does nothing.
 	lasting "$MUSTER_DIR"/*
-	mv "$MUSTER_DIR/armed.new" "$MUSTER_DIR/armed"
+	mv "$MUSTER_DIR/armed.new" "$MUSTER_DIR/armed" || unarmed
 	lasting "$MUSTER_DIR" "${MUSTER_DIR%/*}"
 	if bySystemd && systemd-run "$manager" --quiet --collect --unit="muster-confirm-$id" \
 		--on-active="$within" --timer-property=AccuracySec=1s \

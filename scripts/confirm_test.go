@@ -206,6 +206,53 @@ func TestAGuardThatFailsChangesNothing(t *testing.T) {
 	}
 }
 
+// Where the disk has no room for all that takes a change back, none is made: the rollback, or
+// the line that arms it, would be empty. Of seven files each takes a page.
+func TestAFullDiskArmsNothing(t *testing.T) {
+	t.Parallel()
+	for _, shell := range []string{"sh", "busybox sh"} {
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			c := change(t, nil)
+			c.write("rules", "") // what the guard keeps of it needs no room
+			place := filepath.Join(c.dir, "muster")
+			if err := os.Mkdir(place, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			size := func(how string, pages int) error {
+				o := fmt.Sprintf("%ssize=%d,mode=700", how, pages*os.Getpagesize())
+				return exec.Command("mount", "-t", "tmpfs", "-o", o, "none", place).Run()
+			}
+			if err := size("", 1); err != nil {
+				t.Skipf("nothing can be mounted here: %v", err)
+			}
+			t.Cleanup(func() { exec.Command("umount", "-l", place).Run() })
+			for pages := 1; pages < 7; pages++ {
+				if err := size("remount,", pages); err != nil {
+					t.Fatal(err)
+				}
+				s := c.sh(shell, c.Arm)
+				left, _ := filepath.Glob(filepath.Join(place, "confirm/*"))
+				if s.State != scripts.ConfirmNone || s.Code != 1 || len(left) != 0 {
+					t.Errorf("%d pages: %+v, left %v", pages, s, left)
+				}
+			}
+			if log := c.read("log"); strings.Contains(log, "apply") || c.read("rules") != "" {
+				t.Errorf("log %s, rules %s", log, c.read("rules"))
+			}
+			if err := size("remount,", 50); err != nil {
+				t.Fatal(err)
+			}
+			if s := c.sh(shell, c.Arm); s.State != scripts.ConfirmArmed || c.read("rules") != "new" {
+				t.Errorf("with room: %+v, rules %s", s, c.read("rules"))
+			}
+			if s := c.sh(shell, c.Back); s.State != scripts.ConfirmRolledBack || c.read("rules") != "" {
+				t.Errorf("and back: %+v, rules %s", s, c.read("rules"))
+			}
+		})
+	}
+}
+
 func TestARollbackThatFailsIsSaid(t *testing.T) {
 	t.Parallel()
 	c := change(t, nil)
