@@ -21,6 +21,8 @@
 # written: the step of a job whose marker gives way is refused, or has ended. See overtaken.
 quiet() {
 	[ -e "$dir/lock" ] || (umask 077; : >>"$dir/lock")
+	# exec is a special builtin: a shell that cannot open it would end without a word.
+	[ -r "$dir/lock" ] || no disk 'the lock cannot be opened'
 	exec 8<"$dir/lock"
 	flock -n 8 || return 1
 	newest "$dir"/*.started

@@ -202,6 +202,25 @@ func TestRealMarkerIsNotCarried(t *testing.T) {
 	}
 	h.want("cannot be written", full.mark(marker("j", 2)), "record")
 
+	// A lock that cannot be made, because it points to nowhere, is told as what it is.
+	torn := newRecordingHost(t, remotetest.Options{})
+	h.want("first", torn.mark(marker("j", 1)), "ours")
+	found, err := torn.connect().Mark(t.Context(), marker("k", 2))
+	if err != nil || found.Other == nil {
+		t.Fatalf("found %+v, %v", found, err)
+	}
+	lock := filepath.Join(torn.dir, "lock")
+	if err := os.Symlink("/proc/none/lock", lock); err != nil {
+		t.Fatal(err)
+	}
+	over := marker("k", 3)
+	over.Over = *found.Other
+	_, err = torn.connect().Mark(t.Context(), over)
+	wantKind(t, err, remote.KindRecord, false)
+	if err == nil || !strings.Contains(err.Error(), "the lock cannot be opened") {
+		t.Errorf("it says %v", err)
+	}
+
 	bad := marker("a job", 1)
 	h.want("blanks", full.mark(bad), "invalid")
 	bad = marker("j", 0)
