@@ -545,17 +545,33 @@ plain() {
 }
 
 # leave goes on outside of the session, if logind ends what is left of one: else the step
-# would end with its connection. It is tried first, for who cannot have it stays.
+# would end with its connection. It is tried first, for who cannot have it stays. What is
+# tried may fail the next time: the shell out there says that it began, and does nothing if
+# nobody hears it, so that one of the two goes on.
 leave() {
 	inSession && kills || return
 	manager=--system
 	[ "$(id -u)" = 0 ] || manager=--user
-	systemd-run "$manager" --scope --quiet true >/dev/null 2>&1 </dev/null || return
-	exec systemd-run "$manager" --scope --quiet --description="muster: $job" sh -c '
-		: muster-record
-		nonce=$1 request=$2 place=$3 job=$4 text=$5 record=$6
-		eval "$record"
-	' sh "$nonce" "$request" "$place" "$job" "$text" "$record"
+	scope="systemd-run $manager --scope --quiet"
+	timeout 10 $scope --expand-environment=no true >/dev/null 2>&1 </dev/null
+	case $? in
+	0) scope="$scope --expand-environment=no" ;; # else $ will be for systemd, says 254
+	124) return ;;
+	*) timeout 10 $scope true >/dev/null 2>&1 </dev/null || return ;;
+	esac
+	exec 6>&1
+	said=$(
+		$scope --description="muster: $job" sh -c '
+			: muster-record
+			echo began >&5 || exit
+			exec 5>&-
+			nonce=$1 request=$2 place=$3 job=$4 text=$5 record=$6
+			eval "$record"
+		' sh "$nonce" "$request" "$place" "$job" "$text" "$record" 5>&1 >&6 6>&-
+		echo "$?"
+	)
+	exec 6>&-
+	case $said in began*) exit "${said##*[!0-9]}" ;; esac
 }
 
 inSession() {
