@@ -46,6 +46,27 @@ func (h *house) awaitActivated(hosts int) jobs.ChainInfo {
 	}
 }
 
+// failsLast is a chain that fails on stubborn hosts. Who fails ends what is under way on the
+// others: so they come to their end before.
+func (h *house) failsLast(stubborn []*hosttest.Host, args []string) jobs.ChainInfo {
+	h.t.Helper()
+	code := make(chan int, 1)
+	go func() {
+		defer close(code)
+		_, c := h.chain(args...)
+		code <- c
+	}()
+	i := h.awaitActivated(2)
+	for _, f := range stubborn {
+		f.Do("touch /etc/go")
+	}
+	if c := <-code; c != exitStopped {
+		h.t.Errorf("exit %d, want %d", c, exitStopped)
+	}
+	h.query(&i, "rollout", "show", string(i.Chain))
+	return i
+}
+
 // A ruleset is brought to all hosts and put in force on all. Two of four do not take it,
 // and one may fail: so all are as they were, also at the next boot.
 func TestARulesetThatFailsOnTooManyIsTakenBackFromAll(t *testing.T) {
@@ -63,21 +84,7 @@ func TestARulesetThatFailsOnTooManyIsTakenBackFromAll(t *testing.T) {
 	}
 	ruleset := []string{"--arg-file", "ruleset=" + h.file("next.nft"), "--staged", "--max-failed", "1",
 		"--roll-back"}
-	// Who fails ends what is under way on the others: so they are let come to their end before.
-	code := make(chan int, 1)
-	go func() {
-		defer close(code)
-		_, c := h.chain(ruleset...)
-		code <- c
-	}()
-	i := h.awaitActivated(2)
-	for _, f := range list[2:] {
-		f.Do("touch /etc/go")
-	}
-	if c := <-code; c != exitStopped {
-		t.Errorf("exit %d, want %d", c, exitStopped)
-	}
-	h.query(&i, "rollout", "show", string(i.Chain))
+	i := h.failsLast(list[2:], ruleset)
 	if i.State != jobs.ChainEnded || i.Why != "2 of 4 hosts failed, and 1 may" ||
 		len(i.Fates) != 1 || i.Fates[jobs.FateBack] == "" {
 		t.Errorf("%+v", i)
