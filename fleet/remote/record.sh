@@ -211,6 +211,7 @@ known() {
 	if [ -e "$name.end" ]; then
 		[ -z "$free" ] || flock -u 9
 		say attached
+		written
 		conclude
 	fi
 	if [ -z "$free" ] && [ "$mine" = "$latest" ] || runs "$mine"; then
@@ -435,8 +436,17 @@ accompany() {
 			[ -e "$name.end" ] || runs "$name" || break
 		fi
 	done
-	[ -e "$name.drained" ] || sleep 1
+	written
 	conclude
+}
+
+# written waits until all that was said is in the file, which may come after the end. What
+# was left behind may hold it open for long.
+written() {
+	for turn in .02 .05 .1 .2 .2 .5 .5 .5; do
+		[ ! -e "$name.drained" ] || return 0
+		sleep "$turn" || sleep 1
+	done
 }
 
 # conclude says how it ended.

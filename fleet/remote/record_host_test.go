@@ -60,6 +60,33 @@ func TestRealRecordLetsNoTwoIn(t *testing.T) {
 	}
 }
 
+// The end of a step may be written down before all that it said: who comes just then waits.
+func TestRealRecordIsReadWhenAllIsWritten(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	slow := "#!/bin/sh\nsleep .6\nPATH=/usr/bin:/bin exec dd \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "dd"), []byte(slow), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h := newRecordingHost(t, remotetest.Options{Config: []string{"SetEnv PATH=" + dir + ":/usr/bin:/bin"}})
+	first, r, ended := h.connect(), step("j", 1), make(chan error, 1)
+	go func() {
+		_, err := first.Run(t.Context(), remote.Command{Shell: "echo did it", Bound: time.Minute, Record: &r})
+		ended <- err
+	}()
+	for files := []string(nil); len(files) == 0; <-time.After(5 * time.Millisecond) {
+		files, _ = filepath.Glob(filepath.Join(h.dir, "*.end")) // the pattern is right
+	}
+	result, err := h.run(again(step("j", 2)), "echo twice")
+	wantEnd(t, result, err, "exit 0, attached: did it\n")
+	if result.Open {
+		t.Errorf("got %+v", result)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // What dies on a host without an end is not known, and never run again unless it may be.
 func TestRealRecordWithoutAnEnd(t *testing.T) {
 	t.Parallel()
