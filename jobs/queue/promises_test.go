@@ -252,6 +252,7 @@ func TestWhoWaitsHalfWayKeepsItsPlaceInTheBudget(t *testing.T) {
 				w.put(t, p)
 				w.move(t, model.Move{Task: p.Task, Verb: "commit", Limit: 500, Note: "x"})
 				g := one(t, w.take(t, "1", 1))
+				r := r // its own: the twins run beside each other
 				r.Job, r.Token, r.Kind = g.Job, g.Token, jobs.KindDefer
 				r.Until = w.now.Add(10 * time.Minute)
 				w.take(t, "1", 0, r)
