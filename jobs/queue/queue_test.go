@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -52,20 +53,27 @@ func eachRedis(t *testing.T, test func(t *testing.T, w world)) {
 		queuetest.CheckIn(t, s.Config(), zone)
 		queuetest.CheckRefusals(t, s)
 	})
-	// These are shared, so they are for one test at a time.
+	// These are shared, so they are for one test at a time, also of tests that run beside others.
 	t.Run("sentinel", func(t *testing.T) {
+		sharing.Lock()
+		t.Cleanup(sharing.Unlock)
 		s := sharedSentinels()
 		queuetest.Empty(t, s.Servers[:1])
 		test(t, world{s.Config(), nil})
 		queuetest.CheckIn(t, s.Config(), zone)
 	})
 	t.Run("cluster", func(t *testing.T) {
+		sharing.Lock()
+		t.Cleanup(sharing.Unlock)
 		c := sharedCluster()
 		queuetest.Empty(t, c.Nodes)
 		test(t, world{c.Config(), nil})
 		queuetest.CheckIn(t, c.Config(), zone)
 	})
 }
+
+// sharing is held by the test that has the shared servers.
+var sharing sync.Mutex
 
 func open(t *testing.T, w world, slot string) *queue.Queue {
 	t.Helper()
