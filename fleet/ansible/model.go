@@ -28,7 +28,7 @@ type group struct {
 	files    settings // of group_vars
 	parents  []*group
 	depth    int // the longest way from all
-	priority int // ansible_group_priority
+	priority int // ansible_group_priority; 1 if it is not said
 }
 
 type host struct {
@@ -63,7 +63,7 @@ func newModel() *model {
 func (m *model) group(name string) *group {
 	g := m.groups[name]
 	if g == nil {
-		g = &group{name: name, vars: settings{}, files: settings{}}
+		g = &group{name: name, vars: settings{}, files: settings{}, priority: 1}
 		m.groups[name] = g
 	}
 	return g

@@ -262,6 +262,19 @@ func TestAJumpHostOfAllHosts(t *testing.T) {
 	}
 }
 
+// As Ansible has it a group without a priority has 1: at the same depth the later one of the
+// alphabet wins against a 1, and loses against a 2.
+func TestAPriorityThatIsNotSaidIsOne(t *testing.T) {
+	t.Parallel()
+	for priority, want := range map[int]string{0: "web", 1: "web", 2: "db"} {
+		text := fmt.Sprintf("[web]\nx muster_host_key='%[1]s'\n[web:vars]\nmuster_customer=web\n[db]\nx\n"+
+			"[db:vars]\nmuster_customer=db\nansible_group_priority=%[2]d\n", keyA, priority)
+		if h, _ := join(t, read("hosts", text)).Host("x"); h.Customer != want {
+			t.Errorf("with priority %d of db the customer is %q, want %q", priority, h.Customer, want)
+		}
+	}
+}
+
 func TestVariablesBesideTheInventory(t *testing.T) {
 	t.Parallel()
 	file := func(hosts bool, path, text string) ansible.VarsFile {
