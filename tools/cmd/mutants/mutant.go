@@ -115,7 +115,7 @@ func sound(ctx context.Context, dir string, all []mutant) error {
 	var errs []error
 	for _, pkg := range pkgs {
 		tests := slices.Compact(slices.Sorted(slices.Values(named[pkg])))
-		got := runTests(ctx, dir, pkg, tests)
+		got := runTests(ctx, dir, pkg, tests, soundTime)
 		for _, test := range tests {
 			if got.of[test] != "pass" {
 				errs = append(errs, fmt.Errorf("without a mutant %s of %s does not pass (%s): %s", test, pkg,
@@ -133,7 +133,7 @@ func (m mutant) try(ctx context.Context, dir string) error {
 	}
 	var errs []error
 	for _, c := range m.catchers {
-		got := runTests(ctx, dir, c.pkg, c.tests)
+		got := runTests(ctx, dir, c.pkg, c.tests, mutantTime)
 		for _, test := range c.tests {
 			if got.of[test] != "fail" {
 				errs = append(errs, fmt.Errorf("%s of %s: %s", test, c.pkg, got.how(test)))

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 )
 
 // verdict is what go test says of the tests of one package.
@@ -24,10 +25,17 @@ type event struct {
 	Output string
 }
 
-// runTests runs some tests of a package, with a bound: a mutant may well hang.
-func runTests(ctx context.Context, dir, pkg string, tests []string) verdict {
-	cmd := exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-vet=off", "-timeout=3m",
-		"-run", "^("+strings.Join(tests, "|")+")$", "./"+pkg)
+// How long the tests of a package may take. A mutant may well hang; a sound tree is slow at
+// most, on a busy machine.
+const (
+	mutantTime = 3 * time.Minute
+	soundTime  = 10 * time.Minute
+)
+
+// runTests runs some tests of a package, with a bound.
+func runTests(ctx context.Context, dir, pkg string, tests []string, most time.Duration) verdict {
+	cmd := exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-vet=off",
+		"-timeout="+most.String(), "-run", "^("+strings.Join(tests, "|")+")$", "./"+pkg)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GIT_CEILING_DIRECTORIES="+dir)
 	var stderr bytes.Buffer
