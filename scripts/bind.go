@@ -25,28 +25,6 @@ type Values struct {
 	Plain map[string]seal.Text `json:"-"`
 }
 
-// ParseArgs reads arguments written as name=value. It reports all mistakes at
-// once.
-func ParseArgs(list []string) (map[string]string, error) {
-	args := map[string]string{}
-	var errs []error
-	for _, one := range list {
-		name, v, ok := strings.Cut(one, "=")
-		switch _, twice := args[name]; {
-		case !ok || name == "":
-			errs = append(errs, fmt.Errorf("argument %s: want name=value", brief(one)))
-		case twice:
-			errs = append(errs, fmt.Errorf("argument %s is given twice", brief(name)))
-		default:
-			args[name] = v
-		}
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	return args, nil
-}
-
 // Bind is BindStored where nothing is stored.
 func (r *Runbook) Bind(args map[string]string, files map[string][]byte) (Values, error) {
 	return r.BindStored(args, files, nil)

@@ -7,26 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
-
-	"muster/scripts"
 )
-
-func TestParseArgs(t *testing.T) {
-	t.Parallel()
-	got, err := scripts.ParseArgs([]string{"a=1", "b=", "c=x=y", "d= ' $( )\n"})
-	want := map[string]string{"a": "1", "b": "", "c": "x=y", "d": " ' $( )\n"}
-	if err != nil || !cmp.Equal(want, got) {
-		t.Errorf("got %v, %v; want %v", got, err, want)
-	}
-
-	_, err = scripts.ParseArgs([]string{"a", "=b", "c=1", "c=2"})
-	const all = `argument "a": want name=value
-argument "=b": want name=value
-argument "c" is given twice`
-	if err == nil || err.Error() != all {
-		t.Errorf("got  %v\nwant %s", err, all)
-	}
-}
 
 func TestBindGivesCanonicalValues(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"muster/fleet"
 	"muster/fleet/remote/remotetest"
 )
 
@@ -310,23 +309,6 @@ func (h *Host) await(what string, as func() bool) {
 			h.t.Fatalf("%s is not %s after %s", h.Name, what, patience)
 		}
 	}
-}
-
-// Link connects the host to the others or parts it: packets then vanish, and nobody
-// is told.
-func (h *Host) Link(up bool) {
-	h.t.Helper()
-	to := "down"
-	if up {
-		to = "up"
-	}
-	h.must(command(fmt.Sprintf("ip link set %s %s", h.cable, to)))
-}
-
-// Host is what package remote needs to know.
-func (h *Host) Host() fleet.Host {
-	return fleet.Host{Name: h.Name, Address: h.Address, Port: 22, User: "root", Key: h.Key,
-		HostKeys: []string{h.HostKey}, Zone: fleet.DefaultZone}
 }
 
 // Inventory is the line of the host in an inventory file, under hosts; more are

@@ -88,9 +88,6 @@ func GuardOf(t jobs.Task) string { return guard(t) }
 // RuleArgs are the fields of a task that has a rule.
 func RuleArgs(r *jobs.Rollout) []any { return ruleArgs(r) }
 
-// WaveScores tells put of which waves the hosts of a chunk are.
-func WaveScores(waves []int, from, hosts int) string { return waveScores(waves, from, hosts) }
-
 // Texts turns an answer into texts and lists of texts.
 func Texts(v []any) (out []any) {
 	for _, x := range v {

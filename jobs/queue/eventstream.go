@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -78,14 +77,4 @@ func (q *Queue) SaveEstimates(ctx context.Context, list map[string]string) error
 		return nil
 	}
 	return q.say("estimates", q.rdb.HSet(ctx, hubKey("estimates", ""), list).Err())
-}
-
-// EntryTime is when an entry of a stream was made; zero if it is none.
-func EntryTime(id string) time.Time {
-	ms, _, _ := strings.Cut(id, "-")
-	n, err := jobs.ParseMicros(ms)
-	if err != nil {
-		return time.Time{}
-	}
-	return time.UnixMilli(int64(n))
 }

@@ -2,8 +2,6 @@ package queue_test
 
 import (
 	"testing"
-
-	"muster/jobs/queue"
 )
 
 func TestAPageOfEventsTellsWhatWasTrimmedInFrontOfIt(t *testing.T) {
@@ -37,7 +35,4 @@ func TestAPageOfEventsTellsWhatWasTrimmedInFrontOfIt(t *testing.T) {
 			t.Errorf("%d were added, %d before", rest.Stream.Added, all.Stream.Added)
 		}
 	})
-	if got := queue.EntryTime("1763720000123-4").UnixMilli(); got != 1763720000123 {
-		t.Errorf("EntryTime: %d", got)
-	}
 }
