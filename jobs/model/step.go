@@ -194,7 +194,7 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 		change = func(j *Job) { j.State = jobs.Verify; j.Counts.Probes++ }
 		keep = s.keepHost(r, j, t, keep)
 	case jobs.KindDefer:
-		at, change = deferral(r, t, at)
+		at, change = s.deferral(r, j, t, at)
 	case jobs.KindBack:
 		at, keep = s.now, j.Lost
 		change = func(j *Job) {
@@ -242,10 +242,14 @@ func note(j *Job, r jobs.Result, at jobs.Micros) {
 
 // deferral is when a deferred job comes again, and what is kept of it. What was never begun
 // did not start. Without a time it comes at soon, and expires as before.
-func deferral(r jobs.Result, t *task, soon jobs.Micros) (jobs.Micros, func(*Job)) {
+func (s *stepping) deferral(r jobs.Result, j Job, t *task, soon jobs.Micros) (jobs.Micros,
+	func(*Job)) {
 	at := soon
 	if r.Until != 0 {
 		at = r.Until
+		if j.Counts.Attempt == 1 {
+			at = at.Add(s.nextTurn(t, at))
+		}
 	}
 	return at, func(j *Job) {
 		j.State = jobs.Deferred
@@ -256,6 +260,24 @@ func deferral(r jobs.Result, t *task, soon jobs.Micros) (jobs.Micros, func(*Job)
 			j.Started = 0
 		}
 	}
+}
+
+// nextTurn is the place of the next job of a task that was never begun and is deferred to an
+// instant, behind it.
+func (c *call) nextTurn(t *task, at jobs.Micros) time.Duration {
+	n := t.Turns[at]
+	set := func(t *Task) {
+		t.Turns = maps.Clone(t.Turns)
+		if t.Turns == nil {
+			t.Turns = map[jobs.Micros]int{}
+		}
+		t.Turns[at] = n + 1
+	}
+	set(&t.Task)
+	kept := c.Tasks[t.id]
+	c.write(func() { set(kept) })
+	width := jobs.PriorityHigh.Weight() / t.Head.Spec.Priority.Weight()
+	return min(time.Duration(n*width)*time.Microsecond, time.Second-time.Microsecond)
 }
 
 // keepHost locks the host of a job up to its appointment and an attempt more.

@@ -91,8 +91,9 @@ type Task struct {
 	Outcomes      map[jobs.Outcome]int
 	Gates         map[string]string // step and host, with : between, to how it was answered
 	Rolling
-	Unproven map[string]string // of a group, the member that did not succeed
-	Expires  jobs.Micros       // when it is forgotten; 0: never
+	Unproven map[string]string   // of a group, the member that did not succeed
+	Turns    map[jobs.Micros]int // of an instant, how many were deferred to it before they began
+	Expires  jobs.Micros         // when it is forgotten; 0: never
 }
 
 // Times are the instants of a task; 0: not yet.

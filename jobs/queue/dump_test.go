@@ -227,6 +227,12 @@ func readTask(z *model.Zone, r *record, id jobs.TaskID) *model.Task {
 				t.Unproven = map[string]string{}
 			}
 			t.Unproven[group] = r.take(field)
+		} else if at, ok := strings.CutPrefix(field, "turn:"); ok {
+			if t.Turns == nil {
+				t.Turns = map[jobs.Micros]int{}
+			}
+			until, _ := jobs.ParseMicros(at)
+			t.Turns[until] = r.int(field)
 		} else if host, ok := strings.CutPrefix(field, ":"); ok {
 			z.Jobs[jobs.NewID(id, host)] = readJob(r, r.take(field))
 		} else if gate, ok := strings.CutPrefix(field, "gate:"); ok {

@@ -154,6 +154,47 @@ func TestJobsOfAWindowComeInTurns(t *testing.T) {
 		t.Errorf("the first one may run at %s, the window opens at %s", r.Next.Time(), opens.Time())
 	}
 	pass(31 * time.Second)
+	inTurns(t, q, big, small, urgent)
+}
+
+// The same of jobs that workers have deferred to the opening: those of the big task all
+// before the first one of the small task was looked at.
+func TestJobsThatAreDeferredToAWindowComeInTurns(t *testing.T) {
+	t.Parallel()
+	q, now, pass := timed(t)
+	opens := jobs.MicrosOf(now.Add(30 * time.Second))
+	deferred := func(hosts int, p jobs.Priority) jobs.TaskID {
+		s := spec()
+		s.Priority = p
+		task, names := newTask(s, hosts)
+		for i, name := range names[zone] {
+			names[zone][i] = string(task.ID) + name
+		}
+		if err := q.Submit(t.Context(), task, names, nil); err != nil {
+			t.Fatal(err)
+		}
+		for r := step(t, q, "1", 100); len(r.Jobs) > 0; {
+			var later []jobs.Result
+			for _, g := range r.Jobs {
+				later = append(later, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindDefer,
+					Until: opens, Error: "outside of its window"})
+			}
+			r = step(t, q, "1", 100, later...)
+		}
+		return task.ID
+	}
+	big, small, urgent := deferred(3000, ""), deferred(4, ""), deferred(8, jobs.PriorityHigh)
+	if r := step(t, q, "1", 1); r.Next != opens {
+		t.Errorf("the first one may run at %s, the window opens at %s", r.Next.Time(), opens.Time())
+	}
+	pass(31 * time.Second)
+	inTurns(t, q, big, small, urgent)
+}
+
+// inTurns holds that the first jobs to be taken are of a big task, one of four hosts, and
+// an urgent one of eight, in turns.
+func inTurns(t *testing.T, q *queue.Queue, big, small, urgent jobs.TaskID) {
+	t.Helper()
 	count, places := map[jobs.TaskID]int{}, map[jobs.TaskID][]int{}
 	for n := 1; n <= 20; n++ {
 		g := one(t, step(t, q, "1", 1))
@@ -169,4 +210,6 @@ func TestJobsOfAWindowComeInTurns(t *testing.T) {
 	if last := places[small]; len(last) == 4 && last[3] > 16 {
 		t.Errorf("the last of the small task is number %d", last[3])
 	}
+	t.Logf("places in the opening of the small task: %v, of the urgent one: %v", places[small],
+		places[urgent])
 }

@@ -92,7 +92,8 @@ func (m *walker) submit(t *rapid.T) {
 			Draw(t, "timeout"),
 		Expire:     rapid.SampledFrom([]time.Duration{8 * time.Hour, time.Minute}).Draw(t, "expire"),
 		Repeatable: rapid.Bool().Draw(t, "repeatable"),
-		Terms:      jobs.Terms{Priority: "high", Disruptive: rapid.Bool().Draw(t, "disruptive")}}
+		Terms: jobs.Terms{Priority: rapid.SampledFrom(jobs.Priorities()).Draw(t, "priority"),
+			Disruptive: rapid.Bool().Draw(t, "disruptive")}}
 	s.ProveGroup = m.proves || rapid.Bool().Draw(t, "proves its groups")
 	s.Disruptive = m.proves || s.Disruptive
 	if rapid.Bool().Draw(t, "needs") {

@@ -13,6 +13,23 @@ function m.stopped(i, j, note)
   return o
 end
 
+-- turn is the place, in µs, of the next job of a task that was never begun and is deferred
+-- to an instant. Where a window opens for several tasks their jobs come in turns, as those
+-- that got a time of their own when they were put (turns.go).
+function m.turn(t, at)
+  local field = 'turn:' .. at
+  t.turns = t.turns or {}
+  local n = t.turns[field]
+  if not n then
+    local v = call('HMGET', t.key, field, 'priority')
+    n = m.num(v[1])
+    t.width = v[2] == 'high' and 1 or v[2] == 'low' and 4 or 2
+  end
+  t.turns[field] = n + 1
+  m.w('HSET', t.key, field, m.us(n + 1))
+  return math.min(n * t.width, 999999) -- openings are told apart by their second
+end
+
 -- rescore keeps a job for another attempt.
 function m.rescore(i, id, j, t)
   local kind, delay = ARGV[i + 2], tonumber(ARGV[i + 7])
@@ -68,6 +85,7 @@ function m.rescore(i, id, j, t)
     if j.attempt == 0 then j.started = false end
     if ARGV[i + 8] ~= '0' then -- else nobody knows when it may, and it expires as before
       at = tonumber(ARGV[i + 8])
+      if not j.started then at = at + m.turn(t, ARGV[i + 8]) end
       j.later = math.max(at - t.due, 0)
     end
   else -- back, of a job that had earlier attempts
