@@ -116,6 +116,15 @@ type Reply struct {
 // not known either. No text in the JSON can hold it, because its quotes are not escaped.
 const MayHaveRun = `"may_have_run":true`
 
+// What else the scripts look for in Saved when a job is cancelled. Who is in the middle of
+// its on_fail has a host that is half way back, and its group stays frozen: if a step that
+// disturbs was begun, or if the step that failed may still act there.
+const (
+	Undoing    = `"failed":{`
+	Disturbed  = `"disturbed":true`
+	KeptBefore = `"keep":true`
+)
+
 // Saying is what a step that waits said last, or why a job did not begin, by what is kept of
 // the job; mostly empty.
 func Saying(saved string) string {

@@ -192,6 +192,22 @@ func TestACancelInAnOnFailFreezesTheGroup(t *testing.T) {
 	}
 }
 
+// What the queue looks for in what a job keeps is there.
+func TestTheQueueSeesWhoIsHalfWayBack(t *testing.T) {
+	kept := memory{MayHaveRun: true, Failed: &failure{Keep: true}, Disturbed: true}.String()
+	for _, want := range []string{jobs.MayHaveRun, jobs.Undoing, jobs.Disturbed, jobs.KeptBefore} {
+		if !strings.Contains(kept, want) {
+			t.Errorf("%s is not in %s", want, kept)
+		}
+	}
+	said := memory{Saved: map[string]string{"failed": `{"failed":{`, "disturbed": "true", "x": `"keep":true`}}
+	for _, no := range []string{jobs.Undoing, jobs.Disturbed, jobs.KeptBefore} {
+		if strings.Contains(said.String(), no) {
+			t.Errorf("%s is in %s: a step can say it", no, said)
+		}
+	}
+}
+
 func cancelInOnFail(t *testing.T, disruptive bool) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.disrupts(changing)

@@ -240,8 +240,8 @@ func (c *call) unlock(id jobs.ID, j Job, t *task) {
 	}
 }
 
-// finish ends a job. With keep its host stays locked until the lock ends.
-func (c *call) finish(id jobs.ID, j Job, o End, keep bool) {
+// finish ends a job. The host of one that may still act stays locked until the lock ends.
+func (c *call) finish(id jobs.ID, j Job, o End, d doubt) {
 	t := c.task(id.Task())
 	c.change(id, func(kept *Job) {
 		kept.State = jobs.Ended
@@ -263,9 +263,9 @@ func (c *call) finish(id jobs.ID, j Job, o End, keep bool) {
 		c.judge(id, t, o)
 	}
 	if t != nil && t.Head.Guarded && j.Token != 0 {
-		c.settle(id, t, o, keep)
+		c.settle(id, t, o, d)
 	}
-	if !keep {
+	if d != acting {
 		c.unlock(id, j, t)
 	}
 	c.drop(id)

@@ -83,11 +83,11 @@ func (c *call) flag(t *task, a Ending) {
 
 // close ends a job that waits.
 func (c *call) close(id jobs.ID, j Job, a Ending) {
-	o, keep := End{Outcome: jobs.Superseded, Error: a.Note}, false
+	o, d := End{Outcome: jobs.Superseded, Error: a.Note}, sure
 	if a.By == "" {
-		o, keep = cancelled(j, a.Note)
+		o, d = cancelled(j, a.Note)
 	}
-	c.finish(id, j, o, keep)
+	c.finish(id, j, o, d)
 	c.unqueue(id)
 	c.after(func() { c.Held.remove(a.Task, id) })
 }

@@ -264,6 +264,6 @@ func (c *call) lose(id jobs.ID, token jobs.Token, why string) bool {
 	if t.Head.Spec.Repeatable {
 		o.Outcome = jobs.Failed
 	}
-	c.finish(id, j, o, true)
+	c.finish(id, j, o, acting)
 	return true
 }

@@ -200,12 +200,29 @@ func (c *call) proveNone(id jobs.ID, t *task, o jobs.Outcome) {
 	c.write(func() { set(kept) })
 }
 
+// A doubt is what is to be feared of the host of a job that ends.
+type doubt int
+
+const (
+	sure    doubt = iota
+	halfWay       // it is as nobody wanted it: nobody else of its group is touched
+	acting        // something may still act there: it stays locked besides
+)
+
+// doubtIf is that of a host on which something may still act, or not.
+func doubtIf(keep bool) doubt {
+	if keep {
+		return acting
+	}
+	return sure
+}
+
 // settle is the end of a job that may hold something. If it is not known what a
-// disruptive one did, or if something of it may still act, its group is frozen.
-func (c *call) settle(id jobs.ID, t *task, o End, keep bool) {
+// disruptive one did, or if its host is in doubt, its group is frozen.
+func (c *call) settle(id jobs.ID, t *task, o End, d doubt) {
 	c.proveNone(id, t, o.Outcome)
 	for _, name := range c.needs(id, t) {
-		if (o.Outcome == jobs.Unknown || keep) && strings.HasPrefix(name, group) {
+		if (o.Outcome == jobs.Unknown || d != sure) && strings.HasPrefix(name, group) {
 			c.leave(string(id), name)
 			c.freezeGroup(name, id, o.Error)
 		} else if c.leave(string(id), name) {
@@ -358,15 +375,24 @@ func (c *call) has(task jobs.TaskID, host string) bool {
 }
 
 // cancelled is how a job ends that was cancelled: it says so if a part of it has
-// run, or may have. keep says that something may still act on the host.
-func cancelled(j Job, note string) (o End, keep bool) {
+// run, or may have, and how its host is.
+func cancelled(j Job, note string) (End, doubt) {
 	switch {
 	case strings.Contains(j.Saved, jobs.MayHaveRun):
-		return End{Outcome: jobs.Unknown, Error: "cancelled when a step may have run: " + note}, true
+		return End{Outcome: jobs.Unknown, Error: "cancelled when a step may have run: " + note}, acting
 	case j.State == jobs.Verify:
-		return End{Outcome: jobs.Unknown, Error: "cancelled before the host was back: " + note}, false
+		return End{Outcome: jobs.Unknown, Error: "cancelled before the host was back: " + note}, sure
+	case strings.Contains(j.Saved, jobs.Undoing):
+		o := End{Outcome: jobs.Cancelled, Error: "cancelled in the middle of its on_fail: " + note}
+		switch {
+		case strings.Contains(j.Saved, jobs.KeptBefore):
+			return o, acting
+		case strings.Contains(j.Saved, jobs.Disturbed):
+			return o, halfWay
+		}
+		return o, sure
 	case j.Step > 0:
 		note = fmt.Sprintf("cancelled after step %d: %s", j.Step, note)
 	}
-	return End{Outcome: jobs.Cancelled, Error: note}, false
+	return End{Outcome: jobs.Cancelled, Error: note}, sure
 }

@@ -157,7 +157,7 @@ func (s *stepping) result(r jobs.Result) {
 		exit = fmt.Sprint(*r.ExitCode)
 	}
 	s.finish(r.Job, j, End{Outcome: r.Outcome, Class: r.Class, Exit: exit, Error: r.Error,
-		Note: r.Note, Spent: r.Spent}, r.KeepLock)
+		Note: r.Note, Spent: r.Spent}, doubtIf(r.KeepLock))
 }
 
 // rescore keeps a job for another attempt.
@@ -166,8 +166,8 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 		if note == "" {
 			note = j.Cancel
 		}
-		o, keep := stopped(r, j, note)
-		s.finish(r.Job, j, o, keep)
+		o, d := stopped(r, j, note)
+		s.finish(r.Job, j, o, d)
 		return
 	}
 	if r.Kind == jobs.KindWait && t.Gates[gateField(r.Job, r.Step)] != "" {
@@ -318,7 +318,7 @@ func (c *call) giveBack(id jobs.ID, j Job, t *task, how giving) {
 
 // stopped is how a job ends whose worker would go on with it later, when it was
 // cancelled meanwhile.
-func stopped(r jobs.Result, j Job, note string) (End, bool) {
+func stopped(r jobs.Result, j Job, note string) (End, doubt) {
 	if r.Saved != "" {
 		j.Saved = r.Saved
 	}
@@ -328,10 +328,10 @@ func stopped(r jobs.Result, j Job, note string) (End, bool) {
 	if r.Kind != jobs.KindBack {
 		j.Step = r.Step
 	}
-	o, keep := cancelled(j, note)
+	o, d := cancelled(j, note)
 	o.Spent = r.Spent
 	if r.KeepLock {
-		o.Outcome, keep = jobs.Unknown, true
+		o.Outcome, d = jobs.Unknown, acting
 	}
-	return o, keep
+	return o, d
 }

@@ -120,12 +120,12 @@ func (c *call) laidAside(id jobs.ID, j Job, t *task, fresh bool) bool {
 	if len(c.Customers) > 0 {
 		_, customer = c.Customers[c.traits(id, t).Customer]
 	}
-	o, keep := End{}, false
+	o, d := End{}, sure
 	switch {
 	case t.Cancel != "":
-		o, keep = cancelled(j, t.Cancel)
+		o, d = cancelled(j, t.Cancel)
 	case j.Cancel != "":
-		o, keep = cancelled(j, j.Cancel)
+		o, d = cancelled(j, j.Cancel)
 	case t.By != "" && j.Started == 0 && c.has(t.By, id.Host()):
 		o = End{Outcome: jobs.Superseded, Error: "superseded by task " + string(t.By)}
 	case c.unproven(id, t) != "":
@@ -143,7 +143,7 @@ func (c *call) laidAside(id jobs.ID, j Job, t *task, fresh bool) bool {
 	default:
 		return false
 	}
-	c.finish(id, j, o, keep)
+	c.finish(id, j, o, d)
 	c.unqueue(id)
 	return true
 }

@@ -227,6 +227,58 @@ func TestAnUnknownEndFreezesTheGroup(t *testing.T) {
 	})
 }
 
+// A job that nobody has in hand is cancelled between two steps of its on_fail: its host is
+// half way back, if anything was disturbed there.
+func TestACancelBetweenTwoStepsOfAnOnFailFreezesTheGroup(t *testing.T) {
+	const undoing = `{"failed":{"step":1,"outcome":"failed"}`
+	for name, tt := range map[string]struct {
+		saved  string
+		frozen bool
+	}{
+		"disturbed":      {undoing + `,"disturbed":true}`, true},
+		"may still act":  {`{"failed":{"step":1,"outcome":"timeout","keep":true}}`, true},
+		"only looked at": {undoing + `}`, false},
+		"in a main step": {`{"saved":{"x":"\"failed\":{"},"disturbed":true}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachRedis(t, func(t *testing.T, w world) {
+				q := open(t, w, "1")
+				publish(t, q, 2, -1)
+				for _, waits := range []bool{true, false} { // when it is cancelled
+					id := guarded(t, q, disruptive("v-1"), 0, 2)
+					g := byHost(drain(t, q, "1", 2))["fw0000"]
+					again := jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindRetry, Step: 3,
+						Saved: tt.saved, Delay: time.Hour, Error: "the connection was lost"}
+					if waits {
+						step(t, q, "1", 0, again)
+					}
+					if _, err := q.CancelJobs(t.Context(), []jobs.ID{g.Job}, "bob: no"); err != nil {
+						t.Fatal(err)
+					}
+					if !waits {
+						step(t, q, "1", 0, again)
+					}
+					j := wantState(t, q, g.Job, jobs.Ended, jobs.Cancelled)
+					got := drain(t, q, "1", 2)
+					if frozen := len(got) == 0; frozen != tt.frozen {
+						t.Fatalf("waits %t: %s; then handed out %v", waits, j.Error, got)
+					}
+					if tt.frozen {
+						if _, err := q.ClearGroup(t.Context(), "pair-0", "alice: looked at it"); err != nil {
+							t.Fatal(err)
+						}
+						got = drain(t, q, "1", 2)
+					}
+					if len(got) != 1 || got[0].Job != jobs.NewID(id, "fw0001") {
+						t.Fatalf("handed out %v after the group was cleared", got)
+					}
+					step(t, q, "1", 0, ended(got[0], jobs.Succeeded))
+				}
+			})
+		})
+	}
+}
+
 // Of a task that proves its groups the second host is not begun when the first has not
 // succeeded. Other groups go on, and other tasks too.
 func TestTheNextOfAGroupBeginsWhenTheOneBeforeHasSucceeded(t *testing.T) {

@@ -133,12 +133,12 @@ function m.proveNone(id, t, outcome)
 end
 
 -- settle is the end of a job that may hold something. If it is not known what a
--- disruptive one did to its host, or if something of it may still act there, nobody
--- else of the group may be touched.
+-- disruptive one did to its host, if that is half way back, or if something of it may
+-- still act there, nobody else of the group may be touched.
 function m.settle(id, t, o)
   m.proveNone(id, t, o.outcome)
   for _, name in ipairs(m.needs(id, t)) do
-    if (o.outcome == 'unknown' or o.keep) and string.sub(name, 1, 6) == 'group/' then
+    if (o.outcome == 'unknown' or o.keep or o.half) and string.sub(name, 1, 6) == 'group/' then
       m.drop(id, name)
       m.freezeGroup(name, id, o.err or '')
     elseif m.drop(id, name) then
@@ -296,6 +296,10 @@ function m.cancelled(j, note)
     return {outcome = 'unknown', err = 'cancelled when a step may have run: ' .. note, keep = true}
   elseif j.state == 'verify' then
     return {outcome = 'unknown', err = 'cancelled before the host was back: ' .. note}
+  elseif string.find(j.saved, '"failed":{', 1, true) then
+    return {outcome = 'cancelled', err = 'cancelled in the middle of its on_fail: ' .. note,
+      half = string.find(j.saved, '"disturbed":true', 1, true),
+      keep = string.find(j.saved, '"keep":true', 1, true)}
   elseif j.step > 0 then
     return {outcome = 'cancelled', err = 'cancelled after step ' .. m.us(j.step) .. ': ' .. note}
   end

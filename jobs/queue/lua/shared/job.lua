@@ -121,7 +121,7 @@ function m.reopen(t)
 end
 
 -- finish ends a job. o: outcome, class, exit, err, note, keep (the host stays locked
--- until its lock ends by itself).
+-- until its lock ends by itself), half (only its group is in doubt).
 function m.finish(id, j, o)
   local t = m.task(m.taskOf(id))
   local exit, err, note = o.exit or '', o.err or '', o.note or ''
