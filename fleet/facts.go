@@ -60,14 +60,15 @@ const (
 	factMax      = 256      // bytes of one value
 )
 
-// ParseFacts reads what the runbook facts made a host say, which was at about the
-// given time. Lines that are not about facts are left out, as those that a login shell
-// says. Everything else must be right, or nothing is believed.
-func ParseFacts(said []byte, at time.Time) (Facts, error) {
+// ParseFacts reads what the runbook facts made a host say, which was between two moments;
+// how far its clock is off is told from there, and not where they are too far apart. Lines
+// that are not about facts are left out, as those that a login shell says. Everything else
+// must be right, or nothing is believed.
+func ParseFacts(said []byte, from, to time.Time) (Facts, error) {
 	if len(said) > factsTextMax {
 		return nil, fmt.Errorf("facts: %d bytes, at most %d", len(said), factsTextMax)
 	}
-	r := factReader{at: at, raw: map[string]string{}, facts: Facts{}}
+	r := factReader{from: from, to: to, raw: map[string]string{}, facts: Facts{}}
 	for line := range strings.Lines(string(said)) {
 		text, found := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "fact ")
 		if !found {
@@ -89,10 +90,10 @@ func ParseFacts(said []byte, at time.Time) (Facts, error) {
 
 // factReader reads the facts of one host.
 type factReader struct {
-	at    time.Time
-	raw   map[string]string // as the host says it
-	facts Facts
-	ended bool
+	from, to time.Time
+	raw      map[string]string // as the host says it
+	facts    Facts
+	ended    bool
 }
 
 func (r *factReader) line(text string) error {
@@ -210,11 +211,20 @@ func (r *factReader) clock(value string) error {
 	if err != nil || n < 0 || n > 1<<40 {
 		return errors.New("want seconds since 1970")
 	}
-	if !r.at.IsZero() {
-		r.facts["clock_offset"] = strconv.FormatInt(n-r.at.Unix(), 10)
+	if r.to.IsZero() {
+		return nil
+	}
+	// What was said may be of an attempt before: what cannot be told apart is no offset.
+	from, to := r.from.Unix(), r.to.Unix()
+	if off := n - min(max(n, from), to); off != 0 || to-from <= clockApart {
+		r.facts["clock_offset"] = strconv.FormatInt(off, 10)
 	}
 	return nil
 }
+
+// clockApart is how many seconds there may be between which a host said what time it is, to
+// call its clock right.
+const clockApart = 60
 
 // settle fills in what other facts tell.
 func (r *factReader) settle() {

@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ Bye.
 
 func TestParseFacts(t *testing.T) {
 	t.Parallel()
-	got, err := fleet.ParseFacts([]byte(someFacts), factTime)
+	got, err := fleet.ParseFacts([]byte(someFacts), factTime, factTime)
 	want := fleet.Facts{"os": "debian", "os_version": "12", "os_name": "Debian GNU/Linux 12 (bookworm)",
 		"kernel": "6.1.0-25-amd64", "arch": "x86_64", "vendor": "Dell Inc.", "model": "PowerEdge R640",
 		"firmware": "2.21.2", "boot_id": "0b7f4b9e-1f4e-4c53-9a1e-2f1f5a5d7c11", "uptime": "1234567",
@@ -55,9 +56,38 @@ func TestParseFacts(t *testing.T) {
 func TestParseFactsOfSmallSystems(t *testing.T) {
 	t.Parallel()
 	got, err := fleet.ParseFacts([]byte("fact system=OpenBSD\r\nfact tree=Board 3\nfact ID=\nfact end\n"),
-		time.Time{})
+		time.Time{}, time.Time{})
 	if diff := cmp.Diff(fleet.Facts{"os": "openbsd", "model": "Board 3"}, got); diff != "" || err != nil {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+}
+
+// The end of a job may be long behind what its host said, if an attempt took over the result
+// of another: that makes no clock wrong.
+func TestAClockIsWrongOnlyWhereItMustBe(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		from, to int64 // the job, in seconds around the true time
+		off      int64 // of the clock of its host
+		want     string
+	}{
+		{"right", 0, 1, 0, "0"},
+		{"an hour ahead", 0, 1, 3600, "3599"},
+		{"an hour behind", 0, 1, -3600, "-3600"},
+		{"right, said by an attempt before", -40, 20, 0, "0"},
+		{"right, said by an attempt long before", -2, 3600, 0, ""},
+		{"wrong by less than that took", -2, 3600, 1200, ""},
+		{"wrong by more than that took", -2, 3600, 7200, "3600"},
+		{"right, begun long before it was said", -7200, 1, 0, ""},
+		{"behind, begun long before it was said", -7200, 1, -7260, "-60"},
+	} {
+		said := fmt.Sprintf("fact clock=%d\nfact end\n", factTime.Unix()+tt.off)
+		at := func(s int64) time.Time { return factTime.Add(time.Duration(s) * time.Second) }
+		facts, err := fleet.ParseFacts([]byte(said), at(tt.from), at(tt.to))
+		if err != nil || facts["clock_offset"] != tt.want {
+			t.Errorf("%s: off by %q, %v, want %q", tt.name, facts["clock_offset"], err, tt.want)
+		}
 	}
 }
 
@@ -84,7 +114,8 @@ func TestParseFactsBelievesNothingElse(t *testing.T) {
 		"fact model=" + strings.Repeat("x", 257) + "\nfact end\n": "has 257 bytes",
 		strings.Repeat("x", 70_000):                               "70000 bytes, at most",
 	} {
-		if got, err := fleet.ParseFacts([]byte(text), factTime); err == nil || !strings.Contains(err.Error(), want) {
+		got, err := fleet.ParseFacts([]byte(text), factTime, factTime)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v, %v, want %q", text, got, err, want)
 		}
 	}
@@ -105,7 +136,7 @@ func TestFactsAreLabels(t *testing.T) {
 func FuzzFacts(f *testing.F) {
 	f.Add([]byte(someFacts))
 	f.Fuzz(func(t *testing.T, said []byte) {
-		facts, err := fleet.ParseFacts(said, factTime)
+		facts, err := fleet.ParseFacts(said, factTime, factTime)
 		if err != nil {
 			return
 		}
@@ -192,7 +223,7 @@ func TestUnfenced(t *testing.T) {
 		{"must and cannot", fleet.FenceRequired, "fact lacks= flock setsid\n", "it lacks flock, setsid"},
 		{"is not to be asked", fleet.FenceNone, "fact lacks=\n", "fence: none"},
 	} {
-		facts, err := fleet.ParseFacts([]byte(tt.said+"fact end\n"), factTime)
+		facts, err := fleet.ParseFacts([]byte(tt.said+"fact end\n"), factTime, factTime)
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}

@@ -38,11 +38,12 @@ func TestFactsInEveryShell(t *testing.T) {
 			for _, env := range [][]string{os.Environ(), {"PATH=/nowhere"}} {
 				cmd := exec.Command(path, append(shell[1:], "-c", a.Shell)...)
 				cmd.Env = env
+				begun := time.Now()
 				said, err := cmd.Output()
 				if err != nil {
 					t.Errorf("%v: %s", err, said)
 				}
-				facts, err := fleet.ParseFacts(said, time.Now())
+				facts, err := fleet.ParseFacts(said, begun, time.Now())
 				if err != nil {
 					t.Errorf("%v: %q", err, said)
 				}

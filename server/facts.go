@@ -149,7 +149,7 @@ func (s *Server) keepFacts(ctx context.Context, t jobs.TaskInfo, seen map[jobs.I
 		var list []jobs.HostFacts
 		for _, id := range ids {
 			j := of[id]
-			facts, err := fleet.ParseFacts(said[id], j.Finished.Time)
+			facts, err := fleet.ParseFacts(said[id], j.Started.Time, j.Finished.Time)
 			if err != nil {
 				out.Bad = append(out.Bad, BadFacts{j.Host, err.Error()})
 				continue

@@ -69,7 +69,7 @@ func (a *attempt) recordOf(number int) *remote.Record {
 		Job:   string(a.grant.Job),
 		Step:  number,
 		Token: int64(a.grant.Token),
-		Since: max(int64(a.plan.spec.Created.Add(-sinceMargin)), 0),
+		Since: max(int64(max(a.plan.spec.Created, a.plan.spec.After).Add(-sinceMargin)), 0),
 		// What disturbs the host is not begun where another job has marked its group since.
 		Marked: a.memory.Marked != 0,
 	}

@@ -190,9 +190,21 @@ func factText(name, value string) string {
 	case "disk", "disk_free":
 		return remote.ByteCount(min(n, 1<<40) << 20)
 	case "clock_offset":
-		return value + " s"
+		return clockText(n)
 	}
 	return value
+}
+
+// clockText says how far a clock is off, of which whole seconds are known.
+func clockText(seconds int64) string {
+	off := span(time.Duration(min(max(seconds, -seconds), 1<<32)) * time.Second)
+	switch {
+	case seconds > 1:
+		return off + " ahead"
+	case seconds < -1:
+		return off + " behind"
+	}
+	return "right, to a second or two"
 }
 
 func factsGrid(list []server.HostFacts, now time.Time) grid {

@@ -111,6 +111,12 @@ var pitfalls = []struct{ trap, tests, why string }{
 	{"a connection is cut at the same places",
 		"muster.TestALineIsCutAtEveryPlace TestRealRecordSurvivesEveryCut", ""},
 
+	{"a host's clock is an hour off, or jumps in the middle", "TestRealRecordOnAHostWithAWrongClock " +
+		"TestRealRecordsAreCleanedAfterAWeekOfTheQueuesClock muster.TestHostsWithAWrongClock " +
+		"fleet.TestAClockIsWrongOnlyWhereItMustBe", ""},
+	{"a job comes back when its record was cleaned", "TestRealRecordsAreCleanedAfterAWeekOfTheQueuesClock",
+		""},
+
 	// Uploads.
 	{"a worker is killed under an upload", "TestRealUploadGoesOnWhereItWasCut TestRealRecordedUploadGoesOn " +
 		"muster.TestAKilledWorkersUploadGoesOn worker.TestALostUploadGoesOn", ""},

@@ -104,9 +104,13 @@ bear() {
 	(umask 077; set -C; printf '%s %s %s\n' "$hi" "$lo" "$first" >"$dir/born")
 }
 
-# proof tells whether a record that is not there shows that the step never ran.
+# proof tells whether a record that is not there shows that the step never ran. It does not
+# if a sweep may have taken it.
 proof() {
 	[ "$again" = 1 ] || return 0
+	swept=0
+	read -r swept <"$dir/swept"
+	[ $((1${swept:-0} - 1$shi)) -le 604 ] || return 1
 	bhi='' blo='' first=''
 	read -r bhi blo first <"$dir/born"
 	[ "$first" != "$key" ] || return 0
@@ -509,7 +513,8 @@ sweep() {
 	swept=0
 	read -r swept <"$dir/swept"
 	[ $((1$hi - 1${swept:-0})) -ge 86 ] || return
-	(umask 077; printf '%s\n' "$hi" >"$dir/swept")
+	# In its place, for the disk may be full; and on the disk before anything goes, see proof.
+	(umask 077; printf '%s\n' "$hi" 1<>"$dir/swept") && sync "$dir/swept" || return
 	count=0
 	for file in "$dir"/*.end; do
 		age=${file##*/}

@@ -141,7 +141,7 @@ func TestRealRecordWithoutAnEnd(t *testing.T) {
 }
 
 // only finds file number n of a pattern.
-func only(t *testing.T, pattern string, n int) string {
+func only(t testing.TB, pattern string, n int) string {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) <= n {
