@@ -27,8 +27,8 @@ func clocked(t *testing.T) (*recording, map[string]remotetest.Clock) {
 	}{{"late", -time.Hour - 20*time.Second}, {"early", 7*24*time.Hour + time.Hour}} {
 		clock := remotetest.NewClock(t, h.off)
 		s := remotetest.StartSSHD(t, clock.On(remotetest.Options{Address: fmt.Sprintf("127.0.0.%d", i+2)}))
-		inventory += fmt.Sprintf("  - {name: %s, address: %s, port: %d, user: %s, key: %s, host_key: %q, "+
-			"customer: %[1]s}\n",
+		inventory += fmt.Sprintf("  - {name: %s, address: %s, port: %d, user: %s, key: %s, "+
+			"host_key: %q, customer: %[1]s}\n",
 			h.name, s.Address, s.Port, s.User, s.Key, s.HostKey)
 		r.homes = append(r.homes, clock.Home())
 		clocks[h.name] = clock
