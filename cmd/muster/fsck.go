@@ -93,7 +93,8 @@ func fsckText(list []jobs.Fsck, colours palette) string {
 			if x.Mended {
 				done = colours.paint(green, "mended")
 			}
-			text += fmt.Sprintf("  %s  %s: %s: %s\n", done, cell(x.Object), x.What, cell(x.Detail))
+			text += fmt.Sprintf("  %s  %s: %s: %s\n", done, cell(x.Object), cell(string(x.What)),
+				cell(x.Detail))
 		}
 	}
 	return text

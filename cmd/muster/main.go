@@ -12,11 +12,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"muster/fleet/remote"
 	"muster/jobs/queue"
 )
 
@@ -66,14 +68,20 @@ func run() int {
 		code, err = e.code, e.err
 	}
 	if err != nil {
-		for line := range strings.Lines(err.Error()) {
-			fmt.Fprintln(os.Stderr, "muster: "+strings.TrimRight(line, "\n"))
-		}
+		complain(os.Stderr, err)
 		if e == nil {
 			fmt.Fprintf(os.Stderr, "muster: see %s --help\n", cmd.CommandPath())
 		}
 	}
 	return code
+}
+
+// complain writes an error for people, a line each. What a host or a server has said may
+// stand in any error, so this is the one place where all of them are made harmless.
+func complain(w io.Writer, err error) {
+	for line := range strings.Lines(remote.Printable([]byte(err.Error()))) {
+		fmt.Fprintln(w, "muster: "+strings.TrimRight(line, "\n"))
+	}
 }
 
 func newRoot() *cobra.Command {

@@ -181,7 +181,7 @@ func (s *session) lift(ctx context.Context, path, reason string) error {
 
 // switchedText tells what a pause, a halt or a resume did.
 func switchedText(d jobs.Switched) string {
-	what, off, on := string(d.What)+" "+cell(d.Name), "paused", "resumed"
+	what, off, on := cell(string(d.What))+" "+cell(d.Name), "paused", "resumed"
 	if d.What == jobs.SwitchAll {
 		what, off, on = "everything", "halted", "no longer halted"
 	}

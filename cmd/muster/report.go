@@ -164,22 +164,22 @@ func harmless(text string) string {
 	return text
 }
 
-// reportPage is a report as a page that stands for itself.
-var reportPage = template.Must(template.New("report").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Task {{.R.Task.Task}}</title><style>
+// reportPage is a report as a page that stands for itself. The template escapes what a
+// browser would obey; cell, what would turn letters around, or a terminal would obey.
+var reportPage = template.Must(template.New("report").Funcs(template.FuncMap{"cell": cell}).Parse(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Task {{.Task}}</title><style>
 body{font:15px/1.4 system-ui,sans-serif;margin:2em auto;max-width:75em;padding:0 1em}
 table{border-collapse:collapse;margin:1em 0}
 td,th{padding:.2em .8em;text-align:left;border-bottom:1px solid #ddd}
 td.n{text-align:right}
 </style></head><body>
-<h1>Task {{.R.Task.Task}}</h1>
-<p>{{.R.Task.Runbook}} on {{.R.Task.On}}, by {{.R.Task.Operator}}, submitted {{.Submitted}}, ` +
-	`finished {{.Finished}}.</p>
-<table>{{range .R.Parts}}<tr><td class="n">{{.Hosts}}</td><td>{{.Name}}</td><td>{{.Means}}</td></tr>
-{{end}}<tr><th class="n">{{.R.Total}}</th><th>hosts</th><th>in all</th></tr></table>
-{{range .R.Notes}}<p>{{.}}</p>
+<h1>Task {{.Task}}</h1>
+<p>{{.Asked}}, submitted {{.Submitted}}, finished {{.Finished}}.</p>
+<table>{{range .Parts}}<tr><td class="n">{{.Hosts}}</td><td>{{cell .Name}}</td><td>{{cell .Means}}</td></tr>
+{{end}}<tr><th class="n">{{.Total}}</th><th>hosts</th><th>in all</th></tr></table>
+{{range .Notes}}<p>{{cell .}}</p>
 {{end}}<table><tr>{{range .Head}}<th>{{.}}</th>{{end}}</tr>
-{{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
+{{range .Rows}}<tr>{{range .}}<td>{{cell .}}</td>{{end}}</tr>
 {{end}}</table></body></html>
 `))
 
@@ -187,13 +187,13 @@ func (s *session) reportHTML(r history.Report) error {
 	rows := make([][]string, len(r.Jobs))
 	for i, j := range r.Jobs {
 		rows[i] = reportRow(j)
-		for k, text := range rows[i] {
-			rows[i][k] = cell(text)
-		}
 	}
 	var b bytes.Buffer
-	err := reportPage.Execute(&b, map[string]any{"R": r, "Head": reportHead, "Rows": rows,
-		"Submitted": moment(r.Task.Submitted), "Finished": moment(r.Task.Finished)})
+	t := r.Task
+	err := reportPage.Execute(&b, map[string]any{"Task": cell(string(t.Task)),
+		"Asked": cell(t.Runbook) + " on " + cell(t.On) + ", by " + cell(t.Operator),
+		"Parts": r.Parts, "Total": r.Total, "Notes": r.Notes, "Head": reportHead, "Rows": rows,
+		"Submitted": moment(t.Submitted), "Finished": moment(t.Finished)})
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func appliedText(did server.AppliedSchedules) string {
 	}
 	var b strings.Builder
 	for _, one := range did.Schedules {
-		change := would + string(one.Change)
+		change := would + cell(string(one.Change))
 		if one.Change == server.Unchanged {
 			change = string(one.Change)
 		}

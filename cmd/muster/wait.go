@@ -68,7 +68,7 @@ func (s *session) first(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, err
 			err = backoff.Permanent(err)
 		}
 		return t, err
-	}, func(err error, _ time.Duration) { s.say(troubleWords(err)) })
+	}, func(err error, _ time.Duration) { s.say("%s", troubleWords(err)) })
 }
 
 // toTheEnd follows a task and tells how it ended.

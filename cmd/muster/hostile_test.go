@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+)
+
+// poison is what is hung onto every word of a server. JSON cannot have the bytes of hostile
+// that are no UTF-8.
+const poison = "\x1b[2J\u202e\u009b\r\nX\u200f<script>"
+
+// idLike are words that commands read as ids; others would be refused, not shown.
+var idLike = regexp.MustCompile(`^[0-9a-z]{10}(:[\w.-]+)?$`)
+
+// poisoned is a JSON value with poison in every word that is no instant, id, base64 or name
+// of a state, on which it depends what is shown.
+func poisoned(key string, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, one := range v {
+			v[k] = poisoned(k, one)
+		}
+	case []any:
+		for i, one := range v {
+			v[i] = poisoned(key, one)
+		}
+	case string:
+		_, err := time.Parse(time.RFC3339, v)
+		if err != nil && !idLike.MatchString(v) && !strings.Contains("state outcome output", key) {
+			return v + poison
+		}
+	}
+	return v
+}
+
+// hostileAPI answers as another one does, with poison in all of its words.
+func hostileAPI(t *testing.T, a *fakeAPI) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		to := httptest.NewRecorder()
+		a.Config.Handler.ServeHTTP(to, r)
+		text := to.Body.Bytes()
+		var v any
+		if json.Unmarshal(text, &v) == nil {
+			text, _ = json.Marshal(poisoned("", v))
+		}
+		for k, values := range to.Header() {
+			w.Header()[k] = values
+		}
+		w.Header().Del("Content-Length")
+		w.WriteHeader(to.Code)
+		io.Copy(w, bytes.NewReader(text))
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// harm is what a text has that a terminal obeys or an eye misses.
+func harm(text string) string {
+	if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsGraphic(r) }); i >= 0 {
+		return text[max(0, i-40):min(len(text), i+20)]
+	}
+	return ""
+}
+
+// TestWhatServersSayIsHarmlessInEveryCommand does not go through main, which makes errors
+// harmless: TestErrorsAreHarmless does.
+func TestWhatServersSayIsHarmlessInEveryCommand(t *testing.T) {
+	t.Parallel()
+	look, past := hostileAPI(t, newFakeAPI(t, lookRoutes())), hostileAPI(t, historyAPI(t))
+	for url, list := range map[string][]string{
+		look: {"tasks", "task " + aTask, "jobs --task " + aTask, "job " + aJob, "cancel " + aTask, "hosts", "nodes",
+			"queue", "pause " + aTask, "resume " + aTask, "pause 0wcy7y2fb3", "pause --customer acme",
+			"resume --zone z2", "halt", "resume --all --reason x", "nodes thaw --zone z9 --reason x", "group ls",
+			"group clear g1 --reason x", "limits", "wait " + aTask, "runbooks", "token ls", "token create alice",
+			"health"},
+		past: {"history", "history gaps", "report " + aTask, "report " + aTask + " --form csv",
+			"report " + aTask + " --form html"},
+	} {
+		for _, line := range list {
+			code, out, words := muster(t, url, strings.Fields(line)...)
+			if h := harm(out + words); h != "" {
+				t.Errorf("muster %s: harmful: %q", line, h)
+			}
+			if strings.Contains(out, "<script>") && strings.HasSuffix(line, "html") {
+				t.Errorf("muster %s: a script in the page", line)
+			}
+			if code == exitUnreachable {
+				t.Errorf("muster %s: exit %d, so nothing was shown: %s", line, code, words)
+			}
+		}
+	}
+}
+
+func TestErrorsAreHarmless(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	complain(&b, errors.Join(errors.New("connect fw1"+hostile), errors.New("two")))
+	const want = "muster: connect fw1a\\x1b]0;title\\x07\\x1b[31mred\\x0d\\u202eabc\\u200bd\\x85e\\xff\\x7f\n" +
+		"muster: \tf 消防 ok\nmuster: two\n"
+	if b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}
