@@ -15,7 +15,7 @@ type sample struct {
 	want  []string
 }
 
-var samples = slices.Concat(importSamples, sizeSamples, nameSamples, textSamples)
+var samples = slices.Concat(importSamples, sizeSamples, nameSamples, textSamples, docSamples)
 
 func TestRules(t *testing.T) {
 	t.Parallel()
