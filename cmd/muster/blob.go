@@ -80,6 +80,7 @@ func newBlobList() *cobra.Command {
 		Use:               "ls",
 		Aliases:           []string{"list"},
 		Short:             "List what is stored, and which tasks need it",
+		Example:           "  muster blob ls\n  muster blob ls -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}, func(ctx context.Context, s *session, _ []string) error {

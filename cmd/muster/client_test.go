@@ -151,6 +151,8 @@ func TestRefusals(t *testing.T) {
 			{"location": "body.args", "message": "argument \"cmd\" is missing"},
 			{"location": "weird\u001b[1m", "message": "line\u001b]0;x\u0007"}]}`, "", exitUsage,
 			"--on: zones: unknown label\nargument \"cmd\" is missing\n" + `weird\x1b[1m: line\x1b]0;x\x07`},
+		{"words that name their place", 422, `{"errors": [{"location": "query.on", "message": "selector \"x\": gone"},
+			{"location": "query.on", "message": "is empty"}]}`, "", exitUsage, "selector \"x\": gone\nselector: is empty"},
 		{"no token", 401, `{"title": "Unauthorized", "detail": "a token is needed"}`, "", exitNotAll,
 			"a token is needed\nset MUSTER_TOKEN to a token; `muster token create NAME` on the server's machine makes one"},
 		{"no token, already said", 401, `{"detail": "a token is needed: set MUSTER_TOKEN"}`, "", exitNotAll,

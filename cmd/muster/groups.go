@@ -34,6 +34,7 @@ func newGroupList() *cobra.Command {
 		Use:               "ls",
 		Aliases:           []string{"list"},
 		Short:             "List the groups that are in use or frozen",
+		Example:           "  muster group ls\n  muster group ls -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}, func(ctx context.Context, s *session, _ []string) error {

@@ -91,7 +91,10 @@ func newRoot() *cobra.Command {
 		Long: `muster runs jobs on a fleet of hosts over SSH.
 
 Operators submit tasks to a server with the commands below. Masters, one on each
-node, take the jobs from a queue in Redis and start child processes for them.`,
+node, take the jobs from a queue in Redis and start child processes for them.
+
+Exit codes: 0 it is done, 1 it is not, or not all of it, 2 wrong use, 3 the server does
+not answer. Commands with others say so.`,
 		Example: `  muster demo                                        # see it work, nothing needed
   muster up --config etc/muster.yaml                 # server and master on this machine
   muster run exec --on 'role=fw' --arg cmd='uname -a'
@@ -111,14 +114,16 @@ node, take the jobs from a queue in Redis and start child processes for them.`,
 	root.AddCommand(clientCommands()...)
 	root.AddCommand(newVersion())
 	root.CompletionOptions.HiddenDefaultCmd = false
+	plainUsage(root)
 	return root
 }
 
 func newVersion() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  muster version",
+		Args:    cobra.NoArgs,
 		Run: func(c *cobra.Command, _ []string) {
 			fmt.Fprintln(c.OutOrStdout(), "muster", version)
 		},

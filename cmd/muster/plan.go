@@ -35,7 +35,7 @@ operator that was submitted within an hour of its plan.
 
 Exit codes: 0 all hosts would be done, 4 some would not, 2 wrong use, 3 the server does
 not answer.`,
-		Example: `  muster plan firmware --on 'customer=acme' --arg image=fw.img
+		Example: `  muster plan firmware --on 'customer=acme' --arg-file bundle=a.raucb --arg version=2.0
   muster plan exec --on all --arg cmd='uname -a' --at '2026-12-01 02:00'
   muster plan --calibrate --days 90`,
 		Args:              cobra.MaximumNArgs(1),

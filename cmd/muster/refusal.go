@@ -124,7 +124,11 @@ func (c *client) refused(r *http.Response) error {
 		if strings.HasPrefix(r.Request.URL.Path, "/v1/hosts/") && one.Location == "body.on" {
 			where = place("query.on") // these commands have no flag for it
 		}
-		e.wrong = append(e.wrong, where+mistakeText(one.Message))
+		text := mistakeText(one.Message)
+		if strings.HasPrefix(text, strings.TrimSuffix(where, ": ")+" ") {
+			where = "" // the words name it themselves: selector "fw": …
+		}
+		e.wrong = append(e.wrong, where+text)
 	}
 	return e
 }

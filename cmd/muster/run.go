@@ -42,7 +42,7 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
   muster run exec --on all --arg cmd='df -h' --detach
   muster run exec --on vpn1 --arg cmd='id' --wait -o json
   muster run exec --on 'customer=acme' --arg cmd='date' --at '2026-12-01 02:00'
-  muster run firmware --on 'customer=acme' --dry-run  # which window is whose
+  muster run firmware --on all --arg-file bundle=a.raucb --arg version=2.0 --dry-run
   muster run exec --on fw007 --arg cmd=reboot --override-freeze 'INC-7: the cause'
   muster run exec --on 'role=fw' --arg cmd='reload' --supersedes rules/acme
   muster run exec --on 'role=fw' --arg cmd='reload' --max-failed 2% --breaker 3/10m

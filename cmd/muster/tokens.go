@@ -59,6 +59,7 @@ func newTokenList() *cobra.Command {
 		Use:               "ls",
 		Aliases:           []string{"list"},
 		Short:             "List the tokens",
+		Example:           "  muster token ls\n  muster token ls -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}, func(ctx context.Context, s *session, _ []string) error {
@@ -79,6 +80,7 @@ func newTokenRemove() *cobra.Command {
 		Use:               "rm NAME",
 		Aliases:           []string{"remove"},
 		Short:             "Remove a token: it is refused from then on",
+		Example:           "  muster token rm alice",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}, func(ctx context.Context, s *session, args []string) error {

@@ -151,6 +151,7 @@ func newWindowsList() *cobra.Command {
 		Use:               "ls",
 		Aliases:           []string{"list"},
 		Short:             "List windows, freezes and approvals",
+		Example:           "  muster windows ls\n  muster windows ls -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}, func(ctx context.Context, s *session, _ []string) error {
@@ -245,6 +246,7 @@ func newWindowsShow() *cobra.Command {
 	return clientCommand(&cobra.Command{
 		Use:               "show WINDOW",
 		Short:             "Show a window as it is agreed",
+		Example:           "  muster windows show acme-sunday\n  muster windows show acme-sunday -o json",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeWindows,
 	}, func(ctx context.Context, s *session, args []string) error {

@@ -288,7 +288,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		{"right password", "redis://:s3cret@" + locked.Addr, false, nil},
 		{"forgets", "redis://" + forgetful.Addr, false, []string{"noeviction", "appendonly", "--unsafe-redis"}},
 		{"forgets, accepted", "redis://" + forgetful.Addr, true, nil},
-		{"nobody there", "redis://127.0.0.1:1", false, []string{"127.0.0.1:1", "connect"}},
+		{"nobody there", "redis://127.0.0.1:1", false, []string{"127.0.0.1:1", "connect", "does Redis run there?"}},
 		{"bad url", "http://:hunter2@x", false, []string{"redis.url", "want redis://"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
