@@ -195,3 +195,30 @@ func TestHintsKnowLabelsAndValues(t *testing.T) {
 		}
 	}
 }
+
+// Of names that no host has each is told, with what comes nearest, not only the first ones.
+func TestLostNamesAreAllTold(t *testing.T) {
+	t.Parallel()
+	v, err := fleet.Parse(fleet.Source{Name: "f", Data: []byte("defaults: {known_hosts: /k}\nhosts:\n" +
+		"  - {name: fw1, address: 10.0.0.1}\n  - {name: vpn1, address: 10.0.0.2}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sel, err := fleet.ParseSelector("fw[1-9],vpn2,fw9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = v.Select(sel)
+	var lost *fleet.LostError
+	if !errors.As(err, &lost) || len(lost.Lost) != 9 {
+		t.Fatalf("got %v, want 9 names", err)
+	}
+	if last := lost.Lost[8]; last.Name != "vpn2" || !slices.Contains(last.Nearest, "vpn1") {
+		t.Errorf("the last is %+v", last)
+	}
+	for name, want := range map[string]bool{"fw1": true, "fw9": true, "vpn2": true, "fw10": false, "vpn1": false} {
+		if sel.NamesHost(name) != want {
+			t.Errorf("it names %s: %t", name, !want)
+		}
+	}
+}

@@ -115,7 +115,7 @@ func (v *Inventory) choose(sel Selector) (hostSet, *search, error) {
 	switch {
 	case err != nil:
 	case s.lost.count > 0:
-		err = fmt.Errorf("%s", s.lost.explain(v))
+		err = s.lost.error(v)
 	case chosen.len() == 0:
 		return nil, nil, fmt.Errorf("selector %q picks no host: %s", excerpt(sel.text, 0),
 			explainEmpty(s, sel))
@@ -177,6 +177,40 @@ func (g group) mark(s *search, into hostSet) error {
 
 func (g group) cost() int { return 1 + termsCost(g) }
 
+// LostError is about names in a selector that no host has.
+type LostError struct {
+	Lost  []Lost // each once, the first thousands of them
+	words string
+}
+
+// Error names some of them, and what comes nearest to these.
+func (e *LostError) Error() string { return e.words }
+
+// Lost is a name that no host has.
+type Lost struct {
+	Name    string   `json:"name"`
+	Nearest []string `json:"nearest,omitempty"` // what may have been meant, as parts of a selector
+}
+
+// NamesHost tells whether a selector has a name in it, or in a range.
+func (sel Selector) NamesHost(name string) bool {
+	for _, o := range flat(sel.terms) {
+		switch o := o.(type) {
+		case plainName:
+			if string(o) == name {
+				return true
+			}
+		case pattern:
+			found := false
+			o.each(func(one []byte) { found = found || string(one) == name })
+			if found {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // lostNames are the names in a selector that no host has.
 type lostNames struct {
 	first []string // some of them, each once
@@ -202,6 +236,29 @@ func (l *lostNames) add(name string) {
 
 // hintsMax bounds what a message offers instead of lost names.
 const hintsMax = 5
+
+// nearestMax is for how many lost names it is told what comes nearest: every name of the
+// inventory is looked at for each.
+const nearestMax = 100
+
+func (l *lostNames) error(v *Inventory) error {
+	e := &LostError{words: l.explain(v)}
+	seen := map[string]bool{}
+	for _, name := range l.many {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		one := Lost{Name: name}
+		if len(e.Lost) < nearestMax {
+			if one.Nearest, _ = v.labelIndex().otherwisePadded([]string{name}); one.Nearest == nil {
+				one.Nearest = v.labelIndex().hintsFor(name)
+			}
+		}
+		e.Lost = append(e.Lost, one)
+	}
+	return e
+}
 
 // explain names the first of them, how many more there are, and what comes
 // nearest.

@@ -87,7 +87,11 @@ func mistakes(location string, err error) []error {
 			each(one)
 		}
 	default:
-		list = append(list, mistake(location, "%s", err))
+		detail := &huma.ErrorDetail{Location: location, Message: err.Error()}
+		if lost := (*fleet.LostError)(nil); errors.As(err, &lost) {
+			detail.Value = lost.Lost
+		}
+		list = append(list, detail)
 	}
 	return list
 }
@@ -113,6 +117,9 @@ func shorten(_ huma.Context, _ string, v any) (any, error) {
 	}
 	for _, e := range m.Errors {
 		if e == nil || e.Value == nil {
+			continue
+		}
+		if _, ours := e.Value.([]fleet.Lost); ours {
 			continue
 		}
 		if text, err := json.Marshal(e.Value); err != nil || len(text) > valueMax {

@@ -68,8 +68,7 @@ func hostsInFile(path string, read func(path string) ([]byte, error)) (string, e
 	number := 0
 	for line := range strings.Lines(string(content)) {
 		number++
-		line, _, _ = strings.Cut(line, "#")
-		if line = strings.TrimSpace(line); line == "" {
+		if line = hostLine(line); line == "" {
 			continue
 		}
 		if _, err := fleet.ParseSelector(line); err != nil {
@@ -91,6 +90,12 @@ func hostsInFile(path string, read func(path string) ([]byte, error)) (string, e
 		selectors = append(selectors, fleet.Fold(names))
 	}
 	return "(" + strings.Join(selectors, ",") + ")", errors.Join(errs...)
+}
+
+// hostLine is what a line says without its comment.
+func hostLine(line string) string {
+	line, _, _ = strings.Cut(line, "#")
+	return strings.TrimSpace(line)
 }
 
 // mistakesMax is how many mistakes of a file are told.

@@ -40,6 +40,7 @@ type client struct {
 	token    string // empty: none
 	as       string // operator that was asked for; empty: the user
 	user     string // of the operating system
+	files    filesRead
 	patience patience
 }
 

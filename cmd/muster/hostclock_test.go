@@ -34,7 +34,8 @@ func clocked(t *testing.T) (*recording, map[string]remotetest.Clock) {
 		clocks[h.name] = clock
 	}
 	r.house = newCellar(t, inventory)
-	r.write("flash.yaml", "name: flash\nwindow: required\ntimeout: 1m\nexpect: 1s\nsteps: [{name: flash, run: date +%s}]\n")
+	r.write("flash.yaml", "name: flash\nwindow: required\ntimeout: 1m\nexpect: 1s\n"+
+		"steps: [{name: flash, run: date +%s}]\n")
 	r.configure(map[string]any{"runbooks": []string{r.file("flash.yaml")}})
 	r.server = r.start("server", "--config", r.file("muster.yaml"))
 	r.server.await("server listens")

@@ -55,7 +55,7 @@ would run on: drained hosts are left out, unless the selector mentions drained.
 		"`list` of columns: "+strings.Join(hostColumnNames, ", ")+", a label, or a fact such as fact.os")
 	c.MarkFlagsMutuallyExclusive("fold", "columns")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		on, err := selectorArg(args, orLeaveOut)
+		on, err := s.selectorArg(args, orLeaveOut)
 		if err != nil {
 			return exit(exitUsage, err)
 		}
@@ -79,14 +79,14 @@ const (
 
 // selectorArg is the selector that a command was given, empty if there is none. instead
 // is what to do if it is there and empty.
-func selectorArg(args []string, instead string) (string, error) {
+func (s *session) selectorArg(args []string, instead string) (string, error) {
 	if len(args) == 0 {
 		return "", nil
 	}
 	if strings.TrimSpace(args[0]) == "" {
 		return "", errors.New("the selector is empty: " + instead)
 	}
-	return withFiles(args[0], readArgFile)
+	return withFiles(args[0], s.files.read)
 }
 
 func (s *session) listHosts(ctx context.Context, on string, f hostsFlags) error {

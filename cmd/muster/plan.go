@@ -69,7 +69,7 @@ not answer.`,
 }
 
 func (s *session) plan(ctx context.Context, f runFlags, runbook string) error {
-	b, err := f.submit(runbook, s.now(), readArgFile)
+	b, err := f.submit(runbook, s.now(), s.files.read)
 	if err != nil {
 		return exit(exitUsage, err)
 	}

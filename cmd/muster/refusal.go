@@ -10,6 +10,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"muster/fleet"
 	"muster/fleet/remote"
 	"muster/jobs"
 )
@@ -91,8 +92,9 @@ type problem struct {
 	Title  string `json:"title"`
 	Detail string `json:"detail"`
 	Errors []struct {
-		Message  string `json:"message"`
-		Location string `json:"location"`
+		Message  string          `json:"message"`
+		Location string          `json:"location"`
+		Value    json.RawMessage `json:"value"`
 	} `json:"errors"`
 }
 
@@ -123,6 +125,14 @@ func (c *client) refused(r *http.Response) error {
 		}
 		if strings.HasPrefix(r.Request.URL.Path, "/v1/hosts/") && one.Location == "body.on" {
 			where = place("query.on") // these commands have no flag for it
+		}
+		var lost []fleet.Lost
+		if json.Unmarshal(one.Value, &lost) == nil && len(lost) > 0 {
+			told, all := c.files.place(lost)
+			e.wrong = append(e.wrong, told...)
+			if all {
+				continue
+			}
 		}
 		text := mistakeText(one.Message)
 		if strings.HasPrefix(text, strings.TrimSuffix(where, ": ")+" ") {

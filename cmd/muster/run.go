@@ -137,7 +137,7 @@ func (s *session) run(ctx context.Context, f runFlags, runbook string) error {
 	if err != nil {
 		return err
 	}
-	b, err := f.submit(runbook, s.now(), readArgFile)
+	b, err := f.submit(runbook, s.now(), s.files.read)
 	if err != nil {
 		return exit(exitUsage, err)
 	}
