@@ -299,11 +299,15 @@ func (s *Server) hostWindows(ctx context.Context, in *hostWindowsInput) (*hostWi
 		out.Hidden = append(out.Hidden, s.describe(book, w))
 	}
 	for _, f := range e.Freezes {
-		out.Freezes = append(out.Freezes, s.describeFreeze(table, f))
+		out.Freezes = append(out.Freezes, s.describeFreeze(table, book, f))
 	}
-	v := book.Admit(place, s.now(), windows.Work{Window: true, Runbook: in.Runbook})
-	out.Now = HostVerdict{Open: v.OK, Until: jobs.Time{Time: v.Opening.End},
-		Next: jobs.Time{Time: v.Next}, Why: v.Why}
+	now, work := s.now(), windows.Work{Window: true, Runbook: in.Runbook}
+	v := book.Admit(place, now, work)
+	out.Now = HostVerdict{Open: v.OK, Next: jobs.Time{Time: v.Next}, Why: v.Why}
+	if v.OK {
+		o, _ := book.OpeningAt(place, now, work)
+		out.Now.Until = jobs.Time{Time: o.End}
+	}
 	return &hostWindowsOutput{out}, nil
 }
 

@@ -3,7 +3,6 @@ package windows
 import (
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 )
 
@@ -32,10 +31,10 @@ type Work struct {
 
 // Verdict is whether work may start.
 type Verdict struct {
-	OK      bool
-	Opening Opening   // if OK and the work needs a window
-	Next    time.Time // if not OK: when it may; zero: no such time is known
-	Why     string    // if not OK
+	OK    bool
+	Until time.Time // if OK and the work needs a window: it is open at least until then
+	Next  time.Time // if not OK: when it may; zero: no such time is known
+	Why   string    // if not OK
 }
 
 // Admit decides whether work may start at a place at now: now < end − cutoff, and
@@ -51,21 +50,10 @@ func (b *Book) Admit(p Place, now time.Time, w Work) Verdict {
 		}
 		return Verdict{OK: true}
 	}
-	var v Verdict
-	for o := range b.openings(p, now, w) {
-		if o.Start.After(now) {
-			if !o.fits(o.Start, w) {
-				continue
-			}
-			v.Next = o.Start
-			break
-		}
-		if o.fits(now, w) {
-			return Verdict{OK: true, Opening: o}
-		}
-		v.Why = o.tooLate(now, w)
-	}
+	v := earliest(b.growing(p, now, w.Runbook), now, w, b.clearings(p, w))
 	switch {
+	case v.OK:
+		return v
 	case frozen:
 		v.Why = freeze.says(until)
 	case v.Why == "":
@@ -73,6 +61,38 @@ func (b *Book) Admit(p Place, now time.Time, w Work) Verdict {
 	}
 	if v.Next.IsZero() {
 		v.Why += ": " + b.nothingAhead(p, now, w)
+	}
+	return v
+}
+
+// earliest is the first time from now on at which work may start. Openings are told of as they
+// grow: one that never ends is followed until the work fits into it, and no further.
+func earliest(openings iter.Seq[growth], now time.Time, w Work, clear clearer) Verdict {
+	var v Verdict
+	ahead := clear(now)
+	edge := ahead.edge
+	for o := range openings {
+		today := !o.Start.After(now)
+		if ahead.ok && o.Start.After(ahead.start) {
+			ahead = clear(o.Start)
+		}
+		switch {
+		case ahead.ok && o.fits(ahead.start, w) && !o.sure(ahead.start):
+			continue
+		case ahead.ok && o.fits(ahead.start, w):
+			if ahead.start.Equal(now) {
+				return Verdict{OK: true, Until: o.upTo(edge).End}
+			}
+			if v.Next = ahead.start; today {
+				v.Why = o.upTo(edge).tooLate(now, w)
+			}
+			return v
+		case today && (o.whole() || !ahead.ok && o.sure(now) && !o.End.Before(edge)):
+			v.Why = o.upTo(edge).tooLate(now, w)
+		}
+		if !ahead.ok && (!today || v.Why != "") {
+			return v
+		}
 	}
 	return v
 }
@@ -127,117 +147,6 @@ func (b *Book) nothingAhead(p Place, now time.Time, w Work) string {
 			w.Estimate+w.Reserve, int(Horizon.Hours()/24))
 	}
 	return closed
-}
-
-// Openings are the first openings for work at a place that end after from, within
-// the horizon.
-func (b *Book) Openings(p Place, from time.Time, w Work, most int) []Opening {
-	var all []Opening
-	for o := range b.openings(p, from, w) {
-		if len(all) == most {
-			break
-		}
-		all = append(all, o)
-	}
-	return all
-}
-
-// openings unites what touches or overlaps, and cuts out what is frozen.
-func (b *Book) openings(p Place, from time.Time, w Work) iter.Seq[Opening] {
-	var sources []iter.Seq[Approved]
-	for _, e := range b.holding(p) {
-		if e.Allows(w.Runbook) {
-			sources = append(sources, e.usable(from))
-		}
-	}
-	horizon := from.Add(Horizon)
-	var frozen []period
-	if w.Override == "" {
-		frozen = b.frozen(p, from, horizon)
-	}
-	occurrences := merge(sources, func(a, b Approved) int { return a.Start.Compare(b.Start) })
-	return func(yield func(Opening) bool) {
-		for o := range unite(occurrences, horizon) {
-			for _, part := range o.cut(frozen) {
-				if part.End.After(from) && !yield(part) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// unite makes openings of what may be used, up to the horizon.
-func unite(occurrences iter.Seq[Approved], horizon time.Time) iter.Seq[Opening] {
-	return func(yield func(Opening) bool) {
-		var o Opening
-		for a := range occurrences {
-			if a.Start.After(horizon) {
-				break
-			}
-			switch {
-			case len(o.Windows) > 0 && !a.Start.After(o.End):
-				o.join(a.Occurrence)
-				continue
-			case len(o.Windows) > 0 && !yield(o):
-				return
-			}
-			o = Opening{Start: a.Start, End: a.End, Cutoff: a.Cutoff, Windows: []string{a.Window}}
-		}
-		if len(o.Windows) > 0 {
-			yield(o)
-		}
-	}
-}
-
-// join makes the opening longer. The cutoff is that of the end.
-func (o *Opening) join(next Occurrence) {
-	if next.End.After(o.End) || next.End.Equal(o.End) && next.Cutoff.After(o.Cutoff) {
-		o.End, o.Cutoff = next.End, next.Cutoff
-	}
-	if !slices.Contains(o.Windows, next.Window) {
-		o.Windows = append(o.Windows, next.Window)
-	}
-}
-
-// cut takes what is frozen out of an opening.
-func (o Opening) cut(frozen []period) []Opening {
-	parts := []Opening{o}
-	for _, f := range frozen {
-		var left []Opening
-		for _, p := range parts {
-			left = append(left, p.without(f)...)
-		}
-		parts = left
-	}
-	return slices.DeleteFunc(parts, func(p Opening) bool { return !p.Cutoff.After(p.Start) })
-}
-
-// without is what is left of an opening, before and after a stretch.
-func (o Opening) without(f period) []Opening {
-	if !f.start.Before(o.End) || !f.end.IsZero() && !f.end.After(o.Start) {
-		return []Opening{o}
-	}
-	var parts []Opening
-	if f.start.After(o.Start) {
-		before := o
-		before.End = f.start
-		before.Cutoff = earlier(o.Cutoff, f.start)
-		parts = append(parts, before)
-	}
-	if !f.end.IsZero() && f.end.Before(o.End) {
-		after := o
-		after.Start = f.end
-		parts = append(parts, after)
-	}
-	return parts
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // AtEnd is what becomes of work that runs at a place when its window ends: where

@@ -225,6 +225,22 @@ func BenchmarkAdmit(b *testing.B) {
 			}
 		}
 	})
+	for name, start := range map[string]string{"hourly": "0 * * * *", "daily": "0 0 * * *"} {
+		endless := sunday(b)
+		endless.Times.Recurrences = []Recurrence{recurrence(b, start)}
+		endless.End, endless.Length = 0, time.Hour
+		if name == "daily" {
+			endless.Length = 24 * time.Hour
+		}
+		book := NewBook(Agreed{Windows: []Window{endless}})
+		b.Run("always open, "+name, func(b *testing.B) {
+			for b.Loop() {
+				if !book.Admit(acme, now, firmware(20*time.Minute)).OK {
+					b.Fatal("closed")
+				}
+			}
+		})
+	}
 	b.Run("closed", func(b *testing.B) {
 		for b.Loop() {
 			if book.Admit(acme, now.Add(10*time.Hour), firmware(time.Minute)).OK {

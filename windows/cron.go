@@ -195,7 +195,7 @@ func (r Recurrence) Times(z Zone, from time.Time, p Policy) iter.Seq[time.Time] 
 	}
 	return func(yield func(time.Time) bool) {
 		var last time.Time
-		for w := range r.walls(z.Wall(from) - reach) {
+		for w := range r.walls(z.readingsFrom(from)) {
 			t, ok := z.Instant(w, p)
 			if !ok || t.Before(from) || t.Equal(last) {
 				continue

@@ -40,7 +40,7 @@ func (e Event) hash() string {
 
 // begins are the event's beginnings from from on, with their ends.
 func (e Event) begins(from time.Time, p Policy) iter.Seq[begin] {
-	i, _ := slices.BinarySearch(e.Starts, e.Zone.Wall(from)-reach)
+	i, _ := slices.BinarySearch(e.Starts, e.Zone.readingsFrom(from))
 	starts := fromWalls(slices.Values(e.Starts[i:]), e.Zone, from, p)
 	return func(yield func(begin) bool) {
 		for b := range starts {

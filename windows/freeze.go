@@ -2,6 +2,7 @@ package windows
 
 import (
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -91,6 +92,48 @@ func (b *Book) frozen(p Place, from, horizon time.Time) []period {
 		}
 	}
 	return all
+}
+
+// A clearing is the first time from some instant on in which nothing is frozen for long enough.
+type clearing struct {
+	start time.Time
+	edge  time.Time // where a freeze is first from the instant on; zero: nowhere
+	ok    bool      // else there is none
+}
+
+// A clearer finds the clearing from an instant on.
+type clearer func(from time.Time) clearing
+
+// clearings are those of work at a place.
+func (b *Book) clearings(p Place, w Work) clearer {
+	var freezes []*Freeze
+	if w.Override == "" {
+		freezes = slices.Collect(b.freezesOf(p))
+	}
+	return func(from time.Time) clearing {
+		c := clearing{start: from, ok: true}
+		if len(freezes) == 0 {
+			return c
+		}
+		sources := make([]iter.Seq[period], len(freezes))
+		for i, f := range freezes {
+			sources[i] = f.periods(from)
+		}
+		for s := range merge(sources, func(a, b period) int { return a.start.Compare(b.start) }) {
+			if c.edge.IsZero() {
+				c.edge = later(s.start, from)
+			}
+			switch end := c.start.Add(w.Estimate + w.Reserve); {
+			case s.start.After(c.start) && !s.start.Before(end), s.start.After(from.Add(Horizon)):
+				return c
+			case s.end.IsZero():
+				c.ok = false
+				return c
+			}
+			c.start = later(c.start, s.end)
+		}
+		return c
+	}
 }
 
 // Frozen tells whether a place is frozen at t: by which freeze, and until when. A

@@ -146,7 +146,10 @@ const rareMax = 9 * 366 * 24 * time.Hour
 func (w Window) Occurrences(from time.Time) iter.Seq[Occurrence] {
 	// A beginning this long ago may have its end ahead of us yet: a window that
 	// ends by the clock lasts up to a day, and a change of the clock more.
-	reachBack := max(w.Length, lengthOfEvents(w.Times.Events), 2*24*time.Hour)
+	reachBack := max(w.Length, lengthOfEvents(w.Times.Events))
+	if w.End > 0 {
+		reachBack = max(reachBack, 2*24*time.Hour)
+	}
 	return func(yield func(Occurrence) bool) {
 		endless := len(w.Times.Recurrences) > 0
 		last := w.earliest(from.Add(-reachBack))
@@ -232,7 +235,7 @@ type begin struct {
 func (c Calendar) begins(z Zone, from time.Time, p Policy) iter.Seq[begin] {
 	sources := make([]iter.Seq[begin], 0, len(c.Recurrences)+1+len(c.Events))
 	for _, r := range c.Recurrences {
-		sources = append(sources, fromWalls(r.walls(z.Wall(from)-reach), z, from, p))
+		sources = append(sources, fromWalls(r.walls(z.readingsFrom(from)), z, from, p))
 	}
 	if len(c.Dates) > 0 {
 		sources = append(sources, fromWalls(slices.Values(c.Dates), z, from, p))

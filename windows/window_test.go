@@ -253,3 +253,19 @@ func BenchmarkThousandOccurrences(b *testing.B) {
 		}
 	}
 }
+
+// Near to where the clocks are set a reading of before may mean an instant that is ahead.
+func TestTimesAreFoundWhereTheClocksAreSet(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, from, want string }{
+		{"in the second of two hours", "2026-10-25T00:35:00Z", "2026-10-25T01:30:00Z"},
+		{"at the end of the missing hour", "2027-03-28T01:00:00Z", "2027-03-28T01:00:00Z"},
+		{"far from it", "2027-02-28T01:30:00Z", "2027-02-28T01:30:00Z"},
+	} {
+		got, _ := first(recurrence(t, "30 2 * * *").Times(zone(t, "Europe/Zurich"), instant(t, test.from),
+			Policy{Fold: FoldSecond}))
+		if got.Format(time.RFC3339) != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}

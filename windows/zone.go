@@ -140,6 +140,18 @@ func (z iana) lookUp(unix int64) span {
 // leaves out when it changes sides.
 const reach = 26 * 3600
 
+// readingsFrom is the first reading that may mean an instant from t on: that of t. Near to
+// where the clocks are set it may be one of before.
+func (z Zone) readingsFrom(t time.Time) Wall {
+	unix := t.Unix()
+	s := z.at(unix)
+	w := Wall(unix + s.offset)
+	if s.from < unix && s.to > unix+2*reach {
+		return w
+	}
+	return w - reach
+}
+
 // Policy says what becomes of readings that do not happen, and of those that
 // happen twice. The zero value is the default.
 type Policy struct {

@@ -40,7 +40,7 @@ type question struct {
 type ruling struct {
 	ok    bool
 	now   time.Time // when it was made
-	end   time.Time // of the opening in which it runs; zero: there is no such end
+	end   time.Time // until when it is open at least; zero: there is no such end
 	over  string    // ok, although: what somebody should know
 	until time.Time // not ok: when it may start; zero: nobody knows
 	soon  bool      // not ok: it is to be asked again soon
@@ -62,7 +62,7 @@ func rule(q question) ruling {
 		return ruling{soon: true, why: q.clock}
 	}
 	v := q.book.Admit(q.place, q.now, q.work)
-	return ruling{ok: v.OK, end: v.Opening.End, until: v.Next, why: v.Why}
+	return ruling{ok: v.OK, end: v.Until, until: v.Next, why: v.Why}
 }
 
 func ruleRunning(q question) ruling {
@@ -70,7 +70,7 @@ func ruleRunning(q question) ruling {
 	v := q.book.Admit(q.place, q.now, q.work)
 	switch {
 	case v.OK:
-		return ruling{ok: true, end: v.Opening.End}
+		return ruling{ok: true, end: v.Until}
 	case !q.undoing && q.book.AtEnd(q.place, q.work.Runbook) == windows.StopAtSafePoint:
 		return ruling{until: v.Next, why: "stopped at a safe point: " + v.Why}
 	}

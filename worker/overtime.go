@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"muster/jobs"
-	"muster/windows"
 )
 
 // eventOvertime is told when a job goes on although its window is over.
@@ -57,17 +56,12 @@ func (a *attempt) watch(ctx context.Context, end time.Time, now time.Time) (stop
 	}
 }
 
-// opensFor is how long the window of the job is open yet: it may have been made longer.
+// opensFor is how long the window of the job is open yet, as far as one has to know now: it
+// may have been made longer.
 func (a *attempt) opensFor(ctx context.Context) time.Duration {
 	r := a.agreed.current(ctx)
 	if r.book == nil {
 		return 0
 	}
-	w := windows.Work{Runbook: a.plan.spec.Runbook, Window: true, Override: "it runs"}
-	for _, o := range r.book.Openings(jobs.Place(*a.grant.Host), r.now, w, 1) {
-		if !o.Start.After(r.now) {
-			return o.End.Sub(r.now)
-		}
-	}
-	return 0
+	return r.book.OpenFor(jobs.Place(*a.grant.Host), r.now, a.plan.spec.Runbook)
 }

@@ -117,6 +117,19 @@ type Need struct {
 	Want  int
 }
 
+// firstOpening is the first one from an instant on in which jobs of a class fit; none if there
+// is no such opening.
+func firstOpening(b *windows.Book, k class, from time.Time) windows.Opening {
+	if v := b.Admit(k.place, from, k.work); !v.OK {
+		from = v.Next
+	}
+	if from.IsZero() {
+		return windows.Opening{}
+	}
+	o, _ := b.OpeningAt(k.place, from, k.work)
+	return o
+}
+
 // Needs tells how many slots would be enough for a task, if it were alone: in each of
 // its openings a slot does one job after the other.
 func Needs(w World, t Task) []Need {
@@ -133,11 +146,8 @@ func Needs(w World, t Task) []Need {
 		at, known := first[k]
 		if !known {
 			at = slotted{zone: j.Zone}
-			if v := w.Book.Admit(k.place, later(w.Now, j.Due), k.work); t.Work.Window {
-				o := v.Opening
-				if !v.OK && !v.Next.IsZero() {
-					o = w.Book.Admit(k.place, v.Next, k.work).Opening
-				}
+			if t.Work.Window {
+				o := firstOpening(w.Book, k, later(w.Now, j.Due))
 				at.start, at.end = o.Start, o.End
 			}
 			first[k] = at

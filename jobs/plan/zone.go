@@ -255,8 +255,9 @@ func (z *zone) gate(i *item) gate {
 		z.closed[i.class] = g
 	case i.class.work.Window:
 		w := i.class.work
-		g.opening, g.shuts = v.Opening, v.Opening.End.Add(-w.Estimate-w.Reserve)
-		if last := v.Opening.Cutoff.Add(-time.Microsecond); last.Before(g.shuts) {
+		o, _ := z.Book.OpeningAt(i.class.place, z.now, w)
+		g.opening, g.shuts = o, o.End.Add(-w.Estimate-w.Reserve)
+		if last := o.Cutoff.Add(-time.Microsecond); last.Before(g.shuts) {
 			g.shuts = last
 		}
 		z.closed[i.class] = g
