@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"muster/fleet"
@@ -30,9 +29,6 @@ const openingsShown = 60
 func (s *Server) appoint(ctx context.Context, p *plan, how Timed,
 	offset func(host string) time.Duration) ([]error, error) {
 	spec := &p.task.Spec
-	if how.OverrideFreeze = strings.TrimSpace(how.OverrideFreeze); how.OverrideFreeze != "" {
-		spec.Override = spec.Operator + ": " + how.OverrideFreeze
-	}
 	spec.After = p.task.At
 	_, book, err := s.book(ctx)
 	if err != nil {

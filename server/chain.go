@@ -150,12 +150,6 @@ func (in setting) undoOf(runbook *scripts.Runbook, c jobs.Chain, p plan, id jobs
 // and another server goes on.
 func (s *Server) acceptChain(ctx context.Context, b Submit, c jobs.Chain, p plan) (
 	*submitOutput, string, error) {
-	c.Do.Spec.Override = p.task.Spec.Override // which is known only now
-	for _, l := range []*jobs.Link{c.Stage, c.Undo} {
-		if l != nil {
-			l.Spec.Override = p.task.Spec.Override
-		}
-	}
 	if b.DryRun {
 		out := s.dryRun(p)
 		out.Body.Follows = infoOf(c, jobs.ChainSeen{})

@@ -104,6 +104,9 @@ func (s *Server) foresee(ctx context.Context, in *foreseeInput) (*foreseeOutput,
 		Done: jobs.Time{Time: list[last].Done}},
 		Begins: jobs.Time{Time: list[last].Started}, Half: jobs.Time{Time: list[last].Half},
 		Takes: w.takenTimes(), Notes: w.notes}
+	if why := p.task.Spec.Override; why != "" {
+		f.Notes = append(f.Notes, "freezes do not hold for it: "+why)
+	}
 	f.fill(list[last], w.Tasks[last])
 	for _, n := range forecast.Needs(w.World, w.Tasks[last]) {
 		f.Slots = append(f.Slots, SlotNeed(n))

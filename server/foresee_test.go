@@ -97,6 +97,30 @@ func TestAPlanTellsHowManyFitIntoEachWindow(t *testing.T) {
 	}
 }
 
+// What the flags of a submit say of windows and freezes holds for its plan.
+func TestAPlanKnowsOfWindowsAndFreezesAsASubmitDoes(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{inventory: fixed(acme(40))})
+	w.beat(10)
+	until := time.Now().Add(3 * time.Hour).UTC().Truncate(time.Second)
+	w.agreed(strings.Replace(twoMinutes, "2m", "2h", 1) +
+		"freezes:\n- {name: outage, customer: acme, zone: UTC, from: 2020-01-01, until: " +
+		until.Format("2006-01-02 15:04:05") + "}\n")
+	b := run("all")
+	if f := w.foresee(b); !f.Begins.Equal(until) || len(f.Openings) != 0 {
+		t.Errorf("frozen until %s, and it begins at %s, %+v", until, f.Begins, f.Openings)
+	}
+	b.OverrideFreeze = " it is the cause\n"
+	if f := w.foresee(b); !f.Begins.Before(until) || !strings.HasSuffix(strings.Join(f.Notes, "; "), "it is the cause") {
+		t.Errorf("it begins at %s, notes %q", f.Begins, f.Notes)
+	}
+	b.Window = true
+	f := w.foresee(b)
+	if len(f.Openings) == 0 || f.Openings[0].Start.UTC().Hour() != 2 {
+		t.Errorf("outside of its window: %+v, %+v", f.Openings, f.Left)
+	}
+}
+
 func TestAPlanKnowsTheQueueAndTheLastSuccesses(t *testing.T) {
 	t.Parallel()
 	store := openHistory(t, historytest.SQLite(t))

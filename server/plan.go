@@ -91,6 +91,9 @@ func makePlan(b Submit, in setting) (plan, []error) {
 	spec.Priority, spec.Supersedes = priority, b.Supersedes
 	spec.Timing = timing(frozen, b)
 	p := in.plan(jobs.Task{ID: jobs.TaskID(b.ID), At: jobs.MicrosOf(b.At.Time), Spec: spec}, hosts)
+	if why := strings.TrimSpace(b.OverrideFreeze); why != "" {
+		p.task.Spec.Override = in.operator + ": " + why
+	}
 	p.blobs, p.secrets = append(frozen.Blobs(), blobs...), frozen.Values.Plain
 	p.frozen = frozen
 	p.LeftOut = leftOut(picked)

@@ -22,7 +22,8 @@ func newPlan() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan RUNBOOK --on SELECTOR | plan --calibrate",
 		Short: "Tell when a task would be done, and which hosts do not fit into a window",
-		Long: `plan takes the arguments of muster run and submits nothing. It lets the jobs that
+		Long: `plan takes the arguments of muster run, also --window and --override-freeze, and
+submits nothing. It lets the jobs that
 wait, and those of the new task, run in pretended time: with the windows, approvals
 and freezes as they are agreed, the fair order of an overloaded queue, groups, limits,
 and the slots of the nodes that are there. How long a job takes is what the last ten
@@ -37,8 +38,10 @@ Exit codes: 0 all hosts would be done, 4 some would not, 2 wrong use, 3 the serv
 not answer.`,
 		Example: `  muster plan firmware --on 'customer=acme' --arg-file bundle=a.raucb --arg version=2.0
   muster plan exec --on all --arg cmd='uname -a' --at '2026-12-01 02:00'
+  muster plan exec --on 'customer=acme' --arg cmd=reboot --window
+  muster plan exec --on fw007 --arg cmd=reboot --override-freeze 'INC-7: the cause'
   muster plan --calibrate --days 90`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              withReason(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeRunbooks,
 	}
 	fl := c.Flags()
@@ -50,6 +53,7 @@ not answer.`,
 	fl.BoolVar(&f.disruptive, "disruptive", false,
 		"one host of a redundancy group at a time, whatever the runbook says")
 	fl.StringVar(&f.priority, "priority", "", "high, normal or low: the task's `share` of a queue")
+	f.addTimed(c)
 	fl.BoolVar(&calibrate, "calibrate", false, "compare plans with what happened")
 	fl.IntVar(&days, "days", days, "with --calibrate: plans of so many days")
 	completeFlagWith(c, "on", completeSelector)

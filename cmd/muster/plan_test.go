@@ -45,13 +45,19 @@ func TestPlanSaysWhenAndWhoIsLeft(t *testing.T) {
 		!sent.Disruptive || sent.Priority != "low" {
 		t.Errorf("sent %+v", sent)
 	}
+	muster(t, a.URL, "plan", "exec", "--on", "all", "--window", "--override-freeze", "INC-7")
+	a.sent(t, "POST /v1/plan", &sent)
+	if !sent.Window || sent.OverrideFreeze != "INC-7" {
+		t.Errorf("sent %+v", sent)
+	}
 	var p server.Foresight
 	_, out, _ = muster(t, a.URL, "plan", "firmware", "--on", "all", "-o", "json")
 	if json.Unmarshal([]byte(out), &p) != nil || p.Never != 3 {
 		t.Errorf("as JSON: %s", out)
 	}
 	for _, args := range [][]string{{"plan"}, {"plan", "exec"}, {"plan", "exec", "--calibrate"},
-		{"plan", "--calibrate", "--days", "0"}, {"plan", "exec", "--on", "all", "--priority", "top"}} {
+		{"plan", "--calibrate", "--days", "0"}, {"plan", "exec", "--on", "all", "--priority", "top"},
+		{"plan", "exec", "--on", "all", "--override-freeze", " "}} {
 		if code, _, words := muster(t, a.URL, args...); code != exitUsage {
 			t.Errorf("muster %v: exit %d, %s", args, code, words)
 		}

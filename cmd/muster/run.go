@@ -48,7 +48,7 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
   muster run exec --on 'role=fw' --arg cmd='reload' --max-failed 2% --breaker 3/10m
   muster run reload --on 'role=fw' --max-failed 5 --waves 1,10%,50%,100% --soak 5m
   muster run firewall --on all --arg-file ruleset=a.nft --staged --roll-back`,
-		Args:              oneRunbook,
+		Args:              withReason(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeRunbooks,
 	}
 	fl := c.Flags()
@@ -62,12 +62,8 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 		"jobs not started so long after their `time` expire (default 8h)")
 	fl.BoolVar(&f.disruptive, "disruptive", false,
 		"one host of a redundancy group at a time, whatever the runbook says")
-	fl.BoolVar(&f.timed.Window, "window", false,
-		"begin only in approved windows of the hosts, whatever the runbook says")
 	fl.BoolVar(&f.timed.SkipClosed, "skip-closed", false,
 		"leave out hosts for which no approved window is known, instead of refusing")
-	fl.StringVar(&f.timed.OverrideFreeze, "override-freeze", "",
-		"begin although there is a freeze; the `reason` is kept as an event")
 	fl.StringVar(&f.supersedes, "supersedes", "",
 		"end what older tasks with this `key` have queued on the same hosts")
 	fl.StringVar(&f.priority, "priority", "", "high, normal or low: the task's `share` of a queue "+
@@ -76,6 +72,7 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 	fl.BoolVar(&f.wait, "wait", false, "wait for the end, also with -o json")
 	fl.BoolVar(&f.detach, "detach", false, "print the task and do not follow it")
 	fl.BoolVar(&f.dry, "dry-run", false, "tell what would be done and do nothing")
+	f.addTimed(c)
 	f.rollout.add(c)
 	f.only.add(c)
 	c.MarkFlagsMutuallyExclusive("wait", "detach", "dry-run")

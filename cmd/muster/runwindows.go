@@ -11,13 +11,24 @@ import (
 	"muster/server"
 )
 
-// oneRunbook is what run wants. An override without a reason is a script whose variable is
-// empty: it must not pass for none.
-func oneRunbook(c *cobra.Command, args []string) error {
-	if f := c.Flags().Lookup("override-freeze"); f.Changed && f.Value.String() == "" {
-		return errors.New("--override-freeze is empty: want the reason")
+// addTimed adds what both run and plan say about windows and freezes.
+func (f *runFlags) addTimed(c *cobra.Command) {
+	c.Flags().BoolVar(&f.timed.Window, "window", false,
+		"begin only in approved windows of the hosts, whatever the runbook says")
+	c.Flags().StringVar(&f.timed.OverrideFreeze, "override-freeze", "",
+		"begin although there is a freeze; the `reason` is kept as an event")
+}
+
+// withReason is other, for a command with --override-freeze. An override without a reason is a
+// script whose variable is empty: it must not pass for none.
+func withReason(other cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		f := c.Flags().Lookup("override-freeze")
+		if f.Changed && strings.TrimSpace(f.Value.String()) == "" {
+			return errors.New("--override-freeze is empty: want the reason")
+		}
+		return other(c, args)
 	}
-	return cobra.ExactArgs(1)(c, args)
 }
 
 // windowWords says, line by line, who has a turn in which opening.
