@@ -24,21 +24,30 @@ type WindowsChanged struct {
 
 // WindowInfo describes a window as it is agreed.
 type WindowInfo struct {
-	Name     string      `json:"name"`
-	For      string      `json:"for"` // as "customer acme"
-	Zone     string      `json:"zone"`
-	Starts   []string    `json:"starts"`           // cron text, dates, names of events
-	Length   string      `json:"length,omitempty"` // or
-	End      string      `json:"end,omitempty"`    // by the clock
-	Cutoff   string      `json:"cutoff"`
-	From     string      `json:"from,omitempty"`
-	Until    string      `json:"until,omitempty"`
+	Name   string   `json:"name"`
+	For    string   `json:"for"` // as "customer acme"
+	Zone   string   `json:"zone"`
+	Starts []string `json:"starts"` // cron text, dates, names of events
+	WindowSpan
 	Runbooks []string    `json:"runbooks"` // empty: all that need a window
 	AtEnd    string      `json:"at_end"`
 	OnChange string      `json:"on_change"`
 	Approval string      `json:"approval"` // required or none
 	Hash     string      `json:"hash"`     // of what an approval is for
 	Next     *Occurrence `json:"next"`     // null: it is not open again
+
+	// Outdated is what is refused now of the files that it is of: it is read as it was by the
+	// muster to which it was applied, until it is applied anew.
+	Outdated []string `json:"outdated,omitempty"`
+}
+
+// WindowSpan is how long a window is open, and valid.
+type WindowSpan struct {
+	Length string `json:"length,omitempty"` // or
+	End    string `json:"end,omitempty"`    // by the clock
+	Cutoff string `json:"cutoff"`
+	From   string `json:"from,omitempty"`
+	Until  string `json:"until,omitempty"`
 }
 
 // Occurrence is a window once.
@@ -67,6 +76,8 @@ type FreezeInfo struct {
 	Ordered string    `json:"by"`     // who ordered it by hand; empty: it is in a file
 	Active  bool      `json:"active"` // it holds now
 	Over    bool      `json:"over"`   // it does not hold again
+
+	Outdated []string `json:"outdated,omitempty"` // as that of a window
 }
 
 // WindowList is the answer of GET /v1/windows.

@@ -14,8 +14,9 @@ import (
 // describe shows a window, with its next occurrence.
 func (s *Server) describe(book *windows.Book, w windows.Window) WindowInfo {
 	info := WindowInfo{Name: w.Name, For: w.For.String(), Zone: w.Zone.String(), Starts: []string{},
-		Cutoff: w.Cutoff.String(), Runbooks: slices.Clone(w.Runbooks), AtEnd: string(w.AtEnd),
-		OnChange: string(w.OnChange), Approval: "none", Hash: w.Hash()}
+		WindowSpan: WindowSpan{Cutoff: w.Cutoff.String()}, Runbooks: slices.Clone(w.Runbooks),
+		AtEnd: string(w.AtEnd), OnChange: string(w.OnChange), Approval: "none", Hash: w.Hash(),
+		Outdated: book.Agreed().Outdated["window "+w.Name]}
 	for _, r := range w.Times.Recurrences {
 		info.Starts = append(info.Starts, r.String())
 	}
@@ -140,8 +141,10 @@ func (s *Server) over(f windows.Freeze) bool {
 }
 
 // describeFreeze shows a freeze; who ordered it is in the timetable.
-func (s *Server) describeFreeze(table windows.Timetable, f windows.Freeze) FreezeInfo {
-	info := FreezeInfo{Name: f.Name, For: f.For.String(), Reason: f.Reason}
+func (s *Server) describeFreeze(table windows.Timetable, book *windows.Book,
+	f windows.Freeze) FreezeInfo {
+	info := FreezeInfo{Name: f.Name, For: f.For.String(), Reason: f.Reason,
+		Outdated: book.Agreed().Outdated["freeze "+f.Name]}
 	from, until := f.Span()
 	if len(f.Events) > 0 {
 		from, until = f.Next(s.now())

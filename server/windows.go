@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,6 +64,10 @@ func (s *Server) kept(ctx context.Context) (windows.Timetable, *windows.Book, er
 	if err != nil {
 		// It was read before it was kept: another version of muster reads otherwise.
 		return table, nil, fmt.Errorf("%w: %w", errUnread, err)
+	}
+	for what, why := range book.Agreed().Outdated {
+		s.log.Warn("it is read as an older muster did, and is to be applied anew", "what", what,
+			"why", strings.Join(why, "; "))
 	}
 	s.shelf.table, s.shelf.book = table, book
 	return table, book, nil
@@ -169,9 +174,10 @@ func (s *Server) applyWindows(ctx context.Context, in *applyInput) (*changedOutp
 		return nil, refusal(wrong)
 	}
 	how := manner{check: in.Body.Check, anew: true}
-	out, err := s.agree(ctx, how, func(t windows.Timetable, _ *windows.Book) (
+	out, err := s.agree(ctx, how, func(t windows.Timetable, book *windows.Book) (
 		windows.Timetable, queue.HubEvent, error) {
-		if slices.Equal(t.Files, in.Body.Files) && slices.Equal(t.Attached, in.Body.Attached) {
+		same := slices.Equal(t.Files, in.Body.Files) && slices.Equal(t.Attached, in.Body.Attached)
+		if same && len(book.Agreed().Outdated) == 0 {
 			return t, queue.HubEvent{}, nil
 		}
 		// What is kept is read less strictly.
@@ -205,7 +211,7 @@ func (s *Server) windows(ctx context.Context, _ *nothing) (*windowListOutput, er
 		out.Windows = append(out.Windows, s.describe(book, w))
 	}
 	for _, f := range book.Agreed().Freezes {
-		out.Freezes = append(out.Freezes, s.describeFreeze(table, f))
+		out.Freezes = append(out.Freezes, s.describeFreeze(table, book, f))
 	}
 	for _, a := range book.Void() {
 		out.Void = append(out.Void, a.ID)

@@ -14,13 +14,13 @@ import (
 )
 
 // store keeps a text as an older muster may have left it, without asking the server.
-func (w *world) store(text string) {
+func (w *world) store(text string, attached ...windows.File) {
 	w.t.Helper()
 	table, err := w.queue.Timetable(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	table.Files = []windows.File{{Name: "w.yaml", Content: text}}
+	table.Files, table.Attached = []windows.File{{Name: "w.yaml", Content: text}}, attached
 	_, err = w.queue.SetTimetable(w.t.Context(), table, queue.HubEvent{Event: "windows-applied",
 		Object: "windows", Detail: map[string]any{}})
 	if err != nil {
@@ -80,17 +80,36 @@ func TestWhatAnOlderMusterKeptIsReadOrReplaced(t *testing.T) {
 		t.Errorf("the same is applied anew: %d %s", status, text)
 	}
 
+	ics := "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:20260101T020000Z\nDURATION:PT2H\nRRULE:FREQ=DAILY\n" +
+		"EXRULE:FREQ=WEEKLY\nEND:VEVENT\nEND:VCALENDAR\n"
+	body := server.WindowsRequest{Attached: []windows.File{{Name: "a.ics", Content: ics}}}
+	body.Files = []windows.File{{Name: "w.yaml", Content: "" +
+		"windows:\n- {name: cal, customer: acme, zone: UTC, ics: a.ics, approval: none}\n"}}
+	w.store(body.Files[0].Content, body.Attached...)
+	const why = "a.ics: line 6: EXRULE is not read: want EXDATE"
+	var of server.HostWindows
+	w.call(http.MethodGet, "/v1/windows", nil, &list)
+	w.call(http.MethodGet, "/v1/hosts/fw001/windows", nil, &of)
+	if got := slices.Concat(list.Windows, of.Windows); len(got) != 2 || !slices.Equal(got[0].Outdated, []string{why}) ||
+		!slices.Equal(got[1].Outdated, []string{why}) {
+		t.Errorf("of an EXRULE that was taken: %+v", got)
+	}
+	r, text := w.raw(http.MethodPut, "/v1/windows", body, nil)
+	if r.StatusCode != 422 || !bytes.Contains(text, []byte(why)) {
+		t.Errorf("the same calendar applied anew: %s %s", r.Status, text)
+	}
+
 	w.store("windows: [{colour: red}]\n")
 	if r, text := w.raw(http.MethodGet, "/v1/windows", nil, nil); r.StatusCode != 500 ||
 		!bytes.Contains(text, []byte("apply the files anew")) {
 		t.Errorf("of what cannot be read: %s %s", r.Status, text)
 	}
-	out, status, text := apply(good)
+	out, status, said := apply(good)
 	if status != 200 || !slices.Equal(out.Added, []string{"window nights"}) ||
 		len(out.Notes) != 1 || !strings.Contains(out.Notes[0], "cannot be read") {
-		t.Errorf("what cannot be read is not replaced: %d %+v %s", status, out, text)
+		t.Errorf("what cannot be read is not replaced: %d %+v %s", status, out, said)
 	}
-	if out, status, text = apply(good); status != 200 || !out.Already || len(out.Notes) != 0 {
-		t.Errorf("after it was replaced: %d %+v %s", status, out, text)
+	if out, status, said = apply(good); status != 200 || !out.Already || len(out.Notes) != 0 {
+		t.Errorf("after it was replaced: %d %+v %s", status, out, said)
 	}
 }

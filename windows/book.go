@@ -10,6 +10,10 @@ type Agreed struct {
 	Windows   []Window // names are unique
 	Freezes   []Freeze // names are unique
 	Approvals []Approval
+
+	// Outdated is what an older muster took and [Parse] refuses now, of the texts that are
+	// kept: it is read as it was then. By "window NAME" and "freeze NAME".
+	Outdated map[string][]string
 }
 
 // Book answers questions about what is agreed. It does not change; it is safe for

@@ -26,10 +26,10 @@ const (
 // without a zone are of the zone that is given. The error tells all that is wrong,
 // with lines.
 func ReadICal(b []byte, zone Zone) ([]Event, error) {
-	return readICal(b, icalReader{floating: zone})
+	return readICal(b, &icalReader{floating: zone})
 }
 
-func readICal(b []byte, r icalReader) ([]Event, error) {
+func readICal(b []byte, r *icalReader) ([]Event, error) {
 	calendars, err := readCalendar(b)
 	if err != nil {
 		return nil, err
@@ -67,6 +67,7 @@ type icalReader struct {
 	events   []Event
 	moved    []moved
 	errs     []error
+	outdated []error // of what is kept, what is refused now
 }
 
 // moved is a repetition of an event that is somewhere else, or nowhere.
@@ -78,6 +79,15 @@ type moved struct {
 
 func (r *icalReader) mistake(line int, format string, args ...any) {
 	r.errs = append(r.errs, mistakeAt(line, format, args...))
+}
+
+// refuse is the mistake of what older musters took; nil, and it is noted, if it is kept.
+func (r *icalReader) refuse(p property, why string) error {
+	err := mistakeAt(p.line, "%s", why)
+	if r.kept {
+		r.outdated, err = append(r.outdated, err), nil
+	}
+	return err
 }
 
 func (r *icalReader) event(c component) {
@@ -123,10 +133,13 @@ func (r *icalReader) event(c component) {
 }
 
 func (r *icalReader) move(p property, e Event, cancelled bool) {
-	if p.params["RANGE"] != "" && !r.kept {
-		r.mistake(p.line, "RECURRENCE-ID with RANGE is not read: want an event of its own "+
+	if p.params["RANGE"] != "" {
+		err := r.refuse(p, "RECURRENCE-ID with RANGE is not read: want an event of its own "+
 			"for what follows")
-		return
+		if err != nil {
+			r.errs = append(r.errs, err)
+			return
+		}
 	}
 	from, err := r.moment(p)
 	if err != nil {
@@ -207,8 +220,10 @@ func (r *icalReader) length(c component, from moment, e *Event) error {
 // repeat adds RRULE and RDATE, and takes EXDATE away. What would be understood by half is
 // refused: an exception that is not read is a window that is open when nobody agreed.
 func (r *icalReader) repeat(c component, e *Event) error {
-	if p, ok := c.one("EXRULE"); ok && !r.kept {
-		return mistakeAt(p.line, "EXRULE is not read: want EXDATE")
+	if p, ok := c.one("EXRULE"); ok {
+		if err := r.refuse(p, "EXRULE is not read: want EXDATE"); err != nil {
+			return err
+		}
 	}
 	for _, p := range c.all("RRULE") {
 		more, err := expand(p, e.Starts[0], e.Zone)
@@ -218,8 +233,11 @@ func (r *icalReader) repeat(c component, e *Event) error {
 		e.Starts = append(e.Starts, more...)
 	}
 	for _, p := range c.all("RDATE") {
-		if strings.Contains(p.value, "/") && !r.kept {
-			return mistakeAt(p.line, "RDATE with a period is not read: want an event of its own")
+		if strings.Contains(p.value, "/") {
+			err := r.refuse(p, "RDATE with a period is not read: want an event of its own")
+			if err != nil {
+				return err
+			}
 		}
 		moments, err := r.moments(p)
 		if err != nil {

@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -24,6 +25,13 @@ func TestWhatWasTakenOnceIsReadAsItWas(t *testing.T) {
 		if err != nil {
 			t.Errorf("%q: what was kept is not read any more: %v", more, err)
 			continue
+		}
+		outdated := strings.Join(book.Agreed().Outdated["window a"], "; ")
+		name, _, _ := strings.Cut(strings.TrimSpace(more), ";")
+		name, _, _ = strings.Cut(name, ":")
+		if (outdated == "") != (name == "") || !strings.Contains(outdated, name) ||
+			name != "" && !strings.HasPrefix(outdated, "a.ics: line ") {
+			t.Errorf("%q: what is outdated is %q", more, outdated)
 		}
 		o, ok := first(book.Occurrences("a", instant(t, "2026-10-31T00:00:00Z")))
 		if got := o.Start.Format("2006-01-02T15:04"); !ok || got != "2026-11-01T01:00" {

@@ -182,7 +182,7 @@ func (r *reader) window(n *yaml.Node) {
 	if w.For.Level == Everyone && len(r.errs) == before {
 		r.mistake(n, "window %s is for nobody: give one of customer, site, group and host", w.Name)
 	}
-	w.Times = r.times(f, w.Zone)
+	w.Times = r.times(f, w)
 	if len(r.errs) == before {
 		for _, err := range w.Validate() {
 			r.mistake(n, "window %s: %v", w.Name, err)
@@ -192,7 +192,7 @@ func (r *reader) window(n *yaml.Node) {
 }
 
 // times are those of start, dates and ics.
-func (r *reader) times(f map[string]*yaml.Node, z Zone) Calendar {
+func (r *reader) times(f map[string]*yaml.Node, w Window) Calendar {
 	var c Calendar
 	for _, n := range r.oneOrMore(f["start"]) {
 		recurrence, err := ParseRecurrence(r.text(n))
@@ -206,7 +206,7 @@ func (r *reader) times(f map[string]*yaml.Node, z Zone) Calendar {
 		c.Dates = append(c.Dates, r.wall(n))
 	}
 	slices.Sort(c.Dates)
-	c.Events = r.events(f["ics"], z)
+	c.Events = r.events(f["ics"], w.Zone, "window "+w.Name)
 	return c
 }
 
@@ -218,15 +218,15 @@ func (r *reader) freeze(n *yaml.Node) {
 	if f == nil {
 		return
 	}
-	z := r.zone(n, f["zone"])
+	z, name := r.zone(n, f["zone"]), r.name(n, f["name"], "freeze")
 	x := Freeze{
-		Name:   r.name(n, f["name"], "freeze"),
+		Name:   name,
 		For:    r.scope(n, f),
 		Zone:   z,
 		Reason: r.text(f["reason"]),
 		From:   r.wall(f["from"]),
 		Until:  r.wall(f["until"]),
-		Events: r.events(f["ics"], z),
+		Events: r.events(f["ics"], z, "freeze "+name),
 	}
 	switch {
 	case f["from"] == nil && f["ics"] == nil:
@@ -288,7 +288,16 @@ func (r *reader) zone(at, n *yaml.Node) Zone {
 	return z
 }
 
-func (r *reader) events(n *yaml.Node, z Zone) []Event {
+// outdated notes what is kept of something and is refused now.
+func (r *reader) outdated(of, why string) {
+	if r.agreed.Outdated == nil {
+		r.agreed.Outdated = map[string][]string{}
+	}
+	r.agreed.Outdated[of] = append(r.agreed.Outdated[of], why)
+}
+
+// events are those of a file that a window or a freeze names.
+func (r *reader) events(n *yaml.Node, z Zone, of string) []Event {
 	if n == nil {
 		return nil
 	}
@@ -303,9 +312,13 @@ func (r *reader) events(n *yaml.Node, z Zone) []Event {
 		r.mistake(n, "ics: there is no file %s", clip(name))
 		return nil
 	}
-	events, err := readICal([]byte(r.attached[i].Content), icalReader{floating: z, kept: r.kept})
+	ical := icalReader{floating: z, kept: r.kept}
+	events, err := readICal([]byte(r.attached[i].Content), &ical)
 	for _, err := range flatten(err) {
 		r.errs = append(r.errs, fmt.Errorf("%s: %w", name, err))
+	}
+	for _, err := range ical.outdated {
+		r.outdated(of, fmt.Sprintf("%s: %v", name, err))
 	}
 	return events
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -132,7 +133,7 @@ func explained(e server.HostWindows) string {
 	default:
 		fmt.Fprintf(&b, "not open now: %s; next %s\n", cell(e.Now.Why), moment(e.Now.Next))
 	}
-	return b.String()
+	return b.String() + outdatedList(slices.Concat(e.Windows, e.Hidden), e.Freezes)
 }
 
 // completeHostName names the hosts.
