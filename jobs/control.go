@@ -45,6 +45,14 @@ type Group struct {
 	Hosts  []string `json:"hosts,omitempty"`
 }
 
+// Lack is what some jobs of a task wait for, and why they do not get it.
+type Lack struct {
+	Waits string `json:"waits,omitempty"` // host/x, group/x, a limit
+	Why   string `json:"why"`             // who has it since when, and what a person can do
+	Count int    `json:"count"`           // jobs
+	Hosts string `json:"hosts"`           // of them, folded
+}
+
 // Limit is a named bound of how many jobs may use something at a time.
 type Limit struct {
 	Name    string `json:"name"`

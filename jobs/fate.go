@@ -85,8 +85,14 @@ type ChainInfo struct {
 	Failed   int        `json:"failed"` // hosts, as the budget counts them
 	Budget
 	ChainOrders
-	Tasks []ChainTask     `json:"tasks"`
-	Fates map[Fate]string `json:"fates,omitempty"` // hosts, folded; only of one chain
+	Tasks []ChainTask `json:"tasks"`
+	ChainHosts
+}
+
+// ChainHosts are the hosts of one chain; of a list of chains they are left out.
+type ChainHosts struct {
+	Fates map[Fate]string `json:"fates,omitempty"` // hosts, folded
+	Waits []Lack          `json:"waits,omitempty"` // what its jobs wait for
 }
 
 // ChainTask is a task of a chain.

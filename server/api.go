@@ -138,6 +138,12 @@ type Summary struct {
 	Task    jobs.TaskInfo `json:"task"`
 	Groups  []Alike       `json:"groups"`
 	AtGates int           `json:"at_gates,omitempty"` // jobs that stand at a gate which nobody has answered
+	Waits   []jobs.Lack   `json:"waits,omitempty"`    // what its jobs wait for that others have
+}
+
+// LackList is the answer of GET /v1/tasks/{task}/waits.
+type LackList struct {
+	Waits []jobs.Lack `json:"waits"`
 }
 
 // Said is what a host said, an event of GET /v1/tasks/{task}/output.

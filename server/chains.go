@@ -103,6 +103,7 @@ func (s *Server) finishChain(ctx context.Context, c jobs.Chain, seen jobs.ChainS
 	if state != "" {
 		info.State, info.Why = state, info.Why+"; nothing was activated"
 	}
+	info.Waits = nil
 	s.plans.Delete(c.ID)
 	return s.queue.EndChain(ctx, c.ID, *info)
 }
@@ -229,6 +230,7 @@ func infoOf(c jobs.Chain, seen jobs.ChainSeen) *jobs.ChainInfo {
 func (s *Server) fullInfo(ctx context.Context, c jobs.Chain, seen jobs.ChainSeen) (
 	*jobs.ChainInfo, error) {
 	do, undo := map[string]*jobs.JobInfo{}, map[string]*jobs.JobInfo{}
+	var waiting lacking
 	read := func(t *jobs.TaskInfo, into map[string]*jobs.JobInfo) error {
 		if t == nil || t.Total == 0 {
 			return nil
@@ -236,12 +238,18 @@ func (s *Server) fullInfo(ctx context.Context, c jobs.Chain, seen jobs.ChainSeen
 		return s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 			for _, j := range chunk {
 				into[j.Host] = &j
+				waiting.add(j)
 			}
 			return nil
 		})
 	}
 	if err := errors.Join(read(seen.Do, do), read(seen.Undo, undo)); err != nil {
 		return nil, err
+	}
+	if t := seen.Stage; t != nil && t.State != jobs.TaskEnded {
+		if err := s.queue.EachJob(ctx, t.Task, 0, jobsMax, waiting.all); err != nil {
+			return nil, err
+		}
 	}
 	hosts := map[jobs.Fate][]string{}
 	for _, host := range c.Hosts {
@@ -256,5 +264,7 @@ func (s *Server) fullInfo(ctx context.Context, c jobs.Chain, seen jobs.ChainSeen
 	for fate, names := range hosts {
 		i.Fates[fate] = fleet.Fold(names)
 	}
-	return i, nil
+	var err error
+	i.Waits, err = s.lacks(ctx, waiting)
+	return i, err
 }

@@ -78,6 +78,7 @@ func (s *Server) register(api huma.API) {
 	huma.Register(api, get("/v1/tasks/{task}", "Show a task, or wait for it to change"), s.task)
 	huma.Register(api, get("/v1/tasks/{task}/jobs", "List the jobs of a task"), s.jobs)
 	huma.Register(api, get("/v1/tasks/{task}/summary", "Fold jobs that ended alike"), s.summary)
+	huma.Register(api, get("/v1/tasks/{task}/waits", "Tell what jobs wait for"), s.waits)
 	huma.Register(api, raw(get("/v1/tasks/{task}/summaries", "Fold jobs as they end"),
 		eventStream), s.summaries)
 	huma.Register(api, raw(get("/v1/tasks/{task}/output", "What all hosts say, as they say it"),

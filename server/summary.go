@@ -53,12 +53,13 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 		return &summaryOutput{sum}, nil
 	}
 	f := newFolder(in.Excerpt)
-	gates := 0
+	gates, waiting := 0, lacking{}
 	err = s.queue.EachJob(ctx, id, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			if j.Gate != nil && j.Gate.Answer == "" {
 				gates++
 			}
+			waiting.add(j)
 		}
 		ended := slices.DeleteFunc(chunk, func(j jobs.JobInfo) bool { return j.State != jobs.Ended })
 		for part := range slices.Chunk(ended, outputsMax) {
@@ -79,7 +80,11 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 	if err != nil {
 		return nil, problem(err)
 	}
-	return &summaryOutput{Summary{Task: t, Groups: groups, AtGates: gates}}, nil
+	waits, err := s.lacks(ctx, waiting)
+	if err != nil {
+		return nil, problem(err)
+	}
+	return &summaryOutput{Summary{Task: t, Groups: groups, AtGates: gates, Waits: waits}}, nil
 }
 
 // showGroups shows the biggest groups of a folder, and one for the rest.

@@ -234,7 +234,7 @@ func chainText(i jobs.ChainInfo, colours palette) string {
 	for _, f := range jobs.Fates() {
 		rows = append(rows, [2]string{fateWords[f], cell(i.Fates[f])})
 	}
-	return text + details(rows...)
+	return text + lackLines(i.Waits, 0) + details(rows...)
 }
 
 // chainWord says of which chain a task is a part.

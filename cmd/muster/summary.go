@@ -27,6 +27,7 @@ func summaryText(s server.Summary, width int, colours palette) string {
 	if s.AtGates > 0 {
 		b.WriteString(atGates(s.AtGates, s.Task.Task) + "\n")
 	}
+	b.WriteString(lackLines(s.Waits, width))
 	groups := slices.Clone(s.Groups)
 	slices.SortStableFunc(groups, func(x, y server.Alike) int {
 		return cmp.Or(cmp.Compare(rank(x.Outcome), rank(y.Outcome)), cmp.Compare(y.Count, x.Count))
@@ -44,6 +45,16 @@ func summaryText(s server.Summary, width int, colours palette) string {
 			b.WriteString("\n" + restText(s.Task.Task, groups[groupsShown:n]))
 		}
 		groups = groups[n:]
+	}
+	return b.String()
+}
+
+// lackLines say what jobs wait for, a line each.
+func lackLines(list []jobs.Lack, width int) string {
+	var b strings.Builder
+	for _, l := range list {
+		fmt.Fprintf(&b, "%s\n  %s\n", fit(fmt.Sprintf("%d waiting: %s", l.Count, cell(l.Hosts)),
+			narrow(width, hostColumns)), fit(cell(l.Why), lineColumns))
 	}
 	return b.String()
 }

@@ -91,6 +91,16 @@ cancelled by bob (unproven): \x07oops
 	if diff := cmp.Diff(want, summaryText(server.Summary{Task: task}, 0, false)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	waits := []jobs.Lack{{Waits: "group/edge", Why: "group edge is frozen\x07", Count: 2, Hosts: "fw[1-2]"}}
+	want += "2 waiting: fw[1-2]\n  group edge is frozen\\x07\n"
+	if diff := cmp.Diff(want, summaryText(server.Summary{Task: task, Waits: waits}, 0, false)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	i := jobs.ChainInfo{Chain: aTask, State: jobs.ChainActivating,
+		ChainHosts: jobs.ChainHosts{Waits: waits}}
+	if got := chainText(i, false); !strings.Contains(got, "\n2 waiting: fw[1-2]\n  group edge is frozen") {
+		t.Error(got)
+	}
 }
 
 func TestSummaryIsBounded(t *testing.T) {

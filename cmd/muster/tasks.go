@@ -141,6 +141,7 @@ type taskDetails struct {
 	jobs.TaskInfo
 	Groups  []server.Alike `json:"groups"`
 	AtGates int            `json:"at_gates,omitempty"` // jobs that wait for a person
+	Waits   []jobs.Lack    `json:"waits,omitempty"`    // what others of them wait for
 }
 
 func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
@@ -149,7 +150,7 @@ func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
 		return err
 	}
 	if s.json {
-		return s.writeJSON(taskDetails{sum.Task, filled(sum.Groups), sum.AtGates})
+		return s.writeJSON(taskDetails{sum.Task, filled(sum.Groups), sum.AtGates, sum.Waits})
 	}
 	t := sum.Task
 	return s.write(details(

@@ -64,11 +64,7 @@ func (q *Queue) whyBlocked(ctx context.Context, zone, name string) (string, erro
 	group, isGroup := strings.CutPrefix(name, groupPrefix)
 	switch {
 	case isHost:
-		words := strings.Fields(lock.Val()) // until, token, job
-		if len(words) < 3 {
-			return "its host was held by another job, and is free now", nil
-		}
-		return "its host is held by job " + words[2], nil
+		return q.whyLocked(ctx, zone, strings.Fields(lock.Val()))
 	case isGroup:
 		g := readGroup(zone, group, semaphore{holders: holders.Val()})
 		return groupWords(g), nil
@@ -80,12 +76,36 @@ func (q *Queue) whyBlocked(ctx context.Context, zone, name string) (string, erro
 		cmp.Or(most.Val(), "any number of")), nil
 }
 
+// whyLocked says who has a host by its lock: until, token, job. That of a job which has
+// ended is kept while something of it may still act there.
+func (q *Queue) whyLocked(ctx context.Context, zone string, lock []string) (string, error) {
+	if len(lock) < 3 {
+		return "its host was held by another job, and is free now", nil
+	}
+	id := jobs.ID(lock[2])
+	until, _ := jobs.ParseMicros(lock[0])
+	since, _ := jobs.ParseMicros(lock[1])
+	text, err := q.rdb.HGet(ctx, zoneKey(zone, "task:", string(id.Task())),
+		recordField(id.Host())).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", q.say("job", err)
+	}
+	r, err := readRecord(text)
+	if err != nil || r.state != jobs.Ended {
+		return fmt.Sprintf("its host is held by job %s since %s", id, jobs.TimeOf(since)), err
+	}
+	return fmt.Sprintf("its host stays locked until %s: job %s ended %s at %s, and something of it "+
+		"may still act there (%s); look at the host, nothing else ends the lock", jobs.TimeOf(until), id,
+		r.end.outcome, jobs.TimeOf(r.end.at), r.end.err), nil
+}
+
 func groupWords(g jobs.Group) string {
 	switch {
 	case g.Frozen != "":
-		return fmt.Sprintf("group %s is frozen since job %s: %s", g.Name, g.Job, g.Frozen)
+		return fmt.Sprintf("group %s is frozen since %s by job %s: %s; look at its hosts, then `muster "+
+			"group clear %[1]s --reason '…'`", g.Name, g.Since, g.Job, g.Frozen)
 	case g.Holder != "":
-		return fmt.Sprintf("group %s is held by job %s", g.Name, g.Holder)
+		return fmt.Sprintf("group %s is held by job %s since %s", g.Name, g.Holder, g.Since)
 	}
 	return fmt.Sprintf("group %s was held by another job, and is free now", g.Name)
 }

@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"regexp"
 	"testing"
 	"time"
 
@@ -32,6 +33,9 @@ func TestAJobSaysThatItIsBeingStopped(t *testing.T) {
 	})
 }
 
+// sinceWhen is an instant in what a job says.
+var sinceWhen = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
+
 // A job that does not run says why, in words.
 func TestAJobSaysWhyItDoesNotRun(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
@@ -39,7 +43,7 @@ func TestAJobSaysWhyItDoesNotRun(t *testing.T) {
 		publish(t, q, 8, 1)
 		why := func(id jobs.ID, s jobs.State, want string) {
 			t.Helper()
-			if j := info(t, q, id); j.State != s || j.Why != want {
+			if j := info(t, q, id); j.State != s || sinceWhen.ReplaceAllString(j.Why, "SINCE") != want {
 				t.Errorf("the %s job says %q, want %s, %q", j.State, j.Why, s, want)
 			}
 		}
@@ -56,9 +60,9 @@ func TestAJobSaysWhyItDoesNotRun(t *testing.T) {
 		host := jobs.NewID(submit(t, q, spec(), 1), "fw0000")
 		drain(t, q, "2", 8)
 		why(a.Job, jobs.Running, "")
-		why(pair, jobs.Blocked, "group pair-0 is held by job "+string(a.Job))
+		why(pair, jobs.Blocked, "group pair-0 is held by job "+string(a.Job)+" since SINCE")
 		why(jobs.NewID(site, "fw0003"), jobs.Blocked, "limit site/zrh1: 1 of 1 places are taken")
-		why(host, jobs.Blocked, "its host is held by job "+string(a.Job))
+		why(host, jobs.Blocked, "its host is held by job "+string(a.Job)+" since SINCE")
 
 		step(t, q, "1", 0, jobs.Result{Job: a.Job, Token: a.Token, Kind: jobs.KindDefer, Release: true,
 			Until: jobs.MicrosOf(time.Now().Add(time.Hour)), Error: "outside its window: it opens at 02:00"})
@@ -80,5 +84,31 @@ func TestAJobSaysWhyItDoesNotRun(t *testing.T) {
 		order(func() (jobs.Switched, error) { return q.Pause(t.Context(), task.ID, "erin: mine") })
 		why(later, jobs.Paused, "all is halted: dan: stop; its zone is paused: bob: works; its task is paused: erin: mine; "+
 			"its customer is paused: carol: no")
+	})
+}
+
+// Who waits for what a job left behind that ended in doubt hears since when, and what to do.
+func TestAJobSaysWhatALostCancelLeftBehind(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		publish(t, q, 2, -1)
+		guarded(t, q, disruptive("v-1"), 0, 1)
+		g := one(t, step(t, q, "1", 1))
+		end := ended(g, jobs.Unknown)
+		end.Error, end.KeepLock = "cancel requested, still running: bob: no", true
+		step(t, q, "1", 0, end)
+		host := jobs.NewID(submit(t, q, spec(), 1), "fw0000")
+		pair := jobs.NewID(guarded(t, q, disruptive("v-1"), 1, 1), "fw0001")
+		drain(t, q, "2", 8)
+		for id, want := range map[jobs.ID]string{
+			host: "its host stays locked until SINCE: job " + string(g.Job) + " ended unknown at SINCE, and " +
+				"something of it may still act there (" + end.Error + "); look at the host, nothing else ends the lock",
+			pair: "group pair-0 is frozen since SINCE by job " + string(g.Job) + ": " + end.Error +
+				"; look at its hosts, then `muster group clear pair-0 --reason '…'`",
+		} {
+			if j := info(t, q, id); sinceWhen.ReplaceAllString(j.Why, "SINCE") != want {
+				t.Errorf("the %s job says %q, want %q", j.State, j.Why, want)
+			}
+		}
 	})
 }
