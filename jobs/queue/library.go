@@ -23,9 +23,9 @@ const libraries = 4
 // libraryHead makes a local of all that scripts use of Lua: a function finds a global
 // of its own by a detour.
 const libraryHead = `local function globals()
-  return string, math, table, cjson, tonumber, ipairs, pairs, unpack, rawget, string.sub
+  return string, math, table, cjson, tonumber, ipairs, pairs, unpack, rawget, string.sub, string.format
 end
-local string, math, table, cjson, tonumber, ipairs, pairs, unpack, rawget, sub
+local string, math, table, cjson, tonumber, ipairs, pairs, unpack, rawget, sub, format
 local m, call, ARGV = {}, nil, nil
 `
 

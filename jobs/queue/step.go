@@ -53,7 +53,7 @@ func (q *Queue) Step(ctx context.Context, name string, s jobs.Step) (jobs.Reply,
 
 // step calls the script, and tells how many replicas have what it did.
 func (q *Queue) step(ctx context.Context, name string, s jobs.Step) (jobs.Reply, int, error) {
-	args := make([]any, 0, 8+14*len(s.Results))
+	args := make([]any, 0, 8+15*len(s.Results))
 	args = append(args, s.Node, s.Slot, s.Request, s.Want, "", known(s.Known), "",
 		len(s.Results))
 	for _, r := range s.Results {
@@ -143,10 +143,16 @@ func known(tasks []jobs.TaskID) string {
 	return b.String()
 }
 
+// appendResult adds what step.lua wants to know of a result. Nearly all are ends with
+// nothing else to say: Redis makes a text of each word, so those have few.
 func appendResult(args []any, r jobs.Result) []any {
 	exit := ""
 	if r.ExitCode != nil {
 		exit = strconv.Itoa(*r.ExitCode)
+	}
+	if r.Kind == jobs.KindEnd && r.Class == "" && r.Error == "" && r.Note == "" && !r.KeepLock &&
+		len(r.Output) == 0 && r.Gap.Left == 0 {
+		return append(args, string(r.Job), int64(r.Token), "ended", string(r.Outcome), exit, r.Spent)
 	}
 	saved := r.Saved
 	if r.Kind == jobs.KindEnd {
@@ -178,33 +184,30 @@ func readReply(r reader) (jobs.Reply, error) {
 		return reply, errors.New("the zone vanished again at once")
 	}
 	reply.Next = r.micros()
-	for _, id := range r.texts() {
-		reply.Late = append(reply.Late, jobs.ID(id))
+	for n := r.int(); n > 0 && r.err == nil; n-- {
+		reply.Late = append(reply.Late, jobs.ID(r.text()))
 	}
-	grants, specs := r.texts(), r.texts()
-	if r.err != nil {
-		return reply, r.err
-	}
-	for i := 0; i+1 < len(grants); i += 2 {
-		g, err := readGrant(grants[i], grants[i+1])
-		if err != nil {
+	for n := r.int(); n > 0 && r.err == nil; n-- {
+		g, err := readGrant(r.text(), r.text())
+		if r.err == nil && err != nil {
 			return reply, err
 		}
 		reply.Jobs = append(reply.Jobs, g)
 	}
-	for i := 0; i+1 < len(specs); i += 2 {
+	for len(r.v) > 0 && r.err == nil {
+		task, text := r.text(), r.text()
 		var spec jobs.Spec
 		// What cannot be read is left out: an error would be repeated with the
 		// request for ever. The worker says what it misses, job by job.
-		if json.Unmarshal([]byte(specs[i+1]), &spec) != nil {
+		if json.Unmarshal([]byte(text), &spec) != nil {
 			continue
 		}
 		if reply.Specs == nil {
 			reply.Specs = map[jobs.TaskID]jobs.Spec{}
 		}
-		reply.Specs[jobs.TaskID(specs[i])] = spec
+		reply.Specs[jobs.TaskID(task)] = spec
 	}
-	return reply, nil
+	return reply, r.err
 }
 
 // grantFields is how many tab separated parts a grant has; see step.lua.

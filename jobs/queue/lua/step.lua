@@ -10,8 +10,10 @@
 --      8 number of results, then 15 each: id, token, kind, outcome, class, exit,
 --        error, delay µs, until µs, step, saved (of an end: a note for people),
 --        release, keep, output (a record, see output.go), spent (a ledger, see
---        jobs/times.go)
--- Returns {status, now, next, {late id …}, {grant, host JSON …}, {task, spec …}}
+--        jobs/times.go); or 6, of kind ended, an end with nothing else to say: id,
+--        token, kind, outcome, exit, spent
+-- Returns {status, now, next, number of late ids, late id …, number of grants,
+--      grant, host JSON …, task, spec …}
 --      status: jobs | more | next | frozen | halted | absent (no key zone: call
 --      epoch, then repeat) | stale (a copy of an old call that was delayed: a
 --      later one of this slot was answered; a living caller repeats) | skewed (TIME
@@ -23,32 +25,48 @@
 
 m.LOOKS = 20 -- candidates that may be moved aside in one call
 
--- reply adds to the grants what the caller needs with them: hosts and specs.
-function m.reply(status, at, lateIDs, ids, list)
-  local jobs, specs, known, asks = {}, {}, ' ' .. ARGV[6], {}
-  for i, id in ipairs(ids) do
-    local tid = sub(id, 1, 10)
-    local t = m.task(tid)
-    jobs[2 * i - 1], jobs[2 * i] = list[i], ''
-    if t then
-      local ask = asks[t.inventory]
-      if not ask then
-        ask = {places = {}}
-        asks[t.inventory] = ask
+-- What run sets at every call before it is asked for (see library.lua).
+m.SET = {'node', 'slot', 'request', 'want', 'who', 'raw', 'now', 'at', 'zone', 'held', 'seen',
+  'late', 'grants', 'granted', 'lastToken', 'tokenText', 'looks', 'forgets'}
+
+-- reply adds to the grants what the caller needs with them: hosts and specs. It is one
+-- list, because Redis looks at each table of an answer for all that one may mean.
+function m.reply(status, at, late, ids, list)
+  local out = {status, m.at, at, #late, nil, nil, nil}
+  for i = 1, #late do out[4 + i] = late[i] end
+  local n = 5 + #late
+  out[n] = #ids
+  local known, specs, task, t, inventory = ARGV[6], m.NONE, nil, nil, nil
+  local hosts, places = {nil}, {nil}
+  for i = 1, #ids do
+    local id = ids[i]
+    if sub(id, 1, 10) ~= task then
+      task = sub(id, 1, 10)
+      t = m.task(task)
+      if not string.find(known, task, 1, true) then
+        known = known .. ' ' .. task
+        if specs == m.NONE then specs = {} end
+        specs[#specs + 1] = task
       end
-      ask[#ask + 1], ask.places[#ask + 1] = sub(id, 12), 2 * i
     end
-    if not string.find(known, tid, 1, true) then
-      known = known .. ' ' .. tid
-      specs[#specs + 1] = tid
-      specs[#specs + 1] = call('HGET', m.kTask .. tid, 'spec') or ''
+    n = n + 2
+    out[n - 1], out[n] = list[i], ''
+    inventory = inventory or t and t.inventory
+    if t and t.inventory == inventory then -- nearly always all are of one
+      hosts[#hosts + 1], places[#places + 1] = sub(id, 12), n
+    elseif t then
+      out[n] = call('HGET', m.kHosts .. t.inventory, sub(id, 12)) or ''
     end
   end
-  for inventory, ask in pairs(asks) do
-    local hosts = call('HMGET', m.kHosts .. inventory, unpack(ask))
-    for i, place in ipairs(ask.places) do jobs[place] = hosts[i] or '' end
+  if #hosts > 0 then
+    local found = call('HMGET', m.kHosts .. inventory, unpack(hosts))
+    for i = 1, #places do out[places[i]] = found[i] or '' end
   end
-  return {status, m.at, at, lateIDs, jobs, specs}
+  for i = 1, #specs do
+    out[#out + 1] = specs[i]
+    out[#out + 1] = call('HGET', m.kTask .. specs[i], 'spec') or ''
+  end
+  return out
 end
 
 -- before finds what the slot held before this call, and the answer of a call that
@@ -59,23 +77,22 @@ function m.before()
   local last, sent, held = string.match(before, '^(%S+) (%d+)\n[^\n]*\n[^\n]*\n([^\n]*)\n')
   if last == m.request then return m.earlier(before) end
   -- A stamp from the future is that of a clock that was wrong.
-  if m.num(ARGV[7]) < m.num(sent) and m.num(sent) < m.raw + m.MINUTE then return {'stale', m.at} end
+  sent = sent + 0
+  if ARGV[7] + 0 < sent and sent < m.raw + m.MINUTE then return {'stale', m.at} end
   for id, token in string.gmatch(held, '(%S+) (%S+)') do m.held[id] = token end
 end
 
 -- ended takes a result of nearly every kind: the job runs, has succeeded or failed
 -- without words, and its host has nothing else to wait for. Else it is false. What it
 -- does is what finish and unlock would do.
-function m.ended(i)
-  local id, token, outcome, exit = ARGV[i], ARGV[i + 1], ARGV[i + 3], ARGV[i + 5]
-  local t, r = m.tasks[sub(id, 1, 10)], m.records[id]
-  local begun = tonumber(token)
-  if not (t and t.plain and r and ARGV[i + 2] == 'end' and ARGV[i + 4] == '' and
-      ARGV[i + 6] == '' and ARGV[i + 10] == '' and ARGV[i + 12] == '0' and
-      ARGV[i + 13] == '' and not m.zone.waits and
-      sub(r, 1, 10) == 'running 0 ' and string.find(r, token .. ' ', 13, true) == 13 and
+function m.ended(i, id)
+  local token, outcome, exit = ARGV[i + 1], ARGV[i + 3], ARGV[i + 4]
+  local t, r, begun = m.tasks[sub(id, 1, 10)], m.records[id], token + 0
+  local running = 'running 0 0 ' .. token .. ' '
+  if not (t and t.plain and r and not m.zone.waits and
+      sub(r, 1, #running) == running and
       m.now < begun + t.timeout - 1000) then return false end
-  local host, n = sub(id, 12), #t.put
+  local host = sub(id, 12)
   if begun <= m.forgets and m.locks[host] ~= token .. ' ' .. id then return false end
   m.happened[#m.happened + 1] = 'end ' .. id .. ' {"outcome":"' .. outcome ..
     (exit == '' and '"}' or '","exit":' .. exit .. '}')
@@ -83,23 +100,32 @@ function m.ended(i)
   t.running = t.running - 1
   m.toFree[#m.toFree + 1] = host
   m.locks[host] = false
-  t.put[n + 1] = sub(id, 11)
-  t.put[n + 2] = 'ended 0 0 ' .. sub(r, 13) .. m.at .. ' ' .. outcome .. ' - ' ..
-    (exit == '' and '-' or exit) .. '+' .. ARGV[i + 14] .. ' '
+  local put, n = t.put, #t.put
+  put[n + 1] = ':' .. host
+  put[n + 2] = 'ended 0 0 ' .. sub(r, 13) .. m.at .. ' ' .. outcome .. ' - ' ..
+    (exit == '' and '-' or exit) .. '+' .. ARGV[i + 5] .. ' '
   m.toDrop[#m.toDrop + 1] = id
   return true
 end
 
 function m.results()
-  local ids = {}
-  for i = 9, 9 + 15 * tonumber(ARGV[8]) - 1, 15 do ids[#ids + 1] = ARGV[i] end
+  local ids, from, i = {nil}, {nil}, 9
+  for r = 1, ARGV[8] + 0 do
+    ids[r], from[r] = ARGV[i], i
+    i = i + (ARGV[i + 2] == 'ended' and 6 or 15)
+  end
   m.readJobs(ids)
-  m.forgets = m.num(m.zone.epoch) + m.zone.longest -- takes before it may be forgotten
+  m.forgets = (m.zone.epoch or 0) + m.zone.longest -- takes before it may be forgotten
   if m.forgets >= m.now then m.readLocks(ids) end
   for r = 1, #ids do
-    m.held[ids[r]] = nil
-    m.seen[ids[r]] = true
-    if not m.ended(15 * r - 6) then m.result(15 * r - 6) end
+    local id, i = ids[r], from[r]
+    m.held[id] = nil
+    m.seen[id] = true
+    if ARGV[i + 2] ~= 'ended' then
+      m.result(i)
+    elseif not m.ended(i, id) then
+      m.result(m.spellOut(i))
+    end
   end
 end
 
@@ -110,36 +136,43 @@ end
 function m.peek(s)
   if s.at > #s.page then
     if s.dry then return nil end
-    s.page = call('ZRANGEBYSCORE', s.key, '-inf', m.at, 'LIMIT', m.us(s.offset), m.us(s.size))
-    s.offset, s.at, s.dry = s.offset + #s.page, 1, #s.page < s.size
-    s.size = m.LOOKS
-    if #s.page > 0 then
-      if s.key == m.kAgain then m.readJobs(s.page) end
-      m.readLocks(s.page)
+    local first = s.offset == 0
+    local page = call('ZRANGEBYSCORE', s.key, '-inf', m.at, 'LIMIT', first and '0' or m.us(s.offset),
+      first and ARGV[4] or m.us(m.LOOKS))
+    local n = #page
+    s.page, s.offset, s.at, s.dry = page, s.offset + n, 1, n < (first and m.want or m.LOOKS)
+    if n > 0 then
+      if s.key == m.kAgain then m.readJobs(page) end
+      m.readLocks(page)
     end
   end
   return s.page[s.at]
 end
 
-function m.source(key) return {key = key, page = {}, at = 1, offset = 0, size = m.want} end
+function m.source(key) return {key = key, page = m.NONE, at = 1, offset = 0, dry = false} end
 
 -- fresh hands out a due job of queue if nothing is in its way, as nearly always.
 -- Else it is false. What it does is what grant would do.
 function m.fresh(id)
-  local task, host = sub(id, 1, 10), sub(id, 12)
-  local t = m.task(task)
+  local host, t = sub(id, 12), m.task(sub(id, 1, 10))
   if not t or not t.plain or not t.started or m.locks[host] ~= false then return false end
-  m.lastToken = math.max(m.lastToken + 1, m.now)
-  local token, n = m.us(m.lastToken), #t.put
+  local last = m.lastToken + 1
+  if last < m.now then last = m.now end
+  local token = m.us(last)
+  m.lastToken, m.tokenText = last, token
   m.locks[host] = token
-  m.toTake[#m.toTake + 1] = host
-  m.toTake[#m.toTake + 1] = m.us(m.lastToken + t.timeout) .. ' ' .. token .. ' ' .. id
-  m.toTime[#m.toTime + 1] = m.again(t)
-  m.toTime[#m.toTime + 1] = id
+  local list = m.toTake
+  local n = #list
+  list[n + 1], list[n + 2] = host, m.us(last + t.timeout) .. ' ' .. token .. ' ' .. id
+  list = m.toTime
+  n = #list
+  list[n + 1], list[n + 2] = m.again(t), id
   m.toUnqueue[#m.toUnqueue + 1] = id
-  m.count(t, 'running', 1)
-  t.put[n + 1] = sub(id, 11)
-  t.put[n + 2] = 'running 0 0 ' .. token .. ' 1 0 0 0 0 ' .. t.dueText .. ' 0 ' .. m.at .. ' ' ..
+  t.running, t.counted, m.kept = t.running + 1, true, m.kept + 1
+  list = t.put
+  n = #list
+  list[n + 1] = ':' .. host
+  list[n + 2] = 'running 0 0 ' .. token .. ' 1 0 0 0 0 ' .. t.dueText .. ' 0 ' .. m.at .. ' ' ..
     m.who .. '\n\n\n'
   m.happened[#m.happened + 1] = 'take ' .. id .. ' {"node":"' .. m.who .. '","attempt":1}'
   m.held[id] = token
@@ -158,8 +191,8 @@ end
 
 function m.take()
   local again, queue = m.source(m.kAgain), m.source(m.kQueue)
-  local turn = m.zone.turn
-  while m.looks < m.want + m.LOOKS and #m.grants < m.want do
+  local turn, want, grants = m.zone.turn, m.want, m.grants
+  while m.looks < want + m.LOOKS and #grants < want do
     local s = again
     if not m.peek(again) then
       s = queue
@@ -178,7 +211,7 @@ function m.take()
       if s ~= queue or not m.fresh(id) then m.consider(id, s.key) end
     end
   end
-  m.zone.turn = turn % 4
+  if turn ~= m.zone.turn then m.zone.turn, m.zone.turned = turn % 4, true end
 end
 
 -- first is when the next job is due, if it is before at.
@@ -194,19 +227,19 @@ end
 
 -- remember keeps the answer for a repetition, and what the slot holds now.
 function m.remember(status, at)
-  local mine = {}
-  for id, token in pairs(m.held) do mine[#mine + 1] = id .. ' ' .. token end
-  local text = {m.request .. ' ' .. ARGV[7], status .. ' ' .. at, table.concat(m.late, ' '),
-    table.concat(mine, ' ')}
-  for i = 1, #m.grants do text[4 + i] = m.grants[i] end
-  call('HSET', m.kHold .. m.node, m.slot, table.concat(text, '\n') .. '\n')
+  local mine = ''
+  for id, token in pairs(m.held) do mine = mine .. id .. ' ' .. token .. ' ' end
+  call('HSET', m.kHold .. m.node, m.slot, m.request .. ' ' .. ARGV[7] .. '\n' ..
+    status .. ' ' .. at .. '\n' .. table.concat(m.late, ' ') .. '\n' .. mine .. '\n' ..
+    table.concat(m.grants, '\n') .. (#m.grants > 0 and '\n' or ''))
 end
 
 function m.run()
-  m.node, m.slot, m.request, m.want = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+  m.node, m.slot, m.request, m.want = ARGV[1], ARGV[2], ARGV[3], ARGV[4] + 0
   m.who = m.node .. '/' .. m.slot
   m.begin()
-  if not m.zone.run then return {'absent', m.at} end
+  local zone = m.zone
+  if not zone.run then return {'absent', m.at} end
 
   m.held = {} -- what the slot holds: id to token
   local instead = m.slot ~= '' and m.before()
@@ -214,32 +247,28 @@ function m.run()
 
   -- Either Redis' clock jumped, or somebody slept between the sending of this call and
   -- now. Only the caller can tell which, with another call.
-  local skew = ARGV[5] ~= '' and m.raw - tonumber(ARGV[5]) or 0
-  if math.abs(skew) > m.MINUTE then return {'skewed', m.at} end
+  local skew = ARGV[5] ~= '' and m.raw - ARGV[5] or 0
+  if skew > m.MINUTE or skew < -m.MINUTE then return {'skewed', m.at} end
 
   m.seen = {} -- ids that this call has dealt with
-  m.late = {}
+  m.late = m.NONE
   if ARGV[8] ~= '0' then m.results() end
 
-  m.grants = {}  -- as they are told …
-  m.granted = {} -- … and their ids
-  m.lastToken = m.zone.token
-  m.looks = 0
+  m.grants = {nil}  -- as they are told …
+  m.granted = {nil} -- … and their ids
+  m.lastToken, m.tokenText, m.looks = zone.token, false, 0
   local status, at, more = 'next', '0', false
-  if m.zone.frozen > m.now then
-    status, at = 'frozen', m.us(m.zone.frozen)
-  elseif m.zone.halted or m.zone.paused then
+  if zone.frozen > m.now then
+    status, at = 'frozen', m.us(zone.frozen)
+  elseif zone.halted or zone.paused then
     status = 'halted'
-  elseif m.want == 0 and m.slot == '' then
-    more = m.sweep()
   elseif m.want > 0 then
     m.take()
     more = m.looks >= m.want + m.LOOKS or m.woken
+  elseif m.slot == '' then
+    more = m.sweep()
   end
-  if m.planned() > 0 then
-    m.w('HSET', m.kZone, 'high', m.at, 'token', m.us(m.lastToken), 'turn', m.us(m.zone.turn),
-      'waits', m.zone.waits or '0')
-  end
+  if m.kept > 0 or m.planned() > 0 then m.keepZone() end
   m.flush(true)
 
   if #m.grants > 0 then
@@ -251,4 +280,18 @@ function m.run()
   end
   if m.slot ~= '' then m.remember(status, at) end
   return m.reply(status, at, m.late, m.granted, m.grants)
+end
+
+-- keepZone plans what a call leaves of itself to the next ones. turn and waits are seldom
+-- others than before.
+function m.keepZone()
+  local zone, waits = m.zone, m.zone.waits or '0'
+  m.toZone = {'HSET', m.kZone, 'high', m.at, 'token', m.tokenText or m.us(m.lastToken), nil, nil}
+  if zone.turned then
+    m.toZone[7], m.toZone[8] = 'turn', m.us(zone.turn)
+  end
+  if waits ~= (zone.waited or '0') then
+    local n = #m.toZone
+    m.toZone[n + 1], m.toZone[n + 2] = 'waits', waits
+  end
 end

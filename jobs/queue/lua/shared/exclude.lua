@@ -53,6 +53,7 @@ function m.sem(name)
     -- What is not defined any more binds nobody.
     s.max = tonumber(call('HGET', m.kLimits, name) or '') or math.huge
   end
+  if m.sems == m.NONE then m.sems = {} end
   m.sems[name] = s
   return s
 end

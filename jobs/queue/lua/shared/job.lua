@@ -79,11 +79,6 @@ function m.later(id, upTo) return upTo ~= '' and m.num(id) > m.num(upTo) end
 -- line is a text on one line.
 function m.line(s) return (string.gsub(s, '\n', ' ')) end
 
-function m.locked(host)
-  if m.locks[host] == nil then m.noteLock(host, call('HGET', m.kLocks, host)) end
-  return m.locks[host]
-end
-
 -- lock plans that a job holds its host until an instant by Redis' own clock.
 function m.lock(id, token, until_)
   local host, n = sub(id, 12), #m.toTake

@@ -13,11 +13,15 @@
 
 m.DAY = '86400000'   -- ms; what ended is kept for a day
 m.MINUTE = 60000000  -- µs; who met a taken resource comes again after it
+m.NONE = {}          -- what is not there; nobody puts anything in
 
 -- us is a whole number as text. %d takes a long here, and costs a third of %.0f
 -- and of what Redis itself does with a number that is an argument of a call.
-function m.us(n) return string.format('%d', n) end
+function m.us(n) return format('%d', n) end
 function m.num(s) return s and tonumber(s) or 0 end
+
+-- What nearly every call reads is made a number by `+ 0`: tonumber reads a text twice, and
+-- to read sixteen digits is dearer than a call of Lua.
 
 -- begin reads the clock and the zone. m.now is Redis' TIME, clamped to the
 -- highest seen, m.at the same as text; m.raw is as it was read.
@@ -25,15 +29,15 @@ function m.begin()
   local t = call('TIME')
   local v = call('HMGET', m.kZone, 'run', 'frozen', 'halted', 'high', 'token', 'turn', 'waits',
     'epoch', 'longest', 'paused', 'customers')
-  m.raw = tonumber(t[1]) * 1000000 + tonumber(t[2])
-  local high = m.num(v[4])
+  local raw, high = t[1] * 1000000 + t[2], (v[4] or 0) + 0
   -- A clock that goes back a little is held; one that was far ahead and was put
   -- right is believed.
-  m.now = m.raw < high - m.MINUTE and m.raw or math.max(m.raw, high)
-  m.at = m.us(m.now)
-  m.zone = {run = v[1], frozen = m.num(v[2]), halted = v[3], token = m.num(v[5]),
-    turn = m.num(v[6]), waits = m.num(v[7]) > m.now - 5 * m.MINUTE and v[7], high = high,
-    epoch = v[8], longest = m.num(v[9]), paused = v[10], customers = v[11]}
+  local now = (raw >= high or raw < high - m.MINUTE) and raw or high
+  m.raw, m.now, m.at = raw, now, m.us(now)
+  m.zone = {run = v[1], frozen = (v[2] or 0) + 0, halted = v[3], token = (v[5] or 0) + 0,
+    turn = (v[6] or 0) + 0, waits = (v[7] or 0) + 0 > now - 5 * m.MINUTE and v[7], high = high,
+    epoch = v[8], longest = (v[9] or 0) + 0, paused = v[10], customers = v[11],
+    turned = false, waited = v[7]} -- if turn is another now, and waits as it is kept
 end
 
 -- reset begins a call: nothing is planned, nothing was read.
@@ -43,21 +47,26 @@ end
 -- which each prefix is valid: what has a record is not in queue any more, where
 -- nobody reads records, and what has not ended is somewhere. So a job goes from
 -- queue to its end by way of again, and from again back to queue without a record.
+--
+-- A nil in a table keeps a place for what is put there: one that grows by an element is
+-- made anew, which costs more than the element. NONE stands for a table that is seldom
+-- needed, and is made by who first puts something in.
 function m.reset()
-  m.toFree = {'HDEL', m.kLocks}    -- 1 hosts that are given back
-  m.plan = {}                      -- 2 in the order of w()
-  m.toTake = {'HSET', m.kLocks}    -- 3 hosts that are taken, with their locks
-  m.toTime = {'ZADD', m.kAgain}    -- 4 score, id
-  m.toUnqueue = {'ZREM', m.kQueue} -- 5
-  m.kept = 0                       -- 6 what is kept of jobs, and counters: keep(), count()
-  m.planAfter = {}                 -- 7 in the order of wAfter()
-                                   -- 8 tasks that have ended
-  m.toDrop = {'ZREM', m.kAgain}    -- 9
-  m.planLast = {}                  -- 10 in the order of wLast()
+  m.toFree = {'HDEL', m.kLocks, nil}         -- 1 hosts that are given back
+  m.plan = {}                                -- 2 in the order of w()
+  m.toZone = false                           -- 3 what the zone keeps of this call
+  m.toTake = {'HSET', m.kLocks, nil, nil}    -- 4 hosts that are taken, with their locks
+  m.toTime = {'ZADD', m.kAgain, nil, nil}    -- 5 score, id
+  m.toUnqueue = {'ZREM', m.kQueue, nil}      -- 6
+  m.kept = 0                                 -- 7 what is kept of jobs, and counters: keep(), count()
+  m.planAfter = m.NONE                       -- 8 in the order of wAfter()
+                                             -- 9 tasks that have ended
+  m.toDrop = {'ZREM', m.kAgain, nil}         -- 10
+  m.planLast = m.NONE                        -- 11 in the order of wLast()
 
   -- What happened goes into one entry of the stream a call: a line each, of event,
   -- object and detail (JSON).
-  m.happened = {}
+  m.happened = {nil, nil}
 
   -- Tasks as the scripts need them, and the records of jobs, which are fields of
   -- their task; false for what is not there. Each is read once a call.
@@ -67,15 +76,23 @@ function m.reset()
   -- What holds a host, as it will be after the plan: "token id", or false; and until
   -- when as it is kept.
   m.locks = {}
-  m.untils = {}
+  m.untils = m.NONE
 
-  m.sems = {}     -- semaphores as they will be after the plan (exclude.lua)
+  m.sems = m.NONE -- semaphores as they will be after the plan (exclude.lua)
   m.woken = false -- somebody became due by this call, and is not seen by its own take
 end
 
 function m.w(...) m.plan[#m.plan + 1] = {...} end
-function m.wAfter(...) m.planAfter[#m.planAfter + 1] = {...} end
-function m.wLast(...) m.planLast[#m.planLast + 1] = {...} end
+
+function m.wAfter(...)
+  if m.planAfter == m.NONE then m.planAfter = {} end
+  m.planAfter[#m.planAfter + 1] = {...}
+end
+
+function m.wLast(...)
+  if m.planLast == m.NONE then m.planLast = {} end
+  m.planLast[#m.planLast + 1] = {...}
+end
 
 -- planned is 0 as long as nothing is to be written.
 function m.planned()
@@ -92,16 +109,17 @@ end
 -- that supersedes it.
 function m.ask(id)
   return {'HMGET', m.kTask .. id, 'total', 'due', 'expires', 'timeout', 'paused', 'cancel', 'done',
-    'started', 'inventory', 'guard', 'by', 'running', 'o:succeeded'}
+    'started', 'inventory', 'guard', 'by', 'running', 'o:succeeded', nil} -- and one job
 end
 
 function m.readTask(id, v)
   local t = false
   if v[1] then
-    t = {total = tonumber(v[1]), due = m.num(v[2]), dueText = v[2] or '0', expires = m.num(v[3]),
-      timeout = m.num(v[4]), timeoutText = v[4], paused = v[5], cancel = v[6],
-      done = m.num(v[7]), started = v[8], inventory = v[9] or '', guard = v[10], by = v[11], running = m.num(v[12]),
-      succeeded = m.num(v[13]), key = m.kTask .. id, put = {}, ends = 0, won = 0}
+    t = {total = v[1] + 0, due = (v[2] or 0) + 0, dueText = v[2] or '0', expires = (v[3] or 0) + 0,
+      timeout = (v[4] or 0) + 0, timeoutText = v[4], paused = v[5], cancel = v[6],
+      done = (v[7] or 0) + 0, started = v[8], inventory = v[9] or '', guard = v[10], by = v[11],
+      running = (v[12] or 0) + 0, ran = v[12], succeeded = (v[13] or 0) + 0, key = m.kTask .. id,
+      put = {nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, ends = 0, won = 0}
     -- Its jobs need nothing but their hosts, and nobody stands in their way.
     t.plain = not (t.paused or t.cancel or t.guard or t.by or m.zone.customers) and
       t.expires > m.now
@@ -116,8 +134,24 @@ function m.task(id)
   return t
 end
 
--- readJobs reads the records of jobs and their tasks, one call a task.
+-- readJobs reads the records of jobs and their tasks, one call a task. Nearly always they
+-- are all of one.
 function m.readJobs(ids)
+  if not ids[1] then return end
+  local task, n = sub(ids[1], 1, 10), #ids
+  for i = 2, n do
+    if sub(ids[i], 1, 10) ~= task then return m.readMany(ids) end
+  end
+  local knew = m.tasks[task] ~= nil
+  local ask = knew and {'HMGET', m.kTask .. task} or m.ask(task)
+  local from = #ask
+  for i = 1, n do ask[from + i] = sub(ids[i], 11) end
+  local v, records = call(unpack(ask)), m.records
+  if not knew then m.readTask(task, v) end
+  for i = 1, n do records[ids[i]] = v[from - 2 + i] end
+end
+
+function m.readMany(ids)
   local asks, order = {}, {}
   for i = 1, #ids do
     local task = sub(ids[i], 1, 10)
@@ -169,11 +203,15 @@ end
 function m.tally(t)
   local put = t.put
   if t.counted then
-    local n = #put
-    put[n + 1], put[n + 2] = 'running', m.us(t.running)
+    local n, running = #put, m.us(t.running)
+    -- Of who ends one job and takes the next as many run as before.
+    if running ~= t.ran then
+      put[n + 1], put[n + 2] = 'running', running
+      n = n + 2
+    end
     if t.ends > 0 then
-      put[n + 3], put[n + 4] = 'done', m.us(t.done + t.ends)
-      if t.won > 0 then put[n + 5], put[n + 6] = 'o:succeeded', m.us(t.succeeded + t.won) end
+      put[n + 1], put[n + 2] = 'done', m.us(t.done + t.ends)
+      if t.won > 0 then put[n + 3], put[n + 4] = 'o:succeeded', m.us(t.succeeded + t.won) end
       if t.counts then
         for o, by in pairs(t.counts) do
           n = #put
@@ -207,6 +245,7 @@ function m.flush(frees)
     call('ZREM', m.kQueue, '')
   end
   for i = 1, #m.plan do call(unpack(m.plan[i])) end
+  if m.toZone then call(unpack(m.toZone)) end
   if #m.toTake > 2 then call(unpack(m.toTake)) end
   if #m.toTime > 2 then call(unpack(m.toTime)) end
   if #m.toUnqueue > 2 then call(unpack(m.toUnqueue)) end
@@ -229,10 +268,13 @@ end
 function m.taskOf(id) return sub(id, 1, 10) end
 function m.hostOf(id) return sub(id, 12) end
 
-function m.lockDelay(timeout) return math.max(5000000, math.ceil(timeout / 50)) end
+function m.lockDelay(timeout)
+  return timeout <= 250000000 and 5000000 or math.ceil(timeout / 50)
+end
 
 -- readLocks reads what holds the hosts of jobs, as far as it is not known, in one call.
 function m.readLocks(ids)
+  if #ids == 1 then return m.locked(sub(ids[1], 12)) end
   local hosts = {}
   for i = 1, #ids do
     local host = sub(ids[i], 12)
@@ -247,8 +289,17 @@ function m.noteLock(host, text)
   local value = false
   if text then
     local until_, lock = string.match(text, '^(%d+) (.*)$')
+    if m.untils == m.NONE then m.untils = {} end
     m.untils[host] = tonumber(until_)
     value = m.untils[host] > m.raw and lock
   end
   m.locks[host] = value
+  return value
+end
+
+-- locked is what holds a host, or false.
+function m.locked(host)
+  local lock = m.locks[host]
+  if lock == nil then lock = m.noteLock(host, call('HGET', m.kLocks, host)) end
+  return lock
 end

@@ -1,6 +1,6 @@
 -- script: what stands in front of the prelude in a script that EVALSHA calls.
 
-local call, sub = redis.call, string.sub
+local call, sub, format = redis.call, string.sub, string.format
 
 -- What a call seldom needs is made when it is first asked for: m.lazy is a
 -- function around it, and making a function costs time at every call.

@@ -19,6 +19,14 @@ function m.earlier(text)
   return m.reply(answer[1], answer[2], m.words(line[3]), ids, list)
 end
 
+-- spellOut writes a result of kind ended behind all others as what it is short for.
+function m.spellOut(i)
+  local n = #ARGV
+  for k, part in ipairs({ARGV[i], ARGV[i + 1], 'end', ARGV[i + 3], '', ARGV[i + 4], '', '0', '0', '0',
+    '', '0', '0', '', ARGV[i + 5]}) do ARGV[n + k] = part end
+  return n + 1
+end
+
 -- result takes one result.
 function m.result(i)
   local id, token = ARGV[i], ARGV[i + 1]
@@ -26,6 +34,7 @@ function m.result(i)
   local j = ends and m.jobToEnd(id) or m.job(id)
   if j.token ~= token or (j.state ~= 'running' and j.state ~= 'lost') then
     if not (j.token == token and j.state == 'ended' and j.outcome == ARGV[i + 3]) then
+      if m.late == m.NONE then m.late = {} end
       m.late[#m.late + 1] = id
       m.event('late', id, '{"token":' .. token .. ',"kind":"' .. ARGV[i + 2] .. '","outcome":"' ..
         ARGV[i + 3] .. '"}')
@@ -52,6 +61,7 @@ function m.grant(id, j, t, from, lost, mine, list)
   local host = sub(id, 12)
   m.lastToken = math.max(m.lastToken + 1, m.now)
   local token = m.us(m.lastToken)
+  m.tokenText = token
   local mode = lost and 'lost' or (j.attempt == 0 and 'fresh' or 'continue')
   -- The lock lasts from the token on, also where that is ahead of Redis' clock.
   local ends, bound = m.lastToken + t.timeout, 0
