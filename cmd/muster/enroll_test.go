@@ -72,6 +72,7 @@ func TestEnrollNewHosts(t *testing.T) {
 	e.enroll(exitOK, " new, written\n", "1 key written to "+e.known, "--write", e.known)
 	e.want(e.line)
 	e.enroll(exitOK, " known\n", "0 keys written", "--write", e.known)
+	e.enroll(exitNotAll, "", "there is no folder /nowhere: make it first", "--write", "/nowhere/known_hosts")
 	e.want(e.line)
 	inv, err := new(fileFlags).inventory(t.Context(), []string{e.inventory})
 	if err != nil || len(inv.WithoutKey()) > 0 {

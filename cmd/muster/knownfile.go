@@ -151,7 +151,11 @@ func matches(pattern, host string) bool {
 
 // save writes the file beside and renames it: who reads it meanwhile sees the old one.
 func (f *knownFile) save() (err error) {
-	temp, err := os.CreateTemp(filepath.Dir(f.path), ".known_hosts-*")
+	dir := filepath.Dir(f.path)
+	temp, err := os.CreateTemp(dir, ".known_hosts-*")
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--write: there is no folder %s: make it first", dir)
+	}
 	if err != nil {
 		return fmt.Errorf("--write: %w", err)
 	}
