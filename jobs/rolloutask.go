@@ -200,7 +200,7 @@ func parseBreaker(text string, total int) (b Breaker, err error) {
 	case d < time.Second || d > withinMax:
 		return b, fmt.Errorf("%q: want a time from 1s to 24h", text)
 	case n > total:
-		return b, fmt.Errorf("%q: there are only %d hosts", text, total)
+		return b, fmt.Errorf("%q: %s", text, onlySoMany(total))
 	}
 	return Breaker{n, d}, nil
 }
@@ -224,7 +224,7 @@ func parseWaves(texts []string, total int) ([]int, error) {
 		}
 		switch {
 		case upTo > total:
-			errs = append(errs, fmt.Errorf("%s: there are only %d hosts", text, total))
+			errs = append(errs, fmt.Errorf("%s: %s", text, onlySoMany(total)))
 			continue
 		case upTo <= begun:
 			errs = append(errs, fmt.Errorf("%s: want more than the wave before, %s", said, before))
@@ -296,4 +296,12 @@ func Spread(groups []string, sizes []int) (order, waves []int) {
 		waves, rest = append(waves, n), later
 	}
 	return order, waves
+}
+
+// onlySoMany says that a task has too few hosts for what was asked.
+func onlySoMany(hosts int) string {
+	if hosts == 1 {
+		return "there is only 1 host"
+	}
+	return fmt.Sprintf("there are only %d hosts", hosts)
 }

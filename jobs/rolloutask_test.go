@@ -79,6 +79,7 @@ func TestWhatIsAskedBecomesNumbers(t *testing.T) {
 		{jobs.RolloutAsk{Breaker: "3"}, 3, `breaker: "3": want failures / time, such as 3/10m`},
 		{jobs.RolloutAsk{Breaker: "0/1m"}, 3, `breaker: "0/1m": want 1 to 100 failures`},
 		{jobs.RolloutAsk{Breaker: "2/0s"}, 3, `breaker: "2/0s": want a time from 1s to 24h`},
+		{jobs.RolloutAsk{Breaker: "4/1m"}, 1, `breaker: "4/1m": there is only 1 host`},
 		{jobs.RolloutAsk{Breaker: "4/1m"}, 3, `breaker: "4/1m": there are only 3 hosts`},
 		{jobs.RolloutAsk{UnreachableOK: true, Stages: jobs.Stages{Soak: "soon", Gate: true, Health: "x"}}, 3,
 			`gate: there are no waves: it is about what happens between them

@@ -9,8 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +24,15 @@ import (
 )
 
 // TestServersThatDoNotAnswer is serial, for it looks for what is left behind.
+func TestASocketOfOthersIsNoServerThatIsAway(t *testing.T) {
+	t.Parallel()
+	err := &awayError{place: "unix:///s", err: &net.OpError{Op: "dial", Net: "unix",
+		Err: os.NewSyscallError("connect", syscall.EACCES)}}
+	if text := err.Error(); strings.Contains(text, "muster up") || !strings.Contains(text, "ask for that group") {
+		t.Errorf("got %q", text)
+	}
+}
+
 func TestServersThatDoNotAnswer(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"strings"
 
@@ -23,6 +24,10 @@ type awayError struct {
 }
 
 func (e *awayError) Error() string {
+	if errors.Is(e.err, fs.ErrPermission) {
+		return fmt.Sprintf("%s: %s\nonly the user and the group of this socket may use it, and whoever "+
+			"may enter its folder: ask for that group", e.place, cell(e.err.Error()))
+	}
 	return fmt.Sprintf("no muster server at %s: %s\nstart one with `muster up`, or say where it is "+
 		"with --server or MUSTER_URL", e.place, cell(e.err.Error()))
 }
