@@ -117,6 +117,9 @@ var pitfalls = []struct{ trap, tests, why string }{
 	{"a job comes back when its record was cleaned", "TestRealRecordsAreCleanedAfterAWeekOfTheQueuesClock",
 		""},
 
+	{"a stopped worker's step comes late, beside another member of the group",
+		"TestRealMarkerOfAnotherJobRefusesAStep muster.TestAStoppedWorkersLateStepIsRefusedByTheMarker", ""},
+
 	// Uploads.
 	{"a worker is killed under an upload", "TestRealUploadGoesOnWhereItWasCut TestRealRecordedUploadGoesOn " +
 		"muster.TestAKilledWorkersUploadGoesOn worker.TestALostUploadGoesOn", ""},
