@@ -63,7 +63,8 @@ func newDuties() *cobra.Command {
 		Use:   "duties",
 		Short: "List what exactly one server does at a time, and which one that is",
 		Long: `A duty is had by one server, for three seconds at a time. When that server dies another
-one takes it over. tend looks after the queue; schedules fires the schedules.`,
+one takes it over. tend looks after the queue, schedules fires the schedules, waves opens
+waves and leads chains, history writes what happened into SQL.`,
 		Example:           "  muster nodes duties\n  muster nodes duties -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
