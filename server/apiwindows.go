@@ -111,7 +111,7 @@ type HostWindows struct {
 // HostVerdict says whether work that needs a window may start at a host now.
 type HostVerdict struct {
 	Open  bool      `json:"open"`
-	Until jobs.Time `json:"until"` // the end of the opening
+	Until jobs.Time `json:"until"` // the end of the opening; null, and open: not within 400 days
 	Next  jobs.Time `json:"next"`  // if it may not: when it may; null: no such time is known
 	Why   string    `json:"why,omitempty"`
 }

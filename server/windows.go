@@ -311,8 +311,10 @@ func (s *Server) hostWindows(ctx context.Context, in *hostWindowsInput) (*hostWi
 	v := book.Admit(place, now, work)
 	out.Now = HostVerdict{Open: v.OK, Next: jobs.Time{Time: v.Next}, Why: v.Why}
 	if v.OK {
-		o, _ := book.OpeningAt(place, now, work)
-		out.Now.Until = jobs.Time{Time: o.End}
+		// Further ahead than that nobody has looked.
+		if o, _ := book.OpeningAt(place, now, work); !o.End.After(now.Add(windows.Horizon)) {
+			out.Now.Until = jobs.Time{Time: o.End}
+		}
 	}
 	return &hostWindowsOutput{out}, nil
 }

@@ -179,7 +179,7 @@ func (r *reader) window(n *yaml.Node) {
 		// 00:00 is the end of a day, not its beginning.
 		w.End = time.Duration((end+day-1)%day+1) * time.Second
 	}
-	if w.For.Level == Everyone && len(r.errs) == before {
+	if f["customer"] == nil && f["site"] == nil && f["group"] == nil && f["host"] == nil {
 		r.mistake(n, "window %s is for nobody: give one of customer, site, group and host", w.Name)
 	}
 	w.Times = r.times(f, w)

@@ -83,7 +83,7 @@ func TestParseTellsAllMistakes(t *testing.T) {
     colour: red
   - {name: a, customer: -x, zone: UTC, start: "0 2 * * *", end: "04:00"}
   - {zone: UTC, host: b, start: "0 2 * * *", length: 1h, end: "04:00"}
-  - {name: c, zone: UTC, start: "0 2 * * *", length: 1h}
+  - {name: c, zone: UTC, start: "0 2 * * *", length: 1}
   - {name: d, host: d, zone: UTC, ics: gone.ics}
   - nonsense
 freezes:
@@ -100,7 +100,7 @@ freezes:
 		`w.yaml:6: start: "TZ=x": the zone is a field`, `w.yaml:7: end "25:00" is no time`,
 		`w.yaml:8: cutoff: "fast": want a time`, "w.yaml:10: window a is there already, at w.yaml:2",
 		`w.yaml:10: customer: name "-x"`, "w.yaml:11: a window without a name",
-		"w.yaml:12: window c is for nobody", "w.yaml:13: ics: there is no file gone.ics",
+		"w.yaml:12: window c is for nobody", `w.yaml:12: length: "1"`, "w.yaml:13: ics: there is no file gone.ics",
 		"w.yaml:14: a window: want a mapping", `w.yaml:16: from: "2026-13-01" is no date`, "w.yaml:16: no zone",
 		"w.yaml:17: freeze g never begins", "w.yaml:18: until 2026-01-01 00:00 is not after",
 	} {

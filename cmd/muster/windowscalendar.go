@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -44,8 +45,9 @@ drawn once. Times are of the clocks here, or of --zone.`,
 	c.Flags().StringVar(&from, "from", "", "first `day` (default today)")
 	c.Flags().StringVar(&zone, "zone", "", "IANA `name` of the zone (default that of this machine)")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		loc, first, err := firstDay(zone, from)
-		if err != nil {
+		on, err := selectorArg(args, orSayAll)
+		loc, first, wrong := firstDay(zone, from)
+		if err = errors.Join(err, wrong); err != nil {
 			return exit(exitUsage, err)
 		}
 		l, err := s.windowList(ctx)
@@ -57,7 +59,7 @@ drawn once. Times are of the clocks here, or of --zone.`,
 			return fmt.Errorf("the timetable of the server cannot be read: is this muster older? %w", err)
 		}
 		var hosts server.HostList
-		if err := s.get(ctx, "/v1/hosts", url.Values{"on": {args[0]}}, &hosts); err != nil {
+		if err := s.get(ctx, "/v1/hosts", url.Values{"on": {on}}, &hosts); err != nil {
 			return err
 		}
 		days := 7

@@ -14,6 +14,7 @@ import (
 
 	"muster/fleet"
 	"muster/server"
+	"muster/windows"
 )
 
 func newWindowsNext() *cobra.Command {
@@ -126,6 +127,8 @@ func explained(e server.HostWindows) string {
 			orDash(cell(f.Reason)))
 	}
 	switch {
+	case e.Now.Open && e.Now.Until.IsZero():
+		fmt.Fprintf(&b, "open now, and not shut in the next %d days\n", int(windows.Horizon.Hours()/24))
 	case e.Now.Open:
 		fmt.Fprintf(&b, "open now, until %s\n", moment(e.Now.Until))
 	case e.Now.Next.IsZero():
