@@ -61,31 +61,29 @@ func TestAdmissionIsThatOfWholeOpenings(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		book := drawBook(t)
-		for range 3 {
-			now := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(
-				rapid.IntRange(0, 31*24*4).Draw(t, "quarters")) * 15 * time.Minute)
-			w := Work{Window: true, Estimate: time.Duration(rapid.SampledFrom([]int{
-				0, 1, 20, 59, 60, 61, 300, 1440, 3000}).Draw(t, "minutes")) * time.Minute}
-			if rapid.IntRange(0, 5).Draw(t, "override") == 0 {
-				w.Override = "x"
-			}
-			v := book.Admit(acme, now, w)
-			ok, next, end := admitByWhole(book, acme, now, w)
-			if v.OK != ok || !v.Next.Equal(next) || v.OK != (v.Why == "") {
-				t.Fatalf("%s: ok %t, next %s, why %q; by whole openings %t, %s", now, v.OK, v.Next, v.Why, ok, next)
-			}
-			if ok && (v.Until.After(end) || v.Until.Before(now.Add(w.Estimate))) {
-				t.Fatalf("%s: open until %s, and truly until %s", now, v.Until, end)
-			}
-			if o, open := book.OpeningAt(acme, now, w); ok && (!open || !o.End.Equal(end)) {
-				t.Fatalf("%s: the opening is %+v, want one that ends at %s", now, o, end)
-			}
-			w.Override, w.Estimate = "x", 0
-			o, open := book.OpeningAt(acme, now, w)
-			left := book.OpenFor(acme, now, "")
-			if truly := o.End.Sub(now); open != (left > 0) || open && left != truly && (left < openForLeast || left > truly) {
-				t.Fatalf("%s: open for %s, truly %+v", now, left, o)
-			}
+		now := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(
+			rapid.IntRange(0, 31*24*4).Draw(t, "quarters")) * 15 * time.Minute)
+		w := Work{Window: true, Estimate: time.Duration(rapid.SampledFrom([]int{
+			0, 1, 20, 59, 60, 61, 300, 1440, 3000}).Draw(t, "minutes")) * time.Minute}
+		if rapid.IntRange(0, 5).Draw(t, "override") == 0 {
+			w.Override = "x"
+		}
+		v := book.Admit(acme, now, w)
+		ok, next, end := admitByWhole(book, acme, now, w)
+		if v.OK != ok || !v.Next.Equal(next) || v.OK != (v.Why == "") {
+			t.Fatalf("%s: ok %t, next %s, why %q; by whole openings %t, %s", now, v.OK, v.Next, v.Why, ok, next)
+		}
+		if ok && (v.Until.After(end) || v.Until.Before(now.Add(w.Estimate))) {
+			t.Fatalf("%s: open until %s, and truly until %s", now, v.Until, end)
+		}
+		if o, open := book.OpeningAt(acme, now, w); ok && (!open || !o.End.Equal(end)) {
+			t.Fatalf("%s: the opening is %+v, want one that ends at %s", now, o, end)
+		}
+		w.Override, w.Estimate = "x", 0
+		o, open := book.OpeningAt(acme, now, w)
+		left := book.OpenFor(acme, now, "")
+		if truly := o.End.Sub(now); open != (left > 0) || open && left != truly && (left < openForLeast || left > truly) {
+			t.Fatalf("%s: open for %s, truly %+v", now, left, o)
 		}
 	})
 }
