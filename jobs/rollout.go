@@ -83,6 +83,29 @@ type Rolled struct {
 	Failed  int    `json:"failed"`          // jobs, as Rule counts them
 	Moved   int    `json:"moved,omitempty"` // jobs that were brought back
 	Early   string `json:"early,omitempty"` // of an order to open the next wave: why none was opened
+	Wave    int    `json:"wave,omitempty"`  // of an order to open this one
+}
+
+// MayOpen tells whether an order to open a certain wave of a task is to be carried out: it
+// is the next one. already: it is open, and nothing is to be done. No wave is passed over:
+// those before it show whether it may follow.
+func (t TaskInfo) MayOpen(wave int) (already bool, err error) {
+	r := t.Rollout
+	switch {
+	case r == nil || len(r.Waves) == 0:
+		return false, fmt.Errorf("task %s has no waves: leave the wave out", t.Task)
+	case wave < 1 || wave > len(r.Waves):
+		return false, fmt.Errorf("there is no wave %d: task %s has waves 1 to %d", wave, t.Task,
+			len(r.Waves))
+	case wave > r.Wave+1:
+		return false, fmt.Errorf("wave %d comes before wave %d, and none is passed over: %d of %d are "+
+			"open; a wave can be opened when those before it have ended", r.Wave+1, wave, r.Wave,
+			len(r.Waves))
+	case wave <= r.Wave && r.Stopped != "" && t.State != TaskEnded:
+		return false, fmt.Errorf("wave %d is open, and the task is stopped: leave the wave out to let "+
+			"it go on", wave)
+	}
+	return wave <= r.Wave, nil
 }
 
 // Early says why a person cannot open the next wave of a task yet: the open ones are not

@@ -181,3 +181,34 @@ func TestHowHostsAreArranged(t *testing.T) {
 		}
 	}
 }
+
+// An order to open a certain wave opens that one, or none.
+func TestAWaveIsOpenedInItsTurn(t *testing.T) {
+	task := func(state jobs.TaskState, wave int, stopped string) jobs.TaskInfo {
+		r := &jobs.RolloutInfo{Rollout: jobs.Rollout{Waves: []int{1, 2, 3}}}
+		r.Wave, r.Stopped = wave, stopped
+		return jobs.TaskInfo{Task: "0wcy7y2fb2", State: state, Orders: jobs.Orders{Rollout: r}}
+	}
+	for _, c := range []struct {
+		task    jobs.TaskInfo
+		wave    int
+		already bool
+		wrong   string
+	}{
+		{task(jobs.TaskRunning, 1, ""), 2, false, ""},
+		{task(jobs.TaskRunning, 1, ""), 1, true, ""},
+		{task(jobs.TaskRunning, 3, ""), 2, true, ""},
+		{task(jobs.TaskRunning, 1, ""), 3, false, "wave 2 comes before wave 3, and none is passed over: 1 of 3 are open"},
+		{task(jobs.TaskRunning, 1, ""), 4, false, "there is no wave 4: task 0wcy7y2fb2 has waves 1 to 3"},
+		{task(jobs.TaskStopped, 2, "too many"), 2, false, "wave 2 is open, and the task is stopped: leave the wave out"},
+		{task(jobs.TaskStopped, 2, "too many"), 3, false, ""},
+		{task(jobs.TaskEnded, 2, "too many"), 1, true, ""},
+		{jobs.TaskInfo{Task: "0wcy7y2fb2"}, 1, false, "task 0wcy7y2fb2 has no waves"},
+	} {
+		already, err := c.task.MayOpen(c.wave)
+		if already != c.already || (err == nil) != (c.wrong == "") ||
+			err != nil && !strings.HasPrefix(err.Error(), c.wrong) {
+			t.Errorf("wave %d of %+v: %t, %v", c.wave, c.task.Rollout, already, err)
+		}
+	}
+}

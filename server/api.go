@@ -106,6 +106,9 @@ type NextRequest struct {
 	OrderRequest
 	// MaxFailed is how many may fail in all from now on, N or P%; as before if empty.
 	MaxFailed string `json:"max_failed,omitempty"`
+	// Wave is the wave to open, which must be the next one; of one that is open nothing is
+	// done. 0: whatever is next.
+	Wave int `json:"wave,omitempty" minimum:"0"`
 }
 
 // ChainList is the answer of GET /v1/chains.

@@ -77,6 +77,14 @@ func (s *Server) nextRollout(ctx context.Context, in *nextInput) (*rolledOutput,
 	for _, m := range bad {
 		wrong = append(wrong, mistakes("body."+m.Field, m.Err)...)
 	}
+	if b.Wave > 0 {
+		already, err := t.MayOpen(b.Wave)
+		wrong = append(wrong, mistakes("body.wave", err)...)
+		if already && len(wrong) == 0 {
+			return &rolledOutput{jobs.Rolled{Task: id, Already: true, Failed: t.Rollout.Failed,
+				Wave: b.Wave}}, nil
+		}
+	}
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
@@ -91,6 +99,7 @@ func (s *Server) nextRollout(ctx context.Context, in *nextInput) (*rolledOutput,
 	if did.Already && ask.MaxFailed == nil {
 		did.Early = t.Early() // as it stood before the order; a budget is an order by itself
 	}
+	did.Wave = b.Wave
 	s.logOrder("rollout goes on", g, "task", id, "already", did.Already, "was", did.Was)
 	return &rolledOutput{did}, nil
 }

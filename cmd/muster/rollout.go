@@ -151,7 +151,7 @@ begin. muster rollout next lets it go on; muster cancel ends it.`,
 }
 
 func newRolloutNext() *cobra.Command {
-	reason, failed := "", ""
+	reason, failed, wave := "", "", 0
 	c := &cobra.Command{
 		Use:   "next TASK",
 		Short: "Let a stopped task go on, or open its next wave now",
@@ -161,13 +161,18 @@ failed than may, --max-failed says how many may fail in all from now on.
 
 While jobs of the open waves have not ended no further wave is opened: next says so and
 ends with exit code 1, and is to be given again when muster rollout show says that the
-wave is over. A task that goes on already, with no wave ahead, is exit code 0.`,
+wave is over. A task that goes on already, with no wave ahead, is exit code 0.
+
+With --wave N only wave N is opened, so that giving the order twice does not open two: it
+must be the next one, and if it is open already nothing is done. No wave is passed over.`,
 		Example: `  muster rollout next 0wcy7y2fb2 --reason 'wave 1 looks well'
+  muster rollout next 0wcy7y2fb2 --wave 2 --reason 'wave 1 looks well'
   muster rollout next 0wcy7y2fb2 --max-failed 10 --reason 'the six are old ones'`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRollouts,
 	}
 	addReason(c, &reason)
+	c.Flags().IntVar(&wave, "wave", 0, "open wave `N`, which must be the next one, and no other")
 	c.Flags().StringVar(&failed, "max-failed", "", "so many may fail in all from now on: `N or P%`")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		id, err := taskArg(args[0])
@@ -177,6 +182,9 @@ wave is over. A task that goes on already, with no wave ahead, is exit code 0.`,
 				err = exit(exitUsage, err)
 			}
 		}
+		if c.Flags().Changed("wave") && wave < 1 {
+			err = errors.Join(err, exit(exitUsage, fmt.Errorf("--wave %d: want 1 or more", wave)))
+		}
 		if err != nil {
 			return err
 		}
@@ -184,12 +192,12 @@ wave is over. A task that goes on already, with no wave ahead, is exit code 0.`,
 		if err != nil {
 			return err
 		}
-		if t.Chain != "" && failed == "" {
+		if t.Chain != "" && failed == "" && wave == 0 {
 			return s.orderChain(ctx, t.Chain, "next", reason)
 		}
 		var did jobs.Rolled
 		err = s.do(ctx, call{method: http.MethodPost, path: rolloutPath(id, "next"), bound: submitTimeout,
-			body: server.NextRequest{MaxFailed: failed,
+			body: server.NextRequest{MaxFailed: failed, Wave: wave,
 				OrderRequest: server.OrderRequest{Reason: reason, As: s.as}}}, &did)
 		if err != nil {
 			return refusedUse(err)
@@ -232,6 +240,8 @@ func rolledText(d jobs.Rolled) string {
 		return task + " stood so already: " + cell(d.Note) + "\n"
 	case d.Stopped:
 		return task + " is stopped: what has begun goes on, nothing else begins\n"
+	case d.Already && d.Wave > 0:
+		return task + fmt.Sprintf(": wave %d is open already: nothing to do\n", d.Wave)
 	case d.Already:
 		return task + " waits for nobody: nothing to do\n"
 	}
