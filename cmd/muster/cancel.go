@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -66,6 +67,11 @@ func cancelArgs(args []string) (jobs.TaskID, []jobs.ID, error) {
 	if len(args) == 1 && !strings.Contains(args[0], ":") {
 		id, err := taskArg(args[0])
 		return id, nil, err
+	}
+	tasks := !slices.ContainsFunc(args, func(s string) bool { return strings.Contains(s, ":") })
+	if tasks {
+		return "", nil, fmt.Errorf("cancel one task at a time, not %d: %s", len(args),
+			cell(strings.Join(args, " ")))
 	}
 	var list []jobs.ID
 	var errs []error

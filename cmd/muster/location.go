@@ -41,6 +41,7 @@ var flagsOf = map[string]string{
 	"body.rollout.staged":         "--staged: ",
 	"body.rollout.roll_back":      "--roll-back: ",
 	"body.max_failed":             "--max-failed: ",
+	"body.wave":                   "--wave: ",
 	"body.rollout.max_failed":     "--max-failed: ",
 	"body.rollout.unreachable_ok": "--unreachable-ok: ",
 	"body.rollout.breaker":        "--breaker: ",
