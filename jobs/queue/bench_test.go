@@ -44,11 +44,15 @@ func benchmarkStep(b *testing.B, slots int) {
 		}
 	}
 	var results []jobs.Result
+	var known []jobs.TaskID // as a worker says of which tasks it has the spec
 	turn := func(want int) int {
-		r, err := q.Step(b.Context(), zone, jobs.Step{Node: "n1", Slot: "1",
+		r, err := q.Step(b.Context(), zone, jobs.Step{Node: "n1", Slot: "1", Known: known,
 			Request: fmt.Sprint("r", request.Add(1)), Results: results, Want: want})
 		if err != nil {
 			b.Fatal(err)
+		}
+		for id := range r.Specs {
+			known = append(known, id)
 		}
 		results = results[:0]
 		for _, g := range r.Jobs {

@@ -40,9 +40,9 @@ function m.reply(status, at, late, ids, list)
   local hosts, places = {nil}, {nil}
   for i = 1, #ids do
     local id = ids[i]
-    if sub(id, 1, 10) ~= task then
-      task = sub(id, 1, 10)
-      t = m.task(task)
+    local of = sub(id, 1, 10)
+    if of ~= task then
+      task, t = of, m.task(of)
       if not string.find(known, task, 1, true) then
         known = known .. ' ' .. task
         if specs == m.NONE then specs = {} end
@@ -70,16 +70,27 @@ function m.reply(status, at, late, ids, list)
 end
 
 -- before finds what the slot held before this call, and the answer of a call that
--- is not to be carried out.
+-- is not to be carried out. It goes from one mark to the next: a pattern looks at each
+-- byte by itself.
 function m.before()
   local before = call('HGET', m.kHold .. m.node, m.slot)
   if not before then return nil end
-  local last, sent, held = string.match(before, '^(%S+) (%d+)\n[^\n]*\n[^\n]*\n([^\n]*)\n')
-  if last == m.request then return m.earlier(before) end
+  local find = string.find
+  local blank = find(before, ' ', 1, true)
+  if sub(before, 1, blank - 1) == m.request then return m.earlier(before) end
   -- A stamp from the future is that of a clock that was wrong.
-  sent = sent + 0
+  local first = find(before, '\n', blank, true)
+  local sent = sub(before, blank + 1, first - 1) + 0
   if ARGV[7] + 0 < sent and sent < m.raw + m.MINUTE then return {'stale', m.at} end
-  for id, token in string.gmatch(held, '(%S+) (%S+)') do m.held[id] = token end
+  local third = find(before, '\n', find(before, '\n', first + 1, true) + 1, true)
+  local at, ends = third + 1, find(before, '\n', third + 1, true)
+  while at < ends do -- id and token, each with a blank behind it
+    blank = find(before, ' ', at, true)
+    local next = find(before, ' ', blank + 1, true) or ends
+    if next > ends then next = ends end
+    m.held[sub(before, at, blank - 1)] = sub(before, blank + 1, next - 1)
+    at = next + 1
+  end
 end
 
 -- ended takes a result of nearly every kind: the job runs, has succeeded or failed
@@ -149,7 +160,14 @@ function m.peek(s)
   return s.page[s.at]
 end
 
-function m.source(key) return {key = key, page = m.NONE, at = 1, offset = 0, dry = false} end
+-- The two sources; take() begins with both anew.
+m.fromAgain, m.fromQueue = {page = false, at = 1, offset = 0, dry = false, key = ''},
+  {page = false, at = 1, offset = 0, dry = false, key = ''}
+
+function m.source(s, key)
+  s.key, s.page, s.at, s.offset, s.dry = key, m.NONE, 1, 0, false
+  return s
+end
 
 -- fresh hands out a due job of queue if nothing is in its way, as nearly always.
 -- Else it is false. What it does is what grant would do.
@@ -190,20 +208,20 @@ function m.again(t)
 end
 
 function m.take()
-  local again, queue = m.source(m.kAgain), m.source(m.kQueue)
+  local again, queue = m.source(m.fromAgain, m.kAgain), m.source(m.fromQueue, m.kQueue)
   local turn, want, grants = m.zone.turn, m.want, m.grants
   while m.looks < want + m.LOOKS and #grants < want do
-    local s = again
-    if not m.peek(again) then
-      s = queue
-    else
+    local s, id = again, m.peek(again)
+    if id then
       -- Started work first, but every fourth from the queue, so that neither
       -- a crowd of retries nor a backlog starves the other.
       turn = turn + 1
-      if turn % 4 == 0 and m.peek(queue) then s = queue end
+      local other = turn % 4 == 0 and m.peek(queue)
+      if other then s, id = queue, other end
+    else
+      s, id = queue, m.peek(queue)
+      if not id then break end
     end
-    local id = m.peek(s)
-    if not id then break end
     s.at = s.at + 1
     m.looks = m.looks + 1
     if not m.seen[id] then

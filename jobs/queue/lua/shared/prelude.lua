@@ -71,6 +71,7 @@ function m.reset()
   -- Tasks as the scripts need them, and the records of jobs, which are fields of
   -- their task; false for what is not there. Each is read once a call.
   m.tasks = {}
+  m.lastTask = false -- the one that was read last; t.before is the one before it
   m.records = {}
 
   -- What holds a host, as it will be after the plan: "token id", or false; and until
@@ -115,14 +116,16 @@ end
 function m.readTask(id, v)
   local t = false
   if v[1] then
-    t = {total = v[1] + 0, due = (v[2] or 0) + 0, dueText = v[2] or '0', expires = (v[3] or 0) + 0,
-      timeout = (v[4] or 0) + 0, timeoutText = v[4], paused = v[5], cancel = v[6],
+    local running = (v[12] or 0) + 0
+    t = {id = id, before = m.lastTask, total = v[1] + 0, due = (v[2] or 0) + 0, dueText = v[2] or '0',
+      expires = (v[3] or 0) + 0, timeout = (v[4] or 0) + 0, timeoutText = v[4], paused = v[5], cancel = v[6],
       done = (v[7] or 0) + 0, started = v[8], inventory = v[9] or '', guard = v[10], by = v[11],
-      running = (v[12] or 0) + 0, ran = v[12], succeeded = (v[13] or 0) + 0, key = m.kTask .. id,
+      running = running, ran = running, succeeded = (v[13] or 0) + 0, key = m.kTask .. id,
       put = {nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, ends = 0, won = 0}
     -- Its jobs need nothing but their hosts, and nobody stands in their way.
     t.plain = not (t.paused or t.cancel or t.guard or t.by or m.zone.customers) and
       t.expires > m.now
+    m.lastTask = t
   end
   m.tasks[id] = t
   return t
@@ -203,10 +206,10 @@ end
 function m.tally(t)
   local put = t.put
   if t.counted then
-    local n, running = #put, m.us(t.running)
-    -- Of who ends one job and takes the next as many run as before.
-    if running ~= t.ran then
-      put[n + 1], put[n + 2] = 'running', running
+    local n = #put
+    -- Where one job ends and the next is taken as many run as before.
+    if t.running ~= t.ran then
+      put[n + 1], put[n + 2] = 'running', m.us(t.running)
       n = n + 2
     end
     if t.ends > 0 then
@@ -250,13 +253,17 @@ function m.flush(frees)
   if #m.toTime > 2 then call(unpack(m.toTime)) end
   if #m.toUnqueue > 2 then call(unpack(m.toUnqueue)) end
   if m.kept > 0 then
-    for _, t in pairs(m.tasks) do
-      if t then m.tally(t) end
+    local t = m.lastTask
+    while t do
+      m.tally(t)
+      t = t.before
     end
   end
   for i = 1, #m.planAfter do call(unpack(m.planAfter[i])) end
-  for id, t in pairs(m.tasks) do
-    if t then m.close(id, t) end
+  local t = m.lastTask
+  while t do
+    m.close(t.id, t)
+    t = t.before
   end
   if #m.toDrop > 2 then call(unpack(m.toDrop)) end
   for i = 1, #m.planLast do call(unpack(m.planLast[i])) end
@@ -288,10 +295,11 @@ end
 function m.noteLock(host, text)
   local value = false
   if text then
-    local until_, lock = string.match(text, '^(%d+) (.*)$')
+    local blank = string.find(text, ' ', 1, true)
+    local until_ = sub(text, 1, blank - 1) + 0
     if m.untils == m.NONE then m.untils = {} end
-    m.untils[host] = tonumber(until_)
-    value = m.untils[host] > m.raw and lock
+    m.untils[host] = until_
+    value = until_ > m.raw and sub(text, blank + 1)
   end
   m.locks[host] = value
   return value
