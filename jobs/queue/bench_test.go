@@ -29,7 +29,7 @@ func BenchmarkStep(b *testing.B) {
 func benchmarkStep(b *testing.B, slots int) {
 	s := queuetest.StartServer(b)
 	cfg := s.Config()
-	cfg.Node, cfg.Slot = "n1", "1"
+	cfg.Node, cfg.Slot, cfg.Timeout = "n1", "1", time.Minute // slow, where it is counted
 	q, err := queue.Open(b.Context(), cfg)
 	if err != nil {
 		b.Fatal(err)

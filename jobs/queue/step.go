@@ -218,10 +218,7 @@ func readGrant(text, host string) (jobs.Grant, error) {
 	if len(parts) != grantFields {
 		return jobs.Grant{}, fmt.Errorf("grant has %d parts, want %d", len(parts), grantFields)
 	}
-	r := reader{v: make([]any, len(parts))}
-	for i, p := range parts {
-		r.v[i] = p
-	}
+	r := words{left: parts}
 	g := jobs.Grant{Job: jobs.ID(r.text()), Token: jobs.Token(r.micros()), Mode: jobs.Mode(r.text()),
 		Attempt: r.int(), Tries: r.int(), Probes: r.int(), Crashes: r.int(), Step: r.int(),
 		Due: r.micros(), Timeout: r.duration(), Bound: r.duration(), LostNode: r.text(),
@@ -237,6 +234,31 @@ func readGrant(text, host string) (jobs.Grant, error) {
 	}
 	return g, nil
 }
+
+// words takes the parts of a text in order, as reader those of an answer: but with no
+// memory for each, which was two thirds of all that a job took here.
+type words struct {
+	left []string
+	err  error
+}
+
+func (w *words) text() string {
+	word := w.left[0]
+	w.left = w.left[1:]
+	return word
+}
+
+func (w *words) micros() jobs.Micros {
+	m, err := jobs.ParseMicros(w.text())
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	return m
+}
+
+func (w *words) int() int { return int(w.micros()) }
+
+func (w *words) duration() time.Duration { return time.Duration(w.micros()) * time.Microsecond }
 
 // giveUp forgets jobs that are about to be given back, before the call: if its
 // answer is lost, the next connection must not say that they are in hand.
