@@ -21,10 +21,10 @@ func calm(t *testing.T, w *twin, hosts ...string) {
 	}
 }
 
-func (w *twin) submit(t *testing.T, host string) {
+func (w *twin) submit(t *testing.T, hosts ...string) {
 	spec := jobs.Spec{Action: []byte(`{}`), Inventory: "v1", Timeout: time.Minute, Expire: time.Hour}
 	p := model.Put{Task: jobs.NewTaskID(w.now.Time(), uint16(taskCount.Add(1))), Print: "p",
-		Hosts: []string{host}, Head: &model.Head{Spec: spec, Total: 1, Chunks: 1}}
+		Hosts: hosts, Head: &model.Head{Spec: spec, Total: len(hosts), Chunks: 1}}
 	w.put(t, p)
 	w.move(t, model.Move{Task: p.Task, Verb: "commit", Limit: 500, Note: "x"})
 }
