@@ -313,7 +313,7 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"logs", aTask + ":-oProxyCommand=x"}, []string{"starts with"}},
 		{[]string{"logs", aJob, "--raw", "-o", "json"}, []string{"--raw"}},
 		{[]string{"cancel"}, []string{"requires at least 1 arg"}},
-		{[]string{"cancel", aTask, aTask}, []string{"want <task>:<host>"}},
+		{[]string{"cancel", aTask, aTask}, []string{"one task at a time"}},
 		{[]string{"cancel", aJob, "0wcy7y2fb3:fw001"}, []string{"jobs of one task at a time"}},
 		{[]string{"pause"}, []string{"want one of TASK, --customer and --zone", "muster halt"}},
 		{[]string{"pause", aTask, "--zone", "z"}, []string{"want one of"}},
