@@ -52,9 +52,14 @@ func words(line string) (found []string) {
 }
 
 // named tells what is wrong with a command that some text shows. One that is whole has its
-// arguments, too; else the flags and the names of commands count.
+// arguments, too; else the flags and the names of commands count. N is any number.
 func named(line string, whole bool) error {
 	args := words(line)[1:]
+	for i, a := range args {
+		if a == "N" {
+			args[i] = "1"
+		}
+	}
 	root := newRoot()
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -32,7 +32,8 @@ var zoneKeys = []Key{
 		"put, move, step, checkpoint, lose, end, epoch, control, fsck, speak, appoint",
 		"this zone's part of a task: spec, hosts in chunks, counters, flags, and from its first take " +
 			"the record of each job (`:<host>`), of one with a time of its own from its put; how gates " +
-			"were answered (`gate:<step>:<host>`); expires 24 h after the end"},
+			"were answered (`gate:<step>:<host>`), how many jobs were deferred to an opening " +
+			"before they began (`turn:<µs>`); expires 24 h after the end"},
 	{"locks", "hash", "step, checkpoint, epoch",
 		"host to the one attempt on it: until when (µs), token and job"},
 	{"sem:<name>", "hash", "step, lose, end, control, epoch, fsck",
