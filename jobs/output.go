@@ -14,6 +14,28 @@ type Speech struct {
 	End   int64   // bytes that the host has said in this attempt, these included
 	Data  []byte  // the last of them
 	Drop  []int64 // ends of earlier speeches, which are to be forgotten
+	Runs  Runs
+}
+
+// Run is a run of a step on a host that keeps a record of it: the attempt that began
+// it, and the number by which the host knows the step. An attempt that takes it over
+// hears all of it anew, from its first byte.
+type Run struct {
+	Token Token // of the attempt that began it; 0: there is none
+	Step  int
+	At    int64 // where its first byte stands in what an attempt heard
+}
+
+// Is tells whether two runs are the same, wherever they were heard.
+func (r Run) Is(other Run) bool {
+	return r.Token != 0 && r.Token == other.Token && r.Step == other.Step
+}
+
+// Runs are what is known of runs in the output of an attempt. The zero value is nothing.
+type Runs struct {
+	Taken Run   // over from an earlier attempt
+	Mark  int64 // where the line stands that says so; it ends where Taken begins
+	Last  Run   // of which the host spoke last
 }
 
 // Output is what a host said in all attempts at a job, as far as it was kept: in
@@ -24,6 +46,7 @@ type Output []Piece
 type Piece struct {
 	At   int64 // of what the host said, what was left out included
 	Data []byte
+	Ours bool // it says that a run was taken over: a host that was not lost has no such line
 }
 
 // End is the place behind the piece.
@@ -45,8 +68,55 @@ func (o Output) From(at int64) Output {
 		case p.End() <= at:
 			continue
 		case p.At < at:
-			p = Piece{at, p.Data[at-p.At:]}
+			_, p = p.Cut(at)
 		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// Cut cuts a piece at a place into what stands before it and what stands behind it.
+func (p Piece) Cut(at int64) (before, behind Piece) {
+	n := min(max(at-p.At, 0), int64(len(p.Data)))
+	before, behind = p, p
+	before.Data, behind.At, behind.Data = p.Data[:n], p.At+n, p.Data[n:]
+	return before, behind
+}
+
+// With is an output with what it lacks of a piece.
+func (o Output) With(p Piece) Output {
+	if len(p.Data) == 0 {
+		return o
+	}
+	if p.At >= o.End() {
+		return append(o, p)
+	}
+	out := make(Output, 0, len(o)+2)
+	for _, q := range o {
+		var before Piece
+		if before, p = p.Cut(q.At); len(before.Data) > 0 {
+			out = append(out, before)
+		}
+		out = append(out, q)
+		_, p = p.Cut(q.End())
+	}
+	if len(p.Data) > 0 {
+		out = append(out, p)
+	}
+	return out
+}
+
+// Theirs is what is left without our own lines about runs that were taken over, as if
+// none had been.
+func (o Output) Theirs() Output {
+	var out Output
+	ours := int64(0)
+	for _, p := range o {
+		if p.Ours {
+			ours += int64(len(p.Data))
+			continue
+		}
+		p.At -= ours
 		out = append(out, p)
 	}
 	return out

@@ -75,6 +75,7 @@ type Said struct {
 	Spent  string // the job's time so far: a Ledger; empty: not known, as before
 	Output []byte // head and tail, bounded
 	Gap    Gap    // what is missing between them
+	Runs   Runs   // as far as a later attempt, or who reads it, may need them
 }
 
 // Step is one call of a worker: what became of jobs it had, and how many new

@@ -116,7 +116,7 @@ func (s *Server) showGroups(ctx context.Context, zones []string, f *folder) ([]A
 	return out, nil
 }
 
-// outputs reads what the hosts of some jobs said. A job does not tell its zone,
+// outputs reads what the hosts of some jobs said, as it is compared. A job does not tell its zone,
 // and a look where there is nothing costs little.
 func (s *Server) outputs(ctx context.Context, zones []string,
 	list []jobs.ID) (map[jobs.ID][]byte, error) {
@@ -127,7 +127,7 @@ func (s *Server) outputs(ctx context.Context, zones []string,
 			return nil, err
 		}
 		for id, o := range some {
-			all[id] = plain(o, 0)
+			all[id] = plain(o.Theirs(), 0)
 		}
 	}
 	return all, nil

@@ -75,6 +75,15 @@ func (a *attempt) recordOf(number int) *remote.Record {
 	}
 }
 
+// runOf is the run that a record of a step is about; none if nobody may take it over, or
+// if what it says is covered in places: two attempts may cover it otherwise.
+func (a *attempt) runOf(action scripts.Action, r *remote.Record) jobs.Run {
+	if r == nil || action.Kind != scripts.KindRun || len(a.veil) > 0 {
+		return jobs.Run{}
+	}
+	return jobs.Run{Token: a.grant.Token, Step: r.Step}
+}
+
 // note is what is worth telling of a step beside its outcome; empty: nothing.
 func note(r remote.Result) string {
 	switch {

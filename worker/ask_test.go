@@ -89,7 +89,7 @@ func TestALostStepIsAskedAbout(t *testing.T) {
 		var records []remote.Record
 		s.hosts.run = func(_ context.Context, _ fleet.Host, c remote.Command) (remote.Result, error) {
 			records = append(records, *c.Record)
-			c.Attached()
+			c.Attached(0)
 			return remote.Result{Attached: true, Output: remote.Output{Head: []byte("out\n")}}, nil
 		}
 		sp := spec(t, shell("x"))

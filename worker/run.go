@@ -90,6 +90,7 @@ func (a *attempt) run(ctx context.Context) (e ending) {
 			e = ending{token: a.grant.Token, result: a.panicked()}
 		}
 		e.result.Output, e.result.Gap = a.said.output()
+		e.result.Runs = a.said.runsFor(e.result.Kind)
 		e.result.Spent = a.spent(e.result.Kind)
 		a.log(e, a.Clock()-a.began)
 	}()
@@ -384,10 +385,14 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 		a.remark(action.Name, "")
 	}
 	a.begin()
+	run := a.runOf(action, record)
+	a.said.begins(run)
 	done := a.on(jobs.Acting)
 	f.result, f.err = a.do(ctx, conn, action, remote.Command{Shell: action.Shell, Bound: bound,
-		Stdin: stdin, Stop: a.halting.Done(), Record: record, Live: a.said.live, Attached: func() {
-			a.said.remark("attached to what an earlier attempt started")
+		Stdin: stdin, Stop: a.halting.Done(), Record: record, Live: a.said.live,
+		Attached: func(token int64) {
+			run.Token = jobs.Token(token)
+			a.said.takeOver(run)
 		}})
 	done()
 	a.hasAnswered(f.err)

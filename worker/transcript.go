@@ -14,20 +14,49 @@ type transcript struct {
 	half int // bytes of the head, and of the tail
 	all  remote.Output
 	live *voice // hears the same
+	runs jobs.Runs
 }
 
 func newTranscript(most int, live *voice) *transcript {
 	return &transcript{half: most / 2, live: live}
 }
 
-// remark is a line of our own.
+// remark is a line of our own. It is behind the last run.
 func (t *transcript) remark(text string) {
+	line := t.line(text)
+	t.runs.Last = jobs.Run{}
+	t.write([]byte(line))
+	t.live.tell(line, t.runs)
+}
+
+func (t *transcript) line(text string) string {
 	line := fmt.Sprintf("== %s ==\n", text)
 	if end := t.end(); end != 0 && end != '\n' {
 		line = "\n" + line
 	}
+	return line
+}
+
+// begins notes that a run begins of which all that follows is told, until the next remark.
+func (t *transcript) begins(run jobs.Run) {
+	if run.Token != 0 {
+		run.At = t.all.Size()
+	}
+	t.runs.Last = run
+	t.live.tell("", t.runs)
+}
+
+// takeOver says that a run was taken over. An attempt takes over one at most.
+func (t *transcript) takeOver(run jobs.Run) {
+	line := t.line("attached to what an earlier attempt started")
+	t.runs.Last = jobs.Run{}
+	if t.runs.Taken.Token == 0 && run.Token != 0 {
+		t.runs.Mark = t.all.Size()
+		run.At = t.runs.Mark + int64(len(line))
+		t.runs.Taken, t.runs.Last = run, run
+	}
 	t.write([]byte(line))
-	_, _ = t.live.Write([]byte(line)) // it never fails
+	t.live.tell(line, t.runs)
 }
 
 // end is the last byte so far, 0 if there is none.
@@ -78,4 +107,14 @@ func (t *transcript) output() ([]byte, jobs.Gap) {
 		return all, jobs.Gap{}
 	}
 	return all, jobs.Gap{At: len(t.all.Head), Left: t.all.Omitted}
+}
+
+// runsFor is what of the runs is worth keeping with a result: which one was taken over
+// and, unless the job has ended, which one may be taken over next.
+func (t *transcript) runsFor(k jobs.Kind) jobs.Runs {
+	runs := t.runs
+	if k == jobs.KindEnd {
+		runs.Last = jobs.Run{}
+	}
+	return runs
 }

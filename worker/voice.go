@@ -34,6 +34,7 @@ type voice struct {
 	tail    []byte     // what came behind it, or the end of that
 	mute    bool       // nothing more is passed on
 	spent   spent
+	runs    jobs.Runs
 }
 
 func newVoice(g jobs.Grant, outputMax int) *voice {
@@ -44,12 +45,23 @@ func newVoice(g jobs.Grant, outputMax int) *voice {
 func (v *voice) Write(p []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	n := len(p)
+	v.take(p)
+	return len(p), nil
+}
+
+func (v *voice) take(p []byte) {
 	if !v.mute {
 		v.keep(p)
 	}
-	v.end += int64(n)
-	return n, nil
+	v.end += int64(len(p))
+}
+
+// tell takes a line of our own, and what is known of runs with it.
+func (v *voice) tell(line string, runs jobs.Runs) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.take([]byte(line))
+	v.runs = runs
 }
 
 // Skip notes that bytes are lost, before anybody could hear them.
@@ -119,7 +131,7 @@ func (v *voice) speeches() []jobs.Speech {
 }
 
 func (v *voice) speech(data []byte, end int64) jobs.Speech {
-	return jobs.Speech{Job: v.job, Token: v.token, End: end, Data: data,
+	return jobs.Speech{Job: v.job, Token: v.token, End: end, Data: data, Runs: v.runs,
 		Drop: v.spent.add(end, len(data), v.half)}
 }
 

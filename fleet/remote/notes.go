@@ -33,7 +33,7 @@ type notes struct {
 	over  chan struct{} // closed when the last line is in
 	mark  *sieve        // gets the mark of a command without a record
 
-	attach func() // called when the host says attached; may be nil
+	attach func(token int64) // called when the host says attached; may be nil
 
 	mu      sync.Mutex
 	kept    []byte // held back: it may be the beginning of a line; guarded by mu
@@ -106,7 +106,7 @@ func (n *notes) take(words note) bool {
 	case word == "began" || word == "attached":
 		n.attached = word == "attached"
 		if n.attached && n.attach != nil {
-			n.attach()
+			n.attach(tokenIn(words))
 		}
 		if !isClosed(n.began) {
 			close(n.began)
@@ -167,6 +167,18 @@ func (n *notes) state() (greeted, fenced bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.greeted, n.fenced
+}
+
+// tokenIn is the token behind a word: zeros may stand before it.
+func tokenIn(words note) int64 {
+	if len(words) < 2 {
+		return 0
+	}
+	token, err := parseCount(words[1])
+	if err != nil {
+		return 0
+	}
+	return token
 }
 
 // parseCount reads a number of bytes or seconds: hosts say nothing negative that counts.

@@ -22,7 +22,7 @@
 # What is left of stdin is the command's. What it says goes to stdout as it is, between
 # lines of our own, which begin with the nonce behind a newline:
 #
-#   hello fenced | hello plain WHAT-IS-MISSING | began | attached
+#   hello fenced | hello plain WHAT-IS-MISSING | began | attached TOKEN-THAT-BEGAN-IT
 #   at BYTE                              (what comes next was said from there on)
 #   mark PID PARENT                      (plain: what comes next is the command, no end)
 #   end exit|timeout|stopped CODE OPEN PROCESSES-LEFT | end gone | end rebooted
@@ -212,15 +212,17 @@ decide() {
 known() {
 	name=$mine
 	olderThan "$mine" && no stale
+	began_by=${mine##*/}
+	began_by=${began_by%%.*}
 	if [ -e "$name.end" ]; then
 		[ -z "$free" ] || flock -u 9
-		say attached
+		say attached "$began_by"
 		written
 		conclude
 	fi
 	if [ -z "$free" ] && [ "$mine" = "$latest" ] || runs "$mine"; then
 		[ -z "$free" ] || flock -u 9
-		say attached
+		say attached "$began_by"
 		accompany
 	fi
 	[ -n "$free" ] || return 0 # only who has the lock can know that it is dead
@@ -228,7 +230,7 @@ known() {
 		clean
 		start
 	fi
-	say attached
+	say attached "$began_by"
 	conclude
 }
 
@@ -487,6 +489,7 @@ emit() {
 			if [ "$size" -gt "$off" ]; then
 				tail -c "+$((off + 1))" "$piece" | head -c "$((size - off))"
 				off=$size
+				say at "$((base + off))" # what reads waits for what may be a line of ours
 			fi
 		fi
 		[ -n "$next" ] || return 0

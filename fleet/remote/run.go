@@ -45,9 +45,9 @@ type Command struct {
 	// reads from the host waits for it. Its errors are ignored. nil: nobody watches.
 	Live io.Writer
 
-	// Attached is called before the first byte of an output that an earlier attempt began.
-	// nil: nobody wants to know so early.
-	Attached func()
+	// Attached is called before the first byte of an output that an earlier attempt began,
+	// with the token of that; 0: the host did not say. nil: nobody wants to know so early.
+	Attached func(token int64)
 
 	verb   string // of record.sh; empty: as Record says
 	nonce  string // known to the command as well; empty: a new one

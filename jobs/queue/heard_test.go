@@ -92,11 +92,13 @@ func TestWhatIsHeardIsWhatWasSaid(t *testing.T) {
 		var follower Heard
 		var followed jobs.Output
 		listen := func() {
+			var fresh []redis.XMessage
 			for _, e := range s.entries {
 				if compareIDs(e.ID, follower.last) > 0 {
-					followed = append(followed, follower.hear(e)...)
+					fresh = append(fresh, e)
 				}
 			}
+			followed = append(followed, follower.read(fresh)...)
 		}
 		for range rapid.IntRange(1, 4).Draw(t, "attempts") {
 			s.attempt(t, listen)
@@ -106,10 +108,7 @@ func TestWhatIsHeardIsWhatWasSaid(t *testing.T) {
 		}
 		listen()
 		var reader Heard
-		var read jobs.Output
-		for _, e := range s.entries {
-			read = append(read, reader.hear(e)...)
-		}
+		read := reader.read(s.entries)
 		in, out := s.check(t, "the follower", followed), s.check(t, "the reader", read)
 		for i, kept := range s.kept {
 			if kept && !((in[i] || s.missed[i]) && out[i]) {
@@ -131,19 +130,23 @@ func compareIDs(a, b string) int {
 func FuzzSaid(f *testing.F) {
 	f.Add("17 3 9\nabcdef")
 	f.Add("nonsense")
+	f.Add("17 3 9 0 12 2 5 17 3 7\nabcdef")
+	f.Add("1 2 3 4 5 6 7")
 	f.Fuzz(func(t *testing.T, text string) {
-		token, gap, data := readSaid(text)
+		token, gap, runs, data := readSaid(text)
 		if gap.At < 0 || gap.At > len(data) || gap.Left < 0 {
 			t.Fatalf("gap %+v in %d bytes", gap, len(data))
 		}
 		var h Heard
 		for _, field := range []string{"said", "live", "data", "other"} {
-			h.hear(redis.XMessage{ID: text, Values: map[string]any{field: text}})
-			h.hear(redis.XMessage{ID: "5-3", Values: map[string]any{field: text}})
+			h.read([]redis.XMessage{{ID: text, Values: map[string]any{field: text}},
+				{ID: "5-3", Values: map[string]any{field: text, "runs": text}}})
 		}
-		again, g, d := readSaid(string(said(jobs.Result{Token: token, Said: jobs.Said{Output: data, Gap: gap}})))
-		if len(data) > 0 && len(data) < outputMax && (again != token || g != gap || !bytes.Equal(d, data)) {
-			t.Errorf("%d %+v %q became %d %+v %q", token, gap, data, again, g, d)
+		again, g, r, d := readSaid(string(said(jobs.Result{Token: token,
+			Said: jobs.Said{Output: data, Gap: gap, Runs: runs}})))
+		if len(data) > 0 && len(data) < outputMax &&
+			(again != token || g != gap || r != runs || !bytes.Equal(d, data)) {
+			t.Errorf("%d %+v %+v %q became %d %+v %+v %q", token, gap, runs, data, again, g, r, d)
 		}
 	})
 }

@@ -23,10 +23,11 @@ func (q *Queue) Speak(ctx context.Context, zone string, list []jobs.Speech) ([]j
 	if len(list) > speakMax {
 		return nil, fmt.Errorf("speak: %d at once: at most %d", len(list), speakMax)
 	}
-	args := make([]any, 0, 1+5*len(list))
+	args := make([]any, 0, 1+6*len(list))
 	args = append(args, len(list))
 	for _, s := range list {
-		args = append(args, string(s.Job), int64(s.Token), s.End, numbers(s.Drop), s.Data)
+		args = append(args, string(s.Job), int64(s.Token), s.End, numbers(s.Drop), s.Data,
+			runsText(s.Runs))
 	}
 	r, err := q.script(ctx, scripts.speak, zone, args...)
 	if err != nil {
@@ -96,74 +97,11 @@ func (q *Queue) Listen(ctx context.Context, zone string, list map[jobs.ID]*Heard
 	out := make(map[jobs.ID]jobs.Output, len(found))
 	for _, s := range found {
 		id := jobs.ID(strings.TrimPrefix(s.Stream, prefix))
-		for _, e := range s.Messages {
-			out[id] = append(out[id], list[id].hear(e)...)
+		if news := list[id].read(s.Messages); len(news) > 0 {
+			out[id] = news
 		}
 	}
 	return out, nil
-}
-
-// Heard is how far the output of a job was read. The zero value is its beginning.
-type Heard struct {
-	last  string     // entry
-	token jobs.Token // of the attempt in hand; 0: none is
-	base  int64      // where that begins
-	end   int64      // of what was heard
-}
-
-// At is the place behind what was heard.
-func (h *Heard) At() int64 { return h.end }
-
-func (h *Heard) place() string {
-	if h.last == "" {
-		return "0"
-	}
-	return h.last
-}
-
-// hear reads an entry and returns what is new in it. While an attempt runs there
-// are pieces of its output, and at its end all that is kept of it in their place.
-func (h *Heard) hear(e redis.XMessage) jobs.Output {
-	h.last = e.ID
-	if data, ok := e.Values["live"].(string); ok {
-		token, end, ok := liveID(e.ID)
-		if !ok {
-			return nil
-		}
-		h.enter(token)
-		return h.fresh(jobs.Piece{At: h.base + end - int64(len(data)), Data: []byte(data)})
-	}
-	text, ok := e.Values["said"].(string)
-	if !ok {
-		// The entries of earlier versions are bare.
-		text, _ = e.Values["data"].(string)
-		h.enter(0)
-		return h.fresh(jobs.Piece{At: h.base, Data: []byte(text)})
-	}
-	token, gap, data := readSaid(text)
-	h.enter(token)
-	whole := h.base + int64(len(data)) + gap.Left
-	out := append(h.fresh(jobs.Piece{At: h.base, Data: data[:gap.At]}),
-		h.fresh(jobs.Piece{At: h.base + int64(gap.At) + gap.Left, Data: data[gap.At:]})...)
-	h.end, h.token = max(h.end, whole), 0
-	return out
-}
-
-// enter goes on to an attempt, if it is another one.
-func (h *Heard) enter(token jobs.Token) {
-	if token == 0 || token != h.token {
-		h.base, h.token = h.end, token
-	}
-}
-
-// fresh is what was not heard of a piece.
-func (h *Heard) fresh(p jobs.Piece) jobs.Output {
-	out := jobs.Output{p}.From(h.end)
-	if len(p.Data) == 0 || len(out) == 0 {
-		return nil
-	}
-	h.end = p.End()
-	return out
 }
 
 // liveID reads the id of an entry of a running attempt: its token, and how much
@@ -176,7 +114,7 @@ func liveID(id string) (token jobs.Token, end int64, ok bool) {
 }
 
 // said is the record of an attempt's output: a line with its token and its gap,
-// then the bytes; empty if nothing was said.
+// and maybe its runs, then the bytes; empty if nothing was said.
 func said(r jobs.Result) []byte {
 	data, gap := r.Output, r.Gap
 	if len(data) > outputMax {
@@ -185,17 +123,23 @@ func said(r jobs.Result) []byte {
 	if len(data) == 0 && gap.Left == 0 {
 		return nil
 	}
-	head := fmt.Sprintf("%d %d %d\n", r.Token, gap.At, gap.Left)
-	return append([]byte(head), data...)
+	head := fmt.Sprintf("%d %d %d", r.Token, gap.At, gap.Left)
+	if runs := runsText(r.Runs); runs != "" {
+		head += " " + runs
+	}
+	return append([]byte(head+"\n"), data...)
 }
 
 // readSaid reads a record. What cannot be read is taken for output.
-func readSaid(text string) (token jobs.Token, gap jobs.Gap, data []byte) {
+func readSaid(text string) (token jobs.Token, gap jobs.Gap, runs jobs.Runs, data []byte) {
 	head, rest, ok := strings.Cut(text, "\n")
 	var t int64
 	n, err := fmt.Sscanf(head, "%d %d %d", &t, &gap.At, &gap.Left)
 	if !ok || n != 3 || err != nil || gap.Left < 0 || gap.At < 0 || gap.At > len(rest) {
-		return 0, jobs.Gap{}, []byte(text)
+		return 0, jobs.Gap{}, jobs.Runs{}, []byte(text)
 	}
-	return jobs.Token(t), gap, []byte(rest)
+	if words := strings.SplitN(head, " ", 4); len(words) == 4 {
+		runs = readRuns(words[3])
+	}
+	return jobs.Token(t), gap, runs, []byte(rest)
 }
