@@ -216,7 +216,7 @@ func (b *bridge) openWay(ctx context.Context, h fleet.Hop) (
 	}
 	answers := make(chan answer)
 	b.conn.tasks.Go(func() {
-		ch, reqs, err := b.conn.ssh.OpenChannel("direct-tcpip", ssh.Marshal(struct {
+		ch, reqs, err := b.conn.openChannel("direct-tcpip", ssh.Marshal(struct {
 			Host       string
 			Port       uint32
 			Origin     string

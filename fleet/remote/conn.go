@@ -116,10 +116,8 @@ func (c *Conn) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	select {
-	case <-c.done:
-		return c.why()
-	default:
+	if err := c.why(); err != nil {
+		return err // it may not have ended yet, but it will
 	}
 	select {
 	case c.slots <- struct{}{}:

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -280,6 +281,34 @@ func TestCancelEndsEveryPhase(t *testing.T) {
 			_, err = conn.Run(ctx, Command{Shell: "true", Bound: time.Minute})
 			wantKind(t, err, KindCancelled, false)
 		})
+	})
+}
+
+// deaf is a connection whose library never answers who asks for a channel, as it may be when
+// it has let go of all channels and is about to close the connection.
+type deaf struct {
+	ssh.Conn
+	asked, letGo chan struct{}
+}
+
+func (d deaf) OpenChannel(string, []byte) (ssh.Channel, <-chan *ssh.Request, error) {
+	close(d.asked)
+	<-d.letGo
+	return nil, nil, io.EOF
+}
+
+func TestNobodyWaitsForAChannelOfAConnectionThatHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := deaf{asked: make(chan struct{}), letGo: make(chan struct{})}
+		defer close(d.letGo)
+		c := &Conn{ssh: d, done: make(chan struct{}), cause: io.ErrUnexpectedEOF}
+		go func() {
+			<-d.asked
+			close(c.done)
+		}()
+		if _, _, err := c.openChannel("session", nil); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("got %v, want why the connection ended", err)
+		}
 	})
 }
 

@@ -44,7 +44,7 @@ func (c *Conn) openSession(idle time.Duration, nonce string, recorded bool) (*se
 	late := c.within(c.cfg.Channel, "open a session")
 	defer late.Stop()
 
-	ch, reqs, err := c.ssh.OpenChannel("session", nil)
+	ch, reqs, err := c.openChannel("session", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +78,28 @@ func (c *Conn) openSession(idle time.Duration, nonce string, recorded bool) (*se
 		<-c.slots
 	}()
 	return s, nil
+}
+
+// openChannel opens a channel, or says why the connection has ended. The library has a
+// gap: who asks after it has let go of all channels, and before it closes the connection,
+// would wait for ever. What is left of such a call then is a goroutine.
+func (c *Conn) openChannel(kind string, extra []byte) (ssh.Channel, <-chan *ssh.Request, error) {
+	type opened struct {
+		ch   ssh.Channel
+		reqs <-chan *ssh.Request
+		err  error
+	}
+	answer := make(chan opened, 1)
+	go func() {
+		ch, reqs, err := c.ssh.OpenChannel(kind, extra)
+		answer <- opened{ch, reqs, err}
+	}()
+	select {
+	case o := <-answer:
+		return o.ch, o.reqs, o.err
+	case <-c.done:
+		return nil, nil, c.why()
+	}
 }
 
 // The buffers between channel and recorder, in bytes. They are half of what a

@@ -80,7 +80,7 @@ func (c *Conn) openShell(t Terminal) (*shell, error) {
 	late := c.within(c.cfg.Channel, "open a session")
 	defer late.Stop()
 
-	ch, reqs, err := c.ssh.OpenChannel("session", nil)
+	ch, reqs, err := c.openChannel("session", nil)
 	if err != nil {
 		return nil, err
 	}
