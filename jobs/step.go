@@ -46,7 +46,7 @@ const (
 	KindRetry  Kind = "retry"  // a try failed; again after Delay
 	KindWait   Kind = "wait"   // again after Delay, at Step; keeps the host unless Release
 	KindVerify Kind = "verify" // a probe failed; again after Delay; keeps the host
-	KindDefer  Kind = "defer"  // outside the window; again at Until; gives the attempt back
+	KindDefer  Kind = "defer"  // not now; again at Until; an attempt without a step is given back
 	KindBack   Kind = "back"   // nothing was done; gives the attempt back
 )
 

@@ -7,6 +7,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/model"
+	"muster/windows"
 )
 
 type zone = model.Zone
@@ -38,10 +39,11 @@ type staff struct {
 	tasks    []jobs.TaskID
 	halts    int64
 	frozen   time.Duration // since when nothing may begin; 0: it may
+	wanted   *windows.Book // the timetable as people want it to be now
 }
 
 func newStaff(w *world) *staff {
-	s := &staff{client: newClient(&process{world: w}, "", ""), plans: map[jobs.TaskID]plan{},
+	s := &staff{wanted: agreed, client: newClient(&process{world: w}, "", ""), plans: map[jobs.TaskID]plan{},
 		accepted: map[jobs.TaskID][]string{}, outcomes: map[jobs.ID]jobs.Outcome{}}
 	s.agree()
 	s.duty()
@@ -121,6 +123,11 @@ func (s *staff) submit() {
 		p.unreachable, p.fails = 0.1, 0.1
 	}
 	p.window = s.chance(0.3)
+	if !p.window && s.chance(0.3) {
+		for i := range p.steps {
+			p.steps[i].takes = 2 * time.Minute // cut off at its bound, close to the end of its lock
+		}
+	}
 	if s.chance(0.2) {
 		p.needs = []string{"lab"}
 	}

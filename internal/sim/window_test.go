@@ -124,7 +124,7 @@ func (s *staff) agree() {
 		s.control(model.Turn{Verb: "limit", Object: name, Number: int64(limitsMost[name])})
 	}
 	s.insist(func(*zone, jobs.Micros) any {
-		s.redis.agreed = agreed
+		s.redis.agreed = s.wanted
 		return nil
 	}, func(any) {})
 }
@@ -132,8 +132,9 @@ func (s *staff) agree() {
 // freeze orders that nothing begins, and lifts that later. It stands once it is answered.
 func (s *staff) freeze(lasts time.Duration) {
 	order := func(b *windows.Book, then func()) {
+		s.wanted = b
 		s.insist(func(*zone, jobs.Micros) any {
-			s.redis.agreed = b
+			s.redis.agreed = s.wanted
 			return nil
 		}, func(any) { then() })
 	}

@@ -176,7 +176,8 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 	if j.State == jobs.Running {
 		t.running--
 	}
-	if r.Kind == jobs.KindBack && j.Counts.Attempt <= 1 && j.Later == 0 {
+	untouched := j.Counts.Attempt <= 1 && j.Later == 0 && j.Step == 0 && j.Saved == ""
+	if r.Kind == jobs.KindBack && untouched {
 		s.untake(r.Job, j, t)
 		return
 	}
@@ -241,13 +242,14 @@ func note(j *Job, r jobs.Result, at jobs.Micros) {
 }
 
 // deferral is when a deferred job comes again, and what is kept of it. What was never begun
-// did not start. Without a time it comes at soon, and expires as before.
+// did not start; what has gone through a step keeps an attempt. Without a time it comes at
+// soon, and expires as before.
 func (s *stepping) deferral(r jobs.Result, j Job, t *task, soon jobs.Micros) (jobs.Micros,
 	func(*Job)) {
 	at := soon
 	if r.Until != 0 {
 		at = r.Until
-		if j.Counts.Attempt == 1 {
+		if j.Counts.Attempt == 1 && r.Step == 0 {
 			at = at.Add(s.nextTurn(t, at))
 		}
 	}
@@ -256,7 +258,10 @@ func (s *stepping) deferral(r jobs.Result, j Job, t *task, soon jobs.Micros) (jo
 		if r.Until != 0 {
 			j.Later = max(at.Sub(t.Due), 0)
 		}
-		if j.Counts.Attempt--; j.Counts.Attempt == 0 {
+		if j.Counts.Attempt > 1 || r.Step == 0 {
+			j.Counts.Attempt--
+		}
+		if j.Counts.Attempt == 0 {
 			j.Started = 0
 		}
 	}

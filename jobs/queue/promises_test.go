@@ -163,6 +163,29 @@ func TestAJobThatIsGivenBackGoesOnWhereItWas(t *testing.T) {
 	})
 }
 
+// The same if it was deferred before its second step in its first attempt: with that
+// attempt given back it passed for one that never began, whose record was dropped at the
+// next give-back, and which expired.
+func TestAJobThatWasDeferredHalfWayGoesOnWhereItWas(t *testing.T) {
+	twins(t, func(t *testing.T, w *twin) {
+		g := disturb(t, w)
+		w.take(t, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindDefer, Step: 1})
+		for range 2 {
+			g = one(t, w.take(t, "1", 1))
+			if g.Step != 1 || g.Mode != jobs.ModeContinue {
+				t.Fatalf("it goes on at step %d, as %s", g.Step, g.Mode)
+			}
+			w.take(t, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack})
+		}
+		g = one(t, w.take(t, "1", 1))
+		w.take(t, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindDefer, Step: 1})
+		w.now = w.now.Add(2 * time.Hour) // an hour past its expiry
+		if g = one(t, w.take(t, "1", 1)); g.Step != 1 {
+			t.Errorf("after its expiry it goes on at step %d", g.Step)
+		}
+	})
+}
+
 // A job that has begun to disturb its host keeps the group until it ends, also
 // while it waits for another attempt; one that has not leaves it to others.
 func TestTheGroupIsKeptBetweenAttempts(t *testing.T) {

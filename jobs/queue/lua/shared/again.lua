@@ -46,7 +46,7 @@ function m.rescore(i, id, j, t)
   end
   if j.state == 'running' then m.count(t, 'running', -1) end
 
-  if kind == 'back' and j.attempt <= 1 and j.later == 0 then
+  if kind == 'back' and j.attempt <= 1 and j.later == 0 and j.step == 0 and j.saved == '' then
     -- Nothing was done: as if it had not been taken. What is kept of it goes before it
     -- is in queue again, and until then says what is true. One that expires by itself
     -- keeps its record.
@@ -80,8 +80,10 @@ function m.rescore(i, id, j, t)
       end
     end
   elseif kind == 'defer' then
-    state, j.attempt = 'deferred', j.attempt - 1
-    -- What was never begun did not start: it is not to count as at work while it waits.
+    state = 'deferred'
+    -- What has gone through a step keeps an attempt: it began. What never did did not
+    -- start, and is not to count as at work while it waits.
+    if j.attempt > 1 or step == 0 then j.attempt = j.attempt - 1 end
     if j.attempt == 0 then j.started = false end
     if ARGV[i + 8] ~= '0' then -- else nobody knows when it may, and it expires as before
       at = tonumber(ARGV[i + 8])
