@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -131,6 +132,22 @@ func TestAJobThatKillsThreeWorkersEnds(t *testing.T) {
 		j := wantState(t, q, g.Job, jobs.Ended, jobs.Unknown)
 		if j.Class != jobs.ClassOperator {
 			t.Errorf("job is %+v", j)
+		}
+	})
+}
+
+// In which order the jobs of a child are lost can be seen: who made its task stop is named
+// by it. It is not to depend on where Lua keeps them.
+func TestJobsOfAChildAreLostInTheirOrder(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		submit(t, q, spec(), 12)
+		if r := step(t, q, "1", 12); len(r.Jobs) != 12 {
+			t.Fatalf("handed out %d jobs, want 12", len(r.Jobs))
+		}
+		ids, err := q.Lose(t.Context(), zone, jobs.Loss{Node: "n1", Slot: "1", Why: "exit 2"})
+		if err != nil || len(ids) != 12 || !slices.IsSorted(ids) {
+			t.Errorf("lost %v, %v: want all 12, sorted", ids, err)
 		}
 	})
 }

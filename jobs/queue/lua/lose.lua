@@ -24,8 +24,13 @@ if before then
   local sent = m.num(string.match(line[1], ' (%d+)'))
   -- A stamp from the future is that of a clock that was wrong.
   if m.num(ARGV[4]) < sent and sent < m.raw + m.MINUTE then return {'stale'} end
+  local ids, tokens = {}, {}
   for id, token in string.gmatch(line[4] or '', '(%S+) (%S+)') do
-    local j = m.job(id)
+    ids[#ids + 1], tokens[id] = id, token
+  end
+  table.sort(ids) -- they stand there as Lua kept them
+  for _, id in ipairs(ids) do
+    local j, token = m.job(id), tokens[id]
     local t = m.task(m.taskOf(id))
     if t and j.token == token and j.state == 'running' then
       lost[#lost + 1] = id
