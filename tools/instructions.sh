@@ -1,7 +1,7 @@
 #!/bin/sh
 # Counts what a job costs inside Redis' main thread in instructions, which the load of
 # the machine does not change: BenchmarkStep at two sizes with redis-server under
-# callgrind, and the difference. Needs valgrind. A share is told for each name given
+# callgrind and etc/redis.conf, and the difference. Needs valgrind. A share is told for each name given
 # that redis-server exports, such as lua_pcall; "call'2" are the commands themselves.
 #
 # usage: tools/instructions.sh [NAME…]
@@ -13,7 +13,7 @@ mkdir "$work/bin"
 cat >"$work/bin/redis-server" <<END
 #!/bin/sh
 exec valgrind --tool=callgrind --toggle-collect=fcallCommand \\
-	--callgrind-out-file=$work/out.%p $(command -v redis-server) "\$@" 2>/dev/null
+	--callgrind-out-file=$work/out.%p $(command -v redis-server) $PWD/etc/redis.conf "\$@" 2>/dev/null
 END
 chmod +x "$work/bin/redis-server"
 go test -c -o "$work/test" ./jobs/queue

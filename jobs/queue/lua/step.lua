@@ -27,22 +27,22 @@ m.LOOKS = 20 -- candidates that may be moved aside in one call
 
 -- What run sets at every call before it is asked for (see library.lua).
 m.SET = {'node', 'slot', 'request', 'want', 'who', 'raw', 'now', 'at', 'zone', 'held', 'seen',
-  'late', 'grants', 'granted', 'lastToken', 'tokenText', 'looks', 'forgets'}
+  'late', 'grants', 'grantedTo', 'lastToken', 'tokenText', 'looks', 'forgets'}
 
 -- reply adds to the grants what the caller needs with them: hosts and specs. It is one
 -- list, because Redis looks at each table of an answer for all that one may mean.
-function m.reply(status, at, late, ids, list)
+function m.reply(status, at)
+  local late, list, to = m.late, m.grants, m.grantedTo
   local out = {status, m.at, at, #late, nil, nil, nil}
   for i = 1, #late do out[4 + i] = late[i] end
   local n = 5 + #late
-  out[n] = #ids
+  out[n] = #list
   local known, specs, task, t, inventory = ARGV[6], m.NONE, nil, nil, nil
   local hosts, places = {nil}, {nil}
-  for i = 1, #ids do
-    local id = ids[i]
-    local of = sub(id, 1, 10)
-    if of ~= task then
-      task, t = of, m.task(of)
+  for i = 1, #list do
+    if to[2 * i - 1] ~= task then
+      task = to[2 * i - 1]
+      t = m.task(task)
       if not string.find(known, task, 1, true) then
         known = known .. ' ' .. task
         if specs == m.NONE then specs = {} end
@@ -53,9 +53,10 @@ function m.reply(status, at, late, ids, list)
     out[n - 1], out[n] = list[i], ''
     inventory = inventory or t and t.inventory
     if t and t.inventory == inventory then -- nearly always all are of one
-      hosts[#hosts + 1], places[#places + 1] = sub(id, 12), n
+      local k = #hosts + 1
+      hosts[k], places[k] = to[2 * i], n
     elseif t then
-      out[n] = call('HGET', m.kHosts .. t.inventory, sub(id, 12)) or ''
+      out[n] = call('HGET', m.kHosts .. t.inventory, to[2 * i]) or ''
     end
   end
   if #hosts > 0 then
@@ -95,27 +96,30 @@ end
 
 -- ended takes a result of nearly every kind: the job runs, has succeeded or failed
 -- without words, and its host has nothing else to wait for. Else it is false. What it
--- does is what finish and unlock would do.
-function m.ended(i, id)
+-- does is what finish and unlock would do. t is its task.
+function m.ended(i, id, t)
   local token, outcome, exit = ARGV[i + 1], ARGV[i + 3], ARGV[i + 4]
-  local t, r, begun = m.tasks[sub(id, 1, 10)], m.records[id], token + 0
-  local running = 'running 0 0 ' .. token .. ' '
+  local r, begun = m.records[id], token + 0
   if not (t and t.plain and r and not m.zone.waits and
-      sub(r, 1, #running) == running and
+      string.find(r, 'running 0 0 ' .. token .. ' ', 1, true) == 1 and
       m.now < begun + t.timeout - 1000) then return false end
-  local host = sub(id, 12)
-  if begun <= m.forgets and m.locks[host] ~= token .. ' ' .. id then return false end
-  m.happened[#m.happened + 1] = 'end ' .. id .. ' {"outcome":"' .. outcome ..
+  local host, locks = sub(id, 12), m.locks
+  if begun <= m.forgets and locks[host] ~= token .. ' ' .. id then return false end
+  locks[host] = false
+  local list = m.happened
+  list[#list + 1] = 'end ' .. id .. ' {"outcome":"' .. outcome ..
     (exit == '' and '"}' or '","exit":' .. exit .. '}')
   m.count(t, outcome, 1)
   t.running = t.running - 1
-  m.toFree[#m.toFree + 1] = host
-  m.locks[host] = false
-  local put, n = t.put, #t.put
-  put[n + 1] = ':' .. host
-  put[n + 2] = 'ended 0 0 ' .. sub(r, 13) .. m.at .. ' ' .. outcome .. ' - ' ..
+  list = m.toFree
+  list[#list + 1] = host
+  list = t.put
+  local n = #list
+  list[n + 1] = ':' .. host
+  list[n + 2] = 'ended 0 0 ' .. sub(r, 13) .. m.at .. ' ' .. outcome .. ' - ' ..
     (exit == '' and '-' or exit) .. '+' .. ARGV[i + 5] .. ' '
-  m.toDrop[#m.toDrop + 1] = id
+  list = m.toDrop
+  list[#list + 1] = id
   return true
 end
 
@@ -125,16 +129,17 @@ function m.results()
     ids[r], from[r] = ARGV[i], i
     i = i + (ARGV[i + 2] == 'ended' and 6 or 15)
   end
-  m.readJobs(ids)
+  local t = m.readJobs(ids)
   m.forgets = (m.zone.epoch or 0) + m.zone.longest -- takes before it may be forgotten
   if m.forgets >= m.now then m.readLocks(ids) end
+  local held, seen = m.held, m.seen
   for r = 1, #ids do
     local id, i = ids[r], from[r]
-    m.held[id] = nil
-    m.seen[id] = true
+    held[id] = nil
+    seen[id] = true
     if ARGV[i + 2] ~= 'ended' then
       m.result(i)
-    elseif not m.ended(i, id) then
+    elseif not m.ended(i, id, t or m.tasks[sub(id, 1, 10)]) then
       m.result(m.spellOut(i))
     end
   end
@@ -154,15 +159,15 @@ function m.peek(s)
     s.page, s.offset, s.at, s.dry = page, s.offset + n, 1, n < (first and m.want or m.LOOKS)
     if n > 0 then
       if s.key == m.kAgain then m.readJobs(page) end
-      m.readLocks(page)
+      s.hosts = n > 1 and m.readLocks(page) or m.NONE
     end
   end
   return s.page[s.at]
 end
 
 -- The two sources; take() begins with both anew.
-m.fromAgain, m.fromQueue = {page = false, at = 1, offset = 0, dry = false, key = ''},
-  {page = false, at = 1, offset = 0, dry = false, key = ''}
+m.fromAgain, m.fromQueue = {page = false, hosts = false, at = 1, offset = 0, dry = false, key = ''},
+  {page = false, hosts = false, at = 1, offset = 0, dry = false, key = ''}
 
 function m.source(s, key)
   s.key, s.page, s.at, s.offset, s.dry = key, m.NONE, 1, 0, false
@@ -171,32 +176,39 @@ end
 
 -- fresh hands out a due job of queue if nothing is in its way, as nearly always.
 -- Else it is false. What it does is what grant would do.
-function m.fresh(id)
-  local host, t = sub(id, 12), m.task(sub(id, 1, 10))
-  if not t or not t.plain or not t.started or m.locks[host] ~= false then return false end
+function m.fresh(id, host)
+  local of, locks = sub(id, 1, 10), m.locks
+  local t = m.tasks[of]
+  if t == nil then t = m.task(of) end
+  host = host or sub(id, 12)
+  if not t or not t.plain or not t.started or (locks[host] or m.locked(host)) then return false end
   local last = m.lastToken + 1
   if last < m.now then last = m.now end
   local token = m.us(last)
   m.lastToken, m.tokenText = last, token
-  m.locks[host] = token
+  locks[host] = token
   local list = m.toTake
   local n = #list
   list[n + 1], list[n + 2] = host, m.us(last + t.timeout) .. ' ' .. token .. ' ' .. id
   list = m.toTime
   n = #list
   list[n + 1], list[n + 2] = m.again(t), id
-  m.toUnqueue[#m.toUnqueue + 1] = id
+  list = m.toUnqueue
+  list[#list + 1] = id
   t.running, t.counted, m.kept = t.running + 1, true, m.kept + 1
   list = t.put
   n = #list
   list[n + 1] = ':' .. host
   list[n + 2] = 'running 0 0 ' .. token .. ' 1 0 0 0 0 ' .. t.dueText .. ' 0 ' .. m.at .. ' ' ..
     m.who .. '\n\n\n'
-  m.happened[#m.happened + 1] = 'take ' .. id .. ' {"node":"' .. m.who .. '","attempt":1}'
+  list = m.happened
+  list[#list + 1] = 'take ' .. id .. ' {"node":"' .. m.who .. '","attempt":1}'
   m.held[id] = token
-  n = #m.grants + 1
-  m.granted[n] = id
-  m.grants[n] = id .. '\t' .. token .. '\tfresh\t1\t0\t0\t0\t0\t' .. t.dueText .. '\t' ..
+  list = m.grantedTo
+  n = #list
+  list[n + 1], list[n + 2] = of, host
+  list = m.grants
+  list[#list + 1] = id .. '\t' .. token .. '\tfresh\t1\t0\t0\t0\t0\t' .. t.dueText .. '\t' ..
     t.timeoutText .. '\t0\t\t\t'
   return true
 end
@@ -226,7 +238,7 @@ function m.take()
     m.looks = m.looks + 1
     if not m.seen[id] then
       m.seen[id] = true
-      if s ~= queue or not m.fresh(id) then m.consider(id, s.key) end
+      if s ~= queue or not m.fresh(id, s.hosts[s.at - 1]) then m.consider(id, s.key) end
     end
   end
   if turn ~= m.zone.turn then m.zone.turn, m.zone.turned = turn % 4, true end
@@ -245,8 +257,17 @@ end
 
 -- remember keeps the answer for a repetition, and what the slot holds now.
 function m.remember(status, at)
-  local mine = ''
-  for id, token in pairs(m.held) do mine = mine .. id .. ' ' .. token .. ' ' end
+  local mine, list = '', nil
+  for id, token in pairs(m.held) do
+    local one = id .. ' ' .. token .. ' '
+    if mine == '' then
+      mine = one
+    else -- joined once: Lua reads each byte of each text that it makes
+      list = list or {mine, nil}
+      list[#list + 1] = one
+    end
+  end
+  if list then mine = table.concat(list) end
   call('HSET', m.kHold .. m.node, m.slot, m.request .. ' ' .. ARGV[7] .. '\n' ..
     status .. ' ' .. at .. '\n' .. table.concat(m.late, ' ') .. '\n' .. mine .. '\n' ..
     table.concat(m.grants, '\n') .. (#m.grants > 0 and '\n' or ''))
@@ -272,8 +293,8 @@ function m.run()
   m.late = m.NONE
   if ARGV[8] ~= '0' then m.results() end
 
-  m.grants = {nil}  -- as they are told …
-  m.granted = {nil} -- … and their ids
+  m.grants = {nil}         -- as they are told …
+  m.grantedTo = {nil, nil} -- … and the task and the host of each
   m.lastToken, m.tokenText, m.looks = zone.token, false, 0
   local status, at, more = 'next', '0', false
   if zone.frozen > m.now then
@@ -297,7 +318,7 @@ function m.run()
     at = m.first(at)
   end
   if m.slot ~= '' then m.remember(status, at) end
-  return m.reply(status, at, m.late, m.granted, m.grants)
+  return m.reply(status, at)
 end
 
 -- keepZone plans what a call leaves of itself to the next ones. turn and waits are seldom

@@ -138,7 +138,7 @@ function m.task(id)
 end
 
 -- readJobs reads the records of jobs and their tasks, one call a task. Nearly always they
--- are all of one.
+-- are all of one: then it returns that.
 function m.readJobs(ids)
   if not ids[1] then return end
   local task, n = sub(ids[1], 1, 10), #ids
@@ -152,6 +152,7 @@ function m.readJobs(ids)
   local v, records = call(unpack(ask)), m.records
   if not knew then m.readTask(task, v) end
   for i = 1, n do records[ids[i]] = v[from - 2 + i] end
+  return m.tasks[task]
 end
 
 function m.readMany(ids)
@@ -279,17 +280,20 @@ function m.lockDelay(timeout)
   return timeout <= 250000000 and 5000000 or math.ceil(timeout / 50)
 end
 
--- readLocks reads what holds the hosts of jobs, as far as it is not known, in one call.
+-- readLocks reads what holds the hosts of jobs, as far as it is not known, in one call. It
+-- returns the hosts.
 function m.readLocks(ids)
-  if #ids == 1 then return m.locked(sub(ids[1], 12)) end
-  local hosts = {}
+  local hosts, ask, locks = {nil}, {nil}, m.locks
   for i = 1, #ids do
     local host = sub(ids[i], 12)
-    if m.locks[host] == nil then hosts[#hosts + 1] = host end
+    hosts[i] = host
+    if locks[host] == nil then ask[#ask + 1] = host end
   end
-  if #hosts == 0 then return end
-  local v = call('HMGET', m.kLocks, unpack(hosts))
-  for i = 1, #hosts do m.noteLock(hosts[i], v[i]) end
+  if ask[1] then
+    local v = call('HMGET', m.kLocks, unpack(ask))
+    for i = 1, #ask do m.noteLock(ask[i], v[i]) end
+  end
+  return hosts
 end
 
 function m.noteLock(host, text)

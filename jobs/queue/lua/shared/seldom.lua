@@ -7,16 +7,24 @@ function m.words(s)
   return out
 end
 
+-- granted notes a job that is handed out, as it is told.
+function m.granted(of, host, grant)
+  m.grantedTo[#m.grantedTo + 1] = of
+  m.grantedTo[#m.grantedTo + 1] = host
+  m.grants[#m.grants + 1] = grant
+end
+
 -- earlier gives the answer that was kept in hold.
 function m.earlier(text)
-  local line, ids, list = {}, {}, {}
+  local line = {}
   for one in string.gmatch(text, '([^\n]*)\n') do line[#line + 1] = one end
+  m.late, m.grants, m.grantedTo = m.words(line[3]), {}, {}
   for i = 5, #line do
-    ids[#ids + 1] = string.match(line[i], '^[^\t]+')
-    list[#list + 1] = line[i]
+    local id = string.match(line[i], '^[^\t]+')
+    m.granted(m.taskOf(id), m.hostOf(id), line[i])
   end
   local answer = m.words(line[2])
-  return m.reply(answer[1], answer[2], m.words(line[3]), ids, list)
+  return m.reply(answer[1], answer[2])
 end
 
 -- spellOut writes a result of kind ended behind all others as what it is short for.
@@ -90,9 +98,8 @@ function m.grant(id, j, t, from, lost, mine, list)
     (lost and ',"lost":true' or '') .. '}')
   if list then m.acquire(id, list, token) end
   m.held[id] = token
-  m.granted[#m.granted + 1] = id
-  m.grants[#m.grants + 1] = table.concat({id, token, mode, j.attempt, j.tries, j.probes, j.crashes,
-    j.step, due, m.us(t.timeout), m.us(bound), before, m.spent(j), j.saved}, '\t')
+  m.granted(t.id, host, table.concat({id, token, mode, j.attempt, j.tries, j.probes, j.crashes,
+    j.step, due, m.us(t.timeout), m.us(bound), before, m.spent(j), j.saved}, '\t'))
 end
 
 -- consider deals with one due job. Whoever meets a job that cannot run moves
