@@ -22,7 +22,7 @@ const (
 	dbOwn // what this program asks for itself
 )
 
-// redisServer is a redis-server of this program, set up as muster wants it.
+// redisServer is a redis-server of this program, with etc/redis.conf.
 type redisServer struct {
 	addr    string
 	version string
@@ -57,9 +57,8 @@ func startRedisAt(path, dir string) (*redisServer, error) {
 	}
 	log := filepath.Join(dir, "redis.log")
 	s := &redisServer{addr: net.JoinHostPort("127.0.0.1", port), ended: make(chan struct{})}
-	s.cmd = exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--dir", dir,
-		"--logfile", log, "--save", "", "--appendonly", "yes", "--appendfsync", "everysec",
-		"--auto-aof-rewrite-percentage", "0", "--maxmemory-policy", "noeviction")
+	s.cmd = exec.Command(path, filepath.Join("..", "etc", "redis.conf"), "--port", port,
+		"--dir", dir, "--logfile", log, "--auto-aof-rewrite-percentage", "0")
 	s.cmd.SysProcAttr = apart()
 	if err := s.cmd.Start(); err != nil {
 		return nil, err

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	scaleTakes = 2000 // jobs that are taken and finished, one a call
+	scaleTakes = 2000 // jobs that are taken and finished, deferred, …
+	scaleSlots = 16   // a call, where it is not one
 	pageJobs   = 500  // of a list
 )
 
@@ -58,7 +59,29 @@ func (b *bench) scaleOnce(ctx context.Context, n int) (rows []row, err error) {
 	longest := 0.0
 	for _, a := range []act{
 		{fmt.Sprintf("%s jobs taken and finished", thousands(scaleTakes)),
-			func() error { return c.takeSome(ctx, scaleTakes) }},
+			func() error { return c.takeSome(ctx, scaleTakes, 1, succeeded) }},
+		{fmt.Sprintf("%s, while a customer is paused", thousands(scaleTakes)), func() error {
+			if _, err := q.PauseCustomer(ctx, "another", "bench"); err != nil {
+				return err
+			}
+			err := c.takeSome(ctx, scaleTakes, scaleSlots, succeeded)
+			_, back := q.ResumeCustomer(ctx, "another", "bench")
+			return errors.Join(err, back)
+		}},
+		{fmt.Sprintf("%s jobs deferred to one opening", thousands(scaleTakes)), func() error {
+			opens := jobs.MicrosOf(time.Now().Add(time.Hour))
+			return c.takeSome(ctx, scaleTakes, scaleSlots, func(g jobs.Grant) jobs.Result {
+				return jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindDefer, Until: opens,
+					Error: "outside of its window"}
+			})
+		}},
+		{"a check of the zone (muster fsck)", func() error {
+			f, err := q.Fsck(ctx, zone, false, "")
+			if err == nil && len(f.Findings) > 0 {
+				err = fmt.Errorf("it found %+v", f.Findings[0])
+			}
+			return err
+		}},
 		{"the last page of a list", func() error {
 			return q.EachJob(ctx, id, n-pageJobs, pageJobs, func([]jobs.JobInfo) error { return nil })
 		}},
@@ -89,27 +112,32 @@ func (b *bench) scaleOnce(ctx context.Context, n int) (rows []row, err error) {
 		nil
 }
 
-// takeSome takes jobs, one a call, and finishes each with the next call.
-func (c *crew) takeSome(ctx context.Context, n int) error {
+// takeSome takes jobs, some a call, and says with the next call what became of them.
+func (c *crew) takeSome(ctx context.Context, n, a int, became func(jobs.Grant) jobs.Result) error {
 	t := c.takers[0]
-	s := jobs.Step{Node: t.node, Slot: t.slot, Want: 1}
-	for i := range n + 1 {
-		s.Request = fmt.Sprint("scale", i)
-		if i == n {
-			s.Want = 0
-		}
+	s := jobs.Step{Node: t.node, Slot: t.slot}
+	for done := 0; done < n || len(s.Results) > 0; {
+		t.asked++
+		s.Request, s.Want = fmt.Sprint("scale", t.asked), min(a, n-done)
 		r, err := t.q.Step(ctx, zone, s)
 		if err != nil {
 			return err
 		}
+		if len(r.Jobs) == 0 && s.Want > 0 {
+			return fmt.Errorf("only %d of %d jobs were due: %s", done, n, r.Status)
+		}
 		s.Results = s.Results[:0]
 		for _, g := range r.Jobs {
-			s.Results = append(s.Results, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindEnd,
-				Outcome: jobs.Succeeded})
+			s.Results = append(s.Results, became(g))
 			s.Known = []jobs.TaskID{g.Job.Task()}
 		}
+		done += len(r.Jobs)
 	}
 	return nil
+}
+
+func succeeded(g jobs.Grant) jobs.Result {
+	return jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindEnd, Outcome: jobs.Succeeded}
 }
 
 // wakeSamples is how often an idle node is woken.
