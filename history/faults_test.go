@@ -120,6 +120,38 @@ func goOn(t *testing.T, s *history.Store, upTo int, stored func(n int)) (failed 
 	return 0
 }
 
+func TestABatchThatIsRefusedLeavesThePlaceInTheStream(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, cfg history.Config) {
+		s := ready(t, cfg)
+		refuse := []string{"create trigger refuse before insert on jobs begin select raise(abort, 'refused'); end"}
+		if history.IsPostgres(s) {
+			refuse = []string{"create function refuse() returns trigger language plpgsql as " +
+				"'begin raise exception ''refused''; end'",
+				"create trigger refuse before insert on jobs for each row execute function refuse()"}
+		}
+		err := history.Tx(t.Context(), s, func(tx *sql.Tx) error {
+			for _, text := range refuse {
+				if _, err := tx.ExecContext(t.Context(), text); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := job(taskID(1), "h1", jobs.Succeeded, time.Second)
+		_, err = s.Put(t.Context(), history.Batch{Zone: "default", Last: "1-0", Ended: []history.Job{j}}, begin)
+		if err == nil || !strings.Contains(err.Error(), "refused") {
+			t.Fatalf("the batch was not refused: %v", err)
+		}
+		if p, err := s.Position(t.Context(), "default"); err != nil || p.Last != "" {
+			t.Errorf("what was not stored is passed over: %+v, %v", p, err)
+		}
+	})
+}
+
 func TestSQLThatIsKilledInTheMiddleLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
 	p := historytest.StartPostgres(t)

@@ -235,3 +235,18 @@ func (p *play) wantsTimeline() {
 		}
 	}
 }
+
+// wantsSpread fails the test unless the key's server heard of the new DS when look had said
+// so: not before resolvers have forgotten the old one.
+func (p *play) wantsSpread() {
+	p.t.Helper()
+	m := regexp.MustCompile(`\+(\d+) s  after that the old key is removed`).FindStringSubmatch(p.said["look"])
+	if m == nil {
+		p.t.Fatalf("no time behind the DS in %s", p.said["look"])
+	}
+	least, _ := strconv.Atoi(m[1])
+	took := p.done["submit"].Sub(p.done["ds"])
+	if least == 0 || took < time.Duration(least)*time.Second {
+		p.t.Errorf("the server was told of the DS %s after it was there, and was to be after %d s", took, least)
+	}
+}
