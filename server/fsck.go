@@ -9,7 +9,7 @@ import (
 
 // Fsck examines what the queue says of a zone, and with mend puts it right.
 type Fsck interface {
-	Fsck(ctx context.Context, zone string, mend bool) (jobs.Fsck, error)
+	Fsck(ctx context.Context, zone string, mend bool, note string) (jobs.Fsck, error)
 }
 
 // FsckRequest is the body of POST /v1/zones/{zone}/fsck.
@@ -40,7 +40,7 @@ func (s *Server) fsck(ctx context.Context, in *fsckInput) (*fsckOutput, error) {
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	f, err := s.queue.Fsck(ctx, in.Zone, b.Mend)
+	f, err := s.queue.Fsck(ctx, in.Zone, b.Mend, g.note())
 	if err != nil {
 		return nil, noZone(err, in.Zone)
 	}

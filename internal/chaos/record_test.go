@@ -168,7 +168,7 @@ func (h *house) judge(r *record) {
 		return
 	}
 	defer q.Close()
-	f, err := q.Fsck(context.Background(), "default", false)
+	f, err := q.Fsck(context.Background(), "default", false, "")
 	if err != nil {
 		r.say("fsck: %v", err)
 	}

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -43,12 +44,15 @@ func TestTheShippedUsersAreThoseOfTheCode(t *testing.T) {
 }
 
 // inScript finds the commands of a script: they are called, or planned as lists.
-var inScript = regexp.MustCompile(`(?:call|m\.w|m\.wAfter)\('([A-Z]+)'|\{'([A-Z]{3,})'`)
+var inScript = regexp.MustCompile(`(?:call|m\.w|m\.wAfter|m\.wLast)\('([A-Z]+)'|\{'([A-Z]{3,})'`)
 
 func TestNodesMayCallWhatIsInTheScripts(t *testing.T) {
 	t.Parallel()
-	may, found := queue.RoleNode.Commands(), 0
-	for _, text := range queue.ScriptTexts() {
+	may, found, texts := queue.RoleNode.Commands(), 0, queue.ScriptTexts()
+	if files, err := filepath.Glob("lua/*.lua"); err != nil || len(files) != len(texts) {
+		t.Errorf("%d scripts are looked at, there are %d (%v)", len(texts), len(files), err)
+	}
+	for _, text := range texts {
 		for _, m := range inScript.FindAllStringSubmatch(text, -1) {
 			found++
 			if command := strings.ToLower(m[1] + m[2]); !slices.Contains(may, command) {

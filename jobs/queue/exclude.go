@@ -69,20 +69,25 @@ func (q *Queue) semaphores(ctx context.Context, zone string) ([]semaphore, map[s
 	return out, most, nil
 }
 
+// waiters counts who waits. Those of a task that has ended, cancelled say, stay on the list
+// until they would be woken.
 func (q *Queue) waiters(ctx context.Context, zone, name string, tasks []string) (int, error) {
 	if len(tasks) == 0 {
 		return 0, nil
 	}
-	cards := make([]*redis.IntCmd, len(tasks))
+	cards, states := make([]*redis.IntCmd, len(tasks)), make([]*redis.SliceCmd, len(tasks))
 	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, task := range tasks {
 			cards[i] = p.ZCard(ctx, zoneKey(zone, "wait:", name+":"+task))
+			states[i] = p.HMGet(ctx, zoneKey(zone, "task:", task), "total", "ended")
 		}
 		return nil
 	})
 	n := 0
-	for _, c := range cards {
-		n += int(c.Val())
+	for i, c := range cards {
+		if v := states[i].Val(); len(v) == 2 && v[0] != nil && v[1] == nil {
+			n += int(c.Val())
+		}
 	}
 	return n, q.say("semaphores", err)
 }

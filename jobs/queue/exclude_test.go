@@ -130,7 +130,7 @@ func TestTwoHoldersOfAGroupFreezeIt(t *testing.T) {
 				b := one(t, step(t, q, "2", 1))
 				if finds == "fsck" {
 					r.HSet(t.Context(), sem, string(a.Job), int64(a.Token))
-					got, err := q.Fsck(t.Context(), zone, true)
+					got, err := q.Fsck(t.Context(), zone, true, "")
 					if err != nil || len(got.Findings) != 1 || got.Findings[0].What != jobs.FoundOver {
 						t.Fatalf("fsck: %+v, %v", got, err)
 					}
@@ -461,6 +461,28 @@ func TestNobodyHoldsWhileWaiting(t *testing.T) {
 		groups, err := q.Groups(t.Context())
 		if err != nil || len(groups) != 1 {
 			t.Errorf("groups in use: %+v, %v; want the one of the job in hand", groups, err)
+		}
+	})
+}
+
+// Who was cancelled waits for nothing, also while nobody has taken it from the list.
+func TestCancelledJobsAreNoWaiters(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		publish(t, q, 4, 1)
+		s := spec()
+		s.Inventory = "v1"
+		guarded(t, q, s, 0, 1)
+		other := guarded(t, q, s, 1, 3)
+		step(t, q, "1", 4)
+		for _, want := range []int{3, 0} {
+			l, err := q.Limits(t.Context())
+			if err != nil || len(l) != 1 || l[0].Waits != want {
+				t.Fatalf("%+v, %v, want %d that wait", l, err, want)
+			}
+			if _, err := q.Cancel(t.Context(), other, "bob"); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }

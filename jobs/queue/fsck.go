@@ -18,10 +18,11 @@ const (
 )
 
 // Fsck compares queue, jobs, counters and semaphores of a zone and tells what
-// differs; with mend it puts it right. It reads everything, in calls of at most
-// 500 jobs, while the others work on.
-func (q *Queue) Fsck(ctx context.Context, zone string, mend bool) (jobs.Fsck, error) {
-	f := &fsck{Queue: q, zone: zone, mend: mend, seen: map[string]bool{}}
+// differs; with mend it puts it right, and the events say by note who wanted it, and why.
+// It reads everything, in calls of at most 500 jobs, while the others work on.
+func (q *Queue) Fsck(ctx context.Context, zone string, mend bool, note string) (jobs.Fsck,
+	error) {
+	f := &fsck{Queue: q, zone: zone, mend: mend, by: oneLine(note), seen: map[string]bool{}}
 	f.out.Zone, f.out.Findings = zone, []jobs.Finding{}
 	if err := q.knowZone(ctx, zone); err != nil {
 		return f.out, err
@@ -59,13 +60,15 @@ type fsck struct {
 	out  jobs.Fsck
 	zone string
 	mend bool
+	by   string          // who mends, and why; empty: no person
 	seen map[string]bool // findings that were noted
 }
 
 // call calls the script and notes what it found.
 func (f *fsck) call(ctx context.Context, verb, object string, number any,
 	hosts string) (numbers []int, texts []string, err error) {
-	r, err := f.script(ctx, scripts.fsck, f.zone, verb, object, number, digitOr(f.mend), hosts)
+	r, err := f.script(ctx, scripts.fsck, f.zone, verb, object, number, digitOr(f.mend), hosts,
+		f.by)
 	if err != nil {
 		return nil, nil, err
 	}

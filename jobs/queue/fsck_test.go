@@ -1,6 +1,9 @@
 package queue_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +15,7 @@ import (
 
 func fsck(t *testing.T, q *queue.Queue, mend bool) []jobs.Finding {
 	t.Helper()
-	f, err := q.Fsck(t.Context(), zone, mend)
+	f, err := q.Fsck(t.Context(), zone, mend, "mended by alice: a restore")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,6 +165,32 @@ func TestTendFreesWhatNobodyHolds(t *testing.T) {
 		groups, err := q.Groups(t.Context())
 		if err != nil || len(groups) != 1 || groups[0].Holder != held.Job {
 			t.Errorf("groups: %+v, %v; want the one in use alone", groups, err)
+		}
+	})
+}
+
+// What was mended is an event that says who wanted it, and why; what a server does by
+// itself is nobody's order.
+func TestAMendIsAnEventOfWhoWantedIt(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		const p = "muster:{default}:"
+		q, r := open(t, w, "1"), w.raw(t)
+		submit(t, q, spec(), 1)
+		for note, want := range map[string]string{
+			"mended by alice: a \"restore\"": "orphan: its task is gone; mended by alice: a \"restore\"",
+			"":                               "orphan: its task is gone"} {
+			r.ZAdd(t.Context(), p+"queue", redis.Z{Score: 1, Member: "0000000000:fw1"})
+			if f, err := q.Fsck(t.Context(), zone, true, note); err != nil || len(f.Findings) != 1 {
+				t.Fatalf("%+v, %v", f, err)
+			}
+			list, err := r.XRevRangeN(t.Context(), p+"events", "+", "-", 1).Result()
+			if err != nil || len(list) != 1 {
+				t.Fatal(list, err)
+			}
+			detail, _ := json.Marshal(map[string]string{"note": want})
+			if got := fmt.Sprint(list[0].Values); !strings.Contains(got, "mend 0000000000:fw1 "+string(detail)) {
+				t.Errorf("by %q: %s, want %s", note, got, detail)
+			}
 		}
 	})
 }

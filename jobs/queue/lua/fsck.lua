@@ -3,7 +3,8 @@
 -- while others work; only sums over many chunks need a second look.
 --
 -- KEYS 1 zone
--- ARGV 1 verb  2 object  3 number  4 mend (1 or '')  5 hosts
+-- ARGV 1 verb  2 object  3 number  4 mend (1 or '')  5 hosts  6 who mends and why, for
+--      people, or ''
 --      chunk     object = task, number = chunk of its hosts
 --      bury      object = task, 5 = hosts whose jobs are nowhere and left no trace:
 --                they end unknown
@@ -215,7 +216,7 @@ end
 if not verbs[verb]() then return {'ok', {}, {}, {}} end
 for i = 1, #found, 4 do
   if found[i + 3] == '1' then
-    local note = found[i] .. ': ' .. found[i + 2]
+    local note = found[i] .. ': ' .. found[i + 2] .. (ARGV[6] ~= '' and '; ' .. ARGV[6] or '')
     m.event('mend', found[i + 1], '{"note":' .. cjson.encode(note) .. '}')
   end
 end

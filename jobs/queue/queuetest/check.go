@@ -38,7 +38,7 @@ func checkCommand(t testing.TB, c queue.Config, zone string) {
 		t.Fatal(err)
 	}
 	defer q.Close()
-	f, err := q.Fsck(context.Background(), zone, false)
+	f, err := q.Fsck(context.Background(), zone, false, "")
 	if err != nil && !errors.Is(err, queue.ErrNotFound) {
 		t.Errorf("fsck: %v", err)
 	}
