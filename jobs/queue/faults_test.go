@@ -3,6 +3,7 @@ package queue_test
 import (
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -314,6 +315,21 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+func TestAServerThatDoesNotAnswerIsSaid(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and nobody reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	cfg := queue.DefaultConfig()
+	cfg.URL, cfg.Timeout = "redis://"+silent.Addr().String(), 200*time.Millisecond
+	_, err = queue.Open(t.Context(), cfg)
+	if err == nil || !strings.Contains(err.Error(), "does not answer in time") {
+		t.Errorf("error is %v", err)
+	}
+}
+
 func TestRefusedIsRefused(t *testing.T) {
 	t.Parallel()
 	s := queuetest.StartServer(t, "--appendonly", "no")
@@ -350,6 +366,45 @@ func TestTheShippedRedisConfIsAccepted(t *testing.T) {
 	}
 	s := queuetest.StartServerWith(t, path)
 	open(t, world{cfg: s.Config()}, "")
+}
+
+func TestNodesAreListedAgainOnceRedisForgotThem(t *testing.T) {
+	t.Parallel()
+	s := queuetest.StartServer(t)
+	q := open(t, world{cfg: s.Config()}, "1")
+	n := jobs.Node{ID: "n1", PID: 7, State: "running", Seen: jobs.Time{Time: time.Now()}}
+	for range 2 {
+		if err := q.Beat(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := q.Nodes(t.Context()); err != nil || len(list) != 1 {
+			t.Fatalf("nodes are %+v, %v", list, err)
+		}
+		if err := raw(t, s.Addr).FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestANodeIsNotGoneBecauseRedisIsFull(t *testing.T) {
+	t.Parallel()
+	s := queuetest.StartServer(t)
+	q, c := open(t, world{cfg: s.Config()}, "1"), raw(t, s.Addr)
+	n := jobs.Node{ID: "n1", PID: 7, State: "running", Seen: jobs.Time{Time: time.Now()}}
+	if err := q.Beat(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	key := c.Keys(t.Context(), "*node:n1").Val()[0]
+	if err := errors.Join(c.ConfigSet(t.Context(), "maxmemory", "1").Err(),
+		c.PExpire(t.Context(), key, 2*time.Second).Err()); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Beat(t.Context(), n); err == nil || !strings.Contains(err.Error(), "maxmemory is reached") {
+		t.Errorf("the beat at maxmemory: %v", err)
+	}
+	if left := c.PTTL(t.Context(), key).Val(); left < 10*time.Second {
+		t.Errorf("the node is gone in %s", left)
+	}
 }
 
 func TestNodesAreListedAlsoAfterAFailedFirstBeat(t *testing.T) {

@@ -25,7 +25,8 @@ const (
 )
 
 // Beat tells that a node is alive; every 5 s. One Redis call, and once a minute two more:
-// the clocks are compared, and the index of nodes is written.
+// the clocks are compared, and the index of nodes is written; that also when Redis did not
+// know the node any more, as after FLUSHALL.
 func (q *Queue) Beat(ctx context.Context, n jobs.Node) error {
 	due := q.indexDue()
 	skew, err := q.skew(ctx, due)
@@ -37,10 +38,18 @@ func (q *Queue) Beat(ctx context.Context, n jobs.Node) error {
 	if err != nil {
 		return err
 	}
-	if err := q.rdb.Set(ctx, hubKey("node:", n.ID), text, beatTTL).Err(); err != nil {
+	key, set := hubKey("node:", n.ID), redis.SetArgs{TTL: beatTTL, Get: true}
+	err = q.rdb.SetArgs(ctx, key, text, set).Err()
+	if err != nil && strings.HasPrefix(err.Error(), "OOM") {
+		// What it said last stays: at maxmemory Redis takes nothing new, but a node that
+		// works is not gone.
+		err = errors.Join(err, q.rdb.PExpire(ctx, key, beatTTL).Err())
+	}
+	forgotten := errors.Is(err, redis.Nil)
+	if err != nil && !forgotten {
 		return q.say("beat", err)
 	}
-	if !due {
+	if !due && !forgotten {
 		return nil
 	}
 	err = q.rdb.ZAdd(ctx, hubKey("nodes", ""),

@@ -136,13 +136,10 @@ func TestJobsOfAWindowComeInTurns(t *testing.T) {
 	q, now, pass := timed(t)
 	opens := jobs.MicrosOf(now.Add(30 * time.Second))
 	own := func(hosts int, p jobs.Priority) jobs.TaskID {
-		s := spec()
-		s.Priority = p
-		task, names := newTask(s, hosts)
+		task, names := ofItsOwn(hosts, p)
 		task.Own = map[string]jobs.Micros{}
-		for i, name := range names[zone] {
-			names[zone][i] = string(task.ID) + name
-			task.Own[names[zone][i]] = opens
+		for _, name := range names[zone] {
+			task.Own[name] = opens
 		}
 		if err := q.Submit(t.Context(), task, names, nil); err != nil {
 			t.Fatal(err)
@@ -164,12 +161,7 @@ func TestJobsThatAreDeferredToAWindowComeInTurns(t *testing.T) {
 	q, now, pass := timed(t)
 	opens := jobs.MicrosOf(now.Add(30 * time.Second))
 	deferred := func(hosts int, p jobs.Priority) jobs.TaskID {
-		s := spec()
-		s.Priority = p
-		task, names := newTask(s, hosts)
-		for i, name := range names[zone] {
-			names[zone][i] = string(task.ID) + name
-		}
+		task, names := ofItsOwn(hosts, p)
 		if err := q.Submit(t.Context(), task, names, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -189,6 +181,17 @@ func TestJobsThatAreDeferredToAWindowComeInTurns(t *testing.T) {
 	}
 	pass(31 * time.Second)
 	inTurns(t, q, big, small, urgent)
+}
+
+// ofItsOwn is a task whose hosts no other task has.
+func ofItsOwn(hosts int, p jobs.Priority) (jobs.Task, map[string][]string) {
+	s := spec()
+	s.Priority = p
+	task, names := newTask(s, hosts)
+	for i, name := range names[zone] {
+		names[zone][i] = string(task.ID) + name
+	}
+	return task, names
 }
 
 // inTurns holds that the first jobs to be taken are of a big task, one of four hosts, and

@@ -167,3 +167,34 @@ func TestAPauseTellsHowManyJobsGoOn(t *testing.T) {
 		}
 	})
 }
+
+// A pause that stood when the jobs of one zone ended is over with the resume of the
+// others: nobody looks at that zone again.
+func TestAResumedTaskIsNotPausedByAZoneThatHasEnded(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		task, hosts := newTask(spec(), 2)
+		hosts["eu"] = []string{"eu1"}
+		task.Total = 3
+		if err := q.Submit(t.Context(), task, hosts, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := q.Pause(t.Context(), task.ID, "alice: x"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := q.CancelJobs(t.Context(), []jobs.ID{jobs.NewID(task.ID, "eu1")}, "bob"); err != nil {
+			t.Fatal(err)
+		}
+		got, err := q.Task(t.Context(), task.ID)
+		if err != nil || got.State != jobs.TaskPaused || got.Paused != "alice: x" {
+			t.Fatalf("while it is paused: %s, %q, %v", got.State, got.Paused, err)
+		}
+		if p, err := q.Resume(t.Context(), task.ID, "alice: y"); err != nil || p.Moved != 2 {
+			t.Fatalf("resume: %+v, %v", p, err)
+		}
+		if got, err = q.Task(t.Context(), task.ID); err != nil || got.State != jobs.TaskQueued ||
+			got.Paused != "" {
+			t.Errorf("after the resume: %s, %q, %v", got.State, got.Paused, err)
+		}
+	})
+}

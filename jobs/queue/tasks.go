@@ -138,8 +138,8 @@ func readPart(v []any) taskPart {
 // heldKeep is how long a task is kept that was never committed; see put.lua.
 const heldKeep = 24 * time.Hour
 
-// sum adds the zones' parts up. A task is committed only as a whole, paused if
-// any part is, ended if all are.
+// sum adds the zones' parts up. A task is committed only as a whole, paused if any
+// part is that has not ended (a resume leaves such alone), ended if all are.
 func sum(t *jobs.TaskInfo, parts []taskPart, now time.Time) {
 	committed, paused, ended, found := true, false, true, false
 	for _, p := range parts {
@@ -148,13 +148,12 @@ func sum(t *jobs.TaskInfo, parts []taskPart, now time.Time) {
 		t.Running += p.running
 		t.Outcomes.Add(p.outcomes)
 		committed = committed && (p.committed || !p.found)
-		paused = paused || p.paused
 		ended = ended && (p.ended > 0 || !p.found)
 		if p.cancel != "" {
 			t.Cancelled = p.cancel
 		}
-		if p.pausedBy != "" {
-			t.Paused = p.pausedBy
+		if p.paused && p.ended == 0 {
+			paused, t.Paused = true, p.pausedBy
 		}
 		if p.started > 0 && (t.Started.IsZero() || p.started.Time().Before(t.Started.Time)) {
 			t.Started = jobs.TimeOf(p.started)

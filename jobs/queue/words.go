@@ -31,6 +31,7 @@ var meanings = []struct{ sign, words string }{
 	{"non local key", "the slot of this zone is moving to another node: waiting until it has"},
 	{"max number of clients", "the server has no connection left: raise its maxclients"},
 	{"all sentinels specified", "no Sentinel answers, or none knows redis.sentinel.master"},
+	{"i/o timeout", "the server does not answer in time: it is stopped, too busy, or out of reach"},
 	{"connection refused", "does Redis run there? redis.url says where it is looked for"},
 }
 
