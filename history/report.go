@@ -109,11 +109,7 @@ func NewReport(t jobs.TaskInfo, list []Job) Report {
 		}
 	}
 	missing := r.Total - len(list)
-	if t.State == jobs.TaskEnded || t.State == "" {
-		counts[NotKnown] += missing
-	} else {
-		counts[NotEnded] += missing
-	}
+	counts[PartOfTheRest(t)] += missing
 	if t.Total < len(list) {
 		r.Notes = append(r.Notes, fmt.Sprintf("the task is said to be for %d hosts, but %d have ended: "+
 			"what it was for is not known for sure", t.Total, len(list)))
@@ -123,7 +119,19 @@ func NewReport(t jobs.TaskInfo, list []Job) Report {
 			r.Parts = append(r.Parts, Part{name, n, meaning(name)})
 		}
 	}
+	if t.Forgotten {
+		r.Notes = append(r.Notes, "Redis has forgotten the task, and history knows of no end: of hosts "+
+			"that are not known it is not known whether anything ran; look at them, then submit anew")
+	}
 	return r
+}
+
+// PartOfTheRest is the part of those hosts of a task of whose jobs there is nothing.
+func PartOfTheRest(t jobs.TaskInfo) string {
+	if t.State == jobs.TaskEnded || t.State == "" || t.Forgotten {
+		return NotKnown
+	}
+	return NotEnded
 }
 
 func partOf(j Job) string {
@@ -170,7 +178,7 @@ func meaning(name string) string {
 		return "never ran"
 	}
 	if name == NotKnown {
-		return "ended, but its end is not in history: see `muster history gaps`"
+		return "how it ended is not in history: see `muster history gaps`"
 	}
 	return "has not ended"
 }

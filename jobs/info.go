@@ -94,6 +94,10 @@ type TaskInfo struct {
 	Zones     []string  `json:"zones"`
 	Inventory string    `json:"inventory"`
 
+	// Redis has lost it, and history knows of no end: no more will come of it. State is
+	// the last one that was heard of.
+	Forgotten bool `json:"forgotten,omitempty"`
+
 	Orders
 	Terms
 	Span

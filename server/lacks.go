@@ -20,17 +20,13 @@ type (
 
 // waits answers GET /v1/tasks/{task}/waits.
 func (s *Server) waits(ctx context.Context, in *lacksInput) (*lacksOutput, error) {
-	id, err := jobs.ParseTaskID(in.Task)
+	t, past, err := s.taskAt(ctx, in.Task)
 	if err != nil {
-		return nil, refusal(mistakes("path.task", err))
-	}
-	t, past, err := s.taskInfo(ctx, id)
-	if err != nil {
-		return nil, problem(err)
+		return nil, err
 	}
 	var l lacking
 	if !past && t.State != jobs.TaskEnded {
-		if err := s.queue.EachJob(ctx, id, 0, jobsMax, l.all); err != nil {
+		if err := s.queue.EachJob(ctx, t.Task, 0, jobsMax, l.all); err != nil {
 			return nil, problem(err)
 		}
 	}

@@ -190,17 +190,16 @@ func (s *Server) export(ctx context.Context, in *PastFilter) (*huma.StreamRespon
 // report tells what became of every host of a task: by Redis, as long as that knows
 // the jobs, else by history.
 func (s *Server) report(ctx context.Context, in *reportInput) (*reportOutput, error) {
-	id, err := jobs.ParseTaskID(in.Task)
+	t, past, err := s.taskAt(ctx, in.Task)
 	if err != nil {
-		return nil, refusal(mistakes("path.task", err))
-	}
-	t, past, err := s.taskInfo(ctx, id)
-	if err != nil {
-		return nil, problem(err)
+		return nil, err
 	}
 	var r history.Report
 	if past {
-		r, err = s.history.Report(ctx, id)
+		r, err = s.history.Report(ctx, t.Task)
+		if t.Forgotten {
+			r = history.NewReport(t, r.Jobs)
+		}
 	} else {
 		r, err = s.presentReport(ctx, t)
 	}
@@ -231,6 +230,16 @@ func (s *Server) presentReport(ctx context.Context, t jobs.TaskInfo) (history.Re
 	return history.NewReport(t, list), err
 }
 
+// taskAt is the task that a path names, as taskInfo is; the error is ready to be answered.
+func (s *Server) taskAt(ctx context.Context, text string) (t jobs.TaskInfo, past bool, err error) {
+	id, err := jobs.ParseTaskID(text)
+	if err != nil {
+		return t, false, refusal(mistakes("path.task", err))
+	}
+	t, past, err = s.taskInfo(ctx, id)
+	return t, past, problem(err)
+}
+
 // taskInfo is a task as Redis knows it, or, where that has forgotten its jobs, as
 // history does; past says so.
 func (s *Server) taskInfo(ctx context.Context, id jobs.TaskID) (t jobs.TaskInfo, past bool,
@@ -244,6 +253,7 @@ func (s *Server) taskInfo(ctx context.Context, id jobs.TaskID) (t jobs.TaskInfo,
 	was, failed := s.history.Task(ctx, id)
 	switch {
 	case failed == nil:
+		was.Forgotten = was.State != jobs.TaskEnded
 		return was, true, nil
 	case errors.Is(failed, history.ErrNotFound):
 		return t, false, err

@@ -75,6 +75,33 @@ func TestWhatRedisForgotIsShownFromHistory(t *testing.T) {
 	}
 }
 
+// A task that Redis lost while it ran has no end that anybody could wait for, and
+// nobody knows what became of the jobs that had none.
+func TestATaskThatRedisForgotBeforeItsEndIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	m, cfg := queuetest.StartMini(t)
+	store := openHistory(t, historytest.SQLite(t))
+	w := start(t, setup{redis: &cfg, history: store})
+	task := w.submit(run("fw*")).Task
+	w.work("eu", succeed)
+	waitFor(t, "history", func() bool {
+		r, err := store.Report(t.Context(), task)
+		return err == nil && len(r.Jobs) == 1 && r.Task.State != jobs.TaskEnded
+	})
+	m.FlushAll()
+	begun := time.Now()
+	var info jobs.TaskInfo
+	w.call("GET", "/v1/tasks/"+string(task)+"?wait=20s", nil, &info)
+	if took := time.Since(begun); !info.Forgotten || took > 10*time.Second {
+		t.Errorf("after %s: task %+v, want it to be forgotten", took, info)
+	}
+	var r history.Report
+	w.call("GET", "/v1/tasks/"+string(task)+"/report", nil, &r)
+	if len(r.Parts) != 2 || r.Parts[1].Name != history.NotKnown || r.Parts[1].Hosts != 2 {
+		t.Errorf("report %+v, want two hosts that are not known", r.Parts)
+	}
+}
+
 func TestHistoryIsListedAndExported(t *testing.T) {
 	t.Parallel()
 	store := openHistory(t, historytest.SQLite(t))

@@ -37,13 +37,9 @@ type (
 // summary folds the jobs of a task that have ended. It reads every output once and
 // keeps only its hash, and an excerpt of each group.
 func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput, error) {
-	id, err := jobs.ParseTaskID(in.Task)
+	t, past, err := s.taskAt(ctx, in.Task)
 	if err != nil {
-		return nil, refusal(mistakes("path.task", err))
-	}
-	t, past, err := s.taskInfo(ctx, id)
-	if err != nil {
-		return nil, problem(err)
+		return nil, err
 	}
 	if past {
 		sum, err := s.pastSummary(ctx, t, in.Excerpt)
@@ -54,7 +50,7 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 	}
 	f := newFolder(in.Excerpt)
 	gates, waiting := 0, lacking{}
-	err = s.queue.EachJob(ctx, id, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+	err = s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			if j.Gate != nil && j.Gate.Answer == "" {
 				gates++

@@ -99,7 +99,8 @@ func (s *Server) awaitTask(ctx context.Context, id jobs.TaskID, seen int,
 			seen = t.Outcomes.Sum()
 		}
 		stopped := t.State == jobs.TaskStopped && t.Rollout.Begun == 0
-		return t.State == jobs.TaskEnded || stopped || t.Outcomes.Sum() != seen, nil
+		over := t.State == jobs.TaskEnded || t.Forgotten || stopped
+		return over || t.Outcomes.Sum() != seen, nil
 	})
 	return t, err
 }

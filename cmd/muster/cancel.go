@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -23,7 +22,9 @@ func newCancel() *cobra.Command {
 		Long: `cancel ends the jobs of a task that are not running, with the outcome cancelled. Those
 that run are stopped on their hosts within five seconds, and end as cancelled when
 nothing of them is left there, else as unknown. Instead of a task it takes jobs of
-one task, by their ids.`,
+one task, by their ids.
+
+With --wait the exit code is 1 if one ended as unknown: look at its host.`,
 		Example: `  muster cancel 0wcy7y2fb2
   muster cancel 0wcy7y2fb2 --reason 'wrong ruleset' --wait
   muster cancel 0wcy7y2fb2:fw001 0wcy7y2fb2:fw002`,
@@ -38,10 +39,9 @@ one task, by their ids.`,
 			return exit(exitUsage, err)
 		}
 		did := cancelled{}
-		err = s.do(ctx, call{method: http.MethodPost, bound: submitTimeout,
-			path: "/v1/tasks/" + url.PathEscape(string(id)) + "/cancel",
-			body: server.CancelRequest{OrderRequest: server.OrderRequest{Reason: reason, As: s.as},
-				Jobs: list}}, &did.Cancel)
+		err = s.give(ctx, "/v1/tasks/"+url.PathEscape(string(id))+"/cancel",
+			server.CancelRequest{OrderRequest: server.OrderRequest{Reason: reason, As: s.as},
+				Jobs: list}, &did.Cancel)
 		if err != nil {
 			return err
 		}
@@ -56,11 +56,19 @@ one task, by their ids.`,
 			}
 		}
 		if s.json {
-			return s.writeJSON(did)
+			err = s.writeJSON(did)
+		} else {
+			err = s.write(endsText(did.Jobs))
 		}
-		return s.write(endsText(did.Jobs))
+		if err == nil && slices.ContainsFunc(did.Jobs, mayRun) {
+			err = exitWith(exitNotAll)
+		}
+		return err
 	})
 }
+
+// mayRun tells whether something of a job may be left on its host.
+func mayRun(j jobs.JobInfo) bool { return j.Outcome == jobs.Unknown }
 
 // cancelArgs reads a task, or jobs of one task.
 func cancelArgs(args []string) (jobs.TaskID, []jobs.ID, error) {

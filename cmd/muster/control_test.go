@@ -20,6 +20,10 @@ func TestListsSayWhatStandsStill(t *testing.T) {
 	want := "everything is halted by bob\\x1b: fire\nzone z2 is paused by alice\ncustomer acme is paused by carol\n"
 	for _, line := range []string{"queue", "tasks", "nodes"} {
 		code, out, words := muster(t, a.URL, line)
+		want := want
+		if line == "nodes" {
+			want += "zone default is frozen until 2026-11-21 10:05:00Z, 0.0s left: another run id\n"
+		}
 		if code != 0 || words != want || out == "" {
 			t.Errorf("muster %s: exit %d, says %q, want %q", line, code, words, want)
 		}
@@ -31,6 +35,52 @@ func TestListsSayWhatStandsStill(t *testing.T) {
 	a = newFakeAPI(t, routes)
 	if code, _, words := muster(t, a.URL, "tasks"); code != 0 || words != "" {
 		t.Errorf("of a server that knows no pauses: exit %d, %q", code, words)
+	}
+}
+
+// Of a task that is to go on it is said what keeps it. What was ordered of itself is told
+// with it, and one that has ended waits for nothing.
+func TestATaskSaysWhatKeepsIt(t *testing.T) {
+	t.Parallel()
+	routes := lookRoutes()
+	routes["GET /v1/pauses"] = answer(`{"halted": "halted by bob\u001b: fire", "zones": {},
+		"customers": {"acme": "paused by carol"}, "tasks": {"` + aTask + `": "paused by alice"}}`)
+	a := newFakeAPI(t, routes)
+	if code, _, words := muster(t, a.URL, "task", aTask); code != 0 || words != "" {
+		t.Errorf("of a task that has ended: exit %d, says %q", code, words)
+	}
+	paused := strings.Replace(taskJSON(jobs.TaskPaused, ""), "{", `{"paused": "paused by alice",`, 1)
+	routes["GET /v1/tasks/"+aTask+"/summary"] = answer(`{"task": ` + paused + `, "groups": null}`)
+	a = newFakeAPI(t, routes)
+	code, out, words := muster(t, a.URL, "task", aTask)
+	want := "waits: everything is halted by bob\\x1b: fire\nwaits: customer acme is paused by carol\n"
+	if code != 0 || words != want || strings.Count(out, "paused by alice") != 1 {
+		t.Errorf("exit %d, %q, says %q, want %q", code, out, words, want)
+	}
+	if _, _, words := muster(t, a.URL, "task", aTask, "-o", "json"); words != "" {
+		t.Errorf("-o json says %q", words)
+	}
+}
+
+func TestAnOrderThatMayStandIsSaidToBeUnknown(t *testing.T) {
+	t.Parallel()
+	away := `{"detail": "redis r: halt: the server does not answer in time"}`
+	for line, route := range map[string]string{
+		"halt --reason x":         "POST /v1/halt",
+		"resume --all --reason x": "POST /v1/lift",
+		"cancel " + aTask:         "POST /v1/tasks/" + aTask + "/cancel",
+	} {
+		for status, want := range map[int]bool{503: true, 409: false} {
+			a := newFakeAPI(t, map[string]http.HandlerFunc{route: deny(status, away)})
+			code, _, words := muster(t, a.URL, strings.Fields(line)...)
+			said := strings.Contains(words, "it is not known whether the order stands: give it again")
+			if code == 0 || said != want {
+				t.Errorf("muster %s, answered %d: exit %d, %q", line, status, code, words)
+			}
+		}
+	}
+	if _, _, words := muster(t, "http://127.0.0.1:1", "halt", "--reason", "x"); strings.Contains(words, "not known") {
+		t.Errorf("a server that never heard the order: %q", words)
 	}
 }
 
@@ -87,13 +137,19 @@ func TestCancelOfJobs(t *testing.T) {
 	code, out, words := muster(t, a.URL, "cancel", aJob, aTask+":fw002", "--wait")
 	want := "task 0wcy7y2fb2: 0 jobs cancelled, 2 running: they are stopped on their hosts; its other jobs go on\n" +
 		"of those that ran: 1 unknown, 1 cancelled\n  0wcy7y2fb2:fw002: unknown, cancel requested, still\\nrunning\n"
-	if code != 0 || out != want {
+	if code != exitNotAll || out != want {
 		t.Errorf("exit %d, %s\ngot  %q\nwant %q", code, words, out, want)
 	}
 	var sent server.CancelRequest
 	a.sent(t, "POST /v1/tasks/"+aTask+"/cancel", &sent)
 	if !cmp.Equal(sent.Jobs, []jobs.ID{aJob, aTask + ":fw002"}) {
 		t.Errorf("sent %+v", sent)
+	}
+	if code, _, words := muster(t, a.URL, "cancel", aJob, "--wait", "-o", "json"); code != exitOK {
+		t.Errorf("of one that was stopped: exit %d, %s", code, words)
+	}
+	if code, _, words := muster(t, a.URL, "cancel", aTask+":fw002", "-o", "json"); code != exitOK {
+		t.Errorf("without --wait: exit %d, %s", code, words)
 	}
 }
 
@@ -149,6 +205,11 @@ func TestRunSendsItsTerms(t *testing.T) {
 	a := newFakeAPI(t, map[string]http.HandlerFunc{"POST /v1/tasks": answer(taskJSON(jobs.TaskQueued, ""))})
 	code, _, words := muster(t, a.URL, "run", "exec", "--on", "fw001", "--arg", "cmd=true", "--disruptive",
 		"--supersedes", "rules/acme", "--expire", "2h", "--detach")
+	// A variable of a shell that is not set, say.
+	if code, _, words := muster(t, a.URL, "run", "exec", "--on", "fw001", "--supersedes", ""); code != exitUsage ||
+		!strings.Contains(words, "it is empty: name what the task replaces") {
+		t.Errorf("an empty key: exit %d, %s", code, words)
+	}
 	var sent server.Submit
 	a.sent(t, "POST /v1/tasks", &sent)
 	if code != 0 || !sent.Disruptive || sent.Supersedes != "rules/acme" || sent.Expire != "2h" {

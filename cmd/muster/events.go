@@ -55,6 +55,7 @@ type listener struct {
 	task  jobs.TaskID // whose events; empty: all
 	last  string      // id of the last one
 	ended []string    // zones that told the end of their part of the task
+	lost  bool        // Redis has forgotten the task, so there is nothing to wait for
 }
 
 // errTaskEnded ends the stream of a task.
@@ -69,6 +70,10 @@ const silentMax = time.Minute
 func (l *listener) follow(ctx context.Context) error {
 	err := l.persist(ctx, "events", func() (bool, error) { return l.stream(ctx) })
 	if errors.Is(err, errTaskEnded) {
+		if l.lost {
+			l.say("task %s was forgotten by Redis before it ended", l.task)
+			return nil
+		}
 		l.say("task %s has ended", l.task)
 		return nil
 	}
@@ -168,9 +173,10 @@ func (l *listener) end(ctx context.Context, e event) error {
 	switch {
 	case errors.As(err, &no) && no.status < http.StatusInternalServerError:
 		return err
-	case err != nil || t.State != jobs.TaskEnded:
+	case err != nil || t.State != jobs.TaskEnded && !t.Forgotten:
 		return nil
 	}
+	l.lost = t.Forgotten
 	for _, zone := range t.Zones {
 		if !silence && !slices.Contains(l.ended, zone) {
 			return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/server"
 )
 
 const (
@@ -132,7 +133,7 @@ func (s *session) ask(ctx context.Context, t jobs.TaskInfo, heard chan<- news) {
 		case ended || t.Running > 0 || t.Outcomes.Sum() != seen:
 			watch.words = ""
 		case s.now().Sub(watch.looked) >= standstillEvery:
-			watch = standstill{looked: s.now(), words: s.standingWords(ctx, t)}
+			watch = standstill{looked: s.now(), words: s.standstillWords(ctx, t)}
 		}
 		tell(news{task: t, stands: watch.words, last: ended})
 		if ended {
@@ -143,7 +144,7 @@ func (s *session) ask(ctx context.Context, t jobs.TaskInfo, heard chan<- news) {
 
 // over tells whether nothing more happens in a task, unless a person says so.
 func over(t jobs.TaskInfo) bool {
-	return t.State == jobs.TaskEnded ||
+	return t.State == jobs.TaskEnded || t.Forgotten ||
 		t.State == jobs.TaskStopped && t.Rollout != nil && t.Rollout.Begun == 0
 }
 
@@ -167,6 +168,31 @@ func (s *session) standingWords(ctx context.Context, t jobs.TaskInfo) string {
 		}
 	}
 	return strings.Join(words, "; ")
+}
+
+// standstillWords says also what jobs wait for that others have, or have left behind: a
+// frozen group, say, which only a person clears. It costs more, so it is asked once nothing
+// has happened for a while.
+func (s *session) standstillWords(ctx context.Context, t jobs.TaskInfo) string {
+	var words []string
+	if orders := s.standingWords(ctx, t); orders != "" {
+		words = append(words, orders)
+	}
+	l, err := s.lacks(ctx, t.Task)
+	if err != nil {
+		l = nil // it is no part of the answer
+	}
+	for _, x := range l {
+		words = append(words, fmt.Sprintf("%s: %s", cell(x.Hosts), cell(x.Why)))
+	}
+	return strings.Join(words, "; ")
+}
+
+// lacks is what jobs of a task wait for.
+func (c *client) lacks(ctx context.Context, id jobs.TaskID) ([]jobs.Lack, error) {
+	var l server.LackList
+	err := c.get(ctx, "/v1/tasks/"+url.PathEscape(string(id))+"/waits", nil, &l)
+	return l.Waits, err
 }
 
 // sleep waits; it tells whether ctx goes on.

@@ -247,6 +247,34 @@ func TestFollowSaysWhyNothingStarts(t *testing.T) {
 	})
 }
 
+// A group that is frozen is cleared by nobody but a person: who waits for a job behind it
+// is told so, once nothing has happened for a while.
+func TestFollowSaysWhatOthersHave(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun, asked := time.Now(), 0
+		s, words := bubble(t, func(r *http.Request) (*http.Response, error) {
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/waits"):
+				asked++
+				return said(200, `{"waits": [{"why": "group g\u001b is frozen", "hosts": "fw[1-4]", "count": 4}]}`)
+			case time.Since(begun) < time.Minute:
+				time.Sleep(10 * time.Second)
+				return said(200, taskJSON(jobs.TaskQueued, ""))
+			}
+			return said(200, taskJSON(jobs.TaskEnded, `"succeeded": 4`))
+		})
+		task := aTaskInfo()
+		task.State = jobs.TaskQueued
+		if _, err := s.follow(t.Context(), task); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(words(), `waits: fw[1-4]: group g\x1b is frozen`); n != 1 || asked < 2 || asked > 4 {
+			t.Errorf("said %d times after %d questions:\n%s", n, asked, words())
+		}
+	})
+}
+
 func TestExitCodeOfATask(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -33,6 +33,7 @@ func newNodes() *cobra.Command {
 			l.Nodes[i].Children = filled(l.Nodes[i].Children)
 		}
 		s.banner(ctx)
+		s.freezes(ctx)
 		err := s.list(filled(l.Nodes), nodeGrid(l.Nodes, s.now()),
 			"there are no nodes, so no job runs: start one with `muster master`")
 		if err != nil || s.json || s.headless || len(l.Duties) == 0 {
@@ -40,6 +41,24 @@ func newNodes() *cobra.Command {
 		}
 		return s.write("\n" + dutyGrid(l.Duties).render(s.tableWidth(), true))
 	})
+}
+
+// freezes says in which zones nothing starts, as Redis says itself: a node hears of it only
+// when it asks for jobs, and with all its children busy it does not.
+func (s *session) freezes(ctx context.Context) {
+	if s.json {
+		return
+	}
+	list, err := s.zones(ctx)
+	if err != nil {
+		return // it is no part of the answer
+	}
+	for _, z := range list {
+		if !z.Frozen.IsZero() {
+			s.say("zone %s is frozen until %s, %s left: %s", cell(z.Zone), moment(z.Frozen),
+				span(max(z.Frozen.Sub(s.now()), 0)), cell(z.Why))
+		}
+	}
 }
 
 // dutyGrid tells which server does what only one does at a time.

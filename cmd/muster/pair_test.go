@@ -68,8 +68,9 @@ func (h *house) secondMaster() *process {
 }
 
 // together submits a task for the first members and one for the second members of
-// all groups, due at the same instant, and waits for their ends.
-func (h *house) together(c *client, cmd string, disruptive bool) {
+// all groups, due at the same instant, and waits for their ends. It tells which node took
+// how many of the jobs.
+func (h *house) together(c *client, cmd string, disruptive bool) map[string]int {
 	h.t.Helper()
 	at := jobs.Time{Time: time.Now().Add(300 * time.Millisecond)}
 	var ids []jobs.TaskID
@@ -85,11 +86,17 @@ func (h *house) together(c *client, cmd string, disruptive bool) {
 		}
 		ids = append(ids, t.Task)
 	}
+	took := map[string]int{}
 	for _, id := range ids {
 		if t := h.wait(id); t.Outcomes[jobs.Succeeded] != pairs {
 			h.t.Fatalf("task %s: %v", id, t.Outcomes)
 		}
+		for _, j := range h.jobs(id) {
+			node, _, _ := strings.Cut(j.Node, "/")
+			took[node]++
+		}
 	}
+	return took
 }
 
 // meetings lets the hosts' own log judge: commands inside two members of a group at
@@ -120,9 +127,14 @@ func TestBothMembersOfAGroupAreNeverDisturbedAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.close()
-	done := 0
+	done, took := 0, map[string]int{}
 	for ; done < *tries; done += pairs {
-		h.together(c, "sleep 0.05", true)
+		for node, n := range h.together(c, "sleep 0.05", true) {
+			took[node] += n
+		}
+	}
+	if len(took) != 2 {
+		t.Errorf("jobs were taken by %v: two masters were to want them at the same time", took)
 	}
 	log := f.Log()
 	if m := meetings(log); len(m) > 0 {
@@ -131,7 +143,7 @@ func TestBothMembersOfAGroupAreNeverDisturbedAtOnce(t *testing.T) {
 	if len(log) != 2*done {
 		t.Errorf("the hosts saw %d commands, want %d", len(log), 2*done)
 	}
-	t.Logf("%d tries, %d commands", done, len(log))
+	t.Logf("%d tries, %d commands, taken by %v", done, len(log), took)
 
 	// The judge can say no, and without a group they do meet.
 	for rounds := 0; len(meetings(f.Log()[len(log):])) == 0; rounds++ {

@@ -148,8 +148,18 @@ func needReason(reason, example string) error {
 
 // order gives an order to the server. Every one can be repeated.
 func (s *session) order(ctx context.Context, path, reason string, answer any) error {
-	return s.do(ctx, call{method: http.MethodPost, path: path, bound: submitTimeout,
-		body: server.OrderRequest{Reason: reason, As: s.as}}, answer)
+	return s.give(ctx, path, server.OrderRequest{Reason: reason, As: s.as}, answer)
+}
+
+func (s *session) give(ctx context.Context, path string, body, answer any) error {
+	q := call{method: http.MethodPost, path: path, bound: submitTimeout, body: body}
+	err := s.do(ctx, q, answer)
+	var away *awayError
+	if err == nil || !passing(err) || errors.As(err, &away) && !away.heard {
+		return err
+	}
+	return fmt.Errorf("%w\nit is not known whether the order stands: give it again; one that "+
+		"stands does nothing twice", err)
 }
 
 // turn gives an order that turns something on or off, and tells what it did.

@@ -61,6 +61,19 @@ func standingLines(p server.PauseList) []string {
 	return lines
 }
 
+// stands says what keeps jobs of a task from starting, but for what was ordered of the task
+// itself, which is told with it.
+func (s *session) stands(ctx context.Context, id jobs.TaskID) {
+	p, err := s.pauses(ctx, id)
+	if err != nil {
+		return
+	}
+	p.Tasks = nil
+	for _, line := range standingLines(p) {
+		s.say("waits: %s", line)
+	}
+}
+
 // banner says above a table what stands still by order, and whether history is written.
 func (s *session) banner(ctx context.Context) {
 	if s.json {

@@ -21,6 +21,9 @@ func newQueue() *cobra.Command {
 		Short: "Show what waits in each zone, and whose it is",
 		Long: `queue shows how many jobs wait in each zone, how late the first of them is, which
 tasks they belong to, and when an overloaded queue was last put into a fair order.
+QUEUED have never begun. AGAIN run, or wait for another try or for what others have:
+a group, a limit, their host. DUE of both could begin now. OLDEST is of QUEUED only.
+What a pause laid aside is in none of them; below it is WAITING.
 
 With --watch it looks again each second: it draws a picture on a terminal, and
 writes a line a zone elsewhere, or a line of JSON with -o json.`,

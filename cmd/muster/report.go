@@ -136,12 +136,8 @@ func (s *session) reportCSV(r history.Report) error {
 		rows = append(rows, reportRow(j))
 	}
 	if missing := r.Total - len(r.Jobs); missing > 0 {
-		part := history.NotEnded
-		if r.Task.State == jobs.TaskEnded || r.Task.State == "" {
-			part = history.NotKnown
-		}
 		row := make([]string, len(reportHead))
-		row[3], row[7] = part, count(missing, "host")
+		row[3], row[7] = history.PartOfTheRest(r.Task), count(missing, "host")
 		rows = append(rows, row)
 	}
 	for _, row := range rows {

@@ -115,9 +115,8 @@ func newRolloutShow() *cobra.Command {
 		for _, line := range append(ruleLines(t.Rollout.Rollout, t.Total), rolloutLines(t)...) {
 			text += line + "\n"
 		}
-		var l server.LackList
-		err = s.get(ctx, "/v1/tasks/"+url.PathEscape(string(id))+"/waits", nil, &l)
-		return errors.Join(s.write(text+lackLines(l.Waits, s.tableWidth())), err)
+		list, err := s.lacks(ctx, id)
+		return errors.Join(s.write(text+lackLines(list, s.tableWidth())), err)
 	})
 }
 

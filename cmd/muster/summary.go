@@ -71,9 +71,14 @@ func rank(o jobs.Outcome) int {
 func headline(t jobs.TaskInfo, colours palette) string {
 	first := fmt.Sprintf("task %s: %s on %s for %s", cell(string(t.Task)), cell(t.Runbook),
 		count(t.Total, "host"), operatorWords(t))
-	if t.State == jobs.TaskEnded {
+	rests := "to come"
+	switch {
+	case t.Forgotten:
+		first += ", forgotten by Redis before it ended"
+		rests = "not known"
+	case t.State == jobs.TaskEnded:
 		first += ", " + span(seconds(t.Seconds))
-	} else {
+	default:
 		first += ", " + cell(string(t.State))
 	}
 	list := outcomeWords(t.Outcomes, colours)
@@ -81,7 +86,7 @@ func headline(t jobs.TaskInfo, colours palette) string {
 		list = append(list, fmt.Sprintf("%d running", t.Running))
 	}
 	if rest := t.Total - t.Outcomes.Sum() - t.Running; rest > 0 {
-		list = append(list, fmt.Sprintf("%d to come", rest))
+		list = append(list, fmt.Sprintf("%d %s", rest, rests))
 	}
 	if len(list) > 0 {
 		first += "\n" + strings.Join(list, ", ")

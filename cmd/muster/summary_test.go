@@ -103,6 +103,19 @@ cancelled by bob (unproven): \x07oops
 	}
 }
 
+func TestATaskThatRedisForgotIsNotSaidToRun(t *testing.T) {
+	i := readTask(t, `{"task": "0wcy7y2fb2", "runbook": "exec", "operator": "ada", "proven": true,
+		"state": "running", "forgotten": true, "total": 12, "outcomes": {"succeeded": 4}}`)
+	want := "task 0wcy7y2fb2: exec on 12 hosts for ada, forgotten by Redis before it ended\n" +
+		"4 succeeded, 8 not known"
+	if got := headline(i, false); got != want {
+		t.Errorf("headline %q, want %q", got, want)
+	}
+	if !over(i) || exitOf(i) != exitNotAll {
+		t.Errorf("over %v, exit code %d: nobody must wait for it", over(i), exitOf(i))
+	}
+}
+
 func TestSummaryIsBounded(t *testing.T) {
 	t.Parallel()
 	s := server.Summary{Task: readTask(t, taskJSON(jobs.TaskEnded, `"succeeded": 4`))}

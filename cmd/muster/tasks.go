@@ -153,6 +153,9 @@ func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
 		return s.writeJSON(taskDetails{sum.Task, filled(sum.Groups), sum.AtGates, sum.Waits})
 	}
 	t := sum.Task
+	if t.State != jobs.TaskEnded {
+		s.stands(ctx, id)
+	}
 	return s.write(details(
 		[2]string{"on", cell(t.On)},
 		[2]string{"priority", cell(string(t.Priority))},
