@@ -56,24 +56,26 @@ func (q *Queue) SetTimetable(ctx context.Context, t windows.Timetable, e HubEven
 	if err != nil {
 		return 0, err
 	}
-	err = q.rdb.Watch(ctx, func(tx *redis.Tx) error {
-		is, err := tx.HGet(ctx, key, "version").Int64()
-		if err != nil && !errors.Is(err, redis.Nil) {
+	// Redis watches whole keys: what SetMovedFor notes beside the table breaks the
+	// transaction, too, and says nothing against it. The version alone decides.
+	for again := true; again; {
+		err = q.rdb.Watch(ctx, func(tx *redis.Tx) error {
+			is, err := tx.HGet(ctx, key, "version").Int64()
+			if err != nil && !errors.Is(err, redis.Nil) {
+				return err
+			}
+			if is != before {
+				return ErrChanged
+			}
+			_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
+				p.HSet(ctx, key, "version", strconv.FormatInt(t.Version, 10), "table", text)
+				p.XAdd(ctx, &redis.XAddArgs{Stream: hubKey("events", ""), MaxLen: hubEventsMax, Approx: true,
+					Values: []any{"e", line}})
+				return nil
+			})
 			return err
-		}
-		if is != before {
-			return redis.TxFailedErr
-		}
-		_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
-			p.HSet(ctx, key, "version", strconv.FormatInt(t.Version, 10), "table", text)
-			p.XAdd(ctx, &redis.XAddArgs{Stream: hubKey("events", ""), MaxLen: hubEventsMax, Approx: true,
-				Values: []any{"e", line}})
-			return nil
-		})
-		return err
-	}, key)
-	if errors.Is(err, redis.TxFailedErr) {
-		return 0, q.say("windows", ErrChanged)
+		}, key)
+		again = errors.Is(err, redis.TxFailedErr)
 	}
 	return t.Version, q.say("windows", err)
 }

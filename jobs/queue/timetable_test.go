@@ -40,3 +40,37 @@ func TestTimetable(t *testing.T) {
 		}
 	})
 }
+
+// A server notes beside the table that it has looked at the appointments, at any moment:
+// that is no change by somebody else.
+func TestATimetableIsSetWhileAServerNotesThatItHasLooked(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		noted := make(chan error, 1)
+		go func() {
+			for i := range int64(500) {
+				if err := q.SetMovedFor(t.Context(), i); err != nil {
+					noted <- err
+					return
+				}
+			}
+			noted <- nil
+		}()
+		var table windows.Timetable
+		for {
+			v, err := q.SetTimetable(t.Context(), table, queue.HubEvent{Event: "windows-applied", Object: "w.yaml"})
+			if err != nil {
+				t.Error(err)
+			}
+			table.Version = max(v, table.Version)
+			select {
+			case err := <-noted:
+				if err != nil || table.Version == 0 {
+					t.Error(table.Version, err)
+				}
+				return
+			default:
+			}
+		}
+	})
+}
