@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"muster/internal/fakefleet"
+	"muster/internal/porttest"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/jobs/queue/queuetest"
@@ -78,7 +78,7 @@ func newCellar(t testing.TB, inventory string, others ...string) *house {
 	t.Helper()
 	h := &house{t: t, dir: t.TempDir(), bin: filepath.Join(bin(t), "muster"),
 		redis: queuetest.StartServerWithUsers(t, "../../etc/users.acl", nil)}
-	h.url = "http://" + freeAddr(t)
+	h.url = "http://" + porttest.Addr(t)
 	h.write("fleet.yaml", inventory)
 	h.config(nil)
 	t.Cleanup(func() {
@@ -88,16 +88,6 @@ func newCellar(t testing.TB, inventory string, others ...string) *house {
 		queuetest.CheckRefusals(t, h.redis)
 	})
 	return h
-}
-
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func (h *house) file(name string) string { return filepath.Join(h.dir, name) }

@@ -8,6 +8,7 @@ import (
 
 	"muster/fleet"
 	"muster/internal/fakefleet"
+	"muster/internal/porttest"
 	"muster/jobs"
 	"muster/server"
 )
@@ -90,13 +91,13 @@ func TestAReloadOfUpIsRefusedAsAWhole(t *testing.T) {
 	t.Parallel()
 	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
 	h := newHouse(t, inventory)
-	h.url = "http://" + freeAddr(t)
+	h.url = "http://" + porttest.Addr(t)
 	h.config(nil)
 	up := h.start("up", "--config", h.file("muster.yaml"))
 	up.await("server listens")
 
 	h.configure(map[string]any{"master": map[string]any{"children": 7},
-		"server": map[string]any{"listen": freeAddr(t)}})
+		"server": map[string]any{"listen": porttest.Addr(t)}})
 	up.cmd.Process.Signal(syscall.SIGHUP)
 	up.await("only a restart can do that")
 	n := h.awaitNode(func(n jobs.Node) bool { return n.Note != "" })

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"muster/internal/fakefleet"
+	"muster/internal/porttest"
 	"muster/jobs"
 	"muster/jobs/queue"
 )
@@ -34,7 +35,7 @@ func newServers(t *testing.T, n int) *servers {
 	t.Cleanup(func() { q.Close() })
 	s := &servers{house: h, queue: q, byPlace: map[string]*process{}}
 	for range n {
-		s.begin(freeAddr(t))
+		s.begin(porttest.Addr(t))
 	}
 	for place, p := range s.byPlace {
 		p.await("server listens")

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"muster/internal/fakefleet"
+	"muster/internal/porttest"
 	"muster/jobs"
 )
 
 // up starts an `up` as the server of the house, with a master in the same process.
 func (h *house) up(t testing.TB) *process {
 	t.Helper()
-	h.url = "http://" + freeAddr(t)
+	h.url = "http://" + porttest.Addr(t)
 	h.config(nil)
 	up := h.start("up", "--config", h.file("muster.yaml"))
 	up.await("server listens")

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 
 	"muster/fleet"
 	"muster/internal/fakefleet"
+	"muster/internal/porttest"
 	"muster/jobs"
 	"muster/jobs/queue/queuetest"
 )
@@ -190,7 +190,7 @@ func (h *house) start(role string, n int, in *cell) *node {
 	h.t.Cleanup(proxy.end)
 	name := fmt.Sprint(role, n)
 	x := &node{proxy: proxy, cell: in, process: &process{name: name, dir: filepath.Join(h.dir, name)}}
-	listen := freeAddr(h.t)
+	listen := porttest.Addr(h.t)
 	x.url = "http://" + listen
 	var books []string
 	for i := range strings.Count(allBooks, "---\n") + 1 {
@@ -219,16 +219,6 @@ func (h *house) start(role string, n int, in *cell) *node {
 		h.t.Fatal(err)
 	}
 	return x
-}
-
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // muster runs a command of the operator at one of the servers.

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"muster/internal/porttest"
 )
 
 // Zone is the signed zone of a lab, Parent the zone above it.
@@ -131,7 +133,7 @@ func StartBIND(t testing.TB, o Options) *Lab {
 	}
 	later := o.place(secondary)
 	if later.port == 0 {
-		later.port = freePort(t)
+		later.port = porttest.On(t, "127.0.0.1")
 	}
 	l := &Lab{t: t, told: map[string]bool{}, dsTTL: 1}
 	l.Primary = startBIND(t, o.place(primary), "\tnotify explicit; recursion no; dnssec-validation no;\n",
@@ -150,7 +152,7 @@ func StartKnot(t testing.TB, o Options) *Lab {
 	t.Helper()
 	later := o.place(secondary)
 	if later.port == 0 {
-		later.port = freePort(t)
+		later.port = porttest.On(t, "127.0.0.1")
 	}
 	l := &Lab{t: t, told: map[string]bool{}, dsTTL: 15}
 	l.Primary = startKnot(t, o.place(primary), fmt.Sprintf(knotPolicy, knotAt(later.address, later.port), o.CSK)+`zone:

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -109,32 +108,6 @@ func program(t testing.TB, name string) string {
 	}
 	t.Skipf("there is no %s on this machine", name)
 	return ""
-}
-
-// freePort finds a port that is free for TCP and UDP. Somebody else may take it
-// before it is used: then the server does not start, and another is tried.
-func freePort(t testing.TB) int {
-	t.Helper()
-	for range 50 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		u, err := net.ListenPacket("udp", fmt.Sprint("127.0.0.1:", port))
-		if bad := l.Close(); bad != nil {
-			t.Fatal(bad)
-		}
-		if err != nil {
-			continue
-		}
-		if err := u.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return port
-	}
-	t.Fatal("no port is free for TCP and UDP")
-	return 0
 }
 
 // folder makes one with a short name: Knot's control socket lives in it, and the

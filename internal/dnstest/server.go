@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"muster/internal/porttest"
 )
 
 // Server is a name server on a loopback address.
@@ -89,7 +91,7 @@ func startBIND(t testing.TB, at place, options, clauses string, files map[string
 	}
 	s.Config, s.Control = filepath.Join(s.dir, "named.conf"), filepath.Join(s.dir, "rndc.conf")
 	s.begin(func() {
-		control := freePort(t)
+		control := porttest.On(t, "127.0.0.1")
 		const key = "key rndc { algorithm hmac-sha256; secret \"bm90IGEgc2VjcmV0IG9mIGFueWJvZHkncw==\"; };\n"
 		write(t, s.Control, key+fmt.Sprintf(
 			"options { default-key rndc; default-server 127.0.0.1; default-port %d; };\n", control))
@@ -140,7 +142,7 @@ func (s *Server) begin(configure func()) {
 	var err error
 	for range 5 {
 		if s.Port == 0 || err != nil && s.Port > 1023 {
-			s.Port = freePort(s.t)
+			s.Port = porttest.On(s.t, "127.0.0.1")
 		}
 		configure()
 		if err = s.launch(); err == nil {

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"muster/internal/porttest"
 )
 
 // patience is how long the machine may take for anything: it is slow, and slower beside
@@ -61,7 +63,7 @@ func New(t testing.TB, tree string) *VM {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	v := &VM{Port: freePort(t), Key: filepath.Join(image, "key"), t: t,
+	v := &VM{Port: porttest.On(t, "127.0.0.1"), Key: filepath.Join(image, "key"), t: t,
 		wires: &wires{qmp: filepath.Join(dir, "qmp"), lines: make(chan string, 100)}}
 	public, err := os.ReadFile(filepath.Join(image, "host_key.pub"))
 	if err != nil {
@@ -96,16 +98,6 @@ func makeImage(t testing.TB, tree string) string {
 	}
 	t.Logf("the disk was made in %s", time.Since(began).Round(time.Second))
 	return dir
-}
-
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // start starts the machine. Its serial port 1 is for its kernel, 2 is the console.

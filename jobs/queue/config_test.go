@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/porttest"
 	"muster/jobs/queue"
 	"muster/jobs/queue/queuetest"
 )
@@ -81,7 +82,7 @@ func startTLS(t *testing.T, certs queuetest.Certs) queue.Config {
 	t.Helper()
 	s := queuetest.StartServer(t, certs.ServerArgs()...)
 	// It was started with a plain port, because the test waits for that.
-	secure := queuetest.FreeAddr(t)
+	secure := porttest.Addr(t)
 	_, port, _ := strings.Cut(secure, ":")
 	if err := raw(t, s.Addr).ConfigSet(t.Context(), "tls-port", port).Err(); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -27,6 +26,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"muster/fleet"
+	"muster/internal/porttest"
 )
 
 // Options says what kind of sshd is wanted. The zero value is one on 127.0.0.2.
@@ -163,8 +163,8 @@ func usePAM() string {
 	return "no"
 }
 
-// serve starts sshd on a free port. Between finding one and using it somebody
-// else may take it: then it tries another.
+// serve starts sshd on a free port. Who does not ask porttest may take it first:
+// then it tries another.
 func serve(t testing.TB, binary, config, address string) (port, pid int) {
 	t.Helper()
 	if os.Getuid() == 0 {
@@ -175,23 +175,13 @@ func serve(t testing.TB, binary, config, address string) (port, pid int) {
 	}
 	var err error
 	for range 5 {
-		port = freePort(t, address)
+		port = porttest.On(t, address)
 		if pid, err = start(t, binary, config, address, port); err == nil {
 			return port, pid
 		}
 	}
 	t.Fatalf("sshd does not start: %v", err)
 	return 0, 0
-}
-
-func freePort(t testing.TB, address string) int {
-	t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
-	if err != nil {
-		t.Fatalf("free port: %v", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // start starts sshd and waits until it listens, which it says on stderr.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"muster/internal/porttest"
 	"muster/jobs/queue"
 )
 
@@ -137,7 +138,7 @@ func StartCluster(t testing.TB, replicas bool, args ...string) *Cluster {
 	var all []*Server
 	var clients []*redis.Client
 	for range count {
-		_, bus, _ := net.SplitHostPort(FreeAddr(t))
+		_, bus, _ := net.SplitHostPort(porttest.Addr(t))
 		s := StartServer(t, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
 			"--cluster-replica-validity-factor", "0", "--cluster-port", bus}, args...)...)
 		all = append(all, s)

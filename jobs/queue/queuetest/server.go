@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -21,6 +20,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"muster/internal/porttest"
 	"muster/jobs/queue"
 )
 
@@ -71,9 +71,9 @@ func startReady(t testing.TB, ready string, args []string) *Server {
 		t.Fatal("redis-server is missing: run `make test`, which installs it")
 	}
 	s := &Server{Dir: t.TempDir(), ready: ready}
-	// The port is free when it is chosen, but somebody may be faster.
+	// Who does not ask porttest may have been faster.
 	for range 5 {
-		s.Addr = FreeAddr(t)
+		s.Addr = porttest.Addr(t)
 		// A configuration file comes first, the rest wins over it.
 		s.args = append(append([]string{path}, args...), "--bind", "127.0.0.1", "--dir", s.Dir)
 		s.args = append(s.args, ports(t, args, s.Addr)...)
@@ -84,17 +84,6 @@ func startReady(t testing.TB, ready string, args []string) *Server {
 	}
 	t.Fatalf("redis-server: %v", err)
 	return nil
-}
-
-// FreeAddr is an address of this machine that nobody listens on.
-func FreeAddr(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // Start starts the server, again after Stop or Kill, on the same address with
