@@ -219,8 +219,10 @@ func (c *call) left(host string) time.Duration {
 }
 
 func (c *call) lock(s stage, l Lock, d time.Duration) {
+	host := l.Job.Host()
 	l.Until = c.raw.Add(d)
-	c.do(s, func() { c.Locks[l.Job.Host()] = l })
+	c.do(s, func() { c.Locks[host] = l })
+	c.locks[host] = l
 }
 
 // unlock gives the host of a job back, if the job holds it.

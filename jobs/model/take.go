@@ -183,7 +183,6 @@ func (s *stepping) grant(id jobs.ID, j Job, t *task, how granting) {
 	}
 	l := Lock{Token: token, Job: id}
 	s.lock(locking, l, lasts)
-	s.locks[host] = l
 	at := s.now.Add(timeout + lockDelay(timeout))
 	s.do(timing, func() { s.Again.Put(id, at) })
 	if how.fresh || j.State == "" {

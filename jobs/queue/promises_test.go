@@ -62,6 +62,34 @@ func TestAForgottenTaskKeepsItsHosts(t *testing.T) {
 	})
 }
 
+// Two jobs were handed out on one host, one of them in moments that Redis forgot, and both
+// are told again in one call, when no lock holds any more: the host gets one lock, not two in
+// turn. The model gave it to whoever was told last.
+func TestOfTwoJobsOnAHostThatAreToldAgainTheFirstKeepsIt(t *testing.T) {
+	twins(t, func(t *testing.T, w *twin) {
+		calm(t, w, "fw0")
+		w.copy(t, "muster:{default}:", "kept:")
+		kept := w.zone.Clone()
+		forgotten := one(t, w.take(t, "1", 1))
+		w.copy(t, "kept:", "muster:{default}:") // the failover
+		w.zone = kept
+		w.move(t, model.Move{Task: forgotten.Job.Task(), Verb: "pause", Limit: 500, Note: "x"})
+		w.now = w.now.Add(time.Second)
+		w.submit(t, "fw0")
+		other := one(t, w.take(t, "2", 1))
+		h := model.Hello{Run: "run1", Who: "n1/1", Longest: time.Minute, Knew: kept.Flags.Epoch,
+			Jobs: []model.InHand{{Job: forgotten.Job, Token: forgotten.Token, Left: time.Minute}}}
+		w.epoch(t, h)
+		w.now = w.now.Add(10 * time.Minute)
+		h.Run = "run2"
+		h.Jobs = append(h.Jobs, model.InHand{Job: other.Job, Token: other.Token, Left: time.Minute})
+		w.epoch(t, h)
+		if got := w.zone.Locks["fw0"].Job; got != forgotten.Job {
+			t.Errorf("%s has the host, want %s, which was told first", got, forgotten.Job)
+		}
+	})
+}
+
 // The next token is above all that children say they hold, whoever speaks last.
 func TestTokensGrowAfterARestart(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {
