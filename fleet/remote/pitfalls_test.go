@@ -26,7 +26,7 @@ var pitfalls = []struct{ trap, tests, why string }{
 	{"closing does not kill", "TestRealCommandsAreBoundedOnTheHost TestRealStop", ""},
 	{"signals are not answered, and refused for root", "TestRealStop", ""},
 	{"nobody answers who asks for a channel when the connection has just ended",
-		"TestNobodyWaitsForAChannelOfAConnectionThatHasEnded", ""},
+		"TestNobodyWaitsForAChannelOfAConnectionThatHasEnded TestNothingIsWrittenToWhoSaysNothingAnyMore", ""},
 	{"an exit that was not seen", "TestRunReportsHowACommandEnded TestRealConnectionThatIsCut", ""},
 	{"known keys of some types, others offered",
 		"TestAHostIsKnownByItsKeysOnly TestHostKeyAlgorithmsComeFromTheKnownKeys", ""},

@@ -82,7 +82,8 @@ func (c *Conn) openSession(idle time.Duration, nonce string, recorded bool) (*se
 
 // openChannel opens a channel, or says why the connection has ended. The library has a
 // gap: who asks after it has let go of all channels, and before it closes the connection,
-// would wait for ever. What is left of such a call then is a goroutine.
+// would wait for ever. Where reading has failed the wire closes the gap; where the host took
+// its leave in words what is left of such a call is a goroutine.
 func (c *Conn) openChannel(kind string, extra []byte) (ssh.Channel, <-chan *ssh.Request, error) {
 	type opened struct {
 		ch   ssh.Channel
