@@ -80,14 +80,14 @@ func (s *Server) fire(ctx context.Context, t *term) {
 
 // round does what is due, and says when to come again. Ticks that an earlier
 // leader left pending come with the rest. First all that is due is decided, which
-// is quick, then tasks are made of it for a second at the most: so no tick is
-// decided upon so late that it counts as missed.
+// is quick, then tasks are made of it, of one schedule in any case and of the others
+// for a second at the most: so no tick is decided upon so late that it counts as missed.
 func (f *firing) round(ctx context.Context) (time.Duration, error) {
 	stamp, now, err := f.queue.ScheduleStamp(ctx)
 	if err != nil {
 		return fireEvery, err
 	}
-	begun := time.Now()
+	begun := f.now()
 	if f.all == nil || stamp != f.stamp {
 		if err := f.reload(ctx, now); err != nil {
 			return fireEvery, err
@@ -97,8 +97,8 @@ func (f *firing) round(ctx context.Context) (time.Duration, error) {
 	first, err := f.decide(ctx, now)
 	wait := min(first.Sub(now), fireEvery)
 	again := f.pending[:0]
-	for _, p := range f.pending {
-		if time.Since(begun) > fireEvery || errors.Is(err, queue.ErrDeposed) {
+	for i, p := range f.pending {
+		if i > 0 && f.now().Sub(begun) > fireEvery || errors.Is(err, queue.ErrDeposed) {
 			again, wait = append(again, p), 0
 			continue
 		}
@@ -112,7 +112,7 @@ func (f *firing) round(ctx context.Context) (time.Duration, error) {
 	if f.forgetStale(err) {
 		err, wait = nil, 0
 	}
-	return max(wait-time.Since(begun), fireLeast), err
+	return max(wait-f.now().Sub(begun), fireLeast), err
 }
 
 // forgetStale drops the copy if somebody has changed what it is a copy of, and

@@ -33,6 +33,7 @@ type fired struct {
 	*clocked
 	t      testing.TB
 	cfg    queue.Config
+	server *server.Server
 	firing server.Firing
 	term   int64 // its number
 	log    *logBook
@@ -75,7 +76,7 @@ func newFired(t testing.TB, change func(*windows.Entry)) *fired {
 	if err != nil || !term.Mine {
 		t.Fatal(term, err)
 	}
-	f.firing, f.term = server.NewFiring(srv, term.Number), term.Number
+	f.server, f.firing, f.term = srv, server.NewFiring(srv, term.Number), term.Number
 	return f
 }
 
@@ -134,6 +135,20 @@ func TestATickThatIsRefusedIsDealtWith(t *testing.T) {
 	f := newFired(t, func(e *windows.Entry) { e.On, e.Runbook = "customer=nobody", "nosuch" })
 	if got := f.after(time.Second); !got.Refused || got.Task != "" || !got.Next.Equal(f.now.Add(time.Second)) ||
 		!strings.Contains(got.Result, "nosuch") || !strings.Contains(got.Result, "nobody") {
+		t.Errorf("it is %+v", got)
+	}
+}
+
+// What is due is decided within a second, or not: each round makes the tasks of a schedule.
+func TestARoundThatTookLongToDecideFiresAllTheSame(t *testing.T) {
+	t.Parallel()
+	f := newFired(t, nil)
+	begun, looks := time.Now(), 0
+	f.server.Fix(func() time.Time {
+		looks++
+		return begun.Add(time.Duration(looks) * 2 * time.Second)
+	}, nil)
+	if got := f.after(time.Second); got.Task == "" || !got.Tick.Equal(f.now) {
 		t.Errorf("it is %+v", got)
 	}
 }
