@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,11 +65,25 @@ func (r *recording) wantLines(name, want string) {
 	}
 }
 
-// signal sends a signal to all workers.
+// signal sends a signal to all workers. One that has no work left may end meanwhile.
 func (r *recording) signal(s syscall.Signal) {
 	r.t.Helper()
 	for _, pid := range children(r.master.cmd.Process.Pid) {
-		if err := syscall.Kill(pid, s); err != nil {
+		if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+			r.t.Error(err)
+		}
+	}
+}
+
+// waits is a command on real hosts that runs until goOn: what a test does meanwhile, and how
+// late the last host begins, has no hurry.
+const waits = "until [ -e ~/go ]; do sleep .1; done"
+
+// goOn ends what waits on all hosts.
+func (r *recording) goOn() {
+	r.t.Helper()
+	for _, home := range r.homes {
+		if err := os.WriteFile(filepath.Join(home, "go"), nil, 0o600); err != nil {
 			r.t.Error(err)
 		}
 	}
@@ -78,9 +93,11 @@ func (r *recording) signal(s syscall.Signal) {
 func TestAKilledWorkersStepIsAttachedTo(t *testing.T) {
 	t.Parallel()
 	r := newRecording(t, 4)
-	id := r.submit("all", "echo begun >> ~/begun; sleep 5; echo done >> ~/file; echo out")
+	t.Cleanup(r.goOn) // also where the test fails nobody waits for it
+	id := r.submit("all", "echo begun >> ~/begun; "+waits+"; echo done >> ~/file; echo out")
 	r.await("begun")
 	r.signal(syscall.SIGKILL)
+	r.goOn()
 	r.wantAttached(id, "out\n")
 	n := 0
 	for _, e := range r.happened() {
@@ -97,9 +114,11 @@ func TestAKilledWorkersStepIsAttachedTo(t *testing.T) {
 func TestAWorkerKilledBeforeItsReportLosesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRecording(t, 2)
-	id := r.submit("all", "echo begun >> ~/begun; sleep 2; echo done >> ~/file; echo out")
+	t.Cleanup(r.goOn) // also where the test fails nobody waits for it
+	id := r.submit("all", "echo begun >> ~/begun; "+waits+"; echo done >> ~/file; echo out")
 	r.await("begun")
 	r.signal(syscall.SIGSTOP)
+	r.goOn()
 	r.await("file")
 	for _, home := range r.homes {
 		late := r.late()

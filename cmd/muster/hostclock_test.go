@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"syscall"
@@ -73,17 +71,13 @@ func TestHostsWithAWrongClock(t *testing.T) {
 // jumpsUnderAKilledWorker has the clocks jump in the middle of a step whose worker is killed.
 func (r *recording) jumpsUnderAKilledWorker(clocks map[string]remotetest.Clock) {
 	r.t.Helper()
-	id := r.submit("all", "echo begun >> ~/begun; until test -e ~/go; do sleep .1; done; echo done >> ~/file; echo out")
+	id := r.submit("all", "echo begun >> ~/begun; "+waits+"; echo done >> ~/file; echo out")
 	r.await("begun")
 	for _, clock := range clocks {
 		clock.Set(-26 * time.Hour)
 	}
 	r.signal(syscall.SIGKILL)
-	for _, home := range r.homes {
-		if err := os.WriteFile(filepath.Join(home, "go"), nil, 0o600); err != nil {
-			r.t.Fatal(err)
-		}
-	}
+	r.goOn()
 	r.wantAttached(id, "out\n")
 	for _, clock := range clocks {
 		clock.Set(-time.Hour)

@@ -92,9 +92,13 @@ func newCellar(t testing.TB, inventory string, others ...string) *house {
 
 func (h *house) file(name string) string { return filepath.Join(h.dir, name) }
 
+// write makes a file, or puts another in its place at once: who follows it never reads half.
 func (h *house) write(name, text string) {
 	h.t.Helper()
-	if err := os.WriteFile(h.file(name), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(h.file(name)+".new", []byte(text), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := os.Rename(h.file(name)+".new", h.file(name)); err != nil {
 		h.t.Fatal(err)
 	}
 }

@@ -261,16 +261,17 @@ func TestAHaltStopsEverythingUntilItIsLifted(t *testing.T) {
 	f, inventory := pretend(t, fakefleet.Config{Hosts: 40})
 	h := newHouse(t, inventory)
 	h.master()
-	id := h.submit("all", "sleep 0.3")
+	id := h.submit("all", held)
 	h.awaitRunning(id)
 	if _, code := h.muster("halt", "--reason", "fire"); code != 0 {
 		t.Fatalf("halt: exit %d", code)
 	}
 	// What was in hand ends, and nothing follows it.
+	letGo(t, f)
 	h.awaitTask(id, func(t jobs.TaskInfo) bool { return t.Running == 0 })
 	started := f.Stats().Commands
-	if started == 40 {
-		t.Fatal("the halt came too late to be tested")
+	if started > 4 {
+		t.Errorf("%d commands at four children, of which each had one when all was halted", started)
 	}
 	later := h.submit("all", "true")
 	h.awaitTask(later, func(t jobs.TaskInfo) bool { return t.State == jobs.TaskQueued })

@@ -22,6 +22,7 @@ func TestUpgradeWhileRedisIsAway(t *testing.T) {
 	t.Parallel()
 	f, inventory := pretend(t, fakefleet.Config{Hosts: 20})
 	h := newHouse(t, inventory)
+	h.redis.Do(t, "CONFIG", "SET", "appendfsync", "always") // or kill -9 may lose a second
 	m := h.master()
 	id := h.submit("all", "sleep 2")
 	m.awaitTimes("child started", 4)
