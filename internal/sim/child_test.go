@@ -62,7 +62,8 @@ func (c *child) start(r jobs.Reply, sent time.Duration) {
 
 // stayHeard registers the child, and sees within seconds that Redis was restarted.
 func (c *child) stayHeard() {
-	c.script(func(*zone, jobs.Micros) any { return nil }, nil, func(any, error) {})
+	nothing := func(*zone, jobs.Micros) any { return nil }
+	c.script(call{"heard", nothing}, nil, func(any, error) {})
 	c.after(heardEvery, c.stayHeard)
 }
 
@@ -141,6 +142,7 @@ func (a *attempt) over(r *jobs.Result) {
 		return
 	}
 	delete(a.work, a.grant.Token)
+	a.noteLate()
 	if r != nil {
 		a.results = append(a.results, *r)
 	}
@@ -192,7 +194,8 @@ func (a *attempt) checkpoint(sent time.Duration) {
 	}
 	q := jobs.Checkpoint{Job: a.grant.Job, Token: a.grant.Token, Step: a.step, Saved: a.grant.Saved}
 	absent := func(v any) bool { return v.(jobs.Verdict) == "absent" }
-	a.script(func(z *zone, now jobs.Micros) any { return z.Checkpoint(now, q) }, absent,
+	f := func(z *zone, now jobs.Micros) any { return z.Checkpoint(now, q) }
+	a.script(call{"checkpoint", f}, absent,
 		func(v any, err error) {
 			if err != nil || v.(jobs.Verdict) == "absent" {
 				a.after(a.between(50*time.Millisecond, time.Second), func() { a.checkpoint(a.now) })
@@ -236,7 +239,8 @@ func (a *attempt) begin() {
 	a.begun = true
 	runs := min(s.takes, bound+jobs.KillGrace)
 	a.hosts[a.grant.Job.Host()].begin(entry{job: a.grant.Job, token: a.grant.Token, step: a.step,
-		once: !a.spec.repeatable, plan: a.spec, from: a.now, to: a.now + runs})
+		once: !a.spec.repeatable, plan: a.spec, from: a.now, to: a.now + runs,
+		latest: a.now + bound + jobs.KillGrace})
 	a.faults.point(a.child, killAtWork)
 	a.after(runs, func() { a.finished(s, s.takes > bound) })
 }

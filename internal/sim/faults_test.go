@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"muster/jobs/model"
@@ -18,10 +19,13 @@ const (
 	killAtWork        fault = "child killed while a step runs"
 	killAfterWork     fault = "child killed with a result in hand"
 	killReporting     fault = "child killed while it reports"
+	killBehindCall    fault = "child killed behind a call"
 	masterBeforeTake  fault = "master killed with a take under way"
 	masterBeforeChild fault = "master killed before its child starts"
+	masterBehindCall  fault = "master killed behind a call"
 	masterAnytime     fault = "master killed"
 	nodeDead          fault = "node crashed"
+	nodeAsleep        fault = "node asleep beyond its locks"
 	childStopped      fault = "child stopped beyond its deadline"
 	masterStopped     fault = "master stopped for a while"
 	redisRestart      fault = "redis restarted"
@@ -39,9 +43,9 @@ const (
 // allFaults is every kind: one that is never fired by a run of many seeds fails it.
 func allFaults() []fault {
 	return []fault{requestLost, replyLost, duplicated, killStarted, killAtWork, killAfterWork,
-		killReporting, masterBeforeTake, masterBeforeChild, masterAnytime, nodeDead, childStopped,
-		masterStopped, redisRestart, redisStall, tailLost, failover, flushed, clockJump, pausing,
-		cancelling, halting, freezing}
+		killReporting, killBehindCall, masterBeforeTake, masterBeforeChild, masterBehindCall,
+		masterAnytime, nodeDead, nodeAsleep, childStopped, masterStopped, redisRestart, redisStall,
+		tailLost, failover, flushed, clockJump, pausing, cancelling, halting, freezing}
 }
 
 // faults of one seed: a random part of them, each with its own chance.
@@ -50,6 +54,7 @@ type faults struct {
 	on      map[fault]float64
 	quiet   bool
 	fired   map[fault]int
+	seen    map[string]int
 	excused map[string]int
 	starts  int
 }
@@ -57,6 +62,7 @@ type faults struct {
 func drawFaults(w *world) {
 	f := &w.faults
 	f.w, f.on, f.fired, f.excused = w, map[fault]float64{}, map[fault]int{}, map[string]int{}
+	f.seen = map[string]int{}
 	for _, kind := range allFaults() {
 		if w.chance(0.3) {
 			f.on[kind] = w.rnd.Float64()
@@ -70,14 +76,26 @@ func drawFaults(w *world) {
 	}
 }
 
-// strikes tells whether a fault of a call happens now.
-func (f *faults) strikes(kind fault) bool {
-	if f.quiet || !f.w.chance(0.03*f.on[kind]) {
+// strikes tells whether a fault of a call happens now. Calls that are made seldom are met
+// more often.
+func (f *faults) strikes(kind fault, call string) bool {
+	p := 0.15
+	switch {
+	case slices.Contains(often, call):
+		p = 0.02
+	case slices.Contains(seldom, call):
+		p = 0.5
+	}
+	if f.quiet || !f.w.chance(p*f.on[kind]) {
 		return false
 	}
 	f.note(kind)
+	f.met(string(kind) + ": " + call)
 	return true
 }
+
+// met counts what must happen in a run of many seeds.
+func (f *faults) met(what string) { f.seen[what]++ }
 
 func (f *faults) note(kind fault) {
 	f.fired[kind]++
@@ -115,9 +133,27 @@ func (f *faults) masterPoint(n *node, kind fault) {
 	f.w.in(f.w.between(0, 2*time.Millisecond), func() {
 		if !m.dead {
 			f.note(kind)
-			n.die(f.w.between(time.Second, 30*time.Second))
+			n.die(f.away())
 		}
 	})
+}
+
+// away is for how long a master is not there: it is started again at once, or late.
+func (f *faults) away() time.Duration {
+	if f.w.chance(0.5) {
+		f.met("a master is back at once")
+		return f.w.between(0, 100*time.Millisecond)
+	}
+	f.met("a master is back late")
+	return f.w.between(time.Second, time.Minute)
+}
+
+// behind may kill who made a call, about when its answer comes.
+func (f *faults) behind(p *process, call string) {
+	if p.dies == nil || !f.strikes(p.kills, call) {
+		return
+	}
+	f.w.in(f.w.between(0, 3*time.Millisecond), p.dies)
 }
 
 // act is what an operator does next; empty: nothing.
@@ -154,9 +190,11 @@ func (w *world) accident(kind fault) func() {
 	s := w.redis
 	switch kind {
 	case masterAnytime:
-		return func() { n.die(w.between(time.Second, time.Minute)) }
+		return func() { n.die(w.faults.away()) }
 	case nodeDead:
 		return func() { n.crash(w.between(5*time.Second, 5*time.Minute)) }
+	case nodeAsleep:
+		return func() { n.sleep(w.between(30*time.Second, 4*time.Minute)) }
 	case masterStopped:
 		return func() { n.master.stop(w.between(time.Second, 2*time.Minute)) }
 	case childStopped:

@@ -25,6 +25,7 @@ type entry struct {
 	once     bool // it must not be started twice for a job
 	plan          // of its task
 	from, to time.Duration
+	latest   time.Duration // when it has been killed in any case
 }
 
 // begin starts a command, and judges whether that was right.
@@ -57,6 +58,7 @@ func (h *host) begin(e entry) {
 		h.window(e)
 	}
 	h.limit(e)
+	h.underLock(e)
 	h.log = append(h.log, e)
 }
 
@@ -126,6 +128,8 @@ var excuses = map[string][]fault{
 	"I5": {},
 	// The last token is forgotten; a clock that went back then makes smaller ones.
 	"I8": {flushed},
+	// The lock is forgotten, or ends by a clock that is another.
+	"I12": {flushed, tailLost, failover, clockJump},
 	// Who counts against a limit is forgotten.
 	"I10": {flushed, tailLost, failover},
 }

@@ -49,6 +49,11 @@ func (n *node) boot() {
 	m := &master{client: newClient(&process{world: n.world}, "", ""), node: n, busy: map[*slot]bool{},
 		most: 1 + n.rnd.IntN(2)}
 	n.master = m
+	m.kills, m.dies = masterBehindCall, func() {
+		if !m.dead {
+			n.die(n.faults.away())
+		}
+	}
 	for _, s := range n.slots {
 		switch {
 		case s.child != nil && !s.child.dead:
@@ -75,7 +80,7 @@ func (m *master) recover() {
 		}
 		return names
 	}
-	m.script(f, nil, func(v any, err error) {
+	m.script(call{"hold", f}, nil, func(v any, err error) {
 		if err != nil {
 			m.after(time.Second, m.recover)
 			return
@@ -153,6 +158,7 @@ func (m *master) begin(s *slot, r jobs.Reply, sent time.Duration) {
 	c := &child{client: newClient(p, m.node.name, s.name), slots: m.most,
 		prefix: m.request() + "-", work: map[jobs.Token]*attempt{}}
 	s.child = c
+	c.kills, c.dies = killBehindCall, func() { c.die("killed by signal 9") }
 	c.ended = func() { m.then(func() { m.lose(s, "killed") }) }
 	m.overdue(s, c)
 	c.start(r, sent)
@@ -219,6 +225,18 @@ func (n *node) die(back time.Duration) {
 		}
 	}
 	n.in(back, n.boot)
+}
+
+// sleep stops all that runs on the machine, for longer than locks last. What wakes up first
+// then is chance.
+func (n *node) sleep(d time.Duration) {
+	stop := func(p *process) { p.stop(d + n.between(0, 50*time.Millisecond)) }
+	stop(n.master.process)
+	for _, s := range n.slots {
+		if s.child != nil {
+			stop(s.child.process)
+		}
+	}
 }
 
 // crash is the end of the whole machine.

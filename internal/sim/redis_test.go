@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"muster/jobs"
@@ -34,12 +35,15 @@ func newServer(w *world) *server {
 func (s *server) time() jobs.Micros { return start.Add(s.now + s.offset) }
 
 // carry carries a call out and looks whether the zone is consistent after it.
-func (s *server) carry(f func(z *model.Zone, now jobs.Micros) any) any {
+func (s *server) carry(f call) any {
 	var kept *model.Zone
 	if s.loses != nil {
 		kept = s.zone.Clone()
 	}
-	v := f(s.zone, s.time())
+	v := f.do(s.zone, s.time())
+	if slices.Contains(reading, f.kind) {
+		return v
+	}
 	for _, e := range s.zone.Events {
 		s.events[e.Name]++
 		if s.loses != nil && (e.Name == "take" || e.Name == "end" || e.Name == "step" || e.Name == "commit") {
@@ -111,8 +115,11 @@ func newClient(p *process, node, slot string) *client {
 	return &client{process: p, node: node, slot: slot, held: map[jobs.ID]inHand{}}
 }
 
-// call is the work of a script, with its arguments.
-type call = func(z *model.Zone, now jobs.Micros) any
+// call is the work of a script, with its arguments, and what it is for.
+type call struct {
+	kind string
+	do   func(z *model.Zone, now jobs.Micros) any
+}
 
 // wire sends one call. Of its answer it is told within the timeout, or of an error:
 // then it is not known whether it was carried out.
@@ -125,7 +132,7 @@ func (c *client) wire(run int, f call, then func(any, error)) {
 		}
 	}
 	c.in(callTimeout, func() { finish(nil, errTimeout) })
-	if c.faults.strikes(requestLost) {
+	if c.faults.strikes(requestLost, f.kind) {
 		return
 	}
 	s := c.redis
@@ -140,14 +147,15 @@ func (c *client) wire(run int, f call, then func(any, error)) {
 			return
 		}
 		v := s.carry(f)
-		if c.faults.strikes(duplicated) {
+		c.faults.behind(c.process, f.kind)
+		if c.faults.strikes(duplicated, f.kind) {
 			c.in(c.between(time.Millisecond, 90*time.Second), func() {
 				if s.up && s.run == run {
 					s.carry(f)
 				}
 			})
 		}
-		if c.faults.strikes(replyLost) {
+		if c.faults.strikes(replyLost, f.kind) {
 			return
 		}
 		c.in(c.latency(), func() { finish(v, nil) })
@@ -174,7 +182,7 @@ func (c *client) hello(jump time.Duration, then func(error)) {
 		h.Jobs = append(h.Jobs, model.InHand{Job: id, Token: in.token,
 			Left: max(in.until-sent, time.Millisecond)})
 	}
-	f := func(z *model.Zone, now jobs.Micros) any { return z.Epoch(now, h) }
+	f := call{"hello", func(z *model.Zone, now jobs.Micros) any { return z.Epoch(now, h) }}
 	c.wire(run, f, func(v any, err error) {
 		if err != nil {
 			c.run = 0
@@ -243,7 +251,7 @@ func (c *client) step(a jobs.Step, then func(jobs.Reply, error)) {
 	sent := c.now
 	c.stamped(func(stamp jobs.Micros) call {
 		m := model.Step{Step: a, Expected: stamp, Sent: stamp}
-		return func(z *model.Zone, now jobs.Micros) any { return z.Step(now, m) }
+		return call{kindOf(a), func(z *model.Zone, now jobs.Micros) any { return z.Step(now, m) }}
 	}, func(v any) string { return string(v.(jobs.Reply).Status) }, func(v any, err error) {
 		if err != nil {
 			then(jobs.Reply{}, err)
@@ -273,12 +281,12 @@ func (c *client) step(a jobs.Step, then func(jobs.Reply, error)) {
 func (c *client) lose(l jobs.Loss, then func(error)) {
 	c.stamped(func(stamp jobs.Micros) call {
 		m := model.Loss{Loss: l, Sent: stamp}
-		return func(z *model.Zone, now jobs.Micros) any {
+		return call{"lose", func(z *model.Zone, now jobs.Micros) any {
 			if _, stale := z.Lose(now, m); stale {
 				return model.Stale
 			}
 			return ""
-		}
+		}}
 	}, func(v any) string { return v.(string) }, func(_ any, err error) { then(err) })
 }
 
@@ -331,7 +339,8 @@ func (c *client) stamped(f func(jobs.Micros) call, status func(any) string, then
 
 func (c *client) reread(then func(error)) {
 	sent := c.now
-	c.script(func(_ *model.Zone, now jobs.Micros) any { return now }, nil, func(v any, err error) {
+	f := call{"time", func(_ *model.Zone, now jobs.Micros) any { return now }}
+	c.script(f, nil, func(v any, err error) {
 		if err != nil {
 			then(err)
 			return

@@ -40,13 +40,13 @@ func (s *staff) rollOut() {
 		}
 		if t := s.redis.zone.Tasks[id]; t != nil && t.Cancel != "" {
 			e := model.Ending{Task: id, Note: t.Cancel}
-			s.insist(func(z *zone, now jobs.Micros) any { return z.End(now, e) }, func(any) {})
+			s.insist("cancel", func(z *zone, now jobs.Micros) any { return z.End(now, e) }, func(any) {})
 		}
 	}
 }
 
 func (s *staff) roll(a model.Roll) {
-	s.insist(func(z *zone, now jobs.Micros) any { return z.Roll(now, a) }, func(any) {})
+	s.insist("roll "+a.Verb, func(z *zone, now jobs.Micros) any { return z.Roll(now, a) }, func(any) {})
 }
 
 // overspent tells whether more jobs of a task have failed than its rule lets: one more

@@ -31,7 +31,7 @@ func play(seed uint64) *world {
 	for i := range 1 + w.rnd.IntN(3) {
 		w.nodes = append(w.nodes, newNode(w, fmt.Sprint("n", i+1), 1+w.rnd.IntN(3)))
 	}
-	for range 3 + w.rnd.IntN(6) {
+	for range 5 + w.rnd.IntN(10) {
 		w.in(w.between(time.Second, busy), w.staff.submit)
 	}
 	for range 6 {
@@ -43,7 +43,7 @@ func play(seed uint64) *world {
 	w.in(6*time.Minute, w.staff.settle)
 	for w.now < busy+quiet && w.wrong == "" {
 		w.run(w.now + 10*time.Minute)
-		if w.now > busy+20*time.Minute && len(w.staff.unfinished()) == 0 {
+		if w.now > busy+10*time.Minute && len(w.staff.unfinished()) == 0 {
 			break
 		}
 	}
@@ -72,7 +72,7 @@ func TestSim(t *testing.T) {
 		}
 		return
 	}
-	fired, excused, starts := map[fault]int{}, map[string]int{}, 0
+	fired, excused, seen, starts := map[fault]int{}, map[string]int{}, map[string]int{}, 0
 	for w := range playAll(*seeds) {
 		if w.wrong != "" {
 			t.Errorf("seed %d: %s\nreplay it: go test ./internal/sim -run TestSim -sim.seed=%d -v",
@@ -83,6 +83,9 @@ func TestSim(t *testing.T) {
 		}
 		for why, n := range w.faults.excused {
 			excused[why] += n
+		}
+		for what, n := range w.faults.seen {
+			seen[what] += n
 		}
 		starts += w.faults.starts
 	}
@@ -96,7 +99,7 @@ func TestSim(t *testing.T) {
 	for _, why := range sorted(excused) {
 		fmt.Fprintf(&b, "\n%8d times %s", excused[why], why)
 	}
-	t.Logf("%d seeds, %d steps on hosts; faults:%s", *seeds, starts, b.String())
+	t.Logf("%d seeds, %d steps on hosts; faults:%s\nthat is:%s", *seeds, starts, b.String(), covered(t, seen))
 }
 
 // playAll plays the seeds on all processors.

@@ -26,6 +26,7 @@ type plan struct {
 // stage is a step of a runbook.
 type stage struct {
 	takes, timeout time.Duration
+	expect         time.Duration // that it takes, as far as is known
 	pause          time.Duration // then the job waits so long
 }
 
@@ -51,8 +52,8 @@ func newStaff(w *world) *staff {
 }
 
 // insist repeats a call until it is answered.
-func (s *staff) insist(f call, then func(any)) {
-	s.script(f, func(v any) bool {
+func (s *staff) insist(kind string, f func(*zone, jobs.Micros) any, then func(any)) {
+	s.script(call{kind, f}, func(v any) bool {
 		switch v := v.(type) {
 		case model.Moved:
 			return v.Status == model.Absent
@@ -64,7 +65,7 @@ func (s *staff) insist(f call, then func(any)) {
 		return false
 	}, func(v any, err error) {
 		if err != nil {
-			s.after(s.between(100*time.Millisecond, 2*time.Second), func() { s.insist(f, then) })
+			s.after(s.between(100*time.Millisecond, 2*time.Second), func() { s.insist(kind, f, then) })
 			return
 		}
 		then(v)
@@ -96,7 +97,7 @@ func (s *staff) calm(group string) bool {
 }
 
 func (s *staff) control(a model.Turn) {
-	s.insist(func(z *zone, now jobs.Micros) any { return z.Control(now, a) }, func(any) {})
+	s.insist(a.Verb, func(z *zone, now jobs.Micros) any { return z.Control(now, a) }, func(any) {})
 }
 
 // open tells whether a job is not known to have ended, or has ended unknown and
@@ -113,6 +114,10 @@ func (s *staff) submit() {
 	longest := time.Duration(0)
 	for range 1 + s.rnd.IntN(3) {
 		st := stage{takes: s.between(100*time.Millisecond, 40*time.Second), timeout: s.between(20*time.Second, time.Minute)}
+		st.expect = st.takes
+		if s.chance(0.3) {
+			st.expect = s.between(st.takes/4, st.takes)
+		}
 		if s.chance(0.2) {
 			st.pause = s.between(time.Second, time.Minute)
 		}
@@ -123,7 +128,7 @@ func (s *staff) submit() {
 		p.unreachable, p.fails = 0.1, 0.1
 	}
 	p.window = s.chance(0.3)
-	if !p.window && s.chance(0.3) {
+	if s.chance(0.3) {
 		for i := range p.steps {
 			p.steps[i].takes = 2 * time.Minute // cut off at its bound, close to the end of its lock
 		}
@@ -159,7 +164,7 @@ func (s *staff) put(p model.Put, try int) {
 			s.after(time.Second, func() { s.put(p, try+1) })
 		}
 	}
-	s.insist(func(z *zone, now jobs.Micros) any {
+	s.insist("put", func(z *zone, now jobs.Micros) any {
 		traits(z, s.hosts)
 		status, _ := z.Put(now, p)
 		return status
@@ -189,7 +194,7 @@ func traits(z *zone, hosts map[string]*host) {
 }
 
 func (s *staff) move(m model.Move, then func(model.Moved)) {
-	s.insist(func(z *zone, now jobs.Micros) any { return z.Move(now, m) },
+	s.insist(m.Verb, func(z *zone, now jobs.Micros) any { return z.Move(now, m) },
 		func(v any) { then(v.(model.Moved)) })
 }
 
@@ -209,7 +214,7 @@ func (s *staff) act() {
 		if hosts := s.accepted[id]; len(hosts) > 0 && s.chance(0.5) {
 			e.Hosts = hosts[:1]
 		}
-		s.insist(func(z *zone, now jobs.Micros) any { return z.End(now, e) }, func(any) {})
+		s.insist("cancel", func(z *zone, now jobs.Micros) any { return z.End(now, e) }, func(any) {})
 	case freezing:
 		s.freeze(s.between(10*time.Second, 5*time.Minute))
 	case halting:

@@ -55,7 +55,7 @@ func (a *attempt) ruled(then func()) {
 	}
 	a.asked = a.now
 	f := func(_ *zone, now jobs.Micros) any { return agreement{a.redis.agreed, now} }
-	a.script(f, nil, func(v any, err error) {
+	a.script(call{"timetable", f}, nil, func(v any, err error) {
 		r, _ := v.(agreement)
 		now := r.now.Add(a.now - a.asked)
 		skew := start.Add(a.now).Sub(now)
@@ -83,10 +83,10 @@ func (a *attempt) ruled(then func()) {
 	})
 }
 
-// left is how long the steps from one on take.
+// left is how long the steps from one on are expected to take.
 func (p plan) left(step int) (sum time.Duration) {
 	for _, s := range p.steps[step:] {
-		sum += s.takes
+		sum += s.expect
 	}
 	return sum
 }
@@ -112,6 +112,8 @@ func (h *host) window(e entry) {
 		at.Add(e.left(e.step)).After(open[0].End.Add(jobs.SkewMax)) {
 		h.suspect("I4", "%s: %s begins step %d at %s, outside of its window, or too late for it", h.name, e.job, e.step,
 			at.UTC().Format(time.TimeOnly))
+	} else if at.Add(e.to - e.from).After(open[0].End) {
+		h.faults.met("a step runs beyond the end of its window")
 	}
 	if s := h.staff.frozen; s != 0 && h.now > s+agreedMax && e.step == 0 {
 		h.suspect("I4", "%s: %s begins %s after a freeze was ordered", h.name, e.job, h.now-s)
@@ -123,7 +125,7 @@ func (s *staff) agree() {
 	for _, name := range sorted(limitsMost) {
 		s.control(model.Turn{Verb: "limit", Object: name, Number: int64(limitsMost[name])})
 	}
-	s.insist(func(*zone, jobs.Micros) any {
+	s.insist("agree", func(*zone, jobs.Micros) any {
 		s.redis.agreed = s.wanted
 		return nil
 	}, func(any) {})
@@ -133,7 +135,7 @@ func (s *staff) agree() {
 func (s *staff) freeze(lasts time.Duration) {
 	order := func(b *windows.Book, then func()) {
 		s.wanted = b
-		s.insist(func(*zone, jobs.Micros) any {
+		s.insist("agree", func(*zone, jobs.Micros) any {
 			s.redis.agreed = s.wanted
 			return nil
 		}, func(any) { then() })

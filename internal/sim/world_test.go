@@ -94,6 +94,9 @@ type process struct {
 	dead    bool
 	stopped bool
 	pending []func() // what would have happened while it was stopped
+
+	kills fault  // what may strike it behind a call
+	dies  func() // and how it ends then; nil: it does not
 }
 
 // then does something in the process, when it runs.

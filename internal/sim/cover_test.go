@@ -1,0 +1,65 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"muster/jobs"
+)
+
+// This file names what must happen in a run of many seeds: what never does is not tried.
+
+// seldom and often are the calls that are made least and most.
+var seldom = []string{"back", "clear", "pause", "resume", "halt", "lift", "cancel", "roll go", "wait"}
+
+var often = []string{"heard", "take", "sweep", "hello", "roll look", "roll open", "release"}
+
+// reading are the calls that change nothing.
+var reading = []string{"heard", "time", "timetable", "hold"}
+
+// kindOf is what a step is for: its first result, or to take.
+func kindOf(a jobs.Step) string {
+	switch {
+	case len(a.Results) > 0:
+		return string(a.Results[0].Kind)
+	case a.Slot == "":
+		return "sweep"
+	}
+	return "take"
+}
+
+// wanted is what must have been met.
+func wanted() (list []string) {
+	calls := map[fault][]string{}
+	for _, kind := range []fault{requestLost, replyLost, duplicated} {
+		calls[kind] = []string{"hello", "heard", "take", "sweep", "end", "retry", "wait", "defer", "back",
+			"checkpoint", "lose", "hold", "timetable", "put", "commit", "pause", "resume", "release",
+			"cancel", "halt", "lift", "limit", "clear", "agree", "roll look", "roll open", "roll go"}
+	}
+	calls[killBehindCall] = []string{"hello", "heard", "take", "end", "retry", "wait", "defer", "back",
+		"checkpoint", "timetable"}
+	calls[masterBehindCall] = []string{"hello", "take", "back", "lose", "hold"}
+	list = []string{"a master is back at once", "a master is back late",
+		"a child goes on behind its lock", "a step runs beyond the end of its window"}
+	for _, kind := range sorted(calls) {
+		for _, call := range calls[kind] {
+			list = append(list, string(kind)+": "+call)
+		}
+	}
+	return list
+}
+
+// covered fails if something never happened, and returns how often all else did.
+func covered(t *testing.T, seen map[string]int) string {
+	var b strings.Builder
+	for _, what := range wanted() {
+		if seen[what] == 0 {
+			t.Errorf("%q never happened", what)
+		}
+	}
+	for _, what := range sorted(seen) {
+		fmt.Fprintf(&b, "\n%8d %s", seen[what], what)
+	}
+	return b.String()
+}
