@@ -280,9 +280,7 @@ func (a *attempt) goCameLate(ctx context.Context, action scripts.Action) (r jobs
 	begun := a.memory.Probe
 	a.memory.Probe = nil
 	if now := a.admitStep(ctx, action); !now.ok {
-		r = a.deferred(a.with(action), now)
-		r.Saved = recall(r.Saved).over(toldQueue)
-		return r, true
+		return a.deferred(a.with(action), now), true
 	}
 	a.memory.Probe = begun
 	return jobs.Result{}, false

@@ -234,10 +234,16 @@ func halted(f facts) jobs.Result {
 }
 
 // giveBack returns a job of which nothing is under way. If this attempt has done
-// something, the job goes on behind that, and keeps its host until then.
+// something, the job goes on behind that, and keeps its host until then. What the queue was
+// told with a question is taken back, or holds: its answer may have got lost.
 func (f facts) giveBack(text string) jobs.Result {
-	if !f.begun {
-		return back(f.grant, text)
+	told := f.mind().told
+	if !f.begun && !(told && f.step > f.grant.Step) {
+		r := back(f.grant, text)
+		if told && r.Saved == "" {
+			r.Saved = toldQueue
+		}
+		return r
 	}
 	r := f.say(jobs.KindWait, text)
 	r.Step = f.step

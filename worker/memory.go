@@ -19,6 +19,8 @@ type memory struct {
 	Disturbed  bool              `json:"disturbed,omitempty"`    // a step that may disturb the host was begun
 	Why        string            `json:"why,omitempty"`          // it did not begin, for people; see jobs.Saying
 	Marked     jobs.Token        `json:"marked,omitempty"`       // of the attempt that wrote the markers of the group last
+
+	told bool // this attempt told the queue of something to keep with a question
 }
 
 // failure is how the job would have ended if its step had no on_fail.
@@ -40,13 +42,13 @@ func (m memory) String() string {
 	return string(b)
 }
 
-// over is the form in which m takes the place of what was kept before: nothing would
-// leave that there.
+// over is the form in which m takes the place of what was kept before, or was told to the
+// queue since, whether its answer came or not: nothing would leave that there.
 func (m memory) over(before string) string {
-	if text := m.String(); text != "" || before == "" {
+	if text := m.String(); text != "" || before == "" && !m.told {
 		return text
 	}
-	return "{}"
+	return toldQueue
 }
 
 // toldQueue stands for what the queue was told with a question of this attempt: also nothing

@@ -273,6 +273,7 @@ func (a *attempt) tellToReboot(ctx context.Context, conn Conn, action scripts.Ac
 		}
 	}
 	a.remark(action.Name, "")
+	before := a.memory.Disturbed
 	a.begin()
 	a.noteDisturbed(action)
 	var record *remote.Record
@@ -291,6 +292,9 @@ func (a *attempt) tellToReboot(ctx context.Context, conn Conn, action scripts.Ac
 	switch {
 	case f.err == nil && f.result.ExitCode == 0:
 		c.Told = true
+	case f.err != nil && sentKind(f.err) == "" && !how.began:
+		a.memory.Probe, a.memory.Disturbed = nil, before // it was not sent
+		fallthrough
 	case f.err == nil, sentKind(f.err) == "":
 		r, _ := judge(f, rand.Float64())
 		return r

@@ -252,9 +252,10 @@ func (a *attempt) mayStart(ctx context.Context, action scripts.Action) (look boo
 
 // needsGo tells whether the queue must be asked before the next step. For the
 // first one the take was a go, if it is fresh enough to show a stop or the loss
-// of Redis, and left the step all its time.
+// of Redis, and left the step all its time. That of a lost job did not: it came with what
+// was left of the lock of its last attempt.
 func (a *attempt) needsGo(action scripts.Action) bool {
-	return a.step > a.grant.Step || a.Clock()-a.sent > goTime ||
+	return a.step > a.grant.Step || a.Clock()-a.sent > goTime || a.grant.Bound > 0 ||
 		room(a.lease.left()) < max(action.Timeout, boundMin)
 }
 
@@ -324,6 +325,7 @@ func (a *attempt) checkpoint(ctx context.Context) (jobs.Verdict, error) {
 	question := jobs.Checkpoint{
 		Job: a.grant.Job, Token: a.grant.Token, Step: a.step, Saved: a.memory.over(a.grant.Saved),
 	}
+	a.memory.told = a.memory.told || question.Saved != ""
 	for tries := 1; ; tries++ {
 		sent := a.Clock()
 		v, err := a.ask(ctx, question)
