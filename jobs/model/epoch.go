@@ -140,6 +140,9 @@ func (c *call) reassert(h Hello, in InHand) {
 	c.change(in.Job, func(kept *Job) {
 		kept.State, kept.Token, kept.Node, kept.Due = jobs.Running, in.Token, h.Who, due
 		kept.Counts.Attempt = j.Counts.Attempt + 1
+		if j.State != jobs.Running {
+			kept.Was = was(j, false)
+		}
 		if kept.Started == 0 {
 			kept.Started = c.now
 		}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"time"
@@ -198,8 +199,11 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 		at, change = s.deferral(r, j, t, at)
 	case jobs.KindBack:
 		at, keep = s.now, j.Lost
+		if j.Was != "" { // it may be rebooting
+			keep = s.keepHost(r, j, t, keep)
+		}
 		change = func(j *Job) {
-			j.State = jobs.Retry
+			j.State = cmp.Or(j.Was, jobs.Retry)
 			if j.Lost {
 				j.State = jobs.Lost
 			}
@@ -210,6 +214,7 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 	s.change(r.Job, func(j *Job) {
 		note(j, r, at)
 		change(j)
+		j.Was = ""
 	})
 	if !keep {
 		step := r.Step
@@ -329,6 +334,9 @@ func stopped(r jobs.Result, j Job, note string) (End, doubt) {
 	}
 	if r.Kind == jobs.KindVerify {
 		j.State = jobs.Verify
+	}
+	if r.Kind == jobs.KindBack {
+		j.State = cmp.Or(j.Was, j.State)
 	}
 	if r.Kind != jobs.KindBack {
 		j.Step = r.Step

@@ -197,6 +197,7 @@ func (s *stepping) grant(id jobs.ID, j Job, t *task, how granting) {
 		if how.lost || j.Lost {
 			kept.Lost = how.lost
 		}
+		kept.Was = was(j, how.mine)
 	})
 	if !how.fresh && s.flags.Waits != 0 && (j.State == "" || j.State == jobs.Blocked) {
 		s.after(func() { s.Semaphores.Waits.remove("host/"+host, string(id)) })
@@ -209,6 +210,14 @@ func (s *stepping) grant(id jobs.ID, j Job, t *task, how granting) {
 	s.acquire(id, slices.Clip(how.list), token)
 	s.held[id] = token
 	s.grants = append(s.grants, g)
+}
+
+// was is what a job that is handed out is again, if it is given back.
+func was(j Job, mine bool) jobs.State {
+	if j.State == jobs.Verify || mine && j.State == jobs.Waiting {
+		return j.State
+	}
+	return ""
 }
 
 func (c *call) started(t *task) {

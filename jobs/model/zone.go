@@ -122,11 +122,13 @@ type Job struct {
 	Node    string
 	Later   time.Duration // by how much later than its task it expires
 	Started jobs.Micros
-	Lost    bool   // the attempt in hand is to find out about one that was lost
-	Cancel  string // who and why
-	Spent   string // a ledger of its time
-	Why     string // it was deferred, or is tried again
-	End     End
+	Lost    bool // the attempt in hand is to find out about one that was lost
+	// Verify, or Waiting with its host: what it is again if the attempt in hand is given back.
+	Was    jobs.State
+	Cancel string // who and why
+	Spent  string // a ledger of its time
+	Why    string // it was deferred, or is tried again
+	End    End
 }
 
 // Counts are the four counters of a job.

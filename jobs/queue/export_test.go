@@ -133,7 +133,7 @@ func ReadJob(text string) (model.Job, error) {
 	return model.Job{State: r.state, Token: r.token,
 		Counts: model.Counts{Attempt: r.attempt, Tries: r.tries, Probes: r.probes, Crashes: r.crashes},
 		Step:   r.step, Saved: r.saved, Due: r.due, Node: r.node, Later: r.later,
-		Started: r.started, Lost: r.lost, Cancel: r.cancel, Spent: r.spent, Why: r.why,
+		Started: r.started, Lost: r.lost, Was: r.was, Cancel: r.cancel, Spent: r.spent, Why: r.why,
 		End: model.End{At: r.end.at, Outcome: r.end.outcome, Class: r.end.class, Exit: r.end.exit,
 			Error: r.end.err, Note: r.end.note, Spent: r.end.spent}}, err
 }

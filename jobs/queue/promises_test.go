@@ -191,6 +191,53 @@ func TestAJobThatIsGivenBackGoesOnWhereItWas(t *testing.T) {
 	})
 }
 
+// A job that is looked after between two attempts, because its host reboots say, keeps its
+// host and its group when it is given back, as by a worker that drains; and a cancel then does
+// not call it well.
+func TestAJobThatIsGivenBackStillHasItsHost(t *testing.T) {
+	for kind, state := range map[jobs.Kind]jobs.State{jobs.KindVerify: jobs.Verify, jobs.KindWait: jobs.Waiting} {
+		twins(t, func(t *testing.T, w *twin) {
+			g := disturb(t, w)
+			w.take(t, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: kind, Step: 1})
+			g = one(t, w.take(t, "1", 1))
+			for range 2 {
+				w.take(t, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack})
+				if j, l := w.zone.Jobs[g.Job], w.zone.Locks[g.Job.Host()]; j.State != state || l.Job != g.Job {
+					t.Fatalf("given back it is %s, its host is held by %q", j.State, l.Job)
+				}
+				g = one(t, w.take(t, "1", 1))
+			}
+			w.take(t, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindRetry, Step: 1})
+			g = one(t, w.take(t, "1", 1))
+			w.take(t, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack})
+			if j := w.zone.Jobs[g.Job]; j.State != jobs.Retry {
+				t.Errorf("tried again and given back it is %s", j.State)
+			}
+		})
+	}
+	for _, first := range []string{"cancel", "back"} {
+		twins(t, func(t *testing.T, w *twin) {
+			g := disturb(t, w)
+			w.take(t, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindVerify, Step: 1})
+			g = one(t, w.take(t, "1", 1))
+			back := jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack}
+			if first == "back" {
+				w.take(t, "1", 0, back)
+			}
+			w.end(t, model.Ending{Task: g.Job.Task(), Hosts: []string{g.Job.Host()}, Note: "carol: no"})
+			if first == "cancel" {
+				w.take(t, "1", 0, back)
+			}
+			end := w.zone.Jobs[g.Job].End
+			frozen := w.zone.Semaphores.Holders["group/pair-0"]["frozen"]
+			if end.Outcome != jobs.Unknown || frozen == "" {
+				t.Errorf("first the %s: it ended %s (%s), its group is frozen by %q", first, end.Outcome,
+					end.Error, frozen)
+			}
+		})
+	}
+}
+
 // The same if it was deferred before its second step in its first attempt: with that
 // attempt given back it passed for one that never began, whose record was dropped at the
 // next give-back, and which expired.

@@ -13,8 +13,8 @@ import (
 // record is what is kept of a job that was taken once, or ended: a field of its
 // task, ":" and its host. prelude.lua writes and reads the same.
 type record struct {
-	state               jobs.State
-	lost                bool // the attempt in hand is to find out about one
+	state jobs.State
+	taken
 	live                bool // somebody heard what its host said
 	token               jobs.Token
 	counts              // of the job's past
@@ -25,6 +25,12 @@ type record struct {
 	spent               string // a ledger of its time, see jobs.Ledger
 	why                 string // it was deferred, or is tried again
 	end                 end
+}
+
+// taken is what the attempt in hand was handed out for.
+type taken struct {
+	lost bool       // to find out about one that was lost
+	was  jobs.State // what the job is again if it is given back; empty: it is tried again
 }
 
 type counts struct{ attempt, tries, probes, crashes int }
@@ -47,6 +53,17 @@ func recordField(host string) string { return ":" + host }
 // why the job waits.
 const recordWords = 13
 
+// readTaken reads the word of a record that job.lua has as m.WAS.
+func readTaken(word int) taken {
+	switch word {
+	case 2:
+		return taken{was: jobs.Verify}
+	case 3:
+		return taken{was: jobs.Waiting}
+	}
+	return taken{lost: word == 1}
+}
+
 // readRecord reads a record; that of a job that was never taken is empty.
 func readRecord(text string) (record, error) {
 	if text == "" {
@@ -62,7 +79,7 @@ func readRecord(text string) (record, error) {
 	for _, w := range words {
 		r.v = append(r.v, w)
 	}
-	out := record{state: jobs.State(r.text()), lost: r.int() == 1, live: r.int() == 1,
+	out := record{state: jobs.State(r.text()), taken: readTaken(r.int()), live: r.int() == 1,
 		token:  jobs.Token(r.micros()),
 		counts: counts{attempt: r.int(), tries: r.int(), probes: r.int(), crashes: r.int()},
 		step:   r.int(), due: r.micros(), later: r.duration(), started: r.micros(),

@@ -95,7 +95,10 @@ for i = 7, #ARGV, 3 do
       m.w('ZADD', m.kAgain, m.us(m.now + left + m.lockDelay(t.timeout)), id)
       m.w('ZREM', m.kQueue, id)
       m.w('ZREM', m.kHeld .. m.taskOf(id), id)
-      if j.state ~= 'running' then m.count(t, 'running', 1) end
+      if j.state ~= 'running' then
+        m.count(t, 'running', 1)
+        j.was = m.was(j, false)
+      end
       j.state, j.live, j.token = 'running', false, token
       j.attempt, j.node = j.attempt + 1, who
       j.due, j.started = j.due > 0 and j.due or t.due, j.started or m.at

@@ -5,7 +5,7 @@
 -- cancelled meanwhile.
 function m.stopped(i, j, note)
   local saved = ARGV[i + 10] ~= '' and ARGV[i + 10] or j.saved
-  local state = ARGV[i + 2] == 'verify' and 'verify' or j.state
+  local state = ARGV[i + 2] == 'verify' and 'verify' or ARGV[i + 2] == 'back' and j.was or j.state
   local step = ARGV[i + 2] == 'back' and j.step or tonumber(ARGV[i + 9])
   local o = m.cancelled({saved = saved, step = step, state = state}, note)
   o.spent = ARGV[i + 14]
@@ -28,6 +28,14 @@ function m.turn(t, at)
   t.turns[field] = n + 1
   m.w('HSET', t.key, field, m.us(n + 1))
   return math.min(n * t.width, 999999) -- openings are told apart by their second
+end
+
+-- keepHost locks the host of a job up to its appointment and an attempt more.
+function m.keepHost(id, j, t, delay)
+  local lock = m.locked(m.hostOf(id))
+  if not lock or lock == j.token .. ' ' .. id then
+    m.lock(id, j.token, m.raw + delay + t.timeout)
+  end
 end
 
 -- rescore keeps a job for another attempt.
@@ -74,10 +82,7 @@ function m.rescore(i, id, j, t)
     if kind == 'verify' then j.probes = j.probes + 1 end
     if kind == 'verify' or not release then
       keep = true
-      local lock = m.locked(m.hostOf(id))
-      if not lock or lock == j.token .. ' ' .. id then
-        m.lock(id, j.token, m.raw + delay + t.timeout)
-      end
+      m.keepHost(id, j, t, delay)
     end
   elseif kind == 'defer' then
     state = 'deferred'
@@ -91,7 +96,10 @@ function m.rescore(i, id, j, t)
       j.later = math.max(at - t.due, 0)
     end
   else -- back, of a job that had earlier attempts
-    at, state, keep, j.attempt = m.now, j.lost and 'lost' or 'retry', j.lost, j.attempt - 1
+    -- A host that it had kept is kept: it may be rebooting.
+    at, state, keep = m.now, j.lost and 'lost' or j.was or 'retry', j.lost or j.was
+    j.attempt = j.attempt - 1
+    if j.was then m.keepHost(id, j, t, 0) end
   end
   m.w('ZADD', m.kAgain, m.us(at), id)
   if not keep then
@@ -101,7 +109,7 @@ function m.rescore(i, id, j, t)
     m.unlock(id, j, t)
   end
   local err = ARGV[i + 6]
-  j.state, j.step, j.saved, j.due = state, step, saved, at
+  j.state, j.was, j.step, j.saved, j.due = state, false, step, saved, at
   j.why = (kind == 'defer' or kind == 'retry') and err or ''
   if ARGV[i + 14] ~= '' then j.spent = ARGV[i + 14] end
   m.keep(id, j)

@@ -14,10 +14,19 @@ end
 -- steps saved, who cancelled it, and how it ended. record.go reads the same.
 --   state lost live token attempt tries probes crashes step due later started node spent why
 --   ended outcome class exit+spent error, and maybe one line more: a note
--- lost: the attempt in hand is to find out about one that was lost; live: somebody
+-- lost: 1: the attempt in hand is to find out about one that was lost; 2, 3: the job was
+-- between attempts with its host, and waits so again if it is given back (m.WAS); live: somebody
 -- heard what its host said while it ran; later: by how much later than its task it
 -- expires, because it was deferred or has a time of its own; spent: a ledger of its time,
 -- written by workers (jobs/times.go); why: it was deferred, or is tried again.
+
+-- What a job was that was handed out with a host that it had kept, as its record says it.
+m.WAS = {verify = '2', wait = '3', ['2'] = 'verify', ['3'] = 'wait'}
+
+-- was is what a job that is handed out is again, if it is given back.
+function m.was(j, mine)
+  return j.state == 'verify' and 'verify' or mine and j.state == 'wait' and 'wait' or false
+end
 
 -- A job as far as it is kept: state is false before its first take.
 function m.job(id)
@@ -26,9 +35,9 @@ function m.job(id)
   local state, lost, live, token, attempt, tries, probes, crashes, step, due, later, started, node,
     spent, why, saved, cancel, ended = string.match(r, '^(%l+) (%d) (%d) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) ' ..
       '(%d+) (%d+) (%d+) ([^ \n]*) ?(%S*) ?([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
-  return {state = state, lost = lost == '1', live = live == '1', token = token ~= '0' and token,
-    attempt = tonumber(attempt), tries = tonumber(tries), probes = tonumber(probes),
-    crashes = tonumber(crashes), step = tonumber(step), due = tonumber(due),
+  return {state = state, lost = lost == '1', was = m.WAS[lost] or false, live = live == '1',
+    token = token ~= '0' and token, attempt = tonumber(attempt), tries = tonumber(tries),
+    probes = tonumber(probes), crashes = tonumber(crashes), step = tonumber(step), due = tonumber(due),
     later = tonumber(later), started = started ~= '0' and started, node = node,
     spent = spent ~= '-' and spent or '', why = why, saved = saved,
     cancel = cancel ~= '' and cancel, outcome = string.match(ended, '^%d+ (%S+)')}
@@ -46,8 +55,8 @@ end
 -- A job that has never started: nothing of it is kept, unless it has a time of its
 -- own; then it waits in again, queued, with due and later.
 function m.freshJob()
-  return {state = false, lost = false, live = false, token = false, attempt = 0, tries = 0, probes = 0,
-    crashes = 0, step = 0, due = 0, later = 0, started = false, node = '', spent = '', why = '',
+  return {state = false, lost = false, was = false, live = false, token = false, attempt = 0, tries = 0,
+    probes = 0, crashes = 0, step = 0, due = 0, later = 0, started = false, node = '', spent = '', why = '',
     saved = '', cancel = false}
 end
 
@@ -56,7 +65,7 @@ function m.keep(id, j, ended) m.put(id, m.form(j, ended)) end
 
 -- form is a job as its record.
 function m.form(j, ended)
-  return table.concat({j.state, j.lost and '1' or '0', j.live and '1' or '0', j.token or '0', j.attempt, j.tries,
+  return table.concat({j.state, j.lost and '1' or m.WAS[j.was] or '0', j.live and '1' or '0', j.token or '0', j.attempt, j.tries,
     j.probes, j.crashes, j.step, m.us(j.due), m.us(j.later), j.started or '0', j.node}, ' ') ..
     m.beside(j) .. '\n' .. m.line(j.saved) .. '\n' .. m.line(j.cancel or '') .. '\n' .. (ended or '')
 end
@@ -140,7 +149,7 @@ function m.finish(id, j, o)
   if j.rest then
     m.put(id, 'ended ' .. (j.lost and '1 0 ' or '0 0 ') .. j.token .. j.rest .. ended)
   else
-    j.state, j.live = 'ended', false
+    j.state, j.was, j.live = 'ended', false, false
     m.keep(id, j, ended)
   end
   m.toDrop[#m.toDrop + 1] = id

@@ -90,6 +90,7 @@ function m.grant(id, j, t, from, lost, mine, list)
     m.w('HSET', t.key, 'started', t.started)
   end
   local before, due = j.node, j.due > 0 and m.us(j.due) or t.dueText
+  j.was = m.was(j, mine)
   j.state, j.lost, j.live, j.token = 'running', lost, false, token
   j.attempt, j.node = j.attempt + 1, m.who
   j.due, j.started, j.why = tonumber(due), j.started or m.at, ''
