@@ -31,15 +31,17 @@ func (q *Queue) endAll(ctx context.Context, e ending) (jobs.Cancel, error) {
 	if err != nil {
 		return c, err
 	}
+	var errs []error // a zone that cannot be asked is not in the way of the others
 	for _, zone := range zones {
 		for chunk, hosts := 0, hostsMax; hosts > 0; chunk++ {
 			hosts, err = q.endChunk(ctx, zone, chunk, e, &c)
 			if err != nil {
-				return c, err
+				errs = append(errs, fmt.Errorf("zone %s: %w", zone, err))
+				break
 			}
 		}
 	}
-	return c, nil
+	return c, errors.Join(errs...)
 }
 
 // endChunk ends the jobs of a chunk, and returns how many hosts it has.

@@ -164,9 +164,9 @@ func (q *Queue) Depth(ctx context.Context, zone string) (Depth, error) {
 }
 
 // Tend does what must happen in a zone also where no master lives: it sees lost
-// jobs and expiries, goes on with commits that were left half way, frees groups and
-// limits that nobody holds any more, and makes the zone stand as the last halt or
-// pause, or its end, wants it. A duty calls it every 10 s.
+// jobs and expiries, goes on with commits that were left half way, and makes the zone
+// stand as the last halt or pause, or its end, wants it; seldom it does what tendSeldom
+// says. A duty calls it every 10 s.
 func (q *Queue) Tend(ctx context.Context, zone string) error {
 	if err := q.tendHalt(ctx, zone); err != nil {
 		return err
@@ -181,18 +181,19 @@ func (q *Queue) Tend(ctx context.Context, zone string) error {
 			break
 		}
 	}
-	if err := q.cleanSemaphores(ctx, zone); err != nil {
+	if err := q.tendSeldom(ctx, zone); err != nil {
 		return err
 	}
 	return errors.Join(paused, q.tendCommits(ctx))
 }
 
-// cleanEvery is how many rounds pass between two looks at the semaphores.
+// cleanEvery is how many rounds pass between two looks at semaphores and open tasks.
 const cleanEvery = 30
 
-// cleanSemaphores frees what is held by a job that has ended or does not exist.
-// The script looks at the owner itself, so what is alive keeps what it has.
-func (q *Queue) cleanSemaphores(ctx context.Context, zone string) error {
+// tendSeldom frees groups and limits that are held by a job that has ended or does not
+// exist, and goes on with resumes and cancels that were left half way. The script looks at
+// the owner itself, so what is alive keeps what it has.
+func (q *Queue) tendSeldom(ctx context.Context, zone string) error {
 	q.mu.Lock()
 	z := q.zones[zone]
 	due := z != nil && z.tended%cleanEvery == 0
@@ -209,7 +210,7 @@ func (q *Queue) cleanSemaphores(ctx context.Context, zone string) error {
 	if err == nil {
 		err = q.amend(ctx, zone, inventory.Version)
 	}
-	return errors.Join(f.semaphores(ctx), err)
+	return errors.Join(f.semaphores(ctx), err, q.tendHalfway(ctx, zone))
 }
 
 // tendCommits goes on with the commits that somebody left half way.

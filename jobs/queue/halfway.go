@@ -1,0 +1,73 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+)
+
+// halfway is an open task of a zone as far as it tells whether somebody who ended a pause
+// or cancelled it broke off.
+type halfway struct {
+	id     string
+	fields *redis.SliceCmd // total, done, running, paused, cancel
+	held   *redis.IntCmd
+	parked *redis.BoolCmd // a take laid some of it aside
+}
+
+// tendHalfway goes on with what was left half way: jobs of a task that is not paused any
+// more, and lie aside still, where no take meets them; and those that wait, of one that
+// was cancelled. It looks at every open task, so it is done now and then.
+func (q *Queue) tendHalfway(ctx context.Context, zone string) error {
+	for from := int64(0); ; from += chunkMax {
+		ids, err := q.rdb.ZRange(ctx, zoneKey(zone, "open", ""), from, from+chunkMax-1).Result()
+		if err != nil || len(ids) == 0 {
+			return q.say("tend", err)
+		}
+		var customers *redis.StringCmd
+		tasks := make([]halfway, len(ids))
+		_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+			customers = p.HGet(ctx, zoneKey(zone, "zone", ""), "customers")
+			for i, id := range ids {
+				tasks[i] = halfway{id,
+					p.HMGet(ctx, zoneKey(zone, "task:", id), "total", "done", "running", "paused", "cancel"),
+					p.ZCard(ctx, zoneKey(zone, "held:", id)),
+					p.SIsMember(ctx, zoneKey(zone, "parked", ""), id)}
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return q.say("tend", err)
+		}
+		for _, t := range tasks {
+			if err := q.goOn(ctx, zone, t, customers.Val() != ""); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// goOn goes on with one task. What a paused customer keeps aside stays there.
+func (q *Queue) goOn(ctx context.Context, zone string, t halfway, customers bool) error {
+	v, id := t.fields.Val(), jobs.TaskID(t.id)
+	number := func(i int) int {
+		n, _ := strconv.Atoi(textOf(v, i))
+		return n
+	}
+	cancelled, waits := textOf(v, 4), number(0)-number(1)-number(2)
+	var err error
+	switch {
+	case cancelled != "" && waits > 0:
+		_, err = q.Cancel(ctx, id, cancelled)
+	case cancelled == "" && textOf(v, 3) == "" && t.held.Val() > 0 && !(customers && t.parked.Val()):
+		_, err = q.bringBack(ctx, zone, id, "release", order{})
+	}
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}

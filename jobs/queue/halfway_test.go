@@ -1,0 +1,116 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/jobs/queue/queuetest"
+)
+
+// A server that dies in the middle of a resume or a cancel has left jobs of the task aside,
+// where no take meets them: another one goes on.
+func TestWhatWasLeftHalfWayIsGoneOnWith(t *testing.T) {
+	type do func(context.Context, *queue.Queue, jobs.TaskID) error
+	pause := func(ctx context.Context, q *queue.Queue, id jobs.TaskID) error {
+		_, err := q.Pause(ctx, id, "alice")
+		return err
+	}
+	for _, c := range []struct {
+		name         string
+		before, then do
+		calls        int // that are made before it dies
+		want         jobs.State
+	}{
+		{"resume", pause, func(ctx context.Context, q *queue.Queue, id jobs.TaskID) error {
+			_, err := q.Resume(ctx, id, "alice")
+			return err
+		}, 1, jobs.Queued},
+		{"resume of a customer", func(ctx context.Context, q *queue.Queue, _ jobs.TaskID) error {
+			_, err := q.PauseCustomer(ctx, "acme", "alice")
+			if err == nil {
+				_, err = q.Step(ctx, zone, jobs.Step{Node: "n1", Slot: "1", Request: "r", Want: 20})
+			}
+			return err
+		}, func(ctx context.Context, q *queue.Queue, _ jobs.TaskID) error {
+			_, err := q.ResumeCustomer(ctx, "acme", "alice")
+			return err
+		}, 0, jobs.Queued},
+		{"cancel", pause, func(ctx context.Context, q *queue.Queue, id jobs.TaskID) error {
+			_, err := q.Cancel(ctx, id, "alice")
+			return err
+		}, 1, jobs.Ended},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			eachRedis(t, func(t *testing.T, w world) {
+				q, dying, ctx := open(t, w, "1"), open(t, w, ""), t.Context()
+				publish(t, q, 300, -1)
+				s := spec()
+				s.Inventory = "v-1"
+				id := submit(t, q, s, 300)
+				if err := c.before(ctx, q, id); err != nil {
+					t.Fatal(err)
+				}
+				dying.BeforeScript(string(id), func(n int) error {
+					if n > c.calls {
+						return errors.New("killed")
+					}
+					return nil
+				})
+				if err := c.then(ctx, dying, id); err == nil {
+					t.Fatal("it did not break off")
+				}
+				held := "muster:{default}:held:" + string(id)
+				if w.raw(t).ZCard(ctx, held).Val() == 0 {
+					t.Fatal("nothing was left half way")
+				}
+				if err := q.Tend(ctx, zone); err != nil {
+					t.Fatal(err)
+				}
+				if n := w.raw(t).ZCard(ctx, held).Val(); n > 0 {
+					t.Errorf("%d jobs are laid aside still", n)
+				}
+				wantOne(t, q, id, c.want)
+			})
+		})
+	}
+}
+
+// A zone that cannot be asked keeps no other one from a cancel.
+func TestACancelReachesTheZonesThatAnswer(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q, ctx := open(t, w, "1"), t.Context()
+		task, hosts := newTask(spec(), 2)
+		hosts["aa"], task.Total = []string{"aa1"}, 3
+		if err := q.Submit(ctx, task, hosts, nil); err != nil {
+			t.Fatal(err)
+		}
+		rdb, key := queuetest.Raw(t, w.cfg, "aa"), "muster:{aa}:zone"
+		if err := rdb.Rename(ctx, key, key+"-away").Err(); err != nil {
+			t.Fatal(err)
+		}
+		rdb.Set(ctx, key, "no hash", 0)
+		c, err := q.Cancel(ctx, task.ID, "alice")
+		if err == nil || !strings.Contains(err.Error(), "zone aa: ") || c.Ended != 2 {
+			t.Errorf("cancel: %+v, %v", c, err)
+		}
+		if err := rdb.Rename(ctx, key+"-away", key).Err(); err != nil {
+			t.Fatal(err)
+		}
+		wantState(t, q, jobs.NewID(task.ID, "fw0001"), jobs.Ended, jobs.Cancelled)
+		if c, err = q.Cancel(ctx, task.ID, "alice"); err != nil || c.Ended != 1 || c.Already != 2 {
+			t.Errorf("cancel again: %+v, %v", c, err)
+		}
+	})
+}
+
+// wantOne tells how the last job of the task stands.
+func wantOne(t *testing.T, q *queue.Queue, id jobs.TaskID, want jobs.State) {
+	t.Helper()
+	if j := info(t, q, jobs.NewID(id, "fw0298")); j.State != want && j.State != jobs.Running {
+		t.Errorf("it is %s, want %s", j.State, want)
+	}
+}
