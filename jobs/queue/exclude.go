@@ -25,7 +25,7 @@ type semaphore struct {
 	waits   int
 }
 
-// semaphores reads those of a zone that are held, frozen or defined.
+// semaphores reads the groups and limits of a zone that are held, frozen or defined.
 func (q *Queue) semaphores(ctx context.Context, zone string) ([]semaphore, map[string]int, error) {
 	var names *redis.StringSliceCmd
 	var limits *redis.MapStringStringCmd
@@ -38,7 +38,10 @@ func (q *Queue) semaphores(ctx context.Context, zone string) ([]semaphore, map[s
 		return nil, nil, q.say("semaphores", err)
 	}
 	most := map[string]int{}
-	all := names.Val()
+	// The rule of a task is for its own jobs, and may be held by all of them.
+	all := slices.DeleteFunc(names.Val(), func(name string) bool {
+		return strings.HasPrefix(name, rulePrefix)
+	})
 	for name, text := range limits.Val() {
 		n, _ := jobs.ParseMicros(text)
 		most[name] = int(n)

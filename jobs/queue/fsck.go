@@ -221,9 +221,36 @@ func (f *fsck) semaphores(ctx context.Context) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if _, _, err := f.call(ctx, "sem", name, 0, ""); err != nil {
+		if err := f.semaphore(ctx, name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// semaphore looks at all who hold one, some at a time: the jobs of a task that wait half way
+// hold its rule, and may be many.
+func (f *fsck) semaphore(ctx context.Context, name string) error {
+	for cursor := uint64(0); ; {
+		pairs, next, err := f.rdb.HScan(ctx, zoneKey(f.zone, "sem:", name), cursor, "", pageMax).Result()
+		if err != nil {
+			return f.say("fsck", err)
+		}
+		ids := []string{}
+		for i := 0; i+1 < len(pairs); i += 2 {
+			ids = append(ids, pairs[i])
+		}
+		for {
+			part := ids[:min(len(ids), pageMax)]
+			if _, _, err := f.call(ctx, "sem", name, 0, strings.Join(part, "\n")); err != nil {
+				return err
+			}
+			if ids = ids[len(part):]; len(ids) == 0 {
+				break
+			}
+		}
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
 }

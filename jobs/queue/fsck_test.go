@@ -169,6 +169,30 @@ func TestTendFreesWhatNobodyHolds(t *testing.T) {
 	})
 }
 
+// However many hold something, all of them are looked at, some in each call.
+func TestFsckLooksAtAllHolders(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		const p = "muster:{default}:"
+		q, r, ctx := open(t, w, "1"), w.raw(t), t.Context()
+		submit(t, q, spec(), 1)
+		left := []any{}
+		for i := range 1500 {
+			left = append(left, fmt.Sprintf("0000000000:fw%04d", i), "1")
+		}
+		r.HSet(ctx, p+"sem:site/a", left...)
+		r.SAdd(ctx, p+"sems", "site/a")
+		if got := fsck(t, q, true); len(got) != 1 || got[0].What != jobs.FoundHolder || !got[0].Mended {
+			t.Errorf("found %+v", got)
+		}
+		if n := r.HLen(ctx, p+"sem:site/a").Val(); n > 0 {
+			t.Errorf("%d that hold it were not looked at", n)
+		}
+		if got := fsck(t, q, false); len(got) > 0 {
+			t.Errorf("after: %+v", got)
+		}
+	})
+}
+
 // What was mended is an event that says who wanted it, and why; what a server does by
 // itself is nobody's order.
 func TestAMendIsAnEventOfWhoWantedIt(t *testing.T) {

@@ -29,12 +29,12 @@ var (
 	// command is asked by the client of a cluster, before every call if it is refused.
 	plainCommands = strings.Fields("cluster|slots command eval evalsha fcall function|delete " +
 		"function|list function|load info ping script|load select subscribe time unsubscribe wait")
-	scriptCommands = strings.Fields("del exists get hdel hexists hget hgetall hincrby hkeys hlen " +
+	scriptCommands = strings.Fields("del exists get hdel hexists hget hgetall hincrby hlen " +
 		"hmget hset persist pexpire pttl publish sadd set sismember srem time xadd xdel xrange zadd " +
 		"zcard zcount zmscore zrange zrangebyscore zrem zrevrange zrevrangebyscore zscore")
 	nodeCommands   = strings.Fields("smembers")
-	serverCommands = strings.Fields("exec expire hscan hsetnx multi unwatch watch xinfo|stream " +
-		"xread xrevrange xtrim zremrangebyrank zremrangebyscore")
+	serverCommands = strings.Fields("exec expire hkeys hscan hsetnx multi unwatch watch " +
+		"xinfo|stream xread xrevrange xtrim zremrangebyrank zremrangebyscore")
 )
 
 // commands are those that a role gives, sorted.

@@ -51,17 +51,21 @@ func (q *Queue) whyBlocked(ctx context.Context, zone, name string) (string, erro
 	}
 	var lock, most *redis.StringCmd
 	var holders *redis.MapStringStringCmd
+	var taken *redis.IntCmd
 	host, isHost := strings.CutPrefix(name, "host/")
+	group, isGroup := strings.CutPrefix(name, groupPrefix)
 	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		lock = p.HGet(ctx, zoneKey(zone, "locks", ""), host)
 		most = p.HGet(ctx, zoneKey(zone, "limits", ""), name)
-		holders = p.HGetAll(ctx, zoneKey(zone, "sem:", name))
+		taken = p.HLen(ctx, zoneKey(zone, "sem:", name))
+		if isGroup { // the others may be held by very many
+			holders = p.HGetAll(ctx, zoneKey(zone, "sem:", name))
+		}
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return "", q.say("job", err)
 	}
-	group, isGroup := strings.CutPrefix(name, groupPrefix)
 	switch {
 	case isHost:
 		return q.whyLocked(ctx, zone, strings.Fields(lock.Val()))
@@ -70,9 +74,9 @@ func (q *Queue) whyBlocked(ctx context.Context, zone, name string) (string, erro
 		return groupWords(g), nil
 	case strings.HasPrefix(name, "rule:"):
 		return fmt.Sprintf("no more of its task may begin: %d have begun and not ended",
-			len(holders.Val())), nil
+			taken.Val()), nil
 	}
-	return fmt.Sprintf("limit %s: %d of %s places are taken", name, len(holders.Val()),
+	return fmt.Sprintf("limit %s: %d of %s places are taken", name, taken.Val(),
 		cmp.Or(most.Val(), "any number of")), nil
 }
 

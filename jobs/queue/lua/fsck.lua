@@ -10,7 +10,7 @@
 --                they end unknown
 --      counters  object = task, number = jobs that run, 5 = what `running` and
 --                `done` were when they were counted: nothing if they changed
---      sem       object = name of a semaphore
+--      sem       object = name of a semaphore, 5 = some of its holders
 --      page      object = queue | again | held:<task>, number = rank of the first
 --      open      number = rank of the first: tasks in the list of those that have not
 --                ended, of which all jobs have, or of which nothing is there
@@ -143,17 +143,18 @@ end
 
 function verbs.sem()
   local s = m.sem(object)
-  local ids = call('HKEYS', m.kSem .. object)
-  for i = 1, math.min(#ids, CHUNK) do
-    local id = ids[i]
-    local state = id ~= m.FROZEN and m.job(id).state
-    if id ~= m.FROZEN and (not state or state == 'ended') and
+  local ids = {}
+  for id in string.gmatch(ARGV[5], '[^\n]+') do
+    local holds = id ~= m.FROZEN and m.holds(id, object)
+    local state = holds and m.job(id).state
+    if holds then ids[#ids + 1] = id end
+    if holds and (not state or state == 'ended') and
       find('holder', object, id .. (state and ' has ended' or ' does not exist')) and
       m.drop(id, object) then
       m.wakeNext(object)
     end
   end
-  if #ids == 0 and call('SISMEMBER', m.kSems, object) == 1 and
+  if s.holders == 0 and #ids == 0 and call('SISMEMBER', m.kSems, object) == 1 and
     find('index', object, 'nobody holds it') then
     m.w('SREM', m.kSems, object)
   end
@@ -169,7 +170,6 @@ function verbs.sem()
   elseif not group and s.holders > s.max and string.sub(object, 1, 5) ~= 'rule:' then
     find('over limit', object, m.us(s.holders) .. ' holders, ' .. m.us(s.max) .. ' places', true)
   end
-  numbers = {#ids}
   return true
 end
 
