@@ -18,7 +18,16 @@ import (
 func (q *Queue) whyNot(ctx context.Context, zone string, j jobs.JobInfo) (string, error) {
 	switch j.State {
 	case jobs.Blocked:
-		return q.whyBlocked(ctx, zone, j.Waits)
+		// Who frees what it waits for must hear that it would not begin then either.
+		stands, err := q.whyStands(ctx, zone, j)
+		if err != nil {
+			return "", err
+		}
+		blocked, err := q.whyBlocked(ctx, zone, j.Waits)
+		return together(stands, blocked), err
+	case jobs.Retry, jobs.Waiting, jobs.Deferred:
+		stands, err := q.whyStands(ctx, zone, j)
+		return together(stands, j.Why), err
 	case jobs.Queued, jobs.Paused, jobs.Held:
 		stands, err := q.whyStands(ctx, zone, j)
 		return cmp.Or(stands, j.Why), err
@@ -27,6 +36,14 @@ func (q *Queue) whyNot(ctx context.Context, zone string, j jobs.JobInfo) (string
 		return cmp.Or(stops, j.Why), err
 	}
 	return j.Why, nil
+}
+
+// together joins two reasons, of which each may be empty.
+func together(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
 }
 
 // whyStops says who has ordered that a job in hand ends; empty: nobody.

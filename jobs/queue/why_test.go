@@ -64,6 +64,11 @@ func TestAJobSaysWhyItDoesNotRun(t *testing.T) {
 		why(jobs.NewID(site, "fw0003"), jobs.Blocked, "limit site/zrh1: 1 of 1 places are taken")
 		why(host, jobs.Blocked, "its host is held by job "+string(a.Job)+" since SINCE")
 
+		// Whoever frees the group must hear that the job would not begin then either.
+		order(func() (jobs.Switched, error) { return q.Halt(t.Context(), "dan: stop") })
+		why(pair, jobs.Blocked, "all is halted: dan: stop; group pair-0 is held by job "+string(a.Job)+" since SINCE")
+		order(func() (jobs.Switched, error) { return q.Lift(t.Context(), "dan: go on") })
+
 		step(t, q, "1", 0, jobs.Result{Job: a.Job, Token: a.Token, Kind: jobs.KindDefer, Release: true,
 			Until: jobs.MicrosOf(time.Now().Add(time.Hour)), Error: "outside its window: it opens at 02:00"})
 		why(a.Job, jobs.Deferred, "outside its window: it opens at 02:00")
@@ -82,6 +87,8 @@ func TestAJobSaysWhyItDoesNotRun(t *testing.T) {
 		order(func() (jobs.Switched, error) { return q.Halt(t.Context(), "dan: stop") })
 		why(later, jobs.Queued, "all is halted: dan: stop; its zone is paused: bob: works; its customer is paused: carol: no")
 		order(func() (jobs.Switched, error) { return q.Pause(t.Context(), task.ID, "erin: mine") })
+		why(a.Job, jobs.Deferred, "all is halted: dan: stop; its zone is paused: bob: works; "+
+			"its task is paused: alice: wait; its customer is paused: carol: no; outside its window: it opens at 02:00")
 		why(later, jobs.Paused, "all is halted: dan: stop; its zone is paused: bob: works; its task is paused: erin: mine; "+
 			"its customer is paused: carol: no")
 	})
