@@ -92,6 +92,15 @@ func unsaid(fact string) string {
 		FactPrefix, fact)
 }
 
+// OrThere is the end of a message about a word that is not among the words: what comes
+// near it, or else some that there are. Without words it is empty.
+func OrThere(word string, words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return orThere("", word, words)
+}
+
 // orThere is the end of a message: what comes near the word, or else what there
 // is.
 func orThere(prefix, word string, words []string) string {

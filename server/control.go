@@ -188,18 +188,45 @@ func (s *Server) turnTask(ctx context.Context, in *taskOrder, done string,
 // pauseCustomer refuses a customer without hosts: who mistypes a name must not
 // believe that it is paused.
 func (s *Server) pauseCustomer(ctx context.Context, in *customerOrder) (*switchedOutput, error) {
-	if st := s.stock.current.Load(); st != nil && fleet.CheckName(in.Customer) == nil {
-		of := func(h fleet.Host) bool { return h.Customer == in.Customer }
-		if !slices.ContainsFunc(st.Hosts(), of) {
-			return nil, huma.Error404NotFound(fmt.Sprintf(
-				"no host of the inventory is of customer %q", clip(in.Customer)))
-		}
+	if err := s.knowCustomer(in.Customer, ""); err != nil {
+		return nil, err
 	}
 	return s.turnCustomer(ctx, in, "paused", s.queue.PauseCustomer)
 }
 
+// resumeCustomer refuses it likewise, unless it is paused: its hosts may have gone since.
 func (s *Server) resumeCustomer(ctx context.Context, in *customerOrder) (*switchedOutput, error) {
+	if unknown := s.knowCustomer(in.Customer, "; it was not paused"); unknown != nil {
+		stand, err := s.queue.Pauses(ctx)
+		if err != nil {
+			return nil, problem(err)
+		}
+		if stand.Customers[in.Customer] == "" {
+			return nil, unknown
+		}
+	}
 	return s.turnCustomer(ctx, in, "resumed", s.queue.ResumeCustomer)
+}
+
+// knowCustomer is the answer about a name that no host has; nil if one has it, if there
+// is no inventory, and if it is no name, which is said with what else is wrong.
+func (s *Server) knowCustomer(name, more string) error {
+	st := s.stock.current.Load()
+	if st == nil || fleet.CheckName(name) != nil {
+		return nil
+	}
+	var all []string
+	for _, h := range st.Hosts() {
+		if h.Customer == name {
+			return nil
+		}
+		if h.Customer != "" {
+			all = append(all, h.Customer)
+		}
+	}
+	slices.Sort(all)
+	return huma.Error404NotFound(fmt.Sprintf("no host of the inventory is of customer %q%s%s",
+		clip(name), fleet.OrThere(name, slices.Compact(all)), more))
 }
 
 func (s *Server) turnCustomer(ctx context.Context, in *customerOrder, done string,
@@ -229,7 +256,7 @@ func (s *Server) turnZone(ctx context.Context, in *zoneOrder, done string,
 		return nil, refusal(wrong)
 	}
 	out, err := turn(ctx, s, g, in.Zone, do)
-	return out, noZone(err, in.Zone)
+	return out, s.noZone(ctx, err, in.Zone)
 }
 
 func (s *Server) thaw(ctx context.Context, in *zoneOrder) (*thawedOutput, error) {
@@ -241,14 +268,20 @@ func (s *Server) thaw(ctx context.Context, in *zoneOrder) (*thawedOutput, error)
 	note := g.note()
 	already, err := s.queue.Thaw(ctx, in.Zone, note)
 	if err != nil {
-		return nil, noZone(err, in.Zone)
+		return nil, s.noZone(ctx, err, in.Zone)
 	}
 	s.logOrder("zone thawed", g, "zone", in.Zone, "already", already)
 	return &thawedOutput{Thawed{in.Zone, already, note}}, nil
 }
 
-func noZone(err error, zone string) error {
-	return notThere(err, "there is no zone %q; `muster queue` lists them", zone)
+// noZone is problem for an error about a zone, which may not be there.
+func (s *Server) noZone(ctx context.Context, err error, zone string) error {
+	if !errors.Is(err, queue.ErrNotFound) {
+		return problem(err)
+	}
+	zones, _ := s.queue.Zones(ctx) // that it is not there is what counts
+	return huma.Error404NotFound(fmt.Sprintf("there is no zone %q%s; `muster queue` lists them",
+		clip(zone), fleet.OrThere(zone, zones)))
 }
 
 // notThere is problem for an error about something that is no task.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/server"
@@ -124,6 +125,25 @@ func TestPausesOfATaskAreThoseThatKeepIt(t *testing.T) {
 	}
 	if p := w.pauses("?task=" + string(other)); p.Zones["eu"] == "" || len(p.Customers) != 0 {
 		t.Errorf("of %s: %+v", other, p)
+	}
+}
+
+// A pause outlives the hosts it was for, and must have an end all the same.
+func TestACustomerWithoutHostsIsResumedIfItWasPaused(t *testing.T) {
+	t.Parallel()
+	list := hosts()
+	w := start(t, setup{inventory: func() (*fleet.Inventory, error) { return fleet.New(list) }})
+	w.turn("/v1/customers/acme/pause", "")
+	list = list[3:]
+	if err := w.server.ReloadInventory(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if did := w.turn("/v1/customers/acme/resume", ""); did.Paused || did.Already {
+		t.Errorf("resume answers %+v", did)
+	}
+	var p problem
+	if res := w.call("POST", "/v1/customers/acme/resume", nil, &p); res.StatusCode != 404 {
+		t.Errorf("once more: %s", res.Status)
 	}
 }
 

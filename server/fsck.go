@@ -42,7 +42,7 @@ func (s *Server) fsck(ctx context.Context, in *fsckInput) (*fsckOutput, error) {
 	}
 	f, err := s.queue.Fsck(ctx, in.Zone, b.Mend, g.note())
 	if err != nil {
-		return nil, noZone(err, in.Zone)
+		return nil, s.noZone(ctx, err, in.Zone)
 	}
 	if b.Mend && len(f.Findings) > 0 {
 		s.logOrder("zone mended", g, "zone", in.Zone, "findings", len(f.Findings))
