@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"muster/fleet"
 	"muster/jobs"
@@ -321,7 +322,11 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"pause", "--customer", "a b"}, []string{"--customer:", "use letters"}},
 		{[]string{"pause", "x"}, []string{"want 10 characters"}},
 		{[]string{"resume", "--all"}, []string{"--reason is missing"}},
-		{[]string{"resume", "--all", "--reason", " "}, []string{"--reason is missing"}},
+		{[]string{"resume", "--all", "--reason", " "}, []string{"--reason is empty"}},
+		{[]string{"pause", "", "--zone", "z"}, []string{"want one of"}},
+		{[]string{"resume", "", "--customer", "c"}, []string{"want one of"}},
+		{[]string{"fsck", "--mend", "--zone", "", "--reason", " "}, []string{"--zone is empty", "--reason is empty"}},
+		{[]string{"fsck", "x", "--zone", ""}, []string{"unknown command", "--zone is empty"}},
 		{[]string{"resume", "--all", "--zone", "z", "--reason", "x"}, []string{"want one of"}},
 		{[]string{"resume"}, []string{"--all (which ends a halt)"}},
 		{[]string{"halt", "now"}, []string{"unknown command"}},
@@ -335,6 +340,7 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"wait", aTask, "--timeout", "soon"}, []string{"invalid argument"}},
 		{[]string{"wait", aTask, "--timeout", "-1s"}, []string{"--timeout -1s"}},
 		{[]string{"jobs"}, []string{"--task is missing"}},
+		{[]string{"jobs", "--task", ""}, []string{"--task is missing"}},
 		{[]string{"jobs", "--task", "x", "--state", "dead", "--outcome", "good"},
 			[]string{"--task:", `--state "dead": want one of held, queued,`,
 				`--outcome "good": want one of succeeded, failed,`}},
@@ -370,6 +376,38 @@ func TestWrongUse(t *testing.T) {
 	}
 	if n := len(a.requests()); n > 0 {
 		t.Errorf("wrong use made requests: %v", a.requests())
+	}
+}
+
+// A flag with an empty text is the variable of a shell that is not set. It must not pass for
+// none: fewer conditions are more hosts, zones or jobs.
+func TestNoCommandTakesAnEmptyText(t *testing.T) {
+	t.Parallel()
+	a, tried := newFakeAPI(t, nil), 0 // no request may be made
+	var walk func(c *cobra.Command, words []string)
+	walk = func(c *cobra.Command, words []string) {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			_, told := f.Annotations[saysItself]
+			if kind := f.Value.Type(); told || !strings.HasPrefix(kind, "string") {
+				return
+			}
+			tried++
+			url := a.URL
+			if c.Flags().Lookup("server") == nil || f.Name == "server" {
+				url = ""
+			}
+			code, out, said := muster(t, url, append(words[:len(words):len(words)], "--"+f.Name, "")...)
+			if code != exitUsage || out != "" || !strings.Contains(said, "--"+f.Name+" is empty") {
+				t.Errorf("muster %q --%s '': exit %d, %q, %q", words, f.Name, code, out, said)
+			}
+		})
+		for _, sub := range c.Commands() {
+			walk(sub, append(words[:len(words):len(words)], sub.Name()))
+		}
+	}
+	walk(newRoot(), nil)
+	if tried < 100 || len(a.requests()) > 0 {
+		t.Errorf("%d flags tried, requests: %v", tried, a.requests())
 	}
 }
 

@@ -207,7 +207,7 @@ func TestRunSendsItsTerms(t *testing.T) {
 		"--supersedes", "rules/acme", "--expire", "2h", "--detach")
 	// A variable of a shell that is not set, say.
 	if code, _, words := muster(t, a.URL, "run", "exec", "--on", "fw001", "--supersedes", ""); code != exitUsage ||
-		!strings.Contains(words, "it is empty: name what the task replaces") {
+		!strings.Contains(words, "--supersedes is empty") {
 		t.Errorf("an empty key: exit %d, %s", code, words)
 	}
 	var sent server.Submit

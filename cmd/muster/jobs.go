@@ -30,6 +30,7 @@ func newJobs() *cobra.Command {
 	c.Flags().StringVar(&state, "state", "", "only jobs in this `state`: "+join(jobs.States()))
 	c.Flags().StringVar(&outcome, "outcome", "",
 		"only jobs with this `outcome`: "+join(jobs.Outcomes()))
+	missesItself(c, "task")
 	completeFlagWith(c, "task", completeTasks)
 	completeFlag(c, "state", texts(jobs.States())...)
 	completeFlag(c, "outcome", texts(jobs.Outcomes())...)

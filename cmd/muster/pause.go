@@ -18,13 +18,14 @@ import (
 // target is what a pause or a resume is about: one of these.
 type target struct {
 	task, customer, zone string
+	named                bool // a task was named, if only by an empty text
 	all                  bool
 }
 
 // path is the route of a verb for the target, or what is wrong with the target.
 func (t target) path(verb string) (string, error) {
 	given := 0
-	for _, is := range []bool{t.task != "", t.customer != "", t.zone != "", t.all} {
+	for _, is := range []bool{t.named, t.customer != "", t.zone != "", t.all} {
 		if is {
 			given++
 		}
@@ -74,7 +75,7 @@ muster resume brings the jobs back, and they expire later by as long as it laste
 	t.addFlags(c)
 	addReason(c, &reason)
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		t.task = strings.Join(args, "")
+		t.task, t.named = strings.Join(args, ""), len(args) > 0
 		path, err := t.path("pause")
 		if err != nil {
 			return exit(exitUsage, err)
@@ -100,7 +101,7 @@ only that: what was paused by itself stays paused, and is listed.`,
 	c.Flags().BoolVar(&t.all, "all", false, "end the halt; needs --reason")
 	addReason(c, &reason)
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		t.task = strings.Join(args, "")
+		t.task, t.named = strings.Join(args, ""), len(args) > 0
 		path, err := t.path("resume")
 		if t.all && err == nil {
 			err = needReason(reason, "the halt is over")

@@ -41,7 +41,7 @@ not answer.`,
   muster plan exec --on 'customer=acme' --arg cmd=reboot --window
   muster plan exec --on fw007 --arg cmd=reboot --override-freeze 'INC-7: the cause'
   muster plan --calibrate --days 90`,
-		Args:              withReason(cobra.MaximumNArgs(1)),
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRunbooks,
 	}
 	fl := c.Flags()

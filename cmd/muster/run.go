@@ -48,7 +48,7 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
   muster run exec --on 'role=fw' --arg cmd='reload' --max-failed 2% --breaker 3/10m
   muster run reload --on 'role=fw' --max-failed 5 --waves 1,10%,50%,100% --soak 5m
   muster run firewall --on all --arg-file ruleset=a.nft --staged --roll-back`,
-		Args:              withReason(cobra.ExactArgs(1)),
+		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRunbooks,
 	}
 	fl := c.Flags()
@@ -64,8 +64,8 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 		"one host of a redundancy group at a time, whatever the runbook says")
 	fl.BoolVar(&f.timed.SkipClosed, "skip-closed", false,
 		"leave out hosts for which no approved window is known, instead of refusing")
-	fl.Func("supersedes", "end what older tasks with this `key` have queued on the same hosts",
-		f.setKey)
+	fl.StringVar(&f.supersedes, "supersedes", "",
+		"end what older tasks with this `key` have queued on the same hosts")
 	fl.StringVar(&f.priority, "priority", "", "high, normal or low: the task's `share` of a queue "+
 		"that is overloaded (default normal)")
 	fl.StringVar(&f.id, "id", "", "`id` of the task, to complete a submit that got no answer")
@@ -76,6 +76,7 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 	f.rollout.add(c)
 	f.only.add(c)
 	c.MarkFlagsMutuallyExclusive("wait", "detach", "dry-run")
+	missesItself(c, "on")
 	completeFlagWith(c, "on", completeSelector)
 	completeFlagWith(c, "arg", completeArguments)
 	completeFlag(c, "priority", string(jobs.PriorityHigh), string(jobs.PriorityNormal),
@@ -260,15 +261,6 @@ func (s *session) showPlan(t server.Submitted) error {
 	s.sayPlan(t)
 	return s.write(fmt.Sprintf("would run %s on %s for %s: %s\n", cell(t.Runbook),
 		count(t.Total, "host"), operatorWords(t.TaskInfo), cell(t.Hosts)))
-}
-
-// setKey refuses an empty key: the variable of a shell that is not set, say.
-func (f *runFlags) setKey(key string) error {
-	if key == "" {
-		return errors.New("it is empty: name what the task replaces, such as rules/acme")
-	}
-	f.supersedes = key
-	return nil
 }
 
 // submit makes the body of a submit, or reports all that is wrong with the flags.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -17,18 +16,6 @@ func (f *runFlags) addTimed(c *cobra.Command) {
 		"begin only in approved windows of the hosts, whatever the runbook says")
 	c.Flags().StringVar(&f.timed.OverrideFreeze, "override-freeze", "",
 		"begin although there is a freeze; the `reason` is kept as an event")
-}
-
-// withReason is other, for a command with --override-freeze. An override without a reason is a
-// script whose variable is empty: it must not pass for none.
-func withReason(other cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		f := c.Flags().Lookup("override-freeze")
-		if f.Changed && strings.TrimSpace(f.Value.String()) == "" {
-			return errors.New("--override-freeze is empty: want the reason")
-		}
-		return other(c, args)
-	}
 }
 
 // windowWords says, line by line, who has a turn in which opening.
