@@ -280,11 +280,14 @@ type TokenList struct {
 	Tokens []TokenInfo `json:"tokens"`
 }
 
-// Health is the answer of GET /v1/health: 200 if the server can work, else 503.
+// Health is the answer of GET /v1/health: 200 if the server can work, else 503. One whose
+// Redis is full says 200 and how it is: a load balancer shall not take that from people,
+// who can look and cancel, as all servers have the same Redis.
 type Health struct {
 	Status    string `json:"status"` // ok, or what is wrong
 	Version   string `json:"version"`
-	Redis     string `json:"redis"`     // ok, or the error
-	Inventory string `json:"inventory"` // version in force
+	Redis     string `json:"redis"`          // ok, or the error
+	Full      bool   `json:"full,omitempty"` // Redis takes nothing new, but results and cancels
+	Inventory string `json:"inventory"`      // version in force
 	Hosts     int    `json:"hosts"`
 }

@@ -132,7 +132,14 @@ func (s *Server) health(ctx context.Context, in *healthInput) (*healthOutput, er
 		out.Body.Inventory, out.Body.Hosts = st.version, st.Len()
 	}
 	var wrong []string
-	if err := s.queue.Ping(ctx); err != nil {
+	err := s.queue.Writes(ctx)
+	full := errors.Is(err, queue.ErrFull)
+	switch {
+	case full:
+		// No other server fares better, and here people can still look, and cancel.
+		out.Body.Redis = err.Error()
+		wrong = append(wrong, "redis is full: submits are refused")
+	case err != nil:
 		out.Status, out.Body.Redis = http.StatusServiceUnavailable, err.Error()
 		wrong = append(wrong, "redis cannot be used")
 	}
@@ -150,6 +157,7 @@ func (s *Server) health(ctx context.Context, in *healthInput) (*healthOutput, er
 	} else {
 		out.Body = Health{Status: "ok"}
 	}
+	out.Body.Full = full
 	if len(wrong) > 0 {
 		out.Body.Status = strings.Join(wrong, "; ")
 	}

@@ -132,6 +132,8 @@ func (s *Server) look(ctx context.Context) snapshot {
 		err = s.lookAtZones(ctx, &out)
 	}
 	out.add("muster_redis_up", "1 if Redis could be read.", number(err == nil))
+	out.add("muster_redis_writes", "1 if Redis takes what is new: it is not full, and no replica.",
+		number(err == nil && s.queue.Writes(ctx) == nil))
 	return out
 }
 

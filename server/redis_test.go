@@ -75,6 +75,49 @@ func TestRedisGoesAndComesBack(t *testing.T) {
 	e.until("commit", jobs.ID(second))
 }
 
+// A Redis that answers and takes nothing new is not called well. A full one is the affair of
+// all servers, so none of them is taken from people, who can still look and cancel.
+func TestARedisThatRefusesIsNotWell(t *testing.T) {
+	t.Parallel()
+	redis := queuetest.StartServer(t)
+	cfg := redis.Config()
+	w := start(t, setup{redis: &cfg})
+	task := w.submit(run("fw*")).Task
+	well := func(status int, words, redisSays string, full bool) {
+		t.Helper()
+		metric := "muster_redis_writes 0\n"
+		if words == "ok" {
+			metric = "muster_redis_writes 1\n"
+		}
+		var h server.Health
+		if res := w.call("GET", "/v1/health", nil, &h); res.StatusCode != status || h.Status != words ||
+			!strings.Contains(h.Redis, redisSays) || h.Full != full {
+			t.Errorf("health: %s %+v, want %d, %q, %q", res.Status, h, status, words, redisSays)
+		}
+		if _, text := w.raw("GET", "/metrics", nil, nil); !strings.Contains(string(text), metric) {
+			t.Errorf("metrics lack %s: %s", metric, text)
+		}
+	}
+	well(200, "ok", "ok", false)
+	redis.Do(t, "CONFIG", "SET", "maxmemory", "1")
+	well(200, "redis is full: submits are refused", "maxmemory is reached", true)
+	if res := w.call("POST", "/v1/tasks/"+string(task)+"/cancel", nil, nil); res.StatusCode != 200 {
+		t.Errorf("cancel: %s", res.Status)
+	}
+	redis.Do(t, "CONFIG", "SET", "maxmemory", "0")
+	redis.Do(t, "CONFIG", "SET", "min-replicas-to-write", "1")
+	well(503, "redis cannot be used", "fewer replicas", false)
+	redis.Do(t, "CONFIG", "SET", "min-replicas-to-write", "0")
+	redis.Do(t, "REPLICAOF", "127.0.0.1", "1")
+	well(503, "redis cannot be used", "replica", false)
+	redis.Do(t, "REPLICAOF", "NO", "ONE")
+	waitFor(t, "the end", func() bool {
+		var h server.Health
+		w.call("GET", "/v1/health", nil, &h)
+		return h.Status == "ok"
+	})
+}
+
 func TestReloadOfABadInventoryKeepsTheOldOne(t *testing.T) {
 	t.Parallel()
 	list, broken := hosts(), false

@@ -105,7 +105,7 @@ type Zones interface {
 
 // Hub is what belongs to no zone.
 type Hub interface {
-	Ping(ctx context.Context) error
+	Writes(ctx context.Context) error // wraps queue.ErrFull
 	Nodes(ctx context.Context) ([]jobs.Node, error)
 	Publish(ctx context.Context, version string, hosts []fleet.Host, limits []fleet.Limit) error
 	Inventory(ctx context.Context) (queue.Published, error)

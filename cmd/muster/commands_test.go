@@ -471,6 +471,8 @@ func TestHealthOfAServerThatCannotWork(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			w.Write([]byte(`{"status": "redis cannot be used", "redis": "dial: \u001brefused"}`))
 		}, exitNotAll, "status  redis cannot be used\nredis   dial: \\x1brefused\n"},
+		{answer(`{"status": "redis is full: submits are refused", "redis": "OOM", "full": true}`), exitNotAll,
+			"status  redis is full: submits are refused\nredis   OOM\n"},
 		{deny(503, `{"detail": "overloaded"}`), exitNotAll, ""},
 		{deny(401, `{"detail": "no"}`), exitNotAll, ""},
 		{answer(`{}`), exitUnreachable, ""},

@@ -13,9 +13,11 @@ import (
 
 func newHealth() *cobra.Command {
 	c := &cobra.Command{
-		Use:               "health",
-		Short:             "Tell whether the server can work",
-		Long:              "health asks the server how it is. Exit codes: 0 it can work, 1 it cannot.",
+		Use:   "health",
+		Short: "Tell whether the server can work",
+		Long: `health asks the server how it is, and whether its Redis takes what is new.
+
+Exit codes: 0 it can work, 1 it cannot, or its Redis is full and refuses submits.`,
 		Example:           "  muster health",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -37,7 +39,7 @@ func newHealth() *cobra.Command {
 	})
 }
 
-// health asks a server how it is. A server that is not well says so with 503 and
+// health asks a server how it is. A server that cannot work says so with 503 and
 // the same body.
 func (c *client) health(ctx context.Context) (h server.Health, well bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -47,8 +49,9 @@ func (c *client) health(ctx context.Context) (h server.Health, well bool, err er
 		return h, false, err
 	}
 	defer r.Body.Close()
-	well = r.StatusCode == http.StatusOK
-	if !well && (r.StatusCode != http.StatusServiceUnavailable || mediaType(r) != "application/json") {
+	answers := r.StatusCode == http.StatusOK
+	if !answers &&
+		(r.StatusCode != http.StatusServiceUnavailable || mediaType(r) != "application/json") {
 		return h, false, c.refused(r)
 	}
 	text, err := c.readAll(r.Body)
@@ -58,7 +61,7 @@ func (c *client) health(ctx context.Context) (h server.Health, well bool, err er
 	if err := json.Unmarshal(text, &h); err != nil || h.Status == "" {
 		return h, false, c.nonsense("it does not say how it is")
 	}
-	return h, well, nil
+	return h, answers && !h.Full, nil
 }
 
 func healthText(h server.Health) string {

@@ -119,6 +119,9 @@ func TestAFullRedisTakesResultsAndRefusesSubmits(t *testing.T) {
 		t.Errorf("a submit to a full Redis: exit %d, want %d", code, exitNotAll)
 	}
 	wantParts(t, "the refusal", p.log.String(), "maxmemory", "0123456789")
+	if out, code := h.muster("health"); code != exitNotAll || !strings.Contains(out, "redis is full") {
+		t.Errorf("health: exit %d, %s", code, out)
+	}
 
 	h.redis.Do(t, "CONFIG", "SET", "maxmemory", "0")
 	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: hosts})

@@ -114,7 +114,7 @@ func TestANodeCanDoItsWorkAndNoMore(t *testing.T) {
 	n := jobs.Node{ID: "n1", Seen: jobs.Time{Time: time.Now()}}
 	_, listed := master.Nodes(t.Context())
 	for _, err := range []error{master.Beat(t.Context(), n), listed, master.Gone(t.Context(), "n1"),
-		master.Ping(t.Context()), child.Enter(t.Context(), zone)} {
+		master.Ping(t.Context()), child.Enter(t.Context(), zone), server.Writes(t.Context())} {
 		if err != nil {
 			t.Error(err)
 		}

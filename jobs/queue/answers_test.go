@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs"
+	"muster/jobs/queue"
 	"muster/jobs/queue/queuetest"
 )
 
@@ -59,6 +60,8 @@ func TestAServerThatCannotIsUnderstood(t *testing.T) {
 			t.Parallel()
 			s := queuetest.StartServer(t)
 			q, admin := open(t, world{cfg: s.Config()}, "1"), raw(t, s.Addr)
+			looker := open(t, world{cfg: s.Config()}, "2")
+			must(t, looker.Writes(t.Context()))
 			submit(t, q, spec(), 3)
 			g := one(t, step(t, q, "1", 1))
 			if c.name == "MASTERDOWN" { // to a function it says READONLY
@@ -71,7 +74,13 @@ func TestAServerThatCannotIsUnderstood(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.name) {
 				t.Errorf("answer %+v, error %v: want it to say %q and %s", r, err, c.want, c.name)
 			}
+			said := strings.Replace(c.want, "lost its master", "is a replica now", 1) // that comes first to a write
+			if err := looker.Writes(t.Context()); err == nil || !strings.Contains(err.Error(), said) ||
+				errors.Is(err, queue.ErrFull) {
+				t.Errorf("who asks whether it writes hears %v", err)
+			}
 			c.mend(t, admin)
+			must(t, looker.Writes(t.Context()))
 			var next jobs.Reply
 			queuetest.Await(t, "the queue answers", func(ctx context.Context) bool {
 				next, err = q.Step(ctx, zone, call)

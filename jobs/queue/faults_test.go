@@ -273,6 +273,26 @@ func TestAtMaxmemoryResultsLandAndSubmitsAreRefused(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "maxmemory is reached") {
 		t.Errorf("submit: %v", err)
 	}
+	if err := q.Writes(t.Context()); !errors.Is(err, queue.ErrFull) ||
+		!strings.Contains(err.Error(), "maxmemory is reached") {
+		t.Errorf("who asks whether it writes hears %v", err)
+	}
+}
+
+// The question whether Redis writes leaves no trace, in whatever kind of it.
+func TestToAskWhetherRedisWritesChangesNothing(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		must(t, q.Writes(t.Context())) // no key is there
+		id := submit(t, q, spec(), 3)
+		must(t, q.Writes(t.Context()))
+		if d, err := q.Depth(t.Context(), zone); err != nil || d.Queued != 3 {
+			t.Errorf("the queue: %+v, %v", d, err)
+		}
+		if list, err := q.Tasks(t.Context(), 10); err != nil || len(list) != 1 || list[0].Task != id {
+			t.Errorf("tasks: %+v, %v", list, err)
+		}
+	})
 }
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {

@@ -3,8 +3,10 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -114,4 +116,44 @@ func (q *Queue) Ping(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// ErrFull is wrapped by Writes' error when Redis has reached its maxmemory: nothing new is
+// taken, but results are, and cancels.
+var ErrFull = errors.New("it is full")
+
+// Writes tells whether Redis takes what is new. Ping does not: a server that is full, a
+// replica, or one that cannot write its files answers, and refuses. It is asked by a
+// write that changes nothing; in a cluster at the hub's node, and at each that serves a
+// zone of this handle.
+func (q *Queue) Writes(ctx context.Context) error {
+	errs := []error{q.tryWrite(ctx, q.rdb, hubKey("tasks", ""))}
+	if _, many := q.rdb.(*redis.ClusterClient); !many {
+		return errs[0]
+	}
+	q.mu.Lock()
+	names := slices.Sorted(maps.Keys(q.zones))
+	q.mu.Unlock()
+	for _, name := range names {
+		c, err := q.enter(ctx, name)
+		if err == nil {
+			err = q.tryWrite(ctx, c, zoneKey(name, "queue", ""))
+		}
+		if err != nil {
+			q.elsewhere(ctx)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// tryWrite gives the member of a sorted set a new score, if it is there. Its name is
+// empty, which no task and no job has, so it never is.
+func (q *Queue) tryWrite(ctx context.Context, c redis.Cmdable, key string) error {
+	err := c.ZAddXX(ctx, key, redis.Z{}).Err()
+	full := err != nil && strings.HasPrefix(err.Error(), "OOM")
+	if err = q.say("write", err); full {
+		err = fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return err
 }
