@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -187,11 +188,35 @@ func TestRetryMakesATaskAndFollowsIt(t *testing.T) {
 
 func TestWaitGivesUpWhenItsTimeIsOver(t *testing.T) {
 	t.Parallel()
-	a := newFakeAPI(t, map[string]http.HandlerFunc{
-		"GET /v1/tasks/" + aTask: answer(taskJSON(jobs.TaskRunning, ""))})
-	code, _, words := muster(t, a.URL, "wait", aTask, "--timeout", "200ms")
-	if code != exitNotAll || !strings.Contains(words, "has not ended after 200ms: it runs on") {
-		t.Errorf("exit %d, %q", code, words)
+	const over = "task " + aTask + " has not ended after 200ms: "
+	queued, waits := taskJSON(jobs.TaskQueued, ""), `{"waits": [{"why": "group g\u001b is frozen", "hosts": "fw[1-4]"}]}`
+	for _, c := range []struct{ task, pauses, waits, want string }{
+		{strings.Replace(queued, `"running": 0`, `"running": 2`, 1), `{}`, `{}`, "it runs on"},
+		{queued, `{}`, `{}`, "none of its jobs runs; it waits: for their time, or for a worker"},
+		{queued, `{"halted": "halted by bob\u001b: fire"}`, waits,
+			`none of its jobs runs; it waits: everything is halted by bob\x1b: fire; fw[1-4]: group g\x1b is frozen`},
+		{queued, `{"tasks": {"` + aTask + `": "paused by alice"}}`, `{}`,
+			"none of its jobs runs; it waits: task " + aTask + " is paused by alice"},
+	} {
+		a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/tasks/" + aTask: answer(c.task),
+			"GET /v1/pauses": answer(c.pauses), "GET /v1/tasks/" + aTask + "/waits": answer(c.waits)})
+		for _, form := range []string{"table", "json"} {
+			code, out, words := muster(t, a.URL, "wait", aTask, "--timeout", "200ms", "-o", form)
+			if code != exitNotAll || !strings.HasSuffix(words, over+c.want+"\n") {
+				t.Errorf("exit %d, %q, want %q", code, words, c.want)
+			}
+			var got jobs.TaskInfo
+			if err := json.Unmarshal([]byte(out), &got); form == "json" && (err != nil || got.Task != aTask) ||
+				form == "table" && out != "" {
+				t.Errorf("-o %s: %q, %v", form, out, err)
+			}
+		}
+	}
+	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/tasks/" + aTask: deny(503, `{"detail": "redis is away"}`)})
+	code, out, words := muster(t, a.URL, "wait", aTask, "--timeout", "200ms", "-o", "json")
+	if code != exitNotAll || out != "" || !strings.Contains(words, "it is not known whether task "+aTask+" has ended "+
+		"after 200ms: redis is away") {
+		t.Errorf("nothing was heard: exit %d, %q, %q", code, out, words)
 	}
 	a = newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/tasks/" + aTask: answer(strings.Replace(
 		taskJSON(jobs.TaskEnded, `"cancelled": 4`), "{", `{"cancelled": "cancelled by bob",`, 1))})

@@ -17,15 +17,17 @@ func newWait() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "wait TASK",
 		Short: "Wait for the end of a task; exit codes as those of run",
-		Long: `wait follows a task to its end and prints the summary. Exit codes: 0 all jobs
-succeeded, 1 some did not or the time was over, 3 the server does not answer,
-4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
+		Long: `wait follows a task to its end and prints the summary. If the time is over before,
+it says what the task waits for, and with -o json prints the task as it is.
+
+Exit codes: 0 all jobs succeeded, 1 some did not or the time was over, 3 the server does
+not answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 		Example: `  muster wait 0wcy7y2fb2
   muster wait 0wcy7y2fb2 --timeout 30m -o json`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeTasks,
 	}
-	c.Flags().DurationVar(&timeout, "timeout", 0, "give up after this `time`; the task runs on")
+	c.Flags().DurationVar(&timeout, "timeout", 0, "give up after this `time`; the task is left alone")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		id, err := taskArg(args[0])
 		if err != nil {
@@ -51,11 +53,50 @@ func (s *session) wait(ctx context.Context, id jobs.TaskID, timeout time.Duratio
 	}
 	switch {
 	case err != nil && within.Err() != nil && ctx.Err() == nil:
-		return exit(exitNotAll, fmt.Errorf("task %s has not ended after %s: it runs on", id, timeout))
+		return s.giveUp(ctx, id, timeout)
 	case err != nil:
 		return err
 	}
 	return s.finish(ctx, t)
+}
+
+// giveUp tells how a task is that has not ended in time, and what keeps it: who comes back
+// later may wait for ever for one that stands.
+func (s *session) giveUp(ctx context.Context, id jobs.TaskID, timeout time.Duration) error {
+	soon, cancel := context.WithTimeout(ctx, bannerTimeout)
+	defer cancel()
+	t, err := s.task(soon, id, 0, 0)
+	switch {
+	case err != nil:
+		return exit(exitNotAll, fmt.Errorf("it is not known whether task %s has ended after %s: %w", id,
+			timeout, err))
+	case over(t):
+		return s.finish(ctx, t)
+	}
+	keeps := s.standstillWords(soon, t)
+	if s.json {
+		if err := s.writeJSON(t); err != nil {
+			return err
+		}
+	}
+	return exit(exitNotAll, fmt.Errorf("task %s has not ended after %s: %s", id, timeout,
+		openWords(t, keeps)))
+}
+
+// openWords says whether a task that has not ended goes on by itself. keeps is what some of
+// its jobs wait for; empty: for nothing, as far as is known.
+func openWords(t jobs.TaskInfo, keeps string) string {
+	words := "it runs on"
+	if t.Running == 0 {
+		words = "none of its jobs runs"
+	}
+	if keeps == "" && t.Running == 0 {
+		keeps = "for their time, or for a worker"
+	}
+	if keeps != "" {
+		words += "; it waits: " + keeps
+	}
+	return words
 }
 
 // first is the first news of a task that is to be followed. Who waits for hours can wait
