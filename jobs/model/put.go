@@ -146,6 +146,10 @@ func (z *Zone) Move(now jobs.Micros, a Move) Moved {
 			c.after(func() { delete(z.Held, a.Task) })
 			c.flush()
 		}
+		// All that was put may have been cancelled before the other zones of it were.
+		if a.Verb == "commit" && t.Cancel != "" && t.Committed == 0 {
+			return Moved{Status: "cancelled"}
+		}
 		return Moved{Status: "ended"}
 	}
 	kept, before := z.Tasks[a.Task], t.Paused.Note

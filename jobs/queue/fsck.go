@@ -136,6 +136,7 @@ type tally struct {
 	hosts, open, running, done int
 	total, countedDone         int
 	countedRunning             int
+	committed                  bool
 	outcomes                   map[string]int
 	traceless                  []string
 }
@@ -172,7 +173,7 @@ func (f *fsck) count(ctx context.Context, id string) (t tally, still bool, err e
 			still = false
 		}
 		t.hosts, t.open, t.running, t.done = t.hosts+n[0], t.open+n[1], t.running+n[2], t.done+n[3]
-		t.total, t.countedDone, t.countedRunning = n[4], n[5], n[6]
+		t.total, t.countedDone, t.countedRunning, t.committed = n[4], n[5], n[6], n[7] == 1
 		end := slices.Index(texts, "-")
 		for i := 0; i+1 < end; i += 2 {
 			k, _ := strconv.Atoi(texts[i+1])
@@ -190,6 +191,9 @@ func (f *fsck) compare(ctx context.Context, id string, t tally) error {
 		if _, _, err := f.call(ctx, "counters", id, t.running, seen); err != nil {
 			return err
 		}
+	}
+	if !t.committed { // the rest is not put yet, or never
+		t.total = min(t.total, t.hosts)
 	}
 	missing := t.total - t.countedDone - t.open
 	switch {

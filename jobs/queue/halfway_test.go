@@ -107,6 +107,40 @@ func TestACancelReachesTheZonesThatAnswer(t *testing.T) {
 	})
 }
 
+// A task that was cancelled while it was submitted has ended, in all its zones: it is never
+// committed, and who waits for it would wait for a day.
+func TestATaskThatWasCancelledInItsSubmitHasEnded(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q, ctx := open(t, w, "1"), t.Context()
+		for _, at := range []int{200, 600} { // before all of it is put, and after
+			task, hosts := newTask(spec(), 600)
+			hosts["late"], task.Total = []string{"fw1"}, 601
+			err := q.Submit(ctx, task, hosts, func(n int) {
+				if n != at {
+					return
+				}
+				if c, err := q.Cancel(ctx, task.ID, "bob"); err != nil || c.Ended != at {
+					t.Errorf("cancel: %+v, %v", c, err)
+				}
+			})
+			if !errors.Is(err, queue.ErrCancelled) {
+				t.Errorf("submit: %v", err)
+			}
+			got, err := q.Task(ctx, task.ID)
+			if err != nil || got.State != jobs.TaskEnded || got.Outcomes[jobs.Cancelled] != got.Total ||
+				got.Total < 600 || got.Cancelled != "bob" {
+				t.Errorf("cancelled at %d: %+v, %v", at, got, err)
+			}
+		}
+		for _, of := range []string{zone, "late"} {
+			r, err := q.Step(ctx, of, jobs.Step{Node: "n1", Slot: "1", Request: of, Want: 1})
+			if err != nil || len(r.Jobs) > 0 {
+				t.Errorf("zone %s handed out %v, %v", of, r.Jobs, err)
+			}
+		}
+	})
+}
+
 // wantOne tells how the last job of the task stands.
 func wantOne(t *testing.T, q *queue.Queue, id jobs.TaskID, want jobs.State) {
 	t.Helper()

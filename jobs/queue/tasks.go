@@ -109,6 +109,7 @@ func (q *Queue) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 // taskPart is a task in one zone.
 type taskPart struct {
 	found             bool
+	given             bool // up: cancelled before it was committed
 	total, running    int
 	committed, paused bool
 	cancel, pausedBy  string
@@ -138,17 +139,35 @@ func readPart(v []any) taskPart {
 // heldKeep is how long a task is kept that was never committed; see put.lua.
 const heldKeep = 24 * time.Hour
 
+// neverPut tells the parts of a task that will never be committed, because it was cancelled
+// while it was submitted: none of them is put or runs any more, and what was not put ends
+// with the rest.
+func neverPut(parts []taskPart) []taskPart {
+	cancelled := func(p taskPart) bool { return p.cancel != "" && !p.committed }
+	if !slices.ContainsFunc(parts, cancelled) {
+		return parts
+	}
+	for i, p := range parts {
+		// What a failover made forget its commit may run.
+		if p.found && !p.committed && p.running == 0 {
+			parts[i].given = true
+			p.outcomes[jobs.Cancelled] += max(p.total-jobs.Counts(p.outcomes).Sum(), 0)
+		}
+	}
+	return parts
+}
+
 // sum adds the zones' parts up. A task is committed only as a whole, paused if any
 // part is that has not ended (a resume leaves such alone), ended if all are.
 func sum(t *jobs.TaskInfo, parts []taskPart, now time.Time) {
 	committed, paused, ended, found := true, false, true, false
-	for _, p := range parts {
+	for _, p := range neverPut(parts) {
 		found = found || p.found
 		t.Total += p.total
 		t.Running += p.running
 		t.Outcomes.Add(p.outcomes)
-		committed = committed && (p.committed || !p.found)
-		ended = ended && (p.ended > 0 || !p.found)
+		committed = committed && (p.committed || p.given || !p.found)
+		ended = ended && (p.ended > 0 || p.given || !p.found)
 		if p.cancel != "" {
 			t.Cancelled = p.cancel
 		}

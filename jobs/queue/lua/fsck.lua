@@ -15,7 +15,7 @@
 --      open      number = rank of the first: tasks in the list of those that have not
 --                ended, of which all jobs have, or of which nothing is there
 -- Returns {ok | absent, {kind, object, detail, mended …}, {number …}, {text …}}
---      chunk: {hosts, open, running, done, counted total, done, running},
+--      chunk: {hosts, open, running, done, counted total, done, running, 1 if committed},
 --      {outcome, how many, …, '-', host that left no trace …}; page: {entries}, {task …};
 --      open: {entries, of them taken away}
 -- Keeps: nothing is mended that a script could be in the middle of, because no
@@ -106,7 +106,7 @@ function verbs.chunk()
     end
     if j.state == 'running' and (places > 0 or not mend) then running = running + 1 end
   end
-  numbers = {hosts, open, running, done, t.total, t.done, m.num(v[2])}
+  numbers = {hosts, open, running, done, t.total, t.done, m.num(v[2]), v[1] and 1 or 0}
   for name, n in pairs(outcomes) do
     texts[#texts + 1] = name
     texts[#texts + 1] = m.us(n)

@@ -27,7 +27,9 @@ if t.done >= t.total then
     m.wLast('DEL', m.kHeld .. id)
     m.flush()
   end
-  return {'ended', 0}
+  -- All that was put may have been cancelled before the other zones of it were.
+  local never = what == 'commit' and t.cancel and not call('HGET', t.key, 'committed')
+  return {never and 'cancelled' or 'ended', 0}
 end
 
 -- Of a task with waves only those that are open are released: a job that was laid
