@@ -310,7 +310,7 @@ func (q *Queue) knowZone(ctx context.Context, zone string) error {
 	return err
 }
 
-// shiftAll lets the jobs of all tasks of a zone expire later, before a pause or
+// shiftAll lets the jobs of all open tasks of a zone expire later, before a pause or
 // halt of the zone ends. field tells when it began.
 func (q *Queue) shiftAll(ctx context.Context, zone, field string) error {
 	since, err := q.rdb.HGet(ctx, zoneKey(zone, "zone", ""), field).Int64()
@@ -320,22 +320,24 @@ func (q *Queue) shiftAll(ctx context.Context, zone, field string) error {
 	if err != nil {
 		return q.say("resume", err)
 	}
-	ids, err := q.rdb.ZRevRange(ctx, hubKey("tasks", ""), 0, tasksKept).Result()
-	if err != nil {
-		return q.say("resume", err)
-	}
 	number := strconv.FormatInt(since, 10)
-	calls := calls{scripts.control, len(ids),
-		func(i int) []any { return []any{"shift", ids[i], "", number} },
-		func(int, []any) error { return nil }}
-	if len(ids) == 0 {
-		return nil
+	// Tasks that end meanwhile leave the list, so pages overlap; twice does no harm.
+	for from := int64(0); ; from += chunkMax / 2 {
+		ids, err := q.rdb.ZRange(ctx, zoneKey(zone, "open", ""), from, from+chunkMax-1).Result()
+		if err != nil || len(ids) == 0 {
+			return q.say("resume", err)
+		}
+		// The first one makes sure that the script is known.
+		if err := q.shift(ctx, zone, ids[0], since); err != nil {
+			return err
+		}
+		err = q.pipeline(ctx, zone, calls{scripts.control, len(ids),
+			func(i int) []any { return []any{"shift", ids[i], "", number} },
+			func(int, []any) error { return nil }})
+		if err != nil {
+			return err
+		}
 	}
-	// The first one makes sure that the script is known.
-	if err := q.shift(ctx, zone, ids[0], since); err != nil {
-		return err
-	}
-	return q.pipeline(ctx, zone, calls)
 }
 
 // Stops tells which of the jobs are to be stopped: job to who and why. One round

@@ -256,6 +256,29 @@ func TestAPausedZoneDoesNotExpireJobs(t *testing.T) {
 	wantState(t, q, jobs.NewID(id, "fw0001"), jobs.Ended, jobs.Expired)
 }
 
+// So does one whose task is older than those that are listed.
+func TestAPausedZoneDoesNotExpireJobsOfOldTasks(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		if w.pass == nil {
+			return
+		}
+		q, s := open(t, w, "1"), spec()
+		s.Expire = time.Hour
+		id := submit(t, q, s, 1)
+		if err := w.raw(t).ZRem(t.Context(), "muster:{hub}:tasks", string(id)).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := q.PauseZone(t.Context(), zone, "alice"); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(2 * time.Hour)
+		if _, err := q.ResumeZone(t.Context(), zone, "alice"); err != nil {
+			t.Fatal(err)
+		}
+		one(t, step(t, q, "1", 1))
+	})
+}
+
 func TestANewerTaskSupersedes(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
