@@ -175,6 +175,13 @@ func (q *Queue) ClearGroup(ctx context.Context, group, note string) (jobs.Cleare
 		if c.status == "ok" {
 			out.Already = false
 			out.Job, _, out.Was = readFrozen(c.before)
+			continue
+		}
+		// It is in use and not frozen: the markers of earlier jobs were cleared all the same.
+		err = q.Alert(ctx, zone, jobs.Alert{Event: "clear", Object: group,
+			Detail: map[string]any{"note": note}})
+		if err != nil {
+			return out, err
 		}
 	}
 	if !known {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -483,6 +484,27 @@ func TestCancelledJobsAreNoWaiters(t *testing.T) {
 			if _, err := q.Cancel(t.Context(), other, "bob"); err != nil {
 				t.Fatal(err)
 			}
+		}
+	})
+}
+
+// Who clears a group that is in use, and so its earlier markers, is in the events too.
+func TestAClearOfAGroupInUseIsAnEvent(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		publish(t, q, 2, -1)
+		guarded(t, q, disruptive("v-1"), 0, 2)
+		drain(t, q, "1", 1)
+		if c, err := q.ClearGroup(t.Context(), "pair-0", "alice: looked"); err != nil || !c.Already {
+			t.Fatalf("clear: %+v, %v", c, err)
+		}
+		list, _, err := q.Events(t.Context(), zone, "", 100, 0)
+		if err != nil || len(list) == 0 {
+			t.Fatal(list, err)
+		}
+		last := list[len(list)-1]
+		if last.Event != "clear" || last.Object != "pair-0" || !strings.Contains(fmt.Sprint(last.Detail), "alice: looked") {
+			t.Errorf("the last event is %+v", last)
 		}
 	})
 }
