@@ -29,19 +29,25 @@ func kindOf(a jobs.Step) string {
 	return "take"
 }
 
+// polling are those that mostly change nothing. Then nobody looks for mistakes behind them.
+var polling = []string{"take", "sweep", "roll look", "roll open", "release"}
+
 // wanted is what must have been met.
 func wanted() (list []string) {
 	calls := map[fault][]string{}
 	for _, kind := range []fault{requestLost, replyLost, duplicated} {
-		calls[kind] = []string{"hello", "heard", "take", "sweep", "end", "retry", "wait", "defer", "back",
-			"checkpoint", "lose", "hold", "timetable", "put", "commit", "pause", "resume", "release",
+		calls[kind] = []string{"hello", "heard", "take", "sweep", "end", "retry", "wait", "verify", "defer",
+			"back", "checkpoint", "lose", "hold", "timetable", "put", "commit", "pause", "resume", "release",
 			"cancel", "halt", "lift", "limit", "clear", "agree", "roll look", "roll open", "roll go"}
 	}
-	calls[killBehindCall] = []string{"hello", "heard", "take", "end", "retry", "wait", "defer", "back",
-		"checkpoint", "timetable"}
+	calls[killBehindCall] = []string{"hello", "heard", "take", "end", "retry", "wait", "verify", "defer",
+		"back", "checkpoint", "timetable"}
 	calls[masterBehindCall] = []string{"hello", "take", "back", "lose", "hold"}
 	list = []string{"a master is back at once", "a master is back late",
-		"a child goes on behind its lock", "a step runs beyond the end of its window"}
+		"a child goes on behind its lock", "a step runs beyond the end of its window",
+		"a step is tried again", "a lost job looks again", "a host is away behind its reboot",
+		"a host does not come back", "a cancelled step goes on", "a cancelled step is stopped",
+		"a go is lost, and the zone halted"}
 	for _, kind := range sorted(calls) {
 		for _, call := range calls[kind] {
 			list = append(list, string(kind)+": "+call)
@@ -50,10 +56,26 @@ func wanted() (list []string) {
 	return list
 }
 
+// lives are the states in which jobs must be met by orders, and how jobs must end.
+func lives() (list []string) {
+	states := []jobs.State{jobs.Queued, jobs.Blocked, jobs.Running, jobs.Retry, jobs.Waiting, jobs.Verify,
+		jobs.Deferred, jobs.Lost}
+	for _, state := range states {
+		for _, order := range []string{"paused", "halted", "cancelled", "superseded"} {
+			list = append(list, fmt.Sprint(order, " when ", state))
+		}
+	}
+	for _, o := range []jobs.Outcome{jobs.Succeeded, jobs.Failed, jobs.Unreachable, jobs.Timeout,
+		jobs.Unknown, jobs.Cancelled, jobs.Expired, jobs.Superseded} {
+		list = append(list, "ended "+string(o))
+	}
+	return append(list, "cancelled when paused", "superseded when paused")
+}
+
 // covered fails if something never happened, and returns how often all else did.
 func covered(t *testing.T, seen map[string]int) string {
 	var b strings.Builder
-	for _, what := range wanted() {
+	for _, what := range append(wanted(), lives()...) {
 		if seen[what] == 0 {
 			t.Errorf("%q never happened", what)
 		}

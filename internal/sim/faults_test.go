@@ -83,6 +83,8 @@ func (f *faults) strikes(kind fault, call string) bool {
 	switch {
 	case slices.Contains(often, call):
 		p = 0.02
+	case call == "back" && kind == killBehindCall:
+		p = 1
 	case slices.Contains(seldom, call):
 		p = 0.5
 	}
@@ -154,6 +156,15 @@ func (f *faults) behind(p *process, call string) {
 		return
 	}
 	f.w.in(f.w.between(0, 3*time.Millisecond), p.dies)
+}
+
+// haltBehind may halt the zone right behind a question whose answer was lost: who repeats it
+// is told to stop, and the queue has taken note of what did not begin.
+func (f *faults) haltBehind(call string) {
+	if call == "checkpoint" && f.w.chance(0.3) {
+		f.met("a go is lost, and the zone halted")
+		f.w.staff.halt()
+	}
 }
 
 // act is what an operator does next; empty: nothing.

@@ -15,6 +15,8 @@ type host struct {
 	name, group string
 	limits      []string // that its jobs count against
 	log         []entry
+	boots       int
+	down        time.Duration // until then nobody reaches it
 }
 
 // entry is one command. It runs to its end whatever becomes of who started it.
@@ -22,10 +24,25 @@ type entry struct {
 	job      jobs.ID
 	token    jobs.Token
 	step     int
-	once     bool // it must not be started twice for a job
-	plan          // of its task
+	try      int           // of the step
+	once     bool          // it must not be started twice for a job
+	boot     int           // of the host
+	plan                   // of its task
+	stage                  // of its runbook
+	asked    time.Duration // when the job was asked for
+	goes     bool          // on, whether its task is paused or not
 	from, to time.Duration
 	latest   time.Duration // when it has been killed in any case
+}
+
+func (e entry) disturbs() bool { return e.disruptive && e.kind != looking }
+
+// harmless tells of a command beside another one that a killed worker left it behind, and it
+// only looks, or is a reboot of the same job.
+func (h *host) harmless(left, e entry) bool {
+	j := h.redis.zone.Jobs[left.job]
+	lost := j == nil || j.Token != left.token || j.State != jobs.Running
+	return lost && (left.kind == looking || left.kind == reboot && left.job == e.job)
 }
 
 // begin starts a command, and judges whether that was right.
@@ -33,7 +50,7 @@ func (h *host) begin(e entry) {
 	h.say("%s: %s step %d by %d until %s", h.name, e.job, e.step, e.token, e.to)
 	h.faults.starts++
 	for _, other := range h.log {
-		if other.to > h.now {
+		if other.to > h.now && !h.harmless(other, e) {
 			promise := "I1"
 			if h.redis.forgotten[other.token] {
 				promise = "I1 beside a take that was forgotten"
@@ -41,7 +58,8 @@ func (h *host) begin(e entry) {
 			h.suspect(promise, "%s: %s step %d starts while %s runs to %s", h.name, e.job, e.step, other.job,
 				other.to)
 		}
-		if e.once && other.job == e.job && other.step == e.step {
+		same := other.job == e.job && other.step == e.step && other.try == e.try
+		if same && (e.once || e.kind == reboot && other.boot != h.boots) {
 			h.suspect("I3", "%s: step %d of %s starts a second time", h.name, e.step, e.job)
 		}
 		if other.token > e.token {
@@ -51,7 +69,7 @@ func (h *host) begin(e entry) {
 	if s := h.redis.halted; s != 0 && h.now > s+5*time.Second {
 		h.suspect("I5", "%s: %s starts %s after the halt", h.name, e.job, h.now-s)
 	}
-	if e.disruptive {
+	if e.disturbs() {
 		h.disturb(e)
 	}
 	if e.window {
@@ -59,6 +77,8 @@ func (h *host) begin(e entry) {
 	}
 	h.limit(e)
 	h.underLock(e)
+	h.obeys(e)
+	e.boot = h.boots
 	h.log = append(h.log, e)
 }
 
@@ -69,13 +89,13 @@ func (h *host) disturb(e entry) {
 			continue
 		}
 		for _, x := range other.log {
-			if x.disruptive && x.to > h.now {
+			if x.disturbs() && x.to > h.now {
 				h.suspect("I2", "%s: %s starts while %s disturbs %s", h.name, e.job, x.job, name)
 			}
 		}
 		// Also between its steps a job has not left its host as it should be.
 		for _, x := range other.log {
-			if x.disruptive && h.staff.open(x.job) {
+			if x.disturbs() && h.staff.open(x.job) {
 				h.suspect("I2 between steps", "%s: %s starts, and %s on %s has not ended", h.name, e.job, x.job, name)
 			}
 		}
@@ -130,6 +150,9 @@ var excuses = map[string][]fault{
 	"I8": {flushed},
 	// The lock is forgotten, or ends by a clock that is another.
 	"I12": {flushed, tailLost, failover, clockJump},
+	// The order is forgotten, or the end.
+	"I13": {flushed, tailLost, failover},
+	"I14": {flushed, tailLost, failover},
 	// Who counts against a limit is forgotten.
 	"I10": {flushed, tailLost, failover},
 }

@@ -40,8 +40,10 @@ func (s *server) carry(f call) any {
 	if s.loses != nil {
 		kept = s.zone.Clone()
 	}
+	before := [2]int{s.zone.Queue.Len(), s.zone.Again.Len()}
 	v := f.do(s.zone, s.time())
-	if slices.Contains(reading, f.kind) {
+	if slices.Contains(reading, f.kind) || slices.Contains(polling, f.kind) &&
+		len(s.zone.Events) == 0 && before == [2]int{s.zone.Queue.Len(), s.zone.Again.Len()} {
 		return v
 	}
 	for _, e := range s.zone.Events {
@@ -156,6 +158,7 @@ func (c *client) wire(run int, f call, then func(any, error)) {
 			})
 		}
 		if c.faults.strikes(replyLost, f.kind) {
+			c.faults.haltBehind(f.kind)
 			return
 		}
 		c.in(c.latency(), func() { finish(v, nil) })

@@ -34,7 +34,7 @@ func play(seed uint64) *world {
 	for range 5 + w.rnd.IntN(10) {
 		w.in(w.between(time.Second, busy), w.staff.submit)
 	}
-	for range 6 {
+	for range 15 {
 		w.in(w.between(10*time.Second, busy), w.staff.act)
 	}
 	w.faults.accidents()
@@ -56,6 +56,7 @@ func (w *world) conclude() {
 	if left := w.staff.unfinished(); len(left) > 0 && !w.faults.forgetful() {
 		w.broken("I7, I11: accepted and never ended: %s", strings.Join(left, ", "))
 	}
+	w.staff.truth()
 	s := w.redis.zone
 	if n := s.Queue.Len() + s.Again.Len(); n > 0 {
 		w.broken("I11: %d jobs still wait", n)

@@ -28,7 +28,21 @@ type stage struct {
 	takes, timeout time.Duration
 	expect         time.Duration // that it takes, as far as is known
 	pause          time.Duration // then the job waits so long
+	kind           stageKind
+	tries          int
 }
+
+// stageKind is what a step does.
+type stageKind int
+
+const (
+	acting  stageKind = iota
+	looking           // it changes nothing
+	reboot
+)
+
+// safe tells that it is no matter whether a step ran: it changes nothing, or finds out.
+func (s stage) safe() bool { return s.kind != acting }
 
 // The staff are the operators and the server through which they speak. They repeat
 // what was not answered.
@@ -36,16 +50,17 @@ type staff struct {
 	*client
 	plans    map[jobs.TaskID]plan
 	accepted map[jobs.TaskID][]string // hosts
-	outcomes map[jobs.ID]jobs.Outcome // as people were told them
-	tasks    []jobs.TaskID
-	halts    int64
-	frozen   time.Duration // since when nothing may begin; 0: it may
-	wanted   *windows.Book // the timetable as people want it to be now
+	ordered
+	tasks  []jobs.TaskID
+	halts  int64
+	frozen time.Duration // since when nothing may begin; 0: it may
+	wanted *windows.Book // the timetable as people want it to be now
 }
 
 func newStaff(w *world) *staff {
 	s := &staff{wanted: agreed, client: newClient(&process{world: w}, "", ""), plans: map[jobs.TaskID]plan{},
-		accepted: map[jobs.TaskID][]string{}, outcomes: map[jobs.ID]jobs.Outcome{}}
+		accepted: map[jobs.TaskID][]string{}, ordered: ordered{
+			paused: map[jobs.TaskID]time.Duration{}, cancelled: map[string]time.Duration{}}}
 	s.agree()
 	s.duty()
 	return s
@@ -118,6 +133,14 @@ func (s *staff) submit() {
 		if s.chance(0.3) {
 			st.expect = s.between(st.takes/4, st.takes)
 		}
+		switch {
+		case s.chance(0.2):
+			st.kind = looking
+		case p.disruptive && s.chance(0.3):
+			st.kind, st.takes, st.expect = reboot, time.Second, time.Second
+		case s.chance(0.3):
+			st.tries = 2 + s.rnd.IntN(2)
+		}
 		if s.chance(0.2) {
 			st.pause = s.between(time.Second, time.Minute)
 		}
@@ -128,8 +151,11 @@ func (s *staff) submit() {
 		p.unreachable, p.fails = 0.1, 0.1
 	}
 	p.window = s.chance(0.3)
-	if s.chance(0.3) {
+	if s.chance(0.15) {
 		for i := range p.steps {
+			if p.steps[i].kind == reboot {
+				continue
+			}
 			p.steps[i].takes = 2 * time.Minute // cut off at its bound, close to the end of its lock
 		}
 	}
@@ -138,6 +164,9 @@ func (s *staff) submit() {
 	}
 	spec := jobs.Spec{Timeout: jobs.AttemptTimeout(longest), Expire: 8 * time.Hour, Inventory: "v1",
 		Repeatable: p.repeatable, Terms: jobs.Terms{Disruptive: p.disruptive}, Needs: p.needs}
+	if s.chance(0.2) {
+		spec.Expire = s.between(20*time.Second, 5*time.Minute)
+	}
 	var hosts []string
 	for _, name := range sorted(s.hosts) {
 		if s.chance(0.5) {
@@ -180,6 +209,9 @@ func (s *staff) put(p model.Put, try int) {
 			}
 			s.say("staff: task %s is accepted", p.Task)
 			s.accepted[p.Task] = p.Hosts
+			if n := len(s.tasks); n > 1 && s.chance(0.3) {
+				s.supersede(s.tasks[s.rnd.IntN(n-1)], p.Task)
+			}
 		})
 	})
 }
@@ -196,39 +228,6 @@ func traits(z *zone, hosts map[string]*host) {
 func (s *staff) move(m model.Move, then func(model.Moved)) {
 	s.insist(m.Verb, func(z *zone, now jobs.Micros) any { return z.Move(now, m) },
 		func(v any) { then(v.(model.Moved)) })
-}
-
-// act is one of the things that operators do.
-func (s *staff) act() {
-	if len(s.tasks) == 0 {
-		return
-	}
-	id := s.tasks[s.rnd.IntN(len(s.tasks))]
-	note := func(what string) string { return "alice: " + what }
-	switch what := s.faults.act(); what {
-	case pausing:
-		s.move(model.Move{Task: id, Verb: "pause", Limit: 500, Note: note("pause")}, func(model.Moved) {})
-		s.in(s.between(time.Second, 5*time.Minute), func() { s.resume(id) })
-	case cancelling:
-		e := model.Ending{Task: id, Note: note("cancel")}
-		if hosts := s.accepted[id]; len(hosts) > 0 && s.chance(0.5) {
-			e.Hosts = hosts[:1]
-		}
-		s.insist("cancel", func(z *zone, now jobs.Micros) any { return z.End(now, e) }, func(any) {})
-	case freezing:
-		s.freeze(s.between(10*time.Second, 5*time.Minute))
-	case halting:
-		s.halts++
-		n := s.halts
-		s.control(model.Turn{Verb: "halt", Note: note("halt"), Number: n})
-		s.in(s.between(10*time.Second, 5*time.Minute), func() {
-			s.control(model.Turn{Verb: "lift", Note: note("lift"), Number: n})
-		})
-	}
-}
-
-func (s *staff) resume(id jobs.TaskID) {
-	s.move(model.Move{Task: id, Verb: "resume", Limit: 500, Note: "alice: resume"}, func(model.Moved) {})
 }
 
 // settle lifts and resumes all that stands still.

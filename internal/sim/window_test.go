@@ -14,6 +14,7 @@ const (
 	agreedMax   = 2 * time.Second
 	doubtDelay  = 15 * time.Second
 	closedDelay = 5 * time.Minute
+	callMax     = 3 * time.Second // to connect
 )
 
 // agreed and agreedFrozen are what is in force: a window each ten minutes that is hardly
@@ -46,17 +47,36 @@ type agreement struct {
 	now  jobs.Micros
 }
 
-// ruled asks what is agreed before a step of a task that needs a window, as package
-// worker does, and defers the job if the step must not start.
-func (a *attempt) ruled(then func()) {
-	if !a.spec.window {
+// admitted asks what is agreed before the host is called, unless something of the job has
+// begun, or may have.
+func (a *attempt) admitted(then func()) {
+	m := a.mind
+	if !a.spec.window || a.grant.Mode == jobs.ModeLost || m.MayHaveRun || m.Disturbed || m.Probe != nil {
 		then()
 		return
 	}
+	a.rule(then)
+}
+
+// ruled asks the same before a step, as package worker does.
+func (a *attempt) ruled(then func()) {
+	may := recall(a.grant.Saved).MayHaveRun || a.grant.Mode == jobs.ModeLost
+	if !a.spec.window || a.stage().kind == looking && !(may && a.step == 0) {
+		then()
+		return
+	}
+	a.rule(then)
+}
+
+// rule defers the job if the step must not start.
+func (a *attempt) rule(then func()) {
 	a.asked = a.now
 	f := func(_ *zone, now jobs.Micros) any { return agreement{a.redis.agreed, now} }
 	a.script(call{"timetable", f}, nil, func(v any, err error) {
 		r, _ := v.(agreement)
+		if a.gone() {
+			return
+		}
 		now := r.now.Add(a.now - a.asked)
 		skew := start.Add(a.now).Sub(now)
 		switch {
@@ -68,7 +88,7 @@ func (a *attempt) ruled(then func()) {
 			return
 		}
 		w := windows.Work{Window: true, Runbook: "exec", Estimate: a.spec.left(a.step)}
-		if a.step > 0 {
+		if a.mind.Disturbed {
 			w.Override = "it runs"
 		}
 		v2 := r.book.Admit(placeOf(a.hosts[a.grant.Job.Host()]), now.Time(), w)
@@ -94,22 +114,41 @@ func (p plan) left(step int) (sum time.Duration) {
 // deferred gives the job back until it may begin, or go on.
 func (a *attempt) deferred(soon time.Duration, until time.Time) {
 	r := a.say(jobs.KindDefer)
-	r.Delay, r.Release = soon, a.step == 0 && a.grant.Saved != mayHaveRun
+	r.Delay, r.Release = soon, !a.mind.Disturbed && a.mind.Probe == nil && !a.mayHaveRun()
 	if !until.IsZero() {
 		r.Until = jobs.MicrosOf(until)
 	}
 	a.over(&r)
 }
 
+// goesOn tells of a step that may start at any time: it only looks, or is a reboot that was
+// told already, or may have been.
+func (h *host) goesOn(e entry) bool {
+	for _, other := range h.log {
+		if e.kind == reboot && other.job == e.job && other.step == e.step {
+			return true
+		}
+	}
+	j := h.redis.zone.Jobs[e.job]
+	return e.kind == looking && e.step > 0 || e.kind == reboot && j != nil && j.Counts.Crashes > 0
+}
+
 // window judges a step of a task that needs one by the true time. The clock of Redis may
 // be as far from it as workers let it.
 func (h *host) window(e entry) {
+	if h.goesOn(e) {
+		return
+	}
 	at := start.Add(h.now).Time()
+	asked := at
+	if e.kind == looking { // it was asked before the host was called
+		asked = at.Add(-callMax)
+	}
 	w := windows.Work{Window: true, Runbook: "exec", Override: "the freeze is judged below"}
 	open := agreed.Openings(placeOf(h), at.Add(-jobs.SkewMax), w, 1)
 	if len(open) == 0 || open[0].Start.After(at.Add(jobs.SkewMax)) ||
-		!at.Before(open[0].Cutoff.Add(jobs.SkewMax)) ||
-		at.Add(e.left(e.step)).After(open[0].End.Add(jobs.SkewMax)) {
+		!asked.Before(open[0].Cutoff.Add(jobs.SkewMax)) ||
+		asked.Add(e.left(e.step)).After(open[0].End.Add(jobs.SkewMax)) {
 		h.suspect("I4", "%s: %s begins step %d at %s, outside of its window, or too late for it", h.name, e.job, e.step,
 			at.UTC().Format(time.TimeOnly))
 	} else if at.Add(e.to - e.from).After(open[0].End) {
