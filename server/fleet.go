@@ -149,7 +149,7 @@ func (s *Server) health(ctx context.Context, in *healthInput) (*healthOutput, er
 		}
 		// Redis that is away is said already, and what this server itself tried is newer.
 		a, _ := s.awayHistory(ctx)
-		if text := s.told.get(); text != "" {
+		if text := s.told.get(); text != "" && out.Status == http.StatusOK {
 			wrong = append(wrong, "history is not written: "+text)
 		} else if a != nil {
 			wrong = append(wrong, a.Words())

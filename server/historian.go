@@ -87,6 +87,9 @@ func (s *Server) tell(said string, err error) string {
 	}
 	s.told.set(words)
 	switch {
+	case words != "" && words != said && errors.Is(err, queue.ErrRedis):
+		s.log.Error("history waits for Redis, which cannot be used: what is in its event streams is "+
+			"stored when it can be", "error", words)
 	case words != "" && words != said:
 		s.log.Error("history is not written: the event streams hold what happens, "+
 			"about 1,000,000 entries each", "error", words)

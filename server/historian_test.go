@@ -1,8 +1,10 @@
 package server_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -135,6 +137,40 @@ func TestWorkGoesOnWhileSQLIsAway(t *testing.T) {
 	})
 	if gaps, err := store.Gaps(t.Context()); err != nil || len(gaps) > 0 {
 		t.Errorf("gaps %+v, %v", gaps, err)
+	}
+}
+
+// mumQueue is one whose events Redis does not tell for a while.
+type mumQueue struct {
+	*queue.Queue
+	silent atomic.Bool
+}
+
+func (q *mumQueue) EventPage(ctx context.Context, zone, after string, most int) (
+	queue.EventPage, error) {
+	if q.silent.Load() {
+		return queue.EventPage{}, fmt.Errorf("%w 192.0.2.1:6379: events: connection refused", queue.ErrRedis)
+	}
+	return q.Queue.EventPage(ctx, zone, after, most)
+}
+
+// While it is Redis that is away, nobody is to look at SQL.
+func TestHistoryThatWaitsForRedisNamesIt(t *testing.T) {
+	t.Parallel()
+	mum := &mumQueue{}
+	mum.silent.Store(true)
+	w := start(t, setup{history: openHistory(t, historytest.SQLite(t)), wrap: func(q *queue.Queue) server.Queue {
+		mum.Queue = q
+		return mum
+	}})
+	waitFor(t, "the log", func() bool {
+		return strings.Contains(w.log.String(), "[ERROR] history waits for Redis, which cannot be used: what is in its "+
+			"event streams is stored when it can be: error=\"redis 192.0.2.1:6379: events")
+	})
+	mum.silent.Store(false)
+	waitFor(t, "the end", func() bool { return strings.Contains(w.log.String(), "history is written again") })
+	if text := w.log.String(); strings.Contains(text, "history is not written") {
+		t.Errorf("the log says that it was history's fault:\n%s", text)
 	}
 }
 

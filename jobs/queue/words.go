@@ -35,6 +35,9 @@ var meanings = []struct{ sign, words string }{
 	{"connection refused", "does Redis run there? redis.url says where it is looked for"},
 }
 
+// ErrRedis is wrapped by what Redis says, or does not say, when it is asked.
+var ErrRedis = errors.New("redis")
+
 // say gives an error of Redis the operation and the server, in words.
 func (q *Queue) say(op string, err error) error {
 	if err == nil || errors.Is(err, redis.Nil) {
@@ -52,5 +55,5 @@ func (q *Queue) say(op string, err error) error {
 			break
 		}
 	}
-	return fmt.Errorf("redis %s: %s: %w", q.cfg.Where(), op, err)
+	return fmt.Errorf("%w %s: %s: %w", ErrRedis, q.cfg.Where(), op, err)
 }
