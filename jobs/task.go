@@ -50,6 +50,9 @@ type Task struct {
 	// with others later: those that came first count.
 	Own map[string]Micros `json:"-"`
 
+	// Again says that a retry takes also hosts whose jobs another retry does again.
+	Again bool `json:"-"`
+
 	// Guarded says that a job of the task may need a group or a limit: the spec
 	// names limits, or is disruptive and a host has a group, or a host has a
 	// label that is limited, or it has a Rollout. A task that is not costs nothing at its takes.

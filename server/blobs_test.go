@@ -169,7 +169,7 @@ func TestRetryWithoutItsBlob(t *testing.T) {
 	}
 	w.call("DELETE", "/v1/blobs/"+sumOf(string(large))+"?force=true", nil, nil)
 	var p problem
-	if res := w.call("POST", path, map[string]any{}, &p); res.StatusCode != 404 ||
+	if res := w.call("POST", path, map[string]any{"again": true}, &p); res.StatusCode != 404 ||
 		!strings.Contains(p.words(), "the blob is not there") {
 		t.Errorf("retry without the blob: %s, %s", res.Status, p.words())
 	}

@@ -24,13 +24,31 @@ type RetryRequest struct {
 	Outcomes    []jobs.Outcome `json:"outcomes,omitempty"`     // of the jobs to do again; failed if empty
 	SkipMissing bool           `json:"skip_missing,omitempty"` // leave out hosts that are gone
 	DryRun      bool           `json:"dry_run,omitempty"`      // answer what would be done, do nothing
+	Again       bool           `json:"again,omitempty"`        // also what was retried from this task before
 }
 
-// Retried is the answer of POST /v1/tasks/{task}/retry: the new task.
+// Retried is the answer of POST /v1/tasks/{task}/retry: the new task. What another task
+// does again already is not done once more, unless that is asked for. If nothing is left
+// no task is made, Already is set, and the task is the earlier one, if it is one.
 type Retried struct {
 	Submitted
 	Open    int    `json:"open"`              // jobs of the old task that have not ended, and are left out
 	Skipped string `json:"skipped,omitempty"` // hosts that are gone from the inventory, folded
+
+	Already bool      `json:"already,omitempty"` // no task was made: all of it is, or was, done again
+	Earlier []Earlier `json:"earlier,omitempty"` // what is left out for that, the first retry first
+}
+
+// Earlier is a retry of hosts that are left out of a later one.
+type Earlier struct {
+	Task     jobs.TaskID `json:"task"`
+	Operator string      `json:"operator"`
+	Proven   bool        `json:"proven"`
+	At       jobs.Time   `json:"at"`       // when it was asked for
+	Hosts    string      `json:"hosts"`    // those that are left out, folded
+	Count    int         `json:"count"`    // of them
+	Open     int         `json:"open"`     // their jobs in it that have not ended
+	Outcomes jobs.Counts `json:"outcomes"` // how the others ended, as far as is known
 }
 
 // Lifted is the answer of POST /v1/lift.

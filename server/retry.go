@@ -31,7 +31,8 @@ type (
 
 // retry makes a new task of those hosts of an old one whose jobs ended in some
 // ways. What is run is the old task's own frozen runbook, with its arguments; the
-// hosts are as the inventory has them today.
+// hosts are as the inventory has them today. Hosts that another task does again
+// already are left out.
 func (s *Server) retry(ctx context.Context, in *retryInput) (*retryOutput, error) {
 	var b RetryRequest
 	if in.Body != nil {
@@ -49,31 +50,42 @@ func (s *Server) retry(ctx context.Context, in *retryInput) (*retryOutput, error
 			return out, err
 		}
 	}
-	chosen, err := s.choose(ctx, of, b.Outcomes)
+	for {
+		// Another may claim the same hosts while this one is made.
+		out, err := s.retryOnce(ctx, retrying{of, b, g})
+		if !errors.Is(err, queue.ErrRetried) {
+			return out, err
+		}
+	}
+}
+
+// retrying is a retry that was found to be asked for properly.
+type retrying struct {
+	of   jobs.TaskID
+	body RetryRequest
+	giver
+}
+
+// retryOnce makes the new task, or tells that there is nothing to make. It wraps
+// queue.ErrRetried if others have come in between: then nothing was made.
+func (s *Server) retryOnce(ctx context.Context, r retrying) (*retryOutput, error) {
+	b := r.body
+	chosen, err := s.choose(ctx, r.of, b.Outcomes)
+	if err == nil {
+		err = s.leaveEarlier(ctx, r, &chosen)
+	}
 	if err != nil {
 		return nil, problem(err)
 	}
-	v, err := s.scene(ctx, "")
-	if err != nil {
-		return nil, problem(err)
+	if len(chosen.hosts) == 0 && len(chosen.earlier) > 0 {
+		return s.alreadyRetried(ctx, r, chosen, Retried{Open: chosen.open})
 	}
-	p, out, wrong := makeRetry(b, chosen,
-		setting{scene: v, operator: g.name, proven: g.proven, now: s.now()})
-	if len(wrong) > 0 {
-		return nil, refusal(wrong)
-	}
-	if p.secrets, err = s.openSecrets(of, p.frozen); err != nil {
-		return nil, refusal(mistakes("path.task", err))
-	}
-	if wrong, err = s.lookAtFacts(ctx, v, &p); err != nil {
-		return nil, problem(err)
-	} else if len(wrong) > 0 {
-		return nil, refusal(wrong)
-	}
-	if wrong, err = s.appoint(ctx, &p, Timed{}, nil); err != nil {
-		return nil, problem(err)
-	} else if len(wrong) > 0 {
-		return nil, refusal(wrong)
+	p, out, err := s.planRetry(ctx, r, chosen)
+	switch {
+	case err != nil:
+		return nil, err
+	case out.Already:
+		return s.alreadyRetried(ctx, r, chosen, out)
 	}
 	if b.DryRun {
 		out.Submitted = p.answer(s.durable)
@@ -88,8 +100,34 @@ func (s *Server) retry(ctx context.Context, in *retryInput) (*retryOutput, error
 	if t, err := s.queue.Task(ctx, p.task.ID); err == nil {
 		out.TaskInfo = t
 	}
-	s.logOrder("task retried", g, "task", of, "as", p.task.ID, "hosts", p.task.Total)
+	s.logOrder("task retried", r.giver, "task", r.of, "as", p.task.ID, "hosts", p.task.Total)
 	return &retryOutput{http.StatusCreated, out}, nil
+}
+
+// planRetry finds out what the new task comes to; its error is ready to be answered.
+func (s *Server) planRetry(ctx context.Context, r retrying, c choice) (plan, Retried, error) {
+	v, err := s.scene(ctx, "")
+	if err != nil {
+		return plan{}, Retried{}, problem(err)
+	}
+	p, out, wrong := makeRetry(r.body, c,
+		setting{scene: v, operator: r.name, proven: r.proven, now: s.now()})
+	if len(wrong) > 0 {
+		return p, out, refusal(wrong)
+	}
+	if out.Already {
+		return p, out, nil
+	}
+	if p.secrets, err = s.openSecrets(r.of, p.frozen); err != nil {
+		return p, out, refusal(mistakes("path.task", err))
+	}
+	if wrong, err = s.lookAtFacts(ctx, v, &p); err == nil && len(wrong) == 0 {
+		wrong, err = s.appoint(ctx, &p, Timed{}, nil)
+	}
+	if err == nil && len(wrong) > 0 {
+		err = refusal(wrong)
+	}
+	return p, out, problem(err)
 }
 
 func checkRetry(in *retryInput, b RetryRequest) (jobs.TaskID, giver, error) {
@@ -136,6 +174,8 @@ type choice struct {
 	spec  jobs.Spec
 	hosts []string // whose jobs ended in one of the ways asked for
 	open  int      // jobs that have not ended
+
+	earlier []jobs.Again // who does again what is left out of hosts for that
 }
 
 func (s *Server) choose(ctx context.Context, of jobs.TaskID, as []jobs.Outcome) (choice, error) {
@@ -161,7 +201,7 @@ func (s *Server) choose(ctx context.Context, of jobs.TaskID, as []jobs.Outcome) 
 // makeRetry finds out what a retry comes to, or every mistake in it. It changes
 // nothing.
 func makeRetry(b RetryRequest, c choice, in setting) (plan, Retried, []error) {
-	answer := Retried{Open: c.open}
+	answer := Retried{Open: c.open, Earlier: earlier(c.earlier)}
 	if in.stock == nil {
 		return plan{}, answer, mistakes("path.task", errNoInventory)
 	}
@@ -169,29 +209,23 @@ func makeRetry(b RetryRequest, c choice, in setting) (plan, Retried, []error) {
 	if err := json.Unmarshal(c.spec.Action, &frozen); err != nil {
 		return plan{}, answer, mistakes("path.task", fmt.Errorf("task %s: %w", c.of, err))
 	}
-	hosts, gone := in.stock.find(c.hosts)
-	hosts, drained := in.undrained(hosts)
-	var wrong []error
-	switch {
-	case len(c.hosts) == 0:
-		wrong = append(wrong, mistake("body.outcomes", "%s", nothingToRetry(c.of, b.Outcomes, c.open)))
-	case len(gone) > 0 && !b.SkipMissing:
-		wrong = append(wrong, mistake("body.skip_missing", "%d of %d hosts are in the inventory no "+
-			"more: %s; leave them out with skip_missing", len(gone), len(c.hosts),
-			brief(fleet.Fold(gone))))
-	case len(hosts) == 0 && len(drained) > 0:
-		wrong = append(wrong, mistake("path.task", "all of these hosts are drained: %s; undrain them",
-			brief(fleet.Fold(drained))))
-	case len(hosts) == 0:
-		wrong = append(wrong, mistake("body.skip_missing", "none of the %d hosts is in the inventory "+
-			"any more: %s", len(gone), brief(fleet.Fold(gone))))
+	found, gone := in.stock.find(c.hosts)
+	hosts, drained := in.undrained(found)
+	answer.LeftOut.Drained = fleet.Fold(drained)
+	if b.SkipMissing {
+		answer.Skipped = fleet.Fold(gone)
 	}
+	// What the same order left out when it was given before is not wrong now.
+	if len(hosts) == 0 && len(c.earlier) > 0 && (len(gone) == 0 || b.SkipMissing) {
+		answer.Already = true
+		return plan{}, answer, nil
+	}
+	wrong := cannotRetry(b, c, gone, drained)
 	wrong = append(wrong, mistakes("path.task", checkHosts(frozen, hosts))...)
 	wrong = append(wrong, checkNeeds(c.spec.Needs, hosts, in.stock)...)
 	if len(wrong) > 0 {
 		return plan{}, answer, wrong
 	}
-	answer.Skipped = fleet.Fold(gone)
 	spec := c.spec
 	spec.RetryOf, spec.Reason = c.of, strings.TrimSpace(b.Reason)
 	// A key says which content is newer. The retry has the content of the old
@@ -205,10 +239,32 @@ func makeRetry(b RetryRequest, c choice, in setting) (plan, Retried, []error) {
 		names = append(names, h.Name)
 	}
 	spec.On = fleet.Fold(names)
-	p := in.plan(jobs.Task{ID: jobs.TaskID(b.ID), Spec: spec}, hosts)
+	p := in.plan(jobs.Task{ID: jobs.TaskID(b.ID), Spec: spec, Again: b.Again}, hosts)
 	p.blobs, p.frozen = frozen.Blobs(), frozen
-	p.LeftOut.Drained = fleet.Fold(drained)
+	p.LeftOut.Drained = answer.LeftOut.Drained
 	return p, answer, nil
+}
+
+// cannotRetry is what is wrong with the choice of hosts, some of which are gone from the
+// inventory, and some drained.
+func cannotRetry(b RetryRequest, c choice, gone, drained []string) []error {
+	one := func(location, format string, args ...any) []error {
+		return []error{mistake(location, format, args...)}
+	}
+	switch n := len(c.hosts); {
+	case n == 0:
+		return one("body.outcomes", "%s", nothingToRetry(c.of, b.Outcomes, c.open))
+	case len(gone) > 0 && !b.SkipMissing:
+		return one("body.skip_missing", "%d of %d hosts are in the inventory no more: %s; leave them "+
+			"out with skip_missing", len(gone), n, brief(fleet.Fold(gone)))
+	case len(gone)+len(drained) == n && len(drained) > 0:
+		return one("path.task", "all of these hosts are drained: %s; undrain them",
+			brief(fleet.Fold(drained)))
+	case len(gone) == n:
+		return one("body.skip_missing", "none of the %d hosts is in the inventory any more: %s", n,
+			brief(fleet.Fold(gone)))
+	}
+	return nil
 }
 
 // undrained leaves drained hosts out.

@@ -43,7 +43,8 @@ func TestARetryDoesTheSameAgain(t *testing.T) {
 	if res := w.call("POST", path, nil, &dry); res.StatusCode != 201 || dry.Total != 1 {
 		t.Errorf("without a body: %s %+v, want the failed one", res.Status, dry)
 	}
-	ask := server.RetryRequest{ID: "0123456789", Outcomes: []jobs.Outcome{jobs.Failed, jobs.Unreachable}}
+	ask := server.RetryRequest{ID: "0123456789", Outcomes: []jobs.Outcome{jobs.Failed, jobs.Unreachable},
+		Again: true}
 	ask.Reason = " the cable is back "
 	var got server.Retried
 	if res := w.call("POST", path, ask, &got); res.StatusCode != http.StatusCreated || got.Total != 2 ||
@@ -127,13 +128,19 @@ func TestARetryGoesToTheHostsOfToday(t *testing.T) {
 		got.Total != 3 || got.Skipped != "h[0003-0004]" || !cmp.Equal(got.Zones, []string{"default", "moved"}) {
 		t.Errorf("without them: %s %+v", res.Status, got)
 	}
+	first := got.Task
+	got = server.Retried{}
+	if res := w.call("POST", path, server.RetryRequest{SkipMissing: true}, &got); res.StatusCode != 200 ||
+		!got.Already || got.Task != first || got.Skipped != "h[0003-0004]" {
+		t.Errorf("the same once more: %s %+v", res.Status, got)
+	}
 	list = many(1)
 	list[0].Name = "other"
 	if err := w.server.ReloadInventory(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	p = problem{}
-	if res := w.call("POST", path, server.RetryRequest{SkipMissing: true}, &p); res.StatusCode != 422 ||
+	if res := w.call("POST", path, server.RetryRequest{SkipMissing: true, Again: true}, &p); res.StatusCode != 422 ||
 		!strings.Contains(p.words(), "none of the 5 hosts") {
 		t.Errorf("all gone: %s %s", res.Status, p.words())
 	}

@@ -58,6 +58,12 @@ type Queue interface {
 	EventStreams
 	Appointing
 	Moves
+	Retrying
+}
+
+// Retrying tells by which tasks jobs of a task are done again already.
+type Retrying interface {
+	Retries(ctx context.Context, of, by jobs.TaskID, hosts []string) ([]jobs.Again, error)
 }
 
 // EventStreams are read by who writes history, and trimmed.

@@ -196,6 +196,8 @@ func (s *Server) put(ctx context.Context, p *plan) error {
 		switch {
 		case err == nil:
 			return nil
+		case errors.Is(err, queue.ErrRetried):
+			return err
 		case errors.Is(err, queue.ErrConflict) && own && try < idTries:
 		case errors.Is(err, queue.ErrConflict):
 			return conflict(p.task.ID, "it has other arguments or other hosts, or the runbook has changed")

@@ -18,9 +18,9 @@ import (
 
 // retryFlags are the flags of retry.
 type retryFlags struct {
-	failed, wait, skip, dry bool
-	outcomes                []string
-	reason                  string
+	failed, wait, skip, dry, again bool
+	outcomes                       []string
+	reason                         string
 }
 
 func newRetry() *cobra.Command {
@@ -31,11 +31,18 @@ func newRetry() *cobra.Command {
 		Long: `retry makes a new task of those hosts whose jobs ended in a way that is named. It
 runs what the old task ran, with the same arguments; the hosts are as the inventory
 has them today. Of a task that still runs only jobs that have ended are taken.
-How a job ended is kept for a day.`,
+How a job ended is kept for a day.
+
+The same order given twice does its work once: a host that was retried from this task
+before is left out, and it is said by which task. If nothing is left no task is made,
+and the id of the earlier one is printed; --wait follows it. What ended badly in that
+one, too, is retried from there; --again takes all once more. A retry that was ended
+before it began on a host does not count.`,
 		Example: `  muster retry 0wcy7y2fb2 --failed
   muster retry 0wcy7y2fb2 --outcome unreachable,unknown --wait
   muster retry 0wcy7y2fb2 --failed --reason 'the disk is full no more'
-  muster retry 0wcy7y2fb2 --failed --dry-run`,
+  muster retry 0wcy7y2fb2 --failed --dry-run
+  muster retry 0wcy7y2fb2 --failed --again`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeTasks,
 	}
@@ -44,6 +51,7 @@ How a job ended is kept for a day.`,
 	fl.StringSliceVar(&f.outcomes, "outcome", nil, "jobs with one of these `outcomes`: "+
 		join(jobs.Outcomes()))
 	fl.BoolVar(&f.skip, "skip-missing", false, "leave out hosts that are in the inventory no more")
+	fl.BoolVar(&f.again, "again", false, "also hosts that were retried from this task before")
 	fl.BoolVar(&f.wait, "wait", false, "follow it to its end; exit codes as those of muster run")
 	fl.BoolVar(&f.dry, "dry-run", false, "tell what would be done and do nothing")
 	fl.StringVar(&f.reason, "reason", "", "`why`, which the new task keeps")
@@ -57,7 +65,7 @@ How a job ended is kept for a day.`,
 		}
 		return s.retry(ctx, of, server.RetryRequest{
 			OrderRequest: server.OrderRequest{As: s.as, Reason: f.reason},
-			Outcomes:     list, SkipMissing: f.skip, DryRun: f.dry}, f.wait)
+			Outcomes:     list, SkipMissing: f.skip, DryRun: f.dry, Again: f.again}, f.wait)
 	})
 }
 
@@ -103,10 +111,15 @@ func (s *session) retry(ctx context.Context, of jobs.TaskID, b server.RetryReque
 	if t.Skipped != "" {
 		s.say("in the inventory no more, left out: %s", cell(t.Skipped))
 	}
+	for _, e := range t.Earlier {
+		s.say("%s", earlierWords(e))
+	}
 	if !b.DryRun {
 		s.sayPlan(t.Submitted)
 	}
 	switch {
+	case t.Already:
+		return s.already(ctx, t, b.DryRun, wait)
 	case b.DryRun:
 		if s.json {
 			return s.writeJSON(t)
@@ -128,4 +141,51 @@ func have(n int) string {
 		return "1 job has"
 	}
 	return fmt.Sprintf("%d jobs have", n)
+}
+
+// earlierWords says which hosts are left out for an earlier retry, and what to do about
+// those that ended badly there.
+func earlierWords(e server.Earlier) string {
+	who := operatorWords(jobs.TaskInfo{Operator: e.Operator, Proven: e.Proven})
+	words := fmt.Sprintf("retried before, left out: %s, by task %s of %s at %s", cell(e.Hosts),
+		cell(string(e.Task)), who, moment(e.At))
+	var bad []jobs.Outcome
+	for _, o := range jobs.Outcomes() {
+		if o != jobs.Succeeded && e.Outcomes[o] > 0 {
+			bad = append(bad, o)
+		}
+	}
+	if len(bad) == 0 {
+		return words
+	}
+	asked := "--outcome " + strings.Join(texts(bad), ",")
+	if slices.Equal(bad, []jobs.Outcome{jobs.Failed}) {
+		asked = "--failed"
+	}
+	return words + fmt.Sprintf(": %s there; `muster retry %s %s` does that again",
+		strings.Join(outcomeWords(e.Outcomes, false), ", "), cell(string(e.Task)), asked)
+}
+
+// already ends a retry of which nothing was left to do.
+func (s *session) already(ctx context.Context, t server.Retried, dry, wait bool) error {
+	if dry {
+		s.say("no task would be made: all of it was retried before; --again does it once more")
+	} else {
+		s.say("no task was made: all of it was retried before; --again does it once more")
+	}
+	switch {
+	case wait && len(t.Earlier) == 1:
+		return s.wait(ctx, t.Task, 0)
+	case wait:
+		return exit(exitNotAll, errors.New("these are several tasks: follow each with `muster wait`"))
+	case s.json:
+		return s.writeJSON(t)
+	case dry:
+		return nil
+	}
+	text := ""
+	for _, e := range t.Earlier {
+		text += cell(string(e.Task)) + "\n"
+	}
+	return s.write(text)
 }

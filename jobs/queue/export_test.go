@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -136,4 +137,42 @@ func ReadJob(text string) (model.Job, error) {
 		Started: r.started, Lost: r.lost, Was: r.was, Cancel: r.cancel, Spent: r.spent, Why: r.why,
 		End: model.End{At: r.end.at, Outcome: r.end.outcome, Class: r.end.class, Exit: r.end.exit,
 			Error: r.end.err, Note: r.end.note, Spent: r.end.spent}}, err
+}
+
+// AgeClaims makes the claims of retries of a task older.
+func (q *Queue) AgeClaims(ctx context.Context, of jobs.TaskID, by time.Duration) error {
+	h, err := q.rdb.HGetAll(ctx, retriedKey(of)).Result()
+	if err != nil {
+		return err
+	}
+	for field, text := range h {
+		var c claim
+		if !strings.HasPrefix(field, claimMark) {
+			continue
+		}
+		if err := json.Unmarshal([]byte(text), &c); err != nil {
+			return err
+		}
+		c.At = c.At.Add(-by)
+		older, err := json.Marshal(c)
+		if err == nil {
+			err = q.rdb.HSet(ctx, retriedKey(of), field, older).Err()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ForgetTask has Redis forget a task: what is in a zone, or, of the zone "", in the hub.
+func (q *Queue) ForgetTask(ctx context.Context, zone string, id jobs.TaskID) error {
+	key := hubKey("task:", string(id))
+	if zone != "" {
+		key = zoneKey(zone, "task:", string(id))
+		if err := q.rdb.Del(ctx, zoneKey(zone, "held:", string(id))).Err(); err != nil {
+			return err
+		}
+	}
+	return q.rdb.Del(ctx, key).Err()
 }

@@ -38,13 +38,35 @@ var ErrCancelled = errors.New("the task was cancelled while it was submitted: su
 // Submit puts a task with its hosts, by zone, into the queue and commits it.
 // Nothing runs before all of it is there. If it fails, the same submit with the
 // same task id completes it; what is never completed expires after a day.
-// progress, which may be nil, hears how many jobs are in.
+// progress, which may be nil, hears how many jobs are in. A task that does jobs of another
+// again is put only if no third one does them; see ErrRetried.
 func (q *Queue) Submit(ctx context.Context, t jobs.Task, hosts map[string][]string,
 	progress func(int)) error {
 	zones := slices.Sorted(maps.Keys(hosts))
 	if err := checkTask(t, hosts); err != nil {
 		return err
 	}
+	put := q.putAll
+	if t.Spec.RetryOf != "" {
+		put = q.putRetry
+	}
+	if err := put(ctx, t, hosts, progress); err != nil {
+		return fmt.Errorf("submit task %s: %w", t.ID, err)
+	}
+	if err := q.commitAll(ctx, t.ID, zones); err != nil {
+		return fmt.Errorf("submit task %s: %w", t.ID, err)
+	}
+	if err := q.supersede(ctx, t); err != nil {
+		return fmt.Errorf("task %s is accepted, but what it supersedes was not ended, submit it "+
+			"again with its id: %w", t.ID, err)
+	}
+	return nil
+}
+
+// putAll puts a task with all its hosts.
+func (q *Queue) putAll(ctx context.Context, t jobs.Task, hosts map[string][]string,
+	progress func(int)) error {
+	zones := slices.Sorted(maps.Keys(hosts))
 	done, indexed := 0, false
 	for _, z := range zones {
 		err := q.putZone(ctx, z, t, hosts[z], func(n int) error {
@@ -62,15 +84,8 @@ func (q *Queue) Submit(ctx context.Context, t jobs.Task, hosts map[string][]stri
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("submit task %s: %w", t.ID, err)
+			return err
 		}
-	}
-	if err := q.commitAll(ctx, t.ID, zones); err != nil {
-		return fmt.Errorf("submit task %s: %w", t.ID, err)
-	}
-	if err := q.supersede(ctx, t); err != nil {
-		return fmt.Errorf("task %s is accepted, but what it supersedes was not ended, submit it "+
-			"again with its id: %w", t.ID, err)
 	}
 	return nil
 }

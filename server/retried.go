@@ -1,0 +1,70 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"muster/fleet"
+	"muster/jobs"
+)
+
+// comingWait is how long a retry waits for another one of the same hosts that is being
+// submitted: longer than that keeps its hosts if its server has died.
+const comingWait = 15 * time.Second
+
+// leaveEarlier leaves out hosts that another task does again. Of a task that is just
+// being submitted it is waited for whether it comes.
+func (s *Server) leaveEarlier(ctx context.Context, r retrying, c *choice) error {
+	wait := comingWait
+	if r.body.DryRun {
+		wait = 0
+	}
+	var list []jobs.Again
+	err := s.await(ctx, wait, func() (over bool, err error) {
+		list, err = s.queue.Retries(ctx, r.of, jobs.TaskID(r.body.ID), c.hosts)
+		return !slices.ContainsFunc(list, func(a jobs.Again) bool { return a.Coming }), err
+	})
+	if err != nil || r.body.Again {
+		return err
+	}
+	left := map[string]bool{}
+	for _, a := range list {
+		for _, host := range a.Hosts {
+			left[host] = true
+		}
+	}
+	c.hosts = slices.DeleteFunc(c.hosts, func(host string) bool { return left[host] })
+	c.earlier = list
+	return nil
+}
+
+// alreadyRetried answers a retry of which nothing is left to do: with the earlier task, if
+// it is one.
+func (s *Server) alreadyRetried(ctx context.Context, r retrying, c choice, out Retried) (
+	*retryOutput, error) {
+	out.Already, out.Earlier = true, earlier(c.earlier)
+	out.TaskInfo = jobs.TaskInfo{Runbook: c.spec.Runbook, Zones: []string{},
+		Outcomes: jobs.NewCounts(), Terms: jobs.Terms{RetryOf: r.of}}
+	if len(c.earlier) == 1 && !r.body.DryRun {
+		out.Task, out.State = c.earlier[0].Task, jobs.TaskSubmitting
+		if t, _, err := s.taskInfo(ctx, out.Task); err == nil {
+			out.TaskInfo = t
+		}
+	}
+	if !r.body.DryRun {
+		s.logOrder("task was retried before", r.giver, "task", r.of, "as", c.earlier[0].Task)
+	}
+	return &retryOutput{http.StatusOK, out}, nil
+}
+
+// earlier is how it is told.
+func earlier(list []jobs.Again) []Earlier {
+	var out []Earlier
+	for _, a := range list {
+		out = append(out, Earlier{Task: a.Task, Operator: a.Operator, Proven: a.Proven, At: a.At,
+			Hosts: fleet.Fold(a.Hosts), Count: len(a.Hosts), Open: a.Open, Outcomes: a.Outcomes})
+	}
+	return out
+}
