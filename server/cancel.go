@@ -39,7 +39,7 @@ func (s *Server) cancel(ctx context.Context, in *cancelInput) (*cancelOutput, er
 		did, err = s.queue.Cancel(ctx, id, g.note())
 	}
 	if err != nil {
-		return nil, problem(err)
+		return nil, s.gone(ctx, id, err)
 	}
 	s.logOrder("task cancelled", g, "task", id, "jobs", len(list), "ended", did.Ended,
 		"running", did.Running)

@@ -182,7 +182,7 @@ func (s *Server) turnTask(ctx context.Context, in *taskOrder, done string,
 		return nil, refusal(wrong)
 	}
 	out, err := turn(ctx, s, g, id, do)
-	return out, problem(err)
+	return out, s.gone(ctx, id, err)
 }
 
 // pauseCustomer refuses a customer without hosts: who mistypes a name must not

@@ -69,7 +69,7 @@ func (s *Server) streamedTask(ctx context.Context, text string, wrong []error) (
 		return jobs.TaskInfo{}, refusal(wrong)
 	}
 	t, err := s.queue.Task(ctx, id)
-	return t, problem(err)
+	return t, s.gone(ctx, id, err)
 }
 
 // followed lets a client hear what a follower hears, until the task has ended or the

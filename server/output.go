@@ -36,7 +36,7 @@ func (s *Server) output(ctx context.Context, in *outputInput) (*outputOutput, er
 	zone, err := s.queue.JobZone(ctx, id)
 	if err != nil {
 		if _, err = s.orPast(ctx, id, err); err != nil {
-			return nil, problem(err)
+			return nil, s.gone(ctx, id.Task(), err)
 		}
 		said, err := s.history.Output(ctx, id)
 		if err != nil {

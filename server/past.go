@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -286,6 +287,25 @@ func (s *Server) orPast(ctx context.Context, id jobs.ID, err error) (jobs.JobInf
 		return jobs.JobInfo{}, err
 	}
 	return j.JobInfo, failed
+}
+
+// gone is the answer where Redis does not know a task, or a job of it: what history knows of
+// the task, if it does. Other errors are answered as they are.
+func (s *Server) gone(ctx context.Context, id jobs.TaskID, err error) error {
+	if s.history == nil || !errors.Is(err, queue.ErrNotFound) {
+		return problem(err)
+	}
+	t, failed := s.history.Task(ctx, id)
+	switch {
+	case failed != nil:
+		return problem(err)
+	case t.State == jobs.TaskEnded:
+		return huma.Error404NotFound(fmt.Sprintf("%s: the task ended at %s, and Redis keeps no more of "+
+			"it; history does: `muster task %s`", err, t.Finished, id))
+	}
+	return huma.Error404NotFound(fmt.Sprintf("%s: the task was forgotten by Redis before it ended; "+
+		"%d of its %d jobs are known to have ended: `muster task %s`; what became of the others is not "+
+		"known, and no more will come of them", err, t.Outcomes.Sum(), t.Total, id))
 }
 
 // pastSummary folds the jobs of a task that history has.

@@ -70,6 +70,11 @@ func TestWhatRedisForgotIsShownFromHistory(t *testing.T) {
 	see("when Redis has forgotten its jobs")
 	m.FlushAll()
 	see("when Redis has forgotten all of it")
+	var p problem
+	if res := w.call("POST", "/v1/tasks/"+string(task)+"/retry", nil, &p); res.StatusCode != 404 ||
+		!strings.Contains(p.Detail, "the task ended at 2") || !strings.Contains(p.Detail, "history does") {
+		t.Errorf("retry: %s %+v", res.Status, p)
+	}
 	if res := w.call("GET", "/v1/tasks/0000000000", nil, nil); res.StatusCode != 404 {
 		t.Errorf("a task that never was: %s", res.Status)
 	}
@@ -99,6 +104,22 @@ func TestATaskThatRedisForgotBeforeItsEndIsNotWaitedFor(t *testing.T) {
 	w.call("GET", "/v1/tasks/"+string(task)+"/report", nil, &r)
 	if len(r.Parts) != 2 || r.Parts[1].Name != history.NotKnown || r.Parts[1].Hosts != 2 {
 		t.Errorf("report %+v, want two hosts that are not known", r.Parts)
+	}
+	// Whatever is asked of it, the answer says what became of it.
+	path, job := "/v1/tasks/"+string(task), "/v1/jobs/"+string(jobs.NewID(task, "fw001"))
+	for _, ask := range []string{"GET " + job, "GET " + job + "/output", "GET " + path + "/output",
+		"POST " + path + "/cancel", "POST " + path + "/retry", "POST " + path + "/pause",
+		"POST " + path + "/resume"} {
+		method, where, _ := strings.Cut(ask, " ")
+		var body any
+		if method == "POST" {
+			body = map[string]string{"reason": "it is late"}
+		}
+		var p problem
+		if res := w.call(method, where, body, &p); res.StatusCode != 404 || !strings.Contains(p.Detail,
+			"forgotten by Redis before it ended; 1 of its 3 jobs are known to have ended") {
+			t.Errorf("%s: %s %+v", ask, res.Status, p)
+		}
 	}
 }
 

@@ -75,7 +75,7 @@ func (s *Server) retryOnce(ctx context.Context, r retrying) (*retryOutput, error
 		err = s.leaveEarlier(ctx, r, &chosen)
 	}
 	if err != nil {
-		return nil, problem(err)
+		return nil, s.gone(ctx, r.of, err)
 	}
 	if len(chosen.hosts) == 0 && len(chosen.earlier) > 0 {
 		return s.alreadyRetried(ctx, r, chosen, Retried{Open: chosen.open})

@@ -171,7 +171,7 @@ func (s *Server) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
 	j, err := s.queue.Job(ctx, id)
 	if err != nil {
 		if j, err = s.orPast(ctx, id, err); err != nil {
-			return nil, problem(err)
+			return nil, s.gone(ctx, id.Task(), err)
 		}
 	}
 	j.HostLeft = s.stock.left(j)
