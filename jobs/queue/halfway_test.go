@@ -141,6 +141,43 @@ func TestATaskThatWasCancelledInItsSubmitHasEnded(t *testing.T) {
 	})
 }
 
+// A task of which Redis has lost a part is never whole again: those behind it on the list of
+// commits do not wait for it.
+func TestACommitThatCannotBeKeepsNoOtherOne(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q, dying, ctx := open(t, w, "1"), open(t, w, ""), t.Context()
+		rdb, all := w.raw(t), []jobs.TaskID{}
+		for range 6 { // a set has no order
+			task, hosts := newTask(spec(), 1)
+			dying.BeforeScript(string(task.ID), func(n int) error {
+				if n > 1 {
+					return errors.New("killed")
+				}
+				return nil
+			})
+			if err := dying.Submit(ctx, task, hosts, nil); err == nil {
+				t.Fatal("it did not break off")
+			}
+			all = append(all, task.ID)
+		}
+		for _, id := range all[:3] {
+			rdb.Del(ctx, "muster:{default}:held:"+string(id))
+		}
+		if err := q.Tend(ctx, zone); err == nil || strings.Count(err.Error(), "task ") != 3 {
+			t.Errorf("said of three that are not whole: %v", err)
+		}
+		for i, id := range all {
+			got, err := q.Task(ctx, id)
+			if want := i < 3; err != nil || (got.State == jobs.TaskSubmitting) != want {
+				t.Errorf("task %d is %s, %v", i, got.State, err)
+			}
+		}
+		for range 2 { // what was lost ends as unknown
+			fsck(t, q, true)
+		}
+	})
+}
+
 // wantOne tells how the last job of the task stands.
 func wantOne(t *testing.T, q *queue.Queue, id jobs.TaskID, want jobs.State) {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -219,6 +220,7 @@ func (q *Queue) tendCommits(ctx context.Context) error {
 	if err != nil {
 		return q.say("tend", err)
 	}
+	var errs []error // one that cannot be committed is not in the way of the others
 	for _, id := range ids {
 		zones, err := q.taskZones(ctx, jobs.TaskID(id))
 		if err == nil {
@@ -228,8 +230,8 @@ func (q *Queue) tendCommits(ctx context.Context) error {
 			err = q.say("tend", q.rdb.SRem(ctx, hubKey("commits", ""), id).Err())
 		}
 		if err != nil {
-			return err
+			errs = append(errs, fmt.Errorf("task %s: %w", id, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
