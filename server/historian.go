@@ -204,11 +204,11 @@ func (h *historian) drain(ctx context.Context, zone string) (full bool, err erro
 func (h *historian) store(ctx context.Context, b history.Batch) error {
 	needs := history.NeedsOf(b.Events)
 	for _, id := range needs.Tasks {
-		t, err := h.fresh(ctx, id)
+		t, known, err := h.known(ctx, id)
 		if err != nil {
 			return err
 		}
-		if t.Task != "" {
+		if known {
 			b.Tasks = append(b.Tasks, t)
 		}
 	}

@@ -51,6 +51,21 @@ func (h *historian) fresh(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, e
 	return t, nil
 }
 
+// known is a task as Redis knows it now, and tells whether history shall have it so: a day
+// after the end of a task Redis knows its name still, but no number of its hosts any more.
+func (h *historian) known(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, bool, error) {
+	t, err := h.fresh(ctx, id)
+	if err != nil || t.Task == "" || t.Total > 0 || t.State == jobs.TaskSubmitting {
+		return t, t.Task != "", err
+	}
+	switch _, err := h.history.Task(ctx, id); {
+	case errors.Is(err, history.ErrNotFound):
+		return t, true, nil // it is all that there is to say
+	default:
+		return t, false, err
+	}
+}
+
 // task is what was asked for; empty if nobody knows it any more.
 func (h *historian) task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error) {
 	if t, ok := h.tasks[id]; ok {
@@ -158,8 +173,15 @@ func (h *historian) healTask(ctx context.Context, id jobs.TaskID) error {
 		return err
 	}
 	is, err := h.fresh(ctx, id)
-	if err != nil || is.Task == "" || is.Total == 0 {
-		return err // Redis has nothing to compare with
+	if err != nil {
+		return err
+	}
+	if is.Task == "" || is.Total == 0 { // Redis has nothing to compare with
+		if has.Total == 0 || has.Outcomes.Sum() < has.Total || has.State == jobs.TaskEnded {
+			return nil
+		}
+		has.State = jobs.TaskEnded // the end of the last job was stored when Redis had forgotten it
+		return h.history.Reconcile(ctx, has, nil)
 	}
 	if has.Outcomes.Sum() == is.Outcomes.Sum() && has.State == is.State && has.Total == is.Total {
 		return nil

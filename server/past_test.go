@@ -80,6 +80,36 @@ func TestWhatRedisForgotIsShownFromHistory(t *testing.T) {
 	}
 }
 
+// What is read of a stream more than a day after its tasks have ended, when Redis knows their
+// names and no number of their hosts, takes nothing away from what history has of them.
+func TestATaskThatEndedADayAgoKeepsItsHostsInHistory(t *testing.T) {
+	t.Parallel()
+	m, cfg := queuetest.StartMini(t)
+	store := openHistory(t, historytest.SQLite(t))
+	w := start(t, setup{redis: &cfg})
+	h := server.NewHistorian(w.server, store)
+	read := func() {
+		t.Helper()
+		for more := true; more; {
+			var err error
+			if more, err = h.Round(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	task := w.submit(run("fw*")).Task
+	read()
+	w.work("default", succeed)
+	w.work("eu", succeed)
+	m.SetTime(time.Now().Add(25 * time.Hour))
+	m.FastForward(25 * time.Hour)
+	read()
+	got, err := store.Task(t.Context(), task)
+	if err != nil || got.Total != 3 || got.State != jobs.TaskEnded || got.Outcomes[jobs.Succeeded] != 3 {
+		t.Errorf("history has %+v, %v, want that all of three hosts succeeded", got, err)
+	}
+}
+
 // A task that Redis lost while it ran has no end that anybody could wait for, and
 // nobody knows what became of the jobs that had none.
 func TestATaskThatRedisForgotBeforeItsEndIsNotWaitedFor(t *testing.T) {
