@@ -24,7 +24,7 @@ steps:
     gate: {question: "Is the {{saved.ds}} there?", timeout: "{{limit}}"}
     on_fail: [{name: undo, run: echo undone}]
   - name: use
-    check: sleep 1
+    check: ` + held + `
 `
 
 // wantText looks for words in what a command says.
@@ -67,6 +67,7 @@ func TestJobsWaitAtAGateForAPerson(t *testing.T) {
 	}
 	l.wantText(0, "gate open --reason seen "+job("1"), "task "+id+": the gate person is open: fw0001\n")
 	l.killChild()
+	letGo(t, l.fleet)
 	if j := l.awaitJob(jobs.ID(job("1")), jobs.Ended); j.Outcome != jobs.Succeeded {
 		t.Errorf("opened: %+v", j)
 	}
