@@ -2,7 +2,10 @@ package model
 
 import (
 	"cmp"
+	"fmt"
 	"math"
+	"regexp"
+	"strings"
 	"time"
 
 	"muster/jobs"
@@ -90,6 +93,34 @@ func (c *call) close(id jobs.ID, j Job, a Ending) {
 	c.finish(id, j, o, d)
 	c.unqueue(id)
 	c.after(func() { c.Held.remove(a.Task, id) })
+}
+
+// tried finds in what is kept of a job that its step has failed, and is to be tried again.
+var tried = regexp.MustCompile(`"again":\d`)
+
+// cancelled is how a job ends that was cancelled: it says so if a part of it has
+// run, or may have, and how its host is.
+func cancelled(j Job, note string) (End, doubt) {
+	switch {
+	case strings.Contains(j.Saved, jobs.MayHaveRun):
+		return End{Outcome: jobs.Unknown, Error: "cancelled when a step may have run: " + note}, acting
+	case j.State == jobs.Verify:
+		return End{Outcome: jobs.Unknown, Error: "cancelled before the host was back: " + note}, sure
+	case strings.Contains(j.Saved, jobs.Undoing):
+		o := End{Outcome: jobs.Cancelled, Error: "cancelled in the middle of its on_fail: " + note}
+		switch {
+		case strings.Contains(j.Saved, jobs.KeptBefore):
+			return o, acting
+		case strings.Contains(j.Saved, jobs.Disturbed):
+			return o, halfWay
+		}
+		return o, sure
+	case tried.MatchString(j.Saved):
+		note = fmt.Sprintf("cancelled between two tries of step %d: %s", j.Step+1, note)
+	case j.Step > 0:
+		note = fmt.Sprintf("cancelled after step %d: %s", j.Step, note)
+	}
+	return End{Outcome: jobs.Cancelled, Error: note}, sure
 }
 
 // Turn is a call of the script control.

@@ -373,26 +373,3 @@ func (c *call) has(task jobs.TaskID, host string) bool {
 	_, held := c.Held[task].Score(id)
 	return c.Jobs[id] != nil || queued || again || held
 }
-
-// cancelled is how a job ends that was cancelled: it says so if a part of it has
-// run, or may have, and how its host is.
-func cancelled(j Job, note string) (End, doubt) {
-	switch {
-	case strings.Contains(j.Saved, jobs.MayHaveRun):
-		return End{Outcome: jobs.Unknown, Error: "cancelled when a step may have run: " + note}, acting
-	case j.State == jobs.Verify:
-		return End{Outcome: jobs.Unknown, Error: "cancelled before the host was back: " + note}, sure
-	case strings.Contains(j.Saved, jobs.Undoing):
-		o := End{Outcome: jobs.Cancelled, Error: "cancelled in the middle of its on_fail: " + note}
-		switch {
-		case strings.Contains(j.Saved, jobs.KeptBefore):
-			return o, acting
-		case strings.Contains(j.Saved, jobs.Disturbed):
-			return o, halfWay
-		}
-		return o, sure
-	case j.Step > 0:
-		note = fmt.Sprintf("cancelled after step %d: %s", j.Step, note)
-	}
-	return End{Outcome: jobs.Cancelled, Error: note}, sure
-}

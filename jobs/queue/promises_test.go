@@ -261,6 +261,32 @@ func TestAJobThatWasDeferredHalfWayGoesOnWhereItWas(t *testing.T) {
 	})
 }
 
+// A job that is cancelled between two tries of a step has run: it says so, also of its first.
+// What a step saved is no try, whatever it is called.
+func TestACancelBetweenTwoTriesSaysSo(t *testing.T) {
+	for saved, want := range map[string]string{
+		`{"again":1}`:                 "cancelled between two tries of step 1: carol: no",
+		`{"saved":{"again":"1"}}`:     "carol: no",
+		`{"saved":{"a":"again\":1"}}`: "carol: no",
+	} {
+		for _, runs := range []bool{false, true} { // cancelled before the step failed, or behind it
+			twins(t, func(t *testing.T, w *twin) {
+				g := disturb(t, w)
+				cancel := model.Ending{Task: g.Job.Task(), Note: "carol: no"}
+				if runs {
+					w.end(t, cancel)
+				}
+				w.take(t, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindWait,
+					Delay: time.Minute, Saved: saved})
+				w.end(t, cancel)
+				if why := w.zone.Jobs[g.Job].End.Error; why != want {
+					t.Errorf("with %s kept it ended with %q, want %q", saved, why, want)
+				}
+			})
+		}
+	}
+}
+
 // A job that has begun to disturb its host keeps the group until it ends, also
 // while it waits for another attempt; one that has not leaves it to others.
 func TestTheGroupIsKeptBetweenAttempts(t *testing.T) {

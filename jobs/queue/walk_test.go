@@ -372,7 +372,7 @@ func (m *walker) result(t *rapid.T, g jobs.Grant) jobs.Result {
 		r.Step, r.Error = rapid.IntRange(0, 2).Draw(t, "at step"), "no answer"
 		if rapid.IntRange(0, 3).Draw(t, "remember") == 0 {
 			r.Saved = rapid.SampledFrom([]string{`{"may_have_run":true}`, `{"failed":{"step":1}}`,
-				`{"failed":{"step":1,"keep":true}}`, `{"failed":{"step":1},"disturbed":true}`}).Draw(t, "what")
+				`{"again":1}`, `{"failed":{"step":1,"keep":true}}`, `{"failed":{"step":1},"disturbed":true}`}).Draw(t, "what")
 		}
 	}
 	if g.Mode == jobs.ModeLost && kind != jobs.KindEnd && kind != jobs.KindRetry {

@@ -301,6 +301,9 @@ function m.cancelled(j, note)
     return {outcome = 'cancelled', err = 'cancelled in the middle of its on_fail: ' .. note,
       half = string.find(j.saved, '"disturbed":true', 1, true),
       keep = string.find(j.saved, '"keep":true', 1, true)}
+  elseif string.find(j.saved, '"again":%d') then -- numbers alone: what steps save are texts
+    return {outcome = 'cancelled',
+      err = 'cancelled between two tries of step ' .. m.us(j.step + 1) .. ': ' .. note}
   elseif j.step > 0 then
     return {outcome = 'cancelled', err = 'cancelled after step ' .. m.us(j.step) .. ': ' .. note}
   end
