@@ -65,6 +65,11 @@ func lives() (list []string) {
 			list = append(list, fmt.Sprint(order, " when ", state))
 		}
 	}
+	for _, state := range []jobs.State{jobs.Queued, jobs.Blocked, jobs.Running, jobs.Deferred} {
+		for _, order := range []string{"limit raised", "limit lowered", "cleared"} {
+			list = append(list, fmt.Sprint(order, " when ", state))
+		}
+	}
 	for _, o := range []jobs.Outcome{jobs.Succeeded, jobs.Failed, jobs.Unreachable, jobs.Timeout,
 		jobs.Unknown, jobs.Cancelled, jobs.Expired, jobs.Superseded} {
 		list = append(list, "ended "+string(o))

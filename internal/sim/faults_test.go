@@ -37,6 +37,7 @@ const (
 	pausing           fault = "task paused"
 	cancelling        fault = "task or job cancelled"
 	halting           fault = "zone halted"
+	limiting          fault = "limit changed"
 	freezing          fault = "freeze of all windows ordered"
 )
 
@@ -45,7 +46,7 @@ func allFaults() []fault {
 	return []fault{requestLost, replyLost, duplicated, killStarted, killAtWork, killAfterWork,
 		killReporting, killBehindCall, masterBeforeTake, masterBeforeChild, masterBehindCall,
 		masterAnytime, nodeDead, nodeAsleep, childStopped, masterStopped, redisRestart, redisStall,
-		tailLost, failover, flushed, clockJump, pausing, cancelling, halting, freezing}
+		tailLost, failover, flushed, clockJump, pausing, cancelling, halting, limiting, freezing}
 }
 
 // faults of one seed: a random part of them, each with its own chance.
@@ -169,7 +170,7 @@ func (f *faults) haltBehind(call string) {
 
 // act is what an operator does next; empty: nothing.
 func (f *faults) act() fault {
-	for _, kind := range []fault{pausing, cancelling, halting, freezing} {
+	for _, kind := range []fault{pausing, cancelling, halting, limiting, freezing} {
 		if !f.quiet && f.w.chance(f.on[kind]) {
 			f.note(kind)
 			return kind

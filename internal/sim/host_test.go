@@ -105,21 +105,23 @@ func (h *host) disturb(e entry) {
 // limit judges by the commands that run on all hosts how many jobs count against a limit.
 // What a worker left behind that was killed is counted by none: its job is lost.
 func (h *host) limit(e entry) {
-	for name, most := range limitsMost {
+	for _, name := range sorted(limitsMost) {
 		if !h.counts(e, name) {
 			continue
 		}
 		var at []string
+		since := h.firstAsked(e.job, e.asked)
 		for _, other := range sorted(h.hosts) {
 			o := h.hosts[other]
 			for _, x := range o.log {
 				if j := h.redis.zone.Jobs[x.job]; x.to > h.now && o.counts(x, name) && j != nil &&
 					j.State == jobs.Running && j.Token == x.token {
 					at = append(at, string(x.job))
+					since = min(since, o.firstAsked(x.job, x.asked))
 				}
 			}
 		}
-		if len(at) >= most {
+		if most := h.redis.mostSince(name, since); len(at) >= most {
 			h.suspect("I10", "%s: %s starts, and %s count against %s, %d at most", h.name, e.job,
 				strings.Join(at, ", "), name, most)
 		}

@@ -64,6 +64,8 @@ func (s *staff) act() {
 		s.freeze(s.between(10*time.Second, 5*time.Minute))
 	case halting:
 		s.halt()
+	case limiting:
+		s.limit()
 	}
 }
 

@@ -25,11 +25,13 @@ type server struct {
 	agreed  *windows.Book          // what it knows of windows
 
 	forgotten map[jobs.Token]bool // attempts of which it has lost the take
+	limits    limited
 }
 
 func newServer(w *world) *server {
 	return &server{world: w, zone: model.New(), up: true, run: 1, events: map[string]int{},
-		forgotten: map[jobs.Token]bool{}}
+		forgotten: map[jobs.Token]bool{},
+		limits:    limited{map[string]int{}, map[string][]limitAt{}}}
 }
 
 func (s *server) time() jobs.Micros { return start.Add(s.now + s.offset) }
@@ -62,6 +64,7 @@ func (s *server) carry(f call) any {
 		s.broken("I7: %s", mistake)
 	}
 	s.overspent()
+	s.count()
 	if halted := s.zone.Flags.Halted.Note != ""; halted && s.halted == 0 {
 		s.halted = s.now
 	} else if !halted {

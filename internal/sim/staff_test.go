@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -51,6 +52,7 @@ type staff struct {
 	plans    map[jobs.TaskID]plan
 	accepted map[jobs.TaskID][]string // hosts
 	ordered
+	limits map[string]int // as people want them to be
 	tasks  []jobs.TaskID
 	halts  int64
 	frozen time.Duration // since when nothing may begin; 0: it may
@@ -60,7 +62,8 @@ type staff struct {
 func newStaff(w *world) *staff {
 	s := &staff{wanted: agreed, client: newClient(&process{world: w}, "", ""), plans: map[jobs.TaskID]plan{},
 		accepted: map[jobs.TaskID][]string{}, ordered: ordered{
-			paused: map[jobs.TaskID]time.Duration{}, cancelled: map[string]time.Duration{}}}
+			paused: map[jobs.TaskID]time.Duration{}, cancelled: map[string]time.Duration{}},
+		limits: maps.Clone(limitsMost)}
 	s.agree()
 	s.duty()
 	return s
@@ -94,7 +97,7 @@ func (s *staff) duty() {
 	s.rollOut()
 	for _, name := range sorted(s.redis.zone.Semaphores.Holders) {
 		if _, frozen := s.redis.zone.Semaphores.Holders[name]["frozen"]; frozen && s.chance(0.05) && s.calm(name) {
-			s.control(model.Turn{Verb: "clear", Object: name[len("group/"):], Note: "looked at it"})
+			s.clear(name)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"muster/jobs"
@@ -141,11 +142,11 @@ func (h *host) window(e entry) {
 	}
 	at := start.Add(h.now).Time()
 	asked := at
-	if e.kind == looking { // it was asked before the host was called
-		asked = at.Add(-callMax)
+	if e.kind == looking { // it was asked before the host was called; who sleeps then looks later
+		asked = start.Add(e.asked).Time()
 	}
 	w := windows.Work{Window: true, Runbook: "exec", Override: "the freeze is judged below"}
-	open := agreed.Openings(placeOf(h), at.Add(-jobs.SkewMax), w, 1)
+	open := agreed.Openings(placeOf(h), asked.Add(-jobs.SkewMax), w, 1)
 	if len(open) == 0 || open[0].Start.After(at.Add(jobs.SkewMax)) ||
 		!asked.Before(open[0].Cutoff.Add(jobs.SkewMax)) ||
 		asked.Add(e.left(e.step)).After(open[0].End.Add(jobs.SkewMax)) {
@@ -154,7 +155,8 @@ func (h *host) window(e entry) {
 	} else if at.Add(e.to - e.from).After(open[0].End) {
 		h.faults.met("a step runs beyond the end of its window")
 	}
-	if s := h.staff.frozen; s != 0 && h.now > s+agreedMax && e.step == 0 {
+	first := !slices.ContainsFunc(h.log, func(x entry) bool { return x.job == e.job })
+	if s := h.staff.frozen; s != 0 && h.now > s+agreedMax && first && e.kind != looking {
 		h.suspect("I4", "%s: %s begins %s after a freeze was ordered", h.name, e.job, h.now-s)
 	}
 }
@@ -162,7 +164,7 @@ func (h *host) window(e entry) {
 // agree writes the limits and the timetable down, also when Redis has lost them.
 func (s *staff) agree() {
 	for _, name := range sorted(limitsMost) {
-		s.control(model.Turn{Verb: "limit", Object: name, Number: int64(limitsMost[name])})
+		s.control(model.Turn{Verb: "limit", Object: name, Number: int64(s.limits[name])})
 	}
 	s.insist("agree", func(*zone, jobs.Micros) any {
 		s.redis.agreed = s.wanted

@@ -1,0 +1,102 @@
+package sim
+
+import (
+	"time"
+
+	"muster/jobs"
+	"muster/jobs/model"
+)
+
+// This file changes limits while jobs wait, run and are deferred.
+
+// A limitAt is a limit from a time on.
+type limitAt struct {
+	from time.Duration
+	most int
+}
+
+// limited is how many jobs count against each limit, and what the limits were. Who counts
+// already stays when one is lowered.
+type limited struct {
+	counts map[string]int
+	log    map[string][]limitAt
+}
+
+// count looks at all limits after a call: who is new must have found room.
+func (s *server) count() {
+	for _, name := range sorted(limitsMost) {
+		most, known := s.zone.Semaphores.Max[name]
+		if !known {
+			continue
+		}
+		if log := s.limits.log[name]; len(log) == 0 || log[len(log)-1].most != most {
+			s.limits.log[name] = append(log, limitAt{s.now, most})
+		}
+		n := len(s.zone.Semaphores.Holders[name])
+		if n > s.limits.counts[name] && n > most && !s.faults.forgetful() {
+			s.broken("I10: %d jobs count against %s, %d at most", n, name, most)
+		}
+		s.limits.counts[name] = n
+	}
+}
+
+// mostSince is the highest that a limit was since a time.
+func (s *server) mostSince(name string, since time.Duration) (most int) {
+	log := s.limits.log[name]
+	for i, l := range log {
+		if i+1 == len(log) || log[i+1].from >= since {
+			most = max(most, l.most)
+		}
+	}
+	return most
+}
+
+// firstAsked is when the first attempt at a job was asked for of which a step began.
+func (h *host) firstAsked(id jobs.ID, at time.Duration) time.Duration {
+	for _, e := range h.log {
+		if e.job == id {
+			at = min(at, e.asked)
+		}
+	}
+	return at
+}
+
+// limit changes one, and takes that back later.
+func (s *staff) limit() {
+	names := sorted(limitsMost)
+	name, most := names[s.rnd.IntN(len(names))], 1+s.rnd.IntN(4)
+	order := "limit raised"
+	if most < s.limits[name] {
+		order = "limit lowered"
+	}
+	set := func(most int) {
+		s.limits[name] = most
+		turn := model.Turn{Verb: "limit", Object: name, Number: int64(most)}
+		s.insist("limit", func(z *zone, now jobs.Micros) any {
+			for _, id := range s.tasks {
+				s.met(order, z, id, s.accepted[id])
+			}
+			return z.Control(now, turn)
+		}, func(any) {})
+	}
+	set(most)
+	s.in(s.between(10*time.Second, 5*time.Minute), func() {
+		order = "limit as before"
+		set(limitsMost[name])
+	})
+}
+
+// clear says of a group that somebody has looked at its hosts.
+func (s *staff) clear(name string) {
+	turn := model.Turn{Verb: "clear", Object: name[len("group/"):], Note: "looked at it"}
+	s.insist("clear", func(z *zone, now jobs.Micros) any {
+		for _, id := range s.tasks {
+			for _, host := range s.accepted[id] {
+				if "group/"+s.hosts[host].group == name {
+					s.met("cleared", z, id, []string{host})
+				}
+			}
+		}
+		return z.Control(now, turn)
+	}, func(any) {})
+}
