@@ -237,6 +237,9 @@ func halted(f facts) jobs.Result {
 // something, the job goes on behind that, and keeps its host until then. What the queue was
 // told with a question is taken back, or holds: its answer may have got lost.
 func (f facts) giveBack(text string) jobs.Result {
+	if p := f.mind().Probe; p != nil && patient(f.action.Kind) && f.action.Kind != scripts.KindWait {
+		return f.appoint(jobs.KindVerify, *p, f.policy.Delay, text) // a cancel does not find it untouched
+	}
 	told := f.mind().told
 	if !f.begun && !(told && f.step > f.grant.Step) {
 		r := back(f.grant, text)

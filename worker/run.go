@@ -252,10 +252,10 @@ func (a *attempt) mayStart(ctx context.Context, action scripts.Action) (look boo
 
 // needsGo tells whether the queue must be asked before the next step. For the
 // first one the take was a go, if it is fresh enough to show a stop or the loss
-// of Redis, and left the step all its time. That of a lost job did not: it came with what
-// was left of the lock of its last attempt.
+// of Redis, and left the step all its time. That of a lost job was none: it comes also if it
+// was cancelled, with what is left of the lock of its last attempt.
 func (a *attempt) needsGo(action scripts.Action) bool {
-	return a.step > a.grant.Step || a.Clock()-a.sent > goTime || a.grant.Bound > 0 ||
+	return a.step > a.grant.Step || a.Clock()-a.sent > goTime || a.grant.Mode == jobs.ModeLost ||
 		room(a.lease.left()) < max(action.Timeout, boundMin)
 }
 

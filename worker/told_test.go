@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -86,16 +87,42 @@ func takenBack(t *testing.T, s *stand) {
 	}
 }
 
-// The lock of a lost job is the rest of that of its last attempt. A look, which is done at
-// once again, asks the queue for a lock that lasts as long as it may.
-func TestALookOfALostJobHasItsOwnLock(t *testing.T) {
+// A lost job comes also if it was cancelled, with what is left of the lock of its last
+// attempt. A look, which is done once more at once, asks the queue first.
+func TestALookOfALostJobAsksFirst(t *testing.T) {
+	for _, bound := range []time.Duration{0, time.Second} {
+		for verdict, want := range map[jobs.Verdict]int{jobs.Go: 1, jobs.Stop: 0} {
+			t.Run(fmt.Sprintf("%s, %s left", verdict, bound), func(t *testing.T) {
+				bubble(t, func(t *testing.T, s *stand) {
+					look := shell("look")
+					look.Kind = scripts.KindCheck
+					s.q.specs[task1] = spec(t, look)
+					s.q.verdict = func(jobs.Checkpoint) (jobs.Verdict, error) { return verdict, nil }
+					got := s.one(func(g *jobs.Grant) { g.Mode, g.Attempt, g.Bound = jobs.ModeLost, 2, bound })
+					if n := len(s.hosts.started()); n != want || len(s.q.asked) != 1 {
+						t.Errorf("asked %d times, looked %d times, and said %+v", len(s.q.asked), n, got)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A host that may have been told to reboot by a worker that was lost is not told again when
+// its job is to stop. What is said lets the queue not take it for one that nobody touched, if
+// it was cancelled.
+func TestAHostThatMayRebootIsNotGivenBackAsUntouched(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
-		look := shell("look")
-		look.Kind = scripts.KindCheck
-		s.q.specs[task1] = spec(t, look)
-		got := s.one(func(g *jobs.Grant) { g.Mode, g.Attempt, g.Bound = jobs.ModeLost, 2, time.Second })
-		if got.Outcome != jobs.Succeeded || len(s.q.asked) != 1 {
-			t.Errorf("the queue was asked %+v, and told %+v", s.q.asked, got)
+		s.disrupts(rebooting)
+		m := machine{up: time.Minute}
+		s.hosts.run = m.run
+		s.q.verdict = func(jobs.Checkpoint) (jobs.Verdict, error) { return jobs.Stop, nil }
+		got := s.one(func(g *jobs.Grant) {
+			g.Mode, g.Attempt = jobs.ModeLost, 2
+			g.Saved = memory{Probe: &probing{Boot: bootA}}.String()
+		})
+		if p := recall(got.Saved).Probe; got.Kind != jobs.KindVerify || p == nil || !m.told.IsZero() {
+			t.Errorf("said %+v", got)
 		}
 	})
 }
