@@ -105,9 +105,12 @@ type TaskInfo struct {
 
 // Orders are what people ordered of a task since, and how far it has gone by its rule.
 type Orders struct {
-	Cancelled string       `json:"cancelled,omitempty"` // who and why, if it was
-	Paused    string       `json:"paused,omitempty"`    // who and why, if it is
-	Rollout   *RolloutInfo `json:"rollout,omitempty"`   // nil: all at once, whatever fails
+	Cancelled string `json:"cancelled,omitempty"` // who and why, if it was
+	// It was cancelled while it was submitted: nothing of it was ever to run.
+	CancelledInSubmit bool `json:"cancelled_in_submit,omitempty"`
+
+	Paused  string       `json:"paused,omitempty"`  // who and why, if it is
+	Rollout *RolloutInfo `json:"rollout,omitempty"` // nil: all at once, whatever fails
 }
 
 // Terms are what else a task was asked with.

@@ -135,7 +135,8 @@ func (s *Server) seeChain(ctx context.Context, c jobs.Chain, o jobs.ChainOrders)
 // wholeTask is a task; nil if it is not there, or not as a whole.
 func (s *Server) wholeTask(ctx context.Context, id jobs.TaskID) (*jobs.TaskInfo, error) {
 	t, err := s.queue.Task(ctx, id)
-	if errors.Is(err, queue.ErrNotFound) || err == nil && t.State == jobs.TaskSubmitting {
+	if errors.Is(err, queue.ErrNotFound) ||
+		err == nil && (t.State == jobs.TaskSubmitting || t.CancelledInSubmit) {
 		return nil, nil
 	}
 	if err != nil {

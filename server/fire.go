@@ -296,6 +296,8 @@ func (f *firing) find(ctx context.Context, id jobs.TaskID, of jobs.Terms) (use, 
 		return idFree, err
 	case t.Schedule != of.Schedule || !t.Tick.Equal(of.Tick.Time):
 		return idTaken, nil
+	case t.CancelledInSubmit:
+		return idTaken, nil
 	case t.State != jobs.TaskSubmitting:
 		return idDone, nil
 	case t.Cancelled != "":

@@ -298,7 +298,7 @@ func (s *stage) judge(t *rapid.T, name string, begin time.Time, want int) {
 	}
 	got := map[int64]int{}
 	for _, task := range tasks {
-		if task.Schedule != name || task.State == jobs.TaskSubmitting {
+		if task.Schedule != name || task.State == jobs.TaskSubmitting || task.CancelledInSubmit {
 			continue
 		}
 		got[task.Tick.Unix()]++

@@ -128,7 +128,7 @@ func TestATaskThatWasCancelledInItsSubmitHasEnded(t *testing.T) {
 			}
 			got, err := q.Task(ctx, task.ID)
 			if err != nil || got.State != jobs.TaskEnded || got.Outcomes[jobs.Cancelled] != got.Total ||
-				got.Total < 600 || got.Cancelled != "bob" {
+				got.Total < 600 || got.Cancelled != "bob" || !got.CancelledInSubmit {
 				t.Errorf("cancelled at %d: %+v, %v", at, got, err)
 			}
 		}

@@ -161,8 +161,10 @@ func neverPut(parts []taskPart) []taskPart {
 // part is that has not ended (a resume leaves such alone), ended if all are.
 func sum(t *jobs.TaskInfo, parts []taskPart, now time.Time) {
 	committed, paused, ended, found := true, false, true, false
+	given, whole := false, false // some part will never be committed; some was
 	for _, p := range neverPut(parts) {
 		found = found || p.found
+		given, whole = given || p.given, whole || p.committed
 		t.Total += p.total
 		t.Running += p.running
 		t.Outcomes.Add(p.outcomes)
@@ -181,6 +183,7 @@ func sum(t *jobs.TaskInfo, parts []taskPart, now time.Time) {
 			t.Finished = jobs.TimeOf(p.ended)
 		}
 	}
+	t.CancelledInSubmit = given && !whole
 	until := now.UTC()
 	switch {
 	case !committed, !found && until.Sub(t.Submitted.Time) < heldKeep:
