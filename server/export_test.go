@@ -53,11 +53,10 @@ func (f Firing) Round(ctx context.Context) (time.Duration, error) { return f.f.r
 // Historian is one term of who writes history, as one that never doubts.
 type Historian struct{ h *historian }
 
-// NewHistorian begins a term on a server that has no such duty itself.
-func NewHistorian(s *Server, store History) Historian {
+// NewHistorian begins a term on a server that does not run.
+func NewHistorian(s *Server) Historian {
 	t := &term{number: 1}
 	t.until.Store(math.MaxInt64)
-	s.history = store
 	return Historian{newHistorian(s, t)}
 }
 

@@ -63,7 +63,7 @@ func cpu(b *testing.B) time.Duration {
 
 // drain stores all that is in the stream, and tells how many events that was.
 func (w *world) drain(b *testing.B, store *history.Store) int64 {
-	h := server.NewHistorian(w.server, store)
+	h := w.historian(store)
 	for {
 		more, err := h.Round(b.Context())
 		if err != nil {

@@ -138,6 +138,21 @@ func start(t testing.TB, with setup) *world {
 	return w
 }
 
+// historian is a term of who writes history, on a server beside that of the test.
+func (w *world) historian(store server.History) server.Historian {
+	w.t.Helper()
+	catalog, err := scripts.NewCatalog(nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	srv, err := server.New(server.DefaultConfig(), server.Deps{Queue: w.queue, Catalog: catalog,
+		Inventory: given(fixed(hosts())), History: store, Log: hclog.NewNullLogger()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return server.NewHistorian(srv)
+}
+
 // run runs the server until the test ends.
 func (w *world) run() {
 	w.t.Helper()

@@ -87,7 +87,7 @@ func TestATaskThatEndedADayAgoKeepsItsHostsInHistory(t *testing.T) {
 	m, cfg := queuetest.StartMini(t)
 	store := openHistory(t, historytest.SQLite(t))
 	w := start(t, setup{redis: &cfg})
-	h := server.NewHistorian(w.server, store)
+	h := w.historian(store)
 	read := func() {
 		t.Helper()
 		for more := true; more; {
