@@ -290,18 +290,22 @@ func (s *Server) orPast(ctx context.Context, id jobs.ID, err error) (jobs.JobInf
 }
 
 // gone is the answer where Redis does not know a task, or a job of it: what history knows of
-// the task, if it does. Other errors are answered as they are.
+// a task that Redis has forgotten. Other errors are answered as they are.
 func (s *Server) gone(ctx context.Context, id jobs.TaskID, err error) error {
-	if s.history == nil || !errors.Is(err, queue.ErrNotFound) {
+	if !errors.Is(err, queue.ErrNotFound) {
 		return problem(err)
 	}
-	t, failed := s.history.Task(ctx, id)
+	t, past, failed := s.taskInfo(ctx, id)
 	switch {
-	case failed != nil:
+	case failed != nil, !past: // of one that Redis knows it is the job that is not there
 		return problem(err)
-	case t.State == jobs.TaskEnded:
-		return huma.Error404NotFound(fmt.Sprintf("%s: the task ended at %s, and Redis keeps no more of "+
-			"it; history does: `muster task %s`", err, t.Finished, id))
+	case !t.Forgotten:
+		when := "has ended" // the last that was heard of it does not say when
+		if !t.Finished.IsZero() {
+			when = "ended at " + t.Finished.String()
+		}
+		return huma.Error404NotFound(fmt.Sprintf("%s: the task %s, and Redis keeps no more of it; "+
+			"history does: `muster task %s`", err, when, id))
 	}
 	return huma.Error404NotFound(fmt.Sprintf("%s: the task was forgotten by Redis before it ended; "+
 		"%d of its %d jobs are known to have ended: `muster task %s`; what became of the others is not "+

@@ -153,6 +153,35 @@ func TestATaskThatRedisForgotBeforeItsEndIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+// Who mistypes a host is not told that Redis has forgotten the task.
+func TestAJobThatATaskDoesNotHaveIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	store := openHistory(t, historytest.SQLite(t))
+	w := start(t, setup{history: store})
+	task := w.submit(run("fw00[1-2]")).Task
+	job, host := "/v1/jobs/"+string(jobs.NewID(task, "fw009")), map[string][]string{"hosts": {"fw009"}}
+	see := func(state jobs.TaskState) {
+		t.Helper()
+		waitFor(t, "history", func() bool {
+			got, err := store.Task(t.Context(), task)
+			return err == nil && got.State == state
+		})
+		for ask, body := range map[string]any{"GET " + job: nil, "GET " + job + "/output": nil,
+			"POST /v1/tasks/" + string(task) + "/cancel": host} {
+			method, where, _ := strings.Cut(ask, " ")
+			var p problem
+			if res := w.call(method, where, body, &p); res.StatusCode != 404 ||
+				!strings.Contains(p.Detail, "has no job on fw009") ||
+				strings.Contains(p.Detail, "forgotten") || strings.Contains(p.Detail, "keeps no more") {
+				t.Errorf("%s of a task that is %s: %s %+v", ask, state, res.Status, p)
+			}
+		}
+	}
+	see(jobs.TaskQueued)
+	w.work("default", succeed)
+	see(jobs.TaskEnded)
+}
+
 func TestHistoryIsListedAndExported(t *testing.T) {
 	t.Parallel()
 	store := openHistory(t, historytest.SQLite(t))
