@@ -22,12 +22,21 @@ func (s *Server) leaveEarlier(ctx context.Context, r retrying, c *choice) error 
 		wait = 0
 	}
 	var list []jobs.Again
+	coming := false
 	err := s.await(ctx, wait, func() (over bool, err error) {
 		list, err = s.queue.Retries(ctx, r.of, jobs.TaskID(r.body.ID), c.hosts)
-		return !slices.ContainsFunc(list, func(a jobs.Again) bool { return a.Coming }), err
+		coming = slices.ContainsFunc(list, func(a jobs.Again) bool { return a.Coming })
+		return !coming, err
 	})
-	if err != nil || r.body.Again {
+	switch {
+	case err != nil:
 		return err
+	case coming && !r.body.DryRun:
+		// This server stops, or it takes too long: no task is named that may never come.
+		return away("another retry of the same hosts is being submitted, and it is not known yet " +
+			"whether it comes: nothing was made, give the order again")
+	case r.body.Again:
+		return nil
 	}
 	left := map[string]bool{}
 	for _, a := range list {

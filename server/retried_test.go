@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -165,6 +166,75 @@ func (q seenQueue) Retries(ctx context.Context, of, by jobs.TaskID, hosts []stri
 		q.met()
 	}
 	return list, err
+}
+
+// overtakenQueue lets a test come in when a retry is put, before it is made final.
+type overtakenQueue struct {
+	*queue.Queue
+	meanwhile func()
+}
+
+func (q overtakenQueue) Submit(ctx context.Context, t jobs.Task, hosts map[string][]string, _ func(int)) error {
+	return q.Queue.Submit(ctx, t, hosts, func(int) {
+		if t.Spec.RetryOf != "" {
+			q.meanwhile()
+		}
+	})
+}
+
+// Of a retry that was too slow the hosts that nobody else has are done all the same. What was put
+// under its id had more hosts, so they have another one.
+func TestARetryThatLostSomeHostsDoesTheOthers(t *testing.T) {
+	t.Parallel()
+	m, cfg := queuetest.StartMini(t)
+	other := start(t, setup{redis: &cfg})
+	old := other.submit(run("fw00[1-3]")).Task
+	other.work("default", ways)
+	other.work("eu", ways)
+	key, mark := "muster:{hub}:retried:"+string(old), "~0123456789"
+	var taken server.Retried
+	late := sync.OnceFunc(func() {
+		m.HSet(key, mark, regexp.MustCompile(`("at":"?)\d+`).ReplaceAllString(m.HGet(key, mark), "${1}1"))
+		_, taken = other.retry(old, server.RetryRequest{})
+	})
+	slow := start(t, setup{redis: &cfg, wrap: func(q *queue.Queue) server.Queue { return overtakenQueue{q, late} }})
+	ask := server.RetryRequest{ID: "0123456789", Outcomes: []jobs.Outcome{jobs.Failed, jobs.Unreachable}}
+	code, got := slow.retry(old, ask)
+	if code != 201 || got.On != "fw003" || got.Task == "0123456789" || len(got.Earlier) != 1 ||
+		got.Earlier[0].Task != taken.Task || taken.On != "fw002" {
+		t.Errorf("%d %+v, the other one: %+v", code, got, taken)
+	}
+	if code, same := slow.retry(old, ask); code != 200 || !same.Already || len(same.Earlier) != 2 {
+		t.Errorf("said again: %d %+v", code, same)
+	}
+}
+
+// comingQueue has a retry of all hosts that is being submitted, and never comes.
+type comingQueue struct {
+	*queue.Queue
+	met func()
+}
+
+func (q comingQueue) Retries(_ context.Context, _, _ jobs.TaskID, hosts []string) ([]jobs.Again, error) {
+	q.met()
+	return []jobs.Again{{Task: "0123456789", Operator: "bob", Coming: true, Hosts: hosts, Open: len(hosts)}}, nil
+}
+
+// A server that stops does not wait, and names no task of which it does not know whether it comes.
+func TestAServerThatStopsNamesNoRetryThatMayNotCome(t *testing.T) {
+	t.Parallel()
+	for _, again := range []bool{false, true} {
+		var w *world
+		stops := sync.OnceFunc(func() { go w.stop() })
+		w = start(t, setup{wrap: func(q *queue.Queue) server.Queue { return comingQueue{q, stops} }})
+		old := w.submit(run("fw00[1-2]")).Task
+		w.work("default", ways)
+		var p problem
+		res := w.call("POST", "/v1/tasks/"+string(old)+"/retry", server.RetryRequest{Again: again}, &p)
+		if res.StatusCode != 503 || !strings.Contains(p.Detail, "give the order again") {
+			t.Errorf("again %t: %s %+v", again, res.Status, p)
+		}
+	}
 }
 
 // Who meets a retry that is being submitted waits for what becomes of it.

@@ -56,6 +56,12 @@ func (s *Server) retry(ctx context.Context, in *retryInput) (*retryOutput, error
 		if !errors.Is(err, queue.ErrRetried) {
 			return out, err
 		}
+		if b.ID == "" {
+			continue
+		}
+		if _, err := s.queue.Task(ctx, jobs.TaskID(b.ID)); err == nil {
+			b.ID = "" // it was put with hosts that others have now; without them it is another task
+		}
 	}
 }
 
