@@ -129,7 +129,7 @@ func (q *Queue) standing(ctx context.Context, of, by jobs.TaskID, hosts []string
 		switch {
 		case a.Sealed:
 			err = q.lookAgain(ctx, of, &again, now)
-		case jobs.MicrosOf(now).Sub(a.At) < claimHold:
+		case jobs.MicrosOf(now).Sub(a.At).Abs() < claimHold: // one of later is of a clock that went back
 			again.Coming, again.Open = true, len(hosts)
 		default:
 			again.Hosts = nil
@@ -350,29 +350,24 @@ func (q *Queue) putRetry(ctx context.Context, t jobs.Task, hosts map[string][]st
 		err = q.seal(ctx, t, names)
 	}
 	if errors.Is(err, ErrRetried) || errors.Is(err, ErrConflict) || errors.Is(err, ErrCancelled) {
-		q.unclaim(ctx, t, names)
+		q.unclaim(ctx, t)
 	}
 	return err
 }
 
 // unclaim gives back what a retry has claimed that will not come; what is sealed stays.
-// Who is not heard keeps others out no longer than claimHold.
-func (q *Queue) unclaim(ctx context.Context, t jobs.Task, hosts []string) {
+// Hosts of a task that is not named any more are nobody's, so they are left as they are: there
+// may be very many. Who is not heard keeps others out no longer than claimHold.
+func (q *Queue) unclaim(ctx context.Context, t jobs.Task) {
 	key, mark := retriedKey(t.Spec.RetryOf), claimMark+string(t.ID)
 	for again := true; again; {
 		err := q.rdb.Watch(ctx, func(tx *redis.Tx) error {
-			is, err := readClaims(ctx, tx, key, append([]string{mark}, hosts...))
+			is, err := readClaims(ctx, tx, key, []string{mark})
 			if own, ok := is.by(t.ID); err != nil || !ok || own.Sealed {
 				return err
 			}
-			gone := []string{mark}
-			for _, host := range hosts {
-				if is[host] == string(t.ID) {
-					gone = append(gone, host)
-				}
-			}
 			_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
-				p.HDel(ctx, key, gone...)
+				p.HDel(ctx, key, mark)
 				return nil
 			})
 			return err

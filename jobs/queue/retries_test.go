@@ -272,6 +272,29 @@ func TestASlowRetryLosesItsHosts(t *testing.T) {
 	})
 }
 
+// A clock of Redis that goes back makes no claim hold for longer.
+func TestAClaimOfAnotherTimeKeepsNobodyOut(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q, ctx := open(t, w, "1"), t.Context()
+		of := failing(t, q, 1)
+		task, hosts := retryOf(of, "alice", "fw0000")
+		err := q.Submit(ctx, task, hosts, func(int) {
+			if got := retries(t, q, of, "fw0000"); got != "alice[fw0000] open 1 coming; " {
+				t.Errorf("while it is submitted: %q", got)
+			}
+			if err := q.AgeClaims(ctx, of, -time.Hour); err != nil {
+				t.Error(err)
+			}
+			if got := retries(t, q, of, "fw0000"); got != "" {
+				t.Errorf("when the clock went back by an hour: %q", got)
+			}
+		})
+		if got := retries(t, q, of, "fw0000"); err != nil || got != "alice[fw0000] open 1; " {
+			t.Errorf("submitted, %v: %q", err, got)
+		}
+	})
+}
+
 // Many retry the same at once, some parts of it. Each host is done again once.
 func TestRetriesAtTheSameMoment(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
