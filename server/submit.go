@@ -201,6 +201,8 @@ func (s *Server) put(ctx context.Context, p *plan) error {
 		case errors.Is(err, queue.ErrConflict) && own && try < idTries:
 		case errors.Is(err, queue.ErrConflict):
 			return conflict(p.task.ID, "it has other arguments or other hosts, or the runbook has changed")
+		case errors.Is(err, queue.ErrCancelled): // with its id it never comes
+			return huma.Error409Conflict(err.Error())
 		case errors.Is(err, context.Canceled), errors.Is(err, jobs.ErrNoBlob):
 			return problem(err)
 		default:

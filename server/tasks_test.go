@@ -190,3 +190,21 @@ func TestCancelNeedsNoBody(t *testing.T) {
 		t.Error("the log says nothing")
 	}
 }
+
+// cancelledQueue has every task cancelled in the middle of its submit.
+type cancelledQueue struct{ *queue.Queue }
+
+func (q cancelledQueue) Submit(ctx context.Context, t jobs.Task, hosts map[string][]string, _ func(int)) error {
+	return q.Queue.Submit(ctx, t, hosts, func(int) { q.Cancel(ctx, t.ID, "bob") })
+}
+
+// To submit a task again that was cancelled meanwhile is of no use: nobody is told to.
+func TestASubmitThatWasCancelledIsRefused(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{wrap: func(q *queue.Queue) server.Queue { return cancelledQueue{q} }})
+	var p problem
+	if res := w.call("POST", "/v1/tasks", run("fw*"), &p); res.StatusCode != 409 ||
+		!strings.Contains(p.Detail, "cancelled while it was submitted: submit a new one") {
+		t.Errorf("%s %+v", res.Status, p)
+	}
+}
