@@ -157,9 +157,13 @@ func replace(key string, columns ...string) string {
 }
 
 var (
-	taskTable = table{"tasks", taskColumns, replace("id", taskColumns[1:]...)}
-	jobTable  = table{"jobs", jobColumns, replace("task, host", jobColumns[2:]...)}
-	begun     = table{"attempts", attemptColumns,
+	// Redis forgets the zones of a task one by one, each a day after its end: what is left is
+	// not all of it.
+	taskTable = table{"tasks", taskColumns, strings.Replace(replace("id", taskColumns[1:]...),
+		"total = excluded.total", "total = case when excluded.total < tasks.total then tasks.total "+
+			"else excluded.total end", 1)}
+	jobTable = table{"jobs", jobColumns, replace("task, host", jobColumns[2:]...)}
+	begun    = table{"attempts", attemptColumns,
 		replace("task, host, attempt", "node", "started", "ended", "how")}
 	ended       = table{"attempts", attemptColumns, replace("task, host, attempt", "ended", "how")}
 	stepTable   = table{"steps", strings.Fields("task host step at"), ""}
