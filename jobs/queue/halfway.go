@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
@@ -23,15 +24,16 @@ type halfway struct {
 // more, and lie aside still, where no take meets them; and those that wait, of one that
 // was cancelled. It looks at every open task, so it is done now and then.
 func (q *Queue) tendHalfway(ctx context.Context, zone string) error {
+	var errs []error // one that cannot be gone on with is not in the way of the others
 	for from := int64(0); ; from += chunkMax {
 		ids, err := q.rdb.ZRange(ctx, zoneKey(zone, "open", ""), from, from+chunkMax-1).Result()
 		if err != nil || len(ids) == 0 {
-			return q.say("tend", err)
+			return errors.Join(append(errs, q.say("tend", err))...)
 		}
-		var customers *redis.StringCmd
+		var customers *redis.SliceCmd
 		tasks := make([]halfway, len(ids))
 		_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-			customers = p.HGet(ctx, zoneKey(zone, "zone", ""), "customers")
+			customers = p.HMGet(ctx, zoneKey(zone, "zone", ""), "customers")
 			for i, id := range ids {
 				tasks[i] = halfway{id,
 					p.HMGet(ctx, zoneKey(zone, "task:", id), "total", "done", "running", "paused", "cancel"),
@@ -40,12 +42,12 @@ func (q *Queue) tendHalfway(ctx context.Context, zone string) error {
 			}
 			return nil
 		})
-		if err != nil && !errors.Is(err, redis.Nil) {
-			return q.say("tend", err)
+		if err != nil {
+			return errors.Join(append(errs, q.say("tend", err))...)
 		}
 		for _, t := range tasks {
-			if err := q.goOn(ctx, zone, t, customers.Val() != ""); err != nil {
-				return err
+			if err := q.goOn(ctx, zone, t, textOf(customers.Val(), 0) != ""); err != nil {
+				errs = append(errs, fmt.Errorf("task %s: %w", t.id, err))
 			}
 		}
 	}

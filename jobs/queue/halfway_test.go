@@ -79,6 +79,53 @@ func TestWhatWasLeftHalfWayIsGoneOnWith(t *testing.T) {
 	}
 }
 
+// A task that cannot be gone on with, as another zone of it cannot be asked, is not in the
+// way of those behind it.
+func TestATaskThatCannotBeGoneOnWithKeepsNoOtherOne(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q, dying, ctx := open(t, w, "1"), open(t, w, ""), t.Context()
+		first, hosts := newTask(spec(), 300)
+		hosts["zz"], first.Total = []string{"zz1"}, 301
+		if err := q.Submit(ctx, first, hosts, nil); err != nil {
+			t.Fatal(err)
+		}
+		second := submit(t, q, spec(), 300)
+		for _, id := range []jobs.TaskID{first.ID, second} {
+			if _, err := q.Pause(ctx, id, "alice"); err != nil {
+				t.Fatal(err)
+			}
+			dying.BeforeScript(string(id), func(n int) error {
+				if n > 1 {
+					return errors.New("killed")
+				}
+				return nil
+			})
+		}
+		if _, err := dying.Cancel(ctx, first.ID, "alice"); err == nil {
+			t.Fatal("the cancel did not break off")
+		}
+		if _, err := dying.Resume(ctx, second, "alice"); err == nil {
+			t.Fatal("the resume did not break off")
+		}
+		rdb, key := queuetest.Raw(t, w.cfg, "zz"), "muster:{zz}:zone"
+		if err := rdb.Rename(ctx, key, key+"-away").Err(); err != nil {
+			t.Fatal(err)
+		}
+		rdb.Set(ctx, key, "no hash", 0)
+		if err := q.Tend(ctx, zone); err == nil || !strings.Contains(err.Error(), "zone zz: ") {
+			t.Errorf("said of the zone that cannot be asked: %v", err)
+		}
+		if err := rdb.Rename(ctx, key+"-away", key).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []jobs.TaskID{first.ID, second} {
+			if n := w.raw(t).ZCard(ctx, "muster:{default}:held:"+string(id)).Val(); n > 0 {
+				t.Errorf("%d jobs of %s are laid aside still", n, id)
+			}
+		}
+	})
+}
+
 // A zone that cannot be asked keeps no other one from a cancel.
 func TestACancelReachesTheZonesThatAnswer(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
