@@ -100,13 +100,13 @@ func (a *attempt) arms(ctx context.Context, action scripts.Action, bound time.Du
 	f := a.with(action)
 	switch {
 	case err != nil:
-		a.memory.Probe = nil
+		a.neverArmed(before)
 		return a.noGo(ctx, action, err), false
 	case v == jobs.Stale:
 		a.stale = true
 		return jobs.Result{}, false
 	case v != jobs.Go:
-		a.memory.Probe = nil
+		a.neverArmed(before)
 		return halted(f), false
 	}
 	if !again {
@@ -131,7 +131,7 @@ func (a *attempt) arms(ctx context.Context, action scripts.Action, bound time.Du
 			before.Free = cmp.Or(before.Free, now.Add(max(a.grant.Bound, bound)))
 			return f.appoint(jobs.KindVerify, before, before.Free.Sub(now), reason(f.err)), false
 		}
-		a.memory.Probe = nil // it was not sent
+		a.neverArmed(before) // it was not sent
 		r, _ := judge(a.withError(action, f.err), rand.Float64())
 		return r, false
 	case f.result.ExitCode > 0:
@@ -141,6 +141,15 @@ func (a *attempt) arms(ctx context.Context, action scripts.Action, bound time.Du
 	// The change may have cut the line. What became of it is asked over a new one.
 	a.unheard = f.err
 	return jobs.Result{}, true
+}
+
+// neverArmed forgets that this attempt was about to begin the change, and nothing of what
+// was kept before: an earlier one may have begun it.
+func (a *attempt) neverArmed(before probing) {
+	a.memory.Probe = nil
+	if before.Since != 0 {
+		a.memory.Probe = &before
+	}
 }
 
 func (a *attempt) withError(action scripts.Action, err error) facts {

@@ -126,3 +126,40 @@ func TestAHostThatMayRebootIsNotGivenBackAsUntouched(t *testing.T) {
 		}
 	})
 }
+
+// Nor is a change that a worker which was lost may have begun, and of which the host does not
+// know yet: what was kept of it stays.
+func TestAChangeThatMayHaveBegunIsNotGivenBackAsUntouched(t *testing.T) {
+	for name, stops := range map[string]bool{"stopped": true, "not sent": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *stand) {
+				s.disrupts(swapping)
+				var h swapper
+				s.hosts.run = func(ctx context.Context, host fleet.Host, c remote.Command) (remote.Result, error) {
+					if strings.Contains(c.Shell, "\nverb=arm\n") {
+						return remote.Result{ExitCode: -1}, fault(remote.KindNode, false, errAway)
+					}
+					return h.run(ctx, host, c)
+				}
+				s.q.verdict = func(jobs.Checkpoint) (jobs.Verdict, error) {
+					if stops && len(h.verbs) > 0 { // the host was asked
+						return jobs.Stop, nil
+					}
+					return jobs.Go, nil
+				}
+				since := jobs.MicrosOf(time.Now().Add(-time.Hour))
+				kept := probing{Since: since, Free: since.Add(time.Minute), Until: since.Add(2 * time.Minute)}
+				got := s.one(func(g *jobs.Grant) {
+					g.Mode, g.Attempt = jobs.ModeLost, 2
+					g.Token = jobs.Token(jobs.MicrosOf(time.Now()))
+					g.Saved = memory{Probe: &kept}.String()
+				})
+				p := recall(got.Saved).Probe
+				if strings.Join(h.verbs, " ") != "prove" || p == nil || p.Since != since || got.Kind == jobs.KindEnd ||
+					stops && got.Kind != jobs.KindVerify {
+					t.Errorf("the host did %v; said %+v", h.verbs, got)
+				}
+			})
+		})
+	}
+}
