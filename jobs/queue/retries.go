@@ -91,8 +91,8 @@ func readClaims(ctx context.Context, from hashReader, key string, hosts []string
 }
 
 // Retries tells by which tasks jobs of a task on some hosts are done again; by is one that
-// does not count, as it asks. A task of which Redis knows nothing, that was never committed,
-// or whose job was ended by order before it began, does not do it.
+// does not count, as it asks. A task of which Redis knows nothing, that was never committed
+// or never will be, or whose job was ended by order before it began, does not do it.
 func (q *Queue) Retries(ctx context.Context, of, by jobs.TaskID, hosts []string) ([]jobs.Again,
 	error) {
 	c, err := readClaims(ctx, q.rdb, retriedKey(of), hosts)
@@ -158,7 +158,7 @@ func (q *Queue) lookAgain(ctx context.Context, of jobs.TaskID, a *jobs.Again, no
 		return q.say("retries", err)
 	}
 	t, err := q.Task(ctx, a.Task)
-	if errors.Is(err, ErrNotFound) || err == nil && t.RetryOf != of {
+	if errors.Is(err, ErrNotFound) || err == nil && (t.RetryOf != of || t.CancelledInSubmit) {
 		return nil
 	}
 	if err != nil {

@@ -1,0 +1,109 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs/queue"
+	"muster/jobs/queue/queuetest"
+)
+
+// A retry that was cancelled while it was submitted does nothing again, also in a zone
+// whose jobs were put behind the cancel: they are never committed.
+func TestARetryThatWasCancelledInItsSubmitIsNone(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q, ctx := open(t, w, "1"), t.Context()
+		of := failing(t, q, 1)
+		task, hosts := retryOf(of, "alice", "fw0000")
+		hosts["zz"], task.Total = []string{"zz1"}, 2
+		err := q.Submit(ctx, task, hosts, func(n int) {
+			if n != 1 {
+				return
+			}
+			if _, err := q.Cancel(ctx, task.ID, "no"); err != nil {
+				t.Error(err)
+			}
+		})
+		if !errors.Is(err, queue.ErrCancelled) {
+			t.Fatalf("submit: %v", err)
+		}
+		if got := retries(t, q, of, "fw0000", "zz1"); got != "" {
+			t.Errorf("retries: %q", got)
+		}
+	})
+}
+
+// widest is the most words that a command had, of those that were sent together too.
+type widest struct {
+	mu    sync.Mutex
+	words int // guarded by mu
+}
+
+func (w *widest) see(cmds ...redis.Cmder) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, cmd := range cmds {
+		w.words = max(w.words, len(cmd.Args()))
+	}
+}
+
+func (w *widest) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (w *widest) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		w.see(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (w *widest) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		w.see(cmds...)
+		return next(ctx, cmds)
+	}
+}
+
+// A retry that will not come, as it was cancelled while it was submitted, gives all its hosts
+// back, and no call of it is about more than some of them.
+func TestARetryOfManyHostsGivesThemBackInParts(t *testing.T) {
+	t.Parallel()
+	s := queuetest.StartServer(t)
+	w := world{cfg: s.Config()}
+	q, ctx, seen := open(t, w, "1"), t.Context(), new(widest)
+	of := failing(t, q, 1)
+	names := make([]string, 2500)
+	for i := range names {
+		names[i] = fmt.Sprintf("fw%04d", i)
+	}
+	task, hosts := retryOf(of, "alice", names...)
+	q.AddHook(seen)
+	err := q.Submit(ctx, task, hosts, func(n int) {
+		if n != len(names) {
+			return
+		}
+		if got := retries(t, q, of, "fw0000", "fw2499"); got != "alice[fw0000 fw2499] open 2 coming; " {
+			t.Errorf("while it is submitted: %q", got)
+		}
+		if _, err := q.Cancel(ctx, task.ID, "bob"); err != nil {
+			t.Error(err)
+		}
+		// It is put once more, which is refused now.
+		if err := q.Submit(ctx, task, hosts, nil); !errors.Is(err, queue.ErrCancelled) {
+			t.Errorf("the same submit again: %v", err)
+		}
+	})
+	if err == nil {
+		t.Error("it was submitted")
+	}
+	if n := raw(t, s.Addr).HLen(ctx, "muster:{hub}:retried:"+string(of)).Val(); n > 0 {
+		t.Errorf("%d hosts are not given back", n)
+	}
+	if seen.words > 1200 { // a chunk of 500 hosts, each with who claims it
+		t.Errorf("a call had %d words", seen.words)
+	}
+}
