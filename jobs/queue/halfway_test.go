@@ -188,6 +188,27 @@ func TestATaskThatWasCancelledInItsSubmitHasEnded(t *testing.T) {
 	})
 }
 
+// One of which a job began was committed, also if Redis has forgotten that: it was not
+// cancelled in its submit, so its tick or its hosts are not free for another one.
+func TestATaskThatBeganWasNotCancelledInItsSubmit(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q, ctx := open(t, w, "1"), t.Context()
+		id := submit(t, q, spec(), 2)
+		g := one(t, step(t, q, "1", 1))
+		if _, err := q.Cancel(ctx, id, "bob"); err != nil {
+			t.Fatal(err)
+		}
+		step(t, q, "1", 0, ended(g, jobs.Succeeded))
+		key := "muster:{default}:task:" + string(id)
+		when := w.raw(t).HGet(ctx, key, "committed").Val()
+		w.raw(t).HDel(ctx, key, "committed")
+		if got, err := q.Task(ctx, id); err != nil || got.CancelledInSubmit || got.State != jobs.TaskEnded {
+			t.Errorf("%+v, %v", got, err)
+		}
+		w.raw(t).HSet(ctx, key, "committed", when)
+	})
+}
+
 // A task of which Redis has lost a part is never whole again: those behind it on the list of
 // commits do not wait for it.
 func TestACommitThatCannotBeKeepsNoOtherOne(t *testing.T) {

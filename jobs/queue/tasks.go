@@ -183,7 +183,7 @@ func sum(t *jobs.TaskInfo, parts []taskPart, now time.Time) {
 			t.Finished = jobs.TimeOf(p.ended)
 		}
 	}
-	t.CancelledInSubmit = given && !whole
+	t.CancelledInSubmit = given && !whole && t.Started.IsZero()
 	until := now.UTC()
 	switch {
 	case !committed, !found && until.Sub(t.Submitted.Time) < heldKeep:
