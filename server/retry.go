@@ -167,6 +167,8 @@ func (s *Server) repeatRetry(ctx context.Context, of, id jobs.TaskID) (*retryOut
 		return nil, problem(err)
 	case t.RetryOf != of:
 		return nil, conflict(id, fmt.Sprintf("it is no retry of %s", of))
+	case t.CancelledInSubmit:
+		return nil, neverComes(id)
 	case t.State == jobs.TaskSubmitting:
 		return nil, nil
 	}

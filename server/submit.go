@@ -156,6 +156,9 @@ func (s *Server) repeat(ctx context.Context, b Submit, operator string) (*submit
 		return nil, conflict(t.Task, "it was submitted at "+t.Submitted.String()+
 			", and what became of it is not kept any more")
 	}
+	if t.CancelledInSubmit {
+		return nil, neverComes(t.Task)
+	}
 	if t.State != jobs.TaskSubmitting {
 		return s.repeated(ctx, b, t)
 	}
@@ -183,6 +186,11 @@ func (s *Server) repeated(ctx context.Context, b Submit, t jobs.TaskInfo) (*subm
 func conflict(id jobs.TaskID, why string) error {
 	return huma.Error409Conflict(fmt.Sprintf("task %s is there already and is not this one: %s; "+
 		"submit under another id, or without one", id, why))
+}
+
+// neverComes refuses a submit with the id of a task that was cancelled while it was submitted.
+func neverComes(id jobs.TaskID) error {
+	return huma.Error409Conflict(fmt.Sprintf("submit task %s: %v", id, queue.ErrCancelled))
 }
 
 // put gives a plan an id, if it has none, and hands it to the queue.

@@ -202,9 +202,13 @@ func (q cancelledQueue) Submit(ctx context.Context, t jobs.Task, hosts map[strin
 func TestASubmitThatWasCancelledIsRefused(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{wrap: func(q *queue.Queue) server.Queue { return cancelledQueue{q} }})
-	var p problem
-	if res := w.call("POST", "/v1/tasks", run("fw*"), &p); res.StatusCode != 409 ||
-		!strings.Contains(p.Detail, "cancelled while it was submitted: submit a new one") {
-		t.Errorf("%s %+v", res.Status, p)
+	body := run("fw*")
+	body.ID = string(jobs.NewTaskID(time.Now(), 7))
+	for range 2 { // also if the first answer was lost
+		var p problem
+		if res := w.call("POST", "/v1/tasks", body, &p); res.StatusCode != 409 ||
+			!strings.Contains(p.Detail, "cancelled while it was submitted: submit a new one") {
+			t.Errorf("%s %+v", res.Status, p)
+		}
 	}
 }
