@@ -182,10 +182,7 @@ func (q *Queue) Tend(ctx context.Context, zone string) error {
 			break
 		}
 	}
-	if err := q.tendSeldom(ctx, zone); err != nil {
-		return err
-	}
-	return errors.Join(paused, q.tendCommits(ctx))
+	return errors.Join(paused, q.tendSeldom(ctx, zone), q.tendCommits(ctx))
 }
 
 // cleanEvery is how many rounds pass between two looks at semaphores and open tasks.
