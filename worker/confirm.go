@@ -107,7 +107,7 @@ func (a *attempt) arms(ctx context.Context, action scripts.Action, bound time.Du
 		return jobs.Result{}, false
 	case v != jobs.Go:
 		a.neverArmed(before)
-		return halted(f), false
+		return a.notAllowed(action), false
 	}
 	if !again {
 		if r, late := a.goCameLate(a.halting, action); late {

@@ -230,6 +230,9 @@ func outOfTime(f facts, why string) jobs.Result {
 // why: a cancelled job ends when it is met again, one of a frozen or halted zone
 // goes on at this step when that is over.
 func halted(f facts) jobs.Result {
+	if f.order != nil {
+		return notStarted(f)
+	}
 	return f.giveBack("stopped before " + f.stepWords())
 }
 

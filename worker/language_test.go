@@ -290,6 +290,31 @@ func TestALostCheckIsDoneAgain(t *testing.T) {
 	})
 }
 
+// One that was cancelled ends so, once its worker hears of it: given back it would come again at
+// once, because what is lost is handed out in any case. In a halt it waits for the end of that.
+func TestALostCheckThatMayNotStart(t *testing.T) {
+	for note, want := range map[string]string{"bob: no": "end cancelled", "": "back"} {
+		t.Run(want, func(t *testing.T) { lostCheckMayNotStart(t, note, want) })
+	}
+}
+
+func lostCheckMayNotStart(t *testing.T, note, want string) {
+	bubble(t, func(t *testing.T, s *stand) {
+		s.reads(changing)
+		s.q.verdict = func(jobs.Checkpoint) (jobs.Verdict, error) { return jobs.Stop, nil }
+		s.q.stops = func(ids []jobs.ID) (map[jobs.ID]string, error) {
+			if note == "" {
+				return nil, nil
+			}
+			return map[jobs.ID]string{ids[0]: note}, nil
+		}
+		got := s.one(func(g *jobs.Grant) { g.Mode, g.Attempt, g.Bound = jobs.ModeLost, 2, time.Hour })
+		if verdict(got, false) != want || s.ran() != "" {
+			t.Errorf("%s: %+v, want %s", s.ran(), got, want)
+		}
+	})
+}
+
 func TestACheckThatWasCutOffIsTriedAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.reads("name: a\ntimeout: 20s\nsteps: [{name: b, check: ls}]\n")

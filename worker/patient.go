@@ -265,7 +265,7 @@ func (a *attempt) tellToReboot(ctx context.Context, conn Conn, action scripts.Ac
 		a.stale = true
 		return jobs.Result{}
 	case v != jobs.Go:
-		return halted(f)
+		return a.notAllowed(action)
 	}
 	if !how.began {
 		if r, late := a.goCameLate(a.halting, action); late {

@@ -245,7 +245,7 @@ func (a *attempt) mayStart(ctx context.Context, action scripts.Action) (look boo
 	case v == jobs.Stale:
 		return false, &ending{stale: true}
 	case v != jobs.Go && !asks:
-		return false, &ending{result: halted(f)}
+		return false, &ending{result: a.notAllowed(action)}
 	}
 	return v != jobs.Go, nil
 }

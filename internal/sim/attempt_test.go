@@ -151,6 +151,10 @@ func (a *attempt) heard(v jobs.Verdict, sent time.Duration) {
 		a.over(nil)
 	case v != jobs.Go:
 		a.untell()
+		if a.grant.Mode == jobs.ModeLost { // it may be cancelled, and would come again at once
+			a.soon(heardEvery, func() { r := a.giveBack(); a.over(&r) })
+			return
+		}
 		r := a.giveBack()
 		a.over(&r)
 	case a.now >= a.end: // the lease was over meanwhile

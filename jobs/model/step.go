@@ -163,10 +163,9 @@ func (s *stepping) result(r jobs.Result) {
 
 // rescore keeps a job for another attempt.
 func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
-	if note := t.Cancel; note != "" || j.Cancel != "" {
-		if note == "" {
-			note = j.Cancel
-		}
+	// What is lost and given back without a look may have run: it stays lost.
+	unseen := r.Kind == jobs.KindBack && j.Lost
+	if note := cmp.Or(t.Cancel, j.Cancel); note != "" && !unseen {
 		o, d := stopped(r, j, note)
 		s.finish(r.Job, j, o, d)
 		return

@@ -287,6 +287,26 @@ func TestACancelBetweenTwoTriesSaysSo(t *testing.T) {
 	}
 }
 
+// A job whose worker was lost may have run, whoever takes it next and gives it back without a
+// look: cancelled meanwhile it stays lost, with its host, until somebody has found out.
+func TestACancelDoesNotEndALostJobThatIsGivenBack(t *testing.T) {
+	twins(t, func(t *testing.T, w *twin) {
+		g := disturb(t, w)
+		w.now++
+		w.lose(t, model.Loss{Loss: jobs.Loss{Node: "n1", Slot: "1", Why: "killed"}, Sent: w.now})
+		for range 2 {
+			g = one(t, w.take(t, "1", 1))
+			w.end(t, model.Ending{Task: g.Job.Task(), Note: "carol: no"})
+			w.take(t, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack})
+			j, l := w.zone.Jobs[g.Job], w.zone.Locks[g.Job.Host()]
+			if g.Mode != jobs.ModeLost || j.State != jobs.Lost || l.Job != g.Job {
+				t.Fatalf("handed out as %s and given back it is %s (%s), its host is held by %q", g.Mode,
+					j.State, j.End.Outcome, l.Job)
+			}
+		}
+	})
+}
+
 // A job that has begun to disturb its host keeps the group until it ends, also
 // while it waits for another attempt; one that has not leaves it to others.
 func TestTheGroupIsKeptBetweenAttempts(t *testing.T) {

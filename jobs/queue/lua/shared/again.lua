@@ -47,8 +47,10 @@ function m.rescore(i, id, j, t)
     delay = 0 -- it stands at a gate that was answered meanwhile
   end
   local at = m.now + delay
+  -- What is lost and given back without a look may have run: it stays lost, and whoever has it
+  -- next finds out, as end.lua has it.
   local note = t.cancel or j.cancel
-  if note then
+  if note and not (kind == 'back' and j.lost) then
     m.finish(id, j, m.stopped(i, j, note))
     return
   end
