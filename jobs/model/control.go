@@ -198,6 +198,9 @@ func (c *call) turn(a Turn) Turned {
 
 func (c *call) off(s *Switch, a Turn) Turned {
 	if s.Note != "" {
+		if last, again := s.again(a.Number); again {
+			c.write(func() { *s = last })
+		}
 		return Turned{"already", s.Note, int64(s.At)}
 	}
 	c.write(func() { *s = Switch{a.Note, c.now, max(a.Number, 0)} })
@@ -219,6 +222,9 @@ func (c *call) customer(a Turn) Turned {
 	before, paused := c.Customers[a.Object]
 	switch pause := a.Verb == "pause-customer"; {
 	case pause && paused:
+		if last, again := before.again(a.Number); again {
+			c.write(func() { c.Customers[a.Object] = last })
+		}
 		return Turned{"already", before.Note, 0}
 	case pause:
 		c.write(func() { c.Customers[a.Object] = Switch{a.Note, c.now, max(a.Number, 0)} })

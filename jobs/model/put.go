@@ -162,7 +162,9 @@ func (z *Zone) Move(now jobs.Micros, a Move) Moved {
 			c.letGo(t, a)
 		}
 	case "pause":
-		if before == "" {
+		if s, again := t.Paused.again(a.Order); again {
+			c.write(func() { kept.Paused = s })
+		} else if before == "" {
 			c.write(func() { kept.Paused = Switch{a.Note, c.now, max(a.Order, 0)} })
 			c.event("pause", a.Task)
 		}

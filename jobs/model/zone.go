@@ -78,6 +78,12 @@ type Switch struct {
 // later tells whether it was ordered after the order upTo; less than 0 is after all.
 func (s Switch) later(upTo int64) bool { return upTo >= 0 && s.ID > upTo }
 
+// again is a switch that stands when it is ordered once more: it is that of the last order.
+func (s Switch) again(order int64) (last Switch, again bool) {
+	last = Switch{s.Note, s.At, order}
+	return last, s.Note != "" && order > s.ID
+}
+
 // Task is a zone's part of a task.
 type Task struct {
 	Print string

@@ -9,6 +9,7 @@ import (
 
 	"muster/fleet"
 	"muster/jobs"
+	"muster/jobs/model"
 	"muster/jobs/queue/queuetest"
 )
 
@@ -195,6 +196,49 @@ func TestAResumedTaskIsNotPausedByAZoneThatHasEnded(t *testing.T) {
 		if got, err = q.Task(t.Context(), task.ID); err != nil || got.State != jobs.TaskQueued ||
 			got.Paused != "" {
 			t.Errorf("after the resume: %s, %q, %v", got.State, got.Paused, err)
+		}
+	})
+}
+
+// A pause that stands already is that of the last who ordered it: a resume that was ordered
+// before that, and comes late, does not end it.
+func TestALateResumeDoesNotEndAPauseThatWasOrderedAgain(t *testing.T) {
+	twins(t, func(t *testing.T, w *twin) {
+		calm(t, w, "fw0")
+		var task jobs.TaskID
+		for task = range w.zone.Tasks {
+		}
+		order := map[string]func(pause bool, number int64){
+			"zone": func(pause bool, number int64) {
+				verb := map[bool]string{true: "pause-zone", false: "resume-zone"}[pause]
+				w.control(t, model.Turn{Verb: verb, Note: "carol", Number: number})
+			},
+			"customer": func(pause bool, number int64) {
+				verb := map[bool]string{true: "pause-customer", false: "resume-customer"}[pause]
+				w.control(t, model.Turn{Verb: verb, Object: "acme", Note: "carol", Number: number})
+			},
+			"task": func(pause bool, number int64) {
+				verb := map[bool]string{true: "pause", false: "resume"}[pause]
+				w.move(t, model.Move{Task: task, Verb: verb, Limit: 500, Note: "carol", Order: number})
+			},
+		}
+		stands := map[string]func() bool{
+			"zone":     func() bool { return w.zone.Flags.Paused.Note != "" },
+			"customer": func() bool { return w.zone.Customers["acme"].Note != "" },
+			"task":     func() bool { return w.zone.Tasks[task].Paused.Note != "" },
+		}
+		for what, give := range order {
+			give(true, 1)
+			give(true, 3) // it stands already
+			give(true, 1) // a copy that was delayed
+			give(false, 2)
+			if !stands[what]() {
+				t.Errorf("the resume 2 of a %s ends the pause 3", what)
+			}
+			give(false, 4)
+			if stands[what]() {
+				t.Errorf("the resume 4 of a %s does not end the pause 3", what)
+			}
 		}
 	})
 }

@@ -36,10 +36,16 @@ local function say(name, what)
 end
 
 -- off sets a flag of the zone, on takes it away, unless it was set by a later order
--- than upTo; each says what stood before.
+-- than upTo; each says what stood before. What stands keeps its words, and is of the last who
+-- ordered it.
 local function off(field, event)
   local before = call('HGET', m.kZone, field)
-  if before then return {'already', before, call('HGET', m.kZone, field .. 'At') or '0'} end
+  if before then
+    if m.num(number) > m.num(call('HGET', m.kZone, field .. 'Id')) then
+      m.w('HSET', m.kZone, field .. 'Id', number)
+    end
+    return {'already', before, call('HGET', m.kZone, field .. 'At') or '0'}
+  end
   m.w('HSET', m.kZone, field .. 'At', m.at, field .. 'Id', m.us(m.num(number)), field, note)
   say(event, 'zone')
   return {'ok', '', m.at}
@@ -76,7 +82,14 @@ local function customers() return m.zone.customers and cjson.decode(m.zone.custo
 
 verbs['pause-customer'] = function()
   local all = customers()
-  if all[object] then return {'already', string.match(all[object], '^%d+ %d+ (.*)$'), '0'} end
+  if all[object] then
+    local since, id, before = string.match(all[object], '^(%d+) (%d+) (.*)$')
+    if m.num(number) > m.num(id) then
+      all[object] = since .. ' ' .. number .. ' ' .. before
+      m.w('HSET', m.kZone, 'customers', cjson.encode(all))
+    end
+    return {'already', before, '0'}
+  end
   all[object] = m.at .. ' ' .. m.us(m.num(number)) .. ' ' .. note
   m.w('HSET', m.kZone, 'customers', cjson.encode(all))
   say(verb, object)

@@ -122,8 +122,13 @@ end
 
 local before = t.paused and (call('HGET', m.kTask .. id, 'pausedNote') or '-') or ''
 
+-- A pause that stands keeps its words, and is that of the last who ordered it.
 local function pause()
-  if not t.paused then
+  if t.paused then
+    if m.num(ARGV[6]) > m.num(call('HGET', m.kTask .. id, 'pausedId')) then
+      m.w('HSET', m.kTask .. id, 'pausedId', ARGV[6])
+    end
+  else
     m.w('HSET', m.kTask .. id, 'paused', m.at, 'pausedNote', note,
       'pausedId', m.us(m.num(ARGV[6])))
     m.event('pause', id, '{"note":' .. cjson.encode(note) .. '}')
