@@ -210,7 +210,7 @@ func (f facts) unreached(last jobs.Outcome, delay time.Duration) jobs.Result {
 	switch {
 	case last == jobs.Unreachable && f.halfWay():
 		return f.end(jobs.Unknown, jobs.ClassOperator, text+"; it was disturbed before")
-	case last == jobs.Unreachable && f.step > 0:
+	case last == jobs.Unreachable && (f.step > 0 || f.mind().Again > 0):
 		last = jobs.Failed
 	}
 	return f.doubt(f.end(last, jobs.ClassTransient, text))

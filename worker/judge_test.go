@@ -210,6 +210,7 @@ func TestUnreachableIsSaidOnlyIfNothingRan(t *testing.T) {
 	}{
 		{"nothing ran", facts{err: gone}, "end unreachable transient"},
 		{"earlier steps ran", facts{err: gone, step: 2, steps: 3}, "end failed transient"},
+		{"a try of the first step ran", facts{err: gone, memory: &memory{Again: 1}}, "end failed transient"},
 		{"it was disturbed before", facts{err: gone, step: 2, steps: 3, disruptive: true,
 			memory: &memory{Disturbed: true}}, "end unknown operator"},
 		{"what may not disturb it was done before", facts{err: gone, step: 2, steps: 3,

@@ -328,7 +328,7 @@ func (a *attempt) unreached(last jobs.Outcome) jobs.Result {
 	case last == jobs.Unreachable && a.halfWay():
 		r.Outcome = jobs.Unknown
 		return r
-	case a.step > 0:
+	case a.step > 0 || a.mind.Again > 0:
 		r.Outcome = jobs.Failed
 	}
 	return a.doubt(r)
