@@ -110,14 +110,14 @@ func (h *host) limit(e entry) {
 			continue
 		}
 		var at []string
-		since := h.firstAsked(e.job, e.asked)
+		since := h.redis.countsSince(name, e.job)
 		for _, other := range sorted(h.hosts) {
 			o := h.hosts[other]
 			for _, x := range o.log {
 				if j := h.redis.zone.Jobs[x.job]; x.to > h.now && o.counts(x, name) && j != nil &&
 					j.State == jobs.Running && j.Token == x.token {
 					at = append(at, string(x.job))
-					since = min(since, o.firstAsked(x.job, x.asked))
+					since = min(since, h.redis.countsSince(name, x.job))
 				}
 			}
 		}

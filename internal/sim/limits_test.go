@@ -15,10 +15,10 @@ type limitAt struct {
 	most int
 }
 
-// limited is how many jobs count against each limit, and what the limits were. Who counts
-// already stays when one is lowered.
+// limited is since when each job counts against a limit, and what the limits were. Who
+// counts already stays when one is lowered.
 type limited struct {
-	counts map[string]int
+	counts map[string]map[jobs.ID]time.Duration
 	log    map[string][]limitAt
 }
 
@@ -32,12 +32,29 @@ func (s *server) count() {
 		if log := s.limits.log[name]; len(log) == 0 || log[len(log)-1].most != most {
 			s.limits.log[name] = append(log, limitAt{s.now, most})
 		}
-		n := len(s.zone.Semaphores.Holders[name])
-		if n > s.limits.counts[name] && n > most && !s.faults.forgetful() {
+		holders, counts := s.zone.Semaphores.Holders[name], map[jobs.ID]time.Duration{}
+		for who := range holders {
+			since, before := s.limits.counts[name][jobs.ID(who)]
+			if !before {
+				since = s.now
+			}
+			counts[jobs.ID(who)] = since
+		}
+		n := len(counts)
+		if n > len(s.limits.counts[name]) && n > most && !s.faults.forgetful() {
 			s.broken("I10: %d jobs count against %s, %d at most", n, name, most)
 		}
-		s.limits.counts[name] = n
+		s.limits.counts[name] = counts
 	}
+}
+
+// countsSince is since when a job counts against a limit, whether a step of it has begun or
+// not: also while a lost one waits for the bound of what it may have begun.
+func (s *server) countsSince(name string, id jobs.ID) time.Duration {
+	if since, ok := s.limits.counts[name][id]; ok {
+		return since
+	}
+	return s.now
 }
 
 // mostSince is the highest that a limit was since a time.
@@ -49,16 +66,6 @@ func (s *server) mostSince(name string, since time.Duration) (most int) {
 		}
 	}
 	return most
-}
-
-// firstAsked is when the first attempt at a job was asked for of which a step began.
-func (h *host) firstAsked(id jobs.ID, at time.Duration) time.Duration {
-	for _, e := range h.log {
-		if e.job == id {
-			at = min(at, e.asked)
-		}
-	}
-	return at
 }
 
 // limit changes one, and takes that back later.

@@ -31,7 +31,7 @@ type server struct {
 func newServer(w *world) *server {
 	return &server{world: w, zone: model.New(), up: true, run: 1, events: map[string]int{},
 		forgotten: map[jobs.Token]bool{},
-		limits:    limited{map[string]int{}, map[string][]limitAt{}}}
+		limits:    limited{map[string]map[jobs.ID]time.Duration{}, map[string][]limitAt{}}}
 }
 
 func (s *server) time() jobs.Micros { return start.Add(s.now + s.offset) }
