@@ -199,6 +199,7 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 	case jobs.KindBack:
 		at, keep = s.now, j.Lost
 		if j.Was != "" { // it may be rebooting
+			r.Delay = 0
 			keep = s.keepHost(r, j, t, keep)
 		}
 		change = func(j *Job) {
