@@ -88,7 +88,10 @@ func newGroupClear() *cobra.Command {
 			return exit(exitUsage, err)
 		}
 		var did jobs.Cleared
-		err := s.order(ctx, "/v1/groups/"+url.PathEscape(args[0])+"/clear", reason, &did)
+		// Given again it would clear what froze the group since, and nobody has looked at that.
+		err := s.giveOr(ctx, "/v1/groups/"+url.PathEscape(args[0])+"/clear",
+			server.OrderRequest{Reason: reason, As: s.as}, &did,
+			"look at `muster group ls` before you give it again")
 		if err != nil {
 			return err
 		}

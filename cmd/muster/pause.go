@@ -153,14 +153,18 @@ func (s *session) order(ctx context.Context, path, reason string, answer any) er
 }
 
 func (s *session) give(ctx context.Context, path string, body, answer any) error {
+	return s.giveOr(ctx, path, body, answer, "give it again; one that stands does nothing twice")
+}
+
+// giveOr gives an order, and says what to do if nobody knows whether it stands.
+func (s *session) giveOr(ctx context.Context, path string, body, answer any, advice string) error {
 	q := call{method: http.MethodPost, path: path, bound: submitTimeout, body: body}
 	err := s.do(ctx, q, answer)
 	var away *awayError
 	if err == nil || !passing(err) || errors.As(err, &away) && !away.heard {
 		return err
 	}
-	return fmt.Errorf("%w\nit is not known whether the order stands: give it again; one that "+
-		"stands does nothing twice", err)
+	return fmt.Errorf("%w\nit is not known whether the order stands: %s", err, advice)
 }
 
 // turn gives an order that turns something on or off, and tells what it did.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"strings"
 	"time"
 
 	"muster/jobs"
@@ -93,9 +94,16 @@ func (s *staff) limit() {
 	})
 }
 
-// clear says of a group that somebody has looked at its hosts.
+// clear says of a group that somebody has looked at its hosts, since it is frozen as they see
+// it: what freezes it later, before the order is repeated, they have not looked at.
 func (s *staff) clear(name string) {
-	turn := model.Turn{Verb: "clear", Object: name[len("group/"):], Note: "looked at it"}
+	seen := strings.Fields(s.redis.zone.Semaphores.Holders[name]["frozen"])
+	since, err := jobs.ParseMicros(seen[1])
+	if err != nil {
+		panic(err)
+	}
+	turn := model.Turn{Verb: "clear", Object: name[len("group/"):], Note: "looked at it",
+		Number: int64(since)}
 	s.insist("clear", func(z *zone, now jobs.Micros) any {
 		for _, id := range s.tasks {
 			for _, host := range s.accepted[id] {

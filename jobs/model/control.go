@@ -126,7 +126,7 @@ func cancelled(j Job, note string) (End, doubt) {
 // Turn is a call of the script control.
 type Turn struct {
 	Verb, Object, Note string
-	Number             int64 // limit, id of an order: less than 0 is none
+	Number             int64 // limit, id of an order, since when: less than 0 is none
 }
 
 // Turned is its answer.
@@ -282,10 +282,26 @@ func (c *call) clear(a Turn) Turned {
 	if why == "" {
 		return Turned{Status: "already"}
 	}
+	if since := frozenSince(why); a.Number > 0 && a.Number != since {
+		return Turned{"other", why, since}
+	}
 	c.leave(frozen, name)
 	c.event("clear", a.Object)
 	c.wakeMany(name)
 	return Turned{"ok", why, 0}
+}
+
+// frozenSince is the instant in "job instant why", 0 if there is none.
+func frozenSince(why string) int64 {
+	parts := strings.SplitN(why, " ", 3)
+	if len(parts) < 2 {
+		return 0
+	}
+	at, err := jobs.ParseMicros(parts[1])
+	if err != nil {
+		return 0
+	}
+	return int64(at)
 }
 
 func (c *call) wakeMany(name string) {

@@ -168,14 +168,13 @@ func (q *Queue) ClearGroup(ctx context.Context, group, note string) (jobs.Cleare
 		if err := q.stampClear(ctx, zone, group); err != nil {
 			return out, err // first: who is woken by the clear looks for it
 		}
-		c, err := q.control(ctx, zone, turn{verb: "clear", object: group, note: note})
-		if err != nil {
-			return out, err
-		}
-		if c.status == "ok" {
-			out.Already = false
-			out.Job, _, out.Was = readFrozen(c.before)
-			continue
+		if frozen, ok := v[frozenField]; ok {
+			if out, err = q.thawGroup(ctx, out, frozen, note); err != nil {
+				return out, err
+			}
+			if !out.Already {
+				continue
+			}
 		}
 		// It is in use and not frozen: the markers of earlier jobs were cleared all the same.
 		err = q.Alert(ctx, zone, jobs.Alert{Event: "clear", Object: group,
@@ -186,6 +185,29 @@ func (q *Queue) ClearGroup(ctx context.Context, group, note string) (jobs.Cleare
 	}
 	if !known {
 		return out, fmt.Errorf("group %s is neither in use nor frozen: %w", group, ErrNotFound)
+	}
+	return out, nil
+}
+
+// thawGroup takes away the mark that was read, and no other: a copy of this call that
+// comes late meets a group, maybe, that a job has frozen since, and nobody has looked at that.
+func (q *Queue) thawGroup(ctx context.Context, out jobs.Cleared, frozen, note string) (
+	jobs.Cleared, error) {
+	_, since, _ := readFrozen(frozen)
+	t := turn{verb: "clear", object: out.Group, note: note}
+	if !since.IsZero() {
+		t.number = jobs.MicrosOf(since.Time).String()
+	}
+	c, err := q.control(ctx, out.Zone, t)
+	switch {
+	case err != nil:
+		return out, err
+	case c.status == "other":
+		job, _, why := readFrozen(c.before)
+		return out, fmt.Errorf("group %s was frozen anew by %s (%s): %w", out.Group, job, why, ErrStale)
+	case c.status == "ok":
+		out.Already = false
+		out.Job, _, out.Was = readFrozen(c.before)
 	}
 	return out, nil
 }

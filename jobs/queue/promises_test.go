@@ -409,6 +409,37 @@ func TestWhoWaitsHalfWayKeepsItsPlaceInTheBudget(t *testing.T) {
 	}
 }
 
+// A person clears a frozen group, the answer is lost, and the order is repeated or a copy of it
+// comes late: a job that froze the group since is not what anybody had looked at. It was
+// cleared, and the other member disturbed beside a command that nobody knew the end of.
+func TestARepeatedClearLeavesALaterFreeze(t *testing.T) {
+	twins(t, func(t *testing.T, w *twin) {
+		calm(t, w)
+		spec := jobs.Spec{Action: []byte(`{}`), Inventory: "v1", Timeout: time.Minute,
+			Expire: time.Hour, Terms: jobs.Terms{Disruptive: true}}
+		p := model.Put{Task: "0bjya00001", Print: "p", Hosts: []string{"fw0", "fw1"},
+			Head: &model.Head{Spec: spec, Total: 2, Chunks: 1, Guarded: true}}
+		w.put(t, p)
+		w.move(t, model.Move{Task: p.Task, Verb: "commit", Limit: 500, Note: "x"})
+		unknown := func() {
+			g := one(t, w.take(t, "1", 1))
+			w.take(t, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindEnd,
+				Outcome: jobs.Unknown, Error: "its worker died with it"})
+		}
+		frozen := func() bool { return w.zone.Semaphores.Holders["group/pair-0"]["frozen"] != "" }
+		unknown()
+		clear := model.Turn{Verb: "clear", Object: "pair-0", Note: "looked", Number: int64(w.now)}
+		if w.control(t, clear); frozen() {
+			t.Fatal("the group is not cleared")
+		}
+		w.now = w.now.Add(time.Second)
+		unknown()
+		if w.control(t, clear); !frozen() {
+			t.Error("who looked at the first freeze has cleared the second one")
+		}
+	})
+}
+
 // Two epochs never have the same name, also while TIME is behind the last token.
 func TestEpochsDiffer(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {

@@ -2,6 +2,8 @@ package queue_test
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"pgregory.net/rapid"
@@ -58,7 +60,12 @@ func (m *walker) turn(t *rapid.T) {
 		a.Object = rapid.SampledFrom([]string{"site/a", "site/b", "lab"}).Draw(t, "limit")
 		a.Number = int64(rapid.IntRange(-1, 2).Draw(t, "max"))
 	case "clear":
-		a.Object = fmt.Sprint("pair-", rapid.IntRange(0, 2).Draw(t, "group"))
+		a.Object, a.Number = fmt.Sprint("pair-", rapid.IntRange(0, 2).Draw(t, "group")), 0
+		seen := strings.Fields(m.zone.Semaphores.Holders["group/"+a.Object]["frozen"])
+		if len(seen) > 1 && rapid.Bool().Draw(t, "seen") {
+			a.Number, _ = strconv.ParseInt(seen[1], 10, 64)
+			a.Number += rapid.Int64Range(-1, 1).Draw(t, "another")
+		}
 	}
 	m.control(t, a)
 }

@@ -13,7 +13,8 @@
 --      limit       object = name, number = jobs at a time, '' = no limit
 --      guard       object = task that has none, number = its guard: from now on its jobs
 --                  need what their hosts' traits say
---      clear       object = group: it is not frozen any more
+--      clear       object = group: it is not frozen any more. number = since when it is,
+--                  as the caller saw it, '' or 0 = whenever: another freeze stays
 --      thaw        ends a freeze before its time; who missed the zone in this epoch, or
 --                  knows of a longer lock, and speaks later does not freeze it again
 --      gate        object = job, number = its step, a gate; note = open, refuse or late,
@@ -22,6 +23,7 @@
 --      drain, undrain: object = host; only tells it: who is drained stands in the hub
 -- Returns {ok | already | absent, note or reason that stood before, number}
 --      gate also: {elsewhere, state or outcome, step}: the job does not stand there
+--      clear also: {other, why, since}: it is frozen by another job than was seen
 -- Keeps: repeating a call changes nothing. Waiters of what becomes free are woken.
 
 local verb, object, note, number = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -148,6 +150,8 @@ function verbs.clear()
   local key = m.kSem .. 'group/' .. object
   local why = call('HGET', key, m.FROZEN)
   if not why then return {'already', '', '0'} end
+  local since = string.match(why, '^%S+ (%d+)') or '0'
+  if m.num(number) ~= 0 and number ~= since then return {'other', why, since} end
   m.drop(m.FROZEN, 'group/' .. object)
   say('clear', object)
   wake('group/' .. object)
