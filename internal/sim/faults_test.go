@@ -246,6 +246,7 @@ func (w *world) accident(kind fault) func() {
 				d = -d
 			}
 			s.offset += d
+			s.unseen = d > time.Minute // less is none to anybody, and no lock ends when it goes back
 			w.say("redis: its clock jumps by %s", d)
 		}
 	}

@@ -51,11 +51,7 @@ func (h *host) begin(e entry) {
 	h.faults.starts++
 	for _, other := range h.log {
 		if other.to > h.now && !h.harmless(other, e) {
-			promise := "I1"
-			if h.redis.forgotten[other.token] {
-				promise = "I1 beside a take that was forgotten"
-			}
-			h.suspect(promise, "%s: %s step %d starts while %s runs to %s", h.name, e.job, e.step, other.job,
+			h.suspect(h.alone(other, e), "%s: %s step %d starts while %s runs to %s", h.name, e.job, e.step, other.job,
 				other.to)
 		}
 		same := other.job == e.job && other.step == e.step && other.try == e.try
@@ -80,6 +76,19 @@ func (h *host) begin(e entry) {
 	h.obeys(e)
 	e.boot = h.boots
 	h.log = append(h.log, e)
+}
+
+// alone is the promise that no other command runs on the host.
+func (h *host) alone(other, e entry) string {
+	switch s := h.redis; {
+	case s.forgotten[other.token]:
+		return "I1 beside a take that was forgotten"
+	case s.behind[other.token]:
+		return "I1 beside a go that was forgotten"
+	case s.blind[e.token]:
+		return "I1 before a jump of the clock was seen"
+	}
+	return "I1"
 }
 
 func (h *host) disturb(e entry) {
@@ -140,6 +149,12 @@ var excuses = map[string][]fault{
 	"I1": {flushed},
 	// Nobody can say again what a worker had that died: its job has never run, see I3.
 	"I1 beside a take that was forgotten": {tailLost, failover},
+	// Nor does its child say again how far a job is; if it dies then, the next one goes on from
+	// the step before.
+	"I1 beside a go that was forgotten": {tailLost, failover},
+	// Locks end at once when the clock jumps ahead, and a master or child that was started
+	// just then knows no other time: it may take what runs, until somebody older calls.
+	"I1 before a jump of the clock was seen": {clockJump},
 	// A job whose end was forgotten counts as lost and may go on, beside the one of
 	// its group that came after it.
 	"I2":               {flushed, tailLost, failover},

@@ -25,13 +25,16 @@ type server struct {
 	agreed  *windows.Book          // what it knows of windows
 
 	forgotten map[jobs.Token]bool // attempts of which it has lost the take
+	behind    map[jobs.Token]bool // those of which it has lost how far they were
+	blind     map[jobs.Token]bool // taken between a jump of its clock and the freeze behind it
+	unseen    bool                // its clock has jumped, and nobody has seen that yet
 	limits    limited
 }
 
 func newServer(w *world) *server {
 	return &server{world: w, zone: model.New(), up: true, run: 1, events: map[string]int{},
-		forgotten: map[jobs.Token]bool{},
-		limits:    limited{map[string]map[jobs.ID]time.Duration{}, map[string][]limitAt{}}}
+		forgotten: map[jobs.Token]bool{}, behind: map[jobs.Token]bool{}, blind: map[jobs.Token]bool{},
+		limits: limited{map[string]map[jobs.ID]time.Duration{}, map[string][]limitAt{}}}
 }
 
 func (s *server) time() jobs.Micros { return start.Add(s.now + s.offset) }
@@ -43,13 +46,18 @@ func (s *server) carry(f call) any {
 		kept = s.zone.Clone()
 	}
 	before := [2]int{s.zone.Queue.Len(), s.zone.Again.Len()}
+	noted := s.zone.Flags.Jumped
 	v := f.do(s.zone, s.time())
+	s.unseen = s.unseen && s.zone.Flags.Jumped == noted
 	if slices.Contains(reading, f.kind) || slices.Contains(polling, f.kind) &&
 		len(s.zone.Events) == 0 && before == [2]int{s.zone.Queue.Len(), s.zone.Again.Len()} {
 		return v
 	}
 	for _, e := range s.zone.Events {
 		s.events[e.Name]++
+		if e.Name == "take" && s.unseen {
+			s.blind[s.zone.Jobs[jobs.ID(e.Object)].Token] = true
+		}
 		if s.loses != nil && (e.Name == "take" || e.Name == "end" || e.Name == "step" || e.Name == "commit") {
 			lose := s.loses
 			s.loses = nil
@@ -79,7 +87,9 @@ func (s *server) restart(away time.Duration, kept *model.Zone) {
 	s.in(away, func() {
 		if kept != nil {
 			for id, j := range s.zone.Jobs {
-				s.forgotten[j.Token] = kept.Jobs[id] == nil || kept.Jobs[id].Token != j.Token
+				k := kept.Jobs[id]
+				s.forgotten[j.Token] = k == nil || k.Token != j.Token
+				s.behind[j.Token] = k != nil && k.Token == j.Token && k.Step < j.Step
 			}
 			s.zone = kept
 		}
