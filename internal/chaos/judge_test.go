@@ -33,7 +33,7 @@ var invariants = []string{
 
 const unknownOnly = "unknown only where a fault explains it"
 
-// A take is a go for the first step for five seconds (G8), and what was sent then has
+// A take is a go for the first step for five seconds (G9), and what was sent then has
 // to reach its host.
 const haltGrace = 5*time.Second + 2*time.Second
 

@@ -162,7 +162,7 @@ type Published struct {
 
 // Publish makes an inventory the one in force. Each zone gets its hosts only. A
 // version that is in force already is left as it is; one that is replaced stays
-// for a week, for the tasks that pinned it. A limit that is raised, or no more
+// for 70 days, as long as a task that pinned it. A limit that is raised, or no more
 // there, lets those who wait for it come; a new one holds for these tasks too.
 func (q *Queue) Publish(ctx context.Context, version string, hosts []fleet.Host,
 	limits []fleet.Limit) error {
