@@ -373,7 +373,7 @@ finish() {
 
 # patient says how long to wait for what. Some can only count whole seconds.
 patient() {
-	soft='.05 .1 .2 .4 .5 .5' hard='.05 .1 .3 .5'
+	soft='.05 .1 .2 .4 .4 .4 .5' hard='.05 .1 .3 .5'
 	sleep .01 || soft='1 1' hard=1
 	table='ps -A -o pid= -o sid= -o stat='
 	$table >/dev/null || table=
@@ -528,6 +528,17 @@ sweep() {
 	done
 }
 
+# tell sends TERM to what lives in session sid, once: timeout would send it on, so that a
+# trap heard it twice, and what the trap calls to tidy up was killed.
+tell() {
+	all=$(session "$sid") told=
+	for pid in $all; do
+		read -r line <"/proc/$pid/stat" || continue
+		case $line in "$pid (timeout) "*) ;; *) told="$told $pid" ;; esac
+	done
+	kill -TERM ${told:-$all}
+}
+
 # halt ends a step that runs, and looks whether it did.
 halt() {
 	patient
@@ -544,7 +555,7 @@ halt() {
 		exit 0
 	fi
 	(umask 077; : >"$name.stop")
-	kill -TERM $(session "$sid")
+	tell
 	quell
 	case $(kill -0 "-$sid" 2>&1) in *ermitted*) say stopped hidden; exit 0 ;; esac
 	[ -n "$left" ] && say stopped left $left || say stopped gone

@@ -25,6 +25,11 @@ const (
 // makes none, and then it is the login shell's. A group that is not led by one of
 // the two, or is this script's as well, is not of the command alone.
 //
+// TERM comes once, to each process but the second of the mark: that is timeout(1), which
+// would send it on to all the others, and a trap would hear it twice and its tidying up
+// would be killed; or it is the login shell, which waits. The whole group gets KILL when
+// two seconds are over.
+//
 // What kill -0 says of a group is not enough: it finds those that are dead and not
 // buried, and does not reach those of another user, as under sudo. Then the list of
 // processes decides. It comes from ps, which is quick, or where that is too simple
@@ -65,9 +70,11 @@ case $g in
 *) echo shared; exit ;;
 esac
 
-soft='.05 .1 .2 .4 .5 .5' hard='.05 .1 .3 .5'
+soft='.05 .1 .2 .4 .4 .4 .5' hard='.05 .1 .3 .5'
 sleep .01 2>/dev/null || { soft='1 1' hard=1; }
-kill -TERM "-$g" 2>/dev/null
+told=
+for pid in $(living); do if [ "$pid" != "$2" ]; then told="$told $pid"; fi; done
+if [ -n "$told" ]; then kill -TERM $told 2>/dev/null; fi
 for pause in $soft; do if alive; then sleep "$pause"; fi; done
 if alive; then
 	kill -KILL "-$g" 2>/dev/null

@@ -181,7 +181,7 @@ func scriptWays(t *testing.T) map[string]string {
 	if err := os.WriteFile(filepath.Join(dir, "sleep"), []byte(old), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	hasty := strings.Replace(stopScript, "soft='.05 .1 .2 .4 .5 .5' hard='.05 .1 .3 .5'",
+	hasty := strings.Replace(stopScript, "soft='.05 .1 .2 .4 .4 .4 .5' hard='.05 .1 .3 .5'",
 		"soft='.05 .05' hard='.05 .1 .3 .5 .5'", 1)
 	if hasty == stopScript {
 		t.Fatal("the script has other pauses")
