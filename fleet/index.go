@@ -148,6 +148,8 @@ func (x *labelIndex) hintsFor(word string) []string {
 	var hints []string
 	for _, key := range x.keys {
 		switch {
+		case key == GroupPrefix+word:
+			hints = append(hints, key)
 		case key == word:
 			hints = append(hints, "{"+key+"}")
 		case key != nameLabel && x.byKey[key].hosts[word] != nil:
@@ -168,7 +170,10 @@ func (x *labelIndex) hintsFor(word string) []string {
 		}
 	}
 	for _, key := range nearest(word, x.keys, 1) {
-		if !slices.Contains(builtinLabels(), key) {
+		switch {
+		case strings.HasPrefix(key, GroupPrefix):
+			hints = append(hints, key)
+		case !slices.Contains(builtinLabels(), key):
 			hints = append(hints, "{"+key+"}")
 		}
 	}

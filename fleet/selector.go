@@ -200,6 +200,10 @@ func (sel Selector) NamesHost(name string) bool {
 			if string(o) == name {
 				return true
 			}
+		case ansibleGroup:
+			if string(o) == name {
+				return true
+			}
 		case pattern:
 			found := false
 			o.each(func(one []byte) { found = found || string(one) == name })

@@ -54,6 +54,8 @@ func TestSelectorPicks(t *testing.T) {
 		{"**", fleet.Fold(names(inv.Hosts()))},
 		{"*", fleet.Fold(names(inv.Hosts()))},
 		{"all", fleet.Fold(names(inv.Hosts()))},
+		{"fw[001-003],!fw002", "fw[001,003]"},
+		{"fw[001-003] , !fw002,!fw003,fw010", "fw[001,010]"},
 		// Set operators, from left to right.
 		{"fw[001-003]!fw002", "fw[001,003]"},
 		{"fw[001-003]!fw002,fw010", "fw[001,003,010]"},
@@ -395,4 +397,50 @@ func numbered(n int) string {
 		fmt.Fprintf(&b, ",%d", i+1)
 	}
 	return b.String()[1:]
+}
+
+// Groups of Ansible stand in a host set as hosts do: the page of inventories shows it.
+func TestSelectorsNameGroupsOfAnsible(t *testing.T) {
+	t.Parallel()
+	inv := parse(t, `
+defaults: {known_hosts: /k}
+hosts:
+  - {name: a1, address: a, labels: {group.web: true}}
+  - {name: a2, address: a, labels: {group.web: true, group.staging: true}}
+  - {name: a3, address: a, labels: {group.db: true, group.odd: no}}
+  - {name: group.both, address: a, labels: {group.both: true}}
+  - {name: group.host, address: a}
+`)
+	for selector, want := range map[string]string{
+		"group.web":                         "a[1-2]",
+		"group.web,!group.staging":          "a1",
+		"group.web!group.staging":           "a1",
+		"!group.staging,group.web":          "a1", // labels
+		"group.web&group.staging":           "a2",
+		"group.web,group.db":                "a[1-3]",
+		"all!group.web!{group.both}":        "a3,group.host",
+		"(group.web,a3)&{group.db}":         "a3",
+		"group.host":                        "group.host",
+		"{name=group.both}":                 "group.both",
+		"{group.both=true},group.db,!a1,a1": "a[1,3],group.both",
+	} {
+		if got := pick(t, inv, selector); got != want {
+			t.Errorf("%s: %s, want %s", selector, got, want)
+		}
+	}
+	for selector, want := range map[string]string{
+		"group.webb":    "group.webb is not in the inventory; nearest: group.web",
+		"web":           "web is not in the inventory; nearest: group.web",
+		"a1!group.none": "group.none is not in the inventory",
+		"group.odd":     "group.odd is not in the inventory",
+		"group.both":    `"group.both" is a host and a group: write {name=group.both} or {group.both=true}`,
+	} {
+		sel, err := fleet.ParseSelector(selector)
+		if err == nil {
+			_, err = inv.Select(sel)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", selector, err, want)
+		}
+	}
 }

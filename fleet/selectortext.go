@@ -34,11 +34,12 @@ const operators = ",!&^"
 //	rack[1-4]fw[1-2]          several ranges: eight hosts
 //	fw*   vpn?   rack[1-2]*   any bytes, one byte
 //	all   *                   every host
-//	fw[001-300]!fw[010-019]   without these
+//	fw[001-300]!fw[010-019]   without these; also fw[001-300],!fw[010-019]
 //	fw*&*.example.com         in both
 //	fw[1-5]^fw[4-9]           in one of them only
 //	fw*!(vpn1,rack*&*-a)      parentheses first
 //	task:0wcy7y2fb2/failed    the hosts on which that task failed; see Earlier
+//	group.web                 the hosts of a group of Ansible: those with the label group.web=true
 //
 // The operators ',' '!' '&' '^' bind alike, from left to right: a,b!b&c is
 // ((a,b)!b)&c. Every name must be in the inventory and every glob must match
@@ -202,7 +203,7 @@ func checkCost(terms []term) error {
 	names := 0
 	for _, o := range flat(terms) {
 		switch p := o.(type) {
-		case plainName:
+		case plainName, ansibleGroup:
 			names++
 		case pattern:
 			names += p.count
@@ -237,6 +238,9 @@ func parseHostSet(text string, depth int) ([]term, error) {
 		from := at + len(text[at:end]) - len(strings.TrimLeft(text[at:end], " "))
 		this := strings.TrimRight(text[from:end], " ")
 		switch {
+		case this == "" && len(terms) > 0 && join == ',' && end < len(text) && text[end] == '!':
+			join, at = '!', end+1 // a,!b is a!b, as a label selector and ClusterShell's users write it
+			continue
 		case this == "" && len(terms) == 0:
 			return nil, misreadAt(end, "%q has nothing before it: want a host, a range or a glob "+
 				"(all!fw007 is all but one)", text[end])
@@ -299,6 +303,8 @@ func parseOperand(text string, depth int) (operand, error) {
 		return globs{"*"}, nil
 	case strings.HasPrefix(text, earlierPrefix):
 		return parseEarlier(text)
+	case strings.HasPrefix(text, GroupPrefix) && CheckLabel(text, groupValue) == nil:
+		return ansibleGroup(text), nil
 	case strings.IndexFunc(text, notInName) < 0:
 		return plainName(text), CheckName(text)
 	case text[0] == '@':

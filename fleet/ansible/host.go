@@ -66,7 +66,7 @@ func (r *reader) base(h *host) *base {
 }
 
 // GroupLabel is the label that the hosts of a group have, with the value true.
-func GroupLabel(group string) string { return "group." + group }
+func GroupLabel(group string) string { return fleet.GroupPrefix + group }
 
 // ownVars are the variables that are ours.
 func ownVars() []string {
