@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -65,24 +64,6 @@ func (r *reader) all(files []File) (Agreed, error) {
 	return r.agreed, errors.Join(r.errs...)
 }
 
-// Attachments are the files that are named in "ics", for whoever has to read them.
-func Attachments(f File) []string {
-	var top map[string][]map[string]any
-	if yaml.Unmarshal([]byte(f.Content), &top) != nil {
-		return nil // Parse says what is wrong
-	}
-	var names []string
-	for _, entries := range top {
-		for _, e := range entries {
-			if name, ok := e["ics"].(string); ok && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // Attached is the name of what a file names in "ics": it is looked for beside the file. Two
 // customers may have a maintenance.ics each, in folders of their own.
 func Attached(file, ics string) string {
@@ -113,32 +94,28 @@ func (r *reader) mistake(n *yaml.Node, format string, args ...any) {
 }
 
 func (r *reader) read(f File) {
-	doc := r.document(f)
-	if doc == nil {
+	root, unread := r.document(f, "windows or freezes")
+	if root == nil {
 		return
 	}
-	if len(doc.Content) == 0 {
-		r.errs = append(r.errs, fmt.Errorf("%s: it is empty: want windows or freezes", f.Name))
-		return
-	}
-	top := r.fields(doc.Content[0], "the file", []string{"windows", "freezes"})
+	windows, freezes := len(r.agreed.Windows), len(r.agreed.Freezes)
+	top := r.fields(root, "the file", []string{"windows", "freezes"})
 	for _, n := range r.list(top["windows"]) {
 		r.window(n)
 	}
 	for _, n := range r.list(top["freezes"]) {
 		r.freeze(n)
 	}
-}
-
-// document is the YAML of a file; nil if it is none, which is reported.
-func (r *reader) document(f File) *yaml.Node {
-	r.file = f.Name
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(f.Content), &doc); err != nil {
-		r.errs = append(r.errs, fmt.Errorf("%s: %s", f.Name, strings.TrimPrefix(err.Error(), "yaml: ")))
-		return nil
+	if unread == "" {
+		return
 	}
-	return &doc
+	r.outdated("file "+f.Name, unread)
+	for _, w := range r.agreed.Windows[windows:] {
+		r.outdated("window "+w.Name, unread)
+	}
+	for _, x := range r.agreed.Freezes[freezes:] {
+		r.outdated("freeze "+x.Name, unread)
+	}
 }
 
 var windowKeys = []string{"name", "customer", "site", "group", "host", "zone", "start", "dates",

@@ -20,6 +20,8 @@ func (r *reader) fields(n *yaml.Node, what string, known []string) map[string]*y
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		switch {
+		case key.Kind != yaml.ScalarNode && !r.kept:
+			r.mistake(key, "a key must be a word: want one of %s", strings.Join(known, ", "))
 		case !slices.Contains(known, key.Value):
 			r.mistake(key, "unknown key %q: want one of %s", clip(key.Value), strings.Join(known, ", "))
 		case f[key.Value] != nil:

@@ -181,15 +181,11 @@ func (r *reader) schedule(n *yaml.Node) (Entry, bool) {
 
 // top reads a file whose only keys are those known.
 func (r *reader) top(f File, known ...string) map[string]*yaml.Node {
-	doc := r.document(f)
-	if doc == nil {
+	root, _ := r.document(f, known[0])
+	if root == nil {
 		return nil
 	}
-	if len(doc.Content) == 0 {
-		r.errs = append(r.errs, fmt.Errorf("%s: it is empty: want %s", f.Name, known[0]))
-		return nil
-	}
-	return r.fields(doc.Content[0], "the file", known)
+	return r.fields(root, "the file", known)
 }
 
 // needed is a text that must be there.
@@ -226,6 +222,8 @@ func (r *reader) pairs(what string, n *yaml.Node) map[string]string {
 		key, value := n.Content[i], n.Content[i+1]
 		_, twice := pairs[key.Value]
 		switch {
+		case key.Kind != yaml.ScalarNode:
+			r.mistake(key, "%s: a key must be a word", what)
 		case twice:
 			r.mistake(key, "argument %s is there twice", clip(key.Value))
 		case value.Kind != yaml.ScalarNode:

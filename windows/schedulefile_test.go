@@ -133,7 +133,7 @@ s.yaml:12: jitter: with canary or waves hosts begin in their order`},
 		{"of windows", "windows: []", `s.yaml:1: unknown key "windows": want one of schedules`},
 		{"a list", "[1]", "s.yaml:1: the file: want a mapping with schedules …"},
 		{"nothing", "", "s.yaml: it is empty: want schedules"},
-		{"no YAML", "a: [", "s.yaml: "},
+		{"no YAML", "a: [", "s.yaml:2: not YAML: "},
 	} {
 		_, err := ParseSchedules([]File{{"s.yaml", test.text}}, nil)
 		if err == nil {

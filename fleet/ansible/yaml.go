@@ -33,8 +33,13 @@ func (r *reader) document(data []byte) *yaml.Node {
 		return nil
 	}
 	var second yaml.Node
-	if err := d.Decode(&second); err == nil {
+	switch err := d.Decode(&second); {
+	case err == nil:
 		r.mistake(max(1, second.Line), "a second YAML document starts here: want one a file")
+		return nil
+	case !errors.Is(err, io.EOF):
+		r.mistake(yamlLine(err), "what is behind the first YAML document is not valid YAML, and a file "+
+			"has only one, here or just above: %s", yamlText(err))
 		return nil
 	}
 	return follow(doc.Content[0])

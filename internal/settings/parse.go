@@ -24,14 +24,28 @@ func parseFile(name string, data []byte, defaults map[string]any) (map[string]an
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 		return out, nil
 	} else if err != nil {
-		return out, []error{fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))}
+		return out, []error{notYAML(name, err)}
 	}
 	p := parser{name: name, defaults: defaults, seen: map[string]int{}}
-	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		p.say(1, "the file has more than one document: want one")
+	var second yaml.Node
+	switch err := dec.Decode(&second); {
+	case err == nil:
+		p.say(max(1, second.Line), "a second YAML document begins here: want one a file")
+	case !errors.Is(err, io.EOF):
+		p.errs = append(p.errs, notYAML(name, err))
 	}
 	p.walk(doc.Content[0], "", out)
 	return out, p.errs
+}
+
+// notYAML is an error of the YAML library with its place, if the library says that.
+func notYAML(name string, err error) error {
+	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 0
+	if _, scan := fmt.Sscanf(text, "line %d: ", &line); scan != nil {
+		return fmt.Errorf("%s: not YAML: %s", name, text)
+	}
+	_, text, _ = strings.Cut(text, ": ")
+	return fmt.Errorf("%s:%d: not YAML, here or just below: %s", name, max(1, line), text)
 }
 
 type parser struct {
