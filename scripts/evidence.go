@@ -64,11 +64,13 @@ type Evidence struct {
 	Signal string // that ended it; mostly empty
 	Output []byte // as far as it was kept
 	Cut    bool   // something of it was not
+	Lost   string // why the host could not keep the rest of it: a full disk; mostly empty
 }
 
 // Finding is how a step is judged.
 type Finding struct {
 	OK    bool
+	Moot  bool              // nobody can tell: what would say so was lost
 	Text  string            // why it failed, for people
 	Class string            // of the failure
 	Saved map[string]string // what is kept of it, if it succeeded
@@ -76,6 +78,10 @@ type Finding struct {
 
 // Judge says whether a step succeeded. had are the values that were saved before.
 func (a Action) Judge(e Evidence, had map[string]string) Finding {
+	if what := a.undecided(e); what != "" {
+		return Finding{Moot: true, Class: ClassOperator, Text: fmt.Sprintf(
+			"exit %d, but a part of what it said is lost (%s), so nobody can tell %s", e.Exit, e.Lost, what)}
+	}
 	if why := a.Expect.fails(e); why != "" {
 		return a.failure(e, why)
 	}
@@ -86,9 +92,35 @@ func (a Action) Judge(e Evidence, had map[string]string) Finding {
 	return Finding{OK: true, Saved: saved}
 }
 
+// undecided says what nobody can tell of a step whose output was lost in part; empty: all
+// that counts can be seen. What was found in the rest counts, and so does the exit code.
+func (a Action) undecided(e Evidence) string {
+	x := a.Expect
+	if x == nil {
+		x = &Expect{}
+	}
+	switch {
+	case e.Lost == "":
+	case (&Expect{Exit: x.Exit}).fails(e) != "", x.NoMatch != "" && matches(x.NoMatch, e.Output):
+		// It has failed, whatever else it said.
+	case x.Match != "" && !matches(x.Match, e.Output):
+		return "whether it matches " + brief(x.Match)
+	case x.NoMatch != "":
+		return "whether nothing in it matches " + brief(x.NoMatch)
+	case len(x.JSON) > 0:
+		return "whether it is as expected"
+	case len(a.Save) > 0:
+		return "what is to be saved of it"
+	}
+	return ""
+}
+
 // Keep is what a step saves whose end is not judged yet; what is not there is left out.
 func (a Action) Keep(e Evidence, had map[string]string) map[string]string {
 	saved := map[string]string{}
+	if e.Lost != "" {
+		return saved
+	}
 	for _, s := range a.Save {
 		if v, err := s.find(e); err == nil && bounded(saved, had, s.Name, v) == nil {
 			saved[s.Name] = v

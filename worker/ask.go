@@ -1,8 +1,10 @@
 package worker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"muster/fleet"
@@ -84,17 +86,20 @@ func (a *attempt) runOf(action scripts.Action, r *remote.Record) jobs.Run {
 	return jobs.Run{Token: a.grant.Token, Step: r.Step}
 }
 
-// note is what is worth telling of a step beside its outcome; empty: nothing.
-func note(r remote.Result) string {
-	switch {
-	case r.Attached && r.Unfenced != "":
-		return "attached, unfenced: it lacks " + r.Unfenced
-	case r.Attached:
-		return "attached"
-	case r.Unfenced != "":
-		return "unfenced: it lacks " + r.Unfenced
+// note is what is worth telling of a job beside its outcome; empty: nothing.
+func (f facts) beside() string {
+	r := f.result
+	var parts []string
+	if r.Attached {
+		parts = append(parts, "attached")
 	}
-	return ""
+	if r.Unfenced != "" {
+		parts = append(parts, "unfenced: it lacks "+r.Unfenced)
+	}
+	if lost := cmp.Or(r.Lost, f.mind().Lost); lost != "" {
+		parts = append(parts, "output lost: "+lost)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // canAsk tells whether the next attempt may learn from the host how it went.

@@ -70,6 +70,10 @@ func (f facts) exited() (r jobs.Result, goOn bool) {
 	code := f.result.ExitCode
 	finding := f.finding()
 	switch {
+	case finding.Moot:
+		r = f.end(jobs.Unknown, jobs.ClassOperator, finding.Text)
+		r.ExitCode = &code
+		return r, false
 	case !finding.OK:
 		return f.unmet(finding), false
 	case f.step+1 < cmp.Or(f.until, f.steps):
@@ -92,7 +96,8 @@ func (f facts) evidence() scripts.Evidence {
 		Exit:   f.result.ExitCode,
 		Signal: f.result.Signal,
 		Output: slices.Concat(f.result.Output.Head, f.result.Output.Tail),
-		Cut:    f.result.Output.Omitted > 0,
+		Cut:    f.result.Output.Omitted > 0 || f.result.Lost != "",
+		Lost:   f.result.Lost,
 	}
 }
 
@@ -346,7 +351,7 @@ func (f facts) retry(delay time.Duration, text string) jobs.Result {
 
 func (f facts) say(k jobs.Kind, text string) jobs.Result {
 	return jobs.Result{Job: f.grant.Job, Token: f.grant.Token, Kind: k, Error: oneLine(text),
-		Saved: f.kept(), Note: note(f.result),
+		Saved: f.kept(), Note: f.beside(),
 		Said: jobs.Said{Spent: f.spent(k)}}
 }
 

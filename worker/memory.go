@@ -19,6 +19,7 @@ type memory struct {
 	Disturbed  bool              `json:"disturbed,omitempty"`    // a step that may disturb the host was begun
 	Why        string            `json:"why,omitempty"`          // it did not begin, for people; see jobs.Saying
 	Marked     jobs.Token        `json:"marked,omitempty"`       // of the attempt that wrote the markers of the group last
+	Lost       string            `json:"lost,omitempty"`         // why a step's host could not keep all that it said
 
 	told bool // this attempt told the queue of something to keep with a question
 }

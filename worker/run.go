@@ -398,9 +398,7 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 		}})
 	done()
 	a.hasAnswered(f.err)
-	a.said.add(f.result.Output)
-	a.attached = a.attached || f.result.Attached
-	f.result.Attached = a.attached
+	a.hears(&f.result)
 	f.busy = max(0, free-a.Clock())
 	f.cause, f.order = cause(ctx), order(a.halting)
 	if r, ok := a.neverBegan(f); ok {

@@ -87,6 +87,17 @@ func (t *transcript) add(o remote.Output) {
 	t.live.said(t.all.Size())
 }
 
+// hears takes what a step said, and what is to be told of that beside the outcome of the job.
+func (a *attempt) hears(r *remote.Result) {
+	a.said.add(r.Output)
+	if r.Lost != "" {
+		a.said.remark("what it said from here on is lost: " + r.Lost)
+		a.memory.Lost = r.Lost
+	}
+	a.attached = a.attached || r.Attached
+	r.Attached = a.attached
+}
+
 func (t *transcript) write(p []byte) {
 	if t.all.Omitted == 0 && len(t.all.Tail) == 0 {
 		n := min(len(p), t.half-len(t.all.Head))

@@ -44,7 +44,7 @@ claim() {
 		umask 077
 		printf '%s\n' "$key $hi $lo $uhi $ulo $group $host $job ." >"$dir/marker.new" &&
 			sync "$dir/marker.new" && mv -f "$dir/marker.new" "$dir/marker" && sync "$dir"
-	} 2>&1) || no disk "${why##*: }"
+	} 2>&1) || no disk "$(trouble "$why")"
 	say marked
 }
 
@@ -52,7 +52,7 @@ claim() {
 leave() {
 	if carried && [ "$mkey" = "$key" ]; then
 		older "$hi" "$lo" "$mhi" "$mlo" && no stale
-		why=$({ rm -f "$dir/marker" && sync "$dir"; } 2>&1) || no disk "${why##*: }"
+		why=$({ rm -f "$dir/marker" && sync "$dir"; } 2>&1) || no disk "$(trouble "$why")"
 	fi
 	say left
 }
@@ -68,7 +68,7 @@ mark() {
 		no plain $lack
 	fi
 	[ -e "$dir/marker.lock" ] || (umask 077; : >>"$dir/marker.lock")
-	[ -w "$dir/marker.lock" ] || no disk 'the lock of the marker cannot be opened'
+	(exec 9>>"$dir/marker.lock") || no disk 'the lock of the marker cannot be opened'
 	exec 9>>"$dir/marker.lock"
 	busy=
 	for turn in .01 .02 .05 .1 .2 .5 .5 .5; do

@@ -49,6 +49,7 @@ type tidings struct {
 	fenced   bool   // valid after hello
 	lack     string // what the host lacks; valid after hello
 	attached bool   // to a step of an earlier request; valid after over
+	lost     string // why the host could not keep all that was said; valid after over
 	last     note   // valid after over
 }
 
@@ -122,6 +123,8 @@ func (n *notes) take(words note) bool {
 			n.mark.mark = m
 			close(n.mark.found)
 		}
+	case word == "lost" && len(words) == 2:
+		n.lost = words[1]
 	case word == "end" || word == "stopped":
 		n.finish(words)
 	default:

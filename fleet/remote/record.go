@@ -249,7 +249,7 @@ func (s *session) recorded(op string, cmd Command, halted error, result Result) 
 		}
 		return result, true, nil
 	}
-	result.Attached = n.attached
+	result.Attached, result.Lost = n.attached, whyLost(n.lost)
 	switch n.last.word() {
 	case "no":
 		return result, false, n.last.refusal(op, s.conn)
@@ -368,6 +368,19 @@ func busyWith(words []string) (wait time.Duration, who string) {
 		who = shorten(words[1])
 	}
 	return wait, who
+}
+
+// whyLost says in words why output is lost, by the word of record.sh.
+func whyLost(word string) string {
+	switch word {
+	case "":
+		return ""
+	case "full":
+		return "the disk of the host was full"
+	case "quota":
+		return "the disk quota on the host was used up"
+	}
+	return "the host could not write it to its disk"
 }
 
 // An end is how a step ended, as its record says.

@@ -25,6 +25,7 @@
 #   hello fenced | hello plain WHAT-IS-MISSING | began | attached TOKEN-THAT-BEGAN-IT
 #   at BYTE                              (what comes next was said from there on)
 #   mark PID PARENT                      (plain: what comes next is the command, no end)
+#   lost full|quota|disk (what it said behind what is here could not be written)
 #   end exit|timeout|stopped CODE OPEN PROCESSES-LEFT | end gone | end rebooted
 #   no stale|marked JOB|busy SECONDS JOB|untold|never|lacking WHAT|disk WHY
 #   stopped gone|left PIDS|hidden|ended|none|unsure
@@ -32,10 +33,11 @@
 # A record is a family of files, TOKEN.KEY.STEP.…, of which the oldest is the first:
 #
 #   started  one line, on disk before the command begins: it may have run from now on
-#   new      80 bytes kept free for the end; while it runs its session and start time
+#   new      80 bytes kept free for the end; while it runs its session and start time. And
+#            80 more: whether a full disk has cut off what it said
 #   end      how it ended: new, written over and renamed, so that a full disk is no matter
 #   out.N    what it said from byte N on: the head, and two pieces of the tail
-#   drained  all that it said is in there
+#   drained  all that it said is in there, as far as it could be written
 #   stop     somebody wanted it to stop
 #
 # The lock is held by whoever watches a step and by the step; it is given back when the
@@ -271,7 +273,24 @@ sign() {
 	why=$({
 		umask 077
 		: >"$name.started" && : >"$name.end" && sync "$name.started" "$name.end" "$dir"
-	} 2>&1) || no disk "${why##*: }"
+	} 2>&1) || no disk "$(trouble "$why")"
+}
+
+# trouble says why a file could not be written, of which a shell said $1. Some have the same
+# words for everything, "I/O error": then it is tried by somebody who knows more.
+trouble() {
+	case ${1##*: } in
+	'' | 'I/O error')
+		said=$(printf '%4096s' . | LC_ALL=C dd bs=4096 2>&1 >"$dir/try.$$")
+		rm -f "$dir/try.$$"
+		case $said in *': '*) ;; *) said=$1 ;; esac
+		said=${said%%records in*}
+		set -- "${said%
+*}" # what is in front of the last line: dd says how much it has read
+		;;
+	esac
+	set -- "${1##*: }"
+	echo "${1:-it cannot be written}"
 }
 
 busy() {
@@ -308,16 +327,19 @@ start() {
 		umask 077
 		set -C
 		{
-			printf '%-79s\n' free >"$name.new" &&
+			printf '%-79s\n%-79s\n' free whole >"$name.new" &&
 				printf '%s %s %s %s .\n' "$boot" "$up" "$bound" "$job" >"$name.started" &&
 				sync "$name.new" "$name.started" "$dir"
 		} 2>&1
 	) || {
+		why=$(trouble "$why")
 		rm -f "$name".*
-		no disk "${why##*: }"
+		no disk "$why"
 	}
+	# Opened before it can be renamed, for who keeps what is said.
+	exec 8<>"$name.new"
 	# From here on nothing is said by those who must live: nobody may be there to hear it.
-	{ watch 4>&1 >/dev/null; } | follow 9>&- 3<&-
+	{ watch 4>&1 >/dev/null; } | follow 9>&- 8>&- 3<&-
 	exit 0
 }
 
@@ -326,6 +348,7 @@ start() {
 watch() {
 	trap : HUP INT TERM PIPE
 	{
+		exec 8>&-
 		perform
 		code=$?
 		exec >/dev/null 3<&-
@@ -403,8 +426,9 @@ keep() {
 	base=0 older=
 	while :; do
 		said=$(LC_ALL=C dd bs=8192 count=16 2>&1 >>"$name.out.$base") || {
-			cat >/dev/null # the disk is full
-			return
+			cutOff
+			cat >/dev/null
+			break
 		}
 		said=${said%% records in*} # some warn before they count
 		[ $((${said##*[!0-9+]})) -eq 16 ] || break
@@ -417,6 +441,18 @@ keep() {
 		base=$((base + size))
 	done
 	: >"$name.drained"
+}
+
+# cutOff notes in the second line of new, whatever its name is by now, that what is said from
+# here on is lost. That line is on the disk already, so that a full one is no matter.
+cutOff() {
+	why=disk
+	case $said in
+	*'No space'*) why=full ;;
+	*[Qq]uota*) why=quota ;;
+	esac
+	read -r line <&8
+	printf '%-79s\n' "lost $why" >&8
 }
 
 # follow says that a step of ours began, and what it says, until it is over. Its stdin ends when nobody
@@ -458,8 +494,9 @@ written() {
 # conclude says how it ended.
 conclude() {
 	emit all
-	how='' code='' left=''
-	read -r how code left <"$name.end"
+	how='' code='' left='' kept='' why=''
+	{ read -r how code left; read -r kept why; } <"$name.end"
+	[ "$kept" != lost ] || say lost "$why"
 	case $how in
 	exit | timeout | stopped) ;;
 	*)
@@ -644,7 +681,7 @@ main() {
 	say hello fenced
 	if [ "$verb" = stop ]; then halt; fi
 	[ -e "$dir/lock" ] || (umask 077; : >>"$dir/lock")
-	if [ -w "$dir/lock" ]; then
+	if (exec 9>>"$dir/lock"); then # where the disk is read-only some tests say yes all the same
 		exec 9>>"$dir/lock"
 	elif [ -r "$dir/lock" ]; then
 		exec 9<"$dir/lock" # a disk that is read-only now: start says so

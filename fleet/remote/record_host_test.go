@@ -250,13 +250,22 @@ func mkdir(dir string, mode os.FileMode) error {
 	return os.Chmod(dir, mode) // whatever the mask is
 }
 
-// A disk that is full or read-only loses no record, and lets nothing be started.
+// A disk that is full or read-only loses no record, and lets nothing be started. What it cuts
+// off of an output is said to be lost.
 func TestRealRecordOnABadDisk(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount a small disk")
 	}
-	h := newRecordingHost(t, remotetest.Options{})
+	for system, options := range recordSystems(t) {
+		t.Run(system, func(t *testing.T) {
+			t.Parallel()
+			badDisk(t, newRecordingHost(t, options))
+		})
+	}
+}
+
+func badDisk(t *testing.T, h *recordingHost) {
 	if err := os.Mkdir(h.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -272,16 +281,19 @@ func TestRealRecordOnABadDisk(t *testing.T) {
 
 	// The command itself fills the disk: its end and its exit code are kept.
 	result, err := h.run(step("j", 1), "head -c 1000000 /dev/zero; exit 3")
-	if err != nil || result.ExitCode != 3 || !result.Open {
-		t.Errorf("got exit %d, open %t, %v, want 3 and output that is not all there", result.ExitCode, result.Open, err)
+	if err != nil || result.ExitCode != 3 || result.Lost != "the disk of the host was full" {
+		t.Errorf("got exit %d, lost %q, %v, want 3 and output that is cut off", result.ExitCode, result.Lost, err)
 	}
 	if err := os.WriteFile(filepath.Join(h.dir, "full"), make([]byte, 1<<20), 0o600); err == nil {
 		t.Error("the disk is not full")
 	}
 	_, err = h.run(step("k", 2), "echo not run")
 	wantKind(t, err, remote.KindRecord, false)
+	if !strings.HasSuffix(err.Error(), ": No space left on device") {
+		t.Errorf("got %v, want that the disk is full", err)
+	}
 	result, err = h.run(again(step("j", 3)), "echo twice")
-	if err != nil || result.ExitCode != 3 || !result.Attached {
+	if err != nil || result.ExitCode != 3 || !result.Attached || result.Lost == "" {
 		t.Errorf("got %d, attached %t, %v, want 3, attached", result.ExitCode, result.Attached, err)
 	}
 

@@ -65,6 +65,10 @@ type Result struct {
 	// something of it may be missing: a process that was left behind holds it.
 	Open bool
 
+	// Lost says why the host could not keep what the command said behind Output: the disk is
+	// full, say. Empty: it kept all, or keeps no record and sent it as it came.
+	Lost string
+
 	// Attached says that the command had been started before, by this attempt or another,
 	// and the result is that of then. Unfenced says what the host lacks to keep a record.
 	Attached bool
