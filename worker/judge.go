@@ -123,7 +123,7 @@ func (f facts) anew(delay time.Duration, text string) jobs.Result {
 	r.Delay, r.Step = delay, f.step
 	m := f.mind()
 	m.Again++
-	m.MayHaveRun, m.Asked = false, 0
+	m.MayHaveRun, m.Asked, m.Over = false, 0, 0
 	r.Saved = m.over(f.grant.Saved)
 	return r
 }

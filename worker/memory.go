@@ -12,6 +12,7 @@ import (
 type memory struct {
 	MayHaveRun bool              `json:"may_have_run,omitempty"` // an attempt may have started its step, and it is not known
 	Asked      int               `json:"asked,omitempty"`        // so many attempts hoped that the host would tell the next one
+	Over       jobs.Micros       `json:"over,omitempty"`         // the step that may have run is not at work any more from then on
 	Again      int               `json:"again,omitempty"`        // so many tries of the step have failed
 	Probe      *probing          `json:"probe,omitempty"`        // of a step that gives the worker back
 	Saved      map[string]string `json:"saved,omitempty"`        // by steps before
@@ -69,7 +70,7 @@ func remembered(saved string) bool { return recall(saved).MayHaveRun }
 
 // next forgets what belongs to a step that is over.
 func (m *memory) next() {
-	m.MayHaveRun, m.Asked, m.Again, m.Probe = false, 0, 0, nil
+	m.MayHaveRun, m.Asked, m.Over, m.Again, m.Probe = false, 0, 0, 0, nil
 }
 
 // keep takes what a step saved. The map is never changed: others may hold it.

@@ -212,7 +212,8 @@ func (a *attempt) noWay(ctx context.Context, action scripts.Action, err error) j
 	f := a.facts()
 	f.err, f.cause = err, cause(ctx)
 	r, _ := judge(f, rand.Float64())
-	return r
+	f.action = action
+	return a.follow(f, r)
 }
 
 func (a *attempt) hangUp() {
@@ -412,6 +413,8 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 	}
 	if r, goOn = judge(f, rand.Float64()); goOn {
 		a.goOn(f.finding().Saved)
+	} else if a.goesOnAlone(f) {
+		r = a.follow(f, r)
 	} else if f.rescues(r) {
 		a.rescue(action, r)
 		goOn = true
