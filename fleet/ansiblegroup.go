@@ -6,6 +6,10 @@ import "fmt"
 // web has the label group.web=true.
 const GroupPrefix = "group."
 
+// BecomeLabel is the label of hosts on which Ansible would become another user, with sudo
+// say; its value is that user. muster does not, and says so where such a host is to work.
+const BecomeLabel = "ansible.become"
+
 const groupValue = "true"
 
 // ansibleGroup is a group of Ansible in a host set, such as group.web. There it stands

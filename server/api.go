@@ -67,7 +67,7 @@ type Submitted struct {
 	LeftOut
 }
 
-// Fences are what the hosts of a task do not keep, as far as is known.
+// Fences are what the hosts of a task do not keep or do, as far as is known.
 type Fences struct {
 	// Unfenced are those hosts, folded, that keep no record of attempts: a step whose worker is
 	// lost there ends unknown.
@@ -76,6 +76,10 @@ type Fences struct {
 	// Unmarked are the redundancy groups of which the task disturbs a host, and no member can
 	// carry a marker: that only one is disturbed holds there while Redis keeps its data.
 	Unmarked []string `json:"unmarked,omitempty"`
+
+	// NoBecome are the hosts, folded, for which an inventory of Ansible says ansible_become:
+	// commands run there as the user who logs in all the same.
+	NoBecome string `json:"no_become,omitempty"`
 }
 
 // WindowPlan is when it is whose turn, if nothing else runs: an estimate.

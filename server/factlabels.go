@@ -71,6 +71,7 @@ func (s *Server) lookAtFacts(ctx context.Context, v scene, p *plan) ([]error, er
 func (s *Server) lookAtFences(ctx context.Context, v scene, p *plan) error {
 	why, err := s.unfenced(ctx, v.stock, p.picked)
 	p.fences.Unfenced = fleet.Fold(slices.Sorted(maps.Keys(why)))
+	p.fences.NoBecome = noBecome(p.picked)
 	if err != nil || !p.task.Spec.Disruptive {
 		return err
 	}
@@ -95,6 +96,17 @@ func (s *Server) lookAtFences(ctx context.Context, v scene, p *plan) error {
 	maps.DeleteFunc(marked, func(_ string, can bool) bool { return can })
 	p.fences.Unmarked = slices.Sorted(maps.Keys(marked))
 	return nil
+}
+
+// noBecome are the hosts on which Ansible would become another user, folded.
+func noBecome(hosts []fleet.Host) string {
+	var names []string
+	for _, h := range hosts {
+		if _, become := h.Labels[fleet.BecomeLabel]; become {
+			names = append(names, h.Name)
+		}
+	}
+	return fleet.Fold(names)
 }
 
 // factsOf is what the hosts of an inventory said.

@@ -224,6 +224,10 @@ func (s *screen) sayPlan(t server.Submitted) {
 	if t.Unfenced != "" {
 		s.say("unfenced, keep no record of attempts: %s", cell(t.Unfenced))
 	}
+	if t.NoBecome != "" {
+		s.say("ansible_become of the inventory is not used, commands run as the user who logs in: %s",
+			cell(t.NoBecome))
+	}
 	if t.Unmarked != nil {
 		s.say("no host carries a marker in %s: if Redis loses its data while one is disturbed, nothing "+
 			"keeps the others from being disturbed, too", cell(groupWords(t.Unmarked)))

@@ -106,7 +106,9 @@ func (r *reader) checkOwn() {
 
 // theirVars are variables of Ansible that are read here, and some that are like them.
 func theirVars() []string {
-	return append(argsVars(), "ansible_host", "ansible_port", "ansible_user", "ansible_connection",
+	whether, who, how := becomeVars()
+	return append(slices.Concat(argsVars(), whether, who, how),
+		"ansible_host", "ansible_port", "ansible_user", "ansible_connection",
 		"ansible_private_key_file", "ansible_ssh_host", "ansible_ssh_port", "ansible_ssh_user",
 		"ansible_ssh_private_key_file", "ansible_scp_extra_args", "ansible_sftp_extra_args",
 		"ansible_group_priority")
@@ -281,6 +283,7 @@ func (m *maker) labels(e *fleet.Entry, groups []string) {
 	for _, label := range groups {
 		labels[label] = "true"
 	}
+	becomeLabel(m.become(e.Host.User), labels)
 	if v, ok := m.get("muster_labels"); ok {
 		m.wanted(v, labels)
 	}

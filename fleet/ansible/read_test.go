@@ -343,3 +343,48 @@ func TestFormOf(t *testing.T) {
 		}
 	}
 }
+
+// Who becomes another user on a host must hear that muster does not: its commands would
+// fail there, or worse, half work.
+func TestBecomeIsSaid(t *testing.T) {
+	t.Parallel()
+	p := read("h", `
+[fw]
+a ansible_user=ops ansible_become=yes
+b ansible_user=ops ansible_become=true ansible_become_user=backup ansible_become_password=s3cret
+c ansible_user=root ansible_become=yes
+d ansible_user=ops ansible_become=no ansible_become_method=su
+e ansible_user=ops ansible_become="{{ up }}"
+f ansible_user=ops ansible_become=yes ansible_become_user=ops
+g ansible_user=ops
+[old]
+o ansible_user=ops ansible_sudo=1
+`)
+	inv := join(t, p)
+	got := map[string]string{}
+	for _, h := range inv.Hosts() {
+		if user, ok := h.Labels[fleet.BecomeLabel]; ok {
+			got[h.Name] = user
+		}
+	}
+	want := map[string]string{"a": "root", "b": "backup", "e": "root", "o": "root"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	const words = `h:3: ansible_become is not used: muster runs commands as the user who logs in, "ops", not as "root"; ` +
+		`log in as that user, or write sudo into the runbook
+h:4: ansible_become is not used: muster runs commands as the user who logs in, "ops", not as "backup"; ` +
+		`log in as that user, or write sudo into the runbook
+h:7: ansible_become is not used: muster runs commands as the user who logs in, "ops", not as "root"; ` +
+		`log in as that user, or write sudo into the runbook
+h:11: ansible_sudo is not used: muster runs commands as the user who logs in, "ops", not as "root"; ` +
+		`log in as that user, or write sudo into the runbook`
+	if inv.Warnings().Error() != words {
+		t.Errorf("%v\nwant\n%s", inv.Warnings(), words)
+	}
+	const notes = `h:4: ansible_become_password is not used: muster becomes no other user
+h:6: ansible_become_method is not used: muster becomes no other user`
+	if inv.Notes().Error() != notes {
+		t.Errorf("%v\nwant\n%s", inv.Notes(), notes)
+	}
+}
