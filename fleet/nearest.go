@@ -46,6 +46,15 @@ func suggest(word string, words []string) string {
 	return ": did you mean " + near[0] + "?"
 }
 
+// Nearest returns the word that somebody most likely meant by one that is not among the
+// words; empty if none comes near.
+func Nearest(word string, words []string) string {
+	if near := nearest(word, words, 1); len(near) > 0 {
+		return near[0]
+	}
+	return ""
+}
+
 // Misspelt is the word that differs from one in two letters or less; empty: none does.
 func Misspelt(word string, words []string) string {
 	for most := 1; most <= 2; most++ {

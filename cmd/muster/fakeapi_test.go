@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -137,14 +136,7 @@ func musterWith(ctx context.Context, url string, args ...string) (code int, out,
 		args = append(args, "--server", url)
 	}
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
-	var e *exitError
-	switch {
-	case errors.As(err, &e):
-		code, err = e.code, e.err
-	case err != nil:
-		code = exitUsage
-	}
+	code, err := execute(ctx, root)
 	if err != nil {
 		fmt.Fprintln(&stderr, err)
 	}

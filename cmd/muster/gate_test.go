@@ -186,8 +186,8 @@ func TestWhatIsSaidOfGates(t *testing.T) {
 	}
 	for _, c := range []struct{ args, want string }{
 		{"gate open " + aJob, "--reason is missing"}, {"gate refuse x --reason x", "want 10 characters"},
-		{"gate open x:y --reason x", "want 10 characters"}, {"gate open --reason x", "requires at least 1 arg"},
-		{"gate ls a b", "at most 1 arg"},
+		{"gate open x:y --reason x", "want 10 characters"}, {"gate open --reason x", "nothing is named"},
+		{"gate ls a b", "it got 2 arguments"},
 	} {
 		code, _, words := muster(t, a.URL, strings.Fields(c.args)...)
 		if code != exitUsage || !strings.Contains(words, c.want) {

@@ -109,7 +109,7 @@ func exitText(code *int) string {
 
 func newJob() *cobra.Command {
 	c := &cobra.Command{
-		Use:               "job ID",
+		Use:               "job JOB",
 		Short:             "Show a job",
 		Example:           `  muster job 0wcy7y2fb2:fw001`,
 		Args:              cobra.ExactArgs(1),

@@ -85,7 +85,7 @@ func TestAJobThatRunsIsSaidToRun(t *testing.T) {
 func TestLogsRefusesWhatMakesNoSense(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ args, want string }{
-		{"logs", "accepts 1 arg"},
+		{"logs", "nothing is named"},
 		{"logs x", "task id"},
 		{"logs x:y", "job id"},
 		{"logs --fold " + aJob, "name the task, " + aTask},

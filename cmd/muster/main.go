@@ -57,23 +57,26 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	queue.Quiet()
-	root := newRoot()
-	cmd, err := root.ExecuteContextC(context.Background())
-	if err == nil {
-		return exitOK
-	}
-	// What cobra itself finds wrong is wrong use.
-	code, e := exitUsage, (*exitError)(nil)
-	if errors.As(err, &e) {
-		code, err = e.code, e.err
-	}
+	code, err := execute(context.Background(), newRoot())
 	if err != nil {
 		complain(os.Stderr, err)
-		if e == nil {
-			fmt.Fprintf(os.Stderr, "muster: see %s --help\n", cmd.CommandPath())
-		}
 	}
 	return code
+}
+
+// execute runs the command that the arguments name. It returns the exit code, and what is
+// still to be said.
+func execute(ctx context.Context, root *cobra.Command) (int, error) {
+	cmd, err := root.ExecuteContextC(ctx)
+	var e *exitError
+	switch {
+	case err == nil:
+		return exitOK, nil
+	case errors.As(err, &e):
+		return e.code, e.err
+	}
+	// What cobra itself finds wrong is wrong use.
+	return exitUsage, fmt.Errorf("%w\nsee %s --help", plainError(err), cmd.CommandPath())
 }
 
 // complain writes an error for people, a line each. What a host or a server has said may
@@ -114,6 +117,8 @@ not answer. Commands with others say so.`,
 	root.AddCommand(clientCommands()...)
 	root.AddCommand(newVersion())
 	root.CompletionOptions.HiddenDefaultCmd = false
+	root.Version = version // makes --version
+	root.SetVersionTemplate(versionText())
 	plainUsage(root)
 	return root
 }
@@ -125,7 +130,10 @@ func newVersion() *cobra.Command {
 		Example: "  muster version",
 		Args:    cobra.NoArgs,
 		Run: func(c *cobra.Command, _ []string) {
-			fmt.Fprintln(c.OutOrStdout(), "muster", version)
+			fmt.Fprint(c.OutOrStdout(), versionText())
 		},
 	}
 }
+
+// versionText is what version and --version print.
+func versionText() string { return "muster " + version + "\n" }

@@ -219,7 +219,7 @@ func TestACommandThatIsNotThereIsSeen(t *testing.T) {
 		})
 	want := []string{"1: muster has no command tsks",
 		"2: runbook exec needs --arg cmd; runbook exec has no argument cdm",
-		"4: want muster wait TASK: it accepts 1 arg(s), received 0", "6: unknown flag: --onn",
+		"4: want muster wait TASK: nothing is named", "6: unknown flag: --onn",
 		"8: muster nodes has no command thow"}
 	if len(got) != len(want) {
 		t.Fatalf("got %q", got)
@@ -234,12 +234,12 @@ func TestACommandThatIsNotThereIsSeen(t *testing.T) {
 func TestWrongUseSaysWhatIsExpected(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"wait":                           "want muster wait TASK: it accepts 1 arg(s), received 0",
-		"cancel":                         "want muster cancel TASK | JOB...: it requires at least 1 arg(s), only received 0",
+		"wait":                           "want muster wait TASK: nothing is named",
+		"cancel":                         "want muster cancel TASK | JOB...: nothing is named",
 		"wait " + aTask + " --timeout x": "want a time such as 90s, 30m or 2h",
 		"tasks --limit x":                "want a whole number",
 		"tasks --no-headers=x":           "want true or false",
-		"tasks x":                        `unknown command "x" for "muster tasks"`,
+		"tasks x":                        `muster tasks takes no argument: leave out "x"`,
 	} {
 		code, _, words := muster(t, "", strings.Fields(line)...)
 		if code != exitUsage || !strings.Contains(words, want) {

@@ -5,28 +5,18 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
-	"mvdan.cc/sh/v3/syntax"
 
 	"muster/fleet"
 	"muster/jobs"
 )
 
-// shownCommand is a command of muster that a page or a help shows, without the word muster.
-type shownCommand struct {
-	where string
-	words []string
-	whole bool // it stands on a line of its own, to be typed as it is
-}
-
 var (
 	codeSpan = regexp.MustCompile("`([^`]+)`")
-	leftOut  = regexp.MustCompile(`…|\.\.\.|^\[|^<`) // of the form of a command
-	// onFlag is --on in code, on in YAML.
+	// onFlag is --on in code, and on in YAML.
 	onFlag = regexp.MustCompile("(?m)(?:--on |^ +(?:- )?on: |\\{on: )" +
 		"(?:'([^']+)'|([a-z][^\\s`'\"}]*))(?:[` ,}]|$)")
 	aboutSelectors = regexp.MustCompile(`(?s)\bSelectors: .*?\n\n|\n\| selector \|[^\n]*`)
@@ -34,38 +24,59 @@ var (
 	inBrackets     = regexp.MustCompile(`\(([^()]*(?:\([^()]*\))?[^()]*)\)`)
 )
 
-// shownCommands are the commands in the pages and in the help of all commands.
-func shownCommands(t *testing.T) []shownCommand {
+// shownSelectors are the selectors on pages and in helps, with their places.
+func shownSelectors(t *testing.T) map[string]string {
 	t.Helper()
-	var all []shownCommand
+	found := map[string]string{}
+	add := func(where, command string) {
+		for _, text := range selectorsOf(command) {
+			found[text] = where
+		}
+	}
 	for name, text := range pageTexts(t) {
-		fenced := false
-		for line := range strings.Lines(joined(text)) {
-			if strings.Contains(line, "──") {
-				continue // a picture
+		shown(text, func(_ int, command string, whole bool) {
+			if whole {
+				add(name, command)
 			}
-			if strings.HasPrefix(strings.TrimSpace(line), "```") {
-				fenced = !fenced
-				continue
-			}
-			if fenced || strings.HasPrefix(line, "    ") {
-				all = append(all, commandsIn(name, line, true)...)
-				continue
-			}
-			for _, m := range codeSpan.FindAllStringSubmatch(line, -1) {
-				all = append(all, commandsIn(name, m[1], false)...)
+		})
+		for _, m := range onFlag.FindAllStringSubmatch(text, -1) {
+			found[m[1]+m[2]] = name
+		}
+		for _, part := range aboutSelectors.FindAllString(text, -1) {
+			for _, m := range codeSpan.FindAllStringSubmatch(part, -1) {
+				found[m[1]] = name
 			}
 		}
 	}
 	walkCommands(newRoot(), func(c *cobra.Command) {
-		for line := range strings.Lines(joined(c.Example)) {
-			all = append(all, commandsIn(c.CommandPath()+" --help", line, true)...)
+		for line := range strings.Lines(strings.ReplaceAll(c.Example, "\\\n", "")) {
+			if line = strings.TrimSpace(line); strings.HasPrefix(line, "muster ") {
+				add(c.CommandPath()+" --help", line)
+			}
 		}
 	})
-	return all
+	for _, m := range inBrackets.FindAllStringSubmatch(selectorHelp, -1) {
+		found[m[1]] = "selectorHelp"
+	}
+	return found
 }
 
-func joined(text string) string { return strings.ReplaceAll(text, "\\\n", " ") }
+// selectorsOf are the selectors that a command is given. That the command itself is right
+// is the matter of another test.
+func selectorsOf(command string) (found []string) {
+	c, rest, err := newRoot().Find(words(command)[1:])
+	if err != nil || c.ParseFlags(rest) != nil {
+		return nil
+	}
+	args := c.Flags().Args()
+	if on := c.Flags().Lookup("on"); on != nil && on.Changed {
+		found = append(found, on.Value.String())
+	}
+	if takesSelector.MatchString(c.Use) && len(args) == 1 && !aTaskOrFile(args[0]) {
+		found = append(found, args[0])
+	}
+	return found
+}
 
 // pageTexts are the pages of the tree, by their names.
 func pageTexts(t *testing.T) map[string]string {
@@ -92,119 +103,6 @@ func walkCommands(c *cobra.Command, do func(*cobra.Command)) {
 	for _, sub := range c.Commands() {
 		walkCommands(sub, do)
 	}
-}
-
-// commandsIn finds the calls of muster in a line of shell. What is no shell has none.
-func commandsIn(where, line string, whole bool) []shownCommand {
-	file, err := syntax.NewParser().Parse(strings.NewReader(line), "")
-	if err != nil {
-		return nil
-	}
-	var found []shownCommand
-	syntax.Walk(file, func(n syntax.Node) bool {
-		call, is := n.(*syntax.CallExpr)
-		if !is || len(call.Args) == 0 {
-			return true
-		}
-		var words []string
-		for _, w := range call.Args {
-			words = append(words, plainWord(w))
-		}
-		if words[0] == "muster" || words[0] == "bin/muster" {
-			found = append(found, shownCommand{where, words[1:], whole})
-		}
-		return true
-	})
-	return found
-}
-
-// plainWord is a word of a shell without its quotes.
-func plainWord(w *syntax.Word) string {
-	var b strings.Builder
-	for _, part := range w.Parts {
-		switch part := part.(type) {
-		case *syntax.Lit:
-			b.WriteString(part.Value)
-		case *syntax.SglQuoted:
-			b.WriteString(part.Value)
-		case *syntax.DblQuoted:
-			b.WriteString(plainWord(&syntax.Word{Parts: part.Parts}))
-		default:
-			b.WriteString("x") // an expansion stands for some word
-		}
-	}
-	return b.String()
-}
-
-// read parses a shownCommand command as the program would, up to what it does.
-func (s shownCommand) read() (*cobra.Command, []string, error) {
-	c, rest, err := newRoot().Find(s.words)
-	if err != nil {
-		return nil, nil, err
-	}
-	c.InitDefaultHelpFlag()
-	c.InitDefaultVersionFlag()
-	err = c.ParseFlags(rest)
-	if err != nil && (s.whole || !strings.HasPrefix(err.Error(), "flag needs an argument")) {
-		return c, nil, err
-	}
-	args := c.Flags().Args()
-	if s.whole {
-		return c, args, c.ValidateArgs(args)
-	}
-	if len(args) > 0 && c.HasSubCommands() {
-		return c, args, fmt.Errorf("%s has no command %s", c.CommandPath(), args[0])
-	}
-	return c, args, nil
-}
-
-func TestEveryCommandOnAPageIsOne(t *testing.T) {
-	t.Parallel()
-	all := shownCommands(t)
-	for _, s := range all {
-		if slices.ContainsFunc(s.words, leftOut.MatchString) {
-			continue // a form, not a command
-		}
-		if _, _, err := s.read(); err != nil {
-			t.Errorf("%s: muster %s: %v", s.where, strings.Join(s.words, " "), err)
-		}
-	}
-	if len(all) < 300 {
-		t.Errorf("only %d commands were found", len(all))
-	}
-}
-
-// shownSelectors are the selectors on pages and in helps, with their places.
-func shownSelectors(t *testing.T) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	for _, s := range shownCommands(t) {
-		c, args, err := s.read()
-		if err != nil {
-			continue // the test above says it
-		}
-		if on := c.Flags().Lookup("on"); on != nil && on.Changed && s.whole {
-			found[on.Value.String()] = s.where
-		}
-		if takesSelector.MatchString(c.Use) && s.whole && len(args) == 1 &&
-			!aTaskOrFile(args[0]) {
-			found[args[0]] = s.where
-		}
-	}
-	for name, text := range pageTexts(t) {
-		for _, m := range onFlag.FindAllStringSubmatch(text, -1) {
-			found[m[1]+m[2]] = name
-		}
-		for _, part := range aboutSelectors.FindAllString(text, -1) {
-			for _, m := range codeSpan.FindAllStringSubmatch(part, -1) {
-				found[m[1]] = name
-			}
-		}
-	}
-	for _, m := range inBrackets.FindAllStringSubmatch(selectorHelp, -1) {
-		found[m[1]] = "selectorHelp"
-	}
-	return found
 }
 
 // aTaskOrFile reports whether an argument stands for hosts that no inventory knows.

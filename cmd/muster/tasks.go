@@ -72,7 +72,7 @@ func taskGrid(list []jobs.TaskInfo, colours palette) grid {
 func newTask() *cobra.Command {
 	wait := false
 	c := &cobra.Command{
-		Use:   "task ID",
+		Use:   "task TASK",
 		Short: "Show a task and what its hosts said, or wait for its end",
 		Example: `  muster task 0wcy7y2fb2
   muster task 0wcy7y2fb2 --wait`,

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"muster/fleet"
 )
 
 // plainUsage makes what cobra and the standard library say of wrong use tell what was
@@ -19,10 +22,13 @@ func plainUsage(c *cobra.Command) {
 	}
 	if check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
-			return errors.Join(argsError(c, check(c, args)), emptyFlags(c))
+			return errors.Join(argsError(c, args, check(c, args)), emptyFlags(c))
 		}
 	}
 	c.SetFlagErrorFunc(flagError)
+	if c.Name() == "ls" && !c.HasAlias("list") {
+		c.Aliases = append(c.Aliases, "list")
+	}
 	for _, sub := range c.Commands() {
 		plainUsage(sub)
 	}
@@ -66,25 +72,135 @@ func emptyFlags(c *cobra.Command) error {
 	return errors.Join(errs...)
 }
 
-// argsError is about the number of arguments; other errors have words of their own.
-func argsError(c *cobra.Command, err error) error {
-	if err == nil || !strings.HasPrefix(err.Error(), "accepts ") &&
-		!strings.HasPrefix(err.Error(), "requires ") {
-		return err
+// argsError says in plain words what is wrong with the arguments of a command. Errors that
+// cobra did not make have words of their own.
+func argsError(c *cobra.Command, args []string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return fmt.Errorf("want %s: it %w", strings.TrimSuffix(c.UseLine(), " [flags]"), err)
+	want := "want " + strings.TrimSuffix(c.UseLine(), " [flags]")
+	switch text := err.Error(); {
+	case strings.HasPrefix(text, "unknown command ") && c.HasSubCommands():
+		return fmt.Errorf("there is no command %s%s", quoted(c.CommandPath()+" "+args[0]),
+			meant(args[0], subcommands(c)))
+	case strings.HasPrefix(text, "unknown command "):
+		return fmt.Errorf("%s takes no argument: leave out %s", c.CommandPath(), quoted(args[0]))
+	case !strings.HasPrefix(text, "accepts ") && !strings.HasPrefix(text, "requires "):
+		return err
+	case len(args) == 0:
+		return fmt.Errorf("%s: nothing is named", want)
+	}
+	hint := meant(args[0], subcommands(c))
+	if at := c.ArgsLenAtDash(); at < 0 && len(args) > 1 && strings.Contains(c.Use, "--") {
+		hint = ": write -- before the command"
+	}
+	return fmt.Errorf("%s: it got %s, %s%s", want, count(len(args), "argument"),
+		quoted(strings.Join(args, " ")), hint)
 }
 
-// flagError is about a flag that is not there, or whose value cannot be read.
+func quoted(text string) string { return strconv.Quote(text) }
+
+// subcommands are the names that may follow a command, its other names too.
+func subcommands(c *cobra.Command) []string {
+	var names []string
+	for _, sub := range c.Commands() {
+		if !sub.Hidden {
+			names = append(append(names, sub.Name()), sub.Aliases...)
+		}
+	}
+	return names
+}
+
+// meant is the end of a message about a word that is not there: which one comes near it.
+func meant(word string, words []string) string {
+	near := fleet.Nearest(word, words)
+	// Two letters that changed places are two mistakes; in a longer word that is still near.
+	if near == "" && len(word) >= 4 {
+		near = fleet.Misspelt(word, words)
+	}
+	if near == "" {
+		return ""
+	}
+	return ": did you mean " + near + "?"
+}
+
+// flagError says in plain words what is wrong with a flag.
 func flagError(c *cobra.Command, err error) error {
-	text := err.Error()
+	var (
+		none    *pflag.NotExistError
+		lacking *pflag.ValueRequiredError
+		bad     *pflag.InvalidValueError
+	)
 	switch {
-	case strings.Contains(text, "invalid duration"):
-		return fmt.Errorf("%w: want a time such as 90s, 30m or 2h", err)
-	case strings.Contains(text, "strconv.ParseInt"):
-		return fmt.Errorf("%w: want a whole number", err)
-	case strings.Contains(text, "strconv.ParseBool"):
-		return fmt.Errorf("%w: want true or false", err)
+	case errors.As(err, &none) && none.GetSpecifiedShortnames() != "":
+		return fmt.Errorf("%s has no flag -%s%s", c.CommandPath(), none.GetSpecifiedName(),
+			longFlag(c, none))
+	case errors.As(err, &none):
+		return fmt.Errorf("%s has no flag --%s%s", c.CommandPath(), none.GetSpecifiedName(),
+			meant("--"+none.GetSpecifiedName(), flagNames(c)))
+	case errors.As(err, &lacking):
+		return fmt.Errorf("--%s has no value: %s", lacking.GetFlag().Name, wanted(lacking.GetFlag()))
+	case errors.As(err, &bad):
+		return fmt.Errorf("--%s %s: want %s", bad.GetFlag().Name, quoted(bad.GetValue()),
+			form(bad.GetFlag()))
 	}
 	return err
+}
+
+// longFlag is a hint for who wrote a word behind one dash: -output for --output.
+func longFlag(c *cobra.Command, e *pflag.NotExistError) string {
+	word, _, _ := strings.Cut(e.GetSpecifiedShortnames(), "=")
+	if len(word) < 2 {
+		return ""
+	}
+	return meant("--"+word, flagNames(c))
+}
+
+func flagNames(c *cobra.Command) []string {
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	return names
+}
+
+// wanted says what a flag is given, as its help does.
+func wanted(f *pflag.Flag) string {
+	name, usage := pflag.UnquoteUsage(f)
+	return fmt.Sprintf("want --%s %s, %s", f.Name, strings.ToUpper(name), usage)
+}
+
+// form is how the value of a flag looks.
+func form(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "duration":
+		return "a time such as 90s, 30m or 2h"
+	case "int", "int64", "count":
+		return "a whole number"
+	case "float64":
+		return "a number"
+	case "bool":
+		return "true or false"
+	}
+	name, usage := pflag.UnquoteUsage(f)
+	return name + ", " + usage
+}
+
+// exclusive is how cobra begins to say that flags exclude each other. It names all of the
+// group and then those that were given: in brackets, behind the last of "; ".
+const exclusive = "if any flags in the group "
+
+// plainError says in plain words what cobra finds wrong by itself, after flags and
+// arguments were read.
+func plainError(err error) error {
+	text := err.Error()
+	if !strings.HasPrefix(text, exclusive) {
+		return err
+	}
+	_, given, _ := strings.Cut(text, "; [")
+	given, _, _ = strings.Cut(given, "]")
+	return fmt.Errorf("--%s exclude each other: give one of them",
+		strings.Join(strings.Fields(given), " and --"))
 }
