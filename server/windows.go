@@ -97,7 +97,7 @@ func (s *Server) agree(ctx context.Context, how manner,
 			return WindowsChanged{}, err
 		}
 		out := WindowsChanged{Version: table.Version, Already: event.Event == "", Notes: []string{}}
-		then, err := next.Book()
+		next, then, err := next.Settle(book, s.now().UTC().Truncate(time.Second))
 		if err != nil {
 			return out, refusal(mistakes("body.files", err))
 		}

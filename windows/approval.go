@@ -22,6 +22,11 @@ type Approval struct {
 	From   time.Time   `json:"from,omitzero"`
 	Until  time.Time   `json:"until,omitzero"`
 	Starts []time.Time `json:"starts,omitempty"`
+
+	// Voided is since when it is void, for ever; zero: it is not, or nobody has looked since the
+	// window was changed, see [Timetable.Settle].
+	Voided  time.Time `json:"voided,omitzero"`
+	VoidWhy string    `json:"void_why,omitempty"`
 }
 
 // covers tells whether an occurrence of the window that a is for is approved.

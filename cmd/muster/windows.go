@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -115,9 +117,9 @@ func changedText(d server.WindowsChanged, check bool) string {
 		}
 	}
 	for _, v := range d.Voided {
-		how, why := "is void from now on", "was changed"
+		how, why := "is void for ever", "was changed"
 		if check {
-			how, why = "would be void", "is changed"
+			how, why = "would be void for ever", "is changed"
 		}
 		if v.Gone {
 			why = "is not there any more"
@@ -204,10 +206,8 @@ func (s *session) grids(all ...grid) string {
 }
 
 func (s *session) covers(a windows.Approval, void []string) string {
-	for _, id := range void {
-		if id == a.ID {
-			return s.colours.paint(yellow, "void: the window was changed")
-		}
+	if slices.Contains(void, a.ID) {
+		return s.colours.paint(yellow, "void: "+cell(cmp.Or(a.VoidWhy, "the window was changed")))
 	}
 	if len(a.Starts) > 0 {
 		return count(len(a.Starts), "occurrence")

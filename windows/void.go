@@ -1,0 +1,56 @@
+package windows
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// voidHash is in front of the hash of an approval that is void. It is the hash of no window, so
+// a node of an older muster, which does not know the other marks, takes the approval for void too.
+const voidHash = "void:"
+
+// Void is the approval as void from a time on, for ever.
+func (a Approval) Void(at time.Time, why string) Approval {
+	if a.Voided.IsZero() {
+		a.Voided, a.VoidWhy = at, why
+		a.Hash = voidHash + strings.TrimPrefix(a.Hash, voidHash)
+	}
+	return a
+}
+
+// Settle is the timetable with its book. It marks the approvals that are void: by what was agreed
+// before, or by what is agreed now. A window that becomes again what it was needs a new approval:
+// nobody knows why it was changed back, and whether the customer has been asked.
+func (t Timetable) Settle(before *Book, now time.Time) (Timetable, *Book, error) {
+	t.void(before, now)
+	next, err := t.Book()
+	if err != nil {
+		return t, nil, err
+	}
+	if t.void(next, now) {
+		next, err = t.Book()
+	}
+	return t, next, err
+}
+
+// void marks the approvals that are void by a book, and tells whether there was one to mark.
+func (t *Timetable) void(b *Book, now time.Time) bool {
+	why := map[string]string{}
+	for _, a := range b.Void() {
+		if why[a.ID] = "window " + a.Window + " was changed"; !b.has(a.Window) {
+			why[a.ID] = "window " + a.Window + " was taken away"
+		}
+	}
+	marked := false
+	approvals := slices.Clone(t.Approvals)
+	for i, a := range approvals {
+		if text, void := why[a.ID]; void && a.Voided.IsZero() {
+			approvals[i], marked = a.Void(now, text), true
+		}
+	}
+	t.Approvals = approvals
+	return marked
+}
+
+func (b *Book) has(window string) bool { _, ok := b.Window(window); return ok }
