@@ -14,7 +14,7 @@ type Schedule struct {
 	windows.Entry
 	Version int    `json:"version"` // grows with each change of the entry
 	By      string `json:"by"`      // who made it so; its tasks are theirs
-	Proven  bool   `json:"proven"`  // by a token; else the name is only claimed
+	Proven  bool   `json:"proven"`  // a token or the kernel says so
 	At      Time   `json:"at"`      // when
 	Since   Time   `json:"since"`   // ticks count that are later than this
 	Paused  string `json:"paused,omitempty"`

@@ -14,7 +14,7 @@ type Token int64
 type Spec struct {
 	Runbook    string          `json:"runbook"`   // name, for people
 	Operator   string          `json:"operator"`  // who asked
-	Proven     bool            `json:"proven"`    // by a token; else the name is only claimed
+	Proven     bool            `json:"proven"`    // a token or the kernel says so
 	On         string          `json:"on"`        // the selector as it was written
 	Inventory  string          `json:"inventory"` // version of the inventory it was resolved with
 	Created    Micros          `json:"created"`   // when the server accepted it

@@ -17,7 +17,7 @@ type Submit struct {
 	Secrets map[string]string `json:"secrets,omitempty"` // texts of those of type secret: sealed, then kept
 	At      jobs.Time         `json:"at,omitzero"`       // not before; at once if not set
 	Expire  string            `json:"expire,omitempty"`  // not started so long after its time: expired (8h)
-	As      string            `json:"as,omitempty"`      // operator, where no token proves one
+	As      string            `json:"as,omitempty"`      // another operator; in muster demo only
 	DryRun  bool              `json:"dry_run,omitempty"` // answer what would be done, do nothing
 	// Priority is high, normal or low: the task's share of an overloaded queue.
 	Priority string `json:"priority,omitempty"`

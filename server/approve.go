@@ -18,7 +18,7 @@ import (
 type (
 	approveInput struct {
 		Asked
-		User   string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		User   string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Window string `path:"window"`
 		Body   ApproveRequest
 	}
@@ -29,7 +29,7 @@ type (
 	}
 	freezeInput struct {
 		Asked
-		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Body FreezeRequest
 	}
 	liftFreezeInput struct {

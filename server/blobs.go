@@ -29,7 +29,7 @@ type (
 		Sum  string `path:"sum" doc:"SHA-256 of the content, in hex"`
 		Size int64  `query:"size" required:"true" minimum:"0" doc:"bytes of the content"`
 		Name string `query:"name" maxLength:"255" doc:"of the file, for people"`
-		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 	}
 	putBlobOutput struct{ Body jobs.Blob }
 

@@ -13,7 +13,7 @@ type (
 	cancelInput struct {
 		Asked
 		Task string `path:"task"`
-		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Body *CancelRequest
 	}
 	cancelOutput struct{ Body jobs.Cancel }

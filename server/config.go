@@ -15,9 +15,17 @@ import (
 
 // Config says where a server listens.
 type Config struct {
-	Listen  string // host:port, or unix:/path
-	TLSCert string // file with the certificate in PEM; needed beyond this machine
-	TLSKey  string // file with its key
+	// Listen has the places, between commas: unix:/path, where the kernel says who calls, and
+	// host:port, where every caller needs a token.
+	Listen      string
+	SocketGroup string // who may use the unix sockets beside our user; empty: the folder's way
+	TLSCert     string // file with the certificate in PEM; needed beyond this machine
+	TLSKey      string // file with its key
+
+	// Claims lets callers over a unix socket say that they are somebody else, unproven. It is
+	// for the demo, whose operators are pretended.
+	Claims bool
+
 	Version string // of this program
 	Name    string // of this machine, for people who look which server has a duty
 	Blobs   Blobs  // zero: DefaultBlobs
@@ -63,8 +71,10 @@ func (b Blobs) validate() error {
 	return errors.Join(errs...)
 }
 
-// DefaultConfig listens to this machine only.
-func DefaultConfig() Config { return Config{Listen: "127.0.0.1:7070", Blobs: DefaultBlobs()} }
+// DefaultConfig listens to the users of this machine only.
+func DefaultConfig() Config {
+	return Config{Listen: unixPrefix + "/run/muster-server/api.sock", Blobs: DefaultBlobs()}
+}
 
 const (
 	unixPrefix = "unix:"
@@ -74,25 +84,25 @@ const (
 
 // Validate reports every mistake at once.
 func (c Config) Validate() error {
-	network, address := c.place()
 	var errs []error
-	if network == "unix" {
-		errs = append(errs, checkSocketPath(address))
-	} else {
-		errs = append(errs, checkAddress(address))
+	tcp, sockets := false, false
+	for _, p := range c.places() {
+		if p.network == "unix" {
+			errs, sockets = append(errs, checkSocketPath(p.address)), true
+		} else {
+			errs, tcp = append(errs, checkAddress(p.address)), true
+		}
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		errs = append(errs, fmt.Errorf("server.tls.cert = %q, server.tls.key = %q: want both or none",
 			c.TLSCert, c.TLSKey))
 	}
-	switch {
-	case errors.Join(errs...) != nil:
-	case network == "unix" && c.tls():
-		errs = append(errs, errors.New("server.listen is a unix socket, which needs no server.tls: "+
-			"leave cert and key out"))
-	case network == "tcp" && beyond(address) && !c.tls():
-		errs = append(errs, fmt.Errorf("server.listen = %q reaches beyond this machine: set "+
-			"server.tls.cert and server.tls.key, or listen on 127.0.0.1 or unix:/path", c.Listen))
+	if errors.Join(errs...) == nil {
+		errs = append(errs, c.checkKeys(tcp))
+	}
+	if c.SocketGroup != "" && !sockets {
+		errs = append(errs, fmt.Errorf("server.socket_group = %q, but server.listen names no unix:/path",
+			c.SocketGroup))
 	}
 	if c.FactsStale < 0 {
 		errs = append(errs, fmt.Errorf("facts.stale = %s: want more than 0", c.FactsStale))
@@ -103,12 +113,36 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// place is the network and the address to listen on.
-func (c Config) place() (network, address string) {
-	if path, ok := strings.CutPrefix(c.Listen, unixPrefix); ok {
-		return "unix", path
+// checkKeys looks whether there are keys where they are needed, and only there.
+func (c Config) checkKeys(tcp bool) error {
+	if !tcp && c.tls() {
+		return errors.New("server.listen is a unix socket, which needs no server.tls: leave cert and " +
+			"key out")
 	}
-	return "tcp", c.Listen
+	var errs []error
+	for _, p := range c.places() {
+		if p.network == "tcp" && beyond(p.address) && !c.tls() {
+			errs = append(errs, fmt.Errorf("server.listen = %q reaches beyond this machine: set "+
+				"server.tls.cert and server.tls.key, or listen on 127.0.0.1 or unix:/path", p.address))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// place is where to listen.
+type place struct{ network, address string }
+
+// places are all that Listen names, at least one.
+func (c Config) places() (list []place) {
+	for _, text := range strings.Split(c.Listen, ",") {
+		text = strings.TrimSpace(text)
+		if path, ok := strings.CutPrefix(text, unixPrefix); ok {
+			list = append(list, place{"unix", path})
+		} else {
+			list = append(list, place{"tcp", text})
+		}
+	}
+	return list
 }
 
 func (c Config) tls() bool { return c.TLSCert != "" && c.TLSKey != "" }

@@ -42,6 +42,11 @@ func TestConfigIsCheckedAtOnce(t *testing.T) {
 		{"0.0.0.0:7070", "c", "k", nil},
 		{"muster.example:7070", "c", "k", nil},
 		{"unix:/run/muster.sock", "", "", nil},
+		{"unix:/run/muster.sock, 127.0.0.1:7070,unix:/run/other.sock", "", "", nil},
+		{"unix:/run/muster.sock,0.0.0.0:7070", "c", "k", nil},
+
+		{"unix:/run/muster.sock,0.0.0.0:7070", "", "", []string{`"0.0.0.0:7070" reaches beyond this machine`}},
+		{"unix:/run/muster.sock,", "", "", []string{"want host:port"}},
 
 		{"0.0.0.0:7070", "", "", []string{"beyond this machine: set server.tls.cert"}},
 		{":7070", "", "", []string{"beyond this machine"}},
@@ -129,9 +134,9 @@ func TestServerDoesNotStart(t *testing.T) {
 	}{
 		{"bad configuration", server.Config{Listen: ":7070"}, "beyond this machine"},
 		{"port taken", server.Config{Listen: taken.Addr().String()}, "address already in use"},
-		{"socket taken", server.Config{Listen: "unix:" + dir + "/taken"}, "another server listens there"},
+		{"socket taken", server.Config{Listen: "unix:" + dir + "/taken"}, "another server listens there: process "},
 		{"no socket", server.Config{Listen: "unix:" + file}, "there is something else of this name"},
-		{"no folder", server.Config{Listen: "unix:" + dir + "/no/such"}, "no such file or directory"},
+		{"no folder", server.Config{Listen: "unix:" + dir + "/no/such/s"}, "no such file or directory"},
 		{"no certificate", server.Config{Listen: "127.0.0.1:0", TLSCert: file, TLSKey: file}, "server.tls: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -67,7 +67,7 @@ type Exclusion interface {
 // API library reads only exported parts.
 type Order struct {
 	Asked
-	User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+	User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 	Body *OrderRequest
 }
 

@@ -39,7 +39,7 @@ type DrainAnswer struct {
 type (
 	drainInput struct {
 		Asked
-		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Body DrainRequest
 	}
 	drainOutput struct{ Body DrainAnswer }

@@ -75,7 +75,7 @@ type OtherTask struct {
 type (
 	foreseeInput struct {
 		Asked
-		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Body Submit
 	}
 	foreseeOutput  struct{ Body Foresight }

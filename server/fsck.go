@@ -21,7 +21,7 @@ type FsckRequest struct {
 type (
 	fsckInput struct {
 		Asked
-		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Zone string `path:"zone"`
 		Body *FsckRequest
 	}

@@ -57,7 +57,7 @@ type (
 	gateInput struct {
 		Asked
 		Task string `path:"task"`
-		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Body *GateRequest
 	}
 	answersOutput struct{ Body jobs.Answers }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -16,24 +17,27 @@ import (
 	"muster/jobs/queue"
 )
 
-// UserHeader names the user of the operating system who calls. It counts only
-// where no token proves a name.
+// UserHeader names an operator, as the `as` of a body does. Both count only in the demo: a token
+// or the kernel says who calls.
 const UserHeader = "X-Muster-User"
 
 const (
 	healthPath = "/v1/health"
 	// secretMax bounds what is hashed and looked up as a token.
 	secretMax = 200 // bytes
+	// localPrefix begins the name of a user of this machine. No token's name can have a colon.
+	localPrefix = "local:"
 )
 
-// caller is who asks.
+// caller is who asks, as a token or the kernel says.
 type caller struct {
-	token string // name of the token that was sent; empty: none was
-	local bool   // over loopback or a unix socket
+	name   string // of the token, or local:USER; empty: neither says it
+	local  bool   // over a unix socket, without a token
+	claims bool   // may say another name
 }
 
-// trusted tells whether the caller may know more than whether we are well.
-func (c caller) trusted() bool { return c.local || c.token != "" }
+// trusted reports whether the caller may know more than whether we are well.
+func (c caller) trusted() bool { return c.name != "" }
 
 // exchange is a request that is answered: who asks, and what was said.
 type exchange struct {
@@ -85,6 +89,7 @@ func (s *Server) guard(x *exchange, r *http.Request, next http.Handler) {
 	h.Set("Cache-Control", "no-store")
 	who, err := s.identify(r)
 	if err != nil {
+		s.door.out(r, err)
 		writeProblem(x, err)
 		return
 	}
@@ -94,37 +99,37 @@ func (s *Server) guard(x *exchange, r *http.Request, next http.Handler) {
 
 // identify tells who sends a request, or why it is refused.
 func (s *Server) identify(r *http.Request) (caller, error) {
-	socket, local := origin(r)
-	who := caller{local: local}
 	secret, sent, err := bearer(r.Header)
+	user, socket := r.Context().Value(peerKey{}).(peerUser)
 	switch {
 	case err != nil:
-		return who, err
+		return caller{}, err
 	case sent:
 		t, err := s.queue.FindToken(r.Context(), secret)
 		if errors.Is(err, queue.ErrNotFound) {
-			return who, unauthorized("invalid_token", "this token is not known: it was removed, or "+
+			return caller{}, unauthorized("unknown_token", "this token is not known: it was removed, or "+
 				"mistyped; make one on the server with `muster token create NAME`")
 		}
-		who.token = t.Name
-		return who, problem(err)
-	case local:
-		return who, checkLocal(r, socket)
-	case r.URL.Path == healthPath:
-		return who, nil
+		return caller{name: t.Name}, problem(err)
+	case socket:
+		return localCaller(r, user, s.cfg.Claims)
 	}
-	return who, unauthorized("", "a token is needed from beyond the server's own machine: "+
-		"set MUSTER_TOKEN; make one there with `muster token create NAME`")
+	if fromHere(r) {
+		if err := checkBrowser(r); err != nil {
+			return caller{}, err
+		}
+	}
+	if r.URL.Path == healthPath {
+		return caller{}, nil
+	}
+	return caller{}, unauthorized("no_token", "a token is needed here: set MUSTER_TOKEN; make one on "+
+		"the server's machine, over its unix socket, with `muster token create NAME`")
 }
 
-// origin tells whether a request came over a unix socket, and whether it came
-// from this machine.
-func origin(r *http.Request) (socket, local bool) {
-	if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && a.Network() == "unix" {
-		return true, true
-	}
+// fromHere reports whether a request came over the loopback of this machine.
+func fromHere(r *http.Request) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	return false, err == nil && from.Addr().Unmap().IsLoopback()
+	return err == nil && from.Addr().Unmap().IsLoopback()
 }
 
 // bearer reads the token of a request; sent tells whether there is any.
@@ -137,76 +142,85 @@ func bearer(h http.Header) (secret string, sent bool, err error) {
 	secret = strings.TrimSpace(secret)
 	if len(values) > 1 || !strings.EqualFold(scheme, "bearer") || secret == "" ||
 		len(secret) > secretMax {
-		return "", true, unauthorized("invalid_request", "want one header `Authorization: Bearer TOKEN`")
+		return "", true, unauthorized("malformed", "want one header `Authorization: Bearer TOKEN`")
 	}
 	return secret, true, nil
 }
 
-func unauthorized(code, words string) error {
-	challenge := `Bearer realm="muster"`
-	if code != "" {
-		challenge += fmt.Sprintf(`, error="%s"`, code)
-	}
-	return huma.ErrorWithHeaders(huma.Error401Unauthorized(words),
-		http.Header{"Www-Authenticate": {challenge}})
+// denial is why somebody is kept out. Its reason is one of few words, for a metric.
+type denial struct {
+	error
+	reason string
 }
 
-// checkLocal is about requests from this machine without a token. They may come
-// from a person here, and just as well from anywhere through a proxy or, where no
-// unix socket keeps browsers out, from a page of some other site.
-func checkLocal(r *http.Request, socket bool) error {
-	marks := []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"}
-	for _, name := range marks {
-		if r.Header.Get(name) != "" {
-			return unauthorized("", "this came through a proxy (it has a header "+name+
-				"): a token is needed")
-		}
+// Unwrap is the answer.
+func (d *denial) Unwrap() error { return d.error }
+
+// challenges are the codes of RFC 6750 of those reasons that have one.
+var challenges = map[string]string{"unknown_token": "invalid_token", "malformed": "invalid_request"}
+
+func unauthorized(reason, words string) error {
+	challenge := `Bearer realm="muster"`
+	if code := challenges[reason]; code != "" {
+		challenge += fmt.Sprintf(`, error="%s"`, code)
 	}
-	if socket {
-		return nil
-	}
+	return &denial{huma.ErrorWithHeaders(huma.Error401Unauthorized(words),
+		http.Header{"Www-Authenticate": {challenge}}), reason}
+}
+
+func forbidden(reason, format string, args ...any) error {
+	return &denial{huma.Error403Forbidden(fmt.Sprintf(format, args...)), reason}
+}
+
+// checkBrowser is about requests over loopback without a token. They may come from a page of
+// some other site, in a browser on this machine.
+func checkBrowser(r *http.Request) error {
 	// A name of somebody else's that was made to mean 127.0.0.1 is no excuse.
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
 	if host != "localhost" && !isLoopback(strings.Trim(host, "[]")) {
-		return huma.Error403Forbidden(fmt.Sprintf("host %q is not this machine: without a token call "+
-			"127.0.0.1, [::1] or localhost", clip(r.Host)))
+		return forbidden("foreign_page", "host %q is not this machine: without a token call 127.0.0.1, "+
+			"[::1] or localhost", clip(r.Host))
 	}
 	if from := r.Header.Get("Origin"); from != "" {
 		if u, err := url.Parse(from); err != nil || u.Host != r.Host {
-			return huma.Error403Forbidden(fmt.Sprintf("a page of %q may not call this: without a token "+
-				"only the server's own pages may", clip(from)))
+			return forbidden("foreign_page", "a page of %q may not call this: without a token only the "+
+				"server's own pages may", clip(from))
 		}
 	}
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
-		return huma.Error403Forbidden("a page of another site may not call this: " + err.Error())
+		return forbidden("foreign_page", "a page of another site may not call this: %s", err)
 	}
 	return nil
 }
 
-// operator is who a request is said to come from, and whether a token proves it.
-// as is what the body says.
-func operator(who caller, as, user string) (name string, proven bool, err error) {
+// operator is who a request comes from; proven: as a token or the kernel says. as is what the
+// body says, header what the header says.
+func operator(who caller, as, header string) (name string, proven bool, err error) {
+	said := cmp.Or(as, header)
 	switch {
-	case who.token != "" && as != "" && as != who.token:
-		return "", false, fmt.Errorf("the token is of %s: leave `as` out, or use %s's token",
-			who.token, clip(as))
-	case who.token != "":
-		return who.token, true, nil
-	case as != "":
-		name = as
-	case user != "":
-		name = user
-	default:
-		return "", false, fmt.Errorf("nobody is named who asks: give `as`, a header %s or a token",
-			UserHeader)
+	case who.name == "":
+		return "", false, errors.New("nobody says who asks: a token is needed")
+	case !who.local:
+		if as != "" && as != who.name {
+			return "", false, fmt.Errorf("the token is of %s: leave `as` out, or use %s's token",
+				who.name, clip(as))
+		}
+		return who.name, true, nil
+	case said == "" || said == who.name:
+		return who.name, true, nil
+	case !who.claims && localPrefix+said == who.name:
+		return who.name, true, nil
+	case !who.claims:
+		return "", false, fmt.Errorf("a name can be chosen in `muster demo` only; here you are %s, as "+
+			"the kernel says: leave `as` out, or use %s's token", who.name, clip(said))
 	}
-	if err := fleet.CheckName(name); err != nil {
+	if err := fleet.CheckName(said); err != nil {
 		return "", false, fmt.Errorf("operator: %w", err)
 	}
-	return name, false, nil
+	return said, false, nil
 }
 
 // clip shortens hostile input for a message.

@@ -5,21 +5,41 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"os"
-	"syscall"
-	"time"
+	"strings"
+
+	"muster/internal/socket"
 )
 
-// socketMode lets the user and the group of the server use its unix socket.
-const socketMode = 0o660
+// listen opens all places that a valid Config names, or none.
+func (c Config) listen(ctx context.Context) ([]net.Listener, error) {
+	var list []net.Listener
+	for _, p := range c.places() {
+		l, err := c.listenAt(ctx, p)
+		if err != nil {
+			return nil, errors.Join(err, closeAll(list))
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
 
-// listen opens the place that a valid Config names, with TLS if it says so.
-func (c Config) listen(ctx context.Context) (net.Listener, error) {
-	network, address := c.place()
-	if network == "unix" {
-		return listenUnix(ctx, address)
+func closeAll(list []net.Listener) error {
+	var errs []error
+	for _, l := range list {
+		errs = append(errs, l.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// listenAt opens one place; a TCP port has TLS if the Config says so.
+func (c Config) listenAt(ctx context.Context, p place) (net.Listener, error) {
+	if p.network == "unix" {
+		l, err := socket.Listen(ctx, p.address, c.SocketGroup)
+		if err != nil {
+			return nil, fmt.Errorf("server.listen = unix:%s: %w", p.address, err)
+		}
+		return l, nil
 	}
 	var keys *tls.Config
 	if c.tls() {
@@ -30,14 +50,14 @@ func (c Config) listen(ctx context.Context) (net.Listener, error) {
 		keys = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
 			NextProtos: []string{"h2", "http/1.1"}}
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, network, address)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", p.address)
 	if err != nil {
-		return nil, fmt.Errorf("server.listen = %q: %w", address, err)
+		return nil, fmt.Errorf("server.listen = %q: %w", p.address, err)
 	}
 	// localhost is taken for this machine, but its meaning is a matter of files.
 	if keys == nil && beyond(l.Addr().String()) {
 		return nil, errors.Join(l.Close(), fmt.Errorf("server.listen = %q is %s, which reaches beyond "+
-			"this machine: set server.tls.cert and server.tls.key", address, l.Addr()))
+			"this machine: set server.tls.cert and server.tls.key", p.address, l.Addr()))
 	}
 	if keys != nil {
 		l = tls.NewListener(l, keys)
@@ -45,40 +65,15 @@ func (c Config) listen(ctx context.Context) (net.Listener, error) {
 	return l, nil
 }
 
-func listenUnix(ctx context.Context, path string) (net.Listener, error) {
-	if err := clearSocket(ctx, path); err != nil {
-		return nil, fmt.Errorf("server.listen = unix:%s: %w", path, err)
+// placeNames are the places as people write them, between commas.
+func placeNames(list []net.Listener) string {
+	var names []string
+	for _, l := range list {
+		name := l.Addr().String()
+		if l.Addr().Network() == "unix" {
+			name = unixPrefix + name
+		}
+		names = append(names, name)
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "unix", path)
-	if err != nil {
-		return nil, fmt.Errorf("server.listen = unix:%s: %w", path, err)
-	}
-	if err := os.Chmod(path, socketMode); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	return l, nil
-}
-
-// clearSocket removes the socket of a server that was killed. One that answers
-// belongs to somebody, and what is no socket is not touched.
-func clearSocket(ctx context.Context, path string) error {
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if info.Mode().Type() != fs.ModeSocket {
-		return errors.New("there is something else of this name: move it away, or choose another")
-	}
-	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "unix", path)
-	if err == nil {
-		c.Close()
-		return errors.New("another server listens there")
-	}
-	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return err
-	}
-	return os.Remove(path)
+	return strings.Join(names, ",")
 }

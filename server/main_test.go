@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -59,7 +61,8 @@ type world struct {
 // setup says how a world differs from the usual one.
 type setup struct {
 	redis     *queue.Config // nil: an embedded one
-	listen    string
+	listen    string        // empty: a unix socket
+	strict    bool          // no name is taken from the caller's mouth
 	inventory func() (*fleet.Inventory, error)
 	source    server.Inventory // instead of inventory
 	runbooks  []string         // beside label
@@ -110,7 +113,7 @@ func start(t testing.TB, with setup) *world {
 		t.Fatal(err)
 	}
 	if with.listen == "" {
-		with.listen = "127.0.0.1:0"
+		with.listen = "unix:" + shortPath(t)
 	}
 	if with.inventory == nil && !with.none {
 		with.inventory = fixed(hosts())
@@ -128,7 +131,7 @@ func start(t testing.TB, with setup) *world {
 	if with.history != nil {
 		deps.History = with.history
 	}
-	w.server, err = server.New(server.Config{Listen: with.listen, Version: "1.2.3",
+	w.server, err = server.New(server.Config{Listen: with.listen, Version: "1.2.3", Claims: !with.strict,
 		TLSCert: with.tls[0], TLSKey: with.tls[1]}, deps)
 	if err != nil {
 		t.Fatal(err)
@@ -136,6 +139,17 @@ func start(t testing.TB, with setup) *world {
 	w.server.Fix(with.now, with.chance) // before it runs: it looks at its clock by itself
 	w.run()
 	return w
+}
+
+// shortPath is a path for a socket, which may have 107 bytes.
+func shortPath(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "api")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return filepath.Join(dir, "s")
 }
 
 // historian is a term of who writes history, on a server beside that of the test.
@@ -165,13 +179,7 @@ func (w *world) run() {
 		w.t.Fatal(err)
 	case <-w.server.Ready():
 	}
-	w.url = "http://" + w.server.Addr()
-	if path, ok := strings.CutPrefix(w.server.Addr(), "unix:"); ok {
-		w.url = "http://muster"
-		w.client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", path)
-		}}
-	}
+	w.dial(w.server.Addr())
 	w.stop = sync.OnceFunc(func() {
 		stop()
 		w.client.CloseIdleConnections()
@@ -180,6 +188,17 @@ func (w *world) run() {
 		}
 	})
 	w.t.Cleanup(w.stop)
+}
+
+// dial lets the client call a place.
+func (w *world) dial(place string) {
+	w.url = "http://" + place
+	if path, ok := strings.CutPrefix(place, "unix:"); ok {
+		w.url = "http://muster"
+		w.client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}}
+	}
 }
 
 // hosts are two zones, and one host without the label site.

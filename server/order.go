@@ -6,7 +6,7 @@ import "muster/jobs"
 // be left out where no reason is needed.
 type OrderRequest struct {
 	Reason string `json:"reason,omitempty" maxLength:"500"` // for those who read it later
-	As     string `json:"as,omitempty"`                     // operator, where no token proves one
+	As     string `json:"as,omitempty"`                     // another operator; in muster demo only
 }
 
 // CancelRequest is the body of POST /v1/tasks/{task}/cancel. Without jobs and

@@ -20,7 +20,7 @@ type (
 	retryInput struct {
 		Asked
 		Task string `path:"task"`
-		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Body *RetryRequest
 	}
 	retryOutput struct {

@@ -15,7 +15,7 @@ type (
 	nextInput struct {
 		Asked
 		Task string `path:"task"`
-		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Body *NextRequest
 	}
 	rolledOutput struct{ Body jobs.Rolled }

@@ -38,7 +38,7 @@ func (s *Server) routes() (http.Handler, error) {
 	c.Transformers = []huma.Transformer{shorten}
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"token": {Type: "http", Scheme: "bearer",
-			Description: "needed from beyond the server's own machine"}}
+			Description: "needed over TCP; over a unix socket the kernel says who calls"}}
 	c.Security = []map[string][]string{{"token": {}}, {}}
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[jobs.Time](), reflect.TypeFor[instant]())
 	api := humago.New(mux, c)

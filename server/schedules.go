@@ -31,7 +31,7 @@ type ScheduleBook interface {
 type (
 	applySchedulesInput struct {
 		Asked
-		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Body ApplySchedules
 	}
 	appliedOutput   struct{ Body AppliedSchedules }
@@ -55,7 +55,7 @@ type (
 	runScheduleInput struct {
 		Asked
 		Schedule string `path:"schedule"`
-		User     string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		User     string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Body     *RunSchedule
 	}
 )

@@ -70,5 +70,5 @@ type TickList struct {
 // earlier one had, it is the same task.
 type RunSchedule struct {
 	ID string `json:"id,omitempty"`
-	As string `json:"as,omitempty"` // operator, where no token proves one
+	As string `json:"as,omitempty"` // another operator; in muster demo only
 }

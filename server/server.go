@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -236,8 +237,9 @@ type tending struct {
 	plans sync.Map
 }
 
-// presence is where a server listens, and whether it does.
+// presence is where a server listens, whether it does, and whom it keeps out.
 type presence struct {
+	door     *keptOut
 	addr     atomic.Pointer[string]
 	ready    chan struct{} // closed when it listens
 	stopping chan struct{} // closed when it stops: what waits answers now
@@ -260,6 +262,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		chance:   func() uint16 { return uint16(rand.Uint32()) },
 		tending:  tending{seen: factsSeen{}},
 		presence: presence{ready: make(chan struct{}), stopping: make(chan struct{})}}
+	s.door = newKeptOut(d.Log, s.meters.registry)
 	s.catalog.Store(d.Catalog)
 	var err error
 	s.handler, err = s.routes()
@@ -272,7 +275,8 @@ func (s *Server) UseCatalog(c *scripts.Catalog) { s.catalog.Store(c) }
 // Ready is closed when the server listens.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// Addr is where the server listens: host:port or unix:/path; empty before Ready.
+// Addr is where the server listens: host:port or unix:/path, several between commas; empty
+// before Ready.
 func (s *Server) Addr() string {
 	if a := s.addr.Load(); a != nil {
 		return *a
@@ -284,14 +288,14 @@ func (s *Server) Addr() string {
 // requests and duties in hand, at most 5 s. It returns nil on an orderly stop.
 // It can be called once.
 func (s *Server) Run(ctx context.Context) error {
-	l, err := s.cfg.listen(ctx)
+	list, err := s.cfg.listen(ctx)
 	if err != nil {
 		return err
 	}
 	if err := s.ReloadInventory(ctx); err != nil {
-		return errors.Join(err, l.Close())
+		return errors.Join(err, closeAll(list))
 	}
-	s.announce(ctx, l.Addr())
+	s.announce(ctx, list)
 
 	var duties sync.WaitGroup
 	defer duties.Wait()
@@ -300,37 +304,37 @@ func (s *Server) Run(ctx context.Context) error {
 	duties.Go(func() { s.duties(ctx) })
 	duties.Go(func() { s.followSources(ctx, time.Tick(followEvery)) })
 
-	return s.serve(ctx, l)
+	return s.serve(ctx, list)
 }
 
 // announce tells where the server listens.
-func (s *Server) announce(ctx context.Context, a net.Addr) {
-	place := a.String()
-	if a.Network() == "unix" {
-		place = unixPrefix + place
-	}
+func (s *Server) announce(ctx context.Context, list []net.Listener) {
+	place := placeNames(list)
 	s.addr.Store(&place)
 	close(s.ready)
 	s.log.Info("server listens", "on", place, "tls", s.cfg.tls(), "version", s.cfg.Version)
-	if a.Network() == "unix" || !beyond(a.String()) {
+	if strings.Contains(place, unixPrefix) {
 		return
 	}
 	if tokens, err := s.queue.Tokens(ctx); err == nil && len(tokens) == 0 {
-		s.log.Warn("there is no token yet, so nobody can call from beyond this machine: make the " +
-			"first one here, with a server that listens on 127.0.0.1 or a unix socket")
+		s.log.Warn("there is no token yet, so nobody can call: make the first one on a unix socket; " +
+			"server.listen takes it beside the port: unix:/run/muster-server/api.sock," + place)
 	}
 }
 
-func (s *Server) serve(ctx context.Context, l net.Listener) error {
-	h := &http.Server{Handler: s.handler, ReadHeaderTimeout: headerTimeout,
+func (s *Server) serve(ctx context.Context, list []net.Listener) error {
+	h := &http.Server{ConnContext: withPeer,
+		Handler: s.handler, ReadHeaderTimeout: headerTimeout,
 		ReadTimeout: answerTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: headerMax,
 		ErrorLog:       s.log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})}
-	ended := make(chan error, 1)
-	go func() { ended <- h.Serve(l) }()
+	ended := make(chan error, len(list))
+	for _, l := range list {
+		go func() { ended <- h.Serve(l) }()
+	}
 	select {
 	case err := <-ended:
-		return fmt.Errorf("serve: %w", err)
+		return errors.Join(fmt.Errorf("serve: %w", err), h.Close())
 	case <-ctx.Done():
 	}
 	close(s.stopping)
@@ -340,6 +344,8 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 		s.log.Warn("requests were cut off when the server stopped", "after", stopTimeout)
 		h.Close()
 	}
-	<-ended
+	for range list {
+		<-ended
+	}
 	return nil
 }

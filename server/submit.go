@@ -32,7 +32,7 @@ const (
 
 type submitInput struct {
 	Asked
-	User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+	User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 	Body Submit
 
 	schedule string // that a person runs out of its turn; no client can write it

@@ -142,7 +142,7 @@ type Ahead struct {
 type (
 	applyInput struct {
 		Asked
-		User string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
+		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Body WindowsRequest
 	}
 	changedOutput    struct{ Body WindowsChanged }

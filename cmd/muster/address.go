@@ -9,9 +9,6 @@ import (
 	"strings"
 )
 
-// defaultURL is where a server listens that nobody told otherwise.
-const defaultURL = "http://127.0.0.1:7070"
-
 // address is where a server is.
 type address struct {
 	place  string // as people name it
@@ -22,8 +19,8 @@ type address struct {
 // parseAddress reads http://host:port, https://host:port or unix:///path.
 func parseAddress(text string) (address, error) {
 	wrong := func(why string) (address, error) {
-		return address{}, fmt.Errorf("server %q: %s; want http://127.0.0.1:7070, https://host:port "+
-			"or unix:///path (--server or MUSTER_URL)", text, why)
+		return address{}, fmt.Errorf("server %q: %s; want unix:///path, http://127.0.0.1:7070 or "+
+			"https://host:port (--server or MUSTER_URL)", text, why)
 	}
 	if strings.Contains(text, "@") {
 		// The text is not repeated: it may have a secret in it.

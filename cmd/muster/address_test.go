@@ -19,7 +19,7 @@ func TestParseAddress(t *testing.T) {
 		{text: "unix:///run/api.sock", want: address{"unix:///run/api.sock", "http://localhost", "/run/api.sock"}},
 		{text: "unix:/run/api.sock", want: address{"unix:///run/api.sock", "http://localhost", "/run/api.sock"}},
 		{text: "", err: "does not start with http://"},
-		{text: "127.0.0.1:7070", err: "want http://127.0.0.1:7070"},
+		{text: "127.0.0.1:7070", err: "want unix:///path"},
 		{text: "localhost:7070", err: "does not start with"},
 		{text: "ftp://h", err: "does not start with"},
 		{text: "http://", err: "there is no host"},

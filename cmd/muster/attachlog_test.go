@@ -65,7 +65,7 @@ func (r *recording) awaitSaid(id jobs.ID, want string) {
 	late := r.late()
 	for tick := time.Tick(50 * time.Millisecond); ; {
 		got := ""
-		if res, err := http.Get(r.url + "/v1/jobs/" + string(id) + "/output"); err == nil {
+		if res, err := r.get("/v1/jobs/" + string(id) + "/output"); err == nil {
 			got = readAll(r.t, res)
 		}
 		if got == want {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"muster/internal/settings"
 	"muster/jobs"
 	"muster/server"
 )
@@ -38,8 +39,7 @@ type client struct {
 	address
 	http     *http.Client
 	token    string // empty: none
-	as       string // operator that was asked for; empty: the user
-	user     string // of the operating system
+	as       string // operator that was asked for; empty: whom the server knows
 	files    filesRead
 	patience patience
 }
@@ -54,9 +54,19 @@ func defaultPatience() patience {
 	return patience{first: 300 * time.Millisecond, most: 5 * time.Second, whole: 2 * time.Minute}
 }
 
-// newClient makes a client. Nothing is called yet.
+// newClient makes a client. Nothing is called yet. Without a server it finds that of this
+// machine.
 func newClient(server, token string) (*client, error) {
-	a, err := parseAddress(server)
+	return newClientAt(settings.Sockets(), server, token)
+}
+
+// newClientAt is newClient with the paths to look at.
+func newClientAt(sockets []string, server, token string) (*client, error) {
+	a, err := address{place: "the unix socket of this machine", base: "http://localhost",
+		socket: sockets[0]}, error(nil)
+	if server != "" {
+		a, err = parseAddress(server)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -74,9 +84,15 @@ func newClient(server, token string) (*client, error) {
 		ExpectContinueTimeout: dialTimeout,
 	}
 	if a.socket != "" {
+		dial := func(ctx context.Context) (net.Conn, error) {
+			return dialer.DialContext(ctx, "unix", a.socket)
+		}
+		if server == "" {
+			dial = newLookup(sockets, dialer).dial
+		}
 		transport.Proxy = nil
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialer.DialContext(ctx, "unix", a.socket)
+			return dial(ctx)
 		}
 	}
 	return &client{address: a, token: token, patience: defaultPatience(), http: &http.Client{
@@ -299,8 +315,6 @@ func (c *client) sign(h http.Header, q call) {
 	}
 	if c.as != "" {
 		h.Set(server.UserHeader, c.as)
-	} else {
-		h.Set(server.UserHeader, c.user)
 	}
 }
 

@@ -198,14 +198,14 @@ func TestRequestsSayWhoAsks(t *testing.T) {
 	t.Parallel()
 	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/tasks": answer(`{"tasks": null}`)})
 	cl := newTestClient(t, a.URL)
-	cl.token, cl.user = "muster_secret", "root"
-	for as, want := range map[string]string{"": "root", "alice": "alice"} {
+	cl.token = "muster_secret"
+	for as, want := range map[string]string{"": "", "alice": "alice"} {
 		cl.as = as
 		if list, err := cl.tasks(t.Context(), 7); err != nil || list == nil {
 			t.Fatalf("tasks: %v, %v, want an empty list", list, err)
 		}
 		if got := a.head.Get(server.UserHeader); got != want {
-			t.Errorf("as %q: the user is %q, want %q", as, got, want)
+			t.Errorf("as %q: the header says %q, want %q", as, got, want)
 		}
 	}
 	if got := a.head.Get("Authorization"); got != "Bearer muster_secret" {

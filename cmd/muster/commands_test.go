@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"muster/fleet"
 	"muster/jobs"
 )
 
@@ -553,18 +552,5 @@ func TestEnvironment(t *testing.T) {
 	code, _, words := muster(t, "", "tasks")
 	if code != exitUsage || strings.Contains(words, "s3cret") {
 		t.Errorf("exit %d, %q, want 2 without the token", code, words)
-	}
-}
-
-func TestUserNames(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]string{"root": "root", "ACME\\joe": "ACME_joe", "müller": "m_ller", "": "uid-7",
-		"-x": "uid-7", "消防": "__", strings.Repeat("a", 300): "uid-7"} {
-		if got := userName(name, 7); got != want {
-			t.Errorf("userName(%q) = %q, want %q", name, got, want)
-		}
-	}
-	if err := fleet.CheckName(systemUser()); err != nil {
-		t.Error(err)
 	}
 }

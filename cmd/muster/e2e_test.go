@@ -193,7 +193,7 @@ func TestASmallTaskDoesNotWaitForABigOne(t *testing.T) {
 	alice := h.submit("all", "true")
 	var bob jobs.TaskInfo
 	if code := h.query(&bob, "run", "exec", "--on", strings.Join(f.Names(fakefleet.Normal)[500:504], ","),
-		"--arg", "cmd=true", "--as", "bob", "--priority", "high", "--detach"); code != 0 {
+		"--arg", "cmd=true", "--priority", "high", "--detach"); code != 0 {
 		t.Fatalf("muster run: exit %d", code)
 	}
 	if bob.Priority != jobs.PriorityHigh {

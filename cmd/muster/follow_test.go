@@ -35,7 +35,7 @@ func said(status int, text string) (*http.Response, error) {
 // still by order is not worth a word in it.
 func bubble(t *testing.T, serve roundTrip) (s *session, words func() string) {
 	t.Helper()
-	c, err := newClient(defaultURL, "")
+	c, err := newClient("http://127.0.0.1:1", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"muster/internal/fakefleet"
-	"muster/internal/porttest"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/jobs/queue/queuetest"
@@ -78,7 +77,7 @@ func newCellar(t testing.TB, inventory string, others ...string) *house {
 	t.Helper()
 	h := &house{t: t, dir: t.TempDir(), bin: filepath.Join(bin(t), "muster"),
 		redis: queuetest.StartServerWithUsers(t, "../../etc/users.acl", nil)}
-	h.url = "http://" + porttest.Addr(t)
+	h.url = freeSocket(t)
 	h.write("fleet.yaml", inventory)
 	h.config(nil)
 	t.Cleanup(func() {
@@ -114,7 +113,7 @@ func (h *house) configure(with map[string]any) {
 	h.t.Helper()
 	all := map[string]any{
 		"redis":     map[string]any{"url": h.redis.Config().URL},
-		"server":    map[string]any{"listen": strings.TrimPrefix(h.url, "http://")},
+		"server":    map[string]any{"listen": listenOn(h.url)},
 		"master":    map[string]any{"children": 4, "slots": 1, "drain": "1m"},
 		"node":      map[string]any{"name": "node1", "dir": h.file("node")},
 		"inventory": []string{h.file("fleet.yaml")},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -17,7 +16,7 @@ func TestAJobIsHeardWhileItRuns(t *testing.T) {
 	h := newHouse(t, inventory)
 	h.master()
 	id := jobs.NewID(h.submit("fw0001", "echo begun; sleep 300"), "fw0001")
-	res, err := http.Get(h.url + "/v1/jobs/" + string(id) + "/output?wait=1m")
+	res, err := h.get("/v1/jobs/" + string(id) + "/output?wait=1m")
 	if err != nil {
 		t.Fatal(err)
 	}

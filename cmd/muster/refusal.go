@@ -24,6 +24,11 @@ type awayError struct {
 }
 
 func (e *awayError) Error() string {
+	if none := (*nowhereError)(nil); errors.As(e.err, &none) {
+		looked := remote.Printable([]byte(none.Error()))
+		return fmt.Sprintf("no muster server was found on this machine:\n%s\nstart one with "+
+			"`muster up`, or say where it is with --server or MUSTER_URL", looked)
+	}
 	if errors.Is(e.err, fs.ErrPermission) {
 		return fmt.Sprintf("%s: %s\nonly the user and the group of this socket may use it, and whoever "+
 			"may enter its folder: ask for that group", e.place, cell(e.err.Error()))
@@ -86,7 +91,8 @@ func (e *refusal) hint() string {
 	case strings.Contains(e.words, "MUSTER_TOKEN"):
 		return ""
 	}
-	return "set MUSTER_TOKEN to a token; `muster token create NAME` on the server's machine makes one"
+	return "set MUSTER_TOKEN to a token; `muster token create NAME` makes one, on the server's " +
+		"machine over its unix socket"
 }
 
 // refusalMax bounds what is read of a refusal.

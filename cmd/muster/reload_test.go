@@ -8,7 +8,6 @@ import (
 
 	"muster/fleet"
 	"muster/internal/fakefleet"
-	"muster/internal/porttest"
 	"muster/jobs"
 	"muster/server"
 )
@@ -91,13 +90,13 @@ func TestAReloadOfUpIsRefusedAsAWhole(t *testing.T) {
 	t.Parallel()
 	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
 	h := newHouse(t, inventory)
-	h.url = "http://" + porttest.Addr(t)
+	h.url = freeSocket(t)
 	h.config(nil)
 	up := h.start("up", "--config", h.file("muster.yaml"))
 	up.await("server listens")
 
 	h.configure(map[string]any{"master": map[string]any{"children": 7},
-		"server": map[string]any{"listen": porttest.Addr(t)}})
+		"server": map[string]any{"listen": listenOn(freeSocket(t))}})
 	up.cmd.Process.Signal(syscall.SIGHUP)
 	up.await("only a restart can do that")
 	n := h.awaitNode(func(n jobs.Node) bool { return n.Note != "" })

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"muster/internal/fakefleet"
-	"muster/internal/porttest"
 	"muster/jobs"
 	"muster/jobs/queue/queuetest"
 )
@@ -147,7 +146,7 @@ func TestUpIsServerAndMaster(t *testing.T) {
 	t.Parallel()
 	_, inventory := pretend(t, fakefleet.Config{Hosts: 20})
 	h := newHouse(t, inventory)
-	h.url = "http://" + porttest.Addr(t)
+	h.url = freeSocket(t)
 	h.config(map[string]any{"slots": 4})
 	up := h.start("up", "--config", h.file("muster.yaml"))
 	up.await("server listens")

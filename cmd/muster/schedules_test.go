@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"muster/internal/fakefleet"
-	"muster/internal/porttest"
 	"muster/jobs"
 	"muster/jobs/queue"
 )
@@ -35,11 +34,11 @@ func newServers(t *testing.T, n int) *servers {
 	t.Cleanup(func() { q.Close() })
 	s := &servers{house: h, queue: q, byPlace: map[string]*process{}}
 	for range n {
-		s.begin(porttest.Addr(t))
+		s.begin(listenOn(freeSocket(t)))
 	}
 	for place, p := range s.byPlace {
 		p.await("server listens")
-		h.url = "http://" + place
+		h.url = strings.Replace(place, "unix:", "unix://", 1)
 	}
 	return s
 }

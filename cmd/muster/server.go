@@ -28,13 +28,18 @@ func newServer() *cobra.Command {
 		Long: `server answers the HTTP API, publishes the inventory and looks after the queue. It
 holds no state of its own: any number can stand behind a load balancer.
 
-It listens on 127.0.0.1:7070. Beyond loopback it needs a certificate, and every
-caller a token, of which the first is made on the machine itself:
-muster token create NAME.
+It listens on a unix socket, by default /run/muster-server/api.sock, of other users
+than root and muster below $XDG_RUNTIME_DIR. Its mode is 0660: only its user and its
+group (--socket-group) may call, and the kernel says who does. The other commands
+find it by themselves.
+
+On host:port every caller needs a token, of which the first is made over the socket:
+muster token create NAME. Beyond loopback the server needs a certificate, too.
 
 Signals: TERM or INT ends it, HUP reads configuration, inventory and runbooks again.`,
 		Example: `  muster server --config /etc/muster/muster.yaml
-  muster server --listen unix:/run/muster-server/api.sock --inventory fleet.yaml`,
+  muster server --inventory fleet.yaml --socket-group operators
+  muster server --listen unix:/run/muster-server/api.sock,127.0.0.1:7070`,
 		Args: cobra.NoArgs,
 	}
 	f := addRoleFlags(c, queue.RoleServer)
@@ -44,7 +49,8 @@ Signals: TERM or INT ends it, HUP reads configuration, inventory and runbooks ag
 }
 
 func addServerFlags(f *roleFlags) {
-	f.text("listen", "server.listen", "`address` host:port or unix:/path")
+	f.text("listen", "server.listen", "`places` between commas: unix:/path, host:port")
+	f.text("socket-group", "server.socket_group", "`group` that may use the unix socket")
 	f.list("inventory", "inventory",
 		"`source` of hosts: file, folder, program, URL; can be given several times")
 	f.list("runbooks", "runbooks", "`file` or folder of runbooks; can be given several times")

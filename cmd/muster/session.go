@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"os/user"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -56,13 +54,10 @@ const (
 func clientCommand(c *cobra.Command,
 	do func(ctx context.Context, s *session, args []string) error) *cobra.Command {
 	var f clientFlags
-	server := os.Getenv("MUSTER_URL")
-	if server == "" {
-		server = defaultURL
-	}
-	c.Flags().StringVar(&f.server, "server", server, "`URL` of the server (MUSTER_URL)")
+	c.Flags().StringVar(&f.server, "server", os.Getenv("MUSTER_URL"),
+		"`URL` of the server (MUSTER_URL; default: its unix socket on this machine)")
 	c.Flags().StringVar(&f.as, "as", os.Getenv("MUSTER_AS"),
-		"`name` of the operator, where no token proves one (MUSTER_AS; default the user)")
+		"`name` of the operator in muster demo; elsewhere a token or the kernel says it (MUSTER_AS)")
 	c.Flags().StringVarP(&f.output, "output", "o", outputTable, "table or json")
 	c.Flags().BoolVar(&f.headless, "no-headers", false, "tables without headings")
 	completeFlag(c, "output", outputTable, outputJSON)
@@ -98,32 +93,10 @@ func (f clientFlags) open(c *cobra.Command) (*session, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	cl.as, cl.user = f.as, systemUser()
+	cl.as = f.as
 	s := &session{cl, newScreen(c)}
 	s.json, s.headless = f.output == outputJSON, f.headless
 	return s, nil
-}
-
-// systemUser is the user of the operating system, in letters that a name may have.
-func systemUser() string {
-	if u, err := user.Current(); err == nil {
-		return userName(u.Username, os.Getuid())
-	}
-	return userName(os.Getenv("USER"), os.Getuid())
-}
-
-// userName makes a name for muster of one that may look like DOMAIN\user.
-func userName(name string, uid int) string {
-	name = strings.Map(func(r rune) rune {
-		if fleet.CheckName("x"+string(r)) != nil {
-			return '_'
-		}
-		return r
-	}, name)
-	if fleet.CheckName(name) != nil {
-		return fmt.Sprintf("uid-%d", uid)
-	}
-	return name
 }
 
 // ending gives the end of a command its exit code.

@@ -9,14 +9,13 @@ import (
 	"testing"
 
 	"muster/internal/fakefleet"
-	"muster/internal/porttest"
 	"muster/jobs"
 )
 
 // up starts an `up` as the server of the house, with a master in the same process.
 func (h *house) up(t testing.TB) *process {
 	t.Helper()
-	h.url = "http://" + porttest.Addr(t)
+	h.url = freeSocket(t)
 	h.config(nil)
 	up := h.start("up", "--config", h.file("muster.yaml"))
 	up.await("server listens")
@@ -26,7 +25,7 @@ func (h *house) up(t testing.TB) *process {
 
 // The children of an earlier master are at work when somebody starts an `up` that
 // cannot listen: nobody shall wait for them to learn that.
-func TestUpWithATakenPortEndsAtOnce(t *testing.T) {
+func TestUpWithATakenSocketEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	f, inventory := pretend(t, fakefleet.Config{Hosts: 4})
 	h := newHouse(t, inventory)
@@ -49,7 +48,7 @@ func TestUpWithATakenPortEndsAtOnce(t *testing.T) {
 		t.Errorf("%d orphans are still at work, want 4: it has waited for them", n)
 	}
 	said := up.log.String()
-	if !strings.Contains(said, "address already in use") || !strings.Contains(said, "server.listen") {
+	if !strings.Contains(said, "another server listens there: process ") || !strings.Contains(said, "server.listen") {
 		t.Errorf("it does not say why: %s", said)
 	}
 	letGo(t, f)

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"muster/internal/fakefleet"
-	"muster/internal/porttest"
 	"muster/internal/proc"
 	"muster/jobs"
 	"muster/jobs/queue/queuetest"
@@ -110,7 +109,7 @@ func TestRolesThatCannotBeUpgradedSaySo(t *testing.T) {
 	t.Parallel()
 	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
 	h := newHouse(t, inventory)
-	h.url = "http://" + porttest.Addr(t)
+	h.url = freeSocket(t)
 	h.config(nil)
 	up := h.start("up", "--config", h.file("muster.yaml"))
 	up.await("server listens")

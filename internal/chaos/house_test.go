@@ -15,7 +15,6 @@ import (
 
 	"muster/fleet"
 	"muster/internal/fakefleet"
-	"muster/internal/porttest"
 	"muster/jobs"
 	"muster/jobs/queue/queuetest"
 )
@@ -190,15 +189,15 @@ func (h *house) start(role string, n int, in *cell) *node {
 	h.t.Cleanup(proxy.end)
 	name := fmt.Sprint(role, n)
 	x := &node{proxy: proxy, cell: in, process: &process{name: name, dir: filepath.Join(h.dir, name)}}
-	listen := porttest.Addr(h.t)
-	x.url = "http://" + listen
+	listen := filepath.Join(h.dir, name+".sock")
+	x.url = "unix://" + listen
 	var books []string
 	for i := range strings.Count(allBooks, "---\n") + 1 {
 		books = append(books, filepath.Join(h.dir, fmt.Sprintf("runbook%d.yaml", i)))
 	}
 	text, err := json.Marshal(map[string]any{
 		"redis":  map[string]any{"url": "redis://" + proxy.addr() + "/0", "timeout": "1s"},
-		"server": map[string]any{"listen": listen},
+		"server": map[string]any{"listen": "unix:" + listen},
 		"master": map[string]any{"children": children, "slots": slots, "drain": "30s", "poll": "2s"},
 		"node":   map[string]any{"name": fmt.Sprint("n", n), "dir": filepath.Join(x.dir, "node")},
 		"ssh": map[string]any{"keepalive": "2s", "tcp": "3s", "handshake": "3s", "auth": "3s", "channel": "3s",
@@ -226,7 +225,7 @@ func (h *house) muster(ctx context.Context, url string, args ...string) (string,
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, h.bin, args...)
-	cmd.Env = append(os.Environ(), "MUSTER_URL="+url, "MUSTER_AS=alice")
+	cmd.Env = append(os.Environ(), "MUSTER_URL="+url)
 	out, err := cmd.Output()
 	if err != nil {
 		text := ""

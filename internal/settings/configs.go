@@ -101,8 +101,9 @@ func (s Settings) MasterConfig(path, version string) (master.Config, error) {
 
 // ServerConfig is the configuration of the server.
 func (s Settings) ServerConfig(version string) server.Config {
-	return server.Config{Listen: s.Server.Listen, TLSCert: s.Server.TLS.Cert,
-		TLSKey: s.Server.TLS.Key, Version: version, Name: s.Node.Name,
+	return server.Config{Listen: s.Server.Listen, SocketGroup: s.Server.SocketGroup,
+		TLSCert: s.Server.TLS.Cert, TLSKey: s.Server.TLS.Key,
+		Claims: s.Redis.Embedded, Version: version, Name: s.Node.Name,
 		FactsStale: s.Facts.Stale, HistoryKeep: s.History.Keep, Overload: s.Worker().Overload,
 		Blobs: server.Blobs{Max: int64(s.Blobs.Max), Grace: s.Blobs.Grace}}
 }

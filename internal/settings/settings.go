@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -97,8 +98,9 @@ type RedisTLS struct {
 
 // Server says where the API listens.
 type Server struct {
-	Listen string `mapstructure:"listen"` // host:port or unix:/path
-	TLS    TLS    `mapstructure:"tls"`
+	Listen      string `mapstructure:"listen"`       // unix:/path, host:port, or both
+	SocketGroup string `mapstructure:"socket_group"` // who may use the socket beside our user
+	TLS         TLS    `mapstructure:"tls"`
 }
 
 // TLS names the files of a certificate and its key, in PEM.
@@ -196,6 +198,7 @@ var ownEnv = []string{"MUSTER_URL", "MUSTER_TOKEN", "MUSTER_CONFIG", "MUSTER_AS"
 type machine struct {
 	host    string // its name
 	uid     int    // of the user
+	user    string // the name of the user; empty: not known
 	runtime string // XDG_RUNTIME_DIR
 	agent   string // SSH_AUTH_SOCK
 	home    string // of the user; empty: not known
@@ -210,10 +213,14 @@ func (m machine) knownHosts() []string {
 	return files
 }
 
+// service reports whether this is the user of the machine's own muster: root, or the user that
+// the units run as.
+func (m machine) service() bool { return m.uid == 0 || m.user == "muster" }
+
 // nodeDir is where the locks of a node are: /run/muster, or a folder of the user.
 func (m machine) nodeDir() string {
 	switch {
-	case m.uid == 0:
+	case m.service():
 		return "/run/muster"
 	case m.runtime != "":
 		return m.runtime + "/muster"
@@ -228,7 +235,7 @@ func (m machine) historyFile(nodeDir string) string {
 	switch {
 	case nodeDir != m.nodeDir():
 		return filepath.Join(nodeDir, file)
-	case m.uid == 0:
+	case m.service():
 		return "/var/lib/muster-server/" + file
 	case m.home != "":
 		return filepath.Join(m.home, ".local/state/muster", file)
@@ -262,7 +269,8 @@ func defaults(m machine) map[string]any {
 		"redis.pool":                   q.Pool,
 		"redis.unsafe":                 false,
 		"redis.embedded":               false,
-		"server.listen":                "127.0.0.1:7070",
+		"server.listen":                "unix:" + m.sockets()[0],
+		"server.socket_group":          "",
 		"server.tls.cert":              "",
 		"server.tls.key":               "",
 		"master.children":              16,
@@ -314,9 +322,19 @@ func Read(s Source) (Settings, error) {
 	if err != nil {
 		host = "localhost"
 	}
+	m := thisMachine()
+	m.host = host
+	return read(s, m)
+}
+
+func thisMachine() machine {
 	home, _ := os.UserHomeDir() // a service may have none
-	return read(s, machine{host: host, uid: os.Getuid(), runtime: os.Getenv("XDG_RUNTIME_DIR"),
-		agent: os.Getenv("SSH_AUTH_SOCK"), home: home})
+	m := machine{uid: os.Getuid(), runtime: os.Getenv("XDG_RUNTIME_DIR"),
+		agent: os.Getenv("SSH_AUTH_SOCK"), home: home}
+	if u, err := user.Current(); err == nil {
+		m.user = u.Username
+	}
+	return m
 }
 
 func read(s Source, m machine) (Settings, error) {

@@ -174,9 +174,33 @@ func TestWhereANodeKeepsItsLocks(t *testing.T) {
 		{machine{uid: 0, runtime: "/run/user/0"}, "/run/muster"},
 		{machine{uid: 7, runtime: "/run/user/7"}, "/run/user/7/muster"},
 		{machine{uid: 7}, "/tmp/muster-7"},
+		{machine{uid: 990, user: "muster"}, "/run/muster"},
 	} {
 		if got := c.m.nodeDir(); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.m, got, c.want)
+		}
+	}
+}
+
+func TestWhereAServerListensAndIsLookedFor(t *testing.T) {
+	t.Parallel()
+	const system = "/run/muster-server/api.sock"
+	for _, c := range []struct {
+		m    machine
+		want []string
+	}{
+		{machine{uid: 0, runtime: "/run/user/0"}, []string{system}},
+		{machine{uid: 990, user: "muster"}, []string{system}},
+		{machine{uid: 7, user: "alice", runtime: "/run/user/7"}, []string{"/run/user/7/muster-server/api.sock", system}},
+		{machine{uid: 7}, []string{"/tmp/muster-server-7/api.sock", system}},
+	} {
+		if d := cmp.Diff(c.want, c.m.sockets()); d != "" {
+			t.Errorf("%+v: %s", c.m, d)
+		}
+		c.m.host = "here"
+		s, err := read(Source{}, c.m)
+		if err != nil || s.Server.Listen != "unix:"+c.want[0] {
+			t.Errorf("%+v listens on %s, %v", c.m, s.Server.Listen, err)
 		}
 	}
 }

@@ -1,0 +1,53 @@
+package server
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+
+	"muster/fleet"
+	"muster/internal/socket"
+)
+
+// peerKey is the key of the user who calls over a unix socket, in the context of a request.
+type peerKey struct{}
+
+// peerUser gives the name of that user, or why nobody knows it.
+type peerUser func() (string, error)
+
+// withPeer keeps who has connected, which the kernel says.
+func withPeer(ctx context.Context, c net.Conn) context.Context {
+	if _, ok := c.(*net.UnixConn); !ok {
+		return ctx
+	}
+	p, err := socket.PeerOf(c)
+	// The list of users is read when it is needed, and once for each connection.
+	return context.WithValue(ctx, peerKey{}, peerUser(sync.OnceValues(func() (string, error) {
+		if err != nil {
+			return "", forbidden("unknown_user", "%s: a token is needed", err)
+		}
+		if !p.Known() {
+			return "", forbidden("unknown_user", "the kernel cannot say which user you are (uid %d): you, "+
+				"or the server, are in a user namespace; use a token", p.UID)
+		}
+		return localPrefix + p.User(func(s string) bool { return fleet.CheckName(s) == nil }), nil
+	})))
+}
+
+// localCaller is who calls over a unix socket without a token. A proxy that listens for others
+// would be taken for all of them.
+func localCaller(r *http.Request, user peerUser, claims bool) (caller, error) {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip",
+		"Via"} {
+		if r.Header.Get(name) != "" {
+			return caller{}, unauthorized("proxy", "this came through a proxy (it has a header "+name+
+				"): a token is needed")
+		}
+	}
+	name, err := user()
+	if err != nil {
+		return caller{}, err
+	}
+	return caller{name: name, local: true, claims: claims}, nil
+}
