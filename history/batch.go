@@ -18,6 +18,9 @@ type Batch struct {
 	Tasks   []jobs.TaskInfo
 	Ended   []Job
 	Gap     *Gap // that was found in front of it
+
+	// Contradicted is told of each job that is known to have ended otherwise; nil: nobody is.
+	Contradicted func(Contradiction)
 }
 
 // Job is a job that has ended. What is not known is empty.
@@ -39,6 +42,8 @@ type Gap struct {
 	Entries int64     `json:"entries"` // that are missing; -1: not known
 	At      jobs.Time `json:"at"`      // when it was noticed
 	Note    string    `json:"note"`
+
+	Back bool `json:"-"` // Redis has forgotten what history knows
 }
 
 // Needs is what must be asked of Redis to store some events.
@@ -56,6 +61,8 @@ func NeedsOf(events []jobs.Happening) Needs {
 		id, job := taskOf(h.Object), strings.Contains(h.Object, ":")
 		switch {
 		case id == "":
+			continue
+		case job && h.Event == "end" && recalled(h):
 			continue
 		case job && h.Event == "end":
 			if at, again := ended[h.Object]; again {
@@ -75,6 +82,12 @@ func NeedsOf(events []jobs.Happening) Needs {
 		}
 	}
 	return n
+}
+
+// recalled tells whether the end of a job is one that Redis had forgotten and history knew.
+func recalled(h jobs.Happening) bool {
+	m, _ := h.Detail.(map[string]any)
+	return m["recalled"] == true
 }
 
 // taskOf is the task that an event is about; empty: about none.
@@ -137,7 +150,7 @@ func attemptsOf(b Batch) rows {
 		final[j.ID] = int64(j.Attempt)
 	}
 	for _, h := range b.Events {
-		if !strings.Contains(h.Object, ":") || taskOf(h.Object) == "" {
+		if !strings.Contains(h.Object, ":") || taskOf(h.Object) == "" || recalled(h) {
 			continue
 		}
 		f.hear(h, final)

@@ -22,30 +22,43 @@ const sqliteRows = 16
 
 // insert writes rows. One of them may not be there twice.
 func (s *Store) insert(ctx context.Context, tx *sql.Tx, t table, rows [][]any) error {
+	_, err := s.count(ctx, tx, t, rows)
+	return err
+}
+
+// count is insert, and returns how many rows came or changed.
+func (s *Store) count(ctx context.Context, tx *sql.Tx, t table, rows [][]any) (n int64, err error) {
 	if len(rows) == 0 {
-		return nil
+		return 0, nil
 	}
-	err := ctx.Err()
+	err = ctx.Err()
 	switch {
 	case err != nil:
 	case s.at.file != "":
 		// A context that can end costs the driver a goroutine for each call, and a batch is
 		// soon over.
-		err = insertSQLite(context.WithoutCancel(ctx), tx, t, rows)
+		n, err = insertSQLite(context.WithoutCancel(ctx), tx, t, rows)
 	default:
 		var columns []any
 		if columns, err = columnsOf(rows); err == nil {
-			_, err = tx.ExecContext(ctx, t.unnest(rows), columns...)
+			n, err = affected(tx.ExecContext(ctx, t.unnest(rows), columns...))
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", t.name, err)
+		return n, fmt.Errorf("%s: %w", t.name, err)
 	}
-	return nil
+	return n, nil
+}
+
+func affected(r sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
 }
 
 // insertSQLite writes some rows a statement. All statements but the last are the same one.
-func insertSQLite(ctx context.Context, tx *sql.Tx, t table, rows [][]any) error {
+func insertSQLite(ctx context.Context, tx *sql.Tx, t table, rows [][]any) (all int64, err error) {
 	args := make([]any, 0, sqliteRows*len(t.columns))
 	var full *sql.Stmt
 	for part := range slices.Chunk(rows, sqliteRows) {
@@ -53,24 +66,24 @@ func insertSQLite(ctx context.Context, tx *sql.Tx, t table, rows [][]any) error 
 		for _, r := range part {
 			args = append(args, r...)
 		}
-		var err error
+		var n int64
 		switch {
 		case len(part) < sqliteRows:
-			_, err = tx.ExecContext(ctx, t.values(len(part)), args...)
+			n, err = affected(tx.ExecContext(ctx, t.values(len(part)), args...))
 		case full == nil:
 			if full, err = tx.PrepareContext(ctx, t.values(sqliteRows)); err != nil {
-				return err
+				return all, err
 			}
 			defer full.Close()
 			fallthrough
 		default:
-			_, err = full.ExecContext(ctx, args...)
+			n, err = affected(full.ExecContext(ctx, args...))
 		}
-		if err != nil {
-			return err
+		if all += n; err != nil {
+			return all, err
 		}
 	}
-	return nil
+	return all, nil
 }
 
 // values is the statement for so many rows. Its parameters have no names: the driver looks
@@ -162,8 +175,12 @@ var (
 	taskTable = table{"tasks", taskColumns, strings.Replace(replace("id", taskColumns[1:]...),
 		"total = excluded.total", "total = case when excluded.total < tasks.total then tasks.total "+
 			"else excluded.total end", 1)}
-	jobTable = table{"jobs", jobColumns, replace("task, host", jobColumns[2:]...)}
-	begun    = table{"attempts", attemptColumns,
+	// An end is final; only one that nobody knew may be settled later. The same end may come
+	// again with more, from a Redis that still has the whole record of the job.
+	jobTable = table{"jobs", jobColumns, replace("task, host", jobColumns[2:]...) + ` where
+		jobs.outcome = 'unknown' or jobs.outcome = excluded.outcome and
+		jobs.attempt <= excluded.attempt and (jobs.times = '' or excluded.times <> '')`}
+	begun = table{"attempts", attemptColumns,
 		replace("task, host, attempt", "node", "started", "ended", "how")}
 	ended       = table{"attempts", attemptColumns, replace("task, host, attempt", "ended", "how")}
 	stepTable   = table{"steps", strings.Fields("task host step at"), ""}

@@ -84,15 +84,20 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, b Batch, now time.Time) ([]
 		}
 	}
 	f := attemptsOf(b)
-	output, err := s.outputRows(b.Ended)
+	taken, against, err := s.ends(ctx, tx, b.Ended)
 	if err != nil {
 		return nil, err
+	}
+	for _, c := range against {
+		if b.Contradicted != nil {
+			b.Contradicted(c)
+		}
 	}
 	for _, one := range []struct {
 		table
 		rows [][]any
-	}{{eventTable, eventRows(b.Events)}, {taskTable, taskRows(b.Tasks)}, {jobTable, jobRows(b.Ended)},
-		{begun, f.begun}, {ended, f.ended}, {stepTable, f.steps}, {outputTable, output}} {
+	}{{eventTable, append(eventRows(b.Events), contradictionRows(b, against)...)},
+		{taskTable, taskRows(b.Tasks)}, {begun, f.begun}, {ended, f.ended}, {stepTable, f.steps}} {
 		if err := s.insert(ctx, tx, one.table, one.rows); err != nil {
 			return nil, err
 		}
@@ -105,7 +110,7 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, b Batch, now time.Time) ([]
 			return nil, fmt.Errorf("attempts: %w", err)
 		}
 	}
-	return s.learn(ctx, tx, b.Ended)
+	return s.learn(ctx, tx, taken)
 }
 
 // Reconcile stores what Redis knows of a task and of jobs that have ended, beside
@@ -115,14 +120,8 @@ func (s *Store) Reconcile(ctx context.Context, t jobs.TaskInfo, ended []Job) err
 		if err := s.insert(ctx, tx, taskTable, taskRows([]jobs.TaskInfo{t})); err != nil {
 			return err
 		}
-		if err := s.insert(ctx, tx, jobTable, jobRows(ended)); err != nil {
-			return err
-		}
-		output, err := s.outputRows(ended)
-		if err != nil {
-			return err
-		}
-		return s.insert(ctx, tx, outputTable, output)
+		_, _, err := s.ends(ctx, tx, ended) // what it contradicts was said when its event came
+		return err
 	})
 }
 

@@ -8,3 +8,9 @@ type HistoryAway struct {
 	// Redis counts them; where that is not known there is no number.
 	Stored map[string]int64 `json:"stored"`
 }
+
+// Recalled is what a zone took over of what only history knew.
+type Recalled struct {
+	Ended int `json:"ended"` // jobs that had ended
+	Lost  int `json:"lost"`  // jobs of which an attempt had begun: whoever has them next finds out
+}

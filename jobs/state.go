@@ -42,13 +42,14 @@ const (
 	EvVerify Event = "verify" // not back yet after a disruptive step
 	EvDefer  Event = "defer"  // outside its window; the attempt is given back
 	EvLose   Event = "lose"   // its worker was recognised as gone
+	EvRecall Event = "recall" // history knows of an attempt that Redis had forgotten
 	EvEnd    Event = "end"    // got an outcome
 )
 
 // Events lists all events.
 func Events() []Event {
 	return []Event{EvCommit, EvTake, EvBlock, EvPause, EvResume, EvBack, EvRetry, EvWait,
-		EvVerify, EvDefer, EvLose, EvEnd}
+		EvVerify, EvDefer, EvLose, EvRecall, EvEnd}
 }
 
 type edge struct {
@@ -61,20 +62,24 @@ type edge struct {
 var next = map[edge]State{
 	{Held, EvCommit}: Queued,
 	{Held, EvPause}:  Paused,
+	{Held, EvRecall}: Lost,
 	{Held, EvEnd}:    Ended,
 
-	{Queued, EvTake}:  Running,
-	{Queued, EvBlock}: Blocked,
-	{Queued, EvPause}: Paused,
-	{Queued, EvEnd}:   Ended,
+	{Queued, EvTake}:   Running,
+	{Queued, EvBlock}:  Blocked,
+	{Queued, EvPause}:  Paused,
+	{Queued, EvRecall}: Lost,
+	{Queued, EvEnd}:    Ended,
 
 	{Paused, EvResume}: Queued,
+	{Paused, EvRecall}: Lost,
 	{Paused, EvEnd}:    Ended,
 
-	{Blocked, EvTake}:  Running,
-	{Blocked, EvBlock}: Blocked,
-	{Blocked, EvPause}: Paused,
-	{Blocked, EvEnd}:   Ended,
+	{Blocked, EvTake}:   Running,
+	{Blocked, EvBlock}:  Blocked,
+	{Blocked, EvPause}:  Paused,
+	{Blocked, EvRecall}: Lost,
+	{Blocked, EvEnd}:    Ended,
 
 	{Running, EvBack}:   Queued,
 	{Running, EvRetry}:  Retry,
@@ -85,23 +90,27 @@ var next = map[edge]State{
 	{Running, EvTake}:   Running, // met as lost: the same moment, no state between
 	{Running, EvEnd}:    Ended,
 
-	{Retry, EvTake}:  Running,
-	{Retry, EvBlock}: Blocked,
-	{Retry, EvPause}: Paused,
-	{Retry, EvEnd}:   Ended,
+	{Retry, EvTake}:   Running,
+	{Retry, EvBlock}:  Blocked,
+	{Retry, EvPause}:  Paused,
+	{Retry, EvRecall}: Lost,
+	{Retry, EvEnd}:    Ended,
 
-	{Waiting, EvTake}:  Running,
-	{Waiting, EvBlock}: Blocked,
-	{Waiting, EvPause}: Paused,
-	{Waiting, EvEnd}:   Ended,
+	{Waiting, EvTake}:   Running,
+	{Waiting, EvBlock}:  Blocked,
+	{Waiting, EvPause}:  Paused,
+	{Waiting, EvRecall}: Lost,
+	{Waiting, EvEnd}:    Ended,
 
-	{Verify, EvTake}: Running,
-	{Verify, EvEnd}:  Ended,
+	{Verify, EvTake}:   Running,
+	{Verify, EvRecall}: Lost,
+	{Verify, EvEnd}:    Ended,
 
-	{Deferred, EvTake}:  Running,
-	{Deferred, EvBlock}: Blocked,
-	{Deferred, EvPause}: Paused,
-	{Deferred, EvEnd}:   Ended,
+	{Deferred, EvTake}:   Running,
+	{Deferred, EvBlock}:  Blocked,
+	{Deferred, EvPause}:  Paused,
+	{Deferred, EvRecall}: Lost,
+	{Deferred, EvEnd}:    Ended,
 
 	{Lost, EvTake}: Running,
 	{Lost, EvEnd}:  Ended, // also by its own worker, when that was only thought dead

@@ -227,6 +227,7 @@ type Zone struct {
 	Overdue float64   `json:"overdue"` // seconds
 	Frozen  jobs.Time `json:"frozen"`
 	Why     string    `json:"why,omitempty"`
+	Owes    bool      `json:"asks_history,omitempty" doc:"frozen until history was asked what has ended"`
 	Halted  string    `json:"halted,omitempty"`
 	Paused  string    `json:"paused,omitempty"`
 	jobs.Sharing

@@ -147,6 +147,9 @@ func (s *Server) health(ctx context.Context, in *healthInput) (*healthOutput, er
 		if text := s.stock.complaint(); text != "" {
 			wrong = append(wrong, text)
 		}
+		if text := s.owing(ctx); text != "" {
+			wrong = append(wrong, text)
+		}
 		// Redis that is away is said already, and what this server itself tried is newer.
 		a, _ := s.awayHistory(ctx)
 		if text := s.told.get(); text != "" && out.Status == http.StatusOK {

@@ -17,7 +17,10 @@ const dutyHistory = "history"
 
 const (
 	historyPoll = 500 * time.Millisecond // between two looks when nothing happens
-	historyPage = 1000                   // entries of a stream that are stored at once
+	// historySoon is the same while something does: what Redis loses before history has it, and
+	// no host keeps, is known to nobody.
+	historySoon = 50 * time.Millisecond
+	historyPage = 1000 // entries of a stream that are stored at once
 	// historyTail is how long the stream keeps what was stored, for those who
 	// follow events.
 	historyTail  = 24 * time.Hour
@@ -37,6 +40,7 @@ type historian struct {
 	tasks map[jobs.TaskID]jobs.TaskInfo
 	cared time.Time // when what is stored was last looked after
 	begun bool      // what Redis knows was compared once
+	busy  bool      // the last round stored something
 
 	outage  outage
 	healing []jobs.TaskID // tasks of which a part may be missing
@@ -57,6 +61,9 @@ func (s *Server) keepHistory(ctx context.Context, t *term) {
 			s.log.Debug("whether history is written could not be kept", "error", err)
 		}
 		wait := historyPoll
+		if h.busy {
+			wait = historySoon
+		}
 		switch {
 		case err != nil:
 			wait = historyRetry
@@ -102,8 +109,12 @@ func (s *Server) tell(said string, err error) string {
 // round stores what is new in all streams, a page of each. It tells whether there is
 // more.
 func (h *historian) round(ctx context.Context) (more bool, err error) {
+	h.busy = false
 	zones, err := h.queue.Zones(ctx)
 	if err != nil {
+		return false, err
+	}
+	if err := (recaller{h.queue, h.history, h.log}).settle(ctx, zones); err != nil {
 		return false, err
 	}
 	if !h.begun {
@@ -191,9 +202,14 @@ func (h *historian) drain(ctx context.Context, zone string) (full bool, err erro
 		if err := h.suspect(ctx); err != nil {
 			return false, err
 		}
+		if gap.Back && zone != queue.HubZone {
+			if err := h.queue.KeepHistory(ctx, zone, gap.Note); err != nil {
+				return false, err
+			}
+		}
 	}
 	b := history.Batch{Zone: zone, After: pos.Last, Last: page.Last, Entries: entries,
-		Events: page.Events, Gap: gap}
+		Events: page.Events, Gap: gap, Contradicted: h.contradicted}
 	if b.Last == "" {
 		b.Last = cmp.Or(pos.Last, "0-0")
 	}
@@ -229,8 +245,15 @@ func (h *historian) store(ctx context.Context, b history.Batch) error {
 	}
 	h.at[b.Zone] = history.Position{Zone: b.Zone, Last: b.Last, Entries: b.Entries}
 	h.outage.keep(b.Zone, b.Entries)
+	h.busy = true
 	h.healing = append(h.healing, needs.Over...)
 	return h.queue.SaveEstimates(ctx, estimateFields(changed))
+}
+
+// contradicted says that a job is told to have ended a second time, and otherwise.
+func (h *historian) contradicted(c history.Contradiction) {
+	h.log.Error("a job ended otherwise than history knows: its first end stays", "job", c.Job.ID,
+		"known", c.First, "now", c.Job.Outcome, "error", c.Job.Error)
 }
 
 // gapOf tells what was trimmed behind a position, and how many entries of the stream
@@ -262,7 +285,13 @@ func gapOf(pos history.Position, page queue.EventPage) (*history.Gap, int64) {
 		}
 		gap.Note = "Redis has forgotten events that history has; others may be missing until its " +
 			"clock passes the last of them"
+		gap.Back = true
 		return gap, -1
+	case wentBack(pos, page):
+		gap.Note = "Redis went back in time: it has forgotten events that history has, and what " +
+			"else it has forgotten is not known"
+		gap.Back = true
+		return gap, s.Added
 	case !entryLess(pos.Last, s.First): // the stream has what was stored last
 		return nil, after(pos.Entries)
 	case s.Added < 0 || pos.Entries < 0:
@@ -280,6 +309,14 @@ func gapOf(pos history.Position, page queue.EventPage) (*history.Gap, int64) {
 	gap.Entries = gone - pos.Entries
 	gap.Note = "the stream was trimmed before they were stored"
 	return gap, after(gone)
+}
+
+// wentBack tells whether a stream has fewer entries than were stored of it, which only a Redis
+// has that was restored from an older copy, or has lost the end of its file.
+func wentBack(pos history.Position, page queue.EventPage) bool {
+	s := page.Stream
+	return s.Added >= 0 && pos.Entries >= 0 && page.Last == s.Last && s.Length > 0 &&
+		s.Added-page.Entries < pos.Entries && !entryLess(pos.Last, s.First)
 }
 
 // entryLess compares ids of entries.

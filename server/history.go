@@ -17,6 +17,7 @@ type History interface {
 	HistoryReader
 	HistoryTasks
 	HistoryPlans
+	PastEnds
 }
 
 // HistoryPlans keeps plans, and compares them with what happened.

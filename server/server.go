@@ -60,6 +60,7 @@ type Queue interface {
 	Appointing
 	Moves
 	Retrying
+	Recalling
 }
 
 // Retrying tells by which tasks jobs of a task are done again already.

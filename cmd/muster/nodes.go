@@ -54,7 +54,10 @@ func (s *session) freezes(ctx context.Context) {
 		return // it is no part of the answer
 	}
 	for _, z := range list {
-		if !z.Frozen.IsZero() {
+		switch {
+		case z.Owes:
+			s.say("zone %s is frozen: %s", cell(z.Zone), cell(z.Why))
+		case !z.Frozen.IsZero():
 			s.say("zone %s is frozen until %s, %s left: %s", cell(z.Zone), moment(z.Frozen),
 				span(max(z.Frozen.Sub(s.now()), 0)), cell(z.Why))
 		}

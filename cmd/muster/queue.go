@@ -231,7 +231,10 @@ func num(n int64) string { return strconv.FormatInt(n, 10) }
 // zoneNote says why nothing starts in a zone, if that is so.
 func zoneNote(z server.Zone) string {
 	var list []string
-	if !z.Frozen.IsZero() {
+	switch {
+	case z.Owes:
+		list = append(list, "frozen until history was asked")
+	case !z.Frozen.IsZero():
 		list = append(list, "frozen until "+moment(z.Frozen))
 	}
 	for _, note := range []string{z.Halted, z.Paused} {

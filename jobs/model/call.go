@@ -247,7 +247,7 @@ func (c *call) finish(id jobs.ID, j Job, o End, d doubt) {
 	t := c.task(id.Task())
 	c.change(id, func(kept *Job) {
 		kept.State, kept.Was = jobs.Ended, ""
-		kept.End.At, kept.End.Outcome = c.now, o.Outcome
+		kept.End.At, kept.End.Outcome = cmp.Or(o.At, c.now), o.Outcome
 		kept.End.Class = cmp.Or(o.Class, kept.End.Class)
 		kept.End.Exit = cmp.Or(o.Exit, kept.End.Exit)
 		kept.End.Error = cmp.Or(o.Error, kept.End.Error)

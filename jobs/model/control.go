@@ -185,11 +185,13 @@ func (c *call) turn(a Turn) Turned {
 		return c.gate(a)
 	case "thaw":
 		f := c.flags.Freeze
-		if f.Until <= c.now {
+		if !c.flags.shut(c.now) {
 			return already
 		}
 		// Whoever misses the zone of this epoch later does not freeze it again.
-		c.write(func() { c.Flags.Freeze.Until, c.Flags.Freeze.Strict, c.Flags.Born = 0, false, 0 })
+		c.write(func() {
+			c.Flags.Freeze.Until, c.Flags.Freeze.Strict, c.Flags.Born, c.Flags.Owed = 0, false, 0, ""
+		})
 		c.event("thaw", "zone")
 		return Turned{"ok", f.Why, int64(f.Until)}
 	}

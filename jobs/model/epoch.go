@@ -32,6 +32,9 @@ type Welcome struct {
 	Longest            time.Duration
 }
 
+// startedAnew is why a zone is frozen whose Redis may have forgotten something.
+const startedAnew = "Redis was started anew or replaced"
+
 // Epoch tells whether Redis is the one that the caller knew, and puts back what
 // was forgotten of its jobs.
 func (z *Zone) Epoch(now jobs.Micros, h Hello) Welcome {
@@ -54,7 +57,10 @@ func (z *Zone) Epoch(now jobs.Micros, h Hello) Welcome {
 			}
 		}
 		c.open(h)
-		c.freeze("Redis was started anew or replaced", false)
+		c.freeze(startedAnew, false)
+		if f.Recorded {
+			c.write(func() { c.Flags.Owed = c.now.String() + " " + startedAnew })
+		}
 	case h.Knew != 0 && h.Knew < f.Born && registered[h.Who] != f.Epoch:
 		// Somebody made a new zone before the caller could tell that one is missing.
 		c.write(func() { c.Flags.Born = 0 })

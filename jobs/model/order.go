@@ -42,7 +42,7 @@ func (z *Zone) Lock(now jobs.Micros, w Walk) (status string, oldest jobs.Micros,
 		return Absent, 0, 0
 	case r.Until.Sub(now) >= time.Millisecond:
 		return "busy", 0, 0
-	case !change, r.Open.Len() < 2, f.Halted.Note != "", f.Paused.Note != "", f.Freeze.Until > c.now:
+	case !change, r.Open.Len() < 2, f.Halted.Note != "", f.Paused.Note != "", f.shut(c.now):
 		return "calm", 0, 0
 	}
 	if r.Lock == "" {

@@ -98,7 +98,7 @@ func (z *Zone) Checkpoint(now jobs.Micros, a jobs.Checkpoint) jobs.Verdict {
 		return jobs.Stale
 	}
 	if t.Cancel != "" || j.Cancel != "" || c.flags.Halted.Note != "" ||
-		c.flags.Freeze.Until > c.now {
+		c.flags.shut(c.now) {
 		return jobs.Stop
 	}
 	timeout := t.Head.Spec.Timeout

@@ -80,8 +80,11 @@ func (s *stepping) work() Hold {
 	h := Hold{Request: s.Request, Sent: s.Sent, Status: jobs.StatusNext}
 	more := false
 	switch {
-	case s.flags.Freeze.Until > s.now:
+	case s.flags.shut(s.now):
 		h.Status, h.Next = jobs.StatusFrozen, s.flags.Freeze.Until
+		if s.flags.Owed != "" {
+			h.Next = max(h.Next, s.now.Add(time.Second))
+		}
 	case s.flags.Halted.Note != "" || s.flags.Paused.Note != "":
 		h.Status = jobs.StatusHalted
 	case s.Want == 0 && s.Slot == "":

@@ -47,7 +47,12 @@ type Flags struct {
 	Paused      Switch
 	Lifted      int64       // id of the last halt that ended
 	Jumped      jobs.Micros // when a jump of TIME was last noted
+	Recorded    bool        // history is kept of it
+	Owed        string      // since when and why history must be asked before anything starts
 }
+
+// shut tells whether nothing may start.
+func (f Flags) shut(now jobs.Micros) bool { return f.Owed != "" || f.Freeze.Until > now }
 
 // Reordering is what is kept of the reordering of an overloaded queue.
 type Reordering struct {

@@ -311,6 +311,7 @@ func readFlags(z *model.Zone, r *record) {
 		Paused: model.Switch{Note: r.take("paused"), At: r.micros("pausedAt"),
 			ID: r.number("pausedId")}}
 	z.Flags.Jumped = r.micros("jumped")
+	z.Flags.Recorded, z.Flags.Owed = r.take("recorded") == "1", r.take("owed")
 	o := &z.Reordering
 	o.Changes, o.Seen, o.Walked = r.int("changes"), r.int("changesSeen"), r.micros("walked")
 	o.Last = r.take("reordered")

@@ -79,7 +79,7 @@ func ScriptTexts() map[string]string {
 	texts := map[string]string{}
 	for _, s := range []*script{scripts.put, scripts.step, scripts.checkpoint, scripts.lose,
 		scripts.end, scripts.move, scripts.epoch, scripts.control, scripts.fsck, scripts.order,
-		scripts.speak, scripts.blob, scriptRoll, scriptAppoint, scripts.lead, scripts.schedule, scripts.tick} {
+		scripts.speak, scripts.blob, scriptRoll, scriptAppoint, scriptRecall, scripts.lead, scripts.schedule, scripts.tick} {
 		texts[s.Hash()] = s.text
 	}
 	return texts

@@ -60,6 +60,8 @@ var (
 	luaOrder string
 	//go:embed lua/speak.lua
 	luaSpeak string
+	//go:embed lua/recall.lua
+	luaRecall string
 	//go:embed lua/blob.lua
 	luaBlob string
 	//go:embed lua/lead.lua
@@ -144,6 +146,9 @@ var scriptAppoint = load("appoint", nil, luaAppoint)
 
 // scriptRoll is the one of tasks with a rule.
 var scriptRoll = load("roll", []string{luaExclude, luaRule}, luaRoll)
+
+// scriptRecall is the one of what only history knows.
+var scriptRecall = load("recall", []string{luaExclude, luaRule}, luaRecall)
 
 // reader takes the parts of a script's answer in order and keeps the first
 // error: an answer of another form is a bug or another version, never a guess.

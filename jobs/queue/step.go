@@ -78,14 +78,15 @@ func (q *Queue) step(ctx context.Context, name string, s jobs.Step) (jobs.Reply,
 
 // why tells why a zone is frozen. It is for people, so a failure does not matter.
 func (q *Queue) why(ctx context.Context, name string) string {
-	v, err := q.rdb.HMGet(ctx, zoneKey(name, "zone", ""), "why", "epoch").Result()
+	v, err := q.rdb.HMGet(ctx, zoneKey(name, "zone", ""), "why", "epoch", "owed").Result()
 	if err != nil {
 		return "for a reason that could not be read"
 	}
 	why, _ := v[0].(string)
 	epoch, _ := v[1].(string)
 	q.follow(ctx, name, epoch) // a failure does not matter: the next call tries again
-	return why
+	owed, _ := v[2].(string)
+	return whyShut(why, owed)
 }
 
 // follow calls epoch if the zone is in another than this handle knows: somebody

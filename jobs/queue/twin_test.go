@@ -91,7 +91,7 @@ func newTwin(t testing.TB, addr string) *twin {
 		scripts: map[string]queue.Script{}}
 	t.Cleanup(func() { w.rdb.Close() })
 	for _, name := range []string{"put", "step", "checkpoint", "lose", "end", "move", "epoch", "control",
-		"order", "roll", "appoint"} {
+		"order", "roll", "appoint", "recall"} {
 		w.scripts[name] = queue.ScriptBehind(pretend, name)
 	}
 	return w
@@ -365,6 +365,18 @@ func (w *twin) control(t rapid.TB, a model.Turn) {
 	}
 	got := model.Turned{Status: text(v, 0), Before: text(v, 1), Number: int64(number(v, 2))}
 	w.same(t, "control "+a.Verb, got, w.zone.Control(w.now, a))
+}
+
+func (w *twin) recall(t rapid.TB, a model.Recall) {
+	args := []any{a.Verb, a.Owed, string(a.Task)}
+	for _, p := range a.Jobs {
+		args = append(args, p.Host, string(p.End.Outcome), string(p.End.Class), p.End.Exit, p.End.Error,
+			p.End.Note, p.Attempt, p.Node, p.Began.String(), p.End.At.String())
+	}
+	if v, ok := w.call(t, "recall", args...); ok {
+		w.same(t, "recall "+a.Verb, model.Recalled{Status: text(v, 0), Ended: number(v, 1),
+			Lost: number(v, 2)}, w.zone.Recall(w.now, a))
+	}
 }
 
 func (w *twin) roll(t rapid.TB, a model.Roll) model.Rolled {

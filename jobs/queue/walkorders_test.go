@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"muster/jobs"
 	"muster/jobs/model"
 )
 
@@ -68,6 +69,34 @@ func (m *walker) turn(t *rapid.T) {
 		}
 	}
 	m.control(t, a)
+}
+
+// recall is what history says after a loss; what it says is not always so.
+func (m *walker) recall(t *rapid.T) {
+	if rapid.IntRange(0, 3).Draw(t, "seldom") > 0 && m.zone.Flags.Owed == "" {
+		return
+	}
+	a := model.Recall{Verb: rapid.SampledFrom([]string{"keep", "jobs", "jobs", "jobs", "done"}).Draw(t, "verb"),
+		Owed: m.zone.Flags.Owed, Task: m.task(t)}
+	if a.Verb == "keep" {
+		a.Owed = rapid.SampledFrom([]string{"", "the stream is shorter"}).Draw(t, "why")
+	}
+	if a.Verb == "jobs" {
+		for _, i := range rapid.Permutation([]int{0, 1, 2, 3, 4, 5}).Draw(t, "hosts")[:rapid.IntRange(1, 4).Draw(t, "jobs")] {
+			p := model.Past{Host: host(i), Attempt: rapid.IntRange(0, 3).Draw(t, "attempt"),
+				Node: "n1/7", Began: rapid.SampledFrom([]jobs.Micros{0, 1_750_000_000_000_000}).Draw(t, "began")}
+			if rapid.Bool().Draw(t, "ended") {
+				p.End = model.End{At: m.now - 5, Outcome: rapid.SampledFrom(jobs.Outcomes()).Draw(t, "outcome"),
+					Exit: rapid.SampledFrom([]string{"", "3"}).Draw(t, "exit"), Error: "it failed", Note: "a note"}
+			}
+			a.Jobs = append(a.Jobs, p)
+		}
+	}
+	m.twin.recall(t, a)
+	// Nothing starts for the rest of the walk else.
+	if m.zone.Flags.Owed != "" && rapid.Bool().Draw(t, "done") {
+		m.twin.recall(t, model.Recall{Verb: "done", Owed: m.zone.Flags.Owed})
+	}
 }
 
 // pass lets time pass, or TIME jump.

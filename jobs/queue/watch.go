@@ -115,6 +115,7 @@ type Depth struct {
 	Overdue float64   `json:"overdue"` // seconds since then; 0 if it is in the future
 	Frozen  jobs.Time `json:"frozen"`  // nothing starts before; null: not frozen
 	Why     string    `json:"why,omitempty"`
+	Owes    bool      `json:"asks_history,omitempty"` // until history was asked, however long it takes
 	Halted  string    `json:"halted,omitempty"`
 	Paused  string    `json:"paused,omitempty"`
 	jobs.Sharing
@@ -137,7 +138,7 @@ func (q *Queue) Depth(ctx context.Context, zone string) (Depth, error) {
 		cards[2], cards[3] = p.ZCount(ctx, queue, "-inf", until), p.ZCount(ctx, again, "-inf", until)
 		first = p.ZRangeWithScores(ctx, queue, 0, oldestOf-1)
 		state = p.HMGet(ctx, zoneKey(zone, "zone", ""), "frozen", "why", "halted",
-			"paused")
+			"paused", "owed")
 		return nil
 	})
 	if err != nil {
@@ -157,8 +158,12 @@ func (q *Queue) Depth(ctx context.Context, zone string) (Depth, error) {
 		s, _ := state.Val()[i].(string)
 		return s
 	}
-	if frozen, _ := jobs.ParseMicros(text(0)); frozen.Time().After(now) {
-		d.Frozen, d.Why = jobs.TimeOf(frozen), text(1)
+	frozen, _ := jobs.ParseMicros(text(0))
+	if d.Owes = text(4) != ""; d.Owes {
+		frozen = max(frozen, jobs.MicrosOf(now.Add(time.Second))) // nobody knows how long it takes
+	}
+	if frozen.Time().After(now) {
+		d.Frozen, d.Why = jobs.TimeOf(frozen), whyShut(text(1), text(4))
 	}
 	d.Halted, d.Paused = text(2), text(3)
 	return d, nil

@@ -18,7 +18,7 @@ local lock, value = m.locked(m.hostOf(id)), token .. ' ' .. id
 if lock and lock ~= value then return {'stale', m.at, ''} end
 if t.cancel or j.cancel then return {'stop', m.at, t.cancel or j.cancel} end
 if m.zone.halted then return {'stop', m.at, m.zone.halted} end
-if m.zone.frozen > m.now then return {'stop', m.at, 'the zone is frozen'} end
+if m.zone.shut then return {'stop', m.at, 'the zone is frozen'} end
 
 m.lock(id, token, m.raw + t.timeout)
 m.w('ZADD', m.kAgain, m.us(m.now + t.timeout + m.lockDelay(t.timeout)), id)

@@ -15,7 +15,7 @@
 --                  need what their hosts' traits say
 --      clear       object = group: it is not frozen any more. number = since when it is,
 --                  as the caller saw it, '' or 0 = whenever: another freeze stays
---      thaw        ends a freeze before its time; who missed the zone in this epoch, or
+--      thaw        ends a freeze before its time, and a wait for history; who missed the zone in this epoch, or
 --                  knows of a longer lock, and speaks later does not freeze it again
 --      gate        object = job, number = its step, a gate; note = open, refuse or late,
 --                  a blank, then who and why. The first answer counts, and lets a
@@ -159,8 +159,9 @@ function verbs.clear()
 end
 
 function verbs.thaw()
-  if m.zone.frozen <= m.now then return {'already', '', '0'} end
+  if not m.zone.shut then return {'already', '', '0'} end
   local why = call('HGET', m.kZone, 'why') or ''
+  m.w('HDEL', m.kZone, 'owed')
   m.w('HSET', m.kZone, 'frozen', '0', 'strict', '0', 'born', '0')
   say('thaw', 'zone')
   m.w('PUBLISH', m.kWake, '')

@@ -11,7 +11,8 @@
 -- Returns {epoch, frozen until, now, longest lock}
 -- Keeps: after a restart, a failover or a loss of the zone nothing is taken
 --      until every registered child has called, at the latest after the longest
---      lock that anybody knows who calls meanwhile. A new zone that nobody misses is open at once. After a jump of TIME
+--      lock that anybody knows who calls meanwhile; where history is kept, not before it
+--      was asked either (recall.lua). A new zone that nobody misses is open at once. After a jump of TIME
 --      nothing is taken for as long as it jumped, at most for the longest lock,
 --      however many callers report it.
 
@@ -46,7 +47,9 @@ else
       end
     end
     m.zone.epoch = m.open()
-    m.freeze('Redis was started anew or replaced')
+    local why = 'Redis was started anew or replaced'
+    m.freeze(why)
+    if m.zone.recorded then m.w('HSET', m.kZone, 'owed', m.at .. ' ' .. why) end
   elseif knew ~= '' and m.num(knew) < m.zone.born and registered[who] ~= m.zone.epoch then
     -- Somebody made a new zone before the caller could tell that one is missing.
     m.w('HSET', m.kZone, 'born', '0')

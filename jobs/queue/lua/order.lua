@@ -39,7 +39,7 @@ local function lock()
   local came = last[2] and tonumber(last[2]) >= m.num(v[1])
   local went = last[2] and m.num(v[2]) ~= m.num(v[3])
   if not (came or went) or call('ZCARD', m.kOpen) < 2 or m.zone.halted or m.zone.paused or
-      m.zone.frozen > m.now then return {'calm', m.at} end
+      m.zone.shut then return {'calm', m.at} end
   m.w('SET', m.kOverload, token, 'NX', 'PX', ARGV[3])
   m.event('reorder', 'zone', '{"node":' .. cjson.encode(ARGV[4]) .. ',"due":' ..
     m.us(call('ZCOUNT', m.kQueue, '-inf', m.at)) .. '}')

@@ -297,8 +297,9 @@ function m.run()
   m.grantedTo = {nil, nil} -- … and the task and the host of each
   m.lastToken, m.tokenText, m.looks = zone.token, false, 0
   local status, at, more = 'next', '0', false
-  if zone.frozen > m.now then
-    status, at = 'frozen', m.us(zone.frozen)
+  if zone.shut then
+    -- Nobody knows how long history takes: whoever asks comes again in a second.
+    status, at = 'frozen', m.us(math.max(zone.frozen, zone.owed and m.now + 1000000 or 0))
   elseif zone.halted or zone.paused then
     status = 'halted'
   elseif m.want > 0 then

@@ -5,9 +5,9 @@
 -- beginZone reads all of the zone, for the scripts that change it.
 function m.beginZone()
   m.begin()
-  local v = call('HMGET', m.kZone, 'born', 'strict', 'soonest', 'jumped')
+  local v = call('HMGET', m.kZone, 'born', 'strict', 'soonest', 'jumped', 'recorded')
   m.zone.born, m.zone.strict, m.zone.soonest = m.num(v[1]), v[2] == '1', m.num(v[3])
-  m.zone.jumped = m.num(v[4])
+  m.zone.jumped, m.zone.recorded = m.num(v[4]), v[5]
 end
 
 -- thaw ends a freeze once every registered child has called epoch since.

@@ -125,14 +125,16 @@ function m.reopen(t)
 end
 
 -- finish ends a job. o: outcome, class, exit, err, note, keep (the host stays locked
--- until its lock ends by itself), half (only its group is in doubt).
+-- until its lock ends by itself), half (only its group is in doubt), at (when that was, if
+-- it is not now: history knew of it, and need not be told).
 function m.finish(id, j, o)
   local t = m.task(m.taskOf(id))
   local exit, err, note = o.exit or '', o.err or '', o.note or ''
   m.event('end', id, '{"outcome":"' .. o.outcome .. '"' ..
     (exit ~= '' and ',"exit":' .. exit or '') ..
     (err ~= '' and ',"error":' .. cjson.encode(err) or '') ..
-    (note ~= '' and ',"how":' .. cjson.encode(note) or '') .. '}')
+    (note ~= '' and ',"how":' .. cjson.encode(note) or '') ..
+    (o.at and ',"recalled":true' or '') .. '}')
   if t then
     m.count(t, o.outcome, 1)
     if j.state == 'running' then m.count(t, 'running', -1) end
@@ -143,7 +145,7 @@ function m.finish(id, j, o)
   end
   if not o.keep then m.unlock(id, j, t) end
   local class = o.class or ''
-  local ended = m.at .. ' ' .. o.outcome .. ' ' .. (class ~= '' and class or '-') .. ' ' ..
+  local ended = (o.at or m.at) .. ' ' .. o.outcome .. ' ' .. (class ~= '' and class or '-') .. ' ' ..
     (exit ~= '' and exit or '-') .. '+' .. (o.spent or '') .. ' ' .. (err ~= '' and m.line(err) or '') ..
     (note ~= '' and '\n' .. m.line(note) or '')
   if j.rest then

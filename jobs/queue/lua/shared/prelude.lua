@@ -28,7 +28,7 @@ function m.num(s) return s and tonumber(s) or 0 end
 function m.begin()
   local t = call('TIME')
   local v = call('HMGET', m.kZone, 'run', 'frozen', 'halted', 'high', 'token', 'turn', 'waits',
-    'epoch', 'longest', 'paused', 'customers')
+    'epoch', 'longest', 'paused', 'customers', 'owed')
   local raw, high = t[1] * 1000000 + t[2], (v[4] or 0) + 0
   -- A clock that goes back a little is held; one that was far ahead and was put
   -- right is believed.
@@ -37,7 +37,9 @@ function m.begin()
   m.zone = {run = v[1], frozen = (v[2] or 0) + 0, halted = v[3], token = (v[5] or 0) + 0,
     turn = (v[6] or 0) + 0, waits = (v[7] or 0) + 0 > now - 5 * m.MINUTE and v[7], high = high,
     epoch = v[8], longest = (v[9] or 0) + 0, paused = v[10], customers = v[11],
-    turned = false, waited = v[7]} -- if turn is another now, and waits as it is kept
+    turned = false, waited = v[7], -- if turn is another now, and waits as it is kept
+    -- owed: history must be asked before anything starts, since when and why (recall.lua).
+    owed = v[12], shut = v[12] or (v[2] or 0) + 0 > now}
 end
 
 -- reset begins a call: nothing is planned, nothing was read.

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"muster/internal/fakefleet"
+	"muster/jobs"
+	"muster/server"
+)
+
+// Redis is restored from an older copy of its files, or loses the end of them, which is the same
+// to it. What ended since is known to history alone, for the hosts keep no record; what is at work
+// then is known to the children. The hosts' own log says whether a command ran twice.
+func TestNothingRunsTwiceWhenRedisIsRestoredFromAnOlderCopy(t *testing.T) {
+	t.Parallel()
+	const hosts = 64
+	f, inventory := pretend(t, fakefleet.Config{Hosts: hosts})
+	h := newHouse(t, inventory)
+	h.redis.Do(t, "CONFIG", "SET", "appendfsync", "always")
+	h.config(fourByFour)
+	h.master()
+	id := h.submit("all", held)
+	first := h.inHand(16)
+	files := filepath.Join(h.redis.Dir, "appendonlydir")
+	older := filepath.Join(t.TempDir(), "older")
+	if err := os.CopyFS(older, os.DirFS(files)); err != nil {
+		t.Fatal(err)
+	}
+	letGo(t, f, first...)
+	h.awaitPast(id, len(first))
+	h.inHand(16, first...) // these will be at work all the time
+
+	h.redis.Kill()
+	if err := os.RemoveAll(files); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(files, os.DirFS(older)); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.redis.Start(); err != nil {
+		t.Fatal(err)
+	}
+	h.server.await("history was asked what has ended")
+	letGo(t, f)
+	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: hosts})
+	ran := map[string]int{}
+	for _, e := range f.Log() {
+		if ran[e.Host]++; ran[e.Host] > 1 {
+			t.Errorf("host %s ran %q a second time", e.Host, e.Command)
+		}
+	}
+	if len(ran) != hosts {
+		t.Errorf("%d of %d hosts ran", len(ran), hosts)
+	}
+	for _, j := range h.awaitPast(id, hosts) {
+		if j.Outcome != jobs.Succeeded {
+			t.Errorf("history says of %s: %s (%s)", j.ID, j.Outcome, j.Error)
+		}
+	}
+	if n := h.events()["recalled"]; n == 0 {
+		t.Error("history was not asked")
+	}
+}
+
+// inHand waits until the children have so many jobs in hand on other hosts than some, and says on
+// which.
+func (h *house) inHand(n int, but ...string) (hosts []string) {
+	h.t.Helper()
+	h.awaitNode(func(node jobs.Node) bool {
+		hosts = nil
+		for _, c := range node.Children {
+			for _, job := range c.Jobs {
+				if !slices.Contains(but, job.Host()) {
+					hosts = append(hosts, job.Host())
+				}
+			}
+		}
+		return len(hosts) == n
+	})
+	return hosts
+}
+
+// awaitPast waits until history knows the end of so many jobs of a task.
+func (h *house) awaitPast(id jobs.TaskID, n int) []jobs.JobInfo {
+	h.t.Helper()
+	for late, tick := h.late(), time.Tick(100*time.Millisecond); ; {
+		var page server.PastJobs
+		if h.query(&page, "history", "--task", string(id), "--limit", "500"); len(page.Jobs) >= n {
+			out := make([]jobs.JobInfo, len(page.Jobs))
+			for i, j := range page.Jobs {
+				out[i] = j.JobInfo
+			}
+			return out
+		}
+		select {
+		case <-late:
+			h.t.Fatalf("history has %d jobs of task %s, want %d", len(page.Jobs), id, n)
+		case <-tick:
+		}
+	}
+}

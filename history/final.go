@@ -1,0 +1,69 @@
+package history
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"muster/jobs"
+)
+
+// A Contradiction is a second end of a job that differs from the one that is known. The first
+// one stays.
+type Contradiction struct {
+	Job   Job          // as the later word has it
+	First jobs.Outcome // as it is known
+}
+
+// ends stores the ends of jobs and what their hosts said, and returns the jobs of which that was
+// taken. Of a job that is known to have ended otherwise nothing is replaced.
+func (s *Store) ends(ctx context.Context, tx *sql.Tx, list []Job) (taken []Job,
+	against []Contradiction, err error) {
+	rows := jobRows(list)
+	n, err := s.count(ctx, tx, jobTable, rows)
+	if err != nil {
+		return nil, nil, err
+	}
+	if taken = list; n < int64(len(rows)) {
+		if against, err = contradictions(ctx, tx, list); err != nil {
+			return nil, nil, err
+		}
+		taken = slices.DeleteFunc(slices.Clone(list), func(j Job) bool {
+			return slices.ContainsFunc(against, func(c Contradiction) bool { return c.Job.ID == j.ID })
+		})
+	}
+	output, err := s.outputRows(taken)
+	if err != nil {
+		return nil, nil, err
+	}
+	return taken, against, s.insert(ctx, tx, outputTable, output)
+}
+
+// contradictions are those of some jobs that are stored with another outcome.
+func contradictions(ctx context.Context, tx *sql.Tx, list []Job) (out []Contradiction, err error) {
+	for _, j := range list {
+		var known string
+		err := tx.QueryRowContext(ctx, "select outcome from jobs where task = $1 and host = $2",
+			string(j.ID.Task()), j.ID.Host()).Scan(&known)
+		if err != nil {
+			return nil, fmt.Errorf("jobs: %w", err)
+		}
+		if jobs.Outcome(known) != j.Outcome {
+			out = append(out, Contradiction{j, jobs.Outcome(known)})
+		}
+	}
+	return out, nil
+}
+
+// contradictionRows are the events that tell of contradictions, at a place of a stream.
+func contradictionRows(b Batch, list []Contradiction) (out [][]any) {
+	for _, c := range list {
+		detail, _ := json.Marshal(map[string]any{"known": c.First, "outcome": c.Job.Outcome,
+			"error": c.Job.Error}) // texts alone
+		out = append(out, []any{b.Zone, b.Last, micros(c.Job.Finished), "contradiction", string(c.Job.ID),
+			string(c.Job.ID.Task()), clean(string(detail))})
+	}
+	return out
+}

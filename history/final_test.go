@@ -1,0 +1,90 @@
+package history_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"muster/history"
+	"muster/jobs"
+)
+
+// An end is final: what comes later and says otherwise is an event, and replaces nothing. Only an
+// end that nobody knew is settled by one that somebody does.
+func TestAKnownEndIsNeverReplaced(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, cfg history.Config) {
+		s := ready(t, cfg)
+		for i, c := range []struct{ first, then, want jobs.Outcome }{
+			{jobs.Succeeded, jobs.Unknown, jobs.Succeeded},
+			{jobs.Failed, jobs.Succeeded, jobs.Failed},
+			{jobs.Unknown, jobs.Succeeded, jobs.Succeeded},
+			{jobs.Unknown, jobs.Unknown, jobs.Unknown},
+		} {
+			host := fmt.Sprintf("fw%03d", i)
+			first, then := job(taskID(1), host, c.first, time.Second), job(taskID(1), host, c.then, 9*time.Second)
+			first.Output = jobs.Output{{Data: []byte("first\n")}}
+			then.Output = jobs.Output{{Data: []byte("then\n")}}
+			store(t, s, history.Batch{Ended: []history.Job{first}})
+			var told []history.Contradiction
+			store(t, s, history.Batch{Ended: []history.Job{then},
+				Contradicted: func(c history.Contradiction) { told = append(told, c) }})
+			kept, err := s.Job(t.Context(), first.ID)
+			if err != nil || kept.Outcome != c.want {
+				t.Errorf("%s, then %s: %s (%v), want %s", c.first, c.then, kept.Outcome, err, c.want)
+			}
+			said, err := s.Output(t.Context(), first.ID)
+			stays := c.first != jobs.Unknown
+			if err != nil || (string(said) == "first\n") != stays {
+				t.Errorf("%s, then %s: output %q, %v", c.first, c.then, said, err)
+			}
+			if stays != (len(told) == 1) || stays && (told[0].First != c.first || told[0].Job.Outcome != c.then) {
+				t.Errorf("%s, then %s: told of %+v", c.first, c.then, told)
+			}
+			if err := s.Reconcile(t.Context(), task(taskID(1), 1), []history.Job{then}); err != nil {
+				t.Fatal(err)
+			}
+			if kept, err := s.Job(t.Context(), first.ID); err != nil || kept.Outcome != c.want {
+				t.Errorf("%s, then %s reconciled: %s (%v)", c.first, c.then, kept.Outcome, err)
+			}
+		}
+	})
+}
+
+// What a zone is told after a loss: of jobs without an end, the last attempt that did something.
+func TestAttemptsWithoutAnEndAreFound(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, cfg history.Config) {
+		s := ready(t, cfg)
+		id := taskID(1)
+		take := func(at int, host string, no float64) jobs.Happening {
+			return happened(at, "take", jobs.NewID(id, host), map[string]any{"node": "n1/2", "attempt": no})
+		}
+		store(t, s, history.Batch{Ended: []history.Job{job(id, "ended", jobs.Succeeded, time.Second)},
+			Events: []jobs.Happening{
+				take(1, "ended", 1), happened(2, "end", jobs.NewID(id, "ended"), map[string]any{"outcome": "succeeded"}),
+				take(3, "twice", 1), happened(4, "retry", jobs.NewID(id, "twice"), nil), take(5, "twice", 2),
+				take(6, "runs", 1),
+				take(7, "back", 1), happened(8, "back", jobs.NewID(id, "back"), nil),
+				take(9, "window", 1), happened(10, "defer", jobs.NewID(id, "window"), nil),
+			}})
+		found := map[string]int{}
+		for after := ""; ; {
+			page, err := s.Begun(t.Context(), id, after, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(page) == 0 {
+				break
+			}
+			after = page[0].Host
+			found[after] = page[0].Attempt
+			if page[0].State != jobs.Lost || page[0].Node != "n1/2" {
+				t.Errorf("%+v", page[0])
+			}
+		}
+		if fmt.Sprint(found) != "map[runs:1 twice:2]" {
+			t.Errorf("found %v", found)
+		}
+	})
+}

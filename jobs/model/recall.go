@@ -1,0 +1,114 @@
+package model
+
+import (
+	"cmp"
+
+	"muster/jobs"
+)
+
+// Recall is a call of the script recall: what history knows of jobs that Redis may have
+// forgotten.
+type Recall struct {
+	Verb string // keep, jobs or done
+	Owed string // as the caller read it; of keep: why history must be asked; empty: it need not
+	Task jobs.TaskID
+	Jobs []Past
+}
+
+// Past is a job as history knows it.
+type Past struct {
+	Host    string
+	End     End // without an outcome: the attempt began, and nobody knows its end
+	Attempt int
+	Node    string
+	Began   jobs.Micros
+}
+
+// Recalled is its answer.
+type Recalled struct {
+	Status      string
+	Ended, Lost int
+}
+
+// Recall takes back what only history knows.
+func (z *Zone) Recall(now jobs.Micros, a Recall) Recalled {
+	c := z.begin(now)
+	f, out := c.flags, Recalled{Status: "ok"}
+	switch {
+	case f.Run == "":
+		return Recalled{Status: Absent}
+	case a.Verb == "keep":
+		c.keepHistory(a.Owed)
+	case f.Owed != a.Owed:
+		return Recalled{Status: "stale"}
+	case a.Verb == "done":
+		c.write(func() { c.Flags.Owed = "" })
+		c.event("recalled", "zone")
+	case c.task(a.Task) != nil:
+		for _, p := range a.Jobs {
+			c.recall(c.task(a.Task), p, &out)
+		}
+		c.task(a.Task).reopen()
+	}
+	c.flush()
+	return out
+}
+
+func (c *call) keepHistory(why string) {
+	c.write(func() { c.Flags.Recorded = true })
+	if why == "" || c.flags.Owed != "" {
+		return
+	}
+	c.write(func() { c.Flags.Owed = c.now.String() + " " + why })
+	c.event("freeze", "zone")
+}
+
+// recall is one job.
+func (c *call) recall(t *task, p Past, out *Recalled) {
+	id := jobs.NewID(t.id, p.Host)
+	j := c.job(id)
+	_, queued := c.Queue.Score(id)
+	_, again := c.Again.Score(id)
+	_, held := c.Held[t.id].Score(id)
+	switch {
+	case j.State == jobs.Ended || (j.State == "" && !queued && !again && !held):
+	case p.End.Outcome == "":
+		if j.State == jobs.Running || j.State == jobs.Lost || j.Counts.Attempt >= p.Attempt {
+			return
+		}
+		c.began(id, j, t, p)
+		out.Lost++
+	default:
+		j.Counts.Attempt = max(j.Counts.Attempt, p.Attempt)
+		j.Node, j.Token = p.Node, cmp.Or(j.Token, jobs.Token(c.flags.Epoch))
+		j.Started = cmp.Or(p.Began, j.Started)
+		c.change(id, func(kept *Job) {
+			kept.Counts.Attempt, kept.Node, kept.Token = j.Counts.Attempt, j.Node, j.Token
+			kept.Started = j.Started
+		})
+		c.finish(id, j, p.End, sure)
+		c.unqueue(id)
+		c.after(func() { c.Held.remove(t.id, id) })
+		out.Ended++
+	}
+}
+
+// began is a job with an attempt that Redis had forgotten.
+func (c *call) began(id jobs.ID, j Job, t *task, p Past) {
+	token := cmp.Or(j.Token, jobs.Token(c.flags.Epoch))
+	c.appoint(id, c.now)
+	c.write(func() { c.Queue.Remove(id) })
+	c.write(func() { c.Held.remove(t.id, id) })
+	c.change(id, func(kept *Job) {
+		kept.State, kept.Was, kept.Token, kept.Node = jobs.Lost, "", token, p.Node
+		kept.Counts.Attempt = p.Attempt
+		kept.Started = cmp.Or(j.Started, p.Began, c.now)
+		kept.Due = cmp.Or(j.Due, t.Due)
+	})
+	c.started(t)
+	if t.Head.Guarded {
+		c.acquire(id, c.needs(id, t), token)
+		c.doubt(id, t)
+	}
+	c.event("lost", id)
+}

@@ -1,0 +1,163 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+)
+
+// A Debt is what a zone owes to history, which was kept of it: to ask what has ended, before
+// anything starts again in a Redis that may have forgotten it.
+type Debt struct {
+	Zone     string
+	Recorded bool   // the zone knows that history is kept of it
+	Owed     string // since when, in µs, and why; empty: it owes nothing
+}
+
+// Debts lists the zones that exist, with what each owes.
+func (q *Queue) Debts(ctx context.Context, zones []string) ([]Debt, error) {
+	found := make([]*redis.SliceCmd, len(zones))
+	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, zone := range zones {
+			found[i] = p.HMGet(ctx, zoneKey(zone, "zone", ""), "run", "recorded", "owed")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, q.say("zones", err)
+	}
+	var out []Debt
+	for i, zone := range zones {
+		if v := found[i].Val(); textOf(v, 0) != "" {
+			out = append(out, Debt{zone, textOf(v, 1) == "1", textOf(v, 2)})
+		}
+	}
+	return out, nil
+}
+
+// KeepHistory notes that history is kept of a zone. With a reason nothing starts in the zone
+// until history was asked, as after a restart of Redis.
+func (q *Queue) KeepHistory(ctx context.Context, zone, why string) error {
+	_, err := q.recall(ctx, zone, "keep", oneLine(why))
+	return err
+}
+
+// Settle ends what a zone owed, as it was read: history was asked about all open tasks.
+// ErrStale: it owes something for another reason by now.
+func (q *Queue) Settle(ctx context.Context, d Debt) error {
+	_, err := q.recall(ctx, d.Zone, "done", d.Owed)
+	return err
+}
+
+// recallMax is how many jobs one call of recall looks at.
+const recallMax = 100
+
+// Recall tells the zone what history knows of jobs of a task: how they ended or, of one in the
+// state lost, that an attempt began. A job that has not ended in Redis takes that over.
+// ErrStale as for Settle.
+func (q *Queue) Recall(ctx context.Context, d Debt, id jobs.TaskID, list []jobs.JobInfo) (
+	jobs.Recalled, error) {
+	all := jobs.Recalled{}
+	for chunk := range slices.Chunk(list, recallMax) {
+		args := []any{string(id)}
+		for _, j := range chunk {
+			args = append(args, pastArgs(j)...)
+		}
+		r, err := q.recall(ctx, d.Zone, "jobs", d.Owed, args...)
+		if err != nil {
+			return all, err
+		}
+		all.Ended, all.Lost = all.Ended+r.Ended, all.Lost+r.Lost
+	}
+	return all, nil
+}
+
+func pastArgs(j jobs.JobInfo) []any {
+	exit := ""
+	if j.ExitCode != nil {
+		exit = strconv.Itoa(*j.ExitCode)
+	}
+	return []any{j.Host, string(j.Outcome), string(j.Class), exit, j.Error, j.Note, j.Attempt,
+		strings.Join(strings.Fields(j.Node), ""), microsOf(j.Started), microsOf(j.Finished)}
+}
+
+// microsOf is an instant as scripts take it; 0: it is not set.
+func microsOf(t jobs.Time) string {
+	if t.IsZero() {
+		return "0"
+	}
+	return jobs.MicrosOf(t.Time).String()
+}
+
+func (q *Queue) recall(ctx context.Context, zone, verb, owed string, args ...any) (
+	out jobs.Recalled, err error) {
+	r, err := q.script(ctx, scriptRecall, zone, append([]any{verb, owed}, args...)...)
+	if err != nil {
+		return out, err
+	}
+	status := r.text()
+	out.Ended, out.Lost = r.int(), r.int()
+	switch {
+	case r.err != nil:
+		return out, fmt.Errorf("recall in zone %s: %w", zone, r.err)
+	case status == "stale":
+		return out, fmt.Errorf("recall in zone %s: %w", zone, ErrStale)
+	case status != "ok":
+		return out, fmt.Errorf("recall in zone %s: %w", zone, errors.New("it answered "+status))
+	}
+	return out, nil
+}
+
+// Unsettled lists the tasks of which jobs in a zone have not ended, as far as Redis knows them:
+// those that run, and those that are not committed.
+func (q *Queue) Unsettled(ctx context.Context, zone string) ([]jobs.TaskID, error) {
+	var open *redis.StringSliceCmd
+	var all *redis.StringSliceCmd
+	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		open = p.ZRange(ctx, zoneKey(zone, "open", ""), 0, -1)
+		all = p.ZRange(ctx, hubKey("tasks", ""), 0, -1)
+		return nil
+	})
+	if err != nil {
+		return nil, q.say("tasks", err)
+	}
+	list := append(open.Val(), all.Val()...)
+	slices.Sort(list)
+	var out []jobs.TaskID
+	for chunk := range slices.Chunk(slices.Compact(list), chunkMax) {
+		found := make([]*redis.SliceCmd, len(chunk))
+		_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i, id := range chunk {
+				found[i] = p.HMGet(ctx, zoneKey(zone, "task:", id), "total", "done")
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, q.say("tasks", err)
+		}
+		for i, id := range chunk {
+			total, _ := strconv.Atoi(textOf(found[i].Val(), 0))
+			done, _ := strconv.Atoi(textOf(found[i].Val(), 1))
+			if done < total {
+				out = append(out, jobs.TaskID(id))
+			}
+		}
+	}
+	return out, nil
+}
+
+// whyShut is why nothing starts in a zone, for people.
+func whyShut(why, owed string) string {
+	_, owed, _ = strings.Cut(owed, " ")
+	if owed == "" {
+		return why
+	}
+	return owed + "; history is asked first what has ended since"
+}

@@ -1,0 +1,154 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/go-hclog"
+
+	"muster/history"
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+// Recalling gives zones back what Redis has forgotten and history knows.
+type Recalling interface {
+	Debts(ctx context.Context, zones []string) ([]queue.Debt, error)
+	KeepHistory(ctx context.Context, zone, why string) error
+	Unsettled(ctx context.Context, zone string) ([]jobs.TaskID, error)
+	Recall(ctx context.Context, d queue.Debt, id jobs.TaskID, list []jobs.JobInfo) (
+		jobs.Recalled, error)
+	Settle(ctx context.Context, d queue.Debt) error
+}
+
+// PastEnds are what a zone is told: how jobs of a task ended, and which began.
+type PastEnds interface {
+	Position(ctx context.Context, zone string) (history.Position, error)
+	Jobs(ctx context.Context, f history.Filter, cursor string, most int) ([]history.Job, string,
+		error)
+	Begun(ctx context.Context, id jobs.TaskID, after string, most int) ([]jobs.JobInfo, error)
+}
+
+// recaller asks history for zones whose Redis may have gone back in time. As long as one of
+// them was not settled nothing starts there.
+type recaller struct {
+	queue   Recalling
+	history PastEnds
+	log     hclog.Logger
+}
+
+// settle asks history for all zones that owe it.
+func (r recaller) settle(ctx context.Context, zones []string) error {
+	debts, err := r.queue.Debts(ctx, zones)
+	if err != nil {
+		return err
+	}
+	for _, d := range debts {
+		switch {
+		case !d.Recorded:
+			err = r.introduce(ctx, d.Zone)
+		case d.Owed != "":
+			err = r.pay(ctx, d)
+		}
+		if err != nil && !errors.Is(err, queue.ErrStale) { // then it is read again soon
+			return err
+		}
+	}
+	return nil
+}
+
+// introduce tells a zone that history is kept of it. One that history knows, and that does not
+// know of history, may be an older copy.
+func (r recaller) introduce(ctx context.Context, zone string) error {
+	pos, err := r.history.Position(ctx, zone)
+	if err != nil {
+		return err
+	}
+	why := ""
+	if pos.Last != "" {
+		why = "history knows this zone, and Redis has forgotten that"
+	}
+	return r.queue.KeepHistory(ctx, zone, why)
+}
+
+// pay compares all tasks of a zone that have not ended in Redis with history.
+func (r recaller) pay(ctx context.Context, d queue.Debt) error {
+	list, err := r.queue.Unsettled(ctx, d.Zone)
+	if err != nil {
+		return err
+	}
+	var all jobs.Recalled
+	for _, id := range list {
+		if err := r.task(ctx, d, id, &all); err != nil {
+			return fmt.Errorf("nothing starts in zone %s before history was asked what has ended: %w",
+				d.Zone, err)
+		}
+	}
+	if err := r.queue.Settle(ctx, d); err != nil {
+		return err
+	}
+	r.log.Info("history was asked what has ended: the zone may start", "zone", d.Zone,
+		"tasks", len(list), "ended", all.Ended, "begun", all.Lost)
+	return nil
+}
+
+// task takes back what history knows of a task, a page at a time.
+func (r recaller) task(ctx context.Context, d queue.Debt, id jobs.TaskID,
+	all *jobs.Recalled) error {
+	take := func(page []jobs.JobInfo) error {
+		n, err := r.queue.Recall(ctx, d, id, page)
+		all.Ended, all.Lost = all.Ended+n.Ended, all.Lost+n.Lost
+		return err
+	}
+	for cursor := ""; ; {
+		list, next, err := r.history.Jobs(ctx, history.Filter{Task: id}, cursor, history.PageMax)
+		if err != nil {
+			return err
+		}
+		page := make([]jobs.JobInfo, len(list))
+		for i, j := range list {
+			page[i] = j.JobInfo
+		}
+		if err := take(page); err != nil {
+			return err
+		}
+		if cursor = next; next == "" {
+			break
+		}
+	}
+	for after := ""; ; {
+		page, err := r.history.Begun(ctx, id, after, history.PageMax)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		if err := take(page); err != nil {
+			return err
+		}
+		after = page[len(page)-1].Host
+	}
+}
+
+// owing says which zones wait for history, for people; empty: none does.
+func (s *Server) owing(ctx context.Context) string {
+	zones, err := s.queue.Zones(ctx)
+	if err != nil {
+		return "" // that Redis cannot be used is said already
+	}
+	debts, err := s.queue.Debts(ctx, zones)
+	if err != nil {
+		return ""
+	}
+	for _, d := range debts {
+		if d.Owed == "" {
+			continue
+		}
+		text := "nothing starts in zone " + d.Zone + " before history was asked what has ended: Redis " +
+			"may have forgotten it"
+		if s.history == nil {
+			text += "; this server keeps no history"
+		}
+		return text + ". To start without: `muster nodes thaw --zone " + d.Zone + " --reason …`"
+	}
+	return ""
+}
