@@ -58,14 +58,15 @@ type house struct {
 	bin   string // path of muster
 	redis *queuetest.Server
 	url   string // of the server
+	zone  string // whose user of Redis the masters have
 
 	server *process
 }
 
 // newHouse starts redis-server and a muster server with the given inventory.
-func newHouse(t testing.TB, inventory string) *house {
+func newHouse(t testing.TB, inventory string, others ...string) *house {
 	t.Helper()
-	h := newCellar(t, inventory)
+	h := newCellar(t, inventory, others...)
 	h.server = h.start("server", "--config", h.file("muster.yaml"))
 	h.server.await("server listens")
 	return h
@@ -75,8 +76,12 @@ func newHouse(t testing.TB, inventory string) *house {
 // whether what is in Redis is consistent, in the zone default and in others.
 func newCellar(t testing.TB, inventory string, others ...string) *house {
 	t.Helper()
-	h := &house{t: t, dir: t.TempDir(), bin: filepath.Join(bin(t), "muster"),
-		redis: queuetest.StartServerWithUsers(t, "../../etc/users.acl", nil)}
+	h := &house{t: t, dir: t.TempDir(), bin: filepath.Join(bin(t), "muster"), zone: "default"}
+	users := "../../etc/users.acl"
+	if len(others) > 0 {
+		h.zone, users = "all", queuetest.UsersFile(t, append(others, "default")...)
+	}
+	h.redis = queuetest.StartServerWithUsers(t, users, nil)
 	h.url = freeSocket(t)
 	h.write("fleet.yaml", inventory)
 	h.config(nil)

@@ -67,6 +67,7 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 	}
 	defer r.close()
 	log := newLogger(r.Log, "master")
+	r.warnOfExcess(ctx, log)
 	b.listen, b.redis, b.vital = r.ears.listen, r.Queue(), vitalOf(r.Settings)
 	m, err := b.master(r.Settings, r.queue, log)
 	if err != nil {

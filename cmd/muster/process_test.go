@@ -41,6 +41,9 @@ func (h *house) startTo(log *os.File, args ...string) *process {
 		role = queue.RoleNode
 	}
 	login := h.redis.As(role).Login
+	if role == queue.RoleNode {
+		login.Username = queue.NodeUser(h.zone)
+	}
 	p.cmd.Env = append(os.Environ(), "MUSTER_REDIS_USERNAME="+login.Username,
 		"MUSTER_REDIS_PASSWORD="+login.Password)
 	p.cmd.Stderr = p.log

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -130,7 +131,7 @@ func (f *roleFlags) openBy(by func(queue.Config) (*queue.Queue, error)) (*role, 
 		return nil, err
 	}
 	cfg := s.Queue()
-	cfg.Role = f.as
+	cfg.Role, cfg.Zones = f.as, s.Master.Zones
 	q, err := by(cfg)
 	if err != nil {
 		return nil, exit(exitUsage, err)
@@ -154,6 +155,21 @@ func (r *role) hear(do func(os.Signal)) {
 			}
 		}
 	})
+}
+
+// warnOfExcess says in the log what the user of a node may do at Redis and should not: whoever
+// breaks into the node has it, too. It is a warning, because the node works with it.
+func (r *role) warnOfExcess(ctx context.Context, log hclog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, r.Redis.Timeout)
+	defer cancel()
+	may, err := r.queue.Excess(ctx)
+	switch {
+	case err != nil: // Redis is away, which is told where it is needed
+		log.Debug("permissions", "error", err)
+	case len(may) > 0:
+		log.Warn("the user of this node may do more at Redis than a node needs: give it the rules that "+
+			"`muster acl` prints", "may", strings.Join(may, "; "))
+	}
 }
 
 func (r *role) close() {

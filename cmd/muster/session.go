@@ -21,7 +21,7 @@ func clientCommands() []*cobra.Command {
 		newResume(), newHalt(), newRollout(), newGate(), newSchedules(), newSSH()}
 	look := []*cobra.Command{newTasks(), newTask(), newJobs(), newJob(), newLogs(), newEvents(),
 		newHosts(), newNodes(), newQueue(), newGroup(), newLimits(), newWindows(), newRunbooks(),
-		newBlob(), newFacts(), newHistory(), newReport(), newToken(), newSecrets(), newHealth(),
+		newBlob(), newFacts(), newHistory(), newReport(), newToken(), newACL(), newSecrets(), newHealth(),
 		newFsck()}
 	for _, c := range work {
 		c.GroupID = "work"

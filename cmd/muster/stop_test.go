@@ -53,7 +53,7 @@ func TestReloadChangesZonesAndSlots(t *testing.T) {
 	for i := len(lines) / 2; i < len(lines); i++ {
 		lines[i] = strings.Replace(lines[i], "zone: default", "zone: dmz", 1)
 	}
-	h := newHouse(t, strings.Join(lines, ""))
+	h := newHouse(t, strings.Join(lines, ""), "dmz")
 	m := h.master()
 	reload := func(keys map[string]any) {
 		h.config(keys)

@@ -33,15 +33,22 @@ func (q *Queue) endAll(ctx context.Context, e ending) (jobs.Cancel, error) {
 	}
 	var errs []error // a zone that cannot be asked is not in the way of the others
 	for _, zone := range zones {
-		for chunk, hosts := 0, hostsMax; hosts > 0; chunk++ {
-			hosts, err = q.endChunk(ctx, zone, chunk, e, &c)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("zone %s: %w", zone, err))
-				break
-			}
+		if err := q.endIn(ctx, zone, e, &c); err != nil {
+			errs = append(errs, fmt.Errorf("zone %s: %w", zone, err))
 		}
 	}
 	return c, errors.Join(errs...)
+}
+
+// endIn ends the jobs of a task in one zone.
+func (q *Queue) endIn(ctx context.Context, zone string, e ending, c *jobs.Cancel) error {
+	for chunk, hosts := 0, hostsMax; hosts > 0; chunk++ {
+		var err error
+		if hosts, err = q.endChunk(ctx, zone, chunk, e, c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // endChunk ends the jobs of a chunk, and returns how many hosts it has.

@@ -25,11 +25,12 @@ type Config struct {
 	Timeout  time.Duration `json:"timeout"`  // of one call, connecting included
 	Pool     int           `json:"pool"`     // connections at most; to each node of a cluster
 
-	// Role, Node and Slot are not configuration but who the caller is: what it may
+	// Role, Zones, Node and Slot are not configuration but who the caller is: what it may
 	// do, and for which child the handle holds jobs. All can be empty.
-	Role Role   `json:"-"`
-	Node string `json:"-"`
-	Slot string `json:"-"`
+	Role  Role     `json:"-"`
+	Zones []string `json:"-"` // of a node
+	Node  string   `json:"-"`
+	Slot  string   `json:"-"`
 }
 
 // Sentinel says which Sentinels know the server, and by which name.

@@ -59,6 +59,15 @@ func (t TLS) config() (*tls.Config, error) {
 	return c, nil
 }
 
+// named tells whether a user of Redis or a password is given.
+func (c Config) named() bool {
+	if c.Login != (Login{}) {
+		return true
+	}
+	o, err := redis.ParseURL(c.URL)
+	return err == nil && o.Username+o.Password != "" && len(c.Cluster) == 0 && c.Sentinel.Master == ""
+}
+
 type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // dialer opens the connections to servers and Sentinels of every kind.

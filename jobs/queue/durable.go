@@ -53,7 +53,7 @@ func (q *Queue) lasting(ctx context.Context, c *redis.Client, keys []string,
 func (q *Queue) runLasting(ctx context.Context, c *redis.Client, s *script, name string,
 	args []any) (v []any, acked int, err error) {
 	keys := []string{zoneKey(name, "zone", "")}
-	function := s.function != "" && !q.noFunctions.Load()
+	function := q.asFunction(s)
 	once := func(p redis.Pipeliner) {
 		if function {
 			p.FCall(ctx, s.function, keys, args...)
@@ -62,8 +62,8 @@ func (q *Queue) runLasting(ctx context.Context, c *redis.Client, s *script, name
 		}
 	}
 	cmds, acked, err := q.lasting(ctx, c, keys, once)
-	if isUnknownFunction(err) || function && isNoFunctions(err) {
-		function = q.loadLibrary(ctx, c, s)
+	if function && (isUnknownFunction(err) || isNoFunctions(err)) {
+		function = q.tryFunction(ctx, c, s, err)
 		cmds, acked, err = q.lasting(ctx, c, keys, once)
 	}
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {

@@ -50,7 +50,7 @@ func (h *beforeScript) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 // NoFunctions has a handle use scripts only, as with a Redis that has no functions.
-func (q *Queue) NoFunctions() { q.noFunctions.Store(true) }
+func (q *Queue) NoFunctions() { q.functions.never() }
 
 // SetJumpMin makes smaller jumps of TIME count.
 func (q *Queue) SetJumpMin(d time.Duration) { q.jumpMin = d }
@@ -85,30 +85,14 @@ func ScriptTexts() map[string]string {
 	return texts
 }
 
+// ZoneKeys and HubKeys are all kinds of keys.
+func ZoneKeys() []Key { return zoneKeys }
+
+// HubKeys are those that belong to no zone.
+func HubKeys() []Key { return hubKeys }
+
 // Commands are those that a role gives.
 func (r Role) Commands() []string { return r.commands() }
-
-// UserLine is the line of etc/users.acl for a role.
-func UserLine(r Role) string {
-	var b strings.Builder
-	b.WriteString("user muster-" + string(r) + " off resetpass sanitize-payload resetkeys")
-	for _, k := range r.keys() {
-		if k.write {
-			b.WriteString(" ~" + k.pattern)
-		} else {
-			b.WriteString(" %R~" + k.pattern)
-		}
-	}
-	b.WriteString(" resetchannels")
-	for _, c := range r.channels() {
-		b.WriteString(" &" + c)
-	}
-	b.WriteString(" -@all")
-	for _, c := range r.commands() {
-		b.WriteString(" +" + c)
-	}
-	return b.String()
-}
 
 // Clock is what is known of a server's clock; see clock.go.
 type Clock struct{ clock }

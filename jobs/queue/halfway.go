@@ -53,7 +53,8 @@ func (q *Queue) tendHalfway(ctx context.Context, zone string) error {
 	}
 }
 
-// goOn goes on with one task. What a paused customer keeps aside stays there.
+// goOn goes on with one task, in the zone that says how far it is and in no other: whoever
+// has the user of a node can write anything there. What a paused customer keeps aside stays.
 func (q *Queue) goOn(ctx context.Context, zone string, t halfway, customers bool) error {
 	v, id := t.fields.Val(), jobs.TaskID(t.id)
 	number := func(i int) int {
@@ -64,7 +65,7 @@ func (q *Queue) goOn(ctx context.Context, zone string, t halfway, customers bool
 	var err error
 	switch {
 	case cancelled != "" && waits > 0:
-		_, err = q.Cancel(ctx, id, cancelled)
+		err = q.endIn(ctx, zone, ending{id, jobs.Cancelled, cancelled, ""}, &jobs.Cancel{})
 	case cancelled == "" && textOf(v, 3) == "" && t.held.Val() > 0 && !(customers && t.parked.Val()):
 		_, err = q.bringBack(ctx, zone, id, "release", order{})
 	}

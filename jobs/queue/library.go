@@ -4,9 +4,17 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"muster/internal/proc"
 )
 
 // A library is a script as a function of Redis (FUNCTION LOAD, FCALL). EVALSHA runs
@@ -15,7 +23,7 @@ import (
 //
 // Its name has the hash of its text, so that two versions of muster live beside each
 // other, and a library that is there is the right one.
-type library struct{ function, code string }
+type library struct{ name, function, code string }
 
 // libraries is how many of a name may stay in a Redis, those of older versions with it.
 const libraries = 4
@@ -34,7 +42,7 @@ local m, call, ARGV = {}, nil, nil
 // by itself is said in step.lua.
 func newLibrary(name, code string) library {
 	sum := sha256.Sum256([]byte(code))
-	l := library{function: libraryPrefix(name) + hex.EncodeToString(sum[:6])}
+	l := library{name: name, function: libraryPrefix(name) + hex.EncodeToString(sum[:6])}
 	l.code = "#!lua name=" + l.function + "\n" + libraryHead + code +
 		"redis.register_function{function_name='" + l.function +
 		"', callback=answer, flags={'allow-oom'}}\n"
@@ -43,48 +51,136 @@ func newLibrary(name, code string) library {
 
 func libraryPrefix(name string) string { return "muster_" + name + "_" }
 
-// call calls a script: as a function, if it is one and Redis takes it.
+// functionAgain is how long a handle does without a library that was not there.
+const functionAgain = time.Minute
+
+// libraryEvery is how often a server looks, at most, whether the library of a Redis is there.
+const libraryEvery = 5 * time.Second
+
+// call calls a script: as a function, if it is one and this handle may trust it.
+//
+// Whoever may load functions can replace the code of each, and a function runs with the
+// permissions of its caller. So a server, which may do the most, calls scripts only, whose
+// hash is their name; and nodes call functions, but only servers load them (loadLibrary).
+// A handle without a role is alone with its Redis: it does both.
 func (q *Queue) call(ctx context.Context, c *redis.Client, s *script, name string,
 	args []any) *redis.Cmd {
-	if s.function == "" || q.noFunctions.Load() {
+	if !q.asFunction(s) {
 		return s.run(ctx, c, name, args...)
 	}
 	keys := []string{zoneKey(name, "zone", "")}
 	cmd := c.FCall(ctx, s.function, keys, args...)
-	switch err := cmd.Err(); {
+	err := cmd.Err()
+	switch {
 	case !isUnknownFunction(err) && !isNoFunctions(err):
 		return cmd
-	case isUnknownFunction(err):
-		if q.loadLibrary(ctx, c, s) {
-			return c.FCall(ctx, s.function, keys, args...)
-		}
-	default:
-		q.noFunctions.Store(true)
+	case q.tryFunction(ctx, c, s, err):
+		return c.FCall(ctx, s.function, keys, args...)
 	}
 	return s.run(ctx, c, name, args...)
 }
 
-// loadLibrary loads a script as a library, and tells whether it is there now. Old
-// versions of it are removed when they have become many; who still needs one loads it
-// again.
-func (q *Queue) loadLibrary(ctx context.Context, c *redis.Client, s *script) bool {
-	err := c.FunctionLoad(ctx, s.code).Err()
-	if err != nil && !strings.Contains(err.Error(), "already exists") {
-		if isNoFunctions(err) {
-			q.noFunctions.Store(true)
-		}
+// asFunction tells whether a script is to be called as a function.
+func (q *Queue) asFunction(s *script) bool {
+	return s.function != "" && q.cfg.Role != RoleServer && !q.functions.off()
+}
+
+// tryFunction tells whether a call is worth another try as a function, of which nothing was
+// carried out because of err.
+func (q *Queue) tryFunction(ctx context.Context, c *redis.Client, s *script, err error) bool {
+	switch {
+	case isNoFunctions(err):
+		q.functions.never()
+		return false
+	case q.cfg.Role != "":
+		q.functions.later(functionAgain) // until a server of this version has loaded it
 		return false
 	}
+	_, err = s.load(ctx, c, false)
+	return err == nil
+}
+
+// functions is what a handle knows of functions in Redis, on the boot clock.
+type functions struct {
+	from   atomic.Int64 // when it may call them again
+	looked sync.Map     // address of a server to when its library was looked at
+}
+
+// due tells whether the library of a server is to be looked at again, and notes that it is:
+// zones that share a server are tended one after the other.
+func (f *functions) due(addr string) bool {
+	now := proc.Boot()
+	last, known := f.looked.Load(addr)
+	if known && now < last.(time.Duration)+libraryEvery {
+		return false
+	}
+	f.looked.Store(addr, now)
+	return true
+}
+
+func (f *functions) off() bool {
+	from := f.from.Load()
+	return from != 0 && proc.Boot() < time.Duration(from)
+}
+
+func (f *functions) never()                { f.from.Store(math.MaxInt64) }
+func (f *functions) later(d time.Duration) { f.from.Store(int64(proc.Boot() + d)) }
+
+// loadLibrary sees to it that the function of step is in a Redis, so that nodes can call
+// it. With mend, code that is not the one which its name promises is put right: somebody
+// has replaced it, and the error says so.
+func (q *Queue) loadLibrary(ctx context.Context, c *redis.Client, mend bool) error {
+	if q.functions.off() {
+		return nil
+	}
+	replaced, err := scripts.step.load(ctx, c, mend)
+	switch {
+	case isNoFunctions(err):
+		q.functions.never()
+		return nil
+	case err != nil:
+		return q.say("load function", err)
+	case replaced:
+		return fmt.Errorf("redis %s: %w: the function %s was not the code of this version; it is loaded "+
+			"anew. Whoever may do FUNCTION LOAD there can run commands with the permissions of every node: "+
+			"give nodes the users that `muster acl` prints", q.cfg.Where(), ErrReplaced,
+			scripts.step.function)
+	}
+	return nil
+}
+
+// ErrReplaced is wrapped by Tend's error when somebody had replaced code of muster in Redis.
+var ErrReplaced = errors.New("somebody has replaced code of muster")
+
+// load makes sure that a library is in a Redis. With mend it compares the code, and replaced
+// says that it was another. Old versions of it are removed when they have become many; a
+// server that still needs one loads it again.
+func (l library) load(ctx context.Context, c *redis.Client, mend bool) (replaced bool,
+	err error) {
 	list, err := c.FunctionList(ctx, redis.FunctionListQuery{
-		LibraryNamePattern: libraryPrefix(s.name) + "*"}).Result()
-	if err == nil && len(list) > libraries {
-		for _, l := range list {
-			if l.Name != s.function {
-				c.FunctionDelete(ctx, l.Name) // a failure does not matter: it only takes room
-			}
+		LibraryNamePattern: libraryPrefix(l.name) + "*", WithCode: mend}).Result()
+	if err != nil {
+		return false, err
+	}
+	for _, found := range list {
+		if found.Name != l.function {
+			continue
+		}
+		if !mend || found.Code == l.code {
+			return false, nil
+		}
+		return true, c.FunctionLoadReplace(ctx, l.code).Err()
+	}
+	err = c.FunctionLoad(ctx, l.code).Err()
+	if err != nil && !strings.Contains(err.Error(), "already exists") {
+		return false, err
+	}
+	if len(list) >= libraries {
+		for _, old := range list {
+			c.FunctionDelete(ctx, old.Name) // a failure does not matter: it only takes room
 		}
 	}
-	return true
+	return false, nil
 }
 
 // isUnknownFunction tells that nothing was carried out, as the library is not there.

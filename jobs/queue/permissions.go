@@ -27,22 +27,30 @@ var ErrPermission = errors.New("the ACL of this user lacks permissions")
 // these and no others; a test holds them against what the suite calls.
 var (
 	// command is asked by the client of a cluster, before every call if it is refused.
-	plainCommands = strings.Fields("cluster|slots command eval evalsha fcall function|delete " +
-		"function|list function|load info ping script|load select subscribe time unsubscribe wait")
+	plainCommands = strings.Fields("cluster|slots command eval evalsha " +
+		"info ping script|load select subscribe time unsubscribe wait")
 	scriptCommands = strings.Fields("del exists get hdel hexists hget hgetall hincrby hlen " +
 		"hmget hset persist pexpire pttl publish sadd set sismember srem time xadd xdel xrange zadd " +
-		"zcard zcount zmscore zrange zrangebyscore zrem zrevrange zrevrangebyscore zscore")
-	nodeCommands   = strings.Fields("smembers")
-	serverCommands = strings.Fields("exec expire hkeys hscan hsetnx multi unwatch watch " +
+		"zcard zcount zmscore zrange zrangebyscore zrem zrevrange zrevrangebyscore zscore smembers")
+	// A node calls the function of step, and cannot change it. Scripts may be loaded by
+	// everybody: their hash is their name.
+	nodeCommands = strings.Fields("fcall")
+	// A server loads that function, and calls none.
+	serverCommands = strings.Fields("exec expire function|delete function|list function|load " +
+		"hkeys hscan hsetnx multi unwatch watch " +
 		"xinfo|stream xread xrevrange xtrim zremrangebyrank zremrangebyscore")
 )
 
+// nodeWriters are the writers of keys.go that a node calls.
+var nodeWriters = strings.Fields("step checkpoint lose epoch order speak Alert")
+
 // commands are those that a role gives, sorted.
 func (r Role) commands() []string {
-	list := slices.Concat(plainCommands, scriptCommands, nodeCommands)
+	own := nodeCommands
 	if r == RoleServer {
-		list = append(list, serverCommands...)
+		own = serverCommands
 	}
+	list := slices.Concat(plainCommands, scriptCommands, own)
 	slices.Sort(list)
 	return slices.Compact(list)
 }
@@ -53,23 +61,24 @@ type access struct {
 	write   bool
 }
 
-// keys are the keys that a role touches. A server writes all; a node only reads
-// what servers publish and when groups were cleared, and of the hub knows the nodes and
-// the blobs: no tokens.
-func (r Role) keys() []access {
+// keys are the keys that a role touches. A server writes all. A node has those of its zones:
+// it writes what the scripts write that it calls, and reads the others. Of the hub it knows
+// the nodes, and reads what is agreed about times and the blobs: no tokens.
+func (r Role) keys(zones []string) []access {
 	if r == RoleServer {
 		return []access{{prefix + "*", true}}
 	}
 	var list []access
-	for _, k := range zoneKeys {
-		kind, _, many := strings.Cut(k.Name, "<")
-		if many {
-			kind += "*"
-		}
-		write := k.Writers != "Publish" && k.Writers != "ClearGroup"
-		if a := (access{zoneKey("*", kind, ""), write}); k.Type != "channel" &&
-			!slices.Contains(list, a) {
-			list = append(list, a)
+	for _, zone := range zones {
+		for _, k := range zoneKeys {
+			kind, _, many := strings.Cut(k.Name, "<")
+			if many {
+				kind += "*"
+			}
+			a := access{zoneKey(zone, kind, ""), k.ofNodes()}
+			if k.Type != "channel" && !slices.Contains(list, a) {
+				list = append(list, a)
+			}
 		}
 	}
 	return append(list, access{hubKey("nodes", ""), true}, access{hubKey("node:", "*"), true},
@@ -78,15 +87,24 @@ func (r Role) keys() []access {
 		access{hubKey("blob:", "*"), false})
 }
 
+// ofNodes tells whether nodes write a key.
+func (k Key) ofNodes() bool {
+	return slices.ContainsFunc(strings.Split(k.Writers, ", "), func(name string) bool {
+		return slices.Contains(nodeWriters, name)
+	})
+}
+
 // channels are the patterns of channels of a role.
-func (r Role) channels() []string {
+func (r Role) channels(zones []string) []string {
 	if r == RoleServer {
 		return []string{prefix + "*"}
 	}
 	var list []string
-	for _, k := range zoneKeys {
-		if k.Type == "channel" {
-			list = append(list, zoneKey("*", k.Name, ""))
+	for _, zone := range zones {
+		for _, k := range zoneKeys {
+			if k.Type == "channel" {
+				list = append(list, zoneKey(zone, k.Name, ""))
+			}
 		}
 	}
 	return list
@@ -104,32 +122,80 @@ for _, line in ipairs(ARGV) do
 end
 return missing`
 
+// ask returns those of some lines that the user of a connection may not give.
+func ask(ctx context.Context, c *redis.Client, lines []any) ([]string, error) {
+	return c.Eval(ctx, permitText, nil, lines...).StringSlice()
+}
+
 // lacks lists what the user of a connection may not do and must, in words.
-func (r Role) lacks(ctx context.Context, c *redis.Client) ([]string, error) {
-	if r == "" {
+func (c Config) lacks(ctx context.Context, rdb *redis.Client) ([]string, error) {
+	if c.Role == "" {
 		return nil, nil
 	}
+	zones := c.zones()
 	var lines []any
-	for _, command := range r.commands() {
-		lines = append(lines, sample(command))
+	for _, command := range c.Role.commands() {
+		lines = append(lines, sample(command, zones[0]))
 	}
-	for _, k := range r.keys() {
+	for _, k := range c.Role.keys(zones) {
 		key := strings.ReplaceAll(k.pattern, "*", "x")
 		lines = append(lines, "EXISTS "+key)
 		if k.write {
 			lines = append(lines, "DEL "+key)
 		}
 	}
-	for _, channel := range r.channels() {
+	for _, channel := range c.Role.channels(zones) {
 		lines = append(lines, "SUBSCRIBE "+strings.ReplaceAll(channel, "*", "x"))
 	}
-	return c.Eval(ctx, permitText, nil, lines...).StringSlice()
+	return ask(ctx, rdb, lines)
 }
 
-// sample is a command with as many arguments as it takes, on a key that every
+// zones are those of a node; a server has all, and is asked about one.
+func (c Config) zones() []string {
+	if len(c.Zones) == 0 {
+		return []string{defaultZone}
+	}
+	return c.Zones
+}
+
+const defaultZone = "default"
+
+// tooMuch is what no user of a node needs, and what would make it master of the others.
+// Another zone stands for all others.
+func tooMuch() []any {
+	other := "muster-another-zone"
+	return []any{"FUNCTION LOAD x", "FUNCTION DELETE x", "FUNCTION FLUSH", "SCRIPT FLUSH", "FLUSHALL",
+		"CONFIG GET x", "ACL LIST", "EXISTS " + hubKey("tokens", ""), "DEL " + hubKey("tokens", ""),
+		"DEL " + hubKey("inventory", ""), "DEL " + hubKey("schedules", ""),
+		"DEL " + hubKey("task:", "x"), "DEL " + zoneKey(other, "queue", ""),
+		"DEL " + zoneKey(other, "task:", "x")}
+}
+
+// Excess lists what the user of a node may do at Redis although no node needs it. It is
+// empty for others, and where no user is named: such a Redis asks nobody.
+func (q *Queue) Excess(ctx context.Context) ([]string, error) {
+	if q.cfg.Role != RoleNode || !q.cfg.named() {
+		return nil, nil
+	}
+	lines := tooMuch()
+	c, _, err := q.at(ctx, q.cfg.zones()[0])
+	if err != nil {
+		return nil, err
+	}
+	refused, err := ask(ctx, c, lines)
+	var may []string
+	for _, line := range lines {
+		if !slices.Contains(refused, line.(string)) {
+			may = append(may, line.(string))
+		}
+	}
+	return may, q.say("permissions", err)
+}
+
+// sample is a command with as many arguments as it takes, on a key of a zone that every
 // role may write.
-func sample(command string) string {
-	key, channel := zoneKey("x", "queue", ""), zoneKey("x", "wake", "")
+func sample(command, zone string) string {
+	key, channel := zoneKey(zone, "queue", ""), zoneKey(zone, "wake", "")
 	words := strings.ReplaceAll(strings.ToUpper(command), "|", " ")
 	switch command {
 	case "command", "info", "ping", "time", "unsubscribe", "cluster|slots", "exec", "multi", "unwatch",
@@ -167,6 +233,6 @@ func (q *Queue) permitted(missing []string) error {
 		return nil
 	}
 	slices.Sort(missing)
-	return fmt.Errorf("redis %s: %w of a muster %s: %s: see etc/users.acl", q.cfg.Where(),
+	return fmt.Errorf("redis %s: %w of a muster %s: %s: `muster acl` prints the users", q.cfg.Where(),
 		ErrPermission, q.cfg.Role, strings.Join(slices.Compact(missing), "; "))
 }

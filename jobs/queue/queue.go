@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -33,7 +32,7 @@ type Queue struct {
 
 	durable string // how far the servers can be trusted; set by Open
 
-	noFunctions atomic.Bool // this Redis, or this user of it, has no functions
+	functions functions // whether step is called as one
 }
 
 // zone is what a handle knows of a zone it has called.

@@ -27,7 +27,7 @@ func (q *Queue) trust(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		missing, err := q.cfg.Role.lacks(ctx, c)
+		missing, err := q.cfg.lacks(ctx, c)
 		mu.Lock()
 		defer mu.Unlock()
 		for _, mistake := range list {
@@ -54,7 +54,26 @@ func (q *Queue) trust(ctx context.Context) error {
 		return fmt.Errorf("redis %s: %w: %s (or accept it with --unsafe-redis)",
 			q.cfg.Where(), ErrRefused, strings.Join(wrong, "; "))
 	}
-	return q.permitted(lacks)
+	if err := q.permitted(lacks); err != nil {
+		return err
+	}
+	return q.loadLibraries(ctx)
+}
+
+// loadLibraries loads what nodes call, for a server, into each Redis that may be written to.
+// If other code stands there, Tend says so and puts it right.
+func (q *Queue) loadLibraries(ctx context.Context) error {
+	if q.cfg.Role != RoleServer {
+		return nil
+	}
+	load := func(ctx context.Context, c *redis.Client) error { return q.loadLibrary(ctx, c, false) }
+	switch rdb := q.rdb.(type) {
+	case *redis.ClusterClient:
+		return rdb.ForEachMaster(ctx, load)
+	case *redis.Client:
+		return load(ctx, rdb)
+	}
+	return nil
 }
 
 // inspect says what is wrong with one server.

@@ -171,13 +171,13 @@ func (q *Queue) Depth(ctx context.Context, zone string) (Depth, error) {
 
 // Tend does what must happen in a zone also where no master lives: it sees lost
 // jobs and expiries, goes on with commits that were left half way, and makes the zone
-// stand as the last halt or pause, or its end, wants it; seldom it does what tendSeldom
-// says. A duty calls it every 10 s.
+// stand as the last halt or pause, or its end, wants it, and nodes find the function of
+// step; seldom it does what tendSeldom says. A duty calls it every 10 s.
 func (q *Queue) Tend(ctx context.Context, zone string) error {
 	if err := q.tendHalt(ctx, zone); err != nil {
 		return err
 	}
-	paused := q.tendPauses(ctx, zone)
+	errs := []error{q.tendLibrary(ctx, zone), q.tendPauses(ctx, zone)}
 	for {
 		reply, err := q.Step(ctx, zone, jobs.Step{})
 		if err != nil {
@@ -187,7 +187,16 @@ func (q *Queue) Tend(ctx context.Context, zone string) error {
 			break
 		}
 	}
-	return errors.Join(paused, q.tendSeldom(ctx, zone), q.tendCommits(ctx))
+	return errors.Join(append(errs, q.tendSeldom(ctx, zone), q.tendCommits(ctx))...)
+}
+
+// tendLibrary looks whether the nodes of a zone find the function of step, and the right one.
+func (q *Queue) tendLibrary(ctx context.Context, zone string) error {
+	c, addr, err := q.at(ctx, zone)
+	if err != nil || q.cfg.Role != RoleServer || !q.functions.due(addr) {
+		return err
+	}
+	return q.loadLibrary(ctx, c, true)
 }
 
 // cleanEvery is how many rounds pass between two looks at semaphores and open tasks.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // StartServerWithUsers starts a server that has the users of a file such as
-// etc/users.acl, each with its role as password, and the default user for what
+// etc/users.acl, each with its role (server, node, admin) as password, and the default user for what
 // tests do to it. change, which may be nil, changes the file before.
 func StartServerWithUsers(t testing.TB, file string, change func(string) string) *Server {
 	t.Helper()
@@ -30,23 +31,46 @@ func UserArgs(t testing.TB, file string, change func(string) string) []string {
 		text = change(text)
 	}
 	text = strings.ReplaceAll(text, "user default off", "user default on nopass ~* &* +@all")
-	for _, role := range []string{"server", "node", "admin"} {
-		text = strings.ReplaceAll(text, "user "+userPrefix+role+" off resetpass",
-			"user "+userPrefix+role+" on resetpass >"+role)
-	}
+	text = userLine.ReplaceAllString(text, "user muster-$1$2 on resetpass >$1")
 	users := filepath.Join(t.TempDir(), "users.acl")
 	must(t, os.WriteFile(users, []byte(text), 0o600))
 	return []string{"--aclfile", users}
 }
 
-const userPrefix = "muster-"
+// UsersFile writes a file such as etc/users.acl for some zones, in which muster-node-all is
+// a user for nodes that serve all of them.
+func UsersFile(t testing.TB, zones ...string) string {
+	t.Helper()
+	each, err := queue.Users(zones, "")
+	must(t, err)
+	all, err := queue.Users(zones, queue.NodeUser("all"))
+	must(t, err)
+	text := "user default off\n"
+	for _, u := range append(each, all[1]) {
+		text += u.Line() + "\n"
+	}
+	file := filepath.Join(t.TempDir(), "zones.acl")
+	must(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+// userLine begins the line of a user of some role.
+var userLine = regexp.MustCompile(`user muster-(server|node|admin)(\S*) off resetpass`)
+
+// userOf is the name of the user for a role, of a node in the zone "default".
+func userOf(role string) string {
+	if role == string(queue.RoleNode) {
+		return queue.NodeUser("default")
+	}
+	return "muster-" + role
+}
 
 // As is how a role reaches a server that has users.
 func (s *Server) As(role queue.Role) queue.Config { return As(s.Config(), role) }
 
 // As is how a role reaches servers that have users.
 func As(cfg queue.Config, role queue.Role) queue.Config {
-	cfg.Login = queue.Login{Username: userPrefix + string(role), Password: string(role)}
+	cfg.Login = queue.Login{Username: userOf(string(role)), Password: string(role)}
 	cfg.Role = role
 	return cfg
 }
@@ -55,7 +79,7 @@ func As(cfg queue.Config, role queue.Role) queue.Config {
 // ends.
 func Login(t testing.TB, s *Server, role string) *redis.Client {
 	t.Helper()
-	c := redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2, Username: userPrefix + role,
+	c := redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2, Username: userOf(role),
 		Password: role})
 	t.Cleanup(func() { c.Close() })
 	return c

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"muster/fleet"
+	"muster/jobs/queue"
+)
+
+// aclFlags are the flags of muster acl.
+type aclFlags struct {
+	zones        []string
+	user, output string
+	orders       bool
+}
+
+func newACL() *cobra.Command {
+	var f aclFlags
+	c := &cobra.Command{
+		Use:   "acl",
+		Short: "Print the users that Redis should have, for the zones of this house",
+		Long: `acl prints a file of users for Redis (aclfile): one for servers, one for the nodes of
+each zone, one for people. A node's user has the keys of its own zones and nothing of
+the others; it cannot make tokens, change the inventory or replace code in Redis.
+
+The users have no password, so nobody can log in as one before you give it one:
+  redis-cli ACL SETUSER muster-node-dmz on '>PASSWORD'   and   redis-cli ACL SAVE
+
+Nodes that serve several zones share a user: --user names it. With --orders acl prints
+ACL SETUSER for a Redis that runs: passwords, and who is on, stay as they are.
+It talks to nobody.
+
+Exit codes: 0 it is printed, 2 wrong use.`,
+		Example: `  muster acl > /etc/redis/users.acl
+  muster acl --zone default --zone dmz
+  muster acl --zone berlin --zone hamburg --user muster-node-north
+  muster acl --zone dmz --orders | redis-cli`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Annotations:       map[string]string{offline: "yes"},
+		RunE:              func(c *cobra.Command, _ []string) error { return f.print(c) },
+	}
+	c.Flags().StringArrayVar(&f.zones, "zone", []string{"default"},
+		"`zone` whose nodes get a user; can be given several times")
+	c.Flags().StringVar(&f.user, "user", "",
+		"`name` of one user for nodes that serve all the zones, in place of one a zone")
+	c.Flags().BoolVar(&f.orders, "orders", false, "print ACL SETUSER commands in place of a file")
+	outputFlag(c, &f.output)
+	completeFlagWith(c, "zone", cobra.NoFileCompletions)
+	completeFlagWith(c, "user", cobra.NoFileCompletions)
+	return c
+}
+
+func (f aclFlags) print(c *cobra.Command) error {
+	users, err := queue.Users(f.zones, f.user)
+	if err = errors.Join(checkOutput(f.output), f.checkUser(), err); err != nil {
+		return exit(exitUsage, err)
+	}
+	switch {
+	case f.output == outputJSON:
+		return printJSON(c.OutOrStdout(), users)
+	case f.orders:
+		for _, u := range users {
+			fmt.Fprintln(c.OutOrStdout(), u.Order())
+		}
+		return nil
+	}
+	fmt.Fprintln(c.OutOrStdout(), "user default off")
+	for _, u := range users {
+		fmt.Fprintln(c.OutOrStdout(), u.Line())
+	}
+	return nil
+}
+
+// checkUser refuses names that would take the permissions of another user away.
+func (f aclFlags) checkUser() error {
+	switch {
+	case f.user == "":
+		return nil
+	case f.user == "default", f.user == "muster-server", f.user == "muster-admin":
+		return fmt.Errorf("--user %s is not a user of nodes: want a name such as muster-node-%s", f.user,
+			strings.Join(f.zones, "-"))
+	}
+	if err := fleet.CheckName(f.user); err != nil {
+		return fmt.Errorf("--user: %w", err)
+	}
+	return nil
+}
