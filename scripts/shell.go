@@ -3,6 +3,7 @@ package scripts
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +19,26 @@ func quote(v string) (string, error) {
 		return "", errors.New("a shell word cannot hold a NUL character")
 	}
 	return "'" + strings.ReplaceAll(v, "'", `'\''`) + "'", nil
+}
+
+// plainWord is a word that means itself in every shell.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
+
+// ShellCommand returns the text of a shell that runs a command of these words, each as it
+// is. Words that need no quotes get none, so that people recognise what they typed.
+func ShellCommand(words []string) (string, error) {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = w
+		if plainWord.MatchString(w) {
+			continue
+		}
+		var err error
+		if list[i], err = quote(w); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(list, " "), nil
 }
 
 // checkShell tells what is wrong with a shell text: its syntax, and

@@ -23,7 +23,10 @@ const (
 
 type (
 	tasksInput struct {
-		Limit int `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"how many"`
+		Asked
+		Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"how many"`
+		Mine  bool   `query:"mine" doc:"only those of the newest 500 that the caller submitted"`
+		User  string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
 	}
 	tasksOutput struct{ Body TaskList }
 
@@ -50,11 +53,34 @@ type (
 )
 
 func (s *Server) tasks(ctx context.Context, in *tasksInput) (*tasksOutput, error) {
+	if in.Mine {
+		return s.tasksOfCaller(ctx, in)
+	}
 	list, err := s.queue.Tasks(ctx, in.Limit)
 	if err != nil {
 		return nil, problem(err)
 	}
 	return &tasksOutput{TaskList{list}}, nil
+}
+
+// ownTasksMax is how many of the newest tasks are looked at for those of one operator.
+const ownTasksMax = 500
+
+// tasksOfCaller lists the newest tasks of who asks. An operator whom a token proves and one
+// of the same name whom nothing proves are two.
+func (s *Server) tasksOfCaller(ctx context.Context, in *tasksInput) (*tasksOutput, error) {
+	name, proven, err := operator(in.who, "", in.User)
+	if err != nil {
+		return nil, refusal(mistakes("header.X-Muster-User", err))
+	}
+	list, err := s.queue.Tasks(ctx, ownTasksMax)
+	if err != nil {
+		return nil, problem(err)
+	}
+	list = slices.DeleteFunc(list, func(t jobs.TaskInfo) bool {
+		return t.Operator != name || t.Proven != proven
+	})
+	return &tasksOutput{TaskList{list[:min(in.Limit, len(list))]}}, nil
 }
 
 func (s *Server) task(ctx context.Context, in *taskInput) (*taskOutput, error) {

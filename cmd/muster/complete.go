@@ -60,6 +60,9 @@ func completeTasks(c *cobra.Command, args []string, _ string) (
 		return cl.tasks(ctx, completionTasks)
 	})
 	var words []cobra.Completion
+	if len(list) > 0 {
+		words = append(words, cobra.CompletionWithDesc(newestWord, "your newest task"))
+	}
 	for _, t := range list {
 		words = append(words, cobra.CompletionWithDesc(cell(string(t.Task)),
 			fmt.Sprintf("%s on %s, %s", cell(t.Runbook), count(t.Total, "host"), cell(string(t.State)))))
@@ -163,6 +166,18 @@ func stateWord(j jobs.JobInfo) string {
 		return cell(string(j.Outcome))
 	}
 	return cell(string(j.State))
+}
+
+// completeRunbookAndHosts completes a runbook and then a selector.
+func completeRunbookAndHosts(c *cobra.Command, args []string, typed string) (
+	[]cobra.Completion, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 0:
+		return completeRunbooks(c, args, typed)
+	case 1:
+		return completeSelector(c, nil, typed)
+	}
+	return nil, noFiles
 }
 
 func completeRunbooks(c *cobra.Command, args []string, _ string) (

@@ -260,7 +260,8 @@ Everything keeps running until Ctrl-C. In another terminal:
   export MUSTER_URL=%s
   muster tasks
   muster nodes
-  muster run exec --on 'role=vpn' --arg cmd='uname -a'
+  muster exec 'role=vpn' -- uname -a
+  muster task last
   muster hosts 'fw[0001-0020]'
   muster events
 `, st.url)

@@ -24,19 +24,22 @@ import (
 func newEvents() *cobra.Command {
 	task := ""
 	c := &cobra.Command{
-		Use:   "events",
+		Use:   "events [TASK]",
 		Short: "Follow what happens, until Ctrl-C or the end of a task",
 		Long: `events prints what happens from now on, a line an event; with -o json each line is
-a JSON object. It goes on where it was when the server was away for a while. With
---task it ends when that task has ended.`,
+a JSON object. It goes on where it was when the server was away for a while. Of a
+task it ends when that has ended.`,
 		Example: `  muster events
-  muster events --task 0wcy7y2fb2 -o json`,
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+  muster events 0wcy7y2fb2 -o json`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeTasks,
 	}
 	c.Flags().StringVar(&task, "task", "", "only what concerns the task of this `id` and its jobs")
 	completeFlagWith(c, "task", completeTasks)
-	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		if err := oneOf(&task, args); err != nil {
+			return exit(exitUsage, err)
+		}
 		l := listener{session: s}
 		if task != "" {
 			id, err := taskArg(task)

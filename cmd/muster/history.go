@@ -75,7 +75,7 @@ func newHistory() *cobra.Command {
 	var f pastFlags
 	limit, cursor := 50, ""
 	c := &cobra.Command{
-		Use:   "history",
+		Use:   "history [TASK]",
 		Short: "List jobs that have ended, also long ago, the last one first",
 		Long: `history lists jobs that have ended, the last one first, for as long as history.keep
 says. Each answer is one page; its last line tells how to get the next one. A job that
@@ -84,15 +84,20 @@ is not there has not ended, or muster lacks its end: see muster history gaps.
 Times are RFC 3339, or a date with or without a time of the clocks here.`,
 		Example: `  muster history --customer acme --outcome failed --from 2026-11-01
   muster history --host fw001 --limit 5
+  muster history 0wcy7y2fb2
   muster history --runbook firmware --operator alice -o json`,
-		Args: cobra.NoArgs,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeTasks,
 	}
 	f.add(c)
 	c.Flags().IntVar(&limit, "limit", limit, "jobs of a page, at most 500")
 	c.Flags().StringVar(&cursor, "cursor", "", "`place` where the next page begins")
 	completeFlagWith(c, "cursor", cobra.NoFileCompletions)
 	completeFlagWith(c, "limit", cobra.NoFileCompletions)
-	clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
+	clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		if err := oneOf(&f.task, args); err != nil {
+			return exit(exitUsage, err)
+		}
 		q, err := f.query()
 		if limit < 1 || limit > history.PageMax {
 			err = errors.Join(err, fmt.Errorf("--limit %d: want 1 to %d", limit, history.PageMax))

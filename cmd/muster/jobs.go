@@ -18,15 +18,15 @@ import (
 func newJobs() *cobra.Command {
 	var task, state, outcome string
 	c := &cobra.Command{
-		Use:   "jobs --task ID",
+		Use:   "jobs TASK",
 		Short: "List the jobs of a task, one a host",
-		Example: `  muster jobs --task 0wcy7y2fb2
-  muster jobs --task 0wcy7y2fb2 --outcome failed
-  muster jobs --task 0wcy7y2fb2 --state running -o json`,
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Example: `  muster jobs 0wcy7y2fb2
+  muster jobs 0wcy7y2fb2 --outcome failed
+  muster jobs last --state running -o json`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeTasks,
 	}
-	c.Flags().StringVar(&task, "task", "", "`id` of the task")
+	c.Flags().StringVar(&task, "task", "", "`id` of the task, which may also stand without this flag")
 	c.Flags().StringVar(&state, "state", "", "only jobs in this `state`: "+join(jobs.States()))
 	c.Flags().StringVar(&outcome, "outcome", "",
 		"only jobs with this `outcome`: "+join(jobs.Outcomes()))
@@ -34,7 +34,10 @@ func newJobs() *cobra.Command {
 	completeFlagWith(c, "task", completeTasks)
 	completeFlag(c, "state", texts(jobs.States())...)
 	completeFlag(c, "outcome", texts(jobs.Outcomes())...)
-	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		if err := oneOf(&task, args); err != nil {
+			return exit(exitUsage, err)
+		}
 		id, err := checkJobs(task, jobs.State(state), jobs.Outcome(outcome))
 		if err != nil {
 			return exit(exitUsage, err)
@@ -53,9 +56,10 @@ func checkJobs(task string, s jobs.State, o jobs.Outcome) (jobs.TaskID, error) {
 	id, err := jobs.ParseTaskID(task)
 	switch {
 	case task == "":
-		errs = append(errs, errors.New("--task is missing: `muster tasks` lists the tasks"))
+		errs = append(errs, errors.New("no task is named: give its id, or last; "+
+			"`muster tasks` lists the tasks"))
 	case err != nil:
-		errs = append(errs, fmt.Errorf("--task: %w", err))
+		errs = append(errs, fmt.Errorf("%w; `muster tasks` lists the tasks", err))
 	}
 	if s != "" && !slices.Contains(jobs.States(), s) {
 		errs = append(errs, fmt.Errorf("--state %q: want one of %s", s, join(jobs.States())))

@@ -100,9 +100,9 @@ Exit codes: 0 it is done, 1 it is not, or not all of it, 2 wrong use, 3 the serv
 not answer. Commands with others say so.`,
 		Example: `  muster demo                                        # see it work, nothing needed
   muster up --config etc/muster.yaml                 # server and master on this machine
-  muster run exec --on 'role=fw' --arg cmd='uname -a'
+  muster exec 'role=fw' -- uname -a
   muster tasks
-  muster logs -f 0wcy7y2fb2`,
+  muster logs -f last`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,

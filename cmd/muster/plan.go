@@ -20,7 +20,7 @@ func newPlan() *cobra.Command {
 	var f runFlags
 	calibrate, days := false, 30
 	c := &cobra.Command{
-		Use:   "plan RUNBOOK --on SELECTOR | plan --calibrate",
+		Use:   "plan RUNBOOK SELECTOR | plan --calibrate",
 		Short: "Tell when a task would be done, and which hosts do not fit into a window",
 		Long: `plan takes the arguments of muster run, also --window and --override-freeze, and
 submits nothing. It lets the jobs that
@@ -37,12 +37,12 @@ operator that was submitted within an hour of its plan.
 Exit codes: 0 all hosts would be done, 4 some would not, 2 wrong use, 3 the server does
 not answer.`,
 		Example: `  muster plan firmware --on 'customer=acme' --arg-file bundle=a.raucb --arg version=2.0
-  muster plan exec --on all --arg cmd='uname -a' --at '2026-12-01 02:00'
+  muster plan exec all --arg cmd='uname -a' --at '2026-12-01 02:00'
   muster plan exec --on 'customer=acme' --arg cmd=reboot --window
   muster plan exec --on fw007 --arg cmd=reboot --override-freeze 'INC-7: the cause'
   muster plan --calibrate --days 90`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeRunbooks,
+		Args:              cobra.MaximumNArgs(2),
+		ValidArgsFunction: completeRunbookAndHosts,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.on, "on", "", "`selector` of the hosts")
@@ -67,6 +67,9 @@ not answer.`,
 			return s.calibrate(ctx, days)
 		case len(args) == 0:
 			return exit(exitUsage, errors.New("want a runbook, or --calibrate: muster plan --help"))
+		}
+		if err := f.name(args); err != nil {
+			return exit(exitUsage, err)
 		}
 		return s.plan(ctx, f, args[0])
 	})

@@ -20,11 +20,12 @@ import (
 func newRun() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
-		Use:   "run RUNBOOK --on SELECTOR",
+		Use:   "run RUNBOOK SELECTOR",
 		Short: "Run a runbook on hosts, and follow it",
 		Long: `run submits a task: a runbook, its arguments, and the hosts to run it on. The list
 of hosts is fixed at that moment. Then it follows the task and ends with a summary
 of what the hosts said; the task does not depend on it and runs on without it.
+The selector may stand behind --on instead. For a command there is muster exec.
 
 ` + selectorHelp + `
 An empty selection is an error, and drained hosts are left out.
@@ -35,8 +36,8 @@ which opening; hosts without any are an error before anything is queued.
 
 Exit codes: 0 all jobs succeeded, 1 some did not, 2 wrong use, 3 the server does not
 answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
-		Example: `  muster run exec --on 'role=fw' --arg cmd='uname -a'
-  muster run exec --on 'fw[001-020]' --arg cmd='uptime' --dry-run
+		Example: `  muster run exec 'role=fw' --arg cmd='uname -a'
+  muster run exec 'fw[001-020]' --arg cmd='uptime' --dry-run
   muster run firewall --on 'role=fw' --arg-file ruleset=new.nft --diff
   muster run db-password --on 'role=db' --arg password=@/run/secrets/db
   muster run exec --on all --arg cmd='df -h' --detach
@@ -48,14 +49,42 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
   muster run exec --on 'role=fw' --arg cmd='reload' --max-failed 2% --breaker 3/10m
   muster run reload --on 'role=fw' --max-failed 5 --waves 1,10%,50%,100% --soak 5m
   muster run firewall --on all --arg-file ruleset=a.nft --staged --roll-back`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeRunbooks,
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: completeRunbookAndHosts,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.on, "on", "", "`selector` of the hosts")
 	fl.StringArrayVar(&f.args, "arg", nil, "`name=value`, of a secret name=@file; can be repeated")
 	fl.StringArrayVar(&f.files, "arg-file", nil,
 		"argument of type file, `name=path`; - is the standard input; can be repeated")
+	f.add(c)
+	missesItself(c, "on")
+	completeFlagWith(c, "on", completeSelector)
+	completeFlagWith(c, "arg", completeArguments)
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		if err := f.name(args); err != nil {
+			return exit(exitUsage, err)
+		}
+		return s.run(ctx, f, args[0])
+	})
+}
+
+// name takes the selector that stands behind the runbook.
+func (f *runFlags) name(args []string) error {
+	switch {
+	case len(args) < 2:
+		return nil
+	case f.on != "":
+		return fmt.Errorf("the hosts are named twice, %s and --on %s: give one selector",
+			quoted(args[1]), quoted(f.on))
+	}
+	f.on = args[1]
+	return nil
+}
+
+// add adds the flags that say how a task is to run.
+func (f *runFlags) add(c *cobra.Command) {
+	fl := c.Flags()
 	fl.StringVar(&f.at, "at", "", "do not start before this `time`: 2026-12-01T02:00:00Z, "+
 		"'2026-12-01 02:00' (local), or +90m")
 	fl.StringVar(&f.expire, "expire", "",
@@ -76,14 +105,8 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 	f.rollout.add(c)
 	f.only.add(c)
 	c.MarkFlagsMutuallyExclusive("wait", "detach", "dry-run")
-	missesItself(c, "on")
-	completeFlagWith(c, "on", completeSelector)
-	completeFlagWith(c, "arg", completeArguments)
 	completeFlag(c, "priority", string(jobs.PriorityHigh), string(jobs.PriorityNormal),
 		string(jobs.PriorityLow))
-	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		return s.run(ctx, f, args[0])
-	})
 }
 
 // runFlags are the flags of run.
@@ -197,7 +220,21 @@ func (s *session) conclude(ctx context.Context, t jobs.TaskInfo) error {
 	if err := s.write(summaryText(sum, s.tableWidth(), s.colours)); err != nil {
 		return err
 	}
+	if hint := nextLook(t); hint != "" {
+		s.say("%s", hint)
+	}
 	return exitWith(exitOf(t))
+}
+
+// nextLook is the one thing to do next about a task of which not all succeeded; empty if
+// there is nothing to do.
+func nextLook(t jobs.TaskInfo) string {
+	for _, o := range jobs.Outcomes() {
+		if n := t.Outcomes[o]; n > 0 && o != jobs.Succeeded && o != jobs.Skipped && o != jobs.Cancelled {
+			return fmt.Sprintf("look closer with `muster jobs %s --outcome %s`", cell(string(t.Task)), o)
+		}
+	}
+	return ""
 }
 
 // exitWith is the end of a command that said everything already.
@@ -282,7 +319,8 @@ func (f runFlags) submit(runbook string, now time.Time,
 		}
 	}
 	if f.on == "" {
-		note(errors.New("--on is missing: name the hosts, such as --on 'role=fw', 'fw[001-020]' or all"))
+		note(errors.New("no hosts are named: write a selector behind the runbook, such as 'role=fw', " +
+			"'fw[001-020]' or all"))
 	}
 	rollout, err := f.rollout.ask()
 	note(err)

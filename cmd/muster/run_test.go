@@ -52,7 +52,7 @@ func TestSubmitBodyReportsAllMistakes(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	want := []string{"--on is missing", `--id: task id "X"`, `--expire "soon"`, `--at "tomorrow"`,
+	want := []string{"no hosts are named", `--id: task id "X"`, `--expire "soon"`, `--at "tomorrow"`,
 		`--arg "cmd": want name=value`, `--arg "=x": there is no name`, `--arg "a": this argument was given already`,
 		"--arg-file f: file does not exist", `--arg-file "a": this argument was given already`, `--arg-file "g": want`}
 	wantParts(t, "the error", err.Error(), want...)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,8 @@ func newRunbooksList(use string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   use,
 		Short: "List the runbooks and their arguments",
+		Long: `ls lists the runbooks that the server knows. Arguments in brackets can be left out;
+[+9] stands for nine of them, which muster runbooks show NAME lists.`,
 		Example: `  muster runbooks ls
   muster runbooks show exec
   muster runbooks ls -o json`,
@@ -45,8 +48,22 @@ func (c *client) runbooks(ctx context.Context) ([]server.Runbook, error) {
 	return filled(l.Runbooks), err
 }
 
+const (
+	// runbookColumns is how wide the list is at most, on a terminal and in a file.
+	runbookColumns  = 100
+	argumentColumns = 36
+	aboutColumns    = 20 // of a description, however long the names are
+)
+
 func runbookGrid(list []server.Runbook) grid {
 	g := newGrid("RUNBOOK", "ARGUMENTS", "KIND", "DESCRIPTION")
+	names, given := len("RUNBOOK"), len("ARGUMENTS")
+	for _, r := range list {
+		names = max(names, len(cell(r.Name)))
+		given = max(given, len(shortArguments(r.Arguments)))
+	}
+	about := max(aboutColumns,
+		runbookColumns-names-given-len("disruptive,repeatable")-3*len("  "))
 	for _, r := range list {
 		var kind []string
 		if r.Disruptive {
@@ -55,10 +72,30 @@ func runbookGrid(list []server.Runbook) grid {
 		if r.Repeatable {
 			kind = append(kind, "repeatable")
 		}
-		g.add(cell(r.Name), orDash(argumentText(r.Arguments)), orDash(strings.Join(kind, ",")),
-			fit(cell(firstLine(r.Description)), 100))
+		g.add(cell(r.Name), orDash(shortArguments(r.Arguments)), orDash(strings.Join(kind, ",")),
+			fit(cell(firstLine(r.Description)), about))
 	}
 	return g
+}
+
+// shortArguments lists arguments as far as they fit into their column: if they do not,
+// those that are required, and how many there are besides. `runbooks show` has all.
+func shortArguments(list []server.RunbookArg) string {
+	text := argumentText(list)
+	if len(text) <= argumentColumns {
+		return text
+	}
+	var required []server.RunbookArg
+	for _, a := range list {
+		if a.Required {
+			required = append(required, a)
+		}
+	}
+	more := ""
+	if n := len(list) - len(required); n > 0 {
+		more = fmt.Sprintf(" [+%d]", n)
+	}
+	return strings.TrimSpace(fit(argumentText(required), argumentColumns-len(more)) + more)
 }
 
 // argumentText lists arguments as a person gives them; those in brackets can be

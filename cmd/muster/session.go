@@ -17,8 +17,8 @@ import (
 // clientCommands are the commands of operators. They talk to a server, and to
 // nothing else.
 func clientCommands() []*cobra.Command {
-	work := []*cobra.Command{newRun(), newPlan(), newWait(), newRetry(), newCancel(), newPause(),
-		newResume(), newHalt(), newRollout(), newGate(), newSchedules(), newSSH()}
+	work := []*cobra.Command{newRun(), newExec(), newPlan(), newWait(), newRetry(), newCancel(),
+		newPause(), newResume(), newHalt(), newRollout(), newGate(), newSchedules(), newSSH()}
 	look := []*cobra.Command{newTasks(), newTask(), newJobs(), newJob(), newLogs(), newEvents(),
 		newHosts(), newNodes(), newQueue(), newGroup(), newLimits(), newWindows(), newRunbooks(),
 		newBlob(), newFacts(), newHistory(), newReport(), newToken(), newACL(), newSecrets(), newHealth(),
@@ -70,6 +70,9 @@ func clientCommand(c *cobra.Command,
 		ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		context.AfterFunc(ctx, stop) // the second Ctrl-C ends the program whatever it does
+		if args, err = s.takeLast(ctx, c, args); err != nil {
+			return ending(ctx, err)
+		}
 		return ending(ctx, do(ctx, s, args))
 	}
 	return c
@@ -129,7 +132,7 @@ func taskArg(text string) (jobs.TaskID, error) {
 func jobArg(text string) (jobs.ID, error) {
 	id, err := jobs.ParseID(text)
 	if err != nil {
-		return "", exit(exitUsage, fmt.Errorf("%w; `muster jobs --task ID` lists the jobs", err))
+		return "", exit(exitUsage, fmt.Errorf("%w; `muster jobs TASK` lists the jobs", err))
 	}
 	return id, nil
 }

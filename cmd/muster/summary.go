@@ -165,6 +165,6 @@ func restText(task jobs.TaskID, groups []server.Alike) string {
 		hosts += g.Count
 	}
 	o := cell(string(groups[0].Outcome))
-	return fmt.Sprintf("%d more %s in %s: muster jobs --task %s --outcome %s\n", hosts, o,
+	return fmt.Sprintf("%d more %s in %s: muster jobs %s --outcome %s\n", hosts, o,
 		count(len(groups), "smaller group"), cell(string(task)), o)
 }

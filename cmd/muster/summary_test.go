@@ -126,7 +126,7 @@ func TestSummaryIsBounded(t *testing.T) {
 	}
 	got := summaryText(s, 0, palette(true))
 	wantParts(t, "the summary", got,
-		"60 more succeeded in 30 smaller groups: muster jobs --task "+aTask+" --outcome succeeded",
+		"60 more succeeded in 30 smaller groups: muster jobs "+aTask+" --outcome succeeded",
 		"4940 bytes more: muster logs "+aJob)
 	if n := strings.Count(got, "\n"); n > 400 {
 		t.Errorf("%d lines", n)
