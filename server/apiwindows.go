@@ -104,6 +104,8 @@ type HostWindows struct {
 	Level   string       `json:"level"` // of the windows that hold
 	Windows []WindowInfo `json:"windows"`
 	Hidden  []WindowInfo `json:"hidden"` // would hold, were there none of a more special level
+	// Others do not hold: they are of other customers, or the host's never approved them.
+	Others  []WindowInfo `json:"others"`
 	Freezes []FreezeInfo `json:"freezes"`
 	Now     HostVerdict  `json:"now"`
 }
@@ -119,7 +121,9 @@ type HostVerdict struct {
 // ApproveRequest is the body of POST /v1/windows/{window}/approve.
 type ApproveRequest struct {
 	OrderRequest
-	For       string      `json:"for,omitempty"` // the customer's person, if somebody else says it
+	For string `json:"for,omitempty"` // the customer's person, if somebody else says it
+	// Customer is who agrees, if hosts of several customers are at the place of the window.
+	Customer  string      `json:"customer,omitempty"`
 	Reference string      `json:"reference,omitempty"`
 	Hash      string      `json:"hash,omitempty"`  // of the window that was shown; another is refused
 	From      jobs.Time   `json:"from,omitzero"`   // a span: this one and

@@ -64,19 +64,22 @@ func (s *Server) approve(ctx context.Context, in *approveInput) (*approveOutput,
 		if !ok {
 			return t, queue.HubEvent{}, noWindow(in.Window)
 		}
+		var err error
+		if a.Customer, err = s.agreeing(w, b.Customer); err != nil {
+			return t, queue.HubEvent{}, refusal([]error{err})
+		}
 		a.Hash = w.Hash()
 		if b.Hash != "" && b.Hash != a.Hash {
 			return t, queue.HubEvent{}, huma.Error409Conflict("the window was changed since it was " +
 				"shown: look at it again before you approve it")
 		}
-		var err error
 		if covers, err = covered(w, a, s.now()); err != nil {
 			return t, queue.HubEvent{}, refusal([]error{err})
 		}
 		t.Approvals = append(slices.Clone(t.Approvals), a)
 		e := event("window-approved", in.Window, g)
 		e.Detail["approval"], e.Detail["for"], e.Detail["reference"] = a.ID, a.For, a.Ref
-		e.Detail["hash"] = a.Hash
+		e.Detail["hash"], e.Detail["customer"] = a.Hash, a.Customer
 		return t, e, nil
 	})
 	if err != nil {

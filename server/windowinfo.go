@@ -13,10 +13,14 @@ import (
 
 // describe shows a window, with its next occurrence.
 func (s *Server) describe(book *windows.Book, w windows.Window) WindowInfo {
-	info := WindowInfo{Name: w.Name, For: w.For.String(), Zone: w.Zone.String(), Starts: []string{},
+	info := WindowInfo{Name: w.Name, For: w.Whose(), Zone: w.Zone.String(), Starts: []string{},
 		WindowSpan: WindowSpan{Cutoff: w.Cutoff.String()}, Runbooks: slices.Clone(w.Runbooks),
 		AtEnd: string(w.AtEnd), OnChange: string(w.OnChange), Approval: "none", Hash: w.Hash(),
-		Outdated: book.Agreed().Outdated["window "+w.Name]}
+		Outdated: slices.Clone(book.Agreed().Outdated["window "+w.Name])}
+	for _, a := range book.Customerless(w.Name) {
+		info.Outdated = append(info.Outdated, fmt.Sprintf("approval %s does not say of which customer "+
+			"it is, so it opens all hosts of %s: withdraw it, and let each customer approve", a.ID, w.For))
+	}
 	for _, r := range w.Times.Recurrences {
 		info.Starts = append(info.Starts, r.String())
 	}
@@ -88,6 +92,7 @@ func (s *Server) doubts(book *windows.Book, c windows.Change) []string {
 			out = append(out, fmt.Sprintf("window %s is for %s, and no host of the inventory is of it",
 				w.Name, w.For))
 		}
+		out = append(out, s.shared(w)...)
 		if _, ok := firstOf(w.Occurrences(s.now())); !ok {
 			out = append(out, fmt.Sprintf("window %s is over: it is not open again", w.Name))
 		}
@@ -143,7 +148,7 @@ func (s *Server) over(f windows.Freeze) bool {
 // describeFreeze shows a freeze; who ordered it is in the timetable.
 func (s *Server) describeFreeze(table windows.Timetable, book *windows.Book,
 	f windows.Freeze) FreezeInfo {
-	info := FreezeInfo{Name: f.Name, For: f.For.String(), Reason: f.Reason,
+	info := FreezeInfo{Name: f.Name, For: f.Whose(), Reason: f.Reason,
 		Outdated: book.Agreed().Outdated["freeze "+f.Name]}
 	from, until := f.Span()
 	if len(f.Events) > 0 {

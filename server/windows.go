@@ -264,7 +264,11 @@ func (s *Server) ahead(book *windows.Book, of []windows.Window, at *windows.Plac
 	list := []Occurrence{}
 	for _, w := range of {
 		n := 0
-		for o := range book.Occurrences(w.Name, from) {
+		occurrences := book.Occurrences(w.Name, from)
+		if at != nil {
+			occurrences = book.OccurrencesAt(*at, w.Name, from)
+		}
+		for o := range occurrences {
 			if n++; n > in.Count || o.Start.After(from.Add(occurrencesWithin)) {
 				break
 			}
@@ -297,12 +301,15 @@ func (s *Server) hostWindows(ctx context.Context, in *hostWindowsInput) (*hostWi
 	}
 	e := book.Explain(place)
 	out := HostWindows{Host: in.Host, Level: e.Level.String(), Windows: []WindowInfo{},
-		Hidden: []WindowInfo{}, Freezes: []FreezeInfo{}}
+		Hidden: []WindowInfo{}, Others: []WindowInfo{}, Freezes: []FreezeInfo{}}
 	for _, w := range e.Windows {
 		out.Windows = append(out.Windows, s.describe(book, w))
 	}
 	for _, w := range e.Hidden {
 		out.Hidden = append(out.Hidden, s.describe(book, w))
+	}
+	for _, w := range e.Others {
+		out.Others = append(out.Others, s.describe(book, w))
 	}
 	for _, f := range e.Freezes {
 		out.Freezes = append(out.Freezes, s.describeFreeze(table, book, f))

@@ -128,6 +128,9 @@ func (f Freeze) says(until time.Time) string {
 // nothingAhead says why there is no opening for work at a place.
 func (b *Book) nothingAhead(p Place, now time.Time, w Work) string {
 	holding := b.holding(p)
+	if e := b.unapproved(p); e != nil && len(holding) == 0 {
+		return fmt.Sprintf("no approved window: its customer has to approve %s", e.Name)
+	}
 	if len(holding) == 0 && p.Host == "" {
 		return "there is no window: ask the customer for one"
 	}

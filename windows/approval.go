@@ -15,7 +15,10 @@ type Approval struct {
 	By     string    `json:"by"`   // who approved
 	For    string    `json:"for,omitempty"`
 	At     time.Time `json:"at"`
-	Ref    string    `json:"reference,omitempty"` // ticket, mail; for people
+	// Customer is whose hosts it opens. Empty: those of the customer that the window names, or
+	// an older muster kept it, and it opens all hosts of the window.
+	Customer string `json:"customer,omitempty"`
+	Ref      string `json:"reference,omitempty"` // ticket, mail; for people
 
 	// Occurrences that begin at From or later and end at Until or before. Or those
 	// that begin at Starts.

@@ -29,14 +29,19 @@ type entry struct {
 	Window
 	hash      string
 	approvals []Approval
+	asks      bool            // its customers have to approve it
+	ever      map[string]bool // customers who approved it once; "" if nobody knows whose that was
 }
 
 // NewBook returns a book of a. What a points to must not be changed any more.
 func NewBook(a Agreed) *Book {
 	b := &Book{agreed: a, windows: map[Scope][]*entry{}, freezes: map[Scope][]*Freeze{}}
 	for _, w := range a.Windows {
-		e := &entry{Window: w, hash: w.Hash()}
+		e := &entry{Window: w, hash: w.Hash(), asks: w.Approval, ever: map[string]bool{}}
 		for _, approval := range a.Approvals {
+			if approval.Window == w.Name {
+				e.ever[approval.Customer] = true
+			}
 			if approval.Window == w.Name && approval.Hash == e.hash {
 				e.approvals = append(e.approvals, approval)
 			}
@@ -67,15 +72,21 @@ type Explanation struct {
 	Level   Level    // of the windows that hold; Everyone: there are none
 	Windows []Window // that hold
 	Hidden  []Window // that would, were there none of a more special level
+	Others  []Window // that do not: they are of other customers, or this one never approved them
 	Freezes []Freeze // that are for the place, whether they are on or not
 }
 
 // Explain finds the windows of a place. The most special level that has any holds
-// alone: a host with a window of its own is not open in its customer's.
+// alone: a host with a window of its own is not open in its customer's. A window that is not for
+// the customer of the place hides none.
 func (b *Book) Explain(p Place) Explanation {
 	var e Explanation
 	for s := range p.scopes() {
-		for _, w := range b.windows[s] {
+		hold, rest := b.entriesAt(s, p.Customer)
+		for _, w := range rest {
+			e.Others = append(e.Others, w.Window)
+		}
+		for _, w := range hold {
 			if len(e.Windows) == 0 || s.Level == e.Level {
 				e.Level = s.Level
 				e.Windows = append(e.Windows, w.Window)
@@ -83,9 +94,9 @@ func (b *Book) Explain(p Place) Explanation {
 			}
 			e.Hidden = append(e.Hidden, w.Window)
 		}
-		for _, f := range b.freezes[s] {
-			e.Freezes = append(e.Freezes, *f)
-		}
+	}
+	for f := range b.freezesOf(p) {
+		e.Freezes = append(e.Freezes, *f)
 	}
 	return e
 }
@@ -93,8 +104,8 @@ func (b *Book) Explain(p Place) Explanation {
 // holding are the windows that hold for a place.
 func (b *Book) holding(p Place) []*entry {
 	for s := range p.scopes() {
-		if entries := b.windows[s]; len(entries) > 0 {
-			return entries
+		if hold, _ := b.entriesAt(s, p.Customer); len(hold) > 0 {
+			return hold
 		}
 	}
 	return nil
@@ -105,7 +116,7 @@ func (b *Book) freezesOf(p Place) iter.Seq[*Freeze] {
 	return func(yield func(*Freeze) bool) {
 		for s := range p.scopes() {
 			for _, f := range b.freezes[s] {
-				if !yield(f) {
+				if (f.Customer == "" || f.Customer == p.Customer) && !yield(f) {
 					return
 				}
 			}

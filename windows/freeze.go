@@ -8,8 +8,11 @@ import (
 
 // Freeze is a time in which no work is begun, whatever its source.
 type Freeze struct {
-	Name   string
-	For    Scope
+	Name string
+	For  Scope
+	// Customer has to be that of the hosts, too; empty: any, or For says it.
+	Customer string
+
 	Zone   Zone
 	Reason string
 

@@ -92,5 +92,11 @@ func (b *Book) unagreed() *Book {
 	for i := range a.Windows {
 		a.Windows[i].Approval = false
 	}
-	return NewBook(a)
+	free := NewBook(a)
+	for s, entries := range free.windows { // in the order of the agreed windows, as ours
+		for i, e := range entries {
+			e.asks = b.windows[s][i].asks
+		}
+	}
+	return free
 }

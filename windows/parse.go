@@ -20,7 +20,7 @@ type File struct {
 //
 //	windows:
 //	  - name: acme-sunday
-//	    customer: acme            # or site, group, host
+//	    customer: acme            # or site, group, host; or customer and one of these
 //	    zone: Europe/Zurich
 //	    start: "0 2 * * SUN"      # cron text, or a list of it
 //	    # or  dates: [2026-12-24 22:00]
@@ -130,7 +130,6 @@ func (r *reader) window(n *yaml.Node) {
 	before := len(r.errs)
 	w := Window{
 		Name:     r.name(n, f["name"], "window"),
-		For:      r.scope(n, f),
 		Zone:     r.zone(n, f["zone"]),
 		Length:   r.duration(f["length"]),
 		Cutoff:   r.duration(f["cutoff"]),
@@ -142,6 +141,7 @@ func (r *reader) window(n *yaml.Node) {
 			string(CancelJobs))),
 		Approval: r.choice(f["approval"], "required", "none") == "required",
 	}
+	w.For, w.Customer = r.scope(f)
 	if r.choice(f["gap"], "first", "skip") == "skip" {
 		w.Gap = GapSkip
 	}
@@ -198,13 +198,13 @@ func (r *reader) freeze(n *yaml.Node) {
 	z, name := r.zone(n, f["zone"]), r.name(n, f["name"], "freeze")
 	x := Freeze{
 		Name:   name,
-		For:    r.scope(n, f),
 		Zone:   z,
 		Reason: r.text(f["reason"]),
 		From:   r.wall(f["from"]),
 		Until:  r.wall(f["until"]),
 		Events: r.events(f["ics"], z, "freeze "+name),
 	}
+	x.For, x.Customer = r.scope(f)
 	switch {
 	case f["from"] == nil && f["ics"] == nil:
 		r.mistake(n, "freeze %s never begins: give from or ics", x.Name)
@@ -233,23 +233,27 @@ func (r *reader) name(at, n *yaml.Node, what string) string {
 	return s
 }
 
-// scope is at most one of four keys.
-func (r *reader) scope(at *yaml.Node, f map[string]*yaml.Node) Scope {
-	var s Scope
+// scope is at most one of four keys; or a customer and one of the others: then it is for the hosts
+// of both.
+func (r *reader) scope(f map[string]*yaml.Node) (s Scope, customer string) {
 	for l := Customer; l <= Host; l++ {
 		n := f[l.String()]
 		if n == nil {
 			continue
 		}
-		if s.Level != Everyone {
-			r.mistake(n, "%s and %s: give one of customer, site, group and host", s.Level, l)
+		switch s.Level {
+		case Everyone:
+		case Customer:
+			customer = s.Name
+		default:
+			r.mistake(n, "%s and %s: give one of site, group and host", s.Level, l)
 		}
 		s = Scope{l, r.text(n)}
 		if err := checkName(s.Name); err != nil {
 			r.mistake(n, "%s: %v", l, err)
 		}
 	}
-	return s
+	return s, customer
 }
 
 // zone has no default: whose would it be.

@@ -74,8 +74,8 @@ func TestParseTellsAllMistakes(t *testing.T) {
 	t.Parallel()
 	_, err := Parse([]File{{"w.yaml", `windows:
   - name: a
-    customer: acme
     site: zrh1
+    group: pair-1
     zone: Europe/Zuerich
     start: ["0 2 * * 7", "TZ=x"]
     end: "25:00"
@@ -95,7 +95,7 @@ freezes:
 		t.Fatal("taken for good")
 	}
 	for _, want := range []string{
-		`w.yaml:9: unknown key "colour"`, "w.yaml:4: customer and site: give one",
+		`w.yaml:9: unknown key "colour"`, "w.yaml:4: site and group: give one",
 		`w.yaml:5: zone "Europe/Zuerich" is not known`, `w.yaml:6: start: weekday "7"`,
 		`w.yaml:6: start: "TZ=x": the zone is a field`, `w.yaml:7: end "25:00" is no time`,
 		`w.yaml:8: cutoff: "fast": want a time`, "w.yaml:10: window a is there already, at w.yaml:2",

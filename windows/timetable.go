@@ -143,6 +143,9 @@ func (b *Book) hashes() map[string]string {
 	}
 	for _, f := range b.agreed.Freezes {
 		text := fmt.Sprint(f.For, f.Zone, f.From, f.Until, f.Reason)
+		if f.Customer != "" {
+			text += f.Customer
+		}
 		for _, e := range f.Events {
 			text += e.hash()
 		}

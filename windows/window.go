@@ -12,10 +12,12 @@ import (
 
 // Window is a time in which a customer lets work be done, again and again.
 type Window struct {
-	Name  string
-	For   Scope
-	Zone  Zone
-	Times Calendar // when it begins
+	Name string
+	For  Scope
+	// Customer has to be that of the hosts, too; empty: any, or For says it.
+	Customer string
+	Zone     Zone
+	Times    Calendar // when it begins
 	Policy
 
 	// It ends after Length of elapsed time, or where the clocks read End next after
@@ -121,10 +123,14 @@ func (w Window) Hash() string {
 	for i, e := range w.Times.Events {
 		events[i] = e.hash()
 	}
-	b, err := json.Marshal([]any{
+	parts := []any{
 		w.For, w.Zone.String(), texts, w.Times.Dates, events, w.Policy, w.Length, w.End, w.Cutoff,
 		w.From, w.Until, w.Runbooks, w.AtEnd,
-	})
+	}
+	if w.Customer != "" { // without it approvals of an older muster hold
+		parts = append(parts, w.Customer)
+	}
+	b, err := json.Marshal(parts)
 	if err != nil {
 		return "" // there is nothing in it that JSON does not know
 	}

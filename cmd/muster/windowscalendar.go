@@ -156,7 +156,7 @@ func (c calendar) draw(p windows.Place) []calendarDay {
 	last := c.first.AddDate(0, 0, c.days)
 	var all []windows.Approved
 	for _, w := range c.book.Explain(p).Windows {
-		for o := range c.book.Occurrences(w.Name, c.first) {
+		for o := range c.book.OccurrencesAt(p, w.Name, c.first) {
 			if !o.Start.Before(last) {
 				break
 			}

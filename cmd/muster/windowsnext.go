@@ -118,6 +118,10 @@ func explained(e server.HostWindows) string {
 		fmt.Fprintf(&b, "%s does not hold: it is for %s, and there are windows for the %s\n",
 			cell(w.Name), cell(w.For), cell(e.Level))
 	}
+	for _, w := range e.Others {
+		fmt.Fprintf(&b, "%s does not hold: it is for %s, and the customer of this host never approved "+
+			"it; it hides nothing\n", cell(w.Name), cell(w.For))
+	}
 	for _, f := range e.Freezes {
 		state := "is not on now"
 		if f.Active {

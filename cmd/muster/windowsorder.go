@@ -16,7 +16,7 @@ import (
 )
 
 func newWindowsApprove() *cobra.Command {
-	var from, until, person, reference string
+	var from, until, person, reference, customer string
 	var starts []string
 	c := &cobra.Command{
 		Use:   "approve WINDOW",
@@ -36,10 +36,13 @@ approve.`,
 	c.Flags().StringArrayVar(&starts, "start", nil,
 		"`time` at which an occurrence begins; can be repeated")
 	c.Flags().StringVar(&person, "for", "", "`person` of the customer who agreed, if it is not you")
+	c.Flags().StringVar(&customer, "customer", "",
+		"`customer` who agrees, if several have hosts at the place of the window")
+	completeFlagWith(c, "customer", completeCustomers)
 	c.Flags().StringVar(&reference, "reference", "", "`ticket` or mail in which they did")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		body := server.ApproveRequest{OrderRequest: server.OrderRequest{As: s.as}, For: person,
-			Reference: reference}
+			Customer: customer, Reference: reference}
 		var errs []error
 		read := func(flag, text string) jobs.Time {
 			if text == "" {

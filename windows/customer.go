@@ -1,0 +1,114 @@
+package windows
+
+import (
+	"iter"
+	"slices"
+	"time"
+)
+
+// Whose says which hosts the window is for, as in "site zrh1, customer acme".
+func (w Window) Whose() string { return whose(w.For, w.Customer) }
+
+// Whose says which hosts the freeze is for.
+func (f Freeze) Whose() string { return whose(f.For, f.Customer) }
+
+func whose(s Scope, customer string) string {
+	if customer == "" {
+		return s.String()
+	}
+	return s.String() + ", " + Scope{Customer, customer}.String()
+}
+
+// Owner is the customer to whom the window belongs; empty: to none.
+func (w Window) Owner() string { return owner(w.For, w.Customer) }
+
+// Owner is the customer to whom the freeze belongs; empty: to none.
+func (f Freeze) Owner() string { return owner(f.For, f.Customer) }
+
+func owner(s Scope, customer string) string {
+	if s.Level == Customer {
+		return s.Name
+	}
+	return customer
+}
+
+// at is the entry as it holds for the hosts of a customer: with the approvals of that customer
+// alone. It does not hold for them if it is of another one, or if they have to approve it and
+// never did. Whoever approved it once is held to it, also when that approval is void or over:
+// what was special about these hosts is so still.
+func (e *entry) at(customer string) (*entry, bool) {
+	switch {
+	case e.Customer != "" && e.Customer != customer:
+		return nil, false
+	case !e.asks || e.For.Level == Customer:
+		return e, true
+	case !e.ever[customer] && !e.ever[""]:
+		return nil, false
+	}
+	others := func(a Approval) bool { return a.Customer != "" && a.Customer != customer }
+	if !slices.ContainsFunc(e.approvals, others) {
+		return e, true
+	}
+	theirs := *e
+	theirs.approvals = slices.DeleteFunc(slices.Clone(e.approvals), others)
+	return &theirs, true
+}
+
+// entriesAt are the entries of a scope, apart by whether they hold for the hosts of a customer.
+func (b *Book) entriesAt(s Scope, customer string) (hold, rest []*entry) {
+	for _, e := range b.windows[s] {
+		if theirs, ok := e.at(customer); ok {
+			hold = append(hold, theirs)
+			continue
+		}
+		rest = append(rest, e)
+	}
+	return hold, rest
+}
+
+// unapproved is a window that would be for a place if its customer had approved it; nil: there
+// is none.
+func (b *Book) unapproved(p Place) *entry {
+	for s := range p.scopes() {
+		_, rest := b.entriesAt(s, p.Customer)
+		for _, e := range rest {
+			if e.Customer == "" || e.Customer == p.Customer {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// OccurrencesAt are those of a window at a place that end after from, each with the approval of
+// the customer of that place. There are none if it does not hold there.
+func (b *Book) OccurrencesAt(p Place, name string, from time.Time) iter.Seq[Approved] {
+	for s := range p.scopes() {
+		hold, _ := b.entriesAt(s, p.Customer)
+		for _, e := range hold {
+			if e.Name == name {
+				return e.occurrences(from)
+			}
+		}
+	}
+	return func(func(Approved) bool) {}
+}
+
+// Customerless are the approvals of a window, as an older muster kept them, of which nobody knows
+// whose they are: they open the hosts of all customers at its place, as they did.
+func (b *Book) Customerless(window string) []Approval {
+	var all []Approval
+	for _, entries := range b.windows {
+		for _, e := range entries {
+			if e.Name != window || !e.asks || e.For.Level == Customer || e.Customer != "" {
+				continue
+			}
+			for _, a := range e.approvals {
+				if a.Customer == "" {
+					all = append(all, a)
+				}
+			}
+		}
+	}
+	return all
+}
