@@ -32,6 +32,8 @@ type Job struct {
 	Runbook  string      `json:"runbook"`
 	Operator string      `json:"operator"`
 	Output   jobs.Output `json:"-"`
+	// Asked is what its task was asked for; nil: that is not known, or stands beside it.
+	Asked *Asked `json:"asked,omitempty"`
 }
 
 // Gap is a part of a stream that was gone before it was read.

@@ -32,6 +32,7 @@ func TestWhatIsStoredIsFoundAgain(t *testing.T) {
 		}
 		bad.Error = "no\uFFFD \uFFFD such file"
 		good.Output = nil
+		good.Asked, bad.Asked = &history.Asked{On: "all"}, &history.Asked{On: "all"}
 		if diff := cmp.Diff([]history.Job{good, bad}, list); diff != "" {
 			t.Errorf("jobs: %s", diff)
 		}

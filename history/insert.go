@@ -189,7 +189,7 @@ var (
 		replace("task, host", "size", "kept", "data")}
 
 	taskColumns = strings.Fields("id runbook operator target zones inventory schedule tick priority " +
-		"retry_of cancelled state total submitted started finished")
+		"retry_of cancelled state total submitted started finished proven reason ran")
 	jobColumns = strings.Fields("task host zone customer model runbook operator outcome class exit " +
 		"error note node attempt tries due started finished times")
 	attemptColumns = strings.Fields("task host attempt node started ended how")

@@ -55,7 +55,7 @@ func (s *Store) Jobs(ctx context.Context, f Filter, cursor string, most int) (li
 		list = list[:most]
 		next = cursorOf(list[most-1])
 	}
-	return list, next, nil
+	return list, next, s.addAsked(ctx, list)
 }
 
 // page is the query of a page, with its values.

@@ -171,7 +171,8 @@ func taskRows(list []jobs.TaskInfo) [][]any {
 		put(&out, at, string(t.Task), []any{string(t.Task), clean(t.Runbook), clean(t.Operator),
 			clean(t.On), strings.Join(t.Zones, ","), t.Inventory, clean(t.Schedule), micros(t.Tick),
 			string(t.Priority), string(t.RetryOf), clean(t.Cancelled), string(t.State), int64(t.Total),
-			micros(t.Submitted), micros(t.Started), micros(t.Finished)})
+			micros(t.Submitted), micros(t.Started), micros(t.Finished), provenNumber(t), clean(t.Reason),
+			clean(ranText(t.Ran))})
 	}
 	return out
 }

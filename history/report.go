@@ -51,10 +51,15 @@ func (s *Store) tasks(ctx context.Context, rest string, args ...any) ([]jobs.Tas
 	err := s.rows(ctx, "task", "select "+strings.Join(taskColumns, ", ")+" from tasks "+rest, args,
 		func(scan func(...any) error) error {
 			var t jobs.TaskInfo
-			var id, zones, priority, retry, state string
-			var tick, submitted, started, finished int64
+			var id, zones, priority, retry, state, ran string
+			var tick, submitted, started, finished, proven int64
 			err := scan(&id, &t.Runbook, &t.Operator, &t.On, &zones, &t.Inventory, &t.Schedule, &tick,
-				&priority, &retry, &t.Cancelled, &state, &t.Total, &submitted, &started, &finished)
+				&priority, &retry, &t.Cancelled, &state, &t.Total, &submitted, &started, &finished,
+				&proven, &t.Reason, &ran)
+			if err == nil {
+				t.Ran, err = readRan(ran)
+			}
+			t.Proven = proven == 1
 			t.Task, t.Zones = jobs.TaskID(id), strings.Split(zones, ",")
 			t.Priority, t.RetryOf = jobs.Priority(priority), jobs.TaskID(retry)
 			t.State = jobs.TaskState(state)
@@ -228,7 +233,12 @@ func (s *Store) Job(ctx context.Context, id jobs.ID) (Job, error) {
 	if err == nil && !found {
 		err = fmt.Errorf("job %s: %w", id, ErrNotFound)
 	}
-	return out, err
+	if err != nil {
+		return out, err
+	}
+	list := []Job{out}
+	err = s.addAsked(ctx, list)
+	return list[0], err
 }
 
 // Gaps lists what was gone from the streams before it was read, the last first.
@@ -257,31 +267,6 @@ func (s *Store) Positions(ctx context.Context) ([]Position, error) {
 			err := scan(&p.Zone, &p.Last, &p.Entries, &p.Events, &at)
 			p.At = instant(at)
 			out = append(out, p)
-			return err
-		})
-	return out, err
-}
-
-// Attempt is one try at a job.
-type Attempt struct {
-	Attempt int       `json:"attempt"`
-	Node    string    `json:"node"`
-	Started jobs.Time `json:"started"`
-	Ended   jobs.Time `json:"ended"`
-	How     string    `json:"how"` // an outcome, or retry, wait, verify, defer, back, lost
-}
-
-// Attempts lists the attempts of a job.
-func (s *Store) Attempts(ctx context.Context, id jobs.ID) ([]Attempt, error) {
-	out := []Attempt{}
-	err := s.rows(ctx, "attempts", "select attempt, node, started, ended, how from attempts "+
-		"where task = $1 and host = $2 order by attempt", []any{string(id.Task()), id.Host()},
-		func(scan func(...any) error) error {
-			var a Attempt
-			var started, ended int64
-			err := scan(&a.Attempt, &a.Node, &started, &ended, &a.How)
-			a.Started, a.Ended = instant(started), instant(ended)
-			out = append(out, a)
 			return err
 		})
 	return out, err

@@ -1,6 +1,9 @@
 package server
 
-import "muster/jobs"
+import (
+	"muster/history"
+	"muster/jobs"
+)
 
 // The bodies of the API. Times are RFC 3339 in UTC with milliseconds; outcomes
 // lists every outcome, zeros too. Errors are RFC 9457 problems, in which errors[]
@@ -124,6 +127,20 @@ type ChainList struct {
 type JobList struct {
 	Jobs []jobs.JobInfo `json:"jobs"`
 	Next string         `json:"next,omitempty"` // cursor of the next page; empty: this was the last
+}
+
+// JobDetail is the answer of GET /v1/jobs/{job}.
+type JobDetail struct {
+	jobs.JobInfo
+	Of *OfTask `json:"of,omitempty"` // nil: nobody knows its task any more
+}
+
+// OfTask is what the task of a job was asked for.
+type OfTask struct {
+	Task     jobs.TaskID `json:"task"`
+	Runbook  string      `json:"runbook"`
+	Operator string      `json:"operator"`
+	history.Asked
 }
 
 // Alike is the part of a task's jobs that ended alike: same outcome, same exit

@@ -37,6 +37,7 @@ type (
 		Sum string `path:"sum"`
 	}
 	removeBlobInput struct {
+		Whose
 		Sum   string `path:"sum"`
 		Force bool   `query:"force" doc:"also if tasks need it: their jobs will fail"`
 	}
@@ -181,7 +182,7 @@ func (s *Server) removeBlob(ctx context.Context, in *removeBlobInput) (*struct{}
 	if err := s.queue.RemoveBlob(ctx, sum, in.Force); err != nil {
 		return nil, problem(err)
 	}
-	s.log.Info("blob removed", "sha256", sum, "force", in.Force)
+	in.note(s, "blob removed", "sha256", sum, "force", in.Force)
 	return nil, nil
 }
 

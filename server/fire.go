@@ -211,7 +211,8 @@ func (f *firing) makeTasks(ctx context.Context, p *planned, now time.Time) error
 				"why", fired.Result)
 			continue
 		}
-		f.log.Info("schedule fired", "schedule", p.Name, "tick", fired.Tick, "task", fired.Task)
+		f.log.Info("schedule fired", "schedule", p.Name, "tick", fired.Tick, "task", fired.Task,
+			"runbook", p.Entry.Runbook, "on", clip(p.Entry.On), "operator", p.By, "proven", p.Proven)
 	}
 	return nil
 }

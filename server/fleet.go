@@ -22,10 +22,14 @@ type (
 	nodesOutput    struct{ Body NodeList }
 	queueOutput    struct{ Body QueueInfo }
 	runbooksOutput struct{ Body RunbookList }
-	tokenInput     struct{ Body TokenRequest }
-	tokenOutput    struct{ Body TokenAnswer }
-	tokensOutput   struct{ Body TokenList }
-	tokenName      struct {
+	tokenInput     struct {
+		Whose
+		Body TokenRequest
+	}
+	tokenOutput  struct{ Body TokenAnswer }
+	tokensOutput struct{ Body TokenList }
+	tokenName    struct {
+		Whose
 		Name string `path:"name"`
 	}
 	healthInput  struct{ Asked }
@@ -96,7 +100,7 @@ func (s *Server) addToken(ctx context.Context, in *tokenInput) (*tokenOutput, er
 	if err := s.queue.CreateToken(ctx, in.Body.Name, secret); err != nil {
 		return nil, problem(err)
 	}
-	s.log.Info("token created", "name", in.Body.Name)
+	in.note(s, "token created", "name", in.Body.Name)
 	return &tokenOutput{TokenAnswer{in.Body.Name, secret}}, nil
 }
 
@@ -121,7 +125,7 @@ func (s *Server) removeToken(ctx context.Context, in *tokenName) (*struct{}, err
 	if err != nil {
 		return nil, problem(err)
 	}
-	s.log.Info("token removed", "name", in.Name)
+	in.note(s, "token removed", "name", in.Name)
 	return nil, nil
 }
 

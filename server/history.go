@@ -16,8 +16,15 @@ type History interface {
 	HistoryCare
 	HistoryReader
 	HistoryTasks
+	HistoryCourse
 	HistoryPlans
 	PastEnds
+}
+
+// HistoryCourse tells how jobs went.
+type HistoryCourse interface {
+	Course(ctx context.Context, id jobs.ID) (history.Course, error)
+	Events(ctx context.Context, of history.About, skip, most int) ([]jobs.Happening, bool, error)
 }
 
 // HistoryPlans keeps plans, and compares them with what happened.

@@ -2,6 +2,22 @@ package server
 
 import "muster/jobs"
 
+// Whose is part of the input of those orders that need no name to be carried out: it is
+// logged who gave them, as far as that is known.
+type Whose struct {
+	Asked
+	User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
+}
+
+// note logs an order that was carried out.
+func (w Whose) note(s *Server, done string, more ...any) {
+	name, proven, err := operator(w.who, "", w.User)
+	if err != nil { // the name that was sent is no name, or another's
+		name, proven = w.who.name, w.who.name != ""
+	}
+	s.log.Info(done, append(more, "operator", name, "proven", proven)...)
+}
+
 // OrderRequest is the body of every order: why it is given, and by whom. It may
 // be left out where no reason is needed.
 type OrderRequest struct {

@@ -72,6 +72,9 @@ func (s *Server) registerHistory(api huma.API) {
 	huma.Register(api, get("/v1/plan/calibration", "Compare plans with what happened"), s.calibrate)
 	huma.Register(api, get("/v1/tasks/{task}/report", "Tell what became of every host of a task"),
 		s.report)
+	huma.Register(api, get("/v1/jobs/{job}/course", "Show attempts and steps of a job"), s.course)
+	huma.Register(api, get("/v1/history/events", "List what happened to a task or a job"),
+		s.pastEvents)
 }
 
 // filter reads the conditions, or reports everything that is wrong with them.

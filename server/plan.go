@@ -106,7 +106,7 @@ func specOf(f scripts.Frozen) (jobs.Spec, error) {
 	return jobs.Spec{Runbook: f.Runbook, Timeout: jobs.AttemptTimeout(longest(f)),
 		Expire: jobs.DefaultExpire, Repeatable: f.Repeatable, Needs: f.Limits(), Retry: policy(f),
 		Action: action, Terms: jobs.Terms{Priority: jobs.PriorityNormal, Disruptive: f.Disruptive,
-			ProveGroup: f.ProveGroup, Gates: f.Gated()},
+			ProveGroup: f.ProveGroup, Gates: f.Gated(), Ran: ranOf(f)},
 		Timing: timing(f, Submit{})}, err
 }
 

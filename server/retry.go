@@ -106,7 +106,8 @@ func (s *Server) retryOnce(ctx context.Context, r retrying) (*retryOutput, error
 	if t, err := s.queue.Task(ctx, p.task.ID); err == nil {
 		out.TaskInfo = t
 	}
-	s.logOrder("task retried", r.giver, "task", r.of, "as", p.task.ID, "hosts", p.task.Total)
+	s.logOrder("task retried", r.giver, append([]any{"task", r.of, "as", p.task.ID},
+		ranWords(out.TaskInfo)...)...)
 	return &retryOutput{http.StatusCreated, out}, nil
 }
 
@@ -235,7 +236,7 @@ func makeRetry(b RetryRequest, c choice, in setting) (plan, Retried, []error) {
 		return plan{}, answer, wrong
 	}
 	spec := c.spec
-	spec.RetryOf, spec.Reason = c.of, strings.TrimSpace(b.Reason)
+	spec.RetryOf, spec.Reason, spec.Ran = c.of, strings.TrimSpace(b.Reason), ranOf(frozen)
 	// A key says which content is newer. The retry has the content of the old
 	// task, and must not end what newer ones have queued.
 	spec.Supersedes = ""

@@ -80,6 +80,7 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		"/v1/groups/{group}/clear": "post", "/v1/limits": "get",
 		"/v1/facts": "get", "/v1/tasks/{task}/facts": "post",
 		"/v1/history": "get", "/v1/history/state": "get", "/v1/history/export": "get",
+		"/v1/history/events": "get", "/v1/jobs/{job}/course": "get",
 		"/v1/tasks/{task}/report": "get", "/v1/plan": "post", "/v1/plan/calibration": "get",
 		"/v1/blobs": "get", "/v1/blobs/{sum}": "delete get put",
 		"/v1/schedules": "get post", "/v1/schedules/{schedule}": "get",

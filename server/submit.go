@@ -52,8 +52,8 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*submitOutput, er
 	s.meters.submits.WithLabelValues(result).Inc()
 	if err == nil && result == resultAccepted {
 		t := out.Body
-		s.log.Info("task accepted", "task", t.Task, "runbook", t.Runbook, "hosts", t.Total,
-			"operator", t.Operator, "proven", t.Proven)
+		s.log.Info("task accepted", append([]any{"task", t.Task, "operator", t.Operator,
+			"proven", t.Proven}, ranWords(t.TaskInfo)...)...)
 	}
 	return out, err
 }

@@ -91,7 +91,7 @@ func TestSpecOfATaskIsFrozen(t *testing.T) {
 		if len(f.Steps) != 2 || f.Values.Args["word"] != "it" || f.Values.Args["count"] != "3" {
 			t.Errorf("frozen runbook: %+v", f)
 		}
-		s.Action, s.Created = nil, 0
+		s.Action, s.Created, s.Ran = nil, 0, nil
 		want := jobs.Spec{Runbook: "label", Operator: "bob", On: "customer=acme", Inventory: inv.Version(),
 			Timeout: jobs.AttemptTimeout(10 * time.Minute), Expire: 90 * time.Minute, Repeatable: true,
 			Retry: jobs.Policy{Tries: 2, Delay: time.Second},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/jobs/queue"
 )
 
 const (
@@ -49,7 +50,7 @@ type (
 	jobInput struct {
 		Job string `path:"job"`
 	}
-	jobOutput struct{ Body jobs.JobInfo }
+	jobOutput struct{ Body JobDetail }
 )
 
 func (s *Server) tasks(ctx context.Context, in *tasksInput) (*tasksOutput, error) {
@@ -201,5 +202,13 @@ func (s *Server) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
 		}
 	}
 	j.HostLeft = s.stock.left(j)
-	return &jobOutput{j}, nil
+	out := &jobOutput{JobDetail{JobInfo: j}}
+	t, _, err := s.taskInfo(ctx, id.Task())
+	switch {
+	case err == nil:
+		out.Body.Of = ofTask(t)
+	case !errors.Is(err, queue.ErrNotFound):
+		return nil, problem(err)
+	}
+	return out, nil
 }

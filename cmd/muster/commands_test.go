@@ -146,9 +146,12 @@ func TestCommandsShowTables(t *testing.T) {
 	a := newFakeAPI(t, lookRoutes())
 	for line, want := range map[string]string{
 		"tasks": "" +
-			"TASK        RUNBOOK  OPERATOR  STATE    DONE  TOTAL  SUCCEEDED  OTHER  SUBMITTED             TOOK  ON\n" +
-			"0wcy7y2fb2  exec     alice     running     3      4          2      1  2026-11-21 10:00:00Z  8.1s  role=fw\n",
+			"TASK        RUNBOOK  OPERATOR  STATE    DONE  TOTAL  SUCCEEDED  OTHER  SUBMITTED             " +
+			"TOOK  ON       ARGUMENTS\n" +
+			"0wcy7y2fb2  exec     alice     running     3      4          2      1  2026-11-21 10:00:00Z  " +
+			"8.1s  role=fw  cmd='uname -a' password=(secret)\n",
 		"task " + aTask: "" +
+			"runbook    exec, version 1, sha256 abcd\nargument   cmd='uname -a'\nargument   password=(secret)\n" +
 			"on         role=fw\nsubmitted  2026-11-21 10:00:00Z\nstarted    2026-11-21 10:00:01Z\nfinished   -\n" +
 			"inventory  v1\n\ntask 0wcy7y2fb2: exec on 4 hosts for alice (unproven), 8.1s\n4 succeeded\n",
 		"task " + aTask + " --wait": "task 0wcy7y2fb2: exec on 4 hosts for alice (unproven), 8.1s\n4 succeeded\n",

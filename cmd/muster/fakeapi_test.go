@@ -44,7 +44,8 @@ func newFakeAPI(t *testing.T, routes map[string]http.HandlerFunc) *fakeAPI {
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(text))
-		if r.URL.Path == pauses && !stands {
+		if _, known := mux.Handler(r); r.URL.Path == pauses && !stands ||
+			known == "" && strings.HasSuffix(r.URL.Path, "/course") {
 			answer(`{}`)(w, r)
 			return
 		}
@@ -118,7 +119,8 @@ func taskJSON(state jobs.TaskState, outcomes string) string {
 	return fmt.Sprintf(`{"task": %q, "runbook": "exec", "on": "role=fw", "operator": "alice", "proven": false,
 		"state": %q, "total": 4, "running": 0, "outcomes": {%s}, "zones": ["default"], "inventory": "v1",
 		"submitted": "2026-11-21T10:00:00.000Z", "started": "2026-11-21T10:00:01.000Z", "finished": null,
-		"seconds": 8.14}`, aTask, state, outcomes)
+		"seconds": 8.14, "ran": {"version": "1", "sha256": "abcd", "work": "ef", "arguments": [
+			{"name": "cmd", "value": "uname -a"}, {"name": "password", "secret": true}]}}`, aTask, state, outcomes)
 }
 
 // muster runs a command against a server, as main does.

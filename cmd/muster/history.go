@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -127,21 +129,30 @@ Times are RFC 3339, or a date with or without a time of the clocks here.`,
 		}
 		return nil
 	})
-	c.AddCommand(newHistoryExport(), newHistoryGaps())
+	c.AddCommand(newHistoryExport(), newHistoryEvents(), newHistoryGaps())
 	return c
 }
 
 func pastGrid(list []history.Job, colours palette) grid {
-	g := newGrid("ENDED", "JOB", "CUSTOMER", "RUNBOOK", "OPERATOR", "OUTCOME", ">TOOK", ">EXIT",
-		"ERROR")
+	head := strings.Fields("ENDED JOB CUSTOMER RUNBOOK OPERATOR OUTCOME >TOOK >EXIT ERROR")
+	asked := slices.ContainsFunc(list, func(j history.Job) bool { return j.Asked != nil })
+	if asked { // a report says it of the task, once
+		head = append(head, "ARGUMENTS")
+	}
+	g := newGrid(head...)
 	for _, j := range list {
 		lasted := "-"
 		if !j.Started.IsZero() && !j.Finished.IsZero() {
 			lasted = span(max(0, j.Finished.Sub(j.Started.Time)))
 		}
-		g.add(moment(j.Finished), cell(string(j.ID)), orDash(cell(j.Customer)), orDash(cell(j.Runbook)),
+		row := []string{moment(j.Finished), cell(string(j.ID)),
+			orDash(cell(j.Customer)), orDash(cell(j.Runbook)),
 			orDash(cell(j.Operator)), colours.outcome(j.Outcome, cell(string(j.Outcome))), lasted,
-			exitText(j.ExitCode), orDash(fit(cell(jobWords(j.JobInfo)), lineColumns)))
+			exitText(j.ExitCode), orDash(fit(cell(jobWords(j.JobInfo)), lineColumns))}
+		if asked {
+			row = append(row, pastRan(j))
+		}
+		g.add(row...)
 	}
 	return g
 }

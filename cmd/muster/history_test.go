@@ -107,3 +107,45 @@ func TestReportsAddUpInEveryForm(t *testing.T) {
 		t.Errorf("another form: exit %d, %s", code, words)
 	}
 }
+
+func TestAJobOfHistoryShowsWhatItRanAndItsAttempts(t *testing.T) {
+	t.Parallel()
+	const asked = `"on": "role=fw", "proven": false, "reason": "change 7", "ran": {"version": "1", "sha256": "abcd",
+		"work": "ef", "arguments": [{"name": "cmd", "value": "echo \u001b[2J"}, {"name": "password", "secret": true}]}`
+	a := newFakeAPI(t, map[string]http.HandlerFunc{
+		"GET /v1/jobs/" + aJob: answer(`{"id": "` + aJob + `", "host": "fw001", "state": "ended", "outcome": "succeeded",
+			"of": {"task": "0wcy7y2fb2", "runbook": "exec", "operator": "alice", ` + asked + `}}`),
+		"GET /v1/jobs/" + aJob + "/course": answer(`{"attempts": [{"attempt": 1, "node": "n1/1", "how": "retry",
+			"started": "2026-11-21T10:00:00.000Z", "ended": "2026-11-21T10:00:01.000Z"}, {"attempt": 2, "node": "n2/1",
+			"how": "succeeded"}], "steps": [{"step": 1, "at": "2026-11-21T10:00:05.000Z"}]}`),
+		"GET /v1/history": answer(`{"jobs": [{"id": "` + aJob + `", "host": "fw001", "state": "ended",
+			"outcome": "succeeded", "runbook": "exec", "operator": "alice", "asked": {` + asked + `}}]}`),
+		"GET /v1/history/events": answer(`{"events": [{"id": "1-0", "zone": "default", "at": "2026-11-21T10:00:00.000Z",
+			"event": "submit", "object": "0wcy7y2fb2", "detail": {"arguments": "cmd=true\u001b"}}], "next": "1"}`),
+	})
+	code, out, _ := muster(t, a.URL, "job", aJob)
+	if code != 0 || strings.Contains(out, "\x1b") {
+		t.Errorf("exit %d, %q", code, out)
+	}
+	wantParts(t, "the job", out, "alice (unproven)", "change 7", "exec, version 1, sha256 abcd", "cmd='echo",
+		"password=(secret)", "ATTEMPT", "n2/1", "retry", "STEP", "10:00:05")
+	var d map[string]any
+	if code, out, _ := muster(t, a.URL, "job", aJob, "-o", "json"); code != 0 || json.Unmarshal([]byte(out), &d) != nil ||
+		d["of"] == nil || len(d["attempts"].([]any)) != 2 || len(d["steps"].([]any)) != 1 {
+		t.Errorf("as JSON: exit %d, %s", code, out)
+	}
+	_, out, _ = muster(t, a.URL, "history")
+	wantParts(t, "the list", out, "ARGUMENTS", "password=(secret)")
+	code, out, words := muster(t, a.URL, "history", "events", aJob)
+	if code != 0 || strings.Contains(out, "\x1b") || !strings.Contains(words, "--cursor 1") {
+		t.Errorf("exit %d, %q, %q", code, out, words)
+	}
+	wantParts(t, "the events", out, "2026-11-21 10:00:00", "submit", "cmd=true")
+	if code, out, _ := muster(t, a.URL, "history", "events", aJob, "-o", "json"); code != 0 ||
+		!strings.Contains(out, `"next": "1"`) {
+		t.Errorf("as JSON: exit %d, %s", code, out)
+	}
+	if code, _, _ := muster(t, a.URL, "history", "events", aJob, "--limit", "0"); code != exitUsage {
+		t.Errorf("a limit of 0: exit %d", code)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster/jobs"
+	"muster/server"
 )
 
 func newJobs() *cobra.Command {
@@ -113,8 +114,11 @@ func exitText(code *int) string {
 
 func newJob() *cobra.Command {
 	c := &cobra.Command{
-		Use:               "job JOB",
-		Short:             "Show a job",
+		Use:   "job JOB",
+		Short: "Show a job: how it stands or ended, what it ran, its attempts and steps",
+		Long: `job shows a job, also one of long ago: how it stands or how it ended, what it ran and
+who ordered it, and what history keeps of its attempts and steps. Each event of it is in
+muster history events.`,
 		Example:           `  muster job 0wcy7y2fb2:fw001`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeJobs,
@@ -124,18 +128,21 @@ func newJob() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var j jobs.JobInfo
+		var j server.JobDetail
 		if err := s.get(ctx, "/v1/jobs/"+url.PathEscape(string(id)), nil, &j); err != nil {
 			return err
 		}
+		c := s.course(ctx, id)
 		if s.json {
-			return s.writeJSON(j)
+			return s.writeJSON(jobDetails{j, filled(c.Attempts), filled(c.Steps)})
 		}
-		return s.write(jobText(j, s.now(), s.colours) + gateText(j))
+		return s.write(jobText(j, s.now(), s.colours) + gateText(j.JobInfo) +
+			courseText(c, s.tableWidth()))
 	})
 }
 
-func jobText(j jobs.JobInfo, now time.Time, colours palette) string {
+func jobText(d server.JobDetail, now time.Time, colours palette) string {
+	j := d.JobInfo
 	outcome := string(j.Outcome)
 	if j.Class != "" {
 		outcome += " (" + string(j.Class) + ")"
@@ -148,24 +155,24 @@ func jobText(j jobs.JobInfo, now time.Time, colours palette) string {
 	if !j.Next.IsZero() {
 		next = moment(j.Next)
 	}
-	return details(
-		[2]string{"job", cell(string(j.ID))},
-		[2]string{"host", host},
-		[2]string{"state", cell(string(j.State))},
-		[2]string{"outcome", colours.outcome(j.Outcome, cell(outcome))},
-		[2]string{"exit code", exitText(j.ExitCode)},
-		[2]string{"error", cell(j.Error)},
-		[2]string{"how", cell(j.Note)},
-		[2]string{"attempt", fmt.Sprintf("%d, %d failed", j.Attempt, j.Tries)},
-		[2]string{"step", strconv.Itoa(j.Step)},
-		[2]string{"node", cell(j.Node)},
-		[2]string{"due", moment(j.Due)},
-		[2]string{"started", moment(j.Started)},
-		[2]string{"finished", moment(j.Finished)},
-		[2]string{"took", jobTook(j, now)},
-		[2]string{"times", timesText(j.Times)},
-		[2]string{"next", next},
-		[2]string{"waits for", cell(j.Waits)},
-		[2]string{"why", cell(j.Why)},
-	)
+	return details(append([][2]string{
+		{"job", cell(string(j.ID))},
+		{"host", host},
+		{"state", cell(string(j.State))},
+		{"outcome", colours.outcome(j.Outcome, cell(outcome))},
+		{"exit code", exitText(j.ExitCode)},
+		{"error", cell(j.Error)},
+		{"how", cell(j.Note)},
+		{"attempt", fmt.Sprintf("%d, %d failed", j.Attempt, j.Tries)},
+		{"step", strconv.Itoa(j.Step)},
+		{"node", cell(j.Node)},
+		{"due", moment(j.Due)},
+		{"started", moment(j.Started)},
+		{"finished", moment(j.Finished)},
+		{"took", jobTook(j, now)},
+		{"times", timesText(j.Times)},
+		{"next", next},
+		{"waits for", cell(j.Waits)},
+		{"why", cell(j.Why)},
+	}, ofPairs(d.Of)...)...)
 }

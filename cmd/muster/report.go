@@ -79,14 +79,13 @@ func reportText(r history.Report, width int, colours palette) string {
 	t := r.Task
 	var b strings.Builder
 	b.WriteString(details(
-		[2]string{"task", cell(string(t.Task))},
-		[2]string{"runbook", cell(t.Runbook)},
-		[2]string{"on", cell(t.On)},
-		[2]string{"operator", cell(t.Operator)},
-		[2]string{"submitted", moment(t.Submitted)},
-		[2]string{"finished", moment(t.Finished)},
-		[2]string{"cancelled", cell(t.Cancelled)},
-	))
+		append(append([][2]string{{"task", cell(string(t.Task))}}, ranPairs(t.Runbook, t.Ran)...),
+			[2]string{"on", cell(t.On)},
+			[2]string{"operator", whoWords(t.Operator, t.Proven, t.Ran)},
+			[2]string{"reason", cell(t.Reason)},
+			[2]string{"submitted", moment(t.Submitted)},
+			[2]string{"finished", moment(t.Finished)},
+			[2]string{"cancelled", cell(t.Cancelled)})...))
 	parts := newGrid(">HOSTS", "", "MEANS")
 	for _, p := range r.Parts {
 		parts.add(strconv.Itoa(p.Hosts), colours.outcome(jobs.Outcome(p.Name), cell(p.Name)),
@@ -131,14 +130,15 @@ func reportRow(j history.Job) []string {
 func (s *session) reportCSV(r history.Report) error {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	rows := [][]string{reportHead}
+	asked := askedCells(r.Task)
+	rows := [][]string{slices.Concat(reportHead, askedHead)}
 	for _, j := range r.Jobs {
-		rows = append(rows, reportRow(j))
+		rows = append(rows, slices.Concat(reportRow(j), asked))
 	}
 	if missing := r.Total - len(r.Jobs); missing > 0 {
 		row := make([]string, len(reportHead))
 		row[3], row[7] = history.PartOfTheRest(r.Task), count(missing, "host")
-		rows = append(rows, row)
+		rows = append(rows, slices.Concat(row, asked))
 	}
 	for _, row := range rows {
 		for i, text := range row {
@@ -171,6 +171,8 @@ td.n{text-align:right}
 </style></head><body>
 <h1>Task {{.Task}}</h1>
 <p>{{.Asked}}, submitted {{.Submitted}}, finished {{.Finished}}.</p>
+<table>{{range .Ran}}<tr><th>{{index . 0}}</th><td>{{index . 1}}</td></tr>
+{{end}}</table>
 <table>{{range .Parts}}<tr><td class="n">{{.Hosts}}</td><td>{{cell .Name}}</td><td>{{cell .Means}}</td></tr>
 {{end}}<tr><th class="n">{{.Total}}</th><th>hosts</th><th>in all</th></tr></table>
 {{range .Notes}}<p>{{cell .}}</p>
@@ -187,7 +189,8 @@ func (s *session) reportHTML(r history.Report) error {
 	var b bytes.Buffer
 	t := r.Task
 	err := reportPage.Execute(&b, map[string]any{"Task": cell(string(t.Task)),
-		"Asked": cell(t.Runbook) + " on " + cell(t.On) + ", by " + cell(t.Operator),
+		"Asked": cell(t.Runbook) + " on " + cell(t.On) + ", by " + whoWords(t.Operator, t.Proven, t.Ran),
+		"Ran":   ranPairs(t.Runbook, t.Ran),
 		"Parts": r.Parts, "Total": r.Total, "Notes": r.Notes, "Head": reportHead, "Rows": rows,
 		"Submitted": moment(t.Submitted), "Finished": moment(t.Finished)})
 	if err != nil {

@@ -55,7 +55,7 @@ func filled[T any](list []T) []T {
 
 func taskGrid(list []jobs.TaskInfo, colours palette) grid {
 	g := newGrid("TASK", "RUNBOOK", "OPERATOR", "STATE", ">DONE", ">TOTAL", ">SUCCEEDED", ">OTHER",
-		"SUBMITTED", ">TOOK", "ON")
+		"SUBMITTED", ">TOOK", "ON", "ARGUMENTS")
 	for _, t := range list {
 		done, good := t.Outcomes.Sum(), t.Outcomes[jobs.Succeeded]
 		other := strconv.Itoa(done - good)
@@ -64,7 +64,7 @@ func taskGrid(list []jobs.TaskInfo, colours palette) grid {
 		}
 		g.add(cell(string(t.Task)), cell(t.Runbook), cell(t.Operator), stateWords(t),
 			strconv.Itoa(done), strconv.Itoa(t.Total), strconv.Itoa(good), other, moment(t.Submitted),
-			span(seconds(t.Seconds)), fit(cell(t.On), 60))
+			span(seconds(t.Seconds)), fit(cell(t.On), 60), ranWords(t.Ran))
 	}
 	return g
 }
@@ -156,7 +156,7 @@ func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
 	if t.State != jobs.TaskEnded {
 		s.stands(ctx, id)
 	}
-	return s.write(details(
+	return s.write(details(append(ranPairs(t.Runbook, t.Ran),
 		[2]string{"on", cell(t.On)},
 		[2]string{"priority", cell(string(t.Priority))},
 		[2]string{"submitted", moment(t.Submitted)},
@@ -170,5 +170,5 @@ func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
 		[2]string{"schedule", scheduleWords(t)},
 		[2]string{"rule", ruleWords(t)},
 		[2]string{"chain", chainWord(t)},
-	) + "\n" + summaryText(sum, s.tableWidth(), s.colours))
+	)...) + "\n" + summaryText(sum, s.tableWidth(), s.colours))
 }

@@ -170,6 +170,14 @@ func (q *Queue) index(ctx context.Context, t jobs.Task, zones []string) error {
 	if err != nil {
 		return err
 	}
+	ran, err := writeRan(s.Ran)
+	if err != nil {
+		return err
+	}
+	line, err := ordered(t).line()
+	if err != nil {
+		return err
+	}
 	_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.SAdd(ctx, hubKey("zones", ""), anys(zones)...)
 		p.HSet(ctx, hubKey("task:", string(t.ID)), "runbook", s.Runbook, "on", s.On,
@@ -178,10 +186,13 @@ func (q *Queue) index(ctx context.Context, t jobs.Task, zones []string) error {
 			"disruptive", s.Disruptive, "prove_group", s.ProveGroup,
 			"key", s.Supersedes, "retry_of", string(s.RetryOf),
 			"reason", s.Reason, "priority", string(s.Priority), "schedule", s.Schedule,
-			"tick", s.Tick.String(), "rollout", rollout, "gates", s.Gates, "chain", string(s.Chain))
+			"tick", s.Tick.String(), "rollout", rollout, "gates", s.Gates, "chain", string(s.Chain),
+			"ran", ran)
 		p.Expire(ctx, hubKey("task:", string(t.ID)), taskKeep)
 		p.ZAddNX(ctx, hubKey("tasks", ""), redis.Z{Score: float64(s.Created), Member: string(t.ID)})
 		p.ZRemRangeByRank(ctx, hubKey("tasks", ""), 0, -tasksKept-1)
+		p.XAdd(ctx, &redis.XAddArgs{Stream: zoneKey(zones[0], "events", ""), MaxLen: zoneEventsMax,
+			Approx: true, Values: []any{"e", line}})
 		return nil
 	})
 	return q.say("submit", err)

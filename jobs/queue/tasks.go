@@ -72,6 +72,9 @@ func (q *Queue) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 	t.Gates, _ = strconv.ParseBool(h["gates"])
 	// One that was submitted by an older version has none.
 	t.Priority, _ = jobs.ParsePriority(h["priority"])
+	if t.Ran, err = readRan(h["ran"]); err != nil {
+		return t, fmt.Errorf("task %s: %w", id, err)
+	}
 
 	fields := slices.Clone(taskFields)
 	for _, o := range jobs.Outcomes() {

@@ -1,0 +1,106 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"muster/jobs"
+)
+
+// Attempt is one try at a job.
+type Attempt struct {
+	Attempt int       `json:"attempt"`
+	Node    string    `json:"node"`
+	Started jobs.Time `json:"started"`
+	Ended   jobs.Time `json:"ended"`
+	How     string    `json:"how"` // an outcome, or retry, wait, verify, defer, back, lost
+}
+
+// StepBegun is a step of a runbook that a job began, after the first.
+type StepBegun struct {
+	Step int       `json:"step"` // counted from 0
+	At   jobs.Time `json:"at"`
+}
+
+// Course is what is kept of the way of a job to its end.
+type Course struct {
+	Attempts []Attempt   `json:"attempts"`
+	Steps    []StepBegun `json:"steps"`
+}
+
+// Course tells how a job went, as far as that was stored.
+func (s *Store) Course(ctx context.Context, id jobs.ID) (Course, error) {
+	c := Course{Steps: []StepBegun{}}
+	var err error
+	if c.Attempts, err = s.Attempts(ctx, id); err != nil {
+		return c, err
+	}
+	err = s.rows(ctx, "steps", "select step, at from steps where task = $1 and host = $2 order by at",
+		[]any{string(id.Task()), id.Host()}, func(scan func(...any) error) error {
+			var b StepBegun
+			var at int64
+			err := scan(&b.Step, &at)
+			b.At = instant(at)
+			c.Steps = append(c.Steps, b)
+			return err
+		})
+	return c, err
+}
+
+// Attempts lists the attempts of a job.
+func (s *Store) Attempts(ctx context.Context, id jobs.ID) ([]Attempt, error) {
+	out := []Attempt{}
+	err := s.rows(ctx, "attempts", "select attempt, node, started, ended, how from attempts "+
+		"where task = $1 and host = $2 order by attempt", []any{string(id.Task()), id.Host()},
+		func(scan func(...any) error) error {
+			var a Attempt
+			var started, ended int64
+			err := scan(&a.Attempt, &a.Node, &started, &ended, &a.How)
+			a.Started, a.Ended = instant(started), instant(ended)
+			out = append(out, a)
+			return err
+		})
+	return out, err
+}
+
+// About picks events: those of a task and all its jobs or, with a host, of one job.
+type About struct {
+	Task jobs.TaskID
+	Host string
+}
+
+// Events lists what happened to a task or a job, the first event first, from the place skip
+// on. more says that others follow.
+func (s *Store) Events(ctx context.Context, of About, skip, most int) (list []jobs.Happening,
+	more bool, err error) {
+	most = min(max(most, 1), PageMax)
+	text, args := "where task = $1", []any{string(of.Task)}
+	if of.Host != "" {
+		text += " and object = $2"
+		args = append(args, string(jobs.NewID(of.Task, of.Host)))
+	}
+	list = []jobs.Happening{}
+	text = fmt.Sprintf("select zone, entry, at, event, object, detail from events %s "+
+		"order by at, entry, object limit %d offset %d", text, most+1, max(skip, 0))
+	err = s.rows(ctx, "events", text, args,
+		func(scan func(...any) error) error {
+			var h jobs.Happening
+			var at int64
+			var detail string
+			if err := scan(&h.Zone, &h.ID, &at, &h.Event, &h.Object, &detail); err != nil {
+				return err
+			}
+			h.At = instant(at)
+			if strings.TrimSpace(detail) != "" {
+				h.Detail = json.RawMessage(detail)
+			}
+			list = append(list, h)
+			return nil
+		})
+	if len(list) > most {
+		return list[:most], true, err
+	}
+	return list, false, err
+}

@@ -1,0 +1,84 @@
+package server
+
+import (
+	"context"
+	"strconv"
+
+	"muster/history"
+	"muster/jobs"
+)
+
+// PastEvents is the answer of GET /v1/history/events, a page of it, the first event first.
+type PastEvents struct {
+	Events []jobs.Happening `json:"events"`
+	Next   string           `json:"next,omitempty"` // cursor of the next page; empty: this was the last
+}
+
+type (
+	courseOutput    struct{ Body history.Course }
+	pastEventsInput struct {
+		Of     string `query:"of" required:"true" doc:"id of a task, or of a job"`
+		Cursor string `query:"cursor" doc:"next of the page before"`
+		Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"500" doc:"events of a page at most"`
+	}
+	pastEventsOutput struct{ Body PastEvents }
+)
+
+// course answers GET /v1/jobs/{job}/course, from history.
+func (s *Server) course(ctx context.Context, in *jobInput) (*courseOutput, error) {
+	id, err := jobs.ParseID(in.Job)
+	if err != nil {
+		return nil, refusal(mistakes("path.job", err))
+	}
+	if s.history == nil {
+		return nil, problem(errNoHistory)
+	}
+	c, err := s.history.Course(ctx, id)
+	return &courseOutput{c}, problem(err)
+}
+
+// pastEvents answers GET /v1/history/events.
+func (s *Server) pastEvents(ctx context.Context, in *pastEventsInput) (*pastEventsOutput, error) {
+	of, wrong := aboutWhat(in.Of)
+	skip := 0
+	if in.Cursor != "" {
+		var err error
+		if skip, err = strconv.Atoi(in.Cursor); err != nil || skip < 0 {
+			wrong = append(wrong, mistake("query.cursor", "%q: want the `next` of another page",
+				clip(in.Cursor)))
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	if s.history == nil {
+		return nil, problem(errNoHistory)
+	}
+	list, more, err := s.history.Events(ctx, of, skip, in.Limit)
+	if err != nil {
+		return nil, problem(err)
+	}
+	out := &pastEventsOutput{PastEvents{Events: list}}
+	if more {
+		out.Body.Next = strconv.Itoa(skip + len(list))
+	}
+	return out, nil
+}
+
+// aboutWhat reads the id of a task or of a job.
+func aboutWhat(text string) (history.About, []error) {
+	if task, err := jobs.ParseTaskID(text); err == nil {
+		return history.About{Task: task}, nil
+	}
+	id, err := jobs.ParseID(text)
+	if err != nil {
+		return history.About{}, mistakes("query.of", err)
+	}
+	return history.About{Task: id.Task(), Host: id.Host()}, nil
+}
+
+// ofTask is what the task of a job was asked for.
+func ofTask(t jobs.TaskInfo) *OfTask {
+	return &OfTask{Task: t.Task, Runbook: t.Runbook, Operator: t.Operator,
+		Asked: history.Asked{On: t.On, Proven: t.Proven, Reason: t.Reason, Ran: t.Ran}}
+}
