@@ -33,7 +33,7 @@ func TestJudgeOfAHostWithRecords(t *testing.T) {
 	}{
 		{remote.KindLost, true, wait, wait, wait, keep},
 		{remote.KindCancelled, true, wait, wait, wait, keep},
-		{remote.KindGone, true, keep, keep, keep, keep},
+		{remote.KindGone, true, unknown, unknown, unknown, unknown},
 		{remote.KindMute, true, keep, keep, keep, keep},
 		{remote.KindRunning, true, keep, keep, keep, keep},
 		{remote.KindTimeout, true, "end timeout", "end timeout", "end timeout", "end timeout"},
@@ -71,6 +71,32 @@ func TestAnUnfencedHostIsNotAskedLater(t *testing.T) {
 	r, goOn := judge(f, 0)
 	if got := verdict(r, goOn); got != "end unknown operator keep" || r.Note != "unfenced: it lacks flock" {
 		t.Errorf("%s, note %q", got, r.Note)
+	}
+}
+
+// After a reboot nothing of a step is alive, and its host says so: nobody waits for its bound
+// before it is done again, and the host is locked for nobody.
+func TestWhatAHostCallsDeadIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		kind   remote.Kind
+		action scripts.Action
+		want   string
+	}{
+		{remote.KindGone, twice, "retry 5s"},
+		{remote.KindGone, once, "end unknown operator"},
+		{remote.KindMute, twice, "retry 1h0m0s keep"},
+		{remote.KindMute, once, "end unknown operator keep"},
+	} {
+		for _, mode := range []jobs.Mode{jobs.ModeFresh, jobs.ModeLost} {
+			f := facts{policy: jobs.DefaultPolicy(), steps: 1, action: tt.action, busy: time.Hour,
+				grant: jobs.Grant{Mode: mode, Bound: time.Hour, Host: &fleet.Host{Fence: fleet.FenceAuto}},
+				err:   fault(tt.kind, true, errors.New("words"))}
+			r, goOn := judge(f, 0)
+			if got := verdict(r, goOn); got != tt.want || r.Kind == jobs.KindRetry && !remembered(r.Saved) {
+				t.Errorf("%s, %s: %s, kept %s; want %s", tt.kind, mode, got, r.Saved, tt.want)
+			}
+		}
 	}
 }
 

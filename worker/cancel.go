@@ -27,7 +27,9 @@ func (f facts) cancelled(e *remote.Error) jobs.Result {
 		return f.cancelledUnsent(e.Kind)
 	}
 	if e.Kind == remote.KindGone || e.Kind == remote.KindMute {
-		return f.goesOn("not known what it did")
+		r := f.goesOn("not known what it did")
+		r.KeepLock = e.Kind == remote.KindMute // else nothing of it is alive
+		return r
 	}
 	switch e.Kind {
 	case remote.KindStopped:

@@ -163,14 +163,20 @@ func (f facts) doubtful() jobs.Result {
 	if f.canAsk(asked(f.err)) {
 		return f.askLater(text)
 	}
+	// Where the host says that nothing of the step is alive, as after a reboot, nobody needs to
+	// wait for its bound.
+	dead := f.cause == nil && asked(f.err) == remote.KindGone
 	if f.action.Repeatable && f.policy.Again(f.grant.Tries+1, jobs.ClassTransient) {
 		r := f.retry(max(f.busy, f.policy.Delay), text)
-		r.KeepLock = true
+		if dead {
+			r = f.retry(f.policy.Delay, text)
+		}
+		r.KeepLock = !dead
 		r.Saved = f.remember()
 		return r
 	}
 	r := f.end(jobs.Unknown, jobs.ClassOperator, text)
-	r.KeepLock = true
+	r.KeepLock = !dead
 	return r
 }
 

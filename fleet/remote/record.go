@@ -347,7 +347,7 @@ func (n note) refusal(op string, c *Conn) error {
 		return to.fault(op, KindRecord, fmt.Errorf("no record could be written, nothing was started: %s",
 			rest))
 	}
-	return to.faultSent(op, KindGone, fmt.Errorf("the host said what is not known here: %q", rest))
+	return to.faultSent(op, KindMute, fmt.Errorf("the host said what is not known here: %q", rest))
 }
 
 // lacks says in words what record.sh found missing.
