@@ -13,3 +13,12 @@ type HostWork struct {
 	Until Time      `json:"until"`          // the lock ends then at the latest
 	Jobs  []JobInfo `json:"jobs"`           // of the newest tasks, the newest first
 }
+
+// Released is what came of giving a host back that was locked for a job which had ended.
+type Released struct {
+	Host    string `json:"host"`
+	Zone    string `json:"zone"`
+	Already bool   `json:"already"`       // it was not locked
+	Job     ID     `json:"job,omitempty"` // for which it was
+	Until   Time   `json:"until"`         // and would have been; null if it was not
+}

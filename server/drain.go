@@ -13,6 +13,7 @@ type Drains interface {
 	Drain(ctx context.Context, hosts map[string][]string, note string) (changed []string, err error)
 	Undrain(ctx context.Context, hosts map[string][]string, note string) (changed []string, err error)
 	Drained(ctx context.Context) (map[string]jobs.Drain, error)
+	ReleaseHost(ctx context.Context, zone, host, note string) (jobs.Released, error)
 	HostWork(ctx context.Context, zone, host string, tasks int) (jobs.HostWork, error)
 }
 

@@ -135,6 +135,8 @@ func (s *Server) registerHosts(api huma.API) {
 		o.MaxBodyBytes = submitMax
 		huma.Register(api, o, does.do)
 	}
+	release := operation(http.MethodPost, "/v1/hosts/{host}/release", "Give a locked host back")
+	huma.Register(api, release, s.release)
 	query := operation(http.MethodPost, "/v1/hosts/query", "List hosts, by a long selector")
 	query.MaxBodyBytes = submitMax
 	huma.Register(api, query, s.queryHosts)

@@ -23,6 +23,7 @@ import (
 func newHosts() *cobra.Command {
 	c := newHostsList("hosts [SELECTOR]")
 	c.AddCommand(newHostsList("ls [SELECTOR]"), newHostShow(), newHostDrain(), newHostUndrain(),
+		newHostRelease(),
 		newHostEnroll(), newHostsImport(), withLive(newHostsCheck()), newHostsDiff())
 	return c
 }

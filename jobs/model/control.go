@@ -183,6 +183,8 @@ func (c *call) turn(a Turn) Turned {
 		return c.clear(a)
 	case "gate":
 		return c.gate(a)
+	case "release":
+		return c.giveHostBack(a)
 	case "thaw":
 		f := c.flags.Freeze
 		if !c.flags.shut(c.now) {
@@ -291,6 +293,27 @@ func (c *call) clear(a Turn) Turned {
 	c.event("clear", a.Object)
 	c.wakeMany(name)
 	return Turned{"ok", why, 0}
+}
+
+// giveHostBack gives a host back that is locked for a job which has ended.
+func (c *call) giveHostBack(a Turn) Turned {
+	l := c.locked(a.Object)
+	token := int64(l.Token)
+	switch state := c.job(l.Job).State; {
+	case l == Lock{}:
+		return Turned{Status: "already"}
+	case token != a.Number:
+		return Turned{"other", string(l.Job), token}
+	case state != jobs.Ended:
+		return Turned{"busy", fmt.Sprintf("%s %s", l.Job, cmp.Or(state, "forgotten")), token}
+	}
+	c.do(freeing, func() { delete(c.Locks, a.Object) })
+	c.locks[a.Object] = Lock{}
+	if c.flags.Waits != 0 {
+		c.wakeFor(a.Object)
+	}
+	c.event("release", a.Object)
+	return Turned{"ok", string(l.Job), token}
 }
 
 // frozenSince is the instant in "job instant why", 0 if there is none.

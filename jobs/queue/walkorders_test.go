@@ -2,6 +2,8 @@ package queue_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,7 +39,7 @@ func (m *walker) pause(t *rapid.T) {
 // turn turns a switch of the zone. What stops everything does not stay for long.
 func (m *walker) turn(t *rapid.T) {
 	verb := rapid.SampledFrom([]string{"limit", "clear", "thaw", "lift", "resume-zone", "halt", "pause-zone",
-		"pause-customer", "resume-customer", "shift", "guard", "gate", "gate"}).Draw(t, "verb")
+		"pause-customer", "resume-customer", "shift", "guard", "gate", "gate", "release"}).Draw(t, "verb")
 	if m.zone.Flags.Halted.Note != "" && rapid.Bool().Draw(t, "lift") {
 		verb = "lift"
 	}
@@ -60,6 +62,8 @@ func (m *walker) turn(t *rapid.T) {
 	case "limit":
 		a.Object = rapid.SampledFrom([]string{"site/a", "site/b", "lab"}).Draw(t, "limit")
 		a.Number = int64(rapid.IntRange(-1, 2).Draw(t, "max"))
+	case "release":
+		a.Object, a.Number = m.lockedHost(t)
 	case "clear":
 		a.Object, a.Number = fmt.Sprint("pair-", rapid.IntRange(0, 2).Draw(t, "group")), 0
 		seen := strings.Fields(m.zone.Semaphores.Holders["group/"+a.Object]["frozen"])
@@ -97,6 +101,13 @@ func (m *walker) recall(t *rapid.T) {
 	if m.zone.Flags.Owed != "" && rapid.Bool().Draw(t, "done") {
 		m.twin.recall(t, model.Recall{Verb: "done", Owed: m.zone.Flags.Owed})
 	}
+}
+
+// lockedHost is a host and the token of its lock, or nearly.
+func (m *walker) lockedHost(t *rapid.T) (host string, token int64) {
+	hosts := append(slices.Sorted(maps.Keys(m.zone.Locks)), "fw9999")
+	host = rapid.SampledFrom(hosts).Draw(t, "locked")
+	return host, int64(m.zone.Locks[host].Token) + rapid.SampledFrom([]int64{0, 0, 0, 1}).Draw(t, "other")
 }
 
 // pass lets time pass, or TIME jump.

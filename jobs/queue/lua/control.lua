@@ -20,9 +20,12 @@
 --      gate        object = job, number = its step, a gate; note = open, refuse or late,
 --                  a blank, then who and why. The first answer counts, and lets a
 --                  job that stands there come at once
+--      release     object = host, number = token of its lock, as the caller saw it: that
+--                  of a job which has ended, and of which something may be at work there
 --      drain, undrain: object = host; only tells it: who is drained stands in the hub
 -- Returns {ok | already | absent, note or reason that stood before, number}
 --      gate also: {elsewhere, state or outcome, step}: the job does not stand there
+--      release also: {other, job, token}: another lock; {busy, job and its state, token}
 --      clear also: {other, why, since}: it is frozen by another job than was seen
 -- Keeps: repeating a call changes nothing. Waiters of what becomes free are woken.
 
@@ -187,6 +190,19 @@ function verbs.gate()
     m.w('PUBLISH', m.kWake, '')
   end
   return {before and 'already' or 'ok', before or '', '0'}
+end
+
+function verbs.release()
+  local token, id = string.match(m.locked(object) or '', '^(%S+) (.*)$')
+  if not id then return {'already', '', '0'} end
+  if token ~= number then return {'other', id, token} end
+  local state = m.job(id).state
+  if state ~= 'ended' then return {'busy', id .. ' ' .. (state or 'forgotten'), token} end
+  m.toFree[#m.toFree + 1] = object
+  m.locks[object] = false
+  if m.zone.waits then m.wakeFor(object) end
+  say(verb, object)
+  return {'ok', id, token}
 end
 
 local function tell()

@@ -1,0 +1,52 @@
+package queue_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+// A host that stays locked behind a job which ended unknown is given back by the word of a
+// person, and whoever waits for it begins; one of a job that has not ended is not.
+func TestAHostIsReleasedOnlyBehindItsJob(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		submit(t, q, spec(), 1)
+		g := one(t, step(t, q, "1", 1))
+		host := g.Job.Host()
+		did, err := q.ReleaseHost(t.Context(), zone, host, "alice: looked")
+		if !errors.Is(err, queue.ErrHeld) || !strings.Contains(err.Error(), string(g.Job)+", which is running") ||
+			did.Job != g.Job {
+			t.Fatalf("a host at work: %+v, %v", did, err)
+		}
+		res := ended(g, jobs.Unknown)
+		res.KeepLock = true
+		step(t, q, "1", 0, res)
+		next := jobs.NewID(submit(t, q, spec(), 1), host)
+		if r := step(t, q, "1", 5); len(r.Jobs) != 0 {
+			t.Fatalf("a job begins on a locked host: %+v", r.Jobs)
+		}
+		did, err = q.ReleaseHost(t.Context(), zone, host, "alice: looked")
+		if err != nil || did.Already || did.Job != g.Job || did.Until.IsZero() {
+			t.Fatalf("released: %+v, %v", did, err)
+		}
+		if r := step(t, q, "1", 5); len(r.Jobs) != 1 || r.Jobs[0].Job != next {
+			t.Errorf("nobody begins on the host that was released: %+v", r.Jobs)
+		}
+		wantState(t, q, g.Job, jobs.Ended, jobs.Unknown) // what is not known stays so
+		for _, free := range []string{"fw0007", "fw0008"} {
+			if did, err = q.ReleaseHost(t.Context(), zone, free, "alice: looked"); err != nil || !did.Already {
+				t.Errorf("a host that is free: %+v, %v", did, err)
+			}
+		}
+		list, _, err := q.Events(t.Context(), zone, "0", 100, 0)
+		list = slices.DeleteFunc(list, func(e jobs.Happening) bool { return e.Event != "release" })
+		if err != nil || len(list) != 1 || list[0].Object != host {
+			t.Errorf("events %+v, %v", list, err)
+		}
+	})
+}

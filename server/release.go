@@ -1,0 +1,51 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+type (
+	hostOrder struct {
+		Order
+		Host string `path:"host"`
+	}
+	releasedOutput struct{ Body jobs.Released }
+)
+
+// release is the word of a person who has looked at a host: nothing of the job that ended
+// unknown there is at work any more.
+func (s *Server) release(ctx context.Context, in *hostOrder) (*releasedOutput, error) {
+	g, wrong := in.reasoned("released")
+	wrong = append(wrong, mistakes("path.host", fleet.CheckName(in.Host))...)
+	if len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	v, err := s.scene(ctx, "")
+	if err != nil {
+		return nil, problem(err)
+	}
+	if v.stock == nil {
+		return nil, refusal(mistakes("path.host", errNoInventory))
+	}
+	h, known := v.Host(in.Host)
+	if !known {
+		return nil, huma.Error404NotFound(v.unknown(in.Host))
+	}
+	did, err := s.queue.ReleaseHost(ctx, h.Zone, h.Name, g.note())
+	if errors.Is(err, queue.ErrHeld) {
+		return nil, huma.Error409Conflict(fmt.Sprintf("%s; `muster cancel %s` stops it", err, did.Job))
+	}
+	if err != nil {
+		return nil, problem(err)
+	}
+	s.logOrder("host released", g, "host", h.Name, "already", did.Already, "job", did.Job)
+	return &releasedOutput{did}, nil
+}
