@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -14,7 +13,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"muster/internal/files"
 )
+
+// passwordMax bounds the file with the password.
+const passwordMax = 4 << 10 // bytes
 
 // Store is a history.
 type Store struct {
@@ -88,7 +92,7 @@ func (s *Store) openPostgres() error {
 		if s.cfg.PasswordFile == "" {
 			return nil
 		}
-		text, err := os.ReadFile(s.cfg.PasswordFile)
+		text, err := files.Read(s.cfg.PasswordFile, passwordMax)
 		if err != nil {
 			return fmt.Errorf("history.password_file: %w", err)
 		}

@@ -46,7 +46,7 @@ func (s *Server) duties(ctx context.Context) {
 			if err := s.followInventory(ctx); err != nil {
 				return err
 			}
-			if text := s.stock.complaint(); text != "" {
+			if text := s.stock.complaint(s.now()); text != "" {
 				return errors.New(text)
 			}
 			return nil

@@ -148,7 +148,7 @@ func (s *Server) health(ctx context.Context, in *healthInput) (*healthOutput, er
 		wrong = append(wrong, "redis cannot be used")
 	}
 	if in.who.trusted() {
-		if text := s.stock.complaint(); text != "" {
+		if text := s.stock.complaint(s.now()); text != "" {
 			wrong = append(wrong, text)
 		}
 		if text := s.owing(ctx); text != "" {

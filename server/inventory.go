@@ -40,10 +40,10 @@ type store struct {
 	current atomic.Pointer[stock]
 	moment  momentLabels
 
-	reading sync.Mutex // one reload at a time, which may take a minute
+	reading chan struct{} // has an element during a reload: one at a time, which may take long
 
 	mu        sync.Mutex // guards what follows
-	source    Inventory  // nil: none is configured
+	source    *patient   // nil: none is configured
 	refused   string     // why the last reload did not come into force
 	unheard   bool       // it was right, but Redis did not take it
 	config    string     // why the last configuration did not
@@ -73,7 +73,7 @@ func (s *Server) UseInventory(ctx context.Context, source Inventory) error {
 		source = InventoryFunc(func() (*fleet.Inventory, error) { return nil, errEmptied })
 	}
 	st.mu.Lock()
-	st.source = source
+	st.source = newPatient(source)
 	st.mu.Unlock()
 	return s.ReloadInventory(ctx)
 }
@@ -93,8 +93,12 @@ func (s *Server) Refuse(err error) {
 // on. If that fails the earlier one stays in force, and health says why.
 func (s *Server) ReloadInventory(ctx context.Context) error {
 	st := &s.stock
-	st.reading.Lock()
-	defer st.reading.Unlock()
+	select {
+	case st.reading <- struct{}{}:
+		defer func() { <-st.reading }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	st.mu.Lock()
 	source := st.source
 	st.mu.Unlock()
@@ -176,7 +180,7 @@ func (s *Server) followSources(ctx context.Context, ticks <-chan time.Time) {
 		st.mu.Lock()
 		source, unheard := st.source, st.unheard
 		st.mu.Unlock()
-		if source == nil || !unheard && !source.Changed(s.now()) {
+		if source == nil || !unheard && !source.Changed(ctx, s.now()) {
 			continue
 		}
 		wrong := ""
@@ -232,7 +236,7 @@ func (st *store) get() (*stock, error) {
 }
 
 // complaint is what is wrong with what was read last; empty: nothing.
-func (st *store) complaint() string {
+func (st *store) complaint(now time.Time) string {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	var wrong []string
@@ -243,6 +247,11 @@ func (st *store) complaint() string {
 	if st.refused != "" {
 		wrong = append(wrong, "the new inventory was refused, the earlier one stays in force: "+
 			st.refused)
+	}
+	if st.source != nil {
+		if text := st.source.slow(now); text != "" {
+			wrong = append(wrong, text)
+		}
 	}
 	if st.elsewhere != "" {
 		wrong = append(wrong, st.elsewhere)

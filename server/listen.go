@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 
+	"muster/internal/files"
 	"muster/internal/socket"
 )
 
@@ -43,7 +44,7 @@ func (c Config) listenAt(ctx context.Context, p place) (net.Listener, error) {
 	}
 	var keys *tls.Config
 	if c.tls() {
-		pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+		pair, err := c.keyPair()
 		if err != nil {
 			return nil, fmt.Errorf("server.tls: %w", err)
 		}
@@ -63,6 +64,21 @@ func (c Config) listenAt(ctx context.Context, p place) (net.Listener, error) {
 		l = tls.NewListener(l, keys)
 	}
 	return l, nil
+}
+
+// pemMax bounds a file of certificates or a key.
+const pemMax = 4 << 20 // bytes
+
+func (c Config) keyPair() (pair tls.Certificate, err error) {
+	cert, err := files.Read(c.TLSCert, pemMax)
+	if err != nil {
+		return pair, err
+	}
+	key, err := files.Read(c.TLSKey, pemMax)
+	if err != nil {
+		return pair, err
+	}
+	return tls.X509KeyPair(cert, key)
 }
 
 // placeNames are the places as people write them, between commas.

@@ -259,7 +259,8 @@ func New(cfg Config, d Deps) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, queue: d.Queue, log: d.Log, keeping: keeping{d.Durable, d.SecretKeys},
 		chronicle: chronicle{history: d.History},
-		stock:     store{source: d.Inventory}, meters: newMeters(cfg.Version), now: time.Now,
+		stock:     store{source: newPatient(d.Inventory), reading: make(chan struct{}, 1)},
+		meters:    newMeters(cfg.Version), now: time.Now,
 		chance:   func() uint16 { return uint16(rand.Uint32()) },
 		tending:  tending{seen: factsSeen{}},
 		presence: presence{ready: make(chan struct{}), stopping: make(chan struct{})}}
@@ -294,6 +295,9 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	if err := s.ReloadInventory(ctx); err != nil {
+		if ctx.Err() != nil { // told to stop before it has begun
+			return closeAll(list)
+		}
 		return errors.Join(err, closeAll(list))
 	}
 	s.announce(ctx, list)

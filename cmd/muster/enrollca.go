@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"muster/fleet"
 	"muster/fleet/remote"
+	"muster/internal/files"
 )
 
 // certified is what an authority says of the key of a host.
@@ -33,10 +33,10 @@ func (c *certified) String() string {
 }
 
 // readAuthorities reads files with public keys, one a line, as ssh-keygen writes them.
-func readAuthorities(files []string) (keys []string, err error) {
+func readAuthorities(paths []string) (keys []string, err error) {
 	var errs []error
-	for _, path := range files {
-		text, err := os.ReadFile(path)
+	for _, path := range paths {
+		text, err := files.Read(path, argFileMax)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--ca: %w", err))
 			continue

@@ -13,6 +13,7 @@ import (
 
 	"muster/fleet"
 	"muster/fleet/remote"
+	"muster/internal/files"
 )
 
 // knownFile is a known_hosts file that new keys are written to.
@@ -29,7 +30,7 @@ func readKnownFile(path string) (*knownFile, error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		f.path = real
 	}
-	text, err := os.ReadFile(f.path)
+	text, err := files.Read(f.path, remote.KnownHostsMax)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil
 	}

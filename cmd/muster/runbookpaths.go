@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/internal/files"
 	"muster/scripts"
 )
 
@@ -95,13 +96,7 @@ func readRunbooks(names []string) ([]scripts.Source, error) {
 	var list []scripts.Source
 	var errs []error
 	for _, name := range names {
-		f, err := os.Open(name)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		data, err := io.ReadAll(io.LimitReader(f, runbookMax))
-		f.Close()
+		data, err := files.Read(name, runbookMax)
 		if err != nil {
 			errs = append(errs, err)
 			continue

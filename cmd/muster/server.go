@@ -70,10 +70,12 @@ func runServer(ctx context.Context, f *roleFlags) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	again := reloading{srv, f, r.Settings, log}
+	// A reload may take long, and TERM must be heard meanwhile.
+	reload := r.newLater(ctx, func() { _ = again.reload(ctx) }) // its error has been logged
 	r.hear(func(sig os.Signal) {
 		switch sig {
 		case syscall.SIGHUP:
-			_ = again.reload(ctx) // it has been logged
+			reload.ask()
 		case syscall.SIGUSR2:
 			log.Warn("a server is upgraded by starting another one", "signal", "USR2")
 		default:

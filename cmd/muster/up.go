@@ -59,16 +59,24 @@ func runUp(ctx context.Context, f *roleFlags) error {
 	}
 	again := reloading{srv, f, r.Settings, log.Named("server")}
 	asked := false
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// A reload may take long, and TERM must be heard meanwhile.
+	reload := r.newLater(ctx, func() {
+		if err := again.reload(ctx); err != nil {
+			m.Refuse(err)
+			return
+		}
+		b.reload(m, f)
+	})
 	r.hear(func(sig os.Signal) {
 		switch sig {
 		case syscall.SIGUSR2:
 			log.Warn("up cannot be upgraded in place: run server and master on their own")
 			return
 		case syscall.SIGHUP:
-			if err := again.reload(ctx); err != nil {
-				m.Refuse(err)
-				return
-			}
+			reload.ask()
+			return
 		}
 		asked = b.obey(m, f, sig, asked)
 	})

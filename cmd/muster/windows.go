@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"muster/internal/files"
 	"muster/jobs"
 	"muster/server"
 	"muster/windows"
@@ -94,7 +94,7 @@ func readWindows(names []string) (server.WindowsRequest, error) {
 		body.Files = append(body.Files, f)
 		for _, ics := range windows.Attachments(f) {
 			path := windows.Attached(name, ics)
-			text, err := os.ReadFile(path)
+			text, err := files.Read(path, argFileMax)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", name, err))
 				continue

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"sync"
 	"time"
+
+	reading "muster/internal/files"
 )
 
 const (
@@ -38,7 +38,7 @@ func (f *files[T]) load(path, what string, parse func(text []byte) (T, error)) (
 	defer f.mu.Unlock()
 
 	var none T
-	info, err := os.Stat(path)
+	info, err := reading.Stat(path)
 	if err != nil {
 		return none, fmt.Errorf("%s: %w", what, err)
 	}
@@ -46,7 +46,7 @@ func (f *files[T]) load(path, what string, parse func(text []byte) (T, error)) (
 	if known && kept.size == info.Size() && kept.modified.Equal(info.ModTime()) {
 		return kept.value, nil
 	}
-	text, err := readFile(path, info)
+	text, err := readFile(path)
 	if err != nil {
 		return none, fmt.Errorf("%s %s: %w", what, path, err)
 	}
@@ -61,32 +61,24 @@ func (f *files[T]) load(path, what string, parse func(text []byte) (T, error)) (
 	return value, nil
 }
 
-func readFile(path string, info fs.FileInfo) ([]byte, error) {
-	// Opening a named pipe would wait for its writer, maybe for ever.
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
+func readFile(path string) ([]byte, error) {
+	text, err := reading.Read(path, keyFileMax)
+	var no *fs.PathError // whoever calls names the path
+	if errors.As(err, &no) {
+		err = no.Err
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, bare(err)
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, keyFileMax))
+	return text, bare(err)
 }
 
 // readSecret reads the first line of a file that nobody else may read.
 func readSecret(path string) ([]byte, error) {
-	info, err := os.Stat(path)
+	text, mode, err := reading.Private(path, keyFileMax)
 	if err != nil {
 		return nil, fmt.Errorf("passphrase: %w", err)
 	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+	if mode.Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("passphrase file %s has mode %04o, so others can use it: "+
-			"chmod 400 %s", path, mode, path)
-	}
-	text, err := readFile(path, info)
-	if err != nil {
-		return nil, fmt.Errorf("passphrase file %s: %w", path, err)
+			"chmod 400 %s", path, mode.Perm(), path)
 	}
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))

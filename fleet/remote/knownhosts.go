@@ -7,7 +7,7 @@ import (
 	"io"
 	"maps"
 	"net"
-	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +16,11 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"muster/fleet"
+	reading "muster/internal/files"
 )
+
+// KnownHostsMax bounds a known_hosts file.
+const KnownHostsMax = 32 << 20 // bytes
 
 // KnownHosts is a known_hosts file of OpenSSH. Inventories are published with
 // host keys resolved; this is where they are taken from.
@@ -30,27 +34,57 @@ type KnownHosts struct {
 // ReadKnownHosts reads the file at path. Its lines may be hashed, have patterns,
 // and be marked as revoked. The error names file and line.
 func ReadKnownHosts(path string) (*KnownHosts, error) {
-	text, err := os.ReadFile(path)
+	text, err := reading.Read(path, KnownHostsMax)
 	if err != nil {
 		return nil, fmt.Errorf("known_hosts: %w", err)
 	}
-	db, err := knownhosts.NewDB(path)
+	db, err := openDB(path)
 	if err != nil {
 		return nil, err
 	}
 	revoked, err := revokedKeys(text)
 	if err != nil {
-		return nil, fmt.Errorf("known_hosts %s: %w", path, err)
+		return nil, fmt.Errorf("known_hosts %s: a line with @revoked is wrong: want @revoked, hosts, "+
+			"type, key", path)
 	}
 	k := &KnownHosts{db: db, revoked: revoked}
 	for _, blob := range slices.Sorted(maps.Keys(revoked)) {
 		key, err := ssh.ParsePublicKey([]byte(blob))
 		if err != nil {
-			return nil, fmt.Errorf("known_hosts %s: %w", path, err)
+			return nil, fmt.Errorf("known_hosts %s: a key that is @revoked cannot be read", path)
 		}
 		k.revokedLines = append(k.revokedLines, authorizedLine(key))
 	}
 	return k, nil
+}
+
+// openDB has the library read a file, which it only does by a path. This path leads to the file
+// that was opened, whatever becomes of the name.
+func openDB(path string) (*knownhosts.HostKeyDB, error) {
+	f, _, err := reading.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("known_hosts: %w", err)
+	}
+	defer f.Close()
+	db, err := knownhosts.NewDB(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	if err != nil {
+		return nil, knownError(path, err)
+	}
+	return db, nil
+}
+
+// lineOf finds the line in an error of the library.
+var lineOf = regexp.MustCompile(`/proc/self/fd/\d+:(\d+): `)
+
+// knownError says which line is wrong, but nothing of what stands there: a link may lead to a
+// file that whoever reads the message may not read.
+func knownError(path string, err error) error {
+	place := path
+	if m := lineOf.FindStringSubmatch(err.Error()); m != nil {
+		place += ":" + m[1]
+	}
+	return fmt.Errorf("known_hosts %s: this is no line of a known_hosts file: want hosts, type and "+
+		"key, as ssh-keyscan prints them", place)
 }
 
 // Keys returns the host keys of address and port in the form of an inventory,

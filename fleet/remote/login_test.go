@@ -222,7 +222,7 @@ func TestAnEncryptedKeyIsOpenedByItsPassphrase(t *testing.T) {
 		{file("for-the-group", "open sesame", 0o440), "others can use it"},
 		{file("empty", "\n", 0o600), "is empty"},
 		{filepath.Join(dir, "gone"), "no such file"},
-		{dir, "others can use it"},
+		{dir, "not a regular file"},
 	} {
 		config := Default()
 		config.PassphraseFile = test.passphrase

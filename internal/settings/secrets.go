@@ -2,9 +2,8 @@ package settings
 
 import (
 	"fmt"
-	"io"
-	"os"
 
+	"muster/internal/files"
 	"muster/internal/seal"
 )
 
@@ -19,24 +18,13 @@ const keysMax = 64 << 10 // bytes
 // ReadKeys reads the keys of secret arguments from a file that only its owner may use. It is
 // read whenever a key is needed, so a changed file is in force at once.
 func ReadKeys(path string) (seal.Keys, error) {
-	f, err := os.Open(path)
+	data, mode, err := files.Private(path, keysMax)
 	if err != nil {
 		return seal.Keys{}, fmt.Errorf("secrets.key: %w", err)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch mode := info.Mode(); {
-	case err != nil:
-		return seal.Keys{}, fmt.Errorf("secrets.key: %w", err)
-	case !mode.IsRegular():
-		return seal.Keys{}, fmt.Errorf("secrets.key: %s is no file", path)
-	case mode.Perm()&0o077 != 0:
+	if mode.Perm()&0o077 != 0 {
 		return seal.Keys{}, fmt.Errorf("secrets.key: %s has mode %04o, so others can use it: "+
 			"chmod 400 %s", path, mode.Perm(), path)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, keysMax))
-	if err != nil {
-		return seal.Keys{}, fmt.Errorf("secrets.key: %w", err)
 	}
 	keys, err := seal.ParseKeys(data)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"muster/fleet/remote"
 	"muster/history"
+	"muster/internal/files"
 	"muster/internal/proc"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -313,6 +314,9 @@ func defaults(m machine) map[string]any {
 	}
 }
 
+// configMax bounds a configuration.
+const configMax = 1 << 20 // bytes
+
 // cacheDefault is what a node keeps of stored contents, in bytes.
 const cacheDefault = 1 << 30
 
@@ -344,7 +348,7 @@ func read(s Source, m machine) (Settings, error) {
 	}
 	var errs []error
 	if s.File != "" {
-		data, err := os.ReadFile(s.File)
+		data, err := files.Read(s.File, configMax)
 		if err != nil {
 			return Settings{}, fmt.Errorf("configuration: %w", err)
 		}

@@ -9,13 +9,16 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"muster/internal/files"
 	"muster/internal/proc"
 )
+
+// tokenMax bounds a file with a token.
+const tokenMax = 64 << 10 // bytes
 
 // callTimeout bounds a program and a call.
 const callTimeout = time.Minute
@@ -98,7 +101,7 @@ func fetch(ctx context.Context, name string) ([]byte, error) {
 	}
 	r.Header.Set("Accept", "application/json, application/yaml;q=0.9, */*;q=0.5")
 	if t.tokenFile != "" {
-		token, err := os.ReadFile(t.tokenFile)
+		token, err := files.Read(t.tokenFile, tokenMax)
 		if err != nil {
 			return nil, fmt.Errorf("token: %w", err)
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"muster/fleet/ansible"
+	"muster/internal/files"
 )
 
 // stamp is what a file shows of itself without being read.
@@ -105,20 +105,9 @@ func (g *gatherer) file(path string) ([]byte, error) {
 	if len(g.stamps) > filesMax {
 		return nil, fmt.Errorf("inventory: more than %d files: list a smaller folder", filesMax)
 	}
-	f, err := os.Open(path)
+	data, err := files.Read(path, fileMax)
 	if err != nil {
 		return nil, fmt.Errorf("inventory: %w", err)
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("inventory: %s is no regular file", path)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, fileMax+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("inventory: %w", err)
-	case len(data) > fileMax:
-		return nil, fmt.Errorf("inventory: %s has more than %d bytes", path, fileMax)
 	}
 	return data, nil
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -317,5 +318,39 @@ func TestValidate(t *testing.T) {
 		"inventory http://cmdb.example.com/: an inventory says which hosts are trusted, so it comes over https only",
 	}) {
 		t.Error(err)
+	}
+}
+
+// What a name in an inventory leads to may be anything.
+func TestWhatIsNoRegularFileIsNeverRead(t *testing.T) {
+	t.Parallel()
+	p := place{t, t.TempDir()}
+	pipe := p.path("pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	secret := p.write("secret", "root:$6$abcdef$hash:19000:0:99999:7:::\n")
+	host := func(known string) string {
+		return p.write("fleet.yaml", "defaults: {user: root, known_hosts: "+known+
+			"}\nhosts: [{name: fw1, address: 192.0.2.1}]\n")
+	}
+	for _, c := range []struct{ name, inventory, known, want string }{
+		{"known_hosts on a pipe", "", pipe, "known_hosts: open " + pipe + ": it is a named pipe"},
+		{"known_hosts on a device", "", "/dev/zero", "known_hosts: open /dev/zero: it is a device"},
+		{"known_hosts that is another file", "", secret, secret + ":1: this is no line of a known_hosts file"},
+		{"inventory on a pipe", pipe, "", "inventory: open " + pipe + ": it is a named pipe"},
+		{"inventory on a device", "/dev/zero", "", "/dev/zero: it is a device"},
+	} {
+		if c.inventory == "" {
+			c.inventory = host(c.known)
+		}
+		s := sources.New(sources.Config{List: []string{c.inventory}, Every: time.Minute})
+		_, err := s.Read(t.Context(), time.Now())
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "abcdef") {
+			t.Errorf("%s: the error has the content: %v", c.name, err)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"muster/fleet"
 	"muster/fleet/remote"
+	"muster/internal/files"
 )
 
 // SSHHosts makes hosts of what OpenSSH knows of them: files such as ~/.ssh/config, and
@@ -51,11 +52,11 @@ func SSHHosts(c Config, files []string) (fleet.Part, error) {
 	return part, nil
 }
 
-func readAll(files []string) ([]fleet.Source, error) {
+func readAll(paths []string) ([]fleet.Source, error) {
 	var all []fleet.Source
 	var errs []error
-	for _, path := range files {
-		data, err := os.ReadFile(path)
+	for _, path := range paths {
+		data, err := files.Read(path, fileMax)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("ssh_config: %w", err))
 			continue

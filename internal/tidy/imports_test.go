@@ -24,6 +24,7 @@ var importRules = []rule{
 var floors = map[string]int{
 	"fleet":                      0,
 	"internal/diff":              0,
+	"internal/files":             0,
 	"internal/proc":              0,
 	"internal/socket":            1,
 	"internal/seal":              0,

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"muster/internal/files"
 )
 
 // Config says which Redis keeps the queue, and how it is called. It is one server
@@ -146,12 +147,15 @@ func (l Login) mistakes(section string) (errs []error) {
 	return errs
 }
 
+// passwordMax bounds a file with a password.
+const passwordMax = 4 << 10 // bytes
+
 // read is the user and the password as they are now.
 func (l Login) read() (username, password string, err error) {
 	if l.PasswordFile == "" {
 		return l.Username, l.Password, nil
 	}
-	data, err := os.ReadFile(l.PasswordFile)
+	data, err := files.Read(l.PasswordFile, passwordMax)
 	if err != nil {
 		return "", "", err
 	}

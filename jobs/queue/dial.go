@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"muster/internal/files"
 )
 
 // wantsTLS tells whether the way to the servers is encrypted. There is no other
@@ -37,10 +38,13 @@ func (t TLS) mistakes(wanted bool) (errs []error) {
 	return errs
 }
 
+// pemMax bounds a file of certificates or a key.
+const pemMax = 4 << 20 // bytes
+
 func (t TLS) config() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
 	if t.CA != "" {
-		data, err := os.ReadFile(t.CA)
+		data, err := files.Read(t.CA, pemMax)
 		if err != nil {
 			return nil, fmt.Errorf("redis.tls.ca: %w", err)
 		}
@@ -50,7 +54,15 @@ func (t TLS) config() (*tls.Config, error) {
 		}
 	}
 	if t.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+		cert, err := files.Read(t.Cert, pemMax)
+		if err != nil {
+			return nil, fmt.Errorf("redis.tls.cert: %w", err)
+		}
+		key, err := files.Read(t.Key, pemMax)
+		if err != nil {
+			return nil, fmt.Errorf("redis.tls.key: %w", err)
+		}
+		pair, err := tls.X509KeyPair(cert, key)
 		if err != nil {
 			return nil, fmt.Errorf("redis.tls.cert, redis.tls.key: %w", err)
 		}

@@ -1,0 +1,140 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+)
+
+const (
+	// patience is how long a file may take. A local one takes no time; a file system of the
+	// network that does not answer may take for ever.
+	patience = 10 * time.Second
+	// stuckMax is how many readings may be under way. Each that hangs keeps a thread.
+	stuckMax = 64
+)
+
+// underWay has an element for each reading that has not ended.
+var underWay = make(chan struct{}, stuckMax)
+
+// Read reads a regular file of at most so many bytes, through symbolic links. Its errors never
+// repeat what is in the file; those of the system keep their meaning, such as fs.ErrNotExist.
+func Read(path string, most int) ([]byte, error) {
+	data, _, err := Private(path, most)
+	return data, err
+}
+
+// Private is Read for a file whose permissions matter: the mode is that of the file which was
+// read.
+func Private(path string, most int) ([]byte, fs.FileMode, error) {
+	out, err := within(patience, path, func() (content, error) { return read(path, most) })
+	return out.data, out.mode, err
+}
+
+type content struct {
+	data []byte
+	mode fs.FileMode
+}
+
+// within does something that may hang, and leaves it alone when it takes too long.
+func within[T any](bound time.Duration, path string, do func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	late := time.NewTimer(bound)
+	defer late.Stop()
+	away := result{err: fmt.Errorf("%s cannot be read within %s: its file system does not answer",
+		path, bound)}
+	select {
+	case underWay <- struct{}{}:
+	case <-late.C:
+		return away.value, away.err
+	}
+	done := make(chan result, 1)
+	go func() {
+		defer func() { <-underWay }()
+		v, err := do()
+		done <- result{v, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-late.C:
+		return away.value, away.err
+	}
+}
+
+func read(path string, most int) (content, error) {
+	f, info, err := Open(path)
+	if err != nil {
+		return content{}, err
+	}
+	defer f.Close()
+	if info.Size() > int64(most) {
+		return content{}, tooLarge(path, most)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	switch {
+	case err != nil:
+		return content{}, err
+	case len(data) > most: // it grows
+		return content{}, tooLarge(path, most)
+	}
+	return content{data, info.Mode()}, nil
+}
+
+func tooLarge(path string, most int) error {
+	return fmt.Errorf("%s has more than %d bytes", path, most)
+}
+
+// Open opens a regular file for reading; nothing else, however the path changes meanwhile. It
+// does not wait, but for the file system.
+func Open(path string) (*os.File, fs.FileInfo, error) {
+	// To open a device may do something, so it is not opened to look at it.
+	info, err := os.Stat(path)
+	var no *fs.PathError
+	if errors.As(err, &no) {
+		no.Op = "open"
+	}
+	if err == nil {
+		err = regular(path, info)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = regular(path, info)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, info, nil
+}
+
+func regular(path string, info fs.FileInfo) error {
+	kinds := map[fs.FileMode]string{fs.ModeDir: "folder", fs.ModeNamedPipe: "named pipe",
+		fs.ModeSocket: "socket", fs.ModeDevice: "device", fs.ModeDevice | fs.ModeCharDevice: "device"}
+	if info.Mode().IsRegular() {
+		return nil
+	}
+	kind, known := kinds[info.Mode().Type()]
+	if !known {
+		kind = "special file"
+	}
+	return &fs.PathError{Op: "open", Path: path,
+		Err: fmt.Errorf("it is a %s, not a regular file", kind)}
+}
+
+// Stat says what is at a path, through symbolic links.
+func Stat(path string) (fs.FileInfo, error) {
+	return within(patience, path, func() (fs.FileInfo, error) { return os.Stat(path) })
+}
