@@ -101,3 +101,37 @@ func BenchmarkFirstPage(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkForget deletes tasks of one host each, as a schedule makes them, and tells how many
+// it deletes a minute, and how long the longest batch kept others waiting.
+func BenchmarkForget(b *testing.B) {
+	bothBench(b, func(b *testing.B, s *history.Store) {
+		if err := s.Migrate(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		small := history.Batch{Zone: "default", Entries: -1, Last: "1-0"}
+		for i := range b.N {
+			id := jobs.NewID(taskID(i), "fw0001")
+			small.Tasks = append(small.Tasks, task(id.Task(), 1))
+			small.Ended = append(small.Ended, job(id.Task(), id.Host(), jobs.Succeeded, time.Second))
+			for n, what := range []string{"put", "commit", "take", "step", "end", "task"} {
+				small.Events = append(small.Events, happened(6*i+n, what, id, map[string]any{"attempt": 1.0}))
+			}
+		}
+		if _, err := s.Put(b.Context(), small, begin); err != nil {
+			b.Fatal(err)
+		}
+		b.ResetTimer()
+		longest := time.Duration(0)
+		for n := int64(1); n > 0; {
+			from := time.Now()
+			var err error
+			if n, err = s.Forget(b.Context(), begin.Add(24*time.Hour)); err != nil {
+				b.Fatal(err)
+			}
+			longest = max(longest, time.Since(from))
+		}
+		b.ReportMetric(float64(b.N)/b.Elapsed().Minutes(), "tasks/min")
+		b.ReportMetric(float64(longest.Milliseconds()), "ms/longest")
+	})
+}

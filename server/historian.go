@@ -27,9 +27,6 @@ const (
 	historyRetry = 2 * time.Second // until a history that was away is tried again
 	// historyCare is how often what is stored is looked after.
 	historyCare = time.Minute
-	// forgetMost is how many batches are deleted then, of some thousand rows each: the
-	// streams wait for it.
-	forgetMost = 20
 )
 
 // historian is one term of who writes history.
@@ -42,6 +39,7 @@ type historian struct {
 	begun bool      // what Redis knows was compared once
 	busy  bool      // the last round stored something
 
+	forget  forgetter
 	outage  outage
 	healing []jobs.TaskID // tasks of which a part may be missing
 }
@@ -132,11 +130,24 @@ func (h *historian) round(ctx context.Context) (more bool, err error) {
 	if err := h.heal(ctx); err != nil {
 		return more, err
 	}
-	if now := h.now(); !more && now.Sub(h.cared) >= historyCare {
+	if now := h.now(); now.Sub(h.cared) >= historyCare {
 		h.cared = now
-		return more, h.care(ctx, zones)
+		if err := h.care(ctx, zones); err != nil {
+			return more, err
+		}
 	}
-	return more, nil
+	return more, h.forgetOld(ctx)
+}
+
+// forgetOld deletes some of what is older than it is kept.
+func (h *historian) forgetOld(ctx context.Context) error {
+	if h.cfg.HistoryKeep <= 0 || ctx.Err() != nil || !h.term.trusted() {
+		return nil
+	}
+	now := h.now()
+	return h.forget.stretch(ctx, now, func(ctx context.Context) (int64, error) {
+		return h.history.Forget(ctx, now.Add(-h.cfg.HistoryKeep))
+	})
 }
 
 // begin gives the workers the estimates, which Redis may have forgotten, and looks
@@ -188,7 +199,8 @@ func (h *historian) drain(ctx context.Context, zone string) (full bool, err erro
 	}
 	full = page.Entries == historyPage
 	gap, entries := gapOf(pos, page)
-	if entries < 0 && page.Stream.Added >= 0 && page.Last == page.Stream.Last {
+	if entries < 0 && page.Stream.Added >= 0 && page.Stream.Last != "" &&
+		page.Last == page.Stream.Last {
 		entries = page.Stream.Added // at the end of the stream it is known again
 	}
 	if page.Entries == 0 && gap == nil {
@@ -327,8 +339,7 @@ func entryLess(a, b string) bool {
 	return am < bm || am == bm && as < bs
 }
 
-// care trims what was stored from the streams, and forgets what is older than it is
-// kept, a batch at a time.
+// care trims what was stored from the streams.
 func (h *historian) care(ctx context.Context, zones []string) error {
 	old := fmt.Sprintf("%d-0", h.now().Add(-historyTail).UnixMilli())
 	for _, zone := range append(zones, queue.HubZone) {
@@ -340,18 +351,6 @@ func (h *historian) care(ctx context.Context, zones []string) error {
 			continue
 		}
 		if err := h.queue.TrimEvents(ctx, zone, before); err != nil {
-			return err
-		}
-	}
-	if h.cfg.HistoryKeep <= 0 {
-		return nil
-	}
-	for range forgetMost {
-		if ctx.Err() != nil || !h.term.trusted() {
-			return nil
-		}
-		n, err := h.history.Forget(ctx, h.now().Add(-h.cfg.HistoryKeep))
-		if err != nil || n == 0 {
 			return err
 		}
 	}
