@@ -5,10 +5,12 @@ import (
 	"muster/windows"
 )
 
-// WindowsRequest is the body of PUT /v1/windows: all files that say when work may
-// be done. They take the place of those that were there.
+// WindowsRequest is the body of PUT /v1/windows: files that say when work may be done. What they
+// name is added, or takes the place of what has its name; the rest stays, unless it is pruned.
 type WindowsRequest struct {
 	OrderRequest
+	windows.Pruning
+	Expected
 	Files    []windows.File `json:"files"`
 	Attached []windows.File `json:"attached,omitempty"` // what "ics" names
 	Check    bool           `json:"check,omitempty"`    // answer what would change, do nothing
@@ -20,6 +22,11 @@ type WindowsChanged struct {
 	Already bool  `json:"already"` // nothing was to be done
 	windows.Change
 	Notes []string `json:"notes"` // of what was added or changed: what may be a mistake
+
+	// Of files that are applied: what of the same customers these do not name, and stays; and
+	// what to expect when they are applied after a check.
+	Left  []string `json:"left,omitempty"`
+	Basis string   `json:"basis,omitempty"`
 }
 
 // WindowInfo describes a window as it is agreed.

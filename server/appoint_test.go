@@ -25,7 +25,8 @@ steps: [{name: a, run: "true"}]
 func (w *world) agreed(text string) {
 	w.t.Helper()
 	var out server.WindowsChanged
-	body := server.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}}}
+	body := server.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}},
+		Pruning: windows.Pruning{All: true}}
 	if r := w.call(http.MethodPut, "/v1/windows", body, &out); r.StatusCode != http.StatusOK {
 		w.t.Fatalf("windows: %s", r.Status)
 	}

@@ -86,7 +86,7 @@ func TestAPlanTellsHowManyFitIntoEachWindow(t *testing.T) {
 	if list, err := w.queue.Tasks(t.Context(), 10); err != nil || len(list) != 0 {
 		t.Errorf("a plan made tasks: %+v, %v", list, err)
 	}
-	apply.Files[0].Content = strings.Replace(twoMinutes, "acme", "other", 1)
+	apply.Files[0].Content, apply.All = strings.Replace(twoMinutes, "acme", "other", 1), true
 	if res, text := w.raw("PUT", "/v1/windows", apply, nil); res.StatusCode != 200 {
 		t.Fatalf("windows: %s %s", res.Status, text)
 	}

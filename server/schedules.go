@@ -79,23 +79,32 @@ func (s *Server) registerSchedules(api huma.API) {
 	huma.Register(api, post(one+"/remove", "Remove a schedule"), s.removeSchedule)
 }
 
-// applySchedules adds what is new and changes what differs. Schedules that the
-// files do not name stay. Nothing is done if anything is wrong.
+// applySchedules adds what is new and changes what differs. Schedules that the files do not name
+// stay, unless they are pruned. Nothing is done if anything is wrong.
 func (s *Server) applySchedules(ctx context.Context, in *applySchedulesInput) (*appliedOutput,
 	error) {
 	g, wrong := in.Body.giver("applied", in.who, in.User)
 	entries, err := windows.ParseSchedules(in.Body.Files, jobs.CheckRollout)
 	wrong = append(wrong, mistakes("body.files", err)...)
-	if len(wrong) == 0 && len(entries) == 0 {
+	if len(wrong) == 0 && len(entries) == 0 && !in.Body.All && len(in.Body.Customers) == 0 {
 		wrong = append(wrong, mistake("body.files", "no schedule is in there"))
 	}
 	for _, e := range entries {
 		wrong = append(wrong, openly(s.catalog.Load(), e.Name, e.Runbook)...)
 	}
-	if len(wrong) > 0 {
+	there, err := s.queue.Schedules(ctx)
+	if err != nil {
+		return nil, problem(err)
+	}
+	sorted := sortOut(there, entries, in.Body.Pruning)
+	if wrong = append(wrong, sorted.wrong...); len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	out := &appliedOutput{AppliedSchedules{Check: in.Body.Check}}
+	if err := (Expected{Basis: in.Body.Basis}).meets("schedules", sorted.basis, 0); err != nil {
+		return nil, err
+	}
+	out := &appliedOutput{AppliedSchedules{Check: in.Body.Check, Left: sorted.left,
+		Basis: sorted.basis, Schedules: []AppliedSchedule{}}}
 	for _, e := range entries {
 		one, err := s.apply(ctx, e, g, in.Body.Check)
 		if err != nil {
@@ -106,7 +115,7 @@ func (s *Server) applySchedules(ctx context.Context, in *applySchedulesInput) (*
 			s.logOrder("schedule "+string(one.Change), g, "schedule", e.Name)
 		}
 	}
-	return out, nil
+	return out, s.prune(ctx, sorted.remove, g, &out.Body)
 }
 
 // apply makes one schedule as it should be.

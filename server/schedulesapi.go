@@ -9,6 +9,8 @@ import (
 // is that of windows.ParseSchedules.
 type ApplySchedules struct {
 	OrderRequest
+	windows.Pruning
+	Basis string         `json:"basis,omitempty"` // what whoever applies has seen, by a check
 	Files []windows.File `json:"files"`
 	Check bool           `json:"check,omitempty"` // only tell what would be done
 }
@@ -21,6 +23,7 @@ const (
 	Added     Change = "added"
 	Changed   Change = "changed"
 	Unchanged Change = "unchanged"
+	Removed   Change = "removed" // pruned: its tasks go on
 )
 
 // AppliedSchedule is what was done to a schedule, or would be.
@@ -37,6 +40,8 @@ type AppliedSchedule struct {
 type AppliedSchedules struct {
 	Check     bool              `json:"check"`
 	Schedules []AppliedSchedule `json:"schedules"`
+	Left      []string          `json:"left,omitempty"` // of the same owners, not in the files: they stay
+	Basis     string            `json:"basis"`          // what to expect after a check
 }
 
 // ScheduleInfo is a schedule and how far it has come.

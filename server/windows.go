@@ -32,8 +32,8 @@ type shelf struct {
 }
 
 // errUnread is of a timetable that was kept and cannot be read.
-var errUnread = errors.New("the timetable in Redis cannot be read; apply the files anew " +
-	"with `muster windows apply`")
+var errUnread = errors.New("the timetable in Redis cannot be read; apply the files anew, all of " +
+	"them: `muster windows apply FILE … --prune-all`")
 
 // book is what is agreed now.
 func (s *Server) book(ctx context.Context) (windows.Timetable, *windows.Book, error) {
@@ -167,26 +167,30 @@ type (
 func (s *Server) applyWindows(ctx context.Context, in *applyInput) (*changedOutput, error) {
 	g, wrong := in.Body.giver("applied", in.who, in.User)
 	if len(in.Body.Files) == 0 {
-		wrong = append(wrong, mistake("body.files", "no file: without any all windows would go; "+
-			"to do that give a file with `windows: []`"))
+		wrong = append(wrong, mistake("body.files", "no file: give one with `windows: []` to prune only"))
 	}
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	how := manner{check: in.Body.Check, anew: true}
+	how := manner{check: in.Body.Check, anew: in.Body.All}
+	var did windows.Applied
 	out, err := s.agree(ctx, how, func(t windows.Timetable, book *windows.Book) (
 		windows.Timetable, queue.HubEvent, error) {
-		same := slices.Equal(t.Files, in.Body.Files) && slices.Equal(t.Attached, in.Body.Attached)
-		if same && len(book.Agreed().Outdated) == 0 {
-			return t, queue.HubEvent{}, nil
-		}
-		// What is kept is read less strictly.
-		if _, err := windows.Parse(in.Body.Files, in.Body.Attached); err != nil {
+		next, applied, err := t.Apply(windows.Application{Files: in.Body.Files,
+			Attached: in.Body.Attached, Pruning: in.Body.Pruning})
+		if err != nil {
 			return t, queue.HubEvent{}, refusal(mistakes("body.files", err))
 		}
-		t.Files, t.Attached = in.Body.Files, in.Body.Attached
-		return t, event("windows-applied", "windows", g), nil
+		did = applied
+		if err := in.Body.meets("windows or freezes", did.Basis, t.Version); err != nil {
+			return t, queue.HubEvent{}, err
+		}
+		if t.SameTexts(next) && len(book.Agreed().Outdated) == 0 {
+			return t, queue.HubEvent{}, nil
+		}
+		return next, event("windows-applied", "windows", g), nil
 	})
+	out.Left, out.Basis = did.Left, did.Basis
 	if err == nil && !in.Body.Check && !out.Already {
 		s.logOrder("windows applied", g, "version", out.Version, "changed", len(out.Changed),
 			"added", len(out.Added), "removed", len(out.Removed), "void", len(out.Void))

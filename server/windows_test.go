@@ -63,7 +63,8 @@ func TestWhatAnOlderMusterKeptIsReadOrReplaced(t *testing.T) {
 	w := start(t, setup{})
 	apply := func(text string) (out server.WindowsChanged, status int, words string) {
 		t.Helper()
-		body := server.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}}}
+		body := server.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}},
+			Pruning: windows.Pruning{All: true}}
 		res, answer := w.raw(http.MethodPut, "/v1/windows", body, nil)
 		if err := json.Unmarshal(answer, &out); err != nil && res.StatusCode == http.StatusOK {
 			t.Fatal(err)
@@ -103,6 +104,11 @@ func TestWhatAnOlderMusterKeptIsReadOrReplaced(t *testing.T) {
 	if r, text := w.raw(http.MethodGet, "/v1/windows", nil, nil); r.StatusCode != 500 ||
 		!bytes.Contains(text, []byte("apply the files anew")) {
 		t.Errorf("of what cannot be read: %s %s", r.Status, text)
+	}
+	body.Files[0].Content, body.Attached = good, nil
+	if r, text := w.raw(http.MethodPut, "/v1/windows", body, nil); r.StatusCode != 500 ||
+		!bytes.Contains(text, []byte("--prune-all")) {
+		t.Errorf("a part of what cannot be read is replaced: %s %s", r.Status, text)
 	}
 	out, status, said := apply(good)
 	if status != 200 || !slices.Equal(out.Added, []string{"window nights"}) ||

@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -154,4 +155,13 @@ func (b *Book) Frozen(p Place, t time.Time) (f Freeze, until time.Time, frozen b
 		}
 	}
 	return f, until, frozen
+}
+
+// hash is of all that makes up when it is, and why.
+func (f Freeze) hash() string {
+	text := fmt.Sprint(f.For, f.Customer, f.Zone, f.From, f.Until, f.Reason)
+	for _, e := range f.Events {
+		text += e.hash()
+	}
+	return text
 }

@@ -21,6 +21,7 @@ type Entry struct {
 	Overlap Overlap   `json:"overlap"`
 	Window  WindowUse `json:"window"`
 	Enabled bool      `json:"enabled"`
+	Owner   string    `json:"owner,omitempty"` // the customer to whom it belongs; empty: to none
 	Request
 }
 
@@ -91,6 +92,7 @@ func (e Entry) SameTimes(o Entry) bool {
 //	    runbook: exec
 //	    args: {cmd: uptime}
 //	    on: customer=acme         # looked up at each tick
+//	    owner: acme               # the customer to whom it belongs, see [Pruning]
 //	    missed: once              # or skip, all
 //	    overlap: forbid           # or queue
 //	    window: none              # or required, whatever the runbook says
@@ -131,7 +133,7 @@ const jitterMax = 24 * time.Hour
 
 var scheduleKeys = append([]string{"name", "cron", "zone", "jitter", "gap", "fold", "runbook",
 	"args", "on", "missed", "overlap", "window", "priority", "expire", "disruptive", "supersedes",
-	"only", "enabled"}, rolloutKeys...)
+	"only", "enabled", "owner"}, rolloutKeys...)
 
 func (r *reader) schedule(n *yaml.Node) (Entry, bool) {
 	f := r.fields(n, "a schedule", scheduleKeys)
@@ -149,6 +151,7 @@ func (r *reader) schedule(n *yaml.Node) (Entry, bool) {
 		Overlap: Overlap(r.choice(f["overlap"], string(OverlapForbid), string(OverlapQueue))),
 		Window:  WindowUse(r.choice(f["window"], string(WindowNone), string(WindowRequired))),
 		Enabled: r.flag(f["enabled"], true),
+		Owner:   r.text(f["owner"]),
 		Request: Request{
 			Runbook: r.needed(n, f, "runbook"), On: r.needed(n, f, "on"), Args: r.pairs("args", f["args"]),
 			Priority:   r.choice(f["priority"], "normal", "high", "low"),
@@ -167,6 +170,9 @@ func (r *reader) schedule(n *yaml.Node) (Entry, bool) {
 			r.mistake(f["jitter"], "jitter: with canary or waves hosts begin in their order: "+
 				"leave it out")
 		}
+	}
+	if err := checkName(e.Owner); e.Owner != "" && err != nil {
+		r.mistake(f["owner"], "owner: %v", err)
 	}
 	if d := r.duration(f["expire"]); d > 0 {
 		e.Expire = d.String()
@@ -259,6 +265,7 @@ func (e Entry) Differences(was Entry) []string {
 	note("disruptive", fmt.Sprint(was.Disruptive), fmt.Sprint(e.Disruptive))
 	note("supersedes", was.Supersedes, e.Supersedes)
 	note("only", was.Only, e.Only)
+	note("owner", was.Owner, e.Owner)
 	e.Rollout.differences(was.Rollout, note)
 	for _, name := range sortedKeys(was.Args, e.Args) {
 		note("args."+name, was.Args[name], e.Args[name])

@@ -142,14 +142,7 @@ func (b *Book) hashes() map[string]string {
 		all["window "+w.Name] = w.Hash() + string(w.OnChange)
 	}
 	for _, f := range b.agreed.Freezes {
-		text := fmt.Sprint(f.For, f.Zone, f.From, f.Until, f.Reason)
-		if f.Customer != "" {
-			text += f.Customer
-		}
-		for _, e := range f.Events {
-			text += e.hash()
-		}
-		all["freeze "+f.Name] = text
+		all["freeze "+f.Name] = f.hash()
 	}
 	return all
 }

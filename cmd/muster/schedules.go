@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,46 +42,20 @@ tick becomes one task, also if that server dies or comes back.`,
 func newApplySchedules() *cobra.Command {
 	check := false
 	c := &cobra.Command{
-		Use:   "apply FILE...",
+		Use:   "apply FILE …",
 		Short: "Add and change schedules as files say",
-		Long: `apply adds the schedules of files and changes those that differ. What is not in the
-files stays; muster schedules rm removes it. Applying the same again changes nothing.
-All mistakes are told at once, with file and line, and then nothing is done.
-
-  schedules:
-    - name: zsk-weekly
-      cron: "H 3 * * SUN"       # or six fields, @daily, @every 90s
-      zone: Europe/Zurich
-      jitter: 30m               # later than the tick by a fixed part of this
-      gap: first                # or skip: a tick in an hour that is left out
-      fold: first               # or second: a tick in an hour that comes twice
-      runbook: exec
-      args: {cmd: uptime}
-      on: customer=acme         # looked up at each tick
-      missed: once              # or skip, all
-      overlap: forbid           # or queue
-      window: none              # or required: jobs wait for windows in any case
-      priority: normal          # or high, low
-      expire: 8h
-      disruptive: false
-      supersedes: KEY
-      only: check               # or diff: a dry run on the hosts
-      enabled: true
-      waves: [1, 10%, 100%]     # or canary: 3; as the flags of muster run
-      soak: 5m
-      health: exec              # with health_args: {cmd: uptime}
-      gate: false
-      max_failed: 5%            # also without waves
-      breaker: 3/10m
-      unreachable_ok: false`,
+		Long:  applySchedulesHelp + pruningHelp,
 		Example: `  muster schedules apply schedules.yaml
   muster schedules apply schedules.yaml --check
+  muster schedules apply acme.yaml --prune
   muster schedules apply - < schedules.yaml`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	c.Flags().BoolVar(&check, "check", false, "tell what would be done and do nothing")
+	var pruning windows.Pruning
+	addPruning(c, &pruning)
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		b := server.ApplySchedules{Check: check, OrderRequest: server.OrderRequest{As: s.as}}
+		b := server.ApplySchedules{Pruning: pruning, OrderRequest: server.OrderRequest{As: s.as}}
 		var errs []error
 		for _, path := range args {
 			text, err := readArgFile(path)
@@ -91,10 +66,13 @@ All mistakes are told at once, with file and line, and then nothing is done.
 			return exit(exitUsage, err)
 		}
 		var did server.AppliedSchedules
-		err := s.do(ctx, call{method: http.MethodPost, path: "/v1/schedules", bound: submitTimeout,
-			body: b}, &did)
-		if err != nil {
-			return refusedUse(err)
+		for _, b.Check = range slices.Compact([]bool{true, check}) {
+			b.Basis, did = did.Basis, server.AppliedSchedules{}
+			err := s.do(ctx, call{method: http.MethodPost, path: "/v1/schedules", bound: submitTimeout,
+				body: b}, &did)
+			if err != nil {
+				return refusedUse(err)
+			}
 		}
 		if s.json {
 			return s.writeJSON(did)

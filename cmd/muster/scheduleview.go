@@ -34,6 +34,7 @@ func appliedText(did server.AppliedSchedules) string {
 			b.WriteString("  a tick now would have no task: " + cell(one.Refused) + "\n")
 		}
 	}
+	b.WriteString(leftText(did.Left))
 	return b.String()
 }
 

@@ -45,13 +45,15 @@ func newWindowsApply() *cobra.Command {
 	check := false
 	c := &cobra.Command{
 		Use:   "apply FILE …",
-		Short: "Put windows and freezes of files in force, instead of all that were there",
-		Long: `apply reads files with windows and freezes, and the iCalendar files that they name,
-and makes them the ones in force: what is not in them is not agreed any more. Mistakes
-are told all at once, and nothing is changed. It says what becomes different; with
---check that is all it does.`,
+		Short: "Put windows and freezes of files in force",
+		Long: `apply reads files with windows and freezes, and the iCalendar files that they name, and
+puts them in force. Mistakes are told all at once, and nothing is changed. It says what
+becomes different; with --check that is all it does.
+
+` + pruningHelp,
 		Example: `  muster windows apply windows.yaml --check
-  muster windows apply customers/*.yaml --reason CHG-12`,
+  muster windows apply acme.yaml --prune --reason CHG-12
+  muster windows apply customers/*.yaml --prune-all --if-version 17`,
 		Args: cobra.MinimumNArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
@@ -60,17 +62,27 @@ are told all at once, and nothing is changed. It says what becomes different; wi
 	reason := ""
 	addReason(c, &reason)
 	c.Flags().BoolVar(&check, "check", false, "only say what would change")
+	var pruning windows.Pruning
+	var expected server.Expected
+	addPruning(c, &pruning)
+	c.Flags().Int64Var(&expected.Version, "if-version", 0,
+		"only if this `number` is the version in force; --check tells it")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		body, err := readWindows(args)
 		if err != nil {
 			return exit(exitUsage, err)
 		}
-		body.Reason, body.As, body.Check = reason, s.as, check
+		body.Reason, body.As, body.Check = reason, s.as, true
+		body.Pruning, body.Expected = pruning, expected
+		// What is done is what was looked at: the check says what that was.
 		var did server.WindowsChanged
-		err = s.do(ctx, call{method: http.MethodPut, path: "/v1/windows", body: body,
-			bound: submitTimeout}, &did)
-		if err != nil {
-			return err
+		for _, body.Check = range slices.Compact([]bool{true, check}) {
+			body.Basis, did = did.Basis, server.WindowsChanged{}
+			err = s.do(ctx, call{method: http.MethodPut, path: "/v1/windows", body: body,
+				bound: submitTimeout}, &did)
+			if err != nil {
+				return err
+			}
 		}
 		if s.json {
 			return s.writeJSON(did)
@@ -129,11 +141,12 @@ func changedText(d server.WindowsChanged, check bool) string {
 	for _, note := range d.Notes {
 		fmt.Fprintf(&b, "? %s\n", cell(note))
 	}
+	b.WriteString(leftText(d.Left))
 	switch {
 	case check && !d.Any():
 		b.WriteString("nothing would change\n")
 	case check:
-		b.WriteString("nothing was changed (--check)\n")
+		fmt.Fprintf(&b, "nothing was changed (--check): version %d is in force\n", d.Version)
 	case d.Already || !d.Any():
 		fmt.Fprintf(&b, "nothing changed: version %d\n", d.Version)
 	default:

@@ -1,0 +1,114 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"muster/server"
+	"muster/windows"
+)
+
+// Two applied files about one customer at the same time: the last one won, and both were told
+// that all is well. Now who comes second is refused; who is about another customer is not.
+func TestOfTwoWhoApplyAtOnceTheSecondIsRefused(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{inventory: fixed(acme(1))})
+	body := func(customer, length string) server.WindowsRequest {
+		return server.WindowsRequest{Files: []windows.File{{Name: customer + ".yaml", Content: "windows:\n- {name: " +
+			customer + ", customer: " + customer + ", zone: UTC, start: '0 2 * * *', length: " + length + "}\n"}}}
+	}
+	put := func(b server.WindowsRequest) (did server.WindowsChanged, status int, words string) {
+		t.Helper()
+		r, answer := w.raw(http.MethodPut, "/v1/windows", b, nil)
+		if err := json.Unmarshal(answer, &did); r.StatusCode == http.StatusOK && err != nil {
+			t.Fatal(err)
+		}
+		return did, r.StatusCode, string(answer)
+	}
+	look := func(b server.WindowsRequest) server.WindowsRequest {
+		t.Helper()
+		b.Check = true
+		did, status, words := put(b)
+		if status != http.StatusOK || did.Basis == "" {
+			t.Fatalf("check: %d %s", status, words)
+		}
+		b.Check, b.Basis = false, did.Basis
+		return b
+	}
+	put(body("acme", "1h"))
+	one, two, other := look(body("acme", "2h")), look(body("acme", "3h")), look(body("globex", "1h"))
+	if r, answer := w.raw(http.MethodPut, "/v1/windows", one, nil); r.StatusCode != http.StatusOK {
+		t.Fatalf("the first: %s %s", r.Status, answer)
+	}
+	if _, status, words := put(two); status != http.StatusConflict || !strings.Contains(words, "somebody else has just") {
+		t.Errorf("the second: %d %s", status, words)
+	}
+	if r, answer := w.raw(http.MethodPut, "/v1/windows", other, nil); r.StatusCode != http.StatusOK {
+		t.Errorf("about another customer: %s %s", r.Status, answer)
+	}
+	var list server.WindowList
+	w.call(http.MethodGet, "/v1/windows", nil, &list)
+	if len(list.Windows) != 2 {
+		t.Errorf("there are %+v", list.Windows)
+	}
+	late := body("acme", "4h")
+	late.Version = list.Version - 1
+	if _, status, words := put(late); status != http.StatusConflict || !strings.Contains(words, "and you expect") {
+		t.Errorf("for an older version: %d %s", status, words)
+	}
+}
+
+// Schedules are applied by the same rule as windows.
+func TestSchedulesArePrunedByOwner(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{inventory: fixed(acme(1))})
+	entry := func(name, owner string) string {
+		return "- {name: " + name + ", cron: '@daily', zone: UTC, runbook: exec, args: {cmd: uptime}, on: all" + owner + "}\n"
+	}
+	apply := func(b server.ApplySchedules, text string) (did server.AppliedSchedules, status int) {
+		t.Helper()
+		b.Files = []windows.File{{Name: "s.yaml", Content: "schedules:\n" + text}}
+		r, answer := w.raw(http.MethodPost, "/v1/schedules", b, nil)
+		if err := json.Unmarshal(answer, &did); r.StatusCode == http.StatusOK && err != nil {
+			t.Fatal(err)
+		}
+		return did, r.StatusCode
+	}
+	const acme, globex = ", owner: acme", ", owner: globex"
+	if _, status := apply(server.ApplySchedules{}, entry("a1", acme)+entry("a2", acme)+entry("g", globex)+
+		entry("n", "")); status != http.StatusOK {
+		t.Fatal(status)
+	}
+	names := func() string {
+		var list server.ScheduleList
+		w.call(http.MethodGet, "/v1/schedules", nil, &list)
+		var all []string
+		for _, s := range list.Schedules {
+			all = append(all, s.Name)
+		}
+		return strings.Join(all, " ")
+	}
+	check := server.ApplySchedules{Check: true}
+	seen, _ := apply(check, entry("a1", acme))
+	if strings.Join(seen.Left, " ") != "a2" {
+		t.Errorf("left are %q", seen.Left)
+	}
+	prune := server.ApplySchedules{Pruning: windows.Pruning{Prune: true}}
+	prune.Check = true
+	if did, _ := apply(prune, entry("a1", acme)); len(did.Schedules) != 2 || did.Schedules[1].Change != server.Removed ||
+		names() != "a1 a2 g n" {
+		t.Errorf("a check does %+v, and there are %s", did, names())
+	}
+	prune.Check = false
+	if _, status := apply(prune, entry("a1", acme)); status != http.StatusOK || names() != "a1 g n" {
+		t.Errorf("pruned: %d, there are %s", status, names())
+	}
+	if _, status := apply(server.ApplySchedules{Basis: seen.Basis}, entry("a1", acme)); status != http.StatusConflict {
+		t.Errorf("what was changed since it was looked at: %d", status)
+	}
+	if _, status := apply(server.ApplySchedules{}, entry("g", acme)); status != http.StatusUnprocessableEntity {
+		t.Errorf("the name of another: %d", status)
+	}
+}

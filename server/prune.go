@@ -1,0 +1,90 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"muster/jobs/queue"
+	"muster/windows"
+)
+
+// Expected is what whoever applies files has seen: the answer to a check says it. Something else
+// in force is refused, and nothing is done.
+type Expected struct {
+	Basis   string `json:"basis,omitempty"`   // of what the files touch
+	Version int64  `json:"version,omitempty"` // of the whole timetable
+}
+
+// meets is an error if something else is in force.
+func (e Expected) meets(what, basis string, version int64) error {
+	if e.Version != 0 && e.Version != version {
+		return huma.Error409Conflict(fmt.Sprintf("version %d is in force, and you expect %d: nothing "+
+			"was changed; look with --check what would change now", version, e.Version))
+	}
+	if e.Basis != "" && e.Basis != basis {
+		return huma.Error409Conflict("somebody else has just changed " + what + " that these files are " +
+			"about: nothing was changed; look with --check what would change now, and apply again")
+	}
+	return nil
+}
+
+// A sorting is what applying entries does to the schedules that are there.
+type sorting struct {
+	remove []queue.Schedule
+	left   []string // of the owners of the entries, and not among them: they stay
+	basis  string
+	wrong  []error
+}
+
+// sortOut holds the entries of files against the schedules that are there.
+func sortOut(there []queue.Schedule, entries []windows.Entry, p windows.Pruning) sorting {
+	var s sorting
+	named, owners := map[string]windows.Entry{}, map[string]bool{}
+	for _, e := range entries {
+		named[e.Name], owners[e.Owner] = e, true
+	}
+	var basis []string
+	for _, old := range there {
+		e, its := named[old.Name]
+		pruned := p.Of(old.Owner, owners)
+		if its || pruned || owners[old.Owner] {
+			basis = append(basis, fmt.Sprintf("%s %d", old.Name, old.Version))
+		}
+		switch {
+		case its && e.Owner != old.Owner && !pruned && old.Owner != "":
+			s.wrong = append(s.wrong, mistake("body.files", "schedule %s is there already, and belongs to "+
+				"customer %s: names are unique", old.Name, old.Owner))
+		case its:
+		case pruned:
+			s.remove = append(s.remove, old)
+		case owners[old.Owner]:
+			s.left = append(s.left, old.Name)
+		}
+	}
+	slices.Sort(basis)
+	sum := sha256.Sum256([]byte(strings.Join(basis, "\n")))
+	s.basis = hex.EncodeToString(sum[:8])
+	return s
+}
+
+// prune removes schedules that files do not name any more, or tells that it would.
+func (s *Server) prune(ctx context.Context, list []queue.Schedule, g giver,
+	out *AppliedSchedules) error {
+	for _, one := range list {
+		if !out.Check {
+			if err := s.queue.RemoveSchedule(ctx, one); err != nil {
+				return problem(err)
+			}
+			s.logOrder("schedule removed", g, "schedule", one.Name)
+		}
+		out.Schedules = append(out.Schedules, AppliedSchedule{Name: one.Name, Change: Removed,
+			Differences: []string{}})
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package windows
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// An Application is how files come into a timetable. What they name is added, or takes the place
+// of what has its name. What they do not name stays, unless it is pruned.
+type Application struct {
+	Files, Attached []File
+	Pruning
+}
+
+// Pruning says whose entries go that the files do not name.
+type Pruning struct {
+	// Prune: those of the customers whose entries are in the files; those that are of no
+	// customer, if one of the files' is of none.
+	Prune     bool     `json:"prune,omitempty"`
+	Customers []string `json:"prune_customers,omitempty"` // and those of these customers
+	All       bool     `json:"prune_all,omitempty"`       // and those of everybody
+}
+
+// Of tells whether entries of an owner go that the files do not name, if these have entries of
+// some owners.
+func (p Pruning) Of(owner string, named map[string]bool) bool {
+	return p.All || p.Prune && named[owner] || slices.Contains(p.Customers, owner)
+}
+
+// Applied is what became of a timetable, beside what [Book.Compare] says.
+type Applied struct {
+	Left  []string // entries of owners in the files that these do not name: they stay
+	Basis string   // of what was in force for these owners: another one is another agreement
+}
+
+// item is a window or a freeze of a file.
+type item struct{ key, owner, hash string }
+
+func (a Agreed) items() []item {
+	var all []item
+	for _, w := range a.Windows {
+		all = append(all, item{"window " + w.Name, w.Owner(), w.Hash() + string(w.OnChange)})
+	}
+	for _, f := range a.Freezes {
+		all = append(all, item{"freeze " + f.Name, f.Owner(), f.hash()})
+	}
+	return all
+}
+
+// Apply is the timetable with files applied to it. The error tells all that is wrong with them,
+// with file and line.
+func (t Timetable) Apply(a Application) (Timetable, Applied, error) {
+	r := newReader(a.Attached)
+	agreed, err := r.all(a.Files)
+	if err != nil {
+		return t, Applied{}, err
+	}
+	m := merger{Application: a, names: map[string]item{}, owners: map[string]bool{}, reader: r}
+	for _, i := range agreed.items() {
+		m.names[i.key], m.owners[i.owner] = i, true
+	}
+	if a.All {
+		// They need not be readable.
+		m.basis, t.Files, t.Attached = []string{fmt.Sprint("version ", t.Version)}, nil, nil
+	}
+	for _, f := range t.Files {
+		m.keep(f, t.Attached)
+	}
+	m.files = append(m.files, a.Files...)
+	for _, f := range a.Attached {
+		m.attach(f, "the files that are applied")
+	}
+	if err := errors.Join(m.errs...); err != nil {
+		return t, Applied{}, err
+	}
+	slices.Sort(m.left)
+	slices.Sort(m.basis)
+	sum := sha256.Sum256([]byte(strings.Join(m.basis, "\n")))
+	t.Files, t.Attached = m.files, m.attached
+	return t, Applied{Left: m.left, Basis: hex.EncodeToString(sum[:8])}, nil
+}
+
+// merger brings files together with those that are in force.
+type merger struct {
+	Application
+	names    map[string]item // what the files name
+	owners   map[string]bool // to whom that belongs
+	reader   *reader         // of the files
+	files    []File
+	attached []File
+	left     []string
+	basis    []string
+	errs     []error
+}
+
+// keep takes over what stays of a file.
+func (m *merger) keep(f File, attached []File) {
+	agreed, err := parseKept([]File{f}, attached)
+	if err != nil {
+		m.errs = append(m.errs, err)
+		return
+	}
+	gone, stay := map[string]bool{}, 0
+	for _, old := range agreed.items() {
+		pruned := m.Of(old.owner, m.owners)
+		its, named := m.names[old.key]
+		if m.owners[old.owner] || pruned || named {
+			m.basis = append(m.basis, old.key+" "+old.owner+" "+old.hash)
+		}
+		switch {
+		case named && its.owner != old.owner && !pruned:
+			m.errs = append(m.errs, fmt.Errorf("%s: %s is there already, and belongs to %s: names are "+
+				"unique", m.reader.names[strings.Replace(old.key, " ", "", 1)], old.key,
+				ownerWords(old.owner)))
+		case named, pruned:
+			gone[old.key] = true
+			continue
+		case m.owners[old.owner]:
+			m.left = append(m.left, old.key)
+		}
+		stay++
+	}
+	if stay == 0 {
+		return
+	}
+	if len(gone) > 0 {
+		if f, err = f.without(gone); err == nil {
+			err = unchanged(agreed, f, attached, gone)
+		}
+		if err != nil {
+			m.errs = append(m.errs, err)
+		}
+	}
+	m.files = append(m.files, f)
+	for _, name := range Attachments(f) {
+		for _, known := range []string{Attached(f.Name, name), name} {
+			i := slices.IndexFunc(attached, func(f File) bool { return f.Name == known })
+			if i >= 0 {
+				m.attach(attached[i], f.Name)
+				break
+			}
+		}
+	}
+}
+
+// attach takes over what an entry names in "ics".
+func (m *merger) attach(f File, by string) {
+	i := slices.IndexFunc(m.attached, func(known File) bool { return known.Name == f.Name })
+	switch {
+	case i < 0:
+		m.attached = append(m.attached, f)
+	case m.attached[i].Content != f.Content:
+		m.errs = append(m.errs, fmt.Errorf("%s: it is in force with another content for what is not in "+
+			"%s: apply all files that name it together, or give it another name", f.Name, by))
+	}
+}
+
+func ownerWords(owner string) string {
+	if owner == "" {
+		return "no customer"
+	}
+	return "customer " + owner
+}
+
+// without is a file without some of its entries.
+func (f File) without(gone map[string]bool) (File, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(f.Content), &doc); err != nil {
+		return f, notYAML(f, err)
+	}
+	for kind, what := range map[string]string{"windows": "window ", "freezes": "freeze "} {
+		for _, list := range valuesOf(doc.Content[0], kind) {
+			list.Content = slices.DeleteFunc(list.Content, func(n *yaml.Node) bool {
+				name := valuesOf(n, "name")
+				return len(name) > 0 && gone[what+name[0].Value]
+			})
+		}
+	}
+	var text bytes.Buffer
+	e := yaml.NewEncoder(&text)
+	e.SetIndent(2)
+	if err := errors.Join(e.Encode(&doc), e.Close()); err != nil {
+		return f, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	return File{f.Name, text.String()}, nil
+}
+
+// unchanged sees to it that what stays of a file is what it was: people approved that.
+func unchanged(was Agreed, f File, attached []File, gone map[string]bool) error {
+	is, err := parseKept([]File{f}, attached)
+	if err != nil {
+		return err
+	}
+	want := slices.DeleteFunc(was.items(), func(i item) bool { return gone[i.key] })
+	if !slices.Equal(is.items(), want) {
+		return fmt.Errorf("%s: what stays of it would change when the rest is taken out: apply it anew "+
+			"as a whole", f.Name)
+	}
+	return nil
+}
+
+// SameTexts tells whether two timetables are of the same files, in any order.
+func (t Timetable) SameTexts(other Timetable) bool {
+	sorted := func(files []File) []File {
+		return slices.SortedFunc(slices.Values(files), func(a, b File) int {
+			return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Content, b.Content))
+		})
+	}
+	return slices.Equal(sorted(t.Files), sorted(other.Files)) &&
+		slices.Equal(sorted(t.Attached), sorted(other.Attached))
+}
