@@ -12,6 +12,11 @@ import (
 
 // ordered is what people were told that stands. The times are those of the answers.
 type ordered struct {
+	halts  int64 // id of the last order of a halt, or of its end
+	lifted int64 // … of the last lift that was ordered
+	halted int64 // … of the last halt that the zone has confirmed …
+
+	haltedAt  time.Duration // … and when
 	paused    map[jobs.TaskID]time.Duration
 	cancelled map[string]time.Duration // of a job, or a task
 	number    int64                    // of the last pause or resume
@@ -138,10 +143,19 @@ func (s *staff) halt() {
 			s.met("halted", z, id, s.accepted[id])
 		}
 		return z.Control(now, turn)
-	}, func(any) {})
-	s.in(s.between(10*time.Second, 5*time.Minute), func() {
-		s.control(model.Turn{Verb: "lift", Note: "alice: lift", Number: n})
+	}, func(v any) {
+		if v.(model.Turned).Status != model.Absent && n > s.lifted {
+			s.halted, s.haltedAt = n, s.now
+		}
 	})
+	s.in(s.between(10*time.Second, 5*time.Minute), s.lift)
+}
+
+// lift ends the halts that were ordered before it, whenever it reaches the zone.
+func (s *staff) lift() {
+	s.halts++
+	s.lifted = s.halts
+	s.control(model.Turn{Verb: "lift", Note: "alice: lift", Number: s.halts})
 }
 
 // supersede ends what an older task has queued on the hosts of a newer one.
@@ -165,6 +179,10 @@ func (h *host) obeys(e entry) {
 	}
 	if j := h.redis.zone.Jobs[e.job]; j != nil && j.State == jobs.Ended {
 		h.suspect("I13", "%s: step %d of %s begins, and it has ended %s", h.name, e.step, e.job, j.End.Outcome)
+	}
+	if s.halted > s.lifted && e.asked > s.haltedAt {
+		h.suspect("I13", "%s: step %d of %s begins, taken %s after a halt that stands", h.name, e.step, e.job,
+			e.asked-s.haltedAt)
 	}
 	if at, ok := s.paused[e.job.Task()]; ok && e.asked > at && !e.goes {
 		h.suspect("I13", "%s: step %d of %s begins, taken %s after its task was paused", h.name, e.step, e.job,

@@ -54,7 +54,6 @@ type staff struct {
 	ordered
 	limits map[string]int // as people want them to be
 	tasks  []jobs.TaskID
-	halts  int64
 	frozen time.Duration // since when nothing may begin; 0: it may
 	wanted *windows.Book // the timetable as people want it to be now
 }
@@ -235,8 +234,7 @@ func (s *staff) move(m model.Move, then func(model.Moved)) {
 
 // settle lifts and resumes all that stands still.
 func (s *staff) settle() {
-	s.halts++
-	s.control(model.Turn{Verb: "lift", Note: "alice: lift", Number: s.halts})
+	s.lift()
 	for _, id := range s.tasks {
 		s.resume(id)
 	}

@@ -162,7 +162,7 @@ func (c *call) turn(a Turn) Turned {
 		return c.off(&c.Zone.Flags.Halted, a)
 	case "lift":
 		c.write(func() { c.Flags.Lifted = max(c.Flags.Lifted, a.Number) })
-		return c.on(&c.Zone.Flags.Halted, a, -1)
+		return c.on(&c.Zone.Flags.Halted, a, a.Number)
 	case "pause-customer", "resume-customer":
 		return c.customer(a)
 	case "shift":

@@ -87,6 +87,9 @@ func (s *stepping) work() Hold {
 		}
 	case s.flags.Halted.Note != "" || s.flags.Paused.Note != "":
 		h.Status = jobs.StatusHalted
+		if s.Want == 0 && s.Slot == "" {
+			h.Next = s.watch()
+		}
 	case s.Want == 0 && s.Slot == "":
 		more = s.sweep()
 	case s.Want > 0:

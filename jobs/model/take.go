@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"muster/jobs"
 )
@@ -227,13 +228,40 @@ func (c *call) started(t *task) {
 	}
 }
 
+// watchMax is how many jobs one call looks at where a zone stands still.
+const watchMax = 100
+
+// watch is the sweep of a zone that stands still: it tells which running jobs are lost, and
+// leaves all else as it is. It returns the rank for the next call, 0 behind the last.
+func (s *stepping) watch() jobs.Micros {
+	from, _ := strconv.Atoi(s.Request) // what is no number begins at the front
+	due := s.Again.Until(s.now, math.MaxInt)
+	page := due[min(from, len(due)):]
+	page = page[:min(watchMax, len(page))]
+	for _, id := range page {
+		t, j := s.task(id.Task()), s.job(id)
+		if t != nil && j.State == jobs.Running && !s.locked(id.Host()).holds(id, j.Token) {
+			s.miss(id, t)
+		}
+	}
+	if len(page) < watchMax {
+		return 0
+	}
+	return jobs.Micros(from + len(page))
+}
+
+// miss notes that nobody works on a job that runs.
+func (s *stepping) miss(id jobs.ID, t *task) {
+	t.running--
+	s.change(id, func(j *Job) { j.State = jobs.Lost })
+	s.event("lost", id)
+}
+
 // see recognises a lost job for people where nobody may take it.
 func (s *stepping) see(id jobs.ID, j Job, t *task) {
 	if j.State == jobs.Running {
-		t.running--
-		s.change(id, func(j *Job) { j.State = jobs.Lost })
 		s.move(writing, id, s.now)
-		s.event("lost", id)
+		s.miss(id, t)
 	} else if at, _ := s.Again.Score(id); at < s.now.Add(-minute) {
 		s.move(writing, id, s.now.Add(minute))
 	}

@@ -45,7 +45,7 @@ type Flags struct {
 	Waits       jobs.Micros // when last somebody began to wait for a host
 	Halted      Switch
 	Paused      Switch
-	Lifted      int64       // id of the last halt that ended
+	Lifted      int64       // id of the last lift
 	Jumped      jobs.Micros // when a jump of TIME was last noted
 	Recorded    bool        // history is kept of it
 	Owed        string      // since when and why history must be asked before anything starts

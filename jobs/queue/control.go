@@ -294,7 +294,7 @@ func (q *Queue) turnZone(ctx context.Context, o order,
 }
 
 func (q *Queue) resumeZone(ctx context.Context, zone string, o order) (control, error) {
-	if err := q.shiftAll(ctx, zone, "pausedAt"); err != nil {
+	if err := q.shiftAll(ctx, zone, "paused", o.id); err != nil {
 		return control{}, err
 	}
 	c, err := q.control(ctx, zone, o.turn("resume-zone", ""))
@@ -311,14 +311,16 @@ func (q *Queue) knowZone(ctx context.Context, zone string) error {
 }
 
 // shiftAll lets the jobs of all open tasks of a zone expire later, before a pause or
-// halt of the zone ends. field tells when it began.
-func (q *Queue) shiftAll(ctx context.Context, zone, field string) error {
-	since, err := q.rdb.HGet(ctx, zoneKey(zone, "zone", ""), field).Int64()
-	if errors.Is(err, redis.Nil) {
-		return nil
-	}
+// halt of the zone ends. flag is the one that stands for it, order the one that ends it: a
+// pause that was ordered later goes on, and is counted as a whole when it ends.
+func (q *Queue) shiftAll(ctx context.Context, zone, flag string, order int64) error {
+	v, err := q.rdb.HMGet(ctx, zoneKey(zone, "zone", ""), flag+"At", flag+"Id").Result()
 	if err != nil {
 		return q.say("resume", err)
+	}
+	since, _ := strconv.ParseInt(textOf(v, 0), 10, 64)
+	if id, _ := strconv.ParseInt(textOf(v, 1), 10, 64); since == 0 || id > order {
+		return nil
 	}
 	number := strconv.FormatInt(since, 10)
 	// Tasks that end meanwhile leave the list, so pages overlap; twice does no harm.

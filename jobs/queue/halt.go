@@ -41,18 +41,22 @@ func (q *Queue) Halt(ctx context.Context, note string) (jobs.Switched, error) {
 }
 
 // Lift ends the halt, and nothing else: what was paused by itself stays so. The
-// jobs that waited expire later by as long as it lasted.
+// jobs that waited expire later by as long as it lasted. A lift has an id of its own,
+// so that one which reaches a zone late does not end a halt that was ordered after it.
 func (q *Queue) Lift(ctx context.Context, note string) (jobs.Switched, error) {
 	out := jobs.Switched{What: jobs.SwitchAll}
 	h, err := q.halt(ctx)
 	if err != nil {
 		return out, err
 	}
-	if h.state == haltOn {
-		err := q.rdb.HSet(ctx, hubKey("halt", ""), "state", haltOff, "note", oneLine(note)).Err()
-		if err != nil {
-			return out, q.say("lift", err)
-		}
+	now, err := q.now(ctx, hub)
+	if err != nil {
+		return out, err
+	}
+	h = haltState{id: max(now.UnixMicro(), h.id+1), state: haltOff, note: oneLine(note)}
+	err = q.rdb.HSet(ctx, hubKey("halt", ""), "id", h.id, "state", haltOff, "note", h.note).Err()
+	if err != nil {
+		return out, q.say("lift", err)
 	}
 	return q.everywhere(ctx, out, note, func(zone string) (control, error) {
 		return q.lift(ctx, zone, h, note)
@@ -61,7 +65,7 @@ func (q *Queue) Lift(ctx context.Context, note string) (jobs.Switched, error) {
 
 func (q *Queue) lift(ctx context.Context, zone string, h haltState, note string) (control,
 	error) {
-	if err := q.shiftAll(ctx, zone, "haltedAt"); err != nil {
+	if err := q.shiftAll(ctx, zone, "halted", h.id); err != nil {
 		return control{}, err
 	}
 	c, err := q.control(ctx, zone, h.turn("lift", note))
@@ -69,9 +73,10 @@ func (q *Queue) lift(ctx context.Context, zone string, h haltState, note string)
 	return c, err
 }
 
-// haltState is the halt as the hub knows it. A later one has a greater id.
+// haltState is the last order about the halt, as the hub knows it. A later one has a
+// greater id.
 type haltState struct {
-	id    int64
+	id    int64  // of the halt, or of its lift
 	state string // "" as long as there was none
 	note  string
 }

@@ -92,7 +92,7 @@ var hubKeys = []Key{
 		"host of the task to the task that does its job again; ~id: who asked for that one, and " +
 			"whether it has all its hosts for good; expires when the task is forgotten"},
 	{"halt", "hash",
-		"Halt, Lift", "the halt of everything: its id, whether it stands, who and why"},
+		"Halt, Lift", "the halt of everything: id of the last order, whether it stands, who and why"},
 	{"pauses", "hash",
 		"Pause, Resume, PauseCustomer, ResumeCustomer, PauseZone, ResumeZone, Tend",
 		"task, customer or zone and its name: id of the last order, whether it pauses, who and why"},

@@ -46,7 +46,7 @@ func (m *walker) turn(t *rapid.T) {
 	a := model.Turn{Verb: verb, Note: "dave: " + verb, Number: int64(m.now)}
 	switch verb {
 	case "halt", "lift":
-		a.Number = int64(rapid.IntRange(1, 5).Draw(t, "id"))
+		a.Number = int64(rapid.IntRange(1, 20).Draw(t, "id"))
 	case "pause-customer", "resume-customer":
 		a.Object = rapid.SampledFrom([]string{"acme", "beta"}).Draw(t, "customer")
 		a.Number = int64(rapid.IntRange(-1, 3).Draw(t, "order"))
@@ -161,4 +161,7 @@ func (m *walker) reorder(t *rapid.T) {
 		Changes: changes})
 }
 
-func (m *walker) sweep(t *rapid.T) { m.step(t, model.Step{Sent: m.now}) }
+func (m *walker) sweep(t *rapid.T) {
+	rank := rapid.SampledFrom([]string{"", "0", "1", "3"}).Draw(t, "rank")
+	m.step(t, model.Step{Step: jobs.Step{Request: rank}, Sent: m.now})
+}

@@ -178,16 +178,26 @@ func (q *Queue) Tend(ctx context.Context, zone string) error {
 		return err
 	}
 	errs := []error{q.tendLibrary(ctx, zone), q.tendPauses(ctx, zone)}
-	for {
-		reply, err := q.Step(ctx, zone, jobs.Step{})
-		if err != nil {
-			return err
-		}
-		if reply.Status != jobs.StatusMore {
-			break
-		}
+	if err := q.sweep(ctx, zone); err != nil {
+		return err
 	}
 	return errors.Join(append(errs, q.tendSeldom(ctx, zone), q.tendCommits(ctx))...)
+}
+
+// sweep has a zone look at what is due, also where no master lives or nothing may start.
+func (q *Queue) sweep(ctx context.Context, zone string) error {
+	for call := (jobs.Step{}); ; {
+		reply, err := q.Step(ctx, zone, call)
+		switch {
+		case err != nil:
+			return err
+		case reply.Status == jobs.StatusMore:
+		case reply.Status == jobs.StatusHalted && reply.Next > 0:
+			call.Request = reply.Next.String()
+		default:
+			return nil
+		}
+	}
 }
 
 // tendLibrary looks whether the nodes of a zone find the function of step, and the right one.

@@ -2,9 +2,10 @@
 --
 -- KEYS 1 zone
 -- ARGV 1 verb  2 object  3 who and why, for people  4 number
---      halt        object '', number = id of the halt: a halt that was lifted
---                  already stays lifted, however late it comes
---      lift        object '', number = id of the halt that ends
+--      halt        object '', number = id of the order: a halt that was ordered before
+--                  the last lift stays lifted, however late it comes
+--      lift        object '', number = id of the order: it ends no halt that was
+--                  ordered later
 --      pause-zone, resume-zone: number = id of the order; with one, resume does
 --                  nothing to a pause that was ordered later
 --      pause-customer, resume-customer: object = customer, number as before
@@ -80,7 +81,7 @@ function verbs.lift()
   if m.num(number) > m.num(call('HGET', m.kZone, 'lifted')) then
     m.w('HSET', m.kZone, 'lifted', number)
   end
-  return on('halted', verb, '')
+  return on('halted', verb, number)
 end
 
 local function customers() return m.zone.customers and cjson.decode(m.zone.customers) or {} end

@@ -3,7 +3,8 @@
 -- is the sweep of a server: what expired ends, what is lost is seen.
 --
 -- KEYS 1 zone
--- ARGV 1 node  2 slot ('' for a sweep)  3 request id  4 want
+-- ARGV 1 node  2 slot ('' for a sweep)  3 request id; of a sweep: the rank in again at
+--        which it begins, where the zone stands still  4 want
 --      5 what the caller's own clock expects TIME to be, µs ('' if not known)
 --      6 tasks whose spec the caller has, separated by blanks
 --      7 when the caller sent this, by its estimate of TIME, µs
@@ -18,6 +19,7 @@
 --      epoch, then repeat) | stale (a copy of an old call that was delayed: a
 --      later one of this slot was answered; a living caller repeats) | skewed (TIME
 --      is off by more than a minute: nothing was done; the caller finds out why).
+--      next: of a sweep that was answered halted the rank for the next call, 0: it is over.
 --      A grant is tab separated: id, token, mode, attempt,
 --      tries, probes, crashes, step, due, timeout, bound, node before, spent, saved.
 -- Keeps: an unfinished job is in exactly one of queue, again, held:*; a host is
@@ -302,6 +304,7 @@ function m.run()
     status, at = 'frozen', m.us(math.max(zone.frozen, zone.owed and m.now + 1000000 or 0))
   elseif zone.halted or zone.paused then
     status = 'halted'
+    if m.slot == '' and m.want == 0 then at = m.watch() end
   elseif m.want > 0 then
     m.take()
     more = m.looks >= m.want + m.LOOKS or m.woken

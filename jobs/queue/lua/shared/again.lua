@@ -124,14 +124,37 @@ end
 -- a sweep sees those behind it.
 function m.see(id, j)
   if j.state == 'running' then
-    m.count(m.task(m.taskOf(id)), 'running', -1)
     m.w('ZADD', m.kAgain, 'XX', m.at, id)
-    j.state = 'lost'
-    m.keep(id, j)
-    m.event('lost', id, '{"node":"' .. j.node .. '","why":"not heard of again"}')
+    m.miss(id, j)
   elseif m.num(call('ZSCORE', m.kAgain, id)) < m.now - m.MINUTE then
     m.w('ZADD', m.kAgain, 'XX', m.us(m.now + m.MINUTE), id)
   end
+end
+
+-- miss notes that nobody works on a job that runs.
+function m.miss(id, j)
+  m.count(m.task(m.taskOf(id)), 'running', -1)
+  j.state = 'lost'
+  m.keep(id, j)
+  m.event('lost', id, '{"node":"' .. j.node .. '","why":"not heard of again"}')
+end
+
+-- watch is the sweep of a zone that stands still: it tells which running jobs are lost, and
+-- leaves all else as it is, times and places too. It looks at a page of what is due, from a
+-- rank on, and returns the rank for the next call, or 0 behind the last.
+m.WATCHES = 100
+function m.watch()
+  local from = m.num(m.request)
+  local ids = call('ZRANGEBYSCORE', m.kAgain, '-inf', m.at, 'LIMIT', m.us(from), m.us(m.WATCHES))
+  m.readJobs(ids)
+  m.readLocks(ids)
+  for _, id in ipairs(ids) do
+    local t, j = m.task(m.taskOf(id)), m.job(id)
+    if t and j.state == 'running' and m.locked(m.hostOf(id)) ~= j.token .. ' ' .. id then
+      m.miss(id, j)
+    end
+  end
+  return #ids < m.WATCHES and '0' or m.us(from + #ids)
 end
 
 -- sweep looks at the front of both sources without taking. It is true if it
