@@ -294,7 +294,10 @@ type TokenAnswer struct {
 // TokenInfo is what is known of a token later.
 type TokenInfo struct {
 	Name    string    `json:"name"`
-	Created jobs.Time `json:"created"`
+	Created jobs.Time `json:"created"` // null if it is not known
+
+	// Wrong says why the token proves nobody; empty: it does.
+	Wrong string `json:"wrong,omitempty"`
 }
 
 // TokenList is the answer of GET /v1/tokens.

@@ -71,6 +71,12 @@ func newTokenList() *cobra.Command {
 		for _, t := range l.Tokens {
 			g.add(cell(t.Name), moment(t.Created))
 		}
+		for _, t := range l.Tokens {
+			if t.Wrong != "" {
+				s.say("%s: %s, so it proves nobody; `muster token rm %s` removes it", cell(t.Name),
+					cell(t.Wrong), cell(t.Name))
+			}
+		}
 		return s.list(filled(l.Tokens), g, "there are no tokens: `muster token create NAME` makes one")
 	})
 }

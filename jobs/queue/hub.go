@@ -3,8 +3,6 @@ package queue
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -335,86 +333,4 @@ func (q *Queue) Zones(ctx context.Context) ([]string, error) {
 	zones, err := q.rdb.SMembers(ctx, hubKey("zones", "")).Result()
 	slices.Sort(zones)
 	return zones, q.say("zones", err)
-}
-
-// Token is what is kept of a token of the API; the token itself is not.
-type Token struct {
-	Name    string    `json:"name"`
-	Created jobs.Time `json:"created"`
-}
-
-// ErrTokenName is wrapped when a token of this name is there already.
-var ErrTokenName = errors.New("there is a token of this name")
-
-func hashToken(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
-}
-
-// CreateToken keeps the hash of a token under the name of its bearer.
-func (q *Queue) CreateToken(ctx context.Context, name, secret string) error {
-	all, err := q.Tokens(ctx)
-	if err != nil {
-		return err
-	}
-	for _, t := range all {
-		if t.Name == name {
-			return fmt.Errorf("token %s: %w", name, ErrTokenName)
-		}
-	}
-	now, err := q.now(ctx, hub)
-	if err != nil {
-		return err
-	}
-	text, err := json.Marshal(Token{name, jobs.Time{Time: now}})
-	if err != nil {
-		return err
-	}
-	return q.say("token", q.rdb.HSet(ctx, hubKey("tokens", ""), hashToken(secret), text).Err())
-}
-
-// FindToken tells whose token it is; ErrNotFound if it is nobody's.
-func (q *Queue) FindToken(ctx context.Context, secret string) (Token, error) {
-	var t Token
-	text, err := q.rdb.HGet(ctx, hubKey("tokens", ""), hashToken(secret)).Bytes()
-	if errors.Is(err, redis.Nil) {
-		return t, fmt.Errorf("token: %w", ErrNotFound)
-	}
-	if err != nil {
-		return t, q.say("token", err)
-	}
-	return t, json.Unmarshal(text, &t)
-}
-
-// Tokens lists the tokens by name.
-func (q *Queue) Tokens(ctx context.Context) ([]Token, error) {
-	h, err := q.rdb.HGetAll(ctx, hubKey("tokens", "")).Result()
-	if err != nil {
-		return nil, q.say("token", err)
-	}
-	out := make([]Token, 0, len(h))
-	for _, text := range h {
-		var t Token
-		if err := json.Unmarshal([]byte(text), &t); err != nil {
-			return nil, fmt.Errorf("token: %w", err)
-		}
-		out = append(out, t)
-	}
-	slices.SortFunc(out, func(a, b Token) int { return compare(a.Name, b.Name) })
-	return out, nil
-}
-
-// RemoveToken makes a token worthless.
-func (q *Queue) RemoveToken(ctx context.Context, name string) error {
-	h, err := q.rdb.HGetAll(ctx, hubKey("tokens", "")).Result()
-	if err != nil {
-		return q.say("token", err)
-	}
-	for hash, text := range h {
-		var t Token
-		if json.Unmarshal([]byte(text), &t) == nil && t.Name == name {
-			return q.say("token", q.rdb.HDel(ctx, hubKey("tokens", ""), hash).Err())
-		}
-	}
-	return fmt.Errorf("token %s: %w", name, ErrNotFound)
 }
