@@ -29,6 +29,7 @@ const defaultConfig = "/etc/muster/muster.yaml"
 type roleFlags struct {
 	config string
 	unsafe bool
+	plain  bool
 	parent bool       // ends with the process that started it
 	as     queue.Role // what it may do in Redis
 	cmd    *cobra.Command
@@ -41,6 +42,8 @@ func addRoleFlags(c *cobra.Command, as queue.Role) *roleFlags {
 		"configuration `file` (default "+defaultConfig+" if it is there)")
 	c.Flags().BoolVar(&f.unsafe, "unsafe-redis", false,
 		"accept a Redis that may forget or evict jobs")
+	c.Flags().BoolVar(&f.plain, "plain-redis", false,
+		"send the password of Redis unencrypted to another machine")
 	f.text("redis", "redis.url", "`URL` of the Redis that keeps the queue")
 	f.number("durable", "redis.durable", "`replicas` that must have each submit and take")
 	c.Flags().BoolVar(&f.parent, "with-parent", false, "end with the process that started this one")
@@ -76,6 +79,9 @@ func (f *roleFlags) read() (settings.Settings, error) {
 	}
 	if f.unsafe {
 		src.Flags["redis.unsafe"] = true
+	}
+	if f.plain {
+		src.Flags["redis.plain"] = true
 	}
 	if u, err := url.Parse(f.cmd.Flags().Lookup("redis").Value.String()); err == nil && u.User != nil {
 		return settings.Settings{}, exit(exitUsage, errors.New("--redis has a user or password, which "+

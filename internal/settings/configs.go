@@ -58,7 +58,7 @@ func (s Settings) Queue() queue.Config {
 	c := queue.DefaultConfig()
 	r := s.Redis
 	c.URL, c.Timeout, c.Pool, c.Durable = r.URL, r.Timeout, r.Pool, r.Durable
-	c.Unsafe, c.Embedded = r.Unsafe, r.Embedded
+	c.Unsafe, c.Plain, c.Embedded = r.Unsafe, r.Plain, r.Embedded
 	c.Login, c.TLS = queue.Login(r.Login), queue.TLS(r.TLS)
 	c.Cluster = r.Cluster.Addresses
 	c.Sentinel = queue.Sentinel{Master: r.Sentinel.Master, Addresses: r.Sentinel.Addresses,

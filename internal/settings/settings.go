@@ -64,6 +64,7 @@ type Redis struct {
 	Timeout  time.Duration `mapstructure:"timeout"` // of one call
 	Pool     int           `mapstructure:"pool"`    // connections of a server or master
 	Unsafe   bool          `mapstructure:"unsafe"`  // accept one that may forget
+	Plain    bool          `mapstructure:"plain"`   // send a password unencrypted
 
 	// Embedded says that it is the one inside `muster demo`.
 	Embedded bool `mapstructure:"embedded"`
@@ -269,6 +270,7 @@ func defaults(m machine) map[string]any {
 		"redis.timeout":                q.Timeout,
 		"redis.pool":                   q.Pool,
 		"redis.unsafe":                 false,
+		"redis.plain":                  false,
 		"redis.embedded":               false,
 		"server.listen":                "unix:" + m.sockets()[0],
 		"server.socket_group":          "",

@@ -22,6 +22,7 @@ type Config struct {
 	TLS      TLS           `json:"tls"`      // of the way to servers and Sentinels
 	Durable  int           `json:"durable"`  // replicas that must have what is submitted or taken
 	Unsafe   bool          `json:"unsafe"`   // accept a Redis that may forget or evict
+	Plain    bool          `json:"plain"`    // send a password unencrypted beyond this machine
 	Embedded bool          `json:"embedded"` // the demo's own Redis: known to forget
 	Timeout  time.Duration `json:"timeout"`  // of one call, connecting included
 	Pool     int           `json:"pool"`     // connections at most; to each node of a cluster
@@ -70,6 +71,7 @@ const durableMax = 10
 func (c Config) Validate() error {
 	errs := append(c.kindMistakes(), c.Login.mistakes("redis.")...)
 	errs = append(errs, c.TLS.mistakes(c.wantsTLS())...)
+	errs = append(errs, c.plainMistakes()...)
 	if c.Durable < 0 || c.Durable > durableMax {
 		errs = append(errs, fmt.Errorf("redis.durable = %d: want 0 to %d", c.Durable, durableMax))
 	}

@@ -86,7 +86,7 @@ type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 func (c Config) dialer() (dialer, error) {
 	plain := &net.Dialer{Timeout: c.Timeout}
 	if !c.wantsTLS() {
-		return plain.DialContext, nil
+		return c.plainDialer(plain), nil
 	}
 	base, err := c.TLS.config()
 	if err != nil {

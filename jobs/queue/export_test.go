@@ -85,6 +85,19 @@ func ScriptTexts() map[string]string {
 	return texts
 }
 
+// Dial opens and closes a connection as a handle does.
+func Dial(ctx context.Context, c Config, addr string) error {
+	dial, err := c.dialer()
+	if err != nil {
+		return err
+	}
+	conn, err := dial(ctx, "tcp", addr)
+	if err == nil {
+		err = conn.Close()
+	}
+	return err
+}
+
 // ZoneKeys and HubKeys are all kinds of keys.
 func ZoneKeys() []Key { return zoneKeys }
 
