@@ -148,6 +148,9 @@ func (b *Book) nothingAhead(p Place, now time.Time, w Work) string {
 		}
 		closed = fmt.Sprintf("window %s has no opening of %s in the next %d days", e.Name,
 			w.Estimate+w.Reserve, int(Horizon.Hours()/24))
+		if len(e.Times.Events) > 0 {
+			closed += fmt.Sprintf(", or %d occurrences", occurrencesMax)
+		}
 	}
 	return closed
 }

@@ -43,15 +43,17 @@ func (a Approval) covers(o Occurrence) bool {
 // Void are the approvals that are for no window as it is now: it was changed or
 // taken away since.
 func (b *Book) Void() []Approval {
-	hashes := make(map[string]string, len(b.agreed.Windows))
+	good := map[string]bool{}
 	for _, entries := range b.windows {
 		for _, e := range entries {
-			hashes[e.Name] = e.hash
+			for _, a := range e.approvals {
+				good[a.ID] = true
+			}
 		}
 	}
 	var void []Approval
 	for _, a := range b.agreed.Approvals {
-		if hash, ok := hashes[a.Window]; !ok || hash != a.Hash {
+		if !good[a.ID] {
 			void = append(void, a)
 		}
 	}

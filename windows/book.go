@@ -3,6 +3,7 @@ package windows
 import (
 	"iter"
 	"slices"
+	"strings"
 )
 
 // Agreed is all that is agreed about times.
@@ -14,6 +15,11 @@ type Agreed struct {
 	// Outdated is what an older muster took and [Parse] refuses now, of the texts that are
 	// kept: it is read as it was then. By "window NAME" and "freeze NAME".
 	Outdated map[string][]string
+
+	// Doubts are what may surprise whoever wrote it: what is not opened because it is not clear
+	// that it was meant to be, and what is read in another way than some expect. By "window
+	// NAME" and "freeze NAME".
+	Doubts map[string][]string
 }
 
 // Book answers questions about what is agreed. It does not change; it is safe for
@@ -28,9 +34,21 @@ type Book struct {
 type entry struct {
 	Window
 	hash      string
+	older     string // what [Window.olderHash] says, once it was asked
 	approvals []Approval
 	asks      bool            // its customers have to approve it
 	ever      map[string]bool // customers who approved it once; "" if nobody knows whose that was
+}
+
+// approvedAs tells whether an approval of a hash is for the window as it is.
+func (e *entry) approvedAs(hash string) bool {
+	if hash == e.hash || strings.HasPrefix(hash, voidHash) {
+		return hash == e.hash
+	}
+	if e.older == "" {
+		e.older = e.olderHash()
+	}
+	return hash == e.older
 }
 
 // NewBook returns a book of a. What a points to must not be changed any more.
@@ -42,7 +60,7 @@ func NewBook(a Agreed) *Book {
 			if approval.Window == w.Name {
 				e.ever[approval.Customer] = true
 			}
-			if approval.Window == w.Name && approval.Hash == e.hash {
+			if approval.Window == w.Name && e.approvedAs(approval.Hash) {
 				e.approvals = append(e.approvals, approval)
 			}
 		}

@@ -45,9 +45,10 @@ func (f Freeze) periods(from time.Time) iter.Seq[period] {
 			}
 		})
 	}
-	for _, e := range f.Events {
+	if len(f.Events) > 0 {
+		begins := eventBegins(f.Events, from.Add(-lengthOfEvents(f.Events)), placing{freeze: true})
 		sources = append(sources, func(yield func(period) bool) {
-			for b := range e.begins(from.Add(-e.Length-reach*time.Second), Policy{}) {
+			for b := range begins {
 				if b.latest.After(from) && !yield(period{start: b.at, end: b.latest, name: f.Name}) {
 					return
 				}
@@ -123,7 +124,12 @@ func (b *Book) clearings(p Place, w Work) clearer {
 		for i, f := range freezes {
 			sources[i] = f.periods(from)
 		}
+		looks := 0
 		for s := range merge(sources, func(a, b period) int { return a.start.Compare(b.start) }) {
+			if looks++; looks > occurrencesMax { // nobody looks further: it may be frozen there
+				c.ok = false
+				return c
+			}
 			if c.edge.IsZero() {
 				c.edge = later(s.start, from)
 			}

@@ -6,17 +6,10 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/teambition/rrule-go"
 )
 
-// Bounds of what is worked out. 20,000 repetitions are one a day for 54 years. A rule
-// that never holds takes a tenth of a second to be found out. Rules of zones begin in 1601,
-// as those of Outlook do, and events in 1970: of what is long over the last is kept.
+// Bounds of what is read of one file.
 const (
-	longOver    = Wall(946_684_800) // 2000-01-01
-	startsMax   = 20_000
-	yearMax     = 2100
 	eventsMax   = 1000
 	mistakesMax = 20
 )
@@ -43,142 +36,54 @@ func readICal(b []byte, r *icalReader) ([]Event, error) {
 		}
 	}
 	for _, c := range calendars {
+		if !r.inForce(c) {
+			continue
+		}
 		for _, part := range c.components {
 			if part.name == "VEVENT" && len(r.errs) < mistakesMax {
 				r.event(part)
 			}
 		}
 	}
-	r.replace()
+	events := r.together()
 	if err := errors.Join(r.errs...); err != nil {
 		return nil, err
 	}
-	if len(r.events) == 0 {
+	if len(events) == 0 && len(r.doubts) == 0 {
 		return nil, errors.New("there is no event in it")
 	}
-	return r.events, nil
+	return events, nil
 }
 
 // icalReader puts together what is found.
 type icalReader struct {
 	floating Zone
+	freeze   bool            // it is for a freeze: what is in doubt freezes, else it does not open
 	kept     bool            // it was taken once, see parseKept
 	zones    map[string]Zone // of VTIMEZONE
-	events   []Event
+	found    []icalEvent
 	moved    []moved
 	errs     []error
 	outdated []error // of what is kept, what is refused now
-}
-
-// moved is a repetition of an event that is somewhere else, or nowhere.
-type moved struct {
-	uid  string
-	from moment
-	to   *Event // nil: cancelled
+	doubts   []error // what does not open, because nobody can be sure that it was meant to
 }
 
 func (r *icalReader) mistake(line int, format string, args ...any) {
 	r.errs = append(r.errs, mistakeAt(line, format, args...))
 }
 
+// doubt says what is not opened.
+func (r *icalReader) doubt(line int, format string, args ...any) {
+	r.doubts = append(r.doubts, mistakeAt(line, format, args...))
+}
+
 // refuse is the mistake of what older musters took; nil, and it is noted, if it is kept.
-func (r *icalReader) refuse(p property, why string) error {
-	err := mistakeAt(p.line, "%s", why)
+func (r *icalReader) refuse(line int, why string) error {
+	err := mistakeAt(line, "%s", why)
 	if r.kept {
 		r.outdated, err = append(r.outdated, err), nil
 	}
 	return err
-}
-
-func (r *icalReader) event(c component) {
-	start, ok := c.one("DTSTART")
-	if !ok {
-		r.mistake(c.line, "an event without DTSTART")
-		return
-	}
-	from, err := r.moment(start)
-	if err != nil {
-		r.errs = append(r.errs, err)
-		return
-	}
-	e := Event{Zone: from.zone, Days: from.days, Starts: []Wall{from.wall}}
-	if p, ok := c.one("UID"); ok {
-		e.UID = p.value
-	}
-	if p, ok := c.one("SUMMARY"); ok {
-		e.Summary = strings.NewReplacer(`\n`, " ", `\,`, ",", `\;`, ";", `\\`, `\`).Replace(p.value)
-	}
-	if err = r.length(c, from, &e); err != nil {
-		r.errs = append(r.errs, err)
-		return
-	}
-	status, _ := c.one("STATUS")
-	cancelled := strings.EqualFold(status.value, "CANCELLED")
-	if p, ok := c.one("RECURRENCE-ID"); ok {
-		r.move(p, e, cancelled)
-		return
-	}
-	if err := r.repeat(c, &e); err != nil {
-		r.errs = append(r.errs, err)
-		return
-	}
-	if cancelled || len(e.Starts) == 0 {
-		return
-	}
-	if len(r.events) == eventsMax {
-		r.mistake(c.line, "more than %d events", eventsMax)
-		return
-	}
-	r.events = append(r.events, e)
-}
-
-func (r *icalReader) move(p property, e Event, cancelled bool) {
-	if p.params["RANGE"] != "" {
-		err := r.refuse(p, "RECURRENCE-ID with RANGE is not read: want an event of its own "+
-			"for what follows")
-		if err != nil {
-			r.errs = append(r.errs, err)
-			return
-		}
-	}
-	from, err := r.moment(p)
-	if err != nil {
-		r.errs = append(r.errs, err)
-		return
-	}
-	m := moved{uid: e.UID, from: from}
-	if !cancelled {
-		m.to = &e
-	}
-	r.moved = append(r.moved, m)
-}
-
-// replace takes repetitions that were moved out of their events. What was put where one is
-// now stays: another may have been there.
-func (r *icalReader) replace() {
-	n := len(r.events)
-	for _, m := range r.moved {
-		for i := range n {
-			if e := &r.events[i]; e.UID == m.uid {
-				e.without(m.from)
-			}
-		}
-		if m.to != nil {
-			r.events = append(r.events, *m.to)
-		}
-	}
-	r.events = slices.DeleteFunc(r.events, func(e Event) bool { return len(e.Starts) == 0 })
-}
-
-// without takes the repetition at m out: if only a day is said, those of that day.
-func (e *Event) without(m moment) {
-	at := m.wall
-	if !m.days && m.zone.String() != e.Zone.String() {
-		at = e.Zone.Wall(m.at())
-	}
-	e.Starts = slices.DeleteFunc(e.Starts, func(w Wall) bool {
-		return w == at || m.days && w.midnight() == at
-	})
 }
 
 // length is DTEND − DTSTART, or DURATION; without both a day, or nothing.
@@ -205,7 +110,7 @@ func (r *icalReader) length(c component, from moment, e *Event) error {
 			return mistakeAt(p.line, "%v", err)
 		}
 		// Days and weeks are of the calendar: a day is from a reading to the same one.
-		if strings.ContainsAny(p.value, "DW") {
+		if strings.ContainsAny(p.value, "DWdw") {
 			e.Clock = Wall(e.Length / time.Second)
 		}
 		return nil
@@ -221,34 +126,28 @@ func (r *icalReader) length(c component, from moment, e *Event) error {
 // refused: an exception that is not read is a window that is open when nobody agreed.
 func (r *icalReader) repeat(c component, e *Event) error {
 	if p, ok := c.one("EXRULE"); ok {
-		if err := r.refuse(p, "EXRULE is not read: want EXDATE"); err != nil {
+		if err := r.refuse(p.line, "EXRULE is not read: want EXDATE"); err != nil {
 			return err
 		}
 	}
 	for _, p := range c.all("RRULE") {
-		more, err := expand(p, e.Starts[0], e.Zone)
+		rule, err := parseRule(p, e.Starts[0], e.Zone)
 		if err != nil {
 			return err
 		}
-		e.Starts = append(e.Starts, more...)
+		if _, ok := rule.from(rule.Start).next(); !ok {
+			return mistakeAt(p.line, "RRULE %q never comes", clip(p.value))
+		}
+		e.Rules = append(e.Rules, rule)
 	}
 	for _, p := range c.all("RDATE") {
-		if strings.Contains(p.value, "/") {
-			err := r.refuse(p, "RDATE with a period is not read: want an event of its own")
-			if err != nil {
-				return err
-			}
-		}
-		moments, err := r.moments(p)
-		if err != nil {
+		if err := r.more(p, e); err != nil {
 			return err
-		}
-		for _, m := range moments {
-			e.Starts = append(e.Starts, e.Zone.Wall(m.at()))
 		}
 	}
 	slices.Sort(e.Starts)
 	e.Starts = slices.Compact(e.Starts)
+	slices.SortFunc(e.Instants, time.Time.Compare)
 	for _, p := range c.all("EXDATE") {
 		moments, err := r.moments(p)
 		if err != nil {
@@ -261,54 +160,47 @@ func (r *icalReader) repeat(c component, e *Event) error {
 	return nil
 }
 
-// expand works a rule out, by readings: the library is given clocks that are never
-// set, because where they are it repeats and leaves out as it likes.
-func expand(p property, start Wall, z Zone) ([]Wall, error) {
-	option, err := rrule.StrToROption(p.value)
-	if err != nil {
-		return nil, mistakeAt(p.line, "RRULE %q: %v", clip(p.value), err)
-	}
-	// Finer ones are no windows, and a rule that never holds is searched for ever.
-	if option.Freq > rrule.DAILY {
-		return nil, mistakeAt(p.line, "RRULE %q: want FREQ=DAILY, WEEKLY, MONTHLY or YEARLY",
-			clip(p.value))
-	}
-	if len(option.Byhour)*max(1, len(option.Byminute))*max(1, len(option.Bysecond)) > 24 {
-		return nil, mistakeAt(p.line, "RRULE %q: more than 24 times a day", clip(p.value))
-	}
-	if !option.Until.IsZero() && strings.HasSuffix(untilOf(p.value), "Z") {
-		option.Until = time.Unix(int64(z.Wall(option.Until)), 0).UTC()
-	}
-	option.Dtstart = time.Unix(int64(start), 0).UTC()
-	if end := time.Unix(nearEnd, 0).UTC(); option.Until.IsZero() || option.Until.After(end) {
-		option.Until = end // without one the library stops after 292 years
-	}
-	rule, err := rrule.NewRRule(*option)
-	if err != nil {
-		return nil, mistakeAt(p.line, "RRULE %q: %v", clip(p.value), err)
-	}
-	var walls []Wall
-	next := rule.Iterator()
-	for t, ok := next(); ok && t.Year() < yearMax && len(walls) < startsMax; t, ok = next() {
-		w := Wall(t.Unix())
-		if w < longOver {
-			walls = walls[:0]
+// more adds what an RDATE says.
+func (r *icalReader) more(p property, e *Event) error {
+	if strings.Contains(p.value, "/") {
+		err := r.refuse(p.line, "RDATE with a period is not read: want an event of its own")
+		if err != nil {
+			return err
 		}
-		walls = append(walls, w)
 	}
-	if len(walls) == 0 {
-		return nil, mistakeAt(p.line, "RRULE %q never comes", clip(p.value))
+	moments, err := r.moments(p)
+	if err != nil {
+		return err
 	}
-	return walls, nil
+	for _, m := range moments {
+		switch {
+		case m.days && !e.Days && r.freeze:
+			r.wholeDay(m, e)
+		case m.days != e.Days && !r.freeze:
+			r.doubt(p.line, "RDATE %s is a %s, and its event has %s: it is not opened then", clip(p.value),
+				kindOf(m.days), kindOf(e.Days)+"s")
+		case m.days || m.zone.same(e.Zone):
+			e.Starts = append(e.Starts, m.wall)
+		default:
+			// As an instant: on clocks that are set its reading may come twice.
+			e.Instants = append(e.Instants, m.at())
+		}
+	}
+	return nil
 }
 
-func untilOf(rule string) string {
-	for part := range strings.SplitSeq(strings.ToUpper(rule), ";") {
-		if until, ok := strings.CutPrefix(part, "UNTIL="); ok {
-			return until
-		}
+func kindOf(days bool) string {
+	if days {
+		return "date"
 	}
-	return ""
+	return "time"
+}
+
+// wholeDay freezes a day of which nobody says when on it an event begins, and as long behind it
+// as the event lasts.
+func (r *icalReader) wholeDay(m moment, e *Event) {
+	r.found = append(r.found, icalEvent{Event: Event{UID: e.UID, Summary: e.Summary, Zone: e.Zone,
+		Days: true, Starts: []Wall{m.wall}, Length: day*time.Second + e.Length}, extra: true})
 }
 
 // A moment is what a property of the type DATE or DATE-TIME says.
@@ -353,13 +245,14 @@ func (r *icalReader) moments(p property) ([]moment, error) {
 }
 
 func parseMoment(s string, zone Zone) (moment, error) {
-	if t, err := time.Parse("20060102T150405Z", s); err == nil {
+	text := strings.ToUpper(s)
+	if t, err := time.Parse("20060102T150405Z", text); err == nil {
 		return moment{wall: Wall(t.Unix()), zone: Zone{}}, nil
 	}
-	if t, err := time.Parse("20060102T150405", s); err == nil {
+	if t, err := time.Parse("20060102T150405", text); err == nil {
 		return moment{wall: Wall(t.Unix()), zone: zone}, nil
 	}
-	if t, err := time.Parse("20060102", s); err == nil {
+	if t, err := time.Parse("20060102", text); err == nil {
 		return moment{wall: Wall(t.Unix()), zone: zone, days: true}, nil
 	}
 	return moment{}, fmt.Errorf("%q is no time of iCalendar: want 20261224T220000", clip(s))
@@ -368,6 +261,7 @@ func parseMoment(s string, zone Zone) (moment, error) {
 // parseDuration reads P1W, P1D, PT2H30M.
 func parseDuration(s string) (time.Duration, error) {
 	wrong := fmt.Errorf("duration %q: want PT2H30M, P1D or P1W", clip(s))
+	s = strings.ToUpper(s)
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(s, "+"), "P")
 	if !ok || rest == "" || len(s) > 20 {
 		return 0, wrong

@@ -158,13 +158,13 @@ func TestEventsEndByTheClockThatTheirCustomerReads(t *testing.T) {
 		{event("010000", until("050000")), "2026-01-08", "4h0m0s", "4h0m0s"},
 		{event("010000", until("050000")), "2027-03-28", "3h0m0s", "4h0m0s"},
 		{event("010000", until("050000")), "2026-10-25", "4h0m0s", "5h0m0s"},
-		{event("023000", until("040000")), "2027-03-28", "1h0m0s", "1h30m0s"}, // begins at 03:00
+		{event("023000", until("040000")), "2027-03-28", "30m0s", "2h0m0s"}, // begins at 03:30
 		{event("010000", "DURATION:PT4H"), "2027-03-28", "4h0m0s", "4h0m0s"},
 		{event("000000", "DURATION:P1D"), "2027-03-29", "23h0m0s", "24h0m0s"},
 		{event("000000", "DURATION:P1D"), "2026-10-26", "24h0m0s", "25h0m0s"},
 		{event("000000", "DURATION:P1W"), "2026-10-26", "168h0m0s", "169h0m0s"},
 		{event("000000", "DURATION:PT24H"), "2027-03-29", "24h0m0s", "24h0m0s"},
-		{event("023000", "DURATION:PT1H30M"), "2027-03-28", "1h0m0s", "1h30m0s"},
+		{event("023000", "DURATION:PT1H30M"), "2027-03-28", "30m0s", "2h0m0s"},
 	}
 	for _, test := range tests {
 		events, err := ReadICal([]byte(test.text), Zone{})

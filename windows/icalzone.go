@@ -87,11 +87,18 @@ func (r *icalReader) transitions(c component) ([]transition, error) {
 	walls := []Wall{m.wall}
 	before := Zone{name: "before", rules: fixed(offsets[0])}
 	for _, p := range c.all("RRULE") {
-		more, err := expand(p, m.wall, before)
+		rule, err := parseRule(p, m.wall, before)
 		if err != nil {
 			return nil, err
 		}
-		walls = append(walls, more...)
+		// Rules of Outlook begin in 1601: of what is long over the last is enough.
+		c := rule.from(rule.Start)
+		for w, ok := c.next(); ok; w, ok = c.next() {
+			if w < longOver {
+				walls = walls[:0]
+			}
+			walls = append(walls, w)
+		}
 	}
 	for _, p := range c.all("RDATE") {
 		for value := range strings.SplitSeq(p.value, ",") {

@@ -100,13 +100,18 @@ func (b *Book) growing(p Place, from time.Time, runbook string) iter.Seq[growth]
 	return grow(occurrences, from.Add(Horizon))
 }
 
+// occurrencesMax bounds how many occurrences are looked at for one answer: a place for which
+// there are a thousand a day has an opening soon, or is not asked to find one next year.
+const occurrencesMax = 20_000
+
 // grow makes openings of what may be used, up to the horizon: it tells of each before it
 // becomes longer, and when it is whole.
 func grow(occurrences iter.Seq[Approved], horizon time.Time) iter.Seq[growth] {
 	return func(yield func(growth) bool) {
 		var o growth
+		looks := 0
 		for a := range occurrences {
-			if a.Start.After(horizon) {
+			if looks++; a.Start.After(horizon) || looks > occurrencesMax {
 				break
 			}
 			switch {

@@ -61,6 +61,9 @@ func (r *reader) all(files []File) (Agreed, error) {
 	for _, f := range files {
 		r.read(f)
 	}
+	if !r.kept {
+		r.weigh()
+	}
 	return r.agreed, errors.Join(r.errs...)
 }
 
@@ -162,6 +165,10 @@ func (r *reader) window(n *yaml.Node) {
 	w.Times = r.times(f, w)
 	if len(r.errs) == before {
 		for _, err := range w.Validate() {
+			if r.kept && f["ics"] != nil { // of a calendar less is opened than was once
+				r.outdated("window "+w.Name, fmt.Sprintf("%s:%d: %v", r.file, n.Line, err))
+				continue
+			}
 			r.mistake(n, "window %s: %v", w.Name, err)
 		}
 	}
@@ -183,7 +190,7 @@ func (r *reader) times(f map[string]*yaml.Node, w Window) Calendar {
 		c.Dates = append(c.Dates, r.wall(n))
 	}
 	slices.Sort(c.Dates)
-	c.Events = r.events(f["ics"], w.Zone, "window "+w.Name)
+	c.Events = r.events(f["ics"], w.Zone, "window "+w.Name, false)
 	return c
 }
 
@@ -202,7 +209,7 @@ func (r *reader) freeze(n *yaml.Node) {
 		Reason: r.text(f["reason"]),
 		From:   r.wall(f["from"]),
 		Until:  r.wall(f["until"]),
-		Events: r.events(f["ics"], z, "freeze "+name),
+		Events: r.events(f["ics"], z, "freeze "+name, true),
 	}
 	x.For, x.Customer = r.scope(f)
 	switch {
@@ -277,8 +284,16 @@ func (r *reader) outdated(of, why string) {
 	r.agreed.Outdated[of] = append(r.agreed.Outdated[of], why)
 }
 
+// doubt notes what of something may surprise.
+func (r *reader) doubt(of, what string) {
+	if r.agreed.Doubts == nil {
+		r.agreed.Doubts = map[string][]string{}
+	}
+	r.agreed.Doubts[of] = append(r.agreed.Doubts[of], what)
+}
+
 // events are those of a file that a window or a freeze names.
-func (r *reader) events(n *yaml.Node, z Zone, of string) []Event {
+func (r *reader) events(n *yaml.Node, z Zone, of string, freeze bool) []Event {
 	if n == nil {
 		return nil
 	}
@@ -293,13 +308,16 @@ func (r *reader) events(n *yaml.Node, z Zone, of string) []Event {
 		r.mistake(n, "ics: there is no file %s", clip(name))
 		return nil
 	}
-	ical := icalReader{floating: z, kept: r.kept}
+	ical := icalReader{floating: z, kept: r.kept, freeze: freeze}
 	events, err := readICal([]byte(r.attached[i].Content), &ical)
 	for _, err := range flatten(err) {
 		r.errs = append(r.errs, fmt.Errorf("%s: %w", name, err))
 	}
 	for _, err := range ical.outdated {
 		r.outdated(of, fmt.Sprintf("%s: %v", name, err))
+	}
+	for _, err := range ical.doubts {
+		r.doubt(of, fmt.Sprintf("%s: %v", name, err))
 	}
 	return events
 }

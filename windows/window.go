@@ -114,14 +114,19 @@ func (w Window) Validate() []error {
 
 // Hash is of all that makes up when the window is open, and for what. An approval
 // is for one hash: what is changed later is not what was approved.
-func (w Window) Hash() string {
+func (w Window) Hash() string { return w.hash(Event.hash) }
+
+// olderHash is the one of a muster that worked out all repetitions of calendars at once.
+func (w Window) olderHash() string { return w.hash(Event.olderHash) }
+
+func (w Window) hash(of func(Event) string) string {
 	texts := make([]string, len(w.Times.Recurrences))
 	for i, r := range w.Times.Recurrences {
 		texts[i] = r.text
 	}
 	events := make([]string, len(w.Times.Events))
 	for i, e := range w.Times.Events {
-		events[i] = e.hash()
+		events[i] = of(e)
 	}
 	parts := []any{
 		w.For, w.Zone.String(), texts, w.Times.Dates, events, w.Policy, w.Length, w.End, w.Cutoff,
@@ -147,8 +152,9 @@ func (w Window) Allows(runbook string) bool {
 // between two 29ths of February.
 const rareMax = 9 * 366 * 24 * time.Hour
 
-// Occurrences are those that end after from, by their beginning. They may go on for
-// ever: whoever asks has to stop.
+// Occurrences are those that end after from, by their beginning. Those that begin at one
+// instant are one, up to the end of the longest. They may go on for ever: whoever asks has
+// to stop.
 func (w Window) Occurrences(from time.Time) iter.Seq[Occurrence] {
 	// A beginning this long ago may have its end ahead of us yet: a window that
 	// ends by the clock lasts up to a day, and a change of the clock more.
@@ -158,20 +164,37 @@ func (w Window) Occurrences(from time.Time) iter.Seq[Occurrence] {
 	}
 	return func(yield func(Occurrence) bool) {
 		endless := len(w.Times.Recurrences) > 0
-		last := w.earliest(from.Add(-reachBack))
+		last, held := w.earliest(from.Add(-reachBack)), Occurrence{}
 		for b := range w.Times.begins(w.Zone, last, w.Policy) {
 			if w.Until != 0 && w.Zone.Wall(b.at) > w.Until || endless && b.at.Sub(last) > rareMax {
-				return
+				break
 			}
 			o, ok := w.occurrence(b)
-			if !ok || !o.End.After(from) || o.Start.Equal(last) {
+			if !ok || !o.End.After(from) {
 				continue
 			}
-			if last = o.Start; !yield(o) {
+			last = o.Start
+			if held.Start.Equal(o.Start) && !held.End.IsZero() {
+				held = held.longer(o)
+				continue
+			}
+			if !held.End.IsZero() && !yield(held) {
 				return
 			}
+			held = o
+		}
+		if !held.End.IsZero() {
+			yield(held)
 		}
 	}
+}
+
+// longer is the longer of two occurrences that begin at one instant: it is both.
+func (o Occurrence) longer(other Occurrence) Occurrence {
+	if other.End.After(o.End) {
+		return other
+	}
+	return o
 }
 
 // earliest is where to look for occurrences from: not before the window is valid.
@@ -239,15 +262,15 @@ type begin struct {
 
 // begins merges all beginnings from from on, by their instants.
 func (c Calendar) begins(z Zone, from time.Time, p Policy) iter.Seq[begin] {
-	sources := make([]iter.Seq[begin], 0, len(c.Recurrences)+1+len(c.Events))
+	sources := make([]iter.Seq[begin], 0, len(c.Recurrences)+2)
 	for _, r := range c.Recurrences {
 		sources = append(sources, fromWalls(r.walls(z.readingsFrom(from)), z, from, p))
 	}
 	if len(c.Dates) > 0 {
 		sources = append(sources, fromWalls(slices.Values(c.Dates), z, from, p))
 	}
-	for _, e := range c.Events {
-		sources = append(sources, e.begins(from, p))
+	if len(c.Events) > 0 {
+		sources = append(sources, eventBegins(c.Events, from, placing{Policy: p}))
 	}
 	return merge(sources, func(a, b begin) int { return a.at.Compare(b.at) })
 }
@@ -257,43 +280,6 @@ func fromWalls(walls iter.Seq[Wall], z Zone, from time.Time, p Policy) iter.Seq[
 		for w := range walls {
 			if at, ok := z.Instant(w, p); ok && !at.Before(from) && !yield(begin{at: at, wall: w}) {
 				return
-			}
-		}
-	}
-}
-
-// merge makes one ordered sequence of several.
-func merge[T any](sources []iter.Seq[T], compare func(a, b T) int) iter.Seq[T] {
-	if len(sources) == 1 {
-		return sources[0]
-	}
-	return func(yield func(T) bool) {
-		type head struct {
-			value T
-			next  func() (T, bool)
-		}
-		var heads []head
-		for _, s := range sources {
-			next, stop := iter.Pull(s)
-			defer stop()
-			if v, ok := next(); ok {
-				heads = append(heads, head{v, next})
-			}
-		}
-		for len(heads) > 0 {
-			least := 0
-			for i := range heads {
-				if compare(heads[i].value, heads[least].value) < 0 {
-					least = i
-				}
-			}
-			h := &heads[least]
-			if !yield(h.value) {
-				return
-			}
-			var ok bool
-			if h.value, ok = h.next(); !ok {
-				heads = slices.Delete(heads, least, least+1)
 			}
 		}
 	}

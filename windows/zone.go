@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"time"
-	_ "time/tzdata" // a node without zoneinfo must not decide otherwise than one with it
 )
 
 // Zone is how the clocks of a place are set. The zero value is UTC.
@@ -41,13 +41,22 @@ func LoadZone(name string) (Zone, error) {
 	if name == "" || name == "Local" || !strings.Contains(name, "/") {
 		return Zone{}, fmt.Errorf("zone %q: want UTC or an IANA name as Europe/Zurich", clip(name))
 	}
-	loc, err := time.LoadLocation(name)
+	if z, ok := loaded.Load(name); ok {
+		return z.(Zone), nil
+	}
+	loc, err := loadLocation(name)
 	if err != nil {
 		return Zone{}, fmt.Errorf("zone %q is not known: want UTC or an IANA name as Europe/Zurich",
 			clip(name))
 	}
-	return Zone{name: name, rules: newIANA(loc)}, nil
+	z := Zone{name: name, rules: newIANA(loc)}
+	loaded.Store(name, z)
+	return z, nil
 }
+
+// loaded are the zones that were asked for, by name: there are a few hundred at most, and a
+// calendar asks for its zone with each of its times.
+var loaded sync.Map
 
 // String is the name of the zone.
 func (z Zone) String() string {
@@ -93,7 +102,7 @@ type iana struct {
 // The years that are written out.
 var (
 	nearFrom = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
-	nearEnd  = time.Date(yearMax, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	nearEnd  = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 )
 
 func newIANA(loc *time.Location) iana {
