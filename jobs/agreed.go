@@ -7,13 +7,23 @@ import (
 	"muster/windows"
 )
 
-// Agreed is what is in force of windows, freezes and approvals, as it was read.
+// Agreed says which version of windows, freezes and approvals is in force, and what time it
+// is by Redis.
 type Agreed struct {
-	Version int64              // 0: nothing was ever agreed
-	Table   *windows.Timetable // nil: it is the version that the reader knew
+	Version int64 // 0: nothing was ever agreed
 
 	Now  Micros        // Redis' TIME at the reading
 	Skew time.Duration // the clock of this machine less that of Redis, as near as is known
+}
+
+// Excerpts are what is agreed for some scopes, at one version of it.
+type Excerpts struct {
+	Version int64
+	Parts   []*windows.Excerpt // in the order of the scopes
+
+	// Table is all that is agreed, and Parts is empty: what is in force was written by a muster
+	// that keeps no excerpts, or one that this muster cannot read.
+	Table *windows.Timetable
 }
 
 // Estimate is how long a runbook takes on hosts of a kind, by its last successes.

@@ -32,6 +32,7 @@ type Report struct {
 	Bye      bool          `json:"bye,omitempty"`   // the last one: exits now, with nothing in hand
 	Next     Micros        `json:"next"`            // with Bye: when there is work again; 0: not known
 	Error    string        `json:"error,omitempty"` // with Bye: why it gives up
+	Doubt    string        `json:"doubt,omitempty"` // why it was not told what is agreed about times
 }
 
 // Loss tells the queue that a child is gone.
@@ -57,12 +58,17 @@ type Node struct {
 	Spawned  int      `json:"spawned"`        // children started since the master started
 	Identity string   `json:"identity"`       // of its machine and node.dir
 	Clock    Clock    `json:"clock"`
+
+	// Doubt is why its workers do not know what is agreed about times, as one of them said in
+	// the last minute: they begin nothing. Empty: none said so.
+	Doubt string `json:"doubt,omitempty"`
 }
 
 // Clock is what a node knows of its clock.
 type Clock struct {
 	Skew  float64 `json:"skew_seconds"`       // it is so far ahead of that of Redis, as near as is known
 	Loose string  `json:"not_kept,omitempty"` // why it is not known to be kept right by NTP; empty: it is
+	Zones string  `json:"zones,omitempty"`    // the version of the time zone database it goes by
 }
 
 // SkewMax is how far the clock of a node may be from that of Redis, if it is to begin what

@@ -173,6 +173,9 @@ func (n *node) reported(s *slot, c *child, r jobs.Report) {
 		c.deadline = r.Deadline
 	}
 	n.face.changed = true
+	if r.Doubt != "" {
+		n.face.doubt, n.face.doubted = r.Doubt, proc.Boot()
+	}
 	if proved || r.Bye && r.Error == "" && c.started >= n.children.failed {
 		n.startWorked()
 	}

@@ -9,11 +9,16 @@ import (
 
 	"muster/internal/proc"
 	"muster/jobs"
+	"muster/windows"
 )
 
 const (
 	// beatGap is the least time between two beats, however much changes.
 	beatGap = time.Second
+
+	// doubtKeep is how long a doubt of a child counts: whatever was deferred for it comes again
+	// sooner, and says so again if it stands.
+	doubtKeep = time.Minute
 
 	// goneWait bounds the last word to the hub.
 	goneWait = 2 * time.Second
@@ -27,6 +32,8 @@ type face struct {
 	notes   notes
 	failing map[string]bool // what does not answer or is not signed, so that it is said once
 	deafen  func()          // ends the listening for hints
+	doubt   string          // why a child did not know what is agreed about times …
+	doubted time.Duration   // … and when it said so
 
 	changed bool          // since the last beat
 	beating bool          // a beat is under way
@@ -105,6 +112,10 @@ func (n *node) record() jobs.Node {
 		Version:  n.cfg.Version, Started: n.face.started, Seen: jobs.Time{Time: time.Now()},
 		Note: n.face.notes.String(), Spawned: n.children.spawned,
 		Identity: n.cfg.Identity,
+	}
+	r.Clock.Zones = windows.ZoneData
+	if n.face.doubt != "" && proc.Boot()-n.face.doubted < doubtKeep {
+		r.Doubt = n.face.doubt
 	}
 	if err := proc.ClockKept(); err != nil {
 		r.Clock.Loose = err.Error()

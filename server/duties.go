@@ -42,6 +42,12 @@ func (s *Server) duties(ctx context.Context) {
 		all.Go(func() { s.elect(ctx, d, time.Tick(renewEvery)) })
 	}
 	all.Go(func() {
+		s.rounds(ctx, "time zone data", time.Tick(dutyEvery), func(ctx context.Context) error {
+			_, err := s.sayZones(ctx)
+			return err
+		})
+	})
+	all.Go(func() {
 		s.rounds(ctx, "inventory", time.Tick(dutyEvery), func(ctx context.Context) error {
 			if err := s.followInventory(ctx); err != nil {
 				return err
@@ -104,6 +110,8 @@ func (s *Server) tend(ctx context.Context) error {
 		note(s.tendBlobs(ctx))
 		note(s.forgetFacts(ctx))
 	}
+	_, err = s.queue.PutExcerpts(ctx)
+	note(err)
 	note(s.moveAppointments(ctx))
 	note(s.tendFacts(ctx))
 	note(s.tally(ctx))

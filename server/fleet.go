@@ -54,6 +54,11 @@ func (s *Server) nodes(ctx context.Context, _ *nothing) (*nodesOutput, error) {
 		if list[i].Zones == nil {
 			list[i].Zones = []string{}
 		}
+		for _, text := range []string{otherZones(list[i]), list[i].Doubt} {
+			if text != "" {
+				list[i].Note = strings.TrimPrefix(list[i].Note+"; "+text, "; ")
+			}
+		}
 	}
 	return &nodesOutput{NodeList{list, s.dutyList(ctx)}}, nil
 }
@@ -148,6 +153,10 @@ func (s *Server) health(ctx context.Context, in *healthInput) (*healthOutput, er
 		wrong = append(wrong, "redis cannot be used")
 	}
 	if in.who.trusted() {
+		if text := s.doubtOfTimes(ctx); text != "" && out.Status == http.StatusOK {
+			wrong = append(wrong, text)
+			out.Body.Doubt = true
+		}
 		if text := s.stock.complaint(s.now()); text != "" {
 			wrong = append(wrong, text)
 		}

@@ -177,6 +177,8 @@ func (s *Server) lookAtZones(ctx context.Context, out *snapshot) error {
 // nodes counts nodes by state. A master that says a state we do not know is
 // counted as other, so that the states stay few.
 func (s *snapshot) nodes(list []jobs.Node) {
+	s.add("muster_nodes_in_doubt", "Nodes whose workers do not know what is agreed about times, and "+
+		"begin nothing.", float64(len(doubtsOf(list))))
 	states := map[string]int{"running": 0, "draining": 0, "stopping": 0, "gone": 0, "other": 0}
 	children := 0
 	for _, n := range list {

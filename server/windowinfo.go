@@ -28,8 +28,12 @@ func (s *Server) describe(book *windows.Book, w windows.Window) WindowInfo {
 		info.Starts = append(info.Starts, d.String())
 	}
 	for _, e := range w.Times.Events {
-		info.Starts = append(info.Starts, fmt.Sprintf("event %s (%d times)",
-			cmp.Or(clip(e.Summary), "without a name"), len(e.Starts)))
+		times := fmt.Sprintf("%d times", len(e.Starts)+len(e.Instants))
+		if len(e.Rules) > 0 {
+			times = "again and again"
+		}
+		info.Starts = append(info.Starts, fmt.Sprintf("event %s (%s)",
+			cmp.Or(clip(e.Summary), "without a name"), times))
 	}
 	switch {
 	case w.Length > 0:
@@ -83,6 +87,11 @@ func local(z windows.Zone, t time.Time) string {
 func (s *Server) doubts(book *windows.Book, c windows.Change) []string {
 	out := []string{}
 	names := append(slices.Clone(c.Added), c.Changed...)
+	for _, name := range names {
+		for _, why := range book.Agreed().Doubts[name] {
+			out = append(out, name+": "+why)
+		}
+	}
 	there := s.scopes()
 	for _, w := range book.Agreed().Windows {
 		if !slices.Contains(names, "window "+w.Name) {

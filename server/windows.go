@@ -22,6 +22,12 @@ type Times interface {
 	Timetable(ctx context.Context) (windows.Timetable, error)
 	TimetableVersion(ctx context.Context) (int64, error)
 	SetTimetable(ctx context.Context, t windows.Timetable, e queue.HubEvent) (int64, error)
+
+	// PutExcerpts makes what workers read of it, if that was not done.
+	PutExcerpts(ctx context.Context) (bool, error)
+
+	// SayZones tells other servers of this one's time zone data, and returns theirs.
+	SayZones(ctx context.Context, server, data string) (map[string]string, error)
 }
 
 // shelf keeps the book that was read last.

@@ -58,6 +58,22 @@ func TestAFreezeThatIsOverIsSaid(t *testing.T) {
 	}
 }
 
+// What of a calendar is not opened is said when it is applied.
+func TestWhatIsInDoubtIsSaidAtApply(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{inventory: fixed(acme(1))})
+	ics := "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nDTSTART:20900101T000000Z\nDURATION:PT1H\nEND:VEVENT\n" +
+		"BEGIN:VEVENT\nUID:2\nDTSTART:20900102T000000Z\nDURATION:PT1H\nSTATUS:TENTATIVE\nEND:VEVENT\nEND:VCALENDAR\n"
+	body := server.WindowsRequest{Attached: []windows.File{{Name: "a.ics", Content: ics}},
+		Files: []windows.File{{Name: "w.yaml", Content: "windows:\n- {name: cal, customer: acme, zone: UTC, ics: a.ics}\n"}}}
+	var out server.WindowsChanged
+	w.call(http.MethodPut, "/v1/windows", body, &out)
+	want := "window cal: a.ics: line 7: STATUS:TENTATIVE"
+	if len(out.Notes) != 1 || !strings.HasPrefix(out.Notes[0], want) {
+		t.Errorf("notes %q, want %q", out.Notes, want)
+	}
+}
+
 func TestWhatAnOlderMusterKeptIsReadOrReplaced(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})

@@ -101,7 +101,7 @@ func (a *attempt) rule(ctx context.Context) ruling {
 		return ruling{ok: true}
 	}
 	q.place = jobs.Place(*a.grant.Host)
-	q.reading = a.agreed.current(ctx)
+	q.reading = a.agreed.current(ctx, q.place)
 	if q.work.Window {
 		q.clock = clockDoubt(q.skew, a.ntp(), a.cfg.RequireNTP)
 		takes, err := a.agreed.estimate(ctx, jobs.EstimateField(q.work.Runbook, *a.grant.Host))
@@ -151,7 +151,7 @@ func (a *attempt) admit(ctx context.Context) ruling {
 
 // lookAfter is about a job that is half way: it is gone on with in any case.
 func (a *attempt) lookAfter(ctx context.Context) ruling {
-	r := ruling{ok: true, now: a.agreed.current(ctx).now}
+	r := ruling{ok: true, now: a.agreed.current(ctx, jobs.Place(*a.grant.Host)).now}
 	left := a.opensFor(ctx)
 	if left <= 0 {
 		a.alertOver(ctx, overText)

@@ -22,14 +22,16 @@ type fakeTimes struct {
 	table     windows.Timetable
 	skew      time.Duration // of this machine's clock
 	err       error
-	ntp       error // why the clock may be wrong
-	slow      time.Duration
+	ntp       error         // why the clock may be wrong
+	slow      time.Duration // until a question is answered
+	long      time.Duration // until what is new is read
+	texts     bool          // it was set by a muster that keeps no excerpts
 	estimates map[string]time.Duration
 	alerts    []jobs.Alert
 	reads     int
 }
 
-func (f *fakeTimes) Agreed(ctx context.Context, known int64) (jobs.Agreed, error) {
+func (f *fakeTimes) Agreed(ctx context.Context) (jobs.Agreed, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reads++
@@ -41,12 +43,38 @@ func (f *fakeTimes) Agreed(ctx context.Context, known int64) (jobs.Agreed, error
 	if f.err != nil {
 		return jobs.Agreed{}, f.err
 	}
-	a := jobs.Agreed{Version: f.table.Version, Now: jobs.MicrosOf(time.Now()), Skew: f.skew}
-	if known != a.Version {
-		table := f.table
-		a.Table = &table
+	return jobs.Agreed{Version: f.table.Version, Now: jobs.MicrosOf(time.Now()), Skew: f.skew}, nil
+}
+
+func (f *fakeTimes) Excerpts(ctx context.Context, scopes []windows.Scope) (jobs.Excerpts, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	select {
+	case <-time.After(f.long):
+	case <-ctx.Done():
+		return jobs.Excerpts{}, ctx.Err()
 	}
-	return a, nil
+	table := f.table
+	x := jobs.Excerpts{Version: table.Version, Table: &table}
+	book, err := table.Book()
+	if err != nil || f.texts {
+		return x, f.err
+	}
+	texts, err := book.Excerpts()
+	if err != nil {
+		return x, err
+	}
+	x.Table = nil
+	for _, s := range scopes {
+		part := &windows.Excerpt{}
+		if text := texts[s.String()]; text != nil {
+			if part, err = windows.ReadExcerpt(text); err != nil {
+				return x, err
+			}
+		}
+		x.Parts = append(x.Parts, part)
+	}
+	return x, f.err
 }
 
 func (f *fakeTimes) Estimate(_ context.Context, field string) (jobs.Estimate, bool, error) {
@@ -230,6 +258,21 @@ func TestAJobBeginsOnlyWhenItMay(t *testing.T) {
 		{name: "what is read is of a newer muster", kind: jobs.KindDefer, delay: doubtDelay,
 			why:    "version 1 cannot be read here",
 			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) { s.times.set("windows: [{lunar: true}]") }},
+		{name: "to read it takes long, and the answer is new all the same", kind: jobs.KindEnd,
+			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) {
+				s.times.set(daily("0 0", "1h"))
+				s.times.long = 5 * time.Second
+			}},
+		{name: "it was set by a muster that keeps no excerpts", kind: jobs.KindEnd,
+			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) {
+				s.times.set(daily("0 0", "1h"))
+				s.times.texts = true
+			}},
+		{name: "to read it takes for ever", kind: jobs.KindDefer, delay: doubtDelay, why: "deadline exceeded",
+			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) {
+				s.times.set(daily("0 0", "1h"))
+				s.times.long = time.Minute
+			}},
 		{name: "the answer takes too long", kind: jobs.KindDefer, delay: doubtDelay, why: "deadline exceeded",
 			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) {
 				s.times.set(daily("0 0", "1h"))

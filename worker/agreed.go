@@ -2,8 +2,11 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"muster/jobs"
@@ -12,8 +15,11 @@ import (
 
 // Times is how a worker learns what is agreed about times.
 type Times interface {
-	// Agreed reads what is in force, unless it is the version that is known.
-	Agreed(ctx context.Context, known int64) (jobs.Agreed, error)
+	// Agreed tells which version of it is in force, and what time it is.
+	Agreed(ctx context.Context) (jobs.Agreed, error)
+
+	// Excerpts reads what is in force for some scopes.
+	Excerpts(ctx context.Context, scopes []windows.Scope) (jobs.Excerpts, error)
 
 	// Estimate reads how long a runbook takes. It is false if that is not known.
 	Estimate(ctx context.Context, field string) (jobs.Estimate, bool, error)
@@ -39,10 +45,15 @@ type agreed struct {
 	Times
 	clock func() time.Duration
 
+	// doubt is why the last one who asked was not told; empty: that one was. It is read while
+	// another asks.
+	doubt atomic.Value
+
 	mu        sync.Mutex
-	last      jobs.Agreed
-	book      *windows.Book // of the last reading; nil: there was none
-	sent      time.Duration // before the last reading, on the boot clock
+	last      jobs.Agreed   // what was answered last
+	sent      time.Duration // before that was asked, on the boot clock
+	asked     bool          // it was asked at all
+	known     known
 	estimates map[string]estimated
 }
 
@@ -56,6 +67,50 @@ func newAgreed(d Doors) *agreed {
 	return &agreed{Times: d.Times, clock: d.Clock, estimates: map[string]estimated{}}
 }
 
+// known is what was read of one version.
+type known struct {
+	version  int64
+	excerpts map[windows.Scope]*windows.Excerpt
+	all      *windows.Book // everything, where there are no excerpts
+}
+
+// book is what is agreed for some scopes; nil: it was not read.
+func (k *known) book(scopes []windows.Scope) *windows.Book {
+	if k.all != nil {
+		return k.all
+	}
+	parts := make([]*windows.Excerpt, len(scopes))
+	for i, s := range scopes {
+		if parts[i] = k.excerpts[s]; parts[i] == nil {
+			return nil
+		}
+	}
+	return windows.BookOf(parts...)
+}
+
+// excerptsMax bounds of how many scopes is kept what was read.
+const excerptsMax = 500
+
+// take takes in what was read for some scopes.
+func (k *known) take(scopes []windows.Scope, x jobs.Excerpts) error {
+	if x.Version != k.version || len(k.excerpts) > excerptsMax || k.excerpts == nil {
+		*k = known{version: x.Version, excerpts: map[windows.Scope]*windows.Excerpt{}}
+	}
+	if x.Table != nil {
+		book, err := x.Table.Book()
+		if err != nil {
+			// It was read before it was kept: another version of muster reads otherwise.
+			return fmt.Errorf("version %d cannot be read here: %w", x.Version, err)
+		}
+		k.all = book
+		return nil
+	}
+	for i, s := range scopes {
+		k.excerpts[s] = x.Parts[i]
+	}
+	return nil
+}
+
 // A reading is what is agreed, and what time it is by Redis.
 type reading struct {
 	book *windows.Book // nil: nothing was ever read
@@ -64,48 +119,82 @@ type reading struct {
 	err  error         // it is older than it may be, or cannot be read
 }
 
-// current is what is agreed now.
-func (a *agreed) current(ctx context.Context) reading {
+// current is what is agreed now for a place.
+func (a *agreed) current(ctx context.Context, p windows.Place) reading {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var err error
-	if a.book == nil || a.clock()-a.sent >= agreedEvery {
-		err = a.read(ctx)
-	}
-	r := reading{book: a.book, skew: a.last.Skew, now: a.last.Now.Time().Add(a.clock() - a.sent)}
-	switch age := a.clock() - a.sent; {
-	case a.book == nil:
+	scopes := slices.Collect(p.Scopes())
+	err := a.follow(ctx, scopes)
+	age := a.clock() - a.sent
+	r := reading{book: a.known.book(scopes), skew: a.last.Skew, now: a.last.Now.Time().Add(age)}
+	switch {
+	case r.book == nil, a.known.version != a.last.Version:
 		r.err = err
 	case err != nil && age > agreedMax:
 		r.err = fmt.Errorf("it was last read %s ago: %w", age.Round(time.Second), err)
 	case age > agreedMax:
 		r.err = fmt.Errorf("the answer took %s", age.Round(time.Second))
 	}
+	doubt := ""
+	if r.err != nil {
+		doubt = r.err.Error()
+	}
+	a.doubt.Store(doubt)
 	return r
 }
 
-func (a *agreed) read(ctx context.Context) error {
+// followTries is how often what changes again and again is read anew.
+const followTries = 3
+
+// follow asks which version is in force, unless that was answered just now, and reads what is
+// not known of it. How long that takes says nothing about the age of what was answered: behind
+// it the question is put once more.
+func (a *agreed) follow(ctx context.Context, scopes []windows.Scope) error {
+	for range followTries {
+		if !a.asked || a.clock()-a.sent >= agreedEvery || a.known.version > a.last.Version {
+			if err := a.ask(ctx); err != nil {
+				return err
+			}
+		}
+		if a.known.version == a.last.Version && a.known.book(scopes) != nil {
+			return nil
+		}
+		if err := a.learn(ctx, scopes); err != nil {
+			return err
+		}
+	}
+	return errors.New("it changes faster than it can be read")
+}
+
+func (a *agreed) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, agreedMax-agreedEvery/2)
 	defer cancel()
-	known := int64(-1)
-	if a.book != nil {
-		known = a.last.Version
-	}
 	sent := a.clock()
-	next, err := a.Agreed(ctx, known)
+	last, err := a.Agreed(ctx)
 	if err != nil {
 		return err
 	}
-	if next.Table != nil {
-		book, err := next.Table.Book()
-		if err != nil {
-			// It was read before it was kept: another version of muster reads otherwise.
-			return fmt.Errorf("version %d cannot be read here: %w", next.Version, err)
-		}
-		a.book = book
-	}
-	a.last, a.sent = next, sent
+	a.last, a.sent, a.asked = last, sent, true
 	return nil
+}
+
+// learnMax bounds the reading of what is new.
+const learnMax = 10 * time.Second
+
+func (a *agreed) learn(ctx context.Context, scopes []windows.Scope) error {
+	ctx, cancel := context.WithTimeout(ctx, learnMax)
+	defer cancel()
+	x, err := a.Excerpts(ctx, scopes)
+	if err != nil {
+		return err
+	}
+	return a.known.take(scopes, x)
+}
+
+// why is why what is agreed is not known; empty: it is, or nobody asked.
+func (a *agreed) why() string {
+	text, _ := a.doubt.Load().(string)
+	return text
 }
 
 // estimate is how long a runbook takes by its last successes; 0: that is not known.

@@ -59,7 +59,7 @@ func (a *attempt) watch(ctx context.Context, end time.Time, now time.Time) (stop
 // opensFor is how long the window of the job is open yet, as far as one has to know now: it
 // may have been made longer.
 func (a *attempt) opensFor(ctx context.Context) time.Duration {
-	r := a.agreed.current(ctx)
+	r := a.agreed.current(ctx, jobs.Place(*a.grant.Host))
 	if r.book == nil {
 		return 0
 	}

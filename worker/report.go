@@ -84,5 +84,6 @@ func (r *reporter) put(report jobs.Report) {
 }
 
 func same(a, b jobs.Report) bool {
-	return a.Deadline == b.Deadline && a.Done == b.Done && slices.Equal(a.Jobs, b.Jobs)
+	return a.Deadline == b.Deadline && a.Done == b.Done && a.Doubt == b.Doubt &&
+		slices.Equal(a.Jobs, b.Jobs)
 }

@@ -181,7 +181,7 @@ func (w *Worker) Run(ctx context.Context, h jobs.Handover, m Master) error {
 	}
 	c := newClerk(w, h, m)
 	err := c.work(ctx, h)
-	bye := jobs.Report{Jobs: c.jobs(), Done: c.done, Bye: true, Next: c.next}
+	bye := jobs.Report{Jobs: c.jobs(), Done: c.done, Bye: true, Next: c.next, Doubt: c.agreed.why()}
 	if err != nil {
 		bye.Error = err.Error()
 	}

@@ -17,7 +17,8 @@ func newHealth() *cobra.Command {
 		Short: "Tell whether the server can work",
 		Long: `health asks the server how it is, and whether its Redis takes what is new.
 
-Exit codes: 0 it can work, 1 it cannot, or its Redis is full and refuses submits.`,
+Exit codes: 0 it can work; 1 it cannot, its Redis is full and refuses submits, or a
+part of the fleet does not know what is agreed about times and so begins nothing.`,
 		Example:           "  muster health",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -61,7 +62,7 @@ func (c *client) health(ctx context.Context) (h server.Health, well bool, err er
 	if err := json.Unmarshal(text, &h); err != nil || h.Status == "" {
 		return h, false, c.nonsense("it does not say how it is")
 	}
-	return h, answers && !h.Full, nil
+	return h, answers && !h.Full && !h.Doubt, nil
 }
 
 func healthText(h server.Health) string {

@@ -20,6 +20,7 @@ import (
 
 	"muster/fleet/remote"
 	"muster/jobs/queue"
+	"muster/windows"
 )
 
 // version is set by the linker.
@@ -126,7 +127,7 @@ not answer. Commands with others say so.`,
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Print the version",
+		Short:   "Print the version, and that of the time zone data",
 		Example: "  muster version",
 		Args:    cobra.NoArgs,
 		Run: func(c *cobra.Command, _ []string) {
@@ -136,4 +137,6 @@ func newVersion() *cobra.Command {
 }
 
 // versionText is what version and --version print.
-func versionText() string { return "muster " + version + "\n" }
+func versionText() string {
+	return "muster " + version + "\ntime zone data " + windows.ZoneData + "\n"
+}

@@ -279,9 +279,14 @@ func (*rehearsal) Speak(context.Context, string, []jobs.Speech) ([]jobs.ID, erro
 	return nil, nil
 }
 
-// Agreed is that there are no windows and no freezes.
-func (p *rehearsal) Agreed(context.Context, int64) (jobs.Agreed, error) {
-	return jobs.Agreed{Table: &windows.Timetable{}, Now: jobs.Micros(p.clock.Microseconds())}, nil
+// Agreed is that nothing ever was.
+func (p *rehearsal) Agreed(context.Context) (jobs.Agreed, error) {
+	return jobs.Agreed{Now: jobs.Micros(p.clock.Microseconds())}, nil
+}
+
+// Excerpts are of no windows and no freezes.
+func (*rehearsal) Excerpts(context.Context, []windows.Scope) (jobs.Excerpts, error) {
+	return jobs.Excerpts{Table: &windows.Timetable{}}, nil
 }
 
 // Estimate knows nothing.

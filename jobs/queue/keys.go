@@ -99,9 +99,11 @@ var hubKeys = []Key{
 	{"commits", "set",
 		"Submit, Tend", "tasks whose commit has begun and is not done in all zones"},
 	{"inventory", "hash", "Publish", "version, count and time of the published inventory"},
-	{"windows", "hash", "SetTimetable, SetMovedFor",
+	{"windows", "hash", "SetTimetable, SetMovedFor, PutExcerpts, SayZones",
 		"the timetable as JSON (windows, freezes, approvals), its version, and by which one " +
-			"appointments were looked at last"},
+			"appointments were looked at last; excerpt:SCOPE: what is agreed for one customer, site, " +
+			"group, host or everyone, for workers (JSON), at the version that excerpts says; " +
+			"zones:SERVER: when (s) and which time zone data a server said it has"},
 	{"estimates", "hash", "SaveEstimates",
 		"runbook, model and customer, with | between, to JSON of how long it takes"},
 	{"events", "stream", "SetTimetable, BeginHistoryAway, EndHistoryAway",

@@ -62,26 +62,40 @@ func TestAJobRunsAtItsOwnTime(t *testing.T) {
 	})
 }
 
-// What is agreed comes with the time and the difference of the clocks; a version that is
-// known is not sent again.
+// What is agreed comes with the time and the difference of the clocks, and workers read of it
+// what is for their hosts.
 func TestWhatIsAgreedIsRead(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "")
-		a, err := q.Agreed(t.Context(), -1)
-		if err != nil || a.Version != 0 || a.Table == nil || a.Now == 0 || a.Skew.Abs() > time.Minute {
-			t.Fatalf("got %+v, %v", a, err)
+		everyone := []windows.Scope{{Level: windows.Customer, Name: "acme"}, {}}
+		read := func(version int64, freezes int) {
+			t.Helper()
+			a, err := q.Agreed(t.Context())
+			if err != nil || a.Version != version || a.Now == 0 || a.Skew.Abs() > time.Minute {
+				t.Fatalf("got %+v, %v", a, err)
+			}
+			x, err := q.Excerpts(t.Context(), everyone)
+			if err != nil || x.Version != version || x.Table != nil || len(x.Parts) != 2 ||
+				len(x.Parts[0].Freezes) != 0 || len(x.Parts[1].Freezes) != freezes {
+				t.Fatalf("got %+v, %v", x, err)
+			}
 		}
-		_, err = q.SetTimetable(t.Context(), windows.Timetable{Freezes: []windows.FreezeOrder{{Name: "x"}}},
-			queue.HubEvent{Event: "freeze", Object: "x"})
-		if err != nil {
-			t.Fatal(err)
+		read(0, 0)
+		order := windows.FreezeOrder{Name: "x", Level: "everyone", From: time.Unix(1, 0)}
+		table := windows.Timetable{Freezes: []windows.FreezeOrder{order}}
+		set := func() {
+			t.Helper()
+			v, err := q.SetTimetable(t.Context(), table, queue.HubEvent{Event: "freeze", Object: "x"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			table.Version = v
 		}
-		if a, err = q.Agreed(t.Context(), 0); err != nil || a.Version != 1 || a.Table == nil || len(a.Table.Freezes) != 1 {
-			t.Fatalf("got %+v, %v", a, err)
-		}
-		if a, err = q.Agreed(t.Context(), 1); err != nil || a.Version != 1 || a.Table != nil {
-			t.Fatalf("known: got %+v, %v", a, err)
-		}
+		set()
+		read(1, 1)
+		table.Freezes = nil
+		set()
+		read(2, 0)
 		if _, known, err := q.Estimate(t.Context(), "firmware||"); known || err != nil {
 			t.Errorf("an estimate that nobody wrote: %t, %v", known, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -56,6 +55,7 @@ func (q *Queue) SetTimetable(ctx context.Context, t windows.Timetable, e HubEven
 	if err != nil {
 		return 0, err
 	}
+	excerpts := excerptsOf(t)
 	// Redis watches whole keys: what SetMovedFor notes beside the table breaks the
 	// transaction, too, and says nothing against it. The version alone decides.
 	for again := true; again; {
@@ -67,8 +67,13 @@ func (q *Queue) SetTimetable(ctx context.Context, t windows.Timetable, e HubEven
 			if is != before {
 				return ErrChanged
 			}
+			older, err := tx.HKeys(ctx, key).Result()
+			if err != nil {
+				return err
+			}
 			_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
 				p.HSet(ctx, key, "version", strconv.FormatInt(t.Version, 10), "table", text)
+				excerpts.put(ctx, p, older)
 				p.XAdd(ctx, &redis.XAddArgs{Stream: hubKey("events", ""), MaxLen: hubEventsMax, Approx: true,
 					Values: []any{"e", line}})
 				return nil
@@ -98,40 +103,6 @@ type HubEvent struct {
 func (e HubEvent) line() (string, error) {
 	detail, err := json.Marshal(e.Detail)
 	return e.Event + " " + e.Object + " " + string(detail), err
-}
-
-// Agreed reads what is in force, unless it is the version that the caller knows, and
-// compares the clocks. It costs one call as long as nothing changes.
-func (q *Queue) Agreed(ctx context.Context, known int64) (jobs.Agreed, error) {
-	var a jobs.Agreed
-	c, _, err := q.at(ctx, hub)
-	if err != nil {
-		return a, err
-	}
-	key := hubKey("windows", "")
-	var now *redis.TimeCmd
-	var version *redis.StringCmd
-	before := time.Now()
-	_, err = c.Pipelined(ctx, func(p redis.Pipeliner) error {
-		now, version = p.Time(ctx), p.HGet(ctx, key, "version")
-		return nil
-	})
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return a, q.say("windows", err)
-	}
-	a.Now, a.Skew = jobs.MicrosOf(now.Val()), middle(before).Sub(now.Val())
-	if version.Err() == nil {
-		if a.Version, err = version.Int64(); err != nil {
-			return a, q.say("windows", err)
-		}
-	}
-	if a.Version == known {
-		return a, nil
-	}
-	// It may have been changed once more since: the table says itself which it is.
-	table, err := q.Timetable(ctx)
-	a.Version, a.Table = table.Version, &table
-	return a, err
 }
 
 // Alert tells of something that somebody should look at, in the events of a zone.
