@@ -102,6 +102,9 @@ func (s *Server) doubts(book *windows.Book, c windows.Change) []string {
 				w.Name, w.For))
 		}
 		out = append(out, s.shared(w)...)
+		for _, why := range w.Surprises(s.now()) {
+			out = append(out, fmt.Sprintf("window %s: %s", w.Name, why))
+		}
 		if _, ok := firstOf(w.Occurrences(s.now())); !ok {
 			out = append(out, fmt.Sprintf("window %s is over: it is not open again", w.Name))
 		}

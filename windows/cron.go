@@ -15,7 +15,8 @@ import (
 // Recurrence is when something comes again: cron text of five fields (minute, hour,
 // day of the month, month, weekday) or six (second first), as readings of a clock;
 // or a period of elapsed time. If both the day of the month and the weekday are
-// given, either is enough, as cron has it.
+// given, either is enough; if one of them begins with "*", as "*/2", both must hold:
+// so cron(8) of Debian has it.
 //
 // The zero value never comes.
 type Recurrence struct {
@@ -154,6 +155,9 @@ func (f field) parse(text string) (set uint64, err error) {
 	}
 	if set = f.of(spec); set&^starBit == 0 {
 		return 0, wrong // "," has no value, and is taken
+	}
+	if (f.option == cron.Dom || f.option == cron.Dow) && strings.HasPrefix(text, "*") {
+		set |= starBit // the library takes "*/2" for no star
 	}
 	return set, nil
 }
