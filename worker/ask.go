@@ -2,6 +2,7 @@ package worker
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,6 +20,10 @@ import (
 // sinceMargin is how much earlier than by the server's clock a task may have been made by
 // that of Redis, which makes the tokens.
 const sinceMargin = 10 * time.Minute
+
+// jumpMargin is how far the clock of Redis may have gone back since it said when a task was
+// committed: beyond that the queue takes nothing before somebody has looked.
+const jumpMargin = time.Minute
 
 // triesApart is how far the numbers are from each other by which hosts know two tries of one
 // step: what became of one says nothing about the next.
@@ -71,10 +76,36 @@ func (a *attempt) recordOf(number int) *remote.Record {
 		Job:   string(a.grant.Job),
 		Step:  number,
 		Token: int64(a.grant.Token),
-		Since: max(int64(max(a.plan.spec.Created, a.plan.spec.After).Add(-sinceMargin)), 0),
+		Since: int64(a.since()),
 		// What disturbs the host is not begun where another job has marked its group since.
 		Marked: a.memory.Marked != 0,
 	}
+}
+
+// since is before any attempt at the job. A host whose records are no older shows by them that
+// a step never began: the later it is the more of them can.
+func (a *attempt) since() jobs.Micros {
+	spec := a.plan.spec
+	since := max(spec.Created, spec.After).Add(-sinceMargin)
+	if a.committed != 0 {
+		since = max(since, a.committed.Add(-jumpMargin))
+	}
+	return max(since, 0)
+}
+
+// learnCommit asks the queue when the task was committed, by the clock that makes tokens. If it
+// does not say the server's clock must do.
+func (a *attempt) learnCommit(ctx context.Context) {
+	if a.Committed == nil || a.committed != 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, min(a.cfg.Call, max(a.lease.left(), 0)))
+	defer cancel()
+	at, err := a.Committed(ctx, a.zone, a.grant.Job.Task())
+	if err != nil {
+		a.Log.Info("it is not known when the task was committed", "job", a.grant.Job, "error", err)
+	}
+	a.committed = at
 }
 
 // runOf is the run that a record of a step is about; none if nobody may take it over, or

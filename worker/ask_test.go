@@ -110,6 +110,41 @@ func fenced(change func(*jobs.Grant)) func(*jobs.Grant) {
 	}
 }
 
+// What a host can show is held against when the task was committed, by the clock of Redis: that
+// of the server may be wrong by ten minutes, in which the first rollout of a fleet lies.
+func TestALostStepIsHeldAgainstTheCommitOfItsTask(t *testing.T) {
+	const created, commit = jobs.Micros(3_000_000_000), jobs.Micros(3_050_000_000)
+	for _, tt := range []struct {
+		name  string
+		knows func(context.Context, string, jobs.TaskID) (jobs.Micros, error)
+		want  jobs.Micros
+	}{
+		{"known", func(context.Context, string, jobs.TaskID) (jobs.Micros, error) { return commit, nil },
+			commit - 60_000_000},
+		{"not known", func(context.Context, string, jobs.TaskID) (jobs.Micros, error) {
+			return 0, errors.New("Redis is away")
+		}, created - 600_000_000},
+		{"nobody to ask", nil, created - 600_000_000},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *stand) {
+				var since int64
+				s.hosts.run = func(_ context.Context, _ fleet.Host, c remote.Command) (remote.Result, error) {
+					since = c.Record.Since
+					return remote.Result{}, nil
+				}
+				s.committed = tt.knows
+				sp := spec(t, shell("x"))
+				sp.Created = created
+				s.q.specs[task1] = sp
+				if s.one(fenced(lostAt(0))); since != int64(tt.want) {
+					t.Errorf("%s: no attempt is older than %d, want %d", tt.name, since, tt.want)
+				}
+			})
+		})
+	}
+}
+
 func TestALostStepIsAskedAbout(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		var records []remote.Record

@@ -42,12 +42,14 @@ type progress struct {
 	step     int // in hand, or the one that would be next
 	kind     scripts.Kind
 	memory   memory
-	begun    bool  // a step was started in this attempt
-	answered bool  // the end of the command that was last given was seen on the host
-	attached bool  // to a step that an earlier one started
-	conn     Conn  // nil: none yet
-	stale    bool  // it was found that a newer attempt is under way
-	unheard  error // the answer of a host that was told to make a change was lost
+	begun    bool // a step was started in this attempt
+	answered bool // the end of the command that was last given was seen on the host
+	attached bool // to a step that an earlier one started
+	conn     Conn // nil: none yet
+	stale    bool // it was found that a newer attempt is under way
+
+	committed jobs.Micros // the task was, by the clock of Redis; 0: nobody has asked
+	unheard   error       // the answer of a host that was told to make a change was lost
 }
 
 // timing is when an attempt began, and whether it should have.
@@ -196,6 +198,9 @@ func (a *attempt) stepOn(ctx, reach context.Context, action scripts.Action) (r j
 	case patient(action.Kind):
 		defer a.on(looking(action.Kind))()
 		return a.probe(ctx, a.conn, action, bound)
+	}
+	if a.asks(action) {
+		a.learnCommit(ctx)
 	}
 	return a.try(ctx, a.conn, action, a.record(action, look), bound)
 }

@@ -115,7 +115,10 @@ type Doors struct {
 	Kin   Kin
 	Dial  func(ctx context.Context, h fleet.Host) (Conn, error)
 	Clock func() time.Duration // CLOCK_BOOTTIME
-	Log   hclog.Logger
+
+	// Committed is when a task was committed, by the clock of Redis; nil: nobody knows.
+	Committed func(ctx context.Context, zone string, task jobs.TaskID) (jobs.Micros, error)
+	Log       hclog.Logger
 
 	// Blobs opens a stored content of so many bytes by its SHA-256. nil: there are none.
 	Blobs func(ctx context.Context, sum string, size int64) (Content, error)

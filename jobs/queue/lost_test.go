@@ -24,6 +24,10 @@ func TestALostChildsJobIsHandedOutAsLost(t *testing.T) {
 		if ids, err := other.Lose(t.Context(), zone, loss); err != nil || len(ids) != 0 {
 			t.Errorf("a second loss lost %v, %v", ids, err)
 		}
+		at, err := q.Committed(t.Context(), zone, g.Job.Task())
+		if err != nil || at == 0 || at > jobs.Micros(g.Token) || at < jobs.Micros(g.Token)-60_000_000 {
+			t.Errorf("committed at %d, %v; its first token is %d", at, err, g.Token)
+		}
 		l := one(t, step(t, other, "2", 1))
 		if l.Job != g.Job || l.Mode != jobs.ModeLost || l.Crashes != 1 || l.LostNode != "n1/1" ||
 			l.Bound <= 50*time.Second || l.Bound > time.Minute+10*time.Millisecond {
