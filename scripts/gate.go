@@ -3,6 +3,7 @@ package scripts
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -35,8 +36,21 @@ const (
 	day         = 24 * time.Hour
 )
 
+// saidByHosts marks what hosts said in earlier steps, so that it is not read as a part of the
+// question: in double quotes, and of more lines each behind an angle.
+func saidByHosts(saved map[string]string) map[string]string {
+	out := make(map[string]string, len(saved))
+	for name, v := range saved {
+		if out[name] = strconv.Quote(v); strings.Contains(v, "\n") {
+			out[name] = "\n> " + strings.ReplaceAll(strings.TrimRight(v, "\n"), "\n", "\n> ") + "\n"
+		}
+	}
+	return out
+}
+
 // fill makes the gate of one host.
 func (g *GateSpec) fill(in scope) (*Gate, error) {
+	in.context.Saved = saidByHosts(in.context.Saved)
 	text, err := render(g.Question, in, plain)
 	if err != nil {
 		return nil, fmt.Errorf("question: %w", err)

@@ -51,7 +51,7 @@ func TestAGateAsksAPerson(t *testing.T) {
 	}
 	saved := scripts.Context{Saved: map[string]string{"ds": "a $(b)\n'c'"}}
 	for i, want := range map[int]scripts.Gate{
-		1: {Question: "Publish a $(b)\n'c' for h\nand '{{' it.", Timeout: 4 * time.Hour, Release: true},
+		1: {Question: "Publish \n> a $(b)\n> 'c'\n for h\nand '{{' it.", Timeout: 4 * time.Hour, Release: true},
 		2: {Question: "Sure?", Timeout: 30 * 24 * time.Hour},
 		3: {Question: "Undo it?", Timeout: 30 * 24 * time.Hour},
 	} {

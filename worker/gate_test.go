@@ -58,7 +58,7 @@ var by = map[jobs.GateWord]jobs.GateAnswer{
 }
 
 func TestAGateWaitsForAPerson(t *testing.T) {
-	const first = "0s wait 2h0m0s step 2 (ds): waits at the gate ds for a person: Publish a 'b' c, attempt 1"
+	const first = "0s wait 2h0m0s step 2 (ds): waits at the gate ds for a person: Publish > a 'b' > c , attempt 1"
 	for _, tt := range []struct {
 		name string
 		word jobs.GateWord // "": nobody answers
@@ -99,7 +99,7 @@ func TestAGateWaitsForAPerson(t *testing.T) {
 				if ran := strings.Join(l.ran, " "); ran != tt.ran || l.held > 5*time.Second {
 					t.Errorf("ran %s, want %s; workers were held for %s", ran, tt.ran, l.held)
 				}
-				if !strings.Contains(l.said, "== step 2 of 3: ds: a person is asked ==\nPublish a 'b'\nc, attempt 1\n") ||
+				if !strings.Contains(l.said, "== step 2 of 3: ds: a person is asked ==\nPublish \n> a 'b'\n> c\n, attempt 1\n") ||
 					!strings.Contains(l.said, tt.said) {
 					t.Errorf("said\n%s", l.said)
 				}
@@ -196,7 +196,7 @@ func TestADryRunAsksNobody(t *testing.T) {
 		s.says(map[string]string{"look": "ds1"})
 		r := s.one()
 		if r.Outcome != jobs.Succeeded || !strings.Contains(string(r.Output),
-			"== step 2 of 2: ds: a dry run, else a person would be asked ==\nPublish ds1, attempt 1\n") {
+			"== step 2 of 2: ds: a dry run, else a person would be asked ==\nPublish \"ds1\", attempt 1\n") {
 			t.Errorf("%+v\n%s", r, r.Output)
 		}
 	})

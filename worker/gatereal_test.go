@@ -48,7 +48,7 @@ func TestAGateOnARealRedis(t *testing.T) {
 	for host, a := range map[string]jobs.GateAnswer{hosts[0].Name: opened,
 		hosts[1].Name: {Word: jobs.GateRefuse, Note: "refused by alice: no"}} {
 		j, err := q.Job(t.Context(), jobs.NewID(task, host))
-		if err != nil || j.Gate == nil || j.Gate.Question != "Publish DS of "+host || j.State != jobs.Waiting {
+		if err != nil || j.Gate == nil || j.Gate.Question != `Publish "DS of `+host+`"` || j.State != jobs.Waiting {
 			t.Fatalf("%+v, %v", j, err)
 		}
 		if did, err := q.AnswerGates(t.Context(), task, []string{host}, a); err != nil ||

@@ -15,6 +15,7 @@ type transcript struct {
 	all  remote.Output
 	live *voice // hears the same
 	runs jobs.Runs
+	own  ownLines
 }
 
 func newTranscript(most int, live *voice) *transcript {
@@ -24,7 +25,7 @@ func newTranscript(most int, live *voice) *transcript {
 // remark is a line of our own. It is behind the last run.
 func (t *transcript) remark(text string) {
 	line := t.line(text)
-	t.runs.Last = jobs.Run{}
+	t.runs.Last, t.own = jobs.Run{}, ownLines{}
 	t.write([]byte(line))
 	t.live.tell(line, t.runs)
 }
@@ -55,6 +56,7 @@ func (t *transcript) takeOver(run jobs.Run) {
 		run.At = t.runs.Mark + int64(len(line))
 		t.runs.Taken, t.runs.Last = run, run
 	}
+	t.own = ownLines{}
 	t.write([]byte(line))
 	t.live.tell(line, t.runs)
 }
@@ -78,12 +80,12 @@ func (t *transcript) add(o remote.Output) {
 		t.live.Skip(o.Omitted)
 		_, _ = t.live.Write(o.Tail)
 	}
-	t.write(o.Head)
+	t.write(t.own.spare(o.Head))
 	if o.Omitted > 0 {
 		t.all.Omitted += o.Omitted + int64(len(t.all.Tail))
-		t.all.Tail = nil
+		t.all.Tail, t.own = nil, ownLines{}
 	}
-	t.write(o.Tail)
+	t.write(t.own.spare(o.Tail))
 	t.live.said(t.all.Size())
 }
 

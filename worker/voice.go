@@ -35,6 +35,7 @@ type voice struct {
 	mute    bool       // nothing more is passed on
 	spent   spent
 	runs    jobs.Runs
+	own     ownLines
 }
 
 func newVoice(g jobs.Grant, outputMax int) *voice {
@@ -45,7 +46,7 @@ func newVoice(g jobs.Grant, outputMax int) *voice {
 func (v *voice) Write(p []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.take(p)
+	v.take(v.own.spare(p))
 	return len(p), nil
 }
 
@@ -60,6 +61,9 @@ func (v *voice) take(p []byte) {
 func (v *voice) tell(line string, runs jobs.Runs) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if line != "" {
+		v.own = ownLines{}
+	}
 	v.take([]byte(line))
 	v.runs = runs
 }
@@ -69,7 +73,7 @@ func (v *voice) Skip(n int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.end += n
-	v.tail = v.tail[:0]
+	v.tail, v.own = v.tail[:0], ownLines{}
 }
 
 // heard is how much was heard so far.

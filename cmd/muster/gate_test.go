@@ -55,9 +55,9 @@ func TestJobsWaitAtAGateForAPerson(t *testing.T) {
 		t.Errorf("children %v while people think", pids)
 	}
 
-	l.wantText(0, "gate ls fw0002", "Is the DS of fw0002 there?")
+	l.wantText(0, "gate ls fw0002", `Is the "DS of fw0002" there?`)
 	l.wantText(0, "job "+job("1"), "\nIt waits at the gate person for a person, since ")
-	l.wantText(0, "job "+job("1"), "\n  | Is the DS of fw0001 there?\nmuster gate open "+job("1")+" --reason")
+	l.wantText(0, "job "+job("1"), "\n  | Is the \"DS of fw0001\" there?\nmuster gate open "+job("1")+" --reason")
 	l.wantText(0, "task "+id, "4 jobs stand at a gate for a person: muster gate ls "+id)
 	l.wantText(2, "gate open "+job("1"), "") // no reason
 	l.wantText(1, "gate open --reason x "+id+":fw0009", "")
@@ -124,7 +124,7 @@ func TestACheckSaysWhatAGateWouldAsk(t *testing.T) {
 	}
 	wantOutcomes(t, l.wait(task.Task), map[jobs.Outcome]int{jobs.Succeeded: 1})
 	l.wantText(0, "logs "+string(task.Task)+":fw0001", "a dry run, else a person would be asked")
-	l.wantText(0, "logs "+string(task.Task)+":fw0001", "Is the DS of fw0001 there?")
+	l.wantText(0, "logs "+string(task.Task)+":fw0001", `Is the "DS of fw0001" there?`)
 }
 
 // gateRoutes is a server of which two jobs stand at a gate, one of them answered. What is
