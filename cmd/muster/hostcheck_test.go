@@ -152,3 +152,55 @@ func TestCheckLiveOfRealHosts(t *testing.T) {
 		t.Errorf("two that are well: exit %d, %s %s", code, out, words)
 	}
 }
+
+// A folder of records on a disk that is read-only is no well host: every step fails there. And
+// a key with a passphrase is read as a node reads it, by the configuration that is named.
+func TestCheckLiveOfAReadOnlyFolderWithALockedKey(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	dir := filepath.Join(home, ".local/state/muster-record")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mount := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command("mount", args...).CombinedOutput(); err != nil {
+			t.Skipf("nothing can be mounted here: %s", out)
+		}
+	}
+	mount("-t", "tmpfs", "-o", "size=100m,mode=700", "none", dir)
+	t.Cleanup(func() { exec.Command("umount", "-l", dir).Run() })
+	if err := os.WriteFile(filepath.Join(dir, "born"), []byte("000000001 000000001 -\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sshd := remotetest.StartSSHD(t, remotetest.Options{Config: []string{"SetEnv HOME=" + home}})
+	if out, err := exec.Command("ssh-keygen", "-p", "-N", "open sesame", "-f", sshd.Key).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	h := newHouse(t, fmt.Sprintf("hosts:\n  - {name: fw1, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
+		sshd.Address, sshd.Port, sshd.User, sshd.Key, sshd.HostKey))
+	h.write("phrase", "open sesame\n")
+	h.write("node.yaml", "ssh: {passphrase_file: "+h.file("phrase")+"}\n")
+	code, out, words := h.plainly("", "hosts", "check", "fw1", "--live")
+	if code != exitNotAll || !strings.Contains(out, "--config") {
+		t.Errorf("without the passphrase: exit %d: %s %s", code, out, words)
+	}
+	named := []string{"--config", h.file("node.yaml")}
+	code, out, words = h.plainly("", append([]string{"hosts", "check", "fw1", "--live"}, named...)...)
+	if code != exitOK {
+		t.Errorf("a folder that can be written: exit %d: %s %s", code, out, words)
+	}
+	mount("-o", "remount,ro", dir)
+	code, out, words = h.plainly("", append([]string{"hosts", "check", "fw1", "--live"}, named...)...)
+	if code != exitNotAll || !strings.Contains(out, dir+", cannot be written") {
+		t.Errorf("a read-only folder: exit %d: %s %s", code, out, words)
+	}
+	code, out, words = h.plainly("", append([]string{"ssh", "fw1", "echo in"}, named...)...)
+	if code != 0 || out != "in\n" {
+		t.Errorf("ssh: exit %d: %s %s", code, out, words)
+	}
+	named[1] = h.file("nowhere.yaml")
+	if code, _, words = h.plainly("", append([]string{"ssh", "fw1", "echo in"}, named...)...); code == 0 {
+		t.Errorf("a configuration that is not there: exit %d: %s", code, words)
+	}
+}

@@ -45,7 +45,9 @@ func connectFinding(err error) finding {
 	case remote.KindAuth:
 		f.Do = "put the public key into authorized_keys of that user there"
 	case remote.KindKey:
-		f.Do = "this machine has no such key: give --identity, start an agent, or check from a node"
+		f.Do = "this machine cannot use that key: give --identity, or --config with the " +
+			"passphrase_file of a node, or check from a node. An agent is asked only where the " +
+			"inventory names no key"
 	case remote.KindRefused:
 		f.Do = "it speaks SSH and nothing that we speak: see its profile in the inventory"
 	case remote.KindCancelled:
@@ -54,7 +56,8 @@ func connectFinding(err error) finding {
 	return f
 }
 
-// hostProbe is what a host is asked by a shell. It changes nothing there.
+// hostProbe is what a host is asked by a shell. It changes nothing there: of a file that it
+// makes in a folder of records, to see whether that can be written, nothing is left.
 type hostProbe struct {
 	nonce      string
 	sudo       bool
@@ -85,8 +88,18 @@ for file in /proc/sys/kernel/random/boot_id /proc/uptime /proc/$$/stat; do
 	[ -r "$file" ] || lack="$lack $file"
 done
 say lack "$lack"
-place=
-for dir in /var/lib/muster "${HOME:-/}/.local/state/muster-record"; do
+place= stuck=
+for dir in "${HOME:-/}/.local/state/muster-record" /var/lib/muster; do
+	[ -d "$dir" ] && [ ! -L "$dir" ] && [ -O "$dir" ] || continue
+	[ -e "$dir/born" ] || case $(stat -f -c %T "$dir" 2>/dev/null) in tmpfs | ramfs) continue ;; esac
+	place=$dir # it is used for good
+	try=$dir/check.$$
+	(umask 077; echo NONCE >"$try") 2>/dev/null && rm -f "$try" || stuck=$dir
+	rm -f "$try" 2>/dev/null
+	break
+done
+say stuck "$stuck"
+[ -n "$place" ] || for dir in /var/lib/muster "${HOME:-/}/.local/state/muster-record"; do
 	at=$dir
 	while [ ! -e "$at" ] && [ "$at" != / ]; do at=$(dirname "$at"); done
 	[ -d "$at" ] && [ -w "$at" ] && [ -x "$at" ] || continue
@@ -115,6 +128,11 @@ func (p *hostProbe) judge(h fleet.Host, said string, code int, err error) []find
 	list = append(list, p.clock(answers["now"])...)
 	list = append(list, disk(answers["place"], answers["free"])...)
 	list = append(list, record(h.Fence, answers["lack"], answers["place"])...)
+	if dir := answers["stuck"]; dir != "" && h.Fence != fleet.FenceNone {
+		list = append(list, finding{What: "record", Wrong: true,
+			Text: "its folder of records, " + dir + ", cannot be written: every step fails there",
+			Do:   "look at its disk: full, or mounted read-only?"})
+	}
 	if why, no := strings.CutPrefix(answers["sudo"], "no"); no {
 		list = append(list, finding{What: "sudo", Text: "sudo without a password is refused: " +
 			firstLine(why), Wrong: true, Do: "give that user a line with NOPASSWD in sudoers"})

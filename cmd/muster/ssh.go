@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -57,11 +58,18 @@ It waits for no lock: look at muster hosts show before you change something.`,
 }
 
 // keyFlags say with which key hosts are reached from this machine.
-type keyFlags struct{ identity string }
+type keyFlags struct {
+	identity string
+	command  *cobra.Command // it has a flag config
+}
 
 func (k *keyFlags) add(c *cobra.Command) {
 	c.Flags().StringVarP(&k.identity, "identity", "i", "",
 		"private key `file`; default that of the inventory, else the agent")
+	if k.command = c; c.Flags().Lookup("config") == nil {
+		c.Flags().String("config", os.Getenv("MUSTER_CONFIG"), "configuration `file` of a node, "+
+			"which says where the passphrase of keys is (default "+defaultConfig+" if it can be read)")
+	}
 }
 
 // client is a way to hosts from this machine, which its user closes. A node's own
@@ -69,12 +77,13 @@ func (k *keyFlags) add(c *cobra.Command) {
 // none, or may not be allowed to read it.
 func (k keyFlags) client() (*remote.Client, error) {
 	cfg := remote.Default()
-	file := os.Getenv("MUSTER_CONFIG")
-	if file == "" {
-		file = defaultConfig
-	}
-	if s, err := settings.Read(settings.Source{File: file, Env: os.Environ()}); err == nil {
+	given := k.command.Flags().Lookup("config")
+	file := cmp.Or(given.Value.String(), defaultConfig)
+	switch s, err := settings.Read(settings.Source{File: file, Env: os.Environ()}); {
+	case err == nil:
 		cfg = s.Remote()
+	case given.Changed:
+		return nil, err
 	}
 	if cfg.AgentSocket == "" {
 		cfg.AgentSocket = os.Getenv("SSH_AUTH_SOCK")
