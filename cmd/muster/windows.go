@@ -36,7 +36,8 @@ servers and nodes. docs/WINDOWS.md says how.`,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newWindowsApply(), newWindowsList(), newWindowsShow(), newWindowsNext(),
-		newWindowsExplain(), newWindowsCalendar(), newWindowsApprove(), newWindowsWithdraw(),
+		newWindowsExplain(), newWindowsCalendar(), newWindowsExport(), newWindowsApprove(),
+		newWindowsWithdraw(),
 		newWindowsFreeze(), newWindowsUnfreeze())
 	return c
 }

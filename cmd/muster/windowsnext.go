@@ -56,21 +56,26 @@ func newWindowsNext() *cobra.Command {
 }
 
 func (s *session) occurrenceGrid(list []server.Occurrence) grid {
-	g := newGrid("WINDOW", "UTC", "OPEN", "AT ITS PLACE", "HERE", "APPROVED")
+	g := newGrid("WINDOW", "UTC", "OPEN", "AT ITS PLACE", "ENDS", "LAST BEGIN", "HERE", "APPROVED")
 	for _, o := range list {
 		approved := s.approved(&o)
 		if o.Frozen != "" {
 			approved = s.colours.paint(yellow, "frozen by "+cell(o.Frozen))
 		}
 		g.add(cell(o.Window), moment(o.Start), span(seconds(o.Seconds)), cell(o.LocalStart),
-			o.Start.Local().Format("Mon 2006-01-02 15:04 -07:00"), approved)
+			moment(o.End), moment(o.Cutoff), o.Start.Local().Format("Mon 2006-01-02 15:04 -07:00"), approved)
 	}
 	return g
 }
 
-// when reads an instant as people write it: RFC 3339, or a date with or without a
-// time, which is of the clocks here.
+// when reads an instant as people write it: RFC 3339, a date with or without a time, which is of
+// the clocks here, or +90m from now on.
 func when(text string) (time.Time, error) {
+	if later, ok := strings.CutPrefix(text, "+"); ok {
+		if d, err := time.ParseDuration(later); err == nil && d >= 0 {
+			return time.Now().Add(d).Truncate(time.Second), nil
+		}
+	}
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
 	}
@@ -80,7 +85,7 @@ func when(text string) (time.Time, error) {
 		}
 	}
 	return time.Time{}, fmt.Errorf("%q is no time: want 2026-12-24, 2026-12-24 22:00 "+
-		"(of the clocks here) or 2026-12-24T21:00:00Z", text)
+		"(of the clocks here), 2026-12-24T21:00:00Z or +90m", text)
 }
 
 func newWindowsExplain() *cobra.Command {

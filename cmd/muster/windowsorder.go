@@ -16,56 +16,52 @@ import (
 )
 
 func newWindowsApprove() *cobra.Command {
-	var from, until, person, reference, customer string
-	var starts []string
+	var f approveFlags
 	c := &cobra.Command{
 		Use:   "approve WINDOW",
 		Short: "Approve a window, for a span of time or for single occurrences",
 		Long: `approve says that a customer agrees: to all occurrences of a window within a span of
 time, or to those that begin at the times given. It is for the window as it is now:
-any change of the window voids it. muster windows next --window shows what there is to
-approve.`,
+any change of the window voids it for ever. What it is for is shown first, on the clocks
+of the window's place, and on a terminal a person is asked; --yes says it beforehand.`,
 		Example: `  muster windows approve acme-sunday --from 2026-12-01 --until 2027-01-01 \
       --for 'Carol (ACME)' --reference CHG-17
   muster windows approve acme-sunday --start 2026-12-06T01:00:00Z`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeWindows,
 	}
-	c.Flags().StringVar(&from, "from", "", "`time` from which occurrences are approved")
-	c.Flags().StringVar(&until, "until", "", "`time` by which they must have ended")
-	c.Flags().StringArrayVar(&starts, "start", nil,
+	c.Flags().StringVar(&f.from, "from", "", "`time` from which occurrences are approved")
+	c.Flags().StringVar(&f.until, "until", "", "`time` by which they must have ended")
+	c.Flags().StringArrayVar(&f.starts, "start", nil,
 		"`time` at which an occurrence begins; can be repeated")
-	c.Flags().StringVar(&person, "for", "", "`person` of the customer who agreed, if it is not you")
-	c.Flags().StringVar(&customer, "customer", "",
+	c.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	c.Flags().StringVar(&f.person, "for", "", "`person` of the customer who agreed, if it is not you")
+	c.Flags().StringVar(&f.customer, "customer", "",
 		"`customer` who agrees, if several have hosts at the place of the window")
 	completeFlagWith(c, "customer", completeCustomers)
-	c.Flags().StringVar(&reference, "reference", "", "`ticket` or mail in which they did")
+	c.Flags().StringVar(&f.reference, "reference", "", "`ticket` or mail in which they did")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		body := server.ApproveRequest{OrderRequest: server.OrderRequest{As: s.as}, For: person,
-			Customer: customer, Reference: reference}
-		var errs []error
-		read := func(flag, text string) jobs.Time {
-			if text == "" {
-				return jobs.Time{}
-			}
-			t, err := when(text)
+		body, err := f.request(s.as)
+		if err != nil {
+			return exit(exitUsage, err)
+		}
+		shown, err := s.preview(ctx, args[0], body)
+		if err != nil {
+			return err
+		}
+		fmt.Fprint(s.err, shown.text())
+		body.Hash = shown.window.Hash
+		if !f.yes && !s.json && s.outTerm && fromTerminal(c.InOrStdin()) {
+			agreed, err := consents(c.InOrStdin(), s.err, "Does the customer agree to this?")
 			if err != nil {
-				errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
+				return err
 			}
-			return jobs.Time{Time: t.UTC()}
-		}
-		body.From, body.Until = read("from", from), read("until", until)
-		for _, text := range starts {
-			body.Starts = append(body.Starts, read("start", text))
-		}
-		if (len(starts) > 0) == (from != "" || until != "") || (from == "") != (until == "") {
-			errs = append(errs, errors.New("want --from and --until, or --start"))
-		}
-		if len(errs) > 0 {
-			return exit(exitUsage, errors.Join(errs...))
+			if !agreed {
+				return errors.New("nothing was approved")
+			}
 		}
 		var did server.Approved
-		err := s.do(ctx, call{method: http.MethodPost, body: body, bound: submitTimeout,
+		err = s.do(ctx, call{method: http.MethodPost, body: body, bound: submitTimeout,
 			path: "/v1/windows/" + url.PathEscape(args[0]) + "/approve"}, &did)
 		if err != nil {
 			return err
@@ -76,6 +72,40 @@ approve.`,
 		return s.write(fmt.Sprintf("approval %s: %s of %s\n", cell(did.ID),
 			count(did.Occurrences, "occurrence"), cell(did.Window)))
 	})
+}
+
+// approveFlags are those of an approval.
+type approveFlags struct {
+	from, until, person, reference, customer string
+
+	starts []string
+	yes    bool
+}
+
+// request is what they ask for, by an operator.
+func (f approveFlags) request(as string) (server.ApproveRequest, error) {
+	body := server.ApproveRequest{OrderRequest: server.OrderRequest{As: as}, For: f.person,
+		Customer: f.customer, Reference: f.reference}
+	var errs []error
+	read := func(flag, text string) jobs.Time {
+		if text == "" {
+			return jobs.Time{}
+		}
+		t, err := when(text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
+		}
+		return jobs.Time{Time: t.UTC()}
+	}
+	body.From, body.Until = read("from", f.from), read("until", f.until)
+	for _, text := range f.starts {
+		body.Starts = append(body.Starts, read("start", text))
+	}
+	span := f.from != "" || f.until != ""
+	if (len(f.starts) > 0) == span || (f.from == "") != (f.until == "") {
+		errs = append(errs, errors.New("want --from and --until, or --start"))
+	}
+	return body, errors.Join(errs...)
 }
 
 func newWindowsWithdraw() *cobra.Command {
@@ -124,6 +154,7 @@ func newWindowsFreeze() *cobra.Command {
 on all, whatever it is and wherever it comes from. What runs goes on. It holds from now
 or --from on, until --until or until it is lifted.`,
 		Example: `  muster windows freeze outage --customer acme --reason INC-7
+  muster windows freeze maintenance --site zrh1 --until +90m --reason CHG-9
   muster windows freeze year-end --everyone --from 2026-12-20 \
       --until 2027-01-04 --reason 'peak season'`,
 		Args:              cobra.ExactArgs(1),
@@ -136,7 +167,7 @@ or --from on, until --until or until it is lifted.`,
 	c.Flags().Lookup("host").Usage = "this `host`"
 	c.Flags().BoolVar(&everyone, "everyone", false, "all hosts")
 	c.Flags().StringVar(&from, "from", "", "`time` (default now)")
-	c.Flags().StringVar(&until, "until", "", "`time` (default until it is lifted)")
+	c.Flags().StringVar(&until, "until", "", "`time` or +90m (default until it is lifted)")
 	addReason(c, &reason)
 	completeFlagWith(c, "customer", completeCustomers)
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
