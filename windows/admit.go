@@ -3,6 +3,7 @@ package windows
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -156,9 +157,14 @@ func (b *Book) nothingAhead(p Place, now time.Time, w Work) string {
 }
 
 // AtEnd is what becomes of work that runs at a place when its window ends: where
-// several windows hold, the stricter way.
+// several windows hold, the stricter way. One that is not approved says it too: what ran in it
+// may have been let in before it had to be.
 func (b *Book) AtEnd(p Place, runbook string) AtEnd {
-	for _, e := range b.holding(p) {
+	entries := b.holding(p)
+	if e := b.unapproved(p); e != nil {
+		entries = append(slices.Clip(entries), e)
+	}
+	for _, e := range entries {
 		if e.Allows(runbook) && e.AtEnd == StopAtSafePoint {
 			return StopAtSafePoint
 		}
