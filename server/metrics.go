@@ -26,8 +26,6 @@ type meters struct {
 	// inventories are changes of the inventory, by result
 	inventories *prometheus.CounterVec
 	tasksOpen   *prometheus.GaugeVec // by state
-	tasksEnded  prometheus.Counter
-	jobsEnded   *prometheus.CounterVec // by outcome
 
 	mu       sync.Mutex                    // one tally at a time
 	followed map[jobs.TaskID]jobs.TaskInfo // as the last tally saw them
@@ -37,7 +35,6 @@ func newMeters(version string) *meters {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
-	const since = " since this server started; every server counts all of them."
 	m := &meters{registry: prometheus.NewRegistry(),
 		requests: counter("muster_http_requests_total", "Requests answered.", "route", "code"),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "muster_http_request_seconds",
@@ -48,20 +45,15 @@ func newMeters(version string) *meters {
 		inventories: counter("muster_inventory_changes_total", "Inventories that this server has read "+
 			"and published, or refused.", "result"),
 		tasksOpen: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "muster_tasks_open",
-			Help: "Tasks that have not ended, by state."}, []string{"state"}),
-		tasksEnded: prometheus.NewCounter(prometheus.CounterOpts{Name: "muster_tasks_ended_total",
-			Help: "Tasks ended" + since}),
-		jobsEnded: counter("muster_jobs_ended_total", "Jobs ended"+since, "outcome"),
+			Help: "Tasks that have not ended, by state. Only the server that has the duty of counting " +
+				"says it."}, []string{"state"}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "muster_build_info", Help: "Always 1.",
 		ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
 	m.registry.MustRegister(m.requests, m.seconds, m.submits, m.inventories, m.tasksOpen,
-		m.tasksEnded, m.jobsEnded, build, collectors.NewGoCollector(),
+		build, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, o := range jobs.Outcomes() {
-		m.jobsEnded.WithLabelValues(string(o))
-	}
 	return m
 }
 
@@ -102,12 +94,22 @@ func (s snapshot) Collect(to chan<- prometheus.Metric) {
 
 // add appends a gauge; labels are pairs of name and value.
 func (s *snapshot) add(name, help string, value float64, labels ...string) {
+	s.append(prometheus.GaugeValue, metric{name, help, value}, labels)
+}
+
+// metric is a value that is told.
+type metric struct {
+	name, help string
+	value      float64
+}
+
+func (s *snapshot) append(kind prometheus.ValueType, m metric, labels []string) {
 	var names, values []string
 	for i := 0; i < len(labels); i += 2 {
 		names, values = append(names, labels[i]), append(values, labels[i+1])
 	}
-	*s = append(*s, prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil),
-		prometheus.GaugeValue, value, values...))
+	*s = append(*s, prometheus.MustNewConstMetric(prometheus.NewDesc(m.name, m.help, names, nil),
+		kind, m.value, values...))
 }
 
 // look reads the gauges, at the cost of a few calls a zone.
@@ -157,6 +159,9 @@ func (s *Server) lookAtZones(ctx context.Context, out *snapshot) error {
 		return err
 	}
 	for _, zone := range zones {
+		if err := s.lookAtEnds(ctx, zone, out); err != nil {
+			return err
+		}
 		d, err := s.queue.Depth(ctx, zone)
 		if err != nil {
 			return err
@@ -171,6 +176,25 @@ func (s *Server) lookAtZones(ctx context.Context, out *snapshot) error {
 		out.add("muster_zone_frozen", "1 while nothing starts in the zone.",
 			number(!d.Frozen.IsZero() || d.Halted != ""), "zone", zone)
 	}
+	return nil
+}
+
+// lookAtEnds tells what has ended in a zone, as Redis has counted it there. A server that
+// counted by looking would miss what ends while another one has that duty.
+func (s *Server) lookAtEnds(ctx context.Context, zone string, out *snapshot) error {
+	ends, err := s.queue.Ends(ctx, zone)
+	if err != nil {
+		return err
+	}
+	const all = " since Redis knows the zone. Every server says the same number: do not add them up."
+	for _, o := range jobs.Outcomes() {
+		out.append(prometheus.CounterValue, metric{"muster_jobs_ended_total",
+			"Jobs that ended in a zone" + all, float64(ends.Jobs[o])},
+			[]string{"outcome", string(o), "zone", zone})
+	}
+	out.append(prometheus.CounterValue, metric{"muster_tasks_ended_total",
+		"Tasks that ended in a zone, one of several zones in each of them," + all,
+		float64(ends.Tasks)}, []string{"zone", zone})
 	return nil
 }
 

@@ -8,12 +8,11 @@ import (
 	"muster/jobs/queue"
 )
 
-// tallyMax is how many of the newest tasks a tally looks at. Of more tasks than
-// this between two rounds of duties the oldest are not counted.
+// tallyMax is how many of the newest tasks a tally looks at. Of more open tasks than
+// this the oldest are counted only if a tally saw them before.
 const tallyMax = 100
 
-// tally brings the counters of tasks and jobs up to date, so that a scrape does
-// not have to look at tasks.
+// tally counts the open tasks by state, so that a scrape does not have to look at tasks.
 func (s *Server) tally(ctx context.Context) error {
 	s.meters.mu.Lock()
 	defer s.meters.mu.Unlock()
@@ -52,26 +51,13 @@ func (m *meters) forget() {
 	m.tasksOpen.Reset()
 }
 
-// count adds what has changed since the last count. What had ended when the
-// server started is none of its business.
+// count notes how many tasks are open.
 func (m *meters) count(seen map[jobs.TaskID]jobs.TaskInfo) {
-	first := m.followed == nil
 	open := map[jobs.TaskState]int{jobs.TaskSubmitting: 0, jobs.TaskQueued: 0, jobs.TaskRunning: 0,
 		jobs.TaskPaused: 0, jobs.TaskStopped: 0}
-	for id, t := range seen {
+	for _, t := range seen {
 		if t.State != jobs.TaskEnded {
 			open[t.State]++
-		}
-		if first {
-			continue
-		}
-		before := m.followed[id]
-		for o, n := range t.Outcomes {
-			// Never less: a task that is read while its keys expire shows fewer.
-			m.jobsEnded.WithLabelValues(string(o)).Add(float64(max(n-before.Outcomes[o], 0)))
-		}
-		if t.State == jobs.TaskEnded && before.State != jobs.TaskEnded {
-			m.tasksEnded.Inc()
 		}
 	}
 	for state, n := range open {

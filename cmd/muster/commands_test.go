@@ -475,6 +475,8 @@ func TestHealthOfAServerThatCannotWork(t *testing.T) {
 		}, exitNotAll, "status  redis cannot be used\nredis   dial: \\x1brefused\n"},
 		{answer(`{"status": "redis is full: submits are refused", "redis": "OOM", "full": true}`), exitNotAll,
 			"status  redis is full: submits are refused\nredis   OOM\n"},
+		{answer(`{"status": "history is not written since 02:00: no disk", "redis": "ok"}`), exitNotAll,
+			"status  history is not written since 02:00: no disk\nredis   ok\n"},
 		{deny(503, `{"detail": "overloaded"}`), exitNotAll, ""},
 		{deny(401, `{"detail": "no"}`), exitNotAll, ""},
 		{answer(`{}`), exitUnreachable, ""},

@@ -17,6 +17,11 @@ func (r *reader) entries(o Options) []fleet.Entry {
 	bases := map[string]*base{}
 	list := make([]fleet.Entry, 0, len(r.order))
 	for _, h := range r.order {
+		if deep := tooDeep(h); deep != nil {
+			r.mistakeAt(h.file, h.line, fmt.Sprintf("host %s is in group %s, which is a part of %d "+
+				"groups in each other: at most %d", short(h.name), short(deep.name), deep.depth, nestedMax))
+			continue
+		}
 		key := baseKey(h)
 		b := bases[key]
 		if b == nil {
@@ -30,6 +35,21 @@ func (r *reader) entries(o Options) []fleet.Entry {
 	}
 	r.resolveJumps(list)
 	return list
+}
+
+// nestedMax is how many groups may be in each other, counted from all. Each is a label of the
+// hosts in them, and a host has 64 labels at most.
+const nestedMax = 64
+
+// tooDeep is a group of a host that lies deeper than any host's labels reach; nil if there
+// is none.
+func tooDeep(h *host) *group {
+	for _, g := range h.groups {
+		if g.depth > nestedMax {
+			return g
+		}
+	}
+	return nil
 }
 
 // base is what all hosts of the same groups have in common.

@@ -26,6 +26,13 @@ type Zone struct {
 	Traits     map[string]map[string]Traits // inventory to host
 	Hold       map[string]map[string]Hold   // node to slot
 	Events     []Event
+	Ends       Ends
+}
+
+// Ends is how much has ended in a zone since it is there.
+type Ends struct {
+	Jobs  map[jobs.Outcome]int
+	Tasks int // one of several zones counts in each
 }
 
 // Lists are tasks to which somebody has to come back.
@@ -204,6 +211,7 @@ func New() *Zone {
 			Max: map[string]int{}, Waits: sets[string, string]{}},
 		Reordering: Reordering{Open: &Set[jobs.TaskID]{}},
 		Traits:     map[string]map[string]Traits{}, Hold: map[string]map[string]Hold{},
+		Ends: Ends{Jobs: map[jobs.Outcome]int{}},
 	}
 }
 
@@ -213,6 +221,7 @@ func (z *Zone) Clone() *Zone {
 	c.Customers, c.Children = maps.Clone(z.Customers), maps.Clone(z.Children)
 	c.Queue, c.Again, c.Held = z.Queue.clone(), z.Again.clone(), z.Held.clone()
 	c.Reordering.Open = z.Reordering.Open.clone()
+	c.Ends.Jobs = maps.Clone(z.Ends.Jobs)
 	c.Parked, c.Locks, c.Traits = maps.Clone(z.Parked), maps.Clone(z.Locks), maps.Clone(z.Traits)
 	c.Rollouts = maps.Clone(z.Rollouts)
 	c.Jobs = make(map[jobs.ID]*Job, len(z.Jobs))

@@ -59,7 +59,7 @@ var zoneKeys = []Key{
 	{"zone", "hash", "epoch, step, put, move, lose, end, control, order, recall",
 		"run id, epoch, frozen until, whether history is kept and must be asked first, highest TIME, " +
 			"last token, halted, paused, paused customers; " +
-			"changes of tasks, last reordering"},
+			"changes of tasks, last reordering; how many jobs and tasks have ended"},
 	{"events", "stream",
 		"put, move, step, lose, end, epoch, control, fsck, order, appoint, recall, Alert",
 		"everything that happened; about 1,000,000 entries"},

@@ -470,6 +470,7 @@ func (m *walker) restart(t *rapid.T) {
 		m.zone.Flags = model.Flags{}
 		was := m.zone.Reordering
 		m.zone.Reordering = model.Reordering{Open: was.Open, Lock: was.Lock, Until: was.Until}
+		m.zone.Ends = model.Ends{Jobs: map[jobs.Outcome]int{}}
 		clear(m.zone.Customers)
 		clear(m.zone.Children)
 	}

@@ -205,7 +205,8 @@ function m.count(t, what, by)
 end
 
 -- tally writes the records of a task and its counters, at once: a job that has
--- ended is counted, whoever breaks off.
+-- ended is counted, whoever breaks off. The zone counts it too, for good: no server
+-- has to watch the ends to know how many there were.
 function m.tally(t)
   local put = t.put
   if t.counted then
@@ -217,11 +218,15 @@ function m.tally(t)
     end
     if t.ends > 0 then
       put[n + 1], put[n + 2] = 'done', m.us(t.done + t.ends)
-      if t.won > 0 then put[n + 3], put[n + 4] = 'o:succeeded', m.us(t.succeeded + t.won) end
+      if t.won > 0 then
+        put[n + 3], put[n + 4] = 'o:succeeded', m.us(t.succeeded + t.won)
+        call('HINCRBY', m.kZone, 'ended:succeeded', m.us(t.won))
+      end
       if t.counts then
         for o, by in pairs(t.counts) do
           n = #put
           put[n + 1], put[n + 2] = 'o:' .. o, m.us(m.num(call('HGET', t.key, 'o:' .. o)) + by)
+          call('HINCRBY', m.kZone, 'ended:' .. o, m.us(by))
         end
       end
     end
@@ -237,6 +242,7 @@ function m.close(id, t)
   call('ZREM', m.kOpen, id)
   if t.guard then call('SREM', m.kRolling, id) end
   call('HINCRBY', m.kZone, 'changes', '1')
+  call('HINCRBY', m.kZone, 'ended:tasks', '1')
   call('HSET', t.key, 'ended', m.at)
   m.event('task', id, '{"ended":true}')
 end
