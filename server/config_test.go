@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"net/http"
@@ -133,7 +134,8 @@ func TestServerDoesNotStart(t *testing.T) {
 		want string
 	}{
 		{"bad configuration", server.Config{Listen: ":7070"}, "beyond this machine"},
-		{"port taken", server.Config{Listen: taken.Addr().String()}, "address already in use"},
+		{"port taken", server.Config{Listen: taken.Addr().String()},
+			fmt.Sprintf("the port is in use by server.test (process %d): end that, or listen", os.Getpid())},
 		{"socket taken", server.Config{Listen: "unix:" + dir + "/taken"}, "another server listens there: process "},
 		{"no socket", server.Config{Listen: "unix:" + file}, "there is something else of this name"},
 		{"no folder", server.Config{Listen: "unix:" + dir + "/no/such/s"}, "no such file or directory"},

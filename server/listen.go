@@ -1,14 +1,17 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"strings"
+	"syscall"
 
 	"muster/internal/files"
+	"muster/internal/proc"
 	"muster/internal/socket"
 )
 
@@ -53,6 +56,10 @@ func (c Config) listenAt(ctx context.Context, p place) (net.Listener, error) {
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", p.address)
 	if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = fmt.Errorf("the port is in use by %s: end that, or listen elsewhere",
+				cmp.Or(proc.WhoListens(p.address), "a process of another user"))
+		}
 		return nil, fmt.Errorf("server.listen = %q: %w", p.address, err)
 	}
 	// localhost is taken for this machine, but its meaning is a matter of files.

@@ -52,7 +52,7 @@ func (e *enrolment) want(lines ...string) {
 
 func (e *enrolment) enroll(code int, out, words string, args ...string) {
 	e.t.Helper()
-	args = append([]string{"hosts", "enroll", "fw1", "--inventory", e.inventory}, args...)
+	args = append([]string{"hosts", "enroll", "fw1", "--inventory", e.inventory, "--yes"}, args...)
 	gotCode, gotOut, gotWords := muster(e.t, "http://127.0.0.1:1", args...)
 	if gotCode != code || !strings.Contains(gotOut, out) || !strings.Contains(gotWords, words) {
 		e.t.Errorf("muster %q: exit %d\n%s\n%s\nwant %d, %q, %q", args, gotCode, gotOut, gotWords, code, out, words)

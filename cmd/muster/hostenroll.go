@@ -19,6 +19,7 @@ type enrollFlags struct {
 	write     string
 	form      string
 	replace   bool
+	yes       bool // write without a question
 	cas       []string
 	all       bool
 	parallel  int
@@ -33,7 +34,8 @@ func newHostEnroll() *cobra.Command {
 		Long: `enroll connects to hosts, has them prove which host key they have, and prints it: the
 line for known_hosts, and the fingerprint to compare with the host's own console. It
 never logs in. Nothing is trusted by that until the key is in the inventory or in a
-known_hosts file that it names; --write FILE appends it there.
+known_hosts file that it names; --write FILE shows the keys, asks whether they were
+compared, and appends them there. A script that has compared them gives --yes.
 
 A host that is not in force yet, because it has no key, is in the file that lists it:
 name that with --inventory, and the selector picks from it.
@@ -49,6 +51,7 @@ written, unless --replace says so: find out first why it changed. Exit code 1 th
 when a host shows no key.`,
 		Example: `  muster hosts enroll 'fw[001-300]' --inventory /etc/muster/fleet.yaml
   muster hosts enroll new-fw1 --inventory fleet.yaml --write /etc/muster/known_hosts
+  muster hosts enroll new-fw1 --inventory fleet.yaml --write known_hosts --yes
   muster hosts enroll 'role=branch' --ca host_ca.pub --write /etc/muster/known_hosts
   muster hosts enroll fw007 --write /etc/muster/known_hosts --replace`,
 		Args:              cobra.ExactArgs(1),
@@ -63,6 +66,7 @@ when a host shows no key.`,
 	fl.StringArrayVar(&f.cas, "ca", nil,
 		"`file` with public keys of authorities that may certify the hosts; can be repeated")
 	fl.BoolVar(&f.replace, "replace", false, "write keys that have changed in place of the old ones")
+	fl.BoolVar(&f.yes, "yes", false, "write without a question: the fingerprints were compared")
 	fl.BoolVar(&f.all, "all-types", false, "a key of every type that a host has, not only the best")
 	fl.IntVar(&f.parallel, "parallel", liveParallel, "`hosts` at a time")
 	completeFlag(c, "for", formKnownHosts, formInventory)
@@ -129,14 +133,28 @@ func (s *session) enroll(ctx context.Context, f enrollFlags, on string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	return s.enrolled(ctx, f, list, book)
+}
+
+// enrolled writes and shows what hosts have shown.
+func (s *session) enrolled(ctx context.Context, f enrollFlags, list []enrolled,
+	book *knownFile) error {
+	told := false
 	if book != nil {
+		var err error
+		if told, err = s.vouch(ctx, list, f, s.asker()); err != nil {
+			return err
+		}
 		if err := book.take(list, f.replace); err != nil {
 			return exit(exitNotAll, err)
 		}
 	}
-	if s.json {
+	var err error
+	switch {
+	case told: // before they were written
+	case s.json:
 		err = s.writeJSON(list)
-	} else {
+	default:
 		err = s.write(enrolledText(list, f.form))
 	}
 	if err != nil {

@@ -95,6 +95,10 @@ func buildServer(s settings.Settings, q *queue.Queue, log hclog.Logger) (*server
 	}
 	d := server.Deps{Queue: q, Catalog: catalog, Log: log, Durable: q.Durable(),
 		Inventory: inventoryOf(s), SecretKeys: settings.KeysOf(s.Secrets.Key)}
+	if d.Inventory == nil {
+		log.Warn("no inventory is configured: this server publishes none, and knows only hosts of one " +
+			"that another server published; set inventory, or give --inventory FILE")
+	}
 	if c := s.HistoryConfig(); c.URL != history.None {
 		// It is closed by the end of the process, as the connections to it are.
 		if d.History, err = history.Open(c); err != nil {

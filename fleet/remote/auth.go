@@ -56,6 +56,9 @@ func (c *Client) keyLogin(h fleet.Hop) (login, error) {
 	if h.Key == "" {
 		return login{}, nil
 	}
+	if err := private(h.Key); err != nil {
+		return login{}, err
+	}
 	signer, err := c.keys.load(h.Key, "private key", func(text []byte) (ssh.Signer, error) {
 		return parseKey(text, c.cfg.PassphraseFile)
 	})
@@ -167,9 +170,24 @@ func parseKey(pem []byte, passphraseFile string) (ssh.Signer, error) {
 		return unlockKey(pem, passphraseFile)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("it cannot be read: %w", err)
+		return nil, noKey(pem, err)
 	}
 	return signer, nil
+}
+
+// noKey says what a file has in it that is no private key.
+func noKey(text []byte, err error) error {
+	_, _, _, _, public := ssh.ParseAuthorizedKey(text)
+	switch {
+	case len(bytes.TrimSpace(text)) == 0:
+		return errors.New("it is empty: want a private key, as ssh-keygen writes it")
+	case public == nil:
+		return errors.New("it is a public key: name the private one, mostly the file without .pub")
+	case !bytes.Contains(text, []byte("-----BEGIN ")):
+		return errors.New("it is no private key: want what ssh-keygen writes, which begins with " +
+			"-----BEGIN")
+	}
+	return fmt.Errorf("it cannot be read, is it whole? (%w)", err)
 }
 
 func unlockKey(pem []byte, passphraseFile string) (ssh.Signer, error) {

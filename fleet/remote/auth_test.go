@@ -5,10 +5,12 @@ import (
 	"crypto/rsa"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -16,6 +18,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
+
+	"muster/fleet"
 )
 
 func TestOneKeyIsOfferedAndARefusalIsExplained(t *testing.T) {
@@ -89,8 +93,8 @@ func TestKeyFilesThatCannotBeUsed(t *testing.T) {
 		{filepath.Join(dir, "missing"), "no such file"},
 		{dir, "not a regular file"},
 		{pipe, "not a regular file"},
-		{file("empty", ""), "cannot be read"},
-		{file("rubbish", "rubbish"), "cannot be read"},
+		{file("empty", ""), "it is empty"},
+		{file("rubbish", "rubbish"), "it is no private key"},
 		{file("locked", string(pem.EncodeToMemory(locked))), "has a passphrase"},
 		{"", "there is no SSH agent"},
 	} {
@@ -232,4 +236,39 @@ func serveAgent(t *testing.T, ring agent.Agent) string {
 		os.RemoveAll(dir)
 	})
 	return path
+}
+
+// Whoever can read a key can log in everywhere, so it is refused, as ssh refuses it.
+func TestAPrivateKeyThatOthersCanReadIsRefused(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for mode, refused := range map[os.FileMode]bool{0o600: false, 0o400: false, 0o644: true, 0o640: true, 0o602: true} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		c := &Client{}
+		_, err := c.keyLogin(fleet.Hop{Key: path})
+		want := fmt.Sprintf("private key %s has mode %04o, so others can use it: chmod 600 %s", path, mode, path)
+		if err == nil || (err.Error() == want) != refused {
+			t.Errorf("mode %04o: %v, refused %v wanted", mode, err, refused)
+		}
+	}
+}
+
+func TestWhatIsNoPrivateKeyIsNamed(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":        "it is empty",
+		"garbage": "it is no private key: want what ssh-keygen writes",
+		"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ me": "" +
+			"it is a public key: name the private one",
+		"-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl\n": "it cannot be read, is it whole?",
+	} {
+		if _, err := parseKey([]byte(text), ""); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%.20q: %v, want %s", text, err, want)
+		}
+	}
 }

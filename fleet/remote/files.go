@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	reading "muster/internal/files"
@@ -68,6 +70,25 @@ func readFile(path string) ([]byte, error) {
 		err = no.Err
 	}
 	return text, bare(err)
+}
+
+// private refuses a key that others can read, as ssh does: who has read it once can log in
+// on every host, and nobody sees it. A key of another user may be for a group, so that
+// root can keep that of a service.
+func private(path string) error {
+	info, err := reading.Stat(path)
+	if err != nil {
+		return nil // who reads it says so
+	}
+	mode, mask := info.Mode().Perm(), fs.FileMode(0o007)
+	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) == os.Getuid() {
+		mask = 0o077
+	}
+	if info.Mode().IsRegular() && mode&mask != 0 {
+		return fmt.Errorf("private key %s has mode %04o, so others can use it: chmod 600 %s", path,
+			mode, path)
+	}
+	return nil
 }
 
 // readSecret reads the first line of a file that nobody else may read.

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -237,11 +238,20 @@ type tree struct {
 	files []ansible.File
 }
 
+// isBinary reports whether a file is no text. Texts have no NUL, unless in UTF-16.
+func isBinary(data []byte) bool {
+	return bytes.IndexByte(data[:min(len(data), 8<<10)], 0) >= 0
+}
+
 // sort tells our own files from those of Ansible, which are one inventory.
 func (g *gatherer) sort(t tree) ([]fleet.Part, error) {
 	var own []fleet.Source
 	theirs := ansible.Tree{}
 	for _, f := range t.files {
+		if isBinary(f.Data) {
+			return nil, fmt.Errorf("inventory: %s is a binary file: want text in UTF-8, as YAML, INI or "+
+				"JSON", f.Name)
+		}
 		if ansible.FormOf(f.Name, f.Data) == ansible.FormOwn {
 			own = append(own, fleet.Source{Name: f.Name, Data: f.Data})
 		} else {

@@ -162,6 +162,7 @@ func TestMistakesOfSources(t *testing.T) {
 		p.write("text", "#!/bin/sh\necho ok\n"):                       "text: prints neither JSON nor YAML",
 		p.write("bad", "#!/bin/sh\necho '{\"all\":'\n"):               "bad:1: not valid JSON",
 		p.write("endless", "#!/bin/sh\nexec yes\n"):                   "endless: prints more than",
+		p.write("binary.yaml", "\x7fELF\x02\x01\x01\x00\x00"):         "binary.yaml is a binary file: want text in UTF-8",
 		web.URL + "/gone":                    "/gone: answers 404 Not Found: want 200 OK",
 		web.URL + "/on":                      "/on: it sends on to",
 		web.URL + "/text":                    "/text: prints neither JSON nor YAML",

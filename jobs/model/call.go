@@ -113,7 +113,7 @@ func (c *call) tally(t *task) {
 	for _, o := range t.ends {
 		kept.Done++
 		kept.Outcomes[o]++
-		c.Ends.Jobs[o]++
+		c.Reordering.Ends.Jobs[o]++
 	}
 	if (len(t.ends) > 0 || t.open) && t.Done+len(t.ends) >= t.Head.Total {
 		kept.Ended, kept.Expires = c.now, c.raw.Add(day)
@@ -122,7 +122,7 @@ func (c *call) tally(t *task) {
 			delete(c.Rollouts, t.id)
 		}
 		c.Reordering.Changes++
-		c.Ends.Tasks++
+		c.Reordering.Ends.Tasks++
 		c.event("task", t.id)
 	}
 }

@@ -26,7 +26,6 @@ type Zone struct {
 	Traits     map[string]map[string]Traits // inventory to host
 	Hold       map[string]map[string]Hold   // node to slot
 	Events     []Event
-	Ends       Ends
 }
 
 // Ends is how much has ended in a zone since it is there.
@@ -34,6 +33,9 @@ type Ends struct {
 	Jobs  map[jobs.Outcome]int
 	Tasks int // one of several zones counts in each
 }
+
+// NoEnds is what has ended in a zone that begins.
+func NoEnds() Ends { return Ends{Jobs: map[jobs.Outcome]int{}} }
 
 // Lists are tasks to which somebody has to come back.
 type Lists struct {
@@ -64,6 +66,7 @@ func (f Flags) shut(now jobs.Micros) bool { return f.Owed != "" || f.Freeze.Unti
 // Reordering is what is kept of the reordering of an overloaded queue.
 type Reordering struct {
 	Open    *Set[jobs.TaskID] // tasks that have not ended
+	Ends    Ends              // of which those of tasks are changes, too
 	Changes int               // tasks that came to an end, and jobs that came back
 	Seen    int               // the same at the last walk
 	Walked  jobs.Micros       // what was due then stands in order
@@ -209,9 +212,8 @@ func New() *Zone {
 		Locks: map[string]Lock{},
 		Semaphores: Semaphores{Holders: map[string]map[string]string{}, Index: map[string]bool{},
 			Max: map[string]int{}, Waits: sets[string, string]{}},
-		Reordering: Reordering{Open: &Set[jobs.TaskID]{}},
+		Reordering: Reordering{Open: &Set[jobs.TaskID]{}, Ends: NoEnds()},
 		Traits:     map[string]map[string]Traits{}, Hold: map[string]map[string]Hold{},
-		Ends: Ends{Jobs: map[jobs.Outcome]int{}},
 	}
 }
 
@@ -221,7 +223,7 @@ func (z *Zone) Clone() *Zone {
 	c.Customers, c.Children = maps.Clone(z.Customers), maps.Clone(z.Children)
 	c.Queue, c.Again, c.Held = z.Queue.clone(), z.Again.clone(), z.Held.clone()
 	c.Reordering.Open = z.Reordering.Open.clone()
-	c.Ends.Jobs = maps.Clone(z.Ends.Jobs)
+	c.Reordering.Ends.Jobs = maps.Clone(z.Reordering.Ends.Jobs)
 	c.Parked, c.Locks, c.Traits = maps.Clone(z.Parked), maps.Clone(z.Locks), maps.Clone(z.Traits)
 	c.Rollouts = maps.Clone(z.Rollouts)
 	c.Jobs = make(map[jobs.ID]*Job, len(z.Jobs))

@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -155,4 +156,31 @@ func TestAUnixSocketAndAPasswordFile(t *testing.T) {
 	}
 	defer q.Close()
 	submit(t, q, spec(), 1)
+}
+
+func TestAnOldRedisIsNamedWithItsVersion(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]string{"6.2.14": "this is Redis 6.2.14: want Redis 7.0 or later",
+		"5": "this is Redis 5: want", "7.0.15": "", "8.2.1": "", "255.255.255": "", "": "", "valkey": ""} {
+		err := queue.OldEnough(version)
+		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", version, err, want)
+		}
+	}
+}
+
+// A Redis without TLS waits in silence for the rest of the greeting.
+func TestTLSToAPlainPortIsNamed(t *testing.T) {
+	t.Parallel()
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	cfg := queue.DefaultConfig()
+	cfg.URL, cfg.Timeout = "rediss://"+plain.Addr().String(), 100*time.Millisecond
+	_, err = queue.Open(t.Context(), cfg)
+	if err == nil || !strings.Contains(err.Error(), "it does not speak TLS: rediss:// and redis.tls are for a port") {
+		t.Errorf("%v", err)
+	}
 }

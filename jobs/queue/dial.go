@@ -6,7 +6,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"syscall"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -98,8 +100,25 @@ func (c Config) dialer() (dialer, error) {
 			mine.ServerName, _, _ = net.SplitHostPort(addr)
 		}
 		secure := tls.Dialer{NetDialer: plain, Config: mine}
-		return secure.DialContext(ctx, network, addr)
+		conn, err := secure.DialContext(ctx, network, addr)
+		return conn, noTLS(err)
 	}, nil
+}
+
+// noTLS says of a server that accepts connections and answers no greeting of TLS what that
+// mostly means. A Redis without TLS waits for the rest of what is no command of it.
+func noTLS(err error) error {
+	var here *net.OpError
+	var record tls.RecordHeaderError
+	switch {
+	case err == nil, errors.As(err, &here) && here.Op == "dial":
+		return err
+	case errors.As(err, &record), errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.EOF),
+		errors.Is(err, syscall.ECONNRESET):
+		return fmt.Errorf("it does not speak TLS: rediss:// and redis.tls are for a port with TLS, "+
+			"redis:// is for one without (%w)", err)
+	}
+	return err
 }
 
 // connect makes the client of go-redis. It connects with its first call.

@@ -315,10 +315,10 @@ func readFlags(z *model.Zone, r *record) {
 	o := &z.Reordering
 	o.Changes, o.Seen, o.Walked = r.int("changes"), r.int("changesSeen"), r.micros("walked")
 	o.Last = r.take("reordered")
-	z.Ends.Tasks = r.int("ended:tasks")
+	z.Reordering.Ends.Tasks = r.int("ended:tasks")
 	for _, o := range jobs.Outcomes() {
 		if n := r.int("ended:" + string(o)); n > 0 {
-			z.Ends.Jobs[o] = n
+			z.Reordering.Ends.Jobs[o] = n
 		}
 	}
 	if text := r.take("customers"); text != "" {

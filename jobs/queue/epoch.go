@@ -126,7 +126,23 @@ func (q *Queue) runID(ctx context.Context, c *redis.Conn) (string, error) {
 		// In a cluster a replica says itself who serves a zone.
 		return "", q.say("connect", errReplica)
 	}
+	if err := oldEnough(infoField(info, "redis_version")); err != nil {
+		return "", q.say("connect", err)
+	}
 	return infoField(info, "run_id"), nil
+}
+
+// redisMin is the oldest Redis whose scripts can do what ours need.
+const redisMin = 7
+
+// oldEnough refuses a Redis that is too old, before one of its answers is misunderstood.
+// One that does not say its version is asked nothing more.
+func oldEnough(version string) error {
+	major, _, _ := strings.Cut(version, ".")
+	if n, err := strconv.Atoi(major); err == nil && n < redisMin {
+		return fmt.Errorf("this is Redis %s: want Redis %d.0 or later", version, redisMin)
+	}
+	return nil
 }
 
 // epochCall is what a call of epoch is about.

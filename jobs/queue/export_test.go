@@ -173,3 +173,6 @@ func (q *Queue) ForgetTask(ctx context.Context, zone string, id jobs.TaskID) err
 	}
 	return q.rdb.Del(ctx, key).Err()
 }
+
+// OldEnough refuses a version of Redis.
+func OldEnough(version string) error { return oldEnough(version) }

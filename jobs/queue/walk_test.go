@@ -469,8 +469,8 @@ func (m *walker) restart(t *rapid.T) {
 		m.rdb.Del(tctx(t), "muster:{default}:zone")
 		m.zone.Flags = model.Flags{}
 		was := m.zone.Reordering
-		m.zone.Reordering = model.Reordering{Open: was.Open, Lock: was.Lock, Until: was.Until}
-		m.zone.Ends = model.Ends{Jobs: map[jobs.Outcome]int{}}
+		m.zone.Reordering = model.Reordering{Open: was.Open, Lock: was.Lock, Until: was.Until,
+			Ends: model.NoEnds()}
 		clear(m.zone.Customers)
 		clear(m.zone.Children)
 	}
