@@ -107,6 +107,24 @@ func CheckZone(s string) error {
 	return CheckName(s)
 }
 
+// Word is what a message may repeat of a key that nobody knows: as much of its beginning as
+// letters, digits, '.', '-' and '_' make. The file may be another than it should be, and hold
+// what whoever reads the message may not know.
+func Word(s string) string {
+	const most = 40
+	end := strings.IndexFunc(s, notInName)
+	if end < 0 {
+		end = len(s)
+	}
+	if len(s) <= 3 {
+		return s
+	}
+	if end = min(end, most); end < len(s) {
+		return s[:end] + "…"
+	}
+	return s
+}
+
 func notInName(r rune) bool {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':

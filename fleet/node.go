@@ -26,7 +26,7 @@ func (r *reader) fields(n *yaml.Node, what string, known []string) map[string]*y
 			continue
 		}
 		if known != nil && !slices.Contains(known, key) {
-			r.mistake(k.Line, "unknown key %q%s", abbreviate(key), suggestKey(key, known))
+			r.mistake(k.Line, "unknown key %q%s", Word(key), suggestKey(key, known))
 			continue
 		}
 		if fields[key] != nil {

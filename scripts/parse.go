@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// wholeFile is the key of the value that a file is.
+const wholeFile = "a runbook"
+
 // Parse reads a runbook. The name is that of its file, for messages. It reports
 // all mistakes at once, as Mistakes.
 func Parse(name string, data []byte) (*Runbook, error) {
@@ -28,7 +31,7 @@ func parse(file string, data []byte) (*Runbook, *parser) {
 		Retry:   Retry{Submit: defaultSubmit, Delay: defaultDelay},
 		Hash:    hash(data),
 	}
-	v := value{Node: root, key: "a runbook", keyNode: root}
+	v := value{Node: root, key: wholeFile, keyNode: root}
 	seen := readMapping(p, v, runbookKeys(), r)
 	if one, ok := seen["prove_group"]; ok && r.ProveGroup && !r.Disruptive {
 		p.add(at(one.keyNode), "prove_group is for hosts that are disturbed one after the other: "+

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"muster/fleet"
 )
 
 // parser reads one runbook and gathers what is wrong with it.
@@ -71,7 +73,7 @@ func readMapping[T any](p *parser, v value, keys []key[T], into *T) map[string]v
 	known := keyNames(keys)
 	for name, one := range seen {
 		if !slices.Contains(known, name) && !p.full() {
-			p.add(at(one.keyNode), "unknown key %s: %s", brief(name), Instead(name, known))
+			p.add(at(one.keyNode), "unknown key %q: %s", fleet.Word(name), Instead(name, known))
 		}
 	}
 
@@ -212,6 +214,9 @@ func (p *parser) wrong(v value, want string) {
 		got = "a list"
 	default:
 		got = brief(v.Value)
+		if v.key == wholeFile { // it may be any file
+			got = "a single value"
+		}
 		if v.ShortTag() == "!!null" {
 			got = "nothing"
 		}

@@ -30,7 +30,7 @@ func newKeptOut(log hclog.Logger, registry *prometheus.Registry) *keptOut {
 		Help: "Requests that this server refused because nobody proved who calls, by reason."},
 		[]string{"reason"})}
 	for _, reason := range []string{"no_token", "unknown_token", "malformed", "proxy", "foreign_page",
-		"unknown_user"} {
+		"unknown_user", "no_group"} {
 		k.count.WithLabelValues(reason)
 	}
 	registry.MustRegister(k.count)

@@ -62,6 +62,7 @@ type world struct {
 type setup struct {
 	redis     *queue.Config // nil: an embedded one
 	listen    string        // empty: a unix socket
+	group     string        // of the socket
 	strict    bool          // no name is taken from the caller's mouth
 	inventory func() (*fleet.Inventory, error)
 	source    server.Inventory // instead of inventory
@@ -132,7 +133,8 @@ func start(t testing.TB, with setup) *world {
 		deps.History = with.history
 	}
 	w.server, err = server.New(server.Config{Listen: with.listen, Version: "1.2.3", Claims: !with.strict,
-		TLSCert: with.tls[0], TLSKey: with.tls[1]}, deps)
+		SocketGroup: with.group,
+		TLSCert:     with.tls[0], TLSKey: with.tls[1]}, deps)
 	if err != nil {
 		t.Fatal(err)
 	}

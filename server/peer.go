@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 
 	"muster/fleet"
@@ -31,8 +32,28 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 			return "", forbidden("unknown_user", "the kernel cannot say which user you are (uid %d): you, "+
 				"or the server, are in a user namespace; use a token", p.UID)
 		}
+		if err := mayUse(p, c.LocalAddr().String()); err != nil {
+			return "", err
+		}
 		return localPrefix + p.User(func(s string) bool { return fleet.CheckName(s) == nil }), nil
 	})))
+}
+
+// mayUse keeps those out who reach the socket only because it has the group of root, which a
+// server has that root started: that nobody named a group lets nobody in.
+func mayUse(p socket.Peer, path string) error {
+	if p.UID == 0 || p.UID == os.Geteuid() {
+		return nil
+	}
+	group, err := socket.Group(path)
+	if err != nil {
+		return forbidden("unknown_user", "the group of this socket is not known: %s", err)
+	}
+	if group == 0 {
+		return forbidden("no_group", "this socket is for root only: server.socket_group "+
+			"(--socket-group) says which group may use it; or use a token")
+	}
+	return nil
 }
 
 // localCaller is who calls over a unix socket without a token. A proxy that listens for others

@@ -137,6 +137,13 @@ func TestAnotherUserOfTheMachineCannotOrderAnything(t *testing.T) {
 	if got := asStranger(t, socket, ask{Body: order, Header: claim}); !strings.Contains(got, "permission denied") {
 		t.Errorf("over the socket it hears %s", got)
 	}
+	if os.Geteuid() == 0 { // whoever has the group of root is not root
+		socket.open()
+		got := asStranger(t, socket, ask{Body: run("fw001")})
+		if !strings.HasPrefix(got, "403 ") || !strings.Contains(got, "for root only") {
+			t.Errorf("with the group of root it hears %s", got)
+		}
+	}
 	tcp := start(t, setup{strict: true, listen: "127.0.0.1:0"})
 	for _, path := range []string{"/v1/tasks", "/metrics", "/openapi.json", "/v1/tokens"} {
 		a := ask{Method: "GET", Path: path, Header: claim}
@@ -156,7 +163,7 @@ func TestAnotherUserOfTheMachineCannotOrderAnything(t *testing.T) {
 
 func TestAMemberOfTheGroupIsWhoTheKernelSays(t *testing.T) {
 	t.Parallel()
-	w := start(t, setup{strict: true})
+	w := start(t, setup{strict: true, group: "61234"})
 	w.open()
 	var got jobs.TaskInfo
 	_, answer, _ := strings.Cut(asStranger(t, w, ask{Body: run("fw001")}), "Created ")

@@ -124,7 +124,7 @@ func readProperty(l textLine) (property, error) {
 		return r == ':' && !quoted
 	})
 	if end < 0 {
-		return p, mistakeAt(l.line, "%q: want NAME:value", clip(l.text))
+		return p, mistakeAt(l.line, "%q: want NAME:value", word(l.text))
 	}
 	p.value = l.text[end+1:]
 	name, rest, _ := strings.Cut(l.text[:end], ";")
@@ -134,7 +134,7 @@ func readProperty(l textLine) (property, error) {
 		param, rest = cutParam(rest)
 		key, value, ok := strings.Cut(param, "=")
 		if !ok {
-			return p, mistakeAt(l.line, "%q: want NAME=value before the colon", clip(param))
+			return p, mistakeAt(l.line, "%q: want NAME=value before the colon", word(param))
 		}
 		p.params[strings.ToUpper(key)] = strings.Trim(value, `"`)
 	}

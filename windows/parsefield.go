@@ -23,7 +23,7 @@ func (r *reader) fields(n *yaml.Node, what string, known []string) map[string]*y
 		case key.Kind != yaml.ScalarNode && !r.kept:
 			r.mistake(key, "a key must be a word: want one of %s", strings.Join(known, ", "))
 		case !slices.Contains(known, key.Value):
-			r.mistake(key, "unknown key %q: want one of %s", clip(key.Value), strings.Join(known, ", "))
+			r.mistake(key, "unknown key %q: want one of %s", word(key.Value), strings.Join(known, ", "))
 		case f[key.Value] != nil:
 			r.mistake(key, "key %s is there twice", key.Value)
 		default:

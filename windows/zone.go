@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 )
 
 // Zone is how the clocks of a place are set. The zero value is UTC.
@@ -240,4 +241,23 @@ func clip(s string) string {
 		return s
 	}
 	return s[:most] + "…"
+}
+
+// word is what a message may repeat of a key that nobody knows: as much of its beginning as
+// letters, digits, '-' and '_' make. The file may be another than it should be.
+func word(s string) string {
+	const most = 40
+	end := strings.IndexFunc(s, func(r rune) bool {
+		return r != '-' && r != '_' && (r > 'z' || !unicode.IsLetter(r) && !unicode.IsDigit(r))
+	})
+	if end < 0 {
+		end = len(s)
+	}
+	if len(s) <= 3 {
+		return s
+	}
+	if end = min(end, most); end < len(s) {
+		return s[:end] + "…"
+	}
+	return s
 }

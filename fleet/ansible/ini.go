@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"muster/fleet"
 )
 
 var (
@@ -117,7 +119,7 @@ func (r *iniReader) hosts(line string, g *group) {
 	for _, w := range words[1:] {
 		key, value, ok := strings.Cut(w, "=")
 		if !ok {
-			r.mistake(r.line, "%s behind host %s: want key=value", short(w), short(words[0]))
+			r.mistake(r.line, "a word behind host %q has no =: want key=value", fleet.Word(words[0]))
 			continue
 		}
 		r.setAll(names, key, pythonValue(value, r.line))
@@ -127,7 +129,7 @@ func (r *iniReader) hosts(line string, g *group) {
 func (r *iniReader) variable(line string, g *group) {
 	key, value, ok := strings.Cut(line, "=")
 	if !ok {
-		r.mistake(r.line, "%s: want key=value", short(line))
+		r.mistake(r.line, "%q: want key=value", fleet.Word(line))
 		return
 	}
 	r.setAll([]string{g.name}, strings.TrimSpace(key), pythonValue(strings.TrimSpace(value), r.line))

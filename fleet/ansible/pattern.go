@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"muster/fleet"
 )
 
 const (
@@ -36,7 +38,7 @@ func expand(pattern string) (names []string, port int, err error) {
 	host, port := cutPort(pattern)
 	switch {
 	case strings.HasSuffix(host, ":"):
-		return nil, 0, fmt.Errorf("host pattern %s ends in ':': remove it", short(pattern))
+		return nil, 0, fmt.Errorf("host pattern %q ends in ':': remove it", fleet.Word(pattern))
 	case !strings.Contains(host, "["):
 		return []string{host}, port, nil
 	}

@@ -129,7 +129,7 @@ func TestMistakes(t *testing.T) {
 		{"h", "x ansible_host=10.0.0.1:22", "h:1: ansible_host \"10.0.0.1:22\" has a port in it"},
 		{"h", "x ansible_host=[1,2]", "h:1: ansible_host is a list: want one value"},
 		{"h", "x ansible_ssh_private_key_file=keys/id", "depends on where it is read"},
-		{"h", "x y", `h:1: "y" behind host "x": want key=value`},
+		{"h", "x y", `h:1: a word behind host "x" has no =: want key=value`},
 		{"h", "x 'y", "h:1: the line has a quote that is not closed"},
 		{"h", "\n[a:vars]\nx=1", "h:2: [a:vars] has no group"},
 		{"h", "[a:children]\nb", "h:2: group \"b\" is a child here and has no section"},

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"muster/fleet"
 	"muster/jobs"
 	"muster/scripts"
 )
@@ -117,7 +118,7 @@ func (r *reader) pairs(n *yaml.Node, known ...string) func(func(string, *yaml.No
 			k := n.Content[i]
 			switch {
 			case len(known) > 0 && !slices.Contains(known, k.Value):
-				r.add(k, "unknown key %q: known: %s", k.Value, strings.Join(known, ", "))
+				r.add(k, "unknown key %q: known: %s", fleet.Word(k.Value), strings.Join(known, ", "))
 			case seen[k.Value]:
 				r.add(k, "key %q is there twice", k.Value)
 			case !yield(k.Value, n.Content[i+1]):

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"muster/fleet"
 )
 
 // parseFile reads YAML into nested maps and holds every key and value against
@@ -86,7 +88,8 @@ func (p *parser) walk(n *yaml.Node, prefix string, out map[string]any) {
 			p.walk(v, key+".", section)
 			out[k.Value] = section
 		default:
-			p.say(k.Line, "unknown key %s%s", key, suggest(key, slices.Collect(maps.Keys(p.defaults))))
+			p.say(k.Line, "unknown key %s%s", prefix+fleet.Word(k.Value),
+				suggest(key, slices.Collect(maps.Keys(p.defaults))))
 		}
 	}
 }

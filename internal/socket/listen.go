@@ -70,6 +70,19 @@ func Listen(ctx context.Context, path, group string) (net.Listener, error) {
 	return l, nil
 }
 
+// Group is the group that a socket belongs to.
+func Group(path string) (int, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, fmt.Errorf("%s: its group is not known", path)
+	}
+	return int(st.Gid), nil
+}
+
 // groupID reads the name or the number of a group; -1: none is named.
 func groupID(group string) (int, error) {
 	if group == "" {
