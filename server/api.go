@@ -311,9 +311,10 @@ type TokenList struct {
 type Health struct {
 	Status    string `json:"status"` // ok, or what is wrong
 	Version   string `json:"version"`
-	Redis     string `json:"redis"`           // ok, or the error
-	Full      bool   `json:"full,omitempty"`  // Redis takes nothing new, but results and cancels
-	Doubt     bool   `json:"doubt,omitempty"` // what is agreed about times is not known somewhere
-	Inventory string `json:"inventory"`       // version in force
+	Redis     string `json:"redis"`             // ok, or the error
+	Full      bool   `json:"full,omitempty"`    // Redis takes nothing new, but results and cancels
+	Doubt     bool   `json:"doubt,omitempty"`   // what is agreed about times is not known somewhere
+	Stopped   bool   `json:"stopped,omitempty"` // nothing starts: see Status
+	Inventory string `json:"inventory"`         // version in force
 	Hosts     int    `json:"hosts"`
 }

@@ -273,6 +273,9 @@ func (f *firing) put1(ctx context.Context, p plan) error {
 	if !f.term.trusted() {
 		return queue.ErrDeposed
 	}
+	if err := f.mayBegin(ctx); err != nil {
+		return err
+	}
 	if err := f.queue.PinBlobs(ctx, p.task.ID, p.blobs); err != nil {
 		return err
 	}
@@ -292,7 +295,7 @@ func (f *firing) find(ctx context.Context, id jobs.TaskID, of jobs.Terms) (use, 
 	t, err := f.queue.Task(ctx, id)
 	switch {
 	case errors.Is(err, queue.ErrNotFound):
-		return idFree, nil
+		return f.findPast(ctx, id, of), nil
 	case err != nil:
 		return idFree, err
 	case t.Schedule != of.Schedule || !t.Tick.Equal(of.Tick.Time):
@@ -305,6 +308,25 @@ func (f *firing) find(ctx context.Context, id jobs.TaskID, of jobs.Terms) (use, 
 		return idTaken, nil
 	}
 	return idFree, nil
+}
+
+// lateTick is from when on a tick is one that may have had its task already, in a Redis that has
+// forgotten it since.
+const lateTick = 5 * time.Second
+
+// findPast is find for a task that Redis does not know. A history that is away stops nobody.
+func (f *firing) findPast(ctx context.Context, id jobs.TaskID, of jobs.Terms) use {
+	if f.history == nil || f.now().Sub(of.Tick.Time) < lateTick {
+		return idFree
+	}
+	t, err := f.history.Task(ctx, id)
+	switch {
+	case err != nil:
+		return idFree
+	case t.Schedule == of.Schedule && t.Tick.Equal(of.Tick.Time):
+		return idDone
+	}
+	return idTaken
 }
 
 // conflict is about an id under which something else was submitted. If that is

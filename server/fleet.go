@@ -160,8 +160,10 @@ func (s *Server) health(ctx context.Context, in *healthInput) (*healthOutput, er
 		if text := s.stock.complaint(s.now()); text != "" {
 			wrong = append(wrong, text)
 		}
-		if text := s.owing(ctx); text != "" {
-			wrong = append(wrong, text)
+		for _, stops := range []string{s.lostAgreed(ctx), s.owing(ctx)} {
+			if stops != "" {
+				wrong, out.Body.Stopped = append(wrong, stops), true
+			}
 		}
 		// Redis that is away is said already, and what this server itself tried is newer.
 		a, _ := s.awayHistory(ctx)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"muster/history"
@@ -38,6 +39,9 @@ type historian struct {
 	cared time.Time // when what is stored was last looked after
 	begun bool      // what Redis knows was compared once
 	busy  bool      // the last round stored something
+
+	lost     bool      // Redis has lost what was agreed
+	compared time.Time // when that was looked at last
 
 	forget  forgetter
 	outage  outage
@@ -112,7 +116,7 @@ func (h *historian) round(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := (recaller{h.queue, h.history, h.log}).settle(ctx, zones); err != nil {
+	if err := h.guard(ctx, zones); err != nil {
 		return false, err
 	}
 	if !h.begun {
@@ -148,6 +152,32 @@ func (h *historian) forgetOld(ctx context.Context) error {
 	return h.forget.stretch(ctx, now, func(ctx context.Context) (int64, error) {
 		return h.history.Forget(ctx, now.Add(-h.cfg.HistoryKeep))
 	})
+}
+
+// agreedEvery is how often what is agreed is compared.
+const agreedEvery = 2 * time.Second
+
+// guard sees to it that nothing starts in a Redis that has forgotten something before it was told.
+func (h *historian) guard(ctx context.Context, zones []string) error {
+	if now := h.now(); h.lost || now.Sub(h.compared) >= agreedEvery || now.Before(h.compared) {
+		k := agreedKeeper{h.queue, h.history, h.log, h.now}
+		var err error
+		if h.lost, err = k.check(ctx); err != nil {
+			return err
+		}
+		h.compared = now
+	}
+	// Redis may have forgotten its list of zones, too.
+	known, err := h.history.Positions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range known {
+		if p.Zone != queue.HubZone && !slices.Contains(zones, p.Zone) {
+			zones = append(zones, p.Zone)
+		}
+	}
+	return recaller{h.queue, h.history, h.log, h.lost}.settle(ctx, zones)
 }
 
 // begin gives the workers the estimates, which Redis may have forgotten, and looks

@@ -19,6 +19,7 @@ type History interface {
 	HistoryCourse
 	HistoryPlans
 	PastEnds
+	AgreedHistory
 }
 
 // HistoryCourse tells how jobs went.

@@ -36,7 +36,11 @@ type recaller struct {
 	queue   Recalling
 	history PastEnds
 	log     hclog.Logger
+	lost    bool // Redis has lost what was agreed: no zone may start before that is restored
 }
+
+// agreedGone is why a zone is shut whose hub has lost what was agreed.
+const agreedGone = "Redis has lost what was agreed about times: `muster restore` puts it back"
 
 // settle asks history for all zones that owe it.
 func (r recaller) settle(ctx context.Context, zones []string) error {
@@ -48,7 +52,9 @@ func (r recaller) settle(ctx context.Context, zones []string) error {
 		switch {
 		case !d.Recorded:
 			err = r.introduce(ctx, d.Zone)
-		case d.Owed != "":
+		case r.lost && d.Owed == "":
+			err = r.queue.KeepHistory(ctx, d.Zone, agreedGone)
+		case d.Owed != "" && !r.lost:
 			err = r.pay(ctx, d)
 		}
 		if err != nil && !errors.Is(err, queue.ErrStale) { // then it is read again soon
@@ -66,7 +72,10 @@ func (r recaller) introduce(ctx context.Context, zone string) error {
 		return err
 	}
 	why := ""
-	if pos.Last != "" {
+	switch {
+	case r.lost:
+		why = agreedGone
+	case pos.Last != "":
 		why = "history knows this zone, and Redis has forgotten that"
 	}
 	return r.queue.KeepHistory(ctx, zone, why)

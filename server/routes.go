@@ -180,6 +180,12 @@ func (s *Server) registerControl(api huma.API) {
 	huma.Register(api, post(zone+"/thaw", "End a freeze before its time"), s.thaw)
 	fsck := post(zone+"/fsck", "Compare what the queue says in several places, and mend it")
 	huma.Register(api, fsck, s.fsck)
+	huma.Register(api, get("/v1/agreed", "Show what history keeps of what was agreed"),
+		s.agreedReport)
+	huma.Register(api, post("/v1/agreed/restore", "Put back what Redis has lost of what was agreed"),
+		s.restore)
+	huma.Register(api, post("/v1/agreed/forsake", "Go on without what Redis has lost of it"),
+		s.forsake)
 	huma.Register(api, post("/v1/halt", "Stop everything"), s.halt)
 	huma.Register(api, post("/v1/lift", "End the halt"), s.lift)
 	huma.Register(api, get("/v1/pauses", "Show what stands still by order"), s.pauses)

@@ -61,6 +61,7 @@ type Queue interface {
 	Moves
 	Retrying
 	Recalling
+	AgreedKept
 }
 
 // Retrying tells by which tasks jobs of a task are done again already.
@@ -224,6 +225,7 @@ type keeping struct {
 type chronicle struct {
 	history History // nil: none
 	told    told
+	agreed  agreedWatch
 }
 
 // tending is what the rounds of duties keep, and what is made of facts.

@@ -139,7 +139,7 @@ func resultOf(err error) string {
 func (s *Server) repeat(ctx context.Context, b Submit, operator string) (*submitOutput, error) {
 	t, err := s.queue.Task(ctx, jobs.TaskID(b.ID))
 	if errors.Is(err, queue.ErrNotFound) {
-		return nil, nil
+		return nil, s.notInHistory(ctx, jobs.TaskID(b.ID))
 	}
 	if err != nil {
 		return nil, problem(err)
@@ -195,6 +195,9 @@ func neverComes(id jobs.TaskID) error {
 
 // put gives a plan an id, if it has none, and hands it to the queue.
 func (s *Server) put(ctx context.Context, p *plan) error {
+	if err := s.mayBegin(ctx); err != nil {
+		return err
+	}
 	own := p.task.ID == ""
 	for try := 1; ; try++ {
 		if own {

@@ -17,8 +17,9 @@ func newHealth() *cobra.Command {
 		Short: "Tell whether the server is well",
 		Long: `health asks the server how it is, and whether its Redis takes what is new. What is
 wrong is told in the line status: a part of the fleet that does not know what is agreed
-about times, and so begins nothing, and also what keeps nothing from starting: history
-that is not written, an inventory that was refused.
+about times, and so begins nothing; a Redis that may have forgotten what has ended, or
+has lost what was agreed, so that nothing starts; and also what keeps nothing from starting:
+history that is not written, an inventory that was refused.
 
 Exit codes: 0 the status is ok, 1 it is not, 3 the server does not answer.`,
 		Example:           "  muster health",
@@ -64,7 +65,7 @@ func (c *client) health(ctx context.Context) (h server.Health, well bool, err er
 	if err := json.Unmarshal(text, &h); err != nil || h.Status == "" {
 		return h, false, c.nonsense("it does not say how it is")
 	}
-	return h, answers && h.Status == "ok" && !h.Doubt, nil
+	return h, answers && h.Status == "ok" && !h.Doubt && !h.Stopped, nil
 }
 
 func healthText(h server.Health) string {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +64,59 @@ func TestNothingRunsTwiceWhenRedisIsRestoredFromAnOlderCopy(t *testing.T) {
 	}
 	if n := h.events()["recalled"]; n == 0 {
 		t.Error("history was not asked")
+	}
+}
+
+// A FLUSHALL takes the freeze that somebody ordered by hand. Nothing runs on that host: not before
+// the house was told, and not after it has restored what was agreed.
+func TestAFreezeByHandOutlivesAFlushAll(t *testing.T) {
+	t.Parallel()
+	f, inventory := pretend(t, fakefleet.Config{Hosts: 2})
+	h := newHouse(t, inventory)
+	h.master()
+	host := f.Hosts()[0].Name
+	if _, code := h.muster("windows", "freeze", "outage", "--host", host, "--reason", "INC-7"); code != exitOK {
+		t.Fatalf("freeze: exit %d", code)
+	}
+	var r server.AgreedReport
+	h.awaitAgreed(&r, func() bool { return strings.Contains(r.Parts[0].Kept, "1 freezes") })
+	h.redis.Do(t, "FLUSHALL")
+	h.awaitAgreed(&r, func() bool { return !r.Lost.Since.IsZero() && r.Parts[0].Comes })
+	if _, code := h.muster("health"); code != exitNotAll {
+		t.Errorf("health: exit %d, want %d", code, exitNotAll)
+	}
+	if _, code := h.muster("restore", "--reason", "INC-8"); code != exitUsage { // nobody answers
+		t.Errorf("restore without an answer: exit %d, want %d", code, exitUsage)
+	}
+	out, code := h.muster("restore", "--reason", "INC-8", "--yes")
+	if code != exitOK || !strings.Contains(out, "came back") {
+		t.Fatalf("restore: exit %d, %s", code, out)
+	}
+	id := h.submit("all", "true")
+	h.awaitTask(id, func(i jobs.TaskInfo) bool {
+		h.muster("nodes", "thaw", "--reason", "nobody else is alive")
+		return i.Outcomes[jobs.Succeeded] == 1
+	})
+	h.awaitJob(jobs.NewID(id, host), jobs.Deferred)
+	for _, e := range f.Log() {
+		if e.Host == host {
+			t.Errorf("%s ran on a host that is frozen", e.Command)
+		}
+	}
+}
+
+// awaitAgreed asks what is kept of what was agreed until it is as wanted.
+func (h *house) awaitAgreed(r *server.AgreedReport, as func() bool) {
+	h.t.Helper()
+	for late, tick := h.late(), time.Tick(100*time.Millisecond); ; {
+		if h.query(r, "restore", "--dry-run"); len(r.Parts) > 0 && as() {
+			return
+		}
+		select {
+		case <-late:
+			h.t.Fatalf("what is agreed stays %+v", r)
+		case <-tick:
+		}
 	}
 }
 

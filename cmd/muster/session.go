@@ -20,9 +20,9 @@ func clientCommands() []*cobra.Command {
 	work := []*cobra.Command{newRun(), newExec(), newPlan(), newWait(), newRetry(), newCancel(),
 		newPause(), newResume(), newHalt(), newRollout(), newGate(), newSchedules(), newSSH()}
 	look := []*cobra.Command{newTasks(), newTask(), newJobs(), newJob(), newLogs(), newEvents(),
-		newHosts(), newNodes(), newQueue(), newGroup(), newLimits(), newWindows(), newRunbooks(),
-		newBlob(), newFacts(), newHistory(), newReport(), newToken(), newACL(), newSecrets(), newHealth(),
-		newFsck()}
+		newHosts(), newNodes(), newQueue(), newGroup(), newLimits(), newWindows(), newRestore(),
+		newRunbooks(), newBlob(), newFacts(), newHistory(), newReport(), newToken(), newACL(),
+		newSecrets(), newHealth(), newFsck()}
 	for _, c := range work {
 		c.GroupID = "work"
 	}

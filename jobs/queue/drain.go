@@ -36,12 +36,20 @@ func (q *Queue) Drain(ctx context.Context, hosts map[string][]string, note strin
 	for _, host := range changed {
 		pairs = append(pairs, host, jobs.MicrosOf(now).String()+" "+oneLine(note))
 	}
+	if err := q.stampDrained(ctx); err != nil {
+		return nil, err
+	}
 	for part := range slices.Chunk(pairs, 2*chunkMax) {
 		if err := q.rdb.HSet(ctx, hubKey("drained", ""), part...).Err(); err != nil {
 			return nil, q.say("drain", err)
 		}
 	}
 	return changed, nil
+}
+
+// stampDrained tells who keeps a copy of the drained hosts that they change.
+func (q *Queue) stampDrained(ctx context.Context) error {
+	return q.say("drain", q.rdb.HIncrBy(ctx, hubKey("stamps", ""), jobs.AgreedDrained, 1).Err())
 }
 
 // Undrain ends that. It returns the hosts that were drained.
@@ -53,6 +61,9 @@ func (q *Queue) Undrain(ctx context.Context, hosts map[string][]string, note str
 	}
 	those, changed := sift(hosts, func(host string) bool { _, is := drained[host]; return is })
 	if err := q.tellHosts(ctx, those, "undrain", note); err != nil {
+		return nil, err
+	}
+	if err := q.stampDrained(ctx); err != nil {
 		return nil, err
 	}
 	for part := range slices.Chunk(changed, chunkMax) {

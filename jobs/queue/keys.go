@@ -92,14 +92,15 @@ var hubKeys = []Key{
 		"host of the task to the task that does its job again; ~id: who asked for that one, and " +
 			"whether it has all its hosts for good; expires when the task is forgotten"},
 	{"halt", "hash",
-		"Halt, Lift", "the halt of everything: id of the last order, whether it stands, who and why"},
+		"Halt, Lift, RestoreAgreed",
+		"the halt of everything: id of the last order, whether it stands, who and why"},
 	{"pauses", "hash",
-		"Pause, Resume, PauseCustomer, ResumeCustomer, PauseZone, ResumeZone, Tend",
+		"Pause, Resume, PauseCustomer, ResumeCustomer, PauseZone, ResumeZone, Tend, RestoreAgreed",
 		"task, customer or zone and its name: id of the last order, whether it pauses, who and why"},
 	{"commits", "set",
 		"Submit, Tend", "tasks whose commit has begun and is not done in all zones"},
 	{"inventory", "hash", "Publish", "version, count and time of the published inventory"},
-	{"windows", "hash", "SetTimetable, SetMovedFor, PutExcerpts, SayZones",
+	{"windows", "hash", "SetTimetable, SetMovedFor, PutExcerpts, SayZones, RestoreAgreed",
 		"the timetable as JSON (windows, freezes, approvals), its version, and by which one " +
 			"appointments were looked at last; excerpt:SCOPE: what is agreed for one customer, site, " +
 			"group, host or everyone, for workers (JSON), at the version that excerpts says; " +
@@ -117,16 +118,18 @@ var hubKeys = []Key{
 	{"pins", "hash", "blob, TendBlobs", "SHA-256 and task that needs the content: µs since when"},
 	{"facts", "hash", "SaveFacts, ForgetFacts",
 		"host to JSON of what it said of itself; ~: changes whenever others do"},
-	{"drained", "hash", "Drain, Undrain",
+	{"drained", "hash", "Drain, Undrain, RestoreAgreed",
 		"host that selections leave out, to µs since when, who and why"},
 	{"leader:<duty>", "string", "lead", "number of the term and who has the duty; PX 3 s"},
 	{"terms", "hash", "lead", "duty to the number of its last term"},
 	{"schedules", "hash",
-		"schedule", "name to JSON: what it is, who made it so, if it is paused"},
-	{"ticks", "hash", "schedule, tick",
+		"schedule, RestoreAgreed", "name to JSON: what it is, who made it so, if it is paused"},
+	{"ticks", "hash", "schedule, tick, RestoreAgreed",
 		"schedule to JSON: the last tick, the next one, those that wait to become tasks"},
-	{"stamps", "hash", "schedule",
-		"schedules: number of their changes, for who keeps a copy of them"},
+	{"agreed", "hash", "LoseAgreed, RestoreAgreed", "lost: since when Redis has forgotten what was " +
+		"agreed, and what; JSON"},
+	{"stamps", "hash", "schedule, Drain, Undrain, RestoreAgreed",
+		"schedules, drained: number of their changes, for who keeps a copy of them"},
 	{"tokens", "hash", "CreateToken, RemoveToken", "SHA-256 of a token to JSON of its name"},
 }
 

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"muster/server"
+)
+
+func newRestore() *cobra.Command {
+	var reason string
+	var dryRun, nothing, sure bool
+	c := &cobra.Command{
+		Use:   "restore",
+		Short: "Put back windows, schedules and orders that Redis has lost",
+		Long: `restore puts back what people have agreed and Redis has forgotten, after a FLUSHALL say:
+windows with their freezes and approvals, schedules, a halt, pauses and drained hosts. History
+keeps a copy of them, two seconds old at most. Until then nothing starts in any zone.
+
+A part of which Redis has a later version stays as it is. Schedules go on with their next tick:
+what they missed is not made up for. API tokens are not kept: make new ones.`,
+		Example: `  muster restore --dry-run
+  muster restore --reason 'somebody flushed the wrong Redis'
+  muster restore --nothing --reason 'it is to begin empty'`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would come back")
+	c.Flags().BoolVar(&nothing, "nothing", false, "go on with what Redis has: nothing comes back")
+	c.Flags().BoolVar(&sure, "yes", false, "do not ask")
+	addReason(c, &reason)
+	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
+		var r server.AgreedReport
+		if err := s.get(ctx, "/v1/agreed", nil, &r); err != nil {
+			return err
+		}
+		if dryRun {
+			return s.writeAgreed(r, "would come back")
+		}
+		if err := needReason(reason, "somebody flushed the wrong Redis"); err != nil {
+			return exit(exitUsage, err)
+		}
+		path := "/v1/agreed/restore"
+		if nothing {
+			path = "/v1/agreed/forsake"
+		}
+		if !sure {
+			if err := s.askRestore(r, nothing, bufio.NewReader(c.InOrStdin())); err != nil {
+				return err
+			}
+		}
+		if err := s.order(ctx, path, reason, &r); err != nil {
+			return err
+		}
+		return s.writeAgreed(r, "came back")
+	})
+}
+
+// askRestore shows what is to be done, and asks.
+func (s *session) askRestore(r server.AgreedReport, nothing bool, in *bufio.Reader) error {
+	for _, p := range r.Parts {
+		if p.Comes {
+			s.say("%s: %s, of %s", p.Part, cell(orDash(p.Kept)), moment(p.At))
+		}
+	}
+	question := "put this back?"
+	if nothing {
+		question = "give this up for good?"
+	}
+	s.say("%s [y/N]", question)
+	answer, _ := in.ReadString('\n') // an end without an answer is a no
+	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		return exit(exitUsage, errors.New("nothing was done; to answer beforehand: --yes"))
+	}
+	return nil
+}
+
+func (s *session) writeAgreed(r server.AgreedReport, comes string) error {
+	if !r.Lost.Since.IsZero() {
+		s.say("Redis had lost what was agreed, seen %s", moment(r.Lost.Since))
+	}
+	list := newGrid("PART", "HISTORY HAS", "SINCE", "REDIS HAS", "")
+	for _, p := range r.Parts {
+		does := ""
+		if p.Comes {
+			does = comes
+		}
+		since := "-"
+		if !p.At.IsZero() {
+			since = moment(p.At)
+		}
+		list.add(p.Part, cell(orDash(p.Kept)), since, cell(orDash(p.Now)), does)
+	}
+	return s.list(r, list, "history keeps nothing that was agreed")
+}

@@ -1,0 +1,284 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/hashicorp/go-hclog"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+// AgreedKept is what Redis has of what people have agreed, and how it gets that back.
+type AgreedKept interface {
+	AgreedState(ctx context.Context) (queue.AgreedState, error)
+	AgreedPart(ctx context.Context, part string) (jobs.AgreedPart, error)
+	LoseAgreed(ctx context.Context, lost jobs.AgreedLost) error
+	RestoreAgreed(ctx context.Context, parts []jobs.AgreedPart, note string) error
+}
+
+// AgreedHistory keeps a copy of it.
+type AgreedHistory interface {
+	KeepAgreed(ctx context.Context, parts []jobs.AgreedPart, now time.Time) error
+	Agreed(ctx context.Context) (map[string]jobs.AgreedPart, error)
+}
+
+// agreedKeeper keeps in history what people have agreed, and sees when Redis has forgotten it.
+type agreedKeeper struct {
+	queue   AgreedKept
+	history AgreedHistory
+	log     hclog.Logger
+	now     func() time.Time
+}
+
+// check compares Redis with what history has, and keeps what is new. It tells whether Redis has
+// lost something; then nothing is kept, or the loss would be kept, too.
+func (k agreedKeeper) check(ctx context.Context) (lost bool, err error) {
+	now, err := k.queue.AgreedState(ctx)
+	if err != nil || !now.Lost.Since.IsZero() {
+		return err == nil, err
+	}
+	kept, err := k.history.Agreed(ctx)
+	if err != nil {
+		return false, err
+	}
+	if gone := lostParts(kept, now.Parts); len(gone) > 0 {
+		lost := jobs.AgreedLost{Since: jobs.Time{Time: k.now()}, Note: lossWords(kept, gone)}
+		k.log.Error("Redis has lost what was agreed: nothing starts", "lost", lost.Note,
+			"help", "muster restore")
+		return true, k.queue.LoseAgreed(ctx, lost)
+	}
+	return false, k.keep(ctx, kept, now.Parts)
+}
+
+// keep keeps the parts that have changed.
+func (k agreedKeeper) keep(ctx context.Context, kept, now map[string]jobs.AgreedPart) error {
+	var changed []jobs.AgreedPart
+	for _, part := range jobs.AgreedParts() {
+		was, is := kept[part], now[part]
+		if was.Mark == is.Mark && (is.Fields == nil || maps.Equal(was.Fields, is.Fields)) {
+			continue
+		}
+		whole, err := k.queue.AgreedPart(ctx, part)
+		if err != nil {
+			return err
+		}
+		changed = append(changed, whole)
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	return k.history.KeepAgreed(ctx, changed, k.now())
+}
+
+// lostParts are those of which Redis has forgotten something.
+func lostParts(kept, now map[string]jobs.AgreedPart) (gone []string) {
+	for _, part := range jobs.AgreedParts() {
+		was, is := kept[part], now[part]
+		if was.Part != "" && was.LostIn(is) {
+			gone = append(gone, part)
+		}
+	}
+	return gone
+}
+
+func lossWords(kept map[string]jobs.AgreedPart, gone []string) string {
+	words := make([]string, len(gone))
+	for i, part := range gone {
+		words[i] = part
+		if has := kept[part].Words(); has != "" {
+			words[i] += " (" + has + ")"
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// agreedWatch is what one server has seen of it.
+type agreedWatch struct {
+	seen atomic.Bool // Redis was compared with history since this server started
+}
+
+// errAgreedLost is the answer to who wants to begin something.
+var errAgreedLost = errors.New("redis has lost what was agreed about times and schedules, and " +
+	"nothing starts: `muster restore --dry-run` shows what history can put back")
+
+// agreedKnown refuses new work where Redis has lost what was agreed, or may have: an empty Redis
+// belongs to a new house, or to one of which history knows more.
+func (s *Server) agreedKnown(ctx context.Context) error {
+	state, err := s.queue.AgreedState(ctx)
+	if err != nil {
+		return problem(err)
+	}
+	if !state.Lost.Since.IsZero() {
+		return away(errAgreedLost.Error() + " (" + state.Lost.Note + ")")
+	}
+	if s.history == nil || s.agreed.seen.Load() {
+		return nil
+	}
+	kept, err := s.history.Agreed(ctx)
+	empty := state.Parts[jobs.AgreedWindows].Mark == 0 &&
+		state.Parts[jobs.AgreedSchedules].Mark == 0
+	switch {
+	case err != nil && empty:
+		return away("redis knows of nothing that was agreed about times, and history, which would " +
+			"know whether it has lost that, cannot be asked: " + err.Error())
+	case err != nil:
+		return nil // Redis has what was agreed; a history that is away stops nobody
+	case len(lostParts(kept, state.Parts)) > 0:
+		return away(errAgreedLost.Error())
+	}
+	s.agreed.seen.Store(true)
+	return nil
+}
+
+// AgreedReport is the answer of GET /v1/agreed: what history keeps of what was agreed, and
+// whether Redis has lost it.
+type AgreedReport struct {
+	Lost  jobs.AgreedLost `json:"lost"`
+	Parts []AgreedCopy    `json:"parts"`
+}
+
+// AgreedCopy is one part of it.
+type AgreedCopy struct {
+	Part  string    `json:"part"`
+	Kept  string    `json:"kept"` // what history has of it
+	At    jobs.Time `json:"at"`   // since when it is so
+	Now   string    `json:"now"`  // what Redis has of it; empty: nothing
+	Comes bool      `json:"comes_back"`
+}
+
+type agreedOutput struct{ Body AgreedReport }
+
+// agreedReport compares both.
+func (s *Server) agreedReport(ctx context.Context, _ *nothing) (*agreedOutput, error) {
+	r, _, err := s.compareAgreed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &agreedOutput{r}, nil
+}
+
+func (s *Server) compareAgreed(ctx context.Context) (r AgreedReport, back []jobs.AgreedPart,
+	err error) {
+	if s.history == nil {
+		return r, nil, problem(errNoHistory)
+	}
+	state, err := s.queue.AgreedState(ctx)
+	if err != nil {
+		return r, nil, problem(err)
+	}
+	kept, err := s.history.Agreed(ctx)
+	if err != nil {
+		return r, nil, problem(err)
+	}
+	gone := lostParts(kept, state.Parts)
+	r = AgreedReport{Lost: state.Lost, Parts: []AgreedCopy{}}
+	for _, part := range jobs.AgreedParts() {
+		is, err := s.queue.AgreedPart(ctx, part)
+		if err != nil {
+			return r, nil, problem(err)
+		}
+		one := AgreedCopy{Part: part, Kept: kept[part].Words(), At: kept[part].At, Now: is.Words(),
+			Comes: slices.Contains(gone, part)}
+		if one.Comes {
+			back = append(back, kept[part])
+		}
+		r.Parts = append(r.Parts, one)
+	}
+	return r, back, nil
+}
+
+// errNothingLost is the answer to who wants to restore what is there.
+var errNothingLost = huma.Error409Conflict("Redis has lost nothing that history keeps: there is " +
+	"nothing to restore")
+
+// restore puts back what Redis has lost.
+func (s *Server) restore(ctx context.Context, in *Order) (*agreedOutput, error) {
+	g, wrong := in.reasoned("restored")
+	if len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	r, back, err := s.compareAgreed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r.Lost.Since.IsZero() && len(back) == 0 {
+		return nil, errNothingLost
+	}
+	if err := s.queue.RestoreAgreed(ctx, back, g.note()); err != nil {
+		return nil, problem(err)
+	}
+	s.logOrder("what was agreed is restored", g, "parts", len(back))
+	return &agreedOutput{r}, nil
+}
+
+// forsake goes on with what Redis has: nothing comes back, and history keeps that from now on.
+func (s *Server) forsake(ctx context.Context, in *Order) (*agreedOutput, error) {
+	g, wrong := in.reasoned("given up")
+	if len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	r, back, err := s.compareAgreed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r.Lost.Since.IsZero() && len(back) == 0 {
+		return nil, errNothingLost
+	}
+	var whole []jobs.AgreedPart
+	for i, part := range jobs.AgreedParts() {
+		p, err := s.queue.AgreedPart(ctx, part)
+		if err != nil {
+			return nil, problem(err)
+		}
+		whole, r.Parts[i].Comes = append(whole, p), false
+	}
+	if err := s.history.KeepAgreed(ctx, whole, s.now()); err != nil {
+		return nil, problem(err)
+	}
+	if err := s.queue.RestoreAgreed(ctx, nil, g.note()); err != nil {
+		return nil, problem(err)
+	}
+	s.logOrder("what was agreed and lost is given up", g, "parts", len(back))
+	return &agreedOutput{r}, nil
+}
+
+// lostAgreed says it in health; empty: nothing is lost.
+func (s *Server) lostAgreed(ctx context.Context) string {
+	state, err := s.queue.AgreedState(ctx)
+	if err != nil || state.Lost.Since.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("nothing starts: Redis has lost what was agreed, since %s: %s; "+
+		"`muster restore` puts it back", state.Lost.Since, state.Lost.Note)
+}
+
+// mayBegin refuses new work that could not be done as was agreed, and makes sure that Redis has
+// the inventory with which it was planned: jobs whose host Redis does not know fail.
+func (s *Server) mayBegin(ctx context.Context) error {
+	if err := s.agreedKnown(ctx); err != nil {
+		return err
+	}
+	return problem(s.followInventory(ctx))
+}
+
+// notInHistory refuses an id of a task that Redis has forgotten: it may have run.
+func (s *Server) notInHistory(ctx context.Context, id jobs.TaskID) error {
+	if s.history == nil {
+		return nil
+	}
+	t, err := s.history.Task(ctx, id)
+	if err != nil { // it is not there; or history is away, which stops nobody
+		return nil
+	}
+	return conflict(id, "history knows it since "+t.Submitted.String()+", and Redis has forgotten "+
+		"it; `muster task "+string(id)+"` shows what became of it")
+}
