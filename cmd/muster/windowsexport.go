@@ -26,7 +26,7 @@ func newWindowsExport() *cobra.Command {
 want to see it in their calendar. What nobody has approved yet is TENTATIVE there. It is
 what is agreed now: whoever needs it later exports it again.`,
 		Example: `  muster windows export fw001 > fw001.ics
-  muster windows export --window acme-sunday --from 2027-01-01 --until 2028-01-01 > acme.ics`,
+  muster windows export --window acme-sunday --until 2028-01-01 > acme.ics`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeHostName,
 	}
