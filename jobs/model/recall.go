@@ -72,13 +72,17 @@ func (c *call) recall(t *task, p Past, out *Recalled) {
 	_, held := c.Held[t.id].Score(id)
 	switch {
 	case j.State == jobs.Ended || (j.State == "" && !queued && !again && !held):
-	case p.End.Outcome == "":
+	case p.End.Outcome == "" && t.Committed != 0:
 		if j.State == jobs.Running || j.State == jobs.Lost || j.Counts.Attempt >= p.Attempt {
 			return
 		}
 		c.began(id, j, t, p)
 		out.Lost++
-	default:
+	case p.End.Outcome != "" || j.Counts.Attempt < p.Attempt:
+		if p.End.Outcome == "" {
+			p.End = End{At: c.now, Outcome: jobs.Unknown,
+				Error: "it began, and Redis had forgotten its task before that was committed"}
+		}
 		j.Counts.Attempt = max(j.Counts.Attempt, p.Attempt)
 		j.Node, j.Token = p.Node, cmp.Or(j.Token, jobs.Token(c.flags.Epoch))
 		j.Started = cmp.Or(p.Began, j.Started)
@@ -95,19 +99,19 @@ func (c *call) recall(t *task, p Past, out *Recalled) {
 
 // began is a job with an attempt that Redis had forgotten.
 func (c *call) began(id jobs.ID, j Job, t *task, p Past) {
-	token := cmp.Or(j.Token, jobs.Token(c.flags.Epoch))
 	c.appoint(id, c.now)
 	c.write(func() { c.Queue.Remove(id) })
 	c.write(func() { c.Held.remove(t.id, id) })
 	c.change(id, func(kept *Job) {
-		kept.State, kept.Was, kept.Token, kept.Node = jobs.Lost, "", token, p.Node
+		kept.State, kept.Was, kept.Node = jobs.Lost, "", p.Node
+		kept.Token = j.Token // a child that has the job, and speaks later, has a newer one
 		kept.Counts.Attempt = p.Attempt
 		kept.Started = cmp.Or(j.Started, p.Began, c.now)
 		kept.Due = cmp.Or(j.Due, t.Due)
 	})
 	c.started(t)
 	if t.Head.Guarded {
-		c.acquire(id, c.needs(id, t), token)
+		c.acquire(id, c.needs(id, t), j.Token)
 		c.doubt(id, t)
 	}
 	c.event("lost", id)

@@ -113,6 +113,35 @@ func TestAThawEndsTheWaitForHistory(t *testing.T) {
 	})
 }
 
+// History may be asked before a child has said what it has in hand: its job is not lost then.
+func TestAJobInHandIsNotLostBecauseHistoryWasAskedFirst(t *testing.T) {
+	t.Parallel()
+	twins(t, func(t *testing.T, w *twin) {
+		w.reset(t)
+		before := w.epoch(t, model.Hello{Run: "r1"})
+		w.submit(t, host(0))
+		w.recall(t, model.Recall{Verb: "keep"})
+		var id jobs.ID
+		for of := range w.zone.Tasks {
+			id = jobs.NewID(of, host(0))
+		}
+		w.now++
+		token := jobs.Token(w.now) // of a take that Redis has forgotten
+		w.now++
+		w.epoch(t, model.Hello{Run: "r2", Knew: before.Epoch})
+		w.recall(t, model.Recall{Verb: "jobs", Owed: w.zone.Flags.Owed, Task: id.Task(),
+			Jobs: []model.Past{{Host: host(0), Attempt: 1, Node: "n1/1", Began: w.now}}})
+		if j := w.zone.Jobs[id]; j.State != jobs.Lost {
+			t.Fatalf("it is %s", j.State)
+		}
+		w.epoch(t, model.Hello{Run: "r2", Knew: before.Epoch, Who: "n1/1",
+			Jobs: []model.InHand{{Job: id, Token: token, Left: time.Minute}}})
+		if j := w.zone.Jobs[id]; j.State != jobs.Running || j.Token != token {
+			t.Errorf("the job of a child that has it is %s with token %d", j.State, j.Token)
+		}
+	})
+}
+
 // A job of a group that history knows as unknown freezes the group, as it did when it ended.
 func TestAnUnknownEndThatIsRecalledFreezesItsGroup(t *testing.T) {
 	t.Parallel()

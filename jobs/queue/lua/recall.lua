@@ -14,7 +14,8 @@
 -- Returns {ok | absent | stale (it is owed for another reason by now), ended, lost}
 -- Keeps: a job that has ended stays as it is. One that history knows as ended ends in the same
 --      way. One of which history knows a later attempt is lost: who has it next finds out
---      what became of that. Repeating a call changes nothing.
+--      what became of that; of a task that is not committed nobody has it next, and it ends
+--      unknown. Repeating a call changes nothing.
 
 local verb, owed, task = ARGV[1], ARGV[2], ARGV[3]
 
@@ -38,7 +39,8 @@ end
 -- began is a job with an attempt that Redis had forgotten.
 local function began(id, t, j, at)
   if j.state == 'running' or j.state == 'lost' or j.attempt >= tonumber(at.attempt) then return end
-  j.state, j.was, j.live, j.token = 'lost', false, false, j.token or m.zone.epoch
+  -- Its token stays as old as it is: a child that has the job, and speaks later, has a newer one.
+  j.state, j.was, j.live = 'lost', false, false
   j.attempt, j.node, j.started = tonumber(at.attempt), at.node, j.started or at.began ~= '0' and at.began or m.at
   j.due = j.due > 0 and j.due or t.due
   m.w('ZADD', m.kAgain, m.at, id)
@@ -50,7 +52,7 @@ local function began(id, t, j, at)
     m.w('HSET', t.key, 'started', m.at)
   end
   if t.guard then
-    m.acquire(id, m.needs(id, t), j.token)
+    m.acquire(id, m.needs(id, t), j.token or '0')
     m.doubt(id, m.needs(id, t))
   end
   m.event('lost', id, '{"node":' .. cjson.encode(at.node) ..
@@ -69,15 +71,21 @@ local function jobs()
   end
   local names, ids, inQueue, inAgain, inHeld = m.places(task, table.concat(hosts, '\n'), 0, #hosts)
   m.readJobs(ids)
+  local committed = call('HGET', t.key, 'committed')
   local aside, gone = {'ZADD', m.kHeld .. task, 'XX'}, {'ZREM', m.kHeld .. task}
   for i, host in ipairs(names) do
     local id, o = ids[i], what[host]
     local j = m.job(id)
     if j.state == 'ended' or not (j.state or inQueue[i] or inAgain[i] or inHeld[i]) then
       -- it ended here too, or is not of this zone
-    elseif o.outcome == '' then
+    elseif o.outcome == '' and committed then
       began(id, t, j, o)
-    else
+    elseif o.outcome ~= '' or j.attempt < tonumber(o.attempt) then
+      if o.outcome == '' then
+        -- Its task was committed in what Redis has forgotten, and may expire before it is again.
+        o.outcome, o.at = 'unknown', m.at
+        o.err = 'it began, and Redis had forgotten its task before that was committed'
+      end
       j.attempt, j.node = math.max(j.attempt, tonumber(o.attempt)), o.node
       j.token = j.token or m.zone.epoch
       if o.began ~= '0' then j.started = o.began end
