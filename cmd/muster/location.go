@@ -28,6 +28,7 @@ var flagsOf = map[string]string{
 	"body.outcomes":     "--outcome: ",
 	"body.skip_missing": "--skip-missing: ",
 	"path.customer":     "--customer: ",
+	"body.customer":     "--customer: ",
 
 	"body.from":    "--from: ",
 	"body.until":   "--until: ",

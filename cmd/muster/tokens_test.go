@@ -10,10 +10,8 @@ import (
 func TestABadTokenIsListedWithTheOthers(t *testing.T) {
 	t.Parallel()
 	a := newFakeAPI(t, map[string]http.HandlerFunc{
-		"GET /v1/tokens": func(w http.ResponseWriter, _ *http.Request) {
-			w.Write([]byte(`{"tokens": [{"name": "alice", "created": "2026-11-21T10:00:00.000Z"},
-				{"name": "unreadable-0123456789ab", "created": null, "wrong": "its record is bad"}]}`))
-		}})
+		"GET /v1/tokens": answer(`{"tokens": [{"name": "alice", "created": "2026-11-21T10:00:00.000Z"},
+			{"name": "unreadable-0123456789ab", "created": null, "wrong": "its record is bad"}]}`)})
 	code, out, words := muster(t, a.URL, "token", "ls")
 	if code != 0 || !strings.Contains(out, "alice") || !strings.Contains(out, "unreadable-0123456789ab") ||
 		!strings.Contains(words, "its record is bad, so it proves nobody; `muster token rm "+
