@@ -57,7 +57,7 @@ func addMasterFlags(f *roleFlags) {
 }
 
 func runMaster(ctx context.Context, f *roleFlags) error {
-	b, err := ownBinary()
+	b, err := ownBinary(queue.RoleNode)
 	if err != nil {
 		return err
 	}
@@ -104,6 +104,7 @@ func (b binary) open(ctx context.Context, f *roleFlags) (*role, error) {
 
 // binary is the file that this process was started from.
 type binary struct {
+	as   queue.Role // of the master, and of its children
 	path string     // by which it can be started again, also after an upgrade
 	kept []*os.File // by the binary before this one, at an upgrade
 
@@ -112,14 +113,14 @@ type binary struct {
 	vital  vital
 }
 
-func ownBinary() (binary, error) {
+func ownBinary(as queue.Role) (binary, error) {
 	path, err := proc.Path(os.Args[0])
 	if err != nil {
 		return binary{}, err
 	}
 	kept, err := proc.Kept(os.Getenv(proc.KeptEnv))
 	os.Unsetenv(proc.KeptEnv)
-	return binary{path: path, kept: kept, listen: func() {}}, err
+	return binary{as: as, path: path, kept: kept, listen: func() {}}, err
 }
 
 // childEnv is all that a child sees of the environment: no secret is in it.
@@ -147,7 +148,7 @@ func threadsOf(cores, children int) int {
 }
 
 func (b binary) config(s settings.Settings) (master.Config, error) {
-	c, err := s.MasterConfig(b.path, version)
+	c, err := s.MasterConfig(b.as, b.path, version)
 	c.Env = workerEnv(c.Children)
 	c.Identity = identity(s.Node.Dir)
 	return c, err

@@ -80,7 +80,7 @@ func (h *house) together(c *client, cmd string, disruptive bool) map[string]int 
 			hosts = append(hosts, nameOf(2*i+member))
 		}
 		t, err := c.submit(h.t.Context(), server.Submit{Runbook: "exec", On: strings.Join(hosts, ","),
-			Args: map[string]string{"cmd": cmd}, At: at, Manner: server.Manner{Disruptive: disruptive}, As: "alice"}, nil)
+			Args: map[string]string{"cmd": cmd}, At: at, Manner: server.Manner{Disruptive: disruptive}}, nil)
 		if err != nil {
 			h.t.Fatal(err)
 		}

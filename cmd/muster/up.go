@@ -35,7 +35,7 @@ place (USR2) is for masters that run on their own: see muster master.`,
 }
 
 func runUp(ctx context.Context, f *roleFlags) error {
-	b, err := ownBinary()
+	b, err := ownBinary(queue.RoleServer)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"muster/internal/proc"
 	"muster/internal/settings"
+	"muster/jobs/queue"
 	"muster/master"
 )
 
@@ -55,7 +56,7 @@ func (v vital) succeeded(next vital) error {
 // checkMaster is the other side of a trial: it does all that a master does at its
 // start and that can fail, but for what Redis can be the reason of.
 func checkMaster(out io.Writer, f *roleFlags) error {
-	b, err := ownBinary()
+	b, err := ownBinary(queue.RoleNode)
 	if err != nil {
 		return exit(exitUsage, err)
 	}

@@ -58,7 +58,7 @@ func runWorker(ctx context.Context) error {
 
 func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.Child) error {
 	log := newLogger(cfg.Log, "worker").With("pid", os.Getpid(), "slot", h.Slot)
-	cfg.Redis.Role, cfg.Redis.Node, cfg.Redis.Slot = queue.RoleNode, h.Node, h.Slot
+	cfg.Redis.Role, cfg.Redis.Node, cfg.Redis.Slot = cfg.As, h.Node, h.Slot
 	q, err := queue.OpenLazy(cfg.Redis)
 	if err != nil {
 		return exit(exitUsage, err)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"muster/jobs/queue"
 )
 
 var here = machine{host: "here", uid: 0, agent: "/agent"}
@@ -149,7 +151,7 @@ func TestTheChildGetsItsConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := s.ForChild()
+	data, err := s.ForChild(queue.RoleServer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +159,7 @@ func TestTheChildGetsItsConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Redis.URL != "redis://:secret@127.0.0.1:1/0" || c.Worker.Slots != 7 || c.SSH.TCP != s.SSH.TCP {
+	if c.Redis.URL != "redis://:secret@127.0.0.1:1/0" || c.Worker.Slots != 7 || c.As != queue.RoleServer || c.SSH.TCP != s.SSH.TCP {
 		t.Errorf("child has %+v", c)
 	}
 	if _, err := ParseChild([]byte("{")); err == nil {
