@@ -165,13 +165,15 @@ func TestRefusals(t *testing.T) {
 		{"words that name their place", 422, `{"errors": [{"location": "query.on", "message": "selector \"x\": gone"},
 			{"location": "query.on", "message": "is empty"}]}`, "", exitUsage, "selector \"x\": gone\nselector: is empty"},
 		{"no token", 401, `{"title": "Unauthorized", "detail": "a token is needed"}`, "", exitNotAll,
-			"a token is needed\nset MUSTER_TOKEN to a token; `muster token create NAME` on the server's machine makes one"},
+			"a token is needed\nset MUSTER_TOKEN to a token; `muster token create NAME` makes one, on " +
+				"the server's machine over its unix socket"},
 		{"no token, already said", 401, `{"detail": "a token is needed: set MUSTER_TOKEN"}`, "", exitNotAll,
 			"a token is needed: set MUSTER_TOKEN"},
 		{"wrong token", 401, `{"detail": "this token is not known"}`, "muster_x", exitNotAll,
 			"this token is not known\nthe token in MUSTER_TOKEN is not accepted for this"},
 		{"forbidden", 403, `{"detail": "not this machine"}`, "", exitNotAll,
-			"not this machine\nset MUSTER_TOKEN to a token; `muster token create NAME` on the server's machine makes one"},
+			"not this machine\nset MUSTER_TOKEN to a token; `muster token create NAME` makes one, on " +
+				"the server's machine over its unix socket"},
 		{"not found", 404, `{"detail": "task is not known"}`, "", exitNotAll, "task is not known"},
 		{"Redis is away", 503, `{"detail": "redis: connection refused"}`, "", exitNotAll, "redis: connection refused"},
 		{"only a title", 500, `{"title": "Internal Server Error"}`, "", exitNotAll, "Internal Server Error"},

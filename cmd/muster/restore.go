@@ -18,11 +18,12 @@ func newRestore() *cobra.Command {
 		Use:   "restore",
 		Short: "Put back windows, schedules and orders that Redis has lost",
 		Long: `restore puts back what people have agreed and Redis has forgotten, after a FLUSHALL say:
-windows with their freezes and approvals, schedules, a halt, pauses and drained hosts. History
-keeps a copy of them, two seconds old at most. Until then nothing starts in any zone.
+windows with their freezes and approvals, schedules, a halt, pauses and drained hosts.
+History keeps a copy of them, two seconds old at most. Until then nothing starts in any
+zone.
 
-A part of which Redis has a later version stays as it is. Schedules go on with their next tick:
-what they missed is not made up for. API tokens are not kept: make new ones.`,
+A part of which Redis has a later version stays as it is. Schedules go on with their next
+tick: what they missed is not made up for. API tokens are not kept: make new ones.`,
 		Example: `  muster restore --dry-run
   muster restore --reason 'somebody flushed the wrong Redis'
   muster restore --nothing --reason 'it is to begin empty'`,
