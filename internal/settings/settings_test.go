@@ -159,7 +159,8 @@ func TestTheChildGetsItsConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Redis.URL != "redis://:secret@127.0.0.1:1/0" || c.Worker.Slots != 7 || c.As != queue.RoleServer || c.SSH.TCP != s.SSH.TCP {
+	if c.Redis.URL != "redis://:secret@127.0.0.1:1/0" || c.Worker.Slots != 7 || c.As != queue.RoleServer ||
+		c.SSH.TCP != s.SSH.TCP {
 		t.Errorf("child has %+v", c)
 	}
 	if _, err := ParseChild([]byte("{")); err == nil {
