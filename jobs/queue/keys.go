@@ -27,8 +27,7 @@ var zoneKeys = []Key{
 		"jobs that started, and what waits: id by µs when anyone may touch it next"},
 	{"held:<task>", "zset", "put, move, step, end, fsck, appoint, recall",
 		"jobs of a task that is not committed, or paused, with their scores"},
-	{"parked", "set",
-		"step, move", "tasks of which jobs were laid aside in held:<task> by a take"},
+	{"parked", "set", "step, move", "tasks of which jobs were laid aside in held:<task> by a take"},
 	{"task:<id>", "hash",
 		"put, move, step, checkpoint, lose, end, epoch, control, fsck, speak, appoint, recall",
 		"this zone's part of a task: spec, hosts in chunks, counters, flags, and from its first take " +
@@ -68,8 +67,7 @@ var zoneKeys = []Key{
 	{"traits:<version>", "hash", "Publish",
 		"host of an inventory to its customer, group and limits, separated by blanks; " +
 			"limits of later inventories are added for the tasks that are open"},
-	{"hosts:<version>", "hash",
-		"Publish", "the hosts of this zone in an inventory: name to JSON"},
+	{"hosts:<version>", "hash", "Publish", "the hosts of this zone in an inventory: name to JSON"},
 	{"wake", "channel",
 		"move, step, lose, end, epoch, control, recall", "something became due; a hint"},
 }
@@ -80,8 +78,7 @@ var hubKeys = []Key{
 	{"node:<id>", "string", "Beat, Gone", "JSON of the node; PX 15 s, beat every 5 s"},
 	{"zones", "set", "Submit, Publish", "zones that were ever used"},
 	{"tasks", "zset", "Submit", "task id by µs of its submit, the newest 10,000"},
-	{"task:<id>", "hash",
-		"Submit", "what a task is in all its zones; expires 70 days after submit"},
+	{"task:<id>", "hash", "Submit", "what a task is in all its zones; expires 70 days after submit"},
 	{"chain:<id>", "hash", "SaveChain, NoteChain, EndChain, AskChain",
 		"tasks that follow each other: what they are (JSON), what was decided, and what came of " +
 			"it; expires 70 days after submit"},
@@ -97,8 +94,7 @@ var hubKeys = []Key{
 	{"pauses", "hash",
 		"Pause, Resume, PauseCustomer, ResumeCustomer, PauseZone, ResumeZone, Tend, RestoreAgreed",
 		"task, customer or zone and its name: id of the last order, whether it pauses, who and why"},
-	{"commits", "set",
-		"Submit, Tend", "tasks whose commit has begun and is not done in all zones"},
+	{"commits", "set", "Submit, Tend", "tasks whose commit has begun and is not done in all zones"},
 	{"inventory", "hash", "Publish", "version, count and time of the published inventory"},
 	{"windows", "hash", "SetTimetable, SetMovedFor, PutExcerpts, SayZones, RestoreAgreed",
 		"the timetable as JSON (windows, freezes, approvals), its version, and by which one " +
