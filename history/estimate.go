@@ -18,7 +18,7 @@ const recentMax = 10
 
 // Kind is what jobs have in common that take about equally long.
 type Kind struct {
-	Runbook  string `json:"runbook"`
+	Work     string `json:"work"` // see jobs.WorkOf
 	Model    string `json:"model"`
 	Customer string `json:"customer"`
 }
@@ -60,11 +60,12 @@ func took(j Job) (time.Duration, bool) {
 }
 
 // learn adds what jobs took to the estimates, and returns those that changed.
-func (s *Store) learn(ctx context.Context, tx *sql.Tx, list []Job) ([]Estimate, error) {
+func (s *Store) learn(ctx context.Context, tx *sql.Tx, list []Job, now time.Time) ([]Estimate,
+	error) {
 	fresh := map[Kind][]Job{}
 	for _, j := range list {
-		if _, ok := took(j); ok && j.Runbook != "" {
-			k := Kind{clean(j.Runbook), clean(j.Model), clean(j.Customer)}
+		if _, ok := took(j); ok && j.Asked != nil && j.Asked.Ran != nil && j.Asked.Ran.Work != "" {
+			k := Kind{clean(j.Asked.Ran.Work), clean(j.Model), clean(j.Customer)}
 			fresh[k] = append(fresh[k], j)
 		}
 	}
@@ -83,17 +84,18 @@ func (s *Store) learn(ctx context.Context, tx *sql.Tx, list []Job) ([]Estimate, 
 		}
 		recent = append(recent, before...)
 		recent = recent[:min(len(recent), recentMax)]
-		rows = append(rows, []any{k.Runbook, k.Model, k.Customer, writeRecent(recent)})
+		rows = append(rows, []any{k.Work, k.Model, k.Customer, writeRecent(recent),
+			int64(jobs.MicrosOf(now))})
 		changed = append(changed, estimate(k, recent))
 	}
-	t := table{"estimates", strings.Fields("runbook model customer recent"),
-		replace("runbook, model, customer", "recent")}
+	t := table{"estimates", strings.Fields("work model customer recent at"),
+		replace("work, model, customer", "recent", "at")}
 	return changed, s.insert(ctx, tx, t, rows)
 }
 
 func recentOf(ctx context.Context, tx *sql.Tx, k Kind) ([]time.Duration, error) {
-	rows, err := tx.QueryContext(ctx, `select recent from estimates where runbook = $1 and model = $2
-		and customer = $3`, k.Runbook, k.Model, k.Customer)
+	rows, err := tx.QueryContext(ctx, `select recent from estimates where work = $1 and model = $2
+		and customer = $3`, k.Work, k.Model, k.Customer)
 	if err != nil {
 		return nil, err
 	}
@@ -130,14 +132,33 @@ func readRecent(text string) ([]time.Duration, error) {
 	return out, nil
 }
 
+// estimatesMax is how many estimates are kept, those that changed last. What is run once, with
+// arguments that never come again, leaves one for each model and customer.
+const estimatesMax = 20_000
+
+// ForgetEstimates deletes the estimates that changed first, where there are too many, and
+// reports whether there were.
+func (s *Store) ForgetEstimates(ctx context.Context) (bool, error) {
+	cut := int64(0)
+	text := fmt.Sprintf("select at from estimates order by at desc limit 1 offset %d", estimatesMax)
+	err := s.rows(ctx, "forget", text, nil, func(scan func(...any) error) error { return scan(&cut) })
+	if err != nil || cut == 0 {
+		return false, err
+	}
+	return true, s.tx(ctx, "forget", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "delete from estimates where at <= $1", cut)
+		return err
+	})
+}
+
 // Estimates lists all estimates.
 func (s *Store) Estimates(ctx context.Context) ([]Estimate, error) {
 	var out []Estimate
-	err := s.rows(ctx, "estimates", "select runbook, model, customer, recent from estimates", nil,
+	err := s.rows(ctx, "estimates", "select work, model, customer, recent from estimates", nil,
 		func(scan func(...any) error) error {
 			var k Kind
 			var text string
-			if err := scan(&k.Runbook, &k.Model, &k.Customer, &text); err != nil {
+			if err := scan(&k.Work, &k.Model, &k.Customer, &text); err != nil {
 				return err
 			}
 			recent, err := readRecent(text)
@@ -145,7 +166,7 @@ func (s *Store) Estimates(ctx context.Context) ([]Estimate, error) {
 			return err
 		})
 	slices.SortFunc(out, func(a, b Estimate) int {
-		return cmp.Or(cmp.Compare(a.Runbook, b.Runbook), cmp.Compare(a.Model, b.Model),
+		return cmp.Or(cmp.Compare(a.Work, b.Work), cmp.Compare(a.Model, b.Model),
 			cmp.Compare(a.Customer, b.Customer))
 	})
 	return out, err

@@ -110,7 +110,7 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, b Batch, now time.Time) ([]
 			return nil, fmt.Errorf("attempts: %w", err)
 		}
 	}
-	return s.learn(ctx, tx, taken)
+	return s.learn(ctx, tx, taken, now)
 }
 
 // Reconcile stores what Redis knows of a task and of jobs that have ended, beside

@@ -26,17 +26,26 @@ type Excerpts struct {
 	Table *windows.Timetable
 }
 
-// Estimate is how long a runbook takes on hosts of a kind, by its last successes.
+// Estimate is how long the same work takes on hosts of a kind, by its last successes.
 type Estimate struct {
 	P50 time.Duration `json:"p50_ns"`
 	P90 time.Duration `json:"p90_ns"`
 	N   int           `json:"n"` // runs that it is made of
 }
 
-// EstimateField is under which name the hub keeps the estimate of a runbook for hosts
-// like h: of the same model, which is their label, and the same customer.
-func EstimateField(runbook string, h fleet.Host) string {
-	return runbook + "|" + h.Labels["model"] + "|" + h.Customer
+// EstimateField is under which name the hub keeps the estimate of some work, see WorkOf, for
+// hosts like h: of the same model, which is their label, and the same customer.
+func EstimateField(work string, h fleet.Host) string {
+	return work + "|" + h.Labels["model"] + "|" + h.Customer
+}
+
+// Work is a name for what the task does on a host, see WorkOf. Of a task that an older muster
+// submitted it is the runbook's, of which there is no estimate.
+func (s Spec) Work() string {
+	if s.Ran == nil {
+		return s.Runbook
+	}
+	return s.Ran.Work
 }
 
 // Place is where a host is, as windows know it.

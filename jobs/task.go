@@ -37,6 +37,9 @@ type Timing struct {
 	Reserve  time.Duration `json:"reserve,omitempty"`  // kept within the window for going back
 	Override string        `json:"override,omitempty"` // who says why freezes do not hold for it
 	After    Micros        `json:"after,omitempty"`    // not before; 0: at once
+	// Unsaid: neither the runbook nor a person said how long it takes. Expect is the bound of an
+	// attempt then, and it enters a window only where the hub has an estimate at its submit.
+	Unsaid bool `json:"unsaid,omitempty"`
 }
 
 // Task is one request of an operator as it goes into the queue.

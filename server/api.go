@@ -47,6 +47,10 @@ type Timed struct {
 	// Window lets jobs begin only in approved windows of their hosts, whatever the runbook
 	// says; nothing makes it less.
 	Window bool `json:"window,omitempty"`
+	// Expect is how long it takes on a host, such as 20m, where no earlier success of the same
+	// runbook with the same arguments tells it, whatever the runbook says. Work that needs a window
+	// is refused where nothing tells how long it takes.
+	Expect string `json:"expect,omitempty"`
 	// SkipClosed leaves out hosts for which no opening is known. Else they are a mistake.
 	SkipClosed bool `json:"skip_closed,omitempty"`
 	// OverrideFreeze is why freezes do not hold for this task. It is kept as an event.

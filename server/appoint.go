@@ -37,9 +37,12 @@ func (s *Server) appoint(ctx context.Context, p *plan, how Timed,
 	if !spec.Window && offset == nil && len(book.Agreed().Freezes) == 0 {
 		return nil, nil
 	}
-	seats, err := s.seats(ctx, p, offset)
+	seats, unknown, err := s.seats(ctx, p, offset)
 	if err != nil {
 		return nil, err
+	}
+	if wrong := nobodyKnows(*spec, unknown, len(seats)); wrong != nil {
+		return wrong, nil
 	}
 	var slots map[string]int
 	if spec.Window {
@@ -71,26 +74,44 @@ func (s *Server) appoint(ctx context.Context, p *plan, how Timed,
 	return nil, nil
 }
 
-// seats are the hosts of a plan with what the book asks about them.
+// nobodyKnows refuses work in a window of which nothing says how long it takes.
+func nobodyKnows(spec jobs.Spec, hosts []string, of int) []error {
+	if !spec.Window || !spec.Unsaid || len(hosts) == 0 {
+		return nil
+	}
+	return []error{mistake("body.expect", "nobody knows how long %s takes with these arguments on %d "+
+		"of %d hosts: %s: no success of it there is known, and the runbook has no `expect`; so nobody "+
+		"knows whether it fits into a window: say how long it takes with --expect, as in --expect 5m "+
+		"(of a schedule: `expect: 5m`)",
+		spec.Runbook, len(hosts), of, brief(fleet.Fold(hosts)))}
+}
+
+// seats are the hosts of a plan with what the book asks about them. unknown are those on which
+// the same work never succeeded.
 func (s *Server) seats(ctx context.Context, p *plan, offset func(string) time.Duration) (
-	[]windows.Seat, error) {
-	spec, seats := p.task.Spec, make([]windows.Seat, len(p.picked))
+	seats []windows.Seat, unknown []string, err error) {
+	spec := p.task.Spec
+	seats = make([]windows.Seat, len(p.picked))
 	fields := map[string]bool{}
 	if spec.Window {
 		for _, h := range p.picked {
-			fields[jobs.EstimateField(spec.Runbook, h)] = true
+			fields[jobs.EstimateField(spec.Work(), h)] = true
 		}
 	}
 	estimates, err := s.queue.Estimates(ctx, slices.Collect(maps.Keys(fields)))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	from := s.now()
 	if at := p.task.At.Time(); at.After(from) {
 		from = at
 	}
 	for i, h := range p.picked {
-		takes := cmp.Or(estimates[jobs.EstimateField(spec.Runbook, h)].P90, spec.Expect)
+		known := estimates[jobs.EstimateField(spec.Work(), h)].P90
+		if known == 0 {
+			unknown = append(unknown, h.Name)
+		}
+		takes := cmp.Or(known, spec.Expect)
 		seats[i] = windows.Seat{Place: jobs.Place(h), Zone: h.Zone, From: from, Takes: takes}
 		if spec.Disruptive {
 			seats[i].Group = h.Group
@@ -102,7 +123,7 @@ func (s *Server) seats(ctx context.Context, p *plan, offset func(string) time.Du
 			}
 		}
 	}
-	return seats, nil
+	return seats, unknown, nil
 }
 
 // slots are how many jobs the nodes of each zone do at a time.

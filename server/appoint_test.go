@@ -100,7 +100,7 @@ func TestASubmitOfWindowedWorkWaitsForItsWindow(t *testing.T) {
 	if got := w.submit(plain); got.Windows != nil {
 		t.Errorf("got %+v", got.Windows)
 	}
-	plain.Window = true
+	plain.Window, plain.Expect = true, "5m"
 	refused(plain, "no approved window")
 }
 
@@ -110,14 +110,15 @@ func TestTheEstimateOfHistoryGoesBeforeThatOfTheRunbook(t *testing.T) {
 	text, _ := nights()
 	w.agreed(text)
 	b := server.Submit{Runbook: "flash", On: "fw001", As: "alice", DryRun: true}
-	long := map[string]string{"flash||acme": `{"p50_ns":1,"p90_ns":4000000000000,"n":10}`}
+	field := w.dry(b).Ran.Work + "||acme"
+	long := map[string]string{field: `{"p50_ns":1,"p90_ns":4000000000000,"n":10}`}
 	if err := w.queue.SaveEstimates(t.Context(), long); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.dry(b).Windows; got.Seconds != 4000 || got.Openings[0].Count != 1 {
 		t.Errorf("got %+v", got)
 	}
-	long["flash||acme"] = `{"p50_ns":1,"p90_ns":5000000000000,"n":10}` // and ten minutes to go back
+	long[field] = `{"p50_ns":1,"p90_ns":5000000000000,"n":10}` // and ten minutes to go back
 	if err := w.queue.SaveEstimates(t.Context(), long); err != nil {
 		t.Fatal(err)
 	}

@@ -409,7 +409,8 @@ func request(e windows.Entry) Submit {
 		Rollout: jobs.AskOf(e.Rollout),
 		// What has no opening at a tick may have one at the next. A rule counts all hosts that
 		// are selected, so it can leave none out: such a tick has no task, and says for whom.
-		Timed: Timed{Window: e.Window == windows.WindowRequired, SkipClosed: e.Rollout == nil}}
+		Timed: Timed{Window: e.Window == windows.WindowRequired, Expect: e.Expect,
+			SkipClosed: e.Rollout == nil}}
 }
 
 // words are mistakes in one line.

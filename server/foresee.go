@@ -36,7 +36,11 @@ type TakenTime struct {
 	Hosts     int     `json:"hosts"`
 	Usual     float64 `json:"seconds"`     // the p50 of the last successes
 	Most      float64 `json:"seconds_p90"` // so long an opening must be
-	Successes int     `json:"successes"`   // that it comes from; 0: the runbook expects it
+	Successes int     `json:"successes"`   // that it comes from; 0: it was said
+
+	// Unsaid: nobody knows. It never succeeded there, and neither the runbook nor who asks says it;
+	// the times are the bound of an attempt.
+	Unsaid bool `json:"unsaid,omitempty"`
 }
 
 // FilledWindow is an opening, and how many hosts of the task are done in it.
@@ -218,20 +222,19 @@ func placeOf(h fleet.Host, disruptive bool, needs []string, limits []fleet.Limit
 	return jobs.Place(h), slices.Compact(holds)
 }
 
-// lasts is how long a runbook takes on a host: usually, and at most as a rule. It is what a
+// lasts is how long a task takes on a host: usually, and at most as a rule. It is what a
 // worker takes to admit the job; see attempt.rule there.
-func (w *foretelling) lasts(runbook string, expect time.Duration, h fleet.Host) (usual,
-	most time.Duration) {
-	field := jobs.EstimateField(runbook, h)
+func (w *foretelling) lasts(spec jobs.Spec, h fleet.Host) (usual, most time.Duration) {
+	field := jobs.EstimateField(spec.Work(), h)
 	e := w.estimates[field]
 	if usual, most = e.P50, e.P90; most == 0 {
-		usual, most = expect, expect
+		usual, most = spec.Expect, spec.Expect
 	}
 	if w.taken != nil {
 		t := w.taken[field]
 		if t == nil {
 			t = &TakenTime{Model: h.Labels["model"], Customer: h.Customer, Successes: e.N,
-				Usual: usual.Seconds(), Most: most.Seconds()}
+				Usual: usual.Seconds(), Most: most.Seconds(), Unsaid: e.P90 == 0 && spec.Unsaid}
 			w.taken[field] = t
 		}
 		t.Hosts++

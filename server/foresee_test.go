@@ -80,7 +80,7 @@ func TestAPlanTellsHowManyFitIntoEachWindow(t *testing.T) {
 	if len(f.Slots) != 1 || f.Slots[0] != (server.SlotNeed{Zone: "default", Slots: 10, Want: 34}) {
 		t.Errorf("slots %+v", f.Slots)
 	}
-	if len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "of 200 hosts there is no success yet") {
+	if len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "on 200 hosts it never succeeded with these arguments") {
 		t.Errorf("notes %q", f.Notes)
 	}
 	if list, err := w.queue.Tasks(t.Context(), 10); err != nil || len(list) != 0 {
@@ -166,6 +166,14 @@ func TestAPlanKnowsTheQueueAndTheLastSuccesses(t *testing.T) {
 	})
 }
 
+// execWork is a name for what run runs.
+func (w *world) execWork() string {
+	w.t.Helper()
+	b := run("all")
+	b.DryRun = true
+	return w.dry(b).Ran.Work
+}
+
 // learn stores a success, as an earlier task had it.
 func (w *world) learn(store *history.Store, i int, took time.Duration) {
 	w.t.Helper()
@@ -173,7 +181,8 @@ func (w *world) learn(store *history.Store, i int, took time.Duration) {
 	end := jobs.Time{Time: time.Now()}
 	j := history.Job{JobInfo: jobs.JobInfo{ID: id, Host: id.Host(), State: jobs.Ended, Attempt: 1,
 		Outcome: jobs.Succeeded, Started: jobs.Time{Time: end.Add(-took)}, Finished: end}, Zone: "past",
-		Runbook: "exec", Customer: "acme", Model: "x200"}
+		Runbook: "exec", Customer: "acme", Model: "x200",
+		Asked: &history.Asked{Ran: &jobs.Ran{Work: w.execWork()}}}
 	zone := fmt.Sprint("past", i)
 	_, err := store.Put(w.t.Context(), history.Batch{Zone: zone, Last: "1-0", Ended: []history.Job{j}}, time.Now())
 	if err != nil {
@@ -185,7 +194,7 @@ func (w *world) learn(store *history.Store, i int, took time.Duration) {
 func (w *world) estimated(p50, p90 time.Duration, n int) {
 	w.t.Helper()
 	text := fmt.Sprintf(`{"p50_ns":%d,"p90_ns":%d,"n":%d}`, p50, p90, n)
-	if err := w.queue.SaveEstimates(w.t.Context(), map[string]string{"exec|x200|acme": text}); err != nil {
+	if err := w.queue.SaveEstimates(w.t.Context(), map[string]string{w.execWork() + "|x200|acme": text}); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -57,7 +57,7 @@ func (s *Server) foretell(ctx context.Context, p plan) (*foretelling, []OtherTas
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.askEstimates(ctx, w, p.task.Spec.Runbook, p.picked); err != nil {
+	if err := s.askEstimates(ctx, w, p.task.Spec.Work(), p.picked); err != nil {
 		return nil, nil, err
 	}
 	w.taken = map[string]*TakenTime{}
@@ -69,18 +69,28 @@ func (s *Server) foretell(ctx context.Context, p plan) (*foretelling, []OtherTas
 		}
 	}
 	if guessed > 0 {
-		w.notes = append(w.notes, fmt.Sprintf("of %d hosts there is no success yet to go by: they are "+
-			"taken to need %s, as the runbook expects", guessed, p.task.Spec.Expect))
+		w.notes = append(w.notes, guessWords(guessed, p.task.Spec))
 	}
 	return w, others, nil
 }
 
-// askEstimates asks the hub how long a runbook takes on hosts, unless that is known.
-func (s *Server) askEstimates(ctx context.Context, w *foretelling, runbook string,
+// guessWords say what is taken for the time that a task needs on hosts where it never succeeded.
+func guessWords(hosts int, spec jobs.Spec) string {
+	if spec.Unsaid {
+		return fmt.Sprintf("on %d hosts nobody knows how long it takes: with these arguments it never "+
+			"succeeded there, and neither its runbook nor --expect says it; they are taken to need %s, "+
+			"the bound of an attempt", hosts, spec.Expect)
+	}
+	return fmt.Sprintf("on %d hosts it never succeeded with these arguments: they are taken to need "+
+		"%s, as the runbook, or --expect, says", hosts, spec.Expect)
+}
+
+// askEstimates asks the hub how long some work takes on hosts, unless that is known.
+func (s *Server) askEstimates(ctx context.Context, w *foretelling, work string,
 	hosts []fleet.Host) error {
 	var fields []string
 	for _, h := range hosts {
-		field := jobs.EstimateField(runbook, h)
+		field := jobs.EstimateField(work, h)
 		if _, known := w.estimates[field]; !known {
 			w.estimates[field] = jobs.Estimate{}
 			fields = append(fields, field)
@@ -106,7 +116,7 @@ func (w *foretelling) add(p plan) {
 		}
 		j := forecast.Job{Zone: h.Zone, Due: due}
 		j.Place, j.Holds = placeOf(h, spec.Disruptive, spec.Needs, w.stock.Limits())
-		j.Takes, j.Within = w.lasts(spec.Runbook, spec.Expect, h)
+		j.Takes, j.Within = w.lasts(spec, h)
 		t.Jobs = append(t.Jobs, j)
 	}
 	w.Tasks = append(w.Tasks, t)
@@ -176,7 +186,7 @@ func (s *Server) queuedTask(ctx context.Context, w *foretelling, t jobs.TaskInfo
 			}
 			hosts[i] = h
 		}
-		if err := s.askEstimates(ctx, w, spec.Runbook, hosts); err != nil {
+		if err := s.askEstimates(ctx, w, spec.Work(), hosts); err != nil {
 			return err
 		}
 		for i, j := range list {
@@ -186,7 +196,7 @@ func (s *Server) queuedTask(ctx context.Context, w *foretelling, t jobs.TaskInfo
 				job.Due = j.Next.Time
 			}
 			job.Place, job.Holds = placeOf(h, spec.Disruptive, spec.Needs, w.stock.Limits())
-			job.Takes, job.Within = w.lasts(spec.Runbook, spec.Expect, h)
+			job.Takes, job.Within = w.lasts(spec, h)
 			if job.Busy {
 				// One that runs longer than usual may end at any moment.
 				job.Takes = max(job.Takes-w.Now.Sub(j.Started.Time), time.Second)

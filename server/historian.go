@@ -183,15 +183,21 @@ func (h *historian) guard(ctx context.Context, zones []string) error {
 // begin gives the workers the estimates, which Redis may have forgotten, and looks
 // again at the tasks that Redis knows: an earlier historian may have died before it did.
 func (h *historian) begin(ctx context.Context) error {
-	list, err := h.history.Estimates(ctx)
-	if err == nil {
-		err = h.queue.SaveEstimates(ctx, estimateFields(list))
-	}
+	err := h.giveEstimates(ctx)
 	if err == nil {
 		err = h.suspect(ctx)
 	}
 	h.begun = err == nil
 	return err
+}
+
+// giveEstimates makes the estimates of the hub those of history.
+func (h *historian) giveEstimates(ctx context.Context) error {
+	list, err := h.history.Estimates(ctx)
+	if err != nil {
+		return err
+	}
+	return h.queue.ReplaceEstimates(ctx, estimateFields(list))
 }
 
 // suspectMax is how many of the newest tasks are compared.
@@ -369,7 +375,7 @@ func entryLess(a, b string) bool {
 	return am < bm || am == bm && as < bs
 }
 
-// care trims what was stored from the streams.
+// care trims what was stored from the streams, and keeps the estimates few.
 func (h *historian) care(ctx context.Context, zones []string) error {
 	old := fmt.Sprintf("%d-0", h.now().Add(-historyTail).UnixMilli())
 	for _, zone := range append(zones, queue.HubZone) {
@@ -384,14 +390,17 @@ func (h *historian) care(ctx context.Context, zones []string) error {
 			return err
 		}
 	}
-	return nil
+	if many, err := h.history.ForgetEstimates(ctx); err != nil || !many {
+		return err
+	}
+	return h.giveEstimates(ctx)
 }
 
 // estimateFields are estimates as workers look for them.
 func estimateFields(list []history.Estimate) map[string]string {
 	out := make(map[string]string, len(list))
 	for _, e := range list {
-		out[e.Runbook+"|"+e.Model+"|"+e.Customer] = fmt.Sprintf(`{"p50_ns":%d,"p90_ns":%d,"n":%d}`, e.P50,
+		out[e.Work+"|"+e.Model+"|"+e.Customer] = fmt.Sprintf(`{"p50_ns":%d,"p90_ns":%d,"n":%d}`, e.P50,
 			e.P90, e.N)
 	}
 	return out

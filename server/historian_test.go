@@ -82,7 +82,11 @@ func TestWhatHappensIsInHistory(t *testing.T) {
 			if err != nil || string(said) != "fine\n" {
 				t.Errorf("output %q, %v", said, err)
 			}
-			field := jobs.EstimateField("exec", hosts()[0])
+			asked, err := store.Task(t.Context(), task)
+			if err != nil {
+				t.Fatal(err)
+			}
+			field := jobs.EstimateField(asked.Ran.Work, hosts()[0])
 			waitFor(t, "an estimate for workers", func() bool {
 				list, err := w.queue.Estimates(t.Context(), []string{field})
 				return err == nil && list[field].N == 2 // fw001 and fw003, of acme

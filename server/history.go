@@ -14,6 +14,7 @@ import (
 type History interface {
 	HistoryWriter
 	HistoryCare
+	HistoryEstimates
 	HistoryReader
 	HistoryTasks
 	HistoryCourse
@@ -44,9 +45,14 @@ type HistoryWriter interface {
 // HistoryCare looks after what is stored.
 type HistoryCare interface {
 	Forget(ctx context.Context, before time.Time) (int64, error)
-	Estimates(ctx context.Context) ([]history.Estimate, error)
 	Open(ctx context.Context, most int) ([]jobs.TaskID, error)
 	Where() string
+}
+
+// HistoryEstimates keeps how long work takes.
+type HistoryEstimates interface {
+	Estimates(ctx context.Context) ([]history.Estimate, error)
+	ForgetEstimates(ctx context.Context) (bool, error)
 }
 
 // HistoryReader finds what is stored.

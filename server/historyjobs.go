@@ -142,7 +142,8 @@ func (h *historian) complete(ctx context.Context, zone string, t jobs.TaskInfo,
 	out := make([]history.Job, len(list))
 	for i, j := range list {
 		out[i] = history.Job{JobInfo: j, Zone: zone, Runbook: t.Runbook, Operator: t.Operator,
-			Output: said[j.ID]}
+			Output: said[j.ID], Asked: &history.Asked{On: t.On, Proven: t.Proven, Reason: t.Reason,
+				Ran: t.Ran}}
 		if stock == nil {
 			continue
 		}

@@ -94,7 +94,7 @@ func (m *mover) moveJobs(ctx context.Context, list []jobs.JobInfo, now time.Time
 	for _, j := range list {
 		if h, ok := m.stock.Host(j.Host); ok {
 			hosts[j.Host] = h
-			fields = append(fields, jobs.EstimateField(m.spec.Runbook, h))
+			fields = append(fields, jobs.EstimateField(m.spec.Work(), h))
 		}
 	}
 	slices.Sort(fields)
@@ -108,7 +108,7 @@ func (m *mover) moveJobs(ctx context.Context, list []jobs.JobInfo, now time.Time
 		if !ok {
 			continue
 		}
-		takes := cmp.Or(estimates[jobs.EstimateField(m.spec.Runbook, h)].P90, m.spec.Expect)
+		takes := cmp.Or(estimates[jobs.EstimateField(m.spec.Work(), h)].P90, m.spec.Expect)
 		to := m.book.Move(m.waiting(h, j, takes), now)
 		switch {
 		case to.Cancel != "":

@@ -41,6 +41,8 @@ type RetryRequest struct {
 	SkipMissing bool           `json:"skip_missing,omitempty"` // leave out hosts that are gone
 	DryRun      bool           `json:"dry_run,omitempty"`      // answer what would be done, do nothing
 	Again       bool           `json:"again,omitempty"`        // also what was retried from this task before
+	// Expect is as that of Timed; if empty, what the old task was given holds.
+	Expect string `json:"expect,omitempty"`
 }
 
 // Retried is the answer of POST /v1/tasks/{task}/retry: the new task. What another task

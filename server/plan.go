@@ -60,6 +60,8 @@ func makePlan(b Submit, in setting) (plan, []error) {
 
 	expire, err := parseExpire(b.Expire)
 	note("body.expire", err)
+	_, err = parseExpect(b.Expect)
+	note("body.expect", err)
 	note("body.at", checkAt(b.At, in.now))
 	priority, err := jobs.ParsePriority(b.Priority)
 	note("body.priority", err)
@@ -201,11 +203,27 @@ func longest(f scripts.Frozen) time.Duration {
 	return d
 }
 
-// timing takes the bound of an attempt for what it takes, where the runbook does not
-// say: never less than it may be.
+// timing takes the bound of an attempt for what it takes, where neither the runbook nor who
+// asks says it: never less than it may be. What was asked for was found right.
 func timing(f scripts.Frozen, b Submit) jobs.Timing {
-	return jobs.Timing{Window: f.Window || b.Window, Expect: cmp.Or(f.Expect, f.Timeout),
-		Reserve: f.Reserve}
+	said, _ := parseExpect(b.Expect)
+	said = cmp.Or(said, f.Expect)
+	return jobs.Timing{Window: f.Window || b.Window, Expect: cmp.Or(said, f.Timeout),
+		Reserve: f.Reserve, Unsaid: said == 0}
+}
+
+// expectMax bounds how long a task may be said to take.
+const expectMax = 168 * time.Hour
+
+func parseExpect(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < time.Second || d > expectMax {
+		return 0, fmt.Errorf("%q: want a time from 1s to 168h, such as 90s or 20m", clip(text))
+	}
+	return d, nil
 }
 
 func policy(f scripts.Frozen) jobs.Policy {

@@ -148,6 +148,8 @@ func checkRetry(in *retryInput, b RetryRequest) (jobs.TaskID, giver, error) {
 				clip(string(o)), jobs.Outcomes()))
 		}
 	}
+	_, err = parseExpect(b.Expect)
+	wrong = append(wrong, mistakes("body.expect", err)...)
 	if b.ID != "" {
 		_, err := jobs.ParseTaskID(b.ID)
 		wrong = append(wrong, mistakes("body.id", err)...)
@@ -243,6 +245,9 @@ func makeRetry(b RetryRequest, c choice, in setting) (plan, Retried, []error) {
 	spec.Schedule, spec.Tick = "", jobs.Time{} // it is no tick
 	spec.Override = ""                         // the reason was that of the old task
 	spec.Rollout = rollAgain(spec.Rollout, hosts)
+	if said, _ := parseExpect(b.Expect); said > 0 { // it was found right
+		spec.Expect, spec.Unsaid = said, false
+	}
 	var names []string
 	for _, h := range hosts {
 		names = append(names, h.Name)

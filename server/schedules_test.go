@@ -205,7 +205,7 @@ func TestJitterShiftsEachHost(t *testing.T) {
 func TestATickWithARuleLeavesNoHostOut(t *testing.T) {
 	t.Parallel()
 	f := newFired(t, func(e *windows.Entry) {
-		e.On, e.Window = "customer=acme,site=x", windows.WindowRequired
+		e.On, e.Window, e.Expect = "customer=acme,site=x", windows.WindowRequired, "5m"
 		e.Rollout = &windows.RolloutRequest{Waves: []string{"1", "100%"}}
 	})
 	if got := f.after(time.Second); !got.Refused || got.Task != "" ||

@@ -75,6 +75,7 @@ type EventStreams interface {
 	EventPage(ctx context.Context, zone, after string, most int) (queue.EventPage, error)
 	TrimEvents(ctx context.Context, zone, before string) error
 	SaveEstimates(ctx context.Context, list map[string]string) error
+	ReplaceEstimates(ctx context.Context, list map[string]string) error
 }
 
 // Tasks are requests as a whole.

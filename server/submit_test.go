@@ -95,7 +95,7 @@ func TestSpecOfATaskIsFrozen(t *testing.T) {
 		want := jobs.Spec{Runbook: "label", Operator: "bob", On: "customer=acme", Inventory: inv.Version(),
 			Timeout: jobs.AttemptTimeout(10 * time.Minute), Expire: 90 * time.Minute, Repeatable: true,
 			Retry: jobs.Policy{Tries: 2, Delay: time.Second},
-			Terms: jobs.Terms{Priority: jobs.PriorityHigh}, Timing: jobs.Timing{Expect: 15 * time.Minute}}
+			Terms: jobs.Terms{Priority: jobs.PriorityHigh}, Timing: jobs.Timing{Expect: 15 * time.Minute, Unsaid: true}}
 		if diff := cmp.Diff(want, s); diff != "" {
 			t.Error("spec:", diff)
 		}

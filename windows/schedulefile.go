@@ -32,6 +32,7 @@ type Request struct {
 	On         string            `json:"on"`
 	Priority   string            `json:"priority,omitempty"`
 	Expire     string            `json:"expire,omitempty"`
+	Expect     string            `json:"expect,omitempty"` // how long it takes
 	Disruptive bool              `json:"disruptive,omitempty"`
 	Supersedes string            `json:"supersedes,omitempty"`
 	Only       string            `json:"only,omitempty"`    // check or diff: a dry run on the hosts
@@ -98,6 +99,7 @@ func (e Entry) SameTimes(o Entry) bool {
 //	    window: none              # or required, whatever the runbook says
 //	    priority: normal          # or high, low
 //	    expire: 8h                # not started so long after the tick
+//	    expect: 5m                # it takes so long where no earlier success tells it
 //	    disruptive: false
 //	    supersedes: KEY
 //	    only: check               # or diff: a dry run on the hosts
@@ -132,8 +134,8 @@ func ParseSchedules(files []File, check RolloutCheck) ([]Entry, error) {
 const jitterMax = 24 * time.Hour
 
 var scheduleKeys = append([]string{"name", "cron", "zone", "jitter", "gap", "fold", "runbook",
-	"args", "on", "missed", "overlap", "window", "priority", "expire", "disruptive", "supersedes",
-	"only", "enabled", "owner"}, rolloutKeys...)
+	"args", "on", "missed", "overlap", "window", "priority", "expire", "expect", "disruptive",
+	"supersedes", "only", "enabled", "owner"}, rolloutKeys...)
 
 func (r *reader) schedule(n *yaml.Node) (Entry, bool) {
 	f := r.fields(n, "a schedule", scheduleKeys)
@@ -176,6 +178,9 @@ func (r *reader) schedule(n *yaml.Node) (Entry, bool) {
 	}
 	if d := r.duration(f["expire"]); d > 0 {
 		e.Expire = d.String()
+	}
+	if d := r.duration(f["expect"]); d > 0 {
+		e.Expect = d.String()
 	}
 	if e.Cron != "" {
 		if _, err := ParseScheduleTimes(e.Name, e.Cron); err != nil {
@@ -262,6 +267,7 @@ func (e Entry) Differences(was Entry) []string {
 	note("on", was.On, e.On)
 	note("priority", was.Priority, e.Priority)
 	note("expire", was.Expire, e.Expire)
+	note("expect", was.Expect, e.Expect)
 	note("disruptive", fmt.Sprint(was.Disruptive), fmt.Sprint(e.Disruptive))
 	note("supersedes", was.Supersedes, e.Supersedes)
 	note("only", was.Only, e.Only)

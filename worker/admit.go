@@ -104,7 +104,7 @@ func (a *attempt) rule(ctx context.Context) ruling {
 	q.reading = a.agreed.current(ctx, q.place)
 	if q.work.Window {
 		q.clock = clockDoubt(q.skew, a.ntp(), a.cfg.RequireNTP)
-		takes, err := a.agreed.estimate(ctx, jobs.EstimateField(q.work.Runbook, *a.grant.Host))
+		takes, err := a.agreed.estimate(ctx, jobs.EstimateField(spec.Work(), *a.grant.Host))
 		if err != nil && q.err == nil {
 			q.err = err
 		}

@@ -18,6 +18,7 @@ var flagsOf = map[string]string{
 	"body.files":   "--arg-file: ",
 	"body.at":      "--at: ",
 	"body.expire":  "--expire: ",
+	"body.expect":  "--expect: ",
 	"body.as":      "--as: ",
 	"body.reason":  "--reason: ",
 	"query.on":     "selector: ",

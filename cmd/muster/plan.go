@@ -22,12 +22,14 @@ func newPlan() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan RUNBOOK SELECTOR | plan --calibrate",
 		Short: "Tell when a task would be done, and which hosts do not fit into a window",
-		Long: `plan takes the arguments of muster run, also --window and --override-freeze, and
-submits nothing. It lets the jobs that
-wait, and those of the new task, run in pretended time: with the windows, approvals
-and freezes as they are agreed, the fair order of an overloaded queue, groups, limits,
-and the slots of the nodes that are there. How long a job takes is what the last ten
-successes took on hosts of the same model and customer, else what the runbook expects.
+		Long: `plan takes the runbook, the hosts and the arguments of muster run, also --window,
+--expect and --override-freeze, but no secrets and no rule or waves. It submits
+nothing. It lets the jobs that wait, and those of the new task, run in pretended
+time: with the windows, approvals and freezes as they are agreed, the fair order of
+an overloaded queue, groups, limits, and the slots of the nodes that are there. How
+long a job takes is what the last ten successes of the same runbook with the same
+arguments took on hosts of the same model and customer, else what --expect or the
+runbook says.
 
 It holds if nothing else happens: no task comes, no node goes, nothing fails.
 
@@ -38,7 +40,7 @@ Exit codes: 0 all hosts would be done, 4 some would not, 2 wrong use, 3 the serv
 not answer.`,
 		Example: `  muster plan firmware --on 'customer=acme' --arg-file bundle=a.raucb --arg version=2.0
   muster plan exec all --arg cmd='uname -a' --at '2026-12-01 02:00'
-  muster plan exec --on 'customer=acme' --arg cmd=reboot --window
+  muster plan exec --on 'customer=acme' --arg cmd=reboot --window --expect 5m
   muster plan exec --on fw007 --arg cmd=reboot --override-freeze 'INC-7: the cause'
   muster plan --calibrate --days 90`,
 		Args:              cobra.MaximumNArgs(2),
@@ -155,9 +157,12 @@ func takesText(list []server.TakenTime, width int) string {
 	}
 	g := newGrid(">HOSTS", "MODEL", "CUSTOMER", ">USUALLY", ">AT MOST", "AS")
 	for _, t := range list[:min(len(list), takesShown)] {
-		as := "the runbook expects"
-		if t.Successes > 0 {
+		as := "--expect or the runbook says"
+		switch {
+		case t.Successes > 0:
 			as = fmt.Sprintf("successes took, the last %d", t.Successes)
+		case t.Unsaid:
+			as = "the bound of an attempt: nobody knows"
 		}
 		g.add(strconv.Itoa(t.Hosts), orDash(cell(t.Model)), orDash(cell(t.Customer)),
 			span(seconds(t.Usual)), span(seconds(t.Most)), as)

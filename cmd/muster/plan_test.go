@@ -15,7 +15,9 @@ const foresight = `{"plan": "0wcy7y2fb2", "at": "2026-11-21T10:00:00.000Z", "run
 	"slots": [{"zone": "default", "slots": 10, "want": 34}, {"zone": "eu", "slots": 10, "want": 3}],
 	"others": [{"task": "0wcy7y2fb3", "runbook": "exec", "operator": "bob", "waiting": 12, "done": "2026-11-21T10:00:30.000Z"}],
 	"takes": [{"model": "x200", "customer": "acme", "hosts": 190, "seconds": 60, "seconds_p90": 90, "successes": 7},
-		{"model": "", "customer": "bolt", "hosts": 10, "seconds": 1200, "seconds_p90": 1200, "successes": 0}],
+		{"model": "", "customer": "bolt", "hosts": 10, "seconds": 1200, "seconds_p90": 1200, "successes": 0},
+		{"model": "", "customer": "cord", "hosts": 1, "seconds": 360, "seconds_p90": 360, "successes": 0,
+			"unsaid": true}],
 	"notes": ["2 paused tasks"]}`
 
 const calibrated = `{"plans": 9, "median": 1.1, "wrong": 1, "compared": [
@@ -38,16 +40,18 @@ func TestPlanSaysWhenAndWhoIsLeft(t *testing.T) {
 	}
 	wantParts(t, "the plan", out, "200 hosts", "in 10s", "in 1h00m", "in 1d00h", "60", "nightly",
 		"3 hosts would not be done", `no window\x1b`, "fw[001-003]", "10 slots: 34 would do", "0wcy7y2fb3", "bob",
-		"2 paused tasks", "x200", "1m00s", "1m30s", "successes took, the last 7", "20m00s", "the runbook expects")
+		"2 paused tasks", "x200", "1m00s", "1m30s", "successes took, the last 7", "20m00s",
+		"--expect or the runbook says", "the bound of an attempt: nobody knows")
 	var sent server.Submit
 	a.sent(t, "POST /v1/plan", &sent)
 	if sent.Runbook != "firmware" || sent.On != "all" || sent.Args["image"] != "x" ||
 		!sent.Disruptive || sent.Priority != "low" {
 		t.Errorf("sent %+v", sent)
 	}
-	muster(t, a.URL, "plan", "exec", "--on", "all", "--window", "--override-freeze", "INC-7")
+	muster(t, a.URL, "plan", "exec", "--on", "all", "--window", "--expect", "5m",
+		"--override-freeze", "INC-7")
 	a.sent(t, "POST /v1/plan", &sent)
-	if !sent.Window || sent.OverrideFreeze != "INC-7" {
+	if !sent.Window || sent.Expect != "5m" || sent.OverrideFreeze != "INC-7" {
 		t.Errorf("sent %+v", sent)
 	}
 	var p server.Foresight

@@ -18,7 +18,7 @@ func TestAPlanTakesTheTimesOfAdmission(t *testing.T) {
 	t.Parallel()
 	_, inventory := pretend(t, fakefleet.Config{Hosts: 1})
 	h := newCellar(t, strings.Replace(inventory, "customer: ", "customer: acme # ", 1))
-	h.write("upgrade.yaml", strings.Replace(upgradeBook, "window: required", "window: required\nexpect: 17s", 1))
+	h.write("upgrade.yaml", strings.Replace(upgradeBook, "expect: 5s", "expect: 17s", 1))
 	h.configure(map[string]any{"runbooks": []string{h.file("upgrade.yaml")}})
 	h.server = h.start("server", "--config", h.file("muster.yaml"))
 	h.server.await("server listens")
@@ -43,7 +43,10 @@ func TestAPlanTakesTheTimesOfAdmission(t *testing.T) {
 	}
 	defer q.Close()
 	long := 500 * 24 * time.Hour
-	field := fmt.Sprintf("upgrade|%s|%s", p.Takes[0].Model, p.Takes[0].Customer)
+	if task.Ran == nil || task.Ran.Work == "" {
+		t.Fatalf("the task does not say what runs: %+v", task)
+	}
+	field := fmt.Sprintf("%s|%s|%s", task.Ran.Work, p.Takes[0].Model, p.Takes[0].Customer)
 	if err := q.SaveEstimates(t.Context(), map[string]string{field: fmt.Sprintf(`{"p50_ns":%d,"p90_ns":%d,"n":4}`,
 		time.Minute, long)}); err != nil {
 		t.Fatal(err)

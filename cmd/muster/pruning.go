@@ -55,6 +55,7 @@ nothing. All mistakes are told at once, with file and line, and then nothing is 
       window: none              # or required: jobs wait for windows in any case
       priority: normal          # or high, low
       expire: 8h
+      expect: 5m                # it takes so long where no earlier success tells it
       disruptive: false
       supersedes: KEY
       only: check               # or diff: a dry run on the hosts

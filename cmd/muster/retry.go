@@ -20,7 +20,7 @@ import (
 type retryFlags struct {
 	failed, wait, skip, dry, again bool
 	outcomes                       []string
-	reason                         string
+	reason, expect                 string
 }
 
 func newRetry() *cobra.Command {
@@ -55,6 +55,7 @@ before it began on a host does not count.`,
 	fl.BoolVar(&f.wait, "wait", false, "follow it to its end; exit codes as those of muster run")
 	fl.BoolVar(&f.dry, "dry-run", false, "tell what would be done and do nothing")
 	fl.StringVar(&f.reason, "reason", "", "`why`, which the new task keeps")
+	addExpect(c, &f.expect)
 	c.MarkFlagsMutuallyExclusive("wait", "dry-run")
 	completeFlag(c, "outcome", texts(jobs.Outcomes())...)
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
@@ -65,7 +66,8 @@ before it began on a host does not count.`,
 		}
 		return s.retry(ctx, of, server.RetryRequest{
 			OrderRequest: server.OrderRequest{As: s.as, Reason: f.reason},
-			Outcomes:     list, SkipMissing: f.skip, DryRun: f.dry, Again: f.again}, f.wait)
+			Outcomes:     list, SkipMissing: f.skip, DryRun: f.dry, Again: f.again, Expect: f.expect},
+			f.wait)
 	})
 }
 

@@ -32,7 +32,8 @@ An empty selection is an error, and drained hosts are left out.
 
 Jobs of a runbook with "window: required", or with --window, begin in the approved
 windows of their hosts (muster windows). The plan says how many have their turn in
-which opening; hosts without any are an error before anything is queued.
+which opening; hosts without any are an error before anything is queued. So is
+work if neither an earlier success, the runbook nor --expect tells how long it takes.
 
 Exit codes: 0 all jobs succeeded, 1 some did not, 2 wrong use, 3 the server does not
 answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,

@@ -14,8 +14,15 @@ import (
 func (f *runFlags) addTimed(c *cobra.Command) {
 	c.Flags().BoolVar(&f.timed.Window, "window", false,
 		"begin only in approved windows of the hosts, whatever the runbook says")
+	addExpect(c, &f.timed.Expect)
 	c.Flags().StringVar(&f.timed.OverrideFreeze, "override-freeze", "",
 		"begin although there is a freeze; the `reason` is kept as an event")
+}
+
+// addExpect adds what tells how long work takes where nothing else does.
+func addExpect(c *cobra.Command, to *string) {
+	c.Flags().StringVar(to, "expect", "", "how long it takes on a host, such as `5m`, where no "+
+		"earlier success of the same runbook with the same arguments tells it, whatever the runbook says")
 }
 
 // windowWords says, line by line, who has a turn in which opening.

@@ -95,6 +95,7 @@ func (s *session) showSchedule(i server.ScheduleInfo) error {
 		[2]string{"on", cell(i.On)},
 		[2]string{"priority", cell(i.Priority)},
 		[2]string{"expire", cell(i.Expire)},
+		[2]string{"expect", cell(i.Expect)},
 		[2]string{"disruptive", yes(i.Disruptive)},
 		[2]string{"supersedes", cell(i.Supersedes)},
 		[2]string{"only", cell(i.Only)},

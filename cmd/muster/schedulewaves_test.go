@@ -15,6 +15,7 @@ import (
 const upgradeBook = `name: upgrade
 disruptive: true
 window: required
+expect: 5s
 repeatable: true
 steps:
   - {name: upgrade, run: "true"}

@@ -78,3 +78,15 @@ func (q *Queue) SaveEstimates(ctx context.Context, list map[string]string) error
 	}
 	return q.say("estimates", q.rdb.HSet(ctx, hubKey("estimates", ""), list).Err())
 }
+
+// ReplaceEstimates makes these the only ones.
+func (q *Queue) ReplaceEstimates(ctx context.Context, list map[string]string) error {
+	_, err := q.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		p.Del(ctx, hubKey("estimates", ""))
+		if len(list) > 0 {
+			p.HSet(ctx, hubKey("estimates", ""), list)
+		}
+		return nil
+	})
+	return q.say("estimates", err)
+}

@@ -101,8 +101,9 @@ var hubKeys = []Key{
 			"appointments were looked at last; excerpt:SCOPE: what is agreed for one customer, site, " +
 			"group, host or everyone, for workers (JSON), at the version that excerpts says; " +
 			"zones:SERVER: when (s) and which time zone data a server said it has"},
-	{"estimates", "hash", "SaveEstimates",
-		"runbook, model and customer, with | between, to JSON of how long it takes"},
+	{"estimates", "hash", "SaveEstimates, ReplaceEstimates",
+		"what runs (a hash of runbook and arguments), model and customer, with | between, to JSON of " +
+			"how long it takes; at most about 20,000"},
 	{"events", "stream", "SetTimetable, BeginHistoryAway, EndHistoryAway",
 		"what people ordered that concerns no zone, and when history was away; about 100,000 entries"},
 	{"history", "hash", "BeginHistoryAway, EndHistoryAway",
