@@ -17,8 +17,7 @@ type Recalling interface {
 	Debts(ctx context.Context, zones []string) ([]queue.Debt, error)
 	KeepHistory(ctx context.Context, zone, why string) error
 	Unsettled(ctx context.Context, zone string) ([]jobs.TaskID, error)
-	Recall(ctx context.Context, d queue.Debt, id jobs.TaskID, list []jobs.JobInfo) (
-		jobs.Recalled, error)
+	Recall(ctx context.Context, d queue.Debt, p queue.Past) (jobs.Recalled, error)
 	Settle(ctx context.Context, d queue.Debt) error
 }
 
@@ -57,7 +56,7 @@ func (r recaller) settle(ctx context.Context, zones []string) error {
 		case d.Owed != "" && !r.lost:
 			err = r.pay(ctx, d)
 		}
-		if err != nil && !errors.Is(err, queue.ErrStale) { // then it is read again soon
+		if err != nil && !errors.Is(err, queue.ErrStale) { // else it is read again soon
 			return err
 		}
 	}
@@ -105,8 +104,13 @@ func (r recaller) pay(ctx context.Context, d queue.Debt) error {
 // task takes back what history knows of a task, a page at a time.
 func (r recaller) task(ctx context.Context, d queue.Debt, id jobs.TaskID,
 	all *jobs.Recalled) error {
+	// What history hears after this may be told of the jobs below, and does no harm.
+	pos, err := r.history.Position(ctx, d.Zone)
+	if err != nil {
+		return err
+	}
 	take := func(page []jobs.JobInfo) error {
-		n, err := r.queue.Recall(ctx, d, id, page)
+		n, err := r.queue.Recall(ctx, d, queue.Past{Task: id, Heard: pos.Last, Jobs: page})
 		all.Ended, all.Lost = all.Ended+n.Ended, all.Lost+n.Lost
 		return err
 	}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"slices"
 
 	"muster/jobs"
 )
@@ -13,6 +14,8 @@ type Recall struct {
 	Owed string // as the caller read it; of keep: why history must be asked; empty: it need not
 	Task jobs.TaskID
 	Jobs []Past
+	// Unheard are the jobs of which the zone's events tell what history has not heard.
+	Unheard []jobs.ID
 }
 
 // Past is a job as history knows it.
@@ -44,6 +47,8 @@ func (z *Zone) Recall(now jobs.Micros, a Recall) Recalled {
 	case a.Verb == "done":
 		c.write(func() { c.Flags.Owed = "" })
 		c.event("recalled", "zone")
+	case c.task(a.Task) != nil && c.behind(a):
+		return Recalled{Status: "behind"}
 	case c.task(a.Task) != nil:
 		for _, p := range a.Jobs {
 			c.recall(c.task(a.Task), p, &out)
@@ -63,22 +68,40 @@ func (c *call) keepHistory(why string) {
 	c.event("freeze", "zone")
 }
 
+// behind reports whether something happened to a job, of which history knows no end, that
+// history has not heard.
+func (c *call) behind(a Recall) bool {
+	return slices.ContainsFunc(a.Jobs, func(p Past) bool {
+		id := jobs.NewID(a.Task, p.Host)
+		return p.End.Outcome == "" && slices.Contains(a.Unheard, id) && c.forgotten(id, p)
+	})
+}
+
+// forgotten reports whether history knows more of a job than the zone.
+func (c *call) forgotten(id jobs.ID, p Past) bool {
+	j := c.job(id)
+	_, queued := c.Queue.Score(id)
+	_, again := c.Again.Score(id)
+	_, held := c.Held[id.Task()].Score(id)
+	switch {
+	case j.State == jobs.Ended || (j.State == "" && !queued && !again && !held):
+		return false
+	case p.End.Outcome != "":
+		return true
+	}
+	return j.State != jobs.Running && j.State != jobs.Lost && j.Counts.Attempt < p.Attempt
+}
+
 // recall is one job.
 func (c *call) recall(t *task, p Past, out *Recalled) {
 	id := jobs.NewID(t.id, p.Host)
 	j := c.job(id)
-	_, queued := c.Queue.Score(id)
-	_, again := c.Again.Score(id)
-	_, held := c.Held[t.id].Score(id)
 	switch {
-	case j.State == jobs.Ended || (j.State == "" && !queued && !again && !held):
+	case !c.forgotten(id, p):
 	case p.End.Outcome == "" && t.Committed != 0:
-		if j.State == jobs.Running || j.State == jobs.Lost || j.Counts.Attempt >= p.Attempt {
-			return
-		}
 		c.began(id, j, t, p)
 		out.Lost++
-	case p.End.Outcome != "" || j.Counts.Attempt < p.Attempt:
+	default:
 		if p.End.Outcome == "" {
 			p.End = End{At: c.now, Outcome: jobs.Unknown,
 				Error: "it began, and Redis had forgotten its task before that was committed"}

@@ -59,14 +59,20 @@ func (q *Queue) Settle(ctx context.Context, d Debt) error {
 // recallMax is how many jobs one call of recall looks at.
 const recallMax = 100
 
-// Recall tells the zone what history knows of jobs of a task: how they ended or, of one in the
-// state lost, that an attempt began. A job that has not ended in Redis takes that over.
-// ErrStale as for Settle.
-func (q *Queue) Recall(ctx context.Context, d Debt, id jobs.TaskID, list []jobs.JobInfo) (
-	jobs.Recalled, error) {
+// A Past is what history knows of jobs of a task: how they ended or, of one in the state lost,
+// that an attempt began.
+type Past struct {
+	Task  jobs.TaskID
+	Heard string // id of the last entry of the zone's events that history had; empty: it had none
+	Jobs  []jobs.JobInfo
+}
+
+// Recall tells the zone a past. A job that has not ended in Redis takes that over. ErrStale as
+// for Settle, and where the zone's events tell something of a job that history has yet to hear.
+func (q *Queue) Recall(ctx context.Context, d Debt, p Past) (jobs.Recalled, error) {
 	all := jobs.Recalled{}
-	for chunk := range slices.Chunk(list, recallMax) {
-		args := []any{string(id)}
+	for chunk := range slices.Chunk(p.Jobs, recallMax) {
+		args := []any{string(p.Task), p.Heard}
 		for _, j := range chunk {
 			args = append(args, pastArgs(j)...)
 		}
@@ -107,8 +113,8 @@ func (q *Queue) recall(ctx context.Context, zone, verb, owed string, args ...any
 	switch {
 	case r.err != nil:
 		return out, fmt.Errorf("recall in zone %s: %w", zone, r.err)
-	case status == "stale":
-		return out, fmt.Errorf("recall in zone %s: %w", zone, ErrStale)
+	case status == "stale" || status == "behind":
+		return out, fmt.Errorf("recall in zone %s: it is %s: %w", zone, status, ErrStale)
 	case status != "ok":
 		return out, fmt.Errorf("recall in zone %s: %w", zone, errors.New("it answered "+status))
 	}

@@ -64,7 +64,7 @@ func TestNothingStartsBeforeHistoryWasAsked(t *testing.T) {
 		{ID: jobs.NewID(id, "strange"), Host: "strange", State: jobs.Ended, Outcome: jobs.Failed},
 	}
 	for _, want := range []jobs.Recalled{{Ended: 1, Lost: 1}, {}} { // twice does the same as once
-		if did, err := q.Recall(t.Context(), d, id, past); err != nil || did != want {
+		if did, err := q.Recall(t.Context(), d, queue.Past{Task: id, Jobs: past}); err != nil || did != want {
 			t.Errorf("recalled %+v, %v, want %+v", did, err, want)
 		}
 	}
@@ -138,6 +138,40 @@ func TestAJobInHandIsNotLostBecauseHistoryWasAskedFirst(t *testing.T) {
 			Jobs: []model.InHand{{Job: id, Token: token, Left: time.Minute}}})
 		if j := w.zone.Jobs[id]; j.State != jobs.Running || j.Token != token {
 			t.Errorf("the job of a child that has it is %s with token %d", j.State, j.Token)
+		}
+	})
+}
+
+// A job that was in hand when its zone was shut may be deferred, or given back, before history hears
+// of it. Redis has forgotten nothing of that job: it is not lost, and history is waited for.
+func TestAJobOfWhichHistoryHasNotHeardAllIsNotLost(t *testing.T) {
+	t.Parallel()
+	twins(t, func(t *testing.T, w *twin) {
+		for _, kind := range []jobs.Kind{jobs.KindDefer, jobs.KindBack} {
+			w.reset(t)
+			w.epoch(t, model.Hello{Run: "r1"})
+			w.submit(t, host(0))
+			w.now++
+			child := model.Step{Step: jobs.Step{Node: "n1", Slot: "1", Request: "a", Want: 1}}
+			r, _ := w.step(t, child)
+			if len(r.Jobs) != 1 {
+				t.Fatalf("%+v", r)
+			}
+			id := r.Jobs[0].Job
+			w.recall(t, model.Recall{Verb: "keep", Owed: "history knows this zone"})
+			child.Request, child.Want = "b", 0
+			child.Results = []jobs.Result{{Job: id, Token: r.Jobs[0].Token, Kind: kind}}
+			w.now++
+			w.step(t, child)
+			past := model.Recall{Verb: "jobs", Owed: w.zone.Flags.Owed, Task: id.Task(), Unheard: []jobs.ID{id},
+				Jobs: []model.Past{{Host: host(0), Attempt: 1, Node: "n1/1", Began: w.now}}}
+			if out := w.recall(t, past); out.Status != "behind" {
+				t.Errorf("%s, and history heard the take only: %+v", kind, out)
+			}
+			past.Unheard = []jobs.ID{"0wftpykpcq:fw0"} // another job's
+			if out := w.recall(t, past); out.Lost != 1 {
+				t.Errorf("%s, and Redis has forgotten a later attempt: %+v", kind, out)
+			}
 		}
 	})
 }

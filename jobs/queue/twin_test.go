@@ -367,16 +367,43 @@ func (w *twin) control(t rapid.TB, a model.Turn) {
 	w.same(t, "control "+a.Verb, got, w.zone.Control(w.now, a))
 }
 
-func (w *twin) recall(t rapid.TB, a model.Recall) {
-	args := []any{a.Verb, a.Owed, string(a.Task)}
+// recall writes what history has heard, and has not, into the stream, and takes it out again before
+// the twins are compared.
+func (w *twin) recall(t rapid.TB, a model.Recall) model.Recalled {
+	heard := w.tell(t, jobs.NewID(a.Task, host(0)))
+	unheard := w.tell(t, a.Unheard...)
+	args := []any{a.Verb, a.Owed, string(a.Task), heard}
 	for _, p := range a.Jobs {
 		args = append(args, p.Host, string(p.End.Outcome), string(p.End.Class), p.End.Exit, p.End.Error,
 			p.End.Note, p.Attempt, p.Node, p.Began.String(), p.End.At.String())
 	}
-	if v, ok := w.call(t, "recall", args...); ok {
-		w.same(t, "recall "+a.Verb, model.Recalled{Status: text(v, 0), Ended: number(v, 1),
-			Lost: number(v, 2)}, w.zone.Recall(w.now, a))
+	v, ok := w.call(t, "recall", args...)
+	if !ok {
+		return model.Recalled{}
 	}
+	if err := w.rdb.XDel(context.Background(), eventsKey, heard, unheard).Err(); err != nil {
+		t.Fatal(err)
+	}
+	want := w.zone.Recall(w.now, a)
+	w.same(t, "recall "+a.Verb, model.Recalled{Status: text(v, 0), Ended: number(v, 1),
+		Lost: number(v, 2)}, want)
+	return want
+}
+
+const eventsKey = "muster:{default}:events"
+
+// tell writes an entry that tells of these jobs.
+func (w *twin) tell(t rapid.TB, about ...jobs.ID) string {
+	lines := "shut zone "
+	for _, id := range about {
+		lines += fmt.Sprintf("\ndefer %s {}", id)
+	}
+	id, err := w.rdb.XAdd(context.Background(), &redis.XAddArgs{Stream: eventsKey,
+		Values: []any{"e", lines}}).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 func (w *twin) roll(t rapid.TB, a model.Roll) model.Rolled {

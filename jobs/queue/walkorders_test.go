@@ -94,6 +94,9 @@ func (m *walker) recall(t *rapid.T) {
 					Exit: rapid.SampledFrom([]string{"", "3"}).Draw(t, "exit"), Error: "it failed", Note: "a note"}
 			}
 			a.Jobs = append(a.Jobs, p)
+			if rapid.IntRange(0, 3).Draw(t, "unheard") == 0 {
+				a.Unheard = append(a.Unheard, jobs.NewID(a.Task, p.Host))
+			}
 		}
 	}
 	m.twin.recall(t, a)

@@ -7,17 +7,22 @@
 -- ARGV 1 verb  2 owed, as the caller read it, or why  3 task
 --      keep      history is kept of this zone. 2 = why it must be asked at once, '' = it
 --                need not be
---      jobs      3 = task; then 10 each: host, outcome, class, exit, error, note, attempt,
+--      jobs      3 = task; 4 = id of the last entry of the zone's stream that history has
+--                heard; then 10 each: host, outcome, class, exit, error, note, attempt,
 --                node, when it began and when it ended in µs. Without an outcome: this
---                attempt began, and nobody knows its end
+--                attempt began, and history knows no end of it
 --      done      history was asked about all tasks
--- Returns {ok | absent | stale (it is owed for another reason by now), ended, lost}
+-- Returns {ok | absent | stale (it is owed for another reason by now) | behind (history has
+--      not heard all that happened to these jobs here), ended, lost}
 -- Keeps: a job that has ended stays as it is. One that history knows as ended ends in the same
 --      way. One of which history knows a later attempt is lost: who has it next finds out
 --      what became of that; of a task that is not committed nobody has it next, and it ends
---      unknown. Repeating a call changes nothing.
+--      unknown. Repeating a call changes nothing. Where the stream tells of a job what history
+--      has not heard, Redis is ahead of history and has forgotten nothing: a job that was in
+--      hand when the zone was shut may have been deferred since.
 
 local verb, owed, task = ARGV[1], ARGV[2], ARGV[3]
+local UNHEARD = 1000 -- entries that are searched at most; history hears the others first
 
 m.begin()
 if not m.zone.run then return {'absent', '0', '0'} end
@@ -38,7 +43,6 @@ end
 
 -- began is a job with an attempt that Redis had forgotten.
 local function began(id, t, j, at)
-  if j.state == 'running' or j.state == 'lost' or j.attempt >= tonumber(at.attempt) then return end
   -- Its token stays as old as it is: a child that has the job, and speaks later, has a newer one.
   j.state, j.was, j.live = 'lost', false, false
   j.attempt, j.node, j.started = tonumber(at.attempt), at.node, j.started or at.began ~= '0' and at.began or m.at
@@ -60,11 +64,31 @@ local function began(id, t, j, at)
   lost = lost + 1
 end
 
+-- unheard reports whether history has yet to hear of one of these jobs.
+local function unheard(ids)
+  if #ids == 0 then return false end
+  local list = call('XRANGE', m.kEvents, ARGV[4] ~= '' and '(' .. ARGV[4] or '-', '+',
+    'COUNT', m.us(UNHEARD))
+  for _, entry in ipairs(list) do
+    for _, id in ipairs(ids) do
+      if string.find(entry[2][2], ' ' .. id .. ' ', 1, true) then return true end
+    end
+  end
+  return #list == UNHEARD
+end
+
+-- forgotten reports whether history knows more of a job than Redis.
+local function forgotten(j, o)
+  return o.outcome ~= '' or
+    j.state ~= 'running' and j.state ~= 'lost' and j.attempt < tonumber(o.attempt)
+end
+
+-- jobs takes the jobs of a task back. It is false, and has done nothing, if history is behind.
 local function jobs()
   local t = m.task(task)
-  if not t then return end
+  if not t then return true end
   local hosts, what = {}, {}
-  for i = 4, #ARGV, 10 do
+  for i = 5, #ARGV, 10 do
     hosts[#hosts + 1] = ARGV[i]
     what[ARGV[i]] = {outcome = ARGV[i + 1], class = ARGV[i + 2], exit = ARGV[i + 3], err = ARGV[i + 4],
       note = ARGV[i + 5], attempt = ARGV[i + 6], node = ARGV[i + 7], began = ARGV[i + 8], at = ARGV[i + 9]}
@@ -73,14 +97,21 @@ local function jobs()
   m.readJobs(ids)
   local committed = call('HGET', t.key, 'committed')
   local aside, gone = {'ZADD', m.kHeld .. task, 'XX'}, {'ZREM', m.kHeld .. task}
+  local open, doubtful = {}, {}
+  for i, host in ipairs(names) do
+    local j = m.job(ids[i])
+    -- The others ended here too, or are not of this zone.
+    open[i] = j.state ~= 'ended' and (j.state or inQueue[i] or inAgain[i] or inHeld[i]) and
+      forgotten(j, what[host])
+    if open[i] and what[host].outcome == '' then doubtful[#doubtful + 1] = ids[i] end
+  end
+  if unheard(doubtful) then return false end
   for i, host in ipairs(names) do
     local id, o = ids[i], what[host]
     local j = m.job(id)
-    if j.state == 'ended' or not (j.state or inQueue[i] or inAgain[i] or inHeld[i]) then
-      -- it ended here too, or is not of this zone
-    elseif o.outcome == '' and committed then
+    if open[i] and o.outcome == '' and committed then
       began(id, t, j, o)
-    elseif o.outcome ~= '' or j.attempt < tonumber(o.attempt) then
+    elseif open[i] then
       if o.outcome == '' then
         -- Its task was committed in what Redis has forgotten, and may expire before it is again.
         o.outcome, o.at = 'unknown', m.at
@@ -102,6 +133,7 @@ local function jobs()
   m.reopen(t)
   if #aside > 3 then m.w(unpack(aside)) end
   if #gone > 2 then m.wLast(unpack(gone)) end
+  return true
 end
 
 if verb == 'keep' then
@@ -109,7 +141,7 @@ if verb == 'keep' then
 elseif (m.zone.owed or '') ~= owed then
   return {'stale', '0', '0'}
 elseif verb == 'jobs' then
-  jobs()
+  if not jobs() then return {'behind', '0', '0'} end
 else
   done()
 end
