@@ -136,7 +136,8 @@ type JobList struct {
 // JobDetail is the answer of GET /v1/jobs/{job}.
 type JobDetail struct {
 	jobs.JobInfo
-	Of *OfTask `json:"of,omitempty"` // nil: nobody knows its task any more
+	Of     *OfTask           `json:"of,omitempty"`     // nil: nobody knows its task any more
+	Awaits *jobs.Appointment `json:"awaits,omitempty"` // the window or freeze for which it waits; nil: none
 }
 
 // OfTask is what the task of a job was asked for.
@@ -167,6 +168,8 @@ type Summary struct {
 	Groups  []Alike       `json:"groups"`
 	AtGates int           `json:"at_gates,omitempty"` // jobs that stand at a gate which nobody has answered
 	Waits   []jobs.Lack   `json:"waits,omitempty"`    // what its jobs wait for that others have
+	// Awaits is for which windows and freezes its jobs wait, the first opening first.
+	Awaits []jobs.Appointment `json:"awaits,omitempty"`
 }
 
 // LackList is the answer of GET /v1/tasks/{task}/waits.
@@ -252,6 +255,7 @@ type Zone struct {
 	Halted  string    `json:"halted,omitempty"`
 	Paused  string    `json:"paused,omitempty"`
 	jobs.Sharing
+	Deferred jobs.Deferrals `json:"deferred" doc:"jobs that wait for a time of their own"`
 }
 
 // QueueInfo is the answer of GET /v1/queue.

@@ -74,9 +74,19 @@ func (s *Server) depths(ctx context.Context, _ *nothing) (*queueOutput, error) {
 		if err != nil {
 			return nil, problem(err)
 		}
-		out.Body.Zones = append(out.Body.Zones, Zone(d))
+		z := zoneOf(d)
+		if z.Deferred, err = s.deferrals(ctx, zone); err != nil {
+			return nil, problem(err)
+		}
+		out.Body.Zones = append(out.Body.Zones, z)
 	}
 	return out, nil
+}
+
+func zoneOf(d queue.Depth) Zone {
+	return Zone{Zone: d.Zone, Queued: d.Queued, Again: d.Again, Due: d.Due, Oldest: d.Oldest,
+		Overdue: d.Overdue, Frozen: d.Frozen, Why: d.Why, Owes: d.Owes, Halted: d.Halted,
+		Paused: d.Paused, Sharing: d.Sharing}
 }
 
 func (s *Server) runbooks(context.Context, *nothing) (*runbooksOutput, error) {

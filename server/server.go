@@ -108,6 +108,7 @@ type Outputs interface {
 type Zones interface {
 	Zones(ctx context.Context) ([]string, error)
 	Depth(ctx context.Context, zone string) (queue.Depth, error)
+	Deferred(ctx context.Context, zone string) ([]jobs.JobInfo, bool, error)
 	Ends(ctx context.Context, zone string) (queue.Ends, error)
 	Tend(ctx context.Context, zone string) error
 	Events(ctx context.Context, zone, after string, limit int, wait time.Duration) (

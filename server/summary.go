@@ -50,12 +50,16 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 	}
 	f := newFolder(in.Excerpt)
 	gates, waiting := 0, lacking{}
+	later := s.awaiting(ctx)
 	err = s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			if j.Gate != nil && j.Gate.Answer == "" {
 				gates++
 			}
 			waiting.add(j)
+		}
+		if err := later.add(ctx, t, chunk); err != nil {
+			return err
 		}
 		ended := slices.DeleteFunc(chunk, func(j jobs.JobInfo) bool { return j.State != jobs.Ended })
 		for part := range slices.Chunk(ended, outputsMax) {
@@ -80,7 +84,8 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 	if err != nil {
 		return nil, problem(err)
 	}
-	return &summaryOutput{Summary{Task: t, Groups: groups, AtGates: gates, Waits: waits}}, nil
+	return &summaryOutput{Summary{Task: t, Groups: groups, AtGates: gates, Waits: waits,
+		Awaits: later.list()}}, nil
 }
 
 // showGroups shows the biggest groups of a folder, and one for the rest.

@@ -203,10 +203,16 @@ func (s *Server) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
 	}
 	j.HostLeft = s.stock.left(j)
 	out := &jobOutput{JobDetail{JobInfo: j}}
-	t, _, err := s.taskInfo(ctx, id.Task())
+	t, past, err := s.taskInfo(ctx, id.Task())
 	switch {
 	case err == nil:
 		out.Body.Of = ofTask(t)
+		if !past {
+			out.Body.Awaits, err = s.awaitedBy(ctx, t, j)
+		}
+		if err != nil {
+			return nil, problem(err)
+		}
 	case !errors.Is(err, queue.ErrNotFound):
 		return nil, problem(err)
 	}

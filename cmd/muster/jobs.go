@@ -174,5 +174,6 @@ func jobText(d server.JobDetail, now time.Time, colours palette) string {
 		{"next", next},
 		{"waits for", cell(j.Waits)},
 		{"why", cell(j.Why)},
+		{"awaits", awaitWords(d.Awaits)},
 	}, ofPairs(d.Of)...)...)
 }

@@ -23,7 +23,9 @@ func newQueue() *cobra.Command {
 tasks they belong to, and when an overloaded queue was last put into a fair order.
 QUEUED have never begun. AGAIN run, or wait for another try or for what others have:
 a group, a limit, their host. DUE of both could begin now. OLDEST is of QUEUED only.
-What a pause laid aside is in none of them; below it is WAITING.
+What a pause laid aside is in none of them; below it is WAITING. Jobs that wait for a
+window, the end of a freeze or their place in a jitter are deferred: below stands
+how many, of which task, for which window, and when they are due.
 
 With --watch it looks again each second: it draws a picture on a terminal, and
 writes a line a zone elsewhere, or a line of JSON with -o json.`,
@@ -57,6 +59,7 @@ func (c *client) zones(ctx context.Context) ([]server.Zone, error) {
 	err := c.get(ctx, "/v1/queue", nil, &q)
 	for i := range q.Zones {
 		q.Zones[i].Shares = filled(q.Zones[i].Shares)
+		q.Zones[i].Deferred.Appointments = filled(q.Zones[i].Deferred.Appointments)
 	}
 	return filled(q.Zones), err
 }
@@ -138,6 +141,7 @@ func (s *session) sharings(zones []server.Zone) string {
 			}
 			b.WriteString(g.render(s.tableWidth(), !s.headless))
 		}
+		b.WriteString(deferredText(z, s.tableWidth(), s.headless))
 		if words := reorderedWords(z.Reordered, s.now()); words != "" {
 			b.WriteString("\n" + cell(z.Zone) + ": " + words + "\n")
 		}
@@ -188,7 +192,8 @@ func zoneLine(z server.Zone, now time.Time) string {
 		}
 		list = append(list, "waiting: "+strings.Join(shares, ", "))
 	}
-	for _, words := range []string{reorderedWords(z.Reordered, now), zoneNote(z)} {
+	for _, words := range []string{deferredWords(z.Deferred), reorderedWords(z.Reordered, now),
+		zoneNote(z)} {
 		if words != "" {
 			list = append(list, words)
 		}
@@ -220,8 +225,10 @@ func (s *session) picture(z server.Zone) string {
 		bar := strings.Repeat("#", max(t.Waiting*room/most, 1))
 		b.WriteString(fit(head+bar+tail, width) + "\n")
 	}
-	if words := reorderedWords(z.Reordered, s.now()); words != "" {
-		b.WriteString(fit(cell(z.Zone)+": "+words, width) + "\n")
+	for _, words := range []string{deferredWords(z.Deferred), reorderedWords(z.Reordered, s.now())} {
+		if words != "" {
+			b.WriteString(fit(cell(z.Zone)+": "+words, width) + "\n")
+		}
 	}
 	return b.String()
 }

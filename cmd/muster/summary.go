@@ -28,6 +28,7 @@ func summaryText(s server.Summary, width int, colours palette) string {
 		b.WriteString(atGates(s.AtGates, s.Task.Task) + "\n")
 	}
 	b.WriteString(lackLines(s.Waits, width))
+	b.WriteString(awaitLines(s.Awaits, width))
 	groups := slices.Clone(s.Groups)
 	slices.SortStableFunc(groups, func(x, y server.Alike) int {
 		return cmp.Or(cmp.Compare(rank(x.Outcome), rank(y.Outcome)), cmp.Compare(y.Count, x.Count))

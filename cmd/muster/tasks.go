@@ -142,6 +142,8 @@ type taskDetails struct {
 	Groups  []server.Alike `json:"groups"`
 	AtGates int            `json:"at_gates,omitempty"` // jobs that wait for a person
 	Waits   []jobs.Lack    `json:"waits,omitempty"`    // what others of them wait for
+	// Awaits is for which windows and freezes they wait.
+	Awaits []jobs.Appointment `json:"awaits,omitempty"`
 }
 
 func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
@@ -150,7 +152,8 @@ func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
 		return err
 	}
 	if s.json {
-		return s.writeJSON(taskDetails{sum.Task, filled(sum.Groups), sum.AtGates, sum.Waits})
+		return s.writeJSON(taskDetails{sum.Task, filled(sum.Groups), sum.AtGates, sum.Waits,
+			sum.Awaits})
 	}
 	t := sum.Task
 	if t.State != jobs.TaskEnded {

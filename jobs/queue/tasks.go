@@ -394,7 +394,7 @@ func (r *record) info(id jobs.ID, at place) jobs.JobInfo {
 	case j.State == jobs.Deferred, j.State == jobs.Retry:
 		j.Why = r.why
 	case j.State == jobs.Queued && r.later > 0 && r.due > at.now:
-		j.Why = "its window opens when it is due"
+		j.Why = "it has a time of its own: a window, a freeze or the jitter of a schedule gave it"
 	}
 	if j.State != jobs.Held {
 		j.Times = r.times(jobs.MicrosOf(j.Due.Time), at.now)
