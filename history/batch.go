@@ -60,7 +60,7 @@ func NeedsOf(events []jobs.Happening) Needs {
 	var n Needs
 	tasks, ended := map[jobs.TaskID]bool{}, map[string]int{}
 	for _, h := range events {
-		id, job := taskOf(h.Object), strings.Contains(h.Object, ":")
+		id, job := TaskOf(h.Object), strings.Contains(h.Object, ":")
 		switch {
 		case id == "":
 			continue
@@ -92,8 +92,8 @@ func recalled(h jobs.Happening) bool {
 	return m["recalled"] == true
 }
 
-// taskOf is the task that an event is about; empty: about none.
-func taskOf(object string) jobs.TaskID {
+// TaskOf is the task that an event is about; empty: about none.
+func TaskOf(object string) jobs.TaskID {
 	task, _, _ := strings.Cut(object, ":")
 	if id, err := jobs.ParseTaskID(task); err == nil {
 		return id
@@ -152,7 +152,7 @@ func attemptsOf(b Batch) rows {
 		final[j.ID] = int64(j.Attempt)
 	}
 	for _, h := range b.Events {
-		if !strings.Contains(h.Object, ":") || taskOf(h.Object) == "" || recalled(h) {
+		if !strings.Contains(h.Object, ":") || TaskOf(h.Object) == "" || recalled(h) {
 			continue
 		}
 		f.hear(h, final)

@@ -159,7 +159,7 @@ func eventRows(list []jobs.Happening) [][]any {
 			detail = string(text)
 		}
 		out[i] = []any{h.Zone, h.ID, micros(h.At), clean(h.Event), clean(h.Object),
-			string(taskOf(h.Object)), clean(detail)}
+			string(TaskOf(h.Object)), clean(detail)}
 	}
 	return out
 }

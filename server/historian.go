@@ -46,6 +46,8 @@ type historian struct {
 	forget  forgetter
 	outage  outage
 	healing []jobs.TaskID // tasks of which a part may be missing
+
+	believes believer
 }
 
 // keepHistory writes history for as long as this server has the duty.
@@ -83,8 +85,10 @@ func (s *Server) keepHistory(ctx context.Context, t *term) {
 }
 
 func newHistorian(s *Server, t *term) *historian {
-	return &historian{Server: s, term: t, at: map[string]history.Position{},
+	h := &historian{Server: s, term: t, at: map[string]history.Position{},
 		tasks: map[jobs.TaskID]jobs.TaskInfo{}}
+	h.believes = believer{s.queue, h.zonesOf, s.stock.current.Load, s.log, map[string]bool{}}
+	return h
 }
 
 // tell says once what is wrong, and when it is over. Work goes on meanwhile, and the
@@ -256,8 +260,12 @@ func (h *historian) drain(ctx context.Context, zone string) (full bool, err erro
 			}
 		}
 	}
+	events, err := h.believes.events(ctx, zone, page.Events)
+	if err != nil {
+		return false, err
+	}
 	b := history.Batch{Zone: zone, After: pos.Last, Last: page.Last, Entries: entries,
-		Events: page.Events, Gap: gap, Contradicted: h.contradicted}
+		Events: events, Gap: gap, Contradicted: h.contradicted}
 	if b.Last == "" {
 		b.Last = cmp.Or(pos.Last, "0-0")
 	}

@@ -85,6 +85,16 @@ func (h *historian) task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, er
 	return t, err
 }
 
+// zonesOf is task for who wants to know its zones: one that nobody knew may be known by now.
+func (h *historian) zonesOf(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error) {
+	t, err := h.task(ctx, id)
+	if err == nil && len(t.Zones) == 0 {
+		delete(h.tasks, id)
+		return h.task(ctx, id)
+	}
+	return t, err
+}
+
 // endsMax is how many jobs are read at once.
 const endsMax = 500
 
@@ -187,25 +197,54 @@ func (h *historian) healTask(ctx context.Context, id jobs.TaskID) error {
 	if has.Outcomes.Sum() == is.Outcomes.Sum() && has.State == is.State && has.Total == is.Total {
 		return nil
 	}
-	err = h.history.Reconcile(ctx, is, nil)
+	if err := h.history.Reconcile(ctx, is, nil); err != nil {
+		return err
+	}
+	return h.healJobs(ctx, is)
+}
+
+// healJobs takes the ends of a task's jobs from Redis, each from the zone in which its host is:
+// the list of hosts that a zone has of a task can be written by who has a node of that zone.
+func (h *historian) healJobs(ctx context.Context, t jobs.TaskInfo) error {
+	return h.queue.EachJob(ctx, t.Task, 0, endsMax, func(list []jobs.JobInfo) error {
+		names := make([]string, len(list))
+		for i, j := range list {
+			names[i] = j.Host
+		}
+		for _, zone := range t.Zones {
+			in, err := h.believes.members(ctx, zone, t, slices.Clone(names))
+			if err != nil {
+				return err
+			}
+			if err := h.healZone(ctx, zone, t, in); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// healZone is healJobs for hosts of one zone.
+func (h *historian) healZone(ctx context.Context, zone string, t jobs.TaskInfo,
+	hosts map[string]bool) error {
+	var ids []jobs.ID
+	for host, in := range hosts {
+		if in && host != "" {
+			ids = append(ids, jobs.NewID(t.Task, host))
+		}
+	}
+	slices.Sort(ids)
+	list, err := h.queue.JobsIn(ctx, zone, ids)
 	if err != nil {
 		return err
 	}
-	return h.queue.EachJob(ctx, id, 0, endsMax, func(list []jobs.JobInfo) error {
-		list = slices.DeleteFunc(slices.Clone(list), func(j jobs.JobInfo) bool {
-			return j.State != jobs.Ended
-		})
-		if len(list) == 0 {
-			return nil
-		}
-		zone, err := h.queue.JobZone(ctx, list[0].ID)
-		if err != nil {
-			return err
-		}
-		ended, err := h.complete(ctx, zone, is, list)
-		if err != nil {
-			return err
-		}
-		return h.history.Reconcile(ctx, is, ended)
-	})
+	list = slices.DeleteFunc(list, func(j jobs.JobInfo) bool { return j.State != jobs.Ended })
+	if len(list) == 0 {
+		return nil
+	}
+	ended, err := h.complete(ctx, zone, t, list)
+	if err != nil {
+		return err
+	}
+	return h.history.Reconcile(ctx, t, ended)
 }

@@ -62,6 +62,7 @@ type Queue interface {
 	Retrying
 	Recalling
 	AgreedKept
+	Membership
 }
 
 // Retrying tells by which tasks jobs of a task are done again already.

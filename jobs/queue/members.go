@@ -1,0 +1,35 @@
+package queue
+
+import (
+	"context"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// HostsIn reports which of some hosts a zone has in an inventory. Only servers write what it
+// reads, so a stolen user of a node cannot change the answer. All hosts are reported if Redis
+// has no such version of the zone: then it has forgotten which hosts it had.
+func (q *Queue) HostsIn(ctx context.Context, zone, version string, names []string) (
+	map[string]bool, error) {
+	in := make(map[string]bool, len(names))
+	key := zoneKey(zone, "hosts:", version)
+	for part := range slices.Chunk(names, chunkMax) {
+		var there *redis.IntCmd
+		has := make([]*redis.BoolCmd, len(part))
+		_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+			there = p.Exists(ctx, key)
+			for i, name := range part {
+				has[i] = p.HExists(ctx, key, name)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, q.say("hosts", err)
+		}
+		for i, name := range part {
+			in[name] = has[i].Val() || there.Val() == 0
+		}
+	}
+	return in, nil
+}
