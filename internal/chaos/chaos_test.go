@@ -87,6 +87,9 @@ func TestChaos(t *testing.T) {
 	r := h.record(t, o)
 	table("fault", s.counts(), "given")
 	table("order", o.counts(), "given")
+	if len(o.refused.counts()) > 0 {
+		table("what muster said to orders that it did not carry out", o.refused.counts(), "times")
+	}
 	r.judge(s.mayBeUnknown())
 	h.judge(r)
 	table("outcome", r.outcomes.counts(), "jobs")
@@ -140,6 +143,15 @@ func (c *tally) add(name string, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.n[name] += n
+}
+
+// add1 counts one more of a name that may be new.
+func (c *tally) add1(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n[name]++; c.n[name] == 1 {
+		c.names = append(c.names, name)
+	}
 }
 
 func (c *tally) get(name string) int {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,8 @@ type operator struct {
 	r     *rand.Rand
 	done  *tally
 	tasks []*task
+	// What muster said to orders that it did not carry out, without names and numbers.
+	refused *tally
 
 	halts []span // from the answer to the halt, to before its lift was sent
 }
@@ -44,7 +47,8 @@ var orders = []string{"submit", "pause", "resume", "cancel", "halt and lift", "g
 	"without an answer"}
 
 func newOperator(h *house) *operator {
-	return &operator{h: h, r: rand.New(rand.NewPCG(*seed, 2)), done: newTally(orders...)}
+	return &operator{h: h, r: rand.New(rand.NewPCG(*seed, 2)), done: newTally(orders...),
+		refused: newTally()}
 }
 
 func (o *operator) counts() []count { return o.done.counts() }
@@ -54,10 +58,20 @@ func (o *operator) order(ctx context.Context, kind string, args ...string) (stri
 	out, err := o.h.muster(ctx, o.server(), args...)
 	if err != nil {
 		o.done.add("without an answer", 1)
+		o.refused.add1(kindOf(err))
 		return out, err
 	}
 	o.done.add(kind, 1)
 	return out, nil
+}
+
+var particular = regexp.MustCompile(`0w\w{8}|\S*[/:]\S*\d\S*|\d+`)
+
+// kindOf is the beginning of what muster said, without names and numbers.
+func kindOf(err error) string {
+	_, said, _ := strings.Cut(err.Error(), ": muster: ")
+	first, _, _ := strings.Cut(said, "\n")
+	return strings.TrimSpace(fmt.Sprintf("%.100s", particular.ReplaceAllString(first, "…")))
 }
 
 func (o *operator) server() string { return o.h.servers[o.r.IntN(len(o.h.servers))].url }

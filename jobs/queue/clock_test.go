@@ -241,7 +241,12 @@ type before struct{ f func(redis.Cmder) }
 func (b before) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (b before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			b.f(cmd)
+		}
+		return next(ctx, cmds)
+	}
 }
 
 func (b before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {

@@ -53,7 +53,7 @@ func (q *Queue) turnTask(ctx context.Context, o order,
 	}
 	// There is nothing for a server to repeat.
 	out.Ended, out.Paused, out.Note = true, false, note
-	return out, q.say("pause", q.rdb.HDel(ctx, hubKey("pauses", ""), o.field()).Err())
+	return out, q.end(ctx, o)
 }
 
 // pauseTask lays the waiting jobs of a task in one zone aside.

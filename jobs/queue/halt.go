@@ -17,21 +17,9 @@ const (
 // now is halted by Tend.
 func (q *Queue) Halt(ctx context.Context, note string) (jobs.Switched, error) {
 	out := jobs.Switched{What: jobs.SwitchAll, Paused: true}
-	h, err := q.halt(ctx)
+	h, err := q.giveHalt(ctx, haltOn, note)
 	if err != nil {
 		return out, err
-	}
-	if h.state != haltOn {
-		now, err := q.rdb.Time(ctx).Result()
-		if err != nil {
-			return out, q.say("halt", err)
-		}
-		id := max(now.UnixMicro(), h.id+1)
-		h = haltState{id: id, state: haltOn, note: oneLine(note)}
-		err = q.rdb.HSet(ctx, hubKey("halt", ""), "id", id, "state", haltOn, "note", h.note).Err()
-		if err != nil {
-			return out, q.say("halt", err)
-		}
 	}
 	return q.everywhere(ctx, out, h.note, func(zone string) (control, error) {
 		c, err := q.control(ctx, zone, h.turn("halt", h.note))
@@ -45,18 +33,9 @@ func (q *Queue) Halt(ctx context.Context, note string) (jobs.Switched, error) {
 // so that one which reaches a zone late does not end a halt that was ordered after it.
 func (q *Queue) Lift(ctx context.Context, note string) (jobs.Switched, error) {
 	out := jobs.Switched{What: jobs.SwitchAll}
-	h, err := q.halt(ctx)
+	h, err := q.giveHalt(ctx, haltOff, note)
 	if err != nil {
 		return out, err
-	}
-	now, err := q.now(ctx, hub)
-	if err != nil {
-		return out, err
-	}
-	h = haltState{id: max(now.UnixMicro(), h.id+1), state: haltOff, note: oneLine(note)}
-	err = q.rdb.HSet(ctx, hubKey("halt", ""), "id", h.id, "state", haltOff, "note", h.note).Err()
-	if err != nil {
-		return out, q.say("lift", err)
 	}
 	return q.everywhere(ctx, out, note, func(zone string) (control, error) {
 		return q.lift(ctx, zone, h, note)
@@ -87,12 +66,30 @@ func (h haltState) turn(verb, note string) turn {
 }
 
 func (q *Queue) halt(ctx context.Context) (haltState, error) {
-	h, err := q.rdb.HGetAll(ctx, hubKey("halt", "")).Result()
+	fields, err := q.rdb.HGetAll(ctx, hubKey("halt", "")).Result()
+	return readHalt(fields), q.say("halt", err)
+}
+
+func readHalt(fields map[string]string) haltState {
+	id, _ := strconv.ParseInt(fields["id"], 10, 64)
+	return haltState{id: id, state: fields["state"], note: fields["note"]}
+}
+
+// giveHalt writes an order about the halt down before any zone hears of it. A halt that stands
+// already stays as it was given.
+func (q *Queue) giveHalt(ctx context.Context, state, note string) (h haltState, err error) {
+	now, err := q.now(ctx, hub)
 	if err != nil {
-		return haltState{}, q.say("halt", err)
+		return h, err
 	}
-	id, _ := strconv.ParseInt(h["id"], 10, 64)
-	return haltState{id: id, state: h["state"], note: h["note"]}, nil
+	err = q.revise(ctx, hubKey("halt", ""), func(is map[string]string) (map[string]any, []string) {
+		if h = readHalt(is); h.state == haltOn && state == haltOn {
+			return nil, nil
+		}
+		h = haltState{id: max(now.UnixMicro(), h.id+1), state: state, note: oneLine(note)}
+		return map[string]any{"id": h.id, "state": h.state, "note": h.note}, nil
+	})
+	return h, q.say("halt", err)
 }
 
 // tendHalt makes a zone stand as the hub says: one that could not be asked, or

@@ -39,29 +39,51 @@ func (o order) turn(verb, object string) turn {
 
 func (o order) field() string { return string(o.what) + " " + o.name }
 
-// give writes an order down before any zone hears of it. A pause that stands already
-// stays as it was given.
-func (q *Queue) give(ctx context.Context, o order) (order, error) {
-	key := hubKey("pauses", "")
-	text, err := q.rdb.HGet(ctx, key, o.field()).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return o, q.say("pause", err)
-	}
-	before, known := readOrder(o.field(), text)
-	if known && before.on && o.on {
-		return before, nil
-	}
-	now, err := q.now(ctx, hub)
-	if err != nil {
-		return o, err
-	}
-	o.id, o.note = max(now.UnixMicro(), before.id+1), oneLine(o.note)
+func (o order) text() string {
 	state := haltOff
 	if o.on {
 		state = haltOn
 	}
-	err = q.rdb.HSet(ctx, key, o.field(), fmt.Sprintf("%d %s %s", o.id, state, o.note)).Err()
-	return o, q.say("pause", err)
+	return fmt.Sprintf("%d %s %s", o.id, state, o.note)
+}
+
+// give writes an order down before any zone hears of it. A pause that stands already
+// stays as it was given.
+func (q *Queue) give(ctx context.Context, o order) (order, error) {
+	now, err := q.now(ctx, hub)
+	if err != nil {
+		return o, err
+	}
+	o.note = oneLine(o.note)
+	var given order
+	err = q.revise(ctx, hubKey("pauses", ""), func(is map[string]string) (map[string]any, []string) {
+		before, known := readOrder(o.field(), is[o.field()])
+		if known && before.on && o.on {
+			given = before
+			return nil, nil
+		}
+		given = o
+		given.id = max(now.UnixMicro(), before.id+1)
+		return map[string]any{o.field(): given.text()}, nil
+	})
+	return given, q.say("pause", err)
+}
+
+// end ends a pause that no zone needs any more, if it is the last order. It stays known as ended:
+// whoever keeps a copy of the orders could not tell a pause that is gone from one that Redis
+// has lost.
+func (q *Queue) end(ctx context.Context, o order) error {
+	if !o.on {
+		return nil
+	}
+	return q.say("pause", q.revise(ctx, hubKey("pauses", ""),
+		func(is map[string]string) (map[string]any, []string) {
+			if last, ok := readOrder(o.field(), is[o.field()]); !ok || last.id != o.id {
+				return nil, nil
+			}
+			o.id, o.on = o.id+1, false
+			return map[string]any{o.field(): o.text()}, nil
+		}))
 }
 
 func readOrder(field, text string) (o order, ok bool) {
@@ -190,20 +212,27 @@ func (q *Queue) tendTask(ctx context.Context, zone string, o order) error {
 	return err
 }
 
-// retireOrder forgets an order that nobody needs any more.
+// retireOrder ends the pause of a task that ended long ago, and forgets what ended long before.
 func (q *Queue) retireOrder(ctx context.Context, o order, age time.Duration) error {
-	over := !o.on && age > orderKeep
-	if o.what == jobs.SwitchTask && age > 24*time.Hour && !over {
+	switch {
+	case !o.on && age > orderKeep:
+		return q.say("pauses", q.revise(ctx, hubKey("pauses", ""),
+			func(is map[string]string) (map[string]any, []string) {
+				if last, _ := readOrder(o.field(), is[o.field()]); last.id != o.id {
+					return nil, nil
+				}
+				return nil, []string{o.field()}
+			}))
+	case o.on && o.what == jobs.SwitchTask && age > 24*time.Hour:
 		t, err := q.Task(ctx, jobs.TaskID(o.name))
-		if err != nil && !errors.Is(err, ErrNotFound) {
+		switch {
+		case err != nil && !errors.Is(err, ErrNotFound):
 			return err
+		case err != nil || t.State == jobs.TaskEnded:
+			return q.end(ctx, o)
 		}
-		over = err != nil || t.State == jobs.TaskEnded
 	}
-	if !over {
-		return nil
-	}
-	return q.say("pauses", q.rdb.HDel(ctx, hubKey("pauses", ""), o.field()).Err())
+	return nil
 }
 
 // readCustomers reads the zone's field: a JSON object of "instant order note".

@@ -1,8 +1,11 @@
 package queue_test
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -10,6 +13,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/model"
+	"muster/jobs/queue"
 	"muster/jobs/queue/queuetest"
 )
 
@@ -241,4 +245,76 @@ func TestALateResumeDoesNotEndAPauseThatWasOrderedAgain(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A pause that nobody needs any more, as its task has ended, ends. Whoever has a copy of the orders
+// does not take it for one that Redis has lost.
+func TestThePauseOfATaskThatEndedIsNotLost(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		id := submit(t, q, spec(), 2)
+		if _, err := q.Pause(t.Context(), id, "alice: lunch"); err != nil {
+			t.Fatal(err)
+		}
+		kept, err := q.AgreedState(t.Context())
+		if err != nil || len(kept.Parts[jobs.AgreedPauses].Fields) != 1 {
+			t.Fatalf("%+v, %v", kept, err)
+		}
+		if _, err := q.Cancel(t.Context(), id, "bob"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := q.Resume(t.Context(), id, "alice: back"); err != nil {
+			t.Fatal(err)
+		}
+		now, err := q.AgreedState(t.Context())
+		if err != nil || kept.Parts[jobs.AgreedPauses].LostIn(now.Parts[jobs.AgreedPauses]) {
+			t.Errorf("%+v is taken for lost (%v)", now.Parts[jobs.AgreedPauses], err)
+		}
+	})
+}
+
+// An order that was read, and waits on its way to Redis, replaces none that was given meanwhile.
+func TestAnOrderThatComesLateReplacesNoNewerOne(t *testing.T) {
+	t.Parallel()
+	s := queuetest.StartServer(t)
+	w := world{cfg: s.Config()}
+	other, q := open(t, w, "1"), open(t, w, "1")
+	id := submit(t, q, spec(), 2)
+	turn := map[string][2]func(*queue.Queue) error{
+		"halt": {
+			func(q *queue.Queue) error { _, err := q.Halt(t.Context(), "alice: fire"); return err },
+			func(q *queue.Queue) error { _, err := q.Lift(t.Context(), "bob: out"); return err },
+		},
+		"pauses": {
+			func(q *queue.Queue) error { _, err := q.Pause(t.Context(), id, "alice: lunch"); return err },
+			func(q *queue.Queue) error { _, err := q.Resume(t.Context(), id, "bob: back"); return err },
+		},
+	}
+	for key, do := range turn {
+		if err := do[0](q); err != nil {
+			t.Fatal(err)
+		}
+		numbers := func() string {
+			return fmt.Sprint(w.raw(t).HGetAll(t.Context(), "muster:{hub}:"+key).Val())
+		}
+		var once sync.Once
+		var newest string
+		q.AddHook(before{func(cmd redis.Cmder) {
+			if cmd.Name() != "hset" || !strings.Contains(fmt.Sprint(cmd.Args()), "muster:{hub}:"+key) {
+				return
+			}
+			once.Do(func() { // bob's order is on its way; another lifts, and orders anew
+				if err := errors.Join(do[1](other), do[0](other)); err != nil {
+					t.Error(err)
+				}
+				newest = numbers()
+			})
+		}})
+		if err := do[1](q); err != nil {
+			t.Fatal(err)
+		}
+		if now := numbers(); newest == "" || now <= newest {
+			t.Errorf("%s: %s stands behind %s", key, now, newest)
+		}
+	}
 }
