@@ -33,6 +33,23 @@ const (
 	recordKept = "yes"
 )
 
+// lackWord is a word of the scripts for what a host lacks to keep a record. They have no others.
+var lackWord = regexp.MustCompile(`^(flock|setsid|timeout|dd|tail|head|wc|cat|mv|rm|ls|mkdir|` +
+	`sync|sleep|stat|folder|/proc/[a-z0-9_/]{1,40})$`)
+
+// CanLack reports whether a word of a host names something that it needs to keep a record.
+func CanLack(word string) bool { return lackWord.MatchString(word) }
+
+// lacking holds what a host says that it lacks against what it can lack; settle keeps it.
+func (*factReader) lacking(value string) error {
+	for word := range strings.FieldsSeq(value) {
+		if !CanLack(word) {
+			return fmt.Errorf("%q is nothing that a record needs", abbreviate(word))
+		}
+	}
+	return nil
+}
+
 // Lacks is what a host said that it lacks for a record of attempts; empty: nothing, or it
 // was not asked.
 func (f Facts) Lacks() string {
@@ -150,7 +167,7 @@ func factReaders() map[string]func(r *factReader, value string) error {
 		"uptime":      (*factReader).uptime,
 		"df":          (*factReader).disk,
 		"clock":       (*factReader).clock,
-		"lacks":       func(*factReader, string) error { return nil }, // see settle
+		"lacks":       (*factReader).lacking,
 	}
 }
 

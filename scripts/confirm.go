@@ -232,7 +232,7 @@ func (c Confirmation) String() string {
 		}
 		return "nothing was done"
 	case ConfirmBusy:
-		return "another change is pending, of job " + c.More
+		return "another change is pending, of job " + plainOr(c.More)
 	case ConfirmArmed:
 		return fmt.Sprintf("made, and taken back in %s unless it is confirmed", c.Left)
 	case ConfirmProof:
@@ -240,10 +240,21 @@ func (c Confirmation) String() string {
 	case ConfirmConfirmed:
 		return "confirmed"
 	case ConfirmRolledBack:
-		return strings.TrimSpace("taken back, exit " + strconv.Itoa(c.Code) + " " + c.More)
+		return strings.TrimSpace("taken back, exit " + strconv.Itoa(c.Code) + " " + plainOr(c.More))
 	}
 	return string(c.State)
 }
+
+// plainOr is a word of a host, and a number if it has one, as it is; anything else is quoted: it
+// stands in a line of our own.
+func plainOr(said string) string {
+	if said == "" || reasonWord.MatchString(said) {
+		return said
+	}
+	return strconv.Quote(said)
+}
+
+var reasonWord = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,80}( [0-9]{1,3})?$`)
 
 // ConfirmMark begins what a host says of a change, at the end of all that it says. The text
 // before it may have no newline at its end.

@@ -3,6 +3,7 @@ package worker
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -20,6 +21,8 @@ import (
 const (
 	// proofMost is the longest time between two tries of a proof.
 	proofMost = 5 * time.Second
+
+	notProven = "not proven yet"
 
 	// keepNumber tells the record of keep from those of tries of a step.
 	keepNumber = 200 * triesApart
@@ -82,8 +85,8 @@ func (a *attempt) change(ctx context.Context, f facts, c remote.Command) (facts,
 	state, ok := scripts.ReadConfirm(last)
 	a.hearChange(f, state, ok)
 	if f.err == nil && !ok {
-		f.err = fmt.Errorf("the host did not say how the change stands: %s",
-			cmp.Or(last, fmt.Sprintf("exit %d", f.result.ExitCode)))
+		f.err = errors.New(hostSaid(fmt.Sprintf("exit %d, and it is not known how the change stands",
+			f.result.ExitCode), last))
 	}
 	return f, state, ok && f.err == nil
 }
@@ -236,9 +239,9 @@ func (a *attempt) unproven(ctx context.Context, f facts, state scripts.Confirmat
 	switch state.Code {
 	case 0:
 	case scripts.NotYet:
-		return also("not proven yet", lastWords(f.result.Output)), false
+		return hostSaid(notProven, lastWords(f.result.Output)), false
 	default:
-		return also("proof: "+f.finding().Text, lastWords(f.result.Output)), true
+		return hostSaid("proof: "+f.finding().Text, lastWords(f.result.Output)), true
 	}
 	for _, p := range f.action.Confirm.Probes {
 		if err := a.tries(ctx, p); err != nil {
@@ -258,7 +261,7 @@ func (a *attempt) tries(ctx context.Context, p scripts.Probe) error {
 	r, err := a.conn.Run(ctx, remote.Command{Shell: p.Shell(), Bound: probeTime - answerTime,
 		Stop: a.halting.Done()})
 	if err == nil && r.ExitCode != 0 {
-		err = fmt.Errorf("%s", also(fmt.Sprintf("exit %d", r.ExitCode), lastLine(r.Output)))
+		err = errors.New(hostSaid(fmt.Sprintf("exit %d", r.ExitCode), lastLine(r.Output)))
 	}
 	return err
 }

@@ -104,7 +104,7 @@ func (f facts) evidence() scripts.Evidence {
 // unmet is about a step that did not do what is expected of it.
 func (f facts) unmet(finding scripts.Finding) jobs.Result {
 	code := f.result.ExitCode
-	text := also(finding.Text, lastLine(f.result.Output))
+	text := hostSaid(finding.Text, lastLine(f.result.Output))
 	again := f.action.Retry
 	if tried := f.mind().Again + 1; again != nil && finding.Class == scripts.ClassTransient {
 		if tried < again.Tries {
@@ -139,7 +139,8 @@ func (f facts) through() jobs.Result {
 func (f facts) broken(k remote.Kind) jobs.Result {
 	switch k {
 	case remote.KindTimeout:
-		return f.end(jobs.Timeout, jobs.ClassNone, also(reason(f.err), lastLine(f.result.Output)))
+		return f.end(jobs.Timeout, jobs.ClassNone,
+			hostSaid(reason(f.err), lastLine(f.result.Output)))
 	case remote.KindFailed, remote.KindNode:
 		return f.end(jobs.Failed, jobs.ClassOperator, reason(f.err))
 	case remote.KindInvalid:

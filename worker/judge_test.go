@@ -170,7 +170,7 @@ func TestJudgeExits(t *testing.T) {
 			name: "exit code and last line",
 			f:    facts{steps: 1, action: once, result: remote.Result{ExitCode: 2, Output: out}},
 			want: jobs.Result{Kind: jobs.KindEnd, Outcome: jobs.Failed, Class: jobs.ClassUser, ExitCode: &two,
-				Error: "exit 2: line 7: no such table"},
+				Error: `exit 2; the host said: "line 7: no such table"`},
 		},
 		{
 			name: "one step of many",
@@ -189,7 +189,7 @@ func TestJudgeExits(t *testing.T) {
 			f: facts{steps: 1, action: once, result: remote.Result{ExitCode: 124, Output: out},
 				err: fault(remote.KindTimeout, true, errors.New("ran over its bound of 20s"))},
 			want: jobs.Result{Kind: jobs.KindEnd, Outcome: jobs.Timeout,
-				Error: "ran over its bound of 20s: line 7: no such table"},
+				Error: `ran over its bound of 20s; the host said: "line 7: no such table"`},
 		},
 	} {
 		got, goOn := judge(tt.f, 0)

@@ -140,15 +140,16 @@ func TestOnFail(t *testing.T) {
 		want    string // outcome, class, exit, error
 	}{
 		{"brings back what was", map[string]string{"look": "state=old", "change": "oh#1"},
-			"look,change,back,proof", "rolled_back user 1 step 2 (change): exit 1: oh; its on_fail rolled it back"},
+			"look,change,back,proof", "rolled_back user 1 step 2 (change): exit 1; the host said: \"oh\"; " +
+				"its on_fail rolled it back"},
 		{"skips a step", map[string]string{"look": "state=odd", "change": "#8"},
 			"look,change,proof", "rolled_back operator 8 step 2 (change): no disk (exit 8); its on_fail rolled it back"},
 		{"fails", map[string]string{"look": "state=old", "change": "oh#1", "back": "no way#2"},
-			"look,change,back", "failed operator 1 step 2 (change): exit 1: oh; its on_fail failed: step of on_fail " +
-				"(back): exit 2: no way"},
+			"look,change,back", "failed operator 1 step 2 (change): exit 1; the host said: \"oh\"; " +
+				"its on_fail failed: step of on_fail (back): exit 2; the host said: \"no way\""},
 		{"fails at its end", map[string]string{"look": "state=old", "change": "oh#1", "proof": "#2"},
-			"look,change,back,proof", "failed operator 1 step 2 (change): exit 1: oh; its on_fail failed: step of on_fail " +
-				"(proof): exit 2"},
+			"look,change,back,proof", "failed operator 1 step 2 (change): exit 1; the host said: \"oh\"; " +
+				"its on_fail failed: step of on_fail (proof): exit 2"},
 		{"is not for other steps", map[string]string{"look": "state=old", "tell 'old'": "#3"},
 			"look,change,tell 'old'", "failed user 3 step 3 (tell): exit 3"},
 	} {
@@ -200,7 +201,7 @@ func TestOnFailWithoutAnOutcomeEndsAsTheFailureDid(t *testing.T) {
 		s.reads(strings.Replace(changing, "        outcome: rolled_back\n", "", 1))
 		s.says(map[string]string{"look": "state=old", "change": "oh#1"})
 		if got := s.one(); got.Outcome != jobs.Failed || got.Class != jobs.ClassUser ||
-			got.Error != "step 2 (change): exit 1: oh" || s.ran() != "look,change,back,proof" {
+			got.Error != "step 2 (change): exit 1; the host said: \"oh\"" || s.ran() != "look,change,back,proof" {
 			t.Errorf("%s: %+v", s.ran(), got)
 		}
 	})
@@ -247,7 +248,7 @@ func TestAStepIsTriedAgainIfItsFailureIsTransient(t *testing.T) {
 		s.says(map[string]string{"look": "state=old", "change": "busy#7"})
 		first := s.one()
 		if first.Kind != jobs.KindWait || first.Delay != 9*time.Second || first.Step != 1 || first.Release ||
-			first.Error != "step 2 (change): try 1 of 3: exit 7: busy" ||
+			first.Error != "step 2 (change): try 1 of 3: exit 7; the host said: \"busy\"" ||
 			first.Saved != `{"again":1,"saved":{"state":"old"}}` {
 			t.Fatalf("%+v", first)
 		}
@@ -271,7 +272,7 @@ func TestAStepIsTriedAgainIfItsFailureIsTransient(t *testing.T) {
 		got := third.one(func(g *jobs.Grant) {
 			g.Mode, g.Step, g.Attempt, g.Saved = jobs.ModeContinue, 1, 3, `{"again":2,"saved":{"state":"old"}}`
 		})
-		const why = "step 2 (change): 3 tries, the last: exit 7: busy;"
+		const why = "step 2 (change): 3 tries, the last: exit 7; the host said: \"busy\";"
 		if got.Outcome != jobs.RolledBack || !strings.HasPrefix(got.Error, why) {
 			t.Errorf("%+v", got)
 		}

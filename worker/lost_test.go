@@ -21,7 +21,7 @@ func TestAnOutputThatWasLostIsNotBelieved(t *testing.T) {
 		error      string
 	}{
 		{"nothing is expected", "", 0, jobs.Succeeded, ""},
-		{"it failed", "", 4, jobs.Failed, "exit 4: begun"},
+		{"it failed", "", 4, jobs.Failed, `exit 4; the host said: "begun"`},
 		{"found all the same", "expect: {match: begun}", 0, jobs.Succeeded, ""},
 		{"refuted all the same", "expect: {no_match: begun}", 0, jobs.Failed, "the output matches"},
 		{"not found", "expect: {match: done}", 0, jobs.Unknown, "nobody can tell whether it matches \"done\""},

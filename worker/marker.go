@@ -216,7 +216,7 @@ func (a *attempt) leaveOthers() {
 // stands says why the marker of another job counts; empty: it does not, by what the queue
 // knows of that.
 func (a *attempt) stands(ctx context.Context, h fleet.Host, o remote.Marked) string {
-	by, what := shortened(o.Job, noteMax), shortened(o.Host, noteMax) // a host said so
+	by, what := remote.Name(o.Job), remote.Name(o.Host) // a host said so
 	id, err := jobs.ParseID(o.Job)
 	if err != nil {
 		id = jobs.NewID(a.grant.Job.Task(), "-") // of nobody: what counts is the clear

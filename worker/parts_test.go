@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -292,6 +293,26 @@ func TestLastLines(t *testing.T) {
 	}
 }
 
+// What muster puts behind the words of a host stands outside of their quotes, also where those
+// words are too long.
+func TestAShortenedTextEndsItsQuotes(t *testing.T) {
+	t.Parallel()
+	long := hostSaid("exit 1", strings.Repeat(`a\"`, 500))
+	for most := 40; most < 120; most++ {
+		got := shortened(long, most)
+		inside := strings.TrimSuffix(strings.TrimPrefix(got, `exit 1; the host said: `), "…")
+		if len(got) > most || !strings.HasPrefix(inside, `"`) {
+			t.Fatalf("%d bytes: %s", most, got)
+		}
+		if said, err := strconv.Unquote(inside); err != nil || !strings.HasPrefix(strings.Repeat(`a\"`, 500), said) {
+			t.Errorf("%d bytes: %s is no quotation of the host: %v", most, got, err)
+		}
+	}
+	if got := shortened(`"quoted" and words behind`, 18); got != `"quoted" and w…` {
+		t.Errorf("behind a quotation: %s", got)
+	}
+}
+
 func FuzzOneLine(f *testing.F) {
 	for _, s := range []string{"", "plain", "two\nlines", "\x1b[31mred", "\xff\xfe", strings.Repeat("é", 999),
 		"\u202eevil", strings.Repeat("\x00", 5000), "tab\there", "\xc3"} {
@@ -302,7 +323,7 @@ func FuzzOneLine(f *testing.F) {
 		if len(got) > errorMax || !utf8.ValidString(got) || strings.ContainsFunc(got, unicode.IsControl) {
 			t.Errorf("oneLine(%q) = %q", s, got)
 		}
-		if plain := strings.TrimSpace(s); len(s) < errorMax && remote.Printable([]byte(s)) == s &&
+		if plain := strings.TrimSpace(s); len(s) < errorMax && remote.Harmless(s) == s &&
 			!strings.ContainsAny(s, "\n\t") && plain != got && strings.Join(strings.Fields(s), " ") != got {
 			t.Errorf("oneLine(%q) = %q: a harmless text was changed", s, got)
 		}

@@ -156,7 +156,7 @@ func (a *attempt) probe(ctx context.Context, conn Conn, action scripts.Action,
 	case timeout:
 		return a.endProbe(f, a.unwell(f, reason(f.err)), false)
 	case f.result.ExitCode == scripts.NotYet && f.result.Signal == "":
-		return a.endProbe(f, a.unwell(f, lastLine(f.result.Output)), false)
+		return a.endProbe(f, a.unwell(f, hostSaid("", lastLine(f.result.Output))), false)
 	}
 	a.hear(f, "")
 	r, goOn = judge(f, rand.Float64())
@@ -227,7 +227,7 @@ func (a *attempt) reboots(ctx context.Context, conn Conn, action scripts.Action,
 		r, _ := judge(f, rand.Float64())
 		return r, false
 	case boot == "" && c.Boot == "":
-		return f.end(jobs.Failed, jobs.ClassOperator, also("its boot id cannot be read",
+		return f.end(jobs.Failed, jobs.ClassOperator, hostSaid("its boot id cannot be read",
 			lastLine(got.Output))), false
 	case boot == "":
 		return f.unwell(c, a.now(), notReady, "its boot id cannot be read"), false

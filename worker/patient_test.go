@@ -260,10 +260,10 @@ func TestAWaitGivesTheWorkerBack(t *testing.T) {
 		}
 		want := []string{
 			"0s wait 24h0m0s step 2 (soak): waits until " + jobs.TimeOf(jobs.MicrosOf(l.began).Add(24*time.Hour)).String(),
-			"24h0m0s wait 1m0s step 3 (until): waits: state hidden",
-			"24h1m0s wait 1m0s step 3 (until): waits: state hidden",
-			"24h2m0s wait 1m0s step 3 (until): waits: state hidden",
-			"24h3m0s wait 1m0s step 3 (until): waits: state hidden",
+			"24h0m0s wait 1m0s step 3 (until): waits: the host said: \"state hidden\"",
+			"24h1m0s wait 1m0s step 3 (until): waits: the host said: \"state hidden\"",
+			"24h2m0s wait 1m0s step 3 (until): waits: the host said: \"state hidden\"",
+			"24h3m0s wait 1m0s step 3 (until): waits: the host said: \"state hidden\"",
 			"24h4m0s end succeeded ",
 		}
 		if diff := cmp.Diff(want, l.log); diff != "" {
@@ -312,8 +312,9 @@ func TestAWaitHasALimit(t *testing.T) {
 				}
 				l := newLife(t, s)
 				l.live(20)
-				want := []string{"0s wait 1m0s waits: hidden", "1m0s wait 1m0s waits: hidden",
-					"2m0s wait 30s waits: hidden", "2m30s end " + tt.want + " not so after 2m30s: hidden"}
+				const said = `: the host said: "hidden"`
+				want := []string{"0s wait 1m0s waits" + said, "1m0s wait 1m0s waits" + said,
+					"2m0s wait 30s waits" + said, "2m30s end " + tt.want + " not so after 2m30s" + said}
 				for i := range l.log {
 					l.log[i] = strings.Replace(l.log[i], "29.998s", "30s", 1)
 				}
@@ -436,7 +437,7 @@ func TestReboots(t *testing.T) {
 		{"and is back as another", machine{up: 40 * time.Second, key: true}, nil,
 			"failed operator keep step 1 (boot): it came back with another host key: connect 127.0.0.1:22: another key", "1"},
 		{"without a boot id", machine{silent: true}, nil,
-			"failed operator step 1 (boot): its boot id cannot be read: no such file", "0"},
+			"failed operator step 1 (boot): its boot id cannot be read; the host said: \"no such file\"", "0"},
 		{"and the worker is lost with the command", machine{down: 3 * time.Second, up: 70 * time.Second},
 			map[int]bool{1: true}, "succeeded", "2"},
 		{"and the worker is lost with a probe", machine{down: 3 * time.Second, up: 70 * time.Second},

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"muster/fleet/remote"
 	"muster/jobs"
@@ -29,12 +28,12 @@ func (a *attempt) armed(f facts, state scripts.Confirmation) (r jobs.Result, arm
 		f.result.ExitCode = max(state.Code, 1)
 		finding := f.finding()
 		r := f.end(jobs.Failed, jobs.Class(finding.Class),
-			"guard: "+also(finding.Text, lastWords(f.result.Output)))
+			hostSaid("guard: "+finding.Text, lastWords(f.result.Output)))
 		r.ExitCode = &f.result.ExitCode
 		return r, false
 	case scripts.ConfirmBusy:
 		return f.end(jobs.Failed, jobs.ClassTransient, fmt.Sprintf("the change of job %s is neither "+
-			"confirmed nor taken back: for %s yet", state.More, state.Left)), false
+			"confirmed nor taken back: for %s yet", remote.Name(state.More), state.Left)), false
 	}
 	return a.settled(f, state, "")
 }
@@ -46,14 +45,15 @@ func (a *attempt) settled(f facts, state scripts.Confirmation, why string) (r jo
 	case state.State == scripts.ConfirmConfirmed && state.Code == 0:
 		return jobs.Result{}, true
 	case state.State == scripts.ConfirmConfirmed:
-		return f.end(jobs.Failed, jobs.ClassOperator, also(fmt.Sprintf("confirmed, but keep failed "+
-			"with exit %d: it does not outlive a reboot", state.Code), lastWords(f.result.Output))), false
+		text := fmt.Sprintf("confirmed, but keep failed with exit %d: it does not outlive a reboot",
+			state.Code)
+		return f.end(jobs.Failed, jobs.ClassOperator, hostSaid(text, lastWords(f.result.Output))), false
 	case state.State != scripts.ConfirmRolledBack:
 		r := f.end(jobs.Unknown, jobs.ClassOperator, "the host knows nothing of the change any more")
 		r.KeepLock = true
 		return r, false
 	case state.Code != 0:
-		r := f.end(jobs.Failed, jobs.ClassOperator, also(also("the rollback failed", why),
+		r := f.end(jobs.Failed, jobs.ClassOperator, hostSaid(also("the rollback failed", why),
 			lastWords(f.result.Output)))
 		r.KeepLock = f.disruptive
 		return r, false
@@ -64,7 +64,7 @@ func (a *attempt) settled(f facts, state scripts.Confirmation, why string) (r jo
 			f.result.ExitCode = code
 			finding := f.finding()
 			class = jobs.Class(finding.Class)
-			why = also("apply: "+finding.Text, lastWords(f.result.Output))
+			why = hostSaid("apply: "+finding.Text, lastWords(f.result.Output))
 		}
 	} else if f.err == nil && f.result.ExitCode != 0 {
 		class = jobs.Class(f.finding().Class)
@@ -78,7 +78,7 @@ func (a *attempt) settled(f facts, state scripts.Confirmation, why string) (r jo
 func (a *attempt) hearChange(f facts, state scripts.Confirmation, ok bool) {
 	words := lastWords(f.result.Output)
 	again := state.State == scripts.ConfirmProof && state.Code == scripts.NotYet && words != "" &&
-		strings.HasSuffix(a.probed().Saying, shortened(words, noteMax/2))
+		a.probed().Saying == shortened(hostSaid(notProven, words), noteMax)
 	if again {
 		return
 	}

@@ -17,25 +17,64 @@ const (
 	lastLineMax = 1 << 10
 )
 
-// oneLine makes of any text one line for people: valid UTF-8, harmless on a
-// terminal, at most errorMax bytes.
+// oneLine makes of a text of our own one line for people: valid UTF-8, harmless on a
+// terminal, at most errorMax bytes. What a host said in it is quoted already.
 func oneLine(text string) string { return shortened(text, errorMax) }
 
-// shortened is oneLine with another bound.
+// shortened is oneLine with another bound. Where it cuts within quotes it ends them: what is
+// put behind it must not be taken for words of the host.
 func shortened(text string, most int) string {
 	if len(text) > 4*most {
 		text = text[:4*most]
 	}
-	line := strings.Join(strings.Fields(remote.Printable([]byte(text))), " ")
+	line := strings.Join(strings.Fields(remote.Harmless(text)), " ")
 	if len(line) <= most {
 		return line
 	}
-	const mark = "…"
-	cut := most - len(mark)
+	cut := most - len(`"…`)
 	for !utf8.RuneStart(line[cut]) {
 		cut--
 	}
-	return line[:cut] + mark
+	open, escaped := inQuotes(line[:cut])
+	if escaped {
+		cut--
+	}
+	if line = line[:cut]; open {
+		line += `"`
+	}
+	return line + "…"
+}
+
+// inQuotes reports whether a text ends within quotes, and whether right behind a backslash there.
+func inQuotes(text string) (open, escaped bool) {
+	for i := range len(text) {
+		switch {
+		case escaped:
+			escaped = false
+		case text[i] == '"':
+			open = !open
+		case text[i] == '\\':
+			escaped = open
+		}
+	}
+	return open, escaped
+}
+
+// quoteMax bounds what a text repeats of what a host said, in bytes: there is room for what
+// muster has to say of the job beside it.
+const quoteMax = 160
+
+// hostSaid puts the last line of a host behind a text of our own: in quotes, and said to be
+// the host's, so that no host can put a sentence of muster there.
+func hostSaid(text, words string) string {
+	said := remote.Quote([]byte(words), quoteMax)
+	switch {
+	case said == "":
+		return text
+	case text == "":
+		return "the host said: " + said
+	}
+	return text + "; the host said: " + said
 }
 
 // lastLine is the last line of an output that says something; empty: none does.

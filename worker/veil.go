@@ -92,6 +92,9 @@ func newVeil(texts map[string]seal.Text) veil {
 		for _, word := range append(strings.Split(all, "\n"), all, strings.TrimSpace(all)) {
 			if word = strings.TrimRight(word, "\r"); len(word) >= secretMin {
 				words[word] = true
+				if quoted := asQuoted(word); len(quoted) >= secretMin {
+					words[quoted] = true
+				}
 			}
 		}
 	}
@@ -101,6 +104,12 @@ func newVeil(texts map[string]seal.Text) veil {
 		}
 		return strings.Compare(a, b)
 	})
+}
+
+// asQuoted is a text as it stands in a quotation of its host, in an error.
+func asQuoted(text string) string {
+	quoted := remote.Quote([]byte(text), 4*len(text)+len(`""…`))
+	return strings.TrimSuffix(strings.TrimPrefix(quoted, `"`), `"`)
 }
 
 func (v veil) cover(p []byte) []byte {
@@ -135,6 +144,17 @@ func (v veil) output(o remote.Output) remote.Output {
 	return o
 }
 
+// quotation covers pieces of secrets where a quotation of a host begins or was cut.
+func (v veil) quotation(text string) string {
+	for _, word := range v {
+		for n := len(word) - 1; n >= edgeMin; n-- {
+			text = strings.ReplaceAll(text, word[:n]+`"…`, seal.Mask+`"…`)
+			text = strings.ReplaceAll(text, ` "`+word[len(word)-n:], ` "`+seal.Mask)
+		}
+	}
+	return text
+}
+
 // fault covers what an error repeats of what a host said.
 func (v veil) fault(err error) error {
 	var e *remote.Error
@@ -142,7 +162,7 @@ func (v veil) fault(err error) error {
 		return err
 	}
 	text := e.Err.Error()
-	covered := string(v.cover([]byte(text)))
+	covered := v.quotation(string(v.cover([]byte(text))))
 	if covered == text {
 		return err
 	}

@@ -170,6 +170,31 @@ func TestAStepWhoseSecretsNeverComeWholeFails(t *testing.T) {
 	}
 }
 
+// A quotation of a host has a backslash before each quote and backslash, and may be cut within
+// a secret.
+func TestVeilCoversWhatIsQuoted(t *testing.T) {
+	t.Parallel()
+	const secret = `sword"fish\of-1932`
+	v := newVeil(map[string]seal.Text{"password": secret})
+	said := "a: " + secret + " b: " + strings.Repeat(secret, 9)
+	for most := 30; most < 80; most++ {
+		text := "exit 1; the host said: " + remote.Quote([]byte(said), most)
+		got := v.fault(&remote.Error{Kind: remote.KindFailed, Sent: true, Err: errors.New(text)})
+		for _, piece := range []string{"sword", "fish", "1932"} {
+			if strings.Contains(got.Error(), piece) {
+				t.Fatalf("%s became %s", text, got)
+			}
+		}
+	}
+	quoted := "it said: " + remote.Quote([]byte(secret[6:]+" was it"), 99)
+	if got := v.quotation(quoted); strings.Contains(got, "1932") {
+		t.Errorf("%s became %s", quoted, got)
+	}
+	if blank := newVeil(map[string]seal.Text{"password": "          "}); string(blank.cover([]byte("ab"))) != "ab" {
+		t.Error("a secret of blanks covers everything")
+	}
+}
+
 func TestVeilCoversPiecesWhereSomethingIsLeftOut(t *testing.T) {
 	t.Parallel()
 	v := newVeil(map[string]seal.Text{"pw": swordfish, "key": "BEGIN\r\nline-one-of-it\nshort\nlineTwoOfIt\n",

@@ -286,7 +286,7 @@ func gateText(j jobs.JobInfo) string {
 	}
 	text := fmt.Sprintf("\nIt waits at the gate %s for a person, since %s and until %s:\n",
 		cell(g.Name), moment(g.Since), moment(g.Until))
-	for line := range strings.Lines(remote.Printable([]byte(g.Question))) {
+	for line := range strings.Lines(remote.Harmless(g.Question)) {
 		text += "  | " + strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "    ") + "\n"
 	}
 	id := cell(string(j.ID))

@@ -49,7 +49,7 @@ func TestWhatAHostAnswersIsJudged(t *testing.T) {
 		{"no place", strings.Replace(fine, "/var/lib/muster", "", 1), fleet.FenceRequired, 0, nil,
 			[]string{"record! unfenced, it cannot keep a record of attempts: it has no writable place"}},
 		{"sudo asks", "sudo no sudo: a password is required\n" + fine, fleet.FenceAuto, 0, nil,
-			[]string{"sudo! sudo without a password is refused: sudo: a password is required"}},
+			[]string{"sudo! sudo without a password is refused, it said: \"sudo: a password is required\""}},
 		{"no shell", "~% unknown command", fleet.FenceAuto, 1, nil, []string{"shell! it has no POSIX shell for us"}},
 		{"no shell on an appliance", "~?", fleet.FenceNone, 1, nil, []string{"shell it has no POSIX shell"}},
 		{"cut", "now 1800000000\n", fleet.FenceAuto, -1, &remote.Error{Kind: remote.KindLost, Err: errors.New("cut")},

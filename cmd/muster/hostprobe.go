@@ -130,12 +130,15 @@ func (p *hostProbe) judge(h fleet.Host, said string, code int, err error) []find
 	list = append(list, record(h.Fence, answers["lack"], answers["place"])...)
 	if dir := answers["stuck"]; dir != "" && h.Fence != fleet.FenceNone {
 		list = append(list, finding{What: "record", Wrong: true,
-			Text: "its folder of records, " + dir + ", cannot be written: every step fails there",
-			Do:   "look at its disk: full, or mounted read-only?"})
+			Text: "its folder of records, " + remote.Name(dir) + ", cannot be written: every step " +
+				"fails there",
+			Do: "look at its disk: full, or mounted read-only?"})
 	}
 	if why, no := strings.CutPrefix(answers["sudo"], "no"); no {
-		list = append(list, finding{What: "sudo", Text: "sudo without a password is refused: " +
-			firstLine(why), Wrong: true, Do: "give that user a line with NOPASSWD in sudoers"})
+		list = append(list, finding{What: "sudo", Wrong: true,
+			Text: "sudo without a password is refused, it said: " +
+				remote.Quote([]byte(firstLine(why)), lineColumns),
+			Do: "give that user a line with NOPASSWD in sudoers"})
 	}
 	return list
 }
@@ -200,7 +203,8 @@ func disk(place, free string) []finding {
 	if place == "" || err != nil || kib >= diskMin {
 		return nil
 	}
-	return []finding{{What: "disk", Wrong: true, Text: fmt.Sprintf("%d MB free in %s", kib>>10, place),
+	return []finding{{What: "disk", Wrong: true, Text: fmt.Sprintf("%d MB free in %s", kib>>10,
+		remote.Name(place)),
 		Do: fmt.Sprintf("make room: want %d MB", diskMin>>10)}}
 }
 
@@ -208,7 +212,7 @@ func disk(place, free string) []finding {
 func record(fence fleet.Fence, lack, place string) []finding {
 	var why []string
 	if lack != "" {
-		why = append(why, "it lacks "+lack)
+		why = append(why, "it lacks "+remote.Missing(lack))
 	}
 	if place == "" {
 		why = append(why, "it has no writable place, neither /var/lib/muster nor a home")

@@ -235,7 +235,7 @@ func hostGrid(l server.HostList, columns []string, said map[string]fleet.Facts) 
 		var cells []string
 		for _, name := range columns {
 			if fact, is := strings.CutPrefix(name, fleet.FactPrefix); is {
-				cells = append(cells, orDash(cell(said[h.Name][fact])))
+				cells = append(cells, orDash(saidCell(said[h.Name][fact])))
 				continue
 			}
 			cells = append(cells, hostCell(h, l, name))

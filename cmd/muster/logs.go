@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -186,13 +185,13 @@ func (s *session) showPart(p jobPart, clean *washer) error {
 
 // washer makes the output of a host harmless that comes in pieces.
 type washer struct {
-	held []byte // the end of a piece, which is not a whole letter or line end yet
+	held []byte // the end of a piece, which may be shown otherwise with what follows
 	open bool   // the last line has not ended
 }
 
 func (w *washer) wash(p []byte) string {
 	p = append(w.held, p...)
-	n := len(p) - unfinished(p)
+	n := len(p) - remote.Unfinished(p)
 	w.held = append([]byte(nil), p[n:]...)
 	return w.note(remote.Printable(p[:n]))
 }
@@ -209,21 +208,4 @@ func (w *washer) note(text string) string {
 		w.open = !strings.HasSuffix(text, "\n")
 	}
 	return text
-}
-
-// unfinished is how many bytes at the end may mean something else with what follows:
-// the beginning of a letter, or a carriage return before a newline.
-func unfinished(p []byte) int {
-	if len(p) > 0 && p[len(p)-1] == '\r' {
-		return 1
-	}
-	for n := 1; n < utf8.UTFMax && n <= len(p); n++ {
-		if b := p[len(p)-n]; utf8.RuneStart(b) {
-			if !utf8.FullRune(p[len(p)-n:]) {
-				return n
-			}
-			break
-		}
-	}
-	return 0
 }

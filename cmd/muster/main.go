@@ -83,7 +83,7 @@ func execute(ctx context.Context, root *cobra.Command) (int, error) {
 // complain writes an error for people, a line each. What a host or a server has said may
 // stand in any error, so this is the one place where all of them are made harmless.
 func complain(w io.Writer, err error) {
-	for line := range strings.Lines(remote.Printable([]byte(err.Error()))) {
+	for line := range strings.Lines(remote.Harmless(err.Error())) {
 		fmt.Fprintln(w, "muster: "+strings.TrimRight(line, "\n"))
 	}
 }

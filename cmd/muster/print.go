@@ -74,7 +74,7 @@ func escapeJSON(text []byte) string {
 		switch {
 		case r < utf8.RuneSelf && (r >= ' ' && r != 0x7f || r == '\n'):
 			b.WriteByte(byte(r))
-		case r >= utf8.RuneSelf && remote.Printable(text[:size]) == string(text[:size]):
+		case r >= utf8.RuneSelf && remote.Harmless(string(text[:size])) == string(text[:size]):
 			b.Write(text[:size])
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
@@ -87,10 +87,15 @@ func escapeJSON(text []byte) string {
 	return b.String()
 }
 
-// cell makes what a server or a host says one harmless line.
+// cell makes a text of muster one harmless line. What a host said in it is printable or quoted
+// already, so backslashes stay as they are.
 func cell(text string) string {
-	text = strings.TrimSpace(remote.Printable([]byte(text)))
-	return lineBreaks.Replace(text)
+	return lineBreaks.Replace(strings.TrimSpace(remote.Harmless(text)))
+}
+
+// saidCell makes what a host said itself one harmless line.
+func saidCell(text string) string {
+	return cell(strings.ReplaceAll(remote.Printable([]byte(text)), "\n", `\x0a`))
 }
 
 var lineBreaks = strings.NewReplacer("\n", `\n`, "\t", " ")

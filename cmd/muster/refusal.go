@@ -25,7 +25,7 @@ type awayError struct {
 
 func (e *awayError) Error() string {
 	if none := (*nowhereError)(nil); errors.As(e.err, &none) {
-		looked := remote.Printable([]byte(none.Error()))
+		looked := remote.Harmless(none.Error())
 		return fmt.Sprintf("no muster server was found on this machine:\n%s\nstart one with "+
 			"`muster up`, or say where it is with --server or MUSTER_URL", looked)
 	}
@@ -156,7 +156,7 @@ func (c *client) refused(r *http.Response) error {
 
 // mistakeText may have several lines, as a YAML error has.
 func mistakeText(text string) string {
-	return strings.TrimSpace(remote.Printable([]byte(text)))
+	return strings.TrimSpace(remote.Harmless(text))
 }
 
 // passing tells whether the same request may do better later.

@@ -149,7 +149,7 @@ func TestASecretIsFoundNowhereButInItsStep(t *testing.T) {
 			want = "(secret)"
 		}
 		said, _ := h.muster("logs", string(j.ID))
-		if j.Outcome != jobs.Failed || !strings.HasSuffix(j.Error, want) ||
+		if j.Outcome != jobs.Failed || !strings.HasSuffix(j.Error, `; the host said: "`+want+`"`) ||
 			!strings.Contains(said, "it is "+want+"\n") || !strings.HasSuffix(said, "\n"+want+"\n") {
 			t.Errorf("print %s: %+v\n%s", print, j, said)
 		}

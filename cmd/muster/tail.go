@@ -172,7 +172,7 @@ func (l *lineLog) said(p server.Said, missing int64) error {
 			break
 		}
 		if n < 0 {
-			n = openMax - unfinished(rest[:openMax])
+			n = openMax - remote.Unfinished(rest[:openMax])
 			l.line(&b, p.Host, rest[:n])
 			rest = rest[n:]
 			continue

@@ -256,15 +256,16 @@ func (b *bridge) explain(err error, limit time.Duration) (Kind, error) {
 		}
 		return KindUnreachable, fmt.Errorf("jump host %s: %w: %w", b.name, errFell, err)
 	}
-	said := shorten(Printable([]byte(refused.Message)))
+	said := saidWords([]byte(refused.Message))
 	switch {
 	case refused.Reason == ssh.ResourceShortage, strings.Contains(said, "open files"):
-		return KindThrottled, fmt.Errorf("jump host %s has no room for a connection: %s", b.name, said)
+		return KindThrottled, fmt.Errorf("jump host %s has no room for a connection, and %s", b.name,
+			said)
 	case refused.Reason == ssh.ConnectionFailed:
-		return KindUnreachable, fmt.Errorf("jump host %s cannot reach it: %s", b.name, said)
+		return KindUnreachable, fmt.Errorf("jump host %s cannot reach it, and %s", b.name, said)
 	}
-	return KindRefused, fmt.Errorf("jump host %s does not forward there: %s (AllowTcpForwarding, "+
-		"PermitOpen)", b.name, said)
+	return KindRefused, fmt.Errorf("jump host %s does not forward there (AllowTcpForwarding, "+
+		"PermitOpen), and %s", b.name, said)
 }
 
 // end closes a tunnel. A jump host that does not confirm that in time is frozen, and

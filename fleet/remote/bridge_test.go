@@ -250,9 +250,9 @@ func TestTroubleOnTheWayIsExplained(t *testing.T) {
 		words []string
 	}{
 		{name: "forbidden", jump: refuse(ssh.Prohibited, "open failed"), kind: KindRefused,
-			words: []string{"jump host jump1 does not forward there: open failed", "AllowTcpForwarding"}},
+			words: []string{"jump host jump1 does not forward there (AllowTcpForwarding, ", `said: "open failed"`}},
 		{name: "dead host", jump: refuse(ssh.ConnectionFailed, "Connection timed out"),
-			kind: KindUnreachable, words: []string{"jump host jump1 cannot reach it: Connection timed out"}},
+			kind: KindUnreachable, words: []string{"jump host jump1 cannot reach it, and said: \"Connection timed out\""}},
 		{name: "no files", jump: refuse(ssh.ConnectionFailed, "Too many open files"), kind: KindThrottled,
 			words: []string{"jump host jump1 has no room"}},
 		{name: "no room", jump: refuse(ssh.ResourceShortage, ""), kind: KindThrottled},
@@ -270,7 +270,7 @@ func TestTroubleOnTheWayIsExplained(t *testing.T) {
 			words: []string{"jump host: connect jump1 (127.0.0.9", "refused"}},
 		{name: "port is closed", jump: newForwarder(), kind: KindUnreachable,
 			spoil: func(h *fleet.Host) { h.Address = "127.0.0.9" },
-			words: []string{"jump host jump1 cannot reach it: connection refused"}},
+			words: []string{"jump host jump1 cannot reach it, and said: \"connection refused\""}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -44,7 +44,7 @@ func TestPeersThatDoNotShakeHands(t *testing.T) {
 		{"greets for ever", say(strings.Repeat("welcome\r\n", 10_000)), KindUnreachable,
 			`It said "welcome"`},
 		{"never ends a line", say(strings.Repeat("x", 100_000)), KindUnreachable, "no SSH greeting"},
-		{"speaks in escapes", say("\x1b]0;owned\x07\r\n"), KindUnreachable, `\x1b]0;owned\a`},
+		{"speaks in escapes", say("\x1b]0;owned\x07\r\n"), KindUnreachable, `\x1b]0;owned\x07`},
 		{"closes in the key exchange", say("SSH-2.0-OpenSSH_9.2\r\n"), KindUnreachable,
 			"key exchange: "},
 		{"speaks rubbish in the key exchange", say("SSH-2.0-x\r\n" + strings.Repeat("\xff", 999)),

@@ -110,7 +110,7 @@ func TestUploadToAHostThatOnlySaysYes(t *testing.T) {
 	p := &peer{exec: func(s *peerSession) { s.end("Welcome!\n", 0) }}
 	err := connect(t, p.listen(t)).Upload(t.Context(), Upload{Path: "/x", Size: 1, Bound: time.Minute,
 		Content: strings.NewReader("x")})
-	if KindOf(err) != KindFailed || !strings.Contains(err.Error(), "something else: Welcome!") {
+	if KindOf(err) != KindFailed || !strings.Contains(err.Error(), `something else; the host said: "Welcome!"`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -91,7 +91,7 @@ func explainGreeting(err error, heard []byte, limit time.Duration) (Kind, error)
 	said := "nothing"
 	if len(heard) > 0 {
 		line, _, _ := bytes.Cut(heard, []byte("\n"))
-		said = fmt.Sprintf("%q", shorten(string(bytes.TrimSpace(line))))
+		said = Quote(line, saidMax)
 	}
 	switch {
 	case bytes.Contains(heard, []byte("MaxStartups")), bytes.Contains(heard, []byte("Not allowed")),

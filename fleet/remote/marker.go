@@ -70,7 +70,7 @@ func (c *Conn) Mark(ctx context.Context, m Marker) (Marking, error) {
 	said, ok := markSaid(result.Output, nonce)
 	if !ok {
 		return Marking{}, c.to.faultSent(op, KindMute, fmt.Errorf("it did not answer as a POSIX shell "+
-			"does, so it carries no marker that can be relied on: %s; if it has none, set fence: none",
+			"does, so it carries no marker that can be relied on; if it has none, set fence: none; %s",
 			lastWords(result.Output)))
 	}
 	return m.judge(c, said)
@@ -128,7 +128,7 @@ func markSaid(o Output, nonce string) (note, bool) {
 func (m Marker) judge(c *Conn, said note) (Marking, error) {
 	const op = "mark"
 	words := said[min(1, len(said)):]
-	rest := shorten(strings.Join(words[min(1, len(words)):], " "))
+	rest := strings.Join(words[min(1, len(words)):], " ")
 	switch {
 	case said.word() == "marked" && !m.Off, said.word() == "left" && m.Off:
 		return Marking{}, nil
@@ -151,10 +151,10 @@ func (m Marker) judge(c *Conn, said note) (Marking, error) {
 			"its fence is required: it lacks %s", c.lacks(rest)))
 	case words.word() == "disk":
 		return Marking{}, c.to.fault(op, KindRecord, fmt.Errorf("the marker could not be "+
-			"written: %s", rest))
+			"written; %s", hostSaid([]byte(rest))))
 	}
 	return Marking{}, c.to.faultSent(op, KindMute, fmt.Errorf("of its marker it said what is not "+
-		"known here: %q", rest))
+		"known here; %s", hostSaid([]byte(rest))))
 }
 
 // parseMarked reads "KEY TOKEN-HIGH TOKEN-LOW UNTIL-HIGH UNTIL-LOW GROUP HOST JOB".

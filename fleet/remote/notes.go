@@ -98,7 +98,7 @@ func (n *notes) take(words note) bool {
 	switch word := words.word(); {
 	case word == "hello" && len(words) > 1 && !n.greeted:
 		n.greeted, n.fenced = true, words[1] == "fenced"
-		n.lack = shorten(strings.Join(words[2:], " "))
+		n.lack = strings.Join(words[2:], " ")
 		close(n.hello)
 	case word == "no":
 		n.finish(words)

@@ -2,6 +2,8 @@ package remote
 
 import (
 	"bytes"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -80,17 +82,77 @@ func TestPrintable(t *testing.T) {
 		"\r\r\n":                   `\x0d` + "\n",
 		"progress 1%\rdone":        `progress 1%\x0ddone`,
 		"\x1b[2J\x1b]0;owned\a":    `\x1b[2J\x1b]0;owned\x07`,
-		"\x00\x7f\u0085\u009b":     `\x00\x7f\x85\x9b`,
+		"\x00\x7f\u0085\u009b":     `\x00\x7f\u0085\u009b`,
 		"\xff\xc3(":                `\xff\xc3(`,
 		"\xe2\x80":                 `\xe2\x80`,
 		"admin\u202enimda":         `admin\u202enimda`,
 		"zero\u200bwidth\ufeff":    `zero\u200bwidth\ufeff`,
-		"\u2028\u2066\u061c\u00ad": `\u2028\u2066\u061c\xad`,
+		"\u2028\u2066\u061c\u00ad": `\u2028\u2066\u061c\u00ad`,
 		"\U000e0041\ufe0f\u3164":   `\U000e0041\ufe0f\u3164`,
 		"\ufffd":                   "\ufffd",
+		`\x1b[2J \u202e`:           `\x5cx1b[2J \x5cu202e`,
+		`C:\dir\x \u12 \\ \`:       `C:\dir\x \u12 \\ \`,
+		`\\x1b` + "\x1b\\\x1b":     `\\x5cx1b\x1b\\x1b`,
+		`\U0001F600 \U0001F60`:     `\x5cU0001F600 \U0001F60`,
 	} {
 		if got := Printable([]byte(in)); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+// unshown reads what Printable has shown: each escape is a byte or rune that the host sent.
+func unshown(t *testing.T, text string) []byte {
+	t.Helper()
+	return regexp.MustCompile(`\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})`).ReplaceAllFunc([]byte(text),
+		func(escape []byte) []byte {
+			n, err := strconv.ParseUint(string(escape[2:]), 16, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if escape[1] == 'x' {
+				return []byte{byte(n)}
+			}
+			return utf8.AppendRune(nil, rune(n))
+		})
+}
+
+// Where a host wrote the characters of an escape, and where it sent the byte, differs.
+func TestCharactersOfAnEscapeAreNotAnEscape(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	words := []string{`\`, "x", "1b", "5c", "u202e", "\x1b", "\u202e", `\x1b`}
+	for _, a := range words {
+		for _, b := range words {
+			for _, c := range words {
+				in := a + b + c
+				for _, out := range []string{Printable([]byte(in)), "quoted " + Quote([]byte(in), 99)} {
+					if before, twice := seen[out]; twice && before != in {
+						t.Errorf("%q and %q are both shown as %s", before, in, out)
+					}
+					seen[out] = in
+				}
+			}
+		}
+	}
+}
+
+func TestAQuotationHasOneEnd(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"":                          "",
+		" \n\t":                     "",
+		"no such file":              `"no such file"`,
+		"two\r\n  lines\t":          `"two lines"`,
+		`x"; done`:                  `"x\"; done"`,
+		`ends with \`:               `"ends with \\"`,
+		"\x1b[2J \xff":              `"\x1b[2J \xff"`,
+		"a line that is too long":   `"a line that is"…`,
+		`123456789012 \and`:         `"123456789012 "…`,
+		"ümlaute und noch längeres": `"ümlaute und n"…`,
+	} {
+		if got := Quote([]byte(in), len(`"a line that is"…`)); got != want {
+			t.Errorf("%q: got %s, want %s", in, got, want)
 		}
 	}
 }
@@ -112,8 +174,11 @@ func FuzzPrintable(f *testing.F) {
 				t.Fatalf("%q became %q: it has %U", in, out, r)
 			}
 		}
-		if Printable([]byte(out)) != out {
-			t.Fatalf("%q became %q, which is not stable", in, out)
+		if Harmless(out) != out {
+			t.Fatalf("%q became %q, which is not harmless", in, out)
+		}
+		if plain := bytes.ReplaceAll(in, []byte("\r\n"), []byte("\n")); !bytes.Equal(unshown(t, out), plain) {
+			t.Fatalf("%q became %q, which reads %q", in, out, unshown(t, out))
 		}
 		if strings.Count(out, "\n") != bytes.Count(in, []byte("\n")) {
 			t.Fatalf("%q became %q: lines were lost or forged", in, out)

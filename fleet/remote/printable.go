@@ -7,32 +7,146 @@ import (
 	"unicode/utf8"
 )
 
-// Printable makes b harmless for a terminal and for the eyes: what could move
-// the cursor, change colours or titles, hide text or turn its direction is shown
-// as an escape, like \x1b or \u202e. So are bytes that are not UTF-8. Newline
-// and tab stay; carriage return and newline become a newline.
+// Printable makes bytes of a host harmless for a terminal and for the eyes: what could move
+// the cursor, change colours or titles, hide text or turn its direction is shown as an escape,
+// like \x1b or \u202e. So are bytes that are not UTF-8. Newline and tab stay; carriage return
+// and newline become a newline.
+//
+// An escape always stands for a byte or rune that the host sent: where the host wrote the
+// characters of an escape itself, their backslash is shown as \x5c. So a text must not go
+// through Printable twice; what has been through it once is what [Harmless] is for.
 func Printable(b []byte) string {
 	var out strings.Builder
 	out.Grow(len(b))
 	for len(b) > 0 {
-		r, size := utf8.DecodeRune(b)
-		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&out, `\x%02x`, b[0])
-		case r == '\r' && len(b) > 1 && b[1] == '\n':
-			// The newline that follows says it all.
-		case harmless(r):
-			out.WriteRune(r)
-		case r <= 0xff:
-			fmt.Fprintf(&out, `\x%02x`, r)
-		case r <= 0xffff:
-			fmt.Fprintf(&out, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&out, `\U%08x`, r)
+		if escapeIn(b) > 0 {
+			out.WriteString(`\x5c`)
+			b = b[1:]
+			continue
 		}
-		b = b[size:]
+		b = b[show(&out, b):]
 	}
 	return out.String()
+}
+
+// Harmless does for a text of our own what Printable does for bytes of a host. Parts of it may
+// have been through Printable or Quote, so it leaves each backslash alone, and a text that is
+// harmless already stays as it is.
+func Harmless(text string) string {
+	var out strings.Builder
+	out.Grow(len(text))
+	for b := []byte(text); len(b) > 0; {
+		b = b[show(&out, b):]
+	}
+	return out.String()
+}
+
+// Quote is what a host said, in double quotes, on one line of at most so many bytes; what is
+// left out at its end is marked behind the quotes. Within them a quote and a backslash of the
+// host have a backslash before them, as in Go and JSON: no host can end its quotation. It is
+// empty if the host said nothing.
+func Quote(b []byte, most int) string {
+	const mark = "…"
+	var out strings.Builder
+	for b := []byte(strings.Join(strings.Fields(string(b)), " ")); len(b) > 0; {
+		var one strings.Builder
+		size := 1
+		if b[0] == '"' || b[0] == '\\' {
+			one.WriteByte('\\')
+			one.WriteByte(b[0])
+		} else {
+			size = show(&one, b)
+		}
+		if out.Len()+one.Len()+len(`""`)+len(mark) > most {
+			return `"` + out.String() + `"` + mark
+		}
+		out.WriteString(one.String())
+		b = b[size:]
+	}
+	if out.Len() == 0 {
+		return ""
+	}
+	return `"` + out.String() + `"`
+}
+
+// Unfinished reports how many bytes at the end of p may be shown otherwise with what follows
+// them: the beginning of a letter or of the characters of an escape, or a carriage return
+// before a newline. Who shows bytes in pieces holds so many back.
+func Unfinished(p []byte) int {
+	if len(p) > 0 && p[len(p)-1] == '\r' {
+		return 1
+	}
+	for n := 1; n < len(`\U00000000`) && n <= len(p); n++ {
+		rest := p[len(p)-n:]
+		if rest[0] == '\\' && beginsEscape(rest) {
+			return n
+		}
+		letter := n < utf8.UTFMax && rest[0] >= utf8.RuneSelf && utf8.RuneStart(rest[0])
+		if letter && !utf8.FullRune(rest) {
+			return n
+		}
+	}
+	return 0
+}
+
+// show writes the first rune of b, or its escape. It returns how many bytes that was.
+func show(out *strings.Builder, b []byte) int {
+	r, size := utf8.DecodeRune(b)
+	switch {
+	case r == utf8.RuneError && size == 1:
+		fmt.Fprintf(out, `\x%02x`, b[0])
+	case r == '\r' && len(b) > 1 && b[1] == '\n':
+		// The newline that follows says it all.
+	case harmless(r):
+		out.WriteRune(r)
+	case r < utf8.RuneSelf:
+		fmt.Fprintf(out, `\x%02x`, r)
+	case r <= 0xffff:
+		fmt.Fprintf(out, `\u%04x`, r)
+	default:
+		fmt.Fprintf(out, `\U%08x`, r)
+	}
+	return size
+}
+
+// escapeIn is the length of the escape with which b begins; 0 if it begins with none.
+func escapeIn(b []byte) int {
+	size := escapeSize(b)
+	if size == 0 || len(b) < size || !hexDigits(b[2:size]) {
+		return 0
+	}
+	return size
+}
+
+// beginsEscape reports whether b is the beginning of an escape, and not all of one.
+func beginsEscape(b []byte) bool {
+	size := escapeSize(b)
+	return len(b) == 1 || size > len(b) && hexDigits(b[2:])
+}
+
+// escapeSize is how long the escape is of which b has the first two characters.
+func escapeSize(b []byte) int {
+	if len(b) < 2 || b[0] != '\\' {
+		return 0
+	}
+	switch b[1] {
+	case 'x':
+		return len(`\x00`)
+	case 'u':
+		return len(`\u0000`)
+	case 'U':
+		return len(`\U00000000`)
+	}
+	return 0
+}
+
+func hexDigits(b []byte) bool {
+	for _, c := range b {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
+			return false
+		}
+	}
+	return true
 }
 
 // harmless runes are those that show something, or are newline, tab or a blank.

@@ -244,8 +244,8 @@ func (s *session) recorded(op string, cmd Command, halted error, result Result) 
 	if !isClosed(n.over) {
 		if !greeted && s.hasEnded() && s.known {
 			return result, false, to.faultSent(op, KindMute, fmt.Errorf("it did not answer as a POSIX "+
-				"shell does, so it is not known what it made of the command: %s; if it has none, set "+
-				"fence: none", lastWords(result.Output)))
+				"shell does, so it is not known what it made of the command; if it has none, set "+
+				"fence: none; %s", lastWords(result.Output)))
 		}
 		return result, true, nil
 	}
@@ -323,7 +323,7 @@ func (n note) refusal(op string, c *Conn) error {
 	to, words := c.to, n[1:]
 	word, rest := "", ""
 	if len(words) > 0 {
-		word, rest = words[0], shorten(strings.Join(words[1:], " "))
+		word, rest = words[0], strings.Join(words[1:], " ")
 	}
 	switch word {
 	case "stale":
@@ -331,7 +331,8 @@ func (n note) refusal(op string, c *Conn) error {
 			"started"))
 	case "marked":
 		return to.fault(op, KindStale, fmt.Errorf("the host carries the marker of job %s by now, which "+
-			"may be disturbing another member of its group: nothing was started", cmp.Or(rest, "-")))
+			"may be disturbing another member of its group: nothing was started",
+			cmp.Or(Name(rest), "-")))
 	case "busy":
 		wait, who := busyWith(words[1:])
 		return &Error{Op: op, Host: to.name, Addr: to.addr, Kind: KindBusy, Wait: wait,
@@ -344,16 +345,18 @@ func (n note) refusal(op string, c *Conn) error {
 		return to.fault(op, KindRecord, fmt.Errorf("it cannot keep a record of what it does, and its "+
 			"fence is required: it lacks %s", c.lacks(rest)))
 	case "disk":
-		return to.fault(op, KindRecord, fmt.Errorf("no record could be written, nothing was started: %s",
-			rest))
+		return to.fault(op, KindRecord, fmt.Errorf("no record could be written, nothing was started; "+
+			"%s", hostSaid([]byte(rest))))
 	}
-	return to.faultSent(op, KindMute, fmt.Errorf("the host said what is not known here: %q", rest))
+	return to.faultSent(op, KindMute, fmt.Errorf("the host answered what is not known here; %s",
+		hostSaid([]byte(strings.Join(words, " ")))))
 }
 
 // lacks says in words what record.sh found missing.
 func (c *Conn) lacks(what string) string {
-	return strings.Replace(what, "folder", fmt.Sprintf("a folder that only %s can write (%s, or one "+
-		"in its home)", c.keeper.user, c.cfg.RecordDir), 1)
+	folder := fmt.Sprintf("a folder that only %s can write (%s, or one in its home)", c.keeper.user,
+		c.cfg.RecordDir)
+	return strings.Replace(Missing(what), "folder", folder, 1)
 }
 
 // busyMax bounds what a host may say of how long another step takes.
@@ -365,7 +368,7 @@ func busyWith(words []string) (wait time.Duration, who string) {
 		if n, err := parseCount(words[0]); err == nil {
 			wait = min(time.Duration(n)*time.Second, busyMax)
 		}
-		who = shorten(words[1])
+		who = Name(words[1])
 	}
 	return wait, who
 }

@@ -289,7 +289,7 @@ func badDisk(t *testing.T, h *recordingHost) {
 	}
 	_, err = h.run(step("k", 2), "echo not run")
 	wantKind(t, err, remote.KindRecord, false)
-	if !strings.HasSuffix(err.Error(), ": No space left on device") {
+	if !strings.HasSuffix(err.Error(), `; the host said: "No space left on device"`) {
 		t.Errorf("got %v, want that the disk is full", err)
 	}
 	result, err = h.run(again(step("j", 3)), "echo twice")

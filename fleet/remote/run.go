@@ -235,9 +235,10 @@ func (c *Conn) explainOpen(err error) (Kind, error) {
 	switch rejected.Reason {
 	case ssh.ConnectionFailed, ssh.ResourceShortage:
 		return KindThrottled, fmt.Errorf("it opens no further session on this connection "+
-			"(MaxSessions): %w", rejected)
+			"(MaxSessions); %s", hostSaid([]byte(rejected.Message)))
 	}
-	return KindRefused, fmt.Errorf("it opens no session: %w", rejected)
+	return KindRefused, fmt.Errorf("it opens no session; %s",
+		hostSaid([]byte(rejected.Message)))
 }
 
 // timedOut tells that timeout(1) stopped the command. It reports 124, and has to

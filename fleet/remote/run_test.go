@@ -37,7 +37,7 @@ func TestRunReportsHowACommandEnded(t *testing.T) {
 		{name: "0", exec: func(s *peerSession) { s.end("fine\n", 0) }, output: "fine\n"},
 		{name: "7", exec: func(s *peerSession) { s.end("", 7) }, code: 7},
 		{name: "signal", exec: signal("KILL"), code: 137, signal: "KILL"},
-		{name: "signal with a bad name", exec: signal("\x1b[2J"), code: 128, signal: `\x1b[2J`},
+		{name: "signal with a bad name", exec: signal("\x1b[2J"), code: 128, signal: `"\x1b[2J"`},
 		{
 			name: "exit status before the output",
 			exec: func(s *peerSession) {

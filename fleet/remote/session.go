@@ -296,8 +296,11 @@ func parseExit(request string, payload []byte) (exit, bool) {
 		if err := ssh.Unmarshal(payload, &died); err != nil {
 			return exit{}, false
 		}
-		name := shorten(Printable([]byte(died.Signal)))
-		return exit{code: 128 + signals[died.Signal], signal: name}, true
+		number, known := signals[died.Signal]
+		if !known {
+			died.Signal = Quote([]byte(died.Signal), nameMax)
+		}
+		return exit{code: 128 + number, signal: died.Signal}, true
 	}
 	return exit{}, false
 }

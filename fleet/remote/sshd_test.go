@@ -193,7 +193,7 @@ func TestRealUploadsThatFailLeaveNothing(t *testing.T) {
 		{"a directory", func(dir string, u *remote.Upload) { u.Path = dir },
 			remote.KindFailed, "is a directory"},
 		{"no directory", func(dir string, u *remote.Upload) { u.Path = dir + "/none/file" },
-			remote.KindFailed, "exit 1: "},
+			remote.KindFailed, `exit 1; the host said: "`},
 		{"content that cannot be read", func(_ string, u *remote.Upload) {
 			u.Content = io.MultiReader(strings.NewReader("hel"), broken{})
 		}, remote.KindNode, "disk on fire"},

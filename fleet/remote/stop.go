@@ -269,8 +269,8 @@ func (c *Conn) askToStop(ctx context.Context, command Command) (stopped, error) 
 	}
 	said, ok := parseStopped(result.Output.Bytes())
 	if !ok {
-		return stopped{}, fmt.Errorf("the host said %q (exit %d)",
-			shorten(Printable(lastOf(result.Output.Bytes()))), result.ExitCode)
+		return stopped{}, fmt.Errorf("it answered with exit %d; %s", result.ExitCode,
+			hostSaid(lastOf(result.Output.Bytes())))
 	}
 	return said, nil
 }

@@ -65,7 +65,7 @@ func TestStopSaysWhatIsKnown(t *testing.T) {
 		{"shared", marks, "shared\n", runs, -1, KindLost, "no process group of its own", time.Second},
 		{"ended", marks, "ended\n", killed, 143, "", "", 0},
 		{"ended, and no exit", marks, "ended\n", runs, -1, KindLost, "ended, and not how", time.Second},
-		{"nonsense", marks, "sh: syntax error\n", killed, 143, KindLost, `"sh: syntax error" (exit 0)`, 0},
+		{"nonsense", marks, "sh: syntax error\n", killed, 143, KindLost, `with exit 0; the host said: "sh: syntax error"`, 0},
 		{"no mark", (*peerSession).accept, "", runs, -1, KindLost, "did not say which process", markTime},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -109,9 +109,9 @@ func (c *Conn) uploadOnce(ctx context.Context, u Upload) (resumed bool, err erro
 			fmt.Errorf("%s: the content has only %d bytes of %d", u.Path, said.read, u.Size))
 	case result.ExitCode == 0:
 		return false, c.to.faultSent("upload", KindFailed, fmt.Errorf("%s: the host ran something "+
-			"else: %s", u.Path, lastWords(without(result.Output, nonce))))
+			"else; %s", u.Path, lastWords(without(result.Output, nonce))))
 	}
-	err = fmt.Errorf("%s: exit %d: %s", u.Path, result.ExitCode,
+	err = fmt.Errorf("%s: exit %d; %s", u.Path, result.ExitCode,
 		lastWords(without(result.Output, nonce)))
 	if result.ExitCode == exitOtherSum {
 		err = fmt.Errorf("%w: %w", errOtherSum, err)
@@ -176,17 +176,4 @@ func without(o Output, nonce string) Output {
 		}
 	}
 	return Output{Head: kept}
-}
-
-// lastWords is what a host said in the end, for an error text.
-func lastWords(o Output) string {
-	const most = 500
-	text := o.Bytes()
-	if len(text) > most {
-		text = text[len(text)-most:]
-	}
-	if said := strings.TrimSpace(Printable(text)); said != "" {
-		return said
-	}
-	return "it gave no reason"
 }

@@ -154,7 +154,7 @@ func TestRealJumpHostsThatRefuse(t *testing.T) {
 	}{
 		{"AllowTcpForwarding no", target.Host, remote.KindRefused, "AllowTcpForwarding"},
 		{"PermitOpen 127.0.0.9:1", target.Host, remote.KindRefused, "PermitOpen"},
-		{"LogLevel DEBUG", dead, remote.KindUnreachable, "cannot reach it: Connection refused"},
+		{"LogLevel DEBUG", dead, remote.KindUnreachable, `cannot reach it, and said: "Connection refused"`},
 		{"LogLevel DEBUG", nameless, remote.KindUnreachable, "jump host jump1 cannot reach it"},
 	} {
 		jump := remotetest.StartSSHD(t, remotetest.Options{Address: "127.0.0.3",
