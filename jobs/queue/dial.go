@@ -180,6 +180,7 @@ func (q *Queue) connect() error {
 		o.OnConnect = func(ctx context.Context, cn *redis.Conn) error { return q.greet(ctx, cn, "") }
 		q.rdb = redis.NewClient(o.Simple())
 	}
+	q.rdb.(interface{ AddHook(redis.Hook) }).AddHook(worstError{})
 	return nil
 }
 
