@@ -68,18 +68,24 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 	defer r.close()
 	log := newLogger(r.Log, "master")
 	r.warnOfExcess(ctx, log)
+	b.zones = &zoneGuard{r.queue, r.Redis.Timeout, r.Master.Zones}
 	b.listen, b.redis, b.vital = r.ears.listen, r.Queue(), vitalOf(r.Settings)
 	m, err := b.master(r.Settings, r.queue, log)
 	if err != nil {
 		return exit(exitUsage, err)
 	}
+	// A reload may ask Redis, and TERM must be heard meanwhile.
+	reload := r.newLater(ctx, func() { b.reload(m, f) })
 	asked := false
 	r.hear(func(sig os.Signal) {
-		if sig == syscall.SIGUSR2 && f.parent {
+		switch {
+		case sig == syscall.SIGHUP:
+			reload.ask()
+		case sig == syscall.SIGUSR2 && f.parent:
 			log.Warn("a master that ends with its parent cannot be upgraded in place", "signal", "USR2")
-			return
+		default:
+			asked = b.obey(m, sig, asked)
 		}
-		asked = b.obey(m, f, sig, asked)
 	})
 	return masterEnd(m.Run(ctx))
 }
@@ -108,7 +114,8 @@ type binary struct {
 	path string     // by which it can be started again, also after an upgrade
 	kept []*os.File // by the binary before this one, at an upgrade
 
-	listen func() // makes signals heard again after an upgrade that failed
+	zones  *zoneGuard // nil: this user has all zones
+	listen func()     // makes signals heard again after an upgrade that failed
 	redis  queue.Config
 	vital  vital
 }
@@ -193,11 +200,8 @@ func (b binary) master(s settings.Settings, q *queue.Queue, log hclog.Logger) (*
 
 // obey passes a signal on to a master. asked tells whether it was asked to drain
 // before: then the second time means now.
-func (b binary) obey(m *master.Master, f *roleFlags, sig os.Signal, asked bool) bool {
+func (b binary) obey(m *master.Master, sig os.Signal, asked bool) bool {
 	switch {
-	case sig == syscall.SIGHUP:
-		b.reload(m, f)
-		return asked
 	case sig == syscall.SIGUSR2:
 		m.Upgrade()
 		return asked
@@ -213,6 +217,9 @@ func (b binary) reload(m *master.Master, f *roleFlags) {
 	s, err := f.read()
 	if err == nil && !reflect.DeepEqual(s.Queue(), b.redis) {
 		err = errors.New("redis.* changes: only a restart can do that")
+	}
+	if err == nil && b.zones != nil {
+		err = b.zones.check(s.Master.Zones)
 	}
 	if err != nil {
 		m.Refuse(err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,9 +10,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"muster/internal/fakefleet"
 	"muster/jobs"
+	"muster/jobs/queue"
 	"muster/jobs/queue/queuetest"
 )
 
@@ -124,6 +127,55 @@ func TestABadReloadKeepsTheOldConfiguration(t *testing.T) {
 	}
 	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 10})
 }
+
+// The user of a node is for the zones of that node. A zone more is refused at once, with what is
+// to be done; it was accepted, and every call there failed.
+func TestAReloadThatAddsAZoneWithoutItsUserIsRefused(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
+	h := newHouse(t, inventory)
+	m := h.master()
+	h.config(map[string]any{"zones": []string{"default", "dmz"}, "children": 7})
+	m.cmd.Process.Signal(syscall.SIGHUP)
+	m.await("muster acl --zone default --zone dmz --user muster-node-NAME")
+	n := h.awaitNode(func(n jobs.Node) bool { return n.Note != "" })
+	if n.Limit != 4 || fmt.Sprint(n.Zones) != "[default]" || !strings.Contains(n.Note, "may not work for dmz") {
+		t.Errorf("limit %d, zones %v, note %q", n.Limit, n.Zones, n.Note)
+	}
+	h.config(map[string]any{"children": 7})
+	m.cmd.Process.Signal(syscall.SIGHUP)
+	n = h.awaitNode(func(n jobs.Node) bool { return n.Limit == 7 && n.Note == "" })
+	if fmt.Sprint(n.Zones) != "[default]" {
+		t.Errorf("zones %v", n.Zones)
+	}
+	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 10})
+}
+
+// A Redis that cannot be asked is another thing than a user without the right.
+func TestAZoneIsNotGivenToANodeWhileNobodyCanTellIfItMay(t *testing.T) {
+	t.Parallel()
+	away := fmt.Errorf("%w 192.0.2.1:6379: permissions: connection refused", queue.ErrRedis)
+	z := &zoneGuard{permitting{away}, time.Second, []string{"default"}}
+	if err := z.check([]string{"default"}); err != nil {
+		t.Errorf("without a new zone: %v", err)
+	}
+	if err := z.check([]string{"default", "dmz"}); err == nil || !strings.Contains(err.Error(), "send HUP again") {
+		t.Errorf("Redis is away: %v", err)
+	}
+	z.queue = permitting{nil}
+	if err := z.check([]string{"dmz"}); err != nil {
+		t.Errorf("the user has the zone: %v", err)
+	}
+	z.queue = permitting{away}
+	if err := z.check([]string{"dmz", "default"}); err != nil {
+		t.Errorf("what was found once is asked again: %v", err)
+	}
+}
+
+// permitting is a Redis that answers so.
+type permitting struct{ err error }
+
+func (p permitting) Permits(context.Context, []string) error { return p.err }
 
 func TestAFullDiskForLogsStopsNothing(t *testing.T) {
 	t.Parallel()

@@ -78,7 +78,7 @@ func runUp(ctx context.Context, f *roleFlags) error {
 			reload.ask()
 			return
 		}
-		asked = b.obey(m, f, sig, asked)
+		asked = b.obey(m, sig, asked)
 	})
 	return runBoth(ctx, srv, m)
 }

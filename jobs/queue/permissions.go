@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -225,6 +226,28 @@ func sample(command, zone string) string {
 		return words + " " + key + " * e x"
 	}
 	return words + " " + key + " 1 1 1"
+}
+
+// Permits returns an error that wraps ErrPermission if the user of this queue may not work for
+// all of some zones, on each server that is there.
+func (q *Queue) Permits(ctx context.Context, zones []string) error {
+	var mu sync.Mutex
+	var missing []string
+	cfg := q.cfg
+	cfg.Zones = zones
+	err := q.eachServer(ctx, func(ctx context.Context, c *redis.Client, where string) error {
+		list, err := cfg.lacks(ctx, c)
+		mu.Lock()
+		defer mu.Unlock()
+		for _, line := range list {
+			missing = append(missing, where+line)
+		}
+		return err
+	})
+	if err != nil {
+		return q.say("permissions", err)
+	}
+	return q.permitted(missing)
 }
 
 // permitted turns what is missing on the servers into an error.
