@@ -14,16 +14,19 @@ const (
 
 // Switched is what a pause, a halt or a resume did.
 type Switched struct {
-	What    Switch   `json:"what"`
-	Name    string   `json:"name,omitempty"`  // of the task, customer or zone
-	Paused  bool     `json:"paused"`          // how it stands now
-	Already bool     `json:"already"`         // it stood so before; nothing was done
-	Ended   bool     `json:"ended,omitempty"` // of a task: it is over, so nothing of it can stand still
-	Note    string   `json:"note"`            // who and why; of a pause that stood already, the earlier one
-	Moved   int      `json:"moved"`           // jobs that were laid aside, or brought back
-	Running int      `json:"running"`         // jobs in hand: a pause lets them end, a halt lets no next step start
-	Zones   []string `json:"zones"`           // that have confirmed
-	Missing []string `json:"missing"`         // zones that could not be asked; a server repeats it until they confirm
+	What    Switch `json:"what"`
+	Name    string `json:"name,omitempty"` // of the task, customer or zone
+	Paused  bool   `json:"paused"`         // how it stands now
+	Already bool   `json:"already"`        // it stood so before; nothing was done
+	// Overtaken: an order that was given after this one reached a zone before it, and stands.
+	// Paused and Note are of that one.
+	Overtaken bool     `json:"overtaken,omitempty"`
+	Ended     bool     `json:"ended,omitempty"` // of a task: it is over, so nothing of it can stand still
+	Note      string   `json:"note"`            // who and why; of a pause that stood already, the earlier one
+	Moved     int      `json:"moved"`           // jobs that were laid aside, or brought back
+	Running   int      `json:"running"`         // jobs in hand: a pause lets them end, a halt lets no next step start
+	Zones     []string `json:"zones"`           // that have confirmed
+	Missing   []string `json:"missing"`         // zones that could not be asked; a server repeats it until they confirm
 }
 
 // Pauses is what stands still by order of an operator.

@@ -157,6 +157,7 @@ func turn[T ~string](ctx context.Context, s *Server, g giver, what T, do turner[
 		did.Missing = []string{}
 	}
 	s.logOrder(string(did.What)+" "+g.done, g, "name", did.Name, "already", did.Already,
+		"overtaken", did.Overtaken,
 		"moved", did.Moved, "missing", strings.Join(did.Missing, ","))
 	return &switchedOutput{did}, nil
 }

@@ -174,9 +174,18 @@ func (s *session) turn(ctx context.Context, path, reason string) error {
 		return err
 	}
 	if s.json {
-		return s.writeJSON(did)
+		return told(s.writeJSON(did), did)
 	}
-	return s.write(switchedText(did))
+	return told(s.write(switchedText(did)), did)
+}
+
+// told is the end of an order that was told, or could not be. If the opposite of it stands, who
+// goes on with what they wanted it for must be stopped.
+func told(err error, d jobs.Switched) error {
+	if err == nil && d.Overtaken {
+		return exitWith(exitNotAll)
+	}
+	return err
 }
 
 func (s *session) lift(ctx context.Context, path, reason string) error {
@@ -185,13 +194,13 @@ func (s *session) lift(ctx context.Context, path, reason string) error {
 		return err
 	}
 	if s.json {
-		return s.writeJSON(did)
+		return told(s.writeJSON(did), did.Switched)
 	}
 	text := switchedText(did.Switched)
 	for _, line := range standingLines(did.Stay) {
 		text += "still: " + line + "\n"
 	}
-	return s.write(text)
+	return told(s.write(text), did.Switched)
 }
 
 // switchedText tells what a pause, a halt or a resume did.
@@ -204,6 +213,11 @@ func switchedText(d jobs.Switched) string {
 	switch {
 	case d.Ended:
 		text = what + " has ended: nothing to do"
+	case d.Overtaken && d.Paused:
+		text = fmt.Sprintf("%s is %s by an order that was given after this one, and stays so: %s",
+			what, off, cell(d.Note))
+	case d.Overtaken:
+		text = fmt.Sprintf("%s is not %s: an order that was given after this one ended that", what, off)
 	case d.Paused && d.Already:
 		text = what + " stood so already: " + cell(d.Note)
 	case d.Already:

@@ -18,6 +18,9 @@ const (
 // Absent is the answer of a zone that is not there.
 const Absent = "absent"
 
+// Later is the answer to an order about a switch if one that was given after it stands.
+const Later = "later"
+
 // A call is one script while it is carried out. It reads the zone as it was
 // before, and plans its writes.
 type call struct {

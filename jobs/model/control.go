@@ -157,7 +157,7 @@ func (c *call) turn(a Turn) Turned {
 		return c.on(&c.Zone.Flags.Paused, a, a.Number)
 	case "halt":
 		if a.Number <= c.flags.Lifted {
-			return already
+			return Turned{Status: Later}
 		}
 		return c.off(&c.Zone.Flags.Halted, a)
 	case "lift":
@@ -214,8 +214,11 @@ func (c *call) off(s *Switch, a Turn) Turned {
 
 func (c *call) on(s *Switch, a Turn, upTo int64) Turned {
 	before := *s
-	if before.Note == "" || before.later(upTo) {
+	switch {
+	case before.Note == "":
 		return Turned{Status: "already"}
+	case before.later(upTo):
+		return Turned{Status: Later, Before: before.Note}
 	}
 	c.write(func() { *s = Switch{} })
 	c.event(a.Verb, "zone")
@@ -234,8 +237,10 @@ func (c *call) customer(a Turn) Turned {
 		c.write(func() { c.Customers[a.Object] = Switch{a.Note, c.now, max(a.Number, 0)} })
 		c.event(a.Verb, a.Object)
 		return Turned{"ok", "", int64(c.now)}
-	case !paused, before.later(a.Number):
+	case !paused:
 		return Turned{Status: "already"}
+	case before.later(a.Number):
+		return Turned{Status: Later, Before: before.Note}
 	}
 	c.write(func() { delete(c.Customers, a.Object) })
 	c.event(a.Verb, a.Object)

@@ -173,7 +173,7 @@ func (z *Zone) Move(now jobs.Micros, a Move) Moved {
 		return Moved{"ok", n, before}
 	case "resume":
 		if before != "" && t.Paused.later(a.Order) {
-			return Moved{"ok", 0, before}
+			return Moved{Later, 0, before}
 		}
 		if before != "" { // the pause does not count against the expiry
 			t.Due = max(t.Due, c.now)

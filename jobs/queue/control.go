@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -123,9 +124,12 @@ func readMove(r reader) control {
 	return c
 }
 
+// later is the answer of a zone in which an order stands that was given after this one.
+const later = "later"
+
 // control is the answer of a script to a switch.
 type control struct {
-	status string // ok, already, absent, ended …
+	status string // ok, already, later, absent, ended …
 	before string // note of what stood already, or stood before
 	number int64
 	err    error
@@ -137,7 +141,7 @@ type control struct {
 func (q *Queue) switchZones(ctx context.Context, out jobs.Switched, note string, zones []string,
 	do func(zone string) (control, error)) (jobs.Switched, error) {
 	var errs []error
-	already := 0
+	already, overtaken := 0, false
 	out.Note = note
 	out.Zones, out.Missing = []string{}, []string{}
 	for _, zone := range zones {
@@ -148,18 +152,25 @@ func (q *Queue) switchZones(ctx context.Context, out jobs.Switched, note string,
 			continue
 		}
 		out.Zones = append(out.Zones, zone)
+		if c.status == later {
+			overtaken, out.Note = true, cmp.Or(c.before, out.Note)
+			continue
+		}
 		out.Moved += int(c.number)
 		stood := c.status != "ok" || (c.before != "") == out.Paused
 		if stood {
 			already++
 		}
-		if stood && c.before != "" {
+		if stood && c.before != "" && !overtaken {
 			out.Note = c.before
 		}
 	}
 	out.Already = already == len(out.Zones) && len(errs) == 0
 	if len(errs) > 0 && len(out.Zones) == 0 {
 		return out, errors.Join(errs...)
+	}
+	if overtaken {
+		out.Overtaken, out.Paused = true, !out.Paused
 	}
 	return out, q.countRunning(ctx, &out)
 }

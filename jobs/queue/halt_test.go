@@ -27,8 +27,9 @@ func TestALateLiftDoesNotEndALaterHalt(t *testing.T) {
 			_, err := q.Halt(ctx, "bob: the second")
 			return err
 		})
-		if p, err := late.Lift(ctx, "alice: over"); err != nil || !p.Already {
-			t.Errorf("the late lift: %+v, %v", p, err)
+		p, err := late.Lift(ctx, "alice: over")
+		if err != nil || p.Already || !p.Overtaken || !p.Paused || p.Note != "bob: the second" {
+			t.Errorf("the late lift says %+v, %v: want that the second halt stands", p, err)
 		}
 		if err := q.Tend(ctx, zone); err != nil {
 			t.Fatal(err)

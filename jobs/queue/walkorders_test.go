@@ -100,9 +100,26 @@ func (m *walker) recall(t *rapid.T) {
 		}
 	}
 	m.twin.recall(t, a)
+	m.believeEnds(a)
 	// Nothing starts for the rest of the walk else.
 	if m.zone.Flags.Owed != "" && rapid.Bool().Draw(t, "done") {
 		m.twin.recall(t, model.Recall{Verb: "done", Owed: m.zone.Flags.Owed})
+	}
+}
+
+// believeEnds takes jobs from the children that history has told to be over: a job whose end history has
+// is over on its host, also where Redis had forgotten that and its child had it in hand.
+func (m *walker) believeEnds(a model.Recall) {
+	for _, p := range a.Jobs {
+		id := jobs.NewID(a.Task, p.Host)
+		if j := m.zone.Jobs[id]; p.End.Outcome == "" || j == nil || j.State != jobs.Ended {
+			continue
+		}
+		for _, c := range m.children {
+			if _, has := c.hand[id]; has {
+				c.until[id] = m.real
+			}
+		}
 	}
 }
 

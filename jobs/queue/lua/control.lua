@@ -24,7 +24,8 @@
 --      release     object = host, number = token of its lock, as the caller saw it: that
 --                  of a job which has ended, and of which something may be at work there
 --      drain, undrain: object = host; only tells it: who is drained stands in the hub
--- Returns {ok | already | absent, note or reason that stood before, number}
+-- Returns {ok | already | absent | later (an order that was given after this one stands, with
+--      its note: nothing was done), note or reason that stood before, number}
 --      gate also: {elsewhere, state or outcome, step}: the job does not stand there
 --      release also: {other, job, token}: another lock; {busy, job and its state, token}
 --      clear also: {other, why, since}: it is frozen by another job than was seen
@@ -59,9 +60,8 @@ end
 
 local function on(field, event, upTo)
   local before = call('HGET', m.kZone, field)
-  if not before or m.later(call('HGET', m.kZone, field .. 'Id'), upTo) then
-    return {'already', '', '0'}
-  end
+  if not before then return {'already', '', '0'} end
+  if m.later(call('HGET', m.kZone, field .. 'Id'), upTo) then return {'later', before, '0'} end
   local since = call('HGET', m.kZone, field .. 'At') or '0'
   m.w('HDEL', m.kZone, field, field .. 'At', field .. 'Id')
   say(event, 'zone')
@@ -73,7 +73,7 @@ verbs['pause-zone'] = function() return off('paused', verb) end
 verbs['resume-zone'] = function() return on('paused', verb, number) end
 
 function verbs.halt()
-  if m.num(number) <= m.num(call('HGET', m.kZone, 'lifted')) then return {'already', '', '0'} end
+  if m.num(number) <= m.num(call('HGET', m.kZone, 'lifted')) then return {'later', '', '0'} end
   return off('halted', verb)
 end
 
@@ -105,7 +105,8 @@ end
 verbs['resume-customer'] = function()
   local all = customers()
   local since, id, before = string.match(all[object] or '', '^(%d+) (%d+) (.*)$')
-  if not since or m.later(id, number) then return {'already', '', '0'} end
+  if not since then return {'already', '', '0'} end
+  if m.later(id, number) then return {'later', before, '0'} end
   all[object] = nil
   if next(all) then
     m.w('HSET', m.kZone, 'customers', cjson.encode(all))

@@ -10,7 +10,8 @@
 --      release brings back what was laid aside with a customer, unless the task
 --      itself is paused
 -- Returns {ok, jobs left to move, note} | {incomplete, jobs held} | {absent, 0} |
---      {ended, 0} | {cancelled, 0}. pause counts what it moved instead. note is of
+--      {ended, 0} | {cancelled, 0} | {later, 0, note}: a pause that was ordered after
+--      this resume stands. pause counts what it moved instead. note is of
 --      the pause that stood already, or that ends; '' if there was none.
 -- Keeps: a job is moved by adding it to its new place before it leaves the old;
 --      a job without record has never started and belongs to queue. A task of which
@@ -156,7 +157,7 @@ end
 
 local function resume()
   if t.paused and m.later(call('HGET', m.kTask .. id, 'pausedId'), ARGV[6] or '') then
-    return {'ok', 0, before}
+    return {'later', 0, before}
   end
   if t.paused then
     -- The pause does not count against the expiry.
