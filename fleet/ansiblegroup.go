@@ -6,8 +6,8 @@ import "fmt"
 // web has the label group.web=true.
 const GroupPrefix = "group."
 
-// BecomeLabel is the label of hosts on which Ansible would become another user, with sudo
-// say; its value is that user. muster does not, and says so where such a host is to work.
+// BecomeLabel is the label of hosts on which Ansible would become another user in a way that
+// muster has not, with su say; its value is that user. Tasks on such hosts are refused.
 const BecomeLabel = "ansible.become"
 
 const groupValue = "true"

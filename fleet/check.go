@@ -56,6 +56,8 @@ func checkHost(h *Host) []error {
 		{"principals", checkEach(h.Principals, checkPrincipal)},
 		{"revoked", revokedErr},
 		{"profile", optional(checkProfile)(h.Profile)},
+		{"become", optional(checkBecome)(h.Become)},
+		{"become_user", optional(checkUser)(h.BecomeUser)},
 	} {
 		if c.err != nil {
 			errs = append(errs, fmt.Errorf("%s %w", c.field, c.err))
@@ -68,8 +70,8 @@ func checkHost(h *Host) []error {
 }
 
 // CheckField tells whether a field of a host can have that value: address, port,
-// user, key, host_key, known_hosts, customer, zone, group or fence. The error reads
-// on from the name of the field.
+// user, become_user, key, host_key, known_hosts, customer, zone, group or fence. The error
+// reads on from the name of the field.
 func CheckField(field, value string) error {
 	switch field {
 	case "address":
@@ -80,7 +82,7 @@ func CheckField(field, value string) error {
 			return fmt.Errorf("%q is not a number: want 1 to 65535", abbreviate(value))
 		}
 		return checkPort(n)
-	case "user":
+	case "user", "become_user":
 		return checkUser(value)
 	case "key", "known_hosts":
 		return checkPath(value)

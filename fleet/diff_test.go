@@ -76,6 +76,8 @@ hosts:
     jump: ["007"]
     certificate: /c
     profile: legacy
+    become: sudo
+    become_user: backup
     host_ca: ["`+keyA+`"]
     principals: [x, y]
     revoked: ["`+keyB+`"]
@@ -108,7 +110,7 @@ limits: {role/null: {max: 3, zone: zrh}, x/y: 0}
 		}
 	}
 	want := "address port user key host_keys customer zone group fence jump certificate profile " +
-		"host_cas principals revoked labels.empty labels.n labels.role"
+		"become become_user host_cas principals revoked labels.empty labels.n labels.role"
 	if got := strings.Join(fields, " "); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

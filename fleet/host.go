@@ -31,9 +31,8 @@ type Host struct {
 	Fence    Fence             `json:"fence"`
 	Labels   map[string]string `json:"labels,omitempty"` // case is kept
 
-	Jump        []Hop  `json:"jump,omitempty"`        // the way to it, first the one that the node dials
-	Certificate string `json:"certificate,omitempty"` // of the user, for Key: a path on the node
-	Profile     string `json:"profile,omitempty"`     // ProfileLegacy or empty
+	Jump []Hop `json:"jump,omitempty"` // the way to it, first the one that the node dials
+	Access
 	HostCert
 }
 

@@ -172,8 +172,8 @@ func checkWay(way []Hop) error {
 	for _, h := range way {
 		// A jump host has what a host has, and the rest is not asked of it.
 		as := Host{Name: h.Name, Address: h.Address, Port: h.Port, User: h.User, Key: h.Key,
-			HostKeys: h.HostKeys, Zone: DefaultZone, Fence: FenceAuto, Certificate: h.Certificate,
-			HostCert: h.HostCert, Profile: h.Profile}
+			HostKeys: h.HostKeys, Zone: DefaultZone, Fence: FenceAuto, HostCert: h.HostCert,
+			Access: Access{Certificate: h.Certificate, Profile: h.Profile}}
 		for _, err := range checkHost(&as) {
 			errs = append(errs, fmt.Errorf("host %q: %w", abbreviate(h.Name), err))
 		}

@@ -42,6 +42,8 @@ const sourcesMax = 64 << 20 // bytes
 //	    principals: fw001.example.com  # its host certificate must be for one; none: address or name
 //	    revoked: "ssh-ed25519 AAAA…"   # key that is refused, or a list
 //	    profile: legacy          # algorithms of old appliances
+//	    become: sudo             # commands run as another user; or none
+//	    become_user: backup      # root
 //	    group: pair-1            # redundancy group
 //	    fence: auto              # auto, none or required
 //	    labels: {role: fw, model: x200}
@@ -228,7 +230,8 @@ func hostFields() []string {
 
 func commonFields() []string {
 	return []string{"user", "port", "key", "known_hosts", "customer", "zone", "fence",
-		"jump", "certificate", "host_ca", "principals", "revoked", "profile"}
+		"jump", "certificate", "host_ca", "principals", "revoked", "profile", "become",
+		"become_user"}
 }
 
 // common reads the fields that hosts and defaults share.
@@ -248,6 +251,8 @@ func (r *reader) common(fields map[string]*yaml.Node, e *entry) {
 	r.values(fields["principals"], "principals", &e.host.Principals, checkPrincipal)
 	r.keys(fields["revoked"], "revoked", &e.host.Revoked)
 	r.text(fields, "profile", &e.host.Profile, optional(checkProfile))
+	r.text(fields, "become", &e.host.Become, optional(checkBecome))
+	r.text(fields, "become_user", &e.host.BecomeUser, optional(checkUser))
 }
 
 // host reads one host into e, which has the defaults. One with mistakes is kept
@@ -280,6 +285,9 @@ func (r *reader) host(n *yaml.Node, e entry, known []string) {
 	r.text(fields, "group", &e.host.Group, optional(CheckName))
 	e.jumpGiven = fields["jump"] != nil
 	r.common(fields, &e)
+	if n := fields["become_user"]; n != nil && n.Value != "" && e.host.Become == "" {
+		r.mistake(n.Line, "become_user is given without become: add become: sudo")
+	}
 	r.hostKeys(fields, &e)
 	e.host.Labels = r.labelMap(fields["labels"])
 	r.entries = append(r.entries, e)

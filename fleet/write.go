@@ -17,8 +17,8 @@ func (v *Inventory) YAML(knownHosts string) ([]byte, error) {
 	all := v.Hosts()
 	for _, h := range v.Strangers() {
 		all = append(all, Host{Name: h.Name, Address: h.Address, Port: h.Port, User: h.User, Key: h.Key,
-			HostKeys: h.HostKeys, Zone: DefaultZone, Fence: FenceAuto, Certificate: h.Certificate,
-			HostCert: h.HostCert, Profile: h.Profile})
+			HostKeys: h.HostKeys, Zone: DefaultZone, Fence: FenceAuto, HostCert: h.HostCert,
+			Access: Access{Certificate: h.Certificate, Profile: h.Profile}})
 	}
 	lists := make([][]fieldNode, len(all))
 	for i := range all {

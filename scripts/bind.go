@@ -83,6 +83,7 @@ func (r *Runbook) BindGiven(g Given) (Values, error) {
 		}
 		v.Args[a.Name] = canonical
 	}
+	errs = append(errs, v.bindBecome(g))
 	if err := errors.Join(errs...); err != nil {
 		return Values{}, err
 	}
@@ -100,7 +101,7 @@ func (r *Runbook) strangers(g Given) []error {
 		given[name] = true
 	}
 	for name := range g.Secrets {
-		given[name] = true
+		given[name] = name != BecomePassword
 	}
 	total := 0
 	for name, content := range g.Files {
@@ -110,7 +111,7 @@ func (r *Runbook) strangers(g Given) []error {
 
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if !slices.Contains(known, name) {
+		if given[name] && !slices.Contains(known, name) {
 			errs = append(errs, fmt.Errorf("runbook %s has no argument %s: %s",
 				r.Name, brief(name), Instead(name, known)))
 		}

@@ -60,6 +60,16 @@ func Instead(word string, known []string) string {
 	return "known: " + strings.Join(known, ", ")
 }
 
+// insteadOfKey is Instead for the keys of a runbook, with a word for one that people know from
+// Ansible.
+func insteadOfKey(name string, known []string) string {
+	if name == "become" || name == "become_user" {
+		return "whom commands run as is said of the host, with become: sudo in the inventory (an " +
+			"override does it for many); a single command can say sudo -n"
+	}
+	return Instead(name, known)
+}
+
 // nearest finds the known word that was probably meant, or "".
 func nearest(word string, known []string) string {
 	if len(word) > nameMax {

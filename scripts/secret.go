@@ -16,6 +16,10 @@ import (
 // placeholder becomes a variable of the shell, which gets its value on stdin. So they are in
 // no argument and no environment of a process, where everybody on the host could read them.
 
+// BecomePassword stands among the secrets of a task for the password of sudo. No argument of a
+// runbook can have that name.
+const BecomePassword = "become.password"
+
 // secretPrefix begins the variables that hold secrets.
 const secretPrefix = "muster_secret_"
 
@@ -77,6 +81,24 @@ func (v *Values) bindSecret(a Argument, g Given) error {
 		v.Plain = map[string]seal.Text{}
 	}
 	v.Plain[a.Name] = text
+	return nil
+}
+
+// bindBecome keeps the password of sudo, which is no argument. No message repeats it.
+func (v *Values) bindBecome(g Given) error {
+	text, ok := g.Secrets[BecomePassword]
+	switch {
+	case !ok:
+		return nil
+	case text == "":
+		return errors.New("the password of sudo is empty")
+	case strings.ContainsAny(string(text), "\n\r\x00"):
+		return errors.New("the password of sudo has more than one line")
+	}
+	if v.Plain == nil {
+		v.Plain = map[string]seal.Text{}
+	}
+	v.Plain[BecomePassword] = text
 	return nil
 }
 

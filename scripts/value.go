@@ -73,7 +73,7 @@ func readMapping[T any](p *parser, v value, keys []key[T], into *T) map[string]v
 	known := keyNames(keys)
 	for name, one := range seen {
 		if !slices.Contains(known, name) && !p.full() {
-			p.add(at(one.keyNode), "unknown key %q: %s", fleet.Word(name), Instead(name, known))
+			p.add(at(one.keyNode), "unknown key %q: %s", fleet.Word(name), insteadOfKey(name, known))
 		}
 	}
 

@@ -17,7 +17,7 @@ type Submit struct {
 	On      string            `json:"on"`                // selector; an empty selection is an error
 	Args    map[string]string `json:"args,omitempty"`    // arguments of the runbook
 	Files   map[string][]byte `json:"files,omitempty"`   // contents of the arguments of type file
-	Secrets map[string]string `json:"secrets,omitempty"` // texts of those of type secret: sealed, then kept
+	Secrets map[string]string `json:"secrets,omitempty"` // texts of those of type secret, and become.password: sealed, then kept
 	At      jobs.Time         `json:"at,omitzero"`       // not before; at once if not set
 	Expire  string            `json:"expire,omitempty"`  // not started so long after its time: expired (8h)
 	As      string            `json:"as,omitempty"`      // another operator; in muster demo only
@@ -74,7 +74,7 @@ type Submitted struct {
 	LeftOut
 }
 
-// Fences are what the hosts of a task do not keep or do, as far as is known.
+// Fences are what the hosts of a task do not keep, as far as is known.
 type Fences struct {
 	// Unfenced are those hosts, folded, that keep no record of attempts: a step whose worker is
 	// lost there ends unknown.
@@ -83,10 +83,6 @@ type Fences struct {
 	// Unmarked are the redundancy groups of which the task disturbs a host, and no member can
 	// carry a marker: that only one is disturbed holds there while Redis keeps its data.
 	Unmarked []string `json:"unmarked,omitempty"`
-
-	// NoBecome are the hosts, folded, for which an inventory of Ansible says ansible_become:
-	// commands run there as the user who logs in all the same.
-	NoBecome string `json:"no_become,omitempty"`
 }
 
 // WindowPlan is when it is whose turn, if nothing else runs: an estimate.

@@ -53,8 +53,11 @@ func (s *Server) unfenced(ctx context.Context, st *stock, hosts []fleet.Host) (m
 }
 
 // lookAtFacts finds out what the hosts of a plan do not keep, and what is not known of them
-// that the runbook needs.
+// that the runbook needs. It refuses hosts whose user muster cannot become.
 func (s *Server) lookAtFacts(ctx context.Context, v scene, p *plan) ([]error, error) {
+	if wrong := checkBecome(p.picked, p.secrets); len(wrong) > 0 {
+		return wrong, nil
+	}
 	if needs := p.frozen.Facts(); len(needs) > 0 {
 		f, err := s.factsOf(ctx, v.stock)
 		if err != nil {
@@ -71,7 +74,6 @@ func (s *Server) lookAtFacts(ctx context.Context, v scene, p *plan) ([]error, er
 func (s *Server) lookAtFences(ctx context.Context, v scene, p *plan) error {
 	why, err := s.unfenced(ctx, v.stock, p.picked)
 	p.fences.Unfenced = fleet.Fold(slices.Sorted(maps.Keys(why)))
-	p.fences.NoBecome = noBecome(p.picked)
 	if err != nil || !p.task.Spec.Disruptive {
 		return err
 	}
@@ -96,17 +98,6 @@ func (s *Server) lookAtFences(ctx context.Context, v scene, p *plan) error {
 	maps.DeleteFunc(marked, func(_ string, can bool) bool { return can })
 	p.fences.Unmarked = slices.Sorted(maps.Keys(marked))
 	return nil
-}
-
-// noBecome are the hosts on which Ansible would become another user, folded.
-func noBecome(hosts []fleet.Host) string {
-	var names []string
-	for _, h := range hosts {
-		if _, become := h.Labels[fleet.BecomeLabel]; become {
-			names = append(names, h.Name)
-		}
-	}
-	return fleet.Fold(names)
 }
 
 // factsOf is what the hosts of an inventory said.

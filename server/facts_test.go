@@ -178,19 +178,3 @@ func TestGroupsThatNobodyMarksAreShown(t *testing.T) {
 		}
 	}
 }
-
-// Ansible would run the commands of such a host as another user: that they run as who logs
-// in is said before work is asked for.
-func TestHostsWithoutBecomeAreSaid(t *testing.T) {
-	t.Parallel()
-	list := hosts()
-	list[1].Labels = map[string]string{fleet.BecomeLabel: "root"}
-	w := start(t, setup{inventory: fixed(list)})
-	for _, dry := range []bool{true, false} {
-		var plan server.Submitted
-		w.call("POST", "/v1/tasks", server.Submit{Runbook: "facts", On: "all", DryRun: dry}, &plan)
-		if plan.NoBecome != list[1].Name {
-			t.Errorf("dry run %v: it names %q, want %q", dry, plan.NoBecome, list[1].Name)
-		}
-	}
-}

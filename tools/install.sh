@@ -36,6 +36,7 @@ for what in "$@"; do
 		need 'tests log in to a real sshd' 'command -v sshd' openssh-server ssh
 		need 'hosts of tests are made of it' 'command -v busybox' busybox
 		need 'it is the login shell of a host of tests' 'command -v csh' csh
+		need 'commands on a host of tests run as another user' 'command -v sudo' sudo
 		;;
 	nodeset) need 'host sets are held against those of ClusterShell' 'command -v nodeset' \
 		clustershell ;;

@@ -191,7 +191,7 @@ func (a *attempt) mark(ctx context.Context, h fleet.Host, m remote.Marker) (remo
 			return made, err
 		}
 	}
-	conn, err := a.Dial(ctx, h)
+	conn, err := a.dial(ctx, a.Dial, h)
 	if err != nil {
 		return remote.Marking{}, err
 	}

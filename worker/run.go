@@ -311,7 +311,7 @@ func (a *attempt) connect(ctx context.Context) (Conn, error) {
 		defer a.on(jobs.Connecting)()
 		ctx, cancel := context.WithTimeout(ctx, jobs.ConnectAllowance)
 		defer cancel()
-		return a.Dial(ctx, *a.grant.Host)
+		return a.dial(ctx, a.Dial, *a.grant.Host)
 	}
 	conn, err := dial(ctx)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"muster/fleet"
 	"muster/fleet/remote"
 	"muster/internal/seal"
 	"muster/jobs"
@@ -53,6 +54,24 @@ func (a *attempt) unseal() error {
 	}
 	return err
 }
+
+// A sudoer is a connection that answers when sudo asks for a password.
+type sudoer interface{ SudoPassword(password seal.Text) }
+
+// dial connects to a host, whose sudo gets the password that the task has, if it asks.
+func (h hidden) dial(ctx context.Context, how dialler, to fleet.Host) (Conn, error) {
+	conn, err := how(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	if c, ok := conn.(sudoer); ok {
+		c.SudoPassword(h.texts[scripts.BecomePassword])
+	}
+	return conn, nil
+}
+
+// A dialler makes connections, as Doors.Dial does.
+type dialler = func(ctx context.Context, h fleet.Host) (Conn, error)
 
 // sealedEnd is about a job whose secrets cannot be opened. Nothing is started.
 func (a *attempt) sealedEnd(err error) jobs.Result {

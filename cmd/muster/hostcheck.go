@@ -140,13 +140,21 @@ func visitHost(ctx context.Context, client *remote.Client, f liveFlags, h fleet.
 		return []finding{connectFinding(err)}
 	}
 	defer conn.Close()
-	p := newHostProbe(f.sudo)
-	var said bounded
-	p.sent = time.Now()
-	code, err := conn.Shell(ctx, remote.Terminal{Command: "sh", Stdin: strings.NewReader(p.script()),
-		Stdout: &said, Stderr: &said})
-	p.back = time.Now()
-	return p.judge(h, said.text(), code, err)
+	if h.BecomesUser() == "" {
+		p := newHostProbe(f.sudo)
+		said, code, err := p.ask(ctx, conn, "sh")
+		return p.judge(h, said, code, err)
+	}
+	command, err := sudoCommand(h)
+	if err != nil {
+		return []finding{{What: "sudo", Text: err.Error(), Wrong: true, Do: "look at become_user"}}
+	}
+	p := newHostProbe(false)
+	said, code, err := p.ask(ctx, conn, command)
+	if err == nil && !p.ended(said) {
+		return append(p.withoutSudo(ctx, conn, h), sudoFinding(h, said))
+	}
+	return p.judge(h, said, code, err)
 }
 
 // bounded keeps the first part of what a host says.

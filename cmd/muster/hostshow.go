@@ -63,6 +63,7 @@ func hostText(h server.HostInfo, now time.Time) string {
 		{"host", cell(h.Name)},
 		{"address", cell(hostAddress(h.Host))},
 		{"user", cell(h.User)},
+		{"commands run as", becomeText(h.Host)},
 		{"key", orDash(cell(h.Key))},
 		{"certificate", cell(h.Certificate)},
 		{"reached over", jumpText(h.Jump)},
@@ -132,4 +133,13 @@ func openJobs(list []jobs.ID) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
+}
+
+// becomeText says as whom commands run on a host; empty: as who logs in.
+func becomeText(h fleet.Host) string {
+	user := h.BecomesUser()
+	if user == "" {
+		return ""
+	}
+	return cell(user) + ", by sudo"
 }

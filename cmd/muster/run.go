@@ -41,6 +41,7 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
   muster run exec 'fw[001-020]' --arg cmd='uptime' --dry-run
   muster run firewall --on 'role=fw' --arg-file ruleset=new.nft --diff
   muster run db-password --on 'role=db' --arg password=@/run/secrets/db
+  muster run exec --on 'role=db' --arg cmd='id' --become-password ask
   muster run exec --on all --arg cmd='df -h' --detach
   muster run exec --on vpn1 --arg cmd='id' --wait -o json
   muster run exec --on 'customer=acme' --arg cmd='date' --at '2026-12-01 02:00'
@@ -99,8 +100,10 @@ func (f *runFlags) add(c *cobra.Command) {
 	fl.StringVar(&f.priority, "priority", "", "high, normal or low: the task's `share` of a queue "+
 		"that is overloaded (default normal)")
 	fl.StringVar(&f.id, "id", "", "`id` of the task, to complete a submit that got no answer")
-	fl.BoolVar(&f.wait, "wait", false, "wait for the end, also with -o json")
-	fl.BoolVar(&f.detach, "detach", false, "print the task and do not follow it")
+	fl.BoolVar(&f.watch.wait, "wait", false, "wait for the end, also with -o json")
+	fl.BoolVar(&f.watch.detach, "detach", false, "print the task and do not follow it")
+	fl.StringVar(&f.become, "become-password", "",
+		"the password of sudo, where hosts have become: sudo: `@file`, @- or ask")
 	fl.BoolVar(&f.dry, "dry-run", false, "tell what would be done and do nothing")
 	f.addTimed(c)
 	f.rollout.add(c)
@@ -116,12 +119,16 @@ type runFlags struct {
 	supersedes         string
 	priority           string
 	args, files        []string
-	wait, detach, dry  bool
-	disruptive         bool
+	watch              watchFlags
+	dry, disruptive    bool
+	become             string
 	only               onlyFlags
 	rollout            rolloutFlags
 	timed              server.Timed
 }
+
+// watchFlags say how far the end is waited for.
+type watchFlags struct{ wait, detach bool }
 
 // onlyFlags ask for dry runs on the hosts.
 type onlyFlags struct{ check, diff bool }
@@ -159,6 +166,9 @@ func (s *session) run(ctx context.Context, f runFlags, runbook string) error {
 	if err != nil {
 		return err
 	}
+	if secrets, err = f.withBecome(ctx, secrets, ask, readArgFile); err != nil {
+		return exit(exitUsage, err)
+	}
 	b, err := f.submit(runbook, s.now(), s.files.read)
 	if err != nil {
 		return exit(exitUsage, err)
@@ -176,9 +186,9 @@ func (s *session) run(ctx context.Context, f runFlags, runbook string) error {
 	switch {
 	case b.DryRun:
 		return s.showPlan(t)
-	case s.json && !f.wait:
+	case s.json && !f.watch.wait:
 		return s.writeJSON(t)
-	case f.detach:
+	case f.watch.detach:
 		s.say("%s", accepted(t))
 		s.sayPlan(t)
 		if t.Follows != nil {
@@ -261,10 +271,6 @@ func (s *screen) sayPlan(t server.Submitted) {
 	s.sayLeftOut(t.LeftOut)
 	if t.Unfenced != "" {
 		s.say("unfenced, keep no record of attempts: %s", cell(t.Unfenced))
-	}
-	if t.NoBecome != "" {
-		s.say("ansible_become of the inventory is not used, commands run as the user who logs in: %s",
-			cell(t.NoBecome))
 	}
 	if t.Unmarked != nil {
 		s.say("no host carries a marker in %s: if Redis loses its data while one is disturbed, nothing "+

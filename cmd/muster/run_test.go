@@ -282,15 +282,3 @@ func TestRunAgainstNobody(t *testing.T) {
 	}
 	wantParts(t, "standard error", words, a.URL, "muster up")
 }
-
-func TestRunSaysWhereItDoesNotBecome(t *testing.T) {
-	t.Parallel()
-	plan := strings.Replace(taskJSON(jobs.TaskRunning, ""), "{", `{"no_become": "fw[001-002]", "hosts": "fw[001-004]",`, 1)
-	a := newFakeAPI(t, map[string]http.HandlerFunc{"POST /v1/tasks": answer(plan)})
-	code, _, words := muster(t, a.URL, "run", "exec", "--on", "role=fw", "--arg", "cmd=id", "--dry-run")
-	if code != 0 {
-		t.Errorf("exit %d", code)
-	}
-	wantParts(t, "run", words, "ansible_become of the inventory is not used, commands run as the user who logs in: "+
-		"fw[001-002]")
-}

@@ -13,39 +13,96 @@ import (
 func becomeVars() (whether, who, how []string) {
 	return []string{"ansible_become", "ansible_sudo", "ansible_su"},
 		[]string{"ansible_become_user", "ansible_sudo_user", "ansible_su_user"},
-		[]string{"ansible_become_method", "ansible_become_password", "ansible_become_pass",
-			"ansible_become_exe", "ansible_become_flags", "ansible_sudo_pass", "ansible_su_pass"}
+		append([]string{"ansible_become_method"}, becomeRest()...)
 }
 
-// become returns the user whom Ansible would become on a host where muster stays who it
-// is; empty if they are the same. It says so at the variable's place: dropped in
-// silence, it lets commands fail on the host or, worse, half work.
-func (m *maker) become(login string) string {
-	whether, who, how := becomeVars()
-	for _, name := range how {
-		if v, ok := m.get(name); ok {
-			m.noteAt(v.file, v.node.Line, name+" is not used: muster becomes no other user")
+// becomeRest are those that are not used, whatever the method.
+func becomeRest() []string {
+	return []string{"ansible_become_password", "ansible_become_pass", "ansible_become_exe",
+		"ansible_become_flags", "ansible_sudo_pass", "ansible_su_pass"}
+}
+
+// become gives the host the user whom its commands run as. It returns the user whom Ansible
+// would become and muster cannot, and says why at the variable's place: dropped in silence,
+// it lets commands fail on the host or, worse, half work.
+func (m *maker) become(h *fleet.Host) (cannot string) {
+	m.becomeNotes()
+	var v setting
+	var name string
+	whether, who, _ := becomeVars()
+	for _, name = range whether {
+		one, ok := m.get(name)
+		if ok && !says(one, "no", "false", "off", "n", "f", "0", "") {
+			v = one
+			break
 		}
+	}
+	if v.node == nil {
+		return ""
 	}
 	user := "root"
 	for _, name := range who {
 		if v, ok := m.get(name); ok {
 			if text, err := plain(v.node); err == nil {
 				user = cmp.Or(text, user)
+			} else {
+				user = "?"
 			}
 		}
 	}
-	for _, name := range whether {
-		v, ok := m.get(name)
-		if !ok || says(v, "no", "false", "off", "n", "f", "0", "") || user == login {
-			continue
-		}
-		m.warnAt(v.file, v.node.Line, fmt.Sprintf("%s is not used: muster runs commands as the user who "+
-			"logs in, %s, not as %s; log in as that user, or write sudo into the runbook", name,
-			short(login), short(user)))
+	if user == h.User {
+		return ""
+	}
+	if why := m.cannotBecome(name, v, user); why != "" {
+		m.warnAt(v.file, v.node.Line, fmt.Sprintf("%s is not used, %s: tasks on such a host are "+
+			"refused; write what it should be, or override it with become: sudo or become: none", name, why))
 		return user
 	}
+	h.Become, h.BecomeUser = fleet.BecomeSudo, user
+	if user == "root" {
+		h.BecomeUser = ""
+	}
 	return ""
+}
+
+// cannotBecome says why muster does not become a user as Ansible would; empty: it does.
+func (m *maker) cannotBecome(name string, v setting, user string) string {
+	method := strings.TrimPrefix(name, "ansible_")
+	if method == "become" {
+		method = fleet.BecomeSudo
+		if how, ok := m.get("ansible_become_method"); ok {
+			text, err := plain(how.node)
+			if err != nil {
+				return "its method " + err.Error()
+			}
+			method = strings.TrimPrefix(cmp.Or(text, method), "ansible.builtin.")
+		}
+	}
+	if method != fleet.BecomeSudo {
+		return fmt.Sprintf("by %s: muster becomes another user by sudo alone", short(method))
+	}
+	if err := fleet.CheckField("become_user", user); err != nil || user == "?" {
+		return "ansible_become_user is no plain name of a user"
+	}
+	if !says(v, "yes", "true", "on", "y", "t", "1") {
+		return "it is neither yes nor no"
+	}
+	return ""
+}
+
+// becomeNotes tells of variables that change nothing here.
+func (m *maker) becomeNotes() {
+	for _, name := range becomeRest() {
+		v, ok := m.get(name)
+		switch {
+		case !ok:
+		case strings.HasSuffix(name, "pass"), strings.HasSuffix(name, "password"):
+			m.noteAt(v.file, v.node.Line, name+" is not used: give the password of sudo to a task, with "+
+				"--become-password")
+		default:
+			m.noteAt(v.file, v.node.Line, name+" is not used: muster runs sudo -H -u USER")
+		}
+	}
 }
 
 // says reports whether a value is one of some words. A template is none: what it comes
@@ -60,7 +117,7 @@ func says(v setting, words ...string) bool {
 	return false
 }
 
-// becomeLabel marks a host on which Ansible would become another user.
+// becomeLabel marks a host on which Ansible would become another user, and muster cannot.
 func becomeLabel(user string, labels map[string]string) {
 	if user == "" {
 		return

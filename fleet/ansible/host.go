@@ -303,7 +303,7 @@ func (m *maker) labels(e *fleet.Entry, groups []string) {
 	for _, label := range groups {
 		labels[label] = "true"
 	}
-	becomeLabel(m.become(e.Host.User), labels)
+	becomeLabel(m.become(&e.Host), labels)
 	if v, ok := m.get("muster_labels"); ok {
 		m.wanted(v, labels)
 	}

@@ -344,9 +344,9 @@ func TestFormOf(t *testing.T) {
 	}
 }
 
-// Who becomes another user on a host must hear that muster does not: its commands would
-// fail there, or worse, half work.
-func TestBecomeIsSaid(t *testing.T) {
+// A host whose commands Ansible runs as another user becomes that by sudo. Where muster cannot,
+// it says so: its commands would fail there, or worse, half work.
+func TestBecomeIsReadOrSaid(t *testing.T) {
 	t.Parallel()
 	p := read("h", `
 [fw]
@@ -357,33 +357,45 @@ d ansible_user=ops ansible_become=no ansible_become_method=su
 e ansible_user=ops ansible_become="{{ up }}"
 f ansible_user=ops ansible_become=yes ansible_become_user=ops
 g ansible_user=ops
+h ansible_user=ops ansible_become=1 ansible_become_method=enable ansible_become_flags=-n
+i ansible_user=ops ansible_become=on ansible_become_method=ansible.builtin.sudo ansible_become_user=root
+j ansible_user=ops ansible_become=yes ansible_become_user="{{ x }}"
+k ansible_user=ops ansible_become=yes ansible_become_method="{{ x }}"
 [old]
-o ansible_user=ops ansible_sudo=1
+o ansible_user=ops ansible_sudo=1 ansible_sudo_user=www
+s ansible_user=ops ansible_su=1
 `)
 	inv := join(t, p)
-	got := map[string]string{}
+	becomes, cannot := map[string]string{}, map[string]string{}
 	for _, h := range inv.Hosts() {
+		if user := h.BecomesUser(); user != "" {
+			becomes[h.Name] = user
+		}
 		if user, ok := h.Labels[fleet.BecomeLabel]; ok {
-			got[h.Name] = user
+			cannot[h.Name] = user
 		}
 	}
-	want := map[string]string{"a": "root", "b": "backup", "e": "root", "o": "root"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
+	want := map[string]string{"a": "root", "b": "backup", "i": "root", "o": "www"}
+	if diff := cmp.Diff(want, becomes); diff != "" {
+		t.Errorf("becomes: -want +got:\n%s", diff)
 	}
-	const words = `h:3: ansible_become is not used: muster runs commands as the user who logs in, "ops", not as "root"; ` +
-		`log in as that user, or write sudo into the runbook
-h:4: ansible_become is not used: muster runs commands as the user who logs in, "ops", not as "backup"; ` +
-		`log in as that user, or write sudo into the runbook
-h:7: ansible_become is not used: muster runs commands as the user who logs in, "ops", not as "root"; ` +
-		`log in as that user, or write sudo into the runbook
-h:11: ansible_sudo is not used: muster runs commands as the user who logs in, "ops", not as "root"; ` +
-		`log in as that user, or write sudo into the runbook`
+	want = map[string]string{"e": "root", "h": "root", "j": "true", "k": "root", "s": "root"}
+	if diff := cmp.Diff(want, cannot); diff != "" {
+		t.Errorf("cannot: -want +got:\n%s", diff)
+	}
+	const end = ": tasks on such a host are refused; write what it should be, or override it with become: sudo or " +
+		"become: none"
+	const words = `h:7: ansible_become is not used, it is neither yes nor no` + end + `
+h:10: ansible_become is not used, by "enable": muster becomes another user by sudo alone` + end + `
+h:12: ansible_become is not used, ansible_become_user is no plain name of a user` + end + `
+h:13: ansible_become is not used, its method is a template, "{{ x }}": templates are not worked out here, write the value` +
+		end + `
+h:16: ansible_su is not used, by "su": muster becomes another user by sudo alone` + end
 	if inv.Warnings().Error() != words {
 		t.Errorf("%v\nwant\n%s", inv.Warnings(), words)
 	}
-	const notes = `h:4: ansible_become_password is not used: muster becomes no other user
-h:6: ansible_become_method is not used: muster becomes no other user`
+	const notes = `h:4: ansible_become_password is not used: give the password of sudo to a task, with --become-password
+h:10: ansible_become_flags is not used: muster runs sudo -H -u USER`
 	if inv.Notes().Error() != notes {
 		t.Errorf("%v\nwant\n%s", inv.Notes(), notes)
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"muster/fleet"
+	"muster/internal/seal"
 )
 
 // sessionsMax bounds the sessions of one connection: sshd allows ten, and counts
@@ -48,7 +49,11 @@ type Conn struct {
 // A keeper is what there is to know of a host that may keep records of what it runs.
 type keeper struct {
 	fence fleet.Fence
-	user  string // who is logged in
+	user  string // whom commands run as
+
+	login    string    // who is logged in
+	become   string    // user, if sudo makes commands run as another user; else empty
+	password seal.Text // for sudo, if it asks; see SudoPassword
 }
 
 func newConn(h *handshake, conn ssh.Conn, chans <-chan ssh.NewChannel,

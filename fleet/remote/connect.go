@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,8 +29,15 @@ func (c *Client) Connect(ctx context.Context, h fleet.Host) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn.keeper = keeper{fence: h.Fence, user: h.User}
-	conn.again = func(ctx context.Context) (*Conn, error) { return c.Connect(ctx, h) }
+	become := h.BecomesUser()
+	conn.keeper = keeper{fence: h.Fence, user: cmp.Or(become, h.User), login: h.User, become: become}
+	conn.again = func(ctx context.Context) (*Conn, error) {
+		other, err := c.Connect(ctx, h)
+		if err == nil {
+			other.keeper.password = conn.keeper.password
+		}
+		return other, err
+	}
 	return conn, nil
 }
 

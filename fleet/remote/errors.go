@@ -24,7 +24,8 @@ const (
 	// must look.
 	KindHostKey Kind = "host_key"
 
-	// KindAuth: the host does not let us in. Never ran; a person must look.
+	// KindAuth: the host does not let us in, or its sudo does not let us become the user whom
+	// commands are to run as. Never ran; a person must look.
 	KindAuth Kind = "auth"
 
 	// KindKey: our own private key or agent cannot be used. Never ran; a person

@@ -85,7 +85,8 @@ var pitfalls = []struct{ trap, tests, why string }{
 		"TestCertificatesThatCannotBeUsed TestACommandMayNotOutliveTheCertificate", ""},
 	{"F65 turned away", "TestRealMaxStartupsStorm TestADoorThatIsFullNarrows " +
 		"TestProcessesOfANodePaceTogether muster.TestChildrenDoNotCrowdAJumpHost", ""},
-	{"F66 sudo asks for a password", "TestRealPasswordsAreAskedInVain muster.TestWhatAHostAnswersIsJudged", ""},
+	{"F66 sudo asks for a password", "TestRealPasswordsAreAskedInVain muster.TestWhatAHostAnswersIsJudged " +
+		"TestRealSudoThatRefusesHasRunNothing", ""},
 	{"F67 a login shell that talks, or is no sh",
 		"TestTheLineSurvivesEveryLoginShell TestTheFirstMarkIsTakenOut", ""},
 	{"F68 unsolicited requests, keys too large",

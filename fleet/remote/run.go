@@ -137,12 +137,19 @@ func (c *Conn) run(ctx context.Context, op string, cmd Command) (Result, error) 
 	if s.notes != nil {
 		s.notes.attach = cmd.Attached
 	}
-	late := c.within(cmd.Bound+killAfter+c.cfg.Channel+margin,
+	limit := cmd.Bound + killAfter + c.cfg.Channel + margin
+	if s.porter != nil {
+		limit += c.cfg.Auth
+	}
+	late := c.within(limit,
 		fmt.Sprintf("report the end of a command with a bound of %s", cmd.Bound))
 	defer late.Stop()
 
 	if verb != "" {
 		cmd.Stdin = request{verb, c.keeper.fence, c.cfg.RecordDir, cmd}.reader(nonce)
+	}
+	if s.porter != nil {
+		cmd.Stdin, line = throughSudo(line, cmd.Stdin), c.keeper.sudoLine(s.porter.nonce)
 	}
 	return s.run(ctx, op, cmd, line)
 }
@@ -156,6 +163,12 @@ func (s *session) run(ctx context.Context, op string, cmd Command, line string) 
 	if err == nil && !accepted {
 		return Result{ExitCode: -1}, to.fault(op, KindRefused,
 			errors.New("it opens sessions, but refuses to run a command"))
+	}
+	if err == nil && s.porter != nil {
+		if err := s.passPorter(ctx, op, cmd); err != nil {
+			return Result{ExitCode: -1}, err
+		}
+		sent = time.Now()
 	}
 	var input *feed
 	if err == nil {

@@ -15,11 +15,12 @@ import (
 // of the library reports the end of a command only when all that holds its output
 // is gone too, and has no deadline for anything.
 type session struct {
-	conn  *Conn
-	ch    ssh.Channel
-	out   *recorder
-	mark  *sieve
-	notes *notes // of record.sh; nil: the command comes without it
+	conn   *Conn
+	ch     ssh.Channel
+	out    *recorder
+	mark   *sieve
+	notes  *notes  // of record.sh; nil: the command comes without it
+	porter *porter // of sudo; nil: the command runs as who is logged in
 
 	ended   chan struct{} // closed when the exit is known, or the channel is closed
 	exit    exit          // valid after ended
@@ -64,6 +65,10 @@ func (c *Conn) openSession(idle time.Duration, nonce string, recorded bool) (*se
 	if recorded {
 		s.notes = newNotes(s.out, nonce, s.mark)
 		stdout = s.notes
+	}
+	if c.keeper.becomes() {
+		s.porter = newPorter(stdout, newNonce())
+		stdout = s.porter
 	}
 	streams.Go(func() { record(stdout, ch, stdoutBuffer) })
 	streams.Go(func() { record(s.out, ch.Stderr(), stderrBuffer) })

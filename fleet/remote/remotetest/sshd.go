@@ -36,6 +36,8 @@ type Options struct {
 
 	// Certify makes the certificate of the host key; nil: it has none.
 	Certify func(key ssh.PublicKey) *ssh.Certificate
+
+	within string // a shell text that is run before it, in a mount namespace; empty: in none
 }
 
 // SSHD is a running OpenSSH server that lets the user of the tests in.
@@ -84,7 +86,7 @@ func StartSSHD(t testing.TB, o Options) SSHD {
 	}
 	config := filepath.Join(dir, "sshd_config")
 	write(t, config, sshdConfig(dir, o.Config))
-	s.Port, s.PID = serve(t, binary, config, o.Address)
+	s.Port, s.PID = serve(t, o.command(binary, config), o.Address)
 	s.Host = fleet.Host{
 		Name:     "sshd",
 		Address:  s.Address,
@@ -163,9 +165,18 @@ func usePAM() string {
 	return "no"
 }
 
+// command is that of sshd, without its address.
+func (o Options) command(binary, config string) []string {
+	sshd := []string{binary, "-D", "-e", "-f", config}
+	if o.within == "" {
+		return sshd
+	}
+	return append([]string{"unshare", "--mount", "sh", "-c", o.within + `exec "$@"`, "sh"}, sshd...)
+}
+
 // serve starts sshd on a free port. Who does not ask porttest may take it first:
 // then it tries another.
-func serve(t testing.TB, binary, config, address string) (port, pid int) {
+func serve(t testing.TB, command []string, address string) (port, pid int) {
 	t.Helper()
 	if os.Getuid() == 0 {
 		// Debian makes this directory when the service starts.
@@ -176,7 +187,7 @@ func serve(t testing.TB, binary, config, address string) (port, pid int) {
 	var err error
 	for range 5 {
 		port = porttest.On(t, address)
-		if pid, err = start(t, binary, config, address, port); err == nil {
+		if pid, err = start(t, command, address, port); err == nil {
 			return port, pid
 		}
 	}
@@ -185,10 +196,10 @@ func serve(t testing.TB, binary, config, address string) (port, pid int) {
 }
 
 // start starts sshd and waits until it listens, which it says on stderr.
-func start(t testing.TB, binary, config, address string, port int) (pid int, err error) {
+func start(t testing.TB, command []string, address string, port int) (pid int, err error) {
 	t.Helper()
-	cmd := exec.Command(binary, "-D", "-e", "-f", config,
-		"-p", fmt.Sprint(port), "-o", "ListenAddress="+address)
+	command = append(command, "-p", fmt.Sprint(port), "-o", "ListenAddress="+address)
+	cmd := exec.Command(command[0], command[1:]...)
 	// A test that is killed cleans nothing up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	stderr, err := cmd.StderrPipe()

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"muster/fleet/remote/remotetest"
+	"muster/jobs"
+)
+
+func TestThePasswordOfSudoIsAskedForAndNeverAnArgument(t *testing.T) {
+	t.Parallel()
+	read := func(path string) ([]byte, error) {
+		if path != "pw" {
+			return nil, errors.New("no such file")
+		}
+		return []byte("s3cret\n"), nil
+	}
+	asked := func(context.Context, string) (string, error) { return "typed", nil }
+	for _, test := range []struct {
+		flag  string
+		ask   keyhole
+		dry   bool
+		want  string
+		words string
+	}{
+		{"@pw", nil, false, "s3cret", ""},
+		{"ask", asked, false, "typed", ""},
+		{"", asked, false, "", ""},
+		{"ask", nil, false, "", "there is no terminal"},
+		{"ask", asked, true, "", "a plan asks nobody"},
+		{"hunter2", asked, false, "", "history of the shell: want @FILE"},
+		{"@nowhere", asked, false, "", "--become-password: no such file"},
+	} {
+		f := runFlags{become: test.flag, dry: test.dry}
+		got, err := f.withBecome(t.Context(), nil, test.ask, read)
+		if got["become.password"] != test.want || (err == nil) != (test.words == "") ||
+			err != nil && (!strings.Contains(err.Error(), test.words) || strings.Contains(err.Error(), "hunter2")) {
+			t.Errorf("%q: %q, %v; want %q, %q", test.flag, got, err, test.want, test.words)
+		}
+	}
+}
+
+// All of it: a user without rights logs in to a real sshd, and a real sudo asks for a password.
+func TestCommandsRunThroughSudo(t *testing.T) {
+	t.Parallel()
+	asks := remotetest.StartSudo(t, "ALL", remotetest.Options{})
+	open := remotetest.StartSudo(t, "NOPASSWD: ALL", remotetest.Options{Address: "127.0.0.3"})
+	text := "defaults: {become: sudo}\nhosts:\n"
+	for name, s := range map[string]remotetest.SSHD{"fw1": asks, "fw2": open} {
+		text += fmt.Sprintf("  - {name: %s, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
+			name, s.Address, s.Port, s.User, s.Key, s.HostKey)
+	}
+	h := newCellar(t, text)
+	if out, code := h.muster("secrets", "keygen", h.file("secrets.key")); code != 0 {
+		t.Fatalf("keygen: exit %d, %s", code, out)
+	}
+	h.configure(map[string]any{"secrets": map[string]any{"key": h.file("secrets.key")},
+		"log": map[string]any{"level": "trace"}})
+	h.server = h.start("server", "--config", h.file("muster.yaml"))
+	h.server.await("server listens")
+	h.master()
+	h.write("pw", remotetest.SudoPassword+"\n")
+	h.write("wrong", "no-such-password\n")
+
+	run := func(on, file, cmd string) (jobs.JobInfo, string) {
+		t.Helper()
+		args := []string{"run", "exec", on, "--arg", "cmd=" + cmd, "--wait"}
+		if file != "" {
+			args = append(args, "--become-password", "@"+h.file(file))
+		}
+		var info jobs.TaskInfo
+		h.query(&info, args...)
+		job := h.jobs(info.Task)[0]
+		out, _ := h.muster("logs", string(job.ID))
+		return job, out
+	}
+	for _, test := range []struct{ on, file string }{{"fw1", "pw"}, {"fw2", ""}, {"fw2", "pw"}} {
+		job, out := run(test.on, test.file, "id -un; head -c 100 /dev/stdin")
+		if job.Outcome != jobs.Succeeded || !strings.Contains(out, "root\n") {
+			t.Errorf("%s with %q: %s (%s): %q", test.on, test.file, job.Outcome, job.Error, out)
+		}
+	}
+	for file, words := range map[string]string{
+		"wrong": "sudo did not take the password that was given for muster-ops, so nothing was run",
+		"":      "give the password with --become-password",
+	} {
+		job, _ := run("fw1", file, "id")
+		if job.Outcome != jobs.Failed || job.Class != jobs.ClassOperator || !strings.Contains(job.Error, words) {
+			t.Errorf("with %q: %s %s (%s), want %q", file, job.Outcome, job.Class, job.Error, words)
+		}
+	}
+	job, out := run("fw1", "pw", "echo it is "+remotetest.SudoPassword)
+	if job.Outcome != jobs.Succeeded || !strings.Contains(out, "it is (secret)") {
+		t.Errorf("a password that a step prints: %s, %q", job.Outcome, out)
+	}
+	wantNoProcess(t, remotetest.SudoPassword)
+
+	code, out, words := h.plainly("", "hosts", "check", "all", "--live")
+	if code != exitOK || !strings.Contains(out, "fw1: sudo: sudo does not let muster-ops run sh as root: "+
+		"sudo: a password is required") || !strings.Contains(out, "2 of 2 hosts well") {
+		t.Errorf("check: exit %d: %s %s", code, out, words)
+	}
+	if _, out, _ := h.plainly("", "hosts", "show", "fw1"); !strings.Contains(out, "root, by sudo") {
+		t.Errorf("show: %s", out)
+	}
+}
