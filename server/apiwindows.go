@@ -34,7 +34,7 @@ type WindowInfo struct {
 	Name   string   `json:"name"`
 	For    string   `json:"for"` // as "customer acme"
 	Zone   string   `json:"zone"`
-	Starts []string `json:"starts"` // cron text, dates, names of events
+	Starts []string `json:"starts"` // cron text, words, dates, names of events
 	WindowSpan
 	Runbooks []string    `json:"runbooks"` // empty: all that need a window
 	AtEnd    string      `json:"at_end"`
@@ -55,6 +55,8 @@ type WindowSpan struct {
 	Cutoff string `json:"cutoff"`
 	From   string `json:"from,omitempty"`
 	Until  string `json:"until,omitempty"`
+
+	Except []string `json:"except,omitempty"` // days on which it is not open
 }
 
 // Occurrence is a window once.

@@ -47,6 +47,9 @@ func (s *Server) describe(book *windows.Book, w windows.Window) WindowInfo {
 	if w.Until != 0 {
 		info.Until = w.Until.String()
 	}
+	for _, d := range w.Times.Except {
+		info.Except = append(info.Except, d.String())
+	}
 	if w.Approval {
 		info.Approval = "required"
 	}

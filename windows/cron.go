@@ -16,12 +16,13 @@ import (
 // day of the month, month, weekday) or six (second first), as readings of a clock;
 // or a period of elapsed time. If both the day of the month and the weekday are
 // given, either is enough; if one of them begins with "*", as "*/2", both must hold:
-// so cron(8) of Debian has it.
+// so cron(8) of Debian has it. Or words, as "first Sunday 02:00".
 //
 // The zero value never comes.
 type Recurrence struct {
 	text  string
 	every time.Duration // elapsed time; then the rest is not used
+	words *Rule         // what the text says in words; then the rest is not used
 
 	second, minute, hour, dayOf, month, weekday uint64 // a bit for each value
 }
@@ -61,8 +62,8 @@ var byName = map[string]string{
 	"@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
 }
 
-// ParseRecurrence reads cron text, a name as @daily, or "@every 90s". The error
-// tells of each field that is wrong.
+// ParseRecurrence reads cron text, a name as @daily, "@every 90s", or words as "first Sunday
+// 02:00". The error tells of each field that is wrong.
 func ParseRecurrence(text string) (Recurrence, error) {
 	if len(text) > textMax {
 		return Recurrence{}, fmt.Errorf("cron text of %d characters: at most %d", len(text), textMax)
@@ -76,6 +77,11 @@ func ParseRecurrence(text string) (Recurrence, error) {
 		}
 		r.every = d
 		return r, nil
+	}
+	if inWords(r.text) {
+		var err error
+		r.words, err = parseWords(r.text)
+		return r, err
 	}
 	full := r.text
 	if name, ok := byName[full]; ok {
@@ -107,7 +113,8 @@ func checkShape(text string) error {
 			clip(text))
 	case n != len(fields) && n != len(fields)-1:
 		return fmt.Errorf("%q has %d fields: want five (minute, hour, day of the month, month, "+
-			"weekday), or six with the second first", clip(text), n)
+			"weekday) as \"0 2 * * SUN\", six with the second first, or words as \"first Sunday 02:00\"",
+			clip(text), n)
 	}
 	return nil
 }
@@ -258,6 +265,9 @@ func (r Recurrence) hourly(z Zone, from time.Time) iter.Seq[time.Time] {
 // there can be between two 29ths of February.
 func (r Recurrence) walls(from Wall) iter.Seq[Wall] {
 	const horizon = (8*366 + 1) * day
+	if r.words != nil {
+		return r.words.walls(from)
+	}
 	return func(yield func(Wall) bool) {
 		last := from
 		for d := from.midnight(); d-last < horizon; d += day {
@@ -297,6 +307,9 @@ func (r Recurrence) on(d Wall) bool {
 
 // timesADay is how often it comes on a day on which it comes.
 func (r Recurrence) timesADay() int {
+	if r.words != nil {
+		return len(r.words.Times)
+	}
 	n := 1
 	for _, set := range []uint64{r.second, r.minute, r.hour} {
 		n *= bits.OnesCount64(set &^ starBit)

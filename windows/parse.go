@@ -22,9 +22,10 @@ type File struct {
 //	  - name: acme-sunday
 //	    customer: acme            # or site, group, host; or customer and one of these
 //	    zone: Europe/Zurich
-//	    start: "0 2 * * SUN"      # cron text, or a list of it
+//	    start: "0 2 * * SUN"      # cron text, or words as first Sunday 02:00, or a list of them
 //	    # or  dates: [2026-12-24 22:00]
 //	    # or  ics: FILE
+//	    except: [2026-12-24]      # days on which it is not open
 //	    end: "04:00"              # or length: 2h
 //	    cutoff: 15m               # nothing is begun so long before the end
 //	    from: 2026-01-01          # valid from, until
@@ -122,7 +123,7 @@ func (r *reader) read(f File) {
 }
 
 var windowKeys = []string{"name", "customer", "site", "group", "host", "zone", "start", "dates",
-	"ics", "length", "end", "cutoff", "from", "until", "gap", "fold", "runbooks", "at_end",
+	"ics", "except", "length", "end", "cutoff", "from", "until", "gap", "fold", "runbooks", "at_end",
 	"on_change", "approval"}
 
 func (r *reader) window(n *yaml.Node) {
@@ -175,9 +176,9 @@ func (r *reader) window(n *yaml.Node) {
 	r.agreed.Windows = append(r.agreed.Windows, w)
 }
 
-// times are those of start, dates and ics.
+// times are those of start, dates, ics and except.
 func (r *reader) times(f map[string]*yaml.Node, w Window) Calendar {
-	var c Calendar
+	c := Calendar{Except: r.except(f["except"])}
 	for _, n := range r.oneOrMore(f["start"]) {
 		recurrence, err := ParseRecurrence(r.text(n))
 		if err != nil {

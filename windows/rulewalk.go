@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"iter"
 	"slices"
 	"time"
 )
@@ -27,6 +28,15 @@ func (r *Rule) from(w Wall) *ruleWalk {
 	c := &ruleWalk{rule: r, least: w, number: number}
 	c.list = r.period(number, nil)
 	return c
+}
+
+// walls are the readings from one on.
+func (r *Rule) walls(from Wall) iter.Seq[Wall] {
+	return func(yield func(Wall) bool) {
+		c := r.from(from)
+		for w, ok := c.next(); ok && yield(w); w, ok = c.next() {
+		}
+	}
 }
 
 // next is the next reading; false: there is none any more.

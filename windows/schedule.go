@@ -19,6 +19,7 @@ type Schedule struct {
 	Policy Policy
 	Jitter time.Duration // hosts begin within so long of the tick, each always at the same offset
 	Missed Missed
+	Except []Days // days without a tick
 }
 
 // Missed is what becomes of ticks at which nobody was there to fire them.
@@ -50,7 +51,7 @@ type Firing struct {
 func (s Schedule) Fire(last, now time.Time) Firing {
 	var f Firing
 	due := make([]time.Time, 0, 1)
-	for t := range s.Times.Times(s.Zone, last.Add(1), s.Policy) {
+	for t := range s.Ticks(last.Add(1)) {
 		if t.After(now) {
 			f.Next = t
 			break
@@ -78,7 +79,29 @@ func (s Schedule) Fire(last, now time.Time) Firing {
 
 // Ticks are those from from on.
 func (s Schedule) Ticks(from time.Time) iter.Seq[time.Time] {
-	return s.Times.Times(s.Zone, from, s.Policy)
+	if len(s.Except) == 0 {
+		return s.Times.Times(s.Zone, from, s.Policy)
+	}
+	return func(yield func(time.Time) bool) {
+		for s.ticksUpToExcept(&from, yield) {
+		}
+	}
+}
+
+// ticksUpToExcept yields ticks up to days that are left out, and sets from behind these: nobody
+// counts the seconds of a year that "@every 1s" leaves out. It is false if there is no more.
+func (s Schedule) ticksUpToExcept(from *time.Time, yield func(time.Time) bool) bool {
+	for t := range s.Times.Times(s.Zone, *from, s.Policy) {
+		w := s.Zone.Wall(t)
+		if d, out := touching(s.Except, w, w+1); out {
+			*from = later(unix(s.Zone.resolve(d.after()).first), t.Add(time.Second))
+			return true
+		}
+		if !yield(t) {
+			return false
+		}
+	}
+	return false
 }
 
 // Offset is by how much later than a tick the schedule begins on a host: always the
@@ -93,12 +116,13 @@ func (s Schedule) Offset(host string) time.Duration {
 // hashed is "H", "H/15", "H(0-7)" and "H(0-29)/10" in a field of cron text.
 var hashed = regexp.MustCompile(`^H(?:\((\d{1,2})-(\d{1,2})\))?(?:/(\d{1,2}))?$`)
 
-// ParseScheduleTimes reads cron text in which H stands for a value that is made of
+// ParseScheduleTimes reads words, or cron text in which H stands for a value that is made of
 // the schedule's name: always the same one, and another for other schedules, so that
 // what is daily does not all begin at midnight.
 func ParseScheduleTimes(name, text string) (Recurrence, error) {
 	parts := strings.Fields(text)
-	if !strings.Contains(text, "H") || len(parts) < len(fields)-1 || len(parts) > len(fields) {
+	fits := len(parts) == len(fields) || len(parts) == len(fields)-1
+	if inWords(text) || !strings.Contains(text, "H") || !fits {
 		return ParseRecurrence(text)
 	}
 	skipped := len(fields) - len(parts)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -12,11 +13,12 @@ import (
 // Entry is a schedule as it stands in a file: when, and what is to be done then.
 type Entry struct {
 	Name    string    `json:"name"`
-	Cron    string    `json:"cron"` // with H, as it was written
+	Cron    string    `json:"cron"` // with H, or in words, as it was written
 	Zone    string    `json:"zone"`
 	Gap     string    `json:"gap"`  // first or skip
 	Fold    string    `json:"fold"` // first or second
 	Jitter  string    `json:"jitter,omitempty"`
+	Except  []string  `json:"except,omitempty"` // days without a tick, see [ParseDays]
 	Missed  Missed    `json:"missed"`
 	Overlap Overlap   `json:"overlap"`
 	Window  WindowUse `json:"window"`
@@ -72,20 +74,26 @@ func (e Entry) Schedule() (Schedule, error) {
 	if e.Fold == "second" {
 		s.Policy.Fold = FoldSecond
 	}
-	return s, errors.Join(err, zoneErr, jitterErr)
+	errs := []error{err, zoneErr, jitterErr}
+	for _, text := range e.Except {
+		d, err := ParseDays(text)
+		s.Except, errs = append(s.Except, d), append(errs, err)
+	}
+	return s, errors.Join(errs...)
 }
 
 // SameTimes tells whether two entries are due at the same times.
 func (e Entry) SameTimes(o Entry) bool {
 	return e.Cron == o.Cron && e.Zone == o.Zone && e.Gap == o.Gap && e.Fold == o.Fold &&
-		e.Enabled == o.Enabled
+		e.Enabled == o.Enabled && slices.Equal(e.Except, o.Except)
 }
 
 // ParseSchedules reads schedules from files, as in
 //
 //	schedules:
 //	  - name: zsk-weekly
-//	    cron: "H 3 * * SUN"       # or six fields, @daily, @every 90s
+//	    cron: "H 3 * * SUN"       # or six fields, @daily, @every 90s, or first Sunday 02:00
+//	    except: [2026-12-24]      # days without a tick
 //	    zone: Europe/Zurich
 //	    jitter: 30m               # each host later than the tick by its own part of this
 //	    gap: first                # or skip: a tick in an hour that is left out
@@ -133,9 +141,9 @@ func ParseSchedules(files []File, check RolloutCheck) ([]Entry, error) {
 // jitterMax bounds how much later than a tick its task begins.
 const jitterMax = 24 * time.Hour
 
-var scheduleKeys = append([]string{"name", "cron", "zone", "jitter", "gap", "fold", "runbook",
-	"args", "on", "missed", "overlap", "window", "priority", "expire", "expect", "disruptive",
-	"supersedes", "only", "enabled", "owner"}, rolloutKeys...)
+var scheduleKeys = append([]string{"name", "cron", "except", "zone", "jitter", "gap", "fold",
+	"runbook", "args", "on", "missed", "overlap", "window", "priority", "expire", "expect",
+	"disruptive", "supersedes", "only", "enabled", "owner"}, rolloutKeys...)
 
 func (r *reader) schedule(n *yaml.Node) (Entry, bool) {
 	f := r.fields(n, "a schedule", scheduleKeys)
@@ -160,6 +168,9 @@ func (r *reader) schedule(n *yaml.Node) (Entry, bool) {
 			Disruptive: r.flag(f["disruptive"], false), Supersedes: r.text(f["supersedes"]),
 			Rollout: r.rollout(f),
 		},
+	}
+	for _, d := range r.except(f["except"]) {
+		e.Except = append(e.Except, d.String())
 	}
 	if f["only"] != nil {
 		e.Only = r.choice(f["only"], "check", "diff")
@@ -255,6 +266,7 @@ func (e Entry) Differences(was Entry) []string {
 		}
 	}
 	note("cron", was.Cron, e.Cron)
+	note("except", strings.Join(was.Except, ", "), strings.Join(e.Except, ", "))
 	note("zone", was.Zone, e.Zone)
 	note("gap", was.Gap, e.Gap)
 	note("fold", was.Fold, e.Fold)

@@ -17,12 +17,16 @@ func (w Window) Surprises(now time.Time) []string {
 				"one that is left out none", r))
 		}
 	}
+	out = append(out, w.surpriseInExcept(now)...)
 	out = append(out, w.surpriseAtEnd(now)...)
 	return append(out, w.surpriseInGap(now)...)
 }
 
-// surprises is about the days of cron text.
+// surprises is about the days of cron text, or of words.
 func (r Recurrence) surprises() []string {
+	if r.words != nil {
+		return r.words.surpriseInWords(r.text)
+	}
 	parts := strings.Fields(r.text)
 	if strings.HasPrefix(r.text, "@") || len(parts) < len(fields)-1 {
 		return nil
@@ -69,6 +73,34 @@ func (w Window) surpriseAtEnd(now time.Time) []string {
 		}
 	}
 	return nil
+}
+
+// surpriseInExcept is about days that leave out what begins on another one, or leave out nothing.
+func (w Window) surpriseInExcept(now time.Time) []string {
+	var out []string
+	whole := w
+	whole.Times.Except = nil
+	for _, d := range w.Times.Except {
+		begin := unix(w.Zone.resolve(d.First).first)
+		if begin.Before(now) || begin.After(now.Add(Horizon)) {
+			continue
+		}
+		any := false
+		for o := range whole.Occurrences(begin) {
+			start := w.Zone.Wall(o.Start)
+			if start >= d.after() {
+				break
+			}
+			if any = true; start < d.First {
+				out = append(out, fmt.Sprintf("except %s: its opening of %s reaches into that day, and does "+
+					"not count", d, start))
+			}
+		}
+		if !any {
+			out = append(out, fmt.Sprintf("except %s leaves out nothing: it is not open then", d))
+		}
+	}
+	return out
 }
 
 // surpriseInGap is about the first night on which a start is in an hour that is left out, and the

@@ -64,6 +64,10 @@ type Calendar struct {
 	Recurrences []Recurrence
 	Dates       []Wall // in order
 	Events      []Event
+
+	// Except are days on which there is nothing at all: neither what begins on one counts, nor what
+	// reaches into it.
+	Except []Days `json:"Except,omitempty"`
 }
 
 // Occurrence is a window once, in instants.
@@ -135,6 +139,9 @@ func (w Window) hash(of func(Event) string) string {
 	if w.Customer != "" { // without it approvals of an older muster hold
 		parts = append(parts, w.Customer)
 	}
+	if len(w.Times.Except) > 0 {
+		parts = append(parts, "except", w.Times.Except)
+	}
 	b, err := json.Marshal(parts)
 	if err != nil {
 		return "" // there is nothing in it that JSON does not know
@@ -163,7 +170,10 @@ func (w Window) Occurrences(from time.Time) iter.Seq[Occurrence] {
 		reachBack = max(reachBack, 2*24*time.Hour)
 	}
 	return func(yield func(Occurrence) bool) {
-		endless := len(w.Times.Recurrences) > 0
+		// What is said in words comes from a day on that may be far ahead, and has an end.
+		endless := slices.ContainsFunc(w.Times.Recurrences, func(r Recurrence) bool {
+			return r.words == nil
+		})
 		last, held := w.earliest(from.Add(-reachBack)), Occurrence{}
 		for b := range w.Times.begins(w.Zone, last, w.Policy) {
 			if w.Until != 0 && w.Zone.Wall(b.at) > w.Until || endless && b.at.Sub(last) > rareMax {
@@ -221,6 +231,11 @@ func (w Window) occurrence(b begin) (Occurrence, bool) {
 	o.Cutoff = o.End.Add(-w.Cutoff)
 	if w.From != 0 && w.Zone.Wall(o.Start) < w.From || w.Until != 0 && w.Zone.Wall(o.End) > w.Until {
 		return Occurrence{}, false
+	}
+	if len(w.Times.Except) > 0 {
+		if _, out := touching(w.Times.Except, w.Zone.Wall(o.Start), w.Zone.Wall(o.End)); out {
+			return Occurrence{}, false
+		}
 	}
 	return o, o.Cutoff.After(o.Start)
 }

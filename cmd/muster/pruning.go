@@ -41,7 +41,8 @@ nothing. All mistakes are told at once, with file and line, and then nothing is 
 
   schedules:
     - name: zsk-weekly
-      cron: "H 3 * * SUN"       # or six fields, @daily, @every 90s
+      cron: "H 3 * * SUN"       # or six fields, @daily, @every 90s, first Sunday 03:00
+      except: [2026-12-24]      # days without a tick, also 2026-12-24 to 2027-01-03
       zone: Europe/Zurich
       jitter: 30m               # later than the tick by a fixed part of this
       gap: first                # or skip: a tick in an hour that is left out

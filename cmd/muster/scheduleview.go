@@ -87,6 +87,7 @@ func (s *session) showSchedule(i server.ScheduleInfo) error {
 	return s.write(details(
 		[2]string{"schedule", cell(i.Name)},
 		[2]string{"cron", cell(i.Cron + " in " + i.Zone)},
+		[2]string{"except", cell(strings.Join(i.Except, ", "))},
 		[2]string{"gap, fold", cell(i.Gap + ", " + i.Fold)},
 		[2]string{"jitter", cell(i.Jitter)},
 		[2]string{"missed, overlap", cell(string(i.Missed) + ", " + string(i.Overlap))},

@@ -51,6 +51,18 @@ func newWindowsApply() *cobra.Command {
 puts them in force. Mistakes are told all at once, and nothing is changed. It says what
 becomes different; with --check that is all it does.
 
+  windows:
+    - name: acme-first
+      customer: acme            # or site, group, host
+      zone: Europe/Zurich
+      start: first Sunday 02:00 # or cron text; or dates: […]; or ics: FILE
+      except: [2026-12-24]      # days on which it is not open
+      end: "04:00"              # or length: 2h
+      approval: required        # or none
+
+Other words: every Sunday 02:00; last Friday of March, September at 22:00; last day of
+the month 23:00; every second week on Sunday 02:00 from 2026-01-04.
+
 ` + pruningHelp,
 		Example: `  muster windows apply windows.yaml --check
   muster windows apply acme.yaml --prune --reason CHG-12
@@ -184,7 +196,7 @@ func newWindowsList() *cobra.Command {
 		}
 		g := newGrid("WINDOW", "FOR", "BEGINS", "ENDS", "ZONE", "NEXT", "APPROVED")
 		for _, w := range l.Windows {
-			g.add(cell(w.Name), cell(w.For), fit(cell(strings.Join(w.Starts, ", ")), 40), windowEnd(w),
+			g.add(cell(w.Name), cell(w.For), fit(cell(strings.Join(w.Starts, ", ")), 56), windowEnd(w),
 				cell(w.Zone), nextStart(w.Next), s.approved(w.Next))
 		}
 		f := newGrid("FREEZE", "FOR", "FROM", "UNTIL", "NOW", "WHY")
@@ -310,7 +322,7 @@ func windowDetails(w server.WindowInfo) string {
 	return details([][2]string{{"window", cell(w.Name)}, {"for", cell(w.For)}, {"zone", cell(w.Zone)},
 		{"begins", cell(strings.Join(w.Starts, ", "))}, {"ends", windowEnd(w)},
 		{"cutoff", cell(w.Cutoff) + " before the end"}, {"valid from", orDash(cell(w.From))},
-		{"valid until", orDash(cell(w.Until))},
+		{"valid until", orDash(cell(w.Until))}, {"except", cell(strings.Join(w.Except, ", "))},
 		{"runbooks", cell(strings.Join(w.Runbooks, ", ")) + allIfNone(w.Runbooks)},
 		{"at its end", cell(w.AtEnd)}, {"if it changes", cell(w.OnChange)},
 		{"approval", cell(w.Approval)}, {"hash", cell(w.Hash)}, {"next", next}}...)
