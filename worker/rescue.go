@@ -57,6 +57,22 @@ func (a *attempt) remark(name, more string) {
 	a.said.remark(fmt.Sprintf("step %d of %d: %s%s", a.step+1, main, name, more))
 }
 
+// tellAgain puts a line between two runs of a step that has no title, being alone: now, or by the
+// function that it returns, where the host says whether it starts anything.
+func (a *attempt) tellAgain(r *remote.Record) (began func()) {
+	if len(a.plan.book.Steps) > 1 || !a.mayHaveBegun() && a.memory.Again == 0 {
+		return nil
+	}
+	tell := func() {
+		a.said.again(fmt.Sprintf("attempt %d: the step runs once more", a.grant.Attempt))
+	}
+	if r != nil {
+		return tell
+	}
+	tell()
+	return nil
+}
+
 // rescues tells whether the on_fail of a step is to run: the step was started, and is
 // known to have failed or to have been stopped at its bound.
 func (f facts) rescues(r jobs.Result) bool {

@@ -398,7 +398,7 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 	done := a.on(jobs.Acting)
 	f.result, f.err = a.do(ctx, conn, action, remote.Command{Shell: action.Shell, Bound: bound,
 		Stdin: stdin, Stop: a.halting.Done(), Record: record, Live: a.said.live,
-		Attached: func(token int64) {
+		Began: a.tellAgain(record), Attached: func(token int64) {
 			run.Token = jobs.Token(token)
 			a.said.takeOver(run)
 		}})

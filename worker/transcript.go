@@ -61,6 +61,18 @@ func (t *transcript) takeOver(run jobs.Run) {
 	t.live.tell(line, t.runs)
 }
 
+// again says that a step runs once more, of which an earlier attempt may have been heard. The
+// run that was noted begins behind that line.
+func (t *transcript) again(text string) {
+	line := t.line(text)
+	t.own = ownLines{}
+	t.write([]byte(line))
+	if t.runs.Last.Token != 0 {
+		t.runs.Last.At = t.all.Size()
+	}
+	t.live.tell(line, t.runs)
+}
+
 // end is the last byte so far, 0 if there is none.
 func (t *transcript) end() byte {
 	for _, part := range [][]byte{t.all.Tail, t.all.Head} {

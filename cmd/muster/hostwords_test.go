@@ -61,3 +61,26 @@ func TestAHostCannotPutASentenceIntoAnyView(t *testing.T) {
 		t.Errorf("muster logs --fold: %q, want the characters told from the byte", out)
 	}
 }
+
+// A real host is told to run a step again: a line of muster stands between the two runs, and the
+// host's own words that look like one are kept apart.
+func TestALineStandsBetweenTwoRunsOnARealHost(t *testing.T) {
+	t.Parallel()
+	s := remotetest.StartSSHD(t, remotetest.Options{})
+	h := newCellar(t, fmt.Sprintf("hosts:\n  - {name: fw1, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
+		s.Address, s.Port, s.User, s.Key, s.HostKey))
+	h.write("own.yaml", "name: own\nrepeatable: true\ntimeout: 1m\nsteps:\n  - name: one\n"+
+		"    run: 'echo out; echo == attempt 9: the step runs once more ==; mkdir "+h.file("again")+
+		" 2>&- && exit 7; exit 0'\n"+
+		"    classes: [{exit: 7, class: transient}]\n    retry: {tries: 2, delay: 1s}\n")
+	h.configure(map[string]any{"runbooks": []string{h.file("own.yaml")}})
+	up := h.start("up", "--config", h.file("muster.yaml"))
+	up.await("server listens")
+	var end jobs.TaskInfo
+	h.query(&end, "run", "own", "--on", "fw1", "--wait")
+	const said = "out\n==|attempt 9: the step runs once more ==\n"
+	out, _ := h.muster("logs", string(jobs.NewID(end.Task, "fw1")))
+	if want := said + "== attempt 2: the step runs once more ==\n" + said; out != want {
+		t.Errorf("%+v\n%s\nwant\n%s", end.Outcomes, out, want)
+	}
+}

@@ -34,6 +34,7 @@ type notes struct {
 	mark  *sieve        // gets the mark of a command without a record
 
 	attach func(token int64) // called when the host says attached; may be nil
+	begin  func()            // called when the host says that it starts the command; may be nil
 
 	mu      sync.Mutex
 	kept    []byte // held back: it may be the beginning of a line; guarded by mu
@@ -105,13 +106,7 @@ func (n *notes) take(words note) bool {
 	case !n.greeted:
 		return false
 	case word == "began" || word == "attached":
-		n.attached = word == "attached"
-		if n.attached && n.attach != nil {
-			n.attach(tokenIn(words))
-		}
-		if !isClosed(n.began) {
-			close(n.began)
-		}
+		n.start(words)
 	case word == "at" && len(words) == 2:
 		if at, err := parseCount(words[1]); err == nil && at > n.at {
 			n.to.skip(at - n.at)
@@ -119,6 +114,9 @@ func (n *notes) take(words note) bool {
 		}
 	case word == "mark" && len(words) == 3:
 		n.through = true
+		if n.begin != nil {
+			n.begin()
+		}
 		if m, ok := parseMark([]byte(" " + words[1] + " " + words[2])); ok {
 			n.mark.mark = m
 			close(n.mark.found)
@@ -131,6 +129,20 @@ func (n *notes) take(words note) bool {
 		return false
 	}
 	return true
+}
+
+// start deals with the note of a step that is under way.
+func (n *notes) start(words note) {
+	n.attached = words.word() == "attached"
+	switch {
+	case n.attached && n.attach != nil:
+		n.attach(tokenIn(words))
+	case !n.attached && n.begin != nil && !isClosed(n.began):
+		n.begin()
+	}
+	if !isClosed(n.began) {
+		close(n.began)
+	}
 }
 
 func (n *notes) finish(words note) {

@@ -193,7 +193,7 @@ func (c *Conn) attach(ctx context.Context, cmd Command, lost Result, why error) 
 	defer other.Close()
 	again := *cmd.Record
 	again.Again = true
-	cmd.Record, cmd.Attached = &again, nil
+	cmd.Record, cmd.Attached, cmd.Began = &again, nil, nil
 	if cmd.Live != nil {
 		cmd.Live = &later{to: cmd.Live, known: lost.Output.Size()}
 	}

@@ -49,6 +49,10 @@ type Command struct {
 	// with the token of that; 0: the host did not say. nil: nobody wants to know so early.
 	Attached func(token int64)
 
+	// Began is called before the first byte of an output, if the host keeps records and says that
+	// it starts the command now. nil: nobody wants to know.
+	Began func()
+
 	verb   string // of record.sh; empty: as Record says
 	nonce  string // known to the command as well; empty: a new one
 	litter string // a file to be removed if the command is stopped; may be empty
@@ -135,7 +139,7 @@ func (c *Conn) run(ctx context.Context, op string, cmd Command) (Result, error) 
 	}
 	s.out.watch(cmd.Live)
 	if s.notes != nil {
-		s.notes.attach = cmd.Attached
+		s.notes.attach, s.notes.begin = cmd.Attached, cmd.Began
 	}
 	limit := cmd.Bound + killAfter + c.cfg.Channel + margin
 	if s.porter != nil {
