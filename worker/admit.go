@@ -204,6 +204,7 @@ func (a *attempt) deferred(f facts, r ruling) jobs.Result {
 	res := f.say(jobs.KindDefer, f.place()+r.why)
 	res.Step, res.Release = f.step, a.untouched() && !(mayHaveRun(a.grant) && a.disturbs(f.action))
 	if r.group { // no time to come says as much
+		a.held = true
 		m := f.mind()
 		m.Why = shortened(r.why, whyMax)
 		res.Saved = m.String()

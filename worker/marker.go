@@ -55,6 +55,7 @@ const (
 
 // marks are what an attempt has to do with the markers of its group.
 type marks struct {
+	held   bool            // the attempt did not begin because of the group
 	unused bool            // they were written by this attempt, and no step was begun since
 	others map[string]Conn // connections to the other members
 }
@@ -123,6 +124,7 @@ func (a *attempt) claim(ctx context.Context, action scripts.Action) ruling {
 	if !a.claims(action) || order(a.halting) != nil {
 		return ruling{ok: true} // who is cancelled starts nothing
 	}
+	defer a.on(jobs.Queueing)() // the markers are a lock
 	group := a.grant.Host.Group
 	members, err := a.members(ctx)
 	if err != nil {

@@ -62,7 +62,11 @@ func reckoned(l jobs.Ledger, k jobs.Kind, use jobs.Use, now jobs.Micros) string 
 // spent is the ledger of the job behind this attempt.
 func (a *attempt) spent(k jobs.Kind) string {
 	a.clocks.turn("", a.Clock())
-	return reckoned(a.clocks.ledger, k, waitsFor(k, a.kind), a.now())
+	use := waitsFor(k, a.kind)
+	if k == jobs.KindDefer && a.held {
+		use = jobs.Queueing // no window has to do with it
+	}
+	return reckoned(a.clocks.ledger, k, use, a.now())
 }
 
 // spent is the ledger of a job with which nothing was done.
