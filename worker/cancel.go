@@ -78,7 +78,7 @@ func (f facts) stoppedOnHost() jobs.Result {
 
 // goesOn is about a step that may still act on the host.
 func (f facts) goesOn(how string) jobs.Result {
-	why := reason(f.err)
+	why := reason(remote.Cause(f.err)) // how has said already what is not known
 	if f.cause != nil {
 		why = f.stopWords()
 	}

@@ -122,6 +122,28 @@ func KindOf(err error) Kind {
 	return ""
 }
 
+// A doubtError says what is not known, around the reason for which it is not.
+type doubtError struct {
+	why           error
+	before, after string
+}
+
+// Error reads like "nothing was heard of it for 10s: it is not known whether the command ran".
+func (e *doubtError) Error() string { return e.before + e.why.Error() + e.after }
+
+// Unwrap returns the reason.
+func (e *doubtError) Unwrap() error { return e.why }
+
+// Cause returns the reason for which it is not known what a command did, without saying that it
+// is not known: for who says that in words of his own. Any other error it returns as it is.
+func Cause(err error) error {
+	var doubt *doubtError
+	if errors.As(err, &doubt) {
+		return Cause(doubt.why)
+	}
+	return err
+}
+
 // target is the host of a call, as errors name it.
 type target struct {
 	name, addr string

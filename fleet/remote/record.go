@@ -259,8 +259,8 @@ func (s *session) recorded(op string, cmd Command, halted error, result Result) 
 	}
 	end, ok := parseEnd(n.last[1:])
 	if !ok {
-		return result, false, to.faultSent(op, KindGone, fmt.Errorf("the step began, nothing of it is "+
-			"alive, and it is not known how it ended: %s", n.last.lastSeen()))
+		return result, false, to.faultSent(op, KindGone, &doubtError{errors.New(n.last.lastSeen()),
+			"the step began, nothing of it is alive, and it is not known how it ended: ", ""})
 	}
 	result.ExitCode, result.Open = end.code, end.open
 	return result, false, end.fault(s, op, cmd, halted)

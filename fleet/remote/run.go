@@ -237,7 +237,7 @@ func (s *session) lost(ctx context.Context, op string) error {
 		why = errors.New("the session ended without an exit status")
 	}
 	return c.to.faultSent(op, KindLost,
-		fmt.Errorf("%w: it is not known whether the command ran, or runs still", why))
+		&doubtError{why, "", ": it is not known whether the command ran, or runs still"})
 }
 
 // explainOpen explains why there is no session. Nothing was sent.

@@ -89,7 +89,7 @@ echo gone
 
 var (
 	errNotStarted = errors.New("stopped before it was started")
-	errStopTime   = fmt.Errorf("the host did not get that done within %s", stopTime)
+	errStopTime   = fmt.Errorf("the host did not answer that within %s", stopTime)
 )
 
 // An obedience sees to it that a command that is to be stopped holds nobody up:
@@ -238,7 +238,7 @@ func (s *session) doubt(op string, why error) error {
 		why = cause
 	}
 	return s.conn.to.faultSent(op, KindLost,
-		fmt.Errorf("told to stop, and it is not known whether it did: %w", why))
+		&doubtError{Cause(why), "told to stop, and it is not known whether it did: ", ""})
 }
 
 // wait waits for c to be closed, but not for long.
