@@ -300,7 +300,8 @@ func (c *call) clear(a Turn) Turned {
 	return Turned{"ok", why, 0}
 }
 
-// giveHostBack gives a host back that is locked for a job which has ended.
+// giveHostBack gives a host back that is locked for a job which has ended, or is forgotten with
+// its task.
 func (c *call) giveHostBack(a Turn) Turned {
 	l := c.locked(a.Object)
 	token := int64(l.Token)
@@ -309,8 +310,8 @@ func (c *call) giveHostBack(a Turn) Turned {
 		return Turned{Status: "already"}
 	case token != a.Number:
 		return Turned{"other", string(l.Job), token}
-	case state != jobs.Ended:
-		return Turned{"busy", fmt.Sprintf("%s %s", l.Job, cmp.Or(state, "forgotten")), token}
+	case state != jobs.Ended && c.task(l.Job.Task()) != nil:
+		return Turned{"busy", fmt.Sprintf("%s %s", l.Job, cmp.Or(state, jobs.Queued)), token}
 	}
 	c.do(freeing, func() { delete(c.Locks, a.Object) })
 	c.locks[a.Object] = Lock{}

@@ -8,6 +8,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/queuetest"
 )
 
 // A host that stays locked behind a job which ended unknown is given back by the word of a
@@ -49,4 +50,33 @@ func TestAHostIsReleasedOnlyBehindItsJob(t *testing.T) {
 			t.Errorf("events %+v, %v", list, err)
 		}
 	})
+}
+
+// A host stays locked for a job whose task Redis has forgotten, though no order reaches that job: the
+// lock ends by the word of a person, and whoever waits for the host is told so.
+func TestAHostIsReleasedBehindAJobThatIsForgotten(t *testing.T) {
+	t.Parallel()
+	w := world{cfg: queuetest.StartServer(t).Config()}
+	q := open(t, w, "1")
+	submit(t, q, spec(), 1)
+	g := one(t, step(t, q, "1", 1))
+	host := g.Job.Host()
+	next := jobs.NewID(submit(t, q, spec(), 1), host)
+	if r := step(t, q, "1", 5); len(r.Jobs) != 0 {
+		t.Fatalf("a job begins on a locked host: %+v", r.Jobs)
+	}
+	if err := w.raw(t).Del(t.Context(), "muster:{default}:task:"+string(g.Job.Task())).Err(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := q.Job(t.Context(), next)
+	if err != nil || !strings.Contains(info.Why, "forgotten") || !strings.Contains(info.Why, "hosts release") {
+		t.Errorf("why it waits: %q, %v", info.Why, err)
+	}
+	did, err := q.ReleaseHost(t.Context(), zone, host, "alice: looked")
+	if err != nil || did.Already || did.Job != g.Job {
+		t.Fatalf("released: %+v, %v", did, err)
+	}
+	if r := step(t, q, "1", 5); len(r.Jobs) != 1 || r.Jobs[0].Job != next {
+		t.Errorf("nobody begins on the host that was released: %+v", r.Jobs)
+	}
 }

@@ -97,6 +97,10 @@ func (q *Queue) whyBlocked(ctx context.Context, zone, name string) (string, erro
 		cmp.Or(most.Val(), "any number of")), nil
 }
 
+// lookThenRelease is what a person does about a host that is locked for longer than needed.
+const lookThenRelease = "look at the host; once nothing runs there, `muster hosts release HOST " +
+	"--reason …` gives it back"
+
 // whyLocked says who has a host by its lock: until, token, job. That of a job which has
 // ended is kept while something of it may still act there.
 func (q *Queue) whyLocked(ctx context.Context, zone string, lock []string) (string, error) {
@@ -106,18 +110,29 @@ func (q *Queue) whyLocked(ctx context.Context, zone string, lock []string) (stri
 	id := jobs.ID(lock[2])
 	until, _ := jobs.ParseMicros(lock[0])
 	since, _ := jobs.ParseMicros(lock[1])
-	text, err := q.rdb.HGet(ctx, zoneKey(zone, "task:", string(id.Task())),
-		recordField(id.Host())).Result()
+	var known *redis.IntCmd
+	var text *redis.StringCmd
+	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		known = p.Exists(ctx, zoneKey(zone, "task:", string(id.Task())))
+		text = p.HGet(ctx, zoneKey(zone, "task:", string(id.Task())), recordField(id.Host()))
+		return nil
+	})
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return "", q.say("job", err)
 	}
-	r, err := readRecord(text)
-	if err != nil || r.state != jobs.Ended {
-		return fmt.Sprintf("its host is held by job %s since %s", id, jobs.TimeOf(since)), err
+	r, err := readRecord(text.Val())
+	switch {
+	case err != nil:
+		return "", err
+	case known.Val() == 0:
+		return fmt.Sprintf("its host stays locked until %s for job %s, which Redis has forgotten with "+
+			"its task, and something of it may still act there; %s", jobs.TimeOf(until), id, lookThenRelease), nil
+	case r.state != jobs.Ended:
+		return fmt.Sprintf("its host is held by job %s since %s", id, jobs.TimeOf(since)), nil
 	}
 	return fmt.Sprintf("its host stays locked until %s: job %s ended %s at %s, and something of it "+
-		"may still act there (%s); look at the host, nothing else ends the lock", jobs.TimeOf(until), id,
-		r.end.outcome, jobs.TimeOf(r.end.at), r.end.err), nil
+		"may still act there (%s); %s", jobs.TimeOf(until), id, r.end.outcome, jobs.TimeOf(r.end.at),
+		r.end.err, lookThenRelease), nil
 }
 
 func groupWords(g jobs.Group) string {

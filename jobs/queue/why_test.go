@@ -109,7 +109,8 @@ func TestAJobSaysWhatALostCancelLeftBehind(t *testing.T) {
 		drain(t, q, "2", 8)
 		for id, want := range map[jobs.ID]string{
 			host: "its host stays locked until SINCE: job " + string(g.Job) + " ended unknown at SINCE, and " +
-				"something of it may still act there (" + end.Error + "); look at the host, nothing else ends the lock",
+				"something of it may still act there (" + end.Error + "); look at the host; once nothing runs there, " +
+				"`muster hosts release HOST --reason …` gives it back",
 			pair: "group pair-0 is frozen since SINCE by job " + string(g.Job) + ": " + end.Error +
 				"; look at its hosts, then `muster group clear pair-0 --reason '…'`",
 		} {

@@ -198,8 +198,9 @@ function verbs.release()
   local token, id = string.match(m.locked(object) or '', '^(%S+) (.*)$')
   if not id then return {'already', '', '0'} end
   if token ~= number then return {'other', id, token} end
-  local state = m.job(id).state
-  if state ~= 'ended' then return {'busy', id .. ' ' .. (state or 'forgotten'), token} end
+  -- Of a task that Redis has forgotten nobody can ask, and no other order reaches it.
+  local state = m.task(m.taskOf(id)) and (m.job(id).state or 'queued') or 'ended'
+  if state ~= 'ended' then return {'busy', id .. ' ' .. state, token} end
   m.toFree[#m.toFree + 1] = object
   m.locks[object] = false
   if m.zone.waits then m.wakeFor(object) end
