@@ -69,7 +69,7 @@ func (f aclFlags) print(c *cobra.Command) error {
 		}
 		return nil
 	}
-	fmt.Fprintln(c.OutOrStdout(), "user default off")
+	fmt.Fprintln(c.OutOrStdout(), queue.DefaultUser)
 	for _, u := range users {
 		fmt.Fprintln(c.OutOrStdout(), u.Line())
 	}

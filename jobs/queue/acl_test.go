@@ -27,7 +27,7 @@ func TestTheShippedUsersAreThoseOfTheCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "user default off\n"
+	want := queue.DefaultUser + "\n"
 	for _, u := range users {
 		want += u.Line() + "\n"
 	}

@@ -15,8 +15,9 @@ import (
 var ErrHeld = errors.New("it has not ended")
 
 // ReleaseHost gives a host back that is locked for a job which has ended, or of whose task Redis
-// knows nothing any more, and of which something might be at work there. note says who looked, and why it is well. The lock is that
-// which was read: a copy of the call that comes late meets another one, maybe.
+// knows nothing any more, and of which something might be at work there. note says who looked, and
+// why it is well. The lock is that which was read: a copy of the call that comes late meets
+// another one, maybe.
 func (q *Queue) ReleaseHost(ctx context.Context, zone, host, note string) (jobs.Released, error) {
 	out := jobs.Released{Host: host, Zone: zone, Already: true}
 	text, err := q.rdb.HGet(ctx, zoneKey(zone, "locks", ""), host).Result()

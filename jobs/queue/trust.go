@@ -27,10 +27,14 @@ func (q *Queue) trust(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		blind, err := q.cfg.replays(ctx, c)
+		if err != nil {
+			return err
+		}
 		missing, err := q.cfg.lacks(ctx, c)
 		mu.Lock()
 		defer mu.Unlock()
-		for _, mistake := range list {
+		for _, mistake := range append(list, blind...) {
 			wrong = append(wrong, where+mistake)
 		}
 		for _, line := range missing {
@@ -90,6 +94,29 @@ func inspect(ctx context.Context, c *redis.Client) (wrong []string, forgets bool
 		wrong = append(wrong, "appendonly is off: set it to yes, or a restart forgets the queue")
 	}
 	return wrong, forgets, nil
+}
+
+// forgetfulDefault is what is wrong with a server that could not read its append-only file again.
+const forgetfulDefault = "the user default may not do everything: Redis reads its " +
+	"append-only file with the rights of that user, and a restart would forget what scripts " +
+	"wrote; give it the rights and leave it off: ACL SETUSER default ~* &* +@all, and ACL SAVE"
+
+// replays says what keeps a server from reading its append-only file again: it does that with the
+// rights of the user default. Nothing is wrong where nobody may ask for them, as under the rules
+// of an earlier version.
+func (c Config) replays(ctx context.Context, rdb *redis.Client) (wrong []string, err error) {
+	if c.Role != RoleServer {
+		return nil, nil
+	}
+	said, err := rdb.Do(ctx, "acl", "dryrun", "default", "hset", zoneKey("x", "zone", ""), "a",
+		"b").Text()
+	switch {
+	case err != nil && redisSays(err):
+		return nil, nil
+	case err != nil || said == "OK":
+		return nil, err
+	}
+	return []string{forgetfulDefault}, nil
 }
 
 // eachServer calls f for each server that is there. One that is down is no reason

@@ -89,6 +89,11 @@ func (u User) Line() string {
 	return "user " + u.Name + " off resetpass " + strings.Join(u.Rules, " ")
 }
 
+// DefaultUser is the line of an aclfile for the user as whom nobody logs in: it is off. It may do
+// everything all the same, because Redis reads its append-only file with the rights of this
+// user. Without them Redis 7.0 starts, and has skipped all that scripts wrote.
+const DefaultUser = "user default off resetpass ~* &* +@all"
+
 // Order is the command that gives the user its rules in a Redis that runs. It leaves
 // alone whether the user is on, and its password; one that is new is off.
 func (u User) Order() string { return "ACL SETUSER " + u.Name + " " + strings.Join(u.Rules, " ") }

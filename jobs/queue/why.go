@@ -126,7 +126,8 @@ func (q *Queue) whyLocked(ctx context.Context, zone string, lock []string) (stri
 		return "", err
 	case known.Val() == 0:
 		return fmt.Sprintf("its host stays locked until %s for job %s, which Redis has forgotten with "+
-			"its task, and something of it may still act there; %s", jobs.TimeOf(until), id, lookThenRelease), nil
+			"its task, and something of it may still act there; %s", jobs.TimeOf(until), id,
+			lookThenRelease), nil
 	case r.state != jobs.Ended:
 		return fmt.Sprintf("its host is held by job %s since %s", id, jobs.TimeOf(since)), nil
 	}

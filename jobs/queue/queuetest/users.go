@@ -30,7 +30,7 @@ func UserArgs(t testing.TB, file string, change func(string) string) []string {
 	if change != nil {
 		text = change(text)
 	}
-	text = strings.ReplaceAll(text, "user default off", "user default on nopass ~* &* +@all")
+	text = strings.ReplaceAll(text, queue.DefaultUser, "user default on nopass ~* &* +@all")
 	text = userLine.ReplaceAllString(text, "user muster-$1$2 on resetpass >$1")
 	users := filepath.Join(t.TempDir(), "users.acl")
 	must(t, os.WriteFile(users, []byte(text), 0o600))
@@ -45,7 +45,7 @@ func UsersFile(t testing.TB, zones ...string) string {
 	must(t, err)
 	all, err := queue.Users(zones, queue.NodeUser("all"))
 	must(t, err)
-	text := "user default off\n"
+	text := queue.DefaultUser + "\n"
 	for _, u := range append(each, all[1]) {
 		text += u.Line() + "\n"
 	}
