@@ -141,6 +141,7 @@ func (s *Server) apply(ctx context.Context, e windows.Entry, g giver, check bool
 		}
 		if !found || !e.SameTimes(was.Entry) {
 			to.Since = jobs.Time{Time: now} // what the old times have missed is nobody's business
+			out.Notes = surprises(e, now)
 		}
 		to.Version++
 		out.Next = nextTick(to, now)
@@ -156,6 +157,15 @@ func (s *Server) apply(ctx context.Context, e windows.Entry, g giver, check bool
 	}
 	out.Refused = clipTo(words(wrong), resultMax)
 	return out, err
+}
+
+// surprises are what may be otherwise than whoever wrote a schedule expects.
+func surprises(e windows.Entry, now time.Time) []string {
+	times, err := e.Schedule()
+	if err != nil {
+		return nil // an entry that was parsed has no mistake
+	}
+	return times.Surprises(now)
 }
 
 // staleTries is how often a change is tried that others come in between.

@@ -34,6 +34,8 @@ type AppliedSchedule struct {
 	Next        jobs.Time `json:"next"`
 	// Refused is why a tick at this moment would have no task.
 	Refused string `json:"refused,omitempty"`
+	// Notes are what may surprise whoever wrote its times, if these are new.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // AppliedSchedules is the answer of POST /v1/schedules.

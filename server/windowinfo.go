@@ -87,8 +87,8 @@ func local(z windows.Zone, t time.Time) string {
 
 // doubts are about what was added or changed, and is as good as nothing: a freeze of a
 // customer whose name was mistyped lets work begin on all of its hosts.
-func (s *Server) doubts(book *windows.Book, c windows.Change) []string {
-	out := []string{}
+func (s *Server) doubts(before, book *windows.Book, c windows.Change) []string {
+	out := longer(before, book, c)
 	names := append(slices.Clone(c.Added), c.Changed...)
 	for _, name := range names {
 		for _, why := range book.Agreed().Doubts[name] {
@@ -127,6 +127,32 @@ func (s *Server) doubts(book *windows.Book, c windows.Change) []string {
 		if there != nil && !there[f.For] {
 			out = append(out, fmt.Sprintf("freeze %s is for %s, and no host of the inventory is of it: "+
 				"it freezes nothing", f.Name, f.For))
+		}
+	}
+	return out
+}
+
+// longer tells what lasts a day longer, because an older muster took the last day for its first
+// moment.
+func longer(before, book *windows.Book, c windows.Change) []string {
+	out := []string{}
+	const day = 24 * 3600
+	say := func(name string, was, is windows.Wall) {
+		if slices.Contains(c.Changed, name) && was != 0 && is == was+day {
+			out = append(out, fmt.Sprintf("%s: until is the end of that day, %s; an older muster took it "+
+				"for its beginning, %s", name, is, was))
+		}
+	}
+	for _, w := range book.Agreed().Windows {
+		if was, ok := before.Window(w.Name); ok {
+			say("window "+w.Name, was.Until, w.Until)
+		}
+	}
+	for _, f := range book.Agreed().Freezes {
+		for _, was := range before.Agreed().Freezes {
+			if was.Name == f.Name {
+				say("freeze "+f.Name, was.Until, f.Until)
+			}
 		}
 	}
 	return out

@@ -108,7 +108,7 @@ func (s *Server) agree(ctx context.Context, how manner,
 			return out, refusal(mistakes("body.files", err))
 		}
 		out.Change = book.Compare(then)
-		out.Notes = append(unread, s.doubts(then, out.Change)...)
+		out.Notes = append(unread, s.doubts(book, then, out.Change)...)
 		if how.check || out.Already {
 			return out, nil
 		}

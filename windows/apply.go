@@ -74,7 +74,11 @@ func (t Timetable) Apply(a Application) (Timetable, Applied, error) {
 	for _, f := range t.Files {
 		m.keep(f, t.Attached)
 	}
-	m.files = append(m.files, a.Files...)
+	for _, f := range a.Files {
+		f, err := f.plainUntil()
+		m.errs = append(m.errs, flatten(err)...)
+		m.files = append(m.files, f)
+	}
 	for _, f := range a.Attached {
 		m.attach(f, "the files that are applied")
 	}

@@ -29,7 +29,7 @@ type File struct {
 //	    end: "04:00"              # or length: 2h
 //	    cutoff: 15m               # nothing is begun so long before the end
 //	    from: 2026-01-01          # valid from, until
-//	    until: 2027-12-31
+//	    until: 2027-12-31         # that day included
 //	    gap: first                # or skip: a start in an hour that is left out
 //	    fold: first               # or second: a start in an hour that comes twice
 //	    runbooks: [firmware]      # absent: all that need a window
@@ -132,13 +132,14 @@ func (r *reader) window(n *yaml.Node) {
 		return
 	}
 	before := len(r.errs)
+	name := r.name(n, f["name"], "window")
 	w := Window{
-		Name:     r.name(n, f["name"], "window"),
+		Name:     name,
 		Zone:     r.zone(n, f["zone"]),
 		Length:   r.duration(f["length"]),
 		Cutoff:   r.duration(f["cutoff"]),
 		From:     r.wall(f["from"]),
-		Until:    r.wall(f["until"]),
+		Until:    r.until(f["until"], "window "+name),
 		Runbooks: r.texts(f["runbooks"]),
 		AtEnd:    AtEnd(r.choice(f["at_end"], string(Finish), string(StopAtSafePoint))),
 		OnChange: OnChange(r.choice(f["on_change"], string(MoveToNext), string(MoveToNearest),
@@ -209,7 +210,7 @@ func (r *reader) freeze(n *yaml.Node) {
 		Zone:   z,
 		Reason: r.text(f["reason"]),
 		From:   r.wall(f["from"]),
-		Until:  r.wall(f["until"]),
+		Until:  r.until(f["until"], "freeze "+name),
 		Events: r.events(f["ics"], z, "freeze "+name, true),
 	}
 	x.For, x.Customer = r.scope(f)
@@ -217,7 +218,7 @@ func (r *reader) freeze(n *yaml.Node) {
 	case f["from"] == nil && f["ics"] == nil:
 		r.mistake(n, "freeze %s never begins: give from or ics", x.Name)
 	case x.Until != 0 && x.Until <= x.From:
-		r.mistake(f["until"], "until %s is not after from %s", x.Until, x.From)
+		r.mistake(f["until"], "until %s is not after from %s", clip(r.text(f["until"])), x.From)
 	}
 	r.agreed.Freezes = append(r.agreed.Freezes, x)
 }

@@ -66,10 +66,6 @@ func (w Window) surpriseAtEnd(now time.Time) []string {
 		case start < w.Until && end > w.Until:
 			return []string{fmt.Sprintf("its opening of %s reaches past until %s, and does not count", start,
 				w.Until)}
-		case start >= w.Until && w.Until.clock() == 0:
-			return []string{fmt.Sprintf("until %s is the first moment of that day: its opening of %s does "+
-				"not count; a window of which that is the last day ends at %s", w.Until, start,
-				(w.Until + day).String())}
 		}
 	}
 	return nil

@@ -30,6 +30,9 @@ func appliedText(did server.AppliedSchedules) string {
 		for _, d := range one.Differences {
 			b.WriteString("  " + cell(d) + "\n")
 		}
+		for _, note := range one.Notes {
+			fmt.Fprintf(&b, "? %s: %s\n", cell(one.Name), cell(note))
+		}
 		if one.Refused != "" {
 			b.WriteString("  a tick now would have no task: " + cell(one.Refused) + "\n")
 		}

@@ -88,6 +88,15 @@ func when(text string) (time.Time, error) {
 		"(of the clocks here), 2026-12-24T21:00:00Z or +90m", text)
 }
 
+// whenOver reads when something is over: a day alone is one of it.
+func whenOver(text string) (time.Time, error) {
+	t, err := when(text)
+	if _, dayErr := time.Parse(time.DateOnly, text); err == nil && dayErr == nil {
+		t = t.AddDate(0, 0, 1)
+	}
+	return t, err
+}
+
 func newWindowsExplain() *cobra.Command {
 	runbook := ""
 	c := &cobra.Command{

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -152,11 +153,11 @@ func newWindowsFreeze() *cobra.Command {
 		Short: "Let no work begin, for everyone or for some",
 		Long: `freeze lets no work begin on the hosts of a customer, a site or a group, on one host or
 on all, whatever it is and wherever it comes from. What runs goes on. It holds from now
-or --from on, until --until or until it is lifted.`,
+or --from on, until --until, that day included, or until it is lifted.`,
 		Example: `  muster windows freeze outage --customer acme --reason INC-7
   muster windows freeze maintenance --site zrh1 --until +90m --reason CHG-9
   muster windows freeze year-end --everyone --from 2026-12-20 \
-      --until 2027-01-04 --reason 'peak season'`,
+      --until 2027-01-03 --reason 'peak season'`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -167,7 +168,8 @@ or --from on, until --until or until it is lifted.`,
 	c.Flags().Lookup("host").Usage = "this `host`"
 	c.Flags().BoolVar(&everyone, "everyone", false, "all hosts")
 	c.Flags().StringVar(&from, "from", "", "`time` (default now)")
-	c.Flags().StringVar(&until, "until", "", "`time` or +90m (default until it is lifted)")
+	c.Flags().StringVar(&until, "until", "",
+		"`time` or +90m; a day alone is included (default until it is lifted)")
 	addReason(c, &reason)
 	completeFlagWith(c, "customer", completeCustomers)
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
@@ -190,11 +192,12 @@ or --from on, until --until or until it is lifted.`,
 		for _, one := range []struct {
 			flag, text string
 			into       *jobs.Time
-		}{{"from", from, &body.From}, {"until", until, &body.Until}} {
+			read       func(string) (time.Time, error)
+		}{{"from", from, &body.From, when}, {"until", until, &body.Until, whenOver}} {
 			if one.text == "" {
 				continue
 			}
-			t, err := when(one.text)
+			t, err := one.read(one.text)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("--%s: %w", one.flag, err))
 			}
