@@ -105,10 +105,11 @@ func (d *desk) do(names ...string) (said string) {
 }
 
 // refuses runs a text that must end with a code and say something.
-func (d *desk) refuses(name, code, words string) {
+func (d *desk) refuses(name, code, words string) (said string) {
 	d.t.Helper()
 	out, err := d.try(name)
 	if err == nil || !strings.Contains(err.Error(), "exit status "+code) || !strings.Contains(out, words) {
 		d.t.Errorf("%s: want exit status %s and %q, got %v\n%s", name, code, words, err, out)
 	}
+	return out
 }

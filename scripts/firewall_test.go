@@ -219,20 +219,22 @@ func TestFirewallTextsRefuseBadRulesets(t *testing.T) {
 	}
 	h := fireHost(t)
 	before := rulesOf(h)
-	for _, test := range []struct{ name, rules, words string }{
-		{"syntax", "table inet filter {\n\tchain input {\n\t\ttcp dprt 22 accept\n\t}\n}\n", "syntax error"},
-		{"missing chain", "table inet filter {\n\tchain a {\n\t\tjump nowhere\n\t}\n}\n", "No such file or directory"},
-		{"missing interface", "table inet filter {\n\tchain a {\n\t\tiif eth7 drop\n\t}\n}\n", "Interface does not exist"},
-		{"half", goodRules[:60], "syntax error"},
-		{"nonsense", "\x00\xff nonsense", "Error"},
+	for _, test := range []struct{ name, rules, words, at string }{
+		{"syntax", "table inet filter {\n\tchain input {\n\t\ttcp dprt 22 accept\n\t}\n}\n", "syntax error", "3:7-10: "},
+		{"missing chain", "table inet filter {\n\tchain a {\n\t\tjump nowhere\n\t}\n}\n",
+			"No such file or directory", "3:8-14: "},
+		{"missing interface", "table inet filter {\n\tchain a {\n\t\tiif eth7 drop\n\t}\n}\n",
+			"Interface does not exist", "3:7-10: "},
+		{"half", goodRules[:60], "syntax error", "3:"},
+		{"nonsense", "\x00\xff nonsense", "Error", "1:"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := newDesk(t, h, "firewall", nil)
 			d.do("prepare")
 			d.bring(test.rules)
 			d.refuses("rehearse", "1", test.words)
-			d.refuses("activate.guard", "1", "nothing was changed")
-			d.refuses("activate.apply", "1", "the old rules are in force")
+			d.refuses("activate.guard", "1", "nothing was changed: ruleset:"+test.at)
+			d.refuses("activate.apply", "1", "the old rules are in force: ruleset:"+test.at)
 		})
 	}
 	if now := rulesOf(h); now != before {
@@ -334,4 +336,31 @@ func TestFirewallTextsWaitForAMoment(t *testing.T) {
 	d.refuses("moment", "1", "start the task at most 300 before")
 	d.args["moment"] = "2026-13-40T00:00:00Z"
 	d.refuses("moment", "1", "there is no such moment")
+}
+
+// What is wrong with a ruleset is told by its own lines, whichever head it got and however nft
+// came to read it, and names no file that only muster knows.
+func TestFirewallTextsNameTheLineOfTheRuleset(t *testing.T) {
+	if !hosttest.Inside(t) {
+		return
+	}
+	h := fireHost(t)
+	h.Put("/etc/more.nft", "table inet muster {\n\tchain a {\n\t\ttcp dprt 22 accept\n\t}\n}\n", 0o644)
+	for _, scope := range []string{"all", "own"} {
+		for _, test := range []struct{ rules, want string }{
+			{"table inet muster {\n\tchain a {\n\t\ttcp dprt 22 accept\n\t}\n}\n", "ruleset:3:7-10: Error: "},
+			{"table inet muster { chain a { type filter hook input priority 0; }; }\n\ninclude \"/etc/more.nft\"\n",
+				"In file included from ruleset:3:1-24:\n/etc/more.nft:3:7-10: Error: "},
+		} {
+			d := newDesk(t, h, "firewall", map[string]string{"scope": scope})
+			d.h.Do("mkdir -p /var/lib/muster/firewall /etc/nftables.d")
+			d.bring(test.rules)
+			for step, temporary := range map[string]string{"rehearse": "/new.nft", "activate.guard": ".muster-new"} {
+				said := d.refuses(step, "1", test.want)
+				if strings.Contains(said, temporary) || strings.Contains(said, "next-") {
+					t.Errorf("%s, %s names a file of muster:\n%s", scope, step, said)
+				}
+			}
+		}
+	}
 }

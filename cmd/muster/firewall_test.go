@@ -221,7 +221,8 @@ func TestAFirewallRefusesABadRuleset(t *testing.T) {
 	for rulesFile, words := range bad {
 		j := h.fire(f.Name, rulesFile)
 		out, _ := h.muster("logs", string(j.ID))
-		if j.Outcome != jobs.Failed || j.Class != jobs.ClassUser || !strings.Contains(out, words) {
+		if j.Outcome != jobs.Failed || j.Class != jobs.ClassUser || !strings.Contains(out, words) ||
+			!strings.Contains(j.Error, "nothing was changed: ruleset:") || strings.Contains(out, "/new.nft") {
 			t.Errorf("%s: %s (%s): %s\n%s", rulesFile, j.Outcome, j.Class, j.Error, out)
 		}
 	}
