@@ -131,6 +131,66 @@ func hashedName(t *testing.T, name string) string {
 	return field
 }
 
+// A host behind jump hosts of which nobody knows a key: all of them are shown, the outermost
+// first, and written together.
+func TestEnrollShowsTheWholeWay(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	known, inventory := filepath.Join(dir, "known_hosts"), filepath.Join(dir, "fleet.yaml")
+	text := "defaults: {known_hosts: " + known + "}\nhosts:\n"
+	var lines []string
+	for i, name := range []string{"outer", "inner", "fw1", "fw2"} {
+		s := remotetest.StartSSHD(t, remotetest.Options{Address: fmt.Sprintf("127.0.0.%d", i+2)})
+		jump := []string{"[]", "[outer]", "[outer, inner]", "[outer, inner]"}[i]
+		text += fmt.Sprintf("  - {name: %s, address: %s, port: %d, user: %s, key: %s, jump: %s}\n", name,
+			s.Address, s.Port, s.User, s.Key, jump)
+		lines = append(lines, fmt.Sprintf("[%s]:%d %s", s.Address, s.Port, s.HostKey))
+	}
+	if err := os.WriteFile(inventory, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	enroll := func(on string, more ...string) (int, string, string) {
+		t.Helper()
+		return muster(t, "http://127.0.0.1:1", append([]string{"hosts", "enroll", on, "--inventory", inventory}, more...)...)
+	}
+	code, out, words := enroll("fw1", "--write", known)
+	if code != exitUsage || !strings.Contains(words, "3 new keys not written") {
+		t.Errorf("without a word of anybody: exit %d, %s", code, words)
+	}
+	last := -1
+	for _, want := range []string{"# outer ", "# inner ", "# fw1 "} {
+		if at := strings.Index(out, want); at <= last {
+			t.Errorf("%q stands at %d, behind %d, of\n%s", want, at, last, out)
+		} else {
+			last = at
+		}
+	}
+	if _, err := os.Stat(known); err == nil {
+		t.Fatal("it was written without a word of anybody")
+	}
+	if code, out, words = enroll("fw1", "--write", known, "--yes"); code != exitOK ||
+		!strings.Contains(words, "3 keys written") {
+		t.Errorf("exit %d, %s%s", code, out, words)
+	}
+	got, _ := os.ReadFile(known)
+	if want := strings.Join(lines[:3], "\n") + "\n"; string(got) != want {
+		t.Errorf("written: %s\nwant %s", got, want)
+	}
+	// Now the way is known, by the inventory or by the file alone. A hop that is meant itself
+	// is shown once.
+	if code, out, words = enroll("all", "--write", known, "--yes"); code != exitOK ||
+		!strings.Contains(words, "1 key written") || strings.Count(out, "# outer ") != 1 {
+		t.Errorf("the rest: exit %d, %s%s", code, out, words)
+	}
+	if err := os.Remove(known); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, words = enroll("all", "--write", known, "--yes"); code != exitOK ||
+		!strings.Contains(words, "4 keys written") || strings.Count(out, "# inner ") != 1 {
+		t.Errorf("all at once: exit %d, %s%s", code, out, words)
+	}
+}
+
 func TestEnrollSaysWhoIsNotThere(t *testing.T) {
 	t.Parallel()
 	e := newEnrolment(t)

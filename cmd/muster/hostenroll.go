@@ -33,12 +33,16 @@ func newHostEnroll() *cobra.Command {
 		Short: "Collect the host keys of hosts, for a person to vouch for",
 		Long: `enroll connects to hosts, has them prove which host key they have, and prints it: the
 line for known_hosts, and the fingerprint to compare with the host's own console. It
-never logs in. Nothing is trusted by that until the key is in the inventory or in a
+never logs in there. Nothing is trusted by that until the key is in the inventory or in a
 known_hosts file that it names; --write FILE shows the keys, asks whether they were
 compared, and appends them there. A script that has compared them gives --yes.
 
 A host that is not in force yet, because it has no key, is in the file that lists it:
 name that with --inventory, and the selector picks from it.
+
+Where the way to a host leads over jump hosts whose keys nobody knows yet, those are
+shown too, the outermost first, and written with the rest after one question. To see
+what is behind a jump host enroll logs in to that.
 
 A host with an authority (host_ca or @cert-authority in its inventory, or --ca FILE)
 is asked for a certificate first. If it shows one of that authority, for this host and
@@ -52,6 +56,7 @@ when a host shows no key.`,
 		Example: `  muster hosts enroll 'fw[001-300]' --inventory /etc/muster/fleet.yaml
   muster hosts enroll new-fw1 --inventory fleet.yaml --write /etc/muster/known_hosts
   muster hosts enroll new-fw1 --inventory fleet.yaml --write known_hosts --yes
+  muster hosts enroll 'site=zrh,bastion1' --inventory fleet.yaml --write known_hosts
   muster hosts enroll 'role=branch' --ca host_ca.pub --write /etc/muster/known_hosts
   muster hosts enroll fw007 --write /etc/muster/known_hosts --replace`,
 		Args:              cobra.ExactArgs(1),
@@ -122,14 +127,7 @@ func (s *session) enroll(ctx context.Context, f enrollFlags, on string) error {
 		return exit(exitUsage, err)
 	}
 	defer client.Close()
-	list := make([]enrolled, len(hosts))
-	each(ctx, f.parallel, len(hosts), func(i int) {
-		var certified bool
-		if list[i], certified = scanCertificate(ctx, client, f.key(hosts[i]), cas, book); !certified {
-			list[i] = scan(ctx, client, f.key(hosts[i]), f.all)
-		}
-		list[i].judge(hosts[i], book)
-	})
+	list := (&enroller{client, f, cas, book}).all(ctx, hosts)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
