@@ -69,7 +69,8 @@ const selectorHelp = `A selector is labels (role=fw,customer in (acme,example),!
 ranges (fw[001-020],vpn*), or both (fw*&{customer=acme}); , adds, ! takes away,
 & keeps what is in both, ^ what is in one only. @FILE stands for the hosts in a
 file, one name or selector a line; task:ID/failed for those on which an earlier
-task failed; group.web for the group web of an Ansible inventory.`
+task failed, task:last/failed for those of your last one; group.web for the group
+web of an Ansible inventory.`
 
 // What an empty selector could have meant, which is an error and never all hosts: a
 // variable of a script may not be set.

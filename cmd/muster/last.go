@@ -22,9 +22,19 @@ const newestWord = "last"
 // namesTask is the form of a command that takes tasks or jobs.
 var namesTask = regexp.MustCompile(`\b(TASK|JOB)\b`)
 
-// takeLast puts the id of the last task in the place of the word, in arguments and in the
-// flag --task, and says which one it is.
+// takeLast puts the id of the last task in the place of the word, in arguments, selectors and
+// the flag --task, and says which one it is.
 func (s *session) takeLast(ctx context.Context, c *cobra.Command, args []string) ([]string, error) {
+	args, err := selectors(c, args, func(text string) (string, error) {
+		if !lastHosts.MatchString(text) {
+			return text, nil
+		}
+		id, err := s.sayLast(ctx)
+		return lastHosts.ReplaceAllString(text, "${1}task:"+id+"${2}"), err
+	})
+	if err != nil {
+		return nil, err
+	}
 	flag := c.Flags().Lookup("task")
 	inFlag := flag != nil && flag.Value.String() == newestWord
 	isLast := func(text string) bool {
@@ -33,21 +43,30 @@ func (s *session) takeLast(ctx context.Context, c *cobra.Command, args []string)
 	if !inFlag && (!namesTask.MatchString(c.Use) || !slices.ContainsFunc(args, isLast)) {
 		return args, nil
 	}
-	t, err := s.lastTask(ctx)
+	id, err := s.sayLast(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.say("last is task %s: %s on %s", cell(string(t.Task)), cell(t.Runbook), cell(t.On))
 	if inFlag {
-		return args, flag.Value.Set(string(t.Task))
+		return args, flag.Value.Set(id)
 	}
 	args = slices.Clone(args)
 	for i, text := range args {
 		if isLast(text) {
-			args[i] = string(t.Task) + strings.TrimPrefix(text, newestWord)
+			args[i] = id + strings.TrimPrefix(text, newestWord)
 		}
 	}
 	return args, nil
+}
+
+// sayLast is the id of the newest task of who asks, and says which one that is.
+func (s *session) sayLast(ctx context.Context) (string, error) {
+	t, err := s.lastTask(ctx)
+	if err != nil {
+		return "", err
+	}
+	s.say("last is task %s: %s on %s", cell(string(t.Task)), cell(t.Runbook), cell(t.On))
+	return string(t.Task), nil
 }
 
 // lastTask is the newest task of who asks.

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"muster/jobs"
 	"muster/server"
@@ -37,6 +41,87 @@ func TestLastIsTheNewestTaskOfWhoAsks(t *testing.T) {
 	code, _, words := muster(t, none.URL, "cancel", "last")
 	if code != exitNotAll || !strings.Contains(words, "you have no task") {
 		t.Errorf("without tasks: exit %d, %q", code, words)
+	}
+}
+
+// task:last is the hosts of the newest task, wherever a selector stands, and nowhere else.
+func TestLastIsAPartOfSelectors(t *testing.T) {
+	t.Parallel()
+	routes := lookRoutes()
+	routes["GET /v1/tasks"] = answer(`{"tasks": [` + taskJSON(jobs.TaskEnded, `"succeeded": 4`) + `]}`)
+	var on string
+	routes["POST /v1/tasks"] = func(w http.ResponseWriter, r *http.Request) {
+		var b server.Submit
+		if err := json.NewDecoder(r.Body).Decode(&b); err != nil {
+			t.Error(err)
+		}
+		on = b.On + " " + b.Args["cmd"]
+		answer(taskJSON(jobs.TaskRunning, ""))(w, r)
+	}
+	routes["GET /v1/hosts"] = func(w http.ResponseWriter, r *http.Request) {
+		on = r.URL.Query().Get("on") + " "
+		answer(`{"hosts": [], "total": 0}`)(w, r)
+	}
+	a := newFakeAPI(t, routes)
+	for _, c := range []struct {
+		args []string
+		want string
+		said bool
+	}{
+		{[]string{"run", "exec", "task:last/failed", "--arg", "cmd=id", "--detach"}, "task:" + aTask + "/failed id", true},
+		{[]string{"run", "exec", "--on", "fw*!task:last", "--arg", "cmd=task:last", "--detach"},
+			"fw*!task:" + aTask + " task:last", true},
+		{[]string{"exec", "(task:last/!succeeded)&fw*,task:last/failed", "--detach", "--", "task:last"},
+			"(task:" + aTask + "/!succeeded)&fw*,task:" + aTask + "/failed task:last", true},
+		{[]string{"exec", "fw1", "--detach", "--", "id", "task:last"}, "fw1 id task:last", false},
+		{[]string{"hosts", "ls", "task:last/failed"}, "task:" + aTask + "/failed ", true},
+		{[]string{"hosts", "task:lasting"}, "task:lasting ", false},
+	} {
+		on = ""
+		args := slices.Clone(c.args)
+		if at := slices.Index(args, "--"); at >= 0 {
+			args = slices.Insert(args, at, "--server", a.URL)
+		} else {
+			args = append(args, "--server", a.URL)
+		}
+		code, _, words := muster(t, "", args...)
+		if code != 0 || on != c.want {
+			t.Errorf("muster %q: exit %d, %s; asked for %q, want %q", c.args, code, words, on, c.want)
+		}
+		if said := strings.Contains(words, "last is task "+aTask); said != c.said {
+			t.Errorf("muster %q: said which is the last: %v, want %v", c.args, said, c.said)
+		}
+	}
+}
+
+// Nobody has to know which commands list by themselves, and which want the word.
+func TestWhatListsDoesSoWithAndWithoutLs(t *testing.T) {
+	t.Parallel()
+	for _, c := range newRoot().Commands() {
+		at := slices.IndexFunc(c.Commands(), func(sub *cobra.Command) bool { return sub.Name() == "ls" })
+		if at < 0 {
+			if strings.HasPrefix(c.Short, "List ") {
+				t.Errorf("%s has no ls", c.CommandPath())
+			}
+			continue
+		}
+		if ls := c.Commands()[at]; !ls.HasAlias("list") || ls.Flags().Lookup("output") == nil {
+			t.Errorf("%s: aliases %q, or no -o", ls.CommandPath(), ls.Aliases)
+		}
+		if c.Flags().Lookup("output") == nil {
+			t.Errorf("%s does not list by itself", c.CommandPath())
+		}
+	}
+	a := newFakeAPI(t, lookRoutes())
+	for _, line := range []string{"tasks", "nodes", "limits", "token", "hosts", "jobs " + aTask, "queue"} {
+		name, arg, _ := strings.Cut(line, " ")
+		_, want, _ := muster(t, a.URL, strings.Fields(line)...)
+		for _, word := range []string{"ls", "list"} {
+			code, out, words := muster(t, a.URL, strings.Fields(name+" "+word+" "+arg)...)
+			if code != 0 || out != want || want == "" {
+				t.Errorf("muster %s %s: exit %d, %q %q, want %q", name, word, code, out, words, want)
+			}
+		}
 	}
 }
 

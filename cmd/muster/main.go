@@ -120,6 +120,7 @@ not answer. Commands with others say so.`,
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.Version = version // makes --version
 	root.SetVersionTemplate(versionText())
+	withLists(root)
 	plainUsage(root)
 	return root
 }
