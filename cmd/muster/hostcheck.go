@@ -141,7 +141,7 @@ func visitHost(ctx context.Context, client *remote.Client, f liveFlags, h fleet.
 	}
 	defer conn.Close()
 	if h.BecomesUser() == "" {
-		p := newHostProbe(f.sudo)
+		p := newHostProbe(client.RecordDir(), f.sudo)
 		said, code, err := p.ask(ctx, conn, "sh")
 		return p.judge(h, said, code, err)
 	}
@@ -149,7 +149,7 @@ func visitHost(ctx context.Context, client *remote.Client, f liveFlags, h fleet.
 	if err != nil {
 		return []finding{{What: "sudo", Text: err.Error(), Wrong: true, Do: "look at become_user"}}
 	}
-	p := newHostProbe(false)
+	p := newHostProbe(client.RecordDir(), false)
 	said, code, err := p.ask(ctx, conn, command)
 	if err == nil && !p.ended(said) {
 		return append(p.withoutSudo(ctx, conn, h), sudoFinding(h, said))

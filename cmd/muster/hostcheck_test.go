@@ -57,7 +57,7 @@ func TestWhatAHostAnswersIsJudged(t *testing.T) {
 		{"silent", "", fleet.FenceNone, -1, &remote.Error{Kind: remote.KindCancelled, Err: errors.New("late")},
 			[]string{"shell! it let us in, and answered nothing in time"}},
 	} {
-		p := hostProbe{nonce: "x", sent: sent, back: sent.Add(time.Second)}
+		p := hostProbe{nonce: "x", dir: "/var/lib/muster", sent: sent, back: sent.Add(time.Second)}
 		said := ""
 		for line := range strings.Lines(test.said) {
 			if noise, ok := strings.CutPrefix(line, "~"); ok {
@@ -202,5 +202,43 @@ func TestCheckLiveOfAReadOnlyFolderWithALockedKey(t *testing.T) {
 	named[1] = h.file("nowhere.yaml")
 	if code, _, words = h.plainly("", append([]string{"ssh", "fw1", "echo in"}, named...)...); code == 0 {
 		t.Errorf("a configuration that is not there: exit %d: %s", code, words)
+	}
+}
+
+// The folder of records is the one that the nodes have in their configuration: that another one
+// could be written says nothing.
+func TestCheckLiveLooksAtTheConfiguredFolderOfRecords(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("mounting needs root")
+	}
+	dir := filepath.Join(t.TempDir(), "records")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mount := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command("mount", args...).CombinedOutput(); err != nil {
+			t.Skipf("nothing can be mounted here: %s", out)
+		}
+	}
+	mount("-t", "tmpfs", "-o", "size=100m,mode=700", "none", dir)
+	t.Cleanup(func() { exec.Command("umount", "-l", dir).Run() })
+	if err := os.WriteFile(filepath.Join(dir, "born"), []byte("000000001 000000001 -\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mount("-o", "remount,ro", dir)
+	sshd := remotetest.StartSSHD(t, remotetest.Options{Config: []string{"SetEnv HOME=" + t.TempDir()}})
+	h := newHouse(t, fmt.Sprintf("hosts:\n  - {name: fw1, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
+		sshd.Address, sshd.Port, sshd.User, sshd.Key, sshd.HostKey))
+	h.write("node.yaml", fmt.Sprintf("ssh: {record_dir: %q}\n", dir))
+	code, out, words := h.plainly("", "hosts", "check", "fw1", "--live", "--config", h.file("node.yaml"))
+	if code != exitNotAll || !strings.Contains(out, "its folder of records, "+dir+", cannot be written") {
+		t.Errorf("exit %d: %s %s", code, out, words)
+	}
+	h.write("node.yaml", fmt.Sprintf("ssh: {record_dir: %q}\n", t.TempDir()))
+	code, out, words = h.plainly("", "hosts", "check", "fw1", "--live", "--config", h.file("node.yaml"))
+	if code != exitOK {
+		t.Errorf("one that can be written: exit %d: %s %s", code, out, words)
 	}
 }

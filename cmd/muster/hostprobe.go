@@ -60,12 +60,13 @@ func connectFinding(err error) finding {
 // makes in a folder of records, to see whether that can be written, nothing is left.
 type hostProbe struct {
 	nonce      string
+	dir        string // of records, if the host lets its user have it
 	sudo       bool
 	sent, back time.Time
 }
 
-func newHostProbe(sudo bool) *hostProbe {
-	return &hostProbe{nonce: "muster-" + rand.Text(), sudo: sudo}
+func newHostProbe(dir string, sudo bool) *hostProbe {
+	return &hostProbe{nonce: "muster-" + rand.Text(), dir: dir, sudo: sudo}
 }
 
 // recordTools are the programs that a host needs to keep a record of attempts.
@@ -77,7 +78,9 @@ func (p *hostProbe) script() string {
 	if p.sudo {
 		sudo = `if out=$(sudo -n true 2>&1); then say sudo ok; else say sudo "no $out"; fi`
 	}
-	return strings.NewReplacer("NONCE", p.nonce, "TOOLS", recordTools, "SUDO", sudo).Replace(
+	dir := "'" + strings.ReplaceAll(p.dir, "'", `'\''`) + "'"
+	words := []string{"NONCE", p.nonce, "TOOLS", recordTools, "SUDO", sudo, "DIR", dir}
+	return strings.NewReplacer(words...).Replace(
 		`say() { printf '%s %s\n' NONCE "$*"; }
 say now "$(date +%s)"
 lack=
@@ -89,7 +92,7 @@ for file in /proc/sys/kernel/random/boot_id /proc/uptime /proc/$$/stat; do
 done
 say lack "$lack"
 place= stuck=
-for dir in "${HOME:-/}/.local/state/muster-record" /var/lib/muster; do
+for dir in "${HOME:-/}/.local/state/muster-record" DIR; do
 	[ -d "$dir" ] && [ ! -L "$dir" ] && [ -O "$dir" ] || continue
 	[ -e "$dir/born" ] || case $(stat -f -c %T "$dir" 2>/dev/null) in tmpfs | ramfs) continue ;; esac
 	place=$dir # it is used for good
@@ -99,7 +102,7 @@ for dir in "${HOME:-/}/.local/state/muster-record" /var/lib/muster; do
 	break
 done
 say stuck "$stuck"
-[ -n "$place" ] || for dir in /var/lib/muster "${HOME:-/}/.local/state/muster-record"; do
+[ -n "$place" ] || for dir in DIR "${HOME:-/}/.local/state/muster-record"; do
 	at=$dir
 	while [ ! -e "$at" ] && [ "$at" != / ]; do at=$(dirname "$at"); done
 	[ -d "$at" ] && [ -w "$at" ] && [ -x "$at" ] || continue
@@ -127,7 +130,7 @@ func (p *hostProbe) judge(h fleet.Host, said string, code int, err error) []find
 	}
 	list = append(list, p.clock(answers["now"])...)
 	list = append(list, disk(answers["place"], answers["free"])...)
-	list = append(list, record(h.Fence, answers["lack"], answers["place"])...)
+	list = append(list, p.record(h.Fence, answers["lack"], answers["place"])...)
 	if dir := answers["stuck"]; dir != "" && h.Fence != fleet.FenceNone {
 		list = append(list, finding{What: "record", Wrong: true,
 			Text: "its folder of records, " + remote.Name(dir) + ", cannot be written: every step " +
@@ -209,18 +212,19 @@ func disk(place, free string) []finding {
 }
 
 // record tells whether a host can keep a record of attempts, as far as it is to.
-func record(fence fleet.Fence, lack, place string) []finding {
+func (p *hostProbe) record(fence fleet.Fence, lack, place string) []finding {
 	var why []string
 	if lack != "" {
 		why = append(why, "it lacks "+remote.Missing(lack))
 	}
 	if place == "" {
-		why = append(why, "it has no writable place, neither /var/lib/muster nor a home")
+		why = append(why, fmt.Sprintf("it has no writable place, neither %s nor a home", p.dir))
 	}
 	if fence == fleet.FenceNone || len(why) == 0 {
 		return nil
 	}
 	return []finding{{What: "record", Wrong: fence == fleet.FenceRequired,
 		Text: "unfenced, it cannot keep a record of attempts: " + strings.Join(why, "; "),
-		Do:   "install what is missing (util-linux, coreutils), or make /var/lib/muster for that user"}}
+		Do: fmt.Sprintf("install what is missing (util-linux, coreutils), or make %s for that user",
+			p.dir)}}
 }

@@ -130,6 +130,9 @@ func New(c Config) (*Client, error) {
 	return client, nil
 }
 
+// RecordDir is the folder in which hosts keep the records of steps.
+func (c *Client) RecordDir() string { return c.cfg.RecordDir }
+
 // Close closes the connections to jump hosts and waits for their end. All that was
 // connected must be closed before. It always returns nil.
 func (c *Client) Close() error {
