@@ -21,6 +21,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"muster/fleet"
+	"muster/internal/sources"
 	"muster/jobs/queue"
 	"muster/jobs/queue/queuetest"
 	"muster/scripts"
@@ -154,6 +155,17 @@ func TestServerDoesNotStart(t *testing.T) {
 		func() (*fleet.Inventory, error) { return nil, errBroken })
 	if want := "inventory: " + errBroken.Error(); got != want {
 		t.Errorf("broken inventory: got %q, want %q", got, want)
+	}
+	// What the inventory says of itself is not said twice.
+	binary := filepath.Join(dir, "binary.yaml")
+	if err := os.WriteFile(binary, []byte("\x7fELF\x02\x01\x01\x00\x00"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	from := sources.New(sources.Config{List: []string{binary}, Every: time.Minute})
+	got = runFails(t, server.Config{Listen: "127.0.0.1:0"},
+		func() (*fleet.Inventory, error) { return from.Read(t.Context(), time.Now()) })
+	if want := "inventory: " + binary + " is a binary file: want text in UTF-8, as YAML, INI or JSON"; got != want {
+		t.Errorf("a binary as inventory: got %q, want %q", got, want)
 	}
 }
 

@@ -117,10 +117,20 @@ func (s *Server) ReloadInventory(ctx context.Context) error {
 	if err != nil {
 		st.refused = err.Error()
 		s.meters.inventories.WithLabelValues("refused").Inc()
-		return fmt.Errorf("inventory: %w", err)
+		return ofInventory(err)
 	}
 	st.elsewhere = ""
 	return nil
+}
+
+// ofInventory says that an error is about the inventory, unless it does so itself: those of
+// files that cannot be read do, mistakes in them begin with their place.
+func ofInventory(err error) error {
+	if text := err.Error(); strings.HasPrefix(text, "inventory: ") ||
+		strings.HasPrefix(text, "inventory ") {
+		return err
+	}
+	return fmt.Errorf("inventory: %w", err)
 }
 
 // publish makes an inventory the one in force, and logs what is different in it.

@@ -76,7 +76,8 @@ func newHostsCheck() *cobra.Command {
 		Long: `check reads an inventory as the server does and lists everything at once, with its
 place: mistakes, with any of which the server refuses the inventory, and what is none
 but wants a look: groups of one host, hosts without a host key, two hosts with one
-address, keys that stand twice or that nothing reads, variables that look misspelt.
+address, keys that stand twice or that nothing reads, variables that look misspelt,
+private keys on this machine that others can read.
 Without sources it reads those of the configuration.
 
 ` + sourcesHelp + `

@@ -72,6 +72,10 @@ func readFile(path string) ([]byte, error) {
 	return text, bare(err)
 }
 
+// KeyInTheOpen tells what is wrong with the mode of a private key on this machine; nil if nothing
+// is, or if there is no such file here. Nobody logs in with a key that others can read.
+func KeyInTheOpen(path string) error { return private(path) }
+
 // private refuses a key that others can read, as ssh does: who has read it once can log in
 // on every host, and nobody sees it. A key of another user may be for a group, so that
 // root can keep that of a service.

@@ -135,6 +135,7 @@ func (s *Sources) Check(ctx context.Context, now time.Time) (Found, error) {
 			f.Looks = append(f.Looks, m)
 		}
 	}
+	f.Looks = append(f.Looks, keysInTheOpen(inv)...)
 	f.Looks.Sort(seen.Files)
 	return f, err
 }
