@@ -16,6 +16,7 @@ import (
 // Membership tells which hosts a zone has in an inventory.
 type Membership interface {
 	HostsIn(ctx context.Context, zone, version string, names []string) (map[string]bool, error)
+	HostsOf(ctx context.Context, version string, zones []string) (map[string]int, error)
 }
 
 // believer decides which events of a zone history believes. Whoever has the Redis user of a

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -303,7 +305,19 @@ func (s *Server) followInventory(ctx context.Context) error {
 		return err
 	}
 	st.elsewhere = ""
-	switch published.Version {
+	version := published.Version
+	if version == mine.version {
+		lost, err := s.lostZones(ctx, mine)
+		if err != nil {
+			return err
+		}
+		if len(lost) > 0 {
+			s.log.Warn("zones have lost the inventory: it is published again", "zones",
+				strings.Join(lost, ","), "version", version)
+			version = ""
+		}
+	}
+	switch version {
 	case mine.version:
 	case "":
 		return s.queue.Publish(ctx, mine.version, mine.Hosts(), mine.Limits())
@@ -311,6 +325,18 @@ func (s *Server) followInventory(ctx context.Context) error {
 		st.elsewhere = otherInventory(published, mine.version)
 	}
 	return nil
+}
+
+// lostZones are those of which Redis has not all hosts, although the hub knows that the
+// inventory is published: a cluster has lost the node of that zone, and not that of the hub.
+func (s *Server) lostZones(ctx context.Context, mine *stock) ([]string, error) {
+	want := map[string]int{}
+	for _, h := range mine.Hosts() {
+		want[h.Zone]++
+	}
+	zones := slices.Sorted(maps.Keys(want))
+	has, err := s.queue.HostsOf(ctx, mine.version, zones)
+	return slices.DeleteFunc(zones, func(zone string) bool { return has[zone] >= want[zone] }), err
 }
 
 func otherInventory(p queue.Published, mine string) string {

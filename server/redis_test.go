@@ -178,6 +178,53 @@ func TestInventoryThatRedisForgotIsPublishedAgain(t *testing.T) {
 	}
 }
 
+// A cluster that has lost the node of one zone has the hub, and with it the word that the inventory
+// is published. That zone gets its hosts again all the same, at the latest before a submit.
+func TestAZoneThatLostTheInventoryGetsItAgain(t *testing.T) {
+	t.Parallel()
+	m, cfg := queuetest.StartMini(t)
+	w := start(t, setup{redis: &cfg})
+	lose := func() {
+		for _, key := range m.Keys() {
+			if strings.HasPrefix(key, "muster:{eu}:") {
+				m.Del(key)
+			}
+		}
+	}
+	hostsOf := func() map[string]int {
+		p, err := w.queue.Inventory(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := w.queue.HostsOf(t.Context(), p.Version, []string{"default", "eu"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for what, do := range map[string]func(){
+		"the duty": func() {
+			if err := w.server.Duty(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a submit": func() { w.submit(run("fw003")) },
+	} {
+		lose()
+		if n := hostsOf(); n["eu"] != 0 {
+			t.Fatalf("the zone has lost nothing: %v", n)
+		}
+		do()
+		if n := hostsOf(); n["eu"] != 2 || n["default"] != 2 {
+			t.Errorf("after %s the zones have %v hosts, want 2 each", what, n)
+		}
+	}
+	w.work("eu", succeed)
+	if text := w.log.String(); !strings.Contains(text, "zones have lost the inventory: it is published again: zones=eu") {
+		t.Errorf("the log does not say so:\n%s", text)
+	}
+}
+
 func TestInventoryOfAnotherServerIsSaid(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})

@@ -33,3 +33,23 @@ func (q *Queue) HostsIn(ctx context.Context, zone, version string, names []strin
 	}
 	return in, nil
 }
+
+// HostsOf counts the hosts that Redis has of some zones in an inventory.
+func (q *Queue) HostsOf(ctx context.Context, version string, zones []string) (map[string]int,
+	error) {
+	counts := make([]*redis.IntCmd, len(zones))
+	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, zone := range zones {
+			counts[i] = p.HLen(ctx, zoneKey(zone, "hosts:", version))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, q.say("hosts", err)
+	}
+	of := make(map[string]int, len(zones))
+	for i, zone := range zones {
+		of[zone] = int(counts[i].Val())
+	}
+	return of, nil
+}
