@@ -51,6 +51,8 @@ type Given struct {
 	Secrets map[string]seal.Text
 	Files   map[string][]byte
 	Stored  map[string]int64 // sizes of stored contents, by SHA-256 in hex
+	// Unsaid: nothing of it will run, so secrets need not be there. Their names are.
+	Unsaid bool
 }
 
 // SecretArguments are the names of those of type secret.
@@ -71,17 +73,25 @@ func (v *Values) bindSecret(a Argument, g Given) error {
 			"and in the history of the shell; %s", a.Name, a.howSecret())
 	}
 	text, ok := g.Secrets[a.Name]
-	if !ok {
+	switch {
+	case !ok && g.Unsaid:
+		v.keepSecret(a.Name, "")
+		return nil
+	case !ok:
 		return fmt.Errorf("argument %q is missing: %s; %s", a.Name, a.want(), a.howSecret())
 	}
 	if _, err := a.canonical(string(text)); err != nil {
 		return fmt.Errorf("argument %q: %w", a.Name, err)
 	}
+	v.keepSecret(a.Name, text)
+	return nil
+}
+
+func (v *Values) keepSecret(name string, text seal.Text) {
 	if v.Plain == nil {
 		v.Plain = map[string]seal.Text{}
 	}
-	v.Plain[a.Name] = text
-	return nil
+	v.Plain[name] = text
 }
 
 // bindBecome keeps the password of sudo, which is no argument. No message repeats it.

@@ -111,6 +111,9 @@ func (s *Server) foresee(ctx context.Context, in *foreseeInput) (*foreseeOutput,
 	if why := p.task.Spec.Override; why != "" {
 		f.Notes = append(f.Notes, "freezes do not hold for it: "+why)
 	}
+	if closed := p.LeftOut.Closed; closed != "" {
+		f.Notes = append(f.Notes, "left out, as no approved window is known for them: "+closed)
+	}
 	f.fill(list[last], w.Tasks[last])
 	for _, n := range forecast.Needs(w.World, w.Tasks[last]) {
 		f.Slots = append(f.Slots, SlotNeed(n))
@@ -162,11 +165,43 @@ func (s *Server) planOf(ctx context.Context, in *foreseeInput) (p plan, name str
 		return p, name, problem(err)
 	}
 	p, more := makePlan(b, setting{catalog: catalog, scene: v, operator: name, proven: proven,
-		now: s.now(), stored: stored})
+		now: s.now(), stored: stored, foretold: true})
 	if wrong = append(wrong, more...); len(wrong) > 0 {
 		return p, name, refusal(wrong)
 	}
+	if b.SkipClosed {
+		wrong, err = s.skipClosed(ctx, &p)
+	}
+	switch {
+	case err != nil:
+		return p, name, problem(err)
+	case len(wrong) > 0:
+		return p, name, refusal(wrong)
+	}
 	return p, name, nil
+}
+
+// skipClosed leaves out the hosts of a plan for which no opening is known, as a submit does.
+func (s *Server) skipClosed(ctx context.Context, p *plan) ([]error, error) {
+	if !p.task.Spec.Window {
+		return nil, nil
+	}
+	p.task.Spec.After = p.task.At
+	_, book, err := s.book(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seats, _, err := s.seats(ctx, p, nil)
+	if err != nil {
+		return nil, err
+	}
+	slots, err := s.slots(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fits := book.Fit(seats, windows.Work{Runbook: p.task.Spec.Runbook, Window: true,
+		Reserve: p.task.Spec.Reserve, Override: p.task.Spec.Override}, slots)
+	return p.leaveClosed(seats, fits, true), nil
 }
 
 // fill tells in which openings hosts are done, and which are not.

@@ -50,6 +50,7 @@ type setting struct {
 	operator string
 	proven   bool
 	now      time.Time
+	foretold bool // it is only to be told when it would be done
 }
 
 // makePlan finds out what a submit asks for, or every mistake in it. It changes
@@ -161,7 +162,7 @@ func (in setting) bind(b Submit) (scripts.Frozen, []error) {
 		return scripts.Frozen{}, mistakes("body.runbook", err)
 	}
 	values, err := runbook.BindGiven(scripts.Given{Args: b.Args, Secrets: secretTexts(b.Secrets),
-		Files: b.Files, Stored: in.stored})
+		Files: b.Files, Stored: in.stored, Unsaid: in.foretold})
 	if err != nil {
 		return scripts.Frozen{}, mistakes("body.args", err)
 	}

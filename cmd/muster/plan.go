@@ -22,14 +22,14 @@ func newPlan() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan RUNBOOK SELECTOR | plan --calibrate",
 		Short: "Tell when a task would be done, and which hosts do not fit into a window",
-		Long: `plan takes the runbook, the hosts and the arguments of muster run, also --window,
---expect and --override-freeze, but no secrets and no rule or waves. It submits
-nothing. It lets the jobs that wait, and those of the new task, run in pretended
-time: with the windows, approvals and freezes as they are agreed, the fair order of
-an overloaded queue, groups, limits, and the slots of the nodes that are there. How
-long a job takes is what the last ten successes of the same runbook with the same
-arguments took on hosts of the same model and customer, else what --expect or the
-runbook says.
+		Long: `plan takes the runbook, the hosts and the arguments of muster run, and all its flags
+on which it depends when the task is done, but no rule and no waves. It asks for no
+secret and reads none: it needs no more than their names. It submits nothing. It lets
+the jobs that wait, and those of the new task, run in pretended time: with the windows,
+approvals and freezes as they are agreed, the fair order of an overloaded queue, groups,
+limits, and the slots of the nodes that are there. How long a job takes is what the last
+ten successes of the same runbook with the same arguments took on hosts of the same
+model and customer, else what --expect or the runbook says.
 
 It holds if nothing else happens: no task comes, no node goes, nothing fails.
 
@@ -42,25 +42,16 @@ not answer.`,
   muster plan exec all --arg cmd='uname -a' --at '2026-12-01 02:00'
   muster plan exec --on 'customer=acme' --arg cmd=reboot --window --expect 5m
   muster plan exec --on fw007 --arg cmd=reboot --override-freeze 'INC-7: the cause'
+  muster plan firmware all --arg-file bundle=a.raucb --arg version=2.0 --skip-closed
   muster plan --calibrate --days 90`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: completeRunbookAndHosts,
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.on, "on", "", "`selector` of the hosts")
-	fl.StringArrayVar(&f.args, "arg", nil, "argument of the runbook, `name=value`; can be repeated")
-	fl.StringArrayVar(&f.files, "arg-file", nil, "argument of type file, `name=path`; can be repeated")
-	fl.StringVar(&f.at, "at", "", "not before this `time`: 2026-12-01T02:00:00Z, "+
-		"'2026-12-01 02:00' (local), or +90m")
-	fl.BoolVar(&f.disruptive, "disruptive", false,
-		"one host of a redundancy group at a time, whatever the runbook says")
-	fl.StringVar(&f.priority, "priority", "", "high, normal or low: the task's `share` of a queue")
-	f.addTimed(c)
+	f.addWhat(c)
+	f.addTerms(c)
 	fl.BoolVar(&calibrate, "calibrate", false, "compare plans with what happened")
 	fl.IntVar(&days, "days", days, "with --calibrate: plans of so many days")
-	completeFlagWith(c, "on", completeSelector)
-	completeFlagWith(c, "arg", completeArguments)
-	completeFlag(c, "priority", texts(jobs.Priorities())...)
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		switch {
 		case calibrate && len(args) > 0:
@@ -78,6 +69,11 @@ not answer.`,
 }
 
 func (s *session) plan(ctx context.Context, f runFlags, runbook string) error {
+	// Secrets are left where they are. One that stands on the command line is refused, as by run.
+	unread := func(string) ([]byte, error) { return nil, nil }
+	if _, err := s.takeSecrets(ctx, &f, runbook, nil, unread); err != nil {
+		return err
+	}
 	b, err := f.submit(runbook, s.now(), s.files.read)
 	if err != nil {
 		return exit(exitUsage, err)

@@ -54,15 +54,9 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: completeRunbookAndHosts,
 	}
-	fl := c.Flags()
-	fl.StringVar(&f.on, "on", "", "`selector` of the hosts")
-	fl.StringArrayVar(&f.args, "arg", nil, "`name=value`, of a secret name=@file; can be repeated")
-	fl.StringArrayVar(&f.files, "arg-file", nil,
-		"argument of type file, `name=path`; - is the standard input; can be repeated")
+	f.addWhat(c)
 	f.add(c)
 	missesItself(c, "on")
-	completeFlagWith(c, "on", completeSelector)
-	completeFlagWith(c, "arg", completeArguments)
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		if err := f.name(args); err != nil {
 			return exit(exitUsage, err)
@@ -84,8 +78,19 @@ func (f *runFlags) name(args []string) error {
 	return nil
 }
 
-// add adds the flags that say how a task is to run.
-func (f *runFlags) add(c *cobra.Command) {
+// addWhat adds the flags that say what is to run, and where.
+func (f *runFlags) addWhat(c *cobra.Command) {
+	fl := c.Flags()
+	fl.StringVar(&f.on, "on", "", "`selector` of the hosts")
+	fl.StringArrayVar(&f.args, "arg", nil, "`name=value`, of a secret name=@file; can be repeated")
+	fl.StringArrayVar(&f.files, "arg-file", nil,
+		"argument of type file, `name=path`; - is the standard input; can be repeated")
+	completeFlagWith(c, "on", completeSelector)
+	completeFlagWith(c, "arg", completeArguments)
+}
+
+// addTerms adds the flags on which it depends when a task is done, for run and plan.
+func (f *runFlags) addTerms(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.at, "at", "", "do not start before this `time`: 2026-12-01T02:00:00Z, "+
 		"'2026-12-01 02:00' (local), or +90m")
@@ -95,22 +100,28 @@ func (f *runFlags) add(c *cobra.Command) {
 		"one host of a redundancy group at a time, whatever the runbook says")
 	fl.BoolVar(&f.timed.SkipClosed, "skip-closed", false,
 		"leave out hosts for which no approved window is known, instead of refusing")
-	fl.StringVar(&f.supersedes, "supersedes", "",
-		"end what older tasks with this `key` have queued on the same hosts")
 	fl.StringVar(&f.priority, "priority", "", "high, normal or low: the task's `share` of a queue "+
 		"that is overloaded (default normal)")
+	f.addTimed(c)
+	f.only.add(c)
+	completeFlag(c, "priority", string(jobs.PriorityHigh), string(jobs.PriorityNormal),
+		string(jobs.PriorityLow))
+}
+
+// add adds the flags that say how a task is to run.
+func (f *runFlags) add(c *cobra.Command) {
+	f.addTerms(c)
+	fl := c.Flags()
+	fl.StringVar(&f.supersedes, "supersedes", "",
+		"end what older tasks with this `key` have queued on the same hosts")
 	fl.StringVar(&f.id, "id", "", "`id` of the task, to complete a submit that got no answer")
 	fl.BoolVar(&f.watch.wait, "wait", false, "wait for the end, also with -o json")
 	fl.BoolVar(&f.watch.detach, "detach", false, "print the task and do not follow it")
 	fl.StringVar(&f.become, "become-password", "",
 		"the password of sudo, where hosts have become: sudo: `@file`, @- or ask")
 	fl.BoolVar(&f.dry, "dry-run", false, "tell what would be done and do nothing")
-	f.addTimed(c)
 	f.rollout.add(c)
-	f.only.add(c)
 	c.MarkFlagsMutuallyExclusive("wait", "detach", "dry-run")
-	completeFlag(c, "priority", string(jobs.PriorityHigh), string(jobs.PriorityNormal),
-		string(jobs.PriorityLow))
 }
 
 // runFlags are the flags of run.

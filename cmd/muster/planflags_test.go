@@ -1,0 +1,45 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// notPlanned are the flags of run that plan does not take, and why.
+var notPlanned = map[string]string{
+	"id": "plan submits nothing", "wait": "nothing runs", "detach": "nothing runs",
+	"dry-run":    "a plan is one",
+	"supersedes": "it ends jobs of others, and the plan shows the queue as it is",
+	"max-failed": "nothing fails in a plan", "unreachable-ok": "nothing fails in a plan",
+	"breaker": "nothing fails in a plan", "canary": "waves wait for what nobody can foretell",
+	"waves": "likewise", "soak": "likewise", "health": "likewise", "health-arg": "likewise",
+	"gate": "a person decides", "staged": "a chain of tasks", "roll-back": "a chain of tasks",
+}
+
+// What a task of run depends on is to be had in plan, by the same flag and the same words.
+func TestPlanTakesTheFlagsOfRun(t *testing.T) {
+	t.Parallel()
+	run, plan := newRun().LocalFlags(), newPlan().LocalFlags()
+	run.VisitAll(func(f *pflag.Flag) {
+		p := plan.Lookup(f.Name)
+		switch why, left := notPlanned[f.Name]; {
+		case left && p != nil:
+			t.Errorf("plan takes --%s, and the list of what it does not take says: %s", f.Name, why)
+		case !left && p == nil:
+			t.Errorf("plan lacks --%s", f.Name)
+		case !left && (p.Usage != f.Usage || p.Value.Type() != f.Value.Type() || p.DefValue != f.DefValue):
+			t.Errorf("--%s differs: %q of run, %q of plan", f.Name, f.Usage, p.Usage)
+		}
+	})
+	for name := range notPlanned {
+		if run.Lookup(name) == nil {
+			t.Errorf("run has no --%s: take it off the list", name)
+		}
+	}
+	plan.VisitAll(func(f *pflag.Flag) {
+		if own := f.Name == "calibrate" || f.Name == "days"; run.Lookup(f.Name) == nil && !own {
+			t.Errorf("plan takes --%s, which run does not", f.Name)
+		}
+	})
+}
