@@ -82,6 +82,8 @@ func (t Timetable) Apply(a Application) (Timetable, Applied, error) {
 	for _, f := range a.Attached {
 		m.attach(f, "the files that are applied")
 	}
+	r.weigh(m.stays)
+	m.errs = append(m.errs, r.errs...)
 	if err := errors.Join(m.errs...); err != nil {
 		return t, Applied{}, err
 	}
@@ -98,6 +100,7 @@ type merger struct {
 	names    map[string]item // what the files name
 	owners   map[string]bool // to whom that belongs
 	reader   *reader         // of the files
+	stays    Agreed          // of what is in force, beside them
 	files    []File
 	attached []File
 	left     []string
@@ -132,6 +135,7 @@ func (m *merger) keep(f File, attached []File) {
 		}
 		stay++
 	}
+	m.stay(agreed, gone)
 	if stay == 0 {
 		return
 	}
@@ -151,6 +155,20 @@ func (m *merger) keep(f File, attached []File) {
 				m.attach(attached[i], f.Name)
 				break
 			}
+		}
+	}
+}
+
+// stay notes what of a file stays in force.
+func (m *merger) stay(agreed Agreed, gone map[string]bool) {
+	for _, w := range agreed.Windows {
+		if !gone["window "+w.Name] {
+			m.stays.Windows = append(m.stays.Windows, w)
+		}
+	}
+	for _, f := range agreed.Freezes {
+		if !gone["freeze "+f.Name] {
+			m.stays.Freezes = append(m.stays.Freezes, f)
 		}
 	}
 }

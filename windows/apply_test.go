@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -176,5 +177,34 @@ func TestTheBasisIsOfWhatTheFilesAreAbout(t *testing.T) {
 		if got := basis(other) == before; got != same {
 			t.Errorf("%s: the same basis: %t, want %t", text, got, same)
 		}
+	}
+}
+
+// What stays in force counts with what is applied: each worker reads both.
+func TestTheLimitIsOfWhatIsInForceThen(t *testing.T) {
+	t.Parallel()
+	many := func(name string, n int) string {
+		text := "windows:\n"
+		for i := range n {
+			text += fmt.Sprintf("- {name: %s%d, customer: acme, zone: UTC, start: '0 2 * * *', length: 1h}\n", name, i)
+		}
+		return text
+	}
+	table, _, err := Timetable{}.Apply(Application{Files: []File{{"a.yaml", many("a", scopeMax-1)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err = table.Apply(Application{Files: []File{{"b.yaml", many("b", 1)}}}); err != nil {
+		t.Error(err)
+	}
+	b := Application{Files: []File{{"b.yaml", many("b", 2)}}}
+	want := "b.yaml:2: 2001 windows, freezes and events of calendars for customer acme (window b0, window b1, 1999 of " +
+		"them in force already and not in the files): at most 2000"
+	if _, _, err = table.Apply(b); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v", err)
+	}
+	b.Prune = true
+	if _, _, err = table.Apply(b); err != nil {
+		t.Errorf("in their place: %v", err)
 	}
 }

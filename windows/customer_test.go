@@ -42,6 +42,14 @@ func TestAWindowOpensOnlyForTheCustomerWhoApprovedIt(t *testing.T) {
 			open: map[string]bool{}, holding: map[string][]string{"g1": {"own"}}},
 		{name: "by acme, and void", approvals: []Approval{by("x", "site", site.Hash(), "acme").Void(now, "changed")},
 			open: map[string]bool{}, holding: map[string][]string{"a1": {"site"}, "g1": {"own"}}},
+		{name: "withdrawn by globex: as before its approval", approvals: []Approval{
+			by("x", "site", site.Hash(), "acme"), ownApproved},
+			open:    map[string]bool{"a1": true},
+			holding: map[string][]string{"a1": {"site"}, "g1": {"own"}}},
+		{name: "one of two withdrawn", approvals: []Approval{
+			by("z", "site", site.Hash(), "globex").Void(now, "changed"), ownApproved},
+			open:    map[string]bool{},
+			holding: map[string][]string{"g1": {"site"}}},
 		{name: "kept of an older muster", approvals: []Approval{by("x", "site", site.Hash(), "")},
 			open:    map[string]bool{"a1": true, "g1": true},
 			holding: map[string][]string{"a1": {"site"}, "g1": {"site"}}},

@@ -63,7 +63,7 @@ func (r *reader) all(files []File) (Agreed, error) {
 		r.read(f)
 	}
 	if !r.kept {
-		r.weigh()
+		r.weigh(Agreed{})
 	}
 	return r.agreed, errors.Join(r.errs...)
 }

@@ -138,6 +138,9 @@ func ParseSchedules(files []File, check RolloutCheck) ([]Entry, error) {
 	return all, errors.Join(r.errs...)
 }
 
+// expectMax bounds how long a task may be said to take, as a submit does.
+const expectMax = 168 * time.Hour
+
 // jitterMax bounds how much later than a tick its task begins.
 const jitterMax = 24 * time.Hour
 
@@ -191,7 +194,9 @@ func (r *reader) schedule(n *yaml.Node) (Entry, bool) {
 		e.Expire = d.String()
 	}
 	if d := r.duration(f["expect"]); d > 0 {
-		e.Expect = d.String()
+		if e.Expect = d.String(); d > expectMax {
+			r.mistake(f["expect"], "expect %s: at most 168h, as of a submit", d)
+		}
 	}
 	if e.Cron != "" {
 		if _, err := ParseScheduleTimes(e.Name, e.Cron); err != nil {

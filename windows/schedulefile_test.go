@@ -215,3 +215,15 @@ func TestTheExampleIsRight(t *testing.T) {
 		t.Errorf("%d schedules, %v", len(list), err)
 	}
 }
+
+// What a submit would refuse at each tick is refused when it is applied.
+func TestAScheduleMayNotTakeLongerThanASubmitMay(t *testing.T) {
+	t.Parallel()
+	for expect, ok := range map[string]bool{"168h": true, "168h1s": false} {
+		_, err := ParseSchedules([]File{{"s.yaml", "schedules:\n- {name: s, cron: '@daily', zone: UTC, runbook: exec, " +
+			"on: all, expect: " + expect + "}\n"}}, nil)
+		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "s.yaml:2: expect 168h0m1s: at most 168h") {
+			t.Errorf("%s: %v", expect, err)
+		}
+	}
+}

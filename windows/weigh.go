@@ -10,11 +10,12 @@ import (
 // reads all of them before it begins anything there, 1,000 in about 3 ms.
 const scopeMax = 2000
 
-// weigh refuses what would cost all workers of a scope too much.
-func (r *reader) weigh() {
+// weigh refuses what would cost all workers of a scope too much: what is read together with what
+// stays in force beside it.
+func (r *reader) weigh(stays Agreed) {
 	type weight struct {
-		n  int
-		of []string // what makes it up
+		n, stay int
+		of      []string // what makes it up, of what is read
 	}
 	all := map[Scope]*weight{}
 	add := func(s Scope, of string, events int) {
@@ -24,11 +25,23 @@ func (r *reader) weigh() {
 		all[s].n += max(events, 1)
 		all[s].of = append(all[s].of, of)
 	}
+	stay := func(s Scope, events int) {
+		if all[s] != nil { // what the files do not touch is not theirs to mend
+			all[s].n += max(events, 1)
+			all[s].stay += max(events, 1)
+		}
+	}
 	for _, w := range r.agreed.Windows {
 		add(w.For, "window "+w.Name, len(w.Times.Events))
 	}
 	for _, f := range r.agreed.Freezes {
 		add(f.For, "freeze "+f.Name, len(f.Events))
+	}
+	for _, w := range stays.Windows {
+		stay(w.For, len(w.Times.Events))
+	}
+	for _, f := range stays.Freezes {
+		stay(f.For, len(f.Events))
 	}
 	for s, w := range all {
 		if w.n <= scopeMax {
@@ -36,9 +49,13 @@ func (r *reader) weigh() {
 		}
 		slices.Sort(w.of)
 		at := r.names[strings.Replace(w.of[0], " ", "", 1)]
+		more := ""
+		if w.stay > 0 {
+			more = fmt.Sprintf(", %d of them in force already and not in the files", w.stay)
+		}
 		r.errs = append(r.errs, fmt.Errorf("%s: %d windows, freezes and events of calendars for %s "+
-			"(%s): at most %d, because each worker reads them before it begins a job there; leave out "+
+			"(%s%s): at most %d, because each worker reads them before it begins a job there; leave out "+
 			"events that are over, or write one that comes again for many that do not", at, w.n, s,
-			clip(strings.Join(w.of, ", ")), scopeMax))
+			clip(strings.Join(w.of, ", ")), more, scopeMax))
 	}
 }
