@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -52,7 +53,13 @@ func problem(err error) error {
 	case errors.Is(err, context.Canceled):
 		return huma.NewError(statusGone, "the client went away")
 	}
-	return away(err.Error())
+	return away(untimely(err))
+}
+
+// untimely is an error of Redis or of history in words: that of a context says nothing of what was
+// waited for.
+func untimely(err error) string {
+	return strings.ReplaceAll(err.Error(), context.DeadlineExceeded.Error(), "no answer in time")
 }
 
 // away is the answer while Redis cannot be used.

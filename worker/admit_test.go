@@ -268,12 +268,14 @@ func TestAJobBeginsOnlyWhenItMay(t *testing.T) {
 				s.times.set(daily("0 0", "1h"))
 				s.times.texts = true
 			}},
-		{name: "to read it takes for ever", kind: jobs.KindDefer, delay: doubtDelay, why: "deadline exceeded",
+		{name: "to read it takes for ever", kind: jobs.KindDefer, delay: doubtDelay,
+			why: "what is agreed about times is not known: no answer from Redis within 10s",
 			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) {
 				s.times.set(daily("0 0", "1h"))
 				s.times.long = time.Minute
 			}},
-		{name: "the answer takes too long", kind: jobs.KindDefer, delay: doubtDelay, why: "deadline exceeded",
+		{name: "the answer takes too long", kind: jobs.KindDefer, delay: doubtDelay,
+			why: "what is agreed about times is not known: no answer from Redis within 1.",
 			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) {
 				s.times.set(daily("0 0", "1h"))
 				s.times.slow = 3 * time.Second

@@ -167,12 +167,13 @@ func (a *agreed) follow(ctx context.Context, scopes []windows.Scope) error {
 }
 
 func (a *agreed) ask(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, agreedMax-agreedEvery/2)
+	const within = agreedMax - agreedEvery/2
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	sent := a.clock()
 	last, err := a.Agreed(ctx)
 	if err != nil {
-		return err
+		return noAnswer(err, within)
 	}
 	a.last, a.sent, a.asked = last, sent, true
 	return nil
@@ -186,7 +187,7 @@ func (a *agreed) learn(ctx context.Context, scopes []windows.Scope) error {
 	defer cancel()
 	x, err := a.Excerpts(ctx, scopes)
 	if err != nil {
-		return err
+		return noAnswer(err, learnMax)
 	}
 	return a.known.take(scopes, x)
 }
@@ -210,7 +211,7 @@ func (a *agreed) estimate(ctx context.Context, field string) (time.Duration, err
 	now := a.clock()
 	is, known, err := a.Estimate(ctx, field)
 	if err != nil {
-		return 0, err
+		return 0, noAnswer(err, agreedMax)
 	}
 	if !known {
 		is.P90 = 0

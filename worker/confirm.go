@@ -253,7 +253,8 @@ func (a *attempt) unproven(ctx context.Context, f facts, state scripts.Confirmat
 
 // tries does a probe.
 func (a *attempt) tries(ctx context.Context, p scripts.Probe) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTime,
+		fmt.Errorf("the probe was not over within %s", probeTime))
 	defer cancel()
 	if p.TCP != "" {
 		return remote.TCP(ctx, p.TCP)

@@ -79,12 +79,14 @@ func (a *attempt) quote(text string) { a.said.add(remote.Output{Head: []byte(tex
 func (a *attempt) hearGate(ctx context.Context, ask func(context.Context, string, jobs.ID, int) (
 	jobs.GateAnswer, error)) (jobs.GateAnswer, error) {
 	for tries := 1; ; tries++ {
-		call, cancel := context.WithTimeout(ctx, min(a.cfg.Call, a.lease.left()))
+		within := min(a.cfg.Call, a.lease.left())
+		call, cancel := context.WithTimeout(ctx, within)
 		answer, err := ask(call, a.zone, a.grant.Job, a.step)
 		cancel()
 		if err == nil {
 			return answer, nil
 		}
+		err = noAnswer(err, within)
 		timer := time.NewTimer(pause(tries, rand.Float64()))
 		select {
 		case <-timer.C:

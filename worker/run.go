@@ -309,7 +309,8 @@ func (a *attempt) tells() bool {
 func (a *attempt) connect(ctx context.Context) (Conn, error) {
 	dial := func(ctx context.Context) (Conn, error) {
 		defer a.on(jobs.Connecting)()
-		ctx, cancel := context.WithTimeout(ctx, jobs.ConnectAllowance)
+		ctx, cancel := context.WithTimeoutCause(ctx, jobs.ConnectAllowance,
+			fmt.Errorf("no connection within %s", jobs.ConnectAllowance))
 		defer cancel()
 		return a.dial(ctx, a.Dial, *a.grant.Host)
 	}
@@ -354,9 +355,11 @@ func (a *attempt) checkpoint(ctx context.Context) (jobs.Verdict, error) {
 
 // ask asks once.
 func (a *attempt) ask(ctx context.Context, q jobs.Checkpoint) (jobs.Verdict, error) {
-	ctx, cancel := context.WithTimeout(ctx, min(a.cfg.Call, a.lease.left()))
+	within := min(a.cfg.Call, a.lease.left())
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	return a.Queue.Checkpoint(ctx, a.zone, q)
+	v, err := a.Queue.Checkpoint(ctx, a.zone, q)
+	return v, noAnswer(err, within)
 }
 
 // tell lets the clerk report the new deadline.

@@ -122,7 +122,7 @@ func (c *clerk) halt(answer stopsAnswer) {
 		if now := c.Clock(); s.told == 0 || now-s.told >= time.Minute {
 			s.told = now
 			c.Log.Warn("no answer from the queue, it is not known which jobs are cancelled",
-				"zone", c.calls.zone, "error", answer.err)
+				"zone", c.calls.zone, "error", noAnswer(answer.err, c.cfg.Call))
 		}
 		return
 	}

@@ -2,8 +2,11 @@ package worker
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"muster/fleet/remote"
@@ -102,6 +105,18 @@ func reason(err error) string {
 		return "connect " + e.Addr + ": " + e.Err.Error()
 	}
 	return e.Err.Error()
+}
+
+// noAnswer says of a question to Redis that had so much time why there is no answer. Any other
+// trouble it returns as it is.
+func noAnswer(err error, within time.Duration) error {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no answer from Redis within %s", within.Round(time.Millisecond))
+	case errors.Is(err, context.Canceled):
+		return errors.New("the question to Redis was called off")
+	}
+	return err
 }
 
 // also puts more words behind a colon, if there are any.

@@ -122,7 +122,8 @@ func (s *session) checkLive(ctx context.Context, f liveFlags, on string) error {
 
 // checkHost connects to a host, asks it, and judges.
 func checkHost(ctx context.Context, client *remote.Client, f liveFlags, h fleet.Host) checked {
-	ctx, cancel := context.WithTimeout(ctx, f.within)
+	ctx, cancel := context.WithTimeoutCause(ctx, f.within,
+		fmt.Errorf("it was not done within %s", f.within))
 	defer cancel()
 	begun := time.Now()
 	findings := visitHost(ctx, client, f, h)

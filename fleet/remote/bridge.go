@@ -58,7 +58,7 @@ func (b *bridges) cross(ctx context.Context, way []fleet.Hop) (*bridge, error) {
 	case <-used.ready:
 	case <-ctx.Done():
 		b.giveBack(used)
-		return nil, context.Cause(ctx)
+		return nil, ended(ctx)
 	}
 	if used.err != nil {
 		b.giveBack(used)
@@ -236,7 +236,7 @@ func (b *bridge) openWay(ctx context.Context, h fleet.Hop) (
 	case a := <-answers:
 		return a.ch, a.reqs, a.err
 	case <-ctx.Done():
-		return nil, nil, context.Cause(ctx)
+		return nil, nil, ended(ctx)
 	}
 }
 
@@ -247,8 +247,8 @@ func (b *bridge) explain(err error, limit time.Duration) (Kind, error) {
 	case errors.Is(err, errUnanswered):
 		return KindThrottled, fmt.Errorf("jump host %s: %w", b.name, err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return KindUnreachable, fmt.Errorf("no answer to TCP from behind jump host %s within %s: %w",
-			b.name, limit, err)
+		return KindUnreachable, fmt.Errorf("no answer to TCP from behind jump host %s within %s",
+			b.name, limit)
 	case !errors.As(err, &refused):
 		wait(b.conn.done, b.conn.cfg.Drain) // the next one must find it fallen
 		if why := b.conn.why(); why != nil {

@@ -119,7 +119,7 @@ func (c *Conn) why() error {
 // enter waits for a free session slot.
 func (c *Conn) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return ended(ctx)
 	}
 	if err := c.why(); err != nil {
 		return err // it may not have ended yet, but it will
@@ -128,7 +128,7 @@ func (c *Conn) enter(ctx context.Context) error {
 	case c.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ended(ctx)
 	case <-c.done:
 		return c.why()
 	}

@@ -68,7 +68,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ended(ctx)
 	}
 }
 
@@ -123,14 +123,14 @@ func (v *visit) try(ctx context.Context) (conn *Conn, failed error) {
 	}
 	if err := v.client.logins.enter(ctx, v.door); err != nil {
 		v.client.bridges.giveBack(over)
-		return nil, v.to.fault("connect", KindCancelled, err)
+		return nil, v.to.fault("connect", KindCancelled, awaiting(err))
 	}
 	defer func() { v.client.logins.leave(v.door, KindOf(failed)) }()
 	if v.jump {
 		place, err := v.client.doors.enter(ctx, v.door)
 		if err != nil {
 			v.client.bridges.giveBack(over)
-			return nil, v.to.fault("connect", KindCancelled, err)
+			return nil, v.to.fault("connect", KindCancelled, awaiting(err))
 		}
 		defer func() { place.leave(KindOf(failed)) }()
 	}
@@ -148,6 +148,11 @@ func (v *visit) try(ctx context.Context) (conn *Conn, failed error) {
 	}
 	hs := handshake{visit: v, cfg: v.client.cfg, login: login, wire: w}
 	return hs.do(ctx)
+}
+
+// awaiting is why a login was not tried: others were before it.
+func awaiting(err error) error {
+	return fmt.Errorf("%w: it waited for other logins there", err)
 }
 
 // hindered is about a jump host that cannot be used. What is wrong with it is wrong
@@ -174,9 +179,13 @@ func (v *visit) reach(ctx context.Context, over *bridge) (*wire, error) {
 	defer cancel()
 
 	nc, err := v.client.dial(limited, "tcp", v.to.addr)
+	if why := ended(ctx); err != nil && why != nil {
+		return nil, v.to.fault("connect", KindCancelled,
+			fmt.Errorf("%w: there was no answer to TCP yet", why))
+	}
 	if err != nil {
 		kind, err := explainDial(err, limit)
-		return nil, v.to.fault("connect", cancelledOr(ctx, kind), err)
+		return nil, v.to.fault("connect", kind, err)
 	}
 	return newWire(nc), nil
 }
@@ -197,7 +206,8 @@ func (h *handshake) do(ctx context.Context) (*Conn, error) {
 	conn, chans, reqs, err := h.shake()
 	if !stop() {
 		h.wire.Close()
-		return nil, h.to.fault("connect", KindCancelled, context.Cause(ctx))
+		return nil, h.to.fault("connect", KindCancelled,
+			fmt.Errorf("%w: the login was not finished yet", ended(ctx)))
 	}
 	if err != nil {
 		h.wire.Close()

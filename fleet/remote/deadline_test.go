@@ -255,7 +255,7 @@ func TestCancelEndsEveryPhase(t *testing.T) {
 			defer cancel()
 			start := time.Now()
 			_, err := client.Connect(ctx, host)
-			wantKind(t, err, KindCancelled, false, "deadline exceeded")
+			wantKind(t, err, KindCancelled, false, "it took longer than it may: the login was not finished yet")
 			took(t, start, 300*time.Millisecond)
 		})
 	})
@@ -273,7 +273,7 @@ func TestCancelEndsEveryPhase(t *testing.T) {
 			defer cancel()
 			start := time.Now()
 			_, err = conn.Run(ctx, Command{Shell: "true", Bound: time.Minute})
-			wantKind(t, err, KindCancelled, true, "deadline exceeded")
+			wantKind(t, err, KindCancelled, true, "it took longer than it may")
 			took(t, start, 300*time.Millisecond)
 
 			_, err = conn.Run(t.Context(), Command{Shell: "true", Bound: time.Minute})

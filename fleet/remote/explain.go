@@ -30,8 +30,7 @@ func explainDial(err error, limit time.Duration) (Kind, error) {
 	case errors.Is(err, syscall.ECONNRESET):
 		return explainGreeting(syscall.ECONNRESET, nil, limit)
 	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
-		return KindUnreachable, fmt.Errorf("no answer to TCP within %s: %w",
-			limit, context.DeadlineExceeded)
+		return KindUnreachable, fmt.Errorf("no answer to TCP within %s", limit)
 	case errors.As(err, &dns):
 		return KindUnreachable, fmt.Errorf("name of the host: %w", dns)
 	case errors.As(err, &errno):

@@ -58,7 +58,7 @@ func (n *nodeDoors) enter(ctx context.Context, name string) (*nodePlace, error) 
 		}
 		wait := doorPoll/2 + rand.N(doorPoll)
 		if err := n.pause(limited, wait); err != nil {
-			return p, context.Cause(ctx) // nil: it took too long
+			return p, ended(ctx) // nil: it took too long
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (d *pace) after(kind Kind, most int) {
 // enter waits until there is room at a door. Whoever has entered must leave.
 func (p *pacers) enter(ctx context.Context, name string) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return ended(ctx)
 	}
 	p.mu.Lock()
 	d := p.doors[name]
@@ -102,11 +102,11 @@ func (p *pacers) enter(ctx context.Context, name string) error {
 	defer p.mu.Unlock()
 	if i := slices.Index(d.waiting, turn); i >= 0 {
 		d.waiting = slices.Delete(d.waiting, i, i+1)
-		return context.Cause(ctx)
+		return ended(ctx)
 	}
 	d.inside-- // our turn came in that moment: it is somebody else's
 	p.admit(name, d)
-	return context.Cause(ctx)
+	return ended(ctx)
 }
 
 // leave gives the place back and tells how it went.

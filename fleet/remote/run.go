@@ -115,7 +115,7 @@ func (c *Conn) run(ctx context.Context, op string, cmd Command) (Result, error) 
 	if err := c.enter(ctx); err != nil {
 		return nothing, c.to.fault(op, cancelledOr(ctx, KindUnreachable), err)
 	}
-	stop := context.AfterFunc(ctx, func() { c.fail(context.Cause(ctx)) })
+	stop := context.AfterFunc(ctx, func() { c.fail(ended(ctx)) })
 	defer stop()
 	o := c.obey(cmd.Stop, cmd.mayRun())
 	defer o.end()
@@ -224,7 +224,7 @@ func overBound(bound time.Duration) error {
 func (s *session) lost(ctx context.Context, op string) error {
 	c := s.conn
 	if ctx.Err() != nil {
-		return c.to.faultSent(op, KindCancelled, context.Cause(ctx))
+		return c.to.faultSent(op, KindCancelled, ended(ctx))
 	}
 	// A connection that ends takes its sessions with it first: give it a moment,
 	// to tell that from a session that ended alone.

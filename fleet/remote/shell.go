@@ -39,7 +39,7 @@ func (c *Conn) Shell(ctx context.Context, t Terminal) (code int, err error) {
 		return noExit, c.to.fault(op, cancelledOr(ctx, KindUnreachable), err)
 	}
 	defer func() { <-c.slots }()
-	stop := context.AfterFunc(ctx, func() { c.fail(context.Cause(ctx)) })
+	stop := context.AfterFunc(ctx, func() { c.fail(ended(ctx)) })
 	defer stop()
 
 	s, err := c.openShell(t)
@@ -55,7 +55,7 @@ func (c *Conn) Shell(ctx context.Context, t Terminal) (code int, err error) {
 		return e.code, nil
 	}
 	if ctx.Err() != nil {
-		return noExit, c.to.faultSent(op, KindCancelled, context.Cause(ctx))
+		return noExit, c.to.faultSent(op, KindCancelled, ended(ctx))
 	}
 	return noExit, c.to.faultSent(op, KindLost, s.whyLost())
 }
