@@ -54,6 +54,7 @@ type Lack struct {
 	Why   string `json:"why"`             // who has it since when, and what a person can do
 	Count int    `json:"count"`           // jobs
 	Hosts string `json:"hosts"`           // of them, folded
+	Order bool   `json:"order,omitempty"` // it is one of those of which GET /v1/pauses tells
 }
 
 // Limit is a named bound of how many jobs may use something at a time.

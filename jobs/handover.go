@@ -42,6 +42,13 @@ type Loss struct {
 	Why  string // "killed by signal 9", "out of memory", "exit 2", "vanished while no master ran"
 }
 
+// The states of a node that takes no jobs.
+const (
+	NodeGone     = "gone"     // it was not heard of for 15 s
+	NodeDraining = "draining" // it ends what it has in hand
+	NodeStopping = "stopping" // it is about to be gone
+)
+
 // Node is what a master tells about itself with every beat.
 type Node struct {
 	ID       string   `json:"id"`

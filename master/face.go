@@ -147,9 +147,9 @@ func (n *node) stateName() string {
 	case running:
 		return "running"
 	case draining:
-		return "draining"
+		return jobs.NodeDraining
 	}
-	return "stopping"
+	return jobs.NodeStopping
 }
 
 // gone takes the node from the hub.

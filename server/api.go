@@ -163,7 +163,7 @@ type Summary struct {
 	Task    jobs.TaskInfo `json:"task"`
 	Groups  []Alike       `json:"groups"`
 	AtGates int           `json:"at_gates,omitempty"` // jobs that stand at a gate which nobody has answered
-	Waits   []jobs.Lack   `json:"waits,omitempty"`    // what its jobs wait for that others have
+	Waits   []jobs.Lack   `json:"waits,omitempty"`    // why its jobs do not run, but for windows
 	// Awaits is for which windows and freezes its jobs wait, the first opening first.
 	Awaits []jobs.Appointment `json:"awaits,omitempty"`
 }
@@ -171,6 +171,8 @@ type Summary struct {
 // LackList is the answer of GET /v1/tasks/{task}/waits.
 type LackList struct {
 	Waits []jobs.Lack `json:"waits"`
+	// Awaits is for which windows and freezes jobs wait.
+	Awaits []jobs.Appointment `json:"awaits,omitempty"`
 }
 
 // Said is what a host said, an event of GET /v1/tasks/{task}/output.
@@ -250,6 +252,7 @@ type Zone struct {
 	Owes    bool      `json:"asks_history,omitempty" doc:"frozen until history was asked what has ended"`
 	Halted  string    `json:"halted,omitempty"`
 	Paused  string    `json:"paused,omitempty"`
+	NoNode  string    `json:"no_node,omitempty" doc:"that no node works there, and since when"`
 	jobs.Sharing
 	Deferred jobs.Deferrals `json:"deferred" doc:"jobs that wait for a time of their own"`
 }

@@ -30,6 +30,7 @@ type awaiting struct {
 	doubt  string // why nobody can tell; empty: somebody can
 	specs  map[jobs.TaskID]jobs.Spec
 	groups map[awaitKey]*awaitGroup
+	ahead  map[jobs.ID]bool // jobs that wait for what is still to come
 }
 
 // awaitKey is what jobs of one group have in common.
@@ -47,7 +48,8 @@ type awaitGroup struct {
 
 // awaiting begins a look. What is agreed may not be known: then it says so of all that wait.
 func (s *Server) awaiting(ctx context.Context) *awaiting {
-	a := &awaiting{Server: s, specs: map[jobs.TaskID]jobs.Spec{}, groups: map[awaitKey]*awaitGroup{}}
+	a := &awaiting{Server: s, specs: map[jobs.TaskID]jobs.Spec{}, groups: map[awaitKey]*awaitGroup{},
+		ahead: map[jobs.ID]bool{}}
 	_, book, err := s.book(ctx)
 	if err == nil {
 		a.book, a.waiter = book, book.Waiter(s.now())
@@ -130,6 +132,8 @@ func (a *awaiting) count(task jobs.TaskID, spec jobs.Spec, j jobs.JobInfo, w win
 	if w.Why == "" && len(w.Windows) == 0 {
 		return // it waits for its own time alone
 	}
+	// A window that is open already is not what keeps a job.
+	a.ahead[j.ID] = w.Why != "" || w.Start.After(a.now())
 	key := awaitKey{task, w.Start, w.End, strings.Join(w.Windows, " "), w.Why}
 	g := a.groups[key]
 	if g == nil {

@@ -231,7 +231,7 @@ func infoOf(c jobs.Chain, seen jobs.ChainSeen) *jobs.ChainInfo {
 func (s *Server) fullInfo(ctx context.Context, c jobs.Chain, seen jobs.ChainSeen) (
 	*jobs.ChainInfo, error) {
 	do, undo := map[string]*jobs.JobInfo{}, map[string]*jobs.JobInfo{}
-	var waiting lacking
+	waiting := s.lacking(nil)
 	read := func(t *jobs.TaskInfo, into map[string]*jobs.JobInfo) error {
 		if t == nil || t.Total == 0 {
 			return nil
@@ -239,16 +239,18 @@ func (s *Server) fullInfo(ctx context.Context, c jobs.Chain, seen jobs.ChainSeen
 		return s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 			for _, j := range chunk {
 				into[j.Host] = &j
-				waiting.add(j)
 			}
-			return nil
+			return waiting.add(ctx, chunk)
 		})
 	}
 	if err := errors.Join(read(seen.Do, do), read(seen.Undo, undo)); err != nil {
 		return nil, err
 	}
 	if t := seen.Stage; t != nil && t.State != jobs.TaskEnded {
-		if err := s.queue.EachJob(ctx, t.Task, 0, jobsMax, waiting.all); err != nil {
+		err := s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+			return waiting.add(ctx, chunk)
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -265,7 +267,6 @@ func (s *Server) fullInfo(ctx context.Context, c jobs.Chain, seen jobs.ChainSeen
 	for fate, names := range hosts {
 		i.Fates[fate] = fleet.Fold(names)
 	}
-	var err error
-	i.Waits, err = s.lacks(ctx, waiting)
-	return i, err
+	i.Waits = waiting.list()
+	return i, nil
 }

@@ -52,6 +52,7 @@ func TestAPauseKeepsJobsFromStartingUntilItsEnd(t *testing.T) {
 	t.Parallel()
 	eachRedis(t, func(t *testing.T, cfg queue.Config) {
 		w := start(t, setup{redis: &cfg})
+		w.manned()
 		task := w.submit(run("fw*")).Task // two in default, one in eu; all of acme
 		const note = "paused by alice (unproven): a fire"
 		for _, c := range []struct {
@@ -110,6 +111,7 @@ func filled(p server.PauseList) server.PauseList {
 	if p.Tasks == nil {
 		p.Tasks = map[jobs.TaskID]string{}
 	}
+	p.NoNode = map[string]string{}
 	return p
 }
 

@@ -110,6 +110,7 @@ func (s *Server) tend(ctx context.Context) error {
 		note(s.tendBlobs(ctx))
 		note(s.forgetFacts(ctx))
 	}
+	note(s.queue.NoteStaff(ctx))
 	_, err = s.queue.PutExcerpts(ctx)
 	note(err)
 	note(s.moveAppointments(ctx))

@@ -68,6 +68,10 @@ func (s *Server) depths(ctx context.Context, _ *nothing) (*queueOutput, error) {
 	if err != nil {
 		return nil, problem(err)
 	}
+	missing, err := s.noNode(ctx, "")
+	if err != nil {
+		return nil, problem(err)
+	}
 	out := &queueOutput{QueueInfo{Zones: make([]Zone, 0, len(zones))}}
 	for _, zone := range zones {
 		d, err := s.queue.Depth(ctx, zone)
@@ -75,6 +79,7 @@ func (s *Server) depths(ctx context.Context, _ *nothing) (*queueOutput, error) {
 			return nil, problem(err)
 		}
 		z := zoneOf(d)
+		z.NoNode = missing[zone]
 		if z.Deferred, err = s.deferrals(ctx, zone); err != nil {
 			return nil, problem(err)
 		}
@@ -168,6 +173,9 @@ func (s *Server) health(ctx context.Context, in *healthInput) (*healthOutput, er
 			out.Body.Doubt = true
 		}
 		if text := s.stock.complaint(s.now()); text != "" {
+			wrong = append(wrong, text)
+		}
+		if text := s.unstaffed(ctx); text != "" {
 			wrong = append(wrong, text)
 		}
 		for _, stops := range []string{s.lostAgreed(ctx), s.owing(ctx)} {

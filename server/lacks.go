@@ -1,15 +1,22 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"muster/fleet"
 	"muster/jobs"
+	"muster/jobs/queue"
 )
 
-// lacksMax is how many jobs that wait for something are asked what it is: each costs some
-// calls, and many of a task mostly wait for the same.
-const lacksMax = 8
+const (
+	// lacksMax is how many jobs that wait for what another has are asked what it is: each costs
+	// some calls, and many of a task mostly wait for the same.
+	lacksMax = 8
+	// lacksShown is how many reasons of a task are told apart.
+	lacksShown = 20
+)
 
 type (
 	lacksInput struct {
@@ -24,69 +31,115 @@ func (s *Server) waits(ctx context.Context, in *lacksInput) (*lacksOutput, error
 	if err != nil {
 		return nil, err
 	}
-	var l lacking
+	later := s.awaiting(ctx)
+	l := s.lacking(later)
 	if !past && t.State != jobs.TaskEnded {
-		if err := s.queue.EachJob(ctx, t.Task, 0, jobsMax, l.all); err != nil {
+		err := s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(list []jobs.JobInfo) error {
+			if err := later.add(ctx, t, list); err != nil {
+				return err
+			}
+			return l.add(ctx, list)
+		})
+		if err != nil {
 			return nil, problem(err)
 		}
 	}
-	list, err := s.lacks(ctx, l)
-	if err != nil {
-		return nil, problem(err)
-	}
-	return &lacksOutput{LackList{list}}, nil
+	return &lacksOutput{LackList{l.list(), later.list()}}, nil
 }
 
-// lacking gathers jobs that wait for what others have.
+// lacking gathers why jobs do not run, and which ones for the same reason.
 type lacking struct {
-	ids  []jobs.ID // the first ones
-	more []string  // hosts of the others
+	*Server
+	later  *awaiting // tells which jobs wait for a window or a freeze; nil: nobody asked
+	asked  int       // jobs that were asked what another one has
+	groups map[lackKey]*lackGroup
+	order  []*lackGroup
+	more   []string // hosts of those that were not asked
 }
 
-func (l *lacking) add(j jobs.JobInfo) {
+// lackKey is what jobs of one group have in common.
+type lackKey struct {
+	why   string // without what names one host
+	order bool
+}
+
+type lackGroup struct {
+	jobs.Lack
+	why   string // that of the key
+	hosts []string
+}
+
+// lacking begins a look. Of jobs that later knows to wait for a window their own reason, which is
+// that, is left out.
+func (s *Server) lacking(later *awaiting) *lacking {
+	return &lacking{Server: s, later: later, groups: map[lackKey]*lackGroup{}}
+}
+
+// add looks at jobs of one task. One that has ended or that runs waits for nothing.
+func (l *lacking) add(ctx context.Context, list []jobs.JobInfo) error {
+	wait := slices.DeleteFunc(slices.Clone(list), func(j jobs.JobInfo) bool {
+		return j.State == jobs.Ended || j.State == jobs.Running || j.Gate != nil && j.Gate.Answer == ""
+	})
+	return l.explain(ctx, wait, max(lacksMax-l.asked, 0), l.note)
+}
+
+// note counts one job by each of its reasons.
+func (l *lacking) note(j jobs.JobInfo, r queue.Reasons) {
+	l.count(j, lackKey{r.Orders, true}, r.Orders)
+	l.count(j, lackKey{why: r.Shut}, r.Shut)
+	own := lackKey{why: impersonal(r.Own, j.Host, l.address(j.Host))}
 	switch {
-	case j.State != jobs.Blocked:
-	case len(l.ids) < lacksMax:
-		l.ids = append(l.ids, j.ID)
-	default:
+	case j.State == jobs.Blocked && l.asked >= lacksMax:
 		l.more = append(l.more, j.Host)
+	case j.State == jobs.Blocked:
+		l.asked++
+		l.count(j, own, r.Own)
+	case j.State == jobs.Queued, l.later != nil && l.later.ahead[j.ID]:
+		// It waits for its time alone.
+	default:
+		l.count(j, own, r.Own)
 	}
 }
 
-func (l *lacking) all(list []jobs.JobInfo) error {
-	for _, j := range list {
-		l.add(j)
+func (l *lacking) count(j jobs.JobInfo, key lackKey, why string) {
+	if why == "" {
+		return
 	}
-	return nil
-}
-
-// lacks says what they wait for. One that has gone on meanwhile is left out.
-func (s *Server) lacks(ctx context.Context, l lacking) ([]jobs.Lack, error) {
-	out := []jobs.Lack{}
-	hosts := map[string][]string{}
-	waits := map[string]string{}
-	var order []string
-	for _, id := range l.ids {
-		j, err := s.queue.Job(ctx, id)
-		if err != nil {
-			return nil, err
+	g := l.groups[key]
+	if g == nil {
+		g = &lackGroup{Lack: jobs.Lack{Why: why, Order: key.order}, why: key.why}
+		if !key.order {
+			g.Waits = j.Waits
 		}
-		if j.State != jobs.Blocked || j.Why == "" {
+		l.groups[key], l.order = g, append(l.order, g)
+	}
+	g.hosts = append(g.hosts, j.Host)
+}
+
+// list is what was found, what concerns the most jobs first. What is beyond the bound is one.
+func (l *lacking) list() []jobs.Lack {
+	slices.SortStableFunc(l.order, func(a, b *lackGroup) int {
+		return cmp.Compare(len(b.hosts), len(a.hosts))
+	})
+	out := []jobs.Lack{}
+	more := slices.Clone(l.more)
+	for i, g := range l.order {
+		if i >= lacksShown {
+			more = append(more, g.hosts...)
 			continue
 		}
-		if hosts[j.Why] == nil {
-			order = append(order, j.Why)
+		if len(g.hosts) > 1 {
+			g.Why = g.why
 		}
-		hosts[j.Why], waits[j.Why] = append(hosts[j.Why], j.Host), j.Waits
+		g.Count, g.Hosts = len(g.hosts), fleet.Fold(g.hosts)
+		out = append(out, g.Lack)
 	}
-	for _, why := range order {
-		out = append(out, jobs.Lack{Waits: waits[why], Why: why, Count: len(hosts[why]),
-			Hosts: fleet.Fold(hosts[why])})
-	}
-	if len(l.more) > 0 {
+	if len(more) > 0 {
+		slices.Sort(more)
+		more = slices.Compact(more)
 		out = append(out, jobs.Lack{
 			Why:   "they wait too, for this or the like; `muster job ID` tells of one",
-			Count: len(l.more), Hosts: fleet.Fold(l.more)})
+			Count: len(more), Hosts: fleet.Fold(more)})
 	}
-	return out, nil
+	return out
 }

@@ -40,6 +40,7 @@ const (
 func TestATaskAndAChainSayWhatTheyWaitFor(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{inventory: pairs, runbooks: []string{ownBook, ownBack}})
+	w.manned()
 	body := run("fw001")
 	body.Disruptive = true
 	doubt := w.submit(body)

@@ -89,6 +89,8 @@ type PauseList struct {
 	// History says that what happens is not stored; not set: it is. It keeps nothing from
 	// starting, and is not told with what keeps one task.
 	History *AwayHistory `json:"history,omitempty"`
+	// NoNode says of zones that no node begins anything there, since when, and what to do.
+	NoNode map[string]string `json:"no_node"`
 }
 
 // GroupList is the answer of GET /v1/groups.

@@ -17,6 +17,9 @@ type (
 
 func (s *Server) pauses(ctx context.Context, in *pausesInput) (*pausesOutput, error) {
 	list, err := s.standing(ctx, in)
+	if err == nil {
+		list.NoNode, err = s.noNode(ctx, in.Task)
+	}
 	if err != nil {
 		return nil, problem(err)
 	}

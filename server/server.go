@@ -93,6 +93,7 @@ type Jobs interface {
 	EachJob(ctx context.Context, id jobs.TaskID, from, most int,
 		f func([]jobs.JobInfo) error) error
 	Job(ctx context.Context, id jobs.ID) (jobs.JobInfo, error)
+	Explain(ctx context.Context, list []jobs.JobInfo, most int) ([]queue.Reasons, error)
 	Outputs
 }
 
@@ -116,10 +117,17 @@ type Zones interface {
 		[]jobs.Happening, string, error)
 }
 
+// Staffing says who works.
+type Staffing interface {
+	Nodes(ctx context.Context) ([]jobs.Node, error)
+	Staff(ctx context.Context) (map[string]*jobs.ZoneStaff, error)
+	NoteStaff(ctx context.Context) error
+}
+
 // Hub is what belongs to no zone.
 type Hub interface {
 	Writes(ctx context.Context) error // wraps queue.ErrFull
-	Nodes(ctx context.Context) ([]jobs.Node, error)
+	Staffing
 	Publish(ctx context.Context, version string, hosts []fleet.Host, limits []fleet.Limit) error
 	Inventory(ctx context.Context) (queue.Published, error)
 }

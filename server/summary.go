@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net"
 	"regexp"
@@ -49,16 +50,15 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 		return &summaryOutput{sum}, nil
 	}
 	f := newFolder(in.Excerpt)
-	gates, waiting := 0, lacking{}
-	later := s.awaiting(ctx)
+	gates, later := 0, s.awaiting(ctx)
+	waiting := s.lacking(later)
 	err = s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			if j.Gate != nil && j.Gate.Answer == "" {
 				gates++
 			}
-			waiting.add(j)
 		}
-		if err := later.add(ctx, t, chunk); err != nil {
+		if err := errors.Join(later.add(ctx, t, chunk), waiting.add(ctx, chunk)); err != nil {
 			return err
 		}
 		ended := slices.DeleteFunc(chunk, func(j jobs.JobInfo) bool { return j.State != jobs.Ended })
@@ -80,11 +80,7 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 	if err != nil {
 		return nil, problem(err)
 	}
-	waits, err := s.lacks(ctx, waiting)
-	if err != nil {
-		return nil, problem(err)
-	}
-	return &summaryOutput{Summary{Task: t, Groups: groups, AtGates: gates, Waits: waits,
+	return &summaryOutput{Summary{Task: t, Groups: groups, AtGates: gates, Waits: waiting.list(),
 		Awaits: later.list()}}, nil
 }
 

@@ -147,6 +147,9 @@ func (s *Server) jobs(ctx context.Context, in *jobsInput) (*jobsOutput, error) {
 		most = in.Limit // nothing is left out, so no more are needed
 	}
 	err = s.eachJob(ctx, id, from, most, func(chunk []jobs.JobInfo) error {
+		if err := s.explainAll(ctx, chunk); err != nil {
+			return err
+		}
 		for _, j := range chunk {
 			if len(out.Body.Jobs) == in.Limit {
 				out.Body.Next = strconv.Itoa(place)
@@ -202,6 +205,9 @@ func (s *Server) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
 		}
 	}
 	j.HostLeft = s.stock.left(j)
+	if j, err = s.explained(ctx, j); err != nil {
+		return nil, problem(err)
+	}
 	out := &jobOutput{JobDetail{JobInfo: j}}
 	t, past, err := s.taskInfo(ctx, id.Task())
 	switch {

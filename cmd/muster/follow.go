@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,7 +122,7 @@ func (s *session) ask(ctx context.Context, t jobs.TaskInfo, heard chan<- news) {
 		}
 		seen := t.Outcomes.Sum()
 		next, err := again(ctx, s.patience, func() (jobs.TaskInfo, error) {
-			return s.task(ctx, t.Task, waitFor, seen)
+			return s.task(ctx, t.Task, watch.patience(), seen)
 		}, func(err error, _ time.Duration) { tell(news{task: t, err: err}) })
 		if err != nil {
 			tell(news{task: t, err: err, last: true})
@@ -131,9 +132,9 @@ func (s *session) ask(ctx context.Context, t jobs.TaskInfo, heard chan<- news) {
 		ended := over(t)
 		switch {
 		case ended || t.Running > 0 || t.Outcomes.Sum() != seen:
-			watch.words = ""
-		case s.now().Sub(watch.looked) >= standstillEvery:
-			watch = standstill{looked: s.now(), words: s.standstillWords(ctx, t)}
+			watch.words, watch.whole = "", true
+		case watch.due(s.now()):
+			watch = standstill{s.now(), s.standstillWords(ctx, t), true}
 		}
 		tell(news{task: t, stands: watch.words, last: ended})
 		if ended {
@@ -155,7 +156,27 @@ const standstillEvery = 20 * time.Second
 // standstill is why nothing of a task started when it was last asked.
 type standstill struct {
 	looked time.Time
-	words  string // empty: no order keeps it, as far as is known
+	words  string // empty: nothing keeps it, as far as is known
+	whole  bool   // jobs were asked what they wait for, beside orders
+}
+
+// standstillFirst is after how long jobs are asked first: who has just submitted looks on.
+const standstillFirst = 4 * time.Second
+
+// patience is how long the server may keep the next question.
+func (s standstill) patience() time.Duration {
+	if s.whole {
+		return waitFor
+	}
+	return standstillFirst
+}
+
+func (s standstill) due(now time.Time) bool {
+	every := standstillEvery
+	if !s.whole {
+		every = standstillFirst
+	}
+	return now.Sub(s.looked) >= every
 }
 
 // standingWords says which orders keep a task, and whether it waits for people.
@@ -180,19 +201,24 @@ func (s *session) standstillWords(ctx context.Context, t jobs.TaskInfo) string {
 	}
 	l, err := s.lacks(ctx, t.Task)
 	if err != nil {
-		l = nil // it is no part of the answer
+		l = server.LackList{} // it is no part of the answer
 	}
-	for _, x := range l {
-		words = append(words, fmt.Sprintf("%s: %s", cell(x.Hosts), cell(x.Why)))
+	for _, x := range l.Waits {
+		if !x.Order { // those stand above
+			words = append(words, fmt.Sprintf("%s: %s", cell(x.Hosts), cell(x.Why)))
+		}
+	}
+	for _, a := range l.Awaits {
+		words = append(words, fmt.Sprintf("%s: %s", cmp.Or(cell(a.Hosts), "other hosts"),
+			awaitedWords(a)))
 	}
 	return strings.Join(words, "; ")
 }
 
 // lacks is what jobs of a task wait for.
-func (c *client) lacks(ctx context.Context, id jobs.TaskID) ([]jobs.Lack, error) {
-	var l server.LackList
-	err := c.get(ctx, "/v1/tasks/"+url.PathEscape(string(id))+"/waits", nil, &l)
-	return l.Waits, err
+func (c *client) lacks(ctx context.Context, id jobs.TaskID) (l server.LackList, err error) {
+	err = c.get(ctx, "/v1/tasks/"+url.PathEscape(string(id))+"/waits", nil, &l)
+	return l, err
 }
 
 // sleep waits; it tells whether ctx goes on.

@@ -76,10 +76,9 @@ func TestFollowAsksUntilTheEnd(t *testing.T) {
 		if d := time.Since(begun).Round(time.Second); d != 41*time.Second && d != 40*time.Second {
 			t.Errorf("it took %s, the server 40 s", d)
 		}
-		path := "/v1/tasks/" + aTask + "?seen=%d&wait=25"
 		var want []string
-		for n := range 4 {
-			want = append(want, fmt.Sprintf(path, n))
+		for n, wait := range []int{4, 25, 25, 25} {
+			want = append(want, fmt.Sprintf("/v1/tasks/%s?seen=%d&wait=%d", aTask, n, wait))
 		}
 		if diff := cmp.Diff(want, asked); diff != "" {
 			t.Errorf("requests (-want +got):\n%s", diff)

@@ -29,9 +29,9 @@ func (c *client) pauses(ctx context.Context, task jobs.TaskID) (p server.PauseLi
 	return p, err
 }
 
-// standing is a line for each order by which something stands still, and one if history
-// is not written. If that
-// cannot be learnt nothing is said: it is no part of the answer.
+// standing is a line for each order by which something stands still, one for each zone that
+// has no node, and one if history is not written. If that cannot be learnt nothing is said: it is
+// no part of the answer.
 func (c *client) standing(ctx context.Context, task jobs.TaskID) []string {
 	p, err := c.pauses(ctx, task)
 	if err != nil {
@@ -54,6 +54,9 @@ func standingLines(p server.PauseList) []string {
 	}
 	for _, task := range slices.Sorted(maps.Keys(p.Tasks)) {
 		lines = append(lines, fmt.Sprintf("task %s is %s", cell(string(task)), cell(p.Tasks[task])))
+	}
+	for _, zone := range slices.Sorted(maps.Keys(p.NoNode)) {
+		lines = append(lines, cell(p.NoNode[zone]))
 	}
 	if p.History != nil {
 		lines = append(lines, cell(p.History.Words()))

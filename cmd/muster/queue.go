@@ -249,8 +249,10 @@ func zoneNote(z server.Zone) string {
 			list = append(list, cell(note))
 		}
 	}
-	if z.Why != "" {
-		list = append(list, cell(z.Why))
+	for _, note := range []string{z.Why, z.NoNode} {
+		if note != "" {
+			list = append(list, cell(note))
+		}
 	}
 	return strings.Join(list, "; ")
 }

@@ -116,7 +116,7 @@ func newRolloutShow() *cobra.Command {
 			text += line + "\n"
 		}
 		list, err := s.lacks(ctx, id)
-		return errors.Join(s.write(text+lackLines(list, s.tableWidth())), err)
+		return errors.Join(s.write(text+lackLines(list.Waits, s.tableWidth())), err)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -156,7 +157,8 @@ func (s *session) showTask(ctx context.Context, id jobs.TaskID) error {
 			sum.Awaits})
 	}
 	t := sum.Task
-	if t.State != jobs.TaskEnded {
+	told := slices.ContainsFunc(sum.Waits, func(l jobs.Lack) bool { return l.Order })
+	if t.State != jobs.TaskEnded && !told {
 		s.stands(ctx, id)
 	}
 	return s.write(details(append(ranPairs(t.Runbook, t.Ran),

@@ -110,7 +110,7 @@ func (q *Queue) Gone(ctx context.Context, node string) error {
 }
 
 // NodeGone is the state of a node that was not heard of for 15 s.
-const NodeGone = "gone"
+const NodeGone = jobs.NodeGone
 
 // Nodes lists the nodes by id. One that has not beaten for 15 s is NodeGone,
 // with the last minute in which it was seen.

@@ -76,6 +76,8 @@ var zoneKeys = []Key{
 var hubKeys = []Key{
 	{"nodes", "zset", "Beat, Gone", "node id by µs of its last beat"},
 	{"node:<id>", "string", "Beat, Gone", "JSON of the node; PX 15 s, beat every 5 s"},
+	{"staff", "hash", "NoteStaff",
+		"zone to µs of the last beat of a node that worked on it, as a server saw it"},
 	{"zones", "set", "Submit, Publish", "zones that were ever used"},
 	{"tasks", "zset", "Submit", "task id by µs of its submit, the newest 10,000"},
 	{"task:<id>", "hash", "Submit", "what a task is in all its zones; expires 70 days after submit"},

@@ -278,13 +278,13 @@ func (q *Queue) Job(ctx context.Context, id jobs.ID) (jobs.JobInfo, error) {
 	if err != nil {
 		return jobs.JobInfo{}, err
 	}
-	if list[0].State == jobs.Blocked {
-		if list[0].Waits, err = q.waitsFor(ctx, zone, id); err != nil {
-			return list[0], err
-		}
+	one := 1
+	reasons, err := explainer{q, zone, id.Task(), ""}.all(ctx, []*jobs.JobInfo{&list[0]}, &one)
+	if err != nil {
+		return list[0], err
 	}
-	list[0].Why, err = q.whyNot(ctx, zone, list[0])
-	return list[0], err
+	list[0].Why = reasons[0].String()
+	return list[0], nil
 }
 
 // JobZone is the zone of a job.

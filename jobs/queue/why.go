@@ -5,61 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs"
 )
-
-// whyNot says in words why a job does not run that could, or empty if nothing but other jobs
-// is in its way. Only for one job: it asks for much.
-func (q *Queue) whyNot(ctx context.Context, zone string, j jobs.JobInfo) (string, error) {
-	switch j.State {
-	case jobs.Blocked:
-		// Who frees what it waits for must hear that it would not begin then either.
-		stands, err := q.whyStands(ctx, zone, j)
-		if err != nil {
-			return "", err
-		}
-		blocked, err := q.whyBlocked(ctx, zone, j.Waits)
-		return together(stands, blocked), err
-	case jobs.Retry, jobs.Waiting, jobs.Deferred:
-		stands, err := q.whyStands(ctx, zone, j)
-		return together(stands, j.Why), err
-	case jobs.Queued, jobs.Paused, jobs.Held:
-		stands, err := q.whyStands(ctx, zone, j)
-		return cmp.Or(stands, j.Why), err
-	case jobs.Running, jobs.Lost:
-		stops, err := q.whyStops(ctx, zone, j.ID)
-		return cmp.Or(stops, j.Why), err
-	}
-	return j.Why, nil
-}
-
-// together joins two reasons, of which each may be empty.
-func together(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "; " + b
-}
-
-// whyStops says who has ordered that a job in hand ends; empty: nobody.
-func (q *Queue) whyStops(ctx context.Context, zone string, id jobs.ID) (string, error) {
-	v, err := q.rdb.HMGet(ctx, zoneKey(zone, "task:", string(id.Task())), "cancel",
-		recordField(id.Host())).Result()
-	if err != nil {
-		return "", q.say("job", err)
-	}
-	r, err := readRecord(textOf(v, 1))
-	note := cmp.Or(r.cancel, textOf(v, 0))
-	if err != nil || note == "" {
-		return "", err
-	}
-	return "it is being stopped: " + note, nil
-}
 
 // whyBlocked says who has what a job needs.
 func (q *Queue) whyBlocked(ctx context.Context, zone, name string) (string, error) {
@@ -145,52 +96,4 @@ func groupWords(g jobs.Group) string {
 		return fmt.Sprintf("group %s is held by job %s since %s", g.Name, g.Holder, g.Since)
 	}
 	return fmt.Sprintf("group %s was held by another job, and is free now", g.Name)
-}
-
-// whyStands says who ordered that a job does not begin.
-func (q *Queue) whyStands(ctx context.Context, zone string, j jobs.JobInfo) (string, error) {
-	var task, all *redis.SliceCmd
-	var now *redis.TimeCmd
-	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		task = p.HMGet(ctx, zoneKey(zone, "task:", string(j.ID.Task())), "pausedNote", "stoppedNote",
-			"inventory", "committed")
-		all = p.HMGet(ctx, zoneKey(zone, "zone", ""), "halted", "paused", "frozen", "why", "customers")
-		now = p.Time(ctx)
-		return nil
-	})
-	if err != nil {
-		return "", q.say("job", err)
-	}
-	frozen, _ := jobs.ParseMicros(textOf(all.Val(), 2))
-	until := jobs.TimeOf(frozen)
-	var out []string
-	say := func(words, note string) {
-		if note != "" {
-			out = append(out, words+note)
-		}
-	}
-	say("all is halted: ", textOf(all.Val(), 0))
-	if until.After(now.Val()) {
-		say("its zone is frozen until "+until.String()+": ", textOf(all.Val(), 3))
-	}
-	say("its zone is paused: ", textOf(all.Val(), 1))
-	say("its task is paused: ", textOf(task.Val(), 0))
-	say("its task is stopped: ", textOf(task.Val(), 1))
-	if customers := readCustomers(textOf(all.Val(), 4)); len(customers) > 0 {
-		traits, err := q.rdb.HGet(ctx, zoneKey(zone, "traits:", textOf(task.Val(), 2)),
-			j.Host).Result()
-		if err != nil && !errors.Is(err, redis.Nil) {
-			return "", q.say("job", err)
-		}
-		customer, _, _ := strings.Cut(traits, " ")
-		say("its customer is paused: ", customers[customer].note)
-	}
-	switch {
-	case len(out) > 0 || j.State != jobs.Held:
-	case textOf(task.Val(), 3) == "":
-		out = append(out, "its task is being submitted")
-	default:
-		out = append(out, "its wave is not open yet")
-	}
-	return strings.Join(slices.Compact(out), "; "), nil
 }

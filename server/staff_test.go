@@ -1,0 +1,89 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"muster/jobs"
+	"muster/server"
+)
+
+// manned has a node work on both zones, as its beats say.
+func (w *world) manned() {
+	w.t.Helper()
+	n := jobs.Node{ID: "n1", State: "running", Zones: []string{"default", "eu"},
+		Seen: jobs.Time{Time: time.Now()}}
+	if err := w.queue.Beat(w.t.Context(), n); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// Where no node works on the zone of a task all views of it say so, since when, and what to do.
+// Health says it where a zone has work, or ever had a node: a new house has neither.
+func TestAllViewsSayThatNoNodeWorks(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	health := func() string {
+		t.Helper()
+		var h server.Health
+		w.call(http.MethodGet, "/v1/health", nil, &h)
+		return h.Status
+	}
+	if text := health(); text != "ok" {
+		t.Errorf("a new house: %q", text)
+	}
+	id := w.submit(server.Submit{Runbook: "exec", On: "fw001,fw002", Args: map[string]string{"cmd": "id"},
+		As: "alice"}).Task
+	of := "/v1/tasks/" + string(id)
+	views := func() map[string]string {
+		t.Helper()
+		var (
+			l    server.LackList
+			sum  server.Summary
+			job  server.JobDetail
+			list server.JobList
+			q    server.QueueInfo
+		)
+		w.call(http.MethodGet, of+"/waits", nil, &l)
+		w.call(http.MethodGet, of+"/summary", nil, &sum)
+		w.call(http.MethodGet, of+"/jobs", nil, &list)
+		w.call(http.MethodGet, "/v1/jobs/"+string(id)+":fw001", nil, &job)
+		w.call(http.MethodGet, "/v1/queue", nil, &q)
+		lacks := func(list []jobs.Lack) (text string) {
+			for _, l := range list {
+				if l.Order && l.Count == 2 && l.Hosts == "fw[001-002]" {
+					text += l.Why
+				}
+			}
+			return text
+		}
+		return map[string]string{"waits": lacks(l.Waits), "summary": lacks(sum.Waits), "job": job.Why,
+			"jobs": list.Jobs[1].Why, "queue": q.Zones[0].NoNode, "health": health(),
+			"pauses": w.pauses("").NoNode["default"], "of the task": w.pauses("?task=" + string(id)).NoNode["default"]}
+	}
+	check := func(when, want string) {
+		t.Helper()
+		for view, text := range views() {
+			quiet := want == "" && (text == "" || view == "health" && text == "ok")
+			if !quiet && (want == "" || !strings.Contains(text, want)) {
+				t.Errorf("%s: %s says %q, want %q", when, view, text, want)
+			}
+		}
+	}
+	check("at first", "no node works on zone default, and none has yet, as far as is known: start one")
+	w.manned()
+	check("with a node", "")
+	if err := w.queue.NoteStaff(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.queue.Gone(t.Context(), "n1"); err != nil {
+		t.Fatal(err)
+	}
+	check("without it", "no node works on zone default since 20")
+	w.call(http.MethodPost, of+"/cancel", server.OrderRequest{As: "alice"}, nil)
+	if text := health(); !strings.Contains(text, "no node works on zone default since 20") {
+		t.Errorf("without work: %q", text)
+	}
+}
