@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -13,13 +14,15 @@ type filesRead struct{ list []fileRead }
 
 type fileRead struct{ path, text string }
 
-// read reads a file that an argument or a selector names, "-" for standard input.
-func (f *filesRead) read(path string) ([]byte, error) {
-	content, err := readArgFile(path)
-	if err == nil {
-		f.list = append(f.list, fileRead{path, string(content)})
+// reader reads files that an argument or a selector names, "-" for standard input.
+func (f *filesRead) reader(ctx context.Context) func(path string) ([]byte, error) {
+	return func(path string) ([]byte, error) {
+		content, err := readArgFile(ctx, path)
+		if err == nil {
+			f.list = append(f.list, fileRead{path, string(content)})
+		}
+		return content, err
 	}
-	return content, err
 }
 
 // place says of hosts that there are not where they stand, in the order of files and lines.

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster/fleet/remote"
+	"muster/internal/files"
 	"muster/jobs"
 	"muster/scripts"
 	"muster/server"
@@ -52,7 +53,7 @@ func newBlobPut() *cobra.Command {
 	}, func(ctx context.Context, s *session, args []string) error {
 		list := []jobs.Blob{}
 		for _, path := range args {
-			f, err := openBlobFile(path)
+			f, err := openBlobFile(ctx, path)
 			if err != nil {
 				return exit(exitUsage, err)
 			}
@@ -247,42 +248,45 @@ type blobFile struct {
 	copied    bool // it is a copy of what cannot be read twice
 }
 
+// streamMax is more than a server takes, so that a stream without end does not fill the disk.
+const streamMax = 4 << 30 // bytes
+
 // openBlobFile opens a file and computes its checksum. What is no regular file, like a
 // pipe, is copied first.
-func openBlobFile(path string) (*blobFile, error) {
-	f := &blobFile{File: os.Stdin, name: filepath.Base(path)}
-	if path != "-" {
-		var err error
-		if f.File, err = os.Open(path); err != nil {
-			return nil, err
-		}
-	} else {
-		f.name = "stdin"
+func openBlobFile(ctx context.Context, path string) (*blobFile, error) {
+	name := filepath.Base(path)
+	if path == "-" {
+		name = "stdin"
 	}
-	err := f.prepare()
+	opened, info, err := files.OpenGiven(ctx, path)
 	if err != nil {
+		return nil, err
+	}
+	f := &blobFile{File: opened, name: name}
+	if err := f.prepare(ctx, info.Mode().IsRegular()); err != nil {
 		f.close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return f, nil
 }
 
-func (f *blobFile) prepare() error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
+func (f *blobFile) prepare(ctx context.Context, regular bool) error {
 	sum := sha256.New()
-	if info.Mode().IsRegular() {
-		f.size, err = io.Copy(sum, f.File)
+	var err error
+	if regular {
+		f.size, err = copyWithin(ctx, sum, f.File)
 	} else {
 		from := f.File
-		defer from.Close()
-		if f.File, err = os.CreateTemp("", "muster-blob-"); err != nil {
+		defer files.CloseGiven(from)
+		f.File, err = os.CreateTemp("", "muster-blob-")
+		if err != nil {
 			return err
 		}
 		f.copied = true
-		f.size, err = io.Copy(io.MultiWriter(f.File, sum), from)
+		f.size, err = copyWithin(ctx, io.MultiWriter(f.File, sum), io.LimitReader(from, streamMax+1))
+		if err == nil && f.size > streamMax {
+			err = fmt.Errorf("a stream of more than %s is no blob", remote.ByteCount(streamMax))
+		}
 	}
 	if err != nil {
 		return err
@@ -292,12 +296,16 @@ func (f *blobFile) prepare() error {
 	return err
 }
 
+func copyWithin(ctx context.Context, to io.Writer, from io.Reader) (int64, error) {
+	return files.Wait(ctx, func() (int64, error) { return io.Copy(to, from) })
+}
+
 // close closes the file, and removes a copy.
 func (f *blobFile) close() {
 	if f.File == nil {
 		return
 	}
-	f.Close()
+	files.CloseGiven(f.File)
 	if f.copied {
 		os.Remove(f.Name())
 	}
@@ -317,12 +325,11 @@ func (s *session) takeLarge(ctx context.Context, f *runFlags) (end func(), err e
 	for _, text := range f.files {
 		name, path, found := strings.Cut(text, "=")
 		info, err := os.Stat(path)
-		pipe := path == "-" || err == nil && !info.Mode().IsRegular()
-		if !found || !pipe && (err != nil || info.Size() <= scripts.InlineMax) {
+		if !found || !files.Stream(path) && (err != nil || info.Size() <= scripts.InlineMax) {
 			small = append(small, text)
 			continue
 		}
-		b, err := openBlobFile(path)
+		b, err := openBlobFile(ctx, path)
 		if err != nil {
 			return end, exit(exitUsage, fmt.Errorf("--arg-file %s: %w", name, err))
 		}

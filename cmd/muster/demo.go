@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"muster/internal/fakefleet"
+	"muster/internal/files"
 	"muster/internal/proc"
 )
 
@@ -248,7 +249,7 @@ func (s *stage) end(role *proc.Child) {
 func (s *stage) logs() error {
 	var errs []error
 	for _, role := range []string{"server", "master"} {
-		text, err := os.ReadFile(filepath.Join(s.dir, role+".log"))
+		text, err := files.Read(filepath.Join(s.dir, role+".log"), 64<<20)
 		if err != nil {
 			continue
 		}

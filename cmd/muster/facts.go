@@ -43,7 +43,7 @@ func newFactsGather() *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeHosts,
 	}, func(ctx context.Context, s *session, args []string) error {
-		on, err := s.selectorArg(args, orSayAll)
+		on, err := s.selectorArg(ctx, args, orSayAll)
 		if err != nil {
 			return exit(exitUsage, err)
 		}
@@ -85,7 +85,7 @@ func newFactsList() *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeHosts,
 	}, func(ctx context.Context, s *session, args []string) error {
-		on, err := s.selectorArg(args, orLeaveOut)
+		on, err := s.selectorArg(ctx, args, orLeaveOut)
 		if err != nil {
 			return exit(exitUsage, err)
 		}

@@ -48,7 +48,7 @@ same trouble are told together; exit code 1 if a host is not well.`
 	fl.DurationVar(&f.within, "within", time.Minute, "with --live: the most `time` for one host")
 	f.add(c)
 	clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		on, err := f.check(s, args)
+		on, err := f.check(ctx, s, args)
 		if err != nil {
 			return exit(exitUsage, err)
 		}
@@ -65,8 +65,8 @@ same trouble are told together; exit code 1 if a host is not well.`
 }
 
 // check reads the selector and reports all that is wrong with the flags.
-func (f liveFlags) check(s *session, args []string) (on string, err error) {
-	on, err = s.selectorArg(args, orSayAll)
+func (f liveFlags) check(ctx context.Context, s *session, args []string) (on string, err error) {
+	on, err = s.selectorArg(ctx, args, orSayAll)
 	if err == nil && on == "" {
 		err = errors.New("--live: name the hosts with a selector, or say all")
 	}

@@ -51,7 +51,7 @@ func newHostUndrain() *cobra.Command {
 }
 
 func (s *session) turnHosts(ctx context.Context, verb string, args []string, reason string) error {
-	on, err := s.selectorArg(args, orSayAll)
+	on, err := s.selectorArg(ctx, args, orSayAll)
 	if err != nil {
 		return exit(exitUsage, err)
 	}

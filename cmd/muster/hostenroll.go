@@ -76,7 +76,7 @@ when a host shows no key.`,
 	fl.IntVar(&f.parallel, "parallel", liveParallel, "`hosts` at a time")
 	completeFlag(c, "for", formKnownHosts, formInventory)
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		on, err := f.check(s, args)
+		on, err := f.check(ctx, s, args)
 		if err != nil {
 			return exit(exitUsage, err)
 		}
@@ -91,9 +91,9 @@ const (
 )
 
 // check reads the selector and reports all that is wrong with the flags.
-func (f enrollFlags) check(s *session, args []string) (on string, err error) {
+func (f enrollFlags) check(ctx context.Context, s *session, args []string) (on string, err error) {
 	var errs []error
-	on, err = s.selectorArg(args, orSayAll)
+	on, err = s.selectorArg(ctx, args, orSayAll)
 	if err == nil && on == "" {
 		err = errors.New("the selector is empty: name hosts, or say all")
 	}

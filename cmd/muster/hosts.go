@@ -56,7 +56,7 @@ would run on: drained hosts are left out, unless the selector mentions drained.
 		"`list` of columns: "+strings.Join(hostColumnNames, ", ")+", a label, or a fact such as fact.os")
 	c.MarkFlagsMutuallyExclusive("fold", "columns")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		on, err := s.selectorArg(args, orLeaveOut)
+		on, err := s.selectorArg(ctx, args, orLeaveOut)
 		if err != nil {
 			return exit(exitUsage, err)
 		}
@@ -81,14 +81,15 @@ const (
 
 // selectorArg is the selector that a command was given, empty if there is none. instead
 // is what to do if it is there and empty.
-func (s *session) selectorArg(args []string, instead string) (string, error) {
+func (s *session) selectorArg(ctx context.Context, args []string, instead string) (string,
+	error) {
 	if len(args) == 0 {
 		return "", nil
 	}
 	if strings.TrimSpace(args[0]) == "" {
 		return "", errors.New("the selector is empty: " + instead)
 	}
-	return withFiles(args[0], s.files.read)
+	return withFiles(args[0], s.files.reader(ctx))
 }
 
 func (s *session) listHosts(ctx context.Context, on string, f hostsFlags) error {

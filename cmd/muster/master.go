@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"muster/internal/files"
 	"muster/internal/proc"
 	"muster/internal/settings"
 	"muster/jobs/queue"
@@ -164,7 +165,7 @@ func (b binary) config(s settings.Settings) (master.Config, error) {
 // identity tells this machine and folder from others that may have the same
 // node.name, also from a clone of the machine.
 func identity(dir string) string {
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	boot, err := files.Read("/proc/sys/kernel/random/boot_id", 64)
 	if err != nil {
 		boot = []byte("?")
 	}

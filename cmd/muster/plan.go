@@ -74,7 +74,7 @@ func (s *session) plan(ctx context.Context, f runFlags, runbook string) error {
 	if _, err := s.takeSecrets(ctx, &f, runbook, nil, unread); err != nil {
 		return err
 	}
-	b, err := f.submit(runbook, s.now(), s.files.read)
+	b, err := f.submit(runbook, s.now(), s.files.reader(ctx))
 	if err != nil {
 		return exit(exitUsage, err)
 	}

@@ -5,13 +5,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"muster/internal/files"
 	"muster/jobs"
 	"muster/scripts"
 	"muster/server"
@@ -173,14 +172,14 @@ func (s *session) run(ctx context.Context, f runFlags, runbook string) error {
 	if f.dry {
 		ask = nil
 	}
-	secrets, err := s.takeSecrets(ctx, &f, runbook, ask, readArgFile)
+	secrets, err := s.takeSecrets(ctx, &f, runbook, ask, argFiles(ctx))
 	if err != nil {
 		return err
 	}
-	if secrets, err = f.withBecome(ctx, secrets, ask, readArgFile); err != nil {
+	if secrets, err = f.withBecome(ctx, secrets, ask, argFiles(ctx)); err != nil {
 		return exit(exitUsage, err)
 	}
-	b, err := f.submit(runbook, s.now(), s.files.read)
+	b, err := f.submit(runbook, s.now(), s.files.reader(ctx))
 	if err != nil {
 		return exit(exitUsage, err)
 	}
@@ -429,21 +428,14 @@ func parseAt(text string, now time.Time) (time.Time, error) {
 // server's own words about it are heard, but no device is read for ever.
 const argFileMax = 2 << 20 // bytes
 
-// readArgFile reads the content of an argument of type file.
-func readArgFile(path string) ([]byte, error) {
-	f := os.Stdin
-	if path != "-" {
-		var err error
-		if f, err = os.Open(path); err != nil {
-			return nil, err
-		}
-		defer f.Close()
-	}
-	content, err := io.ReadAll(io.LimitReader(f, argFileMax+1))
-	if err == nil && len(content) > argFileMax {
-		err = fmt.Errorf("%s has more than %d MiB", path, argFileMax>>20)
-	}
-	return content, err
+// readArgFile reads what an argument names: a file, "-", or <(command).
+func readArgFile(ctx context.Context, path string) ([]byte, error) {
+	return files.ReadGiven(ctx, path, argFileMax)
+}
+
+// argFiles is readArgFile with its context.
+func argFiles(ctx context.Context) func(path string) ([]byte, error) {
+	return func(path string) ([]byte, error) { return readArgFile(ctx, path) }
 }
 
 // chance is what makes two task ids of the same moment differ.

@@ -98,12 +98,12 @@ func TestReadArgFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("a\x00b\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := readArgFile(path); err != nil || string(got) != "a\x00b\n" {
+	if got, err := readArgFile(t.Context(), path); err != nil || string(got) != "a\x00b\n" {
 		t.Errorf("got %q, %v", got, err)
 	}
 	for path, words := range map[string]string{
-		"/dev/zero": "more than", filepath.Dir(path): "is a directory", path + "x": "no such file"} {
-		if _, err := readArgFile(path); err == nil || !strings.Contains(err.Error(), words) {
+		"/dev/zero": "is a device", filepath.Dir(path): "is a folder", path + "x": "no such file"} {
+		if _, err := readArgFile(t.Context(), path); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: error %v, want %q", path, err, words)
 		}
 	}

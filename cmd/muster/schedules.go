@@ -58,7 +58,7 @@ func newApplySchedules() *cobra.Command {
 		b := server.ApplySchedules{Pruning: pruning, OrderRequest: server.OrderRequest{As: s.as}}
 		var errs []error
 		for _, path := range args {
-			text, err := readArgFile(path)
+			text, err := readArgFile(ctx, path)
 			errs = append(errs, err)
 			b.Files = append(b.Files, windows.File{Name: path, Content: string(text)})
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"muster/internal/files"
 	"muster/internal/seal"
 	"muster/scripts"
 	"muster/server"
@@ -173,11 +174,8 @@ func (s *session) keyhole() keyhole {
 		stop := context.AfterFunc(ctx, func() { _ = term.Restore(in, state) })
 		defer stop()
 		fmt.Fprintf(s.err, "%s: ", cell(name))
-		text, err := term.ReadPassword(in)
+		text, err := files.Wait(ctx, func() ([]byte, error) { return term.ReadPassword(in) })
 		fmt.Fprintln(s.err)
-		if err == nil {
-			err = ctx.Err()
-		}
 		return string(text), err
 	}
 }

@@ -108,6 +108,8 @@ func ending(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case ctx.Err() != nil && errors.As(err, &coded) && coded.code == exitUsage:
+		return exit(exitInterrupted, nil) // what could not be read, for it was not waited for
 	case errors.As(err, &coded):
 		return err
 	case ctx.Err() != nil:

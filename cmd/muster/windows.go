@@ -81,7 +81,7 @@ the month 23:00; every second week on Sunday 02:00 from 2026-01-04.
 	c.Flags().Int64Var(&expected.Version, "if-version", 0,
 		"only if this `number` is the version in force; --check tells it")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		body, err := readWindows(args)
+		body, err := readWindows(ctx, args)
 		if err != nil {
 			return exit(exitUsage, err)
 		}
@@ -106,11 +106,11 @@ the month 23:00; every second week on Sunday 02:00 from 2026-01-04.
 
 // readWindows reads the files, and what they name, and tells all mistakes before
 // anything is sent.
-func readWindows(names []string) (server.WindowsRequest, error) {
+func readWindows(ctx context.Context, names []string) (server.WindowsRequest, error) {
 	var body server.WindowsRequest
 	var errs []error
 	for _, name := range names {
-		text, err := readArgFile(name)
+		text, err := readArgFile(ctx, name)
 		if err != nil {
 			errs = append(errs, err)
 			continue

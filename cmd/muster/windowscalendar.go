@@ -45,7 +45,7 @@ drawn once. Times are of the clocks here, or of --zone.`,
 	c.Flags().StringVar(&from, "from", "", "first `day` (default today)")
 	c.Flags().StringVar(&zone, "zone", "", "IANA `name` of the zone (default that of this machine)")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		on, err := s.selectorArg(args, orSayAll)
+		on, err := s.selectorArg(ctx, args, orSayAll)
 		loc, first, wrong := firstDay(zone, from)
 		if err = errors.Join(err, wrong); err != nil {
 			return exit(exitUsage, err)

@@ -122,8 +122,10 @@ var importSamples = []sample{
 			"master/a.go": "package master\n\nimport \"os\"\n\nvar a = os.Getenv(\"A\")\n",
 			"worker/a.go": "package worker\n\nimport sys \"syscall\"\n\nvar a = sys.Kill(1, 9)\n",
 			"jobs/a.go":   "package jobs\n\nimport \"os\"\n\nfunc a() { os.Exit(1) }\n",
+			"cmd/a.go":    "package cmd\n\nimport \"os\"\n\nvar a, _ = os.ReadFile(\"a\")\n",
 		},
 		want: []string{
+			"cmd/a.go:5: os.ReadFile: this is called in internal/files, internal/proc, worker, tests",
 			"jobs/a.go:5: os.Exit: this is called in cmd, tests, not here",
 			"master/a.go:5: os.Getenv: this is called in internal/settings, cmd, tests",
 			"worker/a.go:5: syscall.Kill: this is called in internal/proc, tests",
