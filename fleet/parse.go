@@ -116,7 +116,13 @@ func (r *reader) read(s Source) {
 	if root == nil {
 		return
 	}
-	fields := r.fields(root, "the file", []string{"defaults", "hosts", "limits", "overrides"})
+	known := []string{"defaults", "hosts", "limits", "overrides"}
+	if Foreign(root, known) {
+		r.mistake(root.Line, "this is no inventory: none of its keys is known: want %s",
+			strings.Join(known, ", "))
+		return
+	}
+	fields := r.fields(root, "the file", known)
 	if fields == nil {
 		return
 	}
@@ -140,7 +146,7 @@ func (r *reader) read(s Source) {
 		}
 		return
 	}
-	known := append(hostFields(), commonFields()...)
+	known = append(hostFields(), commonFields()...)
 	for i, n := range r.list(fields["hosts"], "hosts") {
 		r.who = fmt.Sprintf("host %d of the list: ", i+1)
 		r.host(n, base, known)

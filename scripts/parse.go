@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+
+	"muster/fleet"
 )
 
 // wholeFile is the key of the value that a file is.
@@ -30,6 +32,11 @@ func parse(file string, data []byte) (*Runbook, *parser) {
 		Timeout: defaultTimeout,
 		Retry:   Retry{Submit: defaultSubmit, Delay: defaultDelay},
 		Hash:    hash(data),
+	}
+	if known := keyNames(runbookKeys()); fleet.Foreign(root, known) {
+		p.add(at(root), "this is no runbook: none of its keys is known: want name, steps and others "+
+			"of %s", strings.Join(known, ", "))
+		return nil, p
 	}
 	v := value{Node: root, key: wholeFile, keyNode: root}
 	seen := readMapping(p, v, runbookKeys(), r)

@@ -239,6 +239,7 @@ func TestModeIsOctalWithAndWithoutQuotes(t *testing.T) {
 func TestMistakesAreBounded(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
+	text.WriteString("name: a\n")
 	for i := range 20_000 {
 		text.WriteString("key-" + strings.Repeat("x", i%20) + string(rune('a'+i%26)) + ": 1\n")
 	}

@@ -68,8 +68,8 @@ func TestMistakesInYAMLHaveTheirLine(t *testing.T) {
 		{"nothing", "# nothing\n", "f.yaml: it is empty: want windows or freezes"},
 		{"an alias", "windows: &a []\nfreezes: *a\n", "f.yaml:2: freezes: want a list"},
 		{"an alias as a key", "windows: &freezes []\n*freezes : []\n", "f.yaml:2: a key must be a word"},
-		{"a merge", "x: &x {windows: []}\n<<: *x\n", `f.yaml:1: unknown key "x"`},
-		{"a list as a key", "? [windows]\n: []\n", "f.yaml:1: a key must be a word"},
+		{"a merge", "freezes: []\nx: &x {windows: []}\n<<: *x\n", `f.yaml:2: unknown key "x"`},
+		{"a list as a key", "freezes: []\n? [windows]\n: []\n", "f.yaml:2: a key must be a word"},
 	} {
 		_, err := Parse([]File{{"f.yaml", test.text}}, nil)
 		if err == nil || !strings.HasPrefix(err.Error(), test.want) {

@@ -103,7 +103,7 @@ func (r *reader) read(f File) {
 		return
 	}
 	windows, freezes := len(r.agreed.Windows), len(r.agreed.Freezes)
-	top := r.fields(root, "the file", []string{"windows", "freezes"})
+	top := r.whole(root, "windows", "freezes")
 	for _, n := range r.list(top["windows"]) {
 		r.window(n)
 	}

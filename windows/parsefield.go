@@ -10,6 +10,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// whole are the fields of a file. One without a known key is another file than it should be,
+// perhaps a link to one that the author may not read: no message repeats anything of it.
+func (r *reader) whole(root *yaml.Node, known ...string) map[string]*yaml.Node {
+	if root.Kind == yaml.MappingNode && len(root.Content) > 0 && len(valuesOf(root, known...)) == 0 {
+		r.mistake(root, "this is no file of %s: none of its keys is known: want %s", known[0],
+			strings.Join(known, " or "))
+		return nil
+	}
+	return r.fields(root, "the file", known)
+}
+
 // fields are those of a mapping with known keys; nil: it is none, which is reported.
 func (r *reader) fields(n *yaml.Node, what string, known []string) map[string]*yaml.Node {
 	if n.Kind != yaml.MappingNode {

@@ -212,7 +212,7 @@ func (r *reader) top(f File, known ...string) map[string]*yaml.Node {
 	if root == nil {
 		return nil
 	}
-	return r.fields(root, "the file", known)
+	return r.whole(root, known...)
 }
 
 // needed is a text that must be there.

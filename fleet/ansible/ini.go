@@ -41,6 +41,10 @@ func (r *reader) readINI(data []byte) {
 		r.mistake(1+bytes.Count(valid, []byte("\n")), "the line is not UTF-8")
 		return
 	}
+	if line := foreignLine(data); line > 0 {
+		r.mistake(line, "this is no inventory: it has no [group], and does not begin with a host")
+		return
+	}
 	var in *group = r.group(restGroup)
 	kind := "hosts"
 	for line := range strings.Lines(string(data)) {
@@ -71,6 +75,31 @@ func (r *reader) readINI(data []byte) {
 			r.mistake(w.line, "%s", w.text)
 		}
 	}
+}
+
+// firstWordForm is what the first word of a line with hosts looks like, also with slips of the pen.
+var firstWordForm = regexp.MustCompile(`^\w[\w.-]*(\[[^\]]*\]?[\w.-]*)*(:\d*)?$`)
+
+// foreignLine is the first line of a file that is another than it should be, for it has no
+// section and begins with no host; 0: it may be an inventory. Such a file may hold passwords,
+// so no message repeats anything of it.
+func foreignLine(data []byte) (first int) {
+	number := 0
+	for line := range strings.Lines(string(data)) {
+		number++
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || line[0] == ';' || line[0] == '#':
+		case line[0] == '[':
+			return 0
+		case first == 0:
+			if firstWordForm.MatchString(strings.Fields(line)[0]) {
+				return 0
+			}
+			first = number
+		}
+	}
+	return first
 }
 
 // cutInvalid cuts data before the first byte that is no UTF-8.

@@ -151,7 +151,25 @@ func (r *reader) readYAML(data []byte) {
 			"children and vars")
 		return
 	}
+	if !hasGroup(root) {
+		r.mistake(root.Line, "this is no inventory: want hosts of muster, or groups of Ansible "+
+			"with hosts, children and vars")
+		return
+	}
 	r.tree(root)
+}
+
+// hasGroup reports whether a value of the file may be a group. A file without one is another
+// than it should be, and no message repeats anything of it.
+func hasGroup(root *yaml.Node) bool {
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		value := follow(root.Content[i+1])
+		key := root.Content[i].Value
+		if isNull(value) || value.Kind == yaml.MappingNode || key == "plugin" || key == "all" {
+			return true
+		}
+	}
+	return len(root.Content) == 0
 }
 
 // tree reads groups by name.

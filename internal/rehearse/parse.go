@@ -86,7 +86,13 @@ func Parse(file string, data []byte) (*Suite, error) {
 	if root.Kind != yaml.MappingNode {
 		r.add(root, "want a mapping with cases, and runbook if it is not beside this file")
 	}
-	for key, v := range r.pairs(root, "runbook", "cases") {
+	known := []string{"runbook", "cases"}
+	if fleet.Foreign(root, known) {
+		r.add(root, "this is no file of cases: none of its keys is known: want cases, and runbook if it "+
+			"is not beside this file")
+		return nil, r.mistakes
+	}
+	for key, v := range r.pairs(root, known...) {
 		switch {
 		case key == "runbook":
 			r.decode(v, &s.Runbook)

@@ -36,6 +36,11 @@ func parseFile(name string, data []byte, defaults map[string]any) (map[string]an
 	case !errors.Is(err, io.EOF):
 		p.errs = append(p.errs, notYAML(name, err))
 	}
+	if fleet.Foreign(doc.Content[0], p.sections()) {
+		p.say(doc.Content[0].Line, "this is no configuration of muster: none of its keys is known: want "+
+			"some of %s: etc/muster.yaml shows all", strings.Join(p.sections(), ", "))
+		return out, p.errs
+	}
 	p.walk(doc.Content[0], "", out)
 	return out, p.errs
 }
@@ -92,6 +97,17 @@ func (p *parser) walk(n *yaml.Node, prefix string, out map[string]any) {
 				suggest(key, slices.Collect(maps.Keys(p.defaults))))
 		}
 	}
+}
+
+// sections are the keys that a file may begin with.
+func (p *parser) sections() []string {
+	var heads []string
+	for key := range p.defaults {
+		head, _, _ := strings.Cut(key, ".")
+		heads = append(heads, head)
+	}
+	slices.Sort(heads)
+	return slices.Compact(heads)
 }
 
 func (p *parser) isSection(key string) bool {
