@@ -99,6 +99,9 @@ func (s *Server) guard(x *exchange, r *http.Request, next http.Handler) {
 
 // identify tells who sends a request, or why it is refused.
 func (s *Server) identify(r *http.Request) (caller, error) {
+	if err := checkOrigin(r); err != nil {
+		return caller{}, err
+	}
 	secret, sent, err := bearer(r.Header)
 	user, socket := r.Context().Value(peerKey{}).(peerUser)
 	switch {
@@ -115,7 +118,7 @@ func (s *Server) identify(r *http.Request) (caller, error) {
 		return localCaller(r, user, s.cfg.Claims)
 	}
 	if fromHere(r) {
-		if err := checkBrowser(r); err != nil {
+		if err := checkHost(r); err != nil {
 			return caller{}, err
 		}
 	}
@@ -172,10 +175,9 @@ func forbidden(reason, format string, args ...any) error {
 	return &denial{huma.Error403Forbidden(fmt.Sprintf(format, args...)), reason}
 }
 
-// checkBrowser is about requests over loopback without a token. They may come from a page of
-// some other site, in a browser on this machine.
-func checkBrowser(r *http.Request) error {
-	// A name of somebody else's that was made to mean 127.0.0.1 is no excuse.
+// checkHost is about requests over loopback without a token. They may come from a page of some
+// other site, in a browser on this machine, under a name that was made to mean 127.0.0.1.
+func checkHost(r *http.Request) error {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -184,11 +186,21 @@ func checkBrowser(r *http.Request) error {
 		return forbidden("foreign_page", "host %q is not this machine: without a token call 127.0.0.1, "+
 			"[::1] or localhost", clip(r.Host))
 	}
+	return nil
+}
+
+// checkOrigin refuses what a browser sends for a page of another site, whoever the caller is: also
+// with a token, and through whatever passes requests on to the socket.
+func checkOrigin(r *http.Request) error {
 	if from := r.Header.Get("Origin"); from != "" {
 		if u, err := url.Parse(from); err != nil || u.Host != r.Host {
-			return forbidden("foreign_page", "a page of %q may not call this: without a token only the "+
-				"server's own pages may", clip(from))
+			return forbidden("foreign_page", "a page of %q may not call this: only programs may, and the "+
+				"server's own pages", clip(from))
 		}
+	}
+	// What follows lets pages of other origins read.
+	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
+		return forbidden("foreign_page", "a page of another site may not call this")
 	}
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		return forbidden("foreign_page", "a page of another site may not call this: %s", err)

@@ -79,6 +79,16 @@ func TestWhoGetsIn(t *testing.T) {
 		{"page of another site", here, "127.0.0.1:7070", "POST /v1/tasks", headers{"Origin": "https://evil.example"}, 403,
 			"may not call this"},
 		{"page of nowhere", here, "127.0.0.1:7070", "POST /v1/tasks", headers{"Origin": "null"}, 403, "may not call this"},
+		{"page of another site, with a token", beyond, "muster.example", "GET /v1/tasks",
+			headers{"Origin": "https://evil.example", "Authorization": "Bearer s3cret"}, 403, "may not call this"},
+		{"page of nowhere, with a token", here, "localhost", "GET /v1/tasks",
+			headers{"Origin": "null", "Authorization": "Bearer s3cret"}, 403, "may not call this"},
+		{"picture of another site, with a token", beyond, "muster.example", "GET /v1/tasks",
+			headers{"Sec-Fetch-Site": "cross-site", "Authorization": "Bearer s3cret"}, 403, "another site"},
+		{"picture of a sister site, with a token", beyond, "muster.example", "GET /v1/tasks",
+			headers{"Sec-Fetch-Site": "same-site", "Authorization": "Bearer s3cret"}, 403, "another site"},
+		{"own page, with a token", beyond, "muster.example", "GET /v1/tasks", headers{"Origin": "https://muster.example",
+			"Sec-Fetch-Site": "same-origin", "Authorization": "Bearer s3cret"}, 200, ""},
 		{"form of another site", here, "127.0.0.1:7070", "POST /v1/tasks", headers{"Sec-Fetch-Site": "cross-site"}, 403,
 			"another site"},
 		{"through a proxy", here, "127.0.0.1:7070", "GET /v1/tasks", headers{"X-Forwarded-For": "192.0.2.7"}, 401,
@@ -222,5 +232,11 @@ func TestUnixSocketNeedsNoToken(t *testing.T) {
 	header := http.Header{"Via": {"1.1 proxy"}}
 	if res, text := w.raw("GET", "/v1/tasks", nil, header); res.StatusCode != 401 {
 		t.Errorf("through a proxy: %s %s", res.Status, text)
+	}
+	for name, value := range map[string]string{"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"} {
+		header := http.Header{name: {value}}
+		if res, text := w.raw("GET", "/v1/tasks", nil, header); res.StatusCode != 403 {
+			t.Errorf("for a page of another site (%s): %s %s", name, res.Status, text)
+		}
 	}
 }
