@@ -41,24 +41,27 @@ type recaller struct {
 // agreedGone is why a zone is shut whose hub has lost what was agreed.
 const agreedGone = "Redis has lost what was agreed about times: `muster restore` puts it back"
 
-// settle asks history for all zones that owe it.
+// settle asks history for all zones that owe it. It goes on with the others when one fails.
 func (r recaller) settle(ctx context.Context, zones []string) error {
-	debts, err := r.queue.Debts(ctx, zones)
-	if err != nil {
-		return err
-	}
+	debts, unread := r.queue.Debts(ctx, zones)
+	errs := []error{unread}
 	for _, d := range debts {
-		switch {
-		case !d.Recorded:
-			err = r.introduce(ctx, d.Zone)
-		case r.lost && d.Owed == "":
-			err = r.queue.KeepHistory(ctx, d.Zone, agreedGone)
-		case d.Owed != "" && !r.lost:
-			err = r.pay(ctx, d)
-		}
+		err := r.settleZone(ctx, d)
 		if err != nil && !errors.Is(err, queue.ErrStale) { // else it is read again soon
-			return err
+			errs = append(errs, fmt.Errorf("zone %s: %w", d.Zone, err))
 		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r recaller) settleZone(ctx context.Context, d queue.Debt) error {
+	switch {
+	case !d.Recorded:
+		return r.introduce(ctx, d.Zone)
+	case r.lost && d.Owed == "":
+		return r.queue.KeepHistory(ctx, d.Zone, agreedGone)
+	case d.Owed != "" && !r.lost:
+		return r.pay(ctx, d)
 	}
 	return nil
 }
@@ -148,10 +151,7 @@ func (s *Server) owing(ctx context.Context) string {
 	if err != nil {
 		return "" // that Redis cannot be used is said already
 	}
-	debts, err := s.queue.Debts(ctx, zones)
-	if err != nil {
-		return ""
-	}
+	debts, _ := s.queue.Debts(ctx, zones) // of those that can be read
 	for _, d := range debts {
 		if d.Owed == "" {
 			continue

@@ -58,19 +58,16 @@ type checkup struct {
 }
 
 // advance is one round: it opens the waves whose turn it is. It goes on with the other
-// tasks when one fails.
+// tasks when one fails, and with the other zones when one cannot be read.
 func (s *Server) advance(ctx context.Context) error {
-	ids, err := s.queue.Rollouts(ctx)
-	if err != nil {
-		return err
-	}
+	ids, unread := s.queue.Rollouts(ctx)
 	var first error
 	for _, id := range ids {
 		if err := s.advanceTask(ctx, id); err != nil && first == nil {
 			first = fmt.Errorf("task %s: %w", id, err)
 		}
 	}
-	return first
+	return errors.Join(unread, first)
 }
 
 func (s *Server) advanceTask(ctx context.Context, id jobs.TaskID) error {

@@ -21,25 +21,29 @@ type Debt struct {
 	Owed     string // since when, in µs, and why; empty: it owes nothing
 }
 
-// Debts lists the zones that exist, with what each owes.
+// Debts lists the zones that exist, with what each owes. Beside an error, which names each zone
+// that cannot be read, it returns those of the others.
 func (q *Queue) Debts(ctx context.Context, zones []string) ([]Debt, error) {
 	found := make([]*redis.SliceCmd, len(zones))
-	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+	// Its error is that of the first command that failed, and each command has its own.
+	_, _ = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, zone := range zones {
 			found[i] = p.HMGet(ctx, zoneKey(zone, "zone", ""), "run", "recorded", "owed")
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, q.say("zones", err)
-	}
 	var out []Debt
+	var errs []error
 	for i, zone := range zones {
-		if v := found[i].Val(); textOf(v, 0) != "" {
+		v, err := found[i].Result()
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("zone %s: %w", zone, q.say("zones", err)))
+		case textOf(v, 0) != "":
 			out = append(out, Debt{zone, textOf(v, 1) == "1", textOf(v, 2)})
 		}
 	}
-	return out, nil
+	return out, errors.Join(errs...)
 }
 
 // KeepHistory notes that history is kept of a zone. With a reason nothing starts in the zone

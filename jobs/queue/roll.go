@@ -198,24 +198,26 @@ func (q *Queue) GoOn(ctx context.Context, id jobs.TaskID, allowed *int, note str
 	return out, nil
 }
 
-// Rollouts lists the tasks with a rule that have not ended.
+// Rollouts lists the tasks with a rule that have not ended. Beside an error, which names each
+// zone that cannot be read, it returns those of the others.
 func (q *Queue) Rollouts(ctx context.Context) ([]jobs.TaskID, error) {
 	zones, err := q.Zones(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out := []jobs.TaskID{}
+	var errs []error
 	for _, zone := range zones {
 		ids, err := q.rdb.SMembers(ctx, zoneKey(zone, "rolling", "")).Result()
 		if err != nil {
-			return nil, q.say("rollouts", err)
+			errs = append(errs, fmt.Errorf("zone %s: %w", zone, q.say("rollouts", err)))
 		}
 		for _, id := range ids {
 			out = append(out, jobs.TaskID(id))
 		}
 	}
 	slices.Sort(out)
-	return out, nil
+	return out, errors.Join(errs...)
 }
 
 // LookAtWaves notes when all jobs of the open waves of a task have ended, and brings
