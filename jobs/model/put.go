@@ -181,11 +181,9 @@ func (z *Zone) Move(now jobs.Micros, a Move) Moved {
 			c.write(func() { kept.Paused, kept.Due, kept.Expiry = Switch{}, t.Due, expiry })
 			c.event("resume", a.Task)
 		}
-		if t.Committed != 0 {
-			c.letGo(t, a)
-		}
+		c.letGo(t, a)
 	case "release":
-		if before == "" && t.Committed != 0 {
+		if before == "" {
 			c.letGo(t, a)
 		}
 	}
@@ -235,12 +233,13 @@ func (c *call) layAside(t *task, a Move) (moved int) {
 	return moved
 }
 
-// letGo moves held jobs back into the queue or, if they had started, again.
+// letGo moves held jobs back into the queue or, if they had started, again. Of a task whose
+// commit was forgotten only those that had.
 func (c *call) letGo(t *task, a Move) {
 	if t.rule() != nil && t.Stopped.Note != "" {
 		return
 	}
-	n := 0
+	n, moved, all := 0, 0, t.Committed != 0 || a.Verb == "commit"
 	c.write(func() {
 		if n < a.Limit {
 			delete(c.Parked, t.id)
@@ -253,18 +252,24 @@ func (c *call) letGo(t *task, a Move) {
 		if t.Wave != 0 && at > jobs.Micros(t.Wave) && at <= jobs.WavesMax {
 			continue // its wave is not open
 		}
+		if !all && at <= jobs.WavesMax {
+			continue // it never began
+		}
 		n++
 		at = max(at, t.Due)
 		switch j := c.Jobs[id]; {
+		case !all && (j == nil || j.Counts.Attempt == 0 && j.State == jobs.Queued):
+			continue
 		case j == nil:
 			c.write(func() { c.Queue.Put(id, at) })
 		case j.State != jobs.Ended && j.State != jobs.Running && j.State != jobs.Lost:
 			c.change(id, func(j *Job) { j.State = jobs.Queued })
 			c.appoint(id, at)
 		}
+		moved++
 		c.after(func() { c.Held.remove(t.id, id) })
 	}
-	if n > 0 && a.Verb != "commit" {
+	if moved > 0 && a.Verb != "commit" {
 		c.write(func() { c.Reordering.Changes++ })
 	}
 }

@@ -8,7 +8,8 @@
 --      6 pause, resume: id of the order, or ''; with one, resume does nothing to a
 --      pause that was ordered later
 --      release brings back what was laid aside with a customer, unless the task
---      itself is paused
+--      itself is paused. Of a task that is not committed resume and release bring
+--      back only what began: it was handed out before a failover forgot the commit
 -- Returns {ok, jobs left to move, note} | {incomplete, jobs held} | {absent, 0} |
 --      {ended, 0} | {cancelled, 0} | {later, 0, note}: a pause that was ordered after
 --      this resume stands. pause counts what it moved instead. note is of
@@ -57,11 +58,18 @@ local function left()
   return call('ZCARD', m.kHeld .. id) - call('ZCOUNT', m.kHeld .. id, '(' .. upTo, m.WAVES)
 end
 
+-- What never began has its wave as its score, or 0, or a time of its own: what was laid
+-- aside has an instant.
+local function laidAside()
+  return call('ZRANGEBYSCORE', m.kHeld .. id, '(' .. m.WAVES, '+inf', 'WITHSCORES', 'LIMIT', '0',
+    m.us(limit))
+end
+
 -- release moves held jobs back into the queue or, if they had started, again. What a
--- stop laid aside stays there.
-local function release()
+-- stop laid aside stays there. all: also those that never began.
+local function release(all)
   if r and r.stopped then return end
-  local jobs = releasable()
+  local jobs = all and releasable() or laidAside()
   if #jobs < 2 * limit then m.w('SREM', m.kParked, id) end
   if #jobs == 0 then return end
   local queue, again, moved = {'ZADD', m.kQueue}, {'ZADD', m.kAgain}, {'ZREM', m.kHeld .. id}
@@ -73,18 +81,20 @@ local function release()
   for i = 1, #jobs, 2 do
     local to = m.records[jobs[i]] and again or queue
     local j = to == again and m.job(jobs[i])
+    local begun = j and (j.attempt > 0 or j.state ~= 'queued')
     -- Who ended it, or laid it aside before another took it, broke off.
     local stays = j and (j.state == 'ended' or j.state == 'running' or j.state == 'lost')
-    if j and not stays then
-      j.state = 'queued'
-      m.keep(jobs[i], j)
-    end
-    if not stays then
+    if not stays and (all or begun) then
+      if j then
+        j.state = 'queued'
+        m.keep(jobs[i], j)
+      end
       to[#to + 1] = m.us(math.max(m.num(jobs[i + 1]), t.due))
       to[#to + 1] = jobs[i]
     end
-    moved[#moved + 1] = jobs[i]
+    if all or begun then moved[#moved + 1] = jobs[i] end
   end
+  if #moved == 2 then return end
   if #queue > 2 then m.w(unpack(queue)) end
   if #again > 2 then m.w(unpack(again)) end
   m.w(unpack(moved))
@@ -118,8 +128,11 @@ local function commit()
     if r then m.w('SADD', m.kRolling, id) end
     m.event('commit', id, '{"jobs":' .. m.us(held) .. '}')
   end
-  if not t.paused then release() end
+  if not t.paused then release(true) end
 end
+
+-- committed tells whether the task is, which commit has not asked.
+local function committed() return call('HGET', m.kTask .. id, 'committed') and true end
 
 local before = t.paused and (call('HGET', m.kTask .. id, 'pausedNote') or '-') or ''
 
@@ -167,7 +180,7 @@ local function resume()
       'expires', m.us(t.expires + m.now - m.num(t.paused)))
     m.event('resume', id, '{"note":' .. cjson.encode(note) .. '}')
   end
-  if call('HGET', m.kTask .. id, 'committed') then release() end
+  release(committed())
 end
 
 local answer
@@ -177,8 +190,8 @@ elseif what == 'pause' then
   answer = pause()
 elseif what == 'resume' then
   answer = resume()
-elseif not t.paused and call('HGET', m.kTask .. id, 'committed') then
-  release()
+elseif not t.paused then
+  release(committed())
 end
 if answer then return answer end
 m.flush()
