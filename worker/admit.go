@@ -287,6 +287,17 @@ func (a *attempt) goCameLate(ctx context.Context, action scripts.Action) (r jobs
 	return jobs.Result{}, false
 }
 
+// admitAgain rules about a step that gives its worker back, and of which it is not known that it
+// has begun: an earlier attempt got its go, and may have died before it used it.
+func (a *attempt) admitAgain(ctx context.Context, action scripts.Action) ruling {
+	first := a.step == 0 && !a.disturbed() // of which not even freezes know that it has begun
+	if a.memory.Failed == nil && (a.plan.spec.Window && a.disturbs(action) || first) {
+		a.ruled = a.Clock()
+		return a.rule(ctx)
+	}
+	return ruling{ok: true}
+}
+
 // keepOut is what becomes of a step that must not start now; nil: it may, or its host is
 // only asked about it.
 func (a *attempt) keepOut(action scripts.Action, r ruling) *ending {

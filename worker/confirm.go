@@ -42,6 +42,9 @@ func (a *attempt) confirms(ctx context.Context, action scripts.Action,
 		if over {
 			return a.endConfirm(f, r, goOn)
 		}
+		if r, kept := a.keptFromChange(ctx, f); kept {
+			return r, false
+		}
 	}
 	if r, armed := a.arms(ctx, action, bound); !armed {
 		return a.endConfirm(f, r, false)
@@ -231,6 +234,25 @@ func (a *attempt) unknownThere(f facts) (r jobs.Result, goOn, over bool) {
 	}
 	return f.appoint(jobs.KindVerify, c, max(c.Free.Sub(a.now()), f.proofPause()),
 		"it may be about to begin"), false, true
+}
+
+// keptFromChange is about a change that an earlier attempt was about to make, and of which its
+// host knows nothing: it is made only when a change may begin. Where the host keeps a record the
+// command of that attempt may still come: it is waited for.
+func (a *attempt) keptFromChange(ctx context.Context, f facts) (r jobs.Result, kept bool) {
+	rules := a.admitAgain(ctx, f.action)
+	if rules.ok {
+		return jobs.Result{}, false
+	}
+	c := a.probed()
+	if c.Free == 0 {
+		c.Since, c.Free = a.now(), a.now().Add(a.grant.Bound)
+	}
+	if left := c.Free.Sub(a.now()); left > 0 {
+		return f.appoint(jobs.KindVerify, c, max(left, f.proofPause()), "it may be about to begin"), true
+	}
+	a.memory.Probe = nil
+	return a.deferred(a.with(f.action), rules), true
 }
 
 // unproven says what is not as it must be; final: and will not be.

@@ -237,9 +237,44 @@ func (a *attempt) reboots(ctx context.Context, conn Conn, action scripts.Action,
 		return f.unwell(c, a.now(), notReady, "it has not gone down yet"), false
 	}
 	began := c.Boot != ""
+	if began {
+		if r, kept := a.keptFromReboot(ctx, f); kept {
+			return r, false
+		}
+	}
 	c.Boot = boot
 	a.memory.Probe = &c
 	return a.tellToReboot(ctx, conn, action, reboot{bound, began}), false
+}
+
+// keptFromReboot is about a host that an earlier attempt may have told to reboot, and that is in
+// its old boot: it is told, or told again, only when a reboot may begin. At any other time it is
+// looked at as if it had been told. Once that was done as often as after a reboot, nothing more
+// comes of what it may have been told: then nothing has begun.
+func (a *attempt) keptFromReboot(ctx context.Context, f facts) (r jobs.Result, kept bool) {
+	rules := a.admitAgain(ctx, f.action)
+	if rules.ok {
+		return jobs.Result{}, false
+	}
+	c := a.probed()
+	next := c
+	if _, last := next.after(*f.action.Probes, notReady); !last {
+		return f.unwell(c, a.now(), notReady, "it may have been told to reboot, has not gone down, "+
+			"and must not be told now: "+rules.why), true
+	}
+	a.memory.Probe = nil
+	return a.deferred(a.with(f.action), rules), true
+}
+
+// lateToTell is about a go for a reboot that came when the reboot must not begin any more.
+func (a *attempt) lateToTell(f facts, how reboot) (r jobs.Result, late bool) {
+	switch {
+	case !how.began:
+		return a.goCameLate(a.halting, f.action)
+	case a.Clock()-a.ruled <= agreedMax:
+		return jobs.Result{}, false
+	}
+	return a.keptFromReboot(a.halting, f)
 }
 
 // reboot is how a host is told.
@@ -267,10 +302,8 @@ func (a *attempt) tellToReboot(ctx context.Context, conn Conn, action scripts.Ac
 	case v != jobs.Go:
 		return a.notAllowed(action)
 	}
-	if !how.began {
-		if r, late := a.goCameLate(a.halting, action); late {
-			return r
-		}
+	if r, late := a.lateToTell(f, how); late {
+		return r
 	}
 	a.remark(action.Name, "")
 	before := a.memory.Disturbed

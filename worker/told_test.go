@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -158,6 +159,112 @@ func TestAChangeThatMayHaveBegunIsNotGivenBackAsUntouched(t *testing.T) {
 				if strings.Join(h.verbs, " ") != "prove" || p == nil || p.Since != since || got.Kind == jobs.KindEnd ||
 					stops && got.Kind != jobs.KindVerify {
 					t.Errorf("the host did %v; said %+v", h.verbs, got)
+				}
+			})
+		})
+	}
+}
+
+// apart is a task of a runbook that needs a window, which opens at six.
+func apart(s *stand, book string) {
+	s.disrupts(book)
+	spec := s.q.specs[task1]
+	spec.Timing = jobs.Timing{Window: true, Expect: time.Minute}
+	s.q.specs[task1] = spec
+	s.times.set(daily("0 6", "1h"))
+}
+
+// A worker got its go for a reboot, and died before it told the host, or right behind that. The
+// next one comes when the window is over: it told a host to reboot that nothing had ever been done
+// to. Now it only looks whether the host goes down, and the reboot waits for its window.
+func TestARebootThatMayHaveBeenToldIsToldInItsWindowOnly(t *testing.T) {
+	for _, mode := range []jobs.Mode{jobs.ModeLost, jobs.ModeContinue} {
+		t.Run(string(mode), func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *stand) {
+				apart(s, rebooting)
+				m := machine{up: time.Minute}
+				s.hosts.dial, s.hosts.run = m.dial, m.run
+				l := newLife(t, s)
+				l.grant.Mode, l.grant.Attempt = mode, 1
+				l.grant.Saved = memory{Probe: &probing{Boot: bootA}}.String()
+				r := l.live(7)
+				if r.Kind != jobs.KindDefer || r.Until != jobs.MicrosOf(at("1 06:00:00")) || m.boots != 0 ||
+					recall(r.Saved).Probe != nil || !r.Release {
+					t.Fatalf("told to boot %d times, and said %+v\n%s", m.boots, r, strings.Join(l.log, "\n"))
+				}
+				if took := time.Since(l.began); took < 5*time.Minute {
+					t.Errorf("it was looked at for %s only: it may have been about to go down", took)
+				}
+				<-time.After(time.Until(at("1 06:00:00")))
+				l.grant.Mode, l.grant.Saved = jobs.ModeContinue, r.Saved
+				if r = l.live(10); r.Outcome != jobs.Succeeded || m.boots != 1 {
+					t.Errorf("told to boot %d times, and said %+v\n%s", m.boots, r, strings.Join(l.log, "\n"))
+				}
+			})
+		})
+	}
+}
+
+// A host that was told goes down while it is looked at, and the job goes on.
+func TestAHostThatWasToldGoesDownWhileItIsLookedAt(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stand) {
+		apart(s, rebooting)
+		m := machine{told: time.Now(), down: 50 * time.Second, up: 2 * time.Minute}
+		s.hosts.dial, s.hosts.run = m.dial, m.run
+		l := newLife(t, s)
+		l.grant.Mode, l.grant.Attempt = jobs.ModeLost, 1
+		l.grant.Saved = memory{Probe: &probing{Boot: bootA}}.String()
+		if r := l.live(10); r.Outcome != jobs.Succeeded || m.boots != 0 {
+			t.Errorf("told to boot %d times, and said %+v\n%s", m.boots, r, strings.Join(l.log, "\n"))
+		}
+	})
+}
+
+// A reboot whose first go was used, or lost, and whose next one comes when the window is over.
+func TestALateGoTellsNoHostAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stand) {
+		apart(s, rebooting)
+		s.times.set(daily("0 0", "1h", "cutoff: 59m40s"))
+		m, began := machine{up: time.Minute}, time.Now()
+		s.hosts.dial, s.hosts.run = m.dial, m.run
+		s.q.verdict = func(jobs.Checkpoint) (jobs.Verdict, error) {
+			if time.Since(began) < time.Minute {
+				return "", errAway
+			}
+			return jobs.Go, nil
+		}
+		got := s.one(func(g *jobs.Grant) {
+			g.Mode, g.Attempt, g.Timeout = jobs.ModeContinue, 2, time.Hour
+			g.Saved = memory{Probe: &probing{Boot: bootA}}.String()
+		})
+		if got.Kind != jobs.KindVerify || m.boots != 0 || recall(got.Saved).Probe == nil {
+			t.Errorf("told to boot %d times, and said %+v", m.boots, got)
+		}
+	})
+}
+
+// Likewise of a change: its host says that it knows nothing of it, so it has not begun.
+func TestAChangeThatAHostKnowsNothingOfIsMadeInItsWindowOnly(t *testing.T) {
+	for _, fence := range []fleet.Fence{fleet.FenceNone, fleet.FenceAuto} {
+		t.Run(string(fence), func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *stand) {
+				apart(s, swapping)
+				h := swapper{}
+				s.hosts.dial, s.hosts.run = h.dial, h.run
+				l := newLife(t, s)
+				l.grant.Mode, l.grant.Attempt, l.grant.Host.Fence = jobs.ModeLost, 1, fence
+				now := jobs.MicrosOf(time.Now())
+				l.grant.Saved = memory{Probe: &probing{Since: now, Free: now.Add(20 * time.Second),
+					Until: now.Add(time.Minute)}}.String()
+				r := l.live(2)
+				if r.Kind != jobs.KindDefer || r.Until != jobs.MicrosOf(at("1 06:00:00")) || h.state != "" ||
+					recall(r.Saved).Probe != nil || slices.Contains(h.verbs, "arm") {
+					t.Fatalf("told %q, and said %+v\n%s", h.verbs, r, strings.Join(l.log, "\n"))
+				}
+				<-time.After(time.Until(at("1 06:00:00")))
+				l.grant.Mode, l.grant.Saved = jobs.ModeContinue, r.Saved
+				if r = l.live(10); r.Outcome != jobs.Succeeded || h.state != "confirmed" {
+					t.Errorf("told %q, and said %+v\n%s", h.verbs, r, strings.Join(l.log, "\n"))
 				}
 			})
 		})
