@@ -167,7 +167,11 @@ func (a *attempt) heard(v jobs.Verdict, sent time.Duration) {
 			h.until = max(h.until, sent+h.timeout)
 			a.held[a.grant.Job] = h
 		}
-		if a.now-a.asked > agreedMax && !a.mind.again() {
+		switch late := a.now-a.asked > agreedMax; {
+		case late && a.mind.again() && a.spec.window:
+			a.rule(a.begin, a.keptFromReboot)
+			return
+		case late && !a.mind.again():
 			kept := a.mind.Probe
 			a.mind.Probe = nil
 			a.ruled(func() {

@@ -47,7 +47,7 @@ func wanted() (list []string) {
 		"a child goes on behind its lock", "a step runs beyond the end of its window",
 		"a step is tried again", "a lost job looks again", "a host is away behind its reboot",
 		"a host does not come back", "a cancelled step goes on", "a cancelled step is stopped",
-		"a go is lost, and the zone halted"}
+		"a go is lost, and the zone halted", "a freeze is lifted while another one stands"}
 	for _, kind := range sorted(calls) {
 		for _, call := range calls[kind] {
 			list = append(list, string(kind)+": "+call)

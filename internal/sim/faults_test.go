@@ -236,7 +236,7 @@ func (w *world) accident(kind fault) func() {
 		}
 	case flushed:
 		return func() {
-			s.zone, s.agreed = model.New(), nil
+			s.flush()
 			w.in(w.between(time.Second, 5*time.Minute), w.staff.agree)
 		}
 	case clockJump:

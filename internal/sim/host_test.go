@@ -56,7 +56,7 @@ func (h *host) begin(e entry) {
 		}
 		same := other.job == e.job && other.step == e.step && other.try == e.try
 		if same && (e.once || e.kind == reboot && other.boot != h.boots) {
-			h.suspect("I3", "%s: step %d of %s starts a second time", h.name, e.step, e.job)
+			h.suspect(h.once(other), "%s: step %d of %s starts a second time", h.name, e.step, e.job)
 		}
 		if other.token > e.token {
 			h.suspect("I8", "%s: token %d after %d", h.name, e.token, other.token)
@@ -81,14 +81,22 @@ func (h *host) begin(e entry) {
 // alone is the promise that no other command runs on the host.
 func (h *host) alone(other, e entry) string {
 	switch s := h.redis; {
-	case s.forgotten[other.token]:
+	case s.lost.forgotten[other.token]:
 		return "I1 beside a take that was forgotten"
-	case s.behind[other.token]:
+	case s.lost.behind[other.token]:
 		return "I1 beside a go that was forgotten"
-	case s.blind[e.token]:
+	case s.lost.blind[e.token]:
 		return "I1 before a jump of the clock was seen"
 	}
 	return "I1"
+}
+
+// once is the promise that a step does not start a second time behind another start.
+func (h *host) once(other entry) string {
+	if h.redis.lost.flushed[other.token] {
+		return "I3 behind a take that was flushed"
+	}
+	return "I3"
 }
 
 func (h *host) disturb(e entry) {
@@ -161,8 +169,11 @@ var excuses = map[string][]fault{
 	"I2 between steps": {flushed, tailLost, failover},
 	// A job whose take was forgotten, and whose worker died, has never run.
 	"I3": {tailLost, failover},
-	"I4": {},
-	"I5": {},
+	// A submit that was not answered is repeated, and Redis knows nothing any more of what the
+	// first one began.
+	"I3 behind a take that was flushed": {flushed},
+	"I4":                                {},
+	"I5":                                {},
 	// The last token is forgotten; a clock that went back then makes smaller ones.
 	"I8": {flushed},
 	// The lock is forgotten, or ends by a clock that is another.

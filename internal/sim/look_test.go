@@ -95,8 +95,30 @@ func (a *attempt) probe() {
 		a.mind.Disturbed = true
 		a.goOn(a.stage())
 	default:
-		a.tell()
+		a.retell()
 	}
+}
+
+// retell tells a host that may have been told to reboot, and is in its old boot, if a reboot may
+// begin now; see keptFromReboot of package worker.
+func (a *attempt) retell() {
+	if !a.spec.window {
+		a.tell()
+		return
+	}
+	a.rule(a.tell, a.keptFromReboot)
+}
+
+// keptFromReboot looks at the host as if it had been told, and then takes it that it was not.
+func (a *attempt) keptFromReboot(soon time.Duration, until time.Time) {
+	if a.mind.Probe.NotReady < probesMax {
+		a.faults.met("a reboot that may have been told waits for its window")
+		r := a.unwell(false)
+		a.over(&r)
+		return
+	}
+	a.mind.Probe = nil
+	a.deferred(soon, until)
 }
 
 const probesMax = 6

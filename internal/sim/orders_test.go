@@ -16,10 +16,11 @@ type ordered struct {
 	lifted int64 // … of the last lift that was ordered
 	halted int64 // … of the last halt that the zone has confirmed …
 
-	haltedAt  time.Duration // … and when
-	paused    map[jobs.TaskID]time.Duration
-	cancelled map[string]time.Duration // of a job, or a task
-	number    int64                    // of the last pause or resume
+	haltedAt     time.Duration // … and when
+	paused       map[jobs.TaskID]time.Duration
+	cancelled    map[string]time.Duration // of a job, or a task
+	number       int64                    // of the last pause or resume
+	frozenBefore int                      // so many freezes were ordered
 }
 
 // met counts in which states jobs of a task are that an order finds.

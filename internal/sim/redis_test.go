@@ -24,16 +24,23 @@ type server struct {
 	halted  time.Duration          // since when; 0: it is not
 	agreed  *windows.Book          // what it knows of windows
 
-	forgotten map[jobs.Token]bool // attempts of which it has lost the take
-	behind    map[jobs.Token]bool // those of which it has lost how far they were
+	lost   losses
+	unseen bool // its clock has jumped, and nobody has seen that yet
+	limits limited
+}
+
+// losses are the attempts of which a server has lost something, for the judge.
+type losses struct {
+	forgotten map[jobs.Token]bool // the take, with the last writes
+	flushed   map[jobs.Token]bool // all, in a FLUSHALL
+	behind    map[jobs.Token]bool // how far it was
 	blind     map[jobs.Token]bool // taken between a jump of its clock and the freeze behind it
-	unseen    bool                // its clock has jumped, and nobody has seen that yet
-	limits    limited
 }
 
 func newServer(w *world) *server {
 	return &server{world: w, zone: model.New(), up: true, run: 1, events: map[string]int{},
-		forgotten: map[jobs.Token]bool{}, behind: map[jobs.Token]bool{}, blind: map[jobs.Token]bool{},
+		lost: losses{map[jobs.Token]bool{}, map[jobs.Token]bool{}, map[jobs.Token]bool{},
+			map[jobs.Token]bool{}},
 		limits: limited{map[string]map[jobs.ID]time.Duration{}, map[string][]limitAt{}}}
 }
 
@@ -56,7 +63,7 @@ func (s *server) carry(f call) any {
 	for _, e := range s.zone.Events {
 		s.events[e.Name]++
 		if e.Name == "take" && s.unseen {
-			s.blind[s.zone.Jobs[jobs.ID(e.Object)].Token] = true
+			s.lost.blind[s.zone.Jobs[jobs.ID(e.Object)].Token] = true
 		}
 		if s.loses != nil && (e.Name == "take" || e.Name == "end" || e.Name == "step" || e.Name == "commit") {
 			lose := s.loses
@@ -88,8 +95,8 @@ func (s *server) restart(away time.Duration, kept *model.Zone) {
 		if kept != nil {
 			for id, j := range s.zone.Jobs {
 				k := kept.Jobs[id]
-				s.forgotten[j.Token] = k == nil || k.Token != j.Token
-				s.behind[j.Token] = k != nil && k.Token == j.Token && k.Step < j.Step
+				s.lost.forgotten[j.Token] = k == nil || k.Token != j.Token
+				s.lost.behind[j.Token] = k != nil && k.Token == j.Token && k.Step < j.Step
 			}
 			s.zone = kept
 		}
@@ -97,6 +104,14 @@ func (s *server) restart(away time.Duration, kept *model.Zone) {
 		s.run++
 		s.say("redis: back as run %d", s.run)
 	})
+}
+
+// flush is FLUSHALL.
+func (s *server) flush() {
+	for _, j := range s.zone.Jobs {
+		s.lost.flushed[j.Token] = true
+	}
+	s.zone, s.agreed = model.New(), nil
 }
 
 var (

@@ -8,7 +8,6 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/model"
-	"muster/windows"
 )
 
 type zone = model.Zone
@@ -54,12 +53,14 @@ type staff struct {
 	ordered
 	limits map[string]int // as people want them to be
 	tasks  []jobs.TaskID
-	frozen time.Duration // since when nothing may begin; 0: it may
-	wanted *windows.Book // the timetable as people want it to be now
+
+	published map[string]bool       // limits that Redis has confirmed once
+	freezes   map[int]time.Duration // that were ordered and not lifted: since when each stands; 0: not yet
 }
 
 func newStaff(w *world) *staff {
-	s := &staff{wanted: agreed, client: newClient(&process{world: w}, "", ""), plans: map[jobs.TaskID]plan{},
+	s := &staff{client: newClient(&process{world: w}, "", ""), plans: map[jobs.TaskID]plan{},
+		published: map[string]bool{}, freezes: map[int]time.Duration{},
 		accepted: map[jobs.TaskID][]string{}, ordered: ordered{
 			paused: map[jobs.TaskID]time.Duration{}, cancelled: map[string]time.Duration{}},
 		limits: maps.Clone(limitsMost)}
@@ -188,12 +189,17 @@ func (s *staff) submit() {
 	s.put(put, 0)
 }
 
-// put repeats a submit as a whole until it is accepted.
+// put repeats a submit as a whole until it is accepted. A server submits nothing by an inventory
+// whose limits have not all been published: until then it has none (publish of server/inventory.go).
 func (s *staff) put(p model.Put, try int) {
 	again := func() {
 		if try < 50 {
 			s.after(time.Second, func() { s.put(p, try+1) })
 		}
+	}
+	if len(s.published) < len(limitsMost) {
+		s.after(time.Second, func() { s.put(p, try) })
+		return
 	}
 	s.insist("put", func(z *zone, now jobs.Micros) any {
 		traits(z, s.hosts)

@@ -56,7 +56,7 @@ func (a *attempt) admitted(then func()) {
 		then()
 		return
 	}
-	a.rule(then)
+	a.rule(then, a.deferred)
 }
 
 // ruled asks the same before a step, as package worker does.
@@ -66,11 +66,12 @@ func (a *attempt) ruled(then func()) {
 		then()
 		return
 	}
-	a.rule(then)
+	a.rule(then, a.deferred)
 }
 
-// rule defers the job if the step must not start.
-func (a *attempt) rule(then func()) {
+// rule asks whether the step may start. If not, it says how soon that is to be asked again, or
+// until when it must not.
+func (a *attempt) rule(then func(), not func(soon time.Duration, until time.Time)) {
 	a.asked = a.now
 	f := func(_ *zone, now jobs.Micros) any { return agreement{a.redis.agreed, now} }
 	a.script(call{"timetable", f}, nil, func(v any, err error) {
@@ -82,10 +83,10 @@ func (a *attempt) rule(then func()) {
 		skew := start.Add(a.now).Sub(now)
 		switch {
 		case err != nil, a.now-a.asked > agreedMax, skew.Abs() > jobs.SkewMax:
-			a.deferred(doubtDelay, time.Time{})
+			not(doubtDelay, time.Time{})
 			return
 		case r.book == nil:
-			a.deferred(closedDelay, time.Time{})
+			not(closedDelay, time.Time{})
 			return
 		}
 		w := windows.Work{Window: true, Runbook: "exec", Estimate: a.spec.left(a.step)}
@@ -97,9 +98,9 @@ func (a *attempt) rule(then func()) {
 		case v2.OK:
 			then()
 		case v2.Next.IsZero():
-			a.deferred(closedDelay, time.Time{})
+			not(closedDelay, time.Time{})
 		default:
-			a.deferred(0, v2.Next)
+			not(0, v2.Next)
 		}
 	})
 }
@@ -122,22 +123,10 @@ func (a *attempt) deferred(soon time.Duration, until time.Time) {
 	a.over(&r)
 }
 
-// goesOn tells of a step that may start at any time: it only looks, or is a reboot that was
-// told already, or may have been.
-func (h *host) goesOn(e entry) bool {
-	for _, other := range h.log {
-		if e.kind == reboot && other.job == e.job && other.step == e.step {
-			return true
-		}
-	}
-	j := h.redis.zone.Jobs[e.job]
-	return e.kind == looking && e.step > 0 || e.kind == reboot && j != nil && j.Counts.Crashes > 0
-}
-
 // window judges a step of a task that needs one by the true time. The clock of Redis may
 // be as far from it as workers let it.
 func (h *host) window(e entry) {
-	if h.goesOn(e) {
+	if e.kind == looking && e.step > 0 {
 		return
 	}
 	at := start.Add(h.now).Time()
@@ -156,7 +145,7 @@ func (h *host) window(e entry) {
 		h.faults.met("a step runs beyond the end of its window")
 	}
 	first := !slices.ContainsFunc(h.log, func(x entry) bool { return x.job == e.job })
-	if s := h.staff.frozen; s != 0 && h.now > s+agreedMax && first && e.kind != looking {
+	if s := h.staff.frozen(); s != 0 && h.now > s+agreedMax && first && e.kind != looking {
 		h.suspect("I4", "%s: %s begins %s after a freeze was ordered", h.name, e.job, h.now-s)
 	}
 }
@@ -164,28 +153,56 @@ func (h *host) window(e entry) {
 // agree writes the limits and the timetable down, also when Redis has lost them.
 func (s *staff) agree() {
 	for _, name := range sorted(limitsMost) {
-		s.control(model.Turn{Verb: "limit", Object: name, Number: int64(s.limits[name])})
+		turn := model.Turn{Verb: "limit", Object: name, Number: int64(s.limits[name])}
+		s.insist("limit", func(z *zone, now jobs.Micros) any { return z.Control(now, turn) },
+			func(any) { s.published[name] = true })
 	}
-	s.insist("agree", func(*zone, jobs.Micros) any {
-		s.redis.agreed = s.wanted
-		return nil
-	}, func(any) {})
+	s.arrange(func() {})
 }
 
-// freeze orders that nothing begins, and lifts that later. It stands once it is answered.
+// freeze orders that nothing begins, and lifts that later. It stands once it is answered. Each
+// has a name of its own: who lifts one leaves the others, whichever is answered first, since the
+// server changes what it has read of the timetable, or nothing (SetTimetable compares).
 func (s *staff) freeze(lasts time.Duration) {
-	order := func(b *windows.Book, then func()) {
-		s.wanted = b
-		s.insist("agree", func(*zone, jobs.Micros) any {
-			s.redis.agreed = s.wanted
-			return nil
-		}, func(any) { then() })
-	}
-	order(agreedFrozen, func() {
-		s.frozen = s.now
+	s.frozenBefore++
+	name := s.frozenBefore
+	s.freezes[name] = 0
+	s.arrange(func() {
+		s.say("staff: freeze %d stands", name)
+		s.freezes[name] = s.now
 		s.in(lasts, func() {
-			s.frozen = 0
-			order(agreed, func() {})
+			s.say("staff: freeze %d is lifted", name)
+			delete(s.freezes, name)
+			if len(s.freezes) > 0 {
+				s.faults.met("a freeze is lifted while another one stands")
+			}
+			s.arrange(func() {})
 		})
 	})
+}
+
+// arrange writes the timetable down as people want it.
+func (s *staff) arrange(then func()) {
+	s.insist("agree", func(*zone, jobs.Micros) any {
+		s.redis.agreed = s.wanted()
+		return nil
+	}, func(any) { then() })
+}
+
+// wanted is the timetable as people want it to be now.
+func (s *staff) wanted() *windows.Book {
+	if len(s.freezes) > 0 {
+		return agreedFrozen
+	}
+	return agreed
+}
+
+// frozen is since when nothing may begin, by what was answered; 0: it may.
+func (s *staff) frozen() (since time.Duration) {
+	for _, at := range s.freezes {
+		if at != 0 && (since == 0 || at < since) {
+			since = at
+		}
+	}
+	return since
 }
