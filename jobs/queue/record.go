@@ -23,7 +23,7 @@ type record struct {
 	later               time.Duration // by how much later than its task it expires
 	node, saved, cancel string
 	spent               string // a ledger of its time, see jobs.Ledger
-	why                 string // it was deferred, or is tried again
+	why                 string // it was deferred, waits, or is tried again
 	end                 end
 }
 

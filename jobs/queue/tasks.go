@@ -391,7 +391,8 @@ func (r *record) info(id jobs.ID, at place) jobs.JobInfo {
 		j.State = jobs.Queued
 	}
 	switch {
-	case j.State == jobs.Deferred, j.State == jobs.Retry:
+	case j.State == jobs.Deferred, j.State == jobs.Retry, j.State == jobs.Waiting,
+		j.State == jobs.Verify:
 		j.Why = r.why
 	case j.State == jobs.Queued && r.later > 0 && r.due > at.now:
 		j.Why = "it has a time of its own: a window, a freeze or the jitter of a schedule gave it"

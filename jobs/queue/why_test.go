@@ -120,3 +120,31 @@ func TestAJobSaysWhatALostCancelLeftBehind(t *testing.T) {
 		}
 	})
 }
+
+// A job that gave its worker back says what it waits for, as its worker said: its host was cut in
+// the middle of a step, say, and will be asked. Nothing of that is left once it runs again.
+func TestAJobSaysWhyItsHostWillBeAsked(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		submit(t, q, spec(), 2)
+		for kind, state := range map[jobs.Kind]jobs.State{jobs.KindWait: jobs.Waiting, jobs.KindVerify: jobs.Verify} {
+			g := one(t, step(t, q, "1", 1))
+			const cut = "step cmd: the connection ended; it may be at work, the host will be asked"
+			wait := jobs.Result{Job: g.Job, Token: g.Token, Kind: kind, Step: 1, Error: cut}
+			step(t, q, "1", 0, wait)
+			if j := info(t, q, g.Job); j.State != state || j.Why != cut {
+				t.Errorf("the %s job says %q, want %s, %q", j.State, j.Why, state, cut)
+			}
+			for _, again := range step(t, q, "1", 8).Jobs {
+				if j := info(t, q, again.Job); j.Why != "" {
+					t.Errorf("the %s job still says %q", j.State, j.Why)
+				}
+				end := ended(again, jobs.Succeeded)
+				step(t, q, "1", 0, end)
+				if again.Job != g.Job {
+					submit(t, q, spec(), 1)
+				}
+			}
+		}
+	})
+}

@@ -112,7 +112,7 @@ function m.rescore(i, id, j, t)
   end
   local err = ARGV[i + 6]
   j.state, j.was, j.step, j.saved, j.due = state, false, step, saved, at
-  j.why = (kind == 'defer' or kind == 'retry') and err or ''
+  j.why = kind ~= 'back' and err or ''
   if ARGV[i + 14] ~= '' then j.spent = ARGV[i + 14] end
   m.keep(id, j)
   m.event(kind, id, '{"at":' .. m.us(at) ..

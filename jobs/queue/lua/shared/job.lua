@@ -18,7 +18,7 @@ end
 -- between attempts with its host, and waits so again if it is given back (m.WAS); live: somebody
 -- heard what its host said while it ran; later: by how much later than its task it
 -- expires, because it was deferred or has a time of its own; spent: a ledger of its time,
--- written by workers (jobs/times.go); why: it was deferred, or is tried again.
+-- written by workers (jobs/times.go); why: it was deferred, waits, or is tried again.
 
 -- What a job was that was handed out with a host that it had kept, as its record says it.
 m.WAS = {verify = '2', wait = '3', ['2'] = 'verify', ['3'] = 'wait'}
