@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -221,9 +222,8 @@ func (e explainer) standing(ctx context.Context) (s standingOrders, err error) {
 		}
 	}
 	say("all is halted: ", textOf(all.Val(), 0))
-	frozen, _ := jobs.ParseMicros(textOf(all.Val(), 2))
-	if until := jobs.TimeOf(frozen); until.After(now.Val()) {
-		s.shut = "its zone is frozen until " + until.String() + ": " + textOf(all.Val(), 3)
+	if s.shut, err = e.shut(ctx, all.Val(), now.Val()); err != nil {
+		return s, err
 	}
 	say("its zone is paused: ", textOf(all.Val(), 1))
 	say("its task is paused: ", textOf(task.Val(), 0))
@@ -233,4 +233,24 @@ func (e explainer) standing(ctx context.Context) (s standingOrders, err error) {
 		s.held = "its task is being submitted"
 	}
 	return s, nil
+}
+
+// shut says that the zone is frozen, by fields 2, 3 and 5 of it. Where history is asked first,
+// nobody knows how long that takes.
+func (e explainer) shut(ctx context.Context, zone []any, now time.Time) (string, error) {
+	micros, _ := jobs.ParseMicros(textOf(zone, 2))
+	until, owed := jobs.TimeOf(micros), textOf(zone, 5)
+	switch {
+	case owed == "" && until.After(now):
+		return "its zone is frozen until " + until.String() + ": " + textOf(zone, 3), nil
+	case owed == "":
+		return "", nil
+	}
+	words := "its zone is frozen until history was asked: " + whyShut(textOf(zone, 3), owed)
+	away, err := e.HistoryAway(ctx)
+	if err != nil || away.Since.IsZero() {
+		return words, err
+	}
+	return words + "; history is away since " + away.Since.String() + " (" + away.Note +
+		"); `muster nodes thaw --reason …` starts it without", nil
 }

@@ -2,10 +2,12 @@ package queue_test
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
 	"muster/jobs"
+	"muster/jobs/queue/queuetest"
 )
 
 // A job that was cancelled while it ran says so until it has been stopped.
@@ -147,4 +149,32 @@ func TestAJobSaysWhyItsHostWillBeAsked(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A zone that waits for history names no end of its freeze, neither before the nominal one nor
+// after it; and says so if history is away.
+func TestAFreezeThatWaitsForHistoryNamesNoEnd(t *testing.T) {
+	t.Parallel()
+	s := queuetest.StartServer(t)
+	q := open(t, world{cfg: s.Config()}, "")
+	id := jobs.NewID(submit(t, q, spec(), 1), "fw0000")
+	says := func(want string) {
+		t.Helper()
+		if j := info(t, q, id); !strings.HasPrefix(j.Why, want) {
+			t.Errorf("the job says %q, want %q", j.Why, want)
+		}
+	}
+	const at, asked = "muster:{default}:zone", "its zone is frozen until history was asked: it was " +
+		"started anew; history is asked first what has ended since"
+	s.Do(t, "HSET", at, "why", "it was started anew", "owed", "1760000000000000 it was started anew")
+	says(asked)
+	s.Do(t, "HSET", at, "frozen", "4000000000000000")
+	says(asked)
+	away := jobs.HistoryAway{Since: jobs.TimeOf(1_760_000_000_000_000), Note: "no such host"}
+	if err := q.BeginHistoryAway(t.Context(), away); err != nil {
+		t.Fatal(err)
+	}
+	says(asked + "; history is away since " + away.Since.String() + " (no such host); `muster nodes thaw")
+	s.Do(t, "HDEL", at, "owed")
+	says("its zone is frozen until 2096-")
 }
