@@ -128,8 +128,8 @@ func (s *Server) registerHosts(api huma.API) {
 		what string
 		do   func(context.Context, *drainInput) (*drainOutput, error)
 	}{
-		"/v1/hosts/drain":   {"Let selections leave hosts out", s.drain},
-		"/v1/hosts/undrain": {"Let selections pick hosts again", s.undrain},
+		"/v1/hosts/drain":   {"Let selections leave hosts out", whileAgreed(s, s.drain)},
+		"/v1/hosts/undrain": {"Let selections pick hosts again", whileAgreed(s, s.undrain)},
 	} {
 		o := operation(http.MethodPost, path, does.what)
 		o.MaxBodyBytes = submitMax
@@ -153,8 +153,8 @@ func (s *Server) registerControl(api huma.API) {
 	retry := post("/v1/tasks/{task}/retry", "Do jobs of a task again, as a new task")
 	retry.DefaultStatus = http.StatusCreated
 	huma.Register(api, retry, s.retry)
-	huma.Register(api, post("/v1/tasks/{task}/pause", "Pause a task"), s.pauseTask)
-	huma.Register(api, post("/v1/tasks/{task}/resume", "Resume a task"), s.resumeTask)
+	huma.Register(api, post("/v1/tasks/{task}/pause", "Pause a task"), whileAgreed(s, s.pauseTask))
+	huma.Register(api, post("/v1/tasks/{task}/resume", "Resume a task"), whileAgreed(s, s.resumeTask))
 	const rollout = "/v1/tasks/{task}/rollout"
 	huma.Register(api, get("/v1/rollouts", "List tasks with a rule or waves on their way"), s.rollouts)
 	huma.Register(api, post(rollout+"/stop", "Let no further job of a task begin"), s.stopRollout)
@@ -173,10 +173,12 @@ func (s *Server) registerControl(api huma.API) {
 		huma.Register(api, o, does.do)
 	}
 	const customer, zone = "/v1/customers/{customer}", "/v1/zones/{zone}"
-	huma.Register(api, post(customer+"/pause", "Pause a customer's hosts"), s.pauseCustomer)
-	huma.Register(api, post(customer+"/resume", "Resume a customer's hosts"), s.resumeCustomer)
-	huma.Register(api, post(zone+"/pause", "Pause a zone"), s.pauseZone)
-	huma.Register(api, post(zone+"/resume", "Resume a zone"), s.resumeZone)
+	huma.Register(api, post(customer+"/pause", "Pause a customer's hosts"),
+		whileAgreed(s, s.pauseCustomer))
+	huma.Register(api, post(customer+"/resume", "Resume a customer's hosts"),
+		whileAgreed(s, s.resumeCustomer))
+	huma.Register(api, post(zone+"/pause", "Pause a zone"), whileAgreed(s, s.pauseZone))
+	huma.Register(api, post(zone+"/resume", "Resume a zone"), whileAgreed(s, s.resumeZone))
 	huma.Register(api, post(zone+"/thaw", "End a freeze before its time"), s.thaw)
 	fsck := post(zone+"/fsck", "Compare what the queue says in several places, and mend it")
 	huma.Register(api, fsck, s.fsck)
@@ -187,7 +189,7 @@ func (s *Server) registerControl(api huma.API) {
 	huma.Register(api, post("/v1/agreed/forsake", "Go on without what Redis has lost of it"),
 		s.forsake)
 	huma.Register(api, post("/v1/halt", "Stop everything"), s.halt)
-	huma.Register(api, post("/v1/lift", "End the halt"), s.lift)
+	huma.Register(api, post("/v1/lift", "End the halt"), whileAgreed(s, s.lift))
 	huma.Register(api, get("/v1/pauses", "Show what stands still by order"), s.pauses)
 	huma.Register(api, get("/v1/groups", "List groups in use or frozen"), s.groups)
 	huma.Register(api, post("/v1/groups/{group}/clear", "Clear a frozen group"), s.clearGroup)
@@ -201,17 +203,20 @@ func (s *Server) registerWindows(api huma.API) {
 
 	apply := operation(http.MethodPut, "/v1/windows", "Say when work may be done")
 	apply.MaxBodyBytes = submitMax
-	huma.Register(api, apply, s.applyWindows)
+	huma.Register(api, apply, whileAgreed(s, s.applyWindows))
 	huma.Register(api, get("/v1/windows", "Show windows, freezes and approvals"), s.windows)
 	const window = "/v1/windows/{window}"
 	huma.Register(api, get(window+"/next", "List the next occurrences of a window"), s.windowNext)
-	huma.Register(api, post(window+"/approve", "Approve occurrences of a window"), s.approve)
-	huma.Register(api, post("/v1/approvals/{approval}/withdraw", "Take an approval back"), s.withdraw)
+	huma.Register(api, post(window+"/approve", "Approve occurrences of a window"),
+		whileAgreed(s, s.approve))
+	huma.Register(api, post("/v1/approvals/{approval}/withdraw", "Take an approval back"),
+		whileAgreed(s, s.withdraw))
 	huma.Register(api, get("/v1/hosts/{host}/next", "List when a host is open next"), s.hostNext)
 	huma.Register(api, get("/v1/hosts/{host}/windows", "Explain which windows hold for a host"),
 		s.hostWindows)
-	huma.Register(api, post("/v1/freezes", "Freeze: let no work begin"), s.freeze)
-	huma.Register(api, post("/v1/freezes/{freeze}/lift", "Lift a freeze"), s.liftFreeze)
+	huma.Register(api, post("/v1/freezes", "Freeze: let no work begin"), whileAgreed(s, s.freeze))
+	huma.Register(api, post("/v1/freezes/{freeze}/lift", "Lift a freeze"),
+		whileAgreed(s, s.liftFreeze))
 }
 
 func operation(method, path, summary string) huma.Operation {

@@ -67,16 +67,16 @@ func (s *Server) registerSchedules(api huma.API) {
 
 	apply := post("/v1/schedules", "Add and change schedules, or tell what that would do")
 	apply.MaxBodyBytes = submitMax
-	huma.Register(api, apply, s.applySchedules)
+	huma.Register(api, apply, whileAgreed(s, s.applySchedules))
 	huma.Register(api, get("/v1/schedules", "List schedules"), s.schedules)
 	huma.Register(api, get(one, "Show a schedule"), s.schedule)
 	huma.Register(api, get(one+"/next", "List the ticks ahead"), s.nextTicks)
 	run := post(one+"/run", "Submit the task of a schedule now")
 	run.DefaultStatus = http.StatusCreated
 	huma.Register(api, run, s.runSchedule)
-	huma.Register(api, post(one+"/pause", "Pause a schedule"), s.pauseSchedule)
-	huma.Register(api, post(one+"/resume", "Resume a schedule"), s.resumeSchedule)
-	huma.Register(api, post(one+"/remove", "Remove a schedule"), s.removeSchedule)
+	huma.Register(api, post(one+"/pause", "Pause a schedule"), whileAgreed(s, s.pauseSchedule))
+	huma.Register(api, post(one+"/resume", "Resume a schedule"), whileAgreed(s, s.resumeSchedule))
+	huma.Register(api, post(one+"/remove", "Remove a schedule"), whileAgreed(s, s.removeSchedule))
 }
 
 // applySchedules adds what is new and changes what differs. Schedules that the files do not name

@@ -1,0 +1,53 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"muster/history/historytest"
+	"muster/jobs"
+	"muster/jobs/queue/queuetest"
+	"muster/server"
+)
+
+// In a Redis that has lost what was agreed nobody orders a freeze, a drain or a pause: a restore would
+// take it away, or it would hide what is lost. That holds at once, not only after a duty has seen
+// it. A halt works, and after the restore all of it.
+func TestNoOrderIsGivenAboutWhatRedisHasLost(t *testing.T) {
+	t.Parallel()
+	redis := queuetest.StartServer(t)
+	cfg := redis.Config()
+	store := openHistory(t, historytest.SQLite(t))
+	w := start(t, setup{redis: &cfg, history: store})
+	order := func(want int, path string, body any) {
+		t.Helper()
+		if res := w.call("POST", path, body, nil); res.StatusCode/100 != want/100 || want/100 == 4 &&
+			res.StatusCode != want {
+			t.Errorf("%s: %s, want %d", path, res.Status, want)
+		}
+	}
+	why := server.OrderRequest{Reason: "INC-7"}
+	freeze := func(name string) any {
+		return server.FreezeRequest{OrderRequest: why, Name: name, Level: "host", Of: "fw001"}
+	}
+	order(http.StatusOK, "/v1/freezes", freeze("outage"))
+	waitFor(t, "a copy of what is agreed", func() bool {
+		kept, err := store.Agreed(t.Context())
+		return err == nil && strings.Contains(kept[jobs.AgreedWindows].Words(), "1 freezes")
+	})
+	redis.Do(t, "FLUSHALL")
+	order(http.StatusConflict, "/v1/freezes", freeze("second"))
+	order(http.StatusConflict, "/v1/freezes/outage/lift", why)
+	order(http.StatusConflict, "/v1/hosts/drain", map[string]any{"on": "fw003", "reason": "INC-7"})
+	order(http.StatusConflict, "/v1/customers/acme/pause", why)
+	order(http.StatusConflict, "/v1/customers/acme/resume", why)
+	order(http.StatusOK, "/v1/halt", why)
+	order(http.StatusOK, "/v1/agreed/restore", why)
+	order(http.StatusOK, "/v1/lift", why)
+	order(http.StatusOK, "/v1/freezes", freeze("second"))
+	table, err := w.queue.Timetable(t.Context())
+	if err != nil || len(table.Freezes) != 2 {
+		t.Errorf("the timetable is %+v, %v", table, err)
+	}
+}
