@@ -71,6 +71,9 @@ const (
 	// KindBusy: another step is at work on the host, see Error.Wait. Never ran.
 	KindBusy Kind = "busy"
 
+	// KindWork: the step that was asked about is at work, see Error.Wait and Record.Glance.
+	KindWork Kind = "work"
+
 	// KindStale: the host has seen a newer attempt, or the marker of a newer job of the
 	// group. Never ran.
 	KindStale Kind = "stale"
@@ -100,7 +103,7 @@ type Error struct {
 	Host string // name of the host
 	Addr string // its address and port
 	Kind Kind
-	Wait time.Duration // KindBusy: it may take so long yet
+	Wait time.Duration // KindBusy, KindWork: it may take so long yet
 	Sent bool          // the command had been sent: it may have run, whatever Kind is
 	Err  error
 }

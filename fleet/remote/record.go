@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +39,10 @@ type Record struct {
 	// Look starts nothing: a step that never began is KindNever, and no older attempt can
 	// start it any more.
 	Look bool
+
+	// Glance looks and does not wait: a step that is at work is KindWork. Peek does so and
+	// writes nothing on the host: an older attempt can start what never began. Both go with Look.
+	Glance, Peek bool
 }
 
 //go:embed record.sh
@@ -78,6 +83,8 @@ const (
 	verbRun  = "run"
 	verbPut  = "put"
 	verbAsk  = "ask"
+	verbLook = "look"
+	verbPeek = "peek"
 	verbStop = "stop"
 )
 
@@ -162,6 +169,10 @@ func (c *Conn) verb(cmd Command) string {
 		return cmd.verb
 	case r == nil || c.keeper.fence == fleet.FenceNone || c.keeper.fence == "":
 		return ""
+	case r.Look && r.Peek:
+		return verbPeek
+	case r.Look && r.Glance:
+		return verbLook
 	case r.Look:
 		return verbAsk
 	}
@@ -337,6 +348,10 @@ func (n note) refusal(op string, c *Conn) error {
 		wait, who := busyWith(words[1:])
 		return &Error{Op: op, Host: to.name, Addr: to.addr, Kind: KindBusy, Wait: wait,
 			Err: fmt.Errorf("a step of %s is at work on the host", who)}
+	case "work":
+		wait, _ := busyWith(append(slices.Clip(words[1:]), "-"))
+		return &Error{Op: op, Host: to.name, Addr: to.addr, Kind: KindWork, Wait: wait,
+			Err: errors.New("the step is at work on the host")}
 	case "untold":
 		return to.fault(op, KindUntold, errors.New("the host has no record that could tell"))
 	case "never":

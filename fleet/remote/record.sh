@@ -11,7 +11,8 @@
 # Nothing is done before the last line of this text, which is not there if the connection
 # was cut.
 #
-#   verb    run, put (see put.sh), ask (never start anything) or stop
+#   verb    run, put (see put.sh), ask (never start anything), look (the same, and never
+#           wait for what is at work), peek (the same, and write nothing) or stop
 #   key     names the job; key and step name a record
 #   token   of the attempt, in two halves of nine digits: some shells count to 2^31
 #   since   no attempt at the job is older than this token
@@ -27,7 +28,7 @@
 #   mark PID PARENT                      (plain: what comes next is the command, no end)
 #   lost full|quota|disk (what it said behind what is here could not be written)
 #   end exit|timeout|stopped CODE OPEN PROCESSES-LEFT | end gone | end rebooted
-#   no stale|marked JOB|busy SECONDS JOB|untold|never|lacking WHAT|disk WHY
+#   no stale|marked JOB|busy SECONDS JOB|work SECONDS|untold|never|lacking WHAT|disk WHY
 #   stopped gone|left PIDS|hidden|ended|none|unsure
 #
 # A record is a family of files, TOKEN.KEY.STEP.…, of which the oldest is the first:
@@ -224,6 +225,7 @@ known() {
 	fi
 	if [ -z "$free" ] && [ "$mine" = "$latest" ] || runs "$mine"; then
 		[ -z "$free" ] || flock -u 9
+		case $verb in look | peek) atWork ;; esac
 		say attached "$began_by"
 		accompany
 	fi
@@ -234,6 +236,13 @@ known() {
 	fi
 	say attached "$began_by"
 	conclude
+}
+
+# atWork says for how long our step may be at work yet.
+atWork() {
+	recall "$mine"
+	read -r up rest </proc/uptime
+	no work $((began + limit - ${up%.*}))
 }
 
 same() {
@@ -255,8 +264,11 @@ unknown() {
 	if ! proof; then
 		[ "$twice" = 1 ] && [ "$verb" = run ] || no untold
 	fi
-	[ "$verb" = run ] || forbid
-	start
+	case $verb in
+	run) start ;;
+	peek) no never ;;
+	esac
+	forbid
 }
 
 # forbid says that the step never began, and sees to it that it stays so.
