@@ -66,7 +66,7 @@ func NeedsOf(events []jobs.Happening) Needs {
 			continue
 		case job && h.Event == "end" && recalled(h):
 			continue
-		case job && h.Event == "end":
+		case job && (h.Event == "end" || h.Event == settle):
 			if at, again := ended[h.Object]; again {
 				n.Ended[at] = h
 				continue
@@ -85,6 +85,9 @@ func NeedsOf(events []jobs.Happening) Needs {
 	}
 	return n
 }
+
+// settle is the event of a job that had ended unknown, and of which is known now how.
+const settle = "settle"
 
 // recalled tells whether the end of a job is one that Redis had forgotten and history knew.
 func recalled(h jobs.Happening) bool {
@@ -111,6 +114,9 @@ func EndOf(h jobs.Happening) jobs.JobInfo {
 	if code, ok := count(h.Detail, "exit"); ok {
 		n := int(code)
 		j.ExitCode = &n
+	}
+	if at, ok := count(h.Detail, "ended"); ok { // of one that was settled later
+		j.Finished = jobs.TimeOf(jobs.Micros(at))
 	}
 	return j
 }
@@ -193,9 +199,12 @@ func (f *follower) hear(h jobs.Happening, final map[jobs.ID]int64) {
 	case "step":
 		step, _ := count(h.Detail, "step")
 		f.steps = append(f.steps, []any{string(id.Task()), id.Host(), step, int64(at)})
-	case "retry", "wait", "verify", "defer", "back", "lost", "end":
+	case "retry", "wait", "verify", "defer", "back", "lost", "end", settle:
 		e := attemptEnd{job: id, at: at, how: h.Event, no: f.current[id]}
-		if h.Event == "end" {
+		if ended, ok := count(h.Detail, "ended"); ok && h.Event == settle {
+			e.at = jobs.Micros(ended)
+		}
+		if h.Event == "end" || h.Event == settle {
 			e.how = word(h.Detail, "outcome")
 			if no := final[id]; no > 0 {
 				e.no = no

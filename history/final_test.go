@@ -88,3 +88,43 @@ func TestAttemptsWithoutAnEndAreFound(t *testing.T) {
 		}
 	})
 }
+
+// A job that ended unknown and was settled since is, in one batch or in two, what its event
+// says, and so is its last attempt; when it ended does not change.
+func TestASettledJobIsWhatItsHostSaid(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, cfg history.Config) {
+		s := ready(t, cfg)
+		for i, batches := range []int{1, 2} {
+			first := job(taskID(i+1), "fw001", jobs.Unknown, time.Second)
+			then := first
+			then.Outcome, then.Note = jobs.Succeeded, "settled by the record of its host"
+			end := float64(jobs.MicrosOf(first.Finished.Time))
+			events := []jobs.Happening{
+				happened(10*i+1, "take", first.ID, map[string]any{"node": "n1/2", "attempt": 1.0}),
+				happened(10*i+2, "end", first.ID, map[string]any{"outcome": "unknown"}),
+				happened(10*i+3, "settle", first.ID, map[string]any{"outcome": "succeeded", "ended": end}),
+			}
+			if needs := history.NeedsOf(events); len(needs.Ended) != 1 || needs.Ended[0].Event != "settle" ||
+				history.EndOf(needs.Ended[0]).Finished.UnixMicro() != first.Finished.UnixMicro() {
+				t.Errorf("needs %+v", needs)
+			}
+			first.Attempt, then.Attempt = 1, 1
+			if batches == 1 {
+				store(t, s, history.Batch{Ended: []history.Job{then}, Events: events})
+			} else {
+				store(t, s, history.Batch{Ended: []history.Job{first}, Events: events[:2]})
+				store(t, s, history.Batch{Ended: []history.Job{then}, Events: events[2:]})
+			}
+			kept, err := s.Job(t.Context(), first.ID)
+			if err != nil || kept.Outcome != jobs.Succeeded || kept.Note != then.Note {
+				t.Errorf("%d batches: %+v, %v", batches, kept, err)
+			}
+			tries, err := s.Attempts(t.Context(), first.ID)
+			if err != nil || len(tries) != 1 || tries[0].How != "succeeded" ||
+				tries[0].Ended.UnixMicro() != first.Finished.UnixMicro() {
+				t.Errorf("%d batches: attempts %+v, %v", batches, tries, err)
+			}
+		}
+	})
+}

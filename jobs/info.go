@@ -166,6 +166,9 @@ type Aside struct {
 	Times Times `json:"times,omitempty"`
 	// Gate is the gate at which it stands, until a person answers; nil: none.
 	Gate *Gate `json:"gate,omitempty"`
+	// Ask is the last order to ask its host how it ended; nil: there was none. Only for one job
+	// is it looked up.
+	Ask *Ask `json:"ask,omitempty"`
 	Ahead
 }
 

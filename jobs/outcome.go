@@ -1,6 +1,7 @@
 package jobs
 
-// Outcome is how a job ended. Outcomes are final: nothing overwrites them.
+// Outcome is how a job ended. Outcomes are final, but for Unknown: the record of the host may
+// tell later how it ended.
 type Outcome string
 
 // The outcomes (design §5).

@@ -44,12 +44,13 @@ const (
 	EvLose   Event = "lose"   // its worker was recognised as gone
 	EvRecall Event = "recall" // history knows of an attempt that Redis had forgotten
 	EvEnd    Event = "end"    // got an outcome
+	EvSettle Event = "settle" // ended unknown, and its host says how it ended
 )
 
 // Events lists all events.
 func Events() []Event {
 	return []Event{EvCommit, EvTake, EvBlock, EvPause, EvResume, EvBack, EvRetry, EvWait,
-		EvVerify, EvDefer, EvLose, EvRecall, EvEnd}
+		EvVerify, EvDefer, EvLose, EvRecall, EvEnd, EvSettle}
 }
 
 type edge struct {
@@ -112,8 +113,10 @@ var next = map[edge]State{
 	{Deferred, EvRecall}: Lost,
 	{Deferred, EvEnd}:    Ended,
 
-	{Lost, EvTake}: Running,
-	{Lost, EvEnd}:  Ended, // also by its own worker, when that was only thought dead
+	{Lost, EvTake}:    Running,
+	{Ended, EvSettle}: Ended, // only from unknown, and only once
+
+	{Lost, EvEnd}: Ended, // also by its own worker, when that was only thought dead
 }
 
 // Next is the state after e. It returns an error if e cannot happen in s.

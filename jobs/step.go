@@ -16,7 +16,16 @@ const (
 	ModeFresh    Mode = "fresh"    // no attempt came before
 	ModeContinue Mode = "continue" // go on at Step
 	ModeLost     Mode = "lost"     // the attempt before vanished: find out what it did
+
+	// Of a job that has ended unknown: nothing of it is to run, its host is asked how it ended.
+	// Where another job has the host nothing may be written there, and it is only peeked at.
+	ModeAsk  Mode = "ask"
+	ModePeek Mode = "peek"
 )
+
+// Looks reports whether a job is handed out that has ended, to be asked about: it is no
+// attempt, and no result is to be given of it.
+func (m Mode) Looks() bool { return m == ModeAsk || m == ModePeek }
 
 // Grant is one job handed to a worker.
 type Grant struct {

@@ -97,6 +97,9 @@ func (n *node) answered(s *slot, late int) {
 func (n *node) giveBack(s *slot, grants []jobs.Grant) {
 	step := n.step(s, 0)
 	for _, g := range grants {
+		if g.Mode.Looks() {
+			continue // nothing is held: it is handed out again by itself
+		}
 		step.Results = append(step.Results, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack})
 	}
 	s.call = &call{Kind: callBack, Step: step}

@@ -89,6 +89,8 @@ func (s *Server) register(api huma.API) {
 	s.registerSchedules(api)
 	s.registerHistory(api)
 	huma.Register(api, get("/v1/jobs/{job}", "Show a job"), s.job)
+	huma.Register(api, post("/v1/jobs/{job}/ask", "Ask the host how a job ended that ended unknown"),
+		s.ask)
 	huma.Register(api, raw(get("/v1/jobs/{job}/output", "What the host said, byte for byte"),
 		"application/octet-stream"), s.output)
 	huma.Register(api, raw(get("/v1/events", "Follow what happens"), eventStream), s.events)

@@ -59,6 +59,7 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		"/v1/tasks/{task}/summaries": "get", "/v1/tasks/{task}/output": "get",
 		"/v1/tasks/{task}/waits":   "get",
 		"/v1/tasks/{task}/summary": "get", "/v1/tasks/{task}/cancel": "post", "/v1/jobs/{job}": "get",
+		"/v1/jobs/{job}/ask":    "post",
 		"/v1/jobs/{job}/output": "get", "/v1/events": "get", "/v1/hosts": "get", "/v1/hosts/{host}": "get",
 		"/v1/hosts/query": "post", "/v1/hosts/drain": "post", "/v1/hosts/undrain": "post",
 		"/v1/hosts/{host}/release": "post", "/v1/nodes": "get",

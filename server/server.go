@@ -63,6 +63,7 @@ type Queue interface {
 	Recalling
 	AgreedKept
 	Membership
+	Asking
 }
 
 // Retrying tells by which tasks jobs of a task are done again already.

@@ -207,9 +207,13 @@ func (c *clerk) answered(ctx context.Context, a answer) {
 func (c *clerk) accept(ctx context.Context, r jobs.Reply, sent time.Duration) {
 	c.specs.add(r.Specs)
 	for _, g := range r.Jobs {
-		c.calls.lockedTil(sent+g.Timeout, g.Timeout)
+		looks := g.Mode.Looks() // nothing is held, and nobody waits for a result
+		if !looks {
+			c.calls.lockedTil(sent+g.Timeout, g.Timeout)
+		}
 		plan, ok := c.specs.get(g.Job.Task())
 		switch {
+		case looks && (!ok || c.mode != taking || ctx.Err() != nil): // it is handed out again
 		case !ok:
 			c.Log.Error("the queue handed out a job without the spec of its task", "job", g.Job)
 			c.results = append(c.results, puzzled(g, jobs.DefaultPolicy(),
@@ -252,10 +256,14 @@ func (c *clerk) begin(ctx context.Context, a *attempt, sent time.Duration) {
 	a.sent, a.began = sent, c.Clock()
 	a.tooLate = a.lease.left() <= 0
 	c.inHand[a.grant.Token] = a
+	run := a.run
+	if a.grant.Mode.Looks() {
+		run = looker{a}.find
+	}
 	c.lines.attempts.Go(func() {
 		defer a.lease.stop()
 		defer a.halt(nil)
-		e := a.run(ctx)
+		e := run(ctx)
 		select {
 		case c.lines.finished <- e:
 		case <-c.lines.gone:
@@ -291,7 +299,9 @@ func (c *clerk) dropStuck() {
 		delete(c.inHand, token)
 		c.lines.stuck = true
 		c.mode = max(c.mode, draining)
-		c.results = append(c.results, stuck(a.grant))
+		if !a.grant.Mode.Looks() {
+			c.results = append(c.results, stuck(a.grant))
+		}
 	}
 }
 

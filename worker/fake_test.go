@@ -455,6 +455,7 @@ type stores struct {
 	unseal func(task, argument, sealed string) (seal.Text, error)
 
 	committed func(context.Context, string, jobs.TaskID) (jobs.Micros, error)
+	answer    func(context.Context, string, jobs.Reading) error
 }
 
 // bubble runs a test in fake time, with one task of one step.
@@ -496,7 +497,7 @@ func (s *stand) start(grants ...jobs.Grant) {
 func (s *stand) startWith(h jobs.Handover) {
 	s.t.Helper()
 	w, err := New(s.cfg, Doors{Queue: s.q, Times: s.times, Kin: s.hosts.kin, Dial: s.hosts.connect,
-		Clock: s.clock, Log: s.log, Blobs: s.blobs, Unseal: s.unseal, Committed: s.committed,
+		Clock: s.clock, Log: s.log, Blobs: s.blobs, Unseal: s.unseal, Committed: s.committed, Answer: s.answer,
 		Synchronised: func() error { return s.times.ntp }})
 	if err != nil {
 		s.t.Fatal(err)

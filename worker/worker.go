@@ -108,7 +108,7 @@ type Conn interface {
 }
 
 // Doors are the ways of a worker to the world around it. All must be there, but for Log, Blobs,
-// Unseal and Synchronised.
+// Answer, Unseal and Synchronised.
 type Doors struct {
 	Queue Queue
 	Times Times
@@ -118,7 +118,10 @@ type Doors struct {
 
 	// Committed is when a task was committed, by the clock of Redis; nil: nobody knows.
 	Committed func(ctx context.Context, zone string, task jobs.TaskID) (jobs.Micros, error)
-	Log       hclog.Logger
+
+	// Answer tells what a host said of a job that ended unknown; nil: nobody wants to know.
+	Answer func(ctx context.Context, zone string, r jobs.Reading) error
+	Log    hclog.Logger
 
 	// Blobs opens a stored content of so many bytes by its SHA-256. nil: there are none.
 	Blobs func(ctx context.Context, sum string, size int64) (Content, error)

@@ -113,32 +113,70 @@ func exitText(code *int) string {
 }
 
 func newJob() *cobra.Command {
+	var f askFlags
 	c := &cobra.Command{
 		Use:   "job JOB",
 		Short: "Show a job: how it stands or ended, what it ran, its attempts and steps",
 		Long: `job shows a job, also one of long ago: how it stands or how it ended, what it ran and
 who ordered it, and what history keeps of its attempts and steps. Each event of it is in
-muster history events.`,
-		Example:           `  muster job 0wcy7y2fb2:fw001`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeJobs,
+muster history events.
+
+With --ask a worker asks the host of a job that ended unknown how it ended, if the host
+keeps records of its steps (fence). If the record says so, the job's end is that from
+then on: succeeded only if all its steps were done, else failed with what was not done.
+Nothing is begun, stopped or waited for on the host. Its lock goes if nothing of the job
+is at work there; a redundancy group that the job froze stays frozen. A host can be asked
+about a job for a day behind the end of its task. Several jobs can be named then, or with
+--unknown a task: all its jobs that ended unknown are meant.
+
+Exit codes with --ask: 0 it is known how all of them ended, 1 some stay unknown, or their
+orders were not answered in time.`,
+		Example: `  muster job 0wcy7y2fb2:fw001
+  muster job 0wcy7y2fb2:fw001 --ask --reason 'the network is back'
+  muster job last --ask --unknown`,
+		ValidArgsFunction: func(c *cobra.Command, args []string, typed string) ([]cobra.Completion,
+			cobra.ShellCompDirective) {
+			if f.ask {
+				return completeTaskOrJobs(c, args, typed)
+			}
+			return completeJobs(c, args, typed)
+		},
 	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		if f.ask {
+			return cobra.MinimumNArgs(1)(c, args)
+		}
+		return cobra.ExactArgs(1)(c, args)
+	}
+	c.Flags().BoolVar(&f.ask, "ask", false,
+		"have the host asked how the job ended, and wait for the answer")
+	c.Flags().BoolVar(&f.unknown, "unknown", false,
+		"with --ask: all jobs of a task that ended unknown")
+	c.Flags().DurationVar(&f.timeout, "timeout", askTimeout, "with --ask: wait for so much `time`")
+	addReason(c, &f.reason)
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		id, err := jobArg(args[0])
+		list, task, err := f.check(args)
 		if err != nil {
 			return err
 		}
-		var j server.JobDetail
-		if err := s.get(ctx, "/v1/jobs/"+url.PathEscape(string(id)), nil, &j); err != nil {
-			return err
+		if f.ask {
+			return s.askHosts(ctx, f, list, task)
 		}
-		c := s.course(ctx, id)
-		if s.json {
-			return s.writeJSON(jobDetails{j, filled(c.Attempts), filled(c.Steps)})
-		}
-		return s.write(jobText(j, s.now(), s.colours) + gateText(j.JobInfo) +
-			courseText(c, s.tableWidth()))
+		return s.showJob(ctx, list[0])
 	})
+}
+
+func (s *session) showJob(ctx context.Context, id jobs.ID) error {
+	var j server.JobDetail
+	if err := s.get(ctx, "/v1/jobs/"+url.PathEscape(string(id)), nil, &j); err != nil {
+		return err
+	}
+	c := s.course(ctx, id)
+	if s.json {
+		return s.writeJSON(jobDetails{j, filled(c.Attempts), filled(c.Steps)})
+	}
+	return s.write(jobText(j, s.now(), s.colours) + gateText(j.JobInfo) +
+		courseText(c, s.tableWidth()))
 }
 
 func jobText(d server.JobDetail, now time.Time, colours palette) string {
@@ -163,6 +201,7 @@ func jobText(d server.JobDetail, now time.Time, colours palette) string {
 		{"exit code", exitText(j.ExitCode)},
 		{"error", cell(j.Error)},
 		{"how", cell(j.Note)},
+		{"asked", askText(j.Ask)},
 		{"attempt", fmt.Sprintf("%d, %d failed", j.Attempt, j.Tries)},
 		{"step", strconv.Itoa(j.Step)},
 		{"node", cell(j.Node)},

@@ -76,7 +76,8 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 		return exit(exitUsage, err)
 	}
 	w, err := worker.New(cfg.Worker, worker.Doors{Queue: q, Times: q, Kin: q, Committed: q.Committed,
-		Dial: worker.SSH(client), Clock: proc.Boot, Log: log, Blobs: worker.NewCache(cfg.Cache, q).Open,
+		Answer: queue.AsksOf(q).Answer, Dial: worker.SSH(client), Clock: proc.Boot, Log: log,
+		Blobs:  worker.NewCache(cfg.Cache, q).Open,
 		Unseal: unseal(cfg.SecretsKey), Synchronised: proc.ClockKept})
 	if err != nil {
 		return exit(exitUsage, err)

@@ -93,7 +93,7 @@ func (s *stepping) work() Hold {
 	case s.Want == 0 && s.Slot == "":
 		more = s.sweep()
 	case s.Want > 0:
-		s.take()
+		s.takeWithAsks()
 		more = s.looks >= s.Want+looksMax || s.woken
 	}
 	if s.planned() > 0 {
@@ -115,7 +115,11 @@ func (s *stepping) work() Hold {
 // settleReply adds to a reply what is known after the writes.
 func (s *stepping) settleReply(h *Hold) {
 	if h.Status == jobs.StatusNext {
-		for _, set := range []*Set[jobs.ID]{s.Queue, s.Again} {
+		sets := []*Set[jobs.ID]{s.Queue, s.Again}
+		if s.Asking.Any {
+			sets = append(sets, s.Asking.Due)
+		}
+		for _, set := range sets {
 			if _, at, ok := set.First(); ok && (h.Next == 0 || at < h.Next) {
 				h.Next = at
 			}

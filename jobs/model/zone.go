@@ -41,6 +41,13 @@ func NoEnds() Ends { return Ends{Jobs: map[jobs.Outcome]int{}} }
 type Lists struct {
 	Parked   map[jobs.TaskID]bool // a take laid jobs of them aside
 	Rollouts map[jobs.TaskID]bool // they have a rule, and have not ended
+	Asking   Asking
+}
+
+// Asking are the jobs that ended unknown, and whose hosts are to be asked.
+type Asking struct {
+	Due *Set[jobs.ID]
+	Any bool // there may be some
 }
 
 // Flags are the fields of the key zone. Without a Run the zone is not there.
@@ -110,11 +117,17 @@ type Task struct {
 	By            jobs.TaskID // what supersedes it
 	Running, Done int
 	Outcomes      map[jobs.Outcome]int
-	Gates         map[string]string // step and host, with : between, to how it was answered
+	Answers
 	Rolling
 	Unproven map[string]string   // of a group, the member that did not succeed
 	Turns    map[jobs.Micros]int // of an instant, how many were deferred to it before they began
 	Expires  jobs.Micros         // when it is forgotten; 0: never
+}
+
+// Answers are what people and hosts said of a task.
+type Answers struct {
+	Gates map[string]string // step and host, with : between, to how it was answered
+	Asks  map[string]Order  // of hosts, to ask them how their jobs ended
 }
 
 // Times are the instants of a task; 0: not yet.
@@ -207,7 +220,7 @@ func New() *Zone {
 	return &Zone{
 		Customers: map[string]Switch{}, Children: map[string]jobs.Micros{},
 		Queue: &Set[jobs.ID]{}, Again: &Set[jobs.ID]{}, Held: sets[jobs.TaskID, jobs.ID]{},
-		Lists: Lists{map[jobs.TaskID]bool{}, map[jobs.TaskID]bool{}},
+		Lists: Lists{map[jobs.TaskID]bool{}, map[jobs.TaskID]bool{}, Asking{Due: &Set[jobs.ID]{}}},
 		Jobs:  map[jobs.ID]*Job{}, Tasks: map[jobs.TaskID]*Task{},
 		Locks: map[string]Lock{},
 		Semaphores: Semaphores{Holders: map[string]map[string]string{}, Index: map[string]bool{},
@@ -222,6 +235,7 @@ func (z *Zone) Clone() *Zone {
 	c := *z
 	c.Customers, c.Children = maps.Clone(z.Customers), maps.Clone(z.Children)
 	c.Queue, c.Again, c.Held = z.Queue.clone(), z.Again.clone(), z.Held.clone()
+	c.Asking.Due = z.Asking.Due.clone()
 	c.Reordering.Open = z.Reordering.Open.clone()
 	c.Reordering.Ends.Jobs = maps.Clone(z.Reordering.Ends.Jobs)
 	c.Parked, c.Locks, c.Traits = maps.Clone(z.Parked), maps.Clone(z.Locks), maps.Clone(z.Traits)
@@ -235,7 +249,7 @@ func (z *Zone) Clone() *Zone {
 	for id, t := range z.Tasks {
 		copied := *t
 		copied.Chunks, copied.Outcomes = maps.Clone(t.Chunks), maps.Clone(t.Outcomes)
-		copied.Gates = maps.Clone(t.Gates)
+		copied.Gates, copied.Asks = maps.Clone(t.Gates), maps.Clone(t.Asks)
 		c.Tasks[id] = &copied
 	}
 	s := &z.Semaphores

@@ -22,7 +22,7 @@ type Script struct {
 func ScriptBehind(text, name string) Script {
 	for _, s := range []*script{scripts.put, scripts.step, scripts.checkpoint, scripts.lose,
 		scripts.end, scripts.move, scripts.epoch, scripts.control, scripts.order,
-		scripts.speak, scriptRoll, scriptAppoint, scriptRecall} {
+		scripts.speak, scriptRoll, scriptAppoint, scriptRecall, scriptAsk} {
 		if s.name == name {
 			behind := Script{Script: redis.NewScript(text + s.text)}
 			if s.function != "" {

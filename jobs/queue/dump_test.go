@@ -110,6 +110,8 @@ func read(z *model.Zone, r *record, kind, name string) {
 		z.Queue = readSet[jobs.ID](r)
 	case "again":
 		z.Again = readSet[jobs.ID](r)
+	case "asks":
+		z.Asking.Due = readSet[jobs.ID](r)
 	case "open":
 		z.Reordering.Open = readSet[jobs.TaskID](r)
 	case "overload":
@@ -197,7 +199,7 @@ func readTask(z *model.Zone, r *record, id jobs.TaskID) *model.Task {
 		Paused: model.Switch{Note: r.take("pausedNote"), At: r.micros("paused"),
 			ID: r.number("pausedId")},
 		Cancel: r.take("cancel"), By: jobs.TaskID(r.take("by")), Running: r.int("running"),
-		Done: r.int("done"), Outcomes: map[jobs.Outcome]int{}, Gates: map[string]string{},
+		Done: r.int("done"), Outcomes: map[jobs.Outcome]int{}, Answers: model.Answers{Gates: map[string]string{}},
 		Expires: r.expires}
 	s := &t.Head.Spec
 	if err := json.Unmarshal([]byte(r.take("spec")), s); err != nil {
@@ -237,10 +239,27 @@ func readTask(z *model.Zone, r *record, id jobs.TaskID) *model.Task {
 			z.Jobs[jobs.NewID(id, host)] = readJob(r, r.take(field))
 		} else if gate, ok := strings.CutPrefix(field, "gate:"); ok {
 			t.Gates[gate] = r.take(field)
+		} else if host, ok := strings.CutPrefix(field, "ask:"); ok {
+			if t.Asks == nil {
+				t.Asks = map[string]model.Order{}
+			}
+			t.Asks[host] = readOrder(r, r.take(field))
 		}
 	}
 	r.none()
 	return t
+}
+
+func readOrder(r *record, text string) (o model.Order) {
+	lines := strings.SplitN(text, "\n", 4)
+	var at, token string
+	if _, err := fmt.Sscan(lines[0], &at, &token, &o.Takes); err != nil || len(lines) != 4 {
+		r.t.Fatalf("%s: %q: %v", r.key, text, err)
+	}
+	o.At, _ = jobs.ParseMicros(at)
+	t, _ := jobs.ParseMicros(token)
+	o.Token, o.Note, o.Answer, o.Words = jobs.Token(t), lines[1], lines[2], lines[3]
+	return o
 }
 
 func readRolling(r *record, asked *jobs.Rollout) model.Rolling {
@@ -311,6 +330,7 @@ func readFlags(z *model.Zone, r *record) {
 		Paused: model.Switch{Note: r.take("paused"), At: r.micros("pausedAt"),
 			ID: r.number("pausedId")}}
 	z.Flags.Jumped = r.micros("jumped")
+	z.Asking.Any = r.take("asks") == "1"
 	z.Flags.Recorded, z.Flags.Owed = r.take("recorded") == "1", r.take("owed")
 	o := &z.Reordering
 	o.Changes, o.Seen, o.Walked = r.int("changes"), r.int("changesSeen"), r.micros("walked")

@@ -93,7 +93,7 @@ func (q *Queue) fewer(acked int) string {
 func (q *Queue) putBack(ctx context.Context, name string, s jobs.Step, reply jobs.Reply,
 	why string) (jobs.Reply, error) {
 	back := jobs.Step{Node: s.Node, Slot: s.Slot, Request: s.Request + "-back"}
-	for _, g := range reply.Jobs {
+	for _, g := range attempts(reply.Jobs) {
 		back.Results = append(back.Results, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack})
 	}
 	if _, _, err := q.step(ctx, name, back); err != nil {

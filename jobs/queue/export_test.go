@@ -79,11 +79,15 @@ func ScriptTexts() map[string]string {
 	texts := map[string]string{}
 	for _, s := range []*script{scripts.put, scripts.step, scripts.checkpoint, scripts.lose,
 		scripts.end, scripts.move, scripts.epoch, scripts.control, scripts.fsck, scripts.order,
-		scripts.speak, scripts.blob, scriptRoll, scriptAppoint, scriptRecall, scripts.lead, scripts.schedule, scripts.tick} {
+		scripts.speak, scripts.blob, scriptRoll, scriptAppoint, scriptRecall, scriptAsk, scripts.lead, scripts.schedule,
+		scripts.tick} {
 		texts[s.Hash()] = s.text
 	}
 	return texts
 }
+
+// AnswerArgs are those of the script ask for an answer.
+func AnswerArgs(r jobs.Reading) []any { return answerArgs(r) }
 
 // Dial opens and closes a connection as a handle does.
 func Dial(ctx context.Context, c Config, addr string) error {

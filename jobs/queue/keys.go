@@ -25,16 +25,19 @@ var zoneKeys = []Key{
 		"jobs that never started: id by µs when to run"},
 	{"again", "zset", "step, checkpoint, lose, end, move, epoch, control, fsck, appoint, recall",
 		"jobs that started, and what waits: id by µs when anyone may touch it next"},
+	{"asks", "zset", "step, ask",
+		"jobs that ended unknown, whose hosts are to be asked: id by µs when anyone may take it"},
 	{"held:<task>", "zset", "put, move, step, end, fsck, appoint, recall",
 		"jobs of a task that is not committed, or paused, with their scores"},
 	{"parked", "set", "step, move", "tasks of which jobs were laid aside in held:<task> by a take"},
 	{"task:<id>", "hash",
-		"put, move, step, checkpoint, lose, end, epoch, control, fsck, speak, appoint, recall",
+		"put, move, step, checkpoint, lose, end, epoch, control, fsck, speak, appoint, recall, ask",
 		"this zone's part of a task: spec, hosts in chunks, counters, flags, and from its first take " +
 			"the record of each job (`:<host>`), of one with a time of its own from its put; how gates " +
 			"were answered (`gate:<step>:<host>`), how many jobs were deferred to an opening " +
-			"before they began (`turn:<µs>`); expires 24 h after the end"},
-	{"locks", "hash", "step, checkpoint, epoch, recall",
+			"before they began (`turn:<µs>`), orders to ask a host and what came of them " +
+			"(`ask:<host>`); expires 24 h after the end"},
+	{"locks", "hash", "step, checkpoint, epoch, recall, ask",
 		"host to the one attempt on it: until when (µs), token and job"},
 	{"sem:<name>", "hash", "step, lose, end, control, epoch, fsck, recall",
 		"group/<group> or a limit: job that holds it to its token; frozen: why"},
@@ -44,7 +47,7 @@ var zoneKeys = []Key{
 		"ClearGroup", "group to µs of the last clear: markers of jobs before it, of " +
 			"which nothing else is known, count no more"},
 	{"limits", "hash", "control", "name of a limit to jobs at a time"},
-	{"wait:<resource>", "zset", "step, lose, end, control, recall",
+	{"wait:<resource>", "zset", "step, lose, end, control, recall, ask",
 		"host/<host>: job by µs since when; a semaphore: task by µs of its last turn; only a hint"},
 	{"wait:<resource>:<task>", "zset", "step, lose, end, control, recall",
 		"jobs of the task that wait for a semaphore, by µs since when; only a hint"},
@@ -55,21 +58,21 @@ var zoneKeys = []Key{
 	{"rolling", "set",
 		"move, step, lose, end, fsck, roll, recall", "tasks with a rule that have not ended"},
 	{"overload", "string", "order", "token of the one who reorders, then \"cool\", with PX"},
-	{"zone", "hash", "epoch, step, put, move, lose, end, control, order, recall",
+	{"zone", "hash", "epoch, step, put, move, lose, end, control, order, recall, ask",
 		"run id, epoch, frozen until, whether history is kept and must be asked first, highest TIME, " +
 			"last token, halted, paused, paused customers; " +
-			"changes of tasks, last reordering; how many jobs and tasks have ended"},
+			"whether somebody asks; changes of tasks, last reordering; how many jobs and tasks have ended"},
 	{"events", "stream",
-		"put, move, step, lose, end, epoch, control, fsck, order, appoint, recall, Alert",
+		"put, move, step, lose, end, epoch, control, fsck, order, appoint, recall, ask, Alert",
 		"everything that happened; about 1,000,000 entries"},
-	{"out:<id>", "stream", "step, speak",
+	{"out:<id>", "stream", "step, speak, ask",
 		"what the host said: an entry an attempt, of a running one many; expires after 24 h"},
 	{"traits:<version>", "hash", "Publish",
 		"host of an inventory to its customer, group and limits, separated by blanks; " +
 			"limits of later inventories are added for the tasks that are open"},
 	{"hosts:<version>", "hash", "Publish", "the hosts of this zone in an inventory: name to JSON"},
 	{"wake", "channel",
-		"move, step, lose, end, epoch, control, recall", "something became due; a hint"},
+		"move, step, lose, end, epoch, control, recall, ask", "something became due; a hint"},
 }
 
 // hubKeys are the keys that belong to no zone.

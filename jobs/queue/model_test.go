@@ -23,7 +23,7 @@ func (m *walker) actions() map[string]func(*rapid.T) {
 		"turn": m.turn, "pass": m.pass,
 		"pass on": m.pass, "sweep": m.sweep, "put again": m.putAgain, "submit more": m.submit,
 		"remember": m.remember, "roll": m.roll, "appoint": m.appoint, "reorder": m.reorder, "forget": m.forget,
-		"recall": m.recall,
+		"recall": m.recall, "ask": m.ask, "answer": m.answer,
 	}
 }
 

@@ -49,7 +49,7 @@ var (
 const askReplay = "acl|dryrun"
 
 // nodeWriters are the writers of keys.go that a node calls.
-var nodeWriters = strings.Fields("step checkpoint lose epoch order speak Alert")
+var nodeWriters = strings.Fields("step checkpoint lose epoch order speak ask Alert")
 
 // commands are those that a role gives, sorted.
 func (r Role) commands() []string {

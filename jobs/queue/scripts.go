@@ -62,6 +62,10 @@ var (
 	luaSpeak string
 	//go:embed lua/recall.lua
 	luaRecall string
+	//go:embed lua/shared/ask.lua
+	luaAsks string
+	//go:embed lua/ask.lua
+	luaAsk string
 	//go:embed lua/blob.lua
 	luaBlob string
 	//go:embed lua/lead.lua
@@ -125,7 +129,7 @@ var scripts = struct {
 	lead, schedule, tick *script
 }{
 	put:        load("put", nil, luaFreeze, luaPut),
-	step:       loadRun("step", []string{luaExclude, luaRule, luaSeldom, luaAgain}, luaStep),
+	step:       loadRun("step", []string{luaExclude, luaRule, luaSeldom, luaAgain, luaAsks}, luaStep),
 	checkpoint: load("checkpoint", nil, luaCheckpoint),
 	lose:       load("lose", []string{luaExclude, luaRule}, luaFreeze, luaLose),
 	end:        load("end", []string{luaExclude, luaRule}, luaEnd),
@@ -149,6 +153,9 @@ var scriptRoll = load("roll", []string{luaExclude, luaRule}, luaRoll)
 
 // scriptRecall is the one of what only history knows.
 var scriptRecall = load("recall", []string{luaExclude, luaRule}, luaRecall)
+
+// scriptAsk is the one of jobs that ended unknown, and of which somebody wants to know more.
+var scriptAsk = load("ask", []string{luaExclude, luaRule, luaAsks}, luaAsk)
 
 // reader takes the parts of a script's answer in order and keeps the first
 // error: an answer of another form is a bug or another version, never a guess.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -261,6 +262,15 @@ func (w *words) int() int { return int(w.micros()) }
 
 func (w *words) duration() time.Duration { return time.Duration(w.micros()) * time.Microsecond }
 
+// attempts are those of some grants that hold their hosts: who only looks holds nothing.
+func attempts(list []jobs.Grant) []jobs.Grant {
+	looks := func(g jobs.Grant) bool { return g.Mode.Looks() }
+	if !slices.ContainsFunc(list, looks) {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), looks)
+}
+
 // giveUp forgets jobs that are about to be given back, before the call: if its
 // answer is lost, the next connection must not say that they are in hand.
 func (q *Queue) giveUp(name string, results []jobs.Result) {
@@ -279,7 +289,7 @@ func (q *Queue) note(name string, s jobs.Step, reply jobs.Reply, sent time.Durat
 	defer q.mu.Unlock()
 	z := q.zones[name]
 	z.see(reply.Now, sent)
-	for _, g := range reply.Jobs {
+	for _, g := range attempts(reply.Jobs) {
 		z.longest = max(z.longest, g.Timeout)
 	}
 	if s.Slot != q.cfg.Slot {
@@ -288,7 +298,7 @@ func (q *Queue) note(name string, s jobs.Step, reply jobs.Reply, sent time.Durat
 	for _, r := range s.Results {
 		delete(z.held, r.Job)
 	}
-	for _, g := range reply.Jobs {
+	for _, g := range attempts(reply.Jobs) {
 		z.held[g.Job] = held{g.Token, g.Timeout, sent + g.Timeout}
 	}
 }
@@ -345,7 +355,7 @@ func (q *Queue) Hold(h jobs.Handover) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	z := &zone{held: map[jobs.ID]held{}}
-	for _, g := range h.Reply.Jobs {
+	for _, g := range attempts(h.Reply.Jobs) {
 		z.held[g.Job] = held{g.Token, g.Timeout, h.Sent + g.Timeout}
 	}
 	q.zones[h.Zone] = z

@@ -284,7 +284,10 @@ func (q *Queue) Job(ctx context.Context, id jobs.ID) (jobs.JobInfo, error) {
 		return list[0], err
 	}
 	list[0].Why = reasons[0].String()
-	return list[0], nil
+	if list[0].State == jobs.Ended {
+		list[0].Ask, err = q.askOf(ctx, zone, id)
+	}
+	return list[0], err
 }
 
 // JobZone is the zone of a job.

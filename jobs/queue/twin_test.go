@@ -91,7 +91,7 @@ func newTwin(t testing.TB, addr string) *twin {
 		scripts: map[string]queue.Script{}}
 	t.Cleanup(func() { w.rdb.Close() })
 	for _, name := range []string{"put", "step", "checkpoint", "lose", "end", "move", "epoch", "control",
-		"order", "roll", "appoint", "recall"} {
+		"order", "roll", "appoint", "recall", "ask"} {
 		w.scripts[name] = queue.ScriptBehind(pretend, name)
 	}
 	return w
@@ -365,6 +365,17 @@ func (w *twin) control(t rapid.TB, a model.Turn) {
 	}
 	got := model.Turned{Status: text(v, 0), Before: text(v, 1), Number: int64(number(v, 2))}
 	w.same(t, "control "+a.Verb, got, w.zone.Control(w.now, a))
+}
+
+// ask gives an order to ask a host, or answers one.
+func (w *twin) ask(t rapid.TB, a model.Ask) {
+	args := []any{"order", string(a.Job), a.Note}
+	if a.Reading != nil {
+		args = queue.AnswerArgs(*a.Reading)
+	}
+	if v, ok := w.call(t, "ask", args...); ok {
+		w.same(t, "ask", model.Asked{Status: text(v, 0), What: text(v, 1)}, w.zone.Ask(w.now, a))
+	}
 }
 
 // recall writes what history has heard, and has not, into the stream, and takes it out again before

@@ -24,6 +24,7 @@ type walker struct {
 	run, n   int
 	proves   bool // all tasks prove their groups
 	kept     *model.Zone
+	looks    []jobs.Grant     // orders to ask a host that were handed out
 	over     map[jobs.ID]bool // what was seen to have ended: it is forgotten after a day
 	real     jobs.Micros      // the time that children measure: TIME may go back, it does not
 }
@@ -273,6 +274,10 @@ func (m *walker) send(t *rapid.T, c *pretended, s model.Step) jobs.Reply {
 		return r
 	}
 	for _, g := range r.Jobs {
+		if g.Mode.Looks() {
+			m.looks = append(m.looks, g)
+			continue
+		}
 		if !repeated {
 			m.alone(t, c, g)
 			m.within(t, g)

@@ -248,7 +248,7 @@ end
 
 -- first is when the next job is due, if it is before at.
 function m.first(at)
-  for _, key in ipairs({m.kQueue, m.kAgain}) do
+  for _, key in ipairs({m.kQueue, m.kAgain, m.zone.asks and m.kAsks or nil}) do
     local first = call('ZRANGE', key, '0', '0', 'WITHSCORES')
     if first[2] and (at == '0' or tonumber(first[2]) < tonumber(at)) then
       at = m.us(tonumber(first[2]))
@@ -306,7 +306,11 @@ function m.run()
     status = 'halted'
     if m.slot == '' and m.want == 0 then at = m.watch() end
   elseif m.want > 0 then
-    m.take()
+    if zone.asks then
+      m.takeWithAsks()
+    else
+      m.take()
+    end
     more = m.looks >= m.want + m.LOOKS or m.woken
   elseif m.slot == '' then
     more = m.sweep()

@@ -28,7 +28,7 @@ function m.num(s) return s and tonumber(s) or 0 end
 function m.begin()
   local t = call('TIME')
   local v = call('HMGET', m.kZone, 'run', 'frozen', 'halted', 'high', 'token', 'turn', 'waits',
-    'epoch', 'longest', 'paused', 'customers', 'owed')
+    'epoch', 'longest', 'paused', 'customers', 'owed', 'asks')
   local raw, high = t[1] * 1000000 + t[2], (v[4] or 0) + 0
   -- A clock that goes back a little is held; one that was far ahead and was put
   -- right is believed.
@@ -39,7 +39,8 @@ function m.begin()
     epoch = v[8], longest = (v[9] or 0) + 0, paused = v[10], customers = v[11],
     turned = false, waited = v[7], -- if turn is another now, and waits as it is kept
     -- owed: history must be asked before anything starts, since when and why (recall.lua).
-    owed = v[12], shut = v[12] or (v[2] or 0) + 0 > now}
+    owed = v[12], shut = v[12] or (v[2] or 0) + 0 > now,
+    asks = v[13]} -- somebody wants to know of jobs that ended unknown (ask.lua)
 end
 
 -- reset begins a call: nothing is planned, nothing was read.

@@ -1,0 +1,63 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+// Asking orders that hosts are asked how jobs ended.
+type Asking interface {
+	OrderAsk(ctx context.Context, id jobs.ID, note string) (jobs.AskOrdered, error)
+}
+
+type (
+	askInput struct {
+		Order
+		Job string `path:"job"`
+	}
+	askOutput struct{ Body jobs.AskOrdered }
+)
+
+// ask orders that the host of a job which ended unknown is asked how it ended. A worker of the
+// zone does so: servers have no way to the hosts.
+func (s *Server) ask(ctx context.Context, in *askInput) (*askOutput, error) {
+	g, wrong := in.giver("asked for")
+	id, err := jobs.ParseID(in.Job)
+	if wrong = append(wrong, mistakes("path.job", err)...); len(wrong) > 0 {
+		return nil, refusal(wrong)
+	}
+	did, err := s.queue.OrderAsk(ctx, id, g.note())
+	if err != nil {
+		return nil, s.unasked(ctx, id, err)
+	}
+	s.logOrder("host to be asked about a job", g, "job", id, "already", did.Already,
+		"known", did.Known)
+	return &askOutput{did}, nil
+}
+
+// unasked says why a host is not asked about a job.
+func (s *Server) unasked(ctx context.Context, id jobs.ID, err error) error {
+	if errors.Is(err, queue.ErrOpen) {
+		return huma.Error409Conflict(fmt.Sprintf("%s: only what ended unknown is asked about", err))
+	}
+	if !errors.Is(err, queue.ErrNotFound) && !errors.Is(err, queue.ErrForgotten) {
+		return problem(err)
+	}
+	j, failed := s.orPast(ctx, id, queue.ErrNotFound)
+	switch {
+	case failed != nil:
+		return s.gone(ctx, id.Task(), queue.ErrNotFound)
+	case j.Outcome != jobs.Unknown:
+		return huma.Error409Conflict(fmt.Sprintf("job %s ended %s: only what ended unknown is asked "+
+			"about", id, j.Outcome))
+	}
+	return huma.Error409Conflict(fmt.Sprintf("job %s ended at %s, and Redis has forgotten it: a host "+
+		"can be asked about a job as long as Redis keeps it, which is a day behind the end of its "+
+		"task; look at %s by hand", id, j.Finished, j.Host))
+}

@@ -1,0 +1,230 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"muster/fleet/remote"
+	"muster/jobs"
+	"muster/scripts"
+)
+
+// This file asks a host how a job ended that ended unknown, because a person ordered it. Nothing
+// of the job is begun, stopped or waited for, whatever the host says.
+
+// glanceTime bounds the question itself. A host answers at once.
+const glanceTime = 15 * time.Second
+
+// A looker looks at the record of a job that has ended.
+type looker struct{ *attempt }
+
+// find looks, and tells the queue what it found. There is no result: the job has ended. Who
+// cannot tell the queue leaves it at that, and the order is handed out again.
+func (l looker) find(ctx context.Context) ending {
+	defer l.hangUp()
+	over := ending{token: l.grant.Token, stale: true}
+	defer func() {
+		if p := recover(); p != nil {
+			l.Log.Error("panic while a host was asked", "job", l.grant.Job, "panic", p)
+		}
+	}()
+	r := l.read(ctx)
+	if cause(ctx) != nil && !errors.Is(cause(ctx), errOverdue) {
+		return over // the worker was stopped
+	}
+	r.Job, r.Token, r.Words = l.grant.Job, l.grant.Token, oneLine(r.Words)
+	tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.Call)
+	defer cancel()
+	if l.Answer == nil {
+		return over
+	}
+	if err := l.Answer(tell, l.zone, r); err != nil {
+		l.Log.Warn("what a host said of a job was not taken", "job", l.grant.Job, "answer", r.Answer,
+			"error", err)
+		return over
+	}
+	l.Log.Info("a host was asked how a job ended", "job", l.grant.Job, "answer", r.Answer,
+		"words", r.Words)
+	return over
+}
+
+// read asks the host.
+func (l looker) read(ctx context.Context) jobs.Reading {
+	action, why := l.action()
+	if why != "" {
+		return jobs.Reading{Answer: jobs.AnswerUntold, Words: why}
+	}
+	conn, err := l.connect(ctx)
+	if err != nil {
+		return jobs.Reading{Answer: jobs.AnswerUnreachable, Words: reason(err)}
+	}
+	l.conn = conn
+	l.learnCommit(ctx)
+	began := jobs.Token(0)
+	f := l.glance(ctx, action, &began)
+	r := l.judged(ctx, f)
+	r.Began = began
+	return r
+}
+
+// action is the step that the job was at; why says why no host can tell of it.
+func (l looker) action() (action scripts.Action, why string) {
+	g := l.grant
+	switch {
+	case g.Host == nil:
+		return action, "the host is not in inventory version " + l.plan.spec.Inventory
+	case l.plan.err != nil:
+		return action, l.plan.err.Error()
+	case g.Step < 0 || g.Step >= len(l.plan.book.Steps):
+		return action, fmt.Sprintf("the job ended at step %d of a runbook with %d steps", g.Step+1,
+			len(l.plan.book.Steps))
+	}
+	if err := l.unseal(); err != nil {
+		return action, "its secrets cannot be covered in what the host says: " + err.Error()
+	}
+	action, err := l.plan.book.Step(g.Step, *g.Host, l.context())
+	switch {
+	case err != nil:
+		return action, err.Error()
+	case !keepsRecords(g.Host):
+		return action, "the host keeps no record (fence: none)"
+	case !recorded(g.Host, action):
+		return action, fmt.Sprintf("hosts keep no record of a step that is a %s (%s)", action.Kind,
+			l.with(action).stepWords())
+	}
+	return action, ""
+}
+
+// glance asks for the record of the step, under the token of the order. That is newer than those
+// of all attempts, so that the host refuses them from then on if the step never began.
+func (l looker) glance(ctx context.Context, action scripts.Action, began *jobs.Token) facts {
+	record := l.recordOf(l.step + triesApart*l.memory.Again)
+	record.Again, record.Look, record.Glance, record.Marked = true, true, true, false
+	record.Peek = l.grant.Mode == jobs.ModePeek
+	if len(l.plan.book.Steps) > 1 {
+		l.remark(action.Name, "")
+	}
+	run := l.runOf(action, record)
+	l.said.begins(run)
+	f := l.with(action)
+	f.order = nil // whoever cancelled the job: it has ended
+	f.result, f.err = l.conn.Run(ctx, remote.Command{Shell: ":", Bound: glanceTime, Record: record,
+		Attached: func(token int64) {
+			*began = jobs.Token(token)
+			run.Token = *began
+			l.said.takeOver(run)
+		}})
+	l.hears(&f.result)
+	return f
+}
+
+// judged says what the record means.
+func (l looker) judged(ctx context.Context, f facts) jobs.Reading {
+	var e *remote.Error
+	if f.err != nil && !errors.As(f.err, &e) {
+		return jobs.Reading{Answer: jobs.AnswerUnreachable, Words: f.err.Error()}
+	}
+	if e == nil {
+		return l.settled(l.end(f))
+	}
+	words := f.place() + reason(f.err)
+	switch e.Kind {
+	case remote.KindTimeout, remote.KindStopped:
+		if e.Sent {
+			return l.settled(l.end(f))
+		}
+	case remote.KindWork:
+		return jobs.Reading{Answer: jobs.AnswerRunning,
+			Words: fmt.Sprintf("%s, for %s at most yet", words, e.Wait.Round(time.Second))}
+	case remote.KindRunning:
+		return jobs.Reading{Answer: jobs.AnswerRunning, Words: words}
+	case remote.KindNever:
+		if l.grant.Mode == jobs.ModePeek {
+			return jobs.Reading{Answer: jobs.AnswerBusy, Words: words + " so far; another job has the " +
+				"host, so that it cannot be told to refuse it: ask again"}
+		}
+		return l.settled(l.neverBegan(ctx, f))
+	case remote.KindGone:
+		return jobs.Reading{Answer: jobs.AnswerGone, Words: words, Over: true}
+	case remote.KindUntold, remote.KindRecord:
+		return jobs.Reading{Answer: jobs.AnswerUntold, Words: words}
+	case remote.KindBusy, remote.KindStale:
+		return jobs.Reading{Answer: jobs.AnswerBusy, Words: words + ": ask again"}
+	}
+	return jobs.Reading{Answer: jobs.AnswerUnreachable, Words: words}
+}
+
+// settled is an end that is known, or why it is not.
+func (l looker) settled(end jobs.Result) jobs.Reading {
+	if end.Outcome == jobs.Unknown {
+		return jobs.Reading{Answer: jobs.AnswerDoubt, Words: end.Error, Over: true}
+	}
+	end.Token = l.grant.Token
+	end.Output, end.Gap = l.said.output()
+	end.Runs = l.said.runsFor(jobs.KindEnd)
+	return jobs.Reading{Answer: jobs.AnswerSettled, Words: also(string(end.Outcome), end.Error),
+		Over: true, End: &end}
+}
+
+// end is how a job ended whose last step ended as the record says. What would have come behind
+// it never came, and nobody does it now: a job of which a part is missing has failed.
+func (l looker) end(f facts) jobs.Result {
+	r, lost := f.secretsLost()
+	goOn := false
+	if !lost {
+		r, goOn = judge(f, 0)
+	}
+	switch {
+	case goOn:
+		r = l.rest(f)
+	case r.Kind != jobs.KindEnd: // it would have been tried again
+		r = f.endOf(jobs.Failed, jobs.ClassTransient, r.Error+"; it was not tried again")
+		r.ExitCode = exitOf(f)
+	case f.rescues(r):
+		r.Class = jobs.ClassOperator
+		r.Error = oneLine(shortened(r.Error, noteMax) + "; its on_fail never ran")
+	}
+	return l.conclude(r)
+}
+
+func exitOf(f facts) *int {
+	code := f.result.ExitCode
+	if f.err != nil || code < 0 {
+		return nil
+	}
+	return &code
+}
+
+// rest is about a step that ended well and was not the last one. Those that are skipped need
+// not have been done.
+func (l looker) rest(f facts) jobs.Result {
+	well := f.stepWords()
+	l.goOn(f.finding().Saved)
+	for ; l.step < l.until(); l.goOn(nil) {
+		next, err := l.plan.book.Step(l.step, *l.grant.Host, l.context())
+		if err == nil && next.Skip != "" {
+			continue
+		}
+		missing := l.with(next)
+		return missing.endOf(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("%s ended well, and nothing "+
+			"was done behind it: %s never began", well, missing.stepWords()))
+	}
+	return f.through()
+}
+
+// neverBegan is about a step that never began, and cannot begin any more.
+func (l looker) neverBegan(ctx context.Context, f facts) jobs.Result {
+	text := f.stepWords() + " never began"
+	if f.step == 0 {
+		text += ": nothing of the job ran"
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.Call)
+	defer cancel()
+	notes, err := l.Queue.Stops(ctx, l.zone, []jobs.ID{l.grant.Job})
+	if note := notes[l.grant.Job]; err == nil && note != "" && l.memory.Failed == nil {
+		return f.endOf(jobs.Cancelled, jobs.ClassNone, shortened(note, noteMax)+"; "+text)
+	}
+	return l.conclude(f.endOf(jobs.Failed, jobs.ClassOperator, text))
+}
