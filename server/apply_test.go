@@ -1,11 +1,16 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
+	"muster/jobs"
+	"muster/jobs/queue"
 	"muster/server"
 	"muster/windows"
 )
@@ -110,5 +115,52 @@ func TestSchedulesArePrunedByOwner(t *testing.T) {
 	}
 	if _, status := apply(server.ApplySchedules{}, entry("g", acme)); status != http.StatusUnprocessableEntity {
 		t.Errorf("the name of another: %d", status)
+	}
+}
+
+// meddler changes a schedule behind the first look at all of them.
+type meddler struct {
+	*queue.Queue
+	once sync.Once
+	to   jobs.Schedule
+}
+
+func (m *meddler) Schedules(ctx context.Context) (list []queue.Schedule, err error) {
+	list, err = m.Queue.Schedules(ctx)
+	m.once.Do(func() { err = errors.Join(err, m.ChangeSchedule(ctx, queue.Schedule{}, m.to)) })
+	return list, err
+}
+
+// Somebody who comes between the look of an apply and its writing is seen: who expects what was
+// there before is refused, and nothing of it is done.
+func TestAnApplyOfSchedulesIsDoneAsAWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	entry := func(name string) windows.Entry {
+		return windows.Entry{Name: name, Cron: "@daily", Zone: "UTC", Owner: "acme", Enabled: true,
+			Request: windows.Request{Runbook: "exec", On: "all", Args: map[string]string{"cmd": "id"}}}
+	}
+	between := &meddler{to: jobs.Schedule{Entry: entry("b"), Version: 1}}
+	w := start(t, setup{wrap: func(q *queue.Queue) server.Queue { between.Queue = q; return between }})
+	body := server.ApplySchedules{Files: []windows.File{{Name: "s.yaml", Content: "schedules:\n" +
+		"- {name: a, cron: '@daily', zone: UTC, runbook: exec, args: {cmd: id}, on: all, owner: acme}\n" +
+		"- {name: b, cron: '@hourly', zone: UTC, runbook: exec, args: {cmd: id}, on: all, owner: acme}\n"}}}
+	between.once.Do(func() {}) // not in the check
+	var seen server.AppliedSchedules
+	body.Check = true
+	w.call(http.MethodPost, "/v1/schedules", body, &seen)
+	between.once = sync.Once{}
+	body.Check, body.Basis = false, seen.Basis
+	if r, answer := w.raw(http.MethodPost, "/v1/schedules", body, nil); r.StatusCode != http.StatusConflict {
+		t.Fatalf("got %s %s", r.Status, answer)
+	}
+	list, err := w.queue.Schedules(t.Context())
+	if err != nil || len(list) != 1 || list[0].Cron != "@daily" {
+		t.Errorf("%v: there is %+v", err, list)
+	}
+	body.Basis = ""
+	var did server.AppliedSchedules
+	w.call(http.MethodPost, "/v1/schedules", body, &did)
+	if len(did.Schedules) != 2 || did.Schedules[0].Change != server.Added || did.Schedules[1].Change != server.Changed {
+		t.Errorf("did %+v", did)
 	}
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -37,14 +36,15 @@ func (e Expected) meets(what, basis string, version int64) error {
 // A sorting is what applying entries does to the schedules that are there.
 type sorting struct {
 	remove []queue.Schedule
-	left   []string // of the owners of the entries, and not among them: they stay
+	left   []string       // of the owners of the entries, and not among them: they stay
+	stay   map[string]int // how many schedules of an owner do that are not among the entries
 	basis  string
 	wrong  []error
 }
 
 // sortOut holds the entries of files against the schedules that are there.
 func sortOut(there []queue.Schedule, entries []windows.Entry, p windows.Pruning) sorting {
-	var s sorting
+	s := sorting{stay: map[string]int{}}
 	named, owners := map[string]windows.Entry{}, map[string]bool{}
 	for _, e := range entries {
 		named[e.Name], owners[e.Owner] = e, true
@@ -65,26 +65,11 @@ func sortOut(there []queue.Schedule, entries []windows.Entry, p windows.Pruning)
 			s.remove = append(s.remove, old)
 		case owners[old.Owner]:
 			s.left = append(s.left, old.Name)
+			s.stay[old.Owner]++
 		}
 	}
 	slices.Sort(basis)
 	sum := sha256.Sum256([]byte(strings.Join(basis, "\n")))
 	s.basis = hex.EncodeToString(sum[:8])
 	return s
-}
-
-// prune removes schedules that files do not name any more, or tells that it would.
-func (s *Server) prune(ctx context.Context, list []queue.Schedule, g giver,
-	out *AppliedSchedules) error {
-	for _, one := range list {
-		if !out.Check {
-			if err := s.queue.RemoveSchedule(ctx, one); err != nil {
-				return problem(err)
-			}
-			s.logOrder("schedule removed", g, "schedule", one.Name)
-		}
-		out.Schedules = append(out.Schedules, AppliedSchedule{Name: one.Name, Change: Removed,
-			Differences: []string{}})
-	}
-	return nil
 }

@@ -25,6 +25,7 @@ type ScheduleBook interface {
 	Schedules(ctx context.Context) ([]queue.Schedule, error)
 	Schedule(ctx context.Context, name string) (queue.Schedule, error)
 	ChangeSchedule(ctx context.Context, was queue.Schedule, to jobs.Schedule) error
+	ChangeSchedules(ctx context.Context, stamp string, list []queue.ScheduleChange) error
 	RemoveSchedule(ctx context.Context, was queue.Schedule) error
 }
 
@@ -77,86 +78,6 @@ func (s *Server) registerSchedules(api huma.API) {
 	huma.Register(api, post(one+"/pause", "Pause a schedule"), whileAgreed(s, s.pauseSchedule))
 	huma.Register(api, post(one+"/resume", "Resume a schedule"), whileAgreed(s, s.resumeSchedule))
 	huma.Register(api, post(one+"/remove", "Remove a schedule"), whileAgreed(s, s.removeSchedule))
-}
-
-// applySchedules adds what is new and changes what differs. Schedules that the files do not name
-// stay, unless they are pruned. Nothing is done if anything is wrong.
-func (s *Server) applySchedules(ctx context.Context, in *applySchedulesInput) (*appliedOutput,
-	error) {
-	g, wrong := in.Body.giver("applied", in.who, in.User)
-	entries, err := windows.ParseSchedules(in.Body.Files, jobs.CheckRollout)
-	wrong = append(wrong, mistakes("body.files", err)...)
-	if len(wrong) == 0 && len(entries) == 0 && !in.Body.All && len(in.Body.Customers) == 0 {
-		wrong = append(wrong, mistake("body.files", "no schedule is in there"))
-	}
-	for _, e := range entries {
-		wrong = append(wrong, openly(s.catalog.Load(), e.Name, e.Runbook)...)
-	}
-	there, err := s.queue.Schedules(ctx)
-	if err != nil {
-		return nil, problem(err)
-	}
-	sorted := sortOut(there, entries, in.Body.Pruning)
-	if wrong = append(wrong, sorted.wrong...); len(wrong) > 0 {
-		return nil, refusal(wrong)
-	}
-	if err := (Expected{Basis: in.Body.Basis}).meets("schedules", sorted.basis, 0); err != nil {
-		return nil, err
-	}
-	out := &appliedOutput{AppliedSchedules{Check: in.Body.Check, Left: sorted.left,
-		Basis: sorted.basis, Schedules: []AppliedSchedule{}}}
-	for _, e := range entries {
-		one, err := s.apply(ctx, e, g, in.Body.Check)
-		if err != nil {
-			return nil, problem(err)
-		}
-		out.Body.Schedules = append(out.Body.Schedules, one)
-		if one.Change != Unchanged && !in.Body.Check {
-			s.logOrder("schedule "+string(one.Change), g, "schedule", e.Name)
-		}
-	}
-	return out, s.prune(ctx, sorted.remove, g, &out.Body)
-}
-
-// apply makes one schedule as it should be.
-func (s *Server) apply(ctx context.Context, e windows.Entry, g giver, check bool) (AppliedSchedule,
-	error) {
-	out := AppliedSchedule{Name: e.Name, Differences: []string{}}
-	_, now, err := s.queue.ScheduleStamp(ctx)
-	if err != nil {
-		return out, err
-	}
-	err = s.changeSchedule(ctx, e.Name, func(was queue.Schedule, found bool) (jobs.Schedule, bool) {
-		to := was.Schedule
-		to.Entry, to.By, to.Proven, to.At = e, g.name, g.proven, jobs.Time{Time: now}
-		out.Differences = e.Differences(was.Entry)
-		switch {
-		case !found:
-			out.Change, out.Differences = Added, []string{}
-		case len(out.Differences) == 0:
-			out.Change = Unchanged
-			to = was.Schedule
-		default:
-			out.Change = Changed
-		}
-		if !found || !e.SameTimes(was.Entry) {
-			to.Since = jobs.Time{Time: now} // what the old times have missed is nobody's business
-			out.Notes = surprises(e, now)
-		}
-		to.Version++
-		out.Next = nextTick(to, now)
-		return to, out.Change != Unchanged && !check
-	})
-	if err != nil {
-		return out, err
-	}
-	b := request(e)
-	p, wrong, err := s.resolve(ctx, b, g.name, g.proven)
-	if err == nil && len(wrong) == 0 {
-		wrong, err = s.appoint(ctx, &p, b.Timed, nil)
-	}
-	out.Refused = clipTo(words(wrong), resultMax)
-	return out, err
 }
 
 // surprises are what may be otherwise than whoever wrote a schedule expects.

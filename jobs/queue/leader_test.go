@@ -155,6 +155,39 @@ func TestSchedulesAreChangedByOneAtATime(t *testing.T) {
 	})
 }
 
+func TestSchedulesAreChangedTogetherOrNotAtAll(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "")
+		def := func(name string) *jobs.Schedule {
+			return &jobs.Schedule{Entry: entry(name), Version: 1, Since: at(0)}
+		}
+		list := []queue.ScheduleChange{{To: def("a")}, {To: def("b")}}
+		if err := q.ChangeSchedules(t.Context(), "", list); err != nil {
+			t.Fatal(err)
+		}
+		late := []queue.ScheduleChange{{To: def("c")}}
+		if err := q.ChangeSchedules(t.Context(), "", late); !errors.Is(err, queue.ErrStale) {
+			t.Errorf("with a stamp of before: %v", err)
+		}
+		a := find(t, q, "a")
+		// The second is there already, so the first is not removed.
+		list = []queue.ScheduleChange{{Was: a}, {To: def("b")}, {To: def("d")}}
+		if err := q.ChangeSchedules(t.Context(), "1", list); !errors.Is(err, queue.ErrStale) {
+			t.Errorf("one of three is stale: %v", err)
+		}
+		if all, err := q.Schedules(t.Context()); err != nil || len(all) != 2 {
+			t.Errorf("%v: there is %+v", err, all)
+		}
+		list[1] = queue.ScheduleChange{Was: find(t, q, "b"), To: def("b")}
+		if err := q.ChangeSchedules(t.Context(), "1", list); err != nil {
+			t.Error(err)
+		}
+		if all, err := q.Schedules(t.Context()); err != nil || len(all) != 2 || all[1].Name != "d" {
+			t.Errorf("%v: there is %+v", err, all)
+		}
+	})
+}
+
 func TestOnlyTheLeaderTicks(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "")

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,36 +111,63 @@ func (q *Queue) ScheduleStamp(ctx context.Context) (string, time.Time, error) {
 	return stamp.Val(), now.Val(), nil
 }
 
+// A ScheduleChange makes another schedule of one as it was read. The zero value of Was stands for
+// one that is new; without To it is removed, and its tasks go on.
+type ScheduleChange struct {
+	Was Schedule
+	To  *jobs.Schedule
+}
+
 // ChangeSchedule makes of a schedule, as it was read, another one. The zero value
 // stands for one that is new. ErrStale: it was changed meanwhile.
 func (q *Queue) ChangeSchedule(ctx context.Context, was Schedule, to jobs.Schedule) error {
-	text, err := json.Marshal(to)
-	if err != nil {
-		return err
-	}
-	ticks := ""
-	if was.read == "" {
-		begin, err := json.Marshal(jobs.Ticking{Last: to.Since})
-		if err != nil {
-			return err
-		}
-		ticks = string(begin)
-	}
-	return q.changeSchedule(ctx, to.Name, was.read, string(text), ticks)
+	return q.changeSchedules(ctx, "", []ScheduleChange{{was, &to}})
 }
 
 // RemoveSchedule removes a schedule, as it was read. Its tasks go on.
 func (q *Queue) RemoveSchedule(ctx context.Context, was Schedule) error {
-	return q.changeSchedule(ctx, was.Name, was.read, "", "")
+	return q.changeSchedules(ctx, "", []ScheduleChange{{Was: was}})
 }
 
-func (q *Queue) changeSchedule(ctx context.Context, name, was, to, ticks string) error {
-	r, err := q.hubScript(ctx, scripts.schedule, name, was, to, ticks)
+// ChangeSchedules makes all of some changes, or none. ErrStale: one of the schedules, or any other
+// one since the stamp was read, was changed meanwhile.
+func (q *Queue) ChangeSchedules(ctx context.Context, stamp string, list []ScheduleChange) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return q.changeSchedules(ctx, cmp.Or(stamp, "0"), list)
+}
+
+func (q *Queue) changeSchedules(ctx context.Context, stamp string, list []ScheduleChange) error {
+	args := []any{stamp}
+	what := fmt.Sprintf("%d schedules", len(list))
+	for _, c := range list {
+		name, text, ticks := c.Was.Name, "", ""
+		if c.To != nil {
+			b, err := json.Marshal(c.To)
+			if err != nil {
+				return err
+			}
+			name, text = c.To.Name, string(b)
+		}
+		if c.Was.read == "" && c.To != nil {
+			begin, err := json.Marshal(jobs.Ticking{Last: c.To.Since})
+			if err != nil {
+				return err
+			}
+			ticks = string(begin)
+		}
+		args = append(args, name, c.Was.read, text, ticks)
+		if len(list) == 1 {
+			what = "schedule " + name
+		}
+	}
+	r, err := q.hubScript(ctx, scripts.schedule, args...)
 	if err != nil {
 		return err
 	}
 	if r.text() != "ok" {
-		return fmt.Errorf("schedule %s: %w", name, ErrStale)
+		return fmt.Errorf("%s: %w", what, ErrStale)
 	}
 	return nil
 }

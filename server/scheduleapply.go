@@ -1,0 +1,169 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/windows"
+)
+
+// schedulesMax bounds the schedules of one owner: who leads reads all of them whenever one is
+// changed.
+const schedulesMax = 2000
+
+// applySchedules adds what is new and changes what differs. Schedules that the files do not name
+// stay, unless they are pruned. All of it is done, or nothing.
+func (s *Server) applySchedules(ctx context.Context, in *applySchedulesInput) (*appliedOutput,
+	error) {
+	g, wrong := in.Body.giver("applied", in.who, in.User)
+	entries, err := windows.ParseSchedules(in.Body.Files, jobs.CheckRollout)
+	wrong = append(wrong, mistakes("body.files", err)...)
+	if len(wrong) == 0 && len(entries) == 0 && !in.Body.All && len(in.Body.Customers) == 0 {
+		wrong = append(wrong, mistake("body.files", "no schedule is in there"))
+	}
+	for _, e := range entries {
+		wrong = append(wrong, openly(s.catalog.Load(), e.Name, e.Runbook)...)
+	}
+	for try := 1; ; try++ {
+		p := applying{ApplySchedules: in.Body, giver: g}
+		if err := p.plan(ctx, s.queue, entries, wrong); err != nil {
+			return nil, err
+		}
+		if err := s.refuseTicks(ctx, &p, entries); err != nil {
+			return nil, problem(err)
+		}
+		if in.Body.Check {
+			return &appliedOutput{p.out}, nil
+		}
+		err := s.queue.ChangeSchedules(ctx, p.stamp, p.changes)
+		if errors.Is(err, queue.ErrStale) && try < staleTries {
+			continue // whoever expects what was there before is refused now
+		}
+		if err != nil {
+			return nil, problem(err)
+		}
+		for _, one := range p.out.Schedules {
+			if one.Change != Unchanged {
+				s.logOrder("schedule "+string(one.Change), g, "schedule", one.Name)
+			}
+		}
+		return &appliedOutput{p.out}, nil
+	}
+}
+
+// applying is what an apply comes to, by the schedules that are there.
+type applying struct {
+	ApplySchedules
+	giver   giver
+	stamp   string // of the schedules that it was worked out from
+	changes []queue.ScheduleChange
+	out     AppliedSchedules
+}
+
+// plan works it out, or tells what is wrong.
+func (p *applying) plan(ctx context.Context, q Schedules, entries []windows.Entry,
+	wrong []error) error {
+	// The stamp first: what is changed behind it makes what is read here stale.
+	stamp, now, err := q.ScheduleStamp(ctx)
+	if err != nil {
+		return problem(err)
+	}
+	there, err := q.Schedules(ctx)
+	if err != nil {
+		return problem(err)
+	}
+	sorted := sortOut(there, entries, p.Pruning)
+	wrong = append(append(wrong[:len(wrong):len(wrong)], sorted.wrong...), sorted.tooMany(entries)...)
+	if len(wrong) > 0 {
+		return refusal(wrong)
+	}
+	if err := (Expected{Basis: p.Basis}).meets("schedules", sorted.basis, 0); err != nil {
+		return err
+	}
+	p.stamp = stamp
+	p.out = AppliedSchedules{Check: p.Check, Left: sorted.left, Basis: sorted.basis,
+		Schedules: []AppliedSchedule{}}
+	was := make(map[string]queue.Schedule, len(there))
+	for _, one := range there {
+		was[one.Name] = one
+	}
+	for _, e := range entries {
+		old, found := was[e.Name]
+		p.entry(e, old, found, now)
+	}
+	for _, one := range sorted.remove {
+		p.changes = append(p.changes, queue.ScheduleChange{Was: one})
+		p.out.Schedules = append(p.out.Schedules, AppliedSchedule{Name: one.Name, Change: Removed,
+			Differences: []string{}})
+	}
+	return nil
+}
+
+// entry makes one schedule as it should be.
+func (p *applying) entry(e windows.Entry, was queue.Schedule, found bool, now time.Time) {
+	one := AppliedSchedule{Name: e.Name, Change: Changed, Differences: e.Differences(was.Entry)}
+	to := was.Schedule
+	to.Entry, to.By, to.Proven, to.At = e, p.giver.name, p.giver.proven, jobs.Time{Time: now}
+	to.Version++
+	switch {
+	case !found:
+		one.Change, one.Differences = Added, []string{}
+	case len(one.Differences) == 0:
+		one.Change, one.Differences = Unchanged, []string{}
+		to = was.Schedule
+	}
+	if !found || !e.SameTimes(was.Entry) {
+		to.Since = jobs.Time{Time: now} // what the old times have missed is nobody's business
+		one.Notes = surprises(e, now)
+	}
+	one.Next = nextTick(to, now)
+	if one.Change != Unchanged {
+		p.changes = append(p.changes, queue.ScheduleChange{Was: was, To: &to})
+	}
+	p.out.Schedules = append(p.out.Schedules, one)
+}
+
+// refuseTicks says of each schedule why a tick at this moment would have no task.
+func (s *Server) refuseTicks(ctx context.Context, p *applying, entries []windows.Entry) error {
+	for i, e := range entries {
+		b := request(e)
+		plan, wrong, err := s.resolve(ctx, b, p.giver.name, p.giver.proven)
+		if err == nil && len(wrong) == 0 {
+			wrong, err = s.appoint(ctx, &plan, b.Timed, nil)
+		}
+		if err != nil {
+			return err
+		}
+		p.out.Schedules[i].Refused = clipTo(words(wrong), resultMax)
+	}
+	return nil
+}
+
+// tooMany refuses more schedules of one owner than there may be: those of the files and those
+// that stay.
+func (s sorting) tooMany(entries []windows.Entry) []error {
+	count := map[string]int{}
+	for _, e := range entries {
+		count[e.Owner]++
+	}
+	var wrong []error
+	for owner, n := range count {
+		if n += s.stay[owner]; n > schedulesMax {
+			wrong = append(wrong, mistake("body.files", "%s would have %d schedules, %d of them in force "+
+				"already and not in the files: at most %d; a schedule can be for many hosts, see `on`",
+				ownerOf(owner), n, s.stay[owner], schedulesMax))
+		}
+	}
+	return wrong
+}
+
+func ownerOf(name string) string {
+	if name == "" {
+		return "no owner"
+	}
+	return fmt.Sprintf("owner %s", name)
+}
