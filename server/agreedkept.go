@@ -200,38 +200,44 @@ func (s *Server) compareAgreed(ctx context.Context) (r AgreedReport, back []jobs
 var errNothingLost = huma.Error409Conflict("Redis has lost nothing that history keeps: there is " +
 	"nothing to restore")
 
-// restore puts back what Redis has lost.
-func (s *Server) restore(ctx context.Context, in *Order) (*agreedOutput, error) {
-	g, wrong := in.reasoned("restored")
+// agreedLoss is what an order about a loss is about.
+type agreedLoss struct {
+	giver
+	report AgreedReport
+	back   []jobs.AgreedPart // what history has, and Redis has lost
+}
+
+// agreedLoss reads such an order, and refuses it if nothing is lost.
+func (s *Server) agreedLoss(ctx context.Context, in *Order, done string) (agreedLoss, error) {
+	g, wrong := in.reasoned(done)
 	if len(wrong) > 0 {
-		return nil, refusal(wrong)
+		return agreedLoss{}, refusal(wrong)
 	}
 	r, back, err := s.compareAgreed(ctx)
+	if err == nil && r.Lost.Since.IsZero() && len(back) == 0 {
+		err = errNothingLost
+	}
+	return agreedLoss{g, r, back}, err
+}
+
+// restore puts back what Redis has lost.
+func (s *Server) restore(ctx context.Context, in *Order) (*agreedOutput, error) {
+	loss, err := s.agreedLoss(ctx, in, "restored")
 	if err != nil {
 		return nil, err
 	}
-	if r.Lost.Since.IsZero() && len(back) == 0 {
-		return nil, errNothingLost
-	}
-	if err := s.queue.RestoreAgreed(ctx, back, g.note()); err != nil {
+	if err := s.queue.RestoreAgreed(ctx, loss.back, loss.note()); err != nil {
 		return nil, problem(err)
 	}
-	s.logOrder("what was agreed is restored", g, "parts", len(back))
-	return &agreedOutput{r}, nil
+	s.logOrder("what was agreed is restored", loss.giver, "parts", len(loss.back))
+	return &agreedOutput{loss.report}, nil
 }
 
 // forsake goes on with what Redis has: nothing comes back, and history keeps that from now on.
 func (s *Server) forsake(ctx context.Context, in *Order) (*agreedOutput, error) {
-	g, wrong := in.reasoned("given up")
-	if len(wrong) > 0 {
-		return nil, refusal(wrong)
-	}
-	r, back, err := s.compareAgreed(ctx)
+	loss, err := s.agreedLoss(ctx, in, "given up")
 	if err != nil {
 		return nil, err
-	}
-	if r.Lost.Since.IsZero() && len(back) == 0 {
-		return nil, errNothingLost
 	}
 	var whole []jobs.AgreedPart
 	for i, part := range jobs.AgreedParts() {
@@ -239,16 +245,16 @@ func (s *Server) forsake(ctx context.Context, in *Order) (*agreedOutput, error) 
 		if err != nil {
 			return nil, problem(err)
 		}
-		whole, r.Parts[i].Comes = append(whole, p), false
+		whole, loss.report.Parts[i].Comes = append(whole, p), false
 	}
 	if err := s.history.KeepAgreed(ctx, whole, s.now()); err != nil {
 		return nil, problem(err)
 	}
-	if err := s.queue.RestoreAgreed(ctx, nil, g.note()); err != nil {
+	if err := s.queue.RestoreAgreed(ctx, nil, loss.note()); err != nil {
 		return nil, problem(err)
 	}
-	s.logOrder("what was agreed and lost is given up", g, "parts", len(back))
-	return &agreedOutput{r}, nil
+	s.logOrder("what was agreed and lost is given up", loss.giver, "parts", len(loss.back))
+	return &agreedOutput{loss.report}, nil
 }
 
 // lostAgreed says it in health; empty: nothing is lost.
