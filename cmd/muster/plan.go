@@ -13,6 +13,7 @@ import (
 
 	"muster/history"
 	"muster/jobs"
+	"muster/scripts"
 	"muster/server"
 )
 
@@ -74,11 +75,20 @@ func (s *session) plan(ctx context.Context, f runFlags, runbook string) error {
 	if _, err := s.takeSecrets(ctx, &f, runbook, nil, unread); err != nil {
 		return err
 	}
+	nobody := func(context.Context, string) (string, error) { return "", nil }
+	become, err := f.withBecome(ctx, nil, nobody, unread)
+	if err != nil {
+		return exit(exitUsage, err)
+	}
 	b, err := f.submit(runbook, s.now(), s.files.reader(ctx))
 	if err != nil {
 		return exit(exitUsage, err)
 	}
 	b.As = s.as
+	if become != nil {
+		// What runs with a password is other work than what runs without: its name counts.
+		b.Secrets = map[string]string{scripts.BecomePassword: "unread"}
+	}
 	var p server.Foresight
 	err = s.do(ctx, call{method: http.MethodPost, path: "/v1/plan", body: b, bound: submitTimeout}, &p)
 	if err != nil {

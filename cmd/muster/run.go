@@ -101,6 +101,8 @@ func (f *runFlags) addTerms(c *cobra.Command) {
 		"leave out hosts for which no approved window is known, instead of refusing")
 	fl.StringVar(&f.priority, "priority", "", "high, normal or low: the task's `share` of a queue "+
 		"that is overloaded (default normal)")
+	fl.StringVar(&f.become, "become-password", "",
+		"the password of sudo, where hosts have become: sudo: `@file`, @- or ask")
 	f.addTimed(c)
 	f.only.add(c)
 	completeFlag(c, "priority", string(jobs.PriorityHigh), string(jobs.PriorityNormal),
@@ -116,8 +118,6 @@ func (f *runFlags) add(c *cobra.Command) {
 	fl.StringVar(&f.id, "id", "", "`id` of the task, to complete a submit that got no answer")
 	fl.BoolVar(&f.watch.wait, "wait", false, "wait for the end, also with -o json")
 	fl.BoolVar(&f.watch.detach, "detach", false, "print the task and do not follow it")
-	fl.StringVar(&f.become, "become-password", "",
-		"the password of sudo, where hosts have become: sudo: `@file`, @- or ask")
 	fl.BoolVar(&f.dry, "dry-run", false, "tell what would be done and do nothing")
 	f.rollout.add(c)
 	c.MarkFlagsMutuallyExclusive("wait", "detach", "dry-run")
