@@ -98,7 +98,8 @@ func TestRealSudoThatRefusesHasRunNothing(t *testing.T) {
 		{"wrong password", asksPassword, "", "battery staple",
 			"sudo did not take the password that was given for muster-ops, so nothing was run"},
 		{"no password", asksPassword, "", "", "sudo does not let muster-ops run sh as root without a password, so " +
-			"nothing was run: sudo: a password is required; give the password with --become-password"},
+			"nothing was run: the host said: \"sudo: a password is required\"; give the password with " +
+			"--become-password"},
 		{"no right", "/bin/true", "", remotetest.SudoPassword,
 			"sudo was given the password of muster-ops and does not let it run sh as root, so nothing was run"},
 		{"no such user", asksNothing, "nosuch", "", "nosuch"},
