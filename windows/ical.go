@@ -136,7 +136,7 @@ func (r *icalReader) repeat(c component, e *Event) error {
 			return err
 		}
 		if _, ok := rule.from(rule.Start).next(); !ok {
-			return mistakeAt(p.line, "RRULE %q never comes", clip(p.value))
+			return mistakeAt(p.line, "RRULE %q never comes", word(p.value))
 		}
 		e.Rules = append(e.Rules, rule)
 	}
@@ -177,7 +177,7 @@ func (r *icalReader) more(p property, e *Event) error {
 		case m.days && !e.Days && r.freeze:
 			r.wholeDay(m, e)
 		case m.days != e.Days && !r.freeze:
-			r.doubt(p.line, "RDATE %s is a %s, and its event has %s: it is not opened then", clip(p.value),
+			r.doubt(p.line, "RDATE %s is a %s, and its event has %s: it is not opened then", word(p.value),
 				kindOf(m.days), kindOf(e.Days)+"s")
 		case m.days || m.zone.same(e.Zone):
 			e.Starts = append(e.Starts, m.wall)
@@ -255,12 +255,12 @@ func parseMoment(s string, zone Zone) (moment, error) {
 	if t, err := time.Parse("20060102", text); err == nil {
 		return moment{wall: Wall(t.Unix()), zone: zone, days: true}, nil
 	}
-	return moment{}, fmt.Errorf("%q is no time of iCalendar: want 20261224T220000", clip(s))
+	return moment{}, fmt.Errorf("%q is no time of iCalendar: want 20261224T220000", word(s))
 }
 
 // parseDuration reads P1W, P1D, PT2H30M.
 func parseDuration(s string) (time.Duration, error) {
-	wrong := fmt.Errorf("duration %q: want PT2H30M, P1D or P1W", clip(s))
+	wrong := fmt.Errorf("duration %q: want PT2H30M, P1D or P1W", word(s))
 	s = strings.ToUpper(s)
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(s, "+"), "P")
 	if !ok || rest == "" || len(s) > 20 {

@@ -46,12 +46,12 @@ func (r *icalReader) inForce(c component) bool {
 		return true
 	}
 	err := r.refuse(p.line, fmt.Sprintf("METHOD:%s: the file is no calendar that is in force: "+
-		"want one with METHOD:PUBLISH, or without METHOD", clip(p.value)))
+		"want one with METHOD:PUBLISH, or without METHOD", word(p.value)))
 	if err != nil {
 		r.errs = append(r.errs, err)
 	}
 	if !r.freeze {
-		r.doubt(p.line, "METHOD:%s: nothing of it is opened", clip(p.value))
+		r.doubt(p.line, "METHOD:%s: nothing of it is opened", word(p.value))
 	}
 	return r.freeze
 }
@@ -61,7 +61,7 @@ func (r *icalReader) revision(c component) revision {
 	if p, ok := c.one("SEQUENCE"); ok {
 		n, err := strconv.Atoi(strings.TrimSpace(p.value))
 		if err != nil || n < 0 {
-			r.mistake(p.line, "SEQUENCE %q: want a number", clip(p.value))
+			r.mistake(p.line, "SEQUENCE %q: want a number", word(p.value))
 		}
 		v.sequence = n
 	}

@@ -72,7 +72,7 @@ func readCalendar(b []byte) ([]component, error) {
 			root = append(root, component{line: p.line, name: strings.ToUpper(p.value)})
 		case "END":
 			if open == 0 || root[open].name != strings.ToUpper(p.value) {
-				return nil, mistakeAt(p.line, "END:%s without its BEGIN", clip(p.value))
+				return nil, mistakeAt(p.line, "END:%s without its BEGIN", word(p.value))
 			}
 			root[open-1].components = append(root[open-1].components, root[open])
 			root = root[:open]

@@ -22,7 +22,7 @@ func (r *icalReader) find(id string) (Zone, error) {
 		_, after, ok := strings.Cut(rest, "/")
 		if !ok {
 			return Zone{}, fmt.Errorf("TZID %q is no IANA zone, and the file has no VTIMEZONE of it",
-				clip(id))
+				word(id))
 		}
 		if z, err := LoadZone(after); err == nil {
 			return z, nil
@@ -51,7 +51,7 @@ func (r *icalReader) zone(c component) {
 		all = append(all, more...)
 	}
 	if len(all) == 0 {
-		r.mistake(c.line, "VTIMEZONE %s has no STANDARD or DAYLIGHT with a time", clip(id.value))
+		r.mistake(c.line, "VTIMEZONE %s has no STANDARD or DAYLIGHT with a time", word(id.value))
 		return
 	}
 	r.zones[id.value] = Zone{name: id.value, rules: newTable(all)}
@@ -161,5 +161,5 @@ func parseOffset(s string) (int64, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("offset %q: want +0100", clip(s))
+	return 0, fmt.Errorf("offset %q: want +0100", word(s))
 }

@@ -69,11 +69,16 @@ func parseRule(p property, start Wall, z Zone) (Rule, error) {
 	// RFC 5545 §2: what is no value in quotes may be written in any case.
 	text := strings.ToUpper(strings.TrimSpace(p.value))
 	wrong := func(format string, args ...any) (Rule, error) {
-		return Rule{}, mistakeAt(p.line, "RRULE %q: %s", clip(p.value), fmt.Sprintf(format, args...))
+		return Rule{}, mistakeAt(p.line, "RRULE %q: %s", word(p.value), fmt.Sprintf(format, args...))
 	}
 	option, err := rrule.StrToROption(text)
 	if err != nil {
-		return wrong("%v", err)
+		// What the library says of a value quotes it.
+		what, value, quotes := strings.Cut(err.Error(), ": ")
+		if quotes {
+			what += ": " + word(value)
+		}
+		return wrong("%s", what)
 	}
 	// Finer ones are no windows.
 	if option.Freq > rrule.DAILY {
