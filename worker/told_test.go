@@ -12,6 +12,7 @@ import (
 	"muster/fleet/remote"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/windows"
 )
 
 // A reboot and a change tell the queue that they begin, right before they do. If they do not,
@@ -203,6 +204,23 @@ func TestARebootThatMayHaveBeenToldIsToldInItsWindowOnly(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Nor does such a reboot begin in a freeze, whether its runbook needs a window or not.
+func TestARebootThatMayHaveBeenToldIsNotToldInAFreeze(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stand) {
+		s.disrupts(rebooting)
+		s.times.set("", windows.FreezeOrder{Name: "outage", Level: "everyone", By: "ann", Reason: "INC-7",
+			From: at("1 00:00:00").Add(-time.Hour), Until: at("1 06:00:00")})
+		m := machine{up: time.Minute}
+		s.hosts.dial, s.hosts.run = m.dial, m.run
+		l := newLife(t, s)
+		l.grant.Mode, l.grant.Attempt = jobs.ModeLost, 1
+		l.grant.Saved = memory{Probe: &probing{Boot: bootA}}.String()
+		if r := l.live(7); r.Kind != jobs.KindDefer || r.Until != jobs.MicrosOf(at("1 06:00:00")) || m.boots != 0 {
+			t.Errorf("told to boot %d times, and said %+v\n%s", m.boots, r, strings.Join(l.log, "\n"))
+		}
+	})
 }
 
 // A host that was told goes down while it is looked at, and the job goes on.
