@@ -251,7 +251,7 @@ func note(j *Job, r jobs.Result, at jobs.Micros) {
 		j.Spent = r.Spent
 	}
 	j.Why = ""
-	if r.Kind == jobs.KindDefer || r.Kind == jobs.KindRetry {
+	if r.Kind != jobs.KindBack {
 		j.Why = r.Error
 	}
 }

@@ -161,7 +161,7 @@ type Job struct {
 	Was    jobs.State
 	Cancel string // who and why
 	Spent  string // a ledger of its time
-	Why    string // it was deferred, or is tried again
+	Why    string // it was deferred, waits, or is tried again
 	End    End
 }
 
