@@ -249,8 +249,9 @@ func (a *attempt) reboots(ctx context.Context, conn Conn, action scripts.Action,
 
 // keptFromReboot is about a host that an earlier attempt may have told to reboot, and that is in
 // its old boot: it is told, or told again, only when a reboot may begin. At any other time it is
-// looked at as if it had been told. Once that was done as often as after a reboot, nothing more
-// comes of what it may have been told: then nothing has begun.
+// looked at as if it had been told. Once that was done as often as after a reboot, the job waits
+// for such a time, and keeps its group and the boot id: should the host go down after all, the
+// next attempt sees that.
 func (a *attempt) keptFromReboot(ctx context.Context, f facts) (r jobs.Result, kept bool) {
 	rules := a.admitAgain(ctx, f.action)
 	if rules.ok {
@@ -262,7 +263,8 @@ func (a *attempt) keptFromReboot(ctx context.Context, f facts) (r jobs.Result, k
 		return f.unwell(c, a.now(), notReady, "it may have been told to reboot, has not gone down, "+
 			"and must not be told now: "+rules.why), true
 	}
-	a.memory.Probe = nil
+	c.NotReady = 0 // of the reboot that is to come
+	a.memory.Probe = &c
 	return a.deferred(a.with(f.action), rules), true
 }
 

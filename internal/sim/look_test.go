@@ -109,7 +109,7 @@ func (a *attempt) retell() {
 	a.rule(a.tell, a.keptFromReboot)
 }
 
-// keptFromReboot looks at the host as if it had been told, and then takes it that it was not.
+// keptFromReboot looks at the host as if it had been told, and then waits with its group.
 func (a *attempt) keptFromReboot(soon time.Duration, until time.Time) {
 	if a.mind.Probe.NotReady < probesMax {
 		a.faults.met("a reboot that may have been told waits for its window")
@@ -117,7 +117,7 @@ func (a *attempt) keptFromReboot(soon time.Duration, until time.Time) {
 		a.over(&r)
 		return
 	}
-	a.mind.Probe = nil
+	a.mind.Probe.NotReady = 0
 	a.deferred(soon, until)
 }
 
