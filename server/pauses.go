@@ -31,7 +31,7 @@ const pausedTasks = 100
 
 // standing is what stands still by order of an operator.
 func (s *Server) standing(ctx context.Context, in *pausesInput) (PauseList, error) {
-	out := PauseList{Tasks: map[jobs.TaskID]string{}}
+	out := PauseList{Tasks: map[jobs.TaskID]string{}, NoNode: map[string]string{}}
 	var err error
 	if out.Pauses, err = s.queue.Pauses(ctx); err != nil {
 		return out, err

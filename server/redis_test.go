@@ -68,6 +68,7 @@ func TestRedisGoesAndComesBack(t *testing.T) {
 			t.Fatalf("after Redis is back: %s %s", res.Status, text)
 		}
 	}
+	w.manned()
 	if res := w.call("GET", "/v1/health", nil, &h); res.StatusCode != 200 || h.Status != "ok" {
 		t.Errorf("health when it is back: %s %+v", res.Status, h)
 	}
@@ -98,6 +99,7 @@ func TestARedisThatRefusesIsNotWell(t *testing.T) {
 			t.Errorf("metrics lack %s: %s", metric, text)
 		}
 	}
+	w.manned()
 	well(200, "ok", "ok", false)
 	redis.Do(t, "CONFIG", "SET", "maxmemory", "1")
 	well(200, "redis is full: submits are refused", "maxmemory is reached", true)
@@ -155,6 +157,7 @@ func TestReloadOfABadInventoryKeepsTheOldOne(t *testing.T) {
 	if version() == first {
 		t.Error("the new inventory is not published")
 	}
+	w.manned()
 	h = server.Health{}
 	if w.call("GET", "/v1/health", nil, &h); h.Status != "ok" || h.Hosts != 3 || h.Inventory != version() {
 		t.Errorf("health: %+v", h)

@@ -56,7 +56,7 @@ when a host shows no key.`,
 		Example: `  muster hosts enroll 'fw[001-300]' --inventory /etc/muster/fleet.yaml
   muster hosts enroll new-fw1 --inventory fleet.yaml --write /etc/muster/known_hosts
   muster hosts enroll new-fw1 --inventory fleet.yaml --write known_hosts --yes
-  muster hosts enroll 'site=zrh,bastion1' --inventory fleet.yaml --write known_hosts
+  muster hosts enroll '{role=fw},vpn1' --inventory fleet.yaml --write known_hosts
   muster hosts enroll 'role=branch' --ca host_ca.pub --write /etc/muster/known_hosts
   muster hosts enroll fw007 --write /etc/muster/known_hosts --replace`,
 		Args:              cobra.ExactArgs(1),

@@ -74,7 +74,8 @@ func named(line string, whole bool) error {
 	}
 	rest = c.Flags().Args()
 	sub := regexp.MustCompile(`^[a-z]+$`)
-	if c.HasSubCommands() && c.Name() != "hosts" && len(rest) > 0 && sub.MatchString(rest[0]) {
+	takes := c.Runnable() && c.ValidateArgs(rest) == nil // as muster jobs TASK, beside muster jobs ls
+	if c.HasSubCommands() && !takes && c.Name() != "hosts" && len(rest) > 0 && sub.MatchString(rest[0]) {
 		return fmt.Errorf("%s has no command %s", c.CommandPath(), rest[0])
 	}
 	if !whole {
@@ -239,7 +240,8 @@ func TestWrongUseSaysWhatIsExpected(t *testing.T) {
 		"wait " + aTask + " --timeout x": "want a time such as 90s, 30m or 2h",
 		"tasks --limit x":                "want a whole number",
 		"tasks --no-headers=x":           "want true or false",
-		"tasks x":                        `muster tasks takes no argument: leave out "x"`,
+		"health x":                       `muster health takes no argument: leave out "x"`,
+		"tasks x":                        `there is no command "muster tasks x"`,
 	} {
 		code, _, words := muster(t, "", strings.Fields(line)...)
 		if code != exitUsage || !strings.Contains(words, want) {

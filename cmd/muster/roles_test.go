@@ -137,7 +137,7 @@ func TestAReloadThatAddsAZoneWithoutItsUserIsRefused(t *testing.T) {
 	m := h.master()
 	h.config(map[string]any{"zones": []string{"default", "dmz"}, "children": 7})
 	m.cmd.Process.Signal(syscall.SIGHUP)
-	m.await("muster acl --zone default --zone dmz --user muster-node-NAME")
+	m.await("muster acl --user muster-node-NAME --zone default --zone dmz")
 	n := h.awaitNode(func(n jobs.Node) bool { return n.Note != "" })
 	if n.Limit != 4 || fmt.Sprint(n.Zones) != "[default]" || !strings.Contains(n.Note, "may not work for dmz") {
 		t.Errorf("limit %d, zones %v, note %q", n.Limit, n.Zones, n.Note)

@@ -39,7 +39,7 @@ func (z *zoneGuard) check(next []string) error {
 		return nil
 	case errors.Is(err, queue.ErrPermission):
 		return fmt.Errorf("master.zones: the user that this node has at Redis may not work for %s "+
-			"(a node of several zones needs one user for all: `muster acl%s --user muster-node-NAME` "+
+			"(a node of several zones needs one user for all: `muster acl --user muster-node-NAME%s` "+
 			"prints it): %w", names, zoneFlags(next), err)
 	}
 	return fmt.Errorf("master.zones: whether this node may work for %s is not known, because Redis "+
