@@ -15,7 +15,8 @@ type sample struct {
 	want  []string
 }
 
-var samples = slices.Concat(importSamples, sizeSamples, nameSamples, textSamples, docSamples)
+var samples = slices.Concat(importSamples, roomSamples, sizeSamples, ratchetSamples, nameSamples,
+	textSamples, docSamples)
 
 func TestRules(t *testing.T) {
 	t.Parallel()

@@ -22,21 +22,6 @@ var sizeSamples = []sample{
 		files: map[string]string{"jobs/a.go": "package jobs\n" + lines(399, "// a")},
 	},
 	{
-		rule: "package length", name: "long",
-		files: map[string]string{
-			"jobs/a.go": "package jobs\n" + lines(1000, "// a"),
-			"jobs/b.go": "package jobs\n" + lines(1000, "// a"),
-		},
-		want: []string{"hint: jobs/a.go: jobs: 2002 lines in one package"},
-	},
-	{
-		rule: "package length", name: "much of it tests",
-		files: map[string]string{
-			"jobs/a.go":      "package jobs\n" + lines(1000, "// a"),
-			"jobs/a_test.go": "package jobs\n" + lines(1000, "// a"),
-		},
-	},
-	{
 		rule: "function length", name: "long",
 		files: map[string]string{
 			"jobs/a.go":      "package jobs\n\n" + function(71),

@@ -11,7 +11,6 @@ import (
 // his head at once.
 var sizeRules = []rule{
 	{"file length", checkFiles},
-	{"package length", checkPackages},
 	{"function length", checkFunctions},
 	{"parameters", checkParameters},
 	{"fields", checkFields},
@@ -22,7 +21,6 @@ var sizeRules = []rule{
 const (
 	fileSoft    = 400 // lines
 	fileHard    = 600 // lines
-	packageSoft = 2000
 	funcSoft    = 60
 	funcHard    = 70
 	paramsMax   = 4   // after the context
@@ -49,25 +47,6 @@ func checkFiles(t *tree) []mistake {
 }
 
 func countLines(text string) int { return strings.Count(text, "\n") }
-
-func checkPackages(t *tree) []mistake {
-	var found []mistake
-	for dir, files := range t.packages() {
-		n := 0
-		for _, f := range files {
-			if !f.isTest() {
-				n += countLines(f.text)
-			}
-		}
-		if n > packageSoft {
-			m := files[0].atLine(0, dir, "%d lines in one package, want %d: does it do one thing?",
-				n, packageSoft)
-			m.soft = true
-			found = append(found, m)
-		}
-	}
-	return found
-}
 
 func checkFunctions(t *tree) []mistake {
 	var found []mistake

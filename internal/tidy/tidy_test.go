@@ -30,7 +30,8 @@ type rule struct {
 
 // rules has every rule of the house. TestEveryRuleFires shows each of them a
 // sample that breaks it.
-var rules = slices.Concat(importRules, sizeRules, nameRules, textRules, docRules)
+var rules = slices.Concat(importRules, roomRules, sizeRules, ratchetRules, nameRules, textRules,
+	docRules)
 
 // A mistake is one place where a rule is not kept. A soft one is only a hint: it
 // is seen with -v and fails nothing.
