@@ -81,7 +81,7 @@ func (h *host) begin(e entry) {
 // alone is the promise that no other command runs on the host.
 func (h *host) alone(other, e entry) string {
 	switch s := h.redis; {
-	case s.lost.forgotten[other.token]:
+	case s.lost.forgot(other.token):
 		return "I1 beside a take that was forgotten"
 	case s.lost.behind[other.token]:
 		return "I1 beside a go that was forgotten"

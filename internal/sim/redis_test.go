@@ -31,15 +31,26 @@ type server struct {
 
 // losses are the attempts of which a server has lost something, for the judge.
 type losses struct {
-	forgotten map[jobs.Token]bool // the take, with the last writes
+	forgotten map[jobs.Token]bool // the last take of a job, with the last writes
+	takes     []span              // of which all takes are forgotten, earlier ones of a job, too
 	flushed   map[jobs.Token]bool // all, in a FLUSHALL
 	behind    map[jobs.Token]bool // how far it was
 	blind     map[jobs.Token]bool // taken between a jump of its clock and the freeze behind it
 }
 
+// A span is of tokens: those after from, up to to.
+type span struct{ from, to jobs.Micros }
+
+// forgot reports whether a server has lost that this token was given.
+func (l losses) forgot(token jobs.Token) bool {
+	return l.forgotten[token] || slices.ContainsFunc(l.takes, func(s span) bool {
+		return jobs.Micros(token) > s.from && jobs.Micros(token) <= s.to
+	})
+}
+
 func newServer(w *world) *server {
 	return &server{world: w, zone: model.New(), up: true, run: 1, events: map[string]int{},
-		lost: losses{map[jobs.Token]bool{}, map[jobs.Token]bool{}, map[jobs.Token]bool{},
+		lost: losses{map[jobs.Token]bool{}, nil, map[jobs.Token]bool{}, map[jobs.Token]bool{},
 			map[jobs.Token]bool{}},
 		limits: limited{map[string]map[jobs.ID]time.Duration{}, map[string][]limitAt{}}}
 }
@@ -98,6 +109,7 @@ func (s *server) restart(away time.Duration, kept *model.Zone) {
 				s.lost.forgotten[j.Token] = k == nil || k.Token != j.Token
 				s.lost.behind[j.Token] = k != nil && k.Token == j.Token && k.Step < j.Step
 			}
+			s.lost.takes = append(s.lost.takes, span{kept.Flags.Token, s.zone.Flags.Token})
 			s.zone = kept
 		}
 		s.up = true
