@@ -19,7 +19,6 @@ var update = flag.Bool("update", false, "lower the numbers of ratchets.txt to wh
 
 // A measure is a number of the tree that has a limit.
 type measure struct {
-	rule    string
 	subject string // a word without blanks, as "jobs/queue.Queue"
 	file    *file
 	line    int
