@@ -33,7 +33,7 @@ func problem(err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, queue.ErrNotFound):
-		return huma.Error404NotFound(err.Error() + ": a task is kept for 30 days, the end of a job " +
+		return huma.Error404NotFound(err.Error() + ": a task is kept for 70 days, the end of a job " +
 			"for a day; `muster tasks` lists the newest")
 	case errors.Is(err, history.ErrNotFound), errors.Is(err, errNoHistory):
 		return huma.Error404NotFound(err.Error())

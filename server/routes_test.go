@@ -152,7 +152,7 @@ func TestWhatIsNotThere(t *testing.T) {
 		{"GET", "/docs", 404, "there is no /docs"},
 		{"GET", "/v1/task", 404, "there is no /v1/task"},
 		{"PUT", "/v1/tasks", 405, "/v1/tasks takes GET, HEAD, POST"},
-		{"GET", "/v1/tasks/0000000000", 404, "task 0000000000: not found: a task is kept for 30 days, the end of a " +
+		{"GET", "/v1/tasks/0000000000", 404, "task 0000000000: not found: a task is kept for 70 days, the end of a " +
 			"job for a day; `muster tasks` lists the newest"},
 		{"GET", "/v1/tasks/X", 422, `path.task: task id "X": want 10 characters`},
 		{"GET", "/v1/tasks/0000000000/jobs", 404, "not found"},

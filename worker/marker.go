@@ -239,7 +239,7 @@ func (a *attempt) stands(ctx context.Context, h fleet.Host, o remote.Marked) str
 // the queue knows of its own. Of what it forgot a person, or a day, decides.
 func counts(o remote.Marked, f jobs.Standing, g jobs.Grant) string {
 	cleared := f.Cleared > jobs.Micros(o.Token)
-	hint := fmt.Sprintf("look at the hosts, then muster group clear %s", g.Host.Group)
+	hint := fmt.Sprintf("look at the hosts, then `muster group clear %s --reason …`", g.Host.Group)
 	switch {
 	case f.State == jobs.Ended && f.Outcome == jobs.Unknown && !cleared:
 		return "it ended unknown: " + hint

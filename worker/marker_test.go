@@ -156,7 +156,7 @@ func TestNothingStartsInDoubt(t *testing.T) {
 		"unknown": {func(p *pair) {
 			p.marked["fw3"] = remote.Marker{Job: string(otherJob("fw3")), Host: "fw3", Token: 1}
 			p.fates[otherJob("fw3")] = jobs.Standing{State: jobs.Ended, Outcome: jobs.Unknown}
-		}, "it ended unknown: look at the hosts, then muster group clear g"},
+		}, "it ended unknown: look at the hosts, then `muster group clear g --reason …`"},
 		"forgotten": {func(p *pair) {
 			p.marked["fw3"] = remote.Marker{Job: string(otherJob("fw3")), Host: "fw3", Token: 1, Until: 9e17}
 		}, "Redis has forgotten it"},

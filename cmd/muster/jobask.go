@@ -247,8 +247,8 @@ func frozenText(all []askedJob) string {
 	}
 	text := ""
 	for _, name := range names {
-		text += fmt.Sprintf("group %s stays frozen: look at its hosts, then muster group clear %s\n",
-			cell(name), cell(name))
+		text += fmt.Sprintf("group %s stays frozen: look at its hosts, then "+
+			"`muster group clear %s --reason …`\n", cell(name), cell(name))
 	}
 	return text
 }
