@@ -153,6 +153,24 @@ func TestCheckLiveOfRealHosts(t *testing.T) {
 	}
 }
 
+// mount mounts something for a test; only root can.
+func mount(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.Command("mount", args...).CombinedOutput(); err != nil {
+		t.Skipf("nothing can be mounted here: %s", out)
+	}
+}
+
+// recordsOnADisk makes a folder of records one of an old host, on a disk of its own.
+func recordsOnADisk(t *testing.T, dir string) {
+	t.Helper()
+	mount(t, "-t", "tmpfs", "-o", "size=100m,mode=700", "none", dir)
+	t.Cleanup(func() { exec.Command("umount", "-l", dir).Run() })
+	if err := os.WriteFile(filepath.Join(dir, "born"), []byte("000000001 000000001 -\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A folder of records on a disk that is read-only is no well host: every step fails there. And
 // a key with a passphrase is read as a node reads it, by the configuration that is named.
 func TestCheckLiveOfAReadOnlyFolderWithALockedKey(t *testing.T) {
@@ -162,17 +180,7 @@ func TestCheckLiveOfAReadOnlyFolderWithALockedKey(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	mount := func(args ...string) {
-		t.Helper()
-		if out, err := exec.Command("mount", args...).CombinedOutput(); err != nil {
-			t.Skipf("nothing can be mounted here: %s", out)
-		}
-	}
-	mount("-t", "tmpfs", "-o", "size=100m,mode=700", "none", dir)
-	t.Cleanup(func() { exec.Command("umount", "-l", dir).Run() })
-	if err := os.WriteFile(filepath.Join(dir, "born"), []byte("000000001 000000001 -\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	recordsOnADisk(t, dir)
 	sshd := remotetest.StartSSHD(t, remotetest.Options{Config: []string{"SetEnv HOME=" + home}})
 	if out, err := exec.Command("ssh-keygen", "-p", "-N", "open sesame", "-f", sshd.Key).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -190,7 +198,7 @@ func TestCheckLiveOfAReadOnlyFolderWithALockedKey(t *testing.T) {
 	if code != exitOK {
 		t.Errorf("a folder that can be written: exit %d: %s %s", code, out, words)
 	}
-	mount("-o", "remount,ro", dir)
+	mount(t, "-o", "remount,ro", dir)
 	code, out, words = h.plainly("", append([]string{"hosts", "check", "fw1", "--live"}, named...)...)
 	if code != exitNotAll || !strings.Contains(out, dir+", cannot be written") {
 		t.Errorf("a read-only folder: exit %d: %s %s", code, out, words)
@@ -209,25 +217,12 @@ func TestCheckLiveOfAReadOnlyFolderWithALockedKey(t *testing.T) {
 // could be written says nothing.
 func TestCheckLiveLooksAtTheConfiguredFolderOfRecords(t *testing.T) {
 	t.Parallel()
-	if os.Getuid() != 0 {
-		t.Skip("mounting needs root")
-	}
 	dir := filepath.Join(t.TempDir(), "records")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	mount := func(args ...string) {
-		t.Helper()
-		if out, err := exec.Command("mount", args...).CombinedOutput(); err != nil {
-			t.Skipf("nothing can be mounted here: %s", out)
-		}
-	}
-	mount("-t", "tmpfs", "-o", "size=100m,mode=700", "none", dir)
-	t.Cleanup(func() { exec.Command("umount", "-l", dir).Run() })
-	if err := os.WriteFile(filepath.Join(dir, "born"), []byte("000000001 000000001 -\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	mount("-o", "remount,ro", dir)
+	recordsOnADisk(t, dir)
+	mount(t, "-o", "remount,ro", dir)
 	sshd := remotetest.StartSSHD(t, remotetest.Options{Config: []string{"SetEnv HOME=" + t.TempDir()}})
 	h := newHouse(t, fmt.Sprintf("hosts:\n  - {name: fw1, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
 		sshd.Address, sshd.Port, sshd.User, sshd.Key, sshd.HostKey))
