@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"muster/history"
-	"muster/history/historytest"
 	"muster/jobs"
+	"muster/testkit/sqltest"
 )
 
 // benchJobs is how many jobs the queries have to do with.
@@ -55,8 +55,8 @@ func fill(b *testing.B, s *history.Store, from, n int) {
 }
 
 func bothBench(b *testing.B, f func(b *testing.B, s *history.Store)) {
-	b.Run("sqlite", func(b *testing.B) { f(b, open(b, historytest.SQLite(b))) })
-	b.Run("postgres", func(b *testing.B) { f(b, open(b, historytest.Shared(b).Config(b))) })
+	b.Run("sqlite", func(b *testing.B) { f(b, open(b, sqltest.SQLite(b))) })
+	b.Run("postgres", func(b *testing.B) { f(b, open(b, sqltest.Shared(b).Config(b))) })
 }
 
 // BenchmarkPut stores a job a round: its take and its end.

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"muster/history"
-	"muster/history/historytest"
 	"muster/jobs"
+	"muster/testkit/sqltest"
 )
 
 func TestServersThatMigrateAtOnceDoItOnce(t *testing.T) {
@@ -154,7 +154,7 @@ func TestABatchThatIsRefusedLeavesThePlaceInTheStream(t *testing.T) {
 
 func TestSQLThatIsKilledInTheMiddleLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
-	p := historytest.StartPostgres(t)
+	p := sqltest.StartPostgres(t)
 	cfg := p.Config(t)
 	s := ready(t, cfg)
 	const entries = 600
@@ -198,7 +198,7 @@ func TestAWriterOfSQLiteThatIsKilledLosesAndDoublesNothing(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	cfg := historytest.SQLite(t)
+	cfg := sqltest.SQLite(t)
 	last := 0
 	for range 5 {
 		c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
@@ -308,7 +308,7 @@ func TestHistoryThatIsAwaySaysWhere(t *testing.T) {
 
 func TestNobodyElseCanReadTheFile(t *testing.T) {
 	t.Parallel()
-	cfg := historytest.SQLite(t)
+	cfg := sqltest.SQLite(t)
 	store(t, open(t, cfg), history.Batch{Ended: []history.Job{job(taskID(1), "h", jobs.Succeeded, 1)}})
 	files, err := filepath.Glob(strings.TrimPrefix(cfg.URL, "sqlite://") + "*")
 	if err != nil || len(files) < 3 {

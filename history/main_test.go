@@ -8,20 +8,20 @@ import (
 	"time"
 
 	"muster/history"
-	"muster/history/historytest"
 	"muster/jobs"
+	"muster/testkit/sqltest"
 )
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	historytest.Done()
+	sqltest.Done()
 	os.Exit(code)
 }
 
 // both runs a test on a fresh SQLite and on a fresh database of PostgreSQL.
 func both(t *testing.T, f func(t *testing.T, cfg history.Config)) {
-	t.Run("sqlite", func(t *testing.T) { f(t, historytest.SQLite(t)) })
-	t.Run("postgres", func(t *testing.T) { f(t, historytest.Shared(t).Config(t)) })
+	t.Run("sqlite", func(t *testing.T) { f(t, sqltest.SQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { f(t, sqltest.Shared(t).Config(t)) })
 }
 
 func open(t testing.TB, cfg history.Config) *history.Store {

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"mvdan.cc/sh/v3/syntax"
 
-	"muster/internal/hosttest"
+	"muster/testkit/hosttest"
 )
 
 // desk runs the texts of a built-in runbook on a host, from its console. What the worker

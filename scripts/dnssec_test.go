@@ -4,7 +4,7 @@ import (
 	"sync"
 	"testing"
 
-	"muster/internal/dnstest"
+	"muster/testkit/dnstest"
 )
 
 // TestKeysOfRealServersAreRolled is one test of many, because most of each is waiting

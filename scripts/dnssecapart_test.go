@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"muster/internal/dnstest"
+	"muster/testkit/dnstest"
 )
 
 // inside says that the test binary is in a network of its own.

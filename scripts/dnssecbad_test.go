@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/internal/dnstest"
+	"muster/testkit/dnstest"
 )
 
 // refusals are what is wrong before anything was done; none of them changes a thing.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/internal/dnstest"
+	"muster/testkit/dnstest"
 )
 
 func rollsCSK(t *testing.T) {

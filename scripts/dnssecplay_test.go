@@ -15,7 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"muster/internal/dnstest"
+	"muster/testkit/dnstest"
 )
 
 // playbook is as much of a runbook as is needed to play it by hand: these tests are

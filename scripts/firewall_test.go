@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/internal/hosttest"
+	"muster/testkit/hosttest"
 )
 
 // Rules with which a host of tests begins, and others that let muster in as well.

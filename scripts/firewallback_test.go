@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/internal/hosttest"
+	"muster/testkit/hosttest"
 )
 
 // What a host forgot of an armed change does not make it one that never changed: until the

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/internal/hosttest"
+	"muster/testkit/hosttest"
 )
 
 // bringBundle puts a bundle where the upload would.

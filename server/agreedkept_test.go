@@ -5,19 +5,19 @@ import (
 	"strings"
 	"testing"
 
-	"muster/history/historytest"
 	"muster/jobs"
-	"muster/jobs/queue/queuetest"
 	"muster/server"
+	"muster/testkit/redistest"
+	"muster/testkit/sqltest"
 )
 
 // A FLUSHALL takes all that people have agreed. The house says so, starts nothing, and has it back
 // after one order.
 func TestWhatWasAgreedComesBackToARedisThatLostIt(t *testing.T) {
 	t.Parallel()
-	redis := queuetest.StartServer(t)
+	redis := redistest.StartServer(t)
 	cfg := redis.Config()
-	store := openHistory(t, historytest.SQLite(t))
+	store := openHistory(t, sqltest.SQLite(t))
 	w := start(t, setup{redis: &cfg, history: store})
 	order := func(path string, body any) {
 		t.Helper()
@@ -87,9 +87,9 @@ func TestWhatWasAgreedComesBackToARedisThatLostIt(t *testing.T) {
 // Who wants nothing back goes on with an empty Redis.
 func TestWhatWasLostMayBeGivenUp(t *testing.T) {
 	t.Parallel()
-	redis := queuetest.StartServer(t)
+	redis := redistest.StartServer(t)
 	cfg := redis.Config()
-	store := openHistory(t, historytest.SQLite(t))
+	store := openHistory(t, sqltest.SQLite(t))
 	w := start(t, setup{redis: &cfg, history: store})
 	why := server.OrderRequest{Reason: "INC-7"}
 	w.call("POST", "/v1/freezes", server.FreezeRequest{OrderRequest: why, Name: "outage", Level: "everyone"}, nil)
@@ -119,7 +119,7 @@ func TestWhatWasLostMayBeGivenUp(t *testing.T) {
 // failed: their hosts were not in the version.
 func TestASubmitPublishesAnInventoryThatRedisHasLost(t *testing.T) {
 	t.Parallel()
-	redis := queuetest.StartServer(t)
+	redis := redistest.StartServer(t)
 	cfg := redis.Config()
 	w := start(t, setup{redis: &cfg})
 	redis.Do(t, "FLUSHALL")
@@ -139,9 +139,9 @@ func TestASubmitPublishesAnInventoryThatRedisHasLost(t *testing.T) {
 // A task that Redis has forgotten may have run: its id makes no second one.
 func TestAnIDThatHistoryKnowsMakesNoSecondTask(t *testing.T) {
 	t.Parallel()
-	redis := queuetest.StartServer(t)
+	redis := redistest.StartServer(t)
 	cfg := redis.Config()
-	store := openHistory(t, historytest.SQLite(t))
+	store := openHistory(t, sqltest.SQLite(t))
 	w := start(t, setup{redis: &cfg, history: store})
 	task := w.submit(run("fw001")).Task
 	w.work("default", succeed)

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"muster/history/historytest"
 	"muster/jobs"
-	"muster/jobs/queue/queuetest"
 	"muster/server"
+	"muster/testkit/redistest"
+	"muster/testkit/sqltest"
 )
 
 // In a Redis that has lost what was agreed nobody orders a freeze, a drain or a pause: a restore would
@@ -16,9 +16,9 @@ import (
 // it. A halt works, and after the restore all of it.
 func TestNoOrderIsGivenAboutWhatRedisHasLost(t *testing.T) {
 	t.Parallel()
-	redis := queuetest.StartServer(t)
+	redis := redistest.StartServer(t)
 	cfg := redis.Config()
-	store := openHistory(t, historytest.SQLite(t))
+	store := openHistory(t, sqltest.SQLite(t))
 	w := start(t, setup{redis: &cfg, history: store})
 	order := func(want int, path string, body any) {
 		t.Helper()

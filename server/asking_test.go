@@ -6,16 +6,16 @@ import (
 	"time"
 
 	"muster/history"
-	"muster/history/historytest"
 	"muster/jobs"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
+	"muster/testkit/sqltest"
 )
 
 // A host is asked about what ended unknown, as long as Redis keeps it; else it is said why not.
 func TestAHostIsAskedOnlyAboutWhatEndedUnknown(t *testing.T) {
 	t.Parallel()
-	m, cfg := queuetest.StartMini(t)
-	store := openHistory(t, historytest.SQLite(t))
+	m, cfg := redistest.StartMini(t)
+	store := openHistory(t, sqltest.SQLite(t))
 	w := start(t, setup{redis: &cfg, history: store})
 	task := w.submit(run("fw*")).Task
 	ask := func(host string, status int, words string) (did jobs.AskOrdered) {

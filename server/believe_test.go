@@ -6,29 +6,29 @@ import (
 	"testing"
 
 	"muster/history"
-	"muster/history/historytest"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
+	"muster/testkit/sqltest"
 )
 
 // A thief has the Redis user of a node of zone "default". With it, they write ends of jobs of
 // zone "eu" into the stream of their zone, and the jobs into their zone's part of a task.
 func TestAStolenUserOfANodeFalsifiesNoEndOfAnotherZone(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServerWithUsers(t, queuetest.UsersFile(t, "default", "eu"), nil)
+	s := redistest.StartServerWithUsers(t, redistest.UsersFile(t, "default", "eu"), nil)
 	cfg := s.As(queue.RoleServer)
-	store := openHistory(t, historytest.SQLite(t))
+	store := openHistory(t, sqltest.SQLite(t))
 	w := start(t, setup{redis: &cfg, history: store})
 	both, far := w.submit(run("fw001,fw003")).Task, w.submit(run("vpn1")).Task
-	thief := queuetest.Login(t, s, "node")
+	thief := redistest.Login(t, s, "node")
 	lie := func(words string) {
 		t.Helper()
 		if err := thief.Do(t.Context(), "XADD", "muster:{default}:events", "*", "e", words).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	admin := queuetest.Login(t, s, "admin")
+	admin := redistest.Login(t, s, "admin")
 	for _, id := range []jobs.ID{jobs.NewID(both, "fw003"), jobs.NewID(far, "vpn1"), jobs.NewID(both, "nohost"),
 		jobs.NewID("0000000000", "fw003")} { // of the last one, nobody knows the task
 		lie(fmt.Sprintf(`take %s {"node":"n9","attempt":1}`+"\n"+`end %s {"outcome":"succeeded","exit":0}`, id, id))

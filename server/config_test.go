@@ -23,9 +23,9 @@ import (
 	"muster/fleet"
 	"muster/internal/sources"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
 	"muster/scripts"
 	"muster/server"
+	"muster/testkit/redistest"
 )
 
 func TestConfigIsCheckedAtOnce(t *testing.T) {
@@ -80,7 +80,7 @@ func TestConfigIsCheckedAtOnce(t *testing.T) {
 // runFails runs a server that must not come up, and gives its words.
 func runFails(t *testing.T, cfg server.Config, inventory func() (*fleet.Inventory, error)) string {
 	t.Helper()
-	_, redis := queuetest.StartMini(t)
+	_, redis := redistest.StartMini(t)
 	q, err := queue.Open(t.Context(), redis)
 	if err != nil {
 		t.Fatal(err)

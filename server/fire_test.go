@@ -14,9 +14,9 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
 	"muster/scripts"
 	"muster/server"
+	"muster/testkit/redistest"
 	"muster/windows"
 )
 
@@ -220,8 +220,8 @@ var stages atomic.Int64
 func TestUnderManyLeadersEachTickBecomesOneTask(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]func() queue.Config{
-		"miniredis":    func() queue.Config { _, cfg := queuetest.StartMini(t); return cfg },
-		"redis-server": func() queue.Config { return queuetest.StartServer(t).Config() },
+		"miniredis":    func() queue.Config { _, cfg := redistest.StartMini(t); return cfg },
+		"redis-server": func() queue.Config { return redistest.StartServer(t).Config() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

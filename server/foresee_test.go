@@ -9,9 +9,9 @@ import (
 
 	"muster/fleet"
 	"muster/history"
-	"muster/history/historytest"
 	"muster/jobs"
 	"muster/server"
+	"muster/testkit/sqltest"
 	"muster/windows"
 )
 
@@ -123,7 +123,7 @@ func TestAPlanKnowsOfWindowsAndFreezesAsASubmitDoes(t *testing.T) {
 
 func TestAPlanKnowsTheQueueAndTheLastSuccesses(t *testing.T) {
 	t.Parallel()
-	store := openHistory(t, historytest.SQLite(t))
+	store := openHistory(t, sqltest.SQLite(t))
 	w := start(t, setup{inventory: fixed(acme(40)), history: store})
 	for i := range 3 {
 		w.learn(store, i, 7*time.Second)

@@ -8,12 +8,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"muster/history"
-	"muster/history/historytest"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
 	"muster/scripts"
 	"muster/server"
+	"muster/testkit/redistest"
+	"muster/testkit/sqltest"
 )
 
 // keeper is a historian with a clock of its own, whose history keeps a day.
@@ -37,7 +37,7 @@ func (w *world) keeper(store server.History, now func() time.Time) server.Histor
 // A schedule each second makes 60 tasks a minute; a busy house makes 1,000.
 func TestRetentionKeepsUpWithAThousandTasksAMinute(t *testing.T) {
 	t.Parallel()
-	store := openHistory(t, historytest.SQLite(t))
+	store := openHistory(t, sqltest.SQLite(t))
 	w := start(t, setup{})
 	long := time.Now().Add(-72 * time.Hour)
 	b := history.Batch{Zone: "past", Last: "1-0"}
@@ -73,8 +73,8 @@ func TestRetentionKeepsUpWithAThousandTasksAMinute(t *testing.T) {
 
 func TestAStreamThatIsLostIsOneGap(t *testing.T) {
 	t.Parallel()
-	store := openHistory(t, historytest.SQLite(t))
-	redis := queuetest.StartServer(t, smallNodes...).Config()
+	store := openHistory(t, sqltest.SQLite(t))
+	redis := redistest.StartServer(t, smallNodes...).Config()
 	w := start(t, setup{redis: &redis})
 	h := w.keeper(store, time.Now)
 	rounds := func() (gaps []history.Gap) {
@@ -96,7 +96,7 @@ func TestAStreamThatIsLostIsOneGap(t *testing.T) {
 		t.Fatalf("gaps %+v", gaps)
 	}
 	stream := "muster:{" + queue.HubZone + "}:events"
-	if n := queuetest.Raw(t, redis, queue.HubZone).Del(t.Context(), stream).Val(); n != 1 {
+	if n := redistest.Raw(t, redis, queue.HubZone).Del(t.Context(), stream).Val(); n != 1 {
 		t.Fatal("the hub had no stream")
 	}
 	if gaps := rounds(); len(gaps) != 1 || gaps[0].Zone != queue.HubZone || gaps[0].Entries != -1 {

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"muster/history"
-	"muster/history/historytest"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
 	"muster/server"
+	"muster/testkit/redistest"
+	"muster/testkit/sqltest"
 )
 
 // BenchmarkHistorian stores what 3,000 hosts did in some tasks, from Redis into SQL: the
@@ -18,9 +18,9 @@ import (
 func BenchmarkHistorian(b *testing.B) {
 	for _, db := range []string{"sqlite", "postgres"} {
 		b.Run(db, func(b *testing.B) {
-			cfg, its := historytest.SQLite(b), func() time.Duration { return 0 }
+			cfg, its := sqltest.SQLite(b), func() time.Duration { return 0 }
 			if db == "postgres" {
-				p := historytest.Shared(b)
+				p := sqltest.Shared(b)
 				cfg, its = p.Config(b), func() time.Duration { return p.CPU(b) }
 			}
 			store, err := history.Open(cfg)
@@ -32,7 +32,7 @@ func BenchmarkHistorian(b *testing.B) {
 				b.Fatal(err)
 			}
 			const hosts = 3000
-			redis := queuetest.StartServer(b).Config()
+			redis := redistest.StartServer(b).Config()
 			w := start(b, setup{redis: &redis, inventory: fixed(many(hosts)),
 				wrap: func(q *queue.Queue) server.Queue { return q }})
 			for done := 0; done < b.N; done += hosts {

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"muster/history"
-	"muster/history/historytest"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
 	"muster/server"
+	"muster/testkit/redistest"
+	"muster/testkit/sqltest"
 )
 
 // openHistory opens a store that ends with the test.
@@ -46,11 +46,11 @@ var smallNodes = []string{"--stream-node-max-entries", "1"}
 
 func TestWhatHappensIsInHistory(t *testing.T) {
 	t.Parallel()
-	for name, cfg := range map[string]history.Config{"sqlite": historytest.SQLite(t),
-		"postgres": historytest.Shared(t).Config(t)} {
+	for name, cfg := range map[string]history.Config{"sqlite": sqltest.SQLite(t),
+		"postgres": sqltest.Shared(t).Config(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redis := queuetest.StartServer(t, smallNodes...).Config()
+			redis := redistest.StartServer(t, smallNodes...).Config()
 			store := openHistory(t, cfg)
 			w := start(t, setup{redis: &redis, history: store})
 			task := w.submit(run("*")).Task
@@ -100,9 +100,9 @@ func TestWhatHappensIsInHistory(t *testing.T) {
 
 func TestWorkGoesOnWhileSQLIsAway(t *testing.T) {
 	t.Parallel()
-	p := historytest.StartPostgres(t)
+	p := sqltest.StartPostgres(t)
 	store := openHistory(t, p.Config(t))
-	redis := queuetest.StartServer(t, smallNodes...).Config()
+	redis := redistest.StartServer(t, smallNodes...).Config()
 	w := start(t, setup{redis: &redis, history: store})
 	first := w.submit(run("fw001")).Task
 	w.work("default", succeed)
@@ -163,7 +163,7 @@ func TestHistoryThatWaitsForRedisNamesIt(t *testing.T) {
 	t.Parallel()
 	mum := &mumQueue{}
 	mum.silent.Store(true)
-	w := start(t, setup{history: openHistory(t, historytest.SQLite(t)), wrap: func(q *queue.Queue) server.Queue {
+	w := start(t, setup{history: openHistory(t, sqltest.SQLite(t)), wrap: func(q *queue.Queue) server.Queue {
 		mum.Queue = q
 		return mum
 	}})
@@ -180,9 +180,9 @@ func TestHistoryThatWaitsForRedisNamesIt(t *testing.T) {
 
 func TestAStreamThatWasTrimmedTooEarlyIsNoticedCountedAndSaid(t *testing.T) {
 	t.Parallel()
-	p := historytest.StartPostgres(t)
+	p := sqltest.StartPostgres(t)
 	store := openHistory(t, p.Config(t))
-	redis := queuetest.StartServer(t, smallNodes...).Config()
+	redis := redistest.StartServer(t, smallNodes...).Config()
 	w := start(t, setup{redis: &redis, history: store, inventory: fixed(many(40))})
 	first := w.submit(run("h0000")).Task
 	w.work("default", succeed)

@@ -14,8 +14,8 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
 	"muster/server"
+	"muster/testkit/redistest"
 )
 
 // takes hands out the job on a host, as to a worker.
@@ -370,7 +370,7 @@ func BenchmarkFold20000(b *testing.B) {
 
 // From Redis to the answer: outputs of 1 kB each.
 func BenchmarkSummary20000(b *testing.B) {
-	cfg := queuetest.StartServer(b).Config()
+	cfg := redistest.StartServer(b).Config()
 	w := start(b, setup{redis: &cfg, inventory: fixed(many(20_000))})
 	task := w.submit(run("all")).Task
 	w.work("default", func(host string) jobs.Result {

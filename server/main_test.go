@@ -22,19 +22,19 @@ import (
 
 	"muster/fleet"
 	"muster/history"
-	"muster/history/historytest"
 	"muster/internal/seal"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
 	"muster/scripts"
 	"muster/server"
+	"muster/testkit/redistest"
+	"muster/testkit/sqltest"
 )
 
 func TestMain(m *testing.M) {
 	// What reads the log of a redis-server ends with the process.
 	goleak.VerifyTestMain(ending{m},
-		goleak.IgnoreAnyFunction("muster/jobs/queue/queuetest.newLineLog.func1"))
+		goleak.IgnoreAnyFunction("muster/testkit/redistest.newLineLog.func1"))
 }
 
 // ending ends what all tests share.
@@ -42,7 +42,7 @@ type ending struct{ *testing.M }
 
 // Run runs the tests.
 func (e ending) Run() int {
-	defer historytest.Done()
+	defer sqltest.Done()
 	return e.M.Run()
 }
 
@@ -98,7 +98,7 @@ func start(t testing.TB, with setup) *world {
 	if with.redis != nil {
 		cfg = *with.redis
 	} else {
-		_, cfg = queuetest.StartMini(t)
+		_, cfg = redistest.StartMini(t)
 	}
 	q, err := queue.Open(t.Context(), cfg)
 	if err != nil {

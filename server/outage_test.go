@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"muster/history/historytest"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
 	"muster/server"
+	"muster/testkit/redistest"
+	"muster/testkit/sqltest"
 )
 
 // said are the events of the hub about history, in their order.
@@ -33,8 +33,8 @@ func said(t *testing.T, q *queue.Queue) (list []string) {
 // the duty then; trouble that passes at once is none.
 func TestATimeWithoutHistoryIsSaidOnce(t *testing.T) {
 	t.Parallel()
-	for name, cfg := range map[string]queue.Config{"redis-server": queuetest.StartServer(t).Config(),
-		"miniredis": func() queue.Config { _, cfg := queuetest.StartMini(t); return cfg }()} {
+	for name, cfg := range map[string]queue.Config{"redis-server": redistest.StartServer(t).Config(),
+		"miniredis": func() queue.Config { _, cfg := redistest.StartMini(t); return cfg }()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			q, err := queue.Open(t.Context(), cfg)
@@ -84,9 +84,9 @@ func TestATimeWithoutHistoryIsSaidOnce(t *testing.T) {
 // are; afterwards the events are in SQL.
 func TestHowMuchLongerSQLMayBeAwayIsSaid(t *testing.T) {
 	t.Parallel()
-	p := historytest.StartPostgres(t)
+	p := sqltest.StartPostgres(t)
 	store := openHistory(t, p.Config(t))
-	redis := queuetest.StartServer(t, smallNodes...).Config()
+	redis := redistest.StartServer(t, smallNodes...).Config()
 	w := start(t, setup{redis: &redis, history: store, wrap: func(q *queue.Queue) server.Queue { return q }})
 	w.submit(run("fw001"))
 	w.work("default", succeed)

@@ -10,16 +10,16 @@ import (
 	"time"
 
 	"muster/history"
-	"muster/history/historytest"
 	"muster/jobs"
-	"muster/jobs/queue/queuetest"
 	"muster/server"
+	"muster/testkit/redistest"
+	"muster/testkit/sqltest"
 )
 
 func TestWhatRedisForgotIsShownFromHistory(t *testing.T) {
 	t.Parallel()
-	m, cfg := queuetest.StartMini(t)
-	store := openHistory(t, historytest.SQLite(t))
+	m, cfg := redistest.StartMini(t)
+	store := openHistory(t, sqltest.SQLite(t))
 	w := start(t, setup{redis: &cfg, history: store})
 	task := w.submit(run("fw*")).Task
 	for _, zone := range []string{"default", "eu"} {
@@ -84,8 +84,8 @@ func TestWhatRedisForgotIsShownFromHistory(t *testing.T) {
 // names and no number of their hosts, takes nothing away from what history has of them.
 func TestATaskThatEndedADayAgoKeepsItsHostsInHistory(t *testing.T) {
 	t.Parallel()
-	m, cfg := queuetest.StartMini(t)
-	store := openHistory(t, historytest.SQLite(t))
+	m, cfg := redistest.StartMini(t)
+	store := openHistory(t, sqltest.SQLite(t))
 	w := start(t, setup{redis: &cfg})
 	h := w.historian(store)
 	read := func() {
@@ -114,8 +114,8 @@ func TestATaskThatEndedADayAgoKeepsItsHostsInHistory(t *testing.T) {
 // nobody knows what became of the jobs that had none.
 func TestATaskThatRedisForgotBeforeItsEndIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
-	m, cfg := queuetest.StartMini(t)
-	store := openHistory(t, historytest.SQLite(t))
+	m, cfg := redistest.StartMini(t)
+	store := openHistory(t, sqltest.SQLite(t))
 	w := start(t, setup{redis: &cfg, history: store})
 	task := w.submit(run("fw*")).Task
 	w.work("eu", succeed)
@@ -156,7 +156,7 @@ func TestATaskThatRedisForgotBeforeItsEndIsNotWaitedFor(t *testing.T) {
 // Who mistypes a host is not told that Redis has forgotten the task.
 func TestAJobThatATaskDoesNotHaveIsNotForgotten(t *testing.T) {
 	t.Parallel()
-	store := openHistory(t, historytest.SQLite(t))
+	store := openHistory(t, sqltest.SQLite(t))
 	w := start(t, setup{history: store})
 	task := w.submit(run("fw00[1-2]")).Task
 	job, host := "/v1/jobs/"+string(jobs.NewID(task, "fw009")), map[string][]string{"hosts": {"fw009"}}
@@ -184,7 +184,7 @@ func TestAJobThatATaskDoesNotHaveIsNotForgotten(t *testing.T) {
 
 func TestHistoryIsListedAndExported(t *testing.T) {
 	t.Parallel()
-	store := openHistory(t, historytest.SQLite(t))
+	store := openHistory(t, sqltest.SQLite(t))
 	w := start(t, setup{history: store, inventory: fixed(many(30))})
 	task := w.submit(run("*")).Task
 	w.work("default", succeed)

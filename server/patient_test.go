@@ -11,9 +11,9 @@ import (
 
 	"muster/fleet"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
 	"muster/scripts"
 	"muster/server"
+	"muster/testkit/redistest"
 )
 
 // stuck is an inventory on a file system that goes away for a while.
@@ -78,7 +78,7 @@ func TestAnInventoryThatHangsDoesNotKeepAServerFromItsEnd(t *testing.T) {
 			source := newStuck(hosts())
 			defer close(source.back)
 			source.away.Store(atStart)
-			_, redis := queuetest.StartMini(t)
+			_, redis := redistest.StartMini(t)
 			q, err := queue.Open(t.Context(), redis)
 			if err != nil {
 				t.Fatal(err)

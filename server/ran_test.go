@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	"muster/history"
-	"muster/history/historytest"
 	"muster/jobs"
-	"muster/jobs/queue/queuetest"
 	"muster/scripts"
 	"muster/server"
+	"muster/testkit/redistest"
+	"muster/testkit/sqltest"
 )
 
 const withAll = `
@@ -59,8 +59,8 @@ func (w *world) sealedIn(id jobs.TaskID) string {
 
 func TestWhatRanIsInEveryViewAndNoSecretIs(t *testing.T) {
 	t.Parallel()
-	cfg := historytest.SQLite(t)
-	redis := queuetest.StartServer(t, smallNodes...).Config()
+	cfg := sqltest.SQLite(t)
+	redis := redistest.StartServer(t, smallNodes...).Config()
 	store := openHistory(t, cfg)
 	w := start(t, setup{redis: &redis, history: store, runbooks: []string{withAll}, keys: keyring(1)})
 	big := "rule-canary " + strings.Repeat("x", 1<<20-12)

@@ -9,13 +9,13 @@ import (
 
 	"muster/fleet"
 	"muster/jobs"
-	"muster/jobs/queue/queuetest"
 	"muster/server"
+	"muster/testkit/redistest"
 )
 
 func TestRedisGoesAndComesBack(t *testing.T) {
 	t.Parallel()
-	redis := queuetest.StartServer(t)
+	redis := redistest.StartServer(t)
 	cfg := redis.Config()
 	w := start(t, setup{redis: &cfg})
 	task := w.submit(run("fw*")).Task
@@ -80,7 +80,7 @@ func TestRedisGoesAndComesBack(t *testing.T) {
 // all servers, so none of them is taken from people, who can still look and cancel.
 func TestARedisThatRefusesIsNotWell(t *testing.T) {
 	t.Parallel()
-	redis := queuetest.StartServer(t)
+	redis := redistest.StartServer(t)
 	cfg := redis.Config()
 	w := start(t, setup{redis: &cfg})
 	task := w.submit(run("fw*")).Task
@@ -169,7 +169,7 @@ func TestReloadOfABadInventoryKeepsTheOldOne(t *testing.T) {
 
 func TestInventoryThatRedisForgotIsPublishedAgain(t *testing.T) {
 	t.Parallel()
-	m, cfg := queuetest.StartMini(t)
+	m, cfg := redistest.StartMini(t)
 	w := start(t, setup{redis: &cfg})
 	m.FlushAll()
 	if err := w.server.Duty(t.Context()); err != nil {
@@ -185,7 +185,7 @@ func TestInventoryThatRedisForgotIsPublishedAgain(t *testing.T) {
 // is published. That zone gets its hosts again all the same, at the latest before a submit.
 func TestAZoneThatLostTheInventoryGetsItAgain(t *testing.T) {
 	t.Parallel()
-	m, cfg := queuetest.StartMini(t)
+	m, cfg := redistest.StartMini(t)
 	w := start(t, setup{redis: &cfg})
 	lose := func() {
 		for _, key := range m.Keys() {
@@ -250,7 +250,7 @@ func TestInventoryOfAnotherServerIsSaid(t *testing.T) {
 
 func TestDutiesEndWhatNobodyCameFor(t *testing.T) {
 	t.Parallel()
-	m, cfg := queuetest.StartMini(t)
+	m, cfg := redistest.StartMini(t)
 	w := start(t, setup{redis: &cfg})
 	body := run("fw*")
 	body.Expire = "1m"

@@ -12,8 +12,8 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
 	"muster/server"
+	"muster/testkit/redistest"
 )
 
 func (w *world) retry(of jobs.TaskID, r server.RetryRequest) (int, server.Retried) {
@@ -111,7 +111,7 @@ func TestARetryTwiceOfADrainedHost(t *testing.T) {
 // Two people give the same order at the same moment, through two servers.
 func TestRetriesAtTheSameMomentAreOne(t *testing.T) {
 	t.Parallel()
-	_, cfg := queuetest.StartMini(t)
+	_, cfg := redistest.StartMini(t)
 	servers := []*world{start(t, setup{redis: &cfg}), start(t, setup{redis: &cfg})}
 	old := servers[0].submit(run("fw00[1-2]")).Task
 	servers[0].work("default", ways)
@@ -186,7 +186,7 @@ func (q overtakenQueue) Submit(ctx context.Context, t jobs.Task, hosts map[strin
 // under its id had more hosts, so they have another one.
 func TestARetryThatLostSomeHostsDoesTheOthers(t *testing.T) {
 	t.Parallel()
-	m, cfg := queuetest.StartMini(t)
+	m, cfg := redistest.StartMini(t)
 	other := start(t, setup{redis: &cfg})
 	old := other.submit(run("fw00[1-3]")).Task
 	other.work("default", ways)
@@ -240,7 +240,7 @@ func TestAServerThatStopsNamesNoRetryThatMayNotCome(t *testing.T) {
 // Who meets a retry that is being submitted waits for what becomes of it.
 func TestARetryWaitsForOneThatIsBeingSubmitted(t *testing.T) {
 	t.Parallel()
-	_, cfg := queuetest.StartMini(t)
+	_, cfg := redistest.StartMini(t)
 	half, goOn := make(chan struct{}), make(chan struct{})
 	slow := start(t, setup{redis: &cfg, wrap: func(q *queue.Queue) server.Queue {
 		return slowQueue{q, half, goOn}

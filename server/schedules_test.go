@@ -11,9 +11,9 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
 	"muster/scripts"
 	"muster/server"
+	"muster/testkit/redistest"
 	"muster/windows"
 )
 
@@ -42,7 +42,7 @@ type fired struct {
 // newFired makes a schedule that is due each second from now on.
 func newFired(t testing.TB, change func(*windows.Entry)) *fired {
 	t.Helper()
-	_, cfg := queuetest.StartMini(t)
+	_, cfg := redistest.StartMini(t)
 	q, err := queue.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestTicksThatRedisForgotGoOnFromNow(t *testing.T) {
 	t.Parallel()
 	f := newFired(t, nil)
 	before := f.after(time.Second)
-	rdb := queuetest.Raw(t, f.cfg, "default")
+	rdb := redistest.Raw(t, f.cfg, "default")
 	if err := rdb.Del(t.Context(), "muster:{hub}:ticks").Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -16,21 +16,21 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
 	"muster/scripts"
 	"muster/server"
+	"muster/testkit/redistest"
 )
 
 // eachRedis runs a test on the embedded Redis and on a real one.
 func eachRedis(t *testing.T, test func(t *testing.T, cfg queue.Config)) {
 	t.Run("miniredis", func(t *testing.T) {
 		t.Parallel()
-		_, cfg := queuetest.StartMini(t)
+		_, cfg := redistest.StartMini(t)
 		test(t, cfg)
 	})
 	t.Run("redis-server", func(t *testing.T) {
 		t.Parallel()
-		test(t, queuetest.StartServer(t).Config())
+		test(t, redistest.StartServer(t).Config())
 	})
 }
 
@@ -68,8 +68,8 @@ func TestTaskGoesFromSubmitToItsEnd(t *testing.T) {
 		if len(tasks.Tasks) != 1 || tasks.Tasks[0].Task != got.Task {
 			t.Errorf("tasks: %+v", tasks)
 		}
-		queuetest.Check(t, cfg.URL, "default")
-		queuetest.Check(t, cfg.URL, "eu")
+		redistest.Check(t, cfg.URL, "default")
+		redistest.Check(t, cfg.URL, "eu")
 	})
 }
 
@@ -196,7 +196,7 @@ func TestHalfSubmitIsCompletedByTheSame(t *testing.T) {
 
 func TestSubmitThatGotNoFurtherThanItsNameIsCompleted(t *testing.T) {
 	t.Parallel()
-	m, cfg := queuetest.StartMini(t)
+	m, cfg := redistest.StartMini(t)
 	w := start(t, setup{redis: &cfg})
 	body := run("fw*")
 	body.ID = "0123456789"
@@ -219,7 +219,7 @@ func TestSubmitThatGotNoFurtherThanItsNameIsCompleted(t *testing.T) {
 
 func TestSubmitOfAForgottenTaskIsRefused(t *testing.T) {
 	t.Parallel()
-	m, cfg := queuetest.StartMini(t)
+	m, cfg := redistest.StartMini(t)
 	var passed atomic.Int64
 	w := start(t, setup{redis: &cfg, now: func() time.Time { return time.Now().Add(time.Duration(passed.Load())) }})
 	body := run("fw*")

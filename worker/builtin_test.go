@@ -11,16 +11,16 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/testkit/sshtest"
 )
 
 // The built-in script on a real sshd: it gets its arguments as they were written, its exit
 // code is that of the job, and nothing of it is left.
 func TestAScriptOfTheOperator(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
 	client, err := remote.New(remote.Default())
 	if err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 
 	"muster/fleet"
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
 	"muster/jobs"
+	"muster/testkit/sshtest"
 )
 
 // onWord closes a channel when a word was said.
@@ -33,7 +33,7 @@ func (w *onWord) Write(p []byte) (int, error) {
 // job says once that nobody knows whether it runs still, and why.
 func TestAFailedCancelSaysOneThingOnce(t *testing.T) {
 	t.Parallel()
-	host := remotetest.StartSSHD(t, remotetest.Options{}).Host
+	host := sshtest.StartSSHD(t, sshtest.Options{}).Host
 	host.Fence = fleet.FenceNone
 	client, err := remote.New(remote.Default())
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 
 	"muster/fleet"
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
 	"muster/jobs"
+	"muster/testkit/sshtest"
 )
 
 // wall stands between a worker and a real sshd: it lets nobody through as long as a file of
@@ -110,7 +110,7 @@ steps:
 `
 
 // realLife is a job on a real sshd behind a wall, and the file of its rules.
-func realLife(t *testing.T, sshd remotetest.SSHD, want string) (*life, *wall) {
+func realLife(t *testing.T, sshd sshtest.SSHD, want string) (*life, *wall) {
 	t.Helper()
 	dir := t.TempDir()
 	w := &wall{rules: filepath.Join(dir, "rules")}
@@ -148,7 +148,7 @@ func realLife(t *testing.T, sshd remotetest.SSHD, want string) (*life, *wall) {
 
 func TestAChangeOnARealSSHD(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{Config: []string{"MaxStartups 200"}})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{Config: []string{"MaxStartups 200"}})
 	for _, tt := range []struct {
 		want    string
 		outcome jobs.Outcome
@@ -175,7 +175,7 @@ func TestAChangeOnARealSSHD(t *testing.T) {
 // confirmed and taken back comes about, and muster says which.
 func TestAChangeSurvivesCutsAtAnyMoment(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{Address: "127.0.0.3", Config: []string{"MaxStartups 200"}})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{Address: "127.0.0.3", Config: []string{"MaxStartups 200"}})
 	for i := range 16 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()

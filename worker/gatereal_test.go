@@ -15,8 +15,8 @@ import (
 	"muster/internal/proc"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
 	"muster/scripts"
+	"muster/testkit/redistest"
 	"muster/worker"
 )
 
@@ -39,7 +39,7 @@ steps:
 func TestAGateOnARealRedis(t *testing.T) {
 	t.Parallel()
 	hosts := startFleet(t, 4, nil)
-	cfg := queuetest.StartServer(t).Config()
+	cfg := redistest.StartServer(t).Config()
 	q := openQueue(t, cfg, hosts)
 	task := submit(t, q, specOf(t, gatedBook), hosts)
 

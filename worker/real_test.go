@@ -16,8 +16,8 @@ import (
 	"muster/internal/proc"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
 	"muster/scripts"
+	"muster/testkit/redistest"
 	"muster/worker"
 )
 
@@ -111,7 +111,7 @@ func startFleet(t *testing.T, n int, faults map[int]fakefleet.Personality) []fle
 // runbook.
 func prepare(t *testing.T, hosts []fleet.Host) (*queue.Queue, jobs.Spec) {
 	t.Helper()
-	_, cfg := queuetest.StartMini(t)
+	_, cfg := redistest.StartMini(t)
 	q := openQueue(t, cfg, hosts)
 
 	rb, err := scripts.Parse("greet.yaml", []byte(book))

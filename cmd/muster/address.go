@@ -66,7 +66,7 @@ func (a address) checkToken(token string) error {
 	return nil
 }
 
-// loopback tells whether the server is on this machine.
+// loopback reports whether the server is on this machine.
 func (a address) loopback() bool {
 	u, err := url.Parse(a.base)
 	if err != nil {

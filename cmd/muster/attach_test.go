@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"muster/fleet/remote/remotetest"
 	"muster/jobs"
+	"muster/testkit/sshtest"
 )
 
 // recording is a house whose hosts are real and keep records, each in its own home.
@@ -27,7 +27,7 @@ func newRecording(t *testing.T, hosts int) *recording {
 	var inventory strings.Builder
 	inventory.WriteString("defaults: {fence: required}\nhosts:\n")
 	for i := range hosts {
-		s := remotetest.StartSSHD(t, remotetest.Options{Address: fmt.Sprintf("127.0.0.%d", i+2)})
+		s := sshtest.StartSSHD(t, sshtest.Options{Address: fmt.Sprintf("127.0.0.%d", i+2)})
 		fmt.Fprintf(&inventory, "  - {name: fw%d, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
 			i+1, s.Address, s.Port, s.User, s.Key, s.HostKey)
 		r.homes = append(r.homes, filepath.Dir(s.Key))

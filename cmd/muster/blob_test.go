@@ -14,9 +14,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"muster/fleet/remote/remotetest"
 	"muster/internal/fakefleet"
 	"muster/jobs"
+	"muster/testkit/sshtest"
 )
 
 // bring is a runbook that brings a file.
@@ -57,7 +57,7 @@ func TestAFileReachesRealHosts(t *testing.T) {
 	dir, inventory := t.TempDir(), "hosts:\n"
 	var line *weakLine
 	for i := range 3 {
-		s := remotetest.StartSSHD(t, remotetest.Options{})
+		s := sshtest.StartSSHD(t, sshtest.Options{})
 		at := fmt.Sprintf("%s, port: %d", s.Address, s.Port)
 		if i == 2 {
 			line = newWeakLine(t, fmt.Sprintf("%s:%d", s.Address, s.Port), 3<<20)

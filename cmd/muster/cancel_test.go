@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"muster/fleet/remote/remotetest"
 	"muster/internal/fakefleet"
 	"muster/jobs"
+	"muster/testkit/sshtest"
 )
 
 // The hosts' own log is the judge: what is said to be stopped is gone, and what
@@ -82,7 +82,7 @@ func TestCancelStopsOnTheHosts(t *testing.T) {
 
 func TestCancelOnRealOpenSSH(t *testing.T) {
 	t.Parallel()
-	s := remotetest.StartSSHD(t, remotetest.Options{})
+	s := sshtest.StartSSHD(t, sshtest.Options{})
 	h := newHouse(t, fmt.Sprintf("hosts:\n  - {name: fw1, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
 		s.Address, s.Port, s.User, s.Key, s.HostKey))
 	h.master()

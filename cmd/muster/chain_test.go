@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"muster/fleet/remote/remotetest"
 	"muster/jobs"
+	"muster/testkit/sshtest"
 )
 
 // awaitChain waits until a chain is as it should be.
@@ -87,7 +87,7 @@ func links(t *testing.T, fence, timeout string) (h *house, dir string) {
 	dir = t.TempDir()
 	inventory := "hosts:\n"
 	for n := range 3 {
-		s := remotetest.StartSSHD(t, remotetest.Options{Address: fmt.Sprintf("127.0.0.%d", n+2)})
+		s := sshtest.StartSSHD(t, sshtest.Options{Address: fmt.Sprintf("127.0.0.%d", n+2)})
 		inventory += fmt.Sprintf("  - {name: fw%d, fence: %s, address: %s, port: %d, user: %s, key: %s, "+
 			"host_key: %q}\n", n+1, fence, s.Address, s.Port, s.User, s.Key, s.HostKey)
 	}

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"muster/fleet/remote/remotetest"
-	"muster/internal/dnstest"
 	"muster/jobs"
+	"muster/testkit/dnstest"
+	"muster/testkit/sshtest"
 )
 
 // rollover is one rollover of a key, on a host of its own.
@@ -132,7 +132,7 @@ func TestKeysAreRolledAsManyShortAttempts(t *testing.T) {
 	inventory.WriteString("hosts:\n")
 	var labs sync.WaitGroup
 	for _, r := range all {
-		s := remotetest.StartSSHD(t, remotetest.Options{})
+		s := sshtest.StartSSHD(t, sshtest.Options{})
 		fmt.Fprintf(&inventory, "  - {name: %s, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
 			r.name, s.Address, s.Port, s.User, s.Key, s.HostKey)
 		labs.Go(func() { r.lab = r.start(t, dnstest.Options{}) })

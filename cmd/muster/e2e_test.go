@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"muster/fleet/remote/remotetest"
 	"muster/internal/fakefleet"
 	"muster/jobs"
 	"muster/server"
+	"muster/testkit/sshtest"
 )
 
 func TestRunOnRealOpenSSH(t *testing.T) {
@@ -21,11 +21,11 @@ func TestRunOnRealOpenSSH(t *testing.T) {
 	var inventory strings.Builder
 	inventory.WriteString("hosts:\n")
 	for i, address := range []string{"127.0.0.2", "127.0.0.3"} {
-		s := remotetest.StartSSHD(t, remotetest.Options{Address: address})
+		s := sshtest.StartSSHD(t, sshtest.Options{Address: address})
 		key := s.HostKey
 		for n, name := range []string{fmt.Sprint("fw", i+1), fmt.Sprint("swapped", i+1)} {
 			if n == 1 {
-				_, key = remotetest.NewKey(t)
+				_, key = sshtest.NewKey(t)
 			}
 			fmt.Fprintf(&inventory, "  - {name: %s, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
 				name, s.Address, s.Port, s.User, s.Key, key)

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 // enrolment is a real host that is listed in an inventory file, and a known_hosts file
 // which that names.
 type enrolment struct {
 	t                *testing.T
-	sshd             remotetest.SSHD
+	sshd             sshtest.SSHD
 	inventory, known string
 	line             string // of the host in known_hosts
 }
@@ -23,7 +23,7 @@ type enrolment struct {
 func newEnrolment(t *testing.T) *enrolment {
 	t.Helper()
 	dir := t.TempDir()
-	e := &enrolment{t: t, sshd: remotetest.StartSSHD(t, remotetest.Options{}),
+	e := &enrolment{t: t, sshd: sshtest.StartSSHD(t, sshtest.Options{}),
 		inventory: filepath.Join(dir, "fleet.yaml"), known: filepath.Join(dir, "known_hosts")}
 	e.line = fmt.Sprintf("[%s]:%d %s", e.sshd.Address, e.sshd.Port, e.sshd.HostKey)
 	text := fmt.Sprintf("hosts:\n  - {name: fw1, address: %s, port: %d, user: root, known_hosts: %s}\n",
@@ -84,8 +84,8 @@ func TestEnrollNewHosts(t *testing.T) {
 func TestEnrollKeysThatHaveChanged(t *testing.T) {
 	t.Parallel()
 	e := newEnrolment(t)
-	_, old := remotetest.NewKey(t)
-	_, others := remotetest.NewKey(t)
+	_, old := sshtest.NewKey(t)
+	_, others := sshtest.NewKey(t)
 	name, _, _ := strings.Cut(e.line, " ")
 	other := "other.example.com " + others
 	hashed := hashedName(t, name)
@@ -116,7 +116,7 @@ func TestEnrollKeysThatHaveChanged(t *testing.T) {
 func hashedName(t *testing.T, name string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "hashed")
-	_, key := remotetest.NewKey(t)
+	_, key := sshtest.NewKey(t)
 	if err := os.WriteFile(file, []byte(name+" "+key+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestEnrollShowsTheWholeWay(t *testing.T) {
 	text := "defaults: {known_hosts: " + known + "}\nhosts:\n"
 	var lines []string
 	for i, name := range []string{"outer", "inner", "fw1", "fw2"} {
-		s := remotetest.StartSSHD(t, remotetest.Options{Address: fmt.Sprintf("127.0.0.%d", i+2)})
+		s := sshtest.StartSSHD(t, sshtest.Options{Address: fmt.Sprintf("127.0.0.%d", i+2)})
 		jump := []string{"[]", "[outer]", "[outer, inner]", "[outer, inner]"}[i]
 		text += fmt.Sprintf("  - {name: %s, address: %s, port: %d, user: %s, key: %s, jump: %s}\n", name,
 			s.Address, s.Port, s.User, s.Key, jump)

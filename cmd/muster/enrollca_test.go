@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 // certify restarts the host of an enrolment with a certificate, and gives it further fields
 // in the inventory.
-func (e *enrolment) certify(a *remotetest.Authority, until time.Time, principal, fields string) {
+func (e *enrolment) certify(a *sshtest.Authority, until time.Time, principal, fields string) {
 	e.t.Helper()
-	e.sshd = remotetest.StartSSHD(e.t, remotetest.Options{Certify: a.Host(until, principal)})
+	e.sshd = sshtest.StartSSHD(e.t, sshtest.Options{Certify: a.Host(until, principal)})
 	e.line = fmt.Sprintf("[%s]:%d %s", e.sshd.Address, e.sshd.Port, e.sshd.HostKey)
 	text := fmt.Sprintf("hosts:\n  - {name: fw1, address: %s, port: %d, user: root, known_hosts: %s%s}\n",
 		e.sshd.Address, e.sshd.Port, e.known, fields)
@@ -36,7 +36,7 @@ func (e *enrolment) file(name, text string) string {
 // A host with a certificate needs no key of its own in the inventory.
 func TestEnrollHostsWithACertificate(t *testing.T) {
 	t.Parallel()
-	e, ca := newEnrolment(t), remotetest.NewAuthority(t)
+	e, ca := newEnrolment(t), sshtest.NewAuthority(t)
 	e.certify(ca, time.Now().Add(time.Hour), "fw1", "")
 	public := e.file("ca.pub", "# ours\n"+ca.Public+" ca@example.com\n")
 	line := fmt.Sprintf("@cert-authority [%s]:%d %s", e.sshd.Address, e.sshd.Port, ca.Public)
@@ -70,11 +70,11 @@ func TestEnrollHostsWithACertificate(t *testing.T) {
 // A certificate that does not hold is no reason to pin the key in it.
 func TestEnrollCertificatesThatDoNotHold(t *testing.T) {
 	t.Parallel()
-	e, ca, other := newEnrolment(t), remotetest.NewAuthority(t), remotetest.NewAuthority(t)
+	e, ca, other := newEnrolment(t), sshtest.NewAuthority(t), sshtest.NewAuthority(t)
 	trusted := fmt.Sprintf(", host_ca: %q", ca.Public)
 	for _, tt := range []struct {
 		name              string
-		by                *remotetest.Authority
+		by                *sshtest.Authority
 		until             time.Time
 		principal, fields string
 		words             string

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"muster/internal/hosttest"
 	"muster/jobs"
+	"muster/testkit/hosttest"
 )
 
 // chain runs a runbook as a chain and waits for its end.

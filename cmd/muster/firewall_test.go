@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"muster/internal/hosttest"
 	"muster/jobs"
+	"muster/testkit/hosttest"
 )
 
 // Rules with which a firewall begins. The next ones let muster in as well; the last do not.

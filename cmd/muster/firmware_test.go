@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"muster/internal/hosttest"
 	"muster/jobs"
+	"muster/testkit/hosttest"
 )
 
 // always is a window that is open all day, for whoever owns the boxes.

@@ -15,7 +15,7 @@ import (
 
 	"muster/fleet"
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 func TestWhatAHostAnswersIsJudged(t *testing.T) {
@@ -106,15 +106,15 @@ func TestCheckLiveOfRealHosts(t *testing.T) {
 			}
 		}
 	}
-	whole := remotetest.StartSSHD(t, remotetest.Options{})
-	bare := remotetest.StartSSHD(t, remotetest.Options{Address: "127.0.0.3",
+	whole := sshtest.StartSSHD(t, sshtest.Options{})
+	bare := sshtest.StartSSHD(t, sshtest.Options{Address: "127.0.0.3",
 		Config: []string{"SetEnv PATH=" + tools + " HOME=" + t.TempDir()}})
-	wrongKey, otherKey := remotetest.NewKey(t)
+	wrongKey, otherKey := sshtest.NewKey(t)
 	text := "hosts:\n"
 	for _, h := range []struct {
 		name, key, hostKey, fence string
 		port                      int
-		of                        remotetest.SSHD
+		of                        sshtest.SSHD
 	}{
 		{"well", whole.Key, whole.HostKey, "required", whole.Port, whole},
 		{"bare", bare.Key, bare.HostKey, "required", bare.Port, bare},
@@ -181,7 +181,7 @@ func TestCheckLiveOfAReadOnlyFolderWithALockedKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	recordsOnADisk(t, dir)
-	sshd := remotetest.StartSSHD(t, remotetest.Options{Config: []string{"SetEnv HOME=" + home}})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{Config: []string{"SetEnv HOME=" + home}})
 	if out, err := exec.Command("ssh-keygen", "-p", "-N", "open sesame", "-f", sshd.Key).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -223,7 +223,7 @@ func TestCheckLiveLooksAtTheConfiguredFolderOfRecords(t *testing.T) {
 	}
 	recordsOnADisk(t, dir)
 	mount(t, "-o", "remount,ro", dir)
-	sshd := remotetest.StartSSHD(t, remotetest.Options{Config: []string{"SetEnv HOME=" + t.TempDir()}})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{Config: []string{"SetEnv HOME=" + t.TempDir()}})
 	h := newHouse(t, fmt.Sprintf("hosts:\n  - {name: fw1, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
 		sshd.Address, sshd.Port, sshd.User, sshd.Key, sshd.HostKey))
 	h.write("node.yaml", fmt.Sprintf("ssh: {record_dir: %q}\n", dir))

@@ -8,23 +8,23 @@ import (
 	"testing"
 	"time"
 
-	"muster/fleet/remote/remotetest"
 	"muster/jobs"
 	"muster/server"
+	"muster/testkit/sshtest"
 )
 
 // clocked are hosts whose clocks are wrong, in a house with a master: late is an hour
 // behind, early is a week ahead.
-func clocked(t *testing.T) (*recording, map[string]remotetest.Clock) {
+func clocked(t *testing.T) (*recording, map[string]sshtest.Clock) {
 	t.Helper()
-	r, clocks := &recording{}, map[string]remotetest.Clock{}
+	r, clocks := &recording{}, map[string]sshtest.Clock{}
 	inventory := "defaults: {fence: required}\nhosts:\n"
 	for i, h := range []struct {
 		name string
 		off  time.Duration
 	}{{"late", -time.Hour - 20*time.Second}, {"early", 7*24*time.Hour + time.Hour}} {
-		clock := remotetest.NewClock(t, h.off)
-		s := remotetest.StartSSHD(t, clock.On(remotetest.Options{Address: fmt.Sprintf("127.0.0.%d", i+2)}))
+		clock := sshtest.NewClock(t, h.off)
+		s := sshtest.StartSSHD(t, clock.On(sshtest.Options{Address: fmt.Sprintf("127.0.0.%d", i+2)}))
 		inventory += fmt.Sprintf("  - {name: %s, address: %s, port: %d, user: %s, key: %s, "+
 			"host_key: %q, customer: %[1]s}\n",
 			h.name, s.Address, s.Port, s.User, s.Key, s.HostKey)
@@ -69,7 +69,7 @@ func TestHostsWithAWrongClock(t *testing.T) {
 }
 
 // jumpsUnderAKilledWorker has the clocks jump in the middle of a step whose worker is killed.
-func (r *recording) jumpsUnderAKilledWorker(clocks map[string]remotetest.Clock) {
+func (r *recording) jumpsUnderAKilledWorker(clocks map[string]sshtest.Clock) {
 	r.t.Helper()
 	id := r.submit("all", "echo begun >> ~/begun; "+waits+"; echo done >> ~/file; echo out")
 	r.await("begun")

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"muster/fleet/remote/remotetest"
 	"muster/jobs"
+	"muster/testkit/sshtest"
 )
 
 // A real host ends with words that read like muster's own, that would end a quotation, and with
@@ -16,7 +16,7 @@ import (
 // host's.
 func TestAHostCannotPutASentenceIntoAnyView(t *testing.T) {
 	t.Parallel()
-	s := remotetest.StartSSHD(t, remotetest.Options{})
+	s := sshtest.StartSSHD(t, sshtest.Options{})
 	h := newCellar(t, fmt.Sprintf("hosts:\n  - {name: fw1, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
 		s.Address, s.Port, s.User, s.Key, s.HostKey))
 	up := h.start("up", "--config", h.file("muster.yaml"))
@@ -66,7 +66,7 @@ func TestAHostCannotPutASentenceIntoAnyView(t *testing.T) {
 // host's own words that look like one are kept apart.
 func TestALineStandsBetweenTwoRunsOnARealHost(t *testing.T) {
 	t.Parallel()
-	s := remotetest.StartSSHD(t, remotetest.Options{})
+	s := sshtest.StartSSHD(t, sshtest.Options{})
 	h := newCellar(t, fmt.Sprintf("hosts:\n  - {name: fw1, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
 		s.Address, s.Port, s.User, s.Key, s.HostKey))
 	h.write("own.yaml", "name: own\nrepeatable: true\ntimeout: 1m\nsteps:\n  - name: one\n"+

@@ -17,7 +17,7 @@ import (
 	"muster/internal/fakefleet"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // The test binary is also muster, when it is started under that name.
@@ -56,7 +56,7 @@ type house struct {
 	t     testing.TB
 	dir   string
 	bin   string // path of muster
-	redis *queuetest.Server
+	redis *redistest.Server
 	url   string // of the server
 	zone  string // whose user of Redis the masters have
 
@@ -79,17 +79,17 @@ func newCellar(t testing.TB, inventory string, others ...string) *house {
 	h := &house{t: t, dir: t.TempDir(), bin: filepath.Join(bin(t), "muster"), zone: "default"}
 	users := "../../etc/users.acl"
 	if len(others) > 0 {
-		h.zone, users = "all", queuetest.UsersFile(t, append(others, "default")...)
+		h.zone, users = "all", redistest.UsersFile(t, append(others, "default")...)
 	}
-	h.redis = queuetest.StartServerWithUsers(t, users, nil)
+	h.redis = redistest.StartServerWithUsers(t, users, nil)
 	h.url = freeSocket(t)
 	h.write("fleet.yaml", inventory)
 	h.config(nil)
 	t.Cleanup(func() {
 		for _, zone := range append(others, "default") {
-			queuetest.Check(t, h.redis.Config().URL, zone)
+			redistest.Check(t, h.redis.Config().URL, zone)
 		}
-		queuetest.CheckRefusals(t, h.redis)
+		redistest.CheckRefusals(t, h.redis)
 	})
 	return h
 }

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"muster/fleet/remote/remotetest"
 	"muster/jobs"
 	"muster/server"
+	"muster/testkit/sshtest"
 )
 
 // cutLine is a way to a host that can be cut, and mended.
@@ -60,7 +60,7 @@ func (l *cutLine) forward(down, up net.Conn) {
 // group has no other member.
 func newAsking(t *testing.T) (*recording, *cutLine) {
 	t.Helper()
-	s := remotetest.StartSSHD(t, remotetest.Options{})
+	s := sshtest.StartSSHD(t, sshtest.Options{})
 	line := newCutLine(t, fmt.Sprintf("%s:%d", s.Address, s.Port))
 	h := newCellar(t, fmt.Sprintf("defaults: {fence: required}\nhosts:\n  - {name: fw1, address: 127.0.0.1, "+
 		"port: %s, user: %s, key: %s, host_key: %q, group: edge}\n", line.port, s.User, s.Key, s.HostKey))

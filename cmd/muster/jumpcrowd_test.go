@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"muster/fleet/remote/remotetest"
 	"muster/internal/fakefleet"
 	"muster/jobs"
+	"muster/testkit/sshtest"
 )
 
 // All children of a node go over one jump host that takes three logins at a time: they pace
@@ -26,7 +26,7 @@ func TestChildrenDoNotCrowdAJumpHost(t *testing.T) {
 	if err := f.WriteFiles(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
-	s := remotetest.StartSSHD(t, remotetest.Options{Config: []string{"MaxStartups 3:100:3"}})
+	s := sshtest.StartSSHD(t, sshtest.Options{Config: []string{"MaxStartups 3:100:3"}})
 	gate := newTurnstile(t, fmt.Sprintf("%s:%d", s.Address, s.Port))
 	var inventory strings.Builder
 	fmt.Fprintf(&inventory, "hosts:\n  - {name: bastion, address: 127.0.0.1, port: %s, user: %s, key: %s, "+

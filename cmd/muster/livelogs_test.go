@@ -7,7 +7,7 @@ import (
 
 	"muster/internal/fakefleet"
 	"muster/jobs"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 func TestAJobIsHeardWhileItRuns(t *testing.T) {
@@ -46,7 +46,7 @@ func TestAFloodIsBoundedOnItsWay(t *testing.T) {
 	if !strings.Contains(out, "\n… 105 MB left out …\n") || !strings.HasSuffix(out, "end\n") || len(out) > 66<<10 {
 		t.Errorf("%d bytes, the end is %q", len(out), out[max(len(out)-100, 0):])
 	}
-	if n := queuetest.BytesReceived(t, h.redis); n > 4<<20 {
+	if n := redistest.BytesReceived(t, h.redis); n > 4<<20 {
 		t.Errorf("Redis has received %d bytes", n)
 	}
 }

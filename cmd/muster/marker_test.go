@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"muster/fleet/remote/remotetest"
 	"muster/jobs"
+	"muster/testkit/sshtest"
 )
 
 // newPair is a house whose two hosts are a redundancy group, and keep records. Of the one
@@ -23,7 +23,7 @@ func newPair(t *testing.T, away bool) *recording {
 	var inventory strings.Builder
 	inventory.WriteString("defaults: {fence: required, customer: acme}\nhosts:\n")
 	for i := range 2 {
-		s := remotetest.StartSSHD(t, remotetest.Options{Address: fmt.Sprintf("127.0.0.%d", i+2)})
+		s := sshtest.StartSSHD(t, sshtest.Options{Address: fmt.Sprintf("127.0.0.%d", i+2)})
 		if away && i == 0 {
 			s.Port = 1
 		}

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"muster/fleet/remote/remotetest"
 	"muster/jobs"
+	"muster/testkit/sshtest"
 )
 
 // lateFlock takes the place of flock on a host. There the first step stands still before it
@@ -42,7 +42,7 @@ func newLatePair(t *testing.T) *recording {
 				t.Fatal(err)
 			}
 		}
-		s := remotetest.StartSSHD(t, remotetest.Options{Address: fmt.Sprintf("127.0.0.%d", i+2),
+		s := sshtest.StartSSHD(t, sshtest.Options{Address: fmt.Sprintf("127.0.0.%d", i+2),
 			Config: []string{fmt.Sprintf("SetEnv HOME=%s PATH=%s/bin:%s", home, home, os.Getenv("PATH"))}})
 		inventory += fmt.Sprintf("  - {name: fw%d, address: %s, port: %d, user: %s, key: %s, host_key: %q, group: edge}\n",
 			i+1, s.Address, s.Port, s.User, s.Key, s.HostKey)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 // A server without an inventory serves one that another server published. That it publishes
@@ -23,7 +23,7 @@ func TestAServerWithoutInventorySaysSo(t *testing.T) {
 	if code == exitOK || !strings.Contains(said, "no inventory is configured, so no host is known") {
 		t.Errorf("run: exit %d, %s %s", code, out, said)
 	}
-	_, key := remotetest.NewKey(t)
+	_, key := sshtest.NewKey(t)
 	other := newHouse(t, fmt.Sprintf("hosts: [{name: a, address: 192.0.2.1, host_key: %q}]\n", key))
 	if log := other.server.log.String(); strings.Contains(log, "no inventory is configured") {
 		t.Errorf("with an inventory the log says %s", log)

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"muster/fleet/remote/remotetest"
 	"muster/jobs"
+	"muster/testkit/sshtest"
 )
 
 // places are where the life of the wrapper on a host is stood still, each by a tool of
@@ -52,7 +52,7 @@ func newStillHosts(t *testing.T) *stillHosts {
 				t.Fatal(err)
 			}
 		}
-		sshd := remotetest.StartSSHD(t, remotetest.Options{Address: fmt.Sprintf("127.0.0.%d", i+2),
+		sshd := sshtest.StartSSHD(t, sshtest.Options{Address: fmt.Sprintf("127.0.0.%d", i+2),
 			Config: []string{fmt.Sprintf("SetEnv HOME=%s PATH=%s/bin:%s", home, home, os.Getenv("PATH"))}})
 		port := newLine(t, net.JoinHostPort(sshd.Address, fmt.Sprint(sshd.Port)), s.up, nil)
 		fmt.Fprintf(&inventory, "  - {name: fw%d, address: 127.0.0.1, port: %s, user: %s, key: %s, host_key: %q}\n",

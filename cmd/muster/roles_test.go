@@ -15,7 +15,7 @@ import (
 	"muster/internal/fakefleet"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 func TestASecondMasterOfANodeNamesTheFirst(t *testing.T) {
@@ -230,7 +230,7 @@ func TestAReloadCannotChangeTheRedis(t *testing.T) {
 	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
 	h := newHouse(t, inventory)
 	m := h.master()
-	other := queuetest.StartServer(t)
+	other := redistest.StartServer(t)
 	mine := h.redis
 	h.redis = other
 	h.config(nil)

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"muster/fleet/remote/remotetest"
 	"muster/jobs"
+	"muster/testkit/sshtest"
 )
 
 const swordfish = "swordfish-of-1932-and-no-other"
@@ -99,7 +99,7 @@ func wantNoProcess(t *testing.T, text string) {
 // All of it with a real redis-server and a real sshd, during the step and behind it.
 func TestASecretIsFoundNowhereButInItsStep(t *testing.T) {
 	t.Parallel()
-	s := remotetest.StartSSHD(t, remotetest.Options{})
+	s := sshtest.StartSSHD(t, sshtest.Options{})
 	dir := t.TempDir()
 	h := newCellar(t, fmt.Sprintf("hosts:\n  - {name: fw1, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
 		s.Address, s.Port, s.User, s.Key, s.HostKey))

@@ -6,9 +6,9 @@ import (
 	"syscall"
 	"testing"
 
-	"muster/fleet/remote/remotetest"
 	"muster/internal/fakefleet"
 	"muster/jobs"
+	"muster/testkit/sshtest"
 )
 
 // What an operator does with one machine, a Redis and two hosts.
@@ -16,13 +16,13 @@ func TestUpRunsOnTwoRealHosts(t *testing.T) {
 	t.Parallel()
 	var inventory strings.Builder
 	inventory.WriteString("hosts:\n")
-	add := func(name, key string, s remotetest.SSHD) {
+	add := func(name, key string, s sshtest.SSHD) {
 		fmt.Fprintf(&inventory, "  - {name: %s, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
 			name, s.Address, s.Port, s.User, s.Key, key)
 	}
 	var keys []string
 	for i, address := range []string{"127.0.0.2", "127.0.0.3"} {
-		s := remotetest.StartSSHD(t, remotetest.Options{Address: address})
+		s := sshtest.StartSSHD(t, sshtest.Options{Address: address})
 		add(fmt.Sprint("fw", i+1), s.HostKey, s)
 		keys = append(keys, s.HostKey)
 		if i == 1 {

@@ -12,15 +12,15 @@ import (
 	"time"
 
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 // sshHouse is a house with one real host, fw1, and one that shows another key than the
 // inventory has.
-func sshHouse(t *testing.T) (*house, remotetest.SSHD) {
+func sshHouse(t *testing.T) (*house, sshtest.SSHD) {
 	t.Helper()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
-	_, other := remotetest.NewKey(t)
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
+	_, other := sshtest.NewKey(t)
 	inventory := "hosts:\n"
 	for name, key := range map[string]string{"fw1": sshd.HostKey, "stranger": other} {
 		inventory += fmt.Sprintf("  - {name: %s, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
@@ -45,7 +45,7 @@ func (h *house) plainly(stdin string, args ...string) (code int, out, words stri
 func TestSSHRunsCommands(t *testing.T) {
 	t.Parallel()
 	h, sshd := sshHouse(t)
-	_, public := remotetest.NewKey(t)
+	_, public := sshtest.NewKey(t)
 	h.write("id.pub", public)
 	for _, c := range []struct {
 		stdin      string

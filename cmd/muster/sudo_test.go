@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"muster/fleet/remote/remotetest"
 	"muster/jobs"
+	"muster/testkit/sshtest"
 )
 
 func TestThePasswordOfSudoIsAskedForAndNeverAnArgument(t *testing.T) {
@@ -47,10 +47,10 @@ func TestThePasswordOfSudoIsAskedForAndNeverAnArgument(t *testing.T) {
 // All of it: a user without rights logs in to a real sshd, and a real sudo asks for a password.
 func TestCommandsRunThroughSudo(t *testing.T) {
 	t.Parallel()
-	asks := remotetest.StartSudo(t, "ALL", remotetest.Options{})
-	open := remotetest.StartSudo(t, "NOPASSWD: ALL", remotetest.Options{Address: "127.0.0.3"})
+	asks := sshtest.StartSudo(t, "ALL", sshtest.Options{})
+	open := sshtest.StartSudo(t, "NOPASSWD: ALL", sshtest.Options{Address: "127.0.0.3"})
 	text := "defaults: {become: sudo}\nhosts:\n"
-	for name, s := range map[string]remotetest.SSHD{"fw1": asks, "fw2": open} {
+	for name, s := range map[string]sshtest.SSHD{"fw1": asks, "fw2": open} {
 		text += fmt.Sprintf("  - {name: %s, address: %s, port: %d, user: %s, key: %s, host_key: %q}\n",
 			name, s.Address, s.Port, s.User, s.Key, s.HostKey)
 	}
@@ -63,7 +63,7 @@ func TestCommandsRunThroughSudo(t *testing.T) {
 	h.server = h.start("server", "--config", h.file("muster.yaml"))
 	h.server.await("server listens")
 	h.master()
-	h.write("pw", remotetest.SudoPassword+"\n")
+	h.write("pw", sshtest.SudoPassword+"\n")
 	h.write("wrong", "no-such-password\n")
 
 	run := func(on, file, cmd string) (jobs.JobInfo, string) {
@@ -93,11 +93,11 @@ func TestCommandsRunThroughSudo(t *testing.T) {
 			t.Errorf("with %q: %s %s (%s), want %q", file, job.Outcome, job.Class, job.Error, words)
 		}
 	}
-	job, out := run("fw1", "pw", "echo it is "+remotetest.SudoPassword)
+	job, out := run("fw1", "pw", "echo it is "+sshtest.SudoPassword)
 	if job.Outcome != jobs.Succeeded || !strings.Contains(out, "it is (secret)") {
 		t.Errorf("a password that a step prints: %s, %q", job.Outcome, out)
 	}
-	wantNoProcess(t, remotetest.SudoPassword)
+	wantNoProcess(t, sshtest.SudoPassword)
 
 	code, out, words := h.plainly("", "hosts", "check", "all", "--live")
 	if code != exitOK || !strings.Contains(out, "fw1: sudo: sudo does not let muster-ops run sh as root: "+

@@ -12,7 +12,7 @@ import (
 	"muster/internal/fakefleet"
 	"muster/internal/proc"
 	"muster/jobs"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // An upgrade replaces a healthy process by one that must live under the same
@@ -48,7 +48,7 @@ func TestUpgradeIsRefusedWhereTheNextWouldEnd(t *testing.T) {
 	h := newHouse(t, inventory)
 	m := h.master()
 	good := func() { h.config(nil) }
-	other := queuetest.StartServer(t)
+	other := redistest.StartServer(t)
 	for _, test := range []struct {
 		spoil func()
 		want  string

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"muster/fleet/remote/remotetest"
 	"muster/jobs"
+	"muster/testkit/sshtest"
 )
 
 // bringing is a house with one host that keeps records, behind a line that sticks.
@@ -28,7 +28,7 @@ type bringing struct {
 // newBringing starts one. The line sticks once so many bytes went over a connection.
 func newBringing(t *testing.T, most int64) *bringing {
 	t.Helper()
-	s := remotetest.StartSSHD(t, remotetest.Options{})
+	s := sshtest.StartSSHD(t, sshtest.Options{})
 	b := &bringing{dir: t.TempDir(),
 		line: newStickyLine(t, fmt.Sprintf("%s:%d", s.Address, s.Port), most)}
 	h := newCellar(t, fmt.Sprintf("defaults: {fence: required}\nhosts:\n  - {name: fw1, address: 127.0.0.1, "+

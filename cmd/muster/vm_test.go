@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"muster/internal/vmtest"
 	"muster/jobs"
+	"muster/testkit/vmtest"
 )
 
 var onVM = flag.Bool("vm", false, "try on a virtual machine what only a real systemd shows")

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"muster/internal/fakefleet"
-	"muster/internal/hosttest"
+	"muster/testkit/hosttest"
 )
 
 // On a machine without a time zone database, of the system or of Go, windows are where

@@ -12,8 +12,8 @@ import (
 
 	"muster/fleet"
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
 	"muster/internal/fakefleet"
+	"muster/testkit/sshtest"
 )
 
 // marker is one of a job, with a token of so many seconds, that says something for an hour.
@@ -181,21 +181,21 @@ func TestRealMarkerIsOneJobs(t *testing.T) {
 // Who cannot carry one says so, and who does not answer is not taken for one who has none.
 func TestRealMarkerIsNotCarried(t *testing.T) {
 	t.Parallel()
-	h := newRecordingHost(t, remotetest.Options{})
+	h := newRecordingHost(t, sshtest.Options{})
 	h.host.Fence = fleet.FenceNone
 	h.want("no fence", h.mark(marker("j", 1)), "unfenced")
 	h.config.RecordDir = "/proc/none"
 	h.host.Fence = fleet.FenceAuto
-	home := newRecordingHost(t, remotetest.Options{Config: []string{"SetEnv HOME=/proc"}})
+	home := newRecordingHost(t, sshtest.Options{Config: []string{"SetEnv HOME=/proc"}})
 	home.host.Fence, home.config.RecordDir = fleet.FenceAuto, "/proc/none"
 	h.want("no folder", home.mark(marker("j", 1)), "unfenced")
 	home.host.Fence = fleet.FenceRequired
 	h.want("no folder, and it must", home.mark(marker("j", 1)), "record")
 
-	forced := newRecordingHost(t, remotetest.Options{Config: []string{"ForceCommand echo welcome"}})
+	forced := newRecordingHost(t, sshtest.Options{Config: []string{"ForceCommand echo welcome"}})
 	h.want("something else", forced.mark(marker("j", 1)), "mute")
 
-	full := newRecordingHost(t, remotetest.Options{})
+	full := newRecordingHost(t, sshtest.Options{})
 	h.want("first", full.mark(marker("j", 1)), "ours")
 	if err := os.Mkdir(filepath.Join(full.dir, "marker.new"), 0o700); err != nil {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func TestRealMarkerIsNotCarried(t *testing.T) {
 	h.want("cannot be written", full.mark(marker("j", 2)), "record")
 
 	// A lock that cannot be made, because it points to nowhere, is told as what it is.
-	torn := newRecordingHost(t, remotetest.Options{})
+	torn := newRecordingHost(t, sshtest.Options{})
 	h.want("first", torn.mark(marker("j", 1)), "ours")
 	found, err := torn.connect().Mark(t.Context(), marker("k", 2))
 	if err != nil || found.Other == nil {

@@ -8,7 +8,7 @@ import (
 
 	"muster/fleet"
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 // Who asks for a password finds neither a terminal nor an input, and ends at once with words
@@ -22,7 +22,7 @@ func TestRealPasswordsAreAskedInVain(t *testing.T) {
 	for _, fence := range []fleet.Fence{fleet.FenceNone, fleet.FenceRequired} {
 		t.Run(string(fence), func(t *testing.T) {
 			t.Parallel()
-			h := newRecordingHost(t, remotetest.Options{})
+			h := newRecordingHost(t, sshtest.Options{})
 			h.host.Fence = fence
 			for i, test := range []struct{ shell, words string }{
 				{su, "Authentication failure"},

@@ -7,13 +7,13 @@ import (
 
 	"muster/fleet"
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 // BenchmarkRecord tells what a record costs a step on a real sshd, over a connection that
 // is open. Where the disk is slow the two syncs are most of it.
 func BenchmarkRecord(b *testing.B) {
-	h := newRecordingHost(b, remotetest.Options{})
+	h := newRecordingHost(b, sshtest.Options{})
 	for _, fence := range []fleet.Fence{fleet.FenceNone, fleet.FenceRequired} {
 		h.host.Fence = fence
 		for _, shell := range []string{"true", "echo hello"} {

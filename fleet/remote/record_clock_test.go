@@ -11,19 +11,19 @@ import (
 	"time"
 
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 // A clockedHost keeps records, and its clock is wrong.
 type clockedHost struct {
 	*recordingHost
-	clock remotetest.Clock
+	clock sshtest.Clock
 	off   time.Duration
 }
 
-func newClockedHost(t *testing.T, o remotetest.Options, off time.Duration) *clockedHost {
+func newClockedHost(t *testing.T, o sshtest.Options, off time.Duration) *clockedHost {
 	t.Helper()
-	clock := remotetest.NewClock(t, off)
+	clock := sshtest.NewClock(t, off)
 	return &clockedHost{recordingHost: newRecordingHost(t, clock.On(o)), clock: clock, off: off}
 }
 

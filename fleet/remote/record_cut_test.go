@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 // A cutter passes a connection on until so many bytes went up or down after it was armed;
@@ -96,7 +96,7 @@ func (c *cutter) serve(near net.Conn) {
 // had been.
 func TestRealRecordIsFollowedOverANewConnection(t *testing.T) {
 	t.Parallel()
-	h := newRecordingHost(t, remotetest.Options{})
+	h := newRecordingHost(t, sshtest.Options{})
 	c := &cutter{address: net.JoinHostPort(h.host.Address, fmt.Sprint(h.host.Port))}
 	h.host.Address, h.host.Port = "127.0.0.1", c.start(t)
 	conn, file := h.connect(), filepath.Join(t.TempDir(), "file")
@@ -121,7 +121,7 @@ func TestRealRecordIsFollowedOverANewConnection(t *testing.T) {
 // truth: it takes what was done, or does it.
 func TestRealRecordSurvivesEveryCut(t *testing.T) {
 	t.Parallel()
-	h := newRecordingHost(t, remotetest.Options{})
+	h := newRecordingHost(t, sshtest.Options{})
 	c := &cutter{address: net.JoinHostPort(h.host.Address, fmt.Sprint(h.host.Port))}
 	through := *h
 	through.host.Address, through.host.Port = "127.0.0.1", c.start(t)

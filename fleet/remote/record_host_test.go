@@ -16,7 +16,7 @@ import (
 
 	"muster/fleet"
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 // Whoever asks at once, for one step or for many, the host is in one step at a time.
@@ -68,7 +68,7 @@ func TestRealRecordIsReadWhenAllIsWritten(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "dd"), []byte(slow), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	h := newRecordingHost(t, remotetest.Options{Config: []string{"SetEnv PATH=" + dir + ":/usr/bin:/bin"}})
+	h := newRecordingHost(t, sshtest.Options{Config: []string{"SetEnv PATH=" + dir + ":/usr/bin:/bin"}})
 	first, r, ended := h.connect(), step("j", 1), make(chan error, 1)
 	go func() {
 		_, err := first.Run(t.Context(), remote.Command{Shell: "echo did it", Bound: time.Minute, Record: &r})
@@ -90,7 +90,7 @@ func TestRealRecordIsReadWhenAllIsWritten(t *testing.T) {
 // What dies on a host without an end is not known, and never run again unless it may be.
 func TestRealRecordWithoutAnEnd(t *testing.T) {
 	t.Parallel()
-	h := newRecordingHost(t, remotetest.Options{})
+	h := newRecordingHost(t, sshtest.Options{})
 	nap := newNap()
 	h.begin(step("j", 1), "echo begun; exec sleep "+nap, nap)
 
@@ -179,7 +179,7 @@ func watchers(t *testing.T, nap string) (pids []int) {
 // A line that never came to the disk as a whole is of a step that never began.
 func TestRealRecordThatWasNeverWhole(t *testing.T) {
 	t.Parallel()
-	h := newRecordingHost(t, remotetest.Options{})
+	h := newRecordingHost(t, sshtest.Options{})
 	result, err := h.run(step("first", 1), "true")
 	wantEnd(t, result, err, "exit 0: ")
 	result, err = h.run(step("j", 2), "echo once")
@@ -224,7 +224,7 @@ func TestRealRecordFolders(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			h := newRecordingHost(t, remotetest.Options{})
+			h := newRecordingHost(t, sshtest.Options{})
 			if err := test.make(h.dir); err != nil {
 				t.Fatal(err)
 			}
@@ -341,7 +341,7 @@ func TestRealRecordBehindALoginShell(t *testing.T) {
 			if _, err := exec.LookPath(shell); err != nil && shell == "csh" {
 				t.Skipf("there is no %s here", shell) // no part of Debian's own system
 			}
-			h := newRecordingHost(t, remotetest.Options{Config: []string{"ForceCommand " + test.command}})
+			h := newRecordingHost(t, sshtest.Options{Config: []string{"ForceCommand " + test.command}})
 			result, err := h.run(step("j", 1), "echo 'it!'; exit 3")
 			wantEnd(t, result, err, "exit 3: it!\n")
 			result, err = h.run(again(step("j", 2)), "echo twice")
@@ -364,7 +364,7 @@ func TestRealHostWithoutFlock(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := newRecordingHost(t, remotetest.Options{Config: []string{
+	h := newRecordingHost(t, sshtest.Options{Config: []string{
 		fmt.Sprintf("SetEnv PATH=%s HOME=%s", dir, dir)}})
 	_, err = h.run(step("j", 1), "echo not run")
 	wantKind(t, err, remote.KindRecord, false)
@@ -398,7 +398,7 @@ func TestRealHostWithoutFlock(t *testing.T) {
 // What answers otherwise than a shell may have done anything.
 func TestRealHostThatIsNoShell(t *testing.T) {
 	t.Parallel()
-	h := newRecordingHost(t, remotetest.Options{Config: []string{"ForceCommand echo '% Invalid input'; exit 1"}})
+	h := newRecordingHost(t, sshtest.Options{Config: []string{"ForceCommand echo '% Invalid input'; exit 1"}})
 	h.host.Fence = fleet.FenceAuto
 	_, err := h.run(step("j", 1), "echo hi")
 	wantKind(t, err, remote.KindMute, true)

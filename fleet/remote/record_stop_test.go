@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 func TestRealRecordedStepIsStopped(t *testing.T) {
@@ -50,7 +50,7 @@ func TestRealRecordedStepIsStopped(t *testing.T) {
 // A step whose node is gone can be stopped by another one.
 func TestRealRecordedStepIsStoppedByTheNextAttempt(t *testing.T) {
 	t.Parallel()
-	h := newRecordingHost(t, remotetest.Options{Config: []string{"MaxSessions 1"}})
+	h := newRecordingHost(t, sshtest.Options{Config: []string{"MaxSessions 1"}})
 	nap := newNap()
 	h.begin(step("j", 1), "echo begun; exec sleep "+nap, nap)
 	r := again(step("j", 2))
@@ -120,7 +120,7 @@ func TestRealRecordedStepIsBounded(t *testing.T) {
 // A daemon that a step leaves behind holds neither its end nor the host.
 func TestRealRecordedStepLeavesADaemon(t *testing.T) {
 	t.Parallel()
-	h := newRecordingHost(t, remotetest.Options{})
+	h := newRecordingHost(t, sshtest.Options{})
 	result, err := h.run(step("j", 1), "sleep 5 & echo started")
 	if err != nil || !result.Open || string(result.Output.Bytes()) != "started\n" {
 		t.Errorf("got %+v, %v, want open output", result, err)

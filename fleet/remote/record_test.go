@@ -11,7 +11,7 @@ import (
 
 	"muster/fleet"
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 // A recordingHost is a real sshd on a host that keeps records, and the node's side of it.
@@ -23,9 +23,9 @@ type recordingHost struct {
 }
 
 // newRecordingHost starts one. Its tools are those of a set, or those of this machine.
-func newRecordingHost(t testing.TB, o remotetest.Options) *recordingHost {
+func newRecordingHost(t testing.TB, o sshtest.Options) *recordingHost {
 	t.Helper()
-	sshd := remotetest.StartSSHD(t, o)
+	sshd := sshtest.StartSSHD(t, o)
 	h := &recordingHost{t: t, host: sshd.Host, dir: filepath.Join(lastingDir(t), "records"),
 		config: remote.Default()}
 	h.host.Fence = fleet.FenceRequired
@@ -173,7 +173,7 @@ func TestRealRecordIsTakenByTheNextAttempt(t *testing.T) {
 }
 
 // recordSystems are hosts with other shells and tools, as far as they can keep a record.
-func recordSystems(t *testing.T) map[string]remotetest.Options {
+func recordSystems(t *testing.T) map[string]sshtest.Options {
 	t.Helper()
 	sets := toolsets(t)
 	delete(sets, "mksh") // its descriptors above 2 are not handed on

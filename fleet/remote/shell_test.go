@@ -12,7 +12,7 @@ import (
 
 	"muster/fleet"
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 // screen keeps what a shell says, and tells when some of it has come.
@@ -55,7 +55,7 @@ func (s *screen) await(t *testing.T, text string) {
 
 func TestRealShellWithoutATerminal(t *testing.T) {
 	t.Parallel()
-	conn := connect(t, remotetest.StartSSHD(t, remotetest.Options{}).Host)
+	conn := connect(t, sshtest.StartSSHD(t, sshtest.Options{}).Host)
 	for _, test := range []struct {
 		name, command, stdin string
 		code                 int
@@ -81,7 +81,7 @@ func TestRealShellWithoutATerminal(t *testing.T) {
 
 func TestRealShellOnATerminal(t *testing.T) {
 	t.Parallel()
-	conn := connect(t, remotetest.StartSSHD(t, remotetest.Options{}).Host)
+	conn := connect(t, sshtest.StartSSHD(t, sshtest.Options{}).Host)
 	out, sizes := newScreen(), make(chan remote.Size)
 	in, keys := io.Pipe()
 	defer keys.Close()
@@ -118,7 +118,7 @@ func TestRealShellOnATerminal(t *testing.T) {
 
 func TestRealShellThatIsLeft(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
 	conn := connect(t, sshd.Host)
 	ctx, leave := context.WithCancel(t.Context())
 	out := newScreen()
@@ -146,7 +146,7 @@ func TestRealShellThatIsLeft(t *testing.T) {
 
 func TestRealShellThatNobodyReads(t *testing.T) {
 	t.Parallel()
-	conn := connect(t, remotetest.StartSSHD(t, remotetest.Options{}).Host)
+	conn := connect(t, sshtest.StartSSHD(t, sshtest.Options{}).Host)
 	_, err := conn.Shell(t.Context(), remote.Terminal{Command: "yes", Stdout: deaf{}})
 	if remote.KindOf(err) != remote.KindLost && err != nil {
 		t.Errorf("%v, want no exit, or that of yes", err)
@@ -159,7 +159,7 @@ func (deaf) Write([]byte) (int, error) { return 0, errors.New("nobody is there")
 
 func TestRealHostWithoutTerminals(t *testing.T) {
 	t.Parallel()
-	conn := connect(t, remotetest.StartSSHD(t, remotetest.Options{Config: []string{"PermitTTY no"}}).Host)
+	conn := connect(t, sshtest.StartSSHD(t, sshtest.Options{Config: []string{"PermitTTY no"}}).Host)
 	_, err := conn.Shell(t.Context(), remote.Terminal{Type: "dumb"})
 	if remote.KindOf(err) != remote.KindRefused || !strings.Contains(err.Error(), `refuses "pty-req"`) {
 		t.Errorf("got %v, want refused", err)
@@ -168,7 +168,7 @@ func TestRealHostWithoutTerminals(t *testing.T) {
 
 func TestRealScan(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
 	client, err := remote.New(remote.Default())
 	if err != nil {
 		t.Fatal(err)
@@ -192,8 +192,8 @@ func TestRealScan(t *testing.T) {
 
 func TestRealShellAndScanOverAJumpHost(t *testing.T) {
 	t.Parallel()
-	jump := remotetest.StartSSHD(t, remotetest.Options{})
-	host := remotetest.StartSSHD(t, remotetest.Options{Address: "127.0.0.3"}).Host
+	jump := sshtest.StartSSHD(t, sshtest.Options{})
+	host := sshtest.StartSSHD(t, sshtest.Options{Address: "127.0.0.3"}).Host
 	host.Jump = []fleet.Hop{jump.Host.Hop()}
 	client, err := remote.New(remote.Default())
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 
 	"muster/fleet"
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 // These tests run against a real OpenSSH server.
 
 func TestRealCommands(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
 	conn := connect(t, sshd.Host)
 	for _, test := range []struct {
 		name   string
@@ -69,7 +69,7 @@ func TestRealCommands(t *testing.T) {
 
 func TestRealFlood(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
 	conn := connect(t, sshd.Host)
 	result, err := conn.Run(t.Context(), remote.Command{
 		Shell: "head -c 20000000 /dev/zero; echo end", Bound: time.Minute,
@@ -82,7 +82,7 @@ func TestRealFlood(t *testing.T) {
 
 func TestRealChildInTheBackground(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
 	config := remote.Default()
 	config.Drain = 200 * time.Millisecond
 	conn := connectWith(t, config, sshd.Host)
@@ -103,7 +103,7 @@ func TestRealChildInTheBackground(t *testing.T) {
 
 func TestRealCommandsAreBoundedOnTheHost(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
 	t.Run("stopped", func(t *testing.T) {
 		t.Parallel()
 		conn := connect(t, sshd.Host)
@@ -140,7 +140,7 @@ func TestRealCommandsAreBoundedOnTheHost(t *testing.T) {
 
 func TestRealUpload(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
 	conn := connect(t, sshd.Host)
 	content := bytes.Repeat([]byte("\x00\xff muster\n"), 500_000) // several windows
 	for _, test := range []struct {
@@ -177,7 +177,7 @@ func TestRealUpload(t *testing.T) {
 
 func TestRealUploadsThatFailLeaveNothing(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
 	conn := connect(t, sshd.Host)
 	text := []byte("hello\n")
 	for _, test := range []struct {
@@ -253,9 +253,9 @@ func wantFiles(t *testing.T, dir string, want ...string) {
 
 func TestRealHostWithAnotherKey(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
 	host := sshd.Host
-	_, other := remotetest.NewKey(t)
+	_, other := sshtest.NewKey(t)
 	host.HostKeys = []string{other}
 	err := connectError(t, host)
 	for _, words := range []string{
@@ -270,9 +270,9 @@ func TestRealHostWithAnotherKey(t *testing.T) {
 
 func TestRealHostWithAnotherUserKey(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
 	host := sshd.Host
-	host.Key, _ = remotetest.NewKey(t)
+	host.Key, _ = sshtest.NewKey(t)
 	if err := connectError(t, host); remote.KindOf(err) != remote.KindAuth {
 		t.Errorf("got %s, %v, want auth", remote.KindOf(err), err)
 	}
@@ -285,7 +285,7 @@ func TestRealHostWithAnotherUserKey(t *testing.T) {
 
 func TestRealMaxStartups(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{Config: []string{"MaxStartups 1:100:1"}})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{Config: []string{"MaxStartups 1:100:1"}})
 	half, err := net.Dial("tcp", net.JoinHostPort(sshd.Address, fmt.Sprint(sshd.Port)))
 	if err != nil {
 		t.Fatal(err)
@@ -301,7 +301,7 @@ func TestRealMaxStartups(t *testing.T) {
 
 func TestRealMaxSessions(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{Config: []string{"MaxSessions 1"}})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{Config: []string{"MaxSessions 1"}})
 	conn := connect(t, sshd.Host)
 	started, release := make(chan struct{}), make(chan struct{})
 	var first sync.WaitGroup
@@ -336,7 +336,7 @@ func (r *signalReader) Read([]byte) (int, error) {
 
 func TestRealForcedRefusal(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{Config: []string{"ForceCommand exit 9"}})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{Config: []string{"ForceCommand exit 9"}})
 	conn := connect(t, sshd.Host)
 	result, err := conn.Run(t.Context(), remote.Command{Shell: "true", Bound: time.Minute})
 	if err != nil || result.ExitCode != 9 {
@@ -347,7 +347,7 @@ func TestRealForcedRefusal(t *testing.T) {
 // Killing a session's sshd is what a reboot looks like.
 func TestRealConnectionThatIsCut(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
 	conn := connect(t, sshd.Host)
 	_, err := conn.Run(t.Context(), remote.Command{
 		// up from sh over timeout (and the login shell, if that stayed) to sshd

@@ -15,14 +15,14 @@ import (
 	"time"
 
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 // toolsets are the systems that a host may be made of: whose sh and whose timeout
 // come first in its PATH. The first is that of this machine.
-func toolsets(t *testing.T) map[string]remotetest.Options {
+func toolsets(t *testing.T) map[string]sshtest.Options {
 	t.Helper()
-	sets := map[string]remotetest.Options{"as it is": {}}
+	sets := map[string]sshtest.Options{"as it is": {}}
 	for _, s := range []struct {
 		name, binary string
 		tools        []string
@@ -41,7 +41,7 @@ func toolsets(t *testing.T) map[string]remotetest.Options {
 				t.Fatal(err)
 			}
 		}
-		sets[s.name] = remotetest.Options{Config: []string{
+		sets[s.name] = sshtest.Options{Config: []string{
 			fmt.Sprintf("SetEnv PATH=%s:/usr/bin:/bin HOME=%s", dir, dir)}}
 	}
 	return sets
@@ -52,7 +52,7 @@ func TestRealStop(t *testing.T) {
 	for system, options := range toolsets(t) {
 		t.Run(system, func(t *testing.T) {
 			t.Parallel()
-			sshd := remotetest.StartSSHD(t, options)
+			sshd := sshtest.StartSSHD(t, options)
 			conn := connect(t, sshd.Host)
 			for _, test := range []struct {
 				name  string
@@ -173,7 +173,7 @@ func naps(t testing.TB, nap string) (pids []string) {
 // promised.
 func TestRealStopDoesNotSeeWhatLeftTheGroup(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
 	conn := connect(t, sshd.Host)
 	nap := newNap()
 	got := stopAt(t, conn, remote.Command{
@@ -193,7 +193,7 @@ func TestRealStopDoesNotSeeWhatLeftTheGroup(t *testing.T) {
 
 func TestRealStopWhereAConnectionHasOneSession(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{Config: []string{"MaxSessions 1"}})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{Config: []string{"MaxSessions 1"}})
 	conn := connect(t, sshd.Host)
 	nap := newNap()
 	got := stopAt(t, conn, remote.Command{Shell: "sleep " + nap, Bound: time.Minute}, nap, 1)
@@ -208,7 +208,7 @@ func TestRealStopOfAnUpload(t *testing.T) {
 	for system, options := range toolsets(t) {
 		t.Run(system, func(t *testing.T) {
 			t.Parallel()
-			sshd := remotetest.StartSSHD(t, options)
+			sshd := sshtest.StartSSHD(t, options)
 			conn := connect(t, sshd.Host)
 			dir := t.TempDir()
 			if err := os.WriteFile(filepath.Join(dir, "file"), []byte("older"), 0o644); err != nil {

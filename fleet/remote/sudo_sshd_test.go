@@ -12,8 +12,8 @@ import (
 
 	"muster/fleet"
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
 	"muster/internal/seal"
+	"muster/testkit/sshtest"
 )
 
 // A sudoHost is a real host on which a user without rights becomes root by sudo.
@@ -24,7 +24,7 @@ type sudoHost struct {
 
 func newSudoHost(t testing.TB, rule string, fence fleet.Fence) *sudoHost {
 	t.Helper()
-	sshd := remotetest.StartSudo(t, rule, remotetest.Options{})
+	sshd := sshtest.StartSudo(t, rule, sshtest.Options{})
 	h := &sudoHost{recordingHost: recordingHost{t: t, host: sshd.Host,
 		dir: filepath.Join(lastingDir(t), "records"), config: remote.Default()}}
 	h.host.Fence = fence
@@ -62,7 +62,7 @@ func TestRealSudoRunsCommandsAsAnotherUser(t *testing.T) {
 		t.Run(test.rule+" "+string(test.fence), func(t *testing.T) {
 			t.Parallel()
 			h := newSudoHost(t, test.rule, test.fence)
-			h.password, h.host.BecomeUser = remotetest.SudoPassword, test.user
+			h.password, h.host.BecomeUser = sshtest.SudoPassword, test.user
 			for _, err := range []error{os.Mkdir(h.dir, 0o700), os.Chmod(filepath.Dir(h.dir), 0o755),
 				os.Chown(h.dir, test.id, 0)} {
 				if err != nil {
@@ -100,7 +100,7 @@ func TestRealSudoThatRefusesHasRunNothing(t *testing.T) {
 		{"no password", asksPassword, "", "", "sudo does not let muster-ops run sh as root without a password, so " +
 			"nothing was run: the host said: \"sudo: a password is required\"; give the password with " +
 			"--become-password"},
-		{"no right", "/bin/true", "", remotetest.SudoPassword,
+		{"no right", "/bin/true", "", sshtest.SudoPassword,
 			"sudo was given the password of muster-ops and does not let it run sh as root, so nothing was run"},
 		{"no such user", asksNothing, "nosuch", "", "nosuch"},
 	} {
@@ -144,7 +144,7 @@ func TestRealSudoStepsAreStoppedAndBounded(t *testing.T) {
 		t.Run(string(fence), func(t *testing.T) {
 			t.Parallel()
 			h := newSudoHost(t, asksPassword, fence)
-			h.password = remotetest.SudoPassword
+			h.password = sshtest.SudoPassword
 			conn := h.connect()
 			for i, bound := range []time.Duration{time.Minute, time.Second} {
 				pids := filepath.Join(t.TempDir(), "pids")
@@ -204,7 +204,7 @@ func (w *word) Write(p []byte) (int, error) {
 func TestRealSudoRecordsAreReadByWhoAsksLater(t *testing.T) {
 	t.Parallel()
 	h := newSudoHost(t, asksPassword, fleet.FenceRequired)
-	h.password = remotetest.SudoPassword
+	h.password = sshtest.SudoPassword
 	r := step("j", 1)
 	command := remote.Command{Shell: "id -u; exit 7", Bound: time.Minute, Record: &r}
 	if _, err := h.connect().Run(t.Context(), command); err != nil {
@@ -238,7 +238,7 @@ func TestRealSudoUploadsAreOfTheUser(t *testing.T) {
 	t.Parallel()
 	for _, fence := range bothFences() {
 		h := newSudoHost(t, asksPassword, fence)
-		h.password = remotetest.SudoPassword
+		h.password = sshtest.SudoPassword
 		dir := t.TempDir()
 		if err := os.Chmod(dir, 0o700); err != nil {
 			t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 // put uploads text for an attempt, over a connection of its own.
@@ -102,7 +102,7 @@ func TestRealUploadIsRefusedBehindANewerAttempt(t *testing.T) {
 // A file comes into its place between the steps of a host, not under one of them.
 func TestRealUploadWaitsForTheStepAtWork(t *testing.T) {
 	t.Parallel()
-	h := newRecordingHost(t, remotetest.Options{})
+	h := newRecordingHost(t, sshtest.Options{})
 	path, text := filepath.Join(t.TempDir(), "file"), noise(2<<20)
 	nap := newNap()
 	h.begin(step("k", 2), "echo begun; exec sleep "+nap, nap) // Redis has lost its lock
@@ -207,7 +207,7 @@ func TestRealUploadOnADiskThatFillsUp(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount a small disk")
 	}
-	h := newRecordingHost(t, remotetest.Options{})
+	h := newRecordingHost(t, sshtest.Options{})
 	dir := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "none", dir).
 		CombinedOutput(); err != nil {

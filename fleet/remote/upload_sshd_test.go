@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 // progress remembers what an upload reported last.
@@ -66,7 +66,7 @@ func (h *half) Read(p []byte) (int, error) {
 
 // cutUpload begins an upload of text and loses its connection when half of it is
 // under way. It returns when the host has noticed.
-func cutUpload(t *testing.T, sshd remotetest.SSHD, path string, text []byte) (part string) {
+func cutUpload(t *testing.T, sshd sshtest.SSHD, path string, text []byte) (part string) {
 	t.Helper()
 	conn := connect(t, sshd.Host)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -125,7 +125,7 @@ func TestRealUploadGoesOnWhereItWasCut(t *testing.T) {
 	for system, options := range toolsets(t) {
 		t.Run(system, func(t *testing.T) {
 			t.Parallel()
-			sshd := remotetest.StartSSHD(t, options)
+			sshd := sshtest.StartSSHD(t, options)
 			text := noise(8 << 20)
 			path := filepath.Join(t.TempDir(), "a file")
 			cutUpload(t, sshd, path, text)
@@ -160,7 +160,7 @@ func TestRealUploadGoesOnWhereItWasCut(t *testing.T) {
 // What an earlier upload left is never taken on trust.
 func TestRealUploadThatCannotGoOn(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
 	for _, test := range []struct {
 		name   string
 		change func(t *testing.T, part string, text []byte) []byte
@@ -206,7 +206,7 @@ func TestRealUploadThatCannotGoOn(t *testing.T) {
 // Content that cannot be read from the beginning again is sent whole.
 func TestRealUploadOfAStream(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
 	text := noise(4 << 20)
 	path := filepath.Join(t.TempDir(), "file")
 	cutUpload(t, sshd, path, text)
@@ -222,7 +222,7 @@ func TestRealUploadOfAStream(t *testing.T) {
 // reach the file of the next upload.
 func TestRealUploadIsSafeFromAnOlderOne(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
 	text := noise(4 << 20)
 	path := filepath.Join(t.TempDir(), "file")
 	older, newer := connect(t, sshd.Host), connect(t, sshd.Host)
@@ -274,7 +274,7 @@ func TestRealUploadsTheHostCannotTake(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			sshd := remotetest.StartSSHD(t, remotetest.Options{Config: []string{
+			sshd := sshtest.StartSSHD(t, sshtest.Options{Config: []string{
 				"SetEnv PATH=" + test.path + " HOME=/"}})
 			u := upload(filepath.Join(test.dir, "file"), 0o644, test.text)
 			u.Content = broken{} // nothing is sent
@@ -292,7 +292,7 @@ func TestRealUploadsTheHostCannotTake(t *testing.T) {
 // What nobody came back for does not stay for ever.
 func TestRealUploadRemovesOldParts(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
 	dir := t.TempDir()
 	for name, age := range map[string]time.Duration{
 		".muster-0badcafe-a.part": 9 * 24 * time.Hour,
@@ -317,7 +317,7 @@ func TestRealUploadRemovesOldParts(t *testing.T) {
 // Many hosts, one content.
 func TestRealUploadsAtATime(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{})
 	text := noise(1 << 20)
 	sum := sha256.Sum256(text)
 	dir := t.TempDir()

@@ -20,7 +20,7 @@ import (
 
 	"muster/fleet"
 	"muster/fleet/remote"
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 // These tests ask a real OpenSSH server about the way to it.
@@ -103,10 +103,10 @@ func newClient(t *testing.T, c remote.Config) *remote.Client {
 // A jump host counts sessions (MaxSessions), and connections for others are none.
 func TestRealJumpHosts(t *testing.T) {
 	t.Parallel()
-	first := remotetest.StartSSHD(t, remotetest.Options{Config: []string{"MaxSessions 1"}})
-	second := remotetest.StartSSHD(t, remotetest.Options{Address: "127.0.0.3",
+	first := sshtest.StartSSHD(t, sshtest.Options{Config: []string{"MaxSessions 1"}})
+	second := sshtest.StartSSHD(t, sshtest.Options{Address: "127.0.0.3",
 		Config: []string{"MaxSessions 0"}})
-	target := remotetest.StartSSHD(t, remotetest.Options{Address: "127.0.0.4"})
+	target := sshtest.StartSSHD(t, sshtest.Options{Address: "127.0.0.4"})
 	counted, front := startRelay(t, first.Host)
 	client := newClient(t, remote.Default())
 	const hosts = 15
@@ -136,7 +136,7 @@ func TestRealJumpHosts(t *testing.T) {
 
 func TestRealJumpHostsThatRefuse(t *testing.T) {
 	t.Parallel()
-	target := remotetest.StartSSHD(t, remotetest.Options{})
+	target := sshtest.StartSSHD(t, sshtest.Options{})
 	closed, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestRealJumpHostsThatRefuse(t *testing.T) {
 		{"LogLevel DEBUG", dead, remote.KindUnreachable, `cannot reach it, and said: "Connection refused"`},
 		{"LogLevel DEBUG", nameless, remote.KindUnreachable, "jump host jump1 cannot reach it"},
 	} {
-		jump := remotetest.StartSSHD(t, remotetest.Options{Address: "127.0.0.3",
+		jump := sshtest.StartSSHD(t, sshtest.Options{Address: "127.0.0.3",
 			Config: []string{test.config}})
 		client := newClient(t, remote.Default())
 		_, err := client.Connect(t.Context(), behind(test.host, jump.Host))
@@ -172,7 +172,7 @@ func TestRealJumpHostsThatRefuse(t *testing.T) {
 func TestRealMaxStartupsStorm(t *testing.T) {
 	t.Parallel()
 	for _, most := range []string{"2:100:2", "10:30:100"} {
-		sshd := remotetest.StartSSHD(t, remotetest.Options{Config: []string{"MaxStartups " + most}})
+		sshd := sshtest.StartSSHD(t, sshtest.Options{Config: []string{"MaxStartups " + most}})
 		client := newClient(t, remote.Default())
 		var conns sync.WaitGroup
 		for range 60 {
@@ -194,12 +194,12 @@ func TestRealMaxStartupsStorm(t *testing.T) {
 func TestRealPenalties(t *testing.T) {
 	t.Parallel()
 	const line = "PerSourcePenalties authfail:60s min:1s"
-	if !remotetest.Knows(t, line) {
+	if !sshtest.Knows(t, line) {
 		return
 	}
-	sshd := remotetest.StartSSHD(t, remotetest.Options{Config: []string{line}})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{Config: []string{line}})
 	stranger := sshd.Host
-	stranger.Key, _ = remotetest.NewKey(t)
+	stranger.Key, _ = sshtest.NewKey(t)
 	client := newClient(t, remote.Default())
 	if _, err := client.Connect(t.Context(), stranger); remote.KindOf(err) != remote.KindAuth {
 		t.Fatalf("the stranger: %v", err)
@@ -211,7 +211,7 @@ func TestRealPenalties(t *testing.T) {
 
 func newAuthority(t *testing.T) (ssh.Signer, string) {
 	t.Helper()
-	path, public := remotetest.NewKey(t)
+	path, public := sshtest.NewKey(t)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -242,11 +242,11 @@ func TestRealUserCertificates(t *testing.T) {
 	if err := os.WriteFile(trusted, []byte(public+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sshd := remotetest.StartSSHD(t, remotetest.Options{Config: []string{
+	sshd := sshtest.StartSSHD(t, sshtest.Options{Config: []string{
 		"TrustedUserCAKeys " + trusted, "AuthorizedKeysFile none"}})
 	certify := func(principal string) fleet.Host {
 		h := sshd.Host
-		path, line := remotetest.NewKey(t)
+		path, line := sshtest.NewKey(t)
 		key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
 		if err != nil {
 			t.Fatal(err)
@@ -275,7 +275,7 @@ func TestRealHostCertificates(t *testing.T) {
 	t.Parallel()
 	ca, public := newAuthority(t)
 	start := func(principal string, until uint64) fleet.Host {
-		sshd := remotetest.StartSSHD(t, remotetest.Options{
+		sshd := sshtest.StartSSHD(t, sshtest.Options{
 			Certify: func(key ssh.PublicKey) *ssh.Certificate {
 				return sign(t, ca, &ssh.Certificate{Key: key, CertType: ssh.HostCert,
 					ValidPrincipals: []string{principal}, ValidBefore: until})
@@ -310,7 +310,7 @@ func TestRealHostCertificates(t *testing.T) {
 // Keys are exchanged again and again under a command that talks and listens.
 func TestRealRekey(t *testing.T) {
 	t.Parallel()
-	sshd := remotetest.StartSSHD(t, remotetest.Options{Config: []string{"RekeyLimit 64K"}})
+	sshd := sshtest.StartSSHD(t, sshtest.Options{Config: []string{"RekeyLimit 64K"}})
 	config := remote.Default()
 	config.Drain = time.Minute // an exit overtakes output that waits for a key exchange
 	conn := connectWith(t, config, sshd.Host)
@@ -329,8 +329,8 @@ func TestRealRekey(t *testing.T) {
 // twin) is not asked to stop the command of the first, nor believed.
 func TestRealHostThatSwapsItsKey(t *testing.T) {
 	t.Parallel()
-	one := remotetest.StartSSHD(t, remotetest.Options{Config: []string{"MaxSessions 1"}})
-	two := remotetest.StartSSHD(t, remotetest.Options{Address: "127.0.0.3"})
+	one := sshtest.StartSSHD(t, sshtest.Options{Config: []string{"MaxSessions 1"}})
+	two := sshtest.StartSSHD(t, sshtest.Options{Address: "127.0.0.3"})
 	relay, host := startRelay(t, one.Host)
 	conn := connect(t, host)
 	began, stop := make(chan struct{}), make(chan struct{})

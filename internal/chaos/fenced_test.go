@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"muster/fleet"
-	"muster/fleet/remote/remotetest"
 	"muster/internal/fakefleet"
 	"muster/jobs"
+	"muster/testkit/sshtest"
 )
 
 // Beside the pretended hosts, which have no flock, there are some real ones that keep a
@@ -44,7 +44,7 @@ type realHost struct {
 // startReal starts the hosts that keep records.
 func startReal(t testing.TB) (hosts []realHost) {
 	for i := range realCount {
-		s := remotetest.StartSSHD(t, remotetest.Options{Address: fmt.Sprintf("127.0.0.%d", i+2)})
+		s := sshtest.StartSSHD(t, sshtest.Options{Address: fmt.Sprintf("127.0.0.%d", i+2)})
 		h := realHost{s.Host, filepath.Dir(s.Key)}
 		h.Name, h.Customer, h.Zone, h.Fence = realName(i), "acme", fleet.DefaultZone, fleet.FenceRequired
 		hosts = append(hosts, h)

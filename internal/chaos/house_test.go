@@ -16,7 +16,7 @@ import (
 	"muster/fleet"
 	"muster/internal/fakefleet"
 	"muster/jobs"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 const (
@@ -76,7 +76,7 @@ type house struct {
 	bin     string
 	fleet   *fakefleet.Fleet
 	real    []realHost
-	redis   *queuetest.Server
+	redis   *redistest.Server
 	cell    *cell // of the last node; nil: no namespaces here
 	why     error // why there are none
 	nodes   []*node
@@ -107,7 +107,7 @@ func newHouse(t *testing.T, dir string) *house {
 	h.fleet, h.real = f, startReal(t)
 	// What it has said it has on the disk. With everysec a killed Redis may forget what it
 	// held back while the disk was busy, and then nobody can promise anything.
-	h.redis = queuetest.StartServer(t, "--appendfsync", "always")
+	h.redis = redistest.StartServer(t, "--appendfsync", "always")
 	h.why = errors.New("not wanted")
 	if *netns {
 		h.cell, h.why = newCell(f.Port())

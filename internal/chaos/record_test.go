@@ -15,7 +15,7 @@ import (
 	"muster/internal/fakefleet"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // A command is what a host saw of a step.
@@ -159,7 +159,7 @@ func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
 // judge looks at Redis and at the logs of the processes.
 func (h *house) judge(r *record) {
 	const sound, quiet = "the queue is sound (fsck)", "no process panicked"
-	for _, words := range queuetest.Mistakes(context.Background(), h.redis.Config().URL, "default") {
+	for _, words := range redistest.Mistakes(context.Background(), h.redis.Config().URL, "default") {
 		r.say("check: %s", words)
 	}
 	q, err := queue.OpenLazy(h.redis.Config())

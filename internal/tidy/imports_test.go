@@ -62,7 +62,8 @@ func checkFloors(t *tree) []mistake {
 		}
 		if _, ok := floors[dir]; !ok {
 			found = append(found, files[0].atLine(0, dir, "this package has no floor, so nobody knows who "+
-				"may import it: give it one in the table floors of internal/tidy/imports_test.go"))
+				"may import it: give it one in the table floors of internal/tidy/imports_test.go, "+
+				"or move it below testkit if only tests use it"))
 			continue
 		}
 		for _, f := range files {
@@ -127,13 +128,13 @@ func checkTestsOnly(t *tree) []mistake {
 			dir, ok := strings.CutPrefix(importPath(s), module+"/")
 			switch {
 			case !ok:
-			case isTestPackage(dir) && !f.helpsTests():
-				found = append(found, f.at(s.Pos(), dir, "a package whose name ends in test is imported by "+
-					"tests only, or its helpers are linked into the binary of every user: move what is "+
+			case isTestPackage(dir) && !f.mayUseTestkit():
+				found = append(found, f.at(s.Pos(), dir, "only tests, the benchmark and the demo import "+
+					"testkit, or its helpers are linked into the binary of every user: move what is "+
 					"needed here to where it belongs"))
 			case floors[dir] == atticFloor && dir != f.dir():
 				found = append(found, f.at(s.Pos(), dir, "this package holds tests and nothing else, so "+
-					"nothing imports it: move what is needed here to a ...test package"))
+					"nothing imports it: move what is needed here to a package of testkit"))
 			}
 		}
 	}

@@ -134,11 +134,16 @@ func (f *file) isMain() bool { return f.syntax.Name.Name == "main" }
 // helpsTests says that a file is compiled for tests only.
 func (f *file) helpsTests() bool { return f.isTest() || isTestPackage(f.dir()) }
 
-// isTestPackage says that a package is a help for tests, such as
-// jobs/queue/queuetest: its name is that of what it helps with, and test.
-func isTestPackage(dir string) bool {
-	name := path.Base(dir)
-	return name != "test" && strings.HasSuffix(name, "test")
+// testkit is the folder of the packages that help tests, such as testkit/redistest.
+const testkit = "testkit"
+
+// isTestPackage reports whether a package exists only to help tests.
+func isTestPackage(dir string) bool { return within(dir, testkit) }
+
+// mayUseTestkit reports whether a file may import a package of testkit: the files of
+// tests and of testkit itself may, and so may the demo, which plays a fleet on purpose.
+func (f *file) mayUseTestkit() bool {
+	return f.helpsTests() || path.Base(f.dir()) == "demo" || strings.HasPrefix(path.Base(f.path), "demo")
 }
 
 func (f *file) line(p token.Pos) int { return f.fset.Position(p).Line }

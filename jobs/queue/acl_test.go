@@ -14,7 +14,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 const usersFile = "../../etc/users.acl"
@@ -68,9 +68,9 @@ func TestNodesMayCallWhatIsInTheScripts(t *testing.T) {
 }
 
 // withUsers is a server that has the shipped users.
-func withUsers(t *testing.T, change func(string) string) *queuetest.Server {
+func withUsers(t *testing.T, change func(string) string) *redistest.Server {
 	t.Helper()
-	return queuetest.StartServerWithUsers(t, usersFile, change)
+	return redistest.StartServerWithUsers(t, usersFile, change)
 }
 
 // All that a node says to Redis, as its user.
@@ -121,7 +121,7 @@ func TestANodeCanDoItsWorkAndNoMore(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	queuetest.CheckRefusals(t, s)
+	redistest.CheckRefusals(t, s)
 	// A node that somebody has broken into is no way to the rest.
 	if err := master.CreateToken(t.Context(), "mallory", "x"); err == nil ||
 		!strings.Contains(err.Error(), "NOPERM") {
@@ -136,7 +136,7 @@ func TestNobodyCanDoWhatNobodyNeeds(t *testing.T) {
 	t.Parallel()
 	s := withUsers(t, nil)
 	for _, role := range []string{"server", "node", "admin"} {
-		c := queuetest.Login(t, s, role)
+		c := redistest.Login(t, s, role)
 		for _, words := range []string{"KEYS *", "FLUSHALL", "FLUSHDB", "CONFIG SET maxmemory 1",
 			"CONFIG GET requirepass", "DEBUG SLEEP 0", "SCRIPT KILL", "SCRIPT FLUSH", "SHUTDOWN NOSAVE",
 			"REPLICAOF NO ONE", "ACL SETUSER x on", "ACL LIST", "CLIENT KILL TYPE normal", "SAVE",
@@ -158,11 +158,11 @@ func TestNobodyCanDoWhatNobodyNeeds(t *testing.T) {
 	}
 	for _, words := range [][]any{{"HSET", "muster:{hub}:tokens", "a", "b"}, {"HGETALL", "muster:{hub}:tokens"},
 		{"HSET", "muster:{default}:hosts:1", "a", "b"}, {"HSET", "muster:{hub}:inventory", "a", "b"}} {
-		if err := queuetest.Login(t, s, "node").Do(t.Context(), words...).Err(); err == nil {
+		if err := redistest.Login(t, s, "node").Do(t.Context(), words...).Err(); err == nil {
 			t.Errorf("a node can %v", words)
 		}
 	}
-	if err := queuetest.Login(t, s, "admin").Do(t.Context(), "HSET", "muster:{default}:zone",
+	if err := redistest.Login(t, s, "admin").Do(t.Context(), "HSET", "muster:{default}:zone",
 		"halted", "").Err(); err == nil {
 		t.Error("an admin can write")
 	}

@@ -14,7 +14,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // What a server says that cannot do its work is told in words, nothing is handed
@@ -48,7 +48,7 @@ func TestAServerThatCannotIsUnderstood(t *testing.T) {
 			dir := c.ConfigGet(t.Context(), "dir").Val()["dir"]
 			must(t, os.MkdirAll(dir+"/dump.rdb/x", 0o700))
 			c.BgSave(t.Context())
-			queuetest.Await(t, "the save fails", func(ctx context.Context) bool {
+			redistest.Await(t, "the save fails", func(ctx context.Context) bool {
 				return strings.Contains(c.Info(ctx, "persistence").Val(), "rdb_last_bgsave_status:err")
 			})
 		}, func(t *testing.T, c *redis.Client) {
@@ -58,7 +58,7 @@ func TestAServerThatCannotIsUnderstood(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := queuetest.StartServer(t)
+			s := redistest.StartServer(t)
 			q, admin := open(t, world{cfg: s.Config()}, "1"), raw(t, s.Addr)
 			looker := open(t, world{cfg: s.Config()}, "2")
 			must(t, looker.Writes(t.Context()))
@@ -82,14 +82,14 @@ func TestAServerThatCannotIsUnderstood(t *testing.T) {
 			c.mend(t, admin)
 			must(t, looker.Writes(t.Context()))
 			var next jobs.Reply
-			queuetest.Await(t, "the queue answers", func(ctx context.Context) bool {
+			redistest.Await(t, "the queue answers", func(ctx context.Context) bool {
 				next, err = q.Step(ctx, zone, call)
 				return err == nil
 			})
 			if g := one(t, next); len(next.Late) > 0 {
 				t.Errorf("after it: %+v, late %v", g, next.Late)
 			}
-			queuetest.CheckIn(t, s.Config(), zone)
+			redistest.CheckIn(t, s.Config(), zone)
 		})
 	}
 }
@@ -97,7 +97,7 @@ func TestAServerThatCannotIsUnderstood(t *testing.T) {
 // A server that loads its data answers, but not what it is asked for.
 func TestAServerThatLoadsIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t, "--key-load-delay", "1000")
+	s := redistest.StartServer(t, "--key-load-delay", "1000")
 	q := open(t, world{cfg: s.Config()}, "1")
 	submit(t, q, quick(), 3)
 	_, err := raw(t, s.Addr).Pipelined(t.Context(), func(p redis.Pipeliner) error {
@@ -129,8 +129,8 @@ func TestAServerThatLoadsIsWaitedFor(t *testing.T) {
 // and claims nothing twice.
 func TestAStallIsAskedAgain(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t)
-	p := queuetest.StartProxy(t, s.Addr)
+	s := redistest.StartServer(t)
+	p := redistest.StartProxy(t, s.Addr)
 	cfg := s.Config()
 	cfg.URL, cfg.Timeout = "redis://"+p.Addr+"/0", 300*time.Millisecond
 	q := open(t, world{cfg: cfg}, "1")
@@ -145,7 +145,7 @@ func TestAStallIsAskedAgain(t *testing.T) {
 		}
 	}
 	p.Resume()
-	queuetest.Await(t, "the queue answers", func(ctx context.Context) bool {
+	redistest.Await(t, "the queue answers", func(ctx context.Context) bool {
 		r, err := q.Step(ctx, zone, call)
 		return err == nil && len(r.Jobs) == 1
 	})

@@ -9,7 +9,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // evilStep is the library of step as somebody would have it who wants a token: it does one
@@ -45,7 +45,7 @@ func TestAServerNeverRunsCodeThatANodeLoaded(t *testing.T) {
 	submit(t, server, spec(), 2)
 	one(t, step(t, node, "1", 1))
 	function := libraryOf(t, admin)
-	mallory := queuetest.Login(t, s, "node")
+	mallory := redistest.Login(t, s, "node")
 	if err := mallory.FunctionLoadReplace(t.Context(), evilStep(function)).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestANodeWorksWithoutTheFunction(t *testing.T) {
 	}
 	libraryOf(t, admin)
 	one(t, step(t, open(t, world{cfg: s.As(queue.RoleNode)}, "2"), "2", 1))
-	queuetest.CheckRefusals(t, s)
+	redistest.CheckRefusals(t, s)
 }
 
 // inRedis are the keys of a house with two zones, one of each kind.
@@ -103,8 +103,8 @@ func inRedis(zones ...string) (keys []string) {
 // write the hub, but for what a node needs, nor another zone, nor replace code.
 func TestAStolenUserOfANodeIsHeldToItsZone(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServerWithUsers(t, queuetest.UsersFile(t, "default", "dmz"), nil)
-	thief := queuetest.Login(t, s, "node")
+	s := redistest.StartServerWithUsers(t, redistest.UsersFile(t, "default", "dmz"), nil)
+	thief := redistest.Login(t, s, "node")
 	reads := map[string]bool{"windows": true, "estimates": true, "blobs": true, "blob:id:n": true,
 		"nodes": true, "node:id": true}
 	writes := map[string]bool{"nodes": true, "node:id": true}
@@ -156,7 +156,7 @@ func TestNobodyBothLoadsAndCallsFunctions(t *testing.T) {
 	t.Parallel()
 	s := withUsers(t, nil)
 	for _, role := range []string{"server", "node", "admin"} {
-		c := queuetest.Login(t, s, role)
+		c := redistest.Login(t, s, role)
 		refused := func(words ...any) bool {
 			err := c.Do(t.Context(), words...).Err()
 			return err != nil && strings.HasPrefix(err.Error(), "NOPERM")
@@ -175,7 +175,7 @@ func TestSettingsOfLuaChangeNothing(t *testing.T) {
 	s := withUsers(t, nil)
 	server := open(t, world{cfg: s.As(queue.RoleServer)}, "")
 	node := open(t, world{cfg: s.As(queue.RoleNode)}, "1")
-	err := queuetest.Login(t, s, "node").Eval(t.Context(), `cjson.encode_number_precision(1)
+	err := redistest.Login(t, s, "node").Eval(t.Context(), `cjson.encode_number_precision(1)
 cjson.decode_max_depth(1) cjson.encode_max_depth(1) cjson.decode_invalid_numbers(false)
 cjson.encode_sparse_array(true, 1, 1) math.randomseed(1) return 1`, []string{"muster:{default}:zone"}).Err()
 	if err != nil {
@@ -205,7 +205,7 @@ cjson.encode_sparse_array(true, 1, 1) math.randomseed(1) return 1`, []string{"mu
 	if _, err := server.Cancel(t.Context(), id, "alice"); err != nil {
 		t.Error(err)
 	}
-	queuetest.CheckRefusals(t, s)
+	redistest.CheckRefusals(t, s)
 }
 
 // A master says what its user may do and should not; the shipped one may do nothing of it.
@@ -229,7 +229,7 @@ func TestTheExcessOfAUserIsTold(t *testing.T) {
 // on with a cancel that was left half way only in the zone that says so.
 func TestACancelThatAZoneClaimsEndsThere(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServerWithUsers(t, queuetest.UsersFile(t, "default", "dmz"), nil)
+	s := redistest.StartServerWithUsers(t, redistest.UsersFile(t, "default", "dmz"), nil)
 	server := open(t, world{cfg: s.As(queue.RoleServer)}, "")
 	task, hosts := newTask(spec(), 4)
 	task.At = jobs.MicrosOf(time.Now().Add(time.Hour)) // no sweep meets its jobs
@@ -238,7 +238,7 @@ func TestACancelThatAZoneClaimsEndsThere(t *testing.T) {
 	if err := server.Submit(t.Context(), task, hosts, nil); err != nil {
 		t.Fatal(err)
 	}
-	err := queuetest.Login(t, s, "node").HSet(t.Context(), "muster:{default}:task:"+string(task.ID),
+	err := redistest.Login(t, s, "node").HSet(t.Context(), "muster:{default}:task:"+string(task.ID),
 		"cancel", "mallory").Err()
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // BenchmarkStep is what Redis' main thread pays for a job: a result and a take
@@ -27,7 +27,7 @@ func BenchmarkStep(b *testing.B) {
 }
 
 func benchmarkStep(b *testing.B, slots int) {
-	s := queuetest.StartServer(b)
+	s := redistest.StartServer(b)
 	cfg := s.Config()
 	cfg.Node, cfg.Slot, cfg.Timeout = "n1", "1", time.Minute // slow, where it is counted
 	q, err := queue.Open(b.Context(), cfg)
@@ -79,7 +79,7 @@ func benchmarkStep(b *testing.B, slots int) {
 // BenchmarkCancel is what the main thread pays for one call of a cancel: nothing else
 // is done meanwhile. The best of all tasks counts.
 func BenchmarkCancel(b *testing.B) {
-	s := queuetest.StartServer(b)
+	s := redistest.StartServer(b)
 	q, err := queue.Open(b.Context(), s.Config())
 	if err != nil {
 		b.Fatal(err)

@@ -16,7 +16,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 const blobsMax = 16 << 20
@@ -45,12 +45,12 @@ func mustPut(t *testing.T, q *queue.Queue, size int) ([]byte, jobs.Blob) {
 func eachBare(t *testing.T, test func(t *testing.T, w world, c *redis.Client)) {
 	t.Run("miniredis", func(t *testing.T) {
 		t.Parallel()
-		m, cfg := queuetest.StartMini(t)
+		m, cfg := redistest.StartMini(t)
 		test(t, world{cfg: cfg}, raw(t, m.Addr()))
 	})
 	t.Run("redis-server", func(t *testing.T) {
 		t.Parallel()
-		s := queuetest.StartServer(t)
+		s := redistest.StartServer(t)
 		test(t, world{cfg: s.Config()}, raw(t, s.Addr))
 	})
 }

@@ -14,7 +14,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // shift puts a Redis' clock off, as its clients see it: TIME by itself, and TIME
@@ -106,7 +106,7 @@ func TestAJumpOfTheClockFreezesTheZone(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			server, s := queuetest.StartServer(t), newShift()
+			server, s := redistest.StartServer(t), newShift()
 			q, other := jumper(t, server.Config(), s, time.Minute), jumper(t, server.Config(), s, time.Minute)
 			submit(t, q, bounded(c.timeout), 20)
 			for i, one := range []*queue.Queue{q, other} {
@@ -155,7 +155,7 @@ func TestAJumpOfTheClockFreezesTheZone(t *testing.T) {
 // A clock that was far ahead for a while leaves stamps of the future behind.
 func TestAClockThatWasAheadLocksNoSlotOut(t *testing.T) {
 	t.Parallel()
-	server, s := queuetest.StartServer(t), newShift()
+	server, s := redistest.StartServer(t), newShift()
 	ahead := time.Hour
 	s.by.Store(ahead.Microseconds())
 	q := jumper(t, server.Config(), s, time.Minute)
@@ -172,7 +172,7 @@ func TestAClockThatWasAheadLocksNoSlotOut(t *testing.T) {
 // A jump that is hidden behind a lost connection is seen too.
 func TestAJumpBehindANewConnectionFreezesTheZone(t *testing.T) {
 	t.Parallel()
-	server, s := queuetest.StartServer(t), newShift()
+	server, s := redistest.StartServer(t), newShift()
 	q := jumper(t, server.Config(), s, time.Minute)
 	submit(t, q, bounded(10*time.Minute), 20)
 	step(t, q, "1", 1)
@@ -191,9 +191,9 @@ func TestAJumpBehindANewConnectionFreezesTheZone(t *testing.T) {
 func TestASleepIsNoJump(t *testing.T) {
 	t.Parallel()
 	const minute, sleep = 500 * time.Millisecond, 1500 * time.Millisecond
-	begin := func(t *testing.T) (*queuetest.Server, *queue.Queue, *shift) {
+	begin := func(t *testing.T) (*redistest.Server, *queue.Queue, *shift) {
 		t.Parallel()
-		server, s := queuetest.StartServer(t), newShift()
+		server, s := redistest.StartServer(t), newShift()
 		s.minute = fmt.Sprint(minute.Microseconds())
 		q := jumper(t, server.Config(), s, minute)
 		submit(t, q, bounded(10*time.Second), 20)

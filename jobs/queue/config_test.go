@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"muster/internal/porttest"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/porttest"
+	"muster/testkit/redistest"
 )
 
 func TestConfigReportsEveryMistake(t *testing.T) {
@@ -79,9 +79,9 @@ func TestConfigReportsEveryMistake(t *testing.T) {
 }
 
 // startTLS is a server that speaks TLS only, and how to reach it.
-func startTLS(t *testing.T, certs queuetest.Certs) queue.Config {
+func startTLS(t *testing.T, certs redistest.Certs) queue.Config {
 	t.Helper()
-	s := queuetest.StartServer(t, certs.ServerArgs()...)
+	s := redistest.StartServer(t, certs.ServerArgs()...)
 	// It was started with a plain port, because the test waits for that.
 	secure := porttest.Addr(t)
 	_, port, _ := strings.Cut(secure, ":")
@@ -96,10 +96,10 @@ func startTLS(t *testing.T, certs queuetest.Certs) queue.Config {
 
 func TestTLSIsVerifiedAlways(t *testing.T) {
 	t.Parallel()
-	certs := queuetest.MakeCerts(t, time.Now().Add(time.Hour))
-	other := queuetest.MakeCerts(t, time.Now().Add(time.Hour))
+	certs := redistest.MakeCerts(t, time.Now().Add(time.Hour))
+	other := redistest.MakeCerts(t, time.Now().Add(time.Hour))
 	cfg := startTLS(t, certs)
-	old := startTLS(t, queuetest.MakeCerts(t, time.Now().Add(-time.Hour)))
+	old := startTLS(t, redistest.MakeCerts(t, time.Now().Add(-time.Hour)))
 	for _, c := range []struct {
 		name string
 		set  func(*queue.Config)
@@ -136,7 +136,7 @@ func TestAUnixSocketAndAPasswordFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	socket, file := filepath.Join(dir, "s"), filepath.Join(dir, "password")
-	queuetest.StartServer(t, "--unixsocket", socket, "--requirepass", "first")
+	redistest.StartServer(t, "--unixsocket", socket, "--requirepass", "first")
 	cfg := queue.DefaultConfig()
 	cfg.URL, cfg.Login.PasswordFile = "unix://"+socket, file
 	put := func(text string) {

@@ -7,7 +7,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 func TestCancelStopsAndPauseLaysAside(t *testing.T) {
@@ -174,7 +174,7 @@ func TestHaltAndLift(t *testing.T) {
 // timed is a queue on the embedded Redis, whose time can be made to pass; the scripts
 // are the same.
 func timed(t *testing.T) (q *queue.Queue, now *time.Time, pass func(time.Duration)) {
-	m, cfg := queuetest.StartMini(t)
+	m, cfg := redistest.StartMini(t)
 	at := time.Now()
 	pass = func(d time.Duration) {
 		at = at.Add(d)

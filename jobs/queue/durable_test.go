@@ -11,17 +11,17 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // What fewer replicas have than was asked for is not run, and a submit says so. The
 // replica is stopped, so that it has nothing and its master does not know why.
 func TestNothingRunsThatTooFewReplicasHave(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t)
+	s := redistest.StartServer(t)
 	host, port, _ := net.SplitHostPort(s.Addr)
-	replica := queuetest.StartServer(t, "--replicaof", host+" "+port)
-	queuetest.AwaitReplica(t, replica)
+	replica := redistest.StartServer(t, "--replicaof", host+" "+port)
+	redistest.AwaitReplica(t, replica)
 	cfg := s.Config()
 	cfg.Durable, cfg.Timeout = 1, 8*time.Second // of which the replica has a quarter
 	q := open(t, world{cfg: cfg}, "1")
@@ -55,22 +55,22 @@ func TestNothingRunsThatTooFewReplicasHave(t *testing.T) {
 	}
 
 	replica.Process().Signal(syscall.SIGCONT)
-	queuetest.AwaitReplica(t, replica)
+	redistest.AwaitReplica(t, replica)
 	if err := q.Submit(t.Context(), task, hosts, nil); err != nil {
 		t.Error(err)
 	}
 	one(t, step(t, q, "1", 1))
-	queuetest.CheckIn(t, cfg, zone)
+	redistest.CheckIn(t, cfg, zone)
 }
 
 // A commit that too few replicas have is said: the task runs, but a failover now may
 // forget it, until the same submit is accepted.
 func TestACommitThatTooFewReplicasHave(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t)
+	s := redistest.StartServer(t)
 	host, port, _ := net.SplitHostPort(s.Addr)
-	replica := queuetest.StartServer(t, "--replicaof", host+" "+port)
-	queuetest.AwaitReplica(t, replica)
+	replica := redistest.StartServer(t, "--replicaof", host+" "+port)
+	redistest.AwaitReplica(t, replica)
 	cfg := s.Config()
 	cfg.Durable, cfg.Timeout = 1, 8*time.Second // of which the replica has a quarter
 	q := open(t, world{cfg: cfg}, "1")
@@ -95,7 +95,7 @@ func TestACommitThatTooFewReplicasHave(t *testing.T) {
 		t.Errorf("the same submit, with the replica stopped: %v", err)
 	}
 	replica.Process().Signal(syscall.SIGCONT)
-	queuetest.AwaitReplica(t, replica)
+	redistest.AwaitReplica(t, replica)
 	if err := q.Submit(t.Context(), task, hosts, nil); err != nil {
 		t.Errorf("the same submit, with the replica back: %v", err)
 	}
@@ -103,13 +103,13 @@ func TestACommitThatTooFewReplicasHave(t *testing.T) {
 	if info, err := q.Task(t.Context(), task.ID); err != nil || info.Total != 700 {
 		t.Errorf("the task is %+v, %v", info, err)
 	}
-	queuetest.CheckIn(t, cfg, zone)
+	redistest.CheckIn(t, cfg, zone)
 }
 
 // All scripts go another way with it, and must do the same.
 func TestTheQueueIsTheSameWithReplicas(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartSentinels(t, 1)
+	s := redistest.StartSentinels(t, 1)
 	cfg := s.Config()
 	cfg.Durable = 1
 	q := open(t, world{cfg: cfg}, "1")
@@ -130,5 +130,5 @@ func TestTheQueueIsTheSameWithReplicas(t *testing.T) {
 	raw(t, s.Servers[0].Addr).FunctionFlush(t.Context())
 	submit(t, q, spec(), 1200)
 	one(t, step(t, q, "1", 1))
-	queuetest.CheckIn(t, cfg, zone)
+	redistest.CheckIn(t, cfg, zone)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 	"muster/windows"
 )
 
@@ -40,7 +40,7 @@ func TestExcerptsOfAnOtherVersionAreNotRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		older := queuetest.Raw(t, w.cfg, "hub").HSet(t.Context(), "muster:{hub}:windows", "version", v+1,
+		older := redistest.Raw(t, w.cfg, "hub").HSet(t.Context(), "muster:{hub}:windows", "version", v+1,
 			"table", text)
 		if err := older.Err(); err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // accident is a Redis that forgets the last writes.
@@ -37,33 +37,33 @@ func TestWhatWasForgottenIsNotRunTwice(t *testing.T) {
 }
 
 func sentinelFailover(t *testing.T) accident {
-	s := queuetest.StartSentinels(t, 1)
+	s := redistest.StartSentinels(t, 1)
 	return accident{cfg: s.Config(), zone: zone, why: "started anew or replaced",
-		sever: func() { queuetest.Sever(t, s.Servers[1]) },
+		sever: func() { redistest.Sever(t, s.Servers[1]) },
 		crash: func() {
 			s.Servers[0].Kill()
-			queuetest.AwaitMaster(t, s.Servers[1])
+			redistest.AwaitMaster(t, s.Servers[1])
 		}}
 }
 
 func clusterFailover(t *testing.T) accident {
-	c := queuetest.StartCluster(t, true)
+	c := redistest.StartCluster(t, true)
 	node := 0
-	if queuetest.Raw(t, c.Config(), "hub").Options().Addr == c.Nodes[0].Addr {
+	if redistest.Raw(t, c.Config(), "hub").Options().Addr == c.Nodes[0].Addr {
 		node = 1
 	}
 	return accident{cfg: c.Config(), zone: c.ZoneOn(t, node), spare: c.ZoneOn(t, node+1),
 		why:   "started anew or replaced",
-		sever: func() { queuetest.Sever(t, c.Replicas[node]) },
+		sever: func() { redistest.Sever(t, c.Replicas[node]) },
 		crash: func() {
 			c.Nodes[node].Kill()
-			queuetest.AwaitMaster(t, c.Replicas[node])
+			redistest.AwaitMaster(t, c.Replicas[node])
 		}}
 }
 
 // cutTail loses the end of the append-only file.
 func cutTail(t *testing.T) accident {
-	s := queuetest.StartServer(t, "--appendfsync", "always", "--aof-load-truncated", "yes")
+	s := redistest.StartServer(t, "--appendfsync", "always", "--aof-load-truncated", "yes")
 	file, size := "", int64(0)
 	return accident{cfg: s.Config(), zone: zone, why: "started anew or replaced",
 		sever: func() {
@@ -101,7 +101,7 @@ func (c caller) take(t *testing.T, want int, results ...jobs.Result) jobs.Reply 
 	var r jobs.Reply
 	s := jobs.Step{Node: "n1", Slot: c.slot, Request: fmt.Sprint("r", request.Add(1)), Results: results,
 		Want: want}
-	queuetest.Await(t, "the queue answers", func(ctx context.Context) bool {
+	redistest.Await(t, "the queue answers", func(ctx context.Context) bool {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
 		var err error
@@ -142,8 +142,8 @@ func judgeAccident(t *testing.T, a accident) {
 	a.crash()
 
 	key := "muster:{" + a.zone + "}:task:" + string(task.ID)
-	queuetest.Await(t, "the server is back with what it kept", func(ctx context.Context) bool {
-		rdb := queuetest.Raw(t, a.cfg, a.zone)
+	redistest.Await(t, "the server is back with what it kept", func(ctx context.Context) bool {
+		rdb := redistest.Raw(t, a.cfg, a.zone)
 		there, err := rdb.HExists(ctx, key, ":"+forgotten.Job.Host()).Result()
 		if err == nil && there {
 			t.Fatal("the take before the accident is there, and so the test shows nothing")
@@ -151,7 +151,7 @@ func judgeAccident(t *testing.T, a accident) {
 		return err == nil && rdb.HExists(ctx, key, ":"+kept.Job.Host()).Val()
 	})
 	judgeFreeze(t, a, [2]caller{master, child}, [2]jobs.Grant{kept, forgotten})
-	queuetest.CheckIn(t, a.cfg, a.zone)
+	redistest.CheckIn(t, a.cfg, a.zone)
 }
 
 // judgeFreeze looks at what comes after an accident.
@@ -172,7 +172,7 @@ func judgeFreeze(t *testing.T, a accident, who [2]caller, what [2]jobs.Grant) {
 			t.Errorf("a zone on another node is %s", r.Status)
 		}
 	}
-	queuetest.Await(t, "the child is heard", func(ctx context.Context) bool { return child.Ping(ctx) == nil })
+	redistest.Await(t, "the child is heard", func(ctx context.Context) bool { return child.Ping(ctx) == nil })
 	began := time.Now()
 	for r.Status == jobs.StatusFrozen {
 		if time.Since(began) > 25*time.Second {

@@ -13,7 +13,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // raw is a plain client, to do to Redis what muster never does.
@@ -48,7 +48,7 @@ func thawed(t *testing.T, q *queue.Queue, slot string) jobs.Reply {
 
 func TestAfterARestartNothingStartsBeforeTheChildrenSpoke(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t, "--appendfsync", "always")
+	s := redistest.StartServer(t, "--appendfsync", "always")
 	w := world{cfg: s.Config()}
 	master, child := open(t, w, ""), open(t, w, "1")
 	submit(t, master, quick(), 2)
@@ -70,12 +70,12 @@ func TestAfterARestartNothingStartsBeforeTheChildrenSpoke(t *testing.T) {
 	}
 	one(t, thawed(t, child, "1"))
 	wantState(t, master, g.Job, jobs.Ended, jobs.Succeeded)
-	queuetest.Check(t, s.Config().URL, zone)
+	redistest.Check(t, s.Config().URL, zone)
 }
 
 func TestAChildThatDiedInTheRestartIsNotWaitedForOnceItIsLost(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t, "--appendfsync", "always")
+	s := redistest.StartServer(t, "--appendfsync", "always")
 	w := world{cfg: s.Config()}
 	master, child := open(t, w, ""), open(t, w, "1")
 	submit(t, master, quick(), 2)
@@ -98,7 +98,7 @@ func TestAChildThatDiedInTheRestartIsNotWaitedForOnceItIsLost(t *testing.T) {
 
 func TestRedisThatForgotIsToldWhatRuns(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t)
+	s := redistest.StartServer(t)
 	w := world{cfg: s.Config()}
 	master, child := open(t, w, ""), open(t, w, "1")
 	id := submit(t, master, spec(), 1)
@@ -124,7 +124,7 @@ func TestRedisThatForgotIsToldWhatRuns(t *testing.T) {
 	if r := step(t, child, "1", 1, ended(g, jobs.Succeeded)); len(r.Late) != 0 {
 		t.Error("the result of the running job did not count")
 	}
-	queuetest.Check(t, s.Config().URL, zone)
+	redistest.Check(t, s.Config().URL, zone)
 }
 
 func TestFlushAllStopsEverybodyWhoKnewTheZone(t *testing.T) {
@@ -214,8 +214,8 @@ func TestAMissingZoneIsFrozen(t *testing.T) {
 
 func TestALostAnswerClaimsNoSecondJob(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t)
-	p := queuetest.StartProxy(t, s.Addr)
+	s := redistest.StartServer(t)
+	p := redistest.StartProxy(t, s.Addr)
 	cfg := s.Config()
 	cfg.URL = "redis://" + p.Addr + "/0"
 	q := open(t, world{cfg: cfg}, "1")
@@ -245,7 +245,7 @@ func TestALostAnswerClaimsNoSecondJob(t *testing.T) {
 
 func TestAtMaxmemoryResultsLandAndSubmitsAreRefused(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t)
+	s := redistest.StartServer(t)
 	q := open(t, world{cfg: s.Config()}, "1")
 	id := submit(t, q, spec(), 3)
 	g := one(t, step(t, q, "1", 1))
@@ -297,8 +297,8 @@ func TestToAskWhetherRedisWritesChangesNothing(t *testing.T) {
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	locked := queuetest.StartServer(t, "--requirepass", "s3cret")
-	forgetful := queuetest.StartServer(t, "--appendonly", "no", "--maxmemory-policy", "allkeys-lru")
+	locked := redistest.StartServer(t, "--requirepass", "s3cret")
+	forgetful := redistest.StartServer(t, "--appendonly", "no", "--maxmemory-policy", "allkeys-lru")
 	for _, c := range []struct {
 		name, url string
 		unsafe    bool
@@ -352,7 +352,7 @@ func TestAServerThatDoesNotAnswerIsSaid(t *testing.T) {
 
 func TestRefusedIsRefused(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t, "--appendonly", "no")
+	s := redistest.StartServer(t, "--appendonly", "no")
 	if _, err := queue.Open(t.Context(), s.Config()); !errors.Is(err, queue.ErrRefused) {
 		t.Errorf("error is %v", err)
 	}
@@ -360,7 +360,7 @@ func TestRefusedIsRefused(t *testing.T) {
 
 func TestStepRefusesNonsense(t *testing.T) {
 	t.Parallel()
-	_, cfg := queuetest.StartMini(t)
+	_, cfg := redistest.StartMini(t)
 	q := open(t, world{cfg: cfg}, "")
 	for i, s := range []jobs.Step{
 		{Node: "n 1", Slot: "1", Request: "r"},
@@ -384,13 +384,13 @@ func TestTheShippedRedisConfIsAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := queuetest.StartServerWith(t, path)
+	s := redistest.StartServerWith(t, path)
 	open(t, world{cfg: s.Config()}, "")
 }
 
 func TestNodesAreListedAgainOnceRedisForgotThem(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t)
+	s := redistest.StartServer(t)
 	q := open(t, world{cfg: s.Config()}, "1")
 	n := jobs.Node{ID: "n1", PID: 7, State: "running", Seen: jobs.Time{Time: time.Now()}}
 	for range 2 {
@@ -408,7 +408,7 @@ func TestNodesAreListedAgainOnceRedisForgotThem(t *testing.T) {
 
 func TestANodeIsNotGoneBecauseRedisIsFull(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t)
+	s := redistest.StartServer(t)
 	q, c := open(t, world{cfg: s.Config()}, "1"), raw(t, s.Addr)
 	n := jobs.Node{ID: "n1", PID: 7, State: "running", Seen: jobs.Time{Time: time.Now()}}
 	if err := q.Beat(t.Context(), n); err != nil {
@@ -429,8 +429,8 @@ func TestANodeIsNotGoneBecauseRedisIsFull(t *testing.T) {
 
 func TestNodesAreListedAlsoAfterAFailedFirstBeat(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t)
-	p := queuetest.StartProxy(t, s.Addr)
+	s := redistest.StartServer(t)
+	p := redistest.StartProxy(t, s.Addr)
 	cfg := s.Config()
 	cfg.URL = "redis://" + p.Addr + "/0"
 	q := open(t, world{cfg: cfg}, "")
@@ -460,8 +460,8 @@ func TestNodesAreListedAlsoAfterAFailedFirstBeat(t *testing.T) {
 // the job must not come back to life.
 func TestAJobThatWasGivenBackIsNotSaidToBeInHand(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t)
-	p := queuetest.StartProxy(t, s.Addr)
+	s := redistest.StartServer(t)
+	p := redistest.StartProxy(t, s.Addr)
 	cfg := s.Config()
 	cfg.URL = "redis://" + p.Addr + "/0"
 	q := open(t, world{cfg: cfg}, "1")

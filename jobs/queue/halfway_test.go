@@ -8,7 +8,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // A server that dies in the middle of a resume or a cancel has left jobs of the task aside,
@@ -126,7 +126,7 @@ func TestACancelReachesTheZonesThatAnswer(t *testing.T) {
 		if err := q.Submit(ctx, task, hosts, nil); err != nil {
 			t.Fatal(err)
 		}
-		rdb, key := queuetest.Raw(t, w.cfg, "aa"), "muster:{aa}:zone"
+		rdb, key := redistest.Raw(t, w.cfg, "aa"), "muster:{aa}:zone"
 		if err := rdb.Rename(ctx, key, key+"-away").Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"muster/jobs"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // A lift that comes to a zone late, after another operator has lifted the halt and ordered
@@ -51,7 +51,7 @@ func TestALateLiftDoesNotEndALaterHalt(t *testing.T) {
 // as long as that halt lasts, when it ends.
 func TestALateLiftLeavesTheExpiryToTheLastOne(t *testing.T) {
 	t.Parallel()
-	m, cfg := queuetest.StartMini(t)
+	m, cfg := redistest.StartMini(t)
 	at := time.Now()
 	pass := func(d time.Duration) {
 		at = at.Add(d)

@@ -6,14 +6,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // A function of Redis keeps its variables. What a call found out must not be held for
 // true by the next one, of this zone or another.
 func TestACallKnowsNothingOfTheOneBefore(t *testing.T) {
 	t.Parallel()
-	q := open(t, world{cfg: queuetest.StartServer(t).Config()}, "1")
+	q := open(t, world{cfg: redistest.StartServer(t).Config()}, "1")
 	publish(t, q, 8, -1)
 	s := spec()
 	s.Inventory = "v-1"
@@ -46,7 +46,7 @@ func TestACallKnowsNothingOfTheOneBefore(t *testing.T) {
 // Libraries of older versions do not pile up, and who still needs one loads it again.
 func TestOldLibrariesAreRemoved(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t)
+	s := redistest.StartServer(t)
 	q, admin := open(t, world{cfg: s.Config()}, "1"), raw(t, s.Addr)
 	submit(t, q, spec(), 2)
 	for _, name := range []string{"a", "b", "c", "d"} {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 func TestMain(m *testing.M) {
@@ -27,14 +27,14 @@ func TestMain(m *testing.M) {
 
 // lasting keeps the servers of which there is one for all tests, because they take
 // seconds to start.
-var lasting = &queuetest.Lasting{}
+var lasting = &redistest.Lasting{}
 
 var (
-	sharedSentinels = sync.OnceValue(func() *queuetest.Sentinels {
-		return queuetest.StartSentinels(lasting, 1).Steady(lasting)
+	sharedSentinels = sync.OnceValue(func() *redistest.Sentinels {
+		return redistest.StartSentinels(lasting, 1).Steady(lasting)
 	})
-	sharedCluster = sync.OnceValue(func() *queuetest.Cluster {
-		return queuetest.StartCluster(lasting, false).Steady(lasting)
+	sharedCluster = sync.OnceValue(func() *redistest.Cluster {
+		return redistest.StartCluster(lasting, false).Steady(lasting)
 	})
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/model"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 func (m *walker) actions() map[string]func(*rapid.T) {
@@ -31,12 +31,12 @@ func (m *walker) actions() map[string]func(*rapid.T) {
 func twins(t *testing.T, test func(t *testing.T, w *twin)) {
 	t.Run("miniredis", func(t *testing.T) {
 		t.Parallel()
-		m, _ := queuetest.StartMini(t)
+		m, _ := redistest.StartMini(t)
 		test(t, newTwin(t, m.Addr()))
 	})
 	t.Run("redis-server", func(t *testing.T) {
 		t.Parallel()
-		test(t, newTwin(t, queuetest.StartServer(t, "--appendonly", "no").Addr))
+		test(t, newTwin(t, redistest.StartServer(t, "--appendonly", "no").Addr))
 	})
 }
 
@@ -64,7 +64,7 @@ func TestTheScriptsAreTheModel(t *testing.T) {
 func TestProvenGroupsAreThoseOfTheModel(t *testing.T) {
 	t.Parallel()
 	skipped := 0
-	w := newTwin(t, queuetest.StartServer(t, "--appendonly", "no").Addr)
+	w := newTwin(t, redistest.StartServer(t, "--appendonly", "no").Addr)
 	walks := func(t *rapid.T) {
 		m := newWalker(t, w)
 		m.proves = true
@@ -106,7 +106,7 @@ func (m *walker) endAll(t *rapid.T) {
 // twice at once. Only what ended may hold a semaphore: fsck mends it.
 func TestAScriptThatBreaksOffIsMended(t *testing.T) {
 	t.Parallel()
-	w := newTwin(t, queuetest.StartServer(t, "--appendonly", "no").Addr)
+	w := newTwin(t, redistest.StartServer(t, "--appendonly", "no").Addr)
 	rapid.Check(t, func(t *rapid.T) {
 		m := newWalker(t, w)
 		m.begin(t)

@@ -14,7 +14,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // asked is a spec of an operator with a priority.
@@ -297,7 +297,7 @@ func queued(t *rapid.T, rdb *redis.Client, zone string) map[string]float64 {
 // now or onto another, and what was moved in front.
 func TestACrashAfterAnyChunkLeavesAValidQueue(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t, "--appendonly", "no")
+	s := redistest.StartServer(t, "--appendonly", "no")
 	w := world{cfg: s.Config()}
 	w.cfg.Unsafe = true
 	q, rdb := open(t, w, ""), raw(t, s.Addr)
@@ -328,7 +328,7 @@ func TestACrashAfterAnyChunkLeavesAValidQueue(t *testing.T) {
 			t.Fatalf("crashed %t: %+v, %v", crashed, r, err)
 		}
 		checkMoved(t, before, queued(t, rdb, zone), r.Moved)
-		if wrong := queuetest.Mistakes(tctx(t), w.cfg.URL, zone); len(wrong) > 0 {
+		if wrong := redistest.Mistakes(tctx(t), w.cfg.URL, zone); len(wrong) > 0 {
 			t.Fatalf("fsck: %v", wrong)
 		}
 		if !crashed && r.Moved != len(before) {
@@ -368,7 +368,7 @@ func checkMoved(t *rapid.T, before, after map[string]float64, moved int) {
 // Takers work while others reorder again and again: every job runs once.
 func TestTakingWhileReorderingNeverTakesAJobTwice(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t, "--appendonly", "no")
+	s := redistest.StartServer(t, "--appendonly", "no")
 	cfg := s.Config()
 	cfg.Unsafe = true
 	q := open(t, world{cfg: cfg}, "")
@@ -423,7 +423,7 @@ func TestTakingWhileReorderingNeverTakesAJobTwice(t *testing.T) {
 	if len(seen) != total || moved < total/4 {
 		t.Errorf("%d of %d jobs were taken, %d moved", len(seen), total, moved)
 	}
-	queuetest.Check(t, cfg.URL, zone)
+	redistest.Check(t, cfg.URL, zone)
 }
 
 // takeAll is one worker; took tells whether that was the last job of all.

@@ -7,7 +7,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 	"muster/windows"
 )
 
@@ -124,7 +124,7 @@ func TestAnAlertIsAnEvent(t *testing.T) {
 // A node says how far its clock is from that of Redis.
 func TestANodeKnowsHowWrongItsClockIs(t *testing.T) {
 	t.Parallel()
-	m, cfg := queuetest.StartMini(t)
+	m, cfg := redistest.StartMini(t)
 	for _, off := range []time.Duration{0, time.Hour, -3 * time.Second} {
 		m.SetTime(time.Now().Add(-off))
 		q := open(t, world{cfg: cfg}, "")

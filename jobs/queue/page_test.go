@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // inTwoZones submits a task on 700 hosts of zone a and 600 of zone b, and returns
@@ -72,7 +72,7 @@ func TestTheWalkOverATaskStartsAnywhere(t *testing.T) {
 // else paging through it is quadratic.
 func TestAPageCostsWhatIsOnIt(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t)
+	s := redistest.StartServer(t)
 	w := world{cfg: s.Config()}
 	id, _ := inTwoZones(t, w)
 	q := open(t, w, "")

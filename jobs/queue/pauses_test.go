@@ -14,7 +14,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/model"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // paused tells what stands still in Redis: of the zone, the customer acme, a task.
@@ -112,7 +112,7 @@ func TestAZoneThatCannotBeAskedIsPausedLater(t *testing.T) {
 		if err := q.Publish(t.Context(), "v-2", []fleet.Host{{Name: "eu1", Zone: "eu"}}, nil); err != nil {
 			t.Fatal(err)
 		}
-		rdb := queuetest.Raw(t, w.cfg, "eu")
+		rdb := redistest.Raw(t, w.cfg, "eu")
 		key := "muster:{eu}:zone"
 		if err := rdb.Rename(t.Context(), key, key+"-away").Err(); err != nil {
 			t.Fatal(err)
@@ -276,7 +276,7 @@ func TestThePauseOfATaskThatEndedIsNotLost(t *testing.T) {
 // An order that was read, and waits on its way to Redis, replaces none that was given meanwhile.
 func TestAnOrderThatComesLateReplacesNoNewerOne(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t)
+	s := redistest.StartServer(t)
 	w := world{cfg: s.Config()}
 	other, q := open(t, w, "1"), open(t, w, "1")
 	id := submit(t, q, spec(), 2)

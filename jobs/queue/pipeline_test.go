@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // What cannot be read is an error, also behind something that is merely not there: windows that
 // nobody has made, and then pauses that Redis refuses to read.
 func TestAFailureInAPipelineIsNotTakenForEmpty(t *testing.T) {
 	t.Parallel()
-	w := world{cfg: queuetest.StartServer(t).Config()}
+	w := world{cfg: redistest.StartServer(t).Config()}
 	q := open(t, w, "")
 	if _, err := q.AgreedState(t.Context()); err != nil {
 		t.Fatal(err)

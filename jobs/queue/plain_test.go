@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"muster/internal/porttest"
 	"muster/jobs/queue"
+	"muster/testkit/porttest"
 )
 
 // A password goes over the network only encrypted, unless somebody says that the way is safe.

@@ -10,13 +10,13 @@ import (
 
 	"muster/fleet"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // BenchmarkPublish measures what a version of an inventory of 20,000 hosts costs: time
 // to publish it, and bytes of Redis' memory. docs/OPERATING.md has the figure.
 func BenchmarkPublish(b *testing.B) {
-	s := queuetest.StartServer(b)
+	s := redistest.StartServer(b)
 	q, err := queue.Open(b.Context(), s.Config())
 	if err != nil {
 		b.Fatal(err)

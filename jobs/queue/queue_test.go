@@ -14,7 +14,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 const zone = "default"
@@ -28,14 +28,14 @@ type world struct {
 
 // raw is a plain client of the server that has the zone, to do to it what muster
 // never does.
-func (w world) raw(t *testing.T) *redis.Client { return queuetest.Raw(t, w.cfg, zone) }
+func (w world) raw(t *testing.T) *redis.Client { return redistest.Raw(t, w.cfg, zone) }
 
 // eachRedis runs a test on the embedded Redis, on a real server, on one that
 // Sentinels watch over and on a cluster: the queue must do the same on all.
 func eachRedis(t *testing.T, test func(t *testing.T, w world)) {
 	t.Run("miniredis", func(t *testing.T) {
 		t.Parallel()
-		m, cfg := queuetest.StartMini(t)
+		m, cfg := redistest.StartMini(t)
 		now := time.Now()
 		m.SetTime(now)
 		test(t, world{cfg, func(d time.Duration) {
@@ -43,32 +43,32 @@ func eachRedis(t *testing.T, test func(t *testing.T, w world)) {
 			m.SetTime(now)
 			m.FastForward(d)
 		}})
-		queuetest.CheckIn(t, cfg, zone)
+		redistest.CheckIn(t, cfg, zone)
 	})
 	t.Run("redis-server", func(t *testing.T) {
 		t.Parallel()
 		// As the user that etc/users.acl has for servers.
 		s := withUsers(t, nil)
 		test(t, world{s.As(queue.RoleServer), nil})
-		queuetest.CheckIn(t, s.Config(), zone)
-		queuetest.CheckRefusals(t, s)
+		redistest.CheckIn(t, s.Config(), zone)
+		redistest.CheckRefusals(t, s)
 	})
 	// These are shared, so they are for one test at a time, also of tests that run beside others.
 	t.Run("sentinel", func(t *testing.T) {
 		sharing.Lock()
 		t.Cleanup(sharing.Unlock)
 		s := sharedSentinels()
-		queuetest.Empty(t, s.Servers[:1])
+		redistest.Empty(t, s.Servers[:1])
 		test(t, world{s.Config(), nil})
-		queuetest.CheckIn(t, s.Config(), zone)
+		redistest.CheckIn(t, s.Config(), zone)
 	})
 	t.Run("cluster", func(t *testing.T) {
 		sharing.Lock()
 		t.Cleanup(sharing.Unlock)
 		c := sharedCluster()
-		queuetest.Empty(t, c.Nodes)
+		redistest.Empty(t, c.Nodes)
 		test(t, world{c.Config(), nil})
-		queuetest.CheckIn(t, c.Config(), zone)
+		redistest.CheckIn(t, c.Config(), zone)
 	})
 }
 

@@ -8,7 +8,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/model"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // debt is what the zone owes to history.
@@ -25,7 +25,7 @@ func debt(t *testing.T, q *queue.Queue) queue.Debt {
 // nobody has to be waited for; and takes over what only history knows.
 func TestNothingStartsBeforeHistoryWasAsked(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t, "--appendfsync", "always")
+	s := redistest.StartServer(t, "--appendfsync", "always")
 	w := world{cfg: s.Config()}
 	q := open(t, w, "")
 	if err := q.KeepHistory(t.Context(), zone, ""); err != nil {
@@ -89,7 +89,7 @@ func TestNothingStartsBeforeHistoryWasAsked(t *testing.T) {
 		modes[jobs.NewID(id, "fw0002")] != jobs.ModeFresh {
 		t.Errorf("handed out %v", modes)
 	}
-	queuetest.Check(t, s.Config().URL, zone)
+	redistest.Check(t, s.Config().URL, zone)
 }
 
 // A person may start a zone without history.

@@ -8,7 +8,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // A host that stays locked behind a job which ended unknown is given back by the word of a
@@ -56,7 +56,7 @@ func TestAHostIsReleasedOnlyBehindItsJob(t *testing.T) {
 // lock ends by the word of a person, and whoever waits for the host is told so.
 func TestAHostIsReleasedBehindAJobThatIsForgotten(t *testing.T) {
 	t.Parallel()
-	w := world{cfg: queuetest.StartServer(t).Config()}
+	w := world{cfg: redistest.StartServer(t).Config()}
 	q := open(t, w, "1")
 	submit(t, q, spec(), 1)
 	g := one(t, step(t, q, "1", 1))

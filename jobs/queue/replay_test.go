@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // Redis reads its append-only file with the rights of the user default. With the users that
@@ -15,8 +15,8 @@ import (
 // and may do nothing it would have lost what scripts wrote, and a server refuses to start.
 func TestARestartForgetsNothingUnderThePrintedUsers(t *testing.T) {
 	t.Parallel()
-	file := queuetest.UsersFile(t, zone)
-	s := queuetest.StartServer(t, "--aclfile", file, "--appendfsync", "always")
+	file := redistest.UsersFile(t, zone)
+	s := redistest.StartServer(t, "--aclfile", file, "--appendfsync", "always")
 	enable := func(name string) queue.Config {
 		cfg := s.Config()
 		cfg.Role, cfg.Login = queue.RoleServer, queue.Login{Username: name, Password: "secret"}

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // A retry that was cancelled while it was submitted does nothing again, also in a zone
@@ -72,7 +72,7 @@ func (w *widest) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 // back, and no call of it is about more than some of them.
 func TestARetryOfManyHostsGivesThemBackInFewWords(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t)
+	s := redistest.StartServer(t)
 	w := world{cfg: s.Config()}
 	q, ctx, seen := open(t, w, "1"), t.Context(), new(widest)
 	of := failing(t, q, 1)

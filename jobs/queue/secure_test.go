@@ -8,7 +8,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // Servers behind Sentinels and in a cluster that speak nothing but TLS, each role as
@@ -16,16 +16,16 @@ import (
 // certificate is another's is not believed.
 func TestUsersAndTLSOfManyServers(t *testing.T) {
 	t.Parallel()
-	certs := queuetest.MakeCerts(t, time.Now().Add(time.Hour))
-	other := queuetest.MakeCerts(t, time.Now().Add(time.Hour))
-	args := slices.Concat(queuetest.UserArgs(t, usersFile, nil), certs.OnlyArgs())
-	for name, start := range map[string]func(t *testing.T) (queue.Config, []*queuetest.Server){
-		"sentinel": func(t *testing.T) (queue.Config, []*queuetest.Server) {
-			s := queuetest.StartSentinels(t, 1, args...)
+	certs := redistest.MakeCerts(t, time.Now().Add(time.Hour))
+	other := redistest.MakeCerts(t, time.Now().Add(time.Hour))
+	args := slices.Concat(redistest.UserArgs(t, usersFile, nil), certs.OnlyArgs())
+	for name, start := range map[string]func(t *testing.T) (queue.Config, []*redistest.Server){
+		"sentinel": func(t *testing.T) (queue.Config, []*redistest.Server) {
+			s := redistest.StartSentinels(t, 1, args...)
 			return s.Config(), s.Servers
 		},
-		"cluster": func(t *testing.T) (queue.Config, []*queuetest.Server) {
-			c := queuetest.StartCluster(t, false, args...)
+		"cluster": func(t *testing.T) (queue.Config, []*redistest.Server) {
+			c := redistest.StartCluster(t, false, args...)
 			return c.Config(), c.Nodes
 		},
 	} {
@@ -38,9 +38,9 @@ func TestUsersAndTLSOfManyServers(t *testing.T) {
 				"no certificate":    func(c *queue.Config) { c.TLS.Cert, c.TLS.Key = "", "" },
 				"plain text":        func(c *queue.Config) { c.TLS = queue.TLS{} },
 				"a wrong password":  func(c *queue.Config) { c.Login.Password = "x" },
-				"a node's user":     func(c *queue.Config) { c.Login = queuetest.As(cfg, queue.RoleNode).Login },
+				"a node's user":     func(c *queue.Config) { c.Login = redistest.As(cfg, queue.RoleNode).Login },
 			} {
-				wrong := queuetest.As(cfg, queue.RoleServer)
+				wrong := redistest.As(cfg, queue.RoleServer)
 				wrong.Timeout = 2 * time.Second
 				change(&wrong)
 				if q, err := queue.Open(t.Context(), wrong); err == nil {
@@ -53,8 +53,8 @@ func TestUsersAndTLSOfManyServers(t *testing.T) {
 			for _, s := range servers {
 				s.Do(t, "ACL", "LOG", "RESET") // these were meant
 			}
-			server := open(t, world{cfg: queuetest.As(cfg, queue.RoleServer)}, "")
-			node := open(t, world{cfg: queuetest.As(cfg, queue.RoleNode)}, "1")
+			server := open(t, world{cfg: redistest.As(cfg, queue.RoleServer)}, "")
+			node := open(t, world{cfg: redistest.As(cfg, queue.RoleNode)}, "1")
 			_, stop, err := node.Wake(t.Context(), []string{zone})
 			if err != nil {
 				t.Fatal(err)
@@ -87,9 +87,9 @@ func TestUsersAndTLSOfManyServers(t *testing.T) {
 				}
 			}
 			for _, s := range servers {
-				queuetest.CheckRefusals(t, s)
+				redistest.CheckRefusals(t, s)
 			}
-			queuetest.CheckIn(t, cfg, zone)
+			redistest.CheckIn(t, cfg, zone)
 		})
 	}
 }

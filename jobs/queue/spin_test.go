@@ -8,11 +8,11 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // scriptCalls is how many calls of scripts a server has answered.
-func scriptCalls(t *testing.T, s *queuetest.Server) int {
+func scriptCalls(t *testing.T, s *redistest.Server) int {
 	t.Helper()
 	info, err := raw(t, s.Addr).Info(t.Context(), "commandstats").Result()
 	if err != nil {
@@ -67,7 +67,7 @@ func TestNobodySpinsWhereEverythingIsBlocked(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			server := queuetest.StartServer(t)
+			server := redistest.StartServer(t)
 			q := open(t, world{cfg: server.Config()}, "1")
 			publish(t, q, hosts, c.limit)
 			s := spec()

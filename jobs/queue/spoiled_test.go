@@ -7,13 +7,13 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // Whoever has the user of a node can write anything into its zone; the others do not suffer.
 func TestAZoneThatCannotBeReadIsNamedAndTheOthersAreServed(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t)
+	s := redistest.StartServer(t)
 	q := open(t, world{cfg: s.Config()}, "")
 	id := rolling(t, q, mayFail(1), 2)
 	s.Do(t, "SADD", "muster:{hub}:zones", "dmz")

@@ -10,7 +10,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // machine does random things to a small queue and holds every change of a job
@@ -116,7 +116,7 @@ func reachable(a, b jobs.State) bool {
 
 func TestEveryChangeIsInTheTable(t *testing.T) {
 	t.Parallel()
-	mini, cfg := queuetest.StartMini(t)
+	mini, cfg := redistest.StartMini(t)
 	rapid.Check(t, func(t *rapid.T) {
 		mini.FlushAll()
 		now := time.Now()
@@ -200,7 +200,7 @@ func TestEveryChangeIsInTheTable(t *testing.T) {
 			},
 			"": m.check,
 		})
-		for _, mistake := range queuetest.Mistakes(tctx(t), cfg.URL, zone) {
+		for _, mistake := range redistest.Mistakes(tctx(t), cfg.URL, zone) {
 			t.Error("fsck: " + mistake)
 		}
 	})

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"muster/jobs/queue"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // A record of a token that cannot be read proves nobody, hides no other one, has a name by
@@ -19,7 +19,7 @@ func TestABadRecordOfATokenHidesNoOther(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		key, raw := "muster:{hub}:tokens", queuetest.Raw(t, w.cfg, "hub")
+		key, raw := "muster:{hub}:tokens", redistest.Raw(t, w.cfg, "hub")
 		for hash, text := range raw.HGetAll(ctx, key).Val() {
 			if strings.Contains(text, "bob") {
 				raw.HSet(ctx, key, hash, text[:5])

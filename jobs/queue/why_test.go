@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"muster/jobs"
-	"muster/jobs/queue/queuetest"
+	"muster/testkit/redistest"
 )
 
 // A job that was cancelled while it ran says so until it has been stopped.
@@ -155,7 +155,7 @@ func TestAJobSaysWhyItsHostWillBeAsked(t *testing.T) {
 // after it; and says so if history is away.
 func TestAFreezeThatWaitsForHistoryNamesNoEnd(t *testing.T) {
 	t.Parallel()
-	s := queuetest.StartServer(t)
+	s := redistest.StartServer(t)
 	q := open(t, world{cfg: s.Config()}, "")
 	id := jobs.NewID(submit(t, q, spec(), 1), "fw0000")
 	says := func(want string) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/internal/porttest"
+	"muster/testkit/porttest"
 )
 
 // Server is a name server on a loopback address.

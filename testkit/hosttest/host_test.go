@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/internal/hosttest"
+	"muster/testkit/hosttest"
 )
 
 func TestAHostIsOneOfItsOwn(t *testing.T) {

@@ -9,7 +9,5 @@
 // boot has another boot id, and knows nothing of the /run, the processes and the
 // firewall rules of the one before.
 //
-// It needs root and Linux. It is for tests only.
-//
-// Floor 3: may import fleet/remote/remotetest, and be imported by tests only.
+// It needs root and Linux.
 package hosttest

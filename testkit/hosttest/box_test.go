@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/internal/hosttest"
+	"muster/testkit/hosttest"
 )
 
 func TestABoxBootsWhatRaucInstalled(t *testing.T) {

@@ -1,8 +1,6 @@
-// Package queuetest starts the Redis servers that tests of the queue need, and
-// tells whether what is in them is consistent.
-//
-// For tests only.
-package queuetest
+// Package redistest starts the Redis servers that tests of the queue need, and
+// checks whether what is in them is consistent.
+package redistest
 
 import (
 	"bufio"
@@ -20,8 +18,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"muster/internal/porttest"
 	"muster/jobs/queue"
+	"muster/testkit/porttest"
 )
 
 // Server is a redis-server of a test.

@@ -1,4 +1,4 @@
-package remotetest
+package sshtest
 
 import (
 	"fmt"

@@ -5,8 +5,4 @@
 // A test that wants one is asked for: `make vm` installs qemu and mmdebstrap and passes
 // -vm. The disk is made once by image.sh, as root, and kept in .vm/ of the tree, in a
 // folder named after that script. What a machine writes to it is gone with the machine.
-//
-// It is for tests only.
-//
-// Floor 3: may import fleet, and be imported by tests only.
 package vmtest

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"muster/internal/porttest"
+	"muster/testkit/porttest"
 )
 
 // patience is how long the machine may take for anything: it is slow, and slower beside

@@ -1,4 +1,4 @@
-package queuetest
+package redistest
 
 import (
 	"crypto/ecdsa"

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"muster/fleet/remote/remotetest"
+	"muster/testkit/sshtest"
 )
 
 // patience is how long a host may take for anything on a loaded machine.
@@ -97,8 +97,8 @@ func (h *Host) furnish() {
 		h.must(os.MkdirAll(filepath.Join(h.state, dir, "work"), 0o755))
 	}
 	var client, public string
-	client, h.HostKey = remotetest.NewKey(h.t)
-	h.Key, public = remotetest.NewKey(h.t)
+	client, h.HostKey = sshtest.NewKey(h.t)
+	h.Key, public = sshtest.NewKey(h.t)
 	key, err := os.ReadFile(client)
 	h.must(err)
 	h.file("etc/lower/pretended/host_key", string(key), 0o600)
@@ -134,7 +134,7 @@ func (h *Host) SetCmdline(text string) { h.file("cmdline", text+"\n", 0o644) }
 // Rekey gives the host another key, as if another machine had its address from the
 // next boot on.
 func (h *Host) Rekey() {
-	path, _ := remotetest.NewKey(h.t)
+	path, _ := sshtest.NewKey(h.t)
 	key, err := os.ReadFile(path)
 	h.must(err)
 	h.file("etc/lower/pretended/host_key", string(key), 0o600)

@@ -1,7 +1,5 @@
-// Package historytest starts the PostgreSQL servers that tests of history need.
-//
-// For tests only.
-package historytest
+// Package sqltest starts the PostgreSQL servers that tests of history need.
+package sqltest
 
 import (
 	"bytes"

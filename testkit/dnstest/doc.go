@@ -3,7 +3,5 @@
 // validates, each a process of its own on the loopback address.
 //
 // All timings are seconds, so that a whole rollover of a key takes some ten of
-// them. It is for tests only.
-//
-// Floor 6: may be imported by tests only.
+// them.
 package dnstest

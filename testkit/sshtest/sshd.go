@@ -1,10 +1,8 @@
-// Package remotetest starts real SSH servers for tests.
+// Package sshtest starts real SSH servers for tests.
 //
 // It knows nothing of package remote, so that the tests of that package can use
-// it too. It is for tests only.
-//
-// Floor 2: may import fleet, and be imported by tests only.
-package remotetest
+// it too.
+package sshtest
 
 import (
 	"bufio"
@@ -26,7 +24,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"muster/fleet"
-	"muster/internal/porttest"
+	"muster/testkit/porttest"
 )
 
 // Options says what kind of sshd is wanted. The zero value is one on 127.0.0.2.

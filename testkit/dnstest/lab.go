@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/internal/porttest"
+	"muster/testkit/porttest"
 )
 
 // Zone is the signed zone of a lab, Parent the zone above it.

@@ -1,4 +1,4 @@
-package queuetest
+package redistest
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"muster/internal/porttest"
 	"muster/jobs/queue"
+	"muster/testkit/porttest"
 )
 
 // patience bounds the waiting for servers to agree on something.
@@ -302,7 +302,7 @@ func (l *Lasting) Cleanup(f func()) { l.undo = append(l.undo, f) }
 
 // TempDir is a folder that End removes.
 func (l *Lasting) TempDir() string {
-	dir, err := os.MkdirTemp("", "queuetest-")
+	dir, err := os.MkdirTemp("", "redistest-")
 	if err != nil {
 		l.Fatal(err)
 	}

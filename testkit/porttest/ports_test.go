@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/internal/porttest"
+	"muster/testkit/porttest"
 )
 
 // A port is given once, to this process or to another, though nobody listens on it.
