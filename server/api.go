@@ -253,6 +253,7 @@ type Zone struct {
 	Halted  string    `json:"halted,omitempty"`
 	Paused  string    `json:"paused,omitempty"`
 	NoNode  string    `json:"no_node,omitempty" doc:"that no node works there, and since when"`
+	Trouble string    `json:"trouble,omitempty" doc:"why the zone cannot be read; then its numbers are not known"`
 	jobs.Sharing
 	Deferred jobs.Deferrals `json:"deferred" doc:"jobs that wait for a time of their own"`
 }

@@ -24,7 +24,7 @@ const dutyTend = "tend"
 func (s *Server) duties(ctx context.Context) {
 	elected := []duty{
 		{dutyTend, func(ctx context.Context, _ *term) {
-			defer s.meters.forget()
+			defer s.tally.forget()
 			s.rounds(ctx, dutyTend, time.Tick(dutyEvery), s.tend)
 		}},
 		{queue.DutySchedules, s.fire},
@@ -105,8 +105,8 @@ func (s *Server) tend(ctx context.Context) error {
 	for _, zone := range zones {
 		note(s.queue.Tend(ctx, zone))
 	}
-	s.round++
-	if s.round%rarely == 1 {
+	s.tally.rounds++
+	if s.tally.rounds%rarely == 1 {
 		note(s.tendBlobs(ctx))
 		note(s.forgetFacts(ctx))
 	}
@@ -115,6 +115,6 @@ func (s *Server) tend(ctx context.Context) error {
 	note(err)
 	note(s.moveAppointments(ctx))
 	note(s.tendFacts(ctx))
-	note(s.tally(ctx))
+	note(s.tally.round(ctx))
 	return first
 }

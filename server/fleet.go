@@ -68,24 +68,37 @@ func (s *Server) depths(ctx context.Context, _ *nothing) (*queueOutput, error) {
 	if err != nil {
 		return nil, problem(err)
 	}
-	missing, err := s.noNode(ctx, "")
-	if err != nil {
-		return nil, problem(err)
+	missing, unknown := s.noNode(ctx, "")
+	if unknown != nil && !queue.Spoiled(unknown) {
+		return nil, problem(unknown)
 	}
 	out := &queueOutput{QueueInfo{Zones: make([]Zone, 0, len(zones))}}
 	for _, zone := range zones {
-		d, err := s.queue.Depth(ctx, zone)
+		z, err := s.zone(ctx, zone)
+		if queue.Spoiled(err) { // which is no reason to hide the other zones
+			z, err = Zone{Zone: zone, Trouble: err.Error()}, nil
+			z.Deferred.Appointments = []jobs.Appointment{}
+		}
 		if err != nil {
 			return nil, problem(err)
 		}
-		z := zoneOf(d)
-		z.NoNode = missing[zone]
-		if z.Deferred, err = s.deferrals(ctx, zone); err != nil {
-			return nil, problem(err)
+		if z.NoNode = missing[zone]; unknown != nil {
+			z.NoNode = "whether a node works here is not known: " + unknown.Error()
 		}
 		out.Body.Zones = append(out.Body.Zones, z)
 	}
 	return out, nil
+}
+
+// zone reads what waits in a zone.
+func (s *Server) zone(ctx context.Context, zone string) (Zone, error) {
+	d, err := s.queue.Depth(ctx, zone)
+	if err != nil {
+		return Zone{}, err
+	}
+	z := zoneOf(d)
+	z.Deferred, err = s.deferrals(ctx, zone)
+	return z, err
 }
 
 func zoneOf(d queue.Depth) Zone {

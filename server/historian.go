@@ -120,20 +120,29 @@ func (h *historian) round(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := h.guard(ctx, zones); err != nil {
-		return false, err
+	spoiled := h.guard(ctx, zones)
+	if spoiled != nil && !queue.Spoiled(spoiled) {
+		return false, spoiled
 	}
 	if !h.begun {
-		if err := h.begin(ctx); err != nil {
-			return false, err
+		err := h.begin(ctx)
+		if err != nil && !queue.Spoiled(err) {
+			return false, errors.Join(spoiled, err)
 		}
+		spoiled = errors.Join(spoiled, err)
 	}
 	for _, zone := range append(zones, queue.HubZone) {
 		full, err := h.drain(ctx, zone)
-		if err != nil {
+		switch {
+		case queue.Spoiled(err): // the events of other zones are stored all the same
+			spoiled = errors.Join(spoiled, fmt.Errorf("zone %s: %w", zone, err))
+		case err != nil:
 			return false, err
 		}
 		more = more || full
+	}
+	if spoiled != nil {
+		return more, spoiled
 	}
 	if err := h.heal(ctx); err != nil {
 		return more, err

@@ -118,7 +118,7 @@ func (s *Server) ReloadInventory(ctx context.Context) error {
 	st.refused, st.unheard = "", unheard
 	if err != nil {
 		st.refused = err.Error()
-		s.meters.inventories.WithLabelValues("refused").Inc()
+		s.meters.Inventory("refused")
 		return ofInventory(err)
 	}
 	st.elsewhere = ""
@@ -150,7 +150,7 @@ func (s *Server) publish(ctx context.Context, inv *fleet.Inventory) error {
 	if before != nil && before.version == next.version {
 		return nil
 	}
-	s.meters.inventories.WithLabelValues("published").Inc()
+	s.meters.Inventory("published")
 	s.logInventory(before, next)
 	return nil
 }

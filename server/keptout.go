@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"github.com/prometheus/client_golang/prometheus"
+
+	"muster/server/metrics"
 )
 
 // keptOut counts and logs who was refused at the door.
 type keptOut struct {
-	log   hclog.Logger
-	count *prometheus.CounterVec // by reason
-	now   func() time.Time
+	log    hclog.Logger
+	meters *metrics.Meters
+	now    func() time.Time
 
 	mu    sync.Mutex
 	since time.Time // of the minute that is counted
@@ -24,17 +25,12 @@ type keptOut struct {
 // deniedLines bounds what a minute puts into the log: who is refused decides how often.
 const deniedLines = 10
 
-func newKeptOut(log hclog.Logger, registry *prometheus.Registry) *keptOut {
-	k := &keptOut{log: log, now: time.Now, count: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "muster_logins_refused_total",
-		Help: "Requests that this server refused because nobody proved who calls, by reason."},
-		[]string{"reason"})}
-	for _, reason := range []string{"no_token", "unknown_token", "malformed", "proxy", "foreign_page",
-		"unknown_user", "no_group"} {
-		k.count.WithLabelValues(reason)
-	}
-	registry.MustRegister(k.count)
-	return k
+// deniedReasons are all reasons of a denial.
+var deniedReasons = []string{"no_token", "unknown_token", "malformed", "proxy", "foreign_page",
+	"unknown_user", "no_group"}
+
+func newKeptOut(log hclog.Logger, m *metrics.Meters) *keptOut {
+	return &keptOut{log: log, meters: m, now: time.Now}
 }
 
 // out notes that a request was refused, if that was about who calls.
@@ -43,7 +39,7 @@ func (k *keptOut) out(r *http.Request, err error) {
 	if !errors.As(err, &d) {
 		return // such as Redis that is away
 	}
-	k.count.WithLabelValues(d.reason).Inc()
+	k.meters.Refused(d.reason)
 	n := k.line()
 	if n > deniedLines {
 		return
@@ -52,7 +48,7 @@ func (k *keptOut) out(r *http.Request, err error) {
 		"path", clip(r.URL.Path))
 	if n == deniedLines {
 		k.log.Warn("further refused logins of this minute are only counted",
-			"metric", "muster_logins_refused_total")
+			"metric", metrics.Refused)
 	}
 }
 

@@ -248,7 +248,7 @@ func (s *Server) around(mux *http.ServeMux) http.Handler {
 				s.failed(x, r, v)
 			}
 			waits := x.Header().Get("Content-Type") == eventStream || r.URL.Query().Has("wait")
-			s.meters.answered(r.Pattern, x.status, time.Since(begun), waits)
+			s.meters.Answered(r.Pattern, x.status, time.Since(begun), waits)
 			if v != nil && x.status != http.StatusInternalServerError {
 				panic(http.ErrAbortHandler) // the client must not take a part for the whole
 			}

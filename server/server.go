@@ -20,6 +20,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/scripts"
+	"muster/server/metrics"
 )
 
 // Deps is what a server works with.
@@ -216,7 +217,7 @@ type Server struct {
 	catalog atomic.Pointer[scripts.Catalog]
 	stock   store
 	shelf   shelf
-	meters  *meters
+	meters  *metrics.Meters
 	streams atomic.Int64 // open now
 	handler http.Handler
 	now     func() time.Time
@@ -242,8 +243,8 @@ type chronicle struct {
 
 // tending is what the rounds of duties keep, and what is made of facts.
 type tending struct {
-	onDuty sync.Mutex // held for a round; guards round and seen
-	round  int
+	onDuty sync.Mutex // held for a round; guards tally and seen
+	tally  *tally
 	seen   factsSeen
 
 	factLabels factLabels
@@ -275,11 +276,12 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s := &Server{cfg: cfg, queue: d.Queue, log: d.Log, keeping: keeping{d.Durable, d.SecretKeys},
 		chronicle: chronicle{history: d.History},
 		stock:     store{source: newPatient(d.Inventory), reading: make(chan struct{}, 1)},
-		meters:    newMeters(cfg.Version), now: time.Now,
+		meters:    metrics.New(cfg.Version, deniedReasons...), now: time.Now,
 		chance:   func() uint16 { return uint16(rand.Uint32()) },
 		tending:  tending{seen: factsSeen{}},
 		presence: presence{ready: make(chan struct{}), stopping: make(chan struct{})}}
-	s.door = newKeptOut(d.Log, s.meters.registry)
+	s.tally = &tally{queue: d.Queue, meters: s.meters}
+	s.door = newKeptOut(d.Log, s.meters)
 	s.catalog.Store(d.Catalog)
 	var err error
 	s.handler, err = s.routes()

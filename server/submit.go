@@ -49,7 +49,7 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*submitOutput, er
 	if in.Body.DryRun {
 		return out, err
 	}
-	s.meters.submits.WithLabelValues(result).Inc()
+	s.meters.Submitted(result)
 	if err == nil && result == resultAccepted {
 		t := out.Body
 		s.log.Info("task accepted", append([]any{"task", t.Task, "operator", t.Operator,

@@ -3,9 +3,11 @@ package server
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/server/metrics"
 )
 
 // tallyMax is how many of the newest tasks a tally looks at. Of more open tasks than
@@ -13,10 +15,26 @@ import (
 const tallyMax = 100
 
 // tally counts the open tasks by state, so that a scrape does not have to look at tasks.
-func (s *Server) tally(ctx context.Context) error {
-	s.meters.mu.Lock()
-	defer s.meters.mu.Unlock()
-	newest, err := s.queue.Tasks(ctx, tallyMax)
+type tally struct {
+	queue  taskReader
+	meters *metrics.Meters
+
+	rounds   int                           // of the duty that counts
+	mu       sync.Mutex                    // one round at a time
+	followed map[jobs.TaskID]jobs.TaskInfo // as the last round saw them
+}
+
+// taskReader reads tasks.
+type taskReader interface {
+	Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error)
+	Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
+}
+
+// round counts once.
+func (y *tally) round(ctx context.Context) error {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	newest, err := y.queue.Tasks(ctx, tallyMax)
 	if err != nil {
 		return err
 	}
@@ -25,11 +43,11 @@ func (s *Server) tally(ctx context.Context) error {
 		seen[t.Task] = t
 	}
 	// Older tasks are followed as long as they are open.
-	for id, before := range s.meters.followed {
+	for id, before := range y.followed {
 		if _, ok := seen[id]; ok || before.State == jobs.TaskEnded {
 			continue
 		}
-		t, err := s.queue.Task(ctx, id)
+		t, err := y.queue.Task(ctx, id)
 		if errors.Is(err, queue.ErrNotFound) {
 			continue
 		}
@@ -38,30 +56,31 @@ func (s *Server) tally(ctx context.Context) error {
 		}
 		seen[id] = t
 	}
-	s.meters.count(seen)
+	y.count(seen)
 	return nil
 }
 
-// forget is when another server counts from now on: what this one says of open
-// tasks would soon be wrong.
-func (m *meters) forget() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.followed = nil
-	m.tasksOpen.Reset()
+// forget takes back what this server says of open tasks. Another server counts from now on, so
+// it would soon be wrong.
+func (y *tally) forget() {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.followed = nil
+	y.meters.OpenTasks(nil)
 }
 
 // count notes how many tasks are open.
-func (m *meters) count(seen map[jobs.TaskID]jobs.TaskInfo) {
-	open := map[jobs.TaskState]int{jobs.TaskSubmitting: 0, jobs.TaskQueued: 0, jobs.TaskRunning: 0,
-		jobs.TaskPaused: 0, jobs.TaskStopped: 0}
+func (y *tally) count(seen map[jobs.TaskID]jobs.TaskInfo) {
+	open := map[string]int{}
+	for _, state := range []jobs.TaskState{jobs.TaskSubmitting, jobs.TaskQueued, jobs.TaskRunning,
+		jobs.TaskPaused, jobs.TaskStopped} {
+		open[string(state)] = 0
+	}
 	for _, t := range seen {
 		if t.State != jobs.TaskEnded {
-			open[t.State]++
+			open[string(t.State)]++
 		}
 	}
-	for state, n := range open {
-		m.tasksOpen.WithLabelValues(string(state)).Set(float64(n))
-	}
-	m.followed = seen
+	y.meters.OpenTasks(open)
+	y.followed = seen
 }

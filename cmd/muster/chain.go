@@ -99,7 +99,7 @@ func (s *session) writeChain(i jobs.ChainInfo) error {
 
 // toTheEndOfChain follows a chain and tells how it ended, by its exit code, too.
 func (s *session) toTheEndOfChain(ctx context.Context, i jobs.ChainInfo) error {
-	for !chainOver(i) {
+	for i.State != jobs.ChainEnded && i.State != jobs.ChainStopped {
 		if !s.json {
 			s.say("%s", chainPhase(i))
 		}
@@ -129,10 +129,6 @@ func (s *session) toTheEndOfChain(ctx context.Context, i jobs.ChainInfo) error {
 func chainRunsOn(id jobs.TaskID) string {
 	return fmt.Sprintf("it goes on: look at it with `muster rollout show %[1]s`, end it with `muster "+
 		"rollout undo %[1]s`", cell(string(id)))
-}
-
-func chainOver(i jobs.ChainInfo) bool {
-	return i.State == jobs.ChainEnded || i.State == jobs.ChainStopped
 }
 
 // exitOfChain is 0 only if it is in force on all hosts.

@@ -50,9 +50,8 @@ type patience struct {
 	whole       time.Duration // in all
 }
 
-func defaultPatience() patience {
-	return patience{first: 300 * time.Millisecond, most: 5 * time.Second, whole: 2 * time.Minute}
-}
+var defaultPatience = patience{first: 300 * time.Millisecond, most: 5 * time.Second,
+	whole: 2 * time.Minute}
 
 // newClient makes a client. Nothing is called yet. Without a server it finds that of this
 // machine.
@@ -95,7 +94,7 @@ func newClientAt(sockets []string, server, token string) (*client, error) {
 			return dial(ctx)
 		}
 	}
-	return &client{address: a, token: token, patience: defaultPatience(), http: &http.Client{
+	return &client{address: a, token: token, patience: defaultPatience, http: &http.Client{
 		Transport: transport,
 		// A token follows no signpost.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

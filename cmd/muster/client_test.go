@@ -325,7 +325,7 @@ func TestAgainStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	tries := 0
-	_, err := again(ctx, defaultPatience(), func() (int, error) {
+	_, err := again(ctx, defaultPatience, func() (int, error) {
 		if tries++; tries == 2 {
 			cancel()
 		}

@@ -114,7 +114,7 @@ not answer. Commands with others say so.`,
 		&cobra.Group{ID: "look", Title: "Look:"},
 		&cobra.Group{ID: "roles", Title: "Roles:"},
 	)
-	root.AddCommand(roleCommands()...)
+	root.AddCommand(newUp(), newServer(), newMaster(), newWorker(), newDemo())
 	root.AddCommand(clientCommands()...)
 	root.AddCommand(newVersion())
 	root.CompletionOptions.HiddenDefaultCmd = false

@@ -118,6 +118,10 @@ func (s *session) glance(ctx context.Context, zones []server.Zone) (string, erro
 func queueGrid(zones []server.Zone, colours palette) grid {
 	g := newGrid("ZONE", ">QUEUED", ">AGAIN", ">DUE", "OLDEST", ">OVERDUE", "NOTE")
 	for _, z := range zones {
+		if z.Trouble != "" {
+			g.add(cell(z.Zone), "?", "?", "?", "?", "?", colours.paint(yellow, cell(z.Trouble)))
+			continue
+		}
 		overdue := "-"
 		if z.Overdue > 0 {
 			overdue = span(seconds(z.Overdue))
@@ -179,6 +183,9 @@ func reorderedWords(r jobs.Reordered, now time.Time) string {
 
 // zoneLine is a zone in one line.
 func zoneLine(z server.Zone, now time.Time) string {
+	if z.Trouble != "" {
+		return cell(z.Zone) + ": not known: " + cell(z.Trouble)
+	}
 	list := []string{fmt.Sprintf("%s: %d queued, %d again, %d due", cell(z.Zone), z.Queued, z.Again,
 		z.Due)}
 	if z.Overdue > 0 {

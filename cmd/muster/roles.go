@@ -18,10 +18,6 @@ import (
 	"muster/jobs/queue"
 )
 
-func roleCommands() []*cobra.Command {
-	return []*cobra.Command{newUp(), newServer(), newMaster(), newWorker(), newDemo()}
-}
-
 // defaultConfig is read where it exists and no other file is named.
 const defaultConfig = "/etc/muster/muster.yaml"
 

@@ -51,7 +51,7 @@ var doors = []door{
 		"the server speaks HTTP, and the CLI to it; an inventory may come from a URL"},
 	{"github.com/danielgtaylor/huma", []string{"server"}, true, "the API is described in one place"},
 	{"github.com/a-h/templ", []string{"server"}, true, "the pages are made in one place"},
-	{"github.com/prometheus", []string{"server", "cmd"}, true, "other rooms return numbers"},
+	{"github.com/prometheus", []string{"server/metrics", "cmd"}, true, "other rooms return numbers"},
 	{"github.com/spf13/cobra", []string{"cmd"}, false, "only a program has subcommands"},
 	{"github.com/jedib0t/go-pretty", []string{"cmd"}, false, "only a program has a screen"},
 	{"golang.org/x/term", []string{"cmd"}, false, "only a program has a screen"},

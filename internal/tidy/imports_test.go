@@ -31,6 +31,7 @@ var floors = map[string]int{
 	"windows":                    0,
 	"jobs":                       1,
 	"scripts":                    1,
+	"server/metrics":             2,
 	"fleet/ansible":              1,
 	"fleet/remote":               2,
 	"history":                    2,

@@ -154,18 +154,15 @@ func (q *Queue) Depth(ctx context.Context, zone string) (Depth, error) {
 	if !d.Oldest.IsZero() {
 		d.Overdue = max(now.Sub(d.Oldest.Time).Seconds(), 0)
 	}
-	text := func(i int) string {
-		s, _ := state.Val()[i].(string)
-		return s
-	}
-	frozen, _ := jobs.ParseMicros(text(0))
-	if d.Owes = text(4) != ""; d.Owes {
+	known := state.Val()
+	frozen, _ := jobs.ParseMicros(textOf(known, 0))
+	if d.Owes = textOf(known, 4) != ""; d.Owes {
 		frozen = max(frozen, jobs.MicrosOf(now.Add(time.Second))) // nobody knows how long it takes
 	}
 	if frozen.Time().After(now) {
-		d.Frozen, d.Why = jobs.TimeOf(frozen), whyShut(text(1), text(4))
+		d.Frozen, d.Why = jobs.TimeOf(frozen), whyShut(textOf(known, 1), textOf(known, 4))
 	}
-	d.Halted, d.Paused = text(2), text(3)
+	d.Halted, d.Paused = textOf(known, 2), textOf(known, 3)
 	return d, nil
 }
 

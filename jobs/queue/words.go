@@ -4,17 +4,15 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// meanings are what answers of Redis mean to whoever runs it: how an error begins,
-// or what is in it, and the words for it.
-var meanings = []struct{ sign, words string }{
-	{"WRONGPASS", "user or password refused: check redis.url, redis.username, redis.password_file"},
-	{"NOAUTH", "user or password refused: check redis.url, redis.username, redis.password_file"},
-	{"called without any password configured",
+// meanings are words for answers of Redis, for whoever runs it, and the signs in such an answer.
+var meanings = []struct{ signs, words string }{
+	{"WRONGPASS|NOAUTH|called without any password configured",
 		"user or password refused: check redis.url, redis.username, redis.password_file"},
 	{"OOM", "maxmemory is reached, nothing new is accepted: give Redis more memory"},
 	{"NOPERM", "the ACL of this user lacks a permission"},
@@ -26,9 +24,9 @@ var meanings = []struct{ sign, words string }{
 	{"MISCONF", "the server cannot write its files, so it does not write at all: look at its disk"},
 	{"CLUSTERDOWN", "a part of the cluster is down: waiting for its failover"},
 	{"MOVED", "another node of the cluster serves this zone now"},
-	{"ASK", "the slot of this zone is moving to another node: waiting until it has"},
-	{"TRYAGAIN", "the slot of this zone is moving to another node: waiting until it has"},
-	{"non local key", "the slot of this zone is moving to another node: waiting until it has"},
+	{"ASK|TRYAGAIN|non local key",
+		"the slot of this zone is moving to another node: waiting until it has"},
+	{"WRONGTYPE", "a key has another type than muster gives it: somebody else has written there"},
 	{"max number of clients", "the server has no connection left: raise its maxclients"},
 	{"all sentinels specified", "no Sentinel answers, or none knows redis.sentinel.master"},
 	{"i/o timeout", "the server does not answer in time: it is stopped, too busy, or out of reach"},
@@ -37,6 +35,9 @@ var meanings = []struct{ sign, words string }{
 
 // ErrRedis is wrapped by what Redis says, or does not say, when it is asked.
 var ErrRedis = errors.New("redis")
+
+// Spoiled reports whether a key has another type than muster gives it. Other zones can be read.
+func Spoiled(err error) bool { return err != nil && strings.Contains(err.Error(), "WRONGTYPE") }
 
 // say gives an error of Redis the operation and the server, in words.
 func (q *Queue) say(op string, err error) error {
@@ -50,7 +51,8 @@ func (q *Queue) say(op string, err error) error {
 			"redis.tls.server_name (%w)", err)
 	}
 	for _, m := range meanings {
-		if strings.Contains(text, m.sign) {
+		in := func(sign string) bool { return strings.Contains(text, sign) }
+		if slices.ContainsFunc(strings.Split(m.signs, "|"), in) {
 			err = fmt.Errorf("%s (%w)", m.words, err)
 			break
 		}

@@ -1,0 +1,77 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"muster/jobs/queue"
+	"muster/server/metrics"
+)
+
+// scrapeTimeout bounds what a scrape waits for Redis.
+const scrapeTimeout = 3 * time.Second
+
+// serveMetrics answers a scrape: the own counters, and what Redis says now.
+func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), scrapeTimeout)
+	defer cancel()
+	now := metrics.State{Hosts: -1, Refused: s.stock.isRefused(), Streams: s.streams.Load()}
+	if stock, err := s.stock.get(); err == nil {
+		now.Hosts = stock.Len()
+	}
+	if s.history != nil {
+		now.History = s.historyNow(ctx)
+	}
+	var err error
+	if now.Nodes, err = s.queue.Nodes(ctx); err == nil {
+		now.NodesRead = true
+		now.Zones, err = zoneStates(ctx, s.queue)
+	}
+	now.Up = err == nil
+	now.Writes = now.Up && s.queue.Writes(ctx) == nil
+	s.meters.Serve(w, r, now)
+}
+
+func (s *Server) historyNow(ctx context.Context) *metrics.History {
+	h := &metrics.History{Trouble: s.told.get() != ""}
+	a, err := s.awayHistory(ctx)
+	if h.Known, h.Away = err == nil, a != nil; a != nil {
+		h.Backlog = map[string]float64{}
+		for _, u := range a.Streams {
+			h.Backlog[u.Zone] = u.Share
+		}
+	}
+	return h
+}
+
+// zoneReader reads the numbers of zones.
+type zoneReader interface {
+	Zones(ctx context.Context) ([]string, error)
+	Depth(ctx context.Context, zone string) (queue.Depth, error)
+	Ends(ctx context.Context, zone string) (queue.Ends, error)
+}
+
+// zoneStates reads all zones, at the cost of a few calls each. A zone in which somebody else has
+// written does not hide the others.
+func zoneStates(ctx context.Context, q zoneReader) ([]metrics.Zone, error) {
+	zones, err := q.Zones(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []metrics.Zone
+	for _, zone := range zones {
+		d, depthErr := q.Depth(ctx, zone)
+		ends, endsErr := q.Ends(ctx, zone)
+		err := errors.Join(depthErr, endsErr)
+		spoiled := queue.Spoiled(err)
+		if err != nil && !spoiled {
+			return out, err
+		}
+		out = append(out, metrics.Zone{Name: zone, Spoiled: spoiled, Queued: d.Queued, Again: d.Again,
+			Due: d.Due, Overdue: d.Overdue, Shut: !d.Frozen.IsZero() || d.Halted != "" || d.Paused != "",
+			EndedJobs: ends.Jobs, EndedTasks: ends.Tasks})
+	}
+	return out, nil
+}
