@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/selection"
+
+	"muster/internal/wording"
 )
 
 // explainEmpty says why a selector picks nothing.
@@ -29,7 +31,7 @@ func explainEmpty(s *search, sel Selector) string {
 		}
 	}
 	if len(s.gone) > 0 {
-		reasons = append(reasons, "in the inventory no more: "+brief(Fold(s.gone)))
+		reasons = append(reasons, "in the inventory no more: "+wording.ClipList(Fold(s.gone)))
 	}
 	if len(reasons) == 0 {
 		return "no host meets all of it together"
@@ -104,7 +106,7 @@ func OrThere(word string, words []string) string {
 // orThere is the end of a message: what comes near the word, or else what there
 // is.
 func orThere(prefix, word string, words []string) string {
-	near := nearest(word, words, 3)
+	near := wording.Nearby(word, words, 3)
 	text := ", nearest: "
 	if len(near) == 0 {
 		text, near = ", there are: ", words[:min(5, len(words))]

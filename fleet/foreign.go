@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"muster/internal/wording"
 )
 
 // Foreign reports whether a file is another than it should be: none of the keys of its
@@ -15,7 +17,7 @@ func Foreign(file *yaml.Node, known []string) bool {
 	}
 	for i := 0; i+1 < len(file.Content); i += 2 {
 		key := file.Content[i].Value
-		if slices.Contains(known, key) || Nearest(key, known) != "" {
+		if slices.Contains(known, key) || wording.Nearest(key, known) != "" {
 			return false
 		}
 	}

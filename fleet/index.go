@@ -3,6 +3,8 @@ package fleet
 import (
 	"slices"
 	"strings"
+
+	"muster/internal/wording"
 )
 
 // labelIndex finds hosts by their labels, and the labels that there are. Fields
@@ -157,7 +159,7 @@ func (x *labelIndex) hintsFor(word string) []string {
 		}
 	}
 	exact := len(hints) > 0
-	hints = append(hints, nearest(word, x.names, 2)...)
+	hints = append(hints, wording.Nearby(word, x.names, 2)...)
 	if exact || len(hints) > 0 {
 		return hints
 	}
@@ -165,11 +167,11 @@ func (x *labelIndex) hintsFor(word string) []string {
 		if key == nameLabel {
 			continue
 		}
-		for _, value := range nearest(word, x.values[key], 1) {
+		for _, value := range wording.Nearby(word, x.values[key], 1) {
 			hints = append(hints, key+"="+value)
 		}
 	}
-	for _, key := range nearest(word, x.keys, 1) {
+	for _, key := range wording.Nearby(word, x.keys, 1) {
 		switch {
 		case strings.HasPrefix(key, GroupPrefix):
 			hints = append(hints, key)

@@ -321,12 +321,3 @@ func (r *reader) checkMembers(first, e entry) {
 			e.who(), a, first.who(), e.host.Group, first.place(), b)
 	}
 }
-
-// abbreviate bounds what an error repeats of a text that somebody gave.
-func abbreviate(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}

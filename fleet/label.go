@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+
+	"muster/internal/wording"
 )
 
 // builtinLabels are the fields of a host that a label selector knows as labels.
@@ -99,10 +101,7 @@ func labelErrorText(err error) string {
 	text := strings.TrimPrefix(err.Error(), "unable to parse requirement: ")
 	text = strings.TrimPrefix(text, "<nil>: ")
 	text, _, _ = strings.Cut(text, " (e.g.")
-	if len(text) > 400 {
-		text = text[:400] + "…"
-	}
-	return "bad label term: " + strings.ToValidUTF8(text, "")
+	return "bad label term: " + strings.ToValidUTF8(wording.ClipTo(text, 400), "")
 }
 
 func (t labelTerms) cost() int { return len(t) }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"muster/internal/wording"
 )
 
 // Selector picks hosts of an inventory; ParseSelector makes it. The zero
@@ -102,7 +104,8 @@ func (v *Inventory) Pick(sel Selector) (Picked, error) {
 	}
 	if chosen.len() == 0 {
 		return Picked{}, fmt.Errorf("selector %q picks no host but drained ones, %s: undrain them, or "+
-			"mention it, as in {drained}&%s", excerpt(sel.text, 0), brief(Fold(p.Drained)), p.Drained[0])
+			"mention it, as in {drained}&%s", excerpt(sel.text, 0),
+			wording.ClipList(Fold(p.Drained)), p.Drained[0])
 	}
 	p.Hosts = v.hostsIn(chosen)
 	return p, nil
@@ -280,7 +283,7 @@ func (l *lostNames) explain(v *Inventory) string {
 	var hints []string
 	padded, rest := facts.otherwisePadded(l.many)
 	if len(padded) > 0 {
-		hints = append(hints, brief(Fold(padded)))
+		hints = append(hints, wording.ClipList(Fold(padded)))
 	}
 	for _, name := range l.first {
 		if !slices.Contains(rest, name) {
@@ -293,7 +296,7 @@ func (l *lostNames) explain(v *Inventory) string {
 		}
 	}
 	if len(hints) == 0 {
-		return text + "; there are " + brief(Fold(facts.names))
+		return text + "; there are " + wording.ClipList(Fold(facts.names))
 	}
 	return text + "; nearest: " + strings.Join(hints, ", ")
 }

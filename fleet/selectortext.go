@@ -383,16 +383,3 @@ func outsideBrackets(text string) string {
 		return r
 	}, text)
 }
-
-// brief bounds a list of hosts in a message.
-func brief(hosts string) string {
-	const most = 200
-	if len(hosts) <= most {
-		return hosts
-	}
-	cut := strings.LastIndexByte(hosts[:most], ',')
-	if cut < 0 {
-		cut = most
-	}
-	return hosts[:cut] + ",…"
-}

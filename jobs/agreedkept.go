@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"muster/internal/wording"
 )
 
 // The parts of what people have agreed, as history keeps them for a Redis that loses them.
@@ -90,14 +92,12 @@ func (p AgreedPart) Words() string {
 	return count(len(p.Fields), "schedule")
 }
 
+// count returns how many there are; empty if there are none.
 func count(n int, what string) string {
-	switch n {
-	case 0:
+	if n == 0 {
 		return ""
-	case 1:
-		return "1 " + what
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return wording.Count(n, what)
 }
 
 // AgreedLost says that Redis has forgotten what was agreed. Nothing starts until a person has

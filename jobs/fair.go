@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"muster/internal/wording"
 )
 
 // Priority says how large a task's share is while a queue is overloaded. It
@@ -30,7 +32,7 @@ func ParsePriority(s string) (Priority, error) {
 	if p := Priority(s); slices.Contains(Priorities(), p) {
 		return p, nil
 	}
-	return "", fmt.Errorf("priority %q: want high, normal or low", clip(s))
+	return "", fmt.Errorf("priority %q: want high, normal or low", wording.Clip(s))
 }
 
 // Weight is how many jobs of a task come to one of a task with priority low.

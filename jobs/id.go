@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"muster/fleet"
+	"muster/internal/wording"
 )
 
 // TaskID names a task: 10 characters of Crockford's base 32 in lower case,
@@ -42,7 +43,7 @@ func NewTaskID(now time.Time, chance uint16) TaskID {
 // ParseTaskID checks that s is the id of a task.
 func ParseTaskID(s string) (TaskID, error) {
 	if len(s) != taskIDLen || strings.Trim(s, digits) != "" {
-		return "", fmt.Errorf("task id %q: want %d characters of %s", clip(s), taskIDLen, digits)
+		return "", fmt.Errorf("task id %q: want %d characters of %s", wording.Clip(s), taskIDLen, digits)
 	}
 	return TaskID(s), nil
 }
@@ -54,13 +55,13 @@ func NewID(t TaskID, host string) ID { return ID(string(t) + ":" + host) }
 func ParseID(s string) (ID, error) {
 	task, host, ok := strings.Cut(s, ":")
 	if !ok {
-		return "", fmt.Errorf("job id %q: want <task>:<host>", clip(s))
+		return "", fmt.Errorf("job id %q: want <task>:<host>", wording.Clip(s))
 	}
 	if _, err := ParseTaskID(task); err != nil {
-		return "", fmt.Errorf("job id %q: %w", clip(s), err)
+		return "", fmt.Errorf("job id %q: %w", wording.Clip(s), err)
 	}
 	if err := fleet.CheckName(host); err != nil {
-		return "", fmt.Errorf("job id %q: %w", clip(s), err)
+		return "", fmt.Errorf("job id %q: %w", wording.Clip(s), err)
 	}
 	return ID(s), nil
 }
@@ -75,12 +76,4 @@ func (id ID) Task() TaskID {
 func (id ID) Host() string {
 	_, host, _ := strings.Cut(string(id), ":")
 	return host
-}
-
-// clip shortens hostile input for a message.
-func clip(s string) string {
-	if len(s) > 60 {
-		return s[:60] + "…"
-	}
-	return s
 }

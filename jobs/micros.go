@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"muster/internal/wording"
 )
 
 // Micros is an instant as Redis' TIME gives it: whole microseconds since the
@@ -18,7 +20,7 @@ func ParseMicros(s string) (Micros, error) {
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("instant %q: want whole microseconds", clip(s))
+		return 0, fmt.Errorf("instant %q: want whole microseconds", wording.Clip(s))
 	}
 	return Micros(n), nil
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"muster/internal/wording"
 )
 
 // Use is what the time of a job went to, from when it was first due on. Each is counted
@@ -115,7 +117,7 @@ func (l *Ledger) String() string {
 // ParseLedger reads the form that is kept.
 func ParseLedger(text string) (Ledger, error) {
 	var l Ledger
-	wrong := fmt.Errorf("times %q: want letters, each with microseconds", clip(text))
+	wrong := fmt.Errorf("times %q: want letters, each with microseconds", wording.Clip(text))
 	sums, rest, marked := strings.Cut(text, "@")
 	for sums != "" {
 		u, ok := useOf(sums[0])

@@ -1,6 +1,10 @@
 package master
 
-import "strings"
+import (
+	"strings"
+
+	"muster/internal/wording"
+)
 
 // reload takes over another configuration, or refuses it.
 func (n *node) reload(next Config) {
@@ -18,10 +22,13 @@ func (n *node) reload(next Config) {
 	n.drainAll() // the next children have it
 }
 
+// reloadRefused begins the note of a node that could not take over a new configuration.
+const reloadRefused = "reload refused, the old configuration stays: "
+
 // refuse tells people why the old configuration stays.
 func (n *node) refuse(err error) {
 	n.log.Error("configuration refused, the old one stays", "error", err)
-	n.note(&n.face.notes.reload, "reload refused, the old configuration stays: "+oneLine(err))
+	n.note(&n.face.notes.reload, reloadRefused+wording.ErrorLine(err))
 }
 
 // changeZones works for the zones of the configuration from now on.
@@ -37,8 +44,4 @@ func (n *node) changeZones() {
 	}
 	n.zones = zones
 	n.listen()
-}
-
-func oneLine(err error) string {
-	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }

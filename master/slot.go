@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"muster/internal/proc"
+	"muster/internal/wording"
 	"muster/jobs"
 )
 
@@ -117,7 +118,7 @@ func (n *node) sign(s *slot, pid int, text string) {
 	switch {
 	case err != nil && !was:
 		n.log.Warn("slot is not signed", "slot", s.name, "error", err)
-		n.note(&n.face.notes.dir, "node.dir cannot be written: "+oneLine(err))
+		n.note(&n.face.notes.dir, "node.dir cannot be written: "+wording.ErrorLine(err))
 	case err == nil && was:
 		n.note(&n.face.notes.dir, "")
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"muster/internal/proc"
+	"muster/internal/wording"
 	"muster/jobs"
 )
 
@@ -94,7 +95,7 @@ func (n *node) tried(err error) {
 
 func (n *node) refuseUpgrade(err error) {
 	n.log.Error("not upgraded", "error", err)
-	n.note(&n.face.notes.upgrade, "upgrade refused: "+oneLine(err))
+	n.note(&n.face.notes.upgrade, "upgrade refused: "+wording.ErrorLine(err))
 }
 
 // replace puts the other binary in the place of this one, and returns only if

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"muster/internal/wording"
 )
 
 // Mistake is one thing that is wrong in a runbook, and where.
@@ -51,7 +53,7 @@ func (m Mistakes) sorted() Mistakes {
 // Instead says what to write for a word that is not known: the nearest known
 // one, or all of them.
 func Instead(word string, known []string) string {
-	if near := nearest(word, known); near != "" {
+	if near := wording.Nearest(word, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	if len(known) == 0 {
@@ -70,51 +72,5 @@ func insteadOfKey(name string, known []string) string {
 	return Instead(name, known)
 }
 
-// nearest finds the known word that was probably meant, or "".
-func nearest(word string, known []string) string {
-	if len(word) > nameMax {
-		return ""
-	}
-	best, bound := "", max(1, len(word)/3)+1
-	for _, k := range known {
-		if d := distance(word, k); d < bound {
-			best, bound = k, d
-		}
-	}
-	return best
-}
-
-// distance counts the letters to add, drop, change or swap with the next one to
-// get from a to b.
-func distance(a, b string) int {
-	var older []int
-	prev := make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := range len(a) {
-		row := make([]int, len(b)+1)
-		row[0] = i + 1
-		for j := range len(b) {
-			change := prev[j]
-			if a[i] != b[j] {
-				change++
-			}
-			row[j+1] = min(change, prev[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], older[j-1]+1)
-			}
-		}
-		older, prev = prev, row
-	}
-	return prev[len(b)]
-}
-
 // brief quotes a value for a message and cuts it if it is long.
-func brief(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return fmt.Sprintf("%q", s)
-	}
-	return fmt.Sprintf("%q…", strings.ToValidUTF8(s[:most], ""))
-}
+func brief(s string) string { return wording.Quote(s) }

@@ -221,9 +221,9 @@ func (s *secrets) word(ref string) (string, bool) {
 	return fmt.Sprintf(`"$%s%d"`, secretPrefix, i+1), true
 }
 
-// harmless are the commands that every shell does itself, so that their arguments are those
+// shellCommands are those that every shell does itself, so that their arguments are those
 // of no process.
-func harmless() []string {
+func shellCommands() []string {
 	return []string{"printf", "echo", "test", "[", ":", "set", "readonly", "local"}
 }
 
@@ -279,7 +279,7 @@ func exposure(above []syntax.Node, leaf syntax.Node, functions []string) string 
 }
 
 func within(command string, functions []string) bool {
-	return slices.Contains(harmless(), command) || slices.Contains(functions, command)
+	return slices.Contains(shellCommands(), command) || slices.Contains(functions, command)
 }
 
 // functionsOf names the functions that a shell text defines.

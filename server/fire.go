@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/windows"
@@ -245,7 +246,7 @@ func (f *firing) makeTask(ctx context.Context, p *planned, tick, now time.Time) 
 			return fired, err
 		}
 		if len(wrong) > 0 {
-			fired.Result = clipTo(words(wrong), resultMax)
+			fired.Result = wording.ClipTo(words(wrong), resultMax)
 			return fired, nil
 		}
 		plan.task.ID = id
@@ -253,7 +254,7 @@ func (f *firing) makeTask(ctx context.Context, p *planned, tick, now time.Time) 
 		case err == nil:
 			return jobs.Fired{Tick: fired.Tick, Task: id, Result: submitted}, nil
 		case errors.Is(err, jobs.ErrNoBlob):
-			fired.Result = clipTo(err.Error(), resultMax)
+			fired.Result = wording.ClipTo(err.Error(), resultMax)
 			return fired, nil
 		case errors.Is(err, queue.ErrCancelled):
 			continue // it was given up before anybody could list it
@@ -425,12 +426,4 @@ func words(wrong []error) string {
 		list = append(list, err.Error())
 	}
 	return strings.ReplaceAll(strings.Join(list, "; "), "\n", "; ")
-}
-
-// clipTo shortens a text for people.
-func clipTo(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }

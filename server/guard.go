@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"muster/fleet"
+	"muster/internal/wording"
 	"muster/jobs/queue"
 )
 
@@ -236,9 +237,4 @@ func operator(who caller, as, header string) (name string, proven bool, err erro
 }
 
 // clip shortens hostile input for a message.
-func clip(s string) string {
-	if len(s) > 60 {
-		return strings.ToValidUTF8(s[:60], "") + "…"
-	}
-	return s
-}
+func clip(s string) string { return wording.Clip(s) }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
 )
@@ -50,8 +51,8 @@ func (o *outage) note(ctx context.Context, q Outages, trouble error, now time.Ti
 	case trouble == nil:
 		o.said, o.away = false, jobs.HistoryAway{}
 	case o.away.Since.IsZero():
-		o.away = jobs.HistoryAway{Since: jobs.Time{Time: now}, Note: clipTo(trouble.Error(), resultMax),
-			Stored: o.stored}
+		o.away = jobs.HistoryAway{Since: jobs.Time{Time: now}, Stored: o.stored,
+			Note: wording.ClipTo(trouble.Error(), resultMax)}
 	case !o.said && now.Sub(o.away.Since.Time) >= awayAfter:
 		if err := q.BeginHistoryAway(ctx, o.away); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"muster/fleet"
 	"muster/internal/seal"
+	"muster/internal/wording"
 	"muster/jobs"
 	"muster/scripts"
 )
@@ -235,14 +236,4 @@ func policy(f scripts.Frozen) jobs.Policy {
 }
 
 // brief bounds a list of hosts in a message.
-func brief(hosts string) string {
-	const most = 200
-	if len(hosts) <= most {
-		return hosts
-	}
-	cut := strings.LastIndexByte(hosts[:most], ',')
-	if cut < 0 {
-		cut = most
-	}
-	return hosts[:cut] + ",…"
-}
+func brief(hosts string) string { return wording.ClipList(hosts) }

@@ -12,6 +12,7 @@ import (
 
 	"muster/fleet"
 	"muster/history"
+	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/scripts"
@@ -105,11 +106,7 @@ func mistakes(location string, err error) []error {
 
 // refusal is the answer to a request that has mistakes.
 func refusal(list []error) error {
-	words := "1 mistake"
-	if len(list) != 1 {
-		words = fmt.Sprintf("%d mistakes", len(list))
-	}
-	return huma.Error422UnprocessableEntity(words, list...)
+	return huma.Error422UnprocessableEntity(wording.Count(len(list), "mistake"), list...)
 }
 
 // valueMax bounds what an answer repeats of a wrong value.

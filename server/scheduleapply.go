@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/windows"
@@ -138,7 +139,7 @@ func (s *Server) refuseTicks(ctx context.Context, p *applying, entries []windows
 		if err != nil {
 			return err
 		}
-		p.out.Schedules[i].Refused = clipTo(words(wrong), resultMax)
+		p.out.Schedules[i].Refused = wording.ClipTo(words(wrong), resultMax)
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"muster/internal/wording"
 )
 
 // File is a text of somebody, with its name for mistakes.
@@ -183,7 +185,7 @@ func (r *reader) times(f map[string]*yaml.Node, w Window) Calendar {
 	for _, n := range r.oneOrMore(f["start"]) {
 		recurrence, err := ParseRecurrence(r.text(n))
 		if err != nil {
-			r.mistake(n, "start: %v", oneLine(err))
+			r.mistake(n, "start: %v", wording.ErrorLine(err))
 			continue
 		}
 		c.Recurrences = append(c.Recurrences, recurrence)

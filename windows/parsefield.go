@@ -162,5 +162,3 @@ func flatten(err error) []error {
 	}
 	return []error{err}
 }
-
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"muster/internal/wording"
 )
 
 // Entry is a schedule as it stands in a file: when, and what is to be done then.
@@ -200,7 +202,7 @@ func (r *reader) schedule(n *yaml.Node) (Entry, bool) {
 	}
 	if e.Cron != "" {
 		if _, err := ParseScheduleTimes(e.Name, e.Cron); err != nil {
-			r.mistake(f["cron"], "cron: %s", oneLine(err))
+			r.mistake(f["cron"], "cron: %s", wording.ErrorLine(err))
 		}
 	}
 	return e, true

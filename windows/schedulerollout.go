@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"muster/internal/wording"
 )
 
 // RolloutRequest is how the tasks of a schedule go out, as people write it. It has the fields of
@@ -54,7 +56,7 @@ func (r *reader) rollout(f map[string]*yaml.Node) *RolloutRequest {
 	wrong := r.check(out)
 	for _, field := range slices.Sorted(maps.Keys(wrong)) {
 		if f[field] != nil {
-			r.mistake(f[field], "%s: %s", field, oneLine(wrong[field]))
+			r.mistake(f[field], "%s: %s", field, wording.ErrorLine(wrong[field]))
 		}
 	}
 	return &out

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 	"unicode"
+
+	"muster/internal/wording"
 )
 
 // Zone is how the clocks of a place are set. The zero value is UTC.
@@ -235,13 +237,7 @@ func (z Zone) resolve(w Wall) readings {
 func unix(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
 
 // clip shortens a text of somebody else for an error.
-func clip(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return s
-	}
-	return s[:most] + "…"
-}
+func clip(s string) string { return wording.Clip(s) }
 
 // word is what a message may repeat of a key that nobody knows: as much of its beginning as
 // letters, digits, '-' and '_' make. The file may be another than it should be.

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"muster/fleet/remote"
+	"muster/internal/wording"
 	"muster/jobs"
 )
 
@@ -109,12 +110,7 @@ func orDash(text string) string {
 }
 
 // count is a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
+func count(n int, noun string) string { return wording.Count(n, noun) }
 
 // moment is an instant for people, to the second.
 func moment(t jobs.Time) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"muster/fleet"
+	"muster/internal/wording"
 )
 
 // plainUsage makes what cobra and the standard library say of wrong use tell what was
@@ -113,11 +113,7 @@ func subcommands(c *cobra.Command) []string {
 
 // meant is the end of a message about a word that is not there: which one comes near it.
 func meant(word string, words []string) string {
-	near := fleet.Nearest(word, words)
-	// Two letters that changed places are two mistakes; in a longer word that is still near.
-	if near == "" && len(word) >= 4 {
-		near = fleet.Misspelt(word, words)
-	}
+	near := wording.Nearest(word, words)
 	if near == "" {
 		return ""
 	}
@@ -152,6 +148,9 @@ func longFlag(c *cobra.Command, e *pflag.NotExistError) string {
 	word, _, _ := strings.Cut(e.GetSpecifiedShortnames(), "=")
 	if len(word) < 2 {
 		return ""
+	}
+	if c.Flags().Lookup(word) != nil {
+		return ": did you mean --" + word + "?"
 	}
 	return meant("--"+word, flagNames(c))
 }

@@ -46,7 +46,7 @@ func TestWrongUseIsSaidInPlainWords(t *testing.T) {
 		}
 	}
 	code, _, words := muster(t, "", "taks")
-	if want := "there is no command \"muster taks\": did you mean tasks?\nsee muster --help\n"; code != exitUsage ||
+	if want := "there is no command \"muster taks\": did you mean task?\nsee muster --help\n"; code != exitUsage ||
 		words != want {
 		t.Errorf("muster taks: exit %d, %q, want %q", code, words, want)
 	}

@@ -75,8 +75,8 @@ func sshOptions(text string) ([]sshOption, error) {
 	return list, nil
 }
 
-// harmless are options that change nothing that matters here.
-func harmless() []string {
+// idleOptions are the options of ssh that change nothing for muster: nobody is told of them.
+func idleOptions() []string {
 	return []string{"", "controlmaster", "controlpersist", "controlpath", "compression",
 		"serveraliveinterval", "serveralivecountmax", "connecttimeout", "connectionattempts",
 		"tcpkeepalive", "loglevel", "batchmode", "preferredauthentications", "passwordauthentication",
@@ -109,7 +109,7 @@ func (m *maker) option(e *fleet.Entry, from string, o sshOption, v setting) {
 			m.noteAt(v.file, v.node.Line, fmt.Sprintf("%s: %s is not used: muster talks to hosts only "+
 				"whose key it knows", from, o.name))
 		}
-	case !slices.Contains(harmless(), name):
+	case !slices.Contains(idleOptions(), name):
 		m.noteAt(v.file, v.node.Line, fmt.Sprintf("%s: option %s is not used", from, short(o.name)))
 	}
 }

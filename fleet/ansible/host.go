@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"muster/fleet"
+	"muster/internal/wording"
 )
 
 // entries makes hosts of muster of those of Ansible.
@@ -140,7 +141,7 @@ func misspelt(key string) string {
 	if !strings.HasPrefix(key, "ansible") || slices.Contains(theirVars(), key) {
 		return ""
 	}
-	return fleet.Misspelt(key, theirVars())
+	return wording.Misspelt(key, theirVars())
 }
 
 // maker makes one host.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"muster/fleet"
+	"muster/internal/wording"
 )
 
 const (
@@ -179,10 +180,4 @@ func number(s string) (int, error) {
 }
 
 // short quotes what a message repeats of a file, and bounds it.
-func short(s string) string {
-	const most = 60
-	if len(s) > most {
-		return strconv.Quote(strings.ToValidUTF8(s[:most], "")) + "…"
-	}
-	return strconv.Quote(s)
-}
+func short(s string) string { return wording.Quote(s) }

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"golang.org/x/crypto/ssh"
+
+	"muster/internal/wording"
 )
 
 // CheckHostKey tells what is wrong with one host key of an inventory, which
@@ -30,10 +32,10 @@ func parseHostKey(line string) (ssh.PublicKey, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("host key %q cannot be read (%w): write it like \"ssh-ed25519 AAAA…\"",
-			shorten(line), err)
+			wording.Clip(line), err)
 	case len(options) > 0 || len(bytes.TrimSpace(rest)) > 0:
 		return nil, fmt.Errorf("host key %q is more than one key: write it like \"ssh-ed25519 AAAA…\"",
-			shorten(line))
+			wording.Clip(line))
 	case len(algorithmsOf(key, true)) == 0:
 		return nil, unusable(key)
 	}
@@ -122,13 +124,4 @@ func (k hostKeys) String() string {
 
 func describe(key ssh.PublicKey) string {
 	return key.Type() + " " + ssh.FingerprintSHA256(key)
-}
-
-// shorten keeps error texts readable when what they quote is long.
-func shorten(s string) string {
-	const most = 40
-	if len(s) <= most {
-		return s
-	}
-	return s[:most] + "…"
 }

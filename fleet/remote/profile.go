@@ -7,6 +7,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"muster/fleet"
+	"muster/internal/wording"
 )
 
 // suite is what is offered to a host.
@@ -91,7 +92,7 @@ type About struct {
 func (c *Conn) About() About { return c.about }
 
 func (h *handshake) tell(conn ssh.Conn) About {
-	a := About{Server: shorten(Printable(conn.ServerVersion())), Login: h.login.what,
+	a := About{Server: wording.Clip(Printable(conn.ServerVersion())), Login: h.login.what,
 		Profile: h.hop.Profile, Jump: h.to.jump}
 	if h.shown != nil {
 		a.HostKey = describe(plainKey(h.shown))

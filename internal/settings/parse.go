@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"muster/fleet"
+	"muster/internal/wording"
 )
 
 // parseFile reads YAML into nested maps and holds every key and value against
@@ -183,35 +184,9 @@ const daysMax = 100_000
 
 // suggest names the nearest of the known words, if one is near.
 func suggest(word string, known []string) string {
-	best, least := "", len(word)/3+2
-	for _, k := range slices.Sorted(slices.Values(known)) {
-		if d := distance(word, k); d < least {
-			best, least = k, d
-		}
-	}
+	best := wording.Nearest(word, known)
 	if best == "" {
 		return ": etc/muster.yaml shows all keys"
 	}
 	return ": did you mean " + best + "?"
-}
-
-// distance is the number of letters to change, add or drop between two words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }

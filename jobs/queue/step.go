@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"muster/fleet"
 	"muster/internal/proc"
+	"muster/internal/wording"
 	"muster/jobs"
 )
 
@@ -165,20 +165,8 @@ func appendResult(args []any, r jobs.Result) []any {
 		saved, r.Release, r.KeepLock, said(r), r.Spent)
 }
 
-// oneLine bounds an error for people and keeps it valid UTF-8 on one line: it
-// goes into JSON and into lists.
-func oneLine(s string) string {
-	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
-	s = strings.ToValidUTF8(s, "�")
-	if len(s) <= errorMax {
-		return s
-	}
-	cut := errorMax - len("…")
-	for !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
-}
+// oneLine puts an error for people on one line and bounds it: it goes into JSON and into lists.
+func oneLine(s string) string { return wording.OneLine(s, errorMax) }
 
 func readReply(r reader) (jobs.Reply, error) {
 	reply := jobs.Reply{Status: jobs.Status(r.text()), Now: r.micros()}
