@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"muster/api"
 	"muster/jobs"
 )
 
@@ -16,36 +17,11 @@ type Batch struct {
 	Entries int64  // of the stream up to there, counted by Redis; -1: not known
 	Events  []jobs.Happening
 	Tasks   []jobs.TaskInfo
-	Ended   []Job
-	Gap     *Gap // that was found in front of it
+	Ended   []api.PastJob
+	Gap     *api.Gap // that was found in front of it
 
 	// Contradicted is told of each job that is known to have ended otherwise; nil: nobody is.
 	Contradicted func(Contradiction)
-}
-
-// Job is a job that has ended. What is not known is empty.
-type Job struct {
-	jobs.JobInfo
-	Zone     string      `json:"zone"`
-	Customer string      `json:"customer"`
-	Model    string      `json:"model"`
-	Runbook  string      `json:"runbook"`
-	Operator string      `json:"operator"`
-	Output   jobs.Output `json:"-"`
-	// Asked is what its task was asked for; nil: that is not known, or stands beside it.
-	Asked *Asked `json:"asked,omitempty"`
-}
-
-// Gap is a part of a stream that was gone before it was read.
-type Gap struct {
-	Zone    string    `json:"zone"`
-	After   string    `json:"after"`   // the last entry that was read before
-	First   string    `json:"first"`   // the first that was still there; empty: none
-	Entries int64     `json:"entries"` // that are missing; -1: not known
-	At      jobs.Time `json:"at"`      // when it was noticed
-	Note    string    `json:"note"`
-
-	Back bool `json:"-"` // Redis has forgotten what history knows
 }
 
 // Needs is what must be asked of Redis to store some events.

@@ -6,40 +6,20 @@ import (
 	"fmt"
 	"strings"
 
+	"muster/api"
 	"muster/jobs"
 )
 
-// Attempt is one try at a job.
-type Attempt struct {
-	Attempt int       `json:"attempt"`
-	Node    string    `json:"node"`
-	Started jobs.Time `json:"started"`
-	Ended   jobs.Time `json:"ended"`
-	How     string    `json:"how"` // an outcome, or retry, wait, verify, defer, back, lost
-}
-
-// StepBegun is a step of a runbook that a job began, after the first.
-type StepBegun struct {
-	Step int       `json:"step"` // counted from 0
-	At   jobs.Time `json:"at"`
-}
-
-// Course is what is kept of the way of a job to its end.
-type Course struct {
-	Attempts []Attempt   `json:"attempts"`
-	Steps    []StepBegun `json:"steps"`
-}
-
 // Course tells how a job went, as far as that was stored.
-func (s *Store) Course(ctx context.Context, id jobs.ID) (Course, error) {
-	c := Course{Steps: []StepBegun{}}
+func (s *Store) Course(ctx context.Context, id jobs.ID) (api.Course, error) {
+	c := api.Course{Steps: []api.StepBegun{}}
 	var err error
 	if c.Attempts, err = s.Attempts(ctx, id); err != nil {
 		return c, err
 	}
 	err = s.rows(ctx, "steps", "select step, at from steps where task = $1 and host = $2 order by at",
 		[]any{string(id.Task()), id.Host()}, func(scan func(...any) error) error {
-			var b StepBegun
+			var b api.StepBegun
 			var at int64
 			err := scan(&b.Step, &at)
 			b.At = instant(at)
@@ -50,12 +30,12 @@ func (s *Store) Course(ctx context.Context, id jobs.ID) (Course, error) {
 }
 
 // Attempts lists the attempts of a job.
-func (s *Store) Attempts(ctx context.Context, id jobs.ID) ([]Attempt, error) {
-	out := []Attempt{}
+func (s *Store) Attempts(ctx context.Context, id jobs.ID) ([]api.Attempt, error) {
+	out := []api.Attempt{}
 	err := s.rows(ctx, "attempts", "select attempt, node, started, ended, how from attempts "+
 		"where task = $1 and host = $2 order by attempt", []any{string(id.Task()), id.Host()},
 		func(scan func(...any) error) error {
-			var a Attempt
+			var a api.Attempt
 			var started, ended int64
 			err := scan(&a.Attempt, &a.Node, &started, &ended, &a.How)
 			a.Started, a.Ended = instant(started), instant(ended)
@@ -75,7 +55,7 @@ type About struct {
 // on. more says that others follow.
 func (s *Store) Events(ctx context.Context, of About, skip, most int) (list []jobs.Happening,
 	more bool, err error) {
-	most = min(max(most, 1), PageMax)
+	most = min(max(most, 1), api.PageMax)
 	text, args := "where task = $1", []any{string(of.Task)}
 	if of.Host != "" {
 		text += " and object = $2"

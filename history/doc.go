@@ -9,5 +9,5 @@
 // What cannot be known is not guessed: events that Redis dropped before they were
 // read are counted as a gap, and a job whose end is not known is in no outcome.
 //
-// Floor 2: may import jobs, internal/proc and below.
+// Floor 3: may import api, jobs, internal/proc and below.
 package history

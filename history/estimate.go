@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
 )
 
@@ -44,7 +45,7 @@ func estimate(k Kind, recent []time.Duration) Estimate {
 //
 // Of one whose worker did not say what its time went to it is all from its start on; if it
 // was deferred before it did anything, from when it was due again.
-func took(j Job) (time.Duration, bool) {
+func took(j api.PastJob) (time.Duration, bool) {
 	if j.Outcome != jobs.Succeeded || j.Tries > 0 || j.Started.IsZero() || j.Finished.IsZero() {
 		return 0, false
 	}
@@ -60,9 +61,10 @@ func took(j Job) (time.Duration, bool) {
 }
 
 // learn adds what jobs took to the estimates, and returns those that changed.
-func (s *Store) learn(ctx context.Context, tx *sql.Tx, list []Job, now time.Time) ([]Estimate,
+func (s *Store) learn(ctx context.Context, tx *sql.Tx, list []api.PastJob,
+	now time.Time) ([]Estimate,
 	error) {
-	fresh := map[Kind][]Job{}
+	fresh := map[Kind][]api.PastJob{}
 	for _, j := range list {
 		if _, ok := took(j); ok && j.Asked != nil && j.Asked.Ran != nil && j.Asked.Ran.Work != "" {
 			k := Kind{clean(j.Asked.Ran.Work), clean(j.Model), clean(j.Customer)}
@@ -76,7 +78,10 @@ func (s *Store) learn(ctx context.Context, tx *sql.Tx, list []Job, now time.Time
 		if err != nil {
 			return nil, fmt.Errorf("estimates: %w", err)
 		}
-		slices.SortFunc(list, func(a, b Job) int { return b.Finished.Compare(a.Finished.Time) })
+		slices.SortFunc(list, func(a, b api.PastJob) int {
+			return b.Finished.Compare(
+				a.Finished.Time)
+		})
 		var recent []time.Duration
 		for _, j := range list[:min(len(list), recentMax)] {
 			d, _ := took(j)

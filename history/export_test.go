@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 
+	"muster/api"
 	"muster/jobs"
 )
 
@@ -20,7 +21,7 @@ func Cursor(text string) (string, error) {
 		return "", err
 	}
 	id := jobs.NewID(jobs.TaskID(w.args[2].(string)), w.args[3].(string))
-	return cursorOf(Job{JobInfo: jobs.JobInfo{ID: id, Finished: instant(w.args[0].(int64))}}), nil
+	return cursorOf(api.PastJob{JobInfo: jobs.JobInfo{ID: id, Finished: instant(w.args[0].(int64))}}), nil
 }
 
 // Explain is how the database finds the first page, in its own words.

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/history"
 	"muster/jobs"
 	"muster/testkit/sqltest"
@@ -33,7 +34,7 @@ func TestServersThatMigrateAtOnceDoItOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
-		store(t, ready(t, cfg), history.Batch{Ended: []history.Job{job(taskID(1), "h", jobs.Succeeded, 1)}})
+		store(t, ready(t, cfg), history.Batch{Ended: []api.PastJob{job(taskID(1), "h", jobs.Succeeded, 1)}})
 	})
 }
 
@@ -60,7 +61,7 @@ func TestAChangeOfTheTablesThatTakesLongIsSaid(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
 		old := open(t, cfg)
-		store(t, old, history.Batch{Ended: []history.Job{job(taskID(1), "h", jobs.Succeeded, 1)}})
+		store(t, old, history.Batch{Ended: []api.PastJob{job(taskID(1), "h", jobs.Succeeded, 1)}})
 		if err := history.Before(t.Context(), old, 3); err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +110,7 @@ func goOn(t *testing.T, s *history.Store, upTo int, stored func(n int)) (failed 
 		j := job(taskID(1), id.Host(), jobs.Succeeded, time.Second)
 		_, err = s.Put(t.Context(), history.Batch{Zone: "default", After: p.Last, Last: fmt.Sprintf("%d-0", n),
 			Events: []jobs.Happening{happened(n, "take", id, map[string]any{"attempt": 1.0}), happened(n, "end", id, nil)},
-			Ended:  []history.Job{j}}, begin)
+			Ended:  []api.PastJob{j}}, begin)
 		if err != nil {
 			failed++
 			continue
@@ -142,7 +143,7 @@ func TestABatchThatIsRefusedLeavesThePlaceInTheStream(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := job(taskID(1), "h1", jobs.Succeeded, time.Second)
-		_, err = s.Put(t.Context(), history.Batch{Zone: "default", Last: "1-0", Ended: []history.Job{j}}, begin)
+		_, err = s.Put(t.Context(), history.Batch{Zone: "default", Last: "1-0", Ended: []api.PastJob{j}}, begin)
 		if err == nil || !strings.Contains(err.Error(), "refused") {
 			t.Fatalf("the batch was not refused: %v", err)
 		}
@@ -270,7 +271,7 @@ func TestAFullDiskIsSaidAndGoneOnFrom(t *testing.T) {
 		noise.Read(data)
 		j.Output = jobs.Output{{Data: data}}
 		_, err = s.Put(t.Context(), history.Batch{Zone: "default", After: p.Last, Last: fmt.Sprintf("%d-0", n),
-			Ended: []history.Job{j}}, begin)
+			Ended: []api.PastJob{j}}, begin)
 		return err
 	}
 	n, err := 0, error(nil)
@@ -309,7 +310,7 @@ func TestHistoryThatIsAwaySaysWhere(t *testing.T) {
 func TestNobodyElseCanReadTheFile(t *testing.T) {
 	t.Parallel()
 	cfg := sqltest.SQLite(t)
-	store(t, open(t, cfg), history.Batch{Ended: []history.Job{job(taskID(1), "h", jobs.Succeeded, 1)}})
+	store(t, open(t, cfg), history.Batch{Ended: []api.PastJob{job(taskID(1), "h", jobs.Succeeded, 1)}})
 	files, err := filepath.Glob(strings.TrimPrefix(cfg.URL, "sqlite://") + "*")
 	if err != nil || len(files) < 3 {
 		t.Fatalf("files %v, %v", files, err)

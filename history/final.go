@@ -7,19 +7,20 @@ import (
 	"fmt"
 	"slices"
 
+	"muster/api"
 	"muster/jobs"
 )
 
 // A Contradiction is a second end of a job that differs from the one that is known. The first
 // one stays.
 type Contradiction struct {
-	Job   Job          // as the later word has it
+	Job   api.PastJob  // as the later word has it
 	First jobs.Outcome // as it is known
 }
 
 // ends stores the ends of jobs and what their hosts said, and returns the jobs of which that was
 // taken. Of a job that is known to have ended otherwise nothing is replaced.
-func (s *Store) ends(ctx context.Context, tx *sql.Tx, list []Job) (taken []Job,
+func (s *Store) ends(ctx context.Context, tx *sql.Tx, list []api.PastJob) (taken []api.PastJob,
 	against []Contradiction, err error) {
 	rows := jobRows(list)
 	n, err := s.count(ctx, tx, jobTable, rows)
@@ -30,7 +31,7 @@ func (s *Store) ends(ctx context.Context, tx *sql.Tx, list []Job) (taken []Job,
 		if against, err = contradictions(ctx, tx, list); err != nil {
 			return nil, nil, err
 		}
-		taken = slices.DeleteFunc(slices.Clone(list), func(j Job) bool {
+		taken = slices.DeleteFunc(slices.Clone(list), func(j api.PastJob) bool {
 			return slices.ContainsFunc(against, func(c Contradiction) bool { return c.Job.ID == j.ID })
 		})
 	}
@@ -42,7 +43,8 @@ func (s *Store) ends(ctx context.Context, tx *sql.Tx, list []Job) (taken []Job,
 }
 
 // contradictions are those of some jobs that are stored with another outcome.
-func contradictions(ctx context.Context, tx *sql.Tx, list []Job) (out []Contradiction, err error) {
+func contradictions(ctx context.Context, tx *sql.Tx, list []api.PastJob) (out []Contradiction,
+	err error) {
 	for _, j := range list {
 		var known string
 		err := tx.QueryRowContext(ctx, "select outcome from jobs where task = $1 and host = $2",

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/history"
 	"muster/jobs"
 )
@@ -25,9 +26,9 @@ func TestAKnownEndIsNeverReplaced(t *testing.T) {
 			first, then := job(taskID(1), host, c.first, time.Second), job(taskID(1), host, c.then, 9*time.Second)
 			first.Output = jobs.Output{{Data: []byte("first\n")}}
 			then.Output = jobs.Output{{Data: []byte("then\n")}}
-			store(t, s, history.Batch{Ended: []history.Job{first}})
+			store(t, s, history.Batch{Ended: []api.PastJob{first}})
 			var told []history.Contradiction
-			store(t, s, history.Batch{Ended: []history.Job{then},
+			store(t, s, history.Batch{Ended: []api.PastJob{then},
 				Contradicted: func(c history.Contradiction) { told = append(told, c) }})
 			kept, err := s.Job(t.Context(), first.ID)
 			if err != nil || kept.Outcome != c.want {
@@ -41,7 +42,7 @@ func TestAKnownEndIsNeverReplaced(t *testing.T) {
 			if stays != (len(told) == 1) || stays && (told[0].First != c.first || told[0].Job.Outcome != c.then) {
 				t.Errorf("%s, then %s: told of %+v", c.first, c.then, told)
 			}
-			if err := s.Reconcile(t.Context(), task(taskID(1), 1), []history.Job{then}); err != nil {
+			if err := s.Reconcile(t.Context(), task(taskID(1), 1), []api.PastJob{then}); err != nil {
 				t.Fatal(err)
 			}
 			if kept, err := s.Job(t.Context(), first.ID); err != nil || kept.Outcome != c.want {
@@ -60,7 +61,7 @@ func TestAttemptsWithoutAnEndAreFound(t *testing.T) {
 		take := func(at int, host string, no float64) jobs.Happening {
 			return happened(at, "take", jobs.NewID(id, host), map[string]any{"node": "n1/2", "attempt": no})
 		}
-		store(t, s, history.Batch{Ended: []history.Job{job(id, "ended", jobs.Succeeded, time.Second)},
+		store(t, s, history.Batch{Ended: []api.PastJob{job(id, "ended", jobs.Succeeded, time.Second)},
 			Events: []jobs.Happening{
 				take(1, "ended", 1), happened(2, "end", jobs.NewID(id, "ended"), map[string]any{"outcome": "succeeded"}),
 				take(3, "twice", 1), happened(4, "retry", jobs.NewID(id, "twice"), nil), take(5, "twice", 2),
@@ -111,10 +112,10 @@ func TestASettledJobIsWhatItsHostSaid(t *testing.T) {
 			}
 			first.Attempt, then.Attempt = 1, 1
 			if batches == 1 {
-				store(t, s, history.Batch{Ended: []history.Job{then}, Events: events})
+				store(t, s, history.Batch{Ended: []api.PastJob{then}, Events: events})
 			} else {
-				store(t, s, history.Batch{Ended: []history.Job{first}, Events: events[:2]})
-				store(t, s, history.Batch{Ended: []history.Job{then}, Events: events[2:]})
+				store(t, s, history.Batch{Ended: []api.PastJob{first}, Events: events[:2]})
+				store(t, s, history.Batch{Ended: []api.PastJob{then}, Events: events[2:]})
 			}
 			kept, err := s.Job(t.Context(), first.ID)
 			if err != nil || kept.Outcome != jobs.Succeeded || kept.Note != then.Note {

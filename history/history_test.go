@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster/api"
 	"muster/history"
 	"muster/jobs"
 )
@@ -23,7 +24,7 @@ func TestWhatIsStoredIsFoundAgain(t *testing.T) {
 		good, bad := job(taskID(1), "fw001", jobs.Succeeded, 9*time.Second), job(taskID(1), "fw002", jobs.Failed, time.Second)
 		bad.ExitCode, bad.Class, bad.Error, bad.Note = &code, jobs.Class("user"), "no\x00 \xff such file", "attached"
 		good.Output = jobs.Output{{At: 0, Data: []byte("hello\x00\n")}, {At: 100, Data: []byte("end\n")}}
-		store(t, s, history.Batch{Tasks: []jobs.TaskInfo{task(taskID(1), 2)}, Ended: []history.Job{good, bad},
+		store(t, s, history.Batch{Tasks: []jobs.TaskInfo{task(taskID(1), 2)}, Ended: []api.PastJob{good, bad},
 			Events: []jobs.Happening{happened(1, "take", good.ID, map[string]any{"node": "n1/1", "attempt": 1.0})}})
 
 		list, next, err := s.Jobs(t.Context(), history.Filter{}, "", 10)
@@ -32,8 +33,8 @@ func TestWhatIsStoredIsFoundAgain(t *testing.T) {
 		}
 		bad.Error = "no\uFFFD \uFFFD such file"
 		good.Output = nil
-		good.Asked, bad.Asked = &history.Asked{On: "all"}, &history.Asked{On: "all"}
-		if diff := cmp.Diff([]history.Job{good, bad}, list); diff != "" {
+		good.Asked, bad.Asked = &api.Asked{On: "all"}, &api.Asked{On: "all"}
+		if diff := cmp.Diff([]api.PastJob{good, bad}, list); diff != "" {
 			t.Errorf("jobs: %s", diff)
 		}
 		said, err := s.Output(t.Context(), good.ID)
@@ -57,7 +58,7 @@ func TestOutputIsCapped(t *testing.T) {
 		j := job(taskID(1), "fw001", jobs.Succeeded, time.Second)
 		text := strings.Repeat("a", 5000) + strings.Repeat("z", 5000)
 		j.Output = jobs.Output{{Data: []byte(text)}}
-		store(t, s, history.Batch{Ended: []history.Job{j}})
+		store(t, s, history.Batch{Ended: []api.PastJob{j}})
 		said, err := s.Output(t.Context(), j.ID)
 		want := text[:500] + "\n[9000 bytes left out]\n" + text[9500:]
 		if err != nil || string(said) != want {
@@ -107,7 +108,7 @@ func TestTwoHistoriansStoreEachEventOnce(t *testing.T) {
 						return
 					}
 					b := history.Batch{Zone: "default", After: p.Last, Last: fmt.Sprintf("%d-0", at+1),
-						Ended:  []history.Job{job(taskID(1), fmt.Sprintf("h%d", at+1), jobs.Succeeded, time.Second)},
+						Ended:  []api.PastJob{job(taskID(1), fmt.Sprintf("h%d", at+1), jobs.Succeeded, time.Second)},
 						Events: []jobs.Happening{happened(at+1, "end", jobs.NewID(taskID(1), fmt.Sprintf("h%d", at+1)), nil)}}
 					if _, err := s.Put(t.Context(), b, begin); err != nil && !errors.Is(err, history.ErrMoved) &&
 						!strings.Contains(err.Error(), "SQLITE_BUSY") { // the other one was slow
@@ -159,7 +160,7 @@ func TestFiltersAndPagesFindAllAndOnlyThose(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
 		s := ready(t, cfg)
-		var list []history.Job
+		var list []api.PastJob
 		outcomes := jobs.Outcomes()
 		for i := range 300 {
 			j := job(taskID(i%5), fmt.Sprintf("h%03d", i), outcomes[i%len(outcomes)], time.Duration(i/9)*time.Second)
@@ -169,21 +170,21 @@ func TestFiltersAndPagesFindAllAndOnlyThose(t *testing.T) {
 		store(t, s, history.Batch{Ended: list})
 		for _, c := range []struct {
 			f    history.Filter
-			mine func(history.Job) bool
+			mine func(api.PastJob) bool
 		}{
-			{history.Filter{}, func(history.Job) bool { return true }},
-			{history.Filter{Customer: "c1"}, func(j history.Job) bool { return j.Customer == "c1" }},
-			{history.Filter{Host: "h007"}, func(j history.Job) bool { return j.Host == "h007" }},
-			{history.Filter{Operator: "o1", Runbook: "r3"}, func(j history.Job) bool {
+			{history.Filter{}, func(api.PastJob) bool { return true }},
+			{history.Filter{Customer: "c1"}, func(j api.PastJob) bool { return j.Customer == "c1" }},
+			{history.Filter{Host: "h007"}, func(j api.PastJob) bool { return j.Host == "h007" }},
+			{history.Filter{Operator: "o1", Runbook: "r3"}, func(j api.PastJob) bool {
 				return j.Operator == "o1" && j.Runbook == "r3"
 			}},
-			{history.Filter{Outcome: jobs.Failed}, func(j history.Job) bool { return j.Outcome == jobs.Failed }},
-			{history.Filter{Outcome: jobs.Succeeded}, func(j history.Job) bool { return j.Outcome == jobs.Succeeded }},
-			{history.Filter{Task: taskID(3)}, func(j history.Job) bool { return j.ID.Task() == taskID(3) }},
-			{history.Filter{From: begin.Add(10 * time.Second), To: begin.Add(20 * time.Second)}, func(j history.Job) bool {
+			{history.Filter{Outcome: jobs.Failed}, func(j api.PastJob) bool { return j.Outcome == jobs.Failed }},
+			{history.Filter{Outcome: jobs.Succeeded}, func(j api.PastJob) bool { return j.Outcome == jobs.Succeeded }},
+			{history.Filter{Task: taskID(3)}, func(j api.PastJob) bool { return j.ID.Task() == taskID(3) }},
+			{history.Filter{From: begin.Add(10 * time.Second), To: begin.Add(20 * time.Second)}, func(j api.PastJob) bool {
 				return !j.Finished.Before(begin.Add(10*time.Second)) && j.Finished.Before(begin.Add(20*time.Second))
 			}},
-			{history.Filter{Customer: "nobody"}, func(history.Job) bool { return false }},
+			{history.Filter{Customer: "nobody"}, func(api.PastJob) bool { return false }},
 		} {
 			want := 0
 			for _, j := range list {
@@ -196,7 +197,7 @@ func TestFiltersAndPagesFindAllAndOnlyThose(t *testing.T) {
 			}
 		}
 		page, _, err := s.Jobs(t.Context(), history.Filter{}, "", 100)
-		last := func(a, b history.Job) int { return b.Finished.Compare(a.Finished.Time) }
+		last := func(a, b api.PastJob) int { return b.Finished.Compare(a.Finished.Time) }
 		if err != nil || !slices.IsSortedFunc(page, last) {
 			t.Errorf("the last one does not come first: %v", err)
 		}
@@ -209,7 +210,7 @@ func TestFiltersAndPagesFindAllAndOnlyThose(t *testing.T) {
 
 func TestAReportAddsUp(t *testing.T) {
 	t.Parallel()
-	ended := []history.Job{job(taskID(1), "a", jobs.Succeeded, 1), job(taskID(1), "b", jobs.Succeeded, 1),
+	ended := []api.PastJob{job(taskID(1), "a", jobs.Succeeded, 1), job(taskID(1), "b", jobs.Succeeded, 1),
 		job(taskID(1), "c", jobs.Failed, 1)}
 	running := job(taskID(1), "d", "", 1)
 	running.State = jobs.Running
@@ -218,7 +219,7 @@ func TestAReportAddsUp(t *testing.T) {
 	open.State = jobs.TaskRunning
 	for _, c := range []struct {
 		task jobs.TaskInfo
-		list []history.Job
+		list []api.PastJob
 		want string
 	}{
 		{task(taskID(1), 3), ended, "succeeded 2, failed 1"},
@@ -254,7 +255,7 @@ func TestEstimatesComeFromTheLastTenSuccesses(t *testing.T) {
 			again.Tries, never.Started = 1, jobs.Time{}
 			deferred := job(taskID(i), "vpn1", jobs.Succeeded, 24*time.Hour+time.Duration(i)*time.Second)
 			deferred.Model, deferred.Due = "v1", at(24*time.Hour)
-			store(t, s, history.Batch{Ended: []history.Job{j, again, failed, never, deferred}})
+			store(t, s, history.Batch{Ended: []api.PastJob{j, again, failed, never, deferred}})
 		}
 		want := []history.Estimate{{history.Kind{"exec", "v1", "acme"}, 9 * time.Second, 13 * time.Second, 10},
 			{history.Kind{"exec", "x200", "acme"}, 9 * time.Second, 13 * time.Second, 10}}
@@ -283,7 +284,7 @@ func TestAttemptsAndStepsAreFollowedOverBatches(t *testing.T) {
 		j := job(taskID(1), "fw001", jobs.Succeeded, time.Second)
 		j.Attempt = 3
 		end := happened(9, "end", id, map[string]any{"outcome": "succeeded"})
-		store(t, s, history.Batch{Events: []jobs.Happening{take(8, 3), end}, Ended: []history.Job{j}})
+		store(t, s, history.Batch{Events: []jobs.Happening{take(8, 3), end}, Ended: []api.PastJob{j}})
 		got, err := s.Attempts(t.Context(), id)
 		var text []string
 		for _, a := range got {
@@ -301,7 +302,7 @@ func TestRetentionForgetsWholeTasksAndNothingElse(t *testing.T) {
 		s := ready(t, cfg)
 		old, young := task(taskID(1), 2500), task(taskID(2), 1)
 		young.Submitted, young.Finished = at(48*time.Hour), at(49*time.Hour)
-		var list []history.Job
+		var list []api.PastJob
 		var events []jobs.Happening
 		for i := range 2500 {
 			j := job(taskID(1), fmt.Sprintf("h%04d", i), jobs.Succeeded, time.Minute)
@@ -315,7 +316,7 @@ func TestRetentionForgetsWholeTasksAndNothingElse(t *testing.T) {
 		events = append(events, happened(1, "freeze", "zone", nil),
 			happened(1, "take", list[2500].ID, nil))
 		store(t, s, history.Batch{Tasks: []jobs.TaskInfo{old, young}, Ended: list, Events: events,
-			Gap: &history.Gap{Zone: "default", Entries: 3}})
+			Gap: &api.Gap{Zone: "default", Entries: 3}})
 		batches := 0
 		for ; ; batches++ {
 			n, err := s.Forget(t.Context(), begin.Add(24*time.Hour))
@@ -351,7 +352,7 @@ func TestRetentionLeavesWhatHasNotEnded(t *testing.T) {
 		open.State, open.Finished = jobs.TaskRunning, jobs.Time{}
 		silent.Finished = jobs.Time{} // it ended, and nobody knows when
 		store(t, s, history.Batch{Tasks: []jobs.TaskInfo{open, silent},
-			Ended: []history.Job{job(taskID(1), "h1", jobs.Succeeded, time.Minute)}})
+			Ended: []api.PastJob{job(taskID(1), "h1", jobs.Succeeded, time.Minute)}})
 		all := func(before time.Time) {
 			t.Helper()
 			for n := int64(1); n > 0; {

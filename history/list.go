@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
 )
 
@@ -24,9 +25,6 @@ type Filter struct {
 	To       time.Time // that ended before it
 }
 
-// PageMax is how many jobs are listed at once.
-const PageMax = 500
-
 // ErrCursor is wrapped when a cursor is not of ours.
 var ErrCursor = errors.New("want the `next` of another page")
 
@@ -36,9 +34,9 @@ const jobSelect = `select task, host, zone, customer, model, runbook, operator, 
 
 // Jobs lists jobs that have ended, the last one first, those of one task by host, from
 // behind a cursor on. next is the cursor of the page that follows; empty: there is none.
-func (s *Store) Jobs(ctx context.Context, f Filter, cursor string, most int) (list []Job,
+func (s *Store) Jobs(ctx context.Context, f Filter, cursor string, most int) (list []api.PastJob,
 	next string, err error) {
-	most = min(max(most, 1), PageMax)
+	most = min(max(most, 1), api.PageMax)
 	text, args, err := s.page(f, cursor, most+1)
 	if err != nil {
 		return nil, "", err
@@ -71,7 +69,7 @@ func (s *Store) page(f Filter, cursor string, most int) (text string, args []any
 	return fmt.Sprintf("%s%s order by %s limit %d", jobSelect, w.text(), order, most), w.args, nil
 }
 
-func cursorOf(j Job) string { return fmt.Sprintf("%d:%s", micros(j.Finished), j.ID) }
+func cursorOf(j api.PastJob) string { return fmt.Sprintf("%d:%s", micros(j.Finished), j.ID) }
 
 // where is the condition of a query, with its values.
 type where struct {
@@ -151,8 +149,8 @@ func (f Filter) where(cursor string, sqlite bool) (*where, error) {
 	return w, nil
 }
 
-func scanJob(scan func(...any) error) (Job, error) {
-	var j Job
+func scanJob(scan func(...any) error) (api.PastJob, error) {
+	var j api.PastJob
 	var task, outcome, class, times string
 	var exit sql.NullInt64
 	var attempt, tries, due, started, finished int64

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/history"
 	"muster/jobs"
 	"muster/testkit/sqltest"
@@ -75,11 +76,11 @@ func happened(entry int, name string, object any, detail map[string]any) jobs.Ha
 }
 
 // job is one that has ended.
-func job(task jobs.TaskID, host string, o jobs.Outcome, took time.Duration) history.Job {
-	return history.Job{JobInfo: jobs.JobInfo{ID: jobs.NewID(task, host), Host: host, State: jobs.Ended,
+func job(task jobs.TaskID, host string, o jobs.Outcome, took time.Duration) api.PastJob {
+	return api.PastJob{JobInfo: jobs.JobInfo{ID: jobs.NewID(task, host), Host: host, State: jobs.Ended,
 		Outcome: o, Attempt: 1, Node: "n1/1", Due: at(0), Started: at(0), Finished: at(took)},
 		Zone: "default", Customer: "acme", Model: "x200", Runbook: "exec", Operator: "alice",
-		Asked: &history.Asked{On: "all", Ran: &jobs.Ran{Work: "exec"}}}
+		Asked: &api.Asked{On: "all", Ran: &jobs.Ran{Work: "exec"}}}
 }
 
 func task(id jobs.TaskID, total int) jobs.TaskInfo {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"muster/api"
 	"muster/jobs"
 )
 
@@ -34,7 +35,7 @@ func capped(o jobs.Output, most int) []byte {
 func leftOut(n int64) string { return fmt.Sprintf("\n[%d bytes left out]\n", n) }
 
 // outputRows compresses what the hosts of jobs said; who said nothing has no row.
-func (s *Store) outputRows(list []Job) ([][]any, error) {
+func (s *Store) outputRows(list []api.PastJob) ([][]any, error) {
 	var out [][]any
 	at := map[string]int{}
 	var b bytes.Buffer

@@ -8,24 +8,12 @@ import (
 	"slices"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
 )
 
-// Plan is what was foretold of a task that was not submitted yet.
-type Plan struct {
-	ID       string    `json:"plan"`
-	At       jobs.Time `json:"at"` // when it was made
-	Runbook  string    `json:"runbook"`
-	On       string    `json:"on"`
-	Operator string    `json:"operator"`
-	Hosts    int       `json:"hosts"`
-	Never    int       `json:"never"` // hosts that would not be done
-	Start    jobs.Time `json:"start"` // not before, as it was asked for; not set: at once
-	Done     jobs.Time `json:"done"`  // when the last host would be; not set: none would
-}
-
 // SavePlan keeps a plan, so that it can be compared with what happened.
-func (s *Store) SavePlan(ctx context.Context, p Plan) error {
+func (s *Store) SavePlan(ctx context.Context, p api.Plan) error {
 	body, err := json.Marshal(p)
 	if err != nil {
 		return err
@@ -42,37 +30,10 @@ func (s *Store) SavePlan(ctx context.Context, p Plan) error {
 // taken to be the one that was planned.
 const PlanFor = time.Hour
 
-// Compared is a plan, and what became of it.
-type Compared struct {
-	Plan
-	Task     jobs.TaskID   `json:"task"`
-	State    string        `json:"state"`
-	Expected time.Duration `json:"expected_ns"` // from the submit to the end
-	Actual   time.Duration `json:"actual_ns"`   // 0: it has not ended
-	// Off is how many times as long it took; 0: that is not known.
-	Off    float64 `json:"off"`
-	Hosts  int     `json:"task_hosts"` // that the task was for in the end
-	Undone int     `json:"undone"`     // of them, those that did not succeed
-}
-
-// Calibration says how good plans are.
-type Calibration struct {
-	Plans    int        `json:"plans"`    // that were made
-	Compared []Compared `json:"compared"` // those that became a task, the last first
-	// Median is that of Off, of those whose task has ended; 0: there are none.
-	Median float64 `json:"median"`
-	// Wrong is how many of them took more than twice or less than half as long.
-	Wrong int `json:"wrong"`
-}
-
-// WrongBy is how many times as long, or as short, a task may take before its plan is
-// called wrong.
-const WrongBy = 2
-
 // Calibrate compares the plans since an instant with the tasks that were made of them.
-func (s *Store) Calibrate(ctx context.Context, since time.Time) (Calibration, error) {
-	c := Calibration{Compared: []Compared{}}
-	var plans []Plan
+func (s *Store) Calibrate(ctx context.Context, since time.Time) (api.Calibration, error) {
+	c := api.Calibration{Compared: []api.Compared{}}
+	var plans []api.Plan
 	err := s.rows(ctx, "calibrate",
 		"select body from plans where at >= $1 order by at desc limit 1000",
 		[]any{int64(jobs.MicrosOf(since))}, func(scan func(...any) error) error {
@@ -80,7 +41,7 @@ func (s *Store) Calibrate(ctx context.Context, since time.Time) (Calibration, er
 			if err := scan(&body); err != nil {
 				return err
 			}
-			var p Plan
+			var p api.Plan
 			err := json.Unmarshal([]byte(body), &p)
 			plans = append(plans, p)
 			return err
@@ -109,13 +70,13 @@ func (s *Store) Calibrate(ctx context.Context, since time.Time) (Calibration, er
 		}
 		c.Compared = append(c.Compared, compare(p, t))
 	}
-	c.judge()
+	judge(&c)
 	return c, nil
 }
 
 // compare holds a plan against its task.
-func compare(p Plan, t jobs.TaskInfo) Compared {
-	c := Compared{Plan: p, Task: t.Task, State: string(t.State), Hosts: t.Total}
+func compare(p api.Plan, t jobs.TaskInfo) api.Compared {
+	c := api.Compared{Plan: p, Task: t.Task, State: string(t.State), Hosts: t.Total}
 	if !p.Done.IsZero() {
 		c.Expected = p.Done.Sub(p.At.Time)
 	}
@@ -130,14 +91,14 @@ func compare(p Plan, t jobs.TaskInfo) Compared {
 	return c
 }
 
-func (c *Calibration) judge() {
+func judge(c *api.Calibration) {
 	var offs []float64
 	for _, one := range c.Compared {
 		if one.Off == 0 {
 			continue
 		}
 		offs = append(offs, one.Off)
-		if one.Off > WrongBy || one.Off < 1.0/WrongBy {
+		if one.Off > api.WrongBy || one.Off < 1.0/api.WrongBy {
 			c.Wrong++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/history"
 	"muster/jobs"
 )
@@ -16,7 +17,7 @@ func TestAPlanThatWasWrongIsShown(t *testing.T) {
 		s := ready(t, cfg)
 		save := func(id string, at time.Duration, runbook string, takes time.Duration) {
 			t.Helper()
-			p := history.Plan{ID: id, At: jobs.Time{Time: begin.Add(at)}, Runbook: runbook, On: "all",
+			p := api.Plan{ID: id, At: jobs.Time{Time: begin.Add(at)}, Runbook: runbook, On: "all",
 				Operator: "alice", Hosts: 2}
 			if takes > 0 {
 				p.Done = jobs.Time{Time: begin.Add(at + takes)}
@@ -34,7 +35,7 @@ func TestAPlanThatWasWrongIsShown(t *testing.T) {
 				one.State, one.Finished = jobs.TaskRunning, jobs.Time{}
 			}
 			store(t, s, history.Batch{Last: runbook, Tasks: []jobs.TaskInfo{one},
-				Ended: []history.Job{job(taskID(n), "h1", jobs.Succeeded, took), job(taskID(n), "h2", jobs.Failed, took)}})
+				Ended: []api.PastJob{job(taskID(n), "h1", jobs.Succeeded, took), job(taskID(n), "h2", jobs.Failed, took)}})
 		}
 		save("p1", 0, "right", 100*time.Second)
 		submit(1, time.Minute, "right", 110*time.Second)

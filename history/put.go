@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
 )
 
@@ -16,18 +17,9 @@ import (
 // another one, since the position was read.
 var ErrMoved = errors.New("somebody else has read on meanwhile")
 
-// Position is how far the stream of a zone was read. Last is empty at its beginning.
-type Position struct {
-	Zone    string    `json:"zone"`
-	Last    string    `json:"last"`
-	Entries int64     `json:"entries"` // counted by Redis; -1: not known
-	Events  int64     `json:"events"`  // that were stored
-	At      jobs.Time `json:"at"`      // when
-}
-
 // Position is how far the stream of a zone was read.
-func (s *Store) Position(ctx context.Context, zone string) (Position, error) {
-	p := Position{Zone: zone}
+func (s *Store) Position(ctx context.Context, zone string) (api.Position, error) {
+	p := api.Position{Zone: zone}
 	err := s.rows(ctx, "position", "select position, entries, events, at from streams where zone = $1",
 		[]any{zone}, func(scan func(...any) error) error {
 			var at int64
@@ -115,7 +107,7 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, b Batch, now time.Time) ([]
 
 // Reconcile stores what Redis knows of a task and of jobs that have ended, beside
 // the stream: it closes what a gap has left open.
-func (s *Store) Reconcile(ctx context.Context, t jobs.TaskInfo, ended []Job) error {
+func (s *Store) Reconcile(ctx context.Context, t jobs.TaskInfo, ended []api.PastJob) error {
 	return s.tx(ctx, "store a task", func(tx *sql.Tx) error {
 		if err := s.insert(ctx, tx, taskTable, taskRows([]jobs.TaskInfo{t})); err != nil {
 			return err
@@ -125,7 +117,7 @@ func (s *Store) Reconcile(ctx context.Context, t jobs.TaskInfo, ended []Job) err
 	})
 }
 
-func putGap(ctx context.Context, tx *sql.Tx, g Gap, now time.Time) error {
+func putGap(ctx context.Context, tx *sql.Tx, g api.Gap, now time.Time) error {
 	_, err := tx.ExecContext(ctx, `insert into gaps (zone, after, first, entries, at, note)
 		values ($1, $2, $3, $4, $5, $6)`, g.Zone, g.After, g.First, g.Entries,
 		int64(jobs.MicrosOf(now)), g.Note)
@@ -177,7 +169,7 @@ func taskRows(list []jobs.TaskInfo) [][]any {
 	return out
 }
 
-func jobRows(list []Job) [][]any {
+func jobRows(list []api.PastJob) [][]any {
 	var out [][]any
 	at := map[string]int{}
 	for _, j := range list {

@@ -6,17 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"muster/api"
 	"muster/jobs"
 )
-
-// Asked is what the task of a job was asked for. Of a task that an older version stored, Ran
-// is nil, and whether its operator was proven is not known.
-type Asked struct {
-	On     string    `json:"on"`
-	Proven bool      `json:"proven"`
-	Reason string    `json:"reason,omitempty"`
-	Ran    *jobs.Ran `json:"ran,omitempty"`
-}
 
 // ranText is how it is stored what a task runs.
 func ranText(r *jobs.Ran) string {
@@ -48,7 +40,7 @@ func provenNumber(t jobs.TaskInfo) int64 {
 }
 
 // addAsked adds to jobs what their tasks were asked for: each task is read once.
-func (s *Store) addAsked(ctx context.Context, list []Job) error {
+func (s *Store) addAsked(ctx context.Context, list []api.PastJob) error {
 	at := map[jobs.TaskID][]int{}
 	var marks []string
 	var args []any
@@ -67,7 +59,7 @@ func (s *Store) addAsked(ctx context.Context, list []Job) error {
 		"where id in ("+strings.Join(marks, ", ")+")", args, func(scan func(...any) error) error {
 		var id, ran string
 		var proven int64
-		var a Asked
+		var a api.Asked
 		err := scan(&id, &a.On, &proven, &a.Reason, &ran)
 		if err == nil {
 			a.Ran, err = readRan(ran)

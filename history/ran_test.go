@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster/api"
 	"muster/history"
 	"muster/jobs"
 )
@@ -20,7 +21,7 @@ func TestWhatRanIsKeptWithItsTask(t *testing.T) {
 		good := job(taskID(1), "fw001", jobs.Succeeded, time.Second)
 		bad := job(taskID(1), "fw002", jobs.Failed, time.Second)
 		other := job(taskID(2), "fw001", jobs.Succeeded, time.Minute)
-		store(t, s, history.Batch{Tasks: []jobs.TaskInfo{asked, before}, Ended: []history.Job{good, bad, other},
+		store(t, s, history.Batch{Tasks: []jobs.TaskInfo{asked, before}, Ended: []api.PastJob{good, bad, other},
 			Events: []jobs.Happening{
 				happened(1, "submit", taskID(1), map[string]any{"operator": "alice"}),
 				happened(2, "take", good.ID, map[string]any{"node": "n1/1", "attempt": 1.0}),
@@ -36,9 +37,9 @@ func TestWhatRanIsKeptWithItsTask(t *testing.T) {
 			t.Fatal(list, err)
 		}
 		for _, j := range list {
-			want := &history.Asked{On: "all"}
+			want := &api.Asked{On: "all"}
 			if j.ID.Task() == taskID(1) {
-				want = &history.Asked{On: "all", Proven: true, Reason: "change 7", Ran: asked.Ran}
+				want = &api.Asked{On: "all", Proven: true, Reason: "change 7", Ran: asked.Ran}
 			}
 			if diff := cmp.Diff(want, j.Asked); diff != "" {
 				t.Errorf("%s: %s", j.ID, diff)

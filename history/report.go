@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"muster/api"
 	"muster/jobs"
 )
 
@@ -74,35 +75,11 @@ func (s *Store) tasks(ctx context.Context, rest string, args ...any) ([]jobs.Tas
 	return out, err
 }
 
-// Report is what became of every host of a task. The parts are a partition: each
-// host is in one of them, and their sum is the total, always.
-type Report struct {
-	Task  jobs.TaskInfo `json:"task"`
-	Total int           `json:"total"` // hosts that the task was for
-	Parts []Part        `json:"parts"`
-	Jobs  []Job         `json:"jobs"`  // of whom something is known, by host
-	Spent []Spent       `json:"spent"` // what the time of those jobs went to
-	Notes []string      `json:"notes"`
-}
-
-// Part is how many hosts came to the same end.
-type Part struct {
-	Name  string `json:"name"` // an outcome, a state, or NotKnown
-	Hosts int    `json:"hosts"`
-	Means string `json:"means"`
-}
-
-// NotKnown is the part of those hosts of whose jobs nothing is known.
-const NotKnown = "not known"
-
-// NotEnded is the part of those hosts whose jobs had not ended.
-const NotEnded = "not ended"
-
 // NewReport counts the jobs of a task, each of which is in list once at most. of
 // whom there is nothing is in a part of its own: it is not taken for granted that
 // they went well, or that they never ran.
-func NewReport(t jobs.TaskInfo, list []Job) Report {
-	r := Report{Task: t, Total: max(t.Total, len(list)), Jobs: list, Spent: spentBy(list),
+func NewReport(t jobs.TaskInfo, list []api.PastJob) api.Report {
+	r := api.Report{Task: t, Total: max(t.Total, len(list)), Jobs: list, Spent: spentBy(list),
 		Notes: []string{}}
 	counts := map[string]int{}
 	// The task was read a moment before its jobs, which may have ended meanwhile.
@@ -114,14 +91,14 @@ func NewReport(t jobs.TaskInfo, list []Job) Report {
 		}
 	}
 	missing := r.Total - len(list)
-	counts[PartOfTheRest(t)] += missing
+	counts[api.PartOfTheRest(t)] += missing
 	if t.Total < len(list) {
 		r.Notes = append(r.Notes, fmt.Sprintf("the task is said to be for %d hosts, but %d have ended: "+
 			"what it was for is not known for sure", t.Total, len(list)))
 	}
 	for _, name := range partNames() {
 		if n := counts[name]; n > 0 {
-			r.Parts = append(r.Parts, Part{name, n, meaning(name)})
+			r.Parts = append(r.Parts, api.ReportPart{Name: name, Hosts: n, Means: meaning(name)})
 		}
 	}
 	if t.Forgotten {
@@ -131,21 +108,13 @@ func NewReport(t jobs.TaskInfo, list []Job) Report {
 	return r
 }
 
-// PartOfTheRest is the part of those hosts of a task of whose jobs there is nothing.
-func PartOfTheRest(t jobs.TaskInfo) string {
-	if t.State == jobs.TaskEnded || t.State == "" || t.Forgotten {
-		return NotKnown
-	}
-	return NotEnded
-}
-
-func partOf(j Job) string {
+func partOf(j api.PastJob) string {
 	name := string(j.Outcome)
 	if j.State != jobs.Ended && j.State != "" {
 		name = string(j.State)
 	}
 	if !slices.Contains(partNames(), name) {
-		return NotKnown
+		return api.NotKnown
 	}
 	return name
 }
@@ -161,7 +130,7 @@ func partNames() []string {
 			out = append(out, string(s))
 		}
 	}
-	return append(out, NotEnded, NotKnown)
+	return append(out, api.NotEnded, api.NotKnown)
 }
 
 // meaning is what a part says of its hosts.
@@ -182,20 +151,20 @@ func meaning(name string) string {
 	case jobs.Cancelled, jobs.Expired, jobs.Superseded, jobs.Skipped:
 		return "never ran"
 	}
-	if name == NotKnown {
+	if name == api.NotKnown {
 		return "how it ended is not in history: see `muster history gaps`"
 	}
 	return "has not ended"
 }
 
 // Report tells what became of every host of a task.
-func (s *Store) Report(ctx context.Context, id jobs.TaskID) (Report, error) {
+func (s *Store) Report(ctx context.Context, id jobs.TaskID) (api.Report, error) {
 	t, err := s.Task(ctx, id)
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		return Report{}, err
+		return api.Report{}, err
 	}
 	missing := err
-	var list []Job
+	var list []api.PastJob
 	err = s.rows(ctx, "report", jobSelect+" where task = $1 order by host", []any{string(id)},
 		func(scan func(...any) error) error {
 			j, err := scanJob(scan)
@@ -203,11 +172,11 @@ func (s *Store) Report(ctx context.Context, id jobs.TaskID) (Report, error) {
 			return err
 		})
 	if err != nil {
-		return Report{}, err
+		return api.Report{}, err
 	}
 	if missing != nil {
 		if len(list) == 0 {
-			return Report{}, missing
+			return api.Report{}, missing
 		}
 		t = jobs.TaskInfo{Task: id, Outcomes: jobs.NewCounts()}
 	}
@@ -220,8 +189,8 @@ func (s *Store) Report(ctx context.Context, id jobs.TaskID) (Report, error) {
 }
 
 // Job is a job that has ended.
-func (s *Store) Job(ctx context.Context, id jobs.ID) (Job, error) {
-	var out Job
+func (s *Store) Job(ctx context.Context, id jobs.ID) (api.PastJob, error) {
+	var out api.PastJob
 	found := false
 	err := s.rows(ctx, "job", jobSelect+" where task = $1 and host = $2",
 		[]any{string(id.Task()), id.Host()}, func(scan func(...any) error) error {
@@ -236,17 +205,17 @@ func (s *Store) Job(ctx context.Context, id jobs.ID) (Job, error) {
 	if err != nil {
 		return out, err
 	}
-	list := []Job{out}
+	list := []api.PastJob{out}
 	err = s.addAsked(ctx, list)
 	return list[0], err
 }
 
 // Gaps lists what was gone from the streams before it was read, the last first.
-func (s *Store) Gaps(ctx context.Context) ([]Gap, error) {
-	out := []Gap{}
+func (s *Store) Gaps(ctx context.Context) ([]api.Gap, error) {
+	out := []api.Gap{}
 	err := s.rows(ctx, "gaps", "select zone, after, first, entries, at, note from gaps "+
 		"order by at desc limit 1000", nil, func(scan func(...any) error) error {
-		var g Gap
+		var g api.Gap
 		var at int64
 		err := scan(&g.Zone, &g.After, &g.First, &g.Entries, &at, &g.Note)
 		g.At = instant(at)
@@ -257,12 +226,12 @@ func (s *Store) Gaps(ctx context.Context) ([]Gap, error) {
 }
 
 // Positions says how far each stream was read, by zone.
-func (s *Store) Positions(ctx context.Context) ([]Position, error) {
-	out := []Position{}
+func (s *Store) Positions(ctx context.Context) ([]api.Position, error) {
+	out := []api.Position{}
 	err := s.rows(ctx, "positions",
 		"select zone, position, entries, events, at from streams order by zone", nil,
 		func(scan func(...any) error) error {
-			var p Position
+			var p api.Position
 			var at int64
 			err := scan(&p.Zone, &p.Last, &p.Entries, &p.Events, &at)
 			p.At = instant(at)

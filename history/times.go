@@ -6,22 +6,13 @@ import (
 	"slices"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
 )
 
-// Spent is how much time the jobs of a task spent on one use, in seconds.
-type Spent struct {
-	Use  jobs.Use `json:"use"`
-	Jobs int      `json:"jobs"` // that spent any; the rest is of those
-	Sum  float64  `json:"sum"`
-	P50  float64  `json:"p50"`
-	P90  float64  `json:"p90"`
-	Max  float64  `json:"max"`
-}
-
 // spentBy sums up what the time of jobs went to, use by use in their order.
-func spentBy(list []Job) []Spent {
-	out := []Spent{}
+func spentBy(list []api.PastJob) []api.Spent {
+	out := []api.Spent{}
 	for _, u := range jobs.Uses() {
 		var all []time.Duration
 		for _, j := range list {
@@ -37,8 +28,9 @@ func spentBy(list []Job) []Spent {
 		for _, d := range all {
 			sum += d
 		}
-		out = append(out, Spent{u, len(all), sum.Seconds(), rank(all, 0.5).Seconds(),
-			rank(all, 0.9).Seconds(), all[len(all)-1].Seconds()})
+		out = append(out, api.Spent{Use: u, Jobs: len(all), Sum: sum.Seconds(), P50: rank(all,
+			0.5).Seconds(),
+			P90: rank(all, 0.9).Seconds(), Max: all[len(all)-1].Seconds()})
 	}
 	return out
 }

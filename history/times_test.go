@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster/api"
 	"muster/history"
 	"muster/jobs"
 )
@@ -22,7 +23,7 @@ func TestEstimatesCountOnlyWhatWasDone(t *testing.T) {
 			jobs.Connecting: 2, jobs.Acting: 100.5, jobs.Verifying: 60, jobs.Pausing: 30}
 		waited := job(taskID(1), "vpn1", jobs.Succeeded, 5*time.Second) // and did nothing else
 		waited.Model, waited.Times = "v1", jobs.Times{jobs.Queueing: 900}
-		store(t, s, history.Batch{Ended: []history.Job{j, waited}})
+		store(t, s, history.Batch{Ended: []api.PastJob{j, waited}})
 		kind := func(model string) history.Kind { return history.Kind{"exec", model, "acme"} }
 		took := 192500 * time.Millisecond
 		want := []history.Estimate{{kind("v1"), 5 * time.Second, 5 * time.Second, 1}, {kind("x200"), took, took, 1}}
@@ -56,8 +57,8 @@ func TestTimesAreKept(t *testing.T) {
 		if diff := cmp.Diff(b.Ended, r.Jobs); err != nil || diff != "" {
 			t.Errorf("%v (-want +got)\n%s", err, diff)
 		}
-		want := []history.Spent{{jobs.InWindow, 1, 3600.25, 3600.25, 3600.25, 3600.25},
-			{jobs.Acting, 4, 10, 2, 4, 4}}
+		want := []api.Spent{{Use: jobs.InWindow, Jobs: 1, Sum: 3600.25, P50: 3600.25, P90: 3600.25, Max: 3600.25},
+			{Use: jobs.Acting, Jobs: 4, Sum: 10, P50: 2, P90: 4, Max: 4}}
 		if diff := cmp.Diff(want, r.Spent); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
@@ -71,16 +72,16 @@ func TestAHistoryWithoutTimesGoesOn(t *testing.T) {
 		s := ready(t, cfg)
 		old, young := job(taskID(1), "a", jobs.Succeeded, time.Minute), job(taskID(2), "a", jobs.Succeeded, time.Hour)
 		young.Times = jobs.Times{jobs.Acting: 5}
-		store(t, s, history.Batch{Ended: []history.Job{old}})
+		store(t, s, history.Batch{Ended: []api.PastJob{old}})
 		if err := history.Before(t.Context(), s, 1); err != nil {
 			t.Fatal(err)
 		}
 		s.Close()
 		s = ready(t, cfg)
-		store(t, s, history.Batch{Ended: []history.Job{young}})
+		store(t, s, history.Batch{Ended: []api.PastJob{young}})
 		list, _, err := s.Jobs(t.Context(), history.Filter{}, "", 10)
 		young.Asked, old.Asked = nil, nil // their task was never stored
-		if diff := cmp.Diff([]history.Job{young, old}, list); err != nil || diff != "" {
+		if diff := cmp.Diff([]api.PastJob{young, old}, list); err != nil || diff != "" {
 			t.Errorf("%v (-want +got)\n%s", err, diff)
 		}
 	})

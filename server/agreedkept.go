@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/hashicorp/go-hclog"
 
+	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
 )
@@ -139,23 +140,7 @@ func (s *Server) agreedKnown(ctx context.Context) error {
 	return nil
 }
 
-// AgreedReport is the answer of GET /v1/agreed: what history keeps of what was agreed, and
-// whether Redis has lost it.
-type AgreedReport struct {
-	Lost  jobs.AgreedLost `json:"lost"`
-	Parts []AgreedCopy    `json:"parts"`
-}
-
-// AgreedCopy is one part of it.
-type AgreedCopy struct {
-	Part  string    `json:"part"`
-	Kept  string    `json:"kept"` // what history has of it
-	At    jobs.Time `json:"at"`   // since when it is so
-	Now   string    `json:"now"`  // what Redis has of it; empty: nothing
-	Comes bool      `json:"comes_back"`
-}
-
-type agreedOutput struct{ Body AgreedReport }
+type agreedOutput struct{ Body api.AgreedReport }
 
 // agreedReport compares both.
 func (s *Server) agreedReport(ctx context.Context, _ *nothing) (*agreedOutput, error) {
@@ -166,7 +151,7 @@ func (s *Server) agreedReport(ctx context.Context, _ *nothing) (*agreedOutput, e
 	return &agreedOutput{r}, nil
 }
 
-func (s *Server) compareAgreed(ctx context.Context) (r AgreedReport, back []jobs.AgreedPart,
+func (s *Server) compareAgreed(ctx context.Context) (r api.AgreedReport, back []jobs.AgreedPart,
 	err error) {
 	if s.history == nil {
 		return r, nil, problem(errNoHistory)
@@ -180,13 +165,13 @@ func (s *Server) compareAgreed(ctx context.Context) (r AgreedReport, back []jobs
 		return r, nil, problem(err)
 	}
 	gone := lostParts(kept, state.Parts)
-	r = AgreedReport{Lost: state.Lost, Parts: []AgreedCopy{}}
+	r = api.AgreedReport{Lost: state.Lost, Parts: []api.AgreedCopy{}}
 	for _, part := range jobs.AgreedParts() {
 		is, err := s.queue.AgreedPart(ctx, part)
 		if err != nil {
 			return r, nil, problem(err)
 		}
-		one := AgreedCopy{Part: part, Kept: kept[part].Words(), At: kept[part].At, Now: is.Words(),
+		one := api.AgreedCopy{Part: part, Kept: kept[part].Words(), At: kept[part].At, Now: is.Words(),
 			Comes: slices.Contains(gone, part)}
 		if one.Comes {
 			back = append(back, kept[part])
@@ -203,7 +188,7 @@ var errNothingLost = huma.Error409Conflict("Redis has lost nothing that history 
 // agreedLoss is what an order about a loss is about.
 type agreedLoss struct {
 	giver
-	report AgreedReport
+	report api.AgreedReport
 	back   []jobs.AgreedPart // what history has, and Redis has lost
 }
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 	"muster/testkit/redistest"
 	"muster/testkit/sqltest"
 )
@@ -25,8 +25,8 @@ func TestWhatWasAgreedComesBackToARedisThatLostIt(t *testing.T) {
 			t.Fatalf("%s: %s", path, res.Status)
 		}
 	}
-	why := server.OrderRequest{Reason: "INC-7"}
-	order("/v1/freezes", server.FreezeRequest{OrderRequest: why, Name: "outage", Level: "host", Of: "fw001"})
+	why := api.OrderRequest{Reason: "INC-7"}
+	order("/v1/freezes", api.FreezeRequest{OrderRequest: why, Name: "outage", Level: "host", Of: "fw001"})
 	order("/v1/hosts/drain", map[string]any{"on": "fw002", "reason": "INC-7"})
 	order("/v1/customers/acme/pause", why)
 	waitFor(t, "a copy of what is agreed", func() bool {
@@ -42,13 +42,13 @@ func TestWhatWasAgreedComesBackToARedisThatLostIt(t *testing.T) {
 	if res := w.call("POST", "/v1/tasks", run("fw001"), nil); res.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("a submit to a Redis that has lost what was agreed: %s", res.Status)
 	}
-	var h server.Health
+	var h api.Health
 	waitFor(t, "an alarm", func() bool {
 		w.call("GET", "/v1/health", nil, &h)
 		return strings.Contains(h.Status, "Redis has lost what was agreed") &&
 			strings.Contains(h.Status, "`muster restore`")
 	})
-	var r server.AgreedReport
+	var r api.AgreedReport
 	w.call("GET", "/v1/agreed", nil, &r)
 	comes := map[string]bool{}
 	for _, p := range r.Parts {
@@ -91,14 +91,14 @@ func TestWhatWasLostMayBeGivenUp(t *testing.T) {
 	cfg := redis.Config()
 	store := openHistory(t, sqltest.SQLite(t))
 	w := start(t, setup{redis: &cfg, history: store})
-	why := server.OrderRequest{Reason: "INC-7"}
-	w.call("POST", "/v1/freezes", server.FreezeRequest{OrderRequest: why, Name: "outage", Level: "everyone"}, nil)
+	why := api.OrderRequest{Reason: "INC-7"}
+	w.call("POST", "/v1/freezes", api.FreezeRequest{OrderRequest: why, Name: "outage", Level: "everyone"}, nil)
 	waitFor(t, "a copy of what is agreed", func() bool {
 		kept, err := store.Agreed(t.Context())
 		return err == nil && kept[jobs.AgreedWindows].Mark > 0
 	})
 	redis.Do(t, "FLUSHALL")
-	var h server.Health
+	var h api.Health
 	waitFor(t, "an alarm", func() bool {
 		w.call("GET", "/v1/health", nil, &h)
 		return strings.Contains(h.Status, "Redis has lost what was agreed")

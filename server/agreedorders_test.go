@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 	"muster/testkit/redistest"
 	"muster/testkit/sqltest"
 )
@@ -27,9 +27,9 @@ func TestNoOrderIsGivenAboutWhatRedisHasLost(t *testing.T) {
 			t.Errorf("%s: %s, want %d", path, res.Status, want)
 		}
 	}
-	why := server.OrderRequest{Reason: "INC-7"}
+	why := api.OrderRequest{Reason: "INC-7"}
 	freeze := func(name string) any {
-		return server.FreezeRequest{OrderRequest: why, Name: name, Level: "host", Of: "fw001"}
+		return api.FreezeRequest{OrderRequest: why, Name: name, Level: "host", Of: "fw001"}
 	}
 	order(http.StatusOK, "/v1/freezes", freeze("outage"))
 	waitFor(t, "a copy of what is agreed", func() bool {

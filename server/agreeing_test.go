@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
-	"muster/server"
 	"muster/windows"
 )
 
@@ -23,15 +23,15 @@ func TestEachCustomerOfASiteApprovesForItself(t *testing.T) {
 	w := start(t, setup{inventory: fixed([]fleet.Host{hosts[0], hosts[1]})})
 	text := "windows:\n- {name: site, site: zrh1, zone: UTC, start: '0 * * * *', length: 1h}\n" +
 		"- {name: own, customer: globex, zone: UTC, start: '0 * * * *', length: 1h}\n"
-	var out server.WindowsChanged
-	body := server.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}}}
+	var out api.WindowsChanged
+	body := api.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}}}
 	w.call(http.MethodPut, "/v1/windows", body, &out)
 	if len(out.Notes) != 1 || !strings.Contains(out.Notes[0], "where acme and globex have hosts") {
 		t.Errorf("it says %q", out.Notes)
 	}
-	span := func(customer string) server.ApproveRequest {
+	span := func(customer string) api.ApproveRequest {
 		now := time.Now()
-		return server.ApproveRequest{Customer: customer, From: jobs.Time{Time: now.Add(-2 * time.Hour)},
+		return api.ApproveRequest{Customer: customer, From: jobs.Time{Time: now.Add(-2 * time.Hour)},
 			Until: jobs.Time{Time: now.Add(24 * time.Hour)}}
 	}
 	for customer, want := range map[string]string{"": "where acme and globex have hosts: say which",
@@ -45,14 +45,14 @@ func TestEachCustomerOfASiteApprovesForItself(t *testing.T) {
 		!strings.Contains(string(answer), "acme cannot approve it") {
 		t.Errorf("by a stranger: %s %s", r.Status, answer)
 	}
-	var a server.Approved
+	var a api.Approved
 	w.call(http.MethodPost, "/v1/windows/site/approve", span("acme"), &a)
 	w.call(http.MethodPost, "/v1/windows/own/approve", span(""), nil)
 	if a.Customer != "acme" {
 		t.Errorf("it is approved as %+v", a)
 	}
 	for host, want := range map[string]string{hosts[0].Name: "site", "globex1": "own"} {
-		var of server.HostWindows
+		var of api.HostWindows
 		w.call(http.MethodGet, "/v1/hosts/"+host+"/windows", nil, &of)
 		if !of.Now.Open || len(of.Windows) != 1 || of.Windows[0].Name != want {
 			t.Errorf("%s: open %t, %+v", host, of.Now.Open, of.Windows)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/server"
@@ -20,11 +21,11 @@ import (
 func TestOfTwoWhoApplyAtOnceTheSecondIsRefused(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{inventory: fixed(acme(1))})
-	body := func(customer, length string) server.WindowsRequest {
-		return server.WindowsRequest{Files: []windows.File{{Name: customer + ".yaml", Content: "windows:\n- {name: " +
+	body := func(customer, length string) api.WindowsRequest {
+		return api.WindowsRequest{Files: []windows.File{{Name: customer + ".yaml", Content: "windows:\n- {name: " +
 			customer + ", customer: " + customer + ", zone: UTC, start: '0 2 * * *', length: " + length + "}\n"}}}
 	}
-	put := func(b server.WindowsRequest) (did server.WindowsChanged, status int, words string) {
+	put := func(b api.WindowsRequest) (did api.WindowsChanged, status int, words string) {
 		t.Helper()
 		r, answer := w.raw(http.MethodPut, "/v1/windows", b, nil)
 		if err := json.Unmarshal(answer, &did); r.StatusCode == http.StatusOK && err != nil {
@@ -32,7 +33,7 @@ func TestOfTwoWhoApplyAtOnceTheSecondIsRefused(t *testing.T) {
 		}
 		return did, r.StatusCode, string(answer)
 	}
-	look := func(b server.WindowsRequest) server.WindowsRequest {
+	look := func(b api.WindowsRequest) api.WindowsRequest {
 		t.Helper()
 		b.Check = true
 		did, status, words := put(b)
@@ -53,7 +54,7 @@ func TestOfTwoWhoApplyAtOnceTheSecondIsRefused(t *testing.T) {
 	if r, answer := w.raw(http.MethodPut, "/v1/windows", other, nil); r.StatusCode != http.StatusOK {
 		t.Errorf("about another customer: %s %s", r.Status, answer)
 	}
-	var list server.WindowList
+	var list api.WindowList
 	w.call(http.MethodGet, "/v1/windows", nil, &list)
 	if len(list.Windows) != 2 {
 		t.Errorf("there are %+v", list.Windows)
@@ -72,7 +73,7 @@ func TestSchedulesArePrunedByOwner(t *testing.T) {
 	entry := func(name, owner string) string {
 		return "- {name: " + name + ", cron: '@daily', zone: UTC, runbook: exec, args: {cmd: uptime}, on: all" + owner + "}\n"
 	}
-	apply := func(b server.ApplySchedules, text string) (did server.AppliedSchedules, status int) {
+	apply := func(b api.ApplySchedules, text string) (did api.AppliedSchedules, status int) {
 		t.Helper()
 		b.Files = []windows.File{{Name: "s.yaml", Content: "schedules:\n" + text}}
 		r, answer := w.raw(http.MethodPost, "/v1/schedules", b, nil)
@@ -82,12 +83,12 @@ func TestSchedulesArePrunedByOwner(t *testing.T) {
 		return did, r.StatusCode
 	}
 	const acme, globex = ", owner: acme", ", owner: globex"
-	if _, status := apply(server.ApplySchedules{}, entry("a1", acme)+entry("a2", acme)+entry("g", globex)+
+	if _, status := apply(api.ApplySchedules{}, entry("a1", acme)+entry("a2", acme)+entry("g", globex)+
 		entry("n", "")); status != http.StatusOK {
 		t.Fatal(status)
 	}
 	names := func() string {
-		var list server.ScheduleList
+		var list api.ScheduleList
 		w.call(http.MethodGet, "/v1/schedules", nil, &list)
 		var all []string
 		for _, s := range list.Schedules {
@@ -95,14 +96,14 @@ func TestSchedulesArePrunedByOwner(t *testing.T) {
 		}
 		return strings.Join(all, " ")
 	}
-	check := server.ApplySchedules{Check: true}
+	check := api.ApplySchedules{Check: true}
 	seen, _ := apply(check, entry("a1", acme))
 	if strings.Join(seen.Left, " ") != "a2" {
 		t.Errorf("left are %q", seen.Left)
 	}
-	prune := server.ApplySchedules{Pruning: windows.Pruning{Prune: true}}
+	prune := api.ApplySchedules{Pruning: windows.Pruning{Prune: true}}
 	prune.Check = true
-	if did, _ := apply(prune, entry("a1", acme)); len(did.Schedules) != 2 || did.Schedules[1].Change != server.Removed ||
+	if did, _ := apply(prune, entry("a1", acme)); len(did.Schedules) != 2 || did.Schedules[1].Change != api.Removed ||
 		names() != "a1 a2 g n" {
 		t.Errorf("a check does %+v, and there are %s", did, names())
 	}
@@ -110,10 +111,10 @@ func TestSchedulesArePrunedByOwner(t *testing.T) {
 	if _, status := apply(prune, entry("a1", acme)); status != http.StatusOK || names() != "a1 g n" {
 		t.Errorf("pruned: %d, there are %s", status, names())
 	}
-	if _, status := apply(server.ApplySchedules{Basis: seen.Basis}, entry("a1", acme)); status != http.StatusConflict {
+	if _, status := apply(api.ApplySchedules{Basis: seen.Basis}, entry("a1", acme)); status != http.StatusConflict {
 		t.Errorf("what was changed since it was looked at: %d", status)
 	}
-	if _, status := apply(server.ApplySchedules{}, entry("g", acme)); status != http.StatusUnprocessableEntity {
+	if _, status := apply(api.ApplySchedules{}, entry("g", acme)); status != http.StatusUnprocessableEntity {
 		t.Errorf("the name of another: %d", status)
 	}
 }
@@ -144,10 +145,10 @@ func TestAnApplyOfSchedulesIsDoneAsAWholeOrNotAtAll(t *testing.T) {
 	}
 	between := &meddler{to: jobs.Schedule{Entry: entry("b"), Version: 1}}
 	w := start(t, setup{wrap: func(q *queue.Queue) server.Queue { between.Queue = q; return between }})
-	body := server.ApplySchedules{Files: []windows.File{{Name: "s.yaml", Content: "schedules:\n" +
+	body := api.ApplySchedules{Files: []windows.File{{Name: "s.yaml", Content: "schedules:\n" +
 		"- {name: a, cron: '@daily', zone: UTC, runbook: exec, args: {cmd: id}, on: all, owner: acme}\n" +
 		"- {name: b, cron: '@hourly', zone: UTC, runbook: exec, args: {cmd: id}, on: all, owner: acme}\n"}}}
-	var seen server.AppliedSchedules
+	var seen api.AppliedSchedules
 	body.Check = true
 	w.call(http.MethodPost, "/v1/schedules", body, &seen)
 	between.armed.Store(true) // not in the check
@@ -160,9 +161,9 @@ func TestAnApplyOfSchedulesIsDoneAsAWholeOrNotAtAll(t *testing.T) {
 		t.Errorf("%v: there is %+v", err, list)
 	}
 	body.Basis = ""
-	var did server.AppliedSchedules
+	var did api.AppliedSchedules
 	w.call(http.MethodPost, "/v1/schedules", body, &did)
-	if len(did.Schedules) != 2 || did.Schedules[0].Change != server.Added || did.Schedules[1].Change != server.Changed {
+	if len(did.Schedules) != 2 || did.Schedules[0].Change != api.Added || did.Schedules[1].Change != api.Changed {
 		t.Errorf("did %+v", did)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	"muster/windows"
@@ -26,7 +27,7 @@ const openingsShown = 60
 // appoint gives each host of a plan the first opening in which its job may begin, or
 // tells for which there is none. offset is by how much later a host begins than the
 // others; nil: all at once. Its error is about Redis.
-func (s *Server) appoint(ctx context.Context, p *plan, how Timed,
+func (s *Server) appoint(ctx context.Context, p *plan, how api.Timed,
 	offset func(host string) time.Duration) ([]error, error) {
 	spec := &p.task.Spec
 	spec.After = p.task.At
@@ -176,8 +177,8 @@ func (p *plan) leaveClosed(seats []windows.Seat, fits []windows.Fitting, skip bo
 }
 
 // windowPlan is who has a turn in which opening.
-func windowPlan(p *plan, seats []windows.Seat, fits []windows.Fitting) *WindowPlan {
-	out := &WindowPlan{Reserve: p.task.Spec.Reserve.Seconds(), Openings: []PlannedOpening{}}
+func windowPlan(p *plan, seats []windows.Seat, fits []windows.Fitting) *api.WindowPlan {
+	out := &api.WindowPlan{Reserve: p.task.Spec.Reserve.Seconds(), Openings: []api.PlannedOpening{}}
 	type key struct{ start, end time.Time }
 	turns, names := map[key][]string{}, map[key][]string{}
 	var later []string
@@ -204,7 +205,7 @@ func windowPlan(p *plan, seats []windows.Seat, fits []windows.Fitting) *WindowPl
 			later = append(later, turns[k]...)
 			continue
 		}
-		out.Openings = append(out.Openings, PlannedOpening{Windows: names[k],
+		out.Openings = append(out.Openings, api.PlannedOpening{Windows: names[k],
 			Start: jobs.Time{Time: k.start}, End: jobs.Time{Time: k.end}, Count: len(turns[k]),
 			Hosts: fleet.Fold(turns[k])})
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 	"muster/windows"
 )
 
@@ -24,8 +24,8 @@ steps: [{name: a, run: "true"}]
 // agreed puts windows in force.
 func (w *world) agreed(text string) {
 	w.t.Helper()
-	var out server.WindowsChanged
-	body := server.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}},
+	var out api.WindowsChanged
+	body := api.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}},
 		Pruning: windows.Pruning{All: true}}
 	if r := w.call(http.MethodPut, "/v1/windows", body, &out); r.StatusCode != http.StatusOK {
 		w.t.Fatalf("windows: %s", r.Status)
@@ -33,7 +33,7 @@ func (w *world) agreed(text string) {
 }
 
 // dry is what a submit would come to.
-func (w *world) dry(b server.Submit) (out server.Submitted) {
+func (w *world) dry(b api.Submit) (out api.Submitted) {
 	w.t.Helper()
 	b.DryRun = true
 	if r := w.call(http.MethodPost, "/v1/tasks", b, &out); r.StatusCode != http.StatusOK {
@@ -52,14 +52,14 @@ func nights() (text string, opens time.Time) {
 func TestASubmitOfWindowedWorkWaitsForItsWindow(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{runbooks: []string{firmware}})
-	on := func(selector string, change ...func(*server.Submit)) server.Submit {
-		b := server.Submit{Runbook: "flash", On: selector, As: "alice"}
+	on := func(selector string, change ...func(*api.Submit)) api.Submit {
+		b := api.Submit{Runbook: "flash", On: selector, As: "alice"}
 		for _, c := range change {
 			c(&b)
 		}
 		return b
 	}
-	refused := func(b server.Submit, want ...string) {
+	refused := func(b api.Submit, want ...string) {
 		t.Helper()
 		var p problem
 		if r := w.call(http.MethodPost, "/v1/tasks", b, &p); r.StatusCode != http.StatusUnprocessableEntity {
@@ -75,18 +75,18 @@ func TestASubmitOfWindowedWorkWaitsForItsWindow(t *testing.T) {
 	text, opens := nights()
 	w.agreed(text)
 	refused(on("fw001,vpn1"), "no approved window for 1 of 2 hosts: vpn1", "leave them out with skip_closed")
-	refused(on("vpn1", func(b *server.Submit) { b.SkipClosed = true }), "no approved window for 1 of 1 hosts")
+	refused(on("vpn1", func(b *api.Submit) { b.SkipClosed = true }), "no approved window for 1 of 1 hosts")
 	if tasks, err := w.queue.Tasks(t.Context(), 10); err != nil || len(tasks) != 0 {
 		t.Fatalf("%d tasks are queued, %v", len(tasks), err)
 	}
 
-	dry := w.dry(on("all", func(b *server.Submit) { b.SkipClosed, b.DryRun = true, true }))
+	dry := w.dry(on("all", func(b *api.Submit) { b.SkipClosed, b.DryRun = true, true }))
 	p := dry.Windows
 	if dry.Closed != "vpn1" || dry.Total != 3 || p == nil || p.Seconds != 1800 || p.Reserve != 600 ||
 		len(p.Openings) != 1 || p.Openings[0].Count != 3 || !p.Openings[0].Start.Equal(opens) {
 		t.Errorf("the plan is %+v, windows %+v", dry, p)
 	}
-	got := w.submit(on("all", func(b *server.Submit) { b.SkipClosed, b.Expire = true, "1h" }))
+	got := w.submit(on("all", func(b *api.Submit) { b.SkipClosed, b.Expire = true, "1h" }))
 	if got.Total != 3 || got.Closed != "vpn1" || got.Windows == nil {
 		t.Errorf("got %+v", got)
 	}
@@ -96,7 +96,7 @@ func TestASubmitOfWindowedWorkWaitsForItsWindow(t *testing.T) {
 		}
 	}
 	// What needs no window is not kept from it, unless it is asked for.
-	plain := server.Submit{Runbook: "exec", On: "vpn1", Args: map[string]string{"cmd": "id"}, As: "alice"}
+	plain := api.Submit{Runbook: "exec", On: "vpn1", Args: map[string]string{"cmd": "id"}, As: "alice"}
 	if got := w.submit(plain); got.Windows != nil {
 		t.Errorf("got %+v", got.Windows)
 	}
@@ -109,7 +109,7 @@ func TestTheEstimateOfHistoryGoesBeforeThatOfTheRunbook(t *testing.T) {
 	w := start(t, setup{runbooks: []string{firmware}})
 	text, _ := nights()
 	w.agreed(text)
-	b := server.Submit{Runbook: "flash", On: "fw001", As: "alice", DryRun: true}
+	b := api.Submit{Runbook: "flash", On: "fw001", As: "alice", DryRun: true}
 	field := w.dry(b).Ran.Work + "||acme"
 	long := map[string]string{field: `{"p50_ns":1,"p90_ns":4000000000000,"n":10}`}
 	if err := w.queue.SaveEstimates(t.Context(), long); err != nil {
@@ -135,7 +135,7 @@ func TestAFreezeIsOverriddenWithAReason(t *testing.T) {
 	until := time.Now().Add(3 * time.Hour).UTC().Truncate(time.Second)
 	w.agreed("freezes:\n- {name: outage, customer: acme, zone: UTC, from: 2020-01-01, until: " +
 		until.Format("2006-01-02 15:04:05") + ", reason: INC-7}\n")
-	b := server.Submit{Runbook: "exec", On: "fw001,vpn1", Args: map[string]string{"cmd": "id"}, As: "alice"}
+	b := api.Submit{Runbook: "exec", On: "fw001,vpn1", Args: map[string]string{"cmd": "id"}, As: "alice"}
 	got := w.submit(b)
 	for _, job := range w.jobsOf(got.Task) {
 		if frozen := job.Host == "fw001"; job.Due.Equal(until) != frozen {
@@ -182,13 +182,13 @@ func TestJobsFollowTheirChangedWindow(t *testing.T) {
 		}
 	}
 	open(5, "")
-	submit := func(change func(*server.Submit)) jobs.TaskID {
-		b := server.Submit{Runbook: "flash", On: "customer=acme", As: "alice"}
+	submit := func(change func(*api.Submit)) jobs.TaskID {
+		b := api.Submit{Runbook: "flash", On: "customer=acme", As: "alice"}
 		change(&b)
 		return w.submit(b).Task
 	}
-	now := submit(func(*server.Submit) {})
-	later := submit(func(b *server.Submit) { b.At = jobs.Time{Time: base.Add(20 * time.Hour)} })
+	now := submit(func(*api.Submit) {})
+	later := submit(func(b *api.Submit) { b.At = jobs.Time{Time: base.Add(20 * time.Hour)} })
 	want := func(task jobs.TaskID, hours time.Duration) {
 		t.Helper()
 		for _, job := range w.jobsOf(task) {
@@ -243,7 +243,7 @@ func (w *world) appointed() (n int) {
 func TestALiftedFreezeBringsJobsBack(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
-	task := w.submit(server.Submit{Runbook: "exec", On: "fw001", Args: map[string]string{"cmd": "id"}, As: "alice"}).Task
+	task := w.submit(api.Submit{Runbook: "exec", On: "fw001", Args: map[string]string{"cmd": "id"}, As: "alice"}).Task
 	far := time.Now().Add(6 * time.Hour)
 	reply, err := w.queue.Step(t.Context(), "default", jobs.Step{Node: "n", Slot: "1", Request: "a", Want: 1})
 	if err != nil || len(reply.Jobs) != 1 {

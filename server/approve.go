@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/windows"
@@ -20,9 +21,9 @@ type (
 		Asked
 		User   string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Window string `path:"window"`
-		Body   ApproveRequest
+		Body   api.ApproveRequest
 	}
-	approveOutput  struct{ Body Approved }
+	approveOutput  struct{ Body api.Approved }
 	withdrawnInput struct {
 		Order
 		Approval string `path:"approval"`
@@ -30,7 +31,7 @@ type (
 	freezeInput struct {
 		Asked
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
-		Body FreezeRequest
+		Body api.FreezeRequest
 	}
 	liftFreezeInput struct {
 		Order
@@ -41,7 +42,7 @@ type (
 // approve answers POST /v1/windows/{window}/approve.
 func (s *Server) approve(ctx context.Context, in *approveInput) (*approveOutput, error) {
 	b := in.Body
-	g, wrong := b.giver("approved", in.who, in.User)
+	g, wrong := giverOf(b.OrderRequest, "approved", in.who, in.User)
 	if len(b.Starts) > 0 == (!b.From.IsZero() || !b.Until.IsZero()) {
 		wrong = append(wrong, mistake("body", "give a span (from, until) or the starts of occurrences"))
 	}
@@ -86,7 +87,7 @@ func (s *Server) approve(ctx context.Context, in *approveInput) (*approveOutput,
 		return nil, err
 	}
 	s.logOrder("window approved", g, "window", in.Window, "approval", a.ID, "occurrences", covers)
-	return &approveOutput{Approved{a, out.Version, covers}}, nil
+	return &approveOutput{api.Approved{Approval: a, Version: out.Version, Occurrences: covers}}, nil
 }
 
 // coveredMax bounds how many occurrences of an approval are counted.
@@ -162,7 +163,7 @@ func (s *Server) withdraw(ctx context.Context, in *withdrawnInput) (*changedOutp
 // freeze answers POST /v1/freezes.
 func (s *Server) freeze(ctx context.Context, in *freezeInput) (*changedOutput, error) {
 	b := in.Body
-	g, wrong := b.giver("frozen", in.who, in.User)
+	g, wrong := giverOf(b.OrderRequest, "frozen", in.who, in.User)
 	if g.reason == "" {
 		wrong = append(wrong, mistake("body.reason",
 			"a reason is needed: whoever cannot work must learn why"))

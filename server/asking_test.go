@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"muster/history"
+	"muster/api"
 	"muster/jobs"
 	"muster/testkit/redistest"
 	"muster/testkit/sqltest"
@@ -64,7 +64,7 @@ func TestAHostIsAskedOnlyAboutWhatEndedUnknown(t *testing.T) {
 	m.FastForward(25 * time.Hour)
 	ask("fw002", 409, "and Redis has forgotten it: a host can be asked about a job as long as Redis keeps it")
 	ask("fw001", 409, "ended succeeded: only what ended unknown is asked about")
-	var past history.Job
+	var past api.PastJob
 	w.call("GET", "/v1/jobs/"+string(jobs.NewID(task, "fw002")), nil, &past)
 	if past.Outcome != jobs.Unknown {
 		t.Errorf("in history %+v", past)

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // Whoever looks at a task, a job or the queue learns for which window jobs wait, whose it is,
@@ -18,7 +18,7 @@ func TestWhatWaitsSaysForWhichWindow(t *testing.T) {
 	w := start(t, setup{runbooks: []string{firmware}})
 	text, opens := nights()
 	w.agreed(text)
-	got := w.submit(server.Submit{Runbook: "flash", On: "fw001,fw002", As: "alice"})
+	got := w.submit(api.Submit{Runbook: "flash", On: "fw001,fw002", As: "alice"})
 	want := jobs.Appointment{Task: got.Task, Runbook: "flash", Operator: "alice", Count: 2,
 		Windows: []jobs.WindowName{{Name: "nights", For: "customer acme"}}, Opens: jobs.Time{Time: opens},
 		Ends: jobs.Time{Time: opens.Add(90 * time.Minute)}, Due: jobs.Time{Time: opens}, Hosts: "fw[001-002]"}
@@ -29,19 +29,19 @@ func TestWhatWaitsSaysForWhichWindow(t *testing.T) {
 			t.Errorf("%s: %+v\nwant %+v", where, a, want)
 		}
 	}
-	var sum server.Summary
+	var sum api.Summary
 	w.call(http.MethodGet, "/v1/tasks/"+string(got.Task)+"/summary", nil, &sum)
 	if len(sum.Awaits) != 1 {
 		t.Fatalf("the summary has %+v", sum.Awaits)
 	}
 	check("the summary", sum.Awaits[0])
-	var job server.JobDetail
+	var job api.JobDetail
 	w.call(http.MethodGet, "/v1/jobs/"+string(jobs.NewID(got.Task, "fw002")), nil, &job)
 	if job.Awaits == nil {
 		t.Fatal("the job waits for nothing")
 	}
 	check("the job", *job.Awaits)
-	var q server.QueueInfo
+	var q api.QueueInfo
 	w.call(http.MethodGet, "/v1/queue", nil, &q)
 	d := q.Zones[0].Deferred
 	if d.Count != 2 || d.More || d.Next.Truncate(time.Second) != opens || len(d.Appointments) != 1 {
@@ -58,12 +58,12 @@ func TestWhatAFreezeHoldsSaysWhichAndUntilWhen(t *testing.T) {
 	until := time.Now().Add(3 * time.Hour).UTC().Truncate(time.Second)
 	w.agreed("freezes:\n- {name: outage, customer: acme, zone: UTC, from: 2020-01-01, until: " +
 		until.Format("2006-01-02 15:04:05") + ", reason: INC-7}\n")
-	b := server.Submit{Runbook: "exec", On: "fw001,vpn1", Args: map[string]string{"cmd": "id"}, As: "alice"}
+	b := api.Submit{Runbook: "exec", On: "fw001,vpn1", Args: map[string]string{"cmd": "id"}, As: "alice"}
 	frozen := w.submit(b)
 	b.On, b.At = "fw001", jobs.Time{Time: until.Add(time.Hour)}
 	later := w.submit(b)
 	awaits := func(id jobs.TaskID) []jobs.Appointment {
-		var sum server.Summary
+		var sum api.Summary
 		w.call(http.MethodGet, "/v1/tasks/"+string(id)+"/summary", nil, &sum)
 		return sum.Awaits
 	}
@@ -84,9 +84,9 @@ func TestWhatWaitsFollowsTheTimetable(t *testing.T) {
 	w := start(t, setup{runbooks: []string{firmware}})
 	text, opens := nights()
 	w.agreed(text)
-	got := w.submit(server.Submit{Runbook: "flash", On: "fw001", As: "alice"})
+	got := w.submit(api.Submit{Runbook: "flash", On: "fw001", As: "alice"})
 	awaits := func() jobs.Appointment {
-		var sum server.Summary
+		var sum api.Summary
 		w.call(http.MethodGet, "/v1/tasks/"+string(got.Task)+"/summary", nil, &sum)
 		if len(sum.Awaits) != 1 {
 			t.Fatalf("got %+v", sum.Awaits)

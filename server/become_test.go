@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/scripts"
-	"muster/server"
 )
 
 // Ansible would run the commands of such a host as another user, in a way that muster has not:
@@ -18,7 +18,7 @@ func TestHostsWhoseUserCannotBeBecomeAreRefused(t *testing.T) {
 	list[1].Labels = map[string]string{fleet.BecomeLabel: "root"}
 	w := start(t, setup{inventory: fixed(list)})
 	for _, dry := range []bool{true, false} {
-		body := server.Submit{Runbook: "facts", On: "all", DryRun: dry}
+		body := api.Submit{Runbook: "facts", On: "all", DryRun: dry}
 		var problem struct{ Errors []struct{ Message string } }
 		res := w.call("POST", "/v1/tasks", body, &problem)
 		if res.StatusCode != http.StatusUnprocessableEntity || len(problem.Errors) != 1 ||
@@ -28,7 +28,7 @@ func TestHostsWhoseUserCannotBeBecomeAreRefused(t *testing.T) {
 	}
 	list[1].Become = fleet.BecomeNone
 	w = start(t, setup{inventory: fixed(list)})
-	w.submit(server.Submit{Runbook: "facts", On: "all"})
+	w.submit(api.Submit{Runbook: "facts", On: "all"})
 }
 
 func TestThePasswordOfSudoIsSealedLikeASecret(t *testing.T) {
@@ -36,7 +36,7 @@ func TestThePasswordOfSudoIsSealedLikeASecret(t *testing.T) {
 	list := hosts()
 	list[0].User, list[0].Become = "ops", fleet.BecomeSudo
 	w := start(t, setup{inventory: fixed(list), runbooks: []string{withSecret}, keys: keyring(1)})
-	body := server.Submit{ID: "0123456789", Runbook: "password", On: list[0].Name,
+	body := api.Submit{ID: "0123456789", Runbook: "password", On: list[0].Name,
 		Secrets: map[string]string{"password": "x", scripts.BecomePassword: swordfish}}
 	w.submit(body)
 	w.opened("0123456789") // it is not in the open
@@ -61,7 +61,7 @@ func TestThePasswordOfSudoIsSealedLikeASecret(t *testing.T) {
 		{list[0].Name, "", "the password of sudo is empty"},
 		{list[0].Name, swordfish + "\nx", "the password of sudo has more than one line"},
 	} {
-		body := server.Submit{Runbook: "facts", On: bad.on, Secrets: map[string]string{scripts.BecomePassword: bad.password}}
+		body := api.Submit{Runbook: "facts", On: bad.on, Secrets: map[string]string{scripts.BecomePassword: bad.password}}
 		var problem struct{ Errors []struct{ Message string } }
 		res := w.call("POST", "/v1/tasks", body, &problem)
 		if res.StatusCode != http.StatusUnprocessableEntity || len(problem.Errors) != 1 ||

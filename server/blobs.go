@@ -16,12 +16,13 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"muster/api"
 	"muster/jobs"
 	"muster/scripts"
 )
 
 type (
-	blobsOutput struct{ Body BlobList }
+	blobsOutput struct{ Body api.BlobList }
 
 	putBlobInput struct {
 		Asked
@@ -104,7 +105,7 @@ func (s *Server) blobs(ctx context.Context, _ *nothing) (*blobsOutput, error) {
 	if err != nil {
 		return nil, problem(err)
 	}
-	out := &blobsOutput{BlobList{Blobs: list, Max: s.cfg.Blobs.Max}}
+	out := &blobsOutput{api.BlobList{Blobs: list, Max: s.cfg.Blobs.Max}}
 	for _, b := range list {
 		out.Body.Size += b.Size
 	}
@@ -188,8 +189,8 @@ func (s *Server) removeBlob(ctx context.Context, in *removeBlobInput) (*struct{}
 
 // store makes blobs of those files of a submit that are too large for a task, and finds
 // out the sizes of all blobs that it names.
-func (s *Server) store(ctx context.Context, b Submit, catalog *scripts.Catalog, by string) (
-	Submit, map[string]int64, error) {
+func (s *Server) store(ctx context.Context, b api.Submit, catalog *scripts.Catalog, by string) (
+	api.Submit, map[string]int64, error) {
 	runbook, err := catalog.Lookup(b.Runbook)
 	if err != nil {
 		return b, nil, nil // which is a mistake of its own
@@ -227,7 +228,7 @@ func takesFile(r *scripts.Runbook, name string) bool {
 // sizes finds out how large the blobs are that a submit names; those that are not there
 // are left out. A dry run takes those of its arguments for there: whoever asks may be
 // about to store them.
-func (s *Server) sizes(ctx context.Context, r *scripts.Runbook, b Submit,
+func (s *Server) sizes(ctx context.Context, r *scripts.Runbook, b api.Submit,
 	stored map[string]int64) error {
 	ofSteps := r.Blobs(nil)
 	for _, sum := range r.Blobs(b.Args) {

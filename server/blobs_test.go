@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/scripts"
@@ -47,7 +48,7 @@ func TestBlobs(t *testing.T) {
 			t.Fatalf("put: %s, %+v, %v: %s", res.Status, b, err, body)
 		}
 	}
-	var list server.BlobList
+	var list api.BlobList
 	w.call("GET", "/v1/blobs", nil, &list)
 	if len(list.Blobs) != 1 || list.Size != int64(len(text)) || list.Max != server.DefaultBlobs().Max {
 		t.Errorf("list: %+v", list)
@@ -91,7 +92,7 @@ func TestBlobsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %s, %s, want %d, %q", c.name, res.Status, body, c.status, c.words)
 		}
 	}
-	var list server.BlobList
+	var list api.BlobList
 	if w.call("GET", "/v1/blobs", nil, &list); len(list.Blobs) != 0 {
 		t.Errorf("stored: %+v", list)
 	}
@@ -113,12 +114,12 @@ func TestFilesBecomeBlobs(t *testing.T) {
 	large := bytes.Repeat([]byte("x"), scripts.InlineMax+1)
 	for _, c := range []struct {
 		name string
-		body server.Submit
+		body api.Submit
 		want int // blobs that the task needs
 	}{
-		{"small", server.Submit{Files: map[string][]byte{"image": large[1:]}}, 0},
-		{"large", server.Submit{Files: map[string][]byte{"image": large}}, 1},
-		{"named", server.Submit{Args: map[string]string{"image": "sha256:" + sumOf(string(large))}}, 1},
+		{"small", api.Submit{Files: map[string][]byte{"image": large[1:]}}, 0},
+		{"large", api.Submit{Files: map[string][]byte{"image": large}}, 1},
+		{"named", api.Submit{Args: map[string]string{"image": "sha256:" + sumOf(string(large))}}, 1},
 	} {
 		c.body.Runbook, c.body.On = "bring", "fw001"
 		task := w.submit(c.body)
@@ -143,7 +144,7 @@ func TestFilesBecomeBlobs(t *testing.T) {
 	if res := w.call("DELETE", "/v1/blobs/"+sum+"?force=true", nil, nil); res.StatusCode != 204 {
 		t.Errorf("delete by force: %s", res.Status)
 	}
-	again := server.Submit{Runbook: "bring", On: "fw001", Args: map[string]string{"image": "sha256:" + sum}}
+	again := api.Submit{Runbook: "bring", On: "fw001", Args: map[string]string{"image": "sha256:" + sum}}
 	if res := w.call("POST", "/v1/tasks", again, &p); res.StatusCode != 422 ||
 		!strings.Contains(p.words(), "muster blob put FILE") {
 		t.Errorf("submit without the blob: %s, %s", res.Status, p.words())
@@ -159,7 +160,7 @@ func TestRetryWithoutItsBlob(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{runbooks: []string{bring}})
 	large := bytes.Repeat([]byte("x"), scripts.InlineMax+1)
-	task := w.submit(server.Submit{Runbook: "bring", On: "fw001", Files: map[string][]byte{"image": large}})
+	task := w.submit(api.Submit{Runbook: "bring", On: "fw001", Files: map[string][]byte{"image": large}})
 	w.work("default", func(string) jobs.Result {
 		return jobs.Result{Kind: jobs.KindEnd, Outcome: jobs.Failed, Class: jobs.ClassUser}
 	})

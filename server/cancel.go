@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 )
@@ -14,21 +15,21 @@ type (
 		Asked
 		Task string `path:"task"`
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
-		Body *CancelRequest
+		Body *api.CancelRequest
 	}
 	cancelOutput struct{ Body jobs.Cancel }
 )
 
 // cancel ends a task, or some of its jobs.
 func (s *Server) cancel(ctx context.Context, in *cancelInput) (*cancelOutput, error) {
-	var b CancelRequest
+	var b api.CancelRequest
 	if in.Body != nil {
 		b = *in.Body
 	}
 	id, err := jobs.ParseTaskID(in.Task)
 	wrong := mistakes("path.task", err)
-	g, more := b.giver("cancelled", in.who, in.User)
-	list, bad := b.list(id)
+	g, more := giverOf(b.OrderRequest, "cancelled", in.who, in.User)
+	list, bad := jobsToCancel(b, id)
 	if wrong = append(append(wrong, more...), bad...); len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
@@ -46,8 +47,8 @@ func (s *Server) cancel(ctx context.Context, in *cancelInput) (*cancelOutput, er
 	return &cancelOutput{did}, nil
 }
 
-// list is the jobs that a cancel names, each once; none: the whole task.
-func (b CancelRequest) list(task jobs.TaskID) (list []jobs.ID, wrong []error) {
+// jobsToCancel is the jobs that a cancel names, each once; none: the whole task.
+func jobsToCancel(b api.CancelRequest, task jobs.TaskID) (list []jobs.ID, wrong []error) {
 	for i, text := range b.Jobs {
 		id, err := jobs.ParseID(string(text))
 		if err == nil && id.Task() != task {

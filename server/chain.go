@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	"muster/scripts"
@@ -15,7 +16,7 @@ import (
 
 // makeChain is makePlan for a submit that may be one of several tasks: the plan is that of
 // the one that is meant, the chain nil if there are no others.
-func (s *Server) makeChain(b Submit, in setting) (plan, *jobs.Chain, []error) {
+func (s *Server) makeChain(b api.Submit, in setting) (plan, *jobs.Chain, []error) {
 	if !chained(b) {
 		p, wrong := makePlan(b, in)
 		return p, nil, wrong
@@ -53,12 +54,12 @@ func (s *Server) makeChain(b Submit, in setting) (plan, *jobs.Chain, []error) {
 }
 
 // chained tells whether a submit is to become several tasks.
-func chained(b Submit) bool {
+func chained(b api.Submit) bool {
 	return b.Rollout != nil && b.Rollout.ChainAsk != (jobs.ChainAsk{})
 }
 
 // checkChained tells what does not go with a chain.
-func checkChained(b Submit, runbook *scripts.Runbook) (wrong []error) {
+func checkChained(b api.Submit, runbook *scripts.Runbook) (wrong []error) {
 	if _, said := b.Args[runbook.Staging]; said && b.Rollout.Staged {
 		wrong = append(wrong, mistake("body.args", "argument %q is set by the chain itself: leave it out",
 			runbook.Staging))
@@ -94,7 +95,7 @@ func checkChained(b Submit, runbook *scripts.Runbook) (wrong []error) {
 }
 
 // budget is how many may fail; without a word none.
-func budget(b Submit, total int) (jobs.Budget, []error) {
+func budget(b api.Submit, total int) (jobs.Budget, []error) {
 	ask := jobs.RolloutAsk{MaxFailed: cmp.Or(b.Rollout.MaxFailed, "0"),
 		UnreachableOK: b.Rollout.UnreachableOK}
 	r, bad := ask.Resolve(total)
@@ -110,7 +111,8 @@ func budget(b Submit, total int) (jobs.Budget, []error) {
 }
 
 // stageOf is the task that prepares another.
-func (in setting) stageOf(b Submit, runbook *scripts.Runbook, c jobs.Chain) (*jobs.Link, []error) {
+func (in setting) stageOf(b api.Submit, runbook *scripts.Runbook, c jobs.Chain) (*jobs.Link,
+	[]error) {
 	args := map[string]string{runbook.Staging: "true"}
 	for name, value := range b.Args {
 		args[name] = value
@@ -148,7 +150,7 @@ func (in setting) undoOf(runbook *scripts.Runbook, c jobs.Chain, p plan, id jobs
 
 // acceptChain keeps a chain and submits its first task. Who dies in between has kept it,
 // and another server goes on.
-func (s *Server) acceptChain(ctx context.Context, b Submit, c jobs.Chain, p plan) (
+func (s *Server) acceptChain(ctx context.Context, b api.Submit, c jobs.Chain, p plan) (
 	*submitOutput, string, error) {
 	if b.DryRun {
 		out := s.dryRun(p)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
 )
@@ -54,7 +55,7 @@ type (
 		Chain string `path:"chain"`
 	}
 	chainOutput  struct{ Body jobs.ChainInfo }
-	chainsOutput struct{ Body ChainList }
+	chainsOutput struct{ Body api.ChainList }
 )
 
 // registerChains names the routes about tasks that follow each other.
@@ -74,7 +75,7 @@ func (s *Server) chains(ctx context.Context, _ *nothing) (*chainsOutput, error) 
 	if err != nil {
 		return nil, problem(err)
 	}
-	out := &chainsOutput{ChainList{Chains: []jobs.ChainInfo{}}}
+	out := &chainsOutput{api.ChainList{Chains: []jobs.ChainInfo{}}}
 	for _, id := range ids {
 		c, o, result, err := s.readChain(ctx, id)
 		if errors.Is(err, queue.ErrNotFound) || err == nil && result != nil {

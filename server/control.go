@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -68,7 +69,7 @@ type Exclusion interface {
 type Order struct {
 	Asked
 	User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
-	Body *OrderRequest
+	Body *api.OrderRequest
 }
 
 type (
@@ -90,8 +91,8 @@ type (
 	}
 
 	switchedOutput struct{ Body jobs.Switched }
-	liftedOutput   struct{ Body Lifted }
-	thawedOutput   struct{ Body Thawed }
+	liftedOutput   struct{ Body api.Lifted }
+	thawedOutput   struct{ Body api.Thawed }
 )
 
 // giver is who gives an order, why, and what is done.
@@ -117,14 +118,14 @@ func (g giver) note() string {
 
 // giver reads who gives an order, or what is wrong with it.
 func (o Order) giver(done string) (giver, []error) {
-	var b OrderRequest
+	var b api.OrderRequest
 	if o.Body != nil {
 		b = *o.Body
 	}
-	return b.giver(done, o.who, o.User)
+	return giverOf(b, done, o.who, o.User)
 }
 
-func (b OrderRequest) giver(done string, who caller, user string) (giver, []error) {
+func giverOf(b api.OrderRequest, done string, who caller, user string) (giver, []error) {
 	name, proven, err := operator(who, b.As, user)
 	return giver{done, name, proven, strings.TrimSpace(b.Reason)}, mistakes("body.as", err)
 }
@@ -272,7 +273,7 @@ func (s *Server) thaw(ctx context.Context, in *zoneOrder) (*thawedOutput, error)
 		return nil, s.noZone(ctx, err, in.Zone)
 	}
 	s.logOrder("zone thawed", g, "zone", in.Zone, "already", already)
-	return &thawedOutput{Thawed{in.Zone, already, note}}, nil
+	return &thawedOutput{api.Thawed{Zone: in.Zone, Already: already, Note: note}}, nil
 }
 
 // noZone is problem for an error about a zone, which may not be there.
@@ -319,7 +320,7 @@ func (s *Server) lift(ctx context.Context, in *Order) (*liftedOutput, error) {
 	if err != nil {
 		return nil, problem(err)
 	}
-	answer := &liftedOutput{Lifted{Switched: out.Body}}
+	answer := &liftedOutput{api.Lifted{Switched: out.Body}}
 	answer.Body.Stay, err = s.standing(ctx, &pausesInput{Tasks: true})
 	return answer, problem(err)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -16,7 +17,7 @@ import (
 )
 
 // why is the body of an order.
-func why(reason string) server.OrderRequest { return server.OrderRequest{Reason: reason} }
+func why(reason string) api.OrderRequest { return api.OrderRequest{Reason: reason} }
 
 // turn gives an order that turns something on or off.
 func (w *world) turn(path, reason string) jobs.Switched {
@@ -39,9 +40,9 @@ func (w *world) startable(zone string) int {
 	return n
 }
 
-func (w *world) pauses(question string) server.PauseList {
+func (w *world) pauses(question string) api.PauseList {
 	w.t.Helper()
-	var p server.PauseList
+	var p api.PauseList
 	if res := w.call("GET", "/v1/pauses"+question, nil, &p); res.StatusCode != http.StatusOK {
 		w.t.Fatalf("pauses: %s", res.Status)
 	}
@@ -58,14 +59,14 @@ func TestAPauseKeepsJobsFromStartingUntilItsEnd(t *testing.T) {
 		for _, c := range []struct {
 			path  string
 			what  jobs.Switch
-			stand server.PauseList
+			stand api.PauseList
 		}{
 			{"/v1/tasks/" + string(task), jobs.SwitchTask,
-				server.PauseList{Tasks: map[jobs.TaskID]string{task: note}}},
+				api.PauseList{Tasks: map[jobs.TaskID]string{task: note}}},
 			{"/v1/customers/acme", jobs.SwitchCustomer,
-				server.PauseList{Pauses: jobs.Pauses{Customers: map[string]string{"acme": note}}}},
+				api.PauseList{Pauses: jobs.Pauses{Customers: map[string]string{"acme": note}}}},
 			{"/v1/zones/default", jobs.SwitchZone,
-				server.PauseList{Pauses: jobs.Pauses{Zones: map[string]string{"default": note}}}},
+				api.PauseList{Pauses: jobs.Pauses{Zones: map[string]string{"default": note}}}},
 		} {
 			did := w.turn(c.path+"/pause", "a fire")
 			if did.What != c.what || !did.Paused || did.Already || did.Note != note {
@@ -101,7 +102,7 @@ func TestAPauseKeepsJobsFromStartingUntilItsEnd(t *testing.T) {
 }
 
 // filled has the empty maps that an answer has.
-func filled(p server.PauseList) server.PauseList {
+func filled(p api.PauseList) api.PauseList {
 	if p.Zones == nil {
 		p.Zones = map[string]string{}
 	}
@@ -173,9 +174,9 @@ func TestOnlyALiftEndsAHalt(t *testing.T) {
 		if n := w.startable("default"); n != 0 {
 			t.Errorf("%d jobs start in a halt", n)
 		}
-		var did server.Lifted
+		var did api.Lifted
 		w.call("POST", "/v1/lift", why("it is out"), &did)
-		stay := filled(server.PauseList{Pauses: jobs.Pauses{
+		stay := filled(api.PauseList{Pauses: jobs.Pauses{
 			Zones: map[string]string{"eu": "paused by alice (unproven): theirs"}},
 			Tasks: map[jobs.TaskID]string{paused: "paused by alice (unproven): later"}})
 		if diff := cmp.Diff(stay, did.Stay); did.Paused || did.Already || diff != "" {
@@ -197,16 +198,16 @@ func TestCancelOfSomeJobs(t *testing.T) {
 	path := "/v1/tasks/" + string(task) + "/cancel"
 	job := func(host string) jobs.ID { return jobs.NewID(task, host) }
 	for _, c := range []struct {
-		body server.CancelRequest
+		body api.CancelRequest
 		code int
 		want string
 	}{
-		{server.CancelRequest{Jobs: []jobs.ID{"0000000000:fw001", "x"}}, 422, "body.jobs[0]: job 0000000000:fw001 " +
+		{api.CancelRequest{Jobs: []jobs.ID{"0000000000:fw001", "x"}}, 422, "body.jobs[0]: job 0000000000:fw001 " +
 			"is of another task"},
-		{server.CancelRequest{Jobs: []jobs.ID{job("fw001"), "x"}}, 422, `body.jobs[1]: job id "x"`},
-		{server.CancelRequest{Hosts: []string{"-x"}}, 422, "body.hosts[0]"},
-		{server.CancelRequest{Hosts: []string{"fw001", "vpn1"}}, 404, "vpn1"},
-		{server.CancelRequest{OrderRequest: why(strings.Repeat("x", 501))}, 422, "body.reason"},
+		{api.CancelRequest{Jobs: []jobs.ID{job("fw001"), "x"}}, 422, `body.jobs[1]: job id "x"`},
+		{api.CancelRequest{Hosts: []string{"-x"}}, 422, "body.hosts[0]"},
+		{api.CancelRequest{Hosts: []string{"fw001", "vpn1"}}, 404, "vpn1"},
+		{api.CancelRequest{OrderRequest: why(strings.Repeat("x", 501))}, 422, "body.reason"},
 	} {
 		var p problem
 		if res := w.call("POST", path, c.body, &p); res.StatusCode != c.code || !strings.Contains(p.words(), c.want) {
@@ -219,7 +220,7 @@ func TestCancelOfSomeJobs(t *testing.T) {
 		}
 	}
 	var did jobs.Cancel
-	body := server.CancelRequest{Jobs: []jobs.ID{job("fw001")}, Hosts: []string{"fw001", "fw003"}}
+	body := api.CancelRequest{Jobs: []jobs.ID{job("fw001")}, Hosts: []string{"fw001", "fw003"}}
 	if w.call("POST", path, body, &did); did != (jobs.Cancel{Task: task, Ended: 2}) {
 		t.Errorf("cancel answers %+v", did)
 	}
@@ -284,9 +285,9 @@ func TestWhatCouldNotBeDoneIsSaid(t *testing.T) {
 func TestThawOfAZoneThatIsNotFrozen(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
-	var did server.Thawed
+	var did api.Thawed
 	w.call("POST", "/v1/zones/default/thaw", why("I looked"), &did)
-	if want := (server.Thawed{Zone: "default", Already: true,
+	if want := (api.Thawed{Zone: "default", Already: true,
 		Note: "thawed by alice (unproven): I looked"}); did != want {
 		t.Errorf("got %+v, want %+v", did, want)
 	}

@@ -4,24 +4,19 @@ import (
 	"context"
 	"strconv"
 
+	"muster/api"
 	"muster/history"
 	"muster/jobs"
 )
 
-// PastEvents is the answer of GET /v1/history/events, a page of it, the first event first.
-type PastEvents struct {
-	Events []jobs.Happening `json:"events"`
-	Next   string           `json:"next,omitempty"` // cursor of the next page; empty: this was the last
-}
-
 type (
-	courseOutput    struct{ Body history.Course }
+	courseOutput    struct{ Body api.Course }
 	pastEventsInput struct {
 		Of     string `query:"of" required:"true" doc:"id of a task, or of a job"`
 		Cursor string `query:"cursor" doc:"next of the page before"`
 		Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"500" doc:"events of a page at most"`
 	}
-	pastEventsOutput struct{ Body PastEvents }
+	pastEventsOutput struct{ Body api.PastEvents }
 )
 
 // course answers GET /v1/jobs/{job}/course, from history.
@@ -58,7 +53,7 @@ func (s *Server) pastEvents(ctx context.Context, in *pastEventsInput) (*pastEven
 	if err != nil {
 		return nil, problem(err)
 	}
-	out := &pastEventsOutput{PastEvents{Events: list}}
+	out := &pastEventsOutput{api.PastEvents{Events: list}}
 	if more {
 		out.Body.Next = strconv.Itoa(skip + len(list))
 	}
@@ -78,7 +73,7 @@ func aboutWhat(text string) (history.About, []error) {
 }
 
 // ofTask is what the task of a job was asked for.
-func ofTask(t jobs.TaskInfo) *OfTask {
-	return &OfTask{Task: t.Task, Runbook: t.Runbook, Operator: t.Operator,
-		Asked: history.Asked{On: t.On, Proven: t.Proven, Reason: t.Reason, Ran: t.Ran}}
+func ofTask(t jobs.TaskInfo) *api.OfTask {
+	return &api.OfTask{Task: t.Task, Runbook: t.Runbook, Operator: t.Operator,
+		Asked: api.Asked{On: t.On, Proven: t.Proven, Reason: t.Reason, Ran: t.Ran}}
 }

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 	"muster/windows"
 )
 
@@ -14,9 +14,9 @@ import (
 func TestHealthTellsWhoDoesNotKnowWhatIsAgreed(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
-	health := func() server.Health {
+	health := func() api.Health {
 		t.Helper()
-		var h server.Health
+		var h api.Health
 		if res := w.call("GET", "/v1/health", nil, &h); res.StatusCode != 200 {
 			t.Fatal(res.Status)
 		}
@@ -55,7 +55,7 @@ func TestHealthTellsWhoDoesNotKnowWhatIsAgreed(t *testing.T) {
 		if h := health(); !h.Doubt || !strings.Contains(h.Status, test.want) {
 			t.Errorf("%s: %+v, want %q", test.name, h, test.want)
 		}
-		var list server.NodeList
+		var list api.NodeList
 		w.call("GET", "/v1/nodes", nil, &list)
 		if len(list.Nodes) != 1 || strings.HasPrefix(test.want, "node") == (list.Nodes[0].Note == "") {
 			t.Errorf("%s: nodes say %+v", test.name, list.Nodes)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 )
@@ -17,33 +18,13 @@ type Drains interface {
 	HostWork(ctx context.Context, zone, host string, tasks int) (jobs.HostWork, error)
 }
 
-// DrainRequest is the body of POST /v1/hosts/drain and /v1/hosts/undrain.
-type DrainRequest struct {
-	OrderRequest
-	On string `json:"on"` // selector
-}
-
-// DrainAnswer is what a drain or undrain did.
-type DrainAnswer struct {
-	Changed string `json:"changed"` // hosts, folded: they were not so before
-	Already string `json:"already"` // hosts, folded: they were so before
-	Count   int    `json:"count"`   // hosts that changed
-	Note    string `json:"note"`    // who and why
-	// Labelled are hosts, folded, that are drained by a label of the inventory, which
-	// only the inventory can end.
-	Labelled string `json:"labelled,omitempty"`
-	// Open are jobs of earlier tasks on the drained hosts, which go on: as far as they
-	// were looked for.
-	Open []jobs.ID `json:"open"`
-}
-
 type (
 	drainInput struct {
 		Asked
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
-		Body DrainRequest
+		Body api.DrainRequest
 	}
-	drainOutput struct{ Body DrainAnswer }
+	drainOutput struct{ Body api.DrainAnswer }
 )
 
 // drain lets selections leave hosts out. What has been submitted goes on.
@@ -57,7 +38,7 @@ func (s *Server) undrain(ctx context.Context, in *drainInput) (*drainOutput, err
 
 func (s *Server) turnHosts(ctx context.Context, in *drainInput, done string,
 	do func(context.Context, map[string][]string, string) ([]string, error)) (*drainOutput, error) {
-	g, wrong := in.Body.giver(done, in.who, in.User)
+	g, wrong := giverOf(in.Body.OrderRequest, done, in.who, in.User)
 	v, err := s.scene(ctx, in.Body.On)
 	if err != nil {
 		return nil, problem(err)
@@ -71,7 +52,7 @@ func (s *Server) turnHosts(ctx context.Context, in *drainInput, done string,
 		return nil, problem(err)
 	}
 	already := namesOf(hosts, func(h fleet.Host) bool { return !slices.Contains(changed, h.Name) })
-	out := &drainOutput{DrainAnswer{Changed: fleet.Fold(changed), Already: fleet.Fold(already),
+	out := &drainOutput{api.DrainAnswer{Changed: fleet.Fold(changed), Already: fleet.Fold(already),
 		Count: len(changed), Note: g.note(), Labelled: fleet.Fold(undrainable(hosts)), Open: []jobs.ID{}}}
 	s.logOrder("hosts "+done, g, "hosts", brief(out.Body.Changed), "already", brief(out.Body.Already))
 	if done == "drained" {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/server"
+	"muster/api"
 )
 
 // What ended while another server had the duty of counting, or none, is counted all the
@@ -12,7 +12,7 @@ import (
 func TestEveryServerCountsAllThatEnded(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{inventory: fixed(hosts())})
-	w.submit(server.Submit{Runbook: "facts", On: "fw*"})
+	w.submit(api.Submit{Runbook: "facts", On: "fw*"})
 	w.work("default", succeed) // no duty was done before, between or after
 	_, text := w.raw("GET", "/metrics", nil, nil)
 	for _, line := range []string{

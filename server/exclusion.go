@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
 )
 
 type (
-	groupsOutput  struct{ Body GroupList }
-	limitsOutput  struct{ Body LimitList }
+	groupsOutput  struct{ Body api.GroupList }
+	limitsOutput  struct{ Body api.LimitList }
 	clearedOutput struct{ Body jobs.Cleared }
 )
 
@@ -37,7 +38,7 @@ func (s *Server) groups(ctx context.Context, _ *nothing) (*groupsOutput, error) 
 			}
 		}
 	}
-	return &groupsOutput{GroupList{list}}, nil
+	return &groupsOutput{api.GroupList{Groups: list}}, nil
 }
 
 // clearGroup is the word of a person who has looked at the group.
@@ -87,5 +88,5 @@ func (s *Server) limits(ctx context.Context, _ *nothing) (*limitsOutput, error) 
 			list[i].Holders = []jobs.ID{}
 		}
 	}
-	return &limitsOutput{LimitList{list}}, nil
+	return &limitsOutput{api.LimitList{Limits: list}}, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -83,12 +84,12 @@ func TestANeededLimitMustBeThereAndFit(t *testing.T) {
 		{"eu", "fw003,vpn1", "body.on: the limit mirror/eu is of customer acme, which 1 of 2 hosts are not of: vpn1"},
 	} {
 		var p problem
-		res := w.call("POST", "/v1/tasks", server.Submit{Runbook: c.runbook, On: c.on}, &p)
+		res := w.call("POST", "/v1/tasks", api.Submit{Runbook: c.runbook, On: c.on}, &p)
 		if c.want == "" && res.StatusCode != http.StatusCreated || !strings.Contains(p.words(), c.want) {
 			t.Errorf("%s on %s: %s %s, want %q", c.runbook, c.on, res.Status, p.words(), c.want)
 		}
 	}
-	var books server.RunbookList
+	var books api.RunbookList
 	w.call("GET", "/v1/runbooks", nil, &books)
 	if b := books.Runbooks[0]; b.Name != "default" || !cmp.Equal(b.Needs, []string{"mirror/default"}) || !b.Disruptive {
 		t.Errorf("runbook: %+v", b)
@@ -130,7 +131,7 @@ func TestAGroupIsFrozenUntilAPersonClearsIt(t *testing.T) {
 		w := start(t, setup{redis: &cfg, inventory: pairs})
 		list := func() []jobs.Group {
 			t.Helper()
-			var l server.GroupList
+			var l api.GroupList
 			w.call("GET", "/v1/groups", nil, &l)
 			return l.Groups
 		}
@@ -194,7 +195,7 @@ func TestLimitsAreListed(t *testing.T) {
 	w := start(t, setup{inventory: pairs})
 	w.submit(run("fw003"))
 	taken := w.take("eu")
-	var l server.LimitList
+	var l api.LimitList
 	w.call("GET", "/v1/limits", nil, &l)
 	want := []jobs.Limit{
 		{Name: "mirror/default", Zone: "default", Max: 1, Holders: []jobs.ID{}},

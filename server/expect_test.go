@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // Ten times `true` say nothing of `sleep 12`.
@@ -15,9 +15,9 @@ func TestAnEstimateIsOfTheArgumentsToo(t *testing.T) {
 	w := start(t, setup{})
 	text, _ := nights()
 	w.agreed(text)
-	quick := server.Submit{Runbook: "exec", On: "fw001", As: "alice", DryRun: true,
-		Args: map[string]string{"cmd": "true"}, Timed: server.Timed{Window: true}}
-	refused := func(b server.Submit, want string) {
+	quick := api.Submit{Runbook: "exec", On: "fw001", As: "alice", DryRun: true,
+		Args: map[string]string{"cmd": "true"}, Timed: api.Timed{Window: true}}
+	refused := func(b api.Submit, want string) {
 		t.Helper()
 		var p problem
 		res := w.call("POST", "/v1/tasks", b, &p)
@@ -53,7 +53,7 @@ func TestARetryThatNobodyKnowsAnyMoreCanBeToldHowLongItTakes(t *testing.T) {
 	w := start(t, setup{})
 	text, _ := nights()
 	w.agreed(text)
-	order := server.Submit{Runbook: "exec", On: "fw001", As: "alice",
+	order := api.Submit{Runbook: "exec", On: "fw001", As: "alice",
 		Args: map[string]string{"cmd": "true"}}
 	field := jobs.EstimateField(w.dry(order).Ran.Work, hosts()[0])
 	learnt := map[string]string{field: `{"p50_ns":1000000000,"p90_ns":1000000000,"n":10}`}
@@ -62,13 +62,13 @@ func TestARetryThatNobodyKnowsAnyMoreCanBeToldHowLongItTakes(t *testing.T) {
 	}
 	order.Window = true
 	old := string(w.submit(order).Task)
-	if res := w.call("POST", "/v1/tasks/"+old+"/cancel", server.CancelRequest{}, nil); res.StatusCode != 200 {
+	if res := w.call("POST", "/v1/tasks/"+old+"/cancel", api.CancelRequest{}, nil); res.StatusCode != 200 {
 		t.Fatal(res.Status)
 	}
 	if err := w.queue.ReplaceEstimates(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	ask := server.RetryRequest{Outcomes: []jobs.Outcome{jobs.Cancelled}}
+	ask := api.RetryRequest{Outcomes: []jobs.Outcome{jobs.Cancelled}}
 	for said, want := range map[string]string{"": "body.expect: nobody knows how long exec takes",
 		"soon": `body.expect: "soon": want a time from 1s to 168h`} {
 		var p problem
@@ -78,7 +78,7 @@ func TestARetryThatNobodyKnowsAnyMoreCanBeToldHowLongItTakes(t *testing.T) {
 			t.Errorf("expect %q: %s %s, want %q", said, res.Status, p.words(), want)
 		}
 	}
-	var first, second server.Retried
+	var first, second api.Retried
 	ask.Expect = "12s"
 	res := w.call("POST", "/v1/tasks/"+old+"/retry", ask, &first)
 	if res.StatusCode != http.StatusCreated || first.Windows == nil || first.Windows.Seconds != 12 {
@@ -86,7 +86,7 @@ func TestARetryThatNobodyKnowsAnyMoreCanBeToldHowLongItTakes(t *testing.T) {
 	}
 	// What was said of a task holds for its own retry.
 	path := "/v1/tasks/" + string(first.Task)
-	if res := w.call("POST", path+"/cancel", server.CancelRequest{}, nil); res.StatusCode != 200 {
+	if res := w.call("POST", path+"/cancel", api.CancelRequest{}, nil); res.StatusCode != 200 {
 		t.Fatal(res.Status)
 	}
 	ask.Expect = ""

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"muster/history"
+	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
 )
@@ -72,13 +72,15 @@ func (o *Outage) Note(ctx context.Context, q Outages, trouble error, now time.Ti
 }
 
 // AwayHistory is what people are told.
-func (s *Server) AwayHistory(ctx context.Context) (*AwayHistory, error) { return s.awayHistory(ctx) }
+func (s *Server) AwayHistory(ctx context.Context) (*api.AwayHistory, error) {
+	return s.awayHistory(ctx)
+}
 
 // Round stores what is new, a page of each stream.
 func (h Historian) Round(ctx context.Context) (more bool, err error) { return h.h.round(ctx) }
 
 // GapOf is gapOf.
-func GapOf(p history.Position, page queue.EventPage) (*history.Gap, int64) { return gapOf(p, page) }
+func GapOf(p api.Position, page queue.EventPage) (*api.Gap, int64) { return gapOf(p, page) }
 
 // Fix gives a server that does not run yet another clock, and the chance of its ids.
 // What is nil stays.
@@ -98,13 +100,13 @@ func (s *Server) Streams() int { return int(s.streams.Load()) }
 func Impersonal(text, host, address string) string { return impersonal(text, host, address) }
 
 // FoldGroups folds jobs with their outputs as a summary does, at most n groups.
-func FoldGroups(n int, list []jobs.JobInfo, output func(jobs.ID) []byte) []Alike {
+func FoldGroups(n int, list []jobs.JobInfo, output func(jobs.ID) []byte) []api.Alike {
 	f := newFolder(excerptMax)
 	for _, j := range list {
 		f.add(j, output(j.ID), "")
 	}
 	shown, rest := f.biggest(n)
-	var out []Alike
+	var out []api.Alike
 	for _, g := range shown {
 		out = append(out, g.show(g.head))
 	}

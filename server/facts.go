@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 )
@@ -23,11 +24,11 @@ type (
 	factsInput struct {
 		On string `query:"on" default:"all" doc:"selector; all hosts if there is none"`
 	}
-	factsOutput struct{ Body FactList }
+	factsOutput struct{ Body api.FactList }
 	gatherInput struct {
 		Task string `path:"task"`
 	}
-	gatherOutput struct{ Body Gathered }
+	gatherOutput struct{ Body api.Gathered }
 )
 
 // facts answers GET /v1/facts.
@@ -40,7 +41,7 @@ func (s *Server) facts(ctx context.Context, in *factsInput) (*factsOutput, error
 	if err != nil {
 		return nil, problem(err)
 	}
-	out := &factsOutput{FactList{Hosts: []HostFacts{}}}
+	out := &factsOutput{api.FactList{Hosts: []api.HostFacts{}}}
 	var none []string
 	for _, h := range hosts {
 		f, ok := all[h.Name]
@@ -49,7 +50,7 @@ func (s *Server) facts(ctx context.Context, in *factsInput) (*factsOutput, error
 			continue
 		}
 		age := s.now().Sub(f.At.Time)
-		out.Body.Hosts = append(out.Body.Hosts, HostFacts{HostFacts: f,
+		out.Body.Hosts = append(out.Body.Hosts, api.HostFacts{HostFacts: f,
 			Age: age.Seconds(), Stale: age > s.cfg.FactsStale})
 	}
 	out.Body.None = fleet.Fold(none)
@@ -58,7 +59,7 @@ func (s *Server) facts(ctx context.Context, in *factsInput) (*factsOutput, error
 
 // hostsOn is which hosts a selector in a query picks, drained ones too.
 func (s *Server) hostsOn(ctx context.Context, on string) ([]fleet.Host, error) {
-	out, err := s.listHosts(ctx, HostQuery{On: on, Drained: true}, "query.on")
+	out, err := s.listHosts(ctx, api.HostQuery{On: on, Drained: true}, "query.on")
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +129,8 @@ func (s *Server) tendFacts(ctx context.Context) error {
 // keepFacts keeps what the jobs of a task have gathered that succeeded, but for those
 // that were seen.
 func (s *Server) keepFacts(ctx context.Context, t jobs.TaskInfo, seen map[jobs.ID]bool) (
-	Gathered, error) {
-	out := Gathered{Task: t.Task, Bad: []BadFacts{}}
+	api.Gathered, error) {
+	out := api.Gathered{Task: t.Task, Bad: []api.BadFacts{}}
 	err := s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		var ids []jobs.ID
 		of := map[jobs.ID]jobs.JobInfo{}
@@ -151,7 +152,7 @@ func (s *Server) keepFacts(ctx context.Context, t jobs.TaskInfo, seen map[jobs.I
 			j := of[id]
 			facts, err := fleet.ParseFacts(said[id], j.Started.Time, j.Finished.Time)
 			if err != nil {
-				out.Bad = append(out.Bad, BadFacts{j.Host, err.Error()})
+				out.Bad = append(out.Bad, api.BadFacts{Host: j.Host, Error: err.Error()})
 				continue
 			}
 			list = append(list, jobs.HostFacts{Host: j.Host, At: j.Finished, Task: t.Task,

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 // factsOf ends every job with facts; those of some hosts are nonsense.
@@ -31,14 +31,14 @@ func factsOf(os string, nonsense ...string) func(string) jobs.Result {
 func TestFacts(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
-	var list server.FactList
+	var list api.FactList
 	w.call("GET", "/v1/facts?on=fw*", nil, &list)
 	if len(list.Hosts) != 0 || list.None != "fw[001-003]" {
 		t.Errorf("at first: %+v", list)
 	}
-	task := w.submit(server.Submit{Runbook: "facts", On: "fw001,fw002"})
+	task := w.submit(api.Submit{Runbook: "facts", On: "fw001,fw002"})
 	w.work("default", factsOf("debian", "fw002"))
-	var got server.Gathered
+	var got api.Gathered
 	path := "/v1/tasks/" + string(task.Task) + "/facts"
 	w.call("POST", path, nil, &got)
 	if got.Kept != 1 || len(got.Bad) != 1 || got.Bad[0].Host != "fw002" ||
@@ -55,7 +55,7 @@ func TestFacts(t *testing.T) {
 		t.Errorf("fw001: %+v", f)
 	}
 	// They are labels for selectors; those of the inventory stay what they are.
-	var hosts server.HostList
+	var hosts api.HostList
 	for on, want := range map[string]string{"fact.os=debian": "fw001", "fw*!{fact.os=debian}": "fw002,fw003",
 		"{fact.kernel=6.1.0}&fw*": "fw001", "!fact.os,customer=acme": ""} {
 		w.call("GET", "/v1/hosts?on="+url.QueryEscape(on), nil, &hosts)
@@ -75,7 +75,7 @@ func TestFacts(t *testing.T) {
 	}
 	w.work("default", succeed)
 	// Younger facts count, and an older task does not bring its own back.
-	w.submit(server.Submit{Runbook: "facts", On: "fw001"})
+	w.submit(api.Submit{Runbook: "facts", On: "fw001"})
 	w.work("default", factsOf("wall"))
 	if err := w.server.Duty(t.Context()); err != nil {
 		t.Error(err)
@@ -105,7 +105,7 @@ func TestFactsAreOfThatRunbookOnly(t *testing.T) {
 		!strings.Contains(p.words(), "ran exec") {
 		t.Errorf("gather: %s, %s", res.Status, p.words())
 	}
-	var list server.FactList
+	var list api.FactList
 	if w.call("GET", "/v1/facts", nil, &list); len(list.Hosts) != 0 {
 		t.Errorf("kept: %+v", list)
 	}
@@ -122,7 +122,7 @@ func TestUnfencedHostsAreShown(t *testing.T) {
 		list[i].Fence = fleet.FenceAuto
 	}
 	w := start(t, setup{inventory: fixed(list)})
-	task := w.submit(server.Submit{Runbook: "facts", On: "fw001,fw002"})
+	task := w.submit(api.Submit{Runbook: "facts", On: "fw001,fw002"})
 	w.work("default", func(host string) jobs.Result {
 		r := succeed(host)
 		r.Output = []byte("fact lacks=\nfact end\n")
@@ -131,20 +131,20 @@ func TestUnfencedHostsAreShown(t *testing.T) {
 		}
 		return r
 	})
-	w.call("POST", "/v1/tasks/"+string(task.Task)+"/facts", nil, &server.Gathered{})
-	var got server.HostList
+	w.call("POST", "/v1/tasks/"+string(task.Task)+"/facts", nil, &api.Gathered{})
+	var got api.HostList
 	w.call("GET", "/v1/hosts?on=fw*", nil, &got)
 	want := map[string]string{"fw002": "it lacks flock"}
 	if diff := cmp.Diff(want, got.Unfenced); diff != "" {
 		t.Errorf("hosts (-want +got):\n%s", diff)
 	}
-	var host server.HostInfo
+	var host api.HostInfo
 	w.call("GET", "/v1/hosts/fw002", nil, &host)
 	if host.Unfenced != "it lacks flock" {
 		t.Errorf("fw002 is unfenced because %q", host.Unfenced)
 	}
-	var plan server.Submitted
-	w.call("POST", "/v1/tasks", server.Submit{Runbook: "facts", On: "fw*", DryRun: true}, &plan)
+	var plan api.Submitted
+	w.call("POST", "/v1/tasks", api.Submit{Runbook: "facts", On: "fw*", DryRun: true}, &plan)
 	if plan.Unfenced != "fw002" {
 		t.Errorf("the plan names %q as unfenced, want fw002", plan.Unfenced)
 	}
@@ -169,9 +169,9 @@ func TestGroupsThatNobodyMarksAreShown(t *testing.T) {
 		{list[0].Name + "," + list[2].Name, true, []string{"pair1"}},
 		{list[2].Name, false, nil},
 	} {
-		body := server.Submit{Runbook: "exec", On: test.on, Args: map[string]string{"cmd": "true"},
-			Manner: server.Manner{Disruptive: test.disruptive}, DryRun: true}
-		var plan server.Submitted
+		body := api.Submit{Runbook: "exec", On: test.on, Args: map[string]string{"cmd": "true"},
+			Manner: api.Manner{Disruptive: test.disruptive}, DryRun: true}
+		var plan api.Submitted
 		w.call("POST", "/v1/tasks", body, &plan)
 		if !slices.Equal(plan.Unmarked, test.want) {
 			t.Errorf("%s, disruptive %t: the plan names %q, want %q", test.on, test.disruptive, plan.Unmarked, test.want)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"muster/api"
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -387,7 +388,7 @@ func (f *firing) planTick(ctx context.Context, p *planned, tick, now time.Time) 
 
 // resolve is what a request comes to now, or all that is wrong with it. Its error is
 // about Redis.
-func (s *Server) resolve(ctx context.Context, b Submit, operator string, proven bool) (plan,
+func (s *Server) resolve(ctx context.Context, b api.Submit, operator string, proven bool) (plan,
 	[]error, error) {
 	catalog := s.catalog.Load()
 	b, stored, err := s.store(ctx, b, catalog, operator)
@@ -404,13 +405,14 @@ func (s *Server) resolve(ctx context.Context, b Submit, operator string, proven 
 }
 
 // request is what a schedule asks for, as a person would.
-func request(e windows.Entry) Submit {
-	return Submit{Runbook: e.Runbook, On: e.On, Args: e.Args, Expire: e.Expire, Priority: e.Priority,
-		Manner: Manner{Disruptive: e.Disruptive, Only: e.Only}, Supersedes: e.Supersedes,
+func request(e windows.Entry) api.Submit {
+	return api.Submit{Runbook: e.Runbook, On: e.On, Args: e.Args, Expire: e.Expire,
+		Priority: e.Priority,
+		Manner:   api.Manner{Disruptive: e.Disruptive, Only: e.Only}, Supersedes: e.Supersedes,
 		Rollout: jobs.AskOf(e.Rollout),
 		// What has no opening at a tick may have one at the next. A rule counts all hosts that
 		// are selected, so it can leave none out: such a tick has no task, and says for whom.
-		Timed: Timed{Window: e.Window == windows.WindowRequired, Expect: e.Expect,
+		Timed: api.Timed{Window: e.Window == windows.WindowRequired, Expect: e.Expect,
 			SkipClosed: e.Rollout == nil}}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -19,15 +20,15 @@ import (
 type (
 	nothing struct{}
 
-	nodesOutput    struct{ Body NodeList }
-	queueOutput    struct{ Body QueueInfo }
-	runbooksOutput struct{ Body RunbookList }
+	nodesOutput    struct{ Body api.NodeList }
+	queueOutput    struct{ Body api.QueueInfo }
+	runbooksOutput struct{ Body api.RunbookList }
 	tokenInput     struct {
 		Whose
-		Body TokenRequest
+		Body api.TokenRequest
 	}
-	tokenOutput  struct{ Body TokenAnswer }
-	tokensOutput struct{ Body TokenList }
+	tokenOutput  struct{ Body api.TokenAnswer }
+	tokensOutput struct{ Body api.TokenList }
 	tokenName    struct {
 		Whose
 		Name string `path:"name"`
@@ -35,7 +36,7 @@ type (
 	healthInput  struct{ Asked }
 	healthOutput struct {
 		Status int
-		Body   Health
+		Body   api.Health
 	}
 )
 
@@ -60,7 +61,7 @@ func (s *Server) nodes(ctx context.Context, _ *nothing) (*nodesOutput, error) {
 			}
 		}
 	}
-	return &nodesOutput{NodeList{list, s.dutyList(ctx)}}, nil
+	return &nodesOutput{api.NodeList{Nodes: list, Duties: s.dutyList(ctx)}}, nil
 }
 
 func (s *Server) depths(ctx context.Context, _ *nothing) (*queueOutput, error) {
@@ -72,11 +73,11 @@ func (s *Server) depths(ctx context.Context, _ *nothing) (*queueOutput, error) {
 	if unknown != nil && !queue.Spoiled(unknown) {
 		return nil, problem(unknown)
 	}
-	out := &queueOutput{QueueInfo{Zones: make([]Zone, 0, len(zones))}}
+	out := &queueOutput{api.QueueInfo{Zones: make([]api.Zone, 0, len(zones))}}
 	for _, zone := range zones {
 		z, err := s.zone(ctx, zone)
 		if queue.Spoiled(err) { // which is no reason to hide the other zones
-			z, err = Zone{Zone: zone, Trouble: err.Error()}, nil
+			z, err = api.Zone{Zone: zone, Trouble: err.Error()}, nil
 			z.Deferred.Appointments = []jobs.Appointment{}
 		}
 		if err != nil {
@@ -91,24 +92,24 @@ func (s *Server) depths(ctx context.Context, _ *nothing) (*queueOutput, error) {
 }
 
 // zone reads what waits in a zone.
-func (s *Server) zone(ctx context.Context, zone string) (Zone, error) {
+func (s *Server) zone(ctx context.Context, zone string) (api.Zone, error) {
 	d, err := s.queue.Depth(ctx, zone)
 	if err != nil {
-		return Zone{}, err
+		return api.Zone{}, err
 	}
 	z := zoneOf(d)
 	z.Deferred, err = s.deferrals(ctx, zone)
 	return z, err
 }
 
-func zoneOf(d queue.Depth) Zone {
-	return Zone{Zone: d.Zone, Queued: d.Queued, Again: d.Again, Due: d.Due, Oldest: d.Oldest,
+func zoneOf(d queue.Depth) api.Zone {
+	return api.Zone{Zone: d.Zone, Queued: d.Queued, Again: d.Again, Due: d.Due, Oldest: d.Oldest,
 		Overdue: d.Overdue, Frozen: d.Frozen, Why: d.Why, Owes: d.Owes, Halted: d.Halted,
 		Paused: d.Paused, Sharing: d.Sharing}
 }
 
 func (s *Server) runbooks(context.Context, *nothing) (*runbooksOutput, error) {
-	out := &runbooksOutput{RunbookList{Runbooks: []Runbook{}}}
+	out := &runbooksOutput{api.RunbookList{Runbooks: []api.Runbook{}}}
 	for _, r := range s.catalog.Load().All() {
 		out.Body.Runbooks = append(out.Body.Runbooks, describe(r))
 	}
@@ -134,7 +135,7 @@ func (s *Server) addToken(ctx context.Context, in *tokenInput) (*tokenOutput, er
 		return nil, problem(err)
 	}
 	in.note(s, "token created", "name", in.Body.Name)
-	return &tokenOutput{TokenAnswer{in.Body.Name, secret}}, nil
+	return &tokenOutput{api.TokenAnswer{Name: in.Body.Name, Token: secret}}, nil
 }
 
 func (s *Server) tokens(ctx context.Context, _ *nothing) (*tokensOutput, error) {
@@ -142,9 +143,9 @@ func (s *Server) tokens(ctx context.Context, _ *nothing) (*tokensOutput, error) 
 	if err != nil {
 		return nil, problem(err)
 	}
-	out := &tokensOutput{TokenList{Tokens: make([]TokenInfo, 0, len(list))}}
+	out := &tokensOutput{api.TokenList{Tokens: make([]api.TokenInfo, 0, len(list))}}
 	for _, t := range list {
-		out.Body.Tokens = append(out.Body.Tokens, TokenInfo(t))
+		out.Body.Tokens = append(out.Body.Tokens, api.TokenInfo(t))
 	}
 	return out, nil
 }
@@ -164,7 +165,7 @@ func (s *Server) removeToken(ctx context.Context, in *tokenName) (*struct{}, err
 
 // health says whether the server can work. Strangers hear no more than that.
 func (s *Server) health(ctx context.Context, in *healthInput) (*healthOutput, error) {
-	out := &healthOutput{http.StatusOK, Health{Status: "ok", Redis: "ok", Version: s.cfg.Version}}
+	out := &healthOutput{http.StatusOK, api.Health{Status: "ok", Redis: "ok", Version: s.cfg.Version}}
 	if st := s.stock.current.Load(); st != nil {
 		out.Body.Inventory, out.Body.Hosts = st.version, st.Len()
 	}
@@ -204,7 +205,7 @@ func (s *Server) health(ctx context.Context, in *healthInput) (*healthOutput, er
 			wrong = append(wrong, a.Words())
 		}
 	} else {
-		out.Body = Health{Status: "ok"}
+		out.Body = api.Health{Status: "ok"}
 	}
 	out.Body.Full = full
 	if len(wrong) > 0 {

@@ -7,86 +7,24 @@ import (
 	"slices"
 	"time"
 
+	"muster/api"
 	"muster/fleet"
-	"muster/history"
 	"muster/jobs"
 	forecast "muster/jobs/plan"
 	"muster/windows"
 )
 
-// Foresight is the answer of POST /v1/plan: when a task would be done, were it
-// submitted now.
-type Foresight struct {
-	history.Plan
-	Begins   jobs.Time      `json:"begins"` // null: nothing of it does
-	Half     jobs.Time      `json:"half"`   // when half of those that get done are
-	Openings []FilledWindow `json:"openings"`
-	Left     []LeftHosts    `json:"left"`  // hosts that would not be done
-	Slots    []SlotNeed     `json:"slots"` // only of work in windows
-	Others   []OtherTask    `json:"others"`
-	Takes    []TakenTime    `json:"takes"`
-	Notes    []string       `json:"notes"`
-}
-
-// TakenTime is how long the task is taken to need on hosts of a model and customer: the
-// estimate of the hub, by which workers admit their jobs.
-type TakenTime struct {
-	Model     string  `json:"model"`
-	Customer  string  `json:"customer"`
-	Hosts     int     `json:"hosts"`
-	Usual     float64 `json:"seconds"`     // the p50 of the last successes
-	Most      float64 `json:"seconds_p90"` // so long an opening must be
-	Successes int     `json:"successes"`   // that it comes from; 0: it was said
-
-	// Unsaid: nobody knows. It never succeeded there, and neither the runbook nor who asks says it;
-	// the times are the bound of an attempt.
-	Unsaid bool `json:"unsaid,omitempty"`
-}
-
-// FilledWindow is an opening, and how many hosts of the task are done in it.
-type FilledWindow struct {
-	Start   jobs.Time `json:"start"`
-	End     jobs.Time `json:"end"`
-	Windows []string  `json:"windows"`
-	Hosts   int       `json:"hosts"`
-}
-
-// LeftHosts are hosts that would not be done, for one reason.
-type LeftHosts struct {
-	Count int    `json:"count"`
-	Hosts string `json:"hosts"` // folded
-	Why   string `json:"why"`
-}
-
-// SlotNeed is how many slots a zone has, and how many would do all in the first opening
-// of each host, at least.
-type SlotNeed struct {
-	Zone  string `json:"zone"`
-	Slots int    `json:"slots"`
-	Want  int    `json:"want"`
-}
-
-// OtherTask is a task of the queue, and when it would be done.
-type OtherTask struct {
-	Task     jobs.TaskID `json:"task"`
-	Runbook  string      `json:"runbook"`
-	Operator string      `json:"operator"`
-	Waiting  int         `json:"waiting"` // its jobs that have not ended
-	Done     jobs.Time   `json:"done"`    // null: none of them gets done
-	Left     int         `json:"left"`    // of them, those that do not
-}
-
 type (
 	foreseeInput struct {
 		Asked
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
-		Body Submit
+		Body api.Submit
 	}
-	foreseeOutput  struct{ Body Foresight }
+	foreseeOutput  struct{ Body api.Foresight }
 	calibrateInput struct {
 		Days int `query:"days" default:"30" minimum:"1" maximum:"4000" doc:"plans of so many days"`
 	}
-	calibrateOutput struct{ Body history.Calibration }
+	calibrateOutput struct{ Body api.Calibration }
 )
 
 // foresee answers POST /v1/plan. It changes nothing but the list of plans.
@@ -102,7 +40,7 @@ func (s *Server) foresee(ctx context.Context, in *foreseeInput) (*foreseeOutput,
 	begun := s.now()
 	list := forecast.Run(w.World)
 	last := len(w.Tasks) - 1
-	f := Foresight{Plan: history.Plan{ID: string(jobs.NewTaskID(s.now(), s.chance())),
+	f := api.Foresight{Plan: api.Plan{ID: string(jobs.NewTaskID(s.now(), s.chance())),
 		At: jobs.Time{Time: w.Now}, Runbook: p.task.Spec.Runbook, On: p.task.Spec.On,
 		Operator: operator, Hosts: len(p.names), Start: in.Body.At,
 		Done: jobs.Time{Time: list[last].Done}},
@@ -114,9 +52,9 @@ func (s *Server) foresee(ctx context.Context, in *foreseeInput) (*foreseeOutput,
 	if closed := p.LeftOut.Closed; closed != "" {
 		f.Notes = append(f.Notes, "left out, as no approved window is known for them: "+closed)
 	}
-	f.fill(list[last], w.Tasks[last])
+	fill(&f, list[last], w.Tasks[last])
 	for _, n := range forecast.Needs(w.World, w.Tasks[last]) {
-		f.Slots = append(f.Slots, SlotNeed(n))
+		f.Slots = append(f.Slots, api.SlotNeed(n))
 	}
 	for i, one := range list[:last] {
 		rows[i].Done = jobs.Time{Time: one.Done}
@@ -129,13 +67,14 @@ func (s *Server) foresee(ctx context.Context, in *foreseeInput) (*foreseeOutput,
 			f.Notes = append(f.Notes, "the plan is not kept for a comparison: "+err.Error())
 		}
 	}
-	return &foreseeOutput{f.filled()}, nil
+	return &foreseeOutput{filled(f)}, nil
 }
 
 // filled has lists where JSON shall show [].
-func (f Foresight) filled() Foresight {
-	f.Openings, f.Left = append([]FilledWindow{}, f.Openings...), append([]LeftHosts{}, f.Left...)
-	f.Slots, f.Others = append([]SlotNeed{}, f.Slots...), append([]OtherTask{}, f.Others...)
+func filled(f api.Foresight) api.Foresight {
+	f.Openings, f.Left = append([]api.FilledWindow{}, f.Openings...), append([]api.LeftHosts{},
+		f.Left...)
+	f.Slots, f.Others = append([]api.SlotNeed{}, f.Slots...), append([]api.OtherTask{}, f.Others...)
 	f.Notes = append([]string{}, f.Notes...)
 	return f
 }
@@ -205,7 +144,7 @@ func (s *Server) skipClosed(ctx context.Context, p *plan) ([]error, error) {
 }
 
 // fill tells in which openings hosts are done, and which are not.
-func (f *Foresight) fill(c forecast.Forecast, t forecast.Task) {
+func fill(f *api.Foresight, c forecast.Forecast, t forecast.Task) {
 	opens := map[string]int{}
 	left := map[string][]string{}
 	for i, j := range c.Jobs {
@@ -222,16 +161,21 @@ func (f *Foresight) fill(c forecast.Forecast, t forecast.Task) {
 		if !known {
 			at = len(f.Openings)
 			opens[key] = at
-			f.Openings = append(f.Openings, FilledWindow{Start: jobs.Time{Time: j.Opening.Start},
-				End: jobs.Time{Time: j.Opening.End}, Windows: j.Opening.Windows})
+			f.Openings = append(f.Openings,
+				api.FilledWindow{Start: jobs.Time{Time: j.Opening.Start},
+					End: jobs.Time{Time: j.Opening.End}, Windows: j.Opening.Windows})
 		}
 		f.Openings[at].Hosts++
 	}
-	slices.SortFunc(f.Openings, func(a, b FilledWindow) int { return a.Start.Compare(b.Start.Time) })
+	slices.SortFunc(f.Openings, func(a, b api.FilledWindow) int {
+		return a.Start.Compare(
+			b.Start.Time)
+	})
 	for why, hosts := range left {
-		f.Left = append(f.Left, LeftHosts{len(hosts), fleet.Fold(hosts), why})
+		f.Left = append(f.Left, api.LeftHosts{Count: len(hosts), Hosts: fleet.Fold(hosts),
+			Why: why})
 	}
-	slices.SortFunc(f.Left, func(a, b LeftHosts) int { return b.Count - a.Count })
+	slices.SortFunc(f.Left, func(a, b api.LeftHosts) int { return b.Count - a.Count })
 }
 
 // calibrate compares plans with what happened.
@@ -268,7 +212,7 @@ func (w *foretelling) lasts(spec jobs.Spec, h fleet.Host) (usual, most time.Dura
 	if w.taken != nil {
 		t := w.taken[field]
 		if t == nil {
-			t = &TakenTime{Model: h.Labels["model"], Customer: h.Customer, Successes: e.N,
+			t = &api.TakenTime{Model: h.Labels["model"], Customer: h.Customer, Successes: e.N,
 				Usual: usual.Seconds(), Most: most.Seconds(), Unsaid: e.P90 == 0 && spec.Unsaid}
 			w.taken[field] = t
 		}
@@ -278,12 +222,12 @@ func (w *foretelling) lasts(spec jobs.Spec, h fleet.Host) (usual, most time.Dura
 }
 
 // takenTimes are the times that the task was taken to need, of the most hosts first.
-func (w *foretelling) takenTimes() []TakenTime {
-	out := []TakenTime{}
+func (w *foretelling) takenTimes() []api.TakenTime {
+	out := []api.TakenTime{}
 	for _, t := range w.taken {
 		out = append(out, *t)
 	}
-	slices.SortFunc(out, func(a, b TakenTime) int {
+	slices.SortFunc(out, func(a, b api.TakenTime) int {
 		return cmp.Or(b.Hosts-a.Hosts, cmp.Compare(a.Model, b.Model), cmp.Compare(a.Customer, b.Customer))
 	})
 	return out

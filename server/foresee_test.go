@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/history"
 	"muster/jobs"
-	"muster/server"
 	"muster/testkit/sqltest"
 	"muster/windows"
 )
@@ -50,9 +50,9 @@ func (w *world) beat(slots int) {
 	}
 }
 
-func (w *world) foresee(body server.Submit) server.Foresight {
+func (w *world) foresee(body api.Submit) api.Foresight {
 	w.t.Helper()
-	var f server.Foresight
+	var f api.Foresight
 	if res, text := w.raw("POST", "/v1/plan", body, nil); res.StatusCode != http.StatusOK {
 		w.t.Fatalf("plan: %s %s", res.Status, text)
 	}
@@ -65,11 +65,11 @@ func TestAPlanTellsHowManyFitIntoEachWindow(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{inventory: fixed(acme(200)), runbooks: []string{windowedBook}})
 	w.beat(10)
-	apply := server.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: twoMinutes}}}
+	apply := api.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: twoMinutes}}}
 	if res, text := w.raw("PUT", "/v1/windows", apply, nil); res.StatusCode != 200 {
 		t.Fatalf("windows: %s %s", res.Status, text)
 	}
-	f := w.foresee(server.Submit{Runbook: "upgrade", On: "all"})
+	f := w.foresee(api.Submit{Runbook: "upgrade", On: "all"})
 	var hosts []string
 	for _, o := range f.Openings {
 		hosts = append(hosts, fmt.Sprint(o.Hosts))
@@ -77,7 +77,7 @@ func TestAPlanTellsHowManyFitIntoEachWindow(t *testing.T) {
 	if got := strings.Join(hosts, " "); got != "60 60 60 20" || f.Never != 0 || f.Hosts != 200 {
 		t.Errorf("a night each: %s of %d, %d never; notes %q", got, f.Hosts, f.Never, f.Notes)
 	}
-	if len(f.Slots) != 1 || f.Slots[0] != (server.SlotNeed{Zone: "default", Slots: 10, Want: 34}) {
+	if len(f.Slots) != 1 || f.Slots[0] != (api.SlotNeed{Zone: "default", Slots: 10, Want: 34}) {
 		t.Errorf("slots %+v", f.Slots)
 	}
 	if len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "on 200 hosts it never succeeded with these arguments") {
@@ -90,7 +90,7 @@ func TestAPlanTellsHowManyFitIntoEachWindow(t *testing.T) {
 	if res, text := w.raw("PUT", "/v1/windows", apply, nil); res.StatusCode != 200 {
 		t.Fatalf("windows: %s %s", res.Status, text)
 	}
-	f = w.foresee(server.Submit{Runbook: "upgrade", On: "all"})
+	f = w.foresee(api.Submit{Runbook: "upgrade", On: "all"})
 	if f.Never != 200 || len(f.Left) != 1 || f.Left[0].Hosts != "h[0000-0199]" || !f.Done.IsZero() ||
 		!strings.Contains(f.Left[0].Why, "there is no window") {
 		t.Errorf("without a window: %+v", f)
@@ -132,7 +132,7 @@ func TestAPlanKnowsTheQueueAndTheLastSuccesses(t *testing.T) {
 	w.estimated(7*time.Second, 7*time.Second, 3)
 	first := w.submit(run("all")).Task
 	var p problem
-	res := w.call("POST", "/v1/plan", server.Submit{Runbook: "nothing", On: ""}, &p)
+	res := w.call("POST", "/v1/plan", api.Submit{Runbook: "nothing", On: ""}, &p)
 	if res.StatusCode != 422 || len(p.Errors) < 2 {
 		t.Errorf("mistakes: %s %s", res.Status, p.words())
 	}
@@ -146,7 +146,7 @@ func TestAPlanKnowsTheQueueAndTheLastSuccesses(t *testing.T) {
 	if took := f.Done.Sub(f.At.Time); took != 28*time.Second || f.Never != 0 || len(f.Notes) != 0 {
 		t.Errorf("done after %s: %+v", took, f)
 	}
-	if want := (server.TakenTime{Model: "x200", Customer: "acme", Hosts: 10, Usual: 7, Most: 7, Successes: 3}); len(
+	if want := (api.TakenTime{Model: "x200", Customer: "acme", Hosts: 10, Usual: 7, Most: 7, Successes: 3}); len(
 		f.Takes) != 1 || f.Takes[0] != want {
 		t.Errorf("it is taken to need %+v, want %+v", f.Takes, want)
 	}
@@ -154,7 +154,7 @@ func TestAPlanKnowsTheQueueAndTheLastSuccesses(t *testing.T) {
 		f.Others[0].Done.Sub(f.At.Time) != 35*time.Second {
 		t.Errorf("the queue: %+v", f.Others)
 	}
-	var c history.Calibration
+	var c api.Calibration
 	w.call("GET", "/v1/plan/calibration", nil, &c)
 	if c.Plans != 4 || len(c.Compared) != 0 {
 		t.Errorf("calibration %+v", c)
@@ -179,12 +179,12 @@ func (w *world) learn(store *history.Store, i int, took time.Duration) {
 	w.t.Helper()
 	id := jobs.NewID(jobs.TaskID(fmt.Sprintf("0wcy00000%d", i)), "h0000")
 	end := jobs.Time{Time: time.Now()}
-	j := history.Job{JobInfo: jobs.JobInfo{ID: id, Host: id.Host(), State: jobs.Ended, Attempt: 1,
+	j := api.PastJob{JobInfo: jobs.JobInfo{ID: id, Host: id.Host(), State: jobs.Ended, Attempt: 1,
 		Outcome: jobs.Succeeded, Started: jobs.Time{Time: end.Add(-took)}, Finished: end}, Zone: "past",
 		Runbook: "exec", Customer: "acme", Model: "x200",
-		Asked: &history.Asked{Ran: &jobs.Ran{Work: w.execWork()}}}
+		Asked: &api.Asked{Ran: &jobs.Ran{Work: w.execWork()}}}
 	zone := fmt.Sprint("past", i)
-	_, err := store.Put(w.t.Context(), history.Batch{Zone: zone, Last: "1-0", Ended: []history.Job{j}}, time.Now())
+	_, err := store.Put(w.t.Context(), history.Batch{Zone: zone, Last: "1-0", Ended: []api.PastJob{j}}, time.Now())
 	if err != nil {
 		w.t.Fatal(err)
 	}

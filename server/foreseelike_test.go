@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/server"
+	"muster/api"
 )
 
 // A plan leaves out what a submit with the same words would leave out, and says which hosts.
@@ -15,7 +15,7 @@ func TestAPlanLeavesOutWhatASubmitLeavesOut(t *testing.T) {
 	w := start(t, setup{inventory: fixed(list), runbooks: []string{windowedBook}})
 	w.beat(10)
 	w.agreed(twoMinutes)
-	b := server.Submit{Runbook: "upgrade", On: "all"}
+	b := api.Submit{Runbook: "upgrade", On: "all"}
 	if f := w.foresee(b); f.Hosts != 5 || f.Never != 1 {
 		t.Errorf("all hosts: %d, of which %d never", f.Hosts, f.Never)
 	}
@@ -35,15 +35,15 @@ func TestAPlanLeavesOutWhatASubmitLeavesOut(t *testing.T) {
 func TestAPlanNeedsNoSecret(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{runbooks: []string{withSecret}})
-	if f := w.foresee(server.Submit{Runbook: "password", On: "fw*"}); f.Hosts != 3 {
+	if f := w.foresee(api.Submit{Runbook: "password", On: "fw*"}); f.Hosts != 3 {
 		t.Errorf("without the secret: %+v", f)
 	}
 	text := map[string]string{"password": swordfish}
-	res, said := w.raw("POST", "/v1/plan", server.Submit{Runbook: "password", On: "fw*", Args: text}, nil)
+	res, said := w.raw("POST", "/v1/plan", api.Submit{Runbook: "password", On: "fw*", Args: text}, nil)
 	if res.StatusCode != 422 || !strings.Contains(string(said), "is secret: given as a text") {
 		t.Errorf("a plain text: %s %s", res.Status, said)
 	}
-	dry := server.Submit{Runbook: "password", On: "fw*", DryRun: true}
+	dry := api.Submit{Runbook: "password", On: "fw*", DryRun: true}
 	if res, _ := w.raw("POST", "/v1/tasks", dry, nil); res.StatusCode != 422 {
 		t.Errorf("a submit without the secret: %s", res.Status)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	forecast "muster/jobs/plan"
@@ -22,7 +23,7 @@ type foretelling struct {
 	// estimates are those of the hub, by which workers admit, by field; without successes:
 	// it has none.
 	estimates map[string]jobs.Estimate
-	taken     map[string]*TakenTime // of the task that is asked for, by field
+	taken     map[string]*api.TakenTime // of the task that is asked for, by field
 	notes     []string
 }
 
@@ -31,7 +32,7 @@ const queuedMax = 500
 
 // foretell puts together what is known of the queue, and of a new task, which is the
 // last one.
-func (s *Server) foretell(ctx context.Context, p plan) (*foretelling, []OtherTask, error) {
+func (s *Server) foretell(ctx context.Context, p plan) (*foretelling, []api.OtherTask, error) {
 	_, book, err := s.book(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -60,7 +61,7 @@ func (s *Server) foretell(ctx context.Context, p plan) (*foretelling, []OtherTas
 	if err := s.askEstimates(ctx, w, p.task.Spec.Work(), p.picked); err != nil {
 		return nil, nil, err
 	}
-	w.taken = map[string]*TakenTime{}
+	w.taken = map[string]*api.TakenTime{}
 	w.add(p)
 	guessed := 0
 	for _, t := range w.taken {
@@ -130,13 +131,13 @@ func taskOfSpec(id jobs.TaskID, s jobs.Spec) forecast.Task {
 
 // queued adds the tasks of the queue, the oldest first: of those that are paused it is
 // not known when they go on.
-func (s *Server) queued(ctx context.Context, w *foretelling) ([]OtherTask, error) {
+func (s *Server) queued(ctx context.Context, w *foretelling) ([]api.OtherTask, error) {
 	list, err := s.queue.Tasks(ctx, queuedMax)
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(list, func(a, b jobs.TaskInfo) int { return compareText(a.Task, b.Task) })
-	var out []OtherTask
+	var out []api.OtherTask
 	paused := 0
 	for _, t := range list {
 		switch t.State {
@@ -158,7 +159,7 @@ func (s *Server) queued(ctx context.Context, w *foretelling) ([]OtherTask, error
 			continue
 		}
 		w.Tasks = append(w.Tasks, one)
-		out = append(out, OtherTask{Task: t.Task, Runbook: t.Runbook, Operator: t.Operator,
+		out = append(out, api.OtherTask{Task: t.Task, Runbook: t.Runbook, Operator: t.Operator,
 			Waiting: len(one.Jobs)})
 	}
 	if paused > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"muster/api"
 	"muster/history"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -46,7 +47,7 @@ func TestRetentionKeepsUpWithAThousandTasksAMinute(t *testing.T) {
 		at := jobs.Time{Time: long.Add(time.Duration(i) * time.Millisecond)}
 		b.Tasks = append(b.Tasks, jobs.TaskInfo{Task: id, Runbook: "exec", State: jobs.TaskEnded, Total: 1,
 			Zones: []string{"past"}, Span: jobs.Span{Submitted: at, Started: at, Finished: at}})
-		b.Ended = append(b.Ended, history.Job{Zone: "past", JobInfo: jobs.JobInfo{ID: jobs.NewID(id, "h"),
+		b.Ended = append(b.Ended, api.PastJob{Zone: "past", JobInfo: jobs.JobInfo{ID: jobs.NewID(id, "h"),
 			Host: "h", State: jobs.Ended, Outcome: jobs.Succeeded, Attempt: 1, Started: at, Finished: at}})
 		for n, what := range []string{"put", "take", "end"} {
 			b.Events = append(b.Events, jobs.Happening{ID: fmt.Sprintf("%d-%d", i, n), Zone: "past", At: at,
@@ -77,7 +78,7 @@ func TestAStreamThatIsLostIsOneGap(t *testing.T) {
 	redis := redistest.StartServer(t, smallNodes...).Config()
 	w := start(t, setup{redis: &redis})
 	h := w.keeper(store, time.Now)
-	rounds := func() (gaps []history.Gap) {
+	rounds := func() (gaps []api.Gap) {
 		t.Helper()
 		for range 4 {
 			if _, err := h.Round(t.Context()); err != nil {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 )
@@ -12,25 +13,19 @@ type Fsck interface {
 	Fsck(ctx context.Context, zone string, mend bool, note string) (jobs.Fsck, error)
 }
 
-// FsckRequest is the body of POST /v1/zones/{zone}/fsck.
-type FsckRequest struct {
-	OrderRequest
-	Mend bool `json:"mend,omitempty"` // put right what can be
-}
-
 type (
 	fsckInput struct {
 		Asked
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Zone string `path:"zone"`
-		Body *FsckRequest
+		Body *api.FsckRequest
 	}
 	fsckOutput struct{ Body jobs.Fsck }
 )
 
 // fsck examines a zone. Only mending is an order.
 func (s *Server) fsck(ctx context.Context, in *fsckInput) (*fsckOutput, error) {
-	var b FsckRequest
+	var b api.FsckRequest
 	if in.Body != nil {
 		b = *in.Body
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
 )
@@ -22,43 +23,18 @@ type TaskGates interface {
 // gatesMax is how many jobs at a gate are listed at most; others are counted.
 const gatesMax = 1000
 
-// GateList is the answer of GET /v1/gates.
-type GateList struct {
-	Total int        `json:"total"` // jobs that stand at a gate
-	Gates []Standing `json:"gates"` // at most 1000 of them, those of older tasks first
-}
-
-// Standing is a job that stands at a gate.
-type Standing struct {
-	Job      jobs.ID     `json:"job"`
-	Task     jobs.TaskID `json:"task"`
-	Host     string      `json:"host"`
-	Runbook  string      `json:"runbook"`
-	Operator string      `json:"operator"` // of the task
-	State    jobs.State  `json:"state"`
-	jobs.Gate
-}
-
-// GateRequest is the body of POST /v1/tasks/{task}/gates/open and …/refuse. Without jobs and
-// hosts it is about all jobs of the task that stand at a gate.
-type GateRequest struct {
-	OrderRequest
-	Jobs  []jobs.ID `json:"jobs,omitempty" maxItems:"10000" nullable:"false"`  // of this task
-	Hosts []string  `json:"hosts,omitempty" maxItems:"10000" nullable:"false"` // whose jobs of this task
-}
-
 type (
 	gatesInput struct {
 		Task string `query:"task" doc:"only jobs of this task"`
 		On   string `query:"on" doc:"only jobs on what this selector picks"`
 	}
-	gatesOutput struct{ Body GateList }
+	gatesOutput struct{ Body api.GateList }
 
 	gateInput struct {
 		Asked
 		Task string `path:"task"`
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
-		Body *GateRequest
+		Body *api.GateRequest
 	}
 	answersOutput struct{ Body jobs.Answers }
 )
@@ -73,14 +49,14 @@ func (s *Server) gates(ctx context.Context, in *gatesInput) (*gatesOutput, error
 	if err != nil {
 		return nil, err
 	}
-	out := &gatesOutput{GateList{Gates: []Standing{}}}
+	out := &gatesOutput{api.GateList{Gates: []api.Standing{}}}
 	for _, id := range tasks {
 		t, err := s.queue.Task(ctx, id)
 		if err == nil {
 			err = s.queue.EachJob(ctx, id, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 				for _, j := range chunk {
 					if j.Gate != nil && (on == nil || on[j.Host]) {
-						out.Body.add(t, j)
+						addStanding(&out.Body, t, j)
 					}
 				}
 				return nil
@@ -93,9 +69,10 @@ func (s *Server) gates(ctx context.Context, in *gatesInput) (*gatesOutput, error
 	return out, nil
 }
 
-func (l *GateList) add(t jobs.TaskInfo, j jobs.JobInfo) {
+func addStanding(l *api.GateList, t jobs.TaskInfo, j jobs.JobInfo) {
 	if l.Total++; len(l.Gates) < gatesMax {
-		l.Gates = append(l.Gates, Standing{j.ID, t.Task, j.Host, t.Runbook, t.Operator, j.State, *j.Gate})
+		l.Gates = append(l.Gates, api.Standing{Job: j.ID, Task: t.Task, Host: j.Host,
+			Runbook: t.Runbook, Operator: t.Operator, State: j.State, Gate: *j.Gate})
 	}
 }
 
@@ -136,14 +113,14 @@ func (s *Server) refuseGates(ctx context.Context, in *gateInput) (*answersOutput
 // answerGates is the word of a person who has looked.
 func (s *Server) answerGates(ctx context.Context, in *gateInput, word jobs.GateWord,
 	done string) (*answersOutput, error) {
-	var b GateRequest
+	var b api.GateRequest
 	if in.Body != nil {
 		b = *in.Body
 	}
 	id, err := jobs.ParseTaskID(in.Task)
 	wrong := mistakes("path.task", err)
 	g, more := Order{Asked: in.Asked, User: in.User, Body: &b.OrderRequest}.reasoned(done)
-	list, bad := CancelRequest(b).list(id)
+	list, bad := jobsToCancel(api.CancelRequest(b), id)
 	if wrong = append(append(wrong, more...), bad...); len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 const gatedBook = `
@@ -53,7 +53,7 @@ func TestGatesAreListedAndAnswered(t *testing.T) {
 	id := string(task.Task)
 	gates := func(question string) (hosts []string) {
 		t.Helper()
-		var l server.GateList
+		var l api.GateList
 		w.call("GET", "/v1/gates"+question, nil, &l)
 		for _, one := range l.Gates {
 			hosts = append(hosts, one.Host)
@@ -73,14 +73,14 @@ func TestGatesAreListedAndAnswered(t *testing.T) {
 			t.Errorf("%q: %v, want %v", question, got, want)
 		}
 	}
-	var sum server.Summary
+	var sum api.Summary
 	if w.call("GET", "/v1/tasks/"+id+"/summary", nil, &sum); sum.AtGates != 2 {
 		t.Errorf("%+v", sum)
 	}
 
 	path := "/v1/tasks/" + id + "/gates/"
 	var did jobs.Answers
-	ask := server.GateRequest{OrderRequest: why("it is"), Hosts: []string{"fw001", "vpn1"}}
+	ask := api.GateRequest{OrderRequest: why("it is"), Hosts: []string{"fw001", "vpn1"}}
 	w.call("POST", path+"open", ask, &did)
 	want := jobs.Answers{Task: task.Task, Stand: []jobs.ID{jobs.NewID(task.Task, "fw002")},
 		Answered: []jobs.Answered{{Job: jobs.NewID(task.Task, "fw001"), Step: 1, Name: "ask", Word: jobs.GateOpen,

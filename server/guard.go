@@ -18,10 +18,6 @@ import (
 	"muster/jobs/queue"
 )
 
-// UserHeader names an operator, as the `as` of a body does. Both count only in the demo: a token
-// or the kernel says who calls.
-const UserHeader = "X-Muster-User"
-
 const (
 	healthPath = "/v1/health"
 	// secretMax bounds what is hashed and looked up as a token.

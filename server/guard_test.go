@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // from makes a request as if it came from an address, and gives the answer.
@@ -49,7 +49,7 @@ func TestWhoGetsIn(t *testing.T) {
 		{"beyond, metrics", beyond, "x", "GET /metrics", nil, 401, "a token is needed"},
 		{"beyond, no such route", beyond, "x", "GET /", nil, 401, "a token is needed"},
 		{"beyond, path variants", beyond, "x", "GET //v1/health/../tasks", nil, 401, "a token is needed"},
-		{"beyond, user claimed", beyond, "x", "GET /v1/tasks", headers{server.UserHeader: "root"}, 401, "a token"},
+		{"beyond, user claimed", beyond, "x", "GET /v1/tasks", headers{api.UserHeader: "root"}, 401, "a token"},
 		{"beyond, health", beyond, "x", "GET /v1/health", nil, 200, ""},
 		{"no address", "", "localhost", "GET /v1/tasks", nil, 401, "a token is needed"},
 		{"not quite loopback", "127.0.0.1.example:1", "localhost", "GET /v1/tasks", nil, 401, "a token"},
@@ -71,7 +71,7 @@ func TestWhoGetsIn(t *testing.T) {
 		{"document on loopback", here, "localhost", "GET /openapi.json", nil, 401, "a token is needed"},
 		{"metrics on loopback", here, "localhost", "GET /metrics", nil, 401, "a token is needed"},
 		{"metrics with a token", here, "localhost", "GET /metrics", good, 200, "muster_build_info"},
-		{"user claimed on loopback", here, "localhost", "GET /v1/tasks", headers{server.UserHeader: "root"}, 401,
+		{"user claimed on loopback", here, "localhost", "GET /v1/tasks", headers{api.UserHeader: "root"}, 401,
 			"a token is needed"},
 		{"health on loopback", here, "localhost", "GET /v1/health", nil, 200, ""},
 		{"page of another port", here, "127.0.0.1:7070", "GET /v1/tasks", headers{"Origin": "http://127.0.0.1:80"}, 403,
@@ -135,8 +135,8 @@ func TestStrangersHearOnlyWhetherWeAreWell(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
 	rec := w.from("192.0.2.7:1", httptest.NewRequest("GET", "/v1/health", nil))
-	var h server.Health
-	if err := json.Unmarshal(rec.Body.Bytes(), &h); err != nil || (h != server.Health{Status: "ok"}) {
+	var h api.Health
+	if err := json.Unmarshal(rec.Body.Bytes(), &h); err != nil || (h != api.Health{Status: "ok"}) {
 		t.Errorf("got %s, %v", rec.Body, err)
 	}
 }
@@ -144,8 +144,8 @@ func TestStrangersHearOnlyWhetherWeAreWell(t *testing.T) {
 func TestOperatorOfATask(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
-	var token server.TokenAnswer
-	if res := w.call("POST", "/v1/tokens", server.TokenRequest{Name: "carol"}, &token); res.StatusCode != 201 {
+	var token api.TokenAnswer
+	if res := w.call("POST", "/v1/tokens", api.TokenRequest{Name: "carol"}, &token); res.StatusCode != 201 {
 		t.Fatal(res.Status)
 	}
 	for _, c := range []struct {
@@ -165,7 +165,7 @@ func TestOperatorOfATask(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			body := run("fw001")
 			body.As = c.as
-			h := http.Header{server.UserHeader: {c.user}}
+			h := http.Header{api.UserHeader: {c.user}}
 			if c.token != "" {
 				h.Set("Authorization", "Bearer "+c.token)
 			}
@@ -184,13 +184,13 @@ func TestOperatorOfATask(t *testing.T) {
 func TestTokensAreShownOnceAndRemoved(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
-	var a server.TokenAnswer
-	w.call("POST", "/v1/tokens", server.TokenRequest{Name: "carol"}, &a)
+	var a api.TokenAnswer
+	w.call("POST", "/v1/tokens", api.TokenRequest{Name: "carol"}, &a)
 	if a.Name != "carol" || !strings.HasPrefix(a.Token, "muster_") || len(a.Token) < 50 {
 		t.Errorf("token %+v", a)
 	}
 	res, text := w.raw("GET", "/v1/tokens", nil, nil)
-	var list server.TokenList
+	var list api.TokenList
 	if err := json.Unmarshal(text, &list); err != nil || len(list.Tokens) != 1 ||
 		list.Tokens[0].Name != "carol" || list.Tokens[0].Created.IsZero() {
 		t.Errorf("tokens: %s %s", res.Status, text)
@@ -204,11 +204,11 @@ func TestTokensAreShownOnceAndRemoved(t *testing.T) {
 	}
 
 	var p problem
-	if res := w.call("POST", "/v1/tokens", server.TokenRequest{Name: "carol"}, &p); res.StatusCode != 409 {
+	if res := w.call("POST", "/v1/tokens", api.TokenRequest{Name: "carol"}, &p); res.StatusCode != 409 {
 		t.Errorf("the same name again: %s %s", res.Status, p.words())
 	}
 	for _, name := range []string{"", "a b", "-x", strings.Repeat("x", 300)} {
-		if res := w.call("POST", "/v1/tokens", server.TokenRequest{Name: name}, &p); res.StatusCode != 422 {
+		if res := w.call("POST", "/v1/tokens", api.TokenRequest{Name: name}, &p); res.StatusCode != 422 {
 			t.Errorf("name %.20q: %s", name, res.Status)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"muster/api"
 	"muster/history"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -34,7 +35,7 @@ const (
 type historian struct {
 	*Server
 	term  *term
-	at    map[string]history.Position // by zone, as the store has it
+	at    map[string]api.Position // by zone, as the store has it
 	tasks map[jobs.TaskID]jobs.TaskInfo
 	cared time.Time // when what is stored was last looked after
 	begun bool      // what Redis knows was compared once
@@ -71,7 +72,7 @@ func (s *Server) keepHistory(ctx context.Context, t *term) {
 		switch {
 		case err != nil:
 			wait = historyRetry
-			h.at = map[string]history.Position{} // somebody else may have written
+			h.at = map[string]api.Position{} // somebody else may have written
 		case more:
 			continue
 		}
@@ -85,7 +86,7 @@ func (s *Server) keepHistory(ctx context.Context, t *term) {
 }
 
 func newHistorian(s *Server, t *term) *historian {
-	h := &historian{Server: s, term: t, at: map[string]history.Position{},
+	h := &historian{Server: s, term: t, at: map[string]api.Position{},
 		tasks: map[jobs.TaskID]jobs.TaskInfo{}}
 	h.believes = believer{s.queue, h.zonesOf, s.stock.current.Load, s.log, map[string]bool{}}
 	return h
@@ -308,7 +309,7 @@ func (h *historian) store(ctx context.Context, b history.Batch) error {
 		}
 		return err
 	}
-	h.at[b.Zone] = history.Position{Zone: b.Zone, Last: b.Last, Entries: b.Entries}
+	h.at[b.Zone] = api.Position{Zone: b.Zone, Last: b.Last, Entries: b.Entries}
 	h.outage.keep(b.Zone, b.Entries)
 	h.busy = true
 	h.healing = append(h.healing, needs.Over...)
@@ -324,7 +325,7 @@ func (h *historian) contradicted(c history.Contradiction) {
 // gapOf tells what was trimmed behind a position, and how many entries of the stream
 // have passed by the end of the page; −1: that is not known. What was stored stands in
 // front of the first entry, if it is gone.
-func gapOf(pos history.Position, page queue.EventPage) (*history.Gap, int64) {
+func gapOf(pos api.Position, page queue.EventPage) (*api.Gap, int64) {
 	s := page.Stream
 	after := func(known int64) int64 {
 		if known < 0 {
@@ -332,7 +333,7 @@ func gapOf(pos history.Position, page queue.EventPage) (*history.Gap, int64) {
 		}
 		return known + page.Entries
 	}
-	gap := &history.Gap{After: pos.Last, First: s.First, Entries: -1}
+	gap := &api.Gap{After: pos.Last, First: s.First, Entries: -1}
 	switch {
 	case pos.Last == "":
 		if s.Added < 0 {
@@ -378,7 +379,7 @@ func gapOf(pos history.Position, page queue.EventPage) (*history.Gap, int64) {
 
 // wentBack tells whether a stream has fewer entries than were stored of it, which only a Redis
 // has that was restored from an older copy, or has lost the end of its file.
-func wentBack(pos history.Position, page queue.EventPage) bool {
+func wentBack(pos api.Position, page queue.EventPage) bool {
 	s := page.Stream
 	return s.Added >= 0 && pos.Entries >= 0 && page.Last == s.Last && s.Length > 0 &&
 		s.Added-page.Entries < pos.Entries && !entryLess(pos.Last, s.First)

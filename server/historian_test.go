@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/history"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -64,7 +65,7 @@ func TestWhatHappensIsInHistory(t *testing.T) {
 					return r
 				})
 			}
-			var r history.Report
+			var r api.Report
 			waitFor(t, "four jobs", func() bool {
 				var err error
 				r, err = store.Report(t.Context(), task)
@@ -119,7 +120,7 @@ func TestWorkGoesOnWhileSQLIsAway(t *testing.T) {
 	if w.call("GET", "/v1/tasks/"+string(second), nil, &info); info.Outcomes[jobs.Succeeded] != 3 {
 		t.Errorf("while SQL is away: %+v", info)
 	}
-	var h server.Health
+	var h api.Health
 	waitFor(t, "an alert", func() bool {
 		res := w.call("GET", "/v1/health", nil, &h)
 		return res.StatusCode == 200 && strings.Contains(h.Status, "history is not written: history postgresql")
@@ -209,7 +210,7 @@ func TestAStreamThatWasTrimmedTooEarlyIsNoticedCountedAndSaid(t *testing.T) {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var gaps []history.Gap
+	var gaps []api.Gap
 	waitFor(t, "the gap", func() bool {
 		gaps, err = store.Gaps(t.Context())
 		return err == nil && len(gaps) > 0
@@ -257,7 +258,7 @@ func TestWhatIsGoneFromAStreamIsNotGuessed(t *testing.T) {
 		{"the end forgotten", "10-3", 9, 0, stream("1-0", "9-0", 7, 7), "-1", -1},
 		{"numbers, not texts", "9-0", 9, 1, stream("9-0", "10-0", 10, 2), "none", 10},
 	} {
-		gap, after := server.GapOf(history.Position{Last: c.last, Entries: c.entries},
+		gap, after := server.GapOf(api.Position{Last: c.last, Entries: c.entries},
 			queue.EventPage{Entries: c.read, Stream: c.stream})
 		got := "none"
 		if gap != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"muster/api"
 	"muster/history"
 	"muster/jobs"
 )
@@ -25,21 +26,21 @@ type History interface {
 
 // HistoryCourse tells how jobs went.
 type HistoryCourse interface {
-	Course(ctx context.Context, id jobs.ID) (history.Course, error)
+	Course(ctx context.Context, id jobs.ID) (api.Course, error)
 	Events(ctx context.Context, of history.About, skip, most int) ([]jobs.Happening, bool, error)
 }
 
 // HistoryPlans keeps plans, and compares them with what happened.
 type HistoryPlans interface {
-	SavePlan(ctx context.Context, p history.Plan) error
-	Calibrate(ctx context.Context, since time.Time) (history.Calibration, error)
+	SavePlan(ctx context.Context, p api.Plan) error
+	Calibrate(ctx context.Context, since time.Time) (api.Calibration, error)
 }
 
 // HistoryWriter stores what happens.
 type HistoryWriter interface {
-	Position(ctx context.Context, zone string) (history.Position, error)
+	Position(ctx context.Context, zone string) (api.Position, error)
 	Put(ctx context.Context, b history.Batch, now time.Time) ([]history.Estimate, error)
-	Reconcile(ctx context.Context, t jobs.TaskInfo, ended []history.Job) error
+	Reconcile(ctx context.Context, t jobs.TaskInfo, ended []api.PastJob) error
 }
 
 // HistoryCare looks after what is stored.
@@ -58,16 +59,16 @@ type HistoryEstimates interface {
 // HistoryReader finds what is stored.
 type HistoryReader interface {
 	Jobs(ctx context.Context, f history.Filter, cursor string, most int) (
-		[]history.Job, string, error)
-	Gaps(ctx context.Context) ([]history.Gap, error)
-	Positions(ctx context.Context) ([]history.Position, error)
+		[]api.PastJob, string, error)
+	Gaps(ctx context.Context) ([]api.Gap, error)
+	Positions(ctx context.Context) ([]api.Position, error)
 }
 
 // HistoryTasks shows single tasks and jobs.
 type HistoryTasks interface {
 	Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
-	Report(ctx context.Context, id jobs.TaskID) (history.Report, error)
-	Job(ctx context.Context, id jobs.ID) (history.Job, error)
+	Report(ctx context.Context, id jobs.TaskID) (api.Report, error)
+	Job(ctx context.Context, id jobs.ID) (api.PastJob, error)
 	Output(ctx context.Context, id jobs.ID) ([]byte, error)
 }
 

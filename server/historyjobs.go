@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"muster/api"
 	"muster/history"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -101,13 +102,13 @@ const endsMax = 500
 // ends finds what Redis knows of jobs that have ended. What it has forgotten is taken
 // from the event.
 func (h *historian) ends(ctx context.Context, zone string, list []jobs.Happening) (
-	[]history.Job, error) {
+	[]api.PastJob, error) {
 	byTask := map[jobs.TaskID][]jobs.Happening{}
 	for _, e := range list {
 		id := jobs.ID(e.Object).Task()
 		byTask[id] = append(byTask[id], e)
 	}
-	var out []history.Job
+	var out []api.PastJob
 	for id, events := range byTask {
 		t, err := h.task(ctx, id)
 		if err != nil {
@@ -139,7 +140,7 @@ func (h *historian) ends(ctx context.Context, zone string, list []jobs.Happening
 
 // complete adds to jobs of one zone what their hosts said, and whose they are.
 func (h *historian) complete(ctx context.Context, zone string, t jobs.TaskInfo,
-	list []jobs.JobInfo) ([]history.Job, error) {
+	list []jobs.JobInfo) ([]api.PastJob, error) {
 	ids := make([]jobs.ID, len(list))
 	for i, j := range list {
 		ids[i] = j.ID
@@ -149,10 +150,10 @@ func (h *historian) complete(ctx context.Context, zone string, t jobs.TaskInfo,
 		return nil, err
 	}
 	stock := h.stock.current.Load()
-	out := make([]history.Job, len(list))
+	out := make([]api.PastJob, len(list))
 	for i, j := range list {
-		out[i] = history.Job{JobInfo: j, Zone: zone, Runbook: t.Runbook, Operator: t.Operator,
-			Output: said[j.ID], Asked: &history.Asked{On: t.On, Proven: t.Proven, Reason: t.Reason,
+		out[i] = api.PastJob{JobInfo: j, Zone: zone, Runbook: t.Runbook, Operator: t.Operator,
+			Output: said[j.ID], Asked: &api.Asked{On: t.On, Proven: t.Proven, Reason: t.Reason,
 				Ran: t.Ran}}
 		if stock == nil {
 			continue

@@ -8,48 +8,10 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 )
-
-// HostList is the answer of GET /v1/hosts?on=SELECTOR, a page of it.
-type HostList struct {
-	Version string       `json:"version"` // of the inventory
-	Total   int          `json:"total"`   // hosts on all pages
-	Hosts   []fleet.Host `json:"hosts"`
-	// Drained are those of this page that are drained, and why; a host that is drained
-	// by a label of the inventory has no reason.
-	Drained map[string]jobs.Drain `json:"drained,omitempty"`
-	// Unfenced are those of this page that keep no record of attempts, as far as is known,
-	// and why.
-	Unfenced map[string]string `json:"unfenced,omitempty"`
-	Next     string            `json:"next,omitempty"`   // cursor of the next page; empty: this was the last
-	Folded   string            `json:"folded,omitempty"` // all hosts: fw[001-300],vpn1; on the first page, if asked for
-	LeftOut
-}
-
-// HostQuery is the body of POST /v1/hosts/query, which is GET /v1/hosts for
-// selectors that are too long for a URL.
-type HostQuery struct {
-	On     string `json:"on"`
-	Cursor string `json:"cursor,omitempty"`
-	Limit  int    `json:"limit,omitempty" minimum:"0" maximum:"5000"`
-	Fold   bool   `json:"fold,omitempty"`
-	// Drained asks for drained hosts, too: who looks at hosts does not disturb them.
-	Drained bool `json:"drained,omitempty"`
-}
-
-// HostInfo is the answer of GET /v1/hosts/{host}.
-type HostInfo struct {
-	fleet.Host
-	Inventory string      `json:"inventory"` // version
-	Limits    []string    `json:"limits"`    // against which its jobs count
-	IsDrained bool        `json:"is_drained"`
-	Drained   *jobs.Drain `json:"drained,omitempty"` // why; missing if it is a label of the inventory
-	// Unfenced is why it keeps no record of attempts, as far as is known.
-	Unfenced string `json:"unfenced,omitempty"`
-	jobs.HostWork
-}
 
 type (
 	hostsInput struct {
@@ -59,23 +21,24 @@ type (
 		Fold    bool   `query:"fold" doc:"also all names, folded"`
 		Drained bool   `query:"drained" doc:"with drained hosts, whatever the selector"`
 	}
-	hostsOutput    struct{ Body HostList }
-	hostQueryInput struct{ Body HostQuery }
+	hostsOutput    struct{ Body api.HostList }
+	hostQueryInput struct{ Body api.HostQuery }
 	hostInput      struct {
 		Host string `path:"host"`
 	}
-	hostOutput struct{ Body HostInfo }
+	hostOutput struct{ Body api.HostInfo }
 )
 
 func (s *Server) hosts(ctx context.Context, in *hostsInput) (*hostsOutput, error) {
-	return s.listHosts(ctx, HostQuery(*in), "query.on")
+	return s.listHosts(ctx, api.HostQuery(*in), "query.on")
 }
 
 func (s *Server) queryHosts(ctx context.Context, in *hostQueryInput) (*hostsOutput, error) {
 	return s.listHosts(ctx, in.Body, "body.on")
 }
 
-func (s *Server) listHosts(ctx context.Context, q HostQuery, where string) (*hostsOutput, error) {
+func (s *Server) listHosts(ctx context.Context, q api.HostQuery, where string) (*hostsOutput,
+	error) {
 	v, err := s.scene(ctx, q.On)
 	if err != nil {
 		return nil, problem(err)
@@ -101,8 +64,8 @@ func (s *Server) listHosts(ctx context.Context, q HostQuery, where string) (*hos
 }
 
 // page is the part of the picked hosts that a query asks for.
-func (v scene) page(q HostQuery, picked fleet.Picked) HostList {
-	l := HostList{Version: v.version, Total: len(picked.Hosts), LeftOut: leftOut(picked)}
+func (v scene) page(q api.HostQuery, picked fleet.Picked) api.HostList {
+	l := api.HostList{Version: v.version, Total: len(picked.Hosts), LeftOut: leftOut(picked)}
 	byName := func(h fleet.Host, name string) int { return strings.Compare(h.Name, name) }
 	from, found := slices.BinarySearchFunc(picked.Hosts, q.Cursor, byName)
 	if found {
@@ -143,7 +106,8 @@ func (s *Server) host(ctx context.Context, in *hostInput) (*hostOutput, error) {
 	if !known {
 		return nil, huma.Error404NotFound(v.unknown(in.Host))
 	}
-	out := &hostOutput{HostInfo{Host: h, Inventory: v.version, Limits: fleet.Needs(h, v.Limits())}}
+	out := &hostOutput{api.HostInfo{Host: h, Inventory: v.version, Limits: fleet.Needs(h,
+		v.Limits())}}
 	if out.Body.Limits == nil {
 		out.Body.Limits = []string{}
 	}

@@ -7,25 +7,25 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 // order drains or undrains, which must work.
-func (w *world) order(verb, on, reason string) server.DrainAnswer {
+func (w *world) order(verb, on, reason string) api.DrainAnswer {
 	w.t.Helper()
-	var out server.DrainAnswer
-	body := server.DrainRequest{On: on, OrderRequest: server.OrderRequest{Reason: reason}}
+	var out api.DrainAnswer
+	body := api.DrainRequest{On: on, OrderRequest: api.OrderRequest{Reason: reason}}
 	if res := w.call("POST", "/v1/hosts/"+verb, body, &out); res.StatusCode != http.StatusOK {
 		w.t.Fatalf("%s %s: %s", verb, on, res.Status)
 	}
 	return out
 }
 
-func (w *world) hosts(on string) server.HostList {
+func (w *world) hosts(on string) api.HostList {
 	w.t.Helper()
-	var l server.HostList
+	var l api.HostList
 	w.call("GET", "/v1/hosts?fold=true&on="+url.QueryEscape(on), nil, &l)
 	return l
 }
@@ -42,7 +42,7 @@ func TestDrainedHostsAreLeftOut(t *testing.T) {
 		t.Errorf("drain of more: %+v", d)
 	}
 	var no problem
-	if res := w.call("POST", "/v1/hosts/drain", server.DrainRequest{On: ""}, &no); res.StatusCode != 422 ||
+	if res := w.call("POST", "/v1/hosts/drain", api.DrainRequest{On: ""}, &no); res.StatusCode != 422 ||
 		!strings.Contains(no.words(), `body.on: selector "": is empty`) {
 		t.Errorf("nobody named: %s, %+v", res.Status, no)
 	}
@@ -86,9 +86,9 @@ func TestARetryLeavesDrainedHostsOut(t *testing.T) {
 	task := w.submit(run("fw00[1-2]")).Task
 	w.work("default", func(string) jobs.Result { return jobs.Result{Outcome: jobs.Failed} })
 	w.order("drain", "fw001", "")
-	var r server.Retried
+	var r api.Retried
 	path := "/v1/tasks/" + string(task) + "/retry"
-	w.call("POST", path, server.RetryRequest{DryRun: true}, &r)
+	w.call("POST", path, api.RetryRequest{DryRun: true}, &r)
 	if r.Hosts != "fw002" || r.LeftOut.Drained != "fw001" {
 		t.Errorf("retry: %+v", r)
 	}
@@ -107,7 +107,7 @@ func TestAHostThatTheInventoryCallsDrained(t *testing.T) {
 	if l := w.hosts("all"); l.LeftOut.Drained != "fw001" {
 		t.Errorf("all: %+v", l)
 	}
-	var h server.HostInfo
+	var h api.HostInfo
 	w.call("GET", "/v1/hosts/fw001", nil, &h)
 	if d := w.order("undrain", "fw001", ""); !h.IsDrained || h.Drained != nil || d.Labelled != "fw001" {
 		t.Errorf("%+v, undrain: %+v", h, d)
@@ -154,8 +154,8 @@ func TestPagesOfHosts(t *testing.T) {
 	var names []string
 	cursor := ""
 	for range 10 {
-		var l server.HostList
-		w.call("POST", "/v1/hosts/query", server.HostQuery{On: "all", Limit: 10, Cursor: cursor, Fold: true}, &l)
+		var l api.HostList
+		w.call("POST", "/v1/hosts/query", api.HostQuery{On: "all", Limit: 10, Cursor: cursor, Fold: true}, &l)
 		if l.Total != 25 || (l.Folded == "h[0000-0024]") != (cursor == "") {
 			t.Errorf("page behind %q: %d in all, folded %q", cursor, l.Total, l.Folded)
 		}
@@ -176,7 +176,7 @@ func TestOneHost(t *testing.T) {
 	w := start(t, setup{})
 	task := w.submit(run("fw001")).Task
 	w.order("drain", "fw001", "new disk")
-	var h server.HostInfo
+	var h api.HostInfo
 	w.call("GET", "/v1/hosts/fw001", nil, &h)
 	if h.Name != "fw001" || h.Address != "10.0.0.1" || !h.IsDrained || h.Drained == nil || h.Lock != "" ||
 		len(h.Jobs) != 1 || h.Jobs[0].ID != jobs.NewID(task, "fw001") || h.Inventory == "" {

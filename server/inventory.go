@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -211,17 +212,7 @@ func (s *Server) followSources(ctx context.Context, ticks <-chan time.Time) {
 	}
 }
 
-// PublishedInventory is the answer of GET /v1/inventory: all that is in force.
-type PublishedInventory struct {
-	Version string         `json:"version"`
-	Hosts   []fleet.Host   `json:"hosts"`
-	Limits  []DefinedLimit `json:"limits"`
-}
-
-// DefinedLimit is a limit as the inventory has it; jobs.Limit says how it is used.
-type DefinedLimit fleet.Limit
-
-type inventoryOutput struct{ Body PublishedInventory }
+type inventoryOutput struct{ Body api.PublishedInventory }
 
 // inventory answers with the inventory in force.
 func (s *Server) inventory(context.Context, *nothing) (*inventoryOutput, error) {
@@ -229,12 +220,13 @@ func (s *Server) inventory(context.Context, *nothing) (*inventoryOutput, error) 
 	if err != nil {
 		return nil, refusal(mistakes("path", err))
 	}
-	out := &inventoryOutput{PublishedInventory{now.version, now.Hosts(), []DefinedLimit{}}}
+	out := &inventoryOutput{api.PublishedInventory{Version: now.version, Hosts: now.Hosts(),
+		Limits: []api.DefinedLimit{}}}
 	if out.Body.Hosts == nil {
 		out.Body.Hosts = []fleet.Host{}
 	}
 	for _, l := range now.Limits() {
-		out.Body.Limits = append(out.Body.Limits, DefinedLimit(l))
+		out.Body.Limits = append(out.Body.Limits, api.DefinedLimit(l))
 	}
 	return out, nil
 }

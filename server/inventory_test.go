@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs/queue"
 	"muster/server"
@@ -69,7 +70,7 @@ func TestAChangedInventoryIsFollowed(t *testing.T) {
 	list := hosts()
 	m := &moving{hosts: list, asked: make(chan struct{}, 1)}
 	w := start(t, setup{source: m})
-	var h server.Health
+	var h api.Health
 	w.call("GET", "/v1/health", nil, &h)
 	first := h.Inventory
 
@@ -83,7 +84,7 @@ func TestAChangedInventoryIsFollowed(t *testing.T) {
 		!strings.Contains(log, "hosts have no host key, so their jobs fail: number=3") {
 		t.Error(log)
 	}
-	var all server.PublishedInventory
+	var all api.PublishedInventory
 	if w.call("GET", "/v1/inventory", nil, &all); len(all.Hosts) != 3 || all.Version != h.Inventory {
 		t.Errorf("%+v", all)
 	}
@@ -103,7 +104,7 @@ func TestAChangedInventoryIsFollowed(t *testing.T) {
 		`muster_inventory_changes_total{result="refused"} 2`)
 
 	m.become(t, list, nil)
-	h = server.Health{}
+	h = api.Health{}
 	if w.call("GET", "/v1/health", nil, &h); h.Status != "ok" || h.Inventory != first {
 		t.Errorf("%+v", h)
 	}
@@ -138,7 +139,7 @@ func TestAnInventoryThatRedisDidNotTakeIsPublishedLater(t *testing.T) {
 	m.mu.Unlock()
 	<-deaf.tried
 	<-deaf.tried
-	var h server.Health
+	var h api.Health
 	w.call("GET", "/v1/health", nil, &h)
 	if h.Hosts != len(hosts()) || !strings.Contains(h.Status, "deaf") {
 		t.Errorf("%+v", h)
@@ -157,7 +158,7 @@ func TestAnInventoryThatRedisDidNotTakeIsPublishedLater(t *testing.T) {
 			t.Fatal("it was not published")
 		}
 	}
-	h = server.Health{}
+	h = api.Health{}
 	if w.call("GET", "/v1/health", nil, &h); h.Hosts != len(hosts())-1 || h.Status != "ok" {
 		t.Errorf("%+v", h)
 	}
@@ -190,7 +191,7 @@ func TestASlowInventoryHoldsUpNobody(t *testing.T) {
 	reloaded := make(chan error, 1)
 	go func() { reloaded <- w.server.UseInventory(t.Context(), slow) }()
 	<-slow.begun
-	var h server.Health
+	var h api.Health
 	if w.call("GET", "/v1/health", nil, &h); h.Status != "ok" {
 		t.Errorf("%+v", h)
 	}

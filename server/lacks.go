@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -22,7 +23,7 @@ type (
 	lacksInput struct {
 		Task string `path:"task"`
 	}
-	lacksOutput struct{ Body LackList }
+	lacksOutput struct{ Body api.LackList }
 )
 
 // waits answers GET /v1/tasks/{task}/waits.
@@ -44,7 +45,7 @@ func (s *Server) waits(ctx context.Context, in *lacksInput) (*lacksOutput, error
 			return nil, problem(err)
 		}
 	}
-	return &lacksOutput{LackList{l.list(), later.list()}}, nil
+	return &lacksOutput{api.LackList{Waits: l.list(), Awaits: later.list()}}, nil
 }
 
 // lacking gathers why jobs do not run, and which ones for the same reason.

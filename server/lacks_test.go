@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // hand takes all that is due in the zone, and ends one host's job as it is told; others run.
@@ -48,7 +48,7 @@ func TestATaskAndAChainSayWhatTheyWaitFor(t *testing.T) {
 		Error: "cancel requested, still running: bob: no"})
 	body.On = "fw002"
 	pair := w.submit(body)
-	body = server.Submit{Runbook: "own", On: "fw001",
+	body = api.Submit{Runbook: "own", On: "fw001",
 		Rollout: &jobs.RolloutAsk{ChainAsk: jobs.ChainAsk{RollBack: true}}}
 	chain := w.submit(body)
 	w.hand("2", "", jobs.Result{})
@@ -72,16 +72,16 @@ func TestATaskAndAChainSayWhatTheyWaitFor(t *testing.T) {
 			}
 		}
 	}
-	var l server.LackList
+	var l api.LackList
 	w.call("GET", "/v1/tasks/"+string(pair.Task)+"/waits", nil, &l)
 	check("the other of the pair", l.Waits, "fw002", frozen)
-	var sum server.Summary
+	var sum api.Summary
 	w.call("GET", "/v1/tasks/"+string(pair.Task)+"/summary", nil, &sum)
 	check("its summary", sum.Waits, "fw002", frozen)
 	var i jobs.ChainInfo
 	w.call("GET", "/v1/chains/"+string(chain.Task), nil, &i)
 	check("the chain", i.Waits, "fw001", locked)
-	l = server.LackList{}
+	l = api.LackList{}
 	w.call("GET", "/v1/tasks/"+string(doubt.Task)+"/waits", nil, &l)
 	check("who runs", l.Waits, "", nil)
 	var p problem

@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"muster/api"
 	"muster/jobs"
 )
 
@@ -96,7 +97,7 @@ func (s *Server) followed(ctx context.Context, st *stream, f *follower, stay boo
 			}
 			next = streamRetry
 		case f.over() || !stay:
-			return st.tellOne(EventOver, f.task)
+			return st.tellOne(api.EventOver, f.task)
 		default:
 			begun = true
 		}
@@ -120,7 +121,8 @@ func (t *teller) said(id jobs.ID, o jobs.Output) error {
 	for _, p := range o {
 		for len(p.Data) > 0 {
 			n := min(len(p.Data), pieceMax)
-			if err := t.event(EventSaid, Said{id, id.Host(), p.At, p.Data[:n]}); err != nil {
+			if err := t.event(api.EventSaid, api.Said{Job: id, Host: id.Host(), At: p.At,
+				Data: p.Data[:n]}); err != nil {
 				return err
 			}
 			p.At, p.Data = p.At+int64(n), p.Data[n:]
@@ -130,7 +132,8 @@ func (t *teller) said(id jobs.ID, o jobs.Output) error {
 }
 
 func (t *teller) ended(j jobs.JobInfo) error {
-	return t.event(EventEnded, JobEnd{j.ID, j.Host, j.Outcome, j.ExitCode, j.Error})
+	return t.event(api.EventEnded, api.JobEnd{Job: j.ID, Host: j.Host, Outcome: j.Outcome,
+		ExitCode: j.ExitCode, Error: j.Error})
 }
 
 func (t *teller) rest(_ context.Context, _ jobs.TaskInfo, at positions) error {
@@ -213,5 +216,5 @@ func (a *adder) rest(ctx context.Context, t jobs.TaskInfo, _ positions) error {
 		return err
 	}
 	a.told, a.count = time.Now(), a.folder.count
-	return a.st.tellOne(EventSummary, Summary{Task: t, Groups: groups})
+	return a.st.tellOne(api.EventSummary, api.Summary{Task: t, Groups: groups})
 }

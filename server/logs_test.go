@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/server"
@@ -106,10 +107,10 @@ func TestOutputIsReadFromAPlaceOn(t *testing.T) {
 // told is the next event of a stream of output.
 type told struct {
 	id, name string
-	server.Said
+	api.Said
 	Outcome jobs.Outcome
 	State   jobs.TaskState
-	Groups  []server.Alike
+	Groups  []api.Alike
 }
 
 func (e *ear) told() told {
@@ -143,11 +144,11 @@ func (e *ear) told() told {
 // short is an event in a few words.
 func (x told) short() string {
 	switch x.name {
-	case server.EventSaid:
+	case api.EventSaid:
 		return fmt.Sprintf("%s %d %s", x.Host, x.At, x.Data)
-	case server.EventEnded:
+	case api.EventEnded:
 		return x.Host + " " + string(x.Outcome)
-	case server.EventOver:
+	case api.EventOver:
 		return "over " + string(x.State)
 	}
 	return x.name
@@ -278,7 +279,7 @@ func TestNothingIsLostWhileRedisIsAway(t *testing.T) {
 	count := map[string]int{}
 	for {
 		x := e.told()
-		if x.name == server.EventOver {
+		if x.name == api.EventOver {
 			break
 		}
 		count[x.short()]++
@@ -298,7 +299,7 @@ func TestFoldsAreFollowed(t *testing.T) {
 	task := w.submit(run("all")).Task
 	list := w.takes("default", 30)
 	e := w.listenTo("/v1/tasks/"+string(task)+"/summaries?excerpt=3", nil)
-	if x := e.told(); x.name != server.EventSummary || len(x.Groups) != 0 {
+	if x := e.told(); x.name != api.EventSummary || len(x.Groups) != 0 {
 		t.Errorf("at first: %+v", x)
 	}
 	var results []jobs.Result
@@ -378,7 +379,7 @@ func BenchmarkSummary20000(b *testing.B) {
 		return jobs.Result{Outcome: jobs.Succeeded, Said: jobs.Said{Output: said}}
 	})
 	for b.Loop() {
-		var s server.Summary
+		var s api.Summary
 		w.call("GET", "/v1/tasks/"+string(task)+"/summary", nil, &s)
 		if len(s.Groups) != 10 {
 			b.Fatalf("%d groups", len(s.Groups))

@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/history"
 	"muster/internal/seal"
@@ -282,7 +283,7 @@ func (w *world) try(method, path string, body any, header http.Header) (*http.Re
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	req.Header.Set(server.UserHeader, "alice")
+	req.Header.Set(api.UserHeader, "alice")
 	for k, v := range header {
 		req.Header[k] = v
 	}
@@ -316,9 +317,9 @@ func (p problem) words() string {
 }
 
 // submit submits a task, which must be accepted.
-func (w *world) submit(body server.Submit) server.Submitted {
+func (w *world) submit(body api.Submit) api.Submitted {
 	w.t.Helper()
-	var out server.Submitted
+	var out api.Submitted
 	if res := w.call("POST", "/v1/tasks", body, &out); res.StatusCode != http.StatusCreated {
 		w.t.Fatalf("submit %+v: %s", body, res.Status)
 	}
@@ -326,8 +327,8 @@ func (w *world) submit(body server.Submit) server.Submitted {
 }
 
 // run is a task of the built-in runbook.
-func run(on string) server.Submit {
-	return server.Submit{Runbook: "exec", On: on, Args: map[string]string{"cmd": "true"}}
+func run(on string) api.Submit {
+	return api.Submit{Runbook: "exec", On: on, Args: map[string]string{"cmd": "true"}}
 }
 
 // work takes all jobs that are due in a zone and ends each as f says.
@@ -361,7 +362,7 @@ func succeed(string) jobs.Result {
 // jobsOf lists the jobs of a task.
 func (w *world) jobsOf(id jobs.TaskID) []jobs.JobInfo {
 	w.t.Helper()
-	var page server.JobList
+	var page api.JobList
 	w.call("GET", "/v1/tasks/"+string(id)+"/jobs", nil, &page)
 	return page.Jobs
 }

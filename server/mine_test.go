@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"testing"
 
-	"muster/server"
+	"muster/api"
 )
 
 // The newest task of an operator is never that of another, or muster cancel last would
@@ -13,14 +13,14 @@ import (
 func TestTasksOfWhoAsks(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{inventory: fixed(hosts())})
-	own := w.submit(server.Submit{Runbook: "facts", On: "fw001", As: "carol"})
-	w.submit(server.Submit{Runbook: "facts", On: "fw002", As: "dave"})
+	own := w.submit(api.Submit{Runbook: "facts", On: "fw001", As: "carol"})
+	w.submit(api.Submit{Runbook: "facts", On: "fw002", As: "dave"})
 	for _, c := range []struct {
 		user string
 		want int
 	}{{"carol", 1}, {"dave", 1}, {"erin", 0}} {
-		var list server.TaskList
-		res, text := w.raw("GET", "/v1/tasks?mine=true&limit=1", nil, http.Header{server.UserHeader: {c.user}})
+		var list api.TaskList
+		res, text := w.raw("GET", "/v1/tasks?mine=true&limit=1", nil, http.Header{api.UserHeader: {c.user}})
 		if err := json.Unmarshal(text, &list); err != nil || res.StatusCode != 200 || len(list.Tasks) != c.want {
 			t.Fatalf("%s: %s, %d tasks, want %d", c.user, res.Status, len(list.Tasks), c.want)
 		}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/server"
+	"muster/api"
 )
 
 // A runbook that needs facts is refused before anything is queued, as long as one host has
@@ -19,7 +19,7 @@ steps:
   - name: patch
     run: 'true'
 `}})
-	submit := server.Submit{Runbook: "patch", On: "fw001,fw002"}
+	submit := api.Submit{Runbook: "patch", On: "fw001,fw002"}
 	refused := func(want ...string) {
 		t.Helper()
 		var p problem
@@ -34,7 +34,7 @@ steps:
 	}
 	gather := func(on, os string) {
 		t.Helper()
-		task := w.submit(server.Submit{Runbook: "facts", On: on})
+		task := w.submit(api.Submit{Runbook: "facts", On: on})
 		w.work("default", factsOf(os))
 		if err := w.server.Duty(t.Context()); err != nil {
 			t.Fatal(err)
@@ -51,7 +51,7 @@ steps:
 	w.work("default", succeed)
 
 	// What a job counts against is limits alone.
-	task := w.submit(server.Submit{Runbook: "patch", On: "fw001"})
+	task := w.submit(api.Submit{Runbook: "patch", On: "fw001"})
 	if got, err := w.queue.Spec(t.Context(), task.Task); err != nil || len(got.Needs) != 0 {
 		t.Errorf("its jobs need %q, %v", got.Needs, err)
 	}

@@ -2,10 +2,9 @@ package server
 
 import (
 	"context"
-	"fmt"
-	"math"
 	"time"
 
+	"muster/api"
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -72,27 +71,11 @@ func (o *outage) keep(zone string, entries int64) {
 	}
 }
 
-// Unstored is how much of what an event stream holds is not stored.
-type Unstored struct {
-	Zone    string  `json:"zone"`
-	Entries int64   `json:"entries"`
-	Most    int64   `json:"most"`    // about so many it holds
-	Share   float64 `json:"share"`   // of that; from 1 on events are lost
-	AtMost  bool    `json:"at_most"` // it is not known how many were stored: there may be less
-}
-
-// AwayHistory says that history is not written at the moment, and how much that may go on.
-type AwayHistory struct {
-	Since   jobs.Time  `json:"since"`
-	Note    string     `json:"note"`
-	Streams []Unstored `json:"streams"`
-}
-
 // unstored is what of each stream is not stored.
-func unstored(a jobs.HistoryAway, list []queue.Backlog) []Unstored {
-	out := []Unstored{}
+func unstored(a jobs.HistoryAway, list []queue.Backlog) []api.Unstored {
+	out := []api.Unstored{}
 	for _, b := range list {
-		u := Unstored{Zone: b.Zone, Entries: b.Length, Most: b.Most, AtMost: true}
+		u := api.Unstored{Zone: b.Zone, Entries: b.Length, Most: b.Most, AtMost: true}
 		if n, known := a.Stored[b.Zone]; known && b.Added >= n {
 			u.Entries, u.AtMost = b.Added-n, false
 		}
@@ -103,7 +86,7 @@ func unstored(a jobs.HistoryAway, list []queue.Backlog) []Unstored {
 }
 
 // awayHistory is nil while history is written, as far as the one who writes has said.
-func (s *Server) awayHistory(ctx context.Context) (*AwayHistory, error) {
+func (s *Server) awayHistory(ctx context.Context) (*api.AwayHistory, error) {
 	if s.history == nil {
 		return nil, nil // nobody has to write it
 	}
@@ -115,29 +98,5 @@ func (s *Server) awayHistory(ctx context.Context) (*AwayHistory, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &AwayHistory{a.Since, a.Note, unstored(a, list)}, nil
-}
-
-// Words say it in a line, with the stream of which the most is used.
-func (a AwayHistory) Words() string {
-	text := fmt.Sprintf("history is not written since %s: %s", a.Since, a.Note)
-	var worst Unstored
-	for _, u := range a.Streams {
-		if u.Share >= worst.Share {
-			worst = u
-		}
-	}
-	if worst.Most == 0 {
-		return text
-	}
-	atMost := ""
-	if worst.AtMost {
-		atMost = "at most "
-	}
-	text += fmt.Sprintf("; %s%g %% of what Redis holds of the events of zone %s is used (%d of about "+
-		"%d entries)", atMost, math.Round(1000*worst.Share)/10, worst.Zone, worst.Entries, worst.Most)
-	if worst.Share >= 1 {
-		return text + ": events are being lost"
-	}
-	return text + ", and what is more will be lost"
+	return &api.AwayHistory{Since: a.Since, Note: a.Note, Streams: unstored(a, list)}, nil
 }

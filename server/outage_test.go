@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/server"
@@ -99,7 +100,7 @@ func TestHowMuchLongerSQLMayBeAwayIsSaid(t *testing.T) {
 	w.submit(run("fw001"))
 	w.work("default", succeed)
 	waitFor(t, "the event", func() bool { return len(said(t, w.queue)) == 1 })
-	var list server.PauseList
+	var list api.PauseList
 	w.call("GET", "/v1/pauses", nil, &list)
 	if list.History == nil {
 		t.Fatal("it is not said")
@@ -130,19 +131,19 @@ func TestTheWordsOfATimeWithoutHistory(t *testing.T) {
 	t.Parallel()
 	at := jobs.Time{Time: time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)}
 	for _, test := range []struct {
-		streams []server.Unstored
+		streams []api.Unstored
 		want    string
 	}{
 		{nil, "history is not written since 2026-11-22T03:00:00.000Z: gone"},
-		{[]server.Unstored{{Zone: "eu", Entries: 5, Most: 100, Share: .05},
+		{[]api.Unstored{{Zone: "eu", Entries: 5, Most: 100, Share: .05},
 			{Zone: "us", Entries: 123_456, Most: 1_000_000, Share: .123456}},
 			"history is not written since 2026-11-22T03:00:00.000Z: gone; 12.3 % of what Redis holds of the events " +
 				"of zone us is used (123456 of about 1000000 entries), and what is more will be lost"},
-		{[]server.Unstored{{Zone: "eu", Entries: 101, Most: 100, Share: 1.01, AtMost: true}},
+		{[]api.Unstored{{Zone: "eu", Entries: 101, Most: 100, Share: 1.01, AtMost: true}},
 			"history is not written since 2026-11-22T03:00:00.000Z: gone; at most 101 % of what Redis holds of the " +
 				"events of zone eu is used (101 of about 100 entries): events are being lost"},
 	} {
-		if got := (server.AwayHistory{Since: at, Note: "gone", Streams: test.streams}).Words(); got != test.want {
+		if got := (api.AwayHistory{Since: at, Note: "gone", Streams: test.streams}).Words(); got != test.want {
 			t.Errorf("it says %q\nwant %q", got, test.want)
 		}
 	}

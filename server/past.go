@@ -12,24 +12,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/history"
 	"muster/jobs"
 	"muster/jobs/queue"
 )
-
-// PastJobs is the answer of GET /v1/history, a page of it, the last one first.
-type PastJobs struct {
-	Jobs []history.Job `json:"jobs"`
-	Next string        `json:"next,omitempty"` // cursor of the next page; empty: this was the last
-}
-
-// HistoryState is the answer of GET /v1/history/state.
-type HistoryState struct {
-	Where   string             `json:"where"`
-	Streams []history.Position `json:"streams"` // how far each was read
-	Gaps    []history.Gap      `json:"gaps"`    // what was gone before, the last first
-}
 
 type (
 	// PastFilter picks jobs that have ended. It is exported for the API library, which
@@ -50,12 +38,12 @@ type (
 		Cursor string `query:"cursor" doc:"next of the page before"`
 		Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"jobs of a page at most"`
 	}
-	pastOutput         struct{ Body PastJobs }
-	historyStateOutput struct{ Body HistoryState }
+	pastOutput         struct{ Body api.PastJobs }
+	historyStateOutput struct{ Body api.HistoryState }
 	reportInput        struct {
 		Task string `path:"task"`
 	}
-	reportOutput struct{ Body history.Report }
+	reportOutput struct{ Body api.Report }
 )
 
 // registerHistory names the routes about what happened.
@@ -131,16 +119,16 @@ func (s *Server) past(ctx context.Context, in *pastInput) (*pastOutput, error) {
 		return nil, problem(err)
 	}
 	if list == nil {
-		list = []history.Job{}
+		list = []api.PastJob{}
 	}
-	return &pastOutput{PastJobs{list, next}}, nil
+	return &pastOutput{api.PastJobs{Jobs: list, Next: next}}, nil
 }
 
 func (s *Server) historyState(ctx context.Context, _ *nothing) (*historyStateOutput, error) {
 	if s.history == nil {
 		return nil, problem(errNoHistory)
 	}
-	out := &historyStateOutput{HistoryState{Where: s.history.Where()}}
+	out := &historyStateOutput{api.HistoryState{Where: s.history.Where()}}
 	var err error
 	if out.Body.Streams, err = s.history.Positions(ctx); err != nil {
 		return nil, problem(err)
@@ -162,7 +150,7 @@ func (s *Server) export(ctx context.Context, in *PastFilter) (*huma.StreamRespon
 	if s.history == nil {
 		return nil, problem(errNoHistory)
 	}
-	list, next, err := s.history.Jobs(ctx, f, "", history.PageMax)
+	list, next, err := s.history.Jobs(ctx, f, "", api.PageMax)
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -183,7 +171,7 @@ func (s *Server) export(ctx context.Context, in *PastFilter) (*huma.StreamRespon
 				_ = enc.Encode(map[string]bool{"end": true})
 				return
 			}
-			if list, next, err = s.history.Jobs(r.Context(), f, next, history.PageMax); err != nil {
+			if list, next, err = s.history.Jobs(r.Context(), f, next, api.PageMax); err != nil {
 				s.log.Warn("export of history broke off", "error", err)
 				return
 			}
@@ -198,7 +186,7 @@ func (s *Server) report(ctx context.Context, in *reportInput) (*reportOutput, er
 	if err != nil {
 		return nil, err
 	}
-	var r history.Report
+	var r api.Report
 	if past {
 		r, err = s.history.Report(ctx, t.Task)
 		if t.Forgotten {
@@ -211,17 +199,17 @@ func (s *Server) report(ctx context.Context, in *reportInput) (*reportOutput, er
 		return nil, problem(err)
 	}
 	if r.Jobs == nil {
-		r.Jobs = []history.Job{}
+		r.Jobs = []api.PastJob{}
 	}
 	return &reportOutput{r}, nil
 }
 
-func (s *Server) presentReport(ctx context.Context, t jobs.TaskInfo) (history.Report, error) {
-	var list []history.Job
+func (s *Server) presentReport(ctx context.Context, t jobs.TaskInfo) (api.Report, error) {
+	var list []api.PastJob
 	stock := s.stock.current.Load()
 	err := s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
-			one := history.Job{JobInfo: j, Runbook: t.Runbook, Operator: t.Operator}
+			one := api.PastJob{JobInfo: j, Runbook: t.Runbook, Operator: t.Operator}
 			if stock != nil {
 				if h, ok := stock.Host(j.Host); ok {
 					one.Zone, one.Customer, one.Model = h.Zone, h.Customer, h.Labels["model"]
@@ -316,21 +304,22 @@ func (s *Server) gone(ctx context.Context, id jobs.TaskID, err error) error {
 }
 
 // pastSummary folds the jobs of a task that history has.
-func (s *Server) pastSummary(ctx context.Context, t jobs.TaskInfo, excerpt int) (Summary, error) {
+func (s *Server) pastSummary(ctx context.Context, t jobs.TaskInfo, excerpt int) (api.Summary,
+	error) {
 	list, err := s.pastJobs(ctx, t.Task)
 	if err != nil {
-		return Summary{}, err
+		return api.Summary{}, err
 	}
 	f := newFolder(excerpt)
 	for _, j := range list {
 		said, err := s.history.Output(ctx, j.ID)
 		if err != nil {
-			return Summary{}, err
+			return api.Summary{}, err
 		}
 		f.add(j, said, s.address(j.Host))
 	}
 	groups, err := s.showGroups(ctx, nil, f)
-	return Summary{Task: t, Groups: groups}, err
+	return api.Summary{Task: t, Groups: groups}, err
 }
 
 // eachJob gives the jobs of a task to f, from Redis or, where that has forgotten them,

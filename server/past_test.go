@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/history"
 	"muster/jobs"
-	"muster/server"
 	"muster/testkit/redistest"
 	"muster/testkit/sqltest"
 )
@@ -49,12 +49,12 @@ func TestWhatRedisForgotIsShownFromHistory(t *testing.T) {
 		if _, text := w.raw("GET", "/v1/jobs/"+string(j.ID)+"/output", nil, nil); string(text) != "fine\n" {
 			t.Errorf("%s: output %q", when, text)
 		}
-		var sum server.Summary
+		var sum api.Summary
 		w.call("GET", "/v1/tasks/"+string(task)+"/summary", nil, &sum)
 		if len(sum.Groups) != 2 || string(sum.Groups[0].Output) != "fine\n" || sum.Groups[0].Count != 2 {
 			t.Errorf("%s: summary %+v", when, sum.Groups)
 		}
-		var r history.Report
+		var r api.Report
 		w.call("GET", "/v1/tasks/"+string(task)+"/report", nil, &r)
 		if len(r.Parts) != 2 || r.Total != 3 || r.Parts[0].Hosts+r.Parts[1].Hosts != 3 || len(r.Jobs) != 3 {
 			t.Errorf("%s: report %+v", when, r)
@@ -130,9 +130,9 @@ func TestATaskThatRedisForgotBeforeItsEndIsNotWaitedFor(t *testing.T) {
 	if took := time.Since(begun); !info.Forgotten || took > 10*time.Second {
 		t.Errorf("after %s: task %+v, want it to be forgotten", took, info)
 	}
-	var r history.Report
+	var r api.Report
 	w.call("GET", "/v1/tasks/"+string(task)+"/report", nil, &r)
-	if len(r.Parts) != 2 || r.Parts[1].Name != history.NotKnown || r.Parts[1].Hosts != 2 {
+	if len(r.Parts) != 2 || r.Parts[1].Name != api.NotKnown || r.Parts[1].Hosts != 2 {
 		t.Errorf("report %+v, want two hosts that are not known", r.Parts)
 	}
 	// Whatever is asked of it, the answer says what became of it.
@@ -194,7 +194,7 @@ func TestHistoryIsListedAndExported(t *testing.T) {
 	})
 	seen := map[jobs.ID]bool{}
 	for cursor, pages := "", 0; ; pages++ {
-		var page server.PastJobs
+		var page api.PastJobs
 		w.call("GET", "/v1/history?limit=7&operator=alice&task="+string(task)+"&cursor="+cursor, nil, &page)
 		for _, j := range page.Jobs {
 			seen[j.ID] = true
@@ -210,7 +210,7 @@ func TestHistoryIsListedAndExported(t *testing.T) {
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	n := 0
 	for lines.Scan() {
-		var j history.Job
+		var j api.PastJob
 		if err := json.Unmarshal(lines.Bytes(), &j); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func TestHistoryIsListedAndExported(t *testing.T) {
 	if n != 31 || !bytes.HasSuffix(text, []byte("{\"end\":true}\n")) || res.StatusCode != 200 {
 		t.Errorf("export: %s, %d lines: %s", res.Status, n, text)
 	}
-	var state server.HistoryState
+	var state api.HistoryState
 	w.call("GET", "/v1/history/state", nil, &state)
 	if len(state.Streams) == 0 || !strings.HasPrefix(state.Where, "sqlite /") || len(state.Gaps) > 0 {
 		t.Errorf("state %+v", state)

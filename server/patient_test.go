@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs/queue"
 	"muster/scripts"
@@ -51,7 +52,7 @@ func TestAnInventoryThatHangsIsSeenAndReadWhenItAnswers(t *testing.T) {
 	source.away.Store(true)
 	<-source.reads
 
-	var h server.Health
+	var h api.Health
 	w.call("GET", "/v1/health", nil, &h)
 	if h.Status != "ok" {
 		t.Errorf("at once health says %q", h.Status)

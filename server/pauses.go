@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"muster/api"
 	"muster/jobs"
 )
 
@@ -12,7 +13,7 @@ type (
 		Task  string `query:"task" doc:"only what keeps jobs of this task from starting"`
 		Tasks bool   `query:"tasks" doc:"with the paused ones of the newest tasks"`
 	}
-	pausesOutput struct{ Body PauseList }
+	pausesOutput struct{ Body api.PauseList }
 )
 
 func (s *Server) pauses(ctx context.Context, in *pausesInput) (*pausesOutput, error) {
@@ -30,8 +31,8 @@ func (s *Server) pauses(ctx context.Context, in *pausesInput) (*pausesOutput, er
 const pausedTasks = 100
 
 // standing is what stands still by order of an operator.
-func (s *Server) standing(ctx context.Context, in *pausesInput) (PauseList, error) {
-	out := PauseList{Tasks: map[jobs.TaskID]string{}, NoNode: map[string]string{}}
+func (s *Server) standing(ctx context.Context, in *pausesInput) (api.PauseList, error) {
+	out := api.PauseList{Tasks: map[jobs.TaskID]string{}, NoNode: map[string]string{}}
 	var err error
 	if out.Pauses, err = s.queue.Pauses(ctx); err != nil {
 		return out, err
@@ -64,7 +65,7 @@ func (s *Server) standing(ctx context.Context, in *pausesInput) (PauseList, erro
 }
 
 // concern leaves of the pauses those that keep jobs of a task from starting.
-func (s *Server) concern(ctx context.Context, task string, out *PauseList) error {
+func (s *Server) concern(ctx context.Context, task string, out *api.PauseList) error {
 	id, err := jobs.ParseTaskID(task)
 	if err != nil {
 		return refusal(mistakes("query.task", err))

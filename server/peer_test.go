@@ -16,8 +16,8 @@ import (
 	"syscall"
 	"testing"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // localName is the name of who runs the tests, as the kernel says it.
@@ -129,7 +129,7 @@ func (w *world) open() {
 
 func TestAnotherUserOfTheMachineCannotOrderAnything(t *testing.T) {
 	t.Parallel()
-	claim := http.Header{server.UserHeader: {"alice"}}
+	claim := http.Header{api.UserHeader: {"alice"}}
 	order := run("fw001")
 	order.As = "alice"
 
@@ -176,7 +176,7 @@ func TestAMemberOfTheGroupIsWhoTheKernelSays(t *testing.T) {
 	for name, said := range map[string]string{
 		"in the body": asStranger(t, w, ask{Body: as}),
 		"in the header": asStranger(t, w, ask{Body: run("fw001"),
-			Header: http.Header{server.UserHeader: {"alice"}}}),
+			Header: http.Header{api.UserHeader: {"alice"}}}),
 	} {
 		if !strings.HasPrefix(said, "422 ") || !strings.Contains(said, "you are local:61234") {
 			t.Errorf("another name %s: %s", name, said)
@@ -204,7 +204,7 @@ func TestOneServerListensOnSeveralPlaces(t *testing.T) {
 		t.Errorf("over TCP: %s %s", res.Status, text)
 	}
 	w.dial("unix:" + path)
-	if res, text := w.raw("GET", "/v1/tasks", nil, http.Header{server.UserHeader: nil}); res.StatusCode != 200 {
+	if res, text := w.raw("GET", "/v1/tasks", nil, http.Header{api.UserHeader: nil}); res.StatusCode != 200 {
 		t.Errorf("over the socket: %s %s", res.Status, text)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/internal/seal"
 	"muster/internal/wording"
@@ -35,12 +36,12 @@ type plan struct {
 	names   []string
 	blobs   []string             // stored contents that it needs
 	secrets map[string]seal.Text // to be sealed once the task has its id
-	LeftOut
-	fences  Fences
-	picked  []fleet.Host   // as in names
-	frozen  scripts.Frozen // what it runs
-	windows *WindowPlan    // nil: it needs no windows
-	held    []string       // by freezes: hosts, folded, and why
+	api.LeftOut
+	fences  api.Fences
+	picked  []fleet.Host    // as in names
+	frozen  scripts.Frozen  // what it runs
+	windows *api.WindowPlan // nil: it needs no windows
+	held    []string        // by freezes: hosts, folded, and why
 }
 
 // setting is what a submit is resolved with.
@@ -56,7 +57,7 @@ type setting struct {
 
 // makePlan finds out what a submit asks for, or every mistake in it. It changes
 // nothing.
-func makePlan(b Submit, in setting) (plan, []error) {
+func makePlan(b api.Submit, in setting) (plan, []error) {
 	var wrong []error
 	note := func(location string, err error) { wrong = append(wrong, mistakes(location, err)...) }
 
@@ -111,7 +112,7 @@ func specOf(f scripts.Frozen) (jobs.Spec, error) {
 		Expire: jobs.DefaultExpire, Repeatable: f.Repeatable, Needs: f.Limits(), Retry: policy(f),
 		Action: action, Terms: jobs.Terms{Priority: jobs.PriorityNormal, Disruptive: f.Disruptive,
 			ProveGroup: f.ProveGroup, Gates: f.Gated(), Ran: ranOf(f)},
-		Timing: timing(f, Submit{})}, err
+		Timing: timing(f, api.Submit{})}, err
 }
 
 // plan completes a task by who asks, when, and for which hosts.
@@ -157,7 +158,7 @@ func checkAt(at jobs.Time, now time.Time) error {
 	return nil
 }
 
-func (in setting) bind(b Submit) (scripts.Frozen, []error) {
+func (in setting) bind(b api.Submit) (scripts.Frozen, []error) {
 	runbook, err := in.catalog.Lookup(b.Runbook)
 	if err != nil {
 		return scripts.Frozen{}, mistakes("body.runbook", err)
@@ -207,7 +208,7 @@ func longest(f scripts.Frozen) time.Duration {
 
 // timing takes the bound of an attempt for what it takes, where neither the runbook nor who
 // asks says it: never less than it may be. What was asked for was found right.
-func timing(f scripts.Frozen, b Submit) jobs.Timing {
+func timing(f scripts.Frozen, b api.Submit) jobs.Timing {
 	said, _ := parseExpect(b.Expect)
 	said = cmp.Or(said, f.Expect)
 	return jobs.Timing{Window: f.Window || b.Window, Expect: cmp.Or(said, f.Timeout),

@@ -9,19 +9,13 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"muster/api"
 	"muster/jobs/queue"
 	"muster/windows"
 )
 
-// Expected is what whoever applies files has seen: the answer to a check says it. Something else
-// in force is refused, and nothing is done.
-type Expected struct {
-	Basis   string `json:"basis,omitempty"`   // of what the files touch
-	Version int64  `json:"version,omitempty"` // of the whole timetable
-}
-
 // meets is an error if something else is in force.
-func (e Expected) meets(what, basis string, version int64) error {
+func meets(e api.Expected, what, basis string, version int64) error {
 	if e.Version != 0 && e.Version != version {
 		return huma.Error409Conflict(fmt.Sprintf("version %d is in force, and you expect %d: nothing "+
 			"was changed; look with --check what would change now", version, e.Version))

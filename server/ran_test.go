@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/history"
 	"muster/jobs"
 	"muster/scripts"
-	"muster/server"
 	"muster/testkit/redistest"
 	"muster/testkit/sqltest"
 )
@@ -64,7 +64,7 @@ func TestWhatRanIsInEveryViewAndNoSecretIs(t *testing.T) {
 	store := openHistory(t, cfg)
 	w := start(t, setup{redis: &redis, history: store, runbooks: []string{withAll}, keys: keyring(1)})
 	big := "rule-canary " + strings.Repeat("x", 1<<20-12)
-	id := w.submit(server.Submit{Runbook: "deploy", On: "fw001", Args: map[string]string{"word": "word-canary"},
+	id := w.submit(api.Submit{Runbook: "deploy", On: "fw001", Args: map[string]string{"word": "word-canary"},
 		Files: map[string][]byte{"rules": []byte(big)}, Secrets: map[string]string{"password": swordfish}}).Task
 	w.work("default", succeed)
 	waitFor(t, "the end in history", func() bool {
@@ -132,7 +132,7 @@ func TestARetrySaysWhatItRuns(t *testing.T) {
 	w.work("default", func(string) jobs.Result {
 		return jobs.Result{Outcome: jobs.Failed, Class: jobs.ClassUser, ExitCode: new(int)}
 	})
-	code, again := w.retry(id, server.RetryRequest{OrderRequest: why("once more")})
+	code, again := w.retry(id, api.RetryRequest{OrderRequest: why("once more")})
 	if code != http.StatusCreated || again.Ran == nil || again.Ran.Text() != "cmd=true" || again.Reason != "once more" {
 		t.Errorf("%d %+v", code, again)
 	}
@@ -152,11 +152,11 @@ func wantParts(t *testing.T, text string, parts ...string) {
 func TestTheLogSaysWhoMadeAndRemovedAToken(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
-	var made server.TokenAnswer
-	w.call("POST", "/v1/tokens", server.TokenRequest{Name: "ci"}, &made)
-	w.raw("DELETE", "/v1/tokens/ci", nil, http.Header{server.UserHeader: {"mallory fake"}})
-	w.call("POST", "/v1/tokens", server.TokenRequest{Name: "ops"}, &made)
-	w.raw("POST", "/v1/tokens", server.TokenRequest{Name: "next"},
+	var made api.TokenAnswer
+	w.call("POST", "/v1/tokens", api.TokenRequest{Name: "ci"}, &made)
+	w.raw("DELETE", "/v1/tokens/ci", nil, http.Header{api.UserHeader: {"mallory fake"}})
+	w.call("POST", "/v1/tokens", api.TokenRequest{Name: "ops"}, &made)
+	w.raw("POST", "/v1/tokens", api.TokenRequest{Name: "next"},
 		http.Header{"Authorization": {"Bearer " + made.Token}})
 	wantParts(t, w.log.String(), "token created: name=ci operator=alice proven=false",
 		"token removed: name=ci operator=", "token created: name=next operator=ops proven=true")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"muster/api"
 	"muster/history"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -23,8 +24,8 @@ type Recalling interface {
 
 // PastEnds are what a zone is told: how jobs of a task ended, and which began.
 type PastEnds interface {
-	Position(ctx context.Context, zone string) (history.Position, error)
-	Jobs(ctx context.Context, f history.Filter, cursor string, most int) ([]history.Job, string,
+	Position(ctx context.Context, zone string) (api.Position, error)
+	Jobs(ctx context.Context, f history.Filter, cursor string, most int) ([]api.PastJob, string,
 		error)
 	Begun(ctx context.Context, id jobs.TaskID, after string, most int) ([]jobs.JobInfo, error)
 }
@@ -118,7 +119,7 @@ func (r recaller) task(ctx context.Context, d queue.Debt, id jobs.TaskID,
 		return err
 	}
 	for cursor := ""; ; {
-		list, next, err := r.history.Jobs(ctx, history.Filter{Task: id}, cursor, history.PageMax)
+		list, next, err := r.history.Jobs(ctx, history.Filter{Task: id}, cursor, api.PageMax)
 		if err != nil {
 			return err
 		}
@@ -134,7 +135,7 @@ func (r recaller) task(ctx context.Context, d queue.Debt, id jobs.TaskID,
 		}
 	}
 	for after := ""; ; {
-		page, err := r.history.Begun(ctx, id, after, history.PageMax)
+		page, err := r.history.Begun(ctx, id, after, api.PageMax)
 		if err != nil || len(page) == 0 {
 			return err
 		}

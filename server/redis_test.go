@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
-	"muster/server"
 	"muster/testkit/redistest"
 )
 
@@ -43,7 +43,7 @@ func TestRedisGoesAndComesBack(t *testing.T) {
 	if res, _ := w.raw("GET", "/v1/tasks", nil, header); res.StatusCode != 503 {
 		t.Errorf("a token that cannot be looked up: %s", res.Status)
 	}
-	var h server.Health
+	var h api.Health
 	if res := w.call("GET", "/v1/health", nil, &h); res.StatusCode != 503 ||
 		h.Status != "redis cannot be used" || !strings.Contains(h.Redis, "refused") || h.Hosts != 4 {
 		t.Errorf("health: %s %+v", res.Status, h)
@@ -90,7 +90,7 @@ func TestARedisThatRefusesIsNotWell(t *testing.T) {
 		if words == "ok" {
 			metric = "muster_redis_writes 1\n"
 		}
-		var h server.Health
+		var h api.Health
 		if res := w.call("GET", "/v1/health", nil, &h); res.StatusCode != status || h.Status != words ||
 			!strings.Contains(h.Redis, redisSays) || h.Full != full {
 			t.Errorf("health: %s %+v, want %d, %q, %q", res.Status, h, status, words, redisSays)
@@ -114,7 +114,7 @@ func TestARedisThatRefusesIsNotWell(t *testing.T) {
 	well(503, "redis cannot be used", "replica", false)
 	redis.Do(t, "REPLICAOF", "NO", "ONE")
 	waitFor(t, "the end", func() bool {
-		var h server.Health
+		var h api.Health
 		w.call("GET", "/v1/health", nil, &h)
 		return h.Status == "ok"
 	})
@@ -143,7 +143,7 @@ func TestReloadOfABadInventoryKeepsTheOldOne(t *testing.T) {
 	if err := w.server.ReloadInventory(t.Context()); err == nil || err.Error() != "inventory: "+errBroken.Error() {
 		t.Errorf("reload: %v", err)
 	}
-	var h server.Health
+	var h api.Health
 	if res := w.call("GET", "/v1/health", nil, &h); res.StatusCode != 200 || h.Inventory != first ||
 		!strings.Contains(h.Status, "the earlier one stays in force: "+errBroken.Error()) {
 		t.Errorf("health: %s %+v", res.Status, h)
@@ -158,7 +158,7 @@ func TestReloadOfABadInventoryKeepsTheOldOne(t *testing.T) {
 		t.Error("the new inventory is not published")
 	}
 	w.manned()
-	h = server.Health{}
+	h = api.Health{}
 	if w.call("GET", "/v1/health", nil, &h); h.Status != "ok" || h.Hosts != 3 || h.Inventory != version() {
 		t.Errorf("health: %+v", h)
 	}
@@ -237,7 +237,7 @@ func TestInventoryOfAnotherServerIsSaid(t *testing.T) {
 	if err := w.server.Duty(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var h server.Health
+	var h api.Health
 	w.call("GET", "/v1/health", nil, &h)
 	if !strings.Contains(h.Status, "another server has published inventory 0123456789abcdef with 2 hosts") {
 		t.Errorf("health: %+v", h)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 )
@@ -51,7 +52,7 @@ func (s *Server) leaveEarlier(ctx context.Context, r retrying, c *choice) error 
 
 // alreadyRetried answers a retry of which nothing is left to do: with the earlier task, if
 // it is one.
-func (s *Server) alreadyRetried(ctx context.Context, r retrying, c choice, out Retried) (
+func (s *Server) alreadyRetried(ctx context.Context, r retrying, c choice, out api.Retried) (
 	*retryOutput, error) {
 	out.Already, out.Earlier = true, earlier(c.earlier)
 	out.TaskInfo = jobs.TaskInfo{Runbook: c.spec.Runbook, Zones: []string{},
@@ -69,10 +70,10 @@ func (s *Server) alreadyRetried(ctx context.Context, r retrying, c choice, out R
 }
 
 // earlier is how it is told.
-func earlier(list []jobs.Again) []Earlier {
-	var out []Earlier
+func earlier(list []jobs.Again) []api.Earlier {
+	var out []api.Earlier
 	for _, a := range list {
-		out = append(out, Earlier{Task: a.Task, Operator: a.Operator, Proven: a.Proven, At: a.At,
+		out = append(out, api.Earlier{Task: a.Task, Operator: a.Operator, Proven: a.Proven, At: a.At,
 			Hosts: fleet.Fold(a.Hosts), Count: len(a.Hosts), Open: a.Open, Outcomes: a.Outcomes})
 	}
 	return out

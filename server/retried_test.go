@@ -10,15 +10,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/server"
 	"muster/testkit/redistest"
 )
 
-func (w *world) retry(of jobs.TaskID, r server.RetryRequest) (int, server.Retried) {
+func (w *world) retry(of jobs.TaskID, r api.RetryRequest) (int, api.Retried) {
 	w.t.Helper()
-	var got server.Retried
+	var got api.Retried
 	res := w.call("POST", "/v1/tasks/"+string(of)+"/retry", r, &got)
 	return res.StatusCode, got
 }
@@ -30,14 +31,14 @@ func TestARetryThatIsOrderedTwiceIsOne(t *testing.T) {
 	old := w.submit(run("fw*")).Task
 	w.work("default", ways)
 	w.work("eu", ways)
-	failed := server.RetryRequest{OrderRequest: server.OrderRequest{As: "bob"}}
+	failed := api.RetryRequest{OrderRequest: api.OrderRequest{As: "bob"}}
 	code, first := w.retry(old, failed)
 	if code != http.StatusCreated || first.Total != 1 || first.Already || first.Earlier != nil {
 		t.Fatalf("the first: %d %+v", code, first)
 	}
 	w.work("default", ways)
-	code, again := w.retry(old, server.RetryRequest{ID: "0123456789"})
-	want := []server.Earlier{{Task: first.Task, Operator: "bob", At: again.Earlier[0].At, Hosts: "fw002",
+	code, again := w.retry(old, api.RetryRequest{ID: "0123456789"})
+	want := []api.Earlier{{Task: first.Task, Operator: "bob", At: again.Earlier[0].At, Hosts: "fw002",
 		Count: 1, Outcomes: jobs.Counts{jobs.Failed: 1}}}
 	if diff := cmp.Diff(want, again.Earlier); code != 200 || !again.Already || again.Task != first.Task ||
 		again.State != jobs.TaskEnded || diff != "" || again.Earlier[0].At.IsZero() {
@@ -48,7 +49,7 @@ func TestARetryThatIsOrderedTwiceIsOne(t *testing.T) {
 	}
 
 	// What ended otherwise was not retried yet.
-	more := server.RetryRequest{Outcomes: []jobs.Outcome{jobs.Failed, jobs.Unreachable}, DryRun: true}
+	more := api.RetryRequest{Outcomes: []jobs.Outcome{jobs.Failed, jobs.Unreachable}, DryRun: true}
 	code, dry := w.retry(old, more)
 	if code != 200 || dry.Hosts != "fw003" || dry.Already || len(dry.Earlier) != 1 || dry.Task != "" {
 		t.Errorf("dry run: %d %+v", code, dry)
@@ -73,7 +74,7 @@ func TestARetryThatIsOrderedTwiceIsOne(t *testing.T) {
 	if code, got := w.retry(old, failed); code != 201 || got.On != "fw002" || got.Earlier != nil {
 		t.Errorf("again: %d %+v", code, got)
 	}
-	if code, got := w.retry(first.Task, server.RetryRequest{}); code != 201 || got.RetryOf != first.Task {
+	if code, got := w.retry(first.Task, api.RetryRequest{}); code != 201 || got.RetryOf != first.Task {
 		t.Errorf("of the retry: %d %+v", code, got)
 	}
 }
@@ -83,9 +84,9 @@ func TestARetryThatWasCancelledBeforeItBeganIsNone(t *testing.T) {
 	w := start(t, setup{})
 	old := w.submit(run("fw00[1-2]")).Task
 	w.work("default", ways)
-	_, first := w.retry(old, server.RetryRequest{})
-	w.call("POST", "/v1/tasks/"+string(first.Task)+"/cancel", server.CancelRequest{}, nil)
-	if code, got := w.retry(old, server.RetryRequest{}); code != 201 || got.Task == first.Task {
+	_, first := w.retry(old, api.RetryRequest{})
+	w.call("POST", "/v1/tasks/"+string(first.Task)+"/cancel", api.CancelRequest{}, nil)
+	if code, got := w.retry(old, api.RetryRequest{}); code != 201 || got.Task == first.Task {
 		t.Errorf("%d %+v", code, got)
 	}
 }
@@ -97,13 +98,13 @@ func TestARetryTwiceOfADrainedHost(t *testing.T) {
 	old := w.submit(run("fw00[1-2]")).Task
 	w.work("default", func(string) jobs.Result { return jobs.Result{Outcome: jobs.Failed} })
 	w.order("drain", "fw001", "")
-	_, first := w.retry(old, server.RetryRequest{})
-	if code, got := w.retry(old, server.RetryRequest{}); code != 200 || !got.Already || got.Task != first.Task ||
+	_, first := w.retry(old, api.RetryRequest{})
+	if code, got := w.retry(old, api.RetryRequest{}); code != 200 || !got.Already || got.Task != first.Task ||
 		got.LeftOut.Drained != "fw001" {
 		t.Errorf("%d %+v", code, got)
 	}
 	w.order("undrain", "fw001", "")
-	if code, got := w.retry(old, server.RetryRequest{}); code != 201 || got.On != "fw001" {
+	if code, got := w.retry(old, api.RetryRequest{}); code != 201 || got.On != "fw001" {
 		t.Errorf("undrained: %d %+v", code, got)
 	}
 }
@@ -120,7 +121,7 @@ func TestRetriesAtTheSameMomentAreOne(t *testing.T) {
 	made, named := 0, map[jobs.TaskID]bool{}
 	for i := range 8 {
 		all.Go(func() {
-			code, got := servers[i%2].retry(old, server.RetryRequest{})
+			code, got := servers[i%2].retry(old, api.RetryRequest{})
 			mu.Lock()
 			defer mu.Unlock()
 			named[got.Task] = true
@@ -132,7 +133,7 @@ func TestRetriesAtTheSameMomentAreOne(t *testing.T) {
 		})
 	}
 	all.Wait()
-	var tasks server.TaskList
+	var tasks api.TaskList
 	servers[0].call("GET", "/v1/tasks", nil, &tasks)
 	if made != 1 || len(named) != 1 || len(tasks.Tasks) != 2 {
 		t.Errorf("%d were made, %d named, there are %d tasks: want 1, 1 and 2", made, len(named), len(tasks.Tasks))
@@ -192,13 +193,13 @@ func TestARetryThatLostSomeHostsDoesTheOthers(t *testing.T) {
 	other.work("default", ways)
 	other.work("eu", ways)
 	key, mark := "muster:{hub}:retried:"+string(old), "~0123456789"
-	var taken server.Retried
+	var taken api.Retried
 	late := sync.OnceFunc(func() {
 		m.HSet(key, mark, regexp.MustCompile(`("at":"?)\d+`).ReplaceAllString(m.HGet(key, mark), "${1}1"))
-		_, taken = other.retry(old, server.RetryRequest{})
+		_, taken = other.retry(old, api.RetryRequest{})
 	})
 	slow := start(t, setup{redis: &cfg, wrap: func(q *queue.Queue) server.Queue { return overtakenQueue{q, late} }})
-	ask := server.RetryRequest{ID: "0123456789", Outcomes: []jobs.Outcome{jobs.Failed, jobs.Unreachable}}
+	ask := api.RetryRequest{ID: "0123456789", Outcomes: []jobs.Outcome{jobs.Failed, jobs.Unreachable}}
 	code, got := slow.retry(old, ask)
 	if code != 201 || got.On != "fw003" || got.Task == "0123456789" || len(got.Earlier) != 1 ||
 		got.Earlier[0].Task != taken.Task || taken.On != "fw002" {
@@ -230,7 +231,7 @@ func TestAServerThatStopsNamesNoRetryThatMayNotCome(t *testing.T) {
 		old := w.submit(run("fw00[1-2]")).Task
 		w.work("default", ways)
 		var p problem
-		res := w.call("POST", "/v1/tasks/"+string(old)+"/retry", server.RetryRequest{Again: again}, &p)
+		res := w.call("POST", "/v1/tasks/"+string(old)+"/retry", api.RetryRequest{Again: again}, &p)
 		if res.StatusCode != 503 || !strings.Contains(p.Detail, "give the order again") {
 			t.Errorf("again %t: %s %+v", again, res.Status, p)
 		}
@@ -250,11 +251,11 @@ func TestARetryWaitsForOneThatIsBeingSubmitted(t *testing.T) {
 	}})
 	old := slow.submit(run("fw00[1-2]")).Task
 	slow.work("default", ways)
-	var first server.Retried
+	var first api.Retried
 	var all sync.WaitGroup
-	all.Go(func() { _, first = slow.retry(old, server.RetryRequest{ID: "0123456789"}) })
+	all.Go(func() { _, first = slow.retry(old, api.RetryRequest{ID: "0123456789"}) })
 	<-half
-	code, got := other.retry(old, server.RetryRequest{})
+	code, got := other.retry(old, api.RetryRequest{})
 	all.Wait()
 	if code != 200 || !got.Already || got.Task != "0123456789" || got.State != jobs.TaskQueued ||
 		first.Task != "0123456789" {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -21,11 +22,11 @@ type (
 		Asked
 		Task string `path:"task"`
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
-		Body *RetryRequest
+		Body *api.RetryRequest
 	}
 	retryOutput struct {
 		Status int
-		Body   Retried
+		Body   api.Retried
 	}
 )
 
@@ -34,7 +35,7 @@ type (
 // hosts are as the inventory has them today. Hosts that another task does again
 // already are left out.
 func (s *Server) retry(ctx context.Context, in *retryInput) (*retryOutput, error) {
-	var b RetryRequest
+	var b api.RetryRequest
 	if in.Body != nil {
 		b = *in.Body
 	}
@@ -68,7 +69,7 @@ func (s *Server) retry(ctx context.Context, in *retryInput) (*retryOutput, error
 // retrying is a retry that was found to be asked for properly.
 type retrying struct {
 	of   jobs.TaskID
-	body RetryRequest
+	body api.RetryRequest
 	giver
 }
 
@@ -84,7 +85,7 @@ func (s *Server) retryOnce(ctx context.Context, r retrying) (*retryOutput, error
 		return nil, s.gone(ctx, r.of, err)
 	}
 	if len(chosen.hosts) == 0 && len(chosen.earlier) > 0 {
-		return s.alreadyRetried(ctx, r, chosen, Retried{Open: chosen.open})
+		return s.alreadyRetried(ctx, r, chosen, api.Retried{Open: chosen.open})
 	}
 	p, out, err := s.planRetry(ctx, r, chosen)
 	switch {
@@ -112,10 +113,10 @@ func (s *Server) retryOnce(ctx context.Context, r retrying) (*retryOutput, error
 }
 
 // planRetry finds out what the new task comes to; its error is ready to be answered.
-func (s *Server) planRetry(ctx context.Context, r retrying, c choice) (plan, Retried, error) {
+func (s *Server) planRetry(ctx context.Context, r retrying, c choice) (plan, api.Retried, error) {
 	v, err := s.scene(ctx, "")
 	if err != nil {
-		return plan{}, Retried{}, problem(err)
+		return plan{}, api.Retried{}, problem(err)
 	}
 	p, out, wrong := makeRetry(r.body, c,
 		setting{scene: v, operator: r.name, proven: r.proven, now: s.now()})
@@ -129,7 +130,7 @@ func (s *Server) planRetry(ctx context.Context, r retrying, c choice) (plan, Ret
 		return p, out, refusal(mistakes("path.task", err))
 	}
 	if wrong, err = s.lookAtFacts(ctx, v, &p); err == nil && len(wrong) == 0 {
-		wrong, err = s.appoint(ctx, &p, Timed{}, nil)
+		wrong, err = s.appoint(ctx, &p, api.Timed{}, nil)
 	}
 	if err == nil && len(wrong) > 0 {
 		err = refusal(wrong)
@@ -137,10 +138,10 @@ func (s *Server) planRetry(ctx context.Context, r retrying, c choice) (plan, Ret
 	return p, out, problem(err)
 }
 
-func checkRetry(in *retryInput, b RetryRequest) (jobs.TaskID, giver, error) {
+func checkRetry(in *retryInput, b api.RetryRequest) (jobs.TaskID, giver, error) {
 	of, err := jobs.ParseTaskID(in.Task)
 	wrong := mistakes("path.task", err)
-	g, more := b.giver("retried", in.who, in.User)
+	g, more := giverOf(b.OrderRequest, "retried", in.who, in.User)
 	wrong = append(wrong, more...)
 	for i, o := range b.Outcomes {
 		if !o.Valid() {
@@ -176,7 +177,7 @@ func (s *Server) repeatRetry(ctx context.Context, of, id jobs.TaskID) (*retryOut
 		return nil, nil
 	}
 	return &retryOutput{http.StatusOK,
-		Retried{Submitted: Submitted{TaskInfo: t, Durable: s.durable}}}, nil
+		api.Retried{Submitted: api.Submitted{TaskInfo: t, Durable: s.durable}}}, nil
 }
 
 // choice is what of a task is to be done again.
@@ -211,8 +212,8 @@ func (s *Server) choose(ctx context.Context, of jobs.TaskID, as []jobs.Outcome) 
 
 // makeRetry finds out what a retry comes to, or every mistake in it. It changes
 // nothing.
-func makeRetry(b RetryRequest, c choice, in setting) (plan, Retried, []error) {
-	answer := Retried{Open: c.open, Earlier: earlier(c.earlier)}
+func makeRetry(b api.RetryRequest, c choice, in setting) (plan, api.Retried, []error) {
+	answer := api.Retried{Open: c.open, Earlier: earlier(c.earlier)}
 	if in.stock == nil {
 		return plan{}, answer, mistakes("path.task", errNoInventory)
 	}
@@ -261,7 +262,7 @@ func makeRetry(b RetryRequest, c choice, in setting) (plan, Retried, []error) {
 
 // cannotRetry is what is wrong with the choice of hosts, some of which are gone from the
 // inventory, and some drained.
-func cannotRetry(b RetryRequest, c choice, gone, drained []string) []error {
+func cannotRetry(b api.RetryRequest, c choice, gone, drained []string) []error {
 	one := func(location, format string, args ...any) []error {
 		return []error{mistake(location, format, args...)}
 	}

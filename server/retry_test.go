@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 // ways is how the hosts of a task end, by the last letter of their name.
@@ -28,25 +28,25 @@ func ways(host string) jobs.Result {
 func TestARetryDoesTheSameAgain(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
-	body := server.Submit{Runbook: "label", On: "fw*", Args: map[string]string{"word": "it"}, Expire: "90m",
+	body := api.Submit{Runbook: "label", On: "fw*", Args: map[string]string{"word": "it"}, Expire: "90m",
 		Supersedes: "k", As: "bob"}
 	old := w.submit(body).Task
 	w.work("default", ways)
 	w.work("eu", ways)
 	path := "/v1/tasks/" + string(old) + "/retry"
 
-	var dry server.Retried
-	res := w.call("POST", path, server.RetryRequest{DryRun: true}, &dry)
+	var dry api.Retried
+	res := w.call("POST", path, api.RetryRequest{DryRun: true}, &dry)
 	if res.StatusCode != 200 || dry.Hosts != "fw002" || dry.Total != 1 || dry.Task != "" || dry.RetryOf != old {
 		t.Errorf("dry run: %s %+v", res.Status, dry)
 	}
 	if res := w.call("POST", path, nil, &dry); res.StatusCode != 201 || dry.Total != 1 {
 		t.Errorf("without a body: %s %+v, want the failed one", res.Status, dry)
 	}
-	ask := server.RetryRequest{ID: "0123456789", Outcomes: []jobs.Outcome{jobs.Failed, jobs.Unreachable},
+	ask := api.RetryRequest{ID: "0123456789", Outcomes: []jobs.Outcome{jobs.Failed, jobs.Unreachable},
 		Again: true}
 	ask.Reason = " the cable is back "
-	var got server.Retried
+	var got api.Retried
 	if res := w.call("POST", path, ask, &got); res.StatusCode != http.StatusCreated || got.Total != 2 ||
 		got.RetryOf != old || got.Operator != "alice" || got.Runbook != "label" || got.Open != 0 ||
 		got.Reason != "the cable is back" {
@@ -77,28 +77,28 @@ func TestARetryOfARunningTaskTakesWhatHasEnded(t *testing.T) {
 	old := w.submit(run("fw*")).Task
 	w.work("default", ways)
 	path := "/v1/tasks/" + string(old) + "/retry"
-	var got server.Retried
+	var got api.Retried
 	if res := w.call("POST", path, nil, &got); res.StatusCode != 201 || got.Total != 1 || got.Open != 1 {
 		t.Errorf("%s %+v, want 1 job and 1 open", res.Status, got)
 	}
 	var p problem
-	ask := server.RetryRequest{Outcomes: []jobs.Outcome{jobs.Unknown, jobs.Timeout}}
+	ask := api.RetryRequest{Outcomes: []jobs.Outcome{jobs.Unknown, jobs.Timeout}}
 	if res := w.call("POST", path, ask, &p); res.StatusCode != 422 || !strings.Contains(p.words(),
 		"is known to have ended unknown or timeout; 1 have not ended") {
 		t.Errorf("nothing to do again: %s %s", res.Status, p.words())
 	}
-	ask = server.RetryRequest{ID: "x", Outcomes: []jobs.Outcome{"good"}}
+	ask = api.RetryRequest{ID: "x", Outcomes: []jobs.Outcome{"good"}}
 	p = problem{}
 	if w.call("POST", path, ask, &p); !strings.Contains(p.words(), `body.outcomes[0]: "good": want one of`) ||
 		!strings.Contains(p.words(), "body.id") {
 		t.Errorf("all mistakes: %s", p.words())
 	}
-	ask = server.RetryRequest{ID: string(old)}
+	ask = api.RetryRequest{ID: string(old)}
 	p = problem{}
 	if res := w.call("POST", path, ask, &p); res.StatusCode != 409 {
 		t.Errorf("under the id of another task: %s %s", res.Status, p.words())
 	}
-	var tasks server.TaskList
+	var tasks api.TaskList
 	if w.call("GET", "/v1/tasks", nil, &tasks); len(tasks.Tasks) != 2 {
 		t.Errorf("%d tasks, want 2: mistakes made tasks", len(tasks.Tasks))
 	}
@@ -123,14 +123,14 @@ func TestARetryGoesToTheHostsOfToday(t *testing.T) {
 		"2 of 5 hosts are in the inventory no more: h[0003-0004]; leave them out with skip_missing") {
 		t.Errorf("hosts that are gone: %s %s", res.Status, p.words())
 	}
-	var got server.Retried
-	if res := w.call("POST", path, server.RetryRequest{SkipMissing: true}, &got); res.StatusCode != 201 ||
+	var got api.Retried
+	if res := w.call("POST", path, api.RetryRequest{SkipMissing: true}, &got); res.StatusCode != 201 ||
 		got.Total != 3 || got.Skipped != "h[0003-0004]" || !cmp.Equal(got.Zones, []string{"default", "moved"}) {
 		t.Errorf("without them: %s %+v", res.Status, got)
 	}
 	first := got.Task
-	got = server.Retried{}
-	if res := w.call("POST", path, server.RetryRequest{SkipMissing: true}, &got); res.StatusCode != 200 ||
+	got = api.Retried{}
+	if res := w.call("POST", path, api.RetryRequest{SkipMissing: true}, &got); res.StatusCode != 200 ||
 		!got.Already || got.Task != first || got.Skipped != "h[0003-0004]" {
 		t.Errorf("the same once more: %s %+v", res.Status, got)
 	}
@@ -140,7 +140,7 @@ func TestARetryGoesToTheHostsOfToday(t *testing.T) {
 		t.Fatal(err)
 	}
 	p = problem{}
-	if res := w.call("POST", path, server.RetryRequest{SkipMissing: true, Again: true}, &p); res.StatusCode != 422 ||
+	if res := w.call("POST", path, api.RetryRequest{SkipMissing: true, Again: true}, &p); res.StatusCode != 422 ||
 		!strings.Contains(p.words(), "none of the 5 hosts") {
 		t.Errorf("all gone: %s %s", res.Status, p.words())
 	}

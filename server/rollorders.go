@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
 )
@@ -16,7 +17,7 @@ type (
 		Asked
 		Task string `path:"task"`
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
-		Body *NextRequest
+		Body *api.NextRequest
 	}
 	rolledOutput struct{ Body jobs.Rolled }
 )
@@ -40,7 +41,7 @@ func (s *Server) rollouts(ctx context.Context, _ *nothing) (*tasksOutput, error)
 			list = append(list, t)
 		}
 	}
-	return &tasksOutput{TaskList{list}}, nil
+	return &tasksOutput{api.TaskList{Tasks: list}}, nil
 }
 
 // stopRollout lets no further job of a task begin.
@@ -60,7 +61,7 @@ func (s *Server) stopRollout(ctx context.Context, in *taskOrder) (*rolledOutput,
 
 // nextRollout lets a task go on where it was stopped, or where its next wave waits.
 func (s *Server) nextRollout(ctx context.Context, in *nextInput) (*rolledOutput, error) {
-	var b NextRequest
+	var b api.NextRequest
 	if in.Body != nil {
 		b = *in.Body
 	}

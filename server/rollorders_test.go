@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // An order to open a wave names it: given twice it opens one, and none is passed over.
@@ -18,7 +18,7 @@ func TestAnOrderForAWaveOpensNoOther(t *testing.T) {
 	next := func(wave int, status int, words string) (did jobs.Rolled) {
 		t.Helper()
 		var p problem
-		ask := server.NextRequest{OrderRequest: why("it looks well"), Wave: wave}
+		ask := api.NextRequest{OrderRequest: why("it looks well"), Wave: wave}
 		if status == 200 {
 			w.call("POST", "/v1/tasks/"+id+"/rollout/next", ask, &did)
 			if did.Wave != wave {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 )
@@ -16,7 +17,7 @@ func (in setting) rollOut(ask *jobs.RolloutAsk, hosts []fleet.Host) (
 	if ask == nil || len(hosts) == 0 { // which is a mistake of its own
 		return nil, nil, hosts, nil
 	}
-	if chained(Submit{Rollout: ask}) {
+	if chained(api.Submit{Rollout: ask}) {
 		return nil, nil, hosts, []error{mistake("body.rollout", "nothing can be staged or rolled back "+
 			"here: submit a task of its own for that")}
 	}

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
 	"muster/scripts"
-	"muster/server"
 )
 
 // document is what tests read of the OpenAPI document.
@@ -220,12 +220,12 @@ func TestListsOfTheHouse(t *testing.T) {
 		t.Fatal(err)
 	}
 	res, text := w.raw("GET", "/v1/nodes", nil, nil)
-	var nodes server.NodeList
+	var nodes api.NodeList
 	if err := json.Unmarshal(text, &nodes); err != nil || len(nodes.Nodes) != 1 || nodes.Nodes[0].PID != 7 ||
 		!strings.Contains(string(text), `"children":[]`) {
 		t.Errorf("nodes: %s %s", res.Status, text)
 	}
-	var hosts server.HostList
+	var hosts api.HostList
 	w.call("GET", "/v1/hosts?on="+"customer%3Dacme", nil, &hosts)
 	if len(hosts.Hosts) != 3 || len(hosts.Version) != 16 {
 		t.Errorf("hosts: %+v", hosts)
@@ -234,12 +234,12 @@ func TestListsOfTheHouse(t *testing.T) {
 		t.Errorf("all hosts: %+v", hosts)
 	}
 	w.submit(run("fw*"))
-	var depths server.QueueInfo
+	var depths api.QueueInfo
 	if w.call("GET", "/v1/queue", nil, &depths); len(depths.Zones) != 2 || depths.Zones[0].Zone != "default" ||
 		depths.Zones[0].Queued != 2 || depths.Zones[0].Due != 2 {
 		t.Errorf("queue: %+v", depths)
 	}
-	var books server.RunbookList
+	var books api.RunbookList
 	w.call("GET", "/v1/runbooks", nil, &books)
 	var names []string
 	for _, b := range books.Runbooks {
@@ -261,7 +261,7 @@ func TestRunbooksCanBeReplaced(t *testing.T) {
 	}
 	w.server.UseCatalog(catalog)
 	var p problem
-	body := server.Submit{Runbook: "label", On: "fw001", Args: map[string]string{"word": "a"}}
+	body := api.Submit{Runbook: "label", On: "fw001", Args: map[string]string{"word": "a"}}
 	if w.call("POST", "/v1/tasks", body, &p); !strings.Contains(p.words(), `no runbook "label"`) {
 		t.Errorf("got %s", p.words())
 	}

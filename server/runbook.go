@@ -6,50 +6,15 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"muster/api"
 	"muster/scripts"
 )
-
-// ArgRules are what a value of an argument must be like. Durations are in seconds.
-type ArgRules struct {
-	Pattern   string   `json:"pattern,omitempty"`
-	MaxLength int      `json:"max_length,omitempty"`
-	Min       *int64   `json:"min,omitempty"`
-	Max       *int64   `json:"max,omitempty"`
-	Values    []string `json:"values,omitempty"`
-}
-
-// RunbookStep describes a step of a runbook.
-type RunbookStep struct {
-	Name       string   `json:"name"`
-	Kind       string   `json:"kind"`
-	Timeout    float64  `json:"timeout_seconds"`
-	Repeatable bool     `json:"repeatable"`
-	Disruptive bool     `json:"disruptive"`
-	Dry        string   `json:"dry,omitempty"`     // preflight or diff
-	When       []string `json:"when,omitempty"`    // conditions
-	Saves      []string `json:"saves,omitempty"`   // names of values
-	OnFail     []string `json:"on_fail,omitempty"` // names of steps
-	Rescue     bool     `json:"rescue,omitempty"`  // it is one of an on_fail
-}
-
-// RunbookDetail is the answer of GET /v1/runbooks/{runbook}.
-type RunbookDetail struct {
-	Runbook
-	Version string        `json:"version,omitempty"`
-	Hash    string        `json:"sha256"` // of the source
-	Timeout float64       `json:"timeout_seconds"`
-	Expect  float64       `json:"expect_seconds,omitempty"`
-	Reserve float64       `json:"reserve_seconds,omitempty"`
-	Window  bool          `json:"window"` // begins only in an approved window
-	Steps   []RunbookStep `json:"steps"`
-	Source  string        `json:"source"` // as it was written
-}
 
 type (
 	runbookInput struct {
 		Runbook string `path:"runbook"`
 	}
-	runbookOutput struct{ Body RunbookDetail }
+	runbookOutput struct{ Body api.RunbookDetail }
 )
 
 // runbook answers GET /v1/runbooks/{runbook}.
@@ -59,7 +24,7 @@ func (s *Server) runbook(_ context.Context, in *runbookInput) (*runbookOutput, e
 	if err != nil {
 		return nil, huma.Error404NotFound(err.Error())
 	}
-	d := RunbookDetail{Runbook: describe(r), Version: r.Version, Hash: r.Hash,
+	d := api.RunbookDetail{Runbook: describe(r), Version: r.Version, Hash: r.Hash,
 		Timeout: r.Timeout.Seconds(), Expect: r.Expect.Seconds(), Reserve: r.Reserve.Seconds(),
 		Window: r.Window, Source: catalog.Source(r)}
 	for i, step := range r.Steps {
@@ -68,20 +33,21 @@ func (s *Server) runbook(_ context.Context, in *runbookInput) (*runbookOutput, e
 	return &runbookOutput{d}, nil
 }
 
-func describe(r *scripts.Runbook) Runbook {
-	one := Runbook{Name: r.Name, Description: r.Description, Disruptive: r.Disruptive,
+func describe(r *scripts.Runbook) api.Runbook {
+	one := api.Runbook{Name: r.Name, Description: r.Description, Disruptive: r.Disruptive,
 		Repeatable: r.Repeatable, Needs: append([]string{}, r.Needs...),
-		Arguments: make([]RunbookArg, 0, len(r.Arguments))}
+		Arguments: make([]api.RunbookArg, 0, len(r.Arguments))}
 	for _, a := range r.Arguments {
-		one.Arguments = append(one.Arguments, RunbookArg{Name: a.Name, Type: string(a.Type),
+		one.Arguments = append(one.Arguments, api.RunbookArg{Name: a.Name, Type: string(a.Type),
 			Description: a.Description, Required: a.Required, Default: a.Default,
-			ArgRules: ArgRules{a.Pattern, a.MaxLength, a.Min, a.Max, a.Values}})
+			ArgRules: api.ArgRules{Pattern: a.Pattern, MaxLength: a.MaxLength, Min: a.Min,
+				Max: a.Max, Values: a.Values}})
 	}
 	return one
 }
 
-func describeStep(r *scripts.Runbook, i int, step scripts.Step) RunbookStep {
-	one := RunbookStep{Name: step.Name, Kind: string(step.Kind), Rescue: i >= r.Main,
+func describeStep(r *scripts.Runbook, i int, step scripts.Step) api.RunbookStep {
+	one := api.RunbookStep{Name: step.Name, Kind: string(step.Kind), Rescue: i >= r.Main,
 		Timeout:    step.Timeout.Round(time.Millisecond).Seconds(),
 		Repeatable: step.Repeatable, Disruptive: step.Disruptive, Dry: string(step.Dry)}
 	for _, c := range step.When {

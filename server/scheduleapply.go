@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"muster/api"
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -20,7 +21,7 @@ const schedulesMax = 2000
 // stay, unless they are pruned. All of it is done, or nothing.
 func (s *Server) applySchedules(ctx context.Context, in *applySchedulesInput) (*appliedOutput,
 	error) {
-	g, wrong := in.Body.giver("applied", in.who, in.User)
+	g, wrong := giverOf(in.Body.OrderRequest, "applied", in.who, in.User)
 	entries, err := windows.ParseSchedules(in.Body.Files, jobs.CheckRollout)
 	wrong = append(wrong, mistakes("body.files", err)...)
 	if len(wrong) == 0 && len(entries) == 0 && !in.Body.All && len(in.Body.Customers) == 0 {
@@ -48,7 +49,7 @@ func (s *Server) applySchedules(ctx context.Context, in *applySchedulesInput) (*
 			return nil, problem(err)
 		}
 		for _, one := range p.out.Schedules {
-			if one.Change != Unchanged {
+			if one.Change != api.Unchanged {
 				s.logOrder("schedule "+string(one.Change), g, "schedule", one.Name)
 			}
 		}
@@ -58,11 +59,11 @@ func (s *Server) applySchedules(ctx context.Context, in *applySchedulesInput) (*
 
 // applying is what an apply comes to, by the schedules that are there.
 type applying struct {
-	ApplySchedules
+	api.ApplySchedules
 	giver   giver
 	stamp   string // of the schedules that it was worked out from
 	changes []queue.ScheduleChange
-	out     AppliedSchedules
+	out     api.AppliedSchedules
 }
 
 // plan works it out, or tells what is wrong.
@@ -82,12 +83,12 @@ func (p *applying) plan(ctx context.Context, q Schedules, entries []windows.Entr
 	if len(wrong) > 0 {
 		return refusal(wrong)
 	}
-	if err := (Expected{Basis: p.Basis}).meets("schedules", sorted.basis, 0); err != nil {
+	if err := meets(api.Expected{Basis: p.Basis}, "schedules", sorted.basis, 0); err != nil {
 		return err
 	}
 	p.stamp = stamp
-	p.out = AppliedSchedules{Check: p.Check, Left: sorted.left, Basis: sorted.basis,
-		Schedules: []AppliedSchedule{}}
+	p.out = api.AppliedSchedules{Check: p.Check, Left: sorted.left, Basis: sorted.basis,
+		Schedules: []api.AppliedSchedule{}}
 	was := make(map[string]queue.Schedule, len(there))
 	for _, one := range there {
 		was[one.Name] = one
@@ -98,7 +99,8 @@ func (p *applying) plan(ctx context.Context, q Schedules, entries []windows.Entr
 	}
 	for _, one := range sorted.remove {
 		p.changes = append(p.changes, queue.ScheduleChange{Was: one})
-		p.out.Schedules = append(p.out.Schedules, AppliedSchedule{Name: one.Name, Change: Removed,
+		p.out.Schedules = append(p.out.Schedules, api.AppliedSchedule{Name: one.Name,
+			Change:      api.Removed,
 			Differences: []string{}})
 	}
 	return nil
@@ -106,15 +108,16 @@ func (p *applying) plan(ctx context.Context, q Schedules, entries []windows.Entr
 
 // entry makes one schedule as it should be.
 func (p *applying) entry(e windows.Entry, was queue.Schedule, found bool, now time.Time) {
-	one := AppliedSchedule{Name: e.Name, Change: Changed, Differences: e.Differences(was.Entry)}
+	one := api.AppliedSchedule{Name: e.Name, Change: api.Changed,
+		Differences: e.Differences(was.Entry)}
 	to := was.Schedule
 	to.Entry, to.By, to.Proven, to.At = e, p.giver.name, p.giver.proven, jobs.Time{Time: now}
 	to.Version++
 	switch {
 	case !found:
-		one.Change, one.Differences = Added, []string{}
+		one.Change, one.Differences = api.Added, []string{}
 	case len(one.Differences) == 0:
-		one.Change, one.Differences = Unchanged, []string{}
+		one.Change, one.Differences = api.Unchanged, []string{}
 		to = was.Schedule
 	}
 	if !found || !e.SameTimes(was.Entry) {
@@ -122,7 +125,7 @@ func (p *applying) entry(e windows.Entry, was queue.Schedule, found bool, now ti
 		one.Notes = surprises(e, now)
 	}
 	one.Next = nextTick(to, now)
-	if one.Change != Unchanged {
+	if one.Change != api.Unchanged {
 		p.changes = append(p.changes, queue.ScheduleChange{Was: was, To: &to})
 	}
 	p.out.Schedules = append(p.out.Schedules, one)

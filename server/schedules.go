@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/windows"
@@ -33,12 +34,12 @@ type (
 	applySchedulesInput struct {
 		Asked
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
-		Body ApplySchedules
+		Body api.ApplySchedules
 	}
-	appliedOutput   struct{ Body AppliedSchedules }
-	schedulesOutput struct{ Body ScheduleList }
-	scheduleOutput  struct{ Body ScheduleInfo }
-	ticksOutput     struct{ Body TickList }
+	appliedOutput   struct{ Body api.AppliedSchedules }
+	schedulesOutput struct{ Body api.ScheduleList }
+	scheduleOutput  struct{ Body api.ScheduleInfo }
+	ticksOutput     struct{ Body api.TickList }
 
 	scheduleName struct {
 		Schedule string `path:"schedule"`
@@ -57,7 +58,7 @@ type (
 		Asked
 		Schedule string `path:"schedule"`
 		User     string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
-		Body     *RunSchedule
+		Body     *api.RunSchedule
 	}
 )
 
@@ -133,15 +134,15 @@ func (s *Server) schedules(ctx context.Context, _ *nothing) (*schedulesOutput, e
 	if err != nil {
 		return nil, problem(err)
 	}
-	out := &schedulesOutput{ScheduleList{Schedules: make([]ScheduleInfo, 0, len(list))}}
+	out := &schedulesOutput{api.ScheduleList{Schedules: make([]api.ScheduleInfo, 0, len(list))}}
 	for _, one := range list {
 		out.Body.Schedules = append(out.Body.Schedules, scheduleInfo(one, now))
 	}
 	return out, nil
 }
 
-func scheduleInfo(q queue.Schedule, now time.Time) ScheduleInfo {
-	i := ScheduleInfo{Schedule: q.Schedule, Ticks: q.Ticks, Next: nextTick(q.Schedule, now)}
+func scheduleInfo(q queue.Schedule, now time.Time) api.ScheduleInfo {
+	i := api.ScheduleInfo{Schedule: q.Schedule, Ticks: q.Ticks, Next: nextTick(q.Schedule, now)}
 	if i.Ticks.Pending == nil {
 		i.Ticks.Pending = []jobs.Time{}
 	}
@@ -185,13 +186,13 @@ func (s *Server) nextTicks(ctx context.Context, in *ticksInput) (*ticksOutput, e
 	if err != nil {
 		return nil, problem(err)
 	}
-	out := &ticksOutput{TickList{Schedule: q.Name, Zone: q.Zone, Ticks: []Tick{},
+	out := &ticksOutput{api.TickList{Schedule: q.Name, Zone: q.Zone, Ticks: []api.Tick{},
 		Jitter: times.Offset(q.Name).Round(time.Second).Seconds(), Stands: stands(q.Schedule)}}
 	for t := range times.Ticks(from) {
 		if len(out.Body.Ticks) == in.Count {
 			break
 		}
-		out.Body.Ticks = append(out.Body.Ticks, Tick{At: jobs.Time{Time: t},
+		out.Body.Ticks = append(out.Body.Ticks, api.Tick{At: jobs.Time{Time: t},
 			Local: t.In(times.Zone.Location(t)).Format("2006-01-02 15:04:05 -0700")})
 	}
 	return out, nil

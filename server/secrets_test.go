@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/internal/seal"
 	"muster/jobs"
 	"muster/scripts"
-	"muster/server"
 	"muster/windows"
 )
 
@@ -53,7 +53,7 @@ func (w *world) opened(id jobs.TaskID) string {
 func TestASecretIsSealedForItsTaskAndForItsRetry(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{runbooks: []string{withSecret}, keys: keyring(1)})
-	body := server.Submit{ID: "0123456789", Runbook: "password", On: "fw001", As: "bob",
+	body := api.Submit{ID: "0123456789", Runbook: "password", On: "fw001", As: "bob",
 		Secrets: map[string]string{"password": swordfish}}
 	w.submit(body)
 	if got := w.opened("0123456789"); got != swordfish {
@@ -67,8 +67,8 @@ func TestASecretIsSealedForItsTaskAndForItsRetry(t *testing.T) {
 		t.Error("with an id of the server's own it is another text")
 	}
 	w.work("default", ways)
-	var again server.Retried
-	ask := server.RetryRequest{ID: "0123456780", Outcomes: jobs.Outcomes()}
+	var again api.Retried
+	ask := api.RetryRequest{ID: "0123456780", Outcomes: jobs.Outcomes()}
 	if res := w.call("POST", "/v1/tasks/0123456789/retry", ask, &again); res.StatusCode != http.StatusCreated {
 		t.Fatalf("retry: %s", res.Status)
 	}
@@ -88,16 +88,16 @@ func TestASecretThatCannotBeKeptIsRefused(t *testing.T) {
 	secret := map[string]string{"password": swordfish}
 	for name, c := range map[string]struct {
 		keys func() (seal.Keys, error)
-		body server.Submit
+		body api.Submit
 		want string
 	}{
-		"no key": {nil, server.Submit{Secrets: secret}, "body.secrets: this server has no key for secrets"},
+		"no key": {nil, api.Submit{Secrets: secret}, "body.secrets: this server has no key for secrets"},
 		"no file": {func() (seal.Keys, error) { return seal.Keys{}, errors.New("secrets.key: gone") },
-			server.Submit{Secrets: secret, DryRun: true}, "body.secrets: secrets.key: gone"},
-		"a plain text": {keyring(1), server.Submit{Args: secret}, `argument "password" is secret: given as a text`},
-		"too long": {keyring(1), server.Submit{Secrets: map[string]string{"password": swordfish + swordfish}},
+			api.Submit{Secrets: secret, DryRun: true}, "body.secrets: secrets.key: gone"},
+		"a plain text": {keyring(1), api.Submit{Args: secret}, `argument "password" is secret: given as a text`},
+		"too long": {keyring(1), api.Submit{Secrets: map[string]string{"password": swordfish + swordfish}},
 			"the secret does not match the pattern, or has more than 30"},
-		"none": {keyring(1), server.Submit{}, `argument "password" is missing`},
+		"none": {keyring(1), api.Submit{}, `argument "password" is missing`},
 	} {
 		w := start(t, setup{runbooks: []string{withSecret}, keys: c.keys})
 		c.body.Runbook, c.body.On, c.body.As = "password", "fw001", "bob"
@@ -113,7 +113,7 @@ func TestASecretThatCannotBeKeptIsRefused(t *testing.T) {
 func TestAScheduleWithSecretsIsRefusedBeforeItIsKept(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{runbooks: []string{withSecret}, keys: keyring(1)})
-	body := server.ApplySchedules{Files: []windows.File{{Name: "s.yaml", Content: `schedules:
+	body := api.ApplySchedules{Files: []windows.File{{Name: "s.yaml", Content: `schedules:
   - {name: nightly, cron: "0 2 * * *", zone: UTC, runbook: password, on: all, args: {password: ` + swordfish + `}}
 `}}}
 	body.As = "bob"

@@ -8,20 +8,14 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
 )
 
-// LeftOut is what a selector meant and did not get.
-type LeftOut struct {
-	Drained string `json:"left_out_drained,omitempty"` // folded; a selector that mentions drained gets them
-	Gone    string `json:"left_out_gone,omitempty"`    // of earlier tasks, in the inventory no more; folded
-	Closed  string `json:"left_out_closed,omitempty"`  // no opening is known for them; folded
-}
-
-func leftOut(p fleet.Picked) LeftOut {
-	return LeftOut{Drained: fleet.Fold(p.Drained), Gone: fleet.Fold(p.Gone)}
+func leftOut(p fleet.Picked) api.LeftOut {
+	return api.LeftOut{Drained: fleet.Fold(p.Drained), Gone: fleet.Fold(p.Gone)}
 }
 
 // scene is what selectors are about at this moment.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 	"muster/testkit/redistest"
 	"muster/testkit/sqltest"
 )
@@ -35,7 +35,7 @@ func TestASpoiledZoneHidesNoOther(t *testing.T) {
 				r, err := store.Report(t.Context(), second)
 				return err == nil && r.Task.State == jobs.TaskEnded
 			})
-			var q server.QueueInfo
+			var q api.QueueInfo
 			if w.call("GET", "/v1/queue", nil, &q); len(q.Zones) != 2 || q.Zones[0].Trouble != "" {
 				_, text := w.raw("GET", "/v1/queue", nil, nil)
 				t.Errorf("the queue is %s", text)

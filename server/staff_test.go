@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // manned has a node work on both zones, as its beats say.
@@ -27,24 +27,24 @@ func TestAllViewsSayThatNoNodeWorks(t *testing.T) {
 	w := start(t, setup{})
 	health := func() string {
 		t.Helper()
-		var h server.Health
+		var h api.Health
 		w.call(http.MethodGet, "/v1/health", nil, &h)
 		return h.Status
 	}
 	if text := health(); text != "ok" {
 		t.Errorf("a new house: %q", text)
 	}
-	id := w.submit(server.Submit{Runbook: "exec", On: "fw001,fw002", Args: map[string]string{"cmd": "id"},
+	id := w.submit(api.Submit{Runbook: "exec", On: "fw001,fw002", Args: map[string]string{"cmd": "id"},
 		As: "alice"}).Task
 	of := "/v1/tasks/" + string(id)
 	views := func() map[string]string {
 		t.Helper()
 		var (
-			l    server.LackList
-			sum  server.Summary
-			job  server.JobDetail
-			list server.JobList
-			q    server.QueueInfo
+			l    api.LackList
+			sum  api.Summary
+			job  api.JobDetail
+			list api.JobList
+			q    api.QueueInfo
 		)
 		w.call(http.MethodGet, of+"/waits", nil, &l)
 		w.call(http.MethodGet, of+"/summary", nil, &sum)
@@ -82,7 +82,7 @@ func TestAllViewsSayThatNoNodeWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("without it", "no node works on zone default since 20")
-	w.call(http.MethodPost, of+"/cancel", server.OrderRequest{As: "alice"}, nil)
+	w.call(http.MethodPost, of+"/cancel", api.OrderRequest{As: "alice"}, nil)
 	if text := health(); !strings.Contains(text, "no node works on zone default since 20") {
 		t.Errorf("without work: %q", text)
 	}

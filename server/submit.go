@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -33,14 +34,14 @@ const (
 type submitInput struct {
 	Asked
 	User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
-	Body Submit
+	Body api.Submit
 
 	schedule string // that a person runs out of its turn; no client can write it
 }
 
 type submitOutput struct {
 	Status int
-	Body   Submitted
+	Body   api.Submitted
 }
 
 // submit answers POST /v1/tasks.
@@ -136,7 +137,7 @@ func resultOf(err error) string {
 // repeat answers a submit whose id is known already. The host list and the
 // runbook of a task are frozen, so what is there counts, and not what the body
 // would come to today. It returns nil if the submit is to go on.
-func (s *Server) repeat(ctx context.Context, b Submit, operator string) (*submitOutput, error) {
+func (s *Server) repeat(ctx context.Context, b api.Submit, operator string) (*submitOutput, error) {
 	t, err := s.queue.Task(ctx, jobs.TaskID(b.ID))
 	if errors.Is(err, queue.ErrNotFound) {
 		return nil, s.notInHistory(ctx, jobs.TaskID(b.ID))
@@ -170,8 +171,9 @@ func (s *Server) repeat(ctx context.Context, b Submit, operator string) (*submit
 }
 
 // repeated answers with a task that is there, and the chain that it begins.
-func (s *Server) repeated(ctx context.Context, b Submit, t jobs.TaskInfo) (*submitOutput, error) {
-	out := &submitOutput{http.StatusOK, Submitted{TaskInfo: t, Durable: s.durable}}
+func (s *Server) repeated(ctx context.Context, b api.Submit, t jobs.TaskInfo) (*submitOutput,
+	error) {
+	out := &submitOutput{http.StatusOK, api.Submitted{TaskInfo: t, Durable: s.durable}}
 	switch {
 	case chained(b) != (t.Chain != ""):
 		return nil, conflict(t.Task, "one of them is of a chain, the other is not")
@@ -247,9 +249,9 @@ func (s *Server) putOnce(ctx context.Context, p *plan, own bool) error {
 }
 
 // answer describes a plan.
-func (p plan) answer(durable string) Submitted {
+func (p plan) answer(durable string) api.Submitted {
 	s := p.task.Spec
-	return Submitted{Durable: durable, LeftOut: p.LeftOut, Fences: p.fences, Windows: p.windows,
+	return api.Submitted{Durable: durable, LeftOut: p.LeftOut, Fences: p.fences, Windows: p.windows,
 		Frozen: p.held,
 		TaskInfo: jobs.TaskInfo{
 			Task: p.task.ID, Runbook: s.Runbook, On: s.On, Operator: s.Operator, Proven: s.Proven,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -46,14 +47,14 @@ func TestTaskGoesFromSubmitToItsEnd(t *testing.T) {
 		path := "/v1/tasks/" + string(got.Task)
 
 		w.work("default", succeed)
-		var list server.JobList
+		var list api.JobList
 		w.call("GET", path+"/jobs", nil, &list)
 		if len(list.Jobs) != 3 || list.Jobs[0].Outcome != jobs.Succeeded || list.Jobs[2].State != jobs.Queued {
 			t.Errorf("jobs after the first zone: %+v", list)
 		}
 
 		var c jobs.Cancel
-		w.call("POST", path+"/cancel", server.OrderRequest{Reason: "too late"}, &c)
+		w.call("POST", path+"/cancel", api.OrderRequest{Reason: "too late"}, &c)
 		if want := (jobs.Cancel{Task: got.Task, Ended: 1, Already: 2}); c != want {
 			t.Errorf("cancel: got %+v, want %+v", c, want)
 		}
@@ -63,7 +64,7 @@ func TestTaskGoesFromSubmitToItsEnd(t *testing.T) {
 			end.Outcomes[jobs.Cancelled] != 1 || end.Cancelled != "cancelled by alice (unproven): too late" {
 			t.Errorf("task at its end: %+v", end)
 		}
-		var tasks server.TaskList
+		var tasks api.TaskList
 		w.call("GET", "/v1/tasks", nil, &tasks)
 		if len(tasks.Tasks) != 1 || tasks.Tasks[0].Task != got.Task {
 			t.Errorf("tasks: %+v", tasks)
@@ -76,7 +77,7 @@ func TestTaskGoesFromSubmitToItsEnd(t *testing.T) {
 func TestSpecOfATaskIsFrozen(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
-	w.submit(server.Submit{Runbook: "label", On: "customer=acme", Expire: "90m", As: "bob",
+	w.submit(api.Submit{Runbook: "label", On: "customer=acme", Expire: "90m", As: "bob",
 		Priority: "high", Args: map[string]string{"word": "it's"[:2]}})
 	reply, err := w.queue.Step(t.Context(), "eu", jobs.Step{Node: "n", Slot: "1", Request: "1", Want: 1})
 	if err != nil || len(reply.Jobs) != 1 {
@@ -115,7 +116,7 @@ func TestSameSubmitAgainIsTheSameTask(t *testing.T) {
 
 	again := func(want string) {
 		t.Helper()
-		var out server.Submitted
+		var out api.Submitted
 		res := w.call("POST", "/v1/tasks", body, &out)
 		if res.StatusCode != http.StatusOK || out.Task != first.Task || out.Total != 3 {
 			t.Errorf("%s: %s %+v", want, res.Status, out)
@@ -133,10 +134,10 @@ func TestSameSubmitAgainIsTheSameTask(t *testing.T) {
 	w.work("eu", succeed)
 	again("after its end")
 
-	for _, change := range []func(*server.Submit){
-		func(b *server.Submit) { b.On = "vpn1" },
-		func(b *server.Submit) { b.Runbook = "label" },
-		func(b *server.Submit) { b.As = "bob" },
+	for _, change := range []func(*api.Submit){
+		func(b *api.Submit) { b.On = "vpn1" },
+		func(b *api.Submit) { b.Runbook = "label" },
+		func(b *api.Submit) { b.As = "bob" },
 	} {
 		other := body
 		change(&other)
@@ -146,7 +147,7 @@ func TestSameSubmitAgainIsTheSameTask(t *testing.T) {
 			t.Errorf("another task with this id, %+v: %s %s", other, res.Status, p.words())
 		}
 	}
-	var tasks server.TaskList
+	var tasks api.TaskList
 	if w.call("GET", "/v1/tasks", nil, &tasks); len(tasks.Tasks) != 1 {
 		t.Errorf("there are %d tasks, want 1", len(tasks.Tasks))
 	}
@@ -277,12 +278,12 @@ func TestDryRunDoesNothing(t *testing.T) {
 	w := start(t, setup{})
 	body := run("customer=acme")
 	body.DryRun = true
-	var out server.Submitted
+	var out api.Submitted
 	res := w.call("POST", "/v1/tasks", body, &out)
 	if res.StatusCode != http.StatusOK || out.Task != "" || out.Total != 3 || out.Hosts != "fw[001-003]" {
 		t.Errorf("dry run: %s %+v", res.Status, out)
 	}
-	var tasks server.TaskList
+	var tasks api.TaskList
 	if w.call("GET", "/v1/tasks", nil, &tasks); len(tasks.Tasks) != 0 {
 		t.Errorf("a dry run made tasks: %+v", tasks)
 	}
@@ -364,7 +365,7 @@ func TestEveryMistakeOfASubmitIsNamed(t *testing.T) {
 			}
 		})
 	}
-	var tasks server.TaskList
+	var tasks api.TaskList
 	if w.call("GET", "/v1/tasks", nil, &tasks); len(tasks.Tasks) != 0 {
 		t.Errorf("mistakes made tasks: %+v", tasks)
 	}
@@ -374,7 +375,7 @@ func TestManyHostsThatCannotRunItAreCounted(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{inventory: fixed(many(100))})
 	var p problem
-	body := server.Submit{Runbook: "label", On: "all", Args: map[string]string{"word": "a"}}
+	body := api.Submit{Runbook: "label", On: "all", Args: map[string]string{"word": "a"}}
 	w.call("POST", "/v1/tasks", body, &p)
 	if !strings.Contains(p.words(), "host h0000 has no label") ||
 		!strings.Contains(p.words(), "100 of 100 hosts cannot run it: h[0000-0099]") || len(p.Errors) != 4 {
@@ -395,7 +396,7 @@ func TestServerWithoutInventorySaysWhatToDo(t *testing.T) {
 	if res.StatusCode != 422 || !strings.Contains(p.words(), "no inventory is configured") {
 		t.Errorf("hosts: %s %s", res.Status, p.words())
 	}
-	var h server.Health
+	var h api.Health
 	if res := w.call("GET", "/v1/health", nil, &h); res.StatusCode != 200 || h.Status != "ok" {
 		t.Errorf("health: %s %+v", res.Status, h)
 	}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 )
@@ -32,7 +33,7 @@ type (
 		Task    string `path:"task"`
 		Excerpt int    `query:"excerpt" minimum:"0" maximum:"163840" default:"4096" doc:"bytes of output shown of a group"`
 	}
-	summaryOutput struct{ Body Summary }
+	summaryOutput struct{ Body api.Summary }
 )
 
 // summary folds the jobs of a task that have ended. It reads every output once and
@@ -80,14 +81,14 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 	if err != nil {
 		return nil, problem(err)
 	}
-	return &summaryOutput{Summary{Task: t, Groups: groups, AtGates: gates, Waits: waiting.list(),
+	return &summaryOutput{api.Summary{Task: t, Groups: groups, AtGates: gates, Waits: waiting.list(),
 		Awaits: later.list()}}, nil
 }
 
 // showGroups shows the biggest groups of a folder, and one for the rest.
-func (s *Server) showGroups(ctx context.Context, zones []string, f *folder) ([]Alike, error) {
+func (s *Server) showGroups(ctx context.Context, zones []string, f *folder) ([]api.Alike, error) {
 	shown, rest := f.biggest(groupsMax)
-	out := make([]Alike, 0, len(shown)+1)
+	out := make([]api.Alike, 0, len(shown)+1)
 	for part := range slices.Chunk(shown, outputsMax) {
 		var missing []jobs.ID
 		for _, g := range part {
@@ -242,19 +243,19 @@ func (g *group) rank() int {
 	return 0
 }
 
-func (g *group) show(head []byte) Alike {
+func (g *group) show(head []byte) api.Alike {
 	words := g.words
 	if len(g.hosts) == 1 {
 		words = g.example.Error
 	}
-	return Alike{Outcome: g.example.Outcome, ExitCode: g.example.ExitCode, Count: len(g.hosts),
+	return api.Alike{Outcome: g.example.Outcome, ExitCode: g.example.ExitCode, Count: len(g.hosts),
 		Hosts: fleet.Fold(g.hosts), Error: words, Output: head, LeftOut: g.size - len(head),
 		Example: g.example.ID}
 }
 
 // merge makes one group of those that are too many, and says so.
-func merge(rest []*group) Alike {
-	out := Alike{Outcome: otherGroups}
+func merge(rest []*group) api.Alike {
+	out := api.Alike{Outcome: otherGroups}
 	counts := jobs.NewCounts()
 	var hosts []string
 	for _, g := range rest {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	"muster/server"
@@ -38,14 +39,14 @@ func TestSummaryFoldsWhatEndedAlike(t *testing.T) {
 		return succeed(host)
 	}
 	w.work("eu", end)
-	var early server.Summary
+	var early api.Summary
 	w.call("GET", "/v1/tasks/"+string(task)+"/summary", nil, &early)
 	if len(early.Groups) != 3 || early.Task.State != jobs.TaskRunning {
 		t.Errorf("while it runs: %+v", early)
 	}
 	w.work("default", end)
 
-	var s server.Summary
+	var s api.Summary
 	res := w.call("GET", "/v1/tasks/"+string(task)+"/summary", nil, &s)
 	if res.StatusCode != 200 || s.Task.Task != task || len(s.Groups) != 4 {
 		t.Fatalf("%s %+v", res.Status, s)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
 )
@@ -29,7 +30,7 @@ type (
 		Mine  bool   `query:"mine" doc:"only those of the newest 500 that the caller submitted"`
 		User  string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
 	}
-	tasksOutput struct{ Body TaskList }
+	tasksOutput struct{ Body api.TaskList }
 
 	taskInput struct {
 		Task string `path:"task"`
@@ -45,12 +46,12 @@ type (
 		Cursor  string `query:"cursor" doc:"next of the page before"`
 		Limit   int    `query:"limit" minimum:"1" maximum:"500" default:"500" doc:"jobs of a page at most"`
 	}
-	jobsOutput struct{ Body JobList }
+	jobsOutput struct{ Body api.JobList }
 
 	jobInput struct {
 		Job string `path:"job"`
 	}
-	jobOutput struct{ Body JobDetail }
+	jobOutput struct{ Body api.JobDetail }
 )
 
 func (s *Server) tasks(ctx context.Context, in *tasksInput) (*tasksOutput, error) {
@@ -61,7 +62,7 @@ func (s *Server) tasks(ctx context.Context, in *tasksInput) (*tasksOutput, error
 	if err != nil {
 		return nil, problem(err)
 	}
-	return &tasksOutput{TaskList{list}}, nil
+	return &tasksOutput{api.TaskList{Tasks: list}}, nil
 }
 
 // ownTasksMax is how many of the newest tasks are looked at for those of one operator.
@@ -81,7 +82,7 @@ func (s *Server) tasksOfCaller(ctx context.Context, in *tasksInput) (*tasksOutpu
 	list = slices.DeleteFunc(list, func(t jobs.TaskInfo) bool {
 		return t.Operator != name || t.Proven != proven
 	})
-	return &tasksOutput{TaskList{list[:min(in.Limit, len(list))]}}, nil
+	return &tasksOutput{api.TaskList{Tasks: list[:min(in.Limit, len(list))]}}, nil
 }
 
 func (s *Server) task(ctx context.Context, in *taskInput) (*taskOutput, error) {
@@ -140,7 +141,7 @@ func (s *Server) jobs(ctx context.Context, in *jobsInput) (*jobsOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &jobsOutput{JobList{Jobs: []jobs.JobInfo{}}}
+	out := &jobsOutput{api.JobList{Jobs: []jobs.JobInfo{}}}
 	place := from // of the next job in the frozen host list
 	most := jobsMax
 	if in.State == "" && in.Outcome == "" {
@@ -208,7 +209,7 @@ func (s *Server) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
 	if j, err = s.explained(ctx, j); err != nil {
 		return nil, problem(err)
 	}
-	out := &jobOutput{JobDetail{JobInfo: j}}
+	out := &jobOutput{api.JobDetail{JobInfo: j}}
 	t, past, err := s.taskInfo(ctx, id.Task())
 	switch {
 	case err == nil:

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/server"
@@ -45,7 +46,7 @@ func TestJobsComeInPages(t *testing.T) {
 		var got []jobs.JobInfo
 		pages, cursor := 0, ""
 		for {
-			var page server.JobList
+			var page api.JobList
 			path := fmt.Sprintf("/v1/tasks/%s/jobs?%s&cursor=%s", task, c.question, url.QueryEscape(cursor))
 			if res := w.call("GET", path, nil, &page); res.StatusCode != http.StatusOK {
 				break

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/jobs/queue"
-	"muster/server"
 	"muster/windows"
 )
 
@@ -24,22 +24,22 @@ func TestAnUntilOfAnOlderMusterIsChangedByAnApplyAlone(t *testing.T) {
 	}
 	until := func(want string, warned bool) {
 		t.Helper()
-		var l server.WindowList
+		var l api.WindowList
 		w.call(http.MethodGet, "/v1/windows", nil, &l)
 		if i := l.Windows[0]; i.Until != want || (len(i.Outdated) > 0) != warned {
 			t.Errorf("it is until %s, warned %q; want %s, %t", i.Until, i.Outdated, want, warned)
 		}
 	}
 	until("2030-12-31 00:00", true)
-	var did server.WindowsChanged
-	body := server.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}}}
+	var did api.WindowsChanged
+	body := api.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}}}
 	w.call(http.MethodPut, "/v1/windows", body, &did)
 	if notes := strings.Join(did.Notes, "\n"); !strings.Contains(notes, "window w: until is the end of that day, "+
 		"2031-01-01 00:00; an older muster took it for its beginning, 2030-12-31 00:00") || len(did.Changed) != 1 {
 		t.Errorf("changed %v, notes %s", did.Changed, notes)
 	}
 	until("2031-01-01 00:00", false)
-	did = server.WindowsChanged{}
+	did = api.WindowsChanged{}
 	w.call(http.MethodPut, "/v1/windows", body, &did)
 	if !did.Already || len(did.Notes) > 0 {
 		t.Errorf("the same again: %+v", did)
@@ -50,10 +50,10 @@ func TestAnUntilOfAnOlderMusterIsChangedByAnApplyAlone(t *testing.T) {
 func TestApplyingSchedulesTellsWhatMaySurprise(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
-	apply := func(more string) server.AppliedSchedule {
+	apply := func(more string) api.AppliedSchedule {
 		t.Helper()
-		var did server.AppliedSchedules
-		w.call(http.MethodPost, "/v1/schedules", server.ApplySchedules{Files: []windows.File{{Name: "s.yaml",
+		var did api.AppliedSchedules
+		w.call(http.MethodPost, "/v1/schedules", api.ApplySchedules{Files: []windows.File{{Name: "s.yaml",
 			Content: "schedules:\n- {name: s, cron: '0 4 1-7 * SUN', zone: UTC, runbook: exec, args: {cmd: id}, on: all" +
 				more + "}\n"}}}, &did)
 		if len(did.Schedules) != 1 {
@@ -64,7 +64,7 @@ func TestApplyingSchedulesTellsWhatMaySurprise(t *testing.T) {
 	if one := apply(""); len(one.Notes) != 1 || !strings.Contains(one.Notes[0], "either is enough") {
 		t.Errorf("notes: %q", one.Notes)
 	}
-	if one := apply(", priority: low"); one.Change != server.Changed || len(one.Notes) != 0 {
+	if one := apply(", priority: low"); one.Change != api.Changed || len(one.Notes) != 0 {
 		t.Errorf("other times than before: %+v", one)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 	"muster/windows"
 )
 
@@ -16,29 +16,29 @@ import (
 func TestAnApprovalThatIsVoidNeverComesBack(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{inventory: fixed(acme(1))})
-	apply := func(length string) (out server.WindowsChanged) {
+	apply := func(length string) (out api.WindowsChanged) {
 		t.Helper()
 		text := "windows:\n- {name: nights, customer: acme, zone: UTC, start: '0 2 * * *', length: " + length + "}\n"
-		body := server.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}}}
+		body := api.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}}}
 		if r := w.call(http.MethodPut, "/v1/windows", body, &out); r.StatusCode != http.StatusOK {
 			t.Fatal(r.Status)
 		}
 		return out
 	}
-	approve := func() (a server.Approved) {
+	approve := func() (a api.Approved) {
 		t.Helper()
 		now := time.Now()
-		w.call(http.MethodPost, "/v1/windows/nights/approve", server.ApproveRequest{
+		w.call(http.MethodPost, "/v1/windows/nights/approve", api.ApproveRequest{
 			From: jobs.Time{Time: now}, Until: jobs.Time{Time: now.Add(90 * 24 * time.Hour)}}, &a)
 		if a.ID == "" || a.Occurrences == 0 {
 			t.Fatalf("it is approved as %+v", a)
 		}
 		return a
 	}
-	approved := func() (server.WindowList, bool) {
+	approved := func() (api.WindowList, bool) {
 		t.Helper()
-		var list server.WindowList
-		var next server.OccurrenceList
+		var list api.WindowList
+		var next api.OccurrenceList
 		w.call(http.MethodGet, "/v1/windows", nil, &list)
 		w.call(http.MethodGet, "/v1/windows/nights/next?count=2", nil, &next)
 		if len(next.Occurrences) != 2 {

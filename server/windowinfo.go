@@ -7,14 +7,15 @@ import (
 	"slices"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
 	"muster/windows"
 )
 
-// describe shows a window, with its next occurrence.
-func (s *Server) describe(book *windows.Book, w windows.Window) WindowInfo {
-	info := WindowInfo{Name: w.Name, For: w.Whose(), Zone: w.Zone.String(), Starts: []string{},
-		WindowSpan: WindowSpan{Cutoff: w.Cutoff.String()}, Runbooks: slices.Clone(w.Runbooks),
+// windowInfo shows a window, with its next occurrence.
+func windowInfo(now time.Time, book *windows.Book, w windows.Window) api.WindowInfo {
+	info := api.WindowInfo{Name: w.Name, For: w.Whose(), Zone: w.Zone.String(), Starts: []string{},
+		WindowSpan: api.WindowSpan{Cutoff: w.Cutoff.String()}, Runbooks: slices.Clone(w.Runbooks),
 		AtEnd: string(w.AtEnd), OnChange: string(w.OnChange), Approval: "none", Hash: w.Hash(),
 		Outdated: slices.Clone(book.Agreed().Outdated["window "+w.Name])}
 	for _, a := range book.Customerless(w.Name) {
@@ -56,7 +57,7 @@ func (s *Server) describe(book *windows.Book, w windows.Window) WindowInfo {
 	if info.Runbooks == nil {
 		info.Runbooks = []string{}
 	}
-	for o := range book.Occurrences(w.Name, s.now()) {
+	for o := range book.Occurrences(w.Name, now) {
 		next := describeOccurrence(w, o)
 		info.Next = &next
 		break
@@ -64,8 +65,8 @@ func (s *Server) describe(book *windows.Book, w windows.Window) WindowInfo {
 	return info
 }
 
-func describeOccurrence(w windows.Window, o windows.Approved) Occurrence {
-	return Occurrence{
+func describeOccurrence(w windows.Window, o windows.Approved) api.Occurrence {
+	return api.Occurrence{
 		Window:     o.Window,
 		Start:      jobs.Time{Time: o.Start},
 		End:        jobs.Time{Time: o.End},
@@ -188,8 +189,8 @@ func (s *Server) over(f windows.Freeze) bool {
 
 // describeFreeze shows a freeze; who ordered it is in the timetable.
 func (s *Server) describeFreeze(table windows.Timetable, book *windows.Book,
-	f windows.Freeze) FreezeInfo {
-	info := FreezeInfo{Name: f.Name, For: f.Whose(), Reason: f.Reason,
+	f windows.Freeze) api.FreezeInfo {
+	info := api.FreezeInfo{Name: f.Name, For: f.Whose(), Reason: f.Reason,
 		Outdated: book.Agreed().Outdated["freeze "+f.Name]}
 	from, until := f.Span()
 	if len(f.Events) > 0 {

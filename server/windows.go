@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/windows"
@@ -92,17 +93,18 @@ type manner struct {
 // what is to be told. It answers with the version, and what became different.
 func (s *Server) agree(ctx context.Context, how manner,
 	change func(windows.Timetable, *windows.Book) (windows.Timetable, queue.HubEvent, error)) (
-	WindowsChanged, error) {
+	api.WindowsChanged, error) {
 	for try := 1; ; try++ {
 		table, book, unread, err := s.ground(ctx, how)
 		if err != nil {
-			return WindowsChanged{}, err
+			return api.WindowsChanged{}, err
 		}
 		next, event, err := change(table, book)
 		if err != nil {
-			return WindowsChanged{}, err
+			return api.WindowsChanged{}, err
 		}
-		out := WindowsChanged{Version: table.Version, Already: event.Event == "", Notes: []string{}}
+		out := api.WindowsChanged{Version: table.Version, Already: event.Event == "",
+			Notes: []string{}}
 		next, then, err := next.Settle(book, s.now().UTC().Truncate(time.Second))
 		if err != nil {
 			return out, refusal(mistakes("body.files", err))
@@ -149,10 +151,10 @@ type (
 	applyInput struct {
 		Asked
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
-		Body WindowsRequest
+		Body api.WindowsRequest
 	}
-	changedOutput    struct{ Body WindowsChanged }
-	windowListOutput struct{ Body WindowList }
+	changedOutput    struct{ Body api.WindowsChanged }
+	windowListOutput struct{ Body api.WindowList }
 	windowNextInput  struct {
 		Ahead
 		Window string `path:"window"`
@@ -161,8 +163,8 @@ type (
 		Ahead
 		Host string `path:"host"`
 	}
-	occurrencesOutput struct{ Body OccurrenceList }
-	hostWindowsOutput struct{ Body HostWindows }
+	occurrencesOutput struct{ Body api.OccurrenceList }
+	hostWindowsOutput struct{ Body api.HostWindows }
 	hostWindowsInput  struct {
 		Host    string `path:"host"`
 		Runbook string `query:"runbook" doc:"for this runbook; else for any"`
@@ -171,7 +173,7 @@ type (
 
 // applyWindows answers PUT /v1/windows.
 func (s *Server) applyWindows(ctx context.Context, in *applyInput) (*changedOutput, error) {
-	g, wrong := in.Body.giver("applied", in.who, in.User)
+	g, wrong := giverOf(in.Body.OrderRequest, "applied", in.who, in.User)
 	if len(in.Body.Files) == 0 {
 		wrong = append(wrong, mistake("body.files", "no file: give one with `windows: []` to prune only"))
 	}
@@ -188,7 +190,7 @@ func (s *Server) applyWindows(ctx context.Context, in *applyInput) (*changedOutp
 			return t, queue.HubEvent{}, refusal(mistakes("body.files", err))
 		}
 		did = applied
-		if err := in.Body.meets("windows or freezes", did.Basis, t.Version); err != nil {
+		if err := meets(in.Body.Expected, "windows or freezes", did.Basis, t.Version); err != nil {
 			return t, queue.HubEvent{}, err
 		}
 		if t.SameTexts(next) && len(book.Agreed().Outdated) == 0 {
@@ -215,10 +217,11 @@ func (s *Server) windows(ctx context.Context, _ *nothing) (*windowListOutput, er
 	if err != nil {
 		return nil, err
 	}
-	out := WindowList{Version: table.Version, Windows: []WindowInfo{}, Freezes: []FreezeInfo{},
+	out := api.WindowList{Version: table.Version, Windows: []api.WindowInfo{},
+		Freezes:   []api.FreezeInfo{},
 		Approvals: table.Approvals, Void: []string{}, Timetable: table}
 	for _, w := range book.Agreed().Windows {
-		out.Windows = append(out.Windows, s.describe(book, w))
+		out.Windows = append(out.Windows, windowInfo(s.now(), book, w))
 	}
 	for _, f := range book.Agreed().Freezes {
 		out.Freezes = append(out.Freezes, s.describeFreeze(table, book, f))
@@ -242,7 +245,8 @@ func (s *Server) windowNext(ctx context.Context, in *windowNextInput) (*occurren
 	if !ok {
 		return nil, noWindow(in.Window)
 	}
-	return &occurrencesOutput{OccurrenceList{s.ahead(book, []windows.Window{w}, nil, in.Ahead)}}, nil
+	return &occurrencesOutput{api.OccurrenceList{Occurrences: s.ahead(book, []windows.Window{w},
+		nil, in.Ahead)}}, nil
 }
 
 func noWindow(name string) error {
@@ -261,17 +265,17 @@ func (s *Server) hostNext(ctx context.Context, in *hostNextInput) (*occurrencesO
 		return nil, err
 	}
 	list := s.ahead(book, book.Explain(place).Windows, &place, in.Ahead)
-	return &occurrencesOutput{OccurrenceList{list}}, nil
+	return &occurrencesOutput{api.OccurrenceList{Occurrences: list}}, nil
 }
 
 // ahead are the next occurrences of some windows, in their order.
 func (s *Server) ahead(book *windows.Book, of []windows.Window, at *windows.Place,
-	in Ahead) []Occurrence {
+	in Ahead) []api.Occurrence {
 	from := in.From
 	if from.IsZero() {
 		from = s.now()
 	}
-	list := []Occurrence{}
+	list := []api.Occurrence{}
 	for _, w := range of {
 		n := 0
 		occurrences := book.Occurrences(w.Name, from)
@@ -291,7 +295,10 @@ func (s *Server) ahead(book *windows.Book, of []windows.Window, at *windows.Plac
 			list = append(list, one)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Occurrence) int { return a.Start.Compare(b.Start.Time) })
+	slices.SortStableFunc(list, func(a, b api.Occurrence) int {
+		return a.Start.Compare(
+			b.Start.Time)
+	})
 	return list[:min(len(list), in.Count)]
 }
 
@@ -310,23 +317,23 @@ func (s *Server) hostWindows(ctx context.Context, in *hostWindowsInput) (*hostWi
 		return nil, err
 	}
 	e := book.Explain(place)
-	out := HostWindows{Host: in.Host, Level: e.Level.String(), Windows: []WindowInfo{},
-		Hidden: []WindowInfo{}, Others: []WindowInfo{}, Freezes: []FreezeInfo{}}
+	out := api.HostWindows{Host: in.Host, Level: e.Level.String(), Windows: []api.WindowInfo{},
+		Hidden: []api.WindowInfo{}, Others: []api.WindowInfo{}, Freezes: []api.FreezeInfo{}}
 	for _, w := range e.Windows {
-		out.Windows = append(out.Windows, s.describe(book, w))
+		out.Windows = append(out.Windows, windowInfo(s.now(), book, w))
 	}
 	for _, w := range e.Hidden {
-		out.Hidden = append(out.Hidden, s.describe(book, w))
+		out.Hidden = append(out.Hidden, windowInfo(s.now(), book, w))
 	}
 	for _, w := range e.Others {
-		out.Others = append(out.Others, s.describe(book, w))
+		out.Others = append(out.Others, windowInfo(s.now(), book, w))
 	}
 	for _, f := range e.Freezes {
 		out.Freezes = append(out.Freezes, s.describeFreeze(table, book, f))
 	}
 	now, work := s.now(), windows.Work{Window: true, Runbook: in.Runbook}
 	v := book.Admit(place, now, work)
-	out.Now = HostVerdict{Open: v.OK, Next: jobs.Time{Time: v.Next}, Why: v.Why}
+	out.Now = api.HostVerdict{Open: v.OK, Next: jobs.Time{Time: v.Next}, Why: v.Why}
 	if v.OK {
 		// Further ahead than that nobody has looked.
 		if o, _ := book.OpeningAt(place, now, work); !o.End.After(now.Add(windows.Horizon)) {

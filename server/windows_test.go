@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/jobs/queue"
-	"muster/server"
 	"muster/windows"
 )
 
@@ -36,8 +36,8 @@ func TestAFreezeThatIsOverIsSaid(t *testing.T) {
 		"- {name: on, customer: acme, zone: UTC, from: 2020-01-01, reason: x}\n" +
 		"- {name: events, customer: acme, zone: UTC, ics: a.ics, reason: x}\n"
 	ics := "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:20200101T000000Z\nDURATION:PT1H\nEND:VEVENT\nEND:VCALENDAR\n"
-	var out server.WindowsChanged
-	body := server.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}},
+	var out api.WindowsChanged
+	body := api.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}},
 		Attached: []windows.File{{Name: "a.ics", Content: ics}}}
 	if r := w.call(http.MethodPut, "/v1/windows", body, &out); r.StatusCode != http.StatusOK {
 		t.Fatal(r.Status)
@@ -46,7 +46,7 @@ func TestAFreezeThatIsOverIsSaid(t *testing.T) {
 		"freeze events is over: it freezes nothing any more"}; !slices.Equal(out.Notes, want) {
 		t.Errorf("notes %q, want %q", out.Notes, want)
 	}
-	var list server.WindowList
+	var list api.WindowList
 	w.call(http.MethodGet, "/v1/windows", nil, &list)
 	for _, f := range list.Freezes {
 		if f.Over != (f.Name == "gone" || f.Name == "events") || f.Active != (f.Name == "on") {
@@ -64,9 +64,9 @@ func TestWhatIsInDoubtIsSaidAtApply(t *testing.T) {
 	w := start(t, setup{inventory: fixed(acme(1))})
 	ics := "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nDTSTART:20900101T000000Z\nDURATION:PT1H\nEND:VEVENT\n" +
 		"BEGIN:VEVENT\nUID:2\nDTSTART:20900102T000000Z\nDURATION:PT1H\nSTATUS:TENTATIVE\nEND:VEVENT\nEND:VCALENDAR\n"
-	body := server.WindowsRequest{Attached: []windows.File{{Name: "a.ics", Content: ics}},
+	body := api.WindowsRequest{Attached: []windows.File{{Name: "a.ics", Content: ics}},
 		Files: []windows.File{{Name: "w.yaml", Content: "windows:\n- {name: cal, customer: acme, zone: UTC, ics: a.ics}\n"}}}
-	var out server.WindowsChanged
+	var out api.WindowsChanged
 	w.call(http.MethodPut, "/v1/windows", body, &out)
 	want := "window cal: a.ics: line 7: STATUS:TENTATIVE"
 	if len(out.Notes) != 1 || !strings.HasPrefix(out.Notes[0], want) {
@@ -77,9 +77,9 @@ func TestWhatIsInDoubtIsSaidAtApply(t *testing.T) {
 func TestWhatAnOlderMusterKeptIsReadOrReplaced(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
-	apply := func(text string) (out server.WindowsChanged, status int, words string) {
+	apply := func(text string) (out api.WindowsChanged, status int, words string) {
 		t.Helper()
-		body := server.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}},
+		body := api.WindowsRequest{Files: []windows.File{{Name: "w.yaml", Content: text}},
 			Pruning: windows.Pruning{All: true}}
 		res, answer := w.raw(http.MethodPut, "/v1/windows", body, nil)
 		if err := json.Unmarshal(answer, &out); err != nil && res.StatusCode == http.StatusOK {
@@ -89,7 +89,7 @@ func TestWhatAnOlderMusterKeptIsReadOrReplaced(t *testing.T) {
 	}
 	good, _ := nights()
 	w.store(good + "freezes:\n")
-	var list server.WindowList
+	var list api.WindowList
 	if r := w.call(http.MethodGet, "/v1/windows", nil, &list); r.StatusCode != 200 || len(list.Windows) != 1 {
 		t.Errorf("of a list that was taken when it was empty: %s, %d windows", r.Status, len(list.Windows))
 	}
@@ -99,12 +99,12 @@ func TestWhatAnOlderMusterKeptIsReadOrReplaced(t *testing.T) {
 
 	ics := "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:20260101T020000Z\nDURATION:PT2H\nRRULE:FREQ=DAILY\n" +
 		"EXRULE:FREQ=WEEKLY\nEND:VEVENT\nEND:VCALENDAR\n"
-	body := server.WindowsRequest{Attached: []windows.File{{Name: "a.ics", Content: ics}}}
+	body := api.WindowsRequest{Attached: []windows.File{{Name: "a.ics", Content: ics}}}
 	body.Files = []windows.File{{Name: "w.yaml", Content: "" +
 		"windows:\n- {name: cal, customer: acme, zone: UTC, ics: a.ics, approval: none}\n"}}
 	w.store(body.Files[0].Content, body.Attached...)
 	const why = "a.ics: line 6: EXRULE is not read: want EXDATE"
-	var of server.HostWindows
+	var of api.HostWindows
 	w.call(http.MethodGet, "/v1/windows", nil, &list)
 	w.call(http.MethodGet, "/v1/hosts/fw001/windows", nil, &of)
 	if got := slices.Concat(list.Windows, of.Windows); len(got) != 2 || !slices.Equal(got[0].Outdated, []string{why}) ||

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // awaitLines say for which windows jobs wait, two lines each.
@@ -73,7 +73,7 @@ func deferredWords(d jobs.Deferrals) string {
 }
 
 // deferredText is a table of what deferred jobs of a zone wait for.
-func deferredText(z server.Zone, width int, headless bool) string {
+func deferredText(z api.Zone, width int, headless bool) string {
 	words := deferredWords(z.Deferred)
 	if words == "" {
 		return ""

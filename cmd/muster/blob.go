@@ -17,11 +17,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet/remote"
 	"muster/internal/files"
 	"muster/jobs"
 	"muster/scripts"
-	"muster/server"
 )
 
 func newBlob() *cobra.Command {
@@ -175,8 +175,8 @@ func newBlobRemove() *cobra.Command {
 
 func blobPath(sum string) string { return "/v1/blobs/" + url.PathEscape(sum) }
 
-func (c *client) blobs(ctx context.Context) (server.BlobList, error) {
-	var l server.BlobList
+func (c *client) blobs(ctx context.Context) (api.BlobList, error) {
+	var l api.BlobList
 	err := c.get(ctx, "/v1/blobs", nil, &l)
 	l.Blobs = filled(l.Blobs)
 	return l, err

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 func newCancel() *cobra.Command {
@@ -40,7 +40,7 @@ With --wait the exit code is 1 if one ended as unknown: look at its host.`,
 		}
 		did := cancelled{}
 		err = s.give(ctx, "/v1/tasks/"+url.PathEscape(string(id))+"/cancel",
-			server.CancelRequest{OrderRequest: server.OrderRequest{Reason: reason, As: s.as},
+			api.CancelRequest{OrderRequest: api.OrderRequest{Reason: reason, As: s.as},
 				Jobs: list}, &did.Cancel)
 		if err != nil {
 			return err

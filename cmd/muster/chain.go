@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // addChain adds the flags of run by which other tasks go before one, or follow it.
@@ -30,7 +30,7 @@ func newRolloutChains() *cobra.Command {
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}, func(ctx context.Context, s *session, _ []string) error {
-		var l server.ChainList
+		var l api.ChainList
 		if err := s.get(ctx, "/v1/chains", nil, &l); err != nil {
 			return err
 		}

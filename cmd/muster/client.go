@@ -19,9 +19,9 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"muster/api"
 	"muster/internal/settings"
 	"muster/jobs"
-	"muster/server"
 )
 
 // The bounds of a request.
@@ -104,13 +104,13 @@ func newClientAt(sockets []string, server, token string) (*client, error) {
 func (c *client) close() { c.http.CloseIdleConnections() }
 
 // submit hands in a task.
-func (c *client) submit(ctx context.Context, b server.Submit, note backoff.Notify) (
-	server.Submitted, error) {
+func (c *client) submit(ctx context.Context, b api.Submit, note backoff.Notify) (
+	api.Submitted, error) {
 	id := jobs.TaskID(b.ID)
 	if b.DryRun {
 		id = ""
 	}
-	return handIn[server.Submitted](ctx, c, id, call{method: http.MethodPost, path: "/v1/tasks",
+	return handIn[api.Submitted](ctx, c, id, call{method: http.MethodPost, path: "/v1/tasks",
 		body: b, bound: submitTimeout}, note)
 }
 
@@ -164,7 +164,7 @@ func (c *client) jobs(ctx context.Context, id jobs.TaskID, s jobs.State, o jobs.
 		q.Set("outcome", string(o))
 	}
 	for {
-		var page server.JobList
+		var page api.JobList
 		if err := c.get(ctx, "/v1/tasks/"+url.PathEscape(string(id))+"/jobs", q, &page); err != nil {
 			return nil, err
 		}
@@ -206,10 +206,10 @@ func (c *client) output(ctx context.Context, id jobs.ID, from int64, wait time.D
 	}
 	defer r.Body.Close()
 	h.data, err = c.readAll(r.Body)
-	if h.next, _ = strconv.ParseInt(r.Header.Get("Muster-Next"), 10, 64); h.next < from {
+	if h.next, _ = strconv.ParseInt(r.Header.Get(api.HeaderNext), 10, 64); h.next < from {
 		h.next = from + int64(len(h.data))
 	}
-	h.ended = r.Header.Get("Muster-Ended") != "false"
+	h.ended = r.Header.Get(api.HeaderEnded) != "false"
 	return h, err
 }
 
@@ -313,7 +313,7 @@ func (c *client) sign(h http.Header, q call) {
 		h.Set("Authorization", "Bearer "+c.token)
 	}
 	if c.as != "" {
-		h.Set(server.UserHeader, c.as)
+		h.Set(api.UserHeader, c.as)
 	}
 }
 

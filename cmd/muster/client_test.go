@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // TestServersThatDoNotAnswer is serial, for it looks for what is left behind.
@@ -80,7 +80,7 @@ func TestServersThatDoNotAnswer(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/tasks": c.answer})
 			cl := newTestClient(t, a.URL)
-			var l server.TaskList
+			var l api.TaskList
 			err := cl.do(t.Context(), call{method: "GET", path: "/v1/tasks", bound: 200 * time.Millisecond}, &l)
 			var away *awayError
 			if !errors.As(err, &away) || codeOf(err) != exitUnreachable {
@@ -206,7 +206,7 @@ func TestRequestsSayWhoAsks(t *testing.T) {
 		if list, err := cl.tasks(t.Context(), 7); err != nil || list == nil {
 			t.Fatalf("tasks: %v, %v, want an empty list", list, err)
 		}
-		if got := a.head.Get(server.UserHeader); got != want {
+		if got := a.head.Get(api.UserHeader); got != want {
 			t.Errorf("as %q: the header says %q, want %q", as, got, want)
 		}
 	}
@@ -240,7 +240,7 @@ func TestSubmitIsRepeatedUntilItIsAnswered(t *testing.T) {
 	a := newFakeAPI(t, map[string]http.HandlerFunc{"POST /v1/tasks": inTurn(hangUp,
 		deny(503, `{"detail": "redis is away"}`), hangUp, accepted)})
 	noted := 0
-	got, err := newTestClient(t, a.URL).submit(t.Context(), server.Submit{ID: aTask, Runbook: "exec", On: "all"},
+	got, err := newTestClient(t, a.URL).submit(t.Context(), api.Submit{ID: aTask, Runbook: "exec", On: "all"},
 		func(error, time.Duration) { noted++ })
 	if err != nil || got.Task != aTask {
 		t.Fatalf("submit: %+v, %v", got, err)
@@ -248,7 +248,7 @@ func TestSubmitIsRepeatedUntilItIsAnswered(t *testing.T) {
 	if n := len(a.requests()); n != 4 || noted != 3 {
 		t.Errorf("%d requests, %d notes, want 4 and 3", n, noted)
 	}
-	var b server.Submit
+	var b api.Submit
 	a.sent(t, "POST /v1/tasks", &b)
 	if b.ID != aTask || b.On != "all" {
 		t.Errorf("the repeated body is %+v", b)
@@ -260,13 +260,13 @@ func TestSubmitIsNotRepeatedIfNobodyHeardIt(t *testing.T) {
 	a := newFakeAPI(t, map[string]http.HandlerFunc{
 		"POST /v1/tasks": deny(503, `{"detail": "redis: OOM command not allowed"}`)})
 	cl := newTestClient(t, a.URL)
-	_, err := cl.submit(t.Context(), server.Submit{ID: aTask}, nil)
+	_, err := cl.submit(t.Context(), api.Submit{ID: aTask}, nil)
 	if err == nil || len(a.requests()) != 1 || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("error %v after %d requests, want the words of the first", err, len(a.requests()))
 	}
 	a.Close()
 	var unsure *unsureError
-	_, err = newTestClient(t, a.URL).submit(t.Context(), server.Submit{ID: aTask}, nil)
+	_, err = newTestClient(t, a.URL).submit(t.Context(), api.Submit{ID: aTask}, nil)
 	if codeOf(err) != exitUnreachable || errors.As(err, &unsure) {
 		t.Errorf("error %v, want one that the server is away", err)
 	}
@@ -277,7 +277,7 @@ func TestSubmitWithoutAnAnswerIsUnsure(t *testing.T) {
 	a := newFakeAPI(t, map[string]http.HandlerFunc{"POST /v1/tasks": hangUp})
 	cl := newTestClient(t, a.URL)
 	cl.patience.whole = 20 * time.Millisecond
-	_, err := cl.submit(t.Context(), server.Submit{ID: aTask}, nil)
+	_, err := cl.submit(t.Context(), api.Submit{ID: aTask}, nil)
 	var unsure *unsureError
 	if !errors.As(err, &unsure) || codeOf(err) != exitUnreachable {
 		t.Fatalf("error %v, want that nobody knows", err)
@@ -288,7 +288,7 @@ func TestSubmitWithoutAnAnswerIsUnsure(t *testing.T) {
 func TestJobsAreReadPageByPage(t *testing.T) {
 	t.Parallel()
 	page := func(next string, hosts ...string) http.HandlerFunc {
-		l := server.JobList{Next: next}
+		l := api.JobList{Next: next}
 		for _, h := range hosts {
 			l.Jobs = append(l.Jobs, jobs.JobInfo{ID: jobs.NewID(aTask, h), Host: h})
 		}

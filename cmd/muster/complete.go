@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // Completions that ask the server have this long, and say nothing if it is
@@ -133,7 +133,7 @@ func completeGroups(c *cobra.Command, args []string, _ string) (
 
 func completeZones(c *cobra.Command, _ []string, _ string) (
 	[]cobra.Completion, cobra.ShellCompDirective) {
-	list, _ := askServer(c, func(ctx context.Context, cl *client) ([]server.Zone, error) {
+	list, _ := askServer(c, func(ctx context.Context, cl *client) ([]api.Zone, error) {
 		return cl.zones(ctx)
 	})
 	var words []cobra.Completion
@@ -212,6 +212,6 @@ func completeArguments(c *cobra.Command, args []string, typed string) (
 	return words, noFiles | cobra.ShellCompDirectiveNoSpace
 }
 
-func listRunbooks(ctx context.Context, c *client) ([]server.Runbook, error) {
+func listRunbooks(ctx context.Context, c *client) ([]api.Runbook, error) {
 	return c.runbooks(ctx)
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
-	"muster/server"
 )
 
 // completeSelector completes a selector of hosts.
@@ -25,7 +25,7 @@ func completeSelector(c *cobra.Command, _ []string, typed string) (
 }
 
 func allHosts(ctx context.Context, cl *client) ([]fleet.Host, error) {
-	l, err := cl.hosts(ctx, server.HostQuery{})
+	l, err := cl.hosts(ctx, api.HostQuery{})
 	for i, h := range l.Hosts {
 		if _, drained := l.Drained[h.Name]; drained {
 			labels := map[string]string{fleet.Drained: ""}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 func TestListsSayWhatStandsStill(t *testing.T) {
@@ -141,7 +141,7 @@ func TestCancelOfJobs(t *testing.T) {
 	if code != exitNotAll || out != want {
 		t.Errorf("exit %d, %s\ngot  %q\nwant %q", code, words, out, want)
 	}
-	var sent server.CancelRequest
+	var sent api.CancelRequest
 	a.sent(t, "POST /v1/tasks/"+aTask+"/cancel", &sent)
 	if !cmp.Equal(sent.Jobs, []jobs.ID{aJob, aTask + ":fw002"}) {
 		t.Errorf("sent %+v", sent)
@@ -169,7 +169,7 @@ func TestRetryMakesATaskAndFollowsIt(t *testing.T) {
 	}
 	wantParts(t, "the words", words, "no answer, trying again", "of task "+aTask+" 2 jobs have not ended: left out",
 		"left out: fw[7-8]", "exec on 4 hosts")
-	var sent server.RetryRequest
+	var sent api.RetryRequest
 	a.sent(t, route, &sent)
 	if !cmp.Equal(sent.Outcomes, []jobs.Outcome{jobs.Failed, jobs.Unreachable}) || !sent.SkipMissing ||
 		sent.As != "bob" || len(sent.ID) != 10 {
@@ -235,7 +235,7 @@ func TestRunSendsItsTerms(t *testing.T) {
 		!strings.Contains(words, "--supersedes is empty") {
 		t.Errorf("an empty key: exit %d, %s", code, words)
 	}
-	var sent server.Submit
+	var sent api.Submit
 	a.sent(t, "POST /v1/tasks", &sent)
 	if code != 0 || !sent.Disruptive || sent.Supersedes != "rules/acme" || sent.Expire != "2h" {
 		t.Errorf("exit %d, %s; sent %+v", code, words, sent)

@@ -14,9 +14,9 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/internal/fakefleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 const (
@@ -150,8 +150,8 @@ func awaitServer(ctx context.Context, url string) error {
 		return err
 	}
 	defer cl.close()
-	_, err = backoff.Retry(ctx, func() (server.Health, error) {
-		var h server.Health
+	_, err = backoff.Retry(ctx, func() (api.Health, error) {
+		var h api.Health
 		err := cl.get(ctx, "/v1/health", nil, &h)
 		return h, err
 	}, backoff.WithBackOff(backoff.NewConstantBackOff(20*time.Millisecond)),
@@ -176,7 +176,7 @@ func (st *stage) play(ctx context.Context, s *session) (demoStory, error) {
 			return story, ctx.Err()
 		}
 		id := jobs.NewTaskID(time.Now(), chance())
-		t, err := s.submit(ctx, server.Submit{ID: string(id), Runbook: "exec", On: a.on, As: a.operator,
+		t, err := s.submit(ctx, api.Submit{ID: string(id), Runbook: "exec", On: a.on, As: a.operator,
 			Args: map[string]string{"cmd": demoCommand}}, nil)
 		if err != nil {
 			return story, err
@@ -199,7 +199,7 @@ func (st *stage) play(ctx context.Context, s *session) (demoStory, error) {
 	if story.Rules, err = st.rollOut(ctx, s); err != nil {
 		return story, err
 	}
-	var nodes server.NodeList
+	var nodes api.NodeList
 	if err := s.get(ctx, "/v1/nodes", nil, &nodes); err != nil {
 		return story, err
 	}
@@ -230,7 +230,7 @@ func (st *stage) tell(s *session, story demoStory) error {
 	}
 	var b strings.Builder
 	for _, t := range story.Tasks {
-		var sum server.Summary
+		var sum api.Summary
 		path := "/v1/tasks/" + string(t.Task) + "/summary"
 		if err := s.get(context.Background(), path, nil, &sum); err != nil {
 			return err

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"muster/api"
 	"muster/internal/fakefleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 // This file is the second chapter of the demo: rules for firewalls, host by host confirmed
@@ -78,7 +78,7 @@ func (st *stage) rollOut(ctx context.Context, s *session) (demoRollout, error) {
 	}
 	names = names[from:min(len(names), from+demoFirewalls)]
 
-	t, err := s.submit(ctx, server.Submit{ID: string(jobs.NewTaskID(time.Now(), chance())),
+	t, err := s.submit(ctx, api.Submit{ID: string(jobs.NewTaskID(time.Now(), chance())),
 		Runbook: "ruleset", On: strings.Join(names, ","), As: "carol",
 		Files: map[string][]byte{"rules": []byte(demoRules)},
 		Rollout: &jobs.RolloutAsk{MaxFailed: demoMaxFailed,

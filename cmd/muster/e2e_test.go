@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/internal/fakefleet"
 	"muster/jobs"
-	"muster/server"
 	"muster/testkit/sshtest"
 )
 
@@ -230,7 +230,7 @@ func TestASmallTaskDoesNotWaitForABigOne(t *testing.T) {
 func (h *house) awaitReordering() {
 	h.t.Helper()
 	for late := h.late(); ; {
-		var zones []server.Zone
+		var zones []api.Zone
 		h.query(&zones, "queue")
 		if r := zones[0].Reordered; len(zones) == 1 && r.Moved > 0 && r.By != "" {
 			return

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/fleet/remote"
 	"muster/jobs"
-	"muster/server"
 )
 
 func newFacts() *cobra.Command {
@@ -100,8 +100,8 @@ func newFactsList() *cobra.Command {
 	})
 }
 
-func (c *client) facts(ctx context.Context, on string) (server.FactList, error) {
-	var l server.FactList
+func (c *client) facts(ctx context.Context, on string) (api.FactList, error) {
+	var l api.FactList
 	err := c.get(ctx, "/v1/facts", url.Values{"on": {on}}, &l)
 	l.Hosts = filled(l.Hosts)
 	return l, err
@@ -109,7 +109,7 @@ func (c *client) facts(ctx context.Context, on string) (server.FactList, error) 
 
 // gather runs the runbook and sees to it that what the hosts said is kept.
 func (s *session) gather(ctx context.Context, on string) error {
-	b := server.Submit{Runbook: "facts", On: on, As: s.as,
+	b := api.Submit{Runbook: "facts", On: on, As: s.as,
 		ID: string(jobs.NewTaskID(s.now(), chance()))}
 	t, err := s.client.submit(ctx, b, func(error, time.Duration) { s.say("no answer, trying again") })
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *session) gather(ctx context.Context, on string) error {
 	if err != nil {
 		return err
 	}
-	var kept server.Gathered
+	var kept api.Gathered
 	path := "/v1/tasks/" + url.PathEscape(string(t.Task)) + "/facts"
 	err = s.do(ctx, call{method: http.MethodPost, path: path, bound: submitTimeout}, &kept)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *session) gather(ctx context.Context, on string) error {
 }
 
 // gatheredText says whose facts are kept, and whose are not.
-func gatheredText(g server.Gathered, end jobs.TaskInfo) string {
+func gatheredText(g api.Gathered, end jobs.TaskInfo) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "facts of %s kept\n", count(g.Kept, "host"))
 	for i, bad := range g.Bad {
@@ -162,7 +162,7 @@ func gatheredText(g server.Gathered, end jobs.TaskInfo) string {
 }
 
 // factsText shows the facts of one host, a line each.
-func factsText(f server.HostFacts, now time.Time) string {
+func factsText(f api.HostFacts, now time.Time) string {
 	var b strings.Builder
 	stale := ""
 	if f.Stale {
@@ -207,7 +207,7 @@ func clockText(seconds int64) string {
 	return "right, to a second or two"
 }
 
-func factsGrid(list []server.HostFacts, now time.Time) grid {
+func factsGrid(list []api.HostFacts, now time.Time) grid {
 	g := newGrid("HOST", "OS", "VERSION", "KERNEL", "ARCH", "MODEL", "FIRMWARE", ">FREE", ">UP",
 		"SAID")
 	for _, f := range list {

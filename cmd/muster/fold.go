@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 
+	"muster/api"
 	"muster/fleet/remote"
 	"muster/internal/diff"
 	"muster/jobs"
-	"muster/server"
 )
 
 const (
@@ -58,10 +58,10 @@ func (s *session) watchFolds(ctx context.Context, f logFlags, id jobs.TaskID) er
 	err := s.persist(ctx, "summaries", func() (bool, error) {
 		return s.readStream(ctx, call{path: path, query: q}, func(e event) error {
 			switch e.name {
-			case server.EventOver:
+			case api.EventOver:
 				return errOver
-			case server.EventSummary:
-				var sum server.Summary
+			case api.EventSummary:
+				var sum api.Summary
 				if err := s.read(e, &sum); err != nil || sum.Task.State == jobs.TaskEnded {
 					return err // what it came to is shown in full
 				}
@@ -127,7 +127,7 @@ type foldedTask struct {
 
 // folded is a group of hosts, and how it differs from the majority.
 type folded struct {
-	server.Alike
+	api.Alike
 	Majority bool   `json:"majority,omitempty"` // the others are compared with it
 	Diff     string `json:"diff,omitempty"`     // unified; only with --diff
 
@@ -137,7 +137,7 @@ type folded struct {
 
 // compare compares groups with that of the majority: the biggest one that succeeded,
 // or the biggest of all if none did. The group that holds the rest is no group.
-func compare(list []server.Alike, differ bool) []folded {
+func compare(list []api.Alike, differ bool) []folded {
 	out := make([]folded, len(list))
 	majority := -1
 	for i, g := range list {

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 const (
@@ -201,7 +201,7 @@ func (s *session) standstillWords(ctx context.Context, t jobs.TaskInfo) string {
 	}
 	l, err := s.lacks(ctx, t.Task)
 	if err != nil {
-		l = server.LackList{} // it is no part of the answer
+		l = api.LackList{} // it is no part of the answer
 	}
 	for _, x := range l.Waits {
 		if !x.Order { // those stand above
@@ -216,7 +216,7 @@ func (s *session) standstillWords(ctx context.Context, t jobs.TaskInfo) string {
 }
 
 // lacks is what jobs of a task wait for.
-func (c *client) lacks(ctx context.Context, id jobs.TaskID) (l server.LackList, err error) {
+func (c *client) lacks(ctx context.Context, id jobs.TaskID) (l api.LackList, err error) {
 	err = c.get(ctx, "/v1/tasks/"+url.PathEscape(string(id))+"/waits", nil, &l)
 	return l, err
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 func newFsck() *cobra.Command {
@@ -48,13 +48,13 @@ Exit codes: 0 nothing is left to do, 1 something is.`,
 		} else if err := fleet.CheckZone(zone); err != nil {
 			return exit(exitUsage, fmt.Errorf("--zone: %w", err))
 		}
-		return s.fsck(ctx, names, server.FsckRequest{Mend: mend,
-			OrderRequest: server.OrderRequest{Reason: reason, As: s.as}})
+		return s.fsck(ctx, names, api.FsckRequest{Mend: mend,
+			OrderRequest: api.OrderRequest{Reason: reason, As: s.as}})
 	})
 }
 
 // fsck examines zones and tells what was found in each.
-func (s *session) fsck(ctx context.Context, zones []string, b server.FsckRequest) error {
+func (s *session) fsck(ctx context.Context, zones []string, b api.FsckRequest) error {
 	list, well := []jobs.Fsck{}, true
 	for _, zone := range zones {
 		var f jobs.Fsck

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/fleet/remote"
 	"muster/jobs"
-	"muster/server"
 )
 
 func newGate() *cobra.Command {
@@ -61,7 +61,7 @@ func newGateList() *cobra.Command {
 
 // gatesOf lists the jobs at gates of a task, or on what a selector picks. A host may be
 // called like a task: what no task is called is a selector.
-func (c *client) gatesOf(ctx context.Context, of string) (server.GateList, error) {
+func (c *client) gatesOf(ctx context.Context, of string) (api.GateList, error) {
 	if _, err := jobs.ParseTaskID(of); err == nil {
 		l, err := c.gates(ctx, url.Values{"task": {of}})
 		var no *refusal
@@ -80,14 +80,14 @@ func (c *client) gatesOf(ctx context.Context, of string) (server.GateList, error
 	return c.gates(ctx, q)
 }
 
-func (c *client) gates(ctx context.Context, q url.Values) (l server.GateList, err error) {
+func (c *client) gates(ctx context.Context, q url.Values) (l api.GateList, err error) {
 	err = c.do(ctx, call{method: http.MethodGet, path: "/v1/gates", query: q,
 		bound: submitTimeout}, &l)
 	return l, err
 }
 
 // unanswered counts the jobs of a list that wait for a person.
-func unanswered(l server.GateList) (n int) {
+func unanswered(l api.GateList) (n int) {
 	for _, one := range l.Gates {
 		if one.Answer == "" {
 			n++
@@ -96,7 +96,7 @@ func unanswered(l server.GateList) (n int) {
 	return n
 }
 
-func gateGrid(list []server.Standing) grid {
+func gateGrid(list []api.Standing) grid {
 	g := newGrid("JOB", "RUNBOOK", "GATE", "SINCE", "UNTIL", "QUESTION", "ANSWER")
 	for _, one := range list {
 		question := cell(strings.Join(strings.Fields(one.Question), " "))
@@ -184,7 +184,7 @@ func (s *session) answerGates(ctx context.Context, verb, reason string, asked []
 		var a jobs.Answers
 		err := s.do(ctx, call{method: http.MethodPost, bound: submitTimeout,
 			path: "/v1/tasks/" + url.PathEscape(string(one.task)) + "/gates/" + verb,
-			body: server.GateRequest{OrderRequest: server.OrderRequest{Reason: reason, As: s.as},
+			body: api.GateRequest{OrderRequest: api.OrderRequest{Reason: reason, As: s.as},
 				Jobs: one.jobs}}, &a)
 		if err != nil {
 			errs = append(errs, err)
@@ -310,7 +310,7 @@ func atGates(n int, task jobs.TaskID) string {
 // completeGates completes jobs that stand at a gate, and their tasks.
 func completeGates(c *cobra.Command, _ []string, typed string) (
 	[]cobra.Completion, cobra.ShellCompDirective) {
-	l, _ := askServer(c, func(ctx context.Context, cl *client) (server.GateList, error) {
+	l, _ := askServer(c, func(ctx context.Context, cl *client) (api.GateList, error) {
 		return cl.gates(ctx, nil)
 	})
 	var words []cobra.Completion

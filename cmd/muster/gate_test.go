@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // gatedRunbook asks a person in its middle.
@@ -178,7 +178,7 @@ func TestWhatIsSaidOfGates(t *testing.T) {
 		!strings.HasPrefix(out, "[\n") {
 		t.Errorf("exit %d, %s", code, out)
 	}
-	var sent server.GateRequest
+	var sent api.GateRequest
 	muster(t, a.URL, "gate", "open", "--reason", "a b", aJob, aTask+":fw002", "--as", "bob")
 	a.sent(t, "POST /v1/tasks/"+aTask+"/gates/open", &sent)
 	if len(sent.Jobs) != 2 || sent.Reason != "a b" || sent.As != "bob" {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 func newGroup() *cobra.Command {
@@ -47,7 +47,7 @@ func newGroupList() *cobra.Command {
 }
 
 func (c *client) groups(ctx context.Context) ([]jobs.Group, error) {
-	var l server.GroupList
+	var l api.GroupList
 	err := c.get(ctx, "/v1/groups", nil, &l)
 	return filled(l.Groups), err
 }
@@ -90,7 +90,7 @@ func newGroupClear() *cobra.Command {
 		var did jobs.Cleared
 		// Given again it would clear what froze the group since, and nobody has looked at that.
 		err := s.giveOr(ctx, "/v1/groups/"+url.PathEscape(args[0])+"/clear",
-			server.OrderRequest{Reason: reason, As: s.as}, &did,
+			api.OrderRequest{Reason: reason, As: s.as}, &did,
 			"look at `muster group ls` before you give it again")
 		if err != nil {
 			return err

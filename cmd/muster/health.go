@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster/server"
+	"muster/api"
 )
 
 func newHealth() *cobra.Command {
@@ -46,7 +46,7 @@ Exit codes: 0 the status is ok, 1 it is not, 3 the server does not answer.`,
 
 // health asks a server how it is. A server that cannot work says so with 503 and
 // the same body.
-func (c *client) health(ctx context.Context) (h server.Health, well bool, err error) {
+func (c *client) health(ctx context.Context) (h api.Health, well bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	r, err := c.exchange(ctx, call{method: http.MethodGet, path: "/v1/health", bound: callTimeout})
@@ -69,7 +69,7 @@ func (c *client) health(ctx context.Context) (h server.Health, well bool, err er
 	return h, answers && h.Status == "ok" && !h.Doubt && !h.Stopped, nil
 }
 
-func healthText(h server.Health) string {
+func healthText(h api.Health) string {
 	hosts := ""
 	if h.Inventory != "" {
 		hosts = strconv.Itoa(h.Hosts)

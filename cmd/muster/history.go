@@ -16,9 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster/history"
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // pastFlags are the conditions of what is asked of history.
@@ -101,8 +100,8 @@ Times are RFC 3339, or a date with or without a time of the clocks here.`,
 			return exit(exitUsage, err)
 		}
 		q, err := f.query()
-		if limit < 1 || limit > history.PageMax {
-			err = errors.Join(err, fmt.Errorf("--limit %d: want 1 to %d", limit, history.PageMax))
+		if limit < 1 || limit > api.PageMax {
+			err = errors.Join(err, fmt.Errorf("--limit %d: want 1 to %d", limit, api.PageMax))
 		}
 		if err != nil {
 			return exit(exitUsage, err)
@@ -112,7 +111,7 @@ Times are RFC 3339, or a date with or without a time of the clocks here.`,
 		if cursor != "" {
 			q.Set("cursor", cursor)
 		}
-		var page server.PastJobs
+		var page api.PastJobs
 		if err := s.get(ctx, "/v1/history", q, &page); err != nil {
 			return err
 		}
@@ -133,9 +132,9 @@ Times are RFC 3339, or a date with or without a time of the clocks here.`,
 	return c
 }
 
-func pastGrid(list []history.Job, colours palette) grid {
+func pastGrid(list []api.PastJob, colours palette) grid {
 	head := strings.Fields("ENDED JOB CUSTOMER RUNBOOK OPERATOR OUTCOME >TOOK >EXIT ERROR")
-	asked := slices.ContainsFunc(list, func(j history.Job) bool { return j.Asked != nil })
+	asked := slices.ContainsFunc(list, func(j api.PastJob) bool { return j.Asked != nil })
 	if asked { // a report says it of the task, once
 		head = append(head, "ARGUMENTS")
 	}
@@ -210,7 +209,7 @@ complete it lists here.`,
 	}
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
 		s.banner(ctx)
-		var h server.HistoryState
+		var h api.HistoryState
 		if err := s.get(ctx, "/v1/history/state", nil, &h); err != nil {
 			return err
 		}

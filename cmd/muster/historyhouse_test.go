@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"muster/history"
+	"muster/api"
 	"muster/internal/fakefleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 // All of it as processes: hosts, a node, a server with its default history, as the user of
@@ -22,13 +21,13 @@ func TestAHouseKeepsItsHistory(t *testing.T) {
 		Personality: func(i int) fakefleet.Personality { return faults[i] }})
 	h := newHouse(t, inventory)
 	h.master()
-	var plan server.Foresight
+	var plan api.Foresight
 	if code := h.query(&plan, "plan", "exec", "--on", "all", "--arg", "cmd=uname"); code != 0 || plan.Hosts != 4 {
 		t.Errorf("plan: exit %d, %+v", code, plan)
 	}
 	var done jobs.TaskInfo
 	h.query(&done, "run", "exec", "--on", "all", "--arg", "cmd=uname", "--wait")
-	var page server.PastJobs
+	var page api.PastJobs
 	for late, tick := h.late(), time.Tick(100*time.Millisecond); len(page.Jobs) < len(faults); {
 		select {
 		case <-late:
@@ -48,7 +47,7 @@ func TestAHouseKeepsItsHistory(t *testing.T) {
 	if fmt.Sprint(counts) != fmt.Sprint(done.Outcomes) || counts[jobs.Succeeded] != 2 {
 		t.Errorf("history says %v, the task %v", counts, done.Outcomes)
 	}
-	var r history.Report
+	var r api.Report
 	h.query(&r, "report", string(done.Task))
 	wantWork(t, done, r.Jobs)
 	if len(r.Spent) < 3 {
@@ -61,7 +60,7 @@ func TestAHouseKeepsItsHistory(t *testing.T) {
 	if sum != 4 || r.Total != 4 {
 		t.Errorf("report %+v", r)
 	}
-	var gaps server.HistoryState
+	var gaps api.HistoryState
 	h.query(&gaps, "history", "gaps")
 	if len(gaps.Gaps) != 0 || !strings.HasPrefix(gaps.Where, "sqlite "+h.file("node")) {
 		t.Errorf("state %+v", gaps)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/fleet/remote"
-	"muster/server"
 )
 
 // liveFlags are the flags of hosts check --live.
@@ -87,7 +87,7 @@ type checked struct {
 }
 
 func (s *session) checkLive(ctx context.Context, f liveFlags, on string) error {
-	l, err := s.hosts(ctx, server.HostQuery{On: on, Drained: true})
+	l, err := s.hosts(ctx, api.HostQuery{On: on, Drained: true})
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 	"muster/testkit/sshtest"
 )
 
@@ -96,7 +96,7 @@ func (r *recording) keepsToItsWindow() {
 	if out, code := r.muster("windows", "apply", r.file("windows.yaml")); code != exitOK {
 		r.t.Fatalf("windows apply: exit %d: %s", code, out)
 	}
-	var plan server.Submitted
+	var plan api.Submitted
 	if code := r.query(&plan, "run", "flash", "--on", "all", "--detach"); code != exitOK {
 		r.t.Fatalf("run: exit %d", code)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster/server"
+	"muster/api"
 )
 
 func newHostDrain() *cobra.Command {
@@ -55,10 +55,10 @@ func (s *session) turnHosts(ctx context.Context, verb string, args []string, rea
 	if err != nil {
 		return exit(exitUsage, err)
 	}
-	var did server.DrainAnswer
+	var did api.DrainAnswer
 	err = s.do(ctx, call{method: http.MethodPost, path: "/v1/hosts/" + verb, bound: submitTimeout,
-		body: server.DrainRequest{On: on,
-			OrderRequest: server.OrderRequest{Reason: reason, As: s.as}}}, &did)
+		body: api.DrainRequest{On: on,
+			OrderRequest: api.OrderRequest{Reason: reason, As: s.as}}}, &did)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (s *session) turnHosts(ctx context.Context, verb string, args []string, rea
 }
 
 // drainedText tells what a drain or undrain did.
-func drainedText(done string, d server.DrainAnswer) string {
+func drainedText(done string, d api.DrainAnswer) string {
 	var lines []string
 	if d.Count > 0 {
 		lines = append(lines, fmt.Sprintf("%s %s: %s", count(d.Count, "host"), done, cell(d.Changed)))

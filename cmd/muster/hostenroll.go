@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/fleet/remote"
-	"muster/server"
 )
 
 // enrollFlags are the flags of hosts enroll.
@@ -165,7 +165,7 @@ func (s *session) enrolled(ctx context.Context, f enrollFlags, list []enrolled,
 // with the keys that are known of them.
 func (s *session) toEnroll(ctx context.Context, files []string, on string) ([]fleet.Host, error) {
 	if len(files) == 0 {
-		l, err := s.hosts(ctx, server.HostQuery{On: on, Drained: true})
+		l, err := s.hosts(ctx, api.HostQuery{On: on, Drained: true})
 		return l.Hosts, err
 	}
 	inv, err := (&fileFlags{away: true}).inventory(ctx, files) // some are to be written yet

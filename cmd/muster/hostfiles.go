@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/internal/settings"
 	"muster/internal/sources"
-	"muster/server"
 )
 
 const sourcesHelp = `Sources are what muster.yaml may list under inventory: files, of muster's own or
@@ -183,7 +183,7 @@ Exit codes: 0 nothing is different, 1 something is, 2 the inventory has mistakes
 		if err != nil {
 			return exit(exitUsage, err)
 		}
-		var p server.PublishedInventory
+		var p api.PublishedInventory
 		if err := s.get(ctx, "/v1/inventory", nil, &p); err != nil {
 			return err
 		}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 func newHostRelease() *cobra.Command {
@@ -38,7 +38,7 @@ A redundancy group that the job froze stays frozen: muster group clear.`,
 		}
 		var did jobs.Released
 		err := s.giveOr(ctx, "/v1/hosts/"+url.PathEscape(args[0])+"/release",
-			server.OrderRequest{Reason: reason, As: s.as}, &did,
+			api.OrderRequest{Reason: reason, As: s.as}, &did,
 			"look at `muster hosts show "+args[0]+"` before you give it again")
 		if err != nil {
 			return err

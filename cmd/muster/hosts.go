@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 // newHosts is a command by itself, too: hosts SELECTOR is hosts ls SELECTOR.
@@ -93,7 +93,7 @@ func (s *session) selectorArg(ctx context.Context, args []string, instead string
 }
 
 func (s *session) listHosts(ctx context.Context, on string, f hostsFlags) error {
-	l, err := s.hosts(ctx, server.HostQuery{On: on})
+	l, err := s.hosts(ctx, api.HostQuery{On: on})
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ type hostRow struct {
 }
 
 // sayLeftOut tells what a selector meant and did not get.
-func (s *screen) sayLeftOut(o server.LeftOut) {
+func (s *screen) sayLeftOut(o api.LeftOut) {
 	if o.Drained != "" {
 		s.say("drained, left out: %s", cell(o.Drained))
 	}
@@ -156,11 +156,11 @@ const (
 )
 
 // hosts asks for the hosts that a selector picks, or for all, page by page.
-func (c *client) hosts(ctx context.Context, q server.HostQuery) (server.HostList, error) {
-	var all server.HostList
+func (c *client) hosts(ctx context.Context, q api.HostQuery) (api.HostList, error) {
+	var all api.HostList
 	q.Limit, q.Fold = hostPage, true
 	for {
-		var page server.HostList
+		var page api.HostList
 		if err := c.hostsPage(ctx, q, &page); err != nil {
 			return all, err
 		}
@@ -187,7 +187,7 @@ func (c *client) hosts(ctx context.Context, q server.HostQuery) (server.HostList
 	}
 }
 
-func (c *client) hostsPage(ctx context.Context, q server.HostQuery, page *server.HostList) error {
+func (c *client) hostsPage(ctx context.Context, q api.HostQuery, page *api.HostList) error {
 	if len(q.On) > urlMax {
 		return c.do(ctx, call{method: http.MethodPost, path: "/v1/hosts/query", body: q,
 			bound: callTimeout}, page)
@@ -211,7 +211,7 @@ var hostColumnNames = []string{"host", "address", "user", "zone", "customer", "g
 
 // hostGrid is a table of hosts. Without a list of columns it has all that tell
 // something.
-func hostGrid(l server.HostList, columns []string, said map[string]fleet.Facts) (grid, error) {
+func hostGrid(l api.HostList, columns []string, said map[string]fleet.Facts) (grid, error) {
 	if len(columns) == 0 {
 		columns = slices.DeleteFunc(slices.Clone(hostColumnNames), func(name string) bool {
 			return name == "drained" && len(l.Drained) == 0
@@ -247,7 +247,7 @@ func hostGrid(l server.HostList, columns []string, said map[string]fleet.Facts) 
 	return g, errors.Join(errs...)
 }
 
-func hostCell(h fleet.Host, l server.HostList, column string) string {
+func hostCell(h fleet.Host, l api.HostList, column string) string {
 	switch column {
 	case "host":
 		return cell(h.Name)

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 func newHostShow() *cobra.Command {
@@ -40,14 +40,14 @@ func newHostShow() *cobra.Command {
 }
 
 // host asks for one host by its name.
-func (c *client) host(ctx context.Context, name string) (h server.HostInfo, err error) {
+func (c *client) host(ctx context.Context, name string) (h api.HostInfo, err error) {
 	if err := fleet.CheckName(name); err != nil {
 		return h, exit(exitUsage, fmt.Errorf("%w: want one host; `muster hosts ls` lists them", err))
 	}
 	return h, c.get(ctx, "/v1/hosts/"+url.PathEscape(name), nil, &h)
 }
 
-func hostText(h server.HostInfo, now time.Time) string {
+func hostText(h api.HostInfo, now time.Time) string {
 	drained := ""
 	if h.IsDrained {
 		drained = drainText(h.Drained)

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/internal/fakefleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 // ansibleForms are one inventory of Ansible in three forms, as users have them.
@@ -55,7 +55,7 @@ func TestAnInventoryOfAnsibleWorksUnchanged(t *testing.T) {
 		if len(list) != 3 || list[0].Name != "fw001" || list[0].User != "admin" || list[2].Port != 2222 {
 			t.Errorf("%s: %+v", form, list)
 		}
-		var health server.Health
+		var health api.Health
 		h.query(&health, "health")
 		versions = append(versions, health.Inventory)
 	}

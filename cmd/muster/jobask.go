@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // askFlags are those of muster job --ask.
@@ -106,8 +106,8 @@ func (s *session) awaitAnswers(ctx context.Context, all []askedJob) error {
 			if told[i] {
 				continue
 			}
-			j, err := again(ctx, s.patience, func() (server.JobDetail, error) {
-				var j server.JobDetail
+			j, err := again(ctx, s.patience, func() (api.JobDetail, error) {
+				var j api.JobDetail
 				return j, s.get(ctx, "/v1/jobs/"+url.PathEscape(string(all[i].Job)), nil, &j)
 			}, nil)
 			if err != nil {
@@ -224,7 +224,7 @@ func (s *session) tellAnswers(ctx context.Context, f askFlags, all []askedJob) e
 
 // stillFrozen finds the groups that these jobs have frozen.
 func (s *session) stillFrozen(ctx context.Context, all []askedJob) error {
-	var list server.GroupList
+	var list api.GroupList
 	if err := s.get(ctx, "/v1/groups", nil, &list); err != nil {
 		return err
 	}

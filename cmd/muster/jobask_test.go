@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 	"muster/testkit/sshtest"
 )
 
@@ -189,7 +189,7 @@ func TestAnUnknownJobIsSettledByTheRecordOfItsHost(t *testing.T) {
 func (r *recording) awaitHistory(id jobs.ID, want jobs.Outcome) {
 	r.t.Helper()
 	for late, tick := r.late(), time.Tick(50*time.Millisecond); ; {
-		var page server.PastJobs
+		var page api.PastJobs
 		r.query(&page, "history", "--task", string(id.Task()))
 		var j jobDetails
 		r.query(&j, "job", string(id))

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 func newJobs() *cobra.Command {
@@ -167,7 +167,7 @@ orders were not answered in time.`,
 }
 
 func (s *session) showJob(ctx context.Context, id jobs.ID) error {
-	var j server.JobDetail
+	var j api.JobDetail
 	if err := s.get(ctx, "/v1/jobs/"+url.PathEscape(string(id)), nil, &j); err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (s *session) showJob(ctx context.Context, id jobs.ID) error {
 		courseText(c, s.tableWidth()))
 }
 
-func jobText(d server.JobDetail, now time.Time, colours palette) string {
+func jobText(d api.JobDetail, now time.Time, colours palette) string {
 	j := d.JobInfo
 	outcome := string(j.Outcome)
 	if j.Class != "" {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // newestWord stands for the newest task of who asks, wherever a command takes a task:
@@ -71,7 +71,7 @@ func (s *session) sayLast(ctx context.Context) (string, error) {
 
 // lastTask is the newest task of who asks.
 func (c *client) lastTask(ctx context.Context) (jobs.TaskInfo, error) {
-	var l server.TaskList
+	var l api.TaskList
 	err := c.get(ctx, "/v1/tasks", url.Values{"limit": {"1"}, "mine": {"true"}}, &l)
 	switch {
 	case err != nil:

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 func TestLastIsTheNewestTaskOfWhoAsks(t *testing.T) {
@@ -51,7 +51,7 @@ func TestLastIsAPartOfSelectors(t *testing.T) {
 	routes["GET /v1/tasks"] = answer(`{"tasks": [` + taskJSON(jobs.TaskEnded, `"succeeded": 4`) + `]}`)
 	var on string
 	routes["POST /v1/tasks"] = func(w http.ResponseWriter, r *http.Request) {
-		var b server.Submit
+		var b api.Submit
 		if err := json.NewDecoder(r.Body).Decode(&b); err != nil {
 			t.Error(err)
 		}
@@ -142,7 +142,7 @@ func TestExecIsRunExecInShort(t *testing.T) {
 		if code, _, words := muster(t, "", args...); code != 0 {
 			t.Errorf("muster %q: exit %d, %s", args, code, words)
 		}
-		var b server.Submit
+		var b api.Submit
 		a.sent(t, "POST /v1/tasks", &b)
 		if b.Runbook != "exec" || b.On != "role=fw" || b.Args["cmd"] != c.cmd {
 			t.Errorf("muster %q: sent %q on %q: %q, want %q", c.args, b.Runbook, b.On, b.Args["cmd"], c.cmd)

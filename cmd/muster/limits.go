@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 func newLimits() *cobra.Command {
@@ -23,7 +23,7 @@ jobs count against it now.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
-		var l server.LimitList
+		var l api.LimitList
 		if err := s.get(ctx, "/v1/limits", nil, &l); err != nil {
 			return err
 		}

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"muster/api"
 	"muster/fleet/remote"
 	"muster/jobs"
-	"muster/server"
 )
 
 // part answers with a part of the output of a job.
@@ -195,7 +195,7 @@ func TestTheHostsOfATaskAreFollowed(t *testing.T) {
 	text := map[string]string{}
 	for line := range strings.Lines(out.String()) {
 		var p struct {
-			server.Said
+			api.Said
 			Outcome jobs.Outcome
 		}
 		if err := json.Unmarshal([]byte(line), &p); err != nil {
@@ -241,7 +241,7 @@ func TestALineWithoutEndIsShownInParts(t *testing.T) {
 	s, out, _ := newTestSession(nil)
 	l := &lineLog{session: s, open: map[string][]byte{}}
 	for range 100 {
-		if err := l.said(server.Said{Host: "h", Data: bytes.Repeat([]byte("€"), 100)}, 0); err != nil {
+		if err := l.said(api.Said{Host: "h", Data: bytes.Repeat([]byte("€"), 100)}, 0); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(l.open["h"]); n > openMax {
@@ -279,7 +279,7 @@ func TestHostsHaveColoursOnATerminalOnly(t *testing.T) {
 	}
 }
 
-func foldJSON(state jobs.TaskState, groups ...server.Alike) string {
+func foldJSON(state jobs.TaskState, groups ...api.Alike) string {
 	text, err := json.Marshal(groups)
 	if err != nil {
 		return err.Error()
@@ -288,8 +288,8 @@ func foldJSON(state jobs.TaskState, groups ...server.Alike) string {
 	return fmt.Sprintf(`{"task": %s, "groups": %s}`, task, text)
 }
 
-func alike(o jobs.Outcome, n int, hosts, output string) server.Alike {
-	return server.Alike{Outcome: o, Count: n, Hosts: hosts, Output: []byte(output), Example: aJob}
+func alike(o jobs.Outcome, n int, hosts, output string) api.Alike {
+	return api.Alike{Outcome: o, Count: n, Hosts: hosts, Output: []byte(output), Example: aJob}
 }
 
 func TestGroupsAreComparedWithTheMajority(t *testing.T) {
@@ -303,7 +303,7 @@ func TestGroupsAreComparedWithTheMajority(t *testing.T) {
 	silent := alike(jobs.Unreachable, 1, "fw804", "")
 	silent.Error = "connection refused"
 	same := alike(jobs.Timeout, 1, "fw803", "a\nb\x1b\nc\n")
-	rest := server.Alike{Outcome: "other", Count: 9, Hosts: "x[1-9]", Error: "9 more groups"}
+	rest := api.Alike{Outcome: "other", Count: 9, Hosts: "x[1-9]", Error: "9 more groups"}
 	want := `500 failed, exit code 7: fw[1-500]
   exit 7
   @@ -1,3 +1 @@
@@ -336,7 +336,7 @@ func TestGroupsAreComparedWithTheMajority(t *testing.T) {
 9 other: x[1-9]
   9 more groups
 `
-	groups := compare([]server.Alike{bad, most, other, same, silent, rest}, true)
+	groups := compare([]api.Alike{bad, most, other, same, silent, rest}, true)
 	if diff := cmp.Diff(want, foldText(groups, false)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -344,18 +344,18 @@ func TestGroupsAreComparedWithTheMajority(t *testing.T) {
 		"\\ No newline at end of file\n" {
 		t.Errorf("the diff for programs: %q", got)
 	}
-	for _, g := range compare([]server.Alike{bad, rest}, false) {
+	for _, g := range compare([]api.Alike{bad, rest}, false) {
 		if g.Majority || g.Diff != "" {
 			t.Errorf("compared, though nobody asked: %+v", g)
 		}
 	}
-	if g := compare([]server.Alike{bad, same}, true); !g[0].Majority {
+	if g := compare([]api.Alike{bad, same}, true); !g[0].Majority {
 		t.Error("where nothing succeeded the biggest group is no majority")
 	}
-	if g := compare([]server.Alike{rest}, true); g[0].Majority {
+	if g := compare([]api.Alike{rest}, true); g[0].Majority {
 		t.Error("the rest is a majority")
 	}
-	if text := foldText(compare([]server.Alike{most, other}, true), true); strings.Contains(text, "\x1b\n") {
+	if text := foldText(compare([]api.Alike{most, other}, true), true); strings.Contains(text, "\x1b\n") {
 		t.Errorf("what a host said is not harmless: %q", text)
 	}
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/server"
 )
 
 func newNodes() *cobra.Command {
@@ -25,7 +25,7 @@ func newNodes() *cobra.Command {
 	}
 	c.AddCommand(newThaw(), newDuties())
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
-		var l server.NodeList
+		var l api.NodeList
 		if err := s.get(ctx, "/v1/nodes", nil, &l); err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ waves and leads chains, history writes what happened into SQL.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
-		var l server.NodeList
+		var l api.NodeList
 		if err := s.get(ctx, "/v1/nodes", nil, &l); err != nil {
 			return err
 		}

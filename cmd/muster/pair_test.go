@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/internal/fakefleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 var tries = flag.Int("tries", 30, "how often both members of a group are due at once")
@@ -79,8 +79,8 @@ func (h *house) together(c *client, cmd string, disruptive bool) map[string]int 
 		for i := range pairs {
 			hosts = append(hosts, nameOf(2*i+member))
 		}
-		t, err := c.submit(h.t.Context(), server.Submit{Runbook: "exec", On: strings.Join(hosts, ","),
-			Args: map[string]string{"cmd": cmd}, At: at, Manner: server.Manner{Disruptive: disruptive}}, nil)
+		t, err := c.submit(h.t.Context(), api.Submit{Runbook: "exec", On: strings.Join(hosts, ","),
+			Args: map[string]string{"cmd": cmd}, At: at, Manner: api.Manner{Disruptive: disruptive}}, nil)
 		if err != nil {
 			h.t.Fatal(err)
 		}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 // target is what a pause or a resume is about: one of these.
@@ -149,7 +149,7 @@ func needReason(reason, example string) error {
 
 // order gives an order to the server. Every one can be repeated.
 func (s *session) order(ctx context.Context, path, reason string, answer any) error {
-	return s.give(ctx, path, server.OrderRequest{Reason: reason, As: s.as}, answer)
+	return s.give(ctx, path, api.OrderRequest{Reason: reason, As: s.as}, answer)
 }
 
 func (s *session) give(ctx context.Context, path string, body, answer any) error {
@@ -189,7 +189,7 @@ func told(err error, d jobs.Switched) error {
 }
 
 func (s *session) lift(ctx context.Context, path, reason string) error {
-	var did server.Lifted
+	var did api.Lifted
 	if err := s.order(ctx, path, reason, &did); err != nil {
 		return err
 	}

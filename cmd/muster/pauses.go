@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // bannerTimeout bounds the question what stands still, which nobody has asked:
@@ -19,7 +19,7 @@ const bannerTimeout = 5 * time.Second
 
 // pauses tells what stands still by order; of a task, what keeps its jobs from
 // starting.
-func (c *client) pauses(ctx context.Context, task jobs.TaskID) (p server.PauseList, err error) {
+func (c *client) pauses(ctx context.Context, task jobs.TaskID) (p api.PauseList, err error) {
 	q := url.Values{}
 	if task != "" {
 		q.Set("task", string(task))
@@ -40,7 +40,7 @@ func (c *client) standing(ctx context.Context, task jobs.TaskID) []string {
 	return standingLines(p)
 }
 
-func standingLines(p server.PauseList) []string {
+func standingLines(p api.PauseList) []string {
 	var lines []string
 	if p.Halted != "" {
 		lines = append(lines, "everything is "+cell(p.Halted))

@@ -11,10 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster/history"
+	"muster/api"
 	"muster/jobs"
 	"muster/scripts"
-	"muster/server"
 )
 
 func newPlan() *cobra.Command {
@@ -89,10 +88,10 @@ func (s *session) plan(ctx context.Context, f runFlags, runbook string) error {
 		// What runs with a password is other work than what runs without: its name counts.
 		b.Secrets = map[string]string{scripts.BecomePassword: "unread"}
 	}
-	var p server.Foresight
+	var p api.Foresight
 	err = s.do(ctx, call{method: http.MethodPost, path: "/v1/plan", body: b, bound: submitTimeout}, &p)
 	if err != nil {
-		return submitEnding(ctx, server.Submit{DryRun: true}, err)
+		return submitEnding(ctx, api.Submit{DryRun: true}, err)
 	}
 	if s.json {
 		err = s.writeJSON(p)
@@ -105,7 +104,7 @@ func (s *session) plan(ctx context.Context, f runFlags, runbook string) error {
 	return err
 }
 
-func planText(p server.Foresight, width int, colours palette) string {
+func planText(p api.Foresight, width int, colours palette) string {
 	var b strings.Builder
 	after := func(t jobs.Time) string {
 		if t.IsZero() {
@@ -157,7 +156,7 @@ func planText(p server.Foresight, width int, colours palette) string {
 const takesShown = 10
 
 // takesText says where the figures of a plan come from.
-func takesText(list []server.TakenTime, width int) string {
+func takesText(list []api.TakenTime, width int) string {
 	if len(list) == 0 {
 		return ""
 	}
@@ -185,7 +184,7 @@ func (s *session) calibrate(ctx context.Context, days int) error {
 	if days < 1 || days > 4000 {
 		return exit(exitUsage, fmt.Errorf("--days %d: want 1 to 4000", days))
 	}
-	var c history.Calibration
+	var c api.Calibration
 	err := s.get(ctx, "/v1/plan/calibration", url.Values{"days": {strconv.Itoa(days)}}, &c)
 	if err != nil {
 		return err
@@ -205,7 +204,7 @@ func (s *session) calibrate(ctx context.Context, days int) error {
 		}
 		if one.Off > 0 {
 			off = fmt.Sprintf("%.2f", one.Off)
-			if one.Off > history.WrongBy || one.Off < 1.0/history.WrongBy {
+			if one.Off > api.WrongBy || one.Off < 1.0/api.WrongBy {
 				off = s.colours.paint(red, off+" wrong")
 			}
 		}
@@ -221,5 +220,5 @@ func (s *session) calibrate(ctx context.Context, days int) error {
 	}
 	return s.write(fmt.Sprintf("\n%s, %d became tasks, %d of them have ended; it took %.2f times as "+
 		"long (median); %d wrong by more than %d times\n", count(c.Plans, "plan"), len(c.Compared),
-		ended, c.Median, c.Wrong, history.WrongBy))
+		ended, c.Median, c.Wrong, api.WrongBy))
 }

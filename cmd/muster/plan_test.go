@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"testing"
 
-	"muster/server"
+	"muster/api"
 )
 
 const foresight = `{"plan": "0wcy7y2fb2", "at": "2026-11-21T10:00:00.000Z", "runbook": "firmware", "on": "all", "hosts": 200,
@@ -42,7 +42,7 @@ func TestPlanSaysWhenAndWhoIsLeft(t *testing.T) {
 		"3 hosts would not be done", `no window\x1b`, "fw[001-003]", "10 slots: 34 would do", "0wcy7y2fb3", "bob",
 		"2 paused tasks", "x200", "1m00s", "1m30s", "successes took, the last 7", "20m00s",
 		"--expect or the runbook says", "the bound of an attempt: nobody knows")
-	var sent server.Submit
+	var sent api.Submit
 	a.sent(t, "POST /v1/plan", &sent)
 	if sent.Runbook != "firmware" || sent.On != "all" || sent.Args["image"] != "x" ||
 		!sent.Disruptive || sent.Priority != "low" {
@@ -54,7 +54,7 @@ func TestPlanSaysWhenAndWhoIsLeft(t *testing.T) {
 	if !sent.Window || sent.Expect != "5m" || sent.OverrideFreeze != "INC-7" {
 		t.Errorf("sent %+v", sent)
 	}
-	var p server.Foresight
+	var p api.Foresight
 	_, out, _ = muster(t, a.URL, "plan", "firmware", "--on", "all", "-o", "json")
 	if json.Unmarshal([]byte(out), &p) != nil || p.Never != 3 {
 		t.Errorf("as JSON: %s", out)

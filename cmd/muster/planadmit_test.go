@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/internal/fakefleet"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/server"
 )
 
 // A plan and the worker that admits a job take the same time for it: that of the hub, and
@@ -30,7 +30,7 @@ func TestAPlanTakesTheTimesOfAdmission(t *testing.T) {
 	if code := h.query(&task, "run", "upgrade", "--on", "all", "--detach"); code != 0 {
 		t.Fatalf("run: exit %d", code)
 	}
-	var p server.Foresight
+	var p api.Foresight
 	h.query(&p, "plan", "upgrade", "--on", "all")
 	if len(p.Takes) != 1 || p.Takes[0].Usual != 17 || p.Takes[0].Most != 17 || p.Takes[0].Successes != 0 {
 		t.Errorf("without a success the plan takes %+v", p.Takes)

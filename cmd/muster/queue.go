@@ -10,8 +10,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 func newQueue() *cobra.Command {
@@ -54,8 +54,8 @@ writes a line a zone elsewhere, or a line of JSON with -o json.`,
 
 const nothingWaits = "there are no zones: nothing was ever submitted, and no node is up"
 
-func (c *client) zones(ctx context.Context) ([]server.Zone, error) {
-	var q server.QueueInfo
+func (c *client) zones(ctx context.Context) ([]api.Zone, error) {
+	var q api.QueueInfo
 	err := c.get(ctx, "/v1/queue", nil, &q)
 	for i := range q.Zones {
 		q.Zones[i].Shares = filled(q.Zones[i].Shares)
@@ -70,7 +70,7 @@ const eraseScreen = "\x1b[H\x1b[2J"
 // watchQueue shows the queue each second until ctx is done.
 func (s *session) watchQueue(ctx context.Context) error {
 	for {
-		zones, err := again(ctx, s.patience, func() ([]server.Zone, error) { return s.zones(ctx) },
+		zones, err := again(ctx, s.patience, func() ([]api.Zone, error) { return s.zones(ctx) },
 			func(err error, _ time.Duration) { s.say("%s", troubleWords(err)) })
 		if err != nil {
 			return err
@@ -89,7 +89,7 @@ func (s *session) watchQueue(ctx context.Context) error {
 }
 
 // glance is one look at the queue, in the form that suits who looks.
-func (s *session) glance(ctx context.Context, zones []server.Zone) (string, error) {
+func (s *session) glance(ctx context.Context, zones []api.Zone) (string, error) {
 	if s.json {
 		return encode(zones, "")
 	}
@@ -115,7 +115,7 @@ func (s *session) glance(ctx context.Context, zones []server.Zone) (string, erro
 	return b.String(), nil
 }
 
-func queueGrid(zones []server.Zone, colours palette) grid {
+func queueGrid(zones []api.Zone, colours palette) grid {
 	g := newGrid("ZONE", ">QUEUED", ">AGAIN", ">DUE", "OLDEST", ">OVERDUE", "NOTE")
 	for _, z := range zones {
 		if z.Trouble != "" {
@@ -133,7 +133,7 @@ func queueGrid(zones []server.Zone, colours palette) grid {
 }
 
 // sharings tells of each zone whose jobs wait, and of the last reordering.
-func (s *session) sharings(zones []server.Zone) string {
+func (s *session) sharings(zones []api.Zone) string {
 	var b strings.Builder
 	for _, z := range zones {
 		if len(z.Shares) > 0 {
@@ -153,7 +153,7 @@ func (s *session) sharings(zones []server.Zone) string {
 	return b.String()
 }
 
-func shareHead(z server.Zone) string {
+func shareHead(z api.Zone) string {
 	words := fmt.Sprintf("%s: %s open, by jobs that wait", cell(z.Zone), count(z.Tasks, "task"))
 	if z.Tasks > len(z.Shares) {
 		words += fmt.Sprintf(" (%d shown)", len(z.Shares))
@@ -182,7 +182,7 @@ func reorderedWords(r jobs.Reordered, now time.Time) string {
 }
 
 // zoneLine is a zone in one line.
-func zoneLine(z server.Zone, now time.Time) string {
+func zoneLine(z api.Zone, now time.Time) string {
 	if z.Trouble != "" {
 		return cell(z.Zone) + ": not known: " + cell(z.Trouble)
 	}
@@ -210,7 +210,7 @@ func zoneLine(z server.Zone, now time.Time) string {
 
 // picture draws a bar for each task, as long as what waits of it. Behind it stands
 // how many run.
-func (s *session) picture(z server.Zone) string {
+func (s *session) picture(z api.Zone) string {
 	width := s.tableWidth()
 	if width == 0 {
 		width = 80
@@ -243,7 +243,7 @@ func (s *session) picture(z server.Zone) string {
 func num(n int64) string { return strconv.FormatInt(n, 10) }
 
 // zoneNote says why nothing starts in a zone, if that is so.
-func zoneNote(z server.Zone) string {
+func zoneNote(z api.Zone) string {
 	var list []string
 	switch {
 	case z.Owes:

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 const sharedQueue = `{"zones": [{"zone": "default", "queued": 2976, "again": 32, "due": 2976,
@@ -50,7 +50,7 @@ func TestAWatchedQueueIsLinesInAPipe(t *testing.T) {
 	wantParts(t, "line", out, "default: 2976 queued, 32 again, 2976 due, overdue 12s; waiting: "+
 		"0wcy7y2fb2 (alice) 2972, 0wcy7y2fb3 (b\\x1bob) 4; reordered ")
 	_, out, _ = muster(t, newFakeAPI(t, routes()).URL, "queue", "--watch", "-o", "json")
-	var zones []server.Zone
+	var zones []api.Zone
 	if err := json.Unmarshal([]byte(out), &zones); err != nil || strings.Count(out, "\n") != 1 ||
 		len(zones) != 1 || zones[0].Shares[1].Waiting != 4 {
 		t.Errorf("%v: %q", err, out)
@@ -59,7 +59,7 @@ func TestAWatchedQueueIsLinesInAPipe(t *testing.T) {
 
 func TestAPictureFitsTheTerminal(t *testing.T) {
 	t.Parallel()
-	var q server.QueueInfo
+	var q api.QueueInfo
 	if err := json.Unmarshal([]byte(sharedQueue), &q); err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster/history"
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // ranColumns bounds the arguments in a row of a table; a task and a job show all of them.
@@ -21,7 +20,7 @@ const ranColumns = 60
 func ranWords(r *jobs.Ran) string { return orDash(fit(cell(r.Text()), ranColumns)) }
 
 // pastRan are the arguments of a job of history.
-func pastRan(j history.Job) string {
+func pastRan(j api.PastJob) string {
 	if j.Asked == nil {
 		return ranWords(nil)
 	}
@@ -68,7 +67,7 @@ func askedCells(t jobs.TaskInfo) []string {
 }
 
 // ofPairs say of which task a job is, and what that was asked for.
-func ofPairs(t *server.OfTask) [][2]string {
+func ofPairs(t *api.OfTask) [][2]string {
 	if t == nil {
 		return nil
 	}
@@ -77,7 +76,7 @@ func ofPairs(t *server.OfTask) [][2]string {
 }
 
 // courseText shows attempts and steps; empty if none are kept.
-func courseText(c history.Course, width int) string {
+func courseText(c api.Course, width int) string {
 	text := ""
 	if len(c.Attempts) > 0 {
 		g := newGrid(">ATTEMPT", "NODE", "STARTED", "ENDED", "HOW")
@@ -99,15 +98,15 @@ func courseText(c history.Course, width int) string {
 
 // jobDetails is a job in JSON, with its way to its end.
 type jobDetails struct {
-	server.JobDetail
-	Attempts []history.Attempt   `json:"attempts"`
-	Steps    []history.StepBegun `json:"steps"`
+	api.JobDetail
+	Attempts []api.Attempt   `json:"attempts"`
+	Steps    []api.StepBegun `json:"steps"`
 }
 
 // course reads the attempts and steps of a job from history. That history is away, or that
 // there is none, is said, and is no reason to show nothing.
-func (s *session) course(ctx context.Context, id jobs.ID) history.Course {
-	var c history.Course
+func (s *session) course(ctx context.Context, id jobs.ID) api.Course {
+	var c api.Course
 	err := s.get(ctx, "/v1/jobs/"+url.PathEscape(string(id))+"/course", nil, &c)
 	if err != nil {
 		s.say("its attempts and steps cannot be shown: %s", cell(err.Error()))
@@ -133,15 +132,15 @@ end. muster events follows what happens now.`,
 	completeFlagWith(c, "cursor", cobra.NoFileCompletions)
 	completeFlagWith(c, "limit", cobra.NoFileCompletions)
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		if limit < 1 || limit > history.PageMax {
-			return exit(exitUsage, fmt.Errorf("--limit %d: want 1 to %d", limit, history.PageMax))
+		if limit < 1 || limit > api.PageMax {
+			return exit(exitUsage, fmt.Errorf("--limit %d: want 1 to %d", limit, api.PageMax))
 		}
 		q := url.Values{"of": {args[0]}, "limit": {strconv.Itoa(limit)}}
 		if cursor != "" {
 			q.Set("cursor", cursor)
 		}
 		s.banner(ctx)
-		var page server.PastEvents
+		var page api.PastEvents
 		if err := s.get(ctx, "/v1/history/events", q, &page); err != nil {
 			return err
 		}
@@ -153,7 +152,7 @@ end. muster events follows what happens now.`,
 	})
 }
 
-func (s *session) showPastEvents(page server.PastEvents) error {
+func (s *session) showPastEvents(page api.PastEvents) error {
 	if len(page.Events) == 0 {
 		s.say("history has no event of it")
 		return nil

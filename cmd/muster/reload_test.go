@@ -6,10 +6,10 @@ import (
 	"syscall"
 	"testing"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/internal/fakefleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 const (
@@ -24,11 +24,11 @@ func (h *house) know(hosts int, hello bool, health string) {
 	h.t.Helper()
 	var list []fleet.Host
 	h.query(&list, "hosts")
-	var books []server.Runbook
+	var books []api.Runbook
 	h.query(&books, "runbooks")
-	var state server.Health
+	var state api.Health
 	h.query(&state, "health")
-	there := slices.ContainsFunc(books, func(b server.Runbook) bool { return b.Name == "hello" })
+	there := slices.ContainsFunc(books, func(b api.Runbook) bool { return b.Name == "hello" })
 	if len(list) != hosts || there != hello || !strings.Contains(state.Status, health) {
 		h.t.Errorf("%d hosts, hello %v, health %q; want %d hosts, hello %v, health %q",
 			len(list), there, state.Status, hosts, hello, health)

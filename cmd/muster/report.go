@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster/history"
+	"muster/api"
 	"muster/jobs"
 )
 
@@ -58,7 +58,7 @@ It works while the task runs, and for as long as history.keep says afterwards.`,
 		if s.json {
 			form = formJSON
 		}
-		var r history.Report
+		var r api.Report
 		if err := s.do(ctx, call{method: http.MethodGet, bound: submitTimeout,
 			path: "/v1/tasks/" + url.PathEscape(string(id)) + "/report"}, &r); err != nil {
 			return err
@@ -75,7 +75,7 @@ It works while the task runs, and for as long as history.keep says afterwards.`,
 	})
 }
 
-func reportText(r history.Report, width int, colours palette) string {
+func reportText(r api.Report, width int, colours palette) string {
 	t := r.Task
 	var b strings.Builder
 	b.WriteString(details(
@@ -99,7 +99,7 @@ func reportText(r history.Report, width int, colours palette) string {
 	for _, n := range r.Notes {
 		b.WriteString("\nnote: " + cell(n) + "\n")
 	}
-	list := slices.DeleteFunc(slices.Clone(r.Jobs), func(j history.Job) bool {
+	list := slices.DeleteFunc(slices.Clone(r.Jobs), func(j api.PastJob) bool {
 		return j.Outcome == jobs.Succeeded
 	})
 	if len(list) > 0 {
@@ -112,7 +112,7 @@ func reportText(r history.Report, width int, colours palette) string {
 var reportHead = append(strings.Fields(
 	"host customer zone part class exit error note attempt node started finished"), useNames()...)
 
-func reportRow(j history.Job) []string {
+func reportRow(j api.PastJob) []string {
 	part := string(j.Outcome)
 	if part == "" {
 		part = string(j.State)
@@ -127,7 +127,7 @@ func reportRow(j history.Job) []string {
 
 // reportCSV writes a line a host. Of whom nothing is known there is a line without a
 // host, with their number, so that the lines add up too.
-func (s *session) reportCSV(r history.Report) error {
+func (s *session) reportCSV(r api.Report) error {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	asked := askedCells(r.Task)
@@ -137,7 +137,7 @@ func (s *session) reportCSV(r history.Report) error {
 	}
 	if missing := r.Total - len(r.Jobs); missing > 0 {
 		row := make([]string, len(reportHead))
-		row[3], row[7] = history.PartOfTheRest(r.Task), count(missing, "host")
+		row[3], row[7] = api.PartOfTheRest(r.Task), count(missing, "host")
 		rows = append(rows, slices.Concat(row, asked))
 	}
 	for _, row := range rows {
@@ -181,7 +181,7 @@ td.n{text-align:right}
 {{end}}</table></body></html>
 `))
 
-func (s *session) reportHTML(r history.Report) error {
+func (s *session) reportHTML(r api.Report) error {
 	rows := make([][]string, len(r.Jobs))
 	for i, j := range r.Jobs {
 		rows[i] = reportRow(j)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster/server"
+	"muster/api"
 )
 
 func newRestore() *cobra.Command {
@@ -35,7 +35,7 @@ tick: what they missed is not made up for. API tokens are not kept: make new one
 	c.Flags().BoolVar(&sure, "yes", false, "do not ask")
 	addReason(c, &reason)
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
-		var r server.AgreedReport
+		var r api.AgreedReport
 		if err := s.get(ctx, "/v1/agreed", nil, &r); err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ tick: what they missed is not made up for. API tokens are not kept: make new one
 }
 
 // askRestore shows what is to be done, and asks.
-func (s *session) askRestore(r server.AgreedReport, nothing bool, in *bufio.Reader) error {
+func (s *session) askRestore(r api.AgreedReport, nothing bool, in *bufio.Reader) error {
 	for _, p := range r.Parts {
 		if p.Comes {
 			s.say("%s: %s, of %s", p.Part, cell(orDash(p.Kept)), moment(p.At))
@@ -80,7 +80,7 @@ func (s *session) askRestore(r server.AgreedReport, nothing bool, in *bufio.Read
 	return nil
 }
 
-func (s *session) writeAgreed(r server.AgreedReport, comes string) error {
+func (s *session) writeAgreed(r api.AgreedReport, comes string) error {
 	if !r.Lost.Since.IsZero() {
 		s.say("Redis had lost what was agreed, seen %s", moment(r.Lost.Since))
 	}

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/internal/fakefleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 // Redis is restored from an older copy of its files, or loses the end of them, which is the same
@@ -78,7 +78,7 @@ func TestAFreezeByHandOutlivesAFlushAll(t *testing.T) {
 	if _, code := h.muster("windows", "freeze", "outage", "--host", host, "--reason", "INC-7"); code != exitOK {
 		t.Fatalf("freeze: exit %d", code)
 	}
-	var r server.AgreedReport
+	var r api.AgreedReport
 	h.awaitAgreed(&r, func() bool { return strings.Contains(r.Parts[0].Kept, "1 freezes") })
 	h.redis.Do(t, "FLUSHALL")
 	h.awaitAgreed(&r, func() bool { return !r.Lost.Since.IsZero() && r.Parts[0].Comes })
@@ -106,7 +106,7 @@ func TestAFreezeByHandOutlivesAFlushAll(t *testing.T) {
 }
 
 // awaitAgreed asks what is kept of what was agreed until it is as wanted.
-func (h *house) awaitAgreed(r *server.AgreedReport, as func() bool) {
+func (h *house) awaitAgreed(r *api.AgreedReport, as func() bool) {
 	h.t.Helper()
 	for late, tick := h.late(), time.Tick(100*time.Millisecond); ; {
 		if h.query(r, "restore", "--dry-run"); len(r.Parts) > 0 && as() {
@@ -142,7 +142,7 @@ func (h *house) inHand(n int, but ...string) (hosts []string) {
 func (h *house) awaitPast(id jobs.TaskID, n int) []jobs.JobInfo {
 	h.t.Helper()
 	for late, tick := h.late(), time.Tick(100*time.Millisecond); ; {
-		var page server.PastJobs
+		var page api.PastJobs
 		if h.query(&page, "history", "--task", string(id), "--limit", "500"); len(page.Jobs) >= n {
 			out := make([]jobs.JobInfo, len(page.Jobs))
 			for i, j := range page.Jobs {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // retryFlags are the flags of retry.
@@ -64,8 +64,8 @@ before it began on a host does not count.`,
 		if err := errors.Join(err, bad); err != nil {
 			return exit(exitUsage, err)
 		}
-		return s.retry(ctx, of, server.RetryRequest{
-			OrderRequest: server.OrderRequest{As: s.as, Reason: f.reason},
+		return s.retry(ctx, of, api.RetryRequest{
+			OrderRequest: api.OrderRequest{As: s.as, Reason: f.reason},
 			Outcomes:     list, SkipMissing: f.skip, DryRun: f.dry, Again: f.again, Expect: f.expect},
 			f.wait)
 	})
@@ -94,14 +94,14 @@ func (f retryFlags) list() ([]jobs.Outcome, error) {
 }
 
 // retry hands in the new task and, if wanted, follows it.
-func (s *session) retry(ctx context.Context, of jobs.TaskID, b server.RetryRequest,
+func (s *session) retry(ctx context.Context, of jobs.TaskID, b api.RetryRequest,
 	wait bool) error {
 	var id jobs.TaskID
 	if !b.DryRun {
 		id = jobs.NewTaskID(s.now(), chance())
 		b.ID = string(id)
 	}
-	t, err := handIn[server.Retried](ctx, s.client, id, call{method: http.MethodPost,
+	t, err := handIn[api.Retried](ctx, s.client, id, call{method: http.MethodPost,
 		path: "/v1/tasks/" + url.PathEscape(string(of)) + "/retry", body: b, bound: submitTimeout},
 		func(error, time.Duration) { s.say("no answer, trying again") })
 	if err != nil {
@@ -147,7 +147,7 @@ func have(n int) string {
 
 // earlierWords says which hosts are left out for an earlier retry, and what to do about
 // those that ended badly there.
-func earlierWords(e server.Earlier) string {
+func earlierWords(e api.Earlier) string {
 	who := operatorWords(jobs.TaskInfo{Operator: e.Operator, Proven: e.Proven})
 	words := fmt.Sprintf("retried before, left out: %s, by task %s of %s at %s", cell(e.Hosts),
 		cell(string(e.Task)), who, moment(e.At))
@@ -169,7 +169,7 @@ func earlierWords(e server.Earlier) string {
 }
 
 // already ends a retry of which nothing was left to do.
-func (s *session) already(ctx context.Context, t server.Retried, dry, wait bool) error {
+func (s *session) already(ctx context.Context, t api.Retried, dry, wait bool) error {
 	if dry {
 		s.say("no task would be made: all of it was retried before; --again does it once more")
 	} else {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // A host that was retried before is left out, and it is said by whom and what to do then.
@@ -51,7 +51,7 @@ func TestARetryThatWasMadeBefore(t *testing.T) {
 			t.Errorf("%s: exit %d, %q, %s", c.name, code, out, words)
 		}
 		wantParts(t, c.name, words, c.words...)
-		var sent server.RetryRequest
+		var sent api.RetryRequest
 		if a.sent(t, route, &sent); !sent.Again {
 			t.Errorf("%s: sent %+v", c.name, sent)
 		}

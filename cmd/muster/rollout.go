@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 func newRollout() *cobra.Command {
@@ -53,7 +53,7 @@ func newRolloutList() *cobra.Command {
 }
 
 func (c *client) rollouts(ctx context.Context) ([]jobs.TaskInfo, error) {
-	var l server.TaskList
+	var l api.TaskList
 	err := c.get(ctx, "/v1/rollouts", nil, &l)
 	return filled(l.Tasks), err
 }
@@ -196,8 +196,8 @@ must be the next one, and if it is open already nothing is done. No wave is pass
 		}
 		var did jobs.Rolled
 		err = s.do(ctx, call{method: http.MethodPost, path: rolloutPath(id, "next"), bound: submitTimeout,
-			body: server.NextRequest{MaxFailed: failed, Wave: wave,
-				OrderRequest: server.OrderRequest{Reason: reason, As: s.as}}}, &did)
+			body: api.NextRequest{MaxFailed: failed, Wave: wave,
+				OrderRequest: api.OrderRequest{Reason: reason, As: s.as}}}, &did)
 		if err != nil {
 			return refusedUse(err)
 		}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 // rolloutFlags are the flags of run that say how a task goes out.
@@ -111,7 +111,7 @@ func ruleLines(r jobs.Rollout, total int) []string {
 }
 
 // sayRule says by which rule a task goes out.
-func (s *screen) sayRule(t server.Submitted) {
+func (s *screen) sayRule(t api.Submitted) {
 	if t.Rollout == nil {
 		return
 	}

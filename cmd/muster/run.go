@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/internal/files"
 	"muster/jobs"
 	"muster/scripts"
-	"muster/server"
 )
 
 func newRun() *cobra.Command {
@@ -134,7 +134,7 @@ type runFlags struct {
 	become             string
 	only               onlyFlags
 	rollout            rolloutFlags
-	timed              server.Timed
+	timed              api.Timed
 }
 
 // watchFlags say how far the end is waited for.
@@ -218,7 +218,7 @@ func (s *session) run(ctx context.Context, f runFlags, runbook string) error {
 }
 
 // submitEnding gives the end of a submit without an answer its exit code.
-func submitEnding(ctx context.Context, b server.Submit, err error) error {
+func submitEnding(ctx context.Context, b api.Submit, err error) error {
 	var no *refusal
 	switch {
 	case ctx.Err() != nil && b.DryRun:
@@ -236,7 +236,7 @@ func (s *session) conclude(ctx context.Context, t jobs.TaskInfo) error {
 	sum, err := s.summary(ctx, t.Task, 0)
 	if err != nil {
 		s.say("there is no summary: %s", cell(err.Error()))
-		sum = server.Summary{Task: t}
+		sum = api.Summary{Task: t}
 	}
 	if err := s.write(summaryText(sum, s.tableWidth(), s.colours)); err != nil {
 		return err
@@ -267,7 +267,7 @@ func exitWith(code int) error {
 }
 
 // accepted says what the server took upon itself.
-func accepted(t server.Submitted) string {
+func accepted(t api.Submitted) string {
 	words := fmt.Sprintf("task %s: %s on %s for %s", cell(string(t.Task)), cell(t.Runbook),
 		count(t.Total, "host"), operatorWords(t.TaskInfo))
 	if t.Durable != "" {
@@ -277,7 +277,7 @@ func accepted(t server.Submitted) string {
 }
 
 // sayPlan tells what is to be known of the hosts of a task before it runs.
-func (s *screen) sayPlan(t server.Submitted) {
+func (s *screen) sayPlan(t api.Submitted) {
 	s.sayLeftOut(t.LeftOut)
 	if t.Unfenced != "" {
 		s.say("unfenced, keep no record of attempts: %s", cell(t.Unfenced))
@@ -312,7 +312,7 @@ func groupWords(names []string) string {
 }
 
 // showPlan tells what a submit would come to.
-func (s *session) showPlan(t server.Submitted) error {
+func (s *session) showPlan(t api.Submitted) error {
 	if s.json {
 		return s.writeJSON(t)
 	}
@@ -323,9 +323,9 @@ func (s *session) showPlan(t server.Submitted) error {
 
 // submit makes the body of a submit, or reports all that is wrong with the flags.
 func (f runFlags) submit(runbook string, now time.Time,
-	read func(path string) ([]byte, error)) (server.Submit, error) {
-	b := server.Submit{ID: f.id, Runbook: runbook, Expire: f.expire, DryRun: f.dry,
-		Manner:     server.Manner{Only: f.only.what(), Disruptive: f.disruptive},
+	read func(path string) ([]byte, error)) (api.Submit, error) {
+	b := api.Submit{ID: f.id, Runbook: runbook, Expire: f.expire, DryRun: f.dry,
+		Manner:     api.Manner{Only: f.only.what(), Disruptive: f.disruptive},
 		Supersedes: f.supersedes, Priority: f.priority,
 		Args: map[string]string{}, Files: map[string][]byte{},
 		Timed: f.timed}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 func TestSubmitBody(t *testing.T) {
@@ -35,7 +35,7 @@ func TestSubmitBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := server.Submit{ID: aTask, Runbook: "firewall", On: "role=fw", Expire: "90m", DryRun: true,
+	want := api.Submit{ID: aTask, Runbook: "firewall", On: "role=fw", Expire: "90m", DryRun: true,
 		At:    jobs.Time{Time: time.Date(2026, 12, 1, 1, 0, 0, 0, time.UTC)},
 		Args:  map[string]string{"cmd": "echo a=b; $(x) 'q'\n-n", "empty": "", "dash": "-rf"},
 		Files: map[string][]byte{"rules": []byte("content of /etc/rules"), "none": {}}}
@@ -137,7 +137,7 @@ func TestRunFollowsAndSumsUp(t *testing.T) {
 			}
 			wantParts(t, "the output", out, "4 succeeded: fw[001-004]\n  | hello\n", "task "+aTask)
 			wantParts(t, "standard error", words, "exec on 4 hosts for alice (unproven) (Redis: appendfsync always)")
-			var b server.Submit
+			var b api.Submit
 			a.sent(t, "POST /v1/tasks", &b)
 			if _, err := jobs.ParseTaskID(b.ID); err != nil || b.As != "alice" || b.Args["cmd"] != "uname -a" {
 				t.Errorf("submitted %+v, %v", b, err)
@@ -196,7 +196,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	if want := "would run exec on 300 hosts for alice (unproven): fw[001-300]\n"; code != 0 || out != want {
 		t.Errorf("exit %d, output %q, want %q", code, out, want)
 	}
-	var b server.Submit
+	var b api.Submit
 	if a.sent(t, "POST /v1/tasks", &b); !b.DryRun || b.ID != "" {
 		t.Errorf("submitted %+v", b)
 	}

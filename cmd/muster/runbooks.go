@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster/server"
+	"muster/api"
 )
 
 // newRunbooks is a command by itself, too: runbooks is runbooks ls.
@@ -39,8 +39,8 @@ func newRunbooksList(use string) *cobra.Command {
 	})
 }
 
-func (c *client) runbooks(ctx context.Context) ([]server.Runbook, error) {
-	var l server.RunbookList
+func (c *client) runbooks(ctx context.Context) ([]api.Runbook, error) {
+	var l api.RunbookList
 	err := c.get(ctx, "/v1/runbooks", nil, &l)
 	for i := range l.Runbooks {
 		l.Runbooks[i].Arguments = filled(l.Runbooks[i].Arguments)
@@ -55,7 +55,7 @@ const (
 	aboutColumns    = 20 // of a description, however long the names are
 )
 
-func runbookGrid(list []server.Runbook) grid {
+func runbookGrid(list []api.Runbook) grid {
 	g := newGrid("RUNBOOK", "ARGUMENTS", "KIND", "DESCRIPTION")
 	names, given := len("RUNBOOK"), len("ARGUMENTS")
 	for _, r := range list {
@@ -80,12 +80,12 @@ func runbookGrid(list []server.Runbook) grid {
 
 // shortArguments lists arguments as far as they fit into their column: if they do not,
 // those that are required, and how many there are besides. `runbooks show` has all.
-func shortArguments(list []server.RunbookArg) string {
+func shortArguments(list []api.RunbookArg) string {
 	text := argumentText(list)
 	if len(text) <= argumentColumns {
 		return text
 	}
-	var required []server.RunbookArg
+	var required []api.RunbookArg
 	for _, a := range list {
 		if a.Required {
 			required = append(required, a)
@@ -100,7 +100,7 @@ func shortArguments(list []server.RunbookArg) string {
 
 // argumentText lists arguments as a person gives them; those in brackets can be
 // left out.
-func argumentText(list []server.RunbookArg) string {
+func argumentText(list []api.RunbookArg) string {
 	var words []string
 	for _, a := range list {
 		word := cell(a.Name) + "=" + strings.ToUpper(cell(a.Type))

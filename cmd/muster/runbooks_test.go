@@ -4,22 +4,22 @@ import (
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/scripts"
-	"muster/server"
 )
 
 func TestTheListOfRunbooksIsNarrow(t *testing.T) {
 	t.Parallel()
-	var list []server.Runbook
+	var list []api.Runbook
 	for _, name := range []string{"dnssec", "exec", "firewall", "firmware", "facts", "reboot"} {
 		book, ok := scripts.Builtin(name)
 		if !ok {
 			t.Fatalf("there is no runbook %s", name)
 		}
-		r := server.Runbook{Name: name, Description: book.Description, Disruptive: true, Repeatable: true}
+		r := api.Runbook{Name: name, Description: book.Description, Disruptive: true, Repeatable: true}
 		for _, a := range book.Arguments {
 			r.Arguments = append(r.Arguments,
-				server.RunbookArg{Name: a.Name, Type: string(a.Type), Required: a.Required})
+				api.RunbookArg{Name: a.Name, Type: string(a.Type), Required: a.Required})
 		}
 		list = append(list, r)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
-	"muster/server"
 )
 
 func newRunbooksShow() *cobra.Command {
@@ -29,7 +29,7 @@ func newRunbooksShow() *cobra.Command {
 		if err := fleet.CheckName(args[0]); err != nil {
 			return exit(exitUsage, fmt.Errorf("%w: want a runbook; `muster runbooks` lists them", err))
 		}
-		var r server.RunbookDetail
+		var r api.RunbookDetail
 		if err := s.get(ctx, "/v1/runbooks/"+url.PathEscape(args[0]), nil, &r); err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func lines(text string) string {
 }
 
 // runbookText tells of a runbook to people.
-func runbookText(r server.RunbookDetail, width int, headings bool) string {
+func runbookText(r api.RunbookDetail, width int, headings bool) string {
 	var may []string
 	if r.Disruptive {
 		may = append(may, "disruptive")
@@ -104,7 +104,7 @@ func runbookText(r server.RunbookDetail, width int, headings bool) string {
 }
 
 // stepWords says what a step may do beside its kind.
-func stepWords(s server.RunbookStep) string {
+func stepWords(s api.RunbookStep) string {
 	var words []string
 	if s.Disruptive {
 		words = append(words, "disturb")
@@ -119,7 +119,7 @@ func stepWords(s server.RunbookStep) string {
 }
 
 // ruleText says what a value must be like.
-func ruleText(r server.ArgRules) string {
+func ruleText(r api.ArgRules) string {
 	var words []string
 	if len(r.Values) > 0 {
 		words = append(words, strings.Join(r.Values, "|"))

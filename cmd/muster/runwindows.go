@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster/server"
+	"muster/api"
 )
 
 // addTimed adds what both run and plan say about windows and freezes.
@@ -26,7 +26,7 @@ func addExpect(c *cobra.Command, to *string) {
 }
 
 // windowWords says, line by line, who has a turn in which opening.
-func windowWords(p *server.WindowPlan, here *time.Location) []string {
+func windowWords(p *api.WindowPlan, here *time.Location) []string {
 	if p == nil {
 		return nil
 	}

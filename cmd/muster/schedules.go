@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
-	"muster/server"
 	"muster/windows"
 )
 
@@ -55,7 +55,7 @@ func newApplySchedules() *cobra.Command {
 	var pruning windows.Pruning
 	addPruning(c, &pruning)
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		b := server.ApplySchedules{Pruning: pruning, OrderRequest: server.OrderRequest{As: s.as}}
+		b := api.ApplySchedules{Pruning: pruning, OrderRequest: api.OrderRequest{As: s.as}}
 		var errs []error
 		for _, path := range args {
 			text, err := readArgFile(ctx, path)
@@ -65,9 +65,9 @@ func newApplySchedules() *cobra.Command {
 		if err := errors.Join(errs...); err != nil {
 			return exit(exitUsage, err)
 		}
-		var did server.AppliedSchedules
+		var did api.AppliedSchedules
 		for _, b.Check = range slices.Compact([]bool{true, check}) {
-			b.Basis, did = did.Basis, server.AppliedSchedules{}
+			b.Basis, did = did.Basis, api.AppliedSchedules{}
 			err := s.do(ctx, call{method: http.MethodPost, path: "/v1/schedules", bound: submitTimeout,
 				body: b}, &did)
 			if err != nil {
@@ -108,8 +108,8 @@ func newListSchedules() *cobra.Command {
 	})
 }
 
-func (c *client) schedules(ctx context.Context) ([]server.ScheduleInfo, error) {
-	var l server.ScheduleList
+func (c *client) schedules(ctx context.Context) ([]api.ScheduleInfo, error) {
+	var l api.ScheduleList
 	err := c.get(ctx, "/v1/schedules", nil, &l)
 	return filled(l.Schedules), err
 }
@@ -124,7 +124,7 @@ func newShowSchedule() *cobra.Command {
 		ValidArgsFunction: completeSchedules,
 	}
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		var i server.ScheduleInfo
+		var i api.ScheduleInfo
 		path, err := schedulePath(args[0], "")
 		if err == nil {
 			err = s.get(ctx, path, nil, &i)
@@ -162,7 +162,7 @@ func newNextTicks() *cobra.Command {
 			}
 			q.Set("from", t.UTC().Format(time.RFC3339))
 		}
-		var l server.TickList
+		var l api.TickList
 		path, err := schedulePath(args[0], "/next")
 		if err == nil {
 			err = s.get(ctx, path, q, &l)
@@ -196,11 +196,11 @@ unfinished task keeps it from that, and no tick is left out for it.`,
 			return err
 		}
 		id := jobs.NewTaskID(s.now(), chance())
-		t, err := handIn[server.Submitted](ctx, s.client, id, call{method: http.MethodPost, path: path,
-			bound: submitTimeout, body: server.RunSchedule{ID: string(id), As: s.as}},
+		t, err := handIn[api.Submitted](ctx, s.client, id, call{method: http.MethodPost, path: path,
+			bound: submitTimeout, body: api.RunSchedule{ID: string(id), As: s.as}},
 			func(error, time.Duration) { s.say("no answer, trying again") })
 		if err != nil {
-			return submitEnding(ctx, server.Submit{ID: string(id)}, err)
+			return submitEnding(ctx, api.Submit{ID: string(id)}, err)
 		}
 		if s.json {
 			return s.writeJSON(t)
@@ -262,7 +262,7 @@ func (s *session) turnSchedule(ctx context.Context, name, verb, reason string) e
 	if err != nil {
 		return err
 	}
-	var i server.ScheduleInfo
+	var i api.ScheduleInfo
 	if err := s.order(ctx, path, reason, &i); err != nil {
 		return err
 	}
@@ -294,7 +294,7 @@ func completeSchedules(c *cobra.Command, args []string, _ string) (
 	if len(args) > 0 {
 		return nil, noFiles
 	}
-	list, _ := askServer(c, func(ctx context.Context, cl *client) ([]server.ScheduleInfo, error) {
+	list, _ := askServer(c, func(ctx context.Context, cl *client) ([]api.ScheduleInfo, error) {
 		return cl.schedules(ctx)
 	})
 	var words []cobra.Completion

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"muster/server"
+	"muster/api"
 	"muster/windows"
 )
 
-func appliedText(did server.AppliedSchedules) string {
+func appliedText(did api.AppliedSchedules) string {
 	would := ""
 	if did.Check {
 		would = "would be "
@@ -19,7 +19,7 @@ func appliedText(did server.AppliedSchedules) string {
 	var b strings.Builder
 	for _, one := range did.Schedules {
 		change := would + cell(string(one.Change))
-		if one.Change == server.Unchanged {
+		if one.Change == api.Unchanged {
 			change = string(one.Change)
 		}
 		fmt.Fprintf(&b, "%s: %s", cell(one.Name), change)
@@ -41,7 +41,7 @@ func appliedText(did server.AppliedSchedules) string {
 	return b.String()
 }
 
-func scheduleGrid(list []server.ScheduleInfo, colours palette) grid {
+func scheduleGrid(list []api.ScheduleInfo, colours palette) grid {
 	g := newGrid("SCHEDULE", "CRON", "ZONE", "RUNBOOK", "NEXT", "LAST", "RESULT", "ON")
 	for _, i := range list {
 		next := moment(i.Next)
@@ -61,7 +61,7 @@ func scheduleGrid(list []server.ScheduleInfo, colours palette) grid {
 }
 
 // standing says why a schedule has no ticks; empty: it has.
-func standing(i server.ScheduleInfo) string {
+func standing(i api.ScheduleInfo) string {
 	switch {
 	case i.Paused != "":
 		return cell(i.Paused)
@@ -71,7 +71,7 @@ func standing(i server.ScheduleInfo) string {
 	return ""
 }
 
-func (s *session) showSchedule(i server.ScheduleInfo) error {
+func (s *session) showSchedule(i api.ScheduleInfo) error {
 	if s.json {
 		return s.writeJSON(i)
 	}
@@ -146,7 +146,7 @@ func rolloutAsked(r *windows.RolloutRequest) string {
 	return strings.Join(list, ", ")
 }
 
-func tickGrid(l server.TickList, here *time.Location) grid {
+func tickGrid(l api.TickList, here *time.Location) grid {
 	g := newGrid("UTC", strings.ToUpper(cell(l.Zone)), "HERE")
 	for _, t := range l.Ticks {
 		g.add(moment(t.At), cell(t.Local), t.At.In(here).Format("2006-01-02 15:04:05 -0700"))

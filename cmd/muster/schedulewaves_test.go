@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/internal/fakefleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 // upgradeBook is a runbook as those that are done in waves: it disturbs its hosts, one of a
@@ -89,7 +89,7 @@ func TestATickFiresInWaves(t *testing.T) {
 }
 
 // awaitTicks waits until the ticks of a schedule are as they should be.
-func (h *house) awaitTicks(name string, as func(jobs.Ticking) bool) (info server.ScheduleInfo) {
+func (h *house) awaitTicks(name string, as func(jobs.Ticking) bool) (info api.ScheduleInfo) {
 	h.t.Helper()
 	for late, look := h.late(), time.Tick(50*time.Millisecond); ; {
 		if h.query(&info, "schedules", "show", name); as(info.Ticks) {

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"muster/api"
 	"muster/internal/files"
 	"muster/internal/seal"
 	"muster/scripts"
-	"muster/server"
 )
 
 func newSecrets() *cobra.Command {
@@ -101,7 +101,7 @@ func (s *session) takeSecrets(ctx context.Context, f *runFlags, runbook string, 
 }
 
 // secrets reads those of a runbook.
-func (f *runFlags) secrets(ctx context.Context, r server.Runbook, ask keyhole,
+func (f *runFlags) secrets(ctx context.Context, r api.Runbook, ask keyhole,
 	read func(path string) ([]byte, error)) (map[string]string, error) {
 	texts := map[string]string{}
 	var errs []error

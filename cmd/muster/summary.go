@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"muster/api"
 	"muster/fleet/remote"
 	"muster/jobs"
-	"muster/server"
 )
 
 // The bounds of a summary on a screen; `muster jobs` and `muster logs` have all.
@@ -21,7 +21,7 @@ const (
 
 // summaryText tells how a task ended: how many hosts said what, and what went
 // wrong on the others.
-func summaryText(s server.Summary, width int, colours palette) string {
+func summaryText(s api.Summary, width int, colours palette) string {
 	var b strings.Builder
 	b.WriteString(headline(s.Task, colours) + "\n")
 	if s.AtGates > 0 {
@@ -30,12 +30,12 @@ func summaryText(s server.Summary, width int, colours palette) string {
 	b.WriteString(lackLines(s.Waits, width))
 	b.WriteString(awaitLines(s.Awaits, width))
 	groups := slices.Clone(s.Groups)
-	slices.SortStableFunc(groups, func(x, y server.Alike) int {
+	slices.SortStableFunc(groups, func(x, y api.Alike) int {
 		return cmp.Or(cmp.Compare(rank(x.Outcome), rank(y.Outcome)), cmp.Compare(y.Count, x.Count))
 	})
 	for len(groups) > 0 {
 		o := groups[0].Outcome
-		n := slices.IndexFunc(groups, func(g server.Alike) bool { return g.Outcome != o })
+		n := slices.IndexFunc(groups, func(g api.Alike) bool { return g.Outcome != o })
 		if n < 0 {
 			n = len(groups)
 		}
@@ -116,7 +116,7 @@ func operatorWords(t jobs.TaskInfo) string {
 
 // groupText is a group of hosts that ended alike. What hosts said stands behind
 // a bar, so that none of it can pass for a word of ours.
-func groupText(g server.Alike, width int, colours palette) string {
+func groupText(g api.Alike, width int, colours palette) string {
 	var b strings.Builder
 	head := colours.outcome(g.Outcome, fmt.Sprintf("%d %s", g.Count, cell(string(g.Outcome))))
 	if g.ExitCode != nil && *g.ExitCode != 0 {
@@ -160,7 +160,7 @@ func excerpt(output []byte) (lines []string, hidden int) {
 }
 
 // restText counts the groups that are too many to be shown.
-func restText(task jobs.TaskID, groups []server.Alike) string {
+func restText(task jobs.TaskID, groups []api.Alike) string {
 	hosts := 0
 	for _, g := range groups {
 		hosts += g.Count

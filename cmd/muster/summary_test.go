@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 func readTask(t *testing.T, text string) (i jobs.TaskInfo) {
@@ -28,11 +28,11 @@ func TestSummaryText(t *testing.T) {
 	task.Total = 300
 	for _, c := range []struct {
 		name  string
-		s     server.Summary
+		s     api.Summary
 		width int
 		want  string
 	}{
-		{"ended", server.Summary{Task: task, Groups: []server.Alike{
+		{"ended", api.Summary{Task: task, Groups: []api.Alike{
 			{Outcome: jobs.Succeeded, Count: 295, Hosts: "fw[001-295]", Output: []byte("Linux fw 6.1\n")},
 			{Outcome: jobs.Failed, ExitCode: &one, Count: 2, Hosts: "fw[297-298]", Error: "exit code 1",
 				Output: []byte("nft: syntax error\n\x1b[2J296 succeeded: fw[001-296]"), LeftOut: 1, Example: aTask + ":fw297"},
@@ -59,7 +59,7 @@ func TestSummaryText(t *testing.T) {
 1 other: fw300
   1 more group: 1 unknown
 `},
-		{"narrow", server.Summary{Task: task, Groups: []server.Alike{
+		{"narrow", api.Summary{Task: task, Groups: []api.Alike{
 			{Outcome: jobs.Failed, Count: 2, Hosts: "fw001,vpn002,消防署003,x", Error: "a long story of an error",
 				Output: []byte("\twide 消防署 words\r\nold\rnew")},
 		}}, 20, `task 0wcy7y2fb2: exec on 300 hosts for alice (unproven), 8.1s
@@ -70,7 +70,7 @@ func TestSummaryText(t *testing.T) {
   |     wide 消防署…
   | old\x0dnew
 `},
-		{"no groups", server.Summary{Task: task}, 0, `task 0wcy7y2fb2: exec on 300 hosts for alice (unproven), 8.1s
+		{"no groups", api.Summary{Task: task}, 0, `task 0wcy7y2fb2: exec on 300 hosts for alice (unproven), 8.1s
 296 succeeded, 2 failed, 1 unreachable, 1 unknown
 `},
 	} {
@@ -88,12 +88,12 @@ func TestSummaryOfATaskThatGoesOn(t *testing.T) {
 1 succeeded, 2 running, 1 to come
 cancelled by bob (unproven): \x07oops
 `
-	if diff := cmp.Diff(want, summaryText(server.Summary{Task: task}, 0, false)); diff != "" {
+	if diff := cmp.Diff(want, summaryText(api.Summary{Task: task}, 0, false)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	waits := []jobs.Lack{{Waits: "group/edge", Why: "group edge is frozen\x07", Count: 2, Hosts: "fw[1-2]"}}
 	want += "2 waiting: fw[1-2]\n  group edge is frozen\\x07\n"
-	if diff := cmp.Diff(want, summaryText(server.Summary{Task: task, Waits: waits}, 0, false)); diff != "" {
+	if diff := cmp.Diff(want, summaryText(api.Summary{Task: task, Waits: waits}, 0, false)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	i := jobs.ChainInfo{Chain: aTask, State: jobs.ChainActivating,
@@ -118,9 +118,9 @@ func TestATaskThatRedisForgotIsNotSaidToRun(t *testing.T) {
 
 func TestSummaryIsBounded(t *testing.T) {
 	t.Parallel()
-	s := server.Summary{Task: readTask(t, taskJSON(jobs.TaskEnded, `"succeeded": 4`))}
+	s := api.Summary{Task: readTask(t, taskJSON(jobs.TaskEnded, `"succeeded": 4`))}
 	for i := range 50 {
-		s.Groups = append(s.Groups, server.Alike{Outcome: jobs.Succeeded, Count: 2, Example: aJob,
+		s.Groups = append(s.Groups, api.Alike{Outcome: jobs.Succeeded, Count: 2, Example: aJob,
 			Hosts: strings.Repeat("fw,", 9999), Error: strings.Repeat("e", 10_000) + fmt.Sprint(i),
 			Output: []byte(strings.Repeat("line\n", 1000))})
 	}

@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"strings"
 
+	"muster/api"
 	"muster/fleet/remote"
 	"muster/jobs"
-	"muster/server"
 )
 
 // tail reads what all hosts of a task say. A stream that begins anew may repeat some
@@ -32,9 +32,9 @@ type tail struct {
 // logPrinter shows what hosts say.
 type logPrinter interface {
 	// said shows a piece; so many bytes before it are missing.
-	said(p server.Said, missing int64) error
+	said(p api.Said, missing int64) error
 	// ended shows how a job ended, after all that its host said.
-	ended(e server.JobEnd) error
+	ended(e api.JobEnd) error
 	// close shows what is left when nothing more comes.
 	close() error
 }
@@ -73,8 +73,8 @@ func (t *tail) stream(ctx context.Context) (bool, error) {
 // hear shows an event, as far as it is new.
 func (t *tail) hear(e event) error {
 	switch e.name {
-	case server.EventSaid:
-		var p server.Said
+	case api.EventSaid:
+		var p api.Said
 		if err := t.read(e, &p); err != nil {
 			return err
 		}
@@ -88,14 +88,14 @@ func (t *tail) hear(e event) error {
 		}
 		t.at[p.Job] = p.At + int64(len(p.Data))
 		return t.out.said(p, missing)
-	case server.EventEnded:
-		var end server.JobEnd
+	case api.EventEnded:
+		var end api.JobEnd
 		if err := t.read(e, &end); err != nil || t.ended[end.Job] {
 			return err
 		}
 		t.ended[end.Job] = true
 		return t.out.ended(end)
-	case server.EventOver:
+	case api.EventOver:
 		var task jobs.TaskInfo
 		if err := t.read(e, &task); err != nil {
 			return err
@@ -131,9 +131,9 @@ func (s *session) showTrouble(e event) error {
 // jsonLog prints pieces and ends, a line of JSON each.
 type jsonLog struct{ *session }
 
-func (l jsonLog) said(p server.Said, _ int64) error { return l.line(p) }
+func (l jsonLog) said(p api.Said, _ int64) error { return l.line(p) }
 
-func (l jsonLog) ended(e server.JobEnd) error { return l.line(e) }
+func (l jsonLog) ended(e api.JobEnd) error { return l.line(e) }
 
 func (l jsonLog) close() error { return nil }
 
@@ -156,7 +156,7 @@ type lineLog struct {
 	open map[string][]byte // of each host the line that has not ended
 }
 
-func (l *lineLog) said(p server.Said, missing int64) error {
+func (l *lineLog) said(p api.Said, missing int64) error {
 	var b bytes.Buffer
 	rest := append(l.open[p.Host], p.Data...)
 	if missing > 0 {
@@ -206,7 +206,7 @@ func (l *lineLog) line(b *bytes.Buffer, host string, text []byte) {
 }
 
 // ended says on standard error what became of a job that did not succeed.
-func (l *lineLog) ended(e server.JobEnd) error {
+func (l *lineLog) ended(e api.JobEnd) error {
 	if err := l.flush(e.Host); err != nil || e.Outcome == jobs.Succeeded {
 		return err
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 func newTasks() *cobra.Command {
@@ -41,7 +41,7 @@ func newTasks() *cobra.Command {
 
 // tasks lists the newest tasks.
 func (c *client) tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error) {
-	var l server.TaskList
+	var l api.TaskList
 	err := c.get(ctx, "/v1/tasks", url.Values{"limit": {strconv.Itoa(limit)}}, &l)
 	return filled(l.Tasks), err
 }
@@ -127,7 +127,7 @@ func yes(is bool) string {
 
 // summary is a task with what its hosts said.
 func (c *client) summary(ctx context.Context, id jobs.TaskID, excerpt int) (
-	s server.Summary, err error) {
+	s api.Summary, err error) {
 	q := url.Values{}
 	if excerpt > 0 {
 		q.Set("excerpt", strconv.Itoa(excerpt))
@@ -140,9 +140,9 @@ func (c *client) summary(ctx context.Context, id jobs.TaskID, excerpt int) (
 // taskDetails is a task in JSON, with what its hosts said.
 type taskDetails struct {
 	jobs.TaskInfo
-	Groups  []server.Alike `json:"groups"`
-	AtGates int            `json:"at_gates,omitempty"` // jobs that wait for a person
-	Waits   []jobs.Lack    `json:"waits,omitempty"`    // what others of them wait for
+	Groups  []api.Alike `json:"groups"`
+	AtGates int         `json:"at_gates,omitempty"` // jobs that wait for a person
+	Waits   []jobs.Lack `json:"waits,omitempty"`    // what others of them wait for
 	// Awaits is for which windows and freezes they wait.
 	Awaits []jobs.Appointment `json:"awaits,omitempty"`
 }

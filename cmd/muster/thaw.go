@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
-	"muster/server"
 )
 
 func newThaw() *cobra.Command {
@@ -57,9 +57,9 @@ func (c *client) frozenZones(ctx context.Context) ([]string, error) {
 }
 
 func (s *session) thaw(ctx context.Context, zones []string, reason string) error {
-	list := []server.Thawed{}
+	list := []api.Thawed{}
 	for _, zone := range zones {
-		var did server.Thawed
+		var did api.Thawed
 		if err := s.order(ctx, "/v1/zones/"+url.PathEscape(zone)+"/thaw", reason, &did); err != nil {
 			return err
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"muster/history"
+	"muster/api"
 	"muster/jobs"
 )
 
@@ -31,7 +31,7 @@ func jobTook(j jobs.JobInfo, now time.Time) string {
 }
 
 // spentGrid is what the time of a task's jobs went to.
-func spentGrid(list []history.Spent) grid {
+func spentGrid(list []api.Spent) grid {
 	seconds := func(s float64) string { return span(time.Duration(s * float64(time.Second))) }
 	g := newGrid("TIME", ">JOBS", ">P50", ">P90", ">MOST", ">IN ALL")
 	for _, s := range list {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/history"
+	"muster/api"
 	"muster/jobs"
 )
 
@@ -36,7 +36,7 @@ func TestTimesAreShown(t *testing.T) {
 }
 
 // wantWork checks the times of jobs that really ran.
-func wantWork(t *testing.T, task jobs.TaskInfo, list []history.Job) {
+func wantWork(t *testing.T, task jobs.TaskInfo, list []api.PastJob) {
 	t.Helper()
 	for _, j := range list {
 		sum := j.Times.Of(jobs.Uses()...)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
-	"muster/server"
 )
 
 func newToken() *cobra.Command {
@@ -40,9 +40,9 @@ func newTokenCreate() *cobra.Command {
 		if err := fleet.CheckName(args[0]); err != nil {
 			return exit(exitUsage, err)
 		}
-		var t server.TokenAnswer
+		var t api.TokenAnswer
 		err := s.do(ctx, call{method: http.MethodPost, path: "/v1/tokens",
-			body: server.TokenRequest{Name: args[0]}, bound: callTimeout}, &t)
+			body: api.TokenRequest{Name: args[0]}, bound: callTimeout}, &t)
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func newTokenList() *cobra.Command {
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}, func(ctx context.Context, s *session, _ []string) error {
-		var l server.TokenList
+		var l api.TokenList
 		if err := s.get(ctx, "/v1/tokens", nil, &l); err != nil {
 			return err
 		}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/internal/files"
 	"muster/jobs"
-	"muster/server"
 	"muster/windows"
 )
 
@@ -76,7 +76,7 @@ the month 23:00; every second week on Sunday 02:00 from 2026-01-04.
 	addReason(c, &reason)
 	c.Flags().BoolVar(&check, "check", false, "only say what would change")
 	var pruning windows.Pruning
-	var expected server.Expected
+	var expected api.Expected
 	addPruning(c, &pruning)
 	c.Flags().Int64Var(&expected.Version, "if-version", 0,
 		"only if this `number` is the version in force; --check tells it")
@@ -88,9 +88,9 @@ the month 23:00; every second week on Sunday 02:00 from 2026-01-04.
 		body.Reason, body.As, body.Check = reason, s.as, true
 		body.Pruning, body.Expected = pruning, expected
 		// What is done is what was looked at: the check says what that was.
-		var did server.WindowsChanged
+		var did api.WindowsChanged
 		for _, body.Check = range slices.Compact([]bool{true, check}) {
-			body.Basis, did = did.Basis, server.WindowsChanged{}
+			body.Basis, did = did.Basis, api.WindowsChanged{}
 			err = s.do(ctx, call{method: http.MethodPut, path: "/v1/windows", body: body,
 				bound: submitTimeout}, &did)
 			if err != nil {
@@ -106,8 +106,8 @@ the month 23:00; every second week on Sunday 02:00 from 2026-01-04.
 
 // readWindows reads the files, and what they name, and tells all mistakes before
 // anything is sent.
-func readWindows(ctx context.Context, names []string) (server.WindowsRequest, error) {
-	var body server.WindowsRequest
+func readWindows(ctx context.Context, names []string) (api.WindowsRequest, error) {
+	var body api.WindowsRequest
 	var errs []error
 	for _, name := range names {
 		text, err := readArgFile(ctx, name)
@@ -131,7 +131,7 @@ func readWindows(ctx context.Context, names []string) (server.WindowsRequest, er
 	return body, errors.Join(append(errs, err)...)
 }
 
-func changedText(d server.WindowsChanged, check bool) string {
+func changedText(d api.WindowsChanged, check bool) string {
 	var b strings.Builder
 	for _, part := range []struct {
 		sign string
@@ -168,8 +168,8 @@ func changedText(d server.WindowsChanged, check bool) string {
 	return b.String()
 }
 
-func (c *client) windowList(ctx context.Context) (server.WindowList, error) {
-	var l server.WindowList
+func (c *client) windowList(ctx context.Context) (api.WindowList, error) {
+	var l api.WindowList
 	err := c.get(ctx, "/v1/windows", nil, &l)
 	return l, err
 }
@@ -241,7 +241,7 @@ func (s *session) covers(a windows.Approval, void []string) string {
 	return moment(jobs.Time{Time: a.From}) + " to " + moment(jobs.Time{Time: a.Until})
 }
 
-func windowEnd(w server.WindowInfo) string {
+func windowEnd(w api.WindowInfo) string {
 	switch {
 	case w.End != "":
 		return cell(w.End)
@@ -251,14 +251,14 @@ func windowEnd(w server.WindowInfo) string {
 	return "-"
 }
 
-func nextStart(o *server.Occurrence) string {
+func nextStart(o *api.Occurrence) string {
 	if o == nil {
 		return "never"
 	}
 	return moment(o.Start)
 }
 
-func (s *session) approved(o *server.Occurrence) string {
+func (s *session) approved(o *api.Occurrence) string {
 	switch {
 	case o == nil:
 		return "-"
@@ -303,7 +303,7 @@ func outdatedText(what string, why []string) string {
 	return text
 }
 
-func outdatedList(windows []server.WindowInfo, freezes []server.FreezeInfo) string {
+func outdatedList(windows []api.WindowInfo, freezes []api.FreezeInfo) string {
 	text := ""
 	for _, w := range windows {
 		text += outdatedText("window "+w.Name, w.Outdated)
@@ -314,7 +314,7 @@ func outdatedList(windows []server.WindowInfo, freezes []server.FreezeInfo) stri
 	return text
 }
 
-func windowDetails(w server.WindowInfo) string {
+func windowDetails(w api.WindowInfo) string {
 	next := "it is not open again"
 	if w.Next != nil {
 		next = fmt.Sprintf("%s, approved: %v", cell(w.Next.LocalStart), w.Next.Approved)

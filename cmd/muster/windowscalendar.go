@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
-	"muster/server"
 	"muster/windows"
 )
 
@@ -58,7 +58,7 @@ drawn once. Times are of the clocks here, or of --zone.`,
 		if err != nil {
 			return fmt.Errorf("the timetable of the server cannot be read: is this muster older? %w", err)
 		}
-		var hosts server.HostList
+		var hosts api.HostList
 		if err := s.get(ctx, "/v1/hosts", url.Values{"on": {on}}, &hosts); err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster/server"
+	"muster/api"
 	"muster/windows"
 )
 
@@ -48,12 +48,12 @@ what is agreed now: whoever needs it later exports it again.`,
 		}
 		q := url.Values{"count": {strconv.Itoa(occurrencesMost)},
 			"from": {begin.UTC().Format(time.RFC3339)}}
-		var l server.OccurrenceList
+		var l api.OccurrenceList
 		if err := s.get(ctx, path, q, &l); err != nil {
 			return err
 		}
 		var list []windows.Approved
-		shown := []server.Occurrence{}
+		shown := []api.Occurrence{}
 		for _, o := range l.Occurrences {
 			if !o.Start.Before(end) {
 				break

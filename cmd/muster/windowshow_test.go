@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/internal/fakefleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 var wholeShow = flag.Bool("windows.whole", false,
@@ -64,7 +64,7 @@ func TestNobodyBeginsWhoWouldNotFit(t *testing.T) {
 	if _, code := h.muster("windows", "apply", h.file("windows.yaml")); code != exitOK {
 		t.Fatalf("windows apply: exit %d", code)
 	}
-	var plan server.Submitted
+	var plan api.Submitted
 	if code := h.query(&plan, "run", "flash", "--on", "all"); code != exitOK {
 		t.Fatalf("run: exit %d", code)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/fleet"
-	"muster/server"
 	"muster/windows"
 )
 
@@ -47,7 +47,7 @@ func newWindowsNext() *cobra.Command {
 			}
 			q.Set("from", at.UTC().Format(time.RFC3339))
 		}
-		var l server.OccurrenceList
+		var l api.OccurrenceList
 		if err := s.get(ctx, path, q, &l); err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func newWindowsNext() *cobra.Command {
 	})
 }
 
-func (s *session) occurrenceGrid(list []server.Occurrence) grid {
+func (s *session) occurrenceGrid(list []api.Occurrence) grid {
 	g := newGrid("WINDOW", "UTC", "OPEN", "AT ITS PLACE", "ENDS", "LAST BEGIN", "HERE", "APPROVED")
 	for _, o := range list {
 		approved := s.approved(&o)
@@ -109,7 +109,7 @@ func newWindowsExplain() *cobra.Command {
 	c.Flags().StringVar(&runbook, "runbook", "", "`name` of the runbook that is to run")
 	completeFlagWith(c, "runbook", completeRunbooks)
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		var e server.HostWindows
+		var e api.HostWindows
 		err := s.get(ctx, "/v1/hosts/"+url.PathEscape(args[0])+"/windows",
 			url.Values{"runbook": {runbook}}, &e)
 		if err != nil {
@@ -122,7 +122,7 @@ func newWindowsExplain() *cobra.Command {
 	})
 }
 
-func explained(e server.HostWindows) string {
+func explained(e api.HostWindows) string {
 	var b strings.Builder
 	for _, w := range e.Windows {
 		fmt.Fprintf(&b, "%s holds: it is for %s, the most special level with a window\n", cell(w.Name),
@@ -164,7 +164,7 @@ func completeHostName(c *cobra.Command, args []string, _ string) (
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	hosts, ok := askServer(c, func(ctx context.Context, c *client) ([]fleet.Host, error) {
-		var l server.HostList
+		var l api.HostList
 		err := c.get(ctx, "/v1/hosts", nil, &l)
 		return l.Hosts, err
 	})

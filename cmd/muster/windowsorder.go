@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 	"muster/windows"
 )
 
@@ -61,7 +61,7 @@ of the window's place, and on a terminal a person is asked; --yes says it before
 				return errors.New("nothing was approved")
 			}
 		}
-		var did server.Approved
+		var did api.Approved
 		err = s.do(ctx, call{method: http.MethodPost, body: body, bound: submitTimeout,
 			path: "/v1/windows/" + url.PathEscape(args[0]) + "/approve"}, &did)
 		if err != nil {
@@ -84,8 +84,8 @@ type approveFlags struct {
 }
 
 // request is what they ask for, by an operator.
-func (f approveFlags) request(as string) (server.ApproveRequest, error) {
-	body := server.ApproveRequest{OrderRequest: server.OrderRequest{As: as}, For: f.person,
+func (f approveFlags) request(as string) (api.ApproveRequest, error) {
+	body := api.ApproveRequest{OrderRequest: api.OrderRequest{As: as}, For: f.person,
 		Customer: f.customer, Reference: f.reference}
 	var errs []error
 	read := func(flag, text string) jobs.Time {
@@ -123,7 +123,7 @@ an occurrence are put off when they come to it.`,
 	addReason(c, &reason)
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		path := "/v1/approvals/" + url.PathEscape(args[0]) + "/withdraw"
-		return s.change(ctx, call{path: path, body: server.OrderRequest{Reason: reason, As: s.as}},
+		return s.change(ctx, call{path: path, body: api.OrderRequest{Reason: reason, As: s.as}},
 			"approval "+args[0]+" is withdrawn")
 	})
 }
@@ -131,7 +131,7 @@ an occurrence are put off when they come to it.`,
 // change gives an order that changes the timetable.
 func (s *session) change(ctx context.Context, q call, done string) error {
 	q.method, q.bound = http.MethodPost, submitTimeout
-	var did server.WindowsChanged
+	var did api.WindowsChanged
 	if err := s.do(ctx, q, &did); err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ or --from on, until --until, that day included, or until it is lifted.`,
 	addReason(c, &reason)
 	completeFlagWith(c, "customer", completeCustomers)
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		body := server.FreezeRequest{OrderRequest: server.OrderRequest{Reason: reason, As: s.as},
+		body := api.FreezeRequest{OrderRequest: api.OrderRequest{Reason: reason, As: s.as},
 			Name: args[0]}
 		var errs []error
 		given := 0
@@ -228,14 +228,14 @@ func newWindowsUnfreeze() *cobra.Command {
 			return exit(exitUsage, err)
 		}
 		path := "/v1/freezes/" + url.PathEscape(args[0]) + "/lift"
-		return s.change(ctx, call{path: path, body: server.OrderRequest{Reason: reason, As: s.as}},
+		return s.change(ctx, call{path: path, body: api.OrderRequest{Reason: reason, As: s.as}},
 			"freeze "+args[0]+" is lifted")
 	})
 }
 
 func completeApprovals(c *cobra.Command, args []string, _ string) (
 	[]cobra.Completion, cobra.ShellCompDirective) {
-	return completeFromWindows(c, args, func(l server.WindowList) (names []cobra.Completion) {
+	return completeFromWindows(c, args, func(l api.WindowList) (names []cobra.Completion) {
 		for _, a := range l.Approvals {
 			names = append(names, cobra.CompletionWithDesc(a.ID, cell(a.Window+" "+a.Ref)))
 		}
@@ -245,7 +245,7 @@ func completeApprovals(c *cobra.Command, args []string, _ string) (
 
 func completeFreezes(c *cobra.Command, args []string, _ string) (
 	[]cobra.Completion, cobra.ShellCompDirective) {
-	return completeFromWindows(c, args, func(l server.WindowList) (names []cobra.Completion) {
+	return completeFromWindows(c, args, func(l api.WindowList) (names []cobra.Completion) {
 		for _, f := range l.Freezes {
 			if f.Ordered != "" {
 				names = append(names, cobra.CompletionWithDesc(f.Name, cell(f.For)))
@@ -258,7 +258,7 @@ func completeFreezes(c *cobra.Command, args []string, _ string) (
 // completeWindows names the windows.
 func completeWindows(c *cobra.Command, args []string, _ string) (
 	[]cobra.Completion, cobra.ShellCompDirective) {
-	return completeFromWindows(c, args, func(l server.WindowList) (names []cobra.Completion) {
+	return completeFromWindows(c, args, func(l api.WindowList) (names []cobra.Completion) {
 		for _, w := range l.Windows {
 			names = append(names, cobra.CompletionWithDesc(w.Name, cell(w.For)))
 		}
@@ -267,11 +267,11 @@ func completeWindows(c *cobra.Command, args []string, _ string) (
 }
 
 func completeFromWindows(c *cobra.Command, args []string,
-	names func(server.WindowList) []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirective) {
+	names func(api.WindowList) []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	l, ok := askServer(c, func(ctx context.Context, c *client) (server.WindowList, error) {
+	l, ok := askServer(c, func(ctx context.Context, c *client) (api.WindowList, error) {
 		return c.windowList(ctx)
 	})
 	if !ok {

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/term"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 	"muster/windows"
 )
 
@@ -25,20 +25,20 @@ const previewMost = 5
 
 // preview is what an approval would be for, as people at the place of the window read it.
 type preview struct {
-	window server.WindowInfo
-	covers []server.Occurrence
-	body   server.ApproveRequest
+	window api.WindowInfo
+	covers []api.Occurrence
+	body   api.ApproveRequest
 }
 
 // preview asks for what an approval of a window would be for.
-func (c *client) preview(ctx context.Context, name string, body server.ApproveRequest) (preview,
+func (c *client) preview(ctx context.Context, name string, body api.ApproveRequest) (preview,
 	error) {
 	p := preview{body: body}
 	l, err := c.windowList(ctx)
 	if err != nil {
 		return p, err
 	}
-	i := slices.IndexFunc(l.Windows, func(w server.WindowInfo) bool { return w.Name == name })
+	i := slices.IndexFunc(l.Windows, func(w api.WindowInfo) bool { return w.Name == name })
 	if i < 0 {
 		return p, fmt.Errorf("there is no window %q; `muster windows ls` lists them", name)
 	}
@@ -49,7 +49,7 @@ func (c *client) preview(ctx context.Context, name string, body server.ApproveRe
 			from = t.Time
 		}
 	}
-	var next server.OccurrenceList
+	var next api.OccurrenceList
 	q := url.Values{"count": {strconv.Itoa(occurrencesMost)},
 		"from": {from.UTC().Format(time.RFC3339)}}
 	if err := c.get(ctx, "/v1/windows/"+url.PathEscape(name)+"/next", q, &next); err != nil {
@@ -66,7 +66,7 @@ func (c *client) preview(ctx context.Context, name string, body server.ApproveRe
 // occurrencesMost is how many occurrences the server tells at once.
 const occurrencesMost = 1000
 
-func (p preview) has(o server.Occurrence) bool {
+func (p preview) has(o api.Occurrence) bool {
 	if len(p.body.Starts) > 0 {
 		return slices.ContainsFunc(p.body.Starts, func(t jobs.Time) bool { return o.Start.Equal(t.Time) })
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/jobs"
-	"muster/server"
 )
 
 func TestOnlyAYesIsConsent(t *testing.T) {
@@ -25,11 +25,11 @@ func TestOnlyAYesIsConsent(t *testing.T) {
 func TestWhatIsToBeApprovedIsShownAtItsPlace(t *testing.T) {
 	t.Parallel()
 	from := time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC)
-	p := preview{window: server.WindowInfo{Name: "w", For: "customer acme", Zone: "Europe/Zurich"},
-		body: server.ApproveRequest{From: jobs.Time{Time: from}, Until: jobs.Time{Time: from.AddDate(0, 1, 0)}}}
+	p := preview{window: api.WindowInfo{Name: "w", For: "customer acme", Zone: "Europe/Zurich"},
+		body: api.ApproveRequest{From: jobs.Time{Time: from}, Until: jobs.Time{Time: from.AddDate(0, 1, 0)}}}
 	for i := range 9 {
 		start := from.AddDate(0, 0, 7*i-7)
-		o := server.Occurrence{Start: jobs.Time{Time: start}, End: jobs.Time{Time: start.Add(time.Hour)},
+		o := api.Occurrence{Start: jobs.Time{Time: start}, End: jobs.Time{Time: start.Add(time.Hour)},
 			LocalStart: "Mon " + start.Format("01-02"), LocalEnd: "then", Seconds: 3600}
 		if p.has(o) {
 			p.covers = append(p.covers, o)

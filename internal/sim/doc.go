@@ -9,5 +9,5 @@
 // those are written; what is a pure function there is used, the rest is said again
 // in few lines, without their goroutines.
 //
-// Floor 6: nothing but tests.
+// Floor 9: nothing but tests.
 package sim

@@ -15,6 +15,7 @@ var importRules = []rule{
 	{"floor in the doc", checkFloorDocs},
 	{"tests only", checkTestsOnly},
 	{"apart", checkApart},
+	{"one side of the wire", checkWire},
 	{"doors", checkDoors},
 	{"calls", checkCalls},
 }
@@ -33,28 +34,29 @@ var floors = map[string]int{
 	"jobs":                       1,
 	"scripts":                    1,
 	"server/metrics":             2,
+	"api":                        2,
 	"fleet/ansible":              1,
 	"fleet/remote":               2,
-	"history":                    2,
+	"history":                    3,
 	"internal/fakefleet":         2,
 	"internal/fakefleet/machine": 1,
 	"jobs/model":                 2,
 	"jobs/plan":                  2,
 	"jobs/queue":                 2,
 	"master":                     3,
-	"server":                     3,
+	"server":                     4,
 	"worker":                     3,
 	"internal/sources":           3,
-	"internal/settings":          4,
+	"internal/settings":          5,
 	"internal/rehearse":          4,
-	"cmd/muster":                 5,
-	"internal/chaos":             6,
-	"internal/sim":               6,
-	"internal/tidy":              6,
+	"cmd/muster":                 8,
+	"internal/chaos":             9,
+	"internal/sim":               9,
+	"internal/tidy":              9,
 }
 
 // atticFloor is that of the packages which are nothing but tests.
-const atticFloor = 6
+const atticFloor = 9
 
 func checkFloors(t *tree) []mistake {
 	var found []mistake
@@ -154,6 +156,37 @@ func checkApart(t *tree) []mistake {
 				found = append(found, f.at(s.Pos(), dir, "master and worker never import each other, because "+
 					"they are two processes that meet in Redis, an inherited socket and signals: put what "+
 					"both say into jobs, and a test of both into cmd/muster"))
+			}
+		}
+	}
+	return found
+}
+
+// wireRooms are all that api may import: whoever uses an API builds no server.
+var wireRooms = []string{"fleet", "jobs", "windows"}
+
+// serverUsers are the rooms that may import server: those that start it or read its
+// configuration. Tests of whole houses may do so as well.
+var serverUsers = []string{"cmd/muster", "internal/settings"}
+
+// checkWire keeps the command line and the server apart: they meet in api.
+func checkWire(t *tree) []mistake {
+	var found []mistake
+	for _, f := range t.goFiles() {
+		if f.isTest() || isTestPackage(f.dir()) {
+			continue
+		}
+		for _, s := range f.syntax.Imports {
+			dir, ok := strings.CutPrefix(importPath(s), module+"/")
+			switch {
+			case !ok:
+			case f.dir() == "api" && !slices.Contains(wireRooms, dir):
+				found = append(found, f.at(s.Pos(), dir, "api imports %s only, because the command line and "+
+					"the server both import it: move what is needed into one of these, or into the room "+
+					"that uses it", strings.Join(wireRooms, ", ")))
+			case dir == "server" && !slices.Contains(serverUsers, f.dir()):
+				found = append(found, f.at(s.Pos(), dir, "only %s import server: take the bodies of requests "+
+					"and answers from api", strings.Join(serverUsers, " and ")))
 			}
 		}
 	}

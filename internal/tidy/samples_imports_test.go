@@ -92,6 +92,23 @@ var importSamples = []sample{
 		files: map[string]string{"cmd/muster/a.go": imports("main", "muster/worker", "muster/master")},
 	},
 	{
+		rule: "one side of the wire", name: "the command line imports the server, api a door",
+		files: map[string]string{
+			"cli/tasks/a.go": imports("tasks", "muster/server"),
+			"api/a.go":       imports("api", "muster/jobs", "muster/history"),
+		},
+		want: []string{"api/a.go:5: history: api imports fleet, jobs, windows only",
+			"cli/tasks/a.go:3: server: only cmd/muster and internal/settings import server"},
+	},
+	{
+		rule: "one side of the wire", name: "through api",
+		files: map[string]string{
+			"cmd/muster/a.go":     imports("main", "muster/server"),
+			"cli/tasks/a.go":      imports("tasks", "muster/api"),
+			"cli/tasks/a_test.go": imports("tasks", "muster/server"),
+		},
+	},
+	{
 		rule: "doors", name: "through the wall",
 		files: map[string]string{
 			"worker/a.go":        imports("worker", "github.com/redis/go-redis/v9"),

@@ -1,4 +1,4 @@
-package server
+package api
 
 import (
 	"muster/jobs"
@@ -155,4 +155,11 @@ type FreezeRequest struct {
 	Of    string    `json:"of,omitempty"`   // whose; empty for everyone
 	From  jobs.Time `json:"from,omitzero"`  // now if not set
 	Until jobs.Time `json:"until,omitzero"` // until it is lifted if not set
+}
+
+// Expected is what whoever applies files has seen: the answer to a check says it. Something else
+// in force is refused, and nothing is done.
+type Expected struct {
+	Basis   string `json:"basis,omitempty"`   // of what the files touch
+	Version int64  `json:"version,omitempty"` // of the whole timetable
 }

@@ -1,0 +1,81 @@
+package api
+
+import (
+	"muster/fleet"
+	"muster/jobs"
+)
+
+// HostFacts are what a host said of itself.
+type HostFacts struct {
+	jobs.HostFacts
+	Age   float64 `json:"age"`   // seconds since then
+	Stale bool    `json:"stale"` // it is so long ago that they may be wrong
+}
+
+// FactList is the answer of GET /v1/facts?on=SELECTOR.
+type FactList struct {
+	Hosts []HostFacts `json:"hosts"`
+	None  string      `json:"none"` // hosts that never said anything; folded
+}
+
+// Gathered is the answer of POST /v1/tasks/{task}/facts.
+type Gathered struct {
+	Task jobs.TaskID `json:"task"`
+	Kept int         `json:"kept"` // hosts whose facts are kept now
+	Bad  []BadFacts  `json:"bad"`  // hosts that said something else
+}
+
+// BadFacts is why the facts of a host are not kept.
+type BadFacts struct {
+	Host  string `json:"host"`
+	Error string `json:"error"`
+}
+
+// HostList is the answer of GET /v1/hosts?on=SELECTOR, a page of it.
+type HostList struct {
+	Version string       `json:"version"` // of the inventory
+	Total   int          `json:"total"`   // hosts on all pages
+	Hosts   []fleet.Host `json:"hosts"`
+	// Drained are those of this page that are drained, and why; a host that is drained
+	// by a label of the inventory has no reason.
+	Drained map[string]jobs.Drain `json:"drained,omitempty"`
+	// Unfenced are those of this page that keep no record of attempts, as far as is known,
+	// and why.
+	Unfenced map[string]string `json:"unfenced,omitempty"`
+	Next     string            `json:"next,omitempty"`   // cursor of the next page; empty: this was the last
+	Folded   string            `json:"folded,omitempty"` // all hosts: fw[001-300],vpn1; on the first page, if asked for
+	LeftOut
+}
+
+// HostQuery is the body of POST /v1/hosts/query, which is GET /v1/hosts for
+// selectors that are too long for a URL.
+type HostQuery struct {
+	On     string `json:"on"`
+	Cursor string `json:"cursor,omitempty"`
+	Limit  int    `json:"limit,omitempty" minimum:"0" maximum:"5000"`
+	Fold   bool   `json:"fold,omitempty"`
+	// Drained asks for drained hosts, too: who looks at hosts does not disturb them.
+	Drained bool `json:"drained,omitempty"`
+}
+
+// HostInfo is the answer of GET /v1/hosts/{host}.
+type HostInfo struct {
+	fleet.Host
+	Inventory string      `json:"inventory"` // version
+	Limits    []string    `json:"limits"`    // against which its jobs count
+	IsDrained bool        `json:"is_drained"`
+	Drained   *jobs.Drain `json:"drained,omitempty"` // why; missing if it is a label of the inventory
+	// Unfenced is why it keeps no record of attempts, as far as is known.
+	Unfenced string `json:"unfenced,omitempty"`
+	jobs.HostWork
+}
+
+// PublishedInventory is the answer of GET /v1/inventory: all that is in force.
+type PublishedInventory struct {
+	Version string         `json:"version"`
+	Hosts   []fleet.Host   `json:"hosts"`
+	Limits  []DefinedLimit `json:"limits"`
+}
+
+// DefinedLimit is a limit as the inventory has it; jobs.Limit says how it is used.
+type DefinedLimit fleet.Limit

@@ -1,0 +1,28 @@
+package api
+
+import "muster/jobs"
+
+// TokenRequest is the body of POST /v1/tokens.
+type TokenRequest struct {
+	Name string `json:"name"`
+}
+
+// TokenAnswer holds a new token, which is shown once and stored hashed.
+type TokenAnswer struct {
+	Name  string `json:"name"`
+	Token string `json:"token"`
+}
+
+// TokenInfo is what is known of a token later.
+type TokenInfo struct {
+	Name    string    `json:"name"`
+	Created jobs.Time `json:"created"` // null if it is not known
+
+	// Wrong says why the token proves nobody; empty: it does.
+	Wrong string `json:"wrong,omitempty"`
+}
+
+// TokenList is the answer of GET /v1/tokens.
+type TokenList struct {
+	Tokens []TokenInfo `json:"tokens"`
+}
