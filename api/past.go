@@ -60,8 +60,8 @@ type Position struct {
 	At      jobs.Time `json:"at"`      // when
 }
 
-// Asked is what the task of a job was asked for. Of a task that an older version stored, Ran
-// is nil, and whether its operator was proven is not known.
+// Asked is what the task of a job was asked for. Ran is nil if it
+// was not kept.
 type Asked struct {
 	On     string    `json:"on"`
 	Proven bool      `json:"proven"`

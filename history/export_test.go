@@ -3,6 +3,8 @@ package history
 import (
 	"context"
 	"database/sql"
+	"io/fs"
+	"testing/fstest"
 
 	"muster/api"
 	"muster/jobs"
@@ -48,12 +50,12 @@ func Explain(ctx context.Context, s *Store, f Filter) (lines []string, err error
 	return lines, err
 }
 
-// Before takes the tables back to a version.
-func Before(ctx context.Context, s *Store, version int64) error {
-	p, err := s.provider()
-	if err == nil {
-		_, err = p.DownTo(ctx, version)
-	}
+// Later makes a store that nobody has asked yet one of a later muster, which changes the tables
+// by a further text.
+func Later(s *Store, text string) error {
+	first, err := fs.ReadFile(s.schema, "0001_tables.sql")
+	s.schema = fstest.MapFS{"0001_tables.sql": {Data: first},
+		"0002_later.sql": {Data: []byte("-- +goose Up\n" + text)}}
 	return err
 }
 

@@ -5,7 +5,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -136,15 +135,11 @@ func (s *Store) migrate(ctx context.Context, c *changing) error {
 }
 
 func (s *Store) provider(options ...goose.ProviderOption) (*goose.Provider, error) {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return nil, err
-	}
 	dialect := goose.DialectPostgres
 	if s.at.file != "" {
 		dialect = goose.DialectSQLite3
 	}
-	return goose.NewProvider(dialect, s.write, files, append(options,
+	return goose.NewProvider(dialect, s.write, s.schema, append(options,
 		goose.WithDisableGlobalRegistry(true))...)
 }
 

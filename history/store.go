@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"strings"
 	"sync"
@@ -26,6 +27,8 @@ type Store struct {
 	at    place
 	write *sql.DB // SQLite has one writer: it waits here, and not for a lock of the file
 	read  *sql.DB
+
+	schema fs.FS // the changes of the tables, in their order
 
 	// life ends with the store, and with it what it does beside those who call it.
 	life context.Context
@@ -55,7 +58,11 @@ func Open(cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, at: at}
+	schema, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{cfg: cfg, at: at, schema: schema}
 	s.life, s.end = context.WithCancel(context.Background())
 	if at.file != "" {
 		err = s.openSQLite()

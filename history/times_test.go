@@ -64,25 +64,3 @@ func TestTimesAreKept(t *testing.T) {
 		}
 	})
 }
-
-// A history that was begun before times were kept goes on.
-func TestAHistoryWithoutTimesGoesOn(t *testing.T) {
-	t.Parallel()
-	both(t, func(t *testing.T, cfg history.Config) {
-		s := ready(t, cfg)
-		old, young := job(taskID(1), "a", jobs.Succeeded, time.Minute), job(taskID(2), "a", jobs.Succeeded, time.Hour)
-		young.Times = jobs.Times{jobs.Acting: 5}
-		store(t, s, history.Batch{Ended: []api.PastJob{old}})
-		if err := history.Before(t.Context(), s, 1); err != nil {
-			t.Fatal(err)
-		}
-		s.Close()
-		s = ready(t, cfg)
-		store(t, s, history.Batch{Ended: []api.PastJob{young}})
-		list, _, err := s.Jobs(t.Context(), history.Filter{}, "", 10)
-		young.Asked, old.Asked = nil, nil // their task was never stored
-		if diff := cmp.Diff([]api.PastJob{young, old}, list); err != nil || diff != "" {
-			t.Errorf("%v (-want +got)\n%s", err, diff)
-		}
-	})
-}

@@ -34,7 +34,12 @@ create table tasks (
   total     bigint not null,
   submitted bigint not null,
   started   bigint not null,
-  finished  bigint not null
+  finished  bigint not null,
+  -- Who ordered it, whether a token proved it (1, 0; -1: not kept), why, and what ran: the
+  -- runbook's version and hash and the arguments, as JSON; empty: not kept.
+  proven    bigint not null default -1,
+  reason    text not null default '',
+  ran       text not null default ''
 );
 create index tasks_submitted on tasks (submitted);
 
@@ -57,20 +62,31 @@ create table jobs (
   due      bigint not null,
   started  bigint not null,
   finished bigint not null,
+  -- What the time of a job went to: seconds by use, as JSON; empty: not known.
+  times    text not null default '',
   primary key (task, host)
 );
--- In the whole order of a page, or SQLite sorts all of them for the first one.
-create index jobs_finished on jobs (finished, task, host);
-create index jobs_customer on jobs (customer, finished);
-create index jobs_host on jobs (host, finished);
-create index jobs_runbook on jobs (runbook, finished);
-create index jobs_operator on jobs (operator, finished);
--- Nearly all succeed, and those are found by time. These cost next to nothing.
-create index jobs_bad on jobs (outcome, finished) where outcome <> 'succeeded';
-create index jobs_bad_customer on jobs (customer, outcome, finished) where outcome <> 'succeeded';
-create index jobs_bad_host on jobs (host, outcome, finished) where outcome <> 'succeeded';
-create index jobs_bad_runbook on jobs (runbook, outcome, finished) where outcome <> 'succeeded';
-create index jobs_bad_operator on jobs (operator, outcome, finished) where outcome <> 'succeeded';
+-- A page is found by one index that has what is asked for in front and then the whole order
+-- of a page: so that nothing is sorted, nothing is read in vain, and PostgreSQL, which
+-- guesses how many jobs two conditions leave, has no plan that looks cheaper. Two conditions
+-- of which each holds for very many jobs have an index of their own; a third, and the
+-- outcome, stand behind.
+create index jobs_customer on jobs (customer, finished, task, host, outcome);
+create index jobs_host on jobs (host, finished, task, runbook, operator, outcome);
+create index jobs_operator on jobs (operator, finished, task, host, outcome);
+create index jobs_runbook on jobs (runbook, finished, task, host, outcome);
+create index jobs_customer_operator on jobs (customer, operator, finished, task, host, runbook, outcome);
+create index jobs_customer_runbook on jobs (customer, runbook, finished, task, host, outcome);
+create index jobs_operator_runbook on jobs (operator, runbook, finished, task, host, outcome);
+-- Only for a request that names nothing but a time, and says so: by it PostgreSQL would look
+-- for what was seldom, or long ago, among all jobs since.
+create index jobs_finished on jobs (finished, task, host) where attempt >= 0;
+-- Nearly all jobs succeed, and those are found by time. These cost next to nothing.
+create index jobs_bad on jobs (outcome, finished, task, host) where outcome <> 'succeeded';
+create index jobs_bad_customer on jobs (customer, outcome, finished, task, host, operator, runbook) where outcome <> 'succeeded';
+create index jobs_bad_host on jobs (host, outcome, finished, task) where outcome <> 'succeeded';
+create index jobs_bad_operator on jobs (operator, outcome, finished, task, host, runbook) where outcome <> 'succeeded';
+create index jobs_bad_runbook on jobs (runbook, outcome, finished, task, host) where outcome <> 'succeeded';
 
 create table attempts (
   task    text not null,
@@ -111,13 +127,17 @@ create table output (
   primary key (task, host)
 );
 
+-- How long a work took lately. It is kept by what ran and not by the name of its runbook, which
+-- would say nothing of exec.
 create table estimates (
-  runbook  text not null,
+  work     text not null, -- a hash of the runbook and its arguments
   model    text not null,
   customer text not null,
-  recent   text not null, -- ns of the last successes, newest first
-  primary key (runbook, model, customer)
+  recent   text not null,   -- ns of the last successes, newest first
+  at       bigint not null, -- when it changed last
+  primary key (work, model, customer)
 );
+create index estimates_at on estimates (at);
 
 create table plans (
   id      text not null primary key,
@@ -129,14 +149,10 @@ create table plans (
 );
 create index plans_task on plans (task);
 
--- +goose Down
-drop table plans;
-drop table estimates;
-drop table output;
-drop table events;
-drop table steps;
-drop table attempts;
-drop table jobs;
-drop table tasks;
-drop table gaps;
-drop table streams;
+-- What people have agreed, as Redis had it last: for a Redis that has lost it.
+create table agreed (
+  part   text not null primary key,
+  mark   bigint not null, -- grows with each change
+  fields text not null,   -- JSON: those of the key in the hub
+  at     bigint not null  -- when it was kept
+);
