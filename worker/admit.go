@@ -7,24 +7,15 @@ import (
 	"slices"
 	"time"
 
-	"muster/fleet/remote"
 	"muster/jobs"
 	"muster/scripts"
 	"muster/windows"
+	"muster/worker/verdict"
 )
 
 // This file decides whether a job may begin, and go on, at this time (design §8). It is
 // asked right after the take, before anybody connects to the host, and again before each
 // step that disturbs it: a window may have been changed or frozen, and time passes.
-
-const (
-	// doubtDelay is when a job comes again that did not start because what is agreed, or
-	// the time, is not known here. Another node may take it then.
-	doubtDelay = 15 * time.Second
-
-	// closedDelay is when a job comes again for which no opening is known.
-	closedDelay = 5 * time.Minute
-)
 
 // A question is all that a decision about a start is made of.
 type question struct {
@@ -139,7 +130,7 @@ func (a *attempt) admit(ctx context.Context) ruling {
 	// Freezes do not hold for what has begun.
 	begun := !a.plan.spec.Window && (a.grant.Step > 0 || a.disturbed())
 	switch {
-	case begun, mayHaveRun(a.grant):
+	case begun, verdict.MayHaveRun(a.grant):
 		return ruling{ok: true}
 	case a.disturbed():
 		return a.lookAfter(ctx)
@@ -166,7 +157,8 @@ func (a *attempt) admitStep(ctx context.Context, action scripts.Action) ruling {
 	if a.memory.Failed != nil || a.memory.Probe != nil {
 		return ruling{ok: true} // what failed is brought back at any time, what began is seen to its end
 	}
-	again := mayHaveRun(a.grant) && a.step == 0 // which was not asked before the host was called
+	again := verdict.MayHaveRun(a.grant) &&
+		a.step == 0 // which was not asked before the host was called
 	if a.plan.spec.Window && a.disturbs(action) || again {
 		return a.rule(ctx)
 	}
@@ -176,7 +168,7 @@ func (a *attempt) admitStep(ctx context.Context, action scripts.Action) ruling {
 // disturbs tells whether a step must not start outside of the window: it is disruptive,
 // or none of its runbook is, which asked for the window all the same.
 func (a *attempt) disturbs(action scripts.Action) bool {
-	if looks(action.Kind) {
+	if verdict.Looks(action.Kind) {
 		return false
 	}
 	book := a.plan.book
@@ -187,7 +179,7 @@ func (a *attempt) disturbs(action scripts.Action) bool {
 
 // disturbed tells whether the job is half way: a step that disturbs was done, or what one
 // did is being undone.
-func (a *attempt) disturbed() bool { return a.memory.Disturbed || a.memory.Failed != nil }
+func (a *attempt) disturbed() bool { return a.memory.Unfinished() }
 
 // noteDisturbed remembers that a step which disturbs was begun.
 func (a *attempt) noteDisturbed(action scripts.Action) {
@@ -195,47 +187,13 @@ func (a *attempt) noteDisturbed(action scripts.Action) {
 	a.memory.Disturbed = a.memory.Disturbed || (spec.Window || spec.Disruptive) && a.disturbs(action)
 }
 
-// halfWay tells whether a disruptive job has begun to disturb its host: of one that does
-// not answer any more it is not known then how it is.
-func (f facts) halfWay() bool { return f.disruptive && f.mind().Disturbed }
-
-// deferred gives a job back until it may begin. It is no failure: nothing is counted.
-func (a *attempt) deferred(f facts, r ruling) jobs.Result {
-	res := f.say(jobs.KindDefer, f.place()+r.why)
-	res.Step, res.Release = f.step, a.untouched() && !(mayHaveRun(a.grant) && a.disturbs(f.action))
-	if r.group { // no time to come says as much
-		a.held = true
-		m := f.mind()
-		m.Why = shortened(r.why, whyMax)
-		res.Saved = m.String()
-	}
-	switch {
-	case r.soon:
-		res.Delay = doubtDelay
-	case r.until.IsZero():
-		res.Delay = closedDelay
-	default:
-		res.Until = jobs.MicrosOf(r.until)
-	}
-	return res
-}
-
-// untouched tells that nothing of the job has disturbed its group, as far as steps have
-// been seen to their end. A step that gave the worker back is not at its end.
-func (a *attempt) untouched() bool {
-	return !a.disturbed() && a.memory.Marked == 0 && a.memory.Probe == nil
-}
-
-// neverBegan tells that a host, which was only asked, says that the step was not started,
-// and that it must not be now.
-func (a *attempt) neverBegan(f facts) (r jobs.Result, ok bool) {
-	if a.outside == nil || asked(f.err) != remote.KindNever {
-		return jobs.Result{}, false
-	}
-	r = a.deferred(f, *a.outside)
-	a.memory.next() // it is known now that it did not run
-	r.Saved, r.Release = a.memory.over(a.grant.Saved), a.untouched()
-	return r, true
+// deferred returns a job that waits until the ruling lets its step start. never is the answer of
+// a host that was asked whether the step had begun.
+func (a *attempt) deferred(f verdict.Evidence, r ruling, never error) jobs.Result {
+	a.held = a.held || r.group
+	return a.fresh(f).NotStarted(verdict.Hindrance{Why: r.why, Never: never,
+		Disturbs: a.disturbs(f.Action),
+		Ruled:    &verdict.Ruled{Until: r.until, Soon: r.soon, Group: r.group}})
 }
 
 // ntp is why the clock is not known to be kept right; nil: it is.
@@ -281,7 +239,7 @@ func (a *attempt) goCameLate(ctx context.Context, action scripts.Action) (r jobs
 	begun := a.memory.Probe
 	a.memory.Probe = nil
 	if now := a.admitStep(ctx, action); !now.ok {
-		return a.deferred(a.with(action), now), true
+		return a.deferred(a.with(action), now, nil), true
 	}
 	a.memory.Probe = begun
 	return jobs.Result{}, false
@@ -305,7 +263,7 @@ func (a *attempt) keepOut(action scripts.Action, r ruling) *ending {
 	case r.ok:
 		return nil
 	case !a.asks(action):
-		return &ending{result: a.deferred(a.with(action), r)}
+		return &ending{result: a.deferred(a.with(action), r, nil)}
 	}
 	a.outside = &r
 	return nil

@@ -14,6 +14,7 @@ import (
 	"muster/jobs"
 	"muster/scripts"
 	"muster/windows"
+	"muster/worker/verdict"
 )
 
 // fakeTimes is what is agreed, in memory.
@@ -160,13 +161,13 @@ func TestAJobBeginsOnlyWhenItMay(t *testing.T) {
 	}{
 		{name: "nothing agreed, no window needed", kind: jobs.KindEnd,
 			change: func(s *stand, spec *jobs.Spec, g *jobs.Grant) { spec.Window = false }},
-		{name: "nothing agreed", kind: jobs.KindDefer, delay: closedDelay,
+		{name: "nothing agreed", kind: jobs.KindDefer, delay: verdict.ClosedDelay,
 			why: "outside of its window: there is no window for host fw1: ask its customer for one"},
 		{name: "open", kind: jobs.KindEnd,
 			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) { s.times.set(daily("0 0", "1h")) }},
 		{name: "opens later", kind: jobs.KindDefer, until: at("1 02:00:00"), why: "outside of its window",
 			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) { s.times.set(daily("0 2", "1h")) }},
-		{name: "too short for it", kind: jobs.KindDefer, delay: closedDelay,
+		{name: "too short for it", kind: jobs.KindDefer, delay: verdict.ClosedDelay,
 			why: "the window ends in 1h0m0s, and the work takes 2h0m0s: window nightly has no opening of 2h0m0s",
 			change: func(s *stand, spec *jobs.Spec, _ *jobs.Grant) {
 				s.times.set(daily("0 0", "1h"))
@@ -195,11 +196,11 @@ func TestAJobBeginsOnlyWhenItMay(t *testing.T) {
 				s.times.estimates = map[string]time.Duration{"firmware|x200|acme": 50 * time.Minute,
 					"firmware||": time.Minute}
 			}},
-		{name: "not approved", kind: jobs.KindDefer, delay: closedDelay, why: "no approved window",
+		{name: "not approved", kind: jobs.KindDefer, delay: verdict.ClosedDelay, why: "no approved window",
 			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) {
 				s.times.set(daily("0 0", "1h", "approval: required"))
 			}},
-		{name: "not for this runbook", kind: jobs.KindDefer, delay: closedDelay,
+		{name: "not for this runbook", kind: jobs.KindDefer, delay: verdict.ClosedDelay,
 			why: "window nightly is not for runbook firmware",
 			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) {
 				s.times.set(daily("0 0", "1h", "runbooks: [patch]"))
@@ -211,7 +212,7 @@ func TestAJobBeginsOnlyWhenItMay(t *testing.T) {
 				spec.Window = false
 				s.times.set("", night)
 			}},
-		{name: "frozen until it is lifted", kind: jobs.KindDefer, delay: closedDelay, why: "until that is lifted",
+		{name: "frozen until it is lifted", kind: jobs.KindDefer, delay: verdict.ClosedDelay, why: "until that is lifted",
 			change: func(s *stand, spec *jobs.Spec, g *jobs.Grant) {
 				spec.Window, g.Host.Customer = false, "acme"
 				s.times.set("", always)
@@ -231,7 +232,7 @@ func TestAJobBeginsOnlyWhenItMay(t *testing.T) {
 				spec.Window, g.Step, g.Mode = false, 1, jobs.ModeContinue
 				s.times.set("", night)
 			}},
-		{name: "the clock is wrong", kind: jobs.KindDefer, delay: doubtDelay,
+		{name: "the clock is wrong", kind: jobs.KindDefer, delay: verdict.DoubtDelay,
 			why: "the clock of this node is 2.5s off that of Redis: at most 2s",
 			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) {
 				s.times.set(daily("0 0", "1h"))
@@ -246,16 +247,16 @@ func TestAJobBeginsOnlyWhenItMay(t *testing.T) {
 				s.times.set(daily("0 0", "1h"))
 				s.times.ntp = errors.New("no NTP")
 			}},
-		{name: "nobody keeps the clock right, and somebody must", kind: jobs.KindDefer, delay: doubtDelay,
+		{name: "nobody keeps the clock right, and somebody must", kind: jobs.KindDefer, delay: verdict.DoubtDelay,
 			why: "not kept right by NTP (no NTP), and windows.require_ntp is set",
 			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) {
 				s.times.set(daily("0 0", "1h"))
 				s.times.ntp, s.cfg.RequireNTP = errors.New("no NTP"), true
 			}},
-		{name: "nothing can be read", kind: jobs.KindDefer, delay: doubtDelay,
+		{name: "nothing can be read", kind: jobs.KindDefer, delay: verdict.DoubtDelay,
 			why:    "what is agreed about times is not known: connection refused",
 			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) { s.times.err = errAway }},
-		{name: "what is read is of a newer muster", kind: jobs.KindDefer, delay: doubtDelay,
+		{name: "what is read is of a newer muster", kind: jobs.KindDefer, delay: verdict.DoubtDelay,
 			why:    "version 1 cannot be read here",
 			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) { s.times.set("windows: [{lunar: true}]") }},
 		{name: "to read it takes long, and the answer is new all the same", kind: jobs.KindEnd,
@@ -268,13 +269,13 @@ func TestAJobBeginsOnlyWhenItMay(t *testing.T) {
 				s.times.set(daily("0 0", "1h"))
 				s.times.texts = true
 			}},
-		{name: "to read it takes for ever", kind: jobs.KindDefer, delay: doubtDelay,
+		{name: "to read it takes for ever", kind: jobs.KindDefer, delay: verdict.DoubtDelay,
 			why: "what is agreed about times is not known: no answer from Redis within 10s",
 			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) {
 				s.times.set(daily("0 0", "1h"))
 				s.times.long = time.Minute
 			}},
-		{name: "the answer takes too long", kind: jobs.KindDefer, delay: doubtDelay,
+		{name: "the answer takes too long", kind: jobs.KindDefer, delay: verdict.DoubtDelay,
 			why: "what is agreed about times is not known: no answer from Redis within 1.",
 			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) {
 				s.times.set(daily("0 0", "1h"))
@@ -480,7 +481,7 @@ func TestALostJobIsNotBegunOutsideOfItsWindow(t *testing.T) {
 		got := s.one(func(g *jobs.Grant) {
 			g.Mode, g.Host.Fence, g.Saved = jobs.ModeLost, fleet.FenceAuto, `{"may_have_run":true}`
 		})
-		if got.Kind != jobs.KindDefer || got.Until != jobs.MicrosOf(at("1 02:00:00")) || remembered(got.Saved) {
+		if got.Kind != jobs.KindDefer || got.Until != jobs.MicrosOf(at("1 02:00:00")) || verdict.Remembered(got.Saved) {
 			t.Errorf("got %+v", got)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 
 	"muster/jobs"
 	"muster/windows"
+	"muster/worker/verdict"
 )
 
 // Times is how a worker learns what is agreed about times.
@@ -173,7 +174,7 @@ func (a *agreed) ask(ctx context.Context) error {
 	sent := a.clock()
 	last, err := a.Agreed(ctx)
 	if err != nil {
-		return noAnswer(err, within)
+		return verdict.NoAnswer(err, within)
 	}
 	a.last, a.sent, a.asked = last, sent, true
 	return nil
@@ -187,7 +188,7 @@ func (a *agreed) learn(ctx context.Context, scopes []windows.Scope) error {
 	defer cancel()
 	x, err := a.Excerpts(ctx, scopes)
 	if err != nil {
-		return noAnswer(err, learnMax)
+		return verdict.NoAnswer(err, learnMax)
 	}
 	return a.known.take(scopes, x)
 }
@@ -211,7 +212,7 @@ func (a *agreed) estimate(ctx context.Context, field string) (time.Duration, err
 	now := a.clock()
 	is, known, err := a.Estimate(ctx, field)
 	if err != nil {
-		return 0, noAnswer(err, agreedMax)
+		return 0, verdict.NoAnswer(err, agreedMax)
 	}
 	if !known {
 		is.P90 = 0

@@ -15,91 +15,6 @@ import (
 	"muster/scripts"
 )
 
-// TestJudgeOfAHostWithRecords holds all that such a host can answer against how the attempt
-// came to ask: as the first, after a lost worker, or after an attempt that heard no end.
-func TestJudgeOfAHostWithRecords(t *testing.T) {
-	t.Parallel()
-	const (
-		wait, keep, operator = "wait 5s", "end unknown operator keep", "end failed operator"
-		unknown              = "end unknown operator"
-	)
-	lost := jobs.Grant{Mode: jobs.ModeLost, Bound: 20 * time.Second, Attempt: 2}
-	heard := jobs.Grant{Mode: jobs.ModeContinue, Saved: `{"may_have_run":true,"asked":1}`, Attempt: 2}
-	last := jobs.Grant{Mode: jobs.ModeContinue, Saved: `{"may_have_run":true,"asked":2}`, Tries: 2}
-	for _, tt := range []struct {
-		kind                     remote.Kind
-		sent                     bool
-		first, lost, heard, last string
-	}{
-		{remote.KindLost, true, wait, wait, wait, keep},
-		{remote.KindCancelled, true, wait, wait, wait, keep},
-		{remote.KindGone, true, unknown, unknown, unknown, unknown},
-		{remote.KindMute, true, keep, keep, keep, keep},
-		{remote.KindRunning, true, keep, keep, keep, keep},
-		{remote.KindTimeout, true, "end timeout", "end timeout", "end timeout", "end timeout"},
-		{remote.KindStopped, true, "end cancelled", "end cancelled", "end cancelled", "end cancelled"},
-		{remote.KindRecord, false, operator, keep, unknown, unknown},
-		{remote.KindStale, false, operator, keep, unknown, unknown},
-		{remote.KindBusy, false, "retry 8s", "retry 8s keep", "retry 8s", unknown},
-		{remote.KindUntold, false, operator, keep, unknown, unknown},
-		{remote.KindNever, false, "back", "back", "back", "back"},
-		{remote.KindUnreachable, false, "retry 5s", "retry 5s keep", "retry 5s", unknown},
-	} {
-		for i, g := range []jobs.Grant{{Mode: jobs.ModeFresh}, lost, heard, last} {
-			want := []string{tt.first, tt.lost, tt.heard, tt.last}[i]
-			g.Host = &fleet.Host{Name: "fw1", Fence: fleet.FenceAuto}
-			err := &remote.Error{Op: "run", Kind: tt.kind, Sent: tt.sent, Wait: 8 * time.Second, Err: errors.New("words")}
-			f := facts{grant: g, policy: jobs.DefaultPolicy(), steps: 1, action: once, err: err, busy: 12 * time.Second}
-			r, goOn := judge(f, 0.5)
-			if got := verdict(r, goOn); got != want {
-				t.Errorf("%s, %s %s: %s, want %s", tt.kind, g.Mode, g.Saved, got, want)
-			}
-			if again := r.Kind == jobs.KindWait || g.Mode == jobs.ModeLost && r.Kind == jobs.KindRetry; again &&
-				!remembered(r.Saved) {
-				t.Errorf("%s, %s: it is forgotten that it may have run: %+v", tt.kind, g.Mode, r)
-			}
-		}
-	}
-}
-
-// Where the greeting said that there is no record, nobody waits for one to tell.
-func TestAnUnfencedHostIsNotAskedLater(t *testing.T) {
-	t.Parallel()
-	f := facts{policy: jobs.DefaultPolicy(), steps: 1, action: once,
-		grant:  jobs.Grant{Host: &fleet.Host{Fence: fleet.FenceAuto}},
-		result: remote.Result{Unfenced: "flock"}, err: fault(remote.KindLost, true, errors.New("words"))}
-	r, goOn := judge(f, 0)
-	if got := verdict(r, goOn); got != "end unknown operator keep" || r.Note != "unfenced: it lacks flock" {
-		t.Errorf("%s, note %q", got, r.Note)
-	}
-}
-
-// After a reboot nothing of a step is alive, and its host says so: nobody waits for its bound
-// before it is done again, and the host is locked for nobody.
-func TestWhatAHostCallsDeadIsNotWaitedFor(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		kind   remote.Kind
-		action scripts.Action
-		want   string
-	}{
-		{remote.KindGone, twice, "retry 5s"},
-		{remote.KindGone, once, "end unknown operator"},
-		{remote.KindMute, twice, "retry 1h0m0s keep"},
-		{remote.KindMute, once, "end unknown operator keep"},
-	} {
-		for _, mode := range []jobs.Mode{jobs.ModeFresh, jobs.ModeLost} {
-			f := facts{policy: jobs.DefaultPolicy(), steps: 1, action: tt.action, busy: time.Hour,
-				grant: jobs.Grant{Mode: mode, Bound: time.Hour, Host: &fleet.Host{Fence: fleet.FenceAuto}},
-				err:   fault(tt.kind, true, errors.New("words"))}
-			r, goOn := judge(f, 0)
-			if got := verdict(r, goOn); got != tt.want || r.Kind == jobs.KindRetry && !remembered(r.Saved) {
-				t.Errorf("%s, %s: %s, kept %s; want %s", tt.kind, mode, got, r.Saved, tt.want)
-			}
-		}
-	}
-}
-
 func fenced(change func(*jobs.Grant)) func(*jobs.Grant) {
 	return func(g *jobs.Grant) {
 		h := *g.Host
@@ -229,7 +144,7 @@ func TestALostUploadGoesOn(t *testing.T) {
 					return tt.err
 				}
 				got := s.one(fenced(lostAt(0)))
-				if v := verdict(got, false); v != tt.want || uploads != tt.runs {
+				if v := inWords(got, false); v != tt.want || uploads != tt.runs {
 					t.Errorf("%s after %d uploads, want %s: %s", v, uploads, tt.want, got.Error)
 				}
 			})
@@ -256,7 +171,7 @@ func TestUploadsToHostsWithoutRecords(t *testing.T) {
 					}
 					return nil
 				}
-				if got := verdict(s.one(tt.grant), false); got != tt.want {
+				if got := inWords(s.one(tt.grant), false); got != tt.want {
 					t.Errorf("%s, want %s", got, tt.want)
 				}
 			})

@@ -10,7 +10,9 @@ import (
 	"muster/fleet"
 	"muster/fleet/remote"
 	"muster/jobs"
+	"muster/scripts"
 	"muster/testkit/sshtest"
+	"muster/worker/verdict"
 )
 
 // onWord closes a channel when a word was said.
@@ -54,7 +56,9 @@ func TestAFailedCancelSaysOneThingOnce(t *testing.T) {
 	if remote.KindOf(err) != remote.KindLost {
 		t.Fatalf("got %v, want a command of which nothing is known", err)
 	}
-	r, _ := judge(facts{steps: 1, action: once, err: err, order: byBob}, 0)
+	r, _ := verdict.Judge(verdict.Evidence{
+		Steps: 1, Action: scripts.Action{Kind: scripts.KindRun, Name: "s"},
+		Err: err, Order: &verdict.StopOrder{Note: "bob: wrong ruleset"}}, 0)
 	const begins = "cancel requested, not known whether it still runs: bob: wrong ruleset; "
 	if r.Outcome != jobs.Unknown || !strings.HasPrefix(r.Error, begins+"the connection ended") ||
 		strings.Count(r.Error, "not known") != 1 || strings.Contains(r.Error, "told to stop") {

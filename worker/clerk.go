@@ -3,12 +3,12 @@ package worker
 import (
 	"context"
 	"fmt"
-
 	"slices"
 	"sync"
 	"time"
 
 	"muster/jobs"
+	"muster/worker/verdict"
 )
 
 const (
@@ -216,10 +216,10 @@ func (c *clerk) accept(ctx context.Context, r jobs.Reply, sent time.Duration) {
 		case looks && (!ok || c.mode != taking || ctx.Err() != nil): // it is handed out again
 		case !ok:
 			c.Log.Error("the queue handed out a job without the spec of its task", "job", g.Job)
-			c.results = append(c.results, puzzled(g, jobs.DefaultPolicy(),
+			c.results = append(c.results, verdict.Puzzled(g, jobs.DefaultPolicy(),
 				"the job came without the spec of its task: a mistake in muster"))
 		case g.Mode != jobs.ModeLost && (c.mode != taking || ctx.Err() != nil):
-			c.results = append(c.results, back(g, "the worker takes nothing new"))
+			c.results = append(c.results, verdict.Untouched(g, "the worker takes nothing new"))
 		default:
 			c.begin(ctx, newAttempt(c, g, plan), sent)
 		}
@@ -300,7 +300,7 @@ func (c *clerk) dropStuck() {
 		c.lines.stuck = true
 		c.mode = max(c.mode, draining)
 		if !a.grant.Mode.Looks() {
-			c.results = append(c.results, stuck(a.grant))
+			c.results = append(c.results, verdict.Stuck(a.grant))
 		}
 	}
 }

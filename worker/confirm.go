@@ -11,6 +11,7 @@ import (
 	"muster/fleet/remote"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/worker/verdict"
 )
 
 // This file does the steps of kind confirm: the host is told to make a change, and to take it
@@ -19,19 +20,9 @@ import (
 // nothing is concluded here from time that passed.
 
 const (
-	// proofMost is the longest time between two tries of a proof.
-	proofMost = 5 * time.Second
-
-	notProven = "not proven yet"
-
 	// keepNumber tells the record of keep from those of tries of a step.
 	keepNumber = 200 * triesApart
 )
-
-// proofPause is the time between two tries of a proof: there are some ten of them at least.
-func (f facts) proofPause() time.Duration {
-	return min(f.action.Confirm.Within/10, proofMost)
-}
 
 // confirms leads a change on from where it stands.
 func (a *attempt) confirms(ctx context.Context, action scripts.Action,
@@ -56,42 +47,43 @@ func (a *attempt) confirms(ctx context.Context, action scripts.Action,
 	}
 	r, goOn, over := a.proves(ctx, action)
 	if !over {
-		r = a.neverMade(a.withError(action, a.unheard))
+		r = verdict.NeverMade(a.withError(action, a.unheard))
 	}
 	return a.endConfirm(f, r, goOn)
 }
 
 // endConfirm goes on to the next step, or to the on_fail of this one.
-func (a *attempt) endConfirm(f facts, r jobs.Result, goOn bool) (jobs.Result, bool) {
+func (a *attempt) endConfirm(f verdict.Evidence, r jobs.Result, goOn bool) (jobs.Result, bool) {
+	f = a.fresh(f)
 	switch {
 	case goOn && a.step+1 == a.until():
-		return f.through(), false
+		return f.Through(), false
 	case goOn:
-		a.noteDisturbed(f.action)
+		a.noteDisturbed(f.Action)
 		a.goOn(nil)
-	case f.rescues(r):
-		a.rescue(f.action, r)
+	case verdict.Rescues(f, r):
+		a.rescue(f.Action, r)
 		goOn = true
 	}
 	return r, goOn
 }
 
 // change runs a text of the change and reads how it stands then.
-func (a *attempt) change(ctx context.Context, f facts, c remote.Command) (facts,
-	scripts.Confirmation, bool) {
+func (a *attempt) change(ctx context.Context, f verdict.Evidence, c remote.Command) (
+	verdict.Evidence, scripts.Confirmation, bool) {
 	done := a.on(jobs.Acting)
-	f.result, f.err = a.conn.Run(ctx, c)
+	f.Result, f.Err = a.conn.Run(ctx, c)
 	done()
-	a.hasAnswered(f.err)
-	f.cause, f.order = cause(ctx), order(a.halting)
-	last := lastLine(f.result.Output)
+	a.hasAnswered(f.Err)
+	f.Cause, f.Order = cause(ctx), order(a.halting)
+	last := verdict.LastLine(f.Result.Output)
 	state, ok := scripts.ReadConfirm(last)
 	a.hearChange(f, state, ok)
-	if f.err == nil && !ok {
-		f.err = errors.New(hostSaid(fmt.Sprintf("exit %d, and it is not known how the change stands",
-			f.result.ExitCode), last))
+	if f.Err == nil && !ok {
+		how := fmt.Sprintf("exit %d, and it is not known how the change stands", f.Result.ExitCode)
+		f.Err = errors.New(verdict.HostSaid(how, last))
 	}
-	return f, state, ok && f.err == nil
+	return f, state, ok && f.Err == nil
 }
 
 // arms has the change made. armed: as far as is known it is, and not confirmed.
@@ -100,7 +92,7 @@ func (a *attempt) arms(ctx context.Context, action scripts.Action, bound time.Du
 	before, now := a.probed(), a.now()
 	again := before.Since != 0 || a.mayHaveBegun()
 	free := now.Add(bound + jobs.KillGrace)
-	a.memory.Probe = &probing{Since: cmp.Or(before.Since, now), Free: free,
+	a.memory.Probe = &verdict.Probing{Since: cmp.Or(before.Since, now), Free: free,
 		Until: free.Add(action.Confirm.Within)}
 	v, err := a.checkpoint(a.halting)
 	f := a.with(action)
@@ -122,7 +114,7 @@ func (a *attempt) arms(ctx context.Context, action scripts.Action, bound time.Du
 	}
 	a.begin()
 	cmd := remote.Command{Shell: action.Confirm.Arm, Bound: bound, Stop: a.halting.Done()}
-	if keepsRecords(a.grant.Host) {
+	if verdict.KeepsRecords(a.grant.Host) {
 		cmd.Record = a.recordOf(a.step)
 		cmd.Record.Again, cmd.Record.Twice = again, before.Free != 0 && now >= before.Free
 	}
@@ -130,37 +122,37 @@ func (a *attempt) arms(ctx context.Context, action scripts.Action, bound time.Du
 	switch {
 	case ok:
 		return a.armed(f, state)
-	case f.order != nil:
+	case f.Order != nil:
 		return a.takeBack(ctx, f), false
-	case f.err != nil && sentKind(f.err) == "" && f.result.ExitCode < 0:
-		if asked(f.err) == remote.KindUntold {
+	case f.Err != nil && verdict.SentKind(f.Err) == "" && f.Result.ExitCode < 0:
+		if verdict.Asked(f.Err) == remote.KindUntold {
 			before.Free = cmp.Or(before.Free, now.Add(max(a.grant.Bound, bound)))
-			return f.appoint(jobs.KindVerify, before, before.Free.Sub(now), reason(f.err)), false
+			return f.Appoint(jobs.KindVerify, before, before.Free.Sub(now), verdict.Reason(f.Err)), false
 		}
 		a.neverArmed(before) // it was not sent
-		r, _ := judge(a.withError(action, f.err), rand.Float64())
+		r, _ := verdict.Judge(a.withError(action, f.Err), rand.Float64())
 		return r, false
-	case f.result.ExitCode > 0:
-		r := f.end(jobs.Failed, jobs.ClassOperator, reason(f.err))
+	case f.Result.ExitCode > 0:
+		r := f.End(jobs.Failed, jobs.ClassOperator, verdict.Reason(f.Err))
 		return r, false
 	}
 	// The change may have cut the line. What became of it is asked over a new one.
-	a.unheard = f.err
+	a.unheard = f.Err
 	return jobs.Result{}, true
 }
 
 // neverArmed forgets that this attempt was about to begin the change, and nothing of what
 // was kept before: an earlier one may have begun it.
-func (a *attempt) neverArmed(before probing) {
+func (a *attempt) neverArmed(before verdict.Probing) {
 	a.memory.Probe = nil
 	if before.Since != 0 {
 		a.memory.Probe = &before
 	}
 }
 
-func (a *attempt) withError(action scripts.Action, err error) facts {
+func (a *attempt) withError(action scripts.Action, err error) verdict.Evidence {
 	f := a.with(action)
-	f.err = err
+	f.Err = err
 	return f
 }
 
@@ -168,33 +160,32 @@ func (a *attempt) withError(action scripts.Action, err error) facts {
 func (a *attempt) proves(ctx context.Context, action scripts.Action) (r jobs.Result, goOn,
 	over bool) {
 	f := a.with(action)
-	if f.order != nil {
+	if f.Order != nil {
 		return a.takeBack(ctx, f), false, true
 	}
 	bound, ok := bound(action.Timeout, a.lease.left())
 	if !ok {
-		return f.appoint(jobs.KindVerify, a.probed(), 0, "too little time is left"), false, true
+		return f.Appoint(jobs.KindVerify, a.probed(), 0, "too little time is left"), false, true
 	}
 	f, state, ok := a.change(ctx, f, remote.Command{Shell: action.Confirm.Prove, Bound: bound,
 		Stop: a.halting.Done()})
 	switch {
-	case f.order != nil:
+	case f.Order != nil:
 		return a.takeBack(ctx, f), false, true
 	case !ok:
-		return a.confirmAway(ctx, action, f.err), false, true
+		return a.confirmAway(ctx, action, f.Err), false, true
 	case state.State == scripts.ConfirmNone:
-		return a.unknownThere(f)
+		return verdict.UnknownThere(f, a.now())
 	case state.State != scripts.ConfirmProof:
-		r, goOn := a.settled(f, state, "")
+		r, goOn := verdict.Settled(f, state, "")
 		if state.State == scripts.ConfirmConfirmed {
 			r, goOn = a.confirm(ctx, action, bound) // and what is to be kept may not be yet
 		}
 		return r, goOn, true
 	}
-	c := a.probed()
-	c.Armed, c.Until = true, a.now().Add(state.Left)
-	a.memory.Probe = &c
-	f.result.ExitCode = state.Code
+	a.arm(state.Left)
+	f = a.fresh(f)
+	f.Result.ExitCode = state.Code
 	why, final := a.unproven(ctx, f, state)
 	switch {
 	case why == "":
@@ -202,45 +193,17 @@ func (a *attempt) proves(ctx context.Context, action scripts.Action) (r jobs.Res
 	case final:
 		r = a.refuse(ctx, f, why)
 	default:
-		r = a.proveLater(f, why)
+		r = verdict.ProveLater(f, why)
 	}
 	return r, goOn, true
-}
-
-// neverMade is about a host that was told to make a change, and knows nothing of it.
-func (a *attempt) neverMade(f facts) jobs.Result {
-	switch k := sentKind(f.err); k {
-	case remote.KindTimeout:
-		return f.broken(k)
-	case remote.KindGone:
-		return f.end(jobs.Failed, jobs.ClassOperator, reason(f.err)+"; the change was not made")
-	}
-	return f.appoint(jobs.KindVerify, a.probed(), f.proofPause(), "the change has not begun")
-}
-
-// unknownThere is about a host that knows nothing of a change: it has not begun, or was on its
-// way when it was last heard of.
-func (a *attempt) unknownThere(f facts) (r jobs.Result, goOn, over bool) {
-	c := a.probed()
-	switch {
-	case c.Armed:
-		r, goOn = a.settled(f, scripts.Confirmation{State: scripts.ConfirmNone}, "")
-		return r, goOn, true
-	case keepsRecords(a.grant.Host), c.Free != 0 && a.now() >= c.Free:
-		return r, false, false // its record tells, or nobody is at it any more
-	}
-	if c.Free == 0 {
-		c.Since, c.Free = a.now(), a.now().Add(a.grant.Bound)
-	}
-	return f.appoint(jobs.KindVerify, c, max(c.Free.Sub(a.now()), f.proofPause()),
-		"it may be about to begin"), false, true
 }
 
 // keptFromChange is about a change that an earlier attempt was about to make, and of which its
 // host knows nothing: it is made only when a change may begin. Where the host keeps a record the
 // command of that attempt may still come: it is waited for.
-func (a *attempt) keptFromChange(ctx context.Context, f facts) (r jobs.Result, kept bool) {
-	rules := a.admitAgain(ctx, f.action)
+func (a *attempt) keptFromChange(ctx context.Context, f verdict.Evidence) (r jobs.Result,
+	kept bool) {
+	rules := a.admitAgain(ctx, f.Action)
 	if rules.ok {
 		return jobs.Result{}, false
 	}
@@ -249,25 +212,26 @@ func (a *attempt) keptFromChange(ctx context.Context, f facts) (r jobs.Result, k
 		c.Since, c.Free = a.now(), a.now().Add(a.grant.Bound)
 	}
 	if left := c.Free.Sub(a.now()); left > 0 {
-		return f.appoint(jobs.KindVerify, c, max(left, f.proofPause()), "it may be about to begin"), true
+		return f.Appoint(jobs.KindVerify, c, max(left, verdict.ProofPause(f)),
+			"it may be about to begin"), true
 	}
 	a.memory.Probe = nil
-	return a.deferred(a.with(f.action), rules), true
+	return a.deferred(a.with(f.Action), rules, nil), true
 }
 
 // unproven says what is not as it must be; final: and will not be.
-func (a *attempt) unproven(ctx context.Context, f facts, state scripts.Confirmation) (why string,
-	final bool) {
+func (a *attempt) unproven(ctx context.Context, f verdict.Evidence,
+	state scripts.Confirmation) (why string, final bool) {
 	switch state.Code {
 	case 0:
 	case scripts.NotYet:
-		return hostSaid(notProven, lastWords(f.result.Output)), false
+		return verdict.HostSaid(verdict.NotProven, verdict.LastWords(f.Result.Output)), false
 	default:
-		return hostSaid("proof: "+f.finding().Text, lastWords(f.result.Output)), true
+		return verdict.HostSaid("proof: "+f.Finding().Text, verdict.LastWords(f.Result.Output)), true
 	}
-	for _, p := range f.action.Confirm.Probes {
+	for _, p := range f.Action.Confirm.Probes {
 		if err := a.tries(ctx, p); err != nil {
-			return fmt.Sprintf("probe %s: %s", p, reason(err)), false
+			return fmt.Sprintf("probe %s: %s", p, verdict.Reason(err)), false
 		}
 	}
 	return "", false
@@ -284,75 +248,54 @@ func (a *attempt) tries(ctx context.Context, p scripts.Probe) error {
 	r, err := a.conn.Run(ctx, remote.Command{Shell: p.Shell(), Bound: probeTime - answerTime,
 		Stop: a.halting.Done()})
 	if err == nil && r.ExitCode != 0 {
-		err = errors.New(hostSaid(fmt.Sprintf("exit %d", r.ExitCode), lastLine(r.Output)))
+		err = errors.New(verdict.HostSaid(fmt.Sprintf("exit %d", r.ExitCode), verdict.LastLine(r.Output)))
 	}
 	return err
-}
-
-// proveLater gives the worker back until the next try. Once its time is over the host takes
-// the change back, and says so when it is asked then.
-func (a *attempt) proveLater(f facts, why string) jobs.Result {
-	c := a.probed()
-	c.Saying = shortened(why, noteMax)
-	return f.appoint(jobs.KindVerify, c, f.proofPause(), c.Saying)
 }
 
 // confirm has the change stay. Should its time have run out meanwhile, the host says so.
 func (a *attempt) confirm(ctx context.Context, action scripts.Action, bound time.Duration) (
 	r jobs.Result, goOn bool) {
 	cmd := remote.Command{Shell: action.Confirm.Confirm, Bound: bound}
-	if keepsRecords(a.grant.Host) {
+	if verdict.KeepsRecords(a.grant.Host) {
 		cmd.Record = a.recordOf(a.step + keepNumber)
 		cmd.Record.Again, cmd.Record.Twice = true, true
 		cmd.Record.Marked = false // nothing is disturbed by it
 	}
 	f, state, ok := a.change(ctx, a.with(action), cmd)
 	if !ok {
-		return a.confirmAway(ctx, action, f.err), false
+		return a.confirmAway(ctx, action, f.Err), false
 	}
-	return a.settled(f, state, "its time ran out before it was confirmed")
+	return verdict.Settled(a.fresh(f), state, "its time ran out before it was confirmed")
 }
 
 // refuse takes back what was not proven, at once.
-func (a *attempt) refuse(ctx context.Context, f facts, why string) jobs.Result {
+func (a *attempt) refuse(ctx context.Context, f verdict.Evidence, why string) jobs.Result {
 	c := a.probed()
-	c.Saying = shortened(why, noteMax)
+	c.Saying = verdict.Shortened(why, verdict.NoteMax)
 	a.memory.Probe = &c
 	g, state, ok := a.back(ctx, f)
 	if !ok {
-		return a.confirmAway(ctx, f.action, g.err)
+		return a.confirmAway(ctx, f.Action, g.Err)
 	}
-	g.result.ExitCode = f.result.ExitCode
-	r, _ := a.settled(g, state, why)
+	g.Result.ExitCode = f.Result.ExitCode
+	r, _ := verdict.Settled(a.fresh(g), state, why)
 	return r
 }
 
 // takeBack has the change of a cancelled job taken back.
-func (a *attempt) takeBack(ctx context.Context, f facts) jobs.Result {
+func (a *attempt) takeBack(ctx context.Context, f verdict.Evidence) jobs.Result {
 	g, state, ok := a.back(ctx, f)
-	if ok && state.State == scripts.ConfirmRolledBack && state.Code == 0 {
-		return f.endOf(jobs.RolledBack, jobs.ClassNone, f.note()+"; the host took it back")
-	}
-	if ok && state.State == scripts.ConfirmNone && !a.probed().Armed {
-		return f.endOf(jobs.Cancelled, jobs.ClassNone, f.note()+"; stopped before "+f.stepWords())
-	}
-	how := "it is not known whether it is confirmed; if not the host takes it back"
-	if ok {
-		how = "it is " + string(state.State)
-	}
-	if g.err != nil {
-		how = also(how, reason(g.err))
-	}
-	r := f.endOf(jobs.Unknown, jobs.ClassOperator, f.note()+"; "+how)
-	r.KeepLock = true
-	return r
+	return verdict.TakenBack(a.fresh(f), g, state, ok)
 }
 
-func (a *attempt) back(ctx context.Context, f facts) (facts, scripts.Confirmation, bool) {
-	bound, ok := bound(f.action.Timeout, a.lease.left())
+// back tells the host to take its change back.
+func (a *attempt) back(ctx context.Context, f verdict.Evidence) (verdict.Evidence,
+	scripts.Confirmation, bool) {
+	bound, ok := bound(f.Action.Timeout, a.lease.left())
 	if !ok {
-		f.err = fmt.Errorf("too little time is left")
+		f.Err = fmt.Errorf("too little time is left")
 		return f, scripts.Confirmation{}, false
 	}
-	return a.change(ctx, f, remote.Command{Shell: f.action.Confirm.Back, Bound: bound})
+	return a.change(ctx, f, remote.Command{Shell: f.Action.Confirm.Back, Bound: bound})
 }

@@ -180,7 +180,7 @@ func TestChangesAreProvenAndConfirmed(t *testing.T) {
 				l := newLife(t, s)
 				l.lost = tt.lost
 				r := l.live(60)
-				text := strings.TrimSpace(strings.TrimPrefix(verdict(r, false), "end ") + " " + r.Error)
+				text := strings.TrimSpace(strings.TrimPrefix(inWords(r, false), "end ") + " " + r.Error)
 				if text != tt.want || strings.Join(h.verbs, " ") != tt.ran {
 					t.Errorf("got  %s, ran %s\nwant %s, ran %s\n%s", text, strings.Join(h.verbs, " "), tt.want, tt.ran,
 						strings.Join(l.log, "\n"))

@@ -15,8 +15,8 @@
 //     further step without a go from the queue.
 //   - It asks once a second which of its jobs an operator cancelled, and stops
 //     those on their hosts; see stops.go and cancel.go.
-//   - What is said about a job is true or it is "unknown". The decisions are in
-//     judge.go, as pure functions.
+//   - What is said about a job is true or it is "unknown". The decisions are pure
+//     functions in worker/verdict.
 //   - A result that cannot be reported keeps the process alive: with a master for
 //     as long as that wants, without one until the locks of its jobs have ended and
 //     an hour more. Up to then its result may still count, because nobody else can
@@ -29,5 +29,5 @@
 // It starts no processes and knows neither Redis nor SSH: both are interfaces
 // that it declares. It never reads the wall clock.
 //
-// Floor 3: may import jobs, fleet, fleet/remote, scripts.
+// Floor 3: may import jobs, fleet, fleet/remote, scripts, worker/verdict.
 package worker

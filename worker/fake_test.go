@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -566,3 +567,23 @@ func (s *stand) finish() {
 }
 
 func host(i int) string { return fmt.Sprintf("fw%03d", i) }
+
+// inWords returns what matters of a result, on one line.
+func inWords(r jobs.Result, goOn bool) string {
+	if goOn {
+		return "go on"
+	}
+	words := []string{string(r.Kind)}
+	for _, w := range []string{string(r.Outcome), string(r.Class)} {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	if r.Delay > 0 {
+		words = append(words, r.Delay.String())
+	}
+	if r.KeepLock {
+		words = append(words, "keep")
+	}
+	return strings.Join(words, " ")
+}

@@ -2,12 +2,12 @@ package worker
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"muster/fleet/remote"
 	"muster/jobs"
+	"muster/worker/verdict"
 )
 
 // This file does the step that waits for a person. Nothing is done on a host: the worker
@@ -23,18 +23,12 @@ type Gates interface {
 	CloseGate(ctx context.Context, zone string, id jobs.ID, step int) (jobs.GateAnswer, error)
 }
 
-// asking is what is kept of a gate at which the job stands, for those who answer.
-type asking struct {
-	Name     string `json:"name"`
-	Question string `json:"question"`
-}
-
 // atGate stands before a gate, or goes through it.
-func (a *attempt) atGate(ctx context.Context, f facts) (r jobs.Result, goOn bool) {
-	gate, name := f.action.Gate, f.action.Name
+func (a *attempt) atGate(ctx context.Context, f verdict.Evidence) (r jobs.Result, goOn bool) {
+	gate, name := f.Action.Gate, f.Action.Name
 	switch {
-	case f.order != nil:
-		return notStarted(f), false
+	case f.Order != nil:
+		return f.NotStarted(verdict.Hindrance{}), false
 	case gate.Dry:
 		a.remark(name, ": a dry run, else a person would be asked")
 		a.quote(gate.Question)
@@ -47,11 +41,11 @@ func (a *attempt) atGate(ctx context.Context, f facts) (r jobs.Result, goOn bool
 		answer, err = a.hearGate(ctx, a.Queue.CloseGate)
 	}
 	if err != nil {
-		return a.noGo(ctx, f.action, err), false
+		return a.noGo(ctx, f.Action, err), false
 	}
 	switch answer.Word {
 	case jobs.GateOpen:
-		a.remark(name, ": "+oneLine(answer.Note))
+		a.remark(name, ": "+verdict.OneLine(answer.Note))
 		a.goOn(nil)
 		return r, true
 	case "":
@@ -59,14 +53,14 @@ func (a *attempt) atGate(ctx context.Context, f facts) (r jobs.Result, goOn bool
 			a.remark(name, ": a person is asked")
 			a.quote(gate.Question)
 		}
-		return f.stands(c, a.now()), false
+		return verdict.Stands(f, c, a.now()), false
 	}
 	a.answered = true // by a person, or by nobody in time: no doubt about the host
-	why := f.shut(answer)
+	why := verdict.Shut(f, answer)
 	a.remark(name, ": "+why)
-	r = f.end(jobs.Failed, jobs.ClassOperator, why)
-	if f.rescues(r) {
-		a.rescue(f.action, r)
+	r = f.End(jobs.Failed, jobs.ClassOperator, why)
+	if verdict.Rescues(f, r) {
+		a.rescue(f.Action, r)
 		return r, true
 	}
 	return r, false
@@ -86,7 +80,7 @@ func (a *attempt) hearGate(ctx context.Context, ask func(context.Context, string
 		if err == nil {
 			return answer, nil
 		}
-		err = noAnswer(err, within)
+		err = verdict.NoAnswer(err, within)
 		timer := time.NewTimer(pause(tries, rand.Float64()))
 		select {
 		case <-timer.C:
@@ -95,26 +89,4 @@ func (a *attempt) hearGate(ctx context.Context, ask func(context.Context, string
 			return answer, err
 		}
 	}
-}
-
-// stands is about a job whose gate nobody has answered. The question stays as it was first
-// asked.
-func (f facts) stands(c probing, now jobs.Micros) jobs.Result {
-	gate := f.action.Gate
-	if c.Gate == nil {
-		c.Since, c.Until = now, now.Add(gate.Timeout)
-		c.Gate = &asking{f.action.Name, gate.Question}
-		c.Saying = shortened("waits at the gate "+f.action.Name+" for a person: "+gate.Question, noteMax)
-	}
-	r := f.appoint(jobs.KindWait, c, c.Until.Sub(now), c.Saying)
-	r.Release = gate.Release
-	return r
-}
-
-// shut says why nobody goes through a gate: it was refused, or not opened in time.
-func (f facts) shut(answer jobs.GateAnswer) string {
-	if answer.Word == jobs.GateLate {
-		return fmt.Sprintf("nobody opened the gate within %s", f.action.Gate.Timeout)
-	}
-	return oneLine(answer.Note)
 }

@@ -138,7 +138,7 @@ func TestAJobAtItsGate(t *testing.T) {
 				s.q.gate = func(int, bool) (jobs.GateAnswer, error) { return by[tt.word], nil }
 				r := s.one(taken(tt.mode, stood()), token)
 				r.Delay = r.Delay.Round(time.Second)
-				if got := verdict(r, false) + " " + r.Error; got != tt.want {
+				if got := inWords(r, false) + " " + r.Error; got != tt.want {
 					t.Errorf("%s, want %s", got, tt.want)
 				}
 				if r.Kind == jobs.KindWait && (!r.Release || r.Step != 1 || jobs.GateOf(1, r.Saved).Question != "Well?") {

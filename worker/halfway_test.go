@@ -12,6 +12,7 @@ import (
 	"muster/fleet/remote"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/worker/verdict"
 )
 
 // This file is about disruptive jobs that are half way: what they did to their host is
@@ -60,7 +61,7 @@ func TestTheMarkersOfAChangeThatIsMadeStay(t *testing.T) {
 		s.start()
 		s.finish()
 		r := s.q.only(g.Job)
-		if h.state != "armed" || r.Kind != jobs.KindVerify || recall(r.Saved).Marked == 0 || len(p.marked) != 3 {
+		if h.state != "armed" || r.Kind != jobs.KindVerify || verdict.Recall(r.Saved).Marked == 0 || len(p.marked) != 3 {
 			t.Errorf("the change is %s, said %+v, marked %v", h.state, r, p.marked)
 		}
 	})
@@ -74,7 +75,7 @@ func TestAChangeThatIsMadeKeepsItsGroup(t *testing.T) {
 		g := s.q.put(task1, "fw2", p.member, func(g *jobs.Grant) {
 			since := jobs.MicrosOf(time.Now())
 			g.Mode, g.Attempt = jobs.ModeContinue, 2
-			g.Saved = memory{Probe: &probing{Since: since, Until: since.Add(time.Minute), Armed: true}}.String()
+			g.Saved = verdict.Memory{Probe: &verdict.Probing{Since: since, Until: since.Add(time.Minute), Armed: true}}.String()
 		})
 		s.start()
 		s.finish()
@@ -119,7 +120,7 @@ func lateGoOfItsOwn(t *testing.T, book string) {
 		if m.boots != 0 || len(h.verbs) != 0 {
 			t.Errorf("told to boot %d times, told %q", m.boots, h.verbs)
 		}
-		if got.Saved == "" || recall(got.Saved).Probe != nil {
+		if got.Saved == "" || verdict.Recall(got.Saved).Probe != nil {
 			t.Errorf("kept %q, want that nothing has begun", got.Saved)
 		}
 	})
@@ -159,7 +160,7 @@ func TestAnEndHalfWayFreezesTheGroup(t *testing.T) {
 		{name: "no such step", change: func(g *jobs.Grant) { g.Step = 7 }, frozen: true},
 		{name: "no time", change: func(g *jobs.Grant) { g.Timeout = time.Second }, frozen: true},
 		{name: "a step that cannot be made", frozen: true,
-			change: func(g *jobs.Grant) { g.Saved = memory{Disturbed: true}.String() }},
+			change: func(g *jobs.Grant) { g.Saved = verdict.Memory{Disturbed: true}.String() }},
 		{name: "not disturbed", dial: throttled, change: func(g *jobs.Grant) { g.Saved = "" }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -171,7 +172,7 @@ func TestAnEndHalfWayFreezesTheGroup(t *testing.T) {
 				}
 				got := s.one(func(g *jobs.Grant) {
 					g.Mode, g.Step, g.Attempt, g.Tries = jobs.ModeContinue, 1, 9, 9
-					g.Saved = memory{Disturbed: true, Saved: map[string]string{"state": "a"}}.String()
+					g.Saved = verdict.Memory{Disturbed: true, Saved: map[string]string{"state": "a"}}.String()
 					if tt.change != nil {
 						tt.change(g)
 					}
@@ -194,13 +195,13 @@ func TestACancelInAnOnFailFreezesTheGroup(t *testing.T) {
 
 // What the queue looks for in what a job keeps is there.
 func TestTheQueueSeesWhoIsHalfWayBack(t *testing.T) {
-	kept := memory{MayHaveRun: true, Failed: &failure{Keep: true}, Disturbed: true}.String()
+	kept := verdict.Memory{MayHaveRun: true, Failed: &verdict.Failure{Keep: true}, Disturbed: true}.String()
 	for _, want := range []string{jobs.MayHaveRun, jobs.Undoing, jobs.Disturbed, jobs.KeptBefore} {
 		if !strings.Contains(kept, want) {
 			t.Errorf("%s is not in %s", want, kept)
 		}
 	}
-	said := memory{Saved: map[string]string{"failed": `{"failed":{`, "disturbed": "true", "x": `"keep":true`}}
+	said := verdict.Memory{Saved: map[string]string{"failed": `{"failed":{`, "disturbed": "true", "x": `"keep":true`}}
 	for _, no := range []string{jobs.Undoing, jobs.Disturbed, jobs.KeptBefore} {
 		if strings.Contains(said.String(), no) {
 			t.Errorf("%s is in %s: a step can say it", no, said)
@@ -276,7 +277,7 @@ func deferredBehindMarkers(t *testing.T, steps []scripts.Step) {
 		if r.Kind != jobs.KindDefer || !r.Release || len(p.told) != 6 || len(p.marked) != 0 {
 			t.Errorf("got %+v, told %q", r, p.told)
 		}
-		if r.Saved == "" || recall(r.Saved).Marked != 0 {
+		if r.Saved == "" || verdict.Recall(r.Saved).Marked != 0 {
 			t.Errorf("kept %q, want that nothing is marked", r.Saved)
 		}
 	})

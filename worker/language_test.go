@@ -310,7 +310,7 @@ func lostCheckMayNotStart(t *testing.T, note, want string) {
 			return map[jobs.ID]string{ids[0]: note}, nil
 		}
 		got := s.one(func(g *jobs.Grant) { g.Mode, g.Attempt, g.Bound = jobs.ModeLost, 2, time.Hour })
-		if verdict(got, false) != want || s.ran() != "" {
+		if inWords(got, false) != want || s.ran() != "" {
 			t.Errorf("%s: %+v, want %s", s.ran(), got, want)
 		}
 	})
@@ -322,7 +322,7 @@ func TestACheckThatWasCutOffIsTriedAgain(t *testing.T) {
 		s.hosts.run = func(context.Context, fleet.Host, remote.Command) (remote.Result, error) {
 			return remote.Result{ExitCode: -1}, fault(remote.KindLost, true, errAway)
 		}
-		if got := s.one(); verdict(got, false) != "retry 5s" {
+		if got := s.one(); inWords(got, false) != "retry 5s" {
 			t.Errorf("%+v", got)
 		}
 	})

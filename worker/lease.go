@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"muster/worker/verdict"
 )
 
 // clockCheck is how often a lease looks at the boot clock at least. Timers of Go
@@ -55,7 +57,7 @@ func (l *lease) tell() {
 	if l.told == 0 {
 		l.told = l.clock()
 	}
-	l.cancel(errOverdue)
+	l.cancel(verdict.ErrOverdue)
 }
 
 // tellNow ends the attempt, and tells whether nobody had told it before: in a process that

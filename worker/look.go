@@ -9,6 +9,7 @@ import (
 	"muster/fleet/remote"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/worker/verdict"
 )
 
 // This file asks a host how a job ended that ended unknown, because a person ordered it. Nothing
@@ -31,10 +32,10 @@ func (l looker) find(ctx context.Context) ending {
 		}
 	}()
 	r := l.read(ctx)
-	if cause(ctx) != nil && !errors.Is(cause(ctx), errOverdue) {
+	if cause(ctx) != nil && !errors.Is(cause(ctx), verdict.ErrOverdue) {
 		return over // the worker was stopped
 	}
-	r.Job, r.Token, r.Words = l.grant.Job, l.grant.Token, oneLine(r.Words)
+	r.Job, r.Token, r.Words = l.grant.Job, l.grant.Token, verdict.OneLine(r.Words)
 	tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.Call)
 	defer cancel()
 	if l.Answer == nil {
@@ -58,7 +59,7 @@ func (l looker) read(ctx context.Context) jobs.Reading {
 	}
 	conn, err := l.connect(ctx)
 	if err != nil {
-		return jobs.Reading{Answer: jobs.AnswerUnreachable, Words: reason(err)}
+		return jobs.Reading{Answer: jobs.AnswerUnreachable, Words: verdict.Reason(err)}
 	}
 	l.conn = conn
 	l.learnCommit(ctx)
@@ -88,18 +89,19 @@ func (l looker) action() (action scripts.Action, why string) {
 	switch {
 	case err != nil:
 		return action, err.Error()
-	case !keepsRecords(g.Host):
+	case !verdict.KeepsRecords(g.Host):
 		return action, "the host keeps no record (fence: none)"
-	case !recorded(g.Host, action):
+	case !verdict.Recorded(g.Host, action):
 		return action, fmt.Sprintf("hosts keep no record of a step that is a %s (%s)", action.Kind,
-			l.with(action).stepWords())
+			l.with(action).StepWords())
 	}
 	return action, ""
 }
 
 // glance asks for the record of the step, under the token of the order. That is newer than those
 // of all attempts, so that the host refuses them from then on if the step never began.
-func (l looker) glance(ctx context.Context, action scripts.Action, began *jobs.Token) facts {
+func (l looker) glance(ctx context.Context, action scripts.Action,
+	began *jobs.Token) verdict.Evidence {
 	record := l.recordOf(l.step + triesApart*l.memory.Again)
 	record.Again, record.Look, record.Glance, record.Marked = true, true, true, false
 	record.Peek = l.grant.Mode == jobs.ModePeek
@@ -109,27 +111,27 @@ func (l looker) glance(ctx context.Context, action scripts.Action, began *jobs.T
 	run := l.runOf(action, record)
 	l.said.begins(run)
 	f := l.with(action)
-	f.order = nil // whoever cancelled the job: it has ended
-	f.result, f.err = l.conn.Run(ctx, remote.Command{Shell: ":", Bound: glanceTime, Record: record,
+	f.Order = nil // whoever cancelled the job: it has ended
+	f.Result, f.Err = l.conn.Run(ctx, remote.Command{Shell: ":", Bound: glanceTime, Record: record,
 		Attached: func(token int64) {
 			*began = jobs.Token(token)
 			run.Token = *began
 			l.said.takeOver(run)
 		}})
-	l.hears(&f.result)
-	return f
+	l.hears(&f.Result)
+	return l.fresh(f)
 }
 
 // judged says what the record means.
-func (l looker) judged(ctx context.Context, f facts) jobs.Reading {
+func (l looker) judged(ctx context.Context, f verdict.Evidence) jobs.Reading {
 	var e *remote.Error
-	if f.err != nil && !errors.As(f.err, &e) {
-		return jobs.Reading{Answer: jobs.AnswerUnreachable, Words: f.err.Error()}
+	if f.Err != nil && !errors.As(f.Err, &e) {
+		return jobs.Reading{Answer: jobs.AnswerUnreachable, Words: f.Err.Error()}
 	}
 	if e == nil {
 		return l.settled(l.end(f))
 	}
-	words := f.place() + reason(f.err)
+	words := f.Place() + verdict.Reason(f.Err)
 	switch e.Kind {
 	case remote.KindTimeout, remote.KindStopped:
 		if e.Sent {
@@ -145,7 +147,7 @@ func (l looker) judged(ctx context.Context, f facts) jobs.Reading {
 			return jobs.Reading{Answer: jobs.AnswerBusy, Words: words + " so far; another job has the " +
 				"host, so that it cannot be told to refuse it: ask again"}
 		}
-		return l.settled(l.neverBegan(ctx, f))
+		return l.settled(l.stepNeverBegan(ctx, f))
 	case remote.KindGone:
 		return jobs.Reading{Answer: jobs.AnswerGone, Words: words, Over: true}
 	case remote.KindUntold, remote.KindRecord:
@@ -164,34 +166,35 @@ func (l looker) settled(end jobs.Result) jobs.Reading {
 	end.Token = l.grant.Token
 	end.Output, end.Gap = l.said.output()
 	end.Runs = l.said.runsFor(jobs.KindEnd)
-	return jobs.Reading{Answer: jobs.AnswerSettled, Words: also(string(end.Outcome), end.Error),
+	return jobs.Reading{Answer: jobs.AnswerSettled, Words: verdict.Also(string(end.Outcome),
+		end.Error),
 		Over: true, End: &end}
 }
 
 // end is how a job ended whose last step ended as the record says. What would have come behind
 // it never came, and nobody does it now: a job of which a part is missing has failed.
-func (l looker) end(f facts) jobs.Result {
-	r, lost := f.secretsLost()
+func (l looker) end(f verdict.Evidence) jobs.Result {
+	r, lost := verdict.SecretsLost(f)
 	goOn := false
 	if !lost {
-		r, goOn = judge(f, 0)
+		r, goOn = verdict.Judge(f, 0)
 	}
 	switch {
 	case goOn:
 		r = l.rest(f)
 	case r.Kind != jobs.KindEnd: // it would have been tried again
-		r = f.endOf(jobs.Failed, jobs.ClassTransient, r.Error+"; it was not tried again")
+		r = f.EndOf(jobs.Failed, jobs.ClassTransient, r.Error+"; it was not tried again")
 		r.ExitCode = exitOf(f)
-	case f.rescues(r):
+	case verdict.Rescues(f, r):
 		r.Class = jobs.ClassOperator
-		r.Error = oneLine(shortened(r.Error, noteMax) + "; its on_fail never ran")
+		r.Error = verdict.OneLine(verdict.Shortened(r.Error, verdict.NoteMax) + "; its on_fail never ran")
 	}
 	return l.conclude(r)
 }
 
-func exitOf(f facts) *int {
-	code := f.result.ExitCode
-	if f.err != nil || code < 0 {
+func exitOf(f verdict.Evidence) *int {
+	code := f.Result.ExitCode
+	if f.Err != nil || code < 0 {
 		return nil
 	}
 	return &code
@@ -199,32 +202,32 @@ func exitOf(f facts) *int {
 
 // rest is about a step that ended well and was not the last one. Those that are skipped need
 // not have been done.
-func (l looker) rest(f facts) jobs.Result {
-	well := f.stepWords()
-	l.goOn(f.finding().Saved)
+func (l looker) rest(f verdict.Evidence) jobs.Result {
+	well := f.StepWords()
+	l.goOn(f.Finding().Saved)
 	for ; l.step < l.until(); l.goOn(nil) {
 		next, err := l.plan.book.Step(l.step, *l.grant.Host, l.context())
 		if err == nil && next.Skip != "" {
 			continue
 		}
 		missing := l.with(next)
-		return missing.endOf(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("%s ended well, and nothing "+
-			"was done behind it: %s never began", well, missing.stepWords()))
+		return missing.EndOf(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("%s ended well, and nothing "+
+			"was done behind it: %s never began", well, missing.StepWords()))
 	}
-	return f.through()
+	return l.fresh(f).Through()
 }
 
-// neverBegan is about a step that never began, and cannot begin any more.
-func (l looker) neverBegan(ctx context.Context, f facts) jobs.Result {
-	text := f.stepWords() + " never began"
-	if f.step == 0 {
+// stepNeverBegan is about a step that never began, and cannot begin any more.
+func (l looker) stepNeverBegan(ctx context.Context, f verdict.Evidence) jobs.Result {
+	text := f.StepWords() + " never began"
+	if f.Step == 0 {
 		text += ": nothing of the job ran"
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Call)
 	defer cancel()
 	notes, err := l.Queue.Stops(ctx, l.zone, []jobs.ID{l.grant.Job})
 	if note := notes[l.grant.Job]; err == nil && note != "" && l.memory.Failed == nil {
-		return f.endOf(jobs.Cancelled, jobs.ClassNone, shortened(note, noteMax)+"; "+text)
+		return f.EndOf(jobs.Cancelled, jobs.ClassNone, verdict.Shortened(note, verdict.NoteMax)+"; "+text)
 	}
-	return l.conclude(f.endOf(jobs.Failed, jobs.ClassOperator, text))
+	return l.conclude(f.EndOf(jobs.Failed, jobs.ClassOperator, text))
 }

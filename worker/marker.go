@@ -12,6 +12,7 @@ import (
 	"muster/fleet/remote"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/worker/verdict"
 )
 
 // This file keeps two members of a redundancy group from being disturbed at once also where
@@ -44,9 +45,6 @@ const (
 
 	// markTime is how long the members may take to have their markers taken away.
 	markTime = 10 * time.Second
-
-	// whyMax bounds what is kept of why a job did not begin, in bytes.
-	whyMax = 400
 
 	// markTurns is how often a member is asked whose marker was replaced by another one
 	// between two questions.
@@ -129,7 +127,7 @@ func (a *attempt) claim(ctx context.Context, action scripts.Action) ruling {
 	members, err := a.members(ctx)
 	if err != nil {
 		return ruling{soon: true, group: true,
-			why: fmt.Sprintf("who is in group %s is not known: %s", group, oneLine(err.Error()))}
+			why: fmt.Sprintf("who is in group %s is not known: %s", group, verdict.OneLine(err.Error()))}
 	}
 	first := a.memory.Marked == 0
 	for i, h := range members {
@@ -149,20 +147,20 @@ func (a *attempt) claim(ctx context.Context, action scripts.Action) ruling {
 // take writes the marker on one member. Else it says why not, and whether that is because
 // of another job.
 func (a *attempt) take(ctx context.Context, h fleet.Host) (why string, taken bool) {
-	if !keepsRecords(&h) {
+	if !verdict.KeepsRecords(&h) {
 		return "", false // it can carry none, and the plan of the task said so
 	}
 	m := a.marker()
 	for range markTurns {
 		made, err := a.mark(ctx, h, m)
 		switch {
-		case asked(err) == remote.KindBusy:
+		case verdict.Asked(err) == remote.KindBusy:
 			return fmt.Sprintf("%s could not be marked now, it is tried again: %s", h.Name,
-				reason(err)), false
+				verdict.Reason(err)), false
 		case err != nil:
 			return fmt.Sprintf("%s could not be marked, and as long as one member cannot be asked no other "+
 				"is disturbed: %s. If it is gone for good take it out of the group", h.Name,
-				reason(err)), false
+				verdict.Reason(err)), false
 		case made.Other == nil:
 			return "", false
 		}
@@ -226,7 +224,7 @@ func (a *attempt) stands(ctx context.Context, h fleet.Host, o remote.Marked) str
 	fate, err := a.Kin.Fate(ctx, a.zone, a.grant.Host.Group, id)
 	if err != nil {
 		return fmt.Sprintf("%s carries the marker of job %s, and it is not known what became of that: %s",
-			h.Name, by, oneLine(err.Error()))
+			h.Name, by, verdict.OneLine(err.Error()))
 	}
 	if why := counts(o, fate, a.grant); why != "" {
 		return fmt.Sprintf("%s carries the marker of job %s, which disturbs %s: %s", h.Name, by,
@@ -268,12 +266,12 @@ func (a *attempt) unmark(ctx context.Context, r jobs.Result) jobs.Result {
 	if !a.giveUp(ctx, members) || r.Kind == jobs.KindEnd {
 		return r
 	}
-	m := recall(r.Saved)
+	m := verdict.Recall(r.Saved)
 	m.Marked = 0
-	r.Saved = m.over(toldQueue)
+	r.Saved = m.Replacing(verdict.ToldQueue)
 	// Steps before may have been done, but none that disturbs: nobody need wait for the group.
 	r.Release = r.Release || r.Kind == jobs.KindDefer && a.unused && !a.disturbed() &&
-		m.Probe == nil && !mayHaveRun(a.grant)
+		m.Probe == nil && !verdict.MayHaveRun(a.grant)
 	return r
 }
 
@@ -284,7 +282,7 @@ func (a *attempt) giveUp(ctx context.Context, members []fleet.Host) (all bool) {
 	m := a.marker()
 	m.Off, all = true, true
 	for _, h := range members {
-		if !keepsRecords(&h) {
+		if !verdict.KeepsRecords(&h) {
 			continue
 		}
 		if _, err := a.mark(ctx, h, m); err != nil {

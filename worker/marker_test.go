@@ -13,6 +13,7 @@ import (
 	"muster/fleet/remote"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/worker/verdict"
 )
 
 // pair is a group of hosts with markers, as far as a worker sees it.
@@ -174,7 +175,7 @@ func TestNothingStartsInDoubt(t *testing.T) {
 				if n := len(s.hosts.started()); n > 0 {
 					t.Errorf("%d steps were started", n)
 				}
-				if recall(r.Saved).Marked != 0 || p.marked["fw1"].Job != "" || p.marked["fw2"].Job != "" {
+				if verdict.Recall(r.Saved).Marked != 0 || p.marked["fw1"].Job != "" || p.marked["fw2"].Job != "" {
 					t.Errorf("what stays: %v, %q", p.marked, r.Saved)
 				}
 			})
@@ -250,7 +251,7 @@ func TestTheMarkersOfWhatComesAgainStay(t *testing.T) {
 		s.start()
 		s.finish()
 		r := s.q.only(g.Job)
-		if r.Kind != jobs.KindWait || len(p.marked) != 3 || recall(r.Saved).Marked == 0 {
+		if r.Kind != jobs.KindWait || len(p.marked) != 3 || verdict.Recall(r.Saved).Marked == 0 {
 			t.Errorf("got %+v, marked %v", r, p.marked)
 		}
 	})
@@ -280,7 +281,7 @@ func TestMarkersAreRenewed(t *testing.T) {
 				}
 				p.away["fw1"] = true
 				s.q.put(task1, "fw2", p.member, func(g *jobs.Grant) {
-					g.Saved = memory{Marked: g.Token - jobs.Token(hours*3600e6)}.String()
+					g.Saved = verdict.Memory{Marked: g.Token - jobs.Token(hours*3600e6)}.String()
 				})
 				s.start()
 				s.finish()
@@ -326,7 +327,7 @@ func TestAMemberAtWorkIsAskedAgain(t *testing.T) {
 		s.start()
 		s.finish()
 		r := s.q.only(g.Job)
-		if r.Kind != jobs.KindDefer || r.Delay != doubtDelay || len(s.hosts.started()) > 0 {
+		if r.Kind != jobs.KindDefer || r.Delay != verdict.DoubtDelay || len(s.hosts.started()) > 0 {
 			t.Errorf("got %+v", r)
 		}
 		if !strings.Contains(r.Error, "fw3 could not be marked now, it is tried again: ") ||

@@ -5,21 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"muster/fleet/remote"
 	"muster/jobs"
+	"muster/worker/verdict"
 )
 
 func TestConfigTellsAllMistakes(t *testing.T) {
@@ -113,7 +111,7 @@ func TestLeases(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if err := context.Cause(ctx); !errors.Is(err, errOverdue) {
+		if err := context.Cause(ctx); !errors.Is(err, verdict.ErrOverdue) {
 			t.Errorf("at the end: %v", err)
 		}
 		l.stop()
@@ -123,7 +121,7 @@ func TestLeases(t *testing.T) {
 		asleep.Store(int64(2 * time.Hour))
 		time.Sleep(clockCheck)
 		synctest.Wait()
-		if err := context.Cause(ctx); !errors.Is(err, errOverdue) {
+		if err := context.Cause(ctx); !errors.Is(err, verdict.ErrOverdue) {
 			t.Errorf("after a sleep of the machine: %v", err)
 		}
 		l.stop()
@@ -271,61 +269,4 @@ func TestATitleBeginsALine(t *testing.T) {
 	if got, want := string(s.all.Bytes()), "== one ==\nno newline\n== two ==\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-}
-
-func TestLastLines(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		out  remote.Output
-		want string
-	}{
-		{remote.Output{}, ""},
-		{remote.Output{Head: []byte(" \n\n")}, ""},
-		{remote.Output{Head: []byte("a\nb")}, "b"},
-		{remote.Output{Head: []byte("a\n  b \r\n\n")}, "b"},
-		{remote.Output{Head: []byte("a"), Omitted: 3, Tail: []byte("c\nd\n")}, "d"},
-		{remote.Output{Head: []byte("a\nb\n"), Omitted: 3, Tail: []byte("\n")}, "b"},
-		{remote.Output{Head: []byte(strings.Repeat("y", 99999))}, strings.Repeat("y", lastLineMax)},
-	} {
-		if got := lastLine(tt.out); got != tt.want {
-			t.Errorf("last line of %q… = %q, want %q", string(tt.out.Head[:min(9, len(tt.out.Head))]), got, tt.want)
-		}
-	}
-}
-
-// What muster puts behind the words of a host stands outside of their quotes, also where those
-// words are too long.
-func TestAShortenedTextEndsItsQuotes(t *testing.T) {
-	t.Parallel()
-	long := hostSaid("exit 1", strings.Repeat(`a\"`, 500))
-	for most := 40; most < 120; most++ {
-		got := shortened(long, most)
-		inside := strings.TrimSuffix(strings.TrimPrefix(got, `exit 1; the host said: `), "…")
-		if len(got) > most || !strings.HasPrefix(inside, `"`) {
-			t.Fatalf("%d bytes: %s", most, got)
-		}
-		if said, err := strconv.Unquote(inside); err != nil || !strings.HasPrefix(strings.Repeat(`a\"`, 500), said) {
-			t.Errorf("%d bytes: %s is no quotation of the host: %v", most, got, err)
-		}
-	}
-	if got := shortened(`"quoted" and words behind`, 18); got != `"quoted" and w…` {
-		t.Errorf("behind a quotation: %s", got)
-	}
-}
-
-func FuzzOneLine(f *testing.F) {
-	for _, s := range []string{"", "plain", "two\nlines", "\x1b[31mred", "\xff\xfe", strings.Repeat("é", 999),
-		"\u202eevil", strings.Repeat("\x00", 5000), "tab\there", "\xc3"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		got := oneLine(s)
-		if len(got) > errorMax || !utf8.ValidString(got) || strings.ContainsFunc(got, unicode.IsControl) {
-			t.Errorf("oneLine(%q) = %q", s, got)
-		}
-		if plain := strings.TrimSpace(s); len(s) < errorMax && remote.Harmless(s) == s &&
-			!strings.ContainsAny(s, "\n\t") && plain != got && strings.Join(strings.Fields(s), " ") != got {
-			t.Errorf("oneLine(%q) = %q: a harmless text was changed", s, got)
-		}
-	})
 }

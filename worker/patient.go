@@ -9,6 +9,7 @@ import (
 	"muster/fleet/remote"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/worker/verdict"
 )
 
 // This file does the steps that give the worker back until they go on: wait, verify and
@@ -19,24 +20,13 @@ import (
 // probeTime bounds what a probe does beside its check.
 const probeTime = 15 * time.Second
 
-// patient tells whether a step of that kind gives the worker back.
-func patient(k scripts.Kind) bool {
-	return k == scripts.KindWait || k == scripts.KindVerify || k == scripts.KindReboot ||
-		k == scripts.KindConfirm
-}
-
 // now is the time of Redis, as far as it is known here: a token is the instant of its take.
 func (a *attempt) now() jobs.Micros {
 	return jobs.Micros(a.grant.Token).Add(a.Clock() - a.sent)
 }
 
 // probed is what is kept of the step in hand.
-func (a *attempt) probed() probing {
-	if a.memory.Probe == nil {
-		return probing{}
-	}
-	return *a.memory.Probe
-}
+func (a *attempt) probed() verdict.Probing { return a.facts().Probed() }
 
 // rests does what needs no host: a gate, a wait for a time, and the pause before the first
 // probe.
@@ -47,9 +37,9 @@ func (a *attempt) rests(ctx context.Context, action scripts.Action) (r jobs.Resu
 	case action.Kind == scripts.KindGate:
 		r, goOn := a.atGate(ctx, f)
 		return r, true, goOn
-	case f.order != nil:
+	case f.Order != nil:
 	case action.Kind == scripts.KindWait && action.Shell == "":
-		r, over := f.waits(a.probed(), a.now())
+		r, over := verdict.Waits(f, a.probed(), a.now())
 		if over {
 			a.goOn(nil)
 		} else {
@@ -58,7 +48,8 @@ func (a *attempt) rests(ctx context.Context, action scripts.Action) (r jobs.Resu
 		return r, true, over
 	case action.Kind == scripts.KindVerify && a.memory.Probe == nil:
 		a.remark(action.Name, "")
-		return f.appoint(jobs.KindVerify, probing{}, action.Probes.NotReady.First, "first probe"), true,
+		return f.Appoint(jobs.KindVerify, verdict.Probing{}, action.Probes.NotReady.First,
+				"first probe"), true,
 			false
 	}
 	return jobs.Result{}, false, false
@@ -66,7 +57,7 @@ func (a *attempt) rests(ctx context.Context, action scripts.Action) (r jobs.Resu
 
 // saying is what a result keeps of the last probe.
 func (a *attempt) saying(r jobs.Result) string {
-	if p := recall(r.Saved).Probe; p != nil {
+	if p := verdict.Recall(r.Saved).Probe; p != nil {
 		return p.Saying
 	}
 	return ""
@@ -76,58 +67,23 @@ func (a *attempt) saying(r jobs.Result) string {
 // can mend ends the step: another host key, say.
 func (a *attempt) probeAway(ctx context.Context, action scripts.Action, err error) jobs.Result {
 	f := a.with(action)
-	f.err, f.cause = err, cause(ctx)
+	f.Err, f.Cause = err, cause(ctx)
 	var e *remote.Error
 	known := errors.As(err, &e)
 	switch {
-	case f.order != nil:
-		return f.leftAlone()
-	case known && !e.Sent && needsPerson(e.Kind):
-		return f.hinderedProbe(e.Kind)
-	case f.cause != nil && !errors.Is(f.cause, errOverdue), known && e.Kind == remote.KindNode:
-		return f.appoint(f.kindOfProbe(), a.probed(), f.policy.Delay, reason(err))
+	case f.Order != nil:
+		return verdict.LeftAlone(f)
+	case known && !e.Sent && verdict.NeedsPerson(e.Kind):
+		return verdict.HinderedProbe(f, e.Kind)
+	case f.Cause != nil && !errors.Is(f.Cause, verdict.ErrOverdue), known && e.Kind == remote.KindNode:
+		return f.Appoint(verdict.KindOfProbe(f), a.probed(), f.Policy.Delay, verdict.Reason(err))
 	case action.Kind == scripts.KindWait:
-		return f.notYet(a.sinceNow(), a.now(), reason(err))
+		return verdict.NotYet(f, a.sinceNow(), a.now(), verdict.Reason(err))
 	}
-	return f.unwell(a.probed(), a.now(), away, reason(err))
+	return verdict.Unwell(f, a.now(), verdict.Away, verdict.Reason(err))
 }
 
-func needsPerson(k remote.Kind) bool {
-	switch k {
-	case remote.KindHostKey, remote.KindAuth, remote.KindKey, remote.KindRefused, remote.KindFailed,
-		remote.KindInvalid:
-		return true
-	}
-	return false
-}
-
-// hinderedProbe is about a host that must be looked at.
-func (f facts) hinderedProbe(k remote.Kind) jobs.Result {
-	why := reason(f.err)
-	if k == remote.KindHostKey {
-		why = "it came back with another host key: " + why
-	}
-	r := f.end(jobs.Failed, jobs.ClassOperator, why)
-	r.KeepLock = f.disruptive
-	return r
-}
-
-func (f facts) kindOfProbe() jobs.Kind {
-	if f.action.Kind == scripts.KindWait {
-		return jobs.KindWait
-	}
-	return jobs.KindVerify
-}
-
-// leftAlone is about a job that was cancelled while its host was looked at.
-func (f facts) leftAlone() jobs.Result {
-	if f.action.Kind == scripts.KindWait {
-		return notStarted(f)
-	}
-	return f.endOf(jobs.Unknown, jobs.ClassOperator, "cancelled before the host was back: "+f.note())
-}
-
-func (a *attempt) sinceNow() probing {
+func (a *attempt) sinceNow() verdict.Probing {
 	c := a.probed()
 	if c.Since == 0 {
 		c.Since = a.now()
@@ -145,68 +101,60 @@ func (a *attempt) probe(ctx context.Context, conn Conn, action scripts.Action,
 		}
 	}
 	f := a.with(action)
-	f.result, f.err = conn.Run(ctx, remote.Command{Shell: action.Shell, Bound: bound,
+	f.Result, f.Err = conn.Run(ctx, remote.Command{Shell: action.Shell, Bound: bound,
 		Stop: a.halting.Done()})
-	a.hasAnswered(f.err)
-	f.cause, f.order = cause(ctx), order(a.halting)
-	timeout := sentKind(f.err) == remote.KindTimeout
+	a.hasAnswered(f.Err)
+	f.Cause, f.Order = cause(ctx), order(a.halting)
+	timeout := verdict.SentKind(f.Err) == remote.KindTimeout
 	switch {
-	case f.err != nil && !timeout:
-		return a.probeAway(ctx, action, f.err), false
+	case f.Err != nil && !timeout:
+		return a.probeAway(ctx, action, f.Err), false
 	case timeout:
-		return a.endProbe(f, a.unwell(f, reason(f.err)), false)
-	case f.result.ExitCode == scripts.NotYet && f.result.Signal == "":
-		return a.endProbe(f, a.unwell(f, hostSaid("", lastLine(f.result.Output))), false)
+		return a.endProbe(f, a.unwell(f, verdict.Reason(f.Err)), false)
+	case f.Result.ExitCode == scripts.NotYet && f.Result.Signal == "":
+		return a.endProbe(f, a.unwell(f, verdict.HostSaid("", verdict.LastLine(f.Result.Output))), false)
 	}
 	a.hear(f, "")
-	r, goOn = judge(f, rand.Float64())
+	r, goOn = verdict.Judge(f, rand.Float64())
 	if r.Kind == jobs.KindEnd && r.Outcome != jobs.Succeeded && action.Kind != scripts.KindWait {
-		r.KeepLock = f.disruptive
+		r.KeepLock = f.Disruptive
 	}
 	return a.endProbe(f, r, goOn)
 }
 
 // endProbe goes on to the next step, or to the on_fail of this one.
-func (a *attempt) endProbe(f facts, r jobs.Result, goOn bool) (jobs.Result, bool) {
+func (a *attempt) endProbe(f verdict.Evidence, r jobs.Result, goOn bool) (jobs.Result, bool) {
 	switch {
-	case goOn && f.err == nil:
-		a.noteDisturbed(f.action)
-		a.goOn(f.finding().Saved)
-	case f.rescues(r):
-		a.rescue(f.action, r)
+	case goOn && f.Err == nil:
+		a.noteDisturbed(f.Action)
+		a.goOn(f.Finding().Saved)
+	case verdict.Rescues(f, r):
+		a.rescue(f.Action, r)
 		goOn = true
 	}
 	return r, goOn
 }
 
-// sentKind is the kind of an error of a command that was sent; empty for any other.
-func sentKind(err error) remote.Kind {
-	var e *remote.Error
-	if errors.As(err, &e) && e.Sent {
-		return e.Kind
-	}
-	return ""
-}
-
 // unwell is about a host that was reached, and says: not yet.
-func (a *attempt) unwell(f facts, why string) jobs.Result {
-	why = shortened(why, noteMax)
+func (a *attempt) unwell(f verdict.Evidence, why string) jobs.Result {
+	why = verdict.Shortened(why, verdict.NoteMax)
 	a.hear(f, why)
-	a.memory.keep(f.action.Keep(f.evidence(), f.mind().Saved))
-	if f.action.Kind == scripts.KindWait {
-		return f.notYet(a.sinceNow(), a.now(), why)
+	a.memory.Keep(f.Action.Keep(f.Seen(), a.memory.Saved))
+	f = a.fresh(f)
+	if f.Action.Kind == scripts.KindWait {
+		return verdict.NotYet(f, a.sinceNow(), a.now(), why)
 	}
-	return f.unwell(a.probed(), a.now(), notReady, why)
+	return verdict.Unwell(f, a.now(), verdict.NotReady, why)
 }
 
 // hear puts what a probe said into the transcript, if it is news: a wait may have hundreds
 // of probes, which all say the same.
-func (a *attempt) hear(f facts, why string) {
+func (a *attempt) hear(f verdict.Evidence, why string) {
 	if why != "" && a.probed().Saying == why {
 		return
 	}
-	a.remark(f.action.Name, "")
-	a.said.add(f.result.Output)
+	a.remark(f.Action.Name, "")
+	a.said.add(f.Result.Output)
 }
 
 // reboots leads a host from its old boot to a new one. ready: it is there.
@@ -216,25 +164,25 @@ func (a *attempt) reboots(ctx context.Context, conn Conn, action scripts.Action,
 	const ask = "cat /proc/sys/kernel/random/boot_id"
 	got, err := conn.Run(ctx, remote.Command{Shell: ask, Bound: probeTime, Stop: a.halting.Done()})
 	a.hasAnswered(err)
-	f.order = order(a.halting)
+	f.Order = order(a.halting)
 	if err != nil && c.Boot != "" {
 		return a.probeAway(ctx, action, err), false
 	}
-	boot := readBoot(got.ExitCode, string(got.Output.Bytes()))
+	boot := verdict.ReadBoot(got.ExitCode, string(got.Output.Bytes()))
 	switch {
 	case err != nil:
-		f.err, f.cause = err, cause(ctx)
-		r, _ := judge(f, rand.Float64())
+		f.Err, f.Cause = err, cause(ctx)
+		r, _ := verdict.Judge(f, rand.Float64())
 		return r, false
 	case boot == "" && c.Boot == "":
-		return f.end(jobs.Failed, jobs.ClassOperator, hostSaid("its boot id cannot be read",
-			lastLine(got.Output))), false
+		return f.End(jobs.Failed, jobs.ClassOperator, verdict.HostSaid("its boot id cannot be read",
+			verdict.LastLine(got.Output))), false
 	case boot == "":
-		return f.unwell(c, a.now(), notReady, "its boot id cannot be read"), false
+		return verdict.Unwell(f, a.now(), verdict.NotReady, "its boot id cannot be read"), false
 	case c.Boot != "" && boot != c.Boot:
 		return jobs.Result{}, true
 	case c.Boot != "" && c.Told:
-		return f.unwell(c, a.now(), notReady, "it has not gone down yet"), false
+		return verdict.Unwell(f, a.now(), verdict.NotReady, "it has not gone down yet"), false
 	}
 	began := c.Boot != ""
 	if began {
@@ -252,27 +200,29 @@ func (a *attempt) reboots(ctx context.Context, conn Conn, action scripts.Action,
 // looked at as if it had been told. Once that was done as often as after a reboot, the job waits
 // for such a time, and keeps its group and the boot id: should the host go down after all, the
 // next attempt sees that.
-func (a *attempt) keptFromReboot(ctx context.Context, f facts) (r jobs.Result, kept bool) {
-	rules := a.admitAgain(ctx, f.action)
+func (a *attempt) keptFromReboot(ctx context.Context, f verdict.Evidence) (r jobs.Result,
+	kept bool) {
+	rules := a.admitAgain(ctx, f.Action)
 	if rules.ok {
 		return jobs.Result{}, false
 	}
 	c := a.probed()
 	next := c
-	if _, last := next.after(*f.action.Probes, notReady); !last {
-		return f.unwell(c, a.now(), notReady, "it may have been told to reboot, has not gone down, "+
-			"and must not be told now: "+rules.why), true
+	if _, last := next.After(*f.Action.Probes, verdict.NotReady); !last {
+		return verdict.Unwell(f, a.now(), verdict.NotReady,
+			"it may have been told to reboot, has not gone down, "+
+				"and must not be told now: "+rules.why), true
 	}
 	c.NotReady = 0 // of the reboot that is to come
 	a.memory.Probe = &c
-	return a.deferred(a.with(f.action), rules), true
+	return a.deferred(a.with(f.Action), rules, nil), true
 }
 
 // lateToTell is about a go for a reboot that came when the reboot must not begin any more.
-func (a *attempt) lateToTell(f facts, how reboot) (r jobs.Result, late bool) {
+func (a *attempt) lateToTell(f verdict.Evidence, how reboot) (r jobs.Result, late bool) {
 	switch {
 	case !how.began:
-		return a.goCameLate(a.halting, f.action)
+		return a.goCameLate(a.halting, f.Action)
 	case a.Clock()-a.ruled <= agreedMax:
 		return jobs.Result{}, false
 	}
@@ -312,30 +262,32 @@ func (a *attempt) tellToReboot(ctx context.Context, conn Conn, action scripts.Ac
 	a.begin()
 	a.noteDisturbed(action)
 	var record *remote.Record
-	if keepsRecords(a.grant.Host) {
+	if verdict.KeepsRecords(a.grant.Host) {
 		record = a.recordOf(a.step)
 		record.Again, record.Twice = how.began, true
 	}
 	told := a.on(jobs.Acting)
-	f.result, f.err = conn.Run(ctx, remote.Command{Shell: action.Command, Bound: how.bound,
+	f.Result, f.Err = conn.Run(ctx, remote.Command{Shell: action.Command, Bound: how.bound,
 		Stop: a.halting.Done(), Record: record, Live: a.said.live})
 	told()
-	a.hasAnswered(f.err)
-	a.said.add(f.result.Output)
-	f.cause, f.order = cause(ctx), order(a.halting)
+	a.hasAnswered(f.Err)
+	a.said.add(f.Result.Output)
+	f.Cause, f.Order = cause(ctx), order(a.halting)
 	c := a.probed()
+	f = a.fresh(f)
 	switch {
-	case f.err == nil && f.result.ExitCode == 0:
+	case f.Err == nil && f.Result.ExitCode == 0:
 		c.Told = true
-	case f.err != nil && sentKind(f.err) == "" && !how.began:
+	case f.Err != nil && verdict.SentKind(f.Err) == "" && !how.began:
 		a.memory.Probe, a.memory.Disturbed = nil, before // it was not sent
+		f = a.fresh(f)
 		fallthrough
-	case f.err == nil, sentKind(f.err) == "":
-		r, _ := judge(f, rand.Float64())
+	case f.Err == nil, verdict.SentKind(f.Err) == "":
+		r, _ := verdict.Judge(f, rand.Float64())
 		return r
-	case f.order != nil:
-		return f.leftAlone()
+	case f.Order != nil:
+		return verdict.LeftAlone(f)
 	}
 	// A connection that is lost is what a reboot looks like.
-	return f.appoint(jobs.KindVerify, c, action.Probes.NotReady.First, "told to reboot")
+	return f.Appoint(jobs.KindVerify, c, action.Probes.NotReady.First, "told to reboot")
 }

@@ -56,7 +56,7 @@ func (l *life) live(most int) jobs.Result {
 		r := s.q.only(l.grant.Job)
 		l.said += string(r.Output)
 		l.log = append(l.log, fmt.Sprintf("%s %s %s", began.Sub(l.began).Round(time.Second),
-			verdict(r, false), r.Error))
+			inWords(r, false), r.Error))
 		if r.Kind == jobs.KindEnd || n == most {
 			return r
 		}
@@ -213,7 +213,7 @@ func TestAHostThatIsDisturbedAndStaysAwayIsNotUnreachable(t *testing.T) {
 					return remote.Result{}, nil
 				}
 				r := l.live(30)
-				if got := strings.TrimPrefix(verdict(r, false), "end "); got != tt.want {
+				if got := strings.TrimPrefix(inWords(r, false), "end "); got != tt.want {
 					t.Errorf("%s: %s, want %s\n%s", got, r.Error, tt.want, strings.Join(l.log, "\n"))
 				}
 			})
@@ -455,7 +455,7 @@ func TestReboots(t *testing.T) {
 				l := newLife(t, s)
 				l.lost = tt.lost
 				r := l.live(30)
-				text := strings.TrimSpace(strings.TrimPrefix(verdict(r, false), "end ") + " " + r.Error)
+				text := strings.TrimSpace(strings.TrimPrefix(inWords(r, false), "end ") + " " + r.Error)
 				if text != tt.want || fmt.Sprint(m.boots) != tt.ran {
 					t.Errorf("%s, told %d times\n%s", text, m.boots, strings.Join(l.log, "\n"))
 				}
@@ -494,19 +494,4 @@ func TestTheBootIsKnownBeforeTheReboot(t *testing.T) {
 			}
 		})
 	})
-}
-
-func TestBootIDs(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		code       int
-		said, want string
-	}{
-		{0, bootA + "\n", bootA}, {0, bootA, bootA}, {1, bootA, ""}, {0, "", ""}, {0, "going down", ""},
-		{0, bootA + "\nmotd", ""}, {0, strings.ToUpper(bootB), ""}, {0, "cat: no such file", ""},
-	} {
-		if got := readBoot(tt.code, tt.said); got != tt.want {
-			t.Errorf("readBoot(%d, %q) = %q, want %q", tt.code, tt.said, got, tt.want)
-		}
-	}
 }

@@ -1,12 +1,12 @@
 package worker
 
 import (
-	"errors"
 	"fmt"
 
 	"muster/fleet/remote"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/worker/verdict"
 )
 
 // This file leads an attempt from step to step: on to the next one, past those that are
@@ -23,12 +23,6 @@ func (a *attempt) until() int {
 	return book.MainSteps()
 }
 
-// looks tells whether a step of that kind changes nothing.
-func looks(k scripts.Kind) bool {
-	return k == scripts.KindCheck || k == scripts.KindWait || k == scripts.KindVerify ||
-		k == scripts.KindGate
-}
-
 // safe tells whether it is no matter if the step in hand ran: it changes nothing, or it
 // finds out itself.
 func (a *attempt) safe() bool {
@@ -37,13 +31,13 @@ func (a *attempt) safe() bool {
 		return false
 	}
 	k := steps[a.step].Kind
-	return looks(k) || patient(k)
+	return verdict.Looks(k) || verdict.Patient(k)
 }
 
 // goOn leaves a step behind, with what it saved.
 func (a *attempt) goOn(saved map[string]string) {
-	a.memory.keep(saved)
-	a.memory.next()
+	a.memory.Keep(saved)
+	a.memory.Next()
 	a.step++
 }
 
@@ -73,72 +67,32 @@ func (a *attempt) tellAgain(r *remote.Record) (began func()) {
 	return nil
 }
 
-// rescues tells whether the on_fail of a step is to run: the step was started, and is
-// known to have failed or to have been stopped at its bound.
-func (f facts) rescues(r jobs.Result) bool {
-	var e *remote.Error
-	started := f.err == nil || errors.As(f.err, &e) && e.Sent
-	return f.action.OnFail != nil && f.mind().Failed == nil && started && f.order == nil &&
-		r.Kind == jobs.KindEnd && (r.Outcome == jobs.Failed || r.Outcome == jobs.Timeout)
-}
-
 // rescue goes to the on_fail of a step that failed.
 func (a *attempt) rescue(action scripts.Action, r jobs.Result) {
 	a.noteDisturbed(action) // it was started
-	a.memory.next()
-	a.memory.Failed = &failure{Step: a.step, Outcome: r.Outcome, Class: r.Class, Exit: r.ExitCode,
+	a.memory.Next()
+	a.memory.Failed = &verdict.Failure{Step: a.step, Outcome: r.Outcome, Class: r.Class,
+		Exit:  r.ExitCode,
 		Error: r.Error, Keep: r.KeepLock}
 	a.step = action.OnFail.First
 }
 
-// conclude says of a job whose on_fail is over how it ended: as the step that failed did,
-// or rolled back if the last of those steps says that it is.
+// conclude returns how a job ended whose on_fail is over.
 func (a *attempt) conclude(r jobs.Result) jobs.Result {
-	first := a.memory.Failed
-	if first == nil || r.Kind != jobs.KindEnd {
+	if a.memory.Failed == nil || r.Kind != jobs.KindEnd {
 		return r
 	}
-	undone := r.Error
-	switch r.Outcome {
-	case jobs.Succeeded:
-		r.Outcome, r.Class, r.ExitCode = first.Outcome, first.Class, first.Exit
-		r.Error, r.KeepLock = first.Error, first.Keep
-		if a.rolledBack() {
-			r.Outcome, r.KeepLock = jobs.RolledBack, false
-			r.Error = oneLine(shortened(first.Error, noteMax) + "; its on_fail rolled it back")
-		}
-		return r
-	case jobs.Cancelled: // half way back
-		r.KeepLock = r.KeepLock || a.facts().halfWay()
-	case jobs.Failed, jobs.Timeout, jobs.Unreachable:
-		// The host is left as nobody wanted it, and nobody else of its group shall be next.
-		r.Outcome, r.Class, r.ExitCode = first.Outcome, jobs.ClassOperator, first.Exit
-		r.KeepLock = r.KeepLock || a.plan.spec.Disruptive && a.memory.Disturbed
-		undone = "its on_fail failed: " + undone
-	}
-	r.KeepLock = r.KeepLock || first.Keep
-	r.Error = oneLine(shortened(first.Error, noteMax) + "; " + undone)
-	return r
+	return verdict.Concluded(a.facts(), r, r.Outcome == jobs.Succeeded && a.rolledBack())
 }
 
 // hasAnswered notes whether the host said how a command ended, or that it did not.
 func (a *attempt) hasAnswered(err error) {
-	switch sentKind(err) {
+	switch verdict.SentKind(err) {
 	case remote.KindTimeout, remote.KindFailed, remote.KindInvalid:
 		a.answered = true
 	default:
 		a.answered = err == nil
 	}
-}
-
-// leftHalfWay tells whether a job that has disturbed its host ends there without a word of
-// the host about it: nobody else of its group shall be next before somebody has looked. A
-// step that said no is such a word.
-func (a *attempt) leftHalfWay(r jobs.Result) bool {
-	if r.Kind != jobs.KindEnd || a.answered || !a.facts().halfWay() {
-		return false
-	}
-	return r.Outcome == jobs.Failed || r.Outcome == jobs.Timeout || r.Outcome == jobs.Unreachable
 }
 
 // rolledBack tells whether the last step of the on_fail in hand ran, and says that it

@@ -12,6 +12,7 @@ import (
 	"muster/fleet/remote"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/worker/verdict"
 )
 
 // An attempt is one try at a job, from its take to its result. It runs in a
@@ -41,7 +42,7 @@ type attempt struct {
 type progress struct {
 	step     int // in hand, or the one that would be next
 	kind     scripts.Kind
-	memory   memory
+	memory   verdict.Memory
 	begun    bool // a step was started in this attempt
 	answered bool // the end of the command that was last given was seen on the host
 	attached bool // to a step that an earlier one started
@@ -74,9 +75,9 @@ func newAttempt(c *clerk, g jobs.Grant, p plan) *attempt {
 		grant:    g,
 		plan:     p,
 		moved:    c.lines.moved,
-		progress: progress{step: g.Step, memory: recall(g.Saved)},
+		progress: progress{step: g.Step, memory: verdict.Recall(g.Saved)},
 		said:     newTranscript(c.cfg.OutputMax, newVoice(g, c.cfg.OutputMax)),
-		clocks:   stopwatch{ledger: spentBefore(g)},
+		clocks:   stopwatch{ledger: verdict.SpentBefore(g)},
 	}
 	a.memory.Why = "" // of the attempt before
 	return a
@@ -100,7 +101,7 @@ func (a *attempt) run(ctx context.Context) (e ending) {
 	defer a.hangUp()
 	defer a.leaveOthers()
 	r, stale := a.work(ctx)
-	left := a.leftHalfWay(r)
+	left := verdict.LeftHalfWay(a.facts(), r, a.answered)
 	r = a.conclude(r)
 	r.KeepLock = r.KeepLock || left
 	if !stale {
@@ -116,12 +117,12 @@ func (a *attempt) mustEnd() time.Duration {
 
 func (a *attempt) panicked() jobs.Result {
 	if !a.begun {
-		return puzzled(a.grant, a.plan.spec.Retry,
+		return verdict.Puzzled(a.grant, a.plan.spec.Retry,
 			"panic before any step was started: a mistake in muster")
 	}
 	f := a.facts()
-	f.action.Name = ""
-	r := f.end(jobs.Unknown, jobs.ClassOperator, fmt.Sprintf("panic at step %d, and it is not known "+
+	f.Action.Name = ""
+	r := f.End(jobs.Unknown, jobs.ClassOperator, fmt.Sprintf("panic at step %d, and it is not known "+
 		"what ran: a mistake in muster", a.step+1))
 	r.KeepLock = true
 	return r
@@ -137,24 +138,24 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 	}
 	ruling := a.admit(ctx)
 	if !ruling.ok {
-		return a.deferred(a.facts(), ruling), false
+		return a.deferred(a.facts(), ruling, nil), false
 	}
 	defer a.watch(ctx, ruling.end, ruling.now)()
 	reach := a.halting
-	if mayHaveRun(a.grant) {
+	if verdict.MayHaveRun(a.grant) {
 		reach = ctx // what is cancelled must be found before it can be stopped
 	}
 	for {
 		a.answered = false
 		action, err := a.plan.book.Step(a.step, *a.grant.Host, a.context())
 		if err != nil {
-			return a.facts().end(jobs.Failed, jobs.ClassUser, err.Error()), false
+			return a.facts().End(jobs.Failed, jobs.ClassUser, err.Error()), false
 		}
 		a.kind = action.Kind
 		if action.Skip != "" {
 			a.remark(action.Name, ": skipped, "+action.Skip)
 			if a.goOn(nil); a.step == a.until() {
-				return a.facts().through(), false
+				return a.facts().Through(), false
 			}
 			continue
 		}
@@ -168,7 +169,7 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 		case !goOn:
 			return r, false
 		case a.step == a.until():
-			return a.facts().through(), false
+			return a.facts().Through(), false
 		}
 	}
 }
@@ -191,12 +192,14 @@ func (a *attempt) stepOn(ctx, reach context.Context, action scripts.Action) (r j
 	bound, ok := bound(action.Timeout, a.lease.left())
 	switch {
 	case !ok:
-		return outOfTime(a.with(action), "too little time is left for it"), false
+		return a.with(action).NotStarted(verdict.Hindrance{Late: true,
+				Why: "too little time is left for it"}),
+			false
 	case action.Kind == scripts.KindConfirm:
-		defer a.on(looking(action.Kind))()
+		defer a.on(verdict.Looking(action.Kind))()
 		return a.confirms(ctx, action, bound)
-	case patient(action.Kind):
-		defer a.on(looking(action.Kind))()
+	case verdict.Patient(action.Kind):
+		defer a.on(verdict.Looking(action.Kind))()
 		return a.probe(ctx, a.conn, action, bound)
 	}
 	if a.asks(action) {
@@ -211,14 +214,14 @@ func (a *attempt) noWay(ctx context.Context, action scripts.Action, err error) j
 	switch {
 	case action.Kind == scripts.KindConfirm && (begun || a.mayHaveBegun()):
 		return a.confirmAway(ctx, action, err)
-	case action.Kind == scripts.KindWait, begun && patient(action.Kind):
+	case action.Kind == scripts.KindWait, begun && verdict.Patient(action.Kind):
 		return a.probeAway(ctx, action, err)
 	}
 	f := a.facts()
-	f.err, f.cause = err, cause(ctx)
-	r, _ := judge(f, rand.Float64())
-	f.action = action
-	return a.follow(f, r)
+	f.Err, f.Cause = err, cause(ctx)
+	r, _ := verdict.Judge(f, rand.Float64())
+	f.Action = action
+	return verdict.Follow(f, r, a.now())
 }
 
 func (a *attempt) hangUp() {
@@ -234,11 +237,11 @@ func (a *attempt) hangUp() {
 func (a *attempt) mayStart(ctx context.Context, action scripts.Action) (look bool, end *ending) {
 	asks, f := a.asks(action), a.with(action)
 	switch {
-	case f.order != nil:
+	case f.Order != nil:
 		if asks {
 			return true, nil
 		}
-		return false, &ending{result: notStarted(f)}
+		return false, &ending{result: f.NotStarted(verdict.Hindrance{})}
 	case !asks && !a.needsGo(action):
 		return false, nil
 	}
@@ -271,25 +274,25 @@ func (a *attempt) unfit() (r jobs.Result, unfit bool) {
 	if g.Mode == jobs.ModeLost && !a.tells() && !a.safe() {
 		if g.Host != nil && a.plan.err == nil {
 			// Of a step that cannot be made it is not known whether it may run twice.
-			f.action, _ = a.plan.book.Step(g.Step, *g.Host, a.context())
+			f.Action, _ = a.plan.book.Step(g.Step, *g.Host, a.context())
 		}
-		return lost(f), true
+		return verdict.Lost(f), true
 	}
 	switch _, enough := bound(boundMin, deadline(0, g.Timeout)); {
 	case g.Host == nil:
-		return f.doubt(f.end(jobs.Failed, jobs.ClassOperator, fmt.Sprintf(
+		return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, fmt.Sprintf(
 			"host is not in inventory version %s", a.plan.spec.Inventory))), true
 	case a.plan.err != nil:
-		return f.end(jobs.Failed, jobs.ClassOperator, a.plan.err.Error()), true
+		return f.End(jobs.Failed, jobs.ClassOperator, a.plan.err.Error()), true
 	case g.Step < 0 || g.Step >= len(a.plan.book.Steps):
-		return f.end(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("the job is at step %d of a "+
+		return f.End(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("the job is at step %d of a "+
 			"runbook with %d steps: a mistake in muster", g.Step+1, len(a.plan.book.Steps))), true
 	case !enough:
-		return f.end(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("the task allows an attempt %s, "+
+		return f.End(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("the task allows an attempt %s, "+
 			"in which nothing can be started", g.Timeout)), true
 	}
 	if _, ok := bound(boundMin, a.lease.left()); !ok {
-		return back(g, "too little time was left when it came"), true
+		return verdict.Untouched(g, "too little time was left when it came"), true
 	}
 	return jobs.Result{}, false
 }
@@ -301,7 +304,7 @@ func (a *attempt) tells() bool {
 		return false
 	}
 	action, err := a.plan.book.Step(a.grant.Step, *a.grant.Host, a.context())
-	return err == nil && refuses(a.grant.Host, action)
+	return err == nil && verdict.Refuses(a.grant.Host, action)
 }
 
 // connect has its own bound, so that a slow host does not eat up the time of the
@@ -330,9 +333,9 @@ func (a *attempt) connect(ctx context.Context) (Conn, error) {
 // call that brought it.
 func (a *attempt) checkpoint(ctx context.Context) (jobs.Verdict, error) {
 	question := jobs.Checkpoint{
-		Job: a.grant.Job, Token: a.grant.Token, Step: a.step, Saved: a.memory.over(a.grant.Saved),
+		Job: a.grant.Job, Token: a.grant.Token, Step: a.step, Saved: a.memory.Replacing(a.grant.Saved),
 	}
-	a.memory.told = a.memory.told || question.Saved != ""
+	a.memory.Told = a.memory.Told || question.Saved != ""
 	for tries := 1; ; tries++ {
 		sent := a.Clock()
 		v, err := a.ask(ctx, question)
@@ -359,7 +362,7 @@ func (a *attempt) ask(ctx context.Context, q jobs.Checkpoint) (jobs.Verdict, err
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	v, err := a.Queue.Checkpoint(ctx, a.zone, q)
-	return v, noAnswer(err, within)
+	return v, verdict.NoAnswer(err, within)
 }
 
 // tell lets the clerk report the new deadline.
@@ -370,17 +373,21 @@ func (a *attempt) tell() {
 	}
 }
 
-// noGo is about a step that was not allowed in time.
+// noGo returns the result of a job whose step the queue did not allow in time.
 func (a *attempt) noGo(ctx context.Context, action scripts.Action, err error) jobs.Result {
 	f := a.with(action)
-	f.cause = cause(ctx)
-	if f.order != nil {
-		return notStarted(f)
+	f.Cause = cause(ctx)
+	if f.Order == nil && errors.Is(f.Cause, verdict.ErrOverdue) {
+		return f.NotStarted(verdict.Hindrance{Late: true,
+			Why: verdict.Also("no go came from the queue", err.Error())})
 	}
-	if !errors.Is(f.cause, errOverdue) {
-		return f.giveBack(f.stopWords())
-	}
-	return outOfTime(f, also("no go came from the queue", err.Error()))
+	return f.NotStarted(verdict.Hindrance{Why: f.StopWords()})
+}
+
+// fresh returns f with what the attempt would keep by now.
+func (a *attempt) fresh(f verdict.Evidence) verdict.Evidence {
+	f.Memory = a.memory
+	return f
 }
 
 // try runs one step on the host.
@@ -389,7 +396,7 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 	f := a.with(action)
 	stdin, err := a.stdin(action)
 	if err != nil {
-		return f.end(jobs.Failed, jobs.ClassOperator, err.Error()), false
+		return f.End(jobs.Failed, jobs.ClassOperator, err.Error()), false
 	}
 	free := a.Clock() + bound + jobs.KillGrace + answerTime
 	if len(a.plan.book.Steps) > 1 { // one alone needs no title
@@ -399,31 +406,33 @@ func (a *attempt) try(ctx context.Context, conn Conn, action scripts.Action, rec
 	run := a.runOf(action, record)
 	a.said.begins(run)
 	done := a.on(jobs.Acting)
-	f.result, f.err = a.do(ctx, conn, action, remote.Command{Shell: action.Shell, Bound: bound,
+	f.Result, f.Err = a.do(ctx, conn, action, remote.Command{Shell: action.Shell, Bound: bound,
 		Stdin: stdin, Stop: a.halting.Done(), Record: record, Live: a.said.live,
 		Began: a.tellAgain(record), Attached: func(token int64) {
 			run.Token = jobs.Token(token)
 			a.said.takeOver(run)
 		}})
 	done()
-	a.hasAnswered(f.err)
-	a.hears(&f.result)
-	f.busy = max(0, free-a.Clock())
-	f.cause, f.order = cause(ctx), order(a.halting)
-	if r, ok := a.neverBegan(f); ok {
+	a.hasAnswered(f.Err)
+	a.hears(&f.Result)
+	f.Busy = max(0, free-a.Clock())
+	f.Cause, f.Order = cause(ctx), order(a.halting)
+	f = a.fresh(f)
+	if a.outside != nil && verdict.Asked(f.Err) == remote.KindNever {
+		return a.deferred(f, *a.outside, f.Err), false
+	}
+	if r, ok := verdict.SecretsLost(f); ok {
 		return r, false
 	}
-	if r, ok := f.secretsLost(); ok {
-		return r, false
-	}
-	if f.err == nil {
+	if f.Err == nil {
 		a.noteDisturbed(action) // it ran, whatever it says, and may be tried once more
+		f = a.fresh(f)
 	}
-	if r, goOn = judge(f, rand.Float64()); goOn {
-		a.goOn(f.finding().Saved)
-	} else if a.goesOnAlone(f) {
-		r = a.follow(f, r)
-	} else if f.rescues(r) {
+	if r, goOn = verdict.Judge(f, rand.Float64()); goOn {
+		a.goOn(f.Finding().Saved)
+	} else if verdict.GoesOnAlone(f) {
+		r = verdict.Follow(f, r, a.now())
+	} else if verdict.Rescues(f, r) {
 		a.rescue(action, r)
 		goOn = true
 	}
@@ -439,25 +448,25 @@ func (a *attempt) do(ctx context.Context, conn Conn, action scripts.Action,
 	return conn.Run(ctx, c)
 }
 
-func (a *attempt) facts() facts {
-	return facts{
-		grant:  a.grant,
-		policy: a.plan.spec.Retry,
-		steps:  a.plan.book.MainSteps(),
-		until:  a.until(),
-		step:   a.step,
-		begun:  a.begun,
-		safe:   a.safe(),
-		memory: &a.memory,
+func (a *attempt) facts() verdict.Evidence {
+	return verdict.Evidence{
+		Grant:  a.grant,
+		Policy: a.plan.spec.Retry,
+		Steps:  a.plan.book.MainSteps(),
+		Until:  a.until(),
+		Step:   a.step,
+		Begun:  a.begun,
+		Safe:   a.safe(),
+		Memory: a.memory,
 
-		disruptive: a.plan.spec.Disruptive,
-		order:      order(a.halting),
+		Disruptive: a.plan.spec.Disruptive,
+		Order:      order(a.halting),
 	}
 }
 
-func (a *attempt) with(action scripts.Action) facts {
+func (a *attempt) with(action scripts.Action) verdict.Evidence {
 	f := a.facts()
-	f.action = action
+	f.Action = action
 	return f
 }
 

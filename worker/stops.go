@@ -8,6 +8,7 @@ import (
 
 	"muster/jobs"
 	"muster/scripts"
+	"muster/worker/verdict"
 )
 
 // stopsEvery is how often a worker asks which of its jobs are to be stopped, once
@@ -15,15 +16,9 @@ import (
 // cancel is obeyed within five seconds; a job that is shorter costs no question.
 const stopsEvery = time.Second
 
-// A stopOrder is why an attempt is to be stopped: an operator cancelled the job.
-type stopOrder struct{ note string }
-
-// Error says who cancelled, and why.
-func (o *stopOrder) Error() string { return "cancelled: " + o.note }
-
 // order is the one that ended ctx; nil: none did.
-func order(ctx context.Context) *stopOrder {
-	var o *stopOrder
+func order(ctx context.Context) *verdict.StopOrder {
+	var o *verdict.StopOrder
 	if errors.As(context.Cause(ctx), &o) {
 		return o
 	}
@@ -67,7 +62,7 @@ func (a *attempt) notAllowed(action scripts.Action) jobs.Result {
 		case <-timer.C:
 		}
 	}
-	return halted(a.with(action))
+	return a.with(action).NotStarted(verdict.Hindrance{})
 }
 
 // end gives up the call that is under way.
@@ -122,7 +117,7 @@ func (c *clerk) halt(answer stopsAnswer) {
 		if now := c.Clock(); s.told == 0 || now-s.told >= time.Minute {
 			s.told = now
 			c.Log.Warn("no answer from the queue, it is not known which jobs are cancelled",
-				"zone", c.calls.zone, "error", noAnswer(answer.err, c.cfg.Call))
+				"zone", c.calls.zone, "error", verdict.NoAnswer(answer.err, c.cfg.Call))
 		}
 		return
 	}
@@ -130,7 +125,7 @@ func (c *clerk) halt(answer stopsAnswer) {
 		note, ok := answer.notes[a.grant.Job]
 		if ok && order(a.halting) == nil {
 			c.Log.Info("the job is cancelled and will be stopped", "job", a.grant.Job, "note", note)
-			a.halt(&stopOrder{note})
+			a.halt(&verdict.StopOrder{Note: note})
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"muster/jobs"
 	"muster/scripts"
 	"muster/windows"
+	"muster/worker/verdict"
 )
 
 // A reboot and a change tell the queue that they begin, right before they do. If they do not,
@@ -61,9 +62,9 @@ func TestAStepThatWasToldIsWhereTheJobGoesOn(t *testing.T) {
 		}
 		got := s.one(func(g *jobs.Grant) {
 			g.Mode, g.Attempt = jobs.ModeContinue, 2
-			g.Saved = memory{Probe: &probing{Boot: bootA, Told: true}, Disturbed: true}.String()
+			g.Saved = verdict.Memory{Probe: &verdict.Probing{Boot: bootA, Told: true}, Disturbed: true}.String()
 		})
-		if got.Kind != jobs.KindWait || got.Step != 1 || recall(got.Saved).Probe != nil {
+		if got.Kind != jobs.KindWait || got.Step != 1 || verdict.Recall(got.Saved).Probe != nil {
 			t.Errorf("said %s at step %d, and that %s is kept", got.Kind, got.Step+1, got.Saved)
 		}
 	})
@@ -81,10 +82,10 @@ func onlySaysItsBoot(ctx context.Context, h fleet.Host, c remote.Command) (remot
 func takenBack(t *testing.T, s *stand) {
 	t.Helper()
 	got := s.one()
-	if n := len(s.q.asked); n == 0 || recall(s.q.asked[0].Saved).Probe == nil {
+	if n := len(s.q.asked); n == 0 || verdict.Recall(s.q.asked[0].Saved).Probe == nil {
 		t.Fatalf("the queue was asked %+v", s.q.asked)
 	}
-	if got.Kind == jobs.KindEnd || got.Saved == "" || recall(got.Saved).Probe != nil {
+	if got.Kind == jobs.KindEnd || got.Saved == "" || verdict.Recall(got.Saved).Probe != nil {
 		t.Errorf("said %s, and that %q is kept: want that nothing has begun", got.Kind, got.Saved)
 	}
 }
@@ -121,9 +122,9 @@ func TestAHostThatMayRebootIsNotGivenBackAsUntouched(t *testing.T) {
 		s.q.verdict = func(jobs.Checkpoint) (jobs.Verdict, error) { return jobs.Stop, nil }
 		got := s.one(func(g *jobs.Grant) {
 			g.Mode, g.Attempt = jobs.ModeLost, 2
-			g.Saved = memory{Probe: &probing{Boot: bootA}}.String()
+			g.Saved = verdict.Memory{Probe: &verdict.Probing{Boot: bootA}}.String()
 		})
-		if p := recall(got.Saved).Probe; got.Kind != jobs.KindVerify || p == nil || !m.told.IsZero() {
+		if p := verdict.Recall(got.Saved).Probe; got.Kind != jobs.KindVerify || p == nil || !m.told.IsZero() {
 			t.Errorf("said %+v", got)
 		}
 	})
@@ -150,13 +151,13 @@ func TestAChangeThatMayHaveBegunIsNotGivenBackAsUntouched(t *testing.T) {
 					return jobs.Go, nil
 				}
 				since := jobs.MicrosOf(time.Now().Add(-time.Hour))
-				kept := probing{Since: since, Free: since.Add(time.Minute), Until: since.Add(2 * time.Minute)}
+				kept := verdict.Probing{Since: since, Free: since.Add(time.Minute), Until: since.Add(2 * time.Minute)}
 				got := s.one(func(g *jobs.Grant) {
 					g.Mode, g.Attempt = jobs.ModeLost, 2
 					g.Token = jobs.Token(jobs.MicrosOf(time.Now()))
-					g.Saved = memory{Probe: &kept}.String()
+					g.Saved = verdict.Memory{Probe: &kept}.String()
 				})
-				p := recall(got.Saved).Probe
+				p := verdict.Recall(got.Saved).Probe
 				if strings.Join(h.verbs, " ") != "prove" || p == nil || p.Since != since || got.Kind == jobs.KindEnd ||
 					stops && got.Kind != jobs.KindVerify {
 					t.Errorf("the host did %v; said %+v", h.verbs, got)
@@ -187,7 +188,7 @@ func TestARebootThatMayHaveBeenToldIsToldInItsWindowOnly(t *testing.T) {
 				s.hosts.dial, s.hosts.run = m.dial, m.run
 				l := newLife(t, s)
 				l.grant.Mode, l.grant.Attempt = mode, 1
-				l.grant.Saved = memory{Probe: &probing{Boot: bootA}}.String()
+				l.grant.Saved = verdict.Memory{Probe: &verdict.Probing{Boot: bootA}}.String()
 				r := l.live(7)
 				if r.Kind != jobs.KindDefer || r.Until != jobs.MicrosOf(at("1 06:00:00")) || m.boots != 0 ||
 					keptBoot(r) != bootA || r.Release {
@@ -208,7 +209,7 @@ func TestARebootThatMayHaveBeenToldIsToldInItsWindowOnly(t *testing.T) {
 
 // keptBoot is the boot id that a result keeps.
 func keptBoot(r jobs.Result) string {
-	if p := recall(r.Saved).Probe; p != nil {
+	if p := verdict.Recall(r.Saved).Probe; p != nil {
 		return p.Boot
 	}
 	return ""
@@ -224,7 +225,7 @@ func TestARebootThatMayHaveBeenToldIsNotToldInAFreeze(t *testing.T) {
 		s.hosts.dial, s.hosts.run = m.dial, m.run
 		l := newLife(t, s)
 		l.grant.Mode, l.grant.Attempt = jobs.ModeLost, 1
-		l.grant.Saved = memory{Probe: &probing{Boot: bootA}}.String()
+		l.grant.Saved = verdict.Memory{Probe: &verdict.Probing{Boot: bootA}}.String()
 		if r := l.live(7); r.Kind != jobs.KindDefer || r.Until != jobs.MicrosOf(at("1 06:00:00")) || m.boots != 0 {
 			t.Errorf("told to boot %d times, and said %+v\n%s", m.boots, r, strings.Join(l.log, "\n"))
 		}
@@ -239,7 +240,7 @@ func TestAHostThatWasToldGoesDownWhileItIsLookedAt(t *testing.T) {
 		s.hosts.dial, s.hosts.run = m.dial, m.run
 		l := newLife(t, s)
 		l.grant.Mode, l.grant.Attempt = jobs.ModeLost, 1
-		l.grant.Saved = memory{Probe: &probing{Boot: bootA}}.String()
+		l.grant.Saved = verdict.Memory{Probe: &verdict.Probing{Boot: bootA}}.String()
 		if r := l.live(10); r.Outcome != jobs.Succeeded || m.boots != 0 {
 			t.Errorf("told to boot %d times, and said %+v\n%s", m.boots, r, strings.Join(l.log, "\n"))
 		}
@@ -261,9 +262,9 @@ func TestALateGoTellsNoHostAgain(t *testing.T) {
 		}
 		got := s.one(func(g *jobs.Grant) {
 			g.Mode, g.Attempt, g.Timeout = jobs.ModeContinue, 2, time.Hour
-			g.Saved = memory{Probe: &probing{Boot: bootA}}.String()
+			g.Saved = verdict.Memory{Probe: &verdict.Probing{Boot: bootA}}.String()
 		})
-		if got.Kind != jobs.KindVerify || m.boots != 0 || recall(got.Saved).Probe == nil {
+		if got.Kind != jobs.KindVerify || m.boots != 0 || verdict.Recall(got.Saved).Probe == nil {
 			t.Errorf("told to boot %d times, and said %+v", m.boots, got)
 		}
 	})
@@ -280,11 +281,11 @@ func TestAChangeThatAHostKnowsNothingOfIsMadeInItsWindowOnly(t *testing.T) {
 				l := newLife(t, s)
 				l.grant.Mode, l.grant.Attempt, l.grant.Host.Fence = jobs.ModeLost, 1, fence
 				now := jobs.MicrosOf(time.Now())
-				l.grant.Saved = memory{Probe: &probing{Since: now, Free: now.Add(20 * time.Second),
+				l.grant.Saved = verdict.Memory{Probe: &verdict.Probing{Since: now, Free: now.Add(20 * time.Second),
 					Until: now.Add(time.Minute)}}.String()
 				r := l.live(2)
 				if r.Kind != jobs.KindDefer || r.Until != jobs.MicrosOf(at("1 06:00:00")) || h.state != "" ||
-					recall(r.Saved).Probe != nil || slices.Contains(h.verbs, "arm") {
+					verdict.Recall(r.Saved).Probe != nil || slices.Contains(h.verbs, "arm") {
 					t.Fatalf("told %q, and said %+v\n%s", h.verbs, r, strings.Join(l.log, "\n"))
 				}
 				<-time.After(time.Until(at("1 06:00:00")))

@@ -26,9 +26,6 @@ const (
 
 	// edgeMin is the shortest piece of a secret that is looked for where an output was cut.
 	edgeMin = 4 // bytes
-
-	// lostSecretsTries is how often a step is tried whose secrets did not come whole.
-	lostSecretsTries = 3
 )
 
 // errNoSecrets is about a node that cannot open anything.
@@ -76,7 +73,7 @@ type dialler = func(ctx context.Context, h fleet.Host) (Conn, error)
 // sealedEnd is about a job whose secrets cannot be opened. Nothing is started.
 func (a *attempt) sealedEnd(err error) jobs.Result {
 	f := a.facts()
-	return f.doubt(f.end(jobs.Failed, jobs.ClassOperator, "the secrets of the task cannot be opened "+
+	return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, "the secrets of the task cannot be opened "+
 		"on this node: "+err.Error()+"; give all servers and nodes the same secrets.key, then retry"))
 }
 
@@ -87,18 +84,6 @@ func (a *attempt) stdin(action scripts.Action) (io.Reader, error) {
 		return nil, err
 	}
 	return bytes.NewReader(input), nil
-}
-
-// secretsLost is about a step of which nothing ran, because its secrets did not come whole.
-func (f facts) secretsLost() (r jobs.Result, ok bool) {
-	if len(f.action.Secrets) == 0 || f.err != nil || f.result.ExitCode != scripts.SecretsMissing ||
-		lastLine(f.result.Output) != scripts.SecretsLost {
-		return r, false
-	}
-	if f.mind().Again+1 < lostSecretsTries {
-		return f.anew(f.policy.Delay, scripts.SecretsLost), true
-	}
-	return f.end(jobs.Failed, jobs.ClassTransient, scripts.SecretsLost), true
 }
 
 // veil are the texts that are covered, the longest first.

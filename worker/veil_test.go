@@ -159,17 +159,6 @@ func TestAStepWhoseSecretsWereCutOffIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestAStepWhoseSecretsNeverComeWholeFails(t *testing.T) {
-	t.Parallel()
-	f := facts{step: 1, steps: 3, action: scripts.Action{Name: "use", Secrets: []string{"pw"}},
-		memory: &memory{Again: lostSecretsTries - 1}}
-	f.result.ExitCode, f.result.Output.Head = scripts.SecretsMissing, []byte(scripts.SecretsLost)
-	r, ok := f.secretsLost()
-	if !ok || r.Outcome != jobs.Failed || r.Class != jobs.ClassTransient {
-		t.Errorf("%+v, %v", r, ok)
-	}
-}
-
 // A quotation of a host has a backslash before each quote and backslash, and may be cut within
 // a secret.
 func TestVeilCoversWhatIsQuoted(t *testing.T) {

@@ -35,5 +35,5 @@
 // agent, no retry, no log. It knows nothing of jobs; a [Kind] is what its caller
 // decides by.
 //
-// Floor 2: may import fleet, internal/proc.
+// Floor 1: may import fleet, internal/proc.
 package remote

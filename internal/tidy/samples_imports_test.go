@@ -18,7 +18,7 @@ var importSamples = []sample{
 	{
 		rule: "floors", name: "a sibling",
 		files: map[string]string{"fleet/remote/a.go": imports("remote", "fmt", "muster/jobs/queue")},
-		want:  []string{"fleet/remote/a.go:5: jobs/queue: floor 2 imports floor 2"},
+		want:  []string{"fleet/remote/a.go:5: jobs/queue: floor 1 imports floor 2"},
 	},
 	{
 		rule: "floors", name: "a package without a floor",

@@ -1,4 +1,4 @@
-package worker
+package verdict
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"muster/scripts"
 )
 
-// mayHave is what is kept of a step that may have run.
+// mayHave is the memory of a step that may have run.
 const mayHave = "{" + jobs.MayHaveRun + "}"
 
 var (
@@ -24,8 +24,8 @@ var (
 	twice      = scripts.Action{Kind: scripts.KindRun, Name: "s", Repeatable: true}
 )
 
-// verdict is what matters of a result, on one line.
-func verdict(r jobs.Result, goOn bool) string {
+// inWords returns what matters of a result, on one line.
+func inWords(r jobs.Result, goOn bool) string {
 	if goOn {
 		return "go on"
 	}
@@ -97,10 +97,10 @@ func TestJudge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for tries, want := range map[int]string{0: tt.first, 1: tt.first, 2: tt.repeat, 9: tt.repeat} {
-				f := facts{grant: jobs.Grant{Tries: tries, Job: "j", Token: 9}, policy: jobs.DefaultPolicy(), steps: 1,
-					action: tt.action, err: fault(tt.kind, tt.sent, errors.New("words")), busy: 12 * time.Second}
-				r, goOn := judge(f, 0.8)
-				if got := verdict(r, goOn); got != want {
+				f := Evidence{Grant: jobs.Grant{Tries: tries, Job: "j", Token: 9}, Policy: jobs.DefaultPolicy(), Steps: 1,
+					Action: tt.action, Err: trouble(tt.kind, tt.sent, errors.New("words")), Busy: 12 * time.Second}
+				r, goOn := Judge(f, 0.8)
+				if got := inWords(r, goOn); got != want {
 					t.Errorf("after %d tries: %s, want %s", tries, got, want)
 				}
 				if r.Job != "j" || r.Token != 9 || !strings.Contains(r.Error, "words") {
@@ -129,17 +129,17 @@ func TestJudgeWhenTheContextEnded(t *testing.T) {
 			"the worker was stopped: it is not known whether the step ran to its end"},
 		{"stop, in one that may run twice", context.Canceled, true, true, twice, "retry 12s keep",
 			"the worker was stopped: it is not known whether the step ran to its end"},
-		{"overdue, connecting", errOverdue, false, false, connecting, "retry 5s",
+		{"overdue, connecting", ErrOverdue, false, false, connecting, "retry 5s",
 			"its deadline was reached: connect 127.0.0.1:22: words"},
-		{"overdue, in a step", errOverdue, true, false, once, "end unknown operator keep",
+		{"overdue, in a step", ErrOverdue, true, false, once, "end unknown operator keep",
 			"its deadline was reached: it is not known whether the step ran to its end"},
-		{"overdue, in one that may run twice", errOverdue, true, false, twice, "retry 12s keep",
+		{"overdue, in one that may run twice", ErrOverdue, true, false, twice, "retry 12s keep",
 			"its deadline was reached: it is not known whether the step ran to its end"},
 	} {
-		f := facts{policy: jobs.DefaultPolicy(), steps: 1, begun: tt.begun, action: tt.action, cause: tt.cause,
-			err: fault(remote.KindCancelled, tt.sent, errors.New("words")), busy: 12 * time.Second}
-		r, goOn := judge(f, 0)
-		if got := verdict(r, goOn); got != tt.want || r.Error != tt.text {
+		f := Evidence{Policy: jobs.DefaultPolicy(), Steps: 1, Begun: tt.begun, Action: tt.action, Cause: tt.cause,
+			Err: trouble(remote.KindCancelled, tt.sent, errors.New("words")), Busy: 12 * time.Second}
+		r, goOn := Judge(f, 0)
+		if got := inWords(r, goOn); got != tt.want || r.Error != tt.text {
 			t.Errorf("%s: %s %q, want %s %q", tt.name, got, r.Error, tt.want, tt.text)
 		}
 	}
@@ -151,48 +151,48 @@ func TestJudgeExits(t *testing.T) {
 	out := remote.Output{Head: []byte("reading\nline 7: no such table\n\n")}
 	for _, tt := range []struct {
 		name string
-		f    facts
+		f    Evidence
 		want jobs.Result
 		goOn bool
 	}{
 		{
 			name: "the last step succeeds",
-			f:    facts{steps: 2, step: 1, action: once},
+			f:    Evidence{Steps: 2, Step: 1, Action: once},
 			want: jobs.Result{Kind: jobs.KindEnd, Outcome: jobs.Succeeded, ExitCode: &zero, Step: 1},
 		},
 		{
 			name: "an upload has no exit code",
-			f:    facts{steps: 1, action: scripts.Action{Kind: scripts.KindUpload, Name: "u"}},
+			f:    Evidence{Steps: 1, Action: scripts.Action{Kind: scripts.KindUpload, Name: "u"}},
 			want: jobs.Result{Kind: jobs.KindEnd, Outcome: jobs.Succeeded},
 		},
-		{name: "one before it succeeds", f: facts{steps: 2, action: once}, goOn: true},
+		{name: "one before it succeeds", f: Evidence{Steps: 2, Action: once}, goOn: true},
 		{
 			name: "exit code and last line",
-			f:    facts{steps: 1, action: once, result: remote.Result{ExitCode: 2, Output: out}},
+			f:    Evidence{Steps: 1, Action: once, Result: remote.Result{ExitCode: 2, Output: out}},
 			want: jobs.Result{Kind: jobs.KindEnd, Outcome: jobs.Failed, Class: jobs.ClassUser, ExitCode: &two,
 				Error: `exit 2; the host said: "line 7: no such table"`},
 		},
 		{
 			name: "one step of many",
-			f:    facts{steps: 3, step: 1, action: once, result: remote.Result{ExitCode: 2}},
+			f:    Evidence{Steps: 3, Step: 1, Action: once, Result: remote.Result{ExitCode: 2}},
 			want: jobs.Result{Kind: jobs.KindEnd, Outcome: jobs.Failed, Class: jobs.ClassUser, ExitCode: &two,
 				Step: 1, Error: "step 2 (s): exit 2"},
 		},
 		{
 			name: "a signal",
-			f:    facts{steps: 1, action: once, result: remote.Result{ExitCode: 2, Signal: "SEGV"}},
+			f:    Evidence{Steps: 1, Action: once, Result: remote.Result{ExitCode: 2, Signal: "SEGV"}},
 			want: jobs.Result{Kind: jobs.KindEnd, Outcome: jobs.Failed, Class: jobs.ClassUser, ExitCode: &two,
 				Error: "ended by signal SEGV"},
 		},
 		{
 			name: "a timeout says what was heard last",
-			f: facts{steps: 1, action: once, result: remote.Result{ExitCode: 124, Output: out},
-				err: fault(remote.KindTimeout, true, errors.New("ran over its bound of 20s"))},
+			f: Evidence{Steps: 1, Action: once, Result: remote.Result{ExitCode: 124, Output: out},
+				Err: trouble(remote.KindTimeout, true, errors.New("ran over its bound of 20s"))},
 			want: jobs.Result{Kind: jobs.KindEnd, Outcome: jobs.Timeout,
 				Error: `ran over its bound of 20s; the host said: "line 7: no such table"`},
 		},
 	} {
-		got, goOn := judge(tt.f, 0)
+		got, goOn := Judge(tt.f, 0)
 		if diff := cmp.Diff(tt.want, got); diff != "" || goOn != tt.goOn {
 			t.Errorf("%s: go on = %t, (-want +got):\n%s", tt.name, goOn, diff)
 		}
@@ -202,27 +202,28 @@ func TestJudgeExits(t *testing.T) {
 // Unreachable says that nothing ran, so it must not be said if something did.
 func TestUnreachableIsSaidOnlyIfNothingRan(t *testing.T) {
 	t.Parallel()
-	gone := fault(remote.KindUnreachable, false, errors.New("no route"))
+	gone := trouble(remote.KindUnreachable, false, errors.New("no route"))
 	for _, tt := range []struct {
 		name string
-		f    facts
+		f    Evidence
 		want string
 	}{
-		{"nothing ran", facts{err: gone}, "end unreachable transient"},
-		{"earlier steps ran", facts{err: gone, step: 2, steps: 3}, "end failed transient"},
-		{"a try of the first step ran", facts{err: gone, memory: &memory{Again: 1}}, "end failed transient"},
-		{"it was disturbed before", facts{err: gone, step: 2, steps: 3, disruptive: true,
-			memory: &memory{Disturbed: true}}, "end unknown operator"},
-		{"what may not disturb it was done before", facts{err: gone, step: 2, steps: 3,
-			memory: &memory{Disturbed: true}}, "end failed transient"},
-		{"an earlier attempt may have run", facts{err: gone, grant: jobs.Grant{Saved: mayHave}},
+		{"nothing ran", Evidence{Err: gone}, "end unreachable transient"},
+		{"earlier steps ran", Evidence{Err: gone, Step: 2, Steps: 3}, "end failed transient"},
+		{"a try of the first step ran", Evidence{Err: gone, Memory: Memory{Again: 1}}, "end failed transient"},
+		{"it was disturbed before", Evidence{Err: gone, Step: 2, Steps: 3, Disruptive: true,
+			Memory: Memory{Disturbed: true}}, "end unknown operator"},
+		{"what may not disturb it was done before", Evidence{Err: gone, Step: 2, Steps: 3,
+			Memory: Memory{Disturbed: true}}, "end failed transient"},
+		{"an earlier attempt may have run", Evidence{Err: gone, Grant: jobs.Grant{Saved: mayHave}},
 			"end unknown operator"},
-		{"busy, and an earlier attempt may have run", facts{grant: jobs.Grant{Saved: mayHave},
-			err: fault(remote.KindThrottled, false, errors.New("full"))}, "end unknown operator"},
+		{"busy, and an earlier attempt may have run", Evidence{Grant: jobs.Grant{Saved: mayHave},
+			Err: trouble(remote.KindThrottled, false, errors.New("full"))}, "end unknown operator"},
 	} {
-		tt.f.grant.Tries, tt.f.policy = 2, jobs.DefaultPolicy()
-		r, goOn := judge(tt.f, 0)
-		if got := verdict(r, goOn); got != tt.want {
+		tt.f.Grant.Tries, tt.f.Policy = 2, jobs.DefaultPolicy()
+		tt.f.Memory.MayHaveRun = Remembered(tt.f.Grant.Saved)
+		r, goOn := Judge(tt.f, 0)
+		if got := inWords(r, goOn); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 		if !strings.HasPrefix(r.Error, "3 tries, the last: connect 127.0.0.1:22: ") {
@@ -236,9 +237,9 @@ func TestAHostThatWasDisturbedAndRefusesUsFreezesItsGroup(t *testing.T) {
 	t.Parallel()
 	for _, k := range []remote.Kind{remote.KindHostKey, remote.KindAuth, remote.KindRefused} {
 		for _, disturbed := range []bool{true, false} {
-			f := facts{err: fault(k, false, errors.New("no")), step: 2, steps: 3, disruptive: true,
-				memory: &memory{Disturbed: disturbed}}
-			r, goOn := judge(f, 0)
+			f := Evidence{Err: trouble(k, false, errors.New("no")), Step: 2, Steps: 3, Disruptive: true,
+				Memory: Memory{Disturbed: disturbed}}
+			r, goOn := Judge(f, 0)
 			if goOn || r.Outcome != jobs.Failed || r.Class != jobs.ClassOperator || r.KeepLock != disturbed {
 				t.Errorf("%s, disturbed before: %t: %s %s, frozen %t", k, disturbed, r.Outcome, r.Class, r.KeepLock)
 			}
@@ -257,8 +258,8 @@ func TestErrorsOfNoKind(t *testing.T) {
 		{once, "end unknown operator keep"},
 		{twice, "retry 5s keep"},
 	} {
-		r, goOn := judge(facts{policy: jobs.DefaultPolicy(), steps: 1, action: tt.action, err: strange}, 0)
-		if got := verdict(r, goOn); got != tt.want || r.Error != "strange" {
+		r, goOn := Judge(Evidence{Policy: jobs.DefaultPolicy(), Steps: 1, Action: tt.action, Err: strange}, 0)
+		if got := inWords(r, goOn); got != tt.want || r.Error != "strange" {
 			t.Errorf("%+v: %s %q, want %s", tt.action, got, r.Error, tt.want)
 		}
 	}
@@ -266,28 +267,38 @@ func TestErrorsOfNoKind(t *testing.T) {
 
 func TestOutOfTime(t *testing.T) {
 	t.Parallel()
-	f := facts{policy: jobs.DefaultPolicy(), steps: 3, step: 1, action: once}
-	if r := outOfTime(f, "why"); r.Kind != jobs.KindBack || r.Error != "step 2 (s): not started: why" {
+	f := Evidence{Policy: jobs.DefaultPolicy(), Steps: 3, Step: 1, Action: once}
+	late := Hindrance{Late: true, Why: "why"}
+	if r := f.NotStarted(late); r.Kind != jobs.KindBack || r.Error != "step 2 (s): not started: why" {
 		t.Errorf("nothing begun: %+v", r)
 	}
-	f.begun = true
-	if r := outOfTime(f, "why"); r.Kind != jobs.KindRetry || r.Step != 1 || r.KeepLock {
+	f.Begun = true
+	if r := f.NotStarted(late); r.Kind != jobs.KindRetry || r.Step != 1 || r.KeepLock {
 		t.Errorf("begun: %+v", r)
 	}
-	f.grant.Tries = 2
-	if r := outOfTime(f, "why"); r.Outcome != jobs.Failed || r.Class != jobs.ClassTransient {
+	f.Grant.Tries = 2
+	if r := f.NotStarted(late); r.Outcome != jobs.Failed || r.Class != jobs.ClassTransient {
 		t.Errorf("last try: %+v", r)
 	}
 }
 
 func TestThrottledHostsAreNotAskedInStep(t *testing.T) {
 	t.Parallel()
-	f := facts{policy: jobs.Policy{Tries: 2, Delay: 10 * time.Second},
-		err: fault(remote.KindThrottled, false, errors.New("full"))}
+	f := Evidence{Policy: jobs.Policy{Tries: 2, Delay: 10 * time.Second},
+		Err: trouble(remote.KindThrottled, false, errors.New("full"))}
 	for chance, want := range map[float64]time.Duration{0: 5 * time.Second, 0.5: 10 * time.Second,
 		1: 15 * time.Second} {
-		if r, _ := judge(f, chance); r.Delay != want {
+		if r, _ := Judge(f, chance); r.Delay != want {
 			t.Errorf("chance %g: %s, want %s", chance, r.Delay, want)
 		}
 	}
+}
+
+// trouble is an error of a connection to a host, or of a command there.
+func trouble(k remote.Kind, sent bool, err error) error {
+	op := "run"
+	if !sent {
+		op = "connect"
+	}
+	return &remote.Error{Op: op, Host: "fw1", Addr: "127.0.0.1:22", Kind: k, Sent: sent, Err: err}
 }

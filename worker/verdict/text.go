@@ -1,4 +1,4 @@
-package worker
+package verdict
 
 import (
 	"bytes"
@@ -20,13 +20,13 @@ const (
 	lastLineMax = 1 << 10
 )
 
-// oneLine makes of a text of our own one line for people: valid UTF-8, harmless on a
-// terminal, at most errorMax bytes. What a host said in it is quoted already.
-func oneLine(text string) string { return shortened(text, errorMax) }
+// OneLine returns a text of our own as one line for people: valid UTF-8, harmless on a terminal,
+// at most errorMax bytes. The words of a host in it are quoted already.
+func OneLine(text string) string { return Shortened(text, errorMax) }
 
-// shortened is oneLine with another bound. Where it cuts within quotes it ends them: what is
-// put behind it must not be taken for words of the host.
-func shortened(text string, most int) string {
+// Shortened is OneLine with another bound. Where it cuts within quotes it ends them: the words
+// that follow must not be taken for words of the host.
+func Shortened(text string, most int) string {
 	if len(text) > 4*most {
 		text = text[:4*most]
 	}
@@ -67,9 +67,9 @@ func inQuotes(text string) (open, escaped bool) {
 // muster has to say of the job beside it.
 const quoteMax = 160
 
-// hostSaid puts the last line of a host behind a text of our own: in quotes, and said to be
+// HostSaid puts the last line of a host behind a text of our own: in quotes, and said to be
 // the host's, so that no host can put a sentence of muster there.
-func hostSaid(text, words string) string {
+func HostSaid(text, words string) string {
 	said := remote.Quote([]byte(words), quoteMax)
 	switch {
 	case said == "":
@@ -80,8 +80,8 @@ func hostSaid(text, words string) string {
 	return text + "; the host said: " + said
 }
 
-// lastLine is the last line of an output that says something; empty: none does.
-func lastLine(o remote.Output) string {
+// LastLine returns the last line of an output that is not blank.
+func LastLine(o remote.Output) string {
 	for _, part := range [][]byte{o.Tail, o.Head} {
 		part = bytes.TrimSpace(part)
 		if len(part) == 0 {
@@ -94,9 +94,9 @@ func lastLine(o remote.Output) string {
 	return ""
 }
 
-// reason is what an error says about a host, without the host's name: that is
-// part of the job's.
-func reason(err error) string {
+// Reason returns what an error says about a host, without the name of the host: the id of the job
+// has it.
+func Reason(err error) string {
 	var e *remote.Error
 	switch {
 	case !errors.As(err, &e):
@@ -107,9 +107,9 @@ func reason(err error) string {
 	return e.Err.Error()
 }
 
-// noAnswer says of a question to Redis that had so much time why there is no answer. Any other
-// trouble it returns as it is.
-func noAnswer(err error, within time.Duration) error {
+// NoAnswer returns why a question to Redis that had so much time has no answer. It returns any
+// other error as it is.
+func NoAnswer(err error, within time.Duration) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer from Redis within %s", within.Round(time.Millisecond))
@@ -119,8 +119,8 @@ func noAnswer(err error, within time.Duration) error {
 	return err
 }
 
-// also puts more words behind a colon, if there are any.
-func also(text, more string) string {
+// Also puts more words behind a colon, if there are any.
+func Also(text, more string) string {
 	if more == "" {
 		return text
 	}
