@@ -231,8 +231,8 @@ func TestRealMarkerIsNotCarried(t *testing.T) {
 	h.want("quotes", full.mark(bad), "j")
 }
 
-// Pretended hosts have no flock, and say so.
-func TestPretendedHostsCarryNoMarker(t *testing.T) {
+// Pretended hosts carry markers as others do, see the tests of twins.
+func TestPretendedHostsCarryAMarker(t *testing.T) {
 	t.Parallel()
 	f, err := fakefleet.Start(fakefleet.Config{Hosts: 1})
 	if err != nil {
@@ -243,12 +243,13 @@ func TestPretendedHostsCarryNoMarker(t *testing.T) {
 		t.Fatal(err)
 	}
 	host := f.Hosts()[0]
-	host.Fence = fleet.FenceAuto
+	host.Fence = fleet.FenceRequired
 	made, err := connect(t, host).Mark(t.Context(), marker("j", 1))
-	if err != nil || made.Unfenced != "it lacks flock" {
+	if err != nil || made != (remote.Marking{}) {
 		t.Errorf("got %+v, %v", made, err)
 	}
-	host.Fence = fleet.FenceRequired
-	_, err = connect(t, host).Mark(t.Context(), marker("j", 1))
-	wantKind(t, err, remote.KindRecord, false)
+	made, err = connect(t, host).Mark(t.Context(), marker("k", 2))
+	if err != nil || made.Other == nil || made.Other.Job != "j" {
+		t.Errorf("got %+v, %v", made, err)
+	}
 }

@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,12 +11,12 @@ import (
 	"muster/internal/fakefleet"
 )
 
-// Pretended hosts have no flock, and say so like others that have none.
-func TestPretendedHostsKeepNoRecord(t *testing.T) {
+// Pretended hosts keep records, and their own log says what ran.
+func TestPretendedHostsKeepRecords(t *testing.T) {
 	t.Parallel()
 	began := make(chan struct{}, 100)
 	f, err := fakefleet.Start(fakefleet.Config{Hosts: 1, Watch: func(e fakefleet.Entry) {
-		if e.Running() && !e.Stops {
+		if e.Running() && !e.Stops && !e.Orphaned {
 			began <- struct{}{}
 		}
 	}})
@@ -27,20 +28,19 @@ func TestPretendedHostsKeepNoRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	host := f.Hosts()[0]
-	host.Fence = fleet.FenceAuto
+	host.Fence = fleet.FenceRequired
 	run := func(r remote.Record, shell string) (remote.Result, error) {
 		return connect(t, host).Run(t.Context(), remote.Command{
 			Shell: shell, Stdin: strings.NewReader("in\n"), Bound: time.Minute, Record: &r})
 	}
 	result, err := run(step("j", 1), "cat; echo 'a b'; exit 3")
 	wantEnd(t, result, err, "exit 3: in\na b\n")
-	if result.Unfenced != "flock" {
-		t.Errorf("it lacks %q, want flock", result.Unfenced)
-	}
-	_, err = run(again(step("j", 2)), "true")
-	wantKind(t, err, remote.KindUntold, false)
 	<-began
-	<-began
+	result, err = run(again(step("j", 1)), "echo not run")
+	wantEnd(t, result, err, "exit 3, attached: in\na b\n")
+	_, err = run(step("j", 0), "true")
+	wantKind(t, err, remote.KindStale, false)
+
 	r, stop := step("k", 3), make(chan struct{})
 	go func() {
 		<-began
@@ -50,7 +50,24 @@ func TestPretendedHostsKeepNoRecord(t *testing.T) {
 		Shell: "echo begun; sleep 300", Bound: time.Minute, Record: &r, Stop: stop})
 	wantKind(t, err, remote.KindStopped, true)
 
-	host.Fence = fleet.FenceRequired
-	_, err = run(step("l", 4), "true")
-	wantKind(t, err, remote.KindRecord, false)
+	u := upload("/etc/rules", 0o644, []byte("rules"))
+	put := step("l", 4)
+	u.Record = &put
+	if err := connect(t, host).Upload(t.Context(), u); err != nil {
+		t.Error(err)
+	}
+	result, err = run(step("m", 5), "cat /etc/rules")
+	wantEnd(t, result, err, "exit 0: rules")
+	var ran []string
+	for _, e := range f.Log() {
+		if !e.Stops {
+			ran = append(ran, e.Command[:min(len(e.Command), 12)])
+		}
+	}
+	if want := "[cat; echo 'a echo begun;  phase=${1:-b cat /etc/rul]"; fmt.Sprint(ran) != want {
+		t.Errorf("the host ran %q", ran)
+	}
+	if n := f.Stats().Overlaps; n != 0 {
+		t.Errorf("%d overlaps", n)
+	}
 }

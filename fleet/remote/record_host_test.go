@@ -386,6 +386,11 @@ func TestRealHostWithoutFlock(t *testing.T) {
 	result, err = h.run(r, "echo twice")
 	wantEnd(t, result, err, "exit 0: twice\n")
 
+	made, err := h.connect().Mark(t.Context(), marker("j", 5))
+	if err != nil || made.Unfenced != "it lacks flock" {
+		t.Errorf("of a marker it says %+v, %v", made, err)
+	}
+
 	nap := newNap()
 	r = step("k", 4)
 	got := stopAt(t, h.connect(), remote.Command{Shell: "sleep " + nap, Bound: time.Minute, Record: &r}, nap, 1)

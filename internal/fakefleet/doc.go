@@ -4,8 +4,8 @@
 // One listener serves all of them, because a socket on the loopback device
 // accepts every address of 127.0.0.0/8; the address that was dialled says which
 // host is meant. Handshakes, keys and channels are those of real SSH. Behind
-// them each host has a pretended machine: nothing of the one that it runs on is
-// executed or read.
+// them each host has a pretended machine, which keeps records of steps as a real
+// one does: see package machine.
 //
 // Hosts misbehave on demand, see Personality. And they judge: each keeps a log
 // of what ran on it, so that "nothing ran twice at the same time" is said by

@@ -21,7 +21,7 @@ type Entry struct {
 	Signal   string    // TERM, KILL, PIPE…: what ended it instead of an exit
 	TimedOut bool      // its timeout ended it, or a part of it
 	Orphaned bool      // its connection or channel was gone before it ended
-	Stops    bool      // it is there to stop another one, and overlaps with none
+	Stops    bool      // it is there to stop another one or to ask about it: it overlaps with none
 }
 
 // Running says that the command has not ended yet.
@@ -73,9 +73,8 @@ func (f *Fleet) Overlaps() []Overlap {
 }
 
 const (
-	stopMark    = "muster-stop" // in the commands that stop others
-	overlapsMax = 10_000        // some are enough to see what is wrong
-	commandMax  = 1024          // bytes of a command in the log: 500 MB at the most with 500,000
+	overlapsMax = 10_000 // some are enough to see what is wrong
+	commandMax  = 1024   // bytes of a command in the log: 500 MB at the most with 500,000
 )
 
 // journal is the memory of all hosts. One lock is enough: it is held for less
@@ -110,7 +109,7 @@ func (j *journal) count(change func(s *Stats)) {
 // what is there already.
 func (j *journal) begin(h *host, command string) *record {
 	r := &record{Entry{Host: h.name, Command: shortened(command), Start: time.Now(),
-		Stops: strings.Contains(command, stopMark)}}
+		Stops: machine.Looks(command)}}
 	j.watch(j.enter(h, r))
 	return r
 }
@@ -121,15 +120,7 @@ func (j *journal) enter(h *host, r *record) Entry {
 	j.stats.Commands++
 	j.stats.Running++
 	r.Number = j.stats.Commands
-	for _, other := range h.running {
-		if r.Stops || other.Stops {
-			continue
-		}
-		j.stats.Overlaps++
-		if len(j.overlaps) < overlapsMax {
-			j.overlaps = append(j.overlaps, Overlap{h.name, other.Entry, r.Entry})
-		}
-	}
+	j.compare(h, r)
 	h.running = append(h.running, r)
 	if len(j.records) < j.max {
 		j.records = append(j.records, r)
@@ -137,6 +128,30 @@ func (j *journal) enter(h *host, r *record) Entry {
 		j.stats.Unlogged++
 	}
 	return r.Entry
+}
+
+// compare holds a command against what is inside its host already. The lock is held.
+func (j *journal) compare(h *host, r *record) {
+	for _, other := range h.running {
+		if r == other || r.Stops || other.Stops {
+			continue
+		}
+		j.stats.Overlaps++
+		if len(j.overlaps) < overlapsMax {
+			j.overlaps = append(j.overlaps, Overlap{h.name, other.Entry, r.Entry})
+		}
+	}
+}
+
+// works notes that a command which only asked by now begins a step of which the host keeps
+// a record.
+func (j *journal) works(h *host, r *record, command string) {
+	j.mu.Lock()
+	r.Stops, r.Command = false, shortened(command)
+	j.compare(h, r)
+	e := r.Entry
+	j.mu.Unlock()
+	j.watch(e)
 }
 
 // orphan notes that nobody listens to a command any more.

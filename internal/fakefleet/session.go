@@ -2,9 +2,7 @@ package fakefleet
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"strings"
 	"sync"
 
 	"golang.org/x/crypto/ssh"
@@ -173,11 +171,7 @@ func (s *session) run(line string) {
 		s.tell(st)
 		told = true
 	}
-	if strings.Contains(line, recordMark) {
-		c = s.unfenced(c)
-	} else if strings.Contains(line, markerMark) {
-		c = s.unmarked(c)
-	}
+	c.Began = func(text string) { h.fleet.log.works(h, s.record, text) }
 	how := h.run(c)
 	h.fleet.log.end(h, s.record, how)
 	s.in.CloseRead()
@@ -200,11 +194,11 @@ func (h *host) run(c machine.Command) machine.Result {
 	case Fail:
 		c.Line = "echo 'sh: Input/output error' >&2; exit 1"
 	case Flood:
-		c.Line = fmt.Sprintf("flood %d; %s", f.config.FloodBytes, c.Line)
+		c.Flood = f.config.FloodBytes
 	case NoNewline:
 		c.Out, c.Err = endless{c.Out}, endless{c.Err}
 	case IgnoreTerm:
-		c.Line = "trap '' TERM; " + c.Line
+		c.Deaf = true
 	case Stuck:
 		c.Stuck = true
 	}

@@ -290,11 +290,3 @@ func (d *disk) below(dir string) []string {
 	}
 	return names
 }
-
-// onDisk is a file that is open for writing.
-type onDisk struct {
-	disk *disk
-	node *node
-}
-
-func (o onDisk) Write(_ <-chan struct{}, b []byte) error { return o.disk.append(o.node, b) }

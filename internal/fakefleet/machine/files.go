@@ -4,30 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"path"
 	"strconv"
 	"strings"
 )
-
-func fileTools() map[string]func(*call) Status {
-	return map[string]func(*call) Status{
-		"cat":       runCat,
-		"chmod":     runChmod,
-		"chown":     func(*call) Status { return Status{} },
-		"cp":        runCp,
-		"head":      runHead,
-		"ls":        runLs,
-		"mkdir":     runMkdir,
-		"mv":        runMv,
-		"rm":        runRm,
-		"rmdir":     runRmdir,
-		"sha256sum": runSha256sum,
-		"touch":     runTouch,
-		"wc":        runWc,
-	}
-}
 
 // options splits the arguments of a tool: letters that were given, and operands.
 func (c *call) options(known string) (given string, operands []string, err error) {
@@ -50,7 +33,7 @@ func (c *call) contents(name string) (io.Reader, error) {
 	if name == "-" {
 		return c.in, nil
 	}
-	data, err := c.sh.machine.disk().read(c.path(name))
+	data, err := c.machine.disk().read(c.path(name))
 	return bytes.NewReader(data), err
 }
 
@@ -65,7 +48,7 @@ func (c *call) each(names []string, use func(name string, r io.Reader) error) St
 		if err == nil {
 			err = use(name, r)
 		}
-		if c.broken != nil {
+		if errors.Is(err, ErrKilled) || errors.Is(err, ErrNoReader) {
 			return Status{Code: 1}
 		}
 		if err != nil {
@@ -114,10 +97,12 @@ func runChmod(c *call) Status {
 	for _, name := range c.args[1:] {
 		m := uint32(mode)
 		if symbolic {
-			n, _ := c.sh.machine.disk().stat(c.path(name))
-			m = n.mode | uint32(btoi(strings.Contains(c.args[0], "+x"))*0o111)
+			n, _ := c.machine.disk().stat(c.path(name))
+			if m = n.mode; strings.Contains(c.args[0], "+x") {
+				m |= 0o111
+			}
 		}
-		if err := c.sh.machine.disk().chmod(c.path(name), m); err != nil {
+		if err := c.machine.disk().chmod(c.path(name), m); err != nil {
 			worst = c.fail(1, "cannot access '%s': %s", name, err)
 		}
 	}
@@ -126,7 +111,7 @@ func runChmod(c *call) Status {
 
 // target says what a file becomes that is moved or copied to a name.
 func (c *call) target(from, to string) string {
-	if n, ok := c.sh.machine.disk().stat(c.path(to)); ok && n.dir {
+	if n, ok := c.machine.disk().stat(c.path(to)); ok && n.dir {
 		return path.Join(c.path(to), path.Base(from))
 	}
 	return c.path(to)
@@ -137,7 +122,7 @@ func runMv(c *call) Status {
 	if err != nil || len(names) != 2 {
 		return c.fail(1, "want two names")
 	}
-	err = c.sh.machine.disk().rename(c.path(names[0]), c.target(names[0], names[1]))
+	err = c.machine.disk().rename(c.path(names[0]), c.target(names[0], names[1]))
 	if err != nil {
 		return c.fail(1, "cannot move '%s' to '%s': %s", names[0], names[1], err)
 	}
@@ -160,7 +145,7 @@ func runMkdir(c *call) Status {
 	}
 	worst := Status{}
 	for _, name := range names {
-		if err := c.sh.machine.disk().mkdirs(c.path(name), parents); err != nil {
+		if err := c.machine.disk().mkdirs(c.path(name), parents); err != nil {
 			worst = c.fail(1, "cannot create directory '%s': %s", name, err)
 		}
 	}
@@ -189,7 +174,7 @@ func runCp(c *call) Status {
 	if err != nil || len(names) != 2 {
 		return c.fail(1, "want two names")
 	}
-	d := c.sh.machine.disk()
+	d := c.machine.disk()
 	data, err := d.read(c.path(names[0]))
 	if err == nil {
 		var n *node
@@ -205,13 +190,13 @@ func runCp(c *call) Status {
 
 func runRmdir(c *call) Status {
 	for _, name := range c.args {
-		n, ok := c.sh.machine.disk().stat(c.path(name))
+		n, ok := c.machine.disk().stat(c.path(name))
 		var err error = noEntry
 		switch {
 		case ok && !n.dir:
 			err = notDir
 		case ok:
-			err = c.sh.machine.disk().remove(c.path(name), false)
+			err = c.machine.disk().remove(c.path(name), false)
 		}
 		if err != nil {
 			return c.fail(1, "failed to remove '%s': %s", name, err)
@@ -228,7 +213,7 @@ func runRm(c *call) Status {
 	force, all := strings.Contains(given, "f"), strings.ContainsAny(given, "rR")
 	worst := Status{}
 	for _, name := range names {
-		n, ok := c.sh.machine.disk().stat(c.path(name))
+		n, ok := c.machine.disk().stat(c.path(name))
 		var err error
 		switch {
 		case !ok && force:
@@ -236,7 +221,7 @@ func runRm(c *call) Status {
 		case ok && n.dir && !all:
 			err = isDir
 		default:
-			err = c.sh.machine.disk().remove(c.path(name), all)
+			err = c.machine.disk().remove(c.path(name), all)
 		}
 		if err != nil {
 			worst = c.fail(1, "cannot remove '%s': %s", name, err)
@@ -255,12 +240,12 @@ func runLs(c *call) Status {
 	}
 	worst := Status{}
 	for _, name := range names {
-		n, ok := c.sh.machine.disk().stat(c.path(name))
+		n, ok := c.machine.disk().stat(c.path(name))
 		switch {
 		case !ok:
 			worst = c.fail(2, "cannot access '%s': %s", name, noEntry)
 		case n.dir && !strings.Contains(given, "d"):
-			for _, entry := range c.sh.machine.disk().list(c.path(name)) {
+			for _, entry := range c.machine.disk().list(c.path(name)) {
 				c.say("%s\n", entry)
 			}
 		default:
@@ -273,10 +258,10 @@ func runLs(c *call) Status {
 func runTouch(c *call) Status {
 	worst := Status{}
 	for _, name := range c.args {
-		if n, ok := c.sh.machine.disk().stat(c.path(name)); ok && n.dir {
+		if n, ok := c.machine.disk().stat(c.path(name)); ok && n.dir {
 			continue
 		}
-		if _, err := c.sh.machine.disk().create(c.path(name), true, 0o644); err != nil {
+		if _, err := c.machine.disk().create(c.path(name), true, 0o644); err != nil {
 			worst = c.fail(1, "cannot touch '%s': %s", name, err)
 		}
 	}

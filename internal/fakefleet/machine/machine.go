@@ -24,6 +24,7 @@ type Machine struct {
 	disk      func() *disk // made when it is first used: most machines never need one
 	processes table
 	filter    filter
+	records   records
 
 	mu      sync.Mutex
 	on      context.Context // guarded by mu; done when it is turned off, or boots anew
@@ -55,7 +56,8 @@ func (m *Machine) power() context.Context {
 	return m.on
 }
 
-// reboot ends all that runs there and gives it another boot id. Its files and rules stay.
+// reboot ends all that runs there and gives it another boot id. Its files, rules and records
+// stay.
 func (m *Machine) reboot() {
 	if m.config.Down != nil {
 		m.config.Down()
@@ -70,19 +72,7 @@ func (m *Machine) reboot() {
 	m.boots++
 	id := sha256.Sum256(append(m.config.ID[:], m.boots))
 	m.disk().boot(uuidText(id[:16]))
-}
-
-// daemon runs something in the background that is not part of the exec it came from.
-func (m *Machine) daemon(s *shell, words []string) {
-	on := m.power()
-	fam := &family{root: group{term: on, kill: on}}
-	child := s.fork()
-	child.family, child.group, child.aside = fam, fam.root, false
-	child.streams = streams{nowhere{}, child.out, child.err}
-	m.daemons.Go(func() {
-		child.invoke(words)
-		fam.background.Wait()
-	})
+	m.records.crash()
 }
 
 // Command is what a machine is asked to run, and where it reads and writes.
@@ -95,8 +85,13 @@ type Command struct {
 	// run on. May be nil.
 	Left func(Status)
 
-	// Stuck makes processes that no signal ends, as those that wait for a disk.
-	Stuck bool
+	// Began is called with the text of a step of which the machine keeps a record, when it
+	// begins. May be nil.
+	Began func(text string)
+
+	Deaf  bool  // its processes ignore TERM
+	Stuck bool  // no signal ends its processes, as those that wait for a disk
+	Flood int64 // so many bytes are printed before what the line prints
 }
 
 // Result is how a command ended.
@@ -112,18 +107,14 @@ func (m *Machine) Run(ctx context.Context, c Command) Result {
 	defer end()
 	defer context.AfterFunc(m.power(), end)()
 
-	fam := &family{stuck: c.Stuck, root: group{term: ctx, kill: ctx}}
-	s := m.newShell(fam.root, fam)
-	s.streams = streams{c.In, c.Out, c.Err}
-	st := s.run(c.Line)
-	if c.Left != nil && fam.busy() {
+	p := m.newProcess(ctx, c)
+	defer m.processes.drop(p)
+	st := p.login(c.Line)
+	if c.Left != nil && p.asides.busy() {
 		c.Left(st)
 	}
-	fam.background.Wait()
-	if fam.left.Load() {
-		m.processes.dropFamily(fam)
-	}
-	return Result{st, fam.timedOut.Load()}
+	p.asides.wait()
+	return Result{st, p.timedOut.Load()}
 }
 
 // Touch makes an empty file, as a process would that nobody sees.

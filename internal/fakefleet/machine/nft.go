@@ -48,7 +48,7 @@ func runNft(c *call) Status {
 	if err != nil {
 		return c.fail(1, "%s", err)
 	}
-	f := &c.sh.machine.filter
+	f := &c.machine.filter
 	asked := strings.Join(words, " ")
 	switch {
 	case strings.Contains(given, "f") && len(words) == 1:
@@ -64,11 +64,11 @@ func runNft(c *call) Status {
 
 // loadRules puts a file in force as a whole, or not at all.
 func (c *call) loadRules(name string, checkOnly bool) Status {
-	data, err := c.sh.machine.disk().read(c.path(name))
+	data, err := c.machine.disk().read(c.path(name))
 	if err != nil {
 		return c.fail(1, "could not open %s: %s", name, err)
 	}
-	f := &c.sh.machine.filter
+	f := &c.machine.filter
 	r := ruleReader{tables: f.now()}
 	if err := r.read(string(data)); err != nil {
 		return c.fail(1, "%s:%d: Error: %s", name, r.line, err)

@@ -111,36 +111,8 @@ func (p *Pipe) next(done <-chan struct{}) ([]byte, error) {
 	}
 }
 
-// content is a source that is known from the start: a file, a here-document.
-type content struct{ rest []byte }
-
-func (c *content) Read(_ <-chan struct{}, b []byte) (int, error) {
-	if len(c.rest) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(b, c.rest)
-	c.rest = c.rest[n:]
-	return n, nil
-}
-
 // nowhere is /dev/null.
 type nowhere struct{}
 
 func (nowhere) Read(<-chan struct{}, []byte) (int, error) { return 0, io.EOF }
 func (nowhere) Write(<-chan struct{}, []byte) error       { return nil }
-
-// capture keeps what a command substitution says.
-type capture struct {
-	mu   sync.Mutex
-	kept []byte
-}
-
-func (c *capture) Write(_ <-chan struct{}, b []byte) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.kept)+len(b) > textMax {
-		return noMemory
-	}
-	c.kept = append(c.kept, b...)
-	return nil
-}

@@ -2,21 +2,28 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// Status is how a process ended: with an exit Status, or by a signal.
+// Status is how a process ended: with an exit status, or by a signal.
 type Status struct {
 	Code   int
 	Signal string // such as TERM; empty if it exited
 }
 
-// signals are those that a pretended process can die of.
-var signals = map[string]int{"HUP": 1, "INT": 2, "QUIT": 3, "KILL": 9, "PIPE": 13, "TERM": 15}
+// The signals of which a pretended process can die, and their numbers.
+const (
+	sigTerm = "TERM"
+	sigKill = "KILL"
+	sigPipe = "PIPE"
+)
 
-// seen is how a shell sees the status of a child.
+var signals = map[string]int{sigTerm: 15, sigKill: 9, sigPipe: 13}
+
+// seen returns the status as a shell sees that of a child.
 func (s Status) seen() int {
 	if s.Signal != "" {
 		return 128 + signals[s.Signal]
@@ -24,85 +31,160 @@ func (s Status) seen() int {
 	return s.Code
 }
 
-// group is a process group: what TERM and KILL are sent to. KILL implies TERM,
-// so whoever listens to TERM need not listen to both.
-type group struct {
-	id         int
-	term, kill context.Context
-}
+// A signal is why the context of a process is done. A machine that is turned off gives no
+// such reason, and kills.
+type signal string
 
-// alarm is the bound that a timeout command put on a group of its own.
-type alarm struct {
-	soft, hard *time.Timer // hard is nil without -k
-	signal     func(kill bool)
-	free       func()
-}
+func (s signal) Error() string { return string(s) }
 
-// bounded makes a group that gets a signal after some time and, if the grace is
-// not 0, KILL after that. What its parent gets, it gets too.
-func (g group) bounded(b bound, stuck bool) (group, *alarm) {
-	killed, sendKill := context.WithCancel(g.kill)
-	termed, sendTerm := context.WithCancel(killed)
-	apart := context.AfterFunc(g.term, sendTerm)
-
-	a := &alarm{free: func() { apart(); sendKill() }}
-	a.signal = func(kill bool) {
-		switch {
-		case stuck:
-		case kill:
-			sendKill()
-		default:
-			sendTerm()
-		}
+// diedOf returns the signal that ended a context; empty: none did.
+func diedOf(ctx context.Context) string {
+	var s signal
+	switch {
+	case ctx.Err() == nil:
+		return ""
+	case errors.As(context.Cause(ctx), &s):
+		return string(s)
 	}
-	a.soft = time.AfterFunc(b.after, func() { a.signal(b.kill) })
-	if b.grace > 0 {
-		a.hard = time.AfterFunc(b.after+b.grace, func() { a.signal(true) })
-	}
-	return group{term: termed, kill: killed}, a
+	return sigKill
 }
 
-// stop ends the bound and says what it did. Only if nothing is left that runs in
-// the group can it be freed.
-func (a *alarm) stop(empty bool) (fired, killed bool) {
-	fired = !a.soft.Stop()
-	killed = a.hard != nil && !a.hard.Stop()
-	if empty {
-		a.free()
-	}
-	return fired, killed
-}
-
-// stepsMax bounds the statements of one exec, and the blocks of 8 KiB that its
-// floods print, 2 GB: what has no end costs a core for a moment only.
+// stepsMax bounds the calls of one command, and the blocks of 8 KiB that its floods print,
+// 2 GB: what has no end costs a core for a moment only.
 const stepsMax = 250_000
 
-// family is what all processes of one exec have in common.
-type family struct {
-	stuck      bool
-	root       group // of the first shell
-	steps      atomic.Int64
-	timedOut   atomic.Bool
-	left       atomic.Bool  // a timeout has ended, and its group may not be empty
-	asides     atomic.Int64 // how many run in the background
-	background sync.WaitGroup
+// process is a command and all that it starts: a process group of its own.
+type process struct {
+	machine *Machine
+	pid     int
+	cmd     Command
+	asides  asides // what it left in the background
+
+	ctx      context.Context
+	die      context.CancelCauseFunc
+	steps    atomic.Int64
+	timedOut atomic.Bool
+	over     chan struct{} // closed when nothing of it is alive
 }
 
-// aside runs something in the background. The exec ends when it has ended, too.
-func (f *family) aside(run func()) {
-	f.asides.Add(1)
-	f.background.Go(func() {
-		defer f.asides.Add(-1)
-		run()
+func (m *Machine) newProcess(ctx context.Context, c Command) *process {
+	p := &process{machine: m, cmd: c, over: make(chan struct{})}
+	p.ctx, p.die = context.WithCancelCause(ctx)
+	m.processes.add(p)
+	return p
+}
+
+// kill sends TERM or KILL to all of the group.
+func (p *process) kill(s signal) {
+	if !p.cmd.Stuck && (s != sigTerm || !p.cmd.Deaf) {
+		p.die(s)
+	}
+}
+
+// gone waits until nothing of it is alive, for some time at the most.
+func (p *process) gone(within time.Duration) bool {
+	return !Pause(p.over, within)
+}
+
+// What GNU timeout is told.
+type bound struct {
+	after, grace time.Duration
+	hard         bool // send KILL at once
+}
+
+// bounded runs something as GNU timeout does: 124 if the bound was reached, and killed itself
+// by the KILL that it sends to its group.
+func (p *process) bounded(ctx context.Context, b bound, run func(context.Context) Status) Status {
+	if b.after == 0 {
+		return run(ctx)
+	}
+	// What is left behind is not bounded: the context lasts as long as the process.
+	ctx, cancel := context.WithCancelCause(ctx)
+	var fired, killed atomic.Bool
+	hit := func(s signal, note *atomic.Bool) func() {
+		return func() {
+			note.Store(true)
+			if !p.cmd.Stuck && (s != sigTerm || !p.cmd.Deaf) {
+				cancel(s)
+			}
+		}
+	}
+	first := signal(sigTerm)
+	if b.hard {
+		first = sigKill
+	}
+	soft := time.AfterFunc(b.after, hit(first, &fired))
+	defer soft.Stop()
+	if b.grace > 0 {
+		last := time.AfterFunc(b.after+b.grace, hit(sigKill, &killed))
+		defer last.Stop()
+	}
+	st := run(ctx)
+	if !fired.Load() {
+		return st
+	}
+	p.timedOut.Store(true)
+	if st.Signal == sigKill && (b.hard || killed.Load()) {
+		return st
+	}
+	return Status{Code: 124}
+}
+
+// asides are what a command left in the background. It has not ended before they have.
+type asides struct {
+	count atomic.Int64
+	group sync.WaitGroup
+}
+
+func (a *asides) run(f func()) {
+	a.count.Add(1)
+	a.group.Go(func() {
+		defer a.count.Add(-1)
+		f()
 	})
 }
 
-// worn counts a step and says that they are used up.
-func (f *family) worn() bool { return f.steps.Add(1) > stepsMax }
+func (a *asides) busy() bool { return a.count.Load() > 0 }
+func (a *asides) wait()      { a.group.Wait() }
 
-func (f *family) busy() bool { return f.asides.Load() > 0 }
+// table is the processes that are alive, by their numbers.
+type table struct {
+	mu    sync.Mutex
+	last  int
+	known map[int]*process
+}
 
-// Pause waits and says whether the time has passed: false if it was cut short.
+// firstProcess is where numbers begin: not with those that a system keeps.
+const firstProcess = 1000
+
+// add gives a process a number. The next number is that of the shell which it starts.
+func (t *table) add(p *process) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known == nil {
+		t.known = map[int]*process{}
+	}
+	t.last += 2
+	p.pid = firstProcess + t.last
+	t.known[p.pid] = p
+}
+
+func (t *table) drop(p *process) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.known, p.pid)
+	close(p.over)
+	p.die(nil)
+}
+
+// find returns the process with this number; nil if there is none any more.
+func (t *table) find(pid int) *process {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.known[pid]
+}
+
+// Pause waits and reports whether the time has passed: false if it was cut short.
 func Pause(done <-chan struct{}, d time.Duration) bool {
 	if d <= 0 {
 		return true

@@ -1,369 +1,293 @@
 package machine
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"maps"
+	"io"
+	"io/fs"
+	"os"
 	"path"
-	"slices"
+	"regexp"
 	"strings"
+	"time"
 
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// shell runs commands. It is of one goroutine; a subshell, and what runs aside, is
-// a fork of it.
-type shell struct {
-	machine *Machine
-	family  *family
-	group   group
+// A script is a text for sh: what an operator wants to try on pretended hosts is not known
+// before, so it is interpreted, by a library. Whatever it opens is on the pretended disk and
+// whatever it calls is one of our tools.
+type script struct {
+	text string
+	args []string // $1, $2…
 	streams
-	vars map[string]string
-	numbers
-	calls
 	dir string
-
-	last int     // $?
-	end  *Status // set when the shell is over
-	signalled
-	options
-
-	tested        int  // so many conditions around: a failure does not end a strict shell
-	substitutions int  // so many so far: $(…) decides the status of an assignment
-	keep          bool // exec changed where the shell itself reads and writes
+	env expand.Environ // nil: that of a login
 }
 
-// streams are where a process reads and writes.
+// streams are where a process reads and writes. In is nil for the input of the whole command.
 type streams struct {
-	in       Source
-	out, err Sink
+	in       io.Reader
+	out, err io.Writer
 }
 
-// numbers are those of processes.
-type numbers struct {
-	pid, parent int // $$, $PPID
-	self        int // the parent of what is started here: the shell, or a timeout
-
-	aside bool // it is the background of another shell
-}
-
-// calls are what functions make of a shell.
-type calls struct {
-	args      []string // $0, $1…
-	functions map[string]*syntax.Stmt
-	depth     int // functions that called each other
-	jump      jump
-}
-
-// jump is what makes a shell leave a function or a loop: end is set, too, but not for good.
-type jump string
-
-const (
-	jumpReturn   jump = "return"
-	jumpBreak    jump = "break"
-	jumpContinue jump = "continue"
-)
-
-// landed ends a jump of one of some kinds; false: there was none.
-func (s *shell) landed(kinds ...jump) bool {
-	if s.jump == "" || !slices.Contains(kinds, s.jump) {
-		return false
+// sh runs a script to its end. What it leaves in the background is noted with the process.
+func (p *process) sh(ctx context.Context, s script) Status {
+	// The library runs export only as the word of bash that it is there.
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).
+		Parse(strings.NewReader(s.text), "")
+	background := false
+	if err == nil {
+		background, err = adapt(file)
 	}
-	s.last, s.end, s.jump = s.end.seen(), nil, ""
-	return true
-}
-
-// signalled is what the shell does about signals.
-type signalled struct {
-	deaf  bool // TERM is ignored
-	traps map[string]string
-}
-
-// options are what set changes.
-type options struct {
-	strict    bool // -e: a failure ends the shell
-	noclobber bool // -C: > does not overwrite
-}
-
-// textMax bounds a script, a variable, the words of a command and what a
-// substitution gives, in bytes.
-const textMax = 256 << 10
-
-func (m *Machine) newShell(g group, fam *family) *shell {
-	pid := m.processes.number()
-	return &shell{
-		machine: m, family: fam, group: g,
-		numbers: numbers{pid: pid, parent: 1, self: pid},
-		streams: streams{nowhere{}, nowhere{}, nowhere{}},
-		vars: map[string]string{"HOME": "/root", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
-			"USER": m.config.User, "HOSTNAME": m.config.Name},
-		calls: calls{args: []string{"sh"}},
-		dir:   "/root",
-	}
-}
-
-// run runs a script and returns how the shell ended.
-func (s *shell) run(script string) Status {
-	s.script(script)
-	st := s.status()
-	if last := s.traps["EXIT"]; last != "" && st.Signal == "" {
-		s.traps, s.end, s.last = nil, nil, st.Code
-		s.script(last)
-		if s.end == nil {
-			s.end = &st
-		}
-	}
-	return s.status()
-}
-
-func (s *shell) script(text string) {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).
-		Parse(strings.NewReader(text), "")
 	if err != nil {
-		s.refuse(err)
-		return
+		fmt.Fprintf(s.err, "sh: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
+		return Status{Code: 2}
 	}
-	s.list(file.Stmts)
-}
-
-func (s *shell) status() Status {
-	if s.over() {
-		return *s.end
+	r, err := p.newRunner(s)
+	if err != nil {
+		fmt.Fprintf(s.err, "sh: %s\n", err)
+		return Status{Code: 2}
 	}
-	return Status{Code: s.last}
-}
-
-// fork is a child that has what its parent has, and changes only its own.
-func (s *shell) fork() *shell {
-	child := *s
-	child.vars = maps.Clone(s.vars)
-	child.end, child.traps = nil, nil
-	return &child
-}
-
-// done is closed when a signal comes that the shell does not ignore.
-func (s *shell) done() <-chan struct{} {
-	if s.deaf {
-		return s.group.kill.Done()
+	st := statusOf(ctx, r.Run(ctx, file))
+	if background {
+		p.asides.run(func() { _ = r.Run(ctx, waitForAll) })
 	}
-	return s.group.term.Done()
+	return st
 }
 
-// over says that the shell has to stop, and finds out if a signal wants it to.
-func (s *shell) over() bool {
-	if s.end != nil {
+// waitForAll is the command wait.
+var waitForAll = &syntax.CallExpr{Args: []*syntax.Word{{Parts: []syntax.WordPart{
+	&syntax.Lit{Value: "wait"}}}}}
+
+// adapt takes away what the library has no idea of, descriptors above 2, and reports whether
+// something is started in the background. It refuses what would make files on this machine.
+func adapt(file *syntax.File) (background bool, err error) {
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.ProcSubst:
+			err = errors.New("<( ) is beyond a pretended machine")
+		case *syntax.Assign:
+			quoteEscapes(n.Value)
+		case *syntax.Stmt:
+			background = background || n.Background
+			kept := n.Redirs[:0]
+			for _, r := range n.Redirs {
+				if r.N == nil || r.N.Value <= "2" {
+					kept = append(kept, r)
+				}
+			}
+			n.Redirs = kept
+		}
 		return true
-	}
-	select {
-	case <-s.done():
-	default:
-		return false
-	}
-	trap := s.traps["TERM"]
-	if trap == "" || s.group.kill.Err() != nil {
-		s.end = s.dead()
-		return true
-	}
-	// A signal comes once: what the trap runs is not hit by it again.
-	s.deaf = true
-	s.script(trap)
-	return s.end != nil
+	})
+	return background, err
 }
 
-func (s *shell) dead() *Status {
-	if s.group.kill.Err() != nil {
-		return &Status{Signal: "KILL"}
-	}
-	return &Status{Signal: "TERM"}
-}
-
-func (s *shell) complain(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	_ = s.err.Write(s.done(), fmt.Appendf(nil, "%s: %s\n", path.Base(s.args[0]), text))
-}
-
-func (s *shell) list(stmts []*syntax.Stmt) {
-	for _, st := range stmts {
-		if s.over() {
-			return
-		}
-		s.stmt(st)
-	}
-}
-
-func (s *shell) stmt(st *syntax.Stmt) {
-	if s.family.worn() {
-		s.end = &Status{Signal: "KILL"}
+// quoteEscapes writes what a backslash quotes in quotes: the library keeps the backslash in the
+// value of a variable, so that a='it'\”s' would have one too many.
+func quoteEscapes(w *syntax.Word) {
+	if w == nil {
 		return
 	}
-	if st.Background {
-		child := s.fork()
-		child.in, child.aside = nowhere{}, true
-		front := *st
-		front.Background = false
-		s.family.aside(func() { child.stmt(&front) })
-		s.last = 0
-		return
-	}
-	before := s.streams
-	if err := s.redirect(st.Redirs); err != nil {
-		s.complain("%s", err)
-		s.last = 2
-	} else {
-		s.command(st.Cmd)
-	}
-	if len(st.Redirs) > 0 && !s.keep {
-		s.streams = before
-	}
-	s.keep = false
-
-	if st.Negated {
-		s.last = btoi(s.last == 0)
-	}
-	if s.strict && s.last != 0 && s.tested == 0 && !st.Negated && !isChain(st.Cmd) && s.end == nil {
-		s.end = &Status{Code: s.last}
+	for i, part := range w.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok || !strings.Contains(lit.Value, `\`) {
+			continue
+		}
+		plain := strings.ReplaceAll(lit.Value, "\\\n", "")
+		w.Parts[i] = &syntax.SglQuoted{Value: backslashed.ReplaceAllString(plain, "$1")}
 	}
 }
 
-// isChain says that a failure of the parts was asked for; the last one of them
-// should end a strict shell, but that is more than a pretended machine needs.
-func isChain(c syntax.Command) bool {
-	b, ok := c.(*syntax.BinaryCmd)
-	return ok && b.Op != syntax.Pipe
-}
+var backslashed = regexp.MustCompile(`\\(.)`)
 
-func btoi(b bool) int {
-	if b {
-		return 1
+func statusOf(ctx context.Context, err error) Status {
+	var code interp.ExitStatus
+	switch s := diedOf(ctx); {
+	case s != "":
+		return Status{Signal: s}
+	case err == nil:
+		return Status{}
+	case errors.Is(err, errWorn):
+		return Status{Signal: sigKill}
+	case errors.As(err, &code):
+		return Status{Code: int(code)}
 	}
-	return 0
+	return Status{Code: 2}
 }
 
-func (s *shell) command(c syntax.Command) {
-	switch c := c.(type) {
-	case nil:
-		s.last = 0
-	case *syntax.CallExpr:
-		s.call(c)
-	case *syntax.BinaryCmd:
-		s.binary(c)
-	case *syntax.Block:
-		s.list(c.Stmts)
-	case *syntax.Subshell:
-		child := s.fork()
-		child.list(c.Stmts)
-		s.last = child.status().seen()
-	case *syntax.IfClause:
-		s.ifClause(c)
-	case *syntax.WhileClause:
-		s.whileClause(c)
-	case *syntax.ForClause:
-		s.forClause(c)
-	case *syntax.CaseClause:
-		s.caseClause(c)
-	case *syntax.FuncDecl:
-		s.define(c)
-	default:
-		s.beyond(c)
+func (p *process) newRunner(s script) (*interp.Runner, error) {
+	if s.env == nil {
+		s.env = expand.ListEnviron("HOME=/root", "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+			"USER="+p.machine.config.User, "HOSTNAME="+p.machine.config.Name)
 	}
-}
-
-// beyond ends the shell: going on without a part of a script would be a lie.
-func (s *shell) beyond(n syntax.Node) {
-	s.refuse(tooFar(n))
-}
-
-func (s *shell) binary(c *syntax.BinaryCmd) {
-	if c.Op == syntax.Pipe {
-		s.pipe(c)
-		return
+	d := p.machine.disk()
+	r, err := interp.New(
+		interp.Env(s.env),
+		interp.Dir("/"), // of which the library wants to know that it exists
+		interp.Params(append([]string{"--"}, s.args...)...),
+		interp.StdIO(s.in, s.out, s.err),
+		interp.CallHandler(p.calls),
+		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return p.exec }),
+		interp.OpenHandler(func(ctx context.Context, name string, flags int, _ os.FileMode,
+		) (io.ReadWriteCloser, error) {
+			return d.open(absolute(interp.HandlerCtx(ctx).Dir, name), flags)
+		}),
+		interp.StatHandler(func(_ context.Context, name string, _ bool) (fs.FileInfo, error) {
+			return d.info(path.Clean(name))
+		}),
+		interp.AccessHandler(func(_ context.Context, name string, mode interp.AccessMode) error {
+			info, err := d.info(path.Clean(name))
+			if err == nil && mode == interp.AccessExec && info.Mode()&0o111 == 0 {
+				err = fs.ErrPermission
+			}
+			return err
+		}),
+		interp.ReadDirHandler2(func(_ context.Context, name string) ([]fs.DirEntry, error) {
+			return d.entries(path.Clean(name)), nil
+		}),
+	)
+	if err != nil {
+		return nil, err
 	}
-	s.tested++
-	s.stmt(c.X)
-	s.tested--
-	if !s.over() && (s.last == 0) == (c.Op == syntax.AndStmt) {
-		s.stmt(c.Y)
+	r.Dir = "/root"
+	if s.dir != "" {
+		r.Dir = s.dir
 	}
+	return r, nil
 }
 
-func (s *shell) pipe(c *syntax.BinaryCmd) {
-	p := NewPipe()
-	left, right := s.fork(), s.fork()
-	left.out, right.in = p, p
+var errWorn = errors.New("more commands than a pretended machine runs")
 
-	written := make(chan struct{})
-	go func() {
-		defer close(written)
-		left.stmt(c.X)
-		p.CloseWrite()
-	}()
-	right.stmt(c.Y)
-	p.CloseRead()
-	<-written
-	s.last = right.status().seen()
-}
-
-// holds runs a condition.
-func (s *shell) holds(cond []*syntax.Stmt) bool {
-	s.tested++
-	s.list(cond)
-	s.tested--
-	return s.last == 0
-}
-
-func (s *shell) ifClause(c *syntax.IfClause) {
-	for ; c != nil; c = c.Else {
-		if len(c.Cond) == 0 || s.holds(c.Cond) { // no condition: else
-			s.last = 0
-			s.list(c.Then)
-			return
+// calls looks at each call before it is made. It bounds their number, and replaces what the
+// library does with the real machine or not at all.
+func (p *process) calls(_ context.Context, args []string) ([]string, error) {
+	if p.steps.Add(1) > stepsMax {
+		return nil, errWorn
+	}
+	switch {
+	case args[0] == "command" && len(args) > 2 && args[1] == "-v":
+		return append([]string{"which"}, args[2:]...), nil
+	case args[0] == "umask", args[0] == "trap" && args[len(args)-1] != "EXIT":
+		return []string{":"}, nil
+	case args[0] == "[" || args[0] == "test":
+		for i, a := range args {
+			if a == "-O" { // all files there are the user's own
+				args[i] = "-e"
+			}
 		}
 	}
-	s.last = 0
+	return args, nil
 }
 
-func (s *shell) whileClause(c *syntax.WhileClause) {
-	last := 0
-	for s.holds(c.Cond) != c.Until && !s.over() {
-		s.list(c.Do)
-		last = s.last
-		if s.landed(jumpBreak) {
-			break
-		}
-		s.landed(jumpContinue)
+// exec runs one of our tools.
+func (p *process) exec(ctx context.Context, args []string) error {
+	hc := interp.HandlerCtx(ctx)
+	c := &call{process: p, ctx: ctx, name: args[0], args: args[1:], dir: hc.Dir, env: hc.Env,
+		streams: streams{hc.Stdin, hc.Stdout, hc.Stderr}}
+	if st := c.invoke(args); st != (Status{}) {
+		return interp.ExitStatus(st.seen())
 	}
-	s.last = last
+	return nil
 }
 
-func (s *shell) forClause(c *syntax.ForClause) {
-	words, ok := c.Loop.(*syntax.WordIter)
+// call is one run of a tool.
+type call struct {
+	*process
+	streams
+	ctx  context.Context
+	name string
+	args []string
+	dir  string
+	env  expand.Environ
+}
+
+// invoke runs a tool by its name, or its path.
+func (c *call) invoke(words []string) Status {
+	t, ok := c.machine.config.Model.tools[toolName(words[0])]
 	if !ok {
-		s.beyond(c)
-		return
+		fmt.Fprintf(c.err, "sh: %s: not found\n", words[0])
+		return Status{Code: 127}
 	}
-	items := s.args[1:]
-	if words.InPos.IsValid() {
-		var err error
-		if items, err = s.fields(words.Items); err != nil {
-			s.refuse(err)
-			return
-		}
+	one := *c
+	one.name, one.args = words[0], words[1:]
+	if s, ok := c.in.(*os.File); ok && s != nil { // a pipe within the script
+		defer context.AfterFunc(c.ctx, func() { _ = s.SetReadDeadline(time.Now()) })()
+	} else {
+		one.in = reader{c.ctx, c.cmd.In}
 	}
-	s.last = 0
-	for _, item := range items {
-		if s.over() {
-			return
-		}
-		s.vars[words.Name.Value] = item
-		s.list(c.Do)
-		if s.landed(jumpBreak) {
-			return
-		}
-		s.landed(jumpContinue)
+	st := t(&one)
+	if s := diedOf(c.ctx); s != "" {
+		return Status{Signal: s}
 	}
+	return st
 }
 
-// refuse ends the shell for what it cannot understand.
-func (s *shell) refuse(err error) {
-	s.complain("%s", strings.ReplaceAll(err.Error(), "\n", " "))
-	s.end = &Status{Code: 2}
+// toolName accepts a tool by its path, too.
+func toolName(word string) string {
+	switch dir, name := path.Split(word); dir {
+	case "/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/":
+		return name
+	}
+	return word
+}
+
+func (c *call) say(format string, args ...any) Status {
+	fmt.Fprintf(c.out, format, args...)
+	return Status{}
+}
+
+// fail says on stderr what went wrong.
+func (c *call) fail(code int, format string, args ...any) Status {
+	fmt.Fprintf(c.err, "%s: %s\n", c.name, fmt.Sprintf(format, args...))
+	return Status{Code: code}
+}
+
+// path makes a name absolute.
+func (c *call) path(name string) string { return absolute(c.dir, name) }
+
+func absolute(dir, name string) string {
+	if !path.IsAbs(name) {
+		name = path.Join(dir, name)
+	}
+	return path.Clean(name)
+}
+
+// reader reads from a source until its context ends.
+type reader struct {
+	ctx context.Context
+	src Source
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, ErrKilled
+	}
+	return r.src.Read(r.ctx.Done(), p)
+}
+
+// writer writes to a sink until its context ends. Where nobody reads any more, the process
+// dies of it.
+type writer struct {
+	ctx context.Context
+	p   *process
+	to  Sink
+}
+
+func (w writer) Write(b []byte) (int, error) {
+	if w.ctx.Err() != nil {
+		return 0, ErrKilled
+	}
+	err := w.to.Write(w.ctx.Done(), b)
+	if err == ErrNoReader {
+		w.p.die(signal(sigPipe))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }

@@ -36,26 +36,12 @@ func release(name, id, version, codename string) string {
 		name, version, codename, name, version, version, codename, codename, id)
 }
 
-func systemTools() map[string]func(*call) Status {
-	return map[string]func(*call) Status{
-		"date":     runDate,
-		"hostname": func(c *call) Status { return c.say("%s\n", c.machine().Name) },
-		"id":       runID,
-		"nft":      runNft,
-		"reboot":   runReboot,
-		"uname":    runUname,
-		"uptime":   runUptime,
-	}
-}
-
-func (c *call) machine() Config { return c.sh.machine.config }
-
 // runUname prints its parts in the order of the letters below, whatever order
 // they are asked in.
 func runUname(c *call) Status {
-	model := c.machine().Model
+	model := c.machine.config.Model
 	parts := []struct{ letter, text string }{
-		{"s", "Linux"}, {"n", c.machine().Name}, {"r", model.kernel}, {"v", model.version},
+		{"s", "Linux"}, {"n", c.machine.config.Name}, {"r", model.kernel}, {"v", model.version},
 		{"m", "x86_64"}, {"o", "GNU/Linux"},
 	}
 	asked, operands, err := c.options("asnrvmo")
@@ -72,7 +58,7 @@ func runUname(c *call) Status {
 }
 
 func runID(c *call) Status {
-	user, uid := c.machine().User, 0
+	user, uid := c.machine.config.User, 0
 	if user != "root" {
 		uid = 1000
 	}
@@ -89,15 +75,15 @@ func runID(c *call) Status {
 
 // runReboot ends with all that runs there, itself included.
 func runReboot(c *call) Status {
-	c.sh.machine.reboot()
+	c.machine.reboot()
 	return Status{}
 }
 
 // runUptime says the same at all times: machines of one fleet differ, answers of
 // one machine do not.
 func runUptime(c *call) Status {
-	d := c.machine().ID
-	up := c.sh.machine.uptime()
+	d := c.machine.config.ID
+	up := c.machine.uptime()
 	return c.say(" 12:00:00 up %d days, %2d:%02d,  0 users,  "+
 		"load average: 0.%02d, 0.%02d, 0.%02d\n",
 		up/(24*time.Hour), up/time.Hour%24, up/time.Minute%60, d[3]%100, d[4]%100, d[5]%100)
