@@ -55,6 +55,9 @@ type PauseList struct {
 	// History says that what happens is not stored; not set: it is. It keeps nothing from
 	// starting, and is not told with what keeps one task.
 	History *AwayHistory `json:"history,omitempty"`
+	// Lost says what Redis has lost of what was agreed, so that nothing starts and lists of
+	// windows, freezes and schedules show less than there was. Empty: nothing.
+	Lost string `json:"lost,omitempty"`
 	// NoNode says of zones that no node begins anything there, since when, and what to do.
 	NoNode map[string]string `json:"no_node"`
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/server/agreed"
 )
 
 // AgreedKept is what Redis has of what people have agreed, and how it gets that back.
@@ -51,8 +51,8 @@ func (k agreedKeeper) check(ctx context.Context) (lost bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if gone := lostParts(kept, now.Parts); len(gone) > 0 {
-		lost := jobs.AgreedLost{Since: jobs.Time{Time: k.now()}, Note: lossWords(kept, gone)}
+	if gone := agreed.Lost(kept, now.Parts); len(gone) > 0 {
+		lost := jobs.AgreedLost{Since: jobs.Time{Time: k.now()}, Note: agreed.Words(kept, gone)}
 		k.log.Error("Redis has lost what was agreed: nothing starts", "lost", lost.Note,
 			"help", "muster restore")
 		return true, k.queue.LoseAgreed(ctx, lost)
@@ -80,28 +80,6 @@ func (k agreedKeeper) keep(ctx context.Context, kept, now map[string]jobs.Agreed
 	return k.history.KeepAgreed(ctx, changed, k.now())
 }
 
-// lostParts are those of which Redis has forgotten something.
-func lostParts(kept, now map[string]jobs.AgreedPart) (gone []string) {
-	for _, part := range jobs.AgreedParts() {
-		was, is := kept[part], now[part]
-		if was.Part != "" && was.LostIn(is) {
-			gone = append(gone, part)
-		}
-	}
-	return gone
-}
-
-func lossWords(kept map[string]jobs.AgreedPart, gone []string) string {
-	words := make([]string, len(gone))
-	for i, part := range gone {
-		words[i] = part
-		if has := kept[part].Words(); has != "" {
-			words[i] += " (" + has + ")"
-		}
-	}
-	return strings.Join(words, ", ")
-}
-
 // agreedWatch is what one server has seen of it.
 type agreedWatch struct {
 	seen atomic.Bool // Redis was compared with history since this server started
@@ -118,25 +96,19 @@ func (s *Server) agreedKnown(ctx context.Context) error {
 	if err != nil {
 		return problem(err)
 	}
-	if !state.Lost.Since.IsZero() {
-		return away(errAgreedLost.Error() + " (" + state.Lost.Note + ")")
+	asked := s.history
+	if s.agreed.seen.Load() {
+		asked = nil
 	}
-	if s.history == nil || s.agreed.seen.Load() {
-		return nil
-	}
-	kept, err := s.history.Agreed(ctx)
-	empty := state.Parts[jobs.AgreedWindows].Mark == 0 &&
-		state.Parts[jobs.AgreedSchedules].Mark == 0
-	switch {
-	case err != nil && empty:
+	switch l := agreed.Compare(ctx, state.Parts, state.Lost, asked); {
+	case l.Note != "":
+		return away(errAgreedLost.Error() + " (" + l.Note + ")")
+	case l.Unasked != nil && l.Empty:
 		return away("redis knows of nothing that was agreed about times, and history, which would " +
-			"know whether it has lost that, cannot be asked: " + err.Error())
-	case err != nil:
-		return nil // Redis has what was agreed; a history that is away stops nobody
-	case len(lostParts(kept, state.Parts)) > 0:
-		return away(errAgreedLost.Error())
-	}
-	s.agreed.seen.Store(true)
+			"know whether it has lost that, cannot be asked: " + l.Unasked.Error())
+	case l.Unasked == nil && s.history != nil:
+		s.agreed.seen.Store(true)
+	} // Redis has what was agreed; a history that is away stops nobody
 	return nil
 }
 
@@ -164,7 +136,7 @@ func (s *Server) compareAgreed(ctx context.Context) (r api.AgreedReport, back []
 	if err != nil {
 		return r, nil, problem(err)
 	}
-	gone := lostParts(kept, state.Parts)
+	gone := agreed.Lost(kept, state.Parts)
 	r = api.AgreedReport{Lost: state.Lost, Parts: []api.AgreedCopy{}}
 	for _, part := range jobs.AgreedParts() {
 		is, err := s.queue.AgreedPart(ctx, part)

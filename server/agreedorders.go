@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"muster/server/agreed"
 )
 
 // whileAgreed refuses an order that changes what is agreed as long as Redis lacks some of that.
@@ -20,25 +22,24 @@ func whileAgreed[I, O any](s *Server, do func(context.Context, *I) (*O, error)) 
 	}
 }
 
-// agreedWhole is an error if Redis has lost something of what was agreed. It compares with history
+// loss says what Redis has lost of what was agreed; empty: nothing. It compares with history
 // itself, because the duty that does may be two seconds behind. A history that is away, or that
 // nobody keeps, stops nobody.
-func (s *Server) agreedWhole(ctx context.Context) error {
-	state, err := s.queue.AgreedState(ctx)
+func loss(ctx context.Context, q AgreedKept, h History) (string, error) {
+	state, err := q.AgreedState(ctx)
 	if err != nil {
+		return "", err
+	}
+	return agreed.Compare(ctx, state.Parts, state.Lost, h).Note, nil
+}
+
+// agreedWhole returns an error if Redis has lost something of what was agreed.
+func (s *Server) agreedWhole(ctx context.Context) error {
+	note, err := loss(ctx, s.queue, s.history)
+	switch {
+	case err != nil:
 		return problem(err)
-	}
-	note := state.Lost.Note
-	if note == "" && s.history != nil {
-		kept, err := s.history.Agreed(ctx)
-		if err != nil {
-			return nil
-		}
-		if gone := lostParts(kept, state.Parts); len(gone) > 0 {
-			note = lossWords(kept, gone)
-		}
-	}
-	if note == "" && state.Lost.Since.IsZero() {
+	case note == "":
 		return nil
 	}
 	return huma.Error409Conflict("Redis has lost what was agreed (" + note + "), and nothing " +

@@ -37,6 +37,10 @@ func TestNoOrderIsGivenAboutWhatRedisHasLost(t *testing.T) {
 		return err == nil && strings.Contains(kept[jobs.AgreedWindows].Words(), "1 freezes")
 	})
 	redis.Do(t, "FLUSHALL")
+	var p api.PauseList
+	if w.call("GET", "/v1/pauses", nil, &p); !strings.Contains(p.Lost, "1 freezes") {
+		t.Errorf("what stands still is %+v", p)
+	}
 	order(http.StatusConflict, "/v1/freezes", freeze("second"))
 	order(http.StatusConflict, "/v1/freezes/outage/lift", why)
 	order(http.StatusConflict, "/v1/hosts/drain", map[string]any{"on": "fw003", "reason": "INC-7"})
@@ -44,6 +48,9 @@ func TestNoOrderIsGivenAboutWhatRedisHasLost(t *testing.T) {
 	order(http.StatusConflict, "/v1/customers/acme/resume", why)
 	order(http.StatusOK, "/v1/halt", why)
 	order(http.StatusOK, "/v1/agreed/restore", why)
+	if _, text := w.raw("GET", "/v1/pauses", nil, nil); strings.Contains(string(text), "lost") {
+		t.Errorf("what stands still is %s after it was put back", text)
+	}
 	order(http.StatusOK, "/v1/lift", why)
 	order(http.StatusOK, "/v1/freezes", freeze("second"))
 	table, err := w.queue.Timetable(t.Context())

@@ -49,6 +49,9 @@ func (s *Server) standing(ctx context.Context, in *pausesInput) (api.PauseList, 
 	if out.History, err = s.awayHistory(ctx); err != nil {
 		return out, err
 	}
+	if out.Lost, err = loss(ctx, s.queue, s.history); err != nil {
+		return out, err
+	}
 	if !in.Tasks {
 		return out, nil
 	}

@@ -34,6 +34,7 @@ var floors = map[string]int{
 	"jobs":                       1,
 	"scripts":                    1,
 	"server/metrics":             2,
+	"server/agreed":              2,
 	"api":                        2,
 	"fleet/ansible":              1,
 	"fleet/remote":               1,
