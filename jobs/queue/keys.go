@@ -32,11 +32,9 @@ var zoneKeys = []Key{
 	{"parked", "set", "step, move", "tasks of which jobs were laid aside in held:<task> by a take"},
 	{"task:<id>", "hash",
 		"put, move, step, checkpoint, lose, end, epoch, control, fsck, speak, appoint, recall, ask",
-		"this zone's part of a task: spec, hosts in chunks, counters, flags, and from its first take " +
-			"the record of each job (`:<host>`), of one with a time of its own from its put; how gates " +
-			"were answered (`gate:<step>:<host>`), how many jobs were deferred to an opening " +
-			"before they began (`turn:<µs>`), orders to ask a host and what came of them " +
-			"(`ask:<host>`); expires 24 h after the end"},
+		"this zone's part of a task: spec, hosts in chunks, counters, flags, records of jobs " +
+			"(`:<host>`), answers of gates (`gate:<step>:<host>`), jobs deferred to an opening " +
+			"(`turn:<µs>`), orders to ask a host (`ask:<host>`); expires 24 h after the end"},
 	{"locks", "hash", "step, checkpoint, epoch, recall, ask",
 		"host to the one attempt on it: until when (µs), token and job"},
 	{"sem:<name>", "hash", "step, lose, end, control, epoch, fsck, recall",
@@ -102,10 +100,9 @@ var hubKeys = []Key{
 	{"commits", "set", "Submit, Tend", "tasks whose commit has begun and is not done in all zones"},
 	{"inventory", "hash", "Publish", "version, count and time of the published inventory"},
 	{"windows", "hash", "SetTimetable, SetMovedFor, PutExcerpts, SayZones, RestoreAgreed",
-		"the timetable as JSON (windows, freezes, approvals), its version, and by which one " +
-			"appointments were looked at last; excerpt:SCOPE: what is agreed for one customer, site, " +
-			"group, host or everyone, for workers (JSON), at the version that excerpts says; " +
-			"zones:SERVER: when (s) and which time zone data a server said it has"},
+		"the timetable (JSON), its version, and that of the last look at appointments; " +
+			"excerpt:SCOPE: what workers need of it (JSON), at the version in excerpts; " +
+			"zones:SERVER: its time zone data, and when (s) it said so"},
 	{"estimates", "hash", "SaveEstimates, ReplaceEstimates",
 		"what runs (a hash of runbook and arguments), model and customer, with | between, to JSON of " +
 			"how long it takes; at most about 20,000"},
