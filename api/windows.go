@@ -43,9 +43,6 @@ type WindowInfo struct {
 	Hash     string      `json:"hash"`     // of what an approval is for
 	Next     *Occurrence `json:"next"`     // null: it is not open again
 
-	// Outdated is what is refused now of the files that it is of: it is read as it was by the
-	// muster to which it was applied, until it is applied anew.
-	Outdated []string `json:"outdated,omitempty"`
 }
 
 // WindowSpan is how long a window is open, and valid.
@@ -86,7 +83,6 @@ type FreezeInfo struct {
 	Active  bool      `json:"active"` // it holds now
 	Over    bool      `json:"over"`   // it does not hold again
 
-	Outdated []string `json:"outdated,omitempty"` // as that of a window
 }
 
 // WindowList is the answer of GET /v1/windows.

@@ -16,12 +16,7 @@ import (
 func windowInfo(now time.Time, book *windows.Book, w windows.Window) api.WindowInfo {
 	info := api.WindowInfo{Name: w.Name, For: w.Whose(), Zone: w.Zone.String(), Starts: []string{},
 		WindowSpan: api.WindowSpan{Cutoff: w.Cutoff.String()}, Runbooks: slices.Clone(w.Runbooks),
-		AtEnd: string(w.AtEnd), OnChange: string(w.OnChange), Approval: "none", Hash: w.Hash(),
-		Outdated: slices.Clone(book.Agreed().Outdated["window "+w.Name])}
-	for _, a := range book.Customerless(w.Name) {
-		info.Outdated = append(info.Outdated, fmt.Sprintf("approval %s does not say of which customer "+
-			"it is, so it opens all hosts of %s: withdraw it, and let each customer approve", a.ID, w.For))
-	}
+		AtEnd: string(w.AtEnd), OnChange: string(w.OnChange), Approval: "none", Hash: w.Hash()}
 	for _, r := range w.Times.Recurrences {
 		info.Starts = append(info.Starts, r.String())
 	}
@@ -89,7 +84,7 @@ func local(z windows.Zone, t time.Time) string {
 // doubts are about what was added or changed, and is as good as nothing: a freeze of a
 // customer whose name was mistyped lets work begin on all of its hosts.
 func (s *Server) doubts(before, book *windows.Book, c windows.Change) []string {
-	out := longer(before, book, c)
+	out := []string{}
 	names := append(slices.Clone(c.Added), c.Changed...)
 	for _, name := range names {
 		for _, why := range book.Agreed().Doubts[name] {
@@ -133,32 +128,6 @@ func (s *Server) doubts(before, book *windows.Book, c windows.Change) []string {
 	return out
 }
 
-// longer tells what lasts a day longer, because an older muster took the last day for its first
-// moment.
-func longer(before, book *windows.Book, c windows.Change) []string {
-	out := []string{}
-	const day = 24 * 3600
-	say := func(name string, was, is windows.Wall) {
-		if slices.Contains(c.Changed, name) && was != 0 && is == was+day {
-			out = append(out, fmt.Sprintf("%s: until is the end of that day, %s; an older muster took it "+
-				"for its beginning, %s", name, is, was))
-		}
-	}
-	for _, w := range book.Agreed().Windows {
-		if was, ok := before.Window(w.Name); ok {
-			say("window "+w.Name, was.Until, w.Until)
-		}
-	}
-	for _, f := range book.Agreed().Freezes {
-		for _, was := range before.Agreed().Freezes {
-			if was.Name == f.Name {
-				say("freeze "+f.Name, was.Until, f.Until)
-			}
-		}
-	}
-	return out
-}
-
 // scopes are all that hosts of the inventory are of; nil: there is no inventory.
 func (s *Server) scopes() map[windows.Scope]bool {
 	st, err := s.stock.get()
@@ -190,8 +159,7 @@ func (s *Server) over(f windows.Freeze) bool {
 // describeFreeze shows a freeze; who ordered it is in the timetable.
 func (s *Server) describeFreeze(table windows.Timetable, book *windows.Book,
 	f windows.Freeze) api.FreezeInfo {
-	info := api.FreezeInfo{Name: f.Name, For: f.Whose(), Reason: f.Reason,
-		Outdated: book.Agreed().Outdated["freeze "+f.Name]}
+	info := api.FreezeInfo{Name: f.Name, For: f.Whose(), Reason: f.Reason}
 	from, until := f.Span()
 	if len(f.Events) > 0 {
 		from, until = f.Next(s.now())

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -71,10 +70,6 @@ func (s *Server) kept(ctx context.Context) (windows.Timetable, *windows.Book, er
 	if err != nil {
 		// It was read before it was kept: another version of muster reads otherwise.
 		return table, nil, fmt.Errorf("%w: %w", errUnread, err)
-	}
-	for what, why := range book.Agreed().Outdated {
-		s.log.Warn("it is read as an older muster did, and is to be applied anew", "what", what,
-			"why", strings.Join(why, "; "))
 	}
 	s.shelf.table, s.shelf.book = table, book
 	return table, book, nil
@@ -193,7 +188,7 @@ func (s *Server) applyWindows(ctx context.Context, in *applyInput) (*changedOutp
 		if err := meets(in.Body.Expected, "windows or freezes", did.Basis, t.Version); err != nil {
 			return t, queue.HubEvent{}, err
 		}
-		if t.SameTexts(next) && len(book.Agreed().Outdated) == 0 {
+		if t.SameTexts(next) {
 			return t, queue.HubEvent{}, nil
 		}
 		return next, event("windows-applied", "windows", g), nil

@@ -59,12 +59,13 @@ func (a Agreed) items() []item {
 // with file and line.
 func (t Timetable) Apply(a Application) (Timetable, Applied, error) {
 	r := newReader(a.Attached)
-	agreed, err := r.all(a.Files)
-	if err != nil {
+	r.all(a.Files)
+	r.weigh(Agreed{})
+	if err := errors.Join(r.errs...); err != nil {
 		return t, Applied{}, err
 	}
 	m := merger{Application: a, names: map[string]item{}, owners: map[string]bool{}, reader: r}
-	for _, i := range agreed.items() {
+	for _, i := range r.agreed.items() {
 		m.names[i.key], m.owners[i.owner] = i, true
 	}
 	if a.All {
@@ -74,11 +75,7 @@ func (t Timetable) Apply(a Application) (Timetable, Applied, error) {
 	for _, f := range t.Files {
 		m.keep(f, t.Attached)
 	}
-	for _, f := range a.Files {
-		f, err := f.plainUntil()
-		m.errs = append(m.errs, flatten(err)...)
-		m.files = append(m.files, f)
-	}
+	m.files = append(m.files, a.Files...)
 	for _, f := range a.Attached {
 		m.attach(f, "the files that are applied")
 	}

@@ -15,8 +15,8 @@ type Approval struct {
 	By     string    `json:"by"`   // who approved
 	For    string    `json:"for,omitempty"`
 	At     time.Time `json:"at"`
-	// Customer is whose hosts it opens. Empty: those of the customer that the window names, or
-	// an older muster kept it, and it opens all hosts of the window.
+	// Customer is whose hosts it opens. Empty: those of the customer that the window
+	// names, else those of no customer.
 	Customer string `json:"customer,omitempty"`
 	Ref      string `json:"reference,omitempty"` // ticket, mail; for people
 

@@ -3,7 +3,6 @@ package windows
 import (
 	"iter"
 	"slices"
-	"strings"
 )
 
 // Agreed is all that is agreed about times.
@@ -11,10 +10,6 @@ type Agreed struct {
 	Windows   []Window // names are unique
 	Freezes   []Freeze // names are unique
 	Approvals []Approval
-
-	// Outdated is what an older muster took and [Parse] refuses now, of the texts that are
-	// kept: it is read as it was then. By "window NAME" and "freeze NAME".
-	Outdated map[string][]string
 
 	// Doubts are what may surprise whoever wrote it: what is not opened because it is not clear
 	// that it was meant to be, and what is read in another way than some expect. By "window
@@ -34,21 +29,9 @@ type Book struct {
 type entry struct {
 	Window
 	hash      string
-	older     string // what [Window.olderHash] says, once it was asked
 	approvals []Approval
 	asks      bool            // its customers have to approve it
-	ever      map[string]bool // customers who approved it once; "" if nobody knows whose that was
-}
-
-// approvedAs tells whether an approval of a hash is for the window as it is.
-func (e *entry) approvedAs(hash string) bool {
-	if hash == e.hash || strings.HasPrefix(hash, voidHash) {
-		return hash == e.hash
-	}
-	if e.older == "" {
-		e.older = e.olderHash()
-	}
-	return hash == e.older
+	ever      map[string]bool // customers who approved it once; "" if the window names its own
 }
 
 // NewBook returns a book of a. What a points to must not be changed any more.
@@ -60,7 +43,7 @@ func NewBook(a Agreed) *Book {
 			if approval.Window == w.Name {
 				e.ever[approval.Customer] = true
 			}
-			if approval.Window == w.Name && e.approvedAs(approval.Hash) {
+			if approval.Window == w.Name && approval.Voided.IsZero() && approval.Hash == e.hash {
 				e.approvals = append(e.approvals, approval)
 			}
 		}

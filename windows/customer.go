@@ -42,10 +42,12 @@ func (e *entry) at(customer string) (*entry, bool) {
 		return nil, false
 	case !e.asks || e.For.Level == Customer:
 		return e, true
-	case !e.ever[customer] && !e.ever[""]:
+	case !e.ever[customer] && (e.Customer == "" || !e.ever[""]):
 		return nil, false
 	}
-	others := func(a Approval) bool { return a.Customer != "" && a.Customer != customer }
+	others := func(a Approval) bool {
+		return a.Customer != customer && (a.Customer != "" || e.Customer == "")
+	}
 	if !slices.ContainsFunc(e.approvals, others) {
 		return e, true
 	}
@@ -92,23 +94,4 @@ func (b *Book) OccurrencesAt(p Place, name string, from time.Time) iter.Seq[Appr
 		}
 	}
 	return func(func(Approved) bool) {}
-}
-
-// Customerless are the approvals of a window, as an older muster kept them, of which nobody knows
-// whose they are: they open the hosts of all customers at its place, as they did.
-func (b *Book) Customerless(window string) []Approval {
-	var all []Approval
-	for _, entries := range b.windows {
-		for _, e := range entries {
-			if e.Name != window || !e.asks || e.For.Level == Customer || e.Customer != "" {
-				continue
-			}
-			for _, a := range e.approvals {
-				if a.Customer == "" {
-					all = append(all, a)
-				}
-			}
-		}
-	}
-	return all
 }

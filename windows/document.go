@@ -14,40 +14,31 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is the only YAML document of a file; nil if there is none, which is reported.
-// unread is why a part of the file is not read: only of a file that is kept.
-func (r *reader) document(f File, want string) (root *yaml.Node, unread string) {
+// document returns the only YAML document of a file; nil if there is none, which is reported.
+func (r *reader) document(f File, want string) *yaml.Node {
 	r.file = f.Name
 	docs := yaml.NewDecoder(strings.NewReader(f.Content))
 	var doc, second yaml.Node
 	err := docs.Decode(&doc)
-	if r.kept {
-		// This is how it was read when it was taken.
-		doc = yaml.Node{}
-		err = yaml.Unmarshal([]byte(f.Content), &doc)
-	}
 	switch {
 	case errors.Is(err, io.EOF), err == nil && len(doc.Content) == 0:
 		r.errs = append(r.errs, fmt.Errorf("%s: it is empty: want %s", f.Name, want))
-		return nil, ""
+		return nil
 	case err != nil:
 		r.errs = append(r.errs, notYAML(f, err))
-		return nil, ""
+		return nil
 	}
 	switch err = docs.Decode(&second); {
 	case errors.Is(err, io.EOF):
-		return doc.Content[0], ""
+		return doc.Content[0]
 	case err == nil:
 		err = fmt.Errorf("%s:%d: a second YAML document begins here: a file is one document, so "+
 			"remove the line \"---\", or make it a file of its own", f.Name, max(1, second.Line))
 	default:
 		err = notYAML(f, err)
 	}
-	if r.kept {
-		return doc.Content[0], err.Error()
-	}
 	r.errs = append(r.errs, err)
-	return doc.Content[0], ""
+	return doc.Content[0]
 }
 
 var yamlLine = regexp.MustCompile(`^line (\d+): `)

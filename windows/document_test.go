@@ -40,24 +40,6 @@ func TestASecondDocumentIsRefused(t *testing.T) {
 	}
 }
 
-// An older muster took such a file without a word. Who updates must not lose what is agreed:
-// it is read as it was, and told of until it is applied anew.
-func TestASecondDocumentThatIsKeptIsToldOf(t *testing.T) {
-	t.Parallel()
-	const window = "windows:\n- {name: a, customer: acme, zone: UTC, start: '0 2 * * *', length: 1h}\n"
-	for _, test := range secondDocuments {
-		book, err := Timetable{Files: []File{{"f.yaml", window + test.more}}}.Book()
-		if err != nil {
-			t.Errorf("%s: what was kept is not read any more: %v", test.name, err)
-			continue
-		}
-		why := strings.Join(book.Agreed().Outdated["window a"], "; ")
-		if _, there := book.Window("a"); !there || !strings.Contains(why, "f.yaml:") {
-			t.Errorf("%s: the window is there: %t; it is outdated by %q", test.name, there, why)
-		}
-	}
-}
-
 func TestMistakesInYAMLHaveTheirLine(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, text, want string }{

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -36,9 +35,6 @@ type Event struct {
 
 // hash is of all that makes up when the event is.
 func (e Event) hash() string {
-	if len(e.Rules) == 0 {
-		return e.olderHash()
-	}
 	b, err := json.Marshal([]any{e.Zone.String(), e.Starts, e.Instants, e.Rules, e.Except, e.NotOn,
 		e.Length, e.Days, e.Clock})
 	if err != nil {
@@ -47,46 +43,6 @@ func (e Event) hash() string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
-
-// olderHash is that of a muster that worked out all repetitions to the year 2100 when it read
-// a file: approvals that were given then hold. Of a clock that says what the length says it is
-// what it was before there was one.
-func (e Event) olderHash() string {
-	h := sha256.New()
-	parts := []any{e.Zone, e.olderStarts(), e.Length, e.Days}
-	if e.Clock != 0 && e.Clock != Wall(e.Length/time.Second) {
-		parts = append(parts, e.Clock)
-	}
-	fmt.Fprintln(h, parts...)
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// olderStarts are all repetitions as an older muster kept them.
-func (e Event) olderStarts() []Wall {
-	all := slices.Clone(e.Starts)
-	for i := range e.Rules {
-		var walls []Wall
-		c := e.Rules[i].from(e.Rules[i].Start)
-		for w, ok := c.next(); ok && len(walls) < olderMax; w, ok = c.next() {
-			if w < longOver {
-				walls = walls[:0]
-			}
-			walls = append(walls, w)
-		}
-		all = append(all, walls...)
-	}
-	for _, at := range e.Instants {
-		all = append(all, e.Zone.Wall(at))
-	}
-	slices.Sort(all)
-	return slices.DeleteFunc(slices.Compact(all), e.excepted)
-}
-
-// What an older muster kept of a rule: of what is long over the last, and so many.
-const (
-	longOver = Wall(946_684_800) // 2000-01-01
-	olderMax = 20_000
-)
 
 // excepted tells whether the event is not at a reading.
 func (e Event) excepted(w Wall) bool {

@@ -59,12 +59,10 @@ func readICal(b []byte, r *icalReader) ([]Event, error) {
 type icalReader struct {
 	floating Zone
 	freeze   bool            // it is for a freeze: what is in doubt freezes, else it does not open
-	kept     bool            // it was taken once, see parseKept
 	zones    map[string]Zone // of VTIMEZONE
 	found    []icalEvent
 	moved    []moved
 	errs     []error
-	outdated []error // of what is kept, what is refused now
 	doubts   []error // what does not open, because nobody can be sure that it was meant to
 }
 
@@ -75,15 +73,6 @@ func (r *icalReader) mistake(line int, format string, args ...any) {
 // doubt says what is not opened.
 func (r *icalReader) doubt(line int, format string, args ...any) {
 	r.doubts = append(r.doubts, mistakeAt(line, format, args...))
-}
-
-// refuse is the mistake of what older musters took; nil, and it is noted, if it is kept.
-func (r *icalReader) refuse(line int, why string) error {
-	err := mistakeAt(line, "%s", why)
-	if r.kept {
-		r.outdated, err = append(r.outdated, err), nil
-	}
-	return err
 }
 
 // length is DTEND − DTSTART, or DURATION; without both a day, or nothing.
@@ -126,9 +115,7 @@ func (r *icalReader) length(c component, from moment, e *Event) error {
 // refused: an exception that is not read is a window that is open when nobody agreed.
 func (r *icalReader) repeat(c component, e *Event) error {
 	if p, ok := c.one("EXRULE"); ok {
-		if err := r.refuse(p.line, "EXRULE is not read: want EXDATE"); err != nil {
-			return err
-		}
+		return mistakeAt(p.line, "EXRULE is not read: want EXDATE")
 	}
 	for _, p := range c.all("RRULE") {
 		rule, err := parseRule(p, e.Starts[0], e.Zone)
@@ -163,10 +150,7 @@ func (r *icalReader) repeat(c component, e *Event) error {
 // more adds what an RDATE says.
 func (r *icalReader) more(p property, e *Event) error {
 	if strings.Contains(p.value, "/") {
-		err := r.refuse(p.line, "RDATE with a period is not read: want an event of its own")
-		if err != nil {
-			return err
-		}
+		return mistakeAt(p.line, "RDATE with a period is not read: want an event of its own")
 	}
 	moments, err := r.moments(p)
 	if err != nil {
@@ -232,9 +216,6 @@ func (r *icalReader) moments(p property) ([]moment, error) {
 	var all []moment
 	for value := range strings.SplitSeq(p.value, ",") {
 		p.value = value
-		if r.kept {
-			p.value, _, _ = strings.Cut(value, "/") // of a period its beginning
-		}
 		m, err := r.moment(p)
 		if err != nil {
 			return nil, err

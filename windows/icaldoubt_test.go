@@ -102,8 +102,7 @@ func TestCalendarsOpenNoMoreThanTheyAreSureOf(t *testing.T) {
 	}
 }
 
-// What is no calendar in force, or says two things, is refused with its line; of what was taken
-// once a cancellation opens nothing.
+// A file that is no calendar in force, or says two things, is refused with its line.
 func TestCalendarsThatSayNoOrTwoThingsAreRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -117,17 +116,5 @@ func TestCalendarsThatSayNoOrTwoThingsAreRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", text, err, want)
 		}
-	}
-	table := Timetable{Files: []File{{"w.yaml", "windows:\n- {name: a, customer: acme, zone: UTC, ics: a.ics}\n"}},
-		Attached: []File{{"a.ics", calendarOf("METHOD:CANCEL\n" + sundays(""))}}}
-	book, err := table.Book()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o, ok := first(book.Occurrences("a", instant(t, "2026-10-01T00:00:00Z"))); ok {
-		t.Errorf("a cancellation is open at %s", o.Start)
-	}
-	if got := fmt.Sprint(book.Agreed().Outdated); !strings.Contains(got, "METHOD:CANCEL") {
-		t.Errorf("it is not said: %s", got)
 	}
 }

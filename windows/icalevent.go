@@ -2,7 +2,6 @@ package windows
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,15 +44,9 @@ func (r *icalReader) inForce(c component) bool {
 	}) {
 		return true
 	}
-	err := r.refuse(p.line, fmt.Sprintf("METHOD:%s: the file is no calendar that is in force: "+
-		"want one with METHOD:PUBLISH, or without METHOD", word(p.value)))
-	if err != nil {
-		r.errs = append(r.errs, err)
-	}
-	if !r.freeze {
-		r.doubt(p.line, "METHOD:%s: nothing of it is opened", word(p.value))
-	}
-	return r.freeze
+	r.mistake(p.line, "METHOD:%s: the file is no calendar that is in force: "+
+		"want one with METHOD:PUBLISH, or without METHOD", word(p.value))
+	return false
 }
 
 func (r *icalReader) revision(c component) revision {
@@ -127,11 +120,8 @@ func (r *icalReader) times(c component, e *Event) error {
 
 func (r *icalReader) move(p property, found icalEvent) error {
 	if p.params["RANGE"] != "" {
-		err := r.refuse(p.line, "RECURRENCE-ID with RANGE is not read: want an event of its own "+
+		return mistakeAt(p.line, "RECURRENCE-ID with RANGE is not read: want an event of its own "+
 			"for what follows")
-		if err != nil {
-			return err
-		}
 	}
 	from, err := r.moment(p)
 	if err != nil {
@@ -235,11 +225,8 @@ func (r *icalReader) torn(v, w revision) {
 	if v.line > w.line {
 		return
 	}
-	err := r.refuse(w.line, fmt.Sprintf("an event with the UID, SEQUENCE and DTSTAMP of that in "+
-		"line %d, which says something else: which of them holds?", v.line))
-	if err != nil {
-		r.errs = append(r.errs, err)
-	}
+	r.mistake(w.line, "an event with the UID, SEQUENCE and DTSTAMP of that in "+
+		"line %d, which says something else: which of them holds?", v.line)
 }
 
 // without takes the repetition at m out: if only a day is said, those of that day.

@@ -92,6 +92,7 @@ func (r *icalReader) transitions(c component) ([]transition, error) {
 			return nil, err
 		}
 		// Rules of Outlook begin in 1601: of what is long over the last is enough.
+		const longOver = Wall(946_684_800) // 2000-01-01
 		c := rule.from(rule.Start)
 		for w, ok := c.next(); ok; w, ok = c.next() {
 			if w < longOver {

@@ -49,25 +49,24 @@ type File struct {
 // What "ics" names is looked for among the attached files. The error tells all that
 // is wrong, with file and line.
 func Parse(files, attached []File) (Agreed, error) {
-	return newReader(attached).all(files)
+	r := newReader(attached)
+	r.all(files)
+	r.weigh(Agreed{})
+	return r.agreed, errors.Join(r.errs...)
 }
 
-// parseKept reads what was taken once: what is refused since is read as it was then. Else
-// nothing would be agreed any more for whoever updates muster, and all work would stand.
+// parseKept reads files that are in force. What they cost all workers was judged when they were
+// applied, beside what was in force then.
 func parseKept(files, attached []File) (Agreed, error) {
 	r := newReader(attached)
-	r.kept = true
-	return r.all(files)
+	r.all(files)
+	return r.agreed, errors.Join(r.errs...)
 }
 
-func (r *reader) all(files []File) (Agreed, error) {
+func (r *reader) all(files []File) {
 	for _, f := range files {
 		r.read(f)
 	}
-	if !r.kept {
-		r.weigh(Agreed{})
-	}
-	return r.agreed, errors.Join(r.errs...)
 }
 
 // Attached is the name of what a file names in "ics": it is looked for beside the file. Two
@@ -83,7 +82,6 @@ func Attached(file, ics string) string {
 type reader struct {
 	file     string
 	attached []File
-	kept     bool              // it was taken once, see parseKept
 	names    map[string]string // of windows and freezes: where they are
 	keys     map[*yaml.Node]string
 	check    RolloutCheck
@@ -100,27 +98,16 @@ func (r *reader) mistake(n *yaml.Node, format string, args ...any) {
 }
 
 func (r *reader) read(f File) {
-	root, unread := r.document(f, "windows or freezes")
+	root := r.document(f, "windows or freezes")
 	if root == nil {
 		return
 	}
-	windows, freezes := len(r.agreed.Windows), len(r.agreed.Freezes)
 	top := r.whole(root, "windows", "freezes")
 	for _, n := range r.list(top["windows"]) {
 		r.window(n)
 	}
 	for _, n := range r.list(top["freezes"]) {
 		r.freeze(n)
-	}
-	if unread == "" {
-		return
-	}
-	r.outdated("file "+f.Name, unread)
-	for _, w := range r.agreed.Windows[windows:] {
-		r.outdated("window "+w.Name, unread)
-	}
-	for _, x := range r.agreed.Freezes[freezes:] {
-		r.outdated("freeze "+x.Name, unread)
 	}
 }
 
@@ -141,7 +128,7 @@ func (r *reader) window(n *yaml.Node) {
 		Length:   r.duration(f["length"]),
 		Cutoff:   r.duration(f["cutoff"]),
 		From:     r.wall(f["from"]),
-		Until:    r.until(f["until"], "window "+name),
+		Until:    r.until(f["until"]),
 		Runbooks: r.texts(f["runbooks"]),
 		AtEnd:    AtEnd(r.choice(f["at_end"], string(Finish), string(StopAtSafePoint))),
 		OnChange: OnChange(r.choice(f["on_change"], string(MoveToNext), string(MoveToNearest),
@@ -169,10 +156,6 @@ func (r *reader) window(n *yaml.Node) {
 	w.Times = r.times(f, w)
 	if len(r.errs) == before {
 		for _, err := range w.Validate() {
-			if r.kept && f["ics"] != nil { // of a calendar less is opened than was once
-				r.outdated("window "+w.Name, fmt.Sprintf("%s:%d: %v", r.file, n.Line, err))
-				continue
-			}
 			r.mistake(n, "window %s: %v", w.Name, err)
 		}
 	}
@@ -212,7 +195,7 @@ func (r *reader) freeze(n *yaml.Node) {
 		Zone:   z,
 		Reason: r.text(f["reason"]),
 		From:   r.wall(f["from"]),
-		Until:  r.until(f["until"], "freeze "+name),
+		Until:  r.until(f["until"]),
 		Events: r.events(f["ics"], z, "freeze "+name, true),
 	}
 	x.For, x.Customer = r.scope(f)
@@ -280,14 +263,6 @@ func (r *reader) zone(at, n *yaml.Node) Zone {
 	return z
 }
 
-// outdated notes what is kept of something and is refused now.
-func (r *reader) outdated(of, why string) {
-	if r.agreed.Outdated == nil {
-		r.agreed.Outdated = map[string][]string{}
-	}
-	r.agreed.Outdated[of] = append(r.agreed.Outdated[of], why)
-}
-
 // doubt notes what of something may surprise.
 func (r *reader) doubt(of, what string) {
 	if r.agreed.Doubts == nil {
@@ -312,13 +287,10 @@ func (r *reader) events(n *yaml.Node, z Zone, of string, freeze bool) []Event {
 		r.mistake(n, "ics: there is no file %s", clip(name))
 		return nil
 	}
-	ical := icalReader{floating: z, kept: r.kept, freeze: freeze}
+	ical := icalReader{floating: z, freeze: freeze}
 	events, err := readICal([]byte(r.attached[i].Content), &ical)
 	for _, err := range flatten(err) {
 		r.errs = append(r.errs, fmt.Errorf("%s: %w", name, err))
-	}
-	for _, err := range ical.outdated {
-		r.outdated(of, fmt.Sprintf("%s: %v", name, err))
 	}
 	for _, err := range ical.doubts {
 		r.doubt(of, fmt.Sprintf("%s: %v", name, err))

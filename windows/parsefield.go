@@ -31,7 +31,7 @@ func (r *reader) fields(n *yaml.Node, what string, known []string) map[string]*y
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		switch {
-		case key.Kind != yaml.ScalarNode && !r.kept:
+		case key.Kind != yaml.ScalarNode:
 			r.mistake(key, "a key must be a word: want one of %s", strings.Join(known, ", "))
 		case !slices.Contains(known, key.Value):
 			r.mistake(key, "unknown key %q: want one of %s", word(key.Value), strings.Join(known, ", "))
@@ -47,7 +47,7 @@ func (r *reader) fields(n *yaml.Node, what string, known []string) map[string]*y
 
 func (r *reader) list(n *yaml.Node) []*yaml.Node {
 	switch {
-	case n == nil, r.kept && n.Tag == "!!null":
+	case n == nil:
 		return nil
 	case n.Kind != yaml.SequenceNode:
 		r.wrong(n, "want a list; [] is an empty one")

@@ -210,7 +210,7 @@ func (r *reader) schedule(n *yaml.Node) (Entry, bool) {
 
 // top reads a file whose only keys are those known.
 func (r *reader) top(f File, known ...string) map[string]*yaml.Node {
-	root, _ := r.document(f, known[0])
+	root := r.document(f, known[0])
 	if root == nil {
 		return nil
 	}

@@ -57,8 +57,7 @@ func (o FreezeOrder) Freeze() (Freeze, error) {
 	return f, errors.Join(errs...)
 }
 
-// Book reads a timetable that is kept: what an older muster took and [Parse] refuses now is
-// read as it was. The error tells all that is wrong.
+// Book reads a timetable that is kept. The error names all that is wrong.
 func (t Timetable) Book() (*Book, error) {
 	agreed, err := parseKept(t.Files, t.Attached)
 	errs := flatten(err)

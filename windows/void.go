@@ -2,19 +2,13 @@ package windows
 
 import (
 	"slices"
-	"strings"
 	"time"
 )
-
-// voidHash is in front of the hash of an approval that is void. It is the hash of no window, so
-// a node of an older muster, which does not know the other marks, takes the approval for void too.
-const voidHash = "void:"
 
 // Void is the approval as void from a time on, for ever.
 func (a Approval) Void(at time.Time, why string) Approval {
 	if a.Voided.IsZero() {
 		a.Voided, a.VoidWhy = at, why
-		a.Hash = voidHash + strings.TrimPrefix(a.Hash, voidHash)
 	}
 	return a
 }

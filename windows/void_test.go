@@ -7,7 +7,7 @@ import (
 )
 
 // An approval is void for ever, also if the window becomes again what it was, and also in a
-// timetable of an older muster, which marked nothing.
+// timetable in which nobody has marked it.
 func TestAnApprovalThatIsVoidStaysVoid(t *testing.T) {
 	t.Parallel()
 	now := instant(t, "2026-11-20T12:00:00Z")
@@ -48,7 +48,7 @@ func TestAnApprovalThatIsVoidStaysVoid(t *testing.T) {
 	for name, between := range map[string][]File{"changed": files("58m"), "taken away": {{"w.yaml", "windows: []"}}} {
 		second := first
 		second.Files = between
-		older := second // an older muster changed the window, and marks nothing
+		unmarked := second // somebody changed the window, and did not mark the approval
 		second = settle(first, second)
 		if a := second.Approvals[0]; !a.Voided.Equal(now) || a.VoidWhy != "window a was "+name || open(second) {
 			t.Errorf("%s: the approval is %+v", name, a)
@@ -56,7 +56,7 @@ func TestAnApprovalThatIsVoidStaysVoid(t *testing.T) {
 		if !first.Approvals[0].Voided.IsZero() {
 			t.Error("the timetable that was there is changed")
 		}
-		for whose, was := range map[string]Timetable{"ours": second, "of an older muster": older} {
+		for whose, was := range map[string]Timetable{"marked": second, "unmarked": unmarked} {
 			third := was
 			third.Files = files("59m")
 			if third = settle(was, third); open(third) || third.Approvals[0].Voided.IsZero() {

@@ -118,29 +118,18 @@ func (w Window) Validate() []error {
 
 // Hash is of all that makes up when the window is open, and for what. An approval
 // is for one hash: what is changed later is not what was approved.
-func (w Window) Hash() string { return w.hash(Event.hash) }
-
-// olderHash is the one of a muster that worked out all repetitions of calendars at once.
-func (w Window) olderHash() string { return w.hash(Event.olderHash) }
-
-func (w Window) hash(of func(Event) string) string {
+func (w Window) Hash() string {
 	texts := make([]string, len(w.Times.Recurrences))
 	for i, r := range w.Times.Recurrences {
 		texts[i] = r.text
 	}
 	events := make([]string, len(w.Times.Events))
 	for i, e := range w.Times.Events {
-		events[i] = of(e)
+		events[i] = e.hash()
 	}
 	parts := []any{
 		w.For, w.Zone.String(), texts, w.Times.Dates, events, w.Policy, w.Length, w.End, w.Cutoff,
-		w.From, w.Until, w.Runbooks, w.AtEnd,
-	}
-	if w.Customer != "" { // without it approvals of an older muster hold
-		parts = append(parts, w.Customer)
-	}
-	if len(w.Times.Except) > 0 {
-		parts = append(parts, "except", w.Times.Except)
+		w.From, w.Until, w.Runbooks, w.AtEnd, w.Customer, w.Times.Except,
 	}
 	b, err := json.Marshal(parts)
 	if err != nil {

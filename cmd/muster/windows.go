@@ -216,7 +216,7 @@ func newWindowsList() *cobra.Command {
 			a.add(cell(one.ID), cell(one.Window), cell(one.By), orDash(cell(one.For)),
 				s.covers(one, l.Void), orDash(fit(cell(one.Ref), 30)))
 		}
-		return s.write(s.grids(g, f, a) + outdatedList(l.Windows, l.Freezes))
+		return s.write(s.grids(g, f, a))
 	})
 }
 
@@ -287,31 +287,10 @@ func newWindowsShow() *cobra.Command {
 			if s.json {
 				return s.writeJSON(w)
 			}
-			return s.write(windowDetails(w) + outdatedText("window "+w.Name, w.Outdated))
+			return s.write(windowDetails(w))
 		}
 		return fmt.Errorf("there is no window %q; `muster windows ls` lists them", args[0])
 	})
-}
-
-// outdatedText warns of what is not read as it would be if it came today.
-func outdatedText(what string, why []string) string {
-	text := ""
-	for _, one := range why {
-		text += fmt.Sprintf("! %s is read as an older muster did, until its files are mended and "+
-			"applied anew: %s\n", cell(what), cell(one))
-	}
-	return text
-}
-
-func outdatedList(windows []api.WindowInfo, freezes []api.FreezeInfo) string {
-	text := ""
-	for _, w := range windows {
-		text += outdatedText("window "+w.Name, w.Outdated)
-	}
-	for _, f := range freezes {
-		text += outdatedText("freeze "+f.Name, f.Outdated)
-	}
-	return text
 }
 
 func windowDetails(w api.WindowInfo) string {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -154,7 +153,7 @@ func explained(e api.HostWindows) string {
 	default:
 		fmt.Fprintf(&b, "not open now: %s; next %s\n", cell(e.Now.Why), moment(e.Now.Next))
 	}
-	return b.String() + outdatedList(slices.Concat(e.Windows, e.Hidden), e.Freezes)
+	return b.String()
 }
 
 // completeHostName names the hosts.
