@@ -9,14 +9,14 @@ import (
 	"muster/jobs"
 )
 
-// A call is what a slot has to say to Redis. It is repeated until it is answered,
-// if need be by the binary that comes after an upgrade; so it is plain data.
+// A call is a request of a slot to Redis. The master repeats it until Redis answers. After
+// an upgrade the new binary repeats it, so a call is plain data.
 type call struct {
 	Kind  callKind      `json:"kind"`
 	Step  jobs.Step     `json:"step"`            // take, back
 	Sent  time.Duration `json:"sent"`            // take: boot clock before it was first sent
 	Why   string        `json:"why,omitempty"`   // lose
-	Zones []string      `json:"zones,omitempty"` // lose: those that do not know yet
+	Zones []string      `json:"zones,omitempty"` // lose: zones that have not answered yet
 }
 
 type callKind string
@@ -28,7 +28,7 @@ const (
 	callLose callKind = "lose" // the child is gone
 )
 
-// ask makes the slot's call in a goroutine, and then goes on with the answer.
+// ask makes the slot's call in a goroutine; the node then acts on the answer.
 func (n *node) ask(s *slot) {
 	c := s.call
 	if c.Kind == callLose {
@@ -79,8 +79,8 @@ func (n *node) askLose(s *slot, c *call) {
 	})
 }
 
-// answered ends the call of a slot which has nothing more to say. What was lost
-// or given back is due at once.
+// answered ends the call of a slot that has nothing more to report, and releases the slot.
+// Its zone is looked at again now, because lost and returned jobs are due at once.
 func (n *node) answered(s *slot, late int) {
 	if late > 0 {
 		n.log.Warn("given back too late", "slot", s.name, "zone", s.zone, "jobs", late)
@@ -98,7 +98,7 @@ func (n *node) giveBack(s *slot, grants []jobs.Grant) {
 	step := n.step(s, 0)
 	for _, g := range grants {
 		if g.Mode.Looks() {
-			continue // nothing is held: it is handed out again by itself
+			continue // the slot does not hold this job: the queue hands it out again by itself
 		}
 		step.Results = append(step.Results, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack})
 	}
@@ -106,8 +106,8 @@ func (n *node) giveBack(s *slot, grants []jobs.Grant) {
 	n.ask(s)
 }
 
-// lose tells that the slot's child is gone. If its zone is not known, all are
-// told: to lose what a slot does not have does nothing.
+// lose reports to the queue that the slot's child is gone. If the zone of the slot is not
+// known, lose reports it to all zones: a zone in which the slot has no jobs ignores it.
 func (n *node) lose(s *slot, why string) {
 	zones := []string{s.zone}
 	if s.zone == "" {
@@ -117,16 +117,16 @@ func (n *node) lose(s *slot, why string) {
 	n.ask(s)
 }
 
-// step is a new call of the slot.
+// step returns a step of the slot under a new request id.
 func (n *node) step(s *slot, want int) jobs.Step {
 	return jobs.Step{Node: n.name, Slot: s.name, Request: rand.Text(), Want: want}
 }
 
-// zonePrefix begins the name under which troubles with a zone are noted.
+// zonePrefix begins the names of zones in the list of services that do not answer.
 const zonePrefix = "zone "
 
-// call repeats f until it is answered, and then runs done. While an upgrade
-// prepares, nothing is called; resume does it later.
+// call repeats f until Redis answers, and then runs done. While an upgrade is prepared it
+// does nothing; resume makes the call later.
 func (n *node) call(zone string, f func(context.Context) error, done func()) {
 	if n.frozen() {
 		return
@@ -140,5 +140,5 @@ func (n *node) call(zone string, f func(context.Context) error, done func()) {
 	})
 }
 
-// frozen tells that goroutines end for an upgrade, and none may start.
+// frozen reports whether goroutines end for an upgrade; then none may be started.
 func (n *node) frozen() bool { return n.work.ctx.Err() != nil }

@@ -17,11 +17,11 @@ type child struct {
 	proc     *proc.Child
 	started  time.Duration
 	ready    bool
-	grants   []jobs.Grant // until it is ready: what is given back if it never is
+	grants   []jobs.Grant // only until the child is ready: the jobs to return if it never is
 	report   jobs.Report  // the last one
 	deadline time.Duration
-	drained  bool            // it was told to take nothing new
-	orders   chan jobs.Order // to be sent; closed never
+	drained  bool            // it has the order to take no new jobs
+	orders   chan jobs.Order // to be sent; never closed
 	doom     string          // why the master killed it
 }
 
@@ -29,8 +29,8 @@ func newChild(p *proc.Child, started time.Duration) *child {
 	return &child{proc: p, started: started, orders: make(chan jobs.Order, 1)}
 }
 
-// begin starts a child for jobs that were taken. If it cannot be started they are
-// given back.
+// begin starts a child for the jobs of a take. If the child cannot be started, begin
+// returns the jobs to the queue.
 func (n *node) begin(s *slot, h jobs.Handover) {
 	now := proc.Boot()
 	p, err := n.start(s)
@@ -59,8 +59,8 @@ func (n *node) start(s *slot) (*proc.Child, error) {
 	if s.lock == nil {
 		return nil, fmt.Errorf("slot %s is locked by another process", s.name)
 	}
-	// The mark of the take must be gone before a child can know of the jobs: a
-	// master that finds it believes that nobody has touched them.
+	// The mark of the take must be gone before a child can know of the jobs, because a
+	// master that finds the mark believes that nobody has touched them.
 	n.sign(s, n.face.pid, s.zone)
 	if signedTake(s.lock.Holder()) != "" {
 		return nil, fmt.Errorf("slot %s: its file cannot be written", s.name)
@@ -71,7 +71,8 @@ func (n *node) start(s *slot) (*proc.Child, error) {
 	})
 }
 
-// deadlineOf is when the last of the jobs handed over must be over; 0: none.
+// deadlineOf returns the instant at which the last of the handed-over jobs must have ended;
+// 0 if none has a bound.
 func deadlineOf(h jobs.Handover) time.Duration {
 	var end time.Duration
 	for _, g := range h.Reply.Jobs {
@@ -82,8 +83,8 @@ func deadlineOf(h jobs.Handover) time.Duration {
 	return end
 }
 
-// attend talks with the child of a slot until it is dead, in goroutines of its
-// own. h is what it must be told first; nil if it knows already.
+// attend talks with the child of a slot until it is dead, in goroutines of its own. h is
+// the first message to the child; nil if the child had it already.
 func (n *node) attend(s *slot, h *jobs.Handover) {
 	c := s.child
 	w := n.work
@@ -104,7 +105,7 @@ func (n *node) attend(s *slot, h *jobs.Handover) {
 		close(dead)
 		if err != nil {
 			talk.Wait()
-			return // detached: the next binary sees the end
+			return // detached: the next binary sees the end of the child
 		}
 		c.proc.Conn.Expire()
 		talk.Wait()
@@ -113,7 +114,7 @@ func (n *node) attend(s *slot, h *jobs.Handover) {
 	})
 }
 
-// speak sends what the child must know.
+// speak sends the hand-over and all orders to the child.
 func speak(c *child, h *jobs.Handover, dead <-chan struct{}, patience time.Duration) error {
 	var err error
 	if h != nil {
@@ -128,15 +129,15 @@ func speak(c *child, h *jobs.Handover, dead <-chan struct{}, patience time.Durat
 		}
 	}
 	select {
-	case <-dead: // that is why, and said elsewhere
+	case <-dead: // the death explains the failure, and reaped reports it
 		return nil
 	case <-time.After(patience):
 		return fmt.Errorf("it does not listen: %w", err)
 	}
 }
 
-// hear passes on what the child says, up to its end. The error says that it
-// talks nonsense.
+// hear passes on the reports of the child until its end. It returns an error if the child
+// sends nonsense.
 func hear(c *child, pass func(jobs.Report)) error {
 	for {
 		var r jobs.Report
@@ -148,8 +149,8 @@ func hear(c *child, pass func(jobs.Report)) error {
 			errors.Is(err, proc.ErrDetached):
 			return nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			// It is dead, and there was no time to read all that it said: for all
-			// we know it was ready, and its jobs must not be given back.
+			// The child is dead, and there was no time to read all its reports. It may have
+			// been ready, so its jobs must not be returned as untouched.
 			pass(jobs.Report{Ready: true})
 			return nil
 		default:
@@ -158,7 +159,7 @@ func hear(c *child, pass func(jobs.Report)) error {
 	}
 }
 
-// reported notes what a child says.
+// reported notes a report of a child.
 func (n *node) reported(s *slot, c *child, r jobs.Report) {
 	if s.child != c {
 		return
@@ -169,7 +170,7 @@ func (n *node) reported(s *slot, c *child, r jobs.Report) {
 	}
 	proved := c.report.Done == 0 && r.Done > 0
 	c.report = r
-	if r.Deadline > 0 || !r.Ready { // the first may leave it at that of the hand-over
+	if r.Deadline > 0 || !r.Ready { // the first may leave the hand-over's deadline
 		c.deadline = r.Deadline
 	}
 	n.face.changed = true
@@ -191,7 +192,8 @@ func (n *node) reported(s *slot, c *child, r jobs.Report) {
 	}
 }
 
-// reaped goes on after a child's death.
+// reaped handles the death of a child: it returns the jobs of a child that never was ready,
+// and reports the jobs of any other child as lost.
 func (n *node) reaped(s *slot, c *child, exit proc.Exit) {
 	why := exit.String()
 	if c.doom != "" {
@@ -217,8 +219,8 @@ func (n *node) reaped(s *slot, c *child, exit proc.Exit) {
 	n.giveBack(s, c.grants)
 }
 
-// enforce kills the children that are past their time, and returns when the next
-// one is.
+// enforce kills the children that are past their deadlines, and returns the instant of the
+// next deadline.
 func (n *node) enforce(now time.Duration) time.Duration {
 	at := never
 	for _, s := range n.slots {
@@ -236,7 +238,7 @@ func (n *node) enforce(now time.Duration) time.Duration {
 	return at
 }
 
-// end is when the child must be killed, and why.
+// end returns the instant at which the child must be killed, and the reason.
 func (c *child) end(w waits) (time.Duration, string) {
 	end, why := never, ""
 	if c.deadline > 0 && len(c.report.Jobs) > 0 {
@@ -248,7 +250,7 @@ func (c *child) end(w waits) (time.Duration, string) {
 	return end, why
 }
 
-// doom kills a child that cannot be trusted to end by itself.
+// doom kills a child that may not end by itself.
 func (n *node) doom(s *slot, c *child, why string) {
 	if s.child != c || c.doom != "" {
 		return
@@ -260,7 +262,7 @@ func (n *node) doom(s *slot, c *child, why string) {
 	}
 }
 
-// drainChild tells a child to end after the jobs in hand.
+// drainChild orders a child to end after the jobs in hand.
 func (n *node) drainChild(c *child) {
 	if !c.drained {
 		c.drained = true

@@ -18,46 +18,45 @@ const (
 	maxChildren = 1000
 	maxSlots    = 64
 	minPoll     = 10 * time.Millisecond
-	// maxBeat leaves time for one beat to fail before the node is taken for dead.
+	// Config holds the settings of a master.
 	maxBeat = 7 * time.Second
 )
 
 // Config says what a master is to do.
 type Config struct {
 	Node     string        // name of the node
-	Dir      string        // of the locks; made if it is missing
-	Zones    []string      // to work for, at least one
-	Children int           // at most at a time
+	Dir      string        // folder of the locks; made if it is missing
+	Zones    []string      // zones to work for, at least one
+	Children int           // children at a time, at most
 	Slots    int           // jobs that a child works on at a time
 	Poll     time.Duration // between two looks at a zone, at most
 	Beat     time.Duration // between two signs of life
-	Drain    time.Duration // how long children may go on after Drain
-	Turn     time.Duration // after so long a zone without a child gets one of another's
-	Version  string        // of this binary
-	Identity string        // of this machine and Dir, for the node's record
+	Drain    time.Duration // how long children may work on after Drain
+	Turn     time.Duration // a zone without a child gets a child of another zone after so long
+	Version  string        // version of this binary
+	Identity string        // identifies this machine and Dir in the node's record
 
-	Path   string          // of this binary, as children are called; see proc.Path
-	Image  string          // file that they are started from; proc.Self: never another version
-	Args   []string        // its arguments
-	Env    []string        // its environment, all of it
-	Worker json.RawMessage // handed to each child: its configuration
+	Path   string          // path of this binary, under which children are called; see proc.Path
+	Image  string          // file that children are started from; proc.Self: always this version
+	Args   []string        // arguments of a child
+	Env    []string        // environment of a child, all of it
+	Worker json.RawMessage // configuration of a child, part of its hand-over
 
-	// Try tells whether the binary at Path could take the place of this one, now
-	// and with the configuration that it would find. It is called before each Exec,
-	// while the node works on. Without it nothing is tried.
+	// Try reports whether the binary at Path can take the place of this one now, with the
+	// configuration that it will find. The master calls it before each Exec and works on
+	// meanwhile. If Try is nil, no binary is tried.
 	Try func(ctx context.Context) error
 
-	// Exec puts the binary at Path in the place of this one, with the files kept,
-	// as proc.Exec does. It returns only if that fails. Without it there is no
-	// Upgrade.
+	// Exec puts the binary at Path in the place of this one and keeps the given files open,
+	// as proc.Exec does. It returns only if that fails. If Exec is nil, Upgrade is refused.
 	Exec func(kept []*os.File) error
 
-	// Kept are the files that the binary before this one has kept: what proc.Kept
-	// gives. Without them the master starts afresh.
+	// Kept are the files that the previous binary has kept open, as proc.Kept returns them.
+	// Without them the master starts afresh.
 	Kept []*os.File
 }
 
-// Default is a Config that lacks only Node, Dir and Path.
+// Default returns a Config that lacks only Node, Dir and Path.
 func Default() Config {
 	return Config{
 		Zones:    []string{"default"},
@@ -72,7 +71,7 @@ func Default() Config {
 	}
 }
 
-// Validate tells all that is wrong, one line each.
+// Validate reports all mistakes at once, one a line.
 func (c Config) Validate() error {
 	var errs []error
 	bad := func(is bool, format string, args ...any) {
@@ -80,7 +79,7 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	// The names stand in keys and in lists of Redis.
+	// The names are parts of keys and of lists in Redis.
 	named := func(key string, err error) { bad(err != nil, "%s: %w", key, err) }
 	named("node.name", fleet.CheckName(c.Node))
 	bad(c.Dir == "", "node.dir is empty: want a folder for locks")
@@ -101,7 +100,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// checkReload tells what is wrong with next as the successor of c.
+// checkReload reports all reasons why next cannot follow c without a restart.
 func (c Config) checkReload(next Config) error {
 	errs := []error{next.Validate()}
 	if next.Node != c.Node {

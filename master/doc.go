@@ -6,23 +6,23 @@
 // jobs from the master and takes all others itself; so an idle node has no
 // children, and a busy one no bottleneck.
 //
-// What holds:
-//   - A node never runs more children than Config.Children. Each holds the lock
-//     of its slot, a file in Config.Dir, until it ends, so those of an earlier
-//     master count too; they are called orphans.
-//   - What was taken is in the hands of a child, or given back, or told to be
-//     lost. A call to the queue is repeated under the same request id until it is
-//     answered, also by the binary that comes after an upgrade.
+// The master guarantees:
+//   - A node never runs more children than Config.Children. Each child holds the
+//     lock of its slot, a file in Config.Dir, until it ends. So the children of an
+//     earlier master count too; they are called orphans.
+//   - Each job of a take is in the hands of a child, or is returned, or is reported
+//     as lost. The master repeats a call to the queue under the same request id
+//     until the queue answers; after an upgrade the new binary does.
 //   - A child that dies before its first report has started nothing, so its jobs
-//     are given back and no try is counted. Any other death is told as a loss,
+//     are returned and no try is counted. Any other death is reported as a loss,
 //     with its reason.
 //
-// All state belongs to one goroutine, that of [Master.Run]; it is the type node.
-// Whoever waits for something, a call or a child, does so in a goroutine of its
-// own and sends node a function to run. There is one select.
+// All state belongs to the goroutine of [Master.Run]; it is the type node. Each wait
+// for a call or a child has a goroutine of its own, which then sends node a function
+// to run. There is one select.
 //
 // The package reads no configuration, listens to no signals and never ends the
-// process: that is for cmd.
+// process: cmd does that.
 //
 // Floor 3: may import fleet, jobs, internal/proc and hclog.
 package master

@@ -16,31 +16,33 @@ const (
 	// beatGap is the least time between two beats, however much changes.
 	beatGap = time.Second
 
-	// doubtKeep is how long a doubt of a child counts: whatever was deferred for it comes again
-	// sooner, and says so again if it stands.
+	// doubtKeep bounds the time for which the record of the node shows the doubt of a child.
+	// The jobs that were deferred for the doubt are due again sooner, and then a child
+	// repeats the doubt if it still has it.
 	doubtKeep = time.Minute
 
-	// goneWait bounds the last word to the hub.
+	// goneWait bounds the call that signs the node off.
 	goneWait = 2 * time.Second
 )
 
-// A face is what a node shows of itself.
+// A face is the part of a node that keeps the hub informed.
 type face struct {
 	hub     Hub
 	pid     int
 	started jobs.Time
 	notes   notes
-	failing map[string]bool // what does not answer or is not signed, so that it is said once
-	deafen  func()          // ends the listening for hints
-	doubt   string          // why a child did not know what is agreed about times …
-	doubted time.Duration   // … and when it said so
+	// services that do not answer and slots that are not signed: each is logged once
+	failing map[string]bool
+	deafen  func()        // stops listening for hints
+	doubt   string        // why a child did not know the windows and freezes …
+	doubted time.Duration // … and when it reported so
 
-	changed bool          // since the last beat
+	changed bool          // the record has changed since the last beat
 	beating bool          // a beat is under way
 	beaten  time.Duration // when the last beat was begun; 0: none
 }
 
-// notes are what an operator should know; empty ones are not said.
+// notes are messages for the operator, one a subject; an empty one is not shown.
 type notes struct {
 	zones   string
 	reload  string
@@ -73,8 +75,8 @@ func (n *node) note(which *string, text string) {
 	}
 }
 
-// beat tells the hub of the node, every Config.Beat and when something changed,
-// and returns when to do so again.
+// beat sends the node's record to the hub, every Config.Beat and after changes, and returns
+// when to send the next one.
 func (n *node) beat(now time.Duration) time.Duration {
 	f := n.face
 	if f.beating || n.frozen() {
@@ -103,7 +105,7 @@ func (n *node) beat(now time.Duration) time.Duration {
 	return never
 }
 
-// record is the node as it is now.
+// record returns the state of the node as the hub shows it.
 func (n *node) record() jobs.Node {
 	r := jobs.Node{
 		ID: n.name, PID: n.face.pid, State: n.stateName(),
@@ -152,7 +154,7 @@ func (n *node) stateName() string {
 	return jobs.NodeStopping
 }
 
-// gone takes the node from the hub.
+// gone removes the node from the hub.
 func (n *node) gone() {
 	ctx, cancel := context.WithTimeout(context.Background(), goneWait)
 	defer cancel()
@@ -161,7 +163,7 @@ func (n *node) gone() {
 	}
 }
 
-// trouble says once that something does not answer, and once that it does again.
+// trouble logs once that a service does not answer, and once that it answers again.
 func (n *node) trouble(where string, err error) {
 	was := n.face.failing[where]
 	n.face.failing[where] = err != nil
@@ -176,7 +178,8 @@ func (n *node) trouble(where string, err error) {
 	n.noteZones()
 }
 
-// listen passes on hints that something is due. Without them the poll finds it.
+// listen passes hints of due jobs on to the node. A hint that gets lost costs only time,
+// because the node polls too.
 func (n *node) listen() {
 	n.face.deafen()
 	ctx, deafen := context.WithCancel(n.work.ctx)
@@ -205,7 +208,7 @@ func (n *node) listen() {
 	})
 }
 
-// pass lets the node know of hints, many of which may become one.
+// pass tells the node of hints; many hints may become one.
 func (w *work) pass(ctx context.Context, hints <-chan struct{}) {
 	for {
 		select {

@@ -22,7 +22,7 @@ import (
 	"muster/jobs"
 )
 
-// The first argument that makes the test binary another program.
+// The first argument that turns the test binary into another program.
 const (
 	asChild  = "as-child"  // a worker, see beWorker
 	asDying  = "as-dying"  // a worker that dies at its start
@@ -47,8 +47,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// worker is a small worker: it speaks all of the protocol and does with a job
-// what the first word of the host's name says.
+// worker is a small worker: it speaks the whole protocol, and the first word of a host's
+// name decides what it does with the job.
 type worker struct {
 	conn    *proc.Conn
 	h       jobs.Handover
@@ -77,7 +77,7 @@ func beWorker() error {
 	return w.run()
 }
 
-// listen hears the master's orders, and its end.
+// listen waits for the orders of the master, and for its end.
 func (w *worker) listen() {
 	var o jobs.Order
 	if err := w.conn.Receive(&o); errors.Is(err, io.EOF) || o == jobs.OrderDrain {
@@ -142,7 +142,7 @@ func (w *worker) do(g jobs.Grant) {
 	}
 }
 
-// masterSpec is what a master process is told, in a file.
+// masterSpec is the configuration of a master process, in a file.
 type masterSpec struct {
 	Address  string // of the world
 	Dir      string
@@ -150,8 +150,8 @@ type masterSpec struct {
 	Version  string
 }
 
-// runMaster is what cmd does with a master: it reads a file, turns signals into
-// calls, and replaces itself.
+// runMaster does the same with a master as cmd: it reads a file, turns signals into calls,
+// and replaces itself.
 func runMaster(file string) error {
 	cfg, queue, err := readMasterSpec(file)
 	if err != nil {
@@ -213,7 +213,7 @@ func readMasterSpec(file string) (Config, *remote, error) {
 	return cfg, queue, err
 }
 
-// remote is the world of a test as another process sees it.
+// remote gives another process access to the world of a test.
 type remote struct {
 	c *rpc.Client
 }
@@ -260,7 +260,7 @@ func (r *remote) Gone(ctx context.Context, node string) error {
 	return err
 }
 
-// Wake gives no hints: a master process lives by its poll.
+// Wake gives no hints: a master in a process of its own relies on its poll.
 func (r *remote) Wake(context.Context, []string) (<-chan struct{}, func(), error) {
 	return nil, func() {}, nil
 }
@@ -275,6 +275,6 @@ func (r *remote) drained() {
 	remoteCall[bool](context.Background(), r, "Drained", 0)
 }
 
-// patience is how long a test waits for what must happen at once. It is only
-// used up by a test that fails.
+// patience bounds the wait of a test for events that must happen at once. Only a failing
+// test uses it up.
 const patience = 30 * time.Second

@@ -11,26 +11,26 @@ import (
 	"muster/jobs"
 )
 
-// Queue is what a master needs of the queue. An error of any method means that
-// it is not known whether the call was done; it is then repeated as it is.
+// Queue holds the methods of the queue that a master uses. After an error of any method it
+// is not known whether the queue has done the call; the master then repeats the same call.
 type Queue interface {
-	// Step gives back jobs and takes new ones. A repeated request id gets the
+	// Step returns jobs to the queue and takes new ones. A repeated request id gets the
 	// earlier answer.
 	Step(ctx context.Context, zone string, s jobs.Step) (jobs.Reply, error)
-	// Lose says that the child in a slot is gone, and returns the jobs it had.
+	// Lose reports that the child in a slot is gone, and returns the jobs that it had.
 	Lose(ctx context.Context, zone string, l jobs.Loss) ([]jobs.ID, error)
-	// Held returns which jobs the slots of a node have.
+	// Held returns the jobs that each slot of a node has.
 	Held(ctx context.Context, zone, node string) (map[string][]jobs.ID, error)
 }
 
-// Hub is where a master shows itself.
+// Hub holds the methods with which a master shows itself.
 type Hub interface {
-	// Beat is a sign of life.
+	// Beat stores the record of the node, as a sign of life.
 	Beat(ctx context.Context, n jobs.Node) error
-	// Gone removes the node, at an orderly end.
+	// Gone removes the record of the node, at an orderly end.
 	Gone(ctx context.Context, node string) error
-	// Wake gives hints that something has become due, until the function that it
-	// returns is called. The channel is never closed.
+	// Wake sends hints that a job may have become due, until the returned function is
+	// called. The channel is never closed.
 	Wake(ctx context.Context, zones []string) (<-chan struct{}, func(), error)
 }
 
@@ -48,20 +48,20 @@ type Master struct {
 
 // waits are the bounds that no operator has a reason to change.
 type waits struct {
-	// ready is how long a child may take to its first report. On a machine that
-	// starts a few hundred at once it can be seconds.
+	// ready bounds the time from the start of a child to its first report. A machine that
+	// starts a few hundred children at once can need seconds.
 	ready time.Duration
 
-	// overdue is how long a child may ignore its deadline before it is killed. It
-	// is less than jobs.Margin ever is, so that the child is dead before its locks
-	// end.
+	// overdue is the time from the deadline of a child to its kill. It is always less than
+	// jobs.Margin, so that the child is dead before its locks end.
 	overdue time.Duration
 
-	// term is how long a child may go on after it was asked to end. A worker uses
-	// 10 s to tell Redis what it has stopped.
+	// term is the time between SIGTERM and the kill of a child. A worker needs up to 10 s of
+	// it to tell Redis which jobs it has stopped.
 	term time.Duration
 
-	// last is how long Redis may take to hear of the jobs of killed children.
+	// last bounds the time in which the master tries to tell Redis about the jobs of killed
+	// children.
 	last time.Duration
 }
 
@@ -87,11 +87,11 @@ func New(cfg Config, q Queue, h Hub, log hclog.Logger) (*Master, error) {
 	}, nil
 }
 
-// Run keeps the node working until it was drained or stopped. The end of ctx is
-// the same as Stop. It can be called once.
+// Run keeps the node working until Drain or Stop ends it. The end of ctx has the effect of
+// Stop. Run can be called once.
 //
-// The error is a *proc.LockedError, which names the other, if a master of the
-// node runs already.
+// If another master of the node runs already, the error is a *proc.LockedError that names
+// it.
 func (m *Master) Run(ctx context.Context) error {
 	defer close(m.ended)
 	if err := proc.OwnDir(m.cfg.Dir); err != nil {
@@ -106,35 +106,36 @@ func (m *Master) Run(ctx context.Context) error {
 	return n.close()
 }
 
-// Drain takes nothing new, tells the children to end after the jobs in hand, and
-// lets Run return when they have. Children that are still there after
-// Config.Drain are stopped.
+// Drain lets the node take no new jobs, orders the children to end after the jobs in hand,
+// and lets Run return when they have ended. Children that still run after Config.Drain are
+// stopped.
 func (m *Master) Drain() { m.tell(order{run: (*node).drain, ends: true}) }
 
-// Stop kills the children now, tells which jobs they had, and lets Run return.
+// Stop kills the children now, reports their jobs as lost, and lets Run return.
 func (m *Master) Stop() {
 	m.tell(order{run: func(n *node) { n.stop("stop") }, ends: true})
 }
 
-// Reload takes over another configuration: children end after the jobs in hand,
-// and new ones come with it. A bad one is refused: the old stays, and the node's
-// note and the log say why. Try, Exec and Kept stay as they are.
+// Reload puts another configuration in force: the children end after the jobs in hand, and
+// the next children get the new configuration. If the new one has a mistake, the old one
+// stays in force, and the node's note and the log give the reason. Try, Exec and Kept stay
+// as they are.
 func (m *Master) Reload(cfg Config) { m.tell(order{run: func(n *node) { n.reload(cfg) }}) }
 
-// Refuse tells people that a configuration could not even be read. The old one
-// stays.
+// Refuse shows in the node's note and in the log that a new configuration could not even be
+// read. The old one stays in force.
 func (m *Master) Refuse(err error) { m.tell(order{run: func(n *node) { n.refuse(err) }}) }
 
-// Upgrade puts the binary at Config.Path in the place of this one, if its trial
-// goes well. The children live on; they end after the jobs in hand, and new ones
-// are of the new binary. If that fails everything goes on as before, and the
-// node's note says why.
+// Upgrade puts the binary at Config.Path in the place of this one, if its trial succeeds.
+// The children live on and end after the jobs in hand; the next children are started from
+// the new binary. If the upgrade fails, the node works on as before, and its note gives the
+// reason.
 func (m *Master) Upgrade() { m.tell(order{run: (*node).upgrade}) }
 
-// An order is what somebody wants of the node.
+// An order is a call of one of the Master's methods, on its way to the node's goroutine.
 type order struct {
 	run  func(*node)
-	ends bool // the node shall end: an upgrade must not forget this
+	ends bool // the order ends the node: an upgrade must not forget it
 }
 
 func (m *Master) tell(o order) {

@@ -65,7 +65,7 @@ func TestDeathsAreToldWithTheirReason(t *testing.T) {
 		{"hold", true, "killed by signal 9"},
 		{"exit", false, "exit 3"},
 		{"late", false, "past its deadline: killed by signal 9"},
-		{"brief", false, "past its deadline: killed by signal 9"}, // that of the hand-over
+		{"brief", false, "past its deadline: killed by signal 9"}, // the deadline of the hand-over
 		{"nonsense", false, "it talks nonsense: receive *jobs.Report: json: cannot unmarshal string " +
 			"into Go value of type jobs.Report: killed by signal 9"},
 	} {

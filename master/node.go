@@ -14,50 +14,50 @@ import (
 	"muster/internal/proc"
 )
 
-// never is an instant of the boot clock that does not come.
+// never is an instant of the boot clock that is never reached.
 const never = time.Duration(math.MaxInt64)
 
-// A node is all state of a master. It belongs to the goroutine of Run. Every
-// instant in it is one of the boot clock.
+// A node is the whole state of a master. It belongs to the goroutine of Run. All its
+// instants are instants of the boot clock.
 type node struct {
-	cfg   Config // only the node's goroutine may read it: a reload changes it
+	cfg   Config // read by the node's goroutine only, because a reload changes it
 	name  string
 	queue Queue
 	log   hclog.Logger
 	waits waits
-	lock  *proc.LockFile // of the node
+	lock  *proc.LockFile // lock of the node
 
-	slots map[string]*slot // those in use
+	slots map[string]*slot // the slots in use
 	zones []*zone
 
-	work     *work // the goroutines
+	work     *work // the goroutines that wait in place of the node
 	orders   <-chan order
 	children *nursery
 	stage    stage
-	until    time.Duration // when the stage ends, if it is not running
-	upgrades progress      // of the way to another binary
+	until    time.Duration // end of the stage; unused in the stage running
+	upgrades progress      // progress of an upgrade
 
-	face *face // what the hub sees
+	face *face // keeps the hub informed
 }
 
-// stage is how far a node is on its way to the end.
+// A stage is a phase on the way of a node to its end.
 type stage int
 
 const (
 	running     stage = iota
 	draining          // children end after the jobs in hand
-	ending            // children were asked to end now
-	killing           // children were killed; what is left are calls
+	ending            // children got SIGTERM
+	killing           // children were killed; only calls are left
 	surrendered       // Redis does not answer
 )
 
-// progress is how far a node is on its way to another binary.
+// A progress is a phase on the way of a node to another binary.
 type progress int
 
 const (
 	steady    progress = iota
-	trying             // it is being tried
-	replacing          // children that are not ready are waited for
+	trying             // the new binary is on trial
+	replacing          // the node waits for children that are not ready yet
 )
 
 func newNode(m *Master) *node {
@@ -79,8 +79,8 @@ func newNode(m *Master) *node {
 	return n
 }
 
-// open takes the node's lock, finds out which children an earlier master has left
-// and begins to work.
+// open takes the node's lock, finds the children that an earlier master has left, and
+// begins to work.
 func (n *node) open() error {
 	if err := n.takeLock(); err != nil {
 		return err
@@ -118,8 +118,8 @@ func (n *node) takeLock() error {
 	return nil
 }
 
-// resume starts a goroutine for whatever is under way: for the state that was
-// found, and again after an upgrade that failed.
+// resume starts a goroutine for each child, call and orphan of the node: after its start,
+// and again after a failed upgrade.
 func (n *node) resume() {
 	for _, s := range n.slots {
 		switch {
@@ -140,7 +140,8 @@ func (n *node) resume() {
 	n.face.changed = true
 }
 
-// loop is the one select: it runs what others ask for and does what is due.
+// loop contains the one select: it runs the functions and orders that others send, and does
+// all due work.
 func (n *node) loop(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -159,12 +160,12 @@ func (n *node) loop(ctx context.Context) {
 			n.stop("the context ended")
 		}
 		now := proc.Boot()
-		// Timers stand still while the machine sleeps, so they must be short.
+		// Timers stand still while the machine sleeps, so the timer must be short.
 		timer.Reset(min(n.act(now)-now, n.cfg.Poll))
 	}
 }
 
-// act does all that is due and returns when it must be called again.
+// act does all due work and returns when the next work is due.
 func (n *node) act(now time.Duration) time.Duration {
 	if n.upgrades == replacing && n.unready() == 0 {
 		n.replace()
@@ -172,11 +173,11 @@ func (n *node) act(now time.Duration) time.Duration {
 	return min(n.escalate(now), n.enforce(now), n.fill(now), n.beat(now))
 }
 
-// close ends what loop has left.
+// close ends whatever still runs after loop.
 func (n *node) close() error {
 	n.work.cancel()
 	for _, s := range n.slots {
-		if s.child != nil { // not even a kill has ended it
+		if s.child != nil { // not even a kill has ended this child
 			n.log.Error("child does not end", "slot", s.name, "pid", s.child.proc.PID)
 			if f, _, err := s.child.proc.Detach(); err == nil {
 				f.Close()

@@ -8,28 +8,28 @@ import (
 )
 
 const (
-	// The pauses between children that die without having done anything.
+	// The least and the longest pause after a child that died without any work done.
 	startPause    = 100 * time.Millisecond
 	startPauseMax = 10 * time.Second
 )
 
-// nursery counts how the starts of children go.
+// A nursery counts the starts and the early deaths of children.
 type nursery struct {
 	parent   *proc.Parent
 	spawned  int           // since the master started
-	failures int           // in a row
-	failed   time.Duration // when the last one was counted
-	begun    bool          // that one had begun to work
-	paused   time.Duration // nothing is started before
-	shared   time.Duration // when one was last told to make room for another zone
+	failures int           // fruitless deaths in a row
+	failed   time.Duration // when the last of them was counted
+	begun    bool          // the child of the last one had begun to work
+	paused   time.Duration // no child is started before this instant
+	shared   time.Duration // when a child was last asked to make room for another zone
 }
 
-// A death is what is known of a child that is gone.
+// A death holds what is known of the end of a child.
 type death struct {
-	ready  bool // it had said so
-	done   int  // jobs that it had ended
+	ready  bool // the child had reported that it was ready
+	done   int  // jobs that the child had ended
 	lived  time.Duration
-	doomed bool // its master has killed it
+	doomed bool // the master itself had killed the child
 	exit   proc.Exit
 }
 
@@ -37,10 +37,9 @@ func (c *child) death(exit proc.Exit, now time.Duration) death {
 	return death{c.ready, c.report.Done, now - c.started, c.doom != "", exit}
 }
 
-// fruitless tells that the next child may fare no better, and is to be started
-// later. One that has ended a job has shown that children can work here, whoever
-// killed it then; and one that lived for longer than the longest pause is no
-// reason for one.
+// fruitless reports whether the next child may fail in the same way, so that its start must
+// wait. A child that has ended a job has shown that children can work here, whoever killed
+// it later. A child that lived longer than the longest pause gives no reason for a pause.
 func (d death) fruitless() bool {
 	switch {
 	case !d.ready:
@@ -51,9 +50,9 @@ func (d death) fruitless() bool {
 	return d.lived < startPauseMax
 }
 
-// countDeath counts a child that ended without having done anything. Of those
-// that were started before the last failure only the first counts, because they
-// have learned nothing from its pause.
+// countDeath counts a child that died without any work done. Of the children that were
+// started before the last counted death only the first counts, because the others started
+// before the pause after it could help.
 func (n *node) countDeath(c *child, why string) {
 	if c.started < n.children.failed {
 		return
@@ -65,7 +64,7 @@ func (n *node) countDeath(c *child, why string) {
 	n.pauseStarts(true)
 	n.log.Warn("child has ended no job", "why", why, "failures", n.children.failures,
 		"pause", n.children.paused-n.children.failed)
-	if n.children.failures > 1 { // anybody may kill one
+	if n.children.failures > 1 { // one death alone may have any cause
 		n.note(&n.face.notes.start, "children die before they have ended a job: "+why)
 	}
 }
@@ -85,17 +84,16 @@ func (n *node) pauseStarts(begun bool) {
 	c.paused = c.failed + wait
 }
 
-// started goes on after a child has said that it is ready: children do start, but
-// whether they live is not said with that.
+// started notes that a child is ready. That shows that children can start, but not yet that
+// they survive their first job.
 func (n *node) started() {
 	if !n.children.begun {
 		n.note(&n.face.notes.start, "")
 	}
 }
 
-// startWorked goes on after a child has ended its first job, or had nothing to do.
-// Each child says that once, so the old ones that go on working do not hide that
-// all new ones die.
+// startWorked notes that a child has ended its first job, or found no job. Each child
+// reports that once, so old children that work on do not hide that all new ones die.
 func (n *node) startWorked() {
 	n.children.failures, n.children.begun = 0, false
 	n.note(&n.face.notes.start, "")

@@ -38,8 +38,8 @@ func TestFruitlessDeaths(t *testing.T) {
 	}
 }
 
-// A child that dies of its first job is ready before, and its jobs are lost: that
-// must not go on as fast as children can be started.
+// A child that dies of its first job was ready before, and its jobs are lost. The master
+// must not repeat that as fast as it can start children.
 func TestChildrenThatDieAtTheirFirstJobAreStartedEverLater(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(r *rig) { r.cfg.Children = 1 })
@@ -60,7 +60,7 @@ func TestChildrenThatDieAtTheirFirstJobAreStartedEverLater(t *testing.T) {
 	r.until(t, "the note is gone", func() bool { return r.beat.Note == "" })
 }
 
-// Old children that go on working say nothing of new ones.
+// Old children that still work prove nothing about new ones.
 func TestOldChildrenDoNotHideThatNewOnesDie(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(r *rig) { r.cfg.Children = 2 })
@@ -77,7 +77,7 @@ func TestOldChildrenDoNotHideThatNewOnesDie(t *testing.T) {
 func TestAKillOfAChildThatHasWorkedIsNoReasonToWait(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(r *rig) { r.cfg.Children = 1 })
-	// Another host each time: what tells of a job's child is named by the job.
+	// Another host each time: the name of the job names the file of its child.
 	for i := range 3 {
 		ids := r.put("default", fmt.Sprintf("ok-%d", i), fmt.Sprintf("hold-%d", i))
 		r.works(t, ids[1])

@@ -308,8 +308,7 @@ func TestUpgradeDoesNotForgetTheEnd(t *testing.T) {
 	}
 }
 
-// The binary that comes after makes the call to which the one before has not
-// heard the answer.
+// The next binary repeats the call whose answer the previous one has not received.
 func TestUpgradeDuringATake(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)

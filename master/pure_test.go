@@ -76,8 +76,8 @@ func TestZoneFollowsWhatAChildHasHeard(t *testing.T) {
 		t.Errorf("busy %v, due %s, want the poll", z.busy, z.due)
 	}
 	for at, want := range map[jobs.Micros]time.Duration{
-		0:          103 * time.Second, // not known: now
-		9_000_000:  102 * time.Second, // has passed
+		0:          103 * time.Second, // not known: at once
+		9_000_000:  102 * time.Second, // has passed already
 		12_000_000: 105 * time.Second,
 		99_000_000: 113 * time.Second, // no later than the poll
 	} {
@@ -149,15 +149,15 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// As long as the mark of a take stands in a slot's file, the next master believes
-// that nobody has touched the jobs.
+// While the mark of a take stands in a slot's file, the next master believes that nobody
+// has touched the jobs.
 func TestNoChildStartsBesideTheMarkOfATake(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "slot-1")
 	if err := os.WriteFile(path, []byte("1 default take R\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(path) // nothing can be written through it
+	f, err := os.Open(path) // cannot be written through
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,8 +197,8 @@ func TestConfigTellsAllMistakes(t *testing.T) {
 	}
 }
 
-// What the configuration lets pass must not be refused by the queue later, at each
-// of its calls.
+// A name that the configuration accepts must not be refused by the queue later, at each of
+// its calls.
 func TestConfigRefusesTheNamesThatTheQueueRefuses(t *testing.T) {
 	t.Parallel()
 	q, err := queue.OpenLazy(queue.DefaultConfig())
@@ -207,7 +207,7 @@ func TestConfigRefusesTheNamesThatTheQueueRefuses(t *testing.T) {
 	}
 	defer q.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // nothing is asked of Redis: the queue looks at the names before
+	cancel() // no call reaches Redis: the queue checks the names first
 	for r := range rune(0x250) {
 		name := "a" + string(r)
 		cfg := Default()

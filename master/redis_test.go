@@ -44,7 +44,7 @@ func TestGivingBackIsRepeatedUntilItIsAnswered(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(r *rig) {
 		r.cfg.Image = r.cfg.Dir + "/none"
-		r.forget = 3 // the take twice, and then what gives back
+		r.forget = 3 // both answers of the take, and that of the return
 		r.put("default", "ok")
 	})
 	r.until(t, "it was given back", func() bool { return len(r.backs) > 0 && r.forget == 0 })
@@ -59,7 +59,7 @@ func TestGivingBackIsRepeatedUntilItIsAnswered(t *testing.T) {
 	}
 }
 
-// What Redis has in the hands of this node, and no process has, is lost.
+// Jobs that Redis counts to this node, and that no process has, are lost.
 func TestMasterFindsWhatIsHeldByNobody(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(r *rig) {
@@ -122,8 +122,8 @@ func TestIdleNodeOnlyPolls(t *testing.T) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// The first look, the hint, one more while the child works, the child's own, and
-	// one after it has said that it goes, and when its loss was told.
+	// The takes: the first, one for the hint, one more while the child works, the child's
+	// own, one after the child's last report, and one after its loss was reported.
 	if len(r.takes) > 6 || r.beats > 3 {
 		t.Errorf("%d takes and %d beats, want a few", len(r.takes), r.beats)
 	}
@@ -146,7 +146,8 @@ func TestZoneWithoutChildrenGetsItsTurn(t *testing.T) {
 	r.ends(t, first...)
 }
 
-// A freeze is said with its reason, its end and the time left, and so is its end.
+// The master reports a freeze with its reason, its end and the time left, and reports the
+// end of the freeze too.
 func TestAFrozenZoneIsSaid(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(r *rig) {

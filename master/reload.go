@@ -6,7 +6,7 @@ import (
 	"muster/internal/wording"
 )
 
-// reload takes over another configuration, or refuses it.
+// reload puts another configuration in force, or refuses it.
 func (n *node) reload(next Config) {
 	next.Try, next.Exec, next.Kept = n.cfg.Try, n.cfg.Exec, nil
 	if err := n.cfg.checkReload(next); err != nil {
@@ -19,19 +19,19 @@ func (n *node) reload(next Config) {
 	n.cfg = next
 	n.face.changed = true
 	n.changeZones()
-	n.drainAll() // the next children have it
+	n.drainAll() // the next children get the new configuration
 }
 
-// reloadRefused begins the note of a node that could not take over a new configuration.
+// reloadRefused begins the note of a node that has refused a new configuration.
 const reloadRefused = "reload refused, the old configuration stays: "
 
-// refuse tells people why the old configuration stays.
+// refuse shows people why the old configuration stays in force.
 func (n *node) refuse(err error) {
 	n.log.Error("configuration refused, the old one stays", "error", err)
 	n.note(&n.face.notes.reload, reloadRefused+wording.ErrorLine(err))
 }
 
-// changeZones works for the zones of the configuration from now on.
+// changeZones makes the node work for the zones of its new configuration.
 func (n *node) changeZones() {
 	var zones []*zone
 	for _, name := range n.cfg.Zones {

@@ -16,8 +16,8 @@ import (
 	"muster/jobs"
 )
 
-// childEnv is the environment of a child. The race detector waits a second at each
-// exit if it is not told otherwise.
+// childEnv is the environment of a child. Without this setting the race detector waits a
+// second at each exit.
 var childEnv = []string{"GORACE=atexit_sleep_ms=0"}
 
 // rig is a master in the process of the test, with its world.
@@ -48,8 +48,8 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// testConfig is that of a master which reacts at once. path is that of the test
-// binary, dir of the locks, address of the world.
+// testConfig returns the configuration of a master that reacts at once. path names the test
+// binary, dir the folder of the locks, address the world.
 func testConfig(path, dir, address string) Config {
 	cfg := Default()
 	cfg.Node = "n1"
@@ -65,7 +65,7 @@ func testConfig(path, dir, address string) Config {
 	return cfg
 }
 
-// start runs a master, after set has changed what it wants to.
+// start runs a master with the configuration that set has changed.
 func start(t *testing.T, set func(*rig)) *rig {
 	t.Helper()
 	r := &rig{world: newWorld(t), log: &buffer{}, end: make(chan error, 1), waits: defaultWaits()}
@@ -112,7 +112,7 @@ func (w *world) works(t *testing.T, ids ...jobs.ID) {
 	})
 }
 
-// ends waits until these jobs have ended, and checks that they did once.
+// ends waits until these jobs have ended, and checks that each ended once.
 func (w *world) ends(t *testing.T, ids ...jobs.ID) {
 	t.Helper()
 	w.until(t, fmt.Sprint(ids, " have ended"), func() bool {
@@ -127,7 +127,7 @@ func (w *world) ends(t *testing.T, ids ...jobs.ID) {
 	}
 }
 
-// pidOf is the child that has a job, as the node tells it.
+// pidOf returns the process id of the child that has a job, as the node's record shows it.
 func (w *world) pidOf(t *testing.T, id jobs.ID) (pid int) {
 	t.Helper()
 	w.until(t, fmt.Sprint("a child shows ", id), func() bool {

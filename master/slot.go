@@ -14,29 +14,28 @@ import (
 	"muster/jobs"
 )
 
-// slotFile is how the name of a slot's file begins.
+// slotFile begins the name of a slot's file.
 const slotFile = "slot-"
 
-// A slot is a place for one child. It is in node.slots from before something is
-// taken for it until all that was taken is answered for. Of child, call and
-// orphan exactly one is set.
+// A slot is a place for one child. It is in node.slots from before its take until Redis has
+// an answer for each job of the take. Exactly one of child, call and orphan is set.
 type slot struct {
 	name   string
-	zone   string         // of an orphan maybe empty: not known
+	zone   string         // may be empty for an orphan, whose zone is not known
 	lock   *proc.LockFile // nil while a child or an orphan has it
 	child  *child
 	call   *call
 	orphan *orphan
 }
 
-// An orphan is a child of an earlier master. Nothing can be said to it; its lock
-// tells when it is gone.
+// An orphan is a child of an earlier master. The master cannot talk to it; the orphan's
+// lock becomes free when it ends.
 type orphan struct {
 	pid  int
 	jobs []jobs.ID
 }
 
-// free gives up the slot's lock.
+// free releases the slot's lock.
 func (s *slot) free() {
 	if s.lock != nil {
 		s.lock.Close()
@@ -46,8 +45,8 @@ func (s *slot) free() {
 
 func (n *node) slotPath(name string) string { return filepath.Join(n.cfg.Dir, slotFile+name) }
 
-// freeSlot takes a slot that nobody uses; nil if there is none. A lock that
-// somebody has is an orphan's.
+// freeSlot returns an unused slot and locks it, or nil if there is none. A locked slot
+// belongs to an orphan.
 func (n *node) freeSlot(zone string) (*slot, error) {
 	for i := 1; len(n.slots) < n.cfg.Children; i++ {
 		name := strconv.Itoa(i)
@@ -69,7 +68,7 @@ func (n *node) freeSlot(zone string) (*slot, error) {
 	return nil, nil
 }
 
-// lockSlot returns a slot with its lock, or with the orphan that has it.
+// lockSlot returns a slot with its lock, or with the orphan that holds the lock.
 func (n *node) lockSlot(name string) (*slot, error) {
 	lock, err := proc.Lock(n.slotPath(name))
 	if err == nil {
@@ -84,8 +83,8 @@ func (n *node) lockSlot(name string) (*slot, error) {
 	return &slot{name: name, zone: signedZone(holder), orphan: &orphan{pid: holder.PID}}, nil
 }
 
-// relock takes the lock of a slot whose child is gone. It returns nil if somebody
-// else is quicker, who then is found at the next use.
+// relock takes the lock of a slot whose child is gone. It returns nil if another process
+// was quicker; the next use of the slot finds that process.
 func (n *node) relock(s *slot) *proc.LockFile {
 	lock, err := proc.Lock(n.slotPath(s.name))
 	if err != nil {
@@ -95,22 +94,22 @@ func (n *node) relock(s *slot) *proc.LockFile {
 	return lock
 }
 
-// release gives a slot back that has nothing more to do or to say.
+// release frees a slot that has no more work and no more call.
 func (n *node) release(s *slot) {
 	if s.lock != nil {
-		n.sign(s, n.face.pid, s.zone) // no take is under way any more
+		n.sign(s, n.face.pid, s.zone) // removes the mark of the take
 	}
 	s.free()
-	delete(n.slots, s.name) // nothing is shown of a slot without a child
+	delete(n.slots, s.name) // the hub shows only slots with a child, so nothing changes there
 }
 
-// takeMark stands in a slot's file between the zone and the request of a take
-// that is under way.
+// takeMark stands in a slot's file between the zone and the request id of a take that is
+// under way.
 const takeMark = " take "
 
-// sign writes into the slot's file whose it is. On a full disk the work goes on
-// without: a master that comes after this one knows less then, and tells jobs to be
-// lost that it would have given back.
+// sign writes the owner of the slot into its file. On a full disk the master works on
+// unsigned: the next master then knows less, and reports jobs as lost that it could have
+// returned untouched.
 func (n *node) sign(s *slot, pid int, text string) {
 	err := s.lock.Sign(proc.Holder{PID: pid, Text: text})
 	was := n.face.failing[slotFile+s.name]
@@ -129,16 +128,16 @@ func signedZone(h proc.Holder) string {
 	return zone
 }
 
-// signedTake is the request of a take which was under way when its master died;
-// empty if there is none.
+// signedTake returns the request id of a take that was under way when its master died;
+// empty if there was none.
 func signedTake(h proc.Holder) string {
 	_, request, _ := strings.Cut(h.Text, takeMark)
 	return request
 }
 
-// findOrphans looks at the locks of all slots that the node ever had: those that
-// somebody holds belong to children of an earlier master. Others may tell of a
-// take for which there never was a child.
+// findOrphans checks the locks of all slots that the node ever had. A held lock belongs to
+// a child of an earlier master. The file of a free one may hold the mark of a take for
+// which no child was started.
 func (n *node) findOrphans() error {
 	files, err := os.ReadDir(n.cfg.Dir)
 	if err != nil {
@@ -167,8 +166,8 @@ func isSlotName(s string) bool {
 	return err == nil && i > 0 && strconv.Itoa(i) == s
 }
 
-// undo prepares to give back what an earlier master took for the slot and gave to
-// nobody. It returns false if there is nothing.
+// undo prepares the return of jobs that an earlier master took for the slot and handed to
+// no child. It returns false if there are none.
 func (n *node) undo(s *slot) bool {
 	holder := s.lock.Holder()
 	request := signedTake(holder)
@@ -182,10 +181,10 @@ func (n *node) undo(s *slot) bool {
 	return true
 }
 
-// vanished is the reason of a loss that nobody has seen.
+// vanished is the reason of a loss that no master has seen.
 const vanished = "vanished while no master ran"
 
-// watch waits for the end of an orphan.
+// watch waits in a goroutine for the end of an orphan.
 func (n *node) watch(s *slot) {
 	ctx := n.work.ctx
 	path := n.slotPath(s.name)
@@ -203,7 +202,7 @@ func (n *node) watch(s *slot) {
 
 func (n *node) orphanGone(s *slot, lock *proc.LockFile, err error) {
 	if err != nil {
-		// Whether the lock is free cannot be told: the slot stays in use.
+		// It is not known whether the lock is free: the slot stays in use.
 		n.log.Error("slot cannot be used", "slot", s.name, "error", err)
 		return
 	}
@@ -213,7 +212,7 @@ func (n *node) orphanGone(s *slot, lock *proc.LockFile, err error) {
 	n.lose(s, "vanished after its master")
 }
 
-// inUse is the slots in use, in the order of their numbers.
+// inUse returns the slots in use, sorted by number.
 func (n *node) inUse() []*slot {
 	var all []*slot
 	for _, s := range n.slots {

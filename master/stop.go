@@ -6,7 +6,7 @@ import (
 	"muster/internal/proc"
 )
 
-// drain lets the children end after the jobs in hand.
+// drain orders the children to end after the jobs in hand.
 func (n *node) drain() {
 	if n.stage != running {
 		return
@@ -36,8 +36,8 @@ func (n *node) enter(next stage, lasts time.Duration) {
 	n.face.changed = true
 }
 
-// escalate goes on to the next stage when one has lasted too long, and returns
-// when that will be.
+// escalate enters the next stage when the present one has lasted too long, and returns when
+// that will be.
 func (n *node) escalate(now time.Duration) time.Duration {
 	switch {
 	case n.stage == running:
@@ -56,8 +56,8 @@ func (n *node) escalate(now time.Duration) time.Duration {
 	return now
 }
 
-// over tells that nothing is left to wait for. Orphans are waited for while there
-// is time; nothing can be done to them.
+// over reports whether there is nothing left to wait for. The node waits for orphans only
+// while it drains, because it cannot end them.
 func (n *node) over() bool {
 	if n.stage == running {
 		return false

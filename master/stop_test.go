@@ -80,7 +80,7 @@ func TestStopKillsNow(t *testing.T) {
 	}
 }
 
-// A take whose answer comes after the drain has begun is given back.
+// Jobs of a take that is answered after the drain has begun are returned.
 func TestDrainGivesBackWhatComesTooLate(t *testing.T) {
 	t.Parallel()
 	stalled := make(chan struct{})

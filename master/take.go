@@ -8,8 +8,7 @@ import (
 	"muster/jobs"
 )
 
-// fill takes jobs for as long as a zone is due and a slot is free, and returns
-// when to try again.
+// fill takes jobs while a zone is due and a slot is free, and returns when to try again.
 func (n *node) fill(now time.Duration) time.Duration {
 	if n.stage != running || n.upgrades == replacing {
 		return never
@@ -18,7 +17,7 @@ func (n *node) fill(now time.Duration) time.Duration {
 		return n.children.paused
 	}
 	if n.children.failures > 0 && n.unready() > 0 {
-		return never // whether children can start at all is being tried
+		return never // first a child must show that children can start at all
 	}
 	for {
 		z := n.nextZone(now)
@@ -37,17 +36,18 @@ func (n *node) fill(now time.Duration) time.Duration {
 	}
 }
 
-// take asks for the first jobs of a child.
+// take requests the first jobs of a child.
 func (n *node) take(s *slot) {
 	c := &call{Kind: callTake, Step: n.step(s, n.cfg.Slots), Sent: proc.Boot()}
 	s.call = c
-	// If this master dies before it has a child, the next one finds the request
+	// If this master dies before it has started a child, the next one finds the request
 	// here, and knows that nobody has worked on its jobs.
 	n.sign(s, n.face.pid, s.zone+takeMark+c.Step.Request)
 	n.ask(s)
 }
 
-// taken goes on with the answer of a take: with a child, or by doing nothing.
+// taken handles the answer of a take: it starts a child for the jobs, or releases the slot
+// if there are none.
 func (n *node) taken(s *slot, r jobs.Reply) {
 	z := n.zone(s.zone)
 	z.answered(r, proc.Boot(), n.cfg.Poll)
@@ -67,10 +67,11 @@ func (n *node) taken(s *slot, r jobs.Reply) {
 	}
 }
 
-// shareSlots makes room for a zone that is due and has no child, once it has
-// waited for its turn: a child of the zone that has most ends after the jobs in
-// hand. These may take hours, so after another turn the next one is asked too. If
-// nothing was due there, the slots go back with the next take.
+// shareSlots makes room for a zone that is due and has no child, once that zone has waited
+// for its turn: a child of the zone with the most children gets the order to end after the
+// jobs in hand. These may take hours, so after another turn shareSlots asks the next child
+// too. If the waiting zone then has no due job, the next takes use the slots for the other
+// zones again.
 func (n *node) shareSlots(now time.Duration) time.Duration {
 	at := n.turn(n.served())
 	if at > now {
@@ -78,7 +79,7 @@ func (n *node) shareSlots(now time.Duration) time.Duration {
 	}
 	s := n.mostServed()
 	if s == nil {
-		return never // all were asked
+		return never // all children have the order already
 	}
 	n.log.Debug("child makes room for another zone", "slot", s.name, "zone", s.zone)
 	n.children.shared = now
@@ -86,7 +87,8 @@ func (n *node) shareSlots(now time.Duration) time.Duration {
 	return now + n.cfg.Turn
 }
 
-// turn is when a zone without a child has waited long enough for the next one.
+// turn returns the instant at which a zone without a child has waited long enough for the
+// next slot.
 func (n *node) turn(count map[string]int) time.Duration {
 	at := never
 	for _, z := range n.zones {
@@ -97,8 +99,9 @@ func (n *node) turn(count map[string]int) time.Duration {
 	return at
 }
 
-// mostServed is a slot with a child that was not told to end yet, of the zone that
-// has most such. Of these it is the one which must be over first.
+// mostServed returns a slot of the zone with the most children, counting only children
+// without the order to end. Of these slots it returns the one whose child has the earliest
+// deadline.
 func (n *node) mostServed() *slot {
 	count := map[string]int{}
 	for _, s := range n.slots {

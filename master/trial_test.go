@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// trial is a binary that is being tried until the test says how that ends.
+// trial is a binary whose trial lasts until the test decides its result.
 type trial struct {
 	began chan struct{}
 	ends  chan error
@@ -53,7 +53,7 @@ func TestTheNodeWorksWhileABinaryIsTried(t *testing.T) {
 	})
 	r.m.Upgrade()
 	tr.await(t, tr.began)
-	r.m.Upgrade() // while one is under way
+	r.m.Upgrade() // while a trial is under way
 	r.ends(t, r.put("default", hosts("ok", 5)...)...)
 	tr.ends <- errors.New("configuration:\nmuster.yaml:3: unknown key")
 	const want = "upgrade refused: the new binary cannot take over: configuration:; muster.yaml:3: unknown key"

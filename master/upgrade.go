@@ -14,27 +14,28 @@ import (
 	"muster/jobs"
 )
 
-// The order of the files that are kept over an upgrade.
+// The positions of the files that are kept open over an upgrade.
 const (
 	keptState = iota
 	keptLock
-	keptConns // and all that follow
+	keptConns // first of the children's sockets, which come last
 )
 
-// StateFormat is that of the state which a binary hands on at an upgrade. It
-// changes when that of an older one cannot be read any more: then the trial of
-// the new one must fail.
+// StateFormat is the version of the state that a binary hands to the next one. It changes
+// whenever the new binary cannot read an older state any more; then the trial of the new
+// binary must fail.
 const StateFormat = 1
 
-// state is what the next binary must know. A field that is added must make sense
-// at its zero value, because the binary before does not know it.
+// state holds all that the next binary must know. A new field must make sense at its zero
+// value, because the previous binary does not write it.
 type state struct {
-	Format  int         `json:"format"`
-	PID     int         `json:"pid"`
-	Started jobs.Time   `json:"started"`
-	Spawned int         `json:"spawned"`
-	Known   []string    `json:"known"` // zones where nothing is left of earlier masters
-	Slots   []slotState `json:"slots"` // all but those of orphans, whose locks tell of them
+	Format  int       `json:"format"`
+	PID     int       `json:"pid"`
+	Started jobs.Time `json:"started"`
+	Spawned int       `json:"spawned"`
+	Known   []string  `json:"known"` // zones in which no jobs of earlier masters are left
+	// all but the slots of orphans, which the next binary finds by their locks
+	Slots []slotState `json:"slots"`
 }
 
 type slotState struct {
@@ -45,17 +46,18 @@ type slotState struct {
 }
 
 type childState struct {
-	PID      int           `json:"pid"`
-	Conn     int           `json:"conn"`   // which of the files
-	Unread   []byte        `json:"unread"` // read from it, but not yet received
+	PID  int `json:"pid"`
+	Conn int `json:"conn"` // position of the socket among the files
+	// bytes that were read from the socket, but not yet received as messages
+	Unread   []byte        `json:"unread"`
 	Started  time.Duration `json:"started"`
 	Report   jobs.Report   `json:"report"`
 	Deadline time.Duration `json:"deadline"`
 	Doom     string        `json:"doom,omitempty"`
 }
 
-// upgrade prepares to put another binary in the place of this one. There is no
-// way back from it, so it is tried before, and the node works on meanwhile.
+// upgrade prepares to put another binary in the place of this one. An upgrade cannot be
+// undone, so the new binary is tried first, and the node works on meanwhile.
 func (n *node) upgrade() {
 	switch {
 	case n.cfg.Exec == nil:
@@ -77,8 +79,8 @@ func (n *node) upgrade() {
 	}
 }
 
-// tried goes on after the trial of the binary. Children that have not reported
-// yet are waited for: their hand-over may be on its way.
+// tried acts on the result of the trial. If it succeeded, the node still waits for the
+// children that have not reported yet, because their hand-over may be on its way.
 func (n *node) tried(err error) {
 	n.upgrades = steady
 	switch {
@@ -98,8 +100,8 @@ func (n *node) refuseUpgrade(err error) {
 	n.note(&n.face.notes.upgrade, "upgrade refused: "+wording.ErrorLine(err))
 }
 
-// replace puts the other binary in the place of this one, and returns only if
-// that fails; then all goes on as before.
+// replace puts the other binary in the place of this one. It returns only if that fails,
+// and then the node works on as before.
 func (n *node) replace() {
 	n.upgrades = steady
 	parcels := n.freeze()
@@ -122,8 +124,8 @@ func (n *node) replace() {
 	}
 }
 
-// freeze ends all goroutines without losing what they wait for: calls stay in
-// their slots, and the sockets of the children are returned.
+// freeze ends all goroutines and loses nothing that they wait for: calls stay in their
+// slots, and freeze returns the sockets of the children.
 func (n *node) freeze() map[*slot]*parcel {
 	n.work.cancel()
 	parcels := map[*slot]*parcel{}
@@ -132,7 +134,7 @@ func (n *node) freeze() map[*slot]*parcel {
 			continue
 		}
 		p, err := detach(s.child)
-		if err != nil { // most likely it is dead, and that event is on its way
+		if err != nil { // most likely the child is dead, and the event of its death is on its way
 			n.log.Debug("child is not detached", "slot", s.name, "error", err)
 			continue
 		}
@@ -148,7 +150,7 @@ func (n *node) freeze() map[*slot]*parcel {
 	}
 }
 
-// sift drops the parcels of children that died meanwhile.
+// sift drops the parcels of children that died during the freeze.
 func (n *node) sift(parcels map[*slot]*parcel) map[*slot]*parcel {
 	for s, p := range parcels {
 		if s.child == nil {
@@ -178,8 +180,8 @@ func detach(c *child) (*parcel, error) {
 	}}, nil
 }
 
-// exec hands the node over to the next binary. If that fails it returns the orders
-// that came meanwhile.
+// exec hands the node over to the next binary. If that fails, it returns the orders that
+// arrived in the meantime.
 func (n *node) exec(parcels map[*slot]*parcel) ([]order, error) {
 	files := make([]*os.File, keptConns)
 	files[keptLock] = n.lock.File()
@@ -195,7 +197,7 @@ func (n *node) exec(parcels map[*slot]*parcel) ([]order, error) {
 		return nil, err
 	}
 	defer files[keptState].Close()
-	// As late as can be: the next binary knows nothing of these.
+	// Collected as late as possible, because the next binary knows nothing of these orders.
 	orders := n.waiting()
 	if slices.ContainsFunc(orders, func(o order) bool { return o.ends }) {
 		return orders, errors.New("the master was told to end meanwhile")
@@ -203,7 +205,7 @@ func (n *node) exec(parcels map[*slot]*parcel) ([]order, error) {
 	return orders, n.cfg.Exec(files)
 }
 
-// waiting takes the orders that wait to be run.
+// waiting returns the orders that no one has run yet.
 func (n *node) waiting() []order {
 	var orders []order
 	for {
@@ -237,7 +239,7 @@ func (n *node) pack(parcels map[*slot]*parcel) state {
 	return st
 }
 
-// unpack takes over what the binary before has handed on.
+// unpack restores the state that the previous binary has handed over.
 func (n *node) unpack() error {
 	files := n.cfg.Kept
 	n.cfg.Kept = nil
@@ -296,7 +298,7 @@ func (n *node) unpackSlot(saved slotState, files []*os.File) error {
 	}
 }
 
-// adopt makes a parcel the child of a slot again.
+// adopt makes the child in a parcel the child of a slot again.
 func (n *node) adopt(s *slot, p *parcel) error {
 	if p == nil {
 		return errors.New("its socket was not kept")

@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	// callWait bounds one try of a call. A slower answer is not waited for, but
-	// asked for again under the same request id.
+	// callWait bounds one try of a call. The master does not wait for a slower answer, but
+	// asks for it again under the same request id.
 	callWait = 5 * time.Second
 
-	// The pauses between tries of a call.
+	// The least and the longest pause between two tries of a call.
 	callPause    = 100 * time.Millisecond
 	callPauseMax = 2 * time.Second
 )
 
-// work is the goroutines of a node: those that wait for something in its place.
+// work holds the goroutines that wait for something in place of the node.
 type work struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-	events chan func()   // to be run by the node
-	hints  chan struct{} // holds at most one
-	closed chan struct{} // nobody runs events any more
+	events chan func()   // functions for the node's goroutine to run
+	hints  chan struct{} // holds one hint at most
+	closed chan struct{} // closed when nobody runs events any more
 }
 
 func newWork() *work {
@@ -37,10 +37,10 @@ func newWork() *work {
 	return w
 }
 
-// renew lets goroutines be started again after cancel.
+// renew allows goroutines to be started again after cancel.
 func (w *work) renew() { w.ctx, w.cancel = context.WithCancel(context.Background()) }
 
-// post has the node run f.
+// post sends f to the node's goroutine, which runs it.
 func (w *work) post(f func()) {
 	select {
 	case w.events <- f:
@@ -48,8 +48,8 @@ func (w *work) post(f func()) {
 	}
 }
 
-// idle is closed when all goroutines have ended. Until then the node must run
-// their events, because they wait for that.
+// idle returns a channel that is closed when all goroutines have ended. Until then the node
+// must run their events, because the goroutines wait for that.
 func (w *work) idle() <-chan struct{} {
 	idle := make(chan struct{})
 	go func() {
@@ -59,14 +59,15 @@ func (w *work) idle() <-chan struct{} {
 	return idle
 }
 
-// finish waits for all goroutines and drops their events. It is the end.
+// finish waits for the end of all goroutines and drops their events. The work cannot be
+// used after it.
 func (w *work) finish() {
 	close(w.closed)
 	w.wg.Wait()
 }
 
-// insist repeats f until it is answered, and tells of each failure, and of the
-// success after one: with nil. It returns false if work was cancelled before.
+// insist repeats f until it succeeds. It calls tell with each error, and with nil at a
+// success that follows an error. It returns false if the work was cancelled first.
 func (w *work) insist(ctx context.Context, f func(context.Context) error, tell func(error)) bool {
 	for try := 0; ; try++ {
 		err := once(ctx, f)
@@ -94,8 +95,8 @@ func once(ctx context.Context, f func(context.Context) error) error {
 	return f(ctx)
 }
 
-// pause is how long to wait after so many failures before: twice as long each
-// time, up to a quarter of it left to chance so that nodes do not march in step.
+// pause returns how long to wait after so many failures: twice as long each time, less a
+// random part of up to a quarter, so that nodes do not retry in step.
 func pause(failures int, chance float64, first, most time.Duration) time.Duration {
 	d := most
 	if failures < 16 {

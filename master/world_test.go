@@ -16,8 +16,8 @@ import (
 	"muster/jobs"
 )
 
-// A world is all that is around a master in a test: a queue and a hub in memory,
-// which keep a record of what happens and let a test wait for it.
+// A world is the surroundings of a master in a test: a queue and a hub in memory, which
+// record all events and let a test wait for them.
 type world struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at every change
@@ -26,39 +26,39 @@ type world struct {
 
 	due   map[string][]jobs.Grant // by zone
 	hold  map[string]*hand        // by zone and slot
-	free  map[jobs.ID]bool        // may end
+	free  map[jobs.ID]bool        // jobs that may end
 	hints chan struct{}
-	next  time.Duration // of a reply without jobs; 0: nothing is queued
+	next  time.Duration // the time until Next in a reply without jobs; 0: nothing is queued
 
 	record
 	faults
 }
 
-// record is what has happened.
+// record holds all that has happened.
 type record struct {
 	ended   map[jobs.ID]int
-	running map[jobs.ID]bool // waits for free
-	most    int              // as many ran at a time
+	running map[jobs.ID]bool // jobs that wait for free
+	most    int              // the most jobs that ran at a time
 	backs   []jobs.ID
 	losses  []jobs.Loss
 	lost    []jobs.ID
-	takes   []jobs.Step // calls with a want
-	grants  []time.Time // when such a call got jobs
+	takes   []jobs.Step // steps that asked for jobs
+	grants  []time.Time // when such a step got jobs
 	beat    jobs.Node
 	beats   int
 	drains  int // orders to drain that children have heard
 	gone    bool
 }
 
-// faults are what goes wrong.
+// faults are the faults that the world shows.
 type faults struct {
-	down    error         // what every call answers
-	forget  int           // so many steps are done, but not answered
-	stalled chan struct{} // steps are done, but answered only once it is closed
-	frozen  string        // why nothing is handed out, for a minute
+	down    error         // the answer to every call
+	forget  int           // so many steps are done, but their answers get lost
+	stalled chan struct{} // steps are done, but answered only after this is closed
+	frozen  string        // why no job is handed out, for a minute
 }
 
-// hand is what a slot has.
+// hand holds the jobs of a slot.
 type hand struct {
 	node    string
 	request string
@@ -90,7 +90,7 @@ func (w *world) update(f func()) {
 	w.changed = make(chan struct{})
 }
 
-// until waits for the world to be as f wants it. f is called with the lock held.
+// until waits until f returns true. f is called with the lock held.
 func (w *world) until(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	timeout := time.After(patience)
@@ -112,15 +112,15 @@ func (w *world) until(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// put makes jobs due, one for each host. The words of a host's name say what the
-// child does.
+// put makes jobs due, one for each host. The words of a host's name decide what the child
+// does.
 func (w *world) put(zone string, hosts ...string) []jobs.ID {
 	var ids []jobs.ID
 	w.update(func() {
 		for _, h := range hosts {
 			id := jobs.NewID("0000000000", h)
 			g := jobs.Grant{Job: id, Token: jobs.Token(len(w.due[zone]) + 1), Mode: jobs.ModeFresh}
-			if h == "brief" { // a second is left of it, after its margin
+			if h == "brief" { // a second is left of it after its margin
 				g.Timeout = 4 * time.Second
 			}
 			w.due[zone] = append(w.due[zone], g)
@@ -130,7 +130,7 @@ func (w *world) put(zone string, hosts ...string) []jobs.ID {
 	return ids
 }
 
-// release lets jobs end that wait for it.
+// release lets jobs end.
 func (w *world) release(ids ...jobs.ID) {
 	w.update(func() {
 		for _, id := range ids {
@@ -139,7 +139,7 @@ func (w *world) release(ids ...jobs.ID) {
 	})
 }
 
-// answer makes a fault of the world out of a reply.
+// answer returns the fault that the world shows as the error of a call, if any.
 func (w *world) answer() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -273,7 +273,7 @@ func (w *world) Wake(context.Context, []string) (<-chan struct{}, func(), error)
 	return w.hints, func() {}, nil
 }
 
-// wait is a job at work: it returns when the test lets it end.
+// wait is called by a job at work; it returns when the test lets the job end.
 func (w *world) wait(id jobs.ID) {
 	w.update(func() {
 		w.running[id] = true
@@ -324,7 +324,7 @@ func (w *world) serve(t *testing.T) string {
 	return address
 }
 
-// Gate is the world for other processes.
+// Gate serves the world to other processes.
 type Gate struct{ w *world }
 
 // StepArgs are the arguments of Step.
@@ -339,38 +339,38 @@ type LoseArgs struct {
 	Loss jobs.Loss
 }
 
-// Step is that of the queue.
+// Step calls Step of the world.
 func (g *Gate) Step(a StepArgs, reply *jobs.Reply) (err error) {
 	*reply, err = g.w.Step(context.Background(), a.Zone, a.Step)
 	return err
 }
 
-// Lose is that of the queue.
+// Lose calls Lose of the world.
 func (g *Gate) Lose(a LoseArgs, reply *[]jobs.ID) error {
 	ids, err := g.w.Lose(context.Background(), a.Zone, a.Loss)
 	*reply = append([]jobs.ID{}, ids...) // the protocol has no nil
 	return err
 }
 
-// Held is that of the queue.
+// Held calls Held of the world.
 func (g *Gate) Held(zone string, reply *map[string][]jobs.ID) (err error) {
 	*reply, err = g.w.Held(context.Background(), zone, "n1")
 	return err
 }
 
-// Beat is that of the hub.
+// Beat calls Beat of the world.
 func (g *Gate) Beat(n jobs.Node, _ *bool) error { return g.w.Beat(context.Background(), n) }
 
-// Gone is that of the hub.
+// Gone calls Gone of the world.
 func (g *Gate) Gone(node string, _ *bool) error { return g.w.Gone(context.Background(), node) }
 
-// Drained notes that a child was told to drain.
+// Drained counts an order to drain that a child has received.
 func (g *Gate) Drained(int, *bool) error {
 	g.w.update(func() { g.w.drains++ })
 	return nil
 }
 
-// Wait lets a job of a child be at work.
+// Wait blocks until the test lets a job of a child end.
 func (g *Gate) Wait(id jobs.ID, _ *bool) error {
 	g.w.wait(id)
 	return nil

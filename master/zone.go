@@ -14,17 +14,17 @@ import (
 // A zone is one queue that the node works for.
 type zone struct {
 	name   string
-	known  bool          // what an earlier master left behind has been told
-	busy   bool          // a call is under way; there is only one a time
-	again  bool          // a hint came while busy: the answer may be older
+	known  bool          // the lost jobs of earlier masters have been reported
+	busy   bool          // a call is under way; a zone has one at a time
+	again  bool          // a hint came while busy: the answer may be older than the hint
 	closed bool          // a reload has removed it
-	due    time.Duration // when to look next
-	looked time.Duration // when the last look was answered
-	redis  jobs.Micros   // Redis' time of that answer; 0: none yet
-	why    string        // nothing starts there, with the end of it; empty: it does
+	due    time.Duration // when to ask for jobs next
+	looked time.Duration // when the last call was answered
+	redis  jobs.Micros   // Redis' time of that answer; 0: there was none yet
+	why    string        // why nothing starts there, and until when; empty: jobs start
 }
 
-// answered notes what the zone said of its time, and when it said it.
+// answered notes the times in a reply of the zone, and when it came.
 func (z *zone) answered(r jobs.Reply, now, poll time.Duration) {
 	z.busy = false
 	z.looked, z.redis = now, r.Now
@@ -34,7 +34,7 @@ func (z *zone) answered(r jobs.Reply, now, poll time.Duration) {
 	}
 }
 
-// explain notes why nothing starts in a zone, and says it when it changes.
+// explain notes why nothing starts in a zone, and logs each change of the reason.
 func (n *node) explain(z *zone, r jobs.Reply) {
 	why := r.Why
 	if r.Status == jobs.StatusFrozen {
@@ -53,7 +53,7 @@ func (n *node) explain(z *zone, r jobs.Reply) {
 	n.noteZones()
 }
 
-// noteZones shows in which zones nothing starts, or which do not answer.
+// noteZones shows the zones in which nothing starts, and those that do not answer.
 func (n *node) noteZones() {
 	var list []string
 	for _, z := range n.zones {
@@ -67,25 +67,25 @@ func (n *node) noteZones() {
 	n.note(&n.face.notes.zones, strings.Join(list, "; "))
 }
 
-// next moves the next look to an instant of Redis' clock that a child has heard.
-// 0 is not known: then look at once.
+// next sets when to ask again: at the instant of Redis' clock that a child has heard. If
+// the instant is 0, nobody knows it, and the zone is due at once.
 func (z *zone) next(at jobs.Micros, now, poll time.Duration) {
 	if at == 0 || z.redis == 0 {
 		z.due = now
 		return
 	}
-	// Redis' clock is compared with itself only. What has passed since its last
-	// answer is measured by ours.
+	// Redis' clock is compared with itself only. Our own clock measures the time since its
+	// last answer.
 	z.due = min(z.looked+at.Sub(z.redis), now+poll)
 }
 
-// hint is a hint that something may be due.
+// hint makes the zone due now, because it may have a due job.
 func (z *zone) hint(now time.Duration) {
 	z.due = now
 	z.again = z.busy
 }
 
-// rest is how long nothing is due after a reply, at most poll.
+// rest returns how long the zone has no due job after a reply, at most poll.
 func rest(r jobs.Reply, poll time.Duration) time.Duration {
 	switch {
 	case r.Status == jobs.StatusJobs || r.Status == jobs.StatusMore:
@@ -96,7 +96,7 @@ func rest(r jobs.Reply, poll time.Duration) time.Duration {
 	return min(max(r.Next.Sub(r.Now), 0), poll)
 }
 
-// woken looks at all zones, because one of them has something.
+// woken makes all zones due, because a hint does not name its zone.
 func (n *node) woken() {
 	now := proc.Boot()
 	for _, z := range n.zones {
@@ -104,8 +104,8 @@ func (n *node) woken() {
 	}
 }
 
-// zone returns the zone of that name; a closed one if the node does not work for
-// it any more.
+// zone returns the zone of that name, or a closed zone if the node does not work for it any
+// more.
 func (n *node) zone(name string) *zone {
 	i := slices.IndexFunc(n.zones, func(z *zone) bool { return z.name == name })
 	if i < 0 {
@@ -114,9 +114,9 @@ func (n *node) zone(name string) *zone {
 	return n.zones[i]
 }
 
-// nextZone is the zone that is due and has the fewest slots; of these the one that
-// was not looked at for the longest time. A zone that has all but one would else
-// get the one too, because it is its children that look.
+// nextZone returns the due zone with the fewest slots in use; among equals, the one that
+// has waited longest since its last answer. Without this rule a zone that has all slots but
+// one would also get the last one, because its own children ask for it.
 func (n *node) nextZone(now time.Duration) *zone {
 	count := n.served()
 	var next *zone
@@ -138,7 +138,7 @@ func (n *node) served() map[string]int {
 	return count
 }
 
-// firstDue is when a zone is due next.
+// firstDue returns the instant at which the first zone is due.
 func (n *node) firstDue() time.Duration {
 	first := never
 	for _, z := range n.zones {
@@ -149,9 +149,9 @@ func (n *node) firstDue() time.Duration {
 	return first
 }
 
-// recover finds out which jobs the slots of this node have in a zone, and tells
-// that those are lost whose slot nobody uses. Nothing is taken in the zone before,
-// because a take would make Redis forget what its slot had.
+// recover finds out which jobs the slots of this node have in a zone, and reports the jobs
+// of slots without a process as lost. The node takes nothing in the zone before, because a
+// take would make Redis forget the earlier jobs of its slot.
 func (n *node) recover(z *zone) {
 	var held map[string][]jobs.ID
 	z.busy = true

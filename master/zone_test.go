@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The first child that is told to make room may have a job of hours.
+// The first child that gets the order to make room may have a job of hours.
 func TestALongJobDoesNotKeepAnotherZoneFromItsTurn(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(r *rig) {
@@ -91,8 +91,7 @@ func TestWhoMakesRoom(t *testing.T) {
 	}
 }
 
-// An idle node asks for jobs and gets none, again and again: that is nothing to
-// tell the hub of.
+// An idle node asks for jobs again and again and gets none: the hub need not hear of that.
 func TestATakeOfNothingIsNotShown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
