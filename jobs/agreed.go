@@ -39,8 +39,8 @@ func EstimateField(work string, h fleet.Host) string {
 	return work + "|" + h.Labels["model"] + "|" + h.Customer
 }
 
-// Work is a name for what the task does on a host, see WorkOf. Of a task that an older muster
-// submitted it is the runbook's, of which there is no estimate.
+// Work is a name for what the task does on a host, see WorkOf. Of a task that does not
+// say what it runs it is the runbook's, of which there is no estimate.
 func (s Spec) Work() string {
 	if s.Ran == nil {
 		return s.Runbook

@@ -125,7 +125,7 @@ type Terms struct {
 	Schedule   string   `json:"schedule,omitempty"`    // that asked for it …
 	Tick       Time     `json:"tick,omitzero"`         // … at this tick; not set: a person did
 	Gates      bool     `json:"gates,omitempty"`       // a step of it waits for a person
-	Ran        *Ran     `json:"ran,omitempty"`         // nil: an older muster submitted it
+	Ran        *Ran     `json:"ran,omitempty"`         // nil: it is not known
 }
 
 // Span is when a task was at work.
