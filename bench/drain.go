@@ -79,25 +79,6 @@ func (b *bench) scriptTime(name string, n int, r heat) contender {
 	}}
 }
 
-// threadTime makes a contender of a heat: µs of Redis' main thread a job.
-func (b *bench) threadTime(name string, n int, r heat) contender {
-	return contender{name + ", main thread", func(ctx context.Context) (x float64, err error) {
-		err = r(ctx, func(drain func() error) error {
-			before, err := b.redis.mainThread(ctx)
-			if err != nil {
-				return err
-			}
-			if err := drain(); err != nil {
-				return err
-			}
-			after, err := b.redis.mainThread(ctx)
-			x = micros(after-before, n)
-			return err
-		})
-		return x, err
-	}}
-}
-
 // cpu tells how long Redis is busy with a job: the ceiling of one Redis. There is
 // one caller at a time, because others would take its processor away from Redis
 // while its clock runs.
@@ -116,26 +97,24 @@ func cpu(ctx context.Context, b *bench) ([]row, error) {
 	}
 	var all []contender
 	for _, w := range ways {
-		all = append(all, b.scriptTime(w.name, n, w.heat), b.threadTime(w.name, n, w.heat))
+		all = append(all, b.scriptTime(w.name, n, w.heat))
 	}
 	got, err := b.race(ctx, b.rounds, all)
 	if err != nil {
 		return nil, err
 	}
 	const unit, peer = "µs a job", 2
-	var scripts, threads []row
+	var scripts []row
 	for i, w := range ways {
-		scripts = append(scripts, newRow(w.name, unit, got[2*i]))
-		threads = append(threads, newRow("main thread: "+w.name, unit, got[2*i+1]))
+		scripts = append(scripts, newRow(w.name, unit, got[i]))
 	}
 	for i, w := range ways {
 		if i != peer {
 			scripts[i] = scripts[i].to("asynq", scripts[peer])
-			threads[i] = threads[i].to("asynq", threads[peer])
 		}
 		if w.most > 0 {
 			scripts[i] = scripts[i].atMost(w.most)
 		}
 	}
-	return append(scripts, threads...), nil
+	return scripts, nil
 }

@@ -32,8 +32,6 @@ func sections() []section {
 		{"bytes", "memory of Redis for a job", bytesOfJobs, false},
 		{"submit", "submit of 100,000 jobs", submit, false},
 		{"ssh", "`true` on 3,000 pretended hosts, 64 at a time", overSSH, false},
-		{"tools", "`true` on 3,000 pretended hosts, beside programs for it", beside, false},
-		{"upload", "64 MB to 50 hosts, each a real sshd", uploads, false},
 		{"record", "what the record of a host costs a step", records, false},
 		{"inventory", "inventories and selectors", readings, false},
 		{"child", "a child process", child, false},

@@ -167,18 +167,6 @@ func (s *redisServer) inScripts(ctx context.Context) (time.Duration, error) {
 	return time.Duration(usec * float64(time.Microsecond)), err
 }
 
-// mainThread is the time of a processor that the server's main thread has used: with
-// the network and the append-only file, without the threads that sync it.
-func (s *redisServer) mainThread(ctx context.Context) (time.Duration, error) {
-	info, err := s.info(ctx, "cpu")
-	if err != nil {
-		return 0, err
-	}
-	user, err1 := strconv.ParseFloat(info["used_cpu_user_main_thread"], 64)
-	system, err2 := strconv.ParseFloat(info["used_cpu_sys_main_thread"], 64)
-	return time.Duration((user + system) * float64(time.Second)), errors.Join(err1, err2)
-}
-
 // memory is how many bytes the server uses.
 func (s *redisServer) memory(ctx context.Context) (float64, error) {
 	info, err := s.info(ctx, "memory")

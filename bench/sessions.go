@@ -14,6 +14,9 @@ import (
 	"muster/jobs/queue"
 )
 
+// sessionMost is what an open session may take of a node's memory, in kB.
+const sessionMost = 90
+
 // sessions tells what a node costs in memory while so many hosts are at work: its
 // master and all its children together.
 func sessions(ctx context.Context, b *bench) ([]row, error) {
@@ -25,9 +28,8 @@ func sessions(ctx context.Context, b *bench) ([]row, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%d sessions: %w", open, err)
 		}
-		what := fmt.Sprintf("%d open sessions", open)
-		rows = append(rows, newRow(what+", the node", "MB", []float64{bytes / 1e6}),
-			newRow(what+", each", "kB", []float64{bytes / 1e3 / float64(open)}))
+		rows = append(rows, newRow(fmt.Sprintf("%d open sessions, each", open), "kB",
+			[]float64{bytes / 1e3 / float64(open)}).atMost(sessionMost))
 	}
 	return rows, nil
 }

@@ -47,12 +47,6 @@ for what in "$@"; do
 		;;
 	knot) need 'keys are rolled on a real knotd' 'command -v knotd' knot knot ;;
 	ansible) need 'tests compare with what Ansible reads' 'command -v ansible-inventory' ansible-core ;;
-	tools)
-		need 'muster is measured beside it' 'command -v ansible' ansible-core
-		need 'muster is measured beside it' 'command -v clush' clustershell
-		need 'muster is measured beside it' 'command -v parallel-ssh' pssh
-		need 'the programs beside muster call it' 'command -v ssh && command -v scp' openssh-client
-		;;
 	node) need 'BullMQ, beside which muster is measured, runs on it' 'command -v npm' 'nodejs npm' ;;
 	postgres) need 'tests keep history in a PostgreSQL of their own' \
 		'ls /usr/lib/postgresql/*/bin/initdb' postgresql postgresql ;;
