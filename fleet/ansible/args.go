@@ -8,15 +8,15 @@ import (
 	"muster/fleet"
 )
 
-// argsVars are the variables whose words ssh gets as arguments.
+// argsVars returns the variables whose words Ansible passes to ssh as arguments.
 func argsVars() []string {
 	return []string{"ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args"}
 }
 
-// sshOption is an option of ssh, as ssh_config names it.
+// sshOption is an option of ssh, with its name from ssh_config.
 type sshOption struct{ name, value string }
 
-// connection reads what the arguments of ssh say.
+// connection reads the arguments of ssh.
 func (m *maker) connection(e *fleet.Entry) {
 	for _, name := range argsVars() {
 		v, ok := m.get(name)
@@ -38,7 +38,7 @@ func (m *maker) connection(e *fleet.Entry) {
 	}
 }
 
-// sshOptions reads words as ssh does: options until the first word that is none.
+// sshOptions splits a text into options of ssh. A word that is not an option is an error.
 func sshOptions(text string) ([]sshOption, error) {
 	words, err := splitWords(text)
 	if err != nil {
@@ -75,7 +75,7 @@ func sshOptions(text string) ([]sshOption, error) {
 	return list, nil
 }
 
-// idleOptions are the options of ssh that change nothing for muster: nobody is told of them.
+// idleOptions returns the options of ssh that mean nothing to muster and need no note.
 func idleOptions() []string {
 	return []string{"", "controlmaster", "controlpersist", "controlpath", "compression",
 		"serveraliveinterval", "serveralivecountmax", "connecttimeout", "connectionattempts",
@@ -85,7 +85,7 @@ func idleOptions() []string {
 		"visualhostkey", "checkhostip", "hashknownhosts", "updatehostkeys"}
 }
 
-// option takes over one option of ssh, or says that it does not.
+// option applies one option of ssh, or notes that muster does not use it.
 func (m *maker) option(e *fleet.Entry, from string, o sshOption, v setting) {
 	bad := func(format string, args ...any) {
 		m.mistakeAt(v.file, v.node.Line, from+": "+fmt.Sprintf(format, args...))
@@ -114,7 +114,7 @@ func (m *maker) option(e *fleet.Entry, from string, o sshOption, v setting) {
 	}
 }
 
-// jumpOf reads the ways to write a jump host as a command: ssh -W %h:%p user@jump.
+// jumpOf recognizes commands that connect through a jump host: ssh -W %h:%p user@jump.
 func jumpOf(command string) (jump string, ok bool) {
 	words, err := splitWords(command)
 	if err != nil || len(words) < 2 || words[0] != "ssh" && !strings.HasSuffix(words[0], "/ssh") {

@@ -8,23 +8,23 @@ import (
 	"muster/fleet"
 )
 
-// becomeVars are the variables of Ansible that have a host's commands run as another
-// user, those of old releases among them. The first of each list says whether.
+// becomeVars returns the variables by which Ansible runs a host's commands as another user,
+// including those of old releases. The first list switches this on, the second names the user.
 func becomeVars() (whether, who, how []string) {
 	return []string{"ansible_become", "ansible_sudo", "ansible_su"},
 		[]string{"ansible_become_user", "ansible_sudo_user", "ansible_su_user"},
 		append([]string{"ansible_become_method"}, becomeRest()...)
 }
 
-// becomeRest are those that are not used, whatever the method.
+// becomeRest returns the variables that muster never uses, whatever the method is.
 func becomeRest() []string {
 	return []string{"ansible_become_password", "ansible_become_pass", "ansible_become_exe",
 		"ansible_become_flags", "ansible_sudo_pass", "ansible_su_pass"}
 }
 
-// become gives the host the user whom its commands run as. It returns the user whom Ansible
-// would become and muster cannot, and says why at the variable's place: dropped in silence,
-// it lets commands fail on the host or, worse, half work.
+// become sets the user as whom commands run on the host. If muster cannot become the user of
+// Ansible, it returns that user and warns at the variable's position, because commands would
+// otherwise run as the wrong user and fail or, worse, do half of their work.
 func (m *maker) become(h *fleet.Host) (cannot string) {
 	m.becomeNotes()
 	var v setting
@@ -65,7 +65,7 @@ func (m *maker) become(h *fleet.Host) (cannot string) {
 	return ""
 }
 
-// cannotBecome says why muster does not become a user as Ansible would; empty: it does.
+// cannotBecome returns the reason why muster cannot become the user, or "" if it can.
 func (m *maker) cannotBecome(name string, v setting, user string) string {
 	method := strings.TrimPrefix(name, "ansible_")
 	if method == "become" {
@@ -90,7 +90,7 @@ func (m *maker) cannotBecome(name string, v setting, user string) string {
 	return ""
 }
 
-// becomeNotes tells of variables that change nothing here.
+// becomeNotes notes variables that have no effect here.
 func (m *maker) becomeNotes() {
 	for _, name := range becomeRest() {
 		v, ok := m.get(name)
@@ -105,8 +105,8 @@ func (m *maker) becomeNotes() {
 	}
 }
 
-// says reports whether a value is one of some words. A template is none: what it comes
-// to is not known here.
+// says reports whether a value is one of the words. It is false for a template, because its
+// result is not known here.
 func says(v setting, words ...string) bool {
 	text, err := plain(v.node)
 	for _, word := range words {
@@ -117,7 +117,7 @@ func says(v setting, words ...string) bool {
 	return false
 }
 
-// becomeLabel marks a host on which Ansible would become another user, and muster cannot.
+// becomeLabel marks a host on which Ansible would become a user that muster cannot become.
 func becomeLabel(user string, labels map[string]string) {
 	if user == "" {
 		return

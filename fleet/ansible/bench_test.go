@@ -11,8 +11,8 @@ import (
 	"muster/fleet/ansible"
 )
 
-// BenchmarkLoad20000 reads inventories of 20,000 hosts: one by one with variables, as a range,
-// and what --list prints.
+// BenchmarkLoad20000 reads inventories of 20,000 hosts: listed with variables, as a range,
+// and as the output of --list.
 func BenchmarkLoad20000(b *testing.B) {
 	var lines, list strings.Builder
 	list.WriteString(`{"_meta": {"hostvars": {`)
@@ -44,7 +44,7 @@ func BenchmarkLoad20000(b *testing.B) {
 	}
 }
 
-// cpuTime is what the process computed so far.
+// cpuTime returns the CPU time of the process so far.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

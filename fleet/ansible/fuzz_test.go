@@ -8,8 +8,8 @@ import (
 	"muster/fleet/ansible"
 )
 
-// fuzz holds for every form: whatever a file says, it becomes hosts that are right
-// or mistakes with a place, and it says the same twice.
+// fuzz checks every form: any file becomes valid hosts or mistakes with a position, and
+// reading it again gives the same result.
 func fuzz(f *testing.F, name string, seeds ...string) {
 	for n, text := range forms {
 		if strings.HasSuffix(n, name) {

@@ -12,7 +12,7 @@ import (
 	"muster/internal/wording"
 )
 
-// entries makes hosts of muster of those of Ansible.
+// entries converts the hosts of Ansible to hosts of muster.
 func (r *reader) entries(o Options) []fleet.Entry {
 	r.checkOwn()
 	bases := map[string]*base{}
@@ -38,12 +38,11 @@ func (r *reader) entries(o Options) []fleet.Entry {
 	return list
 }
 
-// nestedMax is how many groups may be in each other, counted from all. Each is a label of the
-// hosts in them, and a host has 64 labels at most.
+// nestedMax bounds the nesting of groups, counted from all. Each group becomes a label of the
+// hosts in it, and a host can have 64 labels.
 const nestedMax = 64
 
-// tooDeep is a group of a host that lies deeper than any host's labels reach; nil if there
-// is none.
+// tooDeep returns a group of the host that is nested deeper than nestedMax, or nil.
 func tooDeep(h *host) *group {
 	for _, g := range h.groups {
 		if g.depth > nestedMax {
@@ -53,7 +52,7 @@ func tooDeep(h *host) *group {
 	return nil
 }
 
-// base is what all hosts of the same groups have in common.
+// base holds the values that all hosts with the same groups share.
 type base struct {
 	vars   settings
 	labels []string // of the groups
@@ -86,16 +85,16 @@ func (r *reader) base(h *host) *base {
 	return b
 }
 
-// GroupLabel is the label that the hosts of a group have, with the value true.
+// GroupLabel returns the label that hosts of a group have, with the value true.
 func GroupLabel(group string) string { return fleet.GroupPrefix + group }
 
-// ownVars are the variables that are ours.
+// ownVars returns the variables that only muster reads.
 func ownVars() []string {
 	return []string{"muster_customer", "muster_zone", "muster_group", "muster_fence",
 		"muster_host_key", "muster_host_keys", "muster_known_hosts", "muster_labels"}
 }
 
-// checkOwn finds variables that look like ours and are not.
+// checkOwn reports variables whose names resemble those that muster reads.
 func (r *reader) checkOwn() {
 	known, meant := ownVars(), map[string]string{}
 	check := func(vars settings) {
@@ -125,7 +124,7 @@ func (r *reader) checkOwn() {
 	}
 }
 
-// theirVars are variables of Ansible that are read here, and some that are like them.
+// theirVars returns the variables of Ansible that muster reads, and some with similar names.
 func theirVars() []string {
 	whether, who, how := becomeVars()
 	return append(slices.Concat(argsVars(), whether, who, how),
@@ -135,8 +134,8 @@ func theirVars() []string {
 		"ansible_group_priority")
 }
 
-// misspelt is the variable of Ansible that is meant by one that it does not know; empty: it
-// may be anybody's own.
+// misspelt returns the variable of Ansible that an unknown name resembles. It is empty for
+// names that users may have chosen for themselves.
 func misspelt(key string) string {
 	if !strings.HasPrefix(key, "ansible") || slices.Contains(theirVars(), key) {
 		return ""
@@ -144,19 +143,19 @@ func misspelt(key string) string {
 	return wording.Misspelt(key, theirVars())
 }
 
-// maker makes one host.
+// maker builds one host.
 type maker struct {
 	*reader
 	lookup
 	home string
 }
 
-// reached are the values of ansible_connection that mean SSH.
+// reached returns the values of ansible_connection that mean SSH.
 func reached() []string {
 	return []string{"", "ssh", "smart", "paramiko", "paramiko_ssh", "network_cli", "libssh"}
 }
 
-// entry makes the host, unless it is one that is not reached over SSH.
+// entry returns the host, unless Ansible reaches it by other means than SSH.
 func (m *maker) entry(labels []string) (fleet.Entry, bool) {
 	h := m.lookup.host
 	if v, ok := m.get("ansible_connection"); ok {
@@ -177,7 +176,7 @@ func (m *maker) entry(labels []string) (fleet.Entry, bool) {
 	return e, true
 }
 
-// text is a variable as text. What cannot be known here is a mistake.
+// text returns the value of a variable. It reports a value that only Ansible could compute.
 func (m *maker) text(name string, v setting) (string, bool) {
 	text, err := plain(v.node)
 	if err != nil {
@@ -187,7 +186,7 @@ func (m *maker) text(name string, v setting) (string, bool) {
 	return text, text != ""
 }
 
-// plain is the text of a value that stands there in plain words.
+// plain returns the text of a value that needs no computation and no decryption.
 func plain(n *yaml.Node) (string, error) {
 	switch {
 	case n.Tag == "!vault" || strings.HasPrefix(n.Value, vaultHead) || hasKey(n, "__ansible_vault"):
@@ -211,8 +210,8 @@ func hasKey(n *yaml.Node, key string) bool {
 	return n.Kind == yaml.MappingNode && len(n.Content) >= 2 && n.Content[0].Value == key
 }
 
-// field reads the last of the variables that is set into a field, if the value can
-// stand there.
+// field sets a field to the value of the last given variable that the host has. An invalid
+// value is a mistake.
 func (m *maker) field(field string, into *string, names ...string) {
 	for _, name := range slices.Backward(names) {
 		v, ok := m.get(name)
@@ -242,7 +241,7 @@ func (m *maker) fromHome(path string) string {
 	return path
 }
 
-// login reads where the host is and who logs in.
+// login reads the address of the host and the login.
 func (m *maker) login(e *fleet.Entry) {
 	m.field("address", &e.Host.Address, "ansible_host", "ansible_ssh_host")
 	m.field("user", &e.Host.User, "ansible_user", "ansible_ssh_user")
@@ -250,7 +249,7 @@ func (m *maker) login(e *fleet.Entry) {
 	port := ""
 	m.field("port", &port, "ansible_port", "ansible_ssh_port")
 	if port != "" {
-		e.Host.Port, _ = strconv.Atoi(port) // it was checked
+		e.Host.Port, _ = strconv.Atoi(port) // field has checked it
 	}
 	for _, name := range []string{"ansible_password", "ansible_ssh_pass", "ansible_ssh_password"} {
 		if v, ok := m.get(name); ok {
@@ -269,7 +268,7 @@ func (m *maker) own(e *fleet.Entry) {
 	e.Host.Fence = fleet.Fence(fence)
 }
 
-// keys reads by what the host is recognised.
+// keys reads the keys that identify the host.
 func (m *maker) keys(e *fleet.Entry) {
 	for _, name := range []string{"muster_host_key", "muster_host_keys"} {
 		v, ok := m.get(name)
@@ -297,8 +296,8 @@ func (m *maker) keys(e *fleet.Entry) {
 	}
 }
 
-// labels gives the host those of its groups, and those that muster_labels names:
-// a mapping has labels, a list or text with commas has names of variables.
+// labels sets the labels of the host's groups and of muster_labels. A mapping in
+// muster_labels holds labels; a list, or a text with commas, holds names of variables.
 func (m *maker) labels(e *fleet.Entry, groups []string) {
 	labels := make(map[string]string, len(groups))
 	for _, label := range groups {
@@ -333,7 +332,7 @@ func (m *maker) wanted(v setting, labels map[string]string) {
 	}
 }
 
-// variable makes a label of the variable that name names, if the host has it.
+// variable adds a label with the name and value of a variable, if the host has that variable.
 func (m *maker) variable(name setting, labels map[string]string) {
 	text, ok := m.text("muster_labels", name)
 	if !ok {

@@ -20,14 +20,14 @@ var (
 type iniReader struct {
 	*reader
 	line     int
-	declared map[string]bool // groups that have a section of their own
-	wanted   []wantedGroup   // groups that must have one by the end
+	declared map[string]bool // groups that have their own section
+	wanted   []wantedGroup   // groups that need one before the file ends
 }
 
 type wantedGroup struct {
 	name string
 	line int
-	text string // the mistake, if it has none
+	text string // the mistake if the section is missing
 }
 
 // readINI reads a file in INI form.
@@ -77,12 +77,12 @@ func (r *reader) readINI(data []byte) {
 	}
 }
 
-// firstWordForm is what the first word of a line with hosts looks like, also with slips of the pen.
+// firstWordForm matches the first word of a line with hosts, even if it is misspelt.
 var firstWordForm = regexp.MustCompile(`^\w[\w.-]*(\[[^\]]*\]?[\w.-]*)*(:\d*)?$`)
 
-// foreignLine is the first line of a file that is another than it should be, for it has no
-// section and begins with no host; 0: it may be an inventory. Such a file may hold passwords,
-// so no message repeats anything of it.
+// foreignLine returns the number of the first line if the file cannot be an inventory, because
+// it has no section and does not begin with a host. Otherwise it returns 0. Such a file may
+// hold passwords, so no message quotes it.
 func foreignLine(data []byte) (first int) {
 	number := 0
 	for line := range strings.Lines(string(data)) {
@@ -102,7 +102,7 @@ func foreignLine(data []byte) (first int) {
 	return first
 }
 
-// cutInvalid cuts data before the first byte that is no UTF-8.
+// cutInvalid splits data before the first byte that is not UTF-8.
 func cutInvalid(data []byte) (valid, rest []byte) {
 	n := 0
 	for n < len(data) {
@@ -115,7 +115,7 @@ func cutInvalid(data []byte) (valid, rest []byte) {
 	return data[:n], data[n:]
 }
 
-// section starts a section. One of an unknown kind is skipped.
+// section starts a section. It returns no kind for an unknown one, so that readINI skips it.
 func (r *iniReader) section(name, kind string) (*group, string) {
 	switch kind {
 	case "", "hosts":

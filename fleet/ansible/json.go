@@ -12,11 +12,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// jsonDepth bounds lists and objects in each other.
+// jsonDepth bounds the nesting of lists and objects.
 const jsonDepth = 200
 
-// jsonTree reads JSON as a tree that knows its lines. YAML contains JSON nearly,
-// but not all of its strings.
+// jsonTree parses JSON to a tree with line numbers. A YAML parser would not do, because YAML
+// does not accept all strings of JSON.
 func jsonTree(data []byte) (root *yaml.Node, line int, err error) {
 	t := jsonText{data: data, line: 1, d: json.NewDecoder(bytes.NewReader(data))}
 	t.d.UseNumber()
@@ -37,11 +37,11 @@ func jsonTree(data []byte) (root *yaml.Node, line int, err error) {
 type jsonText struct {
 	data []byte
 	d    *json.Decoder
-	seen int64 // bytes in which lines were counted
+	seen int64 // bytes whose lines were counted
 	line int
 }
 
-// here is the line that was reached.
+// here returns the line that the decoder has reached.
 func (t *jsonText) here() int {
 	now := min(t.d.InputOffset(), int64(len(t.data)))
 	t.line += bytes.Count(t.data[t.seen:now], []byte("\n"))
@@ -87,8 +87,8 @@ func (t *jsonText) value(depth int) (*yaml.Node, error) {
 	return n, err
 }
 
-// readJSON reads a file in JSON form: what --list prints, or what could as well
-// stand in YAML.
+// readJSON reads a file in JSON form: the output of --list, or the groups of a YAML
+// inventory written as JSON.
 func (r *reader) readJSON(data []byte) {
 	root, line, err := jsonTree(data)
 	switch {
@@ -103,7 +103,7 @@ func (r *reader) readJSON(data []byte) {
 	}
 }
 
-// isList tells the form of --list, where hosts are lists, from that of YAML.
+// isList reports whether the file has the form of --list, where hosts are lists.
 func isList(root *yaml.Node) bool {
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		value := root.Content[i+1]
@@ -120,7 +120,7 @@ func isList(root *yaml.Node) bool {
 	return false
 }
 
-// list reads what --list prints.
+// list reads the output of --list.
 func (r *reader) list(root *yaml.Node) {
 	var named []*yaml.Node
 	var hostvars *yaml.Node
@@ -143,13 +143,13 @@ func (r *reader) list(root *yaml.Node) {
 		return
 	}
 	for _, p := range r.pairs(hostvars) {
-		if r.hosts[p.key.Value] != nil { // those of others are nobody's, as for Ansible
+		if r.hosts[p.key.Value] != nil { // Ansible ignores the variables of unknown hosts, too
 			r.hostVars([]string{p.key.Value}, p.value)
 		}
 	}
 }
 
-// listGroup reads a group and answers the hosts that it names.
+// listGroup reads a group and returns the hosts that it names.
 func (r *reader) listGroup(p pair) []*yaml.Node {
 	g := r.group(p.key.Value)
 	if p.value.Kind == yaml.SequenceNode {
@@ -190,7 +190,7 @@ func (r *reader) listGroup(p pair) []*yaml.Node {
 	return named
 }
 
-// listHosts puts hosts into a group. Their names are no patterns.
+// listHosts adds hosts to a group. Their names are literal, without ranges.
 func (r *reader) listHosts(g *group, list *yaml.Node) []*yaml.Node {
 	for _, n := range list.Content {
 		switch {

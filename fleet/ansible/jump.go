@@ -9,20 +9,20 @@ import (
 	"muster/fleet"
 )
 
-// jump is the way to a host as ssh is told it.
+// jump is the way to a host as the options of ssh give it.
 type jump struct {
 	hops []hop
 	at   setting
 }
 
-// hop is one host on the way, [user@]host[:port].
+// hop is one jump host, [user@]host[:port].
 type hop struct {
 	user, host string
-	port       int // 0: not said
+	port       int // 0: not given
 }
 
-// jump takes over the way through other hosts. The first one that is told counts,
-// as for ssh.
+// jump records the jump hosts on the way to a host. As in ssh, the first setting
+// counts.
 func (m *maker) jump(e *fleet.Entry, text string, v setting, bad func(string, ...any)) {
 	if _, told := m.jumps[e.Host.Name]; told || strings.EqualFold(text, "none") {
 		return
@@ -55,7 +55,7 @@ func parseHop(text string) (hop, error) {
 		if err := fleet.CheckField("port", port); err != nil {
 			return hop{}, fmt.Errorf("port %w", err)
 		}
-		h.port, _ = strconv.Atoi(port) // it was checked
+		h.port, _ = strconv.Atoi(port) // CheckField has checked it
 	}
 	h.host = host
 	if err := fleet.CheckField("address", h.host); err != nil {
@@ -64,8 +64,8 @@ func parseHop(text string) (hop, error) {
 	return h, nil
 }
 
-// resolveJumps gives the hosts of the list their ways. A jump host that is a host of
-// the inventory, by its name or address, is that one; any other is only passed.
+// resolveJumps sets the jump hosts of all hosts. A jump host with the name or address of a
+// host in the inventory stands for that host; any other becomes a Hop of the part.
 func (r *reader) resolveJumps(list []fleet.Entry) {
 	if len(r.jumps) == 0 {
 		return
@@ -89,14 +89,14 @@ func (r *reader) resolveJumps(list []fleet.Entry) {
 		for _, h := range j.hops {
 			name := r.hopName(h, known[h.host], e.Host.Key)
 			if name == e.Host.Name {
-				break // a jump host of all hosts is reached by those before it
+				break // the jump host of all hosts: only those before it apply to itself
 			}
 			e.Jump = append(e.Jump, name)
 		}
 	}
 }
 
-// hopName is the name of a jump host.
+// hopName returns the name of a jump host. It creates a Hop unless the host itself fits.
 func (r *reader) hopName(h hop, as *fleet.Host, key string) string {
 	if as != nil && (h.user == "" || h.user == as.User) && (h.port == 0 || h.port == as.Port) {
 		return as.Name

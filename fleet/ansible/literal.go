@@ -10,9 +10,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// pythonValue reads the value of a variable in an INI file: a literal of Python if
-// it is one, else the text itself. So 0x10 is 16, 'a b' is a b, [1, 2] a list, and
-// 007 is the text 007, because Python knows no such number.
+// pythonValue reads the value of a variable in an INI file: a Python literal, or else plain
+// text. So 0x10 is 16, 'a b' is a b, [1, 2] is a list, and 007 is the text 007, because
+// Python has no such number.
 func pythonValue(text string, line int) *yaml.Node {
 	p := literal{rest: text, line: line}
 	n := p.tuple()
@@ -22,14 +22,14 @@ func pythonValue(text string, line int) *yaml.Node {
 	return n
 }
 
-// literal reads Python's literals. A method that answers nil found none.
+// literal parses Python literals. Its methods return nil if they find none.
 type literal struct {
 	rest  string
 	line  int
 	depth int
 }
 
-// literalDepth bounds lists in lists.
+// literalDepth bounds nested lists.
 const literalDepth = 50
 
 func (p *literal) node(tag, value string) *yaml.Node {
@@ -47,13 +47,13 @@ func (p *literal) take(token string) bool {
 	return ok
 }
 
-// atEnd tells whether nothing follows but a comment.
+// atEnd reports whether only a comment follows, or nothing.
 func (p *literal) atEnd() bool {
 	p.skip()
 	return p.rest == "" || p.rest[0] == '#'
 }
 
-// tuple is one value, or several with commas, which Python takes for a list.
+// tuple reads one value, or several with commas, which become a list.
 func (p *literal) tuple() *yaml.Node {
 	first := p.value()
 	if first == nil || !p.take(",") {
@@ -112,7 +112,7 @@ func (p *literal) list(end string) *yaml.Node {
 	return list
 }
 
-// parentheses is (1, 2), which is a list, or (1), which is 1.
+// parentheses reads (1, 2), which is a list, or (1), which is 1.
 func (p *literal) parentheses() *yaml.Node {
 	if p.take(")") {
 		return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Line: p.line}
@@ -133,8 +133,8 @@ func (p *literal) parentheses() *yaml.Node {
 	return list
 }
 
-// braces is a mapping. A set has no counterpart in JSON, so Ansible fails on it;
-// here it is text.
+// braces reads a mapping. It returns nil for a set, which therefore stays text; Ansible fails
+// on sets, because JSON has none.
 func (p *literal) braces() *yaml.Node {
 	m := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: p.line}
 	for !p.take("}") {
@@ -157,7 +157,7 @@ func (p *literal) braces() *yaml.Node {
 	return m
 }
 
-// text is one or more quoted strings in a row.
+// text reads one or more quoted strings in a row.
 func (p *literal) text() *yaml.Node {
 	var all strings.Builder
 	found := false
@@ -215,7 +215,7 @@ func quoted(s string, raw bool) (text, rest string, ok bool) {
 	return "", "", false
 }
 
-// escape reads what follows a backslash.
+// escape reads the characters after a backslash.
 func escape(s string) (text, rest string, ok bool) {
 	plain := map[byte]string{'\\': `\`, '\'': "'", '"': `"`, 'a': "\a", 'b': "\b", 'f': "\f",
 		'n': "\n", 'r': "\r", 't': "\t", 'v': "\v", '\n': ""}
@@ -241,7 +241,7 @@ func escape(s string) (text, rest string, ok bool) {
 		n, _ := strconv.ParseUint(s[:octal], 8, 32)
 		return string(rune(n)), s[octal:], true
 	}
-	if s[0] == 'N' { // the name of a letter: not known here
+	if s[0] == 'N' { // the name of a Unicode character, which is not supported
 		return "", "", false
 	}
 	return `\` + s[:1], s[1:], true
@@ -283,7 +283,7 @@ func (p *literal) wordOrNumber() *yaml.Node {
 	return nil
 }
 
-// pythonFloat writes a number as Python shows it: 1.0, 0.25, 1e+16.
+// pythonFloat formats a number as Python does: 1.0, 0.25, 1e+16.
 func pythonFloat(x float64) string {
 	s := strconv.FormatFloat(x, 'g', -1, 64)
 	if a := max(x, -x); a >= 1e-4 && a < 1e16 || a == 0 {

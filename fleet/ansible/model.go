@@ -13,7 +13,7 @@ import (
 	"muster/fleet"
 )
 
-// setting is the value of a variable, and where it stands.
+// setting is the value of a variable with its position.
 type setting struct {
 	node *yaml.Node
 	file string
@@ -21,31 +21,31 @@ type setting struct {
 
 type settings map[string]setting
 
-// group is a group of Ansible. Those of muster are redundancy groups.
+// group is a group of Ansible; a group of muster is a redundancy group.
 type group struct {
 	name     string
-	vars     settings // of the inventory
-	files    settings // of group_vars
+	vars     settings // from the inventory
+	files    settings // from group_vars
 	parents  []*group
 	children []*group
-	depth    int // the longest way from all
-	priority int // ansible_group_priority; 1 if it is not said
+	depth    int // the longest path from all
+	priority int // ansible_group_priority, 1 by default
 }
 
 type host struct {
 	name   string
-	file   string // where it stands first
+	file   string // position of its first mention
 	line   int
-	vars   settings // of the inventory
-	files  settings // of host_vars
-	groups []*group // in which it stands itself
+	vars   settings // from the inventory
+	files  settings // from host_vars
+	groups []*group // groups that list it directly
 }
 
-// model is an inventory as Ansible has it.
+// model is an inventory in the terms of Ansible.
 type model struct {
 	groups map[string]*group
 	hosts  map[string]*host
-	order  []*host // as they came
+	order  []*host // in the order of the files
 }
 
 const (
@@ -60,7 +60,7 @@ func newModel() *model {
 	return m
 }
 
-// group is the group of that name, from now on there is one.
+// group returns the group of that name and creates it if necessary.
 func (m *model) group(name string) *group {
 	g := m.groups[name]
 	if g == nil {
@@ -70,8 +70,8 @@ func (m *model) group(name string) *group {
 	return g
 }
 
-// addHost puts a host into a group, from now on there is one. A port counts for a
-// new host only.
+// addHost adds a host to a group and creates the host if necessary. The port only counts
+// for a new host.
 func (m *model) addHost(name string, g *group, at setting, port int) *host {
 	h := m.hosts[name]
 	if h == nil {
@@ -89,8 +89,8 @@ func (m *model) addHost(name string, g *group, at setting, port int) *host {
 	return h
 }
 
-// set gives a variable to what has that name: to the group, if a group and a host
-// have it both.
+// set assigns a variable to the group or host of that name, and to the group if there are
+// both.
 func (m *model) set(name, key string, v setting) error {
 	g := m.groups[name]
 	switch {
@@ -109,7 +109,7 @@ func (m *model) set(name, key string, v setting) error {
 	return nil
 }
 
-// addChild makes a group a part of another.
+// addChild makes one group a child of another.
 func (m *model) addChild(parent, child *group) error {
 	switch {
 	case slices.Contains(child.parents, parent):
@@ -125,10 +125,10 @@ func (m *model) addChild(parent, child *group) error {
 	return nil
 }
 
-// isAbove reports whether a group has another among its parts, at whatever depth. It looks
-// from both ends at once, as far as the shorter way goes: one end of a long chain that is
-// read group by group is mostly near, and 30,000 groups in each other cost no more than
-// 30,000 beside each other.
+// isAbove reports whether bottom is a descendant of top. It searches from both ends in turn and
+// stops when either end is exhausted. Files usually list a long chain of groups in order, so
+// one end of it is short; 30,000 nested groups therefore cost no more than 30,000 groups side
+// by side.
 func isAbove(top, bottom *group) bool {
 	down := search{todo: []*group{top}, seen: map[*group]bool{top: true},
 		next: func(g *group) []*group { return g.children }}
@@ -142,14 +142,14 @@ func isAbove(top, bottom *group) bool {
 	return false
 }
 
-// search is a walk over groups, one at a time.
+// search walks over groups, one group each step.
 type search struct {
 	todo []*group
 	seen map[*group]bool
 	next func(*group) []*group
 }
 
-// step looks at what follows one group, and reports whether the wanted one is there.
+// step visits the neighbours of one group and reports whether the wanted one is among them.
 func (s *search) step(want *group) bool {
 	g := s.todo[len(s.todo)-1]
 	s.todo = s.todo[:len(s.todo)-1]
@@ -165,7 +165,7 @@ func (s *search) step(want *group) bool {
 	return false
 }
 
-// ancestors are the groups that a group is a part of, each once.
+// ancestors returns all groups above the given ones, each once.
 func ancestors(of ...*group) []*group {
 	seen := map[*group]bool{}
 	var all []*group
@@ -182,8 +182,8 @@ func ancestors(of ...*group) []*group {
 	return all
 }
 
-// settle ends the reading: every group is a part of all, and no host is ungrouped
-// that is in a group.
+// settle finishes reading: every group becomes a descendant of all, and only hosts without
+// a group stay in ungrouped.
 func (m *model) settle() {
 	all, rest := m.groups[allGroup], m.groups[restGroup]
 	for _, g := range m.groups {
@@ -206,7 +206,7 @@ func (m *model) settle() {
 	}
 }
 
-// measure finds the depth of a group. There are no rings: addChild refuses them.
+// measure computes the depth of a group. There are no cycles, because addChild refuses them.
 func (m *model) measure(g *group) int {
 	if g.depth >= 0 {
 		return g.depth
@@ -219,8 +219,8 @@ func (m *model) measure(g *group) int {
 	return depth
 }
 
-// groupsOf are all groups of a host but all, the weakest first: deeper ones are
-// stronger, then those with a higher priority, then the later ones of the alphabet.
+// groupsOf returns all groups of a host except all, in ascending precedence: by depth, then by
+// priority, then by name.
 func (m *model) groupsOf(h *host) []*group {
 	seen := map[*group]bool{m.groups[allGroup]: true}
 	var list []*group
@@ -236,8 +236,8 @@ func (m *model) groupsOf(h *host) []*group {
 	return list
 }
 
-// inherited are the variables that groups give, weakest first: of the inventory
-// all and then the groups, then the same of group_vars.
+// inherited returns the variables from groups. Later sources win: all and the groups in the
+// inventory, then all and the groups in group_vars.
 func (m *model) inherited(groups []*group) settings {
 	vars := settings{}
 	all := m.groups[allGroup]
@@ -270,18 +270,18 @@ func (l lookup) get(key string) (setting, bool) {
 // reader reads the files of one inventory.
 type reader struct {
 	*model
-	file     string          // the one being read
-	count    int             // hosts that were named so far
-	visits   int             // of parts of YAML files
-	jumps    map[string]jump // of hosts, by name
-	hops     []fleet.Hop     // jump hosts that are no hosts
+	file     string          // the file being read
+	count    int             // hosts named so far
+	visits   int             // visited parts of YAML files
+	jumps    map[string]jump // by the name of the host
+	hops     []fleet.Hop     // jump hosts that are not hosts of the inventory
 	mistakes fleet.Mistakes
-	warnings fleet.Mistakes // what Ansible takes, and nobody means
+	warnings fleet.Mistakes // valid for Ansible, but probably a mistake
 	notes    fleet.Mistakes
 	said     map[fleet.Mistake]bool
 }
 
-// mistake and note say a thing once: a group gives it to many hosts.
+// mistake reports a mistake once, even if a group passes it on to many hosts.
 func (r *reader) mistake(line int, format string, args ...any) {
 	r.mistakeAt(r.file, line, fmt.Sprintf(format, args...))
 }
@@ -312,10 +312,10 @@ func (r *reader) first(m fleet.Mistake) bool {
 	return true
 }
 
-// at is a place of the file being read.
+// at returns a setting in the current file.
 func (r *reader) at(n *yaml.Node) setting { return setting{n, r.file} }
 
-// addHosts reads a host pattern into a group and returns the names.
+// addHosts adds the hosts of a pattern to a group and returns their names.
 func (r *reader) addHosts(pattern string, g *group, n *yaml.Node) []string {
 	names, port, err := expand(pattern)
 	if err == nil && r.count+len(names) > hostsMax {

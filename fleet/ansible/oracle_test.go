@@ -16,13 +16,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// seen is what an inventory says, in words that Ansible and we can both give.
+// seen is an inventory in terms that both Ansible and this package can report.
 type seen struct {
-	Groups map[string][]string       // to the hosts that are in them, also by way of others
-	Vars   map[string]map[string]any // of each host, as JSON has them
+	Groups map[string][]string       // group → its hosts, including those of child groups
+	Vars   map[string]map[string]any // host → variables, as JSON values
 }
 
-// ours reads a folder as muster does.
+// ours reads a folder with this package.
 func ours(t *rapid.T, dir string, files []string) seen {
 	var tree Tree
 	for _, name := range files {
@@ -62,7 +62,7 @@ func ours(t *rapid.T, dir string, files []string) seen {
 	return s.sorted()
 }
 
-// value is what JSON says for a value.
+// value converts a node to the value that JSON has for it.
 func value(t *rapid.T, n *yaml.Node) any {
 	var v any
 	if n.Tag == "!!null" {
@@ -80,7 +80,7 @@ func value(t *rapid.T, n *yaml.Node) any {
 	return v
 }
 
-// theirs asks Ansible.
+// theirs runs ansible-inventory on a folder.
 func theirs(t *rapid.T, inventory string) (s seen, list []byte) {
 	cfg := filepath.Join(filepath.Dir(inventory), "ansible.cfg")
 	if err := os.WriteFile(cfg, nil, 0o644); err != nil {
@@ -121,7 +121,7 @@ func theirs(t *rapid.T, inventory string) (s seen, list []byte) {
 		}
 	}
 	for _, h := range members("all") {
-		if s.Vars[h] == nil { // those without variables are left out
+		if s.Vars[h] == nil { // ansible-inventory leaves out hosts without variables
 			s.Vars[h] = map[string]any{}
 		}
 	}
@@ -138,12 +138,12 @@ func (s seen) sorted() seen {
 	return s
 }
 
-// sketch is an inventory that can be written in every form.
+// sketch is an inventory that the test can write in every form.
 type sketch struct {
 	groups   []string
-	children map[string][]string          // of groups, to later ones
-	hosts    map[string][]string          // of groups, as patterns
-	vars     map[string]map[string]string // of groups and hosts, as a literal that all forms share
+	children map[string][]string          // group → later groups
+	hosts    map[string][]string          // group → host patterns
+	vars     map[string]map[string]string // group or host → variables, as literals that all forms share
 	priority map[string]int
 }
 
@@ -193,8 +193,8 @@ func drawVars(t *rapid.T) map[string]string {
 	return vars
 }
 
-// ini writes a sketch in INI form. Words that both read in their own way are
-// quoted for both.
+// ini writes a sketch in INI form. It quotes words that the two readers would otherwise
+// read differently.
 func (s sketch) ini() string {
 	var b strings.Builder
 	literal := func(v string) string {
@@ -241,7 +241,7 @@ func (s sketch) ini() string {
 	return b.String()
 }
 
-// yaml writes a sketch in YAML form, groups below each other where they can be.
+// yaml writes a sketch in YAML form, with groups nested where possible.
 func (s sketch) yaml() string {
 	group := func(name string) map[string]any {
 		g := map[string]any{}
@@ -284,7 +284,7 @@ func (s sketch) yaml() string {
 	return string(data)
 }
 
-// unquote makes values of literals, which were strings so far.
+// unquote replaces literals, which are strings so far, by their values.
 func unquote(n *yaml.Node) {
 	for _, c := range n.Content {
 		unquote(c)
@@ -298,7 +298,7 @@ func unquote(n *yaml.Node) {
 	}
 }
 
-// varsFiles writes variables of groups and hosts into files beside the inventory.
+// varsFiles writes variables of groups and hosts to files beside the inventory.
 func drawVarsFiles(t *rapid.T, s sketch) map[string]string {
 	names := []string{"group_vars/all", "group_vars/all/x.yml", "host_vars/one.yml", "host_vars/fw1"}
 	for _, g := range s.groups {
@@ -314,7 +314,7 @@ func drawVarsFiles(t *rapid.T, s sketch) map[string]string {
 		}
 		files[name] = b.String()
 	}
-	for name := range files { // a file cannot be a folder, too
+	for name := range files { // a file cannot be a folder as well
 		if dir, _, deep := strings.Cut(strings.TrimPrefix(name, "group_vars/"), "/"); deep {
 			delete(files, "group_vars/"+dir)
 		}
@@ -322,14 +322,14 @@ func drawVarsFiles(t *rapid.T, s sketch) map[string]string {
 	return files
 }
 
-// TestAgainstAnsible holds what we read against what Ansible reads, on inventories
-// made by chance. What Ansible prints is read back, which must say the same again.
+// TestAgainstAnsible compares this package with Ansible on random inventories. It also reads
+// back the output of Ansible, which must give the same result.
 func TestAgainstAnsible(t *testing.T) {
 	if _, err := exec.LookPath("ansible-inventory"); err != nil {
 		t.Skip("ansible-inventory is not installed: tools/install.sh ansible")
 	}
 	t.Parallel()
-	left := 12 // each call takes more than half a second; a failure may be made smaller
+	left := 12 // each call takes more than half a second, and shrinking a failure needs many
 	rapid.Check(t, func(t *rapid.T) {
 		if left--; left < 0 {
 			return

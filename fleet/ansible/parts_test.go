@@ -33,7 +33,7 @@ func TestSplitWords(t *testing.T) {
 	}
 }
 
-// shape shows a value: numbers, words in quotes, lists and mappings.
+// shape formats a value: numbers, quoted words, lists and mappings.
 func shape(n *yaml.Node) string {
 	var parts []string
 	for _, c := range n.Content {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// rangeMax bounds the hosts that one pattern stands for, and hostsMax those
-	// of a whole inventory: a short line must not grow without end.
+	// rangeMax bounds the hosts of one pattern, and hostsMax those of a whole inventory,
+	// because a short line could otherwise expand to any size.
 	rangeMax = 100_000
 	hostsMax = 200_000
 )
@@ -22,19 +22,19 @@ const (
 var (
 	bracketPort = regexp.MustCompile(`^\[(.+)\]:([0-9]+)$`)
 	plainPort   = regexp.MustCompile(`^((?:[^:\[\]]|\[[^\]]*\])*):([0-9]+)$`)
-	// hostForm is what may stand before a port: names, addresses, ranges in them.
+	// hostForm matches the text before a port: names and addresses, with ranges in them.
 	hostForm = regexp.MustCompile(`(?i)^` + labelForm + `(?:\.` + labelForm + `)*$`)
 )
 
-// labelForm is a part of a host name: it ends in neither '-' nor '_'.
+// labelForm matches one part of a host name, which ends in neither '-' nor '_'.
 const (
 	rangeForm = `\[(?:[a-z]:[a-z]|[0-9]+:[0-9]+)(?::[0-9]+)?\]`
 	labelForm = `(?:(?:[\pL\pN_]|` + rangeForm + `)(?:[\pL\pN_-]|` + rangeForm + `)*)?` +
 		`(?:[\pL\pN]|` + rangeForm + `)`
 )
 
-// expand makes the names of a host pattern, such as fw[001:300]:2222, and the port
-// behind it; 0 if there is none.
+// expand returns the names of a host pattern, such as fw[001:300]:2222, and its port, or 0
+// if it has none.
 func expand(pattern string) (names []string, port int, err error) {
 	host, port := cutPort(pattern)
 	switch {
@@ -50,7 +50,7 @@ func expand(pattern string) (names []string, port int, err error) {
 	return names, port, nil
 }
 
-// cutPort takes the port off a pattern, if what is left can name a host.
+// cutPort cuts the port off a pattern, if the rest can be the name of a host.
 func cutPort(pattern string) (host string, port int) {
 	for _, form := range []*regexp.Regexp{bracketPort, plainPort} {
 		m := form.FindStringSubmatch(pattern)
@@ -66,7 +66,7 @@ func cutPort(pattern string) (host string, port int) {
 	return pattern, 0
 }
 
-// expandRanges expands the first range, and of each name the next.
+// expandRanges returns the names for all combinations of the ranges in a pattern.
 func expandRanges(pattern string) ([]string, error) {
 	done := []string{""}
 	for rest := pattern; ; {
@@ -92,7 +92,7 @@ func expandRanges(pattern string) ([]string, error) {
 	}
 }
 
-// appendEach puts every end behind every beginning.
+// appendEach returns every combination of a beginning and an end.
 func appendEach(beginnings, ends []string) ([]string, error) {
 	if len(beginnings)*len(ends) > rangeMax {
 		return nil, fmt.Errorf("stands for more than %d hosts", rangeMax)
@@ -106,7 +106,7 @@ func appendEach(beginnings, ends []string) ([]string, error) {
 	return all, nil
 }
 
-// members are those of a range begin:end or begin:end:step, of numbers or letters.
+// members returns the members of a range begin:end or begin:end:step, of numbers or letters.
 func members(text string) ([]string, error) {
 	bounds := strings.Split(text, ":")
 	if len(bounds) != 2 && len(bounds) != 3 {
@@ -153,7 +153,7 @@ func members(text string) ([]string, error) {
 // alphabet is the order of letters in ranges.
 const alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// place is that of a letter in the alphabet; -1 if it is none.
+// place returns the index of a letter in the alphabet, or -1.
 func place(s string) int {
 	if len(s) != 1 {
 		return -1
@@ -179,5 +179,5 @@ func number(s string) (int, error) {
 	return strconv.Atoi(s)
 }
 
-// short quotes what a message repeats of a file, and bounds it.
+// short quotes a text from a file for a message and bounds its length.
 func short(s string) string { return wording.Quote(s) }

@@ -12,8 +12,8 @@ import (
 	"muster/fleet"
 )
 
-// File is one file, or what a program printed: its name, for messages, and its
-// content.
+// File is one file, or the output of a program: its name, for messages, and its
+// contents.
 type File struct {
 	Name string
 	Data []byte
@@ -21,24 +21,24 @@ type File struct {
 
 // VarsFile is a file of variables below a folder group_vars or host_vars.
 type VarsFile struct {
-	Hosts bool   // of host_vars
-	Path  string // below that folder: web.yml, web/users.yml
+	Hosts bool   // from host_vars
+	Path  string // relative to that folder: web.yml, web/users.yml
 	File
 }
 
-// Tree is one inventory: files that are merged, as Ansible merges those of a
-// folder, later ones winning; and the variables beside them.
+// Tree is one inventory: files that are merged as Ansible merges those of a folder, where
+// later ones win, and the files of variables beside them.
 type Tree struct {
 	Files []File
 	Vars  []VarsFile
 }
 
-// Options say what an inventory leaves open.
+// Options are values that the files themselves do not contain.
 type Options struct {
-	Home string // what "~" means in the path of a key; empty: nothing
+	Home string // value of "~" in the path of a key; empty: "~" is kept
 }
 
-// Form is how a file is written.
+// Form is the syntax of a file.
 type Form string
 
 // The forms of files.
@@ -46,8 +46,8 @@ const (
 	FormINI  Form = "ini"
 	FormYAML Form = "yaml"
 	FormJSON Form = "json"
-	FormOwn  Form = ""     // not Ansible's: that of package fleet
-	FormTOML Form = "toml" // which is not read
+	FormOwn  Form = ""     // not Ansible's, but that of package fleet
+	FormTOML Form = "toml" // recognized, but refused
 )
 
 var (
@@ -55,8 +55,8 @@ var (
 	listBelow = regexp.MustCompile(`(?m)^["']?hosts["']?:\s*(?:#.*)?\s*(?:\n\s*(?:#.*)?)*\n?\s*[-\[]`)
 )
 
-// FormOf tells how a file is written, by its name and, where that leaves it open,
-// by its beginning.
+// FormOf returns the syntax of a file, judged by its name and, where that is not enough,
+// by its contents.
 func FormOf(name string, data []byte) Form {
 	text := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
 	switch ext := path.Ext(name); {
@@ -72,10 +72,10 @@ func FormOf(name string, data []byte) Form {
 	return FormINI
 }
 
-// ownKeys are the keys of a file of package fleet.
+// ownKeys returns the top-level keys in files of package fleet.
 func ownKeys() []string { return []string{"defaults", "hosts", "limits", "overrides"} }
 
-// formOfJSON tells an inventory of our own in JSON, or in the braces of YAML, from
+// formOfJSON distinguishes an inventory of muster, in JSON or in YAML with braces, from
 // one of Ansible.
 func formOfJSON(text []byte) Form {
 	var top map[string]json.RawMessage
@@ -96,7 +96,7 @@ func formOfJSON(text []byte) Form {
 	return FormJSON
 }
 
-// looksLikeYAML tells YAML from INI where the name of the file does not say it.
+// looksLikeYAML distinguishes YAML from INI where the file name leaves both possible.
 func looksLikeYAML(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimRight(line, " \t\r\n")
@@ -111,8 +111,8 @@ func looksLikeYAML(text []byte) bool {
 	return false
 }
 
-// formOfYAML looks at the keys at the top: ours are never groups, unless there is a
-// group all.
+// formOfYAML looks at the top-level keys. A key of muster's inventory is not the name of a
+// group, unless the file has a group all.
 func formOfYAML(text []byte) Form {
 	form := FormOwn
 	for _, m := range topKey.FindAllSubmatch(text, -1) {
@@ -130,7 +130,7 @@ func formOfYAML(text []byte) Form {
 	return form
 }
 
-// Read reads an inventory. Its hosts are in the order of the files.
+// Read reads an inventory. Its hosts keep the order of the files.
 func Read(t Tree, o Options) fleet.Part {
 	r := read(t)
 	part := fleet.Part{Entries: r.entries(o)}
@@ -171,7 +171,7 @@ func read(t Tree) *reader {
 	return r
 }
 
-// sorted brings mistakes into the order of files and lines.
+// sorted sorts mistakes by file and line.
 func sorted(t Tree, list fleet.Mistakes) fleet.Mistakes {
 	rank := map[string]int{}
 	for _, f := range t.Files {
@@ -186,8 +186,8 @@ func sorted(t Tree, list fleet.Mistakes) fleet.Mistakes {
 	return list
 }
 
-// readVars gives groups and hosts the variables of their files. A group web has
-// those of web, or else web.yml, web.yaml, web.json; web may be a folder.
+// readVars assigns the variables in files to groups and hosts. The group web gets those of
+// the file or folder web or, without that, of web.yml, web.yaml or web.json.
 func (r *reader) readVars(files []VarsFile) {
 	tops := map[bool]map[string][]VarsFile{false: {}, true: {}}
 	for _, f := range files {

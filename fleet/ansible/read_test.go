@@ -22,7 +22,7 @@ func read(name, text string) fleet.Part {
 		ansible.Options{Home: "/home/ops"})
 }
 
-// join makes an inventory that must be right.
+// join joins a part that must be valid.
 func join(t *testing.T, p fleet.Part) *fleet.Inventory {
 	t.Helper()
 	inv, err := fleet.Join(p)
@@ -88,7 +88,7 @@ edge:
 }`,
 }
 
-func TestTheThreeFormsSayTheSame(t *testing.T) {
+func TestTheThreeFormsMeanTheSame(t *testing.T) {
 	t.Parallel()
 	var want []fleet.Host
 	for i := range 2 {
@@ -115,7 +115,7 @@ func TestTheThreeFormsSayTheSame(t *testing.T) {
 	}
 }
 
-// Each mistake is told with its line, all of them at once.
+// All mistakes are reported at once, each with its line.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, text, want string }{
@@ -251,7 +251,7 @@ none      ansible_ssh_common_args='-o ProxyJump=none'
 	}
 }
 
-// A way that is told to all hosts ends at the jump host itself.
+// If a jump host applies to all hosts, the jump host itself is reached without it.
 func TestAJumpHostOfAllHosts(t *testing.T) {
 	t.Parallel()
 	inv := join(t, read("h", "jump\nfw1\n[all:vars]\nansible_ssh_common_args='-J jump'\n"))
@@ -262,9 +262,9 @@ func TestAJumpHostOfAllHosts(t *testing.T) {
 	}
 }
 
-// As Ansible has it a group without a priority has 1: at the same depth the later one of the
-// alphabet wins against a 1, and loses against a 2.
-func TestAPriorityThatIsNotSaidIsOne(t *testing.T) {
+// As in Ansible, a group without a priority has priority 1: among groups of the same depth
+// the last one in the alphabet wins against a 1, and loses against a 2.
+func TestAGroupWithoutAPriorityHasOne(t *testing.T) {
 	t.Parallel()
 	for priority, want := range map[int]string{0: "web", 1: "web", 2: "db"} {
 		text := fmt.Sprintf("[web]\nx muster_host_key='%[1]s'\n[web:vars]\nmuster_customer=web\n[db]\nx\n"+
@@ -344,9 +344,9 @@ func TestFormOf(t *testing.T) {
 	}
 }
 
-// A host whose commands Ansible runs as another user becomes that by sudo. Where muster cannot,
-// it says so: its commands would fail there, or worse, half work.
-func TestBecomeIsReadOrSaid(t *testing.T) {
+// If Ansible runs a host's commands as another user, muster does so with sudo. Where that is
+// impossible, muster warns, because commands would fail or, worse, do half of their work.
+func TestBecomeIsReadOrWarnedOf(t *testing.T) {
 	t.Parallel()
 	p := read("h", `
 [fw]

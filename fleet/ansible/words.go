@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// splitWords cuts a line into words as Python's shlex does with comments on:
-// quotes hold words together and are taken away, a backslash keeps the next byte
-// as it is, and '#' ends the line, also in the middle of a word.
+// splitWords splits a line into words like Python's shlex with comments enabled:
+// it removes quotes, which protect blanks, a backslash protects the next byte, and '#' ends
+// the line, even in the middle of a word.
 func splitWords(line string) ([]string, error) {
 	var words []string
 	var word []byte
-	in := false      // within a word, which may be empty: ""
-	quote := byte(0) // the quote that is open
+	in := false      // inside a word, which may be empty: ""
+	quote := byte(0) // the quote that is open, or 0
 	for i := 0; i < len(line); i++ {
 		c := line[i]
 		switch {

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// visitsMax bounds what aliases can make of a short file.
+	// visitsMax bounds the work that aliases can cause in a short file.
 	visitsMax = 2 * hostsMax
-	// depthMax bounds groups in groups.
+	// depthMax bounds nested groups.
 	depthMax = 100
 )
 
-// vaultHead is how a file begins that ansible-vault has encrypted as a whole.
+// vaultHead begins each file that ansible-vault has encrypted as a whole.
 const vaultHead = "$ANSIBLE_VAULT;"
 
-// document reads the only YAML document of a file; nil if there is none, which is
-// then reported unless the file is empty.
+// document returns the only YAML document of a file. It returns nil for an empty file, and
+// for an invalid one, which it reports.
 func (r *reader) document(data []byte) *yaml.Node {
 	var doc yaml.Node
 	d := yaml.NewDecoder(bytes.NewReader(data))
@@ -45,7 +45,7 @@ func (r *reader) document(data []byte) *yaml.Node {
 	return follow(doc.Content[0])
 }
 
-// yamlLine finds the line in an error of the YAML library: "yaml: line 3: …".
+// yamlLine extracts the line from an error of the YAML library: "yaml: line 3: …".
 func yamlLine(err error) int {
 	line := 1
 	_, _ = fmt.Sscanf(err.Error(), "yaml: line %d:", &line)
@@ -62,7 +62,7 @@ func yamlText(err error) string {
 	return text
 }
 
-// follow goes from an alias to what it stands for.
+// follow resolves aliases.
 func follow(n *yaml.Node) *yaml.Node {
 	for i := 0; n.Kind == yaml.AliasNode && n.Alias != nil && i < depthMax; i++ {
 		n = n.Alias
@@ -73,8 +73,8 @@ func follow(n *yaml.Node) *yaml.Node {
 // pair is a key of a mapping and its value.
 type pair struct{ key, value *yaml.Node }
 
-// pairs are those of a mapping, "<<" resolved and aliases followed. Of a key that
-// stands twice the last one counts, as for Ansible.
+// pairs returns the pairs of a mapping with "<<" resolved and aliases followed. If a key is
+// repeated, the last value counts, as for Ansible.
 func (r *reader) pairs(n *yaml.Node) []pair { return r.pairsIn(n, 0) }
 
 func (r *reader) pairsIn(n *yaml.Node, depth int) []pair {
@@ -110,7 +110,7 @@ func (r *reader) pairsIn(n *yaml.Node, depth int) []pair {
 	return list
 }
 
-// merged are the pairs of what "<<" names: a mapping, or a list of them.
+// merged returns the pairs that "<<" refers to, in a mapping or a list of mappings.
 func (r *reader) merged(n *yaml.Node, depth int) []pair {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -128,7 +128,7 @@ func (r *reader) merged(n *yaml.Node, depth int) []pair {
 	return nil
 }
 
-// spend counts a visit. It says when there are too many.
+// spend counts a visit and reports whether the limit is not reached yet.
 func (r *reader) spend(n *yaml.Node) bool {
 	r.visits++
 	if r.visits == visitsMax {
@@ -159,8 +159,8 @@ func (r *reader) readYAML(data []byte) {
 	r.tree(root)
 }
 
-// hasGroup reports whether a value of the file may be a group. A file without one is another
-// than it should be, and no message repeats anything of it.
+// hasGroup reports whether any value of the file could be a group. A file without one is
+// probably not an inventory at all, so no message quotes it.
 func hasGroup(root *yaml.Node) bool {
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		value := follow(root.Content[i+1])
@@ -172,7 +172,7 @@ func hasGroup(root *yaml.Node) bool {
 	return len(root.Content) == 0
 }
 
-// tree reads groups by name.
+// tree reads the groups of a file.
 func (r *reader) tree(root *yaml.Node) {
 	for _, p := range r.pairs(root) {
 		if p.key.Value == "plugin" && p.value.Kind == yaml.ScalarNode {
@@ -185,7 +185,7 @@ func (r *reader) tree(root *yaml.Node) {
 	}
 }
 
-// yamlGroup reads one group, and answers nil if it is none.
+// yamlGroup reads one group. It returns nil if the value cannot be a group.
 func (r *reader) yamlGroup(p pair, depth int) *group {
 	if isNull(p.value) {
 		return r.group(p.key.Value)
@@ -216,13 +216,13 @@ func (r *reader) yamlGroup(p pair, depth int) *group {
 	return g
 }
 
-// strayKey tells of a key of a group that nothing reads.
+// strayKey warns of a key in a group that Ansible ignores.
 func (r *reader) strayKey(key *yaml.Node, g *group) {
 	r.warnAt(r.file, key.Line, fmt.Sprintf("key %s of group %s is not used: want hosts, children and "+
 		"vars", short(key.Value), short(g.name)))
 }
 
-// members are the pairs of a part of a group; a single word is one without value.
+// members returns the pairs in a part of a group; a single word is a name without a value.
 func (r *reader) members(n *yaml.Node) ([]pair, bool) {
 	switch {
 	case isNull(n):
@@ -255,7 +255,7 @@ func (r *reader) yamlPart(g *group, part string, members []pair, depth int) {
 	}
 }
 
-// hostVars gives hosts the variables of a mapping.
+// hostVars assigns the variables of a mapping to hosts.
 func (r *reader) hostVars(names []string, vars *yaml.Node) {
 	switch {
 	case len(names) == 0 || isNull(vars) || !r.spend(vars):
