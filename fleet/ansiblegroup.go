@@ -2,25 +2,25 @@ package fleet
 
 import "fmt"
 
-// GroupPrefix begins the labels that stand for groups of Ansible: a host in the group
+// GroupPrefix begins each label that represents a group of Ansible: a host in the group
 // web has the label group.web=true.
 const GroupPrefix = "group."
 
-// BecomeLabel is the label of hosts on which Ansible would become another user in a way that
-// muster has not, with su say; its value is that user. Tasks on such hosts are refused.
+// BecomeLabel marks hosts on which Ansible would become another user by a method that muster
+// does not support, such as su. Its value is that user. Tasks on such hosts are refused.
 const BecomeLabel = "ansible.become"
 
 const groupValue = "true"
 
-// ansibleGroup is a group of Ansible in a host set, such as group.web. There it stands
-// without braces, because an inventory of Ansible is read by people who name groups
-// wherever they name hosts.
+// ansibleGroup is an operand that names a group of Ansible, such as group.web. It needs no
+// braces, because people who write inventories of Ansible use a group wherever they could
+// use a host.
 type ansibleGroup string
 
 func (g ansibleGroup) cost() int { return 0 }
 
-// mark adds the hosts of the group. A host may have such a name too, and nobody can
-// know which one was meant when there are both.
+// mark adds the hosts of the group. It returns an error if a host has the same name,
+// because nobody can know whether the host or the group was meant.
 func (g ansibleGroup) mark(s *search, into hostSet) error {
 	index, label := s.inventory.labelIndex(), string(g)
 	of := index.byKey[label]

@@ -5,24 +5,24 @@ import (
 	"fmt"
 )
 
-// Access is how muster gets at a host, beyond the key that it logs in with, and as whom its
+// Access holds what muster needs to use a host, beyond the login key, and the user as whom
 // commands run there.
 type Access struct {
-	Certificate string `json:"certificate,omitempty"` // of the user, for Key: a path on the node
+	Certificate string `json:"certificate,omitempty"` // certificate of the user, for Key: a path on the node
 	Profile     string `json:"profile,omitempty"`     // ProfileLegacy or empty
 
 	Become     string `json:"become,omitempty"`      // BecomeSudo, BecomeNone or empty
-	BecomeUser string `json:"become_user,omitempty"` // whom commands run as; empty: root
+	BecomeUser string `json:"become_user,omitempty"` // commands run as this user; empty: root
 }
 
-// The ways in which commands can run as another user than the one who logs in.
+// The ways in which commands can run as a user other than the login user.
 const (
 	BecomeSudo = "sudo"
-	BecomeNone = "none" // said, where empty is not: the inventory of Ansible may want another
+	BecomeNone = "none" // explicit, unlike empty: overrules what an inventory of Ansible asks for
 )
 
-// BecomesUser returns the user whom commands on the host run as, if sudo makes them run as
-// another one than the user who logs in. Empty: they run as who logs in.
+// BecomesUser returns the user to whom sudo switches for commands on the host. It is empty if
+// commands run as the login user.
 func (h *Host) BecomesUser() string {
 	user := cmp.Or(h.BecomeUser, "root")
 	if h.Become != BecomeSudo || user == h.User {
@@ -31,7 +31,7 @@ func (h *Host) BecomesUser() string {
 	return user
 }
 
-// checkBecome wants the one way that there is.
+// checkBecome accepts sudo and none.
 func checkBecome(s string) error {
 	ways := []string{BecomeSudo, BecomeNone}
 	if s == BecomeSudo || s == BecomeNone {

@@ -11,7 +11,7 @@ import (
 	"muster/fleet"
 )
 
-// large is the YAML of n hosts with every field, as pairs of two customers.
+// large returns the YAML of n hosts with every field, as pairs of two customers.
 func large(n int) []byte {
 	var b bytes.Buffer
 	b.WriteString("defaults: {user: root, key: /etc/muster/id_ed25519}\nhosts:\n")
@@ -40,8 +40,8 @@ func BenchmarkParse20000(b *testing.B) {
 	}
 }
 
-// Each of these must stay below 50 ms at 20,000 hosts, the last ones being the
-// dearest allowed and those that end in an error.
+// Each of these must take less than 50 ms for 20,000 hosts. The last ones are the most
+// expensive selectors that are allowed, and those that end in an error.
 func BenchmarkSelect20000(b *testing.B) { benchmarkSelect(b, 20_000) }
 
 func BenchmarkSelect100000(b *testing.B) { benchmarkSelect(b, 100_000) }
@@ -85,7 +85,7 @@ func benchmarkSelect(b *testing.B, hosts int) {
 			}
 		})
 	}
-	// What the first selector of a new inventory pays.
+	// The first selector of a new inventory also builds the index.
 	b.Run("index", func(b *testing.B) {
 		sel, err := fleet.ParseSelector("role=fw")
 		if err != nil {
@@ -127,9 +127,9 @@ func BenchmarkVersion20000(b *testing.B) {
 	}
 }
 
-// cpu reports the time that the process computed, which on a busy machine says more
-// than the time that passed. Load is all that a server does when a file changes, but
-// for Redis.
+// cpu returns the CPU time of the process, which on a busy machine is more reliable
+// than the elapsed time. Load is everything that a server does when a file changes,
+// except its calls to Redis.
 func BenchmarkLoad20000(b *testing.B) {
 	data := large(20_000)
 	begun := cpuTime(b)

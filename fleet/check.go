@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Bounds of what one host may have; without them one host could outweigh a fleet.
+// Limits for the fields of one host; without them one host could outweigh a fleet.
 const (
 	addressMax  = 253  // bytes, as DNS has it
 	userMax     = 253  // bytes
@@ -25,9 +25,9 @@ const (
 	listMax     = 64 // principals, authorities, revoked keys
 )
 
-// checkHost finds what is wrong with the fields of a host, and brings its host
-// keys into their normal form. Every check below gives an error that reads on
-// from the name of the field.
+// checkHost returns the mistakes in the fields of a host, and normalizes its host
+// keys. The checks below return errors that continue a sentence which begins with the
+// name of the field.
 func checkHost(h *Host) []error {
 	var keysErr, casErr, revokedErr error
 	h.HostKeys, keysErr = normalHostKeys(h.HostKeys, hostKeysMax)
@@ -69,9 +69,9 @@ func checkHost(h *Host) []error {
 	return errs
 }
 
-// CheckField tells whether a field of a host can have that value: address, port,
-// user, become_user, key, host_key, known_hosts, customer, zone, group or fence. The error
-// reads on from the name of the field.
+// CheckField returns an error unless a field of a host can have that value. The fields are
+// address, port, user, become_user, key, host_key, known_hosts, customer, zone, group and
+// fence. The error continues a sentence which begins with the name of the field.
 func CheckField(field, value string) error {
 	switch field {
 	case "address":
@@ -99,12 +99,12 @@ func CheckField(field, value string) error {
 	return fmt.Errorf("%q is no field of a host", abbreviate(field))
 }
 
-// CheckLabel tells whether a host can have that label.
+// CheckLabel returns an error unless a host can have that label.
 func CheckLabel(key, value string) error {
 	return errors.Join(checkLabel(key, value)...)
 }
 
-// optional is a check that lets the empty value pass.
+// optional returns a check that accepts the empty value and otherwise calls check.
 func optional(check func(string) error) func(string) error {
 	return func(s string) error {
 		if s == "" {
@@ -114,7 +114,7 @@ func optional(check func(string) error) func(string) error {
 	}
 }
 
-// checkHostName is CheckName without the word that means every host.
+// checkHostName is CheckName, but refuses the word that selects every host.
 func checkHostName(s string) error {
 	if s == everyHost {
 		return fmt.Errorf("name %q means every host in a selector: choose another", s)
@@ -122,9 +122,9 @@ func checkHostName(s string) error {
 	return CheckName(s)
 }
 
-// checkAddress tells whether s is an IP address or a DNS name and nothing else:
-// no user, no port, nothing that a program could take for an option, and no
-// short form of an address that resolvers read differently.
+// checkAddress accepts an IP address or a DNS name and nothing else: no user, no
+// port, nothing that a program could take for an option, and no abbreviated
+// address, because resolvers expand those differently.
 func checkAddress(s string) error {
 	switch {
 	case s == "":
@@ -173,8 +173,8 @@ func checkDNSName(s string) error {
 			return fmt.Errorf("%q: want letters, digits, '.', '-' and '_', or an IP address", s)
 		}
 	}
-	// A name cannot end in a number, so this is a mistyped or shortened address,
-	// which resolvers would complete each in its own way.
+	// A DNS name cannot end in a number, so this is a mistyped or abbreviated address.
+	// Resolvers would each expand it in their own way.
 	if last := parts[len(parts)-1]; isNumber(last) {
 		return fmt.Errorf("%q is not an IP address: want four numbers up to 255, "+
 			"without leading zeros", s)
@@ -182,7 +182,7 @@ func checkDNSName(s string) error {
 	return nil
 }
 
-// isNumber knows what resolvers take for a part of an IPv4 address.
+// isNumber reports whether resolvers take s for a part of an IPv4 address.
 func isNumber(s string) bool {
 	if hex, found := strings.CutPrefix(strings.ToLower(s), "0x"); found {
 		return strings.Trim(hex, "0123456789abcdef") == ""
@@ -197,7 +197,8 @@ func checkPort(n int) error {
 	return nil
 }
 
-// checkUser is generous, as bastions pack targets into login names.
+// checkUser accepts more than login names of Unix, because some bastions read the target
+// host from the login name.
 func checkUser(s string) error {
 	switch {
 	case s == "":
@@ -212,7 +213,7 @@ func checkUser(s string) error {
 	return nil
 }
 
-// checkPath wants a path that means the same on whichever node reads it.
+// checkPath wants an absolute path, because any node may read it.
 func checkPath(s string) error {
 	switch {
 	case len(s) > pathMax:
@@ -234,7 +235,7 @@ func checkFence(s string) error {
 	return fmt.Errorf("%q: want auto, none or required%s", abbreviate(s), suggest(s, fences))
 }
 
-// checkLabel wants a label that a selector can name.
+// checkLabel returns the reasons why a selector could not name this label.
 func checkLabel(key, value string) []error {
 	var errs []error
 	if slices.Contains(builtinLabels(), key) {
@@ -252,8 +253,8 @@ func checkLabel(key, value string) []error {
 	return errs
 }
 
-// normalHostKeys checks host keys and cuts them to "type base64", so that a
-// comment behind a key does not make another version of the inventory.
+// normalHostKeys checks host keys and cuts each to "type base64", so that a changed
+// comment behind a key does not change the version of the inventory.
 func normalHostKeys(keys []string, most int) ([]string, error) {
 	if len(keys) > most {
 		return nil, fmt.Errorf("has %d keys: at most %d", len(keys), most)
@@ -304,8 +305,8 @@ func normalHostKey(s string) (string, error) {
 	return words[0] + " " + words[1], nil
 }
 
-// startsWithType tells whether a key in wire format, which repeats its type at
-// the front, is of that type and has something behind it.
+// startsWithType reports whether a key in wire format, which repeats its type at
+// the front, has that type and some content behind it.
 func startsWithType(blob []byte, typ string) bool {
 	if len(blob) < 4 || uint64(binary.BigEndian.Uint32(blob)) != uint64(len(typ)) {
 		return false

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Changes are what is different in another inventory.
+// Changes lists the differences between two inventories.
 type Changes struct {
 	Added   []string     `json:"added"`   // hosts, sorted
 	Removed []string     `json:"removed"` // hosts, sorted
@@ -17,25 +17,25 @@ type Changes struct {
 	Limits  []Change     `json:"limits"`  // sorted; From or To is empty for a new or removed one
 }
 
-// HostChange is what is different in a host.
+// HostChange lists the fields of one host that differ.
 type HostChange struct {
 	Host   string   `json:"host"`
 	Fields []Change `json:"fields"` // in the order of Host; a label is "labels.role"
 }
 
-// Change is a field with another value.
+// Change is one field whose value differs.
 type Change struct {
 	Field string `json:"field"`
 	From  string `json:"from"`
 	To    string `json:"to"`
 }
 
-// Empty tells whether nothing is different.
+// Empty reports whether the inventories are equal.
 func (c Changes) Empty() bool {
 	return len(c.Added)+len(c.Removed)+len(c.Changed)+len(c.Limits) == 0
 }
 
-// String is a line for a log: how many hosts, and which.
+// String returns a line for a log: how many hosts differ, and their names.
 func (c Changes) String() string {
 	var names []string
 	for _, h := range c.Changed {
@@ -59,8 +59,8 @@ func (c Changes) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// Diff tells what is different in the second inventory. Without a first one all
-// its hosts are added.
+// Diff returns how the inventory to differs from the inventory from. If from is nil, all
+// hosts count as added.
 func Diff(from, to *Inventory) Changes {
 	if from == nil {
 		from = &Inventory{}
@@ -133,8 +133,8 @@ func diffMaps(a, b map[string]string, prefix string) []Change {
 
 type fieldText struct{ name, text string }
 
-// hostFieldsOf shows all fields of a host but name and labels as text, always the
-// same ones in the same order.
+// hostFieldsOf returns all fields of a host except its name and labels as text. The list
+// has the same fields in the same order for every host.
 func hostFieldsOf(h Host) []fieldText {
 	var list []fieldText
 	for name, value := range values(&h, hostFieldList()) {

@@ -55,7 +55,7 @@ limits: {a/b: 1, c/d: {max: 2, zone: zrh}, g/h: 4}
 	}
 }
 
-// Whatever field a host has, it is written, read again and seen by Diff.
+// Every field of a host is written, read again and compared by Diff.
 func TestEveryFieldIsWrittenAndCompared(t *testing.T) {
 	t.Parallel()
 	inv := parse(t, `
@@ -116,7 +116,7 @@ limits: {role/null: {max: 3, zone: zrh}, x/y: 0}
 	}
 }
 
-func TestWhatAllHostsShareBecomesDefaults(t *testing.T) {
+func TestSharedValuesBecomeDefaults(t *testing.T) {
 	t.Parallel()
 	inv := parse(t, `
 hosts:

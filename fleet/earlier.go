@@ -13,19 +13,19 @@ import (
 // name has a colon.
 const earlierPrefix = "task:"
 
-// Earlier means hosts of an earlier task by how their jobs ended there. Whoever
-// knows tasks finds out which hosts these are; see Selector.Resolve.
+// Earlier selects hosts of an earlier task by the outcomes of their jobs. The caller, who
+// knows tasks, looks up these hosts and passes them to Selector.Resolve.
 //
-//	task:0wcy7y2fb2/failed       failed there
-//	task:0wcy7y2fb2/!succeeded   ended there, and in another way
-//	task:0wcy7y2fb2              all hosts of it
+//	task:0wcy7y2fb2/failed       hosts whose job failed in that task
+//	task:0wcy7y2fb2/!succeeded   hosts whose job ended with another outcome
+//	task:0wcy7y2fb2              all hosts of that task
 type Earlier struct {
 	Task    string
-	Outcome string // empty: however it went
-	Not     bool   // those that ended in another way
+	Outcome string // empty: any outcome, or none yet
+	Not     bool   // select jobs that ended with another outcome
 }
 
-// String is e as it stands in a selector.
+// String returns e in the syntax of selectors.
 func (e Earlier) String() string {
 	text := earlierPrefix + e.Task
 	if e.Outcome != "" {
@@ -37,7 +37,7 @@ func (e Earlier) String() string {
 	return text + e.Outcome
 }
 
-// Earlier lists what a selector means of earlier tasks, each once.
+// Earlier returns the references to earlier tasks in the selector, each once.
 func (s Selector) Earlier() []Earlier {
 	seen := map[Earlier]bool{}
 	for _, o := range flat(s.terms) {
@@ -50,8 +50,8 @@ func (s Selector) Earlier() []Earlier {
 	})
 }
 
-// Resolve returns the selector with the names of the hosts that it means of
-// earlier tasks.
+// Resolve returns a copy of the selector that knows which hosts its references to earlier
+// tasks stand for.
 func (s Selector) Resolve(found map[Earlier][]string) Selector {
 	s.found = found
 	return s
@@ -67,7 +67,7 @@ func parseEarlier(text string) (operand, error) {
 			want)
 	}
 	if slash && (outcome == "" || strings.Trim(outcome, "abcdefghijklmnopqrstuvwxyz_") != "") {
-		return nil, misreadAt(len(earlierPrefix)+len(id)+1, "%q: %q is not how a job ends: %s",
+		return nil, misreadAt(len(earlierPrefix)+len(id)+1, "%q: %q is not an outcome of a job: %s",
 			abbreviate(text), abbreviate(outcome), want)
 	}
 	return e, nil

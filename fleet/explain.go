@@ -10,7 +10,7 @@ import (
 	"muster/internal/wording"
 )
 
-// explainEmpty says why a selector picks nothing.
+// explainEmpty returns the reason why a selector picks no host.
 func explainEmpty(s *search, sel Selector) string {
 	v := s.inventory
 	switch {
@@ -34,16 +34,16 @@ func explainEmpty(s *search, sel Selector) string {
 		reasons = append(reasons, "in the inventory no more: "+wording.ClipList(Fold(s.gone)))
 	}
 	if len(reasons) == 0 {
-		return "no host meets all of it together"
+		return "no host meets all its terms together"
 	}
 	return strings.Join(slices.Compact(reasons), "; ")
 }
 
-// none says that there is no such host.
+// none explains that the earlier task has no such host.
 func (e Earlier) none() string {
 	switch {
 	case e.Outcome == "":
-		return fmt.Sprintf("nothing is known any more of the hosts of task %s", e.Task)
+		return fmt.Sprintf("nothing is known any longer about the hosts of task %s", e.Task)
 	case e.Not:
 		return fmt.Sprintf("no job of task %s is known to have ended other than %s; how a job ended is "+
 			"kept for a day", e.Task, e.Outcome)
@@ -52,8 +52,9 @@ func (e Earlier) none() string {
 		"day", e.Task, e.Outcome)
 }
 
-// unknown tells which labels and values of the terms no host has, and what
-// comes near them. Terms that ask for an absence are never the reason.
+// unknown returns a hint for each label or value in the terms that no host has, with
+// similar ones. It skips terms that require an absence, because an unknown label
+// fulfils those.
 func (x *labelIndex) unknown(terms labelTerms) []string {
 	var reasons []string
 	for i := range terms {
@@ -85,17 +86,17 @@ func (x *labelIndex) unknown(terms labelTerms) []string {
 	return reasons
 }
 
-// unsaid tells why no host has a fact.
+// unsaid explains why no host has a fact.
 func unsaid(fact string) string {
 	if !slices.Contains(FactNames(), fact) {
 		return fmt.Sprintf("there is no fact %s%s", fact, orThere("", fact, FactNames()))
 	}
-	return fmt.Sprintf("no host has said %s%s yet: `muster facts gather SELECTOR` asks hosts",
+	return fmt.Sprintf("no host has reported %s%s yet: `muster facts gather SELECTOR` asks hosts",
 		FactPrefix, fact)
 }
 
-// OrThere is the end of a message about a word that is not among the words: what comes
-// near it, or else some that there are. Without words it is empty.
+// OrThere returns the end of a message that rejects a word: the words most similar to it, or
+// else some of the words that would be accepted. Without words it returns "".
 func OrThere(word string, words []string) string {
 	if len(words) == 0 {
 		return ""
@@ -103,8 +104,8 @@ func OrThere(word string, words []string) string {
 	return orThere("", word, words)
 }
 
-// orThere is the end of a message: what comes near the word, or else what there
-// is.
+// orThere returns the end of a message that rejects a word: similar words, or else some
+// of those that would be accepted, each behind the prefix.
 func orThere(prefix, word string, words []string) string {
 	near := wording.Nearby(word, words, 3)
 	text := ", nearest: "

@@ -12,46 +12,45 @@ import (
 	"unicode/utf8"
 )
 
-// Facts are what a host said of itself, by name. See FactNames.
+// Facts are properties that a host reported, by name. See FactNames.
 type Facts map[string]string
 
-// FactPrefix begins the labels that facts are for selectors: fact.os=debian.
+// FactPrefix begins the labels under which selectors see facts: fact.os=debian.
 const FactPrefix = "fact."
 
-// FactNames lists the facts that there are. disk and disk_free are MiB of the root
-// file system, uptime and clock_offset seconds; the offset is positive where the
-// host's clock is ahead. record is yes for a host that can keep a record of attempts, else
-// what it lacks.
+// FactNames lists all facts. disk and disk_free are MiB of the root file system; uptime and
+// clock_offset are seconds; the offset is positive if the host's clock is ahead. record is
+// "yes" if the host can keep a record of attempts, or else the list of missing tools.
 func FactNames() []string {
 	return []string{"os", "os_version", "os_name", "kernel", "arch", "vendor", "model", "firmware",
 		"boot_id", "uptime", "disk", "disk_free", "clock_offset", "record"}
 }
 
-// The fact that tells whether a host can keep a record of attempts.
+// The fact that says whether a host can keep a record of attempts.
 const (
 	recordFact = "record"
 	recordKept = "yes"
 )
 
-// lackWord is a word of the scripts for what a host lacks to keep a record. They have no others.
+// lackWord matches the words by which the scripts name a missing tool. There are no others.
 var lackWord = regexp.MustCompile(`^(flock|setsid|timeout|dd|tail|head|wc|cat|mv|rm|ls|mkdir|` +
 	`sync|sleep|stat|folder|/proc/[a-z0-9_/]{1,40})$`)
 
-// CanLack reports whether a word of a host names something that it needs to keep a record.
+// CanLack reports whether a word names something that a host needs to keep a record.
 func CanLack(word string) bool { return lackWord.MatchString(word) }
 
-// lacking holds what a host says that it lacks against what it can lack; settle keeps it.
+// lacking checks the list of missing tools that a host reported; settle stores it.
 func (*factReader) lacking(value string) error {
 	for word := range strings.FieldsSeq(value) {
 		if !CanLack(word) {
-			return fmt.Errorf("%q is nothing that a record needs", abbreviate(word))
+			return fmt.Errorf("%q is not a tool that a record needs", abbreviate(word))
 		}
 	}
 	return nil
 }
 
-// Lacks is what a host said that it lacks for a record of attempts; empty: nothing, or it
-// was not asked.
+// Lacks returns the tools that the host misses for a record of attempts. It is empty if the
+// host misses none or was never asked.
 func (f Facts) Lacks() string {
 	if f[recordFact] == recordKept {
 		return ""
@@ -59,8 +58,8 @@ func (f Facts) Lacks() string {
 	return f[recordFact]
 }
 
-// Unfenced tells why a host keeps no record of attempts, by its inventory and by what it
-// said of itself; empty: it keeps one, or nobody knows yet.
+// Unfenced returns the reason, from the inventory or from the facts, why a host keeps no
+// record of attempts. It is empty if the host keeps one or if that is not known yet.
 func Unfenced(h Host, f Facts) string {
 	if h.Fence == FenceNone {
 		return "fence: none"
@@ -71,16 +70,16 @@ func Unfenced(h Host, f Facts) string {
 	return ""
 }
 
-// Bounds of what a host says of itself.
+// Limits for the report of a host.
 const (
 	factsTextMax = 64 << 10 // bytes
 	factMax      = 256      // bytes of one value
 )
 
-// ParseFacts reads what the runbook facts made a host say, which was between two moments;
-// how far its clock is off is told from there, and not where they are too far apart. Lines
-// that are not about facts are left out, as those that a login shell says. Everything else
-// must be right, or nothing is believed.
+// ParseFacts reads the output of the runbook facts. The host wrote it between the times from
+// and to; ParseFacts derives the clock offset from them, and leaves it out if they are too far
+// apart to judge it. It skips lines that do not begin with "fact", such as the greeting of a
+// login shell. Any mistake in the other lines rejects the whole report.
 func ParseFacts(said []byte, from, to time.Time) (Facts, error) {
 	if len(said) > factsTextMax {
 		return nil, fmt.Errorf("facts: %d bytes, at most %d", len(said), factsTextMax)
@@ -92,23 +91,23 @@ func ParseFacts(said []byte, from, to time.Time) (Facts, error) {
 			continue
 		}
 		if r.ended {
-			return nil, errors.New("facts: there is more behind the end")
+			return nil, errors.New("facts: more facts follow the line `fact end`")
 		}
 		if err := r.line(text); err != nil {
 			return nil, fmt.Errorf("facts: %w", err)
 		}
 	}
 	if !r.ended {
-		return nil, errors.New("facts: they have no end: want a line `fact end`")
+		return nil, errors.New("facts: the end is missing: want a line `fact end`")
 	}
 	r.settle()
 	return r.facts, nil
 }
 
-// factReader reads the facts of one host.
+// factReader parses the facts of one host.
 type factReader struct {
 	from, to time.Time
-	raw      map[string]string // as the host says it
+	raw      map[string]string // values as the host wrote them
 	facts    Facts
 	ended    bool
 }
@@ -144,7 +143,7 @@ func (r *factReader) line(text string) error {
 
 func notPrintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// factReaders are how the words of a host become facts.
+// factReaders maps each key in a host's report to the function that turns its value into facts.
 func factReaders() map[string]func(r *factReader, value string) error {
 	plain := func(name string) func(*factReader, string) error {
 		return func(r *factReader, value string) error {
@@ -171,7 +170,7 @@ func factReaders() map[string]func(r *factReader, value string) error {
 	}
 }
 
-// unquoted reads a value of os-release, which may stand in quotes.
+// unquoted returns a reader for a value of os-release, which may be quoted.
 func unquoted(name string) func(*factReader, string) error {
 	return func(r *factReader, value string) error {
 		if n := len(value); n >= 2 && value[0] == value[n-1] && (value[0] == '"' || value[0] == '\'') {
@@ -194,7 +193,7 @@ func (r *factReader) bootID(value string) error {
 	return nil
 }
 
-// uptime reads /proc/uptime: seconds with a fraction, and another number.
+// uptime reads /proc/uptime: seconds with a fraction, then a second number, which is ignored.
 func (r *factReader) uptime(value string) error {
 	text, _, _ := strings.Cut(value, ".")
 	n, err := strconv.ParseInt(text, 10, 64)
@@ -205,8 +204,8 @@ func (r *factReader) uptime(value string) error {
 	return nil
 }
 
-// disk reads the second line of df -Pk. The name of a device may have blanks, so it is
-// read from its end.
+// disk reads the second line of df -Pk. It counts fields from the end, because the name of a
+// device may contain blanks.
 func (r *factReader) disk(value string) error {
 	f := strings.Fields(value)
 	if len(f) < 6 {
@@ -231,7 +230,7 @@ func (r *factReader) clock(value string) error {
 	if r.to.IsZero() {
 		return nil
 	}
-	// What was said may be of an attempt before: what cannot be told apart is no offset.
+	// An offset within a long span is unknown, because an earlier attempt may have written this.
 	from, to := r.from.Unix(), r.to.Unix()
 	if off := n - min(max(n, from), to); off != 0 || to-from <= clockApart {
 		r.facts["clock_offset"] = strconv.FormatInt(off, 10)
@@ -239,11 +238,11 @@ func (r *factReader) clock(value string) error {
 	return nil
 }
 
-// clockApart is how many seconds there may be between which a host said what time it is, to
-// call its clock right.
+// clockApart is the longest span, in seconds, within which a host's report still proves that
+// its clock is right.
 const clockApart = 60
 
-// settle fills in what other facts tell.
+// settle fills in facts that follow from other values.
 func (r *factReader) settle() {
 	if r.facts["os"] == "" && r.raw["system"] != "" {
 		r.facts["os"] = strings.ToLower(r.raw["system"])
@@ -256,9 +255,8 @@ func (r *factReader) settle() {
 	}
 }
 
-// Labels are the facts as labels for selectors. A label has fewer letters than a fact:
-// what it cannot have becomes '_', and at the ends goes, so the sign of a clock's offset
-// as well.
+// Labels returns the facts as labels for selectors. Characters that labels cannot have
+// become '_' and are trimmed at both ends, so the sign of a clock offset is lost.
 func (f Facts) Labels() map[string]string {
 	labels := make(map[string]string, len(f))
 	for name, value := range f {
@@ -269,7 +267,7 @@ func (f Facts) Labels() map[string]string {
 	return labels
 }
 
-// labelValueMax is what a label value can have, in bytes.
+// labelValueMax is the longest value of a label, in bytes.
 const labelValueMax = 63
 
 func labelValue(text string) string {

@@ -62,14 +62,14 @@ func TestParseFactsOfSmallSystems(t *testing.T) {
 	}
 }
 
-// The end of a job may be long behind what its host said, if an attempt took over the result
-// of another: that makes no clock wrong.
-func TestAClockIsWrongOnlyWhereItMustBe(t *testing.T) {
+// If an attempt took over the result of an earlier one, the job may end long after its host
+// reported its clock. That does not make the clock wrong.
+func TestAClockOffsetIsReportedOnlyIfItIsCertain(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
-		from, to int64 // the job, in seconds around the true time
-		off      int64 // of the clock of its host
+		from, to int64 // start and end of the job, in seconds around the true time
+		off      int64 // of the host's clock
 		want     string
 	}{
 		{"right", 0, 1, 0, "0"},
@@ -91,15 +91,15 @@ func TestAClockIsWrongOnlyWhereItMustBe(t *testing.T) {
 	}
 }
 
-func TestParseFactsBelievesNothingElse(t *testing.T) {
+func TestParseFactsRejectsMalformedReports(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"":                                                        "they have no end",
+		"":                                                        "the end is missing",
 		"fact os=debian\n":                                        `"os=debian": no such fact`,
-		"fact ID=a\n":                                             "they have no end",
+		"fact ID=a\n":                                             "the end is missing",
 		"fact ID=a\nfact ID=b\nfact end\n":                        "ID is there twice",
-		"fact end\nfact ID=a\n":                                   "more behind the end",
-		"fact end\nfact end\n":                                    "more behind the end",
+		"fact end\nfact ID=a\n":                                   "more facts follow",
+		"fact end\nfact end\n":                                    "more facts follow",
 		"fact nonsense\nfact end\n":                               "no such fact",
 		"fact fact.role=fw\nfact end\n":                           "no such fact",
 		"fact ID=a\x1b[31m\nfact end\n":                           "not printable",
@@ -132,7 +132,7 @@ func TestFactsAreLabels(t *testing.T) {
 	}
 }
 
-// Whatever a host says, facts are few, short and printable, and fit a selector.
+// Whatever a host reports, facts are few, short and printable, and fit into a selector.
 func FuzzFacts(f *testing.F) {
 	f.Add([]byte(someFacts))
 	f.Fuzz(func(t *testing.T, said []byte) {
@@ -153,8 +153,8 @@ func FuzzFacts(f *testing.F) {
 	})
 }
 
-// Facts and what else is known of hosts at a moment are labels beside each other.
-func TestLabelsAreAddedToLabels(t *testing.T) {
+// Labels from facts and other additional labels exist side by side.
+func TestAdditionalLabelsAreMerged(t *testing.T) {
 	t.Parallel()
 	inv, err := fleet.New([]fleet.Host{{Name: "a", Address: "10.0.0.1", Port: 22, User: "x", Zone: "z",
 		Fence: fleet.FenceAuto, Labels: map[string]string{"role": "fw"}}, {Name: "b", Address: "10.0.0.2",
@@ -177,8 +177,8 @@ func TestLabelsAreAddedToLabels(t *testing.T) {
 	}
 }
 
-// A fact that was never gathered is no misspelt label.
-func TestFactsThatNobodyHasSaid(t *testing.T) {
+// The message for a fact that was never gathered does not call it a misspelt label.
+func TestAFactThatNoHostReportedHasItsOwnHint(t *testing.T) {
 	t.Parallel()
 	none := small(t)
 	some := none.WithLabels(map[string]map[string]string{"fw001": {"fact.os": "debian"}})
@@ -186,10 +186,10 @@ func TestFactsThatNobodyHasSaid(t *testing.T) {
 		in       *fleet.Inventory
 		on, want string
 	}{
-		{none, "fact.os=debian", "picks no host: no host has said fact.os yet: `muster facts gather SELECTOR` asks hosts"},
-		{none, "fact.disk_free<500", "no host has said fact.disk_free yet: `muster facts gather SELECTOR` asks hosts"},
-		{none, "all&{fact.os}", "no host has said fact.os yet"},
-		{some, "fact.model=x200", "no host has said fact.model yet"},
+		{none, "fact.os=debian", "no host has reported fact.os yet: `muster facts gather SELECTOR` asks hosts"},
+		{none, "fact.disk_free<500", "no host has reported fact.disk_free yet: `muster facts gather SELECTOR` asks hosts"},
+		{none, "all&{fact.os}", "no host has reported fact.os yet"},
+		{some, "fact.model=x200", "no host has reported fact.model yet"},
 		{some, "fact.os=debain", "no host has fact.os=debain, nearest: fact.os=debian"},
 		{some, "fact.kernle=6", "there is no fact kernle, nearest: kernel"},
 		{none, "fact.zzzzzzz=1", "there is no fact zzzzzzz, there are: os, os_version, "},

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// hostField is a field of a host by its name in JSON.
+// hostField is a field of a host, with its name in JSON.
 type hostField struct {
 	name  string
 	index []int // of package reflect
 }
 
-// hostFieldList are the fields of a host, in their order. What writes, compares or
-// overrides hosts goes by them, so that none is forgotten.
+// hostFieldList returns the fields of a host, in their order. The code that writes, compares
+// or overrides hosts loops over this list, so that it cannot forget a field.
 func hostFieldList() []hostField {
 	var list []hostField
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Host]()) {
@@ -26,7 +26,7 @@ func hostFieldList() []hostField {
 	return list
 }
 
-// values are the fields of a host but name and labels, by name.
+// values yields the fields of a host by name, except its name and labels.
 func values(h *Host, fields []hostField) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		v := reflect.ValueOf(h).Elem()
@@ -41,7 +41,7 @@ func values(h *Host, fields []hostField) iter.Seq2[string, any] {
 	}
 }
 
-// fileKey is the name of a field in files.
+// fileKey returns the name of a field in inventory files.
 func fileKey(name string) string {
 	if name == "host_cas" {
 		return "host_ca"

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Fold writes host names in short: fw001 to fw300 and vpn1 become
-// "fw[001-300],vpn1". Double names count once. What it writes is a host set that
-// ParseSelector reads as the same names.
+// Fold abbreviates a list of host names: fw001 to fw300 and vpn1 become
+// "fw[001-300],vpn1". Repeated names count once. ParseSelector reads the result as
+// the same names.
 //
-// One number of a name becomes a range: the one in which most of the names
-// differ that are otherwise the same. Names that have nothing in common are
-// listed, at no greater cost.
+// At most one number of each name becomes part of a range: Fold picks the number in
+// which it differs from the largest count of otherwise equal names. Names that have
+// nothing in common are listed, which takes no longer.
 func Fold(names []string) string {
 	names = slices.Clone(names)
 	slices.Sort(names)
@@ -48,23 +48,23 @@ func Fold(names []string) string {
 	return b.String()
 }
 
-// family is the names that differ in one number, or a name without relatives.
+// family is a set of names that differ in one number only, or a single name.
 type family struct {
 	before, after string
 	alone         bool
 }
 
-// member is one of the ways to see a name as a member of a family.
+// member is one way to place a name in a family: the family and the name's number in it.
 type member struct {
 	family
 	number string
 }
 
-// numbersMax bounds the ways in which a name is looked at; with more numbers
-// than this the last ones count.
+// numbersMax bounds how many numbers of a name are considered. If a name has more,
+// the last ones count.
 const numbersMax = 4
 
-// numbers finds the numbers in a name.
+// numbers returns the numbers in a name, each with the family that it would belong to.
 func numbers(name string) []member {
 	var found []member
 	for end := len(name); end > 0 && len(found) < numbersMax; {
@@ -82,7 +82,7 @@ func numbers(name string) []member {
 	return found
 }
 
-// write appends the members of a family, whose numbers are sorted in place.
+// write appends the members of a family. It sorts the numbers in place.
 func (f family) write(b *strings.Builder, numbers []string) {
 	if len(numbers) == 1 {
 		b.WriteString(f.before + numbers[0] + f.after)
@@ -112,8 +112,8 @@ func (f family) write(b *strings.Builder, numbers []string) {
 	b.WriteString("]" + f.after)
 }
 
-// follows tells whether number y comes directly after x in a range that starts
-// with first: a padded range has one length, in others 10 comes after 9.
+// follows reports whether number y comes directly after x in a range that starts
+// with first. All numbers of a padded range have one length; in others 10 follows 9.
 func follows(first, x, y string) bool {
 	if len(y) != len(x) && (padded(first) || padded(y)) {
 		return false

@@ -50,7 +50,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-func TestFoldKeepsTheFleetShort(t *testing.T) {
+func TestFoldWritesAFleetInOneLine(t *testing.T) {
 	t.Parallel()
 	var names []string
 	for i := range 300 {
@@ -65,7 +65,8 @@ func TestFoldKeepsTheFleetShort(t *testing.T) {
 	}
 }
 
-// Names of few letters and digits, so that families, lengths and zeros meet.
+// These names have few different letters and digits, so that families, lengths and leading
+// zeros collide often.
 func anyName() *rapid.Generator[string] {
 	return rapid.StringMatching(`[a-c]{0,2}[0-9]{1,3}([-._][a-b]?[0-9]{0,2}){0,3}|[a-c]{1,3}`)
 }
@@ -101,7 +102,7 @@ func TestFoldedNamesSelectThemselves(t *testing.T) {
 	})
 }
 
-// The set operators must be those of sets, whatever is joined.
+// The operators are those of sets, for all operands.
 func TestOperatorsAreThoseOfSets(t *testing.T) {
 	t.Parallel()
 	var hosts []fleet.Host

@@ -8,9 +8,9 @@ import (
 	"muster/internal/wording"
 )
 
-// Foreign reports whether a file is another than it should be: none of the keys of its
-// mapping is known, or comes near to one that is. Whoever named it may have no right to read
-// it, as with a link to /etc/shadow, so a message about it repeats nothing of it.
+// Foreign reports whether a file is probably not what it should be: no key of its mapping is
+// known or similar to a known one. Messages then quote nothing from the file, because the
+// caller who named it may have no right to read it (think of a link to /etc/shadow).
 func Foreign(file *yaml.Node, known []string) bool {
 	if file.Kind != yaml.MappingNode || len(file.Content) == 0 {
 		return false

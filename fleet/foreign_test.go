@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAFileThatIsNoInventoryIsRefusedWithoutAWordOfIt(t *testing.T) {
+func TestAForeignFileIsRefusedWithoutAQuote(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"root:*:20780:0:99999:7:::\nknot:!:20780::::::\n", "hunter2: {hosts: a}\n", "hunter2:\n", "hunter2: x\nother: y\n",
@@ -20,7 +20,7 @@ func TestAFileThatIsNoInventoryIsRefusedWithoutAWordOfIt(t *testing.T) {
 			}
 		}
 	}
-	// A slip of the pen is named.
+	// A misspelt key is named.
 	_, err := Parse(Source{"own", []byte("host: []\n")})
 	if err == nil || !strings.Contains(err.Error(), `unknown key "host": did you mean hosts?`) {
 		t.Errorf("a slip: %v", err)

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Fence says whether a host keeps a record of the steps it is given, by which it
-// refuses a second start (docs/GUARANTEES.md, G4).
+// Fence decides whether a host keeps a record of the steps that it runs. With the record it
+// refuses to start a step twice (docs/GUARANTEES.md, G4).
 type Fence string
 
-// The fences of a host.
+// The values of Fence.
 const (
-	FenceAuto     Fence = "auto"     // decided by what the host answers
-	FenceNone     Fence = "none"     // an appliance: never tried
-	FenceRequired Fence = "required" // a host that cannot is refused
+	FenceAuto     Fence = "auto"     // the host's tools decide
+	FenceNone     Fence = "none"     // never try, as on an appliance
+	FenceRequired Fence = "required" // refuse a host that cannot keep a record
 )
 
-// Host is one machine that is managed, reached over SSH. It is what workers
-// read from Redis, so it holds no secret: Key is a path on the node.
+// Host is one managed machine, reached over SSH. Workers read it from Redis, so it
+// contains no secret: Key is only a path on the node.
 type Host struct {
 	Name     string            `json:"name"`
 	Address  string            `json:"address"`            // IP address or DNS name, without port
@@ -25,34 +25,34 @@ type Host struct {
 	User     string            `json:"user"`               // login name on the host
 	Key      string            `json:"key,omitempty"`      // path of the private key on the node; empty: the agent
 	HostKeys []string          `json:"host_keys"`          // "ssh-ed25519 AAAA…", one a key; or HostCAs
-	Customer string            `json:"customer,omitempty"` // who owns it
-	Zone     string            `json:"zone"`               // where it can be reached from; never empty
+	Customer string            `json:"customer,omitempty"` // owner
+	Zone     string            `json:"zone"`               // decides which nodes can reach it; never empty
 	Group    string            `json:"group,omitempty"`    // redundancy group; empty: none
 	Fence    Fence             `json:"fence"`
 	Labels   map[string]string `json:"labels,omitempty"` // case is kept
 
-	Jump []Hop `json:"jump,omitempty"` // the way to it, first the one that the node dials
+	Jump []Hop `json:"jump,omitempty"` // jump hosts on the way to it, in the order of dialing
 	Access
 	HostCert
 }
 
-// HostCert is what the certificate of a host key is judged by. A key that is listed
-// itself needs none.
+// HostCert says which certificates for host keys are accepted. A key that is listed in
+// HostKeys needs no certificate.
 type HostCert struct {
-	HostCAs    []string `json:"host_cas,omitempty"`   // keys that may sign it, written like a host key
-	Principals []string `json:"principals,omitempty"` // it must be for one; none: for address or name
-	Revoked    []string `json:"revoked,omitempty"`    // keys that are refused, of hosts and authorities
+	HostCAs    []string `json:"host_cas,omitempty"`   // keys that may sign it, in the format of HostKeys
+	Principals []string `json:"principals,omitempty"` // the certificate must carry one of these; none: address or name
+	Revoked    []string `json:"revoked,omitempty"`    // refused keys of hosts and authorities
 }
 
-// ProfileLegacy is the profile of a host that knows only what has been given up
-// elsewhere: SHA-1, CBC, short groups.
+// ProfileLegacy is the profile of a host that supports only obsolete algorithms: SHA-1,
+// CBC, short groups.
 const ProfileLegacy = "legacy"
 
-// Hop is a jump host on the way to a host, with all that is needed to log in to
-// it. Its fields mean what those of a Host mean.
+// Hop is a jump host on the way to a host, with everything that a login needs.
+// Its fields have the same meaning as those of Host.
 type Hop struct {
 	Name        string   `json:"name"`
-	Address     string   `json:"address"` // as it is reached from the hop before
+	Address     string   `json:"address"` // as seen from the previous hop
 	Port        int      `json:"port"`
 	User        string   `json:"user"`
 	Key         string   `json:"key,omitempty"`
@@ -62,7 +62,7 @@ type Hop struct {
 	HostCert
 }
 
-// Hop is the host as a place to log in to, without the way there.
+// Hop returns the host as a jump host, without the way to it.
 func (h *Host) Hop() Hop {
 	return Hop{
 		Name: h.Name, Address: h.Address, Port: h.Port, User: h.User,
@@ -71,17 +71,17 @@ func (h *Host) Hop() Hop {
 	}
 }
 
-// DefaultZone is the zone of hosts that name none (design §1).
+// DefaultZone is the zone of hosts for which the inventory gives none (design §1).
 const DefaultZone = "default"
 
-// nameMax bounds the name of a host, zone, group or customer, in bytes: a DNS
-// name is not longer, and every queued job carries its host's name.
+// nameMax bounds the name of a host, zone, group or customer, in bytes. No DNS
+// name is longer, and every queued job carries the name of its host.
 const nameMax = 253
 
-// CheckName tells whether s can name a host, a zone, a group or a customer:
-// ASCII letters, digits, dot, dash and underscore, first a letter, digit or
-// underscore, at most 253 bytes. So a name can stand in a Redis key, a job id,
-// a file name and a log line, and can never be taken for an option.
+// CheckName returns an error unless s can name a host, a zone, a group or a customer.
+// A name has ASCII letters, digits, dots, dashes and underscores, begins with a letter,
+// digit or underscore, and has at most 253 bytes. It is therefore safe in a Redis key, a
+// job id, a file name and a log line, and no program takes it for an option.
 func CheckName(s string) error {
 	switch {
 	case s == "":
@@ -97,8 +97,8 @@ func CheckName(s string) error {
 	return nil
 }
 
-// CheckZone tells whether s can name a zone: any name but hub, under which Redis
-// keeps what belongs to no zone.
+// CheckZone returns an error unless s can name a zone: any name except hub, under which
+// Redis keeps what belongs to no zone.
 func CheckZone(s string) error {
 	if s == "hub" {
 		return fmt.Errorf("name %q is taken by muster itself: choose another", s)
@@ -106,9 +106,9 @@ func CheckZone(s string) error {
 	return CheckName(s)
 }
 
-// Word is what a message may repeat of a key that nobody knows: as much of its beginning as
-// letters, digits, '.', '-' and '_' make. The file may be another than it should be, and hold
-// what whoever reads the message may not know.
+// Word returns as much of an unknown key as a message may quote: the letters, digits, '.', '-'
+// and '_' at its beginning. The file may be a different one from what its user claims, and
+// contain text that the reader of the message must not see.
 func Word(s string) string {
 	const most = 40
 	end := strings.IndexFunc(s, notInName)

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// hostSet has a bit for each host of an inventory, by its place.
+// hostSet is a set of hosts: bit i stands for the host at index i of the inventory.
 type hostSet []uint64
 
 func newHostSet(hosts int) hostSet { return make(hostSet, (hosts+63)/64) }
@@ -36,7 +36,7 @@ func (s hostSet) xor(other hostSet) {
 	}
 }
 
-// len is how many hosts are in the set.
+// len returns how many hosts the set has.
 func (s hostSet) len() int {
 	n := 0
 	for _, word := range s {
@@ -45,7 +45,7 @@ func (s hostSet) len() int {
 	return n
 }
 
-// all gives the places of the hosts in the set, in order.
+// all yields the indexes of the hosts in the set, in ascending order.
 func (s hostSet) all() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i, word := range s {

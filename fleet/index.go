@@ -7,27 +7,27 @@ import (
 	"muster/internal/wording"
 )
 
-// labelIndex finds hosts by their labels, and the labels that there are. Fields
-// count as labels. It is made once of an inventory that changes no more.
+// labelIndex finds hosts by their labels and lists all labels. Fields of hosts count as
+// labels. It is built once, when the inventory no longer changes.
 type labelIndex struct {
 	names  []string // of all hosts, sorted
 	keys   []string // sorted
 	values map[string][]string
-	byKey  map[string]*keyIndex // all but the name
+	byKey  map[string]*keyIndex // every label except the name
 }
 
-// nameLabel is the name of a host as a label. Each value has one host: for that the
-// sorted names are index enough.
+// nameLabel is the label for the name of a host. It has no keyIndex, because each value
+// belongs to one host and the sorted names suffice for a search.
 const nameLabel = "name"
 
-// keyIndex is one label: who has it, and who has which value of it.
+// keyIndex holds, for one label, the hosts that have it, and those with each value.
 type keyIndex struct {
 	has   hostSet
-	hosts map[string][]int32 // places of the hosts with a value
+	hosts map[string][]int32 // value → indexes of the hosts
 }
 
-// labelIndex is made when it is first needed: whoever only reads an inventory
-// does without.
+// labelIndex builds the index at its first use, because many callers only read the
+// inventory and never need it.
 func (v *Inventory) labelIndex() *labelIndex {
 	v.once.Do(func() { v.labels = newLabelIndex(v) })
 	return v.labels
@@ -84,7 +84,7 @@ func (k *keyIndex) mark(values []string, into hostSet) {
 	}
 }
 
-// having is the hosts with a label; nil if there are none.
+// having returns the hosts that have a label, or nil if nobody has it.
 func (x *labelIndex) having(key string) hostSet {
 	if key == nameLabel {
 		return x.everybody()
@@ -95,7 +95,7 @@ func (x *labelIndex) having(key string) hostSet {
 	return nil
 }
 
-// named is the label name with these values only.
+// named returns an index of the label name for just these values.
 func (x *labelIndex) named(values []string) *keyIndex {
 	k := &keyIndex{has: x.everybody(), hosts: map[string][]int32{}}
 	for _, value := range values {
@@ -114,8 +114,8 @@ func (x *labelIndex) everybody() hostSet {
 	return all
 }
 
-// otherwisePadded finds the hosts with the same numbers as words, written with more or
-// fewer zeros: fw0001 for fw1. rest are the words for which there is none.
+// otherwisePadded finds hosts whose numbers equal those of the words but have more or fewer
+// leading zeros: fw0001 for fw1. rest lists the words without such a host.
 func (x *labelIndex) otherwisePadded(words []string) (hosts, rest []string) {
 	named := map[string][]string{} // name without zeros in front → hosts
 	for _, name := range x.names {
@@ -131,7 +131,7 @@ func (x *labelIndex) otherwisePadded(words []string) (hosts, rest []string) {
 	return hosts, rest
 }
 
-// unpadded is a name whose numbers have no zeros in front.
+// unpadded returns a name without the leading zeros of its numbers.
 func unpadded(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
@@ -144,8 +144,8 @@ func unpadded(name string) string {
 	return b.String()
 }
 
-// hintsFor finds what somebody may have meant who used a word as a host name that
-// is none: a label or a value of one, other hosts, or values that are nearly it.
+// hintsFor returns corrections for a word that is not a host name but was used as one: labels
+// or values with that name, similar host names, or else similar values and labels.
 func (x *labelIndex) hintsFor(word string) []string {
 	var hints []string
 	for _, key := range x.keys {

@@ -12,26 +12,26 @@ import (
 	"sync"
 )
 
-// Inventory lists all hosts. Parse makes it from files, New from hosts. It may
-// be read by many at once as soon as nobody calls SetTrust any more.
+// Inventory lists all hosts. Parse creates it from files, New from hosts. Concurrent
+// reads are safe once nobody calls SetTrust any more.
 type Inventory struct {
 	hosts      []Host            // sorted by name
 	limits     []Limit           // sorted by name
-	index      map[string]int    // name → place in hosts
-	hops       map[string][]*Hop // name → the places where it is a jump host
-	knownHosts map[string]string // name → file with its host keys; no own keys given
-	places     []place           // of the hosts
+	index      map[string]int    // name → index in hosts
+	hops       map[string][]*Hop // name → the copies of it in the ways of other hosts
+	knownHosts map[string]string // name → file with its host keys, for hosts without keys here
+	places     []place           // of the hosts, in the same order
 	warnings   Mistakes
 	notes      Mistakes
 
-	extra  map[string]map[string]string // more labels of hosts, for selectors only
+	extra  map[string]map[string]string // additional labels by host, for selectors only
 	once   sync.Once                    // guards labels
 	labels *labelIndex
 }
 
-// New makes an inventory of hosts and limits that are known already, as a reader
-// of published hosts has them. It checks what Parse checks, except that a host may
-// be without host keys. Its error is of type Mistakes.
+// New builds an inventory from hosts and limits that exist already, such as those that
+// were published to Redis. It makes the same checks as Parse, except that a host may have
+// no host keys. Its error is of type Mistakes.
 func New(hosts []Host, limits ...Limit) (*Inventory, error) {
 	var r reader
 	for _, l := range limits {
@@ -51,14 +51,14 @@ func New(hosts []Host, limits ...Limit) (*Inventory, error) {
 	return inv, nil
 }
 
-// Hosts returns all hosts, sorted by name. The slice is the caller's; the labels
-// and host keys in it belong to the inventory and must not be changed.
+// Hosts returns all hosts, sorted by name. The caller owns the slice, but must not change
+// the labels and host keys in it, because they belong to the inventory.
 func (v *Inventory) Hosts() []Host { return slices.Clone(v.hosts) }
 
-// Limits returns all limits, sorted by name. The slice is the caller's.
+// Limits returns all limits, sorted by name. The caller owns the slice.
 func (v *Inventory) Limits() []Limit { return slices.Clone(v.limits) }
 
-// Host returns the host of that name, and whether there is one.
+// Host returns the host with that name and reports whether it exists.
 func (v *Inventory) Host(name string) (Host, bool) {
 	i, ok := v.index[name]
 	if !ok {
@@ -67,7 +67,7 @@ func (v *Inventory) Host(name string) (Host, bool) {
 	return v.hosts[i], true
 }
 
-// Len is the number of hosts.
+// Len returns the number of hosts.
 func (v *Inventory) Len() int { return len(v.hosts) }
 
 // Zones returns the zones that have hosts, sorted.
@@ -84,14 +84,14 @@ func (v *Inventory) Zones() []string {
 	return zones
 }
 
-// Warnings tells what looks like a mistake, but harms nothing.
+// Warnings returns what looks like a mistake but harms nothing.
 func (v *Inventory) Warnings() Mistakes { return slices.Clone(v.warnings) }
 
-// Notes tells what of a foreign format was not taken over.
+// Notes returns the parts of a foreign format that were ignored.
 func (v *Inventory) Notes() Mistakes { return slices.Clone(v.notes) }
 
-// WithoutKey names the hosts that nothing is known of by which they could be
-// recognised: neither keys nor an authority. Nobody logs in to them.
+// WithoutKey returns the names of the hosts for which neither a key nor an authority is
+// known. Muster does not log in to them, because it could not verify them.
 func (v *Inventory) WithoutKey() []string {
 	var names []string
 	for i := range v.hosts {
@@ -102,7 +102,7 @@ func (v *Inventory) WithoutKey() []string {
 	return names
 }
 
-// Place is where a host stands; empty if it came from no file.
+// Place returns the file and line that define a host; file is empty if it came from none.
 func (v *Inventory) Place(name string) (file string, line int) {
 	i, ok := v.index[name]
 	if !ok {
@@ -111,8 +111,8 @@ func (v *Inventory) Place(name string) (file string, line int) {
 	return v.places[i].file, v.places[i].line
 }
 
-// Strangers are jump hosts on the ways to hosts that are no hosts themselves,
-// sorted by name. Their keys are set as those of hosts.
+// Strangers returns the jump hosts that are not hosts of the inventory themselves, sorted
+// by name. SetTrust sets their keys as it does for hosts.
 func (v *Inventory) Strangers() []Hop {
 	var list []Hop
 	for _, name := range sortedKeys(v.hops) {
@@ -123,12 +123,12 @@ func (v *Inventory) Strangers() []Hop {
 	return list
 }
 
-// KnownHosts returns the known_hosts file in which the keys of a host must be
-// looked up. It is empty if the inventory itself has the keys.
+// KnownHosts returns the known_hosts file that has the keys of a host. It is empty if
+// the inventory itself has the keys.
 func (v *Inventory) KnownHosts(name string) string { return v.knownHosts[name] }
 
-// Version names the content: 16 characters, equal for equal hosts and limits,
-// whatever the order of files and lines was. It is computed at each call.
+// Version identifies the content by 16 characters. Equal hosts and limits give equal
+// versions, in whatever order files and lines were. Each call computes it anew.
 func (v *Inventory) Version() string {
 	sum := sha256.New()
 	canonical := json.NewEncoder(sum) // sorts labels; a hash accepts every write
@@ -141,10 +141,10 @@ func (v *Inventory) Version() string {
 	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
-// WithLabels returns the same inventory with more labels for selectors: host to
-// label to value. Where a host has such a label already, also by an earlier call, the
+// WithLabels returns the same inventory with additional labels for selectors: host to
+// label to value. If a host already has such a label, also from an earlier call, the
 // new value counts. The map belongs to the inventory from now on; Hosts and Version do
-// not show it.
+// not include it.
 func (v *Inventory) WithLabels(more map[string]map[string]string) *Inventory {
 	for host, labels := range v.extra {
 		if more[host] == nil {
@@ -159,25 +159,25 @@ func (v *Inventory) WithLabels(more map[string]map[string]string) *Inventory {
 		warnings: v.warnings, hops: v.hops, extra: more}
 }
 
-// entry is a host as it was read, with the place where it stands.
+// entry is a host as it was read, with the file and line that define it.
 type entry struct {
 	host       Host
 	knownHosts string
 	file       string
 	line       int
 
-	jump      []string // names of the hosts on the way to it; not those on the way to them
-	jumpLine  int      // where they stand
-	jumpGiven bool     // by the host itself, and not by the defaults of its file
+	jump      []string // names of the host's own jump hosts, without the jump hosts of those
+	jumpLine  int      // line that names them
+	jumpGiven bool     // the host names them itself; otherwise the defaults of its file do
 }
 
-// place is where a host stands.
+// place is the file and line that define a host.
 type place struct {
 	file string
 	line int
 }
 
-// who names the host in a message, safely also when its name is not a name.
+// who returns the host's name for a message, quoted and cut if it is not a valid name.
 func (e entry) who() string {
 	if CheckName(e.host.Name) != nil {
 		return fmt.Sprintf("host %q", abbreviate(e.host.Name))
@@ -185,7 +185,7 @@ func (e entry) who() string {
 	return "host " + e.host.Name
 }
 
-// place is " at file:line", or nothing if the host came from no file.
+// place returns " at file:line", or "" if the host came from no file.
 func (e entry) place() string {
 	if e.file == "" {
 		return ""
@@ -193,8 +193,8 @@ func (e entry) place() string {
 	return fmt.Sprintf(" at %s:%d", e.file, e.line)
 }
 
-// inventory ends the reading: it checks what concerns several hosts. What is wrong is
-// in the mistakes of the reader then.
+// inventory finishes reading: it checks the rules that concern several hosts and adds
+// their mistakes to those of the reader.
 func (r *reader) inventory(files []string) *Inventory {
 	r.checkNames()
 	r.override()
@@ -210,7 +210,7 @@ func (r *reader) inventory(files []string) *Inventory {
 	return r.build(hops)
 }
 
-// build makes an inventory of what was read, without a look at it.
+// build creates an inventory from what was read, without any check.
 func (r *reader) build(hops map[string][]*Hop) *Inventory {
 	slices.SortFunc(r.entries, func(a, b entry) int { return cmp.Compare(a.host.Name, b.host.Name) })
 	v := &Inventory{
@@ -237,7 +237,7 @@ func (r *reader) build(hops map[string][]*Hop) *Inventory {
 	return v
 }
 
-// checkNames finds names that several hosts have.
+// checkNames reports names that several hosts share.
 func (r *reader) checkNames() {
 	first := make(map[string]entry, len(r.entries))
 	for _, e := range r.entries {
@@ -252,8 +252,8 @@ func (r *reader) checkNames() {
 	}
 }
 
-// checkAddresses finds hosts that are perhaps one: then two jobs could be at work on it at
-// once. The same address for another user, or on another way, may be another host.
+// checkAddresses warns of entries that may be the same host, because two jobs could then work
+// on it at once. The same address with another user or other jump hosts may be another host.
 func (r *reader) checkAddresses() {
 	type place struct {
 		address, user string
@@ -276,9 +276,9 @@ func (r *reader) checkAddresses() {
 	}
 }
 
-// checkGroups finds redundancy groups that cannot be kept: the limit of a group
-// lives in one zone and belongs to one customer. One member alone is only worth a
-// warning: its pair may be listed later.
+// checkGroups reports redundancy groups whose rule cannot be enforced: the limit of a
+// group lives in one zone and belongs to one customer. A group with one member only gets
+// a warning, because its pair may be listed later.
 func (r *reader) checkGroups() {
 	type group struct {
 		first   entry
@@ -309,7 +309,7 @@ func (r *reader) checkGroups() {
 	}
 }
 
-// checkMembers compares a member of a group with the first one.
+// checkMembers compares a member of a group with the first member.
 func (r *reader) checkMembers(first, e entry) {
 	if a, b := e.host.Zone, first.host.Zone; a != b {
 		r.mistakeAt(e, "%s is in zone %q, but %s of the same group %q%s is in zone %q: "+

@@ -170,7 +170,7 @@ func TestNewReportsEveryMistake(t *testing.T) {
 	}
 }
 
-func TestALonelyMemberIsAWarning(t *testing.T) {
+func TestAGroupWithOneMemberIsAWarning(t *testing.T) {
 	t.Parallel()
 	text := "defaults: {known_hosts: /k}\nhosts:\n  - {name: a, address: a, group: g}\n"
 	v, err := fleet.Parse(fleet.Source{Name: "fleet.yaml", Data: []byte(text)})
@@ -250,7 +250,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// newHost makes an inventory of one host with this address.
+// newHost returns an inventory of one host with this address.
 func newHost(address string) error {
 	_, err := fleet.New([]fleet.Host{{
 		Name: "a", Address: address, Port: 22, User: "root", Zone: "z", Fence: fleet.FenceAuto,

@@ -12,8 +12,8 @@ import (
 // jumpsMax bounds the jump hosts on the way to one host.
 const jumpsMax = 8
 
-// jump reads the names of jump hosts: one, or a list, first the one that the node
-// dials. An empty list takes away what the defaults give.
+// jump reads the names of jump hosts: one name, or a list in the order of dialing. An
+// empty list overrules the defaults.
 func (r *reader) jump(n *yaml.Node, e *entry) {
 	if n == nil {
 		return
@@ -22,8 +22,8 @@ func (r *reader) jump(n *yaml.Node, e *entry) {
 	r.values(n, "jump", &e.jump, CheckName)
 }
 
-// resolveJumps replaces the names of jump hosts by all that is needed to log in to
-// them. It returns where each host is a jump host.
+// resolveJumps replaces the names of jump hosts by everything that a login to them needs.
+// It returns the copies of each jump host by its name.
 func (r *reader) resolveJumps() map[string][]*Hop {
 	ways := wayfinder{reader: r, index: map[string]int{}, found: map[string][]Hop{}}
 	asked := false
@@ -49,26 +49,26 @@ func (r *reader) resolveJumps() map[string][]*Hop {
 	return hops
 }
 
-// wayfinder finds the ways to all hosts. Hosts that name the same jump hosts share
-// one way: thousands may be behind one.
+// wayfinder resolves the jump hosts of all hosts. Hosts that name the same jump hosts share
+// one slice, because thousands may be behind the same bastion.
 type wayfinder struct {
 	*reader
-	index map[string]int   // name → place in entries
+	index map[string]int   // name → index in entries
 	state []wayState       // of each entry
-	found map[string][]Hop // by the names of a way
-	said  map[Mistake]bool // defaults would repeat a mistake for each host
+	found map[string][]Hop // by the joined names of a way
+	said  map[Mistake]bool // mistakes already reported; defaults would repeat them for each host
 }
 
 type wayState int
 
 const (
 	wayUnknown wayState = iota
-	wayAsked            // it is being looked for: whoever asks again goes in a circle
+	wayAsked            // being resolved: to meet it again means a circle
 	wayKnown
 )
 
-// resolve finds the way to a host, and that to its first jump host before it. Asked
-// by names the hosts that lead here.
+// resolve finds the way to a host, after the way to its first jump host. askedBy names the
+// hosts whose resolution led to this call.
 func (w *wayfinder) resolve(i int, askedBy []string) {
 	if w.state[i] != wayUnknown {
 		return
@@ -97,8 +97,8 @@ func (w *wayfinder) resolve(i int, askedBy []string) {
 	e.host.Jump = w.way(e, before, names)
 }
 
-// names are the jump hosts that count for a host. One that is named by the defaults
-// of its own file is reached by those before it.
+// names returns the jump hosts that apply to a host. If the defaults of its file name the
+// host itself as a jump host, only the names before it apply.
 func (w *wayfinder) names(e *entry) []string {
 	if own := slices.Index(e.jump, e.host.Name); own >= 0 && !e.jumpGiven {
 		return e.jump[:own]
@@ -136,7 +136,7 @@ func (w *wayfinder) way(e *entry, before []Hop, names []string) []Hop {
 	return way
 }
 
-// stranger is a jump host that is no host; nil if there is none of that name.
+// stranger returns the jump host of that name which is not a host, or nil.
 func (w *wayfinder) stranger(name string) *Hop {
 	for i := range w.strangers {
 		if w.strangers[i].Name == name {
@@ -165,12 +165,12 @@ func wayNames(way []Hop) []string {
 	return names
 }
 
-// checkWay finds what is wrong with jump hosts that came resolved. Its errors read
-// on from "jump".
+// checkWay returns the mistakes in jump hosts that are already resolved. Its errors
+// continue a sentence which begins with "jump".
 func checkWay(way []Hop) error {
 	errs := []error{checkRoute(wayNames(way))}
 	for _, h := range way {
-		// A jump host has what a host has, and the rest is not asked of it.
+		// A jump host must pass the checks of a host; it gets defaults for its missing fields.
 		as := Host{Name: h.Name, Address: h.Address, Port: h.Port, User: h.User, Key: h.Key,
 			HostKeys: h.HostKeys, Zone: DefaultZone, Fence: FenceAuto, HostCert: h.HostCert,
 			Access: Access{Certificate: h.Certificate, Profile: h.Profile}}
@@ -181,7 +181,7 @@ func checkWay(way []Hop) error {
 	return errors.Join(errs...)
 }
 
-// checkRoute wants a way that is short and passes each host once.
+// checkRoute accepts a way that is short and passes each host once.
 func checkRoute(names []string) error {
 	if len(names) > jumpsMax {
 		return fmt.Errorf("has %d hosts on the way: at most %d", len(names), jumpsMax)

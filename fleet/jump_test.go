@@ -45,7 +45,7 @@ hosts:
 	}
 }
 
-// What is found for a jump host later must reach those behind it, too.
+// Keys that are found for a jump host after parsing also reach the hosts behind it.
 func TestTrustOfAJumpHostReachesThoseBehindIt(t *testing.T) {
 	t.Parallel()
 	inv := parse(t, `
@@ -78,7 +78,7 @@ hosts:
 	}
 }
 
-func TestADefaultJumpSparesItself(t *testing.T) {
+func TestADefaultJumpHostIsReachedWithoutAJump(t *testing.T) {
 	t.Parallel()
 	inv := parse(t, `
 defaults: {known_hosts: /kh, jump: [j1, j2]}
@@ -95,7 +95,7 @@ hosts:
 	}
 }
 
-func TestWaysMaySpanFiles(t *testing.T) {
+func TestJumpHostsMayStandInOtherFiles(t *testing.T) {
 	t.Parallel()
 	inv, err := fleet.Parse(
 		source("a.yaml", "hosts: [{name: a, address: a, jump: j, known_hosts: /k}]"),
@@ -231,7 +231,7 @@ hosts:
 	}
 }
 
-// Thousands of hosts behind one jump host must not have thousands of ways.
+// Thousands of hosts behind one jump host share one slice of hops.
 func TestHostsShareTheirWay(t *testing.T) {
 	t.Parallel()
 	inv := parse(t, `

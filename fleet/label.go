@@ -12,14 +12,14 @@ import (
 	"muster/internal/wording"
 )
 
-// builtinLabels are the fields of a host that a label selector knows as labels.
+// builtinLabels returns the fields of a host that label selectors see as labels.
 func builtinLabels() []string { return []string{"name", "customer", "zone", "group"} }
 
-// hostLabels shows the fields and labels of a host to a label selector. An empty
-// field is a label that the host has not.
+// hostLabels presents the fields and labels of a host to a label selector. A host does
+// not have the label of an empty field.
 type hostLabels Host
 
-// Lookup returns the value of a label, and whether the host has it.
+// Lookup returns the value of a label and reports whether the host has it.
 func (h *hostLabels) Lookup(key string) (string, bool) {
 	value := ""
 	switch key {
@@ -38,12 +38,12 @@ func (h *hostLabels) Lookup(key string) (string, bool) {
 	return value, value != ""
 }
 
-// labelTerms are requirements that must all hold.
+// labelTerms are requirements, all of which a host must meet.
 type labelTerms []labels.Requirement
 
 func parseLabelTerms(text string) (labelTerms, error) {
 	switch {
-	case strings.TrimSpace(text) == "": // which the library takes for everything
+	case strings.TrimSpace(text) == "": // the library would select everything
 		return nil, errors.New("braces are empty: want label terms in them, as in {role=fw}")
 	case len(text) > labelTextMax:
 		return nil, fmt.Errorf("label terms of %d bytes: at most %d", len(text), labelTextMax)
@@ -63,8 +63,8 @@ func parseLabelTerms(text string) (labelTerms, error) {
 	return terms, nil
 }
 
-// badTerm finds the first term that is wrong by itself. The library does not say
-// which it is.
+// badTerm returns the position of the first invalid term, because the error of the library
+// does not contain it.
 func badTerm(text string) int {
 	for at := 0; at <= len(text); {
 		end := at + termEnd(text[at:])
@@ -79,7 +79,7 @@ func badTerm(text string) int {
 	return 0
 }
 
-// termEnd is where the first ',' stands that is in no parentheses.
+// termEnd returns the index of the first ',' outside of parentheses.
 func termEnd(text string) int {
 	inside := false
 	for i := range len(text) {
@@ -95,7 +95,7 @@ func termEnd(text string) int {
 	return len(text)
 }
 
-// labelErrorText leaves out of the library's words what helps nobody here: the
+// labelErrorText removes from the library's error the parts that help nobody here: the
 // path of an API field, and the regular expression behind the rule.
 func labelErrorText(err error) string {
 	text := strings.TrimPrefix(err.Error(), "unable to parse requirement: ")
@@ -123,8 +123,8 @@ func (t labelTerms) mark(s *search, into hostSet) error {
 	return nil
 }
 
-// checkKeys finds hosts that are given as labels: role=fw,!fw007 would leave
-// out nothing at all, as no host has a label fw007.
+// checkKeys refuses host names that stand where labels belong: role=fw,!fw007 would
+// exclude nothing, because no host has a label fw007.
 func (t labelTerms) checkKeys(v *Inventory) error {
 	for i := range t {
 		key := t[i].Key()
@@ -137,7 +137,7 @@ func (t labelTerms) checkKeys(v *Inventory) error {
 	return nil
 }
 
-// meeting returns the hosts that meet a requirement, as a set of its own.
+// meeting returns a new set of the hosts that meet a requirement.
 func (x *labelIndex) meeting(r *labels.Requirement) hostSet {
 	met := newHostSet(len(x.names))
 	key := r.Key()
@@ -167,7 +167,7 @@ func (x *labelIndex) meeting(r *labels.Requirement) hostSet {
 		}
 		return met
 	}
-	// Numbers are compared, once for each value that there is.
+	// Only the numeric operators are left: compare once for each value that exists.
 	if of != nil {
 		for value, hosts := range of.hosts {
 			if r.Matches(labels.Set{key: value}) {

@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// Limit bounds how many jobs may use something at a time (design §4, sem:).
+// Limit bounds how many jobs may use a shared resource at a time (design §4, sem:).
 type Limit struct {
-	// Name is "key/value". A job of a host whose label key has that value counts
-	// against it; labels are also name, customer, zone and the others that every
-	// host has, but for group. Jobs of a runbook that names it count too.
+	// Name is "key/value". The jobs of every host with that label count against it; name,
+	// customer and zone are labels as well, but group is not. Jobs of a runbook that names
+	// the limit count too.
 	Name     string `json:"name"`
 	Max      int    `json:"max"`                // jobs at a time, 0 or more; 0 stops them all
-	Zone     string `json:"zone"`               // the one zone in which it is kept; never empty
-	Customer string `json:"customer,omitempty"` // whose hosts only may count against it; empty: all
+	Zone     string `json:"zone"`               // the one zone that counts its jobs; never empty
+	Customer string `json:"customer,omitempty"` // only this customer's hosts may count against it; empty: all
 }
 
 const (
-	// limitMax is more than any fleet has workers, and still a plain number.
+	// limitMax exceeds the workers of any fleet and is still a plain number.
 	limitMax = 1_000_000
-	// limitsMax bounds the limits of an inventory: each host is held against each.
+	// limitsMax bounds the limits of an inventory, because each host is checked against each.
 	limitsMax = 2000
 )
 
-// CheckLimitName tells whether s can name a limit: a label key, '/', and a value
-// of it. The keys group and host are taken: a group and a host hold one job at a
-// time, whatever anybody asks for.
+// CheckLimitName returns an error unless s can name a limit: a label key, '/', and a value
+// of it. The keys group and host are reserved: a group and a host run one job at a time,
+// whatever anybody configures.
 func CheckLimitName(s string) error {
 	key, value, ok := cutLimit(s)
 	if !ok {
@@ -46,8 +46,8 @@ func CheckLimitName(s string) error {
 	return nil
 }
 
-// cutLimit cuts the name of a limit at its last '/': the key of a label may have
-// one itself, its value never has.
+// cutLimit cuts the name of a limit at its last '/', because the key of a label may
+// contain one, but its value cannot.
 func cutLimit(name string) (key, value string, ok bool) {
 	i := strings.LastIndexByte(name, '/')
 	if i < 0 {
@@ -56,9 +56,8 @@ func cutLimit(name string) (key, value string, ok bool) {
 	return name[:i], name[i+1:], true
 }
 
-// Needs returns the names of those limits against which every job of a host
-// counts, because the host has that label, in the order of limits. What a
-// runbook needs comes on top.
+// Needs returns the names of the limits that count every job of a host, because the host
+// has their label, in the order of limits. The needs of a runbook come on top.
 func Needs(h Host, limits []Limit) []string {
 	var names []string
 	for i := range limits {
@@ -69,7 +68,7 @@ func Needs(h Host, limits []Limit) []string {
 	return names
 }
 
-// Covers tells whether every job of a host counts against the limit, because the
+// Covers reports whether every job of a host counts against the limit, because the
 // host has its label.
 func (l Limit) Covers(h Host) bool {
 	key, value, ok := cutLimit(l.Name)
@@ -80,7 +79,7 @@ func (l Limit) Covers(h Host) bool {
 	return has && got == value
 }
 
-// checkLimit finds what is wrong with a limit by itself.
+// checkLimit returns the mistakes in a limit that show without the rest of the inventory.
 func checkLimit(l Limit) []error {
 	var errs []error
 	note := func(err error) {

@@ -72,7 +72,7 @@ func TestAGroupOrANearMissNeedsNoLimit(t *testing.T) {
 	}
 }
 
-// Each case is a whole file; the mistakes are all that must be found in it.
+// Each case is a whole file with all the mistakes that Parse must report for it.
 func TestEveryMistakeOfALimitHasItsLine(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -161,7 +161,7 @@ limits:
 	}
 }
 
-// wantMistakes wants exactly these, each as "line: part of the text".
+// wantMistakes fails unless err has exactly these mistakes, each as "line: part of the text".
 func wantMistakes(t *testing.T, yaml string, wants []string) {
 	t.Helper()
 	_, err := fleet.Parse(source("fleet.yaml", yaml))

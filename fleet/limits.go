@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// limitEntry is a limit as it was read, with the place where it stands. Its zone
-// is empty until it is known where it lives.
+// limitEntry is a limit as it was read, with the file and line that define it. Its zone
+// is empty until settleZone has found it.
 type limitEntry struct {
 	Limit
 	file string
@@ -20,7 +20,7 @@ type limitEntry struct {
 
 func (e limitEntry) who() string { return fmt.Sprintf("limit %q", abbreviate(e.Name)) }
 
-// place is " at file:line", or nothing if the limit came from no file.
+// place returns " at file:line", or "" if the limit came from no file.
 func (e limitEntry) place() string {
 	if e.file == "" {
 		return ""
@@ -32,7 +32,7 @@ func (r *reader) mistakeAtLimit(e limitEntry, format string, args ...any) {
 	r.mistakes = append(r.mistakes, Mistake{e.file, e.line, fmt.Sprintf(format, args...)})
 }
 
-// readLimits reads the limits of a file: a number each, or a mapping.
+// readLimits reads the limits of a file; each is a number or a mapping.
 func (r *reader) readLimits(n *yaml.Node) {
 	r.who = ""
 	fields := r.fields(n, "limits", nil)
@@ -64,7 +64,7 @@ func (r *reader) limitFields(n *yaml.Node, e *limitEntry) {
 	} else {
 		r.wholeNumber(fields["max"], "max", &e.Max)
 	}
-	// What is in these is checked with the limit.
+	// checkLimit checks the rest of these values.
 	given := func(s string) error {
 		if s == "" {
 			return errors.New("is empty: give one or leave it out")
@@ -75,7 +75,7 @@ func (r *reader) limitFields(n *yaml.Node, e *limitEntry) {
 	r.text(fields, "zone", &e.Zone, given)
 }
 
-// wholeNumber reads a number as it is written, without what YAML makes of 010.
+// wholeNumber reads decimal digits only, because YAML would read 010 as octal.
 func (r *reader) wholeNumber(n *yaml.Node, what string, into *int) {
 	s, err := scalar(n)
 	if err != nil {
@@ -91,8 +91,8 @@ func (r *reader) wholeNumber(n *yaml.Node, what string, into *int) {
 	*into = i
 }
 
-// checkLimits finds limits that cannot be kept, and the zone of each: a limit is
-// counted in one zone, and one of a customer is nobody else's business.
+// checkLimits finds the zone of each limit and reports limits that cannot be enforced: one
+// zone counts all jobs of a limit, and a customer's limit must not cover other hosts.
 func (r *reader) checkLimits() {
 	if len(r.limits) > limitsMax {
 		r.mistakeAtLimit(r.limits[limitsMax], "%d limits: at most %d", len(r.limits), limitsMax)
@@ -124,7 +124,7 @@ func (r *reader) checkLimits() {
 	}
 }
 
-// limitNames are the names of the limits that could cover a host.
+// limitNames returns the names of all limits that could cover a host.
 func limitNames(h Host) []string {
 	var names []string
 	for _, key := range builtinLabels() {
@@ -138,7 +138,7 @@ func limitNames(h Host) []string {
 	return names
 }
 
-// settleZone finds where a limit lives: where it says, or where its hosts are.
+// settleZone finds the zone of a limit: the given zone, or else the zone of its hosts.
 func (r *reader) settleZone(e *limitEntry, members []entry) {
 	if key, value, _ := cutLimit(e.Name); key == "zone" {
 		e.Zone = cmp.Or(e.Zone, value)
@@ -167,8 +167,8 @@ func (r *reader) settleZone(e *limitEntry, members []entry) {
 	}
 }
 
-// checkCustomer finds a host of somebody else that would count against a limit
-// of one customer.
+// checkCustomer reports a host of another customer that would count against a limit of
+// this customer.
 func (r *reader) checkCustomer(e limitEntry, members []entry) {
 	if e.Customer == "" {
 		return

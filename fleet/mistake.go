@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Mistake is one thing wrong with an inventory and where it stands.
+// Mistake is one error in an inventory and its position.
 type Mistake struct {
 	File string // name of the Source; empty when the hosts came from no file
 	Line int    // 1 is the first
 	Text string // what is wrong and what to do
 }
 
-// Error is the mistake as one line, "file:line: text".
+// Error returns the mistake as one line, "file:line: text".
 func (m Mistake) Error() string {
 	if m.File == "" {
 		return m.Text
@@ -22,15 +22,15 @@ func (m Mistake) Error() string {
 	return fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Text)
 }
 
-// Mistakes is the error of Parse and New: everything that is wrong, in the order
-// of the files and lines.
+// Mistakes is the error of Parse and New: all mistakes, in the order of files and
+// lines.
 type Mistakes []Mistake
 
-// mistakesShown bounds the text of Mistakes: who has more than these first
-// mends something common to all of them.
+// mistakesShown bounds the text of Mistakes, because more mistakes than these usually have
+// one common cause, which gets mended first.
 const mistakesShown = 100
 
-// Error has a line for each mistake, and a count instead of those beyond 100.
+// Error returns one line for each mistake, and only a count of those beyond mistakesShown.
 func (ms Mistakes) Error() string {
 	var b strings.Builder
 	for i, m := range ms {
@@ -46,8 +46,8 @@ func (ms Mistakes) Error() string {
 	return b.String()
 }
 
-// Sort brings the mistakes of each file into the order of its lines; files stay
-// in the order in which they were given.
+// Sort sorts the mistakes of each file by line; the files keep the order in which they
+// were given.
 func (ms Mistakes) Sort(files []string) {
 	rank := make(map[string]int, len(files))
 	for i, f := range files {

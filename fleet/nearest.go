@@ -7,7 +7,7 @@ import (
 	"muster/internal/wording"
 )
 
-// suggest is the end of a message: ": did you mean x?", or nothing.
+// suggest returns the end of a message: ": did you mean x?", or "" if no word is similar.
 func suggest(word string, words []string) string {
 	if near := wording.Nearest(word, words); near != "" {
 		return ": did you mean " + near + "?"
@@ -15,7 +15,7 @@ func suggest(word string, words []string) string {
 	return ""
 }
 
-// abbreviate bounds what an error repeats of a text that somebody gave.
+// abbreviate bounds how much of a user's text an error quotes.
 func abbreviate(s string) string { return wording.Clip(s) }
 
 func sortedKeys[V any](m map[string]V) []string {

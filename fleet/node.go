@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// fields reads a mapping whose keys are all among known, or any if known is nil.
-// It answers nil if n is no mapping, which is then reported.
+// fields reads a mapping. It reports keys outside of known, unless known is nil. If n is
+// no mapping, it reports that and returns nil.
 func (r *reader) fields(n *yaml.Node, what string, known []string) map[string]*yaml.Node {
 	if err := wantKind(n, yaml.MappingNode); err != nil {
 		r.mistake(n.Line, "%s %v", what, err)
@@ -40,7 +40,7 @@ func (r *reader) fields(n *yaml.Node, what string, known []string) map[string]*y
 	return fields
 }
 
-// child returns the first key of that text in a mapping, and its value; nil if
+// child returns the first key with that text in a mapping, and its value, or nil if
 // there is none.
 func child(n *yaml.Node, text string) (key, value *yaml.Node) {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
@@ -51,7 +51,7 @@ func child(n *yaml.Node, text string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// list reads a list; anything else is reported and has no items.
+// list returns the items of a list; it reports any other kind of node and returns none.
 func (r *reader) list(n *yaml.Node, what string) []*yaml.Node {
 	if err := wantKind(n, yaml.SequenceNode); err != nil {
 		r.mistake(n.Line, "%s %v", what, err)
@@ -60,8 +60,8 @@ func (r *reader) list(n *yaml.Node, what string) []*yaml.Node {
 	return n.Content
 }
 
-// text reads a field, if it is there, into a string. A value that does not pass
-// the check is reported and kept.
+// text stores a field in a string, if the mapping has it. A value that fails the check is
+// reported, but stored as well.
 func (r *reader) text(f map[string]*yaml.Node, key string, into *string, check func(string) error) {
 	n := f[key]
 	if n == nil {
@@ -86,7 +86,7 @@ func (r *reader) port(n *yaml.Node, into *int) {
 		r.mistake(n.Line, "port %v", err)
 		return
 	}
-	// Not what YAML makes of a number: 0x16 and 026 are other ports than they seem.
+	// The text as written counts, because YAML would read 0x16 and 026 as other numbers.
 	if n.ShortTag() != "!!int" || !isDecimal(s) {
 		r.mistake(n.Line, "port %q is not a number: want 1 to 65535, without quotes", abbreviate(s))
 		return
@@ -107,7 +107,7 @@ func isDecimal(s string) bool {
 	return s == "0" || s != "" && s[0] != '0' && strings.Trim(s, "0123456789") == ""
 }
 
-// scalar is the text of a value as it was written: the name 007 is "007", the
+// scalar returns the text of a value as it was written: the name 007 stays "007", the
 // label true is "true".
 func scalar(n *yaml.Node) (string, error) {
 	if err := wantKind(n, yaml.ScalarNode); err != nil {
@@ -124,8 +124,8 @@ func scalar(n *yaml.Node) (string, error) {
 	return "", fmt.Errorf("has the tag %q, which is not supported: remove it", abbreviate(n.Tag))
 }
 
-// wantKind refuses aliases as well: with them a short text could stand for an
-// endless one.
+// wantKind returns an error unless a node has the wanted kind. It refuses aliases as well,
+// because with them a short text could expand without end.
 func wantKind(n *yaml.Node, want yaml.Kind) error {
 	standard := []string{"", "!", "!!map", "!!seq", "!!null"}
 	switch {

@@ -15,8 +15,8 @@ import (
 	"muster/fleet"
 )
 
-// answerLines reads the names of all hosts, then host sets, one a line, and
-// answers each with its hosts or with what is wrong.
+// answerLines is a program that reads the names of all hosts, then one host set a line. It
+// answers each with its hosts or with the mistake in it.
 const answerLines = `
 import sys
 from ClusterShell.NodeSet import NodeSet
@@ -31,11 +31,11 @@ for line in sys.stdin:
     sys.stdout.flush()
 `
 
-// debianPython is the one for which packages of Debian install their modules.
+// debianPython is the Python interpreter for which packages of Debian install their modules.
 const debianPython = "/usr/bin/python3"
 
-// nodeset is ClusterShell's own reader of host sets. One process answers for a
-// whole test.
+// nodeset runs ClusterShell's own parser of host sets. One process answers all questions
+// of a test.
 type nodeset struct {
 	ask    io.Writer
 	answer *bufio.Reader
@@ -68,7 +68,7 @@ func startNodeset(t *testing.T, hosts []string) *nodeset {
 	return &nodeset{in, bufio.NewReaderSize(out, 1<<20)}
 }
 
-// expand returns the hosts of a host set, or what is wrong with it.
+// expand returns the hosts of a host set, or the mistake in it.
 func (n *nodeset) expand(set string) (hosts []string, err error) {
 	if _, err := fmt.Fprintln(n.ask, set); err != nil {
 		return nil, err
@@ -85,8 +85,8 @@ func (n *nodeset) expand(set string) (hosts []string, err error) {
 	return words[1:], nil
 }
 
-// needNodeset skips a test where ClusterShell is not installed; make test installs
-// it where it can.
+// needNodeset skips a test if ClusterShell is not installed; make test installs it
+// where that is possible.
 func needNodeset(t *testing.T) {
 	t.Helper()
 	if exec.Command(debianPython, "-c", "import ClusterShell").Run() == nil {
@@ -98,7 +98,7 @@ func needNodeset(t *testing.T) {
 	t.Skip("ClusterShell is not on this machine")
 }
 
-// Whatever host set is written, it means the hosts that ClusterShell says.
+// Random host sets select the same hosts here as in ClusterShell.
 func TestHostSetsAreThoseOfClusterShell(t *testing.T) {
 	t.Parallel()
 	needNodeset(t)
@@ -127,7 +127,7 @@ func TestHostSetsAreThoseOfClusterShell(t *testing.T) {
 	})
 }
 
-// numbered3 is an inventory with every name that hostSets can write.
+// numbered3 is an inventory with every name that hostSets can generate.
 func numbered3(t *testing.T) *fleet.Inventory {
 	t.Helper()
 	var hosts []fleet.Host
@@ -148,7 +148,7 @@ func numbered3(t *testing.T) *fleet.Inventory {
 	return inv
 }
 
-// hostSets are host sets as people write them.
+// hostSets generates host sets such as people write them.
 func hostSets() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		var b strings.Builder
@@ -183,8 +183,8 @@ func operands() *rapid.Generator[string] {
 	})
 }
 
-// numberRanges are what stands between brackets, up to most, with numbers of at
-// least so many digits.
+// numberRanges generates texts for between brackets: numbers up to most, padded to at least
+// the given number of digits.
 func numberRanges(width, most int) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		var parts []string

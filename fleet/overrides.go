@@ -8,14 +8,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// override changes fields of hosts that may stand in other files.
+// override changes fields of hosts, which other files may define.
 type override struct {
 	on     Selector
-	given  []string // the fields that it has
-	values entry    // and their values; file and line are of the override
+	given  []string // names of the fields that it sets
+	values entry    // their values; file and line are the override's
 }
 
-// readOverrides reads the overrides of a file.
+// readOverrides reads the section overrides of a file.
 func (r *reader) readOverrides(n *yaml.Node) {
 	if n == nil {
 		return
@@ -62,9 +62,9 @@ func (r *reader) readOverride(line int, fields map[string]*yaml.Node) {
 	}
 }
 
-// override carries out the overrides, in the order of files and lines. Selectors
-// see the hosts as their sources have them, so that the order of overrides matters
-// only where two say the same field. One that changes no host is a mistake.
+// override applies the overrides in the order of files and lines. Their selectors see the
+// hosts as they were before all overrides, so the order matters only where two overrides
+// set the same field. An override that changes no host is a mistake.
 func (r *reader) override() {
 	if len(r.changes) == 0 || len(r.mistakes) > 0 {
 		return
@@ -91,12 +91,12 @@ func (r *reader) override() {
 	r.mistakes = errs
 }
 
-// apply gives a host the values of the override.
+// apply sets the fields of a host that the override gives.
 func (o override) apply(e *entry) {
 	from := o.values
 	to, values := reflect.ValueOf(&e.host).Elem(), reflect.ValueOf(from.host)
 	for _, f := range hostFieldList() {
-		own := []string{"labels", "host_keys", "jump"} // which are treated below
+		own := []string{"labels", "host_keys", "jump"} // these are merged below
 		if !slices.Contains(own, f.name) && slices.Contains(o.given, fileKey(f.name)) {
 			to.FieldByIndex(f.index).Set(values.FieldByIndex(f.index))
 		}

@@ -79,7 +79,7 @@ func TestOverridesHaveMistakes(t *testing.T) {
 	}
 }
 
-// A host of two sources is a mistake that names both places.
+// A host that two sources define is a mistake, and the message names both places.
 func TestJoinRefusesAHostTwice(t *testing.T) {
 	t.Parallel()
 	entry := func(file, name string) fleet.Entry {

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Source is one inventory file: its name, for messages, and its content.
+// Source is one inventory file: its name, for messages, and its contents.
 type Source struct {
 	Name string
 	Data []byte
@@ -21,7 +21,7 @@ type Source struct {
 
 func (s Source) title() string { return cmp.Or(s.Name, "inventory") }
 
-// sourcesMax bounds all files together: 20,000 hosts need 5 MiB.
+// sourcesMax bounds the total size of all files: 20,000 hosts need 5 MiB.
 const sourcesMax = 64 << 20 // bytes
 
 // Parse reads an inventory from one or more YAML files:
@@ -53,12 +53,12 @@ const sourcesMax = 64 << 20 // bytes
 //	overrides:                   # on hosts of any file; of two that say it the later wins
 //	  - {on: 'site=zrh1,!legacy', user: ops, labels: {wave: late}}
 //
-// Defaults hold for the hosts of the same file, so the order of files is without
-// meaning; they may give user, port, key, known_hosts, customer, zone, fence, and
-// what is between port and group above. A host that is the default jump itself is
-// reached without it.
-// Anchors and aliases are refused: a file says what it says at the line where it
-// says it, and cannot grow when read. The error is of type Mistakes.
+// Defaults apply to the hosts of the same file, so the order of files has no
+// meaning. They may set user, port, key, known_hosts, customer, zone, fence, and
+// the fields from jump to become_user above. If the default jump host is itself in the
+// file, muster connects to it without a jump.
+// Anchors and aliases are refused, so that each line can be understood by itself and
+// a file cannot grow when it is read. The error is of type Mistakes.
 func Parse(sources ...Source) (*Inventory, error) {
 	if len(sources) == 0 {
 		return nil, Mistakes{{Text: "no inventory file given: want at least one"}}
@@ -66,8 +66,8 @@ func Parse(sources ...Source) (*Inventory, error) {
 	return Join(Read(sources...))
 }
 
-// Read is the first half of Parse: it reads files, whose hosts Join brings together
-// with those of other sources.
+// Read is the first half of Parse: it reads files. Join combines their hosts with those
+// of other sources.
 func Read(sources ...Source) Part {
 	var r reader
 	var files []string
@@ -87,19 +87,19 @@ func Read(sources ...Source) Part {
 	return Part{Files: files, Mistakes: r.mistakes, own: &r}
 }
 
-// reader gathers hosts, limits and mistakes from files.
+// reader collects hosts, limits and mistakes from files.
 type reader struct {
-	file    string // the one being read
-	who     string // "host fw001: " while a host is read
+	file    string // the file being read
+	who     string // prefix of mistakes, such as "host fw001: "
 	entries []entry
 	limits  []limitEntry
 	changes []override
-	// strangers are jump hosts that are no hosts.
+	// strangers are jump hosts that are not hosts of the inventory.
 	strangers []Hop
 	mistakes  Mistakes
 	warnings  Mistakes
 	notes     Mistakes
-	labels    map[[2]string][]error // labels that were checked; most repeat
+	labels    map[[2]string][]error // results of checkLabel, because most labels repeat
 }
 
 func (r *reader) mistake(line int, format string, args ...any) {
@@ -140,7 +140,7 @@ func (r *reader) read(s Source) {
 	}
 	r.readOverrides(fields["overrides"])
 	if fields["hosts"] == nil {
-		// The others may have a file of their own.
+		// A file may have limits or overrides alone.
 		if fields["limits"] == nil && fields["overrides"] == nil {
 			r.mistake(root.Line, "hosts is missing: want a list of hosts")
 		}
@@ -153,8 +153,8 @@ func (r *reader) read(s Source) {
 	}
 }
 
-// document reads the only YAML document of a file; nil means that it was
-// reported why there is none.
+// document returns the only YAML document of a file. If there is none, it reports why and
+// returns nil.
 func (r *reader) document(data []byte) *yaml.Node {
 	var doc, second yaml.Node
 	d := yaml.NewDecoder(bytes.NewReader(data))
@@ -177,9 +177,9 @@ func (r *reader) document(data []byte) *yaml.Node {
 	return doc.Content[0]
 }
 
-// errorLine finds the line that stopped the YAML parser. What it says itself is
-// the start of the block in which it stopped: for a broken host that is the
-// first line of all hosts. So read again line by line, and see how far it goes.
+// errorLine finds the line that stopped the YAML parser. The parser itself names only
+// the start of the block: for a broken host, the first line of all hosts. So errorLine
+// feeds the file to the parser line by line and counts how many lines it takes.
 func errorLine(data []byte) int {
 	lines := &lineReader{rest: data}
 	d := yaml.NewDecoder(lines)
@@ -190,11 +190,11 @@ func errorLine(data []byte) int {
 	return max(1, lines.started)
 }
 
-// lineReader hands out one line at a time, at most.
+// lineReader returns at most one line for each Read.
 type lineReader struct {
 	rest    []byte
-	started int  // lines handed out, the last perhaps in part
-	inLine  bool // the last one ended in the middle of a line
+	started int  // lines that were returned, the last perhaps in part
+	inLine  bool // the last Read ended in the middle of a line
 }
 
 func (l *lineReader) Read(p []byte) (int, error) {
@@ -240,7 +240,7 @@ func commonFields() []string {
 		"become_user"}
 }
 
-// common reads the fields that hosts and defaults share.
+// common reads the fields that both hosts and defaults may have.
 func (r *reader) common(fields map[string]*yaml.Node, e *entry) {
 	r.text(fields, "user", &e.host.User, checkUser)
 	r.port(fields["port"], &e.host.Port)
@@ -261,8 +261,8 @@ func (r *reader) common(fields map[string]*yaml.Node, e *entry) {
 	r.text(fields, "become_user", &e.host.BecomeUser, optional(checkUser))
 }
 
-// host reads one host into e, which has the defaults. One with mistakes is kept
-// as well, so that what concerns several hosts is checked as far as it goes.
+// host reads one host into e, which has the defaults. It keeps a host with mistakes
+// as well, so that the checks across hosts can still find theirs.
 func (r *reader) host(n *yaml.Node, e entry, known []string) {
 	e.line = n.Line
 	if _, name := child(n, "name"); name != nil {
@@ -299,8 +299,8 @@ func (r *reader) host(n *yaml.Node, e entry, known []string) {
 	r.entries = append(r.entries, e)
 }
 
-// hostKeys reads the keys that a host is known by, or sees that a file is named
-// where they can be looked up.
+// hostKeys reads the keys of a host, or accepts that a known_hosts file has
+// them.
 func (r *reader) hostKeys(fields map[string]*yaml.Node, e *entry) {
 	one, many, file := fields["host_key"], fields["host_keys"], fields["known_hosts"]
 	switch {
@@ -324,7 +324,7 @@ func (r *reader) hostKeys(fields map[string]*yaml.Node, e *entry) {
 	}
 }
 
-// ownKeys takes over keys that stand in the inventory itself, each once.
+// ownKeys stores keys that the inventory itself contains, each once.
 func (r *reader) ownKeys(nodes []*yaml.Node, e *entry) {
 	e.knownHosts = ""
 	if len(nodes) > hostKeysMax {
@@ -373,7 +373,8 @@ func (r *reader) labelMap(n *yaml.Node) map[string]string {
 	return labels
 }
 
-// checkLabel remembers its answers: a fleet has few different labels.
+// checkLabel caches the results of the function checkLabel, because a fleet has few
+// different labels.
 func (r *reader) checkLabel(key, value string) []error {
 	label := [2]string{key, value}
 	errs, known := r.labels[label]

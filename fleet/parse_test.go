@@ -95,7 +95,7 @@ func TestDefaultsHoldForTheirFileOnly(t *testing.T) {
 	}
 }
 
-// Each case is a whole file; the mistakes are all that must be found in it.
+// Each case is a whole file with all the mistakes that Parse must report for it.
 func TestParseReportsEveryMistakeWithItsLine(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 300)
@@ -387,7 +387,7 @@ func TestExampleInventoryIsValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for selector, want := range map[string]string{ // those in its last lines
+	for selector, want := range map[string]string{ // the selectors in its last lines
 		"fw[001-002]":            "fw[001-002]",
 		"customer=acme,!drained": "fw[001-002]",
 		"{role=fw}!fw002":        "fw001",
@@ -399,7 +399,7 @@ func TestExampleInventoryIsValid(t *testing.T) {
 	}
 }
 
-// labels is n labels in a row.
+// labels returns n labels in a row.
 func labels(n int) string {
 	var all []string
 	for i := range n {

@@ -2,32 +2,32 @@ package fleet
 
 import "slices"
 
-// Entry is a host as a source has it, and where it stands.
+// Entry is a host as a source describes it, with its position there.
 type Entry struct {
 	Host       Host
 	KnownHosts string // file in which its keys are looked up; empty if the host has some
 	File       string
 	Line       int
-	Jump       []string // names of hosts on the way to it, or of Hops of the part
-	JumpLine   int      // where they stand
+	Jump       []string // names of jump hosts: hosts, or Hops of the part
+	JumpLine   int      // line that names them
 }
 
-// Part is what one source of an inventory says. Read makes it of files in the
-// format of this package; who reads another format makes it from its hosts.
+// Part is the content of one source of an inventory. Read creates it from files in the
+// format of this package; readers of other formats fill it themselves.
 type Part struct {
-	Files    []string // the order of messages
+	Files    []string // in the order in which messages are sorted
 	Entries  []Entry
-	Hops     []Hop // jump hosts that are no hosts of the inventory
+	Hops     []Hop // jump hosts that are not hosts of the inventory
 	Mistakes Mistakes
-	Warnings Mistakes // what looks like a mistake, and is none by the rules of the format
-	Notes    Mistakes // what was not taken over
+	Warnings Mistakes // valid by the rules of the format, but probably a mistake
+	Notes    Mistakes // what was ignored
 
-	own *reader // what Read has read
+	own *reader // the result of Read
 }
 
-// Join makes one inventory of several parts. A host may stand in one of them only;
-// what another says of it stands there under overrides. The error is of type
-// Mistakes and has those of all parts.
+// Join combines several parts into one inventory. Only one part may define a host;
+// other parts change it under overrides. The error is of type Mistakes and has the
+// mistakes of all parts.
 func Join(parts ...Part) (*Inventory, error) {
 	s := Look(parts...)
 	if len(s.Mistakes) > 0 {
@@ -36,14 +36,14 @@ func Join(parts ...Part) (*Inventory, error) {
 	return s.Inventory, nil
 }
 
-// Survey is all that there is to be said of an inventory, also of one with mistakes.
+// Survey is an inventory together with all its mistakes.
 type Survey struct {
-	Inventory *Inventory // with mistakes in it: to be looked at, not to be used
+	Inventory *Inventory // with mistakes in it: only to look at, never to use
 	Mistakes  Mistakes
-	Files     []string // in their order
+	Files     []string // in the order of the parts
 }
 
-// Look is Join for those who want to see everything at once.
+// Look is Join for callers who want to see the inventory even if it has mistakes.
 func Look(parts ...Part) Survey {
 	var r reader
 	var files []string
@@ -67,7 +67,7 @@ func Look(parts ...Part) Survey {
 	return Survey{inv, r.mistakes, files}
 }
 
-// Wrong is what is wrong with a part by itself, whatever the others say.
+// Wrong returns the mistakes of a part that show without the other parts.
 func (p Part) Wrong() Mistakes {
 	var r reader
 	for _, e := range p.Entries {
@@ -78,7 +78,7 @@ func (p Part) Wrong() Mistakes {
 	return all
 }
 
-// check takes in a host that came from elsewhere, with what is wrong with it.
+// check adds a host that another format described, and reports its mistakes.
 func (r *reader) check(e entry) {
 	for _, err := range checkHost(&e.host) {
 		r.mistakeAt(e, "%s: %v", e.who(), err)

@@ -22,30 +22,30 @@ func (p plainName) mark(s *search, into hostSet) error {
 	return nil
 }
 
-// pattern is a host name with ranges in it. What it stands for is walked, never
-// stored: a short text can stand for very many names.
+// pattern is a host name with ranges. Its names are generated one by one and never
+// stored, because a short text can stand for very many names.
 type pattern struct {
 	parts []part
-	count int // names it stands for
+	count int // number of names
 }
 
-// part is a piece of text or, if it has spans, any of their numbers.
+// part is a piece of text or, if it has spans, any one of their numbers.
 type part struct {
 	text  string
 	spans []span
 }
 
-// span is the numbers first, first + step, … up to last, zeros in front filling
-// them up to width.
+// span is the numbers first, first + step, … up to last, padded with zeros to at least
+// width digits.
 type span struct {
 	first, last, step uint64
 	width             int
 }
 
-// digitsMax bounds the numbers of a range, so that sums stay in 64 bits.
+// digitsMax bounds the digits of a number in a range, so that sums fit into 64 bits.
 const digitsMax = 18
 
-// parsePattern reads a host name with ranges, or globs: with ranges in them, too.
+// parsePattern reads a host name with ranges, globs or both.
 func parsePattern(text string) (operand, error) {
 	p := pattern{count: 1}
 	wild := strings.ContainsAny(text, "*?")
@@ -85,7 +85,7 @@ func parsePattern(text string) (operand, error) {
 	return p, p.check(text)
 }
 
-// checkPart refuses what no name has in it; at is where it stands in the text.
+// checkPart refuses characters that no host name has; at is the part's position in the text.
 func checkPart(text, part string, at int) error {
 	bad := func(r rune) bool { return r == ']' || notInName(r) && r != '*' && r != '?' }
 	i := strings.IndexFunc(part, bad)
@@ -98,7 +98,7 @@ func checkPart(text, part string, at int) error {
 	return misreadAt(at+i, "%q has %q, which no host name has", abbreviate(text), []rune(part[i:])[0])
 }
 
-// check refuses what can be the name of no host, whatever the numbers.
+// check refuses a pattern that cannot match any valid host name.
 func (p pattern) check(text string) error {
 	if len(p.parts) > nameMax {
 		return fmt.Errorf("%q stands for names of more than %d bytes", abbreviate(text), nameMax)
@@ -131,8 +131,8 @@ func parseSpans(text string) (spans []span, count int, err error) {
 	return spans, count, nil
 }
 
-// parseSpan reads 7, 1-9 or 1-9/2. A zero in front of the first number makes all
-// as long as it is, and the last one must then be as long.
+// parseSpan reads 7, 1-9 or 1-9/2. A leading zero in the first number pads all numbers to
+// its length, and the last number must have the same length.
 func parseSpan(text string) (span, error) {
 	numbers, step, stepped := strings.Cut(text, "/")
 	first, last, isRange := strings.Cut(numbers, "-")
@@ -151,7 +151,7 @@ func parseSpan(text string) (span, error) {
 			return span{}, fmt.Errorf("%q is not a number of 1 to %d digits: want 1-9, 7 or 1-9/2",
 				abbreviate(n.text), digitsMax)
 		}
-		*n.into, _ = strconv.ParseUint(n.text, 10, 64) // was checked
+		*n.into, _ = strconv.ParseUint(n.text, 10, 64) // cannot fail: only digits
 	}
 	if padded(first) {
 		s.width = len(first)
@@ -169,9 +169,9 @@ func parseSpan(text string) (span, error) {
 	return s, nil
 }
 
-// grows tells whether the last number has more digits than the first. Behind a
-// digit that is refused: ClusterShell reads fw1[8-12] as fw18 to fw112, others as
-// fw18, fw19, fw110 to fw112, and nobody should have to know.
+// grows reports whether the last number has more digits than the first. parsePattern refuses
+// that behind a digit, because tools disagree: ClusterShell reads fw1[8-12] as fw18 to
+// fw112, others as fw18, fw19, fw110 to fw112.
 func (s span) grows() bool {
 	return s.width == 0 && len(s.append(nil, s.first)) != len(s.append(nil, s.last))
 }
@@ -180,7 +180,7 @@ func endsInDigit(s string) bool {
 	return s != "" && '0' <= s[len(s)-1] && s[len(s)-1] <= '9'
 }
 
-// padded tells whether a number is written with zeros in front.
+// padded reports whether a number has leading zeros.
 func padded(number string) bool { return len(number) > 1 && number[0] == '0' }
 
 func (s span) append(to []byte, n uint64) []byte {
@@ -192,7 +192,7 @@ func (s span) append(to []byte, n uint64) []byte {
 	return append(to, d...)
 }
 
-// each calls visit with every name, which is only good during the call.
+// each calls visit with every name. The slice is valid only during the call.
 func (p pattern) each(visit func(name []byte)) {
 	p.walk(0, make([]byte, 0, nameMax), visit)
 }
@@ -226,12 +226,12 @@ func (p pattern) mark(s *search, into hostSet) error {
 	return nil
 }
 
-// globs are host names in which '*' stands for any bytes and '?' for one.
+// globs match host names; '*' stands for any bytes and '?' for one.
 type globs []glob
 
 type glob string
 
-// globs makes a glob of each name that a pattern stands for.
+// globs returns a glob for each name of the pattern.
 func (p pattern) globs(text string) (operand, error) {
 	switch {
 	case p.count > costMax:
@@ -255,8 +255,8 @@ func (g globs) mark(s *search, into hostSet) error {
 	return nil
 }
 
-// mark adds the hosts that match, and tells whether there is one. Hosts are sorted
-// by name: those with another beginning are not looked at.
+// mark adds the matching hosts and reports whether there are any. Hosts are sorted by name,
+// so it only looks at those with the glob's literal beginning.
 func (g glob) mark(v *Inventory, into hostSet) bool {
 	begin := string(g)[:strings.IndexAny(string(g), "*?")]
 	from, _ := slices.BinarySearchFunc(v.hosts, begin, func(h Host, s string) int {
@@ -272,8 +272,8 @@ func (g glob) mark(v *Inventory, into hostSet) bool {
 	return some
 }
 
-// matches goes back only to the last '*', so it takes at most len(g) × len(name)
-// steps.
+// matches reports whether the glob matches a name. It backtracks only to the last '*', so it
+// takes at most len(g) × len(name) steps.
 func (g glob) matches(name string) bool {
 	at, star, from := 0, -1, 0
 	for i := 0; i < len(name); {

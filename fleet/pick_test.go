@@ -34,7 +34,7 @@ func TestMistakesInSelectorsHaveAColumn(t *testing.T) {
 		{"fw001!(fw002,fw[2-1])", 17, "runs backwards"},
 		{"all&(fw001", 5, "'(' is not closed"},
 		{"fw001,task:/failed", 12, "name is empty"},
-		{"fw001,task:x/Failed", 14, "is not how a job ends"},
+		{"fw001,task:x/Failed", 14, "is not an outcome of a job"},
 		{"fẃ,fw001", 2, "has 'ẃ'"},
 		{"\u00a0fw[", 4, "is not closed"},
 		{strings.Repeat("fw001,", 50) + "fw[,x", 303, ",fw001,fw001,fw[,x\", column 303: '[' is"},
@@ -55,7 +55,7 @@ func TestMistakesInSelectorsHaveAColumn(t *testing.T) {
 
 func TestWorkLeavesOutDrainedHostsUnlessTheyAreMentioned(t *testing.T) {
 	t.Parallel()
-	// fw001 has the label in its file, fw010 got it later.
+	// The file gives fw001 the label; fw010 got it later.
 	inv := small(t).WithLabels(map[string]map[string]string{
 		"fw010": {fleet.Drained: "true"}, "gone": {fleet.Drained: "true"}})
 	tests := []struct{ selector, want, drained string }{
@@ -196,8 +196,8 @@ func TestHintsKnowLabelsAndValues(t *testing.T) {
 	}
 }
 
-// Of names that no host has each is told, with what comes nearest, not only the first ones.
-func TestLostNamesAreAllTold(t *testing.T) {
+// The error lists every lost name with similar ones, not only the first few.
+func TestTheErrorListsEveryLostName(t *testing.T) {
 	t.Parallel()
 	v, err := fleet.Parse(fleet.Source{Name: "f", Data: []byte("defaults: {known_hosts: /k}\nhosts:\n" +
 		"  - {name: fw1, address: 10.0.0.1}\n  - {name: vpn1, address: 10.0.0.2}\n")})

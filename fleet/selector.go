@@ -8,42 +8,43 @@ import (
 	"muster/internal/wording"
 )
 
-// Selector picks hosts of an inventory; ParseSelector makes it. The zero
+// Selector picks hosts of an inventory; ParseSelector creates it. The zero
 // Selector picks none, which is an error.
 type Selector struct {
 	text  string
 	terms []term
-	found map[Earlier][]string // hosts of earlier tasks, once they were resolved
+	found map[Earlier][]string // hosts of earlier tasks; set by Resolve
 }
 
-// term is an operand and how it joins what stands before it: ',' adds hosts,
-// '!' takes hosts away, '&' keeps only those that are in both, '^' those that are
-// in one of the two only.
+// term is an operand and the operator before it: ',' adds hosts, '!' removes hosts,
+// '&' keeps hosts that are in both sets, and '^' keeps hosts that are in exactly one of
+// the two.
 type term struct {
 	join byte
 	what operand
 }
 
-// operand means some hosts.
+// operand is an expression that stands for some hosts.
 type operand interface {
 	// mark adds these hosts to a set. Names that no host has are noted in the search.
+	// mark adds these hosts to a set. It records in the search the names that no host has.
 	mark(s *search, into hostSet) error
-	// cost is how often mark looks at every host.
+	// cost returns how often mark looks at every host.
 	cost() int
 }
 
-// search is one answer of an inventory to a selector.
+// search is the state while an inventory evaluates a selector.
 type search struct {
 	inventory *Inventory
 	earlier   map[Earlier][]string
 	lost      lostNames
-	gone      []string // of earlier tasks, in the inventory no more
+	gone      []string // hosts of earlier tasks that left the inventory
 }
 
-// String returns the selector as it was written.
+// String returns the selector as its author wrote it.
 func (s Selector) String() string { return s.text }
 
-// Mentions tells whether a label term of the selector is about this label.
+// Mentions reports whether a label term of the selector names this label.
 func (s Selector) Mentions(label string) bool {
 	return slices.ContainsFunc(flat(s.terms), func(o operand) bool {
 		terms, ok := o.(labelTerms)
@@ -51,7 +52,7 @@ func (s Selector) Mentions(label string) bool {
 	})
 }
 
-// flat lists the operands of terms, those in groups too.
+// flat returns the operands of terms, including those in parentheses.
 func flat(terms []term) []operand {
 	var list []operand
 	for _, t := range terms {
@@ -64,9 +65,9 @@ func flat(terms []term) []operand {
 	return list
 }
 
-// Select returns the hosts that the selector picks, sorted by name, drained or
-// not. That it picks none is an error, and so is a name that no host has; the
-// error tells what comes nearest.
+// Select returns the hosts that the selector picks, sorted by name, including drained ones.
+// It returns an error if the selector picks none or has a name that no host has; the
+// error suggests similar names.
 func (v *Inventory) Select(sel Selector) ([]Host, error) {
 	chosen, _, err := v.choose(sel)
 	if err != nil {
@@ -75,19 +76,19 @@ func (v *Inventory) Select(sel Selector) ([]Host, error) {
 	return v.hostsIn(chosen), nil
 }
 
-// Drained is the label of hosts that are to be left alone. A selector picks them
-// only if it mentions it: role=fw leaves them out, {drained} means them.
+// Drained is the label of hosts that get no work. Pick includes them only if the selector
+// mentions the label: role=fw leaves them out, {drained} picks them.
 const Drained = "drained"
 
-// Picked is what a selector comes to when work is to be given out.
+// Picked is the result of a selector that picks hosts for work.
 type Picked struct {
 	Hosts   []Host   // sorted by name; at least one
 	Drained []string // names of hosts that were left out because they are drained
-	Gone    []string // hosts of earlier tasks that are in the inventory no more
+	Gone    []string // hosts of earlier tasks that left the inventory
 }
 
-// Pick is Select for work: it leaves out what is drained, unless the selector
-// mentions that label.
+// Pick is Select for work: it leaves out drained hosts, unless the selector
+// mentions their label.
 func (v *Inventory) Pick(sel Selector) (Picked, error) {
 	chosen, s, err := v.choose(sel)
 	if err != nil {
@@ -111,7 +112,7 @@ func (v *Inventory) Pick(sel Selector) (Picked, error) {
 	return p, nil
 }
 
-// choose finds the hosts of a selector, at least one.
+// choose returns the hosts of a selector, at least one.
 func (v *Inventory) choose(sel Selector) (hostSet, *search, error) {
 	s := &search{inventory: v, earlier: sel.found}
 	chosen, err := s.join(sel.terms)
@@ -129,7 +130,7 @@ func (v *Inventory) choose(sel Selector) (hostSet, *search, error) {
 	return chosen, s, nil
 }
 
-// join carries out the operators, from left to right.
+// join applies the operators, from left to right.
 func (s *search) join(terms []term) (hostSet, error) {
 	chosen := newHostSet(len(s.inventory.hosts))
 	var these hostSet
@@ -180,22 +181,22 @@ func (g group) mark(s *search, into hostSet) error {
 
 func (g group) cost() int { return 1 + termsCost(g) }
 
-// LostError is about names in a selector that no host has.
+// LostError says that a selector has names that no host has.
 type LostError struct {
-	Lost  []Lost // each once, the first thousands of them
+	Lost  []Lost // each once, at most lostMany
 	words string
 }
 
-// Error names some of them, and what comes nearest to these.
+// Error names some of the lost names, and similar ones that exist.
 func (e *LostError) Error() string { return e.words }
 
 // Lost is a name that no host has.
 type Lost struct {
 	Name    string   `json:"name"`
-	Nearest []string `json:"nearest,omitempty"` // what may have been meant, as parts of a selector
+	Nearest []string `json:"nearest,omitempty"` // similar parts of a selector that would be valid
 }
 
-// NamesHost tells whether a selector has a name in it, or in a range.
+// NamesHost reports whether a selector contains a name, literally or in a range.
 func (sel Selector) NamesHost(name string) bool {
 	for _, o := range flat(sel.terms) {
 		switch o := o.(type) {
@@ -218,14 +219,14 @@ func (sel Selector) NamesHost(name string) bool {
 	return false
 }
 
-// lostNames are the names in a selector that no host has.
+// lostNames collects the names in a selector that no host has.
 type lostNames struct {
 	first []string // some of them, each once
-	many  []string // more of them, for hints; one may be there twice
+	many  []string // more of them, for hints; may have duplicates
 	count int
 }
 
-// lostMany bounds how many lost names are remembered.
+// lostMany bounds how many lost names are kept.
 const lostMany = 4096
 
 func (l *lostNames) add(name string) {
@@ -241,11 +242,11 @@ func (l *lostNames) add(name string) {
 	}
 }
 
-// hintsMax bounds what a message offers instead of lost names.
+// hintsMax bounds the suggestions in one message.
 const hintsMax = 5
 
-// nearestMax is for how many lost names it is told what comes nearest: every name of the
-// inventory is looked at for each.
+// nearestMax bounds the lost names that get suggestions, because each requires a pass over
+// all names of the inventory.
 const nearestMax = 100
 
 func (l *lostNames) error(v *Inventory) error {
@@ -267,8 +268,8 @@ func (l *lostNames) error(v *Inventory) error {
 	return e
 }
 
-// explain names the first of them, how many more there are, and what comes
-// nearest.
+// explain names the first lost names, the count of the others, and similar names that
+// exist.
 func (l *lostNames) explain(v *Inventory) string {
 	text := strings.Join(l.first, ", ")
 	if more := l.count - len(l.first); more > 0 {
@@ -287,7 +288,7 @@ func (l *lostNames) explain(v *Inventory) string {
 	}
 	for _, name := range l.first {
 		if !slices.Contains(rest, name) {
-			continue // its host was found
+			continue // otherwisePadded found its host
 		}
 		for _, h := range facts.hintsFor(name) {
 			if !slices.Contains(hints, h) && len(hints) < hintsMax {

@@ -8,7 +8,7 @@ import (
 	"muster/fleet"
 )
 
-// small is the fleet of the tables below.
+// small is the inventory that the tables below select from.
 func small(t testing.TB) *fleet.Inventory {
 	return parse(t, `
 defaults: {known_hosts: /k}
@@ -150,8 +150,8 @@ func TestSelectionThatFailsSaysWhatComesNearest(t *testing.T) {
 		{"customer=zzzzzz", []string{"there are: customer=acme, customer=globex, customer=initech"}},
 		{"rol=fw", []string{"no host has the label rol, nearest: role"}},
 		{"role in (fv,vpm)", []string{"role=fv, nearest: role=fw", "role=vpm, nearest: role=vpn"}},
-		{"customer=acme,role=vpn", []string{"no host meets all of it together"}},
-		{"version>100", []string{"no host meets all of it together"}},
+		{"customer=acme,role=vpn", []string{"no host meets all its terms together"}},
+		{"version>100", []string{"no host meets all its terms together"}},
 		{"fw001!fw001", []string{"picks no host: no host meets all"}},
 		{"all!*", []string{"picks no host: no host meets all"}},
 		{"customer=acme,customer=globex", []string{"picks no host: no host meets all"}},
@@ -261,10 +261,10 @@ func TestBadSelectorsAreRefused(t *testing.T) {
 		{strings.Repeat("(", 9) + "a" + strings.Repeat(")", 9), "more than 8 parentheses"},
 		{"task:", "name is empty"},
 		{"task:a b/failed", "has ' '"},
-		{"task:x/", "is not how a job ends"},
-		{"task:x/!", "is not how a job ends"},
-		{"task:x/a/b", "is not how a job ends"},
-		{"task:x/!!failed", "is not how a job ends"},
+		{"task:x/", "is not an outcome of a job"},
+		{"task:x/!", "is not an outcome of a job"},
+		{"task:x/a/b", "is not an outcome of a job"},
+		{"task:x/!!failed", "is not an outcome of a job"},
 		{"{a}{b}", "behind '}'"},
 		{"{a} fw1", "want ',' '!' '&' or '^' behind '}'"},
 		{"fw1{a}", "stand in braces"},
@@ -328,8 +328,8 @@ func TestZeroSelectorAndEmptyInventoryPickNothing(t *testing.T) {
 	}
 }
 
-// The answers are those of nodeset 1.9.1, with names it does not expand: that a
-// name must be in the inventory is ours alone.
+// The expected results are those of nodeset 1.9.1, for names that it does not expand. Only
+// muster requires that each name is in the inventory.
 func TestRangesMeanWhatClusterShellMakesOfThem(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ selector, want string }{
@@ -390,7 +390,7 @@ func unique(hosts []fleet.Host) []fleet.Host {
 	return result
 }
 
-// numbered is 1,2,3,…,n.
+// numbered returns 1,2,3,…,n.
 func numbered(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -399,7 +399,7 @@ func numbered(n int) string {
 	return b.String()[1:]
 }
 
-// Groups of Ansible stand in a host set as hosts do: the page of inventories shows it.
+// The page on inventories shows groups of Ansible in host sets, where a host could stand.
 func TestSelectorsNameGroupsOfAnsible(t *testing.T) {
 	t.Parallel()
 	inv := parse(t, `

@@ -8,23 +8,23 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a selector. With them any selector is answered for 20,000 hosts in
-// 50 ms or is refused before that.
+// Limits of a selector. Within them any selector takes at most 50 ms for 20,000 hosts;
+// others are refused before the search.
 const (
 	selectorMax  = 1 << 20  // bytes; 100,000 names, listed one by one
 	labelTextMax = 16 << 10 // bytes of the label terms in one pair of braces
-	expandMax    = 100_000  // names that all ranges and names of a selector stand for
-	costMax      = 50       // looks at every host: globs, label terms, parentheses
-	depthMax     = 8        // parentheses in each other
+	expandMax    = 100_000  // names in a selector, with those from ranges
+	costMax      = 50       // passes over all hosts: globs, label terms, parentheses
+	depthMax     = 8        // nesting of parentheses
 )
 
-// everyHost is the word for all hosts.
+// everyHost is the word that selects all hosts.
 const everyHost = "all"
 
 // operators join host sets.
 const operators = ",!&^"
 
-// ParseSelector reads a selector. There are two kinds, and one way to join them.
+// ParseSelector reads a selector. There are two kinds, and a way to combine them.
 //
 // A host set names hosts, as ClusterShell does:
 //
@@ -36,32 +36,32 @@ const operators = ",!&^"
 //	all   *                   every host
 //	fw[001-300]!fw[010-019]   without these; also fw[001-300],!fw[010-019]
 //	fw*&*.example.com         in both
-//	fw[1-5]^fw[4-9]           in one of them only
+//	fw[1-5]^fw[4-9]           in exactly one of them
 //	fw*!(vpn1,rack*&*-a)      parentheses first
 //	task:0wcy7y2fb2/failed    the hosts on which that task failed; see Earlier
-//	group.web                 the hosts of a group of Ansible: those with the label group.web=true
+//	group.web                 the hosts of an Ansible group, which have the label group.web=true
 //
-// The operators ',' '!' '&' '^' bind alike, from left to right: a,b!b&c is
-// ((a,b)!b)&c. Every name must be in the inventory and every glob must match
-// something, also behind '!': a mistyped exception would spare nobody.
+// The operators ',' '!' '&' '^' have the same precedence, from left to right: a,b!b&c is
+// ((a,b)!b)&c. Every name must be in the inventory and every glob must match something,
+// also behind '!', because a mistyped exception would protect no host.
 //
-// A label selector has requirements, as Kubernetes writes them, that must all
-// hold. The fields name, customer, zone and group count as labels:
+// A label selector has requirements in the syntax of Kubernetes, and a host must meet all
+// of them. The fields name, customer, zone and group count as labels:
 //
 //	customer=acme             also ==
-//	role!=vpn                 another role, or none
+//	role!=vpn                 another role, or no role
 //	role in (fw,vpn)          also notin
-//	drained   !drained        has the label, has it not
+//	drained   !drained        has the label, lacks the label
 //	version>7                 numbers; also <
 //	customer=acme,role in (fw,vpn),!drained
 //
-// A text without braces is a label selector if it begins with '!' or has one of
-// = < > or in (…) in it; else it is a host set. Inside a host set, braces hold a
+// A text without braces is a label selector if it begins with '!' or contains one of
+// = < > or in (…); otherwise it is a host set. Inside a host set, braces enclose a
 // label selector:
 //
 //	fw[001-300]&{customer=acme,!drained}
 //	{role=fw}!fw007
-//	{drained}                 a label alone needs them: drained would be a host
+//	{drained}                 braces are needed: drained alone would be a host
 //
 // The error is a *SelectorError.
 func ParseSelector(text string) (Selector, error) {
@@ -73,14 +73,14 @@ func ParseSelector(text string) (Selector, error) {
 	return Selector{text: trimmed, terms: terms}, nil
 }
 
-// SelectorError is what is wrong with a selector, and where.
+// SelectorError describes a mistake in a selector and its position.
 type SelectorError struct {
 	Text   string // the selector
-	Column int    // where it is wrong, counted in characters from 1; 0: all of it
+	Column int    // position of the mistake in characters, from 1; 0: the whole text
 	Err    error
 }
 
-// Error reads like: selector "fw[1-3", column 3: '[' is not closed: want ']'.
+// Error returns a text such as: selector "fw[1-3", column 3: '[' is not closed: want ']'.
 func (e *SelectorError) Error() string {
 	if e.Column == 0 {
 		return fmt.Sprintf("selector %q: %v", excerpt(e.Text, 0), e.Err)
@@ -88,7 +88,7 @@ func (e *SelectorError) Error() string {
 	return fmt.Sprintf("selector %q, column %d: %v", excerpt(e.Text, e.Column-1), e.Column, e.Err)
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the mistake without its position.
 func (e *SelectorError) Unwrap() error { return e.Err }
 
 func newSelectorError(text, trimmed string, err error) *SelectorError {
@@ -102,8 +102,8 @@ func newSelectorError(text, trimmed string, err error) *SelectorError {
 	return e
 }
 
-// excerpt is what a message repeats of a selector: all of a short one, else the
-// part around a character.
+// excerpt returns the part of a selector that a message quotes: all of a short one, else
+// the text around a character.
 func excerpt(text string, character int) string {
 	const before, most = 20, 60
 	runes := []rune(text)
@@ -121,7 +121,7 @@ func excerpt(text string, character int) string {
 	return part
 }
 
-// misread is a mistake at a byte of the text that is being read.
+// misread is a mistake with the index of a byte in the text.
 type misread struct {
 	at  int
 	err error
@@ -135,8 +135,7 @@ func misreadAt(at int, format string, args ...any) error {
 	return &misread{at, fmt.Errorf(format, args...)}
 }
 
-// moved is a mistake in a part of a text, as one in the whole of it: from is where
-// the part begins.
+// moved converts a mistake in a part of a text, which begins at from, to one in the whole.
 func moved(from int, err error) error {
 	var here *misread
 	switch {
@@ -184,8 +183,8 @@ func isLabelSelector(text string) bool {
 	return text[0] == '!' || strings.ContainsAny(text, "=<>()")
 }
 
-// hasGroup tells whether a parenthesis opens where a host could stand. In a label
-// selector it opens only behind in and notin.
+// hasGroup reports whether a parenthesis opens where a host could stand. In label
+// selectors, parentheses open only after in and notin.
 func hasGroup(text string) bool {
 	before := byte(',')
 	for i := range len(text) {
@@ -239,7 +238,7 @@ func parseHostSet(text string, depth int) ([]term, error) {
 		this := strings.TrimRight(text[from:end], " ")
 		switch {
 		case this == "" && len(terms) > 0 && join == ',' && end < len(text) && text[end] == '!':
-			join, at = '!', end+1 // a,!b is a!b, as a label selector and ClusterShell's users write it
+			join, at = '!', end+1 // a,!b means a!b, as users of label selectors and ClusterShell expect
 			continue
 		case this == "" && len(terms) == 0:
 			return nil, misreadAt(end, "%q has nothing before it: want a host, a range or a glob "+
@@ -259,8 +258,8 @@ func parseHostSet(text string, depth int) ([]term, error) {
 	}
 }
 
-// operandEnd is where the first operator stands, from a byte on, that is in no
-// brackets, braces or parentheses; the end of the text if there is none.
+// operandEnd returns the index of the first operator at or after from that is outside of
+// brackets, braces and parentheses, or the end of the text if there is none.
 func operandEnd(text string, from int) (int, error) {
 	var closing []byte
 	opened := from
@@ -270,7 +269,7 @@ func operandEnd(text string, from int) (int, error) {
 		case inside && c == closing[len(closing)-1]:
 			closing = closing[:len(closing)-1]
 		case inside && closing[len(closing)-1] != ')':
-			// Brackets and braces hold no others.
+			// Brackets and braces contain no other brackets.
 		case c == '[' || c == '{' || c == '(':
 			if !inside {
 				opened = i
@@ -287,7 +286,7 @@ func operandEnd(text string, from int) (int, error) {
 	return 0, misreadAt(opened, "%q is not closed: %s", text[opened], hint[text[opened]])
 }
 
-// negates tells whether the '!' behind it belongs to an operand: task:ID/!failed.
+// negates reports whether a '!' behind this text belongs to its operand: task:ID/!failed.
 func negates(before string) bool {
 	before = strings.TrimLeft(before, " ")
 	return strings.HasPrefix(before, earlierPrefix) && strings.HasSuffix(before, "/")
@@ -352,7 +351,7 @@ func parseGroup(text string, depth int) (operand, error) {
 	return group(terms), nil
 }
 
-// closesBefore tells whether the parenthesis that opens a text closes before end.
+// closesBefore reports whether the text's first parenthesis closes before end.
 func closesBefore(text string, end int) bool {
 	depth := 0
 	for i := range end {
@@ -368,7 +367,7 @@ func closesBefore(text string, end int) bool {
 	return false
 }
 
-// outsideBrackets blots out what stands between '[' and ']', where blanks may be.
+// outsideBrackets replaces blanks between '[' and ']', because they are allowed there.
 func outsideBrackets(text string) string {
 	inside := false
 	return strings.Map(func(r rune) rune {

@@ -7,32 +7,32 @@ import (
 	"strings"
 )
 
-// This file reads the configuration of OpenSSH (ssh_config(5)) into directives, and
-// tells which of them hold for a host.
+// This file parses the configuration of OpenSSH (ssh_config(5)) into directives, and
+// finds the directives that apply to a host.
 
-// Bounds of what is read.
+// Limits for the configuration.
 const (
 	sshConfigMax  = 16 << 20 // bytes of all files
-	sshIncludeMax = 16       // files that include each other, as in OpenSSH
+	sshIncludeMax = 16       // depth of Include, as in OpenSSH
 )
 
-// directive is one line, and where it stands.
+// directive is one line and its position.
 type directive struct {
 	keyword string // in lower case
 	args    []string
-	when    []condition // it holds if all of these do
+	when    []condition // it applies if all of these hold
 	file    string
 	line    int
 }
 
-// condition is a line Host, or a line Match, which never holds here.
+// condition is a line Host, or a line Match, which is unsupported and never holds.
 type condition struct {
 	patterns []string
 	never    bool
 }
 
-// holds tells whether a host is meant that was named so. A pattern with '!' takes
-// out what it matches.
+// holds reports whether the condition holds for the host name. If a pattern with '!'
+// matches, it does not.
 func (c condition) holds(name string) bool {
 	held := false
 	for _, p := range c.patterns {
@@ -48,7 +48,7 @@ func (c condition) holds(name string) bool {
 	return held && !c.never
 }
 
-// matchGlob knows '*' and '?', which stand for any bytes and for one.
+// matchGlob reports whether s matches a pattern; '*' stands for any bytes and '?' for one.
 func matchGlob(pattern, s string) bool {
 	star, mark := -1, 0
 	p, i := 0, 0
@@ -70,7 +70,7 @@ func matchGlob(pattern, s string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// sshReader reads files of configuration, and those that they include.
+// sshReader reads configuration files and the files that they include.
 type sshReader struct {
 	include func(pattern string) ([]Source, error)
 	home    string
@@ -83,7 +83,7 @@ func (r *sshReader) note(file string, line int, format string, args ...any) {
 	r.notes = append(r.notes, Mistake{file, line, fmt.Sprintf(format, args...)})
 }
 
-// read reads a file that stands where these conditions hold.
+// read reads a file that applies only where the outer conditions hold.
 func (r *sshReader) read(s Source, outer []condition, depth int) {
 	r.bytes += len(s.Data)
 	switch {
@@ -146,8 +146,8 @@ func (r *sshReader) follow(d directive, depth int) {
 	}
 }
 
-// sshWords splits a line into its keyword and arguments. Between these may stand '='.
-// Quotes hold blanks together, '#' at the start of a word begins a comment.
+// sshWords splits a line into its keyword and arguments. An '=' may separate them.
+// Quotes protect blanks, and '#' at the start of a word begins a comment.
 func sshWords(text string) ([]string, error) {
 	rest := strings.Trim(text, " \t\r\f")
 	if rest == "" || rest[0] == '#' {
@@ -171,7 +171,7 @@ func sshWords(text string) ([]string, error) {
 	return words, nil
 }
 
-// sshWord takes the first word off a text that starts with one.
+// sshWord splits the first word off a text that starts with a word.
 func sshWord(text string) (word, rest string, err error) {
 	var b strings.Builder
 	quote := byte(0)

@@ -10,32 +10,32 @@ import (
 	"strings"
 )
 
-// SSHConfig is what ImportSSHConfig makes hosts of.
+// SSHConfig is the input of ImportSSHConfig.
 type SSHConfig struct {
-	Files []Source // configurations of OpenSSH; what an earlier one says counts
-	Home  string   // what "~" and %d stand for
-	User  string   // login name where they give none; empty: root
+	Files []Source // configurations of OpenSSH; the first value counts, as in ssh
+	Home  string   // value of "~" and %d
+	User  string   // login name where the files give none; empty: root
 
-	// Include returns the files that a pattern stands for, which is absolute. nil: a
-	// line Include is only noted.
+	// Include returns the files that match an absolute pattern. If it is nil, each line
+	// Include only yields a note.
 	Include func(pattern string) ([]Source, error)
 
-	// Trust returns what known_hosts has for an address and port, or for an alias and
-	// port 22. nil: nothing.
+	// Trust returns the entries of known_hosts for an address and port, or for an alias and
+	// port 22. If it is nil, all hosts come without keys.
 	Trust func(address string, port int) Trust
 }
 
-// SSHImport is what was made of it.
+// SSHImport is the result of ImportSSHConfig.
 type SSHImport struct {
-	Hosts []Host   // sorted by name; those without keys must be enrolled
-	Notes Mistakes // what was not understood or could not be taken over, with its place
+	Hosts []Host   // sorted by name; hosts without keys must be enrolled
+	Notes Mistakes // lines that were not understood or have no counterpart
 }
 
-// ImportSSHConfig turns what OpenSSH knows of hosts into hosts of an inventory: one for
-// each name on a line Host that is no pattern, and one for each jump host on the way to
-// them. It takes over HostName, Port, User, IdentityFile, CertificateFile, ProxyJump and
-// HostKeyAlias, each the first that holds, as ssh does; algorithms that have been given
-// up make the profile legacy. A host without IdentityFile uses the agent.
+// ImportSSHConfig creates hosts of an inventory from the configuration of OpenSSH: one for
+// each name on a line Host that is not a pattern, and one for each jump host on the way to
+// them. It reads HostName, Port, User, IdentityFile, CertificateFile, ProxyJump and
+// HostKeyAlias; as in ssh, the first value that applies counts. Obsolete algorithms select
+// the profile legacy. A host without IdentityFile uses the agent.
 func ImportSSHConfig(c SSHConfig) SSHImport {
 	r := &sshReader{include: c.Include, home: c.Home}
 	for _, s := range c.Files {
@@ -65,7 +65,7 @@ func ImportSSHConfig(c SSHConfig) SSHImport {
 	return result
 }
 
-// sshTarget is a host as somebody names it.
+// sshTarget is a host as the configuration names it.
 type sshTarget struct {
 	alias, user string
 	port        int
@@ -75,12 +75,12 @@ type sshTarget struct {
 type importer struct {
 	SSHConfig
 	*sshReader
-	named map[string]bool // on a line Host
+	named map[string]bool // names on lines Host
 	hosts map[string]*Host
 	noted map[Mistake]bool
 }
 
-// noteOnce says what concerns many hosts for the first of them.
+// noteOnce adds a note unless it was added for another host already.
 func (im *importer) noteOnce(d directive, format string, args ...any) {
 	m := Mistake{d.file, d.line, fmt.Sprintf(format, args...)}
 	if !im.noted[m] {
@@ -89,8 +89,8 @@ func (im *importer) noteOnce(d directive, format string, args ...any) {
 	}
 }
 
-// host makes a host, and those on the way to it before. It returns nil if there can
-// be none, which is noted then.
+// host creates a host, after the jump hosts on the way to it. If that is impossible, it
+// adds a note and returns nil.
 func (im *importer) host(t sshTarget, askedBy []string) *Host {
 	said := im.holding(t.alias)
 	h := &Host{Name: t.alias, Address: cmp.Or(said.text("hostname"), t.alias),
@@ -119,8 +119,8 @@ func (im *importer) host(t sshTarget, askedBy []string) *Host {
 	return h
 }
 
-// nameOf is the alias, but where that is another login: ProxyJump may say user and port
-// otherwise than the lines of the host do.
+// nameOf returns the alias, or a longer name if ProxyJump gives another user or port than
+// the lines of that host do, because those are two logins.
 func (im *importer) nameOf(t sshTarget, h *Host, said settings) string {
 	usual := *h
 	if im.named[t.alias] {
@@ -135,7 +135,7 @@ func (im *importer) nameOf(t sshTarget, h *Host, said settings) string {
 	return fmt.Sprintf("%s-%s-%d", t.alias, h.User, h.Port)
 }
 
-// settings are the directives that hold for a host, in their order, by keyword.
+// settings holds the directives that apply to a host, in their order, by keyword.
 type settings map[string][]directive
 
 func (im *importer) holding(name string) settings {
@@ -148,7 +148,7 @@ func (im *importer) holding(name string) settings {
 	return said
 }
 
-// text is the value that counts, empty if there is none.
+// text returns the value that counts, or "" if there is none.
 func (s settings) text(keyword string) string {
 	if len(s[keyword]) == 0 {
 		return ""
@@ -172,7 +172,7 @@ func (im *importer) port(t sshTarget, said settings) int {
 	return n
 }
 
-// file is the path of a file that a host is logged in with.
+// file returns the path of a file that a login to the host needs.
 func (im *importer) file(said settings, keyword string, h *Host, t sshTarget) string {
 	given := said[keyword]
 	if len(given) == 0 || strings.EqualFold(given[0].args[0], "none") {
@@ -196,7 +196,7 @@ func (im *importer) file(said settings, keyword string, h *Host, t sshTarget) st
 	return name
 }
 
-// trust looks up what the host is recognised by.
+// trust looks up the keys and authorities that identify the host.
 func (im *importer) trust(said settings, h *Host) {
 	if im.Trust == nil {
 		return
@@ -217,7 +217,7 @@ func (im *importer) trust(said settings, h *Host) {
 	}
 }
 
-// way makes the jump hosts of a host.
+// way fills in the jump hosts of a host.
 func (im *importer) way(said settings, h *Host, askedBy []string) {
 	given := said["proxyjump"]
 	if len(given) == 0 || strings.EqualFold(given[0].args[0], "none") {
@@ -244,7 +244,7 @@ func (im *importer) way(said settings, h *Host, askedBy []string) {
 	}
 }
 
-// parseJump reads user@host:port, or the same as a URL.
+// parseJump reads user@host:port, plain or as a URL.
 func parseJump(text string) (sshTarget, error) {
 	var t sshTarget
 	text = strings.TrimPrefix(strings.TrimSpace(text), "ssh://")
@@ -277,7 +277,7 @@ func parseJump(text string) (sshTarget, error) {
 	return t, nil
 }
 
-// noteTheRest looks at what changes how a host is reached and has no counterpart.
+// noteTheRest notes settings that change how ssh reaches a host but have no counterpart.
 func (im *importer) noteTheRest(said settings, h *Host) {
 	for _, keyword := range []string{"proxycommand", "identityagent", "pkcs11provider",
 		"canonicalizehostname", "bindaddress", "bindinterface", "knownhostscommand"} {
@@ -300,8 +300,8 @@ func (im *importer) noteTheRest(said settings, h *Host) {
 	}
 }
 
-// wantsLegacy tells that a list of algorithms asks for one of those that have been
-// given up; a list after '-' takes them away.
+// wantsLegacy reports whether a list of algorithms asks for an obsolete one. A list that
+// begins with '-' removes algorithms, so it does not.
 func wantsLegacy(list string) bool {
 	if strings.HasPrefix(list, "-") {
 		return false

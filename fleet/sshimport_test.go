@@ -120,7 +120,7 @@ func wantNotes(t *testing.T, got fleet.Mistakes, wants ...string) {
 	}
 }
 
-func TestWhatOfSSHConfigIsNotTakenOverIsNoted(t *testing.T) {
+func TestIgnoredSettingsOfSSHAreNoted(t *testing.T) {
 	t.Parallel()
 	got := importConfig(`Host a
   Port 70000
@@ -160,7 +160,7 @@ Include more.conf
 		"config:19: Include /home/op/.ssh/more.conf was not followed")
 }
 
-func TestIncludedFilesHoldWhereTheyStand(t *testing.T) {
+func TestAnIncludedFileAppliesToTheHostsAroundTheInclude(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{
 		"/home/op/.ssh/a.conf": "User inner\nHost x\n  Port 1\nHost y\n  Port 2\nInclude ~/b.conf\n",
@@ -185,7 +185,7 @@ func TestIncludedFilesHoldWhereTheyStand(t *testing.T) {
 	}
 }
 
-// A ProxyJump that says another login than the lines of that host is another host.
+// A ProxyJump with another login than the lines of that host creates another host.
 func TestAJumpHostWithAnotherLoginIsAnotherHost(t *testing.T) {
 	t.Parallel()
 	got := importConfig("Host b\n Port 2022\nHost x\n ProxyJump ssh://admin@b:22\nHost y\n ProxyJump b\n" +
@@ -203,7 +203,7 @@ func TestAJumpHostWithAnotherLoginIsAnotherHost(t *testing.T) {
 	wantNotes(t, got.Notes, `config:8: host "2001:db8::1" was left out: name`)
 }
 
-// ssh itself says what a configuration means.
+// The test compares the import with the output of ssh -G.
 func TestSSHConfigMeansWhatSSHSays(t *testing.T) {
 	t.Parallel()
 	ssh, err := exec.LookPath("ssh")
@@ -260,11 +260,11 @@ func compareWithSSH(t *rapid.T, said string, h fleet.Host, text string) {
 	}
 	key := h.Key
 	if key == "" {
-		key = want["identityfile"] // its defaults, which are those of nobody here
+		key = want["identityfile"] // no identity file was given: these are the defaults of ssh
 	}
 	user := h.User
 	if user == "op" {
-		user = want["user"] // who runs the test
+		user = want["user"] // the user who runs the test
 	}
 	way := "none"
 	if len(h.Jump) > 0 {

@@ -9,17 +9,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Trust is what a host is recognised by. Keys are written "ssh-ed25519 AAAA…".
+// Trust holds the keys that identify a host. Keys are written "ssh-ed25519 AAAA…".
 type Trust struct {
-	HostKeys []string // its own
-	HostCAs  []string // of those who may sign its key
-	Revoked  []string // that are refused
+	HostKeys []string // the host's own keys
+	HostCAs  []string // keys of authorities that may sign the host's key
+	Revoked  []string // keys that are refused
 }
 
-// SetTrust gives a host the keys that were found for it and adds the authorities
-// and revocations, for it and for every host that it is a jump host of; and so it
-// changes Version. It is for whoever has just made the inventory, before anybody
-// else sees it.
+// SetTrust sets the keys that were found for a host and adds the authorities and
+// revocations, also wherever the host is a jump host. This changes Version. Call it only
+// after the inventory was created and before anybody else uses it, because it takes no
+// lock.
 func (v *Inventory) SetTrust(name string, t Trust) error {
 	h := new(Host)
 	if i, ok := v.index[name]; ok {
@@ -33,7 +33,7 @@ func (v *Inventory) SetTrust(name string, t Trust) error {
 	keys, keysErr := normalHostKeys(t.HostKeys, hostKeysMax)
 	cas, casErr := normalHostKeys(slices.Concat(h.HostCAs, t.HostCAs), listMax)
 	if len(cas) == 0 {
-		t.Revoked = nil // nobody but its own keys counts, and they have just been found
+		t.Revoked = nil // only its own keys count, and they have just been found
 	}
 	revoked, revokedErr := normalHostKeys(slices.Concat(h.Revoked, t.Revoked), listMax)
 	if err := errors.Join(keysErr, casErr, revokedErr); err != nil {
@@ -46,7 +46,7 @@ func (v *Inventory) SetTrust(name string, t Trust) error {
 	return nil
 }
 
-// SetHostKeys is SetTrust of keys alone.
+// SetHostKeys is SetTrust with keys only.
 func (v *Inventory) SetHostKeys(name string, keys []string) error {
 	if i, ok := v.index[name]; ok && len(keys) == 0 {
 		return fmt.Errorf("host %s: no host key given: want at least one", v.hosts[i].Name)
@@ -54,8 +54,8 @@ func (v *Inventory) SetHostKeys(name string, keys []string) error {
 	return v.SetTrust(name, Trust{HostKeys: keys})
 }
 
-// values reads a single value or a list of them, each once. An empty list takes
-// away what the defaults give.
+// values reads a single value or a list of values, each once. An empty list overrules the
+// defaults.
 func (r *reader) values(n *yaml.Node, what string, into *[]string, check func(string) error) {
 	r.each(n, what, into, func(s string) (string, error) { return s, check(s) })
 }
@@ -95,7 +95,7 @@ func (r *reader) each(
 	*into = items
 }
 
-// checkEach gives the first thing that is wrong with a list.
+// checkEach returns the first mistake in a list.
 func checkEach(items []string, check func(string) error) error {
 	if len(items) > listMax {
 		return fmt.Errorf("has %d items: at most %d", len(items), listMax)
@@ -108,7 +108,7 @@ func checkEach(items []string, check func(string) error) error {
 	return nil
 }
 
-// checkPrincipal is generous: a certificate may carry any word.
+// checkPrincipal accepts nearly any text, because a certificate may carry any word.
 func checkPrincipal(s string) error {
 	switch {
 	case s == "":

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAMessageRepeatsNoMoreThanAWordOfAForeignFile(t *testing.T) {
+func TestAMessageQuotesAtMostOneWordOfAForeignFile(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"prot": "prot", "root:$6$salt$hash:19000:0": "root…", "<<": "<<",
 		"just a sentence": "just…", strings.Repeat("a", 50): strings.Repeat("a", 40) + "…"} {

@@ -10,9 +10,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// YAML writes the inventory as a file that Parse reads. What all hosts have in
-// common becomes defaults. A host that has neither keys nor a file with them gets
-// the file knownHosts. Jump hosts that are no hosts become some.
+// YAML writes the inventory as a file that Parse reads. Values that all hosts share become
+// defaults. Hosts without keys and without a file for them get the file knownHosts. Jump
+// hosts that are not hosts become hosts.
 func (v *Inventory) YAML(knownHosts string) ([]byte, error) {
 	all := v.Hosts()
 	for _, h := range v.Strangers() {
@@ -60,14 +60,14 @@ func (v *Inventory) YAML(knownHosts string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// fieldNode is a field of a host in a file.
+// fieldNode is a field of a host as it appears in a file.
 type fieldNode struct {
 	name string
 	node *yaml.Node
 }
 
-// fieldNodes are the fields of a host that are not as everywhere, but name and
-// labels.
+// fieldNodes returns the fields of a host whose values differ from the built-in defaults,
+// except name and labels.
 func (v *Inventory) fieldNodes(h *Host, knownHosts string) ([]fieldNode, error) {
 	usual := map[string]string{"port": "22", "user": "root", "zone": DefaultZone,
 		"fence": string(FenceAuto)}
@@ -104,7 +104,7 @@ func (v *Inventory) fieldNodes(h *Host, knownHosts string) ([]fieldNode, error) 
 	return list, nil
 }
 
-// keysNode says by what a host is recognised.
+// keysNode returns the field that identifies a host: its keys or a known_hosts file.
 func (v *Inventory) keysNode(h *Host, knownHosts string) fieldNode {
 	switch file := v.KnownHosts(h.Name); {
 	case len(h.HostKeys) == 0:
@@ -115,7 +115,7 @@ func (v *Inventory) keysNode(h *Host, knownHosts string) fieldNode {
 	return fieldNode{"host_keys", texts(h.HostKeys)}
 }
 
-// common are the fields that may stand under defaults and that all hosts have alike.
+// common returns the fields with the same value on all hosts that defaults may set.
 func common(lists [][]fieldNode) []fieldNode {
 	var shared []fieldNode
 	if len(lists) < 2 {

@@ -116,7 +116,7 @@ var pitfalls = []struct{ trap, tests, why string }{
 
 	{"a host's clock is an hour off, or jumps in the middle", "TestRealRecordOnAHostWithAWrongClock " +
 		"TestRealRecordsAreCleanedAfterAWeekOfTheQueuesClock muster.TestHostsWithAWrongClock " +
-		"fleet.TestAClockIsWrongOnlyWhereItMustBe", ""},
+		"fleet.TestAClockOffsetIsReportedOnlyIfItIsCertain", ""},
 	{"a job comes back when its record was cleaned", "TestRealRecordsAreCleanedAfterAWeekOfTheQueuesClock",
 		""},
 
