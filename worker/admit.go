@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"muster/jobs"
 	"muster/scripts"
 	"muster/windows"
+	"muster/worker/agreed"
 	"muster/worker/verdict"
 )
 
@@ -19,7 +21,7 @@ import (
 
 // A question is all that a decision about a start is made of.
 type question struct {
-	reading
+	agreed.Reading
 	place   windows.Place
 	work    windows.Work
 	clock   string // why the clock of this machine is not to be trusted; empty: it is
@@ -45,24 +47,24 @@ func rule(q question) ruling {
 	switch {
 	case q.running && !q.work.Window:
 		return ruling{ok: true}
-	case q.err != nil && (!q.running || q.book == nil):
-		return ruling{soon: true, why: "what is agreed about times is not known: " + q.err.Error()}
+	case q.Err != nil && (!q.running || q.Book == nil):
+		return ruling{soon: true, why: "what is agreed about times is not known: " + q.Err.Error()}
 	case q.running:
 		return ruleRunning(q)
 	case q.work.Window && q.clock != "":
 		return ruling{soon: true, why: q.clock}
 	}
-	v := q.book.Admit(q.place, q.now, q.work)
+	v := q.Book.Admit(q.place, q.Now, q.work)
 	return ruling{ok: v.OK, end: v.Until, until: v.Next, why: v.Why}
 }
 
 func ruleRunning(q question) ruling {
 	q.work.Override = "it runs"
-	v := q.book.Admit(q.place, q.now, q.work)
+	v := q.Book.Admit(q.place, q.Now, q.work)
 	switch {
 	case v.OK:
 		return ruling{ok: true, end: v.Until}
-	case !q.undoing && q.book.AtEnd(q.place, q.work.Runbook) == windows.StopAtSafePoint:
+	case !q.undoing && q.Book.AtEnd(q.place, q.work.Runbook) == windows.StopAtSafePoint:
 		return ruling{until: v.Next, why: "stopped at a safe point: " + v.Why}
 	}
 	return ruling{ok: true, over: v.Why}
@@ -81,71 +83,79 @@ func clockDoubt(skew time.Duration, ntp error, required bool) string {
 	return ""
 }
 
+// An admission rules about the steps of one attempt.
+type admission struct {
+	at       *attempt
+	ruled    time.Duration // when it was looked whether the step in hand may start now
+	outside  *ruling       // the step in hand must not start: the host is only asked about it
+	overtime sync.Once
+}
+
 // rule asks whether the step in hand may start now. It asks nothing of tasks in whose
 // way no time can be: what runs, and needs no window.
-func (a *attempt) rule(ctx context.Context) ruling {
-	spec := a.plan.spec
-	q := question{running: a.disturbed(), undoing: a.memory.Failed != nil,
+func (w *admission) rule(ctx context.Context) ruling {
+	spec := w.at.plan.spec
+	q := question{running: w.at.disturbed(), undoing: w.at.memory.Failed != nil,
 		work: windows.Work{Runbook: spec.Runbook, Window: spec.Window, Reserve: spec.Reserve,
 			Override: spec.Override}}
-	if q.running && !q.work.Window || a.grant.Host == nil {
+	if q.running && !q.work.Window || w.at.grant.Host == nil {
 		return ruling{ok: true}
 	}
-	q.place = jobs.Place(*a.grant.Host)
-	q.reading = a.agreed.current(ctx, q.place)
+	q.place = jobs.Place(*w.at.grant.Host)
+	q.Reading = w.at.agreed.Current(ctx, q.place)
 	if q.work.Window {
-		q.clock = clockDoubt(q.skew, a.ntp(), a.cfg.RequireNTP)
-		takes, err := a.agreed.estimate(ctx, jobs.EstimateField(spec.Work(), *a.grant.Host))
-		if err != nil && q.err == nil {
-			q.err = err
+		q.clock = clockDoubt(q.Skew, w.ntp(), w.at.cfg.RequireNTP)
+		takes, err := w.at.agreed.Takes(ctx, jobs.EstimateField(spec.Work(), *w.at.grant.Host))
+		if err != nil && q.Err == nil {
+			q.Err = err
 		}
-		q.work.Estimate = max(cmp.Or(takes, spec.Expect)-a.atWork(), 0)
+		q.work.Estimate = max(cmp.Or(takes, spec.Expect)-w.atWork(), 0)
 	}
 	r := rule(q)
 	if r.over != "" {
-		a.alertOver(ctx, r.over)
+		w.alertOver(ctx, r.over)
 	}
-	r.now = q.now
+	r.now = q.Now
 	return r
 }
 
 // begin notes that a step is begun.
 func (a *attempt) begin() {
-	a.begun, a.unused = true, false
+	a.begun, a.group.unused = true, false
 	a.stepped = cmp.Or(a.stepped, a.Clock())
 }
 
 // atWork is for how long steps have been running: what is done of the work counts no more.
 // To get to a slow host is no part of it.
-func (a *attempt) atWork() time.Duration {
-	if a.stepped == 0 {
+func (w *admission) atWork() time.Duration {
+	if w.at.stepped == 0 {
 		return 0
 	}
-	return a.Clock() - a.stepped
+	return w.at.Clock() - w.at.stepped
 }
 
 // admit rules about a job before its host is called. What an earlier attempt may have
 // begun is asked of the host first.
-func (a *attempt) admit(ctx context.Context) ruling {
+func (w *admission) admit(ctx context.Context) ruling {
 	// Freezes do not hold for what has begun.
-	begun := !a.plan.spec.Window && (a.grant.Step > 0 || a.disturbed())
+	begun := !w.at.plan.spec.Window && (w.at.grant.Step > 0 || w.at.disturbed())
 	switch {
-	case begun, verdict.MayHaveRun(a.grant):
+	case begun, verdict.MayHaveRun(w.at.grant):
 		return ruling{ok: true}
-	case a.disturbed():
-		return a.lookAfter(ctx)
-	case a.memory.Probe != nil:
+	case w.at.disturbed():
+		return w.lookAfter(ctx)
+	case w.at.memory.Probe != nil:
 		return ruling{ok: true} // it has begun, and is looked after
 	}
-	return a.rule(ctx)
+	return w.rule(ctx)
 }
 
 // lookAfter is about a job that is half way: it is gone on with in any case.
-func (a *attempt) lookAfter(ctx context.Context) ruling {
-	r := ruling{ok: true, now: a.agreed.current(ctx, jobs.Place(*a.grant.Host)).now}
-	left := a.opensFor(ctx)
+func (w *admission) lookAfter(ctx context.Context) ruling {
+	r := ruling{ok: true, now: w.at.agreed.Current(ctx, jobs.Place(*w.at.grant.Host)).Now}
+	left := w.opensFor(ctx)
 	if left <= 0 {
-		a.alertOver(ctx, overText)
+		w.alertOver(ctx, overText)
 		return r
 	}
 	r.end = r.now.Add(left)
@@ -153,14 +163,14 @@ func (a *attempt) lookAfter(ctx context.Context) ruling {
 }
 
 // admitStep rules about the step in hand, on a host to which there is a connection.
-func (a *attempt) admitStep(ctx context.Context, action scripts.Action) ruling {
-	if a.memory.Failed != nil || a.memory.Probe != nil {
+func (w *admission) admitStep(ctx context.Context, action scripts.Action) ruling {
+	if w.at.memory.Failed != nil || w.at.memory.Probe != nil {
 		return ruling{ok: true} // what failed is brought back at any time, what began is seen to its end
 	}
-	again := verdict.MayHaveRun(a.grant) &&
-		a.step == 0 // which was not asked before the host was called
-	if a.plan.spec.Window && a.disturbs(action) || again {
-		return a.rule(ctx)
+	again := verdict.MayHaveRun(w.at.grant) &&
+		w.at.step == 0 // which was not asked before the host was called
+	if w.at.plan.spec.Window && w.at.disturbs(action) || again {
+		return w.rule(ctx)
 	}
 	return ruling{ok: true}
 }
@@ -189,19 +199,19 @@ func (a *attempt) noteDisturbed(action scripts.Action) {
 
 // deferred returns a job that waits until the ruling lets its step start. never is the answer of
 // a host that was asked whether the step had begun.
-func (a *attempt) deferred(f verdict.Evidence, r ruling, never error) jobs.Result {
-	a.held = a.held || r.group
-	return a.fresh(f).NotStarted(verdict.Hindrance{Why: r.why, Never: never,
-		Disturbs: a.disturbs(f.Action),
+func (w *admission) deferred(f verdict.Evidence, r ruling, never error) jobs.Result {
+	w.at.group.held = w.at.group.held || r.group
+	return w.at.fresh(f).NotStarted(verdict.Hindrance{Why: r.why, Never: never,
+		Disturbs: w.at.disturbs(f.Action),
 		Ruled:    &verdict.Ruled{Until: r.until, Soon: r.soon, Group: r.group}})
 }
 
 // ntp is why the clock is not known to be kept right; nil: it is.
-func (a *attempt) ntp() error {
-	if a.Synchronised == nil {
+func (w *admission) ntp() error {
+	if w.at.Synchronised == nil {
 		return nil
 	}
-	return a.Synchronised()
+	return w.at.Synchronised()
 }
 
 // mayStartNow is mayStart, if the time is right. If it is not the host may still be asked
@@ -209,62 +219,62 @@ func (a *attempt) ntp() error {
 //
 // To mark the members of a group, and to get a go from a queue that is away, may take
 // longer than the window is open: then the time is looked at once more.
-func (a *attempt) mayStartNow(ctx context.Context, action scripts.Action) (look bool,
+func (w *admission) mayStartNow(ctx context.Context, action scripts.Action) (look bool,
 	end *ending) {
-	a.outside = nil
-	a.ruled = a.Clock()
-	r := a.admitStep(ctx, action)
+	w.outside = nil
+	w.ruled = w.at.Clock()
+	r := w.admitStep(ctx, action)
 	if r.ok {
-		r = a.claim(a.halting, action)
+		r = w.at.group.claim(w.at.halting, action)
 	}
-	if end = a.keepOut(action, r); end != nil {
+	if end = w.keepOut(action, r); end != nil {
 		return false, end
 	}
-	look, end = a.mayStart(ctx, action)
-	if end == nil && !look && r.ok && a.Clock()-a.ruled > agreedMax {
-		a.ruled = a.Clock()
-		end = a.keepOut(action, a.admitStep(ctx, action))
+	look, end = w.at.queue().mayStart(ctx, action)
+	if end == nil && !look && r.ok && w.at.Clock()-w.ruled > agreed.AgeMax {
+		w.ruled = w.at.Clock()
+		end = w.keepOut(action, w.admitStep(ctx, action))
 	}
-	return look || a.outside != nil, end
+	return look || w.outside != nil, end
 }
 
 // goCameLate is about a go that a reboot or a change got right before it is begun: if it took
 // long the time is looked at once more. With the go the queue was told that it has begun,
 // which is taken back if it must not.
-func (a *attempt) goCameLate(ctx context.Context, action scripts.Action) (r jobs.Result,
+func (w *admission) goCameLate(ctx context.Context, action scripts.Action) (r jobs.Result,
 	late bool) {
-	if a.Clock()-a.ruled <= agreedMax {
+	if w.at.Clock()-w.ruled <= agreed.AgeMax {
 		return jobs.Result{}, false
 	}
-	begun := a.memory.Probe
-	a.memory.Probe = nil
-	if now := a.admitStep(ctx, action); !now.ok {
-		return a.deferred(a.with(action), now, nil), true
+	begun := w.at.memory.Probe
+	w.at.memory.Probe = nil
+	if now := w.admitStep(ctx, action); !now.ok {
+		return w.deferred(w.at.with(action), now, nil), true
 	}
-	a.memory.Probe = begun
+	w.at.memory.Probe = begun
 	return jobs.Result{}, false
 }
 
 // admitAgain rules about a step that gives its worker back, and of which it is not known that it
 // has begun: an earlier attempt got its go, and may have died before it used it.
-func (a *attempt) admitAgain(ctx context.Context, action scripts.Action) ruling {
-	first := a.step == 0 && !a.disturbed() // of which not even freezes know that it has begun
-	if a.memory.Failed == nil && (a.plan.spec.Window && a.disturbs(action) || first) {
-		a.ruled = a.Clock()
-		return a.rule(ctx)
+func (w *admission) admitAgain(ctx context.Context, action scripts.Action) ruling {
+	first := w.at.step == 0 && !w.at.disturbed() // of which not even freezes know that it has begun
+	if w.at.memory.Failed == nil && (w.at.plan.spec.Window && w.at.disturbs(action) || first) {
+		w.ruled = w.at.Clock()
+		return w.rule(ctx)
 	}
 	return ruling{ok: true}
 }
 
 // keepOut is what becomes of a step that must not start now; nil: it may, or its host is
 // only asked about it.
-func (a *attempt) keepOut(action scripts.Action, r ruling) *ending {
+func (w *admission) keepOut(action scripts.Action, r ruling) *ending {
 	switch {
 	case r.ok:
 		return nil
-	case !a.asks(action):
-		return &ending{result: a.deferred(a.with(action), r, nil)}
+	case !w.at.records().asks(action):
+		return &ending{result: w.deferred(w.at.with(action), r, nil)}
 	}
-	a.outside = &r
+	w.outside = &r
 	return nil
 }

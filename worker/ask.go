@@ -29,68 +29,74 @@ const triesApart = 1000
 func (a *attempt) mayHaveBegun() bool { return a.facts().MayHaveBegun() }
 
 // asks tells whether the host must be asked about a step before it is started.
-func (a *attempt) asks(action scripts.Action) bool {
-	return a.mayHaveBegun() && verdict.Recorded(a.grant.Host, action)
+func (r records) asks(action scripts.Action) bool {
+	return r.at.mayHaveBegun() && verdict.Recorded(r.at.grant.Host, action)
 }
 
 // record is what the host is told of a step; nil: it is not asked. With look it starts nothing.
-func (a *attempt) record(action scripts.Action, look bool) *remote.Record {
-	if !verdict.Refuses(a.grant.Host, action) {
+func (r records) record(action scripts.Action, look bool) *remote.Record {
+	if !verdict.Refuses(r.at.grant.Host, action) {
 		return nil
 	}
-	r := a.recordOf(a.step + triesApart*a.memory.Again)
+	made := r.recordOf(r.at.step + triesApart*r.at.memory.Again)
 	if action.Kind == scripts.KindUpload { // later the old lock is over, and so is the old attempt
-		r.Again = a.grant.Mode == jobs.ModeLost && a.step == a.grant.Step
-		return r
+		made.Again = r.at.grant.Mode == jobs.ModeLost && r.at.step == r.at.grant.Step
+		return made
 	}
-	r.Again, r.Twice, r.Look = a.asks(action), action.Repeatable, look
-	r.Marked = r.Marked && a.disturbs(action)
-	return r
+	made.Again, made.Twice, made.Look = r.asks(action), action.Repeatable, look
+	made.Marked = made.Marked && r.at.disturbs(action)
+	return made
 }
 
 // recordOf is the record of this job that has a number.
-func (a *attempt) recordOf(number int) *remote.Record {
+func (r records) recordOf(number int) *remote.Record {
 	return &remote.Record{
-		Job:   string(a.grant.Job),
+		Job:   string(r.at.grant.Job),
 		Step:  number,
-		Token: int64(a.grant.Token),
-		Since: int64(a.since()),
+		Token: int64(r.at.grant.Token),
+		Since: int64(r.since()),
 		// What disturbs the host is not begun where another job has marked its group since.
-		Marked: a.memory.Marked != 0,
+		Marked: r.at.memory.Marked != 0,
 	}
 }
 
 // since is before any attempt at the job. A host whose records are no older shows by them that
 // a step never began: the later it is the more of them can.
-func (a *attempt) since() jobs.Micros {
-	spec := a.plan.spec
+func (r records) since() jobs.Micros {
+	spec := r.at.plan.spec
 	since := max(spec.Created, spec.After).Add(-sinceMargin)
-	if a.committed != 0 {
-		since = max(since, a.committed.Add(-jumpMargin))
+	if r.at.committed != 0 {
+		since = max(since, r.at.committed.Add(-jumpMargin))
 	}
 	return max(since, 0)
 }
 
 // learnCommit asks the queue when the task was committed, by the clock that makes tokens. If it
 // does not say the server's clock must do.
-func (a *attempt) learnCommit(ctx context.Context) {
-	if a.Committed == nil || a.committed != 0 {
+func (r records) learnCommit(ctx context.Context) {
+	if r.at.Committed == nil || r.at.committed != 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, min(a.cfg.Call, max(a.lease.left(), 0)))
+	ctx, cancel := context.WithTimeout(ctx, min(r.at.cfg.Call, max(r.at.lease.left(), 0)))
 	defer cancel()
-	at, err := a.Committed(ctx, a.zone, a.grant.Job.Task())
+	at, err := r.at.Committed(ctx, r.at.zone, r.at.grant.Job.Task())
 	if err != nil {
-		a.Log.Info("it is not known when the task was committed", "job", a.grant.Job, "error", err)
+		r.at.Log.Info("it is not known when the task was committed", "job", r.at.grant.Job, "error", err)
 	}
-	a.committed = at
+	r.at.committed = at
 }
 
 // runOf is the run that a record of a step is about; none if nobody may take it over, or
 // if what it says is covered in places: two attempts may cover it otherwise.
-func (a *attempt) runOf(action scripts.Action, r *remote.Record) jobs.Run {
-	if r == nil || action.Kind != scripts.KindRun || len(a.veil) > 0 {
+func (r records) runOf(action scripts.Action, of *remote.Record) jobs.Run {
+	if of == nil || action.Kind != scripts.KindRun || len(r.at.veil) > 0 {
 		return jobs.Run{}
 	}
-	return jobs.Run{Token: a.grant.Token, Step: r.Step}
+	return jobs.Run{Token: r.at.grant.Token, Step: of.Step}
 }
+
+// records makes what hosts are told of the steps of an attempt, for their records.
+type records struct{ at *attempt }
+
+// records returns what makes the records of this attempt.
+func (a *attempt) records() records { return records{a} }

@@ -389,7 +389,7 @@ func (c *clerk) jobs() []jobs.ID {
 // that waits for Redis can wait for ever, and must not get the worker killed. Nor
 // must a job that came too late and is on its way back.
 func (c *clerk) report(ready bool) jobs.Report {
-	r := jobs.Report{Ready: ready, Jobs: c.jobs(), Done: c.done, Doubt: c.agreed.why()}
+	r := jobs.Report{Ready: ready, Jobs: c.jobs(), Done: c.done, Doubt: c.agreed.Why()}
 	for _, a := range c.inHand {
 		if !a.tooLate {
 			r.Deadline = max(r.Deadline, a.lease.until())

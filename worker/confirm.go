@@ -24,61 +24,78 @@ const (
 	keepNumber = 200 * triesApart
 )
 
-// confirms leads a change on from where it stands.
-func (a *attempt) confirms(ctx context.Context, action scripts.Action,
-	bound time.Duration) (r jobs.Result, goOn bool) {
-	f, c := a.with(action), a.probed()
-	if c.Since != 0 || a.mayHaveBegun() {
-		r, goOn, over := a.proves(ctx, action)
+// confirmStep does a step of kind confirm.
+type confirmStep struct {
+	onHost
+	unheard error // the answer of a host that was told to make a change was lost
+}
+
+func newConfirmStep(a *attempt) stepKind { return &confirmStep{onHost: onHost{a}} }
+
+// away concludes from a host that cannot be asked about its change, if one may have begun.
+func (k *confirmStep) away(ctx context.Context, action scripts.Action, err error) jobs.Result {
+	if k.at.memory.Probe == nil && !k.at.mayHaveBegun() {
+		return k.onHost.away(ctx, action, err)
+	}
+	return k.confirmAway(ctx, action, err)
+}
+
+// look leads a change on from where it stands.
+func (k *confirmStep) look(ctx context.Context, s start) (r jobs.Result, goOn bool) {
+	action, bound := s.action, s.bound
+	defer k.at.on(verdict.Looking(action.Kind))()
+	f, c := k.at.with(action), k.at.probed()
+	if c.Since != 0 || k.at.mayHaveBegun() {
+		r, goOn, over := k.proves(ctx, action)
 		if over {
-			return a.endConfirm(f, r, goOn)
+			return k.endConfirm(f, r, goOn)
 		}
-		if r, kept := a.keptFromChange(ctx, f); kept {
+		if r, kept := k.keptFromChange(ctx, f); kept {
 			return r, false
 		}
 	}
-	if r, armed := a.arms(ctx, action, bound); !armed {
-		return a.endConfirm(f, r, false)
+	if r, armed := k.arms(ctx, action, bound); !armed {
+		return k.endConfirm(f, r, false)
 	}
-	a.hangUp()
-	conn, err := a.connect(a.halting)
-	if a.conn = conn; err != nil {
-		return a.confirmAway(ctx, action, err), false
+	k.at.hangUp()
+	conn, err := k.at.connect(k.at.halting)
+	if k.at.conn = conn; err != nil {
+		return k.confirmAway(ctx, action, err), false
 	}
-	r, goOn, over := a.proves(ctx, action)
+	r, goOn, over := k.proves(ctx, action)
 	if !over {
-		r = verdict.NeverMade(a.withError(action, a.unheard))
+		r = verdict.NeverMade(k.withError(action, k.unheard))
 	}
-	return a.endConfirm(f, r, goOn)
+	return k.endConfirm(f, r, goOn)
 }
 
 // endConfirm goes on to the next step, or to the on_fail of this one.
-func (a *attempt) endConfirm(f verdict.Evidence, r jobs.Result, goOn bool) (jobs.Result, bool) {
-	f = a.fresh(f)
+func (k *confirmStep) endConfirm(f verdict.Evidence, r jobs.Result, goOn bool) (jobs.Result, bool) {
+	f = k.at.fresh(f)
 	switch {
-	case goOn && a.step+1 == a.until():
+	case goOn && k.at.step+1 == k.at.until():
 		return f.Through(), false
 	case goOn:
-		a.noteDisturbed(f.Action)
-		a.goOn(nil)
+		k.at.noteDisturbed(f.Action)
+		k.at.goOn(nil)
 	case verdict.Rescues(f, r):
-		a.rescue(f.Action, r)
+		k.at.rescue(f.Action, r)
 		goOn = true
 	}
 	return r, goOn
 }
 
 // change runs a text of the change and reads how it stands then.
-func (a *attempt) change(ctx context.Context, f verdict.Evidence, c remote.Command) (
+func (k *confirmStep) change(ctx context.Context, f verdict.Evidence, c remote.Command) (
 	verdict.Evidence, scripts.Confirmation, bool) {
-	done := a.on(jobs.Acting)
-	f.Result, f.Err = a.conn.Run(ctx, c)
+	done := k.at.on(jobs.Acting)
+	f.Result, f.Err = k.at.conn.Run(ctx, c)
 	done()
-	a.hasAnswered(f.Err)
-	f.Cause, f.Order = cause(ctx), order(a.halting)
+	k.at.hasAnswered(f.Err)
+	f.Cause, f.Order = cause(ctx), order(k.at.halting)
 	last := verdict.LastLine(f.Result.Output)
 	state, ok := scripts.ReadConfirm(last)
-	a.hearChange(f, state, ok)
+	k.hearChange(f, state, ok)
 	if f.Err == nil && !ok {
 		how := fmt.Sprintf("exit %d, and it is not known how the change stands", f.Result.ExitCode)
 		f.Err = errors.New(verdict.HostSaid(how, last))
@@ -87,111 +104,111 @@ func (a *attempt) change(ctx context.Context, f verdict.Evidence, c remote.Comma
 }
 
 // arms has the change made. armed: as far as is known it is, and not confirmed.
-func (a *attempt) arms(ctx context.Context, action scripts.Action, bound time.Duration) (
+func (k *confirmStep) arms(ctx context.Context, action scripts.Action, bound time.Duration) (
 	r jobs.Result, armed bool) {
-	before, now := a.probed(), a.now()
-	again := before.Since != 0 || a.mayHaveBegun()
+	before, now := k.at.probed(), k.at.now()
+	again := before.Since != 0 || k.at.mayHaveBegun()
 	free := now.Add(bound + jobs.KillGrace)
-	a.memory.Probe = &verdict.Probing{Since: cmp.Or(before.Since, now), Free: free,
+	k.at.memory.Probe = &verdict.Probing{Since: cmp.Or(before.Since, now), Free: free,
 		Until: free.Add(action.Confirm.Within)}
-	v, err := a.checkpoint(a.halting)
-	f := a.with(action)
+	v, err := k.at.queue().checkpoint(k.at.halting)
+	f := k.at.with(action)
 	switch {
 	case err != nil:
-		a.neverArmed(before)
-		return a.noGo(ctx, action, err), false
+		k.neverArmed(before)
+		return k.at.queue().noGo(ctx, action, err), false
 	case v == jobs.Stale:
-		a.stale = true
+		k.at.stale = true
 		return jobs.Result{}, false
 	case v != jobs.Go:
-		a.neverArmed(before)
-		return a.notAllowed(action), false
+		k.neverArmed(before)
+		return k.at.queue().notAllowed(action), false
 	}
 	if !again {
-		if r, late := a.goCameLate(a.halting, action); late {
+		if r, late := k.at.times.goCameLate(k.at.halting, action); late {
 			return r, false
 		}
 	}
-	a.begin()
-	cmd := remote.Command{Shell: action.Confirm.Arm, Bound: bound, Stop: a.halting.Done()}
-	if verdict.KeepsRecords(a.grant.Host) {
-		cmd.Record = a.recordOf(a.step)
+	k.at.begin()
+	cmd := remote.Command{Shell: action.Confirm.Arm, Bound: bound, Stop: k.at.halting.Done()}
+	if verdict.KeepsRecords(k.at.grant.Host) {
+		cmd.Record = k.at.records().recordOf(k.at.step)
 		cmd.Record.Again, cmd.Record.Twice = again, before.Free != 0 && now >= before.Free
 	}
-	f, state, ok := a.change(ctx, f, cmd)
+	f, state, ok := k.change(ctx, f, cmd)
 	switch {
 	case ok:
-		return a.armed(f, state)
+		return k.armed(f, state)
 	case f.Order != nil:
-		return a.takeBack(ctx, f), false
+		return k.takeBack(ctx, f), false
 	case f.Err != nil && verdict.SentKind(f.Err) == "" && f.Result.ExitCode < 0:
 		if verdict.Asked(f.Err) == remote.KindUntold {
-			before.Free = cmp.Or(before.Free, now.Add(max(a.grant.Bound, bound)))
+			before.Free = cmp.Or(before.Free, now.Add(max(k.at.grant.Bound, bound)))
 			return f.Appoint(jobs.KindVerify, before, before.Free.Sub(now), verdict.Reason(f.Err)), false
 		}
-		a.neverArmed(before) // it was not sent
-		r, _ := verdict.Judge(a.withError(action, f.Err), rand.Float64())
+		k.neverArmed(before) // it was not sent
+		r, _ := verdict.Judge(k.withError(action, f.Err), rand.Float64())
 		return r, false
 	case f.Result.ExitCode > 0:
 		r := f.End(jobs.Failed, jobs.ClassOperator, verdict.Reason(f.Err))
 		return r, false
 	}
 	// The change may have cut the line. What became of it is asked over a new one.
-	a.unheard = f.Err
+	k.unheard = f.Err
 	return jobs.Result{}, true
 }
 
 // neverArmed forgets that this attempt was about to begin the change, and nothing of what
 // was kept before: an earlier one may have begun it.
-func (a *attempt) neverArmed(before verdict.Probing) {
-	a.memory.Probe = nil
+func (k *confirmStep) neverArmed(before verdict.Probing) {
+	k.at.memory.Probe = nil
 	if before.Since != 0 {
-		a.memory.Probe = &before
+		k.at.memory.Probe = &before
 	}
 }
 
-func (a *attempt) withError(action scripts.Action, err error) verdict.Evidence {
-	f := a.with(action)
+func (k *confirmStep) withError(action scripts.Action, err error) verdict.Evidence {
+	f := k.at.with(action)
 	f.Err = err
 	return f
 }
 
 // proves asks how the change stands and goes on with it. over: there is something to say.
-func (a *attempt) proves(ctx context.Context, action scripts.Action) (r jobs.Result, goOn,
+func (k *confirmStep) proves(ctx context.Context, action scripts.Action) (r jobs.Result, goOn,
 	over bool) {
-	f := a.with(action)
+	f := k.at.with(action)
 	if f.Order != nil {
-		return a.takeBack(ctx, f), false, true
+		return k.takeBack(ctx, f), false, true
 	}
-	bound, ok := bound(action.Timeout, a.lease.left())
+	bound, ok := bound(action.Timeout, k.at.lease.left())
 	if !ok {
-		return f.Appoint(jobs.KindVerify, a.probed(), 0, "too little time is left"), false, true
+		return f.Appoint(jobs.KindVerify, k.at.probed(), 0, "too little time is left"), false, true
 	}
-	f, state, ok := a.change(ctx, f, remote.Command{Shell: action.Confirm.Prove, Bound: bound,
-		Stop: a.halting.Done()})
+	f, state, ok := k.change(ctx, f, remote.Command{Shell: action.Confirm.Prove, Bound: bound,
+		Stop: k.at.halting.Done()})
 	switch {
 	case f.Order != nil:
-		return a.takeBack(ctx, f), false, true
+		return k.takeBack(ctx, f), false, true
 	case !ok:
-		return a.confirmAway(ctx, action, f.Err), false, true
+		return k.confirmAway(ctx, action, f.Err), false, true
 	case state.State == scripts.ConfirmNone:
-		return verdict.UnknownThere(f, a.now())
+		return verdict.UnknownThere(f, k.at.now())
 	case state.State != scripts.ConfirmProof:
 		r, goOn := verdict.Settled(f, state, "")
 		if state.State == scripts.ConfirmConfirmed {
-			r, goOn = a.confirm(ctx, action, bound) // and what is to be kept may not be yet
+			r, goOn = k.confirm(ctx, action, bound) // and what is to be kept may not be yet
 		}
 		return r, goOn, true
 	}
-	a.arm(state.Left)
-	f = a.fresh(f)
+	k.arm(state.Left)
+	f = k.at.fresh(f)
 	f.Result.ExitCode = state.Code
-	why, final := a.unproven(ctx, f, state)
+	why, final := k.unproven(ctx, f, state)
 	switch {
 	case why == "":
-		r, goOn = a.confirm(ctx, action, bound)
+		r, goOn = k.confirm(ctx, action, bound)
 	case final:
-		r = a.refuse(ctx, f, why)
+		r = k.refuse(ctx, f, why)
 	default:
 		r = verdict.ProveLater(f, why)
 	}
@@ -201,26 +218,26 @@ func (a *attempt) proves(ctx context.Context, action scripts.Action) (r jobs.Res
 // keptFromChange is about a change that an earlier attempt was about to make, and of which its
 // host knows nothing: it is made only when a change may begin. Where the host keeps a record the
 // command of that attempt may still come: it is waited for.
-func (a *attempt) keptFromChange(ctx context.Context, f verdict.Evidence) (r jobs.Result,
+func (k *confirmStep) keptFromChange(ctx context.Context, f verdict.Evidence) (r jobs.Result,
 	kept bool) {
-	rules := a.admitAgain(ctx, f.Action)
+	rules := k.at.times.admitAgain(ctx, f.Action)
 	if rules.ok {
 		return jobs.Result{}, false
 	}
-	c := a.probed()
+	c := k.at.probed()
 	if c.Free == 0 {
-		c.Since, c.Free = a.now(), a.now().Add(a.grant.Bound)
+		c.Since, c.Free = k.at.now(), k.at.now().Add(k.at.grant.Bound)
 	}
-	if left := c.Free.Sub(a.now()); left > 0 {
+	if left := c.Free.Sub(k.at.now()); left > 0 {
 		return f.Appoint(jobs.KindVerify, c, max(left, verdict.ProofPause(f)),
 			"it may be about to begin"), true
 	}
-	a.memory.Probe = nil
-	return a.deferred(a.with(f.Action), rules, nil), true
+	k.at.memory.Probe = nil
+	return k.at.times.deferred(k.at.with(f.Action), rules, nil), true
 }
 
 // unproven says what is not as it must be; final: and will not be.
-func (a *attempt) unproven(ctx context.Context, f verdict.Evidence,
+func (k *confirmStep) unproven(ctx context.Context, f verdict.Evidence,
 	state scripts.Confirmation) (why string, final bool) {
 	switch state.Code {
 	case 0:
@@ -230,7 +247,7 @@ func (a *attempt) unproven(ctx context.Context, f verdict.Evidence,
 		return verdict.HostSaid("proof: "+f.Finding().Text, verdict.LastWords(f.Result.Output)), true
 	}
 	for _, p := range f.Action.Confirm.Probes {
-		if err := a.tries(ctx, p); err != nil {
+		if err := k.tries(ctx, p); err != nil {
 			return fmt.Sprintf("probe %s: %s", p, verdict.Reason(err)), false
 		}
 	}
@@ -238,15 +255,15 @@ func (a *attempt) unproven(ctx context.Context, f verdict.Evidence,
 }
 
 // tries does a probe.
-func (a *attempt) tries(ctx context.Context, p scripts.Probe) error {
+func (k *confirmStep) tries(ctx context.Context, p scripts.Probe) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTime,
 		fmt.Errorf("the probe was not over within %s", probeTime))
 	defer cancel()
 	if p.TCP != "" {
 		return remote.TCP(ctx, p.TCP)
 	}
-	r, err := a.conn.Run(ctx, remote.Command{Shell: p.Shell(), Bound: probeTime - answerTime,
-		Stop: a.halting.Done()})
+	r, err := k.at.conn.Run(ctx, remote.Command{Shell: p.Shell(), Bound: probeTime - answerTime,
+		Stop: k.at.halting.Done()})
 	if err == nil && r.ExitCode != 0 {
 		err = errors.New(verdict.HostSaid(fmt.Sprintf("exit %d", r.ExitCode), verdict.LastLine(r.Output)))
 	}
@@ -254,48 +271,48 @@ func (a *attempt) tries(ctx context.Context, p scripts.Probe) error {
 }
 
 // confirm has the change stay. Should its time have run out meanwhile, the host says so.
-func (a *attempt) confirm(ctx context.Context, action scripts.Action, bound time.Duration) (
+func (k *confirmStep) confirm(ctx context.Context, action scripts.Action, bound time.Duration) (
 	r jobs.Result, goOn bool) {
 	cmd := remote.Command{Shell: action.Confirm.Confirm, Bound: bound}
-	if verdict.KeepsRecords(a.grant.Host) {
-		cmd.Record = a.recordOf(a.step + keepNumber)
+	if verdict.KeepsRecords(k.at.grant.Host) {
+		cmd.Record = k.at.records().recordOf(k.at.step + keepNumber)
 		cmd.Record.Again, cmd.Record.Twice = true, true
 		cmd.Record.Marked = false // nothing is disturbed by it
 	}
-	f, state, ok := a.change(ctx, a.with(action), cmd)
+	f, state, ok := k.change(ctx, k.at.with(action), cmd)
 	if !ok {
-		return a.confirmAway(ctx, action, f.Err), false
+		return k.confirmAway(ctx, action, f.Err), false
 	}
-	return verdict.Settled(a.fresh(f), state, "its time ran out before it was confirmed")
+	return verdict.Settled(k.at.fresh(f), state, "its time ran out before it was confirmed")
 }
 
 // refuse takes back what was not proven, at once.
-func (a *attempt) refuse(ctx context.Context, f verdict.Evidence, why string) jobs.Result {
-	c := a.probed()
+func (k *confirmStep) refuse(ctx context.Context, f verdict.Evidence, why string) jobs.Result {
+	c := k.at.probed()
 	c.Saying = verdict.Shortened(why, verdict.NoteMax)
-	a.memory.Probe = &c
-	g, state, ok := a.back(ctx, f)
+	k.at.memory.Probe = &c
+	g, state, ok := k.back(ctx, f)
 	if !ok {
-		return a.confirmAway(ctx, f.Action, g.Err)
+		return k.confirmAway(ctx, f.Action, g.Err)
 	}
 	g.Result.ExitCode = f.Result.ExitCode
-	r, _ := verdict.Settled(a.fresh(g), state, why)
+	r, _ := verdict.Settled(k.at.fresh(g), state, why)
 	return r
 }
 
 // takeBack has the change of a cancelled job taken back.
-func (a *attempt) takeBack(ctx context.Context, f verdict.Evidence) jobs.Result {
-	g, state, ok := a.back(ctx, f)
-	return verdict.TakenBack(a.fresh(f), g, state, ok)
+func (k *confirmStep) takeBack(ctx context.Context, f verdict.Evidence) jobs.Result {
+	g, state, ok := k.back(ctx, f)
+	return verdict.TakenBack(k.at.fresh(f), g, state, ok)
 }
 
 // back tells the host to take its change back.
-func (a *attempt) back(ctx context.Context, f verdict.Evidence) (verdict.Evidence,
+func (k *confirmStep) back(ctx context.Context, f verdict.Evidence) (verdict.Evidence,
 	scripts.Confirmation, bool) {
-	bound, ok := bound(f.Action.Timeout, a.lease.left())
+	bound, ok := bound(f.Action.Timeout, k.at.lease.left())
 	if !ok {
 		f.Err = fmt.Errorf("too little time is left")
 		return f, scripts.Confirmation{}, false
 	}
-	return a.change(ctx, f, remote.Command{Shell: f.Action.Confirm.Back, Bound: bound})
+	return k.change(ctx, f, remote.Command{Shell: f.Action.Confirm.Back, Bound: bound})
 }

@@ -29,5 +29,6 @@
 // It starts no processes and knows neither Redis nor SSH: both are interfaces
 // that it declares. It never reads the wall clock.
 //
-// Floor 3: may import jobs, fleet, fleet/remote, scripts, worker/verdict.
+// Floor 4: may import jobs, fleet, fleet/remote, scripts, windows,
+// worker/agreed, worker/said, worker/verdict.
 package worker

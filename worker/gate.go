@@ -23,59 +23,73 @@ type Gates interface {
 	CloseGate(ctx context.Context, zone string, id jobs.ID, step int) (jobs.GateAnswer, error)
 }
 
-// atGate stands before a gate, or goes through it.
-func (a *attempt) atGate(ctx context.Context, f verdict.Evidence) (r jobs.Result, goOn bool) {
+// gateStep does a step of kind gate.
+type gateStep struct{ onHost }
+
+func newGateStep(a *attempt) stepKind { return gateStep{onHost{a}} }
+
+// begin waits at the gate, or continues behind it. Nothing is left to do on a host.
+func (k gateStep) begin(ctx context.Context, f verdict.Evidence) (r jobs.Result, done, goOn bool) {
+	r, goOn = k.pass(ctx, f)
+	return r, true, goOn
+}
+
+// look is never called: begin does all of a gate.
+func (k gateStep) look(context.Context, start) (r jobs.Result, goOn bool) { return r, false }
+
+// pass returns the wait at a gate, or goOn if a person has opened it.
+func (k gateStep) pass(ctx context.Context, f verdict.Evidence) (r jobs.Result, goOn bool) {
 	gate, name := f.Action.Gate, f.Action.Name
 	switch {
 	case f.Order != nil:
 		return f.NotStarted(verdict.Hindrance{}), false
 	case gate.Dry:
-		a.remark(name, ": a dry run, else a person would be asked")
-		a.quote(gate.Question)
-		a.goOn(nil)
+		k.at.remark(name, ": a dry run, else a person would be asked")
+		k.quote(gate.Question)
+		k.at.goOn(nil)
 		return r, true
 	}
-	answer, err := a.hearGate(ctx, a.Queue.Gate)
-	c := a.probed()
-	if err == nil && answer.Word == "" && c.Gate != nil && c.Until <= a.now() {
-		answer, err = a.hearGate(ctx, a.Queue.CloseGate)
+	answer, err := k.hearGate(ctx, k.at.Queue.Gate)
+	c := k.at.probed()
+	if err == nil && answer.Word == "" && c.Gate != nil && c.Until <= k.at.now() {
+		answer, err = k.hearGate(ctx, k.at.Queue.CloseGate)
 	}
 	if err != nil {
-		return a.noGo(ctx, f.Action, err), false
+		return k.at.queue().noGo(ctx, f.Action, err), false
 	}
 	switch answer.Word {
 	case jobs.GateOpen:
-		a.remark(name, ": "+verdict.OneLine(answer.Note))
-		a.goOn(nil)
+		k.at.remark(name, ": "+verdict.OneLine(answer.Note))
+		k.at.goOn(nil)
 		return r, true
 	case "":
 		if c.Gate == nil {
-			a.remark(name, ": a person is asked")
-			a.quote(gate.Question)
+			k.at.remark(name, ": a person is asked")
+			k.quote(gate.Question)
 		}
-		return verdict.Stands(f, c, a.now()), false
+		return verdict.Stands(f, c, k.at.now()), false
 	}
-	a.answered = true // by a person, or by nobody in time: no doubt about the host
+	k.at.answered = true // by a person, or by nobody in time: no doubt about the host
 	why := verdict.Shut(f, answer)
-	a.remark(name, ": "+why)
+	k.at.remark(name, ": "+why)
 	r = f.End(jobs.Failed, jobs.ClassOperator, why)
 	if verdict.Rescues(f, r) {
-		a.rescue(f.Action, r)
+		k.at.rescue(f.Action, r)
 		return r, true
 	}
 	return r, false
 }
 
 // quote puts a question into the transcript.
-func (a *attempt) quote(text string) { a.said.add(remote.Output{Head: []byte(text + "\n")}) }
+func (k gateStep) quote(text string) { k.at.said.Add(remote.Output{Head: []byte(text + "\n")}) }
 
 // hearGate asks the queue until there is an answer, or the attempt must end.
-func (a *attempt) hearGate(ctx context.Context, ask func(context.Context, string, jobs.ID, int) (
+func (k gateStep) hearGate(ctx context.Context, ask func(context.Context, string, jobs.ID, int) (
 	jobs.GateAnswer, error)) (jobs.GateAnswer, error) {
 	for tries := 1; ; tries++ {
-		within := min(a.cfg.Call, a.lease.left())
+		within := min(k.at.cfg.Call, k.at.lease.left())
 		call, cancel := context.WithTimeout(ctx, within)
-		answer, err := ask(call, a.zone, a.grant.Job, a.step)
+		answer, err := ask(call, k.at.zone, k.at.grant.Job, k.at.step)
 		cancel()
 		if err == nil {
 			return answer, nil
@@ -84,7 +98,7 @@ func (a *attempt) hearGate(ctx context.Context, ask func(context.Context, string
 		timer := time.NewTimer(pause(tries, rand.Float64()))
 		select {
 		case <-timer.C:
-		case <-a.halting.Done():
+		case <-k.at.halting.Done():
 			timer.Stop()
 			return answer, err
 		}

@@ -62,7 +62,7 @@ func (l looker) read(ctx context.Context) jobs.Reading {
 		return jobs.Reading{Answer: jobs.AnswerUnreachable, Words: verdict.Reason(err)}
 	}
 	l.conn = conn
-	l.learnCommit(ctx)
+	l.records().learnCommit(ctx)
 	began := jobs.Token(0)
 	f := l.glance(ctx, action, &began)
 	r := l.judged(ctx, f)
@@ -102,21 +102,21 @@ func (l looker) action() (action scripts.Action, why string) {
 // of all attempts, so that the host refuses them from then on if the step never began.
 func (l looker) glance(ctx context.Context, action scripts.Action,
 	began *jobs.Token) verdict.Evidence {
-	record := l.recordOf(l.step + triesApart*l.memory.Again)
+	record := l.records().recordOf(l.step + triesApart*l.memory.Again)
 	record.Again, record.Look, record.Glance, record.Marked = true, true, true, false
 	record.Peek = l.grant.Mode == jobs.ModePeek
 	if len(l.plan.book.Steps) > 1 {
 		l.remark(action.Name, "")
 	}
-	run := l.runOf(action, record)
-	l.said.begins(run)
+	run := l.records().runOf(action, record)
+	l.said.Begins(run)
 	f := l.with(action)
 	f.Order = nil // whoever cancelled the job: it has ended
 	f.Result, f.Err = l.conn.Run(ctx, remote.Command{Shell: ":", Bound: glanceTime, Record: record,
 		Attached: func(token int64) {
 			*began = jobs.Token(token)
 			run.Token = *began
-			l.said.takeOver(run)
+			l.said.TakeOver(run)
 		}})
 	l.hears(&f.Result)
 	return l.fresh(f)
@@ -164,8 +164,8 @@ func (l looker) settled(end jobs.Result) jobs.Reading {
 		return jobs.Reading{Answer: jobs.AnswerDoubt, Words: end.Error, Over: true}
 	}
 	end.Token = l.grant.Token
-	end.Output, end.Gap = l.said.output()
-	end.Runs = l.said.runsFor(jobs.KindEnd)
+	end.Output, end.Gap = l.said.Output()
+	end.Runs = l.said.RunsFor(jobs.KindEnd)
 	return jobs.Reading{Answer: jobs.AnswerSettled, Words: verdict.Also(string(end.Outcome),
 		end.Error),
 		Over: true, End: &end}

@@ -51,8 +51,9 @@ const (
 	markTurns = 3
 )
 
-// marks are what an attempt has to do with the markers of its group.
-type marks struct {
+// groupMarks are the markers of an attempt on the members of its group.
+type groupMarks struct {
+	at     *attempt
 	held   bool            // the attempt did not begin because of the group
 	unused bool            // they were written by this attempt, and no step was begun since
 	others map[string]Conn // connections to the other members
@@ -66,19 +67,19 @@ type groups struct {
 }
 
 // members are the hosts of the group of a host, in the order of their names.
-func (a *attempt) members(ctx context.Context) ([]fleet.Host, error) {
-	own, version := *a.grant.Host, a.plan.spec.Inventory
-	if a.Kin == nil {
+func (g *groupMarks) members(ctx context.Context) ([]fleet.Host, error) {
+	own, version := *g.at.grant.Host, g.at.plan.spec.Inventory
+	if g.at.Kin == nil {
 		return nil, errors.New("there is nobody to ask")
 	}
-	names, err := a.namesOf(ctx, own.Group, version)
+	names, err := g.at.groups.namesOf(ctx, g.at.Kin, groupName{g.at.zone, version, own.Group})
 	if err != nil {
 		return nil, err
 	}
 	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == own.Name })
 	var hosts []fleet.Host
 	if len(names) > 0 {
-		if hosts, err = a.Kin.Hosts(ctx, a.zone, version, names); err != nil {
+		if hosts, err = g.at.Kin.Hosts(ctx, g.at.zone, version, names); err != nil {
 			return nil, err
 		}
 	}
@@ -92,67 +93,70 @@ func (a *attempt) members(ctx context.Context) ([]fleet.Host, error) {
 	return hosts, nil
 }
 
-func (a *attempt) namesOf(ctx context.Context, group, version string) ([]string, error) {
-	g := &a.groups
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.kin == nil || g.zone != a.zone || g.version != version {
-		kin, err := a.Kin.Kin(ctx, a.zone, version)
+// namesOf returns the names of the hosts of a group, sorted.
+func (s *groups) namesOf(ctx context.Context, kin Kin, g groupName) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kin == nil || s.zone != g.zone || s.version != g.version {
+		all, err := kin.Kin(ctx, g.zone, g.version)
 		if err != nil {
 			return nil, err
 		}
-		g.kin, g.zone, g.version = kin, a.zone, version
+		s.kin, s.zone, s.version = all, g.zone, g.version
 	}
-	return g.kin[group], nil
+	return s.kin[g.group], nil
 }
+
+// A groupName names a group of a zone in a version of the inventory.
+type groupName struct{ zone, version, group string }
 
 // claims tells whether a step must not start before every member of the group carries the
 // marker of its job.
-func (a *attempt) claims(action scripts.Action) bool {
-	h := a.grant.Host
-	if h == nil || h.Group == "" || !a.plan.spec.Disruptive || !a.disturbs(action) {
+func (g *groupMarks) claims(action scripts.Action) bool {
+	h := g.at.grant.Host
+	if h == nil || h.Group == "" || !g.at.plan.spec.Disruptive || !g.at.disturbs(action) {
 		return false
 	}
-	old := time.Duration(a.grant.Token-a.memory.Marked) * time.Microsecond
-	return a.memory.Marked == 0 || old > markRenew
+	old := time.Duration(g.at.grant.Token-g.at.memory.Marked) * time.Microsecond
+	return g.at.memory.Marked == 0 || old > markRenew
 }
 
 // claim sees to it that the group is this job's, or says why the step must not start.
-func (a *attempt) claim(ctx context.Context, action scripts.Action) ruling {
-	if !a.claims(action) || order(a.halting) != nil {
+func (g *groupMarks) claim(ctx context.Context, action scripts.Action) ruling {
+	if !g.claims(action) || order(g.at.halting) != nil {
 		return ruling{ok: true} // who is cancelled starts nothing
 	}
-	defer a.on(jobs.Queueing)() // the markers are a lock
-	group := a.grant.Host.Group
-	members, err := a.members(ctx)
+	defer g.at.on(jobs.Queueing)() // the markers are a lock
+	group := g.at.grant.Host.Group
+	members, err := g.members(ctx)
 	if err != nil {
 		return ruling{soon: true, group: true,
 			why: fmt.Sprintf("who is in group %s is not known: %s", group, verdict.OneLine(err.Error()))}
 	}
-	first := a.memory.Marked == 0
+	first := g.at.memory.Marked == 0
 	for i, h := range members {
-		why, taken := a.take(ctx, h)
+		why, taken := g.take(ctx, h)
 		if why == "" || !first && !taken {
 			continue // of one that could not be asked again it was known before
 		}
 		if first {
-			a.giveUp(ctx, members[:i])
+			g.giveUp(ctx, members[:i])
 		}
 		return ruling{soon: true, group: true, why: fmt.Sprintf("group %s: %s", group, why)}
 	}
-	a.memory.Marked, a.unused = a.grant.Token, first
+	g.at.memory.Marked, g.unused = g.at.grant.Token, first
 	return ruling{ok: true}
 }
 
 // take writes the marker on one member. Else it says why not, and whether that is because
 // of another job.
-func (a *attempt) take(ctx context.Context, h fleet.Host) (why string, taken bool) {
+func (g *groupMarks) take(ctx context.Context, h fleet.Host) (why string, taken bool) {
 	if !verdict.KeepsRecords(&h) {
 		return "", false // it can carry none, and the plan of the task said so
 	}
-	m := a.marker()
+	m := g.marker()
 	for range markTurns {
-		made, err := a.mark(ctx, h, m)
+		made, err := g.mark(ctx, h, m)
 		switch {
 		case verdict.Asked(err) == remote.KindBusy:
 			return fmt.Sprintf("%s could not be marked now, it is tried again: %s", h.Name,
@@ -164,7 +168,7 @@ func (a *attempt) take(ctx context.Context, h fleet.Host) (why string, taken boo
 		case made.Other == nil:
 			return "", false
 		}
-		if why = a.stands(ctx, h, *made.Other); why != "" {
+		if why = g.stands(ctx, h, *made.Other); why != "" {
 			return why, true
 		}
 		m.Over = *made.Other
@@ -173,17 +177,19 @@ func (a *attempt) take(ctx context.Context, h fleet.Host) (why string, taken boo
 }
 
 // marker is that of this job.
-func (a *attempt) marker() remote.Marker {
-	token := int64(a.grant.Token)
-	return remote.Marker{Group: a.grant.Host.Group, Host: a.grant.Host.Name, Job: string(a.grant.Job),
+func (g *groupMarks) marker() remote.Marker {
+	token := int64(g.at.grant.Token)
+	return remote.Marker{Group: g.at.grant.Host.Group, Host: g.at.grant.Host.Name,
+		Job:   string(g.at.grant.Job),
 		Token: token, Until: token + markKeep.Microseconds()}
 }
 
 // mark tells a member of a marker, over the connection that there is.
-func (a *attempt) mark(ctx context.Context, h fleet.Host, m remote.Marker) (remote.Marking, error) {
-	conn := a.others[h.Name]
-	if h.Name == a.grant.Host.Name {
-		conn = a.conn
+func (g *groupMarks) mark(ctx context.Context, h fleet.Host, m remote.Marker) (remote.Marking,
+	error) {
+	conn := g.others[h.Name]
+	if h.Name == g.at.grant.Host.Name {
+		conn = g.at.conn
 	}
 	if conn != nil {
 		made, err := conn.Mark(ctx, m)
@@ -191,42 +197,42 @@ func (a *attempt) mark(ctx context.Context, h fleet.Host, m remote.Marker) (remo
 			return made, err
 		}
 	}
-	conn, err := a.dial(ctx, a.Dial, h)
+	conn, err := g.at.dial(ctx, g.at.Dial, h)
 	if err != nil {
 		return remote.Marking{}, err
 	}
-	if a.others == nil {
-		a.others = map[string]Conn{}
+	if g.others == nil {
+		g.others = map[string]Conn{}
 	}
-	if before := a.others[h.Name]; before != nil {
+	if before := g.others[h.Name]; before != nil {
 		before.Close()
 	}
-	a.others[h.Name] = conn
+	g.others[h.Name] = conn
 	return conn.Mark(ctx, m)
 }
 
 // leaveOthers ends the connections to the other members.
-func (a *attempt) leaveOthers() {
-	for _, conn := range a.others {
+func (g *groupMarks) leaveOthers() {
+	for _, conn := range g.others {
 		conn.Close()
 	}
-	a.others = nil
+	g.others = nil
 }
 
 // stands says why the marker of another job counts; empty: it does not, by what the queue
 // knows of that.
-func (a *attempt) stands(ctx context.Context, h fleet.Host, o remote.Marked) string {
+func (g *groupMarks) stands(ctx context.Context, h fleet.Host, o remote.Marked) string {
 	by, what := remote.Name(o.Job), remote.Name(o.Host) // a host said so
 	id, err := jobs.ParseID(o.Job)
 	if err != nil {
-		id = jobs.NewID(a.grant.Job.Task(), "-") // of nobody: what counts is the clear
+		id = jobs.NewID(g.at.grant.Job.Task(), "-") // of nobody: what counts is the clear
 	}
-	fate, err := a.Kin.Fate(ctx, a.zone, a.grant.Host.Group, id)
+	fate, err := g.at.Kin.Fate(ctx, g.at.zone, g.at.grant.Host.Group, id)
 	if err != nil {
 		return fmt.Sprintf("%s carries the marker of job %s, and it is not known what became of that: %s",
 			h.Name, by, verdict.OneLine(err.Error()))
 	}
-	if why := counts(o, fate, a.grant); why != "" {
+	if why := counts(o, fate, g.at.grant); why != "" {
 		return fmt.Sprintf("%s carries the marker of job %s, which disturbs %s: %s", h.Name, by,
 			what, why)
 	}
@@ -253,40 +259,40 @@ func counts(o remote.Marked, f jobs.Standing, g jobs.Grant) string {
 
 // unmark takes the markers away when the job has ended and it is known how, or if nothing
 // was begun under them. What cannot be taken away is replaced by the next job.
-func (a *attempt) unmark(ctx context.Context, r jobs.Result) jobs.Result {
+func (g *groupMarks) unmark(ctx context.Context, r jobs.Result) jobs.Result {
 	ends := r.Kind == jobs.KindEnd && r.Outcome != jobs.Unknown && !r.KeepLock
-	if a.memory.Marked == 0 || !ends && !a.unused {
+	if g.at.memory.Marked == 0 || !ends && !g.unused {
 		return r
 	}
-	members, err := a.members(ctx)
+	members, err := g.members(ctx)
 	if err != nil {
-		a.Log.Info("the markers of a group stay", "job", a.grant.Job, "error", err)
+		g.at.Log.Info("the markers of a group stay", "job", g.at.grant.Job, "error", err)
 		return r
 	}
-	if !a.giveUp(ctx, members) || r.Kind == jobs.KindEnd {
+	if !g.giveUp(ctx, members) || r.Kind == jobs.KindEnd {
 		return r
 	}
 	m := verdict.Recall(r.Saved)
 	m.Marked = 0
 	r.Saved = m.Replacing(verdict.ToldQueue)
 	// Steps before may have been done, but none that disturbs: nobody need wait for the group.
-	r.Release = r.Release || r.Kind == jobs.KindDefer && a.unused && !a.disturbed() &&
-		m.Probe == nil && !verdict.MayHaveRun(a.grant)
+	r.Release = r.Release || r.Kind == jobs.KindDefer && g.unused && !g.at.disturbed() &&
+		m.Probe == nil && !verdict.MayHaveRun(g.at.grant)
 	return r
 }
 
 // giveUp takes the markers of this job away. It is false if one may still be there.
-func (a *attempt) giveUp(ctx context.Context, members []fleet.Host) (all bool) {
-	ctx, cancel := context.WithTimeout(ctx, min(markTime, max(a.lease.left(), 0)))
+func (g *groupMarks) giveUp(ctx context.Context, members []fleet.Host) (all bool) {
+	ctx, cancel := context.WithTimeout(ctx, min(markTime, max(g.at.lease.left(), 0)))
 	defer cancel()
-	m := a.marker()
+	m := g.marker()
 	m.Off, all = true, true
 	for _, h := range members {
 		if !verdict.KeepsRecords(&h) {
 			continue
 		}
-		if _, err := a.mark(ctx, h, m); err != nil {
-			a.Log.Info("a marker stays", "job", a.grant.Job, "on", h.Name, "error", err)
+		if _, err := g.mark(ctx, h, m); err != nil {
+			g.at.Log.Info("a marker stays", "job", g.at.grant.Job, "on", h.Name, "error", err)
 			all = false
 		}
 	}

@@ -14,22 +14,23 @@ const eventOvertime = "overtime"
 const overText = "its window has ended"
 
 // alertOver tells that the job goes on although it is too late to begin, once an attempt.
-func (a *attempt) alertOver(ctx context.Context, why string) {
-	a.overtime.Do(func() {
-		a.Log.Warn("the job goes on behind the end of its window", "job", a.grant.Job, "why", why)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.Call)
+func (w *admission) alertOver(ctx context.Context, why string) {
+	w.overtime.Do(func() {
+		w.at.Log.Warn("the job goes on behind the end of its window", "job", w.at.grant.Job, "why", why)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.at.cfg.Call)
 		defer cancel()
-		err := a.agreed.Alert(ctx, a.zone, jobs.Alert{Event: eventOvertime, Object: string(a.grant.Job),
-			Detail: map[string]any{"why": why, "runbook": a.plan.spec.Runbook, "step": a.step}})
+		err := w.at.agreed.Alert(ctx, w.at.zone, jobs.Alert{Event: eventOvertime,
+			Object: string(w.at.grant.Job),
+			Detail: map[string]any{"why": why, "runbook": w.at.plan.spec.Runbook, "step": w.at.step}})
 		if err != nil {
-			a.Log.Warn("nobody could be told of it", "job", a.grant.Job, "error", err)
+			w.at.Log.Warn("nobody could be told of it", "job", w.at.grant.Job, "error", err)
 		}
 	})
 }
 
 // watch tells when the window of a running job ends before the job does, also in the
 // middle of a long step. It returns how to end that.
-func (a *attempt) watch(ctx context.Context, end time.Time, now time.Time) (stop func()) {
+func (w *admission) watch(ctx context.Context, end time.Time, now time.Time) (stop func()) {
 	if end.IsZero() {
 		return func() {}
 	}
@@ -44,8 +45,8 @@ func (a *attempt) watch(ctx context.Context, end time.Time, now time.Time) (stop
 				timer.Stop()
 				return
 			}
-			if left = a.opensFor(ctx); left <= 0 {
-				a.alertOver(ctx, overText)
+			if left = w.opensFor(ctx); left <= 0 {
+				w.alertOver(ctx, overText)
 				return
 			}
 		}
@@ -58,10 +59,10 @@ func (a *attempt) watch(ctx context.Context, end time.Time, now time.Time) (stop
 
 // opensFor is how long the window of the job is open yet, as far as one has to know now: it
 // may have been made longer.
-func (a *attempt) opensFor(ctx context.Context) time.Duration {
-	r := a.agreed.current(ctx, jobs.Place(*a.grant.Host))
-	if r.book == nil {
+func (w *admission) opensFor(ctx context.Context) time.Duration {
+	r := w.at.agreed.Current(ctx, jobs.Place(*w.at.grant.Host))
+	if r.Book == nil {
 		return 0
 	}
-	return r.book.OpenFor(jobs.Place(*a.grant.Host), r.now, a.plan.spec.Runbook)
+	return r.Book.OpenFor(jobs.Place(*w.at.grant.Host), r.Now, w.at.plan.spec.Runbook)
 }

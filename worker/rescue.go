@@ -45,26 +45,10 @@ func (a *attempt) goOn(saved map[string]string) {
 func (a *attempt) remark(name, more string) {
 	main := a.plan.book.MainSteps()
 	if f := a.memory.Failed; f != nil {
-		a.said.remark(fmt.Sprintf("on_fail of step %d: %s%s", f.Step+1, name, more))
+		a.said.Remark(fmt.Sprintf("on_fail of step %d: %s%s", f.Step+1, name, more))
 		return
 	}
-	a.said.remark(fmt.Sprintf("step %d of %d: %s%s", a.step+1, main, name, more))
-}
-
-// tellAgain puts a line between two runs of a step that has no title, being alone: now, or by the
-// function that it returns, where the host says whether it starts anything.
-func (a *attempt) tellAgain(r *remote.Record) (began func()) {
-	if len(a.plan.book.Steps) > 1 || !a.mayHaveBegun() && a.memory.Again == 0 {
-		return nil
-	}
-	tell := func() {
-		a.said.again(fmt.Sprintf("attempt %d: the step runs once more", a.grant.Attempt))
-	}
-	if r != nil {
-		return tell
-	}
-	tell()
-	return nil
+	a.said.Remark(fmt.Sprintf("step %d of %d: %s%s", a.step+1, main, name, more))
 }
 
 // rescue goes to the on_fail of a step that failed.
@@ -101,4 +85,23 @@ func (a *attempt) rolledBack() bool {
 	last := a.until() - 1
 	action, err := a.plan.book.Step(last, *a.grant.Host, a.context())
 	return err == nil && action.Skip == "" && action.Outcome == scripts.RolledBack
+}
+
+// now is the time of Redis, as far as it is known here: a token is the instant of its take.
+func (a *attempt) now() jobs.Micros {
+	return jobs.Micros(a.grant.Token).Add(a.Clock() - a.sent)
+}
+
+// probed is what is kept of the step in hand.
+func (a *attempt) probed() verdict.Probing { return a.facts().Probed() }
+
+// hears takes what a step said, and what is to be told of that beside the outcome of the job.
+func (a *attempt) hears(r *remote.Result) {
+	a.said.Add(r.Output)
+	if r.Lost != "" {
+		a.said.Remark("what it said from here on is lost: " + r.Lost)
+		a.memory.Lost = r.Lost
+	}
+	a.attached = a.attached || r.Attached
+	r.Attached = a.attached
 }

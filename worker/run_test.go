@@ -442,7 +442,7 @@ func TestUploads(t *testing.T) {
 	t.Run("a sum that is none", func(t *testing.T) {
 		t.Parallel()
 		for _, sum := range []string{"", "xyz", strings.Repeat("ab", 31), strings.Repeat("ab", 33)} {
-			_, err := new(attempt).do(t.Context(), nil, scripts.Action{Kind: scripts.KindUpload,
+			_, err := uploadStep{}.upload(t.Context(), scripts.Action{Kind: scripts.KindUpload,
 				Upload: &scripts.Upload{To: "/x", SHA256: sum}}, remote.Command{Bound: time.Minute})
 			if remote.KindOf(err) != remote.KindInvalid {
 				t.Errorf("sha256 %q: %v", sum, err)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"muster/jobs"
-	"muster/scripts"
 	"muster/worker/verdict"
 )
 
@@ -44,25 +43,6 @@ type stopsAnswer struct {
 
 func newStops() stops {
 	return stops{answers: make(chan stopsAnswer, 1), cancel: func() {}}
-}
-
-// orderTime is how long an attempt at a lost job waits to hear that it was cancelled, once the
-// queue has said that nothing more may start.
-const orderTime = 3 * stopsEvery
-
-// notAllowed is about a step that the queue did not allow. A lost job that is given back is handed
-// out again also if it was cancelled, so that somebody finds out about it: it would come and go
-// without end. So it is first awaited whether that is the reason.
-func (a *attempt) notAllowed(action scripts.Action) jobs.Result {
-	if a.grant.Mode == jobs.ModeLost {
-		timer := time.NewTimer(orderTime)
-		defer timer.Stop()
-		select {
-		case <-a.halting.Done():
-		case <-timer.C:
-		}
-	}
-	return a.with(action).NotStarted(verdict.Hindrance{})
 }
 
 // end gives up the call that is under way.

@@ -39,7 +39,7 @@ func (a *attempt) on(u jobs.Use) (done func()) {
 func (a *attempt) spent(k jobs.Kind) string {
 	a.clocks.turn("", a.Clock())
 	use := verdict.WaitsFor(k, a.kind)
-	if k == jobs.KindDefer && a.held {
+	if k == jobs.KindDefer && a.group.held {
 		use = jobs.Queueing // no window has to do with it
 	}
 	return verdict.Reckoned(a.clocks.ledger, k, use, a.now())

@@ -21,22 +21,32 @@ type Content interface {
 	io.Closer
 }
 
-// upload is a step of that kind, within the bounds of c. What it says of itself stands
-// for what the host said.
-func (a *attempt) upload(ctx context.Context, conn Conn, file *scripts.Upload,
-	c remote.Command) (remote.Result, error) {
+// uploadStep does a step of kind upload.
+type uploadStep struct{ runStep }
+
+func newUploadStep(a *attempt) stepKind {
+	k := uploadStep{runStep{onHost: onHost{a}}}
+	k.send = k.upload
+	return k
+}
+
+// upload puts the file on the host, within the bounds of c. Its result has a line about the
+// progress in place of the words of the host.
+func (k uploadStep) upload(ctx context.Context, action scripts.Action, c remote.Command) (
+	remote.Result, error) {
+	file := action.Upload
 	sum, err := hex.DecodeString(file.SHA256)
 	if err != nil || len(sum) != sha256.Size {
 		return remote.Result{}, unsent(remote.KindInvalid,
 			fmt.Errorf("%s: its sha256 is %q: a mistake in muster", file.To, file.SHA256))
 	}
-	content, err := a.open(file)
+	content, err := k.open(file)
 	if err != nil {
 		return remote.Result{}, err
 	}
 	defer content.Close()
 	if file.Blob { // to get it here may have taken a while
-		left, ok := bound(c.Bound, a.lease.left())
+		left, ok := bound(c.Bound, k.at.lease.left())
 		if !ok {
 			return remote.Result{}, unsent(remote.KindNode,
 				fmt.Errorf("%s: too little time is left to send it", file.To))
@@ -44,7 +54,7 @@ func (a *attempt) upload(ctx context.Context, conn Conn, file *scripts.Upload,
 		c.Bound = left
 	}
 	heard := watch{to: file.To, live: c.Live}
-	err = conn.Upload(ctx, remote.Upload{
+	err = k.at.conn.Upload(ctx, remote.Upload{
 		Path:     file.To,
 		Mode:     file.Mode,
 		Size:     file.Size,
@@ -59,20 +69,20 @@ func (a *attempt) upload(ctx context.Context, conn Conn, file *scripts.Upload,
 }
 
 // open opens what is to be sent. Its errors are such that nothing was sent.
-func (a *attempt) open(file *scripts.Upload) (Content, error) {
+func (k uploadStep) open(file *scripts.Upload) (Content, error) {
 	if !file.Blob {
 		return nopCloser{bytes.NewReader(file.Content)}, nil
 	}
-	if a.Blobs == nil {
+	if k.at.Blobs == nil {
 		return nil, unsent(remote.KindInvalid, errors.New("this worker knows of no blobs: "+
 			"a mistake in muster"))
 	}
 	name := scripts.BlobName(file.SHA256)
-	content, err := a.Blobs(a.halting, file.SHA256, file.Size)
+	content, err := k.at.Blobs(k.at.halting, file.SHA256, file.Size)
 	switch {
 	case err == nil:
 		return content, nil
-	case a.halting.Err() != nil:
+	case k.at.halting.Err() != nil:
 		return nil, unsent(remote.KindCancelled, err)
 	case errors.Is(err, jobs.ErrNoBlob):
 		return nil, unsent(remote.KindInvalid, fmt.Errorf("%s is not stored any more, or not all of it: "+

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -47,7 +46,7 @@ func (a *attempt) unseal() error {
 		return a.Unseal(string(a.grant.Job.Task()), argument, sealed)
 	})
 	if a.veil = newVeil(a.texts); len(a.texts) > 0 {
-		a.said.live.silence() // a secret could be cut in two by the way in which it comes
+		a.said.Live.Silence() // a secret could be cut in two by the way in which it comes
 	}
 	return err
 }
@@ -75,15 +74,6 @@ func (a *attempt) sealedEnd(err error) jobs.Result {
 	f := a.facts()
 	return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, "the secrets of the task cannot be opened "+
 		"on this node: "+err.Error()+"; give all servers and nodes the same secrets.key, then retry"))
-}
-
-// stdin is what a step gets there; nil: nothing.
-func (a *attempt) stdin(action scripts.Action) (io.Reader, error) {
-	input, err := action.SecretInput(a.texts)
-	if err != nil || input == nil {
-		return nil, err
-	}
-	return bytes.NewReader(input), nil
 }
 
 // veil are the texts that are covered, the longest first.

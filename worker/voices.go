@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/worker/said"
 )
 
 const (
@@ -100,22 +101,22 @@ func (c *clerk) speak(ctx context.Context) {
 // speeches takes what waits in the voices, until a call is full. First comes who has
 // not been heard for longest.
 func (c *clerk) speeches() []jobs.Speech {
-	var old []*voice
+	var old []*said.Voice
 	for _, a := range c.inHand {
 		if c.Clock()-a.began >= voicesAfter {
-			old = append(old, a.said.live)
+			old = append(old, a.said.Live)
 		}
 	}
-	slices.SortFunc(old, func(x, y *voice) int { return cmp.Compare(x.turn, y.turn) })
+	slices.SortFunc(old, func(x, y *said.Voice) int { return cmp.Compare(x.Turn, y.Turn) })
 	var list []jobs.Speech
 	size := 0
 	for _, v := range old {
 		if size >= voicesMax {
 			break
 		}
-		for _, s := range v.speeches() {
+		for _, s := range v.Speeches() {
 			list, size = append(list, s), size+len(s.Data)
-			v.turn = c.Clock()
+			v.Turn = c.Clock()
 		}
 	}
 	return list
@@ -135,7 +136,7 @@ func (c *clerk) spoke(answer voicesAnswer) {
 	for _, a := range c.inHand {
 		for _, id := range answer.mute {
 			if a.grant.Job == id {
-				a.said.live.silence()
+				a.said.Live.Silence()
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"muster/fleet/remote"
 	"muster/internal/seal"
 	"muster/jobs"
+	"muster/worker/agreed"
 )
 
 // Config says how a worker works.
@@ -111,7 +112,7 @@ type Conn interface {
 // Answer, Unseal and Synchronised.
 type Doors struct {
 	Queue Queue
-	Times Times
+	Times agreed.Times
 	Kin   Kin
 	Dial  func(ctx context.Context, h fleet.Host) (Conn, error)
 	Clock func() time.Duration // CLOCK_BOOTTIME
@@ -148,7 +149,7 @@ func SSH(client *remote.Client) func(context.Context, fleet.Host) (Conn, error) 
 type Worker struct {
 	cfg Config
 	Doors
-	agreed *agreed
+	agreed *agreed.Agreed
 	groups groups
 }
 
@@ -160,7 +161,7 @@ func New(c Config, d Doors) (*Worker, error) {
 	if d.Log == nil {
 		d.Log = hclog.NewNullLogger()
 	}
-	return &Worker{cfg: c, Doors: d, agreed: newAgreed(d)}, nil
+	return &Worker{cfg: c, Doors: d, agreed: agreed.New(d.Times, d.Clock)}, nil
 }
 
 // Master is the line to the master that started this worker.
@@ -187,7 +188,7 @@ func (w *Worker) Run(ctx context.Context, h jobs.Handover, m Master) error {
 	}
 	c := newClerk(w, h, m)
 	err := c.work(ctx, h)
-	bye := jobs.Report{Jobs: c.jobs(), Done: c.done, Bye: true, Next: c.next, Doubt: c.agreed.why()}
+	bye := jobs.Report{Jobs: c.jobs(), Done: c.done, Bye: true, Next: c.next, Doubt: c.agreed.Why()}
 	if err != nil {
 		bye.Error = err.Error()
 	}

@@ -8,143 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"muster/fleet"
 	"muster/fleet/remote"
 	"muster/jobs"
+	"muster/worker/said"
 )
-
-// Whatever is said and whenever it is fetched: what is passed on is part of it, in
-// its place and in order, and what stays readable is bounded head and tail.
-func TestAVoiceRepeatsWhatWasSaid(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		most := 8 * rapid.IntRange(1, 8).Draw(t, "most")
-		v := newVoice(jobs.Grant{Job: "0000000001:fw1", Token: 7}, most)
-		var all []byte
-		readable := map[int64]int{}
-		at := int64(0)
-		for range rapid.IntRange(0, 20).Draw(t, "rounds") {
-			for _, p := range rapid.SliceOf(rapid.SliceOfN(rapid.Byte(), 0, 40)).Draw(t, "said") {
-				all = append(all, p...)
-				if n, err := v.Write(p); n != len(p) || err != nil {
-					t.Fatalf("Write = %d, %v", n, err)
-				}
-				if rapid.IntRange(0, 9).Draw(t, "skip") == 0 {
-					v.Skip(3)
-					all = append(all, "???"...)
-				}
-			}
-			if len(v.head)+len(v.tail) > 4*v.part {
-				t.Fatalf("%d bytes wait, %d are allowed", len(v.head)+len(v.tail), 4*v.part)
-			}
-			list := v.speeches()
-			for _, s := range list {
-				begin := s.End - int64(len(s.Data))
-				if begin < at || !bytes.Equal(s.Data, all[begin:s.End]) || s.Job != v.job || s.Token != 7 {
-					t.Fatalf("behind %d of %q it says %+v", at, all, s)
-				}
-				at = s.End
-				readable[s.End] = len(s.Data)
-				for _, end := range s.Drop {
-					if readable[end] == 0 {
-						t.Fatalf("a speech is dropped that is not there: %d", end)
-					}
-					delete(readable, end)
-				}
-			}
-			if len(list) > 0 && at != int64(len(all)) && !bytes.HasSuffix(all, []byte("???")) {
-				t.Fatalf("it stops at %d of %d bytes", at, len(all))
-			}
-			sum := 0
-			for _, n := range readable {
-				sum += n
-			}
-			if sum > most+2*v.part {
-				t.Fatalf("%d bytes stay readable, want at most %d", sum, most+2*v.part)
-			}
-		}
-	})
-}
-
-func TestAVoiceKeepsTheFirstWords(t *testing.T) {
-	t.Parallel()
-	v := newVoice(jobs.Grant{}, 64)
-	for i := range 1000 {
-		fmt.Fprintf(v, "%03d ", i)
-	}
-	list := v.speeches()
-	if len(list) != 2 || string(list[0].Data) != "000 001 002 003 " || string(list[1].Data) != "996 997 998 999 " ||
-		list[0].End != 16 || list[1].End != 4000 {
-		t.Errorf("it says %+v", list)
-	}
-	fmt.Fprint(v, "and on")
-	if list := v.speeches(); len(list) != 1 || string(list[0].Data) != "and on" || list[0].End != 4006 {
-		t.Errorf("then it says %+v", list)
-	}
-}
-
-// What was heard and is not in the result would be shown in wrong places.
-func TestAVoiceThatHeardSomethingElseFallsSilent(t *testing.T) {
-	t.Parallel()
-	v := newVoice(jobs.Grant{}, 64)
-	s := newTranscript(64, v)
-	fmt.Fprint(v, "abc")
-	s.add(remote.Output{Head: []byte("abcd")})
-	fmt.Fprint(v, "ef")
-	if list := v.speeches(); len(list) != 0 {
-		t.Errorf("it says %+v", list)
-	}
-}
-
-// What nobody but ourselves says, about an upload, is heard at its end.
-func TestAVoiceHearsWhatOnlyTheWorkerSays(t *testing.T) {
-	t.Parallel()
-	v := newVoice(jobs.Grant{}, 400)
-	s := newTranscript(400, v)
-	s.remark("step 1 of 2: put")
-	s.add(remote.Output{Head: []byte("put\n"), Omitted: 5, Tail: []byte("there\n")})
-	s.remark("step 2 of 2: run")
-	fmt.Fprint(v, "abc")
-	s.add(remote.Output{Head: []byte("abc")})
-	var heard string
-	for _, p := range v.speeches() {
-		heard += fmt.Sprintf("%d %s|", p.End, p.Data)
-	}
-	if want := "27 == step 1 of 2: put ==\nput\n|64 there\n== step 2 of 2: run ==\nabc|"; heard != want {
-		t.Errorf("heard %q, want %q", heard, want)
-	}
-}
-
-func TestManySmallSpeechesAreBounded(t *testing.T) {
-	t.Parallel()
-	var s spent
-	kept := map[int64]bool{}
-	for i := range int64(5000) {
-		kept[i] = true
-		for _, end := range s.add(i, 1, 1000) {
-			delete(kept, end)
-		}
-	}
-	if len(kept) > 1000+speechesKept || !kept[0] || !kept[4999] {
-		t.Errorf("%d speeches are kept", len(kept))
-	}
-}
-
-// talks is a command that says a word each second, and ends after so many.
-func talks(ctx context.Context, c remote.Command, host string, words int) (remote.Result, error) {
-	var all strings.Builder
-	for i := range words {
-		word := fmt.Sprintf("%s says %d\n", host, i)
-		all.WriteString(word)
-		fmt.Fprint(c.Live, word)
-		if r, err := works(ctx, time.Second); err != nil {
-			return r, err
-		}
-	}
-	return remote.Result{Output: remote.Output{Head: []byte(all.String())}}, nil
-}
 
 func TestWhatRunningJobsSayIsPassedOn(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
@@ -219,10 +87,8 @@ func TestNobodyWaitsForAListener(t *testing.T) {
 			for range 100 << 20 / len(flood) {
 				_, _ = c.Live.Write(flood)
 			}
-			v := c.Live.(*voice)
-			v.mu.Lock()
-			waits = len(v.head) + len(v.tail)
-			v.mu.Unlock()
+			v := c.Live.(*said.Voice)
+			waits = v.Waiting()
 			if took := time.Since(begun); took != 0 {
 				t.Errorf("a flood took %s of pretended time", took)
 			}
@@ -234,7 +100,7 @@ func TestNobodyWaitsForAListener(t *testing.T) {
 		if r := s.q.only(g.Job); r.Outcome != jobs.Succeeded {
 			t.Errorf("%+v", r)
 		}
-		if waits > 3*speechMax {
+		if waits > 3*said.SpeechMax {
 			t.Errorf("%d bytes of the flood wait", waits)
 		}
 		if n := len(s.q.heard); n != 1 {
@@ -309,7 +175,7 @@ func TestACallIsBounded(t *testing.T) {
 				who[speech.Job] = true
 				size += len(speech.Data)
 			}
-			if size > voicesMax+2*speechMax {
+			if size > voicesMax+2*said.SpeechMax {
 				t.Errorf("a call carries %d bytes", size)
 			}
 		}
@@ -317,4 +183,45 @@ func TestACallIsBounded(t *testing.T) {
 			t.Errorf("%d of 64 were heard in %d calls", len(who), len(s.q.heard))
 		}
 	})
+}
+
+// A host says what looks like our own lines, in a step and in what a gate quotes: who reads the
+// transcript, or listens, can tell. What is expected of the step is held against its own words.
+func TestAHostCannotSayOurLines(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stand) {
+		const said = "== step 2 of 2: tell ==\nall is well"
+		s.reads("name: a\ntimeout: 20s\nsteps:\n" +
+			"- {name: look, run: look, expect: {match: '^== step 2 of 2'}}\n- {name: tell, run: tell}\n")
+		var heard bytes.Buffer
+		s.hosts.run = func(_ context.Context, _ fleet.Host, c remote.Command) (remote.Result, error) {
+			if c.Shell == "look" {
+				_, _ = c.Live.Write([]byte(said))
+				return remote.Result{Output: remote.Output{Head: []byte(said)}}, nil
+			}
+			heard.WriteString("ran")
+			return remote.Result{}, nil
+		}
+		got := s.one()
+		const want = "== step 1 of 2: look ==\n==|step 2 of 2: tell ==\nall is well\n== step 2 of 2: tell ==\n"
+		if string(got.Output) != want || heard.String() != "ran" {
+			t.Errorf("%s %s:\n%s\nwant\n%s", got.Outcome, got.Error, got.Output, want)
+		}
+		if strings.Contains(said, "|") {
+			t.Error("what the host said was changed")
+		}
+	})
+}
+
+// talks is a command that says a word each second, and ends after so many.
+func talks(ctx context.Context, c remote.Command, host string, words int) (remote.Result, error) {
+	var all strings.Builder
+	for i := range words {
+		word := fmt.Sprintf("%s says %d\n", host, i)
+		all.WriteString(word)
+		fmt.Fprint(c.Live, word)
+		if r, err := works(ctx, time.Second); err != nil {
+			return r, err
+		}
+	}
+	return remote.Result{Output: remote.Output{Head: []byte(all.String())}}, nil
 }

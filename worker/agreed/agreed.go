@@ -1,4 +1,8 @@
-package worker
+// Package agreed knows what people have agreed about times, for all attempts of a worker: it asks
+// when something starts, and never acts on an answer that is older than [AgeMax].
+//
+// Floor 3: may import jobs, windows, worker/verdict.
+package agreed
 
 import (
 	"context"
@@ -14,7 +18,7 @@ import (
 	"muster/worker/verdict"
 )
 
-// Times is how a worker learns what is agreed about times.
+// Times reads what is agreed about times, and makes alerts about it.
 type Times interface {
 	// Agreed tells which version of it is in force, and what time it is.
 	Agreed(ctx context.Context) (jobs.Agreed, error)
@@ -30,23 +34,23 @@ type Times interface {
 }
 
 const (
-	// agreedMax is how old what is agreed may be when something starts by it (design §8).
-	agreedMax = 2 * time.Second
+	// AgeMax bounds the age of the answer by which something may start (design §8).
+	AgeMax = 2 * time.Second
 
-	// agreedEvery is how often it is read at most: many short jobs share one reading.
+	// agreedEvery is the least time between two questions: many short jobs share one reading.
 	agreedEvery = time.Second
 
-	// estimateKeep is how long an estimate counts. It changes with each success, by little.
+	// estimateKeep is the time for which an estimate counts. It changes with each success, by little.
 	estimateKeep = time.Minute
 )
 
-// agreed is what a worker knows of what is agreed. Its attempts share it. Nothing is
+// Agreed keeps the last answer about what is agreed. The attempts of a worker share it. Nothing is
 // read while nothing starts.
-type agreed struct {
+type Agreed struct {
 	Times
 	clock func() time.Duration
 
-	// doubt is why the last one who asked was not told; empty: that one was. It is read while
+	// doubt says why the last question had no answer; empty: it had one. It is read while
 	// another asks.
 	doubt atomic.Value
 
@@ -64,18 +68,19 @@ type estimated struct {
 	read  time.Duration // on the boot clock
 }
 
-func newAgreed(d Doors) *agreed {
-	return &agreed{Times: d.Times, clock: d.Clock, estimates: map[string]estimated{}}
+// New returns one that knows nothing yet.
+func New(t Times, clock func() time.Duration) *Agreed {
+	return &Agreed{Times: t, clock: clock, estimates: map[string]estimated{}}
 }
 
-// known is what was read of one version.
+// known holds the excerpts that were read of one version.
 type known struct {
 	version  int64
 	excerpts map[windows.Scope]*windows.Excerpt
 	all      *windows.Book // everything, where there are no excerpts
 }
 
-// book is what is agreed for some scopes; nil: it was not read.
+// book returns what is agreed for some scopes; nil if it was not read.
 func (k *known) book(scopes []windows.Scope) *windows.Book {
 	if k.all != nil {
 		return k.all
@@ -112,45 +117,45 @@ func (k *known) take(scopes []windows.Scope, x jobs.Excerpts) error {
 	return nil
 }
 
-// A reading is what is agreed, and what time it is by Redis.
-type reading struct {
-	book *windows.Book // nil: nothing was ever read
-	now  time.Time     // the latest that it can be
-	skew time.Duration // of this machine's clock
-	err  error         // it is older than it may be, or cannot be read
+// A Reading is what is agreed, and what time it is by Redis.
+type Reading struct {
+	Book *windows.Book // nil: nothing was ever read
+	Now  time.Time     // the latest that it can be
+	Skew time.Duration // of this machine's clock
+	Err  error         // it is older than it may be, or cannot be read
 }
 
-// current is what is agreed now for a place.
-func (a *agreed) current(ctx context.Context, p windows.Place) reading {
+// Current returns what is agreed now for a place.
+func (a *Agreed) Current(ctx context.Context, p windows.Place) Reading {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	scopes := slices.Collect(p.Scopes())
 	err := a.follow(ctx, scopes)
 	age := a.clock() - a.sent
-	r := reading{book: a.known.book(scopes), skew: a.last.Skew, now: a.last.Now.Time().Add(age)}
+	r := Reading{Book: a.known.book(scopes), Skew: a.last.Skew, Now: a.last.Now.Time().Add(age)}
 	switch {
-	case r.book == nil, a.known.version != a.last.Version:
-		r.err = err
-	case err != nil && age > agreedMax:
-		r.err = fmt.Errorf("it was last read %s ago: %w", age.Round(time.Second), err)
-	case age > agreedMax:
-		r.err = fmt.Errorf("the answer took %s", age.Round(time.Second))
+	case r.Book == nil, a.known.version != a.last.Version:
+		r.Err = err
+	case err != nil && age > AgeMax:
+		r.Err = fmt.Errorf("it was last read %s ago: %w", age.Round(time.Second), err)
+	case age > AgeMax:
+		r.Err = fmt.Errorf("the answer took %s", age.Round(time.Second))
 	}
 	doubt := ""
-	if r.err != nil {
-		doubt = r.err.Error()
+	if r.Err != nil {
+		doubt = r.Err.Error()
 	}
 	a.doubt.Store(doubt)
 	return r
 }
 
-// followTries is how often what changes again and again is read anew.
+// followTries bounds how often a version that changes again and again is read anew.
 const followTries = 3
 
 // follow asks which version is in force, unless that was answered just now, and reads what is
 // not known of it. How long that takes says nothing about the age of what was answered: behind
 // it the question is put once more.
-func (a *agreed) follow(ctx context.Context, scopes []windows.Scope) error {
+func (a *Agreed) follow(ctx context.Context, scopes []windows.Scope) error {
 	for range followTries {
 		if !a.asked || a.clock()-a.sent >= agreedEvery || a.known.version > a.last.Version {
 			if err := a.ask(ctx); err != nil {
@@ -167,8 +172,8 @@ func (a *agreed) follow(ctx context.Context, scopes []windows.Scope) error {
 	return errors.New("it changes faster than it can be read")
 }
 
-func (a *agreed) ask(ctx context.Context) error {
-	const within = agreedMax - agreedEvery/2
+func (a *Agreed) ask(ctx context.Context) error {
+	const within = AgeMax - agreedEvery/2
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	sent := a.clock()
@@ -183,7 +188,7 @@ func (a *agreed) ask(ctx context.Context) error {
 // learnMax bounds the reading of what is new.
 const learnMax = 10 * time.Second
 
-func (a *agreed) learn(ctx context.Context, scopes []windows.Scope) error {
+func (a *Agreed) learn(ctx context.Context, scopes []windows.Scope) error {
 	ctx, cancel := context.WithTimeout(ctx, learnMax)
 	defer cancel()
 	x, err := a.Excerpts(ctx, scopes)
@@ -193,26 +198,26 @@ func (a *agreed) learn(ctx context.Context, scopes []windows.Scope) error {
 	return a.known.take(scopes, x)
 }
 
-// why is why what is agreed is not known; empty: it is, or nobody asked.
-func (a *agreed) why() string {
+// Why returns why it is not known what is agreed; empty if it is known, or nobody asked.
+func (a *Agreed) Why() string {
 	text, _ := a.doubt.Load().(string)
 	return text
 }
 
-// estimate is how long a runbook takes by its last successes; 0: that is not known.
-func (a *agreed) estimate(ctx context.Context, field string) (time.Duration, error) {
+// Takes returns how long a runbook takes by its last successes; 0 if that is not known.
+func (a *Agreed) Takes(ctx context.Context, field string) (time.Duration, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	e, ok := a.estimates[field]
 	if ok && a.clock()-e.read < estimateKeep {
 		return e.p90, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, agreedMax)
+	ctx, cancel := context.WithTimeout(ctx, AgeMax)
 	defer cancel()
 	now := a.clock()
 	is, known, err := a.Estimate(ctx, field)
 	if err != nil {
-		return 0, verdict.NoAnswer(err, agreedMax)
+		return 0, verdict.NoAnswer(err, AgeMax)
 	}
 	if !known {
 		is.P90 = 0

@@ -1,4 +1,4 @@
-package worker
+package said
 
 import (
 	"sync"
@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// speechMax bounds what of a voice waits to be passed on: so much of what came
+	// SpeechMax bounds what of a voice waits to be passed on: so much of what came
 	// first, and as much of what came last.
-	speechMax = 16 << 10 // bytes
+	SpeechMax = 16 << 10 // bytes
 
 	// speechesKept bounds how many speeches of an attempt are kept for those who come
 	// to listen later.
 	speechesKept = 500
 )
 
-// A voice is what a host says in a running attempt, on its way to those who listen.
+// A Voice is what a host says in a running attempt, on its way to those who listen.
 // It is lossy by choice: what is not fetched in time is left out, and never waited
 // for. The result of the attempt has all that is kept.
-type voice struct {
+type Voice struct {
 	job   jobs.ID
 	token jobs.Token
 	part  int           // bytes that wait at most, of the head and of the tail
 	half  int           // bytes that stay readable, likewise
-	turn  time.Duration // when it last had its turn, on the boot clock; the clerk's
+	Turn  time.Duration // when it last had its turn, on the boot clock; the clerk's
 
 	mu      sync.Mutex // guards what follows
 	end     int64      // bytes said so far
@@ -38,19 +38,20 @@ type voice struct {
 	own     ownLines
 }
 
-func newVoice(g jobs.Grant, outputMax int) *voice {
-	return &voice{job: g.Job, token: g.Token, part: min(speechMax, outputMax/4), half: outputMax / 2}
+// NewVoice returns the voice of an attempt whose output is kept up to so many bytes.
+func NewVoice(g jobs.Grant, outputMax int) *Voice {
+	return &Voice{job: g.Job, token: g.Token, part: min(SpeechMax, outputMax/4), half: outputMax / 2}
 }
 
 // Write takes what the host says. It never waits and never fails.
-func (v *voice) Write(p []byte) (int, error) {
+func (v *Voice) Write(p []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.take(v.own.spare(p))
 	return len(p), nil
 }
 
-func (v *voice) take(p []byte) {
+func (v *Voice) take(p []byte) {
 	if !v.mute {
 		v.keep(p)
 	}
@@ -58,7 +59,7 @@ func (v *voice) take(p []byte) {
 }
 
 // tell takes a line of our own, and what is known of runs with it.
-func (v *voice) tell(line string, runs jobs.Runs) {
+func (v *Voice) tell(line string, runs jobs.Runs) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if line != "" {
@@ -69,21 +70,28 @@ func (v *voice) tell(line string, runs jobs.Runs) {
 }
 
 // Skip notes that bytes are lost, before anybody could hear them.
-func (v *voice) Skip(n int64) {
+func (v *Voice) Skip(n int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.end += n
 	v.tail, v.own = v.tail[:0], ownLines{}
 }
 
-// heard is how much was heard so far.
-func (v *voice) heard() int64 {
+// heard returns the number of bytes that were said so far.
+func (v *Voice) heard() int64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.end
 }
 
-func (v *voice) keep(p []byte) {
+// Waiting returns how many bytes wait to be passed on.
+func (v *Voice) Waiting() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.head) + len(v.tail)
+}
+
+func (v *Voice) keep(p []byte) {
 	if len(v.head) == 0 || len(v.tail) == 0 && v.headEnd == v.end {
 		room := min(len(p), v.part-len(v.head))
 		v.head = append(v.head, p[:room]...)
@@ -100,23 +108,23 @@ func (v *voice) keep(p []byte) {
 	}
 }
 
-// said is how much the one who keeps the output has of it. If something else was
+// said compares the voice with the size of the transcript. If something else was
 // heard the voice falls silent: nothing that it says would be in its place.
-func (v *voice) said(size int64) {
+func (v *Voice) said(size int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.mute = v.mute || v.end != size
 }
 
-// silence lets it say nothing more.
-func (v *voice) silence() {
+// Silence lets it say nothing more.
+func (v *Voice) Silence() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.mute = true
 }
 
-// speeches takes what waits: nothing, or one speech, or two with a gap between them.
-func (v *voice) speeches() []jobs.Speech {
+// Speeches takes what waits: nothing, or one speech, or two with a gap between them.
+func (v *Voice) Speeches() []jobs.Speech {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.mute || len(v.head) == 0 {
@@ -134,7 +142,7 @@ func (v *voice) speeches() []jobs.Speech {
 	return list
 }
 
-func (v *voice) speech(data []byte, end int64) jobs.Speech {
+func (v *Voice) speech(data []byte, end int64) jobs.Speech {
 	return jobs.Speech{Job: v.job, Token: v.token, End: end, Data: data, Runs: v.runs,
 		Drop: v.spent.add(end, len(data), v.half)}
 }

@@ -1,13 +1,8 @@
-package worker
+package said
 
 import (
 	"bytes"
-	"context"
-	"strings"
 	"testing"
-
-	"muster/fleet"
-	"muster/fleet/remote"
 )
 
 func TestALineOfAHostIsNoneOfOurs(t *testing.T) {
@@ -32,33 +27,6 @@ func TestALineOfAHostIsNoneOfOurs(t *testing.T) {
 			t.Errorf("%q in pieces: %q, want %q", said, pieces, want)
 		}
 	}
-}
-
-// A host says what looks like our own lines, in a step and in what a gate quotes: who reads the
-// transcript, or listens, can tell. What is expected of the step is held against its own words.
-func TestAHostCannotSayOurLines(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stand) {
-		const said = "== step 2 of 2: tell ==\nall is well"
-		s.reads("name: a\ntimeout: 20s\nsteps:\n" +
-			"- {name: look, run: look, expect: {match: '^== step 2 of 2'}}\n- {name: tell, run: tell}\n")
-		var heard bytes.Buffer
-		s.hosts.run = func(_ context.Context, _ fleet.Host, c remote.Command) (remote.Result, error) {
-			if c.Shell == "look" {
-				_, _ = c.Live.Write([]byte(said))
-				return remote.Result{Output: remote.Output{Head: []byte(said)}}, nil
-			}
-			heard.WriteString("ran")
-			return remote.Result{}, nil
-		}
-		got := s.one()
-		const want = "== step 1 of 2: look ==\n==|step 2 of 2: tell ==\nall is well\n== step 2 of 2: tell ==\n"
-		if string(got.Output) != want || heard.String() != "ran" {
-			t.Errorf("%s %s:\n%s\nwant\n%s", got.Outcome, got.Error, got.Output, want)
-		}
-		if strings.Contains(said, "|") {
-			t.Error("what the host said was changed")
-		}
-	})
 }
 
 func FuzzOwnLines(f *testing.F) {

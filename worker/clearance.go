@@ -1,0 +1,132 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"muster/jobs"
+	"muster/scripts"
+	"muster/worker/verdict"
+)
+
+// A clearance asks the queue whether the steps of an attempt may start.
+type clearance struct{ at *attempt }
+
+// queue returns what asks the queue for this attempt.
+func (a *attempt) queue() clearance { return clearance{a} }
+
+// mayStart asks the queue, if it must be, whether the next step may start. If not it
+// returns what is to be said, or that the host may be looked at: what became of the step
+// before is asked there also when nothing may start any more.
+func (c clearance) mayStart(ctx context.Context, action scripts.Action) (look bool, end *ending) {
+	asks, f := c.at.records().asks(action), c.at.with(action)
+	switch {
+	case f.Order != nil:
+		if asks {
+			return true, nil
+		}
+		return false, &ending{result: f.NotStarted(verdict.Hindrance{})}
+	case !asks && !c.needsGo(action):
+		return false, nil
+	}
+	v, err := c.checkpoint(c.at.halting)
+	switch {
+	case asks && order(c.at.halting) != nil:
+		return true, nil
+	case err != nil:
+		return false, &ending{result: c.noGo(ctx, action, err)}
+	case v == jobs.Stale:
+		return false, &ending{stale: true}
+	case v != jobs.Go && !asks:
+		return false, &ending{result: c.notAllowed(action)}
+	}
+	return v != jobs.Go, nil
+}
+
+// needsGo tells whether the queue must be asked before the next step. For the
+// first one the take was a go, if it is fresh enough to show a stop or the loss
+// of Redis, and left the step all its time. That of a lost job was none: it comes also if it
+// was cancelled, with what is left of the lock of its last attempt.
+func (c clearance) needsGo(action scripts.Action) bool {
+	return c.at.step > c.at.grant.Step || c.at.Clock()-c.at.sent > goTime ||
+		c.at.grant.Mode == jobs.ModeLost ||
+		room(c.at.lease.left()) < max(action.Timeout, boundMin)
+}
+
+// checkpoint asks whether the next step may start, until there is an answer or
+// the time is over. A go renews the lock, so the lease goes on from before the
+// call that brought it.
+func (c clearance) checkpoint(ctx context.Context) (jobs.Verdict, error) {
+	question := jobs.Checkpoint{
+		Job: c.at.grant.Job, Token: c.at.grant.Token, Step: c.at.step,
+		Saved: c.at.memory.Replacing(c.at.grant.Saved),
+	}
+	c.at.memory.Told = c.at.memory.Told || question.Saved != ""
+	for tries := 1; ; tries++ {
+		sent := c.at.Clock()
+		v, err := c.ask(ctx, question)
+		if err == nil {
+			if v == jobs.Go {
+				c.at.lease.extend(deadline(sent, c.at.grant.Timeout))
+				c.tell()
+			}
+			return v, nil
+		}
+		timer := time.NewTimer(pause(tries, rand.Float64()))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return "", err
+		}
+	}
+}
+
+// ask asks once.
+func (c clearance) ask(ctx context.Context, q jobs.Checkpoint) (jobs.Verdict, error) {
+	within := min(c.at.cfg.Call, c.at.lease.left())
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	v, err := c.at.Queue.Checkpoint(ctx, c.at.zone, q)
+	return v, verdict.NoAnswer(err, within)
+}
+
+// tell lets the clerk report the new deadline.
+func (c clearance) tell() {
+	select {
+	case c.at.moved <- struct{}{}:
+	default: // it has been told and will look
+	}
+}
+
+// noGo returns the result of a job whose step the queue did not allow in time.
+func (c clearance) noGo(ctx context.Context, action scripts.Action, err error) jobs.Result {
+	f := c.at.with(action)
+	f.Cause = cause(ctx)
+	if f.Order == nil && errors.Is(f.Cause, verdict.ErrOverdue) {
+		return f.NotStarted(verdict.Hindrance{Late: true,
+			Why: verdict.Also("no go came from the queue", err.Error())})
+	}
+	return f.NotStarted(verdict.Hindrance{Why: f.StopWords()})
+}
+
+// notAllowed is about a step that the queue did not allow. A lost job that is given back is handed
+// out again also if it was cancelled, so that somebody finds out about it: it would come and go
+// without end. So it is first awaited whether that is the reason.
+func (c clearance) notAllowed(action scripts.Action) jobs.Result {
+	if c.at.grant.Mode == jobs.ModeLost {
+		timer := time.NewTimer(orderTime)
+		defer timer.Stop()
+		select {
+		case <-c.at.halting.Done():
+		case <-timer.C:
+		}
+	}
+	return c.at.with(action).NotStarted(verdict.Hindrance{})
+}
+
+// orderTime is how long an attempt at a lost job waits to hear that it was cancelled, once the
+// queue has said that nothing more may start.
+const orderTime = 3 * stopsEvery
