@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"muster/fleet"
-	"muster/internal/fakefleet"
+	"muster/testkit/sshtest"
 )
 
 // bareRole makes this program one of several that share the hosts of a bare loop: what
@@ -47,7 +47,7 @@ func serveBare(args []string) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
-	return fakefleet.BareLoop(context.Background(), list, h.key, n[2], args[4]).First
+	return sshtest.BareLoop(context.Background(), list, h.key, n[2], args[4]).First
 }
 
 // loops is the bare loop on all hosts in several processes, from when they are ready. What

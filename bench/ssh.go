@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"muster/fleet"
-	"muster/internal/fakefleet"
 	"muster/jobs/queue"
+	"muster/testkit/sshtest"
 )
 
 // How much is done at a time, by all.
@@ -96,7 +96,7 @@ func (b *bench) rolloutsOf(ctx context.Context, h *hosts, size nodeSize) (rows [
 // loop makes a contender that visits hosts with nothing but the SSH library.
 func (h *hosts) loop(name string, list []fleet.Host, cmd string, parallel int) contender {
 	return contender{name, func(ctx context.Context) (float64, error) {
-		got := fakefleet.BareLoop(ctx, list, h.key, parallel, cmd)
+		got := sshtest.BareLoop(ctx, list, h.key, parallel, cmd)
 		if got.Failed > 0 {
 			return 0, fmt.Errorf("%d of %d hosts failed, the first: %w", got.Failed, got.Hosts,
 				got.First)

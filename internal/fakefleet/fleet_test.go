@@ -14,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"muster/fleet"
+	"muster/testkit/sshtest"
 )
 
 // errTimeout is what a deadline gives.
@@ -128,7 +129,7 @@ func TestFilesAreTheInventory(t *testing.T) {
 	if d := cmp.Diff(r.Hosts(), hosts); d != "" || hosts[0].Key != key {
 		t.Errorf("the file is not what Hosts says (-want +got)\n%s", d)
 	}
-	c, err := dial(t.Context(), hosts[0], login)
+	c, err := sshtest.Dial(t.Context(), hosts[0], login)
 	if err != nil {
 		t.Fatalf("log in with what the files say: %v", err)
 	}
@@ -161,7 +162,7 @@ func worked(tb testing.TB) time.Duration {
 func TestBareLoopVisitsEachHostOnce(t *testing.T) {
 	t.Parallel()
 	r := start(t, Config{Hosts: 200, Personality: Mix})
-	b := BareLoop(t.Context(), r.hosts, r.Signer(), 32, "true")
+	b := sshtest.BareLoop(t.Context(), r.hosts, r.Signer(), 32, "true")
 	// Mix has one that refuses, one with a wrong key and one that cuts the line.
 	if b.Hosts != 200 || b.Failed != 3 || b.First == nil || b.Rate() <= 0 {
 		t.Errorf("bare loop: %+v", b)
@@ -185,7 +186,7 @@ func TestBareLoopEndsWithItsContext(t *testing.T) {
 	}})
 	ctx, stop := context.WithTimeout(t.Context(), awhile)
 	defer stop()
-	if b := BareLoop(ctx, r.hosts, r.Signer(), 3, "sleep 99"); b.Failed != 3 {
+	if b := sshtest.BareLoop(ctx, r.hosts, r.Signer(), 3, "sleep 99"); b.Failed != 3 {
 		t.Errorf("bare loop: %+v, want 3 failures", b)
 	}
 }
@@ -237,7 +238,7 @@ func BenchmarkBareLoop(b *testing.B) {
 		b.Run(command, func(b *testing.B) {
 			for b.Loop() {
 				begun := worked(b)
-				got := BareLoop(b.Context(), hosts, f.Signer(), 64, command)
+				got := sshtest.BareLoop(b.Context(), hosts, f.Signer(), 64, command)
 				if got.Failed > 0 {
 					b.Fatal(got.First)
 				}

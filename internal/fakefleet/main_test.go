@@ -14,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"muster/fleet"
+	"muster/testkit/sshtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -96,7 +97,7 @@ func (r *rig) dial(host int) *ssh.Client {
 	r.t.Helper()
 	ctx, stop := context.WithTimeout(r.t.Context(), soon)
 	defer stop()
-	c, err := dial(ctx, r.hosts[host], r.Signer())
+	c, err := sshtest.Dial(ctx, r.hosts[host], r.Signer())
 	if err != nil {
 		r.t.Fatalf("dial %s: %v", r.hosts[host].Name, err)
 	}

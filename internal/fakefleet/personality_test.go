@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/ssh"
+
+	"muster/testkit/sshtest"
 )
 
 // awhile is how long a test watches that nothing happens.
@@ -19,7 +21,7 @@ const awhile = 50 * time.Millisecond
 
 // tryDial is a login that may fail.
 func (r *rig) tryDial(host int) error {
-	c, err := dial(r.t.Context(), r.hosts[host], r.Signer())
+	c, err := sshtest.Dial(r.t.Context(), r.hosts[host], r.Signer())
 	if err == nil {
 		c.Close()
 	}
@@ -79,7 +81,7 @@ func TestStrangersAreNotLetIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dial(t.Context(), r.hosts[0], other.Signer()); err == nil {
+	if _, err := sshtest.Dial(t.Context(), r.hosts[0], other.Signer()); err == nil {
 		t.Error("the key of another fleet opened a host")
 	}
 	r.hosts[0].User = "admin"
