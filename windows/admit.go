@@ -7,39 +7,38 @@ import (
 	"time"
 )
 
-// Horizon is how far ahead openings are looked for. A window that is not open for
-// longer than that is found closed.
+// Horizon bounds the search for openings. A window without an opening within it counts as closed.
 const Horizon = 400 * 24 * time.Hour
 
-// Opening is a time in which work may be done: occurrences that touch or overlap
-// are one, and what is frozen is cut out.
+// Opening is a time in which work may be done: occurrences that touch or overlap form one opening,
+// and freezes are cut out of it.
 type Opening struct {
 	Start, End time.Time
-	Cutoff     time.Time // from here on nothing is begun
-	Windows    []string  // whose occurrences make it up
+	Cutoff     time.Time // from here on no work begins
+	Windows    []string  // the windows whose occurrences form it
 }
 
-// Work is what is to be done.
+// Work describes the work that waits for an opening.
 type Work struct {
 	Runbook  string
-	Window   bool          // it must be done in a window
-	Estimate time.Duration // how long it takes
-	Reserve  time.Duration // time that is kept for going back, within the window
+	Window   bool          // the work needs a window
+	Estimate time.Duration // the time that the work takes
+	Reserve  time.Duration // time that is kept for a rollback, within the window
 
-	// Override is why a freeze does not hold for it; empty: it does.
+	// Override is the reason why freezes do not apply to the work; empty: they apply.
 	Override string
 }
 
-// Verdict is whether work may start.
+// Verdict says whether work may start.
 type Verdict struct {
 	OK    bool
-	Until time.Time // if OK and the work needs a window: it is open at least until then
-	Next  time.Time // if not OK: when it may; zero: no such time is known
-	Why   string    // if not OK
+	Until time.Time // if OK and the work needs a window: the window is open at least until then
+	Next  time.Time // if not OK: the next time at which it may start; zero: no such time is known
+	Why   string    // the reason, if not OK
 }
 
-// Admit decides whether work may start at a place at now: now < end − cutoff, and
-// now + estimate + reserve ≤ end (design §8). If not, it says when it may.
+// Admit decides whether work may start at a place at now: now < end − cutoff, and now + estimate +
+// reserve ≤ end (design §8). If not, the verdict holds the next such time.
 func (b *Book) Admit(p Place, now time.Time, w Work) Verdict {
 	freeze, until, frozen := b.Frozen(p, now)
 	if frozen && w.Override != "" {
@@ -66,8 +65,9 @@ func (b *Book) Admit(p Place, now time.Time, w Work) Verdict {
 	return v
 }
 
-// earliest is the first time from now on at which work may start. Openings are told of as they
-// grow: one that never ends is followed until the work fits into it, and no further.
+// earliest returns the first time from now on at which work may start. The sequence yields an
+// opening again each time it has grown: so earliest follows an opening that never ends only until
+// the work fits into it.
 func earliest(openings iter.Seq[growth], now time.Time, w Work, clear clearer) Verdict {
 	var v Verdict
 	ahead := clear(now)
@@ -98,7 +98,7 @@ func earliest(openings iter.Seq[growth], now time.Time, w Work, clear clearer) V
 	return v
 }
 
-// fits tells whether work that starts at t gets done in time.
+// fits reports whether work that starts at t ends in time.
 func (o Opening) fits(t time.Time, w Work) bool {
 	return t.Before(o.Cutoff) && !t.Add(w.Estimate+w.Reserve).After(o.End)
 }
@@ -126,7 +126,7 @@ func (f Freeze) says(until time.Time) string {
 	return text + " until " + until.Format(time.RFC3339)
 }
 
-// nothingAhead says why there is no opening for work at a place.
+// nothingAhead explains why there is no opening for work at a place.
 func (b *Book) nothingAhead(p Place, now time.Time, w Work) string {
 	holding := b.holding(p)
 	if e := b.unapproved(p); e != nil && len(holding) == 0 {
@@ -156,9 +156,9 @@ func (b *Book) nothingAhead(p Place, now time.Time, w Work) string {
 	return closed
 }
 
-// AtEnd is what becomes of work that runs at a place when its window ends: where
-// several windows hold, the stricter way. One that is not approved says it too: what ran in it
-// may have been let in before it had to be.
+// AtEnd returns how to treat work that still runs at a place when its window ends. Where several
+// windows apply, the strictest one decides. A window without approval counts too, because the work
+// may have started before the window needed an approval.
 func (b *Book) AtEnd(p Place, runbook string) AtEnd {
 	entries := b.holding(p)
 	if e := b.unapproved(p); e != nil {

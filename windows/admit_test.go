@@ -84,7 +84,7 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// What Admit names as next is admitted then, and not a moment before.
+// The next time that Admit returns is admitted, and not a moment before.
 func TestNextIsTrue(t *testing.T) {
 	t.Parallel()
 	w := sunday(t)
@@ -182,8 +182,8 @@ func TestApprovals(t *testing.T) {
 		t.Errorf("%d openings, want 3", len(openings))
 	}
 
-	// What ends before the first approval, or begins behind the last, is not looked at; all
-	// that an approval covers is.
+	// The search looks at no occurrence before the first approval or after the last, but at all that
+	// an approval covers.
 	later := instant(t, "2026-12-13T02:00:00Z")
 	for _, at := range []string{"2026-11-22T01:30:00Z", "2026-11-29T01:30:00Z", "2026-12-13T01:30:00Z"} {
 		if v := book.Admit(acme, instant(t, at), firmware(0)); !v.OK {

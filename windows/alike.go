@@ -1,5 +1,5 @@
 package windows
 
-// Alike is a place without its host, where nothing is agreed about that alone: what
-// holds for one of such hosts holds for all of them.
+// Alike returns the place without its host, if no window and no freeze is for that host alone:
+// hosts with equal results have the same windows and freezes.
 func (b *Book) Alike(p Place) Place { return b.alike(p) }

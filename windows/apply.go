@@ -13,35 +13,37 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// An Application is how files come into a timetable. What they name is added, or takes the place
-// of what has its name. What they do not name stays, unless it is pruned.
+// An Application applies files to a timetable. An entry of a file is added, or replaces the entry
+// of the same name. Entries that the files do not name stay, unless they are pruned.
 type Application struct {
 	Files, Attached []File
 	Pruning
 }
 
-// Pruning says whose entries go that the files do not name.
+// Pruning says which owners lose the entries that the files do not name.
 type Pruning struct {
-	// Prune: those of the customers whose entries are in the files; those that are of no
-	// customer, if one of the files' is of none.
+	// Prune removes entries of the customers who have entries in the files, and entries without a
+	// customer if the files have some of these.
 	Prune     bool     `json:"prune,omitempty"`
-	Customers []string `json:"prune_customers,omitempty"` // and those of these customers
-	All       bool     `json:"prune_all,omitempty"`       // and those of everybody
+	Customers []string `json:"prune_customers,omitempty"` // remove entries of these customers too
+	All       bool     `json:"prune_all,omitempty"`       // remove entries of all owners
 }
 
-// Of tells whether entries of an owner go that the files do not name, if these have entries of
-// some owners.
+// Of reports whether entries of an owner are removed if the files do not name them. named holds
+// the owners of the entries in the files.
 func (p Pruning) Of(owner string, named map[string]bool) bool {
 	return p.All || p.Prune && named[owner] || slices.Contains(p.Customers, owner)
 }
 
-// Applied is what became of a timetable, beside what [Book.Compare] says.
+// Applied holds the effects of an application beside those that [Book.Compare] finds.
 type Applied struct {
-	Left  []string // entries of owners in the files that these do not name: they stay
-	Basis string   // of what was in force for these owners: another one is another agreement
+	// entries that stay although the files have other entries of their owners, and not these
+	Left []string
+	// identifies the entries that these owners had before: any change of those changes it
+	Basis string
 }
 
-// item is a window or a freeze of a file.
+// item identifies a window or a freeze of a file.
 type item struct{ key, owner, hash string }
 
 func (a Agreed) items() []item {
@@ -55,8 +57,8 @@ func (a Agreed) items() []item {
 	return all
 }
 
-// Apply is the timetable with files applied to it. The error tells all that is wrong with them,
-// with file and line.
+// Apply returns the timetable with the files applied to it. The error reports all mistakes in
+// them, with file and line.
 func (t Timetable) Apply(a Application) (Timetable, Applied, error) {
 	r := newReader(a.Attached)
 	r.all(a.Files)
@@ -69,7 +71,7 @@ func (t Timetable) Apply(a Application) (Timetable, Applied, error) {
 		m.names[i.key], m.owners[i.owner] = i, true
 	}
 	if a.All {
-		// They need not be readable.
+		// The present files need not be readable, because all of them are replaced.
 		m.basis, t.Files, t.Attached = []string{fmt.Sprint("version ", t.Version)}, nil, nil
 	}
 	for _, f := range t.Files {
@@ -91,13 +93,13 @@ func (t Timetable) Apply(a Application) (Timetable, Applied, error) {
 	return t, Applied{Left: m.left, Basis: hex.EncodeToString(sum[:8])}, nil
 }
 
-// merger brings files together with those that are in force.
+// merger merges files with the ones in force.
 type merger struct {
 	Application
-	names    map[string]item // what the files name
-	owners   map[string]bool // to whom that belongs
-	reader   *reader         // of the files
-	stays    Agreed          // of what is in force, beside them
+	names    map[string]item // entries that the files name
+	owners   map[string]bool // owners of these entries
+	reader   *reader         // reads the files
+	stays    Agreed          // the entries in force that stay beside the files
 	files    []File
 	attached []File
 	left     []string
@@ -105,7 +107,7 @@ type merger struct {
 	errs     []error
 }
 
-// keep takes over what stays of a file.
+// keep keeps the entries of a file in force that neither were replaced nor pruned.
 func (m *merger) keep(f File, attached []File) {
 	agreed, err := parseKept([]File{f}, attached)
 	if err != nil {
@@ -156,7 +158,7 @@ func (m *merger) keep(f File, attached []File) {
 	}
 }
 
-// stay notes what of a file stays in force.
+// stay notes the entries of a file that stay in force.
 func (m *merger) stay(agreed Agreed, gone map[string]bool) {
 	for _, w := range agreed.Windows {
 		if !gone["window "+w.Name] {
@@ -170,7 +172,7 @@ func (m *merger) stay(agreed Agreed, gone map[string]bool) {
 	}
 }
 
-// attach takes over what an entry names in "ics".
+// attach adds the file that an entry names in "ics".
 func (m *merger) attach(f File, by string) {
 	i := slices.IndexFunc(m.attached, func(known File) bool { return known.Name == f.Name })
 	switch {
@@ -189,7 +191,7 @@ func ownerWords(owner string) string {
 	return "customer " + owner
 }
 
-// without is a file without some of its entries.
+// without returns the file without some of its entries.
 func (f File) without(gone map[string]bool) (File, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(f.Content), &doc); err != nil {
@@ -212,7 +214,7 @@ func (f File) without(gone map[string]bool) (File, error) {
 	return File{f.Name, text.String()}, nil
 }
 
-// unchanged sees to it that what stays of a file is what it was: people approved that.
+// unchanged checks that the other entries of a file stay as people approved them.
 func unchanged(was Agreed, f File, attached []File, gone map[string]bool) error {
 	is, err := parseKept([]File{f}, attached)
 	if err != nil {
@@ -226,7 +228,7 @@ func unchanged(was Agreed, f File, attached []File, gone map[string]bool) error 
 	return nil
 }
 
-// SameTexts tells whether two timetables are of the same files, in any order.
+// SameTexts reports whether two timetables are made of the same files, in any order.
 func (t Timetable) SameTexts(other Timetable) bool {
 	sorted := func(files []File) []File {
 		return slices.SortedFunc(slices.Values(files), func(a, b File) int {

@@ -26,7 +26,7 @@ const globexFile = `windows:
 - {name: globex-night, customer: globex, zone: UTC, ics: calendar.ics}
 `
 
-// names are the windows and freezes of a timetable.
+// names returns the windows and freezes of a timetable.
 func (t Timetable) names(test *testing.T) string {
 	test.Helper()
 	b, err := t.Book()
@@ -42,7 +42,7 @@ func (t Timetable) names(test *testing.T) string {
 	return strings.Join(names, " ")
 }
 
-// A file of one customer removed the windows of all others, without a question.
+// A file of one customer once removed the windows of all others, without a question.
 func TestWhatFilesDoNotNameStays(t *testing.T) {
 	t.Parallel()
 	ics := []File{{"calendar.ics", calendar}}
@@ -97,7 +97,8 @@ func TestWhatFilesDoNotNameStays(t *testing.T) {
 	}
 }
 
-// What stays of a file keeps its approvals, and what people wrote beside it.
+// Entries that stay of a file keep their approvals, and the comments that people wrote beside
+// them.
 func TestWhatStaysOfAFileIsNotChanged(t *testing.T) {
 	t.Parallel()
 	var table Timetable
@@ -150,8 +151,8 @@ func TestWhatCannotBeAppliedIsSaid(t *testing.T) {
 	}
 }
 
-// Two who look at the same agreement see the same basis; a change of it is another one, and one of
-// somebody else's is not.
+// Two readers of the same entries get the same basis. A change of these entries changes it, and a
+// change of another owner's entries does not.
 func TestTheBasisIsOfWhatTheFilesAreAbout(t *testing.T) {
 	t.Parallel()
 	table := Timetable{Files: []File{{"g.yaml", globexFile}, {"w.yaml", acmeFile}},
@@ -180,7 +181,7 @@ func TestTheBasisIsOfWhatTheFilesAreAbout(t *testing.T) {
 	}
 }
 
-// What stays in force counts with what is applied: each worker reads both.
+// Entries that stay in force count together with the applied ones, because each worker reads both.
 func TestTheLimitIsOfWhatIsInForceThen(t *testing.T) {
 	t.Parallel()
 	many := func(name string, n int) string {

@@ -6,33 +6,32 @@ import (
 	"time"
 )
 
-// Approval is what a customer agreed to: a window as it was then, in a span of time
-// or for single occurrences.
+// Approval is the consent of a customer to a window as it was then, for a time or for occurrences.
 type Approval struct {
 	ID     string    `json:"id"`
 	Window string    `json:"window"`
-	Hash   string    `json:"hash"` // of the window that was approved, see [Window.Hash]
-	By     string    `json:"by"`   // who approved
+	Hash   string    `json:"hash"` // hash of the window that was approved, see [Window.Hash]
+	By     string    `json:"by"`   // the person who approved
 	For    string    `json:"for,omitempty"`
 	At     time.Time `json:"at"`
-	// Customer is whose hosts it opens. Empty: those of the customer that the window
-	// names, else those of no customer.
+	// Customer limits the approval to hosts of this customer. Empty: to those of the customer that
+	// the window names, or else to hosts without a customer.
 	Customer string `json:"customer,omitempty"`
-	Ref      string `json:"reference,omitempty"` // ticket, mail; for people
+	Ref      string `json:"reference,omitempty"` // ticket or mail, for people
 
-	// Occurrences that begin at From or later and end at Until or before. Or those
-	// that begin at Starts.
+	// The approval covers the occurrences that begin at From or later and end at Until or before; or
+	// the occurrences that begin at Starts.
 	From   time.Time   `json:"from,omitzero"`
 	Until  time.Time   `json:"until,omitzero"`
 	Starts []time.Time `json:"starts,omitempty"`
 
-	// Voided is since when it is void, for ever; zero: it is not, or nobody has looked since the
-	// window was changed, see [Timetable.Settle].
+	// Voided is the time from which on the approval is void, for ever. Zero: it is valid, or nobody
+	// has marked it since the window was changed, see [Timetable.Settle].
 	Voided  time.Time `json:"voided,omitzero"`
 	VoidWhy string    `json:"void_why,omitempty"`
 }
 
-// covers tells whether an occurrence of the window that a is for is approved.
+// covers reports whether the approval covers an occurrence of its window.
 func (a Approval) covers(o Occurrence) bool {
 	if len(a.Starts) > 0 {
 		return slices.ContainsFunc(a.Starts, o.Start.Equal)
@@ -40,8 +39,7 @@ func (a Approval) covers(o Occurrence) bool {
 	return !o.Start.Before(a.From) && !o.End.After(a.Until)
 }
 
-// Void are the approvals that are for no window as it is now: it was changed or
-// taken away since.
+// Void returns the approvals that match no window as it is now: their windows changed since.
 func (b *Book) Void() []Approval {
 	good := map[string]bool{}
 	for _, entries := range b.windows {
@@ -60,15 +58,15 @@ func (b *Book) Void() []Approval {
 	return void
 }
 
-// Approved is an occurrence, and whether it may be used.
+// Approved is an occurrence with the approval that covers it.
 type Approved struct {
 	Occurrence
-	Approval string // id of the approval; empty: none covers it, or none is needed
+	Approval string // id of the approval; empty: no approval covers it, or it needs none
 	OK       bool
 }
 
-// Occurrences are those of a window that end after from, each with its approval.
-// There are none if the book has no window of that name.
+// Occurrences yields the occurrences of a window that end after from, each with its approval. It
+// yields none if the book has no window of that name.
 func (b *Book) Occurrences(name string, from time.Time) iter.Seq[Approved] {
 	for _, entries := range b.windows {
 		for _, e := range entries {
@@ -80,8 +78,8 @@ func (b *Book) Occurrences(name string, from time.Time) iter.Seq[Approved] {
 	return func(func(Approved) bool) {}
 }
 
-// usable are the occurrences that may be used. Where a customer approves, none is looked
-// for before the first approval or behind the last.
+// usable yields the occurrences in which work may be done. If the customer has to approve, it
+// searches only between the first and the last approved time.
 func (e *entry) usable(from time.Time) iter.Seq[Approved] {
 	if !e.Approval {
 		return e.occurrences(from)

@@ -2,37 +2,36 @@ package windows
 
 import "time"
 
-// Awaited is what holds work up that is to begin at a later time.
+// Awaited explains why work that is due at a later time does not begin before.
 type Awaited struct {
-	Opening        // the one in which it may begin; zero: it waits for none, or none is known
-	Why     string // what is in its way: a freeze, or that no opening is known
+	Opening        // the opening in which it may begin; zero: it waits for none, or none is known
+	Why     string // the obstacle: a freeze, or that no opening is known
 	Until   time.Time
 }
 
-// A Waiter says what work waits for. It remembers what it has worked out, so it is for one look
-// at one book.
+// A Waiter finds out what work waits for. It remembers its answers, so it is for one look.
 type Waiter struct {
 	book  *Book
 	now   time.Time
 	known map[waiterKey]Awaited
 }
 
-// waiterKey names work that waits for the same.
+// waiterKey identifies work that gets the same answer.
 type waiterKey struct {
 	place Place
 	at    time.Time
 	work  Work
 }
 
-// Waiter returns one for the time of its look.
+// Waiter returns a Waiter for a look at time now.
 func (b *Book) Waiter(now time.Time) *Waiter {
 	return &Waiter{book: b, now: now, known: map[waiterKey]Awaited{}}
 }
 
-// Of says what work at a place waits for that is looked at again at a time. Work that waits for
-// its own time only, as that of a schedule with jitter, waits for nothing.
+// Of explains why work at a place waits until a time. Work that waits only for its own due time,
+// such as a job of a schedule with jitter, waits for nothing else.
 func (w *Waiter) Of(p Place, at time.Time, work Work) Awaited {
-	// Openings begin at whole seconds; what is behind is its place among those of its task.
+	// Openings begin at whole seconds; the fraction of a due time only orders the jobs of a task.
 	at = later(at, w.now).Truncate(time.Second)
 	key := waiterKey{w.book.alike(p), at, work}
 	a, ok := w.known[key]
@@ -47,7 +46,7 @@ func (w *Waiter) find(p Place, at time.Time, work Work) Awaited {
 	if !work.Window {
 		v := w.book.Admit(p, w.now, work)
 		if v.OK || !v.Next.IsZero() && v.Next.Before(at) {
-			return Awaited{} // the freeze, if there is one, is over before
+			return Awaited{} // a freeze, if there is one, ends before
 		}
 		return Awaited{Why: v.Why, Until: v.Next}
 	}

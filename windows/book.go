@@ -5,36 +5,35 @@ import (
 	"slices"
 )
 
-// Agreed is all that is agreed about times.
+// Agreed holds all windows, freezes and approvals.
 type Agreed struct {
 	Windows   []Window // names are unique
 	Freezes   []Freeze // names are unique
 	Approvals []Approval
 
-	// Doubts are what may surprise whoever wrote it: what is not opened because it is not clear
-	// that it was meant to be, and what is read in another way than some expect. By "window
-	// NAME" and "freeze NAME".
+	// Doubts lists what may surprise the author of an entry: events that do not open a window
+	// because it is not clear that they were meant to, and texts that have another meaning than some
+	// expect. Its keys are "window NAME" and "freeze NAME".
 	Doubts map[string][]string
 }
 
-// Book answers questions about what is agreed. It does not change; it is safe for
-// concurrent use.
+// Book answers questions about windows, freezes and approvals. It is safe for concurrent use.
 type Book struct {
 	agreed  Agreed
 	windows map[Scope][]*entry
 	freezes map[Scope][]*Freeze
 }
 
-// An entry is a window with what is approved of it as it is.
+// An entry is a window with the approvals of its present form.
 type entry struct {
 	Window
 	hash      string
 	approvals []Approval
-	asks      bool            // its customers have to approve it
+	asks      bool            // the customers of its hosts have to approve it
 	ever      map[string]bool // customers who approved it once; "" if the window names its own
 }
 
-// NewBook returns a book of a. What a points to must not be changed any more.
+// NewBook returns a book of a. The caller must not change the data of a any more.
 func NewBook(a Agreed) *Book {
 	b := &Book{agreed: a, windows: map[Scope][]*entry{}, freezes: map[Scope][]*Freeze{}}
 	for _, w := range a.Windows {
@@ -56,10 +55,10 @@ func NewBook(a Agreed) *Book {
 	return b
 }
 
-// Agreed is what the book is of.
+// Agreed returns the windows, freezes and approvals of the book.
 func (b *Book) Agreed() Agreed { return b.agreed }
 
-// Window returns the one of that name.
+// Window returns the window of that name.
 func (b *Book) Window(name string) (Window, bool) {
 	i := slices.IndexFunc(b.agreed.Windows, func(w Window) bool { return w.Name == name })
 	if i < 0 {
@@ -68,18 +67,19 @@ func (b *Book) Window(name string) (Window, bool) {
 	return b.agreed.Windows[i], true
 }
 
-// Explanation says which windows hold for a place, and why.
+// Explanation says which windows apply to a place, and why.
 type Explanation struct {
-	Level   Level    // of the windows that hold; Everyone: there are none
-	Windows []Window // that hold
-	Hidden  []Window // that would, were there none of a more special level
-	Others  []Window // that do not: they are of other customers, or this one never approved them
-	Freezes []Freeze // that are for the place, whether they are on or not
+	Level   Level    // of the windows that apply; Everyone: none does
+	Windows []Window // windows that apply
+	Hidden  []Window // windows that would apply if there were none of a more special level
+	// windows that do not apply: they belong to other customers, or this one never approved them
+	Others  []Window
+	Freezes []Freeze // freezes for the place, whether they are on or not
 }
 
-// Explain finds the windows of a place. The most special level that has any holds
-// alone: a host with a window of its own is not open in its customer's. A window that is not for
-// the customer of the place hides none.
+// Explain finds the windows of a place. Only windows of the most special level apply: a host with
+// a window of its own is not open in the window of its customer. Windows for other customers hide
+// none.
 func (b *Book) Explain(p Place) Explanation {
 	var e Explanation
 	for s := range p.scopes() {
@@ -102,7 +102,7 @@ func (b *Book) Explain(p Place) Explanation {
 	return e
 }
 
-// holding are the windows that hold for a place.
+// holding returns the windows that apply to a place.
 func (b *Book) holding(p Place) []*entry {
 	for s := range p.scopes() {
 		if hold, _ := b.entriesAt(s, p.Customer); len(hold) > 0 {
@@ -112,7 +112,7 @@ func (b *Book) holding(p Place) []*entry {
 	return nil
 }
 
-// freezesOf are the freezes that are for a place.
+// freezesOf yields the freezes for a place.
 func (b *Book) freezesOf(p Place) iter.Seq[*Freeze] {
 	return func(yield func(*Freeze) bool) {
 		for s := range p.scopes() {

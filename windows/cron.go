@@ -12,38 +12,38 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Recurrence is when something comes again: cron text of five fields (minute, hour,
-// day of the month, month, weekday) or six (second first), as readings of a clock;
-// or a period of elapsed time. If both the day of the month and the weekday are
-// given, either is enough; if one of them begins with "*", as "*/2", both must hold:
-// so cron(8) of Debian has it. Or words, as "first Sunday 02:00".
+// Recurrence is a rule for recurring times: cron text of five fields (minute, hour, day of the
+// month, month, weekday) or six (second first), as readings of a clock; or a period of elapsed
+// time. If both the day of the month and the weekday are given, either is enough; but if one of
+// them begins with "*", as "*/2", both must match, as in cron(8) of Debian. A recurrence can also
+// be words, as "first Sunday 02:00".
 //
-// The zero value never comes.
+// The zero value has no times.
 type Recurrence struct {
 	text  string
-	every time.Duration // elapsed time; then the rest is not used
-	words *Rule         // what the text says in words; then the rest is not used
+	every time.Duration // elapsed time; if set, the rest is not used
+	words *Rule         // the meaning of a text in words; if set, the rest is not used
 
 	second, minute, hour, dayOf, month, weekday uint64 // a bit for each value
 }
 
-// starBit marks a field of cron text that is open: "*".
+// starBit marks an open field of cron text: "*".
 const starBit = 1 << 63
 
-// textMax bounds cron text, in bytes: more is a file that was put there by mistake.
+// textMax bounds cron text, in bytes: a longer text was put there by mistake.
 const textMax = 200
 
-// aLeapYear is where to begin to look whether something ever comes.
+// aLeapYear is the start of a search for any time of a recurrence.
 const aLeapYear Wall = 946_684_800 // 2000-01-01
 
 // everyLeast is the shortest period of @every.
 const everyLeast = time.Second
 
-// field is one of cron text.
+// A field is one field of cron text.
 type field struct {
 	name   string
 	option cron.ParseOption
-	size   int // how many values it has
+	size   int // how many values the field has
 	hint   string
 }
 
@@ -56,14 +56,14 @@ var fields = [...]field{
 	{"weekday", cron.Dow, 7, "0 (Sunday) to 6, or SUN to SAT"},
 }
 
-// byName are the recurrences that have a name.
+// byName holds the recurrences that have a name.
 var byName = map[string]string{
 	"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *",
 	"@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
 }
 
 // ParseRecurrence reads cron text, a name as @daily, "@every 90s", or words as "first Sunday
-// 02:00". The error tells of each field that is wrong.
+// 02:00". The error reports each wrong field.
 func ParseRecurrence(text string) (Recurrence, error) {
 	if len(text) > textMax {
 		return Recurrence{}, fmt.Errorf("cron text of %d characters: at most %d", len(text), textMax)
@@ -119,7 +119,7 @@ func checkShape(text string) error {
 	return nil
 }
 
-// read reads the six fields, each alone: so an error can name it.
+// read reads the six fields one by one, so that an error can name the field.
 func (r *Recurrence) read(parts []string) error {
 	into := [...]*uint64{&r.second, &r.minute, &r.hour, &r.dayOf, &r.month, &r.weekday}
 	var errs []error
@@ -136,8 +136,7 @@ func (r *Recurrence) read(parts []string) error {
 
 func (f field) parse(text string) (set uint64, err error) {
 	wrong := fmt.Errorf("%s %q: want %s, with , - / and *", f.name, clip(text), f.hint)
-	// The library panics at some texts, and takes a step for good that is longer
-	// than the field.
+	// The library panics at some texts, and accepts a step that is longer than the field.
 	defer func() {
 		if recover() != nil {
 			set, err = 0, wrong
@@ -161,7 +160,7 @@ func (f field) parse(text string) (set uint64, err error) {
 		return 0, wrong
 	}
 	if set = f.of(spec); set&^starBit == 0 {
-		return 0, wrong // "," has no value, and is taken
+		return 0, wrong // an empty "," has no value, and the library accepts it
 	}
 	if (f.option == cron.Dom || f.option == cron.Dow) && strings.HasPrefix(text, "*") {
 		set |= starBit // the library takes "*/2" for no star
@@ -185,18 +184,17 @@ func (f field) of(s *cron.SpecSchedule) uint64 {
 	return s.Dow
 }
 
-// String is the text it was read from.
+// String returns the text from which the recurrence was read.
 func (r Recurrence) String() string { return r.text }
 
-// Every is the period of a recurrence by elapsed time; 0: it goes by the clock.
+// Every returns the period of a recurrence by elapsed time, or 0 if it goes by the clock.
 func (r Recurrence) Every() time.Duration { return r.every }
 
-// Times are the instants at which it comes, from from on, in their order and each
-// once. They may end: where the calendar has no more of them for eight years.
+// Times yields the instants of the recurrence from from on, in order and each once. The sequence
+// ends if the calendar has no further time for eight years.
 //
-// Where the hour is "*" somebody means each hour that passes, as cron does: a
-// reading in a gap is left out, and one in a fold comes twice. The policy is for
-// the others.
+// If the hour is "*", the author means each hour that passes, as in cron: a reading in a gap is
+// left out, and a reading in a fold occurs twice. The policy is for all other recurrences.
 func (r Recurrence) Times(z Zone, from time.Time, p Policy) iter.Seq[time.Time] {
 	switch {
 	case r.every > 0:
@@ -218,7 +216,7 @@ func (r Recurrence) Times(z Zone, from time.Time, p Policy) iter.Seq[time.Time] 
 	}
 }
 
-// periods are multiples of the period since 1970, so that all who count agree.
+// periods yields multiples of the period since 1970, so that all servers agree on them.
 func (r Recurrence) periods(from time.Time) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		period := int64(r.every / time.Second)
@@ -234,7 +232,7 @@ func (r Recurrence) periods(from time.Time) iter.Seq[time.Time] {
 	}
 }
 
-// hourly goes through the spans of the zone, and the readings of each.
+// hourly yields the instants of a recurrence at each hour, span by span of the zone.
 func (r Recurrence) hourly(z Zone, from time.Time) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		start := from.Unix()
@@ -261,8 +259,8 @@ func (r Recurrence) hourly(z Zone, from time.Time) iter.Seq[time.Time] {
 	}
 }
 
-// walls are the readings, from from on. It ends when there is none for longer than
-// there can be between two 29ths of February.
+// walls yields the readings from from on. It ends if there is none for longer than the greatest
+// distance between two 29ths of February.
 func (r Recurrence) walls(from Wall) iter.Seq[Wall] {
 	const horizon = (8*366 + 1) * day
 	if r.words != nil {
@@ -288,7 +286,7 @@ func (r Recurrence) walls(from Wall) iter.Seq[Wall] {
 	}
 }
 
-// on tells whether it comes on the day that begins at d.
+// on reports whether the recurrence has times on the day that begins at d.
 func (r Recurrence) on(d Wall) bool {
 	weekday := r.weekday&(1<<d.weekday()) != 0
 	if r.dayOf&starBit != 0 && !weekday {
@@ -305,7 +303,7 @@ func (r Recurrence) on(d Wall) bool {
 	return inMonth || weekday
 }
 
-// timesADay is how often it comes on a day on which it comes.
+// timesADay returns how many times the recurrence has on each of its days.
 func (r Recurrence) timesADay() int {
 	if r.words != nil {
 		return len(r.words.Times)
@@ -317,7 +315,7 @@ func (r Recurrence) timesADay() int {
 	return n
 }
 
-// ones are the positions of the bits of a field, the star left out.
+// ones yields the positions of the bits of a field, without the star.
 func ones(set uint64) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for set &^= starBit; set != 0; set &= set - 1 {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Whose says which hosts the window is for, as in "site zrh1, customer acme".
+// Whose names the hosts for which the window is, as in "site zrh1, customer acme".
 func (w Window) Whose() string { return whose(w.For, w.Customer) }
 
-// Whose says which hosts the freeze is for.
+// Whose names the hosts for which the freeze is.
 func (f Freeze) Whose() string { return whose(f.For, f.Customer) }
 
 func whose(s Scope, customer string) string {
@@ -19,10 +19,10 @@ func whose(s Scope, customer string) string {
 	return s.String() + ", " + Scope{Customer, customer}.String()
 }
 
-// Owner is the customer to whom the window belongs; empty: to none.
+// Owner returns the customer to whom the window belongs; empty: to none.
 func (w Window) Owner() string { return owner(w.For, w.Customer) }
 
-// Owner is the customer to whom the freeze belongs; empty: to none.
+// Owner returns the customer to whom the freeze belongs; empty: to none.
 func (f Freeze) Owner() string { return owner(f.For, f.Customer) }
 
 func owner(s Scope, customer string) string {
@@ -32,10 +32,10 @@ func owner(s Scope, customer string) string {
 	return customer
 }
 
-// at is the entry as it holds for the hosts of a customer: with the approvals of that customer
-// alone. It does not hold for them if it is of another one, or if they have to approve it and
-// never did. Whoever approved it once is held to it, also when that approval is void or over:
-// what was special about these hosts is so still.
+// at returns the entry as it applies to the hosts of a customer: with the approvals of that
+// customer alone. The entry does not apply if it belongs to another customer, or if this customer
+// has to approve it and never did. It applies to a customer who approved it once, even if that
+// approval is void or over, because the reason for a special window still exists.
 func (e *entry) at(customer string) (*entry, bool) {
 	switch {
 	case e.Customer != "" && e.Customer != customer:
@@ -56,7 +56,8 @@ func (e *entry) at(customer string) (*entry, bool) {
 	return &theirs, true
 }
 
-// entriesAt are the entries of a scope, apart by whether they hold for the hosts of a customer.
+// entriesAt returns the entries of a scope in two parts: those that apply to the hosts of a
+// customer, and the rest.
 func (b *Book) entriesAt(s Scope, customer string) (hold, rest []*entry) {
 	for _, e := range b.windows[s] {
 		if theirs, ok := e.at(customer); ok {
@@ -68,8 +69,7 @@ func (b *Book) entriesAt(s Scope, customer string) (hold, rest []*entry) {
 	return hold, rest
 }
 
-// unapproved is a window that would be for a place if its customer had approved it; nil: there
-// is none.
+// unapproved returns a window that would apply to a place if its customer had approved it; or nil.
 func (b *Book) unapproved(p Place) *entry {
 	for s := range p.scopes() {
 		_, rest := b.entriesAt(s, p.Customer)
@@ -82,8 +82,8 @@ func (b *Book) unapproved(p Place) *entry {
 	return nil
 }
 
-// OccurrencesAt are those of a window at a place that end after from, each with the approval of
-// the customer of that place. There are none if it does not hold there.
+// OccurrencesAt yields the occurrences of a window at a place that end after from, each with the
+// approval of the customer of that place. It yields none if the window does not apply there.
 func (b *Book) OccurrencesAt(p Place, name string, from time.Time) iter.Seq[Approved] {
 	for s := range p.scopes() {
 		hold, _ := b.entriesAt(s, p.Customer)

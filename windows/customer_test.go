@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A window of a site that one customer had approved opened the hosts of another there, and hid
-// the windows that they had approved themselves.
+// A window of a site that one customer had approved once opened the hosts of another customer
+// there, and hid the windows that the other had approved.
 func TestAWindowOpensOnlyForTheCustomerWhoApprovedIt(t *testing.T) {
 	t.Parallel()
 	now := instant(t, "2026-11-22T01:30:00Z") // in sunday

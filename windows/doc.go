@@ -1,12 +1,11 @@
 // Package windows says when work may be done: service windows that customers
 // approved, freezes, and recurring times, across changes of daylight saving time.
 //
-// It is pure: the time is an argument everywhere, and nothing here waits, reads a
-// clock or keeps state. What a person writes is a reading of a clock on a wall, in
-// the zone of a place; what comes out are instants. How readings become instants is
-// in zone.go, and in no other file. Neither time.Date nor a cron library is asked
-// about it, because they answer differently from one zone to the next where an hour
-// is missing or comes twice (design §8).
+// It is pure: the time is an argument everywhere, and nothing here waits, reads a clock or keeps
+// state. People write readings of a clock on a wall, in the zone of a place; the package turns
+// them into instants. Only zone.go converts readings to instants. It uses neither time.Date nor a
+// cron library, because their results differ from zone to zone for an hour that is missing or
+// occurs twice (design §8).
 //
 // The parts, from the bottom:
 //   - [Zone] and [Wall]: readings, gaps and folds.

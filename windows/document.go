@@ -43,15 +43,15 @@ func (r *reader) document(f File, want string) *yaml.Node {
 
 var yamlLine = regexp.MustCompile(`^line (\d+): `)
 
-// notYAML is an error of the YAML library with its place.
+// notYAML returns an error of the YAML library with its place.
 func notYAML(f File, err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1 + strings.Count(f.Content[:unreadable(f.Content)], "\n")
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		text = text[len(m[0]):]
-		line, _ = strconv.Atoi(m[1]) // the pattern lets only digits through
+		line, _ = strconv.Atoi(m[1]) // the pattern matches digits only
 		if strings.HasPrefix(text, "did not find") {
-			line++ // these the library counts from 0
+			line++ // the library counts these lines from 0
 		}
 		if strings.HasSuffix(text, "<document start>") {
 			text = "something follows the end of the document"
@@ -60,8 +60,8 @@ func notYAML(f File, err error) error {
 	return fmt.Errorf("%s:%d: not YAML: %s, here or in the lines around", f.Name, line, text)
 }
 
-// unreadable is where the first character stands that no YAML file may hold: the library does
-// not say its line. It is 0 if there is none.
+// unreadable returns the position of the first character that is forbidden in YAML, because the
+// library does not name its line. It returns 0 if there is none.
 func unreadable(text string) int {
 	for i, c := range text {
 		broken := c == utf8.RuneError && !strings.HasPrefix(text[i:], "\uFFFD")
@@ -72,11 +72,11 @@ func unreadable(text string) int {
 	return 0
 }
 
-// Attachments are the files that are named in "ics", for whoever has to read them.
+// Attachments lists the files that a file names in "ics".
 func Attachments(f File) []string {
 	var doc yaml.Node
 	if yaml.Unmarshal([]byte(f.Content), &doc) != nil || len(doc.Content) == 0 {
-		return nil // Parse says what is wrong
+		return nil // Parse reports the mistake
 	}
 	var names []string
 	for _, list := range valuesOf(doc.Content[0], "windows", "freezes") {
@@ -92,7 +92,7 @@ func Attachments(f File) []string {
 	return slices.Compact(names)
 }
 
-// valuesOf are the values of some keys of a mapping; none of what is no mapping.
+// valuesOf returns the values of some keys of a mapping; none if the node is no mapping.
 func valuesOf(n *yaml.Node, keys ...string) []*yaml.Node {
 	var values []*yaml.Node
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {

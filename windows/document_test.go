@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// secondDocuments are texts behind a file that is good by itself, and what is said of each.
+// secondDocuments are texts after a valid file, with the error for each.
 var secondDocuments = []struct{ name, more, want string }{
 	{"with freezes", "---\nfreezes: []\n", "f.yaml:2: a second YAML document begins here"},
 	{"of nothing", "---\n", "f.yaml:2: a second YAML document begins here"},
@@ -15,7 +15,7 @@ var secondDocuments = []struct{ name, more, want string }{
 	{"that is rubbish", "---\n}{\n", "f.yaml:3: not YAML: "},
 }
 
-// A freeze that stands behind "---" froze nothing, and nobody was told.
+// A freeze behind "---" froze nothing, and nobody learned of it.
 func TestASecondDocumentIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, first := range []string{"windows: []\n", "schedules: []\n"} {

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// admitByWhole is [Book.Admit] for work that needs a window, by looking through all openings of
-// the horizon with their true ends.
+// admitByWhole does the same as [Book.Admit] for work that needs a window, but computes all
+// openings of the horizon with their true ends.
 func admitByWhole(b *Book, p Place, now time.Time, w Work) (ok bool, next time.Time, end time.Time) {
 	for o := range b.openings(p, now, w) {
 		switch {
@@ -25,7 +25,7 @@ func admitByWhole(b *Book, p Place, now time.Time, w Work) (ok bool, next time.T
 	return false, time.Time{}, time.Time{}
 }
 
-// drawBook makes a book of windows that touch, overlap and never close, with freezes.
+// drawBook draws a book of windows that touch, overlap and never close, with freezes.
 func drawBook(t *rapid.T) *Book {
 	starts := []string{"0 * * * *", "30 * * * *", "0 0 * * *", "0 2 * * *", "30 2 * * SUN", "0 */6 * * *", "15 3 1 * *"}
 	lengths := []string{"length: 20m, cutoff: 19m", "length: 1h", "length: 6h, cutoff: 5h", "length: 6h", "length: 24h",
@@ -56,7 +56,7 @@ func drawBook(t *rapid.T) *Book {
 	return book
 }
 
-// An opening is followed only until the work fits into it, and that changes no answer.
+// Admit follows an opening only until the work fits into it. That must not change any answer.
 func TestAdmissionIsThatOfWholeOpenings(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -88,8 +88,8 @@ func TestAdmissionIsThatOfWholeOpenings(t *testing.T) {
 	})
 }
 
-// hourly is a window that never closes: each hour up to the next, and each is looked at only
-// if it has to be.
+// hourly yields a window that never closes: an occurrence from each hour to the next. It counts
+// those that were looked at.
 func hourly(looked *int, from time.Time) iter.Seq[Approved] {
 	return func(yield func(Approved) bool) {
 		for at := from.Add(-time.Hour); ; at = at.Add(time.Hour) {
@@ -136,8 +136,8 @@ func TestAWindowThatNeverClosesIsNotFollowed(t *testing.T) {
 	}
 }
 
-// The cutoff of an opening is that of its end: what comes to it may cut off what it was open
-// for before.
+// The cutoff of an opening is the cutoff of its end: an occurrence that joins may put a time
+// behind the cutoff that was before it.
 func TestWhatComesToAnOpeningMayCutItOff(t *testing.T) {
 	t.Parallel()
 	night, more := sunday(t), sunday(t)

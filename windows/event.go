@@ -11,25 +11,26 @@ import (
 	"time"
 )
 
-// Event is one of an iCalendar file, with all its repetitions. They are kept as they were
-// written, and worked out from the time on that somebody asks about.
+// Event is an event of an iCalendar file, with all its repetitions. They are kept as they were
+// written; each answer computes them from the requested time on.
 type Event struct {
 	UID     string `json:"-"`
 	Summary string `json:"-"`
 	Zone    Zone   `json:"z"`
 
-	Starts   []Wall      `json:"s,omitempty"` // said one by one: DTSTART and RDATE, in order
-	Instants []time.Time `json:"i,omitempty"` // RDATE on other clocks than those of the event, in order
+	Starts   []Wall      `json:"s,omitempty"` // listed one by one: DTSTART and RDATE, in order
+	Instants []time.Time `json:"i,omitempty"` // RDATE on other clocks than the event's, in order
 	Rules    []Rule      `json:"r,omitempty"`
-	Except   []Wall      `json:"x,omitempty"` // readings at which it is not, in order
-	NotOn    []Wall      `json:"n,omitempty"` // days on which it is not, by their first reading, in order
+	Except   []Wall      `json:"x,omitempty"` // readings that are left out, in order
+	// days that are left out, by their first reading, in order
+	NotOn []Wall `json:"n,omitempty"`
 
-	// Length is elapsed time; of an event of whole days it is by the clock.
+	// Length is elapsed time; for an event of whole days it counts by the clock.
 	Length time.Duration `json:"l"`
 	Days   bool          `json:"d,omitempty"`
 
-	// Clock is from the reading of its beginning to that of its end, if DTEND gave one, or a
-	// DURATION of days: on a night on which the clocks are set that is not Length.
+	// Clock is the distance from the reading of the beginning to that of the end, if DTEND or a
+	// DURATION in days gave the end. It differs from Length on a night on which the clocks change.
 	Clock Wall `json:"c,omitempty"`
 }
 
@@ -44,7 +45,7 @@ func (e Event) hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// excepted tells whether the event is not at a reading.
+// excepted reports whether a reading is left out.
 func (e Event) excepted(w Wall) bool {
 	if _, found := slices.BinarySearch(e.Except, w); found {
 		return true
@@ -53,7 +54,7 @@ func (e Event) excepted(w Wall) bool {
 	return found
 }
 
-// never tells that all of its repetitions are excepted.
+// never reports whether all repetitions are left out.
 func (e Event) never() bool {
 	_, ok := e.walls(ruleStart).next()
 	return !ok && !slices.ContainsFunc(e.Instants, func(at time.Time) bool {
@@ -61,21 +62,21 @@ func (e Event) never() bool {
 	})
 }
 
-// ruleStart is before all readings of rules.
+// ruleStart is earlier than all readings of rules.
 const ruleStart = Wall(-62_135_596_800) // the year 1
 
-// An eventWalk goes through the readings of an event.
+// An eventWalk yields the readings of an event.
 type eventWalk struct {
 	event  *Event
 	starts []Wall
 	rules  []*ruleWalk
-	heads  []Wall // of the rules; -1 in ended
+	heads  []Wall // next reading of each rule; unused where ended is true
 	ended  []bool
 	last   Wall
 	begun  bool
 }
 
-// walls goes through the readings from one on, each once.
+// walls returns a walk over the readings from from on, each once.
 func (e *Event) walls(from Wall) *eventWalk {
 	i, _ := slices.BinarySearch(e.Starts, from)
 	c := &eventWalk{event: e, starts: e.Starts[i:], rules: make([]*ruleWalk, len(e.Rules)),
@@ -119,16 +120,15 @@ func (c *eventWalk) next() (Wall, bool) {
 	}
 }
 
-// A placing says when the readings of an event are.
+// A placing turns readings of an event into instants.
 type placing struct {
 	Policy
-	freeze bool // it is for a freeze, else for work
+	freeze bool // the instants are for a freeze, else for work
 }
 
-// instant is when a reading is, and the first instant that any reading can mean that is not
-// before it. Of a reading in an hour that is left out a freeze takes the first instant that
-// may be meant. Work waits for what RFC 5545 (§3.3.5) says: it counts on the clocks as they
-// were before.
+// instant returns the instant of a reading. least is the first instant that any reading which is
+// not before it can mean. For a reading in an hour that is left out, a freeze takes the first
+// possible instant. Work follows RFC 5545 (§3.3.5), which uses the clocks as they were before.
 func (p placing) instant(z Zone, w Wall) (at, least time.Time, ok bool) {
 	r := z.resolve(w)
 	at = unix(r.first)
@@ -143,17 +143,17 @@ func (p placing) instant(z Zone, w Wall) (at, least time.Time, ok bool) {
 	return at, least, true
 }
 
-// A beginWalk goes through the beginnings of an event, in their order.
+// A beginWalk yields the beginnings of an event in order.
 type beginWalk struct {
 	event    *Event
 	from     time.Time
 	place    placing
 	walls    *eventWalk
 	instants []time.Time
-	held     []begin   // in order; others may come before them
-	least    time.Time // no reading to come is before it
-	over     bool      // no reading is to come
-	head     begin     // the first one, while it is in a heap
+	held     []begin   // in order; earlier ones may still come
+	least    time.Time // no later reading begins before it
+	over     bool      // no reading is left
+	head     begin     // the first one, while the walk is in a heap
 }
 
 func (e *Event) begins(from time.Time, place placing) *beginWalk {
@@ -162,7 +162,7 @@ func (e *Event) begins(from time.Time, place placing) *beginWalk {
 		instants: e.Instants[i:]}
 }
 
-// next is the next beginning, with its ends.
+// next returns the next beginning, with its ends.
 func (c *beginWalk) next() (begin, bool) {
 	for !c.over && (len(c.held) == 0 || c.held[0].at.After(c.least)) {
 		w, ok := c.walls.next()
@@ -191,20 +191,20 @@ func (c *beginWalk) next() (begin, bool) {
 	return b, true
 }
 
-// hold puts a beginning into its place.
+// hold inserts a beginning at its place.
 func (c *beginWalk) hold(b begin) {
 	i, _ := slices.BinarySearchFunc(c.held, b, func(a, b begin) int { return a.at.Compare(b.at) })
 	c.held = slices.Insert(c.held, i, b)
 }
 
-// ends are the first and the last of what the end may mean: a time that passes, or a
-// reading. They differ where the clocks are set. Work stops at the first, so that it is
-// never done later than was agreed; a freeze goes on to the last.
+// ends returns the first and the last instant that the end may mean, as elapsed time or as a
+// reading. They differ when the clocks change. Work stops at the first, so that it never runs
+// later than agreed; a freeze lasts to the last.
 func (e *Event) ends(b begin) (first, last time.Time) {
 	first = b.at.Add(e.Length)
 	last = first
 	span := e.Clock
-	if r := e.Zone.resolve(b.wall); r.times == 0 { // it may begin as late as RFC 5545 says
+	if r := e.Zone.resolve(b.wall); r.times == 0 { // RFC 5545 may put the beginning that late
 		late := unix(int64(b.wall) - e.Zone.at(r.first-1).offset)
 		last = later(last, late.Add(e.Length))
 	}
@@ -214,7 +214,7 @@ func (e *Event) ends(b begin) (first, last time.Time) {
 		return unix(r.first), unix(r.last)
 	case span == 0 && e.Zone.Wall(b.at) == b.wall:
 		return first, last
-	case span == 0: // the beginning was in a gap, and came late
+	case span == 0: // the beginning was in a gap, and so was later than written
 		span = Wall(e.Length / time.Second)
 	}
 	r := e.Zone.resolve(b.wall + span)
@@ -233,7 +233,7 @@ func lengthOfEvents(events []Event) time.Duration {
 	return most
 }
 
-// eventBegins are the beginnings of many events, in their order.
+// eventBegins yields the beginnings of many events in order.
 func eventBegins(events []Event, from time.Time, place placing) iter.Seq[begin] {
 	return func(yield func(begin) bool) {
 		walks := make(beginHeap, 0, len(events))

@@ -10,13 +10,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Days are some days of a calendar, from the first reading of the first to that of the last.
+// Days are some days of a calendar, from the first reading of First to that of Last.
 type Days struct {
 	First Wall `json:"f"`
 	Last  Wall `json:"l"`
 }
 
-// exceptMax bounds how many days, or spans of them, one thing may leave out.
+// exceptMax bounds how many days, or spans of days, a window or a schedule may leave out.
 const exceptMax = 400
 
 // ParseDays reads a day as "2026-12-24", or a span as "2026-12-24 to 2027-01-03", the last day
@@ -47,10 +47,10 @@ func (d Days) String() string {
 	return first + " to " + last
 }
 
-// after is the first reading behind the days.
+// after returns the first reading after the days.
 func (d Days) after() Wall { return d.Last + day }
 
-// touching are the first of some days that have a part of what is from one reading up to another.
+// touching returns the first Days of the list that overlap the readings from from up to to.
 func touching(list []Days, from, to Wall) (Days, bool) {
 	i := slices.IndexFunc(list, func(d Days) bool { return from < d.after() && to > d.First })
 	if i < 0 {
@@ -59,7 +59,7 @@ func touching(list []Days, from, to Wall) (Days, bool) {
 	return list[i], true
 }
 
-// except are the days that a window or a schedule leaves out, in order.
+// except reads the days that a window or a schedule leaves out, in order.
 func (r *reader) except(n *yaml.Node) []Days {
 	var all []Days
 	for _, item := range r.oneOrMore(n) {

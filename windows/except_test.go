@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// On a day that is left out nothing is open: not what begins on it, nor what reaches into it.
+// Nothing is open on a day that is left out: no occurrence begins on it, and none reaches into it.
 func TestOnADayThatIsLeftOutNothingIsOpen(t *testing.T) {
 	t.Parallel()
 	read := func(more string) Window {
@@ -23,7 +23,8 @@ func TestOnADayThatIsLeftOutNothingIsOpen(t *testing.T) {
 	for more, want := range map[string][]string{
 		`start: every day 02:00, length: 2h, except: [2026-12-24]`: {
 			"2026-12-23T01:00Z/2026-12-23T03:00Z", "2026-12-25T01:00Z/2026-12-25T03:00Z"},
-		// The 23rd begins the day before, the 24th on it; up to midnight is not into it.
+		// The window of the 23rd begins the day before, the one of the 24th on the day. An end at
+		// midnight does not reach into the day.
 		`start: "0 22 * * *", length: 4h, except: 2026-12-24`: {
 			"2026-12-22T21:00Z/2026-12-23T01:00Z", "2026-12-25T21:00Z/2026-12-26T01:00Z"},
 		`start: "0 22 * * *", end: "24:00", except: 2026-12-24`: {
@@ -70,7 +71,8 @@ func TestDaysThatAreNoneAreRefused(t *testing.T) {
 	}
 }
 
-// A schedule has no tick on a day that is left out, and asks nobody to count what it leaves out.
+// A schedule has no tick on a day that is left out, and does not count through the ticks of that
+// day.
 func TestAScheduleLeavesDaysOut(t *testing.T) {
 	t.Parallel()
 	list, err := ParseSchedules([]File{{"s.yaml", `schedules:

@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// An Excerpt is what is agreed for one [Scope], read and ready. Whoever has to decide about one
-// host takes those of its place, and reads nothing that others agreed: what one customer
-// writes costs no other time.
+// An Excerpt holds the windows, freezes and approvals for one [Scope] in a form that needs no
+// parsing. A worker that decides about a host loads the excerpts of its place only, so the entries
+// of other customers cost it no time.
 type Excerpt struct {
 	Windows []Approvable `json:"windows,omitempty"`
 	Freezes []Freeze     `json:"freezes,omitempty"`
 
-	// Zones are those that a calendar brings itself. Events name them as "#0".
+	// Zones are the zones that a calendar file defines itself. Events name them as "#0".
 	Zones [][]zoneSpan `json:"zones,omitempty"`
 }
 
-// Approvable is a window with the approvals that are for it as it is.
+// Approvable is a window with the approvals of its present form.
 type Approvable struct {
 	Window
 	Hash      string     `json:"hash"`
@@ -30,11 +30,10 @@ type Approvable struct {
 	Ever      []string   `json:"ever,omitempty"` // customers who approved it once, see [entry]
 }
 
-// zoneSpan is a [span] as it is kept.
+// A zoneSpan is a [span] in the form that is kept.
 type zoneSpan [3]int64
 
-// Excerpts are those of all scopes of a book for which something is agreed, by
-// [Scope.String].
+// Excerpts returns the excerpts of all scopes for which the book has an entry, by [Scope.String].
 func (b *Book) Excerpts() (map[string][]byte, error) {
 	all := map[string]*Excerpt{}
 	of := func(s Scope) *Excerpt {
@@ -70,13 +69,15 @@ func (b *Book) Excerpts() (map[string][]byte, error) {
 	return texts, nil
 }
 
-// lend are events whose zones are kept beside them, if no name says what they are.
+// lend returns the events with numbers in place of zones that no name identifies; the excerpt
+// keeps these zones beside the events.
 func (x *Excerpt) lend(events []Event) []Event {
 	if len(events) == 0 {
 		return nil
 	}
 	out := make([]Event, len(events))
-	names := map[string]string{} // of this calendar: two have other zones of one name
+	// for this calendar only: two calendars may have different zones of one name
+	names := map[string]string{}
 	for i, e := range events {
 		rules, own := e.Zone.rules.(table)
 		if out[i] = e; !own {
@@ -95,13 +96,13 @@ func (x *Excerpt) lend(events []Event) []Event {
 	return out
 }
 
-// lentZone stands for the rules of a zone that are kept elsewhere.
+// lentZone stands for the rules of a zone that are kept in Excerpt.Zones.
 type lentZone struct{}
 
 func (lentZone) at(int64) span { return span{from: always, to: never} }
 
-// ReadExcerpt reads one of [Book.Excerpts]. What it does not know it refuses: a newer muster may
-// have written there that a window is not open.
+// ReadExcerpt reads one of [Book.Excerpts]. It refuses unknown fields, because a newer muster may
+// use them to say that a window is not open.
 func ReadExcerpt(text []byte) (*Excerpt, error) {
 	x := &Excerpt{}
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -131,7 +132,7 @@ func ReadExcerpt(text []byte) (*Excerpt, error) {
 	return x, nil
 }
 
-// giveBack gives events their zones.
+// giveBack gives events their zones back.
 func giveBack(events []Event, zones map[string]Zone) error {
 	for i, e := range events {
 		if _, lent := e.Zone.rules.(lentZone); !lent {
@@ -146,7 +147,7 @@ func giveBack(events []Event, zones map[string]Zone) error {
 	return nil
 }
 
-// BookOf is a book of some excerpts, for the places for which they are all that is agreed.
+// BookOf returns a book of some excerpts. It must hold all entries of a place.
 func BookOf(excerpts ...*Excerpt) *Book {
 	b := &Book{windows: map[Scope][]*entry{}, freezes: map[Scope][]*Freeze{}}
 	for _, x := range excerpts {
@@ -177,7 +178,7 @@ func (z Zone) MarshalText() ([]byte, error) {
 	return []byte(z.String()), nil
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads the text that MarshalText has written.
 func (z *Zone) UnmarshalText(text []byte) error {
 	if name := string(text); strings.HasPrefix(name, "#") {
 		*z = Zone{name: name, rules: lentZone{}}
@@ -191,7 +192,7 @@ func (z *Zone) UnmarshalText(text []byte) error {
 // MarshalText writes the text that the recurrence was read from.
 func (r Recurrence) MarshalText() ([]byte, error) { return []byte(r.text), nil }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads the text that MarshalText has written.
 func (r *Recurrence) UnmarshalText(text []byte) error {
 	var err error
 	*r, err = ParseRecurrence(string(text))

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// manyEvents is a calendar of events that come daily, each at a minute of its own, since 2020.
+// manyEvents returns a calendar of daily events since 2020, each at a minute of its own.
 func manyEvents(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -22,7 +22,7 @@ func manyEvents(n int) string {
 	return calendarOf(b.String())
 }
 
-// manyCustomers is a timetable of customers with a window each, of a calendar of their own.
+// manyCustomers returns a timetable of customers with a window each, of a calendar of their own.
 func manyCustomers(customers, events int) Timetable {
 	t := Timetable{Version: 1}
 	text := "windows:\n"
@@ -35,9 +35,10 @@ func manyCustomers(customers, events int) Timetable {
 	return t
 }
 
-// What a worker pays for what is agreed: it reads what is for its host's customer, and decides.
+// Measures the cost of a worker's decision: it reads the entries for its host's customer, and
+// decides.
 //
-//	go test -run '^$' -bench AWorkerReads ./windows
+// go test -run '^$' -bench AWorkerReads ./windows
 func BenchmarkAWorkerReads1000EventsOfItsCustomer(b *testing.B) {
 	book, err := manyCustomers(100, eventsMax).Book()
 	if err != nil {
@@ -62,7 +63,7 @@ func BenchmarkAWorkerReads1000EventsOfItsCustomer(b *testing.B) {
 	b.ReportMetric(float64(len(texts["customer c7"])), "bytes")
 }
 
-// What a server pays once for each version, and a worker that finds no excerpts.
+// Measures the cost of a new version for a server, and for a worker that finds no excerpts.
 func BenchmarkATimetableOf1000EventsIsRead(b *testing.B) {
 	t := manyCustomers(1, eventsMax)
 	for b.Loop() {
@@ -72,7 +73,7 @@ func BenchmarkATimetableOf1000EventsIsRead(b *testing.B) {
 	}
 }
 
-// fill gives everything that a value has of a kind some value that is not the zero one.
+// fill sets each part of a value to something other than its zero value.
 func fill(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch x := v.Addr().Interface().(type) {
@@ -118,8 +119,8 @@ var alike = cmp.Options{
 	cmp.Comparer(func(a, b Recurrence) bool { return a == b }),
 }
 
-// Workers decide by excerpts: what a window, a freeze or an event is given one day and an
-// excerpt leaves out, they would not know of.
+// Workers decide by excerpts, so they would miss a new field of a window, a freeze or an event
+// that excerpts leave out.
 func TestAnExcerptSaysAllThatIsAgreed(t *testing.T) {
 	t.Parallel()
 	var x Excerpt
@@ -142,8 +143,7 @@ func TestAnExcerptSaysAllThatIsAgreed(t *testing.T) {
 	}
 }
 
-// What a book makes of a window is what an excerpt has to say. (older is what an approval is held
-// against, and excerpts have the approvals that are good.)
+// An excerpt has to hold all that a book computes for a window.
 func TestAnExcerptSaysAllThatABookKnowsOfAWindow(t *testing.T) {
 	t.Parallel()
 	var got []string
@@ -156,7 +156,7 @@ func TestAnExcerptSaysAllThatABookKnowsOfAWindow(t *testing.T) {
 	}
 }
 
-// By the excerpts of its place a worker decides as the server does by all.
+// A worker with the excerpts of its place decides as the server does with all entries.
 func TestExcerptsDecideAsTheWhole(t *testing.T) {
 	t.Parallel()
 	table := Timetable{Version: 1, Files: []File{{"w.yaml", example}, {"o.yaml", "windows:\n" +
@@ -216,7 +216,7 @@ func TestExcerptsDecideAsTheWhole(t *testing.T) {
 	})
 }
 
-// What costs every worker too much is refused when it is applied, and read if it was taken.
+// Entries that cost every worker too much are refused when they are applied.
 func TestCalendarsThatCostTooMuchAreRefused(t *testing.T) {
 	t.Parallel()
 	table := manyCustomers(3, eventsMax)
@@ -232,7 +232,7 @@ func TestCalendarsThatCostTooMuchAreRefused(t *testing.T) {
 	}
 }
 
-// Work for which there is never time costs no more than its bound, however many events there are.
+// The search for time for work that never fits is bounded, however many events there are.
 func TestWhatNeverFitsIsNotSearchedForEver(t *testing.T) {
 	t.Parallel()
 	book, err := manyCustomers(1, eventsMax).Book()

@@ -8,31 +8,31 @@ import (
 	"time"
 )
 
-// Seat is a host on which work is to be done.
+// Seat is a host that waits for its work.
 type Seat struct {
 	Place
-	Zone  string        // whose workers do it
-	Group string        // of which one host at a time is worked on; empty: none
-	From  time.Time     // not before
-	Takes time.Duration // the estimate of the work there
+	Zone  string        // zone whose workers do the work
+	Group string        // redundancy group, in which one host at a time is worked on; empty: none
+	From  time.Time     // the work does not begin before
+	Takes time.Duration // estimated time of the work there
 }
 
-// Fitting is when work can be done on a host.
+// Fitting says when the work on a host can be done.
 type Fitting struct {
 	Due   time.Time // the first opening, or From; zero: there is none
-	Start time.Time // when it is its turn, if nothing else runs; zero: not within what was looked at
-	In    Opening   // in which it is its turn
-	Why   string    // there is no opening: why
+	Start time.Time // when the work starts if nothing else runs; zero: not within the search
+	In    Opening   // the opening in which it starts
+	Why   string    // why there is no opening
 }
 
-// looksMax is how many openings of a host are looked at. One in which there is no time
-// for it before is not its turn.
+// looksMax bounds how many openings of a host are tried. An opening that is full of earlier hosts
+// is no turn for the host.
 const looksMax = 60
 
-// Fit finds out when each of some hosts can be worked on. slots are how many jobs the
-// workers of a zone do at a time; a zone without any is taken to have as many as it
-// needs. It says what holds if nothing else runs: jobs take as long as estimated, and
-// each begins as soon as a slot is free, in the order of the seats.
+// Fit computes when each of some hosts can be worked on. slots is the number of jobs that the
+// workers of a zone do at a time; a zone that is not in it has enough for all. The result assumes
+// that nothing else runs: jobs take as long as estimated, and each begins as soon as a slot is
+// free, in the order of the seats.
 func (b *Book) Fit(seats []Seat, w Work, slots map[string]int) []Fitting {
 	f := fitting{book: b, work: w, slots: map[string]*times{}, groups: map[string]time.Time{},
 		openings: map[openingKey][]Opening{}, out: make([]Fitting, len(seats)), seats: seats}
@@ -70,19 +70,19 @@ func (b *Book) Fit(seats []Seat, w Work, slots map[string]int) []Fitting {
 	return f.out
 }
 
-// fitting is how far a plan has come.
+// fitting is the state of a computation of Fit.
 type fitting struct {
 	book     *Book
 	work     Work
 	seats    []Seat
 	out      []Fitting
-	slots    map[string]*times    // by zone: when each slot is free
-	groups   map[string]time.Time // when nobody of it is worked on any more
-	turns    turns                // hosts that have none yet, by when they want one
+	slots    map[string]*times    // by zone: when each slot becomes free
+	groups   map[string]time.Time // when the work on the group ends
+	turns    turns                // hosts without a turn, by the time that each wants
 	openings map[openingKey][]Opening
 }
 
-// seat gives a host its turn, or lets it look at its next opening.
+// seat gives a host its turn, or moves it to its next opening.
 func (f *fitting) seat(t turn) {
 	s := f.seats[t.seat]
 	at := t.at
@@ -119,7 +119,7 @@ func (f *fitting) seat(t turn) {
 	}
 }
 
-// opening is the one that is open for a host at t.
+// opening returns the opening that is open for a host at t, or the next one and false.
 func (f *fitting) opening(s Seat, t time.Time) (Opening, bool) {
 	for o := range f.ahead(s) {
 		if o.End.After(t) {
@@ -129,7 +129,7 @@ func (f *fitting) opening(s Seat, t time.Time) (Opening, bool) {
 	return Opening{}, false
 }
 
-// after is the first opening for a host from t on that is long enough.
+// after returns the first opening for a host from t on that is long enough.
 func (f *fitting) after(s Seat, t time.Time) (Opening, bool) {
 	work := f.work
 	work.Estimate = s.Takes
@@ -141,19 +141,19 @@ func (f *fitting) after(s Seat, t time.Time) (Opening, bool) {
 	return Opening{}, false
 }
 
-// openingKey names hosts that have the same openings.
+// openingKey identifies hosts that have the same openings.
 type openingKey struct {
 	place Place
 	from  time.Time
 }
 
-// verdictKey names hosts of which the same is admitted.
+// verdictKey identifies hosts that get the same verdict.
 type verdictKey struct {
 	openingKey
 	takes time.Duration
 }
 
-// ahead are the openings of a host. Hosts that are alike share them.
+// ahead yields the openings of a host. Hosts that are alike share them.
 func (f *fitting) ahead(s Seat) iter.Seq[Opening] {
 	key := openingKey{f.book.alike(s.Place), s.From}
 	list, ok := f.openings[key]
@@ -164,8 +164,8 @@ func (f *fitting) ahead(s Seat) iter.Seq[Opening] {
 	return slices.Values(list)
 }
 
-// alike is a place without its host, where nothing is agreed about that alone: what is
-// the same for many hosts is worked out once.
+// alike returns the place without its host, if no window and no freeze is for that host alone: so
+// the answer for many hosts is computed once.
 func (b *Book) alike(p Place) Place {
 	s := Scope{Host, p.Host}
 	if len(b.windows[s]) == 0 && len(b.freezes[s]) == 0 {
@@ -181,7 +181,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// times are when slots are free, the first one in front.
+// times holds when slots become free, the earliest first.
 type times []time.Time
 
 func (t times) Len() int           { return len(t) }
@@ -190,7 +190,7 @@ func (t times) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
 func (t *times) Push(x any)        { *t = append(*t, x.(time.Time)) }
 func (t *times) Pop() any          { panic("slots stay") }
 
-// A turn is a host that wants one.
+// A turn is a host that waits for its turn.
 type turn struct {
 	at    time.Time
 	seat  int

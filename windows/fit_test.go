@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// nightly opens at 02:00 UTC for so long, for customer acme.
+// nightly returns a book for customer acme that opens at 02:00 UTC for so long.
 func nightly(t testing.TB, length string) *Book {
 	t.Helper()
 	table := Timetable{Files: []File{{Name: "w.yaml", Content: "windows:\n- {name: nightly, customer: acme, zone: UTC, " +
@@ -34,7 +34,7 @@ func seats(n int, takes time.Duration, change ...func(i int, s *Seat)) []Seat {
 	return list
 }
 
-// perDay counts how many have their turn on each night.
+// perDay counts how many hosts have their turn on each night.
 func perDay(list []Fitting) map[string]int {
 	counts := map[string]int{}
 	for _, f := range list {
@@ -84,7 +84,7 @@ func TestHowManyFitIntoAWindow(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got := perDay(test.book.Fit(test.seats, test.work, map[string]int{"z": test.slots}))
-			if test.want == nil { // one a night, as far as it is looked
+			if test.want == nil { // one a night, as far as the search goes
 				test.want, got = map[string]int{"never": 3}, map[string]int{"never": got["never"]}
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -94,7 +94,7 @@ func TestHowManyFitIntoAWindow(t *testing.T) {
 	}
 }
 
-// Nobody begins who is not admitted then, and no slot does two things at once.
+// Each host is admitted at its turn, and no slot does two jobs at once.
 func TestWhatFitsIsAdmitted(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -140,8 +140,8 @@ func TestWhatFitsIsAdmitted(t *testing.T) {
 	})
 }
 
-// The answer of a submit must not take longer where nothing is open: a nightly window that
-// nobody approved was looked through for 400 days, for each host anew.
+// The answer to a submit must not take longer if nothing is open. A nightly window that nobody
+// approved was once searched for 400 days, for each host anew.
 func TestThatThereIsNoOpeningIsFoundOnce(t *testing.T) {
 	t.Parallel()
 	book := unapproved(t)

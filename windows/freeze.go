@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// Freeze is a time in which no work is begun, whatever its source.
+// Freeze is a time in which no work begins, whatever its source.
 type Freeze struct {
 	Name string
 	For  Scope
-	// Customer has to be that of the hosts, too; empty: any, or For says it.
+	// Customer limits the freeze to hosts of this customer; empty: For decides.
 	Customer string
 
 	Zone   Zone
 	Reason string
 
-	// From the one reading to the other; of a reading in a gap or a fold, the wider
-	// of the two. Or the events of an iCalendar file, or both.
-	From, Until Wall // Until 0: until it is lifted
+	// A freeze lasts from one reading to the other (a reading in a gap or a fold means the wider of
+	// its two instants), or as long as the events of an iCalendar file, or both.
+	From, Until Wall // Until 0: until somebody lifts it
 	Events      []Event
 }
 
-// A period is a stretch of time. A zero end is without one.
+// A period is a stretch of time. A zero end means that it has none.
 type period struct {
 	start, end time.Time
 	name       string
@@ -33,7 +33,7 @@ func (p period) has(t time.Time) bool {
 	return !t.Before(p.start) && (p.end.IsZero() || t.Before(p.end))
 }
 
-// periods are the stretches that end after from, by their beginning.
+// periods yields the stretches of the freeze that end after from, ordered by beginning.
 func (f Freeze) periods(from time.Time) iter.Seq[period] {
 	var sources []iter.Seq[period]
 	if f.From != 0 || f.Until != 0 {
@@ -58,8 +58,8 @@ func (f Freeze) periods(from time.Time) iter.Seq[period] {
 	return merge(sources, func(a, b period) int { return a.start.Compare(b.start) })
 }
 
-// Span is from when until when it is, if it is no freeze of events. A zero end: until
-// it is lifted.
+// Span returns the beginning and the end of a freeze without events. A zero end means until
+// somebody lifts it.
 func (f Freeze) Span() (from, until time.Time) {
 	if f.From == 0 && f.Until == 0 {
 		return time.Time{}, time.Time{}
@@ -71,21 +71,21 @@ func (f Freeze) Span() (from, until time.Time) {
 	return from, until
 }
 
-// Next is from when until when it is, at t or next behind it. Both are zero if it is not
-// again; a zero end: until it is lifted.
+// Next returns the stretch of the freeze that contains t, or else the next one. Both times are
+// zero if there is none; a zero end means until somebody lifts it.
 func (f Freeze) Next(t time.Time) (from, until time.Time) {
 	p, _ := first(f.periods(t))
 	return p.start, p.end
 }
 
-// Holds tells whether it is on at t.
+// Holds reports whether the freeze is on at t.
 func (f Freeze) Holds(t time.Time) bool {
 	p, ok := first(f.periods(t))
 	return ok && p.has(t)
 }
 
-// frozen are the stretches in which a place is frozen, from from on, up to a
-// horizon. There may be few of them: they are looked through one by one.
+// frozen returns the stretches in which a place is frozen, from from on, up to a horizon. The list
+// is short, so that callers may search it item by item.
 func (b *Book) frozen(p Place, from, horizon time.Time) []period {
 	var all []period
 	for f := range b.freezesOf(p) {
@@ -99,17 +99,17 @@ func (b *Book) frozen(p Place, from, horizon time.Time) []period {
 	return all
 }
 
-// A clearing is the first time from some instant on in which nothing is frozen for long enough.
+// A clearing is the first stretch from some instant on that is free of freezes for long enough.
 type clearing struct {
 	start time.Time
-	edge  time.Time // where a freeze is first from the instant on; zero: nowhere
-	ok    bool      // else there is none
+	edge  time.Time // beginning of the first freeze after the instant; zero: there is none
+	ok    bool      // false: there is no clearing
 }
 
-// A clearer finds the clearing from an instant on.
+// A clearer returns the clearing from an instant on.
 type clearer func(from time.Time) clearing
 
-// clearings are those of work at a place.
+// clearings returns the clearer for work at a place.
 func (b *Book) clearings(p Place, w Work) clearer {
 	var freezes []*Freeze
 	if w.Override == "" {
@@ -126,7 +126,7 @@ func (b *Book) clearings(p Place, w Work) clearer {
 		}
 		looks := 0
 		for s := range merge(sources, func(a, b period) int { return a.start.Compare(b.start) }) {
-			if looks++; looks > occurrencesMax { // nobody looks further: it may be frozen there
+			if looks++; looks > occurrencesMax { // the search ends here: the place may be frozen behind it
 				c.ok = false
 				return c
 			}
@@ -146,8 +146,8 @@ func (b *Book) clearings(p Place, w Work) clearer {
 	}
 }
 
-// Frozen tells whether a place is frozen at t: by which freeze, and until when. A
-// zero time says that nobody knows when.
+// Frozen reports whether a place is frozen at t, by which freeze, and until when. A zero time
+// means that nobody knows the end.
 func (b *Book) Frozen(p Place, t time.Time) (f Freeze, until time.Time, frozen bool) {
 	for candidate := range b.freezesOf(p) {
 		for s := range candidate.periods(t) {
@@ -163,7 +163,7 @@ func (b *Book) Frozen(p Place, t time.Time) (f Freeze, until time.Time, frozen b
 	return f, until, frozen
 }
 
-// hash is of all that makes up when it is, and why.
+// hash returns a hash of all that decides when the freeze is on, and of its reason.
 func (f Freeze) hash() string {
 	text := fmt.Sprint(f.For, f.Customer, f.Zone, f.From, f.Until, f.Reason)
 	for _, e := range f.Events {

@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// Bounds of what is read of one file.
+// Bounds for one file.
 const (
 	eventsMax   = 1000
 	mistakesMax = 20
 )
 
-// ReadICal reads the events of an iCalendar file (RFC 5545): DTSTART, DTEND or
-// DURATION, RRULE, RDATE, EXDATE, moved and cancelled repetitions, VTIMEZONE. Times
-// without a zone are of the zone that is given. The error tells all that is wrong,
-// with lines.
+// ReadICal reads the events of an iCalendar file (RFC 5545): DTSTART, DTEND or DURATION, RRULE,
+// RDATE, EXDATE, moved and cancelled repetitions, VTIMEZONE. Times without a zone belong to the
+// given zone. The error reports all mistakes, with lines.
 func ReadICal(b []byte, zone Zone) ([]Event, error) {
 	return readICal(b, &icalReader{floating: zone})
 }
@@ -55,27 +54,28 @@ func readICal(b []byte, r *icalReader) ([]Event, error) {
 	return events, nil
 }
 
-// icalReader puts together what is found.
+// icalReader collects the events of a file.
 type icalReader struct {
 	floating Zone
-	freeze   bool            // it is for a freeze: what is in doubt freezes, else it does not open
-	zones    map[string]Zone // of VTIMEZONE
-	found    []icalEvent
-	moved    []moved
-	errs     []error
-	doubts   []error // what does not open, because nobody can be sure that it was meant to
+	// for a freeze: a doubtful time is frozen; else a doubtful time does not open a window
+	freeze bool
+	zones  map[string]Zone // zones of VTIMEZONE
+	found  []icalEvent
+	moved  []moved
+	errs   []error
+	doubts []error // times that open no window, because it is not certain that they were meant to
 }
 
 func (r *icalReader) mistake(line int, format string, args ...any) {
 	r.errs = append(r.errs, mistakeAt(line, format, args...))
 }
 
-// doubt says what is not opened.
+// doubt notes a time that opens no window.
 func (r *icalReader) doubt(line int, format string, args ...any) {
 	r.doubts = append(r.doubts, mistakeAt(line, format, args...))
 }
 
-// length is DTEND − DTSTART, or DURATION; without both a day, or nothing.
+// length reads DTEND − DTSTART, or DURATION. Without both an event lasts a day or no time.
 func (r *icalReader) length(c component, from moment, e *Event) error {
 	if p, ok := c.one("DTEND"); ok {
 		to, err := r.moment(p)
@@ -98,7 +98,7 @@ func (r *icalReader) length(c component, from moment, e *Event) error {
 		if e.Length, err = parseDuration(p.value); err != nil {
 			return mistakeAt(p.line, "%v", err)
 		}
-		// Days and weeks are of the calendar: a day is from a reading to the same one.
+		// Days and weeks belong to the calendar: a day ends at the reading of its start.
 		if strings.ContainsAny(p.value, "DWdw") {
 			e.Clock = Wall(e.Length / time.Second)
 		}
@@ -111,8 +111,8 @@ func (r *icalReader) length(c component, from moment, e *Event) error {
 	return nil
 }
 
-// repeat adds RRULE and RDATE, and takes EXDATE away. What would be understood by half is
-// refused: an exception that is not read is a window that is open when nobody agreed.
+// repeat adds RRULE and RDATE, and removes EXDATE. It refuses whatever it understands only in
+// part, because an exception that is not read would open a window to which nobody agreed.
 func (r *icalReader) repeat(c component, e *Event) error {
 	if p, ok := c.one("EXRULE"); ok {
 		return mistakeAt(p.line, "EXRULE is not read: want EXDATE")
@@ -147,7 +147,7 @@ func (r *icalReader) repeat(c component, e *Event) error {
 	return nil
 }
 
-// more adds what an RDATE says.
+// more adds the times of an RDATE.
 func (r *icalReader) more(p property, e *Event) error {
 	if strings.Contains(p.value, "/") {
 		return mistakeAt(p.line, "RDATE with a period is not read: want an event of its own")
@@ -166,7 +166,7 @@ func (r *icalReader) more(p property, e *Event) error {
 		case m.days || m.zone.same(e.Zone):
 			e.Starts = append(e.Starts, m.wall)
 		default:
-			// As an instant: on clocks that are set its reading may come twice.
+			// Kept as an instant: when the clocks change, its reading may occur twice.
 			e.Instants = append(e.Instants, m.at())
 		}
 	}
@@ -180,14 +180,14 @@ func kindOf(days bool) string {
 	return "time"
 }
 
-// wholeDay freezes a day of which nobody says when on it an event begins, and as long behind it
-// as the event lasts.
+// wholeDay freezes a whole day, because nobody knows when on that day an event begins, and the
+// length of the event behind it.
 func (r *icalReader) wholeDay(m moment, e *Event) {
 	r.found = append(r.found, icalEvent{Event: Event{UID: e.UID, Summary: e.Summary, Zone: e.Zone,
 		Days: true, Starts: []Wall{m.wall}, Length: day*time.Second + e.Length}, extra: true})
 }
 
-// A moment is what a property of the type DATE or DATE-TIME says.
+// A moment is the value of a property of type DATE or DATE-TIME.
 type moment struct {
 	wall Wall
 	zone Zone
@@ -211,7 +211,7 @@ func (r *icalReader) moment(p property) (moment, error) {
 	return m, nil
 }
 
-// moments are those of a list.
+// moments reads the values of a list.
 func (r *icalReader) moments(p property) ([]moment, error) {
 	var all []moment
 	for value := range strings.SplitSeq(p.value, ",") {

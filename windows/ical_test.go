@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// outlook is what Outlook and Exchange send: a zone by a name of their own, whose rules
-// begin in 1601.
+// outlook is a calendar as Outlook and Exchange send it: its zone has a name of their own, and
+// rules that begin in 1601.
 const outlook = "BEGIN:VCALENDAR\r\nBEGIN:VTIMEZONE\r\nTZID:W. Europe Standard Time\r\n" +
 	"BEGIN:STANDARD\r\nDTSTART:16010101T030000\r\nTZOFFSETFROM:+0200\r\nTZOFFSETTO:+0100\r\n" +
 	"RRULE:FREQ=YEARLY;INTERVAL=1;BYDAY=-1SU;BYMONTH=10\r\nEND:STANDARD\r\n" +
@@ -20,7 +20,7 @@ const outlook = "BEGIN:VCALENDAR\r\nBEGIN:VTIMEZONE\r\nTZID:W. Europe Standard T
 	"DTEND;TZID=\"W. Europe Standard Time\":20260906T040000\r\nRRULE:FREQ=WEEKLY;BYDAY=SU\r\n" +
 	"END:VEVENT\r\nEND:VCALENDAR\r\n"
 
-// spans lists occurrences of the events of a text, from a time on.
+// spans lists the occurrences of the events of a text, from a time on.
 func spans(t *testing.T, text, from string, most int) []string {
 	t.Helper()
 	events, err := ReadICal([]byte(text), zone(t, "Europe/Zurich"))
@@ -57,7 +57,7 @@ func TestRulesThatBeganLongAgoHoldToday(t *testing.T) {
 	}
 }
 
-// sundays is an event of three Sundays, 02:00 to 04:00 in Zurich, with further lines.
+// sundays returns an event of three Sundays, 02:00 to 04:00 in Zurich, with further lines.
 func sundays(more string) string {
 	return "BEGIN:VEVENT\nUID:1\nDTSTART;TZID=Europe/Zurich:20261101T020000\n" +
 		"DTEND;TZID=Europe/Zurich:20261101T040000\nRRULE:FREQ=WEEKLY;BYDAY=SU;COUNT=3\n" + more + "END:VEVENT\n"
@@ -91,7 +91,7 @@ func TestExceptionsOfCalendarsHold(t *testing.T) {
 	}
 }
 
-// That begins in the second of two equal hours ends there, too.
+// An event that begins in the second of two equal hours ends there, too.
 func TestAnEventInTheSecondOfTwoEqualHoursIsOpen(t *testing.T) {
 	t.Parallel()
 	for end, length := range map[string]string{"0245": "30m0s", "0330": "1h15m0s"} {
@@ -111,7 +111,7 @@ func TestAnEventInTheSecondOfTwoEqualHoursIsOpen(t *testing.T) {
 	}
 }
 
-// A week that is put off by a week, and the next one too: none of the two is lost.
+// One repetition moves by a week, and the next one too: neither gets lost.
 func TestARepetitionMayGoWhereAnotherWas(t *testing.T) {
 	t.Parallel()
 	moved := func(from, to string) string {
@@ -127,7 +127,7 @@ func TestARepetitionMayGoWhereAnotherWas(t *testing.T) {
 	}
 }
 
-// What is not read would leave a window open that nobody agreed to.
+// A part that is not read would open a window to which nobody agreed.
 func TestWhatCalendarsSayIsReadOrRefused(t *testing.T) {
 	t.Parallel()
 	for more, want := range map[string]string{
@@ -143,8 +143,8 @@ func TestWhatCalendarsSayIsReadOrRefused(t *testing.T) {
 	}
 }
 
-// On the nights on which the clocks are set, an event that was written as two readings is
-// over for work at the first of what its end may mean, and for a freeze at the last.
+// When the clocks change, an event with two readings ends for work at the first instant that its
+// end may mean, and for a freeze at the last.
 func TestEventsEndByTheClockThatTheirCustomerReads(t *testing.T) {
 	t.Parallel()
 	event := func(start, end string) string {

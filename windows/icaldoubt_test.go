@@ -9,13 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// oneEvent is an event on one night, with further lines.
+// oneEvent returns an event on one night, with further lines.
 func oneEvent(uid, start, length, more string) string {
 	return "BEGIN:VEVENT\nUID:" + uid + "\nDTSTART;TZID=Europe/Zurich:" + start + "\nDURATION:" + length + "\n" +
 		more + "END:VEVENT\n"
 }
 
-// A window is open when RFC 5545 says so, and not when nobody can tell; a freeze is on then.
+// A window is open when RFC 5545 says so, and closed when the time is doubtful; a freeze is on
+// when the time is doubtful.
 func TestCalendarsOpenNoMoreThanTheyAreSureOf(t *testing.T) {
 	t.Parallel()
 	const night, late = "20261110T020000", "20261110T040000"
@@ -52,7 +53,7 @@ func TestCalendarsOpenNoMoreThanTheyAreSureOf(t *testing.T) {
 		{name: "nobody has agreed yet",
 			text: calendarOf(oneEvent("1", night, "PT1H", "STATUS:TENTATIVE\n") + oneEvent("2", late, "PT1H", "")),
 			open: []string{second}, frozen: []string{first, second}, doubt: "line 2: STATUS:TENTATIVE"},
-		{name: "a start in an hour that is left out", // of 02:30 on the clocks as they were before
+		{name: "a start in an hour that is left out", // 02:30 on the clocks as they were before
 			text: calendarOf(oneEvent("1", "20270328T023000", "PT1H", "")),
 			open: nil, frozen: []string{"2027-03-28T01:00:00Z 1h30m0s"}},
 		{name: "a start in an hour that is left out, and another behind it",
@@ -102,7 +103,7 @@ func TestCalendarsOpenNoMoreThanTheyAreSureOf(t *testing.T) {
 	}
 }
 
-// A file that is no calendar in force, or says two things, is refused with its line.
+// A calendar that is not in force, or contradicts itself, is refused with its line.
 func TestCalendarsThatSayNoOrTwoThingsAreRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -7,36 +7,36 @@ import (
 	"strings"
 )
 
-// This file decides which events of a file hold: of several versions of one the last, none
-// that is cancelled, and for work none that nobody has said yes to. What is in doubt does not
-// open a window, and the file is told of it; a freeze takes it for meant.
+// This file decides which events of a file are in force: the last of several versions of an event,
+// no cancelled one, and for work none that is only tentative. A doubtful event does not open a
+// window, and the reader notes the doubt; a freeze counts a doubtful event as meant.
 
-// An icalEvent is an event with what says which of several it is.
+// An icalEvent is an event with its version.
 type icalEvent struct {
 	Event
 	revision
 	extra bool // made of a part of an event
 }
 
-// A revision says which version of an event is the last.
+// A revision orders the versions of an event.
 type revision struct {
 	line      int
 	sequence  int
-	stamp     string // in UTC, so that texts are in the order of times
+	stamp     string // in UTC, so that the order of texts is the order of times
 	cancelled bool
 	tentative bool
 }
 
-// moved is a repetition of an event that is somewhere else, or nowhere.
+// moved is a repetition of an event that was moved or cancelled.
 type moved struct {
 	revision
 	uid  string
 	from moment
-	to   *Event // nil: cancelled
+	to   *Event // the repetition in its new place; nil: cancelled
 }
 
-// inForce tells whether the events of a calendar are meant to be: one that is sent to cancel
-// them, or to answer or ask for another time, is not.
+// inForce reports whether the events of a calendar are in force. A calendar that cancels them, or
+// answers, or proposes another time, is not.
 func (r *icalReader) inForce(c component) bool {
 	p, ok := c.one("METHOD")
 	if !ok || slices.ContainsFunc([]string{"PUBLISH", "REQUEST", "ADD"}, func(m string) bool {
@@ -80,7 +80,7 @@ func (r *icalReader) event(c component) {
 	}
 	recurrence, one := c.one("RECURRENCE-ID")
 	var err error
-	// What is cancelled need not say when it would have been.
+	// A cancelled event need not have a time.
 	if !found.cancelled {
 		err = r.times(c, e)
 	}
@@ -104,7 +104,7 @@ func (r *icalReader) event(c component) {
 	r.found = append(r.found, found)
 }
 
-// times reads when an event begins first, and how long it is.
+// times reads the first beginning of an event, and its length.
 func (r *icalReader) times(c component, e *Event) error {
 	start, ok := c.one("DTSTART")
 	if !ok {
@@ -135,7 +135,7 @@ func (r *icalReader) move(p property, found icalEvent) error {
 	return nil
 }
 
-// together are the events that hold.
+// together returns the events in force.
 func (r *icalReader) together() []Event {
 	var events []Event
 	for _, f := range r.latest() {
@@ -143,7 +143,7 @@ func (r *icalReader) together() []Event {
 			events = append(events, f.Event)
 		}
 	}
-	// What was put where a repetition is now stays: another may have been there.
+	// A moved repetition stays in its new place, even if another one moved from there.
 	n := len(events)
 	for _, m := range r.latestMoved() {
 		for i := range n {
@@ -158,7 +158,7 @@ func (r *icalReader) together() []Event {
 	return slices.DeleteFunc(events, func(e Event) bool { return e.never() })
 }
 
-// opens tells whether an event holds that is the last of its versions.
+// opens reports whether the last version of an event is in force.
 func (r *icalReader) opens(v revision) bool {
 	if v.tentative && !r.freeze {
 		r.doubt(v.line, "STATUS:TENTATIVE: nobody has agreed to this event yet, and it is not opened")
@@ -167,8 +167,8 @@ func (r *icalReader) opens(v revision) bool {
 	return !v.cancelled
 }
 
-// latest is the last version of each event: that with the highest SEQUENCE (RFC 5546 §2.1.5),
-// and of equal ones the one that was written last.
+// latest returns the last version of each event: the one with the highest SEQUENCE (RFC 5546
+// §2.1.5), and among equals the one that was written last.
 func (r *icalReader) latest() []icalEvent {
 	same := func(a, b icalEvent) bool {
 		return a.UID != "" && a.UID == b.UID && !a.extra && !b.extra
@@ -178,7 +178,7 @@ func (r *icalReader) latest() []icalEvent {
 	})
 }
 
-// latestMoved is the same of repetitions.
+// latestMoved does the same for moved repetitions.
 func (r *icalReader) latestMoved() []moved {
 	same := func(a, b moved) bool {
 		return a.uid == b.uid && a.from.days == b.from.days && a.from.at().Equal(b.from.at())
@@ -191,8 +191,7 @@ func (r *icalReader) latestMoved() []moved {
 	})
 }
 
-// last takes the last version of what is there several times. If nobody can tell which that
-// is, the file is refused.
+// last returns the last version of each item. If that is not clear, the file is refused.
 func last[T any](r *icalReader, all []T, same func(a, b T) bool,
 	of func(T) (revision, string)) []T {
 	var out []T
@@ -220,7 +219,7 @@ func last[T any](r *icalReader, all []T, same func(a, b T) bool,
 	return out
 }
 
-// torn is about two events that say of themselves that they are the same version of one.
+// torn reports two different events that both claim to be the same version of one.
 func (r *icalReader) torn(v, w revision) {
 	if v.line > w.line {
 		return
@@ -229,7 +228,7 @@ func (r *icalReader) torn(v, w revision) {
 		"line %d, which says something else: which of them holds?", v.line)
 }
 
-// without takes the repetition at m out: if only a day is said, those of that day.
+// without removes the repetition at m; if m is a day, the repetitions of that day.
 func (e *Event) without(m moment) {
 	at := m.wall
 	if !m.days && !m.zone.same(e.Zone) {
@@ -244,5 +243,5 @@ func (e *Event) without(m moment) {
 	}
 }
 
-// same tells whether two zones are one.
+// same reports whether two zones are the same zone.
 func (z Zone) same(o Zone) bool { return z.String() == o.String() }

@@ -7,16 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// A property is one content line of iCalendar (RFC 5545 §3.1): a name, parameters
-// and a value.
+// A property is one content line of iCalendar (RFC 5545 §3.1): a name, parameters and a value.
 type property struct {
-	line   int // of the file, the first if it is folded
+	line   int // line of the file; the first one of a folded line
 	name   string
-	params map[string]string // the first value of each
+	params map[string]string // the first value of each parameter
 	value  string
 }
 
-// A component is what stands between BEGIN and END.
+// A component is the text between BEGIN and END.
 type component struct {
 	line       int
 	name       string
@@ -45,10 +44,10 @@ func (c component) one(name string) (property, bool) {
 	return property{}, false
 }
 
-// Bounds of what is read. A calendar of a customer has a few events.
+// Bounds of a file. A calendar of a customer has a few events.
 const (
 	calendarMax = 4 << 20 // bytes
-	depthMax    = 8       // components within one another
+	depthMax    = 8       // depth of nested components
 )
 
 // readCalendar reads the lines of a file into its VCALENDAR components.
@@ -89,7 +88,7 @@ func readCalendar(b []byte) ([]component, error) {
 	return root[0].components, nil
 }
 
-// A textLine is one line after those that go on in the next were put together.
+// A textLine is one unfolded line.
 type textLine struct {
 	line int
 	text string
@@ -110,7 +109,7 @@ func unfold(b []byte) []textLine {
 	return lines
 }
 
-// readProperty takes a line apart. A quoted parameter may hold ':' and ';'.
+// readProperty splits a line. A quoted parameter may contain ':' and ';'.
 func readProperty(l textLine) (property, error) {
 	p := property{line: l.line, params: map[string]string{}}
 	if !utf8.ValidString(l.text) {
@@ -141,7 +140,7 @@ func readProperty(l textLine) (property, error) {
 	return p, nil
 }
 
-// cutParam is up to the next semicolon that is not quoted.
+// cutParam cuts s at the next semicolon outside quotes.
 func cutParam(s string) (param, rest string) {
 	quoted := false
 	for i := range len(s) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A file that is named as a calendar may be another one: a message about a rule of it repeats no
-// more than the first word.
+// A file that is named as a calendar may be the wrong file: a message about one of its rules
+// repeats only the first word.
 func TestMessagesAboutARuleRepeatNoMoreThanAWord(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"FREQ=DAILY;BYDAY=hunter:2$secret", "FREQ=hunter:2$secret",

@@ -8,8 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Files as the calendars of customers write them: lines end in CRLF and are folded, also within
-// a quoted parameter, zones are quoted and of their own names, and there is much beside.
+// Files as the calendars of customers write them: lines end in CRLF and are folded, even within a
+// quoted parameter; zones are quoted and have names of their own; and there are many further
+// properties.
 func TestCalendarsAsTheyAreSent(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]string{

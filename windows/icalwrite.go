@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// icalMoment is how iCalendar writes an instant.
+// icalMoment is the form of an instant in iCalendar.
 const icalMoment = "20060102T150405Z"
 
-// WriteICal writes occurrences as an iCalendar file (RFC 5545), an event for each, in UTC: so a
-// calendar shows exactly what is open, whatever it makes of zones and rules. What nobody has
-// approved is TENTATIVE. [ReadICal] reads it back.
+// WriteICal writes occurrences as an iCalendar file (RFC 5545), with one event for each, in UTC,
+// so that any calendar shows the open times exactly, however it handles zones and rules.
+// Occurrences without an approval are TENTATIVE. [ReadICal] reads the file back.
 func WriteICal(occurrences []Approved, now time.Time) []byte {
 	var b strings.Builder
 	line := func(format string, args ...any) {
@@ -44,5 +44,5 @@ func WriteICal(occurrences []Approved, now time.Time) []byte {
 	return []byte(b.String())
 }
 
-// icalLineMax is how long a line may be, in bytes; names have no others than ASCII.
+// icalLineMax bounds a line, in bytes. Names are ASCII, so a cut never splits a character.
 const icalLineMax = 74

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What is exported and read again is open at the same times, whatever the clocks do.
+// A calendar that is exported and read again is open at the same times, however the clocks change.
 func TestAnExportedCalendarOpensTheSame(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// find returns the zone that a TZID names: that of the time zone database if it
-// has it, because files carry old rules; else that of the file.
+// find returns the zone that a TZID names. It prefers the time zone database, because files carry
+// old rules, and falls back to the zone that the file defines.
 func (r *icalReader) find(id string) (Zone, error) {
 	if z, err := LoadZone(id); err == nil {
 		return z, nil
@@ -17,7 +17,7 @@ func (r *icalReader) find(id string) (Zone, error) {
 	if z, ok := r.zones[id]; ok {
 		return z, nil
 	}
-	// "/example.org/20260101/Europe/Zurich": a prefix that makes it unique.
+	// "/example.org/20260101/Europe/Zurich" has a prefix that makes the name unique.
 	for rest := strings.TrimPrefix(id, "/"); ; {
 		_, after, ok := strings.Cut(rest, "/")
 		if !ok {
@@ -59,11 +59,12 @@ func (r *icalReader) zone(c component) {
 
 // A transition is a change of the offset.
 type transition struct {
-	at           int64 // of Unix
-	before, then int64 // offsets
+	at           int64 // in seconds of Unix
+	before, then int64 // the offsets before and after it
 }
 
-// transitions of one observance: its onset is read on clocks as they were before.
+// transitions returns the transitions of one observance. Its onset is read on the clocks before
+// it.
 func (r *icalReader) transitions(c component) ([]transition, error) {
 	var offsets [2]int64
 	for i, name := range []string{"TZOFFSETFROM", "TZOFFSETTO"} {
@@ -91,7 +92,7 @@ func (r *icalReader) transitions(c component) ([]transition, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Rules of Outlook begin in 1601: of what is long over the last is enough.
+		// Rules of Outlook begin in 1601: of transitions that are long past, the last one is enough.
 		const longOver = Wall(946_684_800) // 2000-01-01
 		c := rule.from(rule.Start)
 		for w, ok := c.next(); ok; w, ok = c.next() {
@@ -117,7 +118,7 @@ func (r *icalReader) transitions(c component) ([]transition, error) {
 	return all, nil
 }
 
-// table are the spans of a zone, in order and without holes.
+// A table holds the spans of a zone, in order and without holes.
 type table []span
 
 func newTable(all []transition) table {
@@ -147,7 +148,7 @@ func (t table) at(unix int64) span {
 	return t[max(i, 0)]
 }
 
-// fixed is an offset that does not change.
+// fixed holds an offset that never changes.
 type fixed int64
 
 func (f fixed) at(int64) span { return span{from: always, to: never, offset: int64(f)} }

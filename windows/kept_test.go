@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A calendar of which a part is not read could open a window that nobody agreed to. It is refused
-// when it is applied, and whoever finds it in force does not decide by it either.
+// A calendar that is read only in part could open a window to which nobody agreed. It is refused
+// when it is applied, and a reader that finds it in force refuses it too.
 func TestACalendarThatIsNotReadAsAWholeIsRefused(t *testing.T) {
 	t.Parallel()
 	text := "windows:\n- {name: a, customer: acme, zone: UTC, ics: a.ics, approval: none}\n"
@@ -31,8 +31,8 @@ func TestACalendarThatIsNotReadAsAWholeIsRefused(t *testing.T) {
 	}
 }
 
-// The hash of an event is what approvals of a window with a calendar are for: a muster that makes
-// another of it voids them all, so it is a change of the form of the data.
+// Approvals of a window with a calendar are for the hashes of its events. A version of muster that
+// computes other hashes would void them all, so that is a change of the format of the data.
 func TestTheHashOfAnEventIsWhatItWas(t *testing.T) {
 	t.Parallel()
 	events, err := ReadICal([]byte(calendarOf(sundays(""))), Zone{})

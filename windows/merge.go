@@ -5,7 +5,7 @@ import (
 	"iter"
 )
 
-// merge makes one ordered sequence of several.
+// merge merges several ordered sequences into one.
 func merge[T any](sources []iter.Seq[T], compare func(a, b T) int) iter.Seq[T] {
 	if len(sources) == 1 {
 		return sources[0]
@@ -34,13 +34,13 @@ func merge[T any](sources []iter.Seq[T], compare func(a, b T) int) iter.Seq[T] {
 	}
 }
 
-// A head is the first of a sequence that was not told yet.
+// A head is the first value of a sequence that merge has not yielded yet.
 type head[T any] struct {
 	value T
 	next  func() (T, bool)
 }
 
-// heads are those of all sequences, the first of all in front.
+// heads holds the heads of all sequences, as a heap.
 type heads[T any] struct {
 	list    []head[T]
 	compare func(a, b T) int

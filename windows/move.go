@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// Waiting is work that has an appointment at a place.
+// Waiting is work with an appointment at a place.
 type Waiting struct {
 	Place
 	Work
 	At   time.Time // the appointment
-	From time.Time // not before
+	From time.Time // the work does not begin before
 }
 
-// Moved is what becomes of an appointment.
+// Moved is the decision about an appointment.
 type Moved struct {
-	To     time.Time // the new one; zero: it stays
-	Cancel string    // why the work is given up; empty: it is not
+	To     time.Time // the new appointment; zero: it stays
+	Cancel string    // why the work is given up; empty: it is kept
 }
 
-// Move says what becomes of an appointment by what is agreed now. One that is good stays,
-// but for a window that says `next`: then an opening before it is taken. The window's way
-// with changes holds for what changed of its times; a freeze, or an approval that is gone,
-// cancels nothing. Where there is no opening at all the appointment stays: when it is due,
-// whoever takes the work says why it does not begin.
+// Move decides about an appointment after the windows have changed. A valid appointment stays;
+// only if its window says `next` an earlier opening replaces it. The window's on_change applies
+// only to changes of its times: a freeze, or an approval that became void, cancels nothing. If
+// there is no opening at all the appointment stays, and the worker that takes the job when it is
+// due reports why it may not begin.
 func (b *Book) Move(w Waiting, now time.Time) Moved {
 	from := later(now, w.From)
 	next := b.Admit(w.Place, from, w.Work)
@@ -47,8 +47,8 @@ func (b *Book) Move(w Waiting, now time.Time) Moved {
 	return Moved{To: to}
 }
 
-// OnChange is what becomes of jobs that wait for a window of a place, when it is changed:
-// where several windows hold, the way that gives up most.
+// OnChange returns how to treat jobs that wait for a window of a place when that window changes.
+// Where several windows apply, the strictest way decides.
 func (b *Book) OnChange(p Place, runbook string) OnChange {
 	order := []OnChange{MoveToNext, MoveToNearest, CancelJobs}
 	way := 0
@@ -60,8 +60,8 @@ func (b *Book) OnChange(p Place, runbook string) OnChange {
 	return order[way]
 }
 
-// nearest is the beginning of the opening that is nearest to an appointment; first is the
-// first that there is.
+// nearest returns the beginning of the opening that is nearest to an appointment; first is the
+// beginning of the first opening.
 func (b *Book) nearest(w Waiting, from, first time.Time) time.Time {
 	best := first
 	for o := range b.openings(w.Place, from, w.Work) {
@@ -79,13 +79,13 @@ func (b *Book) nearest(w Waiting, from, first time.Time) time.Time {
 	return best
 }
 
-// free is the work as if nothing were frozen.
+// free returns the work as if there were no freeze.
 func (w Work) free() Work {
 	w.Override = "it is asked about the window"
 	return w
 }
 
-// unagreed is the book as if nothing had to be approved.
+// unagreed returns the book as if no window needed an approval.
 func (b *Book) unagreed() *Book {
 	a := b.agreed
 	a.Windows = slices.Clone(a.Windows)
@@ -93,7 +93,7 @@ func (b *Book) unagreed() *Book {
 		a.Windows[i].Approval = false
 	}
 	free := NewBook(a)
-	for s, entries := range free.windows { // in the order of the agreed windows, as ours
+	for s, entries := range free.windows { // in the order of the agreed windows, as in b
 		for i, e := range entries {
 			e.asks = b.windows[s][i].asks
 		}

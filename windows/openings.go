@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Openings are the first openings for work at a place that end after from, within
-// the horizon.
+// Openings returns the first openings for work at a place that end after from, within the horizon.
 func (b *Book) Openings(p Place, from time.Time, w Work, most int) []Opening {
 	var all []Opening
 	for o := range b.openings(p, from, w) {
@@ -19,18 +18,18 @@ func (b *Book) Openings(p Place, from time.Time, w Work, most int) []Opening {
 	return all
 }
 
-// OpeningAt is the opening for work at a place that is open at t, with its true end. Who
-// asks whether work may start asks [Book.Admit], which need not know that.
+// OpeningAt returns the opening for work at a place that is open at t, with its true end. To
+// decide whether work may start, use [Book.Admit], which need not find that end.
 func (b *Book) OpeningAt(p Place, t time.Time, w Work) (Opening, bool) {
 	o, ok := first(b.openings(p, t, w))
 	return o, ok && !o.Start.After(t)
 }
 
-// openForLeast is how far ahead the end of what is open is looked for.
+// openForLeast bounds the search for the end of an opening in OpenFor.
 const openForLeast = time.Hour
 
-// OpenFor is for how long a place is open from now on for a runbook, whether it is frozen or
-// not; 0: it is not open. What is open for longer than an hour may be open longer than it says.
+// OpenFor returns how long a place stays open from now on for a runbook, whether it is frozen or
+// not; 0 if it is not open. The search ends after an hour, so a longer result may be too short.
 func (b *Book) OpenFor(p Place, now time.Time, runbook string) time.Duration {
 	for o := range b.growing(p, now, runbook) {
 		switch {
@@ -43,7 +42,8 @@ func (b *Book) OpenFor(p Place, now time.Time, runbook string) time.Duration {
 	return 0
 }
 
-// openings unites what touches or overlaps, and cuts out what is frozen.
+// openings yields the openings for work at a place: occurrences that touch or overlap are united,
+// and freezes are cut out.
 func (b *Book) openings(p Place, from time.Time, w Work) iter.Seq[Opening] {
 	var frozen []period
 	if w.Override == "" {
@@ -64,22 +64,21 @@ func (b *Book) openings(p Place, from time.Time, w Work) iter.Seq[Opening] {
 	}
 }
 
-// A growth is an opening as far as it is known: more of what is agreed may be looked at, and
-// make it longer.
+// A growth is an opening as far as it has been computed: later occurrences may make it longer.
 type growth struct {
 	Opening
-	next time.Time // where the occurrence begins that comes to it next; zero: none does
+	next time.Time // beginning of the next occurrence that joins it; zero: none does
 }
 
-// whole tells that the end is the true one.
+// whole reports whether the end is the true one.
 func (g growth) whole() bool { return g.next.IsZero() }
 
-// sure tells that what is known of t now is true of all that it may grow to: what comes to it
-// begins at t or later, and each occurrence begins before its cutoff. So none makes it cut
-// off at t.
+// sure reports whether the state of the opening at t is final, however far it grows: each
+// occurrence that joins it begins at t or later, and before its own cutoff, so none of them can
+// put t behind a cutoff.
 func (g growth) sure(t time.Time) bool { return g.whole() || !t.After(g.next) }
 
-// upTo is an opening up to where something is frozen; zero: nothing is.
+// upTo returns the opening up to the beginning of a freeze; zero: there is no freeze.
 func (o Opening) upTo(edge time.Time) Opening {
 	if !edge.IsZero() {
 		o.End, o.Cutoff = earlier(o.End, edge), earlier(o.Cutoff, edge)
@@ -87,7 +86,7 @@ func (o Opening) upTo(edge time.Time) Opening {
 	return o
 }
 
-// growing are the openings for a runbook at a place that end after from, within the horizon,
+// growing yields the openings for a runbook at a place that end after from, within the horizon,
 // whether they are frozen or not.
 func (b *Book) growing(p Place, from time.Time, runbook string) iter.Seq[growth] {
 	var sources []iter.Seq[Approved]
@@ -100,12 +99,12 @@ func (b *Book) growing(p Place, from time.Time, runbook string) iter.Seq[growth]
 	return grow(occurrences, from.Add(Horizon))
 }
 
-// occurrencesMax bounds how many occurrences are looked at for one answer: a place for which
-// there are a thousand a day has an opening soon, or is not asked to find one next year.
+// occurrencesMax bounds the occurrences that one answer looks at. A place with a thousand
+// occurrences a day has an opening soon, so the bound rarely matters.
 const occurrencesMax = 20_000
 
-// grow makes openings of what may be used, up to the horizon: it tells of each before it
-// becomes longer, and when it is whole.
+// grow turns usable occurrences into openings, up to the horizon. It yields each opening before it
+// becomes longer, and again when it is whole.
 func grow(occurrences iter.Seq[Approved], horizon time.Time) iter.Seq[growth] {
 	return func(yield func(growth) bool) {
 		var o growth
@@ -133,7 +132,7 @@ func grow(occurrences iter.Seq[Approved], horizon time.Time) iter.Seq[growth] {
 	}
 }
 
-// join makes the opening longer. The cutoff is that of the end.
+// join makes the opening longer. It takes the cutoff of the later end.
 func (o *Opening) join(next Occurrence) {
 	if next.End.After(o.End) || next.End.Equal(o.End) && next.Cutoff.After(o.Cutoff) {
 		o.End, o.Cutoff = next.End, next.Cutoff
@@ -143,7 +142,7 @@ func (o *Opening) join(next Occurrence) {
 	}
 }
 
-// cut takes what is frozen out of an opening.
+// cut removes the frozen stretches from an opening.
 func (o Opening) cut(frozen []period) []Opening {
 	parts := []Opening{o}
 	for _, f := range frozen {
@@ -156,7 +155,7 @@ func (o Opening) cut(frozen []period) []Opening {
 	return slices.DeleteFunc(parts, func(p Opening) bool { return !p.Cutoff.After(p.Start) })
 }
 
-// without is what is left of an opening, before and after a stretch.
+// without returns the parts of an opening before and after a stretch.
 func (o Opening) without(f period) []Opening {
 	if !f.start.Before(o.End) || !f.end.IsZero() && !f.end.After(o.Start) {
 		return []Opening{o}

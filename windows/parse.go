@@ -12,7 +12,7 @@ import (
 	"muster/internal/wording"
 )
 
-// File is a text of somebody, with its name for mistakes.
+// File is a text with the file name that mistakes in it are reported under.
 type File struct {
 	Name    string `json:"name"`
 	Content string `json:"content"`
@@ -46,8 +46,8 @@ type File struct {
 //	    until: 2027-01-04 06:00   # absent: until it is lifted; or ics: FILE
 //	    reason: peak season
 //
-// What "ics" names is looked for among the attached files. The error tells all that
-// is wrong, with file and line.
+// The files that "ics" names are searched among the attached files. The error reports all
+// mistakes, with file and line.
 func Parse(files, attached []File) (Agreed, error) {
 	r := newReader(attached)
 	r.all(files)
@@ -55,8 +55,8 @@ func Parse(files, attached []File) (Agreed, error) {
 	return r.agreed, errors.Join(r.errs...)
 }
 
-// parseKept reads files that are in force. What they cost all workers was judged when they were
-// applied, beside what was in force then.
+// parseKept reads files that are in force. It does not weigh them, because that was done when they
+// were applied.
 func parseKept(files, attached []File) (Agreed, error) {
 	r := newReader(attached)
 	r.all(files)
@@ -69,8 +69,8 @@ func (r *reader) all(files []File) {
 	}
 }
 
-// Attached is the name of what a file names in "ics": it is looked for beside the file. Two
-// customers may have a maintenance.ics each, in folders of their own.
+// Attached returns the name of the file that a file names in "ics", which is relative to the
+// folder of that file. So two customers may each have a maintenance.ics, in folders of their own.
 func Attached(file, ics string) string {
 	if filepath.IsAbs(ics) {
 		return ics
@@ -78,11 +78,11 @@ func Attached(file, ics string) string {
 	return filepath.Join(filepath.Dir(file), ics)
 }
 
-// reader collects what is read, and all mistakes.
+// reader collects the entries of files, and all mistakes in them.
 type reader struct {
 	file     string
 	attached []File
-	names    map[string]string // of windows and freezes: where they are
+	names    map[string]string // windows and freezes by name: where each was defined
 	keys     map[*yaml.Node]string
 	check    RolloutCheck
 	agreed   Agreed
@@ -147,7 +147,7 @@ func (r *reader) window(n *yaml.Node) {
 		if err != nil {
 			r.mistake(f["end"], "end %v", err)
 		}
-		// 00:00 is the end of a day, not its beginning.
+		// 00:00 means the end of a day, not its beginning.
 		w.End = time.Duration((end+day-1)%day+1) * time.Second
 	}
 	if f["customer"] == nil && f["site"] == nil && f["group"] == nil && f["host"] == nil {
@@ -162,7 +162,7 @@ func (r *reader) window(n *yaml.Node) {
 	r.agreed.Windows = append(r.agreed.Windows, w)
 }
 
-// times are those of start, dates, ics and except.
+// times reads start, dates, ics and except.
 func (r *reader) times(f map[string]*yaml.Node, w Window) Calendar {
 	c := Calendar{Except: r.except(f["except"])}
 	for _, n := range r.oneOrMore(f["start"]) {
@@ -208,7 +208,7 @@ func (r *reader) freeze(n *yaml.Node) {
 	r.agreed.Freezes = append(r.agreed.Freezes, x)
 }
 
-// name of a window or a freeze: it is used on command lines.
+// name reads the name of a window or a freeze, which must be usable on command lines.
 func (r *reader) name(at, n *yaml.Node, what string) string {
 	if n == nil {
 		r.mistake(at, "a %s without a name", what)
@@ -227,8 +227,8 @@ func (r *reader) name(at, n *yaml.Node, what string) string {
 	return s
 }
 
-// scope is at most one of four keys; or a customer and one of the others: then it is for the hosts
-// of both.
+// scope reads at most one of four keys; or a customer and one of the others, and then the entry is
+// for hosts that match both.
 func (r *reader) scope(f map[string]*yaml.Node) (s Scope, customer string) {
 	for l := Customer; l <= Host; l++ {
 		n := f[l.String()]
@@ -250,7 +250,7 @@ func (r *reader) scope(f map[string]*yaml.Node) (s Scope, customer string) {
 	return s, customer
 }
 
-// zone has no default: whose would it be.
+// zone reads a zone. It has no default, because any default would be a guess.
 func (r *reader) zone(at, n *yaml.Node) Zone {
 	if n == nil {
 		r.mistake(at, "no zone: want UTC or an IANA name as Europe/Zurich")
@@ -263,7 +263,7 @@ func (r *reader) zone(at, n *yaml.Node) Zone {
 	return z
 }
 
-// doubt notes what of something may surprise.
+// doubt notes a doubt about an entry.
 func (r *reader) doubt(of, what string) {
 	if r.agreed.Doubts == nil {
 		r.agreed.Doubts = map[string][]string{}
@@ -271,7 +271,7 @@ func (r *reader) doubt(of, what string) {
 	r.agreed.Doubts[of] = append(r.agreed.Doubts[of], what)
 }
 
-// events are those of a file that a window or a freeze names.
+// events reads the events of the file that a window or a freeze names.
 func (r *reader) events(n *yaml.Node, z Zone, of string, freeze bool) []Event {
 	if n == nil {
 		return nil

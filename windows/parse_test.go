@@ -69,7 +69,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// All that is wrong is said at once, with its line.
+// All mistakes are reported at once, each with its line.
 func TestParseTellsAllMistakes(t *testing.T) {
 	t.Parallel()
 	_, err := Parse([]File{{"w.yaml", `windows:

@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// whole are the fields of a file. One without a known key is another file than it should be,
-// perhaps a link to one that the author may not read: no message repeats anything of it.
+// whole returns the fields of a file. A file without a known key is the wrong file, perhaps a link
+// to one that the author may not read, so no message repeats any of its text.
 func (r *reader) whole(root *yaml.Node, known ...string) map[string]*yaml.Node {
 	if root.Kind == yaml.MappingNode && len(root.Content) > 0 && len(valuesOf(root, known...)) == 0 {
 		r.mistake(root, "this is no file of %s: none of its keys is known: want %s", known[0],
@@ -21,7 +21,7 @@ func (r *reader) whole(root *yaml.Node, known ...string) map[string]*yaml.Node {
 	return r.fields(root, "the file", known)
 }
 
-// fields are those of a mapping with known keys; nil: it is none, which is reported.
+// fields returns the fields of a mapping with known keys; if n is none, it reports that.
 func (r *reader) fields(n *yaml.Node, what string, known []string) map[string]*yaml.Node {
 	if n.Kind != yaml.MappingNode {
 		r.mistake(n, "%s: want a mapping with %s …", what, known[0])
@@ -59,7 +59,7 @@ func (r *reader) list(n *yaml.Node) []*yaml.Node {
 	return n.Content
 }
 
-// wrong is a mistake in the value of a key, which it names.
+// wrong reports a mistake in the value of a key, and names the key.
 func (r *reader) wrong(n *yaml.Node, format string, args ...any) {
 	if key := r.keys[n]; key != "" {
 		format = strings.ReplaceAll(key, "%", "%%") + ": " + format
@@ -67,7 +67,7 @@ func (r *reader) wrong(n *yaml.Node, format string, args ...any) {
 	r.mistake(n, format, args...)
 }
 
-// oneOrMore is a list, or what would be its only item.
+// oneOrMore reads a list; a single value counts as a list of one.
 func (r *reader) oneOrMore(n *yaml.Node) []*yaml.Node {
 	if n != nil && n.Kind == yaml.ScalarNode {
 		return []*yaml.Node{n}
@@ -75,7 +75,7 @@ func (r *reader) oneOrMore(n *yaml.Node) []*yaml.Node {
 	return r.list(n)
 }
 
-// text is empty if there is none.
+// text reads a text; empty if n is nil.
 func (r *reader) text(n *yaml.Node) string {
 	if n == nil {
 		return ""
@@ -122,7 +122,7 @@ func (r *reader) wall(n *yaml.Node) Wall {
 	return w
 }
 
-// choice is one of some words; the first is the default.
+// choice reads one of some words; the first is the default.
 func (r *reader) choice(n *yaml.Node, words ...string) string {
 	s := r.text(n)
 	if s == "" {
@@ -138,7 +138,7 @@ func (r *reader) choice(n *yaml.Node, words ...string) string {
 // nameMax bounds names, in bytes.
 const nameMax = 253
 
-// checkName allows what names of hosts, customers and groups may be.
+// checkName allows the same names as for hosts, customers and groups.
 func checkName(s string) error {
 	ok := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
@@ -151,7 +151,7 @@ func checkName(s string) error {
 	return nil
 }
 
-// flatten takes joined errors apart.
+// flatten splits joined errors.
 func flatten(err error) []error {
 	var joined interface{ Unwrap() []error }
 	switch {

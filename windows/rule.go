@@ -10,34 +10,34 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// A Rule is the RRULE of an event, as readings of a clock. It is kept as it was written and
-// worked out when somebody asks, from the time on that is asked about: the cost of an answer
-// depends neither on how long ago the rule began nor on how long it will go on.
+// A Rule is the RRULE of an event, as readings of a clock. It is kept as it was written, and each
+// answer computes its times from the requested time on. So the cost of an answer depends neither
+// on the age of the rule nor on its end.
 //
-// The library for RRULE reads the text. It can only count from the beginning of a rule, which
-// takes milliseconds where a rule began years ago, so the repetitions are worked out here.
+// The library for RRULE only reads the text. It can only count from the beginning of a rule, which
+// takes milliseconds if that is years ago, so this package computes the repetitions itself.
 type Rule struct {
 	Freq     Freq `json:"f"`
-	Interval int  `json:"n,omitempty"` // 0 is 1
+	Interval int  `json:"n,omitempty"` // 0 means 1
 	Start    Wall `json:"s"`           // DTSTART
-	Until    Wall `json:"u,omitempty"` // the last reading that may be; 0: there is none
+	Until    Wall `json:"u,omitempty"` // the last possible reading; 0: there is none
 	RuleDays
-	Times     []Wall       `json:"t"`           // of the day, in order
-	SetPos    []int        `json:"p,omitempty"` // which of a period; empty: all
+	Times     []Wall       `json:"t"`           // times of the day, in order
+	SetPos    []int        `json:"p,omitempty"` // which times of a period count; empty: all
 	WeekStart time.Weekday `json:"w,omitempty"`
 }
 
-// RuleDays are the days of a rule. A day has to meet all that is given.
+// RuleDays holds the days of a rule. A day has to match all the fields that are set.
 type RuleDays struct {
-	Months    uint16       `json:"m,omitempty"` // a bit for each, from 1<<1 on
+	Months    uint16       `json:"m,omitempty"` // a bit for each month, from 1<<1 on
 	MonthDays []int        `json:"md,omitempty"`
 	YearDays  []int        `json:"yd,omitempty"`
 	Weeks     []int        `json:"wn,omitempty"`
-	Weekdays  uint8        `json:"d,omitempty"` // a bit for each, Sunday is 1<<0
+	Weekdays  uint8        `json:"d,omitempty"` // a bit for each weekday, Sunday is 1<<0
 	Nth       []NthWeekday `json:"dn,omitempty"`
 }
 
-// NthWeekday is as the first Monday, or with -1 the last one, of a month or a year.
+// NthWeekday is a weekday such as the first Monday, or with -1 the last one, of a month or a year.
 type NthWeekday struct {
 	N   int          `json:"n"`
 	Day time.Weekday `json:"d,omitempty"`
@@ -57,8 +57,8 @@ const (
 var freqs = map[rrule.Frequency]Freq{rrule.DAILY: Daily, rrule.WEEKLY: Weekly,
 	rrule.MONTHLY: Monthly, rrule.YEARLY: Yearly}
 
-// ruleEnd is where rules end that have no end. Without one a rule that never holds would be
-// followed for ever.
+// ruleEnd ends all rules that have no end of their own. Without it the search for the times of a
+// rule that never matches would not end.
 const ruleEnd Wall = 4_102_444_800 // 2100-01-01
 
 // countMax bounds COUNT.
@@ -66,21 +66,21 @@ const countMax = 100_000
 
 // parseRule reads an RRULE of an event that begins at start on clocks of z.
 func parseRule(p property, start Wall, z Zone) (Rule, error) {
-	// RFC 5545 §2: what is no value in quotes may be written in any case.
+	// RFC 5545 §2: values that are not quoted may be written in upper or lower case.
 	text := strings.ToUpper(strings.TrimSpace(p.value))
 	wrong := func(format string, args ...any) (Rule, error) {
 		return Rule{}, mistakeAt(p.line, "RRULE %q: %s", word(p.value), fmt.Sprintf(format, args...))
 	}
 	option, err := rrule.StrToROption(text)
 	if err != nil {
-		// What the library says of a value quotes it.
+		// The library's message quotes the value, which must not be repeated as a whole.
 		what, value, quotes := strings.Cut(err.Error(), ": ")
 		if quotes {
 			what += ": " + word(value)
 		}
 		return wrong("%s", what)
 	}
-	// Finer ones are no windows.
+	// Shorter periods make no windows.
 	if option.Freq > rrule.DAILY {
 		return wrong("want FREQ=DAILY, WEEKLY, MONTHLY or YEARLY")
 	}
@@ -109,7 +109,7 @@ func parseRule(p property, start Wall, z Zone) (Rule, error) {
 	return r, nil
 }
 
-// newRule is the option as a rule, with what RFC 5545 takes from DTSTART.
+// newRule turns the option into a rule, with the parts that RFC 5545 takes from DTSTART.
 func newRule(o *rrule.ROption, start Wall) Rule {
 	r := Rule{Freq: freqs[o.Freq], Interval: max(o.Interval, 1), Start: start, SetPos: o.Bysetpos,
 		WeekStart: weekdayOf(o.Wkst)}
@@ -145,7 +145,7 @@ func newRule(o *rrule.ROption, start Wall) Rule {
 	return r
 }
 
-// timesOf are the times of the day of a rule, in order.
+// timesOf returns the times of the day of a rule, in order.
 func timesOf(o *rrule.ROption, start Wall) []Wall {
 	clock := int(start.clock())
 	or := func(list []int, one int) []int {
@@ -166,10 +166,10 @@ func timesOf(o *rrule.ROption, start Wall) []Wall {
 	return slices.Compact(times)
 }
 
-// weekdayOf is a day of the library, which counts from Monday.
+// weekdayOf converts a weekday of the library, which counts from Monday.
 func weekdayOf(d rrule.Weekday) time.Weekday { return time.Weekday((d.Day() + 1) % 7) }
 
-// untilOf is the text of UNTIL.
+// untilOf returns the text of UNTIL.
 func untilOf(rule string) string {
 	for part := range strings.SplitSeq(rule, ";") {
 		if until, ok := strings.CutPrefix(part, "UNTIL="); ok {
@@ -179,7 +179,7 @@ func untilOf(rule string) string {
 	return ""
 }
 
-// end is the last reading that the rule may have.
+// end returns the last reading that the rule may have.
 func (r *Rule) end() Wall {
 	if r.Until == 0 {
 		return ruleEnd - 1
@@ -187,10 +187,10 @@ func (r *Rule) end() Wall {
 	return min(r.Until, ruleEnd-1)
 }
 
-// nth is the n-th reading of the rule, or the end of rules if it has fewer.
+// nth returns the n-th reading of the rule, or the end of all rules if it has fewer.
 func (r *Rule) nth(n int) Wall {
 	if each := len(r.Times) * r.daysEach(); each > 0 {
-		// Each period but the first has as many: those between need not be looked at.
+		// Each period but the first has the same number of readings, so those between can be skipped.
 		k := r.number(r.Start)
 		list := r.period(k, nil)
 		if n > len(list) {
@@ -211,8 +211,7 @@ func (r *Rule) nth(n int) Wall {
 	return last
 }
 
-// daysEach is on how many days of each period the rule comes, where that is always as many;
-// 0: it is not.
+// daysEach returns the number of days of the rule in each period, or 0 if that varies.
 func (r *Rule) daysEach() int {
 	d := r.RuleDays
 	plain := d.Months == 0 &&

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// anyRule is a rule whose parts the library and RFC 5545 understand alike. Where both kinds of
-// weekday stand in one rule they do not: the library wants both, the RFC either.
+// anyRule draws a rule that the library and RFC 5545 understand alike. They differ if both kinds
+// of weekday stand in one rule: the library wants both, the RFC either.
 func anyRule(t *rapid.T) rrule.ROption {
 	some := func(label string, least, most, of int) []int {
 		if rapid.IntRange(0, 3).Draw(t, label+"?") > 0 {
@@ -33,7 +33,7 @@ func anyRule(t *rapid.T) rrule.ROption {
 		Dtstart: time.Unix(rapid.Int64Range(1_500_000_000, 1_800_000_000).Draw(t, "start"), 0).UTC(),
 	}
 	if o.Freq == rrule.YEARLY {
-		// Of weeks at the edges of years the library forgets the days in the other year.
+		// For weeks at the edges of years the library forgets the days in the other year.
 		o.Byyearday, o.Byweekno = some("yearday", -366, 366, 5), some("weekno", 2, 51, 4)
 	}
 	if by := some("weekday", 0, 6, 4); by != nil {
@@ -52,7 +52,7 @@ func anyRule(t *rapid.T) rrule.ROption {
 	return o
 }
 
-// The library works a rule out from its beginning; muster from anywhere.
+// The library computes a rule from its beginning; muster can begin anywhere.
 func TestRulesComeAsTheLibrarySays(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// This file works a rule out: period by period, from any of them on.
+// This file computes the times of a rule period by period, from any period on.
 
-// A ruleWalk goes through the readings of a rule.
+// A ruleWalk yields the readings of a rule.
 type ruleWalk struct {
 	rule   *Rule
-	least  Wall // none before it
+	least  Wall // no earlier reading is yielded
 	number int64
-	list   []Wall // of the period in hand
+	list   []Wall // readings of the present period
 	at     int
 }
 
-// from begins at the first reading that is w or later.
+// from returns a walk that begins at the first reading that is w or later.
 func (r *Rule) from(w Wall) *ruleWalk {
 	first := r.number(r.Start)
 	number := max(first, r.number(w))
@@ -30,7 +30,7 @@ func (r *Rule) from(w Wall) *ruleWalk {
 	return c
 }
 
-// walls are the readings from one on.
+// walls yields the readings from from on.
 func (r *Rule) walls(from Wall) iter.Seq[Wall] {
 	return func(yield func(Wall) bool) {
 		c := r.from(from)
@@ -39,7 +39,7 @@ func (r *Rule) walls(from Wall) iter.Seq[Wall] {
 	}
 }
 
-// next is the next reading; false: there is none any more.
+// next returns the next reading, or false if there is none.
 func (c *ruleWalk) next() (Wall, bool) {
 	end := c.rule.end()
 	for {
@@ -63,8 +63,7 @@ func (c *ruleWalk) next() (Wall, bool) {
 
 func (r *Rule) step() int64 { return int64(max(r.Interval, 1)) }
 
-// after is the period of the rule that comes after one. Those of months in which the rule
-// never comes are passed over.
+// after returns the period of the rule that follows one. It skips months without a time.
 func (r *Rule) after(number int64) int64 {
 	next := number + r.step()
 	if r.Months == 0 || r.Freq > Weekly {
@@ -92,10 +91,10 @@ func (r *Rule) after(number int64) int64 {
 	return next
 }
 
-// weekShift is the day of 1970 on which the weeks of the rule begin to be counted.
+// weekShift returns the day of 1970 from which the weeks of the rule are counted.
 func (r *Rule) weekShift() int64 { return int64(r.WeekStart+7-time.Thursday) % 7 }
 
-// number says in which period of the calendar a reading is.
+// number returns the number of the period that contains a reading.
 func (r *Rule) number(w Wall) int64 {
 	switch r.Freq {
 	case Daily:
@@ -110,7 +109,7 @@ func (r *Rule) number(w Wall) int64 {
 	return int64(year)
 }
 
-// begins is the first day of a period, counted from 1970.
+// begins returns the first day of a period, counted from 1970.
 func (r *Rule) begins(number int64) Wall {
 	switch r.Freq {
 	case Daily:
@@ -158,7 +157,7 @@ func (r *Rule) period(number int64, list []Wall) []Wall {
 	return slices.DeleteFunc(list, func(w Wall) bool { return w < r.Start })
 }
 
-// month appends those of a month, if it is one of the rule's.
+// month appends the readings of a month, if the rule includes it.
 func (r *Rule) month(begin Wall, list []Wall) []Wall {
 	year, month, _ := (begin * day).date()
 	if r.Months != 0 && r.Months&(1<<month) == 0 {
@@ -167,7 +166,7 @@ func (r *Rule) month(begin Wall, list []Wall) []Wall {
 	return r.days(begin, firstOfMonth(year, month+1)-begin, list)
 }
 
-// days appends those of some days.
+// days appends the readings of some days.
 func (r *Rule) days(begin, n Wall, list []Wall) []Wall {
 	for d := begin; d < begin+n; d++ {
 		if !r.on(d) {
@@ -180,7 +179,7 @@ func (r *Rule) days(begin, n Wall, list []Wall) []Wall {
 	return list
 }
 
-// on tells whether the rule comes on a day.
+// on reports whether the rule has times on a day.
 func (r *Rule) on(d Wall) bool {
 	weekday := (d * day).weekday()
 	if r.Weekdays != 0 && len(r.Nth) == 0 && r.Weekdays&(1<<weekday) == 0 {
@@ -198,15 +197,15 @@ func (r *Rule) on(d Wall) bool {
 		r.onWeekday(weekday, nthDay{dayOf, inMonth}, nthDay{ofYear, inYear})
 }
 
-// meets tells whether a list, if there is any, has a number, or says it from the end.
+// meets reports whether a list is empty or contains a number, also counted from the end.
 func meets(list []int, n, of int) bool {
 	return len(list) == 0 || slices.Contains(list, n) || slices.Contains(list, n-of-1)
 }
 
-// An nthDay is a day of so many.
+// An nthDay is a day of a month or year that has of days.
 type nthDay struct{ day, of int }
 
-// isNth tells whether the day is the n-th of its weekday, or counted from the end.
+// isNth reports whether the day is the n-th of its weekday, counted from the end if n is negative.
 func (p nthDay) isNth(n int) bool {
 	if n > 0 {
 		return (p.day-1)/7+1 == n
@@ -227,8 +226,8 @@ func (r *Rule) onWeekday(w time.Weekday, ofMonth, ofYear nthDay) bool {
 	})
 }
 
-// inWeek tells whether a day is in one of the weeks of the rule. A week belongs to the year
-// in which most of its days are.
+// inWeek reports whether a day is in one of the weeks of the rule. A week belongs to the year that
+// has most of its days.
 func (r *Rule) inWeek(d Wall) bool {
 	if len(r.Weeks) == 0 {
 		return true
@@ -242,7 +241,7 @@ func (r *Rule) inWeek(d Wall) bool {
 	return meets(r.Weeks, number, weeks)
 }
 
-// choose takes those of a period that BYSETPOS says.
+// choose returns the readings of a period that BYSETPOS selects.
 func (r *Rule) choose(list []Wall) []Wall {
 	if len(r.SetPos) == 0 {
 		return list

@@ -11,43 +11,44 @@ import (
 	"time"
 )
 
-// Schedule is when a recurring task is due.
+// Schedule says when a recurring task is due.
 type Schedule struct {
 	Name   string
 	Times  Recurrence
 	Zone   Zone
 	Policy Policy
-	Jitter time.Duration // hosts begin within so long of the tick, each always at the same offset
+	// hosts begin within so long after the tick, each host always at the same offset
+	Jitter time.Duration
 	Missed Missed
 	Except []Days // days without a tick
 }
 
-// Missed is what becomes of ticks at which nobody was there to fire them.
+// Missed says how to treat ticks that passed while no server could fire them.
 type Missed string
 
-// The ways with missed ticks.
+// The ways to treat missed ticks.
 const (
-	MissedOnce Missed = "once" // the latest of them, now
-	MissedSkip Missed = "skip" // none
-	MissedAll  Missed = "all"  // each, up to ticksMax
+	MissedOnce Missed = "once" // fire the latest of them, now
+	MissedSkip Missed = "skip" // fire none
+	MissedAll  Missed = "all"  // fire each, up to ticksMax
 )
 
-// Late is how much later than its time a tick may be fired and is not missed: the
-// change of a leader, and its first look.
+// Late is the longest delay after which a tick still counts as fired on time. It allows for a
+// change of the leader, and the leader's first look.
 const Late = 10 * time.Second
 
-// ticksMax bounds how many ticks are fired at once after a long time.
+// ticksMax bounds the ticks that are fired at once after a long break.
 const ticksMax = 1000
 
-// Firing says which ticks of a schedule are to be fired now.
+// Firing says which ticks of a schedule are fired now.
 type Firing struct {
 	Ticks   []time.Time // in order
-	Skipped int         // that were missed and are not made up for
-	Next    time.Time   // the first tick that is ahead; zero: there is none
+	Skipped int         // missed ticks that are not fired
+	Next    time.Time   // the first future tick; zero: there is none
 }
 
-// Fire decides which ticks after the last one, that was handled, are to be fired at
-// now. It is a function of its arguments: two leaders come to the same ticks.
+// Fire decides which ticks after the last handled one are fired at now. It depends on its
+// arguments only, so two leaders get the same ticks.
 func (s Schedule) Fire(last, now time.Time) Firing {
 	var f Firing
 	due := make([]time.Time, 0, 1)
@@ -77,7 +78,7 @@ func (s Schedule) Fire(last, now time.Time) Firing {
 	return f
 }
 
-// Ticks are those from from on.
+// Ticks yields the ticks from from on.
 func (s Schedule) Ticks(from time.Time) iter.Seq[time.Time] {
 	if len(s.Except) == 0 {
 		return s.Times.Times(s.Zone, from, s.Policy)
@@ -88,8 +89,9 @@ func (s Schedule) Ticks(from time.Time) iter.Seq[time.Time] {
 	}
 }
 
-// ticksUpToExcept yields ticks up to days that are left out, and sets from behind these: nobody
-// counts the seconds of a year that "@every 1s" leaves out. It is false if there is no more.
+// ticksUpToExcept yields ticks up to the next days that are left out, and sets from behind these
+// days, so that "@every 1s" need not count the seconds of a year that is left out. It returns
+// false if there is no further tick.
 func (s Schedule) ticksUpToExcept(from *time.Time, yield func(time.Time) bool) bool {
 	for t := range s.Times.Times(s.Zone, *from, s.Policy) {
 		w := s.Zone.Wall(t)
@@ -104,8 +106,8 @@ func (s Schedule) ticksUpToExcept(from *time.Time, yield func(time.Time) bool) b
 	return false
 }
 
-// Offset is by how much later than a tick the schedule begins on a host: always the
-// same, from 0 to the jitter, and spread over the hosts.
+// Offset returns the delay of a schedule after a tick on a host: always the same for a host, from
+// 0 to the jitter, and spread over the hosts.
 func (s Schedule) Offset(host string) time.Duration {
 	if s.Jitter <= 0 {
 		return 0
@@ -113,12 +115,12 @@ func (s Schedule) Offset(host string) time.Duration {
 	return time.Duration(hash(s.Name, host) % uint64(s.Jitter))
 }
 
-// hashed is "H", "H/15", "H(0-7)" and "H(0-29)/10" in a field of cron text.
+// hashed matches "H", "H/15", "H(0-7)" and "H(0-29)/10" in a field of cron text.
 var hashed = regexp.MustCompile(`^H(?:\((\d{1,2})-(\d{1,2})\))?(?:/(\d{1,2}))?$`)
 
-// ParseScheduleTimes reads words, or cron text in which H stands for a value that is made of
-// the schedule's name: always the same one, and another for other schedules, so that
-// what is daily does not all begin at midnight.
+// ParseScheduleTimes reads words, or cron text in which H stands for a value that is computed from
+// the schedule's name. A schedule always gets the same value, and other schedules get other
+// values, so that not all daily schedules begin at midnight.
 func ParseScheduleTimes(name, text string) (Recurrence, error) {
 	parts := strings.Fields(text)
 	fits := len(parts) == len(fields) || len(parts) == len(fields)-1
@@ -144,7 +146,7 @@ func ParseScheduleTimes(name, text string) (Recurrence, error) {
 	return r, nil
 }
 
-// hashed puts a value, or a step from one, in the place of H.
+// hashed replaces H by a value, or by a step from a value.
 func (f field) hashed(name, text string) (string, error) {
 	m := hashed.FindStringSubmatch(text)
 	low, high := f.bounds()
@@ -152,7 +154,7 @@ func (f field) hashed(name, text string) (string, error) {
 		return "", fmt.Errorf("%s %q: want H, H/n, H(a-b) or H(a-b)/n", f.name, clip(text))
 	}
 	if m[1] != "" {
-		a, _ := strconv.Atoi(m[1]) // two digits
+		a, _ := strconv.Atoi(m[1]) // two digits: no error is possible
 		b, _ := strconv.Atoi(m[2])
 		if a < low || b > high || a > b {
 			return "", fmt.Errorf("%s %q: want a range within %d to %d", f.name, clip(text), low, high)
@@ -170,8 +172,8 @@ func (f field) hashed(name, text string) (string, error) {
 	return fmt.Sprintf("%d-%d/%d", low+int(hash(name, f.name)%uint64(step)), high, step), nil
 }
 
-// bounds are the values that H stands for: of the days of a month those that all
-// months have.
+// bounds returns the values that H may stand for. For the day of the month it returns the days
+// that all months have.
 func (f field) bounds() (low, high int) {
 	switch f.size {
 	case 31:

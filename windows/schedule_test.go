@@ -54,7 +54,7 @@ func TestFiring(t *testing.T) {
 	}
 }
 
-// However often somebody looks, and whenever: with "all" each tick is fired once.
+// However often and whenever a server looks: with "all" each tick is fired once.
 func TestEachTickIsFiredOnce(t *testing.T) {
 	t.Parallel()
 	texts := []string{"@every 90s", "*/5 * * * *", "30 * * * * *", "0 2,3 * * *"}
@@ -131,7 +131,7 @@ func TestHashedTimes(t *testing.T) {
 	}
 }
 
-// Schedules that are alike are spread over the time, and hosts over the jitter.
+// Schedules with equal times are spread over time, and hosts over the jitter.
 func TestSpread(t *testing.T) {
 	t.Parallel()
 	minutes, tenths := map[string]int{}, map[int64]int{}

@@ -12,10 +12,10 @@ import (
 	"muster/internal/wording"
 )
 
-// Entry is a schedule as it stands in a file: when, and what is to be done then.
+// Entry is a schedule as a file defines it: when it is due, and the task that it then asks for.
 type Entry struct {
 	Name    string    `json:"name"`
-	Cron    string    `json:"cron"` // with H, or in words, as it was written
+	Cron    string    `json:"cron"` // as it was written: with H, or in words
 	Zone    string    `json:"zone"`
 	Gap     string    `json:"gap"`  // first or skip
 	Fold    string    `json:"fold"` // first or second
@@ -25,28 +25,29 @@ type Entry struct {
 	Overlap Overlap   `json:"overlap"`
 	Window  WindowUse `json:"window"`
 	Enabled bool      `json:"enabled"`
-	Owner   string    `json:"owner,omitempty"` // the customer to whom it belongs; empty: to none
+	Owner   string    `json:"owner,omitempty"` // the customer to whom it belongs; empty: none
 	Request
 }
 
-// Request is what a schedule asks for at each of its ticks.
+// Request describes the task that a schedule submits at each of its ticks.
 type Request struct {
 	Runbook    string            `json:"runbook"`
 	Args       map[string]string `json:"args,omitempty"`
 	On         string            `json:"on"`
 	Priority   string            `json:"priority,omitempty"`
 	Expire     string            `json:"expire,omitempty"`
-	Expect     string            `json:"expect,omitempty"` // how long it takes
+	Expect     string            `json:"expect,omitempty"` // expected duration
 	Disruptive bool              `json:"disruptive,omitempty"`
 	Supersedes string            `json:"supersedes,omitempty"`
-	Only       string            `json:"only,omitempty"`    // check or diff: a dry run on the hosts
-	Rollout    *RolloutRequest   `json:"rollout,omitempty"` // nil: all at once, whatever fails
+	Only       string            `json:"only,omitempty"` // check or diff: a dry run on the hosts
+	// nil: all hosts at once, however many fail
+	Rollout *RolloutRequest `json:"rollout,omitempty"`
 }
 
-// Overlap is what becomes of a tick while the task of an earlier one is unfinished.
+// Overlap says how to treat a tick while the task of an earlier tick is unfinished.
 type Overlap string
 
-// The ways with overlaps.
+// The ways to treat overlaps.
 const (
 	OverlapForbid Overlap = "forbid" // the tick is skipped
 	OverlapQueue  Overlap = "queue"  // its task is submitted beside the other
@@ -61,7 +62,7 @@ const (
 	WindowRequired WindowUse = "required"
 )
 
-// Schedule is when an entry is due. An entry that was parsed has no mistake.
+// Schedule returns the times of an entry. It cannot fail for an entry that was parsed.
 func (e Entry) Schedule() (Schedule, error) {
 	times, err := ParseScheduleTimes(e.Name, e.Cron)
 	zone, zoneErr := LoadZone(e.Zone)
@@ -84,7 +85,7 @@ func (e Entry) Schedule() (Schedule, error) {
 	return s, errors.Join(errs...)
 }
 
-// SameTimes tells whether two entries are due at the same times.
+// SameTimes reports whether two entries are due at the same times.
 func (e Entry) SameTimes(o Entry) bool {
 	return e.Cron == o.Cron && e.Zone == o.Zone && e.Gap == o.Gap && e.Fold == o.Fold &&
 		e.Enabled == o.Enabled && slices.Equal(e.Except, o.Except)
@@ -140,10 +141,10 @@ func ParseSchedules(files []File, check RolloutCheck) ([]Entry, error) {
 	return all, errors.Join(r.errs...)
 }
 
-// expectMax bounds how long a task may be said to take, as a submit does.
+// expectMax bounds the expected duration of a task, as a submit does.
 const expectMax = 168 * time.Hour
 
-// jitterMax bounds how much later than a tick its task begins.
+// jitterMax bounds the delay of a task after its tick.
 const jitterMax = 24 * time.Hour
 
 var scheduleKeys = append([]string{"name", "cron", "except", "zone", "jitter", "gap", "fold",
@@ -208,7 +209,7 @@ func (r *reader) schedule(n *yaml.Node) (Entry, bool) {
 	return e, true
 }
 
-// top reads a file whose only keys are those known.
+// top reads a file that may have known keys only.
 func (r *reader) top(f File, known ...string) map[string]*yaml.Node {
 	root := r.document(f, known[0])
 	if root == nil {
@@ -217,7 +218,7 @@ func (r *reader) top(f File, known ...string) map[string]*yaml.Node {
 	return r.whole(root, known...)
 }
 
-// needed is a text that must be there.
+// needed reads a text that is required.
 func (r *reader) needed(at *yaml.Node, f map[string]*yaml.Node, key string) string {
 	if f[key] == nil {
 		r.mistake(at, "a schedule without %s", key)
@@ -237,7 +238,7 @@ func (r *reader) flag(n *yaml.Node, absent bool) bool {
 	return is
 }
 
-// pairs are the arguments of a runbook: texts, as they would be typed.
+// pairs reads the arguments of a runbook: texts, as an operator would type them.
 func (r *reader) pairs(what string, n *yaml.Node) map[string]string {
 	if n == nil || n.Tag == "!!null" {
 		return nil

@@ -216,7 +216,7 @@ func TestTheExampleIsRight(t *testing.T) {
 	}
 }
 
-// What a submit would refuse at each tick is refused when it is applied.
+// A value that a submit would refuse at each tick is refused when the schedule is applied.
 func TestAScheduleMayNotTakeLongerThanASubmitMay(t *testing.T) {
 	t.Parallel()
 	for expect, ok := range map[string]bool{"168h": true, "168h1s": false} {

@@ -11,9 +11,8 @@ import (
 	"muster/internal/wording"
 )
 
-// RolloutRequest is how the tasks of a schedule go out, as people write it. It has the fields of
-// jobs.RolloutAsk, where they are explained: what they come to is found out at each tick,
-// for the hosts of that moment.
+// RolloutRequest describes the rollout of a schedule's tasks, as people write it. Its fields are
+// those of jobs.RolloutAsk, which explains them. Each tick resolves them for its hosts.
 type RolloutRequest struct {
 	MaxFailed     string            `json:"max_failed,omitempty"`
 	UnreachableOK bool              `json:"unreachable_ok,omitempty"`
@@ -26,16 +25,16 @@ type RolloutRequest struct {
 	HealthArgs    map[string]string `json:"health_args,omitempty"`
 }
 
-// InWaves tells whether not all hosts have their turn at once.
+// InWaves reports whether the task works on its hosts in waves, rather than on all at once.
 func (r *RolloutRequest) InWaves() bool { return r != nil && (r.Canary != "" || len(r.Waves) > 0) }
 
-// RolloutCheck names what is wrong with a rollout whatever its hosts are, by field.
+// RolloutCheck reports the mistakes of a rollout that do not depend on its hosts, by field.
 type RolloutCheck func(RolloutRequest) map[string]error
 
 var rolloutKeys = []string{"max_failed", "unreachable_ok", "breaker", "canary", "waves", "soak",
 	"gate", "health", "health_args"}
 
-// rollout is that of a schedule; nil: it has none.
+// rollout reads the rollout of a schedule; nil if it has none.
 func (r *reader) rollout(f map[string]*yaml.Node) *RolloutRequest {
 	if !slices.ContainsFunc(rolloutKeys, func(key string) bool { return f[key] != nil }) {
 		return nil
@@ -45,7 +44,7 @@ func (r *reader) rollout(f map[string]*yaml.Node) *RolloutRequest {
 		Soak: r.text(f["soak"]), Gate: r.flag(f["gate"], false), Health: r.text(f["health"]),
 		HealthArgs: r.pairs("health_args", f["health_args"])}
 	for _, text := range r.texts(f["waves"]) {
-		// As a list of YAML, or as it is written behind --waves.
+		// As a YAML list, or as the text of --waves.
 		for wave := range strings.SplitSeq(text, ",") {
 			out.Waves = append(out.Waves, strings.TrimSpace(wave))
 		}

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Surprises says what of a schedule may be otherwise than whoever wrote it expects, from now on and
-// within the [Horizon].
+// Surprises lists the effects of a schedule that may surprise its author within the [Horizon].
 func (s Schedule) Surprises(now time.Time) []string {
 	if s.Times.every > 0 {
 		return s.surpriseInExcept(now)
@@ -18,7 +17,7 @@ func (s Schedule) Surprises(now time.Time) []string {
 	return append(out, s.surpriseInExcept(now)...)
 }
 
-// surpriseOfClocks is about the first nights on which an hour is left out, and comes twice.
+// surpriseOfClocks reports the first nights on which an hour is left out or occurs twice.
 func (s Schedule) surpriseOfClocks(now time.Time) []string {
 	var gap, fold Wall
 	begin, end := s.Zone.Wall(now), s.Zone.Wall(now.Add(Horizon))
@@ -59,7 +58,7 @@ func (s Schedule) surpriseOfClocks(now time.Time) []string {
 	return out
 }
 
-// surpriseInExcept is about days that leave nothing out.
+// surpriseInExcept reports days in Except that leave nothing out.
 func (s Schedule) surpriseInExcept(now time.Time) []string {
 	var out []string
 	whole := s

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a schedule does otherwise than people expect is said when it is applied, and nothing else is.
+// Applying a schedule reports each effect that people may not expect, and nothing else.
 func TestWhatMaySurpriseOfASchedule(t *testing.T) {
 	t.Parallel()
 	now := instant(t, "2026-11-22T12:00:00Z")

@@ -5,13 +5,13 @@ import (
 	"iter"
 )
 
-// Level is what a window or a freeze is for. The order is from the general to the
-// special.
+// Level says for whom a window or a freeze is: for a host, a group and so on. The order is from
+// the general to the special.
 type Level int
 
 // The levels.
 const (
-	Everyone Level = iota // only freezes
+	Everyone Level = iota // freezes only
 	Customer
 	Site
 	Group
@@ -20,7 +20,7 @@ const (
 
 var levels = [...]string{"everyone", "customer", "site", "group", "host"}
 
-// String is the word for the level, as in a file.
+// String returns the word for the level in a file.
 func (l Level) String() string {
 	if l < 0 || int(l) >= len(levels) {
 		return fmt.Sprintf("level %d", int(l))
@@ -28,13 +28,13 @@ func (l Level) String() string {
 	return levels[l]
 }
 
-// Scope is who or what a window or a freeze is for.
+// Scope names the hosts for which a window or a freeze is.
 type Scope struct {
 	Level Level
 	Name  string // empty for everyone
 }
 
-// String is as in "customer acme".
+// String returns a text such as "customer acme".
 func (s Scope) String() string {
 	if s.Level == Everyone {
 		return s.Level.String()
@@ -42,18 +42,18 @@ func (s Scope) String() string {
 	return s.Level.String() + " " + s.Name
 }
 
-// Place is where work is to be done: a host, with all that a scope can name.
+// Place is the place of some work: a host, with all names by which a scope can include it.
 type Place struct {
 	Host     string
 	Group    string // redundancy group; empty: none
-	Site     string // its label "site"; empty: none
+	Site     string // the host's label "site"; empty: none
 	Customer string
 }
 
-// Scopes are all that may be for the place, the most special first.
+// Scopes yields all scopes that include the place, the most special first.
 func (p Place) Scopes() iter.Seq[Scope] { return p.scopes() }
 
-// scopes are all that may be for the place, the most special first.
+// scopes yields all scopes that include the place, the most special first.
 func (p Place) scopes() iter.Seq[Scope] {
 	return func(yield func(Scope) bool) {
 		for _, s := range [...]Scope{{Host, p.Host}, {Group, p.Group}, {Site, p.Site},

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Surprises says what of a window may be otherwise than whoever wrote it expects, from now on and
-// within the [Horizon].
+// Surprises lists the effects of a window that may surprise its author within the [Horizon].
 func (w Window) Surprises(now time.Time) []string {
 	var out []string
 	for _, r := range w.Times.Recurrences {
@@ -22,7 +21,7 @@ func (w Window) Surprises(now time.Time) []string {
 	return append(out, w.surpriseInGap(now)...)
 }
 
-// surprises is about the days of cron text, or of words.
+// surprises reports surprising days of cron text or of words.
 func (r Recurrence) surprises() []string {
 	if r.words != nil {
 		return r.words.surpriseInWords(r.text)
@@ -45,12 +44,12 @@ func (r Recurrence) surprises() []string {
 		"(%s) holds: either is enough, as in cron(8)", r, dayOf, weekday)}
 }
 
-// changesClocks tells whether the clocks of the window's zone are set within the horizon.
+// changesClocks reports whether the clocks of the window's zone change within the horizon.
 func (w Window) changesClocks(now time.Time) bool {
 	return w.Zone.at(now.Unix()).to < now.Add(Horizon).Unix()
 }
 
-// surpriseAtEnd is about what is left out where the window ceases to be valid.
+// surpriseAtEnd reports occurrences that are left out where the validity of the window ends.
 func (w Window) surpriseAtEnd(now time.Time) []string {
 	if w.Until == 0 || w.Zone.Wall(now) >= w.Until {
 		return nil
@@ -71,7 +70,7 @@ func (w Window) surpriseAtEnd(now time.Time) []string {
 	return nil
 }
 
-// surpriseInExcept is about days that leave out what begins on another one, or leave out nothing.
+// surpriseInExcept reports days in Except that leave out another day's occurrence, or nothing.
 func (w Window) surpriseInExcept(now time.Time) []string {
 	var out []string
 	whole := w
@@ -99,8 +98,8 @@ func (w Window) surpriseInExcept(now time.Time) []string {
 	return out
 }
 
-// surpriseInGap is about the first night on which a start is in an hour that is left out, and the
-// window shorter for it.
+// surpriseInGap reports the first night on which a start is in an hour that is left out, so that
+// the window is shorter.
 func (w Window) surpriseInGap(now time.Time) []string {
 	if w.Gap == GapSkip || w.Length == 0 {
 		return nil

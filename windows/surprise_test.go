@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What may be otherwise than people expect is said when a window is applied, and nothing else is.
+// Applying a window reports each effect that people may not expect, and nothing else.
 func TestWhatMaySurpriseIsSaid(t *testing.T) {
 	t.Parallel()
 	now := instant(t, "2026-11-22T12:00:00Z")
@@ -46,8 +46,8 @@ func TestWhatMaySurpriseIsSaid(t *testing.T) {
 	}
 }
 
-// A start in an hour that is left out: by length as by the clock, the window is never open later
-// than its reading says.
+// A start in an hour that is left out: whether it ends by length or by the clock, the window is
+// never open later than its reading says.
 func TestAStartInAGapEndsWhenItWouldHave(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -72,7 +72,7 @@ func TestAStartInAGapEndsWhenItWouldHave(t *testing.T) {
 	}
 }
 
-// If one of day of the month and weekday begins with *, both must hold, as in cron(8) of Debian.
+// If one of day of the month and weekday begins with *, both must match, as in cron(8) of Debian.
 func TestAFieldThatBeginsWithAStarHasToHoldToo(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

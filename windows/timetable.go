@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// Timetable is what is kept of all agreements: the texts as they were written, so
-// that whoever reads them decides alike, and what people ordered by hand.
+// Timetable is the stored form of all windows, freezes and approvals: the texts as people wrote
+// them, so that all readers decide alike, and the orders that people gave by hand.
 type Timetable struct {
-	Version   int64         `json:"version"` // 0: nothing was ever agreed
+	Version   int64         `json:"version"` // 0: there never was a timetable
 	Files     []File        `json:"files"`
 	Attached  []File        `json:"attached,omitempty"`
 	Freezes   []FreezeOrder `json:"freezes,omitempty"`
 	Approvals []Approval    `json:"approvals,omitempty"`
 }
 
-// FreezeOrder is a freeze that somebody ordered by hand.
+// FreezeOrder is a freeze that a person ordered by hand.
 type FreezeOrder struct {
 	Name   string    `json:"name"`
 	Level  string    `json:"level"` // as [Level.String]
 	Of     string    `json:"of,omitempty"`
 	From   time.Time `json:"from"`
-	Until  time.Time `json:"until,omitzero"` // zero: until it is lifted
+	Until  time.Time `json:"until,omitzero"` // zero: until somebody lifts it
 	Reason string    `json:"reason"`
 	By     string    `json:"by"`
 	At     time.Time `json:"at"`
 }
 
-// Freeze is the order as a freeze, or what is wrong with it.
+// Freeze returns the order as a freeze, or the mistakes in it.
 func (o FreezeOrder) Freeze() (Freeze, error) {
 	f := Freeze{Name: o.Name, Reason: o.Reason, From: Wall(o.From.Unix())}
 	var errs []error
@@ -84,26 +84,26 @@ func (t Timetable) Book() (*Book, error) {
 	return NewBook(agreed), nil
 }
 
-// Change is what becomes different from one timetable to another.
+// Change holds the differences between two timetables.
 type Change struct {
 	Added   []string `json:"added"`   // windows and freezes, as "window acme-sunday"
-	Changed []string `json:"changed"` // in what makes up when they are
+	Changed []string `json:"changed"` // entries whose times or effects have changed
 	Removed []string `json:"removed"`
-	Void    []string `json:"void"` // approvals that were good and are not any more
+	Void    []string `json:"void"` // approvals that were valid before
 	Voided  []Voided `json:"voided,omitempty"`
 }
 
-// Voided says of which window an approval was, and whether that is still there.
+// Voided names the window of an approval that became void, and whether it still exists.
 type Voided struct {
 	Approval string `json:"approval"`
 	Window   string `json:"window"`
-	Gone     bool   `json:"gone"` // else it was changed
+	Gone     bool   `json:"gone"` // the window was removed; false: it was changed
 }
 
-// Any tells whether there is a change.
+// Any reports whether there is a change.
 func (c Change) Any() bool { return len(c.Added)+len(c.Changed)+len(c.Removed)+len(c.Void) > 0 }
 
-// Compare says what changes from b to next.
+// Compare returns the changes from b to next.
 func (b *Book) Compare(next *Book) Change {
 	c := Change{Added: []string{}, Changed: []string{}, Removed: []string{}, Void: []string{}}
 	was, is := b.hashes(), next.hashes()
@@ -134,7 +134,7 @@ func (b *Book) Compare(next *Book) Change {
 	return c
 }
 
-// hashes are of all windows and freezes.
+// hashes returns the hashes of all windows and freezes.
 func (b *Book) hashes() map[string]string {
 	all := map[string]string{}
 	for _, w := range b.agreed.Windows {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Of several openings that begin at one instant all count: the longest is not lost behind the
+// All openings that begin at the same instant count: the longest must not get lost behind the
 // first.
 func TestOpeningsThatBeginTogetherAreOne(t *testing.T) {
 	t.Parallel()
@@ -51,10 +51,11 @@ func TestOpeningsThatBeginTogetherAreOne(t *testing.T) {
 	}
 }
 
-// stretch is from the one minute to the other.
+// A stretch lasts from one minute to the other.
 type stretch struct{ from, to int }
 
-// Openings are what one finds who looks at each minute whether any occurrence is on.
+// The openings equal the result of a search that checks at each minute whether any occurrence is
+// on.
 func TestOpeningsAreTheMinutesInWhichAnythingIsOpen(t *testing.T) {
 	t.Parallel()
 	base := instant(t, "2027-03-27T12:00:00Z") // a night on which the clocks are set comes

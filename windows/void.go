@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Void is the approval as void from a time on, for ever.
+// Void returns the approval, void from a time on, for ever.
 func (a Approval) Void(at time.Time, why string) Approval {
 	if a.Voided.IsZero() {
 		a.Voided, a.VoidWhy = at, why
@@ -13,9 +13,9 @@ func (a Approval) Void(at time.Time, why string) Approval {
 	return a
 }
 
-// Settle is the timetable with its book. It marks the approvals that are void: by what was agreed
-// before, or by what is agreed now. A window that becomes again what it was needs a new approval:
-// nobody knows why it was changed back, and whether the customer has been asked.
+// Settle returns the timetable with its book. It marks the approvals that are void, by the book
+// before or by the new one. A window that is changed back to its earlier form still needs a new
+// approval, because nobody knows why it was changed back, and whether the customer has been asked.
 func (t Timetable) Settle(before *Book, now time.Time) (Timetable, *Book, error) {
 	t.void(before, now)
 	next, err := t.Book()
@@ -28,7 +28,7 @@ func (t Timetable) Settle(before *Book, now time.Time) (Timetable, *Book, error)
 	return t, next, err
 }
 
-// void marks the approvals that are void by a book, and tells whether there was one to mark.
+// void marks the approvals that are void by a book, and reports whether there was one to mark.
 func (t *Timetable) void(b *Book, now time.Time) bool {
 	why := map[string]string{}
 	for _, a := range b.Void() {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An approval is void for ever, also if the window becomes again what it was, and also in a
+// An approval stays void for ever, even if the window returns to its earlier form, and even in a
 // timetable in which nobody has marked it.
 func TestAnApprovalThatIsVoidStaysVoid(t *testing.T) {
 	t.Parallel()

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// Wall is what a clock with a calendar shows, without saying where: seconds since
-// 1970-01-01 00:00:00 of that clock. Readings can be compared and added to, but
-// only a [Zone] says when they are.
+// Wall is the reading of a clock with a calendar at an unnamed place: seconds since 1970-01-01
+// 00:00:00 of that clock. Readings can be compared and added to, but only a [Zone] converts them
+// to instants.
 type Wall int64
 
-// A day in seconds, by the clock.
+// day is a day in seconds, by the clock.
 const day = 24 * 3600
 
-// readingForms are how people write readings.
+// readingForms lists the forms in which people write readings.
 var readingForms = [...]string{
 	"2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02T15:04:05",
 	time.DateOnly,
 }
 
-// ParseWall reads "2026-12-24 22:00", with T instead of the blank and with seconds
-// too. A date alone is its first second.
+// ParseWall reads "2026-12-24 22:00", also with T instead of the blank, and with seconds. A date
+// alone means its first second.
 func ParseWall(s string) (Wall, error) {
 	for _, form := range readingForms {
 		if t, err := time.Parse(form, s); err == nil {
@@ -30,7 +30,7 @@ func ParseWall(s string) (Wall, error) {
 	return 0, fmt.Errorf("%q is no date and time: want 2026-12-24 22:00", clip(s))
 }
 
-// String is the reading as "2026-12-24 22:00", with seconds if it has any.
+// String returns the reading as "2026-12-24 22:00", with seconds if it has any.
 func (w Wall) String() string {
 	t := time.Unix(int64(w), 0).UTC()
 	if t.Second() != 0 {
@@ -39,10 +39,10 @@ func (w Wall) String() string {
 	return t.Format(readingForms[0])
 }
 
-// midnight is the first reading of w's day.
+// midnight returns the first reading of w's day.
 func (w Wall) midnight() Wall { return w - w.clock() }
 
-// clock is how far the day is at w, in seconds.
+// clock returns the seconds since midnight at w.
 func (w Wall) clock() Wall {
 	c := w % day
 	if c < 0 {
@@ -51,12 +51,12 @@ func (w Wall) clock() Wall {
 	return c
 }
 
-// date is the calendar's part of a reading.
+// date returns the date of a reading.
 func (w Wall) date() (year int, month time.Month, dayOf int) {
 	return time.Unix(int64(w), 0).UTC().Date()
 }
 
-// weekday of a reading. 1970 began on a Thursday.
+// weekday returns the weekday of a reading. 1970 began on a Thursday.
 func (w Wall) weekday() time.Weekday {
 	d := (int64(w.midnight())/day + int64(time.Thursday)) % 7
 	if d < 0 {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// scopeMax bounds how many windows, freezes and events are agreed for one scope: each worker
-// reads all of them before it begins anything there, 1,000 in about 3 ms.
+// scopeMax bounds the windows, freezes and events for one scope, because each worker reads all of
+// them before it begins work there: 1,000 take about 3 ms.
 const scopeMax = 2000
 
-// weigh refuses what would cost all workers of a scope too much: what is read together with what
-// stays in force beside it.
+// weigh refuses files that would cost all workers of a scope too much time. It counts their
+// entries together with those that stay in force.
 func (r *reader) weigh(stays Agreed) {
 	type weight struct {
 		n, stay int
-		of      []string // what makes it up, of what is read
+		of      []string // the entries of the files that add to it
 	}
 	all := map[Scope]*weight{}
 	add := func(s Scope, of string, events int) {
@@ -26,7 +26,7 @@ func (r *reader) weigh(stays Agreed) {
 		all[s].of = append(all[s].of, of)
 	}
 	stay := func(s Scope, events int) {
-		if all[s] != nil { // what the files do not touch is not theirs to mend
+		if all[s] != nil { // entries that the files do not touch are not theirs to correct
 			all[s].n += max(events, 1)
 			all[s].stay += max(events, 1)
 		}

@@ -10,78 +10,74 @@ import (
 	"time"
 )
 
-// Window is a time in which a customer lets work be done, again and again.
+// Window is a recurring time in which a customer allows work.
 type Window struct {
 	Name string
 	For  Scope
-	// Customer has to be that of the hosts, too; empty: any, or For says it.
+	// Customer limits the window to hosts of this customer; empty: For decides.
 	Customer string
 	Zone     Zone
 	Times    Calendar // when it begins
 	Policy
 
-	// It ends after Length of elapsed time, or where the clocks read End next after
-	// its beginning: one of the two is set. End is from midnight, up to 24 hours.
+	// It ends after Length of elapsed time, or when the clocks next read End after its beginning;
+	// exactly one of the two is set. End counts from midnight, up to 24 hours.
 	Length time.Duration
 	End    time.Duration
 
-	// Cutoff is how long before the end nothing is begun any more.
+	// Cutoff is the time before the end in which no work begins.
 	Cutoff time.Duration
 
-	// Occurrences that begin before From, or end after Until, do not count. The
-	// zero value is no bound.
+	// Occurrences that begin before From, or end after Until, do not count. Zero is no bound.
 	From, Until Wall
 
-	Runbooks []string // what it is for; empty: all that needs a window
+	Runbooks []string // allowed runbooks; empty: all that need a window
 	AtEnd    AtEnd
 	OnChange OnChange
 	Approval bool // the customer has to approve it
 }
 
-// AtEnd is what becomes of a job that runs when its window ends.
+// AtEnd says how to treat a job that still runs when its window ends.
 type AtEnd string
 
-// The ways to end.
+// The ways to treat a job at the end.
 const (
-	Finish          AtEnd = "finish"             // it goes on, with an alert
-	StopAtSafePoint AtEnd = "stop_at_safe_point" // it goes no further than its step
+	Finish          AtEnd = "finish"             // let it run, with an alert
+	StopAtSafePoint AtEnd = "stop_at_safe_point" // let it end its step, and begin no further one
 )
 
-// OnChange is what becomes of jobs that wait for an occurrence, when their window
-// is changed.
+// OnChange says how to treat jobs that wait for an occurrence when their window changes.
 type OnChange string
 
-// The ways with a change.
+// The ways to treat waiting jobs.
 const (
-	MoveToNext    OnChange = "next"    // the next opening from now
-	MoveToNearest OnChange = "nearest" // the opening nearest to the one they had
+	MoveToNext    OnChange = "next"    // move to the next opening from now
+	MoveToNearest OnChange = "nearest" // move to the opening nearest to their appointment
 	CancelJobs    OnChange = "cancel"
 )
 
-// Calendar is when something begins: cron text, readings one by one, or the events
+// Calendar holds the times at which something begins: cron text, single readings, and the events
 // of an iCalendar file. They add up.
 type Calendar struct {
 	Recurrences []Recurrence
 	Dates       []Wall // in order
 	Events      []Event
 
-	// Except are days on which there is nothing at all: neither what begins on one counts, nor what
-	// reaches into it.
+	// Except are days that are left out entirely: no occurrence begins on one or reaches into one.
 	Except []Days `json:"Except,omitempty"`
 }
 
-// Occurrence is a window once, in instants.
+// Occurrence is one occurrence of a window, in instants.
 type Occurrence struct {
 	Window     string
-	Start, End time.Time // End is the first instant that is out
-	Cutoff     time.Time // from here on nothing is begun
+	Start, End time.Time // End is the first instant after it
+	Cutoff     time.Time // from here on no work begins
 }
 
-// lengthMax bounds a window. A week that is open is possible, a longer time is no
-// window.
+// lengthMax bounds a window. A window of a week is possible; more than that is a mistake.
 const lengthMax = 7 * 24 * time.Hour
 
-// Validate tells all that is wrong with w beside its texts.
+// Validate reports all mistakes in w, except those in its texts.
 func (w Window) Validate() []error {
 	var errs []error
 	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -116,8 +112,8 @@ func (w Window) Validate() []error {
 	return errs
 }
 
-// Hash is of all that makes up when the window is open, and for what. An approval
-// is for one hash: what is changed later is not what was approved.
+// Hash returns a hash of all that decides when the window is open, and for what. An approval is
+// for one hash, so that it does not cover later changes.
 func (w Window) Hash() string {
 	texts := make([]string, len(w.Times.Recurrences))
 	for i, r := range w.Times.Recurrences {
@@ -139,27 +135,27 @@ func (w Window) Hash() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Allows tells whether the window is for a runbook.
+// Allows reports whether the window is for a runbook.
 func (w Window) Allows(runbook string) bool {
 	return len(w.Runbooks) == 0 || slices.Contains(w.Runbooks, runbook)
 }
 
-// rareMax is how long there may be nothing between two occurrences: it is more than
-// between two 29ths of February.
+// rareMax bounds the search for the next occurrence. It exceeds any distance of two 29ths of
+// February.
 const rareMax = 9 * 366 * 24 * time.Hour
 
-// Occurrences are those that end after from, by their beginning. Those that begin at one
-// instant are one, up to the end of the longest. They may go on for ever: whoever asks has
-// to stop.
+// Occurrences yields the occurrences that end after from, ordered by beginning. Occurrences that
+// begin at the same instant are one, with the latest end. The sequence may be endless, so the
+// caller has to stop.
 func (w Window) Occurrences(from time.Time) iter.Seq[Occurrence] {
-	// A beginning this long ago may have its end ahead of us yet: a window that
-	// ends by the clock lasts up to a day, and a change of the clock more.
+	// An occurrence that began this long ago may still be on: a window that ends by the clock lasts
+	// up to a day, and longer if the clocks change.
 	reachBack := max(w.Length, lengthOfEvents(w.Times.Events))
 	if w.End > 0 {
 		reachBack = max(reachBack, 2*24*time.Hour)
 	}
 	return func(yield func(Occurrence) bool) {
-		// What is said in words comes from a day on that may be far ahead, and has an end.
+		// Times in words may begin on a day that is far ahead, and they have an end.
 		endless := slices.ContainsFunc(w.Times.Recurrences, func(r Recurrence) bool {
 			return r.words == nil
 		})
@@ -188,7 +184,7 @@ func (w Window) Occurrences(from time.Time) iter.Seq[Occurrence] {
 	}
 }
 
-// longer is the longer of two occurrences that begin at one instant: it is both.
+// longer returns the longer of two occurrences that begin at the same instant; it stands for both.
 func (o Occurrence) longer(other Occurrence) Occurrence {
 	if other.End.After(o.End) {
 		return other
@@ -196,7 +192,7 @@ func (o Occurrence) longer(other Occurrence) Occurrence {
 	return o
 }
 
-// earliest is where to look for occurrences from: not before the window is valid.
+// earliest returns where to begin the search for occurrences: not before the window is valid.
 func (w Window) earliest(from time.Time) time.Time {
 	if w.From == 0 {
 		return from
@@ -207,11 +203,11 @@ func (w Window) earliest(from time.Time) time.Time {
 	return from
 }
 
-// occurrence is nothing where the window is not valid, or has no time left.
+// occurrence returns false if the window is not valid then, or if no time is left.
 func (w Window) occurrence(b begin) (Occurrence, bool) {
 	o := Occurrence{Window: w.Name, Start: b.at, End: b.end}
 	switch {
-	case !b.end.IsZero(): // an event has its own
+	case !b.end.IsZero(): // an event has an end of its own
 	case w.Length > 0:
 		o.End = w.endAfter(b)
 	default:
@@ -229,8 +225,8 @@ func (w Window) occurrence(b begin) (Occurrence, bool) {
 	return o, o.Cutoff.After(o.Start)
 }
 
-// endAfter is where the length is over. If the beginning was in a gap it came late:
-// then the window is not open later than its reading said.
+// endAfter returns the end of an occurrence with a length. If the beginning was in a gap, it is
+// later than its reading, and the window still ends no later than its reading said.
 func (w Window) endAfter(b begin) time.Time {
 	end := b.at.Add(w.Length)
 	if w.Zone.Wall(b.at) == b.wall {
@@ -240,9 +236,8 @@ func (w Window) endAfter(b begin) time.Time {
 	return earlier(agreed, end)
 }
 
-// endByClock is the first instant after the beginning at which the clocks read the
-// end: of two in a fold the first that comes, of a gap its end. Never later than
-// what was agreed.
+// endByClock returns the first instant after the beginning at which the clocks read the end. In a
+// fold that is the first of the two instants, in a gap its end: never later than agreed.
 func (w Window) endByClock(b begin) time.Time {
 	end := b.wall.midnight() + Wall(w.End/time.Second)
 	if end <= b.wall {
@@ -255,16 +250,16 @@ func (w Window) endByClock(b begin) time.Time {
 	return unix(r.last)
 }
 
-// begin is where an occurrence begins.
+// begin is the beginning of an occurrence.
 type begin struct {
 	at   time.Time
-	wall Wall // what was asked for; the clocks may not read it
+	wall Wall // the reading that was asked for; the clocks may not show it
 
-	end    time.Time // of an event; zero: the window says
-	latest time.Time // of an event: the last instant that its end may mean
+	end    time.Time // end of an event; zero: the window decides
+	latest time.Time // the last instant that the end of an event may mean
 }
 
-// begins merges all beginnings from from on, by their instants.
+// begins merges all beginnings from from on, ordered by instant.
 func (c Calendar) begins(z Zone, from time.Time, p Policy) iter.Seq[begin] {
 	sources := make([]iter.Seq[begin], 0, len(c.Recurrences)+2)
 	for _, r := range c.Recurrences {

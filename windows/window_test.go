@@ -32,7 +32,7 @@ func recurrence(t testing.TB, text string) Recurrence {
 	return r
 }
 
-// occurrences are as "start/end", in UTC.
+// occurrences formats each occurrence as "start/end", in UTC.
 func occurrences(w Window, from time.Time, n int) []string {
 	var got []string
 	for o := range w.Occurrences(from) {
@@ -125,8 +125,8 @@ func TestOccurrences(t *testing.T) {
 	}
 }
 
-// Whatever the window: occurrences come in order, none is without time, the clocks
-// agree with them, and asking from the middle gives what asking from before gave.
+// For any window: occurrences come in order, each has a length, the clocks agree with them, and a
+// search from the middle finds the same as a search from before.
 func TestOccurrencesAreInOrder(t *testing.T) {
 	t.Parallel()
 	zones := []Zone{zone(t, "Europe/Zurich"), zone(t, "America/Sao_Paulo"), zone(t, "Pacific/Apia"),
@@ -205,8 +205,8 @@ func TestWindowsThatCannotBe(t *testing.T) {
 	}
 }
 
-// An approval is for what was shown: whatever changes when the window is open
-// changes its hash, and nothing else does.
+// An approval is for the window as it was shown: each change of its open times changes its hash,
+// and nothing else does.
 func TestAnyChangeOfTheTimesChangesTheHash(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{sunday(t).Hash(): "unchanged"}
@@ -254,7 +254,7 @@ func BenchmarkThousandOccurrences(b *testing.B) {
 	}
 }
 
-// Near to where the clocks are set a reading of before may mean an instant that is ahead.
+// Near a change of the clocks an earlier reading may mean a later instant.
 func TestTimesAreFoundWhereTheClocksAreSet(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, from, want string }{

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// This file reads times in words, as "first Sunday 02:00". They become a [Rule], as the RRULE of
-// a calendar does, and are worked out like one.
+// This file reads times in words, as "first Sunday 02:00". They become a [Rule], like the RRULE of
+// a calendar, and their times are computed in the same way.
 
-// wordsExamples are what an error about words shows.
+// wordsExamples are the examples in errors about words.
 const wordsExamples = `as "every Sunday 02:00", "first and third Sunday 02:00", ` +
 	`"last Friday of March, September at 22:00", "last day of the month 23:00" or ` +
 	`"every second week on Sunday 02:00 from 2026-01-04"`
 
-// inWords tells whether a text is not cron text, which begins with a number, "*", "?", "@" or "H".
+// inWords reports whether a text is words. Cron text begins with a number, "*", "?", "@" or "H".
 func inWords(text string) bool {
 	head, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	letter := func(c rune) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
@@ -49,20 +49,20 @@ func monthOfWord(word string) (time.Month, bool) {
 	return 0, false
 }
 
-// allDays are the weekdays that one word stands for.
+// allDays holds words that stand for several weekdays.
 var allDays = map[string]uint8{"weekday": 0b0111110, "weekdays": 0b0111110, "weekend": 0b1000001,
 	"weekends": 0b1000001}
 
-// words reads a text word by word.
+// words parses a text word by word.
 type words struct {
 	text string
-	rest []string // "," is a word
+	rest []string // "," counts as a word
 	rule Rule
 
-	every    bool // it began with "every"
-	interval bool // it said how many weeks or days lie between
-	anchored bool // it said from which day on
-	monthly  bool // it said "of the month", or of which months
+	every    bool // it begins with "every"
+	interval bool // it names the number of weeks or days between
+	anchored bool // it names the first day
+	monthly  bool // it contains "of the month", or names months
 }
 
 // parseWords reads times in words.
@@ -110,7 +110,7 @@ func (w *words) read() error {
 	return w.check()
 }
 
-// take takes a word, if it is the next one.
+// take consumes a word if it is the next one.
 func (w *words) take(word string) bool {
 	if len(w.rest) == 0 || w.rest[0] != word {
 		return false
@@ -119,7 +119,7 @@ func (w *words) take(word string) bool {
 	return true
 }
 
-// next is the next word; empty: there is none.
+// next returns the next word; empty: there is none.
 func (w *words) next() string {
 	if len(w.rest) == 0 {
 		return ""
@@ -127,13 +127,13 @@ func (w *words) next() string {
 	return w.rest[0]
 }
 
-// more tells whether a list goes on, and takes what says so.
+// more reports whether a list continues, and consumes its separator.
 func (w *words) more() bool {
 	comma := w.take(",")
 	return w.take("and") || comma
 }
 
-// days are the words that say on which days.
+// days parses the words that name the days.
 func (w *words) days() error {
 	if w.take("daily") {
 		return nil
@@ -160,7 +160,7 @@ func (w *words) days() error {
 	return w.ofMonth(n)
 }
 
-// ordinal is a word as "first", "last", "3rd" or "2".
+// ordinal parses a word such as "first", "last", "3rd" or "2".
 func (w *words) ordinal() (int, bool) {
 	word := w.next()
 	n, ok := ordinals[word]
@@ -180,7 +180,7 @@ func (w *words) ordinal() (int, bool) {
 	return n, true
 }
 
-// weekdays is a list of weekdays, which the rule comes on each week.
+// weekdays parses a list of weekdays, for a weekly rule.
 func (w *words) weekdays() error {
 	w.rule.Freq = Weekly
 	for again := true; again; again = w.more() {
@@ -206,7 +206,7 @@ const (
 	daysMax  = 366
 )
 
-// interleaved is what follows "every second".
+// interleaved parses the words that follow "every second".
 func (w *words) interleaved(n int) error {
 	w.interval = n > 1
 	w.rule.Interval = n
@@ -223,7 +223,8 @@ func (w *words) interleaved(n int) error {
 		}
 		return nil
 	}
-	// "every second Sunday" is every other one, or that of each month: from, or of, says which.
+	// "every second Sunday" may mean every other Sunday, or the second one of each month: the words
+	// "from" or "of" decide.
 	rest := w.rest
 	if _, ok := weekdayOfWord(w.next()); ok && !slices.Contains(rest, "of") && n > 1 {
 		if err := w.weekdays(); err != nil || slices.Contains(w.rest, "from") {
@@ -246,7 +247,7 @@ func ordinalWord(n int) string {
 	return strconv.Itoa(n) + "th"
 }
 
-// ofMonth is what follows "first": days of each month.
+// ofMonth parses the words that follow "first": days of each month.
 func (w *words) ofMonth(n int) error {
 	w.rule.Freq = Monthly
 	list := []int{n}
@@ -290,7 +291,7 @@ func (w *words) ofMonth(n int) error {
 	return nil
 }
 
-// months is what follows "of".
+// months parses the words that follow "of".
 func (w *words) months() error {
 	if w.rule.Freq != Monthly {
 		return fmt.Errorf("of which month is for a day of it")
@@ -313,7 +314,7 @@ func (w *words) months() error {
 	return nil
 }
 
-// anchor is what follows "from": the first day.
+// anchor parses the words that follow "from": the first day.
 func (w *words) anchor() error {
 	t, err := time.Parse(time.DateOnly, w.next())
 	if err != nil || t.Unix() < int64(aLeapYear) || Wall(t.Unix()) >= ruleEnd {
@@ -323,10 +324,10 @@ func (w *words) anchor() error {
 	return nil
 }
 
-// atTime tells whether a time of the day is next.
+// atTime reports whether a time of the day is next.
 func (w *words) atTime() bool { return strings.Contains(w.next(), ":") }
 
-// times are times of the day.
+// times parses times of the day.
 func (w *words) times() error {
 	for again := true; again; again = w.more() {
 		at, err := parseClock(w.next())
@@ -341,8 +342,7 @@ func (w *words) times() error {
 	return nil
 }
 
-// check is about what holds for the whole: of every second week it must be clear which is the
-// first.
+// check checks the rule as a whole: "every second week" must name the first week.
 func (w *words) check() error {
 	if !w.interval {
 		return nil
@@ -358,7 +358,7 @@ func (w *words) check() error {
 	return nil
 }
 
-// surpriseInWords is about months that have no such day.
+// surpriseInWords reports months without such a day.
 func (r *Rule) surpriseInWords(text string) []string {
 	for _, n := range r.Nth {
 		if n.N == 5 {

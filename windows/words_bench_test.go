@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What a worker pays for 1,000 windows of its customer, as cron text and in words.
+// Measures the cost for a worker of 1,000 windows of its customer, as cron text and in words.
 func BenchmarkAWorkerReads1000WindowsOfItsCustomer(b *testing.B) {
 	for name, start := range map[string]string{"cron": "0 2 * * SUN", "monthly": "first Sunday 02:00",
 		"weekly": "every second week on Sunday 02:00 from 2026-01-04"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// Words come at the times at which the RRULE of a calendar does that says the same.
+// Times in words equal the times of the RRULE with the same meaning.
 func TestWordsComeAsTheirRuleSays(t *testing.T) {
 	t.Parallel()
 	const clock = ";BYMINUTE=0;BYSECOND=0"
@@ -74,7 +74,7 @@ func TestWordsComeAsTheirRuleSays(t *testing.T) {
 	}
 }
 
-// What is not clear is refused, with an example of what would be.
+// Unclear words are refused, with an example of clear ones.
 func TestWordsThatAreNotClearAreRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -115,8 +115,8 @@ func TestWordsThatAreNotClearAreRefused(t *testing.T) {
 	}
 }
 
-// A window in words is one in every way: its file is read, it has openings, an excerpt of it is
-// the same, and its clocks are set as those of one in cron text.
+// A window in words behaves like any other: its file is read, it has openings, its excerpt is the
+// same, and it follows changes of the clocks like one in cron text.
 func TestAWindowInWordsIsOneInEveryWay(t *testing.T) {
 	t.Parallel()
 	read := func(start string) Window {
@@ -154,7 +154,8 @@ func TestAWindowInWordsIsOneInEveryWay(t *testing.T) {
 	}
 }
 
-// What is said in words is worked out as the library would, or refused with words, whatever it is.
+// Whatever the words: their times equal those of the library, or the text is refused with a
+// message.
 func FuzzWords(f *testing.F) {
 	for _, s := range []string{"first Sunday 02:00", "every second week on Sunday 02:00 from 2026-01-04",
 		"last Friday of March, September at 22:00", "1st and 15th of each month 03:00, 04:30", "daily 00:00",

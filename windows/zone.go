@@ -11,13 +11,13 @@ import (
 	"muster/internal/wording"
 )
 
-// Zone is how the clocks of a place are set. The zero value is UTC.
+// Zone holds the rules for the clocks of a place. The zero value is UTC.
 type Zone struct {
 	name  string
 	rules rules // nil: UTC
 }
 
-// rules tell the offset from UTC. Times are in seconds of Unix.
+// rules return the offset from UTC. Times are in seconds of Unix.
 type rules interface {
 	at(unix int64) span
 }
@@ -28,15 +28,14 @@ type span struct {
 	offset   int64 // local time minus UTC, in seconds
 }
 
-// The ends of time, for spans without one. Far enough from those of int64 to add
-// an offset to.
+// The ends of time, for spans without an end. An offset can be added to them without overflow.
 const (
 	always = math.MinInt64 / 4
 	never  = math.MaxInt64 / 4
 )
 
-// LoadZone returns the zone with an IANA name, as Europe/Zurich. The name must be
-// that: abbreviations as CEST, and Local, say another thing on every machine.
+// LoadZone returns the zone with an IANA name, such as Europe/Zurich. It refuses abbreviations
+// such as CEST, and Local, because their meaning differs from machine to machine.
 func LoadZone(name string) (Zone, error) {
 	if name == "UTC" {
 		return Zone{name: name}, nil
@@ -57,11 +56,10 @@ func LoadZone(name string) (Zone, error) {
 	return z, nil
 }
 
-// loaded are the zones that were asked for, by name: there are a few hundred at most, and a
-// calendar asks for its zone with each of its times.
+// loaded caches zones by name. There are a few hundred at most, and calendars name them often.
 var loaded sync.Map
 
-// String is the name of the zone.
+// String returns the name of the zone.
 func (z Zone) String() string {
 	if z.rules == nil {
 		return "UTC"
@@ -69,14 +67,14 @@ func (z Zone) String() string {
 	return z.name
 }
 
-// Wall is the reading of the zone's clocks at an instant.
+// Wall returns the reading of the zone's clocks at an instant.
 func (z Zone) Wall(t time.Time) Wall {
 	unix := t.Unix()
 	return Wall(unix + z.at(unix).offset)
 }
 
-// Location is for printing: instants that it is given read there as the clocks of
-// the zone. Its name is the abbreviation in force at t, as far as one is known.
+// Location returns a time.Location for printing: an instant in it reads as on the clocks of the
+// zone. Its name is the abbreviation in force at t, as far as one is known.
 func (z Zone) Location(t time.Time) *time.Location {
 	switch r := z.rules.(type) {
 	case nil:
@@ -94,15 +92,14 @@ func (z Zone) at(unix int64) span {
 	return z.rules.at(unix)
 }
 
-// iana are the rules of the time zone database. Those of the years that matter are
-// written out, because looking them up there takes most of the time of everything
-// else here.
+// iana holds the rules of the time zone database. It keeps a table of the years that matter,
+// because a look-up in the database takes longer than all other steps here together.
 type iana struct {
 	loc  *time.Location
-	near table // up to nearEnd
+	near table // the spans up to nearEnd
 }
 
-// The years that are written out.
+// The years of the table.
 var (
 	nearFrom = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 	nearEnd  = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
@@ -140,20 +137,20 @@ func (z iana) lookUp(unix int64) span {
 	if !to.IsZero() {
 		s.to = to.Unix()
 	}
-	// On the last day of a leap year of the far future the library says that its
-	// span is over by then: it takes each year for one of 365 days.
+	// On the last day of a leap year of the far future the library returns a span that is over by
+	// then, because it counts 365 days for each year.
 	if s.to <= unix {
 		s.to = unix - unix%day + day
 	}
 	return s
 }
 
-// reach is more than any offset: 14 hours east, 12 west, and a day that a zone
-// leaves out when it changes sides.
+// reach exceeds any offset: 14 hours east, 12 hours west, and the day that a zone leaves out when
+// it crosses the date line.
 const reach = 26 * 3600
 
-// readingsFrom is the first reading that may mean an instant from t on: that of t. Near to
-// where the clocks are set it may be one of before.
+// readingsFrom returns the first reading that may mean an instant from t on: the reading of t.
+// Near a change of the clocks it may be an earlier one.
 func (z Zone) readingsFrom(t time.Time) Wall {
 	unix := t.Unix()
 	s := z.at(unix)
@@ -164,33 +161,33 @@ func (z Zone) readingsFrom(t time.Time) Wall {
 	return w - reach
 }
 
-// Policy says what becomes of readings that do not happen, and of those that
-// happen twice. The zero value is the default.
+// Policy says how to treat readings that do not occur, and readings that occur twice. The zero
+// value is the default.
 type Policy struct {
 	Gap  Gap
 	Fold Fold
 }
 
-// Gap is about a reading in an hour that is left out.
+// Gap says how to treat a reading in an hour that is left out.
 type Gap int
 
-// The ways with a gap.
+// The ways to treat a gap.
 const (
 	GapFirst Gap = iota // the first instant after it
-	GapSkip             // not this time
+	GapSkip             // no instant
 )
 
-// Fold is about a reading in an hour that comes twice.
+// Fold says how to treat a reading in an hour that occurs twice.
 type Fold int
 
-// The ways with a fold.
+// The ways to treat a fold.
 const (
-	FoldFirst  Fold = iota // in the first of the two
-	FoldSecond             // in the second
+	FoldFirst  Fold = iota // the first of the two
+	FoldSecond             // the second of the two
 )
 
-// Instant is when the clocks of the zone read w. It is false if they do not, and
-// the policy is to skip that.
+// Instant returns the instant at which the clocks of the zone read w. It returns false if they
+// never do and the policy is to skip that.
 func (z Zone) Instant(w Wall, p Policy) (time.Time, bool) {
 	r := z.resolve(w)
 	switch {
@@ -202,15 +199,15 @@ func (z Zone) Instant(w Wall, p Policy) (time.Time, bool) {
 	return unix(r.first), true
 }
 
-// readings say when a zone's clocks show something.
+// readings holds the instants at which a zone's clocks show a reading.
 type readings struct {
 	times int   // 0 in a gap, 2 in a fold
-	first int64 // in a gap: its end
+	first int64 // in a gap: the end of the gap
 	last  int64
 }
 
-// resolve looks at each span that may hold the reading. Between two of them the
-// clocks are set: what both have comes twice, what none has does not come.
+// resolve looks at each span that may contain the reading. The clocks change between two spans: a
+// reading in both occurs twice, a reading in neither does not occur.
 func (z Zone) resolve(w Wall) readings {
 	var r readings
 	s := z.at(int64(w) - reach)
@@ -236,11 +233,12 @@ func (z Zone) resolve(w Wall) readings {
 
 func unix(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
 
-// clip shortens a text of somebody else for an error.
+// clip shortens foreign text for an error.
 func clip(s string) string { return wording.Clip(s) }
 
-// word is what a message may repeat of a key that nobody knows: as much of its beginning as
-// letters, digits, '-' and '_' make. The file may be another than it should be.
+// word returns the part of an unknown key that a message may repeat: its beginning, as far as it
+// consists of letters, digits, '-' and '_'. The rest is left out because the file may be the wrong
+// one, with a secret in it.
 func word(s string) string {
 	const most = 40
 	end := strings.IndexFunc(s, func(r rune) bool {

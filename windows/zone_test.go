@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// zones of the tests, each with a trap of its own.
+// zone loads one of the zones of the tests, each with a trap of its own.
 func zone(t testing.TB, name string) Zone {
 	t.Helper()
 	z, err := LoadZone(name)
@@ -81,7 +81,7 @@ func TestReadingsBecomeInstants(t *testing.T) {
 	}
 }
 
-// The library is wrong about the bounds of a span there.
+// The library returns wrong bounds of a span there.
 func TestTheLastDayOfALeapYear(t *testing.T) {
 	t.Parallel()
 	z := zone(t, "Europe/Zurich")
@@ -93,8 +93,8 @@ func TestTheLastDayOfALeapYear(t *testing.T) {
 	}
 }
 
-// What the clocks read at an instant leads back to it, by one of the two readings
-// where there are two.
+// The reading at an instant leads back to that instant, by one of the two instants if the reading
+// occurs twice.
 func TestAReadingLeadsBackToItsInstant(t *testing.T) {
 	t.Parallel()
 	names := []string{"UTC", "Europe/Zurich", "America/New_York", "America/Sao_Paulo",
@@ -165,11 +165,11 @@ func TestRecurrences(t *testing.T) {
 			[]string{"2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"}},
 		{"30 2 * * *", "Europe/Zurich", "2026-10-24T12:00:00Z", Policy{Fold: FoldSecond},
 			[]string{"2026-10-25T01:30:00Z", "2026-10-26T01:30:00Z"}},
-		// Between the two readings: the second is ahead yet, the first is not.
+		// Between the two readings: the second is still ahead, the first is not.
 		{"30 2 * * *", "Europe/Zurich", "2026-10-25T00:45:00Z", Policy{Fold: FoldSecond},
 			[]string{"2026-10-25T01:30:00Z"}},
 		{"30 2 * * *", "Europe/Zurich", "2026-10-25T00:45:00Z", Policy{}, []string{"2026-10-26T01:30:00Z"}},
-		// Two readings of one gap are one instant; so is the one at its end.
+		// Two readings in one gap are one instant, and the end of the gap is the same instant.
 		{"0,30 2,3 * * *", "Europe/Zurich", "2026-03-29T00:00:00Z", Policy{},
 			[]string{"2026-03-29T01:00:00Z", "2026-03-29T01:30:00Z", "2026-03-30T00:00:00Z"}},
 		{"0 0 * * *", "America/Sao_Paulo", "2018-11-03T12:00:00Z", Policy{},
@@ -264,7 +264,7 @@ func TestCronTextThatIsWrong(t *testing.T) {
 	}
 }
 
-// Nothing that is accepted is without a time, and nothing panics.
+// Each accepted recurrence has a time, and nothing panics.
 func FuzzRecurrence(f *testing.F) {
 	for _, s := range []string{"0 2 * * SUN", "*/5 * * * * *", "@every 1h", "TZ=x", "*/90 * * * *", "0 0 30 2 *",
 		"? ? ? ? ?", "1-5,7/2 0 1 JAN *", "0 0 29 2 1-5", "first Sunday 02:00"} {

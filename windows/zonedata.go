@@ -7,7 +7,7 @@ import (
 	"io"
 	"sync"
 	"time"
-	_ "time/tzdata" // for the zone of who reads: TZ is looked up by the standard library
+	_ "time/tzdata" // for the reader's zone: the standard library looks up TZ
 )
 
 // The time zone database is part of the binary, and no other is asked. The standard library
@@ -23,17 +23,16 @@ import (
 //go:embed zoneinfo.zip
 var zoneData []byte
 
-// ZoneData is the version of the time zone database by which this binary decides. A test holds
-// it against the data.
+// ZoneData is the version of the time zone database in this binary. A test checks it.
 const ZoneData = "2025c"
 
-// zoneFiles is the database as files. Its data is a part of this binary: if it cannot be read
-// no zone is known, and each of them is refused by its name.
+// zoneFiles opens the database. It is a part of this binary; if it cannot be read, no zone is
+// known, and each zone is refused by its name.
 var zoneFiles = sync.OnceValues(func() (*zip.Reader, error) {
 	return zip.NewReader(bytes.NewReader(zoneData), int64(len(zoneData)))
 })
 
-// loadLocation is the zone of a name as the database of this binary has it.
+// loadLocation returns the zone of a name from the database of this binary.
 func loadLocation(name string) (*time.Location, error) {
 	files, err := zoneFiles()
 	if err != nil {

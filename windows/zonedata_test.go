@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The data of Tokyo under the name of Zurich, in the database of the machine: the standard
-// library believes it.
+// The machine's database has the data of Tokyo under the name of Zurich, and the standard library
+// believes it.
 func TestTheMachinesZonesDoNotCount(t *testing.T) {
 	if os.Getenv("MUSTER_TEST_ZONES") == "" {
 		dir := t.TempDir()
@@ -50,7 +50,7 @@ func TestTheMachinesZonesDoNotCount(t *testing.T) {
 	}
 }
 
-// The version is said to operators, who compare nodes by it: other data is another version.
+// Operators compare nodes by this version, so other data must have another version.
 func TestTheVersionOfTheZonesIsThatOfTheirData(t *testing.T) {
 	t.Parallel()
 	sums := map[string]string{
