@@ -17,6 +17,15 @@
 --      a frozen group stays frozen, the zone goes on to count how jobs ended first, and no job
 --      comes to work again. Repeating a call changes nothing. The lock that the job left behind
 --      goes if nothing of it is at work.
+--
+-- An order is the field ask:<host> of its task: since when, the token of the worker that
+-- looks and how often the order was handed out, the operator, and the answer. Until the
+-- answer comes the job stands in `asks`, and the field `asks` of zone says that there may
+-- be some, so that takes read nothing where there are none. step hands orders out as grants
+-- of mode `ask`, with a new token and no lock, at most as many as there is room for, in
+-- turns of a second before and behind jobs. Each is due again after 65 s. Where another job
+-- has the host the mode is `peek`. An answer counts only with the token of the order, and
+-- the token that the host's record names is compared with that of the attempt which ended.
 
 local verb, id, more = ARGV[1], ARGV[2], ARGV[3]
 

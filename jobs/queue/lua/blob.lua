@@ -11,6 +11,14 @@
 -- Returns ok; add: there, or going if it is being removed; pin: the first sum that is
 -- not there; drop: changed
 -- Keeps: whatever the answer is but ok, nothing was written.
+--
+-- Contents that are too large for a task are in the hub, in keys of 512 KiB each, which
+-- expire after a day until all of them came. The name of a content is its SHA-256, which is
+-- computed anew at each read. A task pins its contents before it is put, in the call that
+-- also notes the use. A removal compares the entry with the one that it has looked at, so
+-- it meets either the pin or nobody. It marks the entry, deletes the keys, then the entry;
+-- any server completes it. blobs.max bounds all contents together: they take memory and
+-- room in the append-only file like everything else.
 
 local verb, name = ARGV[1], ARGV[2]
 local blobs, pins = P .. 'blobs', P .. 'pins'

@@ -30,6 +30,25 @@
 --      release also: {other, job, token}: another lock; {busy, job and its state, token}
 --      clear also: {other, why, since}: it is frozen by another job than was seen
 -- Keeps: repeating a call changes nothing. Waiters of what becomes free are woken.
+--
+-- The hub has a halt with an id, and so has every zone; a lift has an id of its own. Each
+-- server repeats the last of them for zones that could not be asked or came later, so a
+-- halt that was ordered before the last lift does nothing, however late it comes, and a
+-- lift does nothing to a halt that was ordered behind it. The hub has pauses of zones,
+-- customers and tasks, and their ends, in the same way.
+--
+-- A paused or halted zone answers every take with `halted`. Nothing begins or expires
+-- there. The sweep says all the same which running jobs are lost, and hands none out. A
+-- paused task has a flag that takes obey at once; then its jobs are moved to held:<task>.
+-- Takes lay the jobs of a paused customer aside there when they meet them. A resume of a
+-- task whose commit Redis has forgotten brings back the jobs that had begun, and nothing
+-- else.
+--
+-- The server with the duty looks every five minutes for open tasks of which a resume or a
+-- cancel was left half way in a zone, and completes it. The hub has no cancels: if the
+-- server dies before it got to a zone, or a zone cannot be asked, the operator is told so
+-- and has to cancel again. Before a pause ends, the expiry of every task moves by as long
+-- as the pause lasted.
 
 local verb, object, note, number = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local WAKES = 100 -- waiters that are woken in one call; the others come by the minute

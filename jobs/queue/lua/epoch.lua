@@ -15,6 +15,19 @@
 --      was asked either (recall.lua). A new zone that nobody misses is open at once. After a jump of TIME
 --      nothing is taken for as long as it jumped, at most for the longest lock,
 --      however many callers report it.
+--
+-- Another run id than that of the zone means that Redis was started anew or replaced. Then
+-- the zone is frozen until each child that was registered has called epoch and said again
+-- which jobs it holds, or was reported as lost. The forgotten parts of running jobs are put
+-- back then; if Redis forgot the whole task, the host of the job stays locked. Nothing is
+-- taken in the first 10 s in any case, because Redis may have forgotten that a child was
+-- registered; a child with jobs in hand makes itself heard every 3 s.
+--
+-- A zone that is missing altogether (FLUSHALL) is frozen for the longest lock by the first
+-- caller that knew it. A later caller that sees another epoch than the one it knows, and
+-- knows of a longer lock, makes the freeze longer. When a person has thawed a zone, only
+-- another restart, loss or jump of TIME freezes it again; a child that speaks late of the
+-- same one does not.
 
 local run, knew, who = ARGV[1], ARGV[2], ARGV[3]
 

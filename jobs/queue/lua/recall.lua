@@ -20,6 +20,15 @@
 --      unknown. Repeating a call changes nothing. Where the stream tells of a job what history
 --      has not heard, Redis is ahead of history and has forgotten nothing: a job that was in
 --      hand when the zone was shut may have been deferred since.
+--
+-- Redis may have gone back further than children can say. The server that writes history
+-- compares all open tasks with it, 100 jobs a call. A job that history knows as ended ends
+-- in the same way, with its counters, groups and limits. A job of which history knows a
+-- later attempt, and no end, is `lost`: the next worker finds out. But where the stream has
+-- an entry about that job behind the one that history heard last, Redis is ahead of
+-- history, and the comparison waits until history has heard it. The same happens when the
+-- historian sees that a stream of events is shorter than its copy, or that a zone which it
+-- knows has forgotten `recorded`.
 
 local verb, owed, task = ARGV[1], ARGV[2], ARGV[3]
 local UNHEARD = 1000 -- entries that are searched at most; history hears the others first

@@ -14,6 +14,12 @@
 --      laid aside; early: they have not ended. check: text = the task that checks.
 -- Keeps: repeating a call changes nothing. A wave is opened once, when all jobs of
 --      those before it have ended, and never while the task is stopped or paused.
+--
+-- Jobs of a wave that is not open lie in held:<task>. Their score is the number of their
+-- wave, at most 1000; a job that was in the queue before and was laid aside has an instant
+-- there. The field `wave` is the last wave that is open. This script compares and sets it,
+-- and looks itself whether all jobs of the earlier waves have ended. `rolling` lists the
+-- tasks that a server has to look at.
 
 local id, verb, note, number, text = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local WAKES = 100 -- waiters that are woken in one call; the others come by the minute

@@ -9,6 +9,21 @@
 --      {absent, now} if there is no key zone
 -- Keeps: an entry of a running attempt in out:<id> has the id <token>-<end>; the
 --      record of its job says live if it has some.
+--
+-- out:<id> has an entry with the field `said` for each attempt that has reported: a line
+-- with its token and its gap, maybe its runs, then head and tail. An attempt that runs for
+-- more than a second has entries with the field `live` and the ids <token>-<bytes said so
+-- far>, so that readers continue where they were. A child writes them for all its jobs in
+-- one call, at most two a second and 256 kB each. Of each job head and tail stay,
+-- output.max bytes and a little.
+--
+-- Nobody waits for a preview: Redis may leave some of it out, and the result replaces it.
+-- Entries of an attempt whose worker died stay, for they are all that is known. The field
+-- `runs` of `live` has seven numbers: where the line about a run that was taken over
+-- begins, then of that run and of the last one the token that began it, its number on the
+-- host, and where its output begins in this attempt. An attempt that took over a run hears
+-- all of it again, and readers skip the bytes that earlier attempts heard, or fill their
+-- gaps with them. Entries without runs are all shown.
 
 m.begin()
 if not m.zone.run then return {'absent', m.at} end

@@ -7,6 +7,22 @@
 -- when its job gives it back, and a frozen group stays so until a person clears
 -- it. Waiters are hints: they stand in `again` a minute ahead, and whoever frees
 -- something brings one of them forward, tasks in turn.
+--
+-- A task that may need a group or a limit has a field `guard`; takes of all others cost
+-- nothing for it. A task whose groups are to be proven has a field unproven:<group> with
+-- the host that did not succeed, and takes end its other jobs of that group as `skipped`. A
+-- new limit gives a guard to the open tasks of earlier inventories, whose `traits` get its
+-- name. Names are never taken away there, so that a job gives back all that it got.
+--
+-- A holder leaves at the end of its job, by a re-score that gives the host back, or by a
+-- person. A disruptive job that has begun keeps its group until it ends, also between two
+-- attempts. A job that ends `unknown`, or while something of it may still act on its host,
+-- leaves `frozen` in its place, which only control takes away. Two holders of a group,
+-- because Redis forgot one of them, freeze it too: when the forgotten job is heard of, or
+-- by fsck.
+--
+-- A job gets all it needs or nothing. A fresh job that finds waiters wakes one of them and
+-- joins them, so a lost hint costs a minute.
 
 m.FROZEN = 'frozen' -- a field among the holders; job ids have a colon
 

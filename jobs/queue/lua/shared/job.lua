@@ -1,5 +1,15 @@
 -- job: what the scripts do with one job. Stands behind the prelude inside m.lazy:
 -- what nearly all results and takes need is said again in step.lua, shorter.
+--
+-- A record is one string in the hash of its task. Its first line has thirteen words: the
+-- state; whether the job looks after a lost attempt, had kept its host for a probe or an
+-- appointment, or its host was heard while it ran; token, attempt, tries, probes, crashes,
+-- step, due; by how much later than its task it expires; started; node. Behind them a job
+-- with more attempts has a ledger of its time, and why it waits. The lines that follow are
+-- the values that its steps saved, the cancel, and the end (exit code, ledger, maybe a
+-- note). Workers count the ledger: a letter and µs for each use, see jobs/times.go. So one
+-- call reads and writes the jobs of a step with their task. Records are kept until 24 h
+-- after the end of the task.
 
 function m.record(id)
   local r = m.records[id]

@@ -6,6 +6,13 @@
 -- <= allowed + 1. So when one more has failed than is allowed nothing runs any more,
 -- and no number of workers can overshoot. What was given back untouched or was
 -- deferred to a window leaves it, and asks again.
+--
+-- The semaphore rule:<task> is held by the jobs of the task from their first take to their
+-- end. A call counts a failure in the same step in which it may hand out the next job, so
+-- that no more than allowed + 1 jobs can fail. When the rule breaks, that call sets
+-- `stopped` with the words why. Takes then lay fresh jobs aside, as in a pause, and only
+-- roll takes `stopped` away. One script keeps budgets, breakers and waves, so a task with a
+-- rule is of one zone.
 
 m.WAVES = '1000' -- a job in held with such a score or less is of that wave
 m.FAILS = 10 -- the last ones are kept by name, or more if the breaker counts more
