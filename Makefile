@@ -26,7 +26,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/muster
-	go build -ldflags '-X main.version=$(VERSION)' -o bin/muster ./cmd/muster
+	go build -ldflags '-X muster/cli.Version=$(VERSION)' -o bin/muster ./cmd/muster
 
 demo: build ## run a big and a small task on a pretended fleet (ARGS='--help' for more)
 	bin/muster demo $(ARGS)

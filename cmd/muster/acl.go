@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/cli"
+	"muster/cli/books"
 	"muster/fleet"
 	"muster/jobs/queue"
 )
@@ -41,7 +43,7 @@ Exit codes: 0 it is printed, 2 wrong use.`,
   muster acl --zone dmz --orders | redis-cli`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		Annotations:       map[string]string{offline: "yes"},
+		Annotations:       map[string]string{cli.Offline: "yes"},
 		RunE:              func(c *cobra.Command, _ []string) error { return f.print(c) },
 	}
 	c.Flags().StringArrayVar(&f.zones, "zone", []string{"default"},
@@ -49,20 +51,20 @@ Exit codes: 0 it is printed, 2 wrong use.`,
 	c.Flags().StringVar(&f.user, "user", "",
 		"`name` of one user for nodes that serve all the zones, in place of one a zone")
 	c.Flags().BoolVar(&f.orders, "orders", false, "print ACL SETUSER commands in place of a file")
-	outputFlag(c, &f.output)
-	completeFlagWith(c, "zone", cobra.NoFileCompletions)
-	completeFlagWith(c, "user", cobra.NoFileCompletions)
+	books.OutputFlag(c, &f.output)
+	cli.CompleteFlagWith(c, "zone", cobra.NoFileCompletions)
+	cli.CompleteFlagWith(c, "user", cobra.NoFileCompletions)
 	return c
 }
 
 func (f aclFlags) print(c *cobra.Command) error {
 	users, err := queue.Users(f.zones, f.user)
-	if err = errors.Join(checkOutput(f.output), f.checkUser(), err); err != nil {
-		return exit(exitUsage, err)
+	if err = errors.Join(cli.CheckOutput(f.output), f.checkUser(), err); err != nil {
+		return cli.Exit(cli.ExitUsage, err)
 	}
 	switch {
-	case f.output == outputJSON:
-		return printJSON(c.OutOrStdout(), users)
+	case f.output == cli.OutputJSON:
+		return cli.PrintJSON(c.OutOrStdout(), users)
 	case f.orders:
 		for _, u := range users {
 			fmt.Fprintln(c.OutOrStdout(), u.Order())

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"muster/testkit/apitest"
 )
 
 const acmeSunday = `{"task": "0wcy7y2fb2", "runbook": "firmware", "operator": "alice",
@@ -19,7 +21,7 @@ func TestTheQueueSaysWhenDeferredJobsAreDue(t *testing.T) {
 	zone := `{"zones": [{"zone": "default", "queued": 0, "again": 13, "due": 0, "oldest": null, "shares": [],
 		"deferred": {"count": 1000, "more": true, "next": "2026-11-24T01:00:00.000Z", "appointments": [` +
 		frozenBeta + `,` + acmeSunday + `]}}]}`
-	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/queue": answer(zone)})
+	a := apitest.New(t, map[string]http.HandlerFunc{"GET /v1/queue": apitest.Answer(zone)})
 	code, out, _ := muster(t, a.URL, "queue")
 	want := `default: 1000 jobs deferred at least, the first one due 2026-11-24 01:00:00Z
 TASK        OPERATOR  JOBS  DUE                   OPENS                 ENDS                  WAIT FOR
@@ -35,18 +37,18 @@ func TestATaskAndAJobSayForWhichWindowTheyWait(t *testing.T) {
 	t.Parallel()
 	task := `{"task": "0wcy7y2fb2", "runbook": "firmware", "operator": "alice", "state": "queued",
 		"total": 13, "outcomes": {}, "zones": ["default"]}`
-	a := newFakeAPI(t, map[string]http.HandlerFunc{
-		"GET /v1/tasks/0wcy7y2fb2/summary": answer(`{"task": ` + task + `, "groups": [], "awaits": [` +
+	a := apitest.New(t, map[string]http.HandlerFunc{
+		"GET /v1/tasks/0wcy7y2fb2/summary": apitest.Answer(`{"task": ` + task + `, "groups": [], "awaits": [` +
 			frozenBeta + `,` + acmeSunday + `]}`),
-		"GET /v1/jobs/0wcy7y2fb2:fw001": answer(`{"id": "0wcy7y2fb2:fw001", "host": "fw001",
+		"GET /v1/jobs/0wcy7y2fb2:fw001": apitest.Answer(`{"id": "0wcy7y2fb2:fw001", "host": "fw001",
 			"state": "queued", "awaits": ` + acmeSunday + `}`)})
 	_, out, _ := muster(t, a.URL, "task", "0wcy7y2fb2")
-	wantParts(t, "task", out, "1 waiting: vpn1\n  frozen by pe\\x1bak, until that is lifted; looked at next "+
+	apitest.WantParts(t, "task", out, "1 waiting: vpn1\n  frozen by pe\\x1bak, until that is lifted; looked at next "+
 		"at 2026-11-24 01:00:00Z\n12 waiting: fw[001-012]\n  window acme-sunday (customer acme): opens at "+
 		"2026-11-29 01:00:00Z, ends at 2026-11-29 03:00:00Z\n")
 	_, out, _ = muster(t, a.URL, "job", "0wcy7y2fb2:fw001")
-	wantParts(t, "job", out, "window acme-sunday (customer acme): opens at 2026-11-29 01:00:00Z, ends at "+
+	apitest.WantParts(t, "job", out, "window acme-sunday (customer acme): opens at 2026-11-29 01:00:00Z, ends at "+
 		"2026-11-29 03:00:00Z; 12 jobs of its task wait for it\n")
 	_, out, _ = muster(t, a.URL, "task", "0wcy7y2fb2", "-o", "json")
-	wantParts(t, "json", out, `"awaits": [`, `"name": "acme-sunday"`)
+	apitest.WantParts(t, "json", out, `"awaits": [`, `"name": "acme-sunday"`)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/cli"
 	"muster/jobs"
 	"muster/testkit/sshtest"
 )
@@ -175,7 +176,7 @@ func TestAChainStopsWhereTooFewCouldBePrepared(t *testing.T) {
 	begun := time.Now()
 	code := h.query(&i, "run", "own", "--on", "all", "--staged", "--at", "+6s", "--wait")
 	if want := "staging failed on 1 of 3 hosts, and 0 may: see task " + string(i.Chain) +
-		"; nothing was activated"; code != exitStopped || i.State != jobs.ChainStopped || i.Why != want ||
+		"; nothing was activated"; code != cli.ExitStopped || i.State != jobs.ChainStopped || i.Why != want ||
 		i.Fates[jobs.FateUntouched] != "fw[1-3]" {
 		t.Errorf("exit %d, %+v", code, i)
 	}
@@ -192,7 +193,7 @@ func TestAChainStopsWhereTooFewCouldBePrepared(t *testing.T) {
 		t.Error(words)
 	}
 
-	words = h.complaint(exitUsage, "run", "exec", "--on", "all", "--arg", "cmd=true", "--staged", "--roll-back",
+	words = h.complaint(cli.ExitUsage, "run", "exec", "--on", "all", "--arg", "cmd=true", "--staged", "--roll-back",
 		"--canary", "1", "--max-failed", "3", "--window")
 	for _, want := range []string{"runbook exec cannot be prepared alone", "nothing takes runbook exec back",
 		"waves and a breaker let a task go out by and by", `"3" of 3 hosts`, "each host has a window of its own"} {
@@ -200,7 +201,7 @@ func TestAChainStopsWhereTooFewCouldBePrepared(t *testing.T) {
 			t.Errorf("it lacks %q:\n%s", want, words)
 		}
 	}
-	words = h.complaint(exitUsage, "run", "own", "--on", "all", "--arg", "stage=false", "--staged")
+	words = h.complaint(cli.ExitUsage, "run", "own", "--on", "all", "--arg", "stage=false", "--staged")
 	if !strings.Contains(words, `argument "stage" is set by the chain itself`) {
 		t.Error(words)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -11,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"muster/cli"
 	"muster/jobs"
+	"muster/testkit/apitest"
 )
 
 // looks is what the commands that only look are answered: a route, and the
@@ -115,21 +116,21 @@ GET /v1/health
 
 // lookRoutes is a server that knows one task.
 func lookRoutes() map[string]http.HandlerFunc {
-	running := taskJSON(jobs.TaskRunning, `"succeeded": 2, "failed": 1`)
-	ended := taskJSON(jobs.TaskEnded, `"succeeded": 4`)
+	running := apitest.TaskJSON(jobs.TaskRunning, `"succeeded": 2, "failed": 1`)
+	ended := apitest.TaskJSON(jobs.TaskEnded, `"succeeded": 4`)
 	routes := map[string]http.HandlerFunc{
-		"GET /v1/tasks":                          answer(`{"tasks": [` + running + `]}`),
-		"GET /v1/tasks/" + aTask:                 answer(ended),
-		"GET /v1/tasks/" + aTask + "/summary":    answer(`{"task": ` + ended + `, "groups": null}`),
-		"GET /v1/jobs/" + aJob + "/output":       output("hello\x1b[2J\xff\n"),
-		"GET /v1/jobs/" + aTask + ":mute/output": output(""),
+		"GET /v1/tasks":                                  apitest.Answer(`{"tasks": [` + running + `]}`),
+		"GET /v1/tasks/" + apitest.ATask:                 apitest.Answer(ended),
+		"GET /v1/tasks/" + apitest.ATask + "/summary":    apitest.Answer(`{"task": ` + ended + `, "groups": null}`),
+		"GET /v1/jobs/" + apitest.AJob + "/output":       output("hello\x1b[2J\xff\n"),
+		"GET /v1/jobs/" + apitest.ATask + ":mute/output": output(""),
 		"DELETE /v1/tokens/alice": func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusNoContent)
 		},
 	}
 	for block := range strings.SplitSeq(strings.TrimSpace(looks), "\n\n") {
 		route, text, _ := strings.Cut(block, "\n")
-		routes[route] = answer(text)
+		routes[route] = apitest.Answer(text)
 	}
 	return routes
 }
@@ -143,28 +144,28 @@ func output(text string) http.HandlerFunc {
 
 func TestCommandsShowTables(t *testing.T) {
 	t.Parallel()
-	a := newFakeAPI(t, lookRoutes())
+	a := apitest.New(t, lookRoutes())
 	for line, want := range map[string]string{
 		"tasks": "" +
 			"TASK        RUNBOOK  OPERATOR  STATE    DONE  TOTAL  SUCCEEDED  OTHER  SUBMITTED             " +
 			"TOOK  ON       ARGUMENTS\n" +
 			"0wcy7y2fb2  exec     alice     running     3      4          2      1  2026-11-21 10:00:00Z  " +
 			"8.1s  role=fw  cmd='uname -a' password=(secret)\n",
-		"task " + aTask: "" +
+		"task " + apitest.ATask: "" +
 			"runbook    exec, version 1, sha256 abcd\nargument   cmd='uname -a'\nargument   password=(secret)\n" +
 			"on         role=fw\nsubmitted  2026-11-21 10:00:00Z\nstarted    2026-11-21 10:00:01Z\nfinished   -\n" +
 			"inventory  v1\n\ntask 0wcy7y2fb2: exec on 4 hosts for alice (unproven), 8.1s\n4 succeeded\n",
-		"task " + aTask + " --wait": "task 0wcy7y2fb2: exec on 4 hosts for alice (unproven), 8.1s\n4 succeeded\n",
-		"jobs --task " + aTask: "" +
+		"task " + apitest.ATask + " --wait": "task 0wcy7y2fb2: exec on 4 hosts for alice (unproven), 8.1s\n4 succeeded\n",
+		"jobs --task " + apitest.ATask: "" +
 			"JOB               STATE   OUTCOME    ATTEMPT  NODE  STARTED                TOOK  EXIT  ERROR\n" +
 			"0wcy7y2fb2:fw001  ended   succeeded        1  n1    2026-11-21 10:00:01Z   1.5s     0  -\n" +
 			"0wcy7y2fb2:fw002  ended   failed           2  n1    2026-11-21 10:00:01Z  1m05s   127  not found\\n\\x1b[2J消防\n" +
 			"0wcy7y2fb2:fw003  queued  -                0  -     -                         -     -  -\n",
-		"job " + aJob: "" +
+		"job " + apitest.AJob: "" +
 			"job        0wcy7y2fb2:fw001\nhost       fw001\nstate      ended\noutcome    failed (user)\nexit code  3\n" +
 			"error      no\\x1bway\nattempt    2, 1 failed\nstep       0\ndue        -\nstarted    -\nfinished   -\n" +
 			"took       -\n",
-		"cancel " + aTask: "task 0wcy7y2fb2: 12 jobs cancelled, 3 running: they are stopped on their hosts, " +
+		"cancel " + apitest.ATask: "task 0wcy7y2fb2: 12 jobs cancelled, 3 running: they are stopped on their hosts, " +
 			"285 had ended before\n",
 		"hosts": "" +
 			"HOST   ADDRESS          USER  ZONE     CUSTOMER  GROUP  FENCE  LABELS\n" +
@@ -178,12 +179,12 @@ func TestCommandsShowTables(t *testing.T) {
 			"ZONE     QUEUED  AGAIN  DUE  OLDEST                OVERDUE  NOTE\n" +
 			"default     300      2    7  2026-11-21 10:00:00Z    1m05s  frozen until 2026-11-21 10:05:00Z; another run id\n" +
 			"z2            0      0    0  -                           -  halted by bob; paused by al\n",
-		"pause " + aTask: "task 0wcy7y2fb2 is paused: 12 jobs laid aside, 3 running: they go on\n" +
+		"pause " + apitest.ATask: "task 0wcy7y2fb2 is paused: 12 jobs laid aside, 3 running: they go on\n" +
 			"not confirmed by zone z2: a server repeats it until it is\n",
-		"resume " + aTask:       "task 0wcy7y2fb2 is resumed: 1 job brought back\n",
-		"pause 0wcy7y2fb3":      "task 0wcy7y2fb3 has ended: nothing to do\n",
-		"pause --customer acme": "customer acme stood so already: paused by al\\x1bice: theirs\n",
-		"resume --zone z2":      "zone z2 was not paused: nothing to do\n",
+		"resume " + apitest.ATask: "task 0wcy7y2fb2 is resumed: 1 job brought back\n",
+		"pause 0wcy7y2fb3":        "task 0wcy7y2fb3 has ended: nothing to do\n",
+		"pause --customer acme":   "customer acme stood so already: paused by al\\x1bice: theirs\n",
+		"resume --zone z2":        "zone z2 was not paused: nothing to do\n",
 		"halt": "everything is halted\n" +
 			"not confirmed by zone z2: a server repeats it until it is\n",
 		"resume --all --reason x": "everything is no longer halted: 5 jobs brought back\n" +
@@ -203,18 +204,18 @@ func TestCommandsShowTables(t *testing.T) {
 			"LIMIT     ZONE     USED  MAX  WAIT  HOSTS\n" +
 			"site/x    default     2    2     7  fw[001-002]\n" +
 			"mirror/y  z2          0    5     0  -\n",
-		"wait " + aTask: "task 0wcy7y2fb2: exec on 4 hosts for alice (unproven), 8.1s\n4 succeeded\n",
+		"wait " + apitest.ATask: "task 0wcy7y2fb2: exec on 4 hosts for alice (unproven), 8.1s\n4 succeeded\n",
 		"runbooks": "" +
 			"RUNBOOK  ARGUMENTS                    KIND        DESCRIPTION\n" +
 			"exec     cmd=TEXT [timeout=DURATION]  repeatable  Run a command\n",
-		"runbooks --no-headers":   "exec  cmd=TEXT [timeout=DURATION]  repeatable  Run a command\n",
-		"token ls":                "TOKEN  CREATED\nalice  2026-11-21 10:00:00Z\n",
-		"token create alice":      "muster_s3cret\n",
-		"token rm alice":          "token of alice removed\n",
-		"health":                  "status     ok\nversion    v1\nredis      ok\ninventory  abc\nhosts      300\n",
-		"logs " + aJob:            "hello\x1b[2J\xff\n", // byte for byte in a pipe
-		"logs --raw " + aJob:      "hello\x1b[2J\xff\n",
-		"logs " + aTask + ":mute": "",
+		"runbooks --no-headers":           "exec  cmd=TEXT [timeout=DURATION]  repeatable  Run a command\n",
+		"token ls":                        "TOKEN  CREATED\nalice  2026-11-21 10:00:00Z\n",
+		"token create alice":              "muster_s3cret\n",
+		"token rm alice":                  "token of alice removed\n",
+		"health":                          "status     ok\nversion    v1\nredis      ok\ninventory  abc\nhosts      300\n",
+		"logs " + apitest.AJob:            "hello\x1b[2J\xff\n", // byte for byte in a pipe
+		"logs --raw " + apitest.AJob:      "hello\x1b[2J\xff\n",
+		"logs " + apitest.ATask + ":mute": "",
 	} {
 		code, out, words := muster(t, a.URL, strings.Fields(line)...)
 		if diff := cmp.Diff(want, out); code != 0 || diff != "" {
@@ -225,32 +226,32 @@ func TestCommandsShowTables(t *testing.T) {
 
 func TestCommandsShowJSON(t *testing.T) {
 	t.Parallel()
-	a := newFakeAPI(t, lookRoutes())
+	a := apitest.New(t, lookRoutes())
 	for line, want := range map[string]string{ // what is outside, and keys that others build on
-		"tasks":                     "[task runbook state total outcomes",
-		"task " + aTask:             "{task outcomes groups",
-		"task " + aTask + " --wait": "{task outcomes groups",
-		"jobs --task " + aTask:      "[id host state outcome attempt node due started finished exit_code error",
-		"job " + aJob:               "{id host state",
-		"cancel " + aTask:           "{task ended running already",
-		"pause " + aTask:            "{what name paused already note moved running zones missing",
-		"halt":                      "{what paused already",
-		"resume --all --reason x":   "{what paused stay",
-		"nodes thaw --reason x":     "[zone already note",
-		"group ls":                  "[name zone frozen job since waits hosts",
-		"group clear g1 --reason x": "{group zone was job holder",
-		"limits":                    "[name zone max used holders waits",
-		"wait " + aTask:             "{task outcomes",
-		"hosts":                     "[name address",
-		"nodes":                     "[id pid state zones children slots version seen",
-		"queue":                     "[zone queued due",
-		"runbooks":                  "[name arguments",
-		"token ls":                  "[name created",
-		"token create alice":        "{name token",
-		"token rm alice":            "{removed",
-		"health":                    "{status redis",
-		"logs " + aJob:              "{job bytes output",
-		"logs " + aTask + ":mute":   "{job bytes output",
+		"tasks":                             "[task runbook state total outcomes",
+		"task " + apitest.ATask:             "{task outcomes groups",
+		"task " + apitest.ATask + " --wait": "{task outcomes groups",
+		"jobs --task " + apitest.ATask:      "[id host state outcome attempt node due started finished exit_code error",
+		"job " + apitest.AJob:               "{id host state",
+		"cancel " + apitest.ATask:           "{task ended running already",
+		"pause " + apitest.ATask:            "{what name paused already note moved running zones missing",
+		"halt":                              "{what paused already",
+		"resume --all --reason x":           "{what paused stay",
+		"nodes thaw --reason x":             "[zone already note",
+		"group ls":                          "[name zone frozen job since waits hosts",
+		"group clear g1 --reason x":         "{group zone was job holder",
+		"limits":                            "[name zone max used holders waits",
+		"wait " + apitest.ATask:             "{task outcomes",
+		"hosts":                             "[name address",
+		"nodes":                             "[id pid state zones children slots version seen",
+		"queue":                             "[zone queued due",
+		"runbooks":                          "[name arguments",
+		"token ls":                          "[name created",
+		"token create alice":                "{name token",
+		"token rm alice":                    "{removed",
+		"health":                            "{status redis",
+		"logs " + apitest.AJob:              "{job bytes output",
+		"logs " + apitest.ATask + ":mute":   "{job bytes output",
 	} {
 		code, out, words := muster(t, a.URL, append(strings.Fields(line), "-o", "json")...)
 		var v any
@@ -279,10 +280,10 @@ func TestCommandsShowJSON(t *testing.T) {
 
 func TestEmptyListsAreListsAndSaid(t *testing.T) {
 	t.Parallel()
-	null := answer(`{"tasks": null, "jobs": null, "hosts": null, "nodes": null, "zones": null, "runbooks": null,
+	null := apitest.Answer(`{"tasks": null, "jobs": null, "hosts": null, "nodes": null, "zones": null, "runbooks": null,
 		"tokens": null, "groups": null, "limits": null}`)
-	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/": null})
-	for _, line := range []string{"tasks", "jobs --task " + aTask, "hosts", "nodes",
+	a := apitest.New(t, map[string]http.HandlerFunc{"GET /v1/": null})
+	for _, line := range []string{"tasks", "jobs --task " + apitest.ATask, "hosts", "nodes",
 		"queue", "runbooks", "runbooks ls", "token ls", "group ls",
 		"limits"} {
 		code, out, words := muster(t, a.URL, strings.Fields(line)...)
@@ -298,7 +299,7 @@ func TestEmptyListsAreListsAndSaid(t *testing.T) {
 
 func TestWrongUse(t *testing.T) {
 	t.Parallel()
-	a := newFakeAPI(t, nil) // no request may be made
+	a := apitest.New(t, nil) // no request may be made
 	for _, c := range []struct {
 		args  []string
 		words []string
@@ -310,16 +311,16 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"run", "exec", "--on", "all", "-o", "xml"}, []string{"want table or json"}},
 		{[]string{"run", "exec", "--on", "all", "--as", "a b"}, []string{"--as", "use letters"}},
 		{[]string{"task", "nonsense"}, []string{"want 10 characters", "muster tasks"}},
-		{[]string{"task", aJob}, []string{"is a job", aTask}},
+		{[]string{"task", apitest.AJob}, []string{"is a job", apitest.ATask}},
 		{[]string{"task", "\x1b[2J"}, []string{"want 10 characters"}},
-		{[]string{"job", aTask}, []string{"want <task>:<host>", "muster jobs"}},
-		{[]string{"logs", aTask + ":-oProxyCommand=x"}, []string{"starts with"}},
-		{[]string{"logs", aJob, "--raw", "-o", "json"}, []string{"--raw"}},
+		{[]string{"job", apitest.ATask}, []string{"want <task>:<host>", "muster jobs"}},
+		{[]string{"logs", apitest.ATask + ":-oProxyCommand=x"}, []string{"starts with"}},
+		{[]string{"logs", apitest.AJob, "--raw", "-o", "json"}, []string{"--raw"}},
 		{[]string{"cancel"}, []string{"nothing is named"}},
-		{[]string{"cancel", aTask, aTask}, []string{"one task at a time"}},
-		{[]string{"cancel", aJob, "0wcy7y2fb3:fw001"}, []string{"jobs of one task at a time"}},
+		{[]string{"cancel", apitest.ATask, apitest.ATask}, []string{"one task at a time"}},
+		{[]string{"cancel", apitest.AJob, "0wcy7y2fb3:fw001"}, []string{"jobs of one task at a time"}},
 		{[]string{"pause"}, []string{"want one of TASK, --customer and --zone", "muster halt"}},
-		{[]string{"pause", aTask, "--zone", "z"}, []string{"want one of"}},
+		{[]string{"pause", apitest.ATask, "--zone", "z"}, []string{"want one of"}},
 		{[]string{"pause", "--zone", "hub"}, []string{"--zone:", "taken by muster"}},
 		{[]string{"pause", "--customer", "a b"}, []string{"--customer:", "use letters"}},
 		{[]string{"pause", "x"}, []string{"want 10 characters"}},
@@ -336,11 +337,11 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"group", "clear", "a b", "--reason", "x"}, []string{"use letters"}},
 		{[]string{"nodes", "thaw"}, []string{"--reason is missing"}},
 		{[]string{"nodes", "thaw", "--zone", "hub", "--reason", "x"}, []string{"--zone:"}},
-		{[]string{"retry", aTask}, []string{"say which jobs: --failed"}},
+		{[]string{"retry", apitest.ATask}, []string{"say which jobs: --failed"}},
 		{[]string{"retry", "x", "--outcome", "good,failed"}, []string{"want 10 characters", `--outcome "good"`}},
-		{[]string{"retry", aTask, "--failed", "--wait", "--dry-run"}, []string{"dry-run", "wait"}},
-		{[]string{"wait", aTask, "--timeout", "soon"}, []string{"want a time such as"}},
-		{[]string{"wait", aTask, "--timeout", "-1s"}, []string{"--timeout -1s"}},
+		{[]string{"retry", apitest.ATask, "--failed", "--wait", "--dry-run"}, []string{"dry-run", "wait"}},
+		{[]string{"wait", apitest.ATask, "--timeout", "soon"}, []string{"want a time such as"}},
+		{[]string{"wait", apitest.ATask, "--timeout", "-1s"}, []string{"--timeout -1s"}},
 		{[]string{"jobs"}, []string{"no task is named"}},
 		{[]string{"jobs", "--task", ""}, []string{"no task is named"}},
 		{[]string{"jobs", "--task", "x", "--state", "dead", "--outcome", "good"},
@@ -368,16 +369,16 @@ func TestWrongUse(t *testing.T) {
 			url = ""
 		}
 		code, out, words := muster(t, url, c.args...)
-		if code != exitUsage || out != "" {
+		if code != cli.ExitUsage || out != "" {
 			t.Errorf("muster %q: exit %d, want 2; output %q", c.args, code, out)
 		}
-		wantParts(t, strings.Join(c.args, " "), words, c.words...)
+		apitest.WantParts(t, strings.Join(c.args, " "), words, c.words...)
 		if strings.Contains(words, "\x1b") {
 			t.Errorf("muster %q: an escape in %q", c.args, words)
 		}
 	}
-	if n := len(a.requests()); n > 0 {
-		t.Errorf("wrong use made requests: %v", a.requests())
+	if n := len(a.Requests()); n > 0 {
+		t.Errorf("wrong use made requests: %v", a.Requests())
 	}
 }
 
@@ -385,11 +386,11 @@ func TestWrongUse(t *testing.T) {
 // none: fewer conditions are more hosts, zones or jobs.
 func TestNoCommandTakesAnEmptyText(t *testing.T) {
 	t.Parallel()
-	a, tried := newFakeAPI(t, nil), 0 // no request may be made
+	a, tried := apitest.New(t, nil), 0 // no request may be made
 	var walk func(c *cobra.Command, words []string)
 	walk = func(c *cobra.Command, words []string) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
-			_, told := f.Annotations[saysItself]
+			_, told := f.Annotations[cli.SaysItself]
 			if kind := f.Value.Type(); told || !strings.HasPrefix(kind, "string") {
 				return
 			}
@@ -399,7 +400,7 @@ func TestNoCommandTakesAnEmptyText(t *testing.T) {
 				url = ""
 			}
 			code, out, said := muster(t, url, append(words[:len(words):len(words)], "--"+f.Name, "")...)
-			if code != exitUsage || out != "" || !strings.Contains(said, "--"+f.Name+" is empty") {
+			if code != cli.ExitUsage || out != "" || !strings.Contains(said, "--"+f.Name+" is empty") {
 				t.Errorf("muster %q --%s '': exit %d, %q, %q", words, f.Name, code, out, said)
 			}
 		})
@@ -408,22 +409,24 @@ func TestNoCommandTakesAnEmptyText(t *testing.T) {
 		}
 	}
 	walk(newRoot(), nil)
-	if tried < 100 || len(a.requests()) > 0 {
-		t.Errorf("%d flags tried, requests: %v", tried, a.requests())
+	if tried < 100 || len(a.Requests()) > 0 {
+		t.Errorf("%d flags tried, requests: %v", tried, a.Requests())
 	}
 }
 
 func TestEveryLookSaysThatTheServerIsAway(t *testing.T) {
 	t.Parallel()
-	a := newFakeAPI(t, nil)
+	a := apitest.New(t, nil)
 	a.Close()
-	for _, line := range []string{"tasks", "task " + aTask, "jobs --task " + aTask, "job " + aJob, "logs " + aJob,
-		"cancel " + aTask, "hosts", "hosts ls fw*", "hosts show a", "hosts drain a",
+	for _, line := range []string{"tasks", "task " + apitest.ATask, "jobs --task " + apitest.ATask, "job " + apitest.AJob,
+		"logs " + apitest.AJob,
+		"cancel " + apitest.ATask, "hosts", "hosts ls fw*", "hosts show a", "hosts drain a",
 		"hosts undrain a", "nodes", "queue", "runbooks ls", "token ls", "token create a", "token rm a", "health",
-		"wait " + aTask, "retry " + aTask + " --failed", "pause " + aTask, "resume --zone z", "halt", "group ls",
+		"wait " + apitest.ATask, "retry " + apitest.ATask + " --failed", "pause " + apitest.ATask, "resume --zone z", "halt",
+		"group ls",
 		"group clear g --reason x", "limits", "nodes thaw --reason x", "nodes thaw --zone z --reason x"} {
 		code, out, words := muster(t, a.URL, strings.Fields(line)...)
-		if code != exitUnreachable || out != "" || !strings.Contains(words, "muster up") {
+		if code != cli.ExitUnreachable || out != "" || !strings.Contains(words, "muster up") {
 			t.Errorf("muster %s: exit %d, output %q, words %q", line, code, out, words)
 		}
 	}
@@ -431,10 +434,10 @@ func TestEveryLookSaysThatTheServerIsAway(t *testing.T) {
 
 func TestCancelSaysWhyAndWho(t *testing.T) {
 	t.Parallel()
-	a := newFakeAPI(t, lookRoutes())
-	muster(t, a.URL, "cancel", aTask, "--reason", "wrong ruleset", "--as", "bob")
+	a := apitest.New(t, lookRoutes())
+	muster(t, a.URL, "cancel", apitest.ATask, "--reason", "wrong ruleset", "--as", "bob")
 	var got map[string]string
-	a.sent(t, "POST /v1/tasks/"+aTask+"/cancel", &got)
+	a.Sent(t, "POST /v1/tasks/"+apitest.ATask+"/cancel", &got)
 	if want := map[string]string{"reason": "wrong ruleset", "as": "bob"}; !cmp.Equal(got, want) {
 		t.Errorf("sent %v, want %v", got, want)
 	}
@@ -442,20 +445,21 @@ func TestCancelSaysWhyAndWho(t *testing.T) {
 
 func TestHostsSendsTheSelector(t *testing.T) {
 	t.Parallel()
-	a := newFakeAPI(t, lookRoutes())
+	a := apitest.New(t, lookRoutes())
 	muster(t, a.URL, "hosts", "customer=acme,role in (fw,vpn)")
 	const want = "GET /v1/hosts?fold=true&limit=2000&on=customer%3Dacme%2Crole+in+%28fw%2Cvpn%29"
-	if got := a.requests()[0]; got != want {
+	if got := a.Requests()[0]; got != want {
 		t.Errorf("asked %s, want %s", got, want)
 	}
 	no := func(where string) http.HandlerFunc {
-		return deny(422, `{"detail": "1 mistake", "errors": [{"location": "`+where+`", "message": "no host matches"}]}`)
+		return apitest.Deny(422, `{"detail": "1 mistake", "errors": [{"location": "`+where+
+			`", "message": "no host matches"}]}`)
 	}
-	a = newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/hosts": no("query.on"),
+	a = apitest.New(t, map[string]http.HandlerFunc{"GET /v1/hosts": no("query.on"),
 		"POST /v1/hosts/query": no("body.on"), "POST /v1/hosts/drain": no("body.on")})
 	for _, args := range [][]string{{"hosts", "x=y"}, {"hosts", "x=y" + strings.Repeat(",x=y", 600)},
 		{"hosts", "drain", "x=y"}} {
-		if code, _, words := muster(t, a.URL, args...); code != exitUsage || words != "selector: no host matches\n" {
+		if code, _, words := muster(t, a.URL, args...); code != cli.ExitUsage || words != "selector: no host matches\n" {
 			t.Errorf("%.60q: exit %d, %q", args, code, words)
 		}
 	}
@@ -472,35 +476,20 @@ func TestHealthOfAServerThatCannotWork(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusServiceUnavailable)
 			w.Write([]byte(`{"status": "redis cannot be used", "redis": "dial: \u001brefused"}`))
-		}, exitNotAll, "status  redis cannot be used\nredis   dial: \\x1brefused\n"},
-		{answer(`{"status": "redis is full: submits are refused", "redis": "OOM", "full": true}`), exitNotAll,
+		}, cli.ExitNotAll, "status  redis cannot be used\nredis   dial: \\x1brefused\n"},
+		{apitest.Answer(`{"status": "redis is full: submits are refused", "redis": "OOM", "full": true}`), cli.ExitNotAll,
 			"status  redis is full: submits are refused\nredis   OOM\n"},
-		{answer(`{"status": "history is not written since 02:00: no disk", "redis": "ok"}`), exitNotAll,
+		{apitest.Answer(`{"status": "history is not written since 02:00: no disk", "redis": "ok"}`), cli.ExitNotAll,
 			"status  history is not written since 02:00: no disk\nredis   ok\n"},
-		{deny(503, `{"detail": "overloaded"}`), exitNotAll, ""},
-		{deny(401, `{"detail": "no"}`), exitNotAll, ""},
-		{answer(`{}`), exitUnreachable, ""},
-		{answer(`nonsense`), exitUnreachable, ""},
-		{hangUp, exitUnreachable, ""},
+		{apitest.Deny(503, `{"detail": "overloaded"}`), cli.ExitNotAll, ""},
+		{apitest.Deny(401, `{"detail": "no"}`), cli.ExitNotAll, ""},
+		{apitest.Answer(`{}`), cli.ExitUnreachable, ""},
+		{apitest.Answer(`nonsense`), cli.ExitUnreachable, ""},
+		{apitest.HangUp, cli.ExitUnreachable, ""},
 	} {
-		a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/health": c.h})
+		a := apitest.New(t, map[string]http.HandlerFunc{"GET /v1/health": c.h})
 		if code, out, words := muster(t, a.URL, "health"); code != c.code || out != c.want || out+words == "" {
 			t.Errorf("exit %d, output %q, words %q, want %d and %q", code, out, words, c.code, c.want)
-		}
-	}
-}
-
-func TestLogsOnATerminalAreHarmless(t *testing.T) {
-	t.Parallel()
-	for said, want := range map[string]string{
-		"hello\x1b[2J\xff\r\nnext": `hello\x1b[2J\xff` + "\nnext\n",
-		"":                         "",
-		"ends\n":                   "ends\n",
-	} {
-		var out bytes.Buffer
-		s := &session{nil, &screen{out: &out, outTerm: true}}
-		if err := s.showOutput(aJob, []byte(said)); err != nil || out.String() != want {
-			t.Errorf("%q is shown as %q, %v, want %q", said, out.String(), err, want)
 		}
 	}
 }
@@ -519,7 +508,7 @@ func TestHelpIsWhole(t *testing.T) {
 			}
 		}
 		// Those that read the configuration, or only files, ask no server.
-		if !c.HasSubCommands() && c.Flag("config") == nil && c.Annotations[offline] == "" {
+		if !c.HasSubCommands() && c.Flag("config") == nil && c.Annotations[cli.Offline] == "" {
 			for _, flag := range []string{"server", "as", "output", "no-headers"} {
 				if c.Flag(flag) == nil {
 					t.Errorf("%s has no flag --%s", c.CommandPath(), flag)
@@ -539,14 +528,14 @@ func TestHelpIsWhole(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	a := newFakeAPI(t, lookRoutes())
+	a := apitest.New(t, lookRoutes())
 	t.Setenv("MUSTER_URL", a.URL)
 	t.Setenv("MUSTER_AS", "alice")
 	t.Setenv("MUSTER_TOKEN", "muster_s3cret")
 	if code, _, words := muster(t, "", "tasks"); code != 0 {
 		t.Fatalf("exit %d: %s", code, words)
 	}
-	if got := a.head.Get("Authorization") + " " + a.head.Get("X-Muster-User"); got != "Bearer muster_s3cret alice" {
+	if got := a.Head.Get("Authorization") + " " + a.Head.Get("X-Muster-User"); got != "Bearer muster_s3cret alice" {
 		t.Errorf("sent %q", got)
 	}
 	_, _, words := muster(t, "", "tasks", "--help")
@@ -555,7 +544,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	t.Setenv("MUSTER_TOKEN", "muster s3cret")
 	code, _, words := muster(t, "", "tasks")
-	if code != exitUsage || strings.Contains(words, "s3cret") {
+	if code != cli.ExitUsage || strings.Contains(words, "s3cret") {
 		t.Errorf("exit %d, %q, want 2 without the token", code, words)
 	}
 }

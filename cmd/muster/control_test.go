@@ -9,15 +9,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"muster/api"
+	"muster/cli"
 	"muster/jobs"
+	"muster/testkit/apitest"
 )
 
 func TestListsSayWhatStandsStill(t *testing.T) {
 	t.Parallel()
 	routes := lookRoutes()
-	routes["GET /v1/pauses"] = answer(`{"halted": "halted by bob\u001b: fire",
+	routes["GET /v1/pauses"] = apitest.Answer(`{"halted": "halted by bob\u001b: fire",
 		"zones": {"z2": "paused by alice"}, "customers": {"acme": "paused by carol"}, "tasks": {}}`)
-	a := newFakeAPI(t, routes)
+	a := apitest.New(t, routes)
 	want := "everything is halted by bob\\x1b: fire\nzone z2 is paused by alice\ncustomer acme is paused by carol\n"
 	for _, line := range []string{"queue", "tasks", "nodes"} {
 		code, out, words := muster(t, a.URL, line)
@@ -32,8 +34,8 @@ func TestListsSayWhatStandsStill(t *testing.T) {
 			t.Errorf("muster %s -o json says %q", line, words)
 		}
 	}
-	routes["GET /v1/pauses"] = deny(404, `{"detail": "there is no /v1/pauses"}`)
-	a = newFakeAPI(t, routes)
+	routes["GET /v1/pauses"] = apitest.Deny(404, `{"detail": "there is no /v1/pauses"}`)
+	a = apitest.New(t, routes)
 	if code, _, words := muster(t, a.URL, "tasks"); code != 0 || words != "" {
 		t.Errorf("of a server that knows no pauses: exit %d, %q", code, words)
 	}
@@ -44,21 +46,21 @@ func TestListsSayWhatStandsStill(t *testing.T) {
 func TestATaskSaysWhatKeepsIt(t *testing.T) {
 	t.Parallel()
 	routes := lookRoutes()
-	routes["GET /v1/pauses"] = answer(`{"halted": "halted by bob\u001b: fire", "zones": {},
-		"customers": {"acme": "paused by carol"}, "tasks": {"` + aTask + `": "paused by alice"}}`)
-	a := newFakeAPI(t, routes)
-	if code, _, words := muster(t, a.URL, "task", aTask); code != 0 || words != "" {
+	routes["GET /v1/pauses"] = apitest.Answer(`{"halted": "halted by bob\u001b: fire", "zones": {},
+		"customers": {"acme": "paused by carol"}, "tasks": {"` + apitest.ATask + `": "paused by alice"}}`)
+	a := apitest.New(t, routes)
+	if code, _, words := muster(t, a.URL, "task", apitest.ATask); code != 0 || words != "" {
 		t.Errorf("of a task that has ended: exit %d, says %q", code, words)
 	}
-	paused := strings.Replace(taskJSON(jobs.TaskPaused, ""), "{", `{"paused": "paused by alice",`, 1)
-	routes["GET /v1/tasks/"+aTask+"/summary"] = answer(`{"task": ` + paused + `, "groups": null}`)
-	a = newFakeAPI(t, routes)
-	code, out, words := muster(t, a.URL, "task", aTask)
+	paused := strings.Replace(apitest.TaskJSON(jobs.TaskPaused, ""), "{", `{"paused": "paused by alice",`, 1)
+	routes["GET /v1/tasks/"+apitest.ATask+"/summary"] = apitest.Answer(`{"task": ` + paused + `, "groups": null}`)
+	a = apitest.New(t, routes)
+	code, out, words := muster(t, a.URL, "task", apitest.ATask)
 	want := "waits: everything is halted by bob\\x1b: fire\nwaits: customer acme is paused by carol\n"
 	if code != 0 || words != want || strings.Count(out, "paused by alice") != 1 {
 		t.Errorf("exit %d, %q, says %q, want %q", code, out, words, want)
 	}
-	if _, _, words := muster(t, a.URL, "task", aTask, "-o", "json"); words != "" {
+	if _, _, words := muster(t, a.URL, "task", apitest.ATask, "-o", "json"); words != "" {
 		t.Errorf("-o json says %q", words)
 	}
 }
@@ -69,10 +71,10 @@ func TestAnOrderThatMayStandIsSaidToBeUnknown(t *testing.T) {
 	for line, route := range map[string]string{
 		"halt --reason x":         "POST /v1/halt",
 		"resume --all --reason x": "POST /v1/lift",
-		"cancel " + aTask:         "POST /v1/tasks/" + aTask + "/cancel",
+		"cancel " + apitest.ATask: "POST /v1/tasks/" + apitest.ATask + "/cancel",
 	} {
 		for status, want := range map[int]bool{503: true, 409: false} {
-			a := newFakeAPI(t, map[string]http.HandlerFunc{route: deny(status, away)})
+			a := apitest.New(t, map[string]http.HandlerFunc{route: apitest.Deny(status, away)})
 			code, _, words := muster(t, a.URL, strings.Fields(line)...)
 			said := strings.Contains(words, "it is not known whether the order stands: give it again")
 			if code == 0 || said != want {
@@ -87,9 +89,9 @@ func TestAnOrderThatMayStandIsSaidToBeUnknown(t *testing.T) {
 
 func TestOrdersSayWhoAndWhy(t *testing.T) {
 	t.Parallel()
-	a := newFakeAPI(t, lookRoutes())
+	a := apitest.New(t, lookRoutes())
 	for line, route := range map[string]string{
-		"pause " + aTask:            "POST /v1/tasks/" + aTask + "/pause",
+		"pause " + apitest.ATask:    "POST /v1/tasks/" + apitest.ATask + "/pause",
 		"pause --customer acme":     "POST /v1/customers/acme/pause",
 		"resume --zone z2":          "POST /v1/zones/z2/resume",
 		"halt":                      "POST /v1/halt",
@@ -99,7 +101,7 @@ func TestOrdersSayWhoAndWhy(t *testing.T) {
 	} {
 		code, _, words := muster(t, a.URL, append(strings.Fields(line), "--reason", "fire, fire", "--as", "bob")...)
 		var got map[string]string
-		a.sent(t, route, &got)
+		a.Sent(t, route, &got)
 		if want := map[string]string{"reason": "fire, fire", "as": "bob"}; code != 0 || !cmp.Equal(got, want) {
 			t.Errorf("muster %s: exit %d, %s; sent %v, want %v", line, code, words, got, want)
 		}
@@ -108,12 +110,12 @@ func TestOrdersSayWhoAndWhy(t *testing.T) {
 
 func TestThawWithoutAZoneThawsThoseThatAreFrozen(t *testing.T) {
 	t.Parallel()
-	a := newFakeAPI(t, lookRoutes())
+	a := apitest.New(t, lookRoutes())
 	muster(t, a.URL, "nodes", "thaw", "--reason", "x")
-	if diff := cmp.Diff([]string{"GET /v1/queue", "POST /v1/zones/default/thaw"}, a.requests()); diff != "" {
+	if diff := cmp.Diff([]string{"GET /v1/queue", "POST /v1/zones/default/thaw"}, a.Requests()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	a = newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/queue": answer(`{"zones": [{"zone": "z"}]}`)})
+	a = apitest.New(t, map[string]http.HandlerFunc{"GET /v1/queue": apitest.Answer(`{"zones": [{"zone": "z"}]}`)})
 	if code, out, words := muster(t, a.URL, "nodes", "thaw", "--reason", "x"); code != 0 || out != "" ||
 		words != "no zone is frozen\n" {
 		t.Errorf("nothing is frozen: exit %d, %q, %q", code, out, words)
@@ -122,65 +124,69 @@ func TestThawWithoutAZoneThawsThoseThatAreFrozen(t *testing.T) {
 
 func TestCancelOfJobs(t *testing.T) {
 	t.Parallel()
-	running := answer(`{"jobs": [
+	running := apitest.Answer(`{"jobs": [
 		{"id": "0wcy7y2fb2:fw001", "host": "fw001", "state": "running", "attempt": 1},
 		{"id": "0wcy7y2fb2:fw002", "host": "fw002", "state": "running", "attempt": 1},
 		{"id": "0wcy7y2fb2:fw003", "host": "fw003", "state": "running", "attempt": 1}]}`)
-	ended := answer(`{"jobs": [
+	ended := apitest.Answer(`{"jobs": [
 		{"id": "0wcy7y2fb2:fw001", "host": "fw001", "state": "ended", "outcome": "cancelled", "attempt": 1},
 		{"id": "0wcy7y2fb2:fw002", "host": "fw002", "state": "ended", "outcome": "unknown", "attempt": 1,
 		 "error": "cancel requested, still\nrunning"},
 		{"id": "0wcy7y2fb2:fw003", "host": "fw003", "state": "running", "attempt": 1}]}`)
 	routes := lookRoutes()
-	routes["GET /v1/tasks/"+aTask+"/jobs"] = inTurn(running, ended)
-	routes["POST /v1/tasks/"+aTask+"/cancel"] = answer(`{"task": "` + aTask + `", "ended": 0, "running": 2, "already": 0}`)
-	a := newFakeAPI(t, routes)
-	code, out, words := muster(t, a.URL, "cancel", aJob, aTask+":fw002", "--wait")
+	routes["GET /v1/tasks/"+apitest.ATask+"/jobs"] = apitest.InTurn(running, ended)
+	routes["POST /v1/tasks/"+apitest.ATask+"/cancel"] = apitest.Answer(`{"task": "` + apitest.ATask +
+		`", "ended": 0, "running": 2, "already": 0}`)
+	a := apitest.New(t, routes)
+	code, out, words := muster(t, a.URL, "cancel", apitest.AJob, apitest.ATask+":fw002", "--wait")
 	want := "task 0wcy7y2fb2: 0 jobs cancelled, 2 running: they are stopped on their hosts; its other jobs go on\n" +
 		"of those that ran: 1 unknown, 1 cancelled\n  0wcy7y2fb2:fw002: unknown, cancel requested, still\\nrunning\n"
-	if code != exitNotAll || out != want {
+	if code != cli.ExitNotAll || out != want {
 		t.Errorf("exit %d, %s\ngot  %q\nwant %q", code, words, out, want)
 	}
 	var sent api.CancelRequest
-	a.sent(t, "POST /v1/tasks/"+aTask+"/cancel", &sent)
-	if !cmp.Equal(sent.Jobs, []jobs.ID{aJob, aTask + ":fw002"}) {
+	a.Sent(t, "POST /v1/tasks/"+apitest.ATask+"/cancel", &sent)
+	if !cmp.Equal(sent.Jobs, []jobs.ID{apitest.AJob, apitest.ATask + ":fw002"}) {
 		t.Errorf("sent %+v", sent)
 	}
-	if code, _, words := muster(t, a.URL, "cancel", aJob, "--wait", "-o", "json"); code != exitOK {
+	if code, _, words := muster(t, a.URL, "cancel", apitest.AJob, "--wait", "-o", "json"); code != cli.ExitOK {
 		t.Errorf("of one that was stopped: exit %d, %s", code, words)
 	}
-	if code, _, words := muster(t, a.URL, "cancel", aTask+":fw002", "-o", "json"); code != exitOK {
+	if code, _, words := muster(t, a.URL, "cancel", apitest.ATask+":fw002", "-o", "json"); code != cli.ExitOK {
 		t.Errorf("without --wait: exit %d, %s", code, words)
 	}
 }
 
 func TestRetryMakesATaskAndFollowsIt(t *testing.T) {
 	t.Parallel()
-	const route = "POST /v1/tasks/" + aTask + "/retry"
-	queued := taskJSON(jobs.TaskQueued, "")
+	const route = "POST /v1/tasks/" + apitest.ATask + "/retry"
+	queued := apitest.TaskJSON(jobs.TaskQueued, "")
 	routes := lookRoutes()
-	routes[route] = inTurn(hangUp, answer(strings.Replace(queued, "{", `{"open": 2, "skipped": "fw[7-8]",`, 1)))
-	routes["GET /v1/tasks/"+aTask] = answer(taskJSON(jobs.TaskEnded, `"succeeded": 3, "failed": 1`))
-	a := newFakeAPI(t, routes)
-	code, out, words := muster(t, a.URL, "retry", aTask, "--failed", "--outcome", "unreachable,failed",
+	routes[route] = apitest.InTurn(apitest.HangUp, apitest.Answer(strings.Replace(queued, "{",
+		`{"open": 2, "skipped": "fw[7-8]",`, 1)))
+	routes["GET /v1/tasks/"+apitest.ATask] = apitest.Answer(apitest.TaskJSON(jobs.TaskEnded,
+		`"succeeded": 3, "failed": 1`))
+	a := apitest.New(t, routes)
+	code, out, words := muster(t, a.URL, "retry", apitest.ATask, "--failed", "--outcome", "unreachable,failed",
 		"--skip-missing", "--as", "bob")
-	if code != 0 || out != aTask+"\n" {
+	if code != 0 || out != apitest.ATask+"\n" {
 		t.Errorf("exit %d, %q", code, out)
 	}
-	wantParts(t, "the words", words, "no answer, trying again", "of task "+aTask+" 2 jobs have not ended: left out",
+	apitest.WantParts(t, "the words", words, "no answer, trying again",
+		"of task "+apitest.ATask+" 2 jobs have not ended: left out",
 		"left out: fw[7-8]", "exec on 4 hosts")
 	var sent api.RetryRequest
-	a.sent(t, route, &sent)
+	a.Sent(t, route, &sent)
 	if !cmp.Equal(sent.Outcomes, []jobs.Outcome{jobs.Failed, jobs.Unreachable}) || !sent.SkipMissing ||
 		sent.As != "bob" || len(sent.ID) != 10 {
 		t.Errorf("sent %+v", sent)
 	}
-	if code, out, _ := muster(t, a.URL, "retry", aTask, "--failed", "--wait"); code != exitNotAll ||
+	if code, out, _ := muster(t, a.URL, "retry", apitest.ATask, "--failed", "--wait"); code != cli.ExitNotAll ||
 		!strings.Contains(out, "3 succeeded, 1 failed") && !strings.Contains(out, "4 succeeded") {
 		t.Errorf("--wait: exit %d, %q", code, out)
 	}
-	code, out, _ = muster(t, a.URL, "retry", aTask, "--failed", "--dry-run")
-	a.sent(t, route, &sent)
+	code, out, _ = muster(t, a.URL, "retry", apitest.ATask, "--failed", "--dry-run")
+	a.Sent(t, route, &sent)
 	if code != 0 || !strings.HasPrefix(out, "would run exec on 4 hosts") || !sent.DryRun {
 		t.Errorf("--dry-run: exit %d, %q, sent %+v", code, out, sent)
 	}
@@ -188,55 +194,59 @@ func TestRetryMakesATaskAndFollowsIt(t *testing.T) {
 
 func TestWaitGivesUpWhenItsTimeIsOver(t *testing.T) {
 	t.Parallel()
-	const over = "task " + aTask + " has not ended after 200ms: "
-	queued, waits := taskJSON(jobs.TaskQueued, ""), `{"waits": [{"why": "group g\u001b is frozen", "hosts": "fw[1-4]"}]}`
+	const over = "task " + apitest.ATask + " has not ended after 200ms: "
+	queued, waits := apitest.TaskJSON(jobs.TaskQueued, ""),
+		`{"waits": [{"why": "group g\u001b is frozen", "hosts": "fw[1-4]"}]}`
 	for _, c := range []struct{ task, pauses, waits, want string }{
 		{strings.Replace(queued, `"running": 0`, `"running": 2`, 1), `{}`, `{}`, "it runs on"},
 		{queued, `{}`, `{}`, "none of its jobs runs; it waits: for their time, or for a worker"},
 		{queued, `{"halted": "halted by bob\u001b: fire"}`, waits,
 			`none of its jobs runs; it waits: everything is halted by bob\x1b: fire; fw[1-4]: group g\x1b is frozen`},
-		{queued, `{"tasks": {"` + aTask + `": "paused by alice"}}`, `{}`,
-			"none of its jobs runs; it waits: task " + aTask + " is paused by alice"},
+		{queued, `{"tasks": {"` + apitest.ATask + `": "paused by alice"}}`, `{}`,
+			"none of its jobs runs; it waits: task " + apitest.ATask + " is paused by alice"},
 	} {
-		a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/tasks/" + aTask: answer(c.task),
-			"GET /v1/pauses": answer(c.pauses), "GET /v1/tasks/" + aTask + "/waits": answer(c.waits)})
+		a := apitest.New(t, map[string]http.HandlerFunc{"GET /v1/tasks/" + apitest.ATask: apitest.Answer(c.task),
+			"GET /v1/pauses": apitest.Answer(c.pauses), "GET /v1/tasks/" + apitest.ATask + "/waits": apitest.Answer(c.waits)})
 		for _, form := range []string{"table", "json"} {
-			code, out, words := muster(t, a.URL, "wait", aTask, "--timeout", "200ms", "-o", form)
-			if code != exitNotAll || !strings.HasSuffix(words, over+c.want+"\n") {
+			code, out, words := muster(t, a.URL, "wait", apitest.ATask, "--timeout", "200ms", "-o", form)
+			if code != cli.ExitNotAll || !strings.HasSuffix(words, over+c.want+"\n") {
 				t.Errorf("exit %d, %q, want %q", code, words, c.want)
 			}
 			var got jobs.TaskInfo
-			if err := json.Unmarshal([]byte(out), &got); form == "json" && (err != nil || got.Task != aTask) ||
+			if err := json.Unmarshal([]byte(out), &got); form == "json" && (err != nil || got.Task != apitest.ATask) ||
 				form == "table" && out != "" {
 				t.Errorf("-o %s: %q, %v", form, out, err)
 			}
 		}
 	}
-	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/tasks/" + aTask: deny(503, `{"detail": "redis is away"}`)})
-	code, out, words := muster(t, a.URL, "wait", aTask, "--timeout", "200ms", "-o", "json")
-	if code != exitNotAll || out != "" || !strings.Contains(words, "it is not known whether task "+aTask+" has ended "+
-		"after 200ms: redis is away") {
+	a := apitest.New(t, map[string]http.HandlerFunc{"GET /v1/tasks/" + apitest.ATask: apitest.Deny(503,
+		`{"detail": "redis is away"}`)})
+	code, out, words := muster(t, a.URL, "wait", apitest.ATask, "--timeout", "200ms", "-o", "json")
+	if code != cli.ExitNotAll || out != "" || !strings.Contains(words,
+		"it is not known whether task "+apitest.ATask+" has ended "+
+			"after 200ms: redis is away") {
 		t.Errorf("nothing was heard: exit %d, %q, %q", code, out, words)
 	}
-	a = newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/tasks/" + aTask: answer(strings.Replace(
-		taskJSON(jobs.TaskEnded, `"cancelled": 4`), "{", `{"cancelled": "cancelled by bob",`, 1))})
-	if code, _, words := muster(t, a.URL, "wait", aTask, "-o", "json"); code != exitStopped {
+	a = apitest.New(t, map[string]http.HandlerFunc{"GET /v1/tasks/" + apitest.ATask: apitest.Answer(strings.Replace(
+		apitest.TaskJSON(jobs.TaskEnded, `"cancelled": 4`), "{", `{"cancelled": "cancelled by bob",`, 1))})
+	if code, _, words := muster(t, a.URL, "wait", apitest.ATask, "-o", "json"); code != cli.ExitStopped {
 		t.Errorf("of a cancelled task: exit %d, %q", code, words)
 	}
 }
 
 func TestRunSendsItsTerms(t *testing.T) {
 	t.Parallel()
-	a := newFakeAPI(t, map[string]http.HandlerFunc{"POST /v1/tasks": answer(taskJSON(jobs.TaskQueued, ""))})
+	a := apitest.New(t, map[string]http.HandlerFunc{"POST /v1/tasks": apitest.Answer(apitest.TaskJSON(jobs.TaskQueued,
+		""))})
 	code, _, words := muster(t, a.URL, "run", "exec", "--on", "fw001", "--arg", "cmd=true", "--disruptive",
 		"--supersedes", "rules/acme", "--expire", "2h", "--detach")
 	// A variable of a shell that is not set, say.
-	if code, _, words := muster(t, a.URL, "run", "exec", "--on", "fw001", "--supersedes", ""); code != exitUsage ||
+	if code, _, words := muster(t, a.URL, "run", "exec", "--on", "fw001", "--supersedes", ""); code != cli.ExitUsage ||
 		!strings.Contains(words, "--supersedes is empty") {
 		t.Errorf("an empty key: exit %d, %s", code, words)
 	}
 	var sent api.Submit
-	a.sent(t, "POST /v1/tasks", &sent)
+	a.Sent(t, "POST /v1/tasks", &sent)
 	if code != 0 || !sent.Disruptive || sent.Supersedes != "rules/acme" || sent.Expire != "2h" {
 		t.Errorf("exit %d, %s; sent %+v", code, words, sent)
 	}
@@ -246,29 +256,13 @@ func TestAJobSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	blocked := `{"id": "0wcy7y2fb2:fw001", "host": "fw001", "state": "blocked", "waits": "group/g\u001b",
 		"why": "held by \u001b"}`
-	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/jobs/" + aJob: answer(blocked),
-		"GET /v1/tasks/" + aTask + "/jobs": answer(`{"jobs": [` + blocked + `]}`)})
-	for _, line := range []string{"job " + aJob, "jobs --task " + aTask} {
+	a := apitest.New(t, map[string]http.HandlerFunc{"GET /v1/jobs/" + apitest.AJob: apitest.Answer(blocked),
+		"GET /v1/tasks/" + apitest.ATask + "/jobs": apitest.Answer(`{"jobs": [` + blocked + `]}`)})
+	for _, line := range []string{"job " + apitest.AJob, "jobs --task " + apitest.ATask} {
 		_, out, words := muster(t, a.URL, strings.Fields(line)...)
 		if out = strings.Join(strings.Fields(out), " "); !strings.Contains(out, `waits for group/g\x1b`) ||
-			line == "job "+aJob && !strings.Contains(out, `why held by \x1b`) {
+			line == "job "+apitest.AJob && !strings.Contains(out, `why held by \x1b`) {
 			t.Errorf("muster %s: %q, %q", line, out, words)
-		}
-	}
-}
-
-func TestEventsOfOrdersAreReadable(t *testing.T) {
-	t.Parallel()
-	for want, h := range map[string]jobs.Happening{
-		"-  default    halt      all  halted by bob: fire\n": {Zone: "default", Event: "halt", Object: "all",
-			Detail: map[string]any{"note": "halted by bob: fire"}},
-		"-  z2         pause-customer acme  paused by a\\x1b  {\"moved\":3}\n": {Zone: "z2", Event: "pause-customer",
-			Object: "acme", Detail: map[string]any{"note": "paused by a\x1b", "moved": 3}},
-		"-  z2         end       x  {\"note\":7}\n": {Zone: "z2", Event: "end", Object: "x",
-			Detail: map[string]any{"note": 7}},
-	} {
-		if got := eventLine(h); got != want {
-			t.Errorf("got  %q\nwant %q", got, want)
 		}
 	}
 }

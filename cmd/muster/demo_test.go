@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"muster/cli"
+	"muster/internal/demo"
 	"muster/jobs"
 )
 
@@ -40,7 +42,7 @@ func TestTheDemoTellsItsStory(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	var story demoStory
+	var story demo.Story
 	if err := json.Unmarshal(out, &story); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -74,8 +76,8 @@ func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
 	p := startDemo(t, cmd)
 	p.await("bob submits")
 	cmd.Process.Signal(syscall.SIGINT)
-	if code := p.end(); code != exitInterrupted {
-		t.Errorf("exit %d, want %d", code, exitInterrupted)
+	if code := p.end(); code != cli.ExitInterrupted {
+		t.Errorf("exit %d, want %d", code, cli.ExitInterrupted)
 	}
 	wantEmpty(t, temp)
 }
@@ -111,8 +113,8 @@ func TestASecondInterruptEndsTheDemoAtOnce(t *testing.T) {
 	p.await("one more Ctrl-C")
 	begun := time.Now()
 	cmd.Process.Signal(syscall.SIGINT)
-	if code := p.end(); code != exitInterrupted {
-		t.Errorf("exit %d, want %d", code, exitInterrupted)
+	if code := p.end(); code != cli.ExitInterrupted {
+		t.Errorf("exit %d, want %d", code, cli.ExitInterrupted)
 	}
 	// A master that is asked only once waits 10 s for the job in hand.
 	if d := time.Since(begun); d > 9*time.Second {

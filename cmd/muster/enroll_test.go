@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"muster/cli"
+	"muster/cli/hosts"
 	"muster/testkit/sshtest"
 )
 
@@ -62,23 +64,23 @@ func (e *enrolment) enroll(code int, out, words string, args ...string) {
 func TestEnrollNewHosts(t *testing.T) {
 	t.Parallel()
 	e := newEnrolment(t)
-	e.enroll(exitOK, " new\n"+e.line+"\n", "")
-	e.enroll(exitOK, fmt.Sprintf("\nhost_key: %q\n", e.sshd.HostKey), "", "--for", "inventory")
-	e.enroll(exitOK, `"state": "new"`, "", "-o", "json")
-	e.enroll(exitOK, " new\n"+e.line+"\n", "", "--all-types")
+	e.enroll(cli.ExitOK, " new\n"+e.line+"\n", "")
+	e.enroll(cli.ExitOK, fmt.Sprintf("\nhost_key: %q\n", e.sshd.HostKey), "", "--for", "inventory")
+	e.enroll(cli.ExitOK, `"state": "new"`, "", "-o", "json")
+	e.enroll(cli.ExitOK, " new\n"+e.line+"\n", "", "--all-types")
 	if _, err := os.Stat(e.known); err == nil {
 		t.Fatal("a file was written that nobody asked for")
 	}
-	e.enroll(exitOK, " new, written\n", "1 key written to "+e.known, "--write", e.known)
+	e.enroll(cli.ExitOK, " new, written\n", "1 key written to "+e.known, "--write", e.known)
 	e.want(e.line)
-	e.enroll(exitOK, " known\n", "0 keys written", "--write", e.known)
-	e.enroll(exitNotAll, "", "there is no folder /nowhere: make it first", "--write", "/nowhere/known_hosts")
+	e.enroll(cli.ExitOK, " known\n", "0 keys written", "--write", e.known)
+	e.enroll(cli.ExitNotAll, "", "there is no folder /nowhere: make it first", "--write", "/nowhere/known_hosts")
 	e.want(e.line)
-	inv, err := new(fileFlags).inventory(t.Context(), []string{e.inventory})
+	inv, err := new(hosts.FileFlags).Inventory(t.Context(), []string{e.inventory})
 	if err != nil || len(inv.WithoutKey()) > 0 {
 		t.Errorf("the inventory with that file: %v", err)
 	}
-	e.enroll(exitUsage, "", "--replace says what is written", "--replace")
+	e.enroll(cli.ExitUsage, "", "--replace says what is written", "--replace")
 }
 
 func TestEnrollKeysThatHaveChanged(t *testing.T) {
@@ -92,9 +94,9 @@ func TestEnrollKeysThatHaveChanged(t *testing.T) {
 
 	for _, before := range []string{name + " " + old, hashed + " " + old + " comment"} {
 		e.has("# ours", other, before)
-		e.enroll(exitNotAll, " changed, was SHA256:", "HOST KEY OF fw1 HAS CHANGED", "--write", e.known)
+		e.enroll(cli.ExitNotAll, " changed, was SHA256:", "HOST KEY OF fw1 HAS CHANGED", "--write", e.known)
 		e.want("# ours", other, before)
-		e.enroll(exitOK, " changed, was SHA256:", "1 key written", "--write", e.known, "--replace")
+		e.enroll(cli.ExitOK, " changed, was SHA256:", "1 key written", "--write", e.known, "--replace")
 		e.want("# ours", other, e.line)
 		if info, err := os.Stat(e.known); err != nil || info.Mode().Perm() != 0o640 {
 			t.Errorf("mode %v, %v, want that of before", info.Mode(), err)
@@ -102,14 +104,14 @@ func TestEnrollKeysThatHaveChanged(t *testing.T) {
 	}
 	for _, field := range []string{"other.example.com," + name, "[127.0.0.*]:" + fmt.Sprint(e.sshd.Port)} {
 		e.has(other, field+" "+old)
-		e.enroll(exitNotAll, "", ":2 names other hosts, too", "--write", e.known, "--replace")
+		e.enroll(cli.ExitNotAll, "", ":2 names other hosts, too", "--write", e.known, "--replace")
 		e.want(other, field+" "+old)
 	}
 	e.has("@revoked * " + e.sshd.HostKey)
-	e.enroll(exitNotAll, " revoked\n", "HAS REVOKED", "--write", e.known, "--replace")
+	e.enroll(cli.ExitNotAll, " revoked\n", "HAS REVOKED", "--write", e.known, "--replace")
 	e.want("@revoked * " + e.sshd.HostKey)
 	e.has("not a line")
-	e.enroll(exitUsage, "", "known_hosts:1", "--write", e.known)
+	e.enroll(cli.ExitUsage, "", "known_hosts:1", "--write", e.known)
 }
 
 // hashedName is what OpenSSH makes of a name in known_hosts.
@@ -154,7 +156,7 @@ func TestEnrollShowsTheWholeWay(t *testing.T) {
 		return muster(t, "http://127.0.0.1:1", append([]string{"hosts", "enroll", on, "--inventory", inventory}, more...)...)
 	}
 	code, out, words := enroll("fw1", "--write", known)
-	if code != exitUsage || !strings.Contains(words, "3 new keys not written") {
+	if code != cli.ExitUsage || !strings.Contains(words, "3 new keys not written") {
 		t.Errorf("without a word of anybody: exit %d, %s", code, words)
 	}
 	last := -1
@@ -168,7 +170,7 @@ func TestEnrollShowsTheWholeWay(t *testing.T) {
 	if _, err := os.Stat(known); err == nil {
 		t.Fatal("it was written without a word of anybody")
 	}
-	if code, out, words = enroll("fw1", "--write", known, "--yes"); code != exitOK ||
+	if code, out, words = enroll("fw1", "--write", known, "--yes"); code != cli.ExitOK ||
 		!strings.Contains(words, "3 keys written") {
 		t.Errorf("exit %d, %s%s", code, out, words)
 	}
@@ -178,14 +180,14 @@ func TestEnrollShowsTheWholeWay(t *testing.T) {
 	}
 	// Now the way is known, by the inventory or by the file alone. A hop that is meant itself
 	// is shown once.
-	if code, out, words = enroll("all", "--write", known, "--yes"); code != exitOK ||
+	if code, out, words = enroll("all", "--write", known, "--yes"); code != cli.ExitOK ||
 		!strings.Contains(words, "1 key written") || strings.Count(out, "# outer ") != 1 {
 		t.Errorf("the rest: exit %d, %s%s", code, out, words)
 	}
 	if err := os.Remove(known); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, words = enroll("all", "--write", known, "--yes"); code != exitOK ||
+	if code, out, words = enroll("all", "--write", known, "--yes"); code != cli.ExitOK ||
 		!strings.Contains(words, "4 keys written") || strings.Count(out, "# inner ") != 1 {
 		t.Errorf("all at once: exit %d, %s%s", code, out, words)
 	}
@@ -202,7 +204,7 @@ func TestEnrollSaysWhoIsNotThere(t *testing.T) {
 	if err := os.WriteFile(e.inventory, []byte(closed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e.enroll(exitNotAll, "# fw1 127.0.0.2:1: ", "connection refused", "--write", e.known)
+	e.enroll(cli.ExitNotAll, "# fw1 127.0.0.2:1: ", "connection refused", "--write", e.known)
 	if _, err := os.Stat(e.known); err == nil {
 		t.Error("a file without keys was written")
 	}

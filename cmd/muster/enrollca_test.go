@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"muster/cli"
+	"muster/cli/hosts"
 	"muster/testkit/sshtest"
 )
 
@@ -41,17 +43,17 @@ func TestEnrollHostsWithACertificate(t *testing.T) {
 	public := e.file("ca.pub", "# ours\n"+ca.Public+" ca@example.com\n")
 	line := fmt.Sprintf("@cert-authority [%s]:%d %s", e.sshd.Address, e.sshd.Port, ca.Public)
 
-	e.enroll(exitOK, " new\n"+e.line+"\n", "") // nobody vouches for it
-	e.enroll(exitOK, "for fw1 until 2", "", "--ca", public)
-	e.enroll(exitOK, ": no key to pin\n"+line+"\n", "", "--ca", public)
-	e.enroll(exitOK, fmt.Sprintf("\nhost_ca: %q\n", ca.Public), "", "--ca", public, "--for", "inventory")
-	e.enroll(exitOK, `"principals": [`, "", "--ca", public, "-o", "json")
-	e.enroll(exitOK, ", written, certifies", "1 key written", "--ca", public, "--write", e.known)
+	e.enroll(cli.ExitOK, " new\n"+e.line+"\n", "") // nobody vouches for it
+	e.enroll(cli.ExitOK, "for fw1 until 2", "", "--ca", public)
+	e.enroll(cli.ExitOK, ": no key to pin\n"+line+"\n", "", "--ca", public)
+	e.enroll(cli.ExitOK, fmt.Sprintf("\nhost_ca: %q\n", ca.Public), "", "--ca", public, "--for", "inventory")
+	e.enroll(cli.ExitOK, `"principals": [`, "", "--ca", public, "-o", "json")
+	e.enroll(cli.ExitOK, ", written, certifies", "1 key written", "--ca", public, "--write", e.known)
 	e.want(line)
-	e.enroll(exitOK, " known, certifies", "0 keys written", "--ca", public, "--write", e.known)
-	e.enroll(exitOK, " known, certifies", "0 keys written", "--write", e.known) // the file has it
+	e.enroll(cli.ExitOK, " known, certifies", "0 keys written", "--ca", public, "--write", e.known)
+	e.enroll(cli.ExitOK, " known, certifies", "0 keys written", "--write", e.known) // the file has it
 	e.want(line)
-	inv, err := new(fileFlags).inventory(t.Context(), []string{e.inventory})
+	inv, err := new(hosts.FileFlags).Inventory(t.Context(), []string{e.inventory})
 	if err != nil || len(inv.WithoutKey()) > 0 {
 		t.Errorf("the inventory with that file: %v", err)
 	}
@@ -60,8 +62,8 @@ func TestEnrollHostsWithACertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.certify(ca, time.Time{}, "fw1", fmt.Sprintf(", host_ca: %q", ca.Public))
-	e.enroll(exitOK, " known, certifies", "", "--write", e.known)
-	e.enroll(exitOK, "for fw1 without end: no key to pin\n", "")
+	e.enroll(cli.ExitOK, " known, certifies", "", "--write", e.known)
+	e.enroll(cli.ExitOK, "for fw1 without end: no key to pin\n", "")
 	if _, err := os.Stat(e.known); err == nil {
 		t.Error("what the inventory has was written once more")
 	}
@@ -87,14 +89,14 @@ func TestEnrollCertificatesThatDoNotHold(t *testing.T) {
 	} {
 		e.certify(tt.by, tt.until, tt.principal, tt.fields)
 		t.Log(tt.name)
-		e.enroll(exitNotAll, tt.words, tt.words, "--write", e.known)
+		e.enroll(cli.ExitNotAll, tt.words, tt.words, "--write", e.known)
 		if _, err := os.Stat(e.known); err == nil {
 			t.Errorf("%s: a key was written", tt.name)
 		}
 	}
 	e.certify(ca, time.Time{}, "fw1", trusted)
 	e.has("@revoked * " + e.sshd.HostKey)
-	e.enroll(exitNotAll, "is revoked", "", "--write", e.known)
+	e.enroll(cli.ExitNotAll, "is revoked", "", "--write", e.known)
 	e.want("@revoked * " + e.sshd.HostKey)
 	if err := os.Remove(e.known); err != nil {
 		t.Fatal(err)
@@ -102,8 +104,8 @@ func TestEnrollCertificatesThatDoNotHold(t *testing.T) {
 
 	// A host without one shows its key as ever.
 	plain := newEnrolment(t)
-	plain.enroll(exitOK, " new\n"+plain.line+"\n", "", "--ca", e.file("ca.pub", ca.Public))
-	plain.enroll(exitUsage, "", "has no public key", "--ca", e.file("empty", "\n# nothing\n"))
-	plain.enroll(exitUsage, "", "bad:2: want a public key", "--ca", e.file("bad", "\nssh-ed25519 AAAA!\n"))
-	plain.enroll(exitUsage, "", "no such file", "--ca", strings.TrimSuffix(e.known, "known_hosts")+"none")
+	plain.enroll(cli.ExitOK, " new\n"+plain.line+"\n", "", "--ca", e.file("ca.pub", ca.Public))
+	plain.enroll(cli.ExitUsage, "", "has no public key", "--ca", e.file("empty", "\n# nothing\n"))
+	plain.enroll(cli.ExitUsage, "", "bad:2: want a public key", "--ca", e.file("bad", "\nssh-ed25519 AAAA!\n"))
+	plain.enroll(cli.ExitUsage, "", "no such file", "--ca", strings.TrimSuffix(e.known, "known_hosts")+"none")
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/cli"
 	"muster/jobs"
 	"muster/testkit/hosttest"
 )
@@ -60,8 +61,8 @@ func (h *house) failsLast(stubborn []*hosttest.Host, args []string) jobs.ChainIn
 	for _, f := range stubborn {
 		f.Do("touch /etc/go")
 	}
-	if c := <-code; c != exitStopped {
-		h.t.Errorf("exit %d, want %d", c, exitStopped)
+	if c := <-code; c != cli.ExitStopped {
+		h.t.Errorf("exit %d, want %d", c, cli.ExitStopped)
 	}
 	h.query(&i, "rollout", "show", string(i.Chain))
 	return i
@@ -107,7 +108,7 @@ func TestARulesetThatFailsOnTooManyIsTakenBackFromAll(t *testing.T) {
 	list[2].Do("rm /usr/local/sbin/nft")
 	var again int
 	i, again = h.chain(ruleset...)
-	if again != exitNotAll || i.State != jobs.ChainEnded || i.Why != "" ||
+	if again != cli.ExitNotAll || i.State != jobs.ChainEnded || i.Why != "" ||
 		i.Fates[jobs.FateFailed] != list[3].Name || i.Tasks[1].Info.Outcomes[jobs.Succeeded] != 3 {
 		t.Errorf("exit %d, %+v", again, i)
 	}

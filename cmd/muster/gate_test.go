@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"muster/api"
+	"muster/cli"
 	"muster/jobs"
+	"muster/testkit/apitest"
 )
 
 // gatedRunbook asks a person in its middle.
@@ -41,7 +43,7 @@ func TestJobsWaitAtAGateForAPerson(t *testing.T) {
 	t.Parallel()
 	l := newLosingOf(t, gatedRunbook)
 	var task jobs.TaskInfo
-	if code := l.query(&task, "run", "gated", "--on", "fw000[1-4]", "--detach"); code != exitOK || !task.Gates {
+	if code := l.query(&task, "run", "gated", "--on", "fw000[1-4]", "--detach"); code != cli.ExitOK || !task.Gates {
 		t.Fatalf("muster run: exit %d, %+v", code, task)
 	}
 	l.killChild()
@@ -101,7 +103,7 @@ func TestAGateThatNobodyOpens(t *testing.T) {
 	t.Parallel()
 	l := newLosingOf(t, gatedRunbook)
 	var task jobs.TaskInfo
-	if code := l.query(&task, "run", "gated", "--on", "fw0001", "--arg", "limit=1s", "--detach"); code != exitOK {
+	if code := l.query(&task, "run", "gated", "--on", "fw0001", "--arg", "limit=1s", "--detach"); code != cli.ExitOK {
 		t.Errorf("muster run: exit %d", code)
 	}
 	l.wait(task.Task)
@@ -119,7 +121,7 @@ func TestACheckSaysWhatAGateWouldAsk(t *testing.T) {
 	t.Parallel()
 	l := newLosingOf(t, gatedRunbook)
 	var task jobs.TaskInfo
-	if code := l.query(&task, "run", "gated", "--on", "fw0001", "--check", "--detach"); code != exitOK || task.Gates {
+	if code := l.query(&task, "run", "gated", "--on", "fw0001", "--check", "--detach"); code != cli.ExitOK || task.Gates {
 		t.Errorf("muster run --check: exit %d, %+v", code, task)
 	}
 	wantOutcomes(t, l.wait(task.Task), map[jobs.Outcome]int{jobs.Succeeded: 1})
@@ -133,24 +135,26 @@ func gateRoutes() map[string]http.HandlerFunc {
 	const gate = `"step": 1, "name": "ds", "question": "Is DS\u001b[2J\n| there?",
 		"since": "2026-11-21T10:00:00.000Z", "until": "2026-11-21T12:00:00.000Z"`
 	return map[string]http.HandlerFunc{
-		"GET /v1/gates": answer(`{"total": 3, "gates": [
-			{"job": "` + aJob + `", "task": "` + aTask + `", "host": "fw001", "runbook": "dnssec", ` + gate + `},
-			{"job": "` + aTask + `:fw002", "task": "` + aTask + `", "host": "fw002", "runbook": "dnssec",
+		"GET /v1/gates": apitest.Answer(`{"total": 3, "gates": [
+			{"job": "` + apitest.AJob + `", "task": "` + apitest.ATask + `", "host": "fw001", "runbook": "dnssec", ` + gate + `},
+			{"job": "` + apitest.ATask + `:fw002", "task": "` + apitest.ATask + `", "host": "fw002", "runbook": "dnssec",
 			 ` + gate + `, "answer": "opened by al\u001bice"}]}`),
-		"GET /v1/jobs/" + aJob: answer(`{"id": "` + aJob + `", "host": "fw001", "state": "wait", "gate": {` + gate + `}}`),
-		"POST /v1/tasks/" + aTask + "/gates/open": answer(`{"task": "` + aTask + `", "answered": [
-			{"job": "` + aJob + `", "step": 1, "name": "ds", "word": "open", "note": "opened by bob: x"},
-			{"job": "` + aTask + `:fw002", "step": 1, "name": "ds", "word": "refuse", "already": true,
+		"GET /v1/jobs/" + apitest.AJob: apitest.Answer(`{"id": "` + apitest.AJob +
+			`", "host": "fw001", "state": "wait", "gate": {` + gate + `}}`),
+		"POST /v1/tasks/" + apitest.ATask + "/gates/open": apitest.Answer(`{"task": "` + apitest.ATask + `", "answered": [
+			{"job": "` + apitest.AJob + `", "step": 1, "name": "ds", "word": "open", "note": "opened by bob: x"},
+			{"job": "` + apitest.ATask + `:fw002", "step": 1, "name": "ds", "word": "refuse", "already": true,
 			 "note": "refused by al\u001bice"},
-			{"job": "` + aTask + `:fw003", "step": 1, "name": "ds", "word": "open", "note": "opened by bob: x"}],
-			"elsewhere": [{"job": "` + aTask + `:fw004", "state": "running", "step": 0}], "stand": ["` + aTask + `:fw005"]}`),
-		"POST /v1/tasks/" + aTask + "/gates/refuse": answer(`{"task": "` + aTask + `", "answered": [], "rest": 3}`),
+			{"job": "` + apitest.ATask + `:fw003", "step": 1, "name": "ds", "word": "open", "note": "opened by bob: x"}],
+			"elsewhere": [{"job": "` + apitest.ATask + `:fw004", "state": "running", "step": 0}], "stand": ["` + apitest.ATask + `:fw005"]}`),
+		"POST /v1/tasks/" + apitest.ATask + "/gates/refuse": apitest.Answer(`{"task": "` + apitest.ATask +
+			`", "answered": [], "rest": 3}`),
 	}
 }
 
 func TestWhatIsSaidOfGates(t *testing.T) {
 	t.Parallel()
-	a := newFakeAPI(t, gateRoutes())
+	a := apitest.New(t, gateRoutes())
 	for line, want := range map[string]string{
 		"gate ls": "JOB               RUNBOOK  GATE  SINCE                 UNTIL                 " +
 			"QUESTION               ANSWER\n" +
@@ -158,11 +162,11 @@ func TestWhatIsSaidOfGates(t *testing.T) {
 			"Is DS\\x1b[2J | there?  -\n" +
 			"0wcy7y2fb2:fw002  dnssec   ds    2026-11-21 10:00:00Z  2026-11-21 12:00:00Z  " +
 			"Is DS\\x1b[2J | there?  opened by al\\x1bice\n",
-		"gate open --reason x " + aTask: "task 0wcy7y2fb2: the gate ds is open: fw[001,003]\n" +
+		"gate open --reason x " + apitest.ATask: "task 0wcy7y2fb2: the gate ds is open: fw[001,003]\n" +
 			"task 0wcy7y2fb2: the gate ds is refused already, refused by al\\x1bice: fw002\n" +
 			"job 0wcy7y2fb2:fw004 stands at no gate: it is running, at step 1\n" +
 			"these do: 0wcy7y2fb2:fw005; muster gate ls 0wcy7y2fb2\n",
-		"gate refuse --reason x " + aTask: "task 0wcy7y2fb2: no job stands at a gate; 3 jobs to end yet\n",
+		"gate refuse --reason x " + apitest.ATask: "task 0wcy7y2fb2: no job stands at a gate; 3 jobs to end yet\n",
 	} {
 		code, out, words := muster(t, a.URL, strings.Fields(line)...)
 		if wrong := strings.HasPrefix(line, "gate ls"); out != want || (code == 0) != wrong {
@@ -170,8 +174,8 @@ func TestWhatIsSaidOfGates(t *testing.T) {
 		}
 	}
 	const shown = "\nIt waits at the gate ds for a person, since 2026-11-21 10:00:00Z and until 2026-11-21 12:00:00Z:\n" +
-		"  | Is DS\\x1b[2J\n  | | there?\nmuster gate open " + aJob
-	if _, out, _ := muster(t, a.URL, "job", aJob); !strings.Contains(out, shown) {
+		"  | Is DS\\x1b[2J\n  | | there?\nmuster gate open " + apitest.AJob
+	if _, out, _ := muster(t, a.URL, "job", apitest.AJob); !strings.Contains(out, shown) {
 		t.Errorf("%s", out)
 	}
 	if code, out, _ := muster(t, a.URL, "gate", "ls", "-o", "json"); code != 0 || strings.Contains(out, "\x1b") ||
@@ -179,45 +183,23 @@ func TestWhatIsSaidOfGates(t *testing.T) {
 		t.Errorf("exit %d, %s", code, out)
 	}
 	var sent api.GateRequest
-	muster(t, a.URL, "gate", "open", "--reason", "a b", aJob, aTask+":fw002", "--as", "bob")
-	a.sent(t, "POST /v1/tasks/"+aTask+"/gates/open", &sent)
+	muster(t, a.URL, "gate", "open", "--reason", "a b", apitest.AJob, apitest.ATask+":fw002", "--as", "bob")
+	a.Sent(t, "POST /v1/tasks/"+apitest.ATask+"/gates/open", &sent)
 	if len(sent.Jobs) != 2 || sent.Reason != "a b" || sent.As != "bob" {
 		t.Errorf("sent %+v", sent)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"gate open " + aJob, "--reason is missing"}, {"gate refuse x --reason x", "want 10 characters"},
+		{"gate open " + apitest.AJob, "--reason is missing"}, {"gate refuse x --reason x", "want 10 characters"},
 		{"gate open x:y --reason x", "want 10 characters"}, {"gate open --reason x", "nothing is named"},
 		{"gate ls a b", "it got 2 arguments"},
 	} {
 		code, _, words := muster(t, a.URL, strings.Fields(c.args)...)
-		if code != exitUsage || !strings.Contains(words, c.want) {
+		if code != cli.ExitUsage || !strings.Contains(words, c.want) {
 			t.Errorf("muster %s: exit %d, %s", c.args, code, words)
 		}
 	}
 	got := complete(t, a.URL, "gate", "open", "")
-	if slices.Sort(got); !slices.Equal(got, []string{aTask, aJob}) {
+	if slices.Sort(got); !slices.Equal(got, []string{apitest.ATask, apitest.AJob}) {
 		t.Errorf("completes %v", got)
-	}
-}
-
-// Who waits for a task hears that it waits for a person; of one without gates nobody asks.
-func TestFollowSaysThatAPersonIsAwaited(t *testing.T) {
-	t.Parallel()
-	for _, gates := range []bool{true, false} {
-		asked := 0
-		s, _ := bubble(t, func(r *http.Request) (*http.Response, error) {
-			asked++
-			if r.URL.RequestURI() != "/v1/gates?task="+aTask {
-				t.Errorf("asked %s", r.URL.RequestURI())
-			}
-			return said(200, `{"total": 2, "gates": [{"answer": "opened by al"}, {}]}`)
-		})
-		task, want := aTaskInfo(), ""
-		if task.Gates = gates; gates {
-			want = "1 job stands at a gate for a person: muster gate ls " + aTask
-		}
-		if got := s.standingWords(t.Context(), task); got != want || (asked > 0) != gates {
-			t.Errorf("gates %t: %q after %d questions, want %q", gates, got, asked, want)
-		}
 	}
 }

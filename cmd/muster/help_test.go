@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"muster/cli"
 )
 
 var updateHelp = flag.Bool("update-help", false, "write testdata/help.txt anew")
@@ -51,7 +53,7 @@ func helpOf(t *testing.T, args []string) string {
 	root.SetOut(&out)
 	root.SetErr(&out)
 	root.SetArgs(append(args[:len(args):len(args)], "--help"))
-	if _, err := execute(t.Context(), root); err != nil {
+	if _, err := cli.Execute(t.Context(), root); err != nil {
 		t.Errorf("muster %s --help: %v", strings.Join(args, " "), err)
 	}
 	return out.String()

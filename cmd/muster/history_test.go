@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"muster/cli"
+	"muster/testkit/apitest"
 )
 
 const pastJobs = `{"jobs": [
@@ -19,14 +22,14 @@ const pastReport = `{"task": {"task": "0wcy7y2fb2", "runbook": "exec", "on": "al
 	{"name": "succeeded", "hosts": 1, "means": "said so"}, {"name": "failed", "hosts": 1, "means": "no"},
 	{"name": "not known", "hosts": 3, "means": "not in history"}], `
 
-func historyAPI(t *testing.T) *fakeAPI {
+func historyAPI(t *testing.T) *apitest.API {
 	jobs := strings.TrimSuffix(strings.TrimPrefix(pastJobs, "{"), `, "next": "17:0wcy7y2fb2:fw002"}`)
-	return newFakeAPI(t, map[string]http.HandlerFunc{
-		"GET /v1/history":                 answer(pastJobs),
-		"GET /v1/tasks/0wcy7y2fb2/report": answer(pastReport + jobs + "}"),
-		"GET /v1/history/export": answer(
+	return apitest.New(t, map[string]http.HandlerFunc{
+		"GET /v1/history":                 apitest.Answer(pastJobs),
+		"GET /v1/tasks/0wcy7y2fb2/report": apitest.Answer(pastReport + jobs + "}"),
+		"GET /v1/history/export": apitest.Answer(
 			`{"id": "0wcy7y2fb2:fw001", "error": "\u001b"}` + "\n" + `{"end":true}` + "\n"),
-		"GET /v1/history/state": answer(`{"where": "sqlite /x", "streams": [{"zone": "default", "last": "9-0", "events": 7}],
+		"GET /v1/history/state": apitest.Answer(`{"where": "sqlite /x", "streams": [{"zone": "default", "last": "9-0", "events": 7}],
 			"gaps": [{"zone": "default", "entries": 12, "after": "1-0", "first": "9-0", "note": "trimmed"}, {"zone": "eu", "entries": -1}]}`),
 	})
 }
@@ -39,9 +42,9 @@ func TestHistoryAsksWithItsFilters(t *testing.T) {
 	if code != 0 || !strings.Contains(words, "--cursor 17:0wcy7y2fb2:fw002") || strings.Contains(out, "\x1b") {
 		t.Errorf("exit %d, %q, %q", code, out, words)
 	}
-	wantParts(t, "the table", out, "fw001", "acme", "alice", "succeeded", "9.0s", "fw002", "failed")
+	apitest.WantParts(t, "the table", out, "fw001", "acme", "alice", "succeeded", "9.0s", "fw002", "failed")
 	want := "GET /v1/history?cursor=9%3A0wcy7y2fb2%3Ax&customer=acme&from=2026-11-01T00%3A00%3A00Z&limit=2&outcome=failed"
-	if got := a.requests(); len(got) == 0 || got[0] != want {
+	if got := a.Requests(); len(got) == 0 || got[0] != want {
 		t.Errorf("asked %v, want %s", got, want)
 	}
 	var page map[string]any
@@ -50,10 +53,10 @@ func TestHistoryAsksWithItsFilters(t *testing.T) {
 		t.Errorf("as JSON: exit %d, %s", code, out)
 	}
 	code, _, words = muster(t, a.URL, "history", "--outcome", "fine", "--from", "soon", "--limit", "0", "--task", "x")
-	if code != exitUsage {
+	if code != cli.ExitUsage {
 		t.Errorf("mistakes: exit %d", code)
 	}
-	wantParts(t, "the mistakes", words, "--outcome", "--from", "--limit", "--task")
+	apitest.WantParts(t, "the mistakes", words, "--outcome", "--from", "--limit", "--task")
 }
 
 func TestExportTellsWhetherAllCame(t *testing.T) {
@@ -62,7 +65,7 @@ func TestExportTellsWhetherAllCame(t *testing.T) {
 	if code != 0 || strings.Count(out, "\n") != 1 {
 		t.Errorf("exit %d, %q, %q", code, out, words)
 	}
-	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/history/export": answer(`{"id": "x"}` + "\n")})
+	a := apitest.New(t, map[string]http.HandlerFunc{"GET /v1/history/export": apitest.Answer(`{"id": "x"}` + "\n")})
 	code, _, words = muster(t, a.URL, "history", "export")
 	if code == 0 || !strings.Contains(words, "not all jobs came") {
 		t.Errorf("one that broke off: exit %d, %q", code, words)
@@ -75,35 +78,35 @@ func TestGapsAreShown(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit %d", code)
 	}
-	wantParts(t, "the tables", out, "default", "9-0", "12", "trimmed", "?")
+	apitest.WantParts(t, "the tables", out, "default", "9-0", "12", "trimmed", "?")
 }
 
 func TestReportsAddUpInEveryForm(t *testing.T) {
 	t.Parallel()
 	a := historyAPI(t)
-	code, out, words := muster(t, a.URL, "report", aTask)
+	code, out, words := muster(t, a.URL, "report", apitest.ATask)
 	if code != 0 || strings.Contains(out, "\x1b") {
 		t.Errorf("text: exit %d, %q, %s", code, out, words)
 	}
-	wantParts(t, "text", out, "1  succeeded", "1  failed", "3  not known", "5  hosts", "fw002")
-	_, out, _ = muster(t, a.URL, "report", aTask, "--form", "csv")
+	apitest.WantParts(t, "text", out, "1  succeeded", "1  failed", "3  not known", "5  hosts", "fw002")
+	_, out, _ = muster(t, a.URL, "report", apitest.ATask, "--form", "csv")
 	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
 	if err != nil || len(rows) != 4 || rows[3][3] != "not known" || rows[3][7] != "3 hosts" || rows[2][6][:2] != "'=" {
 		t.Errorf("csv: %v, %q", err, rows)
 	}
-	_, out, _ = muster(t, a.URL, "report", aTask, "--form", "html")
+	_, out, _ = muster(t, a.URL, "report", apitest.ATask, "--form", "html")
 	if strings.Contains(out, "<script>") || strings.Contains(out, "\x1b") || !strings.Contains(out, "&lt;script&gt;") {
 		t.Errorf("html: %s", out)
 	}
 	for _, args := range [][]string{{"--form", "json"}, {"-o", "json"}} {
 		var r map[string]any
-		_, out, _ = muster(t, a.URL, append([]string{"report", aTask}, args...)...)
+		_, out, _ = muster(t, a.URL, append([]string{"report", apitest.ATask}, args...)...)
 		if json.Unmarshal([]byte(out), &r) != nil || r["total"] != 5.0 {
 			t.Errorf("%v: %s", args, out)
 		}
 	}
-	code, _, words = muster(t, a.URL, "report", aTask, "--form", "pdf")
-	if code != exitUsage || !strings.Contains(words, "want text") {
+	code, _, words = muster(t, a.URL, "report", apitest.ATask, "--form", "pdf")
+	if code != cli.ExitUsage || !strings.Contains(words, "want text") {
 		t.Errorf("another form: exit %d, %s", code, words)
 	}
 }
@@ -112,40 +115,41 @@ func TestAJobOfHistoryShowsWhatItRanAndItsAttempts(t *testing.T) {
 	t.Parallel()
 	const asked = `"on": "role=fw", "proven": false, "reason": "change 7", "ran": {"version": "1", "sha256": "abcd",
 		"work": "ef", "arguments": [{"name": "cmd", "value": "echo \u001b[2J"}, {"name": "password", "secret": true}]}`
-	a := newFakeAPI(t, map[string]http.HandlerFunc{
-		"GET /v1/jobs/" + aJob: answer(`{"id": "` + aJob + `", "host": "fw001", "state": "ended", "outcome": "succeeded",
+	a := apitest.New(t, map[string]http.HandlerFunc{
+		"GET /v1/jobs/" + apitest.AJob: apitest.Answer(`{"id": "` + apitest.AJob + `", "host": "fw001", "state": "ended", "outcome": "succeeded",
 			"of": {"task": "0wcy7y2fb2", "runbook": "exec", "operator": "alice", ` + asked + `}}`),
-		"GET /v1/jobs/" + aJob + "/course": answer(`{"attempts": [{"attempt": 1, "node": "n1/1", "how": "retry",
+		"GET /v1/jobs/" + apitest.AJob + "/course": apitest.Answer(`{"attempts": [{"attempt": 1, "node": "n1/1", "how": "retry",
 			"started": "2026-11-21T10:00:00.000Z", "ended": "2026-11-21T10:00:01.000Z"}, {"attempt": 2, "node": "n2/1",
 			"how": "succeeded"}], "steps": [{"step": 1, "at": "2026-11-21T10:00:05.000Z"}]}`),
-		"GET /v1/history": answer(`{"jobs": [{"id": "` + aJob + `", "host": "fw001", "state": "ended",
+		"GET /v1/history": apitest.Answer(`{"jobs": [{"id": "` + apitest.AJob + `", "host": "fw001", "state": "ended",
 			"outcome": "succeeded", "runbook": "exec", "operator": "alice", "asked": {` + asked + `}}]}`),
-		"GET /v1/history/events": answer(`{"events": [{"id": "1-0", "zone": "default", "at": "2026-11-21T10:00:00.000Z",
+		"GET /v1/history/events": apitest.Answer(`{"events": [{"id": "1-0", "zone": "default", "at": "2026-11-21T10:00:00.000Z",
 			"event": "submit", "object": "0wcy7y2fb2", "detail": {"arguments": "cmd=true\u001b"}}], "next": "1"}`),
 	})
-	code, out, _ := muster(t, a.URL, "job", aJob)
+	code, out, _ := muster(t, a.URL, "job", apitest.AJob)
 	if code != 0 || strings.Contains(out, "\x1b") {
 		t.Errorf("exit %d, %q", code, out)
 	}
-	wantParts(t, "the job", out, "alice (unproven)", "change 7", "exec, version 1, sha256 abcd", "cmd='echo",
+	apitest.WantParts(t, "the job", out, "alice (unproven)", "change 7", "exec, version 1, sha256 abcd", "cmd='echo",
 		"password=(secret)", "ATTEMPT", "n2/1", "retry", "STEP", "10:00:05")
 	var d map[string]any
-	if code, out, _ := muster(t, a.URL, "job", aJob, "-o", "json"); code != 0 || json.Unmarshal([]byte(out), &d) != nil ||
+	if code, out, _ := muster(t, a.URL, "job", apitest.AJob, "-o", "json"); code != 0 || json.Unmarshal([]byte(out),
+		&d) != nil ||
 		d["of"] == nil || len(d["attempts"].([]any)) != 2 || len(d["steps"].([]any)) != 1 {
 		t.Errorf("as JSON: exit %d, %s", code, out)
 	}
 	_, out, _ = muster(t, a.URL, "history")
-	wantParts(t, "the list", out, "ARGUMENTS", "password=(secret)")
-	code, out, words := muster(t, a.URL, "history", "events", aJob)
+	apitest.WantParts(t, "the list", out, "ARGUMENTS", "password=(secret)")
+	code, out, words := muster(t, a.URL, "history", "events", apitest.AJob)
 	if code != 0 || strings.Contains(out, "\x1b") || !strings.Contains(words, "--cursor 1") {
 		t.Errorf("exit %d, %q, %q", code, out, words)
 	}
-	wantParts(t, "the events", out, "2026-11-21 10:00:00", "submit", "cmd=true")
-	if code, out, _ := muster(t, a.URL, "history", "events", aJob, "-o", "json"); code != 0 ||
+	apitest.WantParts(t, "the events", out, "2026-11-21 10:00:00", "submit", "cmd=true")
+	if code, out, _ := muster(t, a.URL, "history", "events", apitest.AJob, "-o", "json"); code != 0 ||
 		!strings.Contains(out, `"next": "1"`) {
 		t.Errorf("as JSON: exit %d, %s", code, out)
 	}
-	if code, _, _ := muster(t, a.URL, "history", "events", aJob, "--limit", "0"); code != exitUsage {
+	if code, _, _ := muster(t, a.URL, "history", "events", apitest.AJob, "--limit", "0"); code != cli.ExitUsage {
 		t.Errorf("a limit of 0: exit %d", code)
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"muster/api"
+	"muster/cli"
 	"muster/jobs"
+	"muster/testkit/apitest"
 	"muster/testkit/sshtest"
 )
 
@@ -46,10 +48,10 @@ func TestHostsWithAWrongClock(t *testing.T) {
 	t.Parallel()
 	r, clocks := clocked(t)
 	code, out, words := r.plainly("", "hosts", "check", "all", "--live")
-	if code != exitNotAll {
+	if code != cli.ExitNotAll {
 		t.Errorf("check: exit %d: %s", code, words)
 	}
-	wantParts(t, "hosts check --live", out, "1 host: late: clock: its clock is 1h00m behind",
+	apitest.WantParts(t, "hosts check --live", out, "1 host: late: clock: its clock is 1h00m behind",
 		"1 host: early: clock: its clock is 7d01h ahead", "have it follow NTP", "0 of 2 hosts well")
 
 	r.muster("facts", "gather", "all")
@@ -93,11 +95,11 @@ func (r *recording) keepsToItsWindow() {
 - {name: open, customer: late, zone: UTC, dates: ["%s"], length: 20m, approval: none}
 - {name: shut, customer: early, zone: UTC, dates: ["%s", "%s"], length: 20m, approval: none}
 `, at(-5*time.Minute), at(-65*time.Minute), at(2*time.Hour)))
-	if out, code := r.muster("windows", "apply", r.file("windows.yaml")); code != exitOK {
+	if out, code := r.muster("windows", "apply", r.file("windows.yaml")); code != cli.ExitOK {
 		r.t.Fatalf("windows apply: exit %d: %s", code, out)
 	}
 	var plan api.Submitted
-	if code := r.query(&plan, "run", "flash", "--on", "all", "--detach"); code != exitOK {
+	if code := r.query(&plan, "run", "flash", "--on", "all", "--detach"); code != cli.ExitOK {
 		r.t.Fatalf("run: exit %d", code)
 	}
 	if j := r.awaitJob(jobs.NewID(plan.Task, "late"), jobs.Ended); j.Outcome != jobs.Succeeded {

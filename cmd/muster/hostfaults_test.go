@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/cli"
 	"muster/internal/fakefleet"
 	"muster/jobs"
 )
@@ -59,8 +60,8 @@ func TestHostsThatNeverComeToAnEnd(t *testing.T) {
 
 	var slow, probed jobs.TaskInfo
 	h.query(&slow, "run", "slow", "--on", "fw[0008-0009]", "--detach")
-	if code := h.query(&probed, "run", "probe", "--on", "fw[0001-0007]", "--wait"); code != exitNotAll {
-		t.Errorf("exit %d, want %d", code, exitNotAll)
+	if code := h.query(&probed, "run", "probe", "--on", "fw[0001-0007]", "--wait"); code != cli.ExitNotAll {
+		t.Errorf("exit %d, want %d", code, cli.ExitNotAll)
 	}
 	h.wait(slow.Task)
 	for i, j := range append(h.jobs(probed.Task), h.jobs(slow.Task)...) {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +11,9 @@ import (
 	"testing"
 	"time"
 	"unicode"
+
+	"muster/cli"
+	"muster/testkit/apitest"
 )
 
 // poison is what is hung onto every word of a server. JSON cannot have the bytes of hostile
@@ -43,7 +45,7 @@ func poisoned(key string, v any) any {
 }
 
 // hostileAPI answers as another one does, with poison in all of its words.
-func hostileAPI(t *testing.T, a *fakeAPI) string {
+func hostileAPI(t *testing.T, a *apitest.API) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		to := httptest.NewRecorder()
@@ -76,15 +78,16 @@ func harm(text string) string {
 // harmless: TestErrorsAreHarmless does.
 func TestWhatServersSayIsHarmlessInEveryCommand(t *testing.T) {
 	t.Parallel()
-	look, past := hostileAPI(t, newFakeAPI(t, lookRoutes())), hostileAPI(t, historyAPI(t))
+	look, past := hostileAPI(t, apitest.New(t, lookRoutes())), hostileAPI(t, historyAPI(t))
 	for url, list := range map[string][]string{
-		look: {"tasks", "task " + aTask, "jobs --task " + aTask, "job " + aJob, "cancel " + aTask, "hosts", "nodes",
-			"queue", "pause " + aTask, "resume " + aTask, "pause 0wcy7y2fb3", "pause --customer acme",
+		look: {"tasks", "task " + apitest.ATask, "jobs --task " + apitest.ATask, "job " + apitest.AJob, "cancel " +
+			apitest.ATask, "hosts", "nodes",
+			"queue", "pause " + apitest.ATask, "resume " + apitest.ATask, "pause 0wcy7y2fb3", "pause --customer acme",
 			"resume --zone z2", "halt", "resume --all --reason x", "nodes thaw --zone z9 --reason x", "group ls",
-			"group clear g1 --reason x", "limits", "wait " + aTask, "runbooks", "token ls", "token create alice",
+			"group clear g1 --reason x", "limits", "wait " + apitest.ATask, "runbooks", "token ls", "token create alice",
 			"health"},
-		past: {"history", "history gaps", "report " + aTask, "report " + aTask + " --form csv",
-			"report " + aTask + " --form html"},
+		past: {"history", "history gaps", "report " + apitest.ATask, "report " + apitest.ATask + " --form csv",
+			"report " + apitest.ATask + " --form html"},
 	} {
 		for _, line := range list {
 			code, out, words := muster(t, url, strings.Fields(line)...)
@@ -94,20 +97,9 @@ func TestWhatServersSayIsHarmlessInEveryCommand(t *testing.T) {
 			if strings.Contains(out, "<script>") && strings.HasSuffix(line, "html") {
 				t.Errorf("muster %s: a script in the page", line)
 			}
-			if code == exitUnreachable {
+			if code == cli.ExitUnreachable {
 				t.Errorf("muster %s: exit %d, so nothing was shown: %s", line, code, words)
 			}
 		}
-	}
-}
-
-func TestErrorsAreHarmless(t *testing.T) {
-	t.Parallel()
-	var b bytes.Buffer
-	complain(&b, errors.Join(errors.New("connect fw1"+hostile), errors.New("two")))
-	const want = "muster: connect fw1a\\x1b]0;title\\x07\\x1b[31mred\\x0d\\u202eabc\\u200bd\\u0085e\\xff\\x7f\n" +
-		"muster: \tf 消防 ok\nmuster: two\n"
-	if b.String() != want {
-		t.Errorf("got %q, want %q", b.String(), want)
 	}
 }

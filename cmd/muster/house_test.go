@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/cli"
 	"muster/internal/fakefleet"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -23,7 +24,7 @@ import (
 // The test binary is also muster, when it is started under that name.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "muster" {
-		version = strings.TrimSpace(firstVersion)
+		cli.Version = strings.TrimSpace(firstVersion)
 		os.Exit(run())
 	}
 	queue.Quiet()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster/api"
+	"muster/cli"
 	"muster/fleet"
 	"muster/internal/fakefleet"
 	"muster/jobs"
@@ -131,13 +132,13 @@ func TestATaskWhoseSelectorGrewKeepsItsHosts(t *testing.T) {
 	h.master()
 	var task jobs.TaskInfo
 	if code := h.query(&task, "run", "exec", "--on", "fw*", "--arg", "cmd=hostname", "--waves", "1,100%",
-		"--gate", "--detach"); code != exitOK || task.Total != 3 {
+		"--gate", "--detach"); code != cli.ExitOK || task.Total != 3 {
 		t.Fatalf("exit %d: %+v", code, task)
 	}
 	h.awaitTask(task.Task, func(i jobs.TaskInfo) bool { return !i.Rollout.Over.IsZero() })
 	h.write("fleet.yaml", all)
 	h.server.await("9 added: fw[0004-0012]")
-	if out, code := h.muster("rollout", "next", string(task.Task), "--reason", "three of three"); code != exitOK {
+	if out, code := h.muster("rollout", "next", string(task.Task), "--reason", "three of three"); code != cli.ExitOK {
 		t.Fatalf("exit %d: %s", code, out)
 	}
 	h.awaitTask(task.Task, func(i jobs.TaskInfo) bool { return i.State == jobs.TaskEnded })
@@ -146,7 +147,7 @@ func TestATaskWhoseSelectorGrewKeepsItsHosts(t *testing.T) {
 		t.Errorf("%d commands on the hosts, want 3: %+v", len(log), log)
 	}
 	// The same submit of today would be another task.
-	if code := h.query(&task, "run", "exec", "--on", "fw*", "--arg", "cmd=hostname", "--detach"); code != exitOK ||
+	if code := h.query(&task, "run", "exec", "--on", "fw*", "--arg", "cmd=hostname", "--detach"); code != cli.ExitOK ||
 		task.Total != 12 {
 		t.Errorf("exit %d: %+v", code, task)
 	}

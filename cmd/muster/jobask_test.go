@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"muster/api"
+	"muster/cli/tasks"
 	"muster/jobs"
 	"muster/testkit/sshtest"
 )
@@ -90,9 +91,9 @@ func (r *recording) endUnknown(id jobs.ID, line *cutLine) {
 }
 
 // asks orders that the host is asked, and holds what came of it against what must have.
-func (r *recording) asks(id jobs.ID, answer jobs.Answer, words string) askedJob {
+func (r *recording) asks(id jobs.ID, answer jobs.Answer, words string) tasks.AskedJob {
 	r.t.Helper()
-	var all []askedJob
+	var all []tasks.AskedJob
 	code := r.query(&all, "job", string(id), "--ask", "--reason", "INC-7", "--timeout", "1m")
 	known := answer == jobs.AnswerSettled
 	if len(all) != 1 || all[0].Ask == nil || all[0].Ask.Answer != answer || all[0].Settled != known ||
@@ -102,7 +103,7 @@ func (r *recording) asks(id jobs.ID, answer jobs.Answer, words string) askedJob 
 			r.t.Errorf("%+v", a.Ask)
 		}
 	}
-	return append(all, askedJob{})[0]
+	return append(all, tasks.AskedJob{})[0]
 }
 
 // awaitRecord waits until the record of a host says how so many steps ended.
@@ -191,7 +192,7 @@ func (r *recording) awaitHistory(id jobs.ID, want jobs.Outcome) {
 	for late, tick := r.late(), time.Tick(50*time.Millisecond); ; {
 		var page api.PastJobs
 		r.query(&page, "history", "--task", string(id.Task()))
-		var j jobDetails
+		var j tasks.JobDetails
 		r.query(&j, "job", string(id))
 		if len(page.Jobs) == 1 && page.Jobs[0].Outcome == want && len(j.Attempts) > 0 &&
 			j.Attempts[len(j.Attempts)-1].How == string(want) {
@@ -237,7 +238,7 @@ func TestAHostWithoutTheRecordSettlesNothing(t *testing.T) {
 	for range 2 {
 		r.asks(id, jobs.AnswerUntold, "")
 	}
-	var list []askedJob
+	var list []tasks.AskedJob
 	if code := r.query(&list, "job", string(id.Task()), "--ask", "--unknown"); code != 1 || len(list) != 1 {
 		t.Errorf("all of the task: exit %d, %+v", code, list)
 	}

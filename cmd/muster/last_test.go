@@ -10,36 +10,40 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster/api"
+	"muster/cli"
 	"muster/jobs"
+	"muster/testkit/apitest"
 )
 
 func TestLastIsTheNewestTaskOfWhoAsks(t *testing.T) {
 	t.Parallel()
 	routes := lookRoutes()
-	mine := answer(`{"tasks": [` + taskJSON(jobs.TaskEnded, `"succeeded": 4`) + `]}`)
+	mine := apitest.Answer(`{"tasks": [` + apitest.TaskJSON(jobs.TaskEnded, `"succeeded": 4`) + `]}`)
 	routes["GET /v1/tasks"] = func(w http.ResponseWriter, r *http.Request) {
 		if q := r.URL.Query(); q.Get("mine") != "true" || q.Get("limit") != "1" {
 			t.Errorf("asked for %s", r.URL.RawQuery)
 		}
 		mine(w, r)
 	}
-	a := newFakeAPI(t, routes)
+	a := apitest.New(t, routes)
 	for line, want := range map[string]string{
-		"task last": "task " + aTask, "jobs last": aTask + ":fw001", "jobs --task last": aTask + ":fw001",
-		"cancel last": "task " + aTask, "job last:fw001": aJob, "logs last:fw001": "hello", "wait last": "task " + aTask,
-		"pause last": "task " + aTask + " is paused",
+		"task last": "task " + apitest.ATask, "jobs last": apitest.ATask + ":fw001", "jobs --task last": apitest.ATask +
+			":fw001",
+		"cancel last": "task " + apitest.ATask, "job last:fw001": apitest.AJob, "logs last:fw001": "hello",
+		"wait last":  "task " + apitest.ATask,
+		"pause last": "task " + apitest.ATask + " is paused",
 	} {
 		code, out, words := muster(t, a.URL, strings.Fields(line)...)
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("muster %s: exit %d, %q, %q, want %q", line, code, out, words, want)
 		}
-		if said := "last is task " + aTask + ": exec on role=fw\n"; !strings.Contains(words, said) {
+		if said := "last is task " + apitest.ATask + ": exec on role=fw\n"; !strings.Contains(words, said) {
 			t.Errorf("muster %s: said %q, want %q", line, words, said)
 		}
 	}
-	none := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/tasks": answer(`{"tasks": []}`)})
+	none := apitest.New(t, map[string]http.HandlerFunc{"GET /v1/tasks": apitest.Answer(`{"tasks": []}`)})
 	code, _, words := muster(t, none.URL, "cancel", "last")
-	if code != exitNotAll || !strings.Contains(words, "you have no task") {
+	if code != cli.ExitNotAll || !strings.Contains(words, "you have no task") {
 		t.Errorf("without tasks: exit %d, %q", code, words)
 	}
 }
@@ -48,7 +52,7 @@ func TestLastIsTheNewestTaskOfWhoAsks(t *testing.T) {
 func TestLastIsAPartOfSelectors(t *testing.T) {
 	t.Parallel()
 	routes := lookRoutes()
-	routes["GET /v1/tasks"] = answer(`{"tasks": [` + taskJSON(jobs.TaskEnded, `"succeeded": 4`) + `]}`)
+	routes["GET /v1/tasks"] = apitest.Answer(`{"tasks": [` + apitest.TaskJSON(jobs.TaskEnded, `"succeeded": 4`) + `]}`)
 	var on string
 	routes["POST /v1/tasks"] = func(w http.ResponseWriter, r *http.Request) {
 		var b api.Submit
@@ -56,25 +60,26 @@ func TestLastIsAPartOfSelectors(t *testing.T) {
 			t.Error(err)
 		}
 		on = b.On + " " + b.Args["cmd"]
-		answer(taskJSON(jobs.TaskRunning, ""))(w, r)
+		apitest.Answer(apitest.TaskJSON(jobs.TaskRunning, ""))(w, r)
 	}
 	routes["GET /v1/hosts"] = func(w http.ResponseWriter, r *http.Request) {
 		on = r.URL.Query().Get("on") + " "
-		answer(`{"hosts": [], "total": 0}`)(w, r)
+		apitest.Answer(`{"hosts": [], "total": 0}`)(w, r)
 	}
-	a := newFakeAPI(t, routes)
+	a := apitest.New(t, routes)
 	for _, c := range []struct {
 		args []string
 		want string
 		said bool
 	}{
-		{[]string{"run", "exec", "task:last/failed", "--arg", "cmd=id", "--detach"}, "task:" + aTask + "/failed id", true},
+		{[]string{"run", "exec", "task:last/failed", "--arg", "cmd=id", "--detach"}, "task:" + apitest.ATask + "/failed id",
+			true},
 		{[]string{"run", "exec", "--on", "fw*!task:last", "--arg", "cmd=task:last", "--detach"},
-			"fw*!task:" + aTask + " task:last", true},
+			"fw*!task:" + apitest.ATask + " task:last", true},
 		{[]string{"exec", "(task:last/!succeeded)&fw*,task:last/failed", "--detach", "--", "task:last"},
-			"(task:" + aTask + "/!succeeded)&fw*,task:" + aTask + "/failed task:last", true},
+			"(task:" + apitest.ATask + "/!succeeded)&fw*,task:" + apitest.ATask + "/failed task:last", true},
 		{[]string{"exec", "fw1", "--detach", "--", "id", "task:last"}, "fw1 id task:last", false},
-		{[]string{"hosts", "ls", "task:last/failed"}, "task:" + aTask + "/failed ", true},
+		{[]string{"hosts", "ls", "task:last/failed"}, "task:" + apitest.ATask + "/failed ", true},
 		{[]string{"hosts", "task:lasting"}, "task:lasting ", false},
 	} {
 		on = ""
@@ -88,7 +93,7 @@ func TestLastIsAPartOfSelectors(t *testing.T) {
 		if code != 0 || on != c.want {
 			t.Errorf("muster %q: exit %d, %s; asked for %q, want %q", c.args, code, words, on, c.want)
 		}
-		if said := strings.Contains(words, "last is task "+aTask); said != c.said {
+		if said := strings.Contains(words, "last is task "+apitest.ATask); said != c.said {
 			t.Errorf("muster %q: said which is the last: %v, want %v", c.args, said, c.said)
 		}
 	}
@@ -112,8 +117,8 @@ func TestWhatListsDoesSoWithAndWithoutLs(t *testing.T) {
 			t.Errorf("%s does not list by itself", c.CommandPath())
 		}
 	}
-	a := newFakeAPI(t, lookRoutes())
-	for _, line := range []string{"tasks", "nodes", "limits", "token", "hosts", "jobs " + aTask, "queue"} {
+	a := apitest.New(t, lookRoutes())
+	for _, line := range []string{"tasks", "nodes", "limits", "token", "hosts", "jobs " + apitest.ATask, "queue"} {
 		name, arg, _ := strings.Cut(line, " ")
 		_, want, _ := muster(t, a.URL, strings.Fields(line)...)
 		for _, word := range []string{"ls", "list"} {
@@ -127,7 +132,8 @@ func TestWhatListsDoesSoWithAndWithoutLs(t *testing.T) {
 
 func TestExecIsRunExecInShort(t *testing.T) {
 	t.Parallel()
-	a := newFakeAPI(t, map[string]http.HandlerFunc{"POST /v1/tasks": answer(taskJSON(jobs.TaskRunning, ""))})
+	a := apitest.New(t, map[string]http.HandlerFunc{"POST /v1/tasks": apitest.Answer(apitest.TaskJSON(jobs.TaskRunning,
+		""))})
 	for _, c := range []struct {
 		args []string
 		cmd  string
@@ -143,7 +149,7 @@ func TestExecIsRunExecInShort(t *testing.T) {
 			t.Errorf("muster %q: exit %d, %s", args, code, words)
 		}
 		var b api.Submit
-		a.sent(t, "POST /v1/tasks", &b)
+		a.Sent(t, "POST /v1/tasks", &b)
 		if b.Runbook != "exec" || b.On != "role=fw" || b.Args["cmd"] != c.cmd {
 			t.Errorf("muster %q: sent %q on %q: %q, want %q", c.args, b.Runbook, b.On, b.Args["cmd"], c.cmd)
 		}
@@ -161,7 +167,7 @@ func TestExecIsRunExecInShort(t *testing.T) {
 	} {
 		args := strings.Fields(line)
 		args = append([]string{args[0], "--server", a.URL}, args[1:]...)
-		if code, _, words := muster(t, "", args...); code != exitUsage || !strings.Contains(words, want) {
+		if code, _, words := muster(t, "", args...); code != cli.ExitUsage || !strings.Contains(words, want) {
 			t.Errorf("muster %s: exit %d, %q, want %q", line, code, words, want)
 		}
 	}

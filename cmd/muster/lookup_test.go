@@ -2,35 +2,19 @@ package main
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
+
+	"muster/testkit/apitest"
 )
-
-// stranger is a user of this machine whom nobody knows.
-const stranger = 61234
-
-// shortDir is a folder for sockets, whose path may have 107 bytes.
-func shortDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "api")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
 
 // freeSocket is a place for a server, as the URL that its clients use.
 func freeSocket(t testing.TB) string {
 	t.Helper()
-	return "unix://" + filepath.Join(shortDir(t), "s")
+	return "unix://" + filepath.Join(apitest.ShortDir(t), "s")
 }
 
 // listenOn is what server.listen says of a URL.
@@ -45,134 +29,4 @@ func (h *house) get(path string) (*http.Response, error) {
 	}
 	c := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
 	return c.Get("http://muster" + path)
-}
-
-// sockets are the paths of a user's own server and of the machine's, in a folder of the test.
-func sockets(t *testing.T) (own, system string) {
-	t.Helper()
-	dir := shortDir(t)
-	return filepath.Join(dir, "own"), filepath.Join(dir, "system")
-}
-
-// answering lets something answer every request at a path with words.
-func answering(t *testing.T, path, words string) *net.UnixListener {
-	t.Helper()
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.Write([]byte(`{"status":"` + words + `"}`))
-	})}
-	go s.Serve(l)
-	t.Cleanup(func() { s.Close() })
-	return l.(*net.UnixListener)
-}
-
-// whoAnswers asks the server that is found.
-func whoAnswers(t *testing.T, cl *client) string {
-	t.Helper()
-	var h struct{ Status string }
-	if err := cl.get(t.Context(), "/v1/health", nil, &h); err != nil {
-		return err.Error()
-	}
-	return h.Status
-}
-
-// lookingClient is a client that looks at these paths.
-func lookingClient(t *testing.T, paths ...string) *client {
-	t.Helper()
-	cl, err := newClientAt(paths, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cl.close)
-	return cl
-}
-
-func TestTheServerOfTheMachineIsFound(t *testing.T) {
-	t.Parallel()
-	own, system := sockets(t)
-	answering(t, system, "the machine's")
-	if got := whoAnswers(t, lookingClient(t, own, system)); got != "the machine's" {
-		t.Errorf("without an own one answers %s", got)
-	}
-	answering(t, own, "mine")
-	if got := whoAnswers(t, lookingClient(t, own, system)); got != "mine" {
-		t.Errorf("with an own one answers %s", got)
-	}
-}
-
-func TestAnOwnSocketThatIsLeftOverIsPassedBy(t *testing.T) {
-	t.Parallel()
-	own, system := sockets(t)
-	l := answering(t, own, "mine")
-	l.SetUnlinkOnClose(false)
-	l.Close()
-	answering(t, system, "the machine's")
-	if got := whoAnswers(t, lookingClient(t, own, system)); got != "the machine's" {
-		t.Errorf("there answers %s", got)
-	}
-}
-
-func TestACommandStaysWithTheServerItHasFound(t *testing.T) {
-	t.Parallel()
-	own, system := sockets(t)
-	answering(t, system, "the machine's")
-	cl := lookingClient(t, own, system)
-	if got := whoAnswers(t, cl); got != "the machine's" {
-		t.Fatalf("there answers %s", got)
-	}
-	answering(t, own, "mine")
-	cl.http.CloseIdleConnections()
-	if got := whoAnswers(t, cl); got != "the machine's" {
-		t.Errorf("in the middle of a command another one answers: %s", got)
-	}
-}
-
-func TestWhoFindsNoServerSaysWhereItLooked(t *testing.T) {
-	t.Parallel()
-	own, system := sockets(t)
-	l := answering(t, own, "mine")
-	l.SetUnlinkOnClose(false)
-	l.Close()
-	_, err := lookingClient(t, own, system).tasks(t.Context(), 1)
-	var away *awayError
-	if !errors.As(err, &away) || away.heard || codeOf(err) != exitUnreachable {
-		t.Fatalf("error %v, want one of exit 3 that says that nobody heard", err)
-	}
-	wantParts(t, "the error", err.Error(), "no muster server was found on this machine",
-		"unix://"+own+": nobody listens there any more", "unix://"+system+": there is none",
-		"muster up", "MUSTER_URL")
-}
-
-// The folder may be one in which everybody can make a socket, such as /tmp.
-func TestASocketOfAnotherUserIsNotTaken(t *testing.T) {
-	t.Parallel()
-	own, system := sockets(t)
-	if err := os.Chmod(filepath.Dir(own), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	made := make(chan error)
-	go func() {
-		// Only this thread becomes another user, and it ends with the goroutine.
-		runtime.LockOSThread()
-		same := ^uintptr(0)
-		_, _, no := syscall.RawSyscall(syscall.SYS_SETRESUID, same, stranger, same)
-		l, err := net.Listen("unix", own)
-		if err == nil {
-			t.Cleanup(func() { l.Close() })
-			err = os.Chmod(own, 0o777)
-		}
-		if no != 0 {
-			err = no
-		}
-		made <- err
-	}()
-	if err := <-made; err != nil {
-		t.Fatal(err)
-	}
-	got := whoAnswers(t, lookingClient(t, own, system))
-	wantParts(t, "the error", got, "of user 61234 listens there, not yours", "unix://"+system+": there is none")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/cli"
 	"muster/internal/fakefleet"
 	"muster/jobs"
 )
@@ -58,7 +59,7 @@ func newLosingOf(t *testing.T, runbook string) *losing {
 func (l *losing) again(host string) jobs.ID {
 	l.t.Helper()
 	var task jobs.TaskInfo
-	if code := l.query(&task, "run", "again", "--on", host, "--detach"); code != exitOK {
+	if code := l.query(&task, "run", "again", "--on", host, "--detach"); code != cli.ExitOK {
 		l.t.Fatalf("muster run: exit %d", code)
 	}
 	return jobs.NewID(task.Task, host)
@@ -119,7 +120,7 @@ func TestALostJobThatMayRunTwiceRunsAgain(t *testing.T) {
 	id = l.again("fw0002")
 	l.killChild()
 	l.awaitJob(id, jobs.Retry)
-	if out, code := l.muster("cancel", string(id.Task())); code != exitOK {
+	if out, code := l.muster("cancel", string(id.Task())); code != cli.ExitOK {
 		t.Errorf("cancel: exit %d: %s", code, out)
 	}
 	wantOutcomes(t, l.wait(id.Task()), map[jobs.Outcome]int{jobs.Unknown: 1})

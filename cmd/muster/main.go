@@ -10,82 +10,26 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"muster/fleet/remote"
+	"muster/cli"
+	"muster/internal/demo"
 	"muster/jobs/queue"
 	"muster/windows"
 )
-
-// version is set by the linker.
-var version = "devel"
-
-// Exit codes. They are part of the interface.
-const (
-	exitOK          = 0
-	exitNotAll      = 1 // some job did not succeed
-	exitUsage       = 2 // wrong use, wrong configuration
-	exitUnreachable = 3 // the server does not answer
-	exitStopped     = 4 // cancelled, or stopped by a rule
-	exitInterrupted = 130
-)
-
-// exitError ends the program with a code. Without err nothing more is said.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit %d", e.code)
-	}
-	return e.err.Error()
-}
-
-func (e *exitError) Unwrap() error { return e.err }
-
-// exit wraps an error with the code that the program ends with.
-func exit(code int, err error) error { return &exitError{code, err} }
 
 func main() { os.Exit(run()) }
 
 func run() int {
 	queue.Quiet()
-	code, err := execute(context.Background(), newRoot())
+	code, err := cli.Execute(context.Background(), newRoot())
 	if err != nil {
-		complain(os.Stderr, err)
+		cli.Complain(os.Stderr, err)
 	}
 	return code
-}
-
-// execute runs the command that the arguments name. It returns the exit code, and what is
-// still to be said.
-func execute(ctx context.Context, root *cobra.Command) (int, error) {
-	cmd, err := root.ExecuteContextC(ctx)
-	var e *exitError
-	switch {
-	case err == nil:
-		return exitOK, nil
-	case errors.As(err, &e):
-		return e.code, e.err
-	}
-	// What cobra itself finds wrong is wrong use.
-	return exitUsage, fmt.Errorf("%w\nsee %s --help", plainError(err), cmd.CommandPath())
-}
-
-// complain writes an error for people, a line each. What a host or a server has said may
-// stand in any error, so this is the one place where all of them are made harmless.
-func complain(w io.Writer, err error) {
-	for line := range strings.Lines(remote.Harmless(err.Error())) {
-		fmt.Fprintln(w, "muster: "+strings.TrimRight(line, "\n"))
-	}
 }
 
 func newRoot() *cobra.Command {
@@ -114,14 +58,14 @@ not answer. Commands with others say so.`,
 		&cobra.Group{ID: "look", Title: "Look:"},
 		&cobra.Group{ID: "roles", Title: "Roles:"},
 	)
-	root.AddCommand(newUp(), newServer(), newMaster(), newWorker(), newDemo())
+	root.AddCommand(newUp(), newServer(), newMaster(), newWorker(), demo.NewDemo())
 	root.AddCommand(clientCommands()...)
 	root.AddCommand(newVersion())
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.Version = version // makes --version
+	root.Version = cli.Version // makes --version
 	root.SetVersionTemplate(versionText())
-	withLists(root)
-	plainUsage(root)
+	cli.WithLists(root)
+	cli.PlainUsage(root)
 	return root
 }
 
@@ -139,5 +83,5 @@ func newVersion() *cobra.Command {
 
 // versionText is what version and --version print.
 func versionText() string {
-	return "muster " + version + "\ntime zone data " + windows.ZoneData + "\n"
+	return "muster " + cli.Version + "\ntime zone data " + windows.ZoneData + "\n"
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"muster/cli"
 	"muster/internal/files"
 	"muster/internal/proc"
 	"muster/internal/settings"
@@ -73,7 +74,7 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 	b.listen, b.redis, b.vital = r.ears.listen, r.Queue(), vitalOf(r.Settings)
 	m, err := b.master(r.Settings, r.queue, log)
 	if err != nil {
-		return exit(exitUsage, err)
+		return cli.Exit(cli.ExitUsage, err)
 	}
 	// A reload may ask Redis, and TERM must be heard meanwhile.
 	reload := r.newLater(ctx, func() { b.reload(m, f) })
@@ -104,7 +105,7 @@ func (b binary) open(ctx context.Context, f *roleFlags) (*role, error) {
 	}
 	if err := b.onlyOne(ctx, r.Settings, r.queue); err != nil {
 		r.close()
-		return nil, exit(exitUsage, err)
+		return nil, cli.Exit(cli.ExitUsage, err)
 	}
 	return r, nil
 }
@@ -131,23 +132,12 @@ func ownBinary(as queue.Role) (binary, error) {
 	return binary{as: as, path: path, kept: kept, listen: func() {}}, err
 }
 
-// childEnv is all that a child sees of the environment: no secret is in it.
-func childEnv() []string {
-	var env []string
-	for _, name := range []string{"PATH", "HOME", "LANG", "TZ", "GOTRACEBACK", "GOCOVERDIR"} {
-		if v, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+v)
-		}
-	}
-	return env
-}
-
 // workerEnv is that of one of so many workers. By itself each would take all cores to be
 // its own and wake a thread for every packet that comes while another is at work; together
 // they have twice as many threads as there are cores, so that half of them can use all.
 func workerEnv(children int) []string {
 	threads := threadsOf(runtime.GOMAXPROCS(0), children)
-	return append(childEnv(), "GOMAXPROCS="+strconv.Itoa(threads))
+	return append(proc.ChildEnv(), "GOMAXPROCS="+strconv.Itoa(threads))
 }
 
 func threadsOf(cores, children int) int {
@@ -156,7 +146,7 @@ func threadsOf(cores, children int) int {
 }
 
 func (b binary) config(s settings.Settings) (master.Config, error) {
-	c, err := s.MasterConfig(b.as, b.path, version)
+	c, err := s.MasterConfig(b.as, b.path, cli.Version)
 	c.Env = workerEnv(c.Children)
 	c.Identity = identity(s.Node.Dir)
 	return c, err
@@ -241,7 +231,7 @@ func masterEnd(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &locked):
-		return exit(exitUsage, err)
+		return cli.Exit(cli.ExitUsage, err)
 	}
-	return exit(exitNotAll, err)
+	return cli.Exit(cli.ExitNotAll, err)
 }

@@ -16,7 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/cli"
 	"muster/scripts"
+	"muster/testkit/apitest"
 )
 
 // words splits a line as a shell does, up to what is no part of the command any more: a
@@ -235,16 +237,16 @@ func TestACommandThatIsNotThereIsSeen(t *testing.T) {
 func TestWrongUseSaysWhatIsExpected(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"wait":                           "want muster wait TASK: nothing is named",
-		"cancel":                         "want muster cancel TASK | JOB...: nothing is named",
-		"wait " + aTask + " --timeout x": "want a time such as 90s, 30m or 2h",
-		"tasks --limit x":                "want a whole number",
-		"tasks --no-headers=x":           "want true or false",
-		"health x":                       `muster health takes no argument: leave out "x"`,
-		"tasks x":                        `there is no command "muster tasks x"`,
+		"wait":                                   "want muster wait TASK: nothing is named",
+		"cancel":                                 "want muster cancel TASK | JOB...: nothing is named",
+		"wait " + apitest.ATask + " --timeout x": "want a time such as 90s, 30m or 2h",
+		"tasks --limit x":                        "want a whole number",
+		"tasks --no-headers=x":                   "want true or false",
+		"health x":                               `muster health takes no argument: leave out "x"`,
+		"tasks x":                                `there is no command "muster tasks x"`,
 	} {
 		code, _, words := muster(t, "", strings.Fields(line)...)
-		if code != exitUsage || !strings.Contains(words, want) {
+		if code != cli.ExitUsage || !strings.Contains(words, want) {
 			t.Errorf("muster %s: exit %d, %q, want %q", line, code, words, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"muster/cli"
 	"muster/testkit/sshtest"
 )
 
@@ -20,7 +21,7 @@ func TestAServerWithoutInventorySaysSo(t *testing.T) {
 	h.server.await(words)
 	h.server.await("server listens")
 	code, out, said := h.plainly("", "run", "exec", "all", "--arg", "cmd=id", "--detach")
-	if code == exitOK || !strings.Contains(said, "no inventory is configured, so no host is known") {
+	if code == cli.ExitOK || !strings.Contains(said, "no inventory is configured, so no host is known") {
 		t.Errorf("run: exit %d, %s %s", code, out, said)
 	}
 	_, key := sshtest.NewKey(t)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/cli"
 	"muster/fleet"
 	"muster/jobs"
 )
@@ -55,7 +56,7 @@ func shownSelectors(t *testing.T) map[string]string {
 			}
 		}
 	})
-	for _, m := range inBrackets.FindAllStringSubmatch(selectorHelp, -1) {
+	for _, m := range inBrackets.FindAllStringSubmatch(cli.SelectorHelp, -1) {
 		found[m[1]] = "selectorHelp"
 	}
 	return found

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"muster/api"
+	"muster/cli"
 	"muster/internal/fakefleet"
 	"muster/jobs"
 )
@@ -70,7 +71,7 @@ func (h *house) secondMaster() *process {
 // together submits a task for the first members and one for the second members of
 // all groups, due at the same instant, and waits for their ends. It tells which node took
 // how many of the jobs.
-func (h *house) together(c *client, cmd string, disruptive bool) map[string]int {
+func (h *house) together(c *cli.Client, cmd string, disruptive bool) map[string]int {
 	h.t.Helper()
 	at := jobs.Time{Time: time.Now().Add(300 * time.Millisecond)}
 	var ids []jobs.TaskID
@@ -79,7 +80,7 @@ func (h *house) together(c *client, cmd string, disruptive bool) map[string]int 
 		for i := range pairs {
 			hosts = append(hosts, nameOf(2*i+member))
 		}
-		t, err := c.submit(h.t.Context(), api.Submit{Runbook: "exec", On: strings.Join(hosts, ","),
+		t, err := c.Submit(h.t.Context(), api.Submit{Runbook: "exec", On: strings.Join(hosts, ","),
 			Args: map[string]string{"cmd": cmd}, At: at, Manner: api.Manner{Disruptive: disruptive}}, nil)
 		if err != nil {
 			h.t.Fatal(err)
@@ -122,11 +123,11 @@ func meetings(log []fakefleet.Entry) []fakefleet.Overlap {
 func TestBothMembersOfAGroupAreNeverDisturbedAtOnce(t *testing.T) {
 	t.Parallel()
 	h, f := newPairs(t, pairs)
-	c, err := newClient(h.url, "")
+	c, err := cli.NewClient(h.url, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
+	defer c.Close()
 	done, took := 0, map[string]int{}
 	for ; done < *tries; done += pairs {
 		for node, n := range h.together(c, "sleep 0.05", true) {
@@ -278,7 +279,7 @@ func TestAHaltStopsEverythingUntilItIsLifted(t *testing.T) {
 	if got := f.Stats().Commands; got != started {
 		t.Errorf("%d commands started in a halt", got-started)
 	}
-	if _, code := h.muster("resume", "--all"); code != exitUsage {
+	if _, code := h.muster("resume", "--all"); code != cli.ExitUsage {
 		t.Errorf("a lift without a reason: exit %d", code)
 	}
 	if _, code := h.muster("resume", "--all", "--reason", "it is out"); code != 0 {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"muster/api"
+	"muster/cli"
+	"muster/testkit/apitest"
 )
 
 const foresight = `{"plan": "0wcy7y2fb2", "at": "2026-11-21T10:00:00.000Z", "runbook": "firmware", "on": "all", "hosts": 200,
@@ -25,9 +27,9 @@ const calibrated = `{"plans": 9, "median": 1.1, "wrong": 1, "compared": [
 	 "undone": 4, "expected_ns": 60000000000, "actual_ns": 600000000000, "off": 10},
 	{"plan": "q", "task": "0wcy7y2fb3", "state": "running", "runbook": "exec", "hosts": 2}]}`
 
-func planAPI(t *testing.T) *fakeAPI {
-	return newFakeAPI(t, map[string]http.HandlerFunc{"POST /v1/plan": answer(foresight),
-		"GET /v1/plan/calibration": answer(calibrated)})
+func planAPI(t *testing.T) *apitest.API {
+	return apitest.New(t, map[string]http.HandlerFunc{"POST /v1/plan": apitest.Answer(foresight),
+		"GET /v1/plan/calibration": apitest.Answer(calibrated)})
 }
 
 func TestPlanSaysWhenAndWhoIsLeft(t *testing.T) {
@@ -35,22 +37,22 @@ func TestPlanSaysWhenAndWhoIsLeft(t *testing.T) {
 	a := planAPI(t)
 	code, out, words := muster(t, a.URL, "plan", "firmware", "--on", "all", "--arg", "image=x", "--priority",
 		"low", "--disruptive")
-	if code != exitStopped {
+	if code != cli.ExitStopped {
 		t.Errorf("some hosts are left: exit %d, %s", code, words)
 	}
-	wantParts(t, "the plan", out, "200 hosts", "in 10s", "in 1h00m", "in 1d00h", "60", "nightly",
+	apitest.WantParts(t, "the plan", out, "200 hosts", "in 10s", "in 1h00m", "in 1d00h", "60", "nightly",
 		"3 hosts would not be done", `no window\x1b`, "fw[001-003]", "10 slots: 34 would do", "0wcy7y2fb3", "bob",
 		"2 paused tasks", "x200", "1m00s", "1m30s", "successes took, the last 7", "20m00s",
 		"--expect or the runbook says", "the bound of an attempt: nobody knows")
 	var sent api.Submit
-	a.sent(t, "POST /v1/plan", &sent)
+	a.Sent(t, "POST /v1/plan", &sent)
 	if sent.Runbook != "firmware" || sent.On != "all" || sent.Args["image"] != "x" ||
 		!sent.Disruptive || sent.Priority != "low" {
 		t.Errorf("sent %+v", sent)
 	}
 	muster(t, a.URL, "plan", "exec", "--on", "all", "--window", "--expect", "5m",
 		"--override-freeze", "INC-7")
-	a.sent(t, "POST /v1/plan", &sent)
+	a.Sent(t, "POST /v1/plan", &sent)
 	if !sent.Window || sent.Expect != "5m" || sent.OverrideFreeze != "INC-7" {
 		t.Errorf("sent %+v", sent)
 	}
@@ -62,7 +64,7 @@ func TestPlanSaysWhenAndWhoIsLeft(t *testing.T) {
 	for _, args := range [][]string{{"plan"}, {"plan", "exec"}, {"plan", "exec", "--calibrate"},
 		{"plan", "--calibrate", "--days", "0"}, {"plan", "exec", "--on", "all", "--priority", "top"},
 		{"plan", "exec", "--on", "all", "--override-freeze", " "}} {
-		if code, _, words := muster(t, a.URL, args...); code != exitUsage {
+		if code, _, words := muster(t, a.URL, args...); code != cli.ExitUsage {
 			t.Errorf("muster %v: exit %d, %s", args, code, words)
 		}
 	}
@@ -74,6 +76,6 @@ func TestCalibrationShowsThePlanThatWasWrong(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit %d", code)
 	}
-	wantParts(t, "the comparison", out, "0wcy7y2fb2", "1m00s", "10m00s", "10.00 wrong", "running",
+	apitest.WantParts(t, "the comparison", out, "0wcy7y2fb2", "1m00s", "10m00s", "10.00 wrong", "running",
 		"9 plans, 2 became tasks", "1 of them have ended", "1.10 times", "1 wrong")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster/api"
+	"muster/cli"
 	"muster/internal/fakefleet"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -68,7 +69,7 @@ func TestAPlanTakesTheTimesOfAdmission(t *testing.T) {
 	if !strings.Contains(why, "the work takes "+long.String()) {
 		t.Errorf("the worker says %q, want that it takes %s", why, long)
 	}
-	if code := h.query(&p, "plan", "upgrade", "--on", "all"); code != exitStopped || len(p.Takes) != 1 ||
+	if code := h.query(&p, "plan", "upgrade", "--on", "all"); code != cli.ExitStopped || len(p.Takes) != 1 ||
 		p.Takes[0].Most != long.Seconds() || p.Takes[0].Usual != 60 || p.Takes[0].Successes != 4 || p.Never != 1 {
 		t.Errorf("the plan takes %+v, %d never; exit %d", p.Takes, p.Never, code)
 	}

@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"muster/cli/ops"
+	"muster/cli/tasks"
 )
 
 // notPlanned are the flags of run that plan does not take, and why.
@@ -20,7 +23,7 @@ var notPlanned = map[string]string{
 // What a task of run depends on is to be had in plan, by the same flag and the same words.
 func TestPlanTakesTheFlagsOfRun(t *testing.T) {
 	t.Parallel()
-	run, plan := newRun().LocalFlags(), newPlan().LocalFlags()
+	run, plan := tasks.NewRun().LocalFlags(), ops.NewPlan().LocalFlags()
 	run.VisitAll(func(f *pflag.Flag) {
 		p := plan.Lookup(f.Name)
 		switch why, left := notPlanned[f.Name]; {

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"muster/cli"
 	"muster/internal/fakefleet"
 	"muster/jobs"
+	"muster/testkit/apitest"
 )
 
 // A child says these when a call gets no answer, and when it does again.
@@ -77,14 +79,14 @@ func TestResultsWaitForARedisThatIsAway(t *testing.T) {
 	h.redis.Kill()
 	letGo(t, f)
 	m.awaitTimes(noAnswer, 8)
-	if _, code := h.muster("tasks"); code == exitOK {
+	if _, code := h.muster("tasks"); code == cli.ExitOK {
 		t.Error("a list of tasks came without Redis")
 	}
 	if err := h.redis.Start(); err != nil {
 		t.Fatal(err)
 	}
 	// Who could not dial before may say so once more, without another try.
-	for began, code := time.Now(), -1; code != exitOK && time.Since(began) < time.Minute; {
+	for began, code := time.Now(), -1; code != cli.ExitOK && time.Since(began) < time.Minute; {
 		_, code = h.muster("tasks")
 	}
 	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: hosts})
@@ -115,17 +117,17 @@ func TestAFullRedisTakesResultsAndRefusesSubmits(t *testing.T) {
 
 	submit := []string{"run", "exec", "--on", "all", "--arg", "cmd=true", "--detach", "--id", "0123456789"}
 	p := h.start(append(submit, "--server", h.url)...)
-	if code := p.end(); code != exitNotAll {
-		t.Errorf("a submit to a full Redis: exit %d, want %d", code, exitNotAll)
+	if code := p.end(); code != cli.ExitNotAll {
+		t.Errorf("a submit to a full Redis: exit %d, want %d", code, cli.ExitNotAll)
 	}
-	wantParts(t, "the refusal", p.log.String(), "maxmemory", "0123456789")
-	if out, code := h.muster("health"); code != exitNotAll || !strings.Contains(out, "redis is full") {
+	apitest.WantParts(t, "the refusal", p.log.String(), "maxmemory", "0123456789")
+	if out, code := h.muster("health"); code != cli.ExitNotAll || !strings.Contains(out, "redis is full") {
 		t.Errorf("health: exit %d, %s", code, out)
 	}
 
 	h.redis.Do(t, "CONFIG", "SET", "maxmemory", "0")
 	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: hosts})
-	if _, code := h.muster(submit...); code != exitOK {
+	if _, code := h.muster(submit...); code != cli.ExitOK {
 		t.Errorf("the same submit when there is room: exit %d", code)
 	}
 	wantOutcomes(t, h.wait("0123456789"), map[jobs.Outcome]int{jobs.Succeeded: hosts})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"muster/api"
+	"muster/cli"
 	"muster/internal/fakefleet"
 	"muster/jobs"
 )
@@ -75,21 +76,21 @@ func TestAFreezeByHandOutlivesAFlushAll(t *testing.T) {
 	h := newHouse(t, inventory)
 	h.master()
 	host := f.Hosts()[0].Name
-	if _, code := h.muster("windows", "freeze", "outage", "--host", host, "--reason", "INC-7"); code != exitOK {
+	if _, code := h.muster("windows", "freeze", "outage", "--host", host, "--reason", "INC-7"); code != cli.ExitOK {
 		t.Fatalf("freeze: exit %d", code)
 	}
 	var r api.AgreedReport
 	h.awaitAgreed(&r, func() bool { return strings.Contains(r.Parts[0].Kept, "1 freezes") })
 	h.redis.Do(t, "FLUSHALL")
 	h.awaitAgreed(&r, func() bool { return !r.Lost.Since.IsZero() && r.Parts[0].Comes })
-	if _, code := h.muster("health"); code != exitNotAll {
-		t.Errorf("health: exit %d, want %d", code, exitNotAll)
+	if _, code := h.muster("health"); code != cli.ExitNotAll {
+		t.Errorf("health: exit %d, want %d", code, cli.ExitNotAll)
 	}
-	if _, code := h.muster("restore", "--reason", "INC-8"); code != exitUsage { // nobody answers
-		t.Errorf("restore without an answer: exit %d, want %d", code, exitUsage)
+	if _, code := h.muster("restore", "--reason", "INC-8"); code != cli.ExitUsage { // nobody answers
+		t.Errorf("restore without an answer: exit %d, want %d", code, cli.ExitUsage)
 	}
 	out, code := h.muster("restore", "--reason", "INC-8", "--yes")
-	if code != exitOK || !strings.Contains(out, "came back") {
+	if code != cli.ExitOK || !strings.Contains(out, "came back") {
 		t.Fatalf("restore: exit %d, %s", code, out)
 	}
 	id := h.submit("all", "true")

@@ -13,13 +13,11 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"muster/cli"
 	"muster/internal/proc"
 	"muster/internal/settings"
 	"muster/jobs/queue"
 )
-
-// defaultConfig is read where it exists and no other file is named.
-const defaultConfig = "/etc/muster/muster.yaml"
 
 // roleFlags are the flags of the roles that read the configuration.
 type roleFlags struct {
@@ -35,7 +33,7 @@ type roleFlags struct {
 func addRoleFlags(c *cobra.Command, as queue.Role) *roleFlags {
 	f := &roleFlags{as: as, cmd: c, keys: map[string]string{}}
 	c.Flags().StringVar(&f.config, "config", os.Getenv("MUSTER_CONFIG"),
-		"configuration `file` (default "+defaultConfig+" if it is there)")
+		"configuration `file` (default "+settings.DefaultConfig+" if it is there)")
 	c.Flags().BoolVar(&f.unsafe, "unsafe-redis", false,
 		"accept a Redis that may forget or evict jobs")
 	c.Flags().BoolVar(&f.plain, "plain-redis", false,
@@ -69,8 +67,8 @@ func (f *roleFlags) list(flag, key, usage string) {
 func (f *roleFlags) read() (settings.Settings, error) {
 	src := settings.Source{File: f.config, Env: os.Environ(), Flags: map[string]any{}}
 	if src.File == "" {
-		if _, err := os.Stat(defaultConfig); err == nil {
-			src.File = defaultConfig
+		if _, err := os.Stat(settings.DefaultConfig); err == nil {
+			src.File = settings.DefaultConfig
 		}
 	}
 	if f.unsafe {
@@ -80,8 +78,9 @@ func (f *roleFlags) read() (settings.Settings, error) {
 		src.Flags["redis.plain"] = true
 	}
 	if u, err := url.Parse(f.cmd.Flags().Lookup("redis").Value.String()); err == nil && u.User != nil {
-		return settings.Settings{}, exit(exitUsage, errors.New("--redis has a user or password, which "+
-			"everybody on this machine could read: put redis.url into the configuration file"))
+		return settings.Settings{}, cli.Exit(cli.ExitUsage, errors.New(
+			"--redis has a user or password, which "+
+				"everybody on this machine could read: put redis.url into the configuration file"))
 	}
 	for flag, key := range f.keys {
 		if f.cmd.Flags().Changed(flag) {
@@ -90,7 +89,7 @@ func (f *roleFlags) read() (settings.Settings, error) {
 	}
 	s, err := settings.Read(src)
 	if err != nil {
-		return s, exit(exitUsage, err)
+		return s, cli.Exit(cli.ExitUsage, err)
 	}
 	return s, nil
 }
@@ -136,7 +135,7 @@ func (f *roleFlags) openBy(by func(queue.Config) (*queue.Queue, error)) (*role, 
 	cfg.Role, cfg.Zones = f.as, s.Master.Zones
 	q, err := by(cfg)
 	if err != nil {
-		return nil, exit(exitUsage, err)
+		return nil, cli.Exit(cli.ExitUsage, err)
 	}
 	e, err := f.signals()
 	if err != nil {
@@ -212,7 +211,7 @@ func (f *roleFlags) signals() (ears, error) {
 	if f.parent {
 		parent, err := proc.Inherited()
 		if err != nil {
-			return e, exit(exitUsage, err)
+			return e, cli.Exit(cli.ExitUsage, err)
 		}
 		go func() {
 			var nothing any

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/cli"
 	"muster/internal/fakefleet"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -24,8 +25,8 @@ func TestASecondMasterOfANodeNamesTheFirst(t *testing.T) {
 	h := newHouse(t, inventory)
 	first := h.master()
 	second := h.start("master", "--config", h.file("muster.yaml"))
-	if code := second.end(); code != exitUsage {
-		t.Errorf("exit %d, want %d", code, exitUsage)
+	if code := second.end(); code != cli.ExitUsage {
+		t.Errorf("exit %d, want %d", code, cli.ExitUsage)
 	}
 	if pid := fmt.Sprint(first.cmd.Process.Pid); !strings.Contains(second.log.String(), pid) {
 		t.Errorf("it does not name pid %s: %s", pid, second.log)
@@ -216,8 +217,8 @@ func TestASecondMasterOfTheSameNameElsewhereIsRefused(t *testing.T) {
 	first := h.master()
 	h.awaitNode(func(n jobs.Node) bool { return n.PID == first.cmd.Process.Pid })
 	second := h.start("master", "--config", h.file("muster.yaml"), "--node-dir", h.file("elsewhere"))
-	if code := second.end(); code != exitUsage {
-		t.Errorf("exit %d, want %d", code, exitUsage)
+	if code := second.end(); code != cli.ExitUsage {
+		t.Errorf("exit %d, want %d", code, cli.ExitUsage)
 	}
 	if said := second.log.String(); !strings.Contains(said, fmt.Sprint("pid ", first.cmd.Process.Pid)) {
 		t.Errorf("it does not name the first: %s", said)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"muster/cli"
 	"muster/internal/fakefleet"
 	"muster/jobs"
 )
@@ -53,7 +54,7 @@ func TestABudgetOfFailuresIsNotOvershot(t *testing.T) {
 
 	var done jobs.TaskInfo
 	code := h.query(&done, "run", "exec", "--on", "all", "--arg", "cmd=true", "--max-failed", "5", "--wait")
-	if code != exitStopped || done.State != jobs.TaskStopped || done.Outcomes[jobs.Failed] != 6 {
+	if code != cli.ExitStopped || done.State != jobs.TaskStopped || done.Outcomes[jobs.Failed] != 6 {
 		t.Errorf("exit %d, %s, %v: want 4, stopped, 6 failed", code, done.State, done.Outcomes)
 	}
 	if n := failedHosts(f, fakefleet.Fail); n != 6 {
@@ -73,7 +74,7 @@ func TestABudgetOfFailuresIsNotOvershot(t *testing.T) {
 			t.Errorf("muster %v does not say that it is stopped:\n%s", args, out)
 		}
 	}
-	if words := h.complaint(exitUsage, "rollout", "next", id, "--reason", "x"); !strings.Contains(words,
+	if words := h.complaint(cli.ExitUsage, "rollout", "next", id, "--reason", "x"); !strings.Contains(words,
 		"--max-failed: 6 of 200 have failed already: say how many may fail in all, 6 or more") {
 		t.Errorf("without a new budget it says %q", words)
 	}
@@ -81,7 +82,7 @@ func TestABudgetOfFailuresIsNotOvershot(t *testing.T) {
 		!strings.Contains(out, "goes on; it was stopped: max-failed 5 of 200") {
 		t.Errorf("next: exit %d, %q", code, out)
 	}
-	if code := h.query(&done, "task", id, "--wait"); code != exitStopped || done.Outcomes[jobs.Failed] != 11 {
+	if code := h.query(&done, "task", id, "--wait"); code != cli.ExitStopped || done.Outcomes[jobs.Failed] != 11 {
 		t.Errorf("then exit %d, %v: want 4, 11 failed", code, done.Outcomes)
 	}
 	if _, code := h.muster("cancel", id, "--reason", "enough"); code != 0 {
@@ -98,7 +99,7 @@ func TestABadRolloutIsRefusedAsAWhole(t *testing.T) {
 	t.Parallel()
 	_, inventory := pretend(t, fakefleet.Config{Hosts: 20})
 	h := newHouse(t, inventory)
-	words := h.complaint(exitUsage, "run", "exec", "--on", "all", "--arg", "cmd=true", "--max-failed", "101%",
+	words := h.complaint(cli.ExitUsage, "run", "exec", "--on", "all", "--arg", "cmd=true", "--max-failed", "101%",
 		"--breaker", "30/10m")
 	for _, want := range []string{`--max-failed: "101%": want more than 0% and at most 100%`,
 		`--breaker: "30/10m": there are only 20 hosts`} {
@@ -106,7 +107,7 @@ func TestABadRolloutIsRefusedAsAWhole(t *testing.T) {
 			t.Errorf("it lacks %q:\n%s", want, words)
 		}
 	}
-	words = h.complaint(exitUsage, "run", "exec", "--on", "all", "--arg", "cmd=true", "--max-failed", "1",
+	words = h.complaint(cli.ExitUsage, "run", "exec", "--on", "all", "--arg", "cmd=true", "--max-failed", "1",
 		"--skip-closed")
 	if want := "--skip-closed: a rule and waves count all hosts that are selected"; !strings.Contains(words, want) {
 		t.Errorf("it lacks %q:\n%s", want, words)

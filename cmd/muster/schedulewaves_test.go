@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"muster/api"
+	"muster/cli"
 	"muster/internal/fakefleet"
 	"muster/jobs"
 )
@@ -109,7 +110,7 @@ func TestWhatIsWrongWithTheRolloutOfAScheduleHasItsLine(t *testing.T) {
 	h := newHouse(t, inventory)
 	h.write("wrong.yaml", "schedules:\n- name: x\n  cron: '@daily'\n  zone: UTC\n  runbook: exec\n"+
 		"  on: all\n  waves: [1, 50%]\n  soak: later\n  breaker: 3\n  max_faild: 3\n")
-	words := h.complaint(exitUsage, "schedules", "apply", h.file("wrong.yaml"))
+	words := h.complaint(cli.ExitUsage, "schedules", "apply", h.file("wrong.yaml"))
 	for _, want := range []string{":7: waves: 50%: end with 100%", `:8: soak: "later": want a time`,
 		`:9: breaker: "3": want failures / time`, `:10: unknown key "max_faild"`} {
 		if !strings.Contains(words, "wrong.yaml"+want) {

@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"muster/cli"
+	"muster/cli/books"
 	"muster/history"
 	"muster/internal/settings"
 	"muster/internal/sources"
@@ -65,7 +67,7 @@ func runServer(ctx context.Context, f *roleFlags) error {
 	log := newLogger(r.Log, "server")
 	srv, err := buildServer(r.Settings, r.queue, log)
 	if err != nil {
-		return exit(exitUsage, err)
+		return cli.Exit(cli.ExitUsage, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -83,7 +85,7 @@ func runServer(ctx context.Context, f *roleFlags) error {
 		}
 	})
 	if err := srv.Run(ctx); err != nil {
-		return exit(exitUsage, err)
+		return cli.Exit(cli.ExitUsage, err)
 	}
 	return nil
 }
@@ -105,7 +107,7 @@ func buildServer(s settings.Settings, q *queue.Queue, log hclog.Logger) (*server
 			return nil, err
 		}
 	}
-	return server.New(s.ServerConfig(version), d)
+	return server.New(s.ServerConfig(cli.Version), d)
 }
 
 // inventoryOf is the inventory that settings name; nil if they name none.
@@ -161,15 +163,15 @@ func readCatalog(paths []string) (*scripts.Catalog, error) {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("runbooks: %w", err))
 		case info.IsDir():
-			found, err := inFolder(p)
+			found, err := books.InFolder(p)
 			errs = append(errs, err)
-			files = append(files, slices.DeleteFunc(found, isSuite)...)
+			files = append(files, slices.DeleteFunc(found, books.IsSuite)...)
 		default:
 			files = append(files, p)
 		}
 	}
 	slices.Sort(files)
-	sources, err := readRunbooks(slices.Compact(files))
+	sources, err := books.ReadRunbooks(slices.Compact(files))
 	if err != nil {
 		errs = append(errs, fmt.Errorf("runbooks: %w", err))
 	}

@@ -6,8 +6,11 @@ import (
 	"syscall"
 	"testing"
 
+	"muster/cli"
+	"muster/cli/tasks"
 	"muster/internal/fakefleet"
 	"muster/jobs"
+	"muster/testkit/apitest"
 	"muster/testkit/sshtest"
 )
 
@@ -34,30 +37,30 @@ func TestUpRunsOnTwoRealHosts(t *testing.T) {
 	up.await("server listens")
 
 	out, code := h.muster("run", "exec", "--on", "fw1,fw2", "--arg", "cmd=uname -a", "--wait")
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Errorf("exit %d", code)
 	}
-	wantParts(t, "the summary", out, "exec on 2 hosts", "2 succeeded", "fw[1-2]", "Linux ")
+	apitest.WantParts(t, "the summary", out, "exec on 2 hosts", "2 succeeded", "fw[1-2]", "Linux ")
 
 	out, code = h.muster("run", "exec", "--on", "fw1,stranger", "--arg", "cmd=uname -a", "--wait")
-	if code != exitNotAll {
-		t.Errorf("with a wrong host key: exit %d, want %d", code, exitNotAll)
+	if code != cli.ExitNotAll {
+		t.Errorf("with a wrong host key: exit %d, want %d", code, cli.ExitNotAll)
 	}
-	wantParts(t, "the summary", out, "1 succeeded", "1 failed", "stranger", "host key")
-	var tasks []jobs.TaskInfo
-	h.query(&tasks, "tasks")
-	for _, j := range h.jobs(tasks[0].Task) {
+	apitest.WantParts(t, "the summary", out, "1 succeeded", "1 failed", "stranger", "host key")
+	var list []jobs.TaskInfo
+	h.query(&list, "tasks")
+	for _, j := range h.jobs(list[0].Task) {
 		refused := j.Host == "stranger"
 		if refused != (j.Outcome == jobs.Failed && j.Class == jobs.ClassOperator) ||
 			refused != strings.Contains(j.Error, "SHA256:") {
 			t.Errorf("%s: %s, class %s: %s", j.Host, j.Outcome, j.Class, j.Error)
 		}
 	}
-	if out, _ := h.muster("logs", string(jobs.NewID(tasks[0].Task, "stranger"))); out != "" {
+	if out, _ := h.muster("logs", string(jobs.NewID(list[0].Task, "stranger"))); out != "" {
 		t.Errorf("a host that was refused said %q", out)
 	}
 	up.cmd.Process.Signal(syscall.SIGTERM)
-	if code := up.end(); code != exitOK {
+	if code := up.end(); code != cli.ExitOK {
 		t.Errorf("exit %d after a drain", code)
 	}
 }
@@ -71,18 +74,18 @@ func TestThreeSystemsFoldIntoThreeGroups(t *testing.T) {
 	h.config(map[string]any{"children": 2, "slots": 32})
 	h.master()
 	out, code := h.muster("run", "exec", "--on", "role=fw", "--arg", "cmd=cat /etc/os-release")
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Errorf("exit %d", code)
 	}
-	wantParts(t, "the summary", out, "500 succeeded", "  | PRETTY_NAME=\"Wall OS 7.4.1 (granite)\"")
+	apitest.WantParts(t, "the summary", out, "500 succeeded", "  | PRETTY_NAME=\"Wall OS 7.4.1 (granite)\"")
 	if n := strings.Count(out, " succeeded: fw["); n != 3 {
 		t.Errorf("%d groups, want 3:\n%s", n, out)
 	}
-	var tasks []jobs.TaskInfo
-	h.query(&tasks, "tasks")
-	id := string(tasks[0].Task)
+	var list []jobs.TaskInfo
+	h.query(&list, "tasks")
+	id := string(list[0].Task)
 
-	var fold foldedTask
+	var fold tasks.FoldedTask
 	h.query(&fold, "logs", "--diff", id)
 	sum := 0
 	for i, g := range fold.Groups {
@@ -100,7 +103,7 @@ func TestThreeSystemsFoldIntoThreeGroups(t *testing.T) {
 		t.Errorf("the fold:\n%s", out)
 	}
 	out, _ = h.muster("logs", "--diff", id)
-	wantParts(t, "the difference", out, ", the majority: fw[", "  @@ -1,6 +1,6 @@\n", "  |-VERSION_ID=",
+	apitest.WantParts(t, "the difference", out, ", the majority: fw[", "  @@ -1,6 +1,6 @@\n", "  |-VERSION_ID=",
 		"  |+VERSION_ID=")
 	out, _ = h.muster("logs", id)
 	if strings.Count(out, ": ID=debian\n")+strings.Count(out, ": ID=wall\n") != 500 {

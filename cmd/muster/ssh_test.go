@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"muster/fleet/remote"
+	"muster/testkit/apitest"
 	"muster/testkit/sshtest"
 )
 
@@ -96,5 +97,5 @@ func TestSSHOnATerminal(t *testing.T) {
 	if err != nil || code != 7 {
 		t.Errorf("exit %d, %v, want 7:\n%s", code, err, &out)
 	}
-	wantParts(t, "the terminal", out.String(), "31 101\r\n", "42\r\n")
+	apitest.WantParts(t, "the terminal", out.String(), "31 101\r\n", "42\r\n")
 }

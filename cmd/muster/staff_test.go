@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"muster/testkit/apitest"
 )
 
 // What the server says of a zone without a node stands in the queue, above tables, and with the
@@ -13,20 +15,20 @@ func TestViewsShowThatNoNodeWorks(t *testing.T) {
 	const words = `no node works on zone a\u001b since 2026-11-23T16:18:46.000Z: see its nodes`
 	queued := `{"task": "0wcy7y2fb2", "runbook": "exec", "operator": "alice", "state": "queued", "total": 1,
 		"outcomes": {}, "zones": ["a"]}`
-	a := newFakeAPI(t, map[string]http.HandlerFunc{
-		"GET /v1/queue":  answer(`{"zones": [{"zone": "a", "no_node": "` + words + `"}]}`),
-		"GET /v1/pauses": answer(`{"no_node": {"a": "` + words + `"}}`),
-		"GET /v1/tasks":  answer(`{"tasks": [` + queued + `]}`),
-		"GET /v1/tasks/0wcy7y2fb2/summary": answer(`{"task": ` + queued + `, "groups": [], "waits": [{"order": true,
+	a := apitest.New(t, map[string]http.HandlerFunc{
+		"GET /v1/queue":  apitest.Answer(`{"zones": [{"zone": "a", "no_node": "` + words + `"}]}`),
+		"GET /v1/pauses": apitest.Answer(`{"no_node": {"a": "` + words + `"}}`),
+		"GET /v1/tasks":  apitest.Answer(`{"tasks": [` + queued + `]}`),
+		"GET /v1/tasks/0wcy7y2fb2/summary": apitest.Answer(`{"task": ` + queued + `, "groups": [], "waits": [{"order": true,
 			"count": 1, "hosts": "fw1", "why": "` + words + `"}]}`)})
 	want := strings.ReplaceAll(words, `\u001b`, `\x1b`)
 	_, out, said := muster(t, a.URL, "queue")
-	wantParts(t, "queue", out, want)
-	wantParts(t, "above it", said, want)
+	apitest.WantParts(t, "queue", out, want)
+	apitest.WantParts(t, "above it", said, want)
 	_, _, said = muster(t, a.URL, "tasks")
-	wantParts(t, "above tasks", said, want)
+	apitest.WantParts(t, "above tasks", said, want)
 	_, out, said = muster(t, a.URL, "task", "0wcy7y2fb2")
-	wantParts(t, "task", out, "1 waiting: fw1\n  "+want)
+	apitest.WantParts(t, "task", out, "1 waiting: fw1\n  "+want)
 	if said != "" {
 		t.Errorf("task says it twice: %q", said)
 	}

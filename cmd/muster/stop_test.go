@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"muster/cli"
 	"muster/internal/fakefleet"
 	"muster/jobs"
 )
@@ -24,7 +25,7 @@ func TestASecondTermEndsNow(t *testing.T) {
 	m.cmd.Process.Signal(syscall.SIGTERM)
 	m.await("draining")
 	m.cmd.Process.Signal(syscall.SIGTERM)
-	if code := m.end(); code != exitOK {
+	if code := m.end(); code != cli.ExitOK {
 		t.Errorf("exit %d", code)
 	}
 	for _, pid := range workers {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"muster/cli"
 )
 
 // readers are commands that read what an argument names, before they ask a server. %s is it.
@@ -38,7 +40,7 @@ func TestANamedPipeIsRefusedAtOnce(t *testing.T) {
 			t.Parallel()
 			cmd := operator(dir, fmt.Sprintf(line, pipe))
 			out, err := cmd.CombinedOutput()
-			if cmd.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), "it is a named pipe") {
+			if cmd.ProcessState.ExitCode() != cli.ExitUsage || !strings.Contains(string(out), "it is a named pipe") {
 				t.Errorf("%v, exit %d, it says: %s", err, cmd.ProcessState.ExitCode(), out)
 			}
 		})
@@ -70,8 +72,8 @@ func TestTermAndIntEndTheWaitForAStream(t *testing.T) {
 					t.Fatal(err)
 				}
 				var ended *exec.ExitError
-				if err := cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exitInterrupted {
-					t.Errorf("it ended with %v, want exit %d", err, exitInterrupted)
+				if err := cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != cli.ExitInterrupted {
+					t.Errorf("it ended with %v, want exit %d", err, cli.ExitInterrupted)
 				}
 			})
 		}
@@ -93,7 +95,7 @@ func TestAStreamIsReadToItsEnd(t *testing.T) {
 		cmd := exec.Command("bash", "-c", "printf nonsense: | muster windows apply --check "+path)
 		cmd.Env = clientEnv(dir)
 		out, _ := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); code != exitUsage || !strings.Contains(string(out), ":1") {
+		if code := cmd.ProcessState.ExitCode(); code != cli.ExitUsage || !strings.Contains(string(out), ":1") {
 			t.Errorf("%s: exit %d: %s", path, code, out)
 		}
 	}

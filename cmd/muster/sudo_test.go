@@ -1,48 +1,14 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"muster/cli"
 	"muster/jobs"
 	"muster/testkit/sshtest"
 )
-
-func TestThePasswordOfSudoIsAskedForAndNeverAnArgument(t *testing.T) {
-	t.Parallel()
-	read := func(path string) ([]byte, error) {
-		if path != "pw" {
-			return nil, errors.New("no such file")
-		}
-		return []byte("s3cret\n"), nil
-	}
-	asked := func(context.Context, string) (string, error) { return "typed", nil }
-	for _, test := range []struct {
-		flag  string
-		ask   keyhole
-		dry   bool
-		want  string
-		words string
-	}{
-		{"@pw", nil, false, "s3cret", ""},
-		{"ask", asked, false, "typed", ""},
-		{"", asked, false, "", ""},
-		{"ask", nil, false, "", "there is no terminal"},
-		{"ask", asked, true, "", "a plan asks nobody"},
-		{"hunter2", asked, false, "", "history of the shell: want @FILE"},
-		{"@nowhere", asked, false, "", "--become-password: no such file"},
-	} {
-		f := runFlags{become: test.flag, dry: test.dry}
-		got, err := f.withBecome(t.Context(), nil, test.ask, read)
-		if got["become.password"] != test.want || (err == nil) != (test.words == "") ||
-			err != nil && (!strings.Contains(err.Error(), test.words) || strings.Contains(err.Error(), "hunter2")) {
-			t.Errorf("%q: %q, %v; want %q, %q", test.flag, got, err, test.want, test.words)
-		}
-	}
-}
 
 // All of it: a user without rights logs in to a real sshd, and a real sudo asks for a password.
 func TestCommandsRunThroughSudo(t *testing.T) {
@@ -100,7 +66,7 @@ func TestCommandsRunThroughSudo(t *testing.T) {
 	wantNoProcess(t, sshtest.SudoPassword)
 
 	code, out, words := h.plainly("", "hosts", "check", "all", "--live")
-	if code != exitOK || !strings.Contains(out, "fw1: sudo: sudo does not let muster-ops run sh as root: "+
+	if code != cli.ExitOK || !strings.Contains(out, "fw1: sudo: sudo does not let muster-ops run sh as root: "+
 		"sudo: a password is required") || !strings.Contains(out, "2 of 2 hosts well") {
 		t.Errorf("check: exit %d: %s %s", code, out, words)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"muster/api"
 	"muster/jobs"
+	"muster/testkit/apitest"
 )
 
 const timedJob = `{"id": "0wcy7y2fb2:fw001", "host": "fw001", "state": "ended", "outcome": "succeeded",
@@ -17,16 +18,16 @@ const timedJob = `{"id": "0wcy7y2fb2:fw001", "host": "fw001", "state": "ended", 
 // What the time of a job went to is shown, and it took what it was at work.
 func TestTimesAreShown(t *testing.T) {
 	t.Parallel()
-	a := newFakeAPI(t, map[string]http.HandlerFunc{"GET /v1/jobs/" + aJob: answer(timedJob),
-		"GET /v1/tasks/" + aTask + "/report": answer(`{"task": {"task": "0wcy7y2fb2"}, "total": 1, "jobs": [` + timedJob + `],
+	a := apitest.New(t, map[string]http.HandlerFunc{"GET /v1/jobs/" + apitest.AJob: apitest.Answer(timedJob),
+		"GET /v1/tasks/" + apitest.ATask + "/report": apitest.Answer(`{"task": {"task": "0wcy7y2fb2"}, "total": 1, "jobs": [` + timedJob + `],
 			"spent": [{"use": "window", "jobs": 1, "sum": 86000, "p50": 86000, "p90": 86000, "max": 86000},
 				{"use": "running", "jobs": 1, "sum": 8.25, "p50": 8.25, "p90": 8.25, "max": 8.25}]}`)})
-	_, out, _ := muster(t, a.URL, "job", aJob)
-	wantParts(t, "job", out, "took       1m38s\n",
+	_, out, _ := muster(t, a.URL, "job", apitest.AJob)
+	apitest.WantParts(t, "job", out, "took       1m38s\n",
 		"times      queued 1m00s, window 23h53m, running 8.2s, verifying 1m30s\n")
-	_, out, _ = muster(t, a.URL, "report", aTask)
-	wantParts(t, "report", out, "TIME", "window      1  23h53m", "running     1    8.2s")
-	_, out, _ = muster(t, a.URL, "report", aTask, "--form", "csv")
+	_, out, _ = muster(t, a.URL, "report", apitest.ATask)
+	apitest.WantParts(t, "report", out, "TIME", "window      1  23h53m", "running     1    8.2s")
+	_, out, _ = muster(t, a.URL, "report", apitest.ATask, "--form", "csv")
 	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
 	if err != nil || len(rows) != 2 || strings.Join(rows[0][12:19], " ") !=
 		"queued_s window_s gate_s waiting_s connecting_s running_s verifying_s" ||

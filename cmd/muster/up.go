@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/cli"
 	"muster/jobs/queue"
 	"muster/master"
 	"muster/server"
@@ -47,15 +48,15 @@ func runUp(ctx context.Context, f *roleFlags) error {
 	log := newLogger(r.Log, "muster")
 	srv, err := buildServer(r.Settings, r.queue, log.Named("server"))
 	if err != nil {
-		return exit(exitUsage, err)
+		return cli.Exit(cli.ExitUsage, err)
 	}
 	b.redis = r.Queue()
 	if err := b.onlyOne(ctx, r.Settings, r.queue); err != nil {
-		return exit(exitUsage, err)
+		return cli.Exit(cli.ExitUsage, err)
 	}
 	m, err := b.master(r.Settings, r.queue, log.Named("master"))
 	if err != nil {
-		return exit(exitUsage, err)
+		return cli.Exit(cli.ExitUsage, err)
 	}
 	again := reloading{srv, f, r.Settings, log.Named("server")}
 	asked := false
@@ -109,7 +110,7 @@ func runBoth(ctx context.Context, srv *server.Server, m *master.Master) error {
 	cancel()
 	<-over
 	if served != nil {
-		served = exit(exitUsage, served)
+		served = cli.Exit(cli.ExitUsage, served)
 	}
 	return errors.Join(mastered, served)
 }

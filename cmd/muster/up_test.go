@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"muster/cli"
 	"muster/internal/fakefleet"
 	"muster/jobs"
 )
@@ -41,8 +42,8 @@ func TestUpWithATakenSocketEndsAtOnce(t *testing.T) {
 	first.kill()
 
 	up := h.start("up", "--config", h.file("muster.yaml")) // the house has a server there
-	if code := up.end(); code != exitUsage {
-		t.Errorf("exit %d, want %d", code, exitUsage)
+	if code := up.end(); code != cli.ExitUsage {
+		t.Errorf("exit %d, want %d", code, cli.ExitUsage)
 	}
 	if n := len(slices.DeleteFunc(orphans, func(pid int) bool { return !isWorker(pid) })); n != 4 {
 		t.Errorf("%d orphans are still at work, want 4: it has waited for them", n)
@@ -90,7 +91,7 @@ func TestASecondTermEndsUpNow(t *testing.T) {
 	up.await("draining")
 	h.awaitNode(func(n jobs.Node) bool { return n.State == "draining" }) // its server still answers
 	up.cmd.Process.Signal(syscall.SIGTERM)
-	if code := up.end(); code != exitOK {
+	if code := up.end(); code != cli.ExitOK {
 		t.Errorf("exit %d", code)
 	}
 	h.url = other

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"muster/cli"
 	"muster/internal/proc"
 	"muster/internal/settings"
 	"muster/jobs/queue"
@@ -58,7 +59,7 @@ func (v vital) succeeded(next vital) error {
 func checkMaster(out io.Writer, f *roleFlags) error {
 	b, err := ownBinary(queue.RoleNode)
 	if err != nil {
-		return exit(exitUsage, err)
+		return cli.Exit(cli.ExitUsage, err)
 	}
 	s, err := f.read()
 	if err != nil {
@@ -66,10 +67,10 @@ func checkMaster(out io.Writer, f *roleFlags) error {
 	}
 	c, err := b.config(s)
 	if err != nil {
-		return exit(exitUsage, err)
+		return cli.Exit(cli.ExitUsage, err)
 	}
 	if err := errors.Join(c.Validate(), proc.OwnDir(c.Dir)); err != nil {
-		return exit(exitUsage, err)
+		return cli.Exit(cli.ExitUsage, err)
 	}
 	return json.NewEncoder(out).Encode(vitalOf(s))
 }

@@ -5,12 +5,15 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"muster/cli"
+	"muster/testkit/apitest"
 )
 
 // What cobra and the standard library say of wrong use is written for who wrote the program.
 func TestWrongUseIsSaidInPlainWords(t *testing.T) {
 	t.Parallel()
-	a := newFakeAPI(t, nil) // no request may be made
+	a := apitest.New(t, nil) // no request may be made
 	for line, want := range map[string]string{
 		"job":                                    "want muster job JOB: nothing is named",
 		"cancel":                                 "want muster cancel TASK | JOB...: nothing is named",
@@ -36,7 +39,7 @@ func TestWrongUseIsSaidInPlainWords(t *testing.T) {
 			url = "" // the flag of the server would be its value, or is not known there
 		}
 		code, out, words := muster(t, url, args...)
-		if code != exitUsage || out != "" || !strings.Contains(words, want) {
+		if code != cli.ExitUsage || out != "" || !strings.Contains(words, want) {
 			t.Errorf("muster %s: exit %d, %q, %q, want %q", line, code, out, words, want)
 		}
 		for _, raw := range []string{"arg(s)", "shorthand", "unknown flag", "strconv", "invalid argument", "in the group"} {
@@ -46,12 +49,12 @@ func TestWrongUseIsSaidInPlainWords(t *testing.T) {
 		}
 	}
 	code, _, words := muster(t, "", "taks")
-	if want := "there is no command \"muster taks\": did you mean task?\nsee muster --help\n"; code != exitUsage ||
+	if want := "there is no command \"muster taks\": did you mean task?\nsee muster --help\n"; code != cli.ExitUsage ||
 		words != want {
 		t.Errorf("muster taks: exit %d, %q, want %q", code, words, want)
 	}
-	if n := len(a.requests()); n > 0 {
-		t.Errorf("wrong use made requests: %v", a.requests())
+	if n := len(a.Requests()); n > 0 {
+		t.Errorf("wrong use made requests: %v", a.Requests())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/cli"
 	"muster/internal/fakefleet"
 	"muster/jobs"
 )
@@ -85,7 +86,7 @@ func TestACanaryThatFailsStops(t *testing.T) {
 	h.master()
 	var task jobs.TaskInfo
 	code := h.query(&task, "run", "exec", "--on", "all", "--arg", "cmd=true", "--canary", "2", "--wait")
-	if code != exitStopped || task.Outcomes.Sum() != 2 || len(f.Log()) != 2 {
+	if code != cli.ExitStopped || task.Outcomes.Sum() != 2 || len(f.Log()) != 2 {
 		t.Errorf("exit %d, %v: want that it stops after two hosts", code, task.Outcomes)
 	}
 	if want := "wave 1: 1 failed, and without --max-failed none may before the next wave"; task.Rollout.Stopped != want {
@@ -112,26 +113,26 @@ func TestTheNextWaveIsNotOpenedEarly(t *testing.T) {
 	next := []string{"rollout", "next", id, "--reason", "it looks well"}
 	want := "task " + id + ": no wave was opened: wave 1 of 2 is not over yet: 0 of the 2 jobs so far have ended; " +
 		"`muster rollout show " + id + "` tells when it is over\n"
-	if words := h.complaint(exitNotAll, next...); !strings.HasSuffix(words, want) {
+	if words := h.complaint(cli.ExitNotAll, next...); !strings.HasSuffix(words, want) {
 		t.Errorf("%q, want …%q", words, want)
 	}
 	var did jobs.Rolled
-	if code := h.query(&did, next...); code != exitNotAll || !did.Already || did.Early == "" {
+	if code := h.query(&did, next...); code != cli.ExitNotAll || !did.Already || did.Early == "" {
 		t.Errorf("as JSON: exit %d, %+v", code, did)
 	}
 	// A budget is an order by itself, and one that is given twice has been carried out.
 	for range 2 {
-		if out, code := h.muster(append(next, "--max-failed", "3")...); code != exitOK {
+		if out, code := h.muster(append(next, "--max-failed", "3")...); code != cli.ExitOK {
 			t.Errorf("--max-failed: exit %d, %q", code, out)
 		}
 	}
 	letGo(t, f)
 	h.awaitTask(task.Task, func(i jobs.TaskInfo) bool { return !i.Rollout.Over.IsZero() })
-	if out, code := h.muster(next...); code != exitOK || !strings.Contains(out, "goes on") {
+	if out, code := h.muster(next...); code != cli.ExitOK || !strings.Contains(out, "goes on") {
 		t.Errorf("of a wave that is over: exit %d, %q", code, out)
 	}
 	wantOutcomes(t, h.wait(task.Task), map[jobs.Outcome]int{jobs.Succeeded: 4})
-	if out, code := h.muster(next...); code != exitOK || !strings.Contains(out, "waits for nobody") {
+	if out, code := h.muster(next...); code != cli.ExitOK || !strings.Contains(out, "waits for nobody") {
 		t.Errorf("of a task that has ended: exit %d, %q", code, out)
 	}
 }
@@ -180,12 +181,12 @@ func TestAGateAndAHealthCheckBetweenWaves(t *testing.T) {
 		t.Errorf("after the cancel: %v", done.Outcomes)
 	}
 
-	words := h.complaint(exitUsage, "run", "exec", "--on", "all", "--arg", "cmd=true", "--canary", "6",
+	words := h.complaint(cli.ExitUsage, "run", "exec", "--on", "all", "--arg", "cmd=true", "--canary", "6",
 		"--waves", "3,2,0%", "--soak", "-1s", "--health", "nothing", "--max-failed", "6", "--health-arg", "x")
 	if want := `--health-arg "x": want name=value`; !strings.Contains(words, want) {
 		t.Errorf("it lacks %q:\n%s", want, words)
 	}
-	words = h.complaint(exitUsage, "run", "exec", "--on", "all", "--arg", "cmd=true", "--canary", "6",
+	words = h.complaint(cli.ExitUsage, "run", "exec", "--on", "all", "--arg", "cmd=true", "--canary", "6",
 		"--waves", "3,2,0%", "--soak", "-1s", "--health", "nothing", "--max-failed", "6")
 	for _, want := range []string{"--canary: there are waves as well", "--waves: 2: want more than the wave before, 3",
 		`--waves: "0%": want more than 0%`, `--soak: "-1s": want a time`, "--health: ", `--max-failed: "6" of 6 hosts`} {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"muster/api"
+	"muster/cli"
 	"muster/internal/fakefleet"
 	"muster/jobs"
 )
@@ -56,16 +57,16 @@ func TestNobodyBeginsWhoWouldNotFit(t *testing.T) {
 	h.master()
 	h.awaitNode(func(n jobs.Node) bool { return n.State == "running" })
 
-	if _, code := h.muster("run", "flash", "--on", "all", "--dry-run"); code != exitUsage {
-		t.Errorf("without a window: exit %d, want %d", code, exitUsage)
+	if _, code := h.muster("run", "flash", "--on", "all", "--dry-run"); code != cli.ExitUsage {
+		t.Errorf("without a window: exit %d, want %d", code, cli.ExitUsage)
 	}
 	openings := s.dates(soon)
 	h.write("windows.yaml", s.file(f, openings))
-	if _, code := h.muster("windows", "apply", h.file("windows.yaml")); code != exitOK {
+	if _, code := h.muster("windows", "apply", h.file("windows.yaml")); code != cli.ExitOK {
 		t.Fatalf("windows apply: exit %d", code)
 	}
 	var plan api.Submitted
-	if code := h.query(&plan, "run", "flash", "--on", "all"); code != exitOK {
+	if code := h.query(&plan, "run", "flash", "--on", "all"); code != cli.ExitOK {
 		t.Fatalf("run: exit %d", code)
 	}
 	fit := int(s.window/s.expect) * s.slots

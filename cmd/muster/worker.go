@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muster/cli"
 	"muster/fleet/remote"
 	"muster/internal/proc"
 	"muster/internal/seal"
@@ -37,15 +38,15 @@ configuration and its first jobs on an inherited socket.`,
 func runWorker(ctx context.Context) error {
 	conn, err := proc.Inherited()
 	if err != nil {
-		return exit(exitUsage, err)
+		return cli.Exit(cli.ExitUsage, err)
 	}
 	var h jobs.Handover
 	if err := conn.Receive(&h); err != nil {
-		return exit(exitNotAll, fmt.Errorf("hand-over: %w", err))
+		return cli.Exit(cli.ExitNotAll, fmt.Errorf("hand-over: %w", err))
 	}
 	cfg, err := settings.ParseChild(h.Config)
 	if err != nil {
-		return exit(exitUsage, err)
+		return cli.Exit(cli.ExitUsage, err)
 	}
 	// The first TERM is the master's, after its drain: stop what is in hand and
 	// report it. INT of a terminal is not for children.
@@ -61,7 +62,7 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 	cfg.Redis.Role, cfg.Redis.Node, cfg.Redis.Slot = cfg.As, h.Node, h.Slot
 	q, err := queue.OpenLazy(cfg.Redis)
 	if err != nil {
-		return exit(exitUsage, err)
+		return cli.Exit(cli.ExitUsage, err)
 	}
 	defer q.Close()
 	q.Hold(h)
@@ -73,14 +74,14 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 	defer stay()
 	client, err := remote.New(cfg.SSH)
 	if err != nil {
-		return exit(exitUsage, err)
+		return cli.Exit(cli.ExitUsage, err)
 	}
 	w, err := worker.New(cfg.Worker, worker.Doors{Queue: q, Times: q, Kin: q, Committed: q.Committed,
 		Answer: queue.AsksOf(q).Answer, Dial: worker.SSH(client), Clock: proc.Boot, Log: log,
 		Blobs:  worker.NewCache(cfg.Cache, q).Open,
 		Unseal: unseal(cfg.SecretsKey), Synchronised: proc.ClockKept})
 	if err != nil {
-		return exit(exitUsage, err)
+		return cli.Exit(cli.ExitUsage, err)
 	}
 	orders := make(chan jobs.Order)
 	go receive(conn, orders)
@@ -91,7 +92,7 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 		}
 	}})
 	if err != nil && !errors.Is(err, context.Canceled) {
-		return exit(exitNotAll, err)
+		return cli.Exit(cli.ExitNotAll, err)
 	}
 	return nil
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/user"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"muster/fleet/remote"
 	"muster/history"
 	"muster/internal/files"
+	"muster/internal/local"
 	"muster/internal/proc"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -196,58 +195,9 @@ const envPrefix = "MUSTER_"
 // ownEnv are variables of the prefix that are no keys: they are for the CLI.
 var ownEnv = []string{"MUSTER_URL", "MUSTER_TOKEN", "MUSTER_CONFIG", "MUSTER_AS", proc.KeptEnv}
 
-// machine is what the defaults depend on.
-type machine struct {
-	host    string // its name
-	uid     int    // of the user
-	user    string // the name of the user; empty: not known
-	runtime string // XDG_RUNTIME_DIR
-	agent   string // SSH_AUTH_SOCK
-	home    string // of the user; empty: not known
-}
-
-// knownHosts are the files that ssh looks into, behind one of our own.
-func (m machine) knownHosts() []string {
-	files := []string{"/etc/muster/known_hosts", "/etc/ssh/ssh_known_hosts"}
-	if m.home != "" {
-		files = append(files, m.home+"/.ssh/known_hosts")
-	}
-	return files
-}
-
-// service reports whether this is the user of the machine's own muster: root, or the user that
-// the units run as.
-func (m machine) service() bool { return m.uid == 0 || m.user == "muster" }
-
-// nodeDir is where the locks of a node are: /run/muster, or a folder of the user.
-func (m machine) nodeDir() string {
-	switch {
-	case m.service():
-		return "/run/muster"
-	case m.runtime != "":
-		return m.runtime + "/muster"
-	}
-	return fmt.Sprintf("/tmp/muster-%d", m.uid)
-}
-
-// historyFile is where history is if nothing else is said. Who has a node.dir of his
-// own has it there: several houses on one machine must not share it.
-func (m machine) historyFile(nodeDir string) string {
-	const file = "history.db"
-	switch {
-	case nodeDir != m.nodeDir():
-		return filepath.Join(nodeDir, file)
-	case m.service():
-		return "/var/lib/muster-server/" + file
-	case m.home != "":
-		return filepath.Join(m.home, ".local/state/muster", file)
-	}
-	return filepath.Join(nodeDir, file)
-}
-
 // defaults is the configuration that is used when nothing else is said. The
 // type of a value is that of its key.
-func defaults(m machine) map[string]any {
+func defaults(m local.Machine) map[string]any {
 	q, r, w := queue.DefaultConfig(), remote.Default(), master.Default()
 	o := jobs.DefaultOverload()
 	return map[string]any{
@@ -272,7 +222,7 @@ func defaults(m machine) map[string]any {
 		"redis.unsafe":                 false,
 		"redis.plain":                  false,
 		"redis.embedded":               false,
-		"server.listen":                "unix:" + m.sockets()[0],
+		"server.listen":                "unix:" + m.Sockets()[0],
 		"server.socket_group":          "",
 		"server.tls.cert":              "",
 		"server.tls.key":               "",
@@ -281,8 +231,8 @@ func defaults(m machine) map[string]any {
 		"master.zones":                 w.Zones,
 		"master.drain":                 w.Drain,
 		"master.poll":                  w.Poll,
-		"node.name":                    m.host,
-		"node.dir":                     m.nodeDir(),
+		"node.name":                    m.Host,
+		"node.dir":                     m.NodeDir(),
 		"overload.after":               o.After,
 		"overload.cooldown":            o.Cooldown,
 		"overload.fair_by":             string(o.FairBy),
@@ -294,7 +244,7 @@ func defaults(m machine) map[string]any {
 		"ssh.idle":                     r.Idle,
 		"ssh.keepalive":                r.Keepalive,
 		"ssh.jump_idle":                r.JumpIdle,
-		"ssh.agent":                    m.agent,
+		"ssh.agent":                    m.Agent,
 		"ssh.passphrase_file":          "",
 		"ssh.record_dir":               r.RecordDir,
 		"output.max":                   worker.Default().OutputMax,
@@ -311,7 +261,7 @@ func defaults(m machine) map[string]any {
 		"log.format":                   "text",
 		"inventory":                    []string{},
 		"inventory_every":              30 * time.Second,
-		"known_hosts":                  m.knownHosts(),
+		"known_hosts":                  m.KnownHosts(),
 		"runbooks":                     []string{},
 	}
 }
@@ -328,22 +278,12 @@ func Read(s Source) (Settings, error) {
 	if err != nil {
 		host = "localhost"
 	}
-	m := thisMachine()
-	m.host = host
+	m := local.This()
+	m.Host = host
 	return read(s, m)
 }
 
-func thisMachine() machine {
-	home, _ := os.UserHomeDir() // a service may have none
-	m := machine{uid: os.Getuid(), runtime: os.Getenv("XDG_RUNTIME_DIR"),
-		agent: os.Getenv("SSH_AUTH_SOCK"), home: home}
-	if u, err := user.Current(); err == nil {
-		m.user = u.Username
-	}
-	return m
-}
-
-func read(s Source, m machine) (Settings, error) {
+func read(s Source, m local.Machine) (Settings, error) {
 	v, known := viper.New(), defaults(m)
 	for key, value := range known {
 		v.SetDefault(key, value)
@@ -376,13 +316,13 @@ func read(s Source, m machine) (Settings, error) {
 		return Settings{}, fmt.Errorf("configuration: %w", err)
 	}
 	if out.History.URL == "" {
-		out.History.URL = "sqlite://" + m.historyFile(out.Node.Dir)
+		out.History.URL = "sqlite://" + m.HistoryFile(out.Node.Dir)
 	}
 	return out, out.Validate()
 }
 
 // Keys lists the keys, sorted.
-func Keys() []string { return slices.Sorted(maps.Keys(defaults(machine{}))) }
+func Keys() []string { return slices.Sorted(maps.Keys(defaults(local.Machine{}))) }
 
 // EnvName is the variable that sets a key.
 func EnvName(key string) string {

@@ -9,10 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster/internal/local"
 	"muster/jobs/queue"
 )
 
-var here = machine{host: "here", uid: 0, agent: "/agent"}
+var here = local.Machine{Host: "here", UID: 0, Agent: "/agent"}
 
 func write(t *testing.T, text string) string {
 	t.Helper()
@@ -171,15 +172,15 @@ func TestTheChildGetsItsConfiguration(t *testing.T) {
 func TestWhereANodeKeepsItsLocks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		m    machine
+		m    local.Machine
 		want string
 	}{
-		{machine{uid: 0, runtime: "/run/user/0"}, "/run/muster"},
-		{machine{uid: 7, runtime: "/run/user/7"}, "/run/user/7/muster"},
-		{machine{uid: 7}, "/tmp/muster-7"},
-		{machine{uid: 990, user: "muster"}, "/run/muster"},
+		{local.Machine{UID: 0, Runtime: "/run/user/0"}, "/run/muster"},
+		{local.Machine{UID: 7, Runtime: "/run/user/7"}, "/run/user/7/muster"},
+		{local.Machine{UID: 7}, "/tmp/muster-7"},
+		{local.Machine{UID: 990, User: "muster"}, "/run/muster"},
 	} {
-		if got := c.m.nodeDir(); got != c.want {
+		if got := c.m.NodeDir(); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.m, got, c.want)
 		}
 	}
@@ -189,18 +190,19 @@ func TestWhereAServerListensAndIsLookedFor(t *testing.T) {
 	t.Parallel()
 	const system = "/run/muster-server/api.sock"
 	for _, c := range []struct {
-		m    machine
+		m    local.Machine
 		want []string
 	}{
-		{machine{uid: 0, runtime: "/run/user/0"}, []string{system}},
-		{machine{uid: 990, user: "muster"}, []string{system}},
-		{machine{uid: 7, user: "alice", runtime: "/run/user/7"}, []string{"/run/user/7/muster-server/api.sock", system}},
-		{machine{uid: 7}, []string{"/tmp/muster-server-7/api.sock", system}},
+		{local.Machine{UID: 0, Runtime: "/run/user/0"}, []string{system}},
+		{local.Machine{UID: 990, User: "muster"}, []string{system}},
+		{local.Machine{UID: 7, User: "alice", Runtime: "/run/user/7"}, []string{"/run/user/7/muster-server/api.sock",
+			system}},
+		{local.Machine{UID: 7}, []string{"/tmp/muster-server-7/api.sock", system}},
 	} {
-		if d := cmp.Diff(c.want, c.m.sockets()); d != "" {
+		if d := cmp.Diff(c.want, c.m.Sockets()); d != "" {
 			t.Errorf("%+v: %s", c.m, d)
 		}
-		c.m.host = "here"
+		c.m.Host = "here"
 		s, err := read(Source{}, c.m)
 		if err != nil || s.Server.Listen != "unix:"+c.want[0] {
 			t.Errorf("%+v listens on %s, %v", c.m, s.Server.Listen, err)

@@ -22,7 +22,8 @@ type call struct {
 
 var (
 	everywhere = []string{"."}
-	loggers    = []string{"worker", "master", "server", "cmd"}
+	loggers    = []string{"worker", "master", "server", "cmd", "internal/demo"}
+	programs   = []string{"cmd", "cli", "internal/demo"}
 )
 
 // doors has a line for every foreign library that the house uses, and for those
@@ -30,7 +31,7 @@ var (
 var doors = []door{
 	{"github.com/redis/go-redis", []string{"jobs/queue", "testkit/redistest"}, false,
 		"what is in Redis stays true only if one package writes it"},
-	{"github.com/alicebob/miniredis", []string{"cmd"}, true,
+	{"github.com/alicebob/miniredis", []string{"internal/demo"}, true,
 		"it is the Redis of the demo and of tests, never of production"},
 	{"golang.org/x/crypto/ssh", []string{"fleet/remote", "internal/fakefleet", "testkit/sshtest"}, false,
 		"each pitfall of SSH is met once; the pretended fleet is the other end of the wire"},
@@ -47,18 +48,18 @@ var doors = []door{
 	{"github.com/jackc/pgx", []string{"history"}, false, "one package knows the tables"},
 	{"github.com/pressly/goose", []string{"history"}, false, "one package knows the tables"},
 
-	{"net/http", []string{"server", "cmd", "internal/sources"}, true,
+	{"net/http", []string{"server", "cmd", "cli", "internal/demo", "internal/sources"}, true,
 		"the server speaks HTTP, and the CLI to it; an inventory may come from a URL"},
 	{"github.com/danielgtaylor/huma", []string{"server"}, true, "the API is described in one place"},
 	{"github.com/a-h/templ", []string{"server"}, true, "the pages are made in one place"},
 	{"github.com/prometheus", []string{"server/metrics", "cmd"}, true, "other rooms return numbers"},
-	{"github.com/spf13/cobra", []string{"cmd"}, false, "only a program has subcommands"},
-	{"github.com/jedib0t/go-pretty", []string{"cmd"}, false, "only a program has a screen"},
-	{"golang.org/x/term", []string{"cmd"}, false, "only a program has a screen"},
+	{"github.com/spf13/cobra", programs, false, "only a program has subcommands"},
+	{"github.com/jedib0t/go-pretty", programs, false, "only a program has a screen"},
+	{"golang.org/x/term", programs, false, "only a program has a screen"},
 	{"github.com/spf13/viper", []string{"internal/settings"}, false,
 		"configuration is read once and flows down as values"},
 	{"github.com/go-viper/mapstructure", []string{"internal/settings"}, false, "it is a part of viper"},
-	{"github.com/spf13/pflag", []string{"internal/settings", "cmd"}, false,
+	{"github.com/spf13/pflag", []string{"internal/settings", "cmd", "cli"}, false,
 		"configuration is read once and flows down as values"},
 	{"flag", []string{"internal/settings", "cmd"}, true,
 		"configuration is read once and flows down as values"},
@@ -95,7 +96,7 @@ const (
 
 // calls are the single functions with a door.
 var calls = []call{
-	{door{"os", []string{"internal/settings", "cmd"}, true,
+	{door{"os", []string{"internal/settings", "internal/local", "internal/proc", "cmd", "cli", "internal/demo"}, true,
 		"configuration is read once and flows down as values; take it as a field of your Config"},
 		[]string{"Getenv", "LookupEnv", "ExpandEnv"}},
 	{door{"os", []string{"internal/proc"}, true, "a process must be started, heard and reaped in one way"},

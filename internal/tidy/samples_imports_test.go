@@ -118,10 +118,10 @@ var importSamples = []sample{
 		},
 		want: []string{
 			"internal/proc/a.go:3: github.com/google/go-cmp/cmp: its door is tests, not here",
-			"internal/proc/a.go:5: net/http: its door is server, cmd, internal/sources, tests, not here",
+			"internal/proc/a.go:5: net/http: its door is server, cmd, cli, internal/demo, internal/sources",
 			"jobs/queue/a.go:3: golang.org/x/crypto/ssh/agent: its door is fleet/remote, internal/fakefleet",
 			"jobs/queue/a.go:5: os/exec: its door is internal/proc, tests, not here",
-			"jobs/queue/a.go:7: log/slog: its door is worker, master, server, cmd, tests",
+			"jobs/queue/a.go:7: log/slog: its door is worker, master, server, cmd, internal/demo",
 			"worker/a.go:3: github.com/redis/go-redis/v9: its door is jobs/queue, testkit/redistest, not here",
 			"worker/a_test.go:3: github.com/redis/go-redis/v9: its door is jobs/queue",
 		},
@@ -151,7 +151,7 @@ var importSamples = []sample{
 		want: []string{
 			"cmd/a.go:5: os.ReadFile: this is called in internal/files, internal/proc, worker, tests",
 			"jobs/a.go:5: os.Exit: this is called in cmd, tests, not here",
-			"master/a.go:5: os.Getenv: this is called in internal/settings, cmd, tests",
+			"master/a.go:5: os.Getenv: this is called in internal/settings, internal/local",
 			"worker/a.go:5: syscall.Kill: this is called in internal/proc, tests",
 		},
 	},

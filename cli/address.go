@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"path"
+	"strings"
+)
+
+// address is where a server is.
+type address struct {
+	Place  string // as people name it
+	base   string // before the path of every request
+	socket string // path of a unix socket; empty: TCP
+}
+
+// parseAddress reads http://host:port, https://host:port or unix:///path.
+func parseAddress(text string) (address, error) {
+	wrong := func(why string) (address, error) {
+		return address{}, fmt.Errorf("server %q: %s; want unix:///path, http://127.0.0.1:7070 or "+
+			"https://host:port (--server or MUSTER_URL)", text, why)
+	}
+	if strings.Contains(text, "@") {
+		// The text is not repeated: it may have a secret in it.
+		return address{}, errors.New("server: a name or password does not belong into the URL; " +
+			"put the token into MUSTER_TOKEN")
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		var parse *url.Error
+		if errors.As(err, &parse) {
+			err = parse.Err
+		}
+		return wrong(err.Error())
+	}
+	switch {
+	case u.RawQuery != "" || u.Fragment != "":
+		return wrong("nothing may follow behind the path")
+	case u.Scheme == "unix":
+		if u.Host != "" || !path.IsAbs(u.Path) {
+			return wrong("the path of a socket is absolute")
+		}
+		return address{Place: "unix://" + u.Path, base: "http://localhost", socket: u.Path}, nil
+	case u.Scheme != "http" && u.Scheme != "https":
+		return wrong("it does not start with http://, https:// or unix://")
+	case u.Hostname() == "":
+		return wrong("there is no host")
+	}
+	base := strings.TrimRight(u.String(), "/")
+	return address{Place: base, base: base}, nil
+}
+
+// checkToken refuses to send a token where others can read it on its way.
+func (a address) checkToken(token string) error {
+	switch {
+	case token == "":
+		return nil
+	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return errors.New("MUSTER_TOKEN has blanks or other characters that no token has: " +
+			"set it to what `muster token create` printed")
+	case a.socket == "" && strings.HasPrefix(a.base, "http://") && !a.loopback():
+		return fmt.Errorf("MUSTER_TOKEN would travel to %s unencrypted: use https://", a.Place)
+	}
+	return nil
+}
+
+// loopback reports whether the server is on this machine.
+func (a address) loopback() bool {
+	u, err := url.Parse(a.base)
+	if err != nil {
+		return false
+	}
+	if u.Hostname() == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return err == nil && ip.Unmap().IsLoopback()
+}

@@ -1,0 +1,355 @@
+package hosts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster/api"
+	"muster/cli"
+	"muster/fleet"
+	"muster/internal/settings"
+	"muster/internal/sources"
+)
+
+const sourcesHelp = `Sources are what muster.yaml may list under inventory: files, of muster's own or
+Ansible's INI, YAML and JSON; folders; programs, which are run with --list; URLs.`
+
+func newHostsImport() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "import SOURCE…",
+		Short: "Print hosts from elsewhere as an inventory of muster",
+		Long: `import reads inventories, such as those of Ansible, or what OpenSSH knows of hosts, and
+prints their hosts as an inventory of muster's own. What was not taken over is said.
+
+` + sourcesHelp + `
+
+Exit codes: 0 all was read, 1 there are mistakes.`,
+		Example: `  muster hosts import /etc/ansible/hosts > fleet.yaml
+  muster hosts import --ssh-config ~/.ssh/config > fleet.yaml`,
+	}
+	f := addFileFlags(c)
+	f.away = true
+	var ssh []string
+	c.Flags().StringArrayVar(&ssh, "ssh-config", nil, "`file` of OpenSSH; can be given several times")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args)+len(ssh) == 0 {
+			return cli.Exit(cli.ExitUsage, errors.New(
+				"nothing to import: name a source, or --ssh-config FILE"))
+		}
+		inv, err := f.imported(c.Context(), args, ssh)
+		if err != nil {
+			return err
+		}
+		text, err := inv.YAML("/etc/muster/known_hosts")
+		if err != nil {
+			return cli.Exit(cli.ExitNotAll, err)
+		}
+		tellImport(c.ErrOrStderr(), inv)
+		_, err = c.OutOrStdout().Write(text)
+		return err
+	}
+	return c
+}
+
+// tellImport says what somebody should know of an inventory that was imported.
+func tellImport(w io.Writer, inv *fleet.Inventory) {
+	tell(w, "note: ", inv.Notes())
+	for _, h := range inv.Strangers() {
+		fmt.Fprintf(w, "muster: jump host %s was no host of its own: it is one now\n", cli.Cell(h.Name))
+	}
+	if without := inv.WithoutKey(); len(without) > 0 {
+		fmt.Fprintf(w, "muster: no host key is known of %s: they are looked up in "+
+			"/etc/muster/known_hosts\n", cli.Cell(fleet.Fold(without)))
+	}
+}
+
+func newHostsCheck() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "check [SOURCE…]",
+		Short: "Tell what is wrong with an inventory",
+		Long: `check reads an inventory as the server does and lists everything at once, with its
+place: mistakes, with any of which the server refuses the inventory, and what is none
+but wants a look: groups of one host, hosts without a host key, two hosts with one
+address, keys that stand twice or that nothing reads, variables that look misspelt,
+private keys on this machine that others can read.
+Without sources it reads those of the configuration.
+
+` + sourcesHelp + `
+
+Exit codes: 0 nothing was found, 1 something was.`,
+		Example: `  muster hosts check
+  muster hosts check fleet.yaml /etc/ansible/hosts
+  muster hosts check fleet.yaml -o json`,
+	}
+	f := addFileFlags(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		cfg, err := f.sources(args)
+		if err != nil {
+			return err
+		}
+		found, err := sources.New(cfg).Check(c.Context(), time.Now())
+		clean := err == nil && len(found.Mistakes)+len(found.Looks) == 0
+		if output, _ := c.Flags().GetString("output"); output == "json" {
+			err = writeFound(c.OutOrStdout(), found, err)
+		} else {
+			tellFound(c.OutOrStdout(), c.ErrOrStderr(), found, err)
+		}
+		if err == nil && clean {
+			return nil
+		}
+		return cli.Exit(cli.ExitNotAll, nil)
+	}
+	return c
+}
+
+// tellFound says what was found of an inventory, for people.
+func tellFound(out, errs io.Writer, found sources.Found, unread error) {
+	tell(errs, "note: ", found.Notes)
+	tell(errs, "", found.Mistakes)
+	tell(errs, "look: ", found.Looks)
+	if unread != nil {
+		for line := range strings.Lines(unread.Error()) {
+			fmt.Fprintf(errs, "muster: %s\n", cli.Cell(strings.TrimRight(line, "\n")))
+		}
+	}
+	switch mistakes, looks := len(found.Mistakes), len(found.Looks); {
+	case unread != nil:
+		fmt.Fprintf(out, "not all was read; %s in the rest\n", cli.Count(mistakes, "mistake"))
+	case mistakes+looks == 0:
+		fmt.Fprintf(out, "%s, no mistakes\n", cli.Count(found.Hosts, "host"))
+	case mistakes == 0:
+		fmt.Fprintf(out, "%s, no mistakes, %d to look at\n", cli.Count(found.Hosts, "host"), looks)
+	default:
+		fmt.Fprintf(out, "%s: the server refuses this; %d to look at\n",
+			cli.Count(mistakes, "mistake"), looks)
+	}
+}
+
+// remarked is a line of what was found.
+type remarked struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Text string `json:"text"`
+}
+
+// writeFound is the same for programs.
+func writeFound(out io.Writer, found sources.Found, unread error) error {
+	list := func(ms fleet.Mistakes) []remarked {
+		lines := make([]remarked, len(ms))
+		for i, m := range ms {
+			lines[i] = remarked(m)
+		}
+		return lines
+	}
+	said := struct {
+		Hosts    int        `json:"hosts"`
+		Mistakes []remarked `json:"mistakes"`
+		Looks    []remarked `json:"looks"`
+		Notes    []remarked `json:"notes"`
+		Unread   string     `json:"unread,omitempty"`
+	}{Hosts: found.Hosts, Mistakes: list(found.Mistakes), Looks: list(found.Looks),
+		Notes: list(found.Notes)}
+	if unread != nil {
+		said.Unread = unread.Error()
+	}
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	return e.Encode(said)
+}
+
+func newHostsDiff() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "diff [SOURCE…]",
+		Short: "Show what an inventory would change",
+		Long: `diff compares an inventory with the one that the server has in force: hosts that come,
+go or change, and limits. Without sources it reads those of the configuration.
+
+` + sourcesHelp + `
+
+Exit codes: 0 nothing is different, 1 something is, 2 the inventory has mistakes.`,
+		Example: `  muster hosts diff fleet.yaml
+  muster hosts diff fleet.yaml -o json`,
+	}
+	f := addFileFlags(c)
+	f.away = true
+	return cli.Command(c, func(ctx context.Context, s *cli.Session, args []string) error {
+		local, err := f.Inventory(ctx, args)
+		if err != nil {
+			return cli.Exit(cli.ExitUsage, err)
+		}
+		var p api.PublishedInventory
+		if err := s.Get(ctx, "/v1/inventory", nil, &p); err != nil {
+			return err
+		}
+		limits := make([]fleet.Limit, len(p.Limits))
+		for i, l := range p.Limits {
+			limits[i] = fleet.Limit(l)
+		}
+		published, err := fleet.New(p.Hosts, limits...)
+		if err != nil {
+			return s.Nonsense("its inventory cannot be read: " + err.Error())
+		}
+		if unknown := takeKeys(local, published); len(unknown) > 0 {
+			s.Say("host keys of %s are not known here, so they are not compared",
+				cli.Cell(fleet.Fold(unknown)))
+		}
+		changes := fleet.Diff(published, local)
+		if s.JSON {
+			err = s.WriteJSON(changes)
+		} else {
+			err = s.Write(changesText(changes, s.Colours))
+		}
+		if err == nil && !changes.Empty() {
+			return cli.Exit(cli.ExitNotAll, nil)
+		}
+		return err
+	})
+}
+
+// takeKeys gives hosts of which no key is known here those that are published, and
+// names these hosts: the files that the server reads may not be on this machine.
+func takeKeys(local, published *fleet.Inventory) []string {
+	var taken []string
+	for _, name := range local.WithoutKey() {
+		h, _ := published.Host(name)
+		t := fleet.Trust{HostKeys: h.HostKeys, HostCAs: h.HostCAs, Revoked: h.Revoked}
+		if local.SetTrust(name, t) == nil {
+			taken = append(taken, name)
+		}
+	}
+	return taken
+}
+
+// FileFlags say where the configuration is.
+type FileFlags struct {
+	config string
+	away   bool // known_hosts files that the inventory names may be missing here
+}
+
+func addFileFlags(c *cobra.Command) *FileFlags {
+	f := &FileFlags{}
+	c.Flags().StringVar(&f.config, "config", os.Getenv("MUSTER_CONFIG"),
+		"configuration `file` (default "+settings.DefaultConfig+" if it is there)")
+	return f
+}
+
+// Inventory reads the sources that are named, or else those of the configuration,
+// which also says where host keys are looked up.
+func (f *FileFlags) Inventory(ctx context.Context, named []string) (*fleet.Inventory, error) {
+	cfg, err := f.sources(named)
+	if err != nil {
+		return nil, err
+	}
+	return readInventory(ctx, cfg)
+}
+
+// sources are those that are named, or else those of the configuration.
+func (f *FileFlags) sources(named []string) (sources.Config, error) {
+	cfg, err := f.read()
+	if err != nil {
+		return cfg, err
+	}
+	if len(named) > 0 {
+		cfg.List = named
+	}
+	if len(cfg.List) == 0 {
+		return cfg, cli.Exit(cli.ExitUsage, errors.New(
+			"no inventory is configured: name its files, or list "+
+				"them under `inventory` in muster.yaml"))
+	}
+	if err := cfg.Validate(); err != nil {
+		return cfg, cli.Exit(cli.ExitUsage, err)
+	}
+	return cfg, nil
+}
+
+// imported reads sources and files of OpenSSH.
+func (f *FileFlags) imported(ctx context.Context, named, ssh []string) (*fleet.Inventory, error) {
+	cfg, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	cfg.List = named
+	if len(ssh) > 0 {
+		part, err := sources.SSHHosts(cfg, ssh)
+		if err != nil {
+			return nil, cli.Exit(cli.ExitNotAll, err)
+		}
+		cfg.More = append(cfg.More, part)
+	}
+	return readInventory(ctx, cfg)
+}
+
+// read is what the configuration says of the inventory.
+func (f *FileFlags) read() (sources.Config, error) {
+	src := settings.Source{File: f.config, Env: os.Environ()}
+	if src.File == "" {
+		if _, err := os.Stat(settings.DefaultConfig); err == nil {
+			src.File = settings.DefaultConfig
+		}
+	}
+	s, err := settings.Read(src)
+	if err != nil {
+		return sources.Config{}, cli.Exit(cli.ExitUsage, err)
+	}
+	cfg := s.Sources()
+	cfg.Away = f.away
+	return cfg, nil
+}
+
+func readInventory(ctx context.Context, cfg sources.Config) (*fleet.Inventory, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, cli.Exit(cli.ExitUsage, err)
+	}
+	inv, err := sources.New(cfg).Read(ctx, time.Now())
+	if err != nil {
+		return nil, cli.Exit(cli.ExitNotAll, err)
+	}
+	return inv, nil
+}
+
+// tell lists what is worth knowing, behind a word for its kind.
+func tell(w io.Writer, kind string, notes fleet.Mistakes) {
+	if len(notes) == 0 {
+		return
+	}
+	for line := range strings.Lines(notes.Error()) {
+		fmt.Fprintf(w, "muster: %s%s\n", kind, cli.Cell(strings.TrimRight(line, "\n")))
+	}
+}
+
+// changesText shows changes as lines that begin with +, - or ~.
+func changesText(ch fleet.Changes, colours cli.Palette) string {
+	var b strings.Builder
+	for _, name := range ch.Removed {
+		fmt.Fprintln(&b, colours.Paint(cli.Red, "- "+cli.Cell(name)))
+	}
+	for _, name := range ch.Added {
+		fmt.Fprintln(&b, colours.Paint(cli.Green, "+ "+cli.Cell(name)))
+	}
+	for _, h := range ch.Changed {
+		fmt.Fprintln(&b, colours.Paint(cli.Yellow, "~ "+cli.Cell(h.Host)))
+		for _, f := range h.Fields {
+			fmt.Fprintf(&b, "    %s: %s → %s\n", cli.Cell(f.Field), cli.OrDash(cli.Cell(f.From)),
+				cli.OrDash(cli.Cell(f.To)))
+		}
+	}
+	for _, l := range ch.Limits {
+		fmt.Fprintf(&b, "~ limit %s: %s → %s\n", cli.Cell(l.Field), cli.OrDash(cli.Cell(l.From)),
+			cli.OrDash(cli.Cell(l.To)))
+	}
+	if ch.Empty() {
+		return "nothing is different\n"
+	}
+	fmt.Fprintf(&b, "%d added, %d removed, %d changed\n", len(ch.Added), len(ch.Removed),
+		len(ch.Changed)+len(ch.Limits))
+	return b.String()
+}

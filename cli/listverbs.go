@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// listCommands list by themselves. So that nobody has to know which do, each has the word ls,
+// too; and who has ls lists without it.
+func listCommands() []string {
+	return []string{"tasks", "nodes", "limits", "history", "jobs", "queue"}
+}
+
+// WithLists lets every command that lists do so with and without ls, for all below c, too.
+func WithLists(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		WithLists(sub)
+	}
+	at := slices.IndexFunc(c.Commands(), func(sub *cobra.Command) bool { return sub.Name() == "ls" })
+	switch {
+	case at < 0 && slices.Contains(listCommands(), c.Name()):
+		c.AddCommand(lsOf(c))
+	case at >= 0 && c.Flags().Lookup("output") == nil: // else it lists already
+		ls := c.Commands()[at]
+		c.Flags().AddFlagSet(ls.Flags())
+		c.RunE = ls.RunE
+	}
+}
+
+// lsOf is the same command under the word ls, with the same flags.
+func lsOf(c *cobra.Command) *cobra.Command {
+	_, arguments, _ := strings.Cut(c.Use, " ")
+	ls := &cobra.Command{
+		Use:               strings.TrimSpace("ls " + arguments),
+		Short:             c.Short,
+		Long:              c.Long,
+		Example:           strings.ReplaceAll(c.Example, "muster "+c.Name(), "muster "+c.Name()+" ls"),
+		Args:              c.Args,
+		ValidArgsFunction: c.ValidArgsFunction,
+		RunE:              c.RunE,
+	}
+	ls.Flags().AddFlagSet(c.Flags())
+	return ls
+}

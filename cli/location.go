@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"regexp"
+	"strings"
+)
+
+// flagsOf is what stands before a mistake on the command line: the flag that a location in
+// a request of the API came from, or nothing where the words name it.
+var flagsOf = map[string]string{
+	"":             "",
+	"body":         "",
+	"body.id":      "--id: ",
+	"body.runbook": "", // its words name it
+	"body.only":    "", // likewise
+	"body.on":      "--on: ",
+	"body.args":    "--arg: ",
+	"body.files":   "--arg-file: ",
+	"body.at":      "--at: ",
+	"body.expire":  "--expire: ",
+	"body.expect":  "--expect: ",
+	"body.as":      "--as: ",
+	"body.reason":  "--reason: ",
+	"query.on":     "selector: ",
+	"path.task":    "",
+	"path.job":     "",
+
+	"body.supersedes":   "--supersedes: ",
+	"body.outcomes":     "--outcome: ",
+	"body.skip_missing": "--skip-missing: ",
+	"path.customer":     "--customer: ",
+	"body.customer":     "--customer: ",
+
+	"body.from":    "--from: ",
+	"body.until":   "--until: ",
+	"body.starts":  "--start: ",
+	"query.from":   "--from: ",
+	"query.to":     "--to: ",
+	"query.count":  "--count: ",
+	"query.cursor": "--cursor: ",
+
+	"body.rollout":                "",
+	"body.rollout.staged":         "--staged: ",
+	"body.rollout.roll_back":      "--roll-back: ",
+	"body.max_failed":             "--max-failed: ",
+	"body.wave":                   "--wave: ",
+	"body.rollout.max_failed":     "--max-failed: ",
+	"body.rollout.unreachable_ok": "--unreachable-ok: ",
+	"body.rollout.breaker":        "--breaker: ",
+	"body.rollout.canary":         "--canary: ",
+	"body.rollout.waves":          "--waves: ",
+	"body.rollout.soak":           "--soak: ",
+	"body.rollout.gate":           "--gate: ",
+	"body.rollout.health":         "--health: ",
+	"body.rollout.health_args":    "--health-arg: ",
+
+	"path.zone":  "--zone: ",
+	"path.group": "",
+
+	"body.skip_closed": "--skip-closed: ",
+
+	"body.priority": "--priority: ",
+	"body.name":     "", // their words name them
+	"body.secrets":  "",
+	"body.jobs":     "",
+	"body.hosts":    "",
+	"path":          "",
+	"path.chain":    "",
+	"path.host":     "",
+	"path.sum":      "",
+}
+
+// listItem is the place in a list, as in body.outcomes[1].
+var listItem = regexp.MustCompile(`\[\d+\]$`)
+
+// place is what stands before a mistake at a location of a request.
+func place(location string) string {
+	location = listItem.ReplaceAllString(location, "")
+	if flag, ok := flagsOf[location]; ok {
+		return flag
+	}
+	// Every other part of a query is a flag of the same name.
+	if name, is := strings.CutPrefix(location, "query."); is && !strings.ContainsAny(name, ".[") {
+		return "--" + strings.ReplaceAll(Cell(name), "_", "-") + ": "
+	}
+	return Cell(location) + ": "
+}

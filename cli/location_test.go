@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// What the server says is read on the command line, too: each location in it is known here
+// as a flag, and no words send an operator to a route of the API.
+func TestWordsOfTheServerFitTheCommandLine(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../server/*.go")
+	if err != nil || len(files) < 30 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	location := regexp.MustCompile(`"((?:body|path|query)(?:\.[a-z_]+)*)"`)
+	route := regexp.MustCompile(`"[^"\n]*(?:GET|POST|PUT|DELETE) /v1/[^"\n]*"`)
+	found := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range location.FindAllSubmatch(text, -1) {
+			found++
+			if got := place(string(m[1])); strings.HasPrefix(got, string(m[1])) {
+				t.Errorf("%s: %s is shown as %q: name its flag in flagsOf", file, m[1], got)
+			}
+		}
+		for _, words := range route.FindAll(text, -1) {
+			t.Errorf("%s: %s: name the command that does it", file, words)
+		}
+	}
+	if found < 60 {
+		t.Errorf("%d locations found, want those of the server", found)
+	}
+	for location, want := range map[string]string{"body.outcomes[1]": "--outcome: ", "query.limit": "--limit: ",
+		"query.skip_missing": "--skip-missing: ", "weird.thing": "weird.thing: ", "body.hosts[12]": ""} {
+		if got := place(location); got != want {
+			t.Errorf("%s is shown as %q, want %q", location, got, want)
+		}
+	}
+}

@@ -1,0 +1,5 @@
+// Package ops has the commands for whoever operates muster itself: queue, nodes, fsck, thaw,
+// tokens, health, history, reports, plans.
+//
+// Floor 6: may import cli/submit and below.
+package ops

@@ -1,0 +1,87 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"muster/api"
+	"muster/cli"
+)
+
+// NewHealth makes the command health.
+func NewHealth() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "health",
+		Short: "Tell whether the server is well",
+		Long: `health asks the server how it is, and whether its Redis takes what is new. What is
+wrong is told in the line status: a part of the fleet that does not know what is agreed
+about times and so begins nothing; a Redis that may have forgotten what has ended, or has
+lost what was agreed, so that nothing starts; a zone on which no node works though it has
+work, or had a node before (a new house, with neither, is well). It tells also what
+keeps nothing from starting: history that is not written, an inventory that was refused.
+
+Exit codes: 0 the status is ok, 1 it is not, 3 the server does not answer.`,
+		Example:           "  muster health",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	return cli.Command(c, func(ctx context.Context, s *cli.Session, _ []string) error {
+		h, well, err := health(ctx, s.Client)
+		if err != nil {
+			return err
+		}
+		if s.JSON {
+			err = s.WriteJSON(h)
+		} else {
+			err = s.Write(healthText(h))
+		}
+		if err != nil || well {
+			return err
+		}
+		return cli.Exit(cli.ExitNotAll, nil)
+	})
+}
+
+// health asks a server how it is. A server that cannot work says so with 503 and
+// the same body.
+func health(ctx context.Context, c *cli.Client) (h api.Health, well bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, cli.CallTimeout)
+	defer cancel()
+	r, err := c.Exchange(ctx, cli.Call{Method: http.MethodGet, Path: "/v1/health",
+		Bound: cli.CallTimeout})
+	if err != nil {
+		return h, false, err
+	}
+	defer r.Body.Close()
+	answers := r.StatusCode == http.StatusOK
+	if !answers &&
+		(r.StatusCode != http.StatusServiceUnavailable || cli.MediaType(r) != "application/json") {
+		return h, false, c.Refused(r)
+	}
+	text, err := c.ReadAll(r.Body)
+	if err != nil {
+		return h, false, err
+	}
+	if err := json.Unmarshal(text, &h); err != nil || h.Status == "" {
+		return h, false, c.Nonsense("it does not say how it is")
+	}
+	return h, answers && h.Status == "ok" && !h.Doubt && !h.Stopped, nil
+}
+
+func healthText(h api.Health) string {
+	hosts := ""
+	if h.Inventory != "" {
+		hosts = strconv.Itoa(h.Hosts)
+	}
+	return cli.Details(
+		[2]string{"status", cli.Cell(h.Status)},
+		[2]string{"version", cli.Cell(h.Version)},
+		[2]string{"redis", cli.Cell(h.Redis)},
+		[2]string{"inventory", cli.Cell(h.Inventory)},
+		[2]string{"hosts", hosts},
+	)
+}

@@ -1,0 +1,260 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"muster/api"
+	"muster/cli"
+	"muster/cli/watch"
+	"muster/jobs"
+)
+
+// NewQueue makes the command queue.
+func NewQueue() *cobra.Command {
+	live := false
+	c := &cobra.Command{
+		Use:   "queue",
+		Short: "Show what waits in each zone, and whose it is",
+		Long: `queue shows how many jobs wait in each zone, how late the first of them is, which
+tasks they belong to, and when an overloaded queue was last put into a fair order.
+QUEUED have never begun. AGAIN run, or wait for another try or for what others have:
+a group, a limit, their host. DUE of both could begin now. OLDEST is of QUEUED only.
+What a pause laid aside is in none of them; below it is WAITING. Jobs that wait for a
+window, the end of a freeze or their place in a jitter are deferred: below stands
+how many, of which task, for which window, and when they are due.
+
+With --watch it looks again each second: it draws a picture on a terminal, and
+writes a line a zone elsewhere, or a line of JSON with -o json.`,
+		Example: `  muster queue
+  muster queue --watch
+  muster queue --watch -o json`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	c.Flags().BoolVar(&live, "watch", false, "look again each second")
+	return cli.Command(c, func(ctx context.Context, s *cli.Session, _ []string) error {
+		if live {
+			return watchQueue(ctx, s)
+		}
+		zones, err := s.Zones(ctx)
+		if err != nil {
+			return err
+		}
+		watch.Banner(ctx, s)
+		if err := s.List(zones, queueGrid(zones, s.Colours), nothingWaits); err != nil || s.JSON {
+			return err
+		}
+		return s.Write(sharings(s.Screen, zones))
+	})
+}
+
+const nothingWaits = "there are no zones: nothing was ever submitted, and no node is up"
+
+// watchQueue shows the queue each second until ctx is done.
+func watchQueue(ctx context.Context, s *cli.Session) error {
+	for {
+		zones, err := cli.Again(ctx, s.Patience, func() ([]api.Zone, error) { return s.Zones(ctx) },
+			func(err error, _ time.Duration) { s.Say("%s", cli.TroubleWords(err)) })
+		if err != nil {
+			return err
+		}
+		shown, err := glance(ctx, s, zones)
+		if err != nil {
+			return err
+		}
+		if err := s.Write(shown); err != nil {
+			return err
+		}
+		if !cli.Sleep(ctx, time.Second) {
+			return ctx.Err()
+		}
+	}
+}
+
+// glance is one look at the queue, in the form that suits who looks.
+func glance(ctx context.Context, s *cli.Session, zones []api.Zone) (string, error) {
+	if s.JSON {
+		return cli.Encode(zones, "")
+	}
+	var b strings.Builder
+	if s.OutTerm {
+		b.WriteString(cli.EraseScreen)
+		if len(zones) > 0 {
+			b.WriteString(queueGrid(zones, s.Colours).Render(s.TableWidth(), !s.Headless))
+		} else {
+			b.WriteString(nothingWaits + "\n")
+		}
+	}
+	for _, line := range watch.Standing(ctx, s.Client, "") {
+		b.WriteString(s.Colours.Paint(cli.Yellow, line) + "\n")
+	}
+	for _, z := range zones {
+		if s.OutTerm {
+			b.WriteString(picture(s.Screen, z))
+		} else {
+			b.WriteString(cli.Moment(jobs.Time{Time: s.Now()}) + "  " + zoneLine(z, s.Now()) + "\n")
+		}
+	}
+	return b.String(), nil
+}
+
+func queueGrid(zones []api.Zone, colours cli.Palette) cli.Grid {
+	g := cli.NewGrid("ZONE", ">QUEUED", ">AGAIN", ">DUE", "OLDEST", ">OVERDUE", "NOTE")
+	for _, z := range zones {
+		if z.Trouble != "" {
+			g.Add(cli.Cell(z.Zone), "?", "?", "?", "?", "?", colours.Paint(cli.Yellow, cli.Cell(z.Trouble)))
+			continue
+		}
+		overdue := "-"
+		if z.Overdue > 0 {
+			overdue = cli.Span(cli.Seconds(z.Overdue))
+		}
+		g.Add(cli.Cell(z.Zone), num(z.Queued), num(z.Again), num(z.Due), cli.Moment(z.Oldest), overdue,
+			cli.OrDash(colours.Paint(cli.Yellow, zoneNote(z))))
+	}
+	return g
+}
+
+// sharings tells of each zone whose jobs wait, and of the last reordering.
+func sharings(s *cli.Screen, zones []api.Zone) string {
+	var b strings.Builder
+	for _, z := range zones {
+		if len(z.Shares) > 0 {
+			b.WriteString("\n" + shareHead(z) + "\n")
+			g := cli.NewGrid("TASK", "OPERATOR", "PRIORITY", ">WAITING", ">RUNNING", ">TOTAL", "DUE")
+			for _, t := range z.Shares {
+				g.Add(cli.Cell(string(t.Task)), cli.Cell(t.Operator), cli.Cell(string(t.Priority)),
+					strconv.Itoa(t.Waiting), strconv.Itoa(t.Running), strconv.Itoa(t.Total), cli.Moment(t.Due))
+			}
+			b.WriteString(g.Render(s.TableWidth(), !s.Headless))
+		}
+		b.WriteString(watch.DeferredText(z, s.TableWidth(), s.Headless))
+		if words := reorderedWords(z.Reordered, s.Now()); words != "" {
+			b.WriteString("\n" + cli.Cell(z.Zone) + ": " + words + "\n")
+		}
+	}
+	return b.String()
+}
+
+func shareHead(z api.Zone) string {
+	words := fmt.Sprintf("%s: %s open, by jobs that wait", cli.Cell(z.Zone), cli.Count(z.Tasks,
+		"task"))
+	if z.Tasks > len(z.Shares) {
+		words += fmt.Sprintf(" (%d shown)", len(z.Shares))
+	}
+	return words
+}
+
+// reorderedWords tells of the last reordering; empty: there was none.
+func reorderedWords(r jobs.Reordered, now time.Time) string {
+	var list []string
+	if r.Now {
+		list = append(list, "being reordered now")
+	}
+	if !r.At.IsZero() {
+		words := fmt.Sprintf("reordered %s: %s in %s by %s", cli.Ago(r.At, now), cli.Count(r.Moved,
+			"job"),
+			cli.Span(cli.Seconds(r.Seconds)), cli.Cell(r.By))
+		if r.End != jobs.ReorderDone {
+			words += " (" + cli.Cell(string(r.End)) + ")"
+		}
+		list = append(list, words)
+	}
+	if !r.Next.IsZero() {
+		list = append(list, "not again before "+cli.Moment(r.Next))
+	}
+	return strings.Join(list, "; ")
+}
+
+// zoneLine is a zone in one line.
+func zoneLine(z api.Zone, now time.Time) string {
+	if z.Trouble != "" {
+		return cli.Cell(z.Zone) + ": not known: " + cli.Cell(z.Trouble)
+	}
+	list := []string{fmt.Sprintf("%s: %d queued, %d again, %d due", cli.Cell(z.Zone), z.Queued,
+		z.Again,
+		z.Due)}
+	if z.Overdue > 0 {
+		list[0] += ", overdue " + cli.Span(cli.Seconds(z.Overdue))
+	}
+	if len(z.Shares) > 0 {
+		var shares []string
+		for _, t := range z.Shares {
+			shares = append(shares, fmt.Sprintf("%s (%s) %d", cli.Cell(string(t.Task)), cli.Cell(t.Operator),
+				t.Waiting))
+		}
+		list = append(list, "waiting: "+strings.Join(shares, ", "))
+	}
+	for _, words := range []string{watch.DeferredWords(z.Deferred), reorderedWords(z.Reordered, now),
+		zoneNote(z)} {
+		if words != "" {
+			list = append(list, words)
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
+// picture draws a bar for each task, as long as what waits of it. Behind it stands
+// how many run.
+func picture(s *cli.Screen, z api.Zone) string {
+	width := s.TableWidth()
+	if width == 0 {
+		width = 80
+	}
+	var b strings.Builder
+	if len(z.Shares) > 0 {
+		b.WriteString("\n" + cli.Fit(shareHead(z), width) + "\n")
+	}
+	most, operator := 1, 0
+	for _, t := range z.Shares {
+		most = max(most, t.Waiting)
+		operator = min(max(operator, text.StringWidthWithoutEscSequences(cli.Cell(t.Operator))), 16)
+	}
+	for _, t := range z.Shares {
+		who := text.Pad(cli.Fit(cli.Cell(t.Operator), operator), operator, ' ')
+		head := cli.Cell(string(t.Task)) + " " + who + " "
+		tail := fmt.Sprintf(" %d, %d running", t.Waiting, t.Running)
+		room := max(min(width-1-text.StringWidthWithoutEscSequences(head)-len(tail), 2*watch.BarMost),
+			watch.BarLeast)
+		bar := strings.Repeat("#", max(t.Waiting*room/most, 1))
+		b.WriteString(cli.Fit(head+bar+tail, width) + "\n")
+	}
+	for _, words := range []string{watch.DeferredWords(z.Deferred), reorderedWords(z.Reordered,
+		s.Now())} {
+		if words != "" {
+			b.WriteString(cli.Fit(cli.Cell(z.Zone)+": "+words, width) + "\n")
+		}
+	}
+	return b.String()
+}
+
+func num(n int64) string { return strconv.FormatInt(n, 10) }
+
+// zoneNote says why nothing starts in a zone, if that is so.
+func zoneNote(z api.Zone) string {
+	var list []string
+	switch {
+	case z.Owes:
+		list = append(list, "frozen until history was asked")
+	case !z.Frozen.IsZero():
+		list = append(list, "frozen until "+cli.Moment(z.Frozen))
+	}
+	for _, note := range []string{z.Halted, z.Paused} {
+		if note != "" {
+			list = append(list, cli.Cell(note))
+		}
+	}
+	for _, note := range []string{z.Why, z.NoNode} {
+		if note != "" {
+			list = append(list, cli.Cell(note))
+		}
+	}
+	return strings.Join(list, "; ")
+}

@@ -1,0 +1,102 @@
+package ops
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"muster/api"
+	"muster/cli"
+)
+
+// NewRestore makes the command restore.
+func NewRestore() *cobra.Command {
+	var reason string
+	var dryRun, nothing, sure bool
+	c := &cobra.Command{
+		Use:   "restore",
+		Short: "Put back windows, schedules and orders that Redis has lost",
+		Long: `restore puts back what people have agreed and Redis has forgotten, after a FLUSHALL say:
+windows with their freezes and approvals, schedules, a halt, pauses and drained hosts.
+History keeps a copy of them, two seconds old at most. Until then nothing starts in any
+zone.
+
+A part of which Redis has a later version stays as it is. Schedules go on with their next
+tick: what they missed is not made up for. API tokens are not kept: make new ones.`,
+		Example: `  muster restore --dry-run
+  muster restore --reason 'somebody flushed the wrong Redis'
+  muster restore --nothing --reason 'it is to begin empty'`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would come back")
+	c.Flags().BoolVar(&nothing, "nothing", false, "go on with what Redis has: nothing comes back")
+	c.Flags().BoolVar(&sure, "yes", false, "do not ask")
+	cli.AddReason(c, &reason)
+	return cli.Command(c, func(ctx context.Context, s *cli.Session, _ []string) error {
+		var r api.AgreedReport
+		if err := s.Get(ctx, "/v1/agreed", nil, &r); err != nil {
+			return err
+		}
+		if dryRun {
+			return writeAgreed(s.Screen, r, "would come back")
+		}
+		if err := cli.NeedReason(reason, "somebody flushed the wrong Redis"); err != nil {
+			return cli.Exit(cli.ExitUsage, err)
+		}
+		path := "/v1/agreed/restore"
+		if nothing {
+			path = "/v1/agreed/forsake"
+		}
+		if !sure {
+			if err := askRestore(s.Screen, r, nothing, bufio.NewReader(c.InOrStdin())); err != nil {
+				return err
+			}
+		}
+		if err := s.Order(ctx, path, reason, &r); err != nil {
+			return err
+		}
+		return writeAgreed(s.Screen, r, "came back")
+	})
+}
+
+// askRestore shows what is to be done, and asks.
+func askRestore(s *cli.Screen, r api.AgreedReport, nothing bool, in *bufio.Reader) error {
+	for _, p := range r.Parts {
+		if p.Comes {
+			s.Say("%s: %s, of %s", p.Part, cli.Cell(cli.OrDash(p.Kept)), cli.Moment(p.At))
+		}
+	}
+	question := "put this back?"
+	if nothing {
+		question = "give this up for good?"
+	}
+	s.Say("%s [y/N]", question)
+	answer, _ := in.ReadString('\n') // an end without an answer is a no
+	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		return cli.Exit(cli.ExitUsage, errors.New("nothing was done; to answer beforehand: --yes"))
+	}
+	return nil
+}
+
+func writeAgreed(s *cli.Screen, r api.AgreedReport, comes string) error {
+	if !r.Lost.Since.IsZero() {
+		s.Say("Redis had lost what was agreed, seen %s", cli.Moment(r.Lost.Since))
+	}
+	list := cli.NewGrid("PART", "HISTORY HAS", "SINCE", "REDIS HAS", "")
+	for _, p := range r.Parts {
+		does := ""
+		if p.Comes {
+			does = comes
+		}
+		since := "-"
+		if !p.At.IsZero() {
+			since = cli.Moment(p.At)
+		}
+		list.Add(p.Part, cli.Cell(cli.OrDash(p.Kept)), since, cli.Cell(cli.OrDash(p.Now)), does)
+	}
+	return s.List(r, list, "history keeps nothing that was agreed")
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"muster/api"
+)
+
+// AddReason adds the flag --reason.
+func AddReason(c *cobra.Command, reason *string) {
+	c.Flags().StringVar(reason, "reason", "", "`why`, for those who read it later")
+}
+
+// NeedReason is about orders that undo a precaution.
+func NeedReason(reason, example string) error {
+	if strings.TrimSpace(reason) == "" {
+		return fmt.Errorf("--reason is missing: say why it is safe now, such as --reason '%s'", example)
+	}
+	return nil
+}
+
+// Order gives an order to the server. Every one can be repeated.
+func (s *Session) Order(ctx context.Context, path, reason string, answer any) error {
+	return s.Give(ctx, path, api.OrderRequest{Reason: reason, As: s.As}, answer)
+}
+
+// Give gives an order with a body of its own; a user may repeat it.
+func (s *Session) Give(ctx context.Context, path string, body, answer any) error {
+	return s.GiveOr(ctx, path, body, answer, "give it again; one that stands does nothing twice")
+}
+
+// GiveOr gives an order, and says what to do if nobody knows whether it stands.
+func (s *Session) GiveOr(ctx context.Context, path string, body, answer any, advice string) error {
+	q := Call{Method: http.MethodPost, Path: path, Bound: SubmitTimeout, Body: body}
+	err := s.Do(ctx, q, answer)
+	var away *AwayError
+	if err == nil || !Passing(err) || errors.As(err, &away) && !away.Heard {
+		return err
+	}
+	return fmt.Errorf("%w\nit is not known whether the order stands: %s", err, advice)
+}

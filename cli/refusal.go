@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"muster/fleet"
+	"muster/fleet/remote"
+	"muster/jobs"
+)
+
+// AwayError means that no muster server answers, or none that can be understood.
+type AwayError struct {
+	Place string
+	Err   error
+	Heard bool // the request may have been carried out
+}
+
+func (e *AwayError) Error() string {
+	if none := (*nowhereError)(nil); errors.As(e.Err, &none) {
+		looked := remote.Harmless(none.Error())
+		return fmt.Sprintf("no muster server was found on this machine:\n%s\nstart one with "+
+			"`muster up`, or say where it is with --server or MUSTER_URL", looked)
+	}
+	if errors.Is(e.Err, fs.ErrPermission) {
+		return fmt.Sprintf("%s: %s\nonly the user and the group of this socket may use it, and whoever "+
+			"may enter its folder: ask for that group", e.Place, Cell(e.Err.Error()))
+	}
+	return fmt.Sprintf("no muster server at %s: %s\nstart one with `muster up`, or say where it is "+
+		"with --server or MUSTER_URL", e.Place, Cell(e.Err.Error()))
+}
+
+func (e *AwayError) Unwrap() error { return e.Err }
+
+// Nonsense is about an answer that no server of muster gives, so none has heard
+// the request.
+func (c *Client) Nonsense(what string) error {
+	return &AwayError{Place: c.Place, Err: errors.New("something else answers there: " + what)}
+}
+
+// unsureError means that nobody knows whether a task was accepted.
+type unsureError struct {
+	task jobs.TaskID
+	err  error
+}
+
+func (e *unsureError) Error() string {
+	return fmt.Sprintf("%s\n%s", e.err, Unsure(e.task))
+}
+
+func (e *unsureError) Unwrap() error { return e.err }
+
+// Unsure tells a user what to do if nobody knows whether a task was accepted.
+func Unsure(id jobs.TaskID) string {
+	return fmt.Sprintf("it is not known whether task %[1]s was accepted: `muster task %[1]s` tells; "+
+		"the same command with --id %[1]s completes it and never runs it twice", id)
+}
+
+// Refusal is an answer of a server that says no.
+type Refusal struct {
+	Status int
+	words  string   // all that the server says in general
+	wrong  []string // each mistake
+	token  bool     // a token was sent
+}
+
+func (e *Refusal) Error() string {
+	lines := e.wrong
+	if len(lines) == 0 {
+		lines = []string{e.words}
+	}
+	if hint := e.hint(); hint != "" {
+		lines = append(lines[:len(lines):len(lines)], hint)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (e *Refusal) hint() string {
+	denied := e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
+	switch {
+	case !denied:
+		return ""
+	case e.token:
+		return "the token in MUSTER_TOKEN is not accepted for this"
+	case strings.Contains(e.words, "MUSTER_TOKEN"):
+		return ""
+	}
+	return "set MUSTER_TOKEN to a token; `muster token create NAME` makes one, on the server's " +
+		"machine over its unix socket"
+}
+
+// refusalMax bounds what is read of a refusal.
+const refusalMax = 1 << 20 // bytes
+
+// problem is RFC 9457.
+type problem struct {
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
+	Errors []struct {
+		Message  string          `json:"message"`
+		Location string          `json:"location"`
+		Value    json.RawMessage `json:"value"`
+	} `json:"errors"`
+}
+
+// Refused makes an error of an answer that is not 2xx.
+func (c *Client) Refused(r *http.Response) error {
+	if r.StatusCode/100 == 3 {
+		return c.Nonsense(fmt.Sprintf("it answers %s and points to %q", r.Status,
+			r.Header.Get("Location")))
+	}
+	var p problem
+	d := json.NewDecoder(http.MaxBytesReader(nil, r.Body, refusalMax))
+	if t := MediaType(r); t != "application/problem+json" || d.Decode(&p) != nil {
+		// A proxy says 502 or 504 also when it lost a server that has heard.
+		return &AwayError{Place: c.Place, Heard: r.StatusCode >= 500,
+			Err: fmt.Errorf("something else answers there: it says %s with %q", r.Status, t)}
+	}
+	e := &Refusal{Status: r.StatusCode, token: c.token != "", words: Cell(p.Detail)}
+	if e.words == "" {
+		e.words = Cell(p.Title)
+	}
+	if e.words == "" {
+		e.words = "the server answers " + r.Status
+	}
+	for _, one := range p.Errors {
+		where := place(one.Location)
+		if p := r.Request.URL.Path; p == "/v1/schedules" || p == "/v1/windows" {
+			where = strings.TrimPrefix(where, "--arg-file: ") // the words name the file
+		}
+		if strings.HasPrefix(r.Request.URL.Path, "/v1/hosts/") && one.Location == "body.on" {
+			where = place("query.on") // these commands have no flag for it
+		}
+		var lost []fleet.Lost
+		if json.Unmarshal(one.Value, &lost) == nil && len(lost) > 0 {
+			told, all := c.Files.place(lost)
+			e.wrong = append(e.wrong, told...)
+			if all {
+				continue
+			}
+		}
+		text := mistakeText(one.Message)
+		if strings.HasPrefix(text, strings.TrimSuffix(where, ": ")+" ") {
+			where = "" // the words name it themselves: selector "fw": …
+		}
+		e.wrong = append(e.wrong, where+text)
+	}
+	return e
+}
+
+// mistakeText may have several lines, as a YAML error has.
+func mistakeText(text string) string {
+	return strings.TrimSpace(remote.Harmless(text))
+}
+
+// Passing tells whether the same request may do better later.
+func Passing(err error) bool {
+	var away *AwayError
+	var no *Refusal
+	switch {
+	case errors.As(err, &away):
+		return true
+	case errors.As(err, &no):
+		return no.Status >= 500 || no.Status == http.StatusTooManyRequests
+	}
+	return false
+}
+
+// Again does f until it works, its error does not pass or the patience is over.
+// note hears of every error that is not the end.
+func Again[T any](ctx context.Context, p Patience, f func() (T, error), note backoff.Notify) (
+	T, error) {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval = p.First, p.Most
+	return backoff.Retry(ctx, func() (T, error) {
+		v, err := f()
+		if err != nil && !Passing(err) {
+			var permanent *backoff.PermanentError
+			if !errors.As(err, &permanent) {
+				err = backoff.Permanent(err)
+			}
+		}
+		return v, err
+	}, backoff.WithBackOff(b), backoff.WithMaxElapsedTime(p.Whole), backoff.WithNotify(note))
+}
+
+// CodeOf is the exit code of an error.
+func CodeOf(err error) int {
+	var away *AwayError
+	var no *Refusal
+	switch {
+	case errors.As(err, &away):
+		return ExitUnreachable
+	case errors.As(err, &no) &&
+		(no.Status == http.StatusBadRequest || no.Status == http.StatusUnprocessableEntity):
+		return ExitUsage
+	}
+	return ExitNotAll
+}

@@ -1,0 +1,60 @@
+package submit
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster/api"
+	"muster/cli"
+)
+
+// addTimed adds what both run and plan say about windows and freezes.
+func (f *RunFlags) addTimed(c *cobra.Command) {
+	c.Flags().BoolVar(&f.timed.Window, "window", false,
+		"begin only in approved windows of the hosts, whatever the runbook says")
+	AddExpect(c, &f.timed.Expect)
+	c.Flags().StringVar(&f.timed.OverrideFreeze, "override-freeze", "",
+		"begin although there is a freeze; the `reason` is kept as an event")
+}
+
+// AddExpect adds what tells how long work takes where nothing else does.
+func AddExpect(c *cobra.Command, to *string) {
+	c.Flags().StringVar(to, "expect", "", "how long it takes on a host, such as `5m`, where no "+
+		"earlier success of the same runbook with the same arguments tells it, whatever the runbook says")
+}
+
+// windowWords says, line by line, who has a turn in which opening.
+func windowWords(p *api.WindowPlan, here *time.Location) []string {
+	if p == nil {
+		return nil
+	}
+	takes := time.Duration(p.Seconds * float64(time.Second)).Round(time.Second).String()
+	if p.Reserve > 0 {
+		takes += " and " + time.Duration(p.Reserve*float64(time.Second)).String() + " to go back"
+	}
+	first := fmt.Sprintf("windows: a job takes %s; if nothing else runs in %s there is a turn for",
+		takes, cli.Count(p.Slots, "slot"))
+	if p.Slots == 0 {
+		first = fmt.Sprintf("windows: a job takes %s; no node is up, so it is not known how many have "+
+			"a turn in", takes)
+	}
+	lines := []string{first}
+	for _, o := range p.Openings {
+		start, end := o.Start.In(here), o.End.In(here)
+		form := "2006-01-02 15:04 MST"
+		if start.Format(time.DateOnly) == end.Format(time.DateOnly) {
+			form = "15:04 MST"
+		}
+		lines = append(lines, fmt.Sprintf("  %s in %s, %s to %s: %s", cli.Count(o.Count, "host"),
+			cli.Cell(strings.Join(o.Windows, " and ")), start.Format("Mon 2006-01-02 15:04"),
+			end.Format(form),
+			cli.Cell(o.Hosts)))
+	}
+	if p.Later != "" {
+		lines = append(lines, "  no turn in these: "+cli.Cell(p.Later))
+	}
+	return lines
+}

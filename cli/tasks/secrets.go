@@ -1,0 +1,69 @@
+package tasks
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"muster/cli"
+	"muster/internal/seal"
+)
+
+// NewSecrets makes the command secrets.
+func NewSecrets() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "secrets",
+		Short: "Make the key that secret arguments are sealed with",
+		Long: `Arguments of type secret are sealed by the server before they are kept, and opened by
+the worker right before its steps. Both need the same key, in a file that only they may
+read, and that Redis never sees: secrets.key in the configuration.`,
+		Example: `  muster secrets keygen /etc/muster/secrets.key`,
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newSecretsKeygen())
+	return c
+}
+
+func newSecretsKeygen() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "keygen FILE",
+		Short: "Make a key and write it to a file that is not there yet",
+		Long: `keygen writes 32 random bytes, in base64 and a line of their own, to a new file of mode
+0400. It never overwrites one: without the old key nothing that it sealed can be opened.
+
+Give the file to all servers and nodes, each to the user who runs muster there. To change
+keys put the new one into a second line everywhere, then make it the first line
+everywhere, and take the old one out when no task needs it any more. The file is read
+whenever it is needed.
+
+Exit codes: 0 it is written, 2 it is not.`,
+		Example: `  muster secrets keygen /etc/muster/secrets.key
+  chown muster /etc/muster/secrets.key`,
+		Args: cobra.ExactArgs(1),
+	}
+	c.Annotations = map[string]string{cli.Offline: "yes"}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var raw [seal.KeySize]byte
+		rand.Read(raw[:]) // never fails
+		f, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o400)
+		if errors.Is(err, os.ErrExist) {
+			err = fmt.Errorf("%s is there already, and without it nothing opens that it sealed: choose "+
+				"another name", args[0])
+		}
+		if err != nil {
+			return cli.Exit(cli.ExitUsage, err)
+		}
+		_, err = f.WriteString(seal.FormatKey(raw))
+		if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+			return cli.Exit(cli.ExitUsage, errors.Join(err, os.Remove(args[0])))
+		}
+		fmt.Fprintf(c.ErrOrStderr(), "%s written: name it as secrets.key on all servers and nodes\n",
+			args[0])
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,4 @@
+package cli
+
+// Version is set by the linker.
+var Version = "devel"

@@ -1,0 +1,48 @@
+package watch
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"muster/cli"
+	"muster/jobs"
+)
+
+// EventLine shows an event in one line.
+func EventLine(h jobs.Happening) string {
+	at := "-"
+	if !h.At.IsZero() {
+		at = h.At.UTC().Format("15:04:05.000Z")
+	}
+	line := fmt.Sprintf("%s  %-10s %-9s %s", at, cli.Cell(h.Zone), cli.Cell(h.Event),
+		cli.Cell(h.Object))
+	note, rest := splitNote(h.Detail)
+	if note != "" {
+		line += "  " + cli.Cell(note)
+	}
+	if rest != nil {
+		if text, err := cli.Encode(rest, ""); err == nil {
+			line += "  " + strings.TrimSpace(text)
+		}
+	}
+	return strings.TrimRight(line, " ") + "\n"
+}
+
+// splitNote takes out of a detail what is meant for people: the note of an order
+// says who and why.
+func splitNote(detail any) (note string, rest any) {
+	m, ok := detail.(map[string]any)
+	if !ok {
+		return "", detail
+	}
+	if note, ok = m["note"].(string); !ok {
+		return "", detail
+	}
+	if len(m) == 1 {
+		return note, nil
+	}
+	m = maps.Clone(m)
+	delete(m, "note")
+	return note, m
+}

@@ -1,0 +1,230 @@
+package watch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"muster/api"
+	"muster/cli"
+	"muster/jobs"
+)
+
+const (
+	// WaitFor is how long the server may keep a question about a task.
+	WaitFor = 25 * time.Second
+	// PaceMost is the pause between two questions; jobs of a big task end all
+	// the time, and no eye needs more.
+	PaceMost = 250 * time.Millisecond
+	PaceStep = 50 * time.Millisecond // less at first: a small task is over at once
+	drawTick = 250 * time.Millisecond
+)
+
+// Follow follows a task, of which t was the last news, until it ended.
+func Follow(ctx context.Context, s *cli.Session, t jobs.TaskInfo) (jobs.TaskInfo, error) {
+	d := newDisplay(s.Screen)
+	end, err := watchTask(ctx, s, t, d)
+	d.close()
+	switch {
+	case err == nil:
+		return end, nil
+	case ctx.Err() != nil:
+		return end, cli.Exit(cli.ExitInterrupted, fmt.Errorf("interrupted: %s", runsOn(t.Task)))
+	case cli.Passing(err):
+		return end, cli.Exit(cli.ExitUnreachable, fmt.Errorf("%w\n%s", err, runsOn(t.Task)))
+	}
+	return end, err
+}
+
+// runsOn says what goes on without the one who looked.
+func runsOn(id jobs.TaskID) string {
+	return fmt.Sprintf("task %[1]s runs on: follow it with `muster task %[1]s --wait`, "+
+		"end it with `muster cancel %[1]s`", id)
+}
+
+// news is what was heard of a task.
+type news struct {
+	task   jobs.TaskInfo
+	err    error
+	stands string // the order by which nothing of it starts; empty: none, as far as is known
+	last   bool   // nothing more will be asked
+}
+
+// watchTask shows a task until it ended, and returns what it came to.
+func watchTask(ctx context.Context, s *cli.Session, t jobs.TaskInfo, d display) (jobs.TaskInfo,
+	error) {
+	if over(t) {
+		return t, nil
+	}
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	heard := make(chan news)
+	asking.Go(func() { askFor(ctx, s, t, heard) })
+
+	ticks := time.NewTicker(drawTick)
+	defer ticks.Stop()
+	p, at, m := Progress{Task: t}, s.Now(), meter{}
+	m.add(at, p.done())
+	for {
+		now := s.Now()
+		p.rate, p.quiet = m.rate(now), m.quiet(now)
+		p.elapsed = cli.Seconds(p.Task.Seconds) + now.Sub(at)
+		d.show(p)
+		select {
+		case <-ctx.Done():
+			return p.Task, ctx.Err()
+		case <-ticks.C:
+		case n := <-heard:
+			if n.last {
+				return n.task, n.err
+			}
+			p.trouble = ""
+			if n.err != nil {
+				p.trouble = cli.TroubleWords(n.err)
+				continue
+			}
+			p.Task, p.stands, at = n.task, n.stands, s.Now()
+			m.add(at, p.done())
+		}
+	}
+}
+
+// askFor asks for a task again and again and tells what it heard, until the task
+// ended, nothing more can be learnt, or ctx is done.
+func askFor(ctx context.Context, s *cli.Session, t jobs.TaskInfo, heard chan<- news) {
+	tell := func(n news) {
+		select {
+		case heard <- n:
+		case <-ctx.Done():
+		}
+	}
+	watch := standstill{looked: s.Now(), words: standingWords(ctx, s.Client, t)}
+	if watch.words != "" {
+		tell(news{task: t, stands: watch.words})
+	}
+	for pace := PaceStep; ; pace = min(pace+PaceStep, PaceMost) {
+		// A server that does not wait must not be asked without a pause either.
+		if !cli.Sleep(ctx, pace) {
+			return
+		}
+		seen := t.Outcomes.Sum()
+		next, err := cli.Again(ctx, s.Patience, func() (jobs.TaskInfo, error) {
+			return s.Task(ctx, t.Task, watch.patience(), seen)
+		}, func(err error, _ time.Duration) { tell(news{task: t, err: err}) })
+		if err != nil {
+			tell(news{task: t, err: err, last: true})
+			return
+		}
+		t = next
+		ended := over(t)
+		switch {
+		case ended || t.Running > 0 || t.Outcomes.Sum() != seen:
+			watch.words, watch.whole = "", true
+		case watch.due(s.Now()):
+			watch = standstill{s.Now(), standstillWords(ctx, s.Client, t), true}
+		}
+		tell(news{task: t, stands: watch.words, last: ended})
+		if ended {
+			return
+		}
+	}
+}
+
+// over tells whether nothing more happens in a task, unless a person says so.
+func over(t jobs.TaskInfo) bool {
+	return t.State == jobs.TaskEnded || t.Forgotten ||
+		t.State == jobs.TaskStopped && t.Rollout != nil && t.Rollout.Begun == 0
+}
+
+// standstillEvery is how often it is asked why nothing of a task starts; less
+// often than a server answers that nothing has changed.
+const standstillEvery = 20 * time.Second
+
+// standstill is why nothing of a task started when it was last asked.
+type standstill struct {
+	looked time.Time
+	words  string // empty: nothing keeps it, as far as is known
+	whole  bool   // jobs were asked what they wait for, beside orders
+}
+
+// standstillFirst is after how long jobs are asked first: who has just submitted looks on.
+const standstillFirst = 4 * time.Second
+
+// patience is how long the server may keep the next question.
+func (s standstill) patience() time.Duration {
+	if s.whole {
+		return WaitFor
+	}
+	return standstillFirst
+}
+
+func (s standstill) due(now time.Time) bool {
+	every := standstillEvery
+	if !s.whole {
+		every = standstillFirst
+	}
+	return now.Sub(s.looked) >= every
+}
+
+// standingWords says which orders keep a task, and whether it waits for people.
+func standingWords(ctx context.Context, c *cli.Client, t jobs.TaskInfo) string {
+	words := Standing(ctx, c, t.Task)
+	if t.Gates {
+		// Who cannot be asked now is asked again.
+		if l, err := Gates(ctx, c, url.Values{"task": {string(t.Task)}}); err == nil &&
+			unanswered(l) > 0 {
+			words = append(words, atGates(unanswered(l), t.Task))
+		}
+	}
+	return strings.Join(words, "; ")
+}
+
+// standstillWords says also what jobs wait for that others have, or have left behind: a
+// frozen group, say, which only a person clears. It costs more, so it is asked once nothing
+// has happened for a while.
+func standstillWords(ctx context.Context, c *cli.Client, t jobs.TaskInfo) string {
+	var words []string
+	if orders := standingWords(ctx, c, t); orders != "" {
+		words = append(words, orders)
+	}
+	l, err := Lacks(ctx, c, t.Task)
+	if err != nil {
+		l = api.LackList{} // it is no part of the answer
+	}
+	for _, x := range l.Waits {
+		if !x.Order { // those stand above
+			words = append(words, fmt.Sprintf("%s: %s", cli.Cell(x.Hosts), cli.Cell(x.Why)))
+		}
+	}
+	for _, a := range l.Awaits {
+		words = append(words, fmt.Sprintf("%s: %s", cmp.Or(cli.Cell(a.Hosts), "other hosts"),
+			awaitedWords(a)))
+	}
+	return strings.Join(words, "; ")
+}
+
+// Lacks is what jobs of a task wait for.
+func Lacks(ctx context.Context, c *cli.Client, id jobs.TaskID) (l api.LackList, err error) {
+	err = c.Get(ctx, "/v1/tasks/"+url.PathEscape(string(id))+"/waits", nil, &l)
+	return l, err
+}
+
+// ExitOf is the exit code of a task that ended, or was stopped.
+func ExitOf(t jobs.TaskInfo) int {
+	c := t.Outcomes
+	switch {
+	case c.Sum() == t.Total && c[jobs.Succeeded] == t.Total:
+		return cli.ExitOK
+	case t.Cancelled != "" || c[jobs.Cancelled]+c[jobs.Superseded]+c[jobs.Skipped] > 0:
+		return cli.ExitStopped
+	case t.State == jobs.TaskStopped:
+		return cli.ExitStopped
+	}
+	return cli.ExitNotAll
+}

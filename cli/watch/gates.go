@@ -1,0 +1,110 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"muster/api"
+	"muster/cli"
+	"muster/fleet/remote"
+	"muster/jobs"
+)
+
+// GatesOf lists the jobs at gates of a task, or on what a selector picks. A host may be
+// called like a task: what no task is called is a selector.
+func GatesOf(ctx context.Context, c *cli.Client, of string) (api.GateList, error) {
+	if _, err := jobs.ParseTaskID(of); err == nil {
+		l, err := Gates(ctx, c, url.Values{"task": {of}})
+		var no *cli.Refusal
+		if !errors.As(err, &no) || no.Status != http.StatusNotFound {
+			return l, err
+		}
+		if l, other := Gates(ctx, c, url.Values{"on": {of}}); other == nil {
+			return l, nil
+		}
+		return l, err
+	}
+	q := url.Values{}
+	if of != "" {
+		q.Set("on", of)
+	}
+	return Gates(ctx, c, q)
+}
+
+// Gates asks for the jobs that stand at a gate.
+func Gates(ctx context.Context, c *cli.Client, q url.Values) (l api.GateList, err error) {
+	err = c.Do(ctx, cli.Call{Method: http.MethodGet, Path: "/v1/gates", Query: q,
+		Bound: cli.SubmitTimeout}, &l)
+	return l, err
+}
+
+// unanswered counts the jobs of a list that wait for a person.
+func unanswered(l api.GateList) (n int) {
+	for _, one := range l.Gates {
+		if one.Answer == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// GateWords tells what an answer did to a gate.
+func GateWords(a jobs.Answered) string {
+	gate := "the gate " + cli.Cell(a.Name)
+	if a.Name == "" {
+		gate = fmt.Sprintf("the gate at step %d, which is passed,", a.Step+1)
+	}
+	is := "is refused"
+	switch a.Word {
+	case jobs.GateOpen:
+		is = "is open"
+	case jobs.GateLate:
+		is = "was not opened in time"
+	}
+	if a.Already {
+		return gate + " " + is + " already, " + cli.Cell(a.Note)
+	}
+	return gate + " " + is
+}
+
+// WhereWords tells where a job is that stands at no gate.
+func WhereWords(e jobs.Elsewhere) string {
+	if e.State == jobs.Ended {
+		return "it has ended, " + cli.Cell(string(e.Outcome))
+	}
+	return fmt.Sprintf("it is %s, at step %d", cli.Cell(string(e.State)), e.Step+1)
+}
+
+// GateText shows the gate at which a job stands. What is asked may hold what a host said,
+// and stands behind a bar.
+func GateText(j jobs.JobInfo) string {
+	g := j.Gate
+	if g == nil {
+		return ""
+	}
+	text := fmt.Sprintf("\nIt waits at the gate %s for a person, since %s and until %s:\n",
+		cli.Cell(g.Name), cli.Moment(g.Since), cli.Moment(g.Until))
+	for line := range strings.Lines(remote.Harmless(g.Question)) {
+		text += "  | " + strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "    ") + "\n"
+	}
+	id := cli.Cell(string(j.ID))
+	if g.Answer != "" {
+		return text + "The gate was " + cli.Cell(g.Answer) + ". The job goes on when it may.\n"
+	}
+	return text + fmt.Sprintf("muster gate open %[1]s --reason '…'\n"+
+		"muster gate refuse %[1]s --reason '…'\n", id)
+}
+
+// atGates says how many jobs of a task wait for a person.
+func atGates(n int, task jobs.TaskID) string {
+	stand := "stand"
+	if n == 1 {
+		stand = "stands"
+	}
+	return fmt.Sprintf("%s %s at a gate for a person: muster gate ls %s", cli.Count(n, "job"), stand,
+		cli.Cell(string(task)))
+}

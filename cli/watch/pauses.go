@@ -1,0 +1,92 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"muster/api"
+	"muster/cli"
+	"muster/jobs"
+)
+
+// bannerTimeout bounds the question what stands still, which nobody has asked:
+// what was asked for must not wait long for it.
+const bannerTimeout = 5 * time.Second
+
+// Pauses tells what stands still by order; of a task, what keeps its jobs from
+// starting.
+func Pauses(ctx context.Context, c *cli.Client, task jobs.TaskID) (p api.PauseList, err error) {
+	q := url.Values{}
+	if task != "" {
+		q.Set("task", string(task))
+	}
+	err = c.Do(ctx, cli.Call{Method: http.MethodGet, Path: "/v1/pauses", Query: q,
+		Bound: bannerTimeout},
+		&p)
+	return p, err
+}
+
+// Standing is a line for each order by which something stands still, one for each zone that
+// has no node, and one if history is not written. If that cannot be learnt nothing is said: it is
+// no part of the answer.
+func Standing(ctx context.Context, c *cli.Client, task jobs.TaskID) []string {
+	p, err := Pauses(ctx, c, task)
+	if err != nil {
+		return nil
+	}
+	return StandingLines(p)
+}
+
+// StandingLines returns a line for each pause, halt and freeze that is in force.
+func StandingLines(p api.PauseList) []string {
+	var lines []string
+	if p.Halted != "" {
+		lines = append(lines, "everything is "+cli.Cell(p.Halted))
+	}
+	for _, zone := range slices.Sorted(maps.Keys(p.Zones)) {
+		lines = append(lines, fmt.Sprintf("zone %s is %s", cli.Cell(zone), cli.Cell(p.Zones[zone])))
+	}
+	for _, customer := range slices.Sorted(maps.Keys(p.Customers)) {
+		lines = append(lines, fmt.Sprintf("customer %s is %s", cli.Cell(customer),
+			cli.Cell(p.Customers[customer])))
+	}
+	for _, task := range slices.Sorted(maps.Keys(p.Tasks)) {
+		lines = append(lines, fmt.Sprintf("task %s is %s", cli.Cell(string(task)),
+			cli.Cell(p.Tasks[task])))
+	}
+	for _, zone := range slices.Sorted(maps.Keys(p.NoNode)) {
+		lines = append(lines, cli.Cell(p.NoNode[zone]))
+	}
+	if p.History != nil {
+		lines = append(lines, cli.Cell(p.History.Words()))
+	}
+	return lines
+}
+
+// Stands says what keeps jobs of a task from starting, but for what was ordered of the task
+// itself, which is told with it.
+func Stands(ctx context.Context, s *cli.Session, id jobs.TaskID) {
+	p, err := Pauses(ctx, s.Client, id)
+	if err != nil {
+		return
+	}
+	p.Tasks = nil
+	for _, line := range StandingLines(p) {
+		s.Say("waits: %s", line)
+	}
+}
+
+// Banner says above a table what stands still by order, and whether history is written.
+func Banner(ctx context.Context, s *cli.Session) {
+	if s.JSON {
+		return
+	}
+	for _, line := range Standing(ctx, s.Client, "") {
+		s.Say("%s", line)
+	}
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"muster/cli/books"
+	"muster/cli/hosts"
+	"muster/cli/ops"
+	"muster/cli/orders"
+	"muster/cli/tasks"
+	"muster/cli/times"
+)
+
+// clientCommands are the commands of operators. They talk to a server, and to
+// nothing else.
+func clientCommands() []*cobra.Command {
+	work := []*cobra.Command{tasks.NewRun(), tasks.NewExec(), ops.NewPlan(), tasks.NewWait(),
+		orders.NewRetry(), orders.NewCancel(),
+		orders.NewPause(), orders.NewResume(), orders.NewHalt(), orders.NewRollout(), orders.NewGate(),
+		times.NewSchedules(), hosts.NewSSH()}
+	look := []*cobra.Command{tasks.NewTasks(), tasks.NewTask(), tasks.NewJobs(), tasks.NewJob(),
+		tasks.NewLogs(), tasks.NewEvents(),
+		hosts.NewHosts(), ops.NewNodes(), ops.NewQueue(), hosts.NewGroup(), hosts.NewLimits(),
+		times.NewWindows(), ops.NewRestore(),
+		books.NewRunbooks(), books.NewBlob(), hosts.NewFacts(), ops.NewHistory(), ops.NewReport(),
+		ops.NewToken(), newACL(),
+		tasks.NewSecrets(), ops.NewHealth(), ops.NewFsck()}
+	for _, c := range work {
+		c.GroupID = "work"
+	}
+	for _, c := range look {
+		c.GroupID = "look"
+	}
+	return append(work, look...)
+}

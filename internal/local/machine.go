@@ -1,0 +1,80 @@
+package local
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+)
+
+// Machine holds the values that the defaults of a configuration depend on.
+type Machine struct {
+	Host    string // its name
+	UID     int    // of the user
+	User    string // the name of the user; empty: not known
+	Runtime string // XDG_RUNTIME_DIR
+	Agent   string // SSH_AUTH_SOCK
+	home    string // of the user; empty: not known
+}
+
+// KnownHosts are the files that ssh looks into, behind one of our own.
+func (m Machine) KnownHosts() []string {
+	files := []string{"/etc/muster/known_hosts", "/etc/ssh/ssh_known_hosts"}
+	if m.home != "" {
+		files = append(files, m.home+"/.ssh/known_hosts")
+	}
+	return files
+}
+
+// service reports whether this is the user of the machine's own muster: root, or the user that
+// the units run as.
+func (m Machine) service() bool { return m.UID == 0 || m.User == "muster" }
+
+// NodeDir is where the locks of a node are: /run/muster, or a folder of the user.
+func (m Machine) NodeDir() string {
+	switch {
+	case m.service():
+		return "/run/muster"
+	case m.Runtime != "":
+		return m.Runtime + "/muster"
+	}
+	return fmt.Sprintf("/tmp/muster-%d", m.UID)
+}
+
+// HistoryFile is where history is if nothing else is said. Who has a node.dir of his
+// own has it there: several houses on one machine must not share it.
+func (m Machine) HistoryFile(nodeDir string) string {
+	const file = "history.db"
+	switch {
+	case nodeDir != m.NodeDir():
+		return filepath.Join(nodeDir, file)
+	case m.service():
+		return "/var/lib/muster-server/" + file
+	case m.home != "":
+		return filepath.Join(m.home, ".local/state/muster", file)
+	}
+	return filepath.Join(nodeDir, file)
+}
+
+// This returns the machine and the user that this program runs as.
+func This() Machine {
+	home, _ := os.UserHomeDir() // a service may have none
+	m := Machine{UID: os.Getuid(), Runtime: os.Getenv("XDG_RUNTIME_DIR"),
+		Agent: os.Getenv("SSH_AUTH_SOCK"), home: home}
+	if u, err := user.Current(); err == nil {
+		m.User = u.Username
+	}
+	return m
+}
+
+// It is a folder beside node.dir, which is closed to the group of the socket.
+func (m Machine) Sockets() []string {
+	const system = "/run/muster-server/api.sock"
+	switch {
+	case m.service():
+		return []string{system}
+	case m.Runtime != "":
+		return []string{m.Runtime + "/muster-server/api.sock", system}
+	}
+	return []string{fmt.Sprintf("/tmp/muster-server-%d/api.sock", m.UID), system}
+}
