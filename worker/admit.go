@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -102,10 +101,10 @@ func (w *admission) rule(ctx context.Context) ruling {
 		return ruling{ok: true}
 	}
 	q.place = jobs.Place(*w.at.grant.Host)
-	q.Reading = w.at.agreed.Current(ctx, q.place)
+	q.Reading = w.at.worker.agreed.Current(ctx, q.place)
 	if q.work.Window {
-		q.clock = clockDoubt(q.Skew, w.ntp(), w.at.cfg.RequireNTP)
-		takes, err := w.at.agreed.Takes(ctx, jobs.EstimateField(spec.Work(), *w.at.grant.Host))
+		q.clock = clockDoubt(q.Skew, w.ntp(), w.at.worker.cfg.RequireNTP)
+		takes, err := w.at.worker.agreed.Takes(ctx, jobs.EstimateField(spec.Work(), *w.at.grant.Host))
 		if err != nil && q.Err == nil {
 			q.Err = err
 		}
@@ -119,19 +118,13 @@ func (w *admission) rule(ctx context.Context) ruling {
 	return r
 }
 
-// begin notes that a step is begun.
-func (a *attempt) begin() {
-	a.begun, a.group.unused = true, false
-	a.stepped = cmp.Or(a.stepped, a.Clock())
-}
-
 // atWork is for how long steps have been running: what is done of the work counts no more.
 // To get to a slow host is no part of it.
 func (w *admission) atWork() time.Duration {
-	if w.at.stepped == 0 {
+	if w.at.timed.stepped == 0 {
 		return 0
 	}
-	return w.at.Clock() - w.at.stepped
+	return w.at.worker.Clock() - w.at.timed.stepped
 }
 
 // admit rules about a job before its host is called. What an earlier attempt may have
@@ -152,7 +145,7 @@ func (w *admission) admit(ctx context.Context) ruling {
 
 // lookAfter is about a job that is half way: it is gone on with in any case.
 func (w *admission) lookAfter(ctx context.Context) ruling {
-	r := ruling{ok: true, now: w.at.agreed.Current(ctx, jobs.Place(*w.at.grant.Host)).Now}
+	r := ruling{ok: true, now: w.at.worker.agreed.Current(ctx, jobs.Place(*w.at.grant.Host)).Now}
 	left := w.opensFor(ctx)
 	if left <= 0 {
 		w.alertOver(ctx, overText)
@@ -175,28 +168,6 @@ func (w *admission) admitStep(ctx context.Context, action scripts.Action) ruling
 	return ruling{ok: true}
 }
 
-// disturbs tells whether a step must not start outside of the window: it is disruptive,
-// or none of its runbook is, which asked for the window all the same.
-func (a *attempt) disturbs(action scripts.Action) bool {
-	if verdict.Looks(action.Kind) {
-		return false
-	}
-	book := a.plan.book
-	said := book.Main == 0 && book.Disruptive ||
-		slices.ContainsFunc(book.Steps, func(s scripts.Step) bool { return s.Disruptive })
-	return action.Disruptive || !said
-}
-
-// disturbed tells whether the job is half way: a step that disturbs was done, or what one
-// did is being undone.
-func (a *attempt) disturbed() bool { return a.memory.Unfinished() }
-
-// noteDisturbed remembers that a step which disturbs was begun.
-func (a *attempt) noteDisturbed(action scripts.Action) {
-	spec := a.plan.spec
-	a.memory.Disturbed = a.memory.Disturbed || (spec.Window || spec.Disruptive) && a.disturbs(action)
-}
-
 // deferred returns a job that waits until the ruling lets its step start. never is the answer of
 // a host that was asked whether the step had begun.
 func (w *admission) deferred(f verdict.Evidence, r ruling, never error) jobs.Result {
@@ -208,10 +179,10 @@ func (w *admission) deferred(f verdict.Evidence, r ruling, never error) jobs.Res
 
 // ntp is why the clock is not known to be kept right; nil: it is.
 func (w *admission) ntp() error {
-	if w.at.Synchronised == nil {
+	if w.at.worker.Synchronised == nil {
 		return nil
 	}
-	return w.at.Synchronised()
+	return w.at.worker.Synchronised()
 }
 
 // mayStartNow is mayStart, if the time is right. If it is not the host may still be asked
@@ -222,17 +193,17 @@ func (w *admission) ntp() error {
 func (w *admission) mayStartNow(ctx context.Context, action scripts.Action) (look bool,
 	end *ending) {
 	w.outside = nil
-	w.ruled = w.at.Clock()
+	w.ruled = w.at.worker.Clock()
 	r := w.admitStep(ctx, action)
 	if r.ok {
-		r = w.at.group.claim(w.at.halting, action)
+		r = w.at.group.claim(w.at.halt.ctx, action)
 	}
 	if end = w.keepOut(action, r); end != nil {
 		return false, end
 	}
 	look, end = w.at.queue().mayStart(ctx, action)
-	if end == nil && !look && r.ok && w.at.Clock()-w.ruled > agreed.AgeMax {
-		w.ruled = w.at.Clock()
+	if end == nil && !look && r.ok && w.at.worker.Clock()-w.ruled > agreed.AgeMax {
+		w.ruled = w.at.worker.Clock()
 		end = w.keepOut(action, w.admitStep(ctx, action))
 	}
 	return look || w.outside != nil, end
@@ -243,7 +214,7 @@ func (w *admission) mayStartNow(ctx context.Context, action scripts.Action) (loo
 // which is taken back if it must not.
 func (w *admission) goCameLate(ctx context.Context, action scripts.Action) (r jobs.Result,
 	late bool) {
-	if w.at.Clock()-w.ruled <= agreed.AgeMax {
+	if w.at.worker.Clock()-w.ruled <= agreed.AgeMax {
 		return jobs.Result{}, false
 	}
 	begun := w.at.memory.Probe
@@ -260,7 +231,7 @@ func (w *admission) goCameLate(ctx context.Context, action scripts.Action) (r jo
 func (w *admission) admitAgain(ctx context.Context, action scripts.Action) ruling {
 	first := w.at.step == 0 && !w.at.disturbed() // of which not even freezes know that it has begun
 	if w.at.memory.Failed == nil && (w.at.plan.spec.Window && w.at.disturbs(action) || first) {
-		w.ruled = w.at.Clock()
+		w.ruled = w.at.worker.Clock()
 		return w.rule(ctx)
 	}
 	return ruling{ok: true}

@@ -400,7 +400,7 @@ func lateGo(t *testing.T, steps []scripts.Step) {
 		s.q.specs[task1] = windowed(t, time.Minute, steps...)
 		s.times.set(daily("0 0", "1h", "cutoff: 59m40s"))
 		s.hosts.dial = func(ctx context.Context, _ fleet.Host) error {
-			_, err := works(ctx, goTime+time.Second) // so that a go is needed for the first step
+			_, err := works(ctx, verdict.GoTime+time.Second) // so that a go is needed for the first step
 			return err
 		}
 		began := time.Now()

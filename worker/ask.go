@@ -25,9 +25,6 @@ const jumpMargin = time.Minute
 // step: what became of one says nothing about the next.
 const triesApart = 1000
 
-// mayHaveBegun reports whether an earlier attempt may have started the step in hand.
-func (a *attempt) mayHaveBegun() bool { return a.facts().MayHaveBegun() }
-
 // asks tells whether the host must be asked about a step before it is started.
 func (r records) asks(action scripts.Action) bool {
 	return r.at.mayHaveBegun() && verdict.Recorded(r.at.grant.Host, action)
@@ -74,14 +71,15 @@ func (r records) since() jobs.Micros {
 // learnCommit asks the queue when the task was committed, by the clock that makes tokens. If it
 // does not say the server's clock must do.
 func (r records) learnCommit(ctx context.Context) {
-	if r.at.Committed == nil || r.at.committed != 0 {
+	if r.at.worker.Committed == nil || r.at.committed != 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, min(r.at.cfg.Call, max(r.at.lease.left(), 0)))
+	ctx, cancel := context.WithTimeout(ctx, min(r.at.worker.cfg.Call, max(r.at.lease.left(), 0)))
 	defer cancel()
-	at, err := r.at.Committed(ctx, r.at.zone, r.at.grant.Job.Task())
+	at, err := r.at.worker.Committed(ctx, r.at.zone, r.at.grant.Job.Task())
 	if err != nil {
-		r.at.Log.Info("it is not known when the task was committed", "job", r.at.grant.Job, "error", err)
+		r.at.worker.Log.Info("it is not known when the task was committed", "job",
+			r.at.grant.Job, "error", err)
 	}
 	r.at.committed = at
 }
@@ -89,7 +87,7 @@ func (r records) learnCommit(ctx context.Context) {
 // runOf is the run that a record of a step is about; none if nobody may take it over, or
 // if what it says is covered in places: two attempts may cover it otherwise.
 func (r records) runOf(action scripts.Action, of *remote.Record) jobs.Run {
-	if of == nil || action.Kind != scripts.KindRun || len(r.at.veil) > 0 {
+	if of == nil || action.Kind != scripts.KindRun || len(r.at.secrets.veil) > 0 {
 		return jobs.Run{}
 	}
 	return jobs.Run{Token: r.at.grant.Token, Step: of.Step}
@@ -97,6 +95,3 @@ func (r records) runOf(action scripts.Action, of *remote.Record) jobs.Run {
 
 // records makes what hosts are told of the steps of an attempt, for their records.
 type records struct{ at *attempt }
-
-// records returns what makes the records of this attempt.
-func (a *attempt) records() records { return records{a} }

@@ -14,9 +14,6 @@ import (
 // A clearance asks the queue whether the steps of an attempt may start.
 type clearance struct{ at *attempt }
 
-// queue returns what asks the queue for this attempt.
-func (a *attempt) queue() clearance { return clearance{a} }
-
 // mayStart asks the queue, if it must be, whether the next step may start. If not it
 // returns what is to be said, or that the host may be looked at: what became of the step
 // before is asked there also when nothing may start any more.
@@ -31,9 +28,9 @@ func (c clearance) mayStart(ctx context.Context, action scripts.Action) (look bo
 	case !asks && !c.needsGo(action):
 		return false, nil
 	}
-	v, err := c.checkpoint(c.at.halting)
+	v, err := c.checkpoint(c.at.halt.ctx)
 	switch {
-	case asks && order(c.at.halting) != nil:
+	case asks && order(c.at.halt.ctx) != nil:
 		return true, nil
 	case err != nil:
 		return false, &ending{result: c.noGo(ctx, action, err)}
@@ -50,9 +47,9 @@ func (c clearance) mayStart(ctx context.Context, action scripts.Action) (look bo
 // of Redis, and left the step all its time. That of a lost job was none: it comes also if it
 // was cancelled, with what is left of the lock of its last attempt.
 func (c clearance) needsGo(action scripts.Action) bool {
-	return c.at.step > c.at.grant.Step || c.at.Clock()-c.at.sent > goTime ||
+	return c.at.step > c.at.grant.Step || c.at.worker.Clock()-c.at.timed.sent > verdict.GoTime ||
 		c.at.grant.Mode == jobs.ModeLost ||
-		room(c.at.lease.left()) < max(action.Timeout, boundMin)
+		verdict.Room(c.at.lease.left()) < max(action.Timeout, verdict.BoundMin)
 }
 
 // checkpoint asks whether the next step may start, until there is an answer or
@@ -65,11 +62,11 @@ func (c clearance) checkpoint(ctx context.Context) (jobs.Verdict, error) {
 	}
 	c.at.memory.Told = c.at.memory.Told || question.Saved != ""
 	for tries := 1; ; tries++ {
-		sent := c.at.Clock()
+		sent := c.at.worker.Clock()
 		v, err := c.ask(ctx, question)
 		if err == nil {
 			if v == jobs.Go {
-				c.at.lease.extend(deadline(sent, c.at.grant.Timeout))
+				c.at.lease.extend(verdict.Deadline(sent, c.at.grant.Timeout))
 				c.tell()
 			}
 			return v, nil
@@ -86,17 +83,17 @@ func (c clearance) checkpoint(ctx context.Context) (jobs.Verdict, error) {
 
 // ask asks once.
 func (c clearance) ask(ctx context.Context, q jobs.Checkpoint) (jobs.Verdict, error) {
-	within := min(c.at.cfg.Call, c.at.lease.left())
+	within := min(c.at.worker.cfg.Call, c.at.lease.left())
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	v, err := c.at.Queue.Checkpoint(ctx, c.at.zone, q)
+	v, err := c.at.worker.Queue.Checkpoint(ctx, c.at.zone, q)
 	return v, verdict.NoAnswer(err, within)
 }
 
 // tell lets the clerk report the new deadline.
 func (c clearance) tell() {
 	select {
-	case c.at.moved <- struct{}{}:
+	case c.at.lease.moved <- struct{}{}:
 	default: // it has been told and will look
 	}
 }
@@ -120,7 +117,7 @@ func (c clearance) notAllowed(action scripts.Action) jobs.Result {
 		timer := time.NewTimer(orderTime)
 		defer timer.Stop()
 		select {
-		case <-c.at.halting.Done():
+		case <-c.at.halt.ctx.Done():
 		case <-timer.C:
 		}
 	}

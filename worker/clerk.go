@@ -251,10 +251,11 @@ func nap(r jobs.Reply, most time.Duration) time.Duration {
 
 // begin starts an attempt.
 func (c *clerk) begin(ctx context.Context, a *attempt, sent time.Duration) {
-	ctx, a.lease = newLease(ctx, c.Clock, deadline(sent, a.grant.Timeout))
-	a.halting, a.halt = context.WithCancelCause(ctx)
-	a.sent, a.began = sent, c.Clock()
-	a.tooLate = a.lease.left() <= 0
+	ctx, a.lease = newLease(ctx, c.Clock, verdict.Deadline(sent, a.grant.Timeout))
+	a.lease.moved = c.lines.moved
+	a.halt.ctx, a.halt.cancel = context.WithCancelCause(ctx)
+	a.timed.sent, a.timed.began = sent, c.Clock()
+	a.timed.tooLate = a.lease.left() <= 0
 	c.inHand[a.grant.Token] = a
 	run := a.run
 	if a.grant.Mode.Looks() {
@@ -262,7 +263,7 @@ func (c *clerk) begin(ctx context.Context, a *attempt, sent time.Duration) {
 	}
 	c.lines.attempts.Go(func() {
 		defer a.lease.stop()
-		defer a.halt(nil)
+		defer a.halt.cancel(nil)
 		e := run(ctx)
 		select {
 		case c.lines.finished <- e:
@@ -391,7 +392,7 @@ func (c *clerk) jobs() []jobs.ID {
 func (c *clerk) report(ready bool) jobs.Report {
 	r := jobs.Report{Ready: ready, Jobs: c.jobs(), Done: c.done, Doubt: c.agreed.Why()}
 	for _, a := range c.inHand {
-		if !a.tooLate {
+		if !a.timed.tooLate {
 			r.Deadline = max(r.Deadline, a.lease.until())
 		}
 	}

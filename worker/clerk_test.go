@@ -14,6 +14,7 @@ import (
 	"muster/fleet"
 	"muster/fleet/remote"
 	"muster/jobs"
+	"muster/worker/verdict"
 )
 
 func TestOneSlotMakesOneCallAJob(t *testing.T) {
@@ -455,7 +456,7 @@ func TestReportsFollowTheJobsInHand(t *testing.T) {
 		sent := s.clock()
 		s.start(g)
 		s.finish()
-		first := jobs.Report{Ready: true, Jobs: []jobs.ID{g.Job}, Deadline: deadline(sent, g.Timeout)}
+		first := jobs.Report{Ready: true, Jobs: []jobs.ID{g.Job}, Deadline: verdict.Deadline(sent, g.Timeout)}
 		moved := first
 		moved.Ready = false
 		moved.Deadline += time.Second // the checkpoint came after one step
@@ -490,7 +491,7 @@ func TestAnAttemptThatDoesNotStopEndsTheWorker(t *testing.T) {
 			t.Fatal(err)
 		}
 		took := time.Since(began)
-		if limit := deadline(0, attemptTime); took < limit || took > limit+20*time.Second {
+		if limit := verdict.Deadline(0, attemptTime); took < limit || took > limit+20*time.Second {
 			t.Errorf("ended after %s, want soon after %s", took, limit)
 		}
 		got := s.q.only(bad.Job)

@@ -58,7 +58,7 @@ func (k *confirmStep) look(ctx context.Context, s start) (r jobs.Result, goOn bo
 		return k.endConfirm(f, r, false)
 	}
 	k.at.hangUp()
-	conn, err := k.at.connect(k.at.halting)
+	conn, err := k.at.connect(k.at.halt.ctx)
 	if k.at.conn = conn; err != nil {
 		return k.confirmAway(ctx, action, err), false
 	}
@@ -92,7 +92,7 @@ func (k *confirmStep) change(ctx context.Context, f verdict.Evidence, c remote.C
 	f.Result, f.Err = k.at.conn.Run(ctx, c)
 	done()
 	k.at.hasAnswered(f.Err)
-	f.Cause, f.Order = cause(ctx), order(k.at.halting)
+	f.Cause, f.Order = cause(ctx), order(k.at.halt.ctx)
 	last := verdict.LastLine(f.Result.Output)
 	state, ok := scripts.ReadConfirm(last)
 	k.hearChange(f, state, ok)
@@ -111,7 +111,7 @@ func (k *confirmStep) arms(ctx context.Context, action scripts.Action, bound tim
 	free := now.Add(bound + jobs.KillGrace)
 	k.at.memory.Probe = &verdict.Probing{Since: cmp.Or(before.Since, now), Free: free,
 		Until: free.Add(action.Confirm.Within)}
-	v, err := k.at.queue().checkpoint(k.at.halting)
+	v, err := k.at.queue().checkpoint(k.at.halt.ctx)
 	f := k.at.with(action)
 	switch {
 	case err != nil:
@@ -125,12 +125,12 @@ func (k *confirmStep) arms(ctx context.Context, action scripts.Action, bound tim
 		return k.at.queue().notAllowed(action), false
 	}
 	if !again {
-		if r, late := k.at.times.goCameLate(k.at.halting, action); late {
+		if r, late := k.at.times.goCameLate(k.at.halt.ctx, action); late {
 			return r, false
 		}
 	}
 	k.at.begin()
-	cmd := remote.Command{Shell: action.Confirm.Arm, Bound: bound, Stop: k.at.halting.Done()}
+	cmd := remote.Command{Shell: action.Confirm.Arm, Bound: bound, Stop: k.at.halt.ctx.Done()}
 	if verdict.KeepsRecords(k.at.grant.Host) {
 		cmd.Record = k.at.records().recordOf(k.at.step)
 		cmd.Record.Again, cmd.Record.Twice = again, before.Free != 0 && now >= before.Free
@@ -180,12 +180,12 @@ func (k *confirmStep) proves(ctx context.Context, action scripts.Action) (r jobs
 	if f.Order != nil {
 		return k.takeBack(ctx, f), false, true
 	}
-	bound, ok := bound(action.Timeout, k.at.lease.left())
+	bound, ok := verdict.Bound(action.Timeout, k.at.lease.left())
 	if !ok {
 		return f.Appoint(jobs.KindVerify, k.at.probed(), 0, "too little time is left"), false, true
 	}
 	f, state, ok := k.change(ctx, f, remote.Command{Shell: action.Confirm.Prove, Bound: bound,
-		Stop: k.at.halting.Done()})
+		Stop: k.at.halt.ctx.Done()})
 	switch {
 	case f.Order != nil:
 		return k.takeBack(ctx, f), false, true
@@ -262,8 +262,9 @@ func (k *confirmStep) tries(ctx context.Context, p scripts.Probe) error {
 	if p.TCP != "" {
 		return remote.TCP(ctx, p.TCP)
 	}
-	r, err := k.at.conn.Run(ctx, remote.Command{Shell: p.Shell(), Bound: probeTime - answerTime,
-		Stop: k.at.halting.Done()})
+	r, err := k.at.conn.Run(ctx, remote.Command{Shell: p.Shell(),
+		Bound: probeTime - verdict.AnswerTime,
+		Stop:  k.at.halt.ctx.Done()})
 	if err == nil && r.ExitCode != 0 {
 		err = errors.New(verdict.HostSaid(fmt.Sprintf("exit %d", r.ExitCode), verdict.LastLine(r.Output)))
 	}
@@ -309,7 +310,7 @@ func (k *confirmStep) takeBack(ctx context.Context, f verdict.Evidence) jobs.Res
 // back tells the host to take its change back.
 func (k *confirmStep) back(ctx context.Context, f verdict.Evidence) (verdict.Evidence,
 	scripts.Confirmation, bool) {
-	bound, ok := bound(f.Action.Timeout, k.at.lease.left())
+	bound, ok := verdict.Bound(f.Action.Timeout, k.at.lease.left())
 	if !ok {
 		f.Err = fmt.Errorf("too little time is left")
 		return f, scripts.Confirmation{}, false

@@ -49,10 +49,10 @@ func (k gateStep) pass(ctx context.Context, f verdict.Evidence) (r jobs.Result, 
 		k.at.goOn(nil)
 		return r, true
 	}
-	answer, err := k.hearGate(ctx, k.at.Queue.Gate)
+	answer, err := k.hearGate(ctx, k.at.worker.Queue.Gate)
 	c := k.at.probed()
 	if err == nil && answer.Word == "" && c.Gate != nil && c.Until <= k.at.now() {
-		answer, err = k.hearGate(ctx, k.at.Queue.CloseGate)
+		answer, err = k.hearGate(ctx, k.at.worker.Queue.CloseGate)
 	}
 	if err != nil {
 		return k.at.queue().noGo(ctx, f.Action, err), false
@@ -87,7 +87,7 @@ func (k gateStep) quote(text string) { k.at.said.Add(remote.Output{Head: []byte(
 func (k gateStep) hearGate(ctx context.Context, ask func(context.Context, string, jobs.ID, int) (
 	jobs.GateAnswer, error)) (jobs.GateAnswer, error) {
 	for tries := 1; ; tries++ {
-		within := min(k.at.cfg.Call, k.at.lease.left())
+		within := min(k.at.worker.cfg.Call, k.at.lease.left())
 		call, cancel := context.WithTimeout(ctx, within)
 		answer, err := ask(call, k.at.zone, k.at.grant.Job, k.at.step)
 		cancel()
@@ -98,7 +98,7 @@ func (k gateStep) hearGate(ctx context.Context, ask func(context.Context, string
 		timer := time.NewTimer(pause(tries, rand.Float64()))
 		select {
 		case <-timer.C:
-		case <-k.at.halting.Done():
+		case <-k.at.halt.ctx.Done():
 			timer.Stop()
 			return answer, err
 		}

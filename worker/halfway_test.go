@@ -258,7 +258,7 @@ func deferredBehindMarkers(t *testing.T, steps []scripts.Step) {
 		s.q.specs[task1] = spec
 		s.times.set(strings.Replace(daily("0 0", "1h", "cutoff: 59m40s"), "host: fw1", "host: fw2", 1))
 		s.hosts.dial = func(ctx context.Context, _ fleet.Host) error {
-			_, err := works(ctx, goTime+time.Second)
+			_, err := works(ctx, verdict.GoTime+time.Second)
 			return err
 		}
 		began := time.Now()

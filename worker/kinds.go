@@ -42,15 +42,6 @@ var stepKinds = map[scripts.Kind]func(*attempt) stepKind{
 	scripts.KindGate:    newGateStep,
 }
 
-// stepKind returns what does the step in hand. A kind that the language does not know cannot
-// come here; it would be run like a command.
-func (a *attempt) stepKind(k scripts.Kind) stepKind {
-	if make := stepKinds[k]; make != nil {
-		return make(a)
-	}
-	return newRunStep(a)
-}
-
 // onHost is the part of a step kind that is the same for all that work on a host.
 type onHost struct{ at *attempt }
 

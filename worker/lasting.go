@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"muster/fleet/remote"
+	"muster/worker/verdict"
 )
 
 const (
@@ -38,7 +39,7 @@ func (l *lastingConn) Upload(ctx context.Context, u remote.Upload) error {
 		}
 		conn := l.reconnect(ctx, u.Stop, &tries)
 		u.Bound = bound - (l.clock() - began)
-		if conn == nil || u.Bound < boundMin {
+		if conn == nil || u.Bound < verdict.BoundMin {
 			if conn != nil {
 				conn.Close()
 			}

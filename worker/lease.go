@@ -18,6 +18,7 @@ const clockCheck = 5 * time.Second
 type lease struct {
 	clock  func() time.Duration
 	cancel context.CancelCauseFunc
+	moved  chan<- struct{} // hears that the lease was moved on; nil: nobody wants to know
 
 	mu    sync.Mutex
 	end   time.Duration // on the boot clock; guarded by mu

@@ -28,7 +28,7 @@ func (l looker) find(ctx context.Context) ending {
 	over := ending{token: l.grant.Token, stale: true}
 	defer func() {
 		if p := recover(); p != nil {
-			l.Log.Error("panic while a host was asked", "job", l.grant.Job, "panic", p)
+			l.worker.Log.Error("panic while a host was asked", "job", l.grant.Job, "panic", p)
 		}
 	}()
 	r := l.read(ctx)
@@ -36,17 +36,18 @@ func (l looker) find(ctx context.Context) ending {
 		return over // the worker was stopped
 	}
 	r.Job, r.Token, r.Words = l.grant.Job, l.grant.Token, verdict.OneLine(r.Words)
-	tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.Call)
+	tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.worker.cfg.Call)
 	defer cancel()
-	if l.Answer == nil {
+	if l.worker.Answer == nil {
 		return over
 	}
-	if err := l.Answer(tell, l.zone, r); err != nil {
-		l.Log.Warn("what a host said of a job was not taken", "job", l.grant.Job, "answer", r.Answer,
+	if err := l.worker.Answer(tell, l.zone, r); err != nil {
+		l.worker.Log.Warn("what a host said of a job was not taken", "job", l.grant.Job,
+			"answer", r.Answer,
 			"error", err)
 		return over
 	}
-	l.Log.Info("a host was asked how a job ended", "job", l.grant.Job, "answer", r.Answer,
+	l.worker.Log.Info("a host was asked how a job ended", "job", l.grant.Job, "answer", r.Answer,
 		"words", r.Words)
 	return over
 }
@@ -223,9 +224,9 @@ func (l looker) stepNeverBegan(ctx context.Context, f verdict.Evidence) jobs.Res
 	if f.Step == 0 {
 		text += ": nothing of the job ran"
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.Call)
+	ctx, cancel := context.WithTimeout(ctx, l.worker.cfg.Call)
 	defer cancel()
-	notes, err := l.Queue.Stops(ctx, l.zone, []jobs.ID{l.grant.Job})
+	notes, err := l.worker.Queue.Stops(ctx, l.zone, []jobs.ID{l.grant.Job})
 	if note := notes[l.grant.Job]; err == nil && note != "" && l.memory.Failed == nil {
 		return f.EndOf(jobs.Cancelled, jobs.ClassNone, verdict.Shortened(note, verdict.NoteMax)+"; "+text)
 	}

@@ -69,17 +69,18 @@ type groups struct {
 // members are the hosts of the group of a host, in the order of their names.
 func (g *groupMarks) members(ctx context.Context) ([]fleet.Host, error) {
 	own, version := *g.at.grant.Host, g.at.plan.spec.Inventory
-	if g.at.Kin == nil {
+	if g.at.worker.Kin == nil {
 		return nil, errors.New("there is nobody to ask")
 	}
-	names, err := g.at.groups.namesOf(ctx, g.at.Kin, groupName{g.at.zone, version, own.Group})
+	names, err := g.at.worker.groups.namesOf(ctx, g.at.worker.Kin, groupName{g.at.zone, version,
+		own.Group})
 	if err != nil {
 		return nil, err
 	}
 	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == own.Name })
 	var hosts []fleet.Host
 	if len(names) > 0 {
-		if hosts, err = g.at.Kin.Hosts(ctx, g.at.zone, version, names); err != nil {
+		if hosts, err = g.at.worker.Kin.Hosts(ctx, g.at.zone, version, names); err != nil {
 			return nil, err
 		}
 	}
@@ -123,7 +124,7 @@ func (g *groupMarks) claims(action scripts.Action) bool {
 
 // claim sees to it that the group is this job's, or says why the step must not start.
 func (g *groupMarks) claim(ctx context.Context, action scripts.Action) ruling {
-	if !g.claims(action) || order(g.at.halting) != nil {
+	if !g.claims(action) || order(g.at.halt.ctx) != nil {
 		return ruling{ok: true} // who is cancelled starts nothing
 	}
 	defer g.at.on(jobs.Queueing)() // the markers are a lock
@@ -197,7 +198,7 @@ func (g *groupMarks) mark(ctx context.Context, h fleet.Host, m remote.Marker) (r
 			return made, err
 		}
 	}
-	conn, err := g.at.dial(ctx, g.at.Dial, h)
+	conn, err := g.at.secrets.dial(ctx, g.at.worker.Dial, h)
 	if err != nil {
 		return remote.Marking{}, err
 	}
@@ -227,7 +228,7 @@ func (g *groupMarks) stands(ctx context.Context, h fleet.Host, o remote.Marked) 
 	if err != nil {
 		id = jobs.NewID(g.at.grant.Job.Task(), "-") // of nobody: what counts is the clear
 	}
-	fate, err := g.at.Kin.Fate(ctx, g.at.zone, g.at.grant.Host.Group, id)
+	fate, err := g.at.worker.Kin.Fate(ctx, g.at.zone, g.at.grant.Host.Group, id)
 	if err != nil {
 		return fmt.Sprintf("%s carries the marker of job %s, and it is not known what became of that: %s",
 			h.Name, by, verdict.OneLine(err.Error()))
@@ -266,7 +267,7 @@ func (g *groupMarks) unmark(ctx context.Context, r jobs.Result) jobs.Result {
 	}
 	members, err := g.members(ctx)
 	if err != nil {
-		g.at.Log.Info("the markers of a group stay", "job", g.at.grant.Job, "error", err)
+		g.at.worker.Log.Info("the markers of a group stay", "job", g.at.grant.Job, "error", err)
 		return r
 	}
 	if !g.giveUp(ctx, members) || r.Kind == jobs.KindEnd {
@@ -292,7 +293,7 @@ func (g *groupMarks) giveUp(ctx context.Context, members []fleet.Host) (all bool
 			continue
 		}
 		if _, err := g.mark(ctx, h, m); err != nil {
-			g.at.Log.Info("a marker stays", "job", g.at.grant.Job, "on", h.Name, "error", err)
+			g.at.worker.Log.Info("a marker stays", "job", g.at.grant.Job, "on", h.Name, "error", err)
 			all = false
 		}
 	}

@@ -63,7 +63,7 @@ func TestBounds(t *testing.T) {
 		{2 * s, 10 * s, 0},
 		{20 * s, -s, 0},
 	} {
-		got, ok := bound(tt.timeout, tt.left)
+		got, ok := verdict.Bound(tt.timeout, tt.left)
 		if got != tt.want || ok != (tt.want > 0) {
 			t.Errorf("bound(%s, %s) = %s, %t, want %s", tt.timeout, tt.left, got, ok, tt.want)
 		}
@@ -74,12 +74,12 @@ func TestBounds(t *testing.T) {
 func TestNoStepOutlivesItsLock(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		step := time.Duration(rapid.Int64Range(int64(boundMin), int64(time.Hour)).Draw(t, "step"))
+		step := time.Duration(rapid.Int64Range(int64(verdict.BoundMin), int64(time.Hour)).Draw(t, "step"))
 		late := time.Duration(rapid.Int64Range(0, int64(2*time.Minute)).Draw(t, "late"))
 		timeout := jobs.AttemptTimeout(step)
-		end := deadline(0, timeout)
-		b, ok := bound(step, end-late)
-		if ok && late+b+jobs.KillGrace+answerTime > end {
+		end := verdict.Deadline(0, timeout)
+		b, ok := verdict.Bound(step, end-late)
+		if ok && late+b+jobs.KillGrace+verdict.AnswerTime > end {
 			t.Fatalf("bound %s after %s is over behind the deadline %s", b, late, end)
 		}
 		if late < jobs.ConnectAllowance-3*time.Second && (!ok || b != step) {

@@ -107,9 +107,9 @@ func (k watchStep) look(ctx context.Context, s start) (r jobs.Result, goOn bool)
 	defer k.at.on(verdict.Looking(action.Kind))()
 	f := k.at.with(action)
 	f.Result, f.Err = k.at.conn.Run(ctx, remote.Command{Shell: action.Shell, Bound: s.bound,
-		Stop: k.at.halting.Done()})
+		Stop: k.at.halt.ctx.Done()})
 	k.at.hasAnswered(f.Err)
-	f.Cause, f.Order = cause(ctx), order(k.at.halting)
+	f.Cause, f.Order = cause(ctx), order(k.at.halt.ctx)
 	timeout := verdict.SentKind(f.Err) == remote.KindTimeout
 	switch {
 	case f.Err != nil && !timeout:

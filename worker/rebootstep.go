@@ -39,9 +39,9 @@ func (k rebootStep) reboots(ctx context.Context, s start) (r jobs.Result, ready 
 	f, c := k.at.with(action), k.at.probed()
 	const ask = "cat /proc/sys/kernel/random/boot_id"
 	got, err := k.at.conn.Run(ctx, remote.Command{Shell: ask, Bound: probeTime,
-		Stop: k.at.halting.Done()})
+		Stop: k.at.halt.ctx.Done()})
 	k.at.hasAnswered(err)
-	f.Order = order(k.at.halting)
+	f.Order = order(k.at.halt.ctx)
 	if err != nil && c.Boot != "" {
 		return k.away(ctx, action, err), false
 	}
@@ -99,11 +99,11 @@ func (k rebootStep) keptFromReboot(ctx context.Context, f verdict.Evidence) (r j
 func (k rebootStep) lateToTell(f verdict.Evidence, how reboot) (r jobs.Result, late bool) {
 	switch {
 	case !how.began:
-		return k.at.times.goCameLate(k.at.halting, f.Action)
-	case k.at.Clock()-k.at.times.ruled <= agreed.AgeMax:
+		return k.at.times.goCameLate(k.at.halt.ctx, f.Action)
+	case k.at.worker.Clock()-k.at.times.ruled <= agreed.AgeMax:
 		return jobs.Result{}, false
 	}
-	return k.keptFromReboot(k.at.halting, f)
+	return k.keptFromReboot(k.at.halt.ctx, f)
 }
 
 // reboot is how a host is told.
@@ -117,7 +117,7 @@ type reboot struct {
 // twice is no harm as long as it is in its old boot: with that ends all that was begun there.
 func (k rebootStep) tellToReboot(ctx context.Context, action scripts.Action,
 	how reboot) jobs.Result {
-	v, err := k.at.queue().checkpoint(k.at.halting)
+	v, err := k.at.queue().checkpoint(k.at.halt.ctx)
 	if (err != nil || v != jobs.Go) && !how.began {
 		k.at.memory.Probe = nil // nor is it for the next attempt, which would look at no window
 	}
@@ -145,11 +145,11 @@ func (k rebootStep) tellToReboot(ctx context.Context, action scripts.Action,
 	}
 	told := k.at.on(jobs.Acting)
 	f.Result, f.Err = k.at.conn.Run(ctx, remote.Command{Shell: action.Command, Bound: how.bound,
-		Stop: k.at.halting.Done(), Record: record, Live: k.at.said.Live})
+		Stop: k.at.halt.ctx.Done(), Record: record, Live: k.at.said.Live})
 	told()
 	k.at.hasAnswered(f.Err)
 	k.at.said.Add(f.Result.Output)
-	f.Cause, f.Order = cause(ctx), order(k.at.halting)
+	f.Cause, f.Order = cause(ctx), order(k.at.halt.ctx)
 	c := k.at.probed()
 	f = k.at.fresh(f)
 	switch {

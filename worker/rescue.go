@@ -1,7 +1,9 @@
 package worker
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"muster/fleet/remote"
 	"muster/jobs"
@@ -89,7 +91,7 @@ func (a *attempt) rolledBack() bool {
 
 // now is the time of Redis, as far as it is known here: a token is the instant of its take.
 func (a *attempt) now() jobs.Micros {
-	return jobs.Micros(a.grant.Token).Add(a.Clock() - a.sent)
+	return jobs.Micros(a.grant.Token).Add(a.worker.Clock() - a.timed.sent)
 }
 
 // probed is what is kept of the step in hand.
@@ -104,4 +106,50 @@ func (a *attempt) hears(r *remote.Result) {
 	}
 	a.attached = a.attached || r.Attached
 	r.Attached = a.attached
+}
+
+// begin notes that a step is begun.
+func (a *attempt) begin() {
+	a.begun, a.group.unused = true, false
+	a.timed.stepped = cmp.Or(a.timed.stepped, a.worker.Clock())
+}
+
+// disturbs tells whether a step must not start outside of the window: it is disruptive,
+// or none of its runbook is, which asked for the window all the same.
+func (a *attempt) disturbs(action scripts.Action) bool {
+	if verdict.Looks(action.Kind) {
+		return false
+	}
+	book := a.plan.book
+	said := book.Main == 0 && book.Disruptive ||
+		slices.ContainsFunc(book.Steps, func(s scripts.Step) bool { return s.Disruptive })
+	return action.Disruptive || !said
+}
+
+// disturbed tells whether the job is half way: a step that disturbs was done, or what one
+// did is being undone.
+func (a *attempt) disturbed() bool { return a.memory.Unfinished() }
+
+// noteDisturbed remembers that a step which disturbs was begun.
+func (a *attempt) noteDisturbed(action scripts.Action) {
+	spec := a.plan.spec
+	a.memory.Disturbed = a.memory.Disturbed || (spec.Window || spec.Disruptive) && a.disturbs(action)
+}
+
+// mayHaveBegun reports whether an earlier attempt may have started the step in hand.
+func (a *attempt) mayHaveBegun() bool { return a.facts().MayHaveBegun() }
+
+// records returns what makes the records of this attempt.
+func (a *attempt) records() records { return records{a} }
+
+// queue returns what asks the queue for this attempt.
+func (a *attempt) queue() clearance { return clearance{a} }
+
+// stepKind returns what does the step in hand. A kind that the language does not know cannot
+// come here; it would be run like a command.
+func (a *attempt) stepKind(k scripts.Kind) stepKind {
+	if make := stepKinds[k]; make != nil {
+		return make(a)
+	}
+	return newRunStep(a)
 }

@@ -15,25 +15,28 @@ import (
 // An attempt is one try at a job, from its take to its result. It runs in a
 // goroutine of its own.
 type attempt struct {
-	*Worker
-	zone  string
-	grant jobs.Grant
-	plan  plan
-	lease *lease
-	moved chan<- struct{} // told that the lease was moved on
+	worker *Worker
+	zone   string
+	grant  jobs.Grant
+	plan   plan
+	lease  *lease
 
-	halting context.Context // ends with that of the attempt, and when the job is cancelled
-	halt    context.CancelCauseFunc
-
-	timing
+	halt  halt
+	timed timing
 
 	progress
-	group  *groupMarks
-	times  *admission
-	said   *said.Transcript
-	clocks stopwatch
+	group *groupMarks
+	times *admission
+	said  *said.Transcript
 
-	hidden
+	secrets hidden
+}
+
+// halt is the context of an attempt's steps: it ends with that of the attempt, and when the job is
+// cancelled.
+type halt struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
 }
 
 // progress is how far an attempt has come.
@@ -56,6 +59,7 @@ type timing struct {
 	began   time.Duration // on the boot clock
 	tooLate bool          // the lease was over by then
 	stepped time.Duration // when the first step was begun; 0: none was
+	clocks  stopwatch
 }
 
 func newAttempt(c *clerk, g jobs.Grant, p plan) *attempt {
@@ -63,14 +67,13 @@ func newAttempt(c *clerk, g jobs.Grant, p plan) *attempt {
 		p.spec.Retry = jobs.DefaultPolicy()
 	}
 	a := &attempt{
-		Worker:   c.Worker,
+		worker:   c.Worker,
 		zone:     c.calls.zone,
 		grant:    g,
 		plan:     p,
-		moved:    c.lines.moved,
 		progress: progress{step: g.Step, memory: verdict.Recall(g.Saved)},
 		said:     said.NewTranscript(c.cfg.OutputMax, said.NewVoice(g, c.cfg.OutputMax)),
-		clocks:   stopwatch{ledger: verdict.SpentBefore(g)},
+		timed:    timing{clocks: stopwatch{ledger: verdict.SpentBefore(g)}},
 	}
 	a.group, a.times = &groupMarks{at: a}, &admission{at: a}
 	a.memory.Why = "" // of the attempt before
@@ -82,14 +85,14 @@ func newAttempt(c *clerk, g jobs.Grant, p plan) *attempt {
 func (a *attempt) run(ctx context.Context) (e ending) {
 	defer func() {
 		if p := recover(); p != nil {
-			a.Log.Error("panic in a job", "job", a.grant.Job, "panic", p,
+			a.worker.Log.Error("panic in a job", "job", a.grant.Job, "panic", p,
 				"stack", string(debug.Stack()))
 			e = ending{token: a.grant.Token, result: a.panicked()}
 		}
 		e.result.Output, e.result.Gap = a.said.Output()
 		e.result.Runs = a.said.RunsFor(e.result.Kind)
 		e.result.Spent = a.spent(e.result.Kind)
-		a.log(e, a.Clock()-a.began)
+		a.log(e, a.worker.Clock()-a.timed.began)
 	}()
 
 	defer a.hangUp()
@@ -106,7 +109,7 @@ func (a *attempt) run(ctx context.Context) (e ending) {
 
 // mustEnd is when the attempt has had its time to stop.
 func (a *attempt) mustEnd() time.Duration {
-	return max(a.lease.until(), a.began, a.lease.toldAt()) + stuckAfter
+	return max(a.lease.until(), a.timed.began, a.lease.toldAt()) + stuckAfter
 }
 
 func (a *attempt) panicked() jobs.Result {
@@ -135,7 +138,7 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 		return a.times.deferred(a.facts(), ruling, nil), false
 	}
 	defer a.times.watch(ctx, ruling.end, ruling.now)()
-	reach := a.halting
+	reach := a.halt.ctx
 	if verdict.MayHaveRun(a.grant) {
 		reach = ctx // what is cancelled must be found before it can be stopped
 	}
@@ -184,7 +187,7 @@ func (a *attempt) stepOn(ctx, reach context.Context, action scripts.Action, kind
 		a.stale = end.stale
 		return end.result, false
 	}
-	bound, ok := bound(action.Timeout, a.lease.left())
+	bound, ok := verdict.Bound(action.Timeout, a.lease.left())
 	if !ok {
 		late := verdict.Hindrance{Late: true, Why: "too little time is left for it"}
 		return a.with(action).NotStarted(late), false
@@ -209,7 +212,7 @@ func (a *attempt) unfit() (r jobs.Result, unfit bool) {
 		}
 		return verdict.Lost(f), true
 	}
-	switch _, enough := bound(boundMin, deadline(0, g.Timeout)); {
+	switch _, enough := verdict.Bound(verdict.BoundMin, verdict.Deadline(0, g.Timeout)); {
 	case g.Host == nil:
 		return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, fmt.Sprintf(
 			"host is not in inventory version %s", a.plan.spec.Inventory))), true
@@ -222,7 +225,7 @@ func (a *attempt) unfit() (r jobs.Result, unfit bool) {
 		return f.End(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("the task allows an attempt %s, "+
 			"in which nothing can be started", g.Timeout)), true
 	}
-	if _, ok := bound(boundMin, a.lease.left()); !ok {
+	if _, ok := verdict.Bound(verdict.BoundMin, a.lease.left()); !ok {
 		return verdict.Untouched(g, "too little time was left when it came"), true
 	}
 	return jobs.Result{}, false
@@ -246,15 +249,15 @@ func (a *attempt) connect(ctx context.Context) (Conn, error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, jobs.ConnectAllowance,
 			fmt.Errorf("no connection within %s", jobs.ConnectAllowance))
 		defer cancel()
-		return a.dial(ctx, a.Dial, *a.grant.Host)
+		return a.secrets.dial(ctx, a.worker.Dial, *a.grant.Host)
 	}
 	conn, err := dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	lasting := &lastingConn{Conn: conn, again: dial, clock: a.Clock}
-	if len(a.veil) > 0 {
-		return &veiledConn{lasting, a.veil}, nil
+	lasting := &lastingConn{Conn: conn, again: dial, clock: a.worker.Clock}
+	if len(a.secrets.veil) > 0 {
+		return &veiledConn{lasting, a.secrets.veil}, nil
 	}
 	return lasting, nil
 }
@@ -277,7 +280,7 @@ func (a *attempt) facts() verdict.Evidence {
 		Memory: a.memory,
 
 		Disruptive: a.plan.spec.Disruptive,
-		Order:      order(a.halting),
+		Order:      order(a.halt.ctx),
 	}
 }
 
@@ -289,7 +292,7 @@ func (a *attempt) with(action scripts.Action) verdict.Evidence {
 
 func (a *attempt) context() scripts.Context {
 	return scripts.Context{Task: string(a.grant.Job.Task()), Attempt: a.grant.Attempt,
-		Saved: a.memory.Saved, RecordDir: a.cfg.RecordDir}
+		Saved: a.memory.Saved, RecordDir: a.worker.cfg.RecordDir}
 }
 
 // cause is why ctx ended; nil: it has not.
@@ -305,13 +308,13 @@ func cause(ctx context.Context) error {
 func (a *attempt) log(e ending, took time.Duration) {
 	args := []any{"job", a.grant.Job, "attempt", a.grant.Attempt, "took", took}
 	if e.stale {
-		a.Log.Warn("the attempt was not the latest any more and was left", args...)
+		a.worker.Log.Warn("the attempt was not the latest any more and was left", args...)
 		return
 	}
 	args = append(args, "kind", e.result.Kind, "outcome", e.result.Outcome, "error", e.result.Error)
 	if e.result.Outcome == jobs.Succeeded {
-		a.Log.Debug("the attempt is over", args...)
+		a.worker.Log.Debug("the attempt is over", args...)
 		return
 	}
-	a.Log.Info("the attempt is over", args...)
+	a.worker.Log.Info("the attempt is over", args...)
 }

@@ -18,6 +18,7 @@ import (
 	"muster/fleet/remote"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/worker/verdict"
 )
 
 // one runs one job to its end and returns what the queue was told.
@@ -213,7 +214,7 @@ func TestAStepThatNeverEndsIsStoppedAtTheDeadline(t *testing.T) {
 		}
 		began := time.Now()
 		got := s.one()
-		want := deadline(0, attemptTime)
+		want := verdict.Deadline(0, attemptTime)
 		if took := time.Since(began).Round(100 * time.Millisecond); took != want {
 			t.Errorf("took %s, want %s", took, want)
 		}

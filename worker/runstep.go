@@ -64,7 +64,7 @@ func (k runStep) look(ctx context.Context, s start) (r jobs.Result, goOn bool) {
 
 // run has the command run, and returns its end.
 func (k runStep) run(ctx context.Context, f verdict.Evidence, c remote.Command) verdict.Evidence {
-	free := k.at.Clock() + c.Bound + jobs.KillGrace + answerTime
+	free := k.at.worker.Clock() + c.Bound + jobs.KillGrace + verdict.AnswerTime
 	if len(k.at.plan.book.Steps) > 1 { // one alone needs no title
 		k.at.remark(f.Action.Name, "")
 	}
@@ -72,7 +72,7 @@ func (k runStep) run(ctx context.Context, f verdict.Evidence, c remote.Command) 
 	run := k.at.records().runOf(f.Action, c.Record)
 	k.at.said.Begins(run)
 	done := k.at.on(jobs.Acting)
-	c.Stop, c.Live, c.Began = k.at.halting.Done(), k.at.said.Live, k.tellAgain(c.Record)
+	c.Stop, c.Live, c.Began = k.at.halt.ctx.Done(), k.at.said.Live, k.tellAgain(c.Record)
 	c.Attached = func(token int64) {
 		run.Token = jobs.Token(token)
 		k.at.said.TakeOver(run)
@@ -81,8 +81,8 @@ func (k runStep) run(ctx context.Context, f verdict.Evidence, c remote.Command) 
 	done()
 	k.at.hasAnswered(f.Err)
 	k.at.hears(&f.Result)
-	f.Busy = max(0, free-k.at.Clock())
-	f.Cause, f.Order = cause(ctx), order(k.at.halting)
+	f.Busy = max(0, free-k.at.worker.Clock())
+	f.Cause, f.Order = cause(ctx), order(k.at.halt.ctx)
 	return f
 }
 
@@ -104,7 +104,7 @@ func (k runStep) tellAgain(r *remote.Record) (began func()) {
 
 // stdin is what a step gets there; nil: nothing.
 func (k runStep) stdin(action scripts.Action) (io.Reader, error) {
-	input, err := action.SecretInput(k.at.texts)
+	input, err := action.SecretInput(k.at.secrets.texts)
 	if err != nil || input == nil {
 		return nil, err
 	}

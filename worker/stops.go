@@ -59,8 +59,8 @@ func (c *clerk) stopsAt() time.Duration {
 	}
 	oldest := time.Duration(0)
 	for _, a := range c.inHand {
-		if order(a.halting) == nil && (oldest == 0 || a.began < oldest) {
-			oldest = a.began
+		if order(a.halt.ctx) == nil && (oldest == 0 || a.timed.began < oldest) {
+			oldest = a.timed.began
 		}
 	}
 	if oldest == 0 {
@@ -103,9 +103,9 @@ func (c *clerk) halt(answer stopsAnswer) {
 	}
 	for _, a := range c.inHand {
 		note, ok := answer.notes[a.grant.Job]
-		if ok && order(a.halting) == nil {
+		if ok && order(a.halt.ctx) == nil {
 			c.Log.Info("the job is cancelled and will be stopped", "job", a.grant.Job, "note", note)
-			a.halt(&verdict.StopOrder{Note: note})
+			a.halt.cancel(&verdict.StopOrder{Note: note})
 		}
 	}
 }

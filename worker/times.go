@@ -31,16 +31,16 @@ func (w *stopwatch) turn(u jobs.Use, now time.Duration) (before jobs.Use) {
 
 // on counts what follows as u, until the function that it returns is called.
 func (a *attempt) on(u jobs.Use) (done func()) {
-	before := a.clocks.turn(u, a.Clock())
-	return func() { a.clocks.turn(before, a.Clock()) }
+	before := a.timed.clocks.turn(u, a.worker.Clock())
+	return func() { a.timed.clocks.turn(before, a.worker.Clock()) }
 }
 
 // spent is the ledger of the job behind this attempt.
 func (a *attempt) spent(k jobs.Kind) string {
-	a.clocks.turn("", a.Clock())
+	a.timed.clocks.turn("", a.worker.Clock())
 	use := verdict.WaitsFor(k, a.kind)
 	if k == jobs.KindDefer && a.group.held {
 		use = jobs.Queueing // no window has to do with it
 	}
-	return verdict.Reckoned(a.clocks.ledger, k, use, a.now())
+	return verdict.Reckoned(a.timed.clocks.ledger, k, use, a.now())
 }

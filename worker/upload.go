@@ -13,6 +13,7 @@ import (
 	"muster/fleet/remote"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/worker/verdict"
 )
 
 // Content is what an upload sends. It can be read again from the beginning.
@@ -46,7 +47,7 @@ func (k uploadStep) upload(ctx context.Context, action scripts.Action, c remote.
 	}
 	defer content.Close()
 	if file.Blob { // to get it here may have taken a while
-		left, ok := bound(c.Bound, k.at.lease.left())
+		left, ok := verdict.Bound(c.Bound, k.at.lease.left())
 		if !ok {
 			return remote.Result{}, unsent(remote.KindNode,
 				fmt.Errorf("%s: too little time is left to send it", file.To))
@@ -73,16 +74,16 @@ func (k uploadStep) open(file *scripts.Upload) (Content, error) {
 	if !file.Blob {
 		return nopCloser{bytes.NewReader(file.Content)}, nil
 	}
-	if k.at.Blobs == nil {
+	if k.at.worker.Blobs == nil {
 		return nil, unsent(remote.KindInvalid, errors.New("this worker knows of no blobs: "+
 			"a mistake in muster"))
 	}
 	name := scripts.BlobName(file.SHA256)
-	content, err := k.at.Blobs(k.at.halting, file.SHA256, file.Size)
+	content, err := k.at.worker.Blobs(k.at.halt.ctx, file.SHA256, file.Size)
 	switch {
 	case err == nil:
 		return content, nil
-	case k.at.halting.Err() != nil:
+	case k.at.halt.ctx.Err() != nil:
 		return nil, unsent(remote.KindCancelled, err)
 	case errors.Is(err, jobs.ErrNoBlob):
 		return nil, unsent(remote.KindInvalid, fmt.Errorf("%s is not stored any more, or not all of it: "+

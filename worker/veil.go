@@ -39,13 +39,13 @@ type hidden struct {
 // unseal opens the secrets of the job.
 func (a *attempt) unseal() error {
 	var err error
-	a.texts, err = a.plan.book.OpenSecrets(func(argument, sealed string) (seal.Text, error) {
-		if a.Unseal == nil {
+	a.secrets.texts, err = a.plan.book.OpenSecrets(func(argument, sealed string) (seal.Text, error) {
+		if a.worker.Unseal == nil {
 			return "", errNoSecrets
 		}
-		return a.Unseal(string(a.grant.Job.Task()), argument, sealed)
+		return a.worker.Unseal(string(a.grant.Job.Task()), argument, sealed)
 	})
-	if a.veil = newVeil(a.texts); len(a.texts) > 0 {
+	if a.secrets.veil = newVeil(a.secrets.texts); len(a.secrets.texts) > 0 {
 		a.said.Live.Silence() // a secret could be cut in two by the way in which it comes
 	}
 	return err

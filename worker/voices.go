@@ -68,8 +68,8 @@ func (c *clerk) speakAt() time.Duration {
 	}
 	oldest := time.Duration(0)
 	for _, a := range c.inHand {
-		if oldest == 0 || a.began < oldest {
-			oldest = a.began
+		if oldest == 0 || a.timed.began < oldest {
+			oldest = a.timed.began
 		}
 	}
 	if oldest == 0 {
@@ -103,7 +103,7 @@ func (c *clerk) speak(ctx context.Context) {
 func (c *clerk) speeches() []jobs.Speech {
 	var old []*said.Voice
 	for _, a := range c.inHand {
-		if c.Clock()-a.began >= voicesAfter {
+		if c.Clock()-a.timed.began >= voicesAfter {
 			old = append(old, a.said.Live)
 		}
 	}

@@ -1,0 +1,44 @@
+package verdict
+
+import (
+	"time"
+
+	"muster/jobs"
+)
+
+const (
+	// AnswerTime is the time of a host to report an end, beyond the bound of the step and its
+	// killing.
+	AnswerTime = time.Second
+
+	// GoTime is the time for which a take is a go for the first step: an operator who stops a zone
+	// may count on no further start after it.
+	GoTime = 5 * time.Second
+
+	// BoundMin is the least time with which a step is started.
+	BoundMin = 5 * time.Second
+)
+
+// Deadline returns the time by which a job must be over, on the boot clock: sent is from before its
+// lock was asked for, so the lock holds a margin longer whatever the clocks.
+func Deadline(sent, timeout time.Duration) time.Duration {
+	return sent + timeout - jobs.Margin(timeout)
+}
+
+// Room returns how long a step may run on the host if so much of the lease is left.
+func Room(left time.Duration) time.Duration {
+	return left - jobs.KillGrace - AnswerTime
+}
+
+// Bound returns how long a step may run on the host: its own timeout, cut to the
+// room there is. Cut ones are whole seconds, because hosts round up.
+func Bound(timeout, left time.Duration) (d time.Duration, ok bool) {
+	r := Room(left)
+	if r < BoundMin {
+		return 0, false
+	}
+	if timeout <= r {
+		return timeout, true
+	}
+	return r.Truncate(time.Second), true
+}
