@@ -7,16 +7,15 @@ import (
 	"muster/windows"
 )
 
-// Agreed says which version of windows, freezes and approvals is in force, and what time it
-// is by Redis.
+// Agreed names the version of windows, freezes and approvals in force, and Redis' time.
 type Agreed struct {
-	Version int64 // 0: nothing was ever agreed
+	Version int64 // 0: there never was a timetable
 
-	Now  Micros        // Redis' TIME at the reading
-	Skew time.Duration // the clock of this machine less that of Redis, as near as is known
+	Now  Micros        // Redis' TIME when it was read
+	Skew time.Duration // the clock of this machine minus that of Redis, as far as known
 }
 
-// Excerpts are what is agreed for some scopes, at one version of it.
+// Excerpts holds the windows, freezes and approvals for some scopes, in one version.
 type Excerpts struct {
 	Version int64
 	Parts   []*windows.Excerpt // in the order of the scopes
@@ -26,15 +25,15 @@ type Excerpts struct {
 	Table *windows.Timetable
 }
 
-// Estimate is how long the same work takes on hosts of a kind, by its last successes.
+// Estimate is the time that the same work takes on hosts of a kind, by its last successes.
 type Estimate struct {
 	P50 time.Duration `json:"p50_ns"`
 	P90 time.Duration `json:"p90_ns"`
-	N   int           `json:"n"` // runs that it is made of
+	N   int           `json:"n"` // number of runs that it is made of
 }
 
-// EstimateField is under which name the hub keeps the estimate of some work, see WorkOf, for
-// hosts like h: of the same model, which is their label, and the same customer.
+// EstimateField returns the name under which the hub keeps the estimate of some work, see WorkOf,
+// on hosts like h: hosts of the same model, which is a label, and of the same customer.
 func EstimateField(work string, h fleet.Host) string {
 	return work + "|" + h.Labels["model"] + "|" + h.Customer
 }
@@ -48,19 +47,19 @@ func (s Spec) Work() string {
 	return s.Ran.Work
 }
 
-// Place is where a host is, as windows know it.
+// Place returns the place of a host, as the package windows uses it.
 func Place(h fleet.Host) windows.Place {
 	return windows.Place{Host: h.Name, Group: h.Group, Site: h.Labels["site"], Customer: h.Customer}
 }
 
-// Alert is something that somebody should look at, as an event of a zone.
+// Alert is an event of a zone that a person should look at.
 type Alert struct {
 	Event  string // one word
 	Object string // id of a job or task
 	Detail map[string]any
 }
 
-// Move is a new appointment of the job of a host, and the one that it had.
+// Move replaces the appointment of the job of a host by a new one.
 type Move struct {
 	Host    string
 	Was, To Micros

@@ -9,12 +9,12 @@ import (
 	"muster/internal/wording"
 )
 
-// The parts of what people have agreed, as history keeps them for a Redis that loses them.
+// The parts of the operators' decisions that history keeps, in case Redis loses them.
 const (
 	AgreedWindows   = "windows"   // the timetable: windows, freezes, approvals
-	AgreedSchedules = "schedules" // what runs when
-	AgreedHalt      = "halt"      // the halt of everything
-	AgreedPauses    = "pauses"    // tasks, customers and zones that are paused
+	AgreedSchedules = "schedules" // the schedules of recurring tasks
+	AgreedHalt      = "halt"      // the halt of all work
+	AgreedPauses    = "pauses"    // pauses of tasks, customers and zones
 	AgreedDrained   = "drained"   // hosts that selections leave out
 )
 
@@ -23,16 +23,16 @@ func AgreedParts() []string {
 	return []string{AgreedWindows, AgreedSchedules, AgreedHalt, AgreedPauses, AgreedDrained}
 }
 
-// AgreedPart is one part as it was at an instant: the fields of its key in the hub. Mark grows with
-// each change of windows, schedules and drained hosts; orders have numbers of their own.
+// AgreedPart is one part as it was at an instant: the fields of its key in the hub. Mark grows
+// with each change of windows, schedules and drained hosts; orders have numbers of their own.
 type AgreedPart struct {
 	Part   string            `json:"part"`
 	Mark   int64             `json:"mark"`
 	Fields map[string]string `json:"fields"`
-	At     Time              `json:"at"` // when it was kept
+	At     Time              `json:"at"` // when history stored it
 }
 
-// LostIn tells whether a Redis that has now for this part has forgotten something of it.
+// LostIn reports whether a Redis that holds now for this part has lost some of p.
 func (p AgreedPart) LostIn(now AgreedPart) bool {
 	switch p.Part {
 	case AgreedHalt:
@@ -48,20 +48,20 @@ func (p AgreedPart) LostIn(now AgreedPart) bool {
 	return now.Mark < p.Mark
 }
 
-// number is the one that an order begins with; 0: there is none.
+// number returns the number at the beginning of an order; 0 if there is none.
 func number(text string) int64 {
 	first, _, _ := strings.Cut(text, " ")
 	n, _ := strconv.ParseInt(first, 10, 64)
 	return n
 }
 
-// orderOn tells whether an order, "number on|off words", pauses something.
+// orderOn reports whether an order, "number on|off words", pauses something.
 func orderOn(text string) bool {
 	words := strings.SplitN(text, " ", 3)
 	return len(words) > 1 && words[1] == "on"
 }
 
-// Words say what is in a part, for people; empty: nothing.
+// Words describes the content of a part for people; empty if it has none.
 func (p AgreedPart) Words() string {
 	switch p.Part {
 	case AgreedWindows:
@@ -92,7 +92,7 @@ func (p AgreedPart) Words() string {
 	return count(len(p.Fields), "schedule")
 }
 
-// count returns how many there are; empty if there are none.
+// count returns a number with its noun; empty if n is 0.
 func count(n int, what string) string {
 	if n == 0 {
 		return ""
@@ -100,8 +100,8 @@ func count(n int, what string) string {
 	return wording.Count(n, what)
 }
 
-// AgreedLost says that Redis has forgotten what was agreed. Nothing starts until a person has
-// restored it, or said that nothing shall come back.
+// AgreedLost reports that Redis has lost some of the operators' decisions. No job starts until a
+// person has restored them, or has decided not to.
 type AgreedLost struct {
 	Since Time   `json:"since"` // not set: nothing was lost
 	Note  string `json:"note"`

@@ -5,74 +5,74 @@ import (
 	"time"
 )
 
-// A Chain is tasks that follow each other as one order: one that only prepares, the one
-// that is meant, and if too many fail one that takes it back. Its tasks have their ids
-// from the beginning, so whoever goes on with it submits the same ones.
+// A Chain is a sequence of tasks that one order submits: a task that prepares the hosts, the main
+// task, and a task that rolls back if too many hosts fail. The ids of its tasks are fixed at the
+// beginning, so that any server that continues the chain submits the same tasks.
 type Chain struct {
-	ID       TaskID `json:"id"` // that of its first task
+	ID       TaskID `json:"id"` // id of its first task
 	Runbook  string `json:"runbook"`
 	On       string `json:"on"`
 	Operator string `json:"operator"`
 	Proven   bool   `json:"proven"`
 	Created  Micros `json:"created"`
-	At       Micros `json:"at,omitempty"` // when it is done; 0: as soon as it is prepared
+	At       Micros `json:"at,omitempty"` // start of the main task; 0: once prepared
 	Budget
 	Hosts []string `json:"hosts"`           // in their order
-	Stage *Link    `json:"stage,omitempty"` // nil: nothing is prepared
+	Stage *Link    `json:"stage,omitempty"` // prepares the hosts; nil: there is no such task
 	Do    Link     `json:"do"`
-	Undo  *Link    `json:"undo,omitempty"` // nil: nothing takes it back
+	Undo  *Link    `json:"undo,omitempty"` // rolls back; nil: there is no such task
 }
 
-// Budget is how many hosts of a chain may fail, and what follows when more do.
+// Budget bounds the hosts of a chain that may fail, and names the reaction to more failures.
 type Budget struct {
 	MaxFailed     int  `json:"max_failed"`
-	UnreachableOK bool `json:"unreachable_ok,omitempty"` // a host that is not reached is no failure
-	RollBack      bool `json:"roll_back,omitempty"`      // all is taken back, and not only stopped
+	UnreachableOK bool `json:"unreachable_ok,omitempty"` // unreachable hosts do not count
+	RollBack      bool `json:"roll_back,omitempty"`      // roll back, instead of only stopping
 }
 
-// Link is a task of a chain, as it was frozen. That it is there is known of the task.
+// Link is a task of a chain, with its frozen spec. The task itself shows whether it was submitted.
 type Link struct {
 	Task TaskID `json:"task"`
 	Spec Spec   `json:"spec"`
 }
 
-// ChainAsk is which tasks are to go before one, or to follow it.
+// ChainAsk asks for tasks before or after the main task.
 type ChainAsk struct {
-	Staged   bool `json:"staged,omitempty"`    // prepare it on all hosts first
-	RollBack bool `json:"roll_back,omitempty"` // take all back if too many fail
+	Staged   bool `json:"staged,omitempty"`    // prepare all hosts first
+	RollBack bool `json:"roll_back,omitempty"` // roll back all hosts if too many fail
 }
 
-// ChainOrders are what people ordered of a chain since, who and why, and what only those
-// know who led it. All are written once.
+// ChainOrders holds what people ordered about a chain after its submit, with who and why, and
+// facts that only the leading server knew. Each is written once.
 type ChainOrders struct {
 	Missed int    `json:"missed"`           // hosts that were not prepared, as the budget counts them
-	Begun  bool   `json:"begun"`            // Missed is known: the task that is meant was submitted
-	Next   string `json:"next,omitempty"`   // it goes on although something is against it
-	Undo   string `json:"undo,omitempty"`   // all is taken back
-	Broken string `json:"broken,omitempty"` // why no server can go on with it
+	Begun  bool   `json:"begun"`            // Missed is known, and the main task is submitted
+	Next   string `json:"next,omitempty"`   // who lets the chain continue in spite of failures
+	Undo   string `json:"undo,omitempty"`   // who ordered the rollback
+	Broken string `json:"broken,omitempty"` // why no server can continue the chain
 }
 
-// The phases of a chain, as its tasks are called.
+// The phases of a chain, named after its tasks.
 const (
 	PhaseStage = "stage"
 	PhaseDo    = "activate"
 	PhaseUndo  = "undo"
 )
 
-// ChainState is where a chain stands.
+// ChainState is the state of a chain.
 type ChainState string
 
 // The states of a chain.
 const (
 	ChainStaging    ChainState = "staging"
-	ChainStaged     ChainState = "staged" // and waits for its moment
+	ChainStaged     ChainState = "staged" // prepared, and waits for its time
 	ChainActivating ChainState = "activating"
 	ChainUndoing    ChainState = "undoing"
-	ChainStopped    ChainState = "stopped" // a person decides
+	ChainStopped    ChainState = "stopped" // a person has to decide
 	ChainEnded      ChainState = "ended"
 )
 
-// ChainMove is what is next in a chain.
+// ChainMove is the next action in a chain.
 type ChainMove string
 
 // The moves of a chain.
@@ -80,23 +80,23 @@ const (
 	ChainWait   ChainMove = "wait"
 	ChainStage  ChainMove = "stage"
 	ChainDo     ChainMove = "activate"
-	ChainHalt   ChainMove = "halt" // nothing more of it begins
+	ChainHalt   ChainMove = "halt" // start nothing more of it
 	ChainUndo   ChainMove = "undo"
-	ChainFinish ChainMove = "finish" // nothing is left to do, until a person says so
+	ChainFinish ChainMove = "finish" // do nothing until a person gives an order
 )
 
-// ChainSeen is how the tasks of a chain stand; nil: it is not there as a whole.
+// ChainSeen is the state of a chain's tasks; a task is nil until it was submitted as a whole.
 type ChainSeen struct {
 	Stage, Do, Undo *TaskInfo
 	ChainOrders
 	Now time.Time
 }
 
-// lateMax is how much later than its moment a chain may begin by itself.
+// lateMax bounds the delay with which a chain may still begin by itself.
 const lateMax = time.Minute
 
-// Next decides where a chain stands, what is next, and why it stops or is taken back. It
-// is a function of what was seen: two servers decide alike.
+// Next decides the state of a chain, its next action, and why it stops or rolls back. It depends
+// only on its arguments, so two servers decide alike.
 func (c Chain) Next(s ChainSeen) (ChainState, ChainMove, string) {
 	switch {
 	case s.Broken != "":
@@ -132,13 +132,13 @@ func (c Chain) Next(s ChainSeen) (ChainState, ChainMove, string) {
 	return ChainActivating, ChainWait, why
 }
 
-// beforeDo is Next as long as nothing was changed on any host.
+// beforeDo is the part of Next for chains that have changed no host yet.
 func (c Chain) beforeDo(s ChainSeen) (ChainState, ChainMove, string) {
 	switch {
 	case s.ChainOrders.Undo != "":
 		return ChainEnded, ChainFinish, s.ChainOrders.Undo + "; nothing was activated"
 	case s.Begun:
-		return ChainStaging, ChainDo, "" // who decided it did not come to submit it
+		return ChainStaging, ChainDo, "" // the server that decided so did not get to submit the task
 	case c.Stage == nil:
 		return ChainStaging, ChainDo, ""
 	case s.Stage == nil:
@@ -166,7 +166,7 @@ func (c Chain) beforeDo(s ChainSeen) (ChainState, ChainMove, string) {
 	return ChainStaging, ChainDo, ""
 }
 
-// Missed is on how many hosts staging counts as failed, once it has ended.
+// Missed returns the number of hosts on which the preparation failed, once it has ended.
 func (c Chain) Missed(stage TaskInfo) int {
 	n := len(c.Hosts) - stage.Outcomes[Succeeded]
 	if c.UnreachableOK {
@@ -175,10 +175,10 @@ func (c Chain) Missed(stage TaskInfo) int {
 	return n
 }
 
-// Failed is how many hosts have failed, of which the budget is.
+// Failed returns the number of failed hosts that count against the budget.
 func (c Chain) Failed(s ChainSeen) int {
 	failed := 0
-	if s.ChainOrders.Next == "" { // else those were accepted
+	if s.ChainOrders.Next == "" { // else a person accepted those
 		failed = s.ChainOrders.Missed
 	}
 	if s.Do != nil {
@@ -191,7 +191,7 @@ func (c Chain) Failed(s ChainSeen) int {
 	return failed
 }
 
-// tooMany says that the budget is exceeded; empty if it is not.
+// tooMany explains that too many hosts failed; empty if the budget is kept.
 func (c Chain) tooMany(s ChainSeen) string {
 	if failed := c.Failed(s); failed > c.MaxFailed {
 		return fmt.Sprintf("%d of %d hosts failed, and %d may", failed, len(c.Hosts), c.MaxFailed)

@@ -8,7 +8,7 @@ import (
 	"muster/jobs"
 )
 
-// task is one of so many hosts, of which these outcomes are known.
+// task returns a task of so many hosts, of which these outcomes are known.
 func task(state jobs.TaskState, total int, outcomes jobs.Counts) *jobs.TaskInfo {
 	return &jobs.TaskInfo{State: state, Total: total, Outcomes: outcomes}
 }
@@ -90,7 +90,7 @@ func TestWhatIsNextInAChain(t *testing.T) {
 	}
 }
 
-// What is not known is never taken for the better.
+// It is never taken for better than known.
 func TestWhatBecameOfAHostOfAChain(t *testing.T) {
 	t.Parallel()
 	at := jobs.Time{Time: time.Unix(1, 0)}

@@ -1,24 +1,23 @@
 package jobs
 
-// Drain says why a host is left alone: selections leave it out until somebody
-// undrains it.
+// Drain says why selections leave a host out, until an operator undrains it.
 type Drain struct {
 	Note string `json:"note"` // who and why
 	At   Time   `json:"at"`
 }
 
-// HostWork is what a host has to do with jobs at this moment.
+// HostWork shows the lock and the jobs of a host at this moment.
 type HostWork struct {
-	Lock  ID        `json:"lock,omitempty"` // the job that has the host; empty: none
-	Until Time      `json:"until"`          // the lock ends then at the latest
-	Jobs  []JobInfo `json:"jobs"`           // of the newest tasks, the newest first
+	Lock  ID        `json:"lock,omitempty"` // the job that has locked the host; empty: none
+	Until Time      `json:"until"`          // latest end of the lock
+	Jobs  []JobInfo `json:"jobs"`           // jobs of the newest tasks, the newest first
 }
 
-// Released is what came of giving a host back that was locked for a job which had ended.
+// Released is the effect of releasing the lock of a host whose job had ended.
 type Released struct {
 	Host    string `json:"host"`
 	Zone    string `json:"zone"`
 	Already bool   `json:"already"`       // it was not locked
-	Job     ID     `json:"job,omitempty"` // for which it was
-	Until   Time   `json:"until"`         // and would have been; null if it was not
+	Job     ID     `json:"job,omitempty"` // the job that had locked it
+	Until   Time   `json:"until"`         // when the lock would have ended; null if it was not locked
 }

@@ -1,10 +1,10 @@
 package jobs
 
-// HostFacts are what a host said of itself, and when.
+// HostFacts are facts that a host reported about itself.
 type HostFacts struct {
 	Host      string            `json:"host"`
-	At        Time              `json:"at"`        // when it said so
-	Task      TaskID            `json:"task"`      // that asked for it
+	At        Time              `json:"at"`        // when it reported them
+	Task      TaskID            `json:"task"`      // the task that asked for them
 	Inventory string            `json:"inventory"` // version of the inventory of that task
 	Facts     map[string]string `json:"facts"`
 }

@@ -10,8 +10,8 @@ import (
 	"muster/internal/wording"
 )
 
-// Priority says how large a task's share is while a queue is overloaded. It
-// means nothing otherwise: a job runs at its time.
+// Priority is a task's share of an overloaded queue. It has no effect on a queue that is not
+// overloaded, because there each job runs at its time.
 type Priority string
 
 // The priorities.
@@ -24,7 +24,7 @@ const (
 // Priorities lists the priorities, the largest share first.
 func Priorities() []Priority { return []Priority{PriorityHigh, PriorityNormal, PriorityLow} }
 
-// ParsePriority reads a priority; none is normal.
+// ParsePriority reads a priority; an empty text means normal.
 func ParsePriority(s string) (Priority, error) {
 	if s == "" {
 		return PriorityNormal, nil
@@ -35,7 +35,7 @@ func ParsePriority(s string) (Priority, error) {
 	return "", fmt.Errorf("priority %q: want high, normal or low", wording.Clip(s))
 }
 
-// Weight is how many jobs of a task come to one of a task with priority low.
+// Weight returns how many jobs of a task run for each job of a task with priority low.
 func (p Priority) Weight() int {
 	switch p {
 	case PriorityHigh:
@@ -46,19 +46,19 @@ func (p Priority) Weight() int {
 	return 2
 }
 
-// FairBy says between whom an overloaded queue is shared.
+// FairBy names the parties that share an overloaded queue.
 type FairBy string
 
 // The ways to share.
 const (
-	FairByTask     FairBy = "task"          // all tasks alike
-	FairByOperator FairBy = "operator,task" // operators alike, and each one's tasks
+	FairByTask     FairBy = "task"          // each task has the same share
+	FairByOperator FairBy = "operator,task" // same share an operator, then a task
 )
 
-// Overload says what is done about a queue that is overloaded.
+// Overload says how to treat an overloaded queue.
 type Overload struct {
 	After    time.Duration `json:"after"`    // a job that starts so late shows an overload
-	Cooldown time.Duration `json:"cooldown"` // between two reorderings, at least
+	Cooldown time.Duration `json:"cooldown"` // least time between two reorderings
 	FairBy   FairBy        `json:"fair_by"`
 }
 
@@ -83,54 +83,53 @@ func (o Overload) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Late tells whether a job that was taken at now shows an overload.
+// Late reports whether the start of a job at now shows an overload.
 func (o Overload) Late(g Grant, now Micros) bool {
 	return g.Due > 0 && now.Sub(g.Due) > o.After
 }
 
-// Reordering is what became of an attempt to reorder a queue.
+// Reordering is the result of an attempt to reorder a queue.
 type Reordering struct {
-	Did   bool          // it was this one who reordered
-	Again time.Duration // it makes no sense to try again before
-	Moved int           // jobs
+	Did   bool          // this caller has reordered it
+	Again time.Duration // time before another attempt makes sense
+	Moved int           // number of jobs moved
 	Took  time.Duration
 	Why   ReorderEnd
 }
 
-// ReorderEnd is how a reordering came to its end.
+// ReorderEnd says why a reordering ended.
 type ReorderEnd string
 
 // The ends of a reordering.
 const (
-	ReorderDone    ReorderEnd = "done"    // all that was due at its start was dealt with
+	ReorderDone    ReorderEnd = "done"    // all jobs that were due at its start have their places
 	ReorderMet     ReorderEnd = "met"     // it met a job that a worker had taken
-	ReorderStopped ReorderEnd = "stopped" // its worker was told to stop, or lost Redis
+	ReorderStopped ReorderEnd = "stopped" // its worker had to stop, or lost Redis
 	ReorderLost    ReorderEnd = "lost"    // it was so slow that its lock ended
 )
 
-// Backlog is what an overloaded queue has of a task.
+// Backlog describes the waiting jobs of a task in an overloaded queue.
 type Backlog struct {
 	Task     TaskID
 	Operator string
 	Weight   int    // see Priority
-	Due      Micros // since when its oldest job is due
+	Due      Micros // when its oldest job was due
 	Jobs     int
 }
 
-// Places says for every job of an overloaded queue the place where it is fair
-// that it stands, from 0. The place of a job follows from its number in its task
-// by (number − 1) / weight: so the first job of each task goes to the front, the
-// next a bit later, and jobs of one task keep their order. Of equal ones that
-// task comes first whose oldest job is due longest; else a stream of small tasks
-// would starve a big one.
+// Places holds the fair place of each job in an overloaded queue, from 0. The place of a job
+// follows from its number in its task by (number − 1) / weight: so the first job of each task goes
+// to the front, the next a bit later, and jobs of one task keep their order. Among equal jobs, the
+// task whose oldest job has been due longest comes first; otherwise a stream of small tasks would
+// starve a big one.
 //
-// It takes 4 bytes a job and no ids, so that a queue of a million is no burden.
+// It takes 4 bytes a job and no ids, so that a queue of a million jobs needs little memory.
 type Places struct {
 	jobs int
-	of   map[TaskID][]uint32 // places of a task's jobs, those of the last ones first
+	of   map[TaskID][]uint32 // places of a task's jobs, last jobs first
 }
 
-// Arrange finds the places of all jobs.
+// Arrange computes the places of all jobs.
 func Arrange(all []Backlog, by FairBy) *Places {
 	tasks := slices.Clone(all)
 	slices.SortFunc(tasks, func(a, b Backlog) int {
@@ -152,12 +151,11 @@ func Arrange(all []Backlog, by FairBy) *Places {
 	return p
 }
 
-// Len is how many places there are.
+// Len returns the number of places.
 func (p *Places) Len() int { return p.jobs }
 
-// Next is the place of a job of the task, for one who meets the jobs from the
-// back of the queue: that of the last job of the task comes first. It is false
-// once the task has no more.
+// Next returns the place of a job of the task, for a caller that walks through the queue from the
+// back: so it returns the place of the task's last job first. It returns false after them.
 func (p *Places) Next(t TaskID) (int, bool) {
 	list := p.of[t]
 	if len(list) == 0 {
@@ -168,14 +166,13 @@ func (p *Places) Next(t TaskID) (int, bool) {
 	return int(list[last]), true
 }
 
-// turns tells whose turn it is next, as an index; false: all are through.
+// turns returns the index of the party whose turn is next; false if no job is left.
 type turns func() (int, bool)
 
-// takeTurns lets tasks take turns by their weights; those of a round come in the
-// order in which they are given.
+// takeTurns lets tasks take turns by their weights; the tasks of a round keep the given order.
 func takeTurns(tasks []Backlog) turns {
 	type entry struct{ index, left, every int }
-	const most = 4 // weight; one with weight w has a job in every most/w-th round
+	const most = 4 // greatest weight; a task with weight w has a job in every most/w-th round
 	var open []entry
 	for i, t := range tasks {
 		if t.Jobs > 0 {
@@ -186,7 +183,7 @@ func takeTurns(tasks []Backlog) turns {
 	return func() (int, bool) {
 		for len(open) > 0 {
 			if at == len(open) {
-				// Who has no more jobs has been left out, so nobody looks at them again.
+				// Tasks without jobs were dropped, so no later round looks at them.
 				open, round, at, kept = open[:kept], round+1, 0, 0
 				continue
 			}
@@ -208,13 +205,13 @@ func takeTurns(tasks []Backlog) turns {
 	}
 }
 
-// operatorTurns lets operators take turns, and each one's tasks among them: an
-// operator who splits a task wins nothing. A priority counts among the tasks of
-// one operator only; between operators it would be a matter of who shouts.
+// operatorTurns lets operators take turns, and within each turn the tasks of the operator: so an
+// operator gains nothing by splitting a task. A priority counts only among the tasks of one
+// operator, because each operator could claim a high one.
 func operatorTurns(tasks []Backlog) turns {
 	var operators []Backlog
-	own := map[string]int{} // operator to index
-	var indexes [][]int     // of the tasks of each
+	own := map[string]int{} // index by operator
+	var indexes [][]int     // of the tasks of each operator
 	for i, t := range tasks {
 		n, known := own[t.Operator]
 		if !known {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// backlogs draws what an overloaded queue may have.
+// backlogs draws the tasks of an overloaded queue.
 func backlogs(t *rapid.T) []Backlog {
 	list := make([]Backlog, rapid.IntRange(0, 12).Draw(t, "tasks"))
 	for i := range list {
@@ -25,7 +25,7 @@ func backlogs(t *rapid.T) []Backlog {
 	return list
 }
 
-// arranged is the queue from its front after a reordering, as tasks.
+// arranged returns the tasks of the jobs in the queue after a reordering, from the front.
 func arranged(t *rapid.T, list []Backlog, by FairBy) []TaskID {
 	p := Arrange(list, by)
 	out := make([]TaskID, p.Len())
@@ -66,8 +66,8 @@ func TestEveryJobHasAPlaceAndTasksKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// In any prefix of the queue two tasks that have jobs left stand by their weights:
-// equal ones differ by one at most.
+// In any prefix of the queue, two tasks that have jobs left have shares by their weights: equal
+// tasks differ by one job at most.
 func TestEveryPrefixIsFair(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -80,7 +80,7 @@ func TestEveryPrefixIsFair(t *testing.T) {
 					if got[a.Task] == a.Jobs || got[b.Task] == b.Jobs || a.Task == b.Task {
 						continue
 					}
-					// The last of a is at (number - 1) / weight, and the next of b not before it.
+					// The last job of a is at (number - 1) / weight, and the next job of b is not before it.
 					if (got[a.Task]-1)*b.Weight > got[b.Task]*a.Weight {
 						t.Fatalf("%d of %+v and %d of %+v", got[a.Task], a, got[b.Task], b)
 					}
@@ -204,7 +204,7 @@ func TestPriorities(t *testing.T) {
 	}
 }
 
-// BenchmarkArrange shows that a million jobs are no burden.
+// BenchmarkArrange shows that a million jobs are cheap to arrange.
 func BenchmarkArrange(b *testing.B) {
 	list := []Backlog{{Task: "big", Weight: 2, Jobs: 600000}}
 	for i := range 100000 {

@@ -1,26 +1,26 @@
 package jobs
 
-// A Fate is what a chain made of a host, as far as is known. What is not known is never
-// taken for the better.
+// A Fate is the effect of a chain on a host, as far as known. It is never taken for better than
+// known.
 type Fate string
 
 // The fates of a host.
 const (
-	FateUntouched Fate = "untouched" // it never began there
-	FateOpen      Fate = "open"      // something is under way
-	FateChanged   Fate = "changed"   // it is in force
-	FateBack      Fate = "back"      // it was taken back
-	FateFailed    Fate = "failed"    // it failed, and was not taken back
+	FateUntouched Fate = "untouched" // the main task never began there
+	FateOpen      Fate = "open"      // jobs of the chain run or wait there
+	FateChanged   Fate = "changed"   // the change is in force
+	FateBack      Fate = "back"      // the change was rolled back
+	FateFailed    Fate = "failed"    // it failed, and was not rolled back
 	FateUnknown   Fate = "unknown"
 )
 
-// Fates are all fates, the worst last.
+// Fates lists all fates, the worst last.
 func Fates() []Fate {
 	return []Fate{FateUntouched, FateOpen, FateChanged, FateBack, FateFailed, FateUnknown}
 }
 
-// FateOf is what became of a host by its jobs of the task that was meant, and of the one
-// that takes it back; nil: there is none.
+// FateOf returns the fate of a host by its job of the main task, and its job of the task that
+// rolls back; a job is nil if there is none.
 func FateOf(do, undo *JobInfo) Fate {
 	switch {
 	case do == nil, do.State != Ended && do.Started.IsZero():
@@ -40,7 +40,7 @@ func FateOf(do, undo *JobInfo) Fate {
 			return fate
 		}
 		return FateUnknown
-	case RolledBack: // what was in force before the undo is so again
+	case RolledBack: // the undo itself was rolled back, so the state before it is in force
 		return fate
 	case Failed:
 		if fate != FateBack && fate != FateUnknown {
@@ -48,7 +48,7 @@ func FateOf(do, undo *JobInfo) Fate {
 		}
 		return fate
 	}
-	if fate == FateBack { // the host itself said so
+	if fate == FateBack { // the host itself reported so
 		return fate
 	}
 	return FateUnknown
@@ -70,17 +70,17 @@ func fateAlone(do JobInfo) Fate {
 	return FateUnknown
 }
 
-// ChainInfo is a chain as people see it.
+// ChainInfo describes a chain to people.
 type ChainInfo struct {
-	Chain    TaskID     `json:"chain"` // that of its first task
+	Chain    TaskID     `json:"chain"` // id of its first task
 	Runbook  string     `json:"runbook"`
 	On       string     `json:"on"`
 	Operator string     `json:"operator"`
 	Proven   bool       `json:"proven"`
 	State    ChainState `json:"state"`
-	Why      string     `json:"why,omitempty"` // why it stopped, or is taken back
+	Why      string     `json:"why,omitempty"` // why it stopped, or rolls back
 	Created  Time       `json:"created"`
-	At       Time       `json:"at"` // the moment; not set: as soon as it is prepared
+	At       Time       `json:"at"` // start of the main task; not set: once prepared
 	Total    int        `json:"total"`
 	Failed   int        `json:"failed"` // hosts, as the budget counts them
 	Budget
@@ -89,9 +89,9 @@ type ChainInfo struct {
 	ChainHosts
 }
 
-// ChainHosts are the hosts of one chain; of a list of chains they are left out.
+// ChainHosts describes the hosts of one chain. Lists of chains leave it out.
 type ChainHosts struct {
-	Fates map[Fate]string `json:"fates,omitempty"` // hosts, folded
+	Fates map[Fate]string `json:"fates,omitempty"` // hosts of each fate, folded
 	Waits []Lack          `json:"waits,omitempty"` // what its jobs wait for
 }
 
@@ -99,5 +99,5 @@ type ChainHosts struct {
 type ChainTask struct {
 	Phase string    `json:"phase"`
 	Task  TaskID    `json:"task"`
-	Info  *TaskInfo `json:"info,omitempty"` // nil: it is not there (yet)
+	Info  *TaskInfo `json:"info,omitempty"` // nil: it was not submitted, or not yet
 }

@@ -1,6 +1,6 @@
 package jobs
 
-// Finding is one difference between what the queue says in two places.
+// Finding is a contradiction between two places of the queue's data.
 type Finding struct {
 	What   string `json:"what"`   // kind, one of the words below
 	Object string `json:"object"` // id of a job or task, or name of a semaphore
@@ -19,22 +19,22 @@ const (
 	FoundOrphan   = "orphan"    // a job whose task is gone
 	FoundHolder   = "holder"    // a semaphore is held by a job that does not exist or has ended
 	FoundIndex    = "index"     // the list of semaphores names one that nobody holds
-	FoundOpen     = "open"      // the list of tasks that are open names one that has ended, or is gone
-	// FoundOver is about more holders than places. A group is frozen, a limit passes by itself.
+	FoundOpen     = "open"      // the list of open tasks names one that has ended, or is gone
+	// FoundOver: a semaphore has more holders than places. A group is then frozen; a limit recovers.
 	FoundOver  = "over limit"
-	FoundCount = "count" // a counter is not what is there
+	FoundCount = "count" // a counter is wrong
 	FoundBusy  = "busy"  // changed too fast to be compared; look again
 )
 
-// Fsck is what an examination of a zone came to.
+// Fsck is the result of an examination of a zone.
 type Fsck struct {
 	Zone     string    `json:"zone"`
-	Tasks    int       `json:"tasks"` // examined
+	Tasks    int       `json:"tasks"` // number of tasks examined
 	Jobs     int       `json:"jobs"`
 	Findings []Finding `json:"findings"`
 }
 
-// Well tells whether nothing is left that a person should look at.
+// Well reports whether no finding is left that a person should look at.
 func (f Fsck) Well() bool {
 	for _, x := range f.Findings {
 		if !x.Mended && x.What != FoundBusy {

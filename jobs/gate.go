@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// This file is about steps of kind gate: the job stands until a person says that it goes on.
+// This file handles steps of kind gate: the job waits until a person opens or refuses the gate.
 
-// GateWord is how a gate was answered. The first word counts, and none takes it back.
+// GateWord is the answer to a gate. The first answer counts, and cannot be changed.
 type GateWord string
 
 // The words.
 const (
-	GateOpen   GateWord = "open"   // the job goes on
+	GateOpen   GateWord = "open"   // the job continues
 	GateRefuse GateWord = "refuse" // the step has failed
-	GateLate   GateWord = "late"   // said by a worker: nobody had answered in time
+	GateLate   GateWord = "late"   // from a worker: nobody answered in time
 )
 
-// GateAnswer is how a gate was answered; without a word it was not yet.
+// GateAnswer is the answer to a gate; without a word there is none yet.
 type GateAnswer struct {
 	Word GateWord
 	At   Micros
 	Note string // who and why
 }
 
-// ReadGateAnswer reads the form that Redis keeps: µs, word and note, with a blank between.
+// ReadGateAnswer reads the form in Redis: µs, word and note, with a blank between.
 func ReadGateAnswer(text string) GateAnswer {
 	at, rest, _ := strings.Cut(text, " ")
 	word, note, _ := strings.Cut(rest, " ")
@@ -35,19 +35,19 @@ func ReadGateAnswer(text string) GateAnswer {
 	return GateAnswer{Word: GateWord(word), At: m, Note: note}
 }
 
-// Gate is the gate at which a job stands.
+// Gate is the gate at which a job waits.
 type Gate struct {
-	Step     int    `json:"step"`     // index
-	Name     string `json:"name"`     // of the step
-	Question string `json:"question"` // may have lines, and hold what a host said
+	Step     int    `json:"step"`     // index of the step
+	Name     string `json:"name"`     // name of the step
+	Question string `json:"question"` // may have several lines, and contain output of a host
 	Since    Time   `json:"since"`
-	Until    Time   `json:"until"` // if nobody has answered by then, the step has failed
-	// Answer is who opened or refused it, and why, if somebody did: the job has not gone on
-	// yet, because it is paused, say.
+	Until    Time   `json:"until"` // the step fails if nobody has answered by then
+	// Answer says who opened or refused the gate, and why, if the job has not continued yet, for
+	// example because it is paused.
 	Answer string `json:"answer,omitempty"`
 }
 
-// GateOf is the gate at which a job stands, by its step and what is kept of it; nil: none.
+// GateOf returns the gate at which a job waits, by its step and its saved data; or nil.
 func GateOf(step int, saved string) *Gate {
 	var kept struct {
 		Probe struct {
@@ -67,31 +67,31 @@ func GateOf(step int, saved string) *Gate {
 		Until: TimeOf(p.Until)}
 }
 
-// Answered is what an answer to a gate did.
+// Answered is the effect of an answer to a gate.
 type Answered struct {
 	Job     ID       `json:"job"`
-	Step    int      `json:"step"`           // index of the gate
-	Name    string   `json:"name,omitempty"` // of the gate; empty if the job has gone on
-	Word    GateWord `json:"word"`           // how the gate is answered now
-	Note    string   `json:"note"`           // who and why; of one that was answered before, the earlier
-	Already bool     `json:"already"`        // it was answered before; nothing was done
+	Step    int      `json:"step"`           // index of the gate's step
+	Name    string   `json:"name,omitempty"` // name of the gate; empty if the job has continued
+	Word    GateWord `json:"word"`           // the answer in force
+	Note    string   `json:"note"`           // who and why, of the answer in force
+	Already bool     `json:"already"`        // it was answered before; nothing changed
 }
 
-// Elsewhere is a job that was to be answered and stands at no gate.
+// Elsewhere is a job that an operator named for an answer, and that waits at no gate.
 type Elsewhere struct {
 	Job     ID      `json:"job"`
 	State   State   `json:"state"`
 	Outcome Outcome `json:"outcome,omitempty"`
-	Step    int     `json:"step"` // index
+	Step    int     `json:"step"` // index of its step
 }
 
-// Answers are what an answer to the gates of a task, or of some of its jobs, did.
+// Answers is the effect of an answer to the gates of a task, or of some of its jobs.
 type Answers struct {
 	Task      TaskID      `json:"task"`
 	Answered  []Answered  `json:"answered"`
-	Elsewhere []Elsewhere `json:"elsewhere"` // of the jobs that were named
-	// Stand are jobs of the task that stand at a gate which is not answered: of a task all
-	// of whose gates were answered, none.
+	Elsewhere []Elsewhere `json:"elsewhere"` // jobs that were named and wait at no gate
+	// Stand are jobs of the task that wait at a gate without an answer. There are none if the answer
+	// was for all gates of the task.
 	Stand []ID `json:"stand"`
-	Rest  int  `json:"rest"` // jobs of the task that stand at no gate, and have not ended
+	Rest  int  `json:"rest"` // jobs of the task that wait at no gate, and have not ended
 }

@@ -6,33 +6,32 @@ import (
 	"time"
 )
 
-// Handover is the first message of a master to a child that it has started:
-// who the child is, and the jobs that were taken for it.
+// Handover is the first message of a master to a child that it has started: a name and first jobs.
 type Handover struct {
 	Node   string          `json:"node"`
-	Slot   string          `json:"slot"` // child slot on the node
+	Slot   string          `json:"slot"` // slot of the child on the node
 	Zone   string          `json:"zone"`
 	Sent   time.Duration   `json:"sent"` // CLOCK_BOOTTIME before the take was first sent
 	Reply  Reply           `json:"reply"`
-	Config json.RawMessage `json:"config"` // the configuration; secrets are not in argv or environment
+	Config json.RawMessage `json:"config"` // with secrets, so not in argv or environment
 }
 
-// Order is what a master says to a child later.
+// Order is a later message of a master to a child.
 type Order string
 
-// OrderDrain tells a child to take nothing new and to exit after the jobs in hand.
+// OrderDrain orders a child to take nothing new and to exit after the jobs in hand.
 const OrderDrain Order = "drain"
 
-// Report is what a child says to its master when it changes, ten times a second at most.
+// Report is a message of a child to its master, sent after changes, at most ten times a second.
 type Report struct {
-	Ready    bool          `json:"ready,omitempty"` // the first one: the child is up
-	Jobs     []ID          `json:"jobs"`            // in hand now
-	Deadline time.Duration `json:"deadline"`        // CLOCK_BOOTTIME by which all of Jobs are over; 0: none
-	Done     int           `json:"done"`            // jobs ended since the child started
-	Bye      bool          `json:"bye,omitempty"`   // the last one: exits now, with nothing in hand
-	Next     Micros        `json:"next"`            // with Bye: when there is work again; 0: not known
+	Ready    bool          `json:"ready,omitempty"` // the first report: the child is up
+	Jobs     []ID          `json:"jobs"`            // jobs in hand now
+	Deadline time.Duration `json:"deadline"`        // CLOCK_BOOTTIME at which Jobs are over; 0: none
+	Done     int           `json:"done"`            // jobs that ended since the child started
+	Bye      bool          `json:"bye,omitempty"`   // the last one: the child exits, without jobs
+	Next     Micros        `json:"next"`            // with Bye: next job due; 0: not known
 	Error    string        `json:"error,omitempty"` // with Bye: why it gives up
-	Doubt    string        `json:"doubt,omitempty"` // why it was not told what is agreed about times
+	Doubt    string        `json:"doubt,omitempty"` // why it could not learn the windows and freezes
 }
 
 // Loss tells the queue that a child is gone.
@@ -44,51 +43,51 @@ type Loss struct {
 
 // The states of a node that takes no jobs.
 const (
-	NodeGone     = "gone"     // it was not heard of for 15 s
-	NodeDraining = "draining" // it ends what it has in hand
-	NodeStopping = "stopping" // it is about to be gone
+	NodeGone     = "gone"     // silent for 15 s
+	NodeDraining = "draining" // it ends the jobs in hand, and takes no more
+	NodeStopping = "stopping" // about to exit
 )
 
-// Node is what a master tells about itself with every beat.
+// Node is the record that a master sends with every beat.
 type Node struct {
 	ID       string   `json:"id"`
 	PID      int      `json:"pid"`
 	State    string   `json:"state"` // running, draining, stopping
 	Zones    []string `json:"zones"`
 	Children []Child  `json:"children"`
-	Limit    int      `json:"limit"` // children at most
-	Slots    int      `json:"slots"` // jobs a child works on at a time
+	Limit    int      `json:"limit"` // most children at a time
+	Slots    int      `json:"slots"` // jobs that a child works on at a time
 	Version  string   `json:"version"`
 	Started  Time     `json:"started"`
 	Seen     Time     `json:"seen"`
-	Note     string   `json:"note,omitempty"` // what an operator should know, such as a refused reload
+	Note     string   `json:"note,omitempty"` // a message for the operator, such as a refused reload
 	Spawned  int      `json:"spawned"`        // children started since the master started
-	Identity string   `json:"identity"`       // of its machine and node.dir
+	Identity string   `json:"identity"`       // identifies its machine and node.dir
 	Clock    Clock    `json:"clock"`
 
-	// Doubt is why its workers do not know what is agreed about times, as one of them said in
-	// the last minute: they begin nothing. Empty: none said so.
+	// Doubt says why its workers do not know the windows and freezes, as one of them reported in the
+	// last minute: they begin no job. Empty: none reported so.
 	Doubt string `json:"doubt,omitempty"`
 }
 
-// Clock is what a node knows of its clock.
+// Clock describes the clock of a node.
 type Clock struct {
-	Skew  float64 `json:"skew_seconds"`       // it is so far ahead of that of Redis, as near as is known
-	Loose string  `json:"not_kept,omitempty"` // why it is not known to be kept right by NTP; empty: it is
-	Zones string  `json:"zones,omitempty"`    // the version of the time zone database it goes by
+	Skew  float64 `json:"skew_seconds"`       // the node's clock minus that of Redis, as far as known
+	Loose string  `json:"not_kept,omitempty"` // why NTP may not keep it right; empty: NTP does
+	Zones string  `json:"zones,omitempty"`    // version of the node's time zone database
 }
 
-// SkewMax is how far the clock of a node may be from that of Redis, if it is to begin what
-// needs a window.
+// SkewMax bounds the difference between the clocks of a node and of Redis. Beyond it the node
+// begins no job that needs a window.
 const SkewMax = 2 * time.Second
 
-// Wrong tells whether the node begins nothing that needs a window.
+// Wrong reports whether the node begins no job that needs a window.
 func (c Clock) Wrong() bool { return math.Abs(c.Skew) > SkewMax.Seconds() }
 
 // Child is one worker process of a node.
 type Child struct {
 	PID    int  `json:"pid"`
-	Job    ID   `json:"job"`              // the first one in hand; empty: none
+	Job    ID   `json:"job"`              // the first job in hand; empty: none
 	Jobs   []ID `json:"jobs,omitempty"`   // all in hand, if more than one
 	Orphan bool `json:"orphan,omitempty"` // started by an earlier master
 }

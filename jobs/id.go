@@ -9,13 +9,13 @@ import (
 	"muster/internal/wording"
 )
 
-// TaskID names a task: 10 characters of Crockford's base 32 in lower case,
-// ordered by time. The first 7 count sixteenths of a second since 2025, the
-// last 3 are chance; a put that meets another task of the same id is refused.
+// TaskID names a task: 10 characters of Crockford's base 32 in lower case, ordered by time. The
+// first 7 count sixteenths of a second since 2025, the last 3 are random. The queue refuses a task
+// whose id another task has.
 type TaskID string
 
-// ID names a job: "<task>:<host>". Listing, reordering and freezing the host
-// list of a task need no look-up, because the id says both.
+// ID names a job: "<task>:<host>". The id contains both, so listing, reordering and freezing the
+// host list of a task need no look-up.
 type ID string
 
 const (
@@ -25,11 +25,11 @@ const (
 	tick        = time.Second / 16
 )
 
-// idEpoch is when task ids begin to count. 35 bits of ticks last until 2093.
+// idEpoch is the zero of task ids. 35 bits of ticks last until 2093.
 var idEpoch = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// NewTaskID makes the id of a task that is submitted at now. chance must be
-// random, of which 15 bits are used.
+// NewTaskID makes the id of a task that is submitted at now. 15 bits of chance, which must be
+// random, are used.
 func NewTaskID(now time.Time, chance uint16) TaskID {
 	n := uint64(now.Sub(idEpoch)/tick)<<(5*chanceChars) | uint64(chance&(1<<(5*chanceChars)-1))
 	var b [taskIDLen]byte
@@ -66,13 +66,13 @@ func ParseID(s string) (ID, error) {
 	return ID(s), nil
 }
 
-// Task is the task that the job belongs to.
+// Task returns the task of the job.
 func (id ID) Task() TaskID {
 	task, _, _ := strings.Cut(string(id), ":")
 	return TaskID(task)
 }
 
-// Host is the name of the host that the job is for.
+// Host returns the name of the job's host.
 func (id ID) Host() string {
 	_, host, _ := strings.Cut(string(id), ":")
 	return host

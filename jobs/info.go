@@ -11,10 +11,10 @@ type Time struct{ time.Time }
 // timeForm is RFC 3339 with exactly three digits of fraction.
 const timeForm = "2006-01-02T15:04:05.000Z07:00"
 
-// TimeOf is m for people.
+// TimeOf returns m as a Time.
 func TimeOf(m Micros) Time { return Time{m.Time()} }
 
-// String is the form of the API; empty if t is not set.
+// String returns the form of the API; empty if t is not set.
 func (t Time) String() string {
 	if t.IsZero() {
 		return ""
@@ -39,10 +39,10 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	return t.Time.UnmarshalJSON(b)
 }
 
-// Counts is how many jobs of a task have which outcome; every outcome is a key.
+// Counts holds the number of jobs of a task with each outcome; every outcome is a key.
 type Counts map[Outcome]int
 
-// NewCounts has every outcome at 0.
+// NewCounts returns Counts with every outcome at 0.
 func NewCounts() Counts {
 	c := make(Counts, len(Outcomes()))
 	for _, o := range Outcomes() {
@@ -51,7 +51,7 @@ func NewCounts() Counts {
 	return c
 }
 
-// Sum is the number of jobs that ended.
+// Sum returns the number of jobs that ended.
 func (c Counts) Sum() int {
 	n := 0
 	for _, k := range c {
@@ -67,20 +67,20 @@ func (c Counts) Add(o Counts) {
 	}
 }
 
-// TaskState is where a task stands.
+// TaskState is the state of a task.
 type TaskState string
 
 // The states of a task.
 const (
-	TaskSubmitting TaskState = "submitting" // not committed: nothing of it runs
-	TaskQueued     TaskState = "queued"     // nothing of it started
+	TaskSubmitting TaskState = "submitting" // not committed: no job of it may run
+	TaskQueued     TaskState = "queued"     // no job of it has started
 	TaskRunning    TaskState = "running"
 	TaskPaused     TaskState = "paused"
 	TaskStopped    TaskState = "stopped" // by its rule or a person: no further job begins
 	TaskEnded      TaskState = "ended"   // every job has its outcome
 )
 
-// TaskInfo is a task as people see it, summed over its zones.
+// TaskInfo describes a task to people, summed over its zones.
 type TaskInfo struct {
 	Task      TaskID    `json:"task"`
 	Runbook   string    `json:"runbook"`
@@ -94,8 +94,8 @@ type TaskInfo struct {
 	Zones     []string  `json:"zones"`
 	Inventory string    `json:"inventory"`
 
-	// Redis has lost it, and history knows of no end: no more will come of it. State is
-	// the last one that was heard of.
+	// Redis has lost the task, and history knows of no end, so no more will run. State is the last
+	// known.
 	Forgotten bool `json:"forgotten,omitempty"`
 
 	Orders
@@ -103,40 +103,40 @@ type TaskInfo struct {
 	Span
 }
 
-// Orders are what people ordered of a task since, and how far it has gone by its rule.
+// Orders holds what people ordered about a task after its submit, and the progress of its rollout.
 type Orders struct {
-	Cancelled string `json:"cancelled,omitempty"` // who and why, if it was
-	// It was cancelled while it was submitted: nothing of it was ever to run.
+	Cancelled string `json:"cancelled,omitempty"` // who and why, if it was cancelled
+	// It was cancelled during its submit: no job of it was ever to run.
 	CancelledInSubmit bool `json:"cancelled_in_submit,omitempty"`
 
-	Paused  string       `json:"paused,omitempty"`  // who and why, if it is
-	Rollout *RolloutInfo `json:"rollout,omitempty"` // nil: all at once, whatever fails
+	Paused  string       `json:"paused,omitempty"`  // who and why, if it is paused
+	Rollout *RolloutInfo `json:"rollout,omitempty"` // nil: all hosts at once, however many fail
 }
 
-// Terms are what else a task was asked with.
+// Terms holds the other conditions of a task.
 type Terms struct {
-	Priority   Priority `json:"priority,omitempty"`    // its share while a queue is overloaded
-	Disruptive bool     `json:"disruptive"`            // holds its host's group
-	ProveGroup bool     `json:"prove_group,omitempty"` // goes on in a group after a success only
-	Supersedes string   `json:"supersedes,omitempty"`  // key: ends queued jobs of older tasks with it
-	RetryOf    TaskID   `json:"retry_of,omitempty"`    // the task whose jobs it does again
-	Reason     string   `json:"reason,omitempty"`      // why it does, for those who read it later
-	Chain      TaskID   `json:"chain,omitempty"`       // the chain that it is a part of
-	Schedule   string   `json:"schedule,omitempty"`    // that asked for it …
+	Priority   Priority `json:"priority,omitempty"`    // its share of an overloaded queue
+	Disruptive bool     `json:"disruptive"`            // each job holds the group of its host
+	ProveGroup bool     `json:"prove_group,omitempty"` // continues in a group only after a success
+	Supersedes string   `json:"supersedes,omitempty"`  // key: supersedes older queued jobs with it
+	RetryOf    TaskID   `json:"retry_of,omitempty"`    // the task whose jobs it retries
+	Reason     string   `json:"reason,omitempty"`      // the reason for the retry, for later readers
+	Chain      TaskID   `json:"chain,omitempty"`       // the chain that it belongs to
+	Schedule   string   `json:"schedule,omitempty"`    // the schedule that submitted it …
 	Tick       Time     `json:"tick,omitzero"`         // … at this tick; not set: a person did
-	Gates      bool     `json:"gates,omitempty"`       // a step of it waits for a person
+	Gates      bool     `json:"gates,omitempty"`       // one of its steps waits for a person
 	Ran        *Ran     `json:"ran,omitempty"`         // nil: it is not known
 }
 
-// Span is when a task was at work.
+// Span holds the times of a task.
 type Span struct {
 	Submitted Time    `json:"submitted"`
-	Started   Time    `json:"started"`  // first job taken
-	Finished  Time    `json:"finished"` // last job ended
+	Started   Time    `json:"started"`  // when the first job was taken
+	Finished  Time    `json:"finished"` // when the last job ended
 	Seconds   float64 `json:"seconds"`  // from submitted to finished, or to now
 }
 
-// JobInfo is a job as people see it.
+// JobInfo describes a job to people.
 type JobInfo struct {
 	ID       ID      `json:"id"`
 	Host     string  `json:"host"`
@@ -155,34 +155,33 @@ type JobInfo struct {
 	Aside
 }
 
-// Aside is what else there is to know of a job.
+// Aside holds further facts about a job.
 type Aside struct {
-	// Note is how it ended: "attached", or what its host lacks to keep a record; of a job that
-	// waits what it said last.
+	// Note adds to the outcome: "attached", or the tools that its host lacks to keep a record. For a
+	// job that waits it is the last message of its step.
 	Note string `json:"note,omitempty"`
-	// HostLeft says that the host is in the inventory no more, and the job not over.
+	// HostLeft: the host is not in the inventory any more, and the job has not ended.
 	HostLeft bool `json:"host_left,omitempty"`
-	// Times is what its time went to, in seconds; the attempt in hand is not counted yet.
+	// Times says how the job spent its time, in seconds; the present attempt is not counted yet.
 	Times Times `json:"times,omitempty"`
-	// Gate is the gate at which it stands, until a person answers; nil: none.
+	// Gate is the gate at which it waits for a person; nil: none.
 	Gate *Gate `json:"gate,omitempty"`
-	// Ask is the last order to ask its host how it ended; nil: there was none. Only for one job
-	// is it looked up.
+	// Ask is the last order to ask its host how it ended; nil: there was none. It is set only if a
+	// single job was asked for.
 	Ask *Ask `json:"ask,omitempty"`
 	Ahead
 }
 
-// Ahead is what a job waits for.
+// Ahead says what a job waits for.
 type Ahead struct {
-	Next  Time   `json:"next"`            // when it may be touched next; null once it ended
-	Waits string `json:"waits,omitempty"` // what it needs and another has: host/x, group/x, a limit
-	// Why says why it does not run, or who stops it, in words: why it was deferred or is
-	// tried again, who has what it needs, who ordered that it stands. Only for one job is
-	// all of it looked up.
+	Next  Time   `json:"next"`            // earliest next action on it; null once it ended
+	Waits string `json:"waits,omitempty"` // needed, and another's: host/x, group/x, a limit
+	// Why explains in words why the job is not running: why it was deferred or is retried, which job
+	// has what it needs, who paused it. It is complete only if a single job was asked for.
 	Why string `json:"why,omitempty"`
 }
 
-// Cancel is what a cancellation did.
+// Cancel is the effect of a cancellation.
 type Cancel struct {
 	Task    TaskID `json:"task"`
 	Ended   int    `json:"ended"`   // were not running: have the outcome cancelled now
@@ -192,7 +191,7 @@ type Cancel struct {
 
 // Happening is one entry of a zone's event stream.
 type Happening struct {
-	ID     string `json:"id"` // of the stream entry
+	ID     string `json:"id"` // id of the stream entry
 	Zone   string `json:"zone"`
 	At     Time   `json:"at"`
 	Event  string `json:"event"`
@@ -200,14 +199,14 @@ type Happening struct {
 	Detail any    `json:"detail,omitempty"`
 }
 
-// Sharing is who shares a queue, and how.
+// Sharing shows how a queue is shared.
 type Sharing struct {
-	Tasks     int       `json:"tasks"`  // that have not ended
-	Shares    []Share   `json:"shares"` // of those with jobs that wait, the largest first
+	Tasks     int       `json:"tasks"`  // tasks that have not ended
+	Shares    []Share   `json:"shares"` // tasks with jobs that wait, the largest share first
 	Reordered Reordered `json:"reordered"`
 }
 
-// Share is what a task has in a queue.
+// Share is the share of a task in a queue.
 type Share struct {
 	Task     TaskID   `json:"task"`
 	Operator string   `json:"operator"`
@@ -218,14 +217,13 @@ type Share struct {
 	Total    int      `json:"total"`
 }
 
-// Reordered is the last reordering of an overloaded queue. Its times are not set
-// if there was none.
+// Reordered describes the last reordering of an overloaded queue. No times: there was none.
 type Reordered struct {
-	Now     bool       `json:"now"` // there is one at this moment; the rest tells of the one before
-	At      Time       `json:"at"`  // when it was over
+	Now     bool       `json:"now"` // one is under way; the other fields describe the one before
+	At      Time       `json:"at"`  // when it ended
 	Seconds float64    `json:"seconds"`
 	Moved   int        `json:"moved"`
 	By      string     `json:"by,omitempty"` // node and slot
 	End     ReorderEnd `json:"end,omitempty"`
-	Next    Time       `json:"next"` // there is none before; null: there may be one now
+	Next    Time       `json:"next"` // earliest time of the next one; null: it may begin now
 }

@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table into docs/LIFE_OF_A_JOB.md")
 
-// table is the table of states as the doc shows it.
+// table returns the table of states as the page shows it.
 func table() string {
 	var b strings.Builder
 	b.WriteString("| state | what can happen, and the state after it |\n|---|---|\n")
@@ -51,8 +51,8 @@ func TestTheDocShowsTheTable(t *testing.T) {
 	}
 }
 
-// Every state can be reached from the first and leads to the end, and nothing
-// leads out of it.
+// Each state can be reached from the first and leads to the end, and no event leads out of the
+// end.
 func TestTheTableHasNoDeadEnds(t *testing.T) {
 	reach := func(from State) map[State]bool {
 		seen := map[State]bool{from: true}

@@ -8,9 +8,9 @@ import (
 	"muster/internal/wording"
 )
 
-// Micros is an instant as Redis' TIME gives it: whole microseconds since the
-// Unix epoch. It travels as a decimal string, because a Lua number that becomes
-// text loses digits on Redis 7.0 (design §4). 0 means "not set".
+// Micros is an instant as Redis' TIME returns it: whole microseconds since the Unix epoch. It is
+// sent as a decimal string, because a Lua number that becomes text loses digits on Redis 7.0
+// (design §4). 0 means "not set".
 type Micros int64
 
 // ParseMicros reads the decimal form. The empty string is 0.
@@ -25,7 +25,7 @@ func ParseMicros(s string) (Micros, error) {
 	return Micros(n), nil
 }
 
-// MicrosOf is the instant t. The zero time is 0.
+// MicrosOf returns the instant t. The zero time becomes 0.
 func MicrosOf(t time.Time) Micros {
 	if t.IsZero() {
 		return 0
@@ -33,10 +33,10 @@ func MicrosOf(t time.Time) Micros {
 	return Micros(t.UnixMicro())
 }
 
-// String is the decimal form.
+// String returns the decimal form.
 func (m Micros) String() string { return strconv.FormatInt(int64(m), 10) }
 
-// Time is the instant in UTC; the zero time if m is not set.
+// Time returns the instant in UTC; the zero time if m is not set.
 func (m Micros) Time() time.Time {
 	if m == 0 {
 		return time.Time{}
@@ -44,8 +44,8 @@ func (m Micros) Time() time.Time {
 	return time.UnixMicro(int64(m)).UTC()
 }
 
-// Add is the instant d later.
+// Add returns the instant d later.
 func (m Micros) Add(d time.Duration) Micros { return m + Micros(d/time.Microsecond) }
 
-// Sub is the time from o to m.
+// Sub returns the time from o to m.
 func (m Micros) Sub(o Micros) time.Duration { return time.Duration(m-o) * time.Microsecond }

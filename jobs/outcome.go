@@ -1,20 +1,19 @@
 package jobs
 
-// Outcome is how a job ended. Outcomes are final, but for Unknown: the record of the host may
-// tell later how it ended.
+// Outcome says how a job ended. It is final, except Unknown, which may be settled later.
 type Outcome string
 
 // The outcomes (design §5).
 const (
-	Succeeded   Outcome = "succeeded"   // the last step's own check said so
-	Failed      Outcome = "failed"      // the host said no; Class says whose business it is
-	Unreachable Outcome = "unreachable" // never got to run anything there
-	Timeout     Outcome = "timeout"     // ran over its bound and was stopped on the host
-	RolledBack  Outcome = "rolled_back" // changed, not confirmed, restored itself
-	Unknown     Outcome = "unknown"     // not known what ran, or how the host is; no silent retry
+	Succeeded   Outcome = "succeeded"   // the check of the last step succeeded
+	Failed      Outcome = "failed"      // the host refused; Class says who has to act
+	Unreachable Outcome = "unreachable" // no step ever ran there
+	Timeout     Outcome = "timeout"     // ran longer than its bound, and was stopped on the host
+	RolledBack  Outcome = "rolled_back" // changed, not confirmed, restored by the host itself
+	Unknown     Outcome = "unknown"     // not known what ran, or how the host is; no retry
 	Cancelled   Outcome = "cancelled"   // an operator ended it: it never ran, or was stopped
 	Expired     Outcome = "expired"     // did not start before its expiry
-	Superseded  Outcome = "superseded"  // a newer task took its place before it ran
+	Superseded  Outcome = "superseded"  // superseded by a newer task before it ran
 	Skipped     Outcome = "skipped"     // a rule of its task kept it from running
 )
 
@@ -24,7 +23,7 @@ func Outcomes() []Outcome {
 		Cancelled, Expired, Superseded, Skipped}
 }
 
-// Valid tells whether o is one of Outcomes.
+// Valid reports whether o is one of Outcomes.
 func (o Outcome) Valid() bool {
 	for _, x := range Outcomes() {
 		if o == x {
@@ -34,13 +33,13 @@ func (o Outcome) Valid() bool {
 	return false
 }
 
-// Class says whose business a failure is.
+// Class says who has to act on a failure.
 type Class string
 
 // The classes of a failure.
 const (
 	ClassNone      Class = ""
-	ClassUser      Class = "user"      // check the artifact, ruleset or command
-	ClassOperator  Class = "operator"  // host key, sudo, disk: somebody has to look
-	ClassTransient Class = "transient" // may be gone the next time
+	ClassUser      Class = "user"      // the author: check the artifact, ruleset or command
+	ClassOperator  Class = "operator"  // the operator: host key, sudo, disk
+	ClassTransient Class = "transient" // nobody: it may work the next time
 )

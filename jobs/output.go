@@ -1,58 +1,57 @@
 package jobs
 
-// Gap is a place of an output from which bytes were left out: behind its first At
-// bytes there were Left more. The zero Gap is none.
+// Gap is a place of an output at which bytes were left out: Left bytes after its first At bytes.
+// The zero Gap is no gap.
 type Gap struct {
 	At   int   `json:"at"`
 	Left int64 `json:"left"`
 }
 
-// Speech is what the host of a running job said since the last one.
+// Speech is the output of a running job since the last Speech.
 type Speech struct {
 	Job   ID
 	Token Token
-	End   int64   // bytes that the host has said in this attempt, these included
-	Data  []byte  // the last of them
-	Drop  []int64 // ends of earlier speeches, which are to be forgotten
+	End   int64   // bytes of output in this attempt so far, with Data
+	Data  []byte  // the last of these bytes
+	Drop  []int64 // ends of earlier speeches that the queue may drop
 	Runs  Runs
 }
 
-// Run is a run of a step on a host that keeps a record of it: the attempt that began
-// it, and the number by which the host knows the step. An attempt that takes it over
-// hears all of it anew, from its first byte.
+// Run identifies a run of a step on a host that keeps a record of it: by the attempt that began
+// it, and the number of the step in the record. An attempt that attaches to it hears all of it
+// anew, from its first byte.
 type Run struct {
-	Token Token // of the attempt that began it; 0: there is none
+	Token Token // of the attempt that began it; 0: there is no run
 	Step  int
-	At    int64 // where its first byte stands in what an attempt heard
+	At    int64 // position of its first byte in the output of the attempt
 }
 
-// Is tells whether two runs are the same, wherever they were heard.
+// Is reports whether both are the same run, whichever attempt heard it.
 func (r Run) Is(other Run) bool {
 	return r.Token != 0 && r.Token == other.Token && r.Step == other.Step
 }
 
-// Runs are what is known of runs in the output of an attempt. The zero value is nothing.
+// Runs holds the runs in the output of an attempt. The zero value means that none is known.
 type Runs struct {
-	Taken Run   // over from an earlier attempt
-	Mark  int64 // where the line stands that says so; it ends where Taken begins
-	Last  Run   // of which the host spoke last
+	Taken Run   // the run that it took over from an earlier attempt
+	Mark  int64 // position of the line that reports so; the line ends where Taken begins
+	Last  Run   // the last run with output
 }
 
-// Output is what a host said in all attempts at a job, as far as it was kept: in
-// order, with gaps between pieces where something was left out.
+// Output is the stored output of all attempts at a job: pieces in order, with gaps between.
 type Output []Piece
 
-// Piece is bytes that came one after the other.
+// Piece is a sequence of bytes without a gap.
 type Piece struct {
-	At   int64 // of what the host said, what was left out included
+	At   int64 // position in the whole output, with the bytes that were left out
 	Data []byte
-	Ours bool // it says that a run was taken over: a host that was not lost has no such line
+	Ours bool // a line of muster: it reports that a run was taken over
 }
 
-// End is the place behind the piece.
+// End returns the position after the piece.
 func (p Piece) End() int64 { return p.At + int64(len(p.Data)) }
 
-// End is the place behind all of it, which is where a reader goes on.
+// End returns the position after the output, from which a reader continues.
 func (o Output) End() int64 {
 	if len(o) == 0 {
 		return 0
@@ -60,7 +59,7 @@ func (o Output) End() int64 {
 	return o[len(o)-1].End()
 }
 
-// From is what stands at a place and behind it.
+// From returns the output from a position on.
 func (o Output) From(at int64) Output {
 	var out Output
 	for _, p := range o {
@@ -75,7 +74,7 @@ func (o Output) From(at int64) Output {
 	return out
 }
 
-// Cut cuts a piece at a place into what stands before it and what stands behind it.
+// Cut splits a piece at a position.
 func (p Piece) Cut(at int64) (before, behind Piece) {
 	n := min(max(at-p.At, 0), int64(len(p.Data)))
 	before, behind = p, p
@@ -83,7 +82,7 @@ func (p Piece) Cut(at int64) (before, behind Piece) {
 	return before, behind
 }
 
-// With is an output with what it lacks of a piece.
+// With returns the output with the bytes of a piece that it lacks.
 func (o Output) With(p Piece) Output {
 	if len(p.Data) == 0 {
 		return o
@@ -106,8 +105,8 @@ func (o Output) With(p Piece) Output {
 	return out
 }
 
-// Theirs is what is left without our own lines about runs that were taken over, as if
-// none had been.
+// Theirs returns the output of the host, without muster's own lines about runs that were taken
+// over; positions count as if there were no such lines.
 func (o Output) Theirs() Output {
 	var out Output
 	ours := int64(0)

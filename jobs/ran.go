@@ -8,35 +8,33 @@ import (
 	"unicode/utf8"
 )
 
-// Ran is what a task runs, as it is kept for those who ask later. It holds no text of a
-// secret, neither plain nor sealed.
+// Ran records what a task runs, for later questions. It never holds a secret, not even sealed.
 type Ran struct {
-	Version   string     `json:"version,omitempty"` // of the runbook, in its author's words
+	Version   string     `json:"version,omitempty"` // version of the runbook, in its author's words
 	SHA256    string     `json:"sha256"`            // of the runbook's text, in hex
-	Work      string     `json:"work"`              // equal where the same work is done, see WorkOf
-	Arguments []Argument `json:"arguments"`         // by name
+	Work      string     `json:"work"`              // equal for equal work, see WorkOf
+	Arguments []Argument `json:"arguments"`         // sorted by name
 }
 
-// Argument is one argument of a task. What is long is cut: Value is its beginning, and Bytes
-// and SHA256 are those of all of it. Of a file that holds no text there is no beginning.
+// Argument is one argument of a task. A long value is cut: Value is then its beginning, and Bytes
+// and SHA256 describe the whole. A file that is not text has no beginning.
 type Argument struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
-	Secret bool   `json:"secret,omitempty"` // nothing else is kept of it
-	File   bool   `json:"file,omitempty"`   // Value is what the file holds
-	Cut    bool   `json:"cut,omitempty"`    // Value is the beginning only, or nothing
-	Bytes  int64  `json:"bytes,omitempty"`  // of all of it, where it is cut or a file
+	Secret bool   `json:"secret,omitempty"` // only the name is kept
+	File   bool   `json:"file,omitempty"`   // Value is the content of the file
+	Cut    bool   `json:"cut,omitempty"`    // Value is only the beginning, or empty
+	Bytes  int64  `json:"bytes,omitempty"`  // length of the whole, of a cut value or a file
 	SHA256 string `json:"sha256,omitempty"` // likewise, in hex
 }
 
-// The bounds of what is kept of arguments. A task has one row of it, whatever the number
-// of its hosts.
+// The bounds of stored arguments. A task has one row of them, however many hosts it has.
 const (
 	argumentHead  = 4 << 10  // bytes of one value
 	argumentHeads = 16 << 10 // bytes of all values of a task
 )
 
-// NewRan bounds the arguments, which must be sorted by name.
+// NewRan cuts long arguments. They must be sorted by name.
 func NewRan(version, hash string, arguments []Argument) *Ran {
 	r := &Ran{Version: version, SHA256: hash, Arguments: make([]Argument, 0, len(arguments))}
 	room := argumentHeads
@@ -60,10 +58,10 @@ func NewRan(version, hash string, arguments []Argument) *Ran {
 	return r
 }
 
-// head is the beginning of a text, as one that JSON and SQL take.
+// head returns the beginning of a text, in a form that JSON and SQL accept.
 func head(text string, most int) string {
 	most = min(most, len(text))
-	for range utf8.UTFMax - 1 { // a letter is not cut in two
+	for range utf8.UTFMax - 1 { // so that no character is cut in two
 		if most == 0 || most == len(text) || utf8.RuneStart(text[most]) {
 			break
 		}
@@ -72,7 +70,7 @@ func head(text string, most int) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text[:most], "\x00", "\uFFFD"), "\uFFFD")
 }
 
-// Text is the argument as people read it: name='value', as a shell would take it.
+// Text returns the argument for people: name='value', as a shell would read it.
 func (a Argument) Text() string {
 	switch {
 	case a.Secret:
@@ -87,7 +85,7 @@ func (a Argument) Text() string {
 	return a.Name + "=" + quoted(a.Value)
 }
 
-// Text is all arguments in one line; empty if there are none, or if r is nil.
+// Text returns all arguments in one line; empty if there are none, or if r is nil.
 func (r *Ran) Text() string {
 	if r == nil {
 		return ""
@@ -99,7 +97,7 @@ func (r *Ran) Text() string {
 	return strings.Join(words, " ")
 }
 
-// Brief is a text of at most so many bytes; where it is cut, it says so.
+// Brief returns at most so many bytes of a text, and marks a cut.
 func Brief(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -107,7 +105,7 @@ func Brief(text string, most int) string {
 	return head(text, most) + "…"
 }
 
-// quoted is a text as one word of a shell.
+// quoted returns a text as one word of a shell.
 func quoted(text string) string {
 	plain := func(c rune) bool {
 		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
@@ -119,9 +117,9 @@ func quoted(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// WorkOf is a name for what a task does on a host: equal where the runbook's name and text
-// and all arguments are. A secret counts by its name alone, so that nobody can find it by
-// trying.
+// WorkOf returns a name for the work of a task on a host. Two tasks have the same name if the
+// runbook's name and text and all arguments are equal. A secret counts by its name alone, so that
+// nobody can find its value by trying.
 func WorkOf(runbook, hash string, arguments []Argument) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q\n", runbook, hash)

@@ -60,7 +60,7 @@ func TestWhatRanFitsWhateverWasGiven(t *testing.T) {
 		r := jobs.NewRan("", "", list)
 		sum := 0
 		for i, a := range r.Arguments {
-			// A byte that is no text takes three.
+			// A byte that is not UTF-8 becomes three bytes.
 			if sum += len(a.Value); !utf8.ValidString(a.Value) || strings.Contains(a.Value, "\x00") {
 				t.Fatalf("argument %d is no text: %q", i, a.Value)
 			}

@@ -1,18 +1,18 @@
 package jobs
 
-// Again is how some jobs of a task are done again by a later one.
+// Again says that a later task retries some jobs.
 type Again struct {
-	Task     TaskID   // the later one
-	Operator string   // who asked for it …
-	Proven   bool     // … by a token
-	At       Time     // when
-	Coming   bool     // it is being submitted at this moment; nothing of it runs yet
-	Hosts    []string // those that it has of the ones asked for, in their order
-	Open     int      // jobs on them that have not ended
-	Outcomes Counts   // how the others ended; fewer than there are hosts if Redis has forgotten some
+	Task     TaskID   // the later task
+	Operator string   // the operator who asked for it …
+	Proven   bool     // … as a token has proved
+	At       Time     // when it was submitted
+	Coming   bool     // it is being submitted; no job of it runs yet
+	Hosts    []string // those of the requested hosts that it has, in their order
+	Open     int      // its jobs on them that have not ended
+	Outcomes Counts   // of the others; fewer if Redis has forgotten some
 }
 
-// NeverBegan tells whether a job ended by order, or by its expiry, before it was begun.
+// NeverBegan reports whether a job was ended by an order, or by its expiry, before it began.
 func (j JobInfo) NeverBegan() bool {
 	switch j.Outcome {
 	case Cancelled, Expired, Superseded:

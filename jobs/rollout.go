@@ -5,46 +5,45 @@ import (
 	"time"
 )
 
-// Rollout is how a task goes out: in waves, and until too many have failed. All its
-// numbers are frozen at submit.
+// Rollout describes how a task goes out: in waves, and until too many jobs have failed. All its
+// numbers are fixed at submit.
 type Rollout struct {
 	Rule
-	// Waves is how many hosts each wave has, in their order; none: all at once.
+	// Waves holds the number of hosts in each wave, in order; none: all hosts at once.
 	Waves []int `json:"waves,omitempty"`
-	// Soak is how long it waits after a wave before the next one opens.
+	// Soak is the pause after a wave before the next one opens.
 	Soak time.Duration `json:"soak,omitempty"`
-	// Gate lets a person open each wave after the first.
+	// Gate: a person has to open each wave after the first.
 	Gate bool `json:"gate,omitempty"`
-	// Health names the runbook of a task on the hosts done so far, which must succeed
-	// on all of them before the next wave opens; empty: none. Check is that task, as it
-	// was frozen; only Spec has it.
+	// Health names the runbook of a check on the hosts done so far. It must succeed on all of them
+	// before the next wave opens; empty: no check. Check is its frozen task, only in Spec.
 	Health string `json:"health,omitempty"`
 	Check  *Spec  `json:"check,omitempty"`
 }
 
-// Rule says when a task stops. A failure is an outcome of which Fails is true. Failed
-// and begun together are never more than MaxFailed + 1, so no more than that can
-// fail, however many work at it.
+// Rule says when a task stops. A failure is an outcome for which Fails is true. Failed and begun
+// jobs together are never more than MaxFailed + 1, so no more jobs than that can fail, however
+// many workers there are.
 type Rule struct {
 	MaxFailed     *int    `json:"max_failed,omitempty"`     // so many jobs may fail; nil: any number
-	UnreachableOK bool    `json:"unreachable_ok,omitempty"` // a host that is not reached is no failure
+	UnreachableOK bool    `json:"unreachable_ok,omitempty"` // unreachable hosts do not count
 	Breaker       Breaker `json:"breaker,omitzero"`
 }
 
-// Breaker stops a task when so many jobs fail within a time. Not set: it has none.
+// Breaker stops a task when so many jobs fail within a time. The zero value is no breaker.
 type Breaker struct {
 	Failures int           `json:"failures"` // 1 to BreakerMax
 	Within   time.Duration `json:"within"`
 }
 
-// BreakerMax bounds the failures of a breaker: as many are remembered.
+// BreakerMax bounds the failures of a breaker, because Redis remembers as many.
 const BreakerMax = 100
 
 // WavesMax bounds the waves of a task: see the held jobs in docs/REDIS.md.
 const WavesMax = 1000
 
-// Fails tells whether an outcome counts as a failure for a rule. What never ran by
-// order of somebody, or because its time was over, does not.
+// Fails reports whether an outcome counts as a failure for a rule. A job that never ran, by order
+// or because it expired, does not count.
 func (o Outcome) Fails(unreachableOK bool) bool {
 	switch o {
 	case Failed, Timeout, RolledBack, Unknown:
@@ -55,40 +54,39 @@ func (o Outcome) Fails(unreachableOK bool) bool {
 	return false
 }
 
-// RolloutInfo is how far a rollout has gone. MaxFailed is what holds now: a person may
-// have raised it.
+// RolloutInfo is the progress of a rollout. A person may have raised MaxFailed.
 type RolloutInfo struct {
 	Rollout
-	Wave      int    `json:"wave"`               // the last one that is open, from 1; 0: there are none
+	Wave      int    `json:"wave"`               // the last open one, from 1; 0: there are none
 	Failed    int    `json:"failed"`             // jobs, as Rule counts them
-	Accepted  int    `json:"accepted,omitempty"` // of Failed, those before the last wave was opened
-	Begun     int    `json:"begun"`              // jobs that have begun and not ended: they may fail
-	Stopped   string `json:"stopped,omitempty"`  // which rule, or who and why; empty: it is not
+	Accepted  int    `json:"accepted,omitempty"` // of Failed, from before the last wave
+	Begun     int    `json:"begun"`              // jobs begun and not ended
+	Stopped   string `json:"stopped,omitempty"`  // rule, or who and why; empty: it is not
 	StoppedAt Time   `json:"stopped_at,omitzero"`
-	Over      Time   `json:"over,omitzero"`    // since when the open waves are known to have ended
+	Over      Time   `json:"over,omitzero"`    // when the open waves were known to have ended
 	Pass      bool   `json:"pass,omitempty"`   // a person has let the next wave open
 	Checks    TaskID `json:"checks,omitempty"` // the task that checks the hosts of the open waves
 }
 
-// Last tells whether no wave is left to be opened.
+// Last reports whether all waves are open.
 func (r RolloutInfo) Last() bool { return r.Wave >= len(r.Waves) }
 
-// Rolled is what an order about a rollout did.
+// Rolled is the effect of an order about a rollout.
 type Rolled struct {
 	Task    TaskID `json:"task"`
-	Already bool   `json:"already"`         // it stood so before; nothing was done
-	Stopped bool   `json:"stopped"`         // how it stands now
-	Note    string `json:"note"`            // who and why; of a stop that stood already, the earlier one
-	Was     string `json:"was,omitempty"`   // of what ended a stop: why it was stopped
+	Already bool   `json:"already"`         // the state was the same before; nothing changed
+	Stopped bool   `json:"stopped"`         // the state now
+	Note    string `json:"note"`            // who and why, of the stop in force
+	Was     string `json:"was,omitempty"`   // after the end of a stop: why it was stopped
 	Failed  int    `json:"failed"`          // jobs, as Rule counts them
-	Moved   int    `json:"moved,omitempty"` // jobs that were brought back
-	Early   string `json:"early,omitempty"` // of an order to open the next wave: why none was opened
-	Wave    int    `json:"wave,omitempty"`  // of an order to open this one
+	Moved   int    `json:"moved,omitempty"` // jobs that were moved back into the queue
+	Early   string `json:"early,omitempty"` // to open the next wave: why none was opened
+	Wave    int    `json:"wave,omitempty"`  // after an order to open this wave
 }
 
-// MayOpen tells whether an order to open a certain wave of a task is to be carried out: it
-// is the next one. already: it is open, and nothing is to be done. No wave is passed over:
-// those before it show whether it may follow.
+// MayOpen reports whether an order may open a certain wave of a task: only the next one may open,
+// because the waves before it show whether it is safe. already reports that the wave is open, so
+// that there is nothing to do.
 func (t TaskInfo) MayOpen(wave int) (already bool, err error) {
 	r := t.Rollout
 	switch {
@@ -108,8 +106,8 @@ func (t TaskInfo) MayOpen(wave int) (already bool, err error) {
 	return wave <= r.Wave, nil
 }
 
-// Early says why a person cannot open the next wave of a task yet: the open ones are not
-// over. Empty: they are, or there is no next one, or that is not what keeps it.
+// Early explains why a person cannot open the next wave of a task yet, if the reason is that the
+// open waves have not ended; else it is empty.
 func (t TaskInfo) Early() string {
 	r := t.Rollout
 	if r == nil || r.Last() || r.Stopped != "" || !r.Over.IsZero() || t.State == TaskEnded {

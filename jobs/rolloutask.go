@@ -9,41 +9,40 @@ import (
 	"time"
 )
 
-// RolloutAsk is how a task is to go out, as people write it.
+// RolloutAsk describes a rollout as people write it.
 type RolloutAsk struct {
 	MaxFailed     string `json:"max_failed,omitempty"`     // N or P%: it stops when more have failed
-	UnreachableOK bool   `json:"unreachable_ok,omitempty"` // a host that is not reached is no failure
-	Breaker       string `json:"breaker,omitempty"`        // N/T, such as 3/10m: it stops when N fail in T
+	UnreachableOK bool   `json:"unreachable_ok,omitempty"` // unreachable hosts do not count
+	Breaker       string `json:"breaker,omitempty"`        // N/T, as 3/10m: it stops when N fail in T
 	Stages
 	ChainAsk
 }
 
-// Stages are the waves of a rollout, as people write them.
+// Stages describes the waves of a rollout as people write them.
 type Stages struct {
 	Canary string   `json:"canary,omitempty"` // N hosts first, then the others
-	Waves  []string `json:"waves,omitempty"`  // how many hosts have begun with each: 1, 10%, 100%
-	Soak   string   `json:"soak,omitempty"`   // how long to wait after each wave, such as 5m
+	Waves  []string `json:"waves,omitempty"`  // hosts begun with each wave: 1, 10%, 100%
+	Soak   string   `json:"soak,omitempty"`   // pause after each wave, such as 5m
 	Gate   bool     `json:"gate,omitempty"`   // a person opens each wave after the first
 	// Health is a runbook that must succeed on all hosts so far before the next wave.
 	Health     string            `json:"health,omitempty"`
 	HealthArgs map[string]string `json:"health_args,omitempty"`
 }
 
-// A RolloutMistake is one thing that is wrong with an ask, and the field it is in.
+// A RolloutMistake is one mistake in a RolloutAsk, with its field.
 type RolloutMistake struct {
-	Field string // as in JSON
+	Field string // name in JSON
 	Err   error
 }
 
-// The bounds of what can be asked for.
+// The greatest values that may be asked for.
 const (
 	soakMax   = 30 * 24 * time.Hour
 	withinMax = 24 * time.Hour
 )
 
-// Resolve makes numbers of what is asked for a task of so many hosts, or names
-// everything that is wrong with it. Health is left to the caller, and so is who is in
-// which wave: Waves are as if it did not matter.
+// Resolve computes the numbers of a rollout for a task of so many hosts, or reports all mistakes.
+// The caller adds Health, and assigns the hosts to waves: Waves ignores groups.
 func (a RolloutAsk) Resolve(total int) (r Rollout, wrong []RolloutMistake) {
 	note := func(field string, err error) {
 		if err != nil {
@@ -68,7 +67,7 @@ func (a RolloutAsk) Resolve(total int) (r Rollout, wrong []RolloutMistake) {
 	return r, wrong
 }
 
-// shape notes which parts of an ask do not go together.
+// shape reports parts of an ask that exclude each other.
 func (a RolloutAsk) shape(note func(field string, err error)) {
 	if a.Canary != "" && len(a.Waves) > 0 {
 		note("canary", errors.New("there are waves as well: the first of them is the canary, so want "+
@@ -90,8 +89,8 @@ func (a RolloutAsk) shape(note func(field string, err error)) {
 	}
 }
 
-// Check names what is wrong with an ask whatever the number of its hosts, which is not
-// known before the ticks of a schedule: so the last wave has to be 100%.
+// Check reports the mistakes of an ask that do not depend on the number of its hosts. That number
+// is not known before the ticks of a schedule, so the last wave has to be 100%.
 func (a RolloutAsk) Check() (wrong []RolloutMistake) {
 	note := func(field string, err error) {
 		if err != nil {
@@ -113,10 +112,10 @@ func (a RolloutAsk) Check() (wrong []RolloutMistake) {
 	return wrong
 }
 
-// manyHosts is more than any task has.
+// manyHosts exceeds the hosts of any task.
 const manyHosts = math.MaxInt32
 
-// checkWaves reads waves of a task whose hosts are not known yet.
+// checkWaves checks the waves of a task whose hosts are not known yet.
 func checkWaves(texts []string) error {
 	var errs []error
 	before := map[bool]float64{} // the last number, and the last share
@@ -139,7 +138,7 @@ func checkWaves(texts []string) error {
 	return errors.Join(errs...)
 }
 
-// parseMaxFailed reads N or P%, rounded down. Empty: any number may fail.
+// parseMaxFailed reads N or P%, rounded down. An empty text lets any number of jobs fail.
 func parseMaxFailed(text string, total int) (*int, error) {
 	if text == "" {
 		return nil, nil
@@ -162,7 +161,7 @@ func parseMaxFailed(text string, total int) (*int, error) {
 	return &most, nil
 }
 
-// parseShare reads a number of hosts, or a percentage of all of them. Neither is 0.
+// parseShare reads a number of hosts, or a percentage of all hosts. Both must be greater than 0.
 func parseShare(text string, total int) (n float64, percent bool, err error) {
 	number, percent := strings.CutSuffix(text, "%")
 	if percent {
@@ -205,8 +204,8 @@ func parseBreaker(text string, total int) (b Breaker, err error) {
 	return Breaker{n, d}, nil
 }
 
-// parseWaves reads how many hosts have begun with each wave, and returns how many each
-// has. Shares are rounded up.
+// parseWaves reads how many hosts have begun with each wave, and returns the size of each wave.
+// Shares are rounded up.
 func parseWaves(texts []string, total int) ([]int, error) {
 	var waves []int
 	var errs []error
@@ -266,11 +265,10 @@ func parseSoak(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// Spread puts the hosts of a task into waves such that no two of a group are in one.
-// groups has the group of each host, empty for none; sizes is how many hosts each wave
-// is to have. The order of hosts is kept as far as that goes. Who finds no place gets
-// waves of his own, behind the others. It returns the places of the hosts in their new
-// order, and how many each wave has.
+// Spread assigns the hosts of a task to waves so that no wave has two hosts of a group. groups
+// holds the group of each host, empty for none; sizes holds the wanted size of each wave. It keeps
+// the order of hosts as far as possible. Hosts without a place get further waves at the end. It
+// returns the indexes of the hosts in their new order, and the size of each wave.
 func Spread(groups []string, sizes []int) (order, waves []int) {
 	rest := make([]int, len(groups))
 	for i := range rest {
@@ -298,7 +296,7 @@ func Spread(groups []string, sizes []int) (order, waves []int) {
 	return order, waves
 }
 
-// onlySoMany says that a task has too few hosts for what was asked.
+// onlySoMany explains that a task has too few hosts for the ask.
 func onlySoMany(hosts int) string {
 	if hosts == 1 {
 		return "there is only 1 host"

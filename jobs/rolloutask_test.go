@@ -96,7 +96,7 @@ unreachable_ok: there is no rule that counts failures`},
 	}
 }
 
-// Whatever people write: no panic, and what is accepted fits the task.
+// Whatever people write: nothing panics, and a rollout that is accepted fits the task.
 func FuzzRolloutAsk(f *testing.F) {
 	f.Add("5% 3/10m", "1,10%,100%", "", 200)
 	f.Add("1e9 1/1h", "0.1%,99.9%,100%", "2", 3)
@@ -182,7 +182,7 @@ func TestHowHostsAreArranged(t *testing.T) {
 	}
 }
 
-// An order to open a certain wave opens that one, or none.
+// An order to open a certain wave opens that wave or none.
 func TestAWaveIsOpenedInItsTurn(t *testing.T) {
 	task := func(state jobs.TaskState, wave int, stopped string) jobs.TaskInfo {
 		r := &jobs.RolloutInfo{Rollout: jobs.Rollout{Waves: []int{1, 2, 3}}}

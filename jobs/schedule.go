@@ -9,18 +9,18 @@ import (
 	"muster/windows"
 )
 
-// Schedule is a recurring task as it is kept.
+// Schedule is a recurring task as Redis keeps it.
 type Schedule struct {
 	windows.Entry
 	Version int    `json:"version"` // grows with each change of the entry
-	By      string `json:"by"`      // who made it so; its tasks are theirs
-	Proven  bool   `json:"proven"`  // a token or the kernel says so
-	At      Time   `json:"at"`      // when
-	Since   Time   `json:"since"`   // ticks count that are later than this
+	By      string `json:"by"`      // who wrote this version; its tasks belong to this person
+	Proven  bool   `json:"proven"`  // a token or the kernel has proved that
+	At      Time   `json:"at"`      // when it was written
+	Since   Time   `json:"since"`   // only later ticks count
 	Paused  string `json:"paused,omitempty"`
 }
 
-// AskOf is how the tasks of a schedule are to go out; nil: all at once.
+// AskOf returns the rollout of a schedule's tasks; nil: all hosts at once.
 func AskOf(r *windows.RolloutRequest) *RolloutAsk {
 	if r == nil {
 		return nil
@@ -30,8 +30,7 @@ func AskOf(r *windows.RolloutRequest) *RolloutAsk {
 			HealthArgs: r.HealthArgs}}
 }
 
-// CheckRollout names what is wrong with the rollout of a schedule, by field, before there
-// is a tick.
+// CheckRollout reports the mistakes in the rollout of a schedule, by field, before any tick.
 func CheckRollout(r windows.RolloutRequest) map[string]error {
 	wrong := map[string]error{}
 	for _, m := range AskOf(&r).Check() {
@@ -40,29 +39,29 @@ func CheckRollout(r windows.RolloutRequest) map[string]error {
 	return wrong
 }
 
-// Ticking is how far a schedule has come.
+// Ticking is the progress of a schedule.
 type Ticking struct {
-	Last    Time   `json:"last"`    // ticks up to this one were decided upon
-	Next    Time   `json:"next"`    // the first that was not
-	Pending []Time `json:"pending"` // decided to be fired, and not known to be tasks yet
-	Term    int64  `json:"term"`    // of the leader who wrote this
+	Last    Time   `json:"last"`    // ticks up to this one were decided
+	Next    Time   `json:"next"`    // the first tick that was not
+	Pending []Time `json:"pending"` // ticks to be fired whose tasks are not known to exist yet
+	Term    int64  `json:"term"`    // term of the leader who wrote this
 	Fired
 }
 
-// Fired is what became of the latest tick.
+// Fired is the result of the latest tick.
 type Fired struct {
 	Tick    Time   `json:"tick"`
-	Task    TaskID `json:"task,omitempty"`   // the last one that was submitted
+	Task    TaskID `json:"task,omitempty"`   // the last task that was submitted
 	Result  string `json:"result,omitempty"` // submitted, or why not
 	Refused bool   `json:"refused"`          // the tick has no task
-	Skipped int    `json:"skipped"`          // ticks before it that nobody made up for
+	Skipped int    `json:"skipped"`          // earlier ticks that were missed and not fired
 }
 
-// Fires tells whether a schedule has ticks at the moment.
+// Fires reports whether a schedule has ticks at the moment.
 func (s Schedule) Fires() bool { return s.Enabled && s.Paused == "" }
 
-// Advance decides which ticks are to be fired at now, and says whether that changes
-// anything. It is a function of its arguments: two leaders decide alike.
+// Advance decides which ticks are fired at now, and reports whether that changes the Ticking. It
+// depends only on its arguments, so two leaders decide alike.
 func (t Ticking) Advance(s Schedule, times windows.Schedule, now time.Time) (Ticking, bool) {
 	if !s.Fires() {
 		changed := len(t.Pending) > 0 || !t.Next.IsZero()
@@ -90,7 +89,7 @@ func (t Ticking) Advance(s Schedule, times windows.Schedule, now time.Time) (Tic
 		next.Last = next.Pending[n-1]
 	}
 	if next.Skipped = f.Skipped; f.Skipped > 0 && len(f.Ticks) == 0 {
-		// All that was missed is past: the last of it is found by the next one ahead.
+		// All missed ticks are past, and the next future tick shows which was the last of them.
 		next.Last = Time{Time: now}
 	}
 	changed := len(f.Ticks) > 0 || f.Skipped > 0 || !next.Last.Equal(t.Last.Time) ||
@@ -98,18 +97,18 @@ func (t Ticking) Advance(s Schedule, times windows.Schedule, now time.Time) (Tic
 	return next, changed
 }
 
-// Done is t after its first pending tick was dealt with.
+// Done returns t after its first pending tick was handled.
 func (t Ticking) Done(f Fired) Ticking {
 	f.Skipped = t.Skipped
 	t.Fired, t.Pending = f, t.Pending[1:]
 	return t
 }
 
-// TickTries is how many ids a tick can have: another task may have the first ones.
+// TickTries bounds the ids of a tick: other tasks may already have the first ones.
 const TickTries = 64
 
-// TickID is the id of the task of a tick, the same for whoever makes it. salt counts
-// up from 0 while the id is another task's.
+// TickID returns the id of the task of a tick, the same on each server. salt counts up from 0
+// while another task has the id.
 func TickID(schedule string, tick time.Time, salt int) TaskID {
 	h := fnv.New32a()
 	h.Write([]byte(schedule + "\x00" + tick.UTC().Format(time.RFC3339) + "\x00" + strconv.Itoa(salt)))

@@ -93,7 +93,7 @@ func TestTheIDOfATick(t *testing.T) {
 	}
 }
 
-// What muster run can ask for a schedule can, too, or is left out for a reason.
+// A schedule can ask for all that muster run can ask for, or there is a reason why not.
 func TestAScheduleGoesOutAsATaskCan(t *testing.T) {
 	t.Parallel()
 	const chain = "a chain is several tasks, and its moment is chosen by a person"

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// ZoneStaff says which nodes begin jobs of a zone.
+// ZoneStaff lists the nodes that begin jobs of a zone.
 type ZoneStaff struct {
 	Zone    string
-	Working int      // nodes that take jobs
-	Leaving []string // nodes that end only what they have in hand, with their state
-	Last    Time     // when a node was last seen at work; not set: none ever was, as far as is known
+	Working int      // number of nodes that take jobs
+	Leaving []string // nodes that only end the jobs in hand, with their states
+	Last    Time     // when a node last worked there; not set: never, as far as known
 	Open    int64    // tasks that have not ended
 }
 
-// Staff counts nodes by zone. last is when one was last seen at work on each.
+// Staff counts nodes by zone. last holds the time at which a node last worked on each zone.
 func Staff(nodes []Node, last map[string]Time) map[string]*ZoneStaff {
 	out := map[string]*ZoneStaff{}
 	of := func(zone string) *ZoneStaff {
@@ -45,7 +45,7 @@ func Staff(nodes []Node, last map[string]Time) map[string]*ZoneStaff {
 	return out
 }
 
-// Missing says that no node begins jobs of the zone, since when, and what to do; empty: one does.
+// Missing explains that no node begins jobs of the zone, since when, and what to do; or is empty.
 func (z ZoneStaff) Missing() string {
 	words := "no node works on zone " + z.Zone
 	switch {
@@ -62,14 +62,14 @@ func (z ZoneStaff) Missing() string {
 		"`muster master`", words, z.Last)
 }
 
-// Alarming tells whether somebody should hear of a zone without a node though nobody asked for it:
-// there is work in it, or a node was there. hosts tells whether the inventory has hosts in it. A
-// new house in which nobody has submitted anything is none, nor is a zone that was given up.
+// Alarming reports whether a zone without a node needs an alert: it has open tasks, or it has
+// hosts and had a node before. hosts says whether the inventory has hosts in it. A new
+// installation without tasks needs no alert, nor does a zone that was given up.
 func (z ZoneStaff) Alarming(hosts bool) bool {
 	return z.Working == 0 && (z.Open > 0 || hosts && !z.Last.IsZero())
 }
 
-// MissingOn says that no node begins jobs of a zone; empty: one does.
+// MissingOn explains that no node begins jobs of a zone; empty if a node does.
 func MissingOn(all map[string]*ZoneStaff, zone string) string {
 	if z := all[zone]; z != nil {
 		return z.Missing()

@@ -50,7 +50,8 @@ func TestAZoneSaysThatNoNodeWorksOnIt(t *testing.T) {
 	}
 }
 
-// When a node was last seen is the newest of what is kept and what nodes say.
+// The time at which a node last worked is the newest of the stored one and those in the nodes'
+// records.
 func TestStaffKnowsTheNewestBeat(t *testing.T) {
 	t.Parallel()
 	then := jobs.Time{Time: time.Unix(1000, 0)}

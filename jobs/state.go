@@ -2,21 +2,21 @@ package jobs
 
 import "fmt"
 
-// State is where a job stands in its life.
+// State is the state of a job.
 type State string
 
 // The states (design §5). Held, Paused and Blocked are ways of being queued.
 const (
-	Held     State = "held"     // of a task that is not committed, or of a wave that is not open
+	Held     State = "held"     // its task is not committed, or its wave is not open
 	Queued   State = "queued"   // waits for its time or for a worker
 	Paused   State = "paused"   // its task, customer or zone was paused
-	Blocked  State = "blocked"  // what it needs is held by another job
+	Blocked  State = "blocked"  // another job holds what it needs
 	Running  State = "running"  // an attempt holds the host
-	Retry    State = "retry"    // an attempt did not get through; there will be another
-	Waiting  State = "wait"     // gave its worker back until an appointment
+	Retry    State = "retry"    // an attempt failed in a way that allows a retry
+	Waiting  State = "wait"     // released its worker until an appointment
 	Verify   State = "verify"   // waits for the next probe after a disruptive step
 	Deferred State = "deferred" // outside its window
-	Lost     State = "lost"     // its worker is gone; what happened must be found out
+	Lost     State = "lost"     // its worker is gone; its next worker finds out what happened
 	Ended    State = "ended"    // has its outcome
 )
 
@@ -26,25 +26,25 @@ func States() []State {
 		Deferred, Lost, Ended}
 }
 
-// Event is what can happen to a job.
+// Event is an event in the life of a job.
 type Event string
 
 // The events.
 const (
-	EvCommit Event = "commit" // the task was submitted as a whole
+	EvCommit Event = "commit" // the submit of its task was completed
 	EvTake   Event = "take"   // a worker took it
-	EvBlock  Event = "block"  // a worker met it, but what it needs is taken
+	EvBlock  Event = "block"  // a worker met it, but another job holds what it needs
 	EvPause  Event = "pause"  // met or moved while paused
-	EvResume Event = "resume" // moved back
-	EvBack   Event = "back"   // given back before anything was done; no try counted
-	EvRetry  Event = "retry"  // did not get through
+	EvResume Event = "resume" // moved back into the queue
+	EvBack   Event = "back"   // returned before any step ran; no try counted
+	EvRetry  Event = "retry"  // a try failed
 	EvWait   Event = "wait"   // step `wait`
-	EvVerify Event = "verify" // not back yet after a disruptive step
-	EvDefer  Event = "defer"  // outside its window; the attempt is given back
-	EvLose   Event = "lose"   // its worker was recognised as gone
+	EvVerify Event = "verify" // not up again yet after a disruptive step
+	EvDefer  Event = "defer"  // outside its window; the attempt is not counted
+	EvLose   Event = "lose"   // its worker was found to be gone
 	EvRecall Event = "recall" // history knows of an attempt that Redis had forgotten
 	EvEnd    Event = "end"    // got an outcome
-	EvSettle Event = "settle" // ended unknown, and its host says how it ended
+	EvSettle Event = "settle" // its outcome was unknown, and its host reported how it ended
 )
 
 // Events lists all events.
@@ -58,8 +58,8 @@ type edge struct {
 	ev   Event
 }
 
-// next is the one table of states. The scripts of jobs/queue are tested
-// against it, and docs/LIFE_OF_A_JOB.md prints it.
+// next is the one table of transitions. Tests hold the scripts of jobs/queue against it, and
+// docs/LIFE_OF_A_JOB.md prints it.
 var next = map[edge]State{
 	{Held, EvCommit}: Queued,
 	{Held, EvPause}:  Paused,
@@ -88,7 +88,7 @@ var next = map[edge]State{
 	{Running, EvVerify}: Verify,
 	{Running, EvDefer}:  Deferred,
 	{Running, EvLose}:   Lost,
-	{Running, EvTake}:   Running, // met as lost: the same moment, no state between
+	{Running, EvTake}:   Running, // found lost and taken at the same moment, without a state between
 	{Running, EvEnd}:    Ended,
 
 	{Retry, EvTake}:   Running,
@@ -116,10 +116,10 @@ var next = map[edge]State{
 	{Lost, EvTake}:    Running,
 	{Ended, EvSettle}: Ended, // only from unknown, and only once
 
-	{Lost, EvEnd}: Ended, // also by its own worker, when that was only thought dead
+	{Lost, EvEnd}: Ended, // also by its own worker, if that was wrongly thought dead
 }
 
-// Next is the state after e. It returns an error if e cannot happen in s.
+// Next returns the state after e. It returns an error if e cannot happen in s.
 func (s State) Next(e Event) (State, error) {
 	if n, ok := next[edge{s, e}]; ok {
 		return n, nil

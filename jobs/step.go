@@ -8,59 +8,59 @@ import (
 	"muster/fleet"
 )
 
-// Mode says why a job is handed out.
+// Mode says why the queue hands a job out.
 type Mode string
 
 // The modes of a grant.
 const (
-	ModeFresh    Mode = "fresh"    // no attempt came before
-	ModeContinue Mode = "continue" // go on at Step
-	ModeLost     Mode = "lost"     // the attempt before vanished: find out what it did
+	ModeFresh    Mode = "fresh"    // there was no attempt before
+	ModeContinue Mode = "continue" // continue at Step
+	ModeLost     Mode = "lost"     // the previous attempt vanished: find out what it did
 
-	// Of a job that has ended unknown: nothing of it is to run, its host is asked how it ended.
-	// Where another job has the host nothing may be written there, and it is only peeked at.
+	// The job has ended unknown: no step of it may run, and its host is asked how it ended. If
+	// another job has locked the host, the worker may only read there.
 	ModeAsk  Mode = "ask"
 	ModePeek Mode = "peek"
 )
 
-// Looks reports whether a job is handed out that has ended, to be asked about: it is no
-// attempt, and no result is to be given of it.
+// Looks reports whether the job has ended and is handed out only to ask its host. That is no
+// attempt, and the worker must not send a result for it.
 func (m Mode) Looks() bool { return m == ModeAsk || m == ModePeek }
 
-// Grant is one job handed to a worker.
+// Grant is one job that the queue hands to a worker.
 type Grant struct {
 	Job      ID            `json:"job"`
 	Token    Token         `json:"token"`
 	Mode     Mode          `json:"mode"`
 	Attempt  int           `json:"attempt"`         // counts every take
-	Tries    int           `json:"tries"`           // failures so far
+	Tries    int           `json:"tries"`           // failed tries so far
 	Probes   int           `json:"probes"`          // verify probes so far
 	Crashes  int           `json:"crashes"`         // workers that died with it
-	Step     int           `json:"step"`            // index of the step to go on with
-	Saved    string        `json:"saved"`           // JSON of what steps kept; empty: nothing
-	Spent    string        `json:"spent,omitempty"` // its time before this attempt: a Ledger
+	Step     int           `json:"step"`            // index of the step to continue with
+	Saved    string        `json:"saved"`           // JSON that steps saved; empty: nothing
+	Spent    string        `json:"spent,omitempty"` // a Ledger of its time before this attempt
 	Due      Micros        `json:"due"`             // since when it could have run
 	LostNode string        `json:"lost_node,omitempty"`
 	Timeout  time.Duration `json:"timeout"`        // the lock holds so long from the take
-	Bound    time.Duration `json:"bound"`          // lost only: the old attempt may act on the host so long
+	Bound    time.Duration `json:"bound"`          // lost: the old attempt may act so long
 	Host     *fleet.Host   `json:"host,omitempty"` // nil: not in the pinned inventory
 }
 
-// Kind is what a worker says about a job it had.
+// Kind is the kind of a worker's report about a job.
 type Kind string
 
 // The kinds of a result.
 const (
-	KindEnd    Kind = "end"    // Outcome, Class, ExitCode, Error
-	KindRetry  Kind = "retry"  // a try failed; again after Delay
-	KindWait   Kind = "wait"   // again after Delay, at Step; keeps the host unless Release
-	KindVerify Kind = "verify" // a probe failed; again after Delay; keeps the host
-	KindDefer  Kind = "defer"  // not now; again at Until; an attempt without a step is given back
-	KindBack   Kind = "back"   // nothing was done; gives the attempt back
+	KindEnd    Kind = "end"    // the job has ended: Outcome, Class, ExitCode, Error
+	KindRetry  Kind = "retry"  // a try failed; retry after Delay
+	KindWait   Kind = "wait"   // due again after Delay, at Step; keeps the host unless Release
+	KindVerify Kind = "verify" // a probe failed; due again after Delay; keeps the host
+	KindDefer  Kind = "defer"  // not now; due at Until; without a step the attempt is not counted
+	KindBack   Kind = "back"   // no step ran; the attempt is not counted
 )
 
-// Result is what a worker says about a job it had. It counts only if Token is
-// the one of the job's latest attempt; else it is recorded as late.
+// Result is a worker's report about a job. It counts only if Token belongs to the job's latest
+// attempt; otherwise it is recorded as late.
 type Result struct {
 	Job      ID
 	Token    Token
@@ -69,42 +69,42 @@ type Result struct {
 	Class    Class
 	ExitCode *int
 	Error    string        // one line for people, at most 300 bytes are kept
-	Delay    time.Duration // retry, wait, verify, and defer where no time is known
-	Until    Micros        // defer: when it may begin; 0: nobody knows, and it expires as before
-	Step     int           // wait, verify, retry: where to go on
-	Saved    string        // JSON of what steps kept
-	Release  bool          // wait: gives the host back; defer: and its group, nothing was disturbed
-	KeepLock bool          // end: something may still act on the host; it stays locked to its bound
-	Note     string        // end: what is worth knowing beside the outcome, as "attached"; one line
+	Delay    time.Duration // retry, wait, verify, and defer without a known time
+	Until    Micros        // defer: when it may begin; 0: nobody knows, and it may expire meanwhile
+	Step     int           // wait, verify, retry: step to continue with
+	Saved    string        // JSON that steps saved
+	Release  bool          // wait: release the host; defer: the group too
+	KeepLock bool          // end: the host stays locked to its bound
+	Note     string        // end: a fact beside the outcome, such as "attached"; one line
 	Said
 }
 
-// Said is what a host said, and what became of the time.
+// Said holds the output of a host, and the use of the job's time.
 type Said struct {
-	Spent  string // the job's time so far: a Ledger; empty: not known, as before
+	Spent  string // a Ledger of the job's time so far; empty: unchanged
 	Output []byte // head and tail, bounded
-	Gap    Gap    // what is missing between them
-	Runs   Runs   // as far as a later attempt, or who reads it, may need them
+	Gap    Gap    // the gap between them
+	Runs   Runs   // as far as a later attempt or a reader may need them
 }
 
-// Step is one call of a worker: what became of jobs it had, and how many new
-// ones it wants. With Want 0 and no slot it is the sweep of a server.
+// Step is one call of a worker: it reports about jobs, and asks for new ones. With Want 0 and no
+// slot it is the sweep of a server.
 type Step struct {
 	Node    string // name of the node
-	Slot    string // child slot on the node; one call at a time per slot
+	Slot    string // slot of the child on the node; one call at a time per slot
 	Request string // id of this call; a repeated id gets the earlier answer
 	Results []Result
 	Want    int
 	Known   []TaskID // tasks whose spec the caller has
 }
 
-// Status is the answer of a step beside the jobs.
+// Status is the status in the reply to a step.
 type Status string
 
 // The statuses of a reply.
 const (
 	StatusJobs   Status = "jobs"   // Jobs is not empty
-	StatusMore   Status = "more"   // looked at many that could not run: call again at once
+	StatusMore   Status = "more"   // many jobs were looked at that cannot run: call again at once
 	StatusNext   Status = "next"   // nothing is due before Next
 	StatusFrozen Status = "frozen" // the zone is frozen until Next
 	StatusHalted Status = "halted" // an operator halted the zone
@@ -114,29 +114,29 @@ const (
 type Reply struct {
 	Status Status
 	Now    Micros // Redis' time of the call
-	Next   Micros // when to come again; 0: nothing is queued
+	Next   Micros // when to call again; 0: nothing is queued
 	Jobs   []Grant
-	Late   []ID            // results that did not count
-	Specs  map[TaskID]Spec // of tasks the caller did not know
-	Why    string          `json:",omitempty"` // nothing starts, for people; empty: there is no such reason
+	Late   []ID            // jobs whose results did not count
+	Specs  map[TaskID]Spec // specs that the caller did not have
+	Why    string          `json:",omitempty"` // why no job starts, for people; empty: jobs start
 }
 
-// MayHaveRun stands in Saved if an attempt may have started the step that the job is at,
-// and it is not known. The scripts look for it: the end of a job that is cancelled then is
-// not known either. No text in the JSON can hold it, because its quotes are not escaped.
+// MayHaveRun stands in Saved if it is not known whether an attempt has started the present step of
+// the job. The scripts look for it, because the outcome of a job that is cancelled then is
+// unknown. No text in the JSON can contain it, because its quotes are not escaped.
 const MayHaveRun = `"may_have_run":true`
 
-// What else the scripts look for in Saved when a job is cancelled. Who is in the middle of
-// its on_fail has a host that is half way back, and its group stays frozen: if a step that
-// disturbs was begun, or if the step that failed may still act there.
+// Further marks in Saved that the scripts look for when a job is cancelled. A job inside its
+// on_fail may leave a host half restored. Its group is then frozen if a disruptive step had begun,
+// or if the failed step may still act there.
 const (
 	Undoing    = `"failed":{`
 	Disturbed  = `"disturbed":true`
 	KeptBefore = `"keep":true`
 )
 
-// Saying is what a step that waits said last, or why a job did not begin, by what is kept of
-// the job; mostly empty.
+// Saying returns the last message of a step that waits, or why a job did not begin, from the saved
+// data of the job; mostly it is empty.
 func Saying(saved string) string {
 	var kept struct {
 		Probe struct {
@@ -150,12 +150,12 @@ func Saying(saved string) string {
 	return cmp.Or(kept.Why, kept.Probe.Saying)
 }
 
-// Checkpoint is asked before every further step of a runbook.
+// Checkpoint is a worker's question before each further step of a runbook: may I continue?
 type Checkpoint struct {
 	Job   ID
 	Token Token
-	Step  int    // the step that is about to start
-	Saved string // JSON of what steps kept
+	Step  int    // the next step
+	Saved string // JSON that steps saved
 }
 
 // Verdict is the answer to a checkpoint.
@@ -164,6 +164,6 @@ type Verdict string
 // The verdicts.
 const (
 	Go    Verdict = "go"    // the lock was renewed by the task's timeout
-	Stop  Verdict = "stop"  // cancelled, halted or frozen: start nothing more
-	Stale Verdict = "stale" // the attempt is not the latest: say and do nothing more
+	Stop  Verdict = "stop"  // cancelled, halted or frozen: start no further step
+	Stale Verdict = "stale" // the attempt is not the latest: report and do nothing more
 )

@@ -9,22 +9,22 @@ import (
 	"muster/internal/wording"
 )
 
-// Use is what the time of a job went to, from when it was first due on. Each is counted
-// for itself, so that what a job did can be told from what it waited for.
+// Use is one of the things on which a job spends its time, from when it was first due on. Each is
+// counted separately, so that one can tell work from waiting.
 type Use string
 
 // The uses of time.
 const (
-	Queueing   Use = "queued"     // due, and kept by the queue, a lock, a limit or a pause only
+	Queueing   Use = "queued"     // due, and kept only by the queue, a lock, a limit or a pause
 	InWindow   Use = "window"     // deferred to a window, or beyond a freeze
-	AtGate     Use = "gate"       // a person was asked to let it go on
-	Pausing    Use = "waiting"    // a wait of its runbook, or the pause before another try
+	AtGate     Use = "gate"       // waiting for a person at a gate
+	Pausing    Use = "waiting"    // a wait of its runbook, or the pause before a retry
 	Connecting Use = "connecting" // from the first TCP packet until the session was ready
 	Acting     Use = "running"    // its commands ran
-	Verifying  Use = "verifying"  // looks whether the host is well, and the time between them
+	Verifying  Use = "verifying"  // probes of the host, and the time between them
 )
 
-// uses are all of them with their letters in a ledger, in the order in which they are shown.
+// uses lists all uses with their letters in a ledger, in the order in which they are shown.
 var uses = []struct {
 	use    Use
 	letter byte
@@ -40,10 +40,10 @@ func Uses() []Use {
 	return out
 }
 
-// Times is how long a job spent on what, in seconds; what is not there took no time.
+// Times holds how long a job spent on each use, in seconds; a use that is not there took no time.
 type Times map[Use]float64
 
-// Of is how long a job spent on all of some uses.
+// Of returns how long a job spent on some uses together.
 func (t Times) Of(some ...Use) time.Duration {
 	sum := 0.0
 	for _, u := range some {
@@ -52,14 +52,14 @@ func (t Times) Of(some ...Use) time.Duration {
 	return time.Duration(sum * float64(time.Second)).Round(time.Microsecond)
 }
 
-// Ledger is what is kept of a job's time while it lasts.
+// Ledger records the time of a job while it lasts.
 type Ledger struct {
 	Spent map[Use]time.Duration
 	Until Micros // the time up to here is counted; 0: none is yet
-	For   Use    // what the time goes to from there to when the job is due again
+	For   Use    // the use of the time from there until the job is due again
 }
 
-// Add counts some time.
+// Add adds d to the time of u.
 func (l *Ledger) Add(u Use, d time.Duration) {
 	if d <= 0 {
 		return
@@ -70,8 +70,8 @@ func (l *Ledger) Add(u Use, d time.Duration) {
 	l.Spent[u] += d
 }
 
-// Waited counts the time of a job that waited until an instant: up to when it was due for
-// what it was to wait for, and from there on for a worker.
+// Waited counts the time of a job that waited until an instant: up to the time at which it was due
+// for the use that it waited for, and from then on for a worker.
 func (l *Ledger) Waited(due, until Micros) {
 	from := l.Until
 	if from == 0 {
@@ -83,7 +83,7 @@ func (l *Ledger) Waited(due, until Micros) {
 	l.Until, l.For = max(from, until), ""
 }
 
-// Times are the sums.
+// Times returns the sums.
 func (l *Ledger) Times() Times {
 	out := Times{}
 	for u, d := range l.Spent {
@@ -94,8 +94,8 @@ func (l *Ledger) Times() Times {
 	return out
 }
 
-// String is the form that is kept: a letter and µs for each use, and behind @ up to when
-// all is counted, and what follows goes to. Empty if nothing was counted.
+// String returns the stored form: a letter and µs for each use, then @ with the time up to which
+// all is counted and the letter of the next use. It is empty if nothing was counted.
 func (l *Ledger) String() string {
 	var b strings.Builder
 	for _, u := range uses {
@@ -114,7 +114,7 @@ func (l *Ledger) String() string {
 	return b.String()
 }
 
-// ParseLedger reads the form that is kept.
+// ParseLedger reads the stored form.
 func ParseLedger(text string) (Ledger, error) {
 	var l Ledger
 	wrong := fmt.Errorf("times %q: want letters, each with microseconds", wording.Clip(text))

@@ -9,8 +9,8 @@ import (
 	"muster/jobs"
 )
 
-// Every moment of a job that waits goes to one use: up to its appointment for what it waits
-// for, and from there on for a worker.
+// Each moment of a job that waits goes to one use: up to its appointment to the use that it waits
+// for, and from then on to waiting for a worker.
 func TestTimeOfWaitingIsCountedOnce(t *testing.T) {
 	const at = jobs.Micros(1_760_000_000_000_000)
 	s := func(n int) jobs.Micros { return at.Add(time.Duration(n) * time.Second) }
@@ -43,7 +43,7 @@ func TestTimeOfWaitingIsCountedOnce(t *testing.T) {
 	}
 }
 
-// What is kept of the times is read as it was written, and nothing else is read.
+// A ledger is read back as it was written, and any other text is refused.
 func TestALedgerIsReadAsItWasWritten(t *testing.T) {
 	l := jobs.Ledger{Until: 1_760_000_000_000_000, For: jobs.AtGate}
 	for i, u := range jobs.Uses() {
