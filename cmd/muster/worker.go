@@ -77,7 +77,7 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 		return cli.Exit(cli.ExitUsage, err)
 	}
 	w, err := worker.New(cfg.Worker, worker.Doors{Queue: q, Times: q, Kin: q, Committed: q.Committed,
-		Answer: queue.AsksOf(q).Answer, Dial: worker.SSH(client), Clock: proc.Boot, Log: log,
+		Answer: q.AnswerAsk, Dial: worker.SSH(client), Clock: proc.Boot, Log: log,
 		Blobs:  worker.NewCache(cfg.Cache, q).Open,
 		Unseal: unseal(cfg.SecretsKey), Synchronised: proc.ClockKept})
 	if err != nil {

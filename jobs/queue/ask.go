@@ -18,26 +18,16 @@ var ErrOpen = errors.New("it has not ended")
 // ErrForgotten says that Redis does not know a job any more.
 var ErrForgotten = errors.New("it is not known in Redis any more")
 
-// Asks are the orders to ask a host how a job ended that ended unknown.
-type Asks struct{ q *Queue }
-
-// AsksOf are the orders that are given and answered over a handle.
-func AsksOf(q *Queue) Asks { return Asks{q} }
-
-// OrderAsk is Asks.Order, for who has nothing but a handle.
+// OrderAsk orders that the host of a job which ended unknown is asked how it ended. note says
+// who orders it, and why; a worker of the zone carries it out. The error wraps ErrOpen if the
+// job has not ended, and ErrForgotten if it ended more than a day ago.
 func (q *Queue) OrderAsk(ctx context.Context, id jobs.ID, note string) (jobs.AskOrdered, error) {
-	return Asks{q}.Order(ctx, id, note)
-}
-
-// Order orders that the host of a job is asked; note says who, and why. A worker of the zone
-// carries it out. ErrOpen: the job has not ended; ErrForgotten: it did, more than a day ago.
-func (a Asks) Order(ctx context.Context, id jobs.ID, note string) (jobs.AskOrdered, error) {
 	out := jobs.AskOrdered{Job: id}
-	zone, err := a.q.jobZone(ctx, id)
+	zone, err := q.jobZone(ctx, id)
 	if err != nil {
 		return out, err
 	}
-	r, err := a.q.script(ctx, scriptAsk, zone, "order", string(id), oneLine(note))
+	r, err := q.script(ctx, scriptAsk, zone, "order", string(id), oneLine(note))
 	if err != nil {
 		return out, err
 	}
@@ -57,9 +47,10 @@ func (a Asks) Order(ctx context.Context, id jobs.ID, note string) (jobs.AskOrder
 	return out, nil
 }
 
-// Answer tells what a worker found. It does nothing if the order was answered, or is another's.
-func (a Asks) Answer(ctx context.Context, zone string, f jobs.Reading) error {
-	r, err := a.q.script(ctx, scriptAsk, zone, answerArgs(f)...)
+// AnswerAsk stores what a worker found on the host. The error wraps ErrStale, and nothing is
+// stored, if the order was answered before or is not the one that the worker has.
+func (q *Queue) AnswerAsk(ctx context.Context, zone string, f jobs.Reading) error {
+	r, err := q.script(ctx, scriptAsk, zone, answerArgs(f)...)
 	if err != nil {
 		return err
 	}

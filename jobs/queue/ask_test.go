@@ -14,7 +14,7 @@ import (
 // askFor orders that the host of a job is asked, and takes the order as a worker does.
 func askFor(t *testing.T, q *queue.Queue, id jobs.ID) jobs.Grant {
 	t.Helper()
-	did, err := queue.AsksOf(q).Order(t.Context(), id, "alice: INC-7")
+	did, err := q.OrderAsk(t.Context(), id, "alice: INC-7")
 	if err != nil || did.Already || did.Known != "" {
 		t.Fatalf("ordered: %+v, %v", did, err)
 	}
@@ -46,10 +46,9 @@ func TestAnUnknownEndIsSettledByItsHost(t *testing.T) {
 		res := ended(g, jobs.Unknown)
 		res.KeepLock, res.Error, res.Class = true, "the connection is gone", jobs.ClassOperator
 		step(t, q, "1", 0, res)
-		asks := queue.AsksOf(q)
 
-		first, err := asks.Order(t.Context(), g.Job, "alice: INC-7")
-		again, err2 := asks.Order(t.Context(), g.Job, "bob: too")
+		first, err := q.OrderAsk(t.Context(), g.Job, "alice: INC-7")
+		again, err2 := q.OrderAsk(t.Context(), g.Job, "bob: too")
 		if err != nil || err2 != nil || first.Already || !again.Already {
 			t.Fatalf("ordered: %+v, %+v, %v, %v", first, again, err, err2)
 		}
@@ -66,10 +65,10 @@ func TestAnUnknownEndIsSettledByItsHost(t *testing.T) {
 		if err != nil || j.Ask == nil || j.Ask.Note != "alice: INC-7" || !j.Ask.Answered.IsZero() {
 			t.Fatalf("before the answer: %+v, %v", j.Ask, err)
 		}
-		if err := asks.Answer(t.Context(), zone, reading(look, g.Token, jobs.Succeeded)); err != nil {
+		if err := q.AnswerAsk(t.Context(), zone, reading(look, g.Token, jobs.Succeeded)); err != nil {
 			t.Fatal(err)
 		}
-		if err := asks.Answer(t.Context(), zone, reading(look, g.Token, jobs.Failed)); !errors.Is(err, queue.ErrStale) {
+		if err := q.AnswerAsk(t.Context(), zone, reading(look, g.Token, jobs.Failed)); !errors.Is(err, queue.ErrStale) {
 			t.Errorf("a second answer: %v", err)
 		}
 		j, err = q.Job(t.Context(), g.Job)
@@ -93,7 +92,7 @@ func TestAnUnknownEndIsSettledByItsHost(t *testing.T) {
 		if did, err := q.ReleaseHost(t.Context(), zone, g.Job.Host(), "bob: free"); err != nil || !did.Already {
 			t.Errorf("its host is locked: %+v, %v", did, err)
 		}
-		known, err := asks.Order(t.Context(), g.Job, "alice: once more")
+		known, err := q.OrderAsk(t.Context(), g.Job, "alice: once more")
 		if err != nil || known.Known != jobs.Succeeded {
 			t.Errorf("asked once more: %+v, %v", known, err)
 		}
@@ -124,7 +123,6 @@ func events(t *testing.T, q *queue.Queue, id jobs.ID, want ...string) {
 func TestWhatIsNoProofSettlesNothing(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
-		asks := queue.AsksOf(q)
 		for _, c := range []struct {
 			name  string
 			told  func(g, look jobs.Grant) jobs.Reading
@@ -147,7 +145,7 @@ func TestWhatIsNoProofSettlesNothing(t *testing.T) {
 			res.KeepLock = true
 			step(t, q, "1", 0, res)
 			look := askFor(t, q, g.Job)
-			if err := asks.Answer(t.Context(), zone, c.told(g, look)); err != nil {
+			if err := q.AnswerAsk(t.Context(), zone, c.told(g, look)); err != nil {
 				t.Fatal(err)
 			}
 			j, err := q.Job(t.Context(), g.Job)
@@ -170,14 +168,13 @@ func TestWhatIsNoProofSettlesNothing(t *testing.T) {
 func TestOnlyWhatEndedUnknownIsAskedAbout(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
-		asks := queue.AsksOf(q)
 		submit(t, q, spec(), 1)
 		g := one(t, step(t, q, "1", 1))
-		if _, err := asks.Order(t.Context(), g.Job, "alice: why"); !errors.Is(err, queue.ErrOpen) {
+		if _, err := q.OrderAsk(t.Context(), g.Job, "alice: why"); !errors.Is(err, queue.ErrOpen) {
 			t.Errorf("one that runs: %v", err)
 		}
 		nobody := jobs.NewID(g.Job.Task(), "nobody")
-		if _, err := asks.Order(t.Context(), nobody, "alice: why"); !errors.Is(err, queue.ErrNotFound) {
+		if _, err := q.OrderAsk(t.Context(), nobody, "alice: why"); !errors.Is(err, queue.ErrNotFound) {
 			t.Errorf("one that is not there: %v", err)
 		}
 		step(t, q, "1", 0, ended(g, jobs.Unknown)) // its host is free

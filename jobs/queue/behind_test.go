@@ -104,4 +104,4 @@ func Texts(v []any) (out []any) {
 func AppointArgs(id jobs.TaskID, moves []jobs.Move) []any { return appointArgs(id, moves) }
 
 // Times are when the jobs of hosts are to run, as the script put reads it.
-func Times(t jobs.Task, hosts []string) string { return times(t, hosts) }
+func Times(t jobs.Task, hosts []string) string { return timesOf(t, hosts) }

@@ -106,7 +106,7 @@ func (q *Queue) blobEntries(ctx context.Context) (map[string]blobEntry, error) {
 // it or nothing.
 func (q *Queue) PutBlob(ctx context.Context, b jobs.Blob, most int64, content io.Reader) (
 	jobs.Blob, error) {
-	p := &blobPut{Queue: q, sum: b.SHA256, content: content,
+	p := &blobPut{q: q, sum: b.SHA256, content: content,
 		blobEntry: blobEntry{ID: rand.Text(), Size: b.Size, Chunks: chunksOf(b.Size), Name: b.Name,
 			By: b.By}}
 	there, err := q.blob(ctx, b.SHA256)
@@ -134,7 +134,7 @@ func (q *Queue) PutBlob(ctx context.Context, b jobs.Blob, most int64, content io
 
 // blobPut is a content on its way.
 type blobPut struct {
-	*Queue
+	q *Queue
 	blobEntry
 	sum     string
 	content io.Reader
@@ -143,7 +143,7 @@ type blobPut struct {
 // reserve notes that the content comes. Of two that are too much together both may
 // be refused, never none.
 func (p *blobPut) reserve(ctx context.Context, most int64) error {
-	now, err := p.now(ctx, hub)
+	now, err := p.q.now(ctx, hub)
 	if err != nil {
 		return err
 	}
@@ -153,11 +153,11 @@ func (p *blobPut) reserve(ctx context.Context, most int64) error {
 		return err
 	}
 	name := reserved + p.ID
-	err = p.rdb.HSet(ctx, hubKey("blobs", ""), name, p.At.String()+" "+string(text)).Err()
+	err = p.q.rdb.HSet(ctx, hubKey("blobs", ""), name, p.At.String()+" "+string(text)).Err()
 	if err != nil {
-		return p.say("put blob", err)
+		return p.q.say("put blob", err)
 	}
-	all, err := p.blobEntries(ctx)
+	all, err := p.q.blobEntries(ctx)
 	total := int64(0)
 	for _, e := range all {
 		total += e.Size
@@ -193,7 +193,7 @@ func (p *blobPut) write(ctx context.Context) (err error) {
 			}
 			return fmt.Errorf("blob %s: %w", p.sum, err)
 		}
-		_, err := p.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		_, err := p.q.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 			i := n
 			for chunk := range slices.Chunk(part, chunkBytes) {
 				pipe.Set(ctx, p.chunk(i), chunk, putTime)
@@ -202,7 +202,7 @@ func (p *blobPut) write(ctx context.Context) (err error) {
 			return nil
 		})
 		if err != nil {
-			return p.say("put blob", err)
+			return p.q.say("put blob", err)
 		}
 	}
 	if n, _ := io.ReadFull(p.content, make([]byte, 1)); n > 0 {
@@ -217,7 +217,7 @@ func (p *blobPut) write(ctx context.Context) (err error) {
 // add makes what was written stay, and puts it on the list.
 func (p *blobPut) add(ctx context.Context) error {
 	kept := make([]*redis.BoolCmd, p.Chunks)
-	_, err := p.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	_, err := p.q.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for n := range p.Chunks {
 			kept[n] = pipe.Persist(ctx, p.chunk(n))
 		}
@@ -231,14 +231,14 @@ func (p *blobPut) add(ctx context.Context) error {
 	text, bad := json.Marshal(p.blobEntry)
 	answer := ""
 	if err = errors.Join(err, bad); err == nil {
-		answer, err = p.blobScript(ctx, "add", p.sum, string(text), reserved+p.ID)
+		answer, err = p.q.blobScript(ctx, "add", p.sum, string(text), reserved+p.ID)
 	}
 	if err != nil || answer != "ok" {
 		p.undo(ctx)
 	}
 	switch {
 	case err != nil:
-		return p.say("put blob", err)
+		return p.q.say("put blob", err)
 	case answer == "going":
 		return ErrBlobGoing
 	}
@@ -248,9 +248,9 @@ func (p *blobPut) add(ctx context.Context) error {
 // undo removes what is there of it. What it cannot, vanishes by itself or is found
 // by TendBlobs.
 func (p *blobPut) undo(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.q.cfg.Timeout)
 	defer cancel()
-	_ = p.removeBlob(ctx, reserved+p.ID, p.blobEntry)
+	_ = p.q.removeBlob(ctx, reserved+p.ID, p.blobEntry)
 }
 
 // removeBlob removes the chunks of an entry, and then the entry.

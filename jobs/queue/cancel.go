@@ -40,6 +40,11 @@ func (q *Queue) endAll(ctx context.Context, e ending) (jobs.Cancel, error) {
 	return c, errors.Join(errs...)
 }
 
+// endCancelled goes on with a cancel of a task in one zone that somebody left half way.
+func (q *Queue) endCancelled(ctx context.Context, zone string, id jobs.TaskID, note string) error {
+	return q.endIn(ctx, zone, ending{id, jobs.Cancelled, note, ""}, &jobs.Cancel{})
+}
+
 // endIn ends the jobs of a task in one zone.
 func (q *Queue) endIn(ctx context.Context, zone string, e ending, c *jobs.Cancel) error {
 	for chunk, hosts := 0, hostsMax; hosts > 0; chunk++ {

@@ -115,6 +115,12 @@ func (q *Queue) bringBack(ctx context.Context, zone string, id jobs.TaskID, verb
 	return all, q.say(verb, err)
 }
 
+// release brings back what lies aside of a task that nobody pauses any more.
+func (q *Queue) release(ctx context.Context, zone string, id jobs.TaskID) error {
+	_, err := q.bringBack(ctx, zone, id, "release", order{})
+	return err
+}
+
 func readMove(r reader) control {
 	c := control{status: r.text(), number: int64(r.int())}
 	if len(r.v) > 0 {
@@ -344,9 +350,8 @@ func (q *Queue) shiftAll(ctx context.Context, zone, flag string, order int64) er
 		if err := q.shift(ctx, zone, ids[0], since); err != nil {
 			return err
 		}
-		err = q.pipeline(ctx, zone, calls{scripts.control, len(ids),
-			func(i int) []any { return []any{"shift", ids[i], "", number} },
-			func(int, []any) error { return nil }})
+		err = q.pipeline(ctx, zone, calls{script: scripts.control, n: len(ids),
+			args: func(i int) []any { return []any{"shift", ids[i], "", number} }})
 		if err != nil {
 			return err
 		}

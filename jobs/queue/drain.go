@@ -100,9 +100,8 @@ func (q *Queue) tellHosts(ctx context.Context, hosts map[string][]string, verb, 
 		if len(list) == 1 {
 			continue
 		}
-		err := q.pipeline(ctx, zone, calls{scripts.control, len(list) - 1,
-			func(i int) []any { return []any{verb, list[i+1], oneLine(note), ""} },
-			func(int, []any) error { return nil }})
+		err := q.pipeline(ctx, zone, calls{script: scripts.control, n: len(list) - 1,
+			args: func(i int) []any { return []any{verb, list[i+1], oneLine(note), ""} }})
 		if err != nil {
 			return err
 		}
@@ -185,7 +184,7 @@ func (q *Queue) jobsOn(ctx context.Context, zone, host string, tasks []string) (
 		if err != nil {
 			return nil, fmt.Errorf("task %s on %s: %w", task, host, err)
 		}
-		list = append(list, r.info(jobs.NewID(jobs.TaskID(task), host), at))
+		list = append(list, info(&r, jobs.NewID(jobs.TaskID(task), host), at))
 	}
 	return list, nil
 }

@@ -12,11 +12,14 @@ import (
 	"muster/jobs"
 )
 
-const (
-	groupPrefix = "group/"
-	frozenField = "frozen" // of a semaphore; see exclude.lua
-	holdersMax  = 100      // holders of a limit that are listed
-)
+// holdersMax bounds the holders of a limit that are listed.
+const holdersMax = 100
+
+// groupPrefix begins the name of a redundancy group's semaphore.
+const groupPrefix = "group/"
+
+// frozenField is the field of a semaphore that says why it is frozen; see exclude.lua.
+const frozenField = "frozen"
 
 // semaphore is what Redis knows of a group or limit.
 type semaphore struct {
@@ -114,7 +117,7 @@ func (q *Queue) Groups(ctx context.Context) ([]jobs.Group, error) {
 		}
 	}
 	slices.SortFunc(out, func(a, b jobs.Group) int {
-		return cmp.Or(compare(a.Name, b.Name), compare(a.Zone, b.Zone))
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Zone, b.Zone))
 	})
 	return out, nil
 }
@@ -240,7 +243,7 @@ func (q *Queue) Limits(ctx context.Context) ([]jobs.Limit, error) {
 		}
 	}
 	slices.SortFunc(out, func(a, b jobs.Limit) int {
-		return cmp.Or(compare(a.Name, b.Name), compare(a.Zone, b.Zone))
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Zone, b.Zone))
 	})
 	return out, nil
 }

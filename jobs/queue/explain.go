@@ -39,7 +39,7 @@ func together(a, b string) string {
 // explainer finds out why jobs of one task in one zone do not run. Every view gets its words
 // from here.
 type explainer struct {
-	*Queue
+	q    *Queue
 	zone string
 	task jobs.TaskID
 	node string // why no node begins anything in the zone; empty: one does, or nobody asked
@@ -121,9 +121,9 @@ func (e explainer) all(ctx context.Context, list []*jobs.JobInfo, most *int) ([]
 
 // blocked is what a job waits for, and who has it.
 func (e explainer) blocked(ctx context.Context, id jobs.ID) (name, why string, err error) {
-	name, err = e.waitsFor(ctx, e.zone, id)
+	name, err = e.q.waitsFor(ctx, e.zone, id)
 	if err == nil {
-		why, err = e.whyBlocked(ctx, e.zone, name)
+		why, err = e.q.whyBlocked(ctx, e.zone, name)
 	}
 	return name, why, err
 }
@@ -140,9 +140,9 @@ func (e explainer) stops(ctx context.Context, list []*jobs.JobInfo) (map[string]
 	if len(hosts) == 0 {
 		return nil, nil
 	}
-	v, err := e.rdb.HMGet(ctx, zoneKey(e.zone, "task:", string(e.task)), fields...).Result()
+	v, err := e.q.rdb.HMGet(ctx, zoneKey(e.zone, "task:", string(e.task)), fields...).Result()
 	if err != nil {
-		return nil, e.say("job", err)
+		return nil, e.q.say("job", err)
 	}
 	out := map[string]string{}
 	for i, host := range hosts {
@@ -180,8 +180,8 @@ func (e explainer) orders(ctx context.Context, list []*jobs.JobInfo) ([]Reasons,
 			hosts[i] = j.Host
 		}
 		key := zoneKey(e.zone, "traits:", s.inventory)
-		if traits, err = e.rdb.HMGet(ctx, key, hosts...).Result(); err != nil {
-			return nil, e.say("job", err)
+		if traits, err = e.q.rdb.HMGet(ctx, key, hosts...).Result(); err != nil {
+			return nil, e.q.say("job", err)
 		}
 	}
 	out := make([]Reasons, len(list))
@@ -205,7 +205,7 @@ func (e explainer) orders(ctx context.Context, list []*jobs.JobInfo) ([]Reasons,
 func (e explainer) standing(ctx context.Context) (s standingOrders, err error) {
 	var task, all *redis.SliceCmd
 	var now *redis.TimeCmd
-	_, err = e.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, err = e.q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		task = p.HMGet(ctx, zoneKey(e.zone, "task:", string(e.task)), "pausedNote", "stoppedNote",
 			"inventory", "committed")
 		all = p.HMGet(ctx, zoneKey(e.zone, "zone", ""), "halted", "paused", "frozen", "why",
@@ -214,7 +214,7 @@ func (e explainer) standing(ctx context.Context) (s standingOrders, err error) {
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return s, e.say("job", err)
+		return s, e.q.say("job", err)
 	}
 	say := func(words, note string) {
 		if note != "" {
@@ -247,7 +247,7 @@ func (e explainer) shut(ctx context.Context, zone []any, now time.Time) (string,
 		return "", nil
 	}
 	words := "its zone is frozen until history was asked: " + whyShut(textOf(zone, 3), owed)
-	away, err := e.HistoryAway(ctx)
+	away, err := e.q.HistoryAway(ctx)
 	if err != nil || away.Since.IsZero() {
 		return words, err
 	}

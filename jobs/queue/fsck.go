@@ -22,7 +22,7 @@ const (
 // It reads everything, in calls of at most 500 jobs, while the others work on.
 func (q *Queue) Fsck(ctx context.Context, zone string, mend bool, note string) (jobs.Fsck,
 	error) {
-	f := &fsck{Queue: q, zone: zone, mend: mend, by: oneLine(note), seen: map[string]bool{}}
+	f := &fsck{q: q, zone: zone, mend: mend, by: oneLine(note), seen: map[string]bool{}}
 	f.out.Zone, f.out.Findings = zone, []jobs.Finding{}
 	if err := q.knowZone(ctx, zone); err != nil {
 		return f.out, err
@@ -56,7 +56,7 @@ func (f *fsck) open(ctx context.Context) error {
 
 // fsck is one examination.
 type fsck struct {
-	*Queue
+	q    *Queue
 	out  jobs.Fsck
 	zone string
 	mend bool
@@ -67,7 +67,7 @@ type fsck struct {
 // call calls the script and notes what it found.
 func (f *fsck) call(ctx context.Context, verb, object string, number any,
 	hosts string) (numbers []int, texts []string, err error) {
-	r, err := f.script(ctx, scripts.fsck, f.zone, verb, object, number, digitOr(f.mend), hosts,
+	r, err := f.q.script(ctx, scripts.fsck, f.zone, verb, object, number, digitOr(f.mend), hosts,
 		f.by)
 	if err != nil {
 		return nil, nil, err
@@ -106,9 +106,9 @@ func (f *fsck) note(x jobs.Finding) {
 
 // tasks lists those of the index and those that have a job in the queue.
 func (f *fsck) tasks(ctx context.Context) ([]string, error) {
-	list, err := f.rdb.ZRange(ctx, hubKey("tasks", ""), 0, -1).Result()
+	list, err := f.q.rdb.ZRange(ctx, hubKey("tasks", ""), 0, -1).Result()
 	if err != nil {
-		return nil, f.say("fsck", err)
+		return nil, f.q.say("fsck", err)
 	}
 	all := map[string]bool{}
 	for _, id := range list {
@@ -219,9 +219,9 @@ func (f *fsck) bury(ctx context.Context, id string, hosts []string) error {
 }
 
 func (f *fsck) semaphores(ctx context.Context) error {
-	names, err := f.rdb.SMembers(ctx, zoneKey(f.zone, "sems", "")).Result()
+	names, err := f.q.rdb.SMembers(ctx, zoneKey(f.zone, "sems", "")).Result()
 	if err != nil {
-		return f.say("fsck", err)
+		return f.q.say("fsck", err)
 	}
 	slices.Sort(names)
 	for _, name := range names {
@@ -236,9 +236,9 @@ func (f *fsck) semaphores(ctx context.Context) error {
 // hold its rule, and may be many.
 func (f *fsck) semaphore(ctx context.Context, name string) error {
 	for cursor := uint64(0); ; {
-		pairs, next, err := f.rdb.HScan(ctx, zoneKey(f.zone, "sem:", name), cursor, "", pageMax).Result()
+		pairs, next, err := f.q.rdb.HScan(ctx, zoneKey(f.zone, "sem:", name), cursor, "", pageMax).Result()
 		if err != nil {
-			return f.say("fsck", err)
+			return f.q.say("fsck", err)
 		}
 		ids := []string{}
 		for i := 0; i+1 < len(pairs); i += 2 {

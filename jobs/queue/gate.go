@@ -61,17 +61,17 @@ func (q *Queue) addAnswers(ctx context.Context, zone string, list []jobs.JobInfo
 func (q *Queue) CloseGate(ctx context.Context, zone string, id jobs.ID, step int) (jobs.GateAnswer,
 	error) {
 	late := jobs.GateAnswer{Word: jobs.GateLate, Note: "nobody opened it in time"}
-	c, err := q.answerGate(ctx, zone, id, step, late)
+	c, err := q.control(ctx, zone, gateTurn(id, step, late))
 	if err == nil && c.status == "already" {
 		return jobs.ReadGateAnswer(c.before), nil
 	}
 	return late, err
 }
 
-func (q *Queue) answerGate(ctx context.Context, zone string, id jobs.ID, step int,
-	a jobs.GateAnswer) (control, error) {
-	return q.control(ctx, zone, turn{verb: "gate", object: string(id), number: strconv.Itoa(step),
-		note: string(a.Word) + " " + a.Note})
+// gateTurn is the call that answers a gate.
+func gateTurn(id jobs.ID, step int, a jobs.GateAnswer) turn {
+	return turn{verb: "gate", object: string(id), number: strconv.Itoa(step),
+		note: string(a.Word) + " " + a.Note}
 }
 
 // AnswerGates opens or refuses the gates at which jobs of a task stand: all of them, or
@@ -128,7 +128,7 @@ func (q *Queue) answerOne(ctx context.Context, zone string, j jobs.JobInfo, a jo
 		return q.passed(ctx, zone, j, out)
 	}
 	did.Step, did.Name = j.Gate.Step, j.Gate.Name
-	c, err := q.answerGate(ctx, zone, j.ID, did.Step, a)
+	c, err := q.control(ctx, zone, gateTurn(j.ID, did.Step, a))
 	switch {
 	case err != nil:
 		return err

@@ -65,9 +65,9 @@ func (q *Queue) goOn(ctx context.Context, zone string, t halfway, customers bool
 	var err error
 	switch {
 	case cancelled != "" && waits > 0:
-		err = q.endIn(ctx, zone, ending{id, jobs.Cancelled, cancelled, ""}, &jobs.Cancel{})
+		err = q.endCancelled(ctx, zone, id, cancelled)
 	case cancelled == "" && textOf(v, 3) == "" && t.held.Val() > 0 && !(customers && t.parked.Val()):
-		_, err = q.bringBack(ctx, zone, id, "release", order{})
+		err = q.release(ctx, zone, id)
 	}
 	if errors.Is(err, ErrNotFound) {
 		return nil

@@ -137,18 +137,8 @@ func (q *Queue) Nodes(ctx context.Context) ([]jobs.Node, error) {
 				Seen: jobs.TimeOf(jobs.Micros(z.Score))}
 		}
 	}
-	slices.SortFunc(out, func(a, b jobs.Node) int { return compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b jobs.Node) int { return strings.Compare(a.ID, b.ID) })
 	return out, nil
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // Published says which inventory is in force.

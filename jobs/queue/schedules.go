@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -54,7 +55,7 @@ func (q *Queue) Schedules(ctx context.Context) ([]Schedule, error) {
 		}
 		out = append(out, s)
 	}
-	slices.SortFunc(out, func(a, b Schedule) int { return compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b Schedule) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }
 

@@ -18,11 +18,15 @@ import (
 
 // The bounds of one step.
 const (
-	errorMax  = 300     // bytes kept of a result's error
-	outputMax = 1 << 20 // bytes of a result's output; workers bound theirs below
-	wantMax   = 256     // jobs handed out by one call
-	knownMax  = 64      // tasks that a caller may name as known
+	wantMax  = 256 // jobs handed out by one call
+	knownMax = 64  // tasks that a caller may name as known
 )
+
+// errorMax bounds the bytes that are kept of a result's error.
+const errorMax = 300
+
+// outputMax bounds the bytes of a result's output; workers bound theirs below.
+const outputMax = 1 << 20
 
 // Step delivers results and takes jobs, in one round trip. If it returns an
 // error it is not known whether it was carried out: repeat it with the same
@@ -304,18 +308,22 @@ func (q *Queue) Checkpoint(ctx context.Context, name string, c jobs.Checkpoint) 
 	v := jobs.Verdict(r.text())
 	switch v {
 	case jobs.Go:
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		z := q.zones[name]
-		if h, ok := z.held[c.Job]; ok {
-			h.until = max(h.until, sent+h.timeout)
-			z.held[c.Job] = h
-		}
+		q.extend(name, c.Job, sent)
 	case jobs.Stop, jobs.Stale:
 	default:
 		return "", fmt.Errorf("checkpoint of %s: answer %q", c.Job, v)
 	}
 	return v, nil
+}
+
+// extend notes that the lock of a job in hand lasts anew, from when that was asked for.
+func (q *Queue) extend(name string, id jobs.ID, sent time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if h, ok := q.zones[name].held[id]; ok {
+		h.until = max(h.until, sent+h.timeout)
+		q.zones[name].held[id] = h
+	}
 }
 
 // Lose tells that a child is gone, and returns the jobs that were lost with it.

@@ -19,15 +19,24 @@ import (
 )
 
 const (
-	chunkMax  = 500 // jobs that one script call moves
-	hostsMax  = 200 // hosts of a task in one chunk
-	endMax    = 50  // jobs that a cancel looks at in one call: it takes 10 µs for each
-	pipeMax   = 16  // calls that are under way at once
 	tasksKept = 10000
 	keyKept   = 100 // tasks of one key
-	// A task can be submitted 30 days ahead and wait 30 days more.
-	taskKeep = 70 * 24 * time.Hour
 )
+
+// chunkMax bounds the jobs that one call of a script moves.
+const chunkMax = 500
+
+// hostsMax bounds the hosts of a task in one chunk.
+const hostsMax = 200
+
+// endMax bounds the jobs that a cancel looks at in one call, which takes 10 µs for each.
+const endMax = 50
+
+// pipeMax bounds the calls that are under way at once.
+const pipeMax = 16
+
+// taskKeep is how long a task is kept: it can be submitted 30 days ahead and wait 30 days more.
+const taskKeep = 70 * 24 * time.Hour
 
 // ErrConflict is wrapped by Submit's error when another submit has the task id.
 var ErrConflict = errors.New("another task has this id")
@@ -234,7 +243,7 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 	t.Own = inTurns(t, hosts)
 	chunks := slices.Collect(slices.Chunk(hosts, hostsMax))
 	args := func(i int) []any {
-		at := times(t, chunks[i])
+		at := timesOf(t, chunks[i])
 		if r := t.Spec.Rollout; r != nil && len(r.Waves) > 0 {
 			at = waveScores(r.Waves, i*hostsMax, len(chunks[i]))
 		}
@@ -257,9 +266,9 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 	if err := put(len(chunks[0])); err != nil {
 		return err
 	}
-	return q.pipeline(ctx, zone, calls{scripts.put, len(chunks) - 1,
-		func(i int) []any { return args(i + 1) },
-		func(i int, v []any) error {
+	return q.pipeline(ctx, zone, calls{script: scripts.put, n: len(chunks) - 1,
+		args: func(i int) []any { return args(i + 1) },
+		answer: func(i int, v []any) error {
 			if err := putAnswer(v, zone); err != nil {
 				return err
 			}
@@ -267,8 +276,8 @@ func (q *Queue) putZone(ctx context.Context, zone string, t jobs.Task, hosts []s
 		}})
 }
 
-// times are when the jobs of hosts are to run, as put.lua reads it.
-func times(t jobs.Task, hosts []string) string {
+// timesOf are when the jobs of hosts are to run, as put.lua reads it.
+func timesOf(t jobs.Task, hosts []string) string {
 	if len(t.Own) == 0 {
 		if t.At == 0 {
 			return ""
@@ -341,7 +350,7 @@ type calls struct {
 	*script
 	n      int
 	args   func(int) []any
-	answer func(int, []any) error
+	answer func(int, []any) error // nil: nobody reads the answers
 }
 
 // pipeline makes many calls, some of them under way at once.
@@ -369,6 +378,9 @@ func (q *Queue) pipeline(ctx context.Context, zone string, c calls) error {
 			v, err := cmd.(*redis.Cmd).Slice()
 			if err != nil {
 				return q.say(c.name, err)
+			}
+			if c.answer == nil {
+				continue
 			}
 			if err := c.answer(from+i, v); err != nil {
 				return err
@@ -430,6 +442,7 @@ func (q *Queue) Commit(ctx context.Context, zone string, id jobs.TaskID) error {
 	if left == 0 {
 		return nil
 	}
-	return q.pipeline(ctx, zone, calls{scripts.move, (left + chunkMax - 1) / chunkMax,
-		func(int) []any { return args }, func(_ int, v []any) error { return read(v) }})
+	return q.pipeline(ctx, zone, calls{script: scripts.move, n: (left + chunkMax - 1) / chunkMax,
+		args:   func(int) []any { return args },
+		answer: func(_ int, v []any) error { return read(v) }})
 }

@@ -325,11 +325,11 @@ func (q *Queue) jobs(ctx context.Context, zone string, task jobs.TaskID,
 		ids[i] = string(jobs.NewID(task, host))
 		fields = append(fields, recordField(host))
 	}
-	var queue, again, held *redis.FloatSliceCmd
+	var waiting, again, held *redis.FloatSliceCmd
 	var head *redis.SliceCmd
 	var now *redis.TimeCmd
 	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		queue = p.ZMScore(ctx, zoneKey(zone, "queue", ""), ids...)
+		waiting = p.ZMScore(ctx, zoneKey(zone, "queue", ""), ids...)
 		again = p.ZMScore(ctx, zoneKey(zone, "again", ""), ids...)
 		held = p.ZMScore(ctx, zoneKey(zone, "held:", string(task)), ids...)
 		head = p.HMGet(ctx, zoneKey(zone, "task:", string(task)), fields...)
@@ -341,14 +341,14 @@ func (q *Queue) jobs(ctx context.Context, zone string, task jobs.TaskID,
 	}
 	out := make([]jobs.JobInfo, len(hosts))
 	for i := range hosts {
-		at := place{queue.Val()[i], again.Val()[i], held.Val()[i], head.Val()[:2],
+		at := place{waiting.Val()[i], again.Val()[i], held.Val()[i], head.Val()[:2],
 			jobs.MicrosOf(now.Val())}
 		text, _ := head.Val()[2+i].(string)
 		r, err := readRecord(text)
 		if err != nil {
 			return nil, fmt.Errorf("job %s: %w", ids[i], err)
 		}
-		out[i] = r.info(jobs.ID(ids[i]), at)
+		out[i] = info(&r, jobs.ID(ids[i]), at)
 	}
 	return out, q.addAnswers(ctx, zone, out)
 }
@@ -362,7 +362,7 @@ type place struct {
 }
 
 // info is a job as people see it.
-func (r *record) info(id jobs.ID, at place) jobs.JobInfo {
+func info(r *record, id jobs.ID, at place) jobs.JobInfo {
 	j := jobs.JobInfo{ID: id, Host: id.Host(), State: r.state, Outcome: r.end.outcome,
 		Class: r.end.class, Attempt: r.attempt, Node: r.node, Due: jobs.TimeOf(r.due),
 		Started: jobs.TimeOf(r.started), Finished: jobs.TimeOf(r.end.at),
@@ -374,7 +374,7 @@ func (r *record) info(id jobs.ID, at place) jobs.JobInfo {
 		j.Due = jobs.TimeOf(m)
 	}
 	if j.State == jobs.Ended {
-		j.Times = r.times(jobs.MicrosOf(j.Due.Time), at.now)
+		j.Times = times(r, jobs.MicrosOf(j.Due.Time), at.now)
 		return j
 	}
 	j.Note, j.Gate = jobs.Saying(r.saved), jobs.GateOf(r.step, r.saved)
@@ -401,7 +401,7 @@ func (r *record) info(id jobs.ID, at place) jobs.JobInfo {
 		j.Why = "it has a time of its own: a window, a freeze or the jitter of a schedule gave it"
 	}
 	if j.State != jobs.Held {
-		j.Times = r.times(jobs.MicrosOf(j.Due.Time), at.now)
+		j.Times = times(r, jobs.MicrosOf(j.Due.Time), at.now)
 	}
 	return j
 }

@@ -5,7 +5,7 @@ import "muster/jobs"
 // times is what the time of a job went to, as far as it is known: workers count what they
 // did, and what lies before an attempt. It adds how a job waits now, or waited when it ended
 // without one. now is 0 if that is not known.
-func (r *record) times(due, now jobs.Micros) jobs.Times {
+func times(r *record, due, now jobs.Micros) jobs.Times {
 	if r.end.spent != "" {
 		return sums(r.end.spent)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -101,7 +102,7 @@ func (q *Queue) Tokens(ctx context.Context) ([]Token, error) {
 	for hash, text := range h {
 		out = append(out, readToken(hash, text))
 	}
-	slices.SortFunc(out, func(a, b Token) int { return compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b Token) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }
 

@@ -129,14 +129,14 @@ func (q *Queue) Depth(ctx context.Context, zone string) (Depth, error) {
 		return d, err
 	}
 	until := jobs.MicrosOf(now).String()
-	queue, again := zoneKey(zone, "queue", ""), zoneKey(zone, "again", "")
+	waiting, again := zoneKey(zone, "queue", ""), zoneKey(zone, "again", "")
 	var cards [4]*redis.IntCmd
 	var first *redis.ZSliceCmd
 	var state *redis.SliceCmd
 	_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		cards[0], cards[1] = p.ZCard(ctx, queue), p.ZCard(ctx, again)
-		cards[2], cards[3] = p.ZCount(ctx, queue, "-inf", until), p.ZCount(ctx, again, "-inf", until)
-		first = p.ZRangeWithScores(ctx, queue, 0, oldestOf-1)
+		cards[0], cards[1] = p.ZCard(ctx, waiting), p.ZCard(ctx, again)
+		cards[2], cards[3] = p.ZCount(ctx, waiting, "-inf", until), p.ZCount(ctx, again, "-inf", until)
+		first = p.ZRangeWithScores(ctx, waiting, 0, oldestOf-1)
 		state = p.HMGet(ctx, zoneKey(zone, "zone", ""), "frozen", "why", "halted",
 			"paused", "owed")
 		return nil
@@ -213,23 +213,29 @@ const cleanEvery = 30
 // exist, and goes on with resumes and cancels that were left half way. The script looks at
 // the owner itself, so what is alive keeps what it has.
 func (q *Queue) tendSeldom(ctx context.Context, zone string) error {
-	q.mu.Lock()
-	z := q.zones[zone]
-	due := z != nil && z.tended%cleanEvery == 0
-	if z != nil {
-		z.tended++
-	}
-	q.mu.Unlock()
-	if !due {
+	if n, known := q.round(zone); !known || n%cleanEvery != 0 {
 		return nil
 	}
-	f := &fsck{Queue: q, zone: zone, mend: true, seen: map[string]bool{}}
+	f := &fsck{q: q, zone: zone, mend: true, seen: map[string]bool{}}
 	// Who submitted while the inventory was changed may not have known its limits.
 	inventory, err := q.Inventory(ctx)
 	if err == nil {
 		err = q.amend(ctx, zone, inventory.Version)
 	}
 	return errors.Join(f.semaphores(ctx), err, q.tendHalfway(ctx, zone))
+}
+
+// round counts the rounds in which a zone was tended, from 0 on. It is false for a zone that
+// was never called.
+func (q *Queue) round(zone string) (n int, known bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	z := q.zones[zone]
+	if z == nil {
+		return 0, false
+	}
+	z.tended++
+	return z.tended - 1, true
 }
 
 // tendCommits goes on with the commits that somebody left half way.
