@@ -12,7 +12,6 @@ import (
 
 	"muster/api"
 	"muster/jobs"
-	"muster/jobs/queue"
 	"muster/windows"
 )
 
@@ -60,22 +59,22 @@ func (s *Server) approve(ctx context.Context, in *approveInput) (*approveOutput,
 	}
 	covers := 0
 	out, err := s.agree(ctx, manner{}, func(t windows.Timetable, book *windows.Book) (
-		windows.Timetable, queue.HubEvent, error) {
+		windows.Timetable, jobs.Alert, error) {
 		w, ok := book.Window(in.Window)
 		if !ok {
-			return t, queue.HubEvent{}, noWindow(in.Window)
+			return t, jobs.Alert{}, noWindow(in.Window)
 		}
 		var err error
 		if a.Customer, err = s.agreeing(w, b.Customer); err != nil {
-			return t, queue.HubEvent{}, refusal([]error{err})
+			return t, jobs.Alert{}, refusal([]error{err})
 		}
 		a.Hash = w.Hash()
 		if b.Hash != "" && b.Hash != a.Hash {
-			return t, queue.HubEvent{}, huma.Error409Conflict("the window was changed since it was " +
+			return t, jobs.Alert{}, huma.Error409Conflict("the window was changed since it was " +
 				"shown: look at it again before you approve it")
 		}
 		if covers, err = covered(w, a, s.now()); err != nil {
-			return t, queue.HubEvent{}, refusal([]error{err})
+			return t, jobs.Alert{}, refusal([]error{err})
 		}
 		t.Approvals = append(slices.Clone(t.Approvals), a)
 		e := event("window-approved", in.Window, g)
@@ -143,10 +142,10 @@ func (s *Server) withdraw(ctx context.Context, in *withdrawnInput) (*changedOutp
 		return nil, refusal(wrong)
 	}
 	out, err := s.agree(ctx, manner{}, func(t windows.Timetable, _ *windows.Book) (
-		windows.Timetable, queue.HubEvent, error) {
+		windows.Timetable, jobs.Alert, error) {
 		i := slices.IndexFunc(t.Approvals, func(a windows.Approval) bool { return a.ID == in.Approval })
 		if i < 0 {
-			return t, queue.HubEvent{}, huma.Error404NotFound(fmt.Sprintf("there is no approval %q; "+
+			return t, jobs.Alert{}, huma.Error404NotFound(fmt.Sprintf("there is no approval %q; "+
 				"`muster windows ls` lists them", clip(in.Approval)))
 		}
 		e := event("approval-withdrawn", t.Approvals[i].Window, g)
@@ -179,7 +178,7 @@ func (s *Server) freeze(ctx context.Context, in *freezeInput) (*changedOutput, e
 		return nil, refusal(wrong)
 	}
 	out, err := s.agree(ctx, manner{}, func(t windows.Timetable, _ *windows.Book) (
-		windows.Timetable, queue.HubEvent, error) {
+		windows.Timetable, jobs.Alert, error) {
 		t.Freezes = append(slices.Clone(t.Freezes), o)
 		e := event("frozen", o.Name, g)
 		e.Detail["for"], e.Detail["from"] = o.Level+" "+o.Of, jobs.Time{Time: o.From}
@@ -199,16 +198,16 @@ func (s *Server) liftFreeze(ctx context.Context, in *liftFreezeInput) (*changedO
 		return nil, refusal(wrong)
 	}
 	out, err := s.agree(ctx, manner{}, func(t windows.Timetable, book *windows.Book) (
-		windows.Timetable, queue.HubEvent, error) {
+		windows.Timetable, jobs.Alert, error) {
 		i := slices.IndexFunc(t.Freezes, func(o windows.FreezeOrder) bool { return o.Name == in.Freeze })
 		if i < 0 {
 			for _, f := range book.Agreed().Freezes {
 				if f.Name == in.Freeze {
-					return t, queue.HubEvent{}, huma.Error409Conflict("the freeze " + in.Freeze +
+					return t, jobs.Alert{}, huma.Error409Conflict("the freeze " + in.Freeze +
 						" is in a file: change that and apply it")
 				}
 			}
-			return t, queue.HubEvent{}, huma.Error404NotFound(fmt.Sprintf(
+			return t, jobs.Alert{}, huma.Error404NotFound(fmt.Sprintf(
 				"there is no freeze %q; `muster windows ls` lists them", clip(in.Freeze)))
 		}
 		t.Freezes = slices.Delete(slices.Clone(t.Freezes), i, i+1)

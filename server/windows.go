@@ -21,7 +21,7 @@ import (
 type Times interface {
 	Timetable(ctx context.Context) (windows.Timetable, error)
 	TimetableVersion(ctx context.Context) (int64, error)
-	SetTimetable(ctx context.Context, t windows.Timetable, e queue.HubEvent) (int64, error)
+	SetTimetable(ctx context.Context, t windows.Timetable, e jobs.Alert) (int64, error)
 
 	// PutExcerpts makes what workers read of it, if that was not done.
 	PutExcerpts(ctx context.Context) (bool, error)
@@ -87,7 +87,7 @@ type manner struct {
 // agree changes the timetable: change makes the new one of what is there, and says
 // what is to be told. It answers with the version, and what became different.
 func (s *Server) agree(ctx context.Context, how manner,
-	change func(windows.Timetable, *windows.Book) (windows.Timetable, queue.HubEvent, error)) (
+	change func(windows.Timetable, *windows.Book) (windows.Timetable, jobs.Alert, error)) (
 	api.WindowsChanged, error) {
 	for try := 1; ; try++ {
 		table, book, unread, err := s.ground(ctx, how)
@@ -178,18 +178,18 @@ func (s *Server) applyWindows(ctx context.Context, in *applyInput) (*changedOutp
 	how := manner{check: in.Body.Check, anew: in.Body.All}
 	var did windows.Applied
 	out, err := s.agree(ctx, how, func(t windows.Timetable, book *windows.Book) (
-		windows.Timetable, queue.HubEvent, error) {
+		windows.Timetable, jobs.Alert, error) {
 		next, applied, err := t.Apply(windows.Application{Files: in.Body.Files,
 			Attached: in.Body.Attached, Pruning: in.Body.Pruning})
 		if err != nil {
-			return t, queue.HubEvent{}, refusal(mistakes("body.files", err))
+			return t, jobs.Alert{}, refusal(mistakes("body.files", err))
 		}
 		did = applied
 		if err := meets(in.Body.Expected, "windows or freezes", did.Basis, t.Version); err != nil {
-			return t, queue.HubEvent{}, err
+			return t, jobs.Alert{}, err
 		}
 		if t.SameTexts(next) {
-			return t, queue.HubEvent{}, nil
+			return t, jobs.Alert{}, nil
 		}
 		return next, event("windows-applied", "windows", g), nil
 	})
@@ -201,8 +201,8 @@ func (s *Server) applyWindows(ctx context.Context, in *applyInput) (*changedOutp
 	return &changedOutput{out}, err
 }
 
-func event(name, object string, g giver) queue.HubEvent {
-	return queue.HubEvent{Event: name, Object: object, Detail: map[string]any{"by": g.name,
+func event(name, object string, g giver) jobs.Alert {
+	return jobs.Alert{Event: name, Object: object, Detail: map[string]any{"by": g.name,
 		"proven": g.proven, "reason": g.reason}}
 }
 

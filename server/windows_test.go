@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"muster/api"
-	"muster/jobs/queue"
+	"muster/jobs"
 	"muster/windows"
 )
 
@@ -21,7 +21,7 @@ func (w *world) store(text string) {
 		w.t.Fatal(err)
 	}
 	table.Files = []windows.File{{Name: "w.yaml", Content: text}}
-	_, err = w.queue.SetTimetable(w.t.Context(), table, queue.HubEvent{Event: "windows-applied",
+	_, err = w.queue.SetTimetable(w.t.Context(), table, jobs.Alert{Event: "windows-applied",
 		Object: "windows", Detail: map[string]any{}})
 	if err != nil {
 		w.t.Fatal(err)

@@ -99,12 +99,12 @@ func (q *Queue) LoseAgreed(ctx context.Context, lost jobs.AgreedLost) error {
 	if err != nil || !set {
 		return q.say("agreed", err)
 	}
-	return q.hubEvent(ctx, HubEvent{Event: "agreed-lost", Object: "agreed",
+	return q.hubEvent(ctx, jobs.Alert{Event: "agreed-lost", Object: "agreed",
 		Detail: map[string]any{"note": lost.Note}})
 }
 
-func (q *Queue) hubEvent(ctx context.Context, e HubEvent) error {
-	line, err := e.line()
+func (q *Queue) hubEvent(ctx context.Context, e jobs.Alert) error {
+	line, err := eventLine(e)
 	if err != nil {
 		return err
 	}
@@ -124,8 +124,8 @@ func (q *Queue) RestoreAgreed(ctx context.Context, parts []jobs.AgreedPart, note
 	if err != nil {
 		return err
 	}
-	line, err := HubEvent{Event: "agreed-restored", Object: "agreed",
-		Detail: map[string]any{"note": oneLine(note), "parts": len(parts)}}.line()
+	line, err := eventLine(jobs.Alert{Event: "agreed-restored", Object: "agreed",
+		Detail: map[string]any{"note": oneLine(note), "parts": len(parts)}})
 	if err != nil {
 		return err
 	}

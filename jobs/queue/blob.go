@@ -268,12 +268,11 @@ func (q *Queue) removeBlob(ctx context.Context, name string, e blobEntry) error 
 }
 
 func (q *Queue) blobScript(ctx context.Context, args ...any) (string, error) {
-	c, _, err := q.at(ctx, hub)
+	r, err := q.hubScript(ctx, scripts.blob, args...)
 	if err != nil {
 		return "", err
 	}
-	answer, err := scripts.blob.run(ctx, c, hub, args...).Text()
-	return answer, q.say("blobs", err)
+	return r.text(), r.err
 }
 
 // blob reads one entry; jobs.ErrNoBlob if there is none.

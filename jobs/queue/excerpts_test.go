@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"muster/jobs/queue"
+	"muster/jobs"
 	"muster/testkit/redistest"
 	"muster/windows"
 )
@@ -16,7 +16,7 @@ func TestExcerptsOfAnOtherVersionAreNotRead(t *testing.T) {
 		q := open(t, w, "")
 		table := windows.Timetable{Files: []windows.File{{Name: "w.yaml", Content: "windows:\n" +
 			"- {name: a, customer: acme, zone: UTC, start: '0 2 * * *', length: 1h, approval: none}\n"}}}
-		v, err := q.SetTimetable(t.Context(), table, queue.HubEvent{Event: "windows-applied", Object: "w"})
+		v, err := q.SetTimetable(t.Context(), table, jobs.Alert{Event: "windows-applied", Object: "w"})
 		if err != nil {
 			t.Fatal(err)
 		}

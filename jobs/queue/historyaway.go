@@ -40,20 +40,20 @@ func (q *Queue) BeginHistoryAway(ctx context.Context, a jobs.HistoryAway) error 
 	}
 	set := func(p redis.Pipeliner) { p.HSet(ctx, hubKey("history", ""), "away", text) }
 	return q.turnHistory(ctx, set,
-		HubEvent{Event: EventHistoryAway, Object: "history", Detail: map[string]any{"note": a.Note,
+		jobs.Alert{Event: EventHistoryAway, Object: "history", Detail: map[string]any{"note": a.Note,
 			"since": a.Since}})
 }
 
 // EndHistoryAway is when it is over, with an event.
 func (q *Queue) EndHistoryAway(ctx context.Context, a jobs.HistoryAway, now time.Time) error {
 	return q.turnHistory(ctx, func(p redis.Pipeliner) { p.Del(ctx, hubKey("history", "")) },
-		HubEvent{Event: EventHistoryBack, Object: "history", Detail: map[string]any{"since": a.Since,
+		jobs.Alert{Event: EventHistoryBack, Object: "history", Detail: map[string]any{"since": a.Since,
 			"seconds": int64(now.Sub(a.Since.Time).Seconds()), "was": a.Note}})
 }
 
 // turnHistory does both in one transaction: so a server that dies has done nothing, or all.
-func (q *Queue) turnHistory(ctx context.Context, change func(redis.Pipeliner), e HubEvent) error {
-	line, err := e.line()
+func (q *Queue) turnHistory(ctx context.Context, change func(redis.Pipeliner), e jobs.Alert) error {
+	line, err := eventLine(e)
 	if err != nil {
 		return err
 	}

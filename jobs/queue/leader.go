@@ -87,10 +87,13 @@ func (q *Queue) hubScript(ctx context.Context, s *script, args ...any) (reader, 
 	if err != nil {
 		return reader{}, err
 	}
-	v, err := s.run(ctx, c, hub, args...).Slice()
+	answer, err := s.run(ctx, c, hub, args...).Result()
 	if err != nil {
 		q.elsewhere(ctx)
 		return reader{}, q.say(s.name, err)
 	}
-	return reader{v: v}, nil
+	if list, ok := answer.([]any); ok {
+		return reader{v: list}, nil
+	}
+	return reader{v: []any{answer}}, nil
 }

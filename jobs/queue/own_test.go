@@ -85,7 +85,7 @@ func TestWhatIsAgreedIsRead(t *testing.T) {
 		table := windows.Timetable{Freezes: []windows.FreezeOrder{order}}
 		set := func() {
 			t.Helper()
-			v, err := q.SetTimetable(t.Context(), table, queue.HubEvent{Event: "freeze", Object: "x"})
+			v, err := q.SetTimetable(t.Context(), table, jobs.Alert{Event: "freeze", Object: "x"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,7 +33,7 @@ const orderedMax = 500 // bytes
 
 // ordered is the event of a submit: who ordered what. A submit that is repeated because it
 // got no answer has it again.
-func ordered(t jobs.Task) HubEvent {
+func ordered(t jobs.Task) jobs.Alert {
 	s := t.Spec
 	detail := map[string]any{"runbook": s.Runbook, "on": jobs.Brief(s.On, orderedMax),
 		"operator": s.Operator, "proven": s.Proven}
@@ -50,5 +50,5 @@ func ordered(t jobs.Task) HubEvent {
 			detail[name] = text
 		}
 	}
-	return HubEvent{Event: "submit", Object: string(t.ID), Detail: detail}
+	return jobs.Alert{Event: "submit", Object: string(t.ID), Detail: detail}
 }

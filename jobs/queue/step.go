@@ -35,7 +35,7 @@ func (q *Queue) Step(ctx context.Context, name string, s jobs.Step) (jobs.Reply,
 	if err := checkStep(s); err != nil {
 		return jobs.Reply{}, err
 	}
-	if _, err := q.enter(ctx, name); err != nil {
+	if err := q.Enter(ctx, name); err != nil {
 		return jobs.Reply{}, err
 	}
 	q.giveUp(name, s.Results)
@@ -329,7 +329,7 @@ func (q *Queue) extend(name string, id jobs.ID, sent time.Duration) {
 // Lose tells that a child is gone, and returns the jobs that were lost with it.
 // Telling twice does no harm.
 func (q *Queue) Lose(ctx context.Context, name string, l jobs.Loss) ([]jobs.ID, error) {
-	if _, err := q.enter(ctx, name); err != nil {
+	if err := q.Enter(ctx, name); err != nil {
 		return nil, err
 	}
 	r, err := q.stamped(ctx, scripts.lose, name, func(stamp string) []any {

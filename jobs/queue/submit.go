@@ -183,7 +183,7 @@ func (q *Queue) index(ctx context.Context, t jobs.Task, zones []string) error {
 	if err != nil {
 		return err
 	}
-	line, err := ordered(t).line()
+	line, err := eventLine(ordered(t))
 	if err != nil {
 		return err
 	}

@@ -44,14 +44,14 @@ func (q *Queue) TimetableVersion(ctx context.Context) (int64, error) {
 // SetTimetable replaces the timetable, if it is still the version that t is made
 // of, and gives it the next one. event and object become an entry of the hub's
 // stream, with what is said of it. ErrChanged: nothing was changed.
-func (q *Queue) SetTimetable(ctx context.Context, t windows.Timetable, e HubEvent) (int64, error) {
+func (q *Queue) SetTimetable(ctx context.Context, t windows.Timetable, e jobs.Alert) (int64, error) {
 	key, before := hubKey("windows", ""), t.Version
 	t.Version++
 	text, err := json.Marshal(t)
 	if err != nil {
 		return 0, err
 	}
-	line, err := e.line()
+	line, err := eventLine(e)
 	if err != nil {
 		return 0, err
 	}
@@ -92,22 +92,16 @@ const hubEventsMax = 100_000
 // HubZone is the zone in whose name the events of the hub come.
 const HubZone = hub
 
-// HubEvent is something that happened and belongs to no zone. It comes with the
-// events of zones, as those of a zone "hub".
-type HubEvent struct {
-	Event  string         // one word
-	Object string         // what it is about, without blanks
-	Detail map[string]any // who, why, what
-}
-
-func (e HubEvent) line() (string, error) {
+// eventLine returns an event as the streams have it: one word, an object without blanks, and
+// the details as JSON.
+func eventLine(e jobs.Alert) (string, error) {
 	detail, err := json.Marshal(e.Detail)
 	return e.Event + " " + e.Object + " " + string(detail), err
 }
 
 // Alert tells of something that somebody should look at, in the events of a zone.
 func (q *Queue) Alert(ctx context.Context, zone string, a jobs.Alert) error {
-	line, err := HubEvent{Event: a.Event, Object: a.Object, Detail: a.Detail}.line()
+	line, err := eventLine(a)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/windows"
 )
@@ -18,7 +19,7 @@ func TestTimetable(t *testing.T) {
 			t.Fatalf("at first: %v, %v", table, err)
 		}
 		table.Files = []windows.File{{Name: "w.yaml", Content: "windows: []\n"}}
-		e := queue.HubEvent{Event: "windows-applied", Object: "w.yaml", Detail: map[string]any{"by": "alice"}}
+		e := jobs.Alert{Event: "windows-applied", Object: "w.yaml", Detail: map[string]any{"by": "alice"}}
 		v, err := q.SetTimetable(t.Context(), table, e)
 		if err != nil || v != 1 {
 			t.Fatalf("version %d, %v", v, err)
@@ -58,7 +59,7 @@ func TestATimetableIsSetWhileAServerNotesThatItHasLooked(t *testing.T) {
 		}()
 		var table windows.Timetable
 		for {
-			v, err := q.SetTimetable(t.Context(), table, queue.HubEvent{Event: "windows-applied", Object: "w.yaml"})
+			v, err := q.SetTimetable(t.Context(), table, jobs.Alert{Event: "windows-applied", Object: "w.yaml"})
 			if err != nil {
 				t.Error(err)
 			}
