@@ -42,6 +42,15 @@ func (q *Queue) amend(ctx context.Context, zone, inForce string) error {
 	return nil
 }
 
+// amendInForce is amend for the inventory that is in force now.
+func (q *Queue) amendInForce(ctx context.Context, zone string) error {
+	inventory, err := q.Inventory(ctx)
+	if err != nil {
+		return err
+	}
+	return q.amend(ctx, zone, inventory.Version)
+}
+
 // openTasks are the versions of the inventory that open tasks of a zone were submitted
 // with, each with those of its tasks that need nothing but their hosts.
 func (q *Queue) openTasks(ctx context.Context, zone string) (map[string][]string, error) {

@@ -43,6 +43,12 @@ func (q *Queue) Fsck(ctx context.Context, zone string, mend bool, note string) (
 	return f.out, err
 }
 
+// freeSemaphores frees groups and limits that are held by a job that has ended or does not exist.
+func (q *Queue) freeSemaphores(ctx context.Context, zone string) error {
+	f := &fsck{q: q, zone: zone, mend: true, seen: map[string]bool{}}
+	return f.semaphores(ctx)
+}
+
 // open looks for tasks that have ended and were never closed.
 func (f *fsck) open(ctx context.Context) error {
 	for rank := 0; ; {

@@ -17,10 +17,11 @@ import (
 	"muster/jobs"
 )
 
-const (
-	beatTTL       = 15 * time.Second
-	inventoryKeep = taskKeep // of a version that was replaced: tasks have pinned it
-)
+// beatTTL is how long a node counts as alive after a beat.
+const beatTTL = 15 * time.Second
+
+// inventoryKeep is how long a version stays that was replaced: tasks have pinned it.
+const inventoryKeep = taskKeep
 
 // Beat tells that a node is alive; every 5 s. One Redis call, and once a minute two more:
 // the clocks are compared, and the index of nodes is written; that also when Redis did not

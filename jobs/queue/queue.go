@@ -87,6 +87,12 @@ func OpenLazy(c Config) (*Queue, error) {
 	return q, q.connect()
 }
 
+// Redis returns the client behind the connection, for reads and for writes that need no script.
+func (q *Queue) Redis() redis.UniversalClient { return q.rdb }
+
+// Config returns what the connection was opened with. Nobody changes it.
+func (q *Queue) Config() *Config { return &q.cfg }
+
 // Close closes the connections.
 func (q *Queue) Close() error { return q.rdb.Close() }
 

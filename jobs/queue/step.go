@@ -16,11 +16,11 @@ import (
 	"muster/jobs"
 )
 
-// The bounds of one step.
-const (
-	wantMax  = 256 // jobs handed out by one call
-	knownMax = 64  // tasks that a caller may name as known
-)
+// wantMax bounds the jobs that one call hands out.
+const wantMax = 256
+
+// knownMax bounds the tasks that a caller may name as known.
+const knownMax = 64
 
 // errorMax bounds the bytes that are kept of a result's error.
 const errorMax = 300

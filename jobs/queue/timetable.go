@@ -89,9 +89,6 @@ func (q *Queue) SetTimetable(ctx context.Context, t windows.Timetable, e jobs.Al
 // is little, and is to be found for years.
 const hubEventsMax = 100_000
 
-// HubZone is the zone in whose name the events of the hub come.
-const HubZone = hub
-
 // eventLine returns an event as the streams have it: one word, an object without blanks, and
 // the details as JSON.
 func eventLine(e jobs.Alert) (string, error) {

@@ -216,13 +216,9 @@ func (q *Queue) tendSeldom(ctx context.Context, zone string) error {
 	if n, known := q.round(zone); !known || n%cleanEvery != 0 {
 		return nil
 	}
-	f := &fsck{q: q, zone: zone, mend: true, seen: map[string]bool{}}
 	// Who submitted while the inventory was changed may not have known its limits.
-	inventory, err := q.Inventory(ctx)
-	if err == nil {
-		err = q.amend(ctx, zone, inventory.Version)
-	}
-	return errors.Join(f.semaphores(ctx), err, q.tendHalfway(ctx, zone))
+	err := q.amendInForce(ctx, zone)
+	return errors.Join(q.freeSemaphores(ctx, zone), err, q.tendHalfway(ctx, zone))
 }
 
 // round counts the rounds in which a zone was tended, from 0 on. It is false for a zone that
