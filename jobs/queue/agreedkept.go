@@ -116,7 +116,7 @@ func (q *Queue) hubEvent(ctx context.Context, e jobs.Alert) error {
 // All of it happens or nothing. Schedules begin anew with their next tick: what was missed is
 // not made up for.
 func (q *Queue) RestoreAgreed(ctx context.Context, parts []jobs.AgreedPart, note string) error {
-	now, err := q.now(ctx, hub)
+	now, err := q.now(ctx, HubZone)
 	if err != nil {
 		return err
 	}

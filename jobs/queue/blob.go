@@ -143,7 +143,7 @@ type blobPut struct {
 // reserve notes that the content comes. Of two that are too much together both may
 // be refused, never none.
 func (p *blobPut) reserve(ctx context.Context, most int64) error {
-	now, err := p.q.now(ctx, hub)
+	now, err := p.q.now(ctx, HubZone)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (q *Queue) RemoveBlob(ctx context.Context, sum string, force bool) error {
 	if err != nil {
 		return err
 	}
-	now, err := q.now(ctx, hub)
+	now, err := q.now(ctx, HubZone)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (q *Queue) TendBlobs(ctx context.Context, grace time.Duration) (removed int
 	if err != nil || len(all) == 0 {
 		return 0, err
 	}
-	read, err := q.now(ctx, hub)
+	read, err := q.now(ctx, HubZone)
 	if err != nil {
 		return 0, err
 	}

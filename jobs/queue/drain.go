@@ -28,7 +28,7 @@ func (q *Queue) Drain(ctx context.Context, hosts map[string][]string, note strin
 	if err := q.tellHosts(ctx, fresh, "drain", note); err != nil || len(changed) == 0 {
 		return nil, err
 	}
-	now, err := q.now(ctx, hub)
+	now, err := q.now(ctx, HubZone)
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func (q *Queue) PutExcerpts(ctx context.Context) (bool, error) {
 // Agreed tells which version is in force, and compares the clocks, in one call.
 func (q *Queue) Agreed(ctx context.Context) (jobs.Agreed, error) {
 	var a jobs.Agreed
-	c, _, err := q.at(ctx, hub)
+	c, _, err := q.at(ctx, HubZone)
 	if err != nil {
 		return a, err
 	}

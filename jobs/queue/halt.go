@@ -78,7 +78,7 @@ func readHalt(fields map[string]string) haltState {
 // giveHalt writes an order about the halt down before any zone hears of it. A halt that stands
 // already stays as it was given.
 func (q *Queue) giveHalt(ctx context.Context, state, note string) (h haltState, err error) {
-	now, err := q.now(ctx, hub)
+	now, err := q.now(ctx, HubZone)
 	if err != nil {
 		return h, err
 	}

@@ -80,7 +80,7 @@ func (q *Queue) Backlogs(ctx context.Context) ([]Backlog, error) {
 	if err != nil {
 		return nil, err
 	}
-	zones = append(zones, hub)
+	zones = append(zones, HubZone)
 	asked := make([]*redis.XInfoStreamCmd, len(zones))
 	// A stream that is not there is an error of its own call.
 	_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -98,7 +98,7 @@ func (q *Queue) Backlogs(ctx context.Context) ([]Backlog, error) {
 			return nil, q.say("events", errors.Join(err, e))
 		}
 		b := Backlog{zone, asked[i].Val().EntriesAdded, asked[i].Val().Length, zoneEventsMax}
-		if zone == hub {
+		if zone == HubZone {
 			b.Most = hubEventsMax
 		}
 		if b.Added < b.Length {

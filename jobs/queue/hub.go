@@ -66,7 +66,7 @@ func (q *Queue) skew(ctx context.Context, anew bool) (time.Duration, error) {
 		return q.ahead, nil
 	}
 	before := time.Now()
-	now, err := q.now(ctx, hub)
+	now, err := q.now(ctx, HubZone)
 	if err != nil {
 		return 0, err
 	}
@@ -176,7 +176,7 @@ func (q *Queue) Publish(ctx context.Context, version string, hosts []fleet.Host,
 			return err
 		}
 	}
-	now, err := q.now(ctx, hub)
+	now, err := q.now(ctx, HubZone)
 	if err != nil {
 		return err
 	}
@@ -213,8 +213,8 @@ func byZone(hosts []fleet.Host, limits []fleet.Limit) (map[string]*zonePart, err
 	for _, l := range limits {
 		part(l.Zone)
 	}
-	if zones[hub] != nil {
-		return nil, fmt.Errorf("zone %q: the name is taken by muster itself", hub)
+	if zones[HubZone] != nil {
+		return nil, fmt.Errorf("zone %q: the name is taken by muster itself", HubZone)
 	}
 	return zones, nil
 }

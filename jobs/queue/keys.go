@@ -6,9 +6,9 @@ import "strings"
 // a zone lives in one slot of a cluster, zones spread over it.
 const prefix = "muster:"
 
-// hub is the pretended zone of what belongs to no zone. Its name cannot be one
+// HubZone is the pretended zone of what belongs to no zone. Its name cannot be one
 // of a zone: an inventory that has it is refused.
-const hub = "hub"
+const HubZone = "hub"
 
 // Key describes one kind of key, for docs/REDIS.md and for the scripts.
 type Key struct {
@@ -136,7 +136,7 @@ var hubKeys = []Key{
 func zoneKey(zone, kind, id string) string { return prefix + "{" + zone + "}:" + kind + id }
 
 // hubKey makes a key that belongs to no zone.
-func hubKey(kind, id string) string { return zoneKey(hub, kind, id) }
+func hubKey(kind, id string) string { return zoneKey(HubZone, kind, id) }
 
 // luaKeys gives the scripts their names of the keys. KEYS[1] of every script is
 // the key `zone`, of which the prefix is cut.

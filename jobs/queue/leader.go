@@ -83,11 +83,11 @@ func (q *Queue) Leaders(ctx context.Context) ([]jobs.Duty, error) {
 
 // hubScript calls a script that works on the keys of the hub alone.
 func (q *Queue) hubScript(ctx context.Context, s *script, args ...any) (reader, error) {
-	c, _, err := q.at(ctx, hub)
+	c, _, err := q.at(ctx, HubZone)
 	if err != nil {
 		return reader{}, err
 	}
-	answer, err := s.run(ctx, c, hub, args...).Result()
+	answer, err := s.run(ctx, c, HubZone, args...).Result()
 	if err != nil {
 		q.elsewhere(ctx)
 		return reader{}, q.say(s.name, err)

@@ -50,7 +50,7 @@ func (o order) text() string {
 // give writes an order down before any zone hears of it. A pause that stands already
 // stays as it was given.
 func (q *Queue) give(ctx context.Context, o order) (order, error) {
-	now, err := q.now(ctx, hub)
+	now, err := q.now(ctx, HubZone)
 	if err != nil {
 		return o, err
 	}
@@ -127,7 +127,7 @@ func (q *Queue) tendPauses(ctx context.Context, zone string) error {
 	if err != nil || len(fields) == 0 {
 		return q.say("pauses", err)
 	}
-	now, err := q.now(ctx, hub)
+	now, err := q.now(ctx, HubZone)
 	if err != nil {
 		return err
 	}

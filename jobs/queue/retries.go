@@ -108,7 +108,7 @@ func (q *Queue) standing(ctx context.Context, of, by jobs.TaskID, hosts []string
 	if len(c) == 0 {
 		return nil, nil
 	}
-	now, err := q.now(ctx, hub)
+	now, err := q.now(ctx, HubZone)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +250,7 @@ type taking struct {
 func (q *Queue) claimChunk(ctx context.Context, t jobs.Task, hosts []string, from taking) (
 	changed bool, err error) {
 	key := retriedKey(t.Spec.RetryOf)
-	now, err := q.now(ctx, hub)
+	now, err := q.now(ctx, HubZone)
 	if err != nil {
 		return false, err
 	}
@@ -299,7 +299,7 @@ func (q *Queue) claimChunk(ctx context.Context, t jobs.Task, hosts []string, fro
 // task will be committed, by this server or another.
 func (q *Queue) seal(ctx context.Context, t jobs.Task, hosts []string) error {
 	key, mark := retriedKey(t.Spec.RetryOf), claimMark+string(t.ID)
-	now, err := q.now(ctx, hub)
+	now, err := q.now(ctx, HubZone)
 	if err != nil {
 		return err
 	}

@@ -89,12 +89,12 @@ func readSchedule(name, text, ticks string) (Schedule, error) {
 }
 
 // HubTime is TIME where the hub is: that of schedules.
-func (q *Queue) HubTime(ctx context.Context) (time.Time, error) { return q.now(ctx, hub) }
+func (q *Queue) HubTime(ctx context.Context) (time.Time, error) { return q.now(ctx, HubZone) }
 
 // ScheduleStamp changes with every change of a schedule by an operator. One call
 // tells it, and the time.
 func (q *Queue) ScheduleStamp(ctx context.Context) (string, time.Time, error) {
-	c, _, err := q.at(ctx, hub)
+	c, _, err := q.at(ctx, HubZone)
 	if err != nil {
 		return "", time.Time{}, err
 	}

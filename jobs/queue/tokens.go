@@ -64,7 +64,7 @@ func (q *Queue) CreateToken(ctx context.Context, name, secret string) error {
 			return fmt.Errorf("token %s: %w", name, ErrTokenName)
 		}
 	}
-	now, err := q.now(ctx, hub)
+	now, err := q.now(ctx, HubZone)
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func (q *Queue) eachServer(ctx context.Context,
 	switch rdb := q.rdb.(type) {
 	case *redis.ClusterClient:
 		// It is asked first, because ForEach is silent about a cluster that is not there.
-		if _, _, err := q.at(ctx, hub); err != nil {
+		if _, _, err := q.at(ctx, HubZone); err != nil {
 			return err
 		}
 		return rdb.ForEachShard(ctx, func(ctx context.Context, c *redis.Client) error {
