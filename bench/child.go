@@ -9,7 +9,7 @@ import (
 
 	"muster/fleet"
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 )
 
 // child measures one child process: how soon after its master took a job for it
@@ -64,7 +64,7 @@ func (b *bench) listening(ctx context.Context, h *hosts) (*node, *ear, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	n, err := b.newNode(ctx, nodeSize{children: 1, slots: 1}, func(q *queue.Queue) error {
+	n, err := b.newNode(ctx, nodeSize{children: 1, slots: 1}, func(q *queuetest.Queue) error {
 		return q.Publish(ctx, inventory, []fleet.Host{host.Host}, nil)
 	})
 	if err != nil {
@@ -131,7 +131,7 @@ func (e *ear) hear() (time.Time, error) {
 
 // childMemory is the private memory of children that each wait for a host.
 func (b *bench) childMemory(ctx context.Context, h *hosts) (mega []float64, err error) {
-	n, err := b.newNode(ctx, nodeSize{children: childSamples, slots: 1}, func(q *queue.Queue) error {
+	n, err := b.newNode(ctx, nodeSize{children: childSamples, slots: 1}, func(q *queuetest.Queue) error {
 		return q.Publish(ctx, inventory, h.list, nil)
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 )
 
 const (
@@ -94,7 +94,7 @@ func (b *bench) smallBehindBig(ctx context.Context) (rows []row, err error) {
 func (b *bench) behind(ctx context.Context, h *hosts, after time.Duration) (t jobs.TaskInfo,
 	err error) {
 	size := nodeSize{children: sshChildren, slots: 4, after: after}
-	n, err := b.newNode(ctx, size, func(q *queue.Queue) error {
+	n, err := b.newNode(ctx, size, func(q *queuetest.Queue) error {
 		return q.Publish(ctx, inventory, h.list, nil)
 	})
 	if err != nil {
@@ -246,7 +246,7 @@ func (b *bench) stream(ctx context.Context, reordered bool) (float64, error) {
 }
 
 // reorderedOnce has the queue reordered when the cool-down of the time before is over.
-func reorderedOnce(ctx context.Context, q *queue.Queue) error {
+func reorderedOnce(ctx context.Context, q *queuetest.Queue) error {
 	o := jobs.DefaultOverload()
 	o.Cooldown = 10 * time.Millisecond
 	for {

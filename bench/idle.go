@@ -8,12 +8,12 @@ import (
 
 	"github.com/hibiken/asynq"
 
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 )
 
 // idle counts what a node without work asks of Redis, and asynq beside it.
 func idle(ctx context.Context, b *bench) (rows []row, err error) {
-	n, err := b.newNode(ctx, nodeSize{children: 16, slots: 1}, func(q *queue.Queue) error {
+	n, err := b.newNode(ctx, nodeSize{children: 16, slots: 1}, func(q *queuetest.Queue) error {
 		return publish(ctx, q, hostNames(1))
 	})
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 )
 
 // manyJobs is how many jobs are put at once.
@@ -80,14 +80,14 @@ func (b *bench) bytesOfMuster(ctx context.Context, names []string) (
 ) {
 	err = b.redis.empty(ctx)
 	if err == nil {
-		err = b.using(ctx, func(q *queue.Queue) error { return publish(ctx, q, names) })
+		err = b.using(ctx, func(q *queuetest.Queue) error { return publish(ctx, q, names) })
 	}
 	if err != nil {
 		return 0, 0, err
 	}
 	before, err := b.redis.settled(ctx)
 	if err == nil {
-		err = b.using(ctx, func(q *queue.Queue) error {
+		err = b.using(ctx, func(q *queuetest.Queue) error {
 			_, err := put(ctx, q, "true", names)
 			return err
 		})
@@ -109,7 +109,7 @@ func (b *bench) bytesOfMuster(ctx context.Context, names []string) (
 
 // using opens the queue for f and closes it, so that its connections do not
 // count.
-func (b *bench) using(ctx context.Context, f func(*queue.Queue) error) error {
+func (b *bench) using(ctx context.Context, f func(*queuetest.Queue) error) error {
 	q, err := b.open(ctx)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/scripts"
+	"muster/testkit/queuetest"
 )
 
 const (
@@ -23,14 +24,14 @@ const (
 )
 
 // open opens the queue.
-func (b *bench) open(ctx context.Context) (*queue.Queue, error) {
+func (b *bench) open(ctx context.Context) (*queuetest.Queue, error) {
 	c := queue.DefaultConfig()
 	c.URL = b.redis.url()
-	return queue.Open(ctx, c)
+	return queuetest.Open(ctx, c)
 }
 
 // fresh opens the queue in an empty Redis.
-func (b *bench) fresh(ctx context.Context) (*queue.Queue, error) {
+func (b *bench) fresh(ctx context.Context) (*queuetest.Queue, error) {
 	if err := b.redis.empty(ctx); err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func hostNames(n int) []string {
 
 // publish makes an inventory of hosts as they are in real ones, though nobody
 // will go there: a take reads the host from it.
-func publish(ctx context.Context, q *queue.Queue, names []string) error {
+func publish(ctx context.Context, q *queuetest.Queue, names []string) error {
 	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIC8G6m1vM0o7b8Yw9m0Zk0eQdJ4cP2rT5xVhN1sLfUaK"
 	hosts := make([]fleet.Host, len(names))
 	for i, name := range names {
@@ -86,12 +87,12 @@ func newTask(cmd string, hosts int) (jobs.Task, error) {
 }
 
 // put submits a task for hosts.
-func put(ctx context.Context, q *queue.Queue, cmd string, hosts []string) (jobs.TaskID, error) {
+func put(ctx context.Context, q *queuetest.Queue, cmd string, hosts []string) (jobs.TaskID, error) {
 	return putIn(ctx, q, cmd, map[string][]string{zone: hosts})
 }
 
 // putIn is put for hosts by zone.
-func putIn(ctx context.Context, q *queue.Queue, cmd string, hosts map[string][]string) (
+func putIn(ctx context.Context, q *queuetest.Queue, cmd string, hosts map[string][]string) (
 	jobs.TaskID, error) {
 	n := 0
 	for _, names := range hosts {
@@ -113,7 +114,7 @@ type crew struct {
 
 // taker is one of them, with a handle and so a connection of its own.
 type taker struct {
-	q     *queue.Queue
+	q     *queuetest.Queue
 	node  string
 	slot  string
 	asked int // requests so far
@@ -127,7 +128,7 @@ func (b *bench) newCrew(ctx context.Context, takers, slots int) (*crew, error) {
 		cfg := queue.DefaultConfig()
 		cfg.URL, cfg.Pool, cfg.Node, cfg.Slot = b.redis.url(), 2, t.node, t.slot
 		var err error
-		if t.q, err = queue.OpenLazy(cfg); err != nil {
+		if t.q, err = queuetest.OpenLazy(cfg); err != nil {
 			return nil, errors.Join(err, c.close())
 		}
 		c.takers = append(c.takers, t)

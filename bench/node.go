@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 )
 
 // node is a master as it is shipped, with the queue that it works on.
 type node struct {
 	*process
-	q *queue.Queue
+	q *queuetest.Queue
 }
 
 // look is how often is looked whether something has changed.
@@ -29,7 +29,7 @@ type nodeSize struct {
 
 // newNode starts a master in an empty Redis. prepare is called before.
 func (b *bench) newNode(ctx context.Context, size nodeSize,
-	prepare func(*queue.Queue) error) (*node, error) {
+	prepare func(*queuetest.Queue) error) (*node, error) {
 	if _, err := os.Stat(b.muster); err != nil {
 		return nil, fmt.Errorf("%w: make build makes it", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 )
 
 const (
@@ -94,7 +94,7 @@ func (b *bench) reorderOnce(ctx context.Context, n int) (out reordered, err erro
 }
 
 // fillZone submits a big task and small ones behind it.
-func fillZone(ctx context.Context, q *queue.Queue, n int) error {
+func fillZone(ctx context.Context, q *queuetest.Queue, n int) error {
 	names := hostNames(n)
 	if _, err := put(ctx, q, "true", names); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 )
 
 // sessionMost is what an open session may take of a node's memory, in kB.
@@ -41,7 +41,7 @@ func (b *bench) withOpen(ctx context.Context, open int, size nodeSize) (bytes fl
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, h.stop()) }()
-	n, err := b.newNode(ctx, size, func(q *queue.Queue) error {
+	n, err := b.newNode(ctx, size, func(q *queuetest.Queue) error {
 		return q.Publish(ctx, inventory, h.list, nil)
 	})
 	if err != nil {

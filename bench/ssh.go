@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"muster/fleet"
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 	"muster/testkit/sshtest"
 )
 
@@ -50,7 +50,7 @@ func overSSH(ctx context.Context, b *bench) (rows []row, err error) {
 
 // rolloutsOf is the comparison with a node of one size.
 func (b *bench) rolloutsOf(ctx context.Context, h *hosts, size nodeSize) (rows []row, err error) {
-	n, err := b.newNode(ctx, size, func(q *queue.Queue) error {
+	n, err := b.newNode(ctx, size, func(q *queuetest.Queue) error {
 		return q.Publish(ctx, inventory, h.list, nil)
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"muster/internal/proc"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 )
 
 func TestPause(t *testing.T) {
@@ -201,7 +202,7 @@ func TestConfigTellsAllMistakes(t *testing.T) {
 // its calls.
 func TestConfigRefusesTheNamesThatTheQueueRefuses(t *testing.T) {
 	t.Parallel()
-	q, err := queue.OpenLazy(queue.DefaultConfig())
+	q, err := queuetest.OpenLazy(queue.DefaultConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,13 +14,13 @@ import (
 
 	"muster/api"
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/hub"
 	"muster/server/agreed"
 )
 
 // AgreedKept is what Redis has of what people have agreed, and how it gets that back.
 type AgreedKept interface {
-	AgreedState(ctx context.Context) (queue.AgreedState, error)
+	AgreedState(ctx context.Context) (hub.AgreedState, error)
 	AgreedPart(ctx context.Context, part string) (jobs.AgreedPart, error)
 	LoseAgreed(ctx context.Context, lost jobs.AgreedLost) error
 	RestoreAgreed(ctx context.Context, parts []jobs.AgreedPart, note string) error
@@ -92,7 +92,7 @@ var errAgreedLost = errors.New("redis has lost what was agreed about times and s
 // agreedKnown refuses new work where Redis has lost what was agreed, or may have: an empty Redis
 // belongs to a new house, or to one of which history knows more.
 func (s *Server) agreedKnown(ctx context.Context) error {
-	state, err := s.queue.AgreedState(ctx)
+	state, err := s.queue.Hub.Agreed.AgreedState(ctx)
 	if err != nil {
 		return problem(err)
 	}
@@ -128,7 +128,7 @@ func (s *Server) compareAgreed(ctx context.Context) (r api.AgreedReport, back []
 	if s.history == nil {
 		return r, nil, problem(errNoHistory)
 	}
-	state, err := s.queue.AgreedState(ctx)
+	state, err := s.queue.Hub.Agreed.AgreedState(ctx)
 	if err != nil {
 		return r, nil, problem(err)
 	}
@@ -139,7 +139,7 @@ func (s *Server) compareAgreed(ctx context.Context) (r api.AgreedReport, back []
 	gone := agreed.Lost(kept, state.Parts)
 	r = api.AgreedReport{Lost: state.Lost, Parts: []api.AgreedCopy{}}
 	for _, part := range jobs.AgreedParts() {
-		is, err := s.queue.AgreedPart(ctx, part)
+		is, err := s.queue.Hub.Agreed.AgreedPart(ctx, part)
 		if err != nil {
 			return r, nil, problem(err)
 		}
@@ -183,7 +183,7 @@ func (s *Server) restore(ctx context.Context, in *Order) (*agreedOutput, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.queue.RestoreAgreed(ctx, loss.back, loss.note()); err != nil {
+	if err := s.queue.Hub.Agreed.RestoreAgreed(ctx, loss.back, loss.note()); err != nil {
 		return nil, problem(err)
 	}
 	s.logOrder("what was agreed is restored", loss.giver, "parts", len(loss.back))
@@ -198,7 +198,7 @@ func (s *Server) forsake(ctx context.Context, in *Order) (*agreedOutput, error) 
 	}
 	var whole []jobs.AgreedPart
 	for i, part := range jobs.AgreedParts() {
-		p, err := s.queue.AgreedPart(ctx, part)
+		p, err := s.queue.Hub.Agreed.AgreedPart(ctx, part)
 		if err != nil {
 			return nil, problem(err)
 		}
@@ -207,7 +207,7 @@ func (s *Server) forsake(ctx context.Context, in *Order) (*agreedOutput, error) 
 	if err := s.history.KeepAgreed(ctx, whole, s.now()); err != nil {
 		return nil, problem(err)
 	}
-	if err := s.queue.RestoreAgreed(ctx, nil, loss.note()); err != nil {
+	if err := s.queue.Hub.Agreed.RestoreAgreed(ctx, nil, loss.note()); err != nil {
 		return nil, problem(err)
 	}
 	s.logOrder("what was agreed and lost is given up", loss.giver, "parts", len(loss.back))
@@ -216,7 +216,7 @@ func (s *Server) forsake(ctx context.Context, in *Order) (*agreedOutput, error) 
 
 // lostAgreed says it in health; empty: nothing is lost.
 func (s *Server) lostAgreed(ctx context.Context) string {
-	state, err := s.queue.AgreedState(ctx)
+	state, err := s.queue.Hub.Agreed.AgreedState(ctx)
 	if err != nil || state.Lost.Since.IsZero() {
 		return ""
 	}

@@ -35,7 +35,7 @@ func loss(ctx context.Context, q AgreedKept, h History) (string, error) {
 
 // agreedWhole returns an error if Redis has lost something of what was agreed.
 func (s *Server) agreedWhole(ctx context.Context) error {
-	note, err := loss(ctx, s.queue, s.history)
+	note, err := loss(ctx, s.queue.Hub.Agreed, s.history)
 	switch {
 	case err != nil:
 		return problem(err)

@@ -11,8 +11,8 @@ import (
 
 	"muster/api"
 	"muster/jobs"
-	"muster/jobs/queue"
-	"muster/server"
+	"muster/jobs/queue/hub"
+	"muster/testkit/queuetest"
 	"muster/windows"
 )
 
@@ -122,15 +122,15 @@ func TestSchedulesArePrunedByOwner(t *testing.T) {
 // meddler changes a schedule, once it is armed, behind the next look that a request takes at all
 // of them. The server's own duties look at them, too.
 type meddler struct {
-	*queue.Queue
+	*queuetest.Queue
 	armed atomic.Bool
 	to    jobs.Schedule
 }
 
-func (m *meddler) Schedules(ctx context.Context) (list []queue.Schedule, err error) {
+func (m *meddler) Schedules(ctx context.Context) (list []hub.Schedule, err error) {
 	list, err = m.Queue.Schedules(ctx)
 	if ctx.Value(http.ServerContextKey) != nil && m.armed.CompareAndSwap(true, false) {
-		err = errors.Join(err, m.ChangeSchedule(ctx, queue.Schedule{}, m.to))
+		err = errors.Join(err, m.ChangeSchedule(ctx, hub.Schedule{}, m.to))
 	}
 	return list, err
 }
@@ -144,7 +144,7 @@ func TestAnApplyOfSchedulesIsDoneAsAWholeOrNotAtAll(t *testing.T) {
 			Request: windows.Request{Runbook: "exec", On: "all", Args: map[string]string{"cmd": "id"}}}
 	}
 	between := &meddler{to: jobs.Schedule{Entry: entry("b"), Version: 1}}
-	w := start(t, setup{wrap: func(q *queue.Queue) server.Queue { between.Queue = q; return between }})
+	w := start(t, setup{wrap: func(q *queuetest.Queue) everything { between.Queue = q; return between }})
 	body := api.ApplySchedules{Files: []windows.File{{Name: "s.yaml", Content: "schedules:\n" +
 		"- {name: a, cron: '@daily', zone: UTC, runbook: exec, args: {cmd: id}, on: all, owner: acme}\n" +
 		"- {name: b, cron: '@hourly', zone: UTC, runbook: exec, args: {cmd: id}, on: all, owner: acme}\n"}}}

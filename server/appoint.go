@@ -15,10 +15,11 @@ import (
 	"muster/windows"
 )
 
-// Appointing is what the server needs to plan work in windows.
-type Appointing interface {
+// Estimates keeps how long runbooks take.
+type Estimates interface {
 	Estimates(ctx context.Context, fields []string) (map[string]jobs.Estimate, error)
-	Alert(ctx context.Context, zone string, a jobs.Alert) error
+	SaveEstimates(ctx context.Context, list map[string]string) error
+	ReplaceEstimates(ctx context.Context, list map[string]string) error
 }
 
 // openingsShown is how many openings a plan names.
@@ -99,7 +100,7 @@ func (s *Server) seats(ctx context.Context, p *plan, offset func(string) time.Du
 			fields[jobs.EstimateField(spec.Work(), h)] = true
 		}
 	}
-	estimates, err := s.queue.Estimates(ctx, slices.Collect(maps.Keys(fields)))
+	estimates, err := s.queue.Hub.Estimates.Estimates(ctx, slices.Collect(maps.Keys(fields)))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -129,7 +130,7 @@ func (s *Server) seats(ctx context.Context, p *plan, offset func(string) time.Du
 
 // slots are how many jobs the nodes of each zone do at a time.
 func (s *Server) slots(ctx context.Context) (map[string]int, error) {
-	nodes, err := s.queue.Nodes(ctx)
+	nodes, err := s.queue.Hub.Nodes.Nodes(ctx)
 	slots := map[string]int{}
 	for _, n := range nodes {
 		if n.State == nodeRunning {
@@ -222,7 +223,7 @@ func (s *Server) tellOverride(ctx context.Context, p *plan) error {
 	}
 	var errs []error
 	for zone, hosts := range p.hosts {
-		errs = append(errs, s.queue.Alert(ctx, zone, jobs.Alert{Event: "override-freeze",
+		errs = append(errs, s.queue.Conn.Alert(ctx, zone, jobs.Alert{Event: "override-freeze",
 			Object: string(p.task.ID), Detail: map[string]any{"note": spec.Override,
 				"runbook": spec.Runbook, "hosts": len(hosts)}}))
 	}

@@ -32,7 +32,7 @@ func (s *Server) ask(ctx context.Context, in *askInput) (*askOutput, error) {
 	if wrong = append(wrong, mistakes("path.job", err)...); len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	did, err := s.queue.OrderAsk(ctx, id, g.note())
+	did, err := s.queue.Orders.Asks.OrderAsk(ctx, id, g.note())
 	if err != nil {
 		return nil, s.unasked(ctx, id, err)
 	}

@@ -76,7 +76,7 @@ func (a *awaiting) add(ctx context.Context, t jobs.TaskInfo, list []jobs.JobInfo
 	spec, known := a.specs[t.Task]
 	if !known {
 		var err error
-		if spec, err = a.queue.Spec(ctx, t.Task); err != nil {
+		if spec, err = a.queue.Read.Tasks.Spec(ctx, t.Task); err != nil {
 			if errors.Is(err, queue.ErrNotFound) {
 				return nil // it has ended meanwhile, and is gone
 			}
@@ -123,7 +123,7 @@ func (a *awaiting) hosts(ctx context.Context, spec jobs.Spec, list []jobs.JobInf
 		return hosts, nil, nil
 	}
 	slices.Sort(fields)
-	estimates, err := a.queue.Estimates(ctx, slices.Compact(fields))
+	estimates, err := a.queue.Hub.Estimates.Estimates(ctx, slices.Compact(fields))
 	return hosts, estimates, err
 }
 
@@ -192,7 +192,7 @@ func (s *Server) awaitedBy(ctx context.Context, t jobs.TaskInfo, j jobs.JobInfo)
 		return nil, err
 	}
 	all := s.awaiting(ctx)
-	err := s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(list []jobs.JobInfo) error {
+	err := s.queue.Read.Jobs.EachJob(ctx, t.Task, 0, jobsMax, func(list []jobs.JobInfo) error {
 		return all.add(ctx, t, list)
 	})
 	if err != nil && !errors.Is(err, queue.ErrNotFound) {
@@ -210,7 +210,7 @@ func (s *Server) awaitedBy(ctx context.Context, t jobs.TaskInfo, j jobs.JobInfo)
 
 // deferrals tells what jobs of a zone wait for that have a time of their own.
 func (s *Server) deferrals(ctx context.Context, zone string) (jobs.Deferrals, error) {
-	list, more, err := s.queue.Deferred(ctx, zone)
+	list, more, err := s.queue.Read.Waits.Deferred(ctx, zone)
 	out := jobs.Deferrals{Count: len(list), More: more, Appointments: []jobs.Appointment{}}
 	if err != nil || len(list) == 0 {
 		return out, err

@@ -10,7 +10,7 @@ import (
 
 	"muster/history"
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
 )
 
 // Membership tells which hosts a zone has in an inventory.
@@ -35,7 +35,7 @@ type believer struct {
 // that zone, or about neither.
 func (b believer) events(ctx context.Context, zone string, list []jobs.Happening) (
 	[]jobs.Happening, error) {
-	if zone == queue.HubZone {
+	if zone == keys.HubZone {
 		return list, nil // no node can write there
 	}
 	hosts := map[jobs.TaskID][]string{}

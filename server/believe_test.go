@@ -7,7 +7,7 @@ import (
 
 	"muster/history"
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
 	"muster/testkit/redistest"
 	"muster/testkit/sqltest"
 )
@@ -17,7 +17,7 @@ import (
 func TestAStolenUserOfANodeFalsifiesNoEndOfAnotherZone(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServerWithUsers(t, redistest.UsersFile(t, "default", "eu"), nil)
-	cfg := s.As(queue.RoleServer)
+	cfg := s.As(keys.RoleServer)
 	store := openHistory(t, sqltest.SQLite(t))
 	w := start(t, setup{redis: &cfg, history: store})
 	both, far := w.submit(run("fw001,fw003")).Task, w.submit(run("vpn1")).Task

@@ -89,7 +89,8 @@ func (s *Server) putBlob(ctx context.Context, in *putBlobInput) (*putBlobOutput,
 	if wrong = append(wrong, mistakes("path.sum", err)...); len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	b, err := s.queue.PutBlob(ctx, jobs.Blob{SHA256: sum, Size: in.Size, Name: in.Name, By: name},
+	blob := jobs.Blob{SHA256: sum, Size: in.Size, Name: in.Name, By: name}
+	b, err := s.queue.Blobs.Store.PutBlob(ctx, blob,
 		s.cfg.Blobs.Max, in.body)
 	if err != nil {
 		return nil, problem(err)
@@ -101,7 +102,7 @@ func (s *Server) putBlob(ctx context.Context, in *putBlobInput) (*putBlobOutput,
 func checkSum(text string) (string, error) { return scripts.ParseBlob(scripts.BlobName(text)) }
 
 func (s *Server) blobs(ctx context.Context, _ *nothing) (*blobsOutput, error) {
-	list, err := s.queue.Blobs(ctx)
+	list, err := s.queue.Blobs.Store.Blobs(ctx)
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -119,7 +120,7 @@ func (s *Server) blob(ctx context.Context, in *blobInput) (*huma.StreamResponse,
 	if err != nil {
 		return nil, refusal(mistakes("path.sum", err))
 	}
-	b, err := s.queue.Blob(ctx, sum)
+	b, err := s.queue.Blobs.Store.Blob(ctx, sum)
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -128,7 +129,7 @@ func (s *Server) blob(ctx context.Context, in *blobInput) (*huma.StreamResponse,
 		w.Header().Set("Content-Type", "application/octet-stream")
 		w.Header().Set("Content-Length", strconv.FormatInt(b.Size, 10))
 		to := &lastKept{to: slowWriter{w, http.NewResponseController(w)}, left: b.Size}
-		if err := s.queue.ReadBlob(ctx.Context(), sum, to); err != nil {
+		if err := s.queue.Blobs.Store.ReadBlob(ctx.Context(), sum, to); err != nil {
 			s.log.Warn("blob not sent", "sha256", sum, "error", err)
 			return
 		}
@@ -180,7 +181,7 @@ func (s *Server) removeBlob(ctx context.Context, in *removeBlobInput) (*struct{}
 	if err != nil {
 		return nil, refusal(mistakes("path.sum", err))
 	}
-	if err := s.queue.RemoveBlob(ctx, sum, in.Force); err != nil {
+	if err := s.queue.Blobs.Care.RemoveBlob(ctx, sum, in.Force); err != nil {
 		return nil, problem(err)
 	}
 	in.note(s, "blob removed", "sha256", sum, "force", in.Force)
@@ -211,7 +212,8 @@ func (s *Server) store(ctx context.Context, b api.Submit, catalog *scripts.Catal
 		if b.DryRun {
 			continue
 		}
-		if _, err := s.queue.PutBlob(ctx, blob, s.cfg.Blobs.Max, bytes.NewReader(content)); err != nil {
+		_, err := s.queue.Blobs.Store.PutBlob(ctx, blob, s.cfg.Blobs.Max, bytes.NewReader(content))
+		if err != nil {
 			return b, nil, err
 		}
 	}
@@ -235,7 +237,7 @@ func (s *Server) sizes(ctx context.Context, r *scripts.Runbook, b api.Submit,
 		if _, known := stored[sum]; known {
 			continue
 		}
-		there, err := s.queue.Blob(ctx, sum)
+		there, err := s.queue.Blobs.Store.Blob(ctx, sum)
 		missing := errors.Is(err, jobs.ErrNoBlob)
 		switch {
 		case err != nil && !missing:
@@ -249,7 +251,7 @@ func (s *Server) sizes(ctx context.Context, r *scripts.Runbook, b api.Submit,
 
 // tendBlobs removes those that nobody needs any more.
 func (s *Server) tendBlobs(ctx context.Context) error {
-	n, err := s.queue.TendBlobs(ctx, s.cfg.Blobs.Grace)
+	n, err := s.queue.Blobs.Care.TendBlobs(ctx, s.cfg.Blobs.Grace)
 	if n > 0 {
 		s.log.Info("blobs removed that nobody needed", "blobs", n, "grace", s.cfg.Blobs.Grace)
 	}

@@ -14,9 +14,9 @@ import (
 
 	"muster/api"
 	"muster/jobs"
-	"muster/jobs/queue"
 	"muster/scripts"
 	"muster/server"
+	"muster/testkit/queuetest"
 )
 
 const bring = `
@@ -177,9 +177,9 @@ func TestRetryWithoutItsBlob(t *testing.T) {
 }
 
 // damagedQueue has other contents than those that were put.
-type damagedQueue struct{ *queue.Queue }
+type damagedQueue struct{ *queuetest.Queue }
 
-func damaged(q *queue.Queue) server.Queue { return damagedQueue{q} }
+func damaged(q *queuetest.Queue) everything { return damagedQueue{q} }
 
 func (damagedQueue) ReadBlob(_ context.Context, _ string, w io.Writer) error {
 	_, err := io.WriteString(w, "hallo")

@@ -35,9 +35,9 @@ func (s *Server) cancel(ctx context.Context, in *cancelInput) (*cancelOutput, er
 	}
 	var did jobs.Cancel
 	if len(list) > 0 {
-		did, err = s.queue.CancelJobs(ctx, list, g.note())
+		did, err = s.queue.Submit.Cancels.CancelJobs(ctx, list, g.note())
 	} else {
-		did, err = s.queue.Cancel(ctx, id, g.note())
+		did, err = s.queue.Submit.Cancels.Cancel(ctx, id, g.note())
 	}
 	if err != nil {
 		return nil, s.gone(ctx, id, err)

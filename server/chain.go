@@ -157,7 +157,7 @@ func (s *Server) acceptChain(ctx context.Context, b api.Submit, c jobs.Chain, p 
 		out.Body.Follows = infoOf(c, jobs.ChainSeen{})
 		return out, "", nil
 	}
-	kept, err := s.queue.SaveChain(ctx, c)
+	kept, err := s.queue.Hub.Chains.SaveChain(ctx, c)
 	if err != nil {
 		return nil, resultFailed, away(fmt.Sprintf("%s; submit it again with id %s", err, c.ID))
 	}
@@ -176,7 +176,7 @@ func (s *Server) acceptChain(ctx context.Context, b api.Submit, c jobs.Chain, p 
 	p.task.ID = c.ID
 	p.task.Spec.Chain = c.ID
 	out := &submitOutput{http.StatusCreated, p.answer(s.durable)}
-	if t, err := s.queue.Task(ctx, c.ID); err == nil {
+	if t, err := s.queue.Read.Tasks.Task(ctx, c.ID); err == nil {
 		out.Body.TaskInfo = t
 	}
 	out.Body.Follows = &info

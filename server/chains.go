@@ -15,7 +15,7 @@ var errChainBroken = errors.New("it cannot go on")
 
 // advanceChains is one round: it goes on with each chain as far as it can.
 func (s *Server) advanceChains(ctx context.Context) error {
-	ids, err := s.queue.Chains(ctx)
+	ids, err := s.queue.Hub.ChainDuty.Chains(ctx)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (s *Server) advanceChains(ctx context.Context) error {
 func (s *Server) advanceChain(ctx context.Context, id jobs.TaskID) error {
 	c, o, result, err := s.readChain(ctx, id)
 	if errors.Is(err, queue.ErrNotFound) {
-		return s.queue.ForgetChain(ctx, id)
+		return s.queue.Hub.ChainDuty.ForgetChain(ctx, id)
 	}
 	if err != nil || result != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *Server) advanceChain(ctx context.Context, id jobs.TaskID) error {
 		err = s.doChain(ctx, c, seen)
 		s.logChain(err, "activation is submitted", c, "")
 	case jobs.ChainHalt:
-		_, err = s.queue.Cancel(ctx, c.Do.Task, chainNote(c, why))
+		_, err = s.queue.Submit.Cancels.Cancel(ctx, c.Do.Task, chainNote(c, why))
 		s.logChain(err, "stopped", c, why)
 	case jobs.ChainUndo:
 		err = s.undoChain(ctx, c, seen, why)
@@ -63,7 +63,7 @@ func (s *Server) advanceChain(ctx context.Context, id jobs.TaskID) error {
 	if hopeless(err) {
 		why := fmt.Sprintf("%s: %s; see to it by hand", next, err)
 		s.log.Error("chain broken", "chain", id, "why", why)
-		return s.queue.NoteChain(ctx, id, jobs.ChainOrders{Broken: why})
+		return s.queue.Hub.ChainDuty.NoteChain(ctx, id, jobs.ChainOrders{Broken: why})
 	}
 	return err
 }
@@ -79,10 +79,10 @@ func (s *Server) readChain(ctx context.Context, id jobs.TaskID) (c jobs.Chain, o
 	result *jobs.ChainInfo, err error) {
 	if kept, ok := s.plans.Load(id); ok {
 		c, _ = kept.(jobs.Chain)
-	} else if c, err = s.queue.Chain(ctx, id); err != nil {
+	} else if c, err = s.queue.Hub.Chains.Chain(ctx, id); err != nil {
 		return c, o, nil, err
 	}
-	if o, result, err = s.queue.ChainOrders(ctx, id); err != nil {
+	if o, result, err = s.queue.Hub.Chains.ChainOrders(ctx, id); err != nil {
 		return c, o, nil, err
 	}
 	if result != nil {
@@ -105,7 +105,7 @@ func (s *Server) finishChain(ctx context.Context, c jobs.Chain, seen jobs.ChainS
 	}
 	info.Waits = nil
 	s.plans.Delete(c.ID)
-	return s.queue.EndChain(ctx, c.ID, *info)
+	return s.queue.Hub.ChainDuty.EndChain(ctx, c.ID, *info)
 }
 
 func (s *Server) logChain(err error, what string, c jobs.Chain, why string) {
@@ -134,7 +134,7 @@ func (s *Server) seeChain(ctx context.Context, c jobs.Chain, o jobs.ChainOrders)
 
 // wholeTask is a task; nil if it is not there, or not as a whole.
 func (s *Server) wholeTask(ctx context.Context, id jobs.TaskID) (*jobs.TaskInfo, error) {
-	t, err := s.queue.Task(ctx, id)
+	t, err := s.queue.Read.Tasks.Task(ctx, id)
 	if errors.Is(err, queue.ErrNotFound) ||
 		err == nil && (t.State == jobs.TaskSubmitting || t.CancelledInSubmit) {
 		return nil, nil
@@ -152,7 +152,7 @@ func (s *Server) doChain(ctx context.Context, c jobs.Chain, seen jobs.ChainSeen)
 	missed := 0
 	if c.Stage != nil {
 		names = nil
-		err := s.queue.EachJob(ctx, c.Stage.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+		err := s.queue.Read.Jobs.EachJob(ctx, c.Stage.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 			for _, j := range chunk {
 				if j.Outcome == jobs.Succeeded {
 					names = append(names, j.Host)
@@ -167,7 +167,8 @@ func (s *Server) doChain(ctx context.Context, c jobs.Chain, seen jobs.ChainSeen)
 			missed = c.Missed(*seen.Stage)
 		}
 	}
-	if err := s.queue.NoteChain(ctx, c.ID, jobs.ChainOrders{Begun: true, Missed: missed}); err != nil {
+	found := jobs.ChainOrders{Begun: true, Missed: missed}
+	if err := s.queue.Hub.ChainDuty.NoteChain(ctx, c.ID, found); err != nil {
 		return err
 	}
 	gone, err := s.putLink(ctx, c, c.Do, names)
@@ -183,12 +184,12 @@ func (s *Server) doChain(ctx context.Context, c jobs.Chain, seen jobs.ChainSeen)
 func (s *Server) undoChain(ctx context.Context, c jobs.Chain, seen jobs.ChainSeen,
 	why string) error {
 	if seen.Do.State != jobs.TaskEnded {
-		if _, err := s.queue.Cancel(ctx, c.Do.Task, chainNote(c, why)); err != nil {
+		if _, err := s.queue.Submit.Cancels.Cancel(ctx, c.Do.Task, chainNote(c, why)); err != nil {
 			return err
 		}
 	}
 	var names []string
-	err := s.queue.EachJob(ctx, c.Do.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+	err := s.queue.Read.Jobs.EachJob(ctx, c.Do.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			if !j.Started.IsZero() {
 				names = append(names, j.Host)
@@ -236,7 +237,7 @@ func (s *Server) fullInfo(ctx context.Context, c jobs.Chain, seen jobs.ChainSeen
 		if t == nil || t.Total == 0 {
 			return nil
 		}
-		return s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+		return s.queue.Read.Jobs.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 			for _, j := range chunk {
 				into[j.Host] = &j
 			}
@@ -247,7 +248,7 @@ func (s *Server) fullInfo(ctx context.Context, c jobs.Chain, seen jobs.ChainSeen
 		return nil, err
 	}
 	if t := seen.Stage; t != nil && t.State != jobs.TaskEnded {
-		err := s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+		err := s.queue.Read.Jobs.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 			return waiting.add(ctx, chunk)
 		})
 		if err != nil {

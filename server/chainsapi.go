@@ -17,7 +17,7 @@ import (
 func (s *Server) chainInfo(ctx context.Context, id jobs.TaskID) (jobs.ChainInfo, error) {
 	c, o, result, err := s.readChain(ctx, id)
 	if errors.Is(err, queue.ErrNotFound) {
-		t, look := s.queue.Task(ctx, id)
+		t, look := s.queue.Read.Tasks.Task(ctx, id)
 		switch {
 		case look != nil:
 			return jobs.ChainInfo{}, problem(look)
@@ -71,7 +71,7 @@ func (s *Server) registerChains(api huma.API) {
 
 // chains answers GET /v1/chains.
 func (s *Server) chains(ctx context.Context, _ *nothing) (*chainsOutput, error) {
-	ids, err := s.queue.Chains(ctx)
+	ids, err := s.queue.Hub.ChainDuty.Chains(ctx)
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -150,7 +150,7 @@ func (s *Server) askChain(ctx context.Context, in *chainOrder, done string,
 	if no != "" {
 		return nil, huma.Error409Conflict(fmt.Sprintf("chain %s: %s", info.Chain, no))
 	}
-	fresh, err := s.queue.AskChain(ctx, info.Chain, ask)
+	fresh, err := s.queue.Hub.Chains.AskChain(ctx, info.Chain, ask)
 	if err != nil {
 		return nil, problem(err)
 	}

@@ -22,9 +22,9 @@ import (
 
 	"muster/fleet"
 	"muster/internal/sources"
-	"muster/jobs/queue"
 	"muster/scripts"
 	"muster/server"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -81,7 +81,7 @@ func TestConfigIsCheckedAtOnce(t *testing.T) {
 func runFails(t *testing.T, cfg server.Config, inventory func() (*fleet.Inventory, error)) string {
 	t.Helper()
 	_, redis := redistest.StartMini(t)
-	q, err := queue.Open(t.Context(), redis)
+	q, err := queuetest.Open(t.Context(), redis)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func runFails(t *testing.T, cfg server.Config, inventory func() (*fleet.Inventor
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := server.New(cfg, server.Deps{Queue: q, Catalog: catalog, Inventory: given(inventory),
+	s, err := server.New(cfg, server.Deps{Queue: stores(q), Catalog: catalog, Inventory: given(inventory),
 		Log: hclog.NewNullLogger()})
 	if err != nil {
 		return err.Error()

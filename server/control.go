@@ -15,38 +15,20 @@ import (
 	"muster/jobs/queue"
 )
 
-// Control is what operators order beside tasks. Every order is idempotent; its
-// note says who and why. queue.ErrNotFound: there is no such task, customer, zone
-// or group.
-type Control interface {
-	TaskControl
-	CustomerControl
-	ZoneControl
-	Halts
-	Exclusion
-	TaskGates
-	Fsck
-}
-
-// TaskControl stops and starts tasks.
-type TaskControl interface {
-	Pause(ctx context.Context, id jobs.TaskID, note string) (jobs.Switched, error)
-	Resume(ctx context.Context, id jobs.TaskID, note string) (jobs.Switched, error)
+// Cancels ends what of tasks is not running.
+type Cancels interface {
 	Cancel(ctx context.Context, id jobs.TaskID, note string) (jobs.Cancel, error)
 	CancelJobs(ctx context.Context, ids []jobs.ID, note string) (jobs.Cancel, error)
 }
 
-// CustomerControl stops and starts what concerns the hosts of a customer.
-type CustomerControl interface {
+// Switches pauses and resumes tasks, customers and zones.
+type Switches interface {
+	Pause(ctx context.Context, id jobs.TaskID, note string) (jobs.Switched, error)
+	Resume(ctx context.Context, id jobs.TaskID, note string) (jobs.Switched, error)
 	PauseCustomer(ctx context.Context, customer, note string) (jobs.Switched, error)
 	ResumeCustomer(ctx context.Context, customer, note string) (jobs.Switched, error)
-}
-
-// ZoneControl stops and starts zones. Thaw ends a freeze before its time.
-type ZoneControl interface {
 	PauseZone(ctx context.Context, zone, note string) (jobs.Switched, error)
 	ResumeZone(ctx context.Context, zone, note string) (jobs.Switched, error)
-	Thaw(ctx context.Context, zone, note string) (already bool, err error)
 }
 
 // Halts stops everything; Lift ends that, and nothing else.
@@ -56,11 +38,17 @@ type Halts interface {
 	Pauses(ctx context.Context) (jobs.Pauses, error)
 }
 
-// Exclusion is what must not be used by too many at a time.
+// Exclusion ends what keeps hosts and zones apart, after somebody has looked at them.
 type Exclusion interface {
-	Groups(ctx context.Context) ([]jobs.Group, error)
 	ClearGroup(ctx context.Context, group, note string) (jobs.Cleared, error)
 	ClearMarkers(ctx context.Context, zone, group, note string) error
+	Thaw(ctx context.Context, zone, note string) (already bool, err error)
+	ReleaseHost(ctx context.Context, zone, host, note string) (jobs.Released, error)
+}
+
+// Groups reads redundancy groups and limits.
+type Groups interface {
+	Groups(ctx context.Context) ([]jobs.Group, error)
 	Limits(ctx context.Context) ([]jobs.Limit, error)
 }
 
@@ -169,11 +157,11 @@ func (s *Server) logOrder(done string, g giver, more ...any) {
 }
 
 func (s *Server) pauseTask(ctx context.Context, in *taskOrder) (*switchedOutput, error) {
-	return s.turnTask(ctx, in, "paused", s.queue.Pause)
+	return s.turnTask(ctx, in, "paused", s.queue.Orders.Switches.Pause)
 }
 
 func (s *Server) resumeTask(ctx context.Context, in *taskOrder) (*switchedOutput, error) {
-	return s.turnTask(ctx, in, "resumed", s.queue.Resume)
+	return s.turnTask(ctx, in, "resumed", s.queue.Orders.Switches.Resume)
 }
 
 func (s *Server) turnTask(ctx context.Context, in *taskOrder, done string,
@@ -193,13 +181,13 @@ func (s *Server) pauseCustomer(ctx context.Context, in *customerOrder) (*switche
 	if err := s.knowCustomer(in.Customer, ""); err != nil {
 		return nil, err
 	}
-	return s.turnCustomer(ctx, in, "paused", s.queue.PauseCustomer)
+	return s.turnCustomer(ctx, in, "paused", s.queue.Orders.Switches.PauseCustomer)
 }
 
 // resumeCustomer refuses it likewise, unless it is paused: its hosts may have gone since.
 func (s *Server) resumeCustomer(ctx context.Context, in *customerOrder) (*switchedOutput, error) {
 	if unknown := s.knowCustomer(in.Customer, "; it was not paused"); unknown != nil {
-		stand, err := s.queue.Pauses(ctx)
+		stand, err := s.queue.Orders.Halts.Pauses(ctx)
 		if err != nil {
 			return nil, problem(err)
 		}
@@ -207,7 +195,7 @@ func (s *Server) resumeCustomer(ctx context.Context, in *customerOrder) (*switch
 			return nil, unknown
 		}
 	}
-	return s.turnCustomer(ctx, in, "resumed", s.queue.ResumeCustomer)
+	return s.turnCustomer(ctx, in, "resumed", s.queue.Orders.Switches.ResumeCustomer)
 }
 
 // knowCustomer is the answer about a name that no host has; nil if one has it, if there
@@ -243,11 +231,11 @@ func (s *Server) turnCustomer(ctx context.Context, in *customerOrder, done strin
 }
 
 func (s *Server) pauseZone(ctx context.Context, in *zoneOrder) (*switchedOutput, error) {
-	return s.turnZone(ctx, in, "paused", s.queue.PauseZone)
+	return s.turnZone(ctx, in, "paused", s.queue.Orders.Switches.PauseZone)
 }
 
 func (s *Server) resumeZone(ctx context.Context, in *zoneOrder) (*switchedOutput, error) {
-	return s.turnZone(ctx, in, "resumed", s.queue.ResumeZone)
+	return s.turnZone(ctx, in, "resumed", s.queue.Orders.Switches.ResumeZone)
 }
 
 func (s *Server) turnZone(ctx context.Context, in *zoneOrder, done string,
@@ -268,7 +256,7 @@ func (s *Server) thaw(ctx context.Context, in *zoneOrder) (*thawedOutput, error)
 		return nil, refusal(wrong)
 	}
 	note := g.note()
-	already, err := s.queue.Thaw(ctx, in.Zone, note)
+	already, err := s.queue.Orders.Exclusion.Thaw(ctx, in.Zone, note)
 	if err != nil {
 		return nil, s.noZone(ctx, err, in.Zone)
 	}
@@ -281,7 +269,7 @@ func (s *Server) noZone(ctx context.Context, err error, zone string) error {
 	if !errors.Is(err, queue.ErrNotFound) {
 		return problem(err)
 	}
-	zones, _ := s.queue.Zones(ctx) // that it is not there is what counts
+	zones, _ := s.queue.Conn.Zones(ctx) // that it is not there is what counts
 	return huma.Error404NotFound(fmt.Sprintf("there is no zone %q%s; `muster queue` lists them",
 		clip(zone), fleet.OrThere(zone, zones)))
 }
@@ -302,7 +290,7 @@ func (s *Server) halt(ctx context.Context, in *Order) (*switchedOutput, error) {
 	}
 	out, err := turn(ctx, s, g, "", func(ctx context.Context, _, note string) (
 		jobs.Switched, error) {
-		return s.queue.Halt(ctx, note)
+		return s.queue.Orders.Halts.Halt(ctx, note)
 	})
 	return out, problem(err)
 }
@@ -315,7 +303,7 @@ func (s *Server) lift(ctx context.Context, in *Order) (*liftedOutput, error) {
 	}
 	out, err := turn(ctx, s, g, "", func(ctx context.Context, _, note string) (
 		jobs.Switched, error) {
-		return s.queue.Lift(ctx, note)
+		return s.queue.Orders.Halts.Lift(ctx, note)
 	})
 	if err != nil {
 		return nil, problem(err)

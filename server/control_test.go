@@ -13,7 +13,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/server"
+	"muster/testkit/queuetest"
 )
 
 // why is the body of an order.
@@ -258,7 +258,7 @@ func TestSupersedeEndsWhatIsQueued(t *testing.T) {
 }
 
 // half is a queue of which one zone cannot be asked.
-type half struct{ *queue.Queue }
+type half struct{ *queuetest.Queue }
 
 func (h half) Halt(ctx context.Context, note string) (jobs.Switched, error) {
 	did, err := h.Queue.Halt(ctx, note)
@@ -272,7 +272,7 @@ func (h half) Thaw(context.Context, string, string) (bool, error) {
 
 func TestWhatCouldNotBeDoneIsSaid(t *testing.T) {
 	t.Parallel()
-	w := start(t, setup{wrap: func(q *queue.Queue) server.Queue { return half{q} }})
+	w := start(t, setup{wrap: func(q *queuetest.Queue) everything { return half{q} }})
 	if did := w.turn("/v1/halt", ""); !cmp.Equal(did.Missing, []string{"eu"}) {
 		t.Errorf("halt answers %+v", did)
 	}

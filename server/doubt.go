@@ -19,7 +19,7 @@ func (s *Server) doubtOfTimes(ctx context.Context) string {
 		all = append(all, err.Error())
 	}
 	// Redis that is away is said already.
-	nodes, _ := s.queue.Nodes(ctx)
+	nodes, _ := s.queue.Hub.Nodes.Nodes(ctx)
 	all = append(all, doubtsOf(nodes)...)
 	for _, n := range nodes {
 		if text := otherZones(n); text != "" {
@@ -39,7 +39,7 @@ func (s *Server) doubtOfTimes(ctx context.Context) string {
 
 // sayZones tells the other servers which time zone data this one has, and learns theirs.
 func (s *Server) sayZones(ctx context.Context) (map[string]string, error) {
-	return s.queue.SayZones(ctx, s.who(), windows.ZoneData)
+	return s.queue.Hub.Times.SayZones(ctx, s.who(), windows.ZoneData)
 }
 
 // doubtsOf are those of nodes.

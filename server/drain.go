@@ -9,13 +9,11 @@ import (
 	"muster/jobs"
 )
 
-// Drains keep hosts out of selections. hosts are by zone.
+// Drains keeps which hosts selections leave out.
 type Drains interface {
 	Drain(ctx context.Context, hosts map[string][]string, note string) (changed []string, err error)
 	Undrain(ctx context.Context, hosts map[string][]string, note string) (changed []string, err error)
 	Drained(ctx context.Context) (map[string]jobs.Drain, error)
-	ReleaseHost(ctx context.Context, zone, host, note string) (jobs.Released, error)
-	HostWork(ctx context.Context, zone, host string, tasks int) (jobs.HostWork, error)
 }
 
 type (
@@ -29,11 +27,11 @@ type (
 
 // drain lets selections leave hosts out. What has been submitted goes on.
 func (s *Server) drain(ctx context.Context, in *drainInput) (*drainOutput, error) {
-	return s.turnHosts(ctx, in, "drained", s.queue.Drain)
+	return s.turnHosts(ctx, in, "drained", s.queue.Hub.Drains.Drain)
 }
 
 func (s *Server) undrain(ctx context.Context, in *drainInput) (*drainOutput, error) {
-	return s.turnHosts(ctx, in, "undrained", s.queue.Undrain)
+	return s.turnHosts(ctx, in, "undrained", s.queue.Hub.Drains.Undrain)
 }
 
 func (s *Server) turnHosts(ctx context.Context, in *drainInput, done string,
@@ -77,7 +75,7 @@ const hostsLooked = 50
 func (s *Server) openOn(ctx context.Context, hosts []fleet.Host) ([]jobs.ID, error) {
 	open := []jobs.ID{}
 	for _, h := range hosts[:min(len(hosts), hostsLooked)] {
-		w, err := s.queue.HostWork(ctx, h.Zone, h.Name, tasksLooked)
+		w, err := s.queue.Read.Waits.HostWork(ctx, h.Zone, h.Name, tasksLooked)
 		if err != nil {
 			return open, err
 		}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"muster/jobs/queue"
+	"muster/jobs/queue/hub"
 )
 
 // dutyEvery is how often a server does what must be done also where no master
@@ -27,7 +27,7 @@ func (s *Server) duties(ctx context.Context) {
 			defer s.tally.forget()
 			s.rounds(ctx, dutyTend, time.Tick(dutyEvery), s.tend)
 		}},
-		{queue.DutySchedules, s.fire},
+		{hub.DutySchedules, s.fire},
 		{dutyWaves, func(ctx context.Context, _ *term) {
 			s.rounds(ctx, dutyWaves, time.Tick(wavesEvery), func(ctx context.Context) error {
 				return errors.Join(s.advance(ctx), s.advanceChains(ctx))
@@ -92,7 +92,7 @@ func (s *Server) rounds(ctx context.Context, what string, ticks <-chan time.Time
 func (s *Server) tend(ctx context.Context) error {
 	s.onDuty.Lock()
 	defer s.onDuty.Unlock()
-	zones, err := s.queue.Zones(ctx)
+	zones, err := s.queue.Conn.Zones(ctx)
 	if err != nil {
 		return err
 	}
@@ -103,15 +103,15 @@ func (s *Server) tend(ctx context.Context) error {
 		}
 	}
 	for _, zone := range zones {
-		note(s.queue.Tend(ctx, zone))
+		note(s.queue.Care.Zones.Tend(ctx, zone))
 	}
 	s.tally.rounds++
 	if s.tally.rounds%rarely == 1 {
 		note(s.tendBlobs(ctx))
 		note(s.forgetFacts(ctx))
 	}
-	note(s.queue.NoteStaff(ctx))
-	_, err = s.queue.PutExcerpts(ctx)
+	note(s.queue.Hub.Nodes.NoteStaff(ctx))
+	_, err = s.queue.Hub.Times.PutExcerpts(ctx)
 	note(err)
 	note(s.moveAppointments(ctx))
 	note(s.tendFacts(ctx))

@@ -9,12 +9,12 @@ import (
 
 	"muster/internal/proc"
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/hub"
 )
 
 // Elections are how servers agree who has a duty.
 type Elections interface {
-	Lead(ctx context.Context, duty, who string, held int64) (queue.Term, error)
+	Lead(ctx context.Context, duty, who string, held int64) (hub.Term, error)
 	Leave(ctx context.Context, duty string, held int64) error
 	Leaders(ctx context.Context) ([]jobs.Duty, error)
 }
@@ -39,12 +39,12 @@ func (e elector) leads(now time.Duration) bool { return now < e.until }
 
 // heard takes the answer to a request that was sent then. The lease began at the
 // earliest when the request was sent, so that is where it is counted from.
-func (e *elector) heard(t queue.Term, sent time.Duration) {
+func (e *elector) heard(t hub.Term, sent time.Duration) {
 	if !t.Mine {
 		*e = elector{} // somebody else's term: ours will not come back
 		return
 	}
-	e.held, e.until = t.Number, sent+queue.Lease-leaseMargin
+	e.held, e.until = t.Number, sent+hub.Lease-leaseMargin
 }
 
 // doubt is after a request without an answer: it may have failed, or its answer.
@@ -120,7 +120,7 @@ func (s *Server) campaign(ctx context.Context, name string, e *elector) {
 	sent := proc.Boot()
 	asking, cancel := context.WithTimeout(ctx, renewEvery)
 	defer cancel()
-	t, err := s.queue.Lead(asking, name, s.who(), e.held)
+	t, err := s.queue.Hub.Duties.Lead(asking, name, s.who(), e.held)
 	if err != nil {
 		if e.leads(sent) && !errors.Is(err, context.Canceled) {
 			s.log.Warn("duty in doubt", "duty", name, "term", e.held, "error", err)
@@ -147,7 +147,7 @@ func (s *Server) leave(ctx context.Context, name string, held int64) {
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewEvery)
 	defer cancel()
-	if err := s.queue.Leave(last, name, held); err != nil {
+	if err := s.queue.Hub.Duties.Leave(last, name, held); err != nil {
 		s.log.Debug("duty not given back: its lease ends by itself", "duty", name, "error", err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"muster/jobs/queue"
+	"muster/jobs/queue/hub"
 )
 
 // lease is a duty as Redis keeps it, with its own clock.
@@ -15,19 +15,19 @@ type lease struct {
 	until        time.Duration
 }
 
-func (l *lease) lead(now time.Duration, held int64) queue.Term {
+func (l *lease) lead(now time.Duration, held int64) hub.Term {
 	if now >= l.until {
 		l.number = 0
 	}
 	if l.number != 0 && l.number != held {
-		return queue.Term{Number: l.number}
+		return hub.Term{Number: l.number}
 	}
 	if l.number == 0 {
 		l.last++
 		l.number = l.last
 	}
-	l.until = now + queue.Lease
-	return queue.Term{Number: l.number, Mine: true}
+	l.until = now + hub.Lease
+	return hub.Term{Number: l.number, Mine: true}
 }
 
 // asked is a request that is under way.
@@ -36,7 +36,7 @@ type asked struct {
 	held      int64
 	sent      time.Duration
 	delivered bool
-	answer    queue.Term
+	answer    hub.Term
 }
 
 // Requests and answers take any time or are lost, servers stop for any time and
@@ -104,13 +104,13 @@ func TestNeverTwoLead(t *testing.T) {
 func TestElector(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
-	mine, other := queue.Term{Number: 7, Mine: true}, queue.Term{Number: 8}
+	mine, other := hub.Term{Number: 7, Mine: true}, hub.Term{Number: 8}
 	var e elector
 	if e.leads(0) {
 		t.Error("one that never asked leads")
 	}
 	e.heard(mine, 10*s)
-	trust := 10*s + queue.Lease - leaseMargin
+	trust := 10*s + hub.Lease - leaseMargin
 	if !e.leads(10*s) || !e.leads(trust-1) || e.leads(trust) || e.held != 7 {
 		t.Errorf("after its request of 10s: %+v", e)
 	}
@@ -126,7 +126,7 @@ func TestElector(t *testing.T) {
 	if e.leads(12*s) || e.held != 0 {
 		t.Errorf("when another leads: %+v", e)
 	}
-	e.heard(queue.Term{Number: 9, Mine: true}, 5*s)
+	e.heard(hub.Term{Number: 9, Mine: true}, 5*s)
 	if e.leads(12 * s) {
 		t.Errorf("an answer that came too late makes it lead: %+v", e)
 	}

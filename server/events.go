@@ -18,7 +18,7 @@ import (
 
 	"muster/fleet"
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
 )
 
 const (
@@ -184,7 +184,7 @@ func (s *Server) pause(ctx context.Context, d time.Duration) bool {
 // news reads what happened in all zones since the last look. What it returns
 // beside an error did happen and is not read again.
 func (s *Server) news(ctx context.Context, st *stream) ([]byte, error) {
-	zones, err := s.queue.Zones(ctx)
+	zones, err := s.queue.Conn.Zones(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (s *Server) news(ctx context.Context, st *stream) ([]byte, error) {
 	}
 	st.behind = false
 	var b bytes.Buffer
-	for _, zone := range append(zones, queue.HubZone) {
+	for _, zone := range append(zones, keys.HubZone) {
 		if fresh {
 			st.at[zone] = "$"
 		}
@@ -212,7 +212,7 @@ func (s *Server) news(ctx context.Context, st *stream) ([]byte, error) {
 // opened has no place yet, and is told from its beginning.
 func (s *Server) newsOf(ctx context.Context, zone string, st *stream, b *bytes.Buffer) error {
 	for range streamPages {
-		list, last, err := s.queue.Events(ctx, zone, st.at[zone], streamPage, 0)
+		list, last, err := s.queue.Read.Zones.Events(ctx, zone, st.at[zone], streamPage, 0)
 		if err != nil {
 			return err
 		}

@@ -13,8 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"muster/jobs"
-	"muster/jobs/queue"
-	"muster/server"
+	"muster/testkit/queuetest"
 )
 
 // ear is a client that listens to events.
@@ -110,7 +109,7 @@ func (e *ear) until(name string, object jobs.ID) string {
 
 // usher is a queue that says when a stream has taken its place in a zone.
 type usher struct {
-	*queue.Queue
+	*queuetest.Queue
 	seated chan string
 }
 
@@ -126,7 +125,7 @@ func (u usher) Events(ctx context.Context, zone, after string, limit int, wait t
 func TestEventsOfAllZonesAreTold(t *testing.T) {
 	t.Parallel()
 	u := usher{seated: make(chan string, 2)}
-	w := start(t, setup{wrap: func(q *queue.Queue) server.Queue {
+	w := start(t, setup{wrap: func(q *queuetest.Queue) everything {
 		u.Queue = q
 		return u
 	}})

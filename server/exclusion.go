@@ -18,7 +18,7 @@ type (
 
 // groups lists the redundancy groups that are in use or frozen.
 func (s *Server) groups(ctx context.Context, _ *nothing) (*groupsOutput, error) {
-	list, err := s.queue.Groups(ctx)
+	list, err := s.queue.Read.Groups.Groups(ctx)
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -48,10 +48,10 @@ func (s *Server) clearGroup(ctx context.Context, in *groupOrder) (*clearedOutput
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	did, err := s.queue.ClearGroup(ctx, in.Group, g.note())
+	did, err := s.queue.Orders.Exclusion.ClearGroup(ctx, in.Group, g.note())
 	if zone, known := s.zoneOf(in.Group); known && errors.Is(err, queue.ErrNotFound) {
 		did = jobs.Cleared{Group: in.Group, Zone: zone, Already: true}
-		err = s.queue.ClearMarkers(ctx, zone, in.Group, g.note())
+		err = s.queue.Orders.Exclusion.ClearMarkers(ctx, zone, in.Group, g.note())
 	}
 	if err != nil {
 		return nil, notThere(err, "there is no group %q; `muster hosts` names them", in.Group)
@@ -76,7 +76,7 @@ func (s *Server) zoneOf(group string) (zone string, known bool) {
 
 // limits lists the limits of the inventory and who counts against them.
 func (s *Server) limits(ctx context.Context, _ *nothing) (*limitsOutput, error) {
-	list, err := s.queue.Limits(ctx)
+	list, err := s.queue.Read.Groups.Limits(ctx)
 	if err != nil {
 		return nil, problem(err)
 	}

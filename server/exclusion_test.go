@@ -13,7 +13,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/server"
+	"muster/testkit/queuetest"
 )
 
 // pairs are two groups and limits of several kinds.
@@ -39,7 +39,7 @@ func needing(names ...string) []string {
 
 // guards notes which tasks go to the queue as guarded.
 type guards struct {
-	*queue.Queue
+	*queuetest.Queue
 	of map[string]bool // selector to guarded
 }
 
@@ -51,7 +51,7 @@ func (g guards) Submit(ctx context.Context, t jobs.Task, hosts map[string][]stri
 func TestTasksThatMayNeedSomethingAreGuarded(t *testing.T) {
 	t.Parallel()
 	of := map[string]bool{}
-	w := start(t, setup{inventory: pairs, wrap: func(q *queue.Queue) server.Queue { return guards{q, of} }})
+	w := start(t, setup{inventory: pairs, wrap: func(q *queuetest.Queue) everything { return guards{q, of} }})
 	w.submit(run("fw001"))      // in a group, but not disruptive
 	w.submit(run("fw003"))      // of site y
 	w.submit(run("vpn1"))       // nothing

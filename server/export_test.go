@@ -9,7 +9,7 @@ import (
 
 	"muster/api"
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/read"
 )
 
 // Handler answers as the server does, for requests from anywhere.
@@ -80,7 +80,7 @@ func (s *Server) AwayHistory(ctx context.Context) (*api.AwayHistory, error) {
 func (h Historian) Round(ctx context.Context) (more bool, err error) { return h.h.round(ctx) }
 
 // GapOf is gapOf.
-func GapOf(p api.Position, page queue.EventPage) (*api.Gap, int64) { return gapOf(p, page) }
+func GapOf(p api.Position, page read.EventPage) (*api.Gap, int64) { return gapOf(p, page) }
 
 // Fix gives a server that does not run yet another clock, and the chance of its ids.
 // What is nil stays.

@@ -102,14 +102,14 @@ func (s *Server) lookAtFences(ctx context.Context, v scene, p *plan) error {
 
 // factsOf is what the hosts of an inventory said.
 func (s *Server) factsOf(ctx context.Context, st *stock) (*factStock, error) {
-	mark, err := s.queue.FactsMark(ctx)
+	mark, err := s.queue.Hub.Facts.FactsMark(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if last := s.factLabels.last.Load(); last != nil && last.of == st && last.mark == mark {
 		return last, nil
 	}
-	all, mark, err := s.queue.Facts(ctx)
+	all, mark, err := s.queue.Hub.Facts.Facts(ctx)
 	if err != nil {
 		return nil, err
 	}

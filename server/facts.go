@@ -37,7 +37,7 @@ func (s *Server) facts(ctx context.Context, in *factsInput) (*factsOutput, error
 	if err != nil {
 		return nil, err
 	}
-	all, _, err := s.queue.Facts(ctx)
+	all, _, err := s.queue.Hub.Facts.Facts(ctx)
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -72,7 +72,7 @@ func (s *Server) gather(ctx context.Context, in *gatherInput) (*gatherOutput, er
 	if err != nil {
 		return nil, refusal(mistakes("path.task", err))
 	}
-	t, err := s.queue.Task(ctx, id)
+	t, err := s.queue.Read.Tasks.Task(ctx, id)
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -94,7 +94,7 @@ type factsSeen map[jobs.TaskID]map[jobs.ID]bool
 // tendFacts keeps what tasks have gathered since the last round. Every server does it:
 // the same facts are not kept twice.
 func (s *Server) tendFacts(ctx context.Context) error {
-	list, err := s.queue.Tasks(ctx, factsTasks)
+	list, err := s.queue.Read.Tasks.Tasks(ctx, factsTasks)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (s *Server) tendFacts(ctx context.Context) error {
 func (s *Server) keepFacts(ctx context.Context, t jobs.TaskInfo, seen map[jobs.ID]bool) (
 	api.Gathered, error) {
 	out := api.Gathered{Task: t.Task, Bad: []api.BadFacts{}}
-	err := s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+	err := s.queue.Read.Jobs.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		var ids []jobs.ID
 		of := map[jobs.ID]jobs.JobInfo{}
 		for _, j := range chunk {
@@ -158,7 +158,7 @@ func (s *Server) keepFacts(ctx context.Context, t jobs.TaskInfo, seen map[jobs.I
 			list = append(list, jobs.HostFacts{Host: j.Host, At: j.Finished, Task: t.Task,
 				Inventory: t.Inventory, Facts: facts})
 		}
-		if _, err := s.queue.SaveFacts(ctx, list); err != nil {
+		if _, err := s.queue.Hub.Facts.SaveFacts(ctx, list); err != nil {
 			return err
 		}
 		out.Kept += len(list)
@@ -178,7 +178,7 @@ func (s *Server) forgetFacts(ctx context.Context) error {
 	if st == nil {
 		return nil
 	}
-	all, _, err := s.queue.Facts(ctx)
+	all, _, err := s.queue.Hub.Facts.Facts(ctx)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (s *Server) forgetFacts(ctx context.Context) error {
 			gone = append(gone, host)
 		}
 	}
-	if err := s.queue.ForgetFacts(ctx, gone); err != nil {
+	if err := s.queue.Hub.Facts.ForgetFacts(ctx, gone); err != nil {
 		return fmt.Errorf("facts of hosts that are gone: %w", err)
 	}
 	return nil

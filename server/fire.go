@@ -13,13 +13,14 @@ import (
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/hub"
 	"muster/windows"
 )
 
 // Ticks are how a leader keeps account of what it fires.
 type Ticks interface {
 	ScheduleStamp(ctx context.Context) (string, time.Time, error)
-	Tick(ctx context.Context, term int64, was queue.Schedule, to jobs.Ticking) (queue.Schedule, error)
+	Tick(ctx context.Context, term int64, was hub.Schedule, to jobs.Ticking) (hub.Schedule, error)
 	Abandon(ctx context.Context, id jobs.TaskID, of jobs.Terms, note string) (bool, error)
 }
 
@@ -48,7 +49,7 @@ type firing struct {
 
 // planned is a schedule with its times.
 type planned struct {
-	queue.Schedule
+	hub.Schedule
 	times windows.Schedule
 	due   time.Time // when there is something to decide
 }
@@ -85,7 +86,7 @@ func (s *Server) fire(ctx context.Context, t *term) {
 // is quick, then tasks are made of it, of one schedule in any case and of the others
 // for a second at the most: so no tick is decided upon so late that it counts as missed.
 func (f *firing) round(ctx context.Context) (time.Duration, error) {
-	stamp, now, err := f.queue.ScheduleStamp(ctx)
+	stamp, now, err := f.queue.Hub.Ticks.ScheduleStamp(ctx)
 	if err != nil {
 		return fireEvery, err
 	}
@@ -129,7 +130,7 @@ func (f *firing) forgetStale(err error) bool {
 
 // reload reads all schedules. One whose ticks Redis has forgotten begins now.
 func (f *firing) reload(ctx context.Context, now time.Time) error {
-	list, err := f.queue.Schedules(ctx)
+	list, err := f.queue.Hub.Schedules.Schedules(ctx)
 	if err != nil {
 		return err
 	}
@@ -176,7 +177,7 @@ func (f *firing) decideOne(ctx context.Context, p *planned, now time.Time) error
 	before := len(p.Ticks.Pending)
 	to, changed := p.Ticks.Advance(p.Schedule.Schedule, p.times, now)
 	if changed || p.Forgotten() {
-		next, err := f.queue.Tick(ctx, f.term.number, p.Schedule, to)
+		next, err := f.queue.Hub.Ticks.Tick(ctx, f.term.number, p.Schedule, to)
 		if err != nil {
 			return err
 		}
@@ -203,7 +204,7 @@ func (f *firing) makeTasks(ctx context.Context, p *planned, now time.Time) error
 		if err != nil {
 			return fmt.Errorf("schedule %s: tick %s: %w", p.Name, p.Ticks.Pending[0], err)
 		}
-		next, err := f.queue.Tick(ctx, f.term.number, p.Schedule, p.Ticks.Done(fired))
+		next, err := f.queue.Hub.Ticks.Tick(ctx, f.term.number, p.Schedule, p.Ticks.Done(fired))
 		if err != nil {
 			return err
 		}
@@ -278,10 +279,10 @@ func (f *firing) put1(ctx context.Context, p plan) error {
 	if err := f.mayBegin(ctx); err != nil {
 		return err
 	}
-	if err := f.queue.PinBlobs(ctx, p.task.ID, p.blobs); err != nil {
+	if err := f.queue.Blobs.Store.PinBlobs(ctx, p.task.ID, p.blobs); err != nil {
 		return err
 	}
-	return f.queue.Submit(ctx, p.task, p.hosts, nil)
+	return f.queue.Submit.Submits.Submit(ctx, p.task, p.hosts, nil)
 }
 
 // use is what is known of an id that a tick could have.
@@ -294,7 +295,7 @@ const (
 )
 
 func (f *firing) find(ctx context.Context, id jobs.TaskID, of jobs.Terms) (use, error) {
-	t, err := f.queue.Task(ctx, id)
+	t, err := f.queue.Read.Tasks.Task(ctx, id)
 	switch {
 	case errors.Is(err, queue.ErrNotFound):
 		return f.findPast(ctx, id, of), nil
@@ -337,7 +338,7 @@ func (f *firing) findPast(ctx context.Context, id jobs.TaskID, of jobs.Terms) us
 // under another id. It tells whether the tick has its task after all.
 func (f *firing) conflict(ctx context.Context, id jobs.TaskID, of jobs.Terms) (done bool,
 	err error) {
-	t, err := f.queue.Lead(ctx, queue.DutySchedules, f.who(), f.term.number)
+	t, err := f.queue.Hub.Duties.Lead(ctx, hub.DutySchedules, f.who(), f.term.number)
 	if err != nil {
 		return false, err
 	}
@@ -345,7 +346,7 @@ func (f *firing) conflict(ctx context.Context, id jobs.TaskID, of jobs.Terms) (d
 		return false, queue.ErrDeposed
 	}
 	const why = "submitted in part by a server that is gone"
-	if _, err := f.queue.Abandon(ctx, id, of, why); err != nil {
+	if _, err := f.queue.Hub.Ticks.Abandon(ctx, id, of, why); err != nil {
 		return false, err
 	}
 	is, err := f.find(ctx, id, of)
@@ -357,7 +358,7 @@ func (f *firing) overlaps(ctx context.Context, p *planned, tick time.Time) (stri
 	if p.Overlap != windows.OverlapForbid || p.Ticks.Task == "" {
 		return "", nil
 	}
-	t, err := f.queue.Task(ctx, p.Ticks.Task)
+	t, err := f.queue.Read.Tasks.Task(ctx, p.Ticks.Task)
 	switch {
 	case errors.Is(err, queue.ErrNotFound):
 		return "", nil

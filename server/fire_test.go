@@ -14,8 +14,10 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/hub"
 	"muster/scripts"
 	"muster/server"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 	"muster/windows"
 )
@@ -34,7 +36,7 @@ var errFate = errors.New("cut off by the test")
 
 // gate is a queue whose calls wait to be let through one by one.
 type gate struct {
-	*queue.Queue
+	*queuetest.Queue
 
 	now     *atomic.Int64 // µs that the schedules' clock shows
 	waits   chan struct{}
@@ -79,8 +81,8 @@ func (g *gate) ScheduleStamp(ctx context.Context) (stamp string, now time.Time, 
 	return stamp, jobs.Micros(g.now.Load()).Time(), err
 }
 
-func (g *gate) Tick(ctx context.Context, term int64, was queue.Schedule, to jobs.Ticking) (
-	is queue.Schedule, err error) {
+func (g *gate) Tick(ctx context.Context, term int64, was hub.Schedule, to jobs.Ticking) (
+	is hub.Schedule, err error) {
 	err = g.pass(func(fate) error {
 		is, err = g.Queue.Tick(ctx, term, was, to)
 		return err
@@ -138,7 +140,7 @@ func (l *leader) park() {
 
 // stage is what leaders play on.
 type stage struct {
-	q       *queue.Queue
+	q       *queuetest.Queue
 	now     atomic.Int64
 	term    int64
 	elected int
@@ -146,7 +148,7 @@ type stage struct {
 }
 
 // newStage makes servers, each with hosts of its own: making one takes long.
-func newStage(t *testing.T, q *queue.Queue) *stage {
+func newStage(t *testing.T, q *queuetest.Queue) *stage {
 	t.Helper()
 	c, err := scripts.NewCatalog(nil)
 	if err != nil {
@@ -157,7 +159,7 @@ func newStage(t *testing.T, q *queue.Queue) *stage {
 		g := &gate{Queue: q, now: &s.now}
 		list := append(hosts(), fleet.Host{Name: fmt.Sprintf("extra%d", i), Zone: "eu",
 			Address: "10.0.0.9", Port: 22, User: "root", Fence: fleet.FenceNone})
-		srv, err := server.New(server.DefaultConfig(), server.Deps{Queue: g, Catalog: c,
+		srv, err := server.New(server.DefaultConfig(), server.Deps{Queue: stores(g), Catalog: c,
 			Inventory: given(fixed(list)), Log: hclog.NewNullLogger()})
 		if err == nil {
 			err = srv.ReloadInventory(t.Context())
@@ -174,10 +176,10 @@ func newStage(t *testing.T, q *queue.Queue) *stage {
 // earlier leaders know nothing of that, but for the one whose turn it is again.
 func (s *stage) elect(t *rapid.T) *leader {
 	ctx := context.Background()
-	if err := s.q.Leave(ctx, queue.DutySchedules, s.term); err != nil {
+	if err := s.q.Leave(ctx, hub.DutySchedules, s.term); err != nil {
 		t.Fatal(err)
 	}
-	won, err := s.q.Lead(ctx, queue.DutySchedules, "x", 0)
+	won, err := s.q.Lead(ctx, hub.DutySchedules, "x", 0)
 	if err != nil || !won.Mine {
 		t.Fatalf("election: %+v, %v", won, err)
 	}
@@ -225,7 +227,7 @@ func TestUnderManyLeadersEachTickBecomesOneTask(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q, err := queue.Open(t.Context(), cfg())
+			q, err := queuetest.Open(t.Context(), cfg())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -245,7 +247,7 @@ func play(t *rapid.T, s *stage) {
 		Name: fmt.Sprintf("s%d", n), Cron: "@every 1s", Zone: "UTC", Enabled: true,
 		Missed: windows.MissedAll, Overlap: windows.OverlapQueue,
 		Request: windows.Request{Runbook: "exec", On: "all", Args: map[string]string{"cmd": "true"}}}}
-	if err := s.q.ChangeSchedule(ctx, queue.Schedule{}, def); err != nil {
+	if err := s.q.ChangeSchedule(ctx, hub.Schedule{}, def); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
@@ -255,7 +257,7 @@ func play(t *rapid.T, s *stage) {
 		if is, err := s.q.Schedule(ctx, def.Name); err == nil {
 			_ = s.q.RemoveSchedule(ctx, is) // the next play has no use for it
 		}
-		_ = s.q.Leave(ctx, queue.DutySchedules, s.term)
+		_ = s.q.Leave(ctx, hub.DutySchedules, s.term)
 	}()
 	s.elect(t)
 	for range rapid.IntRange(5, 60).Draw(t, "acts") {

@@ -15,6 +15,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/read"
 )
 
 type (
@@ -41,7 +42,7 @@ type (
 )
 
 func (s *Server) nodes(ctx context.Context, _ *nothing) (*nodesOutput, error) {
-	list, err := s.queue.Nodes(ctx)
+	list, err := s.queue.Hub.Nodes.Nodes(ctx)
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -65,7 +66,7 @@ func (s *Server) nodes(ctx context.Context, _ *nothing) (*nodesOutput, error) {
 }
 
 func (s *Server) depths(ctx context.Context, _ *nothing) (*queueOutput, error) {
-	zones, err := s.queue.Zones(ctx)
+	zones, err := s.queue.Conn.Zones(ctx)
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -93,7 +94,7 @@ func (s *Server) depths(ctx context.Context, _ *nothing) (*queueOutput, error) {
 
 // zone reads what waits in a zone.
 func (s *Server) zone(ctx context.Context, zone string) (api.Zone, error) {
-	d, err := s.queue.Depth(ctx, zone)
+	d, err := s.queue.Read.Zones.Depth(ctx, zone)
 	if err != nil {
 		return api.Zone{}, err
 	}
@@ -102,7 +103,7 @@ func (s *Server) zone(ctx context.Context, zone string) (api.Zone, error) {
 	return z, err
 }
 
-func zoneOf(d queue.Depth) api.Zone {
+func zoneOf(d read.Depth) api.Zone {
 	return api.Zone{Zone: d.Zone, Queued: d.Queued, Again: d.Again, Due: d.Due, Oldest: d.Oldest,
 		Overdue: d.Overdue, Frozen: d.Frozen, Why: d.Why, Owes: d.Owes, Halted: d.Halted,
 		Paused: d.Paused, Sharing: d.Sharing}
@@ -131,7 +132,7 @@ func (s *Server) addToken(ctx context.Context, in *tokenInput) (*tokenOutput, er
 	chance := make([]byte, tokenBytes)
 	rand.Read(chance) // never fails
 	secret := tokenPrefix + base64.RawURLEncoding.EncodeToString(chance)
-	if err := s.queue.CreateToken(ctx, in.Body.Name, secret); err != nil {
+	if err := s.queue.Hub.Tokens.CreateToken(ctx, in.Body.Name, secret); err != nil {
 		return nil, problem(err)
 	}
 	in.note(s, "token created", "name", in.Body.Name)
@@ -139,7 +140,7 @@ func (s *Server) addToken(ctx context.Context, in *tokenInput) (*tokenOutput, er
 }
 
 func (s *Server) tokens(ctx context.Context, _ *nothing) (*tokensOutput, error) {
-	list, err := s.queue.Tokens(ctx)
+	list, err := s.queue.Hub.Tokens.Tokens(ctx)
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -151,7 +152,7 @@ func (s *Server) tokens(ctx context.Context, _ *nothing) (*tokensOutput, error) 
 }
 
 func (s *Server) removeToken(ctx context.Context, in *tokenName) (*struct{}, error) {
-	err := s.queue.RemoveToken(ctx, in.Name)
+	err := s.queue.Hub.Tokens.RemoveToken(ctx, in.Name)
 	if errors.Is(err, queue.ErrNotFound) {
 		return nil, huma.Error404NotFound(fmt.Sprintf("there is no token %q; `muster token ls` "+
 			"lists them", clip(in.Name)))
@@ -170,7 +171,7 @@ func (s *Server) health(ctx context.Context, in *healthInput) (*healthOutput, er
 		out.Body.Inventory, out.Body.Hosts = st.version, st.Len()
 	}
 	var wrong []string
-	err := s.queue.Writes(ctx)
+	err := s.queue.Conn.Writes(ctx)
 	full := errors.Is(err, queue.ErrFull)
 	switch {
 	case full:

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/read"
 )
 
 // An ear is told what a follower hears. Its errors end the following.
@@ -40,7 +40,7 @@ type follower struct {
 // hearing is how far a job was heard.
 type hearing struct {
 	zone  string // empty: not known yet
-	heard queue.Heard
+	heard read.Heard
 }
 
 // resumeOverlap is how much is told again to one who comes back: instants in jobs and
@@ -69,7 +69,7 @@ func (f *follower) begin(ctx context.Context) error {
 		if f.at[zone] != "" {
 			continue
 		}
-		_, last, err := f.queue.Events(ctx, zone, "$", 1, 0)
+		_, last, err := f.queue.Read.Zones.Events(ctx, zone, "$", 1, 0)
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (f *follower) begin(ctx context.Context) error {
 
 // goOn tells what is new.
 func (f *follower) goOn(ctx context.Context) error {
-	t, err := f.queue.Task(ctx, f.task.Task)
+	t, err := f.queue.Read.Tasks.Task(ctx, f.task.Task)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (f *follower) over() bool { return f.task.State == jobs.TaskEnded }
 
 // scan goes through all jobs of the task.
 func (f *follower) scan(ctx context.Context) error {
-	return f.queue.EachJob(ctx, f.task.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+	return f.queue.Read.Jobs.EachJob(ctx, f.task.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		var ended []jobs.JobInfo
 		for _, j := range chunk {
 			switch {
@@ -148,7 +148,7 @@ func (f *follower) attend(id jobs.ID, zone string) *hearing {
 func (f *follower) happened(ctx context.Context, zone string) error {
 	prefix := string(f.task.Task) + ":"
 	for range streamPages {
-		list, last, err := f.queue.Events(ctx, zone, f.at[zone], streamPage, 0)
+		list, last, err := f.queue.Read.Zones.Events(ctx, zone, f.at[zone], streamPage, 0)
 		if err != nil {
 			return err
 		}
@@ -264,13 +264,13 @@ func (f *follower) listen(ctx context.Context) error {
 func (f *follower) hear(ctx context.Context, list []jobs.ID) (map[jobs.ID]jobs.Output, error) {
 	all := map[jobs.ID]jobs.Output{}
 	for _, zone := range f.task.Zones {
-		here := map[jobs.ID]*queue.Heard{}
+		here := map[jobs.ID]*read.Heard{}
 		for _, id := range list {
 			if h := f.atWork[id]; h.zone == "" || h.zone == zone {
 				here[id] = &h.heard
 			}
 		}
-		said, err := f.queue.Listen(ctx, zone, here)
+		said, err := f.queue.Read.Outputs.Listen(ctx, zone, here)
 		if err != nil {
 			return all, err
 		}

@@ -97,7 +97,7 @@ func (s *Server) askEstimates(ctx context.Context, w *foretelling, work string,
 			fields = append(fields, field)
 		}
 	}
-	found, err := s.queue.Estimates(ctx, fields)
+	found, err := s.queue.Hub.Estimates.Estimates(ctx, fields)
 	maps.Copy(w.estimates, found)
 	return err
 }
@@ -132,7 +132,7 @@ func taskOfSpec(id jobs.TaskID, s jobs.Spec) forecast.Task {
 // queued adds the tasks of the queue, the oldest first: of those that are paused it is
 // not known when they go on.
 func (s *Server) queued(ctx context.Context, w *foretelling) ([]api.OtherTask, error) {
-	list, err := s.queue.Tasks(ctx, queuedMax)
+	list, err := s.queue.Read.Tasks.Tasks(ctx, queuedMax)
 	if err != nil {
 		return nil, err
 	}
@@ -170,12 +170,12 @@ func (s *Server) queued(ctx context.Context, w *foretelling) ([]api.OtherTask, e
 
 func (s *Server) queuedTask(ctx context.Context, w *foretelling, t jobs.TaskInfo) (
 	forecast.Task, error) {
-	spec, err := s.queue.Spec(ctx, t.Task)
+	spec, err := s.queue.Read.Tasks.Spec(ctx, t.Task)
 	if err != nil {
 		return forecast.Task{}, err
 	}
 	one := taskOfSpec(t.Task, spec)
-	err = s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(list []jobs.JobInfo) error {
+	err = s.queue.Read.Jobs.EachJob(ctx, t.Task, 0, jobsMax, func(list []jobs.JobInfo) error {
 		list = slices.DeleteFunc(slices.Clone(list), func(j jobs.JobInfo) bool {
 			return j.State == jobs.Ended
 		})

@@ -10,7 +10,7 @@ import (
 	"muster/api"
 	"muster/history"
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
 	"muster/scripts"
 	"muster/server"
 	"muster/testkit/redistest"
@@ -26,7 +26,7 @@ func (w *world) keeper(store server.History, now func() time.Time) server.Histor
 	}
 	cfg := server.DefaultConfig()
 	cfg.HistoryKeep = 24 * time.Hour
-	srv, err := server.New(cfg, server.Deps{Queue: w.queue, Catalog: catalog,
+	srv, err := server.New(cfg, server.Deps{Queue: stores(w.queue), Catalog: catalog,
 		Inventory: given(fixed(hosts())), History: store, Log: hclog.NewNullLogger()})
 	if err != nil {
 		w.t.Fatal(err)
@@ -96,11 +96,11 @@ func TestAStreamThatIsLostIsOneGap(t *testing.T) {
 	if gaps := rounds(); len(gaps) != 0 {
 		t.Fatalf("gaps %+v", gaps)
 	}
-	stream := "muster:{" + queue.HubZone + "}:events"
-	if n := redistest.Raw(t, redis, queue.HubZone).Del(t.Context(), stream).Val(); n != 1 {
+	stream := "muster:{" + keys.HubZone + "}:events"
+	if n := redistest.Raw(t, redis, keys.HubZone).Del(t.Context(), stream).Val(); n != 1 {
 		t.Fatal("the hub had no stream")
 	}
-	if gaps := rounds(); len(gaps) != 1 || gaps[0].Zone != queue.HubZone || gaps[0].Entries != -1 {
+	if gaps := rounds(); len(gaps) != 1 || gaps[0].Zone != keys.HubZone || gaps[0].Entries != -1 {
 		t.Errorf("gaps %+v, want one of the hub", gaps)
 	}
 }

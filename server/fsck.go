@@ -35,7 +35,7 @@ func (s *Server) fsck(ctx context.Context, in *fsckInput) (*fsckOutput, error) {
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	f, err := s.queue.Fsck(ctx, in.Zone, b.Mend, g.note())
+	f, err := s.queue.Care.Fsck.Fsck(ctx, in.Zone, b.Mend, g.note())
 	if err != nil {
 		return nil, s.noZone(ctx, err, in.Zone)
 	}

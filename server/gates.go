@@ -51,9 +51,9 @@ func (s *Server) gates(ctx context.Context, in *gatesInput) (*gatesOutput, error
 	}
 	out := &gatesOutput{api.GateList{Gates: []api.Standing{}}}
 	for _, id := range tasks {
-		t, err := s.queue.Task(ctx, id)
+		t, err := s.queue.Read.Tasks.Task(ctx, id)
 		if err == nil {
-			err = s.queue.EachJob(ctx, id, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+			err = s.queue.Read.Jobs.EachJob(ctx, id, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 				for _, j := range chunk {
 					if j.Gate != nil && (on == nil || on[j.Host]) {
 						addStanding(&out.Body, t, j)
@@ -79,7 +79,7 @@ func addStanding(l *api.GateList, t jobs.TaskInfo, j jobs.JobInfo) {
 // gatedTasks is the task that is asked for, or all with gates.
 func (s *Server) gatedTasks(ctx context.Context, task string) ([]jobs.TaskID, error) {
 	if task == "" {
-		list, err := s.queue.GatedTasks(ctx)
+		list, err := s.queue.Orders.Gates.GatedTasks(ctx)
 		return list, problem(err)
 	}
 	id, err := jobs.ParseTaskID(task)
@@ -128,7 +128,8 @@ func (s *Server) answerGates(ctx context.Context, in *gateInput, word jobs.GateW
 	for _, job := range list {
 		hosts = append(hosts, job.Host())
 	}
-	did, err := s.queue.AnswerGates(ctx, id, hosts, jobs.GateAnswer{Word: word, Note: g.note()})
+	did, err := s.queue.Orders.Gates.AnswerGates(ctx, id, hosts,
+		jobs.GateAnswer{Word: word, Note: g.note()})
 	if err != nil {
 		return nil, problem(err)
 	}

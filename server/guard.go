@@ -105,7 +105,7 @@ func (s *Server) identify(r *http.Request) (caller, error) {
 	case err != nil:
 		return caller{}, err
 	case sent:
-		t, err := s.queue.FindToken(r.Context(), secret)
+		t, err := s.queue.Hub.Tokens.FindToken(r.Context(), secret)
 		if errors.Is(err, queue.ErrNotFound) {
 			return caller{}, unauthorized("unknown_token", "this token is not known: it was removed, or "+
 				"mistyped; make one on the server with `muster token create NAME`")

@@ -12,6 +12,8 @@ import (
 	"muster/history"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
+	"muster/jobs/queue/read"
 )
 
 // dutyHistory is the duty of who writes history.
@@ -62,7 +64,7 @@ func (s *Server) keepHistory(ctx context.Context, t *term) {
 			return
 		}
 		said = s.tell(said, err)
-		if err := h.outage.note(ctx, s.queue, err, s.now()); err != nil && ctx.Err() == nil {
+		if err := h.outage.note(ctx, s.queue.Care.Outages, err, s.now()); err != nil && ctx.Err() == nil {
 			s.log.Debug("whether history is written could not be kept", "error", err)
 		}
 		wait := historyPoll
@@ -88,7 +90,8 @@ func (s *Server) keepHistory(ctx context.Context, t *term) {
 func newHistorian(s *Server, t *term) *historian {
 	h := &historian{Server: s, term: t, at: map[string]api.Position{},
 		tasks: map[jobs.TaskID]jobs.TaskInfo{}}
-	h.believes = believer{s.queue, h.zonesOf, s.stock.current.Load, s.log, map[string]bool{}}
+	h.believes = believer{s.queue.Hub.Members, h.zonesOf, s.stock.current.Load, s.log,
+		map[string]bool{}}
 	return h
 }
 
@@ -117,7 +120,7 @@ func (s *Server) tell(said string, err error) string {
 // more.
 func (h *historian) round(ctx context.Context) (more bool, err error) {
 	h.busy = false
-	zones, err := h.queue.Zones(ctx)
+	zones, err := h.queue.Conn.Zones(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -132,7 +135,7 @@ func (h *historian) round(ctx context.Context) (more bool, err error) {
 		}
 		spoiled = errors.Join(spoiled, err)
 	}
-	for _, zone := range append(zones, queue.HubZone) {
+	for _, zone := range append(zones, keys.HubZone) {
 		full, err := h.drain(ctx, zone)
 		switch {
 		case queue.Spoiled(err): // the events of other zones are stored all the same
@@ -174,7 +177,7 @@ const agreedEvery = 2 * time.Second
 // guard sees to it that nothing starts in a Redis that has forgotten something before it was told.
 func (h *historian) guard(ctx context.Context, zones []string) error {
 	if now := h.now(); h.lost || now.Sub(h.compared) >= agreedEvery || now.Before(h.compared) {
-		k := agreedKeeper{h.queue, h.history, h.log, h.now}
+		k := agreedKeeper{h.queue.Hub.Agreed, h.history, h.log, h.now}
 		var err error
 		if h.lost, err = k.check(ctx); err != nil {
 			return err
@@ -187,11 +190,11 @@ func (h *historian) guard(ctx context.Context, zones []string) error {
 		return err
 	}
 	for _, p := range known {
-		if p.Zone != queue.HubZone && !slices.Contains(zones, p.Zone) {
+		if p.Zone != keys.HubZone && !slices.Contains(zones, p.Zone) {
 			zones = append(zones, p.Zone)
 		}
 	}
-	return recaller{h.queue, h.history, h.log, h.lost}.settle(ctx, zones)
+	return recaller{h.queue.Care.Recall, h.history, h.log, h.lost}.settle(ctx, zones)
 }
 
 // begin gives the workers the estimates, which Redis may have forgotten, and looks
@@ -211,7 +214,7 @@ func (h *historian) giveEstimates(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return h.queue.ReplaceEstimates(ctx, estimateFields(list))
+	return h.queue.Hub.Estimates.ReplaceEstimates(ctx, estimateFields(list))
 }
 
 // suspectMax is how many of the newest tasks are compared.
@@ -219,7 +222,7 @@ const suspectMax = 200
 
 // suspect notes that of all tasks which Redis knows, parts may be missing.
 func (h *historian) suspect(ctx context.Context) error {
-	list, err := h.queue.Tasks(ctx, suspectMax)
+	list, err := h.queue.Read.Tasks.Tasks(ctx, suspectMax)
 	if err != nil {
 		return err
 	}
@@ -243,7 +246,7 @@ func (h *historian) drain(ctx context.Context, zone string) (full bool, err erro
 		}
 		h.outage.keep(zone, pos.Entries)
 	}
-	page, err := h.queue.EventPage(ctx, zone, pos.Last, historyPage)
+	page, err := h.queue.Read.Zones.EventPage(ctx, zone, pos.Last, historyPage)
 	if err != nil {
 		return false, err
 	}
@@ -264,8 +267,8 @@ func (h *historian) drain(ctx context.Context, zone string) (full bool, err erro
 		if err := h.suspect(ctx); err != nil {
 			return false, err
 		}
-		if gap.Back && zone != queue.HubZone {
-			if err := h.queue.KeepHistory(ctx, zone, gap.Note); err != nil {
+		if gap.Back && zone != keys.HubZone {
+			if err := h.queue.Care.Recall.KeepHistory(ctx, zone, gap.Note); err != nil {
 				return false, err
 			}
 		}
@@ -313,7 +316,7 @@ func (h *historian) store(ctx context.Context, b history.Batch) error {
 	h.outage.keep(b.Zone, b.Entries)
 	h.busy = true
 	h.healing = append(h.healing, needs.Over...)
-	return h.queue.SaveEstimates(ctx, estimateFields(changed))
+	return h.queue.Hub.Estimates.SaveEstimates(ctx, estimateFields(changed))
 }
 
 // contradicted says that a job is told to have ended a second time, and otherwise.
@@ -325,7 +328,7 @@ func (h *historian) contradicted(c history.Contradiction) {
 // gapOf tells what was trimmed behind a position, and how many entries of the stream
 // have passed by the end of the page; −1: that is not known. What was stored stands in
 // front of the first entry, if it is gone.
-func gapOf(pos api.Position, page queue.EventPage) (*api.Gap, int64) {
+func gapOf(pos api.Position, page read.EventPage) (*api.Gap, int64) {
 	s := page.Stream
 	after := func(known int64) int64 {
 		if known < 0 {
@@ -379,7 +382,7 @@ func gapOf(pos api.Position, page queue.EventPage) (*api.Gap, int64) {
 
 // wentBack tells whether a stream has fewer entries than were stored of it, which only a Redis
 // has that was restored from an older copy, or has lost the end of its file.
-func wentBack(pos api.Position, page queue.EventPage) bool {
+func wentBack(pos api.Position, page read.EventPage) bool {
 	s := page.Stream
 	return s.Added >= 0 && pos.Entries >= 0 && page.Last == s.Last && s.Length > 0 &&
 		s.Added-page.Entries < pos.Entries && !entryLess(pos.Last, s.First)
@@ -396,7 +399,7 @@ func entryLess(a, b string) bool {
 // care trims what was stored from the streams, and keeps the estimates few.
 func (h *historian) care(ctx context.Context, zones []string) error {
 	old := fmt.Sprintf("%d-0", h.now().Add(-historyTail).UnixMilli())
-	for _, zone := range append(zones, queue.HubZone) {
+	for _, zone := range append(zones, keys.HubZone) {
 		before := h.at[zone].Last
 		if entryLess(old, before) {
 			before = old
@@ -404,7 +407,7 @@ func (h *historian) care(ctx context.Context, zones []string) error {
 		if before == "" {
 			continue
 		}
-		if err := h.queue.TrimEvents(ctx, zone, before); err != nil {
+		if err := h.queue.Care.History.TrimEvents(ctx, zone, before); err != nil {
 			return err
 		}
 	}

@@ -7,8 +7,7 @@ import (
 
 	"muster/history"
 	"muster/jobs"
-	"muster/jobs/queue"
-	"muster/server"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 	"muster/testkit/sqltest"
 )
@@ -34,7 +33,7 @@ func BenchmarkHistorian(b *testing.B) {
 			const hosts = 3000
 			redis := redistest.StartServer(b).Config()
 			w := start(b, setup{redis: &redis, inventory: fixed(many(hosts)),
-				wrap: func(q *queue.Queue) server.Queue { return q }})
+				wrap: func(q *queuetest.Queue) everything { return q }})
 			for done := 0; done < b.N; done += hosts {
 				w.submit(run("all"))
 				w.work("default", func(string) jobs.Result { return jobs.Result{Outcome: jobs.Succeeded} })

@@ -12,7 +12,9 @@ import (
 	"muster/history"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/read"
 	"muster/server"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 	"muster/testkit/sqltest"
 )
@@ -147,14 +149,14 @@ func TestWorkGoesOnWhileSQLIsAway(t *testing.T) {
 
 // mumQueue is one whose events Redis does not tell for a while.
 type mumQueue struct {
-	*queue.Queue
+	*queuetest.Queue
 	silent atomic.Bool
 }
 
 func (q *mumQueue) EventPage(ctx context.Context, zone, after string, most int) (
-	queue.EventPage, error) {
+	read.EventPage, error) {
 	if q.silent.Load() {
-		return queue.EventPage{}, fmt.Errorf("%w 192.0.2.1:6379: events: connection refused", queue.ErrRedis)
+		return read.EventPage{}, fmt.Errorf("%w 192.0.2.1:6379: events: connection refused", queue.ErrRedis)
 	}
 	return q.Queue.EventPage(ctx, zone, after, most)
 }
@@ -164,7 +166,7 @@ func TestHistoryThatWaitsForRedisNamesIt(t *testing.T) {
 	t.Parallel()
 	mum := &mumQueue{}
 	mum.silent.Store(true)
-	w := start(t, setup{history: openHistory(t, sqltest.SQLite(t)), wrap: func(q *queue.Queue) server.Queue {
+	w := start(t, setup{history: openHistory(t, sqltest.SQLite(t)), wrap: func(q *queuetest.Queue) everything {
 		mum.Queue = q
 		return mum
 	}})
@@ -231,15 +233,15 @@ func TestAStreamThatWasTrimmedTooEarlyIsNoticedCountedAndSaid(t *testing.T) {
 
 func TestWhatIsGoneFromAStreamIsNotGuessed(t *testing.T) {
 	t.Parallel()
-	stream := func(first, last string, added, length int64) queue.EventStream {
-		return queue.EventStream{First: first, Last: last, Added: added, Length: length}
+	stream := func(first, last string, added, length int64) read.EventStream {
+		return read.EventStream{First: first, Last: last, Added: added, Length: length}
 	}
 	for _, c := range []struct {
 		name    string
 		last    string
 		entries int64 // that were stored
 		read    int64
-		stream  queue.EventStream
+		stream  read.EventStream
 		gap     string // entries that are missing, or none
 		after   int64
 	}{
@@ -259,7 +261,7 @@ func TestWhatIsGoneFromAStreamIsNotGuessed(t *testing.T) {
 		{"numbers, not texts", "9-0", 9, 1, stream("9-0", "10-0", 10, 2), "none", 10},
 	} {
 		gap, after := server.GapOf(api.Position{Last: c.last, Entries: c.entries},
-			queue.EventPage{Entries: c.read, Stream: c.stream})
+			read.EventPage{Entries: c.read, Stream: c.stream})
 		got := "none"
 		if gap != nil {
 			got = fmt.Sprint(gap.Entries)

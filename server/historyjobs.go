@@ -38,7 +38,7 @@ const tasksKept = 1000
 
 // fresh is a task as Redis knows it now; empty if it does not any more.
 func (h *historian) fresh(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error) {
-	t, err := h.queue.Task(ctx, id)
+	t, err := h.queue.Read.Tasks.Task(ctx, id)
 	if errors.Is(err, queue.ErrNotFound) {
 		return jobs.TaskInfo{}, nil
 	}
@@ -119,7 +119,7 @@ func (h *historian) ends(ctx context.Context, zone string, list []jobs.Happening
 			for i, e := range part {
 				ids[i] = jobs.ID(e.Object)
 			}
-			found, err := h.queue.JobsIn(ctx, zone, ids)
+			found, err := h.queue.Read.Jobs.JobsIn(ctx, zone, ids)
 			if err != nil {
 				return nil, err
 			}
@@ -145,7 +145,7 @@ func (h *historian) complete(ctx context.Context, zone string, t jobs.TaskInfo,
 	for i, j := range list {
 		ids[i] = j.ID
 	}
-	said, err := h.queue.Outputs(ctx, zone, ids)
+	said, err := h.queue.Read.Outputs.Outputs(ctx, zone, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (h *historian) healTask(ctx context.Context, id jobs.TaskID) error {
 // healJobs takes the ends of a task's jobs from Redis, each from the zone in which its host is:
 // the list of hosts that a zone has of a task can be written by who has a node of that zone.
 func (h *historian) healJobs(ctx context.Context, t jobs.TaskInfo) error {
-	return h.queue.EachJob(ctx, t.Task, 0, endsMax, func(list []jobs.JobInfo) error {
+	return h.queue.Read.Jobs.EachJob(ctx, t.Task, 0, endsMax, func(list []jobs.JobInfo) error {
 		names := make([]string, len(list))
 		for i, j := range list {
 			names[i] = j.Host
@@ -235,7 +235,7 @@ func (h *historian) healZone(ctx context.Context, zone string, t jobs.TaskInfo,
 		}
 	}
 	slices.Sort(ids)
-	list, err := h.queue.JobsIn(ctx, zone, ids)
+	list, err := h.queue.Read.Jobs.JobsIn(ctx, zone, ids)
 	if err != nil {
 		return err
 	}

@@ -120,7 +120,7 @@ func (s *Server) host(ctx context.Context, in *hostInput) (*hostOutput, error) {
 		return nil, problem(err)
 	}
 	out.Body.Unfenced = unfenced[h.Name]
-	out.Body.HostWork, err = s.queue.HostWork(ctx, h.Zone, h.Name, tasksLooked)
+	out.Body.HostWork, err = s.queue.Read.Waits.HostWork(ctx, h.Zone, h.Name, tasksLooked)
 	return out, problem(err)
 }
 

@@ -14,7 +14,7 @@ import (
 	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/hub"
 )
 
 // Inventory is where the hosts come from.
@@ -144,7 +144,7 @@ func (s *Server) publish(ctx context.Context, inv *fleet.Inventory) error {
 		return nil
 	}
 	next := &stock{inv, inv.Version()}
-	if err := s.queue.Publish(ctx, next.version, inv.Hosts(), inv.Limits()); err != nil {
+	if err := s.queue.Hub.Inventory.Publish(ctx, next.version, inv.Hosts(), inv.Limits()); err != nil {
 		return err
 	}
 	st.current.Store(next)
@@ -292,7 +292,7 @@ func (s *Server) followInventory(ctx context.Context) error {
 	if mine == nil {
 		return nil
 	}
-	published, err := s.queue.Inventory(ctx)
+	published, err := s.queue.Hub.Inventory.Inventory(ctx)
 	if err != nil {
 		return err
 	}
@@ -312,7 +312,7 @@ func (s *Server) followInventory(ctx context.Context) error {
 	switch version {
 	case mine.version:
 	case "":
-		return s.queue.Publish(ctx, mine.version, mine.Hosts(), mine.Limits())
+		return s.queue.Hub.Inventory.Publish(ctx, mine.version, mine.Hosts(), mine.Limits())
 	default:
 		st.elsewhere = otherInventory(published, mine.version)
 	}
@@ -327,11 +327,11 @@ func (s *Server) lostZones(ctx context.Context, mine *stock) ([]string, error) {
 		want[h.Zone]++
 	}
 	zones := slices.Sorted(maps.Keys(want))
-	has, err := s.queue.HostsOf(ctx, mine.version, zones)
+	has, err := s.queue.Hub.Members.HostsOf(ctx, mine.version, zones)
 	return slices.DeleteFunc(zones, func(zone string) bool { return has[zone] >= want[zone] }), err
 }
 
-func otherInventory(p queue.Published, mine string) string {
+func otherInventory(p hub.Published, mine string) string {
 	return fmt.Sprintf("another server has published inventory %s with %d hosts, this one works "+
 		"with %s: give both the same files and reload", p.Version, p.Hosts, mine)
 }

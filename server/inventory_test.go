@@ -11,8 +11,7 @@ import (
 
 	"muster/api"
 	"muster/fleet"
-	"muster/jobs/queue"
-	"muster/server"
+	"muster/testkit/queuetest"
 )
 
 // moving is an inventory that changes when a test says so.
@@ -129,7 +128,7 @@ func TestAnInventoryThatRedisDidNotTakeIsPublishedLater(t *testing.T) {
 	t.Parallel()
 	m := &moving{hosts: hosts(), asked: make(chan struct{}, 1)}
 	deaf := &deafQueue{tried: make(chan struct{}, 100)}
-	w := start(t, setup{source: m, wrap: func(q *queue.Queue) server.Queue {
+	w := start(t, setup{source: m, wrap: func(q *queuetest.Queue) everything {
 		deaf.Queue = q
 		return deaf
 	}})
@@ -166,7 +165,7 @@ func TestAnInventoryThatRedisDidNotTakeIsPublishedLater(t *testing.T) {
 
 // deafQueue takes no inventory while it is deaf.
 type deafQueue struct {
-	*queue.Queue
+	*queuetest.Queue
 	deaf  atomic.Bool
 	tried chan struct{}
 }

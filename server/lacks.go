@@ -8,7 +8,7 @@ import (
 	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/read"
 )
 
 const (
@@ -35,7 +35,7 @@ func (s *Server) waits(ctx context.Context, in *lacksInput) (*lacksOutput, error
 	later := s.awaiting(ctx)
 	l := s.lacking(later)
 	if !past && t.State != jobs.TaskEnded {
-		err := s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(list []jobs.JobInfo) error {
+		err := s.queue.Read.Jobs.EachJob(ctx, t.Task, 0, jobsMax, func(list []jobs.JobInfo) error {
 			if err := later.add(ctx, t, list); err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ func (l *lacking) add(ctx context.Context, list []jobs.JobInfo) error {
 }
 
 // note counts one job by each of its reasons.
-func (l *lacking) note(j jobs.JobInfo, r queue.Reasons) {
+func (l *lacking) note(j jobs.JobInfo, r read.Reasons) {
 	l.count(j, lackKey{r.Orders, true}, r.Orders)
 	l.count(j, lackKey{why: r.Shut}, r.Shut)
 	own := lackKey{why: impersonal(r.Own, j.Host, l.address(j.Host))}

@@ -69,7 +69,7 @@ func (s *Server) streamedTask(ctx context.Context, text string, wrong []error) (
 	if wrong = slices.Concat(mistakes("path.task", err), wrong); len(wrong) > 0 {
 		return jobs.TaskInfo{}, refusal(wrong)
 	}
-	t, err := s.queue.Task(ctx, id)
+	t, err := s.queue.Read.Tasks.Task(ctx, id)
 	return t, s.gone(ctx, id, err)
 }
 

@@ -14,8 +14,9 @@ import (
 
 	"muster/api"
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/read"
 	"muster/server"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -218,7 +219,7 @@ func TestOutputCanBeReadWithoutFollowing(t *testing.T) {
 }
 
 // deafTo is a queue that loses the events of a task.
-type deafTo struct{ *queue.Queue }
+type deafTo struct{ *queuetest.Queue }
 
 func (d deafTo) Events(ctx context.Context, zone, after string, limit int, wait time.Duration) (
 	[]jobs.Happening, string, error) {
@@ -228,7 +229,7 @@ func (d deafTo) Events(ctx context.Context, zone, after string, limit int, wait 
 
 func TestWhatEventsLackIsFoundAtTheEnd(t *testing.T) {
 	t.Parallel()
-	w := start(t, setup{wrap: func(q *queue.Queue) server.Queue { return deafTo{q} }})
+	w := start(t, setup{wrap: func(q *queuetest.Queue) everything { return deafTo{q} }})
 	task := w.submit(run("fw001,fw002")).Task
 	e := w.listenTo("/v1/tasks/"+string(task)+"/output", nil)
 	e.next() // the stream is open
@@ -249,11 +250,11 @@ func TestWhatEventsLackIsFoundAtTheEnd(t *testing.T) {
 
 // A queue that is away for a moment loses nothing that was said.
 type shaky struct {
-	*queue.Queue
+	*queuetest.Queue
 	fail func(call string) error
 }
 
-func (s shaky) Listen(ctx context.Context, zone string, list map[jobs.ID]*queue.Heard) (
+func (s shaky) Listen(ctx context.Context, zone string, list map[jobs.ID]*read.Heard) (
 	map[jobs.ID]jobs.Output, error) {
 	if err := s.fail("listen " + zone); err != nil {
 		return nil, err
@@ -264,7 +265,7 @@ func (s shaky) Listen(ctx context.Context, zone string, list map[jobs.ID]*queue.
 func TestNothingIsLostWhileRedisIsAway(t *testing.T) {
 	t.Parallel()
 	n := 0
-	w := start(t, setup{wrap: func(q *queue.Queue) server.Queue {
+	w := start(t, setup{wrap: func(q *queuetest.Queue) everything {
 		return shaky{q, func(call string) error {
 			if n++; call == "listen eu" && n < 4 {
 				return errBroken

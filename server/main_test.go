@@ -28,6 +28,7 @@ import (
 	"muster/jobs/queue"
 	"muster/scripts"
 	"muster/server"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 	"muster/testkit/sqltest"
 )
@@ -51,7 +52,7 @@ func (e ending) Run() int {
 type world struct {
 	t      testing.TB
 	server *server.Server
-	queue  *queue.Queue
+	queue  *queuetest.Queue
 	client *http.Client
 	url    string
 	log    *logBook
@@ -70,8 +71,8 @@ type setup struct {
 	runbooks  []string         // beside label
 	none      bool             // no inventory is configured
 	durable   string
-	tls       [2]string                       // certificate and key
-	wrap      func(*queue.Queue) server.Queue // what the server gets instead of the queue
+	tls       [2]string                         // certificate and key
+	wrap      func(*queuetest.Queue) everything // what the server gets instead of the queue
 	history   *history.Store
 	keys      func() (seal.Keys, error)
 	now       func() time.Time // nil: as it is
@@ -101,7 +102,7 @@ func start(t testing.TB, with setup) *world {
 	} else {
 		_, cfg = redistest.StartMini(t)
 	}
-	q, err := queue.Open(t.Context(), cfg)
+	q, err := queuetest.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,11 +125,11 @@ func start(t testing.TB, with setup) *world {
 		with.source = given(with.inventory)
 	}
 	w := &world{t: t, queue: q, log: &logBook{}, client: &http.Client{Transport: &http.Transport{}}}
-	var fake server.Queue = q
+	var fake everything = q
 	if with.wrap != nil {
 		fake = with.wrap(q)
 	}
-	deps := server.Deps{Queue: fake, Catalog: catalog, Inventory: with.source, Durable: with.durable,
+	deps := server.Deps{Queue: stores(fake), Catalog: catalog, Inventory: with.source, Durable: with.durable,
 		SecretKeys: with.keys, Log: hclog.New(&hclog.LoggerOptions{Output: w.log, Level: hclog.Debug})}
 	if with.history != nil {
 		deps.History = with.history
@@ -162,7 +163,7 @@ func (w *world) historian(store server.History) server.Historian {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	srv, err := server.New(server.DefaultConfig(), server.Deps{Queue: w.queue, Catalog: catalog,
+	srv, err := server.New(server.DefaultConfig(), server.Deps{Queue: stores(w.queue), Catalog: catalog,
 		Inventory: given(fixed(hosts())), History: store, Log: hclog.NewNullLogger()})
 	if err != nil {
 		w.t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/submit"
 	"muster/windows"
 )
 
@@ -28,7 +29,7 @@ const soon = 2 * time.Second
 // changed. Nothing rests on it: a job that comes at a wrong time is deferred. But one
 // whose window was brought forward would miss it. It may be done twice.
 func (s *Server) moveAppointments(ctx context.Context) error {
-	moved, err := s.queue.MovedFor(ctx)
+	moved, err := s.queue.Hub.Moves.MovedFor(ctx)
 	if err != nil {
 		return err
 	}
@@ -40,7 +41,7 @@ func (s *Server) moveAppointments(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tasks, err := s.queue.Tasks(ctx, openMax)
+	tasks, err := s.queue.Read.Tasks.Tasks(ctx, openMax)
 	if err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func (s *Server) moveAppointments(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.queue.SetMovedFor(ctx, table.Version)
+	return s.queue.Hub.Moves.SetMovedFor(ctx, table.Version)
 }
 
 // openMax is how many tasks are looked at: as many as lists keep.
@@ -66,15 +67,15 @@ type mover struct {
 	stock *stock
 	task  jobs.TaskInfo
 	spec  jobs.Spec
-	turns map[string]*queue.Turns // by zone
+	turns map[string]*submit.Turns // by zone
 }
 
 func (m *mover) move(ctx context.Context) error {
 	var err error
-	if m.spec, err = m.queue.Spec(ctx, m.task.Task); err != nil {
+	if m.spec, err = m.queue.Read.Tasks.Spec(ctx, m.task.Task); err != nil {
 		return err
 	}
-	return m.queue.EachJob(ctx, m.task.Task, 0, jobsMax, func(list []jobs.JobInfo) error {
+	return m.queue.Read.Jobs.EachJob(ctx, m.task.Task, 0, jobsMax, func(list []jobs.JobInfo) error {
 		now := m.now()
 		waits := slices.DeleteFunc(list, func(j jobs.JobInfo) bool {
 			deferred := j.State == jobs.Deferred || m.spec.Window && j.State == jobs.Queued
@@ -98,7 +99,7 @@ func (m *mover) moveJobs(ctx context.Context, list []jobs.JobInfo, now time.Time
 		}
 	}
 	slices.Sort(fields)
-	estimates, err := m.queue.Estimates(ctx, slices.Compact(fields))
+	estimates, err := m.queue.Hub.Estimates.Estimates(ctx, slices.Compact(fields))
 	if err != nil {
 		return err
 	}
@@ -134,12 +135,12 @@ func (m *mover) waiting(h fleet.Host, j jobs.JobInfo, takes time.Duration) windo
 }
 
 // turn is that of the next job of the task in a zone.
-func (m *mover) turn(zone string) *queue.Turns {
+func (m *mover) turn(zone string) *submit.Turns {
 	if m.turns == nil {
-		m.turns = map[string]*queue.Turns{}
+		m.turns = map[string]*submit.Turns{}
 	}
 	if m.turns[zone] == nil {
-		m.turns[zone] = &queue.Turns{Priority: m.task.Priority}
+		m.turns[zone] = &submit.Turns{Priority: m.task.Priority}
 	}
 	return m.turns[zone]
 }
@@ -147,14 +148,15 @@ func (m *mover) turn(zone string) *queue.Turns {
 func (m *mover) carryOut(ctx context.Context, moves map[string][]jobs.Move,
 	cancel map[string][]jobs.ID) error {
 	for zone, list := range moves {
-		n, err := m.queue.Appoint(ctx, zone, m.task.Task, list)
+		n, err := m.queue.Hub.Moves.Appoint(ctx, zone, m.task.Task, list)
 		if err != nil && !errors.Is(err, queue.ErrNotFound) {
 			return err
 		}
 		m.log.Info("windows have changed: jobs were moved", "task", m.task.Task, "zone", zone, "jobs", n)
 	}
 	for why, ids := range cancel {
-		if _, err := m.queue.CancelJobs(ctx, ids, "windows have changed: "+why); err != nil {
+		_, err := m.queue.Submit.Cancels.CancelJobs(ctx, ids, "windows have changed: "+why)
+		if err != nil {
 			return err
 		}
 		m.log.Info("windows have changed: jobs were cancelled", "task", m.task.Task, "jobs", len(ids))

@@ -7,7 +7,7 @@ import (
 	"muster/api"
 	"muster/internal/wording"
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/care"
 )
 
 // Outages tell of times in which history cannot be written, to people and other servers.
@@ -15,7 +15,7 @@ type Outages interface {
 	HistoryAway(ctx context.Context) (jobs.HistoryAway, error)
 	BeginHistoryAway(ctx context.Context, a jobs.HistoryAway) error
 	EndHistoryAway(ctx context.Context, a jobs.HistoryAway, now time.Time) error
-	Backlogs(ctx context.Context) ([]queue.Backlog, error)
+	Backlogs(ctx context.Context) ([]care.Backlog, error)
 }
 
 // awayAfter is how long history is in trouble before an event says so: one call that
@@ -72,7 +72,7 @@ func (o *outage) keep(zone string, entries int64) {
 }
 
 // unstored is what of each stream is not stored.
-func unstored(a jobs.HistoryAway, list []queue.Backlog) []api.Unstored {
+func unstored(a jobs.HistoryAway, list []care.Backlog) []api.Unstored {
 	out := []api.Unstored{}
 	for _, b := range list {
 		u := api.Unstored{Zone: b.Zone, Entries: b.Length, Most: b.Most, AtMost: true}
@@ -90,11 +90,11 @@ func (s *Server) awayHistory(ctx context.Context) (*api.AwayHistory, error) {
 	if s.history == nil {
 		return nil, nil // nobody has to write it
 	}
-	a, err := s.queue.HistoryAway(ctx)
+	a, err := s.queue.Care.Outages.HistoryAway(ctx)
 	if err != nil || a.Since.IsZero() {
 		return nil, err
 	}
-	list, err := s.queue.Backlogs(ctx)
+	list, err := s.queue.Care.Outages.Backlogs(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -10,15 +10,17 @@ import (
 	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
 	"muster/server"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 	"muster/testkit/sqltest"
 )
 
 // said are the events of the hub about history, in their order.
-func said(t *testing.T, q *queue.Queue) (list []string) {
+func said(t *testing.T, q *queuetest.Queue) (list []string) {
 	t.Helper()
-	page, err := q.EventPage(t.Context(), queue.HubZone, "", 1000)
+	page, err := q.EventPage(t.Context(), keys.HubZone, "", 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +40,7 @@ func TestATimeWithoutHistoryIsSaidOnce(t *testing.T) {
 		"miniredis": func() queue.Config { _, cfg := redistest.StartMini(t); return cfg }()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q, err := queue.Open(t.Context(), cfg)
+			q, err := queuetest.Open(t.Context(), cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +90,7 @@ func TestHowMuchLongerSQLMayBeAwayIsSaid(t *testing.T) {
 	p := sqltest.StartPostgres(t)
 	store := openHistory(t, p.Config(t))
 	redis := redistest.StartServer(t, smallNodes...).Config()
-	w := start(t, setup{redis: &redis, history: store, wrap: func(q *queue.Queue) server.Queue { return q }})
+	w := start(t, setup{redis: &redis, history: store, wrap: func(q *queuetest.Queue) everything { return q }})
 	w.submit(run("fw001"))
 	w.work("default", succeed)
 	waitFor(t, "that all is stored", func() bool {

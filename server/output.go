@@ -6,7 +6,7 @@ import (
 
 	"muster/fleet/remote"
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/read"
 )
 
 type (
@@ -33,7 +33,7 @@ func (s *Server) output(ctx context.Context, in *outputInput) (*outputOutput, er
 		return nil, refusal(wrong)
 	}
 	out := &outputOutput{Type: "application/octet-stream"}
-	zone, err := s.queue.JobZone(ctx, id)
+	zone, err := s.queue.Read.Jobs.JobZone(ctx, id)
 	if err != nil {
 		if _, err = s.orPast(ctx, id, err); err != nil {
 			return nil, s.gone(ctx, id.Task(), err)
@@ -46,14 +46,14 @@ func (s *Server) output(ctx context.Context, in *outputInput) (*outputOutput, er
 		return out, nil
 	}
 	var said jobs.Output
-	heard := map[jobs.ID]*queue.Heard{id: {}}
+	heard := map[jobs.ID]*read.Heard{id: {}}
 	err = s.await(ctx, wait, func() (bool, error) {
 		// First the state: of one that has ended, all that it said is there.
-		state, err := s.queue.JobsIn(ctx, zone, []jobs.ID{id})
+		state, err := s.queue.Read.Jobs.JobsIn(ctx, zone, []jobs.ID{id})
 		if err != nil {
 			return false, err
 		}
-		news, err := s.queue.Listen(ctx, zone, heard)
+		news, err := s.queue.Read.Outputs.Listen(ctx, zone, heard)
 		said = append(said, news[id].From(in.From)...)
 		out.Ended = state[0].State == jobs.Ended
 		return out.Ended || len(said) > 0, err

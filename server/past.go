@@ -207,7 +207,7 @@ func (s *Server) report(ctx context.Context, in *reportInput) (*reportOutput, er
 func (s *Server) presentReport(ctx context.Context, t jobs.TaskInfo) (api.Report, error) {
 	var list []api.PastJob
 	stock := s.stock.current.Load()
-	err := s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+	err := s.queue.Read.Jobs.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			one := api.PastJob{JobInfo: j, Runbook: t.Runbook, Operator: t.Operator}
 			if stock != nil {
@@ -236,7 +236,7 @@ func (s *Server) taskAt(ctx context.Context, text string) (t jobs.TaskInfo, past
 // history does; past says so.
 func (s *Server) taskInfo(ctx context.Context, id jobs.TaskID) (t jobs.TaskInfo, past bool,
 	err error) {
-	t, err = s.queue.Task(ctx, id)
+	t, err = s.queue.Read.Tasks.Task(ctx, id)
 	missing := errors.Is(err, queue.ErrNotFound)
 	if s.history == nil || err != nil && !missing ||
 		!missing && (t.Total > 0 || t.State == jobs.TaskSubmitting) {
@@ -331,7 +331,7 @@ func (s *Server) eachJob(ctx context.Context, id jobs.TaskID, from, most int,
 		return err
 	}
 	if !past {
-		return s.queue.EachJob(ctx, id, from, most, f)
+		return s.queue.Read.Jobs.EachJob(ctx, id, from, most, f)
 	}
 	list, err := s.pastJobs(ctx, id)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 
 	"muster/api"
 	"muster/fleet"
-	"muster/jobs/queue"
 	"muster/scripts"
 	"muster/server"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -80,7 +80,7 @@ func TestAnInventoryThatHangsDoesNotKeepAServerFromItsEnd(t *testing.T) {
 			defer close(source.back)
 			source.away.Store(atStart)
 			_, redis := redistest.StartMini(t)
-			q, err := queue.Open(t.Context(), redis)
+			q, err := queuetest.Open(t.Context(), redis)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestAnInventoryThatHangsDoesNotKeepAServerFromItsEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := server.New(server.Config{Listen: "unix:" + shortPath(t)}, server.Deps{Queue: q,
+			s, err := server.New(server.Config{Listen: "unix:" + shortPath(t)}, server.Deps{Queue: stores(q),
 				Catalog: catalog, Inventory: source, Log: hclog.NewNullLogger()})
 			if err != nil {
 				t.Fatal(err)

@@ -34,7 +34,7 @@ const pausedTasks = 100
 func (s *Server) standing(ctx context.Context, in *pausesInput) (api.PauseList, error) {
 	out := api.PauseList{Tasks: map[jobs.TaskID]string{}, NoNode: map[string]string{}}
 	var err error
-	if out.Pauses, err = s.queue.Pauses(ctx); err != nil {
+	if out.Pauses, err = s.queue.Orders.Halts.Pauses(ctx); err != nil {
 		return out, err
 	}
 	if out.Zones == nil {
@@ -49,13 +49,13 @@ func (s *Server) standing(ctx context.Context, in *pausesInput) (api.PauseList, 
 	if out.History, err = s.awayHistory(ctx); err != nil {
 		return out, err
 	}
-	if out.Lost, err = loss(ctx, s.queue, s.history); err != nil {
+	if out.Lost, err = loss(ctx, s.queue.Hub.Agreed, s.history); err != nil {
 		return out, err
 	}
 	if !in.Tasks {
 		return out, nil
 	}
-	list, err := s.queue.Tasks(ctx, pausedTasks)
+	list, err := s.queue.Read.Tasks.Tasks(ctx, pausedTasks)
 	for _, t := range list {
 		if t.Paused != "" && t.State != jobs.TaskEnded {
 			out.Tasks[t.Task] = t.Paused
@@ -73,7 +73,7 @@ func (s *Server) concern(ctx context.Context, task string, out *api.PauseList) e
 	if err != nil {
 		return refusal(mistakes("query.task", err))
 	}
-	t, err := s.queue.Task(ctx, id)
+	t, err := s.queue.Read.Tasks.Task(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (s *Server) concern(ctx context.Context, task string, out *api.PauseList) e
 		return nil
 	}
 	of := map[string]bool{}
-	err = s.queue.EachJob(ctx, id, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+	err = s.queue.Read.Jobs.EachJob(ctx, id, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			if j.State != jobs.Ended {
 				of[s.customer(j.Host)] = true

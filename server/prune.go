@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"muster/api"
-	"muster/jobs/queue"
+	"muster/jobs/queue/hub"
 	"muster/windows"
 )
 
@@ -29,7 +29,7 @@ func meets(e api.Expected, what, basis string, version int64) error {
 
 // A sorting is what applying entries does to the schedules that are there.
 type sorting struct {
-	remove []queue.Schedule
+	remove []hub.Schedule
 	left   []string       // of the owners of the entries, and not among them: they stay
 	stay   map[string]int // how many schedules of an owner do that are not among the entries
 	basis  string
@@ -37,7 +37,7 @@ type sorting struct {
 }
 
 // sortOut holds the entries of files against the schedules that are there.
-func sortOut(there []queue.Schedule, entries []windows.Entry, p windows.Pruning) sorting {
+func sortOut(there []hub.Schedule, entries []windows.Entry, p windows.Pruning) sorting {
 	s := sorting{stay: map[string]int{}}
 	named, owners := map[string]windows.Entry{}, map[string]bool{}
 	for _, e := range entries {

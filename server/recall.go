@@ -11,15 +11,16 @@ import (
 	"muster/history"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/care"
 )
 
 // Recalling gives zones back what Redis has forgotten and history knows.
 type Recalling interface {
-	Debts(ctx context.Context, zones []string) ([]queue.Debt, error)
+	Debts(ctx context.Context, zones []string) ([]care.Debt, error)
 	KeepHistory(ctx context.Context, zone, why string) error
 	Unsettled(ctx context.Context, zone string) ([]jobs.TaskID, error)
-	Recall(ctx context.Context, d queue.Debt, p queue.Past) (jobs.Recalled, error)
-	Settle(ctx context.Context, d queue.Debt) error
+	Recall(ctx context.Context, d care.Debt, p care.Past) (jobs.Recalled, error)
+	Settle(ctx context.Context, d care.Debt) error
 }
 
 // PastEnds are what a zone is told: how jobs of a task ended, and which began.
@@ -55,7 +56,7 @@ func (r recaller) settle(ctx context.Context, zones []string) error {
 	return errors.Join(errs...)
 }
 
-func (r recaller) settleZone(ctx context.Context, d queue.Debt) error {
+func (r recaller) settleZone(ctx context.Context, d care.Debt) error {
 	switch {
 	case !d.Recorded:
 		return r.introduce(ctx, d.Zone)
@@ -85,7 +86,7 @@ func (r recaller) introduce(ctx context.Context, zone string) error {
 }
 
 // pay compares all tasks of a zone that have not ended in Redis with history.
-func (r recaller) pay(ctx context.Context, d queue.Debt) error {
+func (r recaller) pay(ctx context.Context, d care.Debt) error {
 	list, err := r.queue.Unsettled(ctx, d.Zone)
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func (r recaller) pay(ctx context.Context, d queue.Debt) error {
 }
 
 // task takes back what history knows of a task, a page at a time.
-func (r recaller) task(ctx context.Context, d queue.Debt, id jobs.TaskID,
+func (r recaller) task(ctx context.Context, d care.Debt, id jobs.TaskID,
 	all *jobs.Recalled) error {
 	// What history hears after this may be told of the jobs below, and does no harm.
 	pos, err := r.history.Position(ctx, d.Zone)
@@ -114,7 +115,7 @@ func (r recaller) task(ctx context.Context, d queue.Debt, id jobs.TaskID,
 		return err
 	}
 	take := func(page []jobs.JobInfo) error {
-		n, err := r.queue.Recall(ctx, d, queue.Past{Task: id, Heard: pos.Last, Jobs: page})
+		n, err := r.queue.Recall(ctx, d, care.Past{Task: id, Heard: pos.Last, Jobs: page})
 		all.Ended, all.Lost = all.Ended+n.Ended, all.Lost+n.Lost
 		return err
 	}
@@ -148,11 +149,11 @@ func (r recaller) task(ctx context.Context, d queue.Debt, id jobs.TaskID,
 
 // owing says which zones wait for history, for people; empty: none does.
 func (s *Server) owing(ctx context.Context) string {
-	zones, err := s.queue.Zones(ctx)
+	zones, err := s.queue.Conn.Zones(ctx)
 	if err != nil {
 		return "" // that Redis cannot be used is said already
 	}
-	debts, _ := s.queue.Debts(ctx, zones) // of those that can be read
+	debts, _ := s.queue.Care.Recall.Debts(ctx, zones) // of those that can be read
 	for _, d := range debts {
 		if d.Owed == "" {
 			continue

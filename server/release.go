@@ -39,7 +39,7 @@ func (s *Server) release(ctx context.Context, in *hostOrder) (*releasedOutput, e
 	if !known {
 		return nil, huma.Error404NotFound(v.unknown(in.Host))
 	}
-	did, err := s.queue.ReleaseHost(ctx, h.Zone, h.Name, g.note())
+	did, err := s.queue.Orders.Exclusion.ReleaseHost(ctx, h.Zone, h.Name, g.note())
 	if errors.Is(err, queue.ErrHeld) {
 		return nil, huma.Error409Conflict(fmt.Sprintf("%s; `muster cancel %s` stops it", err, did.Job))
 	}

@@ -25,7 +25,7 @@ func (s *Server) leaveEarlier(ctx context.Context, r retrying, c *choice) error 
 	var list []jobs.Again
 	coming := false
 	err := s.await(ctx, wait, func() (over bool, err error) {
-		list, err = s.queue.Retries(ctx, r.of, jobs.TaskID(r.body.ID), c.hosts)
+		list, err = s.queue.Submit.Retries.Retries(ctx, r.of, jobs.TaskID(r.body.ID), c.hosts)
 		coming = slices.ContainsFunc(list, func(a jobs.Again) bool { return a.Coming })
 		return !coming, err
 	})

@@ -12,8 +12,7 @@ import (
 
 	"muster/api"
 	"muster/jobs"
-	"muster/jobs/queue"
-	"muster/server"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -142,7 +141,7 @@ func TestRetriesAtTheSameMomentAreOne(t *testing.T) {
 
 // slowQueue is as slow as its test wants it to be in the middle of a submit.
 type slowQueue struct {
-	*queue.Queue
+	*queuetest.Queue
 	half, goOn chan struct{}
 }
 
@@ -157,7 +156,7 @@ func (q slowQueue) Submit(ctx context.Context, t jobs.Task, hosts map[string][]s
 
 // seenQueue tells that somebody has met a retry that is being submitted.
 type seenQueue struct {
-	*queue.Queue
+	*queuetest.Queue
 	met func()
 }
 
@@ -171,7 +170,7 @@ func (q seenQueue) Retries(ctx context.Context, of, by jobs.TaskID, hosts []stri
 
 // overtakenQueue lets a test come in when a retry is put, before it is made final.
 type overtakenQueue struct {
-	*queue.Queue
+	*queuetest.Queue
 	meanwhile func()
 }
 
@@ -198,7 +197,7 @@ func TestARetryThatLostSomeHostsDoesTheOthers(t *testing.T) {
 		m.HSet(key, mark, regexp.MustCompile(`("at":"?)\d+`).ReplaceAllString(m.HGet(key, mark), "${1}1"))
 		_, taken = other.retry(old, api.RetryRequest{})
 	})
-	slow := start(t, setup{redis: &cfg, wrap: func(q *queue.Queue) server.Queue { return overtakenQueue{q, late} }})
+	slow := start(t, setup{redis: &cfg, wrap: func(q *queuetest.Queue) everything { return overtakenQueue{q, late} }})
 	ask := api.RetryRequest{ID: "0123456789", Outcomes: []jobs.Outcome{jobs.Failed, jobs.Unreachable}}
 	code, got := slow.retry(old, ask)
 	if code != 201 || got.On != "fw003" || got.Task == "0123456789" || len(got.Earlier) != 1 ||
@@ -212,7 +211,7 @@ func TestARetryThatLostSomeHostsDoesTheOthers(t *testing.T) {
 
 // comingQueue has a retry of all hosts that is being submitted, and never comes.
 type comingQueue struct {
-	*queue.Queue
+	*queuetest.Queue
 	met func()
 }
 
@@ -227,7 +226,7 @@ func TestAServerThatStopsNamesNoRetryThatMayNotCome(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		var w *world
 		stops := sync.OnceFunc(func() { go w.stop() })
-		w = start(t, setup{wrap: func(q *queue.Queue) server.Queue { return comingQueue{q, stops} }})
+		w = start(t, setup{wrap: func(q *queuetest.Queue) everything { return comingQueue{q, stops} }})
 		old := w.submit(run("fw00[1-2]")).Task
 		w.work("default", ways)
 		var p problem
@@ -243,10 +242,10 @@ func TestARetryWaitsForOneThatIsBeingSubmitted(t *testing.T) {
 	t.Parallel()
 	_, cfg := redistest.StartMini(t)
 	half, goOn := make(chan struct{}), make(chan struct{})
-	slow := start(t, setup{redis: &cfg, wrap: func(q *queue.Queue) server.Queue {
+	slow := start(t, setup{redis: &cfg, wrap: func(q *queuetest.Queue) everything {
 		return slowQueue{q, half, goOn}
 	}})
-	other := start(t, setup{redis: &cfg, wrap: func(q *queue.Queue) server.Queue {
+	other := start(t, setup{redis: &cfg, wrap: func(q *queuetest.Queue) everything {
 		return seenQueue{q, sync.OnceFunc(func() { close(goOn) })}
 	}})
 	old := slow.submit(run("fw00[1-2]")).Task

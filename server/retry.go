@@ -60,7 +60,7 @@ func (s *Server) retry(ctx context.Context, in *retryInput) (*retryOutput, error
 		if b.ID == "" {
 			continue
 		}
-		if _, err := s.queue.Task(ctx, jobs.TaskID(b.ID)); err == nil {
+		if _, err := s.queue.Read.Tasks.Task(ctx, jobs.TaskID(b.ID)); err == nil {
 			b.ID = "" // it was put with hosts that others have now; without them it is another task
 		}
 	}
@@ -104,7 +104,7 @@ func (s *Server) retryOnce(ctx context.Context, r retrying) (*retryOutput, error
 	}
 	out.Submitted = p.answer(s.durable)
 	// It is accepted, whatever becomes of this look at it.
-	if t, err := s.queue.Task(ctx, p.task.ID); err == nil {
+	if t, err := s.queue.Read.Tasks.Task(ctx, p.task.ID); err == nil {
 		out.TaskInfo = t
 	}
 	s.logOrder("task retried", r.giver, append([]any{"task", r.of, "as", p.task.ID},
@@ -163,7 +163,7 @@ func checkRetry(in *retryInput, b api.RetryRequest) (jobs.TaskID, giver, error) 
 
 // repeatRetry answers a retry whose id is known already; nil if it is to go on.
 func (s *Server) repeatRetry(ctx context.Context, of, id jobs.TaskID) (*retryOutput, error) {
-	t, err := s.queue.Task(ctx, id)
+	t, err := s.queue.Read.Tasks.Task(ctx, id)
 	switch {
 	case errors.Is(err, queue.ErrNotFound):
 		return nil, nil
@@ -193,10 +193,10 @@ type choice struct {
 func (s *Server) choose(ctx context.Context, of jobs.TaskID, as []jobs.Outcome) (choice, error) {
 	c := choice{of: of}
 	var err error
-	if c.spec, err = s.queue.Spec(ctx, of); err != nil {
+	if c.spec, err = s.queue.Read.Tasks.Spec(ctx, of); err != nil {
 		return c, err
 	}
-	err = s.queue.EachJob(ctx, of, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+	err = s.queue.Read.Jobs.EachJob(ctx, of, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			switch {
 			case j.State != jobs.Ended:

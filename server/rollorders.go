@@ -24,13 +24,13 @@ type (
 
 // rollouts answers GET /v1/rollouts.
 func (s *Server) rollouts(ctx context.Context, _ *nothing) (*tasksOutput, error) {
-	ids, err := s.queue.Rollouts(ctx)
+	ids, err := s.queue.Orders.Rollouts.Rollouts(ctx)
 	if err != nil {
 		return nil, problem(err)
 	}
 	list := []jobs.TaskInfo{}
 	for _, id := range ids {
-		t, err := s.queue.Task(ctx, id)
+		t, err := s.queue.Read.Tasks.Task(ctx, id)
 		if errors.Is(err, queue.ErrNotFound) {
 			continue
 		}
@@ -51,7 +51,7 @@ func (s *Server) stopRollout(ctx context.Context, in *taskOrder) (*rolledOutput,
 	if wrong = append(wrong, mistakes("path.task", err)...); len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	did, err := s.queue.StopTask(ctx, id, g.note())
+	did, err := s.queue.Orders.Rollouts.StopTask(ctx, id, g.note())
 	if err != nil {
 		return nil, s.noRollout(ctx, id, err)
 	}
@@ -70,7 +70,7 @@ func (s *Server) nextRollout(ctx context.Context, in *nextInput) (*rolledOutput,
 	if wrong = append(wrong, mistakes("path.task", err)...); len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	t, err := s.queue.Task(ctx, id)
+	t, err := s.queue.Read.Tasks.Task(ctx, id)
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -89,7 +89,7 @@ func (s *Server) nextRollout(ctx context.Context, in *nextInput) (*rolledOutput,
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	did, err := s.queue.GoOn(ctx, id, ask.MaxFailed, g.note())
+	did, err := s.queue.Orders.Rollouts.GoOn(ctx, id, ask.MaxFailed, g.note())
 	if errors.Is(err, queue.ErrSpent) {
 		return nil, refusal([]error{mistake("body.max_failed", "%d of %d have failed already: say how "+
 			"many may fail in all, %d or more", did.Failed, t.Total, did.Failed)})
@@ -107,7 +107,7 @@ func (s *Server) nextRollout(ctx context.Context, in *nextInput) (*rolledOutput,
 
 // noRollout is problem for an order about a task that may have no rule.
 func (s *Server) noRollout(ctx context.Context, id jobs.TaskID, err error) error {
-	t, look := s.queue.Task(ctx, id)
+	t, look := s.queue.Read.Tasks.Task(ctx, id)
 	if errors.Is(err, queue.ErrNotFound) && look == nil && t.Rollout == nil {
 		return huma.Error404NotFound(fmt.Sprintf("task %s has no rule and no waves; `muster pause` and "+
 			"`muster cancel` stop any task", id))

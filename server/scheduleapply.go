@@ -10,6 +10,7 @@ import (
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/hub"
 	"muster/windows"
 )
 
@@ -32,7 +33,7 @@ func (s *Server) applySchedules(ctx context.Context, in *applySchedulesInput) (*
 	}
 	for try := 1; ; try++ {
 		p := applying{ApplySchedules: in.Body, giver: g}
-		if err := p.plan(ctx, s.queue, entries, wrong); err != nil {
+		if err := p.plan(ctx, s.queue.Hub, entries, wrong); err != nil {
 			return nil, err
 		}
 		if err := s.refuseTicks(ctx, &p, entries); err != nil {
@@ -41,7 +42,7 @@ func (s *Server) applySchedules(ctx context.Context, in *applySchedulesInput) (*
 		if in.Body.Check {
 			return &appliedOutput{p.out}, nil
 		}
-		err := s.queue.ChangeSchedules(ctx, p.stamp, p.changes)
+		err := s.queue.Hub.Schedules.ChangeSchedules(ctx, p.stamp, p.changes)
 		if errors.Is(err, queue.ErrStale) && try < staleTries {
 			continue // whoever expects what was there before is refused now
 		}
@@ -62,19 +63,19 @@ type applying struct {
 	api.ApplySchedules
 	giver   giver
 	stamp   string // of the schedules that it was worked out from
-	changes []queue.ScheduleChange
+	changes []hub.ScheduleChange
 	out     api.AppliedSchedules
 }
 
 // plan works it out, or tells what is wrong.
-func (p *applying) plan(ctx context.Context, q Schedules, entries []windows.Entry,
+func (p *applying) plan(ctx context.Context, q Hub, entries []windows.Entry,
 	wrong []error) error {
 	// The stamp first: what is changed behind it makes what is read here stale.
-	stamp, now, err := q.ScheduleStamp(ctx)
+	stamp, now, err := q.Ticks.ScheduleStamp(ctx)
 	if err != nil {
 		return problem(err)
 	}
-	there, err := q.Schedules(ctx)
+	there, err := q.Schedules.Schedules(ctx)
 	if err != nil {
 		return problem(err)
 	}
@@ -89,7 +90,7 @@ func (p *applying) plan(ctx context.Context, q Schedules, entries []windows.Entr
 	p.stamp = stamp
 	p.out = api.AppliedSchedules{Check: p.Check, Left: sorted.left, Basis: sorted.basis,
 		Schedules: []api.AppliedSchedule{}}
-	was := make(map[string]queue.Schedule, len(there))
+	was := make(map[string]hub.Schedule, len(there))
 	for _, one := range there {
 		was[one.Name] = one
 	}
@@ -98,7 +99,7 @@ func (p *applying) plan(ctx context.Context, q Schedules, entries []windows.Entr
 		p.entry(e, old, found, now)
 	}
 	for _, one := range sorted.remove {
-		p.changes = append(p.changes, queue.ScheduleChange{Was: one})
+		p.changes = append(p.changes, hub.ScheduleChange{Was: one})
 		p.out.Schedules = append(p.out.Schedules, api.AppliedSchedule{Name: one.Name,
 			Change:      api.Removed,
 			Differences: []string{}})
@@ -107,7 +108,7 @@ func (p *applying) plan(ctx context.Context, q Schedules, entries []windows.Entr
 }
 
 // entry makes one schedule as it should be.
-func (p *applying) entry(e windows.Entry, was queue.Schedule, found bool, now time.Time) {
+func (p *applying) entry(e windows.Entry, was hub.Schedule, found bool, now time.Time) {
 	one := api.AppliedSchedule{Name: e.Name, Change: api.Changed,
 		Differences: e.Differences(was.Entry)}
 	to := was.Schedule
@@ -126,7 +127,7 @@ func (p *applying) entry(e windows.Entry, was queue.Schedule, found bool, now ti
 	}
 	one.Next = nextTick(to, now)
 	if one.Change != api.Unchanged {
-		p.changes = append(p.changes, queue.ScheduleChange{Was: was, To: &to})
+		p.changes = append(p.changes, hub.ScheduleChange{Was: was, To: &to})
 	}
 	p.out.Schedules = append(p.out.Schedules, one)
 }

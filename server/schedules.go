@@ -12,22 +12,17 @@ import (
 	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/hub"
 	"muster/windows"
 )
 
-// Schedules are the recurring tasks, as operators change them.
-type Schedules interface {
-	ScheduleBook
-	Ticks
-}
-
 // ScheduleBook keeps the schedules. queue.ErrStale: somebody was faster.
 type ScheduleBook interface {
-	Schedules(ctx context.Context) ([]queue.Schedule, error)
-	Schedule(ctx context.Context, name string) (queue.Schedule, error)
-	ChangeSchedule(ctx context.Context, was queue.Schedule, to jobs.Schedule) error
-	ChangeSchedules(ctx context.Context, stamp string, list []queue.ScheduleChange) error
-	RemoveSchedule(ctx context.Context, was queue.Schedule) error
+	Schedules(ctx context.Context) ([]hub.Schedule, error)
+	Schedule(ctx context.Context, name string) (hub.Schedule, error)
+	ChangeSchedule(ctx context.Context, was hub.Schedule, to jobs.Schedule) error
+	ChangeSchedules(ctx context.Context, stamp string, list []hub.ScheduleChange) error
+	RemoveSchedule(ctx context.Context, was hub.Schedule) error
 }
 
 type (
@@ -95,9 +90,9 @@ const staleTries = 5
 
 // changeSchedule changes a schedule as f says of what there is, if f wants that.
 func (s *Server) changeSchedule(ctx context.Context, name string,
-	f func(was queue.Schedule, found bool) (jobs.Schedule, bool)) error {
+	f func(was hub.Schedule, found bool) (jobs.Schedule, bool)) error {
 	for try := 1; ; try++ {
-		was, err := s.queue.Schedule(ctx, name)
+		was, err := s.queue.Hub.Schedules.Schedule(ctx, name)
 		found := !errors.Is(err, queue.ErrNotFound)
 		if err != nil && found {
 			return err
@@ -106,7 +101,7 @@ func (s *Server) changeSchedule(ctx context.Context, name string,
 		if !do {
 			return nil
 		}
-		err = s.queue.ChangeSchedule(ctx, was, to)
+		err = s.queue.Hub.Schedules.ChangeSchedule(ctx, was, to)
 		if !errors.Is(err, queue.ErrStale) || try == staleTries {
 			return err
 		}
@@ -126,11 +121,11 @@ func nextTick(s jobs.Schedule, now time.Time) jobs.Time {
 }
 
 func (s *Server) schedules(ctx context.Context, _ *nothing) (*schedulesOutput, error) {
-	list, err := s.queue.Schedules(ctx)
+	list, err := s.queue.Hub.Schedules.Schedules(ctx)
 	if err != nil {
 		return nil, problem(err)
 	}
-	_, now, err := s.queue.ScheduleStamp(ctx)
+	_, now, err := s.queue.Hub.Ticks.ScheduleStamp(ctx)
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -141,7 +136,7 @@ func (s *Server) schedules(ctx context.Context, _ *nothing) (*schedulesOutput, e
 	return out, nil
 }
 
-func scheduleInfo(q queue.Schedule, now time.Time) api.ScheduleInfo {
+func scheduleInfo(q hub.Schedule, now time.Time) api.ScheduleInfo {
 	i := api.ScheduleInfo{Schedule: q.Schedule, Ticks: q.Ticks, Next: nextTick(q.Schedule, now)}
 	if i.Ticks.Pending == nil {
 		i.Ticks.Pending = []jobs.Time{}
@@ -150,12 +145,12 @@ func scheduleInfo(q queue.Schedule, now time.Time) api.ScheduleInfo {
 }
 
 // find reads a schedule, and the time.
-func (s *Server) findSchedule(ctx context.Context, name string) (queue.Schedule, time.Time, error) {
-	q, err := s.queue.Schedule(ctx, name)
+func (s *Server) findSchedule(ctx context.Context, name string) (hub.Schedule, time.Time, error) {
+	q, err := s.queue.Hub.Schedules.Schedule(ctx, name)
 	if err != nil {
 		return q, time.Time{}, noSchedule(err, name)
 	}
-	_, now, err := s.queue.ScheduleStamp(ctx)
+	_, now, err := s.queue.Hub.Ticks.ScheduleStamp(ctx)
 	return q, now, problem(err)
 }
 
@@ -244,7 +239,7 @@ func (s *Server) turnSchedule(ctx context.Context, in *scheduleOrder, done strin
 	}
 	already := false
 	pause := done == "paused"
-	change := func(was queue.Schedule, found bool) (jobs.Schedule, bool) {
+	change := func(was hub.Schedule, found bool) (jobs.Schedule, bool) {
 		to := was.Schedule
 		already = pause == (was.Paused != "")
 		if to.Paused = ""; pause {
@@ -270,7 +265,7 @@ func (s *Server) removeSchedule(ctx context.Context, in *scheduleOrder) (*schedu
 	if err != nil {
 		return nil, err
 	}
-	if err := s.queue.RemoveSchedule(ctx, q); err != nil {
+	if err := s.queue.Hub.Schedules.RemoveSchedule(ctx, q); err != nil {
 		return nil, problem(err)
 	}
 	s.logOrder("schedule removed", g, "schedule", in.Schedule)
@@ -280,7 +275,7 @@ func (s *Server) removeSchedule(ctx context.Context, in *scheduleOrder) (*schedu
 // dutyList is who has which duty. It is a hint for people, so that it cannot be
 // read is not worth a refusal.
 func (s *Server) dutyList(ctx context.Context) []jobs.Duty {
-	list, err := s.queue.Leaders(ctx)
+	list, err := s.queue.Hub.Duties.Leaders(ctx)
 	if err != nil {
 		s.log.Debug("duties cannot be listed", "error", err)
 	}

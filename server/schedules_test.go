@@ -11,15 +11,17 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/hub"
 	"muster/scripts"
 	"muster/server"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 	"muster/windows"
 )
 
 // clocked is a queue whose schedules have a clock of their own.
 type clocked struct {
-	*queue.Queue
+	*queuetest.Queue
 	now time.Time
 }
 
@@ -43,7 +45,7 @@ type fired struct {
 func newFired(t testing.TB, change func(*windows.Entry)) *fired {
 	t.Helper()
 	_, cfg := redistest.StartMini(t)
-	q, err := queue.Open(t.Context(), cfg)
+	q, err := queuetest.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +57,7 @@ func newFired(t testing.TB, change func(*windows.Entry)) *fired {
 	if change != nil {
 		change(&e)
 	}
-	err = q.ChangeSchedule(t.Context(), queue.Schedule{},
+	err = q.ChangeSchedule(t.Context(), hub.Schedule{},
 		jobs.Schedule{Entry: e, By: "alice", Since: jobs.Time{Time: f.now}})
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +66,7 @@ func newFired(t testing.TB, change func(*windows.Entry)) *fired {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv, err := server.New(server.DefaultConfig(), server.Deps{Queue: f, Catalog: c,
+	srv, err := server.New(server.DefaultConfig(), server.Deps{Queue: stores(f), Catalog: c,
 		Inventory: given(fixed(hosts())), Log: hclog.New(&hclog.LoggerOptions{Output: f.log})})
 	if err == nil {
 		err = srv.ReloadInventory(t.Context())
@@ -72,7 +74,7 @@ func newFired(t testing.TB, change func(*windows.Entry)) *fired {
 	if err != nil {
 		t.Fatal(err)
 	}
-	term, err := q.Lead(t.Context(), queue.DutySchedules, "me", 0)
+	term, err := q.Lead(t.Context(), hub.DutySchedules, "me", 0)
 	if err != nil || !term.Mine {
 		t.Fatal(term, err)
 	}
@@ -85,7 +87,7 @@ func (f *fired) after(d time.Duration) jobs.Ticking {
 	f.t.Helper()
 	f.now = f.now.Add(d)
 	// The lease goes by the clock of Redis, and setting up took its time.
-	if _, err := f.Lead(f.t.Context(), queue.DutySchedules, "me", f.term); err != nil {
+	if _, err := f.Lead(f.t.Context(), hub.DutySchedules, "me", f.term); err != nil {
 		f.t.Fatal(err)
 	}
 	if _, err := f.firing.Round(f.t.Context()); err != nil {
@@ -290,7 +292,7 @@ func BenchmarkIdleSchedules(b *testing.B) {
 	for i := range 9999 {
 		e := windows.Entry{Name: fmt.Sprintf("s%d", i), Cron: "H 3 1 1 *", Zone: "Europe/Zurich", Enabled: true,
 			Request: windows.Request{Runbook: "exec", On: "all", Args: map[string]string{"cmd": "true"}}}
-		err := f.ChangeSchedule(b.Context(), queue.Schedule{}, jobs.Schedule{Entry: e, By: "alice",
+		err := f.ChangeSchedule(b.Context(), hub.Schedule{}, jobs.Schedule{Entry: e, By: "alice",
 			Since: jobs.Time{Time: f.now}})
 		if err != nil {
 			b.Fatal(err)

@@ -25,12 +25,12 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		now.History = s.historyNow(ctx)
 	}
 	var err error
-	if now.Nodes, err = s.queue.Nodes(ctx); err == nil {
+	if now.Nodes, err = s.queue.Hub.Nodes.Nodes(ctx); err == nil {
 		now.NodesRead = true
 		now.Zones, err = zoneStates(ctx, s.queue)
 	}
 	now.Up = err == nil
-	now.Writes = now.Up && s.queue.Writes(ctx) == nil
+	now.Writes = now.Up && s.queue.Conn.Writes(ctx) == nil
 	s.meters.Serve(w, r, now)
 }
 
@@ -46,24 +46,17 @@ func (s *Server) historyNow(ctx context.Context) *metrics.History {
 	return h
 }
 
-// zoneReader reads the numbers of zones.
-type zoneReader interface {
-	Zones(ctx context.Context) ([]string, error)
-	Depth(ctx context.Context, zone string) (queue.Depth, error)
-	Ends(ctx context.Context, zone string) (queue.Ends, error)
-}
-
 // zoneStates reads all zones, at the cost of a few calls each. A zone in which somebody else has
 // written does not hide the others.
-func zoneStates(ctx context.Context, q zoneReader) ([]metrics.Zone, error) {
-	zones, err := q.Zones(ctx)
+func zoneStates(ctx context.Context, q Stores) ([]metrics.Zone, error) {
+	zones, err := q.Conn.Zones(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []metrics.Zone
 	for _, zone := range zones {
-		d, depthErr := q.Depth(ctx, zone)
-		ends, endsErr := q.Ends(ctx, zone)
+		d, depthErr := q.Read.Zones.Depth(ctx, zone)
+		ends, endsErr := q.Read.Zones.Ends(ctx, zone)
 		err := errors.Join(depthErr, endsErr)
 		spoiled := queue.Spoiled(err)
 		if err != nil && !spoiled {

@@ -29,7 +29,7 @@ type scene struct {
 // scene finds out what a selector is about; without one, how things stand. Its error
 // is about Redis: what is wrong with the selector is said by pick and choose.
 func (s *Server) scene(ctx context.Context, on string) (scene, error) {
-	drained, err := s.queue.Drained(ctx)
+	drained, err := s.queue.Hub.Drains.Drained(ctx)
 	if err != nil {
 		return scene{}, err
 	}
@@ -97,7 +97,7 @@ func (s *Server) earlier(ctx context.Context, e fleet.Earlier) ([]string, error)
 		return nil, &earlierError{e, "want one of " + joined(jobs.Outcomes(), ", ")}
 	}
 	names := []string{}
-	err = s.queue.EachJob(ctx, id, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+	err = s.queue.Read.Jobs.EachJob(ctx, id, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			if outcome == "" || j.State == jobs.Ended && (j.Outcome == outcome) != e.Not {
 				names = append(names, j.Host)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -15,17 +14,14 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"muster/fleet"
 	"muster/internal/seal"
-	"muster/jobs"
-	"muster/jobs/queue"
 	"muster/scripts"
 	"muster/server/metrics"
 )
 
 // Deps is what a server works with.
 type Deps struct {
-	Queue     Queue
+	Queue     Stores
 	Catalog   *scripts.Catalog // the runbooks
 	Inventory Inventory        // nil: none is configured
 	// Durable says how far Redis can be trusted to remember what was accepted,
@@ -36,165 +32,6 @@ type Deps struct {
 
 	// SecretKeys reads the keys of secret arguments; nil: there are none.
 	SecretKeys func() (seal.Keys, error)
-}
-
-// Queue is what a server needs of the queue. queue.ErrNotFound and the other
-// errors of that package keep their meaning; any other error means that Redis
-// cannot be used at the moment.
-type Queue interface {
-	Tasks
-	Jobs
-	Zones
-	Hub
-	Tokens
-	Control
-	Times
-	BlobStore
-	BlobCare
-	Rollouts
-	Chains
-	Facts
-	Drains
-	Elections
-	Schedules
-	EventStreams
-	Appointing
-	Moves
-	Retrying
-	Recalling
-	AgreedKept
-	Membership
-	Asking
-}
-
-// Retrying tells by which tasks jobs of a task are done again already.
-type Retrying interface {
-	Retries(ctx context.Context, of, by jobs.TaskID, hosts []string) ([]jobs.Again, error)
-}
-
-// EventStreams are read by who writes history, and trimmed.
-type EventStreams interface {
-	Outages
-	EventPage(ctx context.Context, zone, after string, most int) (queue.EventPage, error)
-	TrimEvents(ctx context.Context, zone, before string) error
-	SaveEstimates(ctx context.Context, list map[string]string) error
-	ReplaceEstimates(ctx context.Context, list map[string]string) error
-}
-
-// Tasks are requests as a whole.
-type Tasks interface {
-	Submit(ctx context.Context, t jobs.Task, hosts map[string][]string, progress func(int)) error
-	Spec(ctx context.Context, id jobs.TaskID) (jobs.Spec, error)
-	Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
-	Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error)
-}
-
-// Jobs are the parts of a task. EachJob gives them in the order of the frozen host
-// list, from a place on, so many at a time; those before it cost nothing.
-type Jobs interface {
-	EachJob(ctx context.Context, id jobs.TaskID, from, most int,
-		f func([]jobs.JobInfo) error) error
-	Job(ctx context.Context, id jobs.ID) (jobs.JobInfo, error)
-	Explain(ctx context.Context, list []jobs.JobInfo, most int) ([]queue.Reasons, error)
-	Outputs
-}
-
-// Outputs are what hosts say.
-type Outputs interface {
-	JobZone(ctx context.Context, id jobs.ID) (string, error)
-	JobsIn(ctx context.Context, zone string, ids []jobs.ID) ([]jobs.JobInfo, error)
-	Outputs(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID]jobs.Output, error)
-	Listen(ctx context.Context, zone string, list map[jobs.ID]*queue.Heard) (
-		map[jobs.ID]jobs.Output, error)
-}
-
-// Zones are the queues.
-type Zones interface {
-	Zones(ctx context.Context) ([]string, error)
-	Depth(ctx context.Context, zone string) (queue.Depth, error)
-	Deferred(ctx context.Context, zone string) ([]jobs.JobInfo, bool, error)
-	Ends(ctx context.Context, zone string) (queue.Ends, error)
-	Tend(ctx context.Context, zone string) error
-	Events(ctx context.Context, zone, after string, limit int, wait time.Duration) (
-		[]jobs.Happening, string, error)
-}
-
-// Staffing says who works.
-type Staffing interface {
-	Nodes(ctx context.Context) ([]jobs.Node, error)
-	Staff(ctx context.Context) (map[string]*jobs.ZoneStaff, error)
-	NoteStaff(ctx context.Context) error
-}
-
-// Hub is what belongs to no zone.
-type Hub interface {
-	Writes(ctx context.Context) error // wraps queue.ErrFull
-	Staffing
-	Publish(ctx context.Context, version string, hosts []fleet.Host, limits []fleet.Limit) error
-	Inventory(ctx context.Context) (queue.Published, error)
-}
-
-// BlobStore has the contents that are too large for a task.
-type BlobStore interface {
-	PutBlob(ctx context.Context, b jobs.Blob, most int64, content io.Reader) (jobs.Blob, error)
-	Blob(ctx context.Context, sum string) (jobs.Blob, error)
-	Blobs(ctx context.Context) ([]jobs.Blob, error)
-	ReadBlob(ctx context.Context, sum string, w io.Writer) error
-}
-
-// BlobCare keeps what is needed of them, and removes the rest.
-type BlobCare interface {
-	PinBlobs(ctx context.Context, id jobs.TaskID, sums []string) error
-	RemoveBlob(ctx context.Context, sum string, force bool) error
-	TendBlobs(ctx context.Context, grace time.Duration) (removed int, err error)
-}
-
-// Facts are what hosts said of themselves.
-type Facts interface {
-	SaveFacts(ctx context.Context, list []jobs.HostFacts) (saved int, err error)
-	Facts(ctx context.Context) (list map[string]jobs.HostFacts, mark string, err error)
-	FactsMark(ctx context.Context) (string, error)
-	ForgetFacts(ctx context.Context, hosts []string) error
-}
-
-// Rollouts are the tasks with a rule. queue.ErrSpent: more have failed than may.
-type Rollouts interface {
-	Rollouts(ctx context.Context) ([]jobs.TaskID, error)
-	StopTask(ctx context.Context, id jobs.TaskID, note string) (jobs.Rolled, error)
-	GoOn(ctx context.Context, id jobs.TaskID, allowed *int, note string) (jobs.Rolled, error)
-	Waves
-}
-
-// Waves are the parts of a rollout, opened one after the other.
-type Waves interface {
-	LookAtWaves(ctx context.Context, id jobs.TaskID) (over jobs.Time, err error)
-	OpenWave(ctx context.Context, id jobs.TaskID, wave int, note string) (bool, error)
-	CheckWaves(ctx context.Context, id jobs.TaskID, wave int, by jobs.TaskID) (jobs.TaskID, error)
-}
-
-// Chains are tasks that follow each other.
-type Chains interface {
-	SaveChain(ctx context.Context, c jobs.Chain) (jobs.Chain, error)
-	Chain(ctx context.Context, id jobs.TaskID) (jobs.Chain, error)
-	ChainOrders(ctx context.Context, id jobs.TaskID) (jobs.ChainOrders, *jobs.ChainInfo, error)
-	AskChain(ctx context.Context, id jobs.TaskID, ask jobs.ChainOrders) (fresh bool, err error)
-	ChainDuty
-}
-
-// ChainDuty is what who leads chains needs beside.
-type ChainDuty interface {
-	Chains(ctx context.Context) ([]jobs.TaskID, error)
-	NoteChain(ctx context.Context, id jobs.TaskID, found jobs.ChainOrders) error
-	EndChain(ctx context.Context, id jobs.TaskID, result jobs.ChainInfo) error
-	ForgetChain(ctx context.Context, id jobs.TaskID) error
-}
-
-// Tokens prove who operators are.
-type Tokens interface {
-	CreateToken(ctx context.Context, name, secret string) error
-	FindToken(ctx context.Context, secret string) (queue.Token, error)
-	Tokens(ctx context.Context) ([]queue.Token, error)
-	RemoveToken(ctx context.Context, name string) error
 }
 
 // The bounds of an HTTP exchange. Streams lift theirs and bound each write.
@@ -211,7 +48,7 @@ const (
 // Server answers the HTTP API.
 type Server struct {
 	cfg   Config
-	queue Queue
+	queue Stores
 	log   hclog.Logger
 	keeping
 	catalog atomic.Pointer[scripts.Catalog]
@@ -280,7 +117,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		chance:   func() uint16 { return uint16(rand.Uint32()) },
 		tending:  tending{seen: factsSeen{}},
 		presence: presence{ready: make(chan struct{}), stopping: make(chan struct{})}}
-	s.tally = &tally{queue: d.Queue, meters: s.meters}
+	s.tally = &tally{queue: d.Queue.Read.Tasks, meters: s.meters}
 	s.door = newKeptOut(d.Log, s.meters)
 	s.catalog.Store(d.Catalog)
 	var err error
@@ -338,7 +175,7 @@ func (s *Server) announce(ctx context.Context, list []net.Listener) {
 	if strings.Contains(place, unixPrefix) {
 		return
 	}
-	if tokens, err := s.queue.Tokens(ctx); err == nil && len(tokens) == 0 {
+	if tokens, err := s.queue.Hub.Tokens.Tokens(ctx); err == nil && len(tokens) == 0 {
 		s.log.Warn("there is no token yet, so nobody can call: make the first one on a unix socket; " +
 			"server.listen takes it beside the port: unix:/run/muster-server/api.sock," + place)
 	}

@@ -12,7 +12,7 @@ import (
 // noNode says of the zones of a task that no node begins anything there. Without a task it is
 // about those zones of which everybody should hear.
 func (s *Server) noNode(ctx context.Context, task string) (map[string]string, error) {
-	staff, err := s.queue.Staff(ctx)
+	staff, err := s.queue.Hub.Nodes.Staff(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +22,7 @@ func (s *Server) noNode(ctx context.Context, task string) (map[string]string, er
 		if err != nil {
 			return nil, refusal(mistakes("query.task", err))
 		}
-		t, err := s.queue.Task(ctx, id)
+		t, err := s.queue.Read.Tasks.Task(ctx, id)
 		if err != nil {
 			return nil, err
 		}

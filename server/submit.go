@@ -113,7 +113,7 @@ func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, st
 	}
 	out := &submitOutput{http.StatusCreated, p.answer(s.durable)}
 	// It is accepted, whatever becomes of this look at it.
-	if t, err := s.queue.Task(ctx, p.task.ID); err == nil {
+	if t, err := s.queue.Read.Tasks.Task(ctx, p.task.ID); err == nil {
 		out.Body.TaskInfo = t
 	}
 	return out, resultAccepted, nil
@@ -138,7 +138,7 @@ func resultOf(err error) string {
 // runbook of a task are frozen, so what is there counts, and not what the body
 // would come to today. It returns nil if the submit is to go on.
 func (s *Server) repeat(ctx context.Context, b api.Submit, operator string) (*submitOutput, error) {
-	t, err := s.queue.Task(ctx, jobs.TaskID(b.ID))
+	t, err := s.queue.Read.Tasks.Task(ctx, jobs.TaskID(b.ID))
 	if errors.Is(err, queue.ErrNotFound) {
 		return nil, s.notInHistory(ctx, jobs.TaskID(b.ID))
 	}
@@ -228,7 +228,7 @@ func (s *Server) put(ctx context.Context, p *plan) error {
 func (s *Server) putOnce(ctx context.Context, p *plan, own bool) error {
 	if own {
 		// A put that meets another task has named itself in its place already.
-		_, err := s.queue.Task(ctx, p.task.ID)
+		_, err := s.queue.Read.Tasks.Task(ctx, p.task.ID)
 		if err == nil {
 			return queue.ErrConflict
 		}
@@ -236,7 +236,7 @@ func (s *Server) putOnce(ctx context.Context, p *plan, own bool) error {
 			return err
 		}
 	}
-	if err := s.queue.PinBlobs(ctx, p.task.ID, p.blobs); err != nil {
+	if err := s.queue.Blobs.Store.PinBlobs(ctx, p.task.ID, p.blobs); err != nil {
 		return err
 	}
 	if err := s.sealSecrets(p); err != nil {
@@ -245,7 +245,7 @@ func (s *Server) putOnce(ctx context.Context, p *plan, own bool) error {
 	if err := s.tellOverride(ctx, p); err != nil {
 		return err
 	}
-	return s.queue.Submit(ctx, p.task, p.hosts, nil)
+	return s.queue.Submit.Submits.Submit(ctx, p.task, p.hosts, nil)
 }
 
 // answer describes a plan.

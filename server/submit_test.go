@@ -18,7 +18,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/scripts"
-	"muster/server"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -155,7 +155,7 @@ func TestSameSubmitAgainIsTheSameTask(t *testing.T) {
 
 // cutter is a queue whose first submit dies when some jobs are in.
 type cutter struct {
-	*queue.Queue
+	*queuetest.Queue
 	times atomic.Int32
 }
 
@@ -174,7 +174,7 @@ func (c *cutter) Submit(ctx context.Context, t jobs.Task, hosts map[string][]str
 
 func TestHalfSubmitIsCompletedByTheSame(t *testing.T) {
 	t.Parallel()
-	w := start(t, setup{wrap: func(q *queue.Queue) server.Queue { return &cutter{Queue: q} }})
+	w := start(t, setup{wrap: func(q *queuetest.Queue) everything { return &cutter{Queue: q} }})
 	body := run("fw*")
 	body.ID = "0123456789"
 	var p problem
@@ -239,7 +239,7 @@ func TestSubmitOfAForgottenTaskIsRefused(t *testing.T) {
 func TestHalfSubmitIsNotCompletedWithOtherHosts(t *testing.T) {
 	t.Parallel()
 	list := hosts()
-	w := start(t, setup{wrap: func(q *queue.Queue) server.Queue { return &cutter{Queue: q} },
+	w := start(t, setup{wrap: func(q *queuetest.Queue) everything { return &cutter{Queue: q} },
 		inventory: func() (*fleet.Inventory, error) { return fleet.New(list) }})
 	body := run("fw*")
 	body.ID = "0123456789"

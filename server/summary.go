@@ -53,7 +53,7 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 	f := newFolder(in.Excerpt)
 	gates, later := 0, s.awaiting(ctx)
 	waiting := s.lacking(later)
-	err = s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+	err = s.queue.Read.Jobs.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			if j.Gate != nil && j.Gate.Answer == "" {
 				gates++
@@ -120,7 +120,7 @@ func (s *Server) outputs(ctx context.Context, zones []string,
 	list []jobs.ID) (map[jobs.ID][]byte, error) {
 	all := make(map[jobs.ID][]byte, len(list))
 	for _, zone := range zones {
-		some, err := s.queue.Outputs(ctx, zone, list)
+		some, err := s.queue.Read.Outputs.Outputs(ctx, zone, list)
 		if err != nil {
 			return nil, err
 		}

@@ -58,7 +58,7 @@ func (s *Server) tasks(ctx context.Context, in *tasksInput) (*tasksOutput, error
 	if in.Mine {
 		return s.tasksOfCaller(ctx, in)
 	}
-	list, err := s.queue.Tasks(ctx, in.Limit)
+	list, err := s.queue.Read.Tasks.Tasks(ctx, in.Limit)
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -75,7 +75,7 @@ func (s *Server) tasksOfCaller(ctx context.Context, in *tasksInput) (*tasksOutpu
 	if err != nil {
 		return nil, refusal(mistakes("header.X-Muster-User", err))
 	}
-	list, err := s.queue.Tasks(ctx, ownTasksMax)
+	list, err := s.queue.Read.Tasks.Tasks(ctx, ownTasksMax)
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -199,7 +199,7 @@ func (s *Server) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
 	if err != nil {
 		return nil, refusal(mistakes("path.job", err))
 	}
-	j, err := s.queue.Job(ctx, id)
+	j, err := s.queue.Read.Jobs.Job(ctx, id)
 	if err != nil {
 		if j, err = s.orPast(ctx, id, err); err != nil {
 			return nil, s.gone(ctx, id.Task(), err)

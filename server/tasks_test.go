@@ -13,8 +13,7 @@ import (
 
 	"muster/api"
 	"muster/jobs"
-	"muster/jobs/queue"
-	"muster/server"
+	"muster/testkit/queuetest"
 )
 
 func TestJobsComeInPages(t *testing.T) {
@@ -145,7 +144,7 @@ func TestWaitEndsWhenATaskChanges(t *testing.T) {
 
 // bell is a queue that says when a task is looked at.
 type bell struct {
-	*queue.Queue
+	*queuetest.Queue
 	rings chan struct{}
 }
 
@@ -160,7 +159,7 @@ func (b bell) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error) {
 func TestStopAnswersThoseWhoWait(t *testing.T) {
 	t.Parallel()
 	rings := make(chan struct{})
-	w := start(t, setup{wrap: func(q *queue.Queue) server.Queue { return bell{q, rings} }})
+	w := start(t, setup{wrap: func(q *queuetest.Queue) everything { return bell{q, rings} }})
 	answer := w.await("/v1/tasks/" + string(w.submit(run("fw*")).Task) + "?wait=60")
 	<-rings
 	events := w.listen("", nil)
@@ -193,7 +192,7 @@ func TestCancelNeedsNoBody(t *testing.T) {
 }
 
 // cancelledQueue has every task cancelled in the middle of its submit.
-type cancelledQueue struct{ *queue.Queue }
+type cancelledQueue struct{ *queuetest.Queue }
 
 func (q cancelledQueue) Submit(ctx context.Context, t jobs.Task, hosts map[string][]string, _ func(int)) error {
 	return q.Queue.Submit(ctx, t, hosts, func(int) { q.Cancel(ctx, t.ID, "bob") })
@@ -202,7 +201,7 @@ func (q cancelledQueue) Submit(ctx context.Context, t jobs.Task, hosts map[strin
 // To submit a task again that was cancelled meanwhile is of no use: nobody is told to.
 func TestASubmitThatWasCancelledIsRefused(t *testing.T) {
 	t.Parallel()
-	w := start(t, setup{wrap: func(q *queue.Queue) server.Queue { return cancelledQueue{q} }})
+	w := start(t, setup{wrap: func(q *queuetest.Queue) everything { return cancelledQueue{q} }})
 	body := run("fw*")
 	body.ID = string(jobs.NewTaskID(time.Now(), 7))
 	for range 2 { // also if the first answer was lost

@@ -60,7 +60,7 @@ type checkup struct {
 // advance is one round: it opens the waves whose turn it is. It goes on with the other
 // tasks when one fails, and with the other zones when one cannot be read.
 func (s *Server) advance(ctx context.Context) error {
-	ids, unread := s.queue.Rollouts(ctx)
+	ids, unread := s.queue.Orders.Rollouts.Rollouts(ctx)
 	var first error
 	for _, id := range ids {
 		if err := s.advanceTask(ctx, id); err != nil && first == nil {
@@ -71,7 +71,7 @@ func (s *Server) advance(ctx context.Context) error {
 }
 
 func (s *Server) advanceTask(ctx context.Context, id jobs.TaskID) error {
-	t, err := s.queue.Task(ctx, id)
+	t, err := s.queue.Read.Tasks.Task(ctx, id)
 	if errors.Is(err, queue.ErrNotFound) {
 		return s.forgetRollout(ctx, id)
 	}
@@ -83,12 +83,12 @@ func (s *Server) advanceTask(ctx context.Context, id jobs.TaskID) error {
 	case t.Cancelled != "" && t.Outcomes.Sum()+t.Running < t.Total:
 		// Who cancelled it may have died half way, and jobs that wait for their wave are
 		// met by nobody.
-		_, err := s.queue.Cancel(ctx, id, t.Cancelled)
+		_, err := s.queue.Submit.Cancels.Cancel(ctx, id, t.Cancelled)
 		return err
 	case t.State == jobs.TaskStopped, t.Paused != "", t.Cancelled != "":
 		return nil
 	}
-	over, err := s.queue.LookAtWaves(ctx, id)
+	over, err := s.queue.Orders.Waves.LookAtWaves(ctx, id)
 	if err != nil || over.IsZero() || t.Rollout.Last() {
 		return err
 	}
@@ -98,7 +98,7 @@ func (s *Server) advanceTask(ctx context.Context, id jobs.TaskID) error {
 
 // forgetRollout takes a task off the list that has ended, or is forgotten.
 func (s *Server) forgetRollout(ctx context.Context, id jobs.TaskID) error {
-	_, err := s.queue.LookAtWaves(ctx, id)
+	_, err := s.queue.Orders.Waves.LookAtWaves(ctx, id)
 	if errors.Is(err, queue.ErrNotFound) {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (s *Server) afterWave(ctx context.Context, t jobs.TaskInfo) error {
 		return s.check(ctx, t)
 	case moveOpen:
 		note := fmt.Sprintf("wave %d of %d", r.Wave+1, len(r.Waves))
-		opened, err := s.queue.OpenWave(ctx, t.Task, r.Wave+1, note)
+		opened, err := s.queue.Orders.Waves.OpenWave(ctx, t.Task, r.Wave+1, note)
 		if opened {
 			s.log.Info("wave opened", "task", t.Task, "wave", r.Wave+1, "of", len(r.Waves))
 		}
@@ -131,7 +131,7 @@ func (s *Server) afterWave(ctx context.Context, t jobs.TaskInfo) error {
 }
 
 func (s *Server) stopWaves(ctx context.Context, t jobs.TaskInfo, why string) error {
-	_, err := s.queue.StopTask(ctx, t.Task, why)
+	_, err := s.queue.Orders.Rollouts.StopTask(ctx, t.Task, why)
 	if err == nil {
 		s.log.Warn("rollout stopped", "task", t.Task, "why", why)
 	}
@@ -143,7 +143,7 @@ func (s *Server) checkup(ctx context.Context, id jobs.TaskID) (*checkup, error) 
 	if id == "" {
 		return nil, nil
 	}
-	t, err := s.queue.Task(ctx, id)
+	t, err := s.queue.Read.Tasks.Task(ctx, id)
 	switch {
 	case errors.Is(err, queue.ErrNotFound):
 		return nil, nil // who named it died before it was submitted
@@ -171,14 +171,15 @@ func (s *Server) check(ctx context.Context, t jobs.TaskInfo) error {
 		return s.stopWaves(ctx, t, fmt.Sprintf("wave %d: no host has succeeded that could be checked",
 			t.Rollout.Wave))
 	}
-	spec, err := s.queue.Spec(ctx, t.Task)
+	spec, err := s.queue.Read.Tasks.Spec(ctx, t.Task)
 	if err != nil {
 		return err
 	}
 	if spec.Rollout == nil || spec.Rollout.Check == nil {
 		return s.stopWaves(ctx, t, "its health check is not kept any more")
 	}
-	id, err := s.queue.CheckWaves(ctx, t.Task, t.Rollout.Wave, jobs.NewTaskID(s.now(), s.chance()))
+	id, err := s.queue.Orders.Waves.CheckWaves(ctx, t.Task, t.Rollout.Wave,
+		jobs.NewTaskID(s.now(), s.chance()))
 	if err != nil || id == "" {
 		return err
 	}
@@ -235,7 +236,7 @@ func (s *Server) succeeded(ctx context.Context, t jobs.TaskInfo) (names []string
 	for _, n := range t.Rollout.Waves[:t.Rollout.Wave] {
 		left += n
 	}
-	err = s.queue.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+	err = s.queue.Read.Jobs.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			if left == 0 {
 				return errPageFull

@@ -6,6 +6,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/read"
 )
 
 // explained is a job with why it does not run.
@@ -23,11 +24,11 @@ func (s *Server) explainAll(ctx context.Context, list []jobs.JobInfo) error {
 
 // explain tells the reasons to f, one by one. Jobs that Redis has forgotten have none.
 func (s *Server) explain(ctx context.Context, list []jobs.JobInfo, most int,
-	f func(jobs.JobInfo, queue.Reasons)) error {
+	f func(jobs.JobInfo, read.Reasons)) error {
 	if len(list) == 0 {
 		return nil
 	}
-	reasons, err := s.queue.Explain(ctx, list, most)
+	reasons, err := s.queue.Read.Jobs.Explain(ctx, list, most)
 	if errors.Is(err, queue.ErrNotFound) {
 		return nil // it is gone, or history told of it
 	}

@@ -55,14 +55,14 @@ func (s *Server) book(ctx context.Context) (windows.Timetable, *windows.Book, er
 func (s *Server) kept(ctx context.Context) (windows.Timetable, *windows.Book, error) {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
-	version, err := s.queue.TimetableVersion(ctx)
+	version, err := s.queue.Hub.Times.TimetableVersion(ctx)
 	if err != nil {
 		return windows.Timetable{}, nil, problem(err)
 	}
 	if s.shelf.book != nil && s.shelf.table.Version == version {
 		return s.shelf.table, s.shelf.book, nil
 	}
-	table, err := s.queue.Timetable(ctx)
+	table, err := s.queue.Hub.Times.Timetable(ctx)
 	if err != nil {
 		return table, nil, problem(err)
 	}
@@ -110,7 +110,7 @@ func (s *Server) agree(ctx context.Context, how manner,
 			return out, nil
 		}
 		event.Detail["void"] = out.Void
-		out.Version, err = s.queue.SetTimetable(ctx, next, event)
+		out.Version, err = s.queue.Hub.Times.SetTimetable(ctx, next, event)
 		if !errors.Is(err, queue.ErrChanged) || try == agreeTries {
 			return out, problem(err)
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"muster/jobs"
-	"muster/jobs/queue"
 	"muster/windows"
 )
 
@@ -30,7 +29,7 @@ func TestTheCalendarOfOneCustomerHoldsUpNobodyElse(t *testing.T) {
 		Attached: []windows.File{{Name: "other.ics", Content: ics.String()}},
 	}
 	began := time.Now()
-	if _, err := q.SetTimetable(t.Context(), table, queue.HubEvent{Event: "windows-applied", Object: "w"}); err != nil {
+	if _, err := q.SetTimetable(t.Context(), table, jobs.Alert{Event: "windows-applied", Object: "w"}); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(began); took > 10*time.Second {

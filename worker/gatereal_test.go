@@ -14,8 +14,8 @@ import (
 	"muster/fleet/remote"
 	"muster/internal/proc"
 	"muster/jobs"
-	"muster/jobs/queue"
 	"muster/scripts"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 	"muster/worker"
 )
@@ -96,7 +96,7 @@ func specOf(t *testing.T, text string) jobs.Spec {
 }
 
 // workOn lets a worker do what is due, and sees it go when nothing is.
-func workOn(t *testing.T, q *queue.Queue, request string) {
+func workOn(t *testing.T, q *queuetest.Queue, request string) {
 	t.Helper()
 	client, err := remote.New(remote.Default())
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/scripts"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 	"muster/worker"
 )
@@ -109,7 +110,7 @@ func startFleet(t *testing.T, n int, faults map[int]fakefleet.Personality) []fle
 
 // prepare opens a queue as a child does, publishes the inventory and freezes the
 // runbook.
-func prepare(t *testing.T, hosts []fleet.Host) (*queue.Queue, jobs.Spec) {
+func prepare(t *testing.T, hosts []fleet.Host) (*queuetest.Queue, jobs.Spec) {
 	t.Helper()
 	_, cfg := redistest.StartMini(t)
 	q := openQueue(t, cfg, hosts)
@@ -133,10 +134,10 @@ func prepare(t *testing.T, hosts []fleet.Host) (*queue.Queue, jobs.Spec) {
 }
 
 // openQueue opens a queue as a child does, in which the inventory is.
-func openQueue(t *testing.T, cfg queue.Config, hosts []fleet.Host) *queue.Queue {
+func openQueue(t *testing.T, cfg queue.Config, hosts []fleet.Host) *queuetest.Queue {
 	t.Helper()
 	cfg.Node, cfg.Slot = "n1", "0"
-	q, err := queue.Open(t.Context(), cfg)
+	q, err := queuetest.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func openQueue(t *testing.T, cfg queue.Config, hosts []fleet.Host) *queue.Queue 
 	return q
 }
 
-func submit(t *testing.T, q *queue.Queue, spec jobs.Spec, hosts []fleet.Host) jobs.TaskID {
+func submit(t *testing.T, q *queuetest.Queue, spec jobs.Spec, hosts []fleet.Host) jobs.TaskID {
 	t.Helper()
 	var names []string
 	for _, h := range hosts {
@@ -161,7 +162,7 @@ func submit(t *testing.T, q *queue.Queue, spec jobs.Spec, hosts []fleet.Host) jo
 }
 
 // run takes the first job, as a master does, and lets a worker do the rest.
-func run(t *testing.T, q *queue.Queue) {
+func run(t *testing.T, q *queuetest.Queue) {
 	t.Helper()
 	client, err := remote.New(remote.Default())
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"muster/cli"
 	"muster/cli/watch"
 	"muster/jobs"
-	"muster/jobs/queue"
 )
 
 // NewNodes makes the command nodes.
@@ -125,7 +124,7 @@ func nodeNote(n jobs.Node) string {
 			"needs a window", time.Duration(math.Abs(n.Clock.Skew)*float64(time.Second)).Round(
 			time.Millisecond)))
 	}
-	if n.Clock.Loose != "" && n.State != queue.NodeGone {
+	if n.Clock.Loose != "" && n.State != jobs.NodeGone {
 		notes = append(notes, "no NTP")
 	}
 	if n.Note != "" {

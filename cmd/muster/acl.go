@@ -10,7 +10,7 @@ import (
 	"muster/cli"
 	"muster/cli/books"
 	"muster/fleet"
-	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
 )
 
 // aclFlags are the flags of muster acl.
@@ -58,7 +58,7 @@ Exit codes: 0 it is printed, 2 wrong use.`,
 }
 
 func (f aclFlags) print(c *cobra.Command) error {
-	users, err := queue.Users(f.zones, f.user)
+	users, err := keys.Users(f.zones, f.user)
 	if err = errors.Join(cli.CheckOutput(f.output), f.checkUser(), err); err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
@@ -71,7 +71,7 @@ func (f aclFlags) print(c *cobra.Command) error {
 		}
 		return nil
 	}
-	fmt.Fprintln(c.OutOrStdout(), queue.DefaultUser)
+	fmt.Fprintln(c.OutOrStdout(), keys.DefaultUser)
 	for _, u := range users {
 		fmt.Fprintln(c.OutOrStdout(), u.Line())
 	}

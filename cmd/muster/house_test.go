@@ -18,6 +18,7 @@ import (
 	"muster/internal/fakefleet"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -303,7 +304,7 @@ func (h *house) events() map[string]int {
 // happened is everything that happened in the zone.
 func (h *house) happened() (all []jobs.Happening) {
 	h.t.Helper()
-	q, err := queue.OpenLazy(h.redis.Config())
+	q, err := queuetest.OpenLazy(h.redis.Config())
 	if err != nil {
 		h.t.Fatal(err)
 	}

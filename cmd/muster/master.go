@@ -18,7 +18,11 @@ import (
 	"muster/internal/files"
 	"muster/internal/proc"
 	"muster/internal/settings"
+	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/hub"
+	"muster/jobs/queue/keys"
+	"muster/jobs/queue/work"
 	"muster/master"
 )
 
@@ -38,7 +42,7 @@ the children go on.`,
   muster master --redis redis://10.0.0.1:6379/0 --children 32 --slots 4`,
 		Args: cobra.NoArgs,
 	}
-	f := addRoleFlags(c, queue.RoleNode)
+	f := addRoleFlags(c, keys.RoleNode)
 	addMasterFlags(f)
 	check := c.Flags().Bool("check", false, "say whether this binary could take over, and end")
 	c.Flags().Lookup("check").Hidden = true
@@ -59,7 +63,7 @@ func addMasterFlags(f *roleFlags) {
 }
 
 func runMaster(ctx context.Context, f *roleFlags) error {
-	b, err := ownBinary(queue.RoleNode)
+	b, err := ownBinary(keys.RoleNode)
 	if err != nil {
 		return err
 	}
@@ -112,7 +116,7 @@ func (b binary) open(ctx context.Context, f *roleFlags) (*role, error) {
 
 // binary is the file that this process was started from.
 type binary struct {
-	as   queue.Role // of the master, and of its children
+	as   keys.Role  // of the master, and of its children
 	path string     // by which it can be started again, also after an upgrade
 	kept []*os.File // by the binary before this one, at an upgrade
 
@@ -122,7 +126,7 @@ type binary struct {
 	vital  vital
 }
 
-func ownBinary(as queue.Role) (binary, error) {
+func ownBinary(as keys.Role) (binary, error) {
 	path, err := proc.Path(os.Args[0])
 	if err != nil {
 		return binary{}, err
@@ -164,13 +168,13 @@ func identity(dir string) string {
 
 // onlyOne refuses a second master under one node.name: both would tell each
 // other's jobs lost. Of the same machine and folder the lock takes care.
-func (b binary) onlyOne(ctx context.Context, s settings.Settings, q *queue.Queue) error {
-	nodes, err := q.Nodes(ctx)
+func (b binary) onlyOne(ctx context.Context, s settings.Settings, q *queue.Conn) error {
+	nodes, err := hub.NewNodes(q).Nodes(ctx)
 	if err != nil {
 		return err
 	}
 	for _, n := range nodes {
-		if n.ID == s.Node.Name && n.State != queue.NodeGone && n.Identity != identity(s.Node.Dir) {
+		if n.ID == s.Node.Name && n.State != jobs.NodeGone && n.Identity != identity(s.Node.Dir) {
 			return fmt.Errorf("node.name %s is taken by a master with pid %d on another machine, or with "+
 				"another node.dir: give this one a node.name of its own (after a reboot: wait 15 s)",
 				n.ID, n.PID)
@@ -179,14 +183,14 @@ func (b binary) onlyOne(ctx context.Context, s settings.Settings, q *queue.Queue
 	return nil
 }
 
-func (b binary) master(s settings.Settings, q *queue.Queue, log hclog.Logger) (*master.Master,
+func (b binary) master(s settings.Settings, q *queue.Conn, log hclog.Logger) (*master.Master,
 	error) {
 	c, err := b.config(s)
 	if err != nil {
 		return nil, err
 	}
 	c.Kept, c.Try, c.Exec = b.kept, b.try, b.exec
-	return master.New(c, q, q, log)
+	return master.New(c, work.NewWork(q), hub.NewNodes(q), log)
 }
 
 // obey passes a signal on to a master. asked tells whether it was asked to drain

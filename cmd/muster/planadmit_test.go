@@ -10,7 +10,7 @@ import (
 	"muster/cli"
 	"muster/internal/fakefleet"
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 )
 
 // A plan and the worker that admits a job take the same time for it: that of the hub, and
@@ -38,7 +38,7 @@ func TestAPlanTakesTheTimesOfAdmission(t *testing.T) {
 	}
 
 	// No opening of the window is that long, though windows touch.
-	q, err := queue.OpenLazy(h.redis.Config())
+	q, err := queuetest.OpenLazy(h.redis.Config())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
 )
 
 // process is a role that was started.
@@ -36,13 +36,13 @@ func (h *house) startTo(log *os.File, args ...string) *process {
 	h.t.Helper()
 	p := &process{t: h.t, name: args[0], log: newWatched(), done: make(chan struct{})}
 	p.cmd = exec.Command(h.bin, args...)
-	role := queue.RoleServer
+	role := keys.RoleServer
 	if p.name == "master" {
-		role = queue.RoleNode
+		role = keys.RoleNode
 	}
 	login := h.redis.As(role).Login
-	if role == queue.RoleNode {
-		login.Username = queue.NodeUser(h.zone)
+	if role == keys.RoleNode {
+		login.Username = keys.NodeUser(h.zone)
 	}
 	p.cmd.Env = append(os.Environ(), "MUSTER_REDIS_USERNAME="+login.Username,
 		"MUSTER_REDIS_PASSWORD="+login.Password)

@@ -17,6 +17,7 @@ import (
 	"muster/internal/proc"
 	"muster/internal/settings"
 	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
 )
 
 // roleFlags are the flags of the roles that read the configuration.
@@ -24,13 +25,13 @@ type roleFlags struct {
 	config string
 	unsafe bool
 	plain  bool
-	parent bool       // ends with the process that started it
-	as     queue.Role // what it may do in Redis
+	parent bool      // ends with the process that started it
+	as     keys.Role // what it may do in Redis
 	cmd    *cobra.Command
 	keys   map[string]string // flag to key, of those that only set a key
 }
 
-func addRoleFlags(c *cobra.Command, as queue.Role) *roleFlags {
+func addRoleFlags(c *cobra.Command, as keys.Role) *roleFlags {
 	f := &roleFlags{as: as, cmd: c, keys: map[string]string{}}
 	c.Flags().StringVar(&f.config, "config", os.Getenv("MUSTER_CONFIG"),
 		"configuration `file` (default "+settings.DefaultConfig+" if it is there)")
@@ -111,20 +112,20 @@ func (f *roleFlags) value(flag string) any {
 // role is what every role has: its settings, the queue, and ears for signals.
 type role struct {
 	settings.Settings
-	queue   *queue.Queue
+	queue   *queue.Conn
 	ears    ears
 	hearing sync.WaitGroup
 }
 
 // open makes a role. Redis must be there, and safe for a queue.
 func (f *roleFlags) open(ctx context.Context) (*role, error) {
-	return f.openBy(func(c queue.Config) (*queue.Queue, error) { return queue.Open(ctx, c) })
+	return f.openBy(func(c queue.Config) (*queue.Conn, error) { return queue.Open(ctx, c) })
 }
 
 // openLazy makes a role that waits for Redis where it needs it.
 func (f *roleFlags) openLazy() (*role, error) { return f.openBy(queue.OpenLazy) }
 
-func (f *roleFlags) openBy(by func(queue.Config) (*queue.Queue, error)) (*role, error) {
+func (f *roleFlags) openBy(by func(queue.Config) (*queue.Conn, error)) (*role, error) {
 	// Until they are heard, these shall not end the process, as they would by default.
 	signal.Ignore(syscall.SIGHUP, syscall.SIGUSR2)
 	s, err := f.read()

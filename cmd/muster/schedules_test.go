@@ -10,7 +10,8 @@ import (
 
 	"muster/internal/fakefleet"
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/hub"
+	"muster/testkit/queuetest"
 )
 
 var killFor = flag.Duration("schedules.for", 15*time.Second,
@@ -19,7 +20,7 @@ var killFor = flag.Duration("schedules.for", 15*time.Second,
 // servers are several of them on one Redis.
 type servers struct {
 	*house
-	queue   *queue.Queue
+	queue   *queuetest.Queue
 	byPlace map[string]*process // by the address that each listens on
 }
 
@@ -27,7 +28,7 @@ func newServers(t *testing.T, n int) *servers {
 	t.Helper()
 	_, inventory := pretend(t, fakefleet.Config{Hosts: 1})
 	h := newCellar(t, inventory)
-	q, err := queue.OpenLazy(h.redis.Config())
+	q, err := queuetest.OpenLazy(h.redis.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func (s *servers) leader(after int64) (place string, term int64) {
 		}
 		for _, d := range list {
 			_, place, _ := strings.Cut(d.Server, "@")
-			if d.Duty == queue.DutySchedules && place != "" && d.Term > after {
+			if d.Duty == hub.DutySchedules && place != "" && d.Term > after {
 				return place, d.Term
 			}
 		}
@@ -72,7 +73,7 @@ func (s *servers) leader(after int64) (place string, term int64) {
 }
 
 // upTo waits until a schedule has dealt with all ticks up to one.
-func (s *servers) upTo(name string, tick time.Time) queue.Schedule {
+func (s *servers) upTo(name string, tick time.Time) hub.Schedule {
 	s.t.Helper()
 	late, look := s.late(), time.NewTicker(100*time.Millisecond)
 	defer look.Stop()

@@ -18,6 +18,7 @@ import (
 	"muster/internal/settings"
 	"muster/internal/sources"
 	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
 	"muster/scripts"
 	"muster/server"
 )
@@ -44,7 +45,7 @@ Signals: TERM or INT ends it, HUP reads configuration, inventory and runbooks ag
   muster server --listen unix:/run/muster-server/api.sock,127.0.0.1:7070`,
 		Args: cobra.NoArgs,
 	}
-	f := addRoleFlags(c, queue.RoleServer)
+	f := addRoleFlags(c, keys.RoleServer)
 	addServerFlags(f)
 	c.RunE = func(c *cobra.Command, _ []string) error { return runServer(c.Context(), f) }
 	return c
@@ -90,12 +91,12 @@ func runServer(ctx context.Context, f *roleFlags) error {
 	return nil
 }
 
-func buildServer(s settings.Settings, q *queue.Queue, log hclog.Logger) (*server.Server, error) {
+func buildServer(s settings.Settings, q *queue.Conn, log hclog.Logger) (*server.Server, error) {
 	catalog, err := readCatalog(s.Runbooks)
 	if err != nil {
 		return nil, err
 	}
-	d := server.Deps{Queue: q, Catalog: catalog, Log: log, Durable: q.Durable(),
+	d := server.Deps{Queue: stores(q), Catalog: catalog, Log: log, Durable: q.Durable(),
 		Inventory: inventoryOf(s), SecretKeys: settings.KeysOf(s.Secrets.Key)}
 	if d.Inventory == nil {
 		log.Warn("no inventory is configured: this server publishes none, and knows only hosts of one " +

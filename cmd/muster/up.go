@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster/cli"
-	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
 	"muster/master"
 	"muster/server"
 )
@@ -28,7 +28,7 @@ place (USR2) is for masters that run on their own: see muster master.`,
   muster up --redis redis://127.0.0.1:6379/0 --inventory fleet.yaml --children 8`,
 		Args: cobra.NoArgs,
 	}
-	f := addRoleFlags(c, queue.RoleServer)
+	f := addRoleFlags(c, keys.RoleServer)
 	addServerFlags(f)
 	addMasterFlags(f)
 	c.RunE = func(c *cobra.Command, _ []string) error { return runUp(c.Context(), f) }
@@ -36,7 +36,7 @@ place (USR2) is for masters that run on their own: see muster master.`,
 }
 
 func runUp(ctx context.Context, f *roleFlags) error {
-	b, err := ownBinary(queue.RoleServer)
+	b, err := ownBinary(keys.RoleServer)
 	if err != nil {
 		return err
 	}

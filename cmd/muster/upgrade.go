@@ -17,7 +17,7 @@ import (
 	"muster/cli"
 	"muster/internal/proc"
 	"muster/internal/settings"
-	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
 	"muster/master"
 )
 
@@ -57,7 +57,7 @@ func (v vital) succeeded(next vital) error {
 // checkMaster is the other side of a trial: it does all that a master does at its
 // start and that can fail, but for what Redis can be the reason of.
 func checkMaster(out io.Writer, f *roleFlags) error {
-	b, err := ownBinary(queue.RoleNode)
+	b, err := ownBinary(keys.RoleNode)
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}

@@ -19,6 +19,10 @@ import (
 	"muster/internal/settings"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/blobs"
+	"muster/jobs/queue/care"
+	"muster/jobs/queue/hub"
+	"muster/jobs/queue/work"
 	"muster/worker"
 )
 
@@ -76,9 +80,11 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
-	w, err := worker.New(cfg.Worker, worker.Doors{Queue: q, Times: q, Kin: q, Committed: q.Committed,
-		Answer: q.AnswerAsk, Dial: worker.SSH(client), Clock: proc.Boot, Log: log,
-		Blobs:  worker.NewCache(cfg.Cache, q).Open,
+	held := doors{work.NewWork(q), care.NewFair(q)}
+	w, err := worker.New(cfg.Worker, worker.Doors{Queue: held, Kin: work.NewKin(q),
+		Times:     agreements{hub.NewTimetable(q), hub.NewEstimates(q), q},
+		Committed: held.Committed, Answer: held.AnswerAsk, Dial: worker.SSH(client),
+		Clock: proc.Boot, Log: log, Blobs: worker.NewCache(cfg.Cache, blobs.NewStore(q)).Open,
 		Unseal: unseal(cfg.SecretsKey), Synchronised: proc.ClockKept})
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
@@ -95,6 +101,19 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 		return cli.Exit(cli.ExitNotAll, err)
 	}
 	return nil
+}
+
+// doors are the handles of the queue that a worker calls for jobs.
+type doors struct {
+	*work.Work
+	*care.Fair
+}
+
+// agreements reads windows and how long runbooks take, and alerts people.
+type agreements struct {
+	*hub.Timetable
+	*hub.Estimates
+	*queue.Conn
 }
 
 // unseal opens secrets with the keys of a file; nil: there is none.
@@ -118,7 +137,7 @@ const heardEvery = 3 * time.Second
 // stayHeard registers the child in its zone, beside its first job, and then sees
 // to it that a restart of Redis is noticed within seconds: the new connection says
 // what is in hand, which the others wait for. It returns how to end it.
-func stayHeard(ctx context.Context, q *queue.Queue, zone string) (end func()) {
+func stayHeard(ctx context.Context, q *queue.Conn, zone string) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wait sync.WaitGroup
 	wait.Go(func() {

@@ -14,7 +14,7 @@ import (
 
 	"muster/internal/fakefleet"
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -72,7 +72,7 @@ func (h *house) record(t *testing.T, o *operator) *record {
 	}
 	real, twice := h.realCommands(t)
 	r.commands, r.overlaps = append(r.commands, real...), append(r.overlaps, twice...)
-	q, err := queue.OpenLazy(h.redis.Config())
+	q, err := queuetest.OpenLazy(h.redis.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func (h *house) judge(r *record) {
 	for _, words := range redistest.Mistakes(context.Background(), h.redis.Config().URL, "default") {
 		r.say("check: %s", words)
 	}
-	q, err := queue.OpenLazy(h.redis.Config())
+	q, err := queuetest.OpenLazy(h.redis.Config())
 	if err != nil {
 		r.say("%v", err)
 		return

@@ -14,6 +14,7 @@ import (
 	"muster/internal/sources"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
 	"muster/master"
 	"muster/server"
 	"muster/worker"
@@ -23,7 +24,7 @@ import (
 // socketpair, because it holds the password of Redis.
 type Child struct {
 	Redis  queue.Config  `json:"redis"`
-	As     queue.Role    `json:"as"` // whose permissions it has in Redis
+	As     keys.Role     `json:"as"` // whose permissions it has in Redis
 	SSH    remote.Config `json:"ssh"`
 	Worker worker.Config `json:"worker"`
 	Log    Log           `json:"log"`
@@ -46,7 +47,7 @@ func ParseChild(data []byte) (Child, error) {
 
 // ForChild is the configuration of this node's children, which call Redis as the role of
 // their master does: those of `muster up` have the user of its server.
-func (s Settings) ForChild(as queue.Role) (json.RawMessage, error) {
+func (s Settings) ForChild(as keys.Role) (json.RawMessage, error) {
 	c := Child{Redis: s.Queue(), As: as, SSH: s.Remote(), Worker: s.Worker(), Log: s.Log,
 		Cache: worker.CacheConfig{Dir: filepath.Join(s.Node.Dir, "blobs"), Max: int64(s.Blobs.Cache)}}
 	c.SecretsKey = s.Secrets.Key
@@ -90,7 +91,7 @@ func (s Settings) Worker() worker.Config {
 
 // MasterConfig is the configuration of a master whose children are the binary
 // at path, and which calls Redis as a role.
-func (s Settings) MasterConfig(as queue.Role, path, version string) (master.Config, error) {
+func (s Settings) MasterConfig(as keys.Role, path, version string) (master.Config, error) {
 	c := master.Default()
 	c.Node, c.Dir, c.Zones = s.Node.Name, s.Node.Dir, s.Master.Zones
 	c.Children, c.Slots = s.Master.Children, s.Master.Slots
@@ -130,7 +131,7 @@ func (s Settings) Sources() sources.Config {
 func (s Settings) Validate() error {
 	errs := []error{s.Queue().Validate(), prefixed("ssh.", s.Remote().Validate()),
 		prefixed("worker: ", s.Worker().Validate())}
-	m, err := s.MasterConfig(queue.RoleNode, "muster", "")
+	m, err := s.MasterConfig(keys.RoleNode, "muster", "")
 	errs = append(errs, err, m.Validate())
 	if !slices.Contains([]string{"trace", "debug", "info", "warn", "error"}, s.Log.Level) {
 		errs = append(errs, fmt.Errorf("log.level = %q: want trace, debug, info, warn or error",

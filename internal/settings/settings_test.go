@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"muster/internal/local"
-	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
 )
 
 var here = local.Machine{Host: "here", UID: 0, Agent: "/agent"}
@@ -152,7 +152,7 @@ func TestTheChildGetsItsConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := s.ForChild(queue.RoleServer)
+	data, err := s.ForChild(keys.RoleServer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestTheChildGetsItsConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Redis.URL != "redis://:secret@127.0.0.1:1/0" || c.Worker.Slots != 7 || c.As != queue.RoleServer ||
+	if c.Redis.URL != "redis://:secret@127.0.0.1:1/0" || c.Worker.Slots != 7 || c.As != keys.RoleServer ||
 		c.SSH.TCP != s.SSH.TCP {
 		t.Errorf("child has %+v", c)
 	}

@@ -17,8 +17,8 @@ var importSamples = []sample{
 	},
 	{
 		rule: "floors", name: "a sibling",
-		files: map[string]string{"fleet/remote/a.go": imports("remote", "fmt", "muster/jobs/queue")},
-		want:  []string{"fleet/remote/a.go:5: jobs/queue: floor 1 imports floor 2"},
+		files: map[string]string{"fleet/remote/a.go": imports("remote", "fmt", "muster/jobs/model")},
+		want:  []string{"fleet/remote/a.go:5: jobs/model: floor 1 imports floor 2"},
 	},
 	{
 		rule: "floors", name: "a package without a floor",

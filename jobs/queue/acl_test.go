@@ -14,6 +14,8 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -23,11 +25,11 @@ const usersFile = "../../etc/users.acl"
 // code needs, and no more.
 func TestTheShippedUsersAreThoseOfTheCode(t *testing.T) {
 	t.Parallel()
-	users, err := queue.Users([]string{"default"}, "")
+	users, err := keys.Users([]string{"default"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := queue.DefaultUser + "\n"
+	want := keys.DefaultUser + "\n"
 	for _, u := range users {
 		want += u.Line() + "\n"
 	}
@@ -50,7 +52,7 @@ var inScript = regexp.MustCompile(`(?:call|m\.w|m\.wAfter|m\.wLast)\('([A-Z]+)'|
 
 func TestNodesMayCallWhatIsInTheScripts(t *testing.T) {
 	t.Parallel()
-	may, found, texts := queue.RoleNode.Commands(), 0, queue.ScriptTexts()
+	may, found, texts := keys.RoleNode.Commands(), 0, queue.ScriptTexts()
 	if files, err := filepath.Glob("lua/*.lua"); err != nil || len(files) != len(texts) {
 		t.Errorf("%d scripts are looked at, there are %d (%v)", len(texts), len(files), err)
 	}
@@ -77,9 +79,9 @@ func withUsers(t *testing.T, change func(string) string) *redistest.Server {
 func TestANodeCanDoItsWorkAndNoMore(t *testing.T) {
 	t.Parallel()
 	s := withUsers(t, nil)
-	server := open(t, world{cfg: s.As(queue.RoleServer)}, "")
-	master, child := open(t, world{cfg: s.As(queue.RoleNode)}, ""),
-		open(t, world{cfg: s.As(queue.RoleNode)}, "1")
+	server := open(t, world{cfg: s.As(keys.RoleServer)}, "")
+	master, child := open(t, world{cfg: s.As(keys.RoleNode)}, ""),
+		open(t, world{cfg: s.As(keys.RoleNode)}, "1")
 	_, stop, err := master.Wake(t.Context(), []string{zone})
 	if err != nil {
 		t.Fatal(err)
@@ -172,17 +174,17 @@ func TestOpenNamesTheMissingPermission(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, from, to string
-		role           queue.Role
+		role           keys.Role
 		want           string
 	}{
-		{"command", " +zadd", "", queue.RoleNode, "ZADD"},
-		{"command of servers", " +xrevrange", "", queue.RoleServer, "XREVRANGE"},
-		{"key", " ~muster:{default}:hold:*", "", queue.RoleNode, "EXISTS muster:{default}:hold:x"},
-		{"key that is read only", " ~muster:{default}:hold:*", " %R~muster:{default}:hold:*", queue.RoleNode,
+		{"command", " +zadd", "", keys.RoleNode, "ZADD"},
+		{"command of servers", " +xrevrange", "", keys.RoleServer, "XREVRANGE"},
+		{"key", " ~muster:{default}:hold:*", "", keys.RoleNode, "EXISTS muster:{default}:hold:x"},
+		{"key that is read only", " ~muster:{default}:hold:*", " %R~muster:{default}:hold:*", keys.RoleNode,
 			"DEL muster:{default}:hold:x"},
-		{"channel", " &muster:{default}:wake", "", queue.RoleNode, "SUBSCRIBE muster:{default}:wake"},
-		{"eval", " +eval ", " ", queue.RoleServer, "'eval'"},
-		{"info", " +info", "", queue.RoleServer, "'info'"},
+		{"channel", " &muster:{default}:wake", "", keys.RoleNode, "SUBSCRIBE muster:{default}:wake"},
+		{"eval", " +eval ", " ", keys.RoleServer, "'eval'"},
+		{"info", " +info", "", keys.RoleServer, "'info'"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -192,7 +194,7 @@ func TestOpenNamesTheMissingPermission(t *testing.T) {
 				}
 				return strings.ReplaceAll(text, c.from, c.to)
 			})
-			_, err := queue.Open(t.Context(), s.As(c.role))
+			_, err := queuetest.Open(t.Context(), s.As(c.role))
 			if err == nil || !strings.Contains(err.Error(), c.want) ||
 				!strings.HasPrefix(c.want, "'") && !errors.Is(err, queue.ErrPermission) {
 				t.Errorf("error is %v, want %s", err, c.want)

@@ -9,10 +9,11 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 )
 
 // askFor orders that the host of a job is asked, and takes the order as a worker does.
-func askFor(t *testing.T, q *queue.Queue, id jobs.ID) jobs.Grant {
+func askFor(t *testing.T, q *queuetest.Queue, id jobs.ID) jobs.Grant {
 	t.Helper()
 	did, err := q.OrderAsk(t.Context(), id, "alice: INC-7")
 	if err != nil || did.Already || did.Known != "" {
@@ -101,7 +102,7 @@ func TestAnUnknownEndIsSettledByItsHost(t *testing.T) {
 }
 
 // events holds the events of a job against a list.
-func events(t *testing.T, q *queue.Queue, id jobs.ID, want ...string) {
+func events(t *testing.T, q *queuetest.Queue, id jobs.ID, want ...string) {
 	t.Helper()
 	list, _, err := q.Events(t.Context(), zone, "0", 1000, 0)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
 	"muster/testkit/redistest"
 )
 
@@ -40,8 +40,8 @@ func TestAServerNeverRunsCodeThatANodeLoaded(t *testing.T) {
 		return strings.ReplaceAll(text, " +fcall ", " +fcall +function|load +function|delete ")
 	})
 	admin := raw(t, s.Addr)
-	server := open(t, world{cfg: s.As(queue.RoleServer)}, "")
-	node := open(t, world{cfg: s.As(queue.RoleNode)}, "1")
+	server := open(t, world{cfg: s.As(keys.RoleServer)}, "")
+	node := open(t, world{cfg: s.As(keys.RoleNode)}, "1")
 	submit(t, server, spec(), 2)
 	one(t, step(t, node, "1", 1))
 	function := libraryOf(t, admin)
@@ -67,12 +67,12 @@ func TestANodeWorksWithoutTheFunction(t *testing.T) {
 	t.Parallel()
 	s := withUsers(t, nil)
 	admin := raw(t, s.Addr)
-	server := open(t, world{cfg: s.As(queue.RoleServer)}, "")
+	server := open(t, world{cfg: s.As(keys.RoleServer)}, "")
 	submit(t, server, spec(), 3)
 	if err := admin.FunctionFlush(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	node := open(t, world{cfg: s.As(queue.RoleNode)}, "1")
+	node := open(t, world{cfg: s.As(keys.RoleNode)}, "1")
 	g := one(t, step(t, node, "1", 1))
 	one(t, step(t, node, "1", 1, ended(g, jobs.Succeeded)))
 	if list := admin.FunctionList(t.Context(), redis.FunctionListQuery{}).Val(); len(list) != 0 {
@@ -82,21 +82,21 @@ func TestANodeWorksWithoutTheFunction(t *testing.T) {
 		t.Errorf("that nothing was loaded yet is no alarm: %v", err)
 	}
 	libraryOf(t, admin)
-	one(t, step(t, open(t, world{cfg: s.As(queue.RoleNode)}, "2"), "2", 1))
+	one(t, step(t, open(t, world{cfg: s.As(keys.RoleNode)}, "2"), "2", 1))
 	redistest.CheckRefusals(t, s)
 }
 
 // inRedis are the keys of a house with two zones, one of each kind.
-func inRedis(zones ...string) (keys []string) {
-	for _, k := range queue.HubKeys() {
-		keys = append(keys, "muster:{hub}:"+strings.NewReplacer("<", "", ">", "").Replace(k.Name))
+func inRedis(zones ...string) (names []string) {
+	for _, k := range keys.HubKeys {
+		names = append(names, "muster:{hub}:"+strings.NewReplacer("<", "", ">", "").Replace(k.Name))
 	}
 	for _, zone := range zones {
-		for _, k := range queue.ZoneKeys() {
-			keys = append(keys, "muster:{"+zone+"}:"+strings.NewReplacer("<", "", ">", "").Replace(k.Name))
+		for _, k := range keys.ZoneKeys {
+			names = append(names, "muster:{"+zone+"}:"+strings.NewReplacer("<", "", ">", "").Replace(k.Name))
 		}
 	}
-	return keys
+	return names
 }
 
 // Whoever has the user of a node of zone "default" is held to that zone: they cannot read or
@@ -173,8 +173,8 @@ func TestNobodyBothLoadsAndCallsFunctions(t *testing.T) {
 func TestSettingsOfLuaChangeNothing(t *testing.T) {
 	t.Parallel()
 	s := withUsers(t, nil)
-	server := open(t, world{cfg: s.As(queue.RoleServer)}, "")
-	node := open(t, world{cfg: s.As(queue.RoleNode)}, "1")
+	server := open(t, world{cfg: s.As(keys.RoleServer)}, "")
+	node := open(t, world{cfg: s.As(keys.RoleNode)}, "1")
 	err := redistest.Login(t, s, "node").Eval(t.Context(), `cjson.encode_number_precision(1)
 cjson.decode_max_depth(1) cjson.encode_max_depth(1) cjson.decode_invalid_numbers(false)
 cjson.encode_sparse_array(true, 1, 1) math.randomseed(1) return 1`, []string{"muster:{default}:zone"}).Err()
@@ -218,7 +218,7 @@ func TestTheExcessOfAUserIsTold(t *testing.T) {
 			"DEL muster:{hub}:task:x; DEL muster:{muster-another-zone}:task:x"},
 	} {
 		s := withUsers(t, func(text string) string { return strings.ReplaceAll(text, c.from, c.to) })
-		may, err := open(t, world{cfg: s.As(queue.RoleNode)}, "1").Excess(t.Context())
+		may, err := open(t, world{cfg: s.As(keys.RoleNode)}, "1").Excess(t.Context())
 		if got := strings.Join(may, "; "); err != nil || got != c.want {
 			t.Errorf("%s: told %q, %v, want %q", c.to, got, err, c.want)
 		}
@@ -230,7 +230,7 @@ func TestTheExcessOfAUserIsTold(t *testing.T) {
 func TestACancelThatAZoneClaimsEndsThere(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServerWithUsers(t, redistest.UsersFile(t, "default", "dmz"), nil)
-	server := open(t, world{cfg: s.As(queue.RoleServer)}, "")
+	server := open(t, world{cfg: s.As(keys.RoleServer)}, "")
 	task, hosts := newTask(spec(), 4)
 	task.At = jobs.MicrosOf(time.Now().Add(time.Hour)) // no sweep meets its jobs
 	hosts["dmz"] = hosts["default"][2:]

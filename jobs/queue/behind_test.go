@@ -8,23 +8,25 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs"
+	"muster/jobs/queue/codec"
+	"muster/jobs/queue/keys"
 )
 
-// Script is one of the scripts with a text in front of it, for tests that shift
+// Behind is one of the scripts with a text in front of it, for tests that shift
 // the clock or stop it half way. One that is called as a function is one here too.
-type Script struct {
+type Behind struct {
 	*redis.Script
 	library
 }
 
 // ScriptBehind puts a text in front of a script. What the text needs goes into
 // KEYS 2 and up.
-func ScriptBehind(text, name string) Script {
-	for _, s := range []*script{scripts.put, scripts.step, scripts.checkpoint, scripts.lose,
-		scripts.end, scripts.move, scripts.epoch, scripts.control, scripts.order,
-		scripts.speak, scriptRoll, scriptAppoint, scriptRecall, scriptAsk} {
+func ScriptBehind(text, name string) Behind {
+	for _, s := range []*Script{Scripts.Put, Scripts.Step, Scripts.Checkpoint, Scripts.Lose,
+		Scripts.End, Scripts.Move, Scripts.epoch, Scripts.Control, Scripts.Order,
+		Scripts.Speak, ScriptRoll, ScriptAppoint, ScriptRecall, ScriptAsk} {
 		if s.name == name {
-			behind := Script{Script: redis.NewScript(text + s.text)}
+			behind := Behind{Script: redis.NewScript(text + s.text)}
 			if s.function != "" {
 				const begins = "call, ARGV = redis.call, args"
 				_, code, _ := strings.Cut(s.code, libraryHead)
@@ -38,55 +40,42 @@ func ScriptBehind(text, name string) Script {
 }
 
 // Call calls it in a zone.
-func (s Script) Call(ctx context.Context, c redis.Scripter, zone string, more []string,
+func (s Behind) Call(ctx context.Context, c redis.Scripter, zone string, more []string,
 	args ...any) ([]any, error) {
-	keys := append([]string{zoneKey(zone, "zone", "")}, more...)
+	names := append([]string{keys.Zone(zone, "zone", "")}, more...)
 	if s.function == "" {
-		return s.Run(ctx, c, keys, args...).Slice()
+		return s.Run(ctx, c, names, args...).Slice()
 	}
-	v, err := c.(*redis.Client).FCall(ctx, s.function, keys, args...).Slice()
+	v, err := c.(*redis.Client).FCall(ctx, s.function, names, args...).Slice()
 	if isUnknownFunction(err) {
 		if err := c.(*redis.Client).FunctionLoad(ctx, s.code).Err(); err != nil {
 			return nil, err
 		}
-		return c.(*redis.Client).FCall(ctx, s.function, keys, args...).Slice()
+		return c.(*redis.Client).FCall(ctx, s.function, names, args...).Slice()
 	}
 	if isNoFunctions(err) {
-		return s.Run(ctx, c, keys, args...).Slice()
+		return s.Run(ctx, c, names, args...).Slice()
 	}
 	return v, err
 }
 
 // StepArgs are the arguments of the script step.
 func StepArgs(s jobs.Step, expected, stamp string) []any {
-	args := []any{s.Node, s.Slot, s.Request, s.Want, expected, known(s.Known), stamp, len(s.Results)}
+	args := []any{s.Node, s.Slot, s.Request, s.Want, expected, codec.Known(s.Known), stamp, len(s.Results)}
 	for _, r := range s.Results {
-		args = appendResult(args, r)
+		args = codec.AppendResult(args, r)
 	}
 	return args
 }
 
-// HeadArgs are the fields of a task that stand behind the arguments of its first
-// chunk.
-func HeadArgs(t jobs.Task, hosts, chunks int) []any { return headArgs(t, hosts, chunks) }
-
 // ReadReply reads the answer of the script step.
 func ReadReply(v []any) (jobs.Reply, error) {
 	if len(v) == 2 {
-		r := reader{v: v}
-		return jobs.Reply{Status: jobs.Status(r.text()), Now: r.micros()}, r.err
+		r := codec.Reader{Left: v}
+		return jobs.Reply{Status: jobs.Status(r.Text()), Now: r.Micros()}, r.Err
 	}
-	return readReply(reader{v: v})
+	return codec.ReadReply(codec.Reader{Left: v})
 }
-
-// ReadGrant reads a grant as it is kept.
-func ReadGrant(text string) (jobs.Grant, error) { return readGrant(text, "") }
-
-// GuardOf is the field guard of a task.
-func GuardOf(t jobs.Task) string { return guard(t) }
-
-// RuleArgs are the fields of a task that has a rule.
-func RuleArgs(r *jobs.Rollout) []any { return ruleArgs(r) }
 
 // Texts turns an answer into texts and lists of texts.
 func Texts(v []any) (out []any) {
@@ -99,9 +88,3 @@ func Texts(v []any) (out []any) {
 	}
 	return out
 }
-
-// AppointArgs are the arguments of the script appoint.
-func AppointArgs(id jobs.TaskID, moves []jobs.Move) []any { return appointArgs(id, moves) }
-
-// Times are when the jobs of hosts are to run, as the script put reads it.
-func Times(t jobs.Task, hosts []string) string { return timesOf(t, hosts) }

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -30,7 +30,7 @@ func benchmarkStep(b *testing.B, slots int) {
 	s := redistest.StartServer(b)
 	cfg := s.Config()
 	cfg.Node, cfg.Slot, cfg.Timeout = "n1", "1", time.Minute // slow, where it is counted
-	q, err := queue.Open(b.Context(), cfg)
+	q, err := queuetest.Open(b.Context(), cfg)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func benchmarkStep(b *testing.B, slots int) {
 // is done meanwhile. The best of all tasks counts.
 func BenchmarkCancel(b *testing.B) {
 	s := redistest.StartServer(b)
-	q, err := queue.Open(b.Context(), s.Config())
+	q, err := queuetest.Open(b.Context(), s.Config())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -16,6 +16,8 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -31,7 +33,7 @@ func content(size int) ([]byte, jobs.Blob) {
 		Name: "image.bin", By: "alice"}
 }
 
-func mustPut(t *testing.T, q *queue.Queue, size int) ([]byte, jobs.Blob) {
+func mustPut(t *testing.T, q *queuetest.Queue, size int) ([]byte, jobs.Blob) {
 	t.Helper()
 	text, b := content(size)
 	got, err := q.PutBlob(t.Context(), b, blobsMax, bytes.NewReader(text))
@@ -353,8 +355,8 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 func TestANodeReadsBlobsOnly(t *testing.T) {
 	t.Parallel()
 	s := withUsers(t, nil)
-	server := open(t, world{cfg: s.As(queue.RoleServer)}, "")
-	node := open(t, world{cfg: s.As(queue.RoleNode)}, "1")
+	server := open(t, world{cfg: s.As(keys.RoleServer)}, "")
+	node := open(t, world{cfg: s.As(keys.RoleNode)}, "1")
 	text, b := mustPut(t, server, 1<<20)
 	var got bytes.Buffer
 	if err := node.ReadBlob(t.Context(), b.SHA256, &got); err != nil || !bytes.Equal(got.Bytes(), text) {

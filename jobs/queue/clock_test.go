@@ -14,6 +14,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -68,10 +69,10 @@ func (s *shift) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 // jumper is a handle whose Redis can jump.
-func jumper(t *testing.T, cfg queue.Config, s *shift, minute time.Duration) *queue.Queue {
+func jumper(t *testing.T, cfg queue.Config, s *shift, minute time.Duration) *queuetest.Queue {
 	t.Helper()
 	cfg.Pool, cfg.Timeout = 2, 10*time.Second
-	q, err := queue.OpenLazy(cfg)
+	q, err := queuetest.OpenLazy(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func TestAJumpOfTheClockFreezesTheZone(t *testing.T) {
 			server, s := redistest.StartServer(t), newShift()
 			q, other := jumper(t, server.Config(), s, time.Minute), jumper(t, server.Config(), s, time.Minute)
 			submit(t, q, bounded(c.timeout), 20)
-			for i, one := range []*queue.Queue{q, other} {
+			for i, one := range []*queuetest.Queue{q, other} {
 				// Each its own slot: in one, who guesses TIME worse may be too late.
 				if r := step(t, one, fmt.Sprint(i+1), 1); len(r.Jobs) != 1 {
 					t.Fatalf("before the jump: %+v", r)
@@ -191,7 +192,7 @@ func TestAJumpBehindANewConnectionFreezesTheZone(t *testing.T) {
 func TestASleepIsNoJump(t *testing.T) {
 	t.Parallel()
 	const minute, sleep = 500 * time.Millisecond, 1500 * time.Millisecond
-	begin := func(t *testing.T) (*redistest.Server, *queue.Queue, *shift) {
+	begin := func(t *testing.T) (*redistest.Server, *queuetest.Queue, *shift) {
 		t.Parallel()
 		server, s := redistest.StartServer(t), newShift()
 		s.minute = fmt.Sprint(minute.Microseconds())
@@ -200,7 +201,7 @@ func TestASleepIsNoJump(t *testing.T) {
 		step(t, q, "1", 1)
 		return server, q, s
 	}
-	judge := func(t *testing.T, q *queue.Queue, s *shift) {
+	judge := func(t *testing.T, q *queuetest.Queue, s *shift) {
 		t.Helper()
 		if r := step(t, q, "1", 1); len(r.Jobs) != 1 {
 			t.Errorf("after the sleep: %+v", r)

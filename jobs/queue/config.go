@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/internal/files"
+	"muster/jobs/queue/keys"
 )
 
 // Config says which Redis keeps the queue, and how it is called. It is one server
@@ -29,10 +30,10 @@ type Config struct {
 
 	// Role, Zones, Node and Slot are not configuration but who the caller is: what it may
 	// do, and for which child the handle holds jobs. All can be empty.
-	Role  Role     `json:"-"`
-	Zones []string `json:"-"` // of a node
-	Node  string   `json:"-"`
-	Slot  string   `json:"-"`
+	Role  keys.Role `json:"-"`
+	Zones []string  `json:"-"` // of a node
+	Node  string    `json:"-"`
+	Slot  string    `json:"-"`
 }
 
 // Sentinel says which Sentinels know the server, and by which name.

@@ -10,6 +10,7 @@ import (
 
 	"muster/jobs/queue"
 	"muster/testkit/porttest"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -119,7 +120,7 @@ func TestTLSIsVerifiedAlways(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := cfg
 			c.set(&cfg)
-			q, err := queue.Open(t.Context(), cfg)
+			q, err := queuetest.Open(t.Context(), cfg)
 			if err == nil {
 				submit(t, q, spec(), 3)
 				one(t, step(t, q, "1", 1))
@@ -146,11 +147,11 @@ func TestAUnixSocketAndAPasswordFile(t *testing.T) {
 		}
 	}
 	put("wrong\n")
-	if _, err := queue.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "refused") {
+	if _, err := queuetest.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("with a wrong password: %v", err)
 	}
 	put("first\n")
-	q, err := queue.Open(t.Context(), cfg)
+	q, err := queuetest.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,7 @@ func TestTLSToAPlainPortIsNamed(t *testing.T) {
 	defer plain.Close()
 	cfg := queue.DefaultConfig()
 	cfg.URL, cfg.Timeout = "rediss://"+plain.Addr().String(), 100*time.Millisecond
-	_, err = queue.Open(t.Context(), cfg)
+	_, err = queuetest.Open(t.Context(), cfg)
 	if err == nil || !strings.Contains(err.Error(), "it does not speak TLS: rediss:// and redis.tls are for a port") {
 		t.Errorf("%v", err)
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -173,7 +173,7 @@ func TestHaltAndLift(t *testing.T) {
 
 // timed is a queue on the embedded Redis, whose time can be made to pass; the scripts
 // are the same.
-func timed(t *testing.T) (q *queue.Queue, now *time.Time, pass func(time.Duration)) {
+func timed(t *testing.T) (q *queuetest.Queue, now *time.Time, pass func(time.Duration)) {
 	m, cfg := redistest.StartMini(t)
 	at := time.Now()
 	pass = func(d time.Duration) {

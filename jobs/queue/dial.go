@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"muster/internal/files"
+	"muster/jobs/queue/keys"
 )
 
 // wantsTLS tells whether the way to the servers is encrypted. There is no other
@@ -126,7 +127,7 @@ func noTLS(err error) error {
 // A script must never be repeated behind our back: by default a call that timed
 // out is sent again, and a take that did run would then claim a second job for the
 // same caller.
-func (q *Queue) connect() error {
+func (q *Conn) connect() error {
 	dial, err := q.cfg.dialer()
 	if err != nil {
 		return err
@@ -186,7 +187,7 @@ func (q *Queue) connect() error {
 
 // newCluster makes the client of a cluster. Each of its connections knows to
 // which node it leads, because each node is greeted for its own zones only.
-func (q *Queue) newCluster(o *redis.UniversalOptions) *redis.ClusterClient {
+func (q *Conn) newCluster(o *redis.UniversalOptions) *redis.ClusterClient {
 	co := o.Cluster()
 	co.NewClient = func(node *redis.Options) *redis.Client {
 		addr := node.Addr
@@ -198,14 +199,14 @@ func (q *Queue) newCluster(o *redis.UniversalOptions) *redis.ClusterClient {
 	return redis.NewClusterClient(co)
 }
 
-// at is the client of the node that serves a zone. In a cluster it is asked for
+// At is the client of the node that serves a zone. In a cluster it is asked for
 // with every call, because zones move; what goes through it is never sent twice.
-func (q *Queue) at(ctx context.Context, zone string) (c *redis.Client, addr string, err error) {
+func (q *Conn) At(ctx context.Context, zone string) (c *redis.Client, addr string, err error) {
 	switch rdb := q.rdb.(type) {
 	case *redis.ClusterClient:
-		c, err = rdb.MasterForKey(ctx, zoneKey(zone, "zone", ""))
+		c, err = rdb.MasterForKey(ctx, keys.Zone(zone, "zone", ""))
 		if err != nil {
-			return nil, "", q.say("find zone "+zone, err)
+			return nil, "", q.Say("find zone "+zone, err)
 		}
 		return c, c.Options().Addr, nil
 	case *redis.Client:
@@ -214,9 +215,9 @@ func (q *Queue) at(ctx context.Context, zone string) (c *redis.Client, addr stri
 	return nil, "", errors.New("redis: a client of an unknown kind")
 }
 
-// elsewhere has the map of a cluster read again after a call that failed: its node
+// Elsewhere has the map of a cluster read again after a call that failed: its node
 // may be gone, or have given the zone away.
-func (q *Queue) elsewhere(ctx context.Context) {
+func (q *Conn) Elsewhere(ctx context.Context) {
 	if rdb, ok := q.rdb.(*redis.ClusterClient); ok {
 		rdb.ReloadState(ctx)
 	}

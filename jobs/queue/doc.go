@@ -8,5 +8,5 @@
 // The package decides nothing about work: what a result means is the business
 // of worker, what may follow is the table of package jobs.
 //
-// Floor 2: may import jobs, fleet and windows.
+// Floor 3: may import its keys and its codec, jobs and below.
 package queue

@@ -6,14 +6,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"muster/jobs/queue/keys"
 )
 
 var update = flag.Bool("update", false, "write the keys into docs/REDIS.md")
 
-func rows(keys []Key) string {
+func rows(list []keys.Key) string {
 	var b strings.Builder
 	b.WriteString("| key | type | written by | what |\n|---|---|---|---|\n")
-	for _, k := range keys {
+	for _, k := range list {
 		b.WriteString("| `" + k.Name + "` | " + k.Type + " | " + k.Writers + " | " + k.What + " |\n")
 	}
 	return b.String()
@@ -26,13 +28,14 @@ func TestTheDocShowsTheKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(data)
-	for mark, keys := range map[string][]Key{"<!-- zone keys -->\n": zoneKeys, "<!-- hub keys -->\n": hubKeys} {
+	for mark, list := range map[string][]keys.Key{"<!-- zone keys -->\n": keys.ZoneKeys,
+		"<!-- hub keys -->\n": keys.HubKeys} {
 		head, rest, ok := strings.Cut(text, mark)
 		if !ok {
 			t.Fatalf("%s lacks %q", path, mark)
 		}
 		table, tail, _ := strings.Cut(rest, "\n\n")
-		if table == strings.TrimSuffix(rows(keys), "\n") {
+		if table == strings.TrimSuffix(rows(list), "\n") {
 			continue
 		}
 		if !*update {
@@ -42,7 +45,7 @@ func TestTheDocShowsTheKeys(t *testing.T) {
 		if !strings.HasPrefix(table, "|") {
 			tail = strings.TrimPrefix(rest, "\n")
 		}
-		text = head + mark + rows(keys) + "\n" + tail
+		text = head + mark + rows(list) + "\n" + tail
 	}
 	if *update {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -84,25 +87,4 @@ func TestTheDocNamesEveryScript(t *testing.T) {
 			}
 		}
 	}
-}
-
-func FuzzReadGrant(f *testing.F) {
-	f.Add("0wcy7y2fb2:fw1\t1\tfresh\t1\t0\t0\t0\t0\t1\t60000000\t0\tn1/1\t{}", `{"name":"fw1"}`)
-	f.Add("\t\t", "")
-	f.Fuzz(func(t *testing.T, text, host string) {
-		if _, err := readGrant(text, host); err != nil && err.Error() == "" {
-			t.Error("an error without words")
-		}
-	})
-}
-
-func FuzzOneLine(f *testing.F) {
-	f.Add("a\nb\r\xff")
-	f.Add(strings.Repeat("ä", 500))
-	f.Fuzz(func(t *testing.T, s string) {
-		got := oneLine(s)
-		if len(got) > errorMax || strings.ContainsAny(got, "\n\r") || strings.ToValidUTF8(got, "") != got {
-			t.Errorf("%q became %q", s, got)
-		}
-	})
 }

@@ -16,6 +16,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/model"
 	"muster/jobs/queue"
+	"muster/jobs/queue/codec"
 )
 
 // dumpAll gives all keys of the zone with what is in them, and forgets the events.
@@ -99,12 +100,12 @@ func (w *twin) dump(t rapid.TB) *model.Zone {
 			r.fields[r.list[i]] = r.list[i+1]
 		}
 		kind, name, _ := strings.Cut(r.key, ":")
-		read(z, r, kind, name)
+		readKey(z, r, kind, name)
 	}
 	return z
 }
 
-func read(z *model.Zone, r *record, kind, name string) {
+func readKey(z *model.Zone, r *record, kind, name string) {
 	switch kind {
 	case "queue":
 		z.Queue = readSet[jobs.ID](r)
@@ -211,7 +212,7 @@ func readTask(z *model.Zone, r *record, id jobs.TaskID) *model.Task {
 	t.Head.Guarded = guard != ""
 	if d := r.duration("timeout"); d != s.Timeout || r.duration("expire") != s.Expire ||
 		r.take("inventory") != s.Inventory || r.take("operator") != s.Operator ||
-		r.take("priority") != string(s.Priority) || (guard != "" && guard != queue.GuardOf(jobs.Task{ID: id, Spec: *s})) ||
+		r.take("priority") != string(s.Priority) || (guard != "" && guard != codec.Guard(jobs.Task{ID: id, Spec: *s})) ||
 		(r.take("repeatable") == "1") != s.Repeatable {
 		r.t.Fatalf("%s does not fit its spec", r.key)
 	}
@@ -270,7 +271,7 @@ func readRolling(r *record, asked *jobs.Rollout) model.Rolling {
 	if _, ok := r.fields["allowed"]; ok {
 		out.Allowed = r.int("allowed")
 	}
-	args := queue.RuleArgs(asked)
+	args := codec.RuleArgs(asked)
 	for i := 0; i < len(args); i += 2 {
 		switch name := args[i].(string); name {
 		case "lenient", "breaker", "waves":
@@ -310,7 +311,7 @@ func readHold(r *record, text string) model.Hold {
 		h.Jobs[jobs.ID(inHand[i])] = jobs.Token(token)
 	}
 	for _, line := range lines[4 : len(lines)-1] {
-		g, err := queue.ReadGrant(line)
+		g, err := codec.ReadGrant(line, "")
 		if err != nil {
 			r.t.Fatal(err)
 		}

@@ -4,19 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"muster/jobs"
+	"muster/jobs/queue/keys"
 )
 
 // ErrFewer is wrapped when fewer replicas than Config.Durable have confirmed what
 // was submitted: a failover now may forget it.
 var ErrFewer = errors.New("not as durable as asked for")
-
-// fewerPause is when a take that was given back is tried again.
-const fewerPause = 2 * time.Second
 
 // markText writes one number. WAIT waits for what its own connection wrote last, so
 // a repeated call that writes nothing would seem to be everywhere at once. It
@@ -26,14 +22,14 @@ if redis.call('HEXISTS', KEYS[1], 'run') == 1 then redis.call('HINCRBY', KEYS[1]
 return 1`
 
 // mustLast tells whether replicas must have what a script does.
-func (q *Queue) mustLast(s *script) bool {
-	return q.cfg.Durable > 0 && (s == scripts.put || s == scripts.move || s == scripts.step)
+func (q *Conn) mustLast(s *Script) bool {
+	return q.cfg.Durable > 0 && (s == Scripts.Put || s == Scripts.Move || s == Scripts.Step)
 }
 
 // lasting makes calls of a script on one connection, and waits there until the
 // replicas have confirmed them, for a quarter of the time that a call may take. It
 // returns how many have.
-func (q *Queue) lasting(ctx context.Context, c *redis.Client, keys []string,
+func (q *Conn) lasting(ctx context.Context, c *redis.Client, keys []string,
 	add func(redis.Pipeliner)) (cmds []redis.Cmder, acked int, err error) {
 	cmds, err = c.Pipelined(ctx, func(p redis.Pipeliner) error {
 		add(p)
@@ -50,9 +46,9 @@ func (q *Queue) lasting(ctx context.Context, c *redis.Client, keys []string,
 }
 
 // runLasting calls a script once, and tells how many replicas have what it did.
-func (q *Queue) runLasting(ctx context.Context, c *redis.Client, s *script, name string,
+func (q *Conn) runLasting(ctx context.Context, c *redis.Client, s *Script, name string,
 	args []any) (v []any, acked int, err error) {
-	keys := []string{zoneKey(name, "zone", "")}
+	keys := []string{keys.Zone(name, "zone", "")}
 	function := q.asFunction(s)
 	once := func(p redis.Pipeliner) {
 		if function {
@@ -79,26 +75,10 @@ func (q *Queue) runLasting(ctx context.Context, c *redis.Client, s *script, name
 	return v, acked, err
 }
 
-// fewer says in words that too few replicas have confirmed; empty: enough have.
-func (q *Queue) fewer(acked int) string {
+// Fewer says in words that too few replicas have confirmed; empty: enough have.
+func (q *Conn) Fewer(acked int) string {
 	if acked >= q.cfg.Durable {
 		return ""
 	}
 	return fmt.Sprintf("only %d of %d replicas (redis.durable) have confirmed", acked, q.cfg.Durable)
-}
-
-// putBack gives jobs back of which too few replicas know that they were taken:
-// after a failover somebody else would get them too. Nothing was started. If this
-// fails, the caller repeats its call, gets the same jobs and asks the replicas anew.
-func (q *Queue) putBack(ctx context.Context, name string, s jobs.Step, reply jobs.Reply,
-	why string) (jobs.Reply, error) {
-	back := jobs.Step{Node: s.Node, Slot: s.Slot, Request: s.Request + "-back"}
-	for _, g := range attempts(reply.Jobs) {
-		back.Results = append(back.Results, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack})
-	}
-	if _, _, err := q.step(ctx, name, back); err != nil {
-		return reply, fmt.Errorf("%s the take, and giving back failed: %w", why, err)
-	}
-	return jobs.Reply{Status: jobs.StatusNext, Now: reply.Now, Next: reply.Now.Add(fewerPause),
-		Late: reply.Late, Why: why + " the take: nothing was started"}, nil
 }

@@ -13,11 +13,12 @@ import (
 
 	"muster/internal/proc"
 	"muster/jobs"
+	"muster/jobs/queue/codec"
 )
 
 // greet is called with every new connection, before anything else uses it. addr
 // is the node of a cluster that it leads to.
-func (q *Queue) greet(ctx context.Context, cn *redis.Conn, addr string) error {
+func (q *Conn) greet(ctx context.Context, cn *redis.Conn, addr string) error {
 	q.mu.Lock()
 	names := make([]string, 0, len(q.zones))
 	for name, z := range q.zones {
@@ -51,7 +52,7 @@ func (q *Queue) greet(ctx context.Context, cn *redis.Conn, addr string) error {
 }
 
 // leave forgets that epoch was called for a zone.
-func (q *Queue) leave(name string) {
+func (q *Conn) leave(name string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if z := q.zones[name]; z != nil {
@@ -61,8 +62,8 @@ func (q *Queue) leave(name string) {
 
 // enter makes sure that epoch was called for a zone, at the node that serves it
 // now, before its first script. It returns the client of that node.
-func (q *Queue) enter(ctx context.Context, name string) (*redis.Client, error) {
-	c, addr, err := q.at(ctx, name)
+func (q *Conn) enter(ctx context.Context, name string) (*redis.Client, error) {
+	c, addr, err := q.At(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -78,15 +79,15 @@ func (q *Queue) enter(ctx context.Context, name string) (*redis.Client, error) {
 
 // Enter calls epoch for a zone now, as the first script would. A child does it
 // at once, beside its first job, so that a restart of Redis waits for its word.
-func (q *Queue) Enter(ctx context.Context, name string) error {
+func (q *Conn) Enter(ctx context.Context, name string) error {
 	_, err := q.enter(ctx, name)
 	return err
 }
 
 // epoch asks again; also when a script says that the zone is absent, or when
 // TIME has jumped for sure, by so much.
-func (q *Queue) epoch(ctx context.Context, name string, jump time.Duration) error {
-	c, addr, err := q.at(ctx, name)
+func (q *Conn) epoch(ctx context.Context, name string, jump time.Duration) error {
+	c, addr, err := q.At(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (q *Queue) epoch(ctx context.Context, name string, jump time.Duration) erro
 	}
 	err = q.callEpoch(ctx, cn, epochCall{zone: name, node: addr, run: run, jump: jump})
 	if err != nil {
-		q.elsewhere(ctx)
+		q.Elsewhere(ctx)
 	}
 	return err
 }
@@ -112,22 +113,22 @@ var errSentinel = errors.New("this is a Sentinel: want redis.sentinel instead of
 var errReplica = errors.New("this server is a replica: it cannot keep the queue")
 
 // runID tells which run of a server this is, of one that may be written to.
-func (q *Queue) runID(ctx context.Context, c *redis.Conn) (string, error) {
+func (q *Conn) runID(ctx context.Context, c *redis.Conn) (string, error) {
 	if q.cfg.Embedded {
 		return "embedded", nil
 	}
 	info, err := c.Info(ctx, "server", "replication").Result()
 	if err != nil {
-		return "", q.say("connect", err)
+		return "", q.Say("connect", err)
 	}
 	if mode := infoField(info, "redis_mode"); mode == "sentinel" {
-		return "", q.say("connect", errSentinel)
+		return "", q.Say("connect", errSentinel)
 	} else if mode != "cluster" && infoField(info, "role") == "slave" {
 		// In a cluster a replica says itself who serves a zone.
-		return "", q.say("connect", errReplica)
+		return "", q.Say("connect", errReplica)
 	}
 	if err := oldEnough(infoField(info, "redis_version")); err != nil {
-		return "", q.say("connect", err)
+		return "", q.Say("connect", err)
 	}
 	return infoField(info, "run_id"), nil
 }
@@ -151,18 +152,18 @@ type epochCall struct {
 	jump            time.Duration // of TIME, for sure; 0: none
 }
 
-func (q *Queue) callEpoch(ctx context.Context, c redis.Scripter, e epochCall) error {
+func (q *Conn) callEpoch(ctx context.Context, c redis.Scripter, e epochCall) error {
 	args, sent := q.epochArgs(e)
-	v, err := scripts.epoch.run(ctx, c, e.zone, args...).Slice()
+	v, err := Scripts.epoch.Call(ctx, c, e.zone, args...).Slice()
 	if err != nil {
-		return q.say("epoch", err)
+		return q.Say("epoch", err)
 	}
-	r := reader{v: v}
-	epoch := r.text()
-	r.text() // frozen until: step says it when it matters
-	now, longest := r.micros(), r.duration()
-	if r.err != nil {
-		return fmt.Errorf("epoch of zone %s: %w", e.zone, r.err)
+	r := codec.Reader{Left: v}
+	epoch := r.Text()
+	r.Text() // frozen until: step says it when it matters
+	now, longest := r.Micros(), r.Duration()
+	if r.Err != nil {
+		return fmt.Errorf("epoch of zone %s: %w", e.zone, r.Err)
 	}
 	q.mu.Lock()
 	z := q.zones[e.zone]
@@ -185,7 +186,7 @@ func (q *Queue) callEpoch(ctx context.Context, c redis.Scripter, e epochCall) er
 }
 
 // epochArgs are the arguments of epoch, and the boot clock before they are sent.
-func (q *Queue) epochArgs(e epochCall) (args []any, sent time.Duration) {
+func (q *Conn) epochArgs(e epochCall) (args []any, sent time.Duration) {
 	who, knew, longest, jump, since := "", "", int64(0), "", ""
 	if q.cfg.Node != "" {
 		who = q.cfg.Node + "/" + q.cfg.Slot
@@ -208,26 +209,24 @@ func (q *Queue) epochArgs(e epochCall) (args []any, sent time.Duration) {
 	return append([]any{e.run, knew, who, longest, jump, since}, inHand...), sent
 }
 
-// absent is what scripts answer when the zone's key is missing.
-const absent = "absent"
-
 // movedTries bounds how often a call follows a zone that moves in a cluster.
 const (
 	movedTries = 5
 	movedPause = 100 * time.Millisecond
 )
 
-// script calls a script of a zone. If the zone is missing it calls epoch, which
+// Script calls a script of a zone. If the zone is missing it calls epoch, which
 // makes and freezes it, and tries once more. A call that another node must answer
 // was not carried out, so it is sent there.
-func (q *Queue) script(ctx context.Context, s *script, name string, args ...any) (reader, error) {
+func (q *Conn) Script(ctx context.Context, s *Script, name string, args ...any) (codec.Reader,
+	error) {
 	again := false
 	for try := 0; ; try++ {
 		c, err := q.enter(ctx, name)
 		if err == nil {
-			var r reader
+			var r codec.Reader
 			r, err = q.run(ctx, c, s, name, args)
-			if err == nil && (len(r.v) == 0 || r.v[0] != absent || again) {
+			if err == nil && (len(r.Left) == 0 || r.Left[0] != codec.Absent || again) {
 				return r, nil
 			}
 		}
@@ -235,29 +234,29 @@ func (q *Queue) script(ctx context.Context, s *script, name string, args ...any)
 		case err == nil:
 			again = true
 			if err := q.epoch(ctx, name, 0); err != nil {
-				return reader{}, err
+				return codec.Reader{}, err
 			}
 		case isMoved(err) && try < movedTries:
-			q.elsewhere(ctx)
+			q.Elsewhere(ctx)
 			if !pass(ctx, movedPause) {
-				return reader{}, err
+				return codec.Reader{}, err
 			}
 		default:
-			q.elsewhere(ctx)
-			return reader{}, err
+			q.Elsewhere(ctx)
+			return codec.Reader{}, err
 		}
 	}
 }
 
 // run calls a script once.
-func (q *Queue) run(ctx context.Context, c *redis.Client, s *script, name string,
-	args []any) (r reader, err error) {
+func (q *Conn) run(ctx context.Context, c *redis.Client, s *Script, name string,
+	args []any) (r codec.Reader, err error) {
 	if q.mustLast(s) {
-		r.v, r.acked, err = q.runLasting(ctx, c, s, name, args)
+		r.Left, r.Acked, err = q.runLasting(ctx, c, s, name, args)
 	} else {
-		r.v, err = q.call(ctx, c, s, name, args).Slice()
+		r.Left, err = q.call(ctx, c, s, name, args).Slice()
 	}
-	return r, q.say(s.name, err)
+	return r, q.Say(s.name, err)
 }
 
 // isMoved tells that the node has not carried a call out, because another one

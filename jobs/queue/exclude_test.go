@@ -10,19 +10,19 @@ import (
 
 	"muster/fleet"
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 )
 
 // publish makes an inventory of hosts fw0000… with a group each for two of them,
 // and one site for all.
-func publish(t *testing.T, q *queue.Queue, hosts, site int) {
+func publish(t *testing.T, q *queuetest.Queue, hosts, site int) {
 	t.Helper()
 	if err := publishTo(t.Context(), q, hosts, site); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func publishTo(ctx context.Context, q *queue.Queue, hosts, site int) error {
+func publishTo(ctx context.Context, q *queuetest.Queue, hosts, site int) error {
 	list := make([]fleet.Host, hosts)
 	for i := range list {
 		list[i] = fleet.Host{Name: fmt.Sprintf("fw%04d", i), Zone: zone, Customer: "acme",
@@ -39,7 +39,7 @@ func publishTo(ctx context.Context, q *queue.Queue, hosts, site int) error {
 }
 
 // guarded is a task on hosts from fw<from> on.
-func guarded(t *testing.T, q *queue.Queue, s jobs.Spec, from, n int) jobs.TaskID {
+func guarded(t *testing.T, q *queuetest.Queue, s jobs.Spec, from, n int) jobs.TaskID {
 	t.Helper()
 	task, hosts := newTask(s, from+n)
 	task.Total, task.Guarded = n, true
@@ -94,7 +94,7 @@ func TestALimitHoldsForTasksThatAreOlder(t *testing.T) {
 }
 
 // drain takes until nothing more comes, without ending anything.
-func drain(t *testing.T, q *queue.Queue, slot string, want int) []jobs.Grant {
+func drain(t *testing.T, q *queuetest.Queue, slot string, want int) []jobs.Grant {
 	t.Helper()
 	var all []jobs.Grant
 	for range 1000 {
@@ -344,7 +344,7 @@ func TestWhoIsHalfWayIsNotGoneOnWithEither(t *testing.T) {
 }
 
 // proving is a task that proves its groups.
-func proving(t *testing.T, q *queue.Queue, hosts int) jobs.TaskID {
+func proving(t *testing.T, q *queuetest.Queue, hosts int) jobs.TaskID {
 	t.Helper()
 	s := disruptive("v-1")
 	s.ProveGroup = true

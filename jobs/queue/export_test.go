@@ -10,13 +10,15 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/model"
+	"muster/jobs/queue/codec"
+	"muster/jobs/queue/keys"
 )
 
 // BeforeScript lets a test come in before each call of a script whose first
 // argument is op; an error of f is that of the call, which is then not made.
-func (q *Queue) BeforeScript(op string, f func(n int) error) {
+func (q *Conn) BeforeScript(op string, f func(n int) error) {
 	// A script goes to the client of its node.
-	c, _, err := q.at(context.Background(), "default")
+	c, _, err := q.At(context.Background(), "default")
 	if err != nil {
 		panic(err)
 	}
@@ -50,24 +52,24 @@ func (h *beforeScript) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 // NoFunctions has a handle use scripts only, as with a Redis that has no functions.
-func (q *Queue) NoFunctions() { q.functions.never() }
+func (q *Conn) NoFunctions() { q.functions.never() }
 
 // SetJumpMin makes smaller jumps of TIME count.
-func (q *Queue) SetJumpMin(d time.Duration) { q.jumpMin = d }
+func (q *Conn) SetJumpMin(d time.Duration) { q.jumpMin = d }
 
 // AddHook has h see all that goes to the one server.
-func (q *Queue) AddHook(h redis.Hook) { q.rdb.(*redis.Client).AddHook(h) }
+func (q *Conn) AddHook(h redis.Hook) { q.rdb.(*redis.Client).AddHook(h) }
 
 // Blur makes what is known of the clock as bad as after an answer that took so
 // long, and was the only one.
-func (q *Queue) Blur(zone string, d time.Duration) {
+func (q *Conn) Blur(zone string, d time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.zones[zone].clock.lo -= d.Microseconds()
 }
 
 // ForgetClock makes the clock of a zone unknown, and reads it again.
-func (q *Queue) ForgetClock(ctx context.Context, zone string) error {
+func (q *Conn) ForgetClock(ctx context.Context, zone string) error {
 	q.mu.Lock()
 	q.zones[zone].clock = clock{}
 	q.mu.Unlock()
@@ -77,17 +79,14 @@ func (q *Queue) ForgetClock(ctx context.Context, zone string) error {
 // ScriptTexts are the scripts by their hashes.
 func ScriptTexts() map[string]string {
 	texts := map[string]string{}
-	for _, s := range []*script{scripts.put, scripts.step, scripts.checkpoint, scripts.lose,
-		scripts.end, scripts.move, scripts.epoch, scripts.control, scripts.fsck, scripts.order,
-		scripts.speak, scripts.blob, scriptRoll, scriptAppoint, scriptRecall, scriptAsk, scripts.lead, scripts.schedule,
-		scripts.tick} {
+	for _, s := range []*Script{Scripts.Put, Scripts.Step, Scripts.Checkpoint, Scripts.Lose,
+		Scripts.End, Scripts.Move, Scripts.epoch, Scripts.Control, Scripts.Fsck, Scripts.Order,
+		Scripts.Speak, Scripts.Blob, ScriptRoll, ScriptAppoint, ScriptRecall, ScriptAsk, Scripts.Lead,
+		Scripts.Schedule, Scripts.Tick} {
 		texts[s.Hash()] = s.text
 	}
 	return texts
 }
-
-// AnswerArgs are those of the script ask for an answer.
-func AnswerArgs(r jobs.Reading) []any { return answerArgs(r) }
 
 // Dial opens and closes a connection as a handle does.
 func Dial(ctx context.Context, c Config, addr string) error {
@@ -101,15 +100,6 @@ func Dial(ctx context.Context, c Config, addr string) error {
 	}
 	return err
 }
-
-// ZoneKeys and HubKeys are all kinds of keys.
-func ZoneKeys() []Key { return zoneKeys }
-
-// HubKeys are those that belong to no zone.
-func HubKeys() []Key { return hubKeys }
-
-// Commands are those that a role gives.
-func (r Role) Commands() []string { return r.commands() }
 
 // Clock is what is known of a server's clock; see clock.go.
 type Clock struct{ clock }
@@ -131,33 +121,34 @@ func Updating() bool { return *update }
 
 // ReadJob reads the record of a job as the model has it.
 func ReadJob(text string) (model.Job, error) {
-	r, err := readRecord(text)
-	return model.Job{State: r.state, Token: r.token,
-		Counts: model.Counts{Attempt: r.attempt, Tries: r.tries, Probes: r.probes, Crashes: r.crashes},
-		Step:   r.step, Saved: r.saved, Due: r.due, Node: r.node, Later: r.later,
-		Started: r.started, Lost: r.lost, Was: r.was, Cancel: r.cancel, Spent: r.spent, Why: r.why,
-		End: model.End{At: r.end.at, Outcome: r.end.outcome, Class: r.end.class, Exit: r.end.exit,
-			Error: r.end.err, Note: r.end.note, Spent: r.end.spent}}, err
+	r, err := codec.ReadRecord(text)
+	return model.Job{State: r.State, Token: r.Token,
+		Counts: model.Counts{Attempt: r.Attempt, Tries: r.Tries, Probes: r.Probes, Crashes: r.Crashes},
+		Step:   r.Step, Saved: r.Saved, Due: r.Due, Node: r.Node, Later: r.Later,
+		Started: r.Started, Lost: r.Lost, Was: r.Was, Cancel: r.Cancel, Spent: r.Spent, Why: r.Why,
+		End: model.End{At: r.End.At, Outcome: r.End.Outcome, Class: r.End.Class, Exit: r.End.Exit,
+			Error: r.End.Err, Note: r.End.Note, Spent: r.End.Spent}}, err
 }
 
 // AgeClaims makes the claims of retries of a task older.
-func (q *Queue) AgeClaims(ctx context.Context, of jobs.TaskID, by time.Duration) error {
-	h, err := q.rdb.HGetAll(ctx, retriedKey(of)).Result()
+func (q *Conn) AgeClaims(ctx context.Context, of jobs.TaskID, by time.Duration) error {
+	h, err := q.rdb.HGetAll(ctx, keys.Hub("retried:", string(of))).Result()
 	if err != nil {
 		return err
 	}
 	for field, text := range h {
-		var c claim
-		if !strings.HasPrefix(field, claimMark) {
+		if !strings.HasPrefix(field, "~") {
 			continue
 		}
+		c := map[string]any{}
 		if err := json.Unmarshal([]byte(text), &c); err != nil {
 			return err
 		}
-		c.At = c.At.Add(-by)
+		at, _ := c["at"].(float64)
+		c["at"] = jobs.Micros(at).Add(-by)
 		older, err := json.Marshal(c)
 		if err == nil {
-			err = q.rdb.HSet(ctx, retriedKey(of), field, older).Err()
+			err = q.rdb.HSet(ctx, keys.Hub("retried:", string(of)), field, older).Err()
 		}
 		if err != nil {
 			return err
@@ -167,11 +158,11 @@ func (q *Queue) AgeClaims(ctx context.Context, of jobs.TaskID, by time.Duration)
 }
 
 // ForgetTask has Redis forget a task: what is in a zone, or, of the zone "", in the hub.
-func (q *Queue) ForgetTask(ctx context.Context, zone string, id jobs.TaskID) error {
-	key := hubKey("task:", string(id))
+func (q *Conn) ForgetTask(ctx context.Context, zone string, id jobs.TaskID) error {
+	key := keys.Hub("task:", string(id))
 	if zone != "" {
-		key = zoneKey(zone, "task:", string(id))
-		if err := q.rdb.Del(ctx, zoneKey(zone, "held:", string(id))).Err(); err != nil {
+		key = keys.Zone(zone, "task:", string(id))
+		if err := q.rdb.Del(ctx, keys.Zone(zone, "held:", string(id))).Err(); err != nil {
 			return err
 		}
 	}

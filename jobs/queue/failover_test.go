@@ -11,6 +11,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -91,7 +92,7 @@ func cutTail(t *testing.T) accident {
 
 // caller makes the calls of a test in a zone of its own.
 type caller struct {
-	*queue.Queue
+	*queuetest.Queue
 	zone, slot string
 }
 
@@ -117,7 +118,7 @@ func judgeAccident(t *testing.T, a accident) {
 		if slot != "" {
 			cfg.Node, cfg.Slot = "n1", slot
 		}
-		q, err := queue.Open(t.Context(), cfg)
+		q, err := queuetest.Open(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}

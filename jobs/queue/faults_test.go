@@ -13,6 +13,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -33,7 +34,7 @@ func quick() jobs.Spec {
 
 // thawed takes as soon as the zone lets it, well before the end of a freeze that
 // waits for a child.
-func thawed(t *testing.T, q *queue.Queue, slot string) jobs.Reply {
+func thawed(t *testing.T, q *queuetest.Queue, slot string) jobs.Reply {
 	t.Helper()
 	for began := time.Now(); ; {
 		r := step(t, q, slot, 1)
@@ -315,7 +316,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := queue.DefaultConfig()
 			cfg.URL, cfg.Unsafe = c.url, c.unsafe
-			q, err := queue.Open(t.Context(), cfg)
+			q, err := queuetest.Open(t.Context(), cfg)
 			if len(c.want) == 0 {
 				if err != nil {
 					t.Fatal(err)
@@ -344,7 +345,7 @@ func TestAServerThatDoesNotAnswerIsSaid(t *testing.T) {
 	defer silent.Close()
 	cfg := queue.DefaultConfig()
 	cfg.URL, cfg.Timeout = "redis://"+silent.Addr().String(), 200*time.Millisecond
-	_, err = queue.Open(t.Context(), cfg)
+	_, err = queuetest.Open(t.Context(), cfg)
 	if err == nil || !strings.Contains(err.Error(), "does not answer in time") {
 		t.Errorf("error is %v", err)
 	}
@@ -353,7 +354,7 @@ func TestAServerThatDoesNotAnswerIsSaid(t *testing.T) {
 func TestRefusedIsRefused(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t, "--appendonly", "no")
-	if _, err := queue.Open(t.Context(), s.Config()); !errors.Is(err, queue.ErrRefused) {
+	if _, err := queuetest.Open(t.Context(), s.Config()); !errors.Is(err, queue.ErrRefused) {
 		t.Errorf("error is %v", err)
 	}
 }

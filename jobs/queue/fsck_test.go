@@ -10,10 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 )
 
-func fsck(t *testing.T, q *queue.Queue, mend bool) []jobs.Finding {
+func fsck(t *testing.T, q *queuetest.Queue, mend bool) []jobs.Finding {
 	t.Helper()
 	f, err := q.Fsck(t.Context(), zone, mend, "mended by alice: a restore")
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 )
 
 // standing is what a worker says of a job that stands at a gate, step 1, for an hour.
@@ -32,7 +33,7 @@ func (m *walker) gate(t *rapid.T) (object string, step int64) {
 
 var opened = jobs.GateAnswer{Word: jobs.GateOpen, Note: "opened by alice: it is"}
 
-func answer(t *testing.T, q *queue.Queue, id jobs.TaskID, a jobs.GateAnswer, hosts ...string) jobs.Answers {
+func answer(t *testing.T, q *queuetest.Queue, id jobs.TaskID, a jobs.GateAnswer, hosts ...string) jobs.Answers {
 	t.Helper()
 	out, err := q.AnswerGates(t.Context(), id, hosts, a)
 	if err != nil {

@@ -8,14 +8,15 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
 // A server that dies in the middle of a resume or a cancel has left jobs of the task aside,
 // where no take meets them: another one goes on.
 func TestWhatWasLeftHalfWayIsGoneOnWith(t *testing.T) {
-	type do func(context.Context, *queue.Queue, jobs.TaskID) error
-	pause := func(ctx context.Context, q *queue.Queue, id jobs.TaskID) error {
+	type do func(context.Context, *queuetest.Queue, jobs.TaskID) error
+	pause := func(ctx context.Context, q *queuetest.Queue, id jobs.TaskID) error {
 		_, err := q.Pause(ctx, id, "alice")
 		return err
 	}
@@ -25,21 +26,21 @@ func TestWhatWasLeftHalfWayIsGoneOnWith(t *testing.T) {
 		calls        int // that are made before it dies
 		want         jobs.State
 	}{
-		{"resume", pause, func(ctx context.Context, q *queue.Queue, id jobs.TaskID) error {
+		{"resume", pause, func(ctx context.Context, q *queuetest.Queue, id jobs.TaskID) error {
 			_, err := q.Resume(ctx, id, "alice")
 			return err
 		}, 1, jobs.Queued},
-		{"resume of a customer", func(ctx context.Context, q *queue.Queue, _ jobs.TaskID) error {
+		{"resume of a customer", func(ctx context.Context, q *queuetest.Queue, _ jobs.TaskID) error {
 			_, err := q.PauseCustomer(ctx, "acme", "alice")
 			if err == nil {
 				_, err = q.Step(ctx, zone, jobs.Step{Node: "n1", Slot: "1", Request: "r", Want: 20})
 			}
 			return err
-		}, func(ctx context.Context, q *queue.Queue, _ jobs.TaskID) error {
+		}, func(ctx context.Context, q *queuetest.Queue, _ jobs.TaskID) error {
 			_, err := q.ResumeCustomer(ctx, "acme", "alice")
 			return err
 		}, 0, jobs.Queued},
-		{"cancel", pause, func(ctx context.Context, q *queue.Queue, id jobs.TaskID) error {
+		{"cancel", pause, func(ctx context.Context, q *queuetest.Queue, id jobs.TaskID) error {
 			_, err := q.Cancel(ctx, id, "alice")
 			return err
 		}, 1, jobs.Ended},
@@ -238,7 +239,7 @@ func TestACommitThatCannotBeKeepsNoOtherOne(t *testing.T) {
 }
 
 // wantOne tells how the last job of the task stands.
-func wantOne(t *testing.T, q *queue.Queue, id jobs.TaskID, want jobs.State) {
+func wantOne(t *testing.T, q *queuetest.Queue, id jobs.TaskID, want jobs.State) {
 	t.Helper()
 	if j := info(t, q, jobs.NewID(id, "fw0298")); j.State != want && j.State != jobs.Running {
 		t.Errorf("it is %s, want %s", j.State, want)

@@ -7,13 +7,15 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/hub"
+	"muster/testkit/queuetest"
 	"muster/windows"
 )
 
 // lead asks for the duty of schedules.
-func lead(t *testing.T, q *queue.Queue, who string, held int64) queue.Term {
+func lead(t *testing.T, q *queuetest.Queue, who string, held int64) hub.Term {
 	t.Helper()
-	term, err := q.Lead(t.Context(), queue.DutySchedules, who, held)
+	term, err := q.Lead(t.Context(), hub.DutySchedules, who, held)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,14 +42,14 @@ func TestOneHasADuty(t *testing.T) {
 		if twin := lead(t, q, "a one", 0); twin.Mine {
 			t.Errorf("a twin gets %+v", twin)
 		}
-		if err := q.Leave(t.Context(), queue.DutySchedules, a.Number-1); err != nil {
+		if err := q.Leave(t.Context(), hub.DutySchedules, a.Number-1); err != nil {
 			t.Fatal(err)
 		}
 		if list, err := q.Leaders(t.Context()); err != nil || len(list) != 1 ||
-			list[0] != (jobs.Duty{Duty: queue.DutySchedules, Server: "a one", Term: a.Number}) {
+			list[0] != (jobs.Duty{Duty: hub.DutySchedules, Server: "a one", Term: a.Number}) {
 			t.Errorf("after a stranger gave it back: %v, %v", list, err)
 		}
-		if err := q.Leave(t.Context(), queue.DutySchedules, a.Number); err != nil {
+		if err := q.Leave(t.Context(), hub.DutySchedules, a.Number); err != nil {
 			t.Fatal(err)
 		}
 		if list, err := q.Leaders(t.Context()); err != nil || len(list) != 1 || list[0].Server != "" {
@@ -71,7 +73,7 @@ func TestALeaseEnds(t *testing.T) {
 		}
 		q := open(t, w, "")
 		a := lead(t, q, "a", 0)
-		w.pass(queue.Lease - time.Millisecond)
+		w.pass(hub.Lease - time.Millisecond)
 		if b := lead(t, q, "b", 0); b.Mine {
 			t.Errorf("before the lease ends: %+v", b)
 		}
@@ -81,7 +83,7 @@ func TestALeaseEnds(t *testing.T) {
 		if !again.Mine || again.Number <= a.Number {
 			t.Errorf("the late one gets %+v, and had %+v", again, a)
 		}
-		if err := q.Leave(t.Context(), queue.DutySchedules, again.Number); err != nil {
+		if err := q.Leave(t.Context(), hub.DutySchedules, again.Number); err != nil {
 			t.Fatal(err)
 		}
 		w.pass(-time.Hour)
@@ -99,7 +101,7 @@ func entry(name string) windows.Entry {
 func at(seconds int64) jobs.Time { return jobs.Time{Time: time.Unix(1_800_000_000+seconds, 0).UTC()} }
 
 // find reads a schedule that must be there.
-func find(t *testing.T, q *queue.Queue, name string) queue.Schedule {
+func find(t *testing.T, q *queuetest.Queue, name string) hub.Schedule {
 	t.Helper()
 	s, err := q.Schedule(t.Context(), name)
 	if err != nil {
@@ -119,10 +121,10 @@ func TestSchedulesAreChangedByOneAtATime(t *testing.T) {
 			t.Errorf("what is not there: %v", err)
 		}
 		def := jobs.Schedule{Entry: entry("x"), Version: 1, By: "alice", Since: at(0)}
-		if err := q.ChangeSchedule(t.Context(), queue.Schedule{}, def); err != nil {
+		if err := q.ChangeSchedule(t.Context(), hub.Schedule{}, def); err != nil {
 			t.Fatal(err)
 		}
-		if err := q.ChangeSchedule(t.Context(), queue.Schedule{}, def); !errors.Is(err, queue.ErrStale) {
+		if err := q.ChangeSchedule(t.Context(), hub.Schedule{}, def); !errors.Is(err, queue.ErrStale) {
 			t.Errorf("adding it twice: %v", err)
 		}
 		was := find(t, q, "x")
@@ -161,24 +163,24 @@ func TestSchedulesAreChangedTogetherOrNotAtAll(t *testing.T) {
 		def := func(name string) *jobs.Schedule {
 			return &jobs.Schedule{Entry: entry(name), Version: 1, Since: at(0)}
 		}
-		list := []queue.ScheduleChange{{To: def("a")}, {To: def("b")}}
+		list := []hub.ScheduleChange{{To: def("a")}, {To: def("b")}}
 		if err := q.ChangeSchedules(t.Context(), "", list); err != nil {
 			t.Fatal(err)
 		}
-		late := []queue.ScheduleChange{{To: def("c")}}
+		late := []hub.ScheduleChange{{To: def("c")}}
 		if err := q.ChangeSchedules(t.Context(), "", late); !errors.Is(err, queue.ErrStale) {
 			t.Errorf("with a stamp of before: %v", err)
 		}
 		a := find(t, q, "a")
 		// The second is there already, so the first is not removed.
-		list = []queue.ScheduleChange{{Was: a}, {To: def("b")}, {To: def("d")}}
+		list = []hub.ScheduleChange{{Was: a}, {To: def("b")}, {To: def("d")}}
 		if err := q.ChangeSchedules(t.Context(), "1", list); !errors.Is(err, queue.ErrStale) {
 			t.Errorf("one of three is stale: %v", err)
 		}
 		if all, err := q.Schedules(t.Context()); err != nil || len(all) != 2 {
 			t.Errorf("%v: there is %+v", err, all)
 		}
-		list[1] = queue.ScheduleChange{Was: find(t, q, "b"), To: def("b")}
+		list[1] = hub.ScheduleChange{Was: find(t, q, "b"), To: def("b")}
 		if err := q.ChangeSchedules(t.Context(), "1", list); err != nil {
 			t.Error(err)
 		}
@@ -192,13 +194,13 @@ func TestOnlyTheLeaderTicks(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "")
 		def := jobs.Schedule{Entry: entry("x"), Since: at(0)}
-		if err := q.ChangeSchedule(t.Context(), queue.Schedule{}, def); err != nil {
+		if err := q.ChangeSchedule(t.Context(), hub.Schedule{}, def); err != nil {
 			t.Fatal(err)
 		}
 		was := find(t, q, "x")
 		to := was.Ticks
 		to.Pending = []jobs.Time{at(1)}
-		tick := func(term int64, want error) queue.Schedule {
+		tick := func(term int64, want error) hub.Schedule {
 			t.Helper()
 			s, err := q.Tick(t.Context(), term, was, to)
 			if !errors.Is(err, want) {
@@ -216,7 +218,7 @@ func TestOnlyTheLeaderTicks(t *testing.T) {
 		}
 		was = is
 		tick(a.Number, nil)
-		if err := q.Leave(t.Context(), queue.DutySchedules, a.Number); err != nil {
+		if err := q.Leave(t.Context(), hub.DutySchedules, a.Number); err != nil {
 			t.Fatal(err)
 		}
 		b := lead(t, q, "b", 0)

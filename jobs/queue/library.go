@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/internal/proc"
+	"muster/jobs/queue/keys"
 )
 
 // A library is a script as a function of Redis (FUNCTION LOAD, FCALL). EVALSHA runs
@@ -63,12 +64,12 @@ const libraryEvery = 5 * time.Second
 // permissions of its caller. So a server, which may do the most, calls scripts only, whose
 // hash is their name; and nodes call functions, but only servers load them (loadLibrary).
 // A handle without a role is alone with its Redis: it does both.
-func (q *Queue) call(ctx context.Context, c *redis.Client, s *script, name string,
+func (q *Conn) call(ctx context.Context, c *redis.Client, s *Script, name string,
 	args []any) *redis.Cmd {
 	if !q.asFunction(s) {
-		return s.run(ctx, c, name, args...)
+		return s.Call(ctx, c, name, args...)
 	}
-	keys := []string{zoneKey(name, "zone", "")}
+	keys := []string{keys.Zone(name, "zone", "")}
 	cmd := c.FCall(ctx, s.function, keys, args...)
 	err := cmd.Err()
 	switch {
@@ -77,17 +78,17 @@ func (q *Queue) call(ctx context.Context, c *redis.Client, s *script, name strin
 	case q.tryFunction(ctx, c, s, err):
 		return c.FCall(ctx, s.function, keys, args...)
 	}
-	return s.run(ctx, c, name, args...)
+	return s.Call(ctx, c, name, args...)
 }
 
 // asFunction tells whether a script is to be called as a function.
-func (q *Queue) asFunction(s *script) bool {
-	return s.function != "" && q.cfg.Role != RoleServer && !q.functions.off()
+func (q *Conn) asFunction(s *Script) bool {
+	return s.function != "" && q.cfg.Role != keys.RoleServer && !q.functions.off()
 }
 
 // tryFunction tells whether a call is worth another try as a function, of which nothing was
 // carried out because of err.
-func (q *Queue) tryFunction(ctx context.Context, c *redis.Client, s *script, err error) bool {
+func (q *Conn) tryFunction(ctx context.Context, c *redis.Client, s *Script, err error) bool {
 	switch {
 	case isNoFunctions(err):
 		q.functions.never()
@@ -129,22 +130,22 @@ func (f *functions) later(d time.Duration) { f.from.Store(int64(proc.Boot() + d)
 // loadLibrary sees to it that the function of step is in a Redis, so that nodes can call
 // it. With mend, code that is not the one which its name promises is put right: somebody
 // has replaced it, and the error says so.
-func (q *Queue) loadLibrary(ctx context.Context, c *redis.Client, mend bool) error {
+func (q *Conn) loadLibrary(ctx context.Context, c *redis.Client, mend bool) error {
 	if q.functions.off() {
 		return nil
 	}
-	replaced, err := scripts.step.load(ctx, c, mend)
+	replaced, err := Scripts.Step.load(ctx, c, mend)
 	switch {
 	case isNoFunctions(err):
 		q.functions.never()
 		return nil
 	case err != nil:
-		return q.say("load function", err)
+		return q.Say("load function", err)
 	case replaced:
 		return fmt.Errorf("redis %s: %w: the function %s was not the code of this version; it is loaded "+
 			"anew. Whoever may do FUNCTION LOAD there can run commands with the permissions of every node: "+
 			"give nodes the users that `muster acl` prints", q.cfg.Where(), ErrReplaced,
-			scripts.step.function)
+			Scripts.Step.function)
 	}
 	return nil
 }
@@ -192,4 +193,13 @@ func isUnknownFunction(err error) bool {
 // miniredis.
 func isNoFunctions(err error) bool {
 	return err != nil && strings.HasPrefix(strings.ToLower(err.Error()), "err unknown command")
+}
+
+// TendLibrary looks whether the nodes of a zone find the function of step, and the right one.
+func (q *Conn) TendLibrary(ctx context.Context, zone string) error {
+	c, addr, err := q.At(ctx, zone)
+	if err != nil || q.cfg.Role != keys.RoleServer || !q.functions.due(addr) {
+		return err
+	}
+	return q.loadLibrary(ctx, c, true)
 }

@@ -14,6 +14,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -24,7 +25,7 @@ func asked(operator string, p jobs.Priority) jobs.Spec {
 	return s
 }
 
-func reorder(t *testing.T, q *queue.Queue) jobs.Reordering {
+func reorder(t *testing.T, q *queuetest.Queue) jobs.Reordering {
 	t.Helper()
 	r, err := q.Reorder(t.Context(), zone, jobs.DefaultOverload())
 	if err != nil {
@@ -42,7 +43,7 @@ func cool(t *testing.T, w world) {
 }
 
 // taken takes n jobs, ends them, and returns the jobs in the order of their takes.
-func taken(t *testing.T, q *queue.Queue, n int) (ids []jobs.ID) {
+func taken(t *testing.T, q *queuetest.Queue, n int) (ids []jobs.ID) {
 	t.Helper()
 	var last []jobs.Result
 	for range n {
@@ -270,7 +271,7 @@ func TestAWalkCanBeStopped(t *testing.T) {
 var errCrash = errors.New("crash")
 
 // fill submits random tasks to a zone.
-func fill(t *rapid.T, q *queue.Queue, zone string) {
+func fill(t *rapid.T, q *queuetest.Queue, zone string) {
 	for range rapid.IntRange(2, 6).Draw(t, "tasks") {
 		n := rapid.OneOf(rapid.IntRange(1, 30), rapid.IntRange(200, 1300)).Draw(t, "jobs")
 		task, hosts := newTask(asked("alice", rapid.SampledFrom(jobs.Priorities()).Draw(t, "priority")), n)
@@ -307,7 +308,7 @@ func TestACrashAfterAnyChunkLeavesAValidQueue(t *testing.T) {
 		zone := fmt.Sprint("z", checks)
 		fill(t, q, zone)
 		before := queued(t, rdb, zone)
-		walker, err := queue.OpenLazy(w.cfg)
+		walker, err := queuetest.OpenLazy(w.cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -429,7 +430,7 @@ func TestTakingWhileReorderingNeverTakesAJobTwice(t *testing.T) {
 // takeAll is one worker; took tells whether that was the last job of all.
 func takeAll(t *testing.T, cfg queue.Config, slot string, took func(jobs.ID) bool) {
 	cfg.Node, cfg.Slot = "n1", slot
-	q, err := queue.OpenLazy(cfg)
+	q, err := queuetest.OpenLazy(cfg)
 	if err != nil {
 		t.Error(err)
 		return

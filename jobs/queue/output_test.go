@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/read"
+	"muster/testkit/queuetest"
 )
 
 // spoken is what a host says, as a speech.
@@ -15,7 +16,7 @@ func spoken(g jobs.Grant, end int64, data string, drop ...int64) jobs.Speech {
 	return jobs.Speech{Job: g.Job, Token: g.Token, End: end, Data: []byte(data), Drop: drop}
 }
 
-func speak(t testing.TB, q *queue.Queue, list ...jobs.Speech) []jobs.ID {
+func speak(t testing.TB, q *queuetest.Queue, list ...jobs.Speech) []jobs.ID {
 	t.Helper()
 	stale, err := q.Speak(t.Context(), zone, list)
 	if err != nil {
@@ -24,7 +25,7 @@ func speak(t testing.TB, q *queue.Queue, list ...jobs.Speech) []jobs.ID {
 	return stale
 }
 
-func outputOf(t testing.TB, q *queue.Queue, id jobs.ID) jobs.Output {
+func outputOf(t testing.TB, q *queuetest.Queue, id jobs.ID) jobs.Output {
 	t.Helper()
 	out, err := q.Output(t.Context(), id)
 	if err != nil {
@@ -47,7 +48,7 @@ func TestWhatARunningJobSaysIsHeard(t *testing.T) {
 		q := open(t, w, "1")
 		submit(t, q, spec(), 1)
 		g := one(t, step(t, q, "1", 1))
-		heard := map[jobs.ID]*queue.Heard{g.Job: {}}
+		heard := map[jobs.ID]*read.Heard{g.Job: {}}
 		listen := func() jobs.Output {
 			t.Helper()
 			news, err := q.Listen(t.Context(), zone, heard)

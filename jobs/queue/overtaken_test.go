@@ -4,28 +4,28 @@ import (
 	"testing"
 
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 )
 
 // An order that reaches a zone after a later one changes nothing there, and its answer says
 // which order stands, not "it was not paused" or "it is resumed".
 func TestAnOrderThatWasOvertakenSaysWhatStands(t *testing.T) {
 	type give func(note string) (jobs.Switched, error)
-	for what, orders := range map[string]func(*testing.T, *queue.Queue, jobs.TaskID) (script string, on, off give){
-		"everything": func(t *testing.T, q *queue.Queue, _ jobs.TaskID) (string, give, give) {
+	for what, orders := range map[string]func(*testing.T, *queuetest.Queue, jobs.TaskID) (script string, on, off give){
+		"everything": func(t *testing.T, q *queuetest.Queue, _ jobs.TaskID) (string, give, give) {
 			return "lift", func(note string) (jobs.Switched, error) { return q.Halt(t.Context(), note) },
 				func(note string) (jobs.Switched, error) { return q.Lift(t.Context(), note) }
 		},
-		"zone": func(t *testing.T, q *queue.Queue, _ jobs.TaskID) (string, give, give) {
+		"zone": func(t *testing.T, q *queuetest.Queue, _ jobs.TaskID) (string, give, give) {
 			return "resume-zone", func(note string) (jobs.Switched, error) { return q.PauseZone(t.Context(), zone, note) },
 				func(note string) (jobs.Switched, error) { return q.ResumeZone(t.Context(), zone, note) }
 		},
-		"customer": func(t *testing.T, q *queue.Queue, _ jobs.TaskID) (string, give, give) {
+		"customer": func(t *testing.T, q *queuetest.Queue, _ jobs.TaskID) (string, give, give) {
 			return "resume-customer",
 				func(note string) (jobs.Switched, error) { return q.PauseCustomer(t.Context(), "acme", note) },
 				func(note string) (jobs.Switched, error) { return q.ResumeCustomer(t.Context(), "acme", note) }
 		},
-		"task": func(t *testing.T, q *queue.Queue, id jobs.TaskID) (string, give, give) {
+		"task": func(t *testing.T, q *queuetest.Queue, id jobs.TaskID) (string, give, give) {
 			return string(id), func(note string) (jobs.Switched, error) { return q.Pause(t.Context(), id, note) },
 				func(note string) (jobs.Switched, error) { return q.Resume(t.Context(), id, note) }
 		},

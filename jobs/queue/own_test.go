@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 	"muster/windows"
 )
@@ -210,7 +210,7 @@ func ofItsOwn(hosts int, p jobs.Priority) (jobs.Task, map[string][]string) {
 
 // inTurns holds that the first jobs to be taken are of a big task, one of four hosts, and
 // an urgent one of eight, in turns.
-func inTurns(t *testing.T, q *queue.Queue, big, small, urgent jobs.TaskID) {
+func inTurns(t *testing.T, q *queuetest.Queue, big, small, urgent jobs.TaskID) {
 	t.Helper()
 	count, places := map[jobs.TaskID]int{}, map[jobs.TaskID][]int{}
 	for n := 1; n <= 20; n++ {

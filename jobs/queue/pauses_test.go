@@ -13,7 +13,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/model"
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -280,14 +280,14 @@ func TestAnOrderThatComesLateReplacesNoNewerOne(t *testing.T) {
 	w := world{cfg: s.Config()}
 	other, q := open(t, w, "1"), open(t, w, "1")
 	id := submit(t, q, spec(), 2)
-	turn := map[string][2]func(*queue.Queue) error{
+	turn := map[string][2]func(*queuetest.Queue) error{
 		"halt": {
-			func(q *queue.Queue) error { _, err := q.Halt(t.Context(), "alice: fire"); return err },
-			func(q *queue.Queue) error { _, err := q.Lift(t.Context(), "bob: out"); return err },
+			func(q *queuetest.Queue) error { _, err := q.Halt(t.Context(), "alice: fire"); return err },
+			func(q *queuetest.Queue) error { _, err := q.Lift(t.Context(), "bob: out"); return err },
 		},
 		"pauses": {
-			func(q *queue.Queue) error { _, err := q.Pause(t.Context(), id, "alice: lunch"); return err },
-			func(q *queue.Queue) error { _, err := q.Resume(t.Context(), id, "bob: back"); return err },
+			func(q *queuetest.Queue) error { _, err := q.Pause(t.Context(), id, "alice: lunch"); return err },
+			func(q *queuetest.Queue) error { _, err := q.Resume(t.Context(), id, "bob: back"); return err },
 		},
 	}
 	for key, do := range turn {

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/fleet"
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -17,7 +17,7 @@ import (
 // to publish it, and bytes of Redis' memory. docs/OPERATING.md has the figure.
 func BenchmarkPublish(b *testing.B) {
 	s := redistest.StartServer(b)
-	q, err := queue.Open(b.Context(), s.Config())
+	q, err := queuetest.Open(b.Context(), s.Config())
 	if err != nil {
 		b.Fatal(err)
 	}

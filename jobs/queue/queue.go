@@ -14,19 +14,18 @@ import (
 
 	"muster/internal/proc"
 	"muster/jobs"
+	"muster/jobs/queue/keys"
 )
 
-// Queue is a handle on the queue in Redis. It is safe for concurrent use. It
-// remembers what was handed out through it, so that after a restart of Redis
-// every new connection can say again what its process holds.
-type Queue struct {
+// Conn is the connection to the queue in Redis, which the handles in the folders below share. It
+// is safe for concurrent use. It remembers which jobs were handed out through it, so that after
+// a restart of Redis every new connection can say again what its process holds.
+type Conn struct {
 	rdb redis.UniversalClient
 	cfg Config
 
 	mu    sync.Mutex // guards what follows
 	zones map[string]*zone
-	beats int           // until the index of nodes is due again
-	ahead time.Duration // the clock of this machine, of that of Redis, as it was found last
 
 	jumpMin time.Duration // the least jump of TIME that counts
 
@@ -66,7 +65,7 @@ var ErrRefused = errors.New("this Redis is not safe for a queue")
 
 // Open connects and checks that the server can be trusted with a queue: nothing
 // is evicted and an append-only file is written (design §4).
-func Open(ctx context.Context, c Config) (*Queue, error) {
+func Open(ctx context.Context, c Config) (*Conn, error) {
 	q, err := OpenLazy(c)
 	if err != nil {
 		return nil, err
@@ -79,44 +78,44 @@ func Open(ctx context.Context, c Config) (*Queue, error) {
 
 // OpenLazy connects with the first call and checks nothing: for children, whose
 // master has checked.
-func OpenLazy(c Config) (*Queue, error) {
+func OpenLazy(c Config) (*Conn, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	q := &Queue{cfg: c, zones: map[string]*zone{}, jumpMin: jumpMin}
+	q := &Conn{cfg: c, zones: map[string]*zone{}, jumpMin: jumpMin}
 	return q, q.connect()
 }
 
 // Redis returns the client behind the connection, for reads and for writes that need no script.
-func (q *Queue) Redis() redis.UniversalClient { return q.rdb }
+func (q *Conn) Redis() redis.UniversalClient { return q.rdb }
 
 // Config returns what the connection was opened with. Nobody changes it.
-func (q *Queue) Config() *Config { return &q.cfg }
+func (q *Conn) Config() *Config { return &q.cfg }
 
 // Close closes the connections.
-func (q *Queue) Close() error { return q.rdb.Close() }
+func (q *Conn) Close() error { return q.rdb.Close() }
 
 // Ping tells whether Redis answers; in a cluster each node that serves a zone of
 // this handle, after whose failover it says anew what is in hand.
-func (q *Queue) Ping(ctx context.Context) error {
+func (q *Conn) Ping(ctx context.Context) error {
 	rdb, many := q.rdb.(*redis.ClusterClient)
 	if !many {
-		return q.say("ping", q.rdb.Ping(ctx).Err())
+		return q.Say("ping", q.rdb.Ping(ctx).Err())
 	}
 	q.mu.Lock()
 	names := slices.Collect(maps.Keys(q.zones))
 	q.mu.Unlock()
 	if len(names) == 0 {
-		return q.say("ping", rdb.Exists(ctx, hubKey("zones", "")).Err())
+		return q.Say("ping", rdb.Exists(ctx, keys.Hub("zones", "")).Err())
 	}
 	var errs []error
 	for _, name := range names {
 		c, err := q.enter(ctx, name)
 		if err == nil {
-			err = q.say("ping", c.Exists(ctx, zoneKey(name, "zone", "")).Err())
+			err = q.Say("ping", c.Exists(ctx, keys.Zone(name, "zone", "")).Err())
 		}
 		if err != nil {
-			q.elsewhere(ctx)
+			q.Elsewhere(ctx)
 			errs = append(errs, err)
 		}
 	}
@@ -131,8 +130,8 @@ var ErrFull = errors.New("it is full")
 // replica, or one that cannot write its files answers, and refuses. It is asked by a
 // write that changes nothing; in a cluster at the hub's node, and at each that serves a
 // zone of this handle.
-func (q *Queue) Writes(ctx context.Context) error {
-	errs := []error{q.tryWrite(ctx, q.rdb, hubKey("tasks", ""))}
+func (q *Conn) Writes(ctx context.Context) error {
+	errs := []error{q.tryWrite(ctx, q.rdb, keys.Hub("tasks", ""))}
 	if _, many := q.rdb.(*redis.ClusterClient); !many {
 		return errs[0]
 	}
@@ -142,10 +141,10 @@ func (q *Queue) Writes(ctx context.Context) error {
 	for _, name := range names {
 		c, err := q.enter(ctx, name)
 		if err == nil {
-			err = q.tryWrite(ctx, c, zoneKey(name, "queue", ""))
+			err = q.tryWrite(ctx, c, keys.Zone(name, "queue", ""))
 		}
 		if err != nil {
-			q.elsewhere(ctx)
+			q.Elsewhere(ctx)
 		}
 		errs = append(errs, err)
 	}
@@ -154,10 +153,10 @@ func (q *Queue) Writes(ctx context.Context) error {
 
 // tryWrite gives the member of a sorted set a new score, if it is there. Its name is
 // empty, which no task and no job has, so it never is.
-func (q *Queue) tryWrite(ctx context.Context, c redis.Cmdable, key string) error {
+func (q *Conn) tryWrite(ctx context.Context, c redis.Cmdable, key string) error {
 	err := c.ZAddXX(ctx, key, redis.Z{}).Err()
 	full := err != nil && strings.HasPrefix(err.Error(), "OOM")
-	if err = q.say("write", err); full {
+	if err = q.Say("write", err); full {
 		err = fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return err

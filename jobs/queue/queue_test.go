@@ -14,6 +14,8 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -49,7 +51,7 @@ func eachRedis(t *testing.T, test func(t *testing.T, w world)) {
 		t.Parallel()
 		// As the user that etc/users.acl has for servers.
 		s := withUsers(t, nil)
-		test(t, world{s.As(queue.RoleServer), nil})
+		test(t, world{s.As(keys.RoleServer), nil})
 		redistest.CheckIn(t, s.Config(), zone)
 		redistest.CheckRefusals(t, s)
 	})
@@ -75,12 +77,12 @@ func eachRedis(t *testing.T, test func(t *testing.T, w world)) {
 // sharing is held by the test that has the shared servers.
 var sharing sync.Mutex
 
-func open(t *testing.T, w world, slot string) *queue.Queue {
+func open(t *testing.T, w world, slot string) *queuetest.Queue {
 	t.Helper()
 	if slot != "" {
 		w.cfg.Node, w.cfg.Slot = "n1", slot
 	}
-	q, err := queue.Open(t.Context(), w.cfg)
+	q, err := queuetest.Open(t.Context(), w.cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +106,7 @@ func newTask(s jobs.Spec, hosts int) (jobs.Task, map[string][]string) {
 		map[string][]string{zone: names}
 }
 
-func submit(t *testing.T, q *queue.Queue, s jobs.Spec, hosts int) jobs.TaskID {
+func submit(t *testing.T, q *queuetest.Queue, s jobs.Spec, hosts int) jobs.TaskID {
 	t.Helper()
 	task, names := newTask(s, hosts)
 	if err := q.Submit(t.Context(), task, names, nil); err != nil {
@@ -113,13 +115,13 @@ func submit(t *testing.T, q *queue.Queue, s jobs.Spec, hosts int) jobs.TaskID {
 	return task.ID
 }
 
-func step(t *testing.T, q *queue.Queue, slot string, want int, results ...jobs.Result) jobs.Reply {
+func step(t *testing.T, q *queuetest.Queue, slot string, want int, results ...jobs.Result) jobs.Reply {
 	t.Helper()
 	return repeat(t, q, jobs.Step{Node: "n1", Slot: slot, Request: fmt.Sprint("r", request.Add(1)),
 		Results: results, Want: want})
 }
 
-func repeat(t *testing.T, q *queue.Queue, s jobs.Step) jobs.Reply {
+func repeat(t *testing.T, q *queuetest.Queue, s jobs.Step) jobs.Reply {
 	t.Helper()
 	r, err := q.Step(t.Context(), zone, s)
 	if err != nil {
@@ -140,7 +142,7 @@ func ended(g jobs.Grant, o jobs.Outcome) jobs.Result {
 	return jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindEnd, Outcome: o}
 }
 
-func info(t *testing.T, q *queue.Queue, id jobs.ID) jobs.JobInfo {
+func info(t *testing.T, q *queuetest.Queue, id jobs.ID) jobs.JobInfo {
 	t.Helper()
 	j, err := q.Job(t.Context(), id)
 	if err != nil {
@@ -149,7 +151,7 @@ func info(t *testing.T, q *queue.Queue, id jobs.ID) jobs.JobInfo {
 	return j
 }
 
-func wantState(t *testing.T, q *queue.Queue, id jobs.ID, s jobs.State, o jobs.Outcome) jobs.JobInfo {
+func wantState(t *testing.T, q *queuetest.Queue, id jobs.ID, s jobs.State, o jobs.Outcome) jobs.JobInfo {
 	t.Helper()
 	j := info(t, q, id)
 	if j.State != s || j.Outcome != o {

@@ -8,11 +8,13 @@ import (
 	"muster/jobs"
 	"muster/jobs/model"
 	"muster/jobs/queue"
+	"muster/jobs/queue/care"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
 // debt is what the zone owes to history.
-func debt(t *testing.T, q *queue.Queue) queue.Debt {
+func debt(t *testing.T, q *queuetest.Queue) care.Debt {
 	t.Helper()
 	list, err := q.Debts(t.Context(), []string{zone})
 	if err != nil || len(list) != 1 {
@@ -64,7 +66,7 @@ func TestNothingStartsBeforeHistoryWasAsked(t *testing.T) {
 		{ID: jobs.NewID(id, "strange"), Host: "strange", State: jobs.Ended, Outcome: jobs.Failed},
 	}
 	for _, want := range []jobs.Recalled{{Ended: 1, Lost: 1}, {}} { // twice does the same as once
-		if did, err := q.Recall(t.Context(), d, queue.Past{Task: id, Jobs: past}); err != nil || did != want {
+		if did, err := q.Recall(t.Context(), d, care.Past{Task: id, Jobs: past}); err != nil || did != want {
 			t.Errorf("recalled %+v, %v, want %+v", did, err, want)
 		}
 	}

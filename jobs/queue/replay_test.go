@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -19,7 +21,7 @@ func TestARestartForgetsNothingUnderThePrintedUsers(t *testing.T) {
 	s := redistest.StartServer(t, "--aclfile", file, "--appendfsync", "always")
 	enable := func(name string) queue.Config {
 		cfg := s.Config()
-		cfg.Role, cfg.Login = queue.RoleServer, queue.Login{Username: name, Password: "secret"}
+		cfg.Role, cfg.Login = keys.RoleServer, queue.Login{Username: name, Password: "secret"}
 		return cfg
 	}
 	text, err := os.ReadFile(file)
@@ -32,7 +34,7 @@ func TestARestartForgetsNothingUnderThePrintedUsers(t *testing.T) {
 		refused    bool
 	}{
 		{"as printed", users, false},
-		{"a default without rights", strings.Replace(users, queue.DefaultUser, "user default off", 1), true},
+		{"a default without rights", strings.Replace(users, keys.DefaultUser, "user default off", 1), true},
 	} {
 		s.Kill()
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
@@ -41,7 +43,7 @@ func TestARestartForgetsNothingUnderThePrintedUsers(t *testing.T) {
 		if err := s.Start(); err != nil {
 			t.Fatal(err)
 		}
-		q, err := queue.Open(t.Context(), enable("muster-server"))
+		q, err := queuetest.Open(t.Context(), enable("muster-server"))
 		if c.refused {
 			if !errors.Is(err, queue.ErrRefused) || !strings.Contains(err.Error(), "ACL SETUSER default") {
 				t.Errorf("%s: %v", c.name, err)

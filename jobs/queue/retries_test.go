@@ -9,6 +9,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 )
 
 // retryOf is a task that does jobs of another again, and its hosts.
@@ -20,7 +21,7 @@ func retryOf(of jobs.TaskID, who string, hosts ...string) (jobs.Task, map[string
 }
 
 // failing is a task of so many hosts of which all jobs have failed.
-func failing(t *testing.T, q *queue.Queue, hosts int) jobs.TaskID {
+func failing(t *testing.T, q *queuetest.Queue, hosts int) jobs.TaskID {
 	t.Helper()
 	id := submit(t, q, spec(), hosts)
 	for range hosts {
@@ -30,7 +31,7 @@ func failing(t *testing.T, q *queue.Queue, hosts int) jobs.TaskID {
 }
 
 // retries are the tasks that do hosts of a task again, in words.
-func retries(t *testing.T, q *queue.Queue, of jobs.TaskID, hosts ...string) string {
+func retries(t *testing.T, q *queuetest.Queue, of jobs.TaskID, hosts ...string) string {
 	t.Helper()
 	list, err := q.Retries(t.Context(), of, "", hosts)
 	if err != nil {
@@ -301,7 +302,7 @@ func TestRetriesAtTheSameMoment(t *testing.T) {
 		q := open(t, w, "1")
 		const hosts, people = 12, 6
 		of := failing(t, q, hosts)
-		servers := []*queue.Queue{open(t, w, ""), open(t, w, "")}
+		servers := []*queuetest.Queue{open(t, w, ""), open(t, w, "")}
 		var all sync.WaitGroup
 		for i := range people {
 			task, names := retryOf(of, fmt.Sprint("p", i), "x")

@@ -10,20 +10,21 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 )
 
 // mayFail is a rule by which so many may fail.
 func mayFail(n int) jobs.Rollout { return jobs.Rollout{Rule: jobs.Rule{MaxFailed: &n}} }
 
 // rolling submits a task with a rule on hosts fw0000….
-func rolling(t *testing.T, q *queue.Queue, r jobs.Rollout, hosts int) jobs.TaskID {
+func rolling(t *testing.T, q *queuetest.Queue, r jobs.Rollout, hosts int) jobs.TaskID {
 	t.Helper()
 	s := spec()
 	s.Rollout = &r
 	return guarded(t, q, s, 0, hosts)
 }
 
-func rollout(t *testing.T, q *queue.Queue, id jobs.TaskID) (jobs.TaskInfo, jobs.RolloutInfo) {
+func rollout(t *testing.T, q *queuetest.Queue, id jobs.TaskID) (jobs.TaskInfo, jobs.RolloutInfo) {
 	t.Helper()
 	task, err := q.Task(t.Context(), id)
 	if err != nil || task.Rollout == nil {
@@ -34,14 +35,14 @@ func rollout(t *testing.T, q *queue.Queue, id jobs.TaskID) (jobs.TaskInfo, jobs.
 
 // A crew is many slots that work at what they get, in any order.
 type crew struct {
-	q      *queue.Queue
+	q      *queuetest.Queue
 	hands  []*jobs.Grant
 	chance *rand.Rand
 	fails  func(host string) bool
 	failed int
 }
 
-func newCrew(q *queue.Queue, slots int, fails func(string) bool) *crew {
+func newCrew(q *queuetest.Queue, slots int, fails func(string) bool) *crew {
 	return &crew{q: q, hands: make([]*jobs.Grant, slots), chance: rand.New(rand.NewPCG(1, 2)), fails: fails}
 }
 
@@ -274,7 +275,7 @@ func TestATaskIsStoppedByHand(t *testing.T) {
 func inWaves(sizes ...int) jobs.Rollout { return jobs.Rollout{Waves: sizes} }
 
 // begin takes what is due, and tells which hosts it is of.
-func begin(t *testing.T, q *queue.Queue) (list []jobs.Grant, hosts string) {
+func begin(t *testing.T, q *queuetest.Queue) (list []jobs.Grant, hosts string) {
 	t.Helper()
 	list = drain(t, q, "1", 10)
 	for _, g := range list {
@@ -293,7 +294,7 @@ func TestWavesAreOpenedOnceAndInTurn(t *testing.T) {
 				t.Fatalf("look: over at %s, %v: want over: %t", at, err, over)
 			}
 		}
-		openWave := func(q *queue.Queue, n int, want bool) {
+		openWave := func(q *queuetest.Queue, n int, want bool) {
 			t.Helper()
 			if opened, err := q.OpenWave(t.Context(), id, n, "x"); err != nil || opened != want {
 				t.Fatalf("wave %d is opened: %t, %v: want %t", n, opened, err, want)

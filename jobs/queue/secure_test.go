@@ -8,6 +8,8 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -38,12 +40,12 @@ func TestUsersAndTLSOfManyServers(t *testing.T) {
 				"no certificate":    func(c *queue.Config) { c.TLS.Cert, c.TLS.Key = "", "" },
 				"plain text":        func(c *queue.Config) { c.TLS = queue.TLS{} },
 				"a wrong password":  func(c *queue.Config) { c.Login.Password = "x" },
-				"a node's user":     func(c *queue.Config) { c.Login = redistest.As(cfg, queue.RoleNode).Login },
+				"a node's user":     func(c *queue.Config) { c.Login = redistest.As(cfg, keys.RoleNode).Login },
 			} {
-				wrong := redistest.As(cfg, queue.RoleServer)
+				wrong := redistest.As(cfg, keys.RoleServer)
 				wrong.Timeout = 2 * time.Second
 				change(&wrong)
-				if q, err := queue.Open(t.Context(), wrong); err == nil {
+				if q, err := queuetest.Open(t.Context(), wrong); err == nil {
 					q.Close()
 					t.Errorf("with %s it can be opened", what)
 				} else if strings.Contains(err.Error(), wrong.Login.Password+"@") {
@@ -53,8 +55,8 @@ func TestUsersAndTLSOfManyServers(t *testing.T) {
 			for _, s := range servers {
 				s.Do(t, "ACL", "LOG", "RESET") // these were meant
 			}
-			server := open(t, world{cfg: redistest.As(cfg, queue.RoleServer)}, "")
-			node := open(t, world{cfg: redistest.As(cfg, queue.RoleNode)}, "1")
+			server := open(t, world{cfg: redistest.As(cfg, keys.RoleServer)}, "")
+			node := open(t, world{cfg: redistest.As(cfg, keys.RoleNode)}, "1")
 			_, stop, err := node.Wake(t.Context(), []string{zone})
 			if err != nil {
 				t.Fatal(err)

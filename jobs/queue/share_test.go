@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/read"
+	"muster/testkit/queuetest"
 )
 
-func depth(t *testing.T, q *queue.Queue) queue.Depth {
+func depth(t *testing.T, q *queuetest.Queue) read.Depth {
 	t.Helper()
 	d, err := q.Depth(t.Context(), zone)
 	if err != nil {

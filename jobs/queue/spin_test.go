@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -35,31 +35,31 @@ func TestNobodySpinsWhereEverythingIsBlocked(t *testing.T) {
 		name  string
 		limit int
 		spec  func(*jobs.Spec)
-		block func(t *testing.T, q *queue.Queue)
+		block func(t *testing.T, q *queuetest.Queue)
 		most  int           // calls
 		rest  time.Duration // for which it is quiet then, at least
 	}{
 		{name: "a limit", limit: 0, most: hosts/20 + 2, rest: 50 * time.Second},
 		{name: "groups", limit: -1, spec: func(s *jobs.Spec) { s.Disruptive = true },
-			block: func(t *testing.T, q *queue.Queue) {
+			block: func(t *testing.T, q *queuetest.Queue) {
 				s := disruptive("v-1")
 				guarded(t, q, s, 0, hosts)
 				drain(t, q, "2", 20) // one of each pair runs
 			}, most: (hosts+hosts/2)/20 + 2, rest: 30 * time.Second},
-		{name: "hosts", limit: -1, block: func(t *testing.T, q *queue.Queue) {
+		{name: "hosts", limit: -1, block: func(t *testing.T, q *queuetest.Queue) {
 			s := spec()
 			s.Inventory = "v-1"
 			submit(t, q, s, hosts)
 			drain(t, q, "2", 20)
 		}, most: hosts/20 + 2, rest: 30 * time.Second},
-		{name: "customers", limit: -1, block: func(t *testing.T, q *queue.Queue) {
+		{name: "customers", limit: -1, block: func(t *testing.T, q *queuetest.Queue) {
 			for _, name := range []string{"acme", "beta"} {
 				if _, err := q.PauseCustomer(t.Context(), name, "x"); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}, most: hosts/20 + 2},
-		{name: "the zone", limit: -1, block: func(t *testing.T, q *queue.Queue) {
+		{name: "the zone", limit: -1, block: func(t *testing.T, q *queuetest.Queue) {
 			if _, err := q.PauseZone(t.Context(), zone, "x"); err != nil {
 				t.Fatal(err)
 			}

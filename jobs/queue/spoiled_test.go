@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/care"
 	"muster/testkit/redistest"
 )
 
@@ -32,7 +32,7 @@ func TestAZoneThatCannotBeReadIsNamedAndTheOthersAreServed(t *testing.T) {
 	}
 	debts, err := q.Debts(t.Context(), []string{"dmz", zone})
 	named("debts", err)
-	if !slices.Equal(debts, []queue.Debt{{Zone: zone}}) {
+	if !slices.Equal(debts, []care.Debt{{Zone: zone}}) {
 		t.Errorf("debts %+v, want those of %s", debts, zone)
 	}
 }

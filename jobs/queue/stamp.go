@@ -7,6 +7,7 @@ import (
 
 	"muster/internal/proc"
 	"muster/jobs"
+	"muster/jobs/queue/codec"
 )
 
 const (
@@ -22,20 +23,20 @@ const (
 	clockWidth = 10 * time.Second
 )
 
-// stamped calls a script that must not be carried out late: a copy of a call that
+// Stamped calls a script that must not be carried out late: a copy of a call that
 // the network delayed is known by its stamp, the estimate of TIME at sending.
 //
 // A script that finds TIME far from the stamp does nothing and says so. Then TIME
 // is read again: if that proves a jump, locks may have ended at once, and the zone
 // is frozen; else somebody slept, and the call is made once more.
-func (q *Queue) stamped(ctx context.Context, s *script, name string,
-	args func(stamp string) []any) (reader, error) {
+func (q *Conn) Stamped(ctx context.Context, s *Script, name string,
+	args func(stamp string) []any) (codec.Reader, error) {
 	for try := range stampTries {
-		r, err := q.script(ctx, s, name, args(q.stamp(name).String())...)
-		if err != nil || len(r.v) == 0 {
+		r, err := q.Script(ctx, s, name, args(q.stamp(name).String())...)
+		if err != nil || len(r.Left) == 0 {
 			return r, err
 		}
-		switch r.v[0] {
+		switch r.Left[0] {
 		case "stale":
 			if try > 0 {
 				continue
@@ -45,15 +46,16 @@ func (q *Queue) stamped(ctx context.Context, s *script, name string,
 			return r, nil
 		}
 		if err := q.reread(ctx, name); err != nil {
-			return reader{}, err
+			return codec.Reader{}, err
 		}
 	}
-	return reader{}, fmt.Errorf("%s in zone %s: a later call of this slot was answered", s.name, name)
+	return codec.Reader{}, fmt.Errorf("%s in zone %s: a later call of this slot was answered", s.name,
+		name)
 }
 
 // stamp is an estimate of TIME, later than all stamps before, unless the clock was
 // put back.
-func (q *Queue) stamp(name string) jobs.Micros {
+func (q *Conn) stamp(name string) jobs.Micros {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	z := q.zones[name]
@@ -66,7 +68,7 @@ func (q *Queue) stamp(name string) jobs.Micros {
 }
 
 // reread reads TIME by itself, and freezes the zone if it jumped.
-func (q *Queue) reread(ctx context.Context, name string) error {
+func (q *Conn) reread(ctx context.Context, name string) error {
 	c, err := q.enter(ctx, name)
 	if err != nil {
 		return err
@@ -74,7 +76,7 @@ func (q *Queue) reread(ctx context.Context, name string) error {
 	sent := proc.Boot()
 	now, err := c.Time(ctx).Result()
 	if err != nil {
-		return q.say("time", err)
+		return q.Say("time", err)
 	}
 	came := proc.Boot()
 	seen := look(jobs.MicrosOf(now), sent, came)

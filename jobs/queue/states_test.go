@@ -10,13 +10,14 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
 // machine does random things to a small queue and holds every change of a job
 // against the table of states.
 type machine struct {
-	q      *queue.Queue
+	q      *queuetest.Queue
 	tasks  []jobs.TaskID
 	states map[jobs.ID]jobs.State
 	slots  [2][]jobs.Grant // what the children of the node have in hand
@@ -121,7 +122,7 @@ func TestEveryChangeIsInTheTable(t *testing.T) {
 		mini.FlushAll()
 		now := time.Now()
 		mini.SetTime(now)
-		q, err := queue.Open(tctx(t), cfg)
+		q, err := queuetest.Open(tctx(t), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,11 +10,13 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"muster/jobs/queue/keys"
 )
 
 // trust checks every server that keeps the queue, or may keep it after a
 // failover: nothing may be evicted, and an append-only file must be written.
-func (q *Queue) trust(ctx context.Context) error {
+func (q *Conn) trust(ctx context.Context) error {
 	if q.cfg.Embedded {
 		q.durable = "in memory only: gone when this Redis ends"
 		return q.Ping(ctx)
@@ -44,7 +46,7 @@ func (q *Queue) trust(ctx context.Context) error {
 		return err
 	}
 	if err := q.eachServer(ctx, look); err != nil {
-		return q.say("connect", err)
+		return q.Say("connect", err)
 	}
 	q.durable = "append-only file"
 	if forgets {
@@ -66,8 +68,8 @@ func (q *Queue) trust(ctx context.Context) error {
 
 // loadLibraries loads what nodes call, for a server, into each Redis that may be written to.
 // If other code stands there, Tend says so and puts it right.
-func (q *Queue) loadLibraries(ctx context.Context) error {
-	if q.cfg.Role != RoleServer {
+func (q *Conn) loadLibraries(ctx context.Context) error {
+	if q.cfg.Role != keys.RoleServer {
 		return nil
 	}
 	load := func(ctx context.Context, c *redis.Client) error { return q.loadLibrary(ctx, c, false) }
@@ -105,10 +107,10 @@ const forgetfulDefault = "the user default may not do everything: Redis reads it
 // rights of the user default. Nothing is wrong where nobody may ask for them, as under the rules
 // of an earlier version.
 func (c Config) replays(ctx context.Context, rdb *redis.Client) (wrong []string, err error) {
-	if c.Role != RoleServer {
+	if c.Role != keys.RoleServer {
 		return nil, nil
 	}
-	said, err := rdb.Do(ctx, "acl", "dryrun", "default", "hset", zoneKey("x", "zone", ""), "a",
+	said, err := rdb.Do(ctx, "acl", "dryrun", "default", "hset", keys.Zone("x", "zone", ""), "a",
 		"b").Text()
 	switch {
 	case err != nil && redisSays(err):
@@ -121,12 +123,12 @@ func (c Config) replays(ctx context.Context, rdb *redis.Client) (wrong []string,
 
 // eachServer calls f for each server that is there. One that is down is no reason
 // not to start, as long as the queue can be reached.
-func (q *Queue) eachServer(ctx context.Context,
+func (q *Conn) eachServer(ctx context.Context,
 	f func(ctx context.Context, c *redis.Client, where string) error) error {
 	switch rdb := q.rdb.(type) {
 	case *redis.ClusterClient:
 		// It is asked first, because ForEach is silent about a cluster that is not there.
-		if _, _, err := q.at(ctx, HubZone); err != nil {
+		if _, _, err := q.At(ctx, keys.HubZone); err != nil {
 			return err
 		}
 		return rdb.ForEachShard(ctx, func(ctx context.Context, c *redis.Client) error {
@@ -146,7 +148,7 @@ func (q *Queue) eachServer(ctx context.Context,
 }
 
 // eachReplica calls f for the replicas that the server of a Sentinel has now.
-func (q *Queue) eachReplica(ctx context.Context, rdb *redis.Client,
+func (q *Conn) eachReplica(ctx context.Context, rdb *redis.Client,
 	f func(ctx context.Context, c *redis.Client, where string) error) error {
 	info, err := rdb.Info(ctx, "replication").Result()
 	if err != nil {
@@ -193,7 +195,7 @@ func replicas(info string) (addrs []string) {
 }
 
 // Durable says in words how far the servers remember what was accepted.
-func (q *Queue) Durable() string { return q.durable }
+func (q *Conn) Durable() string { return q.durable }
 
 func infoField(info, name string) string {
 	for line := range strings.Lines(info) {

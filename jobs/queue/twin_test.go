@@ -17,6 +17,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/model"
 	"muster/jobs/queue"
+	"muster/jobs/queue/codec"
 )
 
 // pretend stands in front of the scripts. It gives them the time in KEYS 2 and lets
@@ -78,7 +79,7 @@ end)()
 // A twin is a zone in Redis and the same zone in the model.
 type twin struct {
 	rdb     *redis.Client
-	scripts map[string]queue.Script
+	scripts map[string]queue.Behind
 	zone    *model.Zone
 	now     jobs.Micros
 	stop    int  // break the next call off before its write of this number; 0: not
@@ -88,7 +89,7 @@ type twin struct {
 
 func newTwin(t testing.TB, addr string) *twin {
 	w := &twin{rdb: redis.NewClient(&redis.Options{Addr: addr, Protocol: 2, MaxRetries: -1}),
-		scripts: map[string]queue.Script{}}
+		scripts: map[string]queue.Behind{}}
 	t.Cleanup(func() { w.rdb.Close() })
 	for _, name := range []string{"put", "step", "checkpoint", "lose", "end", "move", "epoch", "control",
 		"order", "roll", "appoint", "recall", "ask"} {
@@ -246,7 +247,7 @@ func (w *twin) put(t rapid.TB, p model.Put) {
 		for i, host := range p.Hosts {
 			task.Own[host] = p.Own[i]
 		}
-		at = queue.Times(task, p.Hosts)
+		at = codec.Times(task, p.Hosts)
 	}
 	for _, wave := range p.Waves {
 		at += fmt.Sprintf("%d*1,", wave)
@@ -258,7 +259,7 @@ func (w *twin) put(t rapid.TB, p model.Put) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		args = append(append(args, queue.HeadArgs(task, h.Total, h.Chunks)...), "spec", string(spec))
+		args = append(append(args, codec.HeadArgs(task, h.Total, h.Chunks)...), "spec", string(spec))
 	}
 	if v, ok := w.call(t, "put", args...); ok {
 		status, n := w.zone.Put(w.now, p)
@@ -267,7 +268,7 @@ func (w *twin) put(t rapid.TB, p model.Put) {
 }
 
 func (w *twin) appoint(t rapid.TB, a model.Appoint) {
-	if v, ok := w.call(t, "appoint", queue.AppointArgs(a.Task, a.Moves)...); ok {
+	if v, ok := w.call(t, "appoint", codec.AppointArgs(a.Task, a.Moves)...); ok {
 		status, n := w.zone.Appoint(w.now, a)
 		w.same(t, "appoint", []any{text(v, 0), number(v, 1)}, []any{status, n})
 	}
@@ -357,7 +358,7 @@ func (w *twin) control(t rapid.TB, a model.Turn) {
 		n = ""
 	}
 	if task := w.zone.Tasks[jobs.TaskID(a.Object)]; a.Verb == "guard" && task != nil {
-		n = queue.GuardOf(jobs.Task{ID: jobs.TaskID(a.Object), Spec: task.Head.Spec})
+		n = codec.Guard(jobs.Task{ID: jobs.TaskID(a.Object), Spec: task.Head.Spec})
 	}
 	v, ok := w.call(t, "control", a.Verb, a.Object, a.Note, n)
 	if !ok {
@@ -371,7 +372,7 @@ func (w *twin) control(t rapid.TB, a model.Turn) {
 func (w *twin) ask(t rapid.TB, a model.Ask) {
 	args := []any{"order", string(a.Job), a.Note}
 	if a.Reading != nil {
-		args = queue.AnswerArgs(*a.Reading)
+		args = codec.AnswerArgs(*a.Reading)
 	}
 	if v, ok := w.call(t, "ask", args...); ok {
 		w.same(t, "ask", model.Asked{Status: text(v, 0), What: text(v, 1)}, w.zone.Ask(w.now, a))

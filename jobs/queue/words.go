@@ -39,8 +39,8 @@ var ErrRedis = errors.New("redis")
 // Spoiled reports whether a key has another type than muster gives it. Other zones can be read.
 func Spoiled(err error) bool { return err != nil && strings.Contains(err.Error(), "WRONGTYPE") }
 
-// say gives an error of Redis the operation and the server, in words.
-func (q *Queue) say(op string, err error) error {
+// Say gives an error of Redis the operation and the server, in words.
+func (q *Conn) Say(op string, err error) error {
 	if err == nil || errors.Is(err, redis.Nil) {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs/queue"
+	"muster/testkit/queuetest"
 )
 
 // Check tells whether a zone is consistent: every unfinished job is in exactly
@@ -33,7 +34,7 @@ func Check(t testing.TB, url, zone string) {
 // checkCommand tells whether `muster fsck` sees the same: nothing.
 func checkCommand(t testing.TB, c queue.Config, zone string) {
 	t.Helper()
-	q, err := queue.OpenLazy(c)
+	q, err := queuetest.OpenLazy(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
 )
 
 // StartServerWithUsers starts a server that has the users of a file such as
@@ -30,7 +31,7 @@ func UserArgs(t testing.TB, file string, change func(string) string) []string {
 	if change != nil {
 		text = change(text)
 	}
-	text = strings.ReplaceAll(text, queue.DefaultUser, "user default on nopass ~* &* +@all")
+	text = strings.ReplaceAll(text, keys.DefaultUser, "user default on nopass ~* &* +@all")
 	text = userLine.ReplaceAllString(text, "user muster-$1$2 on resetpass >$1")
 	users := filepath.Join(t.TempDir(), "users.acl")
 	must(t, os.WriteFile(users, []byte(text), 0o600))
@@ -41,11 +42,11 @@ func UserArgs(t testing.TB, file string, change func(string) string) []string {
 // a user for nodes that serve all of them.
 func UsersFile(t testing.TB, zones ...string) string {
 	t.Helper()
-	each, err := queue.Users(zones, "")
+	each, err := keys.Users(zones, "")
 	must(t, err)
-	all, err := queue.Users(zones, queue.NodeUser("all"))
+	all, err := keys.Users(zones, keys.NodeUser("all"))
 	must(t, err)
-	text := queue.DefaultUser + "\n"
+	text := keys.DefaultUser + "\n"
 	for _, u := range append(each, all[1]) {
 		text += u.Line() + "\n"
 	}
@@ -59,17 +60,17 @@ var userLine = regexp.MustCompile(`user muster-(server|node|admin)(\S*) off rese
 
 // userOf is the name of the user for a role, of a node in the zone "default".
 func userOf(role string) string {
-	if role == string(queue.RoleNode) {
-		return queue.NodeUser("default")
+	if role == string(keys.RoleNode) {
+		return keys.NodeUser("default")
 	}
 	return "muster-" + role
 }
 
 // As is how a role reaches a server that has users.
-func (s *Server) As(role queue.Role) queue.Config { return As(s.Config(), role) }
+func (s *Server) As(role keys.Role) queue.Config { return As(s.Config(), role) }
 
 // As is how a role reaches servers that have users.
-func As(cfg queue.Config, role queue.Role) queue.Config {
+func As(cfg queue.Config, role keys.Role) queue.Config {
 	cfg.Login = queue.Login{Username: userOf(string(role)), Password: string(role)}
 	cfg.Role = role
 	return cfg

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"muster/jobs/queue"
+	"muster/jobs/queue/blobs"
+	"muster/jobs/queue/care"
+	"muster/jobs/queue/hub"
+	"muster/jobs/queue/orders"
+	"muster/jobs/queue/read"
+	"muster/jobs/queue/submit"
+	"muster/jobs/queue/work"
+	"muster/server"
+)
+
+// stores gives a server the handles of the queue that it needs.
+func stores(c *queue.Conn) server.Stores {
+	nodes, account := hub.NewNodes(c), care.NewHistory(c)
+	tasks := read.NewTasks(c, nodes, account)
+	switches := orders.NewSwitches(c, tasks)
+	halts, rollouts := orders.NewHalts(c, switches), orders.NewRollouts(c, switches)
+	submits, cancels := submit.NewSubmits(c, tasks), submit.NewCancels(c)
+	inventory, store := hub.NewInventory(c), blobs.NewStore(c)
+	zones := care.New(c, care.Needs{Work: work.NewWork(c), Halts: halts, Switches: switches,
+		Submits: submits, Cancels: cancels, Inventory: inventory})
+	s := server.Stores{Conn: c}
+	s.Read = server.Reads{Tasks: tasks, Jobs: tasks, Waits: tasks,
+		Outputs: read.NewOutputs(c), Zones: read.NewZones(c), Groups: read.NewGroups(c)}
+	s.Orders = server.Orders{Switches: switches, Halts: halts, Gates: orders.NewGates(c, tasks),
+		Exclusion: orders.NewExclusion(c), Rollouts: rollouts, Waves: rollouts,
+		Asks: orders.NewAsks(c)}
+	s.Submit = server.Entries{Submits: submits, Cancels: cancels,
+		Retries: submit.NewRetries(c, tasks)}
+	s.Hub = hubStores(c)
+	s.Hub.Nodes, s.Hub.Inventory, s.Hub.Members = nodes, inventory, inventory
+	s.Care = server.Care{Zones: zones, Fsck: care.NewFsck(c), History: account, Outages: account,
+		Recall: account}
+	s.Blobs = server.Contents{Store: store, Care: blobs.NewKeeper(c, store, tasks)}
+	return s
+}
+
+// hubStores makes the handles of the hub that no other handle needs.
+func hubStores(c *queue.Conn) server.Hub {
+	timetable, chains, schedules := hub.NewTimetable(c), hub.NewChains(c), hub.NewSchedules(c)
+	return server.Hub{Duties: hub.NewLeaders(c), Facts: hub.NewFacts(c), Drains: hub.NewDrains(c),
+		Times: timetable, Moves: timetable, Estimates: hub.NewEstimates(c),
+		Agreed: hub.NewAgreed(c), Chains: chains, ChainDuty: chains, Schedules: schedules,
+		Ticks: schedules, Tokens: hub.NewTokens(c)}
+}

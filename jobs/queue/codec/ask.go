@@ -1,0 +1,34 @@
+package codec
+
+import (
+	"strconv"
+
+	"muster/jobs"
+)
+
+// AnswerArgs are those of ask.lua for an answer.
+func AnswerArgs(f jobs.Reading) []any {
+	over, began := "", ""
+	if f.Over {
+		over = "1"
+	}
+	if f.Began != 0 {
+		began = strconv.FormatInt(int64(f.Began), 10)
+	}
+	args := []any{"answer", string(f.Job), int64(f.Token), string(f.Answer), OneLine(f.Words), began,
+		over}
+	return append(args, endArgs(f.End)...)
+}
+
+// endArgs are outcome, class, exit code, error, output and note of an end; nil: it is not known.
+func endArgs(end *jobs.Result) []any {
+	if end == nil {
+		return []any{"", "", "", "", "", ""}
+	}
+	exit := ""
+	if end.ExitCode != nil {
+		exit = strconv.Itoa(*end.ExitCode)
+	}
+	return []any{string(end.Outcome), string(end.Class), exit, OneLine(end.Error), SaidOf(*end),
+		OneLine(end.Note)}
+}

@@ -1,0 +1,143 @@
+package codec
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"muster/fleet"
+	"muster/jobs"
+)
+
+// knownMax bounds the tasks that a caller may name as known.
+const knownMax = 64
+
+// Known returns the tasks whose spec a caller has, as step.lua reads them.
+func Known(tasks []jobs.TaskID) string {
+	var b strings.Builder
+	for i, t := range tasks {
+		if i == knownMax {
+			break
+		}
+		b.WriteString(string(t))
+		b.WriteByte(' ')
+	}
+	return b.String()
+}
+
+// AppendResult adds what step.lua wants to know of a result. Nearly all are ends with
+// nothing else to say: Redis makes a text of each word, so those have few.
+func AppendResult(args []any, r jobs.Result) []any {
+	exit := ""
+	if r.ExitCode != nil {
+		exit = strconv.Itoa(*r.ExitCode)
+	}
+	if r.Kind == jobs.KindEnd && r.Class == "" && r.Error == "" && r.Note == "" && !r.KeepLock &&
+		len(r.Output) == 0 && r.Gap.Left == 0 {
+		return append(args, string(r.Job), int64(r.Token), "ended", string(r.Outcome), exit, r.Spent)
+	}
+	saved := r.Saved
+	if r.Kind == jobs.KindEnd {
+		saved = OneLine(r.Note) // what is saved is of no use to a job that has ended
+	}
+	return append(args, string(r.Job), int64(r.Token), string(r.Kind), string(r.Outcome),
+		string(r.Class), exit, OneLine(r.Error), r.Delay.Microseconds(), int64(r.Until), r.Step,
+		saved, r.Release, r.KeepLock, SaidOf(r), r.Spent)
+}
+
+// ReadReply reads the answer of step.lua.
+func ReadReply(r Reader) (jobs.Reply, error) {
+	reply := jobs.Reply{Status: jobs.Status(r.Text()), Now: r.Micros()}
+	if reply.Status == Absent {
+		return reply, errors.New("the zone vanished again at once")
+	}
+	reply.Next = r.Micros()
+	for n := r.Int(); n > 0 && r.Err == nil; n-- {
+		reply.Late = append(reply.Late, jobs.ID(r.Text()))
+	}
+	for n := r.Int(); n > 0 && r.Err == nil; n-- {
+		g, err := ReadGrant(r.Text(), r.Text())
+		if r.Err == nil && err != nil {
+			return reply, err
+		}
+		reply.Jobs = append(reply.Jobs, g)
+	}
+	for len(r.Left) > 0 && r.Err == nil {
+		task, text := r.Text(), r.Text()
+		var spec jobs.Spec
+		// What cannot be read is left out: an error would be repeated with the
+		// request for ever. The worker says what it misses, job by job.
+		if json.Unmarshal([]byte(text), &spec) != nil {
+			continue
+		}
+		if reply.Specs == nil {
+			reply.Specs = map[jobs.TaskID]jobs.Spec{}
+		}
+		reply.Specs[jobs.TaskID(task)] = spec
+	}
+	return reply, r.Err
+}
+
+// grantFields is how many tab separated parts a grant has; see step.lua.
+const grantFields = 14
+
+// ReadGrant reads a job that was handed out, and its host.
+func ReadGrant(text, host string) (jobs.Grant, error) {
+	parts := strings.SplitN(text, "\t", grantFields)
+	if len(parts) != grantFields {
+		return jobs.Grant{}, fmt.Errorf("grant has %d parts, want %d", len(parts), grantFields)
+	}
+	r := words{left: parts}
+	g := jobs.Grant{Job: jobs.ID(r.text()), Token: jobs.Token(r.micros()), Mode: jobs.Mode(r.text()),
+		Attempt: r.int(), Tries: r.int(), Probes: r.int(), Crashes: r.int(), Step: r.int(),
+		Due: r.micros(), Timeout: r.duration(), Bound: r.duration(), LostNode: r.text(),
+		Spent: r.text(), Saved: r.text()}
+	if g.Mode != jobs.ModeLost {
+		g.LostNode = ""
+	}
+	if r.err != nil {
+		return g, fmt.Errorf("grant of %s: %w", parts[0], r.err)
+	}
+	if h := new(fleet.Host); host != "" && json.Unmarshal([]byte(host), h) == nil {
+		g.Host = h
+	}
+	return g, nil
+}
+
+// words takes the parts of a text in order, as reader those of an answer: but with no
+// memory for each, which was two thirds of all that a job took here.
+type words struct {
+	left []string
+	err  error
+}
+
+func (w *words) text() string {
+	word := w.left[0]
+	w.left = w.left[1:]
+	return word
+}
+
+func (w *words) micros() jobs.Micros {
+	m, err := jobs.ParseMicros(w.text())
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	return m
+}
+
+func (w *words) int() int { return int(w.micros()) }
+
+func (w *words) duration() time.Duration { return time.Duration(w.micros()) * time.Microsecond }
+
+// Holding are those of some grants that hold their hosts: who only looks holds nothing.
+func Holding(list []jobs.Grant) []jobs.Grant {
+	looks := func(g jobs.Grant) bool { return g.Mode.Looks() }
+	if !slices.ContainsFunc(list, looks) {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), looks)
+}

@@ -1,0 +1,194 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/jobs/queue/codec"
+	"muster/jobs/queue/keys"
+)
+
+// Inventory publishes the inventory: each zone gets its hosts only.
+type Inventory struct{ c *queue.Conn }
+
+// NewInventory returns the inventory behind a connection.
+func NewInventory(c *queue.Conn) *Inventory { return &Inventory{c} }
+
+// inventoryKeep is how long a version stays that was replaced: tasks have pinned it.
+const inventoryKeep = codec.TaskKeep
+
+// Published says which inventory is in force.
+type Published struct {
+	Version string      `json:"version"`
+	Hosts   int         `json:"hosts"`
+	At      jobs.Micros `json:"at"`
+}
+
+// Publish makes an inventory the one in force. Each zone gets its hosts only. A
+// version that is in force already is left as it is; one that is replaced stays
+// for 70 days, as long as a task that pinned it. A limit that is raised, or no more
+// there, lets those who wait for it come; a new one holds for these tasks too.
+func (q *Inventory) Publish(ctx context.Context, version string, hosts []fleet.Host,
+	limits []fleet.Limit) error {
+	before, err := q.Inventory(ctx)
+	if err != nil {
+		return err
+	}
+	zones, err := byZone(hosts, limits)
+	if err != nil {
+		return err
+	}
+	for zone, part := range zones {
+		if err := q.publishZone(ctx, zone, version, part); err != nil {
+			return q.c.Say("publish inventory", err)
+		}
+	}
+	if err := q.publishLimits(ctx, limits); err != nil {
+		return err
+	}
+	for zone := range zones {
+		if err := q.amend(ctx, zone, version); err != nil {
+			return err
+		}
+	}
+	now, err := q.c.Now(ctx, keys.HubZone)
+	if err != nil {
+		return err
+	}
+	err = q.c.Redis().HSet(ctx, keys.Hub("inventory", ""), "version", version, "hosts", len(hosts),
+		"at", jobs.MicrosOf(now).String()).Err()
+	if err != nil || before.Version == version || before.Version == "" {
+		return q.c.Say("publish inventory", err)
+	}
+	return q.retire(ctx, before.Version)
+}
+
+// zonePart is what a zone gets of an inventory: names and values in turns.
+type zonePart struct{ hosts, traits []any }
+
+func byZone(hosts []fleet.Host, limits []fleet.Limit) (map[string]*zonePart, error) {
+	zones := map[string]*zonePart{}
+	part := func(zone string) *zonePart {
+		if zones[zone] == nil {
+			zones[zone] = &zonePart{}
+		}
+		return zones[zone]
+	}
+	for _, h := range hosts {
+		text, err := json.Marshal(h)
+		if err != nil {
+			return nil, err
+		}
+		p := part(h.Zone)
+		p.hosts = append(p.hosts, h.Name, text)
+		if t := traits(h, limits); t != noTraits {
+			p.traits = append(p.traits, h.Name, t)
+		}
+	}
+	for _, l := range limits {
+		part(l.Zone)
+	}
+	if zones[keys.HubZone] != nil {
+		return nil, fmt.Errorf("zone %q: the name is taken by muster itself", keys.HubZone)
+	}
+	return zones, nil
+}
+
+const noTraits = "- -"
+
+// traits is what the scripts must know of a host: its customer, its group and
+// the limits that its jobs count against.
+func traits(h fleet.Host, limits []fleet.Limit) string {
+	words := append([]string{cmp.Or(h.Customer, "-"), cmp.Or(h.Group, "-")},
+		fleet.Needs(h, limits)...)
+	return strings.Join(words, " ")
+}
+
+func (q *Inventory) publishZone(ctx context.Context, zone, version string, part *zonePart) error {
+	for kind, pairs := range map[string][]any{"hosts:": part.hosts, "traits:": part.traits} {
+		key := keys.Zone(zone, kind, version)
+		for chunk := range slices.Chunk(pairs, 2*codec.ChunkMax) {
+			if err := q.c.Redis().HSet(ctx, key, chunk...).Err(); err != nil {
+				return err
+			}
+		}
+		if err := q.c.Redis().Persist(ctx, key).Err(); err != nil {
+			return err
+		}
+	}
+	if err := q.c.Redis().SAdd(ctx, keys.Hub("zones", ""), zone).Err(); err != nil {
+		return err
+	}
+	return q.c.Enter(ctx, zone)
+}
+
+// publishLimits makes the limits of every zone those of the inventory.
+func (q *Inventory) publishLimits(ctx context.Context, limits []fleet.Limit) error {
+	zones, err := q.c.Zones(ctx)
+	if err != nil {
+		return err
+	}
+	want := map[string]map[string]string{}
+	for _, zone := range zones {
+		want[zone] = map[string]string{}
+	}
+	for _, l := range limits {
+		want[l.Zone][l.Name] = strconv.Itoa(l.Max)
+	}
+	for _, zone := range zones {
+		is, err := q.c.Redis().HGetAll(ctx, keys.Zone(zone, "limits", "")).Result()
+		if err != nil {
+			return q.c.Say("publish limits", err)
+		}
+		for name := range is {
+			if _, ok := want[zone][name]; !ok {
+				want[zone][name] = ""
+			}
+		}
+		for name, most := range want[zone] {
+			if is[name] == most {
+				continue
+			}
+			if _, err := q.c.Turn(ctx, zone, codec.Turn{Verb: "limit", Object: name,
+				Number: most}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (q *Inventory) retire(ctx context.Context, version string) error {
+	zones, err := q.c.Zones(ctx)
+	if err != nil {
+		return err
+	}
+	for _, zone := range zones {
+		for _, kind := range []string{"hosts:", "traits:"} {
+			key := keys.Zone(zone, kind, version)
+			if err := q.c.Redis().Expire(ctx, key, inventoryKeep).Err(); err != nil {
+				return q.c.Say("publish inventory", err)
+			}
+		}
+	}
+	return nil
+}
+
+// Inventory is the inventory in force; Version is empty if there is none.
+func (q *Inventory) Inventory(ctx context.Context) (Published, error) {
+	h, err := q.c.Redis().HGetAll(ctx, keys.Hub("inventory", "")).Result()
+	if err != nil {
+		return Published{}, q.c.Say("inventory", err)
+	}
+	at, _ := jobs.ParseMicros(h["at"])
+	n, _ := jobs.ParseMicros(h["hosts"])
+	return Published{Version: h["version"], Hosts: int(n), At: at}, nil
+}

@@ -1,0 +1,245 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/jobs/queue/codec"
+	"muster/jobs/queue/keys"
+)
+
+// Schedules keeps schedules, and how far each has come.
+type Schedules struct{ c *queue.Conn }
+
+// NewSchedules returns the schedules behind a connection.
+func NewSchedules(c *queue.Conn) *Schedules { return &Schedules{c} }
+
+// DutySchedules is the duty of who fires schedules; tick.lua looks who has it.
+const DutySchedules = "schedules"
+
+// Schedule is a schedule as it was read.
+type Schedule struct {
+	jobs.Schedule
+	Ticks jobs.Ticking `json:"ticks"`
+
+	read, ticks string // as they stand in Redis; ticks is empty if it has forgotten them
+}
+
+// Forgotten tells that Redis has lost how far the schedule has come.
+func (s Schedule) Forgotten() bool { return s.ticks == "" }
+
+// Schedules lists the schedules by name.
+func (q *Schedules) Schedules(ctx context.Context) ([]Schedule, error) {
+	var schedules, ticks *redis.MapStringStringCmd
+	_, err := q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
+		schedules = p.HGetAll(ctx, keys.Hub("schedules", ""))
+		ticks = p.HGetAll(ctx, keys.Hub("ticks", ""))
+		return nil
+	})
+	if err != nil {
+		return nil, q.c.Say("schedules", err)
+	}
+	out := make([]Schedule, 0, len(schedules.Val()))
+	for name, text := range schedules.Val() {
+		s, err := readSchedule(name, text, ticks.Val()[name])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b Schedule) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// Schedule is the schedule of a name.
+func (q *Schedules) Schedule(ctx context.Context, name string) (Schedule, error) {
+	var schedule, ticks *redis.StringCmd
+	_, err := q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
+		schedule = p.HGet(ctx, keys.Hub("schedules", ""), name)
+		ticks = p.HGet(ctx, keys.Hub("ticks", ""), name)
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return Schedule{}, q.c.Say("schedule", err)
+	}
+	if schedule.Err() != nil {
+		return Schedule{}, fmt.Errorf("schedule %s: %w", name, queue.ErrNotFound)
+	}
+	return readSchedule(name, schedule.Val(), ticks.Val())
+}
+
+func readSchedule(name, text, ticks string) (Schedule, error) {
+	s := Schedule{read: text, ticks: ticks}
+	err := json.Unmarshal([]byte(text), &s.Schedule)
+	if err == nil && ticks != "" {
+		err = json.Unmarshal([]byte(ticks), &s.Ticks)
+	}
+	if err != nil {
+		return s, fmt.Errorf("schedule %s: what is in Redis cannot be read: %w", name, err)
+	}
+	return s, nil
+}
+
+// HubTime is TIME where the hub is: that of schedules.
+func (q *Schedules) HubTime(ctx context.Context) (time.Time, error) {
+	return q.c.Now(ctx, keys.HubZone)
+}
+
+// ScheduleStamp changes with every change of a schedule by an operator. One call
+// tells it, and the time.
+func (q *Schedules) ScheduleStamp(ctx context.Context) (string, time.Time, error) {
+	c, _, err := q.c.At(ctx, keys.HubZone)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	var stamp *redis.StringCmd
+	var now *redis.TimeCmd
+	_, err = c.Pipelined(ctx, func(p redis.Pipeliner) error {
+		stamp = p.HGet(ctx, keys.Hub("stamps", ""), "schedules")
+		now = p.Time(ctx)
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		q.c.Elsewhere(ctx)
+		return "", time.Time{}, q.c.Say("schedules", err)
+	}
+	return stamp.Val(), now.Val(), nil
+}
+
+// A ScheduleChange makes another schedule of one as it was read. The zero value of Was stands for
+// one that is new; without To it is removed, and its tasks go on.
+type ScheduleChange struct {
+	Was Schedule
+	To  *jobs.Schedule
+}
+
+// ChangeSchedule makes of a schedule, as it was read, another one. The zero value
+// stands for one that is new. ErrStale: it was changed meanwhile.
+func (q *Schedules) ChangeSchedule(ctx context.Context, was Schedule, to jobs.Schedule) error {
+	return q.changeSchedules(ctx, "", []ScheduleChange{{was, &to}})
+}
+
+// RemoveSchedule removes a schedule, as it was read. Its tasks go on.
+func (q *Schedules) RemoveSchedule(ctx context.Context, was Schedule) error {
+	return q.changeSchedules(ctx, "", []ScheduleChange{{Was: was}})
+}
+
+// ChangeSchedules makes all of some changes, or none. ErrStale: one of the schedules, or any other
+// one since the stamp was read, was changed meanwhile.
+func (q *Schedules) ChangeSchedules(ctx context.Context, stamp string,
+	list []ScheduleChange) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return q.changeSchedules(ctx, cmp.Or(stamp, "0"), list)
+}
+
+func (q *Schedules) changeSchedules(ctx context.Context, stamp string,
+	list []ScheduleChange) error {
+	args := []any{stamp}
+	what := fmt.Sprintf("%d schedules", len(list))
+	for _, c := range list {
+		name, text, ticks := c.Was.Name, "", ""
+		if c.To != nil {
+			b, err := json.Marshal(c.To)
+			if err != nil {
+				return err
+			}
+			name, text = c.To.Name, string(b)
+		}
+		if c.Was.read == "" && c.To != nil {
+			begin, err := json.Marshal(jobs.Ticking{Last: c.To.Since})
+			if err != nil {
+				return err
+			}
+			ticks = string(begin)
+		}
+		args = append(args, name, c.Was.read, text, ticks)
+		if len(list) == 1 {
+			what = "schedule " + name
+		}
+	}
+	r, err := q.c.HubScript(ctx, queue.Scripts.Schedule, args...)
+	if err != nil {
+		return err
+	}
+	if r.Text() != "ok" {
+		return fmt.Errorf("%s: %w", what, queue.ErrStale)
+	}
+	return nil
+}
+
+// Tick keeps how far a schedule has come, for the leader of a term. It returns the
+// schedule as it stands then. ErrDeposed: another leads. ErrStale and ErrNotFound:
+// it is to be read anew.
+func (q *Schedules) Tick(ctx context.Context, term int64, was Schedule, to jobs.Ticking) (Schedule,
+	error) {
+	to.Term = term
+	text, err := json.Marshal(to)
+	if err != nil {
+		return was, err
+	}
+	r, err := q.c.HubScript(ctx, queue.Scripts.Tick, was.Name, was.ticks, string(text),
+		strconv.FormatInt(term, 10))
+	if err != nil {
+		return was, err
+	}
+	switch r.Text() {
+	case "ok":
+		was.Ticks, was.ticks = to, string(text)
+		return was, nil
+	case "deposed":
+		err = queue.ErrDeposed
+	case "gone":
+		err = queue.ErrNotFound
+	default:
+		err = queue.ErrStale
+	}
+	return was, fmt.Errorf("schedule %s: %w", was.Name, err)
+}
+
+// Abandon ends a task of a tick that was submitted in part, and tells whether
+// that is so: nothing of it was committed, and so nothing of it can be any more.
+func (q *Schedules) Abandon(ctx context.Context, id jobs.TaskID, of jobs.Terms, note string) (bool,
+	error) {
+	zones, err := q.c.Zones(ctx)
+	if err != nil {
+		return false, err
+	}
+	found := false
+	for _, zone := range zones {
+		h, err := q.c.Redis().HMGet(ctx, keys.Zone(zone, "task:", string(id)), "spec",
+			"committed").Result()
+		if err != nil {
+			return false, q.c.Say("abandon", err)
+		}
+		text, _ := h[0].(string)
+		var spec jobs.Spec
+		if text == "" || json.Unmarshal([]byte(text), &spec) != nil || spec.Schedule != of.Schedule ||
+			!spec.Tick.Equal(of.Tick.Time) {
+			continue
+		}
+		if h[1] != nil {
+			return false, nil
+		}
+		found = true
+		_, err = q.c.Script(ctx, queue.Scripts.End, zone, string(id), string(jobs.Cancelled),
+			codec.OneLine(note),
+			0, "", "")
+		if err != nil {
+			return false, err
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,132 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/jobs/queue/codec"
+	"muster/jobs/queue/keys"
+	"muster/windows"
+)
+
+// Timetable keeps what is agreed about times: windows, freezes, approvals.
+type Timetable struct{ c *queue.Conn }
+
+// NewTimetable returns the timetable behind a connection.
+func NewTimetable(c *queue.Conn) *Timetable { return &Timetable{c} }
+
+// Timetable reads all that is agreed about times: windows, freezes, approvals.
+func (q *Timetable) Timetable(ctx context.Context) (windows.Timetable, error) {
+	var t windows.Timetable
+	text, err := q.c.Redis().HGet(ctx, keys.Hub("windows", ""), "table").Bytes()
+	if errors.Is(err, redis.Nil) {
+		return t, nil
+	}
+	if err != nil {
+		return t, q.c.Say("windows", err)
+	}
+	return t, q.c.Say("windows", json.Unmarshal(text, &t))
+}
+
+// TimetableVersion is that of the timetable, for those who have read it: one call
+// that costs next to nothing.
+func (q *Timetable) TimetableVersion(ctx context.Context) (int64, error) {
+	n, err := q.c.Redis().HGet(ctx, keys.Hub("windows", ""), "version").Int64()
+	if errors.Is(err, redis.Nil) {
+		return 0, nil
+	}
+	return n, q.c.Say("windows", err)
+}
+
+// SetTimetable replaces the timetable, if it is still the version that t is made
+// of, and gives it the next one. event and object become an entry of the hub's
+// stream, with what is said of it. ErrChanged: nothing was changed.
+func (q *Timetable) SetTimetable(ctx context.Context, t windows.Timetable, e jobs.Alert) (int64,
+	error) {
+	key, before := keys.Hub("windows", ""), t.Version
+	t.Version++
+	text, err := json.Marshal(t)
+	if err != nil {
+		return 0, err
+	}
+	line, err := codec.EventLine(e)
+	if err != nil {
+		return 0, err
+	}
+	excerpts := excerptsOf(t)
+	// Redis watches whole keys: what SetMovedFor notes beside the table breaks the
+	// transaction, too, and says nothing against it. The version alone decides.
+	for again := true; again; {
+		err = q.c.Redis().Watch(ctx, func(tx *redis.Tx) error {
+			is, err := tx.HGet(ctx, key, "version").Int64()
+			if err != nil && !errors.Is(err, redis.Nil) {
+				return err
+			}
+			if is != before {
+				return queue.ErrChanged
+			}
+			older, err := tx.HKeys(ctx, key).Result()
+			if err != nil {
+				return err
+			}
+			_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
+				p.HSet(ctx, key, "version", strconv.FormatInt(t.Version, 10), "table", text)
+				excerpts.put(ctx, p, older)
+				p.XAdd(ctx, &redis.XAddArgs{Stream: keys.Hub("events", ""), MaxLen: codec.HubEventsMax,
+					Approx: true,
+					Values: []any{"e", line}})
+				return nil
+			})
+			return err
+		}, key)
+		again = errors.Is(err, redis.TxFailedErr)
+	}
+	return t.Version, q.c.Say("windows", err)
+}
+
+// Appoint gives jobs of a task in one zone new appointments, if they have the ones still
+// that are named. It tells how many it moved.
+func (q *Timetable) Appoint(ctx context.Context, zone string, id jobs.TaskID,
+	moves []jobs.Move) (int,
+	error) {
+	all := 0
+	for chunk := range slices.Chunk(moves, codec.HostsMax) {
+		r, err := q.c.Script(ctx, queue.ScriptAppoint, zone, codec.AppointArgs(id, chunk)...)
+		if err != nil {
+			return all, err
+		}
+		status, n := r.Text(), r.Int()
+		if r.Err != nil {
+			return all, r.Err
+		}
+		if status != "ok" {
+			return all, fmt.Errorf("zone %s, task %s: %w", zone, id, queue.ErrNotFound)
+		}
+		all += n
+	}
+	return all, nil
+}
+
+// MovedFor is the version of the timetable by which the appointments of waiting jobs were
+// looked at last.
+func (q *Timetable) MovedFor(ctx context.Context) (int64, error) {
+	n, err := q.c.Redis().HGet(ctx, keys.Hub("windows", ""), "moved").Int64()
+	if errors.Is(err, redis.Nil) {
+		return 0, nil
+	}
+	return n, q.c.Say("windows", err)
+}
+
+// SetMovedFor notes that they were.
+func (q *Timetable) SetMovedFor(ctx context.Context, version int64) error {
+	return q.c.Say("windows", q.c.Redis().HSet(ctx, keys.Hub("windows", ""), "moved",
+		strconv.FormatInt(version, 10)).Err())
+}

@@ -1,0 +1,183 @@
+package keys
+
+import (
+	"slices"
+	"strings"
+)
+
+// Prefix begins every key. What follows in braces is the zone, as a hash tag:
+// a zone lives in one slot of a cluster, zones spread over it.
+const Prefix = "muster:"
+
+// HubZone is the pretended zone of what belongs to no zone. Its name cannot be one
+// of a zone: an inventory that has it is refused.
+const HubZone = "hub"
+
+// Key describes one kind of key, for docs/REDIS.md and for the scripts.
+type Key struct {
+	Name    string // after the zone's prefix; "<x>" stands for an id
+	Type    string
+	Writers string // scripts and functions that write it
+	What    string
+}
+
+// ZoneKeys are the keys of a zone. The scripts get a Lua name for each: m.kQueue,
+// m.kTask .. id and so on.
+var ZoneKeys = []Key{
+	{"queue", "zset", "move, step, end, epoch, fsck, order, recall",
+		"jobs that never started: id by µs when to run"},
+	{"again", "zset", "step, checkpoint, lose, end, move, epoch, control, fsck, appoint, recall",
+		"jobs that started, and what waits: id by µs when anyone may touch it next"},
+	{"asks", "zset", "step, ask",
+		"jobs that ended unknown, whose hosts are to be asked: id by µs when anyone may take it"},
+	{"held:<task>", "zset", "put, move, step, end, fsck, appoint, recall",
+		"jobs of a task that is not committed, or paused, with their scores"},
+	{"parked", "set", "step, move", "tasks of which jobs were laid aside in held:<task> by a take"},
+	{"task:<id>", "hash",
+		"put, move, step, checkpoint, lose, end, epoch, control, fsck, speak, appoint, recall, ask",
+		"this zone's part of a task: spec, hosts in chunks, counters, flags, records of jobs " +
+			"(`:<host>`), answers of gates (`gate:<step>:<host>`), jobs deferred to an opening " +
+			"(`turn:<µs>`), orders to ask a host (`ask:<host>`); expires 24 h after the end"},
+	{"locks", "hash", "step, checkpoint, epoch, recall, ask",
+		"host to the one attempt on it: until when (µs), token and job"},
+	{"sem:<name>", "hash", "step, lose, end, control, epoch, fsck, recall",
+		"group/<group> or a limit: job that holds it to its token; frozen: why"},
+	{"sems", "set",
+		"step, lose, end, control, epoch, fsck, recall", "semaphores that are held or frozen"},
+	{"cleared", "hash",
+		"ClearGroup", "group to µs of the last clear: markers of jobs before it, of " +
+			"which nothing else is known, count no more"},
+	{"limits", "hash", "control", "name of a limit to jobs at a time"},
+	{"wait:<resource>", "zset", "step, lose, end, control, recall, ask",
+		"host/<host>: job by µs since when; a semaphore: task by µs of its last turn; only a hint"},
+	{"wait:<resource>:<task>", "zset", "step, lose, end, control, recall",
+		"jobs of the task that wait for a semaphore, by µs since when; only a hint"},
+	{"hold:<node>", "hash", "step, lose",
+		"child slot to request id, jobs in hand and reply of its last step, or when it was lost"},
+	{"open", "zset", "move, step, lose, end, fsck, recall",
+		"tasks that have not ended: id by µs when due; a list"},
+	{"rolling", "set",
+		"move, step, lose, end, fsck, roll, recall", "tasks with a rule that have not ended"},
+	{"overload", "string", "order", "token of the one who reorders, then \"cool\", with PX"},
+	{"zone", "hash", "epoch, step, put, move, lose, end, control, order, recall, ask",
+		"run id, epoch, frozen until, whether history is kept and must be asked first, highest TIME, " +
+			"last token, halted, paused, paused customers; " +
+			"whether somebody asks; changes of tasks, last reordering; how many jobs and tasks have ended"},
+	{"events", "stream",
+		"put, move, step, lose, end, epoch, control, fsck, order, appoint, recall, ask, Alert",
+		"everything that happened; about 1,000,000 entries"},
+	{"out:<id>", "stream", "step, speak, ask",
+		"what the host said: an entry an attempt, of a running one many; expires after 24 h"},
+	{"traits:<version>", "hash", "Publish",
+		"host of an inventory to its customer, group and limits, separated by blanks; " +
+			"limits of later inventories are added for the tasks that are open"},
+	{"hosts:<version>", "hash", "Publish", "the hosts of this zone in an inventory: name to JSON"},
+	{"wake", "channel",
+		"move, step, lose, end, epoch, control, recall, ask", "something became due; a hint"},
+}
+
+// HubKeys are the keys that belong to no zone.
+var HubKeys = []Key{
+	{"nodes", "zset", "Beat, Gone", "node id by µs of its last beat"},
+	{"node:<id>", "string", "Beat, Gone", "JSON of the node; PX 15 s, beat every 5 s"},
+	{"staff", "hash", "NoteStaff",
+		"zone to µs of the last beat of a node that worked on it, as a server saw it"},
+	{"zones", "set", "Submit, Publish", "zones that were ever used"},
+	{"tasks", "zset", "Submit", "task id by µs of its submit, the newest 10,000"},
+	{"task:<id>", "hash", "Submit", "what a task is in all its zones; expires 70 days after submit"},
+	{"chain:<id>", "hash", "SaveChain, NoteChain, EndChain, AskChain",
+		"tasks that follow each other: what they are (JSON), what was decided, and what came of " +
+			"it; expires 70 days after submit"},
+	{"chains", "set", "SaveChain, EndChain, ForgetChain, AskChain",
+		"chains that a server has to go on with"},
+	{"key:<key>", "zset", "Submit", "tasks that were submitted with this key, by µs; expires"},
+	{"retried:<task>", "hash", "Submit",
+		"host of the task to the task that does its job again; ~id: who asked for that one, and " +
+			"whether it has all its hosts for good; expires when the task is forgotten"},
+	{"halt", "hash",
+		"Halt, Lift, RestoreAgreed",
+		"the halt of everything: id of the last order, whether it stands, who and why"},
+	{"pauses", "hash",
+		"Pause, Resume, PauseCustomer, ResumeCustomer, PauseZone, ResumeZone, Tend, RestoreAgreed",
+		"task, customer or zone and its name: id of the last order, whether it pauses, who and why"},
+	{"commits", "set", "Submit, Tend", "tasks whose commit has begun and is not done in all zones"},
+	{"inventory", "hash", "Publish", "version, count and time of the published inventory"},
+	{"windows", "hash", "SetTimetable, SetMovedFor, PutExcerpts, SayZones, RestoreAgreed",
+		"the timetable (JSON), its version, and that of the last look at appointments; " +
+			"excerpt:SCOPE: what workers need of it (JSON), at the version in excerpts; " +
+			"zones:SERVER: its time zone data, and when (s) it said so"},
+	{"estimates", "hash", "SaveEstimates, ReplaceEstimates",
+		"what runs (a hash of runbook and arguments), model and customer, with | between, to JSON of " +
+			"how long it takes; at most about 20,000"},
+	{"events", "stream", "SetTimetable, BeginHistoryAway, EndHistoryAway",
+		"what people ordered that concerns no zone, and when history was away; about 100,000 entries"},
+	{"history", "hash", "BeginHistoryAway, EndHistoryAway",
+		"away: since when what happens is not stored, why, and how much of each stream was; JSON"},
+	{"blobs", "hash", "blob, PutBlob, RemoveBlob, TendBlobs",
+		"stored contents: SHA-256 to µs of its last use and JSON; ~id: one that is on its way"},
+	{"blob:<id>:<n>", "string", "PutBlob, RemoveBlob, TendBlobs",
+		"512 KiB of a content; expires after a day unless all of it came"},
+	{"pins", "hash", "blob, TendBlobs", "SHA-256 and task that needs the content: µs since when"},
+	{"facts", "hash", "SaveFacts, ForgetFacts",
+		"host to JSON of what it said of itself; ~: changes whenever others do"},
+	{"drained", "hash", "Drain, Undrain, RestoreAgreed",
+		"host that selections leave out, to µs since when, who and why"},
+	{"leader:<duty>", "string", "lead", "number of the term and who has the duty; PX 3 s"},
+	{"terms", "hash", "lead", "duty to the number of its last term"},
+	{"schedules", "hash",
+		"schedule, RestoreAgreed", "name to JSON: what it is, who made it so, if it is paused"},
+	{"ticks", "hash", "schedule, tick, RestoreAgreed",
+		"schedule to JSON: the last tick, the next one, those that wait to become tasks"},
+	{"agreed", "hash", "LoseAgreed, RestoreAgreed", "lost: since when Redis has forgotten what was " +
+		"agreed, and what; JSON"},
+	{"stamps", "hash", "schedule, Drain, Undrain, RestoreAgreed",
+		"schedules, drained: number of their changes, for who keeps a copy of them"},
+	{"tokens", "hash", "CreateToken, RemoveToken", "SHA-256 of a token to JSON of its name"},
+}
+
+// Zone makes a key of a zone: kind is the name in ZoneKeys before "<".
+func Zone(zone, kind, id string) string { return Prefix + "{" + zone + "}:" + kind + id }
+
+// Hub makes a key that belongs to no zone.
+func Hub(kind, id string) string { return Zone(HubZone, kind, id) }
+
+// Lua gives the scripts their names of the keys. KEYS[1] of every script is
+// the key `zone`, of which the prefix is cut.
+//
+// All functions and variables that functions share are fields of one table, m:
+// with a local of its own for each, Lua 5.1 searches its list of captured locals
+// for every function that it makes, which cost 50 µs a call (measured).
+//
+// The names that nearly every call needs come first; the others are made inside
+// m.lazy, as a name costs a quarter of a µs. A library makes all of them, when it
+// is called for another zone than before.
+func Lua(which func(word string) bool) string {
+	var b strings.Builder
+	for _, k := range ZoneKeys {
+		kind, _, _ := strings.Cut(k.Name, "<")
+		word := strings.TrimSuffix(kind, ":")
+		if strings.Count(k.Name, "<") > 1 || !which(word) {
+			continue // a longer form of another, or of the other part
+		}
+		b.WriteString("m.k" + strings.ToUpper(word[:1]) + word[1:] + " = P .. '" + kind + "'\n")
+	}
+	return b.String()
+}
+
+// Usual tells whether a key is one of a step that hands out one job for another.
+func Usual(word string) bool {
+	return strings.Contains(" zone queue again task locks hold events hosts ", " "+word+" ")
+}
+
+// Seldom reports whether a key is none of those that nearly every call needs.
+func Seldom(word string) bool { return !Usual(word) }
+
+// Every reports true: a library has the names of all keys.
+func Every(string) bool { return true }
+
+// ofNodes tells whether nodes write a key.
+func (k Key) ofNodes() bool {
+	return slices.ContainsFunc(strings.Split(k.Writers, ", "), func(name string) bool {
+		return slices.Contains(nodeWriters, name)
+	})
+}

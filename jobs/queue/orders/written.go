@@ -1,0 +1,226 @@
+package orders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/jobs/queue/codec"
+	"muster/jobs/queue/keys"
+)
+
+// orderKeep is how long it is known that a pause ended: so long may a zone be away
+// that was paused and has not heard of it.
+const orderKeep = 30 * 24 * time.Hour
+
+// order is a pause or its end as the hub keeps it, so that a zone that cannot be
+// asked now, or comes later, hears of it. A later one has a greater id.
+type order struct {
+	what jobs.Switch
+	name string // of the task, customer or zone
+	id   int64
+	on   bool // it is paused
+	note string
+}
+
+// number is the id as the scripts get it.
+func (o order) number() string { return strconv.FormatInt(o.id, 10) }
+
+// turn is the call that lets a zone stand as o.
+func (o order) turn(verb, object string) codec.Turn {
+	return codec.Turn{Verb: verb, Object: object, Note: o.note, Number: o.number()}
+}
+
+func (o order) field() string { return string(o.what) + " " + o.name }
+
+func (o order) text() string {
+	state := haltOff
+	if o.on {
+		state = haltOn
+	}
+	return fmt.Sprintf("%d %s %s", o.id, state, o.note)
+}
+
+// give writes an order down before any zone hears of it. A pause that stands already
+// stays as it was given.
+func (q *Switches) give(ctx context.Context, o order) (order, error) {
+	now, err := q.c.Now(ctx, keys.HubZone)
+	if err != nil {
+		return o, err
+	}
+	o.note = codec.OneLine(o.note)
+	var given order
+	err = q.revise(ctx, keys.Hub("pauses", ""), func(is map[string]string) (map[string]any, []string) {
+		before, known := readOrder(o.field(), is[o.field()])
+		if known && before.on && o.on {
+			given = before
+			return nil, nil
+		}
+		given = o
+		given.id = max(now.UnixMicro(), before.id+1)
+		return map[string]any{o.field(): given.text()}, nil
+	})
+	return given, q.c.Say("pause", err)
+}
+
+// end ends a pause that no zone needs any more, if it is the last order. It stays known as ended:
+// whoever keeps a copy of the orders could not tell a pause that is gone from one that Redis
+// has lost.
+func (q *Switches) end(ctx context.Context, o order) error {
+	if !o.on {
+		return nil
+	}
+	return q.c.Say("pause", q.revise(ctx, keys.Hub("pauses", ""),
+		func(is map[string]string) (map[string]any, []string) {
+			if last, ok := readOrder(o.field(), is[o.field()]); !ok || last.id != o.id {
+				return nil, nil
+			}
+			o.id, o.on = o.id+1, false
+			return map[string]any{o.field(): o.text()}, nil
+		}))
+}
+
+func readOrder(field, text string) (o order, ok bool) {
+	what, name, _ := strings.Cut(field, " ")
+	words := strings.SplitN(text, " ", 3)
+	id, err := strconv.ParseInt(words[0], 10, 64)
+	if err != nil || len(words) != 3 {
+		return order{}, false
+	}
+	return order{jobs.Switch(what), name, id, words[1] == haltOn, words[2]}, true
+}
+
+// readOrders reads all that the hub keeps.
+func readOrders(fields map[string]string) []order {
+	var out []order
+	for field, text := range fields {
+		if o, ok := readOrder(field, text); ok {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// switched carries out an order that was written down. What no zone has confirmed
+// is an error, which says that it stands all the same.
+func (q *Switches) switched(ctx context.Context, o order, note string, zones []string,
+	do func(zone string) (codec.Turned, error)) (jobs.Switched, error) {
+	out := jobs.Switched{What: o.what, Name: o.name, Paused: o.on}
+	out, err := q.switchZones(ctx, out, note, zones, do)
+	if err != nil && len(out.Zones) == 0 && len(out.Missing) > 0 {
+		err = fmt.Errorf("no zone has confirmed it; it is written down, and a server repeats it until "+
+			"they do: %w", err)
+	}
+	return out, err
+}
+
+// TendPauses lets a zone stand as the orders in the hub say, if it could not be asked
+// when they were given, or came later.
+func (q *Switches) TendPauses(ctx context.Context, zone string) error {
+	fields, err := q.c.Redis().HGetAll(ctx, keys.Hub("pauses", "")).Result()
+	if err != nil || len(fields) == 0 {
+		return q.c.Say("pauses", err)
+	}
+	now, err := q.c.Now(ctx, keys.HubZone)
+	if err != nil {
+		return err
+	}
+	f, err := q.c.Redis().HMGet(ctx, keys.Zone(zone, "zone", ""), "paused", "pausedId",
+		"customers").Result()
+	if err != nil {
+		return q.c.Say("pauses", err)
+	}
+	customers := codec.ReadCustomers(codec.TextOf(f, 2))
+	var errs []error
+	for _, o := range readOrders(fields) {
+		switch o.what {
+		case jobs.SwitchZone:
+			if o.name == zone {
+				errs = append(errs, q.tendZone(ctx, o,
+					codec.ReadSwitch(codec.TextOf(f, 0), codec.TextOf(f, 1))))
+			}
+		case jobs.SwitchCustomer:
+			errs = append(errs, q.tendCustomer(ctx, zone, o, customers[o.name]))
+		case jobs.SwitchTask:
+			errs = append(errs, q.tendTask(ctx, zone, o))
+		}
+		errs = append(errs, q.retireOrder(ctx, o, now.Sub(time.UnixMicro(o.id))))
+	}
+	return errors.Join(errs...)
+}
+
+// differs tells whether a zone does not stand as it was ordered. A pause that was
+// ordered after the end of another is none of its business.
+func (o order) differs(s codec.Standing) bool {
+	return o.on != s.Paused && (o.on || s.Id <= o.id)
+}
+
+func (q *Switches) tendZone(ctx context.Context, o order, s codec.Standing) error {
+	if !o.differs(s) {
+		return nil
+	}
+	if o.on {
+		_, err := q.c.Turn(ctx, o.name, o.turn("pause-zone", ""))
+		return err
+	}
+	_, err := q.resumeZone(ctx, o.name, o)
+	return err
+}
+
+func (q *Switches) tendCustomer(ctx context.Context, zone string, o order, s codec.Standing) error {
+	if !o.differs(s) {
+		return nil
+	}
+	if o.on {
+		_, err := q.c.Turn(ctx, zone, o.turn("pause-customer", o.name))
+		return err
+	}
+	_, err := q.resumeCustomer(ctx, zone, o)
+	return err
+}
+
+func (q *Switches) tendTask(ctx context.Context, zone string, o order) error {
+	v, err := q.c.Redis().HMGet(ctx, keys.Zone(zone, "task:", o.name), "total", "ended", "pausedNote",
+		"pausedId").Result()
+	if err != nil {
+		return q.c.Say("pauses", err)
+	}
+	if v[0] == nil || v[1] != nil || !o.differs(codec.ReadSwitch(codec.TextOf(v, 2),
+		codec.TextOf(v, 3))) {
+		return nil
+	}
+	if o.on {
+		_, err = q.pauseTask(ctx, zone, o)
+	} else {
+		_, err = q.bringBack(ctx, zone, jobs.TaskID(o.name), "resume", o)
+	}
+	return err
+}
+
+// retireOrder ends the pause of a task that ended long ago, and forgets what ended long before.
+func (q *Switches) retireOrder(ctx context.Context, o order, age time.Duration) error {
+	switch {
+	case !o.on && age > orderKeep:
+		return q.c.Say("pauses", q.revise(ctx, keys.Hub("pauses", ""),
+			func(is map[string]string) (map[string]any, []string) {
+				if last, _ := readOrder(o.field(), is[o.field()]); last.id != o.id {
+					return nil, nil
+				}
+				return nil, []string{o.field()}
+			}))
+	case o.on && o.what == jobs.SwitchTask && age > 24*time.Hour:
+		t, err := q.tasks.Task(ctx, jobs.TaskID(o.name))
+		switch {
+		case err != nil && !errors.Is(err, queue.ErrNotFound):
+			return err
+		case err != nil || t.State == jobs.TaskEnded:
+			return q.end(ctx, o)
+		}
+	}
+	return nil
+}

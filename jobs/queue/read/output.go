@@ -1,0 +1,71 @@
+package read
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
+)
+
+// Outputs reads what hosts said.
+type Outputs struct{ c *queue.Conn }
+
+// NewOutputs returns the output behind a connection.
+func NewOutputs(c *queue.Conn) *Outputs { return &Outputs{c} }
+
+// Output is what the host of a job said, attempt after attempt; of an attempt that
+// runs, as far as it was heard.
+func (q *Outputs) Output(ctx context.Context, id jobs.ID) (jobs.Output, error) {
+	zone, err := q.c.ZoneOf(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	all, err := q.Outputs(ctx, zone, []jobs.ID{id})
+	return all[id], err
+}
+
+// Outputs is what the hosts of several jobs of one zone said.
+func (q *Outputs) Outputs(ctx context.Context, zone string, ids []jobs.ID) (
+	map[jobs.ID]jobs.Output, error) {
+	fresh := make(map[jobs.ID]*Heard, len(ids))
+	for _, id := range ids {
+		fresh[id] = &Heard{}
+	}
+	return q.Listen(ctx, zone, fresh)
+}
+
+// Listen reads what was said in jobs of one zone since they were last listened to,
+// and notes how far that is. Of jobs with no news there is nothing in the answer.
+func (q *Outputs) Listen(ctx context.Context, zone string, list map[jobs.ID]*Heard) (
+	map[jobs.ID]jobs.Output, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	prefix := keys.Zone(zone, "out:", "")
+	streams := make([]string, 2*len(list))
+	i := 0
+	for id, h := range list {
+		streams[i], streams[len(list)+i] = prefix+string(id), h.place()
+		i++
+	}
+	found, err := q.c.Redis().XRead(ctx, &redis.XReadArgs{Streams: streams, Block: -1}).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, q.c.Say("output", err)
+	}
+	out := make(map[jobs.ID]jobs.Output, len(found))
+	for _, s := range found {
+		id := jobs.ID(strings.TrimPrefix(s.Stream, prefix))
+		if news := list[id].read(s.Messages); len(news) > 0 {
+			out[id] = news
+		}
+	}
+	return out, nil
+}

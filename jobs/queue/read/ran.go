@@ -1,0 +1,20 @@
+package read
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"muster/jobs"
+)
+
+// readRan reads it; nil: it was not kept.
+func readRan(text string) (*jobs.Ran, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var r jobs.Ran
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		return nil, fmt.Errorf("what it runs cannot be read: %w", err)
+	}
+	return &r, nil
+}

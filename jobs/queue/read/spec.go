@@ -1,0 +1,37 @@
+package read
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
+)
+
+// Spec is what a task was asked with, as it was frozen at its submit.
+func (q *Tasks) Spec(ctx context.Context, id jobs.TaskID) (jobs.Spec, error) {
+	var spec jobs.Spec
+	zones, err := q.c.TaskZones(ctx, id)
+	if err != nil {
+		return spec, err
+	}
+	for _, zone := range zones { // it is the same in each that still has it
+		text, err := q.c.Redis().HGet(ctx, keys.Zone(zone, "task:", string(id)), "spec").Bytes()
+		if errors.Is(err, redis.Nil) {
+			continue
+		}
+		if err != nil {
+			return spec, q.c.Say("task", err)
+		}
+		if err := json.Unmarshal(text, &spec); err != nil {
+			return spec, fmt.Errorf("task %s: its spec cannot be read: %w", id, err)
+		}
+		return spec, nil
+	}
+	return spec, fmt.Errorf("task %s: what it was asked with: %w", id, queue.ErrNotFound)
+}

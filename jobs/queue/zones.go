@@ -1,0 +1,130 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"muster/jobs"
+	"muster/jobs/queue/codec"
+	"muster/jobs/queue/keys"
+)
+
+// ZonesOf finds the zones of some jobs of one task: zone to hosts.
+func (q *Conn) ZonesOf(ctx context.Context, ids []jobs.ID) (map[string][]string, error) {
+	task := ids[0].Task()
+	zones, err := q.TaskZones(ctx, task)
+	if err != nil {
+		return nil, err
+	}
+	left := map[string]bool{}
+	for _, id := range ids {
+		if id.Task() != task {
+			return nil, fmt.Errorf("job %s is of another task than %s", id, ids[0])
+		}
+		left[id.Host()] = true
+	}
+	out := map[string][]string{}
+	for _, zone := range zones {
+		err := q.EachChunk(ctx, zone, task, 0, func(hosts []string) error {
+			for _, host := range hosts {
+				if left[host] {
+					out[zone] = append(out[zone], host)
+					delete(left, host)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(left) > 0 {
+		return nil, fmt.Errorf("task %s has no job on %s: %w", task,
+			strings.Join(slices.Sorted(maps.Keys(left)), ", "), ErrNotFound)
+	}
+	return out, nil
+}
+
+// KnowZone returns an error that wraps ErrNotFound if a zone was never used.
+func (q *Conn) KnowZone(ctx context.Context, zone string) error {
+	zones, err := q.Zones(ctx)
+	if err == nil && !slices.Contains(zones, zone) {
+		err = fmt.Errorf("zone %s: %w", zone, ErrNotFound)
+	}
+	return err
+}
+
+// Now is the time of the server that has a zone: in a cluster each has its own.
+func (q *Conn) Now(ctx context.Context, zone string) (time.Time, error) {
+	c, _, err := q.At(ctx, zone)
+	if err != nil {
+		return time.Time{}, err
+	}
+	now, err := c.Time(ctx).Result()
+	return now, q.Say("time", err)
+}
+
+// Zones lists the zones that were ever used.
+func (q *Conn) Zones(ctx context.Context) ([]string, error) {
+	zones, err := q.rdb.SMembers(ctx, keys.Hub("zones", "")).Result()
+	slices.Sort(zones)
+	return zones, q.Say("zones", err)
+}
+
+// TaskZones returns the zones of a task.
+func (q *Conn) TaskZones(ctx context.Context, id jobs.TaskID) ([]string, error) {
+	zones, err := q.rdb.HGet(ctx, keys.Hub("task:", string(id)), "zones").Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, fmt.Errorf("task %s: %w", id, ErrNotFound)
+	}
+	return strings.Split(zones, ","), q.Say("task", err)
+}
+
+// EachChunk gives the hosts of a task in one zone to f, from a place on. All
+// chunks but the last are full.
+func (q *Conn) EachChunk(ctx context.Context, zone string, id jobs.TaskID, from int,
+	f func([]string) error) error {
+	for chunk := from / codec.HostsMax; ; chunk++ {
+		text, err := q.rdb.HGet(ctx, keys.Zone(zone, "task:", string(id)),
+			"hosts:"+strconv.Itoa(chunk)).Result()
+		if errors.Is(err, redis.Nil) {
+			return nil
+		}
+		if err != nil {
+			return q.Say("jobs", err)
+		}
+		hosts := strings.Split(text, "\n")
+		skip := min(max(from-chunk*codec.HostsMax, 0), len(hosts))
+		if err := f(hosts[skip:]); err != nil {
+			return err
+		}
+	}
+}
+
+// ZoneOf finds the zone of a job; the host list of its task says whether there
+// is such a job at all.
+func (q *Conn) ZoneOf(ctx context.Context, id jobs.ID) (string, error) {
+	zones, err := q.ZonesOf(ctx, []jobs.ID{id})
+	for zone := range zones {
+		return zone, err
+	}
+	return "", err
+}
+
+// Alert tells of something that somebody should look at, in the events of a zone.
+func (q *Conn) Alert(ctx context.Context, zone string, a jobs.Alert) error {
+	line, err := codec.EventLine(a)
+	if err != nil {
+		return err
+	}
+	return q.Say("alert", q.rdb.XAdd(ctx, &redis.XAddArgs{Stream: keys.Zone(zone, "events", ""),
+		MaxLen: codec.ZoneEventsMax, Approx: true, Values: []any{"e", line}}).Err())
+}

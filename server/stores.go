@@ -1,0 +1,228 @@
+package server
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"muster/fleet"
+	"muster/jobs"
+	"muster/jobs/queue/hub"
+	"muster/jobs/queue/read"
+)
+
+// Stores is what a server needs of the queue: handles, each of which is some of its methods.
+// queue.ErrNotFound and the other errors of that package keep their meaning; any other error
+// means that Redis cannot be used at the moment.
+type Stores struct {
+	Conn   Conn
+	Read   Reads
+	Orders Orders
+	Submit Entries
+	Hub    Hub
+	Care   Care
+	Blobs  Contents
+}
+
+// Conn is the connection itself.
+type Conn interface {
+	Writes(ctx context.Context) error // wraps queue.ErrFull
+	Zones(ctx context.Context) ([]string, error)
+	Alert(ctx context.Context, zone string, a jobs.Alert) error
+}
+
+// Reads are the handles that show what is there.
+type Reads struct {
+	Tasks   Tasks
+	Jobs    Jobs
+	Waits   Waits
+	Outputs Outputs
+	Zones   Zones
+	Groups  Groups
+}
+
+// Orders are the handles for what operators order about work that is in the queue.
+type Orders struct {
+	Switches  Switches
+	Halts     Halts
+	Gates     TaskGates
+	Exclusion Exclusion
+	Rollouts  Rollouts
+	Waves     Waves
+	Asks      Asking
+}
+
+// Entries are the handles that put tasks into the queue, and end what of them has not begun.
+type Entries struct {
+	Submits Submits
+	Cancels Cancels
+	Retries Retrying
+}
+
+// Hub are the handles for what belongs to no zone.
+type Hub struct {
+	Nodes     Staffing
+	Duties    Elections
+	Facts     Facts
+	Drains    Drains
+	Inventory Publishing
+	Members   Membership
+	Times     Times
+	Moves     Moves
+	Estimates Estimates
+	Agreed    AgreedKept
+	Chains    Chains
+	ChainDuty ChainDuty
+	Schedules ScheduleBook
+	Ticks     Ticks
+	Tokens    Tokens
+}
+
+// Care are the handles that keep the queue in order.
+type Care struct {
+	Zones   Tending
+	Fsck    Fsck
+	History Trimming
+	Outages Outages
+	Recall  Recalling
+}
+
+// Contents are the handles for contents that are too large for a task.
+type Contents struct {
+	Store BlobStore
+	Care  BlobCare
+}
+
+// Submits puts tasks into the queue.
+type Submits interface {
+	Submit(ctx context.Context, t jobs.Task, hosts map[string][]string, progress func(int)) error
+}
+
+// Publishing makes an inventory the one in force.
+type Publishing interface {
+	Publish(ctx context.Context, version string, hosts []fleet.Host, limits []fleet.Limit) error
+	Inventory(ctx context.Context) (hub.Published, error)
+}
+
+// Tending does what must happen in a zone also where no master lives.
+type Tending interface {
+	Tend(ctx context.Context, zone string) error
+}
+
+// Trimming forgets events that history has.
+type Trimming interface {
+	TrimEvents(ctx context.Context, zone, before string) error
+}
+
+// Retrying tells by which tasks jobs of a task are done again already.
+type Retrying interface {
+	Retries(ctx context.Context, of, by jobs.TaskID, hosts []string) ([]jobs.Again, error)
+}
+
+// Tasks reads requests as a whole.
+type Tasks interface {
+	Spec(ctx context.Context, id jobs.TaskID) (jobs.Spec, error)
+	Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
+	Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error)
+}
+
+// Jobs reads the parts of tasks. EachJob gives those of one task in the order of its frozen
+// host list, from a place on, so many at a time; those before it cost nothing.
+type Jobs interface {
+	EachJob(ctx context.Context, id jobs.TaskID, from, most int,
+		f func([]jobs.JobInfo) error) error
+	Job(ctx context.Context, id jobs.ID) (jobs.JobInfo, error)
+	Explain(ctx context.Context, list []jobs.JobInfo, most int) ([]read.Reasons, error)
+	JobZone(ctx context.Context, id jobs.ID) (string, error)
+	JobsIn(ctx context.Context, zone string, ids []jobs.ID) ([]jobs.JobInfo, error)
+}
+
+// Waits reads what waits for a time of its own, and what a host has to do.
+type Waits interface {
+	Deferred(ctx context.Context, zone string) ([]jobs.JobInfo, bool, error)
+	HostWork(ctx context.Context, zone, host string, tasks int) (jobs.HostWork, error)
+}
+
+// Outputs reads what hosts said.
+type Outputs interface {
+	Outputs(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID]jobs.Output, error)
+	Listen(ctx context.Context, zone string, list map[jobs.ID]*read.Heard) (
+		map[jobs.ID]jobs.Output, error)
+}
+
+// Zones reads what waits in a zone, and what happened there.
+type Zones interface {
+	Depth(ctx context.Context, zone string) (read.Depth, error)
+	Ends(ctx context.Context, zone string) (read.Ends, error)
+	Events(ctx context.Context, zone, after string, limit int, wait time.Duration) (
+		[]jobs.Happening, string, error)
+	EventPage(ctx context.Context, zone, after string, most int) (read.EventPage, error)
+}
+
+// Staffing says who works.
+type Staffing interface {
+	Nodes(ctx context.Context) ([]jobs.Node, error)
+	Staff(ctx context.Context) (map[string]*jobs.ZoneStaff, error)
+	NoteStaff(ctx context.Context) error
+}
+
+// BlobStore has the contents that are too large for a task.
+type BlobStore interface {
+	PutBlob(ctx context.Context, b jobs.Blob, most int64, content io.Reader) (jobs.Blob, error)
+	Blob(ctx context.Context, sum string) (jobs.Blob, error)
+	Blobs(ctx context.Context) ([]jobs.Blob, error)
+	ReadBlob(ctx context.Context, sum string, w io.Writer) error
+	PinBlobs(ctx context.Context, id jobs.TaskID, sums []string) error
+}
+
+// BlobCare keeps what is needed of them, and removes the rest.
+type BlobCare interface {
+	RemoveBlob(ctx context.Context, sum string, force bool) error
+	TendBlobs(ctx context.Context, grace time.Duration) (removed int, err error)
+}
+
+// Facts are what hosts said of themselves.
+type Facts interface {
+	SaveFacts(ctx context.Context, list []jobs.HostFacts) (saved int, err error)
+	Facts(ctx context.Context) (list map[string]jobs.HostFacts, mark string, err error)
+	FactsMark(ctx context.Context) (string, error)
+	ForgetFacts(ctx context.Context, hosts []string) error
+}
+
+// Rollouts lists and stops tasks with a rule, and lets them go on.
+type Rollouts interface {
+	Rollouts(ctx context.Context) ([]jobs.TaskID, error)
+	StopTask(ctx context.Context, id jobs.TaskID, note string) (jobs.Rolled, error)
+	GoOn(ctx context.Context, id jobs.TaskID, allowed *int, note string) (jobs.Rolled, error)
+}
+
+// Waves are the parts of a rollout, opened one after the other.
+type Waves interface {
+	LookAtWaves(ctx context.Context, id jobs.TaskID) (over jobs.Time, err error)
+	OpenWave(ctx context.Context, id jobs.TaskID, wave int, note string) (bool, error)
+	CheckWaves(ctx context.Context, id jobs.TaskID, wave int, by jobs.TaskID) (jobs.TaskID, error)
+}
+
+// Chains are tasks that follow each other.
+type Chains interface {
+	SaveChain(ctx context.Context, c jobs.Chain) (jobs.Chain, error)
+	Chain(ctx context.Context, id jobs.TaskID) (jobs.Chain, error)
+	ChainOrders(ctx context.Context, id jobs.TaskID) (jobs.ChainOrders, *jobs.ChainInfo, error)
+	AskChain(ctx context.Context, id jobs.TaskID, ask jobs.ChainOrders) (fresh bool, err error)
+}
+
+// ChainDuty is what who leads chains needs beside.
+type ChainDuty interface {
+	Chains(ctx context.Context) ([]jobs.TaskID, error)
+	NoteChain(ctx context.Context, id jobs.TaskID, found jobs.ChainOrders) error
+	EndChain(ctx context.Context, id jobs.TaskID, result jobs.ChainInfo) error
+	ForgetChain(ctx context.Context, id jobs.TaskID) error
+}
+
+// Tokens prove who operators are.
+type Tokens interface {
+	CreateToken(ctx context.Context, name, secret string) error
+	FindToken(ctx context.Context, secret string) (hub.Token, error)
+	Tokens(ctx context.Context) ([]hub.Token, error)
+	RemoveToken(ctx context.Context, name string) error
+}

@@ -1,0 +1,61 @@
+package server_test
+
+import "muster/server"
+
+// everything has all methods of all handles, as the queue of a test has.
+type everything interface {
+	server.Conn
+	server.Tasks
+	server.Jobs
+	server.Waits
+	server.Outputs
+	server.Zones
+	server.Groups
+	server.Switches
+	server.Halts
+	server.TaskGates
+	server.Exclusion
+	server.Rollouts
+	server.Waves
+	server.Asking
+	server.Submits
+	server.Cancels
+	server.Retrying
+	server.Staffing
+	server.Elections
+	server.Facts
+	server.Drains
+	server.Publishing
+	server.Membership
+	server.Times
+	server.Moves
+	server.Estimates
+	server.AgreedKept
+	server.Chains
+	server.ChainDuty
+	server.ScheduleBook
+	server.Ticks
+	server.Tokens
+	server.Tending
+	server.Fsck
+	server.Trimming
+	server.Outages
+	server.Recalling
+	server.BlobStore
+	server.BlobCare
+}
+
+// stores deals the methods of q out, so that a test which replaces one of them replaces it in
+// the handle that the server calls.
+func stores(q everything) server.Stores {
+	return server.Stores{Conn: q,
+		Read: server.Reads{Tasks: q, Jobs: q, Waits: q, Outputs: q, Zones: q, Groups: q},
+		Orders: server.Orders{Switches: q, Halts: q, Gates: q, Exclusion: q, Rollouts: q, Waves: q,
+			Asks: q},
+		Submit: server.Entries{Submits: q, Cancels: q, Retries: q},
+		Hub: server.Hub{Nodes: q, Duties: q, Facts: q, Drains: q, Inventory: q, Members: q, Times: q,
+			Moves: q, Estimates: q, Agreed: q, Chains: q, ChainDuty: q, Schedules: q, Ticks: q,
+			Tokens: q},
+		Care:  server.Care{Zones: q, Fsck: q, History: q, Outages: q, Recall: q},
+		Blobs: server.Contents{Store: q, Care: q}}
+}

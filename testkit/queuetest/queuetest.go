@@ -1,0 +1,145 @@
+// Package queuetest gives a test, or a benchmark, all handles of a queue in one value. The
+// programs of muster take only the handles that they need.
+package queuetest
+
+import (
+	"context"
+
+	"muster/jobs/queue"
+	"muster/jobs/queue/blobs"
+	"muster/jobs/queue/care"
+	"muster/jobs/queue/hub"
+	"muster/jobs/queue/orders"
+	"muster/jobs/queue/read"
+	"muster/jobs/queue/submit"
+	"muster/jobs/queue/work"
+)
+
+// Each handle is embedded under a name of its own, because many have a method that is named as
+// their type is.
+type (
+	conn      = queue.Conn
+	store     = blobs.Store
+	keeper    = blobs.Keeper
+	carer     = care.Care
+	fsck      = care.Fsck
+	fair      = care.Fair
+	account   = care.History
+	agreed    = hub.Agreed
+	chains    = hub.Chains
+	drains    = hub.Drains
+	estimates = hub.Estimates
+	facts     = hub.Facts
+	inventory = hub.Inventory
+	leaders   = hub.Leaders
+	nodes     = hub.Nodes
+	schedules = hub.Schedules
+	timetable = hub.Timetable
+	tokens    = hub.Tokens
+	asks      = orders.Asks
+	exclusion = orders.Exclusion
+	gates     = orders.Gates
+	halts     = orders.Halts
+	rollouts  = orders.Rollouts
+	switches  = orders.Switches
+	groups    = read.Groups
+	outputs   = read.Outputs
+	tasks     = read.Tasks
+	zones     = read.Zones
+	cancels   = submit.Cancels
+	retries   = submit.Retries
+	submits   = submit.Submits
+	kin       = work.Kin
+)
+
+// Queue is a connection with all of its handles.
+type Queue struct {
+	*conn
+	hubs
+	orderers
+	readers
+	puts
+	*store
+	*keeper
+	*carer
+	*fsck
+	*fair
+	*account
+	*kin
+	*worker
+}
+
+type worker = work.Work
+
+type hubs struct {
+	*agreed
+	*chains
+	*drains
+	*estimates
+	*facts
+	*inventory
+	*leaders
+	*nodes
+	*schedules
+	*timetable
+	*tokens
+}
+
+type orderers struct {
+	*asks
+	*exclusion
+	*gates
+	*halts
+	*rollouts
+	*switches
+}
+
+type readers struct {
+	*groups
+	*outputs
+	*tasks
+	*zones
+}
+
+type puts struct {
+	*cancels
+	*retries
+	*submits
+}
+
+// Open opens a connection as queue.Open does, and makes all handles of it.
+func Open(ctx context.Context, c queue.Config) (*Queue, error) {
+	conn, err := queue.Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return Of(conn), nil
+}
+
+// OpenLazy opens a connection as queue.OpenLazy does, and makes all handles of it.
+func OpenLazy(c queue.Config) (*Queue, error) {
+	conn, err := queue.OpenLazy(c)
+	if err != nil {
+		return nil, err
+	}
+	return Of(conn), nil
+}
+
+// Of makes all handles of a connection.
+func Of(c *queue.Conn) *Queue {
+	n, h := hub.NewNodes(c), care.NewHistory(c)
+	t, b := read.NewTasks(c, n, h), blobs.NewStore(c)
+	s := orders.NewSwitches(c, t)
+	q := &Queue{conn: c, store: b, keeper: blobs.NewKeeper(c, b, t), fsck: care.NewFsck(c), fair: care.NewFair(c),
+		account: h, kin: work.NewKin(c), worker: work.NewWork(c)}
+	q.hubs = hubs{hub.NewAgreed(c), hub.NewChains(c), hub.NewDrains(c), hub.NewEstimates(c),
+		hub.NewFacts(c), hub.NewInventory(c), hub.NewLeaders(c), n, hub.NewSchedules(c),
+		hub.NewTimetable(c), hub.NewTokens(c)}
+	q.orderers = orderers{orders.NewAsks(c), orders.NewExclusion(c), orders.NewGates(c, t),
+		orders.NewHalts(c, s), orders.NewRollouts(c, s), s}
+	q.readers = readers{read.NewGroups(c), read.NewOutputs(c), t, read.NewZones(c)}
+	q.puts = puts{submit.NewCancels(c), submit.NewRetries(c, t), submit.NewSubmits(c, t)}
+	q.carer = care.New(c, care.Needs{Work: q.worker, Halts: q.halts, Switches: s,
+		Submits: q.submits, Cancels: q.cancels, Inventory: q.inventory})
+	return q
+}
