@@ -473,6 +473,7 @@ func (m *walker) restart(t *rapid.T) {
 	if rapid.Bool().Draw(t, "zone lost") {
 		m.rdb.Del(tctx(t), "muster:{default}:zone")
 		m.zone.Flags = model.Flags{}
+		m.zone.Asking.Any = false // a field of the zone, too
 		was := m.zone.Reordering
 		m.zone.Reordering = model.Reordering{Open: was.Open, Lock: was.Lock, Until: was.Until,
 			Ends: model.NoEnds()}
