@@ -16,20 +16,20 @@ import (
 	"muster/fleet"
 )
 
-// agentKeysMax bounds how many keys of an agent are shown to a host: after
-// its sixth try a host closes the door, and some remember that for minutes.
+// agentKeysMax bounds how many keys of an agent a login offers. A host closes the connection
+// after its sixth refusal, and some hosts penalize the address for minutes.
 const agentKeysMax = 5
 
-// login is what we have to show to a host.
+// login holds the credentials that the client offers to a host.
 type login struct {
 	user    string
 	signers []ssh.Signer
-	what    string    // names it in errors
+	what    string    // describes them in errors
 	until   time.Time // end of the certificate; zero if there is none
 	close   func()
 }
 
-// login prepares exactly one key if the host names one, else what the agent has.
+// login prepares exactly one key if the inventory names one, else the keys of the agent.
 func (c *Client) login(ctx context.Context, h fleet.Hop, legacy bool) (login, error) {
 	l, err := c.keyLogin(h)
 	if h.Key == "" {
@@ -88,7 +88,7 @@ func (c *Client) agentLogin(ctx context.Context) (login, error) {
 		conn.Close()
 	}
 
-	// The agent signs at the very end of the login: until then it must answer.
+	// The agent signs at the very end of the login, so the deadline covers all of it.
 	err = conn.SetDeadline(time.Now().Add(c.cfg.TCP + c.cfg.Handshake + c.cfg.Auth))
 	if err != nil {
 		closeAgent()
@@ -112,8 +112,8 @@ func (c *Client) agentLogin(ctx context.Context) (login, error) {
 	}, nil
 }
 
-// certify shows the certificate at path instead of the keys: it says which of them
-// it is for.
+// certify replaces the keys of a login by the certificate at path. The certificate determines
+// which of the keys it belongs to.
 func (c *Client) certify(l *login, path string) error {
 	cert, err := c.certs.load(path, "certificate", parseUserCertificate)
 	if err != nil {
@@ -162,7 +162,7 @@ func parseUserCertificate(text []byte) (*ssh.Certificate, error) {
 	return cert, nil
 }
 
-// parseKey reads a private key. The passphrase is asked for only if it has one.
+// parseKey reads a private key. It needs the passphrase only if the key is encrypted.
 func parseKey(pem []byte, passphraseFile string) (ssh.Signer, error) {
 	signer, err := ssh.ParsePrivateKey(pem)
 	var locked *ssh.PassphraseMissingError
@@ -175,7 +175,7 @@ func parseKey(pem []byte, passphraseFile string) (ssh.Signer, error) {
 	return signer, nil
 }
 
-// noKey says what a file has in it that is no private key.
+// noKey explains what a file contains instead of a private key.
 func noKey(text []byte, err error) error {
 	_, _, _, _, public := ssh.ParseAuthorizedKey(text)
 	switch {
@@ -210,9 +210,9 @@ func unlockKey(pem []byte, passphraseFile string) (ssh.Signer, error) {
 	return signer, nil
 }
 
-// limited makes an RSA key sign with SHA-2 only. The library would fall back to
-// SHA-1 for a host that does not say what it accepts, which is right for those that
-// know nothing else.
+// limited makes an RSA key sign with SHA-2 only. Without it, the library falls back to SHA-1
+// if a host does not announce what it accepts. That is right only for hosts with the legacy
+// profile, which know nothing else.
 func limited(s ssh.Signer, legacy bool) ssh.Signer {
 	if s.PublicKey().Type() != ssh.KeyAlgoRSA {
 		return s
@@ -232,8 +232,8 @@ func limited(s ssh.Signer, legacy bool) ssh.Signer {
 	return able
 }
 
-// lasts tells whether a login made now would still be taken after a time: a command
-// that is to be stopped needs a second one.
+// lasts returns an error if the credentials expire within d. Stopping a command needs a
+// second login, so they must outlast the command.
 func (l login) lasts(d time.Duration) error {
 	if l.until.IsZero() || time.Now().Add(d).Before(l.until) {
 		return nil

@@ -16,39 +16,39 @@ import (
 	"muster/fleet"
 )
 
-// bridges are the connections to jump hosts. There is one for each, whoever needs
-// it; it is opened when somebody comes and closed when nobody did for a while.
+// bridges are the shared connections to jump hosts, one for each way. A bridge is opened
+// for its first user, and closed when nobody has used it for Config.JumpIdle.
 type bridges struct {
 	client *Client
-	ways   pacers // how many connections a jump host opens at a time
+	ways   pacers // bounds how many channels a jump host opens at a time
 
 	mu   sync.Mutex
-	open map[string]*bridge // guarded by mu; by the hops that lead there
+	open map[string]*bridge // guarded by mu; by the jump hosts of the way
 	work sync.WaitGroup
 }
 
-// bridge is a connection to a jump host, or the making of one.
+// bridge is a connection to a jump host, or an attempt to connect.
 type bridge struct {
 	key   string
 	name  string
-	ready chan struct{} // closed when conn or err is there
+	ready chan struct{} // closed when conn or err is set
 	conn  *Conn
 	err   error
 
-	cancel context.CancelFunc // of the making
+	cancel context.CancelFunc // cancels the attempt to connect
 	users  int                // guarded by bridges.mu
-	idle   *time.Timer        // guarded by bridges.mu; nil but when nobody uses it
+	idle   *time.Timer        // guarded by bridges.mu; nil while somebody uses the bridge
 }
 
-// errUnanswered is about a jump host that has more to do than it can.
+// errUnanswered means that a jump host has too many open requests.
 var errUnanswered = errors.New("it has not answered to many requests for a connection: too many " +
 	"hosts behind it are silent")
 
-// errFell is about a jump host whose connection ended while it was asked for another.
+// errFell means that the connection to a jump host ended while it opened a channel.
 var errFell = errors.New("the connection to it ended")
 
-// cross returns the connection to the last of the jump hosts, which must be given
-// back. The error is an [Error] about that jump host, or the end of ctx.
+// cross returns the connection to the last of the jump hosts; the caller must return it with
+// giveBack. The error is an [Error] about that jump host, or the cause why ctx ended.
 func (b *bridges) cross(ctx context.Context, way []fleet.Hop) (*bridge, error) {
 	used, err := b.take(way)
 	if err != nil {
@@ -67,8 +67,8 @@ func (b *bridges) cross(ctx context.Context, way []fleet.Hop) (*bridge, error) {
 	return used, nil
 }
 
-// take finds the bridge that is there, or begins to make one. It is made for all who
-// come for it: that the first of them gives up does not end it.
+// take returns the existing bridge or starts to build one. Building does not depend on the
+// context of the first user, because others may wait for the same bridge.
 func (b *bridges) take(way []fleet.Hop) (*bridge, error) {
 	text, err := json.Marshal(way)
 	if err != nil {
@@ -110,13 +110,13 @@ func (b *bridges) build(ctx context.Context, way []fleet.Hop, h fleet.Hop) (*Con
 	return b.client.connect(ctx, v)
 }
 
-// fallen tells that a bridge was made and is of no use any more, or never was.
+// fallen reports whether the bridge is unusable: building it failed, or its connection ended.
 func (b *bridge) fallen() bool {
 	return isClosed(b.ready) && (b.err != nil || isClosed(b.conn.done))
 }
 
-// giveBack ends the use of a bridge, if there is one. Who comes soon finds it still
-// there.
+// giveBack ends one use of a bridge; used may be nil. The bridge stays open for a while in
+// case that somebody else needs it soon.
 func (b *bridges) giveBack(used *bridge) {
 	if used == nil {
 		return
@@ -142,7 +142,7 @@ func (b *bridges) expire(used *bridge) {
 	}
 }
 
-// tearDown closes a bridge that nobody uses. The lock is held.
+// tearDown closes a bridge that nobody uses. The caller holds mu.
 func (b *bridges) tearDown(used *bridge) {
 	if b.open[used.key] == used {
 		delete(b.open, used.key)
@@ -156,7 +156,7 @@ func (b *bridges) tearDown(used *bridge) {
 	})
 }
 
-// close closes all bridges, also those in use, and waits for their end.
+// close closes all bridges, even those in use, and waits until they are closed.
 func (b *bridges) close() {
 	b.mu.Lock()
 	for _, used := range b.open {
@@ -169,8 +169,8 @@ func (b *bridges) close() {
 	b.work.Wait()
 }
 
-// dial opens a connection from the jump host to address. It takes over the use of
-// the bridge: closing the connection gives that back.
+// dial opens a connection from the jump host to address. It takes over the caller's use of
+// the bridge: closing the connection ends that use.
 func (b *bridges) dial(ctx context.Context, over *bridge, h fleet.Hop) (net.Conn, Kind, error) {
 	if err := b.ways.enter(ctx, over.key); err != nil {
 		b.giveBack(over)
@@ -199,8 +199,8 @@ func (b *bridges) dial(ctx context.Context, over *bridge, h fleet.Hop) (net.Conn
 	return t, "", nil
 }
 
-// openWay asks the jump host for a connection. It may leave the question behind: the
-// library cannot take it back, and a jump host waits for a silent host for minutes.
+// openWay asks the jump host for a channel. It may return while the request is still open,
+// because the library cannot cancel it and a jump host waits minutes for a silent host.
 func (b *bridge) openWay(ctx context.Context, h fleet.Hop) (
 	ssh.Channel, <-chan *ssh.Request, error,
 ) {
@@ -227,7 +227,7 @@ func (b *bridge) openWay(ctx context.Context, h fleet.Hop) (
 		case answers <- answer{ch, reqs, err}:
 		case <-ctx.Done():
 			if err == nil {
-				_ = ch.Close() // an error is that of the connection
+				_ = ch.Close() // an error also ends the connection, which reports it
 				ssh.DiscardRequests(reqs)
 			}
 		}
@@ -240,7 +240,7 @@ func (b *bridge) openWay(ctx context.Context, h fleet.Hop) (
 	}
 }
 
-// explain explains why a jump host opened no connection.
+// explain returns why a jump host opened no channel.
 func (b *bridge) explain(err error, limit time.Duration) (Kind, error) {
 	var refused *ssh.OpenChannelError
 	switch {
@@ -250,7 +250,7 @@ func (b *bridge) explain(err error, limit time.Duration) (Kind, error) {
 		return KindUnreachable, fmt.Errorf("no answer to TCP from behind jump host %s within %s",
 			b.name, limit)
 	case !errors.As(err, &refused):
-		wait(b.conn.done, b.conn.cfg.Drain) // the next one must find it fallen
+		wait(b.conn.done, b.conn.cfg.Drain) // so that the next user finds the bridge fallen
 		if why := b.conn.why(); why != nil {
 			err = why
 		}
@@ -268,14 +268,14 @@ func (b *bridge) explain(err error, limit time.Duration) (Kind, error) {
 		"PermitOpen), and %s", b.name, said)
 }
 
-// end closes a tunnel. A jump host that does not confirm that in time is frozen, and
-// then its connection is closed, which frees whoever still reads from the tunnel.
+// end closes a tunnel. If the jump host does not confirm that in time, it hangs, and end
+// closes its connection so that nobody waits for the tunnel any longer.
 func (b *bridges) end(over *bridge, t *tunnel) {
 	over.conn.tasks.Go(func() {
 		late := over.conn.within(over.conn.cfg.Channel, "close a connection to a host behind it")
 		defer late.Stop()
 
-		_ = t.Channel.Close() // an error is that of the connection
+		_ = t.Channel.Close() // an error also ends the connection, which reports it
 		<-t.gone
 		b.giveBack(over)
 	})

@@ -13,48 +13,48 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Config says how patient a [Client] is. Every time in it must be positive:
-// there is no way to wait for ever.
+// Config sets the deadlines and limits of a [Client]. Every time in it must be positive:
+// no wait is unlimited.
 type Config struct {
-	TCP       time.Duration // to find the address and be accepted by it
+	TCP       time.Duration // to resolve the address and connect
 	Handshake time.Duration // from there to the end of the key exchange
 	Auth      time.Duration // to log in
-	Channel   time.Duration // to open a session, to have a command accepted, to close it
-	Idle      time.Duration // longest silence of a command that sets none itself
-	Drain     time.Duration // what a command wrote may still come in after its end
-	Keepalive time.Duration // between questions "are you there"
+	Channel   time.Duration // to open a session, to have a command accepted, to close the session
+	Idle      time.Duration // longest silence of a command that sets no own limit
+	Drain     time.Duration // how long to wait for output after the end of a command
+	Keepalive time.Duration // interval between requests for a sign of life
 
-	JumpIdle time.Duration // how long a connection to a jump host is kept for the next one
+	JumpIdle time.Duration // how long an unused connection to a jump host stays open
 
-	// DoorDir is a folder in which the processes of a node agree on how many of them log in
-	// to one jump host at a time. Empty: each of them knows of itself only.
+	// DoorDir is a folder in which the processes of a node coordinate how many of them log in
+	// to one jump host at a time. Empty: each process limits only itself.
 	DoorDir string
 
-	// OutputMax bounds what is kept of one command's output, in bytes: half of
-	// it the head, half of it the tail.
+	// OutputMax bounds how much of a command's output is kept, in bytes: half of it
+	// for the head, half for the tail.
 	OutputMax int
 
 	// RecordDir is the folder in which hosts keep the records of steps, see [Record].
-	// A user who cannot have it uses one in its own home.
+	// Users who may not write there get a folder in their home directory.
 	RecordDir string
 
-	// AgentSocket is the path of an SSH agent's socket, for hosts without a key
-	// of their own in the inventory. Empty: there is none.
+	// AgentSocket is the path of an SSH agent's socket, for hosts without a key in the
+	// inventory. Empty: there is no agent.
 	AgentSocket string
 
-	// PassphraseFile is the path of a file with the passphrase of private keys that
-	// have one, in its first line. Nobody else may be able to read it.
+	// PassphraseFile is the path of a file whose first line is the passphrase of encrypted
+	// private keys. Other users must not be able to read it.
 	PassphraseFile string
 }
 
-// Default returns the configuration that is used when nothing else is said.
+// Default returns the configuration for settings that nobody has changed.
 func Default() Config {
 	return Config{
 		TCP:       10 * time.Second,
 		Handshake: 10 * time.Second,
 		Auth:      10 * time.Second,
 		Channel:   10 * time.Second,
-		Idle:      time.Hour, // the bound of a command is mostly shorter
+		Idle:      time.Hour, // most commands have a shorter bound
 		Drain:     time.Second,
 		Keepalive: 15 * time.Second,
 		JumpIdle:  30 * time.Second,
@@ -63,15 +63,15 @@ func Default() Config {
 	}
 }
 
-// Limits of a Config. A deadline of a day is one that was typed wrongly, and
-// with 3,000 outputs in hand the largest OutputMax is what a server can hold.
+// Limits of a Config. A deadline of more than a day is probably a typing error. A server
+// can hold 3,000 outputs of the largest OutputMax at once.
 const (
 	deadlineMax    = 24 * time.Hour
 	outputLeastMax = 1 << 10
 	outputMostMax  = 16 << 20
 )
 
-// Validate tells all that is wrong with c.
+// Validate returns all mistakes in c.
 func (c Config) Validate() error {
 	var errs []error
 	for _, d := range []struct {
@@ -101,23 +101,23 @@ func (c Config) Validate() error {
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// Client connects to hosts. It keeps the private keys, certificates and host keys it
-// has read and the connections to jump hosts, so a process needs only one. It is safe
-// for concurrent use.
+// Client connects to hosts. It caches private keys, certificates, host keys and connections
+// to jump hosts, so one client serves a whole process. It is safe for concurrent
+// use.
 type Client struct {
 	cfg     Config
 	keys    files[ssh.Signer]
 	certs   files[*ssh.Certificate]
 	parsed  parsed
-	logins  pacers    // how many log in to a host at a time
-	doors   nodeDoors // the same of all processes of this node, at jump hosts
+	logins  pacers    // bounds concurrent logins to a host
+	doors   nodeDoors // bounds concurrent logins of all processes of this node to a jump host
 	bridges bridges
 
 	dial  func(ctx context.Context, network, address string) (net.Conn, error)
 	pause func(ctx context.Context, d time.Duration) error
 }
 
-// New returns a client, or all that is wrong with c.
+// New returns a client, or all mistakes in c.
 func New(c Config) (*Client, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -130,11 +130,11 @@ func New(c Config) (*Client, error) {
 	return client, nil
 }
 
-// RecordDir is the folder in which hosts keep the records of steps.
+// RecordDir returns the folder in which hosts keep the records of steps.
 func (c *Client) RecordDir() string { return c.cfg.RecordDir }
 
-// Close closes the connections to jump hosts and waits for their end. All that was
-// connected must be closed before. It always returns nil.
+// Close closes the connections to jump hosts and waits until they are closed. The caller
+// must have closed all other connections before. It always returns nil.
 func (c *Client) Close() error {
 	c.bridges.close()
 	return nil

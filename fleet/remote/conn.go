@@ -14,17 +14,17 @@ import (
 	"muster/internal/seal"
 )
 
-// sessionsMax bounds the sessions of one connection: sshd allows ten, and counts
-// one that is just being closed.
+// sessionsMax bounds the sessions of one connection. sshd allows ten, and still counts a
+// session while it is being closed.
 const sessionsMax = 8
 
-// askedMax bounds the connections that a jump host was asked for and has not
-// answered. Each takes it a file, and sshd has 1,024 by default.
+// askedMax bounds the channels that a jump host was asked for and has not opened yet. Each
+// occupies a file descriptor there, and sshd has 1,024 by default.
 const askedMax = 512
 
-// Conn is a connection to one host, logged in. It is safe for concurrent use,
-// but it is one thing: if one of its calls has to give up, the connection is
-// closed and the others end too.
+// Conn is a connection to one host, logged in. It is safe for concurrent use, but all
+// calls share its fate: if one of them has to give up, it closes the connection, which
+// ends the others too.
 type Conn struct {
 	cfg  Config
 	to   target
@@ -32,27 +32,27 @@ type Conn struct {
 	ssh  ssh.Conn
 
 	about  About
-	login  login                                    // without its keys: how long it lasts
-	keeper keeper                                   // of records
-	again  func(ctx context.Context) (*Conn, error) // connects to the same host once more
+	login  login                                    // without its keys; says how long it is valid
+	keeper keeper                                   // what the host needs to keep records
+	again  func(ctx context.Context) (*Conn, error) // opens another connection to the same host
 
-	slots   chan struct{} // holds one item a session, for as long as its goroutines live
-	asked   chan struct{} // holds one item a connection that it was asked for, as a jump host
-	done    chan struct{} // closed when the connection has ended, for whatever reason
+	slots   chan struct{} // holds one item for each session until its goroutines end
+	asked   chan struct{} // holds one item for each channel that it was asked for as a jump host
+	done    chan struct{} // closed when the connection has ended, for any reason
 	tasks   sync.WaitGroup
 	closing sync.Once
 
 	mu    sync.Mutex
-	cause error // why we closed it, guarded by mu
+	cause error // why we closed it; guarded by mu
 }
 
-// A keeper is what there is to know of a host that may keep records of what it runs.
+// A keeper holds the settings of a host for records and for sudo.
 type keeper struct {
 	fence fleet.Fence
-	user  string // whom commands run as
+	user  string // commands run as this user
 
-	login    string    // who is logged in
-	become   string    // user, if sudo makes commands run as another user; else empty
+	login    string    // login name
+	become   string    // the user to whom sudo switches; empty: no sudo
 	password seal.Text // for sudo, if it asks; see SudoPassword
 }
 
@@ -69,7 +69,7 @@ func newConn(h *handshake, conn ssh.Conn, chans <-chan ssh.NewChannel,
 		asked: make(chan struct{}, askedMax),
 		done:  make(chan struct{}),
 	}
-	// What the host asks of us must be answered, or the library stops reading.
+	// Requests of the host must be answered, or the library stops reading.
 	c.tasks.Go(func() { ssh.DiscardRequests(reqs) })
 	c.tasks.Go(func() { reject(chans) })
 	c.tasks.Go(c.keepAlive)
@@ -81,15 +81,15 @@ func newConn(h *handshake, conn ssh.Conn, chans <-chan ssh.NewChannel,
 	return c
 }
 
-// Close closes the connection and waits until all that belongs to it has ended.
-// Commands that still run on the host go on until their bound. It always
-// returns nil and may be called more than once.
+// Close closes the connection and waits until all its goroutines have ended. Commands
+// that still run on the host continue until their bound. It always returns nil and may be
+// called more than once.
 func (c *Conn) Close() error {
 	c.closing.Do(func() {
 		c.fail(errors.New("the connection was closed"))
 		c.tasks.Wait()
 
-		// With all slots in our hands there is no session left, nor a new one.
+		// Holding all slots means that no session is left and no new one can start.
 		for range sessionsMax {
 			c.slots <- struct{}{}
 		}
@@ -97,9 +97,9 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// fail closes the network connection. That is the one thing that frees
-// everybody: closing a session frees nobody if the host does not answer.
-// Only the first cause is kept.
+// fail closes the network connection. Only that unblocks everybody who waits: closing a
+// session has no effect if the host does not answer. fail keeps the first cause
+// only.
 func (c *Conn) fail(cause error) {
 	c.mu.Lock()
 	if c.cause == nil {
@@ -109,7 +109,7 @@ func (c *Conn) fail(cause error) {
 	c.wire.Close()
 }
 
-// why returns why the connection was closed, nil if it was not.
+// why returns why the connection was closed, or nil if it was not.
 func (c *Conn) why() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,10 +134,10 @@ func (c *Conn) enter(ctx context.Context) error {
 	}
 }
 
-// keepAlive asks the host regularly whether it is there, and closes a connection
-// on which nothing was heard for two and a half of these periods: so three
-// questions, the last of them late. Whatever is heard counts: on a slow line the
-// answer may have to wait behind megabytes of output.
+// keepAlive regularly asks the host for a sign of life. It closes the connection after a
+// silence of two and a half intervals, which leaves time for three requests, the last one
+// late. Any received byte counts, because on a slow line the answer may wait behind
+// megabytes of output.
 func (c *Conn) keepAlive() {
 	tick := time.NewTicker(c.cfg.Keepalive)
 	defer tick.Stop()
@@ -159,17 +159,17 @@ func (c *Conn) keepAlive() {
 			continue
 		}
 		questions.Go(func() {
-			// A refusal is an answer too; an error ends the connection anyway.
+			// A refusal is an answer too, and an error ends the connection anyway.
 			_, _, _ = c.ssh.SendRequest("keepalive@openssh.com", true, nil)
 			asking.Store(false)
 		})
 	}
 }
 
-// reject refuses all channels that a host wants to open: we forward nothing.
+// reject refuses all channels that a host wants to open, because we forward nothing.
 func reject(chans <-chan ssh.NewChannel) {
 	for ch := range chans {
-		// The error is that of the connection, which others see too.
+		// An error also ends the connection, which reports it.
 		_ = ch.Reject(ssh.Prohibited, "no channels to this side")
 	}
 }

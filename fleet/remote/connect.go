@@ -18,7 +18,7 @@ import (
 )
 
 // Connect opens a connection to h and logs in, over its jump hosts if it has some.
-// The context bounds only this: it may end before the connection does. The error is
+// The context bounds only the call: it may end before the connection does. The error is
 // an [Error], and nothing has run on the host.
 func (c *Client) Connect(ctx context.Context, h fleet.Host) (*Conn, error) {
 	v, err := c.visit(h.Jump, h.Hop())
@@ -41,9 +41,9 @@ func (c *Client) Connect(ctx context.Context, h fleet.Host) (*Conn, error) {
 	return conn, nil
 }
 
-// connect connects to a host behind others. One that has too many at the moment is
-// tried again, and one whose jump host hung up meanwhile, once: that connection may be
-// hours old. Who comes back from elsewhere must not have to know that.
+// connect connects to a host, over the jump hosts of the visit. It retries a host that has too
+// many connections at the moment. It retries once if the connection to the jump host ended
+// meanwhile, because that connection may be hours old and the caller cannot know.
 func (c *Client) connect(ctx context.Context, v *visit) (*Conn, error) {
 	for n := 0; ; n++ {
 		conn, err := v.try(ctx)
@@ -59,7 +59,7 @@ func (c *Client) connect(ctx context.Context, v *visit) (*Conn, error) {
 	}
 }
 
-// pause waits, or returns why it should not.
+// pause waits for d. It returns early with the cause if ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -72,14 +72,14 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// visit is all that is known before a host is tried.
+// visit holds everything that is known before the first try to connect.
 type visit struct {
 	client *Client
 	way    []fleet.Hop
 	hop    fleet.Hop
 	to     target
-	door   string // which sshd it is, for those who want to log in to the same one
-	jump   bool   // others are behind it: each process of this node wants to log in to it
+	door   string // identifies the sshd, so that logins to the same one are paced together
+	jump   bool   // it is a jump host, to which each process of this node may want to log in
 	known  trust
 	suite  suite
 }
@@ -95,7 +95,7 @@ func (c *Client) visit(way []fleet.Hop, h fleet.Hop) (*visit, error) {
 	return v, nil
 }
 
-// aim is a visit to whoever is there.
+// aim prepares a visit without trust in any host key.
 func (c *Client) aim(way []fleet.Hop, h fleet.Hop) (*visit, error) {
 	v := &visit{client: c, way: way, hop: h}
 	v.to = target{name: h.Name, addr: net.JoinHostPort(h.Address, strconv.Itoa(h.Port))}
@@ -111,8 +111,8 @@ func (c *Client) aim(way []fleet.Hop, h fleet.Hop) (*visit, error) {
 	return v, nil
 }
 
-// try tries once. It holds a place at the door until it is logged in: that is how
-// long sshd counts it among those who only knock.
+// try connects once. It holds a place at the door until the login has succeeded, because that
+// is how long sshd counts the connection as unauthenticated (MaxStartups).
 func (v *visit) try(ctx context.Context) (conn *Conn, failed error) {
 	var over *bridge
 	if len(v.way) > 0 {
@@ -150,13 +150,13 @@ func (v *visit) try(ctx context.Context) (conn *Conn, failed error) {
 	return hs.do(ctx)
 }
 
-// awaiting is why a login was not tried: others were before it.
+// awaiting explains that the call ended while it waited for other logins.
 func awaiting(err error) error {
 	return fmt.Errorf("%w: it waited for other logins there", err)
 }
 
-// hindered is about a jump host that cannot be used. What is wrong with it is wrong
-// with the way to the host.
+// hindered reports trouble with a jump host. Its kind applies to the host behind it as well,
+// because nothing can reach that host.
 func (v *visit) hindered(ctx context.Context, err error) error {
 	kind := KindOf(err)
 	if kind == "" {
@@ -190,15 +190,15 @@ func (v *visit) reach(ctx context.Context, over *bridge) (*wire, error) {
 	return newWire(nc), nil
 }
 
-// handshake is the way from a network connection to one that is logged in.
+// handshake turns a network connection into one that is logged in.
 type handshake struct {
 	*visit
 	cfg   Config
 	login login
 	wire  *wire
 
-	shown     ssh.PublicKey // by which the host proved who it is
-	loggingIn atomic.Bool   // it has
+	shown     ssh.PublicKey // the key by which the host has proved its identity
+	loggingIn atomic.Bool   // true as soon as shown is set
 }
 
 func (h *handshake) do(ctx context.Context) (*Conn, error) {
@@ -217,8 +217,8 @@ func (h *handshake) do(ctx context.Context) (*Conn, error) {
 	return newConn(h, conn, chans, reqs), nil
 }
 
-// shake does it under deadlines on the connection itself: the timeout that the
-// library knows covers the dialling only, and not even that when we dial.
+// shake sets deadlines on the connection itself, because the timeout of the library only
+// covers dialling, and not even that when the caller dials.
 func (h *handshake) shake() (ssh.Conn, <-chan ssh.NewChannel, <-chan *ssh.Request, error) {
 	if err := h.wire.SetDeadline(time.Now().Add(h.cfg.Handshake)); err != nil {
 		return nil, nil, nil, err
@@ -237,11 +237,11 @@ func (h *handshake) shake() (ssh.Conn, <-chan ssh.NewChannel, <-chan *ssh.Reques
 	return conn, chans, reqs, h.wire.SetDeadline(time.Time{})
 }
 
-// hostKey is called when the host has proved to own key, at the end of the key
-// exchange. It is also called in later exchanges, on a connection that is in
-// use: no deadline must be set then, it would never be taken back. And a host that
-// was accepted stays so while the connection lasts, also when its certificate ends;
-// another key than the first is looked at anew.
+// hostKey is called when the host has proved that it owns key, at the end of each key
+// exchange. In later exchanges the connection is in use, so hostKey must not set a deadline
+// then: nobody would remove it. A host that was accepted stays accepted while the connection
+// lasts, even if its certificate expires meanwhile; only a key other than the first is
+// checked again.
 func (h *handshake) hostKey(_ string, _ net.Addr, key ssh.PublicKey) error {
 	again := h.loggingIn.Load()
 	if again && bytes.Equal(key.Marshal(), h.shown.Marshal()) {

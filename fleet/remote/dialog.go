@@ -12,44 +12,44 @@ import (
 	"sync"
 )
 
-// A dialog is our side of an upload: it hears what the script says, and is the
-// stdin that it reads. It sends nothing before it has heard what the host has.
+// A dialog is the client's side of an upload: it reads the output of the script and provides
+// its stdin. It sends nothing before the script has reported what the host already has.
 type dialog struct {
 	nonce  string
 	size   int64
 	source io.Reader
 
-	answered chan struct{} // closed when there is an answer
+	answered chan struct{} // closed when the script has answered
 	over     chan struct{} // closed when the upload is over
 
-	// Of the goroutine that reads, one at a time.
-	speak func(p []byte) (int, error) // what comes next
+	// For the goroutine that reads; only one does at a time.
+	speak func(p []byte) (int, error) // provides the next part of stdin
 	start int64                       // where the source began
-	sum   hash.Hash                   // of what the host has
-	rest  int64                       // to be read yet: to be hashed, then to be sent
+	sum   hash.Hash                   // hash of the part that the host has
+	rest  int64                       // bytes still to hash, then bytes still to send
 
-	mu       sync.Mutex // guards what follows
-	line     []byte     // what came of a line
+	mu       sync.Mutex // guards the fields below
+	line     []byte     // beginning of an incomplete line
 	answer   answer
 	state    sight
-	progress func(Progress) // nil: nobody hears it
+	progress func(Progress) // nil: the caller wants no reports
 }
 
-// answer is what the script says first.
+// answer is the first line of the script.
 type answer struct {
 	word string // same, no, have
 	have int64
 	sum  [sha256.Size]byte
 }
 
-// sight is what was seen of an upload.
+// sight is the state of an upload as seen so far.
 type sight struct {
-	done  bool  // the script says that it is done
-	short bool  // the content ended before its time …
+	done  bool  // the script reported success
+	short bool  // the content ended too early …
 	read  int64 // … after so many bytes
-	from  int64 // the byte at which it went on
+	from  int64 // the byte from which content was sent
 
-	refused note // the host did not put it in its place: "no", and why
+	refused note // "no" and the reason why the host did not put the file in place
 }
 
 func newDialog(u Upload, nonce string) *dialog {
@@ -62,7 +62,7 @@ func newDialog(u Upload, nonce string) *dialog {
 	return d
 }
 
-// end frees whoever waits for the answer. From now on nothing is reported.
+// end frees whoever waits for the answer, and stops reports of progress.
 func (d *dialog) end() {
 	close(d.over)
 	d.mu.Lock()
@@ -70,17 +70,17 @@ func (d *dialog) end() {
 	d.progress = nil
 }
 
-// seen is what was seen so far.
+// seen returns the state so far.
 func (d *dialog) seen() sight {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.state
 }
 
-// answerMost bounds a line of the script's, in bytes; longer ones are not ours.
+// answerMost bounds a line of the script, in bytes; longer lines come from other programs.
 const answerMost = 200
 
-// Write hears what the host says. It never fails and never waits.
+// Write reads output of the host. It never fails and never blocks.
 func (d *dialog) Write(p []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -102,7 +102,7 @@ func (d *dialog) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// hear takes a line. The caller holds mu.
+// hear handles a line of output. The caller holds mu.
 func (d *dialog) hear(line string) {
 	text, ours := strings.CutPrefix(line, d.nonce+" ")
 	if !ours || len(line) > answerMost {
@@ -115,7 +115,7 @@ func (d *dialog) hear(line string) {
 	if a, ok := parseAnswer(text); ok && d.answer.word == "" {
 		d.answer = a
 		close(d.answered)
-		if a.word == "same" { // said here, as nobody may come to read before it is over
+		if a.word == "same" { // report here, because perhaps nobody reads before the end
 			d.tell(Progress{Had: d.size})
 		}
 	} else if words := note(strings.Fields(text)); words.word() == "no" && d.answer.word != "" {
@@ -123,7 +123,7 @@ func (d *dialog) hear(line string) {
 	}
 }
 
-// parseAnswer reads the first line of the script, without the nonce.
+// parseAnswer reads the first line of the script, without its nonce.
 func parseAnswer(text string) (answer, bool) {
 	word, rest, _ := strings.Cut(text, " ")
 	a := answer{word: word}
@@ -150,8 +150,8 @@ func parseAnswer(text string) (answer, bool) {
 	return a, true
 }
 
-// Read is what the host is told: nothing, or where the content goes on, and the
-// content.
+// Read provides the stdin of the script: nothing, or the position from which content follows,
+// and then the content.
 func (d *dialog) Read(p []byte) (int, error) { return d.speak(p) }
 
 // begin waits for the answer.
@@ -180,10 +180,10 @@ func (d *dialog) begin([]byte) (int, error) {
 	return 0, nil
 }
 
-// compareMost bounds what one Read hashes, in bytes: it must not take long.
+// compareMost bounds how many bytes one Read hashes, so that it returns soon.
 const compareMost = 1 << 20
 
-// compare holds the beginning of the content against what the host has of it.
+// compare checks whether the part on the host equals the beginning of the content.
 func (d *dialog) compare([]byte) (int, error) {
 	n, err := io.CopyN(d.sum, d.source, min(d.rest, compareMost))
 	d.rest -= n
@@ -205,7 +205,7 @@ func (d *dialog) compare([]byte) (int, error) {
 	return d.from(0)
 }
 
-// from goes on with the line that says at which byte the content begins.
+// from sends the line with the position from which the content follows.
 func (d *dialog) from(at int64) (int, error) {
 	d.mu.Lock()
 	d.state.from, d.state.read = at, at
@@ -223,7 +223,7 @@ func (d *dialog) from(at int64) (int, error) {
 	return 0, nil
 }
 
-// send gives the content, and no more than that.
+// send provides the content, and at most size bytes.
 func (d *dialog) send(p []byte) (int, error) {
 	if d.rest == 0 {
 		return 0, io.EOF
@@ -247,7 +247,7 @@ func (d *dialog) report(p Progress) {
 	d.tell(p)
 }
 
-// tell is report of a caller that holds mu.
+// tell is report for a caller that holds mu.
 func (d *dialog) tell(p Progress) {
 	if d.progress != nil {
 		p.Size = d.size

@@ -2,7 +2,7 @@ package remote
 
 import "context"
 
-// An overError says in words that the time for something is over, or that it was called off.
+// An overError explains that the time for an operation is over or that it was cancelled.
 type overError struct {
 	words string
 	cause error
@@ -14,9 +14,9 @@ func (e *overError) Error() string { return e.words }
 // Unwrap returns the error of the context.
 func (e *overError) Unwrap() error { return e.cause }
 
-// ended returns why ctx ended, nil if it has not. Who gave the context a cause of his own has said
-// what took too long; of any other it is said that it did, as "context deadline exceeded" tells
-// nobody anything.
+// ended returns why ctx ended, or nil if it has not. If the creator of the context gave a cause,
+// that cause already explains what took too long. Otherwise ended replaces errors such as
+// "context deadline exceeded", which mean nothing to users.
 func ended(ctx context.Context) error {
 	switch cause := context.Cause(ctx); cause {
 	case context.DeadlineExceeded:

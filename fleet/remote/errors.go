@@ -6,72 +6,72 @@ import (
 	"time"
 )
 
-// Kind says what sort of trouble an [Error] is; callers decide by it.
+// Kind classifies an [Error]; callers decide by it.
 type Kind string
 
-// The kinds of trouble. Of those marked "never ran" it is certain that nothing
-// was done on the host by the call that failed.
+// The kinds of trouble. "Never ran" marks those for which it is certain that the failed call
+// has done nothing on the host.
 const (
-	// KindUnreachable: refused, no route, no such name, or too slow to get as
-	// far as running anything. Never ran; later it may work.
+	// KindUnreachable: refused, no route, unknown name, or too slow to run anything.
+	// Never ran; a later try may succeed.
 	KindUnreachable Kind = "unreachable"
 
-	// KindThrottled: the host has too many connections or sessions at the
-	// moment (MaxStartups, MaxSessions, penalties). Never ran; try again later.
+	// KindThrottled: the host has too many connections or sessions at the moment
+	// (MaxStartups, MaxSessions, penalties). Never ran; retry later.
 	KindThrottled Kind = "throttled"
 
-	// KindHostKey: the host is not who the inventory says. Never ran; a person
-	// must look.
+	// KindHostKey: the host could not prove the identity that the inventory expects. Never
+	// ran; a person must look.
 	KindHostKey Kind = "host_key"
 
-	// KindAuth: the host does not let us in, or its sudo does not let us become the user whom
-	// commands are to run as. Never ran; a person must look.
+	// KindAuth: the host refuses the login, or its sudo refuses to switch to the user for
+	// commands. Never ran; a person must look.
 	KindAuth Kind = "auth"
 
-	// KindKey: our own private key or agent cannot be used. Never ran; a person
-	// must look at this node.
+	// KindKey: the private key or the agent on this node cannot be used. Never ran; a
+	// person must look at this node.
 	KindKey Kind = "key"
 
-	// KindNode: this node is short of something, like file descriptors, or what
-	// it should have sent could not be read. Look at Sent.
+	// KindNode: this node lacks a resource, such as file descriptors, or could not read
+	// the input of the command. Look at Sent.
 	KindNode Kind = "node"
 
-	// KindRefused: the host is there and will not do such a thing: no common
-	// algorithm, no sessions, no commands. Never ran; a person must look.
+	// KindRefused: the host answers but refuses the operation: no common algorithm, no
+	// sessions, no commands. Never ran; a person must look.
 	KindRefused Kind = "refused"
 
-	// KindInvalid: the request makes no sense, like a command with a NUL byte.
+	// KindInvalid: the request is invalid, such as a command with a NUL byte.
 	// Never ran.
 	KindInvalid Kind = "invalid"
 
-	// KindFailed: the host tried and said no. Only of uploads: a command that
-	// ends with another code than 0 is a Result and no error.
+	// KindFailed: the host tried and failed. Only for uploads: a command that ends with
+	// another code than 0 is a Result and no error.
 	KindFailed Kind = "failed"
 
-	// KindTimeout: the command ran over its bound and was stopped on the host.
+	// KindTimeout: the command exceeded its bound, and the host stopped it.
 	KindTimeout Kind = "timeout"
 
-	// KindLost: the command was sent and no end of it was seen. It is not known
-	// whether it ran, or runs still.
+	// KindLost: the command was sent, and its end was not seen. Nobody knows whether it
+	// ran, or still runs.
 	KindLost Kind = "lost"
 
-	// KindStopped: the command was to be stopped, see Command.Stop. If it had been
-	// sent, it and all of its process group are gone from the host; else it was
-	// never started.
+	// KindStopped: the caller stopped the command, see Command.Stop. If it had been
+	// sent, its whole process group has ended on the host; otherwise it was never
+	// started.
 	KindStopped Kind = "stopped"
 
-	// KindRunning: the command was to be stopped, and the host says that something
-	// of its process group is there still.
+	// KindRunning: the caller stopped the command, but the host reports that a part of its
+	// process group still runs.
 	KindRunning Kind = "running"
 
 	// KindRecord: the host cannot keep the record that its fence requires, or could not
 	// write it. Never ran; a person must look.
 	KindRecord Kind = "record"
 
-	// KindBusy: another step is at work on the host, see Error.Wait. Never ran.
+	// KindBusy: another step runs on the host, see Error.Wait. Never ran.
 	KindBusy Kind = "busy"
 
-	// KindWork: the step that was asked about is at work, see Error.Wait and Record.Glance.
+	// KindWork: the step in question still runs, see Error.Wait and Record.Glance.
 	KindWork Kind = "work"
 
 	// KindStale: the host has seen a newer attempt, or the marker of a newer job of the
@@ -85,12 +85,12 @@ const (
 	// KindNever: the step never began. See Record.Look.
 	KindNever Kind = "never"
 
-	// KindGone: the step began, and it will never be known how it ended: there is no end of
-	// it on the host, and nothing of it is alive.
+	// KindGone: the step began, and its end will never be known: the host has no record of
+	// the end, and no process of the step is alive.
 	KindGone Kind = "gone"
 
-	// KindMute: the host was asked to keep a record and said something else. It is not known
-	// what it made of the command.
+	// KindMute: the host should have kept a record but answered something else. Nobody
+	// knows what it did with the command.
 	KindMute Kind = "mute"
 
 	// KindCancelled: the caller's context ended. Look at Sent.
@@ -103,12 +103,12 @@ type Error struct {
 	Host string // name of the host
 	Addr string // its address and port
 	Kind Kind
-	Wait time.Duration // KindBusy, KindWork: it may take so long yet
-	Sent bool          // the command had been sent: it may have run, whatever Kind is
+	Wait time.Duration // KindBusy, KindWork: it may take so much longer
+	Sent bool          // the command had been sent, so it may have run, whatever Kind is
 	Err  error
 }
 
-// Error reads like "connect fw001 (10.0.0.1:22): connection refused".
+// Error returns a text such as "connect fw001 (10.0.0.1:22): connection refused".
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s %s (%s): %v", e.Op, e.Host, e.Addr, e.Err)
 }
@@ -125,20 +125,20 @@ func KindOf(err error) Kind {
 	return ""
 }
 
-// A doubtError says what is not known, around the reason for which it is not.
+// A doubtError wraps the reason why something is not known, and says what that is.
 type doubtError struct {
 	why           error
 	before, after string
 }
 
-// Error reads like "nothing was heard of it for 10s: it is not known whether the command ran".
+// Error returns, for example, "nothing was heard of it for 10s: it is not known whether …".
 func (e *doubtError) Error() string { return e.before + e.why.Error() + e.after }
 
 // Unwrap returns the reason.
 func (e *doubtError) Unwrap() error { return e.why }
 
-// Cause returns the reason for which it is not known what a command did, without saying that it
-// is not known: for who says that in words of his own. Any other error it returns as it is.
+// Cause returns the reason inside a doubtError, for callers that phrase the doubt in their own
+// words. It returns any other error unchanged.
 func Cause(err error) error {
 	var doubt *doubtError
 	if errors.As(err, &doubt) {
@@ -147,7 +147,7 @@ func Cause(err error) error {
 	return err
 }
 
-// target is the host of a call, as errors name it.
+// target identifies the host of a call in errors.
 type target struct {
 	name, addr string
 	jump       []string // names of the jump hosts

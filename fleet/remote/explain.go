@@ -14,8 +14,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// This file turns errors of the network and of the SSH library into kinds, and
-// into words that say what is wrong and what to do.
+// This file translates errors of the network and of the SSH library to kinds, and to texts
+// that say what is wrong and what to do.
 
 // explainDial explains why there is no network connection.
 func explainDial(err error, limit time.Duration) (Kind, error) {
@@ -39,7 +39,7 @@ func explainDial(err error, limit time.Duration) (Kind, error) {
 	return KindUnreachable, err
 }
 
-// ourShortage tells errors that are about this node and not about the host.
+// ourShortage reports whether the error is a shortage on this node, not a fault of the host.
 func ourShortage(errno syscall.Errno) bool {
 	switch errno {
 	case syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL:
@@ -71,8 +71,8 @@ func (h *handshake) explain(err error) (Kind, error) {
 	return KindUnreachable, fmt.Errorf("key exchange: %w", bare(err))
 }
 
-// explainMismatch is about hosts that have no algorithm in common with us. If it
-// is the one of the host key, the host has keys, and none of a type we know.
+// explainMismatch explains that the host and we have no common algorithm. If the host key
+// algorithm is missing, the host has keys, but none of a type that we know.
 func (h *handshake) explainMismatch(err *ssh.AlgorithmNegotiationError) (Kind, error) {
 	if err.What == "host key" {
 		return KindHostKey, fmt.Errorf("it offers host keys only for %q, the inventory has %s: the "+
@@ -84,8 +84,8 @@ func (h *handshake) explainMismatch(err *ssh.AlgorithmNegotiationError) (Kind, e
 		h.suite.advice(err.RequestedAlgorithms))
 }
 
-// explainGreeting is about peers that did not even say that they speak SSH.
-// A full sshd drops a connection in silence, or with one line in plain text.
+// explainGreeting explains that a peer did not even announce SSH. An overloaded sshd drops a
+// connection silently, or with one line of plain text.
 func explainGreeting(err error, heard []byte, limit time.Duration) (Kind, error) {
 	said := "nothing"
 	if len(heard) > 0 {
@@ -105,7 +105,7 @@ func explainGreeting(err error, heard []byte, limit time.Duration) (Kind, error)
 		said, bare(err))
 }
 
-// explainLogin is about hosts that have proved who they are.
+// explainLogin explains a failure after the host has proved its identity.
 func (h *handshake) explainLogin(err error) (Kind, error) {
 	switch {
 	case isTimeout(err):
@@ -117,8 +117,8 @@ func (h *handshake) explainLogin(err error) (Kind, error) {
 		"user's authorized_keys on the host (%w)", h.login.user, h.login.what, err)
 }
 
-// bare leaves out what the network says around an error: the addresses are known,
-// and the port on our side would make the same trouble of two hosts look different.
+// bare removes the addresses from an error of the network: they are known, and our random
+// port would make equal errors of two hosts look different.
 func bare(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
@@ -132,13 +132,13 @@ func bare(err error) error {
 	return err
 }
 
-// isTimeout tells that one of our deadlines was reached.
+// isTimeout reports whether one of our deadlines has passed.
 func isTimeout(err error) bool {
 	var timeout net.Error
 	return errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// isEnd tells that the connection ended, by whichever side.
+// isEnd reports whether either side ended the connection.
 func isEnd(err error) bool {
 	var errno syscall.Errno
 	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed} {

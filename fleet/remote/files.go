@@ -17,12 +17,12 @@ const (
 	// keyFileMax bounds a private key file; the largest RSA key in use has 13 kB.
 	keyFileMax = 1 << 20
 
-	// filesMax bounds how many files are kept parsed.
+	// filesMax bounds how many parsed files are kept.
 	filesMax = 1_000
 )
 
-// files keeps what was read from files, by path: private keys, certificates. A file
-// that was changed is read again, so that a new key does not need a new process.
+// files caches parsed files by path: private keys, certificates. It reads a changed file
+// again, so that a new key does not need a new process.
 type files[T any] struct {
 	mu   sync.Mutex
 	kept map[string]file[T] // guarded by mu
@@ -34,7 +34,7 @@ type file[T any] struct {
 	value    T
 }
 
-// load returns what parse makes of the file at path; what names it in errors.
+// load returns the parsed file at path; what names it in errors.
 func (f *files[T]) load(path, what string, parse func(text []byte) (T, error)) (T, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,24 +65,24 @@ func (f *files[T]) load(path, what string, parse func(text []byte) (T, error)) (
 
 func readFile(path string) ([]byte, error) {
 	text, err := reading.Read(path, keyFileMax)
-	var no *fs.PathError // whoever calls names the path
+	var no *fs.PathError // the caller names the path
 	if errors.As(err, &no) {
 		err = no.Err
 	}
 	return text, bare(err)
 }
 
-// KeyInTheOpen tells what is wrong with the mode of a private key on this machine; nil if nothing
-// is, or if there is no such file here. Nobody logs in with a key that others can read.
+// KeyInTheOpen returns an error if others can read a private key on this machine. It returns nil
+// if the file does not exist here. Muster does not log in with such a key.
 func KeyInTheOpen(path string) error { return private(path) }
 
-// private refuses a key that others can read, as ssh does: who has read it once can log in
-// on every host, and nobody sees it. A key of another user may be for a group, so that
-// root can keep that of a service.
+// private refuses a key that others can read, as ssh does, because whoever has read it once can
+// log in to every host without a trace. A key that belongs to another user may be readable for
+// its group, so that root can keep the key of a service.
 func private(path string) error {
 	info, err := reading.Stat(path)
 	if err != nil {
-		return nil // who reads it says so
+		return nil // reading the file reports that
 	}
 	mode, mask := info.Mode().Perm(), fs.FileMode(0o007)
 	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) == os.Getuid() {
@@ -95,7 +95,7 @@ func private(path string) error {
 	return nil
 }
 
-// readSecret reads the first line of a file that nobody else may read.
+// readSecret returns the first line of a file that no other user may read.
 func readSecret(path string) ([]byte, error) {
 	text, mode, err := reading.Private(path, keyFileMax)
 	if err != nil {

@@ -13,17 +13,17 @@ import (
 	"muster/fleet"
 )
 
-// trust is what a host is recognised by: keys of its own, or authorities that
-// vouch for its key.
+// trust holds everything by which a host can prove its identity: its own keys, and
+// authorities that certify its key.
 type trust struct {
 	keys       hostKeys
 	cas        hostKeys
 	revoked    hostKeys
-	principals []string // a certificate must be for one of these
-	legacy     bool     // SHA-1 signatures are taken, too
+	principals []string // a certificate must carry one of these
+	legacy     bool     // SHA-1 signatures are accepted as well
 }
 
-// trustIn reads what the inventory says of a host.
+// trustIn parses the keys and authorities of a host in the inventory.
 func (c *Client) trustIn(h fleet.Hop, legacy bool) (trust, error) {
 	t := trust{principals: h.Principals, legacy: legacy}
 	if len(t.principals) == 0 {
@@ -38,15 +38,15 @@ func (c *Client) trustIn(h fleet.Hop, legacy bool) (trust, error) {
 	}
 	err := errors.Join(errs[:]...)
 	if err == nil && len(t.algorithms()) == 0 {
-		// With nothing to ask for, the library would ask for all that it knows.
+		// With an empty list, the library would offer all algorithms that it knows.
 		err = fmt.Errorf("its host key of type %s is of no use but with the profile legacy", t.types())
 	}
 	return t, err
 }
 
-// algorithms lists what the host may prove itself with. Without such a list a
-// host that has several keys shows the one the library likes best, which need
-// not be the one that is known, and looks like an impostor.
+// algorithms returns the algorithms by which the host may prove its identity. Without such a
+// list, a host with several keys shows the one that the library prefers. The inventory may
+// have another one, so the host would look like an impostor.
 func (t trust) algorithms() []string {
 	var all []string
 	if len(t.cas) > 0 {
@@ -66,8 +66,8 @@ func (t trust) algorithms() []string {
 	return all
 }
 
-// check accepts offered only if it is one of the known keys, or has a certificate
-// by a known authority for this host and this time.
+// check accepts offered only if it is one of the known keys, or has a certificate from a
+// known authority for this host and this time.
 func (t trust) check(offered ssh.PublicKey, now time.Time) error {
 	key := plainKey(offered)
 	if t.revoked.has(key) {
@@ -75,7 +75,7 @@ func (t trust) check(offered ssh.PublicKey, now time.Time) error {
 			"give it a new key", describe(key))
 	}
 	if t.keys.has(key) {
-		return nil // whatever a certificate around it says
+		return nil // even if a certificate around it is invalid
 	}
 	if cert, ok := offered.(*ssh.Certificate); ok {
 		return t.checkCertificate(cert, now)
@@ -115,7 +115,7 @@ func (t trust) checkCertificate(cert *ssh.Certificate, now time.Time) error {
 			"connection was refused; if that is another name of it, put it under principals",
 			cert.ValidPrincipals, t.principals)
 	}
-	// What is left is left to the library: the signature, and options that nobody knows.
+	// The library checks the rest: the signature, and unknown critical options.
 	checker := ssh.CertChecker{Clock: func() time.Time { return now }}
 	if err := checker.CheckCert(cert.ValidPrincipals[i], cert); err != nil {
 		return distrust("the certificate of its host key does not hold: %v", err)
@@ -123,7 +123,7 @@ func (t trust) checkCertificate(cert *ssh.Certificate, now time.Time) error {
 	return nil
 }
 
-// String names what would have been accepted.
+// String returns the keys and authorities that would have been accepted.
 func (t trust) String() string {
 	switch {
 	case len(t.cas) == 0:
@@ -134,7 +134,7 @@ func (t trust) String() string {
 	return t.keys.String() + " and the authority " + t.cas.String()
 }
 
-// types lists the types of the keys, for a host that has none of these.
+// types returns the types of the known keys, for an error about a host that has none of them.
 func (t trust) types() string {
 	var all []string
 	for _, key := range t.keys {
@@ -146,7 +146,7 @@ func (t trust) types() string {
 	return strings.Join(all, ", ")
 }
 
-// hostKeyError is a host that shows a key nobody vouches for.
+// hostKeyError means that the host showed a key that is not trusted.
 type hostKeyError struct{ text string }
 
 func (e *hostKeyError) Error() string { return e.text }
@@ -155,9 +155,9 @@ func distrust(format string, args ...any) error {
 	return &hostKeyError{fmt.Sprintf(format, args...)}
 }
 
-// certTimes are the bounds of a certificate; until is zero if it never ends.
+// certTimes returns the validity of a certificate; until is zero if it never ends.
 func certTimes(cert *ssh.Certificate) (from, until time.Time) {
-	const latest = 1 << 62 // seconds that a time can hold
+	const latest = 1 << 62 // largest number of seconds that a time can hold
 	if cert.ValidBefore != ssh.CertTimeInfinity {
 		until = time.Unix(int64(min(cert.ValidBefore, latest)), 0)
 	}
@@ -166,7 +166,7 @@ func certTimes(cert *ssh.Certificate) (from, until time.Time) {
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// plainKey is the key itself, without what certifies it.
+// plainKey returns the key without its certificate.
 func plainKey(key ssh.PublicKey) ssh.PublicKey {
 	if cert, ok := key.(*ssh.Certificate); ok {
 		return cert.Key

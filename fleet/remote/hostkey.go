@@ -12,8 +12,8 @@ import (
 	"muster/internal/wording"
 )
 
-// CheckHostKey tells what is wrong with one host key of an inventory, which
-// reads like "ssh-ed25519 AAAA…", with or without a comment.
+// CheckHostKey returns an error unless line is a usable host key of an inventory, such as
+// "ssh-ed25519 AAAA…", with or without a comment.
 func CheckHostKey(line string) error {
 	key, err := parseHostKey(line)
 	if err == nil && len(algorithmsOf(key, false)) == 0 {
@@ -42,18 +42,18 @@ func parseHostKey(line string) (ssh.PublicKey, error) {
 	return key, nil
 }
 
-// errNoHostKey is about a host that nobody vouches for.
+// errNoHostKey means that neither a key nor an authority is known for a host.
 var errNoHostKey = errors.New("the inventory has no host key for it: put one there, " +
 	"as host_key, host_ca or in its known_hosts file")
 
-// hostKeys are some public keys.
+// hostKeys is a list of public keys.
 type hostKeys []ssh.PublicKey
 
-// parsedMax bounds how many keys are kept parsed: those of 20,000 hosts are 4 MB.
+// parsedMax bounds how many parsed keys are kept: those of 20,000 hosts take 4 MB.
 const parsedMax = 20_000
 
-// parsed keeps host keys as they were parsed: hosts share jump hosts and
-// authorities, and a worker meets the same hosts again.
+// parsed caches parsed host keys, because hosts share jump hosts and authorities, and a
+// worker connects to the same hosts repeatedly.
 type parsed struct {
 	mu   sync.Mutex
 	keys map[string]ssh.PublicKey // guarded by mu
@@ -90,12 +90,12 @@ func (p *parsed) one(line string) (ssh.PublicKey, error) {
 	return key, nil
 }
 
-// dsa is a type of keys that only the oldest appliances have.
+// dsa is a key type that only the oldest appliances have.
 const dsa = "ssh-dss"
 
-// algorithmsOf names the signatures that are good enough for a key: an RSA key
-// must not prove itself with SHA-1, which is what its plain type name means, but
-// where there is nothing better.
+// algorithmsOf returns the acceptable signature algorithms for a key. An RSA key must not
+// prove itself with SHA-1, which its plain type name stands for, except with the legacy
+// profile.
 func algorithmsOf(key ssh.PublicKey, legacy bool) []string {
 	var names []string
 	switch key.Type() {
@@ -113,7 +113,7 @@ func algorithmsOf(key ssh.PublicKey, legacy bool) []string {
 	return names
 }
 
-// String lists the keys that have been vouched for.
+// String returns the keys as a list of types and fingerprints.
 func (k hostKeys) String() string {
 	var all []string
 	for _, key := range k {

@@ -22,17 +22,17 @@ import (
 // KnownHostsMax bounds a known_hosts file.
 const KnownHostsMax = 32 << 20 // bytes
 
-// KnownHosts is a known_hosts file of OpenSSH. Inventories are published with
-// host keys resolved; this is where they are taken from.
+// KnownHosts is a known_hosts file of OpenSSH. Publishing an inventory takes the keys of
+// hosts from such files.
 type KnownHosts struct {
 	db      *knownhosts.HostKeyDB
-	revoked map[string]bool // by the bytes of the key
+	revoked map[string]bool // by the wire format of the key
 
-	revokedLines []string // the same keys, as an inventory has them
+	revokedLines []string // the same keys, in the format of an inventory
 }
 
-// ReadKnownHosts reads the file at path. Its lines may be hashed, have patterns,
-// and be marked as revoked. The error names file and line.
+// ReadKnownHosts reads the file at path. Its lines may be hashed, contain patterns, and be
+// marked as revoked. The error names file and line.
 func ReadKnownHosts(path string) (*KnownHosts, error) {
 	text, err := reading.Read(path, KnownHostsMax)
 	if err != nil {
@@ -58,8 +58,8 @@ func ReadKnownHosts(path string) (*KnownHosts, error) {
 	return k, nil
 }
 
-// openDB has the library read a file, which it only does by a path. This path leads to the file
-// that was opened, whatever becomes of the name.
+// openDB lets the library read a file, which it only does by path. The path in /proc refers to
+// the file that is already open, even if somebody renames or replaces it meanwhile.
 func openDB(path string) (*knownhosts.HostKeyDB, error) {
 	f, _, err := reading.Open(path)
 	if err != nil {
@@ -73,11 +73,11 @@ func openDB(path string) (*knownhosts.HostKeyDB, error) {
 	return db, nil
 }
 
-// lineOf finds the line in an error of the library.
+// lineOf finds the line number in an error of the library.
 var lineOf = regexp.MustCompile(`/proc/self/fd/\d+:(\d+): `)
 
-// knownError says which line is wrong, but nothing of what stands there: a link may lead to a
-// file that whoever reads the message may not read.
+// knownError names the invalid line without quoting it, because a link may lead to a file that
+// the reader of the message is not allowed to read.
 func knownError(path string, err error) error {
 	place := path
 	if m := lineOf.FindStringSubmatch(err.Error()); m != nil {
@@ -87,10 +87,10 @@ func knownError(path string, err error) error {
 		"key, as ssh-keyscan prints them", place)
 }
 
-// Keys returns the host keys of address and port in the form of an inventory,
-// "ssh-ed25519 AAAA…", in the order of the file; none if the file does not know
-// the host. Keys of types that cannot be used, of certificate authorities, and
-// keys that were revoked are not among them.
+// Keys returns the host keys for address and port in the format of an inventory,
+// "ssh-ed25519 AAAA…", in the order of the file; none if the file does not know the host.
+// It leaves out keys of unusable types, keys of certificate authorities, and revoked
+// keys.
 func (k *KnownHosts) Keys(address string, port int) []string {
 	var lines []string
 	for _, key := range k.db.HostKeys(net.JoinHostPort(address, strconv.Itoa(port))) {
@@ -102,8 +102,8 @@ func (k *KnownHosts) Keys(address string, port int) []string {
 	return lines
 }
 
-// Trust returns all that the file has for address and port: the keys of the host,
-// those of the authorities that may sign one, and what is revoked for everybody.
+// Trust returns everything that the file has for address and port: the keys of the host, the
+// keys of authorities that may sign one, and all revoked keys.
 func (k *KnownHosts) Trust(address string, port int) fleet.Trust {
 	t := fleet.Trust{HostKeys: k.Keys(address, port)}
 	for _, key := range k.db.HostKeys(net.JoinHostPort(address, strconv.Itoa(port))) {
@@ -119,8 +119,8 @@ func authorizedLine(key ssh.PublicKey) string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
 }
 
-// revokedKeys finds the keys marked @revoked. The library refuses them when one
-// is shown, but lists them nevertheless if another line has them without mark.
+// revokedKeys returns the keys marked @revoked. The library refuses them when a host shows
+// one, but still lists a key that another line has without the mark.
 func revokedKeys(text []byte) (map[string]bool, error) {
 	revoked := make(map[string]bool)
 	if !bytes.Contains(text, []byte("@revoked")) {

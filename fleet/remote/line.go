@@ -7,32 +7,32 @@ import (
 	"time"
 )
 
-// killAfter is how long a command that was told to stop has until it is killed.
+// killAfter is how long a command gets to end after TERM before it is killed.
 const killAfter = 5 * time.Second
 
-// lineMax bounds the line that is sent: Linux gives one argument at most 128 KiB.
+// lineMax bounds the command line, because Linux limits one argument to 128 KiB.
 const lineMax = 120 << 10
 
-// What sh is told before the text, and in its place when it has to be unpacked.
+// The text that sh runs before the command, and in its place if it must be unpacked.
 const (
 	join   = `exec 2>&1; echo ` // and the nonce of a mark
 	tell   = ` $$ $PPID; `
 	unpack = `exec sh -c "$(printf %b "$1")"`
 )
 
-// remoteLine returns the line that runs text by sh on the host, bounded there by
-// timeout(1): after bound TERM goes to the command and its children, and five
-// seconds later KILL.
+// remoteLine returns the line that runs text by sh on the host. timeout(1) bounds it there:
+// after bound it sends TERM to the command and its children, and five seconds later
+// KILL.
 //
-// The line goes through the login shell, which may be csh, fish or a restricted
-// one. These differ in quotes: csh expands '!' and ends at a newline even in
-// single quotes, fish takes backslashes there. So a text with any of these
-// travels in escapes for printf and is unpacked by sh. The line does not begin
-// with exec, which a restricted shell refuses.
+// The login shell parses the line, and it may be csh, fish or a restricted shell. These
+// differ in quotes: csh expands '!' and ends at a newline even inside single quotes, fish
+// interprets backslashes there. So a text with any of these is sent as escapes for printf,
+// and sh unpacks it. The line does not begin with exec, because a restricted shell refuses
+// that.
 //
-// Standard error is joined to standard output there, by sh: sshd reads the two
-// from two pipes, and nobody could tell later what was written first. Then sh says
-// which process it is, before the text runs; see mark.
+// On the host, sh joins standard error to standard output, because sshd reads two pipes
+// separately and nobody could tell later which was written first. Then sh reports its process
+// id before the text runs; see mark.
 func remoteLine(text string, bound time.Duration, nonce string) (string, error) {
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -44,7 +44,7 @@ func remoteLine(text string, bound time.Duration, nonce string) (string, error) 
 		return "", fmt.Errorf("bound = %s: a command must have one", bound)
 	}
 	if text[0] == '-' || text[0] == '+' {
-		text = " " + text // else sh takes it for its options
+		text = " " + text // otherwise sh would take it for options
 	}
 	line := fmt.Sprintf("timeout -k %d %d sh -c ", seconds(killAfter), seconds(bound))
 	if plain(text) {
@@ -59,12 +59,12 @@ func remoteLine(text string, bound time.Duration, nonce string) (string, error) 
 	return line, nil
 }
 
-// seconds rounds up: timeout(1) of small systems knows no fractions.
+// seconds rounds up, because timeout(1) of small systems accepts no fractions.
 func seconds(d time.Duration) int64 {
 	return int64((d + time.Second - 1) / time.Second)
 }
 
-// plain tells that all shells understand text alike when it is in single quotes.
+// plain reports whether all shells read text alike inside single quotes.
 func plain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; !visible(c) || c == '\\' || c == '!' {
@@ -76,14 +76,14 @@ func plain(text string) bool {
 
 func visible(c byte) bool { return ' ' <= c && c <= '~' }
 
-// quote makes text one word of a shell. It takes any byte but NUL. (A quoter
-// that prefers double quotes would not do: csh and fish differ there.)
+// quote makes text one word of a shell. It accepts any byte except NUL. A library that
+// prefers double quotes would not do, because csh and fish treat those differently.
 func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// escape writes text so that printf %b gives it back, in bytes that no shell
-// treats specially within single quotes.
+// escape encodes text for printf %b, with only bytes that no shell treats specially inside
+// single quotes.
 func escape(text string) string {
 	var b strings.Builder
 	for i := range len(text) {

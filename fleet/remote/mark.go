@@ -9,23 +9,23 @@ import (
 	"sync"
 )
 
-// A mark is the line in which sh says which process it is, before the command
-// runs: a nonce, its process id, and that of its parent. The command does not
-// exist by then, so that what it says itself is never taken for the mark. What a
-// login shell says may come first; if that repeats what it was asked to run, the
-// mark in there has no numbers.
+// A mark is the line in which sh reports its process, before the command runs: a nonce, its
+// process id, and the id of its parent. The command does not exist yet at that time, so its
+// output can never be mistaken for the mark. Output of a login shell may come first; if that
+// shell echoes the line it was asked to run, the mark in the echo has no
+// numbers.
 type mark struct {
 	shell, parent int
 }
 
-// newNonce returns a word that occurs nowhere else.
+// newNonce returns a random word that occurs nowhere else.
 func newNonce() string { return rand.Text() }
 
-// markMax bounds what follows the nonce in a mark, in bytes.
+// markMax bounds the text after the nonce in a mark, in bytes.
 const markMax = 48
 
-// parseMark reads what follows the nonce, up to the end of the line. No process of
-// a command has the number 1, and a kill of its group would be one of everything.
+// parseMark reads the rest of the line after the nonce. It refuses process number 1, because
+// a command never has it, and a kill of its group would hit every process.
 func parseMark(line []byte) (mark, bool) {
 	text, ok := strings.CutPrefix(string(line), " ")
 	shell, parent, both := strings.Cut(text, " ")
@@ -33,7 +33,7 @@ func parseMark(line []byte) (mark, bool) {
 	return m, ok && both && m.shell > 0 && m.parent > 0
 }
 
-// processID is 0 for what is none.
+// processID returns the number of a process, or 0 if text is not one.
 func processID(text string) int {
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err != nil || n <= 1 || text[0] == '0' || text[0] == '+' {
@@ -50,15 +50,15 @@ type sieve struct {
 	mark  mark          // valid after found
 
 	mu   sync.Mutex
-	kept []byte // held back: it may be the beginning of a mark; guarded by mu
-	done bool   // all is passed on from now; guarded by mu
+	kept []byte // held back, because it may be the beginning of a mark; guarded by mu
+	done bool   // the mark was found or is no longer expected; guarded by mu
 }
 
 func newSieve(to io.Writer, nonce string) *sieve {
 	return &sieve{to: to, nonce: []byte(nonce), found: make(chan struct{})}
 }
 
-// Write passes p on, but for a mark. It never fails.
+// Write passes p on, except for a mark. It never fails.
 func (s *sieve) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,8 +75,8 @@ func (s *sieve) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sift looks for the nonce in what is kept. It returns whether there is more to be
-// found there.
+// sift searches kept for the nonce. It reports whether another search may find
+// more.
 func (s *sieve) sift() bool {
 	at := bytes.Index(s.kept, s.nonce)
 	if at < 0 {
@@ -87,7 +87,7 @@ func (s *sieve) sift() bool {
 	rest := s.kept[len(s.nonce):]
 	end := bytes.IndexByte(rest, '\n')
 	if end < 0 && len(rest) <= markMax {
-		return false // the line is not all here
+		return false // the line is incomplete
 	}
 	if end >= 0 {
 		if m, ok := parseMark(rest[:end]); ok {
@@ -101,7 +101,7 @@ func (s *sieve) sift() bool {
 	return true
 }
 
-// pass passes on the first n bytes of what is kept.
+// pass passes on the first n bytes of kept.
 func (s *sieve) pass(n int) {
 	if n > 0 {
 		_, _ = s.to.Write(s.kept[:n]) // a recorder: it never fails
@@ -109,7 +109,7 @@ func (s *sieve) pass(n int) {
 	}
 }
 
-// flush passes on what is held back: nothing more will come of it.
+// flush passes on the bytes that were held back, because no mark will follow.
 func (s *sieve) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

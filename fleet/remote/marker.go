@@ -12,47 +12,47 @@ import (
 	"muster/fleet"
 )
 
-// Marker says on a member of a redundancy group which job may disturb the group (G6). Who
-// writes it on every member that can carry one, in the order of their names, and first of
-// all, meets whoever else does so, whatever Redis has forgotten. See marker.sh.
+// Marker records on a member of a redundancy group which job may disturb the group (G6). Each
+// job writes it first of all, on every member that can carry one, in the order of their names.
+// So two jobs always meet at a marker, even if Redis has forgotten one. See marker.sh.
 type Marker struct {
 	Group string
-	Host  string // the member that is to be disturbed
+	Host  string // the member that the job will disturb
 	Job   string
-	Token int64 // of the attempt: an older one of the same job is refused
-	Until int64 // a token: to who is as young the marker says nothing any more
+	Token int64 // of the attempt: hosts refuse an older attempt of the same job
+	Until int64 // a token: for attempts from this token on, the marker is void
 
-	Over Marked // that of another job, which may be replaced; zero: none may
-	Off  bool   // it is to be taken away, if it is of this job
+	Over Marked // the marker of another job that may be replaced; zero: none may
+	Off  bool   // remove the marker, if this job owns it
 }
 
-// Marked is a marker of another job, as a host tells it.
+// Marked is the marker of another job, as a host reports it.
 type Marked struct {
-	Group, Host, Job string // "-" if it cannot be read
+	Group, Host, Job string // "-" if it is unreadable
 	Token, Until     int64
 
 	key string
 }
 
-// Marking is what a host made of a Marker.
+// Marking is the answer of a host to a Marker.
 type Marking struct {
-	Other    *Marked // it carries this one, and nothing was changed; nil: it carries ours
-	Unfenced string  // it carries none: what it lacks for it
+	Other    *Marked // the host keeps this one and changed nothing; nil: it has ours
+	Unfenced string  // why the host cannot carry markers; empty: it can
 }
 
 //go:embed marker.sh
 var markerText string
 
-// markerScript is what is sent of it, and of what it stands behind.
+// markerScript is the text that is sent: marker.sh behind the functions of record.sh.
 var markerScript = strings.TrimSuffix(recordScript, "main\n") + withoutComments(markerText)
 
-// markerLine runs what comes on stdin.
+// markerLine runs the script that comes on stdin.
 const markerLine = `: muster-marker; muster=$(cat); eval "$muster"`
 
-// markerTime bounds what a host may take for it: there is a disk to be waited for.
+// markerTime bounds the script on the host, which may have to wait for its disk.
 const markerTime = 15 * time.Second
 
-// Mark writes a marker on the host, or takes it away.
+// Mark writes a marker on the host, or removes it.
 func (c *Conn) Mark(ctx context.Context, m Marker) (Marking, error) {
 	const op = "mark"
 	if err := m.check(); err != nil {
@@ -76,7 +76,7 @@ func (c *Conn) Mark(ctx context.Context, m Marker) (Marking, error) {
 	return m.judge(c, said)
 }
 
-// check tells what is wrong with a marker.
+// check returns an error if the marker is invalid.
 func (m Marker) check() error {
 	for _, s := range []string{m.Group, m.Host, m.Job} {
 		if s == "" || strings.IndexFunc(s, notInJob) >= 0 {
@@ -89,7 +89,7 @@ func (m Marker) check() error {
 	return nil
 }
 
-// text is what goes to stdin. All that it says is our own, or names without blanks.
+// text returns the script for stdin. Its values are our own, or names without blanks.
 func (m Marker) text(c *Conn, nonce string) string {
 	hi, lo, _ := strings.Cut(halves(m.Token), " ")
 	uhi, ulo, _ := strings.Cut(halves(m.Until), " ")
@@ -101,7 +101,7 @@ func (m Marker) text(c *Conn, nonce string) string {
 		over = "- 0 0"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "nonce=%s\n", nonce) // first: pretended hosts read it there
+	fmt.Fprintf(&b, "nonce=%s\n", nonce) // first, because pretended hosts read it there
 	for _, v := range [][2]string{{"fence", string(c.keeper.fence)},
 		{"key", (&Record{Job: m.Job}).key()}, {"hi", hi}, {"lo", lo}, {"uhi", uhi}, {"ulo", ulo},
 		{"place", c.cfg.RecordDir}, {"job", m.Job}, {"group", m.Group}, {"host", m.Host},
@@ -112,7 +112,7 @@ func (m Marker) text(c *Conn, nonce string) string {
 	return b.String()
 }
 
-// markSaid is the line of marker.sh in what a host said, in words.
+// markSaid finds the line of marker.sh in the output of a host and splits it into words.
 func markSaid(o Output, nonce string) (note, bool) {
 	for _, part := range [][]byte{o.Head, o.Tail} {
 		for line := range bytes.Lines(part) {
@@ -124,7 +124,7 @@ func markSaid(o Output, nonce string) (note, bool) {
 	return nil, false
 }
 
-// judge is what a host says that it did.
+// judge interprets the answer of a host.
 func (m Marker) judge(c *Conn, said note) (Marking, error) {
 	const op = "mark"
 	words := said[min(1, len(said)):]

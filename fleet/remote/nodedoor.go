@@ -12,31 +12,31 @@ import (
 	"muster/internal/proc"
 )
 
-// nodeDoors are doors that all processes of a node pace together: those of jump hosts,
-// where every process has a connection of its own. A place at a door is a lock on a file,
-// which ends with its process, however that ends. What was learned of a door is in a file
-// beside.
+// nodeDoors paces the logins of all processes of a node together, at the doors of jump hosts,
+// to which every process has a connection of its own. A place at a door is a lock on a file,
+// which the kernel releases when its process ends in any way. Another file holds the pace of
+// the door.
 type nodeDoors struct {
-	dir   string // empty: each process paces on its own
+	dir   string // empty: each process paces only itself
 	first int
 	most  int
-	limit time.Duration // the longest wait: who stands at a door may be stopped
+	limit time.Duration // the longest wait, because a process that holds a place may be stopped
 	pause func(ctx context.Context, d time.Duration) error
 }
 
-// A nodePlace is one at a door of a node.
+// A nodePlace is a place at a door of a node.
 type nodePlace struct {
 	door *nodeDoors
 	at   string
-	lock *proc.LockFile // nil: there was none to be had
+	lock *proc.LockFile // nil: no lock was available
 }
 
-// doorPoll is how often a process looks for a place; nobody could tell it.
+// doorPoll is how often a process looks for a free place, because files cannot notify it.
 const doorPoll = 20 * time.Millisecond
 
-// enter waits until there is room at a door. What cannot be locked does not keep anybody
-// from a host, nor does a wait that was too long: pacing is for politeness. Whoever has
-// entered must leave. The error is the end of ctx.
+// enter waits for room at a door. If locking fails or the wait takes too long, it lets the
+// caller pass all the same, because pacing is only politeness. The caller must call leave on
+// the place. The error says why ctx ended.
 func (n *nodeDoors) enter(ctx context.Context, name string) (*nodePlace, error) {
 	p := &nodePlace{door: n, at: n.path(name)}
 	if n.dir == "" {
@@ -58,12 +58,12 @@ func (n *nodeDoors) enter(ctx context.Context, name string) (*nodePlace, error) 
 		}
 		wait := doorPoll/2 + rand.N(doorPoll)
 		if err := n.pause(limited, wait); err != nil {
-			return p, ended(ctx) // nil: it took too long
+			return p, ended(ctx) // nil: only the wait took too long
 		}
 	}
 }
 
-// path is what the files of a door begin with.
+// path returns the beginning of the names of a door's files.
 func (n *nodeDoors) path(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return filepath.Join(n.dir, fmt.Sprintf("dial-%x", sum[:8]))
@@ -74,7 +74,7 @@ func isLocked(err error) bool {
 	return errors.As(err, &locked)
 }
 
-// leave gives the place back and tells how it went.
+// leave frees the place and records how the login went.
 func (p *nodePlace) leave(kind Kind) {
 	if p.lock == nil {
 		return
@@ -86,14 +86,14 @@ func (p *nodePlace) leave(kind Kind) {
 		}
 		_ = p.door.pause(context.Background(), time.Millisecond) // never ends early
 	}
-	_ = p.lock.Close() // a lock ends in any case
+	_ = p.lock.Close() // the lock is released in any case
 }
 
-// noteTries is how often it is tried to note how it went, while others read. What is not
-// noted is learned by the next one.
+// noteTries bounds how often leave tries to record the result while others hold the file. If
+// it gives up, the next process learns the same by itself.
 const noteTries = 20
 
-// learn reads what is known of a door, and changes it.
+// learn reads the pace of a door and applies change to it, unless change is nil.
 func (p *nodePlace) learn(change func(*pace)) (pace, error) {
 	state, err := proc.Lock(p.at)
 	if err != nil {
@@ -109,12 +109,12 @@ func (p *nodePlace) learn(change func(*pace)) (pace, error) {
 	return d, err
 }
 
-// String is for the file of a door.
+// String returns the pace in the format of a door's file.
 func (d pace) String() string {
 	return fmt.Sprintf("%d of %d, calm %d", d.width, d.ceiling, d.calm)
 }
 
-// parsePace reads what String wrote; other is what holds if it was not that.
+// parsePace reads the result of String. It returns other if the text is invalid.
 func parsePace(text string, other pace, most int) pace {
 	var d pace
 	n, err := fmt.Sscanf(text, "%d of %d, calm %d", &d.width, &d.ceiling, &d.calm)

@@ -10,10 +10,10 @@ import (
 // noteMax bounds a line of record.sh, in bytes.
 const noteMax = 4 << 10
 
-// noiseMax bounds what is kept of what comes before the greeting, in bytes.
+// noiseMax bounds how much of the output before the greeting is kept, in bytes.
 const noiseMax = 4 << 10
 
-// A note is a line of record.sh, in words.
+// A note is a line of record.sh, split into words.
 type note []string
 
 func (n note) word() string {
@@ -23,34 +23,34 @@ func (n note) word() string {
 	return n[0]
 }
 
-// notes takes the lines of record.sh out of a stream, and passes on the rest, which is
-// what the command says. They are known by the nonce, which the command does not know.
+// notes takes the lines of record.sh out of a stream, and passes on the rest, which is the
+// output of the command. It recognizes the lines by a nonce that the command does not know.
 type notes struct {
 	to    *recorder
 	nonce []byte
 	hello chan struct{} // closed when the host has greeted
-	began chan struct{} // closed when a step is under way, with its record
-	over  chan struct{} // closed when the last line is in
-	mark  *sieve        // gets the mark of a command without a record
+	began chan struct{} // closed when a step with a record runs
+	over  chan struct{} // closed when the last line has arrived
+	mark  *sieve        // receives the mark of a command without a record
 
 	attach func(token int64) // called when the host says attached; may be nil
 	begin  func()            // called when the host says that it starts the command; may be nil
 
 	mu      sync.Mutex
-	kept    []byte // held back: it may be the beginning of a line; guarded by mu
-	at      int64  // so far of what the command said; guarded by mu
-	noise   []byte // what came before the greeting; guarded by mu
-	through bool   // all is passed on from now: the command has no record; guarded by mu
+	kept    []byte // held back, because it may be the beginning of a line; guarded by mu
+	at      int64  // position in the output of the command; guarded by mu
+	noise   []byte // output before the greeting; guarded by mu
+	through bool   // pass everything on, because the command has no record; guarded by mu
 	tidings
 }
 
-// tidings are what a host has said in notes.
+// tidings are the facts that a host has reported in notes.
 type tidings struct {
 	greeted  bool   // guarded by mu
 	fenced   bool   // valid after hello
-	lack     string // what the host lacks; valid after hello
+	lack     string // the tools that the host lacks; valid after hello
 	attached bool   // to a step of an earlier request; valid after over
-	lost     string // why the host could not keep all that was said; valid after over
+	lost     string // why the host could not keep all output; valid after over
 	last     note   // valid after over
 }
 
@@ -59,7 +59,7 @@ func newNotes(to *recorder, nonce string, mark *sieve) *notes {
 		began: make(chan struct{}), over: make(chan struct{})}
 }
 
-// Write passes p on, but for the notes. It never fails.
+// Write passes p on, except for the notes. It never fails.
 func (n *notes) Write(p []byte) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -69,7 +69,7 @@ func (n *notes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sift takes the next note. It returns whether there may be another one.
+// sift takes the next note. It reports whether another one may follow.
 func (n *notes) sift() bool {
 	if n.through || n.last != nil {
 		n.pass(len(n.kept))
@@ -84,17 +84,17 @@ func (n *notes) sift() bool {
 	rest := n.kept[len(n.nonce):]
 	end := bytes.IndexByte(rest, '\n')
 	if end < 0 && len(rest) <= noteMax {
-		return false // the line is not all here
+		return false // the line is incomplete
 	}
 	if end < 0 || !n.take(strings.Fields(string(rest[:end]))) {
-		n.pass(len(n.nonce)) // a login shell that repeats what it was told
+		n.pass(len(n.nonce)) // the echo of a login shell
 		return true
 	}
 	n.kept = n.kept[len(n.nonce)+end+1:]
 	return true
 }
 
-// take deals with a note. It is false for what is none.
+// take handles a note. It returns false if the words are not a note.
 func (n *notes) take(words note) bool {
 	switch word := words.word(); {
 	case word == "hello" && len(words) > 1 && !n.greeted:
@@ -131,7 +131,7 @@ func (n *notes) take(words note) bool {
 	return true
 }
 
-// start deals with the note of a step that is under way.
+// start handles the note that a step runs.
 func (n *notes) start(words note) {
 	n.attached = words.word() == "attached"
 	switch {
@@ -150,8 +150,8 @@ func (n *notes) finish(words note) {
 	close(n.over)
 }
 
-// pass passes on the first bytes of what is kept. What comes before the greeting is of a
-// login shell, and nothing comes after the last line.
+// pass passes on the first bytes of kept. Before the greeting they are noise from a login
+// shell; after the last note they are dropped.
 func (n *notes) pass(count int) {
 	part := n.kept[:count]
 	n.kept = n.kept[count:]
@@ -166,8 +166,8 @@ func (n *notes) pass(count int) {
 	}
 }
 
-// flush passes on what is held back: nothing more will come of it. If there was no
-// greeting, what came instead is all that there is to see.
+// flush passes on the bytes that were held back, because no note will follow. Without a
+// greeting, the noise is all that there is to show.
 func (n *notes) flush() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -177,14 +177,14 @@ func (n *notes) flush() {
 	}
 }
 
-// wasGreeted tells whether the host has greeted, and if it keeps a record.
+// state reports whether the host has greeted, and whether it keeps a record.
 func (n *notes) state() (greeted, fenced bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.greeted, n.fenced
 }
 
-// tokenIn is the token behind a word: zeros may stand before it.
+// tokenIn returns the token behind the first word, or 0. It may have leading zeros.
 func tokenIn(words note) int64 {
 	if len(words) < 2 {
 		return 0
@@ -196,13 +196,13 @@ func tokenIn(words note) int64 {
 	return token
 }
 
-// parseCount reads a number of bytes or seconds: hosts say nothing negative that counts.
+// parseCount reads a number of bytes or seconds. Negative numbers become 0.
 func parseCount(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 62)
 	return max(n, 0), err
 }
 
-// begunIn is how much of the end of text may be the beginning of word.
+// begunIn returns how many bytes at the end of text may be the beginning of word.
 func begunIn(text, word []byte) int {
 	for n := min(len(word)-1, len(text)); n > 0; n-- {
 		if bytes.HasSuffix(text, word[:n]) {

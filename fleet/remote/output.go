@@ -7,21 +7,21 @@ import (
 	"sync"
 )
 
-// Output is what a command wrote, standard output and standard error in the
-// order in which they arrived, as the bytes that came. Of a long one only the
-// head and the tail are kept.
+// Output is the output of a command: standard output and standard error in the order in
+// which they arrived, as unchanged bytes. Only the head and the tail of a long one are
+// kept.
 type Output struct {
 	Head    []byte
-	Tail    []byte // what came after Head, or its end
-	Omitted int64  // bytes between Head and Tail that were not kept
+	Tail    []byte // the bytes after Head, or the last of them
+	Omitted int64  // number of dropped bytes between Head and Tail
 }
 
-// Size is the number of bytes that the command wrote.
+// Size returns the number of bytes that the command wrote.
 func (o Output) Size() int64 {
 	return int64(len(o.Head)) + o.Omitted + int64(len(o.Tail))
 }
 
-// Bytes returns what was kept, with a line in the place of what was not.
+// Bytes returns the kept bytes, with a line in place of the dropped ones.
 func (o Output) Bytes() []byte {
 	if o.Omitted == 0 {
 		return slices.Concat(o.Head, o.Tail)
@@ -33,10 +33,10 @@ func (o Output) Bytes() []byte {
 	return slices.Concat(o.Head, []byte(mark), o.Tail)
 }
 
-// LeftOut is what stands in the place of n bytes that were not kept.
+// LeftOut returns the text that replaces n dropped bytes.
 func LeftOut(n int64) string { return fmt.Sprintf("… %s left out …", ByteCount(n)) }
 
-// ByteCount writes n for people, with at most three digits.
+// ByteCount formats n for people, with at most three digits.
 func ByteCount(n int64) string {
 	if n == 1 {
 		return "1 byte"
@@ -57,40 +57,40 @@ func ByteCount(n int64) string {
 	return fmt.Sprintf("%.0f %s", value, unit)
 }
 
-// recorder keeps the head and the tail of what is written to it. Two streams
-// write at once. It never blocks and never fails: a reader that stops would stop
-// the command on the host.
+// recorder keeps the head and the tail of everything written to it, by two streams at once.
+// It never blocks and never fails, because the command on the host would stop if nobody read
+// its output.
 type recorder struct {
-	half  int    // how much of the tail is kept
-	touch func() // called for all that comes in
+	half  int    // size of the kept tail
+	touch func() // called for everything that arrives
 
-	mu      sync.Mutex // guards all below
-	headMax int        // how much of the head is kept
+	mu      sync.Mutex // guards the fields below
+	headMax int        // size of the kept head
 	head    []byte
 	tail    []byte // a ring once it is full
-	next    int    // where the ring goes on
+	next    int    // index in the ring for the next byte
 	total   int64
 	sealed  bool
-	live    io.Writer // gets all that is counted; may be nil
+	live    io.Writer // receives everything that is counted; may be nil
 }
 
 func newRecorder(most int, touch func()) *recorder {
 	return &recorder{half: most / 2, headMax: most / 2, touch: touch}
 }
 
-// Skipper is a Command.Live that hears of bytes which are lost before anybody saw them.
+// Skipper is a Command.Live that wants to know about bytes that were lost before arrival.
 type Skipper interface {
 	Skip(n int64)
 }
 
-// watch lets live have what comes from now on.
+// watch sets live as receiver of all further output.
 func (r *recorder) watch(live io.Writer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.live = live
 }
 
-// Write keeps p, or forgets some of it.
+// Write keeps p, or drops a part of it.
 func (r *recorder) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +101,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 	}
 	r.touch()
 	if r.live != nil {
-		_, _ = r.live.Write(p) // what it makes of it is its own business
+		_, _ = r.live.Write(p) // its errors are its own
 	}
 	r.total += int64(n)
 	room := min(n, r.headMax-len(r.head))
@@ -110,8 +110,8 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// skip notes that n bytes come that are lost: of what is kept they are the gap, or a part
-// of it.
+// skip counts n bytes that were lost on the host. They become a part of the gap between head
+// and tail.
 func (r *recorder) skip(n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,7 +142,7 @@ func (r *recorder) keepEnd(p []byte) {
 	}
 }
 
-// seal returns what was kept. What is written later is forgotten.
+// seal returns the kept output. It drops everything that is written later.
 func (r *recorder) seal() Output {
 	r.mu.Lock()
 	defer r.mu.Unlock()

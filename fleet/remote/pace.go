@@ -7,41 +7,41 @@ import (
 	"time"
 )
 
-// How many may knock at one door at a time. sshd drops connections that are not
-// logged in at random from the tenth on (MaxStartups 10:30:100); a jump host opens
-// ways for others, which costs it little.
+// How many clients may be at one door at a time. sshd randomly drops connections that are not
+// logged in yet from the tenth on (MaxStartups 10:30:100). A jump host only opens channels,
+// which costs it little.
 const (
 	loginsFirst, loginsMost = 2, 8
 	waysFirst, waysMost     = 4, 64
 )
 
-// calmFor is how many must come through before a door that was full is asked for one
-// more than it bore.
+// calmFor is how many clients must pass before a full door is tried with one more client than
+// it could bear.
 const calmFor = 32
 
-// throttledTries is how often a door is tried that says that there are too many,
-// within one call. Who is still turned away then comes back much later.
+// throttledTries is how often one call tries a door that reports too many connections. If all
+// tries fail, the caller returns much later.
 const throttledTries = 5
 
-// throttledPause is how long to wait after the n-th refusal, counted from 0: twice as
-// long each time, and by chance from half to three halves of that, for those who were
-// turned away together must not come back together.
+// throttledPause returns how long to wait after the n-th refusal, counted from 0. The time
+// doubles and varies at random from half to three halves, because clients that were refused
+// together must not return together.
 func throttledPause(n int, chance float64) time.Duration {
 	const first = 200 * time.Millisecond
 	pause := first << n
 	return pause/2 + time.Duration(chance*float64(pause))
 }
 
-// pacers lets only so many at a time through each door, which is an sshd or a jump
-// host. It begins with few and lets in one more after each that came through, so that
-// the number doubles with each round; when the door says that they are too many it
-// goes back to half. Any other trouble is not the door's: a jump host that cannot reach
-// a host has answered, and those behind it that are dead must not hold up the others.
+// pacers limits how many clients pass each door at a time; a door is an sshd or a jump host.
+// A door begins with few clients and gets room for one more after each success, so the number
+// doubles in each round. When the door reports too many, the number is halved. Other failures
+// do not count as the door's: a jump host that cannot reach a host has answered, and dead
+// hosts behind it must not slow down the others.
 type pacers struct {
 	first, most int
 
 	mu    sync.Mutex
-	doors map[string]*door // guarded by mu; those that somebody is at
+	doors map[string]*door // guarded by mu; only doors that somebody uses or waits for
 }
 
 type door struct {
@@ -50,14 +50,14 @@ type door struct {
 	waiting []chan struct{} // first come, first served
 }
 
-// pace is what was learned of a door.
+// pace is what previous clients have learned about a door.
 type pace struct {
 	width   int // how many at a time
 	ceiling int // how far the width may grow
-	calm    int // how many came through since the door last said that they are too many
+	calm    int // how many passed since the door last reported too many
 }
 
-// after is the pace when somebody has left. The ceiling is at most most.
+// after updates the pace when a client has left. The ceiling never exceeds most.
 func (d *pace) after(kind Kind, most int) {
 	if kind == KindThrottled {
 		d.ceiling, d.calm = max(1, min(d.width, d.ceiling)-1), 0
@@ -70,7 +70,7 @@ func (d *pace) after(kind Kind, most int) {
 	d.width = min(d.width+1, d.ceiling)
 }
 
-// enter waits until there is room at a door. Whoever has entered must leave.
+// enter waits for room at a door. The caller must call leave afterwards.
 func (p *pacers) enter(ctx context.Context, name string) error {
 	if ctx.Err() != nil {
 		return ended(ctx)
@@ -104,12 +104,12 @@ func (p *pacers) enter(ctx context.Context, name string) error {
 		d.waiting = slices.Delete(d.waiting, i, i+1)
 		return ended(ctx)
 	}
-	d.inside-- // our turn came in that moment: it is somebody else's
+	d.inside-- // the turn came at that moment: pass it on
 	p.admit(name, d)
 	return ended(ctx)
 }
 
-// leave gives the place back and tells how it went.
+// leave frees the place and records how the call went.
 func (p *pacers) leave(name string, kind Kind) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,8 +120,8 @@ func (p *pacers) leave(name string, kind Kind) {
 	p.admit(name, d)
 }
 
-// admit lets in who waits, as far as there is room, and forgets a door at which
-// nobody is any more.
+// admit lets waiting clients in as long as there is room, and deletes a door that nobody
+// uses.
 func (p *pacers) admit(name string, d *door) {
 	for d.inside < d.width && len(d.waiting) > 0 {
 		d.inside++

@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// Printable makes bytes of a host harmless for a terminal and for the eyes: what could move
-// the cursor, change colours or titles, hide text or turn its direction is shown as an escape,
-// like \x1b or \u202e. So are bytes that are not UTF-8. Newline and tab stay; carriage return
-// and newline become a newline.
+// Printable makes bytes of a host harmless for a terminal and its reader. Characters that could
+// move the cursor, change colours or titles, hide text or reverse its direction become escapes
+// such as \x1b or \u202e, and so do bytes that are not UTF-8. Newline and tab stay; carriage
+// return with newline becomes a newline.
 //
-// An escape always stands for a byte or rune that the host sent: where the host wrote the
-// characters of an escape itself, their backslash is shown as \x5c. So a text must not go
-// through Printable twice; what has been through it once is what [Harmless] is for.
+// An escape always stands for a byte or rune that the host sent: if the host itself wrote the
+// characters of an escape, their backslash becomes \x5c. So a text must not go through
+// Printable twice; use [Harmless] for a text that has passed it once.
 func Printable(b []byte) string {
 	var out strings.Builder
 	out.Grow(len(b))
@@ -30,8 +30,8 @@ func Printable(b []byte) string {
 }
 
 // Harmless does for a text of our own what Printable does for bytes of a host. Parts of it may
-// have been through Printable or Quote, so it leaves each backslash alone, and a text that is
-// harmless already stays as it is.
+// come from Printable or Quote, so it leaves backslashes alone and does not change a text that
+// is already harmless.
 func Harmless(text string) string {
 	var out strings.Builder
 	out.Grow(len(text))
@@ -41,10 +41,10 @@ func Harmless(text string) string {
 	return out.String()
 }
 
-// Quote is what a host said, in double quotes, on one line of at most so many bytes; what is
-// left out at its end is marked behind the quotes. Within them a quote and a backslash of the
-// host have a backslash before them, as in Go and JSON: no host can end its quotation. It is
-// empty if the host said nothing.
+// Quote returns the words of a host in double quotes, on one line of at most the given bytes;
+// behind the quotes, a mark shows that the end was cut off. As in Go and JSON, a backslash
+// precedes each quote and backslash of the host, so no host can end its quotation. Quote
+// returns "" if the host said nothing.
 func Quote(b []byte, most int) string {
 	const mark = "…"
 	var out strings.Builder
@@ -69,9 +69,9 @@ func Quote(b []byte, most int) string {
 	return `"` + out.String() + `"`
 }
 
-// Unfinished reports how many bytes at the end of p may be shown otherwise with what follows
-// them: the beginning of a letter or of the characters of an escape, or a carriage return
-// before a newline. Who shows bytes in pieces holds so many back.
+// Unfinished returns how many bytes at the end of p may look different together with the bytes
+// that follow: the beginning of a character or an escape, or a carriage return before a
+// newline. A caller that shows bytes in pieces holds these back.
 func Unfinished(p []byte) int {
 	if len(p) > 0 && p[len(p)-1] == '\r' {
 		return 1
@@ -89,14 +89,14 @@ func Unfinished(p []byte) int {
 	return 0
 }
 
-// show writes the first rune of b, or its escape. It returns how many bytes that was.
+// show writes the first rune of b, or its escape. It returns the size of that rune.
 func show(out *strings.Builder, b []byte) int {
 	r, size := utf8.DecodeRune(b)
 	switch {
 	case r == utf8.RuneError && size == 1:
 		fmt.Fprintf(out, `\x%02x`, b[0])
 	case r == '\r' && len(b) > 1 && b[1] == '\n':
-		// The newline that follows says it all.
+		// The newline that follows is shown instead.
 	case harmless(r):
 		out.WriteRune(r)
 	case r < utf8.RuneSelf:
@@ -109,7 +109,7 @@ func show(out *strings.Builder, b []byte) int {
 	return size
 }
 
-// escapeIn is the length of the escape with which b begins; 0 if it begins with none.
+// escapeIn returns the length of the escape at the beginning of b, or 0 if there is none.
 func escapeIn(b []byte) int {
 	size := escapeSize(b)
 	if size == 0 || len(b) < size || !hexDigits(b[2:size]) {
@@ -118,13 +118,13 @@ func escapeIn(b []byte) int {
 	return size
 }
 
-// beginsEscape reports whether b is the beginning of an escape, and not all of one.
+// beginsEscape reports whether b is an incomplete escape.
 func beginsEscape(b []byte) bool {
 	size := escapeSize(b)
 	return len(b) == 1 || size > len(b) && hexDigits(b[2:])
 }
 
-// escapeSize is how long the escape is of which b has the first two characters.
+// escapeSize returns the length of the escape that begins with the first two bytes of b.
 func escapeSize(b []byte) int {
 	if len(b) < 2 || b[0] != '\\' {
 		return 0
@@ -149,8 +149,8 @@ func hexDigits(b []byte) bool {
 	return true
 }
 
-// harmless runes are those that show something, or are newline, tab or a blank.
-// Letters of no width count as hidden: so two names that look alike are alike.
+// harmless reports whether a rune is visible, or a newline, tab or blank. Characters without
+// width count as hidden, so that names which look alike are alike.
 func harmless(r rune) bool {
 	if r == '\n' || r == '\t' {
 		return true

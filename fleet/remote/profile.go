@@ -10,16 +10,16 @@ import (
 	"muster/internal/wording"
 )
 
-// suite is what is offered to a host.
+// suite holds the algorithms that are offered to a host.
 type suite struct {
 	legacy bool
 	config ssh.Config
 }
 
-// suiteOf returns what a profile offers. The normal one leaves out what the library
-// still has on by default although it has been broken, and takes in what is sound
-// and off; the legacy one adds what old appliances know, after all that is better.
-// RC4 and ciphers that nobody needs stay out of it.
+// suiteOf returns the algorithms of a profile. The normal profile excludes broken algorithms that
+// the library still enables by default, and includes sound ones that it disables. The legacy
+// profile adds those of old appliances behind all better ones, but neither RC4 nor ciphers
+// that nobody needs.
 func suiteOf(profile string) (suite, error) {
 	sound := ssh.SupportedAlgorithms()
 	s := suite{config: ssh.Config{
@@ -44,8 +44,8 @@ func legacyKeyExchanges() []string {
 		ssh.InsecureKeyExchangeDH1SHA1}
 }
 
-// advice says whether the legacy profile would have helped against a host that
-// offers only these.
+// advice suggests the legacy profile if it would help with a host that offers only these
+// algorithms.
 func (s suite) advice(offered []string) string {
 	if s.legacy {
 		return "; not even the legacy profile has one of these"
@@ -61,8 +61,8 @@ func (s suite) advice(offered []string) string {
 const tryLegacy = "; if it is an old appliance that knows nothing better, give it the profile " +
 	"legacy in the inventory"
 
-// advice says whether the legacy profile would have helped against a host that has
-// a known key, and proves it only by a signature of these.
+// advice suggests the legacy profile if it would help with a host that has a known key, but
+// proves it only by one of these signatures.
 func (t trust) advice(offered []string) string {
 	known := func(key ssh.PublicKey) bool { return slices.Contains(offered, key.Type()) }
 	if !t.legacy && slices.ContainsFunc(t.keys, known) {
@@ -71,24 +71,24 @@ func (t trust) advice(offered []string) string {
 	return ""
 }
 
-// About is what two sides agreed on, for people to look at.
+// About describes a connection for people: the identities and the negotiated algorithms.
 type About struct {
-	Server      string   `json:"server"`              // the other side's name for itself
-	Profile     string   `json:"profile"`             // of the inventory; mostly empty
-	HostKey     string   `json:"host_key"`            // type and fingerprint of what it showed
-	Authority   string   `json:"authority,omitempty"` // who certified that key; empty: it is known itself
+	Server      string   `json:"server"`              // the server's version string
+	Profile     string   `json:"profile"`             // from the inventory; mostly empty
+	HostKey     string   `json:"host_key"`            // type and fingerprint of the key that it showed
+	Authority   string   `json:"authority,omitempty"` // who certified it; empty: the inventory has the key
 	KeyExchange string   `json:"key_exchange"`
-	Signature   string   `json:"signature"` // algorithm by which it proved to have the key
+	Signature   string   `json:"signature"` // algorithm by which the host proved its key
 	CipherIn    string   `json:"cipher_in"`
 	CipherOut   string   `json:"cipher_out"`
-	MACIn       string   `json:"mac_in,omitempty"` // empty where the cipher needs none
+	MACIn       string   `json:"mac_in,omitempty"` // empty if the cipher needs none
 	MACOut      string   `json:"mac_out,omitempty"`
-	Login       string   `json:"login"`                 // what we showed
-	LoginUntil  string   `json:"login_until,omitempty"` // end of the user certificate, if there is one
+	Login       string   `json:"login"`                 // our credentials
+	LoginUntil  string   `json:"login_until,omitempty"` // end of the user certificate, if any
 	Jump        []string `json:"jump,omitempty"`        // names of the jump hosts
 }
 
-// About tells what was agreed on with the host at the login.
+// About returns what the host and the client negotiated at the login.
 func (c *Conn) About() About { return c.about }
 
 func (h *handshake) tell(conn ssh.Conn) About {

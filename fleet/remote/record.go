@@ -15,33 +15,33 @@ import (
 	"muster/fleet"
 )
 
-// Record makes a command a step of a job of which the host itself keeps a record, if its
-// fence allows it: a file that says that the step began, and later how it ended. By that
-// the host refuses a second start, and an attempt that was overtaken; and the step goes on
-// without us. See record.sh.
+// Record makes a command a step of a job for which the host itself keeps a record, if its
+// fence allows that: a file which says that the step began, and later how it ended. With it
+// the host refuses a second start and outdated attempts, and the step continues even if the
+// connection ends. See record.sh.
 type Record struct {
-	Job   string // a step is named by its job and its number
+	Job   string // job and number identify a step
 	Step  int
-	Token int64 // of this attempt: the host refuses what is older than it has seen
-	Since int64 // no attempt at the job has an older token
+	Token int64 // of this attempt: the host refuses older ones than it has seen
+	Since int64 // no attempt of the job has an older token
 
-	// Again says that an earlier attempt may have started the step. Then it is started only
-	// if the host can show that it never was: else the error is of KindUntold.
+	// Again says that an earlier attempt may have started the step. The host then starts it only
+	// if it can prove that it never began; otherwise the error has KindUntold.
 	Again bool
 
-	// Twice says that the step may run again where it is not known how it went before.
+	// Twice allows the host to run the step again if nobody knows how it went before.
 	Twice bool
 
-	// Marked says that the job has marked its redundancy group, see Marker. Where another job
-	// has done so since, the step is not started: that is KindStale, too.
+	// Marked says that the job has marked its redundancy group, see Marker. If another job has
+	// done so since, the host does not start the step; the error has KindStale.
 	Marked bool
 
-	// Look starts nothing: a step that never began is KindNever, and no older attempt can
-	// start it any more.
+	// Look starts nothing. If the step never began, the error has KindNever, and the host will
+	// not let an older attempt start it any more.
 	Look bool
 
-	// Glance looks and does not wait: a step that is at work is KindWork. Peek does so and
-	// writes nothing on the host: an older attempt can start what never began. Both go with Look.
+	// Glance looks without waiting: if the step still runs, the error has KindWork. Peek also
+	// writes nothing, so an older attempt can still start the step. Both require Look.
 	Glance, Peek bool
 }
 
@@ -51,7 +51,7 @@ var recordText string
 //go:embed put.sh
 var putText string
 
-// What is sent of them. Nothing is done before the last line.
+// The text that is sent. The shell acts only when it reads the last line.
 var (
 	recordScript = withoutComments(recordText)
 	putScript    = strings.TrimSuffix(recordScript, mainLine) + withoutComments(putText) + mainLine
@@ -59,14 +59,14 @@ var (
 
 const mainLine = "main\n"
 
-// recordLine runs what comes on stdin, by a shell that is not the login shell. It takes any
-// login shell: that of csh, of fish, a restricted one.
+// recordLine runs the script from stdin in sh instead of the login shell. Every login shell
+// accepts it: csh, fish, a restricted shell.
 const recordLine = `sh -c ': muster-record; IFS= read -r record; eval "$record"'`
 
-// recordDirDefault is where hosts keep records, unless Config says otherwise.
+// recordDirDefault is the folder in which hosts keep records, unless Config gives another.
 const recordDirDefault = "/var/lib/muster"
 
-// withoutComments leaves out what no shell needs.
+// withoutComments removes comments and indentation, which no shell needs.
 func withoutComments(script string) string {
 	var b strings.Builder
 	for line := range strings.Lines(script) {
@@ -78,7 +78,7 @@ func withoutComments(script string) string {
 	return b.String()
 }
 
-// The words for what record.sh is to do.
+// The verbs of record.sh.
 const (
 	verbRun  = "run"
 	verbPut  = "put"
@@ -88,7 +88,7 @@ const (
 	verbStop = "stop"
 )
 
-// A request is what record.sh is told.
+// A request is the input of record.sh.
 type request struct {
 	verb  string
 	fence fleet.Fence
@@ -96,12 +96,12 @@ type request struct {
 	cmd   Command
 }
 
-// reader is what goes to stdin: the script, the request, the command's own stdin.
+// reader returns the stdin of the shell: the script, the request, the command's own stdin.
 func (q request) reader(nonce string) io.Reader {
 	r := q.cmd.Record
 	text := q.cmd.Shell
 	if text[0] == '-' || text[0] == '+' {
-		text = " " + text // else sh takes it for its options
+		text = " " + text // otherwise sh would take it for options
 	}
 	var b strings.Builder
 	b.WriteString("nonce=" + nonce + "; IFS= read -r request; IFS= read -r place; IFS= read -r job; " +
@@ -122,8 +122,8 @@ func (q request) reader(nonce string) io.Reader {
 	return io.MultiReader(strings.NewReader(b.String()), q.cmd.Stdin)
 }
 
-// loader reads the request. Where the command has an input of its own nothing of that may
-// be read, so it goes byte by byte; that costs 4 ms.
+// loader returns the shell code that reads the script. If the command has its own input, the
+// loader must not read ahead into it, so it reads byte by byte, which costs 4 ms.
 func (q request) loader() string {
 	if q.cmd.Stdin == nil {
 		return "cat"
@@ -131,7 +131,7 @@ func (q request) loader() string {
 	return `while IFS= read -r l && [ "$l" != "$nonce" ]; do printf '%s\n' "$l"; done`
 }
 
-// check tells what is wrong with a command that has a record.
+// check returns an error if the record or its command is invalid.
 func (r *Record) check(cmd Command) error {
 	switch {
 	case r.Job == "" || strings.IndexFunc(r.Job, notInJob) >= 0:
@@ -149,10 +149,10 @@ func (r *Record) check(cmd Command) error {
 
 func notInJob(r rune) bool { return r <= ' ' || r > '~' }
 
-// key names the job in the names of files, whatever is in its own.
+// key returns a word for the names of the job's files that is safe for any job name.
 func (r *Record) key() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(r.Job)))[:20] }
 
-// halves writes a token as two numbers of nine digits.
+// halves formats a token as two numbers of nine digits.
 func halves(token int64) string { return fmt.Sprintf("%09d %09d", token/1e9, token%1e9) }
 
 func bit(b bool) string {
@@ -162,7 +162,7 @@ func bit(b bool) string {
 	return "0"
 }
 
-// verb is what a host is asked for by Run; empty: to run the command, without a record.
+// verb returns the verb of record.sh for a command, or "" to run it without a record.
 func (c *Conn) verb(cmd Command) string {
 	switch r := cmd.Record; {
 	case cmd.verb != "":
@@ -179,7 +179,7 @@ func (c *Conn) verb(cmd Command) string {
 	return verbRun
 }
 
-// cannotTell is about a command that may have been started, on a host without records.
+// cannotTell returns KindUntold if the command may have run already on a host without records.
 func (c *Conn) cannotTell(op string, cmd Command) error {
 	r := cmd.Record
 	if r == nil || !r.Look && (!r.Again || r.Twice) || c.verb(cmd) != "" {
@@ -189,8 +189,8 @@ func (c *Conn) cannotTell(op string, cmd Command) error {
 		"(fence: none)"))
 }
 
-// attach asks once more, over a new connection, what became of a step whose connection was
-// lost. It returns what is known by then: at worst the first end.
+// attach connects again to learn the result of a step whose connection was lost. It returns
+// what is known then, which is at worst the first result.
 func (c *Conn) attach(ctx context.Context, cmd Command, lost Result, why error) (Result, error) {
 	var e *Error
 	if !errors.As(why, &e) || e.Kind != KindLost || c.verb(cmd) == "" || lost.Unfenced != "" ||
@@ -210,30 +210,30 @@ func (c *Conn) attach(ctx context.Context, cmd Command, lost Result, why error) 
 	}
 	result, err := other.run(ctx, "run", cmd)
 	if errors.As(err, &e) && !e.Sent {
-		return lost, why // it is known as well as before
+		return lost, why // nothing new was learned
 	}
 	result.Took += lost.Took
-	result.Attached = lost.Attached // it is what this very attempt began
+	result.Attached = lost.Attached // this very attempt began it
 	return result, err
 }
 
-// later passes on what comes behind the bytes that are known.
+// later passes on only the bytes behind those that are already known.
 type later struct {
 	to    io.Writer
 	known int64
 }
 
-// Write passes p on, or what of it is new.
+// Write passes on the new part of p.
 func (l *later) Write(p []byte) (int, error) {
 	known := min(l.known, int64(len(p)))
 	l.known -= known
 	if rest := p[known:]; len(rest) > 0 {
-		_, _ = l.to.Write(rest) // what it makes of it is its own business
+		_, _ = l.to.Write(rest) // its errors are its own
 	}
 	return len(p), nil
 }
 
-// Skip notes what is lost: some of it may be what is known.
+// Skip counts lost bytes; some of them may be known already.
 func (l *later) Skip(n int64) {
 	known := min(l.known, n)
 	l.known -= known
@@ -242,8 +242,8 @@ func (l *later) Skip(n int64) {
 	}
 }
 
-// recorded makes a result of what record.sh said. plain means that there was no record to
-// be kept, or that the end was not seen: then the end of the session decides.
+// recorded interprets the notes of record.sh. plain means that there was no record, or that
+// its end was not seen; then the end of the session decides.
 func (s *session) recorded(op string, cmd Command, halted error, result Result) (
 	r Result, plain bool, err error,
 ) {
@@ -277,7 +277,7 @@ func (s *session) recorded(op string, cmd Command, halted error, result Result) 
 	return result, false, end.fault(s, op, cmd, halted)
 }
 
-// fault is what was wrong with a step that ended.
+// fault returns the error of a step that ended, or nil.
 func (e end) fault(s *session, op string, cmd Command, halted error) error {
 	to := s.conn.to
 	switch {
@@ -294,7 +294,7 @@ func (e end) fault(s *session, op string, cmd Command, halted error) error {
 	return nil
 }
 
-// abandoned tells that record.sh itself vanished: the step goes on without it.
+// abandoned reports whether record.sh itself vanished; then the step continues without it.
 func (s *session) abandoned() bool {
 	if s.notes == nil || isClosed(s.notes.over) || isClosed(s.mark.found) {
 		return false
@@ -303,7 +303,7 @@ func (s *session) abandoned() bool {
 	return fenced
 }
 
-// noted is closed when record.sh has said how it ended; nil: it was not asked.
+// noted returns a channel that is closed after the last note; nil without record.sh.
 func (s *session) noted() <-chan struct{} {
 	if s.notes == nil {
 		return nil
@@ -311,13 +311,13 @@ func (s *session) noted() <-chan struct{} {
 	return s.notes.over
 }
 
-// mayRun tells that a command is asked about that may run already: to stop it, it must be
-// found first.
+// mayRun reports whether an earlier attempt may have started the command already. To be
+// stopped, it must be found first.
 func (cmd Command) mayRun() bool {
 	return cmd.Record != nil && cmd.Record.Again && cmd.verb != verbPut
 }
 
-// looks tells that nothing is started in any case.
+// looks reports whether the command is only a question and never starts anything.
 func (cmd Command) looks() bool { return cmd.Record != nil && cmd.Record.Look }
 
 var errStopped = errors.New("the command was stopped on the host")
@@ -329,7 +329,7 @@ func (n note) lastSeen() string {
 	return "it was killed on the host"
 }
 
-// refusal is why the host did not do it.
+// refusal returns the error for the reason why the host refused.
 func (n note) refusal(op string, c *Conn) error {
 	to, words := c.to, n[1:]
 	word, rest := "", ""
@@ -367,14 +367,14 @@ func (n note) refusal(op string, c *Conn) error {
 		hostSaid([]byte(strings.Join(words, " ")))))
 }
 
-// lacks says in words what record.sh found missing.
+// lacks describes in words what record.sh has found missing.
 func (c *Conn) lacks(what string) string {
 	folder := fmt.Sprintf("a folder that only %s can write (%s, or one in its home)", c.keeper.user,
 		c.cfg.RecordDir)
 	return strings.Replace(Missing(what), "folder", folder, 1)
 }
 
-// busyMax bounds what a host may say of how long another step takes.
+// busyMax bounds the time that a host may claim another step needs.
 const busyMax = 24 * time.Hour
 
 func busyWith(words []string) (wait time.Duration, who string) {
@@ -388,7 +388,7 @@ func busyWith(words []string) (wait time.Duration, who string) {
 	return wait, who
 }
 
-// whyLost says in words why output is lost, by the word of record.sh.
+// whyLost explains why output was lost, from the word of record.sh.
 func whyLost(word string) string {
 	switch word {
 	case "":
@@ -401,7 +401,7 @@ func whyLost(word string) string {
 	return "the host could not write it to its disk"
 }
 
-// An end is how a step ended, as its record says.
+// An end is the end of a step according to its record.
 type end struct {
 	how  string // exit, timeout, stopped
 	code int

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// haltRecorded stops a step of which the host keeps a record. done is false if it keeps
-// none, as of an upload: then the command is found by its mark.
+// haltRecorded stops a step for which the host keeps a record. done is false without a record,
+// as for an upload; then the caller finds the command by its mark.
 func (s *session) haltRecorded(ctx context.Context, op string, cmd Command) (done bool, err error) {
 	if !s.await(s.notes.hello) {
 		return true, s.unlessEnded(op, errors.New("the host did not say that it began"))
@@ -21,7 +21,7 @@ func (s *session) haltRecorded(ctx context.Context, op string, cmd Command) (don
 	said, err := s.conn.askToStop(ctx, Command{
 		Shell: ":", Bound: stopTime, Record: cmd.Record, verb: verbStop})
 	if err == nil && (said.word == "gone" || said.word == "ended") {
-		select { // how it ended is on its way
+		select { // its end is on the way
 		case <-s.notes.over:
 			return true, nil
 		case <-s.ended:
@@ -39,7 +39,7 @@ func (s *session) haltRecorded(ctx context.Context, op string, cmd Command) (don
 	return true, s.judge(op, said)
 }
 
-// await waits for what the host is about to say. It is false if that does not come.
+// await waits for an expected note. It returns false if the note does not come.
 func (s *session) await(said <-chan struct{}) bool {
 	limit := time.NewTimer(markTime)
 	defer limit.Stop()
@@ -54,7 +54,7 @@ func (s *session) await(said <-chan struct{}) bool {
 	return isClosed(said)
 }
 
-// unlessEnded is nil if the end is known.
+// unlessEnded returns nil if the end is known, or else the doubt whether the command ended.
 func (s *session) unlessEnded(op string, why error) error {
 	if isClosed(s.notes.over) || s.hasEnded() {
 		return nil

@@ -11,78 +11,78 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// margin is what a host gets beyond all bounds to report an end.
+// margin is the extra time beyond all bounds in which a host may report an end.
 const margin = 5 * time.Second
 
-// Command is what is run on a host.
+// Command is a command for a host.
 type Command struct {
-	// Shell is given to sh -c on the host, whatever the login shell is. Values
-	// must be quoted by whoever puts them in.
+	// Shell is the argument of sh -c on the host, whatever the login shell is. The
+	// caller must quote the values in it.
 	Shell string
 
-	// Stdin is sent to the command; nil sends nothing. Its Read must not wait
-	// for long: where one does, Run returns without it.
+	// Stdin is the input of the command; nil means no input. Its Read must not block
+	// for long: if it does, Run returns without waiting for it.
 	Stdin io.Reader
 
-	// Bound is how long the command may run. It is kept by the host itself, in
-	// whole seconds, rounded up. It must be positive.
+	// Bound is how long the command may run. The host itself enforces it, in whole
+	// seconds, rounded up. It must be positive.
 	Bound time.Duration
 
-	// Idle is how long the command may be silent, without output and without
-	// taking input; then the connection is closed. 0 means Config.Idle.
+	// Idle is how long the command may neither write output nor read input; then the
+	// connection is closed. 0 means Config.Idle.
 	Idle time.Duration
 
-	// Stop stops the command when it is closed, on the host: see KindStopped. Run
-	// returns within five seconds of it. nil: it is never stopped.
+	// Stop, when closed, stops the command on the host: see KindStopped. Run returns
+	// within five seconds. nil: nobody stops it.
 	Stop <-chan struct{}
 
-	// Record has the host keep a record of the command, if its fence allows it. nil: it runs
-	// as it is.
+	// Record makes the host keep a record of the command, if its fence allows that. nil: the
+	// command runs without a record.
 	Record *Record
 
-	// Live gets each byte of the output as it comes, in the order of Result.Output
-	// and nothing that is not in that or left out of it. It must not block: what
-	// reads from the host waits for it. Its errors are ignored. nil: nobody watches.
+	// Live receives each byte of the output at once, in the order of Result.Output and
+	// including the bytes that Result.Output omits. It must not block, because reading from
+	// the host waits for it. Its errors are ignored. nil: nobody watches.
 	Live io.Writer
 
-	// Attached is called before the first byte of an output that an earlier attempt began,
-	// with the token of that; 0: the host did not say. nil: nobody wants to know so early.
+	// Attached is called before the first byte of output that an earlier attempt began, with
+	// the token of that attempt, or 0 if the host did not say. nil: no call.
 	Attached func(token int64)
 
-	// Began is called before the first byte of an output, if the host keeps records and says that
-	// it starts the command now. nil: nobody wants to know.
+	// Began is called before the first byte of output if the host keeps records and reports that
+	// it starts the command now. nil: no call.
 	Began func()
 
-	verb   string // of record.sh; empty: as Record says
-	nonce  string // known to the command as well; empty: a new one
-	litter string // a file to be removed if the command is stopped; may be empty
+	verb   string // for record.sh; empty: Record decides
+	nonce  string // if the command must know it; empty: a new one
+	litter string // a file to remove if the command is stopped; may be empty
 }
 
-// Result is how a command ended.
+// Result is the end of a command.
 type Result struct {
 	ExitCode int    // 128 + n if signal n ended it, -1 if no end was seen
 	Signal   string // name of the signal, without SIG; mostly empty
 	Output   Output
-	Took     time.Duration // as seen from here, the way there and back included
+	Took     time.Duration // measured here, with the time on the network
 
-	// Open says that the output was still open when the command had ended, and
-	// something of it may be missing: a process that was left behind holds it.
+	// Open says that the output was still open when the command had ended, so a part of it
+	// may be missing: a process that the command left behind holds it open.
 	Open bool
 
-	// Lost says why the host could not keep what the command said behind Output: the disk is
-	// full, say. Empty: it kept all, or keeps no record and sent it as it came.
+	// Lost says why the host could not keep output behind Output, such as a full disk. It is
+	// empty if the host kept all, or keeps no record and sent it directly.
 	Lost string
 
-	// Attached says that the command had been started before, by this attempt or another,
-	// and the result is that of then. Unfenced says what the host lacks to keep a record.
+	// Attached says that the command had been started before, by this attempt or another, and
+	// this is that result. Unfenced says what the host lacks to keep a record.
 	Attached bool
 	Unfenced string
 }
 
-// Run runs a command and waits for its end. A command that ends by itself, with
-// whatever code, is a Result without error. The error is an [Error]; with
-// KindTimeout the Result is complete, and with others it has at least the output
-// that came. If ctx ends, the connection is closed; that stops nothing on the host.
+// Run runs a command and waits for its end. A command that ends by itself, with any exit
+// code, is a Result without error. The error is an [Error]; with KindTimeout the Result is
+// complete, and with other kinds it has at least the output that arrived. If ctx ends, the
+// connection is closed; that does not stop the command on the host.
 func (c *Conn) Run(ctx context.Context, cmd Command) (Result, error) {
 	if err := c.cannotTell("run", cmd); err != nil {
 		return Result{ExitCode: -1}, err
@@ -158,7 +158,7 @@ func (c *Conn) run(ctx context.Context, op string, cmd Command) (Result, error) 
 	return s.run(ctx, op, cmd, line)
 }
 
-// run sends the command and waits for its end, or that of the connection.
+// run sends the command and waits for its end, or for the end of the connection.
 func (s *session) run(ctx context.Context, op string, cmd Command, line string) (Result, error) {
 	defer s.close()
 
@@ -187,7 +187,7 @@ func (s *session) run(ctx context.Context, op string, cmd Command, line string) 
 		halted = s.halt(ctx, op, cmd)
 	}
 	result := Result{ExitCode: -1, Took: time.Since(sent)}
-	result.Open = !s.hasEnded() || !s.drain() // what runs on may say more at any time
+	result.Open = !s.hasEnded() || !s.drain() // remaining processes may write more at any time
 	result.Output = s.seal()
 	inputErr := input.stop(s.conn.cfg.Drain)
 	known := s.hasEnded() && s.known
@@ -220,14 +220,14 @@ func overBound(bound time.Duration) error {
 	return fmt.Errorf("the command ran over its bound of %s and was stopped on the host", bound)
 }
 
-// lost says what is known of a command whose end was not seen.
+// lost returns the error for a command whose end was not seen.
 func (s *session) lost(ctx context.Context, op string) error {
 	c := s.conn
 	if ctx.Err() != nil {
 		return c.to.faultSent(op, KindCancelled, ended(ctx))
 	}
-	// A connection that ends takes its sessions with it first: give it a moment,
-	// to tell that from a session that ended alone.
+	// If the connection ends, its sessions end first. Wait a moment to distinguish that
+	// from a session that ended alone.
 	select {
 	case <-c.done:
 	case <-time.After(c.cfg.Drain):
@@ -240,7 +240,7 @@ func (s *session) lost(ctx context.Context, op string) error {
 		&doubtError{why, "", ": it is not known whether the command ran, or runs still"})
 }
 
-// explainOpen explains why there is no session. Nothing was sent.
+// explainOpen explains why the host opened no session. Nothing was sent.
 func (c *Conn) explainOpen(err error) (Kind, error) {
 	var rejected *ssh.OpenChannelError
 	if !errors.As(err, &rejected) {
@@ -258,10 +258,10 @@ func (c *Conn) explainOpen(err error) (Kind, error) {
 		hostSaid([]byte(rejected.Message)))
 }
 
-// timedOut tells that timeout(1) stopped the command. It reports 124, and has to
-// die of its own KILL with the rest, which some shells turn into 137; that of
-// busybox reports the TERM. A command may end with any of these by itself, but
-// then sooner.
+// timedOut reports whether timeout(1) stopped the command. It exits with 124, or dies of its
+// own KILL together with the group, which some shells turn into 137. The timeout of busybox
+// reports the TERM. A command may end with any of these codes by itself, but then it ended
+// before the bound.
 func timedOut(e exit, took, bound time.Duration) bool {
 	if took < time.Duration(seconds(bound))*time.Second {
 		return false

@@ -8,10 +8,10 @@ import (
 	"muster/fleet"
 )
 
-// This file repeats words of a host in errors. They stand in quotes behind words that say whose
-// they are, so that no host can put a sentence of muster into an error.
+// This file quotes words of a host in errors. They always stand in quotes behind a text that
+// names their author, so that no host can forge a sentence of muster.
 
-// Missing is what a host says that it lacks to keep a record. What else it says is quoted.
+// Missing returns the list of tools that a host lacks for a record; it quotes unknown words.
 func Missing(words string) string {
 	for word := range strings.FieldsSeq(words) {
 		if !fleet.CanLack(word) {
@@ -21,19 +21,19 @@ func Missing(words string) string {
 	return words
 }
 
-// lastWords is what a host said in the end, for an error text.
+// lastWords returns the last output of a host, for an error text.
 func lastWords(o Output) string {
 	text := bytes.TrimSpace(o.Bytes())
 	return hostSaid(text[max(0, len(text)-saidMax):])
 }
 
-// saidMax bounds what an error repeats of what a host said, in bytes.
+// saidMax bounds how much of a host's words an error quotes, in bytes.
 const saidMax = 240
 
-// nameMax bounds a name that a host said, in bytes.
+// nameMax bounds a name from a host, in bytes.
 const nameMax = 80
 
-// Name is a name that a host said. One that can be a name stands as it is, any other is quoted.
+// Name returns a name from a host: unchanged if it can be a name, otherwise quoted.
 func Name(name string) string {
 	if plainName.MatchString(name) {
 		return name
@@ -43,10 +43,10 @@ func Name(name string) string {
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_./:-]{1,200}$`)
 
-// hostSaid repeats what a host said, such that it cannot be taken for words of muster.
+// hostSaid quotes the words of a host so that nobody can mistake them for words of muster.
 func hostSaid(text []byte) string { return "the host " + saidWords(text) }
 
-// saidWords is hostSaid without who it was.
+// saidWords is hostSaid without the subject.
 func saidWords(text []byte) string {
 	if said := Quote(text, saidMax); said != "" {
 		return "said: " + said

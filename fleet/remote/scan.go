@@ -13,23 +13,23 @@ import (
 	"muster/fleet"
 )
 
-// ScannedKey is a host key that a host has shown, and that nobody has vouched for.
+// ScannedKey is a host key that a host has shown and that nobody has verified yet.
 type ScannedKey struct {
-	Line        string // "ssh-ed25519 AAAA…", as an inventory has it
+	Line        string // "ssh-ed25519 AAAA…", the format of an inventory
 	Type        string // ssh-ed25519
 	Fingerprint string // SHA256:…
 }
 
-// KeyTypes are the types of host keys that muster uses, the preferred ones first.
+// KeyTypes returns the types of host keys that muster uses, the preferred ones first.
 func KeyTypes() []string {
 	return []string{ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384,
 		ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSA}
 }
 
-// Scan connects to h, has it prove that it owns a host key of one of the types,
-// and leaves without logging in. It trusts nobody and changes nothing: what the
-// key is worth is for a person to say. The error is an [Error]; KindRefused means
-// that the host has no key of these types.
+// Scan connects to h, lets it prove that it owns a host key of one of the types, and leaves
+// without logging in. It trusts nobody and changes nothing: a person must decide whether the
+// key is right. The error is an [Error]; KindRefused means that the host has no key of these
+// types.
 func (c *Client) Scan(ctx context.Context, h fleet.Host, types ...string) (ScannedKey, error) {
 	v, err := c.aim(h.Jump, h.Hop())
 	if err != nil {
@@ -43,8 +43,8 @@ func (c *Client) Scan(ctx context.Context, h fleet.Host, types ...string) (Scann
 		Fingerprint: ssh.FingerprintSHA256(shown)}, nil
 }
 
-// shown is what the host proves itself with, if it is asked for these signatures. what
-// names them.
+// shown returns the key by which the host proves its identity if only these signatures are
+// accepted. what names them in errors.
 func (v *visit) shown(ctx context.Context, signatures []string, what string) (
 	ssh.PublicKey, error,
 ) {
@@ -95,7 +95,7 @@ func (v *visit) scan(ctx context.Context, signatures []string, what string) (ssh
 	return shown, nil
 }
 
-// Fingerprint is that of a host key of an inventory, like SHA256:….
+// Fingerprint returns the fingerprint of a host key of an inventory, such as SHA256:….
 func Fingerprint(line string) (string, error) {
 	key, err := parseHostKey(line)
 	if err != nil {
@@ -104,17 +104,17 @@ func Fingerprint(line string) (string, error) {
 	return ssh.FingerprintSHA256(key), nil
 }
 
-// Revoked tells whether the file says of a key, in the form of an inventory, that
-// nobody must trust it.
+// Revoked reports whether the file has revoked a key, which is given in the format of an
+// inventory.
 func (k *KnownHosts) Revoked(line string) bool {
 	key, err := parseHostKey(line)
 	return err == nil && k.revoked[string(key.Marshal())]
 }
 
-// errSeen ends a handshake of which the host key is all that was wanted.
+// errSeen aborts a handshake as soon as the host key is known.
 var errSeen = errors.New("the host key was seen")
 
-// signaturesOf names what a host may prove itself with that has keys of these types.
+// signaturesOf returns the signature algorithms for keys of these types.
 func signaturesOf(types []string) []string {
 	var all []string
 	for _, t := range types {

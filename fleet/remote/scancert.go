@@ -10,22 +10,22 @@ import (
 	"muster/fleet"
 )
 
-// ScannedCertificate is a certificate that a host has shown, by an authority that the
-// inventory has for it, for this host and this time.
+// ScannedCertificate is a certificate that a host has shown. An authority in the inventory
+// signed it, and it is valid for this host at this time.
 type ScannedCertificate struct {
-	Authority   string    // who signed it, "ssh-ed25519 AAAA…", as an inventory has it
+	Authority   string    // who signed it, in the format of an inventory
 	Fingerprint string    // of the host key, SHA256:…
-	Principals  []string  // for whom it is
-	ID          string    // what the authority calls it
-	Until       time.Time // zero: it has no end
+	Principals  []string  // names of hosts for which it is valid
+	ID          string    // the authority's name for it
+	Until       time.Time // zero: it never expires
 }
 
-// errNoAuthority is about a host of which nobody may vouch for the key.
+// errNoAuthority means that the inventory has no authority for a host.
 var errNoAuthority = errors.New("the inventory has no authority for it (host_ca)")
 
-// ScanCertificate is Scan of a certificate: h shows the one of its host key, and it is held
-// against the authorities, principals and revoked keys of h. KindHostKey means that it does
-// not hold, KindRefused that the host shows none.
+// ScanCertificate is Scan for the certificate of a host key: it checks the certificate against
+// the authorities, principals and revoked keys of h. KindHostKey means that it is invalid,
+// KindRefused that the host shows none.
 func (c *Client) ScanCertificate(ctx context.Context, h fleet.Host) (ScannedCertificate, error) {
 	v, err := c.aim(h.Jump, h.Hop())
 	if err != nil {
@@ -38,7 +38,7 @@ func (c *Client) ScanCertificate(ctx context.Context, h fleet.Host) (ScannedCert
 	if err != nil {
 		return ScannedCertificate{}, v.to.fault("scan", KindInvalid, err)
 	}
-	t.keys = nil // that its key is known as well is no answer
+	t.keys = nil // a known key must not replace the certificate
 	shown, err := v.shown(ctx, t.algorithms(), "a certificate")
 	if err != nil {
 		return ScannedCertificate{}, err

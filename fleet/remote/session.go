@@ -11,36 +11,36 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// session is one command on its way. It is built on a bare channel: the session
-// of the library reports the end of a command only when all that holds its output
-// is gone too, and has no deadline for anything.
+// session is the state of one command. It uses a bare channel, because the session type of
+// the library reports the end of a command only when all processes that hold its output have
+// ended, and has no deadline for anything.
 type session struct {
 	conn   *Conn
 	ch     ssh.Channel
 	out    *recorder
 	mark   *sieve
-	notes  *notes  // of record.sh; nil: the command comes without it
-	porter *porter // of sudo; nil: the command runs as who is logged in
+	notes  *notes  // of record.sh; nil: the command runs without it
+	porter *porter // of sudo; nil: the command runs as the login user
 
 	ended   chan struct{} // closed when the exit is known, or the channel is closed
 	exit    exit          // valid after ended
-	known   bool          // valid after ended: there is an exit
-	drained chan struct{} // closed when all output is in
-	over    chan struct{} // closed when the channel is closed and all is done
+	known   bool          // valid after ended: exit is set
+	drained chan struct{} // closed when all output has arrived
+	over    chan struct{} // closed when the channel is closed and all goroutines are done
 
 	mu      sync.Mutex
 	idleFor time.Duration
-	idle    *time.Timer // guarded by mu; nil when silence is no matter any more
+	idle    *time.Timer // guarded by mu; nil when silence no longer matters
 }
 
-// exit is how a command ended.
+// exit is the exit status of a command.
 type exit struct {
 	code   int
 	signal string
 }
 
-// openSession opens a channel and starts to read from it. The caller has entered
-// a slot; the session leaves it.
+// openSession opens a channel and starts to read from it. The caller has taken a slot; the
+// session frees it.
 func (c *Conn) openSession(idle time.Duration, nonce string, recorded bool) (*session, error) {
 	late := c.within(c.cfg.Channel, "open a session")
 	defer late.Stop()
@@ -85,10 +85,10 @@ func (c *Conn) openSession(idle time.Duration, nonce string, recorded bool) (*se
 	return s, nil
 }
 
-// openChannel opens a channel, or says why the connection has ended. The library has a
-// gap: who asks after it has let go of all channels, and before it closes the connection,
-// would wait for ever. Where reading has failed the wire closes the gap; where the host took
-// its leave in words what is left of such a call is a goroutine.
+// openChannel opens a channel, or returns why the connection has ended. The library has a gap:
+// a request between the moment at which it drops all channels and the end of the connection
+// would wait for ever. If reading has failed, wire closes the gap; if the host sent a
+// disconnect message, only the goroutine of such a call remains.
 func (c *Conn) openChannel(kind string, extra []byte) (ssh.Channel, <-chan *ssh.Request, error) {
 	type opened struct {
 		ch   ssh.Channel
@@ -108,20 +108,20 @@ func (c *Conn) openChannel(kind string, extra []byte) (ssh.Channel, <-chan *ssh.
 	}
 }
 
-// The buffers between channel and recorder, in bytes. They are half of what a
-// short session costs. Hosts join the streams, so stderr has little to say.
+// The buffers between channel and recorder, in bytes. They are half the cost of a short
+// session. Hosts join the streams, so stderr carries little.
 const (
 	stdoutBuffer = 8 << 10
 	stderrBuffer = 1 << 10
 )
 
-// record reads a stream to its end. An error ends the channel too, and is seen
+// record copies a stream to its end. An error also ends the channel, and is reported
 // there.
 func record(to io.Writer, stream io.Reader, buffer int) {
 	_, _ = io.CopyBuffer(to, stream, make([]byte, buffer))
 }
 
-// seal returns what was kept of the output.
+// seal returns the kept output and drops everything that comes later.
 func (s *session) seal() Output {
 	s.mark.flush()
 	if s.notes != nil {
@@ -130,11 +130,11 @@ func (s *session) seal() Output {
 	return s.out.seal()
 }
 
-// hasEnded tells whether the end was seen, of the command or of the channel.
+// hasEnded reports whether the command or its channel has ended.
 func (s *session) hasEnded() bool { return isClosed(s.ended) }
 
-// within closes the connection if the host did not do something in time. That
-// frees whoever waits for it. The timer must be stopped when it is done.
+// within closes the connection unless the host does something in time, which frees everybody
+// who waits for it. The caller must stop the timer when the host has done it.
 func (c *Conn) within(limit time.Duration, what string) *time.Timer {
 	return time.AfterFunc(limit, func() {
 		c.fail(fmt.Errorf("it did not %s within %s", what, limit))
@@ -149,8 +149,8 @@ func (s *session) exec(line string) (accepted bool, err error) {
 	return s.ch.SendRequest("exec", true, ssh.Marshal(struct{ Line string }{line}))
 }
 
-// listen takes the exit from what the host has to say about the channel, until
-// that is closed.
+// listen reads the exit status from the host's requests on the channel, until the channel is
+// closed.
 func (s *session) listen(reqs <-chan *ssh.Request) {
 	for req := range reqs {
 		if e, ok := parseExit(req.Type, req.Payload); ok && !s.known {
@@ -158,7 +158,7 @@ func (s *session) listen(reqs <-chan *ssh.Request) {
 			close(s.ended)
 		}
 		if req.WantReply {
-			_ = req.Reply(false, nil) // an error ends the channel too
+			_ = req.Reply(false, nil) // an error also ends the channel
 		}
 	}
 	if !s.known {
@@ -166,8 +166,8 @@ func (s *session) listen(reqs <-chan *ssh.Request) {
 	}
 }
 
-// drain waits for the rest of the output, within bounds: a process that was left
-// behind may hold it open for ever. It returns whether that is all.
+// drain waits for the rest of the output, but not for long, because a remaining process may
+// hold it open for ever. It reports whether all output has arrived.
 func (s *session) drain() bool {
 	limit := time.NewTimer(s.conn.cfg.Drain)
 	defer limit.Stop()
@@ -180,7 +180,7 @@ func (s *session) drain() bool {
 	}
 }
 
-// close closes the channel, and the connection if the host does not follow.
+// close closes the channel, and the connection if the host does not confirm that.
 func (s *session) close() {
 	s.mu.Lock()
 	s.idle.Stop()
@@ -195,10 +195,10 @@ func (s *session) close() {
 			s.conn.fail(fmt.Errorf("it did not close a session within %s", limit))
 		}
 	})
-	_ = s.ch.Close() // an error is that of the connection, or it is closed already
+	_ = s.ch.Close() // an error also ends the connection, or it is closed already
 }
 
-// touch notes that something moves.
+// touch restarts the limit for silence.
 func (s *session) touch() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,16 +207,16 @@ func (s *session) touch() {
 	}
 }
 
-// feed sends input to a command. It does not touch the source once stop has
-// returned, so that the caller may have it back.
+// feed sends input to a command. Once stop has returned, it does not read from the source
+// any more, so the caller may use it again.
 type feed struct {
 	source  io.Reader
 	session *session
 
-	turn    chan struct{} // holds one item while the source is read
+	turn    chan struct{} // holds one item while the source is being read
 	stopped atomic.Bool
 	done    chan struct{}
-	err     error // of the source; belongs to the turn
+	err     error // of the source; guarded by turn
 }
 
 func startFeed(s *session, source io.Reader) *feed {
@@ -229,8 +229,8 @@ func startFeed(s *session, source io.Reader) *feed {
 	go func() {
 		defer close(f.done)
 		if source != nil {
-			// Errors of the channel are seen by those who read from it, those of
-			// the source are kept by Read.
+			// The readers of the channel report its errors, and Read keeps those of
+			// the source.
 			_, _ = io.Copy(s.ch, f)
 		}
 		_ = s.ch.CloseWrite()
@@ -238,7 +238,7 @@ func startFeed(s *session, source io.Reader) *feed {
 	return f
 }
 
-// Read reads from the source, unless it was given back.
+// Read reads from the source, unless stop was called.
 func (f *feed) Read(p []byte) (int, error) {
 	f.turn <- struct{}{}
 	defer func() { <-f.turn }()
@@ -254,8 +254,8 @@ func (f *feed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// stop gives the source back and returns its error. It does not wait for long:
-// a source that waits for a person must not hold up a command that has ended.
+// stop ends the use of the source and returns its error. It does not wait for long, because
+// a source that waits for a person must not delay a command that has ended.
 func (f *feed) stop(limit time.Duration) error {
 	if f == nil {
 		return nil
@@ -276,14 +276,14 @@ func (f *feed) stop(limit time.Duration) error {
 	}
 }
 
-// signals has the numbers of the signals that SSH knows by name.
+// signals maps the names of signals in SSH to their numbers.
 var signals = map[string]int{
 	"HUP": 1, "INT": 2, "QUIT": 3, "ILL": 4, "ABRT": 6, "FPE": 8, "KILL": 9, "USR1": 10,
 	"SEGV": 11, "USR2": 12, "PIPE": 13, "ALRM": 14, "TERM": 15,
 }
 
-// parseExit reads the two requests by which a host reports the end of a command.
-// One that is malformed is none: then the end is not known.
+// parseExit reads the two requests by which a host reports the end of a command. It ignores a
+// malformed one; then the end stays unknown.
 func parseExit(request string, payload []byte) (exit, bool) {
 	switch request {
 	case "exit-status":

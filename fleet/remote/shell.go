@@ -11,28 +11,28 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Terminal is where a shell is used from: the terminal of a person, or pipes.
+// Terminal connects a shell to its user: a terminal or pipes.
 type Terminal struct {
 	Command string // for the login shell of the host; empty: the shell itself
 
-	// Type is that of the terminal, like xterm-256color. Empty: there is none, and
-	// the host gives none.
+	// Type is the type of the terminal, such as xterm-256color. Empty: there is no terminal,
+	// and the host allocates none.
 	Type    string
 	Size    Size
-	Resized <-chan Size // new sizes; nil: it keeps its size
+	Resized <-chan Size // new sizes; nil: the size never changes
 
-	Stdin  io.Reader // nil: nothing. It may be read once more when Shell has returned
-	Stdout io.Writer // with a terminal, Stderr comes here too
+	Stdin  io.Reader // nil: no input. One Read may still happen after Shell has returned
+	Stdout io.Writer // with a terminal, it also gets standard error
 	Stderr io.Writer
 }
 
-// Size is that of a terminal.
+// Size is the size of a terminal.
 type Size struct{ Columns, Rows int }
 
-// Shell runs a login shell, or a command in it, for a person who looks on: nothing
-// is kept of what it says, and nothing bounds it but ctx, whose end closes the
-// connection. It returns the exit code, 128 + n if signal n ended it. The error is
-// an [Error]. It is the only call that asks a host for a terminal.
+// Shell runs a login shell, or a command in it, for a person who watches: it keeps no output
+// and has no bound except ctx, whose end closes the connection. It returns the exit code,
+// 128 + n if signal n ended it. The error is an [Error]. No other call asks a host for a
+// terminal.
 func (c *Conn) Shell(ctx context.Context, t Terminal) (code int, err error) {
 	const op = "shell"
 	if err := c.enter(ctx); err != nil {
@@ -73,7 +73,7 @@ type shell struct {
 	work sync.WaitGroup
 
 	closing sync.Once
-	late    *time.Timer // closes the connection if the host does not close the session
+	late    *time.Timer // closes the connection if the host does not confirm the close
 }
 
 func (c *Conn) openShell(t Terminal) (*shell, error) {
@@ -87,13 +87,13 @@ func (c *Conn) openShell(t Terminal) (*shell, error) {
 	return &shell{conn: c, t: t, ch: ch, reqs: reqs, over: make(chan struct{})}, nil
 }
 
-// begin asks for a terminal, if there is one on this side, and for the shell.
+// begin asks for a terminal, if the user has one, and for the shell.
 func (s *shell) begin() error {
 	late := s.conn.within(s.conn.cfg.Channel, "start a shell")
 	defer late.Stop()
 
 	if s.t.Type != "" {
-		const endOfModes = "\x00" // the host's own are good
+		const endOfModes = "\x00" // keep the host's own modes
 		size := s.t.Size.clamped()
 		err := s.ask("pty-req", ssh.Marshal(struct {
 			Type                         string
@@ -123,14 +123,14 @@ func (s *shell) ask(what string, payload []byte) error {
 	return nil
 }
 
-// wait passes everything on until the shell has ended.
+// wait passes on input and output until the shell has ended.
 func (s *shell) wait() (e exit, known bool) {
 	var output sync.WaitGroup
 	output.Go(func() { s.pass(s.t.Stdout, s.ch) })
 	output.Go(func() { s.pass(s.t.Stderr, s.ch.Stderr()) })
 	go func() {
 		if s.t.Stdin != nil {
-			// Its errors are the end of the input; those of the channel are seen below.
+			// An error of Stdin ends the input; the loop below notices those of the channel.
 			_, _ = io.Copy(s.ch, s.t.Stdin)
 		}
 		_ = s.ch.CloseWrite()
@@ -145,18 +145,18 @@ func (s *shell) wait() (e exit, known bool) {
 	for req := range s.reqs {
 		if got, ok := parseExit(req.Type, req.Payload); ok && !known {
 			e, known = got, true
-			// What is left behind may hold the output open for ever.
+			// A remaining process may hold the output open for ever.
 			s.work.Go(func() { s.closeAfter(drained) })
 		}
 		if req.WantReply {
-			_ = req.Reply(false, nil) // an error ends the channel too
+			_ = req.Reply(false, nil) // an error also ends the channel
 		}
 	}
 	<-drained
 	return e, known
 }
 
-// closeAfter closes the session when all its output is in, or late.
+// closeAfter closes the session when all output has arrived, or after Config.Drain.
 func (s *shell) closeAfter(drained <-chan struct{}) {
 	late := time.NewTimer(s.conn.cfg.Drain)
 	defer late.Stop()
@@ -167,8 +167,8 @@ func (s *shell) closeAfter(drained <-chan struct{}) {
 	s.close()
 }
 
-// pass writes a stream to its end. When nobody takes it any more, the shell is
-// of no use.
+// pass copies a stream to its end. If writing fails, nobody sees the shell any more, so pass
+// closes it.
 func (s *shell) pass(to io.Writer, from io.Reader) {
 	if to == nil {
 		to = io.Discard
@@ -179,7 +179,7 @@ func (s *shell) pass(to io.Writer, from io.Reader) {
 	}
 }
 
-// resize passes on every new size of the terminal.
+// resize passes on each new size of the terminal.
 func (s *shell) resize() {
 	for {
 		select {
@@ -190,21 +190,21 @@ func (s *shell) resize() {
 				return
 			}
 			c := size.clamped()
-			_, _ = s.ch.SendRequest("window-change", false, // an error ends the channel too
+			_, _ = s.ch.SendRequest("window-change", false, // an error also ends the channel
 				ssh.Marshal(struct{ Columns, Rows, Width, Height uint32 }{c[0], c[1], 0, 0}))
 		}
 	}
 }
 
-// close closes the channel, and the connection if the host does not follow.
+// close closes the channel, and the connection if the host does not confirm that.
 func (s *shell) close() {
 	s.closing.Do(func() {
 		s.late = s.conn.within(s.conn.cfg.Channel, "close a session")
-		_ = s.ch.Close() // an error is that of the connection, or it is closed already
+		_ = s.ch.Close() // an error also ends the connection, or it is closed already
 	})
 }
 
-// end ends what is left of the session, whichever way it went.
+// end releases the rest of the session, however it ended.
 func (s *shell) end() {
 	s.close()
 	close(s.over)
@@ -213,8 +213,8 @@ func (s *shell) end() {
 	s.late.Stop()
 }
 
-// whyLost says why there is no exit. A connection that ends takes its sessions
-// with it first: it gets a moment, to tell that from a session that ended alone.
+// whyLost explains why there is no exit status. If the connection ends, its sessions end first,
+// so whyLost waits a moment to distinguish that from a session that ended alone.
 func (s *shell) whyLost() error {
 	c := s.conn
 	select {
@@ -227,7 +227,7 @@ func (s *shell) whyLost() error {
 	return errors.New("the session ended without an exit status")
 }
 
-// clamped is a size that any host takes.
+// clamped returns the size within limits that any host accepts.
 func (z Size) clamped() [2]uint32 {
 	most := func(n int) uint32 { return uint32(min(max(n, 1), 1<<14)) }
 	return [2]uint32{most(z.Columns), most(z.Rows)}

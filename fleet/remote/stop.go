@@ -11,29 +11,28 @@ import (
 )
 
 const (
-	// stopTime is how long it may take to stop a command, and to know of it.
+	// stopTime bounds the whole attempt to stop a command and learn the result.
 	stopTime = 5 * time.Second
 
-	// markTime is how much of that may pass until the host says which process it is.
+	// markTime bounds the part of it in which the host must report its process id.
 	markTime = time.Second
 )
 
-// stopScript ends the process group of a command and says what came of it. It is
-// given the two processes of a mark, and a file to be removed or nothing.
+// stopScript ends the process group of a command and reports the result. Its arguments are
+// the two processes of a mark, and a file to remove or "".
 //
-// The group is that of timeout(1), which makes one of its own; that of busybox
-// makes none, and then it is the login shell's. A group that is not led by one of
-// the two, or is this script's as well, is not of the command alone.
+// The group is that of timeout(1), which creates its own. The timeout of busybox creates none,
+// so there it is the group of the login shell. If neither process of the mark leads the group,
+// or this script belongs to it, other processes than the command's are in it.
 //
-// TERM comes once, to each process but the second of the mark: that is timeout(1), which
-// would send it on to all the others, and a trap would hear it twice and its tidying up
-// would be killed; or it is the login shell, which waits. The whole group gets KILL when
-// two seconds are over.
+// The script sends TERM once to each process except the second of the mark. That is either
+// timeout(1), which would pass the signal on, so that a trap would run twice and be killed
+// while it cleans up, or the login shell, which only waits. After two seconds the whole group
+// gets KILL.
 //
-// What kill -0 says of a group is not enough: it finds those that are dead and not
-// buried, and does not reach those of another user, as under sudo. Then the list of
-// processes decides. It comes from ps, which is quick, or where that is too simple
-// from /proc.
+// kill -0 is not sufficient to judge a group: it finds zombies, and it does not reach
+// processes of another user, as under sudo. Then the list of processes decides. It comes from
+// ps, which is fast, or from /proc where ps is too simple.
 const stopScript = `: muster-stop
 LC_ALL=C; export LC_ALL
 ps='ps -A -o pid= -o pgid= -o stat='
@@ -92,17 +91,17 @@ var (
 	errStopTime   = fmt.Errorf("the host did not answer that within %s", stopTime)
 )
 
-// An obedience sees to it that a command that is to be stopped holds nobody up:
-// before it is sent, the connection is closed at once, and later after stopTime.
+// An obedience makes sure that a command to be stopped delays nobody: if it was not sent yet,
+// the connection is closed at once, otherwise after stopTime.
 type obedience struct {
 	stop <-chan struct{}
-	runs bool // it may run already, and must be looked for
+	runs bool // it may run already, and must be found first
 	sent chan struct{}
 	over chan struct{}
 	wait sync.WaitGroup
 }
 
-// obey begins to watch stop. It is nil if there is nothing to watch.
+// obey starts to watch stop. It returns nil if stop is nil.
 func (c *Conn) obey(stop <-chan struct{}, runs bool) *obedience {
 	if stop == nil {
 		return nil
@@ -132,9 +131,9 @@ func (o *obedience) watch(c *Conn) {
 	}
 }
 
-// tooLate tells that the command must not be sent any more. If it may, watch leaves
-// the connection alone from now on: it sees sent before it looks at stop, or we see
-// stop here.
+// tooLate reports whether the command must not be sent any more. If it returns false, watch no
+// longer closes the connection at once: either watch sees sent before it checks stop, or
+// tooLate sees stop here.
 func (o *obedience) tooLate() bool {
 	if o == nil || o.runs {
 		return false
@@ -161,8 +160,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// halt stops the command on the host. It returns nil if that ended by itself
-// before: then its own end counts.
+// halt stops the command on the host. It returns nil if the command ended by itself before;
+// then that end counts.
 func (s *session) halt(ctx context.Context, op string, cmd Command) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stopTime, errStopTime)
 	defer cancel()
@@ -195,7 +194,7 @@ func (s *session) halt(ctx context.Context, op string, cmd Command) error {
 	return s.judge(op, said)
 }
 
-// judge makes an error of what the script said.
+// judge turns the answer of the script into an error.
 func (s *session) judge(op string, said stopped) error {
 	to := s.conn.to
 	switch said.word {
@@ -213,7 +212,7 @@ func (s *session) judge(op string, said stopped) error {
 	return s.doubt(op, errors.New("the host says that it ended, and not how"))
 }
 
-// marked waits for the mark, or for the end: then there may be none.
+// marked waits for the mark, or for the end of the session without a mark.
 func (s *session) marked() (mark, error) {
 	limit := time.NewTimer(markTime)
 	defer limit.Stop()
@@ -228,7 +227,7 @@ func (s *session) marked() (mark, error) {
 	}
 }
 
-// doubt is about a command of which it is not known whether it runs still.
+// doubt returns the error for a command that may still run.
 func (s *session) doubt(op string, why error) error {
 	var e *Error
 	if errors.As(why, &e) {
@@ -241,7 +240,7 @@ func (s *session) doubt(op string, why error) error {
 		&doubtError{Cause(why), "told to stop, and it is not known whether it did: ", ""})
 }
 
-// wait waits for c to be closed, but not for long.
+// wait waits until c is closed, but at most limit.
 func wait(c <-chan struct{}, limit time.Duration) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -252,8 +251,8 @@ func wait(c <-chan struct{}, limit time.Duration) {
 	}
 }
 
-// askToStop runs the script on the host: beside the command, and where a
-// connection may have one session only, on another connection.
+// askToStop runs the script on the host in another session, or on another connection if the
+// host allows only one session on each.
 func (c *Conn) askToStop(ctx context.Context, command Command) (stopped, error) {
 	result, err := c.run(ctx, "stop", command)
 	if kind := KindOf(err); kind == KindThrottled || kind == KindRefused {
@@ -275,13 +274,13 @@ func (c *Conn) askToStop(ctx context.Context, command Command) (stopped, error) 
 	return said, nil
 }
 
-// stopped is what the script says in its last line.
+// stopped is the last line of the script.
 type stopped struct {
-	word string // gone, left, hidden, shared, ended; of record.sh also none, unsure
+	word string // gone, left, hidden, shared, ended; from record.sh also none, unsure
 	left []string
 }
 
-// spared tells that the script, of which err is the error, sent no signal.
+// spared reports whether the script sent no signal; err is the error of running it.
 func (s stopped) spared(err error) bool {
 	var e *Error
 	if errors.As(err, &e) {
@@ -290,8 +289,8 @@ func (s stopped) spared(err error) bool {
 	return err == nil && (s.word == "ended" || s.word == "shared")
 }
 
-// parseStopped reads what the script said. A login shell may have said something
-// before it.
+// parseStopped reads the last line of the script's output. A login shell may have written
+// something before it.
 func parseStopped(output []byte) (stopped, bool) {
 	words := strings.Fields(string(lastOf(output)))
 	if len(words) == 0 {
@@ -312,13 +311,13 @@ func parseStopped(output []byte) (stopped, bool) {
 	return stopped{}, false
 }
 
-// lastOf is the last line that is not empty.
+// lastOf returns the last line that is not empty.
 func lastOf(output []byte) []byte {
 	output = bytes.TrimSpace(output)
 	return output[bytes.LastIndexByte(output, '\n')+1:]
 }
 
-// processes names some of what is left.
+// processes lists some of the remaining processes.
 func (s stopped) processes() string {
 	const most = 5
 	if len(s.left) <= most {

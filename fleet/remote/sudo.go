@@ -12,21 +12,21 @@ import (
 	"muster/internal/seal"
 )
 
-// This file is about hosts on which sudo makes our commands those of another user. All that
-// is run there goes through it: steps and their records, uploads, markers, and what stops a
-// step. So one user owns all of that, and may end it.
+// This file handles hosts on which commands run through sudo as another user. Everything runs
+// through it: steps and their records, uploads, markers, and the script that stops a step. So
+// one user owns all of these and may end them.
 //
-// The host gets a line that holds no more than a small shell, behind sudo. What that shell is
-// to run comes on its stdin, once it has said that it is there. The password of sudo comes on
-// stdin as well, and only when sudo asks for it: it is never taken for something else where
-// sudo does not ask. Nothing has run if sudo refuses.
+// The host gets a line that only starts a small shell behind sudo. That shell reads its real
+// command from stdin, after it has reported that it runs. The password of sudo also goes to
+// stdin, but only when sudo asks for it, so no other program can read it by mistake. If sudo
+// refuses, nothing has run.
 
-// SudoPassword is what the host gets if its sudo asks for the password of who logs in. It must
-// be given before anything is run. Without one nothing is answered.
+// SudoPassword sets the password that answers the host's sudo. Call it before anything runs.
+// Without a password, questions of sudo get no answer.
 func (c *Conn) SudoPassword(password seal.Text) { c.keeper.password = password }
 
-// sudoLine is the line that is sent. Its shell runs the line that it reads. The output of
-// sudo itself is joined to that of the shell, so that what comes first was said first.
+// sudoLine returns the line for the host. Its shell runs the line that it reads from stdin. The
+// output of sudo is joined to that of the shell, so that their order is kept.
 func (k keeper) sudoLine(nonce string) string {
 	how := "-n"
 	if k.password != "" {
@@ -37,25 +37,25 @@ func (k keeper) sudoLine(nonce string) string {
 	return "sh -c " + quote(outer)
 }
 
-// thereWord follows the nonce when the shell behind sudo is there.
+// thereWord follows the nonce when the shell behind sudo runs.
 const thereWord = "there"
 
-// asksWord is what sudo asks with. It has no character that means something in a prompt.
+// asksWord returns the prompt of sudo. It has no character that sudo would expand.
 func asksWord(nonce string) string { return nonce + " asks:" }
 
-// A porter hears what sudo says. When the shell behind it is there, all else is passed on.
+// A porter reads the output of sudo. Once the shell behind it runs, it passes everything on.
 type porter struct {
 	to    io.Writer
 	nonce string
-	asked chan struct{} // holds one item for each time that sudo has asked
-	open  chan struct{} // closed when the shell is there
+	asked chan struct{} // holds one item for each question of sudo
+	open  chan struct{} // closed when the shell runs
 
 	mu   sync.Mutex
-	said []byte // by sudo; guarded by mu
+	said []byte // output of sudo; guarded by mu
 	done bool   // guarded by mu
 }
 
-// Bounds of what is heard of sudo, whose lecture may be long, and of how often it asks.
+// Limits for the output of sudo, whose lecture may be long, and for the number of its questions.
 const (
 	porterMax = 16 << 10 // bytes
 	asksMost  = 8
@@ -66,7 +66,7 @@ func newPorter(to io.Writer, nonce string) *porter {
 		asked: make(chan struct{}, asksMost), open: make(chan struct{})}
 }
 
-// Write passes p on, or hears it. It never fails.
+// Write passes p on, or reads it as output of sudo. It never fails.
 func (d *porter) Write(p []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -79,7 +79,7 @@ func (d *porter) Write(p []byte) (int, error) {
 		d.said = append(d.said[:at], d.said[at+len(word):]...)
 		select {
 		case d.asked <- struct{}{}:
-		default: // who asked that often gets no more answers
+		default: // further questions get no answer
 		}
 	}
 	line := []byte(d.nonce + " " + thereWord + "\n")
@@ -96,7 +96,7 @@ func (d *porter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// words are the last ones of sudo.
+// words returns the last output of sudo.
 func (d *porter) words() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -106,8 +106,8 @@ func (d *porter) words() string {
 // becomes reports whether commands on the host go through sudo.
 func (k keeper) becomes() bool { return k.become != "" }
 
-// throughSudo returns what is to be fed once the shell is there: the line that it runs, and
-// what that finds on stdin.
+// throughSudo returns the stdin for the shell behind sudo: the line that it runs, and the
+// stdin for that line.
 func throughSudo(line string, stdin io.Reader) io.Reader {
 	first := strings.NewReader(line + "\n")
 	if stdin == nil {
@@ -116,8 +116,8 @@ func throughSudo(line string, stdin io.Reader) io.Reader {
 	return io.MultiReader(first, stdin)
 }
 
-// passPorter waits until sudo has let us through, and answers when it asks. An error says that
-// nothing of the command has run.
+// passPorter waits until sudo has started the shell, and answers its question. If it returns an
+// error, nothing of the command has run.
 func (s *session) passPorter(ctx context.Context, op string, cmd Command) error {
 	stop := cmd.Stop
 	if cmd.mayRun() {
@@ -135,7 +135,7 @@ func (s *session) passPorter(ctx context.Context, op string, cmd Command) error 
 			return to.fault(op, KindStopped, errNotStarted)
 		case <-s.porter.asked:
 			if answered {
-				_ = s.ch.CloseWrite() // sudo asks no more where there is nobody
+				_ = s.ch.CloseWrite() // sudo stops asking at the end of its input
 				wait(s.ended, s.conn.cfg.Drain)
 				return to.fault(op, KindAuth, fmt.Errorf("sudo did not take the password that was given "+
 					"for %s, so nothing was run", k.login))
@@ -150,12 +150,12 @@ func (s *session) passPorter(ctx context.Context, op string, cmd Command) error 
 	}
 }
 
-// turnedAway is about sudo that ended, or a connection that did, before the shell was there.
+// turnedAway returns the error if sudo or the connection ended before the shell ran.
 func (s *session) turnedAway(ctx context.Context, op string, answered bool) error {
 	k, to := s.conn.keeper, s.conn.to
 	s.drain()
 	if isClosed(s.porter.open) {
-		return nil // it was, and its end is that of the command
+		return nil // the shell did run, and the end is that of the command
 	}
 	if !s.known {
 		wait(s.conn.done, s.conn.cfg.Drain)

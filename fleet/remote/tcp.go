@@ -5,8 +5,8 @@ import (
 	"net"
 )
 
-// TCP tells whether an address, host:port, takes connections from this node. It says
-// nothing and reads nothing.
+// TCP returns an error unless an address, host:port, accepts connections from this node. It
+// sends and reads nothing.
 func TCP(ctx context.Context, addr string) error {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {

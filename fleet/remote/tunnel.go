@@ -9,12 +9,12 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// tunnel is a connection that a jump host has opened for us.
+// tunnel is a connection that a jump host has opened to a host.
 type tunnel struct {
 	ssh.Channel
 	to     string
 	gone   chan struct{} // closed when both sides have closed the channel
-	closed func()        // is called once
+	closed func()        // called once
 
 	mu       sync.Mutex
 	deadline *time.Timer // guarded by mu
@@ -22,7 +22,7 @@ type tunnel struct {
 	once     sync.Once
 }
 
-// Close begins to close the tunnel, and does not wait for the jump host.
+// Close starts to close the tunnel and does not wait for the jump host.
 func (t *tunnel) Close() error {
 	t.once.Do(t.closed)
 	return nil
@@ -49,8 +49,8 @@ func (t *tunnel) cause(err error) error {
 	return err
 }
 
-// SetDeadline closes the tunnel at that time, for a channel knows no deadlines. A
-// deadline that was reached cannot be taken back.
+// SetDeadline closes the tunnel at that time, because a channel has no deadlines. A deadline
+// that has passed cannot be removed.
 func (t *tunnel) SetDeadline(at time.Time) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,23 +74,23 @@ func (t *tunnel) expire() {
 	t.Close()
 }
 
-// SetReadDeadline is SetDeadline: one side alone is never wanted.
+// SetReadDeadline is SetDeadline, because nobody needs a deadline for one direction.
 func (t *tunnel) SetReadDeadline(at time.Time) error { return t.SetDeadline(at) }
 
-// SetWriteDeadline is SetDeadline, too.
+// SetWriteDeadline is SetDeadline as well.
 func (t *tunnel) SetWriteDeadline(at time.Time) error { return t.SetDeadline(at) }
 
-// LocalAddr is the jump host's side, which nobody knows.
+// LocalAddr returns an empty address, because the jump host does not report its own.
 func (t *tunnel) LocalAddr() net.Addr { return behind("") }
 
-// RemoteAddr is the host, as the jump host was asked for it.
+// RemoteAddr returns the address of the host as the jump host got it.
 func (t *tunnel) RemoteAddr() net.Addr { return behind(t.to) }
 
 // behind is an address behind a jump host.
 type behind string
 
-// Network is that of an SSH channel.
+// Network returns the name of the channel type in SSH.
 func (b behind) Network() string { return "direct-tcpip" }
 
-// String is the address as the jump host was asked for it.
+// String returns the address as the jump host got it.
 func (b behind) String() string { return string(b) }

@@ -13,45 +13,45 @@ import (
 	"time"
 )
 
-// Upload is a file to be put on a host.
+// Upload is a file to put on a host.
 type Upload struct {
-	Path   string      // where: absolute, not a directory
+	Path   string      // absolute, not a directory
 	Mode   fs.FileMode // permission bits; all files start as 0600
 	Size   int64       // of the content, in bytes
 	SHA256 [sha256.Size]byte
 
-	// Content gives Size bytes; its Read must not wait for long. What an earlier
-	// call has brought to the host is sent again unless it is an io.Seeker too,
-	// as files are.
+	// Content provides Size bytes; its Read must not block for long. If it is an io.Seeker,
+	// as files are, bytes that an earlier call has sent are not sent
+	// again.
 	Content io.Reader
 
-	// Record has the host refuse the upload where it has seen a newer attempt (KindStale) or
-	// a step is at work (KindBusy): at the beginning, and when the file would come into its
-	// place. With Again an earlier attempt may be at it still, and a host that could not
-	// refuse that one is left alone (KindUntold). An upload itself leaves no record, so Twice
-	// and Look mean nothing. nil, or a host whose fence is none: nothing of that.
+	// Record makes the host refuse the upload if it has seen a newer attempt (KindStale) or a
+	// step runs (KindBusy), both at the beginning and before the file is put in place. With
+	// Again, an earlier attempt may still be uploading, and a host that could not refuse that
+	// one is not touched (KindUntold). An upload leaves no record itself, so Twice and Look
+	// have no meaning. nil, or a host with fence none: no such check.
 	Record *Record
 
 	Bound time.Duration   // how long it may take, as in Command
-	Stop  <-chan struct{} // stops it, as in Command; no part of the file stays behind
+	Stop  <-chan struct{} // stops it, as in Command; no part of the file remains
 
-	// Progress, which may be nil, hears how far it is, of one goroutine at a time. It
-	// must not wait for anything. It is not called any more when Upload has returned.
+	// Progress, which may be nil, is called after each part, by one goroutine at a time. It
+	// must not block. It is not called after Upload has returned.
 	Progress func(Progress)
 }
 
-// Progress is how far an upload is, in bytes of the file.
+// Progress is the progress of an upload, in bytes of the file.
 type Progress struct {
 	Size int64
-	Had  int64 // were on the host before; all of them: it has the file already
-	Sent int64 // by this call
+	Had  int64 // bytes that were on the host before; Size if it has the file already
+	Sent int64 // bytes that this call has sent
 }
 
-// Upload puts a file on the host. What is at its path before is replaced in one
-// step or stays as it is; its directory must exist. A file that is there already
-// is not sent, and what an upload that was cut off has brought is not sent again:
-// it waits beside the file under a name of its own, and is held against the content
-// before anything is added to it. The error is an [Error].
+// Upload puts a file on the host. It replaces an existing file in one step or leaves it
+// unchanged; the directory must exist. A file that is already there is not sent again, nor
+// are the bytes of an interrupted upload: these wait beside the file under a name of their
+// own, and the host compares them with the content before it appends to them. The error is
+// an [Error].
 func (c *Conn) Upload(ctx context.Context, u Upload) error {
 	if err := u.check(); err != nil {
 		return c.to.fault("upload", KindInvalid, err)
@@ -66,8 +66,8 @@ func (c *Conn) Upload(ctx context.Context, u Upload) error {
 	}
 	resumed, err := c.uploadOnce(ctx, u)
 	if resumed && errors.Is(err, errOtherSum) {
-		// What was there was right when it was looked at, and is not any more. The host
-		// has removed it.
+		// The bytes on the host were right when they were compared, and are not any more. The
+		// host has removed them.
 		if _, err := place.Seek(start, io.SeekStart); err != nil {
 			return c.to.faultSent("upload", KindNode, err)
 		}
@@ -76,10 +76,10 @@ func (c *Conn) Upload(ctx context.Context, u Upload) error {
 	return err
 }
 
-// errOtherSum is wrapped when all bytes came and are not those that were meant.
+// errOtherSum means that all bytes arrived, but differ from the intended content.
 var errOtherSum = errors.New("the checksum is another")
 
-// uploadOnce tries once. resumed says that it went on with what was there.
+// uploadOnce tries once. resumed reports whether it continued an earlier upload.
 func (c *Conn) uploadOnce(ctx context.Context, u Upload) (resumed bool, err error) {
 	nonce := newNonce()
 	p := partOf(u, nonce)
@@ -119,7 +119,7 @@ func (c *Conn) uploadOnce(ctx context.Context, u Upload) (resumed bool, err erro
 	return said.from > 0, c.to.faultSent("upload", KindFailed, err)
 }
 
-// recorded adds to a command what the host is told of the attempt, if it is.
+// recorded adds the record of the attempt to a command, if the upload has one.
 func (u Upload) recorded(c *Conn, cmd Command) Command {
 	if u.Record == nil {
 		return cmd
@@ -132,16 +132,16 @@ func (u Upload) recorded(c *Conn, cmd Command) Command {
 	return cmd
 }
 
-// part is where the bytes of an upload gather.
+// part is the file that collects the bytes of an upload.
 type part struct {
-	dir    string // of the file
-	prefix string // of the names of all parts for the same path
+	dir    string // directory of the file
+	prefix string // common prefix of all parts for the same path
 	sum    string // of the content, in hex
-	name   string // of this upload's own
+	name   string // path of this upload's own part
 }
 
-// partOf names the part: by the path that the file will have, by its content, and
-// by the call, so that no process of an earlier call ever writes to it.
+// partOf names the part by the path of the file, by its content, and by the call, so that no
+// process of an earlier call ever writes to it.
 func partOf(u Upload, nonce string) part {
 	dir, at := path.Dir(u.Path), sha256.Sum256([]byte(u.Path))
 	p := part{dir: dir, sum: fmt.Sprintf("%x", u.SHA256),
@@ -167,7 +167,7 @@ func (u Upload) check() error {
 	return errors.Join(errs...)
 }
 
-// without leaves out the answers of the script, which begin with the nonce.
+// without removes the answers of the script, which begin with the nonce.
 func without(o Output, nonce string) Output {
 	var kept []byte
 	for line := range bytes.Lines(o.Bytes()) {

@@ -1,27 +1,27 @@
 package remote
 
-// exitOtherSum is the exit code of the script when all bytes came and are others.
+// exitOtherSum is the exit code of the script if all bytes arrived but the checksum differs.
 const exitOtherSum = 65
 
-// uploadScript takes a file on stdin, beside its place, and moves it there only when
-// its checksum is right: nobody ever sees half a file. It is given the path, its
-// directory, the prefix of parts, the checksum, a nonce, the mode and the size, and in
-// phase what it is to do: both, or one of what put.sh wants, which takes the lock between
-// the two.
+// uploadScript reads a file from stdin, stores it beside its destination, and moves it there
+// only if its checksum is right, so that nobody ever sees half a file. Its arguments are the
+// path, its directory, the prefix of parts, the checksum, a nonce, the mode and the size. The
+// variable phase selects everything (both) or one of the phases for put.sh, which takes the
+// lock between the two.
 //
-// It begins with an answer, a line with the nonce: "same" if the file is there
-// already, "no" if it cannot be taken, or "have", how many bytes of it a part has,
-// and their checksum. Then it reads a line with the number of the byte at which the
-// rest begins, which is 0 if those bytes were not the right ones. At the end of all
-// it says "done".
+// It begins with an answer, a line with the nonce: "same" if the file is already there, "no" if
+// the host cannot take it, or "have", the number of bytes that a part has, and their checksum.
+// Then it reads a line with the position from which the content follows, which is 0 if those
+// bytes were wrong. At the end it prints
+// "done".
 //
-// A part of an earlier upload is copied, and not added to: a process of that one may
-// live, and bytes of it be on their way. What is left of a content that is not wanted
-// any more is removed, and so are parts of other files after a week.
+// The script copies the part of an earlier upload instead of appending to it, because a process
+// of that upload may still live and write. It removes parts of outdated content for the same
+// path, and parts of other files after a week.
 //
-// noclobber (set -C) makes the shell create the part itself and follow no link that
-// somebody put in its place. The traps for signals are there because some shells do
-// not run the one for EXIT when a signal ends them.
+// noclobber (set -C) makes the shell create the part itself, so that it follows no link that
+// somebody put there. The traps for signals exist because some shells do not run the trap for
+// EXIT when a signal ends them.
 const uploadScript = `: muster-upload
 umask 077
 LC_ALL=C; export LC_ALL

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// greetingMax bounds what is kept of a peer's first words, for the error text
-// when it turns out not to speak SSH.
+// greetingMax bounds how much of a peer's first words is kept, for the error text if it does
+// not speak SSH.
 const greetingMax = 512
 
-// wire is a network connection that remembers when it was last heard, what it
-// heard first, and why nothing more will be heard.
+// wire is a network connection that remembers when it last received something, the first
+// bytes it received, and why no more will come.
 type wire struct {
 	net.Conn
 
 	mu       sync.Mutex
 	last     time.Time // guarded by mu
 	greeting []byte    // guarded by mu
-	over     error     // of the read that failed, guarded by mu
+	over     error     // error of the failed read, guarded by mu
 }
 
 func newWire(nc net.Conn) *wire {
@@ -43,9 +43,9 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write writes to the connection, unless nothing more will be heard of it. The library lets
-// go of its channels when a read has failed, and a moment later refuses to write. Who asked
-// for a channel in between was never answered: a goroutine that nobody could end.
+// Write writes to the connection, unless reading from it has failed. The library drops its
+// channels after a failed read and refuses to write only a moment later. A request for a
+// channel in between would never be answered, and its goroutine could not be ended.
 func (w *wire) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	over := w.over
@@ -56,7 +56,7 @@ func (w *wire) Write(p []byte) (int, error) {
 	return w.Conn.Write(p)
 }
 
-// silence is the time since the last byte came in.
+// silence returns the time since the last byte arrived.
 func (w *wire) silence() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
