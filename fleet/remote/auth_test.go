@@ -238,7 +238,7 @@ func serveAgent(t *testing.T, ring agent.Agent) string {
 	return path
 }
 
-// Whoever can read a key can log in everywhere, so it is refused, as ssh refuses it.
+// A key that others can read is refused, as ssh does, because they could log in everywhere.
 func TestAPrivateKeyThatOthersCanReadIsRefused(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "key")

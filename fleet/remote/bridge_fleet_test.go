@@ -94,7 +94,7 @@ func eachHost(hosts []fleet.Host, visit func(i int, h fleet.Host)) {
 	workers.Wait()
 }
 
-// memory is what the process uses: heap and stacks.
+// memory returns the memory that the process uses: heap and stacks.
 func memory() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

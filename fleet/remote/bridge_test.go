@@ -284,7 +284,7 @@ func TestTroubleOnTheWayIsExplained(t *testing.T) {
 	}
 }
 
-// Whoever asked first may go: those who wait for the same bridge must get it.
+// If the first caller gives up, the others that wait for the same bridge still get it.
 func TestABridgeIsMadeForAllWhoWait(t *testing.T) {
 	t.Parallel()
 	asked, let := make(chan struct{}, 9), make(chan struct{})

@@ -94,7 +94,7 @@ func TestANameMayHaveAnAddressThatLeadsNowhere(t *testing.T) {
 	conn.Close()
 }
 
-// What a host says before the login is for people at a terminal, and here is none.
+// Text of the host before the login is meant for people at a terminal; here is no terminal.
 func TestBannersAreDropped(t *testing.T) {
 	t.Parallel()
 	p := peer{config: func(c *ssh.ServerConfig) {

@@ -284,8 +284,8 @@ func TestCancelEndsEveryPhase(t *testing.T) {
 	})
 }
 
-// deaf is a connection whose library never answers who asks for a channel, as it may be when
-// it has let go of all channels and is about to close the connection.
+// deaf is a connection whose library never answers a request for a channel, as can happen
+// between the moment at which it drops all channels and the end of the connection.
 type deaf struct {
 	ssh.Conn
 	asked, letGo chan struct{}

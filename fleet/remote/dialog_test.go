@@ -73,7 +73,7 @@ func TestDialog(t *testing.T) {
 	}
 }
 
-// Who waits for an answer that never comes is freed by the end.
+// The end of the dialog frees a reader that waits for an answer.
 func TestDialogThatIsOver(t *testing.T) {
 	t.Parallel()
 	d := newDialog(Upload{Content: strings.NewReader("x"), Size: 1}, "N")

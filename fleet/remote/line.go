@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// killAfter is how long a command gets to end after TERM before it is killed.
+// killAfter is the time that a command gets to end after TERM before it is killed.
 const killAfter = 5 * time.Second
 
 // lineMax bounds the command line, because Linux limits one argument to 128 KiB.

@@ -25,8 +25,8 @@ var awkward = []string{
 	"\x1b[31m\x01",
 }
 
-// What the line says to timeout and sh must be the text, as any login shell that
-// is installed reads it.
+// Whichever login shell is installed, timeout and sh get exactly the text from the
+// line.
 func TestTheLineSurvivesEveryLoginShell(t *testing.T) {
 	t.Parallel()
 	for _, shell := range [][]string{

@@ -65,7 +65,7 @@ func TestOutputIsHeardWhileTheCommandRuns(t *testing.T) {
 // Skip notes what is lost.
 func (h *witness) Skip(n int64) { fmt.Fprintf(h, "(%d lost)", n) }
 
-// What is not kept is heard, and nothing that comes after the end.
+// Live receives the dropped bytes too, and nothing that comes after the end.
 func TestLiveHearsWhatIsCounted(t *testing.T) {
 	t.Parallel()
 	r, ear := newRecorder(4, func() {}), &witness{news: make(chan struct{}, 1)}

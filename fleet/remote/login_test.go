@@ -332,8 +332,8 @@ func TestHostKeysBySHA1NeedTheLegacyProfile(t *testing.T) {
 	wantKind(t, err, KindInvalid, false, `profile "ancient" is not known`)
 }
 
-// What not even the old ones need stays off, and nothing is worse than it must be:
-// who has both sides modern gets that, whatever the profile.
+// Algorithms that not even old hosts need stay off. If both sides are modern, they agree on
+// modern algorithms, whatever the profile is.
 func TestTheLegacyProfileIsNoExcuse(t *testing.T) {
 	t.Parallel()
 	client, h := old(t, func(c *ssh.ServerConfig) { c.Ciphers = []string{ssh.InsecureCipherRC4} })

@@ -178,7 +178,7 @@ func TestRealMarkerIsOneJobs(t *testing.T) {
 	}
 }
 
-// Who cannot carry one says so, and who does not answer is not taken for one who has none.
+// A host that cannot carry a marker says so, and a silent host does not count as one of those.
 func TestRealMarkerIsNotCarried(t *testing.T) {
 	t.Parallel()
 	h := newRecordingHost(t, sshtest.Options{})

@@ -31,7 +31,7 @@ type nodePlace struct {
 	lock *proc.LockFile // nil: no lock was available
 }
 
-// doorPoll is how often a process looks for a free place, because files cannot notify it.
+// doorPoll is the pause between two searches for a free place, as files cannot notify anybody.
 const doorPoll = 20 * time.Millisecond
 
 // enter waits for room at a door. If locking fails or the wait takes too long, it lets the

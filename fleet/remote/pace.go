@@ -15,11 +15,11 @@ const (
 	waysFirst, waysMost     = 4, 64
 )
 
-// calmFor is how many clients must pass before a full door is tried with one more client than
+// calmFor clients must pass before a full door is tried with one more client than
 // it could bear.
 const calmFor = 32
 
-// throttledTries is how often one call tries a door that reports too many connections. If all
+// throttledTries bounds how often one call tries a door that reports too many connections. If all
 // tries fail, the caller returns much later.
 const throttledTries = 5
 
@@ -50,7 +50,7 @@ type door struct {
 	waiting []chan struct{} // first come, first served
 }
 
-// pace is what previous clients have learned about a door.
+// pace holds the experience of previous clients with a door.
 type pace struct {
 	width   int // how many at a time
 	ceiling int // how far the width may grow

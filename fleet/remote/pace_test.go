@@ -136,7 +136,7 @@ func TestWhoGivesUpAtTheDoorLeavesItToOthers(t *testing.T) {
 	})
 }
 
-// Who is let in and gives up in the same moment must hand the place on.
+// A client that is let in at the moment in which it gives up passes its place on.
 func TestAPlaceIsNotLost(t *testing.T) {
 	t.Parallel()
 	p := pacers{first: 1, most: 1}

@@ -11,8 +11,8 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// Who asks for a password finds neither a terminal nor an input, and ends at once with words
-// of his own: nobody waits for an answer until the bound. su asks as sudo does, by PAM.
+// A command that asks for a password finds neither a terminal nor input, so it ends at once
+// with its own message and nobody waits until the bound. su asks as sudo does, by PAM.
 func TestRealPasswordsAreAskedInVain(t *testing.T) {
 	t.Parallel()
 	su := "su -c id root"

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// pitfalls are what is known to go wrong between an SSH library and a fleet, each with
-// the tests that show that it does not here, by the name of the package if it is not
-// this one. Where there is none, why says it.
+// pitfalls lists known problems between an SSH library and a fleet, each with the tests
+// that rule it out here. Names of tests in other packages begin with the name of the
+// package. If there is no test, why gives the reason.
 var pitfalls = []struct{ trap, tests, why string }{
 	// The library.
 	{"its timeout is that of TCP alone", "TestEveryPhaseOfConnectHasItsOwnDeadline TestDialHasADeadline", ""},

@@ -1,48 +1,48 @@
-# record: does one step of a job on this host, at most once, and keeps what became of it.
+# record: runs one step of a job on this host, at most once, and keeps its result.
 #
-# Nothing of it is installed. It comes on stdin to a shell, behind a request of four lines,
-# which that shell keeps in the variables request, place, job and text:
+# Nothing is installed. The text comes on stdin to a shell, behind a request of four lines,
+# which that shell stores in the variables request, place, job and text:
 #
 #   verb fence key step token-high token-low since-high since-low again twice bound marks
 #   the folder of the records
 #   the job, for people
 #   the command, for printf %b
 #
-# Nothing is done before the last line of this text, which is not there if the connection
-# was cut.
+# The script acts only at its last line, which is missing if the connection was
+# cut.
 #
-#   verb    run, put (see put.sh), ask (never start anything), look (the same, and never
-#           wait for what is at work), peek (the same, and write nothing) or stop
+#   verb    run, put (see put.sh), ask (never start anything), look (as ask, without waiting
+#           for a step that runs), peek (as look, and write nothing) or stop
 #   key     names the job; key and step name a record
 #   token   of the attempt, in two halves of nine digits: some shells count to 2^31
-#   since   no attempt at the job is older than this token
+#   since   no attempt of the job is older than this token
 #   again   1: an earlier attempt may have started the step
-#   twice   1: the step may run again if it is not known how it went before
+#   twice   1: the step may run again if its earlier result is unknown
 #   marks   1: the job has marked its redundancy group, see marker.sh
 #
-# What is left of stdin is the command's. What it says goes to stdout as it is, between
-# lines of our own, which begin with the nonce behind a newline:
+# The rest of stdin belongs to the command. Its output goes to stdout unchanged, between lines
+# of this script, which begin with the nonce after a newline:
 #
 #   hello fenced | hello plain WHAT-IS-MISSING | began | attached TOKEN-THAT-BEGAN-IT
-#   at BYTE                              (what comes next was said from there on)
-#   mark PID PARENT                      (plain: what comes next is the command, no end)
-#   lost full|quota|disk (what it said behind what is here could not be written)
+#   at BYTE                              (the following output begins at that byte)
+#   mark PID PARENT                      (plain: output of the command follows, and no end)
+#   lost full|quota|disk (the rest of the output could not be written)
 #   end exit|timeout|stopped CODE OPEN PROCESSES-LEFT | end gone | end rebooted
 #   no stale|marked JOB|busy SECONDS JOB|work SECONDS|untold|never|lacking WHAT|disk WHY
 #   stopped gone|left PIDS|hidden|ended|none|unsure
 #
-# A record is a family of files, TOKEN.KEY.STEP.…, of which the oldest is the first:
+# A record is a family of files, TOKEN.KEY.STEP.…; the first of them to exist is:
 #
-#   started  one line, on disk before the command begins: it may have run from now on
-#   new      80 bytes kept free for the end; while it runs its session and start time. And
-#            80 more: whether a full disk has cut off what it said
-#   end      how it ended: new, written over and renamed, so that a full disk is no matter
-#   out.N    what it said from byte N on: the head, and two pieces of the tail
-#   drained  all that it said is in there, as far as it could be written
-#   stop     somebody wanted it to stop
+#   started  one line, on disk before the command begins: from then on it may have run
+#   new      80 bytes reserved for the end; during the run they hold its session and start
+#            time. 80 more bytes say whether a full disk has cut off the output
+#   end      the result: new, overwritten and renamed, so that a full disk cannot prevent it
+#   out.N    the output from byte N on: the head, and two pieces of the tail
+#   drained  the output is complete, as far as it could be written
+#   stop     somebody wanted to stop the step
 #
-# The lock is held by whoever watches a step and by the step; it is given back when the
-# end is written. Token and started line are one file: the newest name is the last token.
+# The watcher of a step and the step itself hold the lock; it is released when the end is
+# written. Token and started line are one file: the newest name is the last token.
 
 say() { printf '%s %s\n' "$nonce" "$*"; }
 
@@ -51,7 +51,7 @@ no() {
 	exit 0
 }
 
-# What the host lacks. Small systems have timeout and setsid, and no flock.
+# missing lists the tools that the host lacks. Small systems have timeout and setsid, no flock.
 missing() {
 	lack=
 	for tool in flock setsid timeout dd tail head wc cat mv rm ls mkdir sync sleep; do
@@ -62,19 +62,19 @@ missing() {
 	done
 }
 
-# ours tells whether $1 is a folder that we own and nobody else can write to.
+# ours reports whether $1 is a folder that we own and nobody else can write to.
 ours() {
 	[ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ] || return 1
 	case $(ls -ldn "$1") in d????-??-*) ;; *) return 1 ;; esac
 }
 
-# What is in memory only does not outlive a boot, and could not tell after it.
+# lasting fails for a folder in memory, because it would lose the records at a reboot.
 lasting() {
 	case $(stat -f -c %T "$1") in tmpfs | ramfs) return 1 ;; esac
 }
 
-# A folder that exists is used for good: nobody must look for a record in another one.
-# Of two it is that of the user, who would not have it if the first had been ours.
+# settle chooses the folder. An existing one is used for ever, so that nobody has to look for
+# a record in another. The user's own comes first: it exists only if the other was not ours.
 settle() {
 	own=${HOME:-}
 	case $own in /*) own=$own/.local/state/muster-record ;; *) own= ;; esac
@@ -99,16 +99,16 @@ settle() {
 	return 1
 }
 
-# bear notes since when there are records, and whose job began them: no record of an
-# older job is no proof that it never ran.
+# bear notes since when there are records, and whose job began them: a missing record of an
+# older job does not prove that the job never ran.
 bear() {
 	first=$key
 	[ "$again" = 0 ] || first=-
 	(umask 077; set -C; printf '%s %s %s\n' "$hi" "$lo" "$first" >"$dir/born")
 }
 
-# proof tells whether a record that is not there shows that the step never ran. It does not
-# if a sweep may have taken it.
+# proof reports whether a missing record proves that the step never ran. It does not if a
+# sweep may have removed the record.
 proof() {
 	[ "$again" = 1 ] || return 0
 	swept=0
@@ -120,19 +120,19 @@ proof() {
 	[ -n "$first" ] && ! older "$shi" "$slo" "$bhi" "$blo"
 }
 
-# older tells whether token $1 $2 is older than $3 $4.
+# older reports whether token $1 $2 is older than $3 $4.
 older() {
 	[ "$1" -lt "$3" ] || { [ "$1" -eq "$3" ] && [ "$2" -lt "$4" ]; }
 }
 
-# olderThan tells whether our token is older than that of record $1.
+# olderThan reports whether our token is older than that of record $1.
 olderThan() {
 	token=${1##*/}
 	token=${token%%.*}
 	older "$hi" "$lo" "${token%?????????}" "${token#?????????}"
 }
 
-# search finds the newest record of all, and that of our step.
+# search finds the newest record of all, and the record of our step.
 search() {
 	newest "$dir"/*.started
 	latest=$found
@@ -146,16 +146,16 @@ newest() {
 	found=${found%.started}
 }
 
-# recall reads the started line of record $1. One that is not whole was never on disk,
-# and its command never began.
+# recall reads the started line of record $1. An incomplete line was never on disk, and its
+# command never began.
 recall() {
 	boot='' began='' limit='' who='' whole=''
 	read -r boot began limit who whole <"$1.started"
 	[ "$whole" = . ]
 }
 
-# runs tells whether something of the step of record $1 is alive though nobody watches
-# it. Its number may belong to others by now: the start time tells.
+# runs reports whether a process of the step in record $1 is alive although nobody watches it.
+# Another process may have its number by now; the start time distinguishes them.
 runs() {
 	word='' sid='' since=''
 	read -r word sid since <"$1.new"
@@ -168,7 +168,7 @@ runs() {
 	[ -n "$(session "$sid")" ]
 }
 
-# session lists what lives in session $1. ps is quicker than to read of each process.
+# session lists the processes in session $1. ps is faster than reading each of them.
 session() {
 	if [ -n "$table" ]; then
 		$table | while read -r pid sid stat; do
@@ -185,7 +185,7 @@ session() {
 
 grab() { flock -n 9; }
 
-# decide looks until it is known what is to be done.
+# decide repeats its look at the records until it is clear what to do.
 decide() {
 	for turn in .01 .02 .05 .1 .2 .2 .2 .2 .5 .5; do
 		free=
@@ -211,7 +211,7 @@ decide() {
 	busy
 }
 
-# known is about a step of which there is a record.
+# known handles a step that has a record.
 known() {
 	name=$mine
 	olderThan "$mine" && no stale
@@ -238,7 +238,7 @@ known() {
 	conclude
 }
 
-# atWork says for how long our step may be at work yet.
+# atWork says how long our step may still run.
 atWork() {
 	recall "$mine"
 	read -r up rest </proc/uptime
@@ -250,15 +250,15 @@ same() {
 	[ "${token%%.*}" = "$hi$lo" ]
 }
 
-# clean ends all for whom it is too late, and for whom it is too early: nobody may watch
-# the last step any more, and it may run all the same.
+# clean refuses attempts that are too late, and those that are too early, because the last
+# step may still run although nobody watches it.
 clean() {
 	[ -n "$latest" ] || return 0
 	olderThan "$latest" && no stale
 	[ -e "$latest.end" ] || ! runs "$latest" || busy
 }
 
-# unknown is about a step of which there is no record, with the lock in hand.
+# unknown handles a step without a record; the caller holds the lock.
 unknown() {
 	clean
 	if ! proof; then
@@ -271,14 +271,14 @@ unknown() {
 	forbid
 }
 
-# forbid says that the step never began, and sees to it that it stays so.
+# forbid says that the step never began, and makes sure that this stays true.
 forbid() {
 	sign
 	flock -u 9
 	no never
 }
 
-# sign notes our token: whoever is on the way with an older one comes too late behind it.
+# sign notes our token: after that, attempts with an older one are refused.
 sign() {
 	name=$dir/$hi$lo.-.-
 	[ ! -e "$name.end" ] || return 0
@@ -288,8 +288,8 @@ sign() {
 	} 2>&1) || no disk "$(trouble "$why")"
 }
 
-# trouble says why a file could not be written, of which a shell said $1. Some have the same
-# words for everything, "I/O error": then it is tried by somebody who knows more.
+# trouble explains why a file could not be written; $1 is the message of a shell. Some shells
+# say "I/O error" for everything; then dd tries the same and gives the reason.
 trouble() {
 	case ${1##*: } in
 	'' | 'I/O error')
@@ -311,15 +311,15 @@ busy() {
 	no busy $((began + limit - ${up%.*})) "$who"
 }
 
-# carried reads the marker that is there. One that cannot be read is somebody's.
+# carried reads the marker of this host. An unreadable one counts as somebody else's.
 carried() {
 	mkey='' mhi='' mlo='' muhi='' mulo='' mgroup='' mhost='' mjob='' whole=''
 	[ -e "$dir/marker" ] || return 1
 	read -r mkey mhi mlo muhi mulo mgroup mhost mjob whole <"$dir/marker"
 	[ "$whole" = . ] || mkey=- mhi=0 mlo=0 muhi=999999999 mulo=999999999 mgroup=- mhost=- mjob=-
 }
-
-# overtaken refuses a step of a job whose marker another one has replaced since: that may
+# overtaken refuses a step if another job has replaced the marker of its job since, because
+# that job may disturb another member. A marker that is older than this attempt is void.
 # be disturbing another member. Markers of before are of nobody who is still at work.
 overtaken() {
 	carried && [ "$mkey" != "$key" ] || return 0
@@ -327,7 +327,7 @@ overtaken() {
 	no marked "$mjob"
 }
 
-# start does the step.
+# start runs the step.
 start() {
 	[ "$marks" = 0 ] || overtaken
 	name=$dir/$hi$lo.$key.$step
@@ -348,15 +348,15 @@ start() {
 		rm -f "$name".*
 		no disk "$why"
 	}
-	# Opened before it can be renamed, for who keeps what is said.
+	# Opened before it can be renamed, for the process that keeps the output.
 	exec 8<>"$name.new"
-	# From here on nothing is said by those who must live: nobody may be there to hear it.
+	# The processes that must survive print nothing from here on, because nobody may read it.
 	{ watch 4>&1 >/dev/null; } | follow 9>&- 8>&- 3<&-
 	exit 0
 }
 
-# watch sees a step to its end, whatever becomes of those who want to know of it. A trap
-# is not handed on to the command; a signal that is ignored would be.
+# watch sees a step to its end, even if nobody waits for it any more. It sets traps because
+# the command does not inherit them; it would inherit ignored signals.
 watch() {
 	trap : HUP INT TERM PIPE
 	{
@@ -369,7 +369,7 @@ watch() {
 	} | keep 3<&- 9>&-
 }
 
-# perform is the command, in a session of its own.
+# perform runs the command in a session of its own.
 perform() {
 	setsid timeout -k 5 "$bound" sh -c '
 		exec 4>&- 2>&1
@@ -384,8 +384,8 @@ $2"
 	' sh "$name" "$text" <&3 3<&-
 }
 
-# finish writes the end down. timeout ends its own child and what is in its group, and
-# what is left of the session is ended here.
+# finish records the end. timeout ends its own child and the group; finish ends the remaining
+# processes of the session.
 finish() {
 	word='' sid='' since='' left='' how=exit
 	read -r word sid since <"$name.new"
@@ -406,7 +406,7 @@ finish() {
 	flock -u 9 4>&- & # what a daemon has inherited as well
 }
 
-# patient says how long to wait for what. Some can only count whole seconds.
+# patient sets the pauses. Some sleep programs accept whole seconds only.
 patient() {
 	soft='.05 .1 .2 .4 .4 .4 .5' hard='.05 .1 .3 .5'
 	sleep .01 || soft='1 1' hard=1
@@ -414,8 +414,8 @@ patient() {
 	$table >/dev/null || table=
 }
 
-# quell ends what lives in session sid, after some patience, and leaves in left what it
-# could not end.
+# quell ends the processes in session sid after some patience, and stores in left those that
+# it could not end.
 quell() {
 	for pause in $soft; do
 		kill -0 "-$sid" || [ -n "$(session "$sid")" ] || break
@@ -430,8 +430,8 @@ quell() {
 	[ -z "$left" ] || left=$(session "$sid")
 }
 
-# keep writes what comes in to the disk, in pieces of which those in the middle go. It
-# never stops reading: that would stop the command.
+# keep writes the output to the disk, in pieces, and removes those in the middle. It never
+# stops reading, because that would stop the command.
 keep() {
 	trap : HUP INT TERM PIPE
 	umask 077
@@ -455,8 +455,8 @@ keep() {
 	: >"$name.drained"
 }
 
-# cutOff notes in the second line of new, whatever its name is by now, that what is said from
-# here on is lost. That line is on the disk already, so that a full one is no matter.
+# cutOff notes in the second line of new, whatever its name is by now, that further output is
+# lost. The space of that line is already on disk, so that a full disk cannot prevent it.
 cutOff() {
 	why=disk
 	case $said in
@@ -467,8 +467,8 @@ cutOff() {
 	printf '%-79s\n' "lost $why" >&8
 }
 
-# follow says that a step of ours began, and what it says, until it is over. Its stdin ends when nobody
-# watches or keeps any more. What a daemon says that it left behind does not count.
+# follow reports that our step began, and its output, until the end. Its stdin ends when no
+# process watches or keeps any more. Output of a daemon that the step left behind is ignored.
 follow() {
 	say began
 	over=
@@ -480,7 +480,7 @@ follow() {
 	conclude
 }
 
-# accompany does the same for a step of somebody else.
+# accompany does the same for a step that another attempt started.
 accompany() {
 	while [ ! -e "$name.end" ]; do
 		emit live
@@ -494,8 +494,8 @@ accompany() {
 	conclude
 }
 
-# written waits until all that was said is in the file, which may come after the end. What
-# was left behind may hold it open for long.
+# written waits until all output is in the file, which may be after the end. A remaining
+# process may hold the output open for long, so it does not wait for ever.
 written() {
 	for turn in .02 .05 .1 .2 .2 .5 .5 .5; do
 		[ ! -e "$name.drained" ] || return 0
@@ -503,7 +503,7 @@ written() {
 	done
 }
 
-# conclude says how it ended.
+# conclude reports the end.
 conclude() {
 	emit all
 	how='' code='' left='' kept='' why=''
@@ -525,8 +525,8 @@ conclude() {
 	exit 0
 }
 
-# emit says what was said since the last time: from byte off of piece base on. A piece
-# with one behind it does not grow any more.
+# emit prints the output since the last time: from byte off of piece base on. A piece does
+# not grow any more once another one follows.
 emit() {
 	while :; do
 		piece=$name.out.$base
@@ -547,7 +547,7 @@ emit() {
 	done
 }
 
-# behind finds the next piece, and counts all.
+# behind finds the next piece, and counts all pieces.
 behind() {
 	next='' count=0
 	for file in "$name".out.*; do
@@ -559,8 +559,8 @@ behind() {
 	done
 }
 
-# sweep removes what ended more than a week ago, by the clock that makes tokens, once a
-# day, the oldest first and not too many.
+# sweep removes records of steps that ended more than a week ago, by the clock of the tokens:
+# once a day, the oldest first, and a limited number.
 sweep() {
 	swept=0
 	read -r swept <"$dir/swept"
@@ -577,8 +577,8 @@ sweep() {
 	done
 }
 
-# tell sends TERM to what lives in session sid, once: timeout would send it on, so that a
-# trap heard it twice, and what the trap calls to tidy up was killed.
+# tell sends TERM once to the processes in session sid. It spares timeout, which would pass
+# the signal on: a trap would run twice, and the second signal would kill its cleanup.
 tell() {
 	all=$(session "$sid") told=
 	for pid in $all; do
@@ -588,7 +588,7 @@ tell() {
 	kill -TERM ${told:-$all}
 }
 
-# halt ends a step that runs, and looks whether it did.
+# halt ends a running step and checks that it ended.
 halt() {
 	patient
 	search
@@ -611,7 +611,7 @@ halt() {
 	exit 0
 }
 
-# plain does the step without a record.
+# plain runs the step without a record.
 plain() {
 	[ "$again" = 0 ] || [ "$twice" = 1 ] || no untold
 	case $verb in run | put) ;; *) no untold ;; esac
@@ -622,10 +622,10 @@ plain() {
 	' "$nonce" "$text" <&3
 }
 
-# leave goes on outside of the session, if logind ends what is left of one: else the step
-# would end with its connection. It is tried first, for who cannot have it stays. What is
-# tried may fail the next time: the shell out there says that it began, and does nothing if
-# nobody hears it, so that one of the two goes on.
+# leave continues outside of the session if logind kills the processes of an ended session,
+# because the step would otherwise end with its connection. It tries first, and stays if that
+# fails. Since a second try may still fail, the shell out there reports that it began, and does
+# nothing if nobody reads that, so that exactly one of the two continues.
 leave() {
 	inSession && kills || return
 	manager=--system
@@ -659,7 +659,7 @@ inSession() {
 	return 1
 }
 
-# kills tells whether logind is told to. What is said last counts.
+# kills reports whether logind is configured to kill. The last setting counts.
 kills() {
 	word=
 	for file in /usr/lib/systemd/logind.conf /etc/systemd/logind.conf \

@@ -10,8 +10,8 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// BenchmarkRecord tells what a record costs a step on a real sshd, over a connection that
-// is open. Where the disk is slow the two syncs are most of it.
+// BenchmarkRecord measures the cost of a record for a step on a real sshd, over an open
+// connection. On a slow disk the two syncs are most of it.
 func BenchmarkRecord(b *testing.B) {
 	h := newRecordingHost(b, sshtest.Options{})
 	for _, fence := range []fleet.Fence{fleet.FenceNone, fleet.FenceRequired} {

@@ -74,7 +74,7 @@ func TestRealRecordOnAHostWithAWrongClock(t *testing.T) {
 	}
 }
 
-// clocksOff are how far clocks are off: all are tried on the system as it is.
+// clocksOff returns the clock offsets to test; only this machine's own tools get all of them.
 func clocksOff(system string, offs ...time.Duration) []time.Duration {
 	if system == "as it is" {
 		return offs
@@ -229,7 +229,7 @@ func TestRealRecordsAreCleanedAfterAWeekOfTheQueuesClock(t *testing.T) {
 				if _, err := os.Stat(second); err != nil {
 					t.Errorf("gone before its week is over: %v", err)
 				}
-				// What is gone is no proof, not even for whom the folder was made.
+				// A missing record proves nothing, not even for the job that created the folder.
 				_, err = h.run(again(step("first", 8*day+60)), "echo twice")
 				wantKind(t, err, remote.KindUntold, false)
 				young := again(step("young", 8*day+120))

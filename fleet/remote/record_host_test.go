@@ -19,7 +19,7 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// Whoever asks at once, for one step or for many, the host is in one step at a time.
+// Of many concurrent requests, for one step or for several, the host runs one at a time.
 func TestRealRecordLetsNoTwoIn(t *testing.T) {
 	t.Parallel()
 	for system, options := range recordSystems(t) {
@@ -87,14 +87,14 @@ func TestRealRecordIsReadWhenAllIsWritten(t *testing.T) {
 	}
 }
 
-// What dies on a host without an end is not known, and never run again unless it may be.
+// A step that dies without a recorded end is of unknown result, and runs again only if it may.
 func TestRealRecordWithoutAnEnd(t *testing.T) {
 	t.Parallel()
 	h := newRecordingHost(t, sshtest.Options{})
 	nap := newNap()
 	h.begin(step("j", 1), "echo begun; exec sleep "+nap, nap)
 
-	// Who watches is killed: the command runs on, is followed, and keeps others out.
+	// The watcher is killed: the command continues, can be followed, and keeps others out.
 	for _, pid := range watchers(t, nap) {
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
@@ -250,8 +250,8 @@ func mkdir(dir string, mode os.FileMode) error {
 	return os.Chmod(dir, mode) // whatever the mask is
 }
 
-// A disk that is full or read-only loses no record, and lets nothing be started. What it cuts
-// off of an output is said to be lost.
+// A full or read-only disk loses no record and lets no step start. Output that it cuts off is
+// reported as lost.
 func TestRealRecordOnABadDisk(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -400,7 +400,7 @@ func TestRealHostWithoutFlock(t *testing.T) {
 	}
 }
 
-// What answers otherwise than a shell may have done anything.
+// A host that does not answer like a shell may have done anything.
 func TestRealHostThatIsNoShell(t *testing.T) {
 	t.Parallel()
 	h := newRecordingHost(t, sshtest.Options{Config: []string{"ForceCommand echo '% Invalid input'; exit 1"}})

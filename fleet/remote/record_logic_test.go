@@ -56,7 +56,7 @@ type world struct {
 	order   []int       // tokens whose commands were begun
 }
 
-// rules are what record.sh does; each can be left out.
+// rules are the safeguards of record.sh; the test can leave out each of them.
 type rules struct{ lock, token, started, forbid bool }
 
 func (w world) clone() world {
@@ -75,7 +75,7 @@ func cloneMap[V any](m map[int]V) map[int]V {
 
 func (w world) key() string { return fmt.Sprint(w) }
 
-// held tells whether somebody has the lock: an attempt, or a command that outlived it.
+// held reports whether the lock is held, by an attempt or by a command that outlived it.
 func (w world) held() bool {
 	return slices.ContainsFunc(w.players[:], func(p player) bool { return p.locked })
 }
@@ -213,7 +213,7 @@ func (w world) look(i int, r rules) []world {
 	return []world{w.with(i, write)}
 }
 
-// broken tells what does not hold in a state; empty: all does.
+// broken returns the property that a state violates, or "".
 func (w world) broken() string {
 	if w.inside() > 1 {
 		return "overlap"

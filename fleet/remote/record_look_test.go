@@ -23,8 +23,8 @@ func (h *recordingHost) glance(r remote.Record, peek bool) (remote.Result, int64
 	return result, began, err
 }
 
-// Who only wants to know of a step is told at once, whether it runs, has ended, never began
-// or is of another attempt, and nothing is started. With peek nothing is written either.
+// A mere question about a step is answered at once, whether the step runs, has ended, never
+// began or belongs to another attempt. It starts nothing, and with peek it writes nothing.
 func TestRealRecordTellsWhoOnlyLooks(t *testing.T) {
 	t.Parallel()
 	for system, options := range recordSystems(t) {
@@ -67,7 +67,7 @@ func TestRealRecordTellsWhoOnlyLooks(t *testing.T) {
 			_, _, err = h.glance(step("j", 0), false)
 			wantKind(t, err, remote.KindStale, false)
 
-			// What never began: who peeks leaves it to an older attempt to begin it, who looks does not.
+			// If a step never began, peek lets an older attempt still begin it, and look does not.
 			never := step("never", 20)
 			never.Since = step("", 10).Token
 			_, _, err = h.glance(never, true)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// scopes takes the place of systemd-run, which needs a systemd: as with --scope, what it is
-// told to run takes its own place. What it does not do says the variable SCOPE.
+// scopes replaces systemd-run, which needs systemd: as with --scope, it executes the given
+// command in its own place. The variable SCOPE selects how it fails.
 const scopes = `#!/bin/sh
 echo "$*" | head -n 1 >>"$CALLS"
 while :; do

@@ -39,7 +39,7 @@ func TestRealRecordedStepIsStopped(t *testing.T) {
 				if out := string(got.result.Output.Bytes()); out != "begun\n" {
 					t.Errorf("output %q", out)
 				}
-				// Who comes later hears the same.
+				// A later attempt gets the same answer.
 				_, err := h.run(again(step(fmt.Sprint("stop", i), int64(i)+1)), "echo again")
 				wantKind(t, err, remote.KindStopped, true)
 			}
@@ -91,7 +91,7 @@ func awaitNaps(t testing.TB, nap string, n int) {
 	}
 }
 
-// timeout(1) ends its child and what is in its group. What is left is ended, too.
+// timeout(1) ends its child and the group. The remaining processes of the step are ended too.
 func TestRealRecordedStepIsBounded(t *testing.T) {
 	t.Parallel()
 	for system, options := range recordSystems(t) {

@@ -24,11 +24,11 @@ type Command struct {
 	// for long: if it does, Run returns without waiting for it.
 	Stdin io.Reader
 
-	// Bound is how long the command may run. The host itself enforces it, in whole
+	// Bound is the time that the command may take. The host itself enforces it, in whole
 	// seconds, rounded up. It must be positive.
 	Bound time.Duration
 
-	// Idle is how long the command may neither write output nor read input; then the
+	// Idle bounds the time without output and without reading input; then the
 	// connection is closed. 0 means Config.Idle.
 	Idle time.Duration
 

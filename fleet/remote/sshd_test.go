@@ -130,7 +130,7 @@ func TestRealCommandsAreBoundedOnTheHost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What is dead and not yet buried has an empty command line.
+		// A zombie has an empty command line.
 		line, err := os.ReadFile("/proc/" + strings.TrimSpace(string(text)) + "/cmdline")
 		if err == nil && len(line) > 0 {
 			t.Errorf("process %s is still there: %q", text, line)

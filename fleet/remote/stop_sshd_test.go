@@ -98,7 +98,7 @@ func stopOne(t *testing.T, conn *remote.Conn, shell string, n, code int) {
 	}
 }
 
-// end is what Run returned, and how long after the stop.
+// end is the result of Run, and how long after the stop it returned.
 type end struct {
 	result remote.Result
 	err    error
@@ -151,8 +151,8 @@ func wasSent(err error) bool {
 // newNap is a length of time by which processes can be found again.
 func newNap() string { return fmt.Sprintf("300.%09d", rand.IntN(1e9)) }
 
-// naps lists the processes that sleep so long. What is dead and not yet buried has
-// no command line.
+// naps returns the processes that sleep for exactly this time. Zombies have no command line,
+// so it skips them.
 func naps(t testing.TB, nap string) (pids []string) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")

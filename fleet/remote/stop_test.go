@@ -42,7 +42,7 @@ func TestParseStopped(t *testing.T) {
 	}
 }
 
-// What a host may say when a command is to be stopped, and what is made of it.
+// Each answer of a host to a stop leads to the right error.
 func TestStopSaysWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	killed := func(s *peerSession) { s.exit(143); _ = s.Close() }

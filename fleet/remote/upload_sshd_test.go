@@ -72,8 +72,8 @@ func cutUpload(t *testing.T, sshd sshtest.SSHD, path string, text []byte) (part 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	u := upload(path, 0o640, text)
-	// What is on its way when a connection is reset may be lost: first some of it must
-	// be there.
+	// A reset connection may lose bytes on their way, so wait until some have
+	// arrived.
 	u.Content = &half{bytes.NewReader(text), int64(len(text) / 2), sync.OnceFunc(func() {
 		part = awaitPart(t, filepath.Dir(path))
 		cancel()
@@ -157,7 +157,7 @@ func TestRealUploadGoesOnWhereItWasCut(t *testing.T) {
 	}
 }
 
-// What an earlier upload left is never taken on trust.
+// The remains of an earlier upload are never trusted without a check.
 func TestRealUploadThatCannotGoOn(t *testing.T) {
 	t.Parallel()
 	sshd := sshtest.StartSSHD(t, sshtest.Options{})
@@ -289,7 +289,7 @@ func TestRealUploadsTheHostCannotTake(t *testing.T) {
 	}
 }
 
-// What nobody came back for does not stay for ever.
+// Parts of abandoned uploads are removed in the end.
 func TestRealUploadRemovesOldParts(t *testing.T) {
 	t.Parallel()
 	sshd := sshtest.StartSSHD(t, sshtest.Options{})
