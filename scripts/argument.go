@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// readArguments reads the arguments: a mapping by name, or a list of mappings
-// with a name each.
+// readArguments reads the arguments: a mapping by name, or a list of mappings that each
+// have a name.
 func readArguments(p *parser, v value, r *Runbook) {
 	var pairs []value
 	if v.isList() {
@@ -25,7 +25,7 @@ func readArguments(p *parser, v value, r *Runbook) {
 		return
 	}
 
-	first := map[string]int{} // line of the argument of that name
+	first := map[string]int{} // line of the first argument with each name
 	for _, pair := range pairs {
 		a := p.readArgument(pair, v.isList())
 		if line, twice := first[a.Name]; twice {
@@ -40,7 +40,7 @@ func readArguments(p *parser, v value, r *Runbook) {
 	r.Arguments = p.arguments
 }
 
-// readArgument reads one argument. In a list its name is a key like the others.
+// readArgument reads one argument. In a list, its name is a key like the others.
 func (p *parser) readArgument(v value, inList bool) Argument {
 	var a Argument
 	keys := argumentKeys()
@@ -68,8 +68,8 @@ func (p *parser) readArgument(v value, inList bool) Argument {
 	return a
 }
 
-// argumentKeys begins with name, which only arguments in a list have, and type,
-// which says how min and max are read.
+// argumentKeys begins with name, which only arguments in a list have, and type, because
+// the type decides how min and max are read.
 func argumentKeys() []key[Argument] {
 	return []key[Argument]{
 		{"name", func(p *parser, v value, a *Argument) { a.Name = p.word(v) }},
@@ -117,7 +117,7 @@ func (p *parser) pattern(v value) string {
 // anchored makes a pattern match whole values only.
 func anchored(pattern string) string { return `\A(?:` + pattern + `)\z` }
 
-// bound reads a min or max, in the unit that the type counts in.
+// bound reads a min or max, in the unit of the type.
 func (p *parser) bound(v value, t Type) *int64 {
 	var n int64
 	var ok bool
@@ -157,7 +157,7 @@ func (p *parser) values(v value) []string {
 	return list
 }
 
-// checkKeys reports keys that mean nothing for the type, and a missing one.
+// checkKeys reports keys that have no meaning for the type, and a required one that is missing.
 func (p *parser) checkKeys(rule typeRule, typ value, seen map[string]value) {
 	always := []string{"name", "type", "description", "required"}
 	for _, name := range keyNames(argumentKeys()) {
@@ -178,8 +178,8 @@ func (p *parser) checkBounds(a Argument, seen map[string]value) {
 	}
 }
 
-// settleDefault decides whether the argument is required and holds the default
-// against the argument's own rules.
+// settleDefault decides whether the argument is required, and checks the default by the
+// argument's own rules.
 func (p *parser) settleDefault(a *Argument, seen map[string]value) {
 	def, has := seen["default"]
 	required, said := seen["required"]
@@ -200,8 +200,8 @@ func (p *parser) settleDefault(a *Argument, seen map[string]value) {
 	a.Default = canonical
 }
 
-// typeRule is what a type of argument is: the keys that it takes beside those
-// of all, and how a text becomes a value, in one form whatever was typed.
+// typeRule describes a type of argument: the keys that only it has, and the function that
+// checks a text and returns its one canonical form.
 type typeRule struct {
 	name      Type
 	keys      []string
@@ -237,7 +237,7 @@ func (a Argument) rule() (typeRule, bool) {
 	return typeRule{}, false
 }
 
-// canonical checks a value and gives the form in which it is kept and rendered.
+// canonical checks a value and returns the form in which it is stored and rendered.
 func (a Argument) canonical(text string) (string, error) {
 	shown := brief(text)
 	if a.Type == TypeSecret {
@@ -292,8 +292,8 @@ func (a Argument) boolValue(text string) (string, error) {
 	return text, nil
 }
 
-// durationValue gives seconds: that is what sleep, timeout and most others on a
-// host count in.
+// durationValue returns seconds, because sleep, timeout and most other programs on hosts
+// count in them.
 func (a Argument) durationValue(text string) (string, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 || d%time.Second != 0 {

@@ -12,35 +12,35 @@ import (
 
 // Values are the arguments of one task: checked, complete, in canonical form.
 type Values struct {
-	// Args holds a text for each argument: a number in decimal, a duration in
-	// seconds, of a file the SHA-256 of its content in hex.
+	// Args holds a text for each argument: a number in decimal, a duration in seconds, and for
+	// a file the SHA-256 of its content in hex.
 	Args map[string]string `json:"args"`
 	// Files holds the content of files by SHA-256.
 	Files map[string][]byte `json:"files,omitempty"`
-	// Blobs holds the sizes of files by SHA-256 that are stored elsewhere.
+	// Blobs holds the sizes, by SHA-256, of files that are stored elsewhere.
 	Blobs map[string]int64 `json:"blobs,omitempty"`
 	// Secrets holds the sealed texts of arguments of type secret.
 	Secrets map[string]string `json:"secrets,omitempty"`
-	// Plain holds those that are not sealed yet. No form that is kept or sent has them.
+	// Plain holds secrets that are not sealed yet. They are never stored or sent.
 	Plain map[string]seal.Text `json:"-"`
 }
 
-// Bind is BindStored where nothing is stored.
+// Bind is BindStored without stored contents.
 func (r *Runbook) Bind(args map[string]string, files map[string][]byte) (Values, error) {
 	return r.BindStored(args, files, nil)
 }
 
-// BindStored checks the arguments of a task and completes them by defaults. Of an
-// argument of type file the caller gives the content in files, under the argument's
-// name, or in args the name of a stored content, see ParseBlob; any other text is a
-// mistake. stored are the sizes of those that there are, by SHA-256, of which all that
-// Blobs lists are needed. BindStored reports all mistakes at once.
+// BindStored checks the arguments of a task and completes them by defaults. For an argument
+// of type file the caller gives either the content in files, under the argument's name, or
+// the name of a stored content in args, see ParseBlob; any other text is a mistake. stored
+// has the sizes of the available contents by SHA-256; it must have those that Runbook.Blobs
+// lists. BindStored reports all mistakes at once.
 func (r *Runbook) BindStored(args map[string]string, files map[string][]byte,
 	stored map[string]int64) (Values, error) {
 	return r.BindGiven(Given{Args: args, Files: files, Stored: stored})
 }
 
-// BindGiven is BindStored with secrets: see Frozen.Seal for what becomes of them.
+// BindGiven is BindStored with secrets; Frozen.Seal seals them later.
 func (r *Runbook) BindGiven(g Given) (Values, error) {
 	v := Values{Args: map[string]string{}}
 	args, files := g.Args, g.Files
@@ -90,7 +90,7 @@ func (r *Runbook) BindGiven(g Given) (Values, error) {
 	return v, nil
 }
 
-// strangers reports names that the runbook does not know.
+// strangers reports the names of arguments that the runbook does not have.
 func (r *Runbook) strangers(g Given) []error {
 	var known []string
 	for _, a := range r.Arguments {
@@ -123,7 +123,7 @@ func (r *Runbook) strangers(g Given) []error {
 	return errs
 }
 
-// bindFile keeps the content of a file argument.
+// bindFile stores the content of a file argument.
 func (v *Values) bindFile(a Argument, args map[string]string, files map[string][]byte) error {
 	content, ok := files[a.Name]
 	text, said := args[a.Name]
@@ -149,7 +149,7 @@ func (v *Values) bindFile(a Argument, args map[string]string, files map[string][
 	return nil
 }
 
-// want says what to give for an argument.
+// want describes a valid value for an argument.
 func (a Argument) want() string {
 	kind := "want a value of type " + string(a.Type)
 	if a.Type == TypeEnum {

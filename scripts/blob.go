@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// InlineMax is the largest file that a task should carry itself, in bytes. What is
-// larger is better stored as a blob: a task is read by every worker.
+// InlineMax is the largest file that a task should contain itself, in bytes. A larger file
+// should be a blob, because every worker reads the whole task.
 const InlineMax = 256 << 10
 
 // blobPrefix begins the name of a stored content.
 const blobPrefix = "sha256:"
 
 // ParseBlob reads the name of a stored content: sha256: and its sum in 64 hex digits.
-// It returns these, in lower case.
+// It returns the digits in lower case.
 func ParseBlob(name string) (sum string, err error) {
 	sum, found := strings.CutPrefix(name, blobPrefix)
 	sum = strings.ToLower(sum)
@@ -28,11 +28,11 @@ func ParseBlob(name string) (sum string, err error) {
 	return sum, nil
 }
 
-// BlobName is the name that ParseBlob reads.
+// BlobName returns the name that ParseBlob reads.
 func BlobName(sum string) string { return blobPrefix + sum }
 
-// Blobs lists what must be stored for the runbook with these arguments, by SHA-256
-// in hex: what its steps name, and what arguments of type file name.
+// Blobs returns the contents, by SHA-256 in hex, that must be stored for the runbook with
+// these arguments, because steps or arguments of type file name them.
 func (r *Runbook) Blobs(args map[string]string) []string {
 	need := map[string]bool{}
 	for _, s := range r.Steps {
@@ -51,7 +51,7 @@ func (r *Runbook) Blobs(args map[string]string) []string {
 	return slices.Sorted(maps.Keys(need))
 }
 
-// bindBlob keeps the size of a stored content.
+// bindBlob records the size of a stored content.
 func (v *Values) bindBlob(sum string, stored map[string]int64) error {
 	size, ok := stored[sum]
 	if !ok {

@@ -19,25 +19,25 @@ type Source struct {
 }
 
 // Catalog holds the runbooks that can be run: the built-in ones and the users'.
-// It does not change.
+// It never changes.
 type Catalog struct {
 	runbooks []*Runbook        // by name
 	sources  map[string]string // by hash
 }
 
-// reading is a file and the runbook in it; nil if it is none at all.
+// reading is a file and its runbook, or nil if the file contains none.
 type reading struct {
 	*Runbook
 	*parser
 }
 
-// NewCatalog reads the users' runbooks and adds the built-in ones. It reports
-// all mistakes of all files at once, as Mistakes, names that are taken among
-// them.
+// NewCatalog reads the users' runbooks and adds the built-in ones. It reports all mistakes
+// of all files at once, as Mistakes, including names that two runbooks
+// share.
 func NewCatalog(sources []Source) (*Catalog, error) {
 	c := Catalog{sources: builtinSources()}
 	var read []reading
-	owner := map[string]string{} // file of each name
+	owner := map[string]string{} // file that first used each name
 	for _, r := range Builtins() {
 		c.runbooks = append(c.runbooks, r)
 		owner[r.Name] = "built in"
@@ -69,7 +69,7 @@ func NewCatalog(sources []Source) (*Catalog, error) {
 	return &c, nil
 }
 
-// Lookup finds a runbook by name. Its error names the nearest one.
+// Lookup finds a runbook by name. Its error suggests the nearest name.
 func (c *Catalog) Lookup(name string) (*Runbook, error) {
 	var known []string
 	for _, r := range c.runbooks {
@@ -81,13 +81,13 @@ func (c *Catalog) Lookup(name string) (*Runbook, error) {
 	return nil, fmt.Errorf("no runbook %s: %s", brief(name), Instead(name, known))
 }
 
-// All gives the runbooks by name. The list is the caller's own.
+// All returns the runbooks by name. The caller owns the list.
 func (c *Catalog) All() []*Runbook { return slices.Clone(c.runbooks) }
 
-// Source is the text of one of its runbooks.
+// Source returns the text of a runbook.
 func (c *Catalog) Source(r *Runbook) string { return c.sources[r.Hash] }
 
-// builtinSources are the texts of the built-in ones, by hash.
+// builtinSources returns the texts of the built-in runbooks, by hash.
 func builtinSources() map[string]string {
 	texts := map[string]string{}
 	for _, file := range builtinNames() {
@@ -101,12 +101,12 @@ func builtinSources() map[string]string {
 func builtinNames() []string {
 	names, err := fs.Glob(builtinFiles, "builtin/*.yaml")
 	if err != nil {
-		panic(err) // the pattern is a constant that is right
+		panic(err) // the pattern is a valid constant
 	}
 	return names
 }
 
-// Builtin finds a built-in runbook.
+// Builtin returns a built-in runbook.
 func Builtin(name string) (*Runbook, bool) {
 	for _, r := range Builtins() {
 		if r.Name == name {
@@ -116,7 +116,7 @@ func Builtin(name string) (*Runbook, bool) {
 	return nil, false
 }
 
-// Builtins gives the built-in runbooks by name, read anew for each caller.
+// Builtins returns the built-in runbooks by name; each call parses them again.
 func Builtins() []*Runbook {
 	list, err := builtins()
 	if err != nil {

@@ -9,27 +9,27 @@ import (
 	"strings"
 )
 
-// Condition compares two values. It is written like "{{saved.state}} == active".
+// Condition compares two values. Its syntax is like "{{saved.state}} == active".
 type Condition struct {
 	Left  Operand `json:"left"`
 	Op    string  `json:"op"`
 	Right Operand `json:"right"`
 }
 
-// Operand is a value of a condition: what a placeholder stands for, or a text.
+// Operand is one side of a condition: a placeholder or a text.
 type Operand struct {
 	Ref  string `json:"ref,omitempty"`
 	Text string `json:"text,omitempty"`
 }
 
-// operators lists those of conditions; longer ones come before their beginnings.
+// operators lists the operators of conditions; longer ones come before their prefixes.
 func operators() []string { return []string{"==", "!=", "<=", ">=", "=~", "!~", "<", ">"} }
 
-// wantCondition says how one is written.
+// wantCondition explains the syntax of conditions.
 const wantCondition = `want VALUE OP VALUE, such as "{{saved.state}} == active", ` +
 	"where OP is one of == != < <= > >= =~ !~"
 
-// readCondition reads a condition. It does not know which placeholders there are.
+// readCondition parses a condition. It does not check that its placeholders exist.
 func readCondition(text string) (Condition, error) {
 	words, err := words(text)
 	if err != nil {
@@ -47,7 +47,7 @@ func readCondition(text string) (Condition, error) {
 	return c, c.checkPattern()
 }
 
-// checkPattern refuses a pattern that is none, or that would come from data.
+// checkPattern refuses an invalid pattern, and one that would come from a placeholder.
 func (c Condition) checkPattern() error {
 	if c.Op != "=~" && c.Op != "!~" {
 		return nil
@@ -66,9 +66,9 @@ type word struct {
 	quoted bool
 }
 
-// words cuts a text at blanks. A word in quotes may hold blanks; it ends at the same
-// quote, and nothing is escaped in it. Quotes within a word are part of it, and hold
-// its blanks together: slots."a b".state.
+// words splits a text at blanks. A word in quotes may contain blanks; it ends at the same
+// quote, and there are no escapes in it. Quotes inside a word are part of it, and protect its
+// blanks: slots."a b".state.
 func words(text string) ([]word, error) {
 	var list []word
 	for rest := strings.TrimLeft(text, " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
@@ -97,7 +97,7 @@ func words(text string) ([]word, error) {
 	return list, nil
 }
 
-// operand reads a value. In quotes nothing is a placeholder.
+// operand parses a value. Quoted text is never a placeholder.
 func operand(w word) (Operand, error) {
 	ref, found := strings.CutPrefix(w.text, "{{")
 	if w.quoted || !found {
@@ -111,10 +111,10 @@ func operand(w word) (Operand, error) {
 	return Operand{Ref: ref}, nil
 }
 
-// String is the condition as it is written.
+// String returns the condition in the syntax of runbooks.
 func (c Condition) String() string { return c.Left.String() + " " + c.Op + " " + c.Right.String() }
 
-// String is the value as it is written.
+// String returns the value in the syntax of runbooks.
 func (o Operand) String() string {
 	switch {
 	case o.Ref != "":
@@ -127,7 +127,7 @@ func (o Operand) String() string {
 	return "'" + o.Text + "'"
 }
 
-// refs lists the placeholders of a condition.
+// refs returns the placeholders of a condition.
 func (c Condition) refs() []string {
 	var list []string
 	for _, o := range []Operand{c.Left, c.Right} {
@@ -138,7 +138,7 @@ func (c Condition) refs() []string {
 	return list
 }
 
-// fill puts the values in. What was to be saved by a step that was skipped is empty.
+// fill replaces placeholders by values. A value that a skipped step should have saved is empty.
 func (c Condition) fill(s scope) (Condition, error) {
 	for _, o := range []*Operand{&c.Left, &c.Right} {
 		if o.Ref == "" {
@@ -153,11 +153,11 @@ func (c Condition) fill(s scope) (Condition, error) {
 	return c, nil
 }
 
-// holds tells whether a condition holds whose values are in.
+// holds reports whether a condition holds whose placeholders are filled in.
 func (c Condition) holds() (bool, error) { return compare(c.Left.Text, c.Op, c.Right.Text) }
 
-// compare compares two texts. Whole numbers are equal as numbers; all else is equal as
-// text, because 1.10 is another version than 1.1. Less and greater want numbers.
+// compare compares two texts. Whole numbers are equal as numbers, and everything else is equal
+// as text, because version 1.10 is not 1.1. Less and greater require numbers.
 func compare(left, op, right string) (bool, error) {
 	switch op {
 	case "==", "!=":

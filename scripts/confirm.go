@@ -12,43 +12,43 @@ import (
 	"time"
 )
 
-// This file is about the kind confirm: a change that the host takes back by itself, unless
-// it is proven over a new connection and confirmed in time.
+// This file defines the kind confirm: a change that the host reverts by itself unless it is
+// proven over a new connection and confirmed in time.
 
 //go:embed confirm.sh
 var confirmText string
 
-// ConfirmSpec is a step of kind confirm as the runbook says it. All texts but within and
-// probes are for the shell; $MUSTER_DIR is the folder of the change.
+// ConfirmSpec is a step of kind confirm in a runbook. All its texts except within and probes
+// are for the shell; $MUSTER_DIR is the folder of the change.
 type ConfirmSpec struct {
-	Guard    string `json:"guard,omitempty"` // makes what the rollback needs
+	Guard    string `json:"guard,omitempty"` // prepares what the rollback needs
 	Apply    string `json:"apply"`
 	Rollback string `json:"rollback"`
-	Prove    string `json:"prove,omitempty"` // over a new connection; empty: that there is one is enough
-	Keep     string `json:"keep,omitempty"`  // makes it last, once it is confirmed
+	Prove    string `json:"prove,omitempty"` // over a new connection; empty: connecting is proof
+	Keep     string `json:"keep,omitempty"`  // makes the confirmed change permanent
 	Within   Span   `json:"within"`
-	Probes   string `json:"probes,omitempty"` // the argument that has them
+	Probes   string `json:"probes,omitempty"` // the argument that contains them
 }
 
-// Confirm is a step of kind confirm as it is done on one host: shell texts, of which each
-// but Arm may run again at any time. Each says at its end how it stands; see ReadConfirm.
+// Confirm is a step of kind confirm for one host. Each text except Arm may run again at any
+// time, and each ends its output with the state of the change; see ReadConfirm.
 type Confirm struct {
 	Arm     string // guard, arm, apply
 	Prove   string // over a new connection
 	Confirm string // and keep
-	Back    string // take it back now
-	State   string // only look
+	Back    string // revert the change now
+	State   string // only report the state
 	Within  time.Duration
 	Probes  []Probe
 }
 
-// Probe is one thing that must be so before a change is confirmed.
+// Probe is one condition that must hold before a change is confirmed.
 type Probe struct {
-	TCP string // host:port that must take connections from the worker's node; or:
+	TCP string // host:port that must accept connections from the worker's node; or:
 	Run string // a shell text that must exit with 0 on the host
 }
 
-// String is the probe as it was written.
+// String returns the probe in the syntax of runbooks.
 func (p Probe) String() string {
 	if p.TCP != "" {
 		return "tcp " + p.TCP
@@ -56,13 +56,13 @@ func (p Probe) String() string {
 	return "run " + p.Run
 }
 
-// withinDefault is the time for proof; it is that of others which do the same.
+// withinDefault is the time for the proof; similar tools use the same.
 const (
 	withinDefault = 2 * time.Minute
 	withinMin     = 10 * time.Second
 	withinMax     = time.Hour
 	defaultPlace  = "/var/lib/muster"
-	onHostMax     = 100 << 10 // bytes of all texts of a change: they go to the host in one
+	onHostMax     = 100 << 10 // bytes of all texts of a change, because they go to the host together
 )
 
 func readConfirm(p *parser, v value) *ConfirmSpec {
@@ -102,7 +102,7 @@ func confirmKeys() []key[ConfirmSpec] {
 	}
 }
 
-// fill makes the change of one host.
+// fill returns the change for one host.
 func (c *ConfirmSpec) fill(f Frozen, s Step, in scope) (*Confirm, error) {
 	within, err := c.Within.value(in, withinMin)
 	if err == nil && within > withinMax {
@@ -152,7 +152,7 @@ func (c *ConfirmSpec) fill(f Frozen, s Step, in scope) (*Confirm, error) {
 		Back: verb(head, "back"), State: verb(head, "state"), Within: within, Probes: probes}, nil
 }
 
-// confirmScript is what is sent of confirm.sh: without comments.
+// confirmScript returns confirm.sh without comments, which is what hosts get.
 func confirmScript() string {
 	var b strings.Builder
 	for line := range strings.Lines(confirmText) {
@@ -163,7 +163,7 @@ func confirmScript() string {
 	return b.String()
 }
 
-// readProbes reads probes, one a line. One to a port without a host is to the job's own.
+// readProbes reads one probe a line. A port without a host means the host of the job.
 func readProbes(text, address string) ([]Probe, error) {
 	var list []Probe
 	for line := range strings.Lines(text) {
@@ -193,41 +193,41 @@ func readProbes(text, address string) ([]Probe, error) {
 	return list, nil
 }
 
-// Shell is the text of a probe that is run on the host.
+// Shell returns the text that runs the probe on the host.
 func (p Probe) Shell() string {
 	word, err := quote(p.Run)
 	if err != nil {
-		return "exit 2" // no argument holds a NUL
+		return "exit 2" // no argument contains a NUL
 	}
 	return "exec sh -c -- " + word
 }
 
-// Confirmation is how a change stands, by what the host said last.
+// Confirmation is the state of a change as the host last reported it.
 type Confirmation struct {
 	State ConfirmState
-	Code  int           // of what ran last: guard, prove, keep or the rollback; -1: not known
-	Left  time.Duration // armed: until the host takes it back
-	More  string        // whose change is pending, or why it was taken back
+	Code  int           // of guard, prove, keep or the rollback, whichever ran last; -1: unknown
+	Left  time.Duration // armed: time until the host reverts it
+	More  string        // which change is pending, or why this one was reverted
 }
 
-// ConfirmState says what there is of a change.
+// ConfirmState is the state of a change.
 type ConfirmState string
 
 // The states of a change.
 const (
-	ConfirmNone       ConfirmState = "none"       // nothing was done; Code of the guard
+	ConfirmNone       ConfirmState = "none"       // nothing was done; Code is that of the guard
 	ConfirmBusy       ConfirmState = "busy"       // another change is pending
-	ConfirmArmed      ConfirmState = "armed"      // may be made, and is not confirmed
+	ConfirmArmed      ConfirmState = "armed"      // may have been made, and is not confirmed
 	ConfirmProof      ConfirmState = "proof"      // likewise, and Code is that of the proof
-	ConfirmConfirmed  ConfirmState = "confirmed"  // stays; Code of keep
-	ConfirmRolledBack ConfirmState = "rolledback" // Code of the rollback
+	ConfirmConfirmed  ConfirmState = "confirmed"  // permanent; Code is that of keep
+	ConfirmRolledBack ConfirmState = "rolledback" // Code is that of the rollback
 )
 
-// String tells it to people.
+// String describes the state for people.
 func (c Confirmation) String() string {
 	switch c.State {
 	case ConfirmNone:
-		if c.Code <= 0 { // which is not the same: it may have forgotten what was
+		if c.Code <= 0 { // not the same as 0: the host may have forgotten it
 			return "the host knows of none"
 		}
 		return "nothing was done"
@@ -245,8 +245,8 @@ func (c Confirmation) String() string {
 	return string(c.State)
 }
 
-// plainOr is a word of a host, and a number if it has one, as it is; anything else is quoted: it
-// stands in a line of our own.
+// plainOr returns a plain word of a host, with its number if it has one, unchanged. It quotes
+// anything else, because the result becomes part of our own messages.
 func plainOr(said string) string {
 	if said == "" || reasonWord.MatchString(said) {
 		return said
@@ -256,13 +256,13 @@ func plainOr(said string) string {
 
 var reasonWord = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,80}( [0-9]{1,3})?$`)
 
-// ConfirmMark begins what a host says of a change, at the end of all that it says. The text
-// before it may have no newline at its end.
+// ConfirmMark begins the last line of a host's output, which reports the state of a change.
+// The text before it may lack a newline at its end.
 const ConfirmMark = "muster-confirm: "
 
 var confirmLine = regexp.MustCompile(`^([a-z]+)((?: \S+)*) *$`)
 
-// ReadConfirm reads the last line of what the host said; false: it says nothing of it.
+// ReadConfirm parses the last line of the host; it returns false if the line reports no state.
 func ReadConfirm(line string) (Confirmation, bool) {
 	at := strings.LastIndex(line, ConfirmMark)
 	if at < 0 {

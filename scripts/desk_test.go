@@ -11,8 +11,8 @@ import (
 	"muster/testkit/hosttest"
 )
 
-// desk runs the texts of a built-in runbook on a host, from its console. What the worker
-// makes of them is tried in cmd/muster. A text has the name of its step, or STEP.PART.
+// desk runs the texts of a built-in runbook on a host, from its console. Tests of whole houses
+// cover the worker's use of them. A text has the name of its step, or STEP.PART.
 type desk struct {
 	t       *testing.T
 	h       *hosttest.Host

@@ -8,7 +8,7 @@ import (
 	"muster/testkit/dnstest"
 )
 
-// refusals are what is wrong before anything was done; none of them changes a thing.
+// refusals lists what runbooks refuse before they do anything; none of them changes a thing.
 var refusals = []struct {
 	args map[string]string
 	code int
@@ -118,7 +118,7 @@ func followsNeverDoubles(t *testing.T) {
 		if now := l.DS(); len(now) != 1 || !strings.HasPrefix(now[0], ds[:20]) {
 			t.Errorf("DS of the zone: %q, of the new key: %s", now, ds)
 		}
-		// What was scheduled a second time does not roll again.
+		// A key that is scheduled a second time does not roll again.
 		looks(t, l, args("key=ksk", "tag="+old), 3, "has no active key "+old)
 		looks(t, l, args("key=ksk", "min_age=600"), 0, "nothing to do")
 		looks(t, l, args("key=ksk", "pending=attach"), 0, "nothing to do")

@@ -114,7 +114,7 @@ func (p *play) run(name string) *play {
 	return p
 }
 
-// due tells whether the conditions of a step hold.
+// due reports whether the conditions of a step hold.
 func (p *play) due(when []string) bool {
 	for _, w := range when {
 		words := strings.Fields(p.fill(w, bare))

@@ -2,17 +2,17 @@ package scripts
 
 import "fmt"
 
-// The ways to run a runbook without changing anything.
+// The ways to run a runbook without changes.
 const (
-	OnlyCheck = "check" // what is looked at before the first change
-	OnlyDiff  = "diff"  // and what would change
+	OnlyCheck = "check" // the checks before the first change
+	OnlyDiff  = "diff"  // the checks, and a display of what would change
 )
 
-// Only is the runbook as it is run: all of it but the steps that show what would change if
-// what is empty; else, for a dry run, what stands before the first step that changes
-// something: checks, what is marked preflight and, of OnlyDiff, what is marked diff. A gate
-// says what it would ask, and is the last of them: what comes behind it may need what the
-// person does.
+// Only returns the part of a runbook for a kind of run. If what is empty, it leaves out only
+// the steps that show what would change. For a dry run it keeps, of the steps before the first
+// change, checks, those marked preflight and, for OnlyDiff, those marked diff. A gate only
+// shows its question and ends a dry run, because later steps may depend on what the person
+// does.
 func (f Frozen) Only(what string) (Frozen, error) {
 	keep := func(s Step) bool { return s.Dry != DryDiff }
 	main := f.Steps[:f.MainSteps()]
@@ -58,13 +58,13 @@ func (f Frozen) Only(what string) (Frozen, error) {
 	}
 	f.Main, f.Steps = len(steps), append(steps, behind...)
 	if what != "" {
-		f.Runbook += " (" + what + ")" // how long it takes says nothing of the whole
+		f.Runbook += " (" + what + ")" // its duration is no estimate for the whole runbook
 		f.Disruptive, f.Repeatable, f.Timing = false, true, Timing{}
 	}
 	return f, nil
 }
 
-// beforeChange are the steps before the first one that changes something.
+// beforeChange returns the steps before the first one that changes something.
 func beforeChange(steps []Step) []Step {
 	for i, s := range steps {
 		if s.Kind == KindGate {

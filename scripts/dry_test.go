@@ -74,7 +74,7 @@ func TestARunbookMayHaveNothingForADryRun(t *testing.T) {
 	}
 }
 
-// What a built-in runbook does in a dry run. Those that are not here have nothing to look at.
+// The steps of each built-in runbook in a dry run. Runbooks that are not listed have none.
 func TestDryRunsOfTheBuiltInOnes(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{

@@ -9,74 +9,74 @@ import (
 	"unicode/utf8"
 )
 
-// This file judges a step by what the host said, whatever its exit code: `rndc` prints
-// errors with 0.
+// This file judges a step by its output as well as by its exit code, because programs such as
+// `rndc` print errors and exit with 0.
 
-// Expect is what tells that a step succeeded. All of it must hold.
+// Expect lists the conditions for the success of a step. All of them must hold.
 type Expect struct {
-	Exit    []int      `json:"exit,omitempty"` // any of them; empty: 0
+	Exit    []int      `json:"exit,omitempty"` // any of these codes; empty: 0
 	Match   string     `json:"match,omitempty"`
 	NoMatch string     `json:"no_match,omitempty"`
 	JSON    []JSONTest `json:"json,omitempty"`
 }
 
-// JSONTest compares a value of the output, which is JSON.
+// JSONTest compares a value in the output, which must be JSON.
 type JSONTest struct {
 	Path  string  `json:"path"`
 	Op    string  `json:"op"`
 	Right Operand `json:"right"`
 }
 
-// String is the test as it is written.
+// String returns the test in the syntax of runbooks.
 func (t JSONTest) String() string { return t.Path + " " + t.Op + " " + t.Right.String() }
 
-// ClassRule says whose business a failure is that it fits.
+// ClassRule assigns a class to failures that match it.
 type ClassRule struct {
 	Exit  *int   `json:"exit,omitempty"`  // of the step
 	Match string `json:"match,omitempty"` // of the output
 	Class string `json:"class"`
-	Say   string `json:"say,omitempty"` // what to tell people
+	Say   string `json:"say,omitempty"` // explanation for people
 }
 
 // The classes that a rule can name.
 const (
-	ClassUser      = "user"      // the artifact, ruleset or command is wrong
-	ClassOperator  = "operator"  // somebody has to look at the host
-	ClassTransient = "transient" // may be gone the next time
+	ClassUser      = "user"      // the user's artifact, ruleset or command is wrong
+	ClassOperator  = "operator"  // an operator must look at the host
+	ClassTransient = "transient" // a later try may succeed
 )
 
 func classNames() []string { return []string{ClassUser, ClassOperator, ClassTransient} }
 
-// Save keeps a value of the output for later steps.
+// Save stores a value from the output for later steps.
 type Save struct {
 	Name  string `json:"name"`
 	Match string `json:"match,omitempty"` // the last match; its first group if there is one
 	JSON  string `json:"json,omitempty"`  // a path
-	Lines bool   `json:"lines,omitempty"` // the whole output, without the newline at its end
+	Lines bool   `json:"lines,omitempty"` // the whole output, without its last newline
 
-	// Default is the value if nothing is found; nil: then the step has failed.
+	// Default is the value if nothing is found; if it is nil, the step fails then.
 	Default *string `json:"default,omitempty"`
 }
 
-// Evidence is what there is to judge a step by.
+// Evidence holds everything by which a step is judged.
 type Evidence struct {
 	Exit   int
-	Signal string // that ended it; mostly empty
-	Output []byte // as far as it was kept
-	Cut    bool   // something of it was not
-	Lost   string // why the host could not keep the rest of it: a full disk; mostly empty
+	Signal string // the signal that ended it; mostly empty
+	Output []byte // the part that was kept
+	Cut    bool   // a part of the output was dropped
+	Lost   string // why the host could not keep the rest, such as a full disk; mostly empty
 }
 
-// Finding is how a step is judged.
+// Finding is the judgement of a step.
 type Finding struct {
 	OK    bool
-	Moot  bool              // nobody can tell: what would say so was lost
+	Moot  bool              // undecidable, because the deciding output was lost
 	Text  string            // why it failed, for people
 	Class string            // of the failure
-	Saved map[string]string // what is kept of it, if it succeeded
+	Saved map[string]string // values to save, if it succeeded
 }
 
-// Judge says whether a step succeeded. had are the values that were saved before.
+// Judge decides whether a step succeeded. had holds the values that earlier steps saved.
 func (a Action) Judge(e Evidence, had map[string]string) Finding {
 	if what := a.undecided(e); what != "" {
 		return Finding{Moot: true, Class: ClassOperator, Text: fmt.Sprintf(
@@ -92,8 +92,8 @@ func (a Action) Judge(e Evidence, had map[string]string) Finding {
 	return Finding{OK: true, Saved: saved}
 }
 
-// undecided says what nobody can tell of a step whose output was lost in part; empty: all
-// that counts can be seen. What was found in the rest counts, and so does the exit code.
+// undecided returns what cannot be decided because output was lost, or "" if the rest is
+// enough. Matches in the rest count, and so does the exit code.
 func (a Action) undecided(e Evidence) string {
 	x := a.Expect
 	if x == nil {
@@ -102,7 +102,7 @@ func (a Action) undecided(e Evidence) string {
 	switch {
 	case e.Lost == "":
 	case (&Expect{Exit: x.Exit}).fails(e) != "", x.NoMatch != "" && matches(x.NoMatch, e.Output):
-		// It has failed, whatever else it said.
+		// It has failed, whatever the lost output was.
 	case x.Match != "" && !matches(x.Match, e.Output):
 		return "whether it matches " + brief(x.Match)
 	case x.NoMatch != "":
@@ -115,7 +115,7 @@ func (a Action) undecided(e Evidence) string {
 	return ""
 }
 
-// Keep is what a step saves whose end is not judged yet; what is not there is left out.
+// Keep returns the values that an unfinished step would save; it skips those not found.
 func (a Action) Keep(e Evidence, had map[string]string) map[string]string {
 	saved := map[string]string{}
 	if e.Lost != "" {
@@ -155,10 +155,10 @@ func matches(pattern string, output []byte) bool {
 	return err == nil && re.Match(output)
 }
 
-// multiline makes ^ and $ those of a line: an output has many.
+// multiline makes ^ and $ match at lines, because an output has many.
 func multiline(pattern string) string { return "(?m)" + pattern }
 
-// fails says what does not hold; "" if all does.
+// fails returns the first condition that does not hold, or "".
 func (x *Expect) fails(e Evidence) string {
 	if x == nil {
 		x = &Expect{}
@@ -217,7 +217,7 @@ func list(codes []int) string {
 	return strings.Join(words, " or ")
 }
 
-// keep finds what is to be saved.
+// keep returns the values to save.
 func (a Action) keep(e Evidence, had map[string]string) (map[string]string, error) {
 	if len(a.Save) == 0 {
 		return nil, nil
@@ -238,7 +238,7 @@ func (a Action) keep(e Evidence, had map[string]string) (map[string]string, erro
 
 var errNothingFits = errors.New("nothing in the output matches")
 
-// find is the value in an output.
+// find returns the value in an output.
 func (s Save) find(e Evidence) (string, error) {
 	v, err := s.look(e)
 	if err != nil && s.Default != nil {
@@ -276,7 +276,7 @@ func (s Save) lookFor(output []byte) (string, error) {
 	return string(last[min(1, len(last)-1)]), nil
 }
 
-// bounded refuses a value that cannot be kept beside the others.
+// bounded refuses a value that exceeds the limits together with the others.
 func bounded(saved, had map[string]string, name, v string) error {
 	switch {
 	case len(v) > savedMax:

@@ -44,7 +44,7 @@ const (
 	}
 }
 `
-	// boot is what nftables.service does.
+	// boot does the same as nftables.service.
 	bootRules = "nft -f /etc/nftables.conf"
 )
 
@@ -136,8 +136,8 @@ func TestFirewallTextsChangeConfirmKeepAndTakeBack(t *testing.T) {
 }
 
 // Between the rehearsal of a task and its activation the host may be free. A dry run of other
-// rules in between is harmless: in force comes what was rehearsed. What is left by tasks of
-// before goes with the next one, and who misses a file says so.
+// rules in between is harmless, because the rehearsed rules are activated. The next task
+// removes remains of earlier ones, and a task that misses a file reports that.
 func TestFirewallTextsActivateWhatTheirTaskBrought(t *testing.T) {
 	if !hosttest.Inside(t) {
 		return
@@ -257,7 +257,7 @@ func TestFirewallTextsLeaveTablesOfOthersAlone(t *testing.T) {
 	all.do("prepare")
 	all.bring(goodRules)
 	all.refuses("rehearse", "1", "these tables are not of muster, and would be lost: ip f2b. Take scope own")
-	// What a host without unshare finds out only when it is done.
+	// A host without unshare notices these mistakes only at the activation.
 	all.do("activate.guard", "activate.apply")
 	all.refuses("activate.prove", "1", "and are lost: ip f2b")
 	all.do("activate.rollback")
@@ -338,8 +338,8 @@ func TestFirewallTextsWaitForAMoment(t *testing.T) {
 	d.refuses("moment", "1", "there is no such moment")
 }
 
-// What is wrong with a ruleset is told by its own lines, whichever head it got and however nft
-// came to read it, and names no file that only muster knows.
+// The error for a ruleset gives the ruleset's own line numbers, whichever head it got and however
+// nft read it, and names no file that only muster knows.
 func TestFirewallTextsNameTheLineOfTheRuleset(t *testing.T) {
 	if !hosttest.Inside(t) {
 		return

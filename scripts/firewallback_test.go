@@ -7,8 +7,8 @@ import (
 	"muster/testkit/hosttest"
 )
 
-// What a host forgot of an armed change does not make it one that never changed: until the
-// rules are those before, or the change was kept or taken back, nobody knows.
+// If a host forgot an armed change, its outcome is unknown until the earlier rules are in force
+// again, or the change was kept or reverted.
 func TestFirewallBackKnowsNoOutcomeThatIsForgotten(t *testing.T) {
 	if !hosttest.Inside(t) {
 		return

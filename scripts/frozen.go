@@ -15,9 +15,9 @@ import (
 	"muster/fleet"
 )
 
-// Frozen is a runbook with its values, as a task carries it: what is run stays
-// the same, whatever becomes of the runbook's file. It goes through JSON and
-// back unchanged.
+// Frozen is a runbook with its values, as a task contains it. Later changes of the runbook's
+// file do not affect the task. Encoding to JSON and decoding gives back an equal
+// Frozen.
 type Frozen struct {
 	Runbook    string        `json:"runbook"` // its name
 	Version    string        `json:"version,omitempty"`
@@ -28,31 +28,31 @@ type Frozen struct {
 	Repeatable bool          `json:"repeatable,omitempty"` // every step may run twice
 	Timeout    time.Duration `json:"timeout_ns"`           // of one attempt
 	Retry      Retry         `json:"retry"`
-	Library    string        `json:"library,omitempty"` // stands before every shell text
+	Library    string        `json:"library,omitempty"` // precedes every shell text
 	Steps      []Step        `json:"steps"`
-	Main       int           `json:"main,omitempty"` // how many of Steps are not those of on_fail; 0: all
+	Main       int           `json:"main,omitempty"` // Steps before those of on_fail; 0: all
 	Values     Values        `json:"values"`
 	Timing
 }
 
-// Context is what a step knows of its job.
+// Context holds what a step knows about its job.
 type Context struct {
 	Task    string            // id of the task
 	Attempt int               // number of the attempt
-	Saved   map[string]string // what steps have saved so far
+	Saved   map[string]string // values that steps have saved so far
 
-	RecordDir string // where hosts keep what they remember; empty: defaultPlace
+	RecordDir string // where hosts keep records; empty: defaultPlace
 
-	planned bool // before anything ran: every value that will be saved stands for itself
+	planned bool // nothing ran yet, so each saved value stands for itself
 }
 
-// Action is one step as it is done on one host.
+// Action is one step for one host.
 type Action struct {
 	Kind       Kind
 	Name       string        // of the step
-	Shell      string        // for a POSIX shell; what kinds other than run do with it: see there
+	Shell      string        // for a POSIX shell; kinds other than run use it as said below
 	Upload     *Upload       // of kind upload
-	Command    string        // of kind reboot: what begins it; Shell is its check, or empty
+	Command    string        // of kind reboot: starts the reboot; Shell is its check, or empty
 	Wait       *Wait         // of kind wait; Shell is its until
 	Probes     *Probes       // of kinds verify and reboot; Shell is the check
 	Confirm    *Confirm      // of kind confirm
@@ -60,9 +60,9 @@ type Action struct {
 	Timeout    time.Duration // of this step alone
 	Repeatable bool
 	Disruptive bool   // traffic may suffer
-	Skip       string // why it is not done; empty: it is
+	Skip       string // why it is skipped; empty: it runs
 
-	// Secrets are the names of the arguments that Shell gets on stdin, see SecretInput.
+	// Secrets names the arguments that Shell gets on stdin, see SecretInput.
 	Secrets []string
 
 	Rules
@@ -74,11 +74,11 @@ type Upload struct {
 	Mode    fs.FileMode
 	SHA256  string // in hex
 	Size    int64
-	Content []byte // not to be changed: shared by all hosts; nil if it is a Blob
-	Blob    bool   // the content is stored under its SHA256
+	Content []byte // read-only, because all hosts share it; nil for a Blob
+	Blob    bool   // the content is stored elsewhere, under its SHA256
 }
 
-// Freeze joins a runbook and the values that Bind made for it.
+// Freeze combines a runbook with the values that Bind returned for it.
 func (r *Runbook) Freeze(v Values) Frozen {
 	return Frozen{
 		Runbook:    r.Name,
@@ -98,7 +98,7 @@ func (r *Runbook) Freeze(v Values) Frozen {
 	}
 }
 
-// MainSteps is how many steps a job has that nothing goes wrong with.
+// MainSteps returns how many steps a job has if none of them fails.
 func (f Frozen) MainSteps() int {
 	if f.Main == 0 {
 		return len(f.Steps)
@@ -106,8 +106,8 @@ func (f Frozen) MainSteps() int {
 	return f.Main
 }
 
-// Step says what step i, counted from 0, is on a host. An error means that the
-// task cannot run on this host as it was asked for: no retry will help.
+// Step returns step i, counted from 0, for a host. An error means that the task cannot run
+// on this host with its values, so a retry would not help.
 func (f Frozen) Step(i int, h fleet.Host, c Context) (Action, error) {
 	if i < 0 || i >= len(f.Steps) {
 		return Action{}, fmt.Errorf("runbook %s: no step %d, only %d", f.Runbook, i, len(f.Steps))
@@ -115,7 +115,7 @@ func (f Frozen) Step(i int, h fleet.Host, c Context) (Action, error) {
 	s := f.Steps[i]
 	a := Action{Kind: s.Kind, Name: s.Name, Timeout: s.Timeout, Repeatable: s.Repeatable,
 		Disruptive: s.Disruptive, Rules: s.Rules}
-	if f.Main == 0 { // as it was before steps said it themselves
+	if f.Main == 0 { // as before steps had the field themselves
 		a.Disruptive = f.Disruptive
 	}
 	err := f.complete(&a, s, scope{args: f.Values.Args, host: h, context: c})
@@ -125,7 +125,7 @@ func (f Frozen) Step(i int, h fleet.Host, c Context) (Action, error) {
 	return a, nil
 }
 
-// complete puts the values into a step. One that is skipped needs no more of them.
+// complete fills in the values of a step. A skipped step needs no further values.
 func (f Frozen) complete(a *Action, s Step, in scope) (err error) {
 	if a.Skip, err = skipped(s.When, in); err != nil || a.Skip != "" {
 		return err
@@ -135,24 +135,24 @@ func (f Frozen) complete(a *Action, s Step, in scope) (err error) {
 	}
 	switch s.Kind {
 	case KindRun, KindCheck:
-		a.Repeatable = a.Repeatable || s.Kind == KindCheck // it changes nothing
+		a.Repeatable = a.Repeatable || s.Kind == KindCheck // a check changes nothing
 		in.secrets = &secrets{known: f.Values.secretNames()}
 		if a.Shell, err = f.shell(s.Run, in); err == nil && len(in.secrets.used) > 0 {
 			a.Secrets, a.Shell = in.secrets.used, secretHead+a.Shell
 		}
 	case KindUpload:
-		// It may always run twice: the file is the same, and comes into its place in one
+		// An upload may always run again, because it puts the same file in place in one
 		// step.
 		a.Repeatable = true
 		a.Upload, err = f.file(s.Upload, in)
 	default:
-		a.Repeatable = true // it looks, and a reboot begins only from the boot before it
+		a.Repeatable = true // it only looks, and starts a reboot only if the host has not booted yet
 		return f.completePatient(a, s, in)
 	}
 	return err
 }
 
-// completePatient puts the values into a step that gives its worker back.
+// completePatient fills in a step that releases its worker while it waits.
 func (f Frozen) completePatient(a *Action, s Step, in scope) (err error) {
 	switch {
 	case s.Kind == KindWait && s.Wait != nil:
@@ -178,7 +178,7 @@ func (f Frozen) completePatient(a *Action, s Step, in scope) (err error) {
 	return err
 }
 
-// shell makes a shell text, with that of the library before it.
+// shell fills in a shell text and puts the library before it.
 func (f Frozen) shell(text string, in scope) (string, error) {
 	text, err := render(text, in, quote)
 	if err != nil || f.Library == "" {
@@ -191,8 +191,8 @@ func (f Frozen) shell(text string, in scope) (string, error) {
 	return strings.TrimRight(library, "\n") + "\n" + text, nil
 }
 
-// skipped says which condition does not hold; "" if all do. Before anything ran the
-// values are not known that some compare, and no step is skipped.
+// skipped returns the condition that does not hold, or "" if all do. Before the job starts,
+// some compared values are unknown, so no step counts as skipped.
 func skipped(when []Condition, in scope) (string, error) {
 	for _, c := range when {
 		filled, err := c.fill(in)
@@ -213,7 +213,7 @@ func skipped(when []Condition, in scope) (string, error) {
 	return "", nil
 }
 
-// fill puts values into what is expected.
+// fill replaces the placeholders in what is expected.
 func (x *Expect) fill(in scope) (*Expect, error) {
 	if x == nil || len(x.JSON) == 0 {
 		return x, nil
@@ -230,7 +230,7 @@ func (x *Expect) fill(in scope) (*Expect, error) {
 	return &filled, nil
 }
 
-// Check tells whether every step can be made for a host, so that a task which
+// Check returns an error unless every step can be built for a host, so that a task which
 // cannot run there is refused before it is queued.
 func (f Frozen) Check(h fleet.Host) error {
 	var errs []error
@@ -241,11 +241,11 @@ func (f Frozen) Check(h fleet.Host) error {
 	return errors.Join(errs...)
 }
 
-// UnmarshalJSON refuses what it does not know: a task that a newer muster made
-// may hold a condition on a step, and to skip it would be to run the step always.
-// It holds files against their hashes, so that Step need not do it for each host.
+// UnmarshalJSON refuses unknown fields. A task from a newer muster may have a condition on a
+// step, and ignoring that would always run the step. It also checks the hashes of files, so
+// that Step need not do so for each host.
 func (f *Frozen) UnmarshalJSON(data []byte) error {
-	type plain Frozen // without this method
+	type plain Frozen // the same type without this method
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	var p plain
@@ -269,7 +269,7 @@ func render(text string, s scope, as func(string) (string, error)) (string, erro
 	return t.fill(s, as)
 }
 
-// file makes the file of an upload.
+// file returns the file of an upload.
 func (f Frozen) file(u *UploadSpec, s scope) (*Upload, error) {
 	if u == nil {
 		return nil, errors.New("the upload is empty")
@@ -303,5 +303,5 @@ func (f Frozen) file(u *UploadSpec, s scope) (*Upload, error) {
 	return file, nil
 }
 
-// Blobs lists the stored contents that the task needs, by SHA-256 in hex.
+// Blobs returns the stored contents that the task needs, by SHA-256 in hex.
 func (f Frozen) Blobs() []string { return slices.Sorted(maps.Keys(f.Values.Blobs)) }

@@ -9,35 +9,35 @@ import (
 	"unicode/utf8"
 )
 
-// This file is about the kind of step that waits for a person (design §9).
+// This file defines the kind of step that waits for a person (design §9).
 
-// GateSpec is a step of kind gate as the runbook says it: a person is asked, and the job
-// goes on once one has opened it.
+// GateSpec is a step of kind gate in a runbook: the job waits for a person and continues
+// when somebody has opened the gate.
 type GateSpec struct {
 	Question string `json:"question"` // text with placeholders
 	Timeout  Span   `json:"timeout"`  // for the answer
 	Release  bool   `json:"release,omitempty"`
-	Dry      bool   `json:"dry,omitempty"` // it says what it would ask, and asks nobody
+	Dry      bool   `json:"dry,omitempty"` // only show the question, and wait for nobody
 }
 
-// Gate is a step of kind gate as it is done on one host.
+// Gate is a step of kind gate for one host.
 type Gate struct {
-	Question string        // for people; may hold what a host said, and newlines
+	Question string        // for people; may contain output of hosts, and newlines
 	Timeout  time.Duration // for the answer
-	Release  bool          // gives the host back meanwhile
-	Dry      bool          // it says what it would ask, and asks nobody
+	Release  bool          // releases the host while it waits
+	Dry      bool          // only show the question, and wait for nobody
 }
 
-// The bounds of a gate.
+// The limits of a gate.
 const (
-	questionMax = 1000     // bytes of a question as it is written
-	askedMax    = 4 << 10  // bytes of one with its values
-	gateTimeout = 30 * day // for the answer, unless the runbook says otherwise
+	questionMax = 1000     // bytes of a question in the runbook
+	askedMax    = 4 << 10  // bytes of a question with its values
+	gateTimeout = 30 * day // for the answer, unless the runbook gives another
 	day         = 24 * time.Hour
 )
 
-// saidByHosts marks what hosts said in earlier steps, so that it is not read as a part of the
-// question: in double quotes, and of more lines each behind an angle.
+// saidByHosts marks values that hosts reported in earlier steps, so that nobody reads them as
+// part of the question: it puts one line in double quotes, and '>' before each of several.
 func saidByHosts(saved map[string]string) map[string]string {
 	out := make(map[string]string, len(saved))
 	for name, v := range saved {
@@ -48,7 +48,7 @@ func saidByHosts(saved map[string]string) map[string]string {
 	return out
 }
 
-// fill makes the gate of one host.
+// fill returns the gate for one host.
 func (g *GateSpec) fill(in scope) (*Gate, error) {
 	in.context.Saved = saidByHosts(in.context.Saved)
 	text, err := render(g.Question, in, plain)
@@ -59,8 +59,8 @@ func (g *GateSpec) fill(in scope) (*Gate, error) {
 	return &Gate{Question: asked(text), Timeout: timeout, Release: g.Release, Dry: g.Dry}, err
 }
 
-// asked is a question within its bound. What is left out is said: who is asked must know
-// that there is more.
+// asked cuts a question to its limit and marks the cut, because the person must know that
+// there is more.
 func asked(text string) string {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "�"))
 	if len(text) <= askedMax {
@@ -73,7 +73,7 @@ func asked(text string) string {
 	return fmt.Sprintf("%s… (%d bytes more)", text[:cut], len(text)-cut)
 }
 
-// Gated tells whether a step waits for a person.
+// Gated reports whether a step waits for a person.
 func (f Frozen) Gated() bool {
 	return slices.ContainsFunc(f.Steps, func(s Step) bool { return s.Gate != nil && !s.Gate.Dry })
 }
@@ -95,7 +95,7 @@ func gateKeys() []key[GateSpec] {
 	}
 }
 
-// question reads a text for a person. Its values are data: nothing is quoted.
+// question reads a text for a person. Its values need no quotes, because no shell reads it.
 func (p *parser) question(v value) string {
 	text, ok := p.text(v, questionMax)
 	if !ok {

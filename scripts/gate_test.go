@@ -68,7 +68,7 @@ func TestAGateAsksAPerson(t *testing.T) {
 	}
 }
 
-// Who is asked is told that the question is longer than what is shown.
+// The person who is asked sees that the question was cut.
 func TestAnEndlessQuestionIsCut(t *testing.T) {
 	t.Parallel()
 	f := frozen(t, gated, nil)

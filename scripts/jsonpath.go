@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// A path leads to a value in JSON: keys and places in lists, with dots between them.
-// A key with a dot or a blank in it stands in double quotes: slots.0."rootfs.0".state.
+// A path selects a value in JSON by keys and list indexes, separated by dots. A key that
+// contains a dot or a blank stands in double quotes: slots.0."rootfs.0".state.
 
-// splitPath cuts a path at its dots.
+// splitPath splits a path at its dots.
 func splitPath(path string) ([]string, error) {
 	var parts []string
 	for rest := path; ; {
@@ -44,7 +44,7 @@ func splitPath(path string) ([]string, error) {
 	}
 }
 
-// readJSON reads an output that is one JSON value.
+// readJSON parses an output that is one JSON value.
 func readJSON(output []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(output))
 	d.UseNumber()
@@ -58,7 +58,7 @@ func readJSON(output []byte) (any, error) {
 	return v, nil
 }
 
-// follow finds what a path leads to, as text: that of a number as it was written.
+// follow returns the value at a path as text; a number keeps its original spelling.
 func follow(v any, path string) (string, error) {
 	parts, err := splitPath(path)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"muster/internal/wording"
 )
 
-// Mistake is one thing that is wrong in a runbook, and where.
+// Mistake is one error in a runbook, with its position.
 type Mistake struct {
 	File string
 	Line int // from 1
@@ -17,15 +17,15 @@ type Mistake struct {
 	Text string
 }
 
-// Error tells the place and the mistake, on one line.
+// Error returns the position and the mistake, on one line.
 func (m Mistake) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", m.File, m.Line, m.Col, m.Text)
 }
 
-// Mistakes is all that is wrong with some runbooks, in the order of the text.
+// Mistakes lists all errors in some runbooks, in the order of the text.
 type Mistakes []Mistake
 
-// Error tells them all, one a line.
+// Error returns all mistakes, one a line.
 func (m Mistakes) Error() string {
 	lines := make([]string, len(m))
 	for i, one := range m {
@@ -34,8 +34,8 @@ func (m Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// sorted orders mistakes by place and keeps the first ones: a reader who sees a
-// hundred has enough to do.
+// sorted sorts mistakes by position and keeps only the first hundred, because nobody needs
+// more at once.
 func (m Mistakes) sorted() Mistakes {
 	slices.SortStableFunc(m, func(a, b Mistake) int {
 		return cmp.Or(
@@ -50,8 +50,8 @@ func (m Mistakes) sorted() Mistakes {
 	return append(m[:mistakesMax-1:mistakesMax-1], last)
 }
 
-// Instead says what to write for a word that is not known: the nearest known
-// one, or all of them.
+// Instead suggests a replacement for an unknown word: the nearest known word, or all of
+// them.
 func Instead(word string, known []string) string {
 	if near := wording.Nearest(word, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -62,8 +62,8 @@ func Instead(word string, known []string) string {
 	return "known: " + strings.Join(known, ", ")
 }
 
-// insteadOfKey is Instead for the keys of a runbook, with a word for one that people know from
-// Ansible.
+// insteadOfKey is Instead for the keys of a runbook. It also recognizes keys that people know
+// from Ansible.
 func insteadOfKey(name string, known []string) string {
 	if name == "become" || name == "become_user" {
 		return "whom commands run as is said of the host, with become: sudo in the inventory (an " +
@@ -72,5 +72,5 @@ func insteadOfKey(name string, known []string) string {
 	return Instead(name, known)
 }
 
-// brief quotes a value for a message and cuts it if it is long.
+// brief quotes a value for a message and shortens it if it is long.
 func brief(s string) string { return wording.Quote(s) }

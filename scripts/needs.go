@@ -8,18 +8,18 @@ import (
 	"muster/fleet"
 )
 
-// A FactNeed is what must be known of every host before a task of a runbook is accepted.
+// A FactNeed is a fact that every host must have before a task of a runbook is accepted.
 type FactNeed struct {
 	Name  string // one of fleet.FactNames
-	Value string // that it must be; empty: any
+	Value string // required value; empty: any
 }
 
-// Limits are the names of the limits among what a task needs.
+// Limits returns the names of the limits that a task needs.
 func (f Frozen) Limits() []string {
 	return slices.DeleteFunc(slices.Clone(f.Needs), isFact)
 }
 
-// Facts are the facts among what a task needs.
+// Facts returns the facts that a task needs.
 func (f Frozen) Facts() []FactNeed {
 	var list []FactNeed
 	for _, text := range f.Needs {
@@ -33,7 +33,7 @@ func (f Frozen) Facts() []FactNeed {
 
 func isFact(need string) bool { return strings.HasPrefix(need, fleet.FactPrefix) }
 
-// needs reads names of limits, and facts. Whether they are there is known at submit.
+// needs reads names of limits, and facts. The submit checks whether they exist.
 func (p *parser) needs(v value) []string {
 	items := p.items(v)
 	if len(items) > needsMax {

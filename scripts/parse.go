@@ -9,11 +9,11 @@ import (
 	"muster/fleet"
 )
 
-// wholeFile is the key of the value that a file is.
+// wholeFile is the key of the value that stands for the whole file.
 const wholeFile = "a runbook"
 
-// Parse reads a runbook. The name is that of its file, for messages. It reports
-// all mistakes at once, as Mistakes.
+// Parse reads a runbook. name is the name of its file, for messages. It reports all mistakes
+// at once, as Mistakes.
 func Parse(name string, data []byte) (*Runbook, error) {
 	r, p := parse(name, data)
 	if len(p.mistakes) > 0 {
@@ -106,7 +106,7 @@ func retryKeys() []key[Retry] {
 	}
 }
 
-// window reads whether a runbook needs one.
+// window reads whether a runbook requires a window.
 func (p *parser) window(v value) bool {
 	const required, none = "required", "none"
 	text, ok := p.text(v, wordMax)
@@ -134,7 +134,7 @@ func (p *parser) shell(v value) string {
 	return text
 }
 
-// template cuts a text and reports placeholders that stand for no text.
+// template splits a text and reports placeholders that have no text.
 func (p *parser) template(v value, text string) (t template, good bool) {
 	t, faults := cut(text)
 	for _, hole := range t.placeholders() {
@@ -146,8 +146,8 @@ func (p *parser) template(v value, text string) (t template, good bool) {
 	return t, len(faults) == 0
 }
 
-// unfit says why a placeholder stands for no text; "" if it does. Whether a saved value
-// is there is known once all steps are read.
+// unfit returns why a placeholder has no text, or "" if it has. Saved values are checked later,
+// when all steps are known.
 func (p *parser) unfit(where place, ref string) string {
 	if name, ok := strings.CutPrefix(ref, savedPrefix); ok {
 		p.uses(where, name)
@@ -166,17 +166,17 @@ func (p *parser) unfit(where place, ref string) string {
 	return ""
 }
 
-// faults reports what is wrong within a text.
+// faults reports the mistakes inside a text.
 func (p *parser) faults(v value, faults []fault) {
 	for _, f := range faults {
 		if p.full() {
-			return // to find a place takes a walk through the text
+			return // computing a position walks through the text
 		}
 		p.add(p.within(v.Node, f.offset), "%s", f.text)
 	}
 }
 
-// placeholders gives all that a runbook can use, arguments first.
+// placeholders returns all that a runbook can use, arguments first.
 func (p *parser) placeholders() []string {
 	var names []string
 	for _, a := range p.arguments {

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// This file reads what judges a step, and when it runs.
+// This file parses the rules that decide when a step runs and whether it succeeded.
 
 // savedPrefix starts the placeholders of saved values; the value's name follows.
 const savedPrefix = "saved."
 
-// savedNames tells which saved values there are where.
+// savedNames records which saved values exist at each step.
 type savedNames struct {
-	rescuing bool            // the steps at hand are those of an on_fail
-	now      map[string]bool // saved by steps before
+	rescuing bool            // the current steps belong to an on_fail
+	now      map[string]bool // saved by earlier steps
 	ever     map[string]bool // saved by any step
 	missing  []savedUse
 }
 
-// savedUse is a placeholder of a value that no step before saves.
+// savedUse is a placeholder for a value that no earlier step saves.
 type savedUse struct {
 	place
 	name string
@@ -45,7 +45,7 @@ func (p *parser) uses(where place, name string) {
 	}
 }
 
-// checkSaved reports the values that are used and not there.
+// checkSaved reports saved values that are used but not available.
 func (p *parser) checkSaved() {
 	for _, use := range p.saved.missing {
 		if p.saved.ever[use.name] {
@@ -121,7 +121,7 @@ func expectKeys() []key[Expect] {
 	}
 }
 
-// outputPattern reads a pattern that is looked for in an output.
+// outputPattern reads a pattern that is searched in an output.
 func (p *parser) outputPattern(v value) string {
 	text, ok := p.text(v, wordMax)
 	if !ok {
@@ -220,7 +220,7 @@ func againKeys() []key[Again] {
 	}
 }
 
-// save reads what is kept: a mapping by name.
+// save reads the values to keep: a mapping by name.
 func (p *parser) save(v value) []Save {
 	pairs := p.pairs(v)
 	if v.isMapping() && len(pairs) == 0 {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// readSteps reads the steps. Arguments, timeout, repeatable and disruptive are known by
-// then: their keys stand before this one.
+// readSteps reads the steps. It already knows arguments, timeout, repeatable and disruptive,
+// because their keys are read before this one.
 func readSteps(p *parser, v value, r *Runbook) {
 	items := p.items(v)
 	if len(items) == 0 && v.isList() {
 		p.add(at(v.Node), "steps is empty: a runbook has at least one step")
 	}
-	first := map[string]int{} // line of the step of that name
+	first := map[string]int{} // line of the first step with each name
 	r.Steps = p.steps(v, items, r, first)
 	r.Main = len(r.Steps)
 	for i := range r.Steps {
@@ -30,7 +30,7 @@ func readSteps(p *parser, v value, r *Runbook) {
 	r.Repeatable = !slices.ContainsFunc(r.Steps, func(s Step) bool { return !s.Repeatable })
 }
 
-// steps reads a list of steps; first is where which name was seen.
+// steps reads a list of steps; first has the line of each name seen so far.
 func (p *parser) steps(v value, items []value, r *Runbook, first map[string]int) []Step {
 	if len(items) > stepsMax {
 		p.add(at(v.Node), "%d steps: a runbook has at most %d", len(items), stepsMax)
@@ -59,7 +59,7 @@ func (p *parser) steps(v value, items []value, r *Runbook, first map[string]int)
 	return list
 }
 
-// checkStep holds the keys of a step against its kind and its runbook.
+// checkStep checks the keys of a step against its kind and its runbook.
 func (p *parser) checkStep(s *Step, r *Runbook, item value, seen map[string]value) {
 	rule, ok := kindRuleOf(s.Kind)
 	if !ok {
@@ -67,7 +67,7 @@ func (p *parser) checkStep(s *Step, r *Runbook, item value, seen map[string]valu
 		return
 	}
 	always := []string{"name", string(s.Kind), "when", "on_fail", "outcome"}
-	if s.Kind != KindGate { // which goes to no host, and bounds the answer itself
+	if s.Kind != KindGate { // a gate runs nothing on the host, and has a timeout of its own
 		always = append(always, "timeout")
 	}
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
@@ -94,13 +94,13 @@ func (p *parser) checkStep(s *Step, r *Runbook, item value, seen map[string]valu
 		p.add(at(seen[string(KindReboot)].keyNode), "a reboot disturbs its host: "+
 			"say disruptive: true for the runbook")
 	}
-	if s.Dry == DryDiff { // it changes nothing, whatever it is called
+	if s.Dry == DryDiff { // it changes nothing, whatever its kind is
 		s.Kind, s.Repeatable, s.Disruptive = KindCheck, true, false
 	}
 	p.checkRetry(s, seen)
 }
 
-// checkRetry reports a retry that never comes about.
+// checkRetry reports a retry that could never happen.
 func (p *parser) checkRetry(s *Step, seen map[string]value) {
 	transient := func(c ClassRule) bool { return c.Class == ClassTransient }
 	if one, ok := seen["retry"]; ok && one.isMapping() && !slices.ContainsFunc(s.Classes, transient) {
@@ -109,7 +109,7 @@ func (p *parser) checkRetry(s *Step, seen map[string]value) {
 	}
 }
 
-// readOnFail reads the steps that run when a step failed. They stand behind all others.
+// readOnFail reads the steps that run after a failure. They follow all other steps.
 func (p *parser) readOnFail(s *Step, r *Runbook, seen map[string]value, first map[string]int) {
 	v, ok := seen["on_fail"]
 	if one, has := seen["outcome"]; has && !p.saved.rescuing {
@@ -126,7 +126,7 @@ func (p *parser) readOnFail(s *Step, r *Runbook, seen map[string]value, first ma
 	if len(items) == 0 && v.isList() {
 		p.add(at(v.Node), "on_fail is empty: give it a step, or leave it out")
 	}
-	// What a failed step would save is not there, and what these save nobody else sees.
+	// Values of the failed step do not exist, and values of these steps are visible only here.
 	before := maps.Clone(p.saved.now)
 	p.saved.rescuing = true
 	block := p.steps(v, items, r, first)
@@ -146,7 +146,7 @@ func (p *parser) readOnFail(s *Step, r *Runbook, seen map[string]value, first ma
 	p.rescues = append(p.rescues, block...)
 }
 
-// kindRule is what a kind of step takes beside the keys of all.
+// kindRule describes a kind of step: the keys that only it has.
 type kindRule struct {
 	name    Kind
 	keys    []string
@@ -189,7 +189,7 @@ func stepKeys() []key[Step] {
 	return slices.Concat([]key[Step]{name}, kindKeys(), otherKeys())
 }
 
-// kindKeys are the keys that say what a step does.
+// kindKeys are the keys that determine the kind of a step.
 func kindKeys() []key[Step] {
 	return []key[Step]{
 		{string(KindRun), func(p *parser, v value, s *Step) {
@@ -235,7 +235,7 @@ func kindKeys() []key[Step] {
 	}
 }
 
-// otherKeys say when a step is done, how it is judged, and what follows.
+// otherKeys are the keys for conditions, success and reactions of a step.
 func otherKeys() []key[Step] {
 	return []key[Step]{
 		{"timeout", func(p *parser, v value, s *Step) {
@@ -268,7 +268,7 @@ func otherKeys() []key[Step] {
 	}
 }
 
-// kind says what a step is; it can be only one thing.
+// kind sets the kind of a step; a step has exactly one.
 func (p *parser) kind(v value, k Kind, s *Step) bool {
 	if s.Kind != "" {
 		p.add(at(v.keyNode), "the step is %q already: make %q a step of its own", s.Kind, k)

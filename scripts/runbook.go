@@ -2,18 +2,18 @@ package scripts
 
 import "time"
 
-// Runbook says what to do on a host, as ordered steps. Only Parse makes one.
+// Runbook is a procedure for a host, as ordered steps. Only Parse creates one.
 type Runbook struct {
 	Name        string
-	Version     string // the author's own word; Hash is what tells two apart
+	Version     string // the author's own label; only Hash identifies the text
 	Description string
 	Arguments   []Argument // in the order of the file
 	Needs       []string   // limits that every job counts against; facts, as fact.os=debian
 	Repeatable  bool       // every step may run twice
 	Timeout     time.Duration
 	Retry       Retry
-	Library     string // shell text that stands before every other one
-	Steps       []Step // at least one; behind the main ones stand those of on_fail
+	Library     string // shell text that precedes every other one
+	Steps       []Step // at least one; those of on_fail come after the main ones
 	Main        int    // how many of Steps are main ones
 	Hash        string // SHA-256 of the text it was read from, in hex
 	Disturbance
@@ -21,30 +21,30 @@ type Runbook struct {
 	Phases
 }
 
-// Disturbance is what a runbook means for the redundancy groups of its hosts.
+// Disturbance describes the effect of a runbook on the redundancy groups of its hosts.
 type Disturbance struct {
 	Disruptive bool // traffic may suffer while it runs: one host of a group at a time
 	ProveGroup bool // the next host of a group begins only when the one before has succeeded
 }
 
-// Phases are what can be done around a runbook.
+// Phases describes the stages of a runbook.
 type Phases struct {
-	Staging string // the bool argument with which it only prepares; empty: there is none
-	Undo    string // the runbook that takes it back; empty: there is none
+	Staging string // bool argument that makes it only prepare; empty: it cannot
+	Undo    string // the runbook that reverts it; empty: there is none
 }
 
-// Timing is what has to be known of a runbook before it is begun: whether that needs
-// a window, and how much of one.
+// Timing is the scheduling information of a runbook: whether it needs a window, and how much
+// of one.
 type Timing struct {
-	Window  bool          `json:"window,omitempty"`     // begins only in an approved window of its host
-	Expect  time.Duration `json:"expect_ns,omitempty"`  // a run usually takes so long; 0: not said
-	Reserve time.Duration `json:"reserve_ns,omitempty"` // kept within the window for going back
+	Window  bool          `json:"window,omitempty"`     // needs an approved window of its host
+	Expect  time.Duration `json:"expect_ns,omitempty"`  // usual duration of a run; 0: unknown
+	Reserve time.Duration `json:"reserve_ns,omitempty"` // part of the window for going back
 }
 
-// Retry says how often a job is tried anew when nothing ran on the host.
+// Retry says how often a job is retried if nothing ran on the host.
 type Retry struct {
 	Submit int           `json:"submit"`   // tries
-	Delay  time.Duration `json:"delay_ns"` // between two of them
+	Delay  time.Duration `json:"delay_ns"` // between two tries
 }
 
 // Argument is one argument of a runbook.
@@ -74,7 +74,7 @@ const (
 	TypeSecret   Type = "secret"
 )
 
-// What a runbook gets if it says nothing else.
+// Defaults for keys that a runbook leaves out.
 const (
 	defaultTimeout = 5 * time.Minute
 	defaultSubmit  = 3
@@ -83,8 +83,8 @@ const (
 	defaultAgain   = 5 * time.Second
 )
 
-// The bounds of a runbook. A task carries its runbook and its values through
-// Redis and each worker reads them once, so they stay small.
+// The limits of a runbook. A task contains its runbook and values in Redis, and each worker
+// reads them, so they stay small.
 const (
 	sourceMax    = 1 << 20  // bytes of one runbook file
 	textMax      = 64 << 10 // bytes of a shell text, an inline content or a value
@@ -97,7 +97,7 @@ const (
 	argumentsMax = 64
 	stepsMax     = 100
 	valuesMax    = 100 // of an enum
-	needsMax     = 16  // all of them are taken in one step
+	needsMax     = 16  // a job takes all of them at once
 	submitMax    = 100
 	mistakesMax  = 100 // reported of one file
 	rulesMax     = 20  // conditions, classes or values to save of one step
@@ -107,7 +107,7 @@ const (
 	savedMax    = 4 << 10  // bytes of a saved value
 	savedAllMax = 16 << 10 // bytes of all saved values of a job
 
-	timeoutMin = time.Second // what timeout(1) of every host can count
+	timeoutMin = time.Second // the smallest unit of timeout(1) on every host
 	timeoutMax = 24 * time.Hour
 	delayMax   = time.Hour
 	waitMax    = 366 * 24 * time.Hour

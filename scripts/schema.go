@@ -5,8 +5,8 @@ import (
 	"maps"
 )
 
-// Schema is the JSON Schema of runbooks, for editors: which keys there are where, and of
-// what type. What only Parse can tell is not in it.
+// Schema returns the JSON Schema of runbooks for editors: which keys exist where, with their
+// types. It lacks the rules that only Parse can check.
 func Schema() []byte {
 	text := property{"type": []string{"string", "number"}}
 	flag := property{"type": "boolean"}
@@ -51,14 +51,14 @@ func Schema() []byte {
 	all["$defs"] = property{"step": step}
 	b, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
-		panic(err) // there is nothing in it that JSON cannot hold
+		panic(err) // every value in it can be encoded
 	}
 	return append(b, '\n')
 }
 
 type property map[string]any
 
-// object is a mapping with these keys, which are texts unless types says something else.
+// object returns a mapping with these keys, which are texts unless types says otherwise.
 func object(keys []string, types property) property {
 	all := property{}
 	for _, k := range keys {
@@ -70,7 +70,7 @@ func object(keys []string, types property) property {
 	return property{"type": "object", "additionalProperties": false, "properties": all}
 }
 
-// Skeleton is the text of a new runbook, with what each key is for.
+// Skeleton returns the text of a new runbook that explains each key.
 func Skeleton(name string) string {
 	return `# yaml-language-server: $schema=runbook.schema.json
 name: ` + name + `

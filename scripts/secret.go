@@ -12,29 +12,29 @@ import (
 	"muster/internal/seal"
 )
 
-// This file is about arguments of type secret. Their texts are in no text of a step: a
-// placeholder becomes a variable of the shell, which gets its value on stdin. So they are in
-// no argument and no environment of a process, where everybody on the host could read them.
+// This file handles arguments of type secret. No text of a step contains their values: a
+// placeholder becomes a shell variable that gets its value from stdin. So they never appear in
+// arguments or the environment of a process, where everybody on the host could read them.
 
-// BecomePassword stands among the secrets of a task for the password of sudo. No argument of a
-// runbook can have that name.
+// BecomePassword is the name of the sudo password among the secrets of a task. No argument of
+// a runbook can have that name.
 const BecomePassword = "become.password"
 
 // secretPrefix begins the variables that hold secrets.
 const secretPrefix = "muster_secret_"
 
-// SecretsMissing is the exit code of a step whose secrets did not come whole. Nothing of its
-// text has run then, and SecretsLost is the last line that it said.
+// SecretsMissing is the exit code of a step whose secrets did not arrive completely. Then
+// nothing of its text has run, and SecretsLost is its last line.
 const SecretsMissing = 97
 
-// SecretsLost is what such a step says.
+// SecretsLost is the output of such a step.
 const SecretsLost = "muster: the secrets of this step did not come whole: nothing of it was run"
 
-// secretsWhole is the last line of what comes on stdin.
+// secretsWhole is the last line of the secrets on stdin.
 const secretsWhole = "# whole"
 
-// secretHead stands before the text of a step with secrets. What comes is held against its
-// end before any of it is read as shell.
+// secretHead precedes the text of a step with secrets. It checks that the input is complete
+// before the shell evaluates any of it.
 const secretHead = secretPrefix + `all=$(cat)
 case $` + secretPrefix + `all in
 *'` + secretsWhole + `') ;;
@@ -45,17 +45,17 @@ unset ` + secretPrefix + `all
 exec </dev/null
 `
 
-// Given is all that was given for the arguments of a task.
+// Given holds all values that were given for the arguments of a task.
 type Given struct {
 	Args    map[string]string
 	Secrets map[string]seal.Text
 	Files   map[string][]byte
 	Stored  map[string]int64 // sizes of stored contents, by SHA-256 in hex
-	// Unsaid: nothing of it will run, so secrets need not be there. Their names are.
+	// Unsaid: nothing will run, so secrets may lack their values. Their names are still checked.
 	Unsaid bool
 }
 
-// SecretArguments are the names of those of type secret.
+// SecretArguments returns the names of the arguments of type secret.
 func (r *Runbook) SecretArguments() []string {
 	var names []string
 	for _, a := range r.Arguments {
@@ -66,7 +66,7 @@ func (r *Runbook) SecretArguments() []string {
 	return names
 }
 
-// bindSecret keeps a secret as it is. No message repeats it.
+// bindSecret stores a secret unchanged. No message quotes it.
 func (v *Values) bindSecret(a Argument, g Given) error {
 	if _, said := g.Args[a.Name]; said {
 		return fmt.Errorf("argument %q is secret: given as a text it stands in the list of processes "+
@@ -94,7 +94,7 @@ func (v *Values) keepSecret(name string, text seal.Text) {
 	v.Plain[name] = text
 }
 
-// bindBecome keeps the password of sudo, which is no argument. No message repeats it.
+// bindBecome stores the password of sudo, which is not an argument. No message quotes it.
 func (v *Values) bindBecome(g Given) error {
 	text, ok := g.Secrets[BecomePassword]
 	switch {
@@ -117,7 +117,7 @@ func (a Argument) howSecret() string {
 		"it out on a terminal, which asks for it", a.Name, a.Name)
 }
 
-// secretValue holds a secret against its rules, in words that do not repeat it.
+// secretValue checks a secret by its rules, in messages that do not quote it.
 func (a Argument) secretValue(text string) (string, error) {
 	if text == "" {
 		return "", errors.New("the secret is empty")
@@ -131,7 +131,7 @@ func (a Argument) secretValue(text string) (string, error) {
 	return text, nil
 }
 
-// names are those of all secrets, sealed or not.
+// secretNames returns the names of all secrets, sealed or not.
 func (v Values) secretNames() []string {
 	names := map[string]bool{}
 	for name := range v.Plain {
@@ -143,7 +143,7 @@ func (v Values) secretNames() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Seal puts sealed texts into the place of those that are not.
+// Seal replaces plain secrets by sealed ones.
 func (f *Frozen) Seal(how func(argument string, text seal.Text) (string, error)) error {
 	if len(f.Values.Plain) == 0 {
 		return nil
@@ -160,7 +160,7 @@ func (f *Frozen) Seal(how func(argument string, text seal.Text) (string, error))
 	return nil
 }
 
-// OpenSecrets opens all secrets, by the names of their arguments.
+// OpenSecrets returns all secrets opened, by the names of their arguments.
 func (f Frozen) OpenSecrets(how func(argument, sealed string) (seal.Text, error)) (
 	map[string]seal.Text, error) {
 	if len(f.Values.Secrets) == 0 {
@@ -181,7 +181,7 @@ func (f Frozen) OpenSecrets(how func(argument, sealed string) (seal.Text, error)
 	return texts, nil
 }
 
-// SecretInput is what the step must get on stdin; nil: nothing.
+// SecretInput returns the secrets for the stdin of the step, or nil if it has none.
 func (a Action) SecretInput(texts map[string]seal.Text) ([]byte, error) {
 	if len(a.Secrets) == 0 {
 		return nil, nil
@@ -202,13 +202,13 @@ func (a Action) SecretInput(texts map[string]seal.Text) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// secrets are those that a text of a step may use, and those that it does.
+// secrets holds the secrets that a text may use, and those that it does use.
 type secrets struct {
 	known []string
 	used  []string // in the order of their variables
 }
 
-// word is what stands for a secret in a shell text; false: it is none.
+// word returns the shell text for a secret; false means that ref is not a secret.
 func (s *secrets) word(ref string) (string, bool) {
 	if s == nil || !slices.Contains(s.known, ref) {
 		return "", false
@@ -221,14 +221,14 @@ func (s *secrets) word(ref string) (string, bool) {
 	return fmt.Sprintf(`"$%s%d"`, secretPrefix, i+1), true
 }
 
-// shellCommands are those that every shell does itself, so that their arguments are those
-// of no process.
+// shellCommands returns commands that every shell has built in, so that their arguments are
+// never those of a process.
 func shellCommands() []string {
 	return []string{"printf", "echo", "test", "[", ":", "set", "readonly", "local"}
 }
 
-// exposed finds the secrets that the text would show to everybody on the host: as an
-// argument of a program, or in the environment of one.
+// exposed finds the secrets that the text would reveal to everybody on the host: as an
+// argument of a program, or in its environment.
 func exposed(file *syntax.File, holes []part, functions []string) []fault {
 	var faults []fault
 	var above []syntax.Node
@@ -259,7 +259,7 @@ const (
 	environWhy = "would be in the environment of a program, which others can read: " + secretHint
 )
 
-// exposure says how a word is shown; "" if it is not.
+// exposure explains how a word is revealed, or returns "".
 func exposure(above []syntax.Node, leaf syntax.Node, functions []string) string {
 	inner := leaf
 	for _, n := range slices.Backward(above) {
@@ -282,7 +282,7 @@ func within(command string, functions []string) bool {
 	return slices.Contains(shellCommands(), command) || slices.Contains(functions, command)
 }
 
-// functionsOf names the functions that a shell text defines.
+// functionsOf returns the functions that a shell text defines.
 func functionsOf(text string) []string {
 	t, _ := cut(text)
 	file, bad := parseShell(punch(text, t.placeholders(), func(n int) string {
@@ -301,14 +301,14 @@ func functionsOf(text string) []string {
 	return names
 }
 
-// shellWithSecrets reads a shell text that may use them.
+// shellWithSecrets reads a shell text that may use secrets.
 func (p *parser) shellWithSecrets(v value) string {
 	p.secretsFit = true
 	defer func() { p.secretsFit = false }()
 	return p.shell(v)
 }
 
-// exposedIn finds the secrets of a text that is in order otherwise.
+// exposedIn finds the revealed secrets of an otherwise correct text.
 func (p *parser) exposedIn(text string, t template) []fault {
 	var holes []part
 	for _, h := range t.placeholders() {

@@ -10,10 +10,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// quote makes one shell word of any text. Single quotes hold everything but a
-// single quote, in every shell; syntax.Quote refuses newlines and tabs for a
-// POSIX shell, and changes its style with the value. It never leaves a value
-// bare, so that no value is taken for a keyword or joins its neighbours.
+// quote turns any text into one shell word. Single quotes protect everything except a single
+// quote, in every shell. syntax.Quote would not do: it refuses newlines and tabs for a POSIX
+// shell, and its style depends on the value. quote always adds quotes, so that no value
+// becomes a keyword or merges with its neighbours.
 func quote(v string) (string, error) {
 	if strings.ContainsRune(v, 0) {
 		return "", errors.New("a shell word cannot hold a NUL character")
@@ -21,11 +21,11 @@ func quote(v string) (string, error) {
 	return "'" + strings.ReplaceAll(v, "'", `'\''`) + "'", nil
 }
 
-// plainWord is a word that means itself in every shell.
+// plainWord matches words that mean themselves in every shell.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
 
-// ShellCommand returns the text of a shell that runs a command of these words, each as it
-// is. Words that need no quotes get none, so that people recognise what they typed.
+// ShellCommand returns the shell text that runs a command with exactly these words. Words that
+// need no quotes get none, so that people recognize what they typed.
 func ShellCommand(words []string) (string, error) {
 	list := make([]string, len(words))
 	for i, w := range words {
@@ -41,14 +41,14 @@ func ShellCommand(words []string) (string, error) {
 	return strings.Join(list, " "), nil
 }
 
-// checkShell tells what is wrong with a shell text: its syntax, and
-// placeholders that stand where a quoted word is not a quoted word.
+// checkShell returns the mistakes in a shell text: in its syntax, and placeholders at places
+// where a quoted word would not be read as one.
 //
-// The text is parsed twice, each time with every placeholder replaced by as
-// many other bytes, so that places stay. First by bare letters, which tells
-// what surrounds a placeholder and gives the message. Then by quoted letters,
-// which must come out as one whole quoted string: what the first look does not
-// know, the second refuses.
+// It parses the text twice, with every placeholder replaced by a filler of the same
+// length, so that positions stay. The first filler is bare letters, which shows the
+// surroundings of a placeholder and gives good messages. The second is quoted letters,
+// which must be parsed as one whole quoted string; this catches all cases that the first
+// pass does not know.
 func checkShell(text string, t template) []fault {
 	holes := t.placeholders()
 	file, bad := parseShell(punch(text, holes, func(n int) string {
@@ -106,7 +106,7 @@ func inside(pos syntax.Pos, text string) int {
 	return min(int(pos.Offset()), len(text))
 }
 
-// misplaced finds the placeholders that stand in quotes and the like.
+// misplaced finds placeholders inside quotes and similar constructs.
 func misplaced(file *syntax.File, text string, holes []part) []fault {
 	var faults []fault
 	var above []syntax.Node
@@ -129,7 +129,7 @@ func misplaced(file *syntax.File, text string, holes []part) []fault {
 	return faults
 }
 
-// holesIn gives the placeholders within a node.
+// holesIn returns the placeholders inside a node.
 func holesIn(n syntax.Node, holes []part) []part {
 	from, to := int(n.Pos().Offset()), int(n.End().Offset())
 	first, _ := slices.BinarySearchFunc(holes, from, func(h part, from int) int {
@@ -144,8 +144,8 @@ func holesIn(n syntax.Node, holes []part) []part {
 
 const setVariable = `set a variable before, v={{…}}, and use "$v" here`
 
-// trouble says why a value cannot stand in a piece of shell text, and what to
-// write instead; "" if it can.
+// trouble explains why a value cannot stand in a piece of shell text, and suggests an
+// alternative; it returns "" if the value can.
 func trouble(leaf syntax.Node, above []syntax.Node, before string) string {
 	switch leaf.(type) {
 	case *syntax.Comment:
@@ -164,9 +164,9 @@ func trouble(leaf syntax.Node, above []syntax.Node, before string) string {
 	return surrounded(leaf, above)
 }
 
-// surrounded looks for quotes and the like around a piece of shell text. A
-// command in $( ) starts afresh inside double quotes, but nowhere else: shells
-// differ too much there.
+// surrounded looks for quotes and similar constructs around a piece of shell text. A command
+// in $( ) starts a new context inside double quotes, but nowhere else, because shells differ
+// too much there.
 func surrounded(leaf syntax.Node, above []syntax.Node) string {
 	fresh := false
 	inner := leaf
@@ -201,10 +201,10 @@ func surrounded(leaf syntax.Node, above []syntax.Node) string {
 	return ""
 }
 
-// unquoted finds the placeholders that the shell does not read as one quoted
-// string, for whatever reason.
+// unquoted finds the placeholders that the shell does not read as one quoted string, for any
+// reason.
 func unquoted(file *syntax.File, holes []part) []fault {
-	good := map[int]bool{} // by start
+	good := map[int]bool{} // by start of the placeholder
 	syntax.Walk(file, func(n syntax.Node) bool {
 		q, ok := n.(*syntax.SglQuoted)
 		if !ok || q.Dollar {

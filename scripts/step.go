@@ -2,8 +2,8 @@ package scripts
 
 import "time"
 
-// Step is one step of a runbook. Timeout, Repeatable and Disruptive are what the
-// step says or else what the runbook says.
+// Step is one step of a runbook. Parse fills in Timeout, Repeatable and Disruptive from the
+// runbook if the step does not set them.
 type Step struct {
 	Name       string        `json:"name"`
 	Kind       Kind          `json:"kind"`
@@ -12,12 +12,12 @@ type Step struct {
 	Timeout    time.Duration `json:"timeout_ns"`
 	Repeatable bool          `json:"repeatable,omitempty"`
 	Disruptive bool          `json:"disruptive,omitempty"` // traffic may suffer
-	Dry        Dry           `json:"dry,omitempty"`        // what it has to do with dry runs
+	Dry        Dry           `json:"dry,omitempty"`        // its role in dry runs
 	Specs
 	Rules
 }
 
-// Specs are what a step does that gives its worker back. One is set at most.
+// Specs describe steps that release their worker. At most one is set.
 type Specs struct {
 	Wait   *WaitSpec   `json:"wait,omitempty"`
 	Verify *VerifySpec `json:"verify,omitempty"`
@@ -31,58 +31,58 @@ type Specs struct {
 type Rules struct {
 	When    []Condition `json:"when,omitempty"` // all must hold, or the step is skipped
 	Expect  *Expect     `json:"expect,omitempty"`
-	Classes []ClassRule `json:"classes,omitempty"` // the first that fits says whose business a failure is
+	Classes []ClassRule `json:"classes,omitempty"` // the first match decides the class of a failure
 	Retry   *Again      `json:"retry,omitempty"`
 	Save    []Save      `json:"save,omitempty"`
-	OnFail  *Block      `json:"on_fail,omitempty"` // run when this step failed
+	OnFail  *Block      `json:"on_fail,omitempty"` // runs if this step fails
 	Outcome string      `json:"outcome,omitempty"` // of the job, if this last step of on_fail succeeds
 }
 
-// Dry says what a step has to do with dry runs.
+// Dry is the role of a step in dry runs.
 type Dry string
 
-// What a step can have to do with dry runs.
+// The roles of a step in dry runs.
 const (
-	DryToo  Dry = "preflight" // it is done in dry runs as well
-	DryDiff Dry = "diff"      // it shows what would change, and is done in dry runs that ask for it
+	DryToo  Dry = "preflight" // it also runs in dry runs
+	DryDiff Dry = "diff"      // it shows what would change, and runs only in dry runs that ask for it
 )
 
-// Again says how often a step is tried whose failure is transient.
+// Again says how often a step is tried if its failure is transient.
 type Again struct {
 	Tries int           `json:"tries"`
-	Delay time.Duration `json:"delay_ns"` // between two of them
+	Delay time.Duration `json:"delay_ns"` // between two tries
 }
 
-// Block is a run of steps among those of a runbook.
+// Block is a range of steps in a runbook.
 type Block struct {
 	First int `json:"first"` // index
 	Count int `json:"count"`
 }
 
-// Kind says what a step does.
+// Kind is the kind of a step.
 type Kind string
 
 // The kinds of step.
 const (
 	KindRun    Kind = "run"    // a shell text
-	KindUpload Kind = "upload" // a file brought to the host
-	KindCheck  Kind = "check"  // a shell text that changes nothing and must hold
-	KindWait   Kind = "wait"   // gives the worker back for a time, or until something is so
-	KindVerify Kind = "verify" // looks, again and again, whether the host is well
-	KindReboot Kind = "reboot" // a new boot, and then as verify
+	KindUpload Kind = "upload" // puts a file on the host
+	KindCheck  Kind = "check"  // a shell text that changes nothing and must succeed
+	KindWait   Kind = "wait"   // releases the worker for a time, or until a condition holds
+	KindVerify Kind = "verify" // checks repeatedly whether the host is healthy
+	KindReboot Kind = "reboot" // reboots the host, then checks as verify does
 
-	KindConfirm Kind = "confirm" // a change that the host takes back unless it is proven in time
-	KindGate    Kind = "gate"    // goes on when a person says so
+	KindConfirm Kind = "confirm" // a change that the host reverts unless it is proven in time
+	KindGate    Kind = "gate"    // waits for the approval of a person
 )
 
-// RolledBack is the one outcome that a step of on_fail can give to its job.
+// RolledBack is the only outcome that a step of on_fail can give to its job.
 const RolledBack = "rolled_back"
 
-// UploadSpec is an upload as the runbook says it.
+// UploadSpec is an upload in a runbook.
 type UploadSpec struct {
 	From    string `json:"from,omitempty"`    // an argument of type file; or:
 	Blob    string `json:"blob,omitempty"`    // a stored content, by SHA-256 in hex; or:
-	Content string `json:"content,omitempty"` // sent as it is
+	Content string `json:"content,omitempty"` // sent unchanged
 	To      string `json:"to"`                // absolute path with placeholders
 	Mode    uint32 `json:"mode"`              // permission bits
 }

@@ -11,7 +11,7 @@ import (
 	"muster/fleet"
 )
 
-// template is a text with placeholders, cut into parts.
+// template is a text with placeholders, split into parts.
 type template []part
 
 // part is a piece of plain text or, if ref is set, a placeholder.
@@ -21,7 +21,7 @@ type part struct {
 	start, end int    // of the placeholder, braces included, in bytes of the text
 }
 
-// fault is something wrong at a byte of a text.
+// fault is a mistake at a byte of a text.
 type fault struct {
 	offset int
 	text   string
@@ -29,11 +29,11 @@ type fault struct {
 
 var refMust = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9_./-]*$`)
 
-// cut finds the placeholders of a text. Four opening braces stand for two.
+// cut finds the placeholders of a text. Four opening braces stand for two literal ones.
 func cut(text string) (template, []fault) {
 	var t template
 	var faults []fault
-	done := 0 // up to here the text is in t
+	done := 0 // the text up to here is in t
 	for {
 		open := strings.Index(text[done:], "{{")
 		if open < 0 {
@@ -59,7 +59,7 @@ func cut(text string) (template, []fault) {
 	}
 }
 
-// placeholders gives the parts that stand for values.
+// placeholders returns the parts that stand for values.
 func (t template) placeholders() []part {
 	var list []part
 	for _, p := range t {
@@ -70,8 +70,8 @@ func (t template) placeholders() []part {
 	return list
 }
 
-// fill puts values into a text, each changed by as. It reports everything that
-// has no value.
+// fill replaces placeholders by their values, each converted by as. It reports every
+// placeholder without a value.
 func (t template) fill(s scope, as func(string) (string, error)) (string, error) {
 	var b strings.Builder
 	var errs []error
@@ -99,21 +99,21 @@ func (t template) fill(s scope, as func(string) (string, error)) (string, error)
 	return b.String(), errors.Join(errs...)
 }
 
-// plain leaves a value as it is.
+// plain returns a value unchanged.
 func plain(v string) (string, error) { return v, nil }
 
-// scope is what placeholders are looked up in.
+// scope holds the values for placeholders.
 type scope struct {
 	args    map[string]string
 	host    fleet.Host
 	context Context
-	secrets *secrets // nil: they do not fit in here
+	secrets *secrets // nil: secrets are not allowed here
 }
 
-// labelPrefix starts the placeholders of labels; the label's key follows.
+// labelPrefix begins placeholders for labels; the label's key follows.
 const labelPrefix = "host.label."
 
-// given is a placeholder that is known without being an argument.
+// given is a placeholder that exists without being an argument.
 type given struct {
 	name string
 	get  func(s scope) (string, error)
@@ -137,7 +137,7 @@ func givens() []given {
 	}
 }
 
-// value finds what a placeholder stands for.
+// value returns the value of a placeholder.
 func (s scope) value(ref string) (string, error) {
 	if label, ok := strings.CutPrefix(ref, labelPrefix); ok {
 		v, ok := s.host.Labels[label]
@@ -165,10 +165,10 @@ func (s scope) value(ref string) (string, error) {
 	return "", fmt.Errorf("no such argument")
 }
 
-// errNotSaved is about a value that a step was to save which was skipped.
+// errNotSaved means that the step which should have saved a value was skipped.
 var errNotSaved = errors.New("it was not saved: the step that does it was skipped")
 
-// isGiven tells whether a placeholder is known without being an argument.
+// isGiven reports whether a placeholder exists without being an argument.
 func isGiven(ref string) bool {
 	if label, ok := strings.CutPrefix(ref, labelPrefix); ok {
 		return label != ""

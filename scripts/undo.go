@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// This file is about runbooks that can go out in stages: first prepared everywhere, then
-// done, and taken back if too many fail.
+// This file handles runbooks that go out in stages: first they only prepare, then they act,
+// and another runbook reverts them if too many fail.
 
-// undoOf is the argument of a runbook that takes another back: the task that is taken back.
+// undoOf is the argument of a reverting runbook that names the task to revert.
 const undoOf = "of"
 
-// staging reads the name of the argument with which a runbook only prepares.
+// staging reads the name of the argument that makes a runbook only prepare.
 func (p *parser) staging(v value) string {
 	name, ok := p.text(v, nameMax)
 	a := p.argument(name)
@@ -22,8 +22,8 @@ func (p *parser) staging(v value) string {
 	return name
 }
 
-// checkUndos notes what is wrong with the runbooks that take others back. Of one that has
-// mistakes, or may have lost its name to one, nothing is claimed.
+// checkUndos reports mistakes in runbooks that revert others. It ignores runbooks that have
+// mistakes themselves, because a mistake may hide their name.
 func (c *Catalog) checkUndos(read []reading) {
 	unsure := map[string]bool{}
 	nameless := false
@@ -44,7 +44,7 @@ func (c *Catalog) checkUndos(read []reading) {
 	}
 }
 
-// checkUndo tells what is wrong with the runbook that takes r back.
+// checkUndo returns the mistake in the runbook that reverts r.
 func (c *Catalog) checkUndo(r *Runbook) error {
 	if r.Undo == "" {
 		return nil
@@ -67,7 +67,7 @@ func (c *Catalog) checkUndo(r *Runbook) error {
 	return nil
 }
 
-// Takeback is the runbook that takes r back, with the values for a task; nil: there is none.
+// Takeback returns the runbook that reverts r, with the values for a task, or nil.
 func (c *Catalog) Takeback(r *Runbook, task string) (*Frozen, error) {
 	if r.Undo == "" {
 		return nil, nil

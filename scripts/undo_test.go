@@ -7,8 +7,8 @@ import (
 	"muster/scripts"
 )
 
-// What is wrong with the runbook that takes one back is said where it is named, beside all other
-// mistakes; but nothing about one that cannot be read as it is.
+// A mistake in the runbook that reverts another is reported where that one names it, beside all
+// other mistakes, but not if the reverting runbook cannot be read itself.
 func TestMistakesOfAnUndoHaveTheirPlace(t *testing.T) {
 	t.Parallel()
 	const steps = "steps: [{name: a, run: ls}]\n"

@@ -78,8 +78,8 @@ func (p *parser) blob(v value) string {
 	return sum
 }
 
-// content reads a file written in the runbook. It goes to the host as it is, so
-// a placeholder in it is most likely a misunderstanding.
+// content reads a file written in the runbook. The host gets it unchanged, so a placeholder
+// in it is probably a misunderstanding.
 func (p *parser) content(v value) string {
 	text, _ := p.text(v, textMax)
 	t, _ := cut(text)
@@ -111,8 +111,8 @@ func (p *parser) to(v value) string {
 	return text
 }
 
-// checkPath tells whether a file may be brought to a path: an absolute one that
-// says plainly where it ends, so that a value cannot lead it elsewhere.
+// checkPath returns an error unless a file may be put at a path. The path must be absolute
+// and without detours, so that a value in it cannot lead elsewhere.
 func checkPath(to string) error {
 	switch {
 	case len(to) > pathMax:
@@ -126,7 +126,7 @@ func checkPath(to string) error {
 	return nil
 }
 
-// mode reads permission bits, in octal whether quoted or not.
+// mode reads permission bits, which are octal with or without quotes.
 func (p *parser) mode(v value) uint32 {
 	text, ok := p.text(v, wordMax)
 	if !ok {

@@ -13,18 +13,18 @@ import (
 	"muster/fleet"
 )
 
-// parser reads one runbook and gathers what is wrong with it.
+// parser reads one runbook and collects its mistakes.
 type parser struct {
 	file      string
 	lines     []string // of the file
 	name      place    // of the runbook's name
-	undo      place    // of the name of the one that takes it back
+	undo      place    // of the name of the runbook that reverts it
 	arguments []Argument
 	saved     savedNames
 	functions []string // that the library defines
 
-	secretsFit bool   // the text at hand may use secrets
-	rescues    []Step // those of on_fail so far
+	secretsFit bool   // the current text may use secrets
+	rescues    []Step // steps of on_fail so far
 	mistakes   Mistakes
 }
 
@@ -35,16 +35,16 @@ type place struct{ line, col int }
 type value struct {
 	*yaml.Node
 	key     string
-	keyNode *yaml.Node // of an item of a list: the item itself
+	keyNode *yaml.Node // for an item of a list: the item itself
 }
 
 func (v value) isMapping() bool { return v.Kind == yaml.MappingNode }
 func (v value) isList() bool    { return v.Kind == yaml.SequenceNode }
 func (v value) isScalar() bool  { return v.Kind == yaml.ScalarNode }
 
-// key is one key of a mapping and how its value is read. Keys are read in the
-// order of their table, whatever their order in the file, so that what a later
-// one builds on is known.
+// key is one key of a mapping with the function that reads its value. Keys are read in the
+// order of their table, not of the file, so that later ones can rely on
+// earlier ones.
 type key[T any] struct {
 	name string
 	read func(p *parser, v value, into *T)
@@ -58,7 +58,7 @@ func keyNames[T any](keys []key[T]) []string {
 	return names
 }
 
-// readMapping reads the keys of a mapping into a T and tells which were there.
+// readMapping reads the keys of a mapping into a T and returns those that were there.
 func readMapping[T any](p *parser, v value, keys []key[T], into *T) map[string]value {
 	seen := map[string]value{}
 	for _, one := range p.pairs(v) {
@@ -85,7 +85,7 @@ func readMapping[T any](p *parser, v value, keys []key[T], into *T) map[string]v
 	return seen
 }
 
-// pairs gives the keys and values of a mapping, in the order of the file.
+// pairs returns the keys and values of a mapping, in the order of the file.
 func (p *parser) pairs(v value) []value {
 	if !v.isMapping() {
 		p.wrong(v, "a mapping (key: value)")
@@ -103,7 +103,7 @@ func (p *parser) pairs(v value) []value {
 	return pairs
 }
 
-// items gives the items of a list.
+// items returns the items of a list.
 func (p *parser) items(v value) []value {
 	if !v.isList() {
 		p.wrong(v, "a list (lines that start with a dash)")
@@ -116,8 +116,8 @@ func (p *parser) items(v value) []value {
 	return items
 }
 
-// text reads a text of at most so many bytes. Numbers count as the text that
-// stands in the file.
+// text reads a text of at most the given bytes. A number counts as the text that stands in
+// the file.
 func (p *parser) text(v value, most int) (string, bool) {
 	switch {
 	case v.Kind != yaml.ScalarNode || v.ShortTag() == "!!null":
@@ -133,8 +133,8 @@ func (p *parser) text(v value, most int) (string, bool) {
 	return v.Value, true
 }
 
-// nameMust is what names of runbooks, steps and arguments look like: a word
-// that needs no quoting anywhere and cannot be taken for an option.
+// nameMust matches the names of runbooks, steps and arguments: words that need no quotes
+// anywhere and that no program takes for an option.
 var nameMust = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
 
 // word reads the name of a runbook, step or argument.
@@ -198,8 +198,8 @@ const (
 	wantDuration = "a duration in whole seconds such as 90s, 5m or 1h30m"
 )
 
-// wrong reports a value of the wrong type. Aliases are reported once, by
-// checkPlain.
+// wrong reports a value of the wrong type. It skips aliases, because checkPlain reports
+// them.
 func (p *parser) wrong(v value, want string) {
 	got := ""
 	switch v.Kind {
@@ -214,7 +214,7 @@ func (p *parser) wrong(v value, want string) {
 		got = "a list"
 	default:
 		got = brief(v.Value)
-		if v.key == wholeFile { // it may be any file
+		if v.key == wholeFile { // the file may be any file
 			got = "a single value"
 		}
 		if v.ShortTag() == "!!null" {
@@ -228,13 +228,13 @@ func (p *parser) add(where place, format string, args ...any) {
 	if p.full() {
 		return
 	}
-	line := max(1, min(where.line, len(p.lines))) // what is missing at the end is below it
+	line := max(1, min(where.line, len(p.lines))) // at the end: the last line
 	p.mistakes = append(p.mistakes, Mistake{
 		File: p.file, Line: line, Col: where.col, Text: fmt.Sprintf(format, args...),
 	})
 }
 
-// full bounds the work that a file of nothing but mistakes can make.
+// full limits the work for a file that is full of mistakes.
 func (p *parser) full() bool { return len(p.mistakes) >= 10*mistakesMax }
 
 func at(n *yaml.Node) place { return place{line: n.Line, col: n.Column} }

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// This file is about the kinds of step that give the worker back: wait, verify and reboot.
+// This file defines the kinds of step that release the worker: wait, verify and reboot.
 
-// Span is a duration, or the placeholder of one: an argument of type duration, or a
-// saved value, which is a number of seconds or written like a duration.
+// Span is a duration, or the placeholder for one: an argument of type duration, or a saved
+// value, which is a number of seconds or has the syntax of a duration.
 type Span struct {
 	Time time.Duration `json:"ns,omitempty"`
 	Ref  string        `json:"ref,omitempty"`
 }
 
-// WaitSpec is a step of kind wait as the runbook says it: for a time, or until something
-// is so.
+// WaitSpec is a step of kind wait in a runbook: for a time, or until a condition
+// holds.
 type WaitSpec struct {
 	For     Span   `json:"for"`
 	Until   string `json:"until,omitempty"` // shell text
@@ -28,21 +28,21 @@ type WaitSpec struct {
 	OnLate  string `json:"on_late,omitempty"`
 }
 
-// VerifySpec is a step of kind verify as the runbook says it.
+// VerifySpec is a step of kind verify in a runbook.
 type VerifySpec struct {
 	Check string `json:"check"` // shell text
 	Probes
 }
 
-// RebootSpec is a step of kind reboot as the runbook says it.
+// RebootSpec is a step of kind reboot in a runbook.
 type RebootSpec struct {
 	Command string `json:"command,omitempty"` // shell text; empty: defaultReboot
-	Ready   string `json:"ready,omitempty"`   // shell text; empty: a new boot is enough
+	Ready   string `json:"ready,omitempty"`   // shell text; empty: a new boot is sufficient
 	Probes
 }
 
-// Probes says how often it is looked whether a host is back, and ready. Its defaults are
-// the numbers of design §5.
+// Probes says how often the worker probes whether a host is back, and ready. The defaults come
+// from design §5.
 type Probes struct {
 	Unreachable AwayProbes  `json:"unreachable"`
 	NotReady    ReadyProbes `json:"not_ready"`
@@ -51,17 +51,17 @@ type Probes struct {
 // AwayProbes are the probes of a host that does not answer.
 type AwayProbes struct {
 	Every  time.Duration `json:"every_ns"`
-	Probes int           `json:"probes"` // so many, then it is unreachable
+	Probes int           `json:"probes"` // after so many probes the host is unreachable
 }
 
 // ReadyProbes are the probes of a host that answers and is not ready.
 type ReadyProbes struct {
-	First  time.Duration `json:"first_ns"` // before the first probe, and behind it
-	More   time.Duration `json:"more_ns"`  // so much longer after each
+	First  time.Duration `json:"first_ns"` // before the first probe, and after it
+	More   time.Duration `json:"more_ns"`  // added to the pause after each probe
 	Probes int           `json:"probes"`   // so many, and one last
 }
 
-// DefaultProbes are the numbers of design §5.
+// DefaultProbes returns the numbers of design §5.
 func DefaultProbes() Probes {
 	return Probes{
 		Unreachable: AwayProbes{Every: 30 * time.Second, Probes: 6},
@@ -69,7 +69,7 @@ func DefaultProbes() Probes {
 	}
 }
 
-// defaultReboot reboots a host three seconds later, so that the session ends in peace.
+// defaultReboot reboots a host three seconds later, so that the session can end properly.
 const defaultReboot = `if [ -d /run/systemd/system ] && command -v systemd-run > /dev/null; then
   exec systemd-run --quiet --on-active=3 --timer-property=AccuracySec=100ms systemctl reboot
 fi
@@ -79,19 +79,19 @@ else
   nohup sh -c 'sleep 3; exec reboot' > /dev/null 2>&1 < /dev/null &
 fi`
 
-// NotYet is the exit code of a check that says: not yet (EX_TEMPFAIL).
+// NotYet is the exit code of a check that must be repeated later (EX_TEMPFAIL).
 const NotYet = 75
 
-// Wait is a step of kind wait as it is done on one host.
+// Wait is a step of kind wait for one host.
 type Wait struct {
-	For     time.Duration // 0: until Action.Shell says so
+	For     time.Duration // 0: until Action.Shell succeeds
 	Every   time.Duration
 	Limit   time.Duration
-	Release bool // gives the host back meanwhile
-	Unknown bool // what it means if the limit passes; else it has failed
+	Release bool // releases the host while it waits
+	Unknown bool // whether the outcome is unknown if the limit passes; otherwise the step fails
 }
 
-// fill makes the wait of one host.
+// fill returns the wait for one host.
 func (w *WaitSpec) fill(in scope) (*Wait, error) {
 	out := &Wait{Release: w.Release, Unknown: w.OnLate == "unknown"}
 	var err error
@@ -106,7 +106,7 @@ func (w *WaitSpec) fill(in scope) (*Wait, error) {
 	return out, errors.Join(append(errs, err)...)
 }
 
-// value is the duration that a span stands for on a host.
+// value returns the duration of a span on a host.
 func (s Span) value(in scope, least time.Duration) (time.Duration, error) {
 	if s.Ref == "" {
 		return s.Time, nil
@@ -170,7 +170,7 @@ func waitKeys() []key[WaitSpec] {
 	}
 }
 
-// span reads a duration or the placeholder of one.
+// span reads a duration or the placeholder for one.
 func (p *parser) span(v value) Span {
 	ref, found := strings.CutPrefix(v.Value, "{{")
 	ref, closed := strings.CutSuffix(ref, "}}")

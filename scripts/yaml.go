@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// load reads the YAML of one runbook, or reports why it cannot.
+// load parses the YAML of one runbook, or reports why it cannot.
 func (p *parser) load(data []byte) (root *yaml.Node) {
 	root = p.document(data, "a runbook: it has at least a name and steps")
 	if root != nil {
@@ -20,15 +20,15 @@ func (p *parser) load(data []byte) (root *yaml.Node) {
 	return root
 }
 
-// ReadYAML reads a file that goes with runbooks. What is wrong with it as YAML has its place, as
-// in a runbook; nil: it cannot be read. want says what is missing if it is empty.
+// ReadYAML parses a file that belongs to runbooks. It returns mistakes in the YAML with their
+// position, and nil if the file cannot be parsed. want is the message for an empty file.
 func ReadYAML(file, want string, data []byte) (*yaml.Node, Mistakes) {
 	p := &parser{file: file}
 	root := p.document(data, want)
 	return root, p.mistakes.sorted()
 }
 
-// document reads the only document of a file.
+// document parses the only document of a file.
 func (p *parser) document(data []byte, want string) (root *yaml.Node) {
 	if len(data) > sourceMax {
 		p.add(place{1, 1}, "the file has more than %d bytes, which is the most", sourceMax)
@@ -58,8 +58,8 @@ func (p *parser) document(data []byte, want string) (root *yaml.Node) {
 	return doc.Content[0]
 }
 
-// checkCharacters reports what no YAML file may hold; the YAML reader itself
-// would not say where it is.
+// checkCharacters reports characters that no YAML file may contain, because the YAML parser
+// does not give their position.
 func (p *parser) checkCharacters() {
 	for i, line := range p.lines {
 		col := 0
@@ -77,14 +77,14 @@ func (p *parser) checkCharacters() {
 	}
 }
 
-// controls tells the characters that no runbook needs; YAML forbids most of
-// them and takes U+0085 and a lone carriage return for a line break.
+// controls reports whether no runbook needs a character. YAML forbids most of these, and
+// takes U+0085 and a lone carriage return for a line break.
 func controls(r rune) bool {
 	return r < ' ' && r != '\t' || 0x7F <= r && r < 0xA0 || r == 0xFFFE || r == 0xFFFF
 }
 
-// checkPlain reports anchors, aliases and tags: what a runbook does must stand
-// where it is read, and an alias can make a small file endless.
+// checkPlain reports anchors, aliases and tags, so that each part of a runbook can be
+// understood at its place. An alias can also make a small file endless.
 func (p *parser) checkPlain(n *yaml.Node) {
 	switch {
 	case n.Kind == yaml.AliasNode:
@@ -102,12 +102,12 @@ func (p *parser) checkPlain(n *yaml.Node) {
 
 var yamlLine = regexp.MustCompile(`^line (\d+): `)
 
-// bracesNeedQuotes is the likeliest reason for a mapping where a text should be.
+// bracesNeedQuotes is the most likely reason for a mapping in place of a text.
 const bracesNeedQuotes = ` (a text that begins with "{{" needs quotes, or | and a line of its own)`
 
 var bareBraces = regexp.MustCompile(`[:-] +\{\{`)
 
-// syntax reports an error of the YAML reader.
+// syntax reports an error of the YAML parser.
 func (p *parser) syntax(err error) {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1
@@ -115,7 +115,7 @@ func (p *parser) syntax(err error) {
 		line, _ = strconv.Atoi(m[1])
 		text = text[len(m[0]):]
 		if strings.HasPrefix(text, "did not find") {
-			line++ // these the reader counts from 0
+			line++ // these errors count lines from 0
 		}
 	}
 	line = min(line, len(p.lines))
@@ -136,9 +136,9 @@ func (p *parser) syntax(err error) {
 	p.add(where, "not YAML: %s, here or in the lines around", text)
 }
 
-// tabs reports all lines that are indented by tabs, which the reader calls
-// something else and stops at. Deeper in a line a tab can be part of a text, so
-// there only the line of the error counts.
+// tabs reports all lines that are indented by tabs, because the YAML parser stops at the
+// first and gives another reason. A tab after the indentation may belong to a text, so there
+// only the line of the parser's error counts.
 func (p *parser) tabs(line int) (found bool) {
 	for i, row := range p.lines {
 		blanks := row[:indentOf(row)]
@@ -153,8 +153,8 @@ func (p *parser) tabs(line int) (found bool) {
 
 func indentOf(row string) int { return len(row) - len(strings.TrimLeft(row, " \t")) }
 
-// within finds the place of a byte of a text. Where the text does not stand in
-// the file as it is (folded, escaped), it is the place of the whole.
+// within returns the position of a byte of a text. If the file has the text in another form
+// (folded, escaped), it returns the position of the whole text.
 func (p *parser) within(n *yaml.Node, offset int) place {
 	before := n.Value[:offset]
 	row := strings.Count(before, "\n")
@@ -163,7 +163,7 @@ func (p *parser) within(n *yaml.Node, offset int) place {
 	switch {
 	case n.Style&yaml.LiteralStyle != 0:
 		text := strings.Split(n.Value, "\n")[row]
-		line := n.Line + row // counted from 0: the text starts below its key
+		line := n.Line + row // counted from 0, because the text starts below its key
 		if line < len(p.lines) && strings.HasSuffix(p.lines[line], text) {
 			indent := len(p.lines[line]) - len(text)
 			return place{line: line + 1, col: indent + utf8.RuneCountInString(inRow) + 1}
