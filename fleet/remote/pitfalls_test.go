@@ -85,14 +85,14 @@ var pitfalls = []struct{ trap, tests, why string }{
 		"TestCertificatesThatCannotBeUsed TestACommandMayNotOutliveTheCertificate", ""},
 	{"F65 turned away", "TestRealMaxStartupsStorm TestADoorThatIsFullNarrows " +
 		"TestProcessesOfANodePaceTogether muster.TestChildrenDoNotCrowdAJumpHost", ""},
-	{"F66 sudo asks for a password", "TestRealPasswordsAreAskedInVain muster.TestWhatAHostAnswersIsJudged " +
+	{"F66 sudo asks for a password", "TestRealPasswordsAreAskedInVain hosts.TestWhatAHostAnswersIsJudged " +
 		"TestRealSudoThatRefusesHasRunNothing", ""},
 	{"F67 a login shell that talks, or is no sh",
 		"TestTheLineSurvivesEveryLoginShell TestTheFirstMarkIsTakenOut", ""},
 	{"F68 unsolicited requests, keys too large",
 		"TestUnsolicitedRequestsAndChannelsAreRefused TestHostKeysOfAnInventoryAreChecked", ""},
 	{"F69 it reboots, as it should",
-		"worker.TestReboots worker.TestBootIDs muster.TestFirmwareIsInstalledBootedAndProven", ""},
+		"worker.TestReboots verdict.TestBootIDs muster.TestFirmwareIsInstalledBootedAndProven", ""},
 	{"F70 it comes back as its twin", "TestRealHostThatSwapsItsKey", ""},
 
 	// People and what they write: faults F82 to F87, F91.
@@ -105,8 +105,8 @@ var pitfalls = []struct{ trap, tests, why string }{
 	{"F86 arguments that are shell text", "scripts.TestNoValueIsEverRun", ""},
 	{"F87 keys twice, unknown, too deep, too large", "scripts.TestParseRefusesWhatIsNotPlainYAML " +
 		"fleet.TestParseReportsEveryMistakeWithItsLine fleet.TestParseBoundsItsInput", ""},
-	{"F91 output that gives orders to a terminal", "TestPrintable muster.TestHostileWordsAreHarmless " +
-		"muster.TestLogsOnATerminalAreHarmless", ""},
+	{"F91 output that gives orders to a terminal", "TestPrintable cli.TestHostileWordsAreHarmless " +
+		"tasks.TestLogsOnATerminalAreHarmless", ""},
 
 	{"a worker is killed: before, at the started line, in the middle, behind the effect, before the report",
 		"muster.TestAWorkerIsKilledAtEveryPlace muster.TestAKilledWorkersStepIsAttachedTo " +
@@ -142,7 +142,8 @@ func TestEveryPitfallHasATest(t *testing.T) {
 	t.Parallel()
 	there := map[string]bool{}
 	for prefix, folder := range map[string]string{"": ".", "fleet.": "..", "scripts.": "../../scripts",
-		"worker.": "../../worker", "muster.": "../../cmd/muster"} {
+		"worker.": "../../worker", "verdict.": "../../worker/verdict", "muster.": "../../cmd/muster",
+		"cli.": "../../cli", "hosts.": "../../cli/hosts", "tasks.": "../../cli/tasks"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)
