@@ -197,7 +197,8 @@ func TestCloseEndsCommands(t *testing.T) {
 		return []Personality{Normal, IgnoreTerm}[i]
 	}})
 	r.launch(r.dial(0), "sleep 99 & sleep 98")
-	r.launch(r.dial(1), "timeout 0.001 sleep 99")
+	r.launch(r.dial(1), "timeout 0.000001 sleep 99") // its TERM is sent already
+	r.launch(r.dial(1), "timeout 97 sleep 99")
 	r.knock(0)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)

@@ -93,7 +93,7 @@ type bound struct {
 }
 
 // bounded runs something as GNU timeout does: 124 if the bound was reached, and killed itself
-// by the KILL that it sends to its group.
+// by the KILL that it, or somebody else, sends to its group.
 func (p *process) bounded(ctx context.Context, b bound, run func(context.Context) Status) Status {
 	if b.after == 0 {
 		return run(ctx)
@@ -124,8 +124,8 @@ func (p *process) bounded(ctx context.Context, b bound, run func(context.Context
 		return st
 	}
 	p.timedOut.Store(true)
-	if st.Signal == sigKill && (b.hard || killed.Load()) {
-		return st
+	if st.Signal == sigKill && (b.hard || killed.Load() || diedOf(p.ctx) == sigKill) {
+		return st // timeout died with its group, and so could return no 124
 	}
 	return Status{Code: 124}
 }
