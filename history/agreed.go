@@ -13,7 +13,8 @@ import (
 var agreedTable = table{"agreed", []string{"part", "mark", "fields", "at"},
 	replace("part", "mark", "fields", "at")}
 
-// KeepAgreed keeps parts of what people have agreed, each in place of what was kept of it before.
+// KeepAgreed stores parts of the operators' decisions. Each replaces the earlier form of that
+// part.
 func (s *Store) KeepAgreed(ctx context.Context, parts []jobs.AgreedPart, now time.Time) error {
 	var rows [][]any
 	for _, p := range parts {
@@ -28,7 +29,7 @@ func (s *Store) KeepAgreed(ctx context.Context, parts []jobs.AgreedPart, now tim
 	})
 }
 
-// Agreed is what was kept of it, by part.
+// Agreed returns the stored parts.
 func (s *Store) Agreed(ctx context.Context) (map[string]jobs.AgreedPart, error) {
 	out := map[string]jobs.AgreedPart{}
 	err := s.rows(ctx, "what is agreed", "select part, mark, fields, at from agreed", nil,

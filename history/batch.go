@@ -8,30 +8,29 @@ import (
 	"muster/jobs"
 )
 
-// Batch is a part of a zone's event stream, with what Redis knew of the tasks and
-// jobs in it.
+// Batch is a part of a zone's event stream, with the tasks and jobs in it as Redis knew them.
 type Batch struct {
 	Zone    string
-	After   string // where it begins: the position of the store
+	After   string // where it begins: the position in the store
 	Last    string // where it ends
 	Entries int64  // of the stream up to there, counted by Redis; -1: not known
 	Events  []jobs.Happening
 	Tasks   []jobs.TaskInfo
 	Ended   []api.PastJob
-	Gap     *api.Gap // that was found in front of it
+	Gap     *api.Gap // a gap that was found before it
 
-	// Contradicted is told of each job that is known to have ended otherwise; nil: nobody is.
+	// Contradicted is called for each job that is stored with another outcome; it may be nil.
 	Contradicted func(Contradiction)
 }
 
-// Needs is what must be asked of Redis to store some events.
+// Needs lists the questions to Redis that must be answered to store some events.
 type Needs struct {
-	Tasks []jobs.TaskID    // that came, changed or ended
+	Tasks []jobs.TaskID    // tasks that were submitted, changed or ended
 	Ended []jobs.Happening // the end of each job that has ended
-	Over  []jobs.TaskID    // of the tasks, those that have ended in this zone
+	Over  []jobs.TaskID    // the tasks that have ended in this zone
 }
 
-// NeedsOf finds what must be asked.
+// NeedsOf returns the needs of some events.
 func NeedsOf(events []jobs.Happening) Needs {
 	var n Needs
 	tasks, ended := map[jobs.TaskID]bool{}, map[string]int{}
@@ -62,16 +61,16 @@ func NeedsOf(events []jobs.Happening) Needs {
 	return n
 }
 
-// settle is the event of a job that had ended unknown, and of which is known now how.
+// settle is the event of a job that had ended unknown, and whose outcome is known now.
 const settle = "settle"
 
-// recalled tells whether the end of a job is one that Redis had forgotten and history knew.
+// recalled reports whether the event repeats an end that Redis had forgotten and history knew.
 func recalled(h jobs.Happening) bool {
 	m, _ := h.Detail.(map[string]any)
 	return m["recalled"] == true
 }
 
-// TaskOf is the task that an event is about; empty: about none.
+// TaskOf returns the task of an event's object; empty if the object has none.
 func TaskOf(object string) jobs.TaskID {
 	task, _, _ := strings.Cut(object, ":")
 	if id, err := jobs.ParseTaskID(task); err == nil {
@@ -80,8 +79,8 @@ func TaskOf(object string) jobs.TaskID {
 	return ""
 }
 
-// EndOf is a job as its last event tells it, for one that Redis has forgotten: when
-// it began, and what it is of class, is not known.
+// EndOf returns a job by its last event, for a job that Redis has forgotten: it lacks the time
+// when the job began, and the class of its failure.
 func EndOf(h jobs.Happening) jobs.JobInfo {
 	id := jobs.ID(h.Object)
 	j := jobs.JobInfo{ID: id, Host: id.Host(), State: jobs.Ended, Finished: h.At,
@@ -91,7 +90,7 @@ func EndOf(h jobs.Happening) jobs.JobInfo {
 		n := int(code)
 		j.ExitCode = &n
 	}
-	if at, ok := count(h.Detail, "ended"); ok { // of one that was settled later
+	if at, ok := count(h.Detail, "ended"); ok { // a settled job ended before the event
 		j.Finished = jobs.TimeOf(jobs.Micros(at))
 	}
 	return j
@@ -109,10 +108,10 @@ func count(detail any, name string) (int64, bool) {
 	return int64(n), ok
 }
 
-// rows are what a batch writes into the tables of attempts and steps.
+// rows holds the rows of a batch for the tables of attempts and steps.
 type rows struct {
 	begun, ended, steps [][]any
-	// left are ends of attempts whose number only the table knows.
+	// left are ends of attempts whose numbers only the table knows.
 	left []attemptEnd
 }
 
@@ -123,9 +122,8 @@ type attemptEnd struct {
 	no  int64
 }
 
-// attemptsOf follows the attempts of each job through a batch. An event that ends
-// one does not say its number: that is the one of the take before it, or follows
-// from the take behind it.
+// attemptsOf follows the attempts of each job through a batch. The event that ends an attempt does
+// not hold its number: the number follows from the take before it or after it.
 func attemptsOf(b Batch) rows {
 	f := follower{current: map[jobs.ID]int64{}, open: map[jobs.ID]attemptEnd{},
 		begun: map[string]int{}, ended: map[string]int{}}
@@ -147,7 +145,7 @@ func attemptsOf(b Batch) rows {
 
 type follower struct {
 	rows
-	current      map[jobs.ID]int64 // attempt that runs, where the batch has its take
+	current      map[jobs.ID]int64 // the running attempt, if the batch has its take
 	open         map[jobs.ID]attemptEnd
 	begun, ended map[string]int // key to row
 }
@@ -158,10 +156,10 @@ func (f *follower) hear(h jobs.Happening, final map[jobs.ID]int64) {
 	case "take":
 		no, _ := count(h.Detail, "attempt")
 		if no < 1 {
-			return // not an event as we write it
+			return // not an event as muster writes it
 		}
 		if e, ok := f.open[id]; ok {
-			// A deferred attempt, or one that was given back, does not count.
+			// A deferred or returned attempt does not count.
 			e.no = no - 1
 			if e.how == "defer" || e.how == "back" {
 				e.no = no
@@ -185,7 +183,7 @@ func (f *follower) hear(h jobs.Happening, final map[jobs.ID]int64) {
 			if no := final[id]; no > 0 {
 				e.no = no
 			} else if e.no == 0 {
-				return // it never ran
+				return // the job never ran
 			}
 		}
 		delete(f.current, id)
@@ -212,7 +210,7 @@ func (f *follower) end(e attemptEnd) {
 
 func attemptKey(id jobs.ID, no int64) string { return fmt.Sprint(id, " ", no) }
 
-// put keeps one row a key, the last: a statement may not meet the same row twice.
+// put keeps only the last row of each key, because a statement must not meet the same row twice.
 func put(list *[][]any, at map[string]int, key string, row []any) {
 	if i, ok := at[key]; ok {
 		(*list)[i] = row

@@ -6,9 +6,9 @@ import (
 	"muster/jobs"
 )
 
-// Begun lists jobs of a task of which an attempt began and no end is known, by host, from behind
-// one on: each with the number and the node of its last attempt, in the state lost. An attempt
-// that was deferred, or given back, did nothing and is not among them.
+// Begun lists the jobs of a task that have begun and whose end is not known, by host, from the
+// host after `after` on. Each has the number and the node of its last attempt, and the state lost.
+// Deferred and returned attempts do not count, because they did nothing.
 func (s *Store) Begun(ctx context.Context, id jobs.TaskID, after string, most int) (
 	list []jobs.JobInfo, err error) {
 	err = s.rows(ctx, "list attempts", `select host, attempt, node, started from attempts as a

@@ -11,7 +11,7 @@ import (
 	"muster/testkit/sqltest"
 )
 
-// benchJobs is how many jobs the queries have to do with.
+// benchJobs is the number of jobs in the tables of the benchmarks.
 var benchJobs = flag.Int("history.jobs", 100_000, "jobs in the tables of the benchmarks")
 
 // fleetOf makes batches as a fleet does: two events a job, a task of 3,000 hosts
@@ -102,8 +102,8 @@ func BenchmarkFirstPage(b *testing.B) {
 	})
 }
 
-// BenchmarkForget deletes tasks of one host each, as a schedule makes them, and tells how many
-// it deletes a minute, and how long the longest batch kept others waiting.
+// BenchmarkForget deletes tasks of one host each, as a schedule makes them. It reports the
+// deletions a minute, and the longest time for which a batch kept others waiting.
 func BenchmarkForget(b *testing.B) {
 	bothBench(b, func(b *testing.B, s *history.Store) {
 		if err := s.Migrate(b.Context()); err != nil {

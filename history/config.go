@@ -9,23 +9,22 @@ import (
 	"time"
 )
 
-// Config says where history is kept, and for how long.
+// Config says where history is stored, and for how long.
 type Config struct {
-	// URL is sqlite:///path/of/a/file or postgres://user@host/database; none: there
-	// is no history.
+	// URL is sqlite:///path/of/a/file or postgres://user@host/database; none: there is no history.
 	URL string
 	// PasswordFile has the password for PostgreSQL in its first line.
 	PasswordFile string
-	// Keep is how long what ended is kept; 0: for ever.
+	// Keep is the time for which ended tasks are stored; 0: for ever.
 	Keep time.Duration
-	// OutputMax is how many bytes are kept of what a host said in a job.
+	// OutputMax bounds the stored output of a job, in bytes.
 	OutputMax int
 }
 
 // None is the URL of no history.
 const None = "none"
 
-// DefaultConfig keeps 400 days; a URL is missing.
+// DefaultConfig returns a Config that keeps 400 days; the URL is missing.
 func DefaultConfig() Config { return Config{Keep: 400 * 24 * time.Hour, OutputMax: 64 << 10} }
 
 // The bounds of Config.
@@ -36,7 +35,7 @@ const (
 
 const sqliteScheme = "sqlite"
 
-// Validate reports every mistake at once.
+// Validate reports all mistakes at once.
 func (c Config) Validate() error {
 	_, err := c.parse()
 	errs := []error{err}
@@ -51,14 +50,14 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// place is where history is.
+// place is the database of a history.
 type place struct {
 	file string   // SQLite; empty: PostgreSQL
 	url  *url.URL // PostgreSQL
 }
 
-// parse reads the URL. A password must not be repeated in an error, so what is
-// wrong with the URL of PostgreSQL is said without it.
+// parse reads the URL. An error must not repeat a password, so a mistake in the URL of PostgreSQL
+// is reported without it.
 func (c Config) parse() (place, error) {
 	u, err := url.Parse(c.URL)
 	switch {
@@ -77,7 +76,7 @@ func (c Config) parse() (place, error) {
 		"postgres://user@host/database or none", u.Redacted())
 }
 
-// Where is the place for people, without a password.
+// Where returns the place for people, without a password.
 func (c Config) Where() string {
 	p, err := c.parse()
 	switch {

@@ -10,7 +10,7 @@ import (
 	"muster/jobs"
 )
 
-// Course tells how a job went, as far as that was stored.
+// Course returns the attempts and steps of a job, as far as they were stored.
 func (s *Store) Course(ctx context.Context, id jobs.ID) (api.Course, error) {
 	c := api.Course{Steps: []api.StepBegun{}}
 	var err error
@@ -51,8 +51,8 @@ type About struct {
 	Host string
 }
 
-// Events lists what happened to a task or a job, the first event first, from the place skip
-// on. more says that others follow.
+// Events lists the events of a task or a job, the first one first, and skips the first skip
+// events. more reports whether others follow.
 func (s *Store) Events(ctx context.Context, of About, skip, most int) (list []jobs.Happening,
 	more bool, err error) {
 	most = min(max(most, 1), api.PageMax)

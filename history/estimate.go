@@ -14,17 +14,17 @@ import (
 	"muster/jobs"
 )
 
-// recentMax is how many of the last successes make an estimate.
+// recentMax bounds the successes that make an estimate: the last ten.
 const recentMax = 10
 
-// Kind is what jobs have in common that take about equally long.
+// Kind identifies jobs that take about equally long.
 type Kind struct {
 	Work     string `json:"work"` // see jobs.WorkOf
 	Model    string `json:"model"`
 	Customer string `json:"customer"`
 }
 
-// Estimate is how long the last successes of a kind took.
+// Estimate is the time that the last successes of a kind took.
 type Estimate struct {
 	Kind
 	P50 time.Duration `json:"p50_ns"`
@@ -32,19 +32,18 @@ type Estimate struct {
 	N   int           `json:"n"` // successes that it comes from
 }
 
-// estimate is that of some durations.
+// estimate returns the estimate of some durations.
 func estimate(k Kind, recent []time.Duration) Estimate {
 	list := slices.Sorted(slices.Values(recent))
 	return Estimate{k, rank(list, 0.5), rank(list, 0.9), len(list)}
 }
 
-// took is how long a job was at work, if it may tell how long others will be: it
-// succeeded, and nothing of it had to be done again. What it waited for is no work: a
-// worker, a window, a person. The waits of its runbook are a part of it, and so are the
-// pauses between its probes.
+// took returns the time that a job was at work, if it predicts other jobs: the job succeeded
+// without a retry. Waiting for a worker, a window or a person is no work. The waits of its runbook
+// count, and so do the pauses between its probes.
 //
-// Of one whose worker did not say what its time went to it is all from its start on; if it
-// was deferred before it did anything, from when it was due again.
+// If its worker did not report how the time was spent, the whole time from its start counts; if
+// the job was deferred before it did anything, the time from when it was due again.
 func took(j api.PastJob) (time.Duration, bool) {
 	if j.Outcome != jobs.Succeeded || j.Tries > 0 || j.Started.IsZero() || j.Finished.IsZero() {
 		return 0, false
@@ -60,7 +59,7 @@ func took(j api.PastJob) (time.Duration, bool) {
 	return d, d >= 0
 }
 
-// learn adds what jobs took to the estimates, and returns those that changed.
+// learn adds the times of jobs to the estimates, and returns the estimates that changed.
 func (s *Store) learn(ctx context.Context, tx *sql.Tx, list []api.PastJob,
 	now time.Time) ([]Estimate,
 	error) {
@@ -137,12 +136,12 @@ func readRecent(text string) ([]time.Duration, error) {
 	return out, nil
 }
 
-// estimatesMax is how many estimates are kept, those that changed last. What is run once, with
-// arguments that never come again, leaves one for each model and customer.
+// estimatesMax bounds the stored estimates; those that changed last are kept. A task that runs
+// once, with arguments that never occur again, leaves one for each model and customer.
 const estimatesMax = 20_000
 
-// ForgetEstimates deletes the estimates that changed first, where there are too many, and
-// reports whether there were.
+// ForgetEstimates deletes the estimates that changed first, if there are too many, and reports
+// whether it deleted any.
 func (s *Store) ForgetEstimates(ctx context.Context) (bool, error) {
 	cut := int64(0)
 	text := fmt.Sprintf("select at from estimates order by at desc limit 1 offset %d", estimatesMax)

@@ -26,7 +26,7 @@ func Cursor(text string) (string, error) {
 	return cursorOf(api.PastJob{JobInfo: jobs.JobInfo{ID: id, Finished: instant(w.args[0].(int64))}}), nil
 }
 
-// Explain is how the database finds the first page, in its own words.
+// Explain returns the database's plan for the first page, in its own words.
 func Explain(ctx context.Context, s *Store, f Filter) (lines []string, err error) {
 	text, args, err := s.page(f, "", 51)
 	if err != nil {
@@ -50,8 +50,7 @@ func Explain(ctx context.Context, s *Store, f Filter) (lines []string, err error
 	return lines, err
 }
 
-// Later makes a store that nobody has asked yet one of a later muster, which changes the tables
-// by a further text.
+// Later gives an unused store the tables of a later muster, with a further change by a text.
 func Later(s *Store, text string) error {
 	first, err := fs.ReadFile(s.schema, "0001_tables.sql")
 	s.schema = fstest.MapFS{"0001_tables.sql": {Data: first},
@@ -62,7 +61,7 @@ func Later(s *Store, text string) error {
 // Tx does f in one transaction of a store.
 func Tx(ctx context.Context, s *Store, f func(*sql.Tx) error) error { return s.tx(ctx, "a test", f) }
 
-// IsPostgres tells whether a store is PostgreSQL.
+// IsPostgres reports whether a store is PostgreSQL.
 func IsPostgres(s *Store) bool { return s.at.file == "" }
 
 // WithoutIndices drops the indices of a table but its key, and returns what makes them.

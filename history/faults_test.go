@@ -55,8 +55,8 @@ func TestTablesOfALaterVersionAreLeftAlone(t *testing.T) {
 	})
 }
 
-// A new index on ten million jobs takes minutes. Who writes history, and who asks for it,
-// is told that at once, and goes on when it is done.
+// A new index on ten million jobs takes minutes. Callers that write or read history get an error
+// at once, and may continue when the index is there.
 func TestAChangeOfTheTablesThatTakesLongIsSaid(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
@@ -90,8 +90,8 @@ func TestAChangeOfTheTablesThatTakesLongIsSaid(t *testing.T) {
 	})
 }
 
-// goOn stores entries from where the store is up to the given one, whatever fails in
-// between, and returns how often something did.
+// goOn stores entries from the position of the store up to the given one, whatever fails in
+// between, and returns the number of failures.
 func goOn(t *testing.T, s *history.Store, upTo int, stored func(n int)) (failed int) {
 	t.Helper()
 	for from := time.Now(); time.Since(from) < 4*time.Minute; {

@@ -11,15 +11,14 @@ import (
 	"muster/jobs"
 )
 
-// A Contradiction is a second end of a job that differs from the one that is known. The first
-// one stays.
+// A Contradiction is a second end of a job that differs from the stored one. The stored one stays.
 type Contradiction struct {
-	Job   api.PastJob  // as the later word has it
-	First jobs.Outcome // as it is known
+	Job   api.PastJob  // the job by the later event
+	First jobs.Outcome // the stored outcome
 }
 
-// ends stores the ends of jobs and what their hosts said, and returns the jobs of which that was
-// taken. Of a job that is known to have ended otherwise nothing is replaced.
+// ends stores the ends and the output of jobs, and returns the jobs that it has stored. It
+// replaces nothing of a job that is stored with another final outcome.
 func (s *Store) ends(ctx context.Context, tx *sql.Tx, list []api.PastJob) (taken []api.PastJob,
 	against []Contradiction, err error) {
 	rows := jobRows(list)
@@ -42,7 +41,7 @@ func (s *Store) ends(ctx context.Context, tx *sql.Tx, list []api.PastJob) (taken
 	return taken, against, s.insert(ctx, tx, outputTable, output)
 }
 
-// contradictions are those of some jobs that are stored with another outcome.
+// contradictions returns the jobs that are stored with another outcome.
 func contradictions(ctx context.Context, tx *sql.Tx, list []api.PastJob) (out []Contradiction,
 	err error) {
 	for _, j := range list {
@@ -59,11 +58,11 @@ func contradictions(ctx context.Context, tx *sql.Tx, list []api.PastJob) (out []
 	return out, nil
 }
 
-// contradictionRows are the events that tell of contradictions, at a place of a stream.
+// contradictionRows returns the event rows that record contradictions, at a position of a stream.
 func contradictionRows(b Batch, list []Contradiction) (out [][]any) {
 	for _, c := range list {
 		detail, _ := json.Marshal(map[string]any{"known": c.First, "outcome": c.Job.Outcome,
-			"error": c.Job.Error}) // texts alone
+			"error": c.Job.Error}) // only texts: no error is possible
 		out = append(out, []any{b.Zone, b.Last, micros(c.Job.Finished), "contradiction", string(c.Job.ID),
 			string(c.Job.ID.Task()), clean(string(detail))})
 	}

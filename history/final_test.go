@@ -10,8 +10,8 @@ import (
 	"muster/jobs"
 )
 
-// An end is final: what comes later and says otherwise is an event, and replaces nothing. Only an
-// end that nobody knew is settled by one that somebody does.
+// An end is final: a later event that contradicts it is stored as an event, and replaces nothing.
+// Only an end that was unknown may be settled.
 func TestAKnownEndIsNeverReplaced(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
@@ -52,7 +52,8 @@ func TestAKnownEndIsNeverReplaced(t *testing.T) {
 	})
 }
 
-// What a zone is told after a loss: of jobs without an end, the last attempt that did something.
+// The jobs that a zone learns about after a loss: jobs without an end, each with its last attempt
+// that did something.
 func TestAttemptsWithoutAnEndAreFound(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {

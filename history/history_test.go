@@ -342,7 +342,7 @@ func TestRetentionForgetsWholeTasksAndNothingElse(t *testing.T) {
 	})
 }
 
-// What has not ended may still be at work: a rollover takes weeks, and history may be kept
+// A task that has not ended may still be at work: a rollover takes weeks, and history may be kept
 // for a day.
 func TestRetentionLeavesWhatHasNotEnded(t *testing.T) {
 	t.Parallel()

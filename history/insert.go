@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// table is where rows go: its name and columns, and what is done about a row that
-// is there already.
+// table describes the target of rows: its name and columns, and how to handle a row that exists
+// already.
 type table struct {
 	name    string
 	columns []string
 	clash   string
 }
 
-// sqliteRows is how many rows one statement for SQLite has: most of what a call costs is
-// not the row. More at once are not faster (measured).
+// sqliteRows is the number of rows in a statement for SQLite: most of the cost of a call does not
+// depend on the rows. More rows are not faster (measured).
 const sqliteRows = 16
 
-// insert writes rows. One of them may not be there twice.
+// insert writes rows. Each key may occur only once in them.
 func (s *Store) insert(ctx context.Context, tx *sql.Tx, t table, rows [][]any) error {
 	_, err := s.count(ctx, tx, t, rows)
 	return err
 }
 
-// count is insert, and returns how many rows came or changed.
+// count does the same as insert, and returns how many rows were new or changed.
 func (s *Store) count(ctx context.Context, tx *sql.Tx, t table, rows [][]any) (n int64, err error) {
 	if len(rows) == 0 {
 		return 0, nil
@@ -35,8 +35,8 @@ func (s *Store) count(ctx context.Context, tx *sql.Tx, t table, rows [][]any) (n
 	switch {
 	case err != nil:
 	case s.at.file != "":
-		// A context that can end costs the driver a goroutine for each call, and a batch is
-		// soon over.
+		// With a context that can end, the driver starts a goroutine for each call; and a batch takes
+		// only moments.
 		n, err = insertSQLite(context.WithoutCancel(ctx), tx, t, rows)
 	default:
 		var columns []any
@@ -57,7 +57,7 @@ func affected(r sql.Result, err error) (int64, error) {
 	return r.RowsAffected()
 }
 
-// insertSQLite writes some rows a statement. All statements but the last are the same one.
+// insertSQLite writes the rows in several statements. All but the last have the same text.
 func insertSQLite(ctx context.Context, tx *sql.Tx, t table, rows [][]any) (all int64, err error) {
 	args := make([]any, 0, sqliteRows*len(t.columns))
 	var full *sql.Stmt
@@ -86,8 +86,8 @@ func insertSQLite(ctx context.Context, tx *sql.Tx, t table, rows [][]any) (all i
 	return all, nil
 }
 
-// values is the statement for so many rows. Its parameters have no names: the driver looks
-// for each name among all of them.
+// values returns the statement for so many rows. Its parameters have no names, because the driver
+// would search for each name among all of them.
 func (t table) values(rows int) string {
 	row := "(?" + strings.Repeat(", ?", len(t.columns)-1) + ")"
 	return t.head() + "values " + row + strings.Repeat(", "+row, rows-1) + t.clash
@@ -97,12 +97,12 @@ func (t table) head() string {
 	return "insert into " + t.name + " (" + strings.Join(t.columns, ", ") + ") "
 }
 
-// unnest is the statement for any number of rows, for PostgreSQL: a list a column. It is
-// the same text for all batches, so the server parses and plans it once a connection.
+// unnest returns the statement for any number of rows, for PostgreSQL: a list for each column. Its
+// text is the same for all batches, so the server parses and plans it once a connection.
 func (t table) unnest(rows [][]any) string {
 	lists := make([]string, len(t.columns))
 	for i, v := range rows[0] {
-		kind := "bigint" // also of nothing: only numbers may be missing
+		kind := "bigint" // also for a nil: only numbers may be missing
 		switch v.(type) {
 		case string:
 			kind = "text"
@@ -145,7 +145,7 @@ func column[T any](rows [][]any, i int) ([]T, error) {
 	return list, nil
 }
 
-// numbers may be missing.
+// numbers returns a column of numbers, some of which may be missing.
 func numbers(rows [][]any, i int) ([]*int64, error) {
 	list := make([]*int64, len(rows))
 	for k, r := range rows {
@@ -160,7 +160,7 @@ func numbers(rows [][]any, i int) ([]*int64, error) {
 	return list, nil
 }
 
-// replace is what makes the last row that came the one that stays.
+// replace returns the clause with which a later row replaces an earlier one.
 func replace(key string, columns ...string) string {
 	sets := make([]string, len(columns))
 	for i, c := range columns {
@@ -170,13 +170,13 @@ func replace(key string, columns ...string) string {
 }
 
 var (
-	// Redis forgets the zones of a task one by one, each a day after its end: what is left is
-	// not all of it.
+	// Redis forgets the zones of a task one by one, each a day after its end, so a later count may
+	// lack some of them.
 	taskTable = table{"tasks", taskColumns, strings.Replace(replace("id", taskColumns[1:]...),
 		"total = excluded.total", "total = case when excluded.total < tasks.total then tasks.total "+
 			"else excluded.total end", 1)}
-	// An end is final; only one that nobody knew may be settled later. The same end may come
-	// again with more, from a Redis that still has the whole record of the job.
+	// An end is final; only the outcome unknown may be settled later. The same end may arrive again
+	// with more data, from a Redis that still has the whole record of the job.
 	jobTable = table{"jobs", jobColumns, replace("task, host", jobColumns[2:]...) + ` where
 		jobs.outcome = 'unknown' or jobs.outcome = excluded.outcome and
 		jobs.attempt <= excluded.attempt and (jobs.times = '' or excluded.times <> '')`}

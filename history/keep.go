@@ -10,19 +10,19 @@ import (
 	"muster/jobs"
 )
 
-// The sizes of a batch of what is deleted: others shall not wait for it.
+// The sizes of a batch of deletions, which are small so that other calls do not wait long.
 const (
 	forgetTasks = 200
 	forgetRows  = 4000
 )
 
-// unfinishedKeep is how much longer a task is kept whose end is not known: as long as Redis
-// knows of it, it may still end.
+// unfinishedKeep is the additional time for a task whose end is not known. It is as long as Redis
+// knows such a task, because until then it may still end.
 const unfinishedKeep = 70 * 24 * time.Hour
 
-// Forget deletes one batch of what ended before an instant, and returns how many rows that
-// were; 0: there is nothing left to delete. Jobs go with their task, and a task goes when
-// all of it is older, as the last of its rows.
+// Forget deletes one batch of tasks that ended before an instant, and returns the number of
+// deleted rows; 0: there is nothing left to delete. Jobs are deleted with their task. A task is
+// deleted once all of it is older, and its own row last.
 func (s *Store) Forget(ctx context.Context, before time.Time) (int64, error) {
 	at := int64(jobs.MicrosOf(before))
 	tasks, err := s.forgettable(ctx, at, int64(jobs.MicrosOf(before.Add(-unfinishedKeep))))
@@ -42,9 +42,9 @@ func (s *Store) Forget(ctx context.Context, before time.Time) (int64, error) {
 	return forgetRows - f.left, err
 }
 
-// forgettable lists tasks that have ended before an instant or, where their end is not known,
-// were submitted before another one, the oldest first; at most forgetTasks. If there is none,
-// it lists tasks that were never seen, and of which a job ended before the instant.
+// forgettable lists tasks that ended before an instant and, if their end is not known, were
+// submitted before another one, the oldest first; at most forgetTasks. If there is none, it lists
+// tasks that are not stored but have a job that ended before the instant.
 func (s *Store) forgettable(ctx context.Context, ended, submitted int64) (list []any, err error) {
 	add := func(scan func(...any) error) error {
 		var id string
@@ -65,17 +65,17 @@ func (s *Store) forgettable(ctx context.Context, ended, submitted int64) (list [
 	return list, err
 }
 
-// forgetting is one batch; it stops at the first error.
+// forgetting is one batch of deletions; it stops at the first error.
 type forgetting struct {
 	ctx    context.Context
 	tx     *sql.Tx
 	sqlite bool
-	left   int64 // rows that may yet be deleted
+	left   int64 // rows that may still be deleted
 	err    error
 }
 
-// some deletes rows of a table, as many as may be deleted at most. It reports whether none is
-// left for sure.
+// some deletes rows of a table, up to the bound. It reports whether it is certain that none is
+// left.
 func (f *forgetting) some(table, where string, args ...any) bool {
 	if f.err != nil || f.left <= 0 {
 		return false
@@ -96,7 +96,8 @@ func (f *forgetting) some(table, where string, args ...any) bool {
 	return err == nil && f.left > 0
 }
 
-// tasks deletes rows of some tasks. The tasks themselves go when nothing else is left of them.
+// tasks deletes rows of some tasks. The rows of the tasks themselves are deleted when nothing else
+// of them is left.
 func (f *forgetting) tasks(list []any) {
 	marks := make([]string, len(list))
 	for i := range list {
@@ -111,7 +112,7 @@ func (f *forgetting) tasks(list []any) {
 	f.some("tasks", "id"+in, list...)
 }
 
-// loose deletes what belongs to no task.
+// loose deletes rows that belong to no task.
 func (f *forgetting) loose(before int64) {
 	if f.some("events", "task = '' and at < $1", before) && f.some("plans", "at < $1", before) {
 		f.some("gaps", "at < $1", before)

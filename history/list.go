@@ -13,7 +13,7 @@ import (
 	"muster/jobs"
 )
 
-// Filter picks jobs that have ended; what is not set picks all.
+// Filter selects jobs that have ended; an empty field selects all.
 type Filter struct {
 	Customer string
 	Host     string
@@ -21,19 +21,19 @@ type Filter struct {
 	Operator string
 	Outcome  jobs.Outcome
 	Task     jobs.TaskID
-	From     time.Time // that ended at it or later
+	From     time.Time // that ended then or later
 	To       time.Time // that ended before it
 }
 
-// ErrCursor is wrapped when a cursor is not of ours.
+// ErrCursor is wrapped if a cursor does not come from muster.
 var ErrCursor = errors.New("want the `next` of another page")
 
 // jobSelect reads a job, for scanJob.
 const jobSelect = `select task, host, zone, customer, model, runbook, operator, outcome, class,
 	exit, error, note, node, attempt, tries, due, started, finished, times from jobs`
 
-// Jobs lists jobs that have ended, the last one first, those of one task by host, from
-// behind a cursor on. next is the cursor of the page that follows; empty: there is none.
+// Jobs lists jobs that have ended, the last one first, and jobs of one task by host, from a cursor
+// on. next is the cursor of the next page; empty: there is none.
 func (s *Store) Jobs(ctx context.Context, f Filter, cursor string, most int) (list []api.PastJob,
 	next string, err error) {
 	most = min(max(most, 1), api.PageMax)
@@ -56,7 +56,7 @@ func (s *Store) Jobs(ctx context.Context, f Filter, cursor string, most int) (li
 	return list, next, s.addAsked(ctx, list)
 }
 
-// page is the query of a page, with its values.
+// page returns the query of a page, with its values.
 func (s *Store) page(f Filter, cursor string, most int) (text string, args []any, err error) {
 	w, err := f.where(cursor, s.at.file != "")
 	if err != nil {
@@ -77,7 +77,7 @@ type where struct {
 	args  []any
 }
 
-// and adds a term; each ? in it is one of the values.
+// and adds a term; each ? in it stands for one of the values.
 func (w *where) and(term string, values ...any) {
 	for _, v := range values {
 		w.args = append(w.args, v)
@@ -93,16 +93,16 @@ func (w *where) text() string {
 	return " where " + strings.Join(w.terms, " and ")
 }
 
-// where makes the condition. PostgreSQL finds the index by itself; SQLite, which has no
-// numbers about the table, is told by a + before the other columns, and by a term that says
-// that the index of what did not succeed is enough.
+// where builds the condition. PostgreSQL finds the right index itself. SQLite has no statistics
+// about the table, so it gets a + before the other columns, and a term that allows the index of
+// jobs that did not succeed.
 func (f Filter) where(cursor string, sqlite bool) (*where, error) {
 	w := &where{}
 	bad := f.Outcome != "" && f.Outcome != jobs.Succeeded
 	used := 0
 	for _, t := range []struct {
 		column, value string
-		alone         bool // no index has it and another one in front
+		alone         bool // no index has it behind another column
 	}{{"task", string(f.Task), true}, {"host", f.Host, true}, {"customer", f.Customer, bad},
 		{"operator", f.Operator, bad}, {"runbook", f.Runbook, bad}} {
 		if t.value == "" {
@@ -123,7 +123,7 @@ func (f Filter) where(cursor string, sqlite bool) (*where, error) {
 		w.and("outcome <> 'succeeded'")
 	}
 	if used == 0 && !bad {
-		w.and("attempt >= 0") // each is: it says that the index of times is enough
+		w.and("attempt >= 0") // always true: it allows the index of times
 	}
 	if !f.From.IsZero() {
 		w.and("finished >= ?", int64(jobs.MicrosOf(f.From)))
@@ -172,7 +172,7 @@ func scanJob(scan func(...any) error) (api.PastJob, error) {
 	return j, err
 }
 
-// instant is a stored one.
+// instant returns a stored instant.
 func instant(n int64) jobs.Time {
 	if n == 0 {
 		return jobs.Time{}

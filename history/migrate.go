@@ -19,30 +19,29 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// ErrChanging is wrapped while the tables are not yet as this version wants them. Where
-// there are millions of jobs a new index takes minutes; who writes and who asks shall hear
-// of it, and not hang.
+// ErrChanging is wrapped while the tables do not have the form of this version yet. With millions
+// of jobs a new index takes minutes, and callers must get an error in that time rather than hang.
 var ErrChanging = errors.New("not usable yet")
 
-// patience is how long a call waits for the tables before it says so.
+// patience bounds the time for which a call waits for the tables.
 const patience = 2 * time.Second
 
-// changing is one try to make the tables as this version wants them. It goes on when who
-// began it has given up: what is half done would begin anew.
+// changing is one try to change the tables to the form of this version. It continues even if the
+// caller that began it gives up, because a change that breaks off would have to begin again.
 type changing struct {
 	since time.Time
 	what  atomic.Pointer[string]
 	done  chan struct{}
-	err   error // when it is done
+	err   error // set when it is done
 
-	before error // of the try before: where a server does not answer, each takes seconds
+	before error // error of the try before: if a server does not answer, each try takes seconds
 }
 
-// Migrate makes the tables as this version wants them, unless they are, and waits for
-// it. Of several who begin at once one does it, and the others wait.
+// Migrate changes the tables to the form of this version, if necessary, and waits for that. If
+// several callers begin at once, one does it, and the others wait.
 func (s *Store) Migrate(ctx context.Context) error { return s.tables(ctx, 0) }
 
-// tables sees to the tables, and waits so long for them; 0: as long as it takes.
+// tables ensures the form of the tables, and waits at most so long for it; 0: without a bound.
 func (s *Store) tables(ctx context.Context, most time.Duration) error {
 	c := s.change()
 	if c == nil {
@@ -69,7 +68,7 @@ func (s *Store) tables(ctx context.Context, most time.Duration) error {
 	}
 }
 
-// change is the try that is under way, or a new one; nil: the tables are right.
+// change returns the try that is under way, or a new one; nil if the tables are right.
 func (s *Store) change() *changing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +94,7 @@ func (c *changing) says(text string) { c.what.Store(&text) }
 func (s *Store) migrate(ctx context.Context, c *changing) error {
 	var options []goose.ProviderOption
 	if s.at.file != "" {
-		// SQLite has no lock that outlasts a transaction: the lock is one of the system.
+		// SQLite has no lock that outlasts a transaction, so the lock is a lock of a file.
 		if err := os.MkdirAll(filepath.Dir(s.at.file), 0o700); err != nil {
 			return err
 		}
@@ -123,7 +122,7 @@ func (s *Store) migrate(ctx context.Context, c *changing) error {
 	case err != nil:
 		return err
 	case has > known:
-		// What a later version of muster does to its tables is not known.
+		// It is not known how a later version of muster changes its tables.
 		return fmt.Errorf("its tables are of version %d, this muster knows %d: run the newer one", has,
 			known)
 	case has > 0 && has < known:
@@ -143,15 +142,15 @@ func (s *Store) provider(options ...goose.ProviderOption) (*goose.Provider, erro
 		goose.WithDisableGlobalRegistry(true))...)
 }
 
-// versions are that of the tables, and the last that this muster knows.
+// versions returns the version of the tables, and the last version that this muster knows.
 func versions(ctx context.Context, p *goose.Provider) (has, known int64, err error) {
 	list := p.ListSources()
 	has, err = p.GetDBVersion(ctx)
 	return has, list[len(list)-1].Version, err
 }
 
-// private makes the file of SQLite, if it is not there, so that nobody else can read what
-// hosts said. The files beside it get its mode.
+// private creates the file of SQLite, if it does not exist, so that no other user can read the
+// output of hosts. SQLite gives its mode to the files beside it.
 func (s *Store) private() error {
 	f, err := os.OpenFile(s.at.file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

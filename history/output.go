@@ -11,8 +11,8 @@ import (
 	"muster/jobs"
 )
 
-// capped is the beginning and the end of what a host said, at most so many bytes.
-// What was left out, by us or before, is said in its place.
+// capped returns the beginning and the end of an output, at most so many bytes. A line marks each
+// place where bytes were left out, here or before.
 func capped(o jobs.Output, most int) []byte {
 	var all bytes.Buffer
 	at := int64(0)
@@ -34,7 +34,7 @@ func capped(o jobs.Output, most int) []byte {
 
 func leftOut(n int64) string { return fmt.Sprintf("\n[%d bytes left out]\n", n) }
 
-// outputRows compresses what the hosts of jobs said; who said nothing has no row.
+// outputRows compresses the output of jobs; a job without output has no row.
 func (s *Store) outputRows(list []api.PastJob) ([][]any, error) {
 	var out [][]any
 	at := map[string]int{}
@@ -62,7 +62,7 @@ func (s *Store) outputRows(list []api.PastJob) ([][]any, error) {
 	return out, nil
 }
 
-// Output is what is kept of what the host of a job said; nil: nothing.
+// Output returns the stored output of a job; nil if there is none.
 func (s *Store) Output(ctx context.Context, id jobs.ID) ([]byte, error) {
 	var text []byte
 	err := s.rows(ctx, "output", "select kept, data from output where task = $1 and host = $2",

@@ -12,8 +12,8 @@ import (
 	"muster/jobs"
 )
 
-// filters are all that can be asked for beside a task: values that are there, and that
-// never meet.
+// filters returns all filters for lists of more than one task, with values that occur, and values
+// that never occur together.
 func filters() []history.Filter {
 	var list []history.Filter
 	middle := begin.Add(30 * time.Second)
@@ -36,14 +36,14 @@ func filters() []history.Filter {
 	return list
 }
 
-// blocksMax is how many blocks of 8 KiB a page of 51 jobs may cost: each job in one of its
-// own, and some for the index, of which a third condition is looked up behind the first two.
+// blocksMax bounds the blocks of 8 KiB that a page of 51 jobs may read: one for each job, and some
+// for the index, because a third condition is checked after the index of the first two.
 const blocksMax = 130
 
 var blocks = regexp.MustCompile(`shared (?:hit=(\d+))? ?(?:read=(\d+))?`)
 
-// A fleet has ten million jobs after a year. Whoever asks for two things at once that never
-// met must not wait until all of them were read.
+// A fleet has ten million jobs after a year. A query for two values that never occur together must
+// not read all of them.
 func TestAPageIsFoundByItsIndexWhateverIsAsked(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {

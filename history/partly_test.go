@@ -7,8 +7,8 @@ import (
 	"muster/jobs"
 )
 
-// Redis forgets the zones of a task one by one, each a day after its end. What it has left is
-// told of the task still, and takes no hosts away.
+// Redis forgets the zones of a task one by one, each a day after its end. It still reports the
+// rest of the task, and that must not reduce the number of its hosts.
 func TestATaskOfWhichRedisHasForgottenAZoneKeepsItsHosts(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {

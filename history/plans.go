@@ -12,7 +12,7 @@ import (
 	"muster/jobs"
 )
 
-// SavePlan keeps a plan, so that it can be compared with what happened.
+// SavePlan stores a plan, so that it can be compared with its task later.
 func (s *Store) SavePlan(ctx context.Context, p api.Plan) error {
 	body, err := json.Marshal(p)
 	if err != nil {
@@ -26,11 +26,11 @@ func (s *Store) SavePlan(ctx context.Context, p api.Plan) error {
 	})
 }
 
-// PlanFor is how long after a plan a task of the same runbook, selector and operator is
-// taken to be the one that was planned.
+// PlanFor is the time after a plan in which a task of the same runbook, selector and operator
+// counts as the planned one.
 const PlanFor = time.Hour
 
-// Calibrate compares the plans since an instant with the tasks that were made of them.
+// Calibrate compares the plans since an instant with the tasks that followed them.
 func (s *Store) Calibrate(ctx context.Context, since time.Time) (api.Calibration, error) {
 	c := api.Calibration{Compared: []api.Compared{}}
 	var plans []api.Plan
@@ -59,7 +59,7 @@ func (s *Store) Calibrate(ctx context.Context, since time.Time) (api.Calibration
 		if err != nil {
 			return c, err
 		}
-		// Of several plans for a task the last one counts, and that comes first.
+		// Of several plans for a task the last one counts, and the last one comes first.
 		if len(list) == 0 || taken[list[0].Task] {
 			continue
 		}
@@ -74,7 +74,7 @@ func (s *Store) Calibrate(ctx context.Context, since time.Time) (api.Calibration
 	return c, nil
 }
 
-// compare holds a plan against its task.
+// compare compares a plan with its task.
 func compare(p api.Plan, t jobs.TaskInfo) api.Compared {
 	c := api.Compared{Plan: p, Task: t.Task, State: string(t.State), Hosts: t.Total}
 	if !p.Done.IsZero() {

@@ -13,11 +13,11 @@ import (
 	"muster/jobs"
 )
 
-// ErrMoved is wrapped when somebody else has stored that part of the stream, or
-// another one, since the position was read.
+// ErrMoved is wrapped if another server has stored a part of the stream since the position was
+// read.
 var ErrMoved = errors.New("somebody else has read on meanwhile")
 
-// Position is how far the stream of a zone was read.
+// Position returns how far the stream of a zone was read.
 func (s *Store) Position(ctx context.Context, zone string) (api.Position, error) {
 	p := api.Position{Zone: zone}
 	err := s.rows(ctx, "position", "select position, entries, events, at from streams where zone = $1",
@@ -30,8 +30,8 @@ func (s *Store) Position(ctx context.Context, zone string) (api.Position, error)
 	return p, err
 }
 
-// Put stores a batch, all of it or nothing. It returns the estimates that changed.
-// The error wraps ErrMoved if the position is not where the batch begins.
+// Put stores the whole batch or nothing. It returns the estimates that changed. The error wraps
+// ErrMoved if the batch does not begin at the position.
 func (s *Store) Put(ctx context.Context, b Batch, now time.Time) ([]Estimate, error) {
 	var changed []Estimate
 	err := s.tx(ctx, "store events", func(tx *sql.Tx) error {
@@ -48,8 +48,8 @@ func (s *Store) Put(ctx context.Context, b Batch, now time.Time) ([]Estimate, er
 	return changed, nil
 }
 
-// advance moves the position, if it is where the batch begins: so one of two
-// historians who read the same part is refused.
+// advance moves the position, if the batch begins there: so if two historians read the same part,
+// one of them is refused.
 func advance(ctx context.Context, tx *sql.Tx, b Batch, now time.Time) error {
 	at := int64(jobs.MicrosOf(now))
 	text, args := `update streams set position = $1, entries = $2, events = events + $3, at = $4
@@ -105,14 +105,14 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, b Batch, now time.Time) ([]
 	return s.learn(ctx, tx, taken, now)
 }
 
-// Reconcile stores what Redis knows of a task and of jobs that have ended, beside
-// the stream: it closes what a gap has left open.
+// Reconcile stores a task and its ended jobs as Redis knows them, without events: it fills in what
+// a gap has left out.
 func (s *Store) Reconcile(ctx context.Context, t jobs.TaskInfo, ended []api.PastJob) error {
 	return s.tx(ctx, "store a task", func(tx *sql.Tx) error {
 		if err := s.insert(ctx, tx, taskTable, taskRows([]jobs.TaskInfo{t})); err != nil {
 			return err
 		}
-		_, _, err := s.ends(ctx, tx, ended) // what it contradicts was said when its event came
+		_, _, err := s.ends(ctx, tx, ended) // contradictions were recorded when their events arrived
 		return err
 	})
 }
@@ -127,7 +127,7 @@ func putGap(ctx context.Context, tx *sql.Tx, g api.Gap, now time.Time) error {
 	return nil
 }
 
-// micros is an instant as it is stored; 0 if it is not set.
+// micros returns the stored form of an instant; 0 if it is not set.
 func micros(t jobs.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -135,8 +135,8 @@ func micros(t jobs.Time) int64 {
 	return int64(jobs.MicrosOf(t.Time))
 }
 
-// clean is a text as both databases take it: PostgreSQL has no NUL in texts, and
-// wants UTF-8. What hosts say is anything.
+// clean returns a text that both databases accept: PostgreSQL allows no NUL in texts, and wants
+// UTF-8, but hosts may send any bytes.
 func clean(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
 }
@@ -146,7 +146,7 @@ func eventRows(list []jobs.Happening) [][]any {
 	for i, h := range list {
 		detail := ""
 		if h.Detail != nil {
-			// It came out of JSON, so it goes in again.
+			// It came from JSON, so it can be encoded again.
 			text, _ := json.Marshal(h.Detail)
 			detail = string(text)
 		}

@@ -10,12 +10,12 @@ import (
 	"muster/jobs"
 )
 
-// ranText is how it is stored what a task runs.
+// ranText returns the stored form of Ran.
 func ranText(r *jobs.Ran) string {
 	if r == nil {
 		return ""
 	}
-	text, _ := json.Marshal(r) // of texts and numbers only
+	text, _ := json.Marshal(r) // only texts and numbers: no error is possible
 	return string(text)
 }
 
@@ -28,18 +28,18 @@ func readRan(text string) (*jobs.Ran, error) {
 	return &r, err
 }
 
-// provenNumber is how it is stored whether a token proved who ordered a task.
+// provenNumber returns the stored form of whether a token proved who ordered a task.
 func provenNumber(t jobs.TaskInfo) int64 {
 	switch {
 	case t.Proven:
 		return 1
 	case t.Ran == nil:
-		return -1 // not kept
+		return -1 // not known
 	}
 	return 0
 }
 
-// addAsked adds to jobs what their tasks were asked for: each task is read once.
+// addAsked adds the requests of their tasks to jobs: it reads each task once.
 func (s *Store) addAsked(ctx context.Context, list []api.PastJob) error {
 	at := map[jobs.TaskID][]int{}
 	var marks []string

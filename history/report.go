@@ -11,10 +11,10 @@ import (
 	"muster/jobs"
 )
 
-// ErrNotFound is wrapped when history has nothing of a task or job.
+// ErrNotFound is wrapped if history does not have a task or job.
 var ErrNotFound = errors.New("not in history")
 
-// Task is a task as it was last seen, with the outcomes of its jobs.
+// Task returns the last stored form of a task, with the outcomes of its jobs.
 func (s *Store) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error) {
 	list, err := s.tasks(ctx, "where id = $1", string(id))
 	if err != nil {
@@ -36,8 +36,7 @@ func (s *Store) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 	return t, err
 }
 
-// Open lists the tasks that had not ended when they were last seen, the oldest
-// first; at most so many.
+// Open lists tasks whose end is not stored, the oldest first; at most so many.
 func (s *Store) Open(ctx context.Context, most int) ([]jobs.TaskID, error) {
 	list, err := s.tasks(ctx, fmt.Sprintf("where state <> 'ended' order by submitted limit %d", most))
 	out := make([]jobs.TaskID, len(list))
@@ -75,14 +74,14 @@ func (s *Store) tasks(ctx context.Context, rest string, args ...any) ([]jobs.Tas
 	return out, err
 }
 
-// NewReport counts the jobs of a task, each of which is in list once at most. of
-// whom there is nothing is in a part of its own: it is not taken for granted that
-// they went well, or that they never ran.
+// NewReport counts the jobs of a task, each of which is in list at most once. Hosts of which
+// nothing is known are a part of their own, because it is not certain that they succeeded, or that
+// they never ran.
 func NewReport(t jobs.TaskInfo, list []api.PastJob) api.Report {
 	r := api.Report{Task: t, Total: max(t.Total, len(list)), Jobs: list, Spent: spentBy(list),
 		Notes: []string{}}
 	counts := map[string]int{}
-	// The task was read a moment before its jobs, which may have ended meanwhile.
+	// The task was read a moment before its jobs, and some may have ended in between.
 	r.Task.Outcomes = jobs.NewCounts()
 	for _, j := range list {
 		counts[partOf(j)]++
@@ -119,7 +118,7 @@ func partOf(j api.PastJob) string {
 	return name
 }
 
-// partNames lists all parts in the order in which they are shown.
+// partNames lists the names of all parts in the order in which they are shown.
 func partNames() []string {
 	var out []string
 	for _, o := range jobs.Outcomes() {
@@ -133,7 +132,7 @@ func partNames() []string {
 	return append(out, api.NotEnded, api.NotKnown)
 }
 
-// meaning is what a part says of its hosts.
+// meaning explains a part to people.
 func meaning(name string) string {
 	switch jobs.Outcome(name) {
 	case jobs.Succeeded:
@@ -157,7 +156,7 @@ func meaning(name string) string {
 	return "has not ended"
 }
 
-// Report tells what became of every host of a task.
+// Report returns the result of a task for each of its hosts.
 func (s *Store) Report(ctx context.Context, id jobs.TaskID) (api.Report, error) {
 	t, err := s.Task(ctx, id)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -188,7 +187,7 @@ func (s *Store) Report(ctx context.Context, id jobs.TaskID) (api.Report, error) 
 	return r, nil
 }
 
-// Job is a job that has ended.
+// Job returns a job that has ended.
 func (s *Store) Job(ctx context.Context, id jobs.ID) (api.PastJob, error) {
 	var out api.PastJob
 	found := false
@@ -210,7 +209,7 @@ func (s *Store) Job(ctx context.Context, id jobs.ID) (api.PastJob, error) {
 	return list[0], err
 }
 
-// Gaps lists what was gone from the streams before it was read, the last first.
+// Gaps lists the gaps of all streams, the last one first.
 func (s *Store) Gaps(ctx context.Context) ([]api.Gap, error) {
 	out := []api.Gap{}
 	err := s.rows(ctx, "gaps", "select zone, after, first, entries, at, note from gaps "+
@@ -225,7 +224,7 @@ func (s *Store) Gaps(ctx context.Context) ([]api.Gap, error) {
 	return out, err
 }
 
-// Positions says how far each stream was read, by zone.
+// Positions returns how far each stream was read, by zone.
 func (s *Store) Positions(ctx context.Context) ([]api.Position, error) {
 	out := []api.Position{}
 	err := s.rows(ctx, "positions",
@@ -241,7 +240,7 @@ func (s *Store) Positions(ctx context.Context) ([]api.Position, error) {
 	return out, err
 }
 
-// Rows is how many rows each table has.
+// Rows returns the number of rows of each table.
 func (s *Store) Rows(ctx context.Context) (map[string]int64, error) {
 	out := map[string]int64{}
 	for _, name := range strings.Fields("tasks jobs attempts steps events output gaps plans") {

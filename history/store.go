@@ -21,22 +21,22 @@ import (
 // passwordMax bounds the file with the password.
 const passwordMax = 4 << 10 // bytes
 
-// Store is a history.
+// Store is access to one history.
 type Store struct {
 	cfg   Config
 	at    place
-	write *sql.DB // SQLite has one writer: it waits here, and not for a lock of the file
+	write *sql.DB // SQLite has one writer: calls wait here, rather than for a lock of the file
 	read  *sql.DB
 
-	schema fs.FS // the changes of the tables, in their order
+	schema fs.FS // the changes of the tables, in order
 
-	// life ends with the store, and with it what it does beside those who call it.
+	// life ends when the store is closed, and ends the work that continues without a caller.
 	life context.Context
 	end  context.CancelFunc
 
 	mu       sync.Mutex
-	ready    bool      // its tables are there, and as this version wants them
-	changing *changing // nil: nobody makes them so
+	ready    bool      // its tables exist, in the form of this version
+	changing *changing // nil: no change of the tables is under way
 	lastTry  error     // of the try before this one
 }
 
@@ -48,8 +48,8 @@ const (
 		"&_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)&_pragma=cache_size(-65536)"
 )
 
-// Open makes a store. Nothing is read, and no server is called, before it is used:
-// a history that is away stops nobody. The error is about the configuration.
+// Open returns a Store. It reads nothing and calls no server before the first use, so a history
+// that is away does not prevent a start. An error is a mistake in the configuration.
 func Open(cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func Open(cfg Config) (*Store, error) {
 }
 
 func (s *Store) openSQLite() (err error) {
-	// What is kept for the file must not be read as part of its name.
+	// Escaped, because characters of the file name could be read as parameters.
 	dsn := "file:" + (&url.URL{Path: s.at.file}).EscapedPath() + "?" + sqliteMode
 	if s.write, err = sql.Open("sqlite", dsn); err != nil {
 		return err
@@ -108,8 +108,8 @@ func (s *Store) openPostgres() error {
 	})
 	s.write = stdlib.OpenDB(*c, password)
 	s.write.SetMaxOpenConns(writersPG)
-	// What it guesses of two conditions may be wrong by a thousand times: then it would
-	// read all that hold, to sort them, where one index has the page in its order.
+	// The server's guess about two conditions may be wrong by a factor of a thousand. It would then
+	// read and sort all rows that match, although one index has the page in order.
 	inOrder := stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
 		_, err := c.Exec(ctx, "set enable_bitmapscan = off")
 		return err
@@ -121,7 +121,7 @@ func (s *Store) openPostgres() error {
 	return nil
 }
 
-// Close gives its connections back.
+// Close closes the connections.
 func (s *Store) Close() error {
 	s.end()
 	s.mu.Lock()
@@ -133,10 +133,10 @@ func (s *Store) Close() error {
 	return errors.Join(s.write.Close(), s.read.Close())
 }
 
-// Where is the place for people.
+// Where returns the place for people.
 func (s *Store) Where() string { return s.cfg.Where() }
 
-// say gives an error the operation and the place.
+// say adds the operation and the place to an error.
 func (s *Store) say(what string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -144,7 +144,7 @@ func (s *Store) say(what string, err error) error {
 	return fmt.Errorf("history %s: %s: %w", s.Where(), what, err)
 }
 
-// tx does f in one transaction that writes.
+// tx runs f in one transaction that writes.
 func (s *Store) tx(ctx context.Context, what string, f func(*sql.Tx) error) error {
 	if err := s.tables(ctx, patience); err != nil {
 		return err
@@ -154,14 +154,14 @@ func (s *Store) tx(ctx context.Context, what string, f func(*sql.Tx) error) erro
 		return s.say(what, err)
 	}
 	if err := f(tx); err != nil {
-		// What went wrong is said; that it was rolled back, too, is no news.
+		// The first error counts: a failed rollback adds nothing to it.
 		_ = tx.Rollback()
 		return s.say(what, err)
 	}
 	return s.say(what, tx.Commit())
 }
 
-// rows asks, and gives each row to f.
+// rows runs a query, and calls f for each row.
 func (s *Store) rows(ctx context.Context, what, query string, args []any,
 	f func(scan func(...any) error) error) error {
 	if err := s.tables(ctx, patience); err != nil {

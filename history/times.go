@@ -10,7 +10,7 @@ import (
 	"muster/jobs"
 )
 
-// spentBy sums up what the time of jobs went to, use by use in their order.
+// spentBy sums up how jobs spent their time, use by use in order.
 func spentBy(list []api.PastJob) []api.Spent {
 	out := []api.Spent{}
 	for _, u := range jobs.Uses() {
@@ -35,7 +35,8 @@ func spentBy(list []api.PastJob) []api.Spent {
 	return out
 }
 
-// rank is the smallest of sorted durations that so large a part of them does not exceed.
+// rank returns a quantile of sorted durations: the smallest one that is not less than a part q of
+// them.
 func rank(list []time.Duration, q float64) time.Duration {
 	if len(list) == 0 {
 		return 0
@@ -43,12 +44,12 @@ func rank(list []time.Duration, q float64) time.Duration {
 	return list[int(math.Ceil(q*float64(len(list))))-1]
 }
 
-// timesText is how times are stored.
+// timesText returns the stored form of times.
 func timesText(t jobs.Times) string {
 	if len(t) == 0 {
 		return ""
 	}
-	text, _ := json.Marshal(t) // of texts and numbers only
+	text, _ := json.Marshal(t) // only texts and numbers: no error is possible
 	return string(text)
 }
 

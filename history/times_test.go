@@ -11,8 +11,8 @@ import (
 	"muster/jobs"
 )
 
-// An estimate tells how long work takes, so neither a window in the middle of a job counts,
-// nor a person who was asked, nor the time until a worker was free.
+// An estimate predicts work, so it must not count a window in the middle of a job, nor the time of
+// a person's answer, nor the time until a worker was free.
 func TestEstimatesCountOnlyWhatWasDone(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
@@ -34,7 +34,7 @@ func TestEstimatesCountOnlyWhatWasDone(t *testing.T) {
 	})
 }
 
-// What the time of jobs went to is found again, and a report sums it up.
+// The use of the jobs' time is stored and found again, and a report sums it up.
 func TestTimesAreKept(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {
