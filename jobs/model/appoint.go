@@ -8,7 +8,7 @@ type Appoint struct {
 	Moves []jobs.Move
 }
 
-// Appoint moves the appointments of jobs that wait for them still, and counts those.
+// Appoint moves the appointments of jobs that still wait for them, and counts these jobs.
 func (z *Zone) Appoint(now jobs.Micros, a Appoint) (string, int) {
 	c := z.begin(now)
 	t := c.task(a.Task)

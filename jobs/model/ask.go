@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	askTime  = time.Minute // a worker has to look
+	askTime  = time.Minute // time for a worker to look
 	askKeep  = 10 * time.Minute
-	askTakes = 3 // workers that may vanish over an order
+	askTakes = 3 // workers that may vanish with an order
 )
 
-// Order is an order to ask the host of a job how it ended.
+// Order is an order to ask the host of a job how the job ended.
 type Order struct {
 	At     jobs.Micros
-	Token  jobs.Token // of who looks; 0: nobody does
+	Token  jobs.Token // of the worker that looks; 0: none does
 	Takes  int
 	Note   string
-	Answer string // when and how, in a word; empty: it was not answered
+	Answer string // when and how it was answered, in a word; empty: it was not
 	Words  string
 }
 
@@ -33,10 +33,10 @@ type Ask struct {
 	Reading *jobs.Reading // nil: it is an order
 }
 
-// Asked is its answer.
+// Asked is the answer of the script ask.
 type Asked struct{ Status, What string }
 
-// Ask orders that a host is asked, or takes what it said.
+// Ask records an order to ask a host, or the host's answer.
 func (z *Zone) Ask(now jobs.Micros, a Ask) Asked {
 	c := z.begin(now)
 	t, j := c.task(a.Job.Task()), c.job(a.Job)
@@ -114,7 +114,8 @@ func (c *call) readAnswer(r jobs.Reading, t *task, j Job) Asked {
 	return out
 }
 
-// told is the end of a job that is known now. It ended when it did.
+// told returns the end of a job whose outcome is known now. It keeps the time at which the job
+// ended.
 func told(j Job, end jobs.Result, by string) End {
 	note := "settled by the record of its host, " + by
 	if before := cmp.Or(end.Note, j.End.Note); before != "" {
@@ -131,7 +132,7 @@ func told(j Job, end jobs.Result, by string) End {
 	return o
 }
 
-// settleAsk writes an end that is known now in the place of unknown.
+// settleAsk replaces the end unknown by the known one.
 func (c *call) settleAsk(id jobs.ID, t *task, o End) {
 	c.change(id, func(kept *Job) { kept.State, kept.Was, kept.End = jobs.Ended, "", o })
 	c.do(keeping, func() {
@@ -147,7 +148,7 @@ func (c *call) settleAsk(id jobs.ID, t *task, o End) {
 	c.event("settle", id)
 }
 
-// ruledAsk lets the rule of the task, and the proof of its group, see the new end.
+// ruledAsk applies the new end to the rule of the task, and to the proof of its group.
 func (c *call) ruledAsk(id jobs.ID, t *task, o jobs.Outcome) {
 	if r := t.rule(); r != nil && !o.Fails(r.UnreachableOK) {
 		fails := slices.DeleteFunc(slices.Clone(t.Fails), func(one string) bool {
@@ -165,8 +166,8 @@ func (c *call) ruledAsk(id jobs.ID, t *task, o jobs.Outcome) {
 	}
 }
 
-// takeWithAsks takes where there may be orders to ask a host. By turns of a second these come
-// first or last.
+// takeWithAsks takes jobs if there may be orders to ask a host. In turns of a second, the orders
+// come first or last.
 func (s *stepping) takeWithAsks() {
 	first := s.now/1_000_000%2 == 0
 	if s.Asking.Any && first {

@@ -11,54 +11,53 @@ import (
 )
 
 const (
-	day    = 24 * time.Hour // what ended is kept for a day
-	minute = time.Minute    // who met a taken resource comes again after it
+	day    = 24 * time.Hour // ended jobs are kept for a day
+	minute = time.Minute    // a blocked job is due again after a minute
 )
 
-// Absent is the answer of a zone that is not there.
+// Absent is the answer of a zone that does not exist.
 const Absent = "absent"
 
-// Later is the answer to an order about a switch if one that was given after it stands.
+// Later is the answer to an order about a switch if a later order is in force.
 const Later = "later"
 
-// A call is one script while it is carried out. It reads the zone as it was
-// before, and plans its writes.
+// A call is the execution of one script. It reads the zone as it was before, and plans its writes.
 type call struct {
 	*Zone
 	raw, now jobs.Micros // TIME, and the same but never less than the highest seen
-	flags    Flags       // as the call changes them for itself
+	flags    Flags       // with the changes of this call
 	tasks    map[jobs.TaskID]*task
 	locks    map[string]Lock // as they will be after the plan
 	plan     [stages][]func()
 	happened []Event
-	anew     map[jobs.ID]bool // jobs of the queue: what may be kept of them does not count
+	anew     map[jobs.ID]bool // jobs of the queue: earlier records of them do not count
 
 	semaphores map[string]*semaphore
-	woken      bool // somebody became due by this call, and is not seen by its own take
+	woken      bool // this call has made a job due that its own take does not see
 }
 
-// A stage is a part of a plan. They are carried out in this order.
+// A stage is a part of a plan. The stages are carried out in this order.
 type stage int
 
 const (
-	freeing stage = iota // locks that are given back
+	freeing stage = iota // locks that are released
 	writing
 	locking
 	timing // scores of again
 	leaving
-	keeping // what is kept of jobs
+	keeping // records of jobs
 	afterwards
 	dropping
 	stages
 )
 
-// A task as a call reads it, once, and how the call changes its counters.
+// A task as a call has read it, with the changes of its counters by the call.
 type task struct {
 	Task
 	id      jobs.TaskID
 	running int
 	ends    []jobs.Outcome
-	open    bool // who ended its last job broke off before it was closed
+	open    bool // the call that ended its last job broke off before it closed the task
 	judged  int  // ends that count as failures
 }
 
@@ -106,7 +105,7 @@ func (c *call) flush() {
 	c.happened = nil
 }
 
-// tally adds what a call counted to a task.
+// tally adds the counts of a call to a task.
 func (c *call) tally(t *task) {
 	if t == nil || (t.running == 0 && len(t.ends) == 0 && !t.open) {
 		return
@@ -130,7 +129,7 @@ func (c *call) tally(t *task) {
 	}
 }
 
-// reopen lets a task be closed of which all jobs have ended.
+// reopen marks a task to be closed if all its jobs have ended.
 func (t *task) reopen() { t.open = t.Done >= t.Head.Total && t.Ended == 0 }
 
 func (c *call) task(id jobs.TaskID) *task {
@@ -144,7 +143,7 @@ func (c *call) task(id jobs.TaskID) *task {
 	return c.tasks[id]
 }
 
-// job is what is kept of a job; nothing before its first take.
+// job returns the record of a job; it is empty before the first take.
 func (c *call) job(id jobs.ID) Job {
 	if j := c.Jobs[id]; j != nil {
 		return *j
@@ -152,7 +151,7 @@ func (c *call) job(id jobs.ID) Job {
 	return Job{}
 }
 
-// change plans a change of what is kept of a job. Without its task nothing is.
+// change plans a change of a job's record. Without its task the record does not exist.
 func (c *call) change(id jobs.ID, f func(*Job)) {
 	c.do(keeping, func() {
 		if c.Tasks[id.Task()] == nil {
@@ -165,7 +164,7 @@ func (c *call) change(id jobs.ID, f func(*Job)) {
 	})
 }
 
-// drop plans that a job leaves again, behind everything else.
+// drop plans that a job leaves again, after all other writes.
 func (c *call) drop(id jobs.ID)    { c.do(dropping, func() { c.Again.Remove(id) }) }
 func (c *call) unqueue(id jobs.ID) { c.do(leaving, func() { c.Queue.Remove(id) }) }
 
@@ -173,7 +172,7 @@ func (c *call) appoint(id jobs.ID, at jobs.Micros) {
 	c.write(func() { c.Again.Put(id, at) })
 }
 
-// move is appoint for a job that is in again; else it does nothing.
+// move does the same as appoint for a job that is in again; else it does nothing.
 func (c *call) move(s stage, id jobs.ID, at jobs.Micros) {
 	c.do(s, func() {
 		if _, ok := c.Again.Score(id); ok {
@@ -182,12 +181,12 @@ func (c *call) move(s stage, id jobs.ID, at jobs.Micros) {
 	})
 }
 
-// lockDelay is how long after its lock a job is due.
+// lockDelay returns how long after its lock a job is due.
 func lockDelay(timeout time.Duration) time.Duration {
 	return max(5*time.Second, ceil(timeout, 50*time.Microsecond)*time.Microsecond)
 }
 
-// ceil is how many units there are in d, the last one maybe not full.
+// ceil returns the number of units in d, rounded up.
 func ceil(d, unit time.Duration) time.Duration {
 	n := d / unit
 	if d%unit > 0 {
@@ -196,10 +195,10 @@ func ceil(d, unit time.Duration) time.Duration {
 	return n
 }
 
-// millis is d in whole milliseconds, as Redis keeps its expiries.
+// millis returns d in whole milliseconds, rounded up, because Redis keeps expiries so.
 func millis(d time.Duration) time.Duration { return ceil(d, time.Millisecond) * time.Millisecond }
 
-// locked is the lock of a host as it will be after the plan.
+// locked returns the lock of a host as it will be after the plan.
 func (c *call) locked(host string) Lock {
 	if l, ok := c.locks[host]; ok {
 		return l
@@ -210,12 +209,12 @@ func (c *call) locked(host string) Lock {
 	return c.locks[host]
 }
 
-// holds tells whether a job has the host's lock.
+// holds reports whether a job has the host's lock.
 func (l Lock) holds(id jobs.ID, token jobs.Token) bool {
 	return token != 0 && l.Token == token && l.Job == id
 }
 
-// left is how long the lock of a host lasts, as it is kept.
+// left returns how much longer the lock of a host lasts.
 func (c *call) left(host string) time.Duration {
 	if c.locked(host) == (Lock{}) {
 		return 0
@@ -230,7 +229,7 @@ func (c *call) lock(s stage, l Lock, d time.Duration) {
 	c.locks[host] = l
 }
 
-// unlock gives the host of a job back, if the job holds it.
+// unlock releases the host of a job, if the job holds it.
 func (c *call) unlock(id jobs.ID, j Job, t *task) {
 	host := id.Host()
 	token := jobs.Micros(j.Token)
@@ -247,7 +246,8 @@ func (c *call) unlock(id jobs.ID, j Job, t *task) {
 	}
 }
 
-// finish ends a job. The host of one that may still act stays locked until the lock ends.
+// finish ends a job. If something may still act on its host, the host stays locked until the lock
+// ends.
 func (c *call) finish(id jobs.ID, j Job, o End, d doubt) {
 	t := c.task(id.Task())
 	c.change(id, func(kept *Job) {

@@ -7,9 +7,9 @@ import (
 	"muster/jobs"
 )
 
-// Mistakes tells what is not consistent in a zone: every unfinished job is in
-// exactly one of queue, again and held, no finished job is in any, and the counters
-// of the tasks and the holders of semaphores equal what is there.
+// Mistakes reports contradictions in a zone: each unfinished job must be in exactly one of queue,
+// again and held, no finished job in any, and the counters of the tasks and the holders of
+// semaphores must match the jobs.
 func (z *Zone) Mistakes() (wrong []string) {
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	places := z.places()
@@ -37,9 +37,9 @@ func (z *Zone) Mistakes() (wrong []string) {
 	return append(wrong, z.strayHolders()...)
 }
 
-// Broken tells what may not be wrong even between two writes of one script: every
-// unfinished job is in a place at least, what has a record is not in queue, and the
-// counters of the tasks equal what is there.
+// Broken reports contradictions that are forbidden even between two writes of one script: each
+// unfinished job must be in at least one place, no job with a record may be in queue, and the
+// counters of the tasks must match the jobs.
 func (z *Zone) Broken() (wrong []string) {
 	open, places := map[jobs.TaskID]int{}, z.places()
 	for _, id := range sorted(places) {
@@ -98,7 +98,7 @@ func (z *Zone) miscounts(id jobs.TaskID, t *Task, open int) (wrong []string) {
 	}
 	for _, o := range jobs.Outcomes() {
 		done += t.Outcomes[o]
-		if ended[o] > t.Outcomes[o] { // fewer: what ended is forgotten after a day
+		if ended[o] > t.Outcomes[o] { // fewer are right: ended jobs are forgotten after a day
 			say("has %d %s jobs, and counts %d", ended[o], o, t.Outcomes[o])
 		}
 	}

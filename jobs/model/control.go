@@ -15,20 +15,20 @@ import (
 type Ending struct {
 	Task  jobs.TaskID
 	Note  string
-	By    jobs.TaskID // supersedes Task; empty: it is cancelled
-	Chunk int         // of hosts, if Hosts is empty
-	Hosts []string    // only their jobs
-	From  int         // hosts of them to leave out at the front
+	By    jobs.TaskID // the task that supersedes Task; empty: Task is cancelled
+	Chunk int         // chunk of hosts, if Hosts is empty
+	Hosts []string    // if set, only their jobs
+	From  int         // skip so many hosts at the front
 	Most  int         // hosts to look at; 0: all
 }
 
-// Ended is its answer.
+// Ended is the answer of the script end.
 type Ended struct {
 	Status                        string
 	Ended, Running, Already, Seen int
 }
 
-// End cancels a task or some of its jobs, or ends what a newer task supersedes.
+// End cancels a task or some of its jobs, or ends jobs that a newer task supersedes.
 func (z *Zone) End(now jobs.Micros, a Ending) Ended {
 	c := z.begin(now)
 	if c.flags.Run == "" || c.task(a.Task) == nil {
@@ -95,11 +95,11 @@ func (c *call) close(id jobs.ID, j Job, a Ending) {
 	c.after(func() { c.Held.remove(a.Task, id) })
 }
 
-// tried finds in what is kept of a job that its step has failed, and is to be tried again.
+// tried matches the record of a job whose step has failed and will be retried.
 var tried = regexp.MustCompile(`"again":\d`)
 
-// cancelled is how a job ends that was cancelled: it says so if a part of it has
-// run, or may have, and how its host is.
+// cancelled returns the end of a cancelled job: it says whether a part of it has run, or may have,
+// and how its host is.
 func cancelled(j Job, note string) (End, doubt) {
 	switch {
 	case strings.Contains(j.Saved, jobs.MayHaveRun):
@@ -126,10 +126,10 @@ func cancelled(j Job, note string) (End, doubt) {
 // Turn is a call of the script control.
 type Turn struct {
 	Verb, Object, Note string
-	Number             int64 // limit, id of an order, since when: less than 0 is none
+	Number             int64 // limit, id of an order, or since when; less than 0: none
 }
 
-// Turned is its answer.
+// Turned is the answer of the script control.
 type Turned struct {
 	Status, Before string
 	Number         int64
@@ -190,7 +190,7 @@ func (c *call) turn(a Turn) Turned {
 		if !c.flags.shut(c.now) {
 			return already
 		}
-		// Whoever misses the zone of this epoch later does not freeze it again.
+		// A child that asks for the zone in this epoch later must not freeze it again.
 		c.write(func() {
 			c.Flags.Freeze.Until, c.Flags.Freeze.Strict, c.Flags.Born, c.Flags.Owed = 0, false, 0, ""
 		})
@@ -247,7 +247,7 @@ func (c *call) customer(a Turn) Turned {
 	return Turned{"ok", before.Note, int64(before.At)}
 }
 
-// shift lets the jobs of a task expire later, by as long as a pause lasted.
+// shift lets the jobs of a task expire later, by the length of a pause.
 func (c *call) shift(a Turn) Turned {
 	t := c.task(jobs.TaskID(a.Object))
 	since := jobs.Micros(a.Number)
@@ -300,8 +300,7 @@ func (c *call) clear(a Turn) Turned {
 	return Turned{"ok", why, 0}
 }
 
-// giveHostBack gives a host back that is locked for a job which has ended, or is forgotten with
-// its task.
+// giveHostBack releases a host whose job has ended, or is forgotten with its task.
 func (c *call) giveHostBack(a Turn) Turned {
 	l := c.locked(a.Object)
 	token := int64(l.Token)
@@ -322,7 +321,7 @@ func (c *call) giveHostBack(a Turn) Turned {
 	return Turned{"ok", string(l.Job), token}
 }
 
-// frozenSince is the instant in "job instant why", 0 if there is none.
+// frozenSince returns the instant in "job instant why", or 0 if there is none.
 func frozenSince(why string) int64 {
 	parts := strings.SplitN(why, " ", 3)
 	if len(parts) < 2 {

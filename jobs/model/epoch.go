@@ -10,33 +10,32 @@ import (
 
 // Hello is a call of the script epoch: the first of every connection.
 type Hello struct {
-	Run     string      // id of the server
+	Run     string      // id of the Redis server
 	Knew    jobs.Micros // epoch that the caller knows; 0: none
 	Who     string      // "node/slot" of a child
 	Longest time.Duration
-	Jumped  time.Duration // by how much TIME has, since the caller saw it last; 0: it has not
-	Since   jobs.Micros   // when that was, by the clock as it is now
+	Jumped  time.Duration // jump of TIME since the caller last saw it; 0: none
+	Since   jobs.Micros   // when that was, by the present clock
 	Jobs    []InHand
 }
 
-// InHand is a job of which a child says that it has it.
+// InHand is a job that a child reports to have.
 type InHand struct {
 	Job   jobs.ID
 	Token jobs.Token
 	Left  time.Duration // until the lock ends
 }
 
-// Welcome is the answer.
+// Welcome is the answer of the script epoch.
 type Welcome struct {
 	Epoch, Frozen, Now jobs.Micros
 	Longest            time.Duration
 }
 
-// startedAnew is why a zone is frozen whose Redis may have forgotten something.
+// startedAnew is the reason to freeze a zone after a restart of Redis, which may have lost data.
 const startedAnew = "Redis was started anew or replaced"
 
-// Epoch tells whether Redis is the one that the caller knew, and puts back what
-// was forgotten of its jobs.
+// Epoch reports whether Redis is the one that the caller knew, and restores its forgotten jobs.
 func (z *Zone) Epoch(now jobs.Micros, h Hello) Welcome {
 	c := z.begin(now)
 	registered := c.children()
@@ -49,7 +48,7 @@ func (z *Zone) Epoch(now jobs.Micros, h Hello) Welcome {
 			c.freeze("the zone was missing", true)
 		}
 	case f.Run != h.Run:
-		// Who was not heard of in the last epoch is not waited for in this one.
+		// Children that were silent in the last epoch are not waited for in this one.
 		for who, epoch := range registered {
 			if epoch != f.Epoch {
 				delete(registered, who)
@@ -62,7 +61,7 @@ func (z *Zone) Epoch(now jobs.Micros, h Hello) Welcome {
 			c.write(func() { c.Flags.Owed = c.now.String() + " " + startedAnew })
 		}
 	case h.Knew != 0 && h.Knew < f.Born && registered[h.Who] != f.Epoch:
-		// Somebody made a new zone before the caller could tell that one is missing.
+		// Another caller created the zone before this one could report that it was missing.
 		c.write(func() { c.Flags.Born = 0 })
 		c.freeze("the zone was missing", true)
 	}
@@ -99,7 +98,7 @@ func (c *call) children() map[string]jobs.Micros {
 	return out
 }
 
-// open begins an epoch. It is another than all before, also where TIME is behind.
+// open begins an epoch. Its number differs from all earlier ones, even if TIME went back.
 func (c *call) open(h Hello) {
 	f := &c.flags
 	f.Epoch = max(c.now, f.Token+1, f.Epoch+1, h.Knew+1)
@@ -112,15 +111,15 @@ func (c *call) open(h Hello) {
 	})
 }
 
-// reassert keeps the lock of a job in hand, and puts back what was forgotten.
+// reassert keeps the lock of a job in hand, and restores forgotten data.
 func (c *call) reassert(h Hello, in InHand) {
 	t, j := c.task(in.Job.Task()), c.job(in.Job)
 	lock := c.locked(in.Job.Host())
-	// Who knows this epoch was not forgotten in it: what is not there is over.
+	// A caller that knows this epoch has lost nothing in it: a job that is not there has ended.
 	forgot := h.Knew != c.flags.Epoch && j.State != jobs.Ended && j.Token < in.Token
 	runs := j.Token == in.Token && j.State == jobs.Running
 	keep := forgot || (runs && lock == (Lock{}))
-	if t == nil { // it was forgotten as a whole, but somebody works on the host
+	if t == nil { // the task was forgotten, but a worker acts on the host
 		keep = forgot && lock.Token < in.Token
 	}
 	if !keep {
@@ -164,8 +163,8 @@ func (c *call) reassert(h Hello, in InHand) {
 	c.event("reassert", in.Job)
 }
 
-// freeze lets nothing be taken before the longest lock has ended or, unless it is
-// strict, before every child that was registered has said what it holds.
+// freeze stops all takes until the longest lock has ended or, unless it is strict, until every
+// registered child has reported its jobs.
 func (c *call) freeze(why string, strict bool) {
 	f := &c.flags.Freeze
 	longest := c.flags.Longest
@@ -175,8 +174,8 @@ func (c *call) freeze(why string, strict bool) {
 	c.frozen()
 }
 
-// freezeFor lets nothing be taken for so long, whatever children say. A freeze that
-// is on stays, unless its end is further away than any freeze can last.
+// freezeFor stops all takes for so long, whatever children report. A freeze in force stays, unless
+// its end is later than any freeze may last.
 func (c *call) freezeFor(wait time.Duration, why string) {
 	f := &c.flags.Freeze
 	on := min(f.Until, c.now.Add(max(c.flags.Longest, shortest)))
@@ -219,8 +218,8 @@ const (
 	slotLost = "lost" // status of a slot whose child is gone
 )
 
-// Lose tells that a child is gone, and returns the jobs that were lost with it. It
-// is stale if a later call of the slot was answered.
+// Lose reports that a child is gone, and returns the jobs that were lost with it. The call is
+// stale if a later call of the slot was answered.
 func (z *Zone) Lose(now jobs.Micros, a Loss) (lost []jobs.ID, stale bool) {
 	c := z.begin(now)
 	if c.flags.Run == "" {
@@ -240,7 +239,7 @@ func (z *Zone) Lose(now jobs.Micros, a Loss) (lost []jobs.ID, stale bool) {
 		if c.Zone.Hold[a.Node] == nil {
 			c.Zone.Hold[a.Node] = map[string]Hold{}
 		}
-		// A delayed call of that child must not take for a slot that is empty.
+		// A delayed call of that child must not take jobs for the empty slot.
 		c.Zone.Hold[a.Node][a.Slot] = Hold{Request: "-", Sent: a.Sent, Status: slotLost,
 			Jobs: map[jobs.ID]jobs.Token{}}
 	})
@@ -267,7 +266,7 @@ func (c *call) lose(id jobs.ID, token jobs.Token, why string) bool {
 		t.running--
 		return true
 	}
-	// Only what may run twice is known to have been begun by all three.
+	// Only a repeatable step is certain to have been begun by all three attempts.
 	o := End{Outcome: jobs.Unknown, Class: jobs.ClassOperator,
 		Error: fmt.Sprintf("took %d workers with it, the last: %s", poison, why)}
 	if t.Head.Spec.Repeatable {

@@ -48,13 +48,13 @@ func (c *call) traits(id jobs.ID, t *task) Traits {
 	return Traits{Customer: "-", Group: "-"}
 }
 
-// A semaphore as it will be after the plan: holders, and besides kept, the places
-// that this call keeps free for those whom it wakes.
+// A semaphore as it will be after the plan. kept counts the places that this call reserves for the
+// jobs that it wakes.
 type semaphore struct {
 	max, holders, kept int
 	waits              bool
 	turns              []*turn
-	read               bool // turns and last
+	read               bool // turns and last were read
 	last               jobs.Micros
 }
 
@@ -88,8 +88,8 @@ func (c *call) sem(name string) *semaphore {
 
 func (s *semaphore) room() bool { return s.holders+s.kept < s.max }
 
-// lacks is the first resource of the list that a job cannot have now. One that
-// comes fresh from the queue does not pass those who wait.
+// lacks returns the first resource of the list that a job cannot have now. A job that comes fresh
+// from the queue does not overtake waiting ones.
 func (c *call) lacks(id jobs.ID, list []string, fresh bool) string {
 	for _, name := range list {
 		s := c.sem(name)
@@ -109,7 +109,7 @@ func (c *call) holds(who, name string) bool {
 	return ok
 }
 
-// enter makes a job, or the mark of a frozen group, a holder.
+// enter adds a holder: a job, or the mark of a frozen group.
 func (c *call) enter(who, name, value string) {
 	s := c.sem(name)
 	if !c.holds(who, name) {
@@ -130,7 +130,7 @@ func (c *call) acquire(id jobs.ID, list []string, token jobs.Token) {
 	}
 }
 
-// leave takes a holder out. It is false if it was none.
+// leave removes a holder. It returns false if there was none.
 func (c *call) leave(who, name string) bool {
 	if !c.holds(who, name) {
 		return false
@@ -150,8 +150,8 @@ func (c *call) leave(who, name string) bool {
 	return true
 }
 
-// release gives back all that a job holds, and wakes one waiter for each. One that
-// has begun keeps its group: its host is half way through what disturbs it.
+// release releases all that a job holds, and wakes one waiter for each resource. A job that has
+// begun keeps its group, because its host is in the middle of a disruptive change.
 func (c *call) release(id jobs.ID, t *task, how giving) {
 	for _, name := range c.needs(id, t) {
 		kept := how.begun && strings.HasPrefix(name, group) ||
@@ -162,8 +162,8 @@ func (c *call) release(id jobs.ID, t *task, how giving) {
 	}
 }
 
-// provesGroup is the group of a job that the next member of waits for its success; empty:
-// there is none.
+// provesGroup returns the group of a job whose next member waits for its success; empty if there
+// is none.
 func (c *call) provesGroup(id jobs.ID, t *task) string {
 	spec := t.Head.Spec
 	if name := c.traits(id, t).Group; name != "-" && t.Head.Guarded && spec.Disruptive &&
@@ -173,7 +173,7 @@ func (c *call) provesGroup(id jobs.ID, t *task) string {
 	return ""
 }
 
-// unproven is the member of a job's group that has not succeeded, and how it ended.
+// unproven returns the member of a job's group that has not succeeded, and how it ended.
 func (c *call) unproven(id jobs.ID, t *task) string {
 	name := c.provesGroup(id, t)
 	if name == "" || c.holds(string(id), group+name) {
@@ -200,16 +200,16 @@ func (c *call) proveNone(id jobs.ID, t *task, o jobs.Outcome) {
 	c.write(func() { set(kept) })
 }
 
-// A doubt is what is to be feared of the host of a job that ends.
+// A doubt says what may be wrong with the host of a job that ends.
 type doubt int
 
 const (
 	sure    doubt = iota
-	halfWay       // it is as nobody wanted it: nobody else of its group is touched
-	acting        // something may still act there: it stays locked besides
+	halfWay       // in the middle of a change: no other member of its group may be disturbed
+	acting        // something may still act there: the host also stays locked
 )
 
-// doubtIf is that of a host on which something may still act, or not.
+// doubtIf returns acting if something may still act on the host, else sure.
 func doubtIf(keep bool) doubt {
 	if keep {
 		return acting
@@ -217,8 +217,8 @@ func doubtIf(keep bool) doubt {
 	return sure
 }
 
-// settle is the end of a job that may hold something. If it is not known what a
-// disruptive one did, or if its host is in doubt, its group is frozen.
+// settle releases what an ended job held. If the effect of a disruptive job is not known, or its
+// host is in doubt, its group is frozen.
 func (c *call) settle(id jobs.ID, t *task, o End, d doubt) {
 	c.proveNone(id, t, o.Outcome)
 	for _, name := range c.needs(id, t) {
@@ -236,8 +236,8 @@ func (c *call) freezeGroup(name string, id jobs.ID, why string) {
 	c.event("freeze-group", strings.TrimPrefix(name, group))
 }
 
-// doubt freezes the groups that a job holds beside another: Redis had forgotten one
-// of them, and nobody knows what the two have done to each other.
+// doubt freezes the groups that a job holds together with another one: Redis had forgotten one of
+// the two, and nobody knows how they affected each other.
 func (c *call) doubt(id jobs.ID, t *task) {
 	for _, name := range c.needs(id, t) {
 		if strings.HasPrefix(name, group) && c.sem(name).holders > 1 && !c.holds(frozen, name) {
@@ -246,7 +246,7 @@ func (c *call) doubt(id jobs.ID, t *task) {
 	}
 }
 
-// waiting tells whether a waiter still waits.
+// waiting reports whether a waiter still waits.
 func (c *call) waiting(id jobs.ID) bool {
 	state := c.job(id).State
 	_, in := c.Again.Score(id)
@@ -258,7 +258,7 @@ func (c *call) forward(id jobs.ID) {
 	c.woken = true
 }
 
-// wakeFor lets the one who waits longest for a host come at once.
+// wakeFor makes the job that waits longest for a host due.
 func (c *call) wakeFor(host string) {
 	name := "host/" + host
 	for _, waiter := range c.Semaphores.Waits[name].Until(math.MaxInt64, 5) {
@@ -291,8 +291,8 @@ func (c *call) next(name string) *semaphore {
 	return s
 }
 
-// wakeNext lets one waiter of a semaphore come at once, if there is room, and
-// keeps the room for it as long as this call lasts. It is true if there is one.
+// wakeNext makes one waiter of a semaphore due, if there is room, and reserves the room for it
+// until the end of this call. It reports whether there is such a waiter.
 func (c *call) wakeNext(name string) bool {
 	s := c.sem(name)
 	if !s.waits || !s.room() {
@@ -324,15 +324,14 @@ func (c *call) wakeNext(name string) bool {
 	return false
 }
 
-// passOn is for a job that was woken and cannot run: what it leaves free is for
-// the next one.
+// passOn wakes others in place of a job that was woken and cannot run.
 func (c *call) passOn(list []string) {
 	for _, name := range list {
 		c.wakeNext(name)
 	}
 }
 
-// block moves a job aside until what it needs is free, at most for a minute.
+// block moves a job aside until the resource that it needs is free, at most for a minute.
 func (c *call) block(id jobs.ID, j Job, t *task, b blocked) {
 	c.appoint(id, max(min(t.Expiry.Add(j.Later), c.now.Add(minute)), c.now.Add(minute/60)))
 	if b.fresh || j.State == "" {
@@ -359,13 +358,13 @@ func (c *call) block(id jobs.ID, j Job, t *task, b blocked) {
 	})
 }
 
-// blocked is why a job steps aside.
+// blocked is the reason why a job is moved aside.
 type blocked struct {
 	lacks string
-	fresh bool // it comes from queue
+	fresh bool // the job comes from queue
 }
 
-// has tells whether a task has a job on a host, whatever became of it.
+// has reports whether a task has a job on a host, in any state.
 func (c *call) has(task jobs.TaskID, host string) bool {
 	id := jobs.NewID(task, host)
 	_, queued := c.Queue.Score(id)

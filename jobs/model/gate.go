@@ -6,10 +6,10 @@ import (
 	"muster/jobs"
 )
 
-// gateField is where the answer to a gate is kept.
+// gateField returns the field for the answer to a gate.
 func gateField(id jobs.ID, step int) string { return fmt.Sprint(step, ":", id.Host()) }
 
-// gate answers the gate at which a job stands, and lets the job come at once.
+// gate answers the gate at which a job waits, and makes the job due.
 func (c *call) gate(a Turn) Turned {
 	id := jobs.ID(a.Object)
 	t, j := c.task(id.Task()), c.job(id)

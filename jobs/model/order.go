@@ -14,18 +14,18 @@ type Place struct {
 	At  jobs.Micros
 }
 
-// Walk is what the calls of one reordering have in common.
+// Walk identifies the calls of one reordering.
 type Walk struct {
 	Token string
-	Lasts time.Duration // the lock, from each call on
-	At    jobs.Micros   // when the lock was got
+	Lasts time.Duration // duration of the lock, from each call on
+	At    jobs.Micros   // when the lock was taken
 }
 
-// Lost is the answer to one whose lock is another's.
+// Lost is the answer to a caller that has lost the lock.
 const Lost = "lost"
 
-// Lock begins a reordering. The status is go, busy or calm; oldest is the first
-// score, changes how many tasks came or went so far.
+// Lock begins a reordering. The status is go, busy or calm; oldest is the first score; changes
+// counts the tasks that came or ended so far.
 func (z *Zone) Lock(now jobs.Micros, w Walk) (status string, oldest jobs.Micros, changes int) {
 	c := z.begin(now)
 	_, first, _ := z.Queue.First()
@@ -53,7 +53,7 @@ func (z *Zone) Lock(now jobs.Micros, w Walk) (status string, oldest jobs.Micros,
 	return "go", first, r.Changes
 }
 
-// walking renews the lock of a walk. It is nil, with a status, if that is over.
+// walking renews the lock of a walk. It returns nil and a status if the walk is over.
 func (z *Zone) walking(now jobs.Micros, w Walk) (*call, string) {
 	c := z.begin(now)
 	switch r := &z.Reordering; {
@@ -66,7 +66,7 @@ func (z *Zone) walking(now jobs.Micros, w Walk) (*call, string) {
 	return c, "ok"
 }
 
-// due lists what was due at the lock, from the back.
+// due lists the jobs that were due when the lock was taken, from the back.
 func (z *Zone) due(w Walk) (list []Place) {
 	for id, at := range z.Queue.All() {
 		if at <= w.At {
@@ -77,7 +77,7 @@ func (z *Zone) due(w Walk) (list []Place) {
 	return list
 }
 
-// Page counts the jobs of a page, which begins so far from the back, by task.
+// Page counts the jobs of a page by task. The page begins at a distance from the back.
 func (z *Zone) Page(now jobs.Micros, w Walk, from, size int) (status string, n int,
 	count map[jobs.TaskID]int) {
 	c, status := z.walking(now, w)
@@ -97,20 +97,20 @@ func (z *Zone) Page(now jobs.Micros, w Walk, from, size int) (status string, n i
 type Chunk struct {
 	Walk
 	Oldest jobs.Micros // score at the lock
-	Left   int         // jobs that were left where they are
+	Left   int         // jobs that stay where they are
 	Size   int         // jobs to read
 	Old    []Place     // as they were read
 	New    []jobs.Micros
 }
 
-// Reordered is what a chunk did.
+// Reordered is the result of a chunk.
 type Reordered struct {
 	Status      string
 	Moved, Left int
-	Rest        []Place // to go on with
+	Rest        []Place // to continue with
 }
 
-// Reorder gives jobs new scores that still have their old ones.
+// Reorder gives new scores to jobs that still have their old ones.
 func (z *Zone) Reorder(now jobs.Micros, a Chunk) Reordered {
 	c, status := z.walking(now, a.Walk)
 	out := Reordered{Status: status}
@@ -135,7 +135,7 @@ func (z *Zone) Reorder(now jobs.Micros, a Chunk) Reordered {
 			break
 		}
 	}
-	if out.Status == "ok" { // read before the moves, so those that go are still there
+	if out.Status == "ok" { // read before the moves, so jobs that leave are included
 		from := min(a.Left+out.Left+out.Moved, len(before))
 		out.Rest = before[from:min(from+a.Size, len(before))]
 		for n := len(out.Rest); n > 0 && out.Rest[n-1].At < a.Oldest; n-- {
@@ -146,12 +146,12 @@ func (z *Zone) Reorder(now jobs.Micros, a Chunk) Reordered {
 	return out
 }
 
-// Done is the end of a reordering.
+// Done is the call that ends a reordering.
 type Done struct {
 	Walk
 	Moved    int
 	Cooldown time.Duration // at least
-	Who, How string        // it ended: done, met, stopped
+	Who, How string        // why it ended: done, met, stopped
 	Changes  int           // at the lock
 }
 

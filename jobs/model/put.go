@@ -13,13 +13,13 @@ type Put struct {
 	Chunk int
 	At    jobs.Micros // when to run; 0: at once
 	Hosts []string
-	Own   []jobs.Micros // when to run, for each host; 0: that of the task; nil: no host has its own
-	Waves []int         // of which the hosts are; empty: there are none
+	Own   []jobs.Micros // when to run, for each host; 0: with the task; nil: all with the task
+	Waves []int         // wave of each host; empty: there are no waves
 	Head  *Head         // with chunk 0
 }
 
-// Put holds the jobs of a chunk until Move commits the task. It returns the status,
-// and how many jobs are held.
+// Put stores the jobs of a chunk as held, until Move commits the task. It returns the status, and
+// the number of held jobs.
 func (z *Zone) Put(now jobs.Micros, p Put) (string, int) {
 	c := z.begin(now)
 	t := z.Tasks[p.Task]
@@ -39,7 +39,7 @@ func (z *Zone) Put(now jobs.Micros, p Put) (string, int) {
 		return "cancelled", 0
 	}
 	if p.Head != nil {
-		guarded := t.Head.Guarded // maybe since a limit was defined
+		guarded := t.Head.Guarded // a limit may have been defined since
 		t.Head = *p.Head
 		t.Head.Guarded = t.Head.Guarded || guarded
 		t.Rolling.put(p.Head.Spec.Rollout)
@@ -48,8 +48,8 @@ func (z *Zone) Put(now jobs.Micros, p Put) (string, int) {
 	t.Chunks[p.Chunk], t.Expires = p.Hosts, now.Add(day)
 	z.Tasks[p.Task] = t
 	for i, host := range p.Hosts {
-		// What was cancelled by itself meanwhile, or runs because a failover forgot an
-		// earlier commit, stays where it is.
+		// A job that was cancelled meanwhile, or runs because a failover forgot an earlier commit,
+		// stays where it is.
 		if t.Done+int(t.Started) > 0 && c.elsewhere(p.Task, host) {
 			continue
 		}
@@ -71,7 +71,7 @@ func (z *Zone) Put(now jobs.Micros, p Put) (string, int) {
 	return "ok", z.Held[p.Task].Len()
 }
 
-// elsewhere tells whether a job is not to be held again.
+// elsewhere reports whether a job must not be held again.
 func (c *call) elsewhere(task jobs.TaskID, host string) bool {
 	id := jobs.NewID(task, host)
 	if j := c.Jobs[id]; j != nil && j.State != jobs.Queued {
@@ -82,8 +82,7 @@ func (c *call) elsewhere(task jobs.TaskID, host string) bool {
 	return queued || again
 }
 
-// Checkpoint asks whether the next step of a job may start. The verdict may also
-// be Absent.
+// Checkpoint answers whether the next step of a job may start. The verdict may also be Absent.
 func (z *Zone) Checkpoint(now jobs.Micros, a jobs.Checkpoint) jobs.Verdict {
 	c := z.begin(now)
 	if c.flags.Run == "" {
@@ -127,10 +126,10 @@ type Move struct {
 	Order int64 // id of a pause or resume; less than 0: none
 }
 
-// Moved is its answer.
+// Moved is the answer of the script move.
 type Moved struct {
 	Status string
-	Jobs   int // that are left to move; of pause, that were moved
+	Jobs   int // jobs that are left to move; for pause, jobs that were moved
 	Before string
 }
 
@@ -146,7 +145,7 @@ func (z *Zone) Move(now jobs.Micros, a Move) Moved {
 			c.after(func() { delete(z.Held, a.Task) })
 			c.flush()
 		}
-		// All that was put may have been cancelled before the other zones of it were.
+		// All jobs of this zone may have been cancelled before the other zones were put.
 		if a.Verb == "commit" && t.Cancel != "" && t.Committed == 0 {
 			return Moved{Status: "cancelled"}
 		}
@@ -218,7 +217,7 @@ func (c *call) commit(t *task) (string, int) {
 	return "", 0
 }
 
-// layAside moves jobs of a chunk that are queued, and counts them.
+// layAside moves queued jobs of a chunk aside, and counts them.
 func (c *call) layAside(t *task, a Move) (moved int) {
 	for _, host := range t.Chunks[a.Chunk] {
 		id := jobs.NewID(t.id, host)
@@ -233,8 +232,8 @@ func (c *call) layAside(t *task, a Move) (moved int) {
 	return moved
 }
 
-// letGo moves held jobs back into the queue or, if they had started, again. Of a task whose
-// commit was forgotten only those that had.
+// letGo moves held jobs into the queue or, if they had started, into again. If the commit of the
+// task was forgotten, it moves only jobs that had started.
 func (c *call) letGo(t *task, a Move) {
 	if t.rule() != nil && t.Stopped.Note != "" {
 		return
@@ -274,5 +273,5 @@ func (c *call) letGo(t *task, a Move) {
 	}
 }
 
-// shortest is the least time of a freeze that nobody ends.
+// shortest is the least duration of a freeze that nobody ends.
 const shortest = 10 * time.Second

@@ -7,33 +7,33 @@ import (
 	"muster/jobs"
 )
 
-// Recall is a call of the script recall: what history knows of jobs that Redis may have
+// Recall is a call of the script recall: history's knowledge of jobs that Redis may have
 // forgotten.
 type Recall struct {
 	Verb string // keep, jobs or done
-	Owed string // as the caller read it; of keep: why history must be asked; empty: it need not
+	Owed string // as the caller read it; for keep: why history must be asked; empty: no need
 	Task jobs.TaskID
 	Jobs []Past
-	// Unheard are the jobs of which the zone's events tell what history has not heard.
+	// Unheard are jobs with events in the zone that history has not read.
 	Unheard []jobs.ID
 }
 
 // Past is a job as history knows it.
 type Past struct {
 	Host    string
-	End     End // without an outcome: the attempt began, and nobody knows its end
+	End     End // without an outcome: the attempt began, and its end is not known
 	Attempt int
 	Node    string
 	Began   jobs.Micros
 }
 
-// Recalled is its answer.
+// Recalled is the answer of the script recall.
 type Recalled struct {
 	Status      string
 	Ended, Lost int
 }
 
-// Recall takes back what only history knows.
+// Recall restores jobs that only history knows.
 func (z *Zone) Recall(now jobs.Micros, a Recall) Recalled {
 	c := z.begin(now)
 	f, out := c.flags, Recalled{Status: "ok"}
@@ -68,8 +68,8 @@ func (c *call) keepHistory(why string) {
 	c.event("freeze", "zone")
 }
 
-// behind reports whether something happened to a job, of which history knows no end, that
-// history has not heard.
+// behind reports whether a job without a known end in history has an event that history has not
+// read.
 func (c *call) behind(a Recall) bool {
 	return slices.ContainsFunc(a.Jobs, func(p Past) bool {
 		id := jobs.NewID(a.Task, p.Host)
@@ -77,7 +77,7 @@ func (c *call) behind(a Recall) bool {
 	})
 }
 
-// forgotten reports whether history knows more of a job than the zone.
+// forgotten reports whether history knows more about a job than the zone.
 func (c *call) forgotten(id jobs.ID, p Past) bool {
 	j := c.job(id)
 	_, queued := c.Queue.Score(id)
@@ -92,7 +92,7 @@ func (c *call) forgotten(id jobs.ID, p Past) bool {
 	return j.State != jobs.Running && j.State != jobs.Lost && j.Counts.Attempt < p.Attempt
 }
 
-// recall is one job.
+// recall restores one job.
 func (c *call) recall(t *task, p Past, out *Recalled) {
 	id := jobs.NewID(t.id, p.Host)
 	j := c.job(id)
@@ -120,14 +120,14 @@ func (c *call) recall(t *task, p Past, out *Recalled) {
 	}
 }
 
-// began is a job with an attempt that Redis had forgotten.
+// began restores a job with an attempt that Redis had forgotten.
 func (c *call) began(id jobs.ID, j Job, t *task, p Past) {
 	c.appoint(id, c.now)
 	c.write(func() { c.Queue.Remove(id) })
 	c.write(func() { c.Held.remove(t.id, id) })
 	c.change(id, func(kept *Job) {
 		kept.State, kept.Was, kept.Node = jobs.Lost, "", p.Node
-		kept.Token = j.Token // a child that has the job, and speaks later, has a newer one
+		kept.Token = j.Token // a child that has the job and reports later has a newer one
 		kept.Counts.Attempt = p.Attempt
 		kept.Started = cmp.Or(j.Started, p.Began, c.now)
 		kept.Due = cmp.Or(j.Due, t.Due)

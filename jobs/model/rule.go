@@ -9,20 +9,20 @@ import (
 	"muster/jobs"
 )
 
-// Rolling is how far a task with a rule has gone.
+// Rolling is the progress of a task with a rule.
 type Rolling struct {
-	Allowed  int // failures; -1: any number
+	Allowed  int // allowed failures; -1: any number
 	Stopped  Switch
-	Since    jobs.Micros // when a person last let it go on
+	Since    jobs.Micros // when a person last let it continue
 	Fails    []string    // the last failures: "µs:host"
-	Accepted int         // failures before the last wave was opened
-	Wave     int         // the last one that is open; 0: it has none
-	Over     jobs.Micros // since when the open waves are known to have ended
+	Accepted int         // failures before the last wave opened
+	Wave     int         // the last open one; 0: there are no waves
+	Over     jobs.Micros // when the open waves were known to have ended
 	Pass     int         // wave that a person lets open
 	Checks   string      // task that checks the hosts of the open waves
 }
 
-// put sets what a submit says.
+// put sets the values of a submit.
 func (g *Rolling) put(r *jobs.Rollout) {
 	if r != nil && r.MaxFailed != nil {
 		g.Allowed = *r.MaxFailed
@@ -41,7 +41,7 @@ func ruleOf(id jobs.TaskID) string { return rule + string(id) }
 
 func (t *task) rule() *jobs.Rollout { return t.Head.Spec.Rollout }
 
-// bad is how many jobs have failed, with those of this call that were judged.
+// bad returns the number of failed jobs, with those of this call.
 func (t *task) bad() int {
 	n := t.judged
 	for o, k := range t.Outcomes {
@@ -52,7 +52,7 @@ func (t *task) bad() int {
 	return n
 }
 
-// places is how many jobs may have begun at a time.
+// places returns how many jobs may have begun at a time.
 func (t *task) places() int {
 	if t.Rolling.Allowed < 0 {
 		return math.MaxInt
@@ -60,7 +60,7 @@ func (t *task) places() int {
 	return t.Rolling.Allowed + 1 - t.bad()
 }
 
-// judge counts how a job ended, and stops the task if that breaks its rule.
+// judge counts the end of a job, and stops the task if that breaks its rule.
 func (c *call) judge(id jobs.ID, t *task, o End) {
 	r := t.rule()
 	if r == nil || !o.Outcome.Fails(r.UnreachableOK) {
@@ -78,7 +78,7 @@ func (c *call) judge(id jobs.ID, t *task, o End) {
 	}
 }
 
-// broke is which part of a rule does not hold any more, in words.
+// broke explains which part of a rule is broken; empty if none is.
 func (c *call) broke(t *task) string {
 	names, b := names(t), t.rule().Breaker
 	if allowed := t.Rolling.Allowed; allowed >= 0 && t.bad() > allowed {
@@ -117,7 +117,7 @@ func (c *call) stopTask(t *task, why string) {
 	c.event("stop", t.id)
 }
 
-// stands tells whether a job is not to begin because its task was stopped.
+// stands reports whether a job must not begin because its task was stopped.
 func (c *call) stands(id jobs.ID, t *task) bool {
 	return t.rule() != nil && t.Stopped.Note != "" && !c.holds(string(id), ruleOf(t.id))
 }
@@ -127,17 +127,17 @@ type Roll struct {
 	Task   jobs.TaskID
 	Verb   string
 	Note   string
-	Number int // go: less than 0 is none
+	Number int // go: less than 0 means none
 	Text   string
 }
 
-// Rolled is its answer.
+// Rolled is the answer of the script roll.
 type Rolled struct {
 	Status, Text string
 	Number       int64
 }
 
-// Roll is what is ordered of a task that has a rule.
+// Roll carries out an order about a task with a rule.
 func (z *Zone) Roll(now jobs.Micros, a Roll) Rolled {
 	c := z.begin(now)
 	t := c.task(a.Task)
@@ -208,7 +208,7 @@ func (c *call) roll(t *task, a Roll) Rolled {
 	return Rolled{}
 }
 
-// goOn lets a task go on where it was stopped, or where its next wave waits.
+// goOn lets a stopped task continue, or opens its next wave.
 func (c *call) goOn(t *task, a Roll) Rolled {
 	kept, allowed := c.Tasks[t.id], t.Rolling.Allowed
 	if a.Number >= 0 {
@@ -239,7 +239,7 @@ func (c *call) goOn(t *task, a Roll) Rolled {
 	return Rolled{"ok", before, int64(t.bad())}
 }
 
-// ahead is how many jobs are of waves that are not open.
+// ahead returns the number of jobs in waves that are not open.
 func (c *call) ahead(t *task) (n int) {
 	if t.Wave == 0 {
 		return 0
@@ -252,7 +252,7 @@ func (c *call) ahead(t *task) (n int) {
 	return n
 }
 
-// wavesEnded tells whether all jobs of the open waves have ended.
+// wavesEnded reports whether all jobs of the open waves have ended.
 func (c *call) wavesEnded(t *task) bool {
 	return t.Committed != 0 && t.Head.Total-t.Done == c.ahead(t)
 }

@@ -9,11 +9,11 @@ import (
 	"muster/jobs"
 )
 
-// Set is a sorted set as Redis has them: members by score, equal scores by name.
+// Set is a sorted set as in Redis: members by score, equal scores by name.
 type Set[K ~string] struct {
 	scores  map[K]jobs.Micros
 	sorted  []entry[K]
-	Expires jobs.Micros // when it vanishes; 0: never
+	Expires jobs.Micros // when Redis deletes it; 0: never
 }
 
 type entry[K ~string] struct {
@@ -25,7 +25,7 @@ func (a entry[K]) compare(b entry[K]) int {
 	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id))
 }
 
-// Len is how many members there are.
+// Len returns the number of members.
 func (s *Set[K]) Len() int {
 	if s == nil {
 		return 0
@@ -33,7 +33,7 @@ func (s *Set[K]) Len() int {
 	return len(s.sorted)
 }
 
-// Score is the score of a member.
+// Score returns the score of a member.
 func (s *Set[K]) Score(id K) (jobs.Micros, bool) {
 	if s == nil {
 		return 0, false
@@ -42,7 +42,7 @@ func (s *Set[K]) Score(id K) (jobs.Micros, bool) {
 	return at, ok
 }
 
-// All goes through the members in order.
+// All yields the members in order.
 func (s *Set[K]) All() iter.Seq2[K, jobs.Micros] {
 	return func(yield func(K, jobs.Micros) bool) {
 		if s == nil {
@@ -56,7 +56,7 @@ func (s *Set[K]) All() iter.Seq2[K, jobs.Micros] {
 	}
 }
 
-// First is the member with the lowest score.
+// First returns the member with the lowest score.
 func (s *Set[K]) First() (id K, at jobs.Micros, ok bool) {
 	if s.Len() == 0 {
 		return "", 0, false
@@ -88,7 +88,7 @@ func (s *Set[K]) Put(id K, at jobs.Micros) {
 	s.scores[id] = at
 }
 
-// Remove takes a member out, if it is in. An empty set does not expire.
+// Remove removes a member, if it is there. An empty set does not expire.
 func (s *Set[K]) Remove(id K) {
 	if s.cut(id); len(s.sorted) == 0 {
 		s.Expires = 0
@@ -114,10 +114,10 @@ func (s *Set[K]) clone() *Set[K] {
 	return c
 }
 
-// sets are sorted sets by name. As in Redis, an empty one is not there.
+// sets holds sorted sets by name. As in Redis, an empty one does not exist.
 type sets[N, K ~string] map[N]*Set[K]
 
-// put sets a score and tells whether the member is new.
+// put sets a score and reports whether the member is new.
 func (m sets[N, K]) put(name N, id K, at jobs.Micros) {
 	if m[name] == nil {
 		m[name] = &Set[K]{}
@@ -163,5 +163,5 @@ func (m sets[N, K]) clone() sets[N, K] {
 	return c
 }
 
-// sorted is the keys of a map in order: the order of a map must not matter.
+// sorted returns the keys of a map in order, because the order of a map is random.
 func sorted[K ~string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

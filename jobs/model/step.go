@@ -12,31 +12,31 @@ import (
 // Step is a call of the script step.
 type Step struct {
 	jobs.Step
-	Expected jobs.Micros // what the caller's own clock expects TIME to be; 0: not known
+	Expected jobs.Micros // TIME as the caller's own clock expects it; 0: not known
 	Sent     jobs.Micros // the stamp
 }
 
-// More answers.
+// Further statuses.
 const (
-	Stale  = "stale"  // to a copy of an old call that was delayed
+	Stale  = "stale"  // to a delayed copy of an old call
 	Skewed = "skewed" // TIME is off by more than a minute: nothing was done
 )
 
-const looksMax = 20 // candidates that may be moved aside in one call
+const looksMax = 20 // jobs that may be moved aside in one call
 
-// A stepping is a call of step.
+// A stepping is a call of the script step.
 type stepping struct {
 	*call
 	Step
-	held   map[jobs.ID]jobs.Token // what the slot holds
-	seen   map[jobs.ID]bool       // ids that this call has dealt with
+	held   map[jobs.ID]jobs.Token // jobs that the slot holds
+	seen   map[jobs.ID]bool       // jobs that this call has handled
 	late   []jobs.ID
 	grants []jobs.Grant
 	looks  int
 }
 
-// Step takes results and hands out jobs. The status may also be Absent, Stale or
-// Skewed. Grants have no host.
+// Step accepts results and hands out jobs. The status may also be Absent, Stale or Skewed. Grants
+// have no host.
 func (z *Zone) Step(now jobs.Micros, a Step) jobs.Reply {
 	s := &stepping{call: z.begin(now), Step: a, held: map[jobs.ID]jobs.Token{},
 		seen: map[jobs.ID]bool{}}
@@ -69,8 +69,8 @@ func (z *Zone) Step(now jobs.Micros, a Step) jobs.Reply {
 	return s.reply(h)
 }
 
-// old tells that a later call of the slot was answered. A stamp from the future is
-// that of a clock that was wrong.
+// old reports whether a later call of the slot was answered. A stamp from the future does not
+// count, because it comes from a clock that was wrong.
 func (c *call) old(sent jobs.Micros, before Hold) bool {
 	return sent < before.Sent && before.Sent < c.raw.Add(minute)
 }
@@ -112,7 +112,7 @@ func (s *stepping) work() Hold {
 	return h
 }
 
-// settleReply adds to a reply what is known after the writes.
+// settleReply adds the facts that are known only after the writes.
 func (s *stepping) settleReply(h *Hold) {
 	if h.Status == jobs.StatusNext {
 		sets := []*Set[jobs.ID]{s.Queue, s.Again}
@@ -128,7 +128,7 @@ func (s *stepping) settleReply(h *Hold) {
 	h.Late, h.Grants, h.Jobs = s.late, s.grants, s.held
 }
 
-// reply adds to the grants what the caller needs with them.
+// reply adds to the grants the data that the caller needs for them.
 func (s *stepping) reply(h Hold) jobs.Reply {
 	r := jobs.Reply{Status: h.Status, Now: s.now, Next: h.Next, Jobs: h.Grants, Late: h.Late}
 	known := map[jobs.TaskID]bool{}
@@ -173,7 +173,7 @@ func (s *stepping) result(r jobs.Result) {
 
 // rescore keeps a job for another attempt.
 func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
-	// What is lost and given back without a look may have run: it stays lost.
+	// A lost job that is returned without a look may have run: it stays lost.
 	unseen := r.Kind == jobs.KindBack && j.Lost
 	if note := cmp.Or(t.Cancel, j.Cancel); note != "" && !unseen {
 		o, d := stopped(r, j, note)
@@ -208,7 +208,7 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 		at, change = s.deferral(r, j, t, at)
 	case jobs.KindBack:
 		at, keep = s.now, j.Lost
-		if j.Was != "" { // it may be rebooting
+		if j.Was != "" { // the host may be rebooting
 			r.Delay = 0
 			keep = s.keepHost(r, j, t, keep)
 		}
@@ -238,10 +238,10 @@ func (s *stepping) rescore(r jobs.Result, j Job, t *task) {
 	s.event(string(r.Kind), r.Job)
 }
 
-// note is what every result that is not an end leaves in a job.
+// note records a result that is not an end.
 func note(j *Job, r jobs.Result, at jobs.Micros) {
 	j.Due = at
-	if r.Kind != jobs.KindBack { // what is given back untouched is where it was
+	if r.Kind != jobs.KindBack { // an untouched job stays where it was
 		j.Step = r.Step
 	}
 	if r.Saved != "" {
@@ -256,9 +256,9 @@ func note(j *Job, r jobs.Result, at jobs.Micros) {
 	}
 }
 
-// deferral is when a deferred job comes again, and what is kept of it. What was never begun
-// did not start; what has gone through a step keeps an attempt. Without a time it comes at
-// soon, and expires as before.
+// deferral returns when a deferred job is due again, and the change of its record. A job that
+// never began has not started; a job with a finished step keeps its attempt. Without a time it is
+// due at soon, and expires as before.
 func (s *stepping) deferral(r jobs.Result, j Job, t *task, soon jobs.Micros) (jobs.Micros,
 	func(*Job)) {
 	at := soon
@@ -282,8 +282,8 @@ func (s *stepping) deferral(r jobs.Result, j Job, t *task, soon jobs.Micros) (jo
 	}
 }
 
-// nextTurn is the place of the next job of a task that was never begun and is deferred to an
-// instant, behind it.
+// nextTurn returns the offset of the next job of a task that is deferred to an instant before it
+// began, so that these jobs keep their order.
 func (c *call) nextTurn(t *task, at jobs.Micros) time.Duration {
 	n := t.Turns[at]
 	set := func(t *Task) {
@@ -300,7 +300,7 @@ func (c *call) nextTurn(t *task, at jobs.Micros) time.Duration {
 	return min(time.Duration(n*width)*time.Microsecond, time.Second-time.Microsecond)
 }
 
-// keepHost locks the host of a job up to its appointment and an attempt more.
+// keepHost locks the host of a job up to its appointment and for one attempt more.
 func (s *stepping) keepHost(r jobs.Result, j Job, t *task, keep bool) bool {
 	if r.Kind == jobs.KindWait && r.Release {
 		return keep
@@ -314,7 +314,7 @@ func (s *stepping) keepHost(r jobs.Result, j Job, t *task, keep bool) bool {
 	return true
 }
 
-// untake is for a job of which nothing was done: as if it had not been taken.
+// untake restores a job of which no step ran, as if it had not been taken.
 func (s *stepping) untake(id jobs.ID, j Job, t *task) {
 	s.write(func() { s.Queue.Put(id, j.Due) })
 	s.after(func() { delete(s.Jobs, id) })
@@ -323,10 +323,10 @@ func (s *stepping) untake(id jobs.ID, j Job, t *task) {
 	s.event("back", id)
 }
 
-// giving is how a job gives back what it holds.
+// giving says how a job releases its resources.
 type giving struct {
-	begun bool // its host is half way through what disturbs it
-	asks  bool // it asks its rule again before it goes on
+	begun bool // its host is in the middle of a disruptive change
+	asks  bool // it asks its rule again before it continues
 }
 
 func (c *call) giveBack(id jobs.ID, j Job, t *task, how giving) {
@@ -336,8 +336,8 @@ func (c *call) giveBack(id jobs.ID, j Job, t *task, how giving) {
 	c.unlock(id, j, t)
 }
 
-// stopped is how a job ends whose worker would go on with it later, when it was
-// cancelled meanwhile.
+// stopped returns the end of a job that was cancelled, and whose worker wanted to continue it
+// later.
 func stopped(r jobs.Result, j Job, note string) (End, doubt) {
 	if r.Saved != "" {
 		j.Saved = r.Saved

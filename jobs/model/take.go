@@ -9,7 +9,7 @@ import (
 	"muster/jobs"
 )
 
-// take hands out due jobs: started work first, but every fourth from the queue.
+// take hands out due jobs: started jobs first, but every fourth from the queue.
 func (s *stepping) take() {
 	again := s.Again.Until(s.now, math.MaxInt)
 	queue := s.Queue.Until(s.now, math.MaxInt)
@@ -31,8 +31,8 @@ func (s *stepping) take() {
 	s.flags.Turn %= 4
 }
 
-// sweep looks at the front of both sources without taking. It is true if it
-// changed all that it looked at, of a full page.
+// sweep examines the front of both sources without taking. It reports whether it changed all jobs
+// of a full page.
 func (s *stepping) sweep() (more bool) {
 	for _, set := range []*Set[jobs.ID]{s.Again, s.Queue} {
 		changed := 0
@@ -48,8 +48,8 @@ func (s *stepping) sweep() (more bool) {
 	return more
 }
 
-// consider deals with one due job. Whoever meets a job that cannot run moves it:
-// nothing may block the front.
+// consider handles one due job. A job that cannot run is moved, so that it does not block the
+// front.
 func (s *stepping) consider(id jobs.ID, fresh bool) {
 	if s.seen[id] {
 		return
@@ -61,7 +61,7 @@ func (s *stepping) consider(id jobs.ID, fresh bool) {
 		s.event("orphan", id)
 		return
 	}
-	j := Job{} // what is in queue has never started
+	j := Job{} // a job in queue has never started
 	if !fresh {
 		j = s.job(id)
 	}
@@ -114,7 +114,7 @@ func (c *call) source(fresh bool) *Set[jobs.ID] {
 	return c.Again
 }
 
-// laidAside ends a job that is not to run, or lays it aside.
+// laidAside ends a job that must not run, or moves it aside, and reports whether it did.
 func (c *call) laidAside(id jobs.ID, j Job, t *task, fresh bool) bool {
 	expiry := t.Expiry.Add(j.Later)
 	customer := false
@@ -149,7 +149,7 @@ func (c *call) laidAside(id jobs.ID, j Job, t *task, fresh bool) bool {
 	return true
 }
 
-// granting is how a job comes to be handed out.
+// granting says how a job is handed out.
 type granting struct {
 	fresh, lost bool
 	mine        bool // it has its host already
@@ -172,7 +172,7 @@ func (s *stepping) grant(id jobs.ID, j Job, t *task, how granting) {
 	if g.Due == 0 {
 		g.Due = t.Due
 	}
-	// The lock lasts from the token on, also where that is ahead of Redis' clock.
+	// The lock lasts from the token on, even if the token is ahead of Redis' clock.
 	lasts := s.flags.Token.Sub(s.raw) + timeout
 	if how.lost {
 		g.Mode, g.LostNode = jobs.ModeLost, j.Node
@@ -213,7 +213,7 @@ func (s *stepping) grant(id jobs.ID, j Job, t *task, how granting) {
 	s.grants = append(s.grants, g)
 }
 
-// was is what a job that is handed out is again, if it is given back.
+// was returns the state of a granted job to restore if it is returned.
 func was(j Job, mine bool) jobs.State {
 	if j.State == jobs.Verify || mine && j.State == jobs.Waiting {
 		return j.State
@@ -228,13 +228,13 @@ func (c *call) started(t *task) {
 	}
 }
 
-// watchMax is how many jobs one call looks at where a zone stands still.
+// watchMax bounds the jobs that one call examines in a zone where nothing may start.
 const watchMax = 100
 
-// watch is the sweep of a zone that stands still: it tells which running jobs are lost, and
-// leaves all else as it is. It returns the rank for the next call, 0 behind the last.
+// watch is the sweep of a zone where nothing may start: it marks running jobs as lost, and changes
+// nothing else. It returns the rank for the next call, or 0 at the end.
 func (s *stepping) watch() jobs.Micros {
-	from, _ := strconv.Atoi(s.Request) // what is no number begins at the front
+	from, _ := strconv.Atoi(s.Request) // a request that is no number begins at the front
 	due := s.Again.Until(s.now, math.MaxInt)
 	page := due[min(from, len(due)):]
 	page = page[:min(watchMax, len(page))]
@@ -250,14 +250,14 @@ func (s *stepping) watch() jobs.Micros {
 	return jobs.Micros(from + len(page))
 }
 
-// miss notes that nobody works on a job that runs.
+// miss records that no worker has a running job.
 func (s *stepping) miss(id jobs.ID, t *task) {
 	t.running--
 	s.change(id, func(j *Job) { j.State = jobs.Lost })
 	s.event("lost", id)
 }
 
-// see recognises a lost job for people where nobody may take it.
+// see marks a lost job, so that people see it, where no worker may take it.
 func (s *stepping) see(id jobs.ID, j Job, t *task) {
 	if j.State == jobs.Running {
 		s.move(writing, id, s.now)

@@ -8,18 +8,18 @@ import (
 	"muster/jobs"
 )
 
-// Zone is all that Redis keeps of a zone; see docs/REDIS.md.
+// Zone holds all that Redis keeps of a zone; see docs/REDIS.md.
 type Zone struct {
 	Flags     Flags
-	Customers map[string]Switch      // that are paused
-	Children  map[string]jobs.Micros // "node/slot" to the epoch in which it was heard of
+	Customers map[string]Switch      // the paused ones
+	Children  map[string]jobs.Micros // "node/slot" to the epoch in which it last called
 
 	Queue, Again *Set[jobs.ID]
 	Held         sets[jobs.TaskID, jobs.ID]
 	Lists
 	Jobs  map[jobs.ID]*Job
 	Tasks map[jobs.TaskID]*Task
-	Locks map[string]Lock // by host; also those that have ended by themselves
+	Locks map[string]Lock // by host; also locks that have expired
 
 	Reordering Reordering
 	Semaphores Semaphores
@@ -28,29 +28,29 @@ type Zone struct {
 	Events     []Event
 }
 
-// Ends is how much has ended in a zone since it is there.
+// Ends counts the ended jobs and tasks of a zone.
 type Ends struct {
 	Jobs  map[jobs.Outcome]int
-	Tasks int // one of several zones counts in each
+	Tasks int // a task of several zones counts in each
 }
 
-// NoEnds is what has ended in a zone that begins.
+// NoEnds returns the Ends of a new zone.
 func NoEnds() Ends { return Ends{Jobs: map[jobs.Outcome]int{}} }
 
-// Lists are tasks to which somebody has to come back.
+// Lists holds tasks with work left for later calls.
 type Lists struct {
-	Parked   map[jobs.TaskID]bool // a take laid jobs of them aside
+	Parked   map[jobs.TaskID]bool // a take has moved jobs of them aside
 	Rollouts map[jobs.TaskID]bool // they have a rule, and have not ended
 	Asking   Asking
 }
 
-// Asking are the jobs that ended unknown, and whose hosts are to be asked.
+// Asking holds the jobs that ended unknown, and whose hosts are to be asked.
 type Asking struct {
 	Due *Set[jobs.ID]
 	Any bool // there may be some
 }
 
-// Flags are the fields of the key zone. Without a Run the zone is not there.
+// Flags are the fields of the key zone. Without a Run the zone does not exist.
 type Flags struct {
 	Run         string
 	Epoch, Born jobs.Micros
@@ -58,49 +58,50 @@ type Flags struct {
 	High, Token jobs.Micros // highest TIME seen, last token
 	Longest     time.Duration
 	Turn        int
-	Waits       jobs.Micros // when last somebody began to wait for a host
+	Waits       jobs.Micros // when a job last began to wait for a host
 	Halted      Switch
 	Paused      Switch
 	Lifted      int64       // id of the last lift
 	Jumped      jobs.Micros // when a jump of TIME was last noted
-	Recorded    bool        // history is kept of it
+	Recorded    bool        // history is stored for it
 	Owed        string      // since when and why history must be asked before anything starts
 }
 
-// shut tells whether nothing may start.
+// shut reports whether nothing may start.
 func (f Flags) shut(now jobs.Micros) bool { return f.Owed != "" || f.Freeze.Until > now }
 
-// Reordering is what is kept of the reordering of an overloaded queue.
+// Reordering is the state of the reordering of an overloaded queue.
 type Reordering struct {
 	Open    *Set[jobs.TaskID] // tasks that have not ended
-	Ends    Ends              // of which those of tasks are changes, too
-	Changes int               // tasks that came to an end, and jobs that came back
-	Seen    int               // the same at the last walk
-	Walked  jobs.Micros       // what was due then stands in order
+	Ends    Ends              // the ends of tasks count as changes too
+	Changes int               // tasks that ended, and jobs that returned
+	Seen    int               // Changes at the last walk
+	Walked  jobs.Micros       // jobs that were due then are in order
 	Last    string            // for people
-	Lock    string            // token of the one who reorders, or "cool"
+	Lock    string            // token of the walk, or "cool"
 	Until   jobs.Micros       // when the lock ends
 }
 
-// Freeze lets nothing be taken until an instant. It ends sooner, but not before
-// Soonest, once all children were heard of, unless it is Strict.
+// Freeze stops all takes until an instant. It ends sooner, but not before Soonest, once all
+// children have reported, unless it is Strict.
 type Freeze struct {
 	Until, Soonest jobs.Micros
 	Why            string
 	Strict         bool
 }
 
-// Switch is something that an operator turned off. Without a note it is on.
+// Switch is a pause by an operator. Without a note there is none.
 type Switch struct {
 	Note string
 	At   jobs.Micros
-	ID   int64 // of the order
+	ID   int64 // id of the order
 }
 
-// later tells whether it was ordered after the order upTo; less than 0 is after all.
+// later reports whether the pause was ordered after the order upTo; an upTo less than 0 is later
+// than all.
 func (s Switch) later(upTo int64) bool { return upTo >= 0 && s.ID > upTo }
 
-// again is a switch that stands when it is ordered once more: it is that of the last order.
+// again repeats a pause that is in force: it becomes a pause by the last order.
 func (s Switch) again(order int64) (last Switch, again bool) {
 	last = Switch{s.Note, s.At, order}
 	return last, s.Note != "" && order > s.ID
@@ -111,32 +112,33 @@ type Task struct {
 	Print string
 	Head  Head
 	Times
-	Chunks        map[int][]string // hosts
+	Chunks        map[int][]string // hosts of each
 	Paused        Switch
 	Cancel        string
-	By            jobs.TaskID // what supersedes it
+	By            jobs.TaskID // the task that supersedes it
 	Running, Done int
 	Outcomes      map[jobs.Outcome]int
 	Answers
 	Rolling
-	Unproven map[string]string   // of a group, the member that did not succeed
-	Turns    map[jobs.Micros]int // of an instant, how many were deferred to it before they began
-	Expires  jobs.Micros         // when it is forgotten; 0: never
+	Unproven map[string]string // group to the member that did not succeed
+	// instant to the number of jobs that were deferred to it before they began
+	Turns   map[jobs.Micros]int
+	Expires jobs.Micros // when it is forgotten; 0: never
 }
 
-// Answers are what people and hosts said of a task.
+// Answers holds the answers of people and hosts for a task.
 type Answers struct {
-	Gates map[string]string // step and host, with : between, to how it was answered
-	Asks  map[string]Order  // of hosts, to ask them how their jobs ended
+	Gates map[string]string // step and host, with : between, to the answer
+	Asks  map[string]Order  // by host: the order to ask how its job ended
 }
 
-// Times are the instants of a task; 0: not yet.
+// Times holds the instants of a task; 0: not yet.
 type Times struct {
 	Committed, Due, Expiry, Started, Ended jobs.Micros
-	Shifted                                jobs.Micros // when the pause began that counted last
+	Shifted                                jobs.Micros // beginning of the last pause that counted
 }
 
-// Head is what comes with the first chunk of a task.
+// Head comes with the first chunk of a task.
 type Head struct {
 	Spec    jobs.Spec
 	Total   int // jobs in this zone
@@ -145,7 +147,7 @@ type Head struct {
 	Guarded bool
 }
 
-// Job is what is kept of a job that was taken once, or ended.
+// Job is the record of a job that was taken once, or ended.
 type Job struct {
 	State   jobs.State
 	Token   jobs.Token
@@ -154,21 +156,21 @@ type Job struct {
 	Saved   string
 	Due     jobs.Micros
 	Node    string
-	Later   time.Duration // by how much later than its task it expires
+	Later   time.Duration // its expiry is so much later than that of its task
 	Started jobs.Micros
-	Lost    bool // the attempt in hand is to find out about one that was lost
-	// Verify, or Waiting with its host: what it is again if the attempt in hand is given back.
+	Lost    bool // the attempt in hand examines an earlier, lost one
+	// Verify, or Waiting with its host: the state to restore if the attempt in hand is returned.
 	Was    jobs.State
 	Cancel string // who and why
 	Spent  string // a ledger of its time
-	Why    string // it was deferred, waits, or is tried again
+	Why    string // why it was deferred, waits, or is retried
 	End    End
 }
 
-// Counts are the four counters of a job.
+// Counts holds the four counters of a job.
 type Counts struct{ Attempt, Tries, Probes, Crashes int }
 
-// End is how a job ended.
+// End describes how a job ended.
 type End struct {
 	At      jobs.Micros
 	Outcome jobs.Outcome
@@ -179,20 +181,20 @@ type End struct {
 	Spent   string
 }
 
-// Lock is the one attempt that may act on a host.
+// Lock names the one attempt that may act on a host.
 type Lock struct {
 	Token jobs.Token
 	Job   jobs.ID
 	Until jobs.Micros
 }
 
-// Traits are what the scripts know of a host.
+// Traits are the facts about a host that the scripts know.
 type Traits struct {
 	Customer, Group string // "-": none
 	Limits          []string
 }
 
-// Semaphores are the groups and limits of a zone, and who waits for what.
+// Semaphores holds the groups and limits of a zone, and the waiters.
 type Semaphores struct {
 	Holders map[string]map[string]string // semaphore to job, or frozen, to token or why
 	Index   map[string]bool              // those with holders
@@ -201,7 +203,7 @@ type Semaphores struct {
 	Waits sets[string, string]
 }
 
-// Hold is what a slot got with its last call.
+// Hold is the result of the last call of a slot.
 type Hold struct {
 	Request string
 	Sent    jobs.Micros
@@ -212,10 +214,10 @@ type Hold struct {
 	Grants  []jobs.Grant
 }
 
-// Event is something that happened, to a job, a task, a group or the zone.
+// Event is an event of a job, a task, a group or the zone.
 type Event struct{ Name, Object string }
 
-// New is a zone that is not there yet.
+// New returns a zone that does not exist yet.
 func New() *Zone {
 	return &Zone{
 		Customers: map[string]Switch{}, Children: map[string]jobs.Micros{},
@@ -230,7 +232,7 @@ func New() *Zone {
 	}
 }
 
-// Clone is a copy that shares nothing that changes.
+// Clone returns a copy that shares no changing data with the zone.
 func (z *Zone) Clone() *Zone {
 	c := *z
 	c.Customers, c.Children = maps.Clone(z.Customers), maps.Clone(z.Children)
@@ -266,7 +268,7 @@ func (z *Zone) Clone() *Zone {
 	return &c
 }
 
-// expire forgets what has come to its time, by the clock as it was read.
+// expire deletes what has expired, by the clock as it was read.
 func (z *Zone) expire(now jobs.Micros) {
 	gone := func(t *Task) bool { return t != nil && t.Expires != 0 && t.Expires <= now }
 	maps.DeleteFunc(z.Jobs, func(id jobs.ID, _ *Job) bool { return gone(z.Tasks[id.Task()]) })
