@@ -1,10 +1,10 @@
-// Package plan foretells when tasks will be done: it lets the jobs that wait, and those
-// of a new task, run in pretended time, with the windows as they are agreed, the fair
-// order of an overloaded queue, the groups and limits, and as many slots as there are.
+// Package plan predicts when tasks will be done. It simulates the waiting jobs and the jobs of a
+// new task, with the windows in force, the fair order of an overloaded queue, the groups and
+// limits, and the present number of slots.
 //
-// It is right if nothing else happens: no task comes, no host fails, and jobs take as
-// long as such jobs took. Hosts that do not fit into any window, and slots that would
-// be needed, are told from the same run.
+// The prediction holds if nothing else happens: no further task is submitted, no host fails, and
+// each job takes as long as such jobs took before. The same simulation finds hosts that do not fit
+// into any window, and the number of slots that would be needed.
 //
 // Floor 2: may import jobs, windows and below.
 package plan

@@ -9,63 +9,62 @@ import (
 	"muster/windows"
 )
 
-// World is what a plan starts from.
+// World is the state from which a plan starts.
 type World struct {
 	Now      time.Time
-	Book     *windows.Book  // what is agreed of windows and freezes
-	Slots    map[string]int // of the workers of each zone; a zone without any does nothing
-	Limits   map[string]int // jobs at a time, of each limit that is not free
+	Book     *windows.Book  // the windows and freezes in force
+	Slots    map[string]int // slots of the workers of each zone; a zone without slots does nothing
+	Limits   map[string]int // how many jobs may hold each limit that is in force
 	Overload jobs.Overload
 	Tasks    []Task
 }
 
-// Task is one of those that want to be done.
+// Task is a task to be predicted.
 type Task struct {
-	ID       jobs.TaskID // the new one may have none
+	ID       jobs.TaskID // empty for the new one
 	Operator string
 	Weight   int // see jobs.Priority
 	Work     windows.Work
 	Jobs     []Job
 }
 
-// Job is a host's part of a task.
+// Job is the part of a task for one host.
 type Job struct {
 	Zone   string
 	Place  windows.Place
-	Holds  []string      // what nobody else may have meanwhile: a group, limits
-	Due    time.Time     // not before
-	Takes  time.Duration // as it usually does
-	Within time.Duration // as it must fit into a window: the p90; 0: Takes
-	Busy   bool          // it runs now, and is Takes from its end
+	Holds  []string      // the group and the limits that it holds while it runs
+	Due    time.Time     // it does not start before
+	Takes  time.Duration // usual duration
+	Within time.Duration // duration that must fit into a window: the p90; 0: Takes
+	Busy   bool          // it runs now, and ends after Takes
 }
 
-// Forecast is what will become of a task.
+// Forecast is the prediction for a task.
 type Forecast struct {
 	ID      jobs.TaskID
-	Started time.Time // the first of its jobs begins; zero: none does
-	Half    time.Time // half of them are done
-	Done    time.Time // the last one that gets done is
+	Started time.Time // start of its first job; zero: none starts
+	Half    time.Time // when half of its jobs are done
+	Done    time.Time // when the last job that gets done is done
 	Jobs    []Fate    // in the order of the task
 }
 
-// Fate is what will become of a job.
+// Fate is the prediction for a job.
 type Fate struct {
 	Start, End time.Time
-	Opening    windows.Opening // in which it runs, if it needs one
-	Never      string          // why it does not get done; empty: it does
+	Opening    windows.Opening // the opening in which it runs, if it needs one
+	Never      string          // why it is never done; empty: it is done
 }
 
-// The reasons for which a job is not done that do not come from a window.
+// The reasons for jobs that are never done, beside those of windows.
 const (
 	NoSlots = "no worker serves its zone"
 	TooFar  = "its turn is not within what was looked at"
 )
 
-// opensMax is how many times a job is put off to the next opening before it is taken to
-// be out of sight.
+// opensMax bounds how often a job is moved to the next opening, before it counts as out of sight.
 const opensMax = 60
 
-// Run foretells the tasks, in their order.
+// Run predicts the tasks, and returns their forecasts in the same order.
 func Run(w World) []Forecast {
 	out := make([]Forecast, len(w.Tasks))
 	zones := map[string]*zone{}
@@ -90,7 +89,7 @@ func Run(w World) []Forecast {
 	return out
 }
 
-// sum finds when the task begins and ends.
+// sum computes when the task begins and ends.
 func (f *Forecast) sum() {
 	var ends []time.Time
 	for _, j := range f.Jobs {
@@ -109,16 +108,16 @@ func (f *Forecast) sum() {
 	f.Half, f.Done = ends[(len(ends)-1)/2], ends[len(ends)-1]
 }
 
-// Need is how many slots a zone would need so that each job of a task gets done in the
-// first opening in which it could be, and how many it has.
+// Need is the number of slots that a zone needs so that each job of a task is done in its first
+// possible opening, and the number that it has.
 type Need struct {
 	Zone  string
-	Slots int // there are
+	Slots int // the present number of slots
 	Want  int
 }
 
-// firstOpening is the first one from an instant on in which jobs of a class fit; none if there
-// is no such opening.
+// firstOpening returns the first opening from an instant on in which jobs of a class fit; the zero
+// Opening if there is none.
 func firstOpening(b *windows.Book, k class, from time.Time) windows.Opening {
 	if v := b.Admit(k.place, from, k.work); !v.OK {
 		from = v.Next
@@ -130,8 +129,8 @@ func firstOpening(b *windows.Book, k class, from time.Time) windows.Opening {
 	return o
 }
 
-// Needs tells how many slots would be enough for a task, if it were alone: in each of
-// its openings a slot does one job after the other.
+// Needs returns the slots that would be enough for a task if it were alone: in each of its
+// openings a slot does one job after the other.
 func Needs(w World, t Task) []Need {
 	type slotted struct {
 		zone  string
@@ -153,7 +152,7 @@ func Needs(w World, t Task) []Need {
 			first[k] = at
 		}
 		if t.Work.Window && at.end.IsZero() {
-			continue // it has none
+			continue // there is no opening for it
 		}
 		jobsIn[at]++
 		takes[at] = max(takes[at], k.work.Estimate)
@@ -165,7 +164,7 @@ func Needs(w World, t Task) []Need {
 			rounds = max(int((at.end.Sub(from)-t.Work.Reserve)/takes[at]), 1)
 		}
 		if at.end.IsZero() {
-			continue // it is in no hurry
+			continue // it has no deadline
 		}
 		want[at.zone] = max(want[at.zone], (n+rounds-1)/rounds)
 	}

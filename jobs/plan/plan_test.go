@@ -114,7 +114,7 @@ func TestWhenATaskIsDone(t *testing.T) {
 	}
 }
 
-// A small task behind a big one waits for overload.after, and not for the big one.
+// A small task behind a big one waits for overload.after, and not for the end of the big one.
 func TestASmallTaskDoesNotWaitForABigOne(t *testing.T) {
 	t.Parallel()
 	big, small := work("a", 3000, time.Second), work("b", 4, time.Second)
@@ -152,8 +152,8 @@ func TestHowManySlotsWouldBeNeeded(t *testing.T) {
 	}
 }
 
-// The model of the queue is proved equal to the scripts; the plan is held against it,
-// for what the model knows: order, hosts, groups and limits.
+// The model of the queue is proved equal to the scripts. The plan must agree with it in all that
+// the model knows: order, hosts, groups and limits.
 func TestAPlanIsWhatTheModelOfTheQueueDoes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -188,7 +188,7 @@ func TestAPlanIsWhatTheModelOfTheQueueDoes(t *testing.T) {
 	})
 }
 
-// runModel lets the model of the queue do the same work, and tells when each job begins.
+// runModel lets the model of the queue do the same work, and returns when each job begins.
 func runModel(t *rapid.T, w plan.World) map[jobs.ID]time.Duration {
 	z := model.New()
 	z.Epoch(jobs.MicrosOf(now.Add(-time.Hour)), model.Hello{Run: "r"})
@@ -270,7 +270,7 @@ func TestEveryJobOfAPlanHasAFate(t *testing.T) {
 	})
 }
 
-// checkFates says that what a plan foretells could happen.
+// checkFates checks that the predictions of a plan are possible.
 func checkFates(t *rapid.T, w plan.World, list []plan.Forecast) {
 	type span struct{ start, end time.Time }
 	holds := map[string][]span{}

@@ -10,22 +10,22 @@ import (
 	"muster/windows"
 )
 
-// zone is the queue of one zone in pretended time.
+// zone simulates the queue of one zone.
 type zone struct {
 	*World
 	now     time.Time
-	free    int      // slots
-	ends    endings  // of the jobs that run
-	later   arrivals // jobs by when they are due
-	queue   []*item  // due, in their order; those before head are gone
+	free    int      // free slots
+	ends    endings  // ends of the running jobs
+	later   arrivals // jobs that are not due yet, by due time
+	queue   []*item  // due jobs in order; those before head are gone
 	head    int
-	again   []*item // woken, before all others
+	again   []*item // jobs that were woken, which go before all others
 	held    map[string]int
-	waiting map[string][]*item // for a group, a limit or a host
+	waiting map[string][]*item // jobs that wait, by the group, limit or host
 	closed  map[class]*gate
 
 	reordered time.Time // when the queue was last put into a fair order
-	changed   bool      // a task came or went since, or jobs became due
+	changed   bool      // since then a task came or went, or jobs became due
 }
 
 // item is a job in the simulation.
@@ -34,23 +34,23 @@ type item struct {
 	fate  *Fate
 	task  int
 	class class
-	puts  int    // how often it was put off
-	woke  string // for what it was woken
-	order int    // of its coming
+	puts  int    // how often it was deferred
+	woke  string // the resource for which it was woken
+	order int    // its rank by arrival
 }
 
-// class is what jobs have in common for which windows answer alike.
+// class identifies jobs for which windows give the same answers.
 type class struct {
 	task  int
 	place windows.Place
 	work  windows.Work
 }
 
-// gate is what a class was last told: no start before opens, or starts up to shuts.
+// gate is the last answer of the windows for a class: jobs may start from opens to shuts.
 type gate struct {
 	opens, shuts time.Time
 	opening      windows.Opening
-	never        string // why there is none
+	never        string // why there is no opening
 }
 
 func newZone(w *World, name string) *zone {
@@ -76,7 +76,7 @@ func (z *zone) add(task int, j *Job, f *Fate) {
 	z.later = append(z.later, arrival{later(z.Now, j.Due), i})
 }
 
-// run lets time pass until nothing more happens.
+// run advances the time until no event is left.
 func (z *zone) run() {
 	none := z.free == 0 && len(z.ends) == 0
 	heap.Init(&z.later)
@@ -119,7 +119,7 @@ func (z *zone) run() {
 	}
 }
 
-// event is when something happens next.
+// event returns the time of the next event.
 func (z *zone) event() (time.Time, bool) {
 	var at time.Time
 	if len(z.ends) > 0 {
@@ -131,7 +131,7 @@ func (z *zone) event() (time.Time, bool) {
 	return at, !at.IsZero()
 }
 
-// arrive takes what is due into the queue.
+// arrive moves due jobs into the queue.
 func (z *zone) arrive() {
 	for len(z.later) > 0 && !z.later[0].at.After(z.now) {
 		a := heap.Pop(&z.later).(arrival)
@@ -145,8 +145,8 @@ func (z *zone) arrive() {
 	}
 }
 
-// next is the job that a worker takes. What was woken comes first; a queue whose first
-// job comes late is put into a fair order.
+// next returns the job that a worker takes. Jobs that were woken come first. If the first job of
+// the queue is too late, next puts the queue into a fair order.
 func (z *zone) next() *item {
 	if len(z.again) > 0 {
 		i := z.again[0]
@@ -167,7 +167,7 @@ func (z *zone) next() *item {
 	return i
 }
 
-// reorder puts what is due into the order that workers give it, see jobs.Arrange.
+// reorder puts the due jobs into the order of workers, see jobs.Arrange.
 func (z *zone) reorder() {
 	due := z.queue[z.head:]
 	backlog := map[int]*jobs.Backlog{}
@@ -200,7 +200,7 @@ func (z *zone) reorder() {
 	z.reordered, z.changed = z.now, false
 }
 
-// key names a task; the new one has no id.
+// key returns the id of a task, or a stand-in for the new task, which has none.
 func (z *zone) key(task int) jobs.TaskID {
 	if id := z.Tasks[task].ID; id != "" {
 		return id
@@ -208,14 +208,14 @@ func (z *zone) key(task int) jobs.TaskID {
 	return "new"
 }
 
-// consider starts a job, or sets it aside until what it lacks is there.
+// consider starts a job, or sets it aside until the resource that it lacks is free.
 func (z *zone) consider(i *item) {
 	woke := i.woke
 	i.woke = ""
 	if lack := z.lacks(i); lack != "" {
 		z.waiting[lack] = append(z.waiting[lack], i)
 		if woke != lack {
-			z.wake(woke) // what it was woken for is free: the next one may have it
+			z.wake(woke) // the resource is still free: the next waiter may have it
 		}
 		return
 	}
@@ -235,7 +235,8 @@ func (z *zone) consider(i *item) {
 	}
 }
 
-// gate is what windows say of a job now; its Never is set if they never let it.
+// gate returns the answer of the windows for a job now; it sets Never in the fate if no window
+// ever admits the job.
 func (z *zone) gate(i *item) gate {
 	g := z.closed[i.class]
 	if g != nil && (g.never != "" || g.opens.After(z.now) || !z.now.After(g.shuts)) {
@@ -246,7 +247,7 @@ func (z *zone) gate(i *item) gate {
 	v := z.Book.Admit(i.class.place, z.now, i.class.work)
 	switch {
 	case !v.OK && v.Next.IsZero():
-		// It was asked for all that are alike, so it names no host.
+		// The answer holds for all jobs of the class, so it names no host.
 		g.never = strings.Replace(v.Why, "host :", "these hosts:", 1)
 		i.fate.Never = g.never
 		z.closed[i.class] = g
@@ -265,7 +266,7 @@ func (z *zone) gate(i *item) gate {
 	return *g
 }
 
-// lacks is what a job needs and others have; empty: nothing.
+// lacks returns a resource that a job needs and others hold; empty if there is none.
 func (z *zone) lacks(i *item) string {
 	if z.held[hostKey(i)] > 0 {
 		return hostKey(i)
@@ -278,7 +279,7 @@ func (z *zone) lacks(i *item) string {
 	return ""
 }
 
-// most is how many jobs may hold a thing; a group has one member worked on at a time.
+// most returns how many jobs may hold a resource; a group has one holder at a time.
 func (z *zone) most(name string) int {
 	if n, ok := z.Limits[name]; ok {
 		return n
@@ -302,7 +303,7 @@ func (z *zone) hold(i *item, by int) {
 	}
 }
 
-// end gives back what a job had, and wakes one who waits for each of it.
+// end releases all that a job holds, and wakes one waiter for each resource.
 func (z *zone) end(i *item) {
 	z.hold(i, -1)
 	z.free++
@@ -311,7 +312,7 @@ func (z *zone) end(i *item) {
 	}
 }
 
-// wake takes one who waits for a thing, if there is one.
+// wake wakes one waiter for a resource, if there is one.
 func (z *zone) wake(name string) {
 	list := z.waiting[name]
 	if len(list) == 0 {
@@ -324,13 +325,13 @@ func (z *zone) wake(name string) {
 	}
 }
 
-// arrival is a job and when it is due, or ends.
+// arrival is a job with the time at which it is due, or ends.
 type arrival struct {
 	at time.Time
 	*item
 }
 
-// arrivals are jobs by time; of one time those that came first.
+// arrivals are jobs ordered by time; jobs of equal time keep the order of arrival.
 type arrivals []arrival
 
 func (a arrivals) Len() int { return len(a) }
@@ -342,10 +343,10 @@ func (a arrivals) Less(i, j int) bool {
 }
 func (a arrivals) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
 
-// Push is for container/heap.
+// Push implements heap.Interface.
 func (a *arrivals) Push(x any) { *a = append(*a, x.(arrival)) }
 
-// Pop is for container/heap.
+// Pop implements heap.Interface.
 func (a *arrivals) Pop() any {
 	last := len(*a) - 1
 	x := (*a)[last]
@@ -353,5 +354,5 @@ func (a *arrivals) Pop() any {
 	return x
 }
 
-// endings are jobs that run, by their end.
+// endings are running jobs, ordered by their ends.
 type endings = arrivals
