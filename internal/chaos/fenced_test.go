@@ -54,7 +54,7 @@ func startReal(t testing.TB) (hosts []realHost) {
 
 func realName(i int) string { return fmt.Sprint("real", i+1) }
 
-// realCommands are what real hosts have seen, and what of it was at once.
+// realCommands returns the commands that ran on real hosts, and those that overlapped.
 func (h *house) realCommands(t *testing.T) (list []command, overlaps []fakefleet.Overlap) {
 	t.Helper()
 	for _, host := range h.real {
@@ -74,8 +74,8 @@ func (h *house) realCommands(t *testing.T) (list []command, overlaps []fakefleet
 	return list, overlaps
 }
 
-// parseSeen reads lines "begin TASK STEP SECONDS" and "end …". What was stopped has no end:
-// of that is not known how long it took.
+// parseSeen reads lines "begin TASK STEP SECONDS" and "end …". A command that was stopped has no
+// end, so its duration is not known.
 func parseSeen(host, text string) (list []command, overlaps []fakefleet.Overlap, err error) {
 	for line := range strings.Lines(text) {
 		var word, task, at string

@@ -34,7 +34,7 @@ const (
 	imagesMax = 4
 )
 
-// lockTime is how long an attempt holds its host.
+// lockTime is the duration of the lock of an attempt on its host.
 var lockTime = jobs.AttemptTimeout(stepTime)
 
 // The runbooks. Each step leaves the id of its task and its number on the host.
@@ -105,8 +105,8 @@ func newHouse(t *testing.T, dir string) *house {
 	}
 	t.Cleanup(func() { f.Close() })
 	h.fleet, h.real = f, startReal(t)
-	// What it has said it has on the disk. With everysec a killed Redis may forget what it
-	// held back while the disk was busy, and then nobody can promise anything.
+	// A write that Redis has confirmed is on the disk. With everysec a killed Redis may lose writes
+	// that it held back while the disk was busy, and then no promise can hold.
 	h.redis = redistest.StartServer(t, "--appendfsync", "always")
 	h.why = errors.New("not wanted")
 	if *netns {

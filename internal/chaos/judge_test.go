@@ -10,10 +10,10 @@ import (
 	"muster/jobs"
 )
 
-// invariants are what must hold whatever was done to muster, in the order of the
-// table. Most hosts run plain: nothing on them fends off a command that comes late. So
-// where exclusion is looked at, what made it fail is looked at, too: a command that
-// was let go in the moment in which its process was stopped.
+// invariants must hold whatever happened to muster, in the order of the table. Most hosts run
+// plain commands, and nothing on them fends off a command that comes late. So the check of
+// exclusion also looks at the cause of an overlap: a command that was sent in the moment in which
+// its process was stopped.
 var invariants = []string{
 	"every job has one outcome",
 	"counters are the outcomes",

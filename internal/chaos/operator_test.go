@@ -29,14 +29,14 @@ type task struct {
 // A span is when nothing may have started.
 type span struct{ from, to time.Time }
 
-// An operator gives orders, good ones and hasty ones. What is not answered he
-// repeats, as it is.
+// An operator gives orders, good ones and hasty ones, and repeats an order without an answer as it
+// is.
 type operator struct {
 	h     *house
 	r     *rand.Rand
 	done  *tally
 	tasks []*task
-	// What muster said to orders that it did not carry out, without names and numbers.
+	// The reasons of orders that muster refused, without names and numbers.
 	refused *tally
 
 	halts []span // from the answer to the halt, to before its lift was sent
@@ -201,7 +201,7 @@ func (o *operator) clear(ctx context.Context) {
 	}
 }
 
-// busy tells whether a command runs on a host of a group.
+// busy reports whether a command runs on a host of a group.
 func (o *operator) busy(group string) bool {
 	for _, e := range o.h.fleet.Log() {
 		if i := indexOf(e.Host); e.Running() && i < pairHosts && groupOf(i) == group {

@@ -26,7 +26,7 @@ type process struct {
 	stopped chan struct{}
 }
 
-// again is how long an ended process stays away.
+// again is the pause before an ended process is started again.
 const again = 500 * time.Millisecond
 
 // run starts a process and keeps it running until stop.

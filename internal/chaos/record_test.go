@@ -50,7 +50,7 @@ type record struct {
 	mayBeUnknown int
 }
 
-// stepMark is what a step of our runbooks leaves in its command, quoted in a shell
+// stepMark matches the mark that a step of our runbooks leaves in its command, quoted in a shell
 // text that is quoted itself.
 var stepMark = regexp.MustCompile(`: ['\\]*([0-9a-z]{10})['\\]*-([12])`)
 

@@ -138,7 +138,7 @@ func (s *saboteur) lasting(d time.Duration, end func()) {
 	})
 }
 
-// pastLock is how long something must stand still for its locks to end.
+// pastLock returns how long something must stand still so that its locks end.
 func (s *saboteur) pastLock() time.Duration {
 	return lockTime + between(s.r, time.Second, 12*time.Second)
 }

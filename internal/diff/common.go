@@ -9,11 +9,10 @@ const stepsMax = 1 << 20
 // pair is a line that two texts have in common: its number in each.
 type pair struct{ a, b int }
 
-// common finds a longest series of lines that both texts have, in order; nothing if
-// that is too much work.
+// common finds a longest series of lines that both texts have, in order; or none if that is too
+// much work.
 //
-// What only one of them has is left out at first: then texts that are altogether
-// different cost least.
+// It first leaves out lines that only one text has, so that completely different texts cost least.
 func common(x, y [][]byte) []pair {
 	inX, inY := numbered(x, y)
 	var found []pair
@@ -82,7 +81,7 @@ func longest(x, y []int) []pair {
 	}
 }
 
-// round is how far one gets along the diagonals -d, -d+2 … d.
+// A round holds the furthest points on the diagonals -d, -d+2 … d.
 type round struct {
 	d     int
 	reach []int32
@@ -93,8 +92,8 @@ func newRound(d int) round { return round{d, make([]int32, d+1)} }
 func (r round) set(k, a int)  { r.reach[(k+r.d)/2] = int32(a) }
 func (r round) get(k int) int { return int(r.reach[(k+r.d)/2]) }
 
-// toward is where one comes to diagonal k with one more line, and from which diagonal:
-// by a line of b from above, or by a line of a from below, whichever is further.
+// toward returns the furthest point on diagonal k that one more line reaches, and the diagonal
+// from which: by a line of b from above, or by a line of a from below.
 func (r round) toward(k int) (a, from int) {
 	if k < -r.d || k <= r.d-1 && k-1 >= -r.d && r.get(k-1) < r.get(k+1) {
 		return r.get(k + 1), k + 1

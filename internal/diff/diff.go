@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Op is what becomes of a line.
+// Op says whether a line is kept, added or removed.
 type Op byte
 
 // The ops of lines.
@@ -44,8 +44,8 @@ func extent(first, lines int) string {
 	return fmt.Sprintf("%d,%d", first, lines)
 }
 
-// Texts tells what makes b of a, in hunks with so many lines around each change;
-// none, if they are the same.
+// Texts returns the changes that turn a into b, in hunks with so many lines around each change;
+// none if they are equal.
 func Texts(a, b []byte, around int) []Hunk {
 	x, y := split(a), split(b)
 	var hunks []Hunk

@@ -93,7 +93,7 @@ func patch(t interface{ Fatalf(string, ...any) }, a []byte, hunks []diff.Hunk) [
 	return []byte(out.String())
 }
 
-// shortest is how many lines of two series are not in a longest common one.
+// shortest returns the number of lines of two series that are not in a longest common one.
 func shortest(x, y []string) int {
 	row := make([]int, len(y)+1)
 	for _, a := range x {

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// patience is how long a file may take. A local one takes no time; a file system of the
-	// network that does not answer may take for ever.
+	// patience bounds the time for a file. A local file takes no time; a network file system that
+	// does not answer may take for ever.
 	patience = 10 * time.Second
-	// stuckMax is how many readings may be under way. Each that hangs keeps a thread.
+	// stuckMax bounds the readings under way, because each one that hangs keeps a thread.
 	stuckMax = 64
 )
 

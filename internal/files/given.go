@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// ReadGiven is [Read] for the argument of a command, which may also be a stream that the
-// process was started with ([Stream]). Who sits before a stream may take any time, so only the
-// context bounds the wait.
+// ReadGiven is [Read] for the argument of a command, which may also be a stream that the process
+// was started with ([Stream]). A person may type the stream, so only the context bounds the wait.
 func ReadGiven(ctx context.Context, path string, most int) ([]byte, error) {
 	if !Stream(path) {
 		return Read(path, most)

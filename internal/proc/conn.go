@@ -23,8 +23,8 @@ const (
 	// sendWait bounds one Send to a peer that does not read.
 	sendWait = 30 * time.Second
 
-	// lastWords is how long a Conn can be read on after Expire. What the peer said
-	// is in the socket by then; the time is for a reader on a busy machine.
+	// lastWords bounds how long a Conn can still be read after Expire. The peer's messages are in
+	// the socket by then; the time is for a reader on a busy machine.
 	lastWords = time.Second
 
 	readSize = 32 << 10 // bytes

@@ -14,8 +14,7 @@ func Inherited() (*Conn, error) {
 		return nil, fmt.Errorf("no socket as file descriptor %d: started by hand? "+
 			"only a master starts this: %w", connFD, err)
 	}
-	// What the child starts itself shall hold neither the conversation nor the
-	// files behind it.
+	// The child's own children must not inherit the connection or the files behind it.
 	unix.CloseOnExec(connFD)
 	for fd := filesFD; isOpen(fd); fd++ {
 		unix.CloseOnExec(fd)

@@ -18,8 +18,8 @@ const (
 	holderSize = 512 // bytes of a lock file that are read and written
 )
 
-// Holder is what a lock file says of its holder. It is for people; only the lock
-// itself is the truth.
+// Holder describes the holder of a lock in its file. It is for people; only the lock itself is
+// reliable.
 type Holder struct {
 	PID  int // 0: not known
 	Text string
@@ -110,13 +110,13 @@ func WaitFree(ctx context.Context, path string) (*LockFile, error) {
 // HeldLock is the lock that was inherited with f.
 func HeldLock(f *os.File) *LockFile { return &LockFile{f} }
 
-// File is what to pass on so that another process holds the lock.
+// File returns the file that another process must inherit to hold the lock.
 func (l *LockFile) File() *os.File { return l.f }
 
 // Close gives up this process' part of the lock.
 func (l *LockFile) Close() error { return l.f.Close() }
 
-// Holder is what the file says: who signed last, maybe long ago.
+// Holder returns the content of the file: the last holder that signed, maybe long ago.
 func (l *LockFile) Holder() Holder { return readHolder(l.f) }
 
 // Sign writes into the file who holds the lock. If that fails, because the disk is
@@ -132,7 +132,7 @@ func (l *LockFile) Sign(h Holder) error {
 	return l.f.Truncate(int64(len(text)))
 }
 
-// readHolder reads `pid text`. What is not of that form was not written by us.
+// readHolder reads `pid text`. Any other content was not written by muster.
 func readHolder(f *os.File) Holder {
 	text := make([]byte, holderSize)
 	n, err := f.ReadAt(text, 0)

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// childModes are what a child of a test does.
+// childModes holds the behaviours of a child in a test.
 var childModes = map[string]func(args []string) error{
 	"echo":    echo,
 	"say":     say,
@@ -118,7 +118,7 @@ func signOnAFullDisk(args []string) error {
 	return conn.Send([]string{before, fmt.Sprint(l.Holder()), fmt.Sprint(err)})
 }
 
-// byHand tells how a child fails that no parent has started.
+// byHand returns the error of a child that no parent has started.
 func byHand([]string) error {
 	_, err := Inherited()
 	fmt.Println(err)
@@ -163,8 +163,8 @@ func receive[T any](t *testing.T, c *Conn) T {
 	return v
 }
 
-// patience is how long a test waits for what must happen at once. It is only
-// used up by a test that fails.
+// patience bounds the wait of a test for events that must happen at once. Only a failing test uses
+// it up.
 const patience = 20 * time.Second
 
 // exitOf waits for the end of a child.

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// What adjtimex(2) says of a clock that nobody keeps right.
+// The values with which adjtimex(2) reports a clock that nothing keeps right.
 const (
 	statusUnsynchronised = 0x40 // STA_UNSYNC
 	stateError           = 5    // TIME_ERROR

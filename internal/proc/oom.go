@@ -11,12 +11,12 @@ import (
 	"sync"
 )
 
-// An oomCounter tells whether the kernel has killed somebody for memory lately.
-// The kernel does not say whom it killed; a child that died by a SIGKILL which
-// was not ours takes one kill on itself.
+// An oomCounter reports whether the kernel has recently killed a process for memory. The kernel
+// does not say which one; a child that died by a SIGKILL that muster did not send takes one of the
+// kills on itself.
 //
-// Children live in the control group of their parent, so its own counter is
-// exact. Where there is none, that of the whole machine has to do.
+// Children live in the control group of their parent, so the counter of that group is exact.
+// Without a control group the counter of the whole machine has to do.
 type oomCounter struct {
 	path string // of the file with the counter; empty: none
 

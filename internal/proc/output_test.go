@@ -79,7 +79,7 @@ func TestOutputKillsTheGroup(t *testing.T) {
 	}
 }
 
-// zombie tells whether a process is dead and nobody has taken note.
+// zombie reports whether a process is dead and its parent has not reaped it.
 func zombie(pid int) bool {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := strings.Cut(string(text), ") ")

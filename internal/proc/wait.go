@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deathPoll is how often a death is looked for on a system without pidfd.
+// deathPoll is the time between two checks for a death on a system without pidfd.
 const deathPoll = 20 * time.Millisecond
 
-// Exit is how a child ended.
+// Exit describes how a child ended.
 type Exit struct {
 	Code   int            // if it ended by itself
 	Signal syscall.Signal // if it was killed
@@ -87,7 +87,7 @@ func (c *Child) wake() {
 	}
 }
 
-// isDead tells whether the child has ended, and leaves it to be reaped.
+// isDead reports whether the child has ended, and leaves it to be reaped.
 func isDead(pid int) bool {
 	var info unix.Siginfo
 	for {

@@ -36,7 +36,7 @@ func (s *stage) next() Answer {
 	return list[i]
 }
 
-// away tells whether the next answer is that the host is not there.
+// away reports whether the next answer is that the host does not respond.
 func (s *stage) away() bool {
 	list := s.answers[s.step]
 	return len(list) > 0 && list[min(s.given[s.step], len(list)-1)].Unreachable
@@ -118,7 +118,7 @@ func (c *conn) Run(_ context.Context, cmd remote.Command) (remote.Result, error)
 	return said(a.Output, a.Exit), nil
 }
 
-// rebooted tells whether the host is in another boot than that in which it was told.
+// rebooted reports whether the host has booted since it was told to reboot.
 func (s *stage) rebooted() bool { return s.toldIn == s.step && !s.told }
 
 func said(text string, code int) remote.Result {

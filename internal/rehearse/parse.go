@@ -37,7 +37,7 @@ type Case struct {
 	named map[string]*yaml.Node // where steps are named, by their names
 }
 
-// Host is what the runbook may ask of its host.
+// Host holds the facts about its host that the runbook may use.
 type Host struct {
 	Name     string            `yaml:"name"`
 	Address  string            `yaml:"address"`
@@ -45,14 +45,14 @@ type Host struct {
 	Labels   map[string]string `yaml:"labels"`
 }
 
-// Answer is what the host does when a step comes to it. The zero Answer succeeds in silence.
+// Answer is the reaction of the host to a step. The zero Answer succeeds without output.
 type Answer struct {
 	Output      string `yaml:"output"`
 	Exit        int    `yaml:"exit"`
 	Unreachable bool   `yaml:"unreachable"` // or lost, if it was connected with already
 }
 
-// Want is what must come of it. What is not said is not looked at.
+// Want is the expected result. Empty fields are not checked.
 type Want struct {
 	Outcome jobs.Outcome      `yaml:"outcome"`
 	Class   jobs.Class        `yaml:"class"`

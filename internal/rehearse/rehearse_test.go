@@ -164,7 +164,7 @@ func TestMistakesOfAFileHaveTheirPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What is wrong by itself and what does not fit the runbook are said together.
+	// Mistakes in the file itself and mistakes against the runbook are reported together.
 	s, err := Parse("f", []byte("cases:\n- name: a\n  only: x\n  answers: {lok: x}\n  want: {steps: [us]}\n"))
 	if s == nil || err == nil {
 		t.Fatal(s, err)

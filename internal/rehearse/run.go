@@ -25,14 +25,14 @@ const (
 	taskID      = jobs.TaskID("0000000001")
 	zone        = "default"
 
-	// attemptsMax is how often a job may come again: a month of waits, a minute apart.
+	// attemptsMax bounds the attempts at a job: a month of waits, a minute apart.
 	attemptsMax = 50_000
 
-	// started is when every rehearsal begins, in pretended time.
+	// started is the pretended time at which every rehearsal begins.
 	started = 1_767_225_600 * time.Second // 2026-01-01
 )
 
-// Result is what came of a case.
+// Result is the result of a case.
 type Result struct {
 	File    string            `json:"file"`
 	Line    int               `json:"line"`
@@ -72,7 +72,7 @@ func (s *Suite) Check(r *scripts.Runbook) error {
 	return nil
 }
 
-// Run does one case. Its error is about the rehearsal itself, not about what came of it.
+// Run runs one case. Its error concerns the rehearsal itself, not the result of the case.
 func (s *Suite) Run(ctx context.Context, r *scripts.Runbook, c Case) (Result, error) {
 	result := Result{File: s.File, Line: c.Line, Case: c.Name, Steps: []string{}}
 	host := fleet.Host{Name: hostName, Address: hostAddress, Port: 22, Zone: zone,
@@ -168,7 +168,7 @@ func (r *Result) end(p *rehearsal) {
 	var kept struct {
 		Saved map[string]string `json:"saved"`
 	}
-	// What a worker keeps is JSON, or nothing.
+	// The saved data of a worker is JSON, or empty.
 	_ = json.Unmarshal([]byte(p.result.Saved), &kept)
 	r.Outcome, r.Class, r.Error = p.result.Outcome, p.result.Class, p.result.Error
 	r.Steps, r.Saved, r.Took = p.steps, kept.Saved, (p.clock - started).Seconds()

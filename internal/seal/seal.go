@@ -102,7 +102,8 @@ func newKey(raw []byte) key {
 		cipher: derive("cipher", chacha20poly1305.KeySize), nonce: derive("nonce", sha256.Size)}
 }
 
-// place is what a text is sealed for. Neither part can hold a NUL.
+// place returns the bytes that bind a sealed text to its task and argument. Neither part can
+// contain a NUL.
 func place(task, argument string) []byte {
 	return []byte("muster secret argument\x00" + task + "\x00" + argument)
 }

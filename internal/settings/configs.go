@@ -20,8 +20,8 @@ import (
 	"muster/worker"
 )
 
-// Child is what a worker process needs to know. Its master hands it over on the
-// socketpair, because it holds the password of Redis.
+// Child is the configuration of a worker process. Its master sends it over the socketpair, because
+// it contains the password of Redis.
 type Child struct {
 	Redis  queue.Config  `json:"redis"`
 	As     keys.Role     `json:"as"` // whose permissions it has in Redis
@@ -29,7 +29,7 @@ type Child struct {
 	Worker worker.Config `json:"worker"`
 	Log    Log           `json:"log"`
 
-	// Cache is where the node keeps the stored contents that it sends.
+	// Cache configures the node's cache of the stored contents that it sends.
 	Cache worker.CacheConfig `json:"cache"`
 
 	// SecretsKey is the file with the keys of secret arguments; empty: there is none.

@@ -145,7 +145,7 @@ func (p *parser) value(n *yaml.Node, key string, def any) (any, bool) {
 	return value, true
 }
 
-// convert reads text as a value of the kind of def, or tells what it wants.
+// convert reads text as a value of the kind of def, or returns the wanted form.
 func convert(text string, def any) (value any, want string) {
 	switch def.(type) {
 	case int:

@@ -47,7 +47,7 @@ type Settings struct {
 type Hosts struct {
 	Inventory []string `mapstructure:"inventory"` // files, folders, programs, URLs
 
-	// InventoryEvery is how often programs and URLs are asked.
+	// InventoryEvery is the time between two calls of programs and URLs.
 	InventoryEvery time.Duration `mapstructure:"inventory_every"`
 	KnownHosts     []string      `mapstructure:"known_hosts"` // for hosts that name no key and no file
 }
@@ -163,7 +163,7 @@ type Blobs struct {
 	Cache int           `mapstructure:"cache"` // bytes of those that a node keeps
 }
 
-// Facts is about what hosts said of themselves.
+// Facts configures the facts that hosts report about themselves.
 type Facts struct {
 	Stale time.Duration `mapstructure:"stale"` // shown as such after so long
 }
@@ -182,7 +182,7 @@ type Log struct {
 	Format string `mapstructure:"format"` // text or json
 }
 
-// Source is where settings come from.
+// Source names the origin of settings.
 type Source struct {
 	File  string         // path of the file; empty: none
 	Env   []string       // as of os.Environ
@@ -269,7 +269,7 @@ func defaults(m local.Machine) map[string]any {
 // configMax bounds a configuration.
 const configMax = 1 << 20 // bytes
 
-// cacheDefault is what a node keeps of stored contents, in bytes.
+// cacheDefault is the default size of a node's cache of stored contents, in bytes.
 const cacheDefault = 1 << 30
 
 // Read reads the settings of this process. Every mistake is reported at once.

@@ -17,7 +17,7 @@ type attempt struct {
 	progress
 }
 
-// progress is how far an attempt has come.
+// progress is the progress of an attempt.
 type progress struct {
 	step     int
 	mind     memory
@@ -32,7 +32,7 @@ func (a *attempt) stage() stage { return a.spec.steps[a.step] }
 
 func (a *attempt) host() *host { return a.hosts[a.grant.Job.Host()] }
 
-// gone tells that the attempt has ended: what was planned of it does not happen.
+// gone reports that the attempt has ended, so that its planned actions must not happen.
 func (a *attempt) gone() bool { return a.work[a.grant.Token] != a }
 
 // soon does something after d, unless the attempt has ended then.
@@ -214,7 +214,7 @@ func (a *attempt) begin() {
 	})
 }
 
-// finished is about a step that has ended.
+// finished handles a step that has ended.
 func (a *attempt) finished(s stage, cut bool) {
 	a.mind.Disturbed = a.mind.Disturbed || (a.spec.disruptive || a.spec.window) && s.kind != looking
 	if s.kind == reboot {
@@ -260,7 +260,7 @@ func (a *attempt) goOn(s stage) {
 	a.over(&r)
 }
 
-// saved is what is kept for the next attempt, in the place of what was kept before.
+// saved returns the data for the next attempt, which replaces the earlier data.
 func (a *attempt) saved() string {
 	text := a.mind.String()
 	if text == "" && (a.grant.Saved != "" || a.told) {
@@ -304,7 +304,7 @@ func (a *attempt) outOfTime() jobs.Result {
 	return a.unreached(jobs.Failed)
 }
 
-// mayHaveRun tells whether an earlier attempt may have started the step in hand.
+// mayHaveRun reports whether an earlier attempt may have started the step in hand.
 func (a *attempt) mayHaveRun() bool {
 	return (a.grant.Mode == jobs.ModeLost || recall(a.grant.Saved).MayHaveRun) &&
 		a.step == a.grant.Step && !a.stage().safe()
@@ -319,7 +319,7 @@ func (a *attempt) doubt(r jobs.Result) jobs.Result {
 	return r
 }
 
-// unreached is about a try that may work later.
+// unreached returns the result of a try that may succeed later.
 func (a *attempt) unreached(last jobs.Outcome) jobs.Result {
 	if jobs.DefaultPolicy().Again(a.grant.Tries+1, jobs.ClassTransient) {
 		r := a.say(jobs.KindRetry)
@@ -338,7 +338,7 @@ func (a *attempt) unreached(last jobs.Outcome) jobs.Result {
 	return a.doubt(r)
 }
 
-// lost is about a job whose worker vanished: only what may run twice runs again.
+// lost returns the result for a job whose worker vanished: only a repeatable step runs again.
 func (a *attempt) lost() jobs.Result {
 	if a.spec.repeatable {
 		a.mind.MayHaveRun = true

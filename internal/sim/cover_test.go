@@ -18,7 +18,7 @@ var often = []string{"heard", "take", "sweep", "hello", "roll look", "roll open"
 // reading are the calls that change nothing.
 var reading = []string{"heard", "time", "timetable", "hold"}
 
-// kindOf is what a step is for: its first result, or to take.
+// kindOf returns the purpose of a step: its first result, or to take.
 func kindOf(a jobs.Step) string {
 	switch {
 	case len(a.Results) > 0:
@@ -32,7 +32,7 @@ func kindOf(a jobs.Step) string {
 // polling are those that mostly change nothing. Then nobody looks for mistakes behind them.
 var polling = []string{"take", "sweep", "roll look", "roll open", "release"}
 
-// wanted is what must have been met.
+// wanted lists the events that must have occurred.
 func wanted() (list []string) {
 	calls := map[fault][]string{}
 	for _, kind := range []fault{requestLost, replyLost, duplicated} {

@@ -69,7 +69,8 @@ func drawFaults(w *world) {
 			f.on[kind] = w.rnd.Float64()
 		}
 	}
-	// What forgets is in few seeds, or there would be few that may excuse nothing.
+	// Faults that lose data are in few seeds, because most seeds must not be able to excuse anything
+	// by them.
 	for _, kind := range []fault{tailLost, failover, flushed, clockJump} {
 		if w.chance(0.5) {
 			delete(f.on, kind)
@@ -77,8 +78,7 @@ func drawFaults(w *world) {
 	}
 }
 
-// strikes tells whether a fault of a call happens now. Calls that are made seldom are met
-// more often.
+// strikes reports whether a fault of a call happens now. Rare calls meet faults more often.
 func (f *faults) strikes(kind fault, call string) bool {
 	p := 0.15
 	switch {
@@ -105,7 +105,7 @@ func (f *faults) note(kind fault) {
 	f.w.say("fault: %s", kind)
 }
 
-// list is what was fired, in the order of allFaults.
+// list returns the faults that happened, in the order of allFaults.
 func (f *faults) list() (out []string) {
 	for _, kind := range allFaults() {
 		if f.fired[kind] > 0 {
@@ -168,7 +168,7 @@ func (f *faults) haltBehind(call string) {
 	}
 }
 
-// act is what an operator does next; empty: nothing.
+// act returns the next action of an operator; empty: none.
 func (f *faults) act() fault {
 	for _, kind := range []fault{pausing, cancelling, halting, limiting, freezing} {
 		if !f.quiet && f.w.chance(f.on[kind]) {
@@ -196,7 +196,8 @@ func (f *faults) accidents() {
 	}
 }
 
-// accident is what happens to the world; nil for those that have a place of their own.
+// accident returns the effect of a fault on the world; nil for faults that have a place of their
+// own.
 func (w *world) accident(kind fault) func() {
 	n := w.nodes[w.rnd.IntN(len(w.nodes))]
 	s := w.redis
@@ -265,5 +266,5 @@ func (w *world) stopChild() {
 	}
 }
 
-// forgetful tells whether Redis has forgotten something.
+// forgetful reports whether Redis has forgotten something.
 func (f *faults) forgetful() bool { return f.fired[tailLost]+f.fired[failover]+f.fired[flushed] > 0 }

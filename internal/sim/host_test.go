@@ -119,8 +119,8 @@ func (h *host) disturb(e entry) {
 	}
 }
 
-// limit judges by the commands that run on all hosts how many jobs count against a limit.
-// What a worker left behind that was killed is counted by none: its job is lost.
+// limit counts the commands that run on all hosts against a limit. A command of a worker that was
+// killed does not count, because its job is lost.
 func (h *host) limit(e entry) {
 	for _, name := range sorted(limitsMost) {
 		if !h.counts(e, name) {
@@ -181,7 +181,7 @@ var excuses = map[string][]fault{
 	// The order is forgotten, or the end.
 	"I13": {flushed, tailLost, failover},
 	"I14": {flushed, tailLost, failover},
-	// Who counts against a limit is forgotten.
+	// Redis forgets the holders of a limit.
 	"I10": {flushed, tailLost, failover},
 }
 

@@ -9,10 +9,10 @@ import (
 	"muster/jobs"
 )
 
-// This file is about what an attempt keeps for the next one, and about steps that give the
-// worker back until they go on: a reboot, and the probes behind it.
+// This file handles the data that an attempt saves for the next one, and steps that release the
+// worker until they continue: a reboot, and the probes after it.
 
-// memory is what attempts keep for those after them, as package worker writes it.
+// memory is the data that attempts save for later ones, in the form of package worker.
 type memory struct {
 	MayHaveRun bool     `json:"may_have_run,omitempty"`
 	Again      int      `json:"again,omitempty"` // so many tries of the step have failed
@@ -20,7 +20,7 @@ type memory struct {
 	Disturbed  bool     `json:"disturbed,omitempty"`
 }
 
-// probing is what is kept of a reboot.
+// probing is the saved state of a reboot.
 type probing struct {
 	Boot     int  `json:"boot"` // of the host when it was told
 	Told     bool `json:"told,omitempty"`
@@ -50,11 +50,11 @@ func recall(saved string) (m memory) {
 	return m
 }
 
-// again tells that an earlier attempt was at the reboot, or may have been.
+// again reports whether an earlier attempt was at the reboot, or may have been.
 func (m memory) again() bool { return m.Probe != nil && m.Probe.began }
 
-// tell has the host reboot. What boot it is in is kept before, so that whoever comes next
-// knows whether it has.
+// tell orders the host to reboot. It saves the host's present boot first, so that a later attempt
+// can see whether the host has rebooted.
 func (a *attempt) tell() {
 	if a.mind.Probe == nil {
 		a.mind.Probe = &probing{Boot: a.host().boots}
@@ -123,7 +123,7 @@ func (a *attempt) keptFromReboot(soon time.Duration, until time.Time) {
 
 const probesMax = 6
 
-// unwell is about a host that is not back, or not well yet.
+// unwell returns the result for a host that is not up, or not well yet.
 func (a *attempt) unwell(away bool) jobs.Result {
 	p := *a.mind.Probe
 	delay, last := 30*time.Second, false
@@ -186,7 +186,7 @@ func (c *child) halt(notes map[jobs.ID]string) {
 	}
 }
 
-// stopped is how a job ends that was cancelled while it is worked on.
+// stopped returns the end of a job that was cancelled while a worker had it.
 func (a *attempt) stopped() jobs.Result {
 	e := (*entry)(nil)
 	if a.running > 0 {

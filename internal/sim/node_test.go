@@ -7,8 +7,8 @@ import (
 	"muster/jobs"
 )
 
-// A node is a machine with a master and its children. What stands in its slots
-// outlives the master.
+// A node is a machine with a master and its children. The content of its slots outlives the
+// master.
 type node struct {
 	*world
 	name   string
@@ -227,8 +227,8 @@ func (n *node) die(back time.Duration) {
 	n.in(back, n.boot)
 }
 
-// sleep stops all that runs on the machine, for longer than locks last. What wakes up first
-// then is chance.
+// sleep stops all processes of the machine, for longer than locks last. They wake up in random
+// order.
 func (n *node) sleep(d time.Duration) {
 	stop := func(p *process) { p.stop(d + n.between(0, 50*time.Millisecond)) }
 	stop(n.master.process)

@@ -10,7 +10,7 @@ import (
 // This file is what operators order, in which state of its life each job is met by that, and
 // what must not happen behind it.
 
-// ordered is what people were told that stands. The times are those of the answers.
+// ordered holds the answers to orders that must hold. The times are those of the answers.
 type ordered struct {
 	halts  int64 // id of the last order of a halt, or of its end
 	lifted int64 // … of the last lift that was ordered
@@ -32,7 +32,7 @@ func (s *staff) met(order string, z *zone, id jobs.TaskID, hosts []string) {
 	}
 }
 
-// stateOf is where a job stands, as people see it; empty: it has ended, or is not known.
+// stateOf returns the state of a job as people see it; empty: it has ended, or is not known.
 func stateOf(z *zone, id jobs.ID) string {
 	if _, held := z.Held[id.Task()].Score(id); held {
 		if t := z.Tasks[id.Task()]; t == nil || t.Committed == 0 {

@@ -248,8 +248,8 @@ func (c *client) see(now jobs.Micros, sent time.Duration) {
 	c.clock, c.looked = c.clock.with(look(now, sent, c.now)), c.now
 }
 
-// script makes a call, behind hello where that is needed. absent tells whether the
-// zone was not there.
+// script makes a call, after hello if that is needed. absent reports whether the zone did not
+// exist.
 func (c *client) script(f call, absent func(any) bool, then func(any, error)) {
 	again := false
 	var try func()

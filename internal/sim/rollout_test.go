@@ -49,8 +49,8 @@ func (s *staff) roll(a model.Roll) {
 	s.insist("roll "+a.Verb, func(z *zone, now jobs.Micros) any { return z.Roll(now, a) }, func(any) {})
 }
 
-// overspent tells whether more jobs of a task have failed than its rule lets: one more
-// than may, as long as Redis has forgotten nothing.
+// overspent checks that no more jobs of a task have failed than its rule allows: at most one more
+// than allowed, as long as Redis has forgotten nothing.
 func (s *server) overspent() {
 	if s.faults.forgetful() {
 		return

@@ -63,7 +63,7 @@ func (w *world) conclude() {
 	}
 }
 
-// TestSim plays many seeds. One that breaks a promise tells how to play it again.
+// TestSim plays many seeds. A failure names the command that replays its seed.
 func TestSim(t *testing.T) {
 	if *oneSeed != 0 {
 		w := play(*oneSeed)

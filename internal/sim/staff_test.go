@@ -12,7 +12,7 @@ import (
 
 type zone = model.Zone
 
-// plan is what a task does on each host, and how it goes.
+// plan lists the steps of a task on each host, and their results.
 type plan struct {
 	steps       []stage
 	repeatable  bool
@@ -32,7 +32,7 @@ type stage struct {
 	tries          int
 }
 
-// stageKind is what a step does.
+// stageKind is the kind of a step.
 type stageKind int
 
 const (
@@ -41,7 +41,8 @@ const (
 	reboot
 )
 
-// safe tells that it is no matter whether a step ran: it changes nothing, or finds out.
+// safe reports whether running the step twice is harmless: it changes nothing, or detects an
+// earlier run.
 func (s stage) safe() bool { return s.kind != acting }
 
 // The staff are the operators and the server through which they speak. They repeat
@@ -102,7 +103,7 @@ func (s *staff) duty() {
 	}
 }
 
-// calm tells whether nothing runs on the hosts of a group: a person has looked.
+// calm reports whether nothing runs on the hosts of a group. A person finds that out by a look.
 func (s *staff) calm(group string) bool {
 	for _, h := range s.hosts {
 		for _, e := range h.log {
@@ -118,8 +119,8 @@ func (s *staff) control(a model.Turn) {
 	s.insist(a.Verb, func(z *zone, now jobs.Micros) any { return z.Control(now, a) }, func(any) {})
 }
 
-// open tells whether a job is not known to have ended, or has ended unknown and
-// nobody has looked at it.
+// open reports whether the end of a job is not known, or the job ended unknown and nobody has
+// looked at it.
 func (s *staff) open(id jobs.ID) bool {
 	j := s.redis.zone.Jobs[id]
 	return j != nil && j.State != jobs.Ended

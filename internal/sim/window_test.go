@@ -42,7 +42,7 @@ func placeOf(h *host) windows.Place {
 	return windows.Place{Host: h.name, Group: h.group, Customer: "acme"}
 }
 
-// agreement is what Redis answers to who asks for the timetable.
+// agreement is the answer of Redis to a question for the timetable.
 type agreement struct {
 	book *windows.Book // nil: nothing is agreed
 	now  jobs.Micros
@@ -105,7 +105,7 @@ func (a *attempt) rule(then func(), not func(soon time.Duration, until time.Time
 	})
 }
 
-// left is how long the steps from one on are expected to take.
+// left returns the expected time of the steps from one on.
 func (p plan) left(step int) (sum time.Duration) {
 	for _, s := range p.steps[step:] {
 		sum += s.expect

@@ -99,8 +99,8 @@ func groupID(group string) (int, error) {
 	return strconv.Atoi(g.Gid)
 }
 
-// folder makes the folder of a socket, unless it is there. Whoever may write to it can put a
-// socket of his own in place of ours.
+// folder makes the folder of a socket, unless it exists. It refuses a folder to which others may
+// write, because they could replace the socket by one of their own.
 func folder(path string) error {
 	if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err

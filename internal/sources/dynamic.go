@@ -46,7 +46,7 @@ func isURL(name string) bool {
 	return strings.HasPrefix(name, "https://") || strings.HasPrefix(name, "http://")
 }
 
-// tokenKey is what a URL names the file of its token by.
+// tokenKey is the key in a URL that names the file of its token.
 const tokenKey = "token"
 
 // target is a URL and the file with the token for it.

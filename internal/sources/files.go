@@ -17,7 +17,7 @@ import (
 	"muster/internal/files"
 )
 
-// stamp is what a file shows of itself without being read.
+// stamp holds the properties of a file that are visible without reading it.
 type stamp struct {
 	inode   uint64
 	size    int64
@@ -50,7 +50,7 @@ const (
 var ignored = regexp.MustCompile(`^\.|^(group_vars|host_vars|vars_plugins)$|` +
 	`(~|\.(orig|ini|cfg|retry|pyc|pyo|swp|bak|rpm|md|txt|rst))$`)
 
-// dirOf is where the variables beside a source are.
+// dirOf returns the folder that may hold the variables of a source.
 func dirOf(name string, info fs.FileInfo) string {
 	if info.IsDir() {
 		return name

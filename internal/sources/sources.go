@@ -59,8 +59,8 @@ func New(c Config) *Sources {
 	return &Sources{cfg: c, answers: map[string]answer{}}
 }
 
-// settled is how long after a change a file may change once more without a sign:
-// file systems keep times coarsely.
+// settled bounds the time after a change in which a further change may leave no trace, because
+// file systems keep coarse times.
 const settled = time.Second
 
 // Read reads all sources and looks up host keys. Programs and URLs are asked only
@@ -105,8 +105,8 @@ type Found struct {
 	Notes    fleet.Mistakes // what of a foreign form was not taken over
 }
 
-// Check reads all sources as Read does, and tells everything at once, whatever is wrong.
-// The error is about sources that cannot be read; the mistakes of others are told beside it.
+// Check reads all sources as Read does, and reports all mistakes at once. The error concerns
+// sources that cannot be read; mistakes in other sources are in the result.
 func (s *Sources) Check(ctx context.Context, now time.Time) (Found, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,8 +140,8 @@ func (s *Sources) Check(ctx context.Context, now time.Time) (Found, error) {
 	return f, err
 }
 
-// untouched tells whether files look as at the last Read: those that were read now,
-// and those that would be read after them.
+// untouched reports whether files look as at the last Read: the ones that were read now, and the
+// ones that would be read after them.
 func (s *Sources) untouched(read map[string]stamp) bool {
 	for path, now := range read {
 		if was, known := s.stamps[path]; !known || was != now {
@@ -156,7 +156,7 @@ func (s *Sources) untouched(read map[string]stamp) bool {
 	return true
 }
 
-// Changed tells whether Read may answer something else than the last time.
+// Changed reports whether Read may return another result than the last time.
 func (s *Sources) Changed(now time.Time) bool {
 	if !s.mu.TryLock() { // it is being read
 		return false
@@ -279,7 +279,7 @@ func (g *gatherer) sort(t tree) ([]fleet.Part, error) {
 	return parts, nil
 }
 
-// answer is what a program or a URL has said.
+// answer is the answer of a program or a URL.
 type answer struct {
 	data []byte
 	err  error
@@ -307,7 +307,7 @@ func (g *gatherer) ask(name string, call func() ([]byte, error)) ([]byte, error)
 	return a.data, a.err
 }
 
-// title is how messages name a source: a URL without what follows '#'.
+// title returns the name of a source in messages: a URL without the part from '#' on.
 func title(name string) string {
 	if isURL(name) {
 		name, _, _ = strings.Cut(name, "#")

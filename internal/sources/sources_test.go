@@ -30,7 +30,7 @@ type place struct {
 
 func (p place) path(name string) string { return filepath.Join(p.dir, name) }
 
-// write writes a file by rename, as editors do. What begins with #! is a program.
+// write writes a file by rename, as editors do. A text that begins with #! becomes a program.
 func (p place) write(name, text string) string {
 	p.t.Helper()
 	path := p.path(name)
@@ -214,7 +214,7 @@ func TestAProgramHasACleanEnvironmentAndAnEnd(t *testing.T) {
 	}
 }
 
-// changed tells what Changed says, and reads.
+// changed returns the result of Changed, and reads.
 func changed(t *testing.T, s *sources.Sources, at time.Time) bool {
 	t.Helper()
 	is := s.Changed(at)
@@ -322,7 +322,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What a name in an inventory leads to may be anything.
+// A name in an inventory may lead to any kind of file.
 func TestWhatIsNoRegularFileIsNeverRead(t *testing.T) {
 	t.Parallel()
 	p := place{t, t.TempDir()}
