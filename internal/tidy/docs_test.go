@@ -55,7 +55,7 @@ func (t *tree) text(name string) string {
 	return t.files[i].text
 }
 
-// has tells whether there is a file or a folder of this path.
+// has reports whether there is a file or a folder of this path.
 func (t *tree) has(name string) bool {
 	return name == "." || slices.ContainsFunc(t.files, func(f *file) bool {
 		return f.path == name || strings.HasPrefix(f.path, name+"/")

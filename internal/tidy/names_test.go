@@ -232,7 +232,7 @@ func checkFileNames(t *tree) []mistake {
 	return found
 }
 
-// keyStart is how every key in Redis begins.
+// keyStart begins every key in Redis.
 const keyStart = "muster:{"
 
 func checkKeys(t *tree) []mistake {

@@ -81,7 +81,7 @@ func ratcheted(name string, take func(*tree) []measure) rule {
 	return rule{name, func(t *tree) []mistake { return hold(t, name, take(t)) }}
 }
 
-// measures is what all rules with a ratchet measure.
+// measures holds the measures of all rules with a ratchet.
 var measures = map[string]func(*tree) []measure{
 	"methods of a type":    typeMethods,
 	"lines of a type":      typeLines,

@@ -21,8 +21,7 @@ type daemon struct {
 	ended chan struct{}
 }
 
-// patience is how long a server may take on a busy machine for what takes it
-// tenths of a second on an idle one.
+// patience bounds the start of a server on a busy machine; an idle one takes tenths of a second.
 const patience = 60 * time.Second
 
 // launch starts a server and waits until a line that it says holds ready.

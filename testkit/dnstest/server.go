@@ -24,11 +24,11 @@ type Server struct {
 	d     *daemon
 }
 
-// At is where it is asked, as "ADDRESS#PORT".
+// At returns the address of the server, as "ADDRESS#PORT".
 func (s *Server) At() string { return fmt.Sprint(s.Address, "#", s.Port) }
 
-// place is where a server listens. Port 0 is a free one; one below 1024 is that one
-// or none.
+// place is the address of a server. Port 0 means any free one; a port below 1024 is used or the
+// start fails.
 type place struct {
 	address string
 	port    int

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// View is what a validating resolver thinks of a name.
+// View is the judgement of a validating resolver about a name.
 type View string
 
 // The views of a resolver.

@@ -21,7 +21,7 @@ type Box struct {
 	keys string // folder of the authority that signs for this box, and of one it does not know
 }
 
-// Image is what a slot holds: what a box becomes that boots it.
+// Image is the content of a slot: the state of a box that boots it.
 type Image struct {
 	Version string // what /etc/os-release says then
 	Dead    bool   // the kernel hangs and a watchdog resets it
@@ -39,7 +39,7 @@ func (i Image) text() string {
 // SlotBytes is the size of a slot.
 const SlotBytes = 1 << 20
 
-// Model is what every box says it is.
+// Model is the model that every box reports.
 const Model = "pretended-box"
 
 const boxBoot = `mkdir -p /run/dbus
@@ -68,7 +68,7 @@ type=raw
 bootname=B
 `
 
-// loader is how rauc speaks to the boot loader.
+// loader lets rauc talk to the boot loader.
 const loader = `#!/bin/sh
 cd /var/lib/bootloader || exit 1
 case $1 in

@@ -17,7 +17,7 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// patience is how long a host may take for anything on a loaded machine.
+// patience bounds each action of a host on a loaded machine.
 const patience = 60 * time.Second
 
 //go:embed init.sh
@@ -85,8 +85,8 @@ func New(t testing.TB, o Options) *Host {
 	return h
 }
 
-// furnish makes the disk of the host. What is in lower came with it, what it writes
-// itself is in upper.
+// furnish makes the disk of the host: lower holds its original files, upper holds what it writes
+// itself.
 func (h *Host) furnish() {
 	h.t.Helper()
 	for _, dir := range []string{"etc/lower/pretended", "root/lower", "usr/local/lower/sbin", "var/lib/lower"} {
@@ -256,7 +256,7 @@ func (h *Host) bury(cmd *exec.Cmd, gone chan struct{}) {
 	})
 }
 
-// Off takes the power away. What was not on disk is lost.
+// Off turns the power off. Data that was not on the disk is lost.
 func (h *Host) Off() {
 	h.mu.Lock()
 	pid, gone := h.pid, h.gone
@@ -286,7 +286,7 @@ func (h *Host) AwaitOff() {
 	h.await("off", func() bool { return h.pid == 0 })
 }
 
-// Boots is how often the host was booted.
+// Boots returns the number of boots of the host.
 func (h *Host) Boots() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

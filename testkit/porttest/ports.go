@@ -50,7 +50,7 @@ func Addr(t testing.TB) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(On(t, "127.0.0.1")))
 }
 
-// free tells whether nobody has a port.
+// free reports whether no process has a port.
 func free(addr string) bool {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"muster/testkit/queuetest"
 )
 
-// Check tells whether a zone is consistent: every unfinished job is in exactly
-// one of queue, again and held:*, no finished job is in any, and the counters of
-// the tasks equal what is there. It reads everything: for tests.
+// Check fails the test unless a zone is consistent: every unfinished job is in exactly one of
+// queue, again and held:*, no finished job is in any, and the counters of the tasks match the
+// jobs. It reads the whole zone, so it is for tests only.
 func Check(t testing.TB, url, zone string) {
 	t.Helper()
 	// Not the test's context: that has ended where this is a clean-up.
@@ -31,7 +31,7 @@ func Check(t testing.TB, url, zone string) {
 	checkCommand(t, c, zone)
 }
 
-// checkCommand tells whether `muster fsck` sees the same: nothing.
+// checkCommand fails the test unless `muster fsck` finds nothing either.
 func checkCommand(t testing.TB, c queue.Config, zone string) {
 	t.Helper()
 	q, err := queuetest.OpenLazy(c)
@@ -63,7 +63,7 @@ func CheckIn(t testing.TB, cfg queue.Config, zone string) {
 	checkCommand(t, cfg, zone)
 }
 
-// Mistakes is what Check finds.
+// Mistakes returns the contradictions that Check finds.
 func Mistakes(ctx context.Context, url, zone string) []string {
 	o, err := redis.ParseURL(url)
 	if err != nil {
@@ -174,7 +174,7 @@ func records(ctx context.Context, rdb *redis.Client, p string, ids []string) map
 	return out
 }
 
-// record is what is kept of a job.
+// record is the record of a job.
 type record string
 
 func (r record) state() string {
@@ -237,7 +237,7 @@ func checkTask(ctx context.Context, rdb *redis.Client, p, task string, open int)
 	return wrong
 }
 
-// BytesReceived is how much a server was sent since its start.
+// BytesReceived returns how many bytes a server has received since its start.
 func BytesReceived(t testing.TB, s *Server) (n int64) {
 	t.Helper()
 	c := client(s.Addr)

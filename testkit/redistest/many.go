@@ -88,7 +88,7 @@ func (s *Sentinels) Steady(t testing.TB) *Sentinels {
 	return s
 }
 
-// field is what follows a name in a flat list of pairs.
+// field returns the value behind a name in a flat list of pairs.
 func field(pairs []string, name string) string {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i] == name {
@@ -109,7 +109,7 @@ func AwaitReplica(t testing.TB, s *Server) {
 	})
 }
 
-// Config is how the queue reaches the server that the Sentinels know.
+// Config returns the configuration with which the queue finds the server through the Sentinels.
 func (s *Sentinels) Config() queue.Config {
 	c := queue.DefaultConfig()
 	c.Sentinel.Master = sentinelMaster
@@ -171,10 +171,10 @@ func StartCluster(t testing.TB, replicas bool, args ...string) *Cluster {
 	return c
 }
 
-// slots is how many slots a cluster has.
+// slots is the number of slots of a cluster.
 const slots = 16384
 
-// Config is how the queue reaches the cluster.
+// Config returns the configuration with which the queue uses the cluster.
 func (c *Cluster) Config() queue.Config {
 	cfg := queue.DefaultConfig()
 	for _, n := range c.Nodes {

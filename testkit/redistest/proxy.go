@@ -125,7 +125,8 @@ func (p *Proxy) answers(down io.Writer, up io.Reader) {
 	}
 }
 
-// lose tells whether an answer gets lost. It waits for as long as it is held back.
+// lose reports whether an answer gets lost. If answers are held back, it waits until they are
+// released.
 func (p *Proxy) lose() bool {
 	p.mu.Lock()
 	stalled := p.stalled

@@ -32,7 +32,7 @@ type Server struct {
 	log   *lineLog
 }
 
-// Config is how the queue reaches the server.
+// Config returns the configuration with which the queue uses the server.
 func (s *Server) Config() queue.Config {
 	c := queue.DefaultConfig()
 	c.URL = "redis://" + s.Addr + "/0"
@@ -69,7 +69,7 @@ func startReady(t testing.TB, ready string, args []string) *Server {
 		t.Fatal("redis-server is missing: run `make test`, which installs it")
 	}
 	s := &Server{Dir: t.TempDir(), ready: ready}
-	// Who does not ask porttest may have been faster.
+	// A program that does not ask porttest may have taken the port first.
 	for range 5 {
 		s.Addr = porttest.Addr(t)
 		// A configuration file comes first, the rest wins over it.

@@ -67,7 +67,7 @@ func (c Certs) OnlyArgs() []string { return append(c.ServerArgs(), tlsPort, "0")
 // tlsPort is a port with TLS; which one it is, StartServer says.
 const tlsPort = "--tls-port"
 
-// Reach is how the queue calls servers with OnlyArgs.
+// Reach returns cfg for servers with OnlyArgs.
 func (c Certs) Reach(cfg queue.Config) queue.Config {
 	cfg.TLS = queue.TLS{On: true, CA: c.CA, Cert: c.Cert, Key: c.Key}
 	return cfg

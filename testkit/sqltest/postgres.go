@@ -33,7 +33,7 @@ type Postgres struct {
 	bases atomic.Int64
 }
 
-// startTimeout is how long a server may take to come up on a loaded machine.
+// startTimeout bounds the start of a server on a loaded machine.
 const startTimeout = time.Minute
 
 // StartPostgres starts a server for one test, and ends it with the test.
@@ -55,8 +55,8 @@ var shared struct {
 	err  error
 }
 
-// Shared is a server for all tests of a process, each with a database of its own.
-// Whoever uses it ends it by Done in TestMain.
+// Shared returns a server for all tests of a process, each with a database of its own. A package
+// that uses it must call Done in TestMain.
 func Shared(t testing.TB) *Postgres {
 	t.Helper()
 	shared.once.Do(func() { shared.p, shared.err = newPostgres() })
@@ -145,7 +145,7 @@ func (p *Postgres) Start() error {
 	}
 }
 
-// CPU is what the server has used of the processors, its children included that still run.
+// CPU returns the processor time that the server has used, including its running children.
 func (p *Postgres) CPU(t testing.TB) time.Duration {
 	t.Helper()
 	own := strconv.Itoa(p.cmd.Process.Pid)

@@ -59,10 +59,10 @@ func (c Clock) Set(off time.Duration) {
 	}
 }
 
-// File is what has it jump if somebody writes seconds there.
+// File returns the file that makes the clock jump by the seconds in it.
 func (c Clock) File() string { return filepath.Join(c.dir, "off") }
 
-// Asked tells how often somebody wanted to know what time it is.
+// Asked returns how often programs have asked for the time.
 func (c Clock) Asked() int {
 	text, err := os.ReadFile(filepath.Join(c.dir, "asked"))
 	if err != nil && !os.IsNotExist(err) {

@@ -98,8 +98,8 @@ func StartSSHD(t testing.TB, o Options) SSHD {
 	return s
 }
 
-// Knows tells whether the sshd that is installed knows a line of sshd_config: what
-// it has depends on its version.
+// Knows reports whether the installed sshd accepts a line of sshd_config, which depends on its
+// version.
 func Knows(t testing.TB, line string) bool {
 	t.Helper()
 	dir := t.TempDir()
@@ -172,8 +172,8 @@ func (o Options) command(binary, config string) []string {
 	return append([]string{"unshare", "--mount", "sh", "-c", o.within + `exec "$@"`, "sh"}, sshd...)
 }
 
-// serve starts sshd on a free port. Who does not ask porttest may take it first:
-// then it tries another.
+// serve starts sshd on a free port. If a program that does not ask porttest takes the port first,
+// serve tries another one.
 func serve(t testing.TB, command []string, address string) (port, pid int) {
 	t.Helper()
 	if os.Getuid() == 0 {

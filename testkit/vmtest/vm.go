@@ -21,8 +21,7 @@ import (
 	"muster/testkit/porttest"
 )
 
-// patience is how long the machine may take for anything: it is slow, and slower beside
-// others.
+// patience bounds each action of the machine, which is slow, and slower beside others.
 const patience = 10 * time.Minute
 
 //go:embed image.sh
