@@ -17,6 +17,26 @@ import (
 type Behind struct {
 	*redis.Script
 	library
+	text string
+}
+
+// SlowScriptBehind is ScriptBehind without the short ways of step.
+func SlowScriptBehind(text, name string) Behind {
+	s := ScriptBehind(text, name)
+	if name != "step" {
+		return s
+	}
+	if !strings.Contains(s.text, luaFast) || s.function != "" && !strings.Contains(s.code, luaFast) {
+		panic("lua/shared/fast.lua is no part of step: it is not known what to leave out")
+	}
+	slow := strings.Replace(s.text, luaFast, "", 1)
+	s.Script, s.text = redis.NewScript(slow), slow
+	if s.function != "" {
+		_, code, _ := strings.Cut(s.code, libraryHead)
+		code, _, _ = strings.Cut(code, "redis.register_function")
+		s.library = newLibrary(name, strings.Replace(code, luaFast, "", 1))
+	}
+	return s
 }
 
 // ScriptBehind puts a text in front of a script. What the text needs goes into
@@ -26,7 +46,7 @@ func ScriptBehind(text, name string) Behind {
 		Scripts.End, Scripts.Move, Scripts.epoch, Scripts.Control, Scripts.Order,
 		Scripts.Speak, ScriptRoll, ScriptAppoint, ScriptRecall, ScriptAsk} {
 		if s.name == name {
-			behind := Behind{Script: redis.NewScript(text + s.text)}
+			behind := Behind{Script: redis.NewScript(text + s.text), text: text + s.text}
 			if s.function != "" {
 				const begins = "call, ARGV = redis.call, args"
 				_, code, _ := strings.Cut(s.code, libraryHead)

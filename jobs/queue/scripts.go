@@ -34,6 +34,8 @@ var (
 	luaPut string
 	//go:embed lua/step.lua
 	luaStep string
+	//go:embed lua/shared/fast.lua
+	luaFast string
 	//go:embed lua/checkpoint.lua
 	luaCheckpoint string
 	//go:embed lua/lose.lua
@@ -125,8 +127,9 @@ var Scripts = struct {
 
 	Lead, Schedule, Tick *Script
 }{
-	Put:        load("put", nil, luaFreeze, luaPut),
-	Step:       loadRun("step", []string{luaExclude, luaRule, luaSeldom, luaAgain, luaAsks}, luaStep),
+	Put: load("put", nil, luaFreeze, luaPut),
+	Step: loadRun("step", []string{luaExclude, luaRule, luaSeldom, luaAgain, luaAsks},
+		luaStep+luaFast),
 	Checkpoint: load("checkpoint", nil, luaCheckpoint),
 	Lose:       load("lose", []string{luaExclude, luaRule}, luaFreeze, luaLose),
 	End:        load("end", []string{luaExclude, luaRule}, luaEnd),

@@ -87,13 +87,16 @@ type twin struct {
 	calls   []string
 }
 
-func newTwin(t testing.TB, addr string) *twin {
+func newTwin(t testing.TB, addr string) *twin { return newTwinOf(t, addr, queue.ScriptBehind) }
+
+// newTwinOf is newTwin with scripts that behind puts together.
+func newTwinOf(t testing.TB, addr string, behind func(text, name string) queue.Behind) *twin {
 	w := &twin{rdb: redis.NewClient(&redis.Options{Addr: addr, Protocol: 2, MaxRetries: -1}),
 		scripts: map[string]queue.Behind{}}
 	t.Cleanup(func() { w.rdb.Close() })
 	for _, name := range []string{"put", "step", "checkpoint", "lose", "end", "move", "epoch", "control",
 		"order", "roll", "appoint", "recall", "ask"} {
-		w.scripts[name] = queue.ScriptBehind(pretend, name)
+		w.scripts[name] = behind(pretend, name)
 	}
 	return w
 }
