@@ -35,6 +35,7 @@ func newRolloutChains() *cobra.Command {
 				cli.OrDash(cli.Moment(i.At)),
 				cli.OrDash(cli.Fit(cli.Cell(i.Why), watch.LineColumns)))
 		}
+		watch.Banner(ctx, s)
 		return s.List(cli.Filled(l.Chains), g, "no order of several tasks is on its way")
 	})
 }

@@ -52,6 +52,7 @@ func newGateList() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		watch.Banner(ctx, s)
 		if err := s.List(cli.Filled(l.Gates), gateGrid(l.Gates), "no job stands at a gate"); err != nil {
 			return err
 		}

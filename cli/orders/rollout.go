@@ -50,6 +50,7 @@ func newRolloutList() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		watch.Banner(ctx, s)
 		return s.List(list, rolloutGrid(list, s.Colours),
 			"no task with a rule or waves is on its way")
 	})

@@ -16,6 +16,7 @@ import (
 	"muster/api"
 	"muster/cli"
 	"muster/cli/submit"
+	"muster/cli/watch"
 	"muster/fleet"
 	"muster/jobs"
 	"muster/windows"
@@ -98,6 +99,7 @@ func newListSchedules() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		watch.Banner(ctx, s)
 		return s.List(list, scheduleGrid(list, s.Colours),
 			"there are no schedules: `muster schedules apply FILE` makes some")
 	})

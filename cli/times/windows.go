@@ -194,6 +194,7 @@ func newWindowsList() *cobra.Command {
 		if s.JSON {
 			return s.WriteJSON(l)
 		}
+		watch.Banner(ctx, s)
 		if len(l.Windows)+len(l.Freezes) == 0 {
 			s.Say("nothing is agreed: write windows and `muster windows apply` them")
 			return nil

@@ -45,6 +45,10 @@ func Standing(ctx context.Context, c *cli.Client, task jobs.TaskID) []string {
 // StandingLines returns a line for each pause, halt and freeze that is in force.
 func StandingLines(p api.PauseList) []string {
 	var lines []string
+	if p.Lost != "" {
+		lines = append(lines, "Redis has lost what was agreed ("+cli.Cell(p.Lost)+"): nothing starts, "+
+			"and lists show less than there was: `muster restore --dry-run` shows what comes back")
+	}
 	if p.Halted != "" {
 		lines = append(lines, "everything is "+cli.Cell(p.Halted))
 	}

@@ -86,6 +86,13 @@ func TestAFreezeByHandOutlivesAFlushAll(t *testing.T) {
 	if _, code := h.muster("health"); code != cli.ExitNotAll {
 		t.Errorf("health: exit %d, want %d", code, cli.ExitNotAll)
 	}
+	// An empty list that says no more would be taken for the truth.
+	for _, list := range []string{"windows ls", "schedules ls", "gate ls", "rollout ls", "rollout chains"} {
+		_, _, words := h.plainly("", strings.Fields(list)...)
+		if !strings.Contains(words, "Redis has lost what was agreed") {
+			t.Errorf("%s does not say that Redis has lost what was agreed: %s", list, words)
+		}
+	}
 	if _, code := h.muster("restore", "--reason", "INC-8"); code != cli.ExitUsage { // nobody answers
 		t.Errorf("restore without an answer: exit %d, want %d", code, cli.ExitUsage)
 	}
