@@ -195,10 +195,13 @@ func (f Evidence) hindered(k remote.Kind, chance float64) jobs.Result {
 	case remote.KindInvalid:
 		return f.Doubt(f.End(jobs.Failed, jobs.ClassUser, Reason(f.Err)))
 	case remote.KindThrottled, remote.KindNode:
-		// Half to three halves of the delay: who was turned away together must
+		// Half to three halves of the delay: jobs that were turned away together must
 		// not come back together.
 		delay := f.Policy.Delay/2 + time.Duration(chance*float64(f.Policy.Delay))
-		return f.unreached(jobs.Failed, delay)
+		if k == remote.KindNode {
+			return f.unreached(jobs.Failed, delay) // the host did nothing wrong
+		}
+		return f.unreached(jobs.Unreachable, delay)
 	}
 	if f.Cause != nil && !errors.Is(f.Cause, ErrOverdue) {
 		return f.NotStarted(Hindrance{Why: f.StopWords()})

@@ -59,7 +59,7 @@ func TestJudge(t *testing.T) {
 		first, repeat string // first and last try
 	}{
 		{remote.KindUnreachable, false, connecting, retry, "end unreachable transient"},
-		{remote.KindThrottled, false, connecting, spread, "end failed transient"},
+		{remote.KindThrottled, false, connecting, spread, "end unreachable transient"},
 		{remote.KindNode, false, connecting, spread, "end failed transient"},
 		{remote.KindHostKey, false, connecting, "end failed operator", "end failed operator"},
 		{remote.KindAuth, false, connecting, "end failed operator", "end failed operator"},
@@ -72,7 +72,7 @@ func TestJudge(t *testing.T) {
 		{"of tomorrow", false, connecting, retry, "end unreachable transient"},
 
 		{remote.KindUnreachable, false, once, retry, "end unreachable transient"},
-		{remote.KindThrottled, false, once, spread, "end failed transient"},
+		{remote.KindThrottled, false, once, spread, "end unreachable transient"},
 		{remote.KindNode, false, once, spread, "end failed transient"},
 		{remote.KindRefused, false, once, "end failed operator", "end failed operator"},
 		{remote.KindInvalid, false, once, "end failed user", "end failed user"},
