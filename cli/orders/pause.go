@@ -192,7 +192,7 @@ func switchedText(d jobs.Switched) string {
 	case d.Overtaken:
 		text = fmt.Sprintf("%s is not %s: an order that was given after this one ended that", what, off)
 	case d.Paused && d.Already:
-		text = what + " stood so already: " + cli.Cell(d.Note)
+		text = what + unchanged(d.Note)
 	case d.Already:
 		text = fmt.Sprintf("%s was not %s: nothing to do", what, off)
 	case d.Paused:
@@ -205,6 +205,12 @@ func switchedText(d jobs.Switched) string {
 			cli.Cell(strings.Join(d.Missing, ", ")))
 	}
 	return text + "\n"
+}
+
+// unchanged says of what stood still already by whose order it does, and that a second one with
+// its reason is not kept.
+func unchanged(note string) string {
+	return " stays as it was, " + cli.Cell(note) + " (this order and its reason change nothing)"
 }
 
 // movedText counts the jobs of a task that were moved, and those in hand. Those

@@ -245,7 +245,7 @@ func rolledText(d jobs.Rolled) string {
 	task := "task " + cli.Cell(string(d.Task))
 	switch {
 	case d.Stopped && d.Already:
-		return task + " stood so already: " + cli.Cell(d.Note) + "\n"
+		return task + unchanged(d.Note) + "\n"
 	case d.Stopped:
 		return task + " is stopped: what has begun goes on, nothing else begins\n"
 	case d.Already && d.Wave > 0:

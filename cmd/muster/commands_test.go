@@ -183,8 +183,9 @@ func TestCommandsShowTables(t *testing.T) {
 			"not confirmed by zone z2: a server repeats it until it is\n",
 		"resume " + apitest.ATask: "task 0wcy7y2fb2 is resumed: 1 job brought back\n",
 		"pause 0wcy7y2fb3":        "task 0wcy7y2fb3 has ended: nothing to do\n",
-		"pause --customer acme":   "customer acme stood so already: paused by al\\x1bice: theirs\n",
-		"resume --zone z2":        "zone z2 was not paused: nothing to do\n",
+		"pause --customer acme": "customer acme stays as it was, paused by al\\x1bice: theirs " +
+			"(this order and its reason change nothing)\n",
+		"resume --zone z2": "zone z2 was not paused: nothing to do\n",
 		"halt": "everything is halted\n" +
 			"not confirmed by zone z2: a server repeats it until it is\n",
 		"resume --all --reason x": "everything is no longer halted: 5 jobs brought back\n" +
