@@ -56,8 +56,7 @@ func (m *Machine) power() context.Context {
 	return m.on
 }
 
-// reboot ends all that runs there and gives it another boot id. Its files, rules and records
-// stay.
+// reboot ends all that runs there and changes its boot id. Files, rules and records stay.
 func (m *Machine) reboot() {
 	if m.config.Down != nil {
 		m.config.Down()

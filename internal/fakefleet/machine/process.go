@@ -100,34 +100,31 @@ func (p *process) bounded(ctx context.Context, b bound, run func(context.Context
 	}
 	// What is left behind is not bounded: the context lasts as long as the process.
 	ctx, cancel := context.WithCancelCause(ctx)
-	var fired, killed atomic.Bool
-	hit := func(s signal, note *atomic.Bool) func() {
-		return func() {
-			note.Store(true)
-			if !p.cmd.Stuck && (s != sigTerm || !p.cmd.Deaf) {
-				cancel(s)
-			}
+	var fired atomic.Bool
+	send := func(s signal) {
+		fired.Store(true)
+		if !p.cmd.Stuck && (s != sigTerm || !p.cmd.Deaf) {
+			cancel(s)
 		}
 	}
 	first := signal(sigTerm)
 	if b.hard {
 		first = sigKill
 	}
-	soft := time.AfterFunc(b.after, hit(first, &fired))
+	soft := time.AfterFunc(b.after, func() { send(first) })
 	defer soft.Stop()
 	if b.grace > 0 {
-		last := time.AfterFunc(b.after+b.grace, hit(sigKill, &killed))
+		last := time.AfterFunc(b.after+b.grace, func() { send(sigKill) })
 		defer last.Stop()
 	}
 	st := run(ctx)
-	if !fired.Load() {
-		return st
+	if fired.Load() {
+		p.timedOut.Store(true)
+		if st.Signal != sigKill {
+			return Status{Code: 124}
+		}
 	}
-	p.timedOut.Store(true)
-	if st.Signal == sigKill && (b.hard || killed.Load() || diedOf(p.ctx) == sigKill) {
-		return st // timeout died with its group, and so could return no 124
-	}
-	return Status{Code: 124}
+	return st
 }
 
 // asides are what a command left in the background. It has not ended before they have.

@@ -166,17 +166,16 @@ func runSleep(c *call) Status {
 // spanMax bounds a time that a command names, so that sums of it cannot overflow.
 const spanMax = 365 * 24 * time.Hour
 
-// parseSpan reads a time as sleep and timeout do: seconds, or a number with s, m,
-// h or d.
+var units = map[string]time.Duration{
+	"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
+}
+
+// parseSpan reads a time as sleep and timeout do: seconds, or a number with s, m, h or d.
 func parseSpan(s string) (time.Duration, error) {
-	unit := time.Second
-	digits := s
-	if s != "" {
-		units := map[byte]time.Duration{
-			's': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour,
-		}
-		if u, ok := units[s[len(s)-1]]; ok {
-			unit, digits = u, s[:len(s)-1]
+	digits, unit := s, time.Second
+	for name, u := range units {
+		if d, ok := strings.CutSuffix(s, name); ok {
+			digits, unit = d, u
 		}
 	}
 	n, err := strconv.ParseFloat(digits, 64)
