@@ -117,7 +117,19 @@ proof() {
 	bhi='' blo='' first=''
 	read -r bhi blo first <"$dir/born"
 	[ "$first" != "$key" ] || return 0
-	[ -n "$first" ] && ! older "$shi" "$slo" "$bhi" "$blo"
+	[ -n "$first" ] && { ! older "$shi" "$slo" "$bhi" "$blo" || earlier; }
+}
+
+# earlier reports whether there is a record of an earlier step of our job: all attempts at our
+# step came after it, and would have their records in the same folder. A thousand more is a
+# later try of a step.
+earlier() {
+	for file in "$dir"/*."$key".*.started; do
+		[ -e "$file" ] || return 1
+		file=${file%.started}
+		[ $((${file##*.} % 1000)) -ge $((step % 1000)) ] || ! recall "$file" || return 0
+	done
+	return 1
 }
 
 # older reports whether token $1 $2 is older than $3 $4.
@@ -320,7 +332,6 @@ carried() {
 }
 # overtaken refuses a step if another job has replaced the marker of its job since, because
 # that job may disturb another member. A marker that is older than this attempt is void.
-# be disturbing another member. Markers of before are of nobody who is still at work.
 overtaken() {
 	carried && [ "$mkey" != "$key" ] || return 0
 	[ "$mkey" = - ] || older "$hi" "$lo" "$mhi" "$mlo" || return 0

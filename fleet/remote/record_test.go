@@ -168,6 +168,16 @@ func TestRealRecordIsTakenByTheNextAttempt(t *testing.T) {
 			wantKind(t, err, remote.KindStale, false)
 			result, err = h.run(young, "echo now")
 			wantEnd(t, result, err, "exit 0: now\n")
+
+			// A step of the job itself has a record, so the folder would have one of the next.
+			later := again(step("k", 5))
+			later.Step = 1
+			_, err = h.run(later, "echo unproven")
+			wantKind(t, err, remote.KindUntold, false)
+			result, err = h.run(step("k", 5), "echo one")
+			wantEnd(t, result, err, "exit 0: one\n")
+			result, err = h.run(later, "echo two")
+			wantEnd(t, result, err, "exit 0: two\n")
 		})
 	}
 }

@@ -188,6 +188,18 @@ func TestAPretendedHostSaysWhatRecordSaysOfAStep(t *testing.T) {
 		":: hello fenced\n:: began\n:: end exit 0 0\n")
 	w.want("stop", ":", Record{Job: "c", Token: 9}, ":: hello fenced\n:: stopped ended\n")
 
+	// Records that are older than a step of the job tell of the steps behind it.
+	d := Record{Job: "d", Step: 1, Token: 11, Since: 3}
+	w.want("run", "true", d, ":: hello fenced\n:: began\n:: end exit 0 0\n")
+	for number, tells := range map[int]bool{0: false, 1001: false, 2: true, 1002: true} {
+		want := ":: hello fenced\n:: no untold\n"
+		if tells {
+			want = ":: hello fenced\n:: no never\n"
+		}
+		w.want("peek", ":", again(Record{Job: "d", Step: number, Token: 12, Since: 3}), want)
+	}
+	w.want("peek", ":", again(Record{Job: "e", Step: 2, Token: 12, Since: 3}), ":: hello fenced\n:: no untold\n")
+
 	long := Record{Job: "l", Token: 20, Since: 20}
 	run := w.step("run", "echo begun; sleep 60", long)
 	run.await("began")
