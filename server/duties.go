@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster/jobs/queue/hub"
+	"muster/server/election"
 )
 
 // dutyEvery is how often a server does what must be done also where no master
@@ -22,24 +23,27 @@ const dutyTend = "tend"
 // duties does the work of a server that nobody has asked for until ctx is done.
 // Every server follows the inventory; the rest is done by the one that has the duty.
 func (s *Server) duties(ctx context.Context) {
-	elected := []duty{
-		{dutyTend, func(ctx context.Context, _ *term) {
+	elected := []election.Duty{
+		{Name: dutyTend, Work: func(ctx context.Context, _ *election.Term) error {
 			defer s.tally.forget()
 			s.rounds(ctx, dutyTend, time.Tick(dutyEvery), s.tend)
+			return nil
 		}},
-		{hub.DutySchedules, s.fire},
-		{dutyWaves, func(ctx context.Context, _ *term) {
+		{Name: hub.DutySchedules, Work: s.fire},
+		{Name: dutyWaves, Work: func(ctx context.Context, _ *election.Term) error {
 			s.rounds(ctx, dutyWaves, time.Tick(wavesEvery), func(ctx context.Context) error {
 				return errors.Join(s.advance(ctx), s.advanceChains(ctx))
 			})
+			return nil
 		}},
 	}
 	if s.history != nil {
-		elected = append(elected, duty{dutyHistory, s.keepHistory})
+		elected = append(elected, election.Duty{Name: dutyHistory, Work: s.keepHistory})
 	}
+	candidate := election.Candidate{Votes: s.queue.Hub.Duties, Who: s.who, Log: s.log}
 	var all sync.WaitGroup
 	for _, d := range elected {
-		all.Go(func() { s.elect(ctx, d, time.Tick(renewEvery)) })
+		all.Go(func() { candidate.Stand(ctx, d) })
 	}
 	all.Go(func() {
 		s.rounds(ctx, "time zone data", time.Tick(dutyEvery), func(ctx context.Context) error {
@@ -117,4 +121,12 @@ func (s *Server) tend(ctx context.Context) error {
 	note(s.tendFacts(ctx))
 	note(s.tally.round(ctx))
 	return first
+}
+
+// who returns the name of this server, for people who ask which one has a duty.
+func (s *Server) who() string {
+	if s.cfg.Name == "" {
+		return s.Addr()
+	}
+	return s.cfg.Name + "@" + s.Addr()
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"math"
 	"net/http"
 	"time"
 
@@ -37,14 +36,21 @@ func NextMove(r jobs.RolloutInfo, now time.Time, health *string) (string, string
 	return string(m), why
 }
 
+// lastingTerm is a term that never ends, by its number.
+type lastingTerm int64
+
+// Number is the number of the term.
+func (t lastingTerm) Number() int64 { return int64(t) }
+
+// Trusted is true.
+func (lastingTerm) Trusted() bool { return true }
+
 // Firing is one term of who fires the schedules, as one that never doubts.
 type Firing struct{ f *firing }
 
 // NewFiring begins a term.
 func NewFiring(s *Server, number int64) Firing {
-	t := &term{number: number}
-	t.until.Store(math.MaxInt64)
-	return Firing{&firing{Server: s, term: t}}
+	return Firing{&firing{Server: s, term: lastingTerm(number)}}
 }
 
 // Round is one look at what is due.
@@ -55,9 +61,7 @@ type Historian struct{ h *historian }
 
 // NewHistorian begins a term on a server that does not run.
 func NewHistorian(s *Server) Historian {
-	t := &term{number: 1}
-	t.until.Store(math.MaxInt64)
-	return Historian{newHistorian(s, t)}
+	return Historian{newHistorian(s, lastingTerm(1))}
 }
 
 // Outage is what one historian says of times in which it cannot write.

@@ -14,6 +14,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/jobs/queue/hub"
+	"muster/server/election"
 	"muster/windows"
 )
 
@@ -41,10 +42,16 @@ const resultMax = 500
 // alone writes ticks, and a stamp tells when an operator changed something.
 type firing struct {
 	*Server
-	term    *term
+	term    firingTerm
 	stamp   string
 	all     []*planned
 	pending []*planned // with ticks that are to become tasks
+}
+
+// firingTerm is the term of a leader, as far as it fires schedules.
+type firingTerm interface {
+	Number() int64
+	Trusted() bool
 }
 
 // planned is a schedule with its times.
@@ -55,7 +62,7 @@ type planned struct {
 }
 
 // fire fires the schedules until ctx is done or somebody else does.
-func (s *Server) fire(ctx context.Context, t *term) {
+func (s *Server) fire(ctx context.Context, t *election.Term) error {
 	f := &firing{Server: s, term: t}
 	said := ""
 	for {
@@ -65,8 +72,10 @@ func (s *Server) fire(ctx context.Context, t *term) {
 			trouble = err.Error()
 		}
 		switch {
-		case ctx.Err() != nil || errors.Is(err, queue.ErrDeposed):
-			return
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, queue.ErrDeposed):
+			return err
 		case trouble != "" && trouble != said:
 			s.log.Warn("schedules", "trouble", trouble)
 		case trouble == "" && said != "":
@@ -75,7 +84,7 @@ func (s *Server) fire(ctx context.Context, t *term) {
 		said = trouble
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-time.After(wait):
 		}
 	}
@@ -177,7 +186,7 @@ func (f *firing) decideOne(ctx context.Context, p *planned, now time.Time) error
 	before := len(p.Ticks.Pending)
 	to, changed := p.Ticks.Advance(p.Schedule.Schedule, p.times, now)
 	if changed || p.Forgotten() {
-		next, err := f.queue.Hub.Ticks.Tick(ctx, f.term.number, p.Schedule, to)
+		next, err := f.queue.Hub.Ticks.Tick(ctx, f.term.Number(), p.Schedule, to)
 		if err != nil {
 			return err
 		}
@@ -204,7 +213,7 @@ func (f *firing) makeTasks(ctx context.Context, p *planned, now time.Time) error
 		if err != nil {
 			return fmt.Errorf("schedule %s: tick %s: %w", p.Name, p.Ticks.Pending[0], err)
 		}
-		next, err := f.queue.Hub.Ticks.Tick(ctx, f.term.number, p.Schedule, p.Ticks.Done(fired))
+		next, err := f.queue.Hub.Ticks.Tick(ctx, f.term.Number(), p.Schedule, p.Ticks.Done(fired))
 		if err != nil {
 			return err
 		}
@@ -273,7 +282,7 @@ func (f *firing) makeTask(ctx context.Context, p *planned, tick, now time.Time) 
 
 // put1 submits a task, if the duty is ours still.
 func (f *firing) put1(ctx context.Context, p plan) error {
-	if !f.term.trusted() {
+	if !f.term.Trusted() {
 		return queue.ErrDeposed
 	}
 	if err := f.mayBegin(ctx); err != nil {
@@ -338,11 +347,11 @@ func (f *firing) findPast(ctx context.Context, id jobs.TaskID, of jobs.Terms) us
 // under another id. It tells whether the tick has its task after all.
 func (f *firing) conflict(ctx context.Context, id jobs.TaskID, of jobs.Terms) (done bool,
 	err error) {
-	t, err := f.queue.Hub.Duties.Lead(ctx, hub.DutySchedules, f.who(), f.term.number)
+	t, err := f.queue.Hub.Duties.Lead(ctx, hub.DutySchedules, f.who(), f.term.Number())
 	if err != nil {
 		return false, err
 	}
-	if !t.Mine || t.Number != f.term.number {
+	if !t.Mine || t.Number != f.term.Number() {
 		return false, queue.ErrDeposed
 	}
 	const why = "submitted in part by a server that is gone"

@@ -14,6 +14,7 @@ import (
 	"muster/jobs/queue"
 	"muster/jobs/queue/keys"
 	"muster/jobs/queue/read"
+	"muster/server/election"
 )
 
 // dutyHistory is the duty of who writes history.
@@ -36,7 +37,7 @@ const (
 // historian is one term of who writes history.
 type historian struct {
 	*Server
-	term  *term
+	term  interface{ Trusted() bool }
 	at    map[string]api.Position // by zone, as the store has it
 	tasks map[jobs.TaskID]jobs.TaskInfo
 	cared time.Time // when what is stored was last looked after
@@ -54,14 +55,14 @@ type historian struct {
 }
 
 // keepHistory writes history for as long as this server has the duty.
-func (s *Server) keepHistory(ctx context.Context, t *term) {
+func (s *Server) keepHistory(ctx context.Context, t *election.Term) error {
 	h := newHistorian(s, t)
 	defer s.told.forget()
 	said := ""
 	for ctx.Err() == nil {
 		more, err := h.round(ctx)
 		if ctx.Err() != nil {
-			return
+			return nil
 		}
 		said = s.tell(said, err)
 		if err := h.outage.note(ctx, s.queue.Care.Outages, err, s.now()); err != nil && ctx.Err() == nil {
@@ -85,9 +86,10 @@ func (s *Server) keepHistory(ctx context.Context, t *term) {
 		}
 		timer.Stop()
 	}
+	return nil
 }
 
-func newHistorian(s *Server, t *term) *historian {
+func newHistorian(s *Server, t interface{ Trusted() bool }) *historian {
 	h := &historian{Server: s, term: t, at: map[string]api.Position{},
 		tasks: map[jobs.TaskID]jobs.TaskInfo{}}
 	h.believes = believer{s.queue.Hub.Members, h.zonesOf, s.stock.current.Load, s.log,
@@ -162,7 +164,7 @@ func (h *historian) round(ctx context.Context) (more bool, err error) {
 
 // forgetOld deletes some of what is older than it is kept.
 func (h *historian) forgetOld(ctx context.Context) error {
-	if h.cfg.HistoryKeep <= 0 || ctx.Err() != nil || !h.term.trusted() {
+	if h.cfg.HistoryKeep <= 0 || ctx.Err() != nil || !h.term.Trusted() {
 		return nil
 	}
 	now := h.now()
@@ -301,7 +303,7 @@ func (h *historian) store(ctx context.Context, b history.Batch) error {
 	if b.Ended, err = h.ends(ctx, b.Zone, needs.Ended); err != nil {
 		return err
 	}
-	if !h.term.trusted() {
+	if !h.term.Trusted() {
 		return errors.New("this server may have lost the duty")
 	}
 	changed, err := h.history.Put(ctx, b, h.now())

@@ -98,6 +98,13 @@ type Submits interface {
 	Submit(ctx context.Context, t jobs.Task, hosts map[string][]string, progress func(int)) error
 }
 
+// Elections are how servers agree who has a duty, and how people see who has.
+type Elections interface {
+	Lead(ctx context.Context, duty, who string, held int64) (hub.Term, error)
+	Leave(ctx context.Context, duty string, held int64) error
+	Leaders(ctx context.Context) ([]jobs.Duty, error)
+}
+
 // Publishing makes an inventory the one in force.
 type Publishing interface {
 	Publish(ctx context.Context, version string, hosts []fleet.Host, limits []fleet.Limit) error
