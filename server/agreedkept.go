@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/hashicorp/go-hclog"
 
 	"muster/api"
 	"muster/jobs"
@@ -24,60 +21,6 @@ type AgreedKept interface {
 	AgreedPart(ctx context.Context, part string) (jobs.AgreedPart, error)
 	LoseAgreed(ctx context.Context, lost jobs.AgreedLost) error
 	RestoreAgreed(ctx context.Context, parts []jobs.AgreedPart, note string) error
-}
-
-// AgreedHistory keeps a copy of it.
-type AgreedHistory interface {
-	KeepAgreed(ctx context.Context, parts []jobs.AgreedPart, now time.Time) error
-	Agreed(ctx context.Context) (map[string]jobs.AgreedPart, error)
-}
-
-// agreedKeeper keeps in history what people have agreed, and sees when Redis has forgotten it.
-type agreedKeeper struct {
-	queue   AgreedKept
-	history AgreedHistory
-	log     hclog.Logger
-	now     func() time.Time
-}
-
-// check compares Redis with what history has, and keeps what is new. It tells whether Redis has
-// lost something; then nothing is kept, or the loss would be kept, too.
-func (k agreedKeeper) check(ctx context.Context) (lost bool, err error) {
-	now, err := k.queue.AgreedState(ctx)
-	if err != nil || !now.Lost.Since.IsZero() {
-		return err == nil, err
-	}
-	kept, err := k.history.Agreed(ctx)
-	if err != nil {
-		return false, err
-	}
-	if gone := agreed.Lost(kept, now.Parts); len(gone) > 0 {
-		lost := jobs.AgreedLost{Since: jobs.Time{Time: k.now()}, Note: agreed.Words(kept, gone)}
-		k.log.Error("Redis has lost what was agreed: nothing starts", "lost", lost.Note,
-			"help", "muster restore")
-		return true, k.queue.LoseAgreed(ctx, lost)
-	}
-	return false, k.keep(ctx, kept, now.Parts)
-}
-
-// keep keeps the parts that have changed.
-func (k agreedKeeper) keep(ctx context.Context, kept, now map[string]jobs.AgreedPart) error {
-	var changed []jobs.AgreedPart
-	for _, part := range jobs.AgreedParts() {
-		was, is := kept[part], now[part]
-		if was.Mark == is.Mark && (is.Fields == nil || maps.Equal(was.Fields, is.Fields)) {
-			continue
-		}
-		whole, err := k.queue.AgreedPart(ctx, part)
-		if err != nil {
-			return err
-		}
-		changed = append(changed, whole)
-	}
-	if len(changed) == 0 {
-		return nil
-	}
-	return k.history.KeepAgreed(ctx, changed, k.now())
 }
 
 // agreedWatch is what one server has seen of it.
@@ -96,9 +39,9 @@ func (s *Server) agreedKnown(ctx context.Context) error {
 	if err != nil {
 		return problem(err)
 	}
-	asked := s.history
-	if s.agreed.seen.Load() {
-		asked = nil
+	var asked agreed.History
+	if s.history != nil && !s.agreed.seen.Load() {
+		asked = s.history
 	}
 	switch l := agreed.Compare(ctx, state.Parts, state.Lost, asked); {
 	case l.Note != "":

@@ -5,6 +5,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"muster/history"
 	"muster/server/agreed"
 )
 
@@ -25,12 +26,16 @@ func whileAgreed[I, O any](s *Server, do func(context.Context, *I) (*O, error)) 
 // loss says what Redis has lost of what was agreed; empty: nothing. It compares with history
 // itself, because the duty that does may be two seconds behind. A history that is away, or that
 // nobody keeps, stops nobody.
-func loss(ctx context.Context, q AgreedKept, h History) (string, error) {
+func loss(ctx context.Context, q AgreedKept, h *history.Store) (string, error) {
 	state, err := q.AgreedState(ctx)
 	if err != nil {
 		return "", err
 	}
-	return agreed.Compare(ctx, state.Parts, state.Lost, h).Note, nil
+	var asked agreed.History
+	if h != nil {
+		asked = h
+	}
+	return agreed.Compare(ctx, state.Parts, state.Lost, asked).Note, nil
 }
 
 // agreedWhole returns an error if Redis has lost something of what was agreed.

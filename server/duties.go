@@ -6,8 +6,10 @@ import (
 	"sync"
 	"time"
 
+	"muster/fleet"
 	"muster/jobs/queue/hub"
 	"muster/server/election"
+	"muster/server/historian"
 )
 
 // dutyEvery is how often a server does what must be done also where no master
@@ -38,7 +40,10 @@ func (s *Server) duties(ctx context.Context) {
 		}},
 	}
 	if s.history != nil {
-		elected = append(elected, election.Duty{Name: dutyHistory, Work: s.keepHistory})
+		elected = append(elected, election.Duty{Name: historian.Duty,
+			Work: func(ctx context.Context, t *election.Term) error {
+				return historian.New(historianNeeds(s), t).Run(ctx)
+			}})
 	}
 	candidate := election.Candidate{Votes: s.queue.Hub.Duties, Who: s.who, Log: s.log}
 	var all sync.WaitGroup
@@ -121,6 +126,24 @@ func (s *Server) tend(ctx context.Context) error {
 	note(s.tendFacts(ctx))
 	note(s.tally.round(ctx))
 	return first
+}
+
+// historianNeeds gives a historian what it works with.
+func historianNeeds(s *Server) historian.Needs {
+	q, h := s.queue, s.history
+	return historian.Needs{
+		Queue: historian.Queue{Zones: q.Conn, Tasks: q.Read.Tasks, Jobs: q.Read.Jobs,
+			Outputs: q.Read.Outputs, Events: q.Read.Zones, Trimming: q.Care.History,
+			Members: q.Hub.Members, Estimates: q.Hub.Estimates, Agreed: q.Hub.Agreed,
+			Recall: q.Care.Recall, Outages: q.Care.Outages},
+		Store: historian.Store{Writer: h, Tasks: h, Past: h, Estimates: h, Agreed: h},
+		Stock: func() (*fleet.Inventory, string) {
+			if st := s.stock.current.Load(); st != nil {
+				return st.Inventory, st.version
+			}
+			return nil, ""
+		},
+		Keep: s.cfg.HistoryKeep, Trouble: &s.trouble, Log: s.log, Now: s.now}
 }
 
 // who returns the name of this server, for people who ask which one has a duty.

@@ -8,7 +8,7 @@ import (
 
 	"muster/api"
 	"muster/jobs"
-	"muster/jobs/queue/read"
+	"muster/server/historian"
 )
 
 // Handler answers as the server does, for requests from anywhere.
@@ -56,35 +56,15 @@ func NewFiring(s *Server, number int64) Firing {
 // Round is one look at what is due.
 func (f Firing) Round(ctx context.Context) (time.Duration, error) { return f.f.round(ctx) }
 
-// Historian is one term of who writes history, as one that never doubts.
-type Historian struct{ h *historian }
-
-// NewHistorian begins a term on a server that does not run.
-func NewHistorian(s *Server) Historian {
-	return Historian{newHistorian(s, lastingTerm(1))}
-}
-
-// Outage is what one historian says of times in which it cannot write.
-type Outage struct{ o outage }
-
-// Stored is how far a stream was stored.
-func (o *Outage) Stored(zone string, entries int64) { o.o.keep(zone, entries) }
-
-// Note is what a round came to.
-func (o *Outage) Note(ctx context.Context, q Outages, trouble error, now time.Time) error {
-	return o.o.note(ctx, q, trouble, now)
+// NewHistorian begins a term of the historian, which never doubts, on a server that does not run.
+func NewHistorian(s *Server) *historian.Historian {
+	return historian.New(historianNeeds(s), lastingTerm(1))
 }
 
 // AwayHistory is what people are told.
 func (s *Server) AwayHistory(ctx context.Context) (*api.AwayHistory, error) {
 	return s.awayHistory(ctx)
 }
-
-// Round stores what is new, a page of each stream.
-func (h Historian) Round(ctx context.Context) (more bool, err error) { return h.h.round(ctx) }
-
-// GapOf is gapOf.
-func GapOf(p api.Position, page read.EventPage) (*api.Gap, int64) { return gapOf(p, page) }
 
 // Fix gives a server that does not run yet another clock, and the chance of its ids.
 // What is nil stays.

@@ -200,7 +200,7 @@ func (s *Server) health(ctx context.Context, in *healthInput) (*healthOutput, er
 		}
 		// Redis that is away is said already, and what this server itself tried is newer.
 		a, _ := s.awayHistory(ctx)
-		if text := s.told.get(); text != "" && out.Status == http.StatusOK {
+		if text := s.trouble.Words(); text != "" && out.Status == http.StatusOK {
 			wrong = append(wrong, "history is not written: "+text)
 		} else if a != nil {
 			wrong = append(wrong, a.Words())
@@ -213,4 +213,25 @@ func (s *Server) health(ctx context.Context, in *healthInput) (*healthOutput, er
 		out.Body.Status = strings.Join(wrong, "; ")
 	}
 	return out, nil
+}
+
+// owing says, for people, which zone waits for history; empty: none does.
+func (s *Server) owing(ctx context.Context) string {
+	zones, err := s.queue.Conn.Zones(ctx)
+	if err != nil {
+		return "" // that Redis cannot be used is said already
+	}
+	debts, _ := s.queue.Care.Recall.Debts(ctx, zones) // of those that can be read
+	for _, d := range debts {
+		if d.Owed == "" {
+			continue
+		}
+		text := "nothing starts in zone " + d.Zone + " before history was asked what has ended: Redis " +
+			"may have forgotten it"
+		if s.history == nil {
+			text += "; this server keeps no history"
+		}
+		return text + ". To start without: `muster nodes thaw --zone " + d.Zone + " --reason …`"
+	}
+	return ""
 }

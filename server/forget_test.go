@@ -13,12 +13,13 @@ import (
 	"muster/jobs/queue/keys"
 	"muster/scripts"
 	"muster/server"
+	"muster/server/historian"
 	"muster/testkit/redistest"
 	"muster/testkit/sqltest"
 )
 
 // keeper is a historian with a clock of its own, whose history keeps a day.
-func (w *world) keeper(store server.History, now func() time.Time) server.Historian {
+func (w *world) keeper(store *history.Store, now func() time.Time) *historian.Historian {
 	w.t.Helper()
 	catalog, err := scripts.NewCatalog(nil)
 	if err != nil {
@@ -60,7 +61,7 @@ func TestRetentionKeepsUpWithAThousandTasksAMinute(t *testing.T) {
 	clock := time.Now()
 	h := w.keeper(store, func() time.Time { return clock })
 	for range 60 { // a look a second, for a minute
-		if _, err := h.Round(t.Context()); err != nil {
+		if _, err := h.RunOnce(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		clock = clock.Add(time.Second)
@@ -81,7 +82,7 @@ func TestAStreamThatIsLostIsOneGap(t *testing.T) {
 	rounds := func() (gaps []api.Gap) {
 		t.Helper()
 		for range 4 {
-			if _, err := h.Round(t.Context()); err != nil {
+			if _, err := h.RunOnce(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

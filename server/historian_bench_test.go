@@ -64,7 +64,7 @@ func cpu(b *testing.B) time.Duration {
 func (w *world) drain(b *testing.B, store *history.Store) int64 {
 	h := w.historian(store)
 	for {
-		more, err := h.Round(b.Context())
+		more, err := h.RunOnce(b.Context())
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -28,6 +28,7 @@ import (
 	"muster/jobs/queue"
 	"muster/scripts"
 	"muster/server"
+	"muster/server/historian"
 	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 	"muster/testkit/sqltest"
@@ -157,7 +158,7 @@ func shortPath(t testing.TB) string {
 }
 
 // historian is a term of who writes history, on a server beside that of the test.
-func (w *world) historian(store server.History) server.Historian {
+func (w *world) historian(store *history.Store) *historian.Historian {
 	w.t.Helper()
 	catalog, err := scripts.NewCatalog(nil)
 	if err != nil {

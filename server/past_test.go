@@ -92,7 +92,7 @@ func TestATaskThatEndedADayAgoKeepsItsHostsInHistory(t *testing.T) {
 		t.Helper()
 		for more := true; more; {
 			var err error
-			if more, err = h.Round(t.Context()); err != nil {
+			if more, err = h.RunOnce(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -35,7 +35,7 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) historyNow(ctx context.Context) *metrics.History {
-	h := &metrics.History{Trouble: s.told.get() != ""}
+	h := &metrics.History{Trouble: s.trouble.Words() != ""}
 	a, err := s.awayHistory(ctx)
 	if h.Known, h.Away = err == nil, a != nil; a != nil {
 		h.Backlog = map[string]float64{}

@@ -14,8 +14,10 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"muster/history"
 	"muster/internal/seal"
 	"muster/scripts"
+	"muster/server/historian"
 	"muster/server/metrics"
 )
 
@@ -27,7 +29,7 @@ type Deps struct {
 	// Durable says how far Redis can be trusted to remember what was accepted,
 	// such as "appendfsync everysec"; each submit repeats it.
 	Durable string
-	History History // nil: none is kept
+	History *history.Store // nil: none is kept
 	Log     hclog.Logger
 
 	// SecretKeys reads the keys of secret arguments; nil: there are none.
@@ -73,8 +75,8 @@ type keeping struct {
 
 // chronicle is where what happened is written, and whether it can be.
 type chronicle struct {
-	history History // nil: none
-	told    told
+	history *history.Store // nil: none
+	trouble historian.Trouble
 	agreed  agreedWatch
 }
 

@@ -9,6 +9,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue/hub"
 	"muster/jobs/queue/read"
+	"muster/server/historian"
 )
 
 // Stores is what a server needs of the queue: handles, each of which is some of its methods.
@@ -80,11 +81,12 @@ type Hub struct {
 
 // Care are the handles that keep the queue in order.
 type Care struct {
-	Zones   Tending
-	Fsck    Fsck
-	History Trimming
-	Outages Outages
-	Recall  Recalling
+	Zones    Tending
+	Fsck     Fsck
+	History  historian.Trimming
+	Outages  historian.Outages
+	Backlogs Backlogs
+	Recall   historian.Recalling
 }
 
 // Contents are the handles for contents that are too large for a task.
@@ -116,9 +118,10 @@ type Tending interface {
 	Tend(ctx context.Context, zone string) error
 }
 
-// Trimming forgets events that history has.
-type Trimming interface {
-	TrimEvents(ctx context.Context, zone, before string) error
+// Membership says which hosts a zone has in an inventory.
+type Membership interface {
+	HostsIn(ctx context.Context, zone, version string, names []string) (map[string]bool, error)
+	HostsOf(ctx context.Context, version string, zones []string) (map[string]int, error)
 }
 
 // Retrying tells by which tasks jobs of a task are done again already.

@@ -1,6 +1,9 @@
 package server_test
 
-import "muster/server"
+import (
+	"muster/server"
+	"muster/server/historian"
+)
 
 // everything has all methods of all handles, as the queue of a test has.
 type everything interface {
@@ -38,9 +41,10 @@ type everything interface {
 	server.Tokens
 	server.Tending
 	server.Fsck
-	server.Trimming
-	server.Outages
-	server.Recalling
+	historian.Trimming
+	historian.Outages
+	server.Backlogs
+	historian.Recalling
 	server.BlobStore
 	server.BlobCare
 }
@@ -56,6 +60,7 @@ func stores(q everything) server.Stores {
 		Hub: server.Hub{Nodes: q, Duties: q, Facts: q, Drains: q, Inventory: q, Members: q, Times: q,
 			Moves: q, Estimates: q, Agreed: q, Chains: q, ChainDuty: q, Schedules: q, Ticks: q,
 			Tokens: q},
-		Care:  server.Care{Zones: q, Fsck: q, History: q, Outages: q, Recall: q},
+		Care: server.Care{Zones: q, Fsck: q, History: q, Outages: q, Backlogs: q,
+			Recall: q},
 		Blobs: server.Contents{Store: q, Care: q}}
 }

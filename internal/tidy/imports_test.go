@@ -56,6 +56,7 @@ var floors = map[string]int{
 	"master":                     3,
 	"server":                     6,
 	"server/election":            5,
+	"server/historian":           5,
 	"worker":                     4,
 	"worker/agreed":              3,
 	"worker/said":                2,

@@ -1,4 +1,4 @@
-package server
+package historian
 
 import (
 	"context"
@@ -8,31 +8,26 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"muster/fleet"
 	"muster/history"
 	"muster/jobs"
 	"muster/jobs/queue/keys"
 )
 
-// Membership tells which hosts a zone has in an inventory.
-type Membership interface {
-	HostsIn(ctx context.Context, zone, version string, names []string) (map[string]bool, error)
-	HostsOf(ctx context.Context, version string, zones []string) (map[string]int, error)
-}
-
-// believer decides which events of a zone history believes. Whoever has the Redis user of a
-// node of a zone can write anything into that zone's stream, the ends of jobs of other zones
-// too. Which zones a task has stands in the hub, and which hosts a zone has in its inventory:
-// a node can write neither.
+// believer decides which events of a zone history believes. With the Redis user of a node
+// of a zone one can write anything into that zone's stream, the ends of jobs of other zones
+// too. The hub has the zones of a task, and the inventory of a zone its hosts: a node can write
+// neither.
 type believer struct {
-	queue Membership
+	queue Members
 	task  func(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
-	stock func() *stock // nil: this server has no inventory
+	stock func() (*fleet.Inventory, string) // with its version
 	log   hclog.Logger
-	said  map[string]bool // zones of which the log says it already
+	said  map[string]bool // zones that the log has named already
 }
 
-// events returns those events of a zone's stream that are about a task or job with a part in
-// that zone, or about neither.
+// events returns those events of a zone's stream that concern a task or job with a part in
+// that zone, or neither.
 func (b believer) events(ctx context.Context, zone string, list []jobs.Happening) (
 	[]jobs.Happening, error) {
 	if zone == keys.HubZone {
@@ -65,7 +60,7 @@ func (b believer) events(ctx context.Context, zone string, list []jobs.Happening
 	return list, nil
 }
 
-// say tells once of each zone that it is not believed.
+// say logs once of each zone that history does not believe it.
 func (b believer) say(zone string, e jobs.Happening) {
 	if b.said[zone] {
 		return
@@ -83,13 +78,10 @@ func (b believer) members(ctx context.Context, zone string, t jobs.TaskInfo, nam
 	if known && !slices.Contains(t.Zones, zone) {
 		return nil, nil
 	}
-	var stock *stock
-	if b.stock != nil {
-		stock = b.stock()
-	}
+	stock, version := b.stock()
 	in := map[string]bool{}
 	switch {
-	case known && (stock == nil || stock.version != t.Inventory):
+	case known && (stock == nil || version != t.Inventory):
 		slices.Sort(names)
 		names = slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 		found, err := b.queue.HostsIn(ctx, zone, t.Inventory, names)
@@ -111,7 +103,7 @@ func (b believer) members(ctx context.Context, zone string, t jobs.TaskInfo, nam
 	return in, nil
 }
 
-// hostOf is the host of a job that an event is about; empty: it is about the task.
+// hostOf returns the host of the job that an event concerns; empty: it concerns the task.
 func hostOf(object string) string {
 	_, host, _ := strings.Cut(object, ":")
 	return host

@@ -1,4 +1,4 @@
-package server
+package historian
 
 import (
 	"context"
@@ -23,8 +23,8 @@ type Recalling interface {
 	Settle(ctx context.Context, d care.Debt) error
 }
 
-// PastEnds are what a zone is told: how jobs of a task ended, and which began.
-type PastEnds interface {
+// Past gives a zone what history knows: how the jobs of a task ended, and which began.
+type Past interface {
 	Position(ctx context.Context, zone string) (api.Position, error)
 	Jobs(ctx context.Context, f history.Filter, cursor string, most int) ([]api.PastJob, string,
 		error)
@@ -35,15 +35,15 @@ type PastEnds interface {
 // them was not settled nothing starts there.
 type recaller struct {
 	queue   Recalling
-	history PastEnds
+	history Past
 	log     hclog.Logger
-	lost    bool // Redis has lost what was agreed: no zone may start before that is restored
+	lost    bool // Redis has lost what was agreed: nothing may start before that is restored
 }
 
-// agreedGone is why a zone is shut whose hub has lost what was agreed.
+// agreedGone is the reason why nothing starts in a zone whose hub has lost what was agreed.
 const agreedGone = "Redis has lost what was agreed about times: `muster restore` puts it back"
 
-// settle asks history for all zones that owe it. It goes on with the others when one fails.
+// settle asks history for all zones that owe it. When one fails it continues with the others.
 func (r recaller) settle(ctx context.Context, zones []string) error {
 	debts, unread := r.queue.Debts(ctx, zones)
 	errs := []error{unread}
@@ -68,8 +68,8 @@ func (r recaller) settleZone(ctx context.Context, d care.Debt) error {
 	return nil
 }
 
-// introduce tells a zone that history is kept of it. One that history knows, and that does not
-// know of history, may be an older copy.
+// introduce notes in a zone that history is kept of it. A zone that history knows, and that has
+// no such note, may be an older copy.
 func (r recaller) introduce(ctx context.Context, zone string) error {
 	pos, err := r.history.Position(ctx, zone)
 	if err != nil {
@@ -106,10 +106,10 @@ func (r recaller) pay(ctx context.Context, d care.Debt) error {
 	return nil
 }
 
-// task takes back what history knows of a task, a page at a time.
+// task gives a zone what history knows of a task, a page at a time.
 func (r recaller) task(ctx context.Context, d care.Debt, id jobs.TaskID,
 	all *jobs.Recalled) error {
-	// What history hears after this may be told of the jobs below, and does no harm.
+	// The jobs below may include what history stores after this, which does no harm.
 	pos, err := r.history.Position(ctx, d.Zone)
 	if err != nil {
 		return err
@@ -145,25 +145,4 @@ func (r recaller) task(ctx context.Context, d care.Debt, id jobs.TaskID,
 		}
 		after = page[len(page)-1].Host
 	}
-}
-
-// owing says which zones wait for history, for people; empty: none does.
-func (s *Server) owing(ctx context.Context) string {
-	zones, err := s.queue.Conn.Zones(ctx)
-	if err != nil {
-		return "" // that Redis cannot be used is said already
-	}
-	debts, _ := s.queue.Care.Recall.Debts(ctx, zones) // of those that can be read
-	for _, d := range debts {
-		if d.Owed == "" {
-			continue
-		}
-		text := "nothing starts in zone " + d.Zone + " before history was asked what has ended: Redis " +
-			"may have forgotten it"
-		if s.history == nil {
-			text += "; this server keeps no history"
-		}
-		return text + ". To start without: `muster nodes thaw --zone " + d.Zone + " --reason …`"
-	}
-	return ""
 }

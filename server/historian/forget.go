@@ -1,4 +1,4 @@
-package server
+package historian
 
 import (
 	"context"
@@ -6,20 +6,20 @@ import (
 )
 
 const (
-	// forgetSlice is how long old rows are deleted at a stretch: the streams wait for it.
+	// forgetSlice bounds the time in which old rows are deleted: the streams wait meanwhile.
 	forgetSlice = 250 * time.Millisecond
 	// forgetPause is between two stretches while there is more to delete.
 	forgetPause = time.Second
-	// forgetLook is how often it is looked whether there is anything.
+	// forgetLook is between two looks when there is nothing to delete.
 	forgetLook = time.Minute
 )
 
 // forgetter deletes what is older than history keeps it, a stretch at a time, so that
-// neither the streams nor who asks has to wait for it.
+// neither the streams nor people who ask history have to wait for it.
 type forgetter struct{ next time.Time }
 
-// stretch deletes batches for a short time, if it is time for it. forget deletes one batch,
-// and returns how many rows that were; 0: there is nothing left.
+// stretch deletes batches for a short time, if one is due. forget deletes one batch, and
+// returns the number of its rows; 0: there is nothing left.
 func (f *forgetter) stretch(ctx context.Context, now time.Time,
 	forget func(context.Context) (int64, error)) error {
 	if now.Before(f.next) {

@@ -1,0 +1,66 @@
+package historian
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"muster/jobs"
+	"muster/server/agreed"
+)
+
+// Copies keeps what people have agreed outside of Redis.
+type Copies interface {
+	KeepAgreed(ctx context.Context, parts []jobs.AgreedPart, now time.Time) error
+	Agreed(ctx context.Context) (map[string]jobs.AgreedPart, error)
+}
+
+// agreedKeeper keeps in history what people have agreed, and notices when Redis has lost it.
+type agreedKeeper struct {
+	queue   Agreed
+	history Copies
+	log     hclog.Logger
+	now     func() time.Time
+}
+
+// check compares Redis with the copies, and keeps what is new. It reports whether Redis has lost
+// something; then it keeps nothing, or the copies would lose the same.
+func (k agreedKeeper) check(ctx context.Context) (lost bool, err error) {
+	now, err := k.queue.AgreedState(ctx)
+	if err != nil || !now.Lost.Since.IsZero() {
+		return err == nil, err
+	}
+	kept, err := k.history.Agreed(ctx)
+	if err != nil {
+		return false, err
+	}
+	if gone := agreed.Lost(kept, now.Parts); len(gone) > 0 {
+		lost := jobs.AgreedLost{Since: jobs.Time{Time: k.now()}, Note: agreed.Words(kept, gone)}
+		k.log.Error("Redis has lost what was agreed: nothing starts", "lost", lost.Note,
+			"help", "muster restore")
+		return true, k.queue.LoseAgreed(ctx, lost)
+	}
+	return false, k.keep(ctx, kept, now.Parts)
+}
+
+// keep keeps the parts that have changed.
+func (k agreedKeeper) keep(ctx context.Context, kept, now map[string]jobs.AgreedPart) error {
+	var changed []jobs.AgreedPart
+	for _, part := range jobs.AgreedParts() {
+		was, is := kept[part], now[part]
+		if was.Mark == is.Mark && (is.Fields == nil || maps.Equal(was.Fields, is.Fields)) {
+			continue
+		}
+		whole, err := k.queue.AgreedPart(ctx, part)
+		if err != nil {
+			return err
+		}
+		changed = append(changed, whole)
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	return k.history.KeepAgreed(ctx, changed, k.now())
+}
