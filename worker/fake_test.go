@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -452,7 +453,7 @@ type bootClock struct {
 
 // stores are what a node has of its own.
 type stores struct {
-	blobs  func(context.Context, string, int64) (Content, error)
+	blobs  func(context.Context, string, int64) (io.ReadSeekCloser, error)
 	unseal func(task, argument, sealed string) (seal.Text, error)
 
 	committed func(context.Context, string, jobs.TaskID) (jobs.Micros, error)

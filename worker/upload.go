@@ -16,12 +16,6 @@ import (
 	"muster/worker/verdict"
 )
 
-// Content is what an upload sends. It can be read again from the beginning.
-type Content interface {
-	io.ReadSeeker
-	io.Closer
-}
-
 // uploadStep does a step of kind upload.
 type uploadStep struct{ runStep }
 
@@ -70,7 +64,7 @@ func (k uploadStep) upload(ctx context.Context, action scripts.Action, c remote.
 }
 
 // open opens what is to be sent. Its errors are such that nothing was sent.
-func (k uploadStep) open(file *scripts.Upload) (Content, error) {
+func (k uploadStep) open(file *scripts.Upload) (io.ReadSeekCloser, error) {
 	if !file.Blob {
 		return nopCloser{bytes.NewReader(file.Content)}, nil
 	}

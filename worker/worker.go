@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -125,7 +126,7 @@ type Doors struct {
 	Log    hclog.Logger
 
 	// Blobs opens a stored content of so many bytes by its SHA-256. nil: there are none.
-	Blobs func(ctx context.Context, sum string, size int64) (Content, error)
+	Blobs func(ctx context.Context, sum string, size int64) (io.ReadSeekCloser, error)
 
 	// Unseal opens a secret argument of a task. nil: this node cannot.
 	Unseal func(task, argument, sealed string) (seal.Text, error)

@@ -24,6 +24,7 @@ import (
 	"muster/jobs/queue/hub"
 	"muster/jobs/queue/work"
 	"muster/worker"
+	"muster/worker/cache"
 )
 
 func newWorker() *cobra.Command {
@@ -84,7 +85,7 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 	w, err := worker.New(cfg.Worker, worker.Doors{Queue: held, Kin: work.NewKin(q),
 		Times:     agreements{hub.NewTimetable(q), hub.NewEstimates(q), q},
 		Committed: held.Committed, Answer: held.AnswerAsk, Dial: worker.SSH(client),
-		Clock: proc.Boot, Log: log, Blobs: worker.NewCache(cfg.Cache, blobs.NewStore(q)).Open,
+		Clock: proc.Boot, Log: log, Blobs: cache.New(cfg.Cache, blobs.NewStore(q)).Open,
 		Unseal: unseal(cfg.SecretsKey), Synchronised: proc.ClockKept})
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)

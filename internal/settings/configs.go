@@ -18,6 +18,7 @@ import (
 	"muster/master"
 	"muster/server"
 	"muster/worker"
+	"muster/worker/cache"
 )
 
 // Child is the configuration of a worker process. Its master sends it over the socketpair, because
@@ -30,7 +31,7 @@ type Child struct {
 	Log    Log           `json:"log"`
 
 	// Cache configures the node's cache of the stored contents that it sends.
-	Cache worker.CacheConfig `json:"cache"`
+	Cache cache.Config `json:"cache"`
 
 	// SecretsKey is the file with the keys of secret arguments; empty: there is none.
 	SecretsKey string `json:"secrets_key,omitempty"`
@@ -49,7 +50,7 @@ func ParseChild(data []byte) (Child, error) {
 // their master does: those of `muster up` have the user of its server.
 func (s Settings) ForChild(as keys.Role) (json.RawMessage, error) {
 	c := Child{Redis: s.Queue(), As: as, SSH: s.Remote(), Worker: s.Worker(), Log: s.Log,
-		Cache: worker.CacheConfig{Dir: filepath.Join(s.Node.Dir, "blobs"), Max: int64(s.Blobs.Cache)}}
+		Cache: cache.Config{Dir: filepath.Join(s.Node.Dir, "blobs"), Max: int64(s.Blobs.Cache)}}
 	c.SecretsKey = s.Secrets.Key
 	c.SSH.DoorDir = s.Node.Dir
 	c.Redis.Pool = 5 // the clerk's call, beside it checkpoints, stops, speeches and a reordering

@@ -105,7 +105,7 @@ var calls = []call{
 		[]string{"Exec", "ForkExec", "StartProcess", "Kill", "Wait4", "Socketpair", "Flock", "CloseOnExec"}},
 	{door{"os", []string{"cmd"}, true, "an exit from below skips what others have deferred: return an error"},
 		[]string{"Exit"}},
-	{door{"os", []string{"internal/files", "internal/proc", "worker"}, true, "a file that a person names " +
+	{door{"os", []string{"internal/files", "internal/proc", "worker/cache"}, true, "a file that a person names " +
 		"may be a pipe or a device, which hangs whoever reads it: use internal/files"},
 		[]string{"Open", "ReadFile"}},
 }

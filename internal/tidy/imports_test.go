@@ -59,6 +59,7 @@ var floors = map[string]int{
 	"server/historian":           5,
 	"worker":                     4,
 	"worker/agreed":              3,
+	"worker/cache":               2,
 	"worker/said":                2,
 	"worker/verdict":             2,
 	"internal/sources":           3,

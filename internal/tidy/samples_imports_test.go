@@ -149,7 +149,7 @@ var importSamples = []sample{
 			"cmd/a.go":    "package cmd\n\nimport \"os\"\n\nvar a, _ = os.ReadFile(\"a\")\n",
 		},
 		want: []string{
-			"cmd/a.go:5: os.ReadFile: this is called in internal/files, internal/proc, worker, tests",
+			"cmd/a.go:5: os.ReadFile: this is called in internal/files, internal/proc, worker/cache, tests",
 			"jobs/a.go:5: os.Exit: this is called in cmd, tests, not here",
 			"master/a.go:5: os.Getenv: this is called in internal/settings, internal/local",
 			"worker/a.go:5: syscall.Kill: this is called in internal/proc, tests",

@@ -1,4 +1,8 @@
-package worker
+// Package cache keeps the stored contents that the workers of a node send to hosts as files, so
+// that the node reads each content only once.
+//
+// Floor 2: may import internal/proc, jobs.
+package cache
 
 import (
 	"context"
@@ -19,8 +23,8 @@ import (
 	"muster/jobs"
 )
 
-// CacheConfig says where a node keeps the stored contents that its workers send.
-type CacheConfig struct {
+// Config says where a node keeps the stored contents that its workers send.
+type Config struct {
 	Dir string `json:"dir"` // of the node; shared by all its workers
 	Max int64  `json:"max"` // bytes, beside the content that is in use
 }
@@ -34,28 +38,28 @@ type Source interface {
 // Cache keeps stored contents as files, so that a node gets each only once. It is safe
 // for concurrent use, also by many processes.
 type Cache struct {
-	cfg    CacheConfig
+	cfg    Config
 	source Source
 
 	mu   sync.Mutex
 	good map[string]fs.FileInfo // files that were held against their names; guarded by mu
 }
 
-// NewCache makes a cache. Its folder is made when it is first needed.
-func NewCache(c CacheConfig, s Source) *Cache {
+// New makes a cache. Its folder is made when it is first needed.
+func New(c Config, s Source) *Cache {
 	return &Cache{cfg: c, source: s, good: map[string]fs.FileInfo{}}
 }
 
-// Open opens a content of so many bytes. What is read has the checksum that was asked
-// for.
-func (c *Cache) Open(ctx context.Context, sum string, size int64) (Content, error) {
+// Open opens a content of so many bytes. The bytes that a caller reads have the checksum that it
+// asked for.
+func (c *Cache) Open(ctx context.Context, sum string, size int64) (io.ReadSeekCloser, error) {
 	if f := c.there(sum, size); f != nil {
 		return f, nil
 	}
 	if err := proc.OwnDir(c.cfg.Dir); err != nil {
 		return nil, err
 	}
-	// Of all processes one gets it. There are few locks, because their files stay.
+	// One of all processes fetches it. There are few locks, because their files stay.
 	lock, err := proc.WaitFree(ctx, filepath.Join(c.cfg.Dir, "lock-"+sum[:1]))
 	if err != nil {
 		return nil, err
@@ -75,7 +79,7 @@ func (c *Cache) Open(ctx context.Context, sum string, size int64) (Content, erro
 
 func (c *Cache) path(sum string) string { return filepath.Join(c.cfg.Dir, sum) }
 
-// usedMark is beside each content a file whose time is that of its last use.
+// usedMark ends the name of the file beside each content that has the time of its last use.
 const usedMark = ".used"
 
 // there opens a content that is there and right; nil if it is not.
@@ -88,7 +92,7 @@ func (c *Cache) there(sum string, size int64) *os.File {
 		f.Close()
 		return nil
 	}
-	// That the time cannot be noted makes no content wrong.
+	// A content is right also if the time of its use cannot be noted.
 	if mark, err := os.OpenFile(c.path(sum)+usedMark, os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
 		mark.Close()
 		now := time.Now()
@@ -159,8 +163,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.to.Write(p)
 }
 
-// trim removes what was not used for longest, until all is small enough, but never the
-// content in hand. Who has one open goes on reading it.
+// trim removes the contents that nobody used for longest, until the rest fits, but never the
+// content in hand. A process that has one of them open can still read it.
 func (c *Cache) trim(inHand string) error {
 	entries, err := os.ReadDir(c.cfg.Dir)
 	if err != nil {
