@@ -85,8 +85,8 @@ func clockDoubt(skew time.Duration, ntp error, required bool) string {
 // An admission rules about the steps of one attempt.
 type admission struct {
 	at       *attempt
-	ruled    time.Duration // when it was looked whether the step in hand may start now
-	outside  *ruling       // the step in hand must not start: the host is only asked about it
+	ruled    time.Duration      // when it was looked whether the step in hand may start now
+	outside  *verdict.Hindrance // the step in hand must not start: the host is only asked about it
 	overtime sync.Once
 }
 
@@ -168,13 +168,24 @@ func (w *admission) admitStep(ctx context.Context, action scripts.Action) ruling
 	return ruling{ok: true}
 }
 
-// deferred returns a job that waits until the ruling lets its step start. never is the answer of
-// a host that was asked whether the step had begun.
-func (w *admission) deferred(f verdict.Evidence, r ruling, never error) jobs.Result {
-	w.at.group.held = w.at.group.held || r.group
-	return w.at.fresh(f).NotStarted(verdict.Hindrance{Why: r.why, Never: never,
-		Disturbs: w.at.disturbs(f.Action),
-		Ruled:    &verdict.Ruled{Until: r.until, Soon: r.soon, Group: r.group}})
+// hindrance returns why a step must not start by a ruling; nil if it may.
+func (w *admission) hindrance(action scripts.Action, r ruling) *verdict.Hindrance {
+	if r.ok {
+		return nil
+	}
+	return &verdict.Hindrance{Why: r.why, Disturbs: w.at.disturbs(action),
+		Ruled: &verdict.Ruled{Until: r.until, Soon: r.soon, Group: r.group}}
+}
+
+// defers returns a job that waits until a ruling lets its step start.
+func (w *admission) defers(action scripts.Action, r ruling) jobs.Result {
+	return w.Defer(w.at.with(action), *w.hindrance(action, r))
+}
+
+// Defer returns the result of a job that waits until its step may begin.
+func (w *admission) Defer(f verdict.Evidence, h verdict.Hindrance) jobs.Result {
+	w.at.group.held = w.at.group.held || h.Ruled.Group
+	return w.at.fresh(f).NotStarted(h)
 }
 
 // ntp is why the clock is not known to be kept right; nil: it is.
@@ -201,51 +212,42 @@ func (w *admission) mayStartNow(ctx context.Context, action scripts.Action) (loo
 	if end = w.keepOut(action, r); end != nil {
 		return false, end
 	}
-	look, end = w.at.queue().mayStart(ctx, action)
-	if end == nil && !look && r.ok && w.at.worker.Clock()-w.ruled > agreed.AgeMax {
+	look, end = clearance{w.at}.mayStart(ctx, action)
+	if end == nil && !look && r.ok && w.Old() {
 		w.ruled = w.at.worker.Clock()
 		end = w.keepOut(action, w.admitStep(ctx, action))
 	}
 	return look || w.outside != nil, end
 }
 
-// goCameLate is about a go that a reboot or a change got right before it is begun: if it took
-// long the time is looked at once more. With the go the queue was told that it has begun,
-// which is taken back if it must not.
-func (w *admission) goCameLate(ctx context.Context, action scripts.Action) (r jobs.Result,
-	late bool) {
-	if w.at.worker.Clock()-w.ruled <= agreed.AgeMax {
-		return jobs.Result{}, false
-	}
-	begun := w.at.memory.Probe
-	w.at.memory.Probe = nil
-	if now := w.admitStep(ctx, action); !now.ok {
-		return w.deferred(w.at.with(action), now, nil), true
-	}
-	w.at.memory.Probe = begun
-	return jobs.Result{}, false
+// Old reports whether the ruling about the step in hand is too old to rely on.
+func (w *admission) Old() bool { return w.at.worker.Clock()-w.ruled > agreed.AgeMax }
+
+// Admit decides about the step in hand, on a host to which there is a connection.
+func (w *admission) Admit(ctx context.Context, action scripts.Action) *verdict.Hindrance {
+	return w.hindrance(action, w.admitStep(ctx, action))
 }
 
-// admitAgain rules about a step that gives its worker back, and of which it is not known that it
-// has begun: an earlier attempt got its go, and may have died before it used it.
-func (w *admission) admitAgain(ctx context.Context, action scripts.Action) ruling {
+// AdmitAgain decides about a step that spans several attempts and may have begun: an earlier
+// attempt got its go, and may have died before it used that.
+func (w *admission) AdmitAgain(ctx context.Context, action scripts.Action) *verdict.Hindrance {
 	first := w.at.step == 0 && !w.at.disturbed() // of which not even freezes know that it has begun
 	if w.at.memory.Failed == nil && (w.at.plan.spec.Window && w.at.disturbs(action) || first) {
 		w.ruled = w.at.worker.Clock()
-		return w.rule(ctx)
+		return w.hindrance(action, w.rule(ctx))
 	}
-	return ruling{ok: true}
+	return nil
 }
 
-// keepOut is what becomes of a step that must not start now; nil: it may, or its host is
-// only asked about it.
+// keepOut returns the end of an attempt whose step must not start now; nil if the step may start,
+// or if its host is only asked about it.
 func (w *admission) keepOut(action scripts.Action, r ruling) *ending {
 	switch {
 	case r.ok:
 		return nil
 	case !w.at.records().asks(action):
-		return &ending{result: w.deferred(w.at.with(action), r, nil)}
+		return &ending{result: w.defers(action, r)}
 	}
-	w.outside = &r
+	w.outside = w.hindrance(action, r)
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"muster/worker/verdict"
 )
 
-// This file is about hosts that keep a record of the steps they are given: what an earlier
-// attempt did is asked there, before anything is said or started.
+// This file makes what hosts are told of a step, for the record that they keep. An attempt asks
+// them by that record what an earlier attempt did, before it concludes or starts anything.
 
 // sinceMargin is how much earlier than by the server's clock a task may have been made by
 // that of Redis, which makes the tokens.
@@ -25,17 +25,24 @@ const jumpMargin = time.Minute
 // step: what became of one says nothing about the next.
 const triesApart = 1000
 
-// asks tells whether the host must be asked about a step before it is started.
+// records returns what makes the records of this attempt.
+func (a *attempt) records() records { return records{a} }
+
+// asks reports whether the host must be asked about a step before it is started.
 func (r records) asks(action scripts.Action) bool {
-	return r.at.mayHaveBegun() && verdict.Recorded(r.at.grant.Host, action)
+	return r.at.facts().MayHaveBegun() && verdict.Recorded(r.at.grant.Host, action)
 }
 
-// record is what the host is told of a step; nil: it is not asked. With look it starts nothing.
-func (r records) record(action scripts.Action, look bool) *remote.Record {
+// Record returns the record of the step in hand; nil if the host keeps none of it. With look the
+// host starts nothing.
+func (r records) Record(ctx context.Context, action scripts.Action, look bool) *remote.Record {
+	if r.asks(action) {
+		r.learnCommit(ctx)
+	}
 	if !verdict.Refuses(r.at.grant.Host, action) {
 		return nil
 	}
-	made := r.recordOf(r.at.step + triesApart*r.at.memory.Again)
+	made := r.Numbered(r.at.memory.Again)
 	if action.Kind == scripts.KindUpload { // later the old lock is over, and so is the old attempt
 		made.Again = r.at.grant.Mode == jobs.ModeLost && r.at.step == r.at.grant.Step
 		return made
@@ -45,11 +52,11 @@ func (r records) record(action scripts.Action, look bool) *remote.Record {
 	return made
 }
 
-// recordOf is the record of this job that has a number.
-func (r records) recordOf(number int) *remote.Record {
+// Numbered returns the record of a try of the step in hand.
+func (r records) Numbered(try int) *remote.Record {
 	return &remote.Record{
 		Job:   string(r.at.grant.Job),
-		Step:  number,
+		Step:  r.at.step + triesApart*try,
 		Token: int64(r.at.grant.Token),
 		Since: int64(r.since()),
 		// What disturbs the host is not begun where another job has marked its group since.
@@ -57,8 +64,8 @@ func (r records) recordOf(number int) *remote.Record {
 	}
 }
 
-// since is before any attempt at the job. A host whose records are no older shows by them that
-// a step never began: the later it is the more of them can.
+// since returns a time before any attempt at the job. A host whose records are no older shows by
+// them that a step never began. The later since is, the more hosts can show that.
 func (r records) since() jobs.Micros {
 	spec := r.at.plan.spec
 	since := max(spec.Created, spec.After).Add(-sinceMargin)
@@ -84,9 +91,9 @@ func (r records) learnCommit(ctx context.Context) {
 	r.at.committed = at
 }
 
-// runOf is the run that a record of a step is about; none if nobody may take it over, or
-// if what it says is covered in places: two attempts may cover it otherwise.
-func (r records) runOf(action scripts.Action, of *remote.Record) jobs.Run {
+// Run returns the run that has this record; the zero value if no later attempt may take it over. It
+// may not if secrets are covered in the output: two attempts could cover it in different places.
+func (r records) Run(action scripts.Action, of *remote.Record) jobs.Run {
 	if of == nil || action.Kind != scripts.KindRun || len(r.at.secrets.veil) > 0 {
 		return jobs.Run{}
 	}

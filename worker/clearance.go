@@ -14,9 +14,40 @@ import (
 // A clearance asks the queue whether the steps of an attempt may start.
 type clearance struct{ at *attempt }
 
-// mayStart asks the queue, if it must be, whether the next step may start. If not it
-// returns what is to be said, or that the host may be looked at: what became of the step
-// before is asked there also when nothing may start any more.
+// The answers of the queue that keep a step from starting.
+var (
+	errStale      = errors.New("a newer attempt is under way")
+	errNotAllowed = errors.New("the queue does not allow the step")
+)
+
+// Ask asks for a go for the step in hand. An error says that the step must not begin.
+func (c clearance) Ask() error {
+	switch v, err := c.checkpoint(c.at.halt.ctx); {
+	case err != nil:
+		return err
+	case v == jobs.Stale:
+		return errStale
+	case v != jobs.Go:
+		return errNotAllowed
+	}
+	return nil
+}
+
+// Refused returns the result of a step that must not begin because of an error of Ask.
+func (c clearance) Refused(ctx context.Context, action scripts.Action, err error) jobs.Result {
+	switch {
+	case errors.Is(err, errStale):
+		c.at.stale = true
+		return jobs.Result{}
+	case errors.Is(err, errNotAllowed):
+		return c.notAllowed(action)
+	}
+	return c.noGo(ctx, action, err)
+}
+
+// mayStart asks the queue, if that is necessary, whether the next step may start. If it may not,
+// mayStart returns the end of the attempt; or look, if the host is to be asked about an earlier
+// attempt at the step, which is done also when nothing may start any more.
 func (c clearance) mayStart(ctx context.Context, action scripts.Action) (look bool, end *ending) {
 	asks, f := c.at.records().asks(action), c.at.with(action)
 	switch {
@@ -30,7 +61,7 @@ func (c clearance) mayStart(ctx context.Context, action scripts.Action) (look bo
 	}
 	v, err := c.checkpoint(c.at.halt.ctx)
 	switch {
-	case asks && order(c.at.halt.ctx) != nil:
+	case asks && verdict.StoppedBy(c.at.halt.ctx) != nil:
 		return true, nil
 	case err != nil:
 		return false, &ending{result: c.noGo(ctx, action, err)}
@@ -42,19 +73,18 @@ func (c clearance) mayStart(ctx context.Context, action scripts.Action) (look bo
 	return v != jobs.Go, nil
 }
 
-// needsGo tells whether the queue must be asked before the next step. For the
-// first one the take was a go, if it is fresh enough to show a stop or the loss
-// of Redis, and left the step all its time. That of a lost job was none: it comes also if it
-// was cancelled, with what is left of the lock of its last attempt.
+// needsGo reports whether the queue must be asked before the next step. For the first step the take
+// was a go, if it is fresh enough to show a stop or the loss of Redis and leaves the step all its
+// time. The take of a lost job was no go: such a job is handed out also if it was cancelled, and
+// with the rest of the lock of its last attempt.
 func (c clearance) needsGo(action scripts.Action) bool {
 	return c.at.step > c.at.grant.Step || c.at.worker.Clock()-c.at.timed.sent > verdict.GoTime ||
 		c.at.grant.Mode == jobs.ModeLost ||
 		verdict.Room(c.at.lease.left()) < max(action.Timeout, verdict.BoundMin)
 }
 
-// checkpoint asks whether the next step may start, until there is an answer or
-// the time is over. A go renews the lock, so the lease goes on from before the
-// call that brought it.
+// checkpoint asks whether the next step may start, until there is an answer or the time is over. A
+// go renews the lock, so it extends the lease, counted from before the call that brought it.
 func (c clearance) checkpoint(ctx context.Context) (jobs.Verdict, error) {
 	question := jobs.Checkpoint{
 		Job: c.at.grant.Job, Token: c.at.grant.Token, Step: c.at.step,
@@ -90,18 +120,18 @@ func (c clearance) ask(ctx context.Context, q jobs.Checkpoint) (jobs.Verdict, er
 	return v, verdict.NoAnswer(err, within)
 }
 
-// tell lets the clerk report the new deadline.
+// tell wakes the clerk, which reports the new deadline.
 func (c clearance) tell() {
 	select {
 	case c.at.lease.moved <- struct{}{}:
-	default: // it has been told and will look
+	default: // the clerk is awake and will look
 	}
 }
 
 // noGo returns the result of a job whose step the queue did not allow in time.
 func (c clearance) noGo(ctx context.Context, action scripts.Action, err error) jobs.Result {
 	f := c.at.with(action)
-	f.Cause = cause(ctx)
+	f.Cause = verdict.CauseOf(ctx)
 	if f.Order == nil && errors.Is(f.Cause, verdict.ErrOverdue) {
 		return f.NotStarted(verdict.Hindrance{Late: true,
 			Why: verdict.Also("no go came from the queue", err.Error())})
@@ -109,9 +139,10 @@ func (c clearance) noGo(ctx context.Context, action scripts.Action, err error) j
 	return f.NotStarted(verdict.Hindrance{Why: f.StopWords()})
 }
 
-// notAllowed is about a step that the queue did not allow. A lost job that is given back is handed
-// out again also if it was cancelled, so that somebody finds out about it: it would come and go
-// without end. So it is first awaited whether that is the reason.
+// notAllowed returns the result of a step that the queue did not allow. A lost job that is given
+// back is handed out again also if it was cancelled, so that somebody finds out what became of it;
+// it would come and go without end. So notAllowed waits first for the order that may be the
+// reason.
 func (c clearance) notAllowed(action scripts.Action) jobs.Result {
 	if c.at.grant.Mode == jobs.ModeLost {
 		timer := time.NewTimer(orderTime)

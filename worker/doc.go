@@ -16,7 +16,7 @@
 //   - It asks once a second which of its jobs an operator cancelled, and stops
 //     those on their hosts; see stops.go and cancel.go.
 //   - What is said about a job is true or it is "unknown". The decisions are pure
-//     functions in worker/verdict.
+//     functions in worker/kinds, worker/verdict.
 //   - A result that cannot be reported keeps the process alive: with a master for
 //     as long as that wants, without one until the locks of its jobs have ended and
 //     an hour more. Up to then its result may still count, because nobody else can
@@ -30,5 +30,5 @@
 // that it declares. It never reads the wall clock.
 //
 // Floor 4: may import jobs, fleet, fleet/remote, scripts, windows,
-// worker/agreed, worker/said, worker/verdict.
+// worker/agreed, worker/said, worker/kinds, worker/verdict.
 package worker

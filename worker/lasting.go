@@ -48,7 +48,7 @@ func (l *lastingConn) Upload(ctx context.Context, u remote.Upload) error {
 		l.Conn.Close()
 		l.Conn = conn
 		if _, err := content.Seek(0, io.SeekStart); err != nil {
-			return unsent(remote.KindNode, err)
+			return &remote.Error{Op: "upload", Kind: remote.KindNode, Err: err}
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (l looker) find(ctx context.Context) ending {
 		}
 	}()
 	r := l.read(ctx)
-	if cause(ctx) != nil && !errors.Is(cause(ctx), verdict.ErrOverdue) {
+	if verdict.CauseOf(ctx) != nil && !errors.Is(verdict.CauseOf(ctx), verdict.ErrOverdue) {
 		return over // the worker was stopped
 	}
 	r.Job, r.Token, r.Words = l.grant.Job, l.grant.Token, verdict.OneLine(r.Words)
@@ -103,13 +103,13 @@ func (l looker) action() (action scripts.Action, why string) {
 // of all attempts, so that the host refuses them from then on if the step never began.
 func (l looker) glance(ctx context.Context, action scripts.Action,
 	began *jobs.Token) verdict.Evidence {
-	record := l.records().recordOf(l.step + triesApart*l.memory.Again)
+	record := l.records().Numbered(l.memory.Again)
 	record.Again, record.Look, record.Glance, record.Marked = true, true, true, false
 	record.Peek = l.grant.Mode == jobs.ModePeek
 	if len(l.plan.book.Steps) > 1 {
-		l.remark(action.Name, "")
+		notes{l.attempt}.Remark(action.Name, "")
 	}
-	run := l.records().runOf(action, record)
+	run := l.records().Run(action, record)
 	l.said.Begins(run)
 	f := l.with(action)
 	f.Order = nil // whoever cancelled the job: it has ended
@@ -119,7 +119,7 @@ func (l looker) glance(ctx context.Context, action scripts.Action,
 			run.Token = *began
 			l.said.TakeOver(run)
 		}})
-	l.hears(&f.Result)
+	notes{l.attempt}.Hear(&f.Result)
 	return l.fresh(f)
 }
 
@@ -205,8 +205,9 @@ func exitOf(f verdict.Evidence) *int {
 // not have been done.
 func (l looker) rest(f verdict.Evidence) jobs.Result {
 	well := f.StepWords()
-	l.goOn(f.Finding().Saved)
-	for ; l.step < l.until(); l.goOn(nil) {
+	step := course{l.attempt}
+	step.GoOn(f.Finding().Saved)
+	for ; l.step < l.until(); step.GoOn(nil) {
 		next, err := l.plan.book.Step(l.step, *l.grant.Host, l.context())
 		if err == nil && next.Skip != "" {
 			continue

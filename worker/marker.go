@@ -124,7 +124,7 @@ func (g *groupMarks) claims(action scripts.Action) bool {
 
 // claim sees to it that the group is this job's, or says why the step must not start.
 func (g *groupMarks) claim(ctx context.Context, action scripts.Action) ruling {
-	if !g.claims(action) || order(g.at.halt.ctx) != nil {
+	if !g.claims(action) || verdict.StoppedBy(g.at.halt.ctx) != nil {
 		return ruling{ok: true} // who is cancelled starts nothing
 	}
 	defer g.at.on(jobs.Queueing)() // the markers are a lock

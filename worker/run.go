@@ -8,6 +8,7 @@ import (
 
 	"muster/jobs"
 	"muster/scripts"
+	"muster/worker/kinds"
 	"muster/worker/said"
 	"muster/worker/verdict"
 )
@@ -135,13 +136,14 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 	}
 	ruling := a.times.admit(ctx)
 	if !ruling.ok {
-		return a.times.deferred(a.facts(), ruling, nil), false
+		return a.times.defers(scripts.Action{}, ruling), false
 	}
 	defer a.times.watch(ctx, ruling.end, ruling.now)()
 	reach := a.halt.ctx
 	if verdict.MayHaveRun(a.grant) {
 		reach = ctx // what is cancelled must be found before it can be stopped
 	}
+	hand := a.hand()
 	for {
 		a.answered = false
 		action, err := a.plan.book.Step(a.step, *a.grant.Host, a.context())
@@ -150,14 +152,14 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 		}
 		a.kind = action.Kind
 		if action.Skip != "" {
-			a.remark(action.Name, ": skipped, "+action.Skip)
-			if a.goOn(nil); a.step == a.until() {
+			hand.Notes.Remark(action.Name, ": skipped, "+action.Skip)
+			if hand.Course.GoOn(nil); a.step == a.until() {
 				return a.facts().Through(), false
 			}
 			continue
 		}
-		kind := a.stepKind(action.Kind)
-		r, done, goOn := kind.begin(ctx, a.with(action))
+		kind := kinds.Of(action.Kind, hand)
+		r, done, goOn := kind.Begin(ctx, a.with(action))
 		if !done {
 			if r, goOn = a.stepOn(ctx, reach, action, kind); a.stale {
 				return r, true
@@ -173,12 +175,12 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 }
 
 // stepOn does a step on the host, which is connected with once it is needed.
-func (a *attempt) stepOn(ctx, reach context.Context, action scripts.Action, kind stepKind) (
+func (a *attempt) stepOn(ctx, reach context.Context, action scripts.Action, kind kinds.Kind) (
 	r jobs.Result, goOn bool) {
 	if a.conn == nil {
 		conn, err := a.connect(reach)
 		if err != nil {
-			return kind.away(ctx, action, err), false
+			return kind.Away(ctx, action, err), false
 		}
 		a.conn = conn
 	}
@@ -192,7 +194,8 @@ func (a *attempt) stepOn(ctx, reach context.Context, action scripts.Action, kind
 		late := verdict.Hindrance{Late: true, Why: "too little time is left for it"}
 		return a.with(action).NotStarted(late), false
 	}
-	return kind.look(ctx, start{action, bound, look})
+	return kind.Look(ctx, kinds.Start{Action: action, Bound: bound, Ask: look,
+		Outside: a.times.outside})
 }
 
 func (a *attempt) hangUp() {
@@ -280,7 +283,7 @@ func (a *attempt) facts() verdict.Evidence {
 		Memory: a.memory,
 
 		Disruptive: a.plan.spec.Disruptive,
-		Order:      order(a.halt.ctx),
+		Order:      verdict.StoppedBy(a.halt.ctx),
 	}
 }
 
@@ -293,14 +296,6 @@ func (a *attempt) with(action scripts.Action) verdict.Evidence {
 func (a *attempt) context() scripts.Context {
 	return scripts.Context{Task: string(a.grant.Job.Task()), Attempt: a.grant.Attempt,
 		Saved: a.memory.Saved, RecordDir: a.worker.cfg.RecordDir}
-}
-
-// cause is why ctx ended; nil: it has not.
-func cause(ctx context.Context) error {
-	if ctx.Err() == nil {
-		return nil
-	}
-	return context.Cause(ctx)
 }
 
 // log is one line for an attempt. What went well is only of interest to those

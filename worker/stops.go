@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -14,15 +13,6 @@ import (
 // the first of them is so old. With the time that stopping takes, an operator's
 // cancel is obeyed within five seconds; a job that is shorter costs no question.
 const stopsEvery = time.Second
-
-// order is the one that ended ctx; nil: none did.
-func order(ctx context.Context) *verdict.StopOrder {
-	var o *verdict.StopOrder
-	if errors.As(context.Cause(ctx), &o) {
-		return o
-	}
-	return nil
-}
 
 // stops is the question which jobs are to be stopped. It belongs to the clerk, but
 // for the call itself. A call without an answer is not repeated: the next one asks
@@ -59,7 +49,7 @@ func (c *clerk) stopsAt() time.Duration {
 	}
 	oldest := time.Duration(0)
 	for _, a := range c.inHand {
-		if order(a.halt.ctx) == nil && (oldest == 0 || a.timed.began < oldest) {
+		if verdict.StoppedBy(a.halt.ctx) == nil && (oldest == 0 || a.timed.began < oldest) {
 			oldest = a.timed.began
 		}
 	}
@@ -103,7 +93,7 @@ func (c *clerk) halt(answer stopsAnswer) {
 	}
 	for _, a := range c.inHand {
 		note, ok := answer.notes[a.grant.Job]
-		if ok && order(a.halt.ctx) == nil {
+		if ok && verdict.StoppedBy(a.halt.ctx) == nil {
 			c.Log.Info("the job is cancelled and will be stopped", "job", a.grant.Job, "note", note)
 			a.halt.cancel(&verdict.StopOrder{Note: note})
 		}

@@ -19,32 +19,6 @@ import (
 	"muster/scripts"
 )
 
-// Whoever listens hears how far a large file is, in as many lines as are kept.
-func TestProgressOfAnUpload(t *testing.T) {
-	t.Parallel()
-	var live bytes.Buffer
-	w := watch{to: "/x", live: &live}
-	const size = 10 << 20
-	for sent := int64(0); sent <= size; sent += 32 << 10 {
-		w.note(remote.Progress{Size: size, Sent: sent})
-	}
-	said := string(w.end())
-	if n := strings.Count(said, "\n"); n != 10 || said != live.String() ||
-		!strings.HasPrefix(said, "/x: sent 1.0 MB of 10 MB\n") ||
-		!strings.HasSuffix(said, "/x: sent 10 MB of 10 MB\n") {
-		t.Errorf("%d lines, live %d bytes: %s", n, live.Len(), said)
-	}
-	// One that is there already, and one that never began.
-	there, none := watch{to: "/x"}, watch{to: "/x"}
-	there.note(remote.Progress{Size: size, Had: size})
-	if said := string(there.end()); said != "/x: 10 MB were there already\n" {
-		t.Errorf("it says %q", said)
-	}
-	if said := none.end(); said != nil {
-		t.Errorf("it says %q", said)
-	}
-}
-
 func sumOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
 // uploadBlob makes the task one that sends a stored content.
@@ -63,6 +37,11 @@ func (s *stand) uploadBlob(t *testing.T, text string) {
 	}
 	s.q.specs[task1] = made
 }
+
+// blob is a stored content.
+type blob struct{ *bytes.Reader }
+
+func (blob) Close() error { return nil }
 
 // A step that sends a stored content, and all that can be wrong with that.
 func TestUploadsOfBlobs(t *testing.T) {
@@ -98,7 +77,7 @@ func TestUploadsOfBlobs(t *testing.T) {
 					if sum != sumOf(text) || size != int64(len(text)) {
 						t.Errorf("asked for %s with %d bytes", sum, size)
 					}
-					return nopCloser{bytes.NewReader([]byte(text))}, tt.err
+					return blob{bytes.NewReader([]byte(text))}, tt.err
 				}
 				got := s.one()
 				tt.want.Job, tt.want.Token = "0000000001:fw1", 1

@@ -101,6 +101,15 @@ type Queue interface {
 	Gates
 }
 
+// Gates is where a worker learns how a person has answered.
+type Gates interface {
+	// Gate returns the answer to a gate of a job; without a word nobody has answered.
+	Gate(ctx context.Context, zone string, id jobs.ID, step int) (jobs.GateAnswer, error)
+
+	// CloseGate ends the wait at a gate of a job, unless somebody has answered.
+	CloseGate(ctx context.Context, zone string, id jobs.ID, step int) (jobs.GateAnswer, error)
+}
+
 // Conn is a connection to a host. Its errors are those of package remote.
 type Conn interface {
 	Run(ctx context.Context, c remote.Command) (remote.Result, error)

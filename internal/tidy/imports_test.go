@@ -60,6 +60,7 @@ var floors = map[string]int{
 	"worker":                     4,
 	"worker/agreed":              3,
 	"worker/cache":               2,
+	"worker/kinds":               3,
 	"worker/said":                2,
 	"worker/verdict":             2,
 	"internal/sources":           3,

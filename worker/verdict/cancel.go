@@ -2,6 +2,8 @@ package verdict
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 
 	"muster/fleet/remote"
@@ -92,3 +94,12 @@ type StopOrder struct{ Note string }
 
 // Error returns who cancelled, and why.
 func (o *StopOrder) Error() string { return "cancelled: " + o.Note }
+
+// StoppedBy returns the order that ended ctx; nil if none did.
+func StoppedBy(ctx context.Context) *StopOrder {
+	var o *StopOrder
+	if errors.As(context.Cause(ctx), &o) {
+		return o
+	}
+	return nil
+}

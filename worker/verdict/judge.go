@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +16,14 @@ import (
 // ErrOverdue is the cause with which a lease ends the context of its attempt. Any other cause
 // means that the worker was stopped.
 var ErrOverdue = errors.New("its deadline was reached")
+
+// CauseOf returns why ctx ended; nil if it has not.
+func CauseOf(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(ctx)
+}
 
 // Evidence holds all that a decision about a job is made of. It is a value: nothing that happens
 // to the attempt later changes it.

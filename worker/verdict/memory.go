@@ -81,11 +81,14 @@ func (m *Memory) Keep(saved map[string]string) {
 func (f Evidence) kept() string { return f.Memory.Replacing(f.Grant.Saved) }
 
 // Probed returns what is kept about the probes of the step in hand.
-func (f Evidence) Probed() Probing {
-	if f.Memory.Probe == nil {
+func (f Evidence) Probed() Probing { return f.Memory.Probed() }
+
+// Probed returns what is kept about the probes of the step in hand.
+func (m Memory) Probed() Probing {
+	if m.Probe == nil {
 		return Probing{}
 	}
-	return *f.Memory.Probe
+	return *m.Probe
 }
 
 // Unfinished reports whether the job is half way: a step that disturbs its host has ended, or

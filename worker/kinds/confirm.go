@@ -1,4 +1,4 @@
-package worker
+package kinds
 
 import (
 	"cmp"
@@ -14,38 +14,37 @@ import (
 	"muster/worker/verdict"
 )
 
-// This file does the steps of kind confirm: the host is told to make a change, and to take it
-// back by itself unless it is confirmed in time; the change is proven over a new connection,
-// and confirmed. Which of the two came about the host decides, by a rename, and is asked;
-// nothing is concluded here from time that passed.
+// This file does the steps of kind confirm. It tells the host to make a change, and to take the
+// change back by itself unless somebody confirms it in time. Then it proves the change over a new
+// connection, and confirms it. The host decides by a rename whether the change stays, and this file
+// asks it; it concludes nothing from the time that has passed.
 
-const (
-	// keepNumber tells the record of keep from those of tries of a step.
-	keepNumber = 200 * triesApart
-)
+// keepTry is the number of the record of keep, beyond those of all tries of a step.
+const keepTry = 200
 
 // confirmStep does a step of kind confirm.
 type confirmStep struct {
 	onHost
-	unheard error // the answer of a host that was told to make a change was lost
+	unheard error // why the host's answer to the command for the change was lost
 }
 
-func newConfirmStep(a *attempt) stepKind { return &confirmStep{onHost: onHost{a}} }
+func newConfirmStep(h Hand) Kind { return &confirmStep{onHost: onHost{h}} }
 
-// away concludes from a host that cannot be asked about its change, if one may have begun.
-func (k *confirmStep) away(ctx context.Context, action scripts.Action, err error) jobs.Result {
-	if k.at.memory.Probe == nil && !k.at.mayHaveBegun() {
-		return k.onHost.away(ctx, action, err)
+// Away returns the result of a step whose host cannot be asked about its change, if one may have
+// begun.
+func (k *confirmStep) Away(ctx context.Context, action scripts.Action, err error) jobs.Result {
+	if k.Memory.Probe == nil && !k.Job.Evidence(action).MayHaveBegun() {
+		return k.onHost.Away(ctx, action, err)
 	}
 	return k.confirmAway(ctx, action, err)
 }
 
-// look leads a change on from where it stands.
-func (k *confirmStep) look(ctx context.Context, s start) (r jobs.Result, goOn bool) {
-	action, bound := s.action, s.bound
-	defer k.at.on(verdict.Looking(action.Kind))()
-	f, c := k.at.with(action), k.at.probed()
-	if c.Since != 0 || k.at.mayHaveBegun() {
+// Look continues a change from the state in which the host has it.
+func (k *confirmStep) Look(ctx context.Context, s Start) (r jobs.Result, goOn bool) {
+	action, bound := s.Action, s.Bound
+	defer k.Job.Spend(verdict.Looking(action.Kind))()
+	f, c := k.Job.Evidence(action), k.Memory.Probed()
+	if c.Since != 0 || f.MayHaveBegun() {
 		r, goOn, over := k.proves(ctx, action)
 		if over {
 			return k.endConfirm(f, r, goOn)
@@ -57,9 +56,7 @@ func (k *confirmStep) look(ctx context.Context, s start) (r jobs.Result, goOn bo
 	if r, armed := k.arms(ctx, action, bound); !armed {
 		return k.endConfirm(f, r, false)
 	}
-	k.at.hangUp()
-	conn, err := k.at.connect(k.at.halt.ctx)
-	if k.at.conn = conn; err != nil {
+	if err := k.Host.Reconnect(k.Halt); err != nil {
 		return k.confirmAway(ctx, action, err), false
 	}
 	r, goOn, over := k.proves(ctx, action)
@@ -69,30 +66,30 @@ func (k *confirmStep) look(ctx context.Context, s start) (r jobs.Result, goOn bo
 	return k.endConfirm(f, r, goOn)
 }
 
-// endConfirm goes on to the next step, or to the on_fail of this one.
+// endConfirm leads the job to the next step, or to the on_fail of this one.
 func (k *confirmStep) endConfirm(f verdict.Evidence, r jobs.Result, goOn bool) (jobs.Result, bool) {
-	f = k.at.fresh(f)
+	f = k.fresh(f)
 	switch {
-	case goOn && k.at.step+1 == k.at.until():
+	case goOn && f.Step+1 == f.Until:
 		return f.Through(), false
 	case goOn:
-		k.at.noteDisturbed(f.Action)
-		k.at.goOn(nil)
+		k.Course.Disturb(f.Action)
+		k.Course.GoOn(nil)
 	case verdict.Rescues(f, r):
-		k.at.rescue(f.Action, r)
+		k.Course.Rescue(f.Action, r)
 		goOn = true
 	}
 	return r, goOn
 }
 
-// change runs a text of the change and reads how it stands then.
+// change runs a text of the change and reads the state that the host reports.
 func (k *confirmStep) change(ctx context.Context, f verdict.Evidence, c remote.Command) (
 	verdict.Evidence, scripts.Confirmation, bool) {
-	done := k.at.on(jobs.Acting)
-	f.Result, f.Err = k.at.conn.Run(ctx, c)
+	done := k.Job.Spend(jobs.Acting)
+	f.Result, f.Err = k.Host.Run(ctx, c)
 	done()
-	k.at.hasAnswered(f.Err)
-	f.Cause, f.Order = cause(ctx), order(k.at.halt.ctx)
+	k.Notes.Answered(f.Err)
+	f.Cause, f.Order = verdict.CauseOf(ctx), k.order()
 	last := verdict.LastLine(f.Result.Output)
 	state, ok := scripts.ReadConfirm(last)
 	k.hearChange(f, state, ok)
@@ -103,36 +100,29 @@ func (k *confirmStep) change(ctx context.Context, f verdict.Evidence, c remote.C
 	return f, state, ok && f.Err == nil
 }
 
-// arms has the change made. armed: as far as is known it is, and not confirmed.
+// arms has the host make the change. armed means that the host has made it as far as is known, and
+// nobody has confirmed it.
 func (k *confirmStep) arms(ctx context.Context, action scripts.Action, bound time.Duration) (
 	r jobs.Result, armed bool) {
-	before, now := k.at.probed(), k.at.now()
-	again := before.Since != 0 || k.at.mayHaveBegun()
+	before, now := k.Memory.Probed(), k.Job.Now()
+	again := before.Since != 0 || k.Job.Evidence(action).MayHaveBegun()
 	free := now.Add(bound + jobs.KillGrace)
-	k.at.memory.Probe = &verdict.Probing{Since: cmp.Or(before.Since, now), Free: free,
+	k.Memory.Probe = &verdict.Probing{Since: cmp.Or(before.Since, now), Free: free,
 		Until: free.Add(action.Confirm.Within)}
-	v, err := k.at.queue().checkpoint(k.at.halt.ctx)
-	f := k.at.with(action)
-	switch {
-	case err != nil:
+	if err := k.Permits.Ask(); err != nil {
 		k.neverArmed(before)
-		return k.at.queue().noGo(ctx, action, err), false
-	case v == jobs.Stale:
-		k.at.stale = true
-		return jobs.Result{}, false
-	case v != jobs.Go:
-		k.neverArmed(before)
-		return k.at.queue().notAllowed(action), false
+		return k.Permits.Refused(ctx, action, err), false
 	}
+	f := k.Job.Evidence(action)
 	if !again {
-		if r, late := k.at.times.goCameLate(k.at.halt.ctx, action); late {
+		if r, late := k.goCameLate(action); late {
 			return r, false
 		}
 	}
-	k.at.begin()
-	cmd := remote.Command{Shell: action.Confirm.Arm, Bound: bound, Stop: k.at.halt.ctx.Done()}
-	if verdict.KeepsRecords(k.at.grant.Host) {
-		cmd.Record = k.at.records().recordOf(k.at.step)
+	k.Course.Begin()
+	cmd := remote.Command{Shell: action.Confirm.Arm, Bound: bound, Stop: k.Halt.Done()}
+	if verdict.KeepsRecords(f.Grant.Host) {
+		cmd.Record = k.Records.Numbered(0)
 		cmd.Record.Again, cmd.Record.Twice = again, before.Free != 0 && now >= before.Free
 	}
 	f, state, ok := k.change(ctx, f, cmd)
@@ -143,7 +133,7 @@ func (k *confirmStep) arms(ctx context.Context, action scripts.Action, bound tim
 		return k.takeBack(ctx, f), false
 	case f.Err != nil && verdict.SentKind(f.Err) == "" && f.Result.ExitCode < 0:
 		if verdict.Asked(f.Err) == remote.KindUntold {
-			before.Free = cmp.Or(before.Free, now.Add(max(k.at.grant.Bound, bound)))
+			before.Free = cmp.Or(before.Free, now.Add(max(f.Grant.Bound, bound)))
 			return f.Appoint(jobs.KindVerify, before, before.Free.Sub(now), verdict.Reason(f.Err)), false
 		}
 		k.neverArmed(before) // it was not sent
@@ -153,46 +143,47 @@ func (k *confirmStep) arms(ctx context.Context, action scripts.Action, bound tim
 		r := f.End(jobs.Failed, jobs.ClassOperator, verdict.Reason(f.Err))
 		return r, false
 	}
-	// The change may have cut the line. What became of it is asked over a new one.
+	// The change may have cut the line. The host is asked over a new one.
 	k.unheard = f.Err
 	return jobs.Result{}, true
 }
 
-// neverArmed forgets that this attempt was about to begin the change, and nothing of what
-// was kept before: an earlier one may have begun it.
+// neverArmed forgets that this attempt was about to begin the change. It keeps what was known
+// before, because an earlier attempt may have begun the change.
 func (k *confirmStep) neverArmed(before verdict.Probing) {
-	k.at.memory.Probe = nil
+	k.Memory.Probe = nil
 	if before.Since != 0 {
-		k.at.memory.Probe = &before
+		k.Memory.Probe = &before
 	}
 }
 
 func (k *confirmStep) withError(action scripts.Action, err error) verdict.Evidence {
-	f := k.at.with(action)
+	f := k.Job.Evidence(action)
 	f.Err = err
 	return f
 }
 
-// proves asks how the change stands and goes on with it. over: there is something to say.
+// proves asks the host for the state of the change and continues from there. over means that the
+// step has a result, or has ended well.
 func (k *confirmStep) proves(ctx context.Context, action scripts.Action) (r jobs.Result, goOn,
 	over bool) {
-	f := k.at.with(action)
+	f := k.Job.Evidence(action)
 	if f.Order != nil {
 		return k.takeBack(ctx, f), false, true
 	}
-	bound, ok := verdict.Bound(action.Timeout, k.at.lease.left())
+	bound, ok := verdict.Bound(action.Timeout, k.Job.Left())
 	if !ok {
-		return f.Appoint(jobs.KindVerify, k.at.probed(), 0, "too little time is left"), false, true
+		return f.Appoint(jobs.KindVerify, k.Memory.Probed(), 0, "too little time is left"), false, true
 	}
 	f, state, ok := k.change(ctx, f, remote.Command{Shell: action.Confirm.Prove, Bound: bound,
-		Stop: k.at.halt.ctx.Done()})
+		Stop: k.Halt.Done()})
 	switch {
 	case f.Order != nil:
 		return k.takeBack(ctx, f), false, true
 	case !ok:
 		return k.confirmAway(ctx, action, f.Err), false, true
 	case state.State == scripts.ConfirmNone:
-		return verdict.UnknownThere(f, k.at.now())
+		return verdict.UnknownThere(f, k.Job.Now())
 	case state.State != scripts.ConfirmProof:
 		r, goOn := verdict.Settled(f, state, "")
 		if state.State == scripts.ConfirmConfirmed {
@@ -201,7 +192,7 @@ func (k *confirmStep) proves(ctx context.Context, action scripts.Action) (r jobs
 		return r, goOn, true
 	}
 	k.arm(state.Left)
-	f = k.at.fresh(f)
+	f = k.fresh(f)
 	f.Result.ExitCode = state.Code
 	why, final := k.unproven(ctx, f, state)
 	switch {
@@ -215,28 +206,29 @@ func (k *confirmStep) proves(ctx context.Context, action scripts.Action) (r jobs
 	return r, goOn, true
 }
 
-// keptFromChange is about a change that an earlier attempt was about to make, and of which its
-// host knows nothing: it is made only when a change may begin. Where the host keeps a record the
-// command of that attempt may still come: it is waited for.
+// keptFromChange returns the result of a step at a time when no change may begin. It is called if
+// an earlier attempt was about to make the change and the host knows nothing of it. Where the host
+// keeps a record the command of that attempt may still arrive, so the step waits for it first.
 func (k *confirmStep) keptFromChange(ctx context.Context, f verdict.Evidence) (r jobs.Result,
 	kept bool) {
-	rules := k.at.times.admitAgain(ctx, f.Action)
-	if rules.ok {
+	shut := k.Times.AdmitAgain(ctx, f.Action)
+	if shut == nil {
 		return jobs.Result{}, false
 	}
-	c := k.at.probed()
+	c := k.Memory.Probed()
 	if c.Free == 0 {
-		c.Since, c.Free = k.at.now(), k.at.now().Add(k.at.grant.Bound)
+		c.Since, c.Free = k.Job.Now(), k.Job.Now().Add(f.Grant.Bound)
 	}
-	if left := c.Free.Sub(k.at.now()); left > 0 {
+	if left := c.Free.Sub(k.Job.Now()); left > 0 {
 		return f.Appoint(jobs.KindVerify, c, max(left, verdict.ProofPause(f)),
 			"it may be about to begin"), true
 	}
-	k.at.memory.Probe = nil
-	return k.at.times.deferred(k.at.with(f.Action), rules, nil), true
+	k.Memory.Probe = nil
+	return k.Times.Defer(k.Job.Evidence(f.Action), *shut), true
 }
 
-// unproven says what is not as it must be; final: and will not be.
+// unproven returns what is missing in the proof of the change; empty if nothing is. final means
+// that further tries cannot prove it.
 func (k *confirmStep) unproven(ctx context.Context, f verdict.Evidence,
 	state scripts.Confirmation) (why string, final bool) {
 	switch state.Code {
@@ -254,7 +246,7 @@ func (k *confirmStep) unproven(ctx context.Context, f verdict.Evidence,
 	return "", false
 }
 
-// tries does a probe.
+// tries makes one probe.
 func (k *confirmStep) tries(ctx context.Context, p scripts.Probe) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTime,
 		fmt.Errorf("the probe was not over within %s", probeTime))
@@ -262,55 +254,57 @@ func (k *confirmStep) tries(ctx context.Context, p scripts.Probe) error {
 	if p.TCP != "" {
 		return remote.TCP(ctx, p.TCP)
 	}
-	r, err := k.at.conn.Run(ctx, remote.Command{Shell: p.Shell(),
+	r, err := k.Host.Run(ctx, remote.Command{Shell: p.Shell(),
 		Bound: probeTime - verdict.AnswerTime,
-		Stop:  k.at.halt.ctx.Done()})
+		Stop:  k.Halt.Done()})
 	if err == nil && r.ExitCode != 0 {
 		err = errors.New(verdict.HostSaid(fmt.Sprintf("exit %d", r.ExitCode), verdict.LastLine(r.Output)))
 	}
 	return err
 }
 
-// confirm has the change stay. Should its time have run out meanwhile, the host says so.
+// confirm tells the host to keep the change. The host answers if the time of the change has run out
+// meanwhile.
 func (k *confirmStep) confirm(ctx context.Context, action scripts.Action, bound time.Duration) (
 	r jobs.Result, goOn bool) {
+	f := k.Job.Evidence(action)
 	cmd := remote.Command{Shell: action.Confirm.Confirm, Bound: bound}
-	if verdict.KeepsRecords(k.at.grant.Host) {
-		cmd.Record = k.at.records().recordOf(k.at.step + keepNumber)
+	if verdict.KeepsRecords(f.Grant.Host) {
+		cmd.Record = k.Records.Numbered(keepTry)
 		cmd.Record.Again, cmd.Record.Twice = true, true
 		cmd.Record.Marked = false // nothing is disturbed by it
 	}
-	f, state, ok := k.change(ctx, k.at.with(action), cmd)
+	f, state, ok := k.change(ctx, f, cmd)
 	if !ok {
 		return k.confirmAway(ctx, action, f.Err), false
 	}
-	return verdict.Settled(k.at.fresh(f), state, "its time ran out before it was confirmed")
+	return verdict.Settled(k.fresh(f), state, "its time ran out before it was confirmed")
 }
 
-// refuse takes back what was not proven, at once.
+// refuse tells the host to take back at once a change that was not proven.
 func (k *confirmStep) refuse(ctx context.Context, f verdict.Evidence, why string) jobs.Result {
-	c := k.at.probed()
+	c := k.Memory.Probed()
 	c.Saying = verdict.Shortened(why, verdict.NoteMax)
-	k.at.memory.Probe = &c
+	k.Memory.Probe = &c
 	g, state, ok := k.back(ctx, f)
 	if !ok {
 		return k.confirmAway(ctx, f.Action, g.Err)
 	}
 	g.Result.ExitCode = f.Result.ExitCode
-	r, _ := verdict.Settled(k.at.fresh(g), state, why)
+	r, _ := verdict.Settled(k.fresh(g), state, why)
 	return r
 }
 
-// takeBack has the change of a cancelled job taken back.
+// takeBack tells the host to take back the change of a cancelled job.
 func (k *confirmStep) takeBack(ctx context.Context, f verdict.Evidence) jobs.Result {
 	g, state, ok := k.back(ctx, f)
-	return verdict.TakenBack(k.at.fresh(f), g, state, ok)
+	return verdict.TakenBack(k.fresh(f), g, state, ok)
 }
 
 // back tells the host to take its change back.
 func (k *confirmStep) back(ctx context.Context, f verdict.Evidence) (verdict.Evidence,
 	scripts.Confirmation, bool) {
-	bound, ok := verdict.Bound(f.Action.Timeout, k.at.lease.left())
+	bound, ok := verdict.Bound(f.Action.Timeout, k.Job.Left())
 	if !ok {
 		f.Err = fmt.Errorf("too little time is left")
 		return f, scripts.Confirmation{}, false

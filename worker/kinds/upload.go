@@ -1,4 +1,4 @@
-package worker
+package kinds
 
 import (
 	"bytes"
@@ -19,14 +19,14 @@ import (
 // uploadStep does a step of kind upload.
 type uploadStep struct{ runStep }
 
-func newUploadStep(a *attempt) stepKind {
-	k := uploadStep{runStep{onHost: onHost{a}}}
+func newUploadStep(h Hand) Kind {
+	k := uploadStep{runStep{onHost: onHost{h}}}
 	k.send = k.upload
 	return k
 }
 
-// upload puts the file on the host, within the bounds of c. Its result has a line about the
-// progress in place of the words of the host.
+// upload puts the file on the host, within the bounds of c. Its result has lines about the progress
+// in place of the words of the host.
 func (k uploadStep) upload(ctx context.Context, action scripts.Action, c remote.Command) (
 	remote.Result, error) {
 	file := action.Upload
@@ -41,7 +41,7 @@ func (k uploadStep) upload(ctx context.Context, action scripts.Action, c remote.
 	}
 	defer content.Close()
 	if file.Blob { // to get it here may have taken a while
-		left, ok := verdict.Bound(c.Bound, k.at.lease.left())
+		left, ok := verdict.Bound(c.Bound, k.Job.Left())
 		if !ok {
 			return remote.Result{}, unsent(remote.KindNode,
 				fmt.Errorf("%s: too little time is left to send it", file.To))
@@ -49,7 +49,7 @@ func (k uploadStep) upload(ctx context.Context, action scripts.Action, c remote.
 		c.Bound = left
 	}
 	heard := watch{to: file.To, live: c.Live}
-	err = k.at.conn.Upload(ctx, remote.Upload{
+	err = k.Host.Upload(ctx, remote.Upload{
 		Path:     file.To,
 		Mode:     file.Mode,
 		Size:     file.Size,
@@ -63,21 +63,21 @@ func (k uploadStep) upload(ctx context.Context, action scripts.Action, c remote.
 	return remote.Result{Output: remote.Output{Head: heard.end()}}, err
 }
 
-// open opens what is to be sent. Its errors are such that nothing was sent.
+// open opens the content of the file. Its errors say that nothing was sent.
 func (k uploadStep) open(file *scripts.Upload) (io.ReadSeekCloser, error) {
 	if !file.Blob {
 		return nopCloser{bytes.NewReader(file.Content)}, nil
 	}
-	if k.at.worker.Blobs == nil {
+	if k.Blobs == nil {
 		return nil, unsent(remote.KindInvalid, errors.New("this worker knows of no blobs: "+
 			"a mistake in muster"))
 	}
 	name := scripts.BlobName(file.SHA256)
-	content, err := k.at.worker.Blobs(k.at.halt.ctx, file.SHA256, file.Size)
+	content, err := k.Blobs(k.Halt, file.SHA256, file.Size)
 	switch {
 	case err == nil:
 		return content, nil
-	case k.at.halt.ctx.Err() != nil:
+	case k.Halt.Err() != nil:
 		return nil, unsent(remote.KindCancelled, err)
 	case errors.Is(err, jobs.ErrNoBlob):
 		return nil, unsent(remote.KindInvalid, fmt.Errorf("%s is not stored any more, or not all of it: "+
@@ -98,7 +98,7 @@ type nopCloser struct{ io.ReadSeeker }
 // Close does nothing.
 func (nopCloser) Close() error { return nil }
 
-// watch tells how far an upload is: a line each tenth of a large file, and one at the
+// A watch reports the progress of an upload: a line for each tenth of a large file, and one at the
 // end.
 type watch struct {
 	to   string
@@ -110,7 +110,7 @@ type watch struct {
 	said []byte
 }
 
-// watchMin is how large a file must be so that its progress is told, in bytes.
+// watchMin is the least size of a file whose progress is reported, in bytes.
 const watchMin = 1 << 20
 
 func (w *watch) note(p remote.Progress) {
@@ -143,7 +143,7 @@ func (w *watch) end() []byte {
 	return w.said
 }
 
-// progressText is one line about an upload.
+// progressText returns one line about an upload.
 func progressText(to string, p remote.Progress) string {
 	to = remote.Printable([]byte(to))
 	switch size := remote.ByteCount(p.Size); {

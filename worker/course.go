@@ -1,0 +1,138 @@
+package worker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"muster/fleet/remote"
+	"muster/jobs"
+	"muster/scripts"
+	"muster/worker/verdict"
+)
+
+// A course leads an attempt from step to step: on to the next one, past those that are skipped, and
+// into the on_fail of one that failed.
+type course struct{ at *attempt }
+
+// until returns the index behind the last of the steps in hand: the main ones, or an on_fail.
+func (a *attempt) until() int {
+	book := a.plan.book
+	if f := a.memory.Failed; f != nil && f.Step >= 0 && f.Step < len(book.Steps) {
+		if b := book.Steps[f.Step].OnFail; b != nil {
+			return b.First + b.Count
+		}
+	}
+	return book.MainSteps()
+}
+
+// safe reports whether the step in hand may run twice without harm: it changes nothing, or it finds
+// out itself whether it has run.
+func (a *attempt) safe() bool {
+	steps := a.plan.book.Steps
+	if a.step < 0 || a.step >= len(steps) {
+		return false
+	}
+	k := steps[a.step].Kind
+	return verdict.Looks(k) || verdict.Patient(k)
+}
+
+// Begin notes that the step in hand is begun on the host.
+func (c course) Begin() {
+	c.at.begun, c.at.group.unused = true, false
+	c.at.timed.stepped = cmp.Or(c.at.timed.stepped, c.at.worker.Clock())
+}
+
+// Disturb notes that a step that may disturb the host was begun.
+func (c course) Disturb(action scripts.Action) {
+	spec, m := c.at.plan.spec, &c.at.memory
+	m.Disturbed = m.Disturbed || (spec.Window || spec.Disruptive) && c.at.disturbs(action)
+}
+
+// GoOn leaves the step in hand behind, with the values that it saved.
+func (c course) GoOn(saved map[string]string) {
+	c.at.memory.Keep(saved)
+	c.at.memory.Next()
+	c.at.step++
+}
+
+// Rescue leads to the on_fail of a step that failed with r.
+func (c course) Rescue(action scripts.Action, r jobs.Result) {
+	c.Disturb(action) // it was started
+	c.at.memory.Next()
+	c.at.memory.Failed = &verdict.Failure{Step: c.at.step, Outcome: r.Outcome, Class: r.Class,
+		Exit: r.ExitCode, Error: r.Error, Keep: r.KeepLock}
+	c.at.step = action.OnFail.First
+}
+
+// conclude returns the end of a job whose on_fail is over, and any other result as it is.
+func (a *attempt) conclude(r jobs.Result) jobs.Result {
+	if a.memory.Failed == nil || r.Kind != jobs.KindEnd {
+		return r
+	}
+	return verdict.Concluded(a.facts(), r, r.Outcome == jobs.Succeeded && a.rolledBack())
+}
+
+// rolledBack reports whether the last step of the on_fail in hand ran, and declares that it
+// restores the state before.
+func (a *attempt) rolledBack() bool {
+	last := a.until() - 1
+	action, err := a.plan.book.Step(last, *a.grant.Host, a.context())
+	return err == nil && action.Skip == "" && action.Outcome == scripts.RolledBack
+}
+
+// now returns the time of Redis, as far as this attempt knows it: its token is the instant of its
+// take.
+func (a *attempt) now() jobs.Micros {
+	return jobs.Micros(a.grant.Token).Add(a.worker.Clock() - a.timed.sent)
+}
+
+// disturbs reports whether a step must not start outside of the window: it is disruptive, or no
+// step of the runbook is, although the runbook asks for a window.
+func (a *attempt) disturbs(action scripts.Action) bool {
+	if verdict.Looks(action.Kind) {
+		return false
+	}
+	book := a.plan.book
+	said := book.Main == 0 && book.Disruptive ||
+		slices.ContainsFunc(book.Steps, func(s scripts.Step) bool { return s.Disruptive })
+	return action.Disruptive || !said
+}
+
+// disturbed reports whether the job is half way: a step that disturbs the host was done, or on_fail
+// is undoing one.
+func (a *attempt) disturbed() bool { return a.memory.Unfinished() }
+
+// notes take what is to be told of the step in hand.
+type notes struct{ at *attempt }
+
+// Remark puts a line about the step in hand into the transcript.
+func (n notes) Remark(name, more string) {
+	if f := n.at.memory.Failed; f != nil {
+		n.at.said.Remark(fmt.Sprintf("on_fail of step %d: %s%s", f.Step+1, name, more))
+		return
+	}
+	n.at.said.Remark(fmt.Sprintf("step %d of %d: %s%s", n.at.step+1, n.at.plan.book.MainSteps(), name,
+		more))
+}
+
+// Answered notes whether the host said how a command ended, by the error of the command.
+func (n notes) Answered(err error) {
+	switch verdict.SentKind(err) {
+	case remote.KindTimeout, remote.KindFailed, remote.KindInvalid:
+		n.at.answered = true
+	default:
+		n.at.answered = err == nil
+	}
+}
+
+// Hear takes the output of a command, and all that is to be told beside the outcome of the job.
+func (n notes) Hear(r *remote.Result) {
+	n.at.said.Add(r.Output)
+	if r.Lost != "" {
+		n.at.said.Remark("what it said from here on is lost: " + r.Lost)
+		n.at.memory.Lost = r.Lost
+	}
+	n.at.attached = n.at.attached || r.Attached
+	r.Attached = n.at.attached
+}

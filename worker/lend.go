@@ -1,0 +1,105 @@
+package worker
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"muster/fleet/remote"
+	"muster/jobs"
+	"muster/scripts"
+	"muster/worker/kinds"
+	"muster/worker/verdict"
+)
+
+// This file lends an attempt to the kinds of steps, each part of it as a small type of its own.
+
+// hand returns all that a kind may use of this attempt.
+func (a *attempt) hand() kinds.Hand {
+	return kinds.Hand{
+		Job:     known{a},
+		Course:  course{a},
+		Notes:   notes{a},
+		Host:    line{a},
+		Permits: clearance{a},
+		Times:   a.times,
+		Records: a.records(),
+		Gate:    gate{a},
+
+		Memory:  &a.memory,
+		Said:    a.said,
+		Halt:    a.halt.ctx,
+		Secrets: a.secrets.texts,
+		Alone:   len(a.plan.book.Steps) == 1,
+		Clock:   a.worker.Clock,
+		Blobs:   a.worker.Blobs,
+	}
+}
+
+// known is what an attempt knows of its job.
+type known struct{ at *attempt }
+
+// Evidence returns what is known of the job at this moment, for decisions about a step.
+func (k known) Evidence(action scripts.Action) verdict.Evidence { return k.at.with(action) }
+
+// Now returns the time of Redis, as far as the attempt knows it.
+func (k known) Now() jobs.Micros { return k.at.now() }
+
+// Left returns how much of the lease is left.
+func (k known) Left() time.Duration { return k.at.lease.left() }
+
+// Spend counts the time that follows as u, until done is called.
+func (k known) Spend(u jobs.Use) (done func()) { return k.at.on(u) }
+
+// line is the connection of an attempt to the host of its job.
+type line struct{ at *attempt }
+
+// Run runs a command on the host.
+func (l line) Run(ctx context.Context, c remote.Command) (remote.Result, error) {
+	return l.at.conn.Run(ctx, c)
+}
+
+// Upload puts a file on the host.
+func (l line) Upload(ctx context.Context, u remote.Upload) error { return l.at.conn.Upload(ctx, u) }
+
+// Reconnect replaces the connection by a new one.
+func (l line) Reconnect(ctx context.Context) (err error) {
+	l.at.hangUp()
+	l.at.conn, err = l.at.connect(ctx)
+	return err
+}
+
+// gate asks the queue for the answer to the gate at which a job stands.
+type gate struct{ at *attempt }
+
+// Answer returns the answer; without a word nobody has answered.
+func (g gate) Answer(ctx context.Context) (jobs.GateAnswer, error) {
+	return g.insist(ctx, g.at.worker.Queue.Gate)
+}
+
+// Close ends the wait for an answer, unless somebody has answered meanwhile.
+func (g gate) Close(ctx context.Context) (jobs.GateAnswer, error) {
+	return g.insist(ctx, g.at.worker.Queue.CloseGate)
+}
+
+// insist asks the queue until it answers, or the attempt must end.
+func (g gate) insist(ctx context.Context, ask func(context.Context, string, jobs.ID, int) (
+	jobs.GateAnswer, error)) (jobs.GateAnswer, error) {
+	for tries := 1; ; tries++ {
+		within := min(g.at.worker.cfg.Call, g.at.lease.left())
+		call, cancel := context.WithTimeout(ctx, within)
+		answer, err := ask(call, g.at.zone, g.at.grant.Job, g.at.step)
+		cancel()
+		if err == nil {
+			return answer, nil
+		}
+		err = verdict.NoAnswer(err, within)
+		timer := time.NewTimer(pause(tries, rand.Float64()))
+		select {
+		case <-timer.C:
+		case <-g.at.halt.ctx.Done():
+			timer.Stop()
+			return answer, err
+		}
+	}
+}
