@@ -78,7 +78,7 @@ func checkJobs(task string, s jobs.State, o jobs.Outcome) (jobs.TaskID, error) {
 func NewJob() *cobra.Command {
 	var f askFlags
 	c := &cobra.Command{
-		Use:   "job JOB | job --ask JOB... | job --ask --unknown TASK",
+		Use:   "job JOB",
 		Short: "Show a job: how it stands or ended, what it ran, its attempts and steps",
 		Long: `job shows a job, also one of long ago: how it stands or how it ended, what it ran and
 who ordered it, and what history keeps of its attempts and steps. Each event of it is in
