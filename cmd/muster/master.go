@@ -74,7 +74,7 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 	defer r.close()
 	log := newLogger(r.Log, "master")
 	r.warnOfExcess(ctx, log)
-	b.zones = &zoneGuard{r.queue, r.Redis.Timeout, r.Master.Zones}
+	b.zones = &zoneGuard{r.queue.Rights, r.Redis.Timeout, r.Master.Zones}
 	b.listen, b.redis, b.vital = r.ears.listen, r.Queue(), vitalOf(r.Settings)
 	m, err := b.master(r.Settings, r.queue, log)
 	if err != nil {

@@ -164,7 +164,7 @@ func (r *role) hear(do func(os.Signal)) {
 func (r *role) warnOfExcess(ctx context.Context, log hclog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, r.Redis.Timeout)
 	defer cancel()
-	may, err := r.queue.Excess(ctx)
+	may, err := r.queue.Rights.Excess(ctx)
 	switch {
 	case err != nil: // Redis is away, which is told where it is needed
 		log.Debug("permissions", "error", err)

@@ -70,7 +70,7 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 		return cli.Exit(cli.ExitUsage, err)
 	}
 	defer q.Close()
-	q.Hold(h)
+	q.Hand.Hold(h)
 	// Said before anything is done: a child that dies without this has touched
 	// nothing, and its jobs are given back. If the master is gone, nobody hears
 	// it, and the jobs in hand are done all the same.

@@ -218,7 +218,7 @@ func TestTheExcessOfAUserIsTold(t *testing.T) {
 			"DEL muster:{hub}:task:x; DEL muster:{muster-another-zone}:task:x"},
 	} {
 		s := withUsers(t, func(text string) string { return strings.ReplaceAll(text, c.from, c.to) })
-		may, err := open(t, world{cfg: s.As(keys.RoleNode)}, "1").Excess(t.Context())
+		may, err := open(t, world{cfg: s.As(keys.RoleNode)}, "1").Rights.Excess(t.Context())
 		if got := strings.Join(may, "; "); err != nil || got != c.want {
 			t.Errorf("%s: told %q, %v, want %q", c.to, got, err, c.want)
 		}

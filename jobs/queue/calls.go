@@ -88,7 +88,7 @@ func (q *Conn) Pipeline(ctx context.Context, zone string, c Calls) error {
 				return err
 			}
 		}
-		if why := q.Fewer(acked); why != "" {
+		if why := q.cfg.Fewer(acked); why != "" {
 			return fmt.Errorf("%w: %s a part of the jobs: submit again", ErrFewer, why)
 		}
 	}

@@ -195,3 +195,16 @@ func redact(text, url string) string {
 	}
 	return strings.ReplaceAll(text, url, "…")
 }
+
+// mustLast reports whether replicas must have what a script does.
+func (c Config) mustLast(s *Script) bool {
+	return c.Durable > 0 && (s == Scripts.Put || s == Scripts.Move || s == Scripts.Step)
+}
+
+// Fewer says in words that too few replicas have confirmed; empty: enough have.
+func (c Config) Fewer(acked int) string {
+	if acked >= c.Durable {
+		return ""
+	}
+	return fmt.Sprintf("only %d of %d replicas (redis.durable) have confirmed", acked, c.Durable)
+}

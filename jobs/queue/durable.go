@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/redis/go-redis/v9"
 
@@ -20,11 +19,6 @@ var ErrFewer = errors.New("not as durable as asked for")
 const markText = `redis.call('ZREM', string.sub(KEYS[1], 1, -5) .. 'queue', '')
 if redis.call('HEXISTS', KEYS[1], 'run') == 1 then redis.call('HINCRBY', KEYS[1], 'acks', 1) end
 return 1`
-
-// mustLast tells whether replicas must have what a script does.
-func (q *Conn) mustLast(s *Script) bool {
-	return q.cfg.Durable > 0 && (s == Scripts.Put || s == Scripts.Move || s == Scripts.Step)
-}
 
 // lasting makes calls of a script on one connection, and waits there until the
 // replicas have confirmed them, for a quarter of the time that a call may take. It
@@ -49,7 +43,7 @@ func (q *Conn) lasting(ctx context.Context, c *redis.Client, keys []string,
 func (q *Conn) runLasting(ctx context.Context, c *redis.Client, s *Script, name string,
 	args []any) (v []any, acked int, err error) {
 	keys := []string{keys.Zone(name, "zone", "")}
-	function := q.asFunction(s)
+	function := q.functions.calls(s)
 	once := func(p redis.Pipeliner) {
 		if function {
 			p.FCall(ctx, s.function, keys, args...)
@@ -59,7 +53,7 @@ func (q *Conn) runLasting(ctx context.Context, c *redis.Client, s *Script, name 
 	}
 	cmds, acked, err := q.lasting(ctx, c, keys, once)
 	if function && (isUnknownFunction(err) || isNoFunctions(err)) {
-		function = q.tryFunction(ctx, c, s, err)
+		function = q.functions.again(ctx, c, s, err)
 		cmds, acked, err = q.lasting(ctx, c, keys, once)
 	}
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
@@ -73,12 +67,4 @@ func (q *Conn) runLasting(ctx context.Context, c *redis.Client, s *Script, name 
 	}
 	v, err = cmds[0].(*redis.Cmd).Slice()
 	return v, acked, err
-}
-
-// Fewer says in words that too few replicas have confirmed; empty: enough have.
-func (q *Conn) Fewer(acked int) string {
-	if acked >= q.cfg.Durable {
-		return ""
-	}
-	return fmt.Sprintf("only %d of %d replicas (redis.durable) have confirmed", acked, q.cfg.Durable)
 }

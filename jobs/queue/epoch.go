@@ -84,6 +84,20 @@ func (q *Conn) Enter(ctx context.Context, name string) error {
 	return err
 }
 
+// Follow calls epoch if the zone is in another than this handle knows: somebody
+// else found that it was forgotten, and shall hear what is in hand here, and how
+// long locks are.
+func (q *Conn) Follow(ctx context.Context, name, epoch string) error {
+	q.mu.Lock()
+	z := q.zones[name]
+	same := z == nil || z.epoch == "" || z.epoch == epoch
+	q.mu.Unlock()
+	if same {
+		return nil
+	}
+	return q.epoch(ctx, name, 0)
+}
+
 // epoch asks again; also when a script says that the zone is absent, or when
 // TIME has jumped for sure, by so much.
 func (q *Conn) epoch(ctx context.Context, name string, jump time.Duration) error {
@@ -251,7 +265,7 @@ func (q *Conn) Script(ctx context.Context, s *Script, name string, args ...any) 
 // run calls a script once.
 func (q *Conn) run(ctx context.Context, c *redis.Client, s *Script, name string,
 	args []any) (r codec.Reader, err error) {
-	if q.mustLast(s) {
+	if q.cfg.mustLast(s) {
 		r.Left, r.Acked, err = q.runLasting(ctx, c, s, name, args)
 	} else {
 		r.Left, err = q.call(ctx, c, s, name, args).Slice()

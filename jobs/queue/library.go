@@ -62,11 +62,11 @@ const libraryEvery = 5 * time.Second
 //
 // Whoever may load functions can replace the code of each, and a function runs with the
 // permissions of its caller. So a server, which may do the most, calls scripts only, whose
-// hash is their name; and nodes call functions, but only servers load them (loadLibrary).
+// hash is their name; and nodes call functions, but only servers load them (functions.load).
 // A handle without a role is alone with its Redis: it does both.
 func (q *Conn) call(ctx context.Context, c *redis.Client, s *Script, name string,
 	args []any) *redis.Cmd {
-	if !q.asFunction(s) {
+	if !q.functions.calls(s) {
 		return s.Call(ctx, c, name, args...)
 	}
 	keys := []string{keys.Zone(name, "zone", "")}
@@ -75,34 +75,15 @@ func (q *Conn) call(ctx context.Context, c *redis.Client, s *Script, name string
 	switch {
 	case !isUnknownFunction(err) && !isNoFunctions(err):
 		return cmd
-	case q.tryFunction(ctx, c, s, err):
+	case q.functions.again(ctx, c, s, err):
 		return c.FCall(ctx, s.function, keys, args...)
 	}
 	return s.Call(ctx, c, name, args...)
 }
 
-// asFunction tells whether a script is to be called as a function.
-func (q *Conn) asFunction(s *Script) bool {
-	return s.function != "" && q.cfg.Role != keys.RoleServer && !q.functions.off()
-}
-
-// tryFunction tells whether a call is worth another try as a function, of which nothing was
-// carried out because of err.
-func (q *Conn) tryFunction(ctx context.Context, c *redis.Client, s *Script, err error) bool {
-	switch {
-	case isNoFunctions(err):
-		q.functions.never()
-		return false
-	case q.cfg.Role != "":
-		q.functions.later(functionAgain) // until a server of this version has loaded it
-		return false
-	}
-	_, err = s.load(ctx, c, false)
-	return err == nil
-}
-
 // functions is what a handle knows of functions in Redis, on the boot clock.
 type functions struct {
+	cfg    *Config
 	from   atomic.Int64 // when it may call them again
 	looked sync.Map     // address of a server to when its library was looked at
 }
@@ -127,24 +108,44 @@ func (f *functions) off() bool {
 func (f *functions) never()                { f.from.Store(math.MaxInt64) }
 func (f *functions) later(d time.Duration) { f.from.Store(int64(proc.Boot() + d)) }
 
-// loadLibrary sees to it that the function of step is in a Redis, so that nodes can call
+// calls reports whether a script is to be called as a function.
+func (f *functions) calls(s *Script) bool {
+	return s.function != "" && f.cfg.Role != keys.RoleServer && !f.off()
+}
+
+// again reports whether a call is worth another try as a function, after err said that nothing of
+// it was carried out.
+func (f *functions) again(ctx context.Context, c *redis.Client, s *Script, err error) bool {
+	switch {
+	case isNoFunctions(err):
+		f.never()
+		return false
+	case f.cfg.Role != "":
+		f.later(functionAgain) // until a server of this version has loaded it
+		return false
+	}
+	_, err = s.load(ctx, c, false)
+	return err == nil
+}
+
+// load sees to it that the function of step is in a Redis, so that nodes can call
 // it. With mend, code that is not the one which its name promises is put right: somebody
 // has replaced it, and the error says so.
-func (q *Conn) loadLibrary(ctx context.Context, c *redis.Client, mend bool) error {
-	if q.functions.off() {
+func (f *functions) load(ctx context.Context, c *redis.Client, mend bool) error {
+	if f.off() {
 		return nil
 	}
 	replaced, err := Scripts.Step.load(ctx, c, mend)
 	switch {
 	case isNoFunctions(err):
-		q.functions.never()
+		f.never()
 		return nil
 	case err != nil:
-		return q.Say("load function", err)
+		return f.cfg.say("load function", err)
 	case replaced:
 		return fmt.Errorf("redis %s: %w: the function %s was not the code of this version; it is loaded "+
 			"anew. Whoever may do FUNCTION LOAD there can run commands with the permissions of every node: "+
-			"give nodes the users that `muster acl` prints", q.cfg.Where(), ErrReplaced,
+			"give nodes the users that `muster acl` prints", f.cfg.Where(), ErrReplaced,
 			Scripts.Step.function)
 	}
 	return nil
@@ -201,5 +202,5 @@ func (q *Conn) TendLibrary(ctx context.Context, zone string) error {
 	if err != nil || q.cfg.Role != keys.RoleServer || !q.functions.due(addr) {
 		return err
 	}
-	return q.loadLibrary(ctx, c, true)
+	return q.functions.load(ctx, c, true)
 }

@@ -81,14 +81,17 @@ func tooMuch() []any {
 		"DEL " + keys.Zone(other, "task:", "x")}
 }
 
+// Rights tells what the user of a connection may do at Redis.
+type Rights struct{ q *Conn }
+
 // Excess lists what the user of a node may do at Redis although no node needs it. It is
 // empty for others, and where no user is named: such a Redis asks nobody.
-func (q *Conn) Excess(ctx context.Context) ([]string, error) {
-	if q.cfg.Role != keys.RoleNode || !q.cfg.named() {
+func (r Rights) Excess(ctx context.Context) ([]string, error) {
+	if r.q.cfg.Role != keys.RoleNode || !r.q.cfg.named() {
 		return nil, nil
 	}
 	lines := tooMuch()
-	c, _, err := q.At(ctx, q.cfg.zones()[0])
+	c, _, err := r.q.At(ctx, r.q.cfg.zones()[0])
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +102,7 @@ func (q *Conn) Excess(ctx context.Context) ([]string, error) {
 			may = append(may, line.(string))
 		}
 	}
-	return may, q.Say("permissions", err)
+	return may, r.q.Say("permissions", err)
 }
 
 // sample is a command with as many arguments as it takes, on a key of a zone that every
@@ -139,12 +142,12 @@ func sample(command, zone string) string {
 
 // Permits returns an error that wraps ErrPermission if the user of this queue may not work for
 // all of some zones, on each server that is there.
-func (q *Conn) Permits(ctx context.Context, zones []string) error {
+func (r Rights) Permits(ctx context.Context, zones []string) error {
 	var mu sync.Mutex
 	var missing []string
-	cfg := q.cfg
+	cfg := r.q.cfg
 	cfg.Zones = zones
-	err := q.eachServer(ctx, func(ctx context.Context, c *redis.Client, where string) error {
+	err := r.q.eachServer(ctx, func(ctx context.Context, c *redis.Client, where string) error {
 		list, err := cfg.lacks(ctx, c)
 		mu.Lock()
 		defer mu.Unlock()
@@ -154,17 +157,17 @@ func (q *Conn) Permits(ctx context.Context, zones []string) error {
 		return err
 	})
 	if err != nil {
-		return q.Say("permissions", err)
+		return r.q.Say("permissions", err)
 	}
-	return q.permitted(missing)
+	return r.q.cfg.permitted(missing)
 }
 
 // permitted turns what is missing on the servers into an error.
-func (q *Conn) permitted(missing []string) error {
+func (c Config) permitted(missing []string) error {
 	if len(missing) == 0 {
 		return nil
 	}
 	slices.Sort(missing)
-	return fmt.Errorf("redis %s: %w of a muster %s: %s: `muster acl` prints the users", q.cfg.Where(),
-		ErrPermission, q.cfg.Role, strings.Join(slices.Compact(missing), "; "))
+	return fmt.Errorf("redis %s: %w of a muster %s: %s: `muster acl` prints the users", c.Where(),
+		ErrPermission, c.Role, strings.Join(slices.Compact(missing), "; "))
 }

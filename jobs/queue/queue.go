@@ -32,6 +32,10 @@ type Conn struct {
 	durable string // how far the servers can be trusted; set by Open
 
 	functions functions // whether step is called as one
+
+	Hand   Hand   // what is in hand here
+	Places Places // where tasks and jobs are
+	Rights Rights // what Redis lets this connection do
 }
 
 // zone is what a handle knows of a zone it has called.
@@ -83,6 +87,8 @@ func OpenLazy(c Config) (*Conn, error) {
 		return nil, err
 	}
 	q := &Conn{cfg: c, zones: map[string]*zone{}, jumpMin: jumpMin}
+	q.functions.cfg = &q.cfg
+	q.Hand, q.Places, q.Rights = Hand{q}, Places{q}, Rights{q}
 	return q, q.connect()
 }
 

@@ -60,7 +60,7 @@ func (q *Conn) trust(ctx context.Context) error {
 		return fmt.Errorf("redis %s: %w: %s (or accept it with --unsafe-redis)",
 			q.cfg.Where(), ErrRefused, strings.Join(wrong, "; "))
 	}
-	if err := q.permitted(lacks); err != nil {
+	if err := q.cfg.permitted(lacks); err != nil {
 		return err
 	}
 	return q.loadLibraries(ctx)
@@ -72,7 +72,7 @@ func (q *Conn) loadLibraries(ctx context.Context) error {
 	if q.cfg.Role != keys.RoleServer {
 		return nil
 	}
-	load := func(ctx context.Context, c *redis.Client) error { return q.loadLibrary(ctx, c, false) }
+	load := func(ctx context.Context, c *redis.Client) error { return q.functions.load(ctx, c, false) }
 	switch rdb := q.rdb.(type) {
 	case *redis.ClusterClient:
 		return rdb.ForEachMaster(ctx, load)
@@ -142,13 +142,13 @@ func (q *Conn) eachServer(ctx context.Context,
 		if err := f(ctx, rdb, ""); err != nil || q.cfg.Sentinel.Master == "" {
 			return err
 		}
-		return q.eachReplica(ctx, rdb, f)
+		return q.cfg.eachReplica(ctx, rdb, f)
 	}
 	return nil
 }
 
 // eachReplica calls f for the replicas that the server of a Sentinel has now.
-func (q *Conn) eachReplica(ctx context.Context, rdb *redis.Client,
+func (c Config) eachReplica(ctx context.Context, rdb *redis.Client,
 	f func(ctx context.Context, c *redis.Client, where string) error) error {
 	info, err := rdb.Info(ctx, "replication").Result()
 	if err != nil {
@@ -157,12 +157,12 @@ func (q *Conn) eachReplica(ctx context.Context, rdb *redis.Client,
 	for _, addr := range replicas(info) {
 		o := *rdb.Options()
 		o.Addr, o.OnConnect = addr, nil
-		if o.Dialer, err = q.cfg.dialer(); err != nil {
+		if o.Dialer, err = c.dialer(); err != nil {
 			return err
 		}
-		c := redis.NewClient(&o)
-		err := f(ctx, c, addr+": ")
-		c.Close()
+		replica := redis.NewClient(&o)
+		err := f(ctx, replica, addr+": ")
+		replica.Close()
 		if err != nil && redisSays(err) {
 			return fmt.Errorf("%s: %w", addr, err)
 		}

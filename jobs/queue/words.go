@@ -40,7 +40,9 @@ var ErrRedis = errors.New("redis")
 func Spoiled(err error) bool { return err != nil && strings.Contains(err.Error(), "WRONGTYPE") }
 
 // Say gives an error of Redis the operation and the server, in words.
-func (q *Conn) Say(op string, err error) error {
+func (q *Conn) Say(op string, err error) error { return q.cfg.say(op, err) }
+
+func (c Config) say(op string, err error) error {
 	if err == nil || errors.Is(err, redis.Nil) {
 		return err
 	}
@@ -57,5 +59,5 @@ func (q *Conn) Say(op string, err error) error {
 			break
 		}
 	}
-	return fmt.Errorf("%w %s: %s: %w", ErrRedis, q.cfg.Where(), op, err)
+	return fmt.Errorf("%w %s: %s: %w", ErrRedis, c.Where(), op, err)
 }

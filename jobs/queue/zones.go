@@ -17,10 +17,13 @@ import (
 	"muster/jobs/queue/keys"
 )
 
+// Places tells in which zones tasks and jobs are.
+type Places struct{ q *Conn }
+
 // ZonesOf finds the zones of some jobs of one task: zone to hosts.
-func (q *Conn) ZonesOf(ctx context.Context, ids []jobs.ID) (map[string][]string, error) {
+func (p Places) ZonesOf(ctx context.Context, ids []jobs.ID) (map[string][]string, error) {
 	task := ids[0].Task()
-	zones, err := q.TaskZones(ctx, task)
+	zones, err := p.TaskZones(ctx, task)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +36,7 @@ func (q *Conn) ZonesOf(ctx context.Context, ids []jobs.ID) (map[string][]string,
 	}
 	out := map[string][]string{}
 	for _, zone := range zones {
-		err := q.EachChunk(ctx, zone, task, 0, func(hosts []string) error {
+		err := p.EachChunk(ctx, zone, task, 0, func(hosts []string) error {
 			for _, host := range hosts {
 				if left[host] {
 					out[zone] = append(out[zone], host)
@@ -54,8 +57,8 @@ func (q *Conn) ZonesOf(ctx context.Context, ids []jobs.ID) (map[string][]string,
 }
 
 // KnowZone returns an error that wraps ErrNotFound if a zone was never used.
-func (q *Conn) KnowZone(ctx context.Context, zone string) error {
-	zones, err := q.Zones(ctx)
+func (p Places) KnowZone(ctx context.Context, zone string) error {
+	zones, err := p.q.Zones(ctx)
 	if err == nil && !slices.Contains(zones, zone) {
 		err = fmt.Errorf("zone %s: %w", zone, ErrNotFound)
 	}
@@ -80,26 +83,26 @@ func (q *Conn) Zones(ctx context.Context) ([]string, error) {
 }
 
 // TaskZones returns the zones of a task.
-func (q *Conn) TaskZones(ctx context.Context, id jobs.TaskID) ([]string, error) {
-	zones, err := q.rdb.HGet(ctx, keys.Hub("task:", string(id)), "zones").Result()
+func (p Places) TaskZones(ctx context.Context, id jobs.TaskID) ([]string, error) {
+	zones, err := p.q.rdb.HGet(ctx, keys.Hub("task:", string(id)), "zones").Result()
 	if errors.Is(err, redis.Nil) {
 		return nil, fmt.Errorf("task %s: %w", id, ErrNotFound)
 	}
-	return strings.Split(zones, ","), q.Say("task", err)
+	return strings.Split(zones, ","), p.q.Say("task", err)
 }
 
 // EachChunk gives the hosts of a task in one zone to f, from a place on. All
 // chunks but the last are full.
-func (q *Conn) EachChunk(ctx context.Context, zone string, id jobs.TaskID, from int,
+func (p Places) EachChunk(ctx context.Context, zone string, id jobs.TaskID, from int,
 	f func([]string) error) error {
 	for chunk := from / codec.HostsMax; ; chunk++ {
-		text, err := q.rdb.HGet(ctx, keys.Zone(zone, "task:", string(id)),
+		text, err := p.q.rdb.HGet(ctx, keys.Zone(zone, "task:", string(id)),
 			"hosts:"+strconv.Itoa(chunk)).Result()
 		if errors.Is(err, redis.Nil) {
 			return nil
 		}
 		if err != nil {
-			return q.Say("jobs", err)
+			return p.q.Say("jobs", err)
 		}
 		hosts := strings.Split(text, "\n")
 		skip := min(max(from-chunk*codec.HostsMax, 0), len(hosts))
@@ -111,8 +114,8 @@ func (q *Conn) EachChunk(ctx context.Context, zone string, id jobs.TaskID, from 
 
 // ZoneOf finds the zone of a job; the host list of its task says whether there
 // is such a job at all.
-func (q *Conn) ZoneOf(ctx context.Context, id jobs.ID) (string, error) {
-	zones, err := q.ZonesOf(ctx, []jobs.ID{id})
+func (p Places) ZoneOf(ctx context.Context, id jobs.ID) (string, error) {
+	zones, err := p.ZonesOf(ctx, []jobs.ID{id})
 	for zone := range zones {
 		return zone, err
 	}

@@ -33,7 +33,7 @@ func (q *Fsck) Fsck(ctx context.Context, zone string, mend bool, note string) (j
 	error) {
 	f := &exam{q: q, zone: zone, mend: mend, by: codec.OneLine(note), seen: map[string]bool{}}
 	f.out.Zone, f.out.Findings = zone, []jobs.Finding{}
-	if err := q.c.KnowZone(ctx, zone); err != nil {
+	if err := q.c.Places.KnowZone(ctx, zone); err != nil {
 		return f.out, err
 	}
 	tasks, err := f.tasks(ctx)

@@ -83,7 +83,7 @@ const cleanEvery = 30
 // exist, and goes on with resumes and cancels that were left half way. The script looks at
 // the owner itself, so what is alive keeps what it has.
 func (q *Care) tendSeldom(ctx context.Context, zone string) error {
-	if n, known := q.c.Round(zone); !known || n%cleanEvery != 0 {
+	if n, known := q.c.Hand.Round(zone); !known || n%cleanEvery != 0 {
 		return nil
 	}
 	// Who submitted while the inventory was changed may not have known its limits.

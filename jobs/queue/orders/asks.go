@@ -20,7 +20,7 @@ func NewAsks(c *queue.Conn) *Asks { return &Asks{c} }
 // job has not ended, and ErrForgotten if it ended more than a day ago.
 func (q *Asks) OrderAsk(ctx context.Context, id jobs.ID, note string) (jobs.AskOrdered, error) {
 	out := jobs.AskOrdered{Job: id}
-	zone, err := q.c.ZoneOf(ctx, id)
+	zone, err := q.c.Places.ZoneOf(ctx, id)
 	if err != nil {
 		return out, err
 	}

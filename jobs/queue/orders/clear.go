@@ -90,7 +90,7 @@ func (q *Exclusion) thawGroup(ctx context.Context, out jobs.Cleared, frozen, not
 
 // Thaw ends the freeze of a zone by hand. It is true if the zone was not frozen.
 func (q *Exclusion) Thaw(ctx context.Context, zone, note string) (bool, error) {
-	if err := q.c.KnowZone(ctx, zone); err != nil {
+	if err := q.c.Places.KnowZone(ctx, zone); err != nil {
 		return false, err
 	}
 	c, err := q.c.Turn(ctx, zone, codec.Turn{Verb: "thaw", Note: note})

@@ -43,13 +43,13 @@ func (q *Gates) AnswerGates(ctx context.Context, id jobs.TaskID, hosts []string,
 		ids = append(ids, jobs.NewID(id, host))
 	}
 	if len(ids) > 0 {
-		if _, err := q.c.ZonesOf(ctx, ids); err != nil {
+		if _, err := q.c.Places.ZonesOf(ctx, ids); err != nil {
 			return out, err
 		}
 	}
-	zones, err := q.c.TaskZones(ctx, id)
+	zones, err := q.c.Places.TaskZones(ctx, id)
 	for i := 0; err == nil && i < len(zones); i++ {
-		err = q.c.EachChunk(ctx, zones[i], id, 0, func(chunk []string) error {
+		err = q.c.Places.EachChunk(ctx, zones[i], id, 0, func(chunk []string) error {
 			list, err := q.tasks.JobsOn(ctx, zones[i], id, chunk)
 			for n := 0; err == nil && n < len(list); n++ {
 				if j := list[n]; named[j.Host] || len(named) == 0 && j.Gate != nil {

@@ -31,7 +31,7 @@ type rolled struct {
 
 func (q *Rollouts) roll(ctx context.Context, id jobs.TaskID, args ...any) (out rolled, zone string,
 	err error) {
-	zones, err := q.c.TaskZones(ctx, id)
+	zones, err := q.c.Places.TaskZones(ctx, id)
 	if err != nil {
 		return out, "", err
 	}

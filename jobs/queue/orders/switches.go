@@ -53,7 +53,7 @@ func (q *Switches) Resume(ctx context.Context, id jobs.TaskID, note string) (job
 
 func (q *Switches) turnTask(ctx context.Context, o order,
 	do func(context.Context, string, order) (codec.Turned, error)) (jobs.Switched, error) {
-	zones, err := q.c.TaskZones(ctx, jobs.TaskID(o.name))
+	zones, err := q.c.Places.TaskZones(ctx, jobs.TaskID(o.name))
 	if err != nil {
 		return jobs.Switched{What: o.what, Name: o.name, Paused: o.on}, err
 	}
@@ -283,7 +283,7 @@ func (q *Switches) ResumeZone(ctx context.Context, zone, note string) (jobs.Swit
 
 func (q *Switches) turnZone(ctx context.Context, o order,
 	do func(context.Context, string, order) (codec.Turned, error)) (jobs.Switched, error) {
-	err := q.c.KnowZone(ctx, o.name)
+	err := q.c.Places.KnowZone(ctx, o.name)
 	note := o.note
 	if err == nil {
 		o, err = q.give(ctx, o)

@@ -60,7 +60,7 @@ func (q *Tasks) Explain(ctx context.Context, list []jobs.JobInfo, most int) ([]R
 	for i, j := range list {
 		at[j.Host], ids[i] = i, j.ID
 	}
-	zones, err := q.c.ZonesOf(ctx, ids)
+	zones, err := q.c.Places.ZonesOf(ctx, ids)
 	if err != nil {
 		return nil, err
 	}

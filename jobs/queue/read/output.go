@@ -21,7 +21,7 @@ func NewOutputs(c *queue.Conn) *Outputs { return &Outputs{c} }
 // Output is what the host of a job said, attempt after attempt; of an attempt that
 // runs, as far as it was heard.
 func (q *Outputs) Output(ctx context.Context, id jobs.ID) (jobs.Output, error) {
-	zone, err := q.c.ZoneOf(ctx, id)
+	zone, err := q.c.Places.ZoneOf(ctx, id)
 	if err != nil {
 		return nil, err
 	}

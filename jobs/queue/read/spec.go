@@ -16,7 +16,7 @@ import (
 // Spec is what a task was asked with, as it was frozen at its submit.
 func (q *Tasks) Spec(ctx context.Context, id jobs.TaskID) (jobs.Spec, error) {
 	var spec jobs.Spec
-	zones, err := q.c.TaskZones(ctx, id)
+	zones, err := q.c.Places.TaskZones(ctx, id)
 	if err != nil {
 		return spec, err
 	}

@@ -152,7 +152,7 @@ func (q *Tasks) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 // before it costs nothing. One call of f gets at most so many, and at most 500.
 func (q *Tasks) EachJob(ctx context.Context, id jobs.TaskID, from, most int,
 	f func([]jobs.JobInfo) error) error {
-	zones, err := q.c.TaskZones(ctx, id)
+	zones, err := q.c.Places.TaskZones(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (q *Tasks) EachJob(ctx context.Context, id jobs.TaskID, from, most int,
 			from -= total
 			continue
 		}
-		err = q.c.EachChunk(ctx, zone, id, from, func(hosts []string) error {
+		err = q.c.Places.EachChunk(ctx, zone, id, from, func(hosts []string) error {
 			for part := range slices.Chunk(hosts, min(max(most, 1), codec.ChunkMax)) {
 				list, err := q.JobsOn(ctx, zone, id, part)
 				if err != nil {
@@ -187,7 +187,7 @@ func (q *Tasks) EachJob(ctx context.Context, id jobs.TaskID, from, most int,
 
 // Job is one job.
 func (q *Tasks) Job(ctx context.Context, id jobs.ID) (jobs.JobInfo, error) {
-	zone, err := q.c.ZoneOf(ctx, id)
+	zone, err := q.c.Places.ZoneOf(ctx, id)
 	if err != nil {
 		return jobs.JobInfo{}, err
 	}
@@ -209,7 +209,7 @@ func (q *Tasks) Job(ctx context.Context, id jobs.ID) (jobs.JobInfo, error) {
 
 // JobZone is the zone of a job.
 func (q *Tasks) JobZone(ctx context.Context, id jobs.ID) (string, error) {
-	return q.c.ZoneOf(ctx, id)
+	return q.c.Places.ZoneOf(ctx, id)
 }
 
 // JobsIn is some jobs of a task in one zone.

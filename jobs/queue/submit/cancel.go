@@ -35,7 +35,7 @@ type ending struct {
 
 func (q *Cancels) endAll(ctx context.Context, e ending) (jobs.Cancel, error) {
 	c := jobs.Cancel{Task: e.task}
-	zones, err := q.c.TaskZones(ctx, e.task)
+	zones, err := q.c.Places.TaskZones(ctx, e.task)
 	if err != nil {
 		return c, err
 	}
@@ -101,7 +101,7 @@ func (q *Cancels) CancelJobs(ctx context.Context, ids []jobs.ID, note string) (j
 		return c, errors.New("no jobs to cancel")
 	}
 	c.Task = ids[0].Task()
-	hosts, err := q.c.ZonesOf(ctx, ids)
+	hosts, err := q.c.Places.ZonesOf(ctx, ids)
 	if err != nil {
 		return c, err
 	}

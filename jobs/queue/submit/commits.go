@@ -18,7 +18,7 @@ func (q *Submits) TendCommits(ctx context.Context) error {
 	}
 	var errs []error // one that cannot be committed is not in the way of the others
 	for _, id := range ids {
-		zones, err := q.c.TaskZones(ctx, jobs.TaskID(id))
+		zones, err := q.c.Places.TaskZones(ctx, jobs.TaskID(id))
 		if err == nil {
 			err = q.commitAll(ctx, jobs.TaskID(id), zones)
 		}

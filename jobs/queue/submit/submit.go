@@ -243,8 +243,8 @@ func (q *Submits) putZone(ctx context.Context, zone string, t jobs.Task, hosts [
 	if err := putAnswer(r.Left, zone); err != nil {
 		return err
 	}
-	q.c.Learn(zone, t.Spec.Timeout)
-	if why := q.c.Fewer(r.Acked); why != "" {
+	q.c.Hand.Learn(zone, t.Spec.Timeout)
+	if why := q.c.Config().Fewer(r.Acked); why != "" {
 		return fmt.Errorf("%w: %s the jobs, so they were not committed and none runs: submit again",
 			queue.ErrFewer, why)
 	}
@@ -304,7 +304,7 @@ func (q *Submits) Commit(ctx context.Context, zone string, id jobs.TaskID) error
 	if err := read(r.Left); err != nil {
 		return err
 	}
-	if why := q.c.Fewer(r.Acked); why != "" {
+	if why := q.c.Config().Fewer(r.Acked); why != "" {
 		return fmt.Errorf("%w: the task is committed and runs, but %s it, so a failover now may forget "+
 			"it: submit again, until it is accepted", queue.ErrFewer, why)
 	}

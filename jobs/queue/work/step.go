@@ -52,18 +52,18 @@ func (q *Work) Step(ctx context.Context, name string, s jobs.Step) (jobs.Reply, 
 	if err := q.c.Enter(ctx, name); err != nil {
 		return jobs.Reply{}, err
 	}
-	q.c.GiveUp(name, s.Results)
+	q.c.Hand.GiveUp(name, s.Results)
 	sent := proc.Boot()
 	reply, acked, err := q.step(ctx, name, s)
 	if err != nil {
 		return jobs.Reply{}, err
 	}
-	if why := q.c.Fewer(acked); why != "" && len(reply.Jobs) > 0 {
+	if why := q.c.Config().Fewer(acked); why != "" && len(reply.Jobs) > 0 {
 		if reply, err = q.putBack(ctx, name, s, reply, why); err != nil {
 			return jobs.Reply{}, err
 		}
 	}
-	q.c.Note(name, s, reply, sent)
+	q.c.Hand.Note(name, s, reply, sent)
 	if reply.Status == jobs.StatusFrozen {
 		reply.Why = q.why(ctx, name)
 	}
@@ -142,7 +142,7 @@ func (q *Work) Checkpoint(ctx context.Context, name string, c jobs.Checkpoint) (
 	v := jobs.Verdict(r.Text())
 	switch v {
 	case jobs.Go:
-		q.c.Extend(name, c.Job, sent)
+		q.c.Hand.Extend(name, c.Job, sent)
 	case jobs.Stop, jobs.Stale:
 	default:
 		return "", fmt.Errorf("checkpoint of %s: answer %q", c.Job, v)
