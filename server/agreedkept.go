@@ -173,7 +173,7 @@ func (s *Server) mayBegin(ctx context.Context) error {
 	if err := s.agreedKnown(ctx); err != nil {
 		return err
 	}
-	return problem(s.followInventory(ctx))
+	return problem(s.stock.Compare(ctx))
 }
 
 // notInHistory refuses an id of a task that Redis has forgotten: it may have run.

@@ -40,7 +40,7 @@ func (s *Server) agreeing(w windows.Window, said string) (string, error) {
 // customersOf are those who have hosts of a scope, in order. Hosts without a customer count as
 // those of one without a name.
 func (s *Server) customersOf(scope windows.Scope) []string {
-	st, err := s.stock.get()
+	st, err := s.stock.Get()
 	if err != nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/server/stock"
 	"muster/windows"
 )
 
@@ -26,7 +27,7 @@ type awaiting struct {
 	*Server
 	book   *windows.Book
 	waiter *windows.Waiter
-	stock  *stock
+	stock  *stock.Stock
 	doubt  string // why nobody can tell; empty: somebody can
 	specs  map[jobs.TaskID]jobs.Spec
 	groups map[awaitKey]*awaitGroup
@@ -53,7 +54,7 @@ func (s *Server) awaiting(ctx context.Context) *awaiting {
 	_, book, err := s.book(ctx)
 	if err == nil {
 		a.book, a.waiter = book, book.Waiter(s.now())
-		a.stock, err = s.stock.get()
+		a.stock, err = s.stock.Get()
 	}
 	if err != nil {
 		a.doubt = "for which window is not known: " + err.Error()

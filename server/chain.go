@@ -12,6 +12,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/server/stock"
 )
 
 // makeChain is makePlan for a submit that may be one of several tasks: the plan is that of
@@ -141,7 +142,7 @@ func (in setting) undoOf(runbook *scripts.Runbook, c jobs.Chain, p plan, id jobs
 		return nil, nil
 	}
 	wrong := mistakes(at, checkHosts(*frozen, p.picked))
-	wrong = append(wrong, checkNeeds(frozen.Limits(), p.picked, in.stock)...)
+	wrong = append(wrong, checkNeeds(frozen.Limits(), p.picked, in.Stock)...)
 	spec, err := specOf(*frozen)
 	spec.Priority, spec.Override, spec.Chain = c.Do.Spec.Priority, c.Do.Spec.Override, c.ID
 	spec.Reason = fmt.Sprintf("takes back task %s", c.Do.Task)
@@ -187,14 +188,14 @@ func (s *Server) acceptChain(ctx context.Context, b api.Submit, c jobs.Chain, p 
 // gone are those hosts that are in the inventory no more.
 func (s *Server) putLink(ctx context.Context, c jobs.Chain, l jobs.Link, names []string) (
 	gone []string, err error) {
-	v, err := s.scene(ctx, "")
+	v, err := s.look.Scene(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	if v.stock == nil {
-		return nil, errNoInventory
+	if v.Stock == nil {
+		return nil, stock.ErrNone
 	}
-	hosts, gone := v.stock.find(names)
+	hosts, gone := v.Stock.Find(names)
 	if len(hosts) == 0 {
 		return gone, fmt.Errorf("its hosts are in the inventory no more: %s: %w",
 			brief(fleet.Fold(gone)), errChainBroken)
@@ -211,7 +212,7 @@ func (s *Server) putLink(ctx context.Context, c jobs.Chain, l jobs.Link, names [
 		t.At = c.At
 	}
 	t.Spec.After = t.At
-	p := setting{scene: v, operator: c.Operator, proven: c.Proven, now: s.now()}.plan(t, hosts)
+	p := setting{Scene: v, operator: c.Operator, proven: c.Proven, now: s.now()}.plan(t, hosts)
 	p.blobs = frozen.Blobs()
 	return gone, s.putOnce(ctx, &p, false)
 }

@@ -201,7 +201,7 @@ func (s *Server) resumeCustomer(ctx context.Context, in *customerOrder) (*switch
 // knowCustomer is the answer about a name that no host has; nil if one has it, if there
 // is no inventory, and if it is no name, which is said with what else is wrong.
 func (s *Server) knowCustomer(name, more string) error {
-	st := s.stock.current.Load()
+	st := s.stock.Now()
 	if st == nil || fleet.CheckName(name) != nil {
 		return nil
 	}

@@ -138,7 +138,7 @@ func TestACustomerWithoutHostsIsResumedIfItWasPaused(t *testing.T) {
 	w := start(t, setup{inventory: func() (*fleet.Inventory, error) { return fleet.New(list) }})
 	w.turn("/v1/customers/acme/pause", "")
 	list = list[3:]
-	if err := w.server.ReloadInventory(t.Context()); err != nil {
+	if err := w.server.Stock().Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if did := w.turn("/v1/customers/acme/resume", ""); did.Paused || did.Already {

@@ -8,5 +8,5 @@
 // and reaches no host. Whoever calls over loopback or a unix socket is trusted
 // as far as the machine is, everybody else needs a token and gets TLS.
 //
-// Floor 6: may import jobs, fleet, scripts and the doors below it.
+// Floor 8: may import jobs, fleet, scripts and the doors below it.
 package server

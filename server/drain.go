@@ -7,6 +7,7 @@ import (
 	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
+	"muster/server/stock"
 )
 
 // Drains keeps which hosts selections leave out.
@@ -37,11 +38,11 @@ func (s *Server) undrain(ctx context.Context, in *drainInput) (*drainOutput, err
 func (s *Server) turnHosts(ctx context.Context, in *drainInput, done string,
 	do func(context.Context, map[string][]string, string) ([]string, error)) (*drainOutput, error) {
 	g, wrong := giverOf(in.Body.OrderRequest, done, in.who, in.User)
-	v, err := s.scene(ctx, in.Body.On)
+	v, err := s.look.Scene(ctx, in.Body.On)
 	if err != nil {
 		return nil, problem(err)
 	}
-	hosts, err := v.choose(in.Body.On)
+	hosts, err := v.Choose(in.Body.On)
 	if wrong = append(wrong, mistakes("body.on", err)...); len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
@@ -49,7 +50,7 @@ func (s *Server) turnHosts(ctx context.Context, in *drainInput, done string,
 	if err != nil {
 		return nil, problem(err)
 	}
-	already := namesOf(hosts, func(h fleet.Host) bool { return !slices.Contains(changed, h.Name) })
+	already := stock.Names(hosts, func(h fleet.Host) bool { return !slices.Contains(changed, h.Name) })
 	out := &drainOutput{api.DrainAnswer{Changed: fleet.Fold(changed), Already: fleet.Fold(already),
 		Count: len(changed), Note: g.note(), Labelled: fleet.Fold(undrainable(hosts)), Open: []jobs.ID{}}}
 	s.logOrder("hosts "+done, g, "hosts", brief(out.Body.Changed), "already", brief(out.Body.Already))
@@ -57,15 +58,6 @@ func (s *Server) turnHosts(ctx context.Context, in *drainInput, done string,
 		out.Body.Open, err = s.openOn(ctx, hosts)
 	}
 	return out, problem(err)
-}
-
-// choose picks hosts whether they are drained or not.
-func (v scene) choose(on string) ([]fleet.Host, error) {
-	sel, err := v.parse(on)
-	if err != nil {
-		return nil, err
-	}
-	return v.Select(sel)
 }
 
 // hostsLooked is of how many drained hosts the open jobs are looked for.
@@ -86,4 +78,24 @@ func (s *Server) openOn(ctx context.Context, hosts []fleet.Host) ([]jobs.ID, err
 		}
 	}
 	return open, nil
+}
+
+// undrainable returns the names of hosts that are drained by a label of the inventory.
+func undrainable(hosts []fleet.Host) []string {
+	var names []string
+	for _, h := range hosts {
+		if _, labelled := h.Labels[fleet.Drained]; labelled {
+			names = append(names, h.Name)
+		}
+	}
+	return names
+}
+
+// zonesOf sorts hosts by their zones.
+func zonesOf(hosts []fleet.Host) map[string][]string {
+	zones := map[string][]string{}
+	for _, h := range hosts {
+		zones[h.Zone] = append(zones[h.Zone], h.Name)
+	}
+	return zones
 }

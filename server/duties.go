@@ -58,10 +58,10 @@ func (s *Server) duties(ctx context.Context) {
 	})
 	all.Go(func() {
 		s.rounds(ctx, "inventory", time.Tick(dutyEvery), func(ctx context.Context) error {
-			if err := s.followInventory(ctx); err != nil {
+			if err := s.stock.Compare(ctx); err != nil {
 				return err
 			}
-			if text := s.stock.complaint(s.now()); text != "" {
+			if text := s.stock.Complaint(); text != "" {
 				return errors.New(text)
 			}
 			return nil
@@ -138,8 +138,8 @@ func historianNeeds(s *Server) historian.Needs {
 			Recall: q.Care.Recall, Outages: q.Care.Outages},
 		Store: historian.Store{Writer: h, Tasks: h, Past: h, Estimates: h, Agreed: h},
 		Stock: func() (*fleet.Inventory, string) {
-			if st := s.stock.current.Load(); st != nil {
-				return st.Inventory, st.version
+			if st := s.stock.Now(); st != nil {
+				return st.Inventory, st.Version
 			}
 			return nil, ""
 		},

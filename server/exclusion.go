@@ -25,7 +25,7 @@ func (s *Server) groups(ctx context.Context, _ *nothing) (*groupsOutput, error) 
 	if list == nil {
 		list = []jobs.Group{}
 	}
-	if st := s.stock.current.Load(); st != nil {
+	if st := s.stock.Now(); st != nil {
 		members := map[string][]string{}
 		for _, h := range st.Hosts() {
 			if h.Group != "" {
@@ -64,7 +64,7 @@ func (s *Server) clearGroup(ctx context.Context, in *groupOrder) (*clearedOutput
 // zoneOf is the zone of a group of the inventory. The queue knows only those that
 // are in use or frozen.
 func (s *Server) zoneOf(group string) (zone string, known bool) {
-	if st := s.stock.current.Load(); st != nil {
+	if st := s.stock.Now(); st != nil {
 		for _, h := range st.Hosts() {
 			if h.Group == group {
 				return h.Zone, true

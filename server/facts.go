@@ -174,7 +174,7 @@ func (s *Server) keepFacts(ctx context.Context, t jobs.TaskInfo, seen map[jobs.I
 
 // forgetFacts removes those of hosts that left the inventory long ago.
 func (s *Server) forgetFacts(ctx context.Context) error {
-	st := s.stock.current.Load()
+	st := s.stock.Now()
 	if st == nil {
 		return nil
 	}

@@ -405,11 +405,11 @@ func (s *Server) resolve(ctx context.Context, b api.Submit, operator string, pro
 	if err != nil {
 		return plan{}, nil, err
 	}
-	v, err := s.scene(ctx, b.On)
+	v, err := s.look.Scene(ctx, b.On)
 	if err != nil {
 		return plan{}, nil, err
 	}
-	p, wrong := makePlan(b, setting{catalog: catalog, scene: v, operator: operator, proven: proven,
+	p, wrong := makePlan(b, setting{catalog: catalog, Scene: v, operator: operator, proven: proven,
 		now: s.now(), stored: stored})
 	return p, wrong, nil
 }

@@ -162,7 +162,7 @@ func newStage(t *testing.T, q *queuetest.Queue) *stage {
 		srv, err := server.New(server.DefaultConfig(), server.Deps{Queue: stores(g), Catalog: c,
 			Inventory: given(fixed(list)), Log: hclog.NewNullLogger()})
 		if err == nil {
-			err = srv.ReloadInventory(t.Context())
+			err = srv.Stock().Reload(t.Context())
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -167,8 +167,8 @@ func (s *Server) removeToken(ctx context.Context, in *tokenName) (*struct{}, err
 // health says whether the server can work. Strangers hear no more than that.
 func (s *Server) health(ctx context.Context, in *healthInput) (*healthOutput, error) {
 	out := &healthOutput{http.StatusOK, api.Health{Status: "ok", Redis: "ok", Version: s.cfg.Version}}
-	if st := s.stock.current.Load(); st != nil {
-		out.Body.Inventory, out.Body.Hosts = st.version, st.Len()
+	if st := s.stock.Now(); st != nil {
+		out.Body.Inventory, out.Body.Hosts = st.Version, st.Len()
 	}
 	var wrong []string
 	err := s.queue.Conn.Writes(ctx)
@@ -187,7 +187,7 @@ func (s *Server) health(ctx context.Context, in *healthInput) (*healthOutput, er
 			wrong = append(wrong, text)
 			out.Body.Doubt = true
 		}
-		if text := s.stock.complaint(s.now()); text != "" {
+		if text := s.stock.Complaint(); text != "" {
 			wrong = append(wrong, text)
 		}
 		if text := s.unstaffed(ctx); text != "" {

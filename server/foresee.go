@@ -99,11 +99,11 @@ func (s *Server) planOf(ctx context.Context, in *foreseeInput) (p plan, name str
 	if err != nil {
 		return p, name, problem(err)
 	}
-	v, err := s.scene(ctx, b.On)
+	v, err := s.look.Scene(ctx, b.On)
 	if err != nil {
 		return p, name, problem(err)
 	}
-	p, more := makePlan(b, setting{catalog: catalog, scene: v, operator: name, proven: proven,
+	p, more := makePlan(b, setting{catalog: catalog, Scene: v, operator: name, proven: proven,
 		now: s.now(), stored: stored, foretold: true})
 	if wrong = append(wrong, more...); len(wrong) > 0 {
 		return p, name, refusal(wrong)

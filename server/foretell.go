@@ -13,13 +13,14 @@ import (
 	"muster/jobs"
 	forecast "muster/jobs/plan"
 	"muster/jobs/queue"
+	"muster/server/stock"
 	"muster/windows"
 )
 
 // foretelling is the world of a plan while it is put together.
 type foretelling struct {
 	forecast.World
-	stock *stock
+	stock *stock.Stock
 	// estimates are those of the hub, by which workers admit, by field; without successes:
 	// it has none.
 	estimates map[string]jobs.Estimate
@@ -37,7 +38,7 @@ func (s *Server) foretell(ctx context.Context, p plan) (*foretelling, []api.Othe
 	if err != nil {
 		return nil, nil, err
 	}
-	stock, err := s.stock.get()
+	stock, err := s.stock.Get()
 	if err != nil {
 		return nil, nil, err
 	}

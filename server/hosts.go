@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
+	"muster/server/stock"
 )
 
 type (
@@ -39,33 +39,33 @@ func (s *Server) queryHosts(ctx context.Context, in *hostQueryInput) (*hostsOutp
 
 func (s *Server) listHosts(ctx context.Context, q api.HostQuery, where string) (*hostsOutput,
 	error) {
-	v, err := s.scene(ctx, q.On)
+	v, err := s.look.Scene(ctx, q.On)
 	if err != nil {
 		return nil, problem(err)
 	}
-	if v.stock == nil {
-		return nil, refusal(mistakes(where, errNoInventory))
+	if v.Stock == nil {
+		return nil, refusal(mistakes(where, stock.ErrNone))
 	}
 	picked := fleet.Picked{}
 	switch {
 	case q.On == "":
 		picked.Hosts = v.Hosts()
 	case q.Drained:
-		picked.Hosts, err = v.choose(q.On)
+		picked.Hosts, err = v.Choose(q.On)
 	default:
-		picked, err = v.pick(q.On)
+		picked, err = v.PickFor(q.On)
 	}
 	if err != nil {
 		return nil, refusal(mistakes(where, err))
 	}
-	out := &hostsOutput{v.page(q, picked)}
-	out.Body.Unfenced, err = s.unfenced(ctx, v.stock, out.Body.Hosts)
+	out := &hostsOutput{page(v, q, picked)}
+	out.Body.Unfenced, err = s.look.Unfenced(ctx, v.Stock, out.Body.Hosts)
 	return out, problem(err)
 }
 
 // page is the part of the picked hosts that a query asks for.
-func (v scene) page(q api.HostQuery, picked fleet.Picked) api.HostList {
-	l := api.HostList{Version: v.version, Total: len(picked.Hosts), LeftOut: leftOut(picked)}
+func page(v stock.Scene, q api.HostQuery, picked fleet.Picked) api.HostList {
+	l := api.HostList{Version: v.Version, Total: len(picked.Hosts), LeftOut: stock.LeftOut(picked)}
 	byName := func(h fleet.Host, name string) int { return strings.Compare(h.Name, name) }
 	from, found := slices.BinarySearchFunc(picked.Hosts, q.Cursor, byName)
 	if found {
@@ -77,14 +77,14 @@ func (v scene) page(q api.HostQuery, picked fleet.Picked) api.HostList {
 		l.Next = l.Hosts[q.Limit-1].Name
 	}
 	if q.Fold && q.Cursor == "" {
-		l.Folded = fleet.Fold(namesOf(picked.Hosts, func(fleet.Host) bool { return true }))
+		l.Folded = fleet.Fold(stock.Names(picked.Hosts, func(fleet.Host) bool { return true }))
 	}
 	l.Drained = map[string]jobs.Drain{}
 	for _, h := range l.Hosts {
 		if _, labelled := h.Labels[fleet.Drained]; labelled {
 			l.Drained[h.Name] = jobs.Drain{}
 		}
-		if d, drained := v.drained[h.Name]; drained {
+		if d, drained := v.Drained[h.Name]; drained {
 			l.Drained[h.Name] = d
 		}
 	}
@@ -95,46 +95,31 @@ func (v scene) page(q api.HostQuery, picked fleet.Picked) api.HostList {
 const tasksLooked = 50
 
 func (s *Server) host(ctx context.Context, in *hostInput) (*hostOutput, error) {
-	v, err := s.scene(ctx, "")
+	v, err := s.look.Scene(ctx, "")
 	if err != nil {
 		return nil, problem(err)
 	}
-	if v.stock == nil {
-		return nil, refusal(mistakes("path.host", errNoInventory))
+	if v.Stock == nil {
+		return nil, refusal(mistakes("path.host", stock.ErrNone))
 	}
 	h, known := v.Host(in.Host)
 	if !known {
-		return nil, huma.Error404NotFound(v.unknown(in.Host))
+		return nil, huma.Error404NotFound(v.Unknown(in.Host))
 	}
-	out := &hostOutput{api.HostInfo{Host: h, Inventory: v.version, Limits: fleet.Needs(h,
+	out := &hostOutput{api.HostInfo{Host: h, Inventory: v.Version, Limits: fleet.Needs(h,
 		v.Limits())}}
 	if out.Body.Limits == nil {
 		out.Body.Limits = []string{}
 	}
 	_, out.Body.IsDrained = h.Labels[fleet.Drained]
-	if d, drained := v.drained[h.Name]; drained {
+	if d, drained := v.Drained[h.Name]; drained {
 		out.Body.IsDrained, out.Body.Drained = true, &d
 	}
-	unfenced, err := s.unfenced(ctx, v.stock, []fleet.Host{h})
+	unfenced, err := s.look.Unfenced(ctx, v.Stock, []fleet.Host{h})
 	if err != nil {
 		return nil, problem(err)
 	}
 	out.Body.Unfenced = unfenced[h.Name]
 	out.Body.HostWork, err = s.queue.Read.Waits.HostWork(ctx, h.Zone, h.Name, tasksLooked)
 	return out, problem(err)
-}
-
-// unknown says that there is no such host, and what comes near.
-func (v scene) unknown(name string) string {
-	if err := fleet.CheckName(name); err != nil {
-		return fmt.Sprintf("%q is not the name of a host: %v", clip(name), err)
-	}
-	sel, err := fleet.ParseSelector(name)
-	if err == nil {
-		_, err = v.Select(sel)
-	}
-	if err == nil { // a word like all
-		return fmt.Sprintf("there is no host %s", clip(name))
-	}
-	return err.Error()
 }

@@ -188,7 +188,7 @@ func TestASlowInventoryHoldsUpNobody(t *testing.T) {
 	slow := &slowInventory{begun: make(chan struct{}), end: make(chan struct{})}
 	w := start(t, setup{})
 	reloaded := make(chan error, 1)
-	go func() { reloaded <- w.server.UseInventory(t.Context(), slow) }()
+	go func() { reloaded <- w.server.Stock().Use(t.Context(), slow) }()
 	<-slow.begun
 	var h api.Health
 	if w.call("GET", "/v1/health", nil, &h); h.Status != "ok" {

@@ -29,6 +29,7 @@ import (
 	"muster/scripts"
 	"muster/server"
 	"muster/server/historian"
+	"muster/server/stock"
 	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 	"muster/testkit/sqltest"
@@ -68,9 +69,9 @@ type setup struct {
 	group     string        // of the socket
 	strict    bool          // no name is taken from the caller's mouth
 	inventory func() (*fleet.Inventory, error)
-	source    server.Inventory // instead of inventory
-	runbooks  []string         // beside label
-	none      bool             // no inventory is configured
+	source    stock.Source // instead of inventory
+	runbooks  []string     // beside label
+	none      bool         // no inventory is configured
 	durable   string
 	tls       [2]string                         // certificate and key
 	wrap      func(*queuetest.Queue) everything // what the server gets instead of the queue
@@ -232,11 +233,11 @@ func many(n int) []fleet.Host {
 }
 
 // given is the inventory of a function, or none.
-func given(read func() (*fleet.Inventory, error)) server.Inventory {
+func given(read func() (*fleet.Inventory, error)) stock.Source {
 	if read == nil {
 		return nil
 	}
-	return server.InventoryFunc(read)
+	return stock.SourceFunc(read)
 }
 
 func fixed(list []fleet.Host) func() (*fleet.Inventory, error) {

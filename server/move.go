@@ -11,6 +11,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/jobs/queue/submit"
+	"muster/server/stock"
 	"muster/windows"
 )
 
@@ -37,7 +38,7 @@ func (s *Server) moveAppointments(ctx context.Context) error {
 	if err != nil || table.Version == moved {
 		return err
 	}
-	st, err := s.stock.get()
+	st, err := s.stock.Get()
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ const openMax = 10_000
 type mover struct {
 	*Server
 	book  *windows.Book
-	stock *stock
+	stock *stock.Stock
 	task  jobs.TaskInfo
 	spec  jobs.Spec
 	turns map[string]*submit.Turns // by zone

@@ -1,13 +1,16 @@
 package server
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"muster/fleet"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/server/stock"
 )
 
 // guarded tells whether a job of a task may need a group or a limit.
@@ -22,7 +25,7 @@ func guarded(s jobs.Spec, hosts []fleet.Host, limits []fleet.Limit) bool {
 
 // checkNeeds tells which limits that a runbook needs cannot be kept for some
 // hosts: there is no such limit, or it is another zone's or customer's.
-func checkNeeds(needs []string, hosts []fleet.Host, in *stock) []error {
+func checkNeeds(needs []string, hosts []fleet.Host, in *stock.Stock) []error {
 	if in == nil {
 		return nil // which is a mistake of its own
 	}
@@ -36,13 +39,14 @@ func checkNeeds(needs []string, hosts []fleet.Host, in *stock) []error {
 			continue
 		}
 		l := limits[i]
-		if names := namesOf(hosts, func(h fleet.Host) bool { return h.Zone != l.Zone }); names != nil {
+		away := func(h fleet.Host) bool { return h.Zone != l.Zone }
+		if names := stock.Names(hosts, away); names != nil {
 			wrong = append(wrong, mistake("body.on", "the limit %s lives in zone %s, where %d of %d hosts "+
 				"are not: %s; submit a task for that zone alone", name, l.Zone, len(names), len(hosts),
 				brief(fleet.Fold(names))))
 		}
 		foreign := func(h fleet.Host) bool { return l.Customer != "" && h.Customer != l.Customer }
-		if names := namesOf(hosts, foreign); names != nil {
+		if names := stock.Names(hosts, foreign); names != nil {
 			wrong = append(wrong, mistake("body.on", "the limit %s is of customer %s, which %d of %d hosts "+
 				"are not of: %s", name, l.Customer, len(names), len(hosts), brief(fleet.Fold(names))))
 		}
@@ -54,12 +58,12 @@ func checkNeeds(needs []string, hosts []fleet.Host, in *stock) []error {
 func checkFacts(needs []scripts.FactNeed, hosts []fleet.Host, said map[string]fleet.Facts) []error {
 	var wrong []error
 	for _, n := range needs {
-		unknown := namesOf(hosts, func(h fleet.Host) bool { return said[h.Name][n.Name] == "" })
+		unknown := stock.Names(hosts, func(h fleet.Host) bool { return said[h.Name][n.Name] == "" })
 		if list := brief(fleet.Fold(unknown)); unknown != nil {
 			wrong = append(wrong, mistake("body.on", "it needs the fact %s, which is not known of %d of %d "+
 				"hosts: %s: `muster facts gather` asks them", n.Name, len(unknown), len(hosts), list))
 		}
-		other := namesOf(hosts, func(h fleet.Host) bool {
+		other := stock.Names(hosts, func(h fleet.Host) bool {
 			is := said[h.Name][n.Name]
 			return is != "" && n.Value != "" && is != n.Value
 		})
@@ -87,16 +91,6 @@ func defined(limits []fleet.Limit) string {
 	return fmt.Sprintf(" (there are %s)", strings.Join(names, ", "))
 }
 
-func namesOf(hosts []fleet.Host, which func(fleet.Host) bool) []string {
-	var names []string
-	for _, h := range hosts {
-		if which(h) {
-			names = append(names, h.Name)
-		}
-	}
-	return names
-}
-
 // keyMax bounds the key of what supersedes what.
 const keyMax = 128 // bytes
 
@@ -113,5 +107,53 @@ func checkKey(key string) error {
 			return fmt.Errorf("%q: want names, with '/' between them: %w", clip(key), err)
 		}
 	}
+	return nil
+}
+
+// lookAtFacts finds out what the hosts of a plan do not keep, and what is not known of them
+// that the runbook needs. It refuses hosts whose user muster cannot become.
+func (s *Server) lookAtFacts(ctx context.Context, v stock.Scene, p *plan) ([]error, error) {
+	if wrong := checkBecome(p.picked, p.secrets); len(wrong) > 0 {
+		return wrong, nil
+	}
+	if needs := p.frozen.Facts(); len(needs) > 0 {
+		said, err := s.look.Said(ctx, v.Stock)
+		if err != nil {
+			return nil, err
+		}
+		if wrong := checkFacts(needs, p.picked, said); len(wrong) > 0 {
+			return wrong, nil
+		}
+	}
+	return nil, s.lookAtFences(ctx, v, p)
+}
+
+// lookAtFences finds out what the hosts of a plan do not keep.
+func (s *Server) lookAtFences(ctx context.Context, v stock.Scene, p *plan) error {
+	why, err := s.look.Unfenced(ctx, v.Stock, p.picked)
+	p.fences.Unfenced = fleet.Fold(slices.Sorted(maps.Keys(why)))
+	if err != nil || !p.task.Spec.Disruptive {
+		return err
+	}
+	marked := map[string]bool{} // group to whether a member can carry a marker
+	for _, h := range p.picked {
+		if h.Group != "" {
+			marked[h.Group] = false
+		}
+	}
+	var members []fleet.Host
+	for _, h := range v.Stock.Hosts() {
+		if _, asked := marked[h.Group]; asked {
+			members = append(members, h)
+		}
+	}
+	if why, err = s.look.Unfenced(ctx, v.Stock, members); err != nil {
+		return err
+	}
+	for _, h := range members {
+		marked[h.Group] = marked[h.Group] || why[h.Name] == ""
+	}
+	maps.DeleteFunc(marked, func(_ string, can bool) bool { return can })
+	p.fences.Unmarked = slices.Sorted(maps.Keys(marked))
 	return nil
 }

@@ -206,7 +206,7 @@ func (s *Server) report(ctx context.Context, in *reportInput) (*reportOutput, er
 
 func (s *Server) presentReport(ctx context.Context, t jobs.TaskInfo) (api.Report, error) {
 	var list []api.PastJob
-	stock := s.stock.current.Load()
+	stock := s.stock.Now()
 	err := s.queue.Read.Jobs.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			one := api.PastJob{JobInfo: j, Runbook: t.Runbook, Operator: t.Operator}

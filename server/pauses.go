@@ -110,7 +110,7 @@ func (s *Server) concern(ctx context.Context, task string, out *api.PauseList) e
 
 // customer is whose host it is, empty if nobody's or not in the inventory.
 func (s *Server) customer(host string) string {
-	if st := s.stock.current.Load(); st != nil {
+	if st := s.stock.Now(); st != nil {
 		if h, ok := st.Host(host); ok {
 			return h.Customer
 		}

@@ -14,6 +14,7 @@ import (
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/server/stock"
 )
 
 // The bounds of a submit.
@@ -48,7 +49,7 @@ type plan struct {
 type setting struct {
 	catalog *scripts.Catalog
 	stored  map[string]int64 // sizes of the stored contents that are named
-	scene
+	stock.Scene
 	operator string
 	proven   bool
 	now      time.Time
@@ -68,14 +69,14 @@ func makePlan(b api.Submit, in setting) (plan, []error) {
 	note("body.at", checkAt(b.At, in.now))
 	priority, err := jobs.ParsePriority(b.Priority)
 	note("body.priority", err)
-	picked, err := in.pick(b.On)
+	picked, err := in.PickFor(b.On)
 	note("body.on", err)
 	hosts := picked.Hosts
 	frozen, bad := in.bind(b)
 	wrong = append(wrong, bad...)
 	if len(bad) == 0 {
 		note("body.on", checkHosts(frozen, hosts))
-		wrong = append(wrong, checkNeeds(frozen.Limits(), hosts, in.stock)...)
+		wrong = append(wrong, checkNeeds(frozen.Limits(), hosts, in.Stock)...)
 	}
 	note("body.supersedes", checkKey(b.Supersedes))
 	if b.Rollout != nil && b.SkipClosed {
@@ -101,7 +102,7 @@ func makePlan(b api.Submit, in setting) (plan, []error) {
 	}
 	p.blobs, p.secrets = append(frozen.Blobs(), blobs...), frozen.Values.Plain
 	p.frozen = frozen
-	p.LeftOut = leftOut(picked)
+	p.LeftOut = stock.LeftOut(picked)
 	return p, nil
 }
 
@@ -118,8 +119,8 @@ func specOf(f scripts.Frozen) (jobs.Spec, error) {
 // plan completes a task by who asks, when, and for which hosts.
 func (in setting) plan(t jobs.Task, hosts []fleet.Host) plan {
 	t.Spec.Operator, t.Spec.Proven = in.operator, in.proven
-	t.Spec.Inventory, t.Spec.Created = in.stock.version, jobs.MicrosOf(in.now)
-	t.Guarded = guarded(t.Spec, hosts, in.stock.Limits())
+	t.Spec.Inventory, t.Spec.Created = in.Stock.Version, jobs.MicrosOf(in.now)
+	t.Guarded = guarded(t.Spec, hosts, in.Stock.Limits())
 	p := plan{task: t}
 	p.keep(hosts)
 	return p

@@ -140,7 +140,7 @@ func TestReloadOfABadInventoryKeepsTheOldOne(t *testing.T) {
 	first := version()
 
 	broken = true
-	if err := w.server.ReloadInventory(t.Context()); err == nil || err.Error() != "inventory: "+errBroken.Error() {
+	if err := w.server.Stock().Reload(t.Context()); err == nil || err.Error() != "inventory: "+errBroken.Error() {
 		t.Errorf("reload: %v", err)
 	}
 	var h api.Health
@@ -151,7 +151,7 @@ func TestReloadOfABadInventoryKeepsTheOldOne(t *testing.T) {
 	w.submit(run("vpn1"))
 
 	broken, list = false, list[:3]
-	if err := w.server.ReloadInventory(t.Context()); err != nil {
+	if err := w.server.Stock().Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if version() == first {

@@ -10,6 +10,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/server/stock"
 )
 
 type (
@@ -28,16 +29,16 @@ func (s *Server) release(ctx context.Context, in *hostOrder) (*releasedOutput, e
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	v, err := s.scene(ctx, "")
+	v, err := s.look.Scene(ctx, "")
 	if err != nil {
 		return nil, problem(err)
 	}
-	if v.stock == nil {
-		return nil, refusal(mistakes("path.host", errNoInventory))
+	if v.Stock == nil {
+		return nil, refusal(mistakes("path.host", stock.ErrNone))
 	}
 	h, known := v.Host(in.Host)
 	if !known {
-		return nil, huma.Error404NotFound(v.unknown(in.Host))
+		return nil, huma.Error404NotFound(v.Unknown(in.Host))
 	}
 	did, err := s.queue.Orders.Exclusion.ReleaseHost(ctx, h.Zone, h.Name, g.note())
 	if errors.Is(err, queue.ErrHeld) {

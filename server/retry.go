@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,9 +11,11 @@ import (
 
 	"muster/api"
 	"muster/fleet"
+	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/scripts"
+	"muster/server/stock"
 )
 
 type (
@@ -114,12 +115,12 @@ func (s *Server) retryOnce(ctx context.Context, r retrying) (*retryOutput, error
 
 // planRetry finds out what the new task comes to; its error is ready to be answered.
 func (s *Server) planRetry(ctx context.Context, r retrying, c choice) (plan, api.Retried, error) {
-	v, err := s.scene(ctx, "")
+	v, err := s.look.Scene(ctx, "")
 	if err != nil {
 		return plan{}, api.Retried{}, problem(err)
 	}
 	p, out, wrong := makeRetry(r.body, c,
-		setting{scene: v, operator: r.name, proven: r.proven, now: s.now()})
+		setting{Scene: v, operator: r.name, proven: r.proven, now: s.now()})
 	if len(wrong) > 0 {
 		return p, out, refusal(wrong)
 	}
@@ -214,15 +215,15 @@ func (s *Server) choose(ctx context.Context, of jobs.TaskID, as []jobs.Outcome) 
 // nothing.
 func makeRetry(b api.RetryRequest, c choice, in setting) (plan, api.Retried, []error) {
 	answer := api.Retried{Open: c.open, Earlier: earlier(c.earlier)}
-	if in.stock == nil {
-		return plan{}, answer, mistakes("path.task", errNoInventory)
+	if in.Stock == nil {
+		return plan{}, answer, mistakes("path.task", stock.ErrNone)
 	}
 	var frozen scripts.Frozen
 	if err := json.Unmarshal(c.spec.Action, &frozen); err != nil {
 		return plan{}, answer, mistakes("path.task", fmt.Errorf("task %s: %w", c.of, err))
 	}
-	found, gone := in.stock.find(c.hosts)
-	hosts, drained := in.undrained(found)
+	found, gone := in.Stock.Find(c.hosts)
+	hosts, drained := in.Undrained(found)
 	answer.LeftOut.Drained = fleet.Fold(drained)
 	if b.SkipMissing {
 		answer.Skipped = fleet.Fold(gone)
@@ -234,7 +235,7 @@ func makeRetry(b api.RetryRequest, c choice, in setting) (plan, api.Retried, []e
 	}
 	wrong := cannotRetry(b, c, gone, drained)
 	wrong = append(wrong, mistakes("path.task", checkHosts(frozen, hosts))...)
-	wrong = append(wrong, checkNeeds(c.spec.Needs, hosts, in.stock)...)
+	wrong = append(wrong, checkNeeds(c.spec.Needs, hosts, in.Stock)...)
 	if len(wrong) > 0 {
 		return plan{}, answer, wrong
 	}
@@ -282,48 +283,11 @@ func cannotRetry(b api.RetryRequest, c choice, gone, drained []string) []error {
 	return nil
 }
 
-// undrained leaves drained hosts out.
-func (v scene) undrained(hosts []fleet.Host) (work []fleet.Host, drained []string) {
-	for _, h := range hosts {
-		_, out := v.drained[h.Name]
-		if _, labelled := h.Labels[fleet.Drained]; out || labelled {
-			drained = append(drained, h.Name)
-			continue
-		}
-		work = append(work, h)
-	}
-	return work, drained
-}
-
 func nothingToRetry(of jobs.TaskID, as []jobs.Outcome, open int) string {
-	text := fmt.Sprintf("no job of task %s is known to have ended %s", of, joined(as, " or "))
+	text := fmt.Sprintf("no job of task %s is known to have ended %s", of, wording.Join(as, " or "))
 	if open > 0 {
 		return text + fmt.Sprintf("; %d have not ended, and only those that have can be done again",
 			open)
 	}
 	return text + "; how a job ended is kept for a day"
-}
-
-func joined[T ~string](list []T, between string) string {
-	text := ""
-	for i, o := range list {
-		if i > 0 {
-			text += between
-		}
-		text += string(o)
-	}
-	return text
-}
-
-// find looks hosts up by name.
-func (st *stock) find(names []string) (hosts []fleet.Host, gone []string) {
-	for _, name := range names {
-		if h, ok := st.Host(name); ok {
-			hosts = append(hosts, h)
-		} else {
-			gone = append(gone, name)
-		}
-	}
-	slices.SortFunc(hosts, func(a, b fleet.Host) int { return cmp.Compare(a.Name, b.Name) })
-	return hosts, gone
 }

@@ -114,7 +114,7 @@ func TestARetryGoesToTheHostsOfToday(t *testing.T) {
 	})
 	list = list[:3]
 	list[0].Zone = "moved"
-	if err := w.server.ReloadInventory(t.Context()); err != nil {
+	if err := w.server.Stock().Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	path := "/v1/tasks/" + string(old) + "/retry"
@@ -136,7 +136,7 @@ func TestARetryGoesToTheHostsOfToday(t *testing.T) {
 	}
 	list = many(1)
 	list[0].Name = "other"
-	if err := w.server.ReloadInventory(t.Context()); err != nil {
+	if err := w.server.Stock().Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	p = problem{}

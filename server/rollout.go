@@ -80,7 +80,7 @@ func (in setting) healthCheck(ask jobs.RolloutAsk, hosts []fleet.Host) (
 	}
 	frozen := runbook.Freeze(values)
 	wrong = mistakes(at, checkHosts(frozen, hosts))
-	wrong = append(wrong, checkNeeds(frozen.Limits(), hosts, in.stock)...)
+	wrong = append(wrong, checkNeeds(frozen.Limits(), hosts, in.Stock)...)
 	if frozen.Disruptive || frozen.Window {
 		wrong = append(wrong, mistake(at, "%s is disruptive or needs a window: a health check only looks",
 			frozen.Runbook))

@@ -69,7 +69,7 @@ func newFired(t testing.TB, change func(*windows.Entry)) *fired {
 	srv, err := server.New(server.DefaultConfig(), server.Deps{Queue: stores(f), Catalog: c,
 		Inventory: given(fixed(hosts())), Log: hclog.New(&hclog.LoggerOptions{Output: f.log})})
 	if err == nil {
-		err = srv.ReloadInventory(t.Context())
+		err = srv.Stock().Reload(t.Context())
 	}
 	if err != nil {
 		t.Fatal(err)

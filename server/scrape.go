@@ -17,8 +17,8 @@ const scrapeTimeout = 3 * time.Second
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), scrapeTimeout)
 	defer cancel()
-	now := metrics.State{Hosts: -1, Refused: s.stock.isRefused(), Streams: s.streams.Load()}
-	if stock, err := s.stock.get(); err == nil {
+	now := metrics.State{Hosts: -1, Refused: s.stock.Refused(), Streams: s.streams.Load()}
+	if stock, err := s.stock.Get(); err == nil {
 		now.Hosts = stock.Len()
 	}
 	if s.history != nil {

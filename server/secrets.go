@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"muster/internal/seal"
+	"muster/internal/wording"
 	"muster/jobs"
 	"muster/scripts"
 )
@@ -92,5 +93,5 @@ func openly(c *scripts.Catalog, schedule, runbook string) []error {
 	}
 	return []error{mistake("body.files", "schedule %s: the runbook %s has secret arguments (%s), "+
 		"and what a schedule asks with is kept in the open: have the step read it from a file of the "+
-		"host, or run it with muster run", schedule, runbook, joined(r.SecretArguments(), ", "))}
+		"host, or run it with muster run", schedule, runbook, wording.Join(r.SecretArguments(), ", "))}
 }

@@ -19,13 +19,14 @@ import (
 	"muster/scripts"
 	"muster/server/historian"
 	"muster/server/metrics"
+	"muster/server/stock"
 )
 
 // Deps is what a server works with.
 type Deps struct {
 	Queue     Stores
 	Catalog   *scripts.Catalog // the runbooks
-	Inventory Inventory        // nil: none is configured
+	Inventory stock.Source     // nil: none is configured
 	// Durable says how far Redis can be trusted to remember what was accepted,
 	// such as "appendfsync everysec"; each submit repeats it.
 	Durable string
@@ -54,7 +55,7 @@ type Server struct {
 	log   hclog.Logger
 	keeping
 	catalog atomic.Pointer[scripts.Catalog]
-	stock   store
+	hostbook
 	shelf   shelf
 	meters  *metrics.Meters
 	streams atomic.Int64 // open now
@@ -65,6 +66,12 @@ type Server struct {
 	chronicle
 	tending
 	presence
+}
+
+// hostbook knows the hosts.
+type hostbook struct {
+	stock *stock.Store
+	look  *stock.Looker
 }
 
 // keeping is how what is accepted is kept.
@@ -85,8 +92,6 @@ type tending struct {
 	onDuty sync.Mutex // held for a round; guards tally and seen
 	tally  *tally
 	seen   factsSeen
-
-	factLabels factLabels
 
 	// plans are chains that were read: jobs.TaskID to jobs.Chain. They have files within, and
 	// are looked at each second.
@@ -114,11 +119,14 @@ func New(cfg Config, d Deps) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, queue: d.Queue, log: d.Log, keeping: keeping{d.Durable, d.SecretKeys},
 		chronicle: chronicle{history: d.History},
-		stock:     store{source: newPatient(d.Inventory), reading: make(chan struct{}, 1)},
 		meters:    metrics.New(cfg.Version, deniedReasons...), now: time.Now,
 		chance:   func() uint16 { return uint16(rand.Uint32()) },
 		tending:  tending{seen: factsSeen{}},
 		presence: presence{ready: make(chan struct{}), stopping: make(chan struct{})}}
+	s.stock = stock.NewStore(stock.Needs{Source: d.Inventory, Publishing: d.Queue.Hub.Inventory,
+		Counting: d.Queue.Hub.Members, Meters: s.meters, Log: d.Log,
+		Now: func() time.Time { return s.now() }})
+	s.look = stock.NewLooker(s.stock, d.Queue.Hub.Drains, d.Queue.Hub.Facts, d.Queue.Read.Jobs)
 	s.tally = &tally{queue: d.Queue.Read.Tasks, meters: s.meters}
 	s.door = newKeptOut(d.Log, s.meters)
 	s.catalog.Store(d.Catalog)
@@ -129,6 +137,9 @@ func New(cfg Config, d Deps) (*Server, error) {
 
 // UseCatalog replaces the runbooks. Tasks keep the runbook they were made of.
 func (s *Server) UseCatalog(c *scripts.Catalog) { s.catalog.Store(c) }
+
+// Stock returns the hosts that the server works with, for who reloads or replaces them.
+func (s *Server) Stock() *stock.Store { return s.stock }
 
 // Ready is closed when the server listens.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
@@ -150,7 +161,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.ReloadInventory(ctx); err != nil {
+	if err := s.stock.Reload(ctx); err != nil {
 		if ctx.Err() != nil { // told to stop before it has begun
 			return closeAll(list)
 		}
@@ -163,7 +174,7 @@ func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	duties.Go(func() { s.duties(ctx) })
-	duties.Go(func() { s.followSources(ctx, time.Tick(followEvery)) })
+	duties.Go(func() { s.stock.Follow(ctx) })
 
 	return s.serve(ctx, list)
 }

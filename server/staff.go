@@ -34,7 +34,7 @@ func (s *Server) noNode(ctx context.Context, task string) (map[string]string, er
 		return out, nil
 	}
 	for zone, z := range staff {
-		if z.Alarming(s.stock.hasZone(zone)) {
+		if z.Alarming(s.stock.HasZone(zone)) {
 			out[zone] = z.Missing()
 		}
 	}
@@ -52,10 +52,4 @@ func (s *Server) unstaffed(ctx context.Context) string {
 		all = append(all, missing[zone])
 	}
 	return strings.Join(all, "; ")
-}
-
-// hasZone tells whether the inventory has hosts in a zone, as far as this server knows it.
-func (st *store) hasZone(zone string) bool {
-	now := st.current.Load()
-	return now == nil || slices.Contains(now.Zones(), zone)
 }

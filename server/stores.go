@@ -5,11 +5,11 @@ import (
 	"io"
 	"time"
 
-	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue/hub"
 	"muster/jobs/queue/read"
 	"muster/server/historian"
+	"muster/server/stock"
 )
 
 // Stores is what a server needs of the queue: handles, each of which is some of its methods.
@@ -66,7 +66,7 @@ type Hub struct {
 	Duties    Elections
 	Facts     Facts
 	Drains    Drains
-	Inventory Publishing
+	Inventory stock.Publishing
 	Members   Membership
 	Times     Times
 	Moves     Moves
@@ -105,12 +105,6 @@ type Elections interface {
 	Lead(ctx context.Context, duty, who string, held int64) (hub.Term, error)
 	Leave(ctx context.Context, duty string, held int64) error
 	Leaders(ctx context.Context) ([]jobs.Duty, error)
-}
-
-// Publishing makes an inventory the one in force.
-type Publishing interface {
-	Publish(ctx context.Context, version string, hosts []fleet.Host, limits []fleet.Limit) error
-	Inventory(ctx context.Context) (hub.Published, error)
 }
 
 // Tending does what must happen in a zone also where no master lives.

@@ -3,6 +3,7 @@ package server_test
 import (
 	"muster/server"
 	"muster/server/historian"
+	"muster/server/stock"
 )
 
 // everything has all methods of all handles, as the queue of a test has.
@@ -28,7 +29,7 @@ type everything interface {
 	server.Elections
 	server.Facts
 	server.Drains
-	server.Publishing
+	stock.Publishing
 	server.Membership
 	server.Times
 	server.Moves

@@ -81,11 +81,11 @@ func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, st
 	if err != nil {
 		return nil, resultOf(problem(err)), problem(err)
 	}
-	v, err := s.scene(ctx, b.On)
+	v, err := s.look.Scene(ctx, b.On)
 	if err != nil {
 		return nil, resultFailed, away(fmt.Sprintf("%s; nothing was accepted: submit it again", err))
 	}
-	p, chain, more := s.makeChain(b, setting{catalog: catalog, scene: v, operator: name,
+	p, chain, more := s.makeChain(b, setting{catalog: catalog, Scene: v, operator: name,
 		proven: proven, now: s.now(), stored: stored})
 	wrong = append(wrong, more...)
 	if wrong = append(wrong, s.mayKeepSecrets(p)...); len(wrong) > 0 {
@@ -163,7 +163,7 @@ func (s *Server) repeat(ctx context.Context, b api.Submit, operator string) (*su
 	if t.State != jobs.TaskSubmitting {
 		return s.repeated(ctx, b, t)
 	}
-	if now := s.stock.current.Load(); now == nil || now.version != t.Inventory {
+	if now := s.stock.Now(); now == nil || now.Version != t.Inventory {
 		return nil, conflict(t.Task, "an earlier submit got half way with inventory "+t.Inventory+
 			", which is no longer in force; nothing of it has run, and it vanishes after a day")
 	}

@@ -126,7 +126,7 @@ func TestSameSubmitAgainIsTheSameTask(t *testing.T) {
 	// The frozen list counts, not what the selector would pick today.
 	list = append(list, fleet.Host{Name: "fw004", Zone: "eu", Address: "10.0.0.9", Port: 22, User: "root",
 		Fence: fleet.FenceNone})
-	if err := w.server.ReloadInventory(t.Context()); err != nil {
+	if err := w.server.Stock().Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	again("after the inventory has changed")
@@ -245,7 +245,7 @@ func TestHalfSubmitIsNotCompletedWithOtherHosts(t *testing.T) {
 	body.ID = "0123456789"
 	w.call("POST", "/v1/tasks", body, nil)
 	list = list[:2]
-	if err := w.server.ReloadInventory(t.Context()); err != nil {
+	if err := w.server.Stock().Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var p problem

@@ -134,7 +134,7 @@ func (s *Server) outputs(ctx context.Context, zones []string,
 // address is where a host is reached, as errors name it; empty if it is in the
 // inventory no more.
 func (s *Server) address(host string) string {
-	if st := s.stock.current.Load(); st != nil {
+	if st := s.stock.Now(); st != nil {
 		if h, ok := st.Host(host); ok {
 			return net.JoinHostPort(h.Address, strconv.Itoa(h.Port))
 		}

@@ -159,7 +159,7 @@ func (s *Server) jobs(ctx context.Context, in *jobsInput) (*jobsOutput, error) {
 			place++
 			if (in.State == "" || string(j.State) == in.State) &&
 				(in.Outcome == "" || string(j.Outcome) == in.Outcome) {
-				j.HostLeft = s.stock.left(j)
+				j.HostLeft = s.stock.HasLeft(j)
 				out.Body.Jobs = append(out.Body.Jobs, j)
 			}
 		}
@@ -205,7 +205,7 @@ func (s *Server) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
 			return nil, s.gone(ctx, id.Task(), err)
 		}
 	}
-	j.HostLeft = s.stock.left(j)
+	j.HostLeft = s.stock.HasLeft(j)
 	if j, err = s.explained(ctx, j); err != nil {
 		return nil, problem(err)
 	}

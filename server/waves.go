@@ -11,6 +11,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/scripts"
+	"muster/server/stock"
 )
 
 // dutyWaves is the duty of who opens the waves of tasks.
@@ -206,14 +207,14 @@ func (s *Server) check(ctx context.Context, t jobs.TaskInfo) error {
 // planCheck is the health check on some hosts, or why there is none.
 func (s *Server) planCheck(ctx context.Context, t jobs.TaskInfo, spec jobs.Spec, names []string) (
 	plan, string, error) {
-	v, err := s.scene(ctx, "")
+	v, err := s.look.Scene(ctx, "")
 	if err != nil {
 		return plan{}, "", err
 	}
-	if v.stock == nil {
-		return plan{}, "", errNoInventory
+	if v.Stock == nil {
+		return plan{}, "", stock.ErrNone
 	}
-	hosts, gone := v.stock.find(names)
+	hosts, gone := v.Stock.Find(names)
 	if len(hosts) == 0 {
 		return plan{}, fmt.Sprintf("its hosts are in the inventory no more, so they cannot be "+
 			"checked: %s", brief(fleet.Fold(gone))), nil
@@ -224,7 +225,7 @@ func (s *Server) planCheck(ctx context.Context, t jobs.TaskInfo, spec jobs.Spec,
 	}
 	spec.On = fleet.Fold(names)
 	spec.Reason = fmt.Sprintf("health check of task %s after wave %d", t.Task, t.Rollout.Wave)
-	p := setting{scene: v, operator: t.Operator, proven: t.Proven, now: s.now()}.plan(
+	p := setting{Scene: v, operator: t.Operator, proven: t.Proven, now: s.now()}.plan(
 		jobs.Task{Spec: spec}, hosts)
 	p.blobs = frozen.Blobs()
 	return p, "", nil

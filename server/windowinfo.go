@@ -130,7 +130,7 @@ func (s *Server) doubts(before, book *windows.Book, c windows.Change) []string {
 
 // scopes are all that hosts of the inventory are of; nil: there is no inventory.
 func (s *Server) scopes() map[windows.Scope]bool {
-	st, err := s.stock.get()
+	st, err := s.stock.Get()
 	if err != nil {
 		return nil
 	}

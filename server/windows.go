@@ -340,7 +340,7 @@ func (s *Server) hostWindows(ctx context.Context, in *hostWindowsInput) (*hostWi
 
 // place is where a host of the inventory is.
 func (s *Server) place(host string) (windows.Place, error) {
-	st, err := s.stock.get()
+	st, err := s.stock.Get()
 	if err != nil {
 		return windows.Place{}, away(err.Error())
 	}

@@ -1,5 +1,5 @@
 // Package hosts has the commands about hosts and what belongs to them: hosts, facts, group,
 // limits, ssh.
 //
-// Floor 8: may import cli/submit, internal/settings and below.
+// Floor 10: may import cli/submit, internal/settings and below.
 package hosts

@@ -5,7 +5,7 @@
 // subcommand has a file of its own; this is the only package that knows all
 // rooms of the house.
 //
-// Floor 9: may import everything but the packages for tests.
+// Floor 11: may import everything but the packages for tests.
 package main
 
 import (

@@ -21,6 +21,7 @@ import (
 	"muster/jobs/queue/keys"
 	"muster/scripts"
 	"muster/server"
+	"muster/server/stock"
 )
 
 func newServer() *cobra.Command {
@@ -112,7 +113,7 @@ func buildServer(s settings.Settings, q *queue.Conn, log hclog.Logger) (*server.
 }
 
 // inventoryOf is the inventory that settings name; nil if they name none.
-func inventoryOf(s settings.Settings) server.Inventory {
+func inventoryOf(s settings.Settings) stock.Source {
 	if len(s.Inventory) == 0 {
 		return nil
 	}
@@ -137,7 +138,7 @@ func (r reloading) reload(ctx context.Context) error {
 		err = errors.New("redis.*, server.* or history.* changes: only a restart can do that")
 	}
 	if err != nil {
-		r.srv.Refuse(err)
+		r.srv.Stock().Refuse(err)
 		r.log.Error("reload: the old configuration stays", "error", err)
 		return err
 	}
@@ -145,8 +146,8 @@ func (r reloading) reload(ctx context.Context) error {
 	if bad == nil {
 		r.srv.UseCatalog(catalog)
 	}
-	r.srv.Refuse(bad)
-	if err := errors.Join(bad, r.srv.UseInventory(ctx, inventoryOf(s))); err != nil {
+	r.srv.Stock().Refuse(bad)
+	if err := errors.Join(bad, r.srv.Stock().Use(ctx, inventoryOf(s))); err != nil {
 		r.log.Error("reload: the old one stays", "error", err)
 		return nil
 	}

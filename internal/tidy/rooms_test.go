@@ -44,7 +44,7 @@ func eachPackage(t *tree, m measure, value func(*file) int) []measure {
 const architecture = "docs/ARCHITECTURE.md"
 
 var (
-	roomRow  = regexp.MustCompile(`^\| (-?\d|–) \| (.*?) \|`)
+	roomRow  = regexp.MustCompile(`^\| (-?\d+|–) \| (.*?) \|`)
 	roomName = regexp.MustCompile("`([^`]+)`")
 )
 

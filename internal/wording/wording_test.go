@@ -29,12 +29,16 @@ func TestTextsAreBounded(t *testing.T) {
 		{"one", Count(1, "host"), "1 host"},
 		{"none", Count(0, "host"), "0 hosts"},
 		{"many", Count(2, "smaller group"), "2 smaller groups"},
+		{"words of a type of their own", Join([]word{"a", "b"}, " or "), "a or b"},
+		{"no words", Join([]string(nil), ", "), ""},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, c.got, c.want)
 		}
 	}
 }
+
+type word string
 
 func TestTheWordThatWasMeantIsFound(t *testing.T) {
 	known := []string{"runbook", "runbooks", "address", "hosts", "tasks", "ls", "rm", "queue"}

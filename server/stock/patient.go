@@ -1,4 +1,4 @@
-package server
+package stock
 
 import (
 	"context"
@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// readPatience is how long an inventory is waited for. Its programs and URLs have a minute
+	// readPatience bounds the wait for an inventory. Its programs and URLs have a minute
 	// each; a file system that is away may never answer.
 	readPatience = 2 * time.Minute
-	// readSlow is after how long health says that an inventory is waited for.
+	// After readSlow health says that the server waits for an inventory.
 	readSlow = 30 * time.Second
 )
 
 // patient is an inventory that may hang. Nobody waits for it longer than readPatience, or when
 // the server stops; meanwhile it is asked nothing else.
 type patient struct {
-	source Inventory
+	source Source
 	most   time.Duration
 
 	mu    sync.Mutex
@@ -29,14 +29,14 @@ type patient struct {
 	late  bool      // it ended after that, so the inventory may have changed
 }
 
-func newPatient(source Inventory) *patient {
+func newPatient(source Source) *patient {
 	if source == nil {
 		return nil
 	}
 	return &patient{source: source, most: readPatience}
 }
 
-// Read is that of the source.
+// Read calls the source.
 func (p *patient) Read(ctx context.Context, now time.Time) (inv *fleet.Inventory, err error) {
 	type result struct {
 		inv *fleet.Inventory
@@ -53,7 +53,7 @@ func (p *patient) Read(ctx context.Context, now time.Time) (inv *fleet.Inventory
 	return out.inv, out.err
 }
 
-// Changed is that of the source. One that hangs has not changed.
+// Changed calls the source. A source that hangs has not changed.
 func (p *patient) Changed(ctx context.Context, now time.Time) (is bool) {
 	p.mu.Lock()
 	late, hangs := p.late, !p.since.IsZero()
@@ -64,7 +64,7 @@ func (p *patient) Changed(ctx context.Context, now time.Time) (is bool) {
 	return ask(ctx, p, &is, func() bool { return p.source.Changed(now) }) == nil && is
 }
 
-// ask has a function of the source called, and waits for it as long as one may.
+// ask calls a function of the source, and waits at most as long as patience lasts.
 func ask[T any](ctx context.Context, p *patient, out *T, f func() T) error {
 	p.mu.Lock()
 	if !p.since.IsZero() {
@@ -105,13 +105,13 @@ func ask[T any](ctx context.Context, p *patient, out *T, f func() T) error {
 	return err
 }
 
-// hung says what is the matter; p.mu is held.
+// hung returns the error of a source that does not answer. The caller holds p.mu.
 func (p *patient) hung() error {
 	return fmt.Errorf("it has been read since %s and is not done: a file system, program or URL that "+
 		"it names does not answer", p.since.UTC().Format(time.RFC3339))
 }
 
-// slow says so when the source takes long.
+// slow returns a text if the source takes long; empty: it does not.
 func (p *patient) slow(now time.Time) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
