@@ -6,7 +6,7 @@ import (
 	"muster/jobs"
 )
 
-// AnswerArgs are those of ask.lua for an answer.
+// AnswerArgs returns the arguments of ask.lua for an answer.
 func AnswerArgs(f jobs.Reading) []any {
 	over, began := "", ""
 	if f.Over {
@@ -20,7 +20,8 @@ func AnswerArgs(f jobs.Reading) []any {
 	return append(args, endArgs(f.End)...)
 }
 
-// endArgs are outcome, class, exit code, error, output and note of an end; nil: it is not known.
+// endArgs returns outcome, class, exit code, error, output and note of an end; a nil end is
+// unknown.
 func endArgs(end *jobs.Result) []any {
 	if end == nil {
 		return []any{"", "", "", "", "", ""}

@@ -10,8 +10,8 @@ const ChunkMax = 500
 // HostsMax bounds the hosts of a task in one chunk.
 const HostsMax = 200
 
-// TaskKeep is how long a task is kept: it can be submitted 30 days ahead and wait 30 days more.
+// TaskKeep is the lifetime of a task: it may be submitted 30 days ahead and wait 30 days more.
 const TaskKeep = 70 * 24 * time.Hour
 
-// HeldKeep is how long a task is kept that was never committed; see put.lua.
+// HeldKeep is the lifetime of a task that was never committed; see put.lua.
 const HeldKeep = 24 * time.Hour

@@ -6,12 +6,12 @@ import (
 	"muster/jobs"
 )
 
-// GateField returns the field of a task that has the answer at a gate of a job.
+// GateField returns the field of a task that holds the answer at a gate of a job.
 func GateField(id jobs.ID, step int) string {
 	return "gate:" + strconv.Itoa(step) + ":" + id.Host()
 }
 
-// GateTurn is the call that answers a gate.
+// GateTurn returns the call that answers a gate.
 func GateTurn(id jobs.ID, step int, a jobs.GateAnswer) Turn {
 	return Turn{Verb: "gate", Object: string(id), Number: strconv.Itoa(step),
 		Note: string(a.Word) + " " + a.Note}

@@ -10,17 +10,17 @@ import (
 // GroupPrefix begins the name of a redundancy group's semaphore.
 const GroupPrefix = "group/"
 
-// FrozenField is the field of a semaphore that says why it is frozen; see exclude.lua.
+// FrozenField is the field of a semaphore that holds the reason of its freeze; see exclude.lua.
 const FrozenField = "frozen"
 
-// Semaphore is what Redis knows of a group or limit.
+// Semaphore holds what Redis knows about a group or limit.
 type Semaphore struct {
 	Name    string
-	Holders map[string]string // job to token; frozenField to why
+	Holders map[string]string // job to token; frozenField to the reason
 	Waits   int
 }
 
-// ReadGroup returns a redundancy group as its semaphore shows it.
+// ReadGroup returns a redundancy group, read from its semaphore.
 func ReadGroup(zone, name string, s Semaphore) jobs.Group {
 	g := jobs.Group{Name: name, Zone: zone, Waits: s.Waits}
 	for holder, v := range s.Holders {

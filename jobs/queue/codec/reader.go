@@ -9,15 +9,15 @@ import (
 	"muster/jobs"
 )
 
-// Absent is what scripts answer when the zone's key is missing.
+// Absent is the answer of a script when the key of its zone is missing.
 const Absent = "absent"
 
-// Reader takes the parts of a script's answer in order and keeps the first
-// error: an answer of another form is a bug or another version, never a guess.
+// Reader takes the parts of a script's answer in order and keeps the first error. An answer of
+// another form comes from a bug or another version, so it is an error and never guessed at.
 type Reader struct {
 	Left  []any
 	Err   error
-	Acked int // replicas that have what the script did, if anybody asked for some
+	Acked int // replicas that have the script's writes, if the caller asked to wait for some
 }
 
 func (r *Reader) next() any {
@@ -36,7 +36,7 @@ func (r *Reader) fail(err error) {
 	}
 }
 
-// Text returns the next part as text; "" where Redis answered nil.
+// Text returns the next part as text, or "" if Redis answered nil.
 func (r *Reader) Text() string {
 	switch x := r.next().(type) {
 	case string:
@@ -66,7 +66,7 @@ func (r *Reader) Int() int { return int(r.Micros()) }
 // Duration returns the next part, a number of microseconds.
 func (r *Reader) Duration() time.Duration { return time.Duration(r.Micros()) * time.Microsecond }
 
-// List returns a reader of the next part, which is a list.
+// List returns a reader for the next part, which is a list.
 func (r *Reader) List() Reader {
 	v, ok := r.next().([]any)
 	if !ok {

@@ -10,50 +10,50 @@ import (
 	"muster/jobs"
 )
 
-// Record is what is kept of a job that was taken once, or ended: a field of its
-// task, ":" and its host. prelude.lua writes and reads the same.
+// Record is the record of a job that was taken at least once, or has ended. It is stored in a field
+// of its task, named ":" and the host. prelude.lua reads and writes the same form.
 type Record struct {
 	State jobs.State
 	taken
-	Live                bool // somebody heard what its host said
+	Live                bool // some output of its host was received
 	Token               jobs.Token
-	counts              // of the job's past
+	counts              // of events in the job's past
 	Step                int
 	Due, Started        jobs.Micros   // 0: none
-	Later               time.Duration // by how much later than its task it expires
+	Later               time.Duration // by how much its expiry is later than its task's
 	Node, Saved, Cancel string
 	Spent               string // a ledger of its time, see jobs.Ledger
-	Why                 string // it was deferred, waits, or is tried again
+	Why                 string // the reason why it was deferred, waits, or is tried again
 	End                 end
 }
 
-// taken is what the attempt in hand was handed out for.
+// taken says for what purpose the current attempt was handed out.
 type taken struct {
-	Lost bool       // to find out about one that was lost
-	Was  jobs.State // what the job is again if it is given back; empty: it is tried again
+	Lost bool       // to find out how an attempt that was lost has ended
+	Was  jobs.State // the job's state if the attempt is released; empty: the job is tried again
 }
 
 type counts struct{ Attempt, Tries, Probes, Crashes int }
 
-// end is how a job ended.
+// end describes the end of a job.
 type end struct {
 	At        jobs.Micros
 	Outcome   jobs.Outcome
 	Class     jobs.Class
 	Exit, Err string
 	Note      string
-	Spent     string // a ledger; empty: no worker said so
+	Spent     string // a ledger; empty: no worker sent one
 }
 
-// RecordField is the field of a job's task that has its record.
+// RecordField returns the field of a job's task that holds its record.
 func RecordField(host string) string { return ":" + host }
 
-// recordWords is how many words the first line of a record has; the last one is
-// the node, and may be missing, and so may be what stands behind it: a ledger, and
-// why the job waits.
+// recordWords is the number of words in the first line of a record. The last of them is the node;
+// it may be missing, and so may the two parts behind it: a ledger, and the reason why the job
+// waits.
 const recordWords = 13
 
-// readTaken reads the word of a record that job.lua has as m.WAS.
+// readTaken reads the word of a record that job.lua calls m.WAS.
 func readTaken(word int) taken {
 	switch word {
 	case 2:
@@ -64,7 +64,7 @@ func readTaken(word int) taken {
 	return taken{Lost: word == 1}
 }
 
-// ReadRecord reads a record; that of a job that was never taken is empty.
+// ReadRecord reads a record. The record of a job that was never taken is empty.
 func ReadRecord(text string) (Record, error) {
 	if text == "" {
 		return Record{}, nil
@@ -99,8 +99,8 @@ func ReadRecord(text string) (Record, error) {
 	return out, nil
 }
 
-// readEnd reads the last line of a record: when, outcome, class, exit code with a ledger
-// behind a plus, and error. A word that is missing is a dash.
+// readEnd reads the last line of a record: time, outcome, class, exit code with a ledger behind a
+// plus, and error. A dash stands for a missing word.
 func readEnd(line string) (e end, err error) {
 	line, note, _ := strings.Cut(line, "\n")
 	words := strings.SplitN(line, " ", 5)
@@ -120,7 +120,7 @@ func readEnd(line string) (e end, err error) {
 	return end{at, jobs.Outcome(words[1]), jobs.Class(words[2]), exit, words[4], note, spent}, err
 }
 
-// ExitCode is the exit code of a job that ended with one.
+// ExitCode returns the exit code of a job that ended with one, else nil.
 func (e end) ExitCode() *int {
 	code, err := strconv.Atoi(e.Exit)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"muster/jobs"
 )
 
-// RunsText is what is known of runs, in seven numbers; empty: nothing.
+// RunsText encodes the known facts about runs in seven numbers; no facts become the empty text.
 func RunsText(r jobs.Runs) string {
 	if r == (jobs.Runs{}) {
 		return ""
@@ -17,10 +17,10 @@ func RunsText(r jobs.Runs) string {
 		int64(r.Last.Token), int64(r.Last.Step), r.Last.At})
 }
 
-// placeMax bounds the places that are believed.
+// placeMax bounds the offsets that ReadRuns accepts.
 const placeMax = 1 << 50
 
-// ReadRuns reads what is known of runs. Of what cannot be read nothing is.
+// ReadRuns decodes the facts about runs. From a text that it cannot read it returns none.
 func ReadRuns(text string) jobs.Runs {
 	words := strings.Fields(text)
 	if len(words) != 7 {
@@ -43,7 +43,7 @@ func ReadRuns(text string) jobs.Runs {
 	}
 }
 
-// Numbers returns numbers as the script speak reads them, with blanks between.
+// Numbers returns numbers separated by blanks, as the script speak reads them.
 func Numbers(list []int64) string {
 	var b strings.Builder
 	for i, n := range list {
@@ -55,8 +55,8 @@ func Numbers(list []int64) string {
 	return b.String()
 }
 
-// LiveID reads the id of an entry of a running attempt: its token, and how much
-// its host had said by then.
+// LiveID reads the id of a stream entry from a running attempt: the attempt's token, and the number
+// of bytes that its host had written by then.
 func LiveID(id string) (token jobs.Token, end int64, ok bool) {
 	first, second, _ := strings.Cut(id, "-")
 	t, err := jobs.ParseMicros(first)
@@ -64,8 +64,8 @@ func LiveID(id string) (token jobs.Token, end int64, ok bool) {
 	return jobs.Token(t), n, err == nil && failed == nil
 }
 
-// SaidOf is the record of an attempt's output: a line with its token and its gap,
-// and maybe its runs, then the bytes; empty if nothing was said.
+// SaidOf encodes the output of an attempt: a line with its token and its gap, and maybe its runs,
+// then the bytes. It is empty if there was no output.
 func SaidOf(r jobs.Result) []byte {
 	data, gap := r.Output, r.Gap
 	if len(data) > OutputMax {
@@ -81,7 +81,7 @@ func SaidOf(r jobs.Result) []byte {
 	return append([]byte(head+"\n"), data...)
 }
 
-// ReadSaid reads a record. What cannot be read is taken for output.
+// ReadSaid decodes the output of an attempt. A text without a readable head counts as output.
 func ReadSaid(text string) (token jobs.Token, gap jobs.Gap, runs jobs.Runs, data []byte) {
 	head, rest, ok := strings.Cut(text, "\n")
 	var t int64
@@ -95,5 +95,5 @@ func ReadSaid(text string) (token jobs.Token, gap jobs.Gap, runs jobs.Runs, data
 	return jobs.Token(t), gap, runs, []byte(rest)
 }
 
-// OutputMax bounds the bytes of a result's output; workers bound theirs below.
+// OutputMax bounds the bytes of a result's output; workers have a smaller bound of their own.
 const OutputMax = 1 << 20

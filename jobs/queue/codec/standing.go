@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Standing is how something stands in one zone.
+// Standing is the position of a switch in one zone.
 type Standing struct {
 	Paused bool
 	Id     int64 // of the order
 	Note   string
 }
 
-// ReadSwitch returns how something stands, by its note and the id of the order.
+// ReadSwitch returns the position of a switch, given its note and the id of the order.
 func ReadSwitch(note, id string) Standing {
 	n, _ := strconv.ParseInt(id, 10, 64)
 	return Standing{note != "", n, note}
@@ -34,7 +34,7 @@ func ReadCustomers(text string) map[string]Standing {
 	return out
 }
 
-// WhyShut is why nothing starts in a zone, for people.
+// WhyShut returns the reason why nothing starts in a zone, in words for people.
 func WhyShut(why, owed string) string {
 	_, owed, _ = strings.Cut(owed, " ")
 	if owed == "" {

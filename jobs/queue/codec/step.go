@@ -16,7 +16,7 @@ import (
 // knownMax bounds the tasks that a caller may name as known.
 const knownMax = 64
 
-// Known returns the tasks whose spec a caller has, as step.lua reads them.
+// Known encodes the tasks whose spec a caller has, for step.lua.
 func Known(tasks []jobs.TaskID) string {
 	var b strings.Builder
 	for i, t := range tasks {
@@ -29,8 +29,8 @@ func Known(tasks []jobs.TaskID) string {
 	return b.String()
 }
 
-// AppendResult adds what step.lua wants to know of a result. Nearly all are ends with
-// nothing else to say: Redis makes a text of each word, so those have few.
+// AppendResult appends the arguments of step.lua for a result. Nearly all results only say that a
+// job ended, and those have few arguments, because Redis converts each of them to a string.
 func AppendResult(args []any, r jobs.Result) []any {
 	exit := ""
 	if r.ExitCode != nil {
@@ -42,7 +42,7 @@ func AppendResult(args []any, r jobs.Result) []any {
 	}
 	saved := r.Saved
 	if r.Kind == jobs.KindEnd {
-		saved = OneLine(r.Note) // what is saved is of no use to a job that has ended
+		saved = OneLine(r.Note) // a job that has ended has no use for saved data
 	}
 	return append(args, string(r.Job), int64(r.Token), string(r.Kind), string(r.Outcome),
 		string(r.Class), exit, OneLine(r.Error), r.Delay.Microseconds(), int64(r.Until), r.Step,
@@ -69,8 +69,8 @@ func ReadReply(r Reader) (jobs.Reply, error) {
 	for len(r.Left) > 0 && r.Err == nil {
 		task, text := r.Text(), r.Text()
 		var spec jobs.Spec
-		// What cannot be read is left out: an error would be repeated with the
-		// request for ever. The worker says what it misses, job by job.
+		// A spec that cannot be read is left out: an error would make the worker repeat the request for
+		// ever. The worker reports the missing spec job by job.
 		if json.Unmarshal([]byte(text), &spec) != nil {
 			continue
 		}
@@ -82,10 +82,10 @@ func ReadReply(r Reader) (jobs.Reply, error) {
 	return reply, r.Err
 }
 
-// grantFields is how many tab separated parts a grant has; see step.lua.
+// grantFields is the number of tab-separated parts of a grant; see step.lua.
 const grantFields = 14
 
-// ReadGrant reads a job that was handed out, and its host.
+// ReadGrant reads a grant: a job that was handed out, and its host.
 func ReadGrant(text, host string) (jobs.Grant, error) {
 	parts := strings.SplitN(text, "\t", grantFields)
 	if len(parts) != grantFields {
@@ -108,8 +108,8 @@ func ReadGrant(text, host string) (jobs.Grant, error) {
 	return g, nil
 }
 
-// words takes the parts of a text in order, as reader those of an answer: but with no
-// memory for each, which was two thirds of all that a job took here.
+// words takes the parts of a text in order, as Reader does with an answer, but without allocating
+// each part: those allocations were two thirds of the cost of a job here.
 type words struct {
 	left []string
 	err  error
@@ -133,7 +133,8 @@ func (w *words) int() int { return int(w.micros()) }
 
 func (w *words) duration() time.Duration { return time.Duration(w.micros()) * time.Microsecond }
 
-// Holding are those of some grants that hold their hosts: who only looks holds nothing.
+// Holding returns the grants that hold their hosts. A grant that only looks at a host holds
+// nothing.
 func Holding(list []jobs.Grant) []jobs.Grant {
 	looks := func(g jobs.Grant) bool { return g.Mode.Looks() }
 	if !slices.ContainsFunc(list, looks) {

@@ -9,11 +9,11 @@ import (
 	"muster/jobs"
 )
 
-// RulePrefix begins the name of the semaphore that a task's own jobs hold from their
-// first take to their end, if it has a rule; see rule.lua.
+// RulePrefix begins the name of the semaphore of a task with a rule. The task's own jobs hold it
+// from their first take to their end; see rule.lua.
 const RulePrefix = "rule:"
 
-// RuleArgs are the fields of a task that rule.lua and roll.lua read.
+// RuleArgs returns the fields of a task that rule.lua and roll.lua read.
 func RuleArgs(r *jobs.Rollout) []any {
 	if r == nil {
 		return nil
@@ -35,8 +35,8 @@ func RuleArgs(r *jobs.Rollout) []any {
 	return args
 }
 
-// WaveScores says to put.lua of which waves the hosts of a chunk are, the one from
-// place on: "wave*hosts,…". It is empty if there are no waves.
+// WaveScores tells put.lua the waves of the hosts of a chunk, which begins at the position from:
+// "wave*hosts,…". It is empty if there are no waves.
 func WaveScores(waves []int, from, hosts int) string {
 	text := ""
 	for i, n := range waves {
@@ -49,7 +49,7 @@ func WaveScores(waves []int, from, hosts int) string {
 	return text
 }
 
-// Times are when the jobs of hosts are to run, as put.lua reads it.
+// Times encodes the times at which the jobs of hosts are to run, for put.lua.
 func Times(t jobs.Task, hosts []string) string {
 	if len(t.Own) == 0 {
 		if t.At == 0 {
@@ -57,14 +57,14 @@ func Times(t jobs.Task, hosts []string) string {
 		}
 		return t.At.String()
 	}
-	all := make([]string, len(hosts)+1) // a blank behind it says that they are a list
+	all := make([]string, len(hosts)+1) // a trailing blank marks the text as a list
 	for i, host := range hosts {
 		all[i] = cmp.Or(t.Own[host], t.At).String()
 	}
 	return strings.Join(all, " ")
 }
 
-// HeadArgs are fields and values of a task, but for its spec.
+// HeadArgs returns the fields and values of a task, without its spec.
 func HeadArgs(t jobs.Task, hosts, chunks int) []any {
 	args := []any{"total", hosts, "chunks", chunks,
 		"timeout", t.Spec.Timeout.Microseconds(), "expire", t.Spec.Expire.Microseconds(),
@@ -79,8 +79,8 @@ func HeadArgs(t jobs.Task, hosts, chunks int) []any {
 	return append(args, RuleArgs(t.Spec.Rollout)...)
 }
 
-// Guard is what exclude.lua reads: whether the task disturbs its hosts, and the
-// limits that its runbook names, and the semaphore of its own rule.
+// Guard encodes for exclude.lua whether the task disturbs its hosts, the limits that its runbook
+// names, and the semaphore of its own rule.
 func Guard(t jobs.Task) string {
 	words := []string{"-"}
 	if t.Spec.Disruptive {
@@ -96,7 +96,7 @@ func Guard(t jobs.Task) string {
 	return strings.Join(words, " ")
 }
 
-// digit is a flag as the scripts read it.
+// digit encodes a flag for the scripts.
 func digit(b bool) string {
 	if b {
 		return "1"

@@ -1,9 +1,9 @@
 package codec
 
-// control is the answer of a script to a switch.
+// Turned is the answer of a script to a switch.
 type Turned struct {
 	Status string // ok, already, later, absent, ended …
-	Before string // note of what stood already, or stood before
+	Before string // note of the position that stood already, or stood before
 	Number int64
 	Err    error
 }

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Prefix begins every key. What follows in braces is the zone, as a hash tag:
-// a zone lives in one slot of a cluster, zones spread over it.
+// Prefix begins every key. The zone follows in braces, as a hash tag: all keys of a zone live in
+// one slot of a cluster, and different zones spread over the slots.
 const Prefix = "muster:"
 
-// HubZone is the pretended zone of what belongs to no zone. Its name cannot be one
-// of a zone: an inventory that has it is refused.
+// HubZone is the pretended zone of keys that belong to no zone. No real zone can have its name: an
+// inventory with such a zone is refused.
 const HubZone = "hub"
 
 // Key describes one kind of key, for docs/REDIS.md and for the scripts.
@@ -21,8 +21,8 @@ type Key struct {
 	What    string
 }
 
-// ZoneKeys are the keys of a zone. The scripts get a Lua name for each: m.kQueue,
-// m.kTask .. id and so on.
+// ZoneKeys lists the keys of a zone. The scripts get a Lua name for each: m.kQueue, m.kTask .. id
+// and so on.
 var ZoneKeys = []Key{
 	{"queue", "zset", "move, step, end, epoch, fsck, order, recall",
 		"jobs that never started: id by µs when to run"},
@@ -76,7 +76,7 @@ var ZoneKeys = []Key{
 		"move, step, lose, end, epoch, control, recall, ask", "something became due; a hint"},
 }
 
-// HubKeys are the keys that belong to no zone.
+// HubKeys lists the keys that belong to no zone.
 var HubKeys = []Key{
 	{"nodes", "zset", "Beat, Gone", "node id by µs of its last beat"},
 	{"node:<id>", "string", "Beat, Gone", "JSON of the node; PX 15 s, beat every 5 s"},
@@ -141,16 +141,16 @@ func Zone(zone, kind, id string) string { return Prefix + "{" + zone + "}:" + ki
 // Hub makes a key that belongs to no zone.
 func Hub(kind, id string) string { return Zone(HubZone, kind, id) }
 
-// Lua gives the scripts their names of the keys. KEYS[1] of every script is
-// the key `zone`, of which the prefix is cut.
+// Lua returns the Lua code that gives the scripts their names of the keys. KEYS[1] of every script
+// is the key `zone`; the code cuts the prefix from it.
 //
-// All functions and variables that functions share are fields of one table, m:
-// with a local of its own for each, Lua 5.1 searches its list of captured locals
-// for every function that it makes, which cost 50 µs a call (measured).
+// All functions and shared variables are fields of one table, m. If each were a local, Lua 5.1
+// would search its list of captured locals for every function that it makes, which cost 50 µs a
+// call (measured).
 //
-// The names that nearly every call needs come first; the others are made inside
-// m.lazy, as a name costs a quarter of a µs. A library makes all of them, when it
-// is called for another zone than before.
+// The names that nearly every call needs come first. The others are made inside m.lazy, because
+// each name costs a quarter of a µs. A library makes all of them when it is called for another zone
+// than before.
 func Lua(which func(word string) bool) string {
 	var b strings.Builder
 	for _, k := range ZoneKeys {
@@ -164,18 +164,18 @@ func Lua(which func(word string) bool) string {
 	return b.String()
 }
 
-// Usual tells whether a key is one of a step that hands out one job for another.
+// Usual reports whether a step that only exchanges one job for the next needs this key.
 func Usual(word string) bool {
 	return strings.Contains(" zone queue again task locks hold events hosts ", " "+word+" ")
 }
 
-// Seldom reports whether a key is none of those that nearly every call needs.
+// Seldom reports whether only a few calls need a key.
 func Seldom(word string) bool { return !Usual(word) }
 
 // Every reports true: a library has the names of all keys.
 func Every(string) bool { return true }
 
-// ofNodes tells whether nodes write a key.
+// ofNodes reports whether nodes write a key.
 func (k Key) ofNodes() bool {
 	return slices.ContainsFunc(strings.Split(k.Writers, ", "), func(name string) bool {
 		return slices.Contains(nodeWriters, name)

@@ -5,43 +5,43 @@ import (
 	"strings"
 )
 
-// Role is what a handle is for, and so which permissions it needs.
+// Role is the purpose of a handle; it decides which permissions the handle needs.
 type Role string
 
-// The roles. A server may do all that a node may. Whoever has none is not checked.
+// The roles. A server may do all that a node may. A handle without a role is not checked.
 const (
 	RoleServer Role = "server"
 	RoleNode   Role = "node" // a master and its children
 )
 
-// The commands that roles give, themselves or in scripts. etc/users.acl allows
-// these and no others; a test holds them against what the suite calls.
+// These commands are called by the roles, directly or in scripts. etc/users.acl allows these and no
+// others; a test compares them with the commands that the test suite calls.
 var (
-	// command is asked by the client of a cluster, before every call if it is refused.
+	// The client of a cluster calls command; if that is refused, it does so before every call.
 	plainCommands = strings.Fields("cluster|slots command eval evalsha " +
 		"info ping script|load select subscribe time unsubscribe wait")
 	scriptCommands = strings.Fields("del exists get hdel hexists hget hgetall hincrby hlen " +
 		"hmget hset persist pexpire pttl publish sadd set sismember srem time xadd xdel xrange zadd " +
 		"zcard zcount zmscore zrange zrangebyscore zrem zrevrange zrevrangebyscore zscore smembers")
-	// A node calls the function of step, and cannot change it. Scripts may be loaded by
-	// everybody: their hash is their name.
+	// A node calls the function of step and cannot change it. Everybody may load scripts, because the
+	// hash of a script is its name.
 	nodeCommands = strings.Fields("fcall")
-	// A server loads that function, and calls none.
-	// It asks once, at its start, whether Redis could read its file again (replays).
+	// A server loads that function and calls none. At its start it asks once whether Redis could read
+	// its append-only file again (see replays).
 	serverCommands = strings.Fields(AskReplay + " exec expire " +
 		"function|delete function|list function|load " +
 		"hkeys hscan hsetnx multi unwatch watch " +
 		"xinfo|stream xread xrevrange xtrim zremrangebyrank zremrangebyscore")
 )
 
-// AskReplay is the one command that a role can do without: a server under the rules of an
-// earlier version does not ask.
+// AskReplay is the only command that a role does not need: a server whose ACL rules come from an
+// earlier version does not use it.
 const AskReplay = "acl|dryrun"
 
-// nodeWriters are the writers of keys.go that a node calls.
+// nodeWriters lists the writers in keys.go that a node calls.
 var nodeWriters = strings.Fields("step checkpoint lose epoch order speak ask Alert")
 
-// Commands are those that a role gives, sorted.
+// Commands returns the commands that a role calls, sorted.
 func (r Role) Commands() []string {
 	own := nodeCommands
 	if r == RoleServer {
@@ -52,15 +52,15 @@ func (r Role) Commands() []string {
 	return slices.Compact(list)
 }
 
-// access is a pattern of keys.
+// An access is a pattern of keys, and whether the role may write them.
 type access struct {
 	Pattern string
 	Write   bool
 }
 
-// Keys are the keys that a role touches. A server writes all. A node has those of its zones:
-// it writes what the scripts write that it calls, and reads the others. Of the hub it knows
-// the nodes, and reads what is agreed about times and the blobs: no tokens.
+// Keys returns the keys that a role touches. A server writes all. A node may use the keys of its
+// zones: it writes the keys that its scripts write, and reads the others. In the hub it uses the
+// nodes, and reads the agreed times and the blobs, but no tokens.
 func (r Role) Keys(zones []string) []access {
 	if r == RoleServer {
 		return []access{{Prefix + "*", true}}
@@ -84,7 +84,7 @@ func (r Role) Keys(zones []string) []access {
 		access{Hub("blob:", "*"), false})
 }
 
-// Channels are the patterns of channels of a role.
+// Channels returns the patterns of channels that a role may use.
 func (r Role) Channels(zones []string) []string {
 	if r == RoleServer {
 		return []string{Prefix + "*"}
@@ -100,7 +100,7 @@ func (r Role) Channels(zones []string) []string {
 	return list
 }
 
-// rules are those of ACL SETUSER for a role, except for its password.
+// rules returns the rules for ACL SETUSER of a role, without its password.
 func (r Role) rules(zones []string) []string {
 	rules := []string{"sanitize-payload", "resetkeys"}
 	for _, k := range r.Keys(zones) {

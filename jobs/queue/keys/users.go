@@ -12,24 +12,24 @@ import (
 type User struct {
 	Name  string   `json:"name"`
 	For   string   `json:"for"`
-	Zones []string `json:"zones,omitempty"` // whose keys it has; none: all
-	Rules []string `json:"rules"`           // of ACL SETUSER, without a password
+	Zones []string `json:"zones,omitempty"` // zones whose keys it may use; none: all
+	Rules []string `json:"rules"`           // for ACL SETUSER, without a password
 }
 
 // userPrefix begins the names of users.
 const userPrefix = "muster-"
 
-// NodeUser is the name of the user for nodes of one zone.
+// NodeUser returns the name of the user for the nodes of one zone.
 func NodeUser(zone string) string { return userPrefix + string(RoleNode) + "-" + zone }
 
-// adminRules let people and monitoring look at all and change nothing.
+// adminRules let people and monitoring read all data and change nothing.
 const adminRules = "%R~" + Prefix + "* resetchannels -@all +@read -@dangerous +ping +info +time " +
 	"+select +slowlog|get +slowlog|len +latency|latest +latency|history +client|list +client|id " +
 	"+memory|usage +acl|log +acl|whoami +cluster|slots +cluster|info"
 
-// Users are the users of a house with some zones: one for servers, one for the nodes of each
-// zone, one for people. With together, which is the name of a user, that one is for nodes
-// which serve all the zones.
+// Users returns the users of an installation with these zones: one for servers, one for the nodes
+// of each zone, and one for people. If together is not empty, it is the name of one more user, for
+// nodes that serve all the zones.
 func Users(zones []string, together string) ([]User, error) {
 	if err := checkZones(zones); err != nil {
 		return nil, err
@@ -62,17 +62,17 @@ func checkZones(zones []string) error {
 	return nil
 }
 
-// Line is the user as a line of a file of users. Nobody can log in as it before it gets a
+// Line returns the user as a line of an ACL file. Nobody can log in as this user before it gets a
 // password.
 func (u User) Line() string {
 	return "user " + u.Name + " off resetpass " + strings.Join(u.Rules, " ")
 }
 
-// DefaultUser is the line of an aclfile for the user as whom nobody logs in: it is off. It may do
-// everything all the same, because Redis reads its append-only file with the rights of this
-// user. Without them Redis 7.0 starts, and has skipped all that scripts wrote.
+// DefaultUser is the line of an ACL file for Redis's default user. It is off, so nobody logs in as
+// it. It still may do everything, because Redis reads its append-only file with the rights of this
+// user: without them Redis 7.0 starts, and has skipped everything that scripts wrote.
 const DefaultUser = "user default off resetpass ~* &* +@all"
 
-// Order is the command that gives the user its rules in a Redis that runs. It leaves
-// alone whether the user is on, and its password; one that is new is off.
+// Order returns the command that gives the user its rules in a running Redis. The command changes
+// neither the password nor whether the user is on; a new user is off.
 func (u User) Order() string { return "ACL SETUSER " + u.Name + " " + strings.Join(u.Rules, " ") }

@@ -11,7 +11,7 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// askOf is the last order about a job; nil: there was none.
+// askOf returns the last order to ask a host about a job, or nil if there was none.
 func (q *Tasks) askOf(ctx context.Context, zone string, id jobs.ID) (*jobs.Ask, error) {
 	text, err := q.c.Redis().HGet(ctx, keys.Zone(zone, "task:", string(id.Task())),
 		"ask:"+id.Host()).Result()
@@ -24,7 +24,7 @@ func (q *Tasks) askOf(ctx context.Context, zone string, id jobs.ID) (*jobs.Ask, 
 	return readAsk(text), nil
 }
 
-// readAsk reads an order as ask.lua keeps it. What cannot be read is none.
+// readAsk reads an order as ask.lua stores it, or returns nil if it cannot be read.
 func readAsk(text string) *jobs.Ask {
 	lines := strings.SplitN(text, "\n", 4)
 	if len(lines) != 4 {

@@ -12,18 +12,18 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// deferredMax is how many jobs that are due later are read of a zone, those due first.
+// deferredMax bounds the jobs with a later time that are read of a zone; the earliest come first.
 const deferredMax = 1000
 
-// Deferred are the jobs of a zone that wait for a time of their own, the one due first in
-// front. more tells that there may be others, which are due later than all of these.
+// Deferred returns the jobs of a zone that wait for a time of their own, the earliest first. more
+// reports whether there may be others, all of them due later than these.
 func (q *Tasks) Deferred(ctx context.Context, zone string) (list []jobs.JobInfo, more bool,
 	err error) {
 	now, err := q.c.Now(ctx, zone)
 	if err != nil {
 		return nil, false, err
 	}
-	// What has a time of its own waits in again, among jobs that run and their locks.
+	// A job with a time of its own waits in the set again, between running jobs and their locks.
 	ids, err := q.c.Redis().ZRangeArgs(ctx, redis.ZRangeArgs{Key: keys.Zone(zone, "again", ""),
 		ByScore: true,
 		Start:   "(" + strconv.FormatInt(int64(jobs.MicrosOf(now)), 10), Stop: "+inf",

@@ -12,29 +12,29 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Zones reads what waits in a zone, and what happened there.
+// Zones reads how many jobs wait in a zone, and the events of the zone.
 type Zones struct{ c *queue.Conn }
 
 // NewZones returns the zones behind a connection.
 func NewZones(c *queue.Conn) *Zones { return &Zones{c} }
 
-// Depth is what waits in a zone.
+// Depth describes how many jobs wait in a zone, and how long.
 type Depth struct {
 	Zone    string    `json:"zone"`
 	Queued  int64     `json:"queued"`  // never started
 	Again   int64     `json:"again"`   // running, or waits for another attempt
-	Due     int64     `json:"due"`     // of both, could run now
-	Oldest  jobs.Time `json:"oldest"`  // when the first of the queue is, or was to run
+	Due     int64     `json:"due"`     // of both: could run now
+	Oldest  jobs.Time `json:"oldest"`  // due time of the first queued job, past or future
 	Overdue float64   `json:"overdue"` // seconds since then; 0 if it is in the future
-	Frozen  jobs.Time `json:"frozen"`  // nothing starts before; null: not frozen
+	Frozen  jobs.Time `json:"frozen"`  // nothing starts before this time; null: not frozen
 	Why     string    `json:"why,omitempty"`
-	Owes    bool      `json:"asks_history,omitempty"` // until history was asked, however long it takes
+	Owes    bool      `json:"asks_history,omitempty"` // until history has answered
 	Halted  string    `json:"halted,omitempty"`
 	Paused  string    `json:"paused,omitempty"`
 	jobs.Sharing
 }
 
-// Depth tells what waits in a zone.
+// Depth describes how many jobs wait in a zone, and how long.
 func (q *Zones) Depth(ctx context.Context, zone string) (Depth, error) {
 	d := Depth{Zone: zone}
 	now, err := q.c.Now(ctx, zone)
@@ -70,7 +70,7 @@ func (q *Zones) Depth(ctx context.Context, zone string) (Depth, error) {
 	known := state.Val()
 	frozen, _ := jobs.ParseMicros(codec.TextOf(known, 0))
 	if d.Owes = codec.TextOf(known, 4) != ""; d.Owes {
-		frozen = max(frozen, jobs.MicrosOf(now.Add(time.Second))) // nobody knows how long it takes
+		frozen = max(frozen, jobs.MicrosOf(now.Add(time.Second))) // the end of the freeze is not known
 	}
 	if frozen.Time().After(now) {
 		d.Frozen = jobs.TimeOf(frozen)

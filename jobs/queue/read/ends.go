@@ -8,14 +8,14 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Ends is how much has ended in a zone since its Redis knows it. The scripts count it where
-// it happens, so that it does not depend on who looks, and when.
+// Ends counts the jobs and tasks that have ended in a zone since its Redis was set up. The scripts
+// count at the moment of the end, so the numbers do not depend on when somebody reads them.
 type Ends struct {
 	Jobs  map[jobs.Outcome]int64
-	Tasks int64 // a task of several zones counts in each
+	Tasks int64 // a task of several zones counts in each of them
 }
 
-// Ends returns how much has ended in a zone.
+// Ends returns the counts of ended jobs and tasks of a zone.
 func (q *Zones) Ends(ctx context.Context, zone string) (Ends, error) {
 	outcomes := jobs.Outcomes()
 	fields := []string{"ended:tasks"}
@@ -28,7 +28,7 @@ func (q *Zones) Ends(ctx context.Context, zone string) (Ends, error) {
 	}
 	numbers := make([]int64, len(list))
 	for i, v := range list {
-		text, _ := v.(string) // none yet
+		text, _ := v.(string) // missing until the first one ends
 		numbers[i], _ = strconv.ParseInt(text, 10, 64)
 	}
 	e := Ends{Jobs: map[jobs.Outcome]int64{}, Tasks: numbers[0]}

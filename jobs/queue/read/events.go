@@ -14,24 +14,24 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// EventPage is a part of a zone's event stream, and what there was of the stream at
-// the same moment.
+// EventPage is a part of a zone's event stream, together with the extent of the stream at the same
+// moment.
 type EventPage struct {
 	Events  []jobs.Happening
-	Last    string // entry that was read last; empty: none was
-	Entries int64  // that were read; each may be several events
+	Last    string // the last entry that was read; empty: none was
+	Entries int64  // number of entries read; each may hold several events
 	Stream  EventStream
 }
 
-// EventStream is what Redis has of a stream.
+// EventStream describes the extent of a stream in Redis.
 type EventStream struct {
 	First, Last string // its entries; empty: it has none
-	Added       int64  // entries that it ever got; -1: this Redis does not count them
+	Added       int64  // number of entries ever added; -1: this Redis does not count them
 	Length      int64
 }
 
-// EventPage reads at most so many entries behind one. In one transaction, so that it is
-// known what was trimmed before the page, and what was not.
+// EventPage reads at most so many entries after a given one. It reads in one transaction, so that
+// the caller knows whether entries before the page were trimmed.
 func (q *Zones) EventPage(ctx context.Context, zone, after string, most int) (EventPage, error) {
 	if after == "" {
 		after = "0-0"
@@ -69,10 +69,10 @@ func (q *Zones) EventPage(ctx context.Context, zone, after string, most int) (Ev
 	return out, nil
 }
 
-// Events reads what happened in a zone after the entry with the given id ("" is
-// the beginning, "$" is now), at most limit entries. One call of a script makes
-// one entry, so several happenings can have its id. If there is none it waits
-// so long for one; an empty answer is no error. last is where to go on.
+// Events reads the events of a zone after the entry with the given id ("" is the beginning, "$" is
+// now), at most limit entries. One call of a script makes one entry, so several events can have the
+// same id. If there is no entry, Events waits so long for one; an empty answer is no error. The
+// next call continues at last.
 func (q *Zones) Events(ctx context.Context, zone, after string, limit int,
 	wait time.Duration) (list []jobs.Happening, last string, err error) {
 	if after == "" {
@@ -80,7 +80,7 @@ func (q *Zones) Events(ctx context.Context, zone, after string, limit int,
 	}
 	key := keys.Zone(zone, "events", "")
 	if after == "$" {
-		// A fixed place, so that nothing is missed between two calls.
+		// A fixed id, so that no entry is missed between two calls.
 		newest, err := q.c.Redis().XRevRangeN(ctx, key, "+", "-", 1).Result()
 		if err != nil {
 			return nil, after, q.c.Say("events", err)
@@ -109,7 +109,7 @@ func (q *Zones) Events(ctx context.Context, zone, after string, limit int,
 	return list, after, nil
 }
 
-// happenings reads an entry of the stream: all that one call did, a line each.
+// happenings reads an entry of the stream: the events of one call of a script, one a line.
 func happenings(zone string, m redis.XMessage) []jobs.Happening {
 	text, _ := m.Values["e"].(string)
 	ms, _, _ := strings.Cut(m.ID, "-")

@@ -15,22 +15,22 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Reasons say in words why a job does not run that could. All are empty if nothing but other
-// jobs is in its way.
+// Reasons explain in words why a job that could run does not. All are empty if only other jobs are
+// ahead of it.
 type Reasons struct {
-	// Orders are those of people: a halt, a pause, a stop. That no node works is one of them.
+	// Orders names orders of people: a halt, a pause, a stop. The lack of a working node counts too.
 	Orders string
-	// Shut says that its zone is frozen, or its wave not open.
+	// Shut says that the job's zone is frozen, or its wave not open.
 	Shut string
-	// Own is what this job waits for: what another one has, its next try, its window. Of a job
-	// in hand it says who stops it.
+	// Own names what this job itself waits for: a resource of another job, its next try, its window.
+	// For a job in hand it names the person who stops it.
 	Own string
 }
 
-// String is all of them.
+// String returns all reasons.
 func (r Reasons) String() string { return together(together(r.Orders, r.Shut), r.Own) }
 
-// together joins two reasons, of which each may be empty.
+// together joins two reasons; each may be empty.
 func together(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
@@ -38,17 +38,17 @@ func together(a, b string) string {
 	return a + "; " + b
 }
 
-// explainer finds out why jobs of one task in one zone do not run. Every view gets its words
+// An explainer finds out why jobs of one task in one zone do not run. Every view takes its words
 // from here.
 type explainer struct {
 	q    *Tasks
 	zone string
 	task jobs.TaskID
-	node string // why no node begins anything in the zone; empty: one does, or nobody asked
+	node string // why no node begins jobs in the zone; empty: one does, or nobody asked
 }
 
-// Explain puts into jobs of one task why they do not run, and tells it of each. Of those that wait
-// for what another job has it looks at so many at most, as each of them costs some calls.
+// Explain finds out why jobs of one task do not run, notes that in them and returns it for each. Of
+// those that wait for resources of others it explains at most so many: each costs several calls.
 func (q *Tasks) Explain(ctx context.Context, list []jobs.JobInfo, most int) ([]Reasons, error) {
 	out := make([]Reasons, len(list))
 	open := slices.ContainsFunc(list, func(j jobs.JobInfo) bool { return j.State != jobs.Ended })
@@ -85,7 +85,7 @@ func (q *Tasks) Explain(ctx context.Context, list []jobs.JobInfo, most int) ([]R
 	return out, nil
 }
 
-// all explains some jobs; most is how many may yet be asked that wait for others.
+// all explains some jobs; most is the number of waiting jobs whose resources it may still look up.
 func (e explainer) all(ctx context.Context, list []*jobs.JobInfo, most *int) ([]Reasons, error) {
 	out, err := e.orders(ctx, list)
 	if err != nil {
@@ -98,7 +98,7 @@ func (e explainer) all(ctx context.Context, list []*jobs.JobInfo, most *int) ([]
 	for i, j := range list {
 		switch out[i].Own = j.Why; j.State {
 		case jobs.Blocked:
-			// Who frees what it waits for must hear that it would not begin then either.
+			// A person who could free that resource must learn that the job would not begin then either.
 			if *most--; *most >= 0 {
 				if j.Waits, out[i].Own, err = e.blocked(ctx, j.ID); err != nil {
 					return nil, err
@@ -108,7 +108,7 @@ func (e explainer) all(ctx context.Context, list []*jobs.JobInfo, most *int) ([]
 			if out[i].Orders+out[i].Shut != "" {
 				out[i].Own = ""
 			}
-		case jobs.Verify: // what it has begun is looked at in any case
+		case jobs.Verify: // its state on the host is verified in any case
 			out[i].Orders, out[i].Shut = e.node, ""
 		case jobs.Lost:
 			out[i] = Reasons{Orders: e.node, Own: cmp.Or(stops[j.Host], j.Why)}
@@ -121,7 +121,7 @@ func (e explainer) all(ctx context.Context, list []*jobs.JobInfo, most *int) ([]
 	return out, nil
 }
 
-// blocked is what a job waits for, and who has it.
+// blocked returns the resource that a job waits for, and who has it.
 func (e explainer) blocked(ctx context.Context, id jobs.ID) (name, why string, err error) {
 	name, err = e.q.groups.waitsFor(ctx, e.zone, id)
 	if err == nil {
@@ -130,7 +130,7 @@ func (e explainer) blocked(ctx context.Context, id jobs.ID) (name, why string, e
 	return name, why, err
 }
 
-// stops says by host who has ordered that a job in hand ends.
+// stops returns, by host, who has ordered that a job in hand ends.
 func (e explainer) stops(ctx context.Context, list []*jobs.JobInfo) (map[string]string, error) {
 	var hosts []string
 	fields := []string{"cancel"}
@@ -159,17 +159,17 @@ func (e explainer) stops(ctx context.Context, list []*jobs.JobInfo) (map[string]
 	return out, nil
 }
 
-// standingOrders are what keeps all jobs of a task in a zone, and the customers that are paused.
+// standingOrders holds what keeps all jobs of a task in a zone, and the customers that are paused.
 type standingOrders struct {
 	words     []string
 	shut      string // the zone is frozen
 	customers map[string]codec.Standing
 	inventory string // of the task
-	held      string // why a job is held that nobody has ordered to stand
+	held      string // why a job is held without an order
 }
 
-// orders says of each job who ordered that it does not begin, and what of its zone and task keeps
-// it from that.
+// orders returns for each job who ordered that it must not begin, and the obstacles in its zone and
+// task.
 func (e explainer) orders(ctx context.Context, list []*jobs.JobInfo) ([]Reasons, error) {
 	s, err := e.standing(ctx)
 	if err != nil {
@@ -238,8 +238,8 @@ func (e explainer) standing(ctx context.Context) (s standingOrders, err error) {
 	return s, nil
 }
 
-// shut says that the zone is frozen, by fields 2, 3 and 5 of it. Where history is asked first,
-// nobody knows how long that takes.
+// shut returns that the zone is frozen, read from its fields 2, 3 and 5. If history is asked first,
+// the end of the freeze is not known.
 func (e explainer) shut(ctx context.Context, zone []any, now time.Time) (string, error) {
 	micros, _ := jobs.ParseMicros(codec.TextOf(zone, 2))
 	until, owed := jobs.TimeOf(micros), codec.TextOf(zone, 5)

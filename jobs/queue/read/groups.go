@@ -14,7 +14,7 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Groups reads redundancy groups and limits, and who waits for them.
+// Groups reads redundancy groups and limits, and the jobs that wait for them.
 type Groups struct{ c *queue.Conn }
 
 // NewGroups returns the groups behind a connection.
@@ -37,7 +37,7 @@ func (q *Groups) semaphores(ctx context.Context, zone string) ([]codec.Semaphore
 		return nil, nil, q.c.Say("semaphores", err)
 	}
 	most := map[string]int{}
-	// The rule of a task is for its own jobs, and may be held by all of them.
+	// The rule of a task applies to its own jobs only, and all of them may hold it.
 	all := slices.DeleteFunc(names.Val(), func(name string) bool {
 		return strings.HasPrefix(name, codec.RulePrefix)
 	})
@@ -71,8 +71,8 @@ func (q *Groups) semaphores(ctx context.Context, zone string) ([]codec.Semaphore
 	return out, most, nil
 }
 
-// waiters counts who waits. Those of a task that has ended, cancelled say, stay on the list
-// until they would be woken.
+// waiters counts the waiting jobs. A job of a task that has ended, by a cancel for instance, stays
+// on the list until it would be woken.
 func (q *Groups) waiters(ctx context.Context, zone, name string, tasks []string) (int, error) {
 	if len(tasks) == 0 {
 		return 0, nil
@@ -151,8 +151,8 @@ func (q *Groups) Limits(ctx context.Context) ([]jobs.Limit, error) {
 	return out, nil
 }
 
-// waitsFor is what a job waits for that another has; empty if nothing is known.
-// Only for one job: it asks for each resource.
+// waitsFor returns the resource that a job waits for and another job has, or "" if none is known.
+// Use it for single jobs only: it asks Redis about each resource.
 func (q *Groups) waitsFor(ctx context.Context, zone string, id jobs.ID) (string, error) {
 	h, err := q.c.Redis().HMGet(ctx, keys.Zone(zone, "task:", string(id.Task())), "inventory",
 		"guard").Result()
@@ -192,7 +192,7 @@ func (q *Groups) waitsFor(ctx context.Context, zone string, id jobs.ID) (string,
 	return "", nil
 }
 
-// needs is what exclude.lua has under the same name.
+// needs lists the resources of a job, as the function of the same name in exclude.lua does.
 func needs(guard, traits string) []string {
 	words := strings.Fields(traits)
 	var out []string

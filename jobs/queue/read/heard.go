@@ -7,35 +7,35 @@ import (
 	"muster/jobs/queue/codec"
 )
 
-// Heard is how far the output of a job was read. The zero value is its beginning.
+// Heard is a position in the output of a job. The zero value is the beginning.
 //
-// An attempt that took over the run of an earlier one hears all of that run anew. What
-// was heard of it before has its place already, and what is new stands behind the line
-// by which the attempt says so. So each byte is there once, and where pieces of what
-// was heard before are missing, who reads from the beginning finds them in their place.
+// An attempt that took over the run of an earlier attempt receives all output of that run again.
+// The part that was heard before already has its place, and new output goes behind the line in
+// which the attempt reports the takeover. So each byte appears once; and where earlier pieces were
+// missed, a reader who starts at the beginning finds them in their place.
 type Heard struct {
 	last  string     // entry
-	token jobs.Token // of the attempt in hand; 0: none is
-	base  int64      // where that begins
-	end   int64      // of what was heard
+	token jobs.Token // of the current attempt; 0: there is none
+	base  int64      // where its output begins
+	end   int64      // of the output that was heard
 	open  bool       // the last line that was heard has not ended
 
-	run  jobs.Run // the last one that was heard of
-	told int64    // bytes of it
-	laid []laid   // where they are
+	run  jobs.Run // the last run that was reported
+	told int64    // number of its bytes that were heard
+	laid []laid   // where those bytes are
 
-	taken jobs.Run // over by the attempt in hand
-	mark  int64    // where what it says of that begins
+	taken jobs.Run // the run that the current attempt took over
+	mark  int64    // where the output of that run begins in the attempt
 	known int64    // bytes of the run that were heard before
 }
 
-// laid is where the bytes of a run are, from one of them on.
+// laid says where the bytes of a run are, from one of them on.
 type laid struct {
 	from int64 // in the run
 	at   int64 // in the output
 }
 
-// At is the place behind what was heard.
+// At returns the position behind the output that was heard.
 func (h *Heard) At() int64 { return h.end }
 
 func (h *Heard) place() string {
@@ -45,7 +45,7 @@ func (h *Heard) place() string {
 	return h.last
 }
 
-// read reads entries, and returns what is new in them, in order.
+// read reads entries and returns their new output, in order.
 func (h *Heard) read(list []redis.XMessage) (news jobs.Output) {
 	begin := h.end
 	for _, e := range list {
@@ -56,8 +56,8 @@ func (h *Heard) read(list []redis.XMessage) (news jobs.Output) {
 	return news
 }
 
-// hear reads an entry and returns the pieces in it. While an attempt runs there are
-// pieces of its output, and at its end all that is kept of it in their place.
+// hear reads an entry and returns its pieces. While an attempt runs, its entries hold pieces of the
+// output; at its end one entry holds all output that is kept, and replaces them.
 func (h *Heard) hear(e redis.XMessage) []jobs.Piece {
 	h.last = e.ID
 	if data, ok := e.Values["live"].(string); ok {
@@ -75,7 +75,7 @@ func (h *Heard) hear(e redis.XMessage) []jobs.Piece {
 	}
 	text, ok := e.Values["said"].(string)
 	if !ok {
-		// The entries of earlier versions are bare.
+		// Entries of earlier versions have no head.
 		text, _ = e.Values["data"].(string)
 		h.enter(0)
 		return h.lay(0, text)
@@ -91,7 +91,7 @@ func (h *Heard) hear(e redis.XMessage) []jobs.Piece {
 	return out
 }
 
-// enter goes on to an attempt, if it is another one.
+// enter switches to an attempt, if it is another one than the current.
 func (h *Heard) enter(token jobs.Token) {
 	if token == 0 || token != h.token {
 		h.base, h.token = h.end, token
@@ -99,8 +99,8 @@ func (h *Heard) enter(token jobs.Token) {
 	}
 }
 
-// takeOver notes that the attempt in hand took over a run, once it says so. Its line
-// about that begins on a line of its own.
+// takeOver notes that the current attempt took over a run, as soon as the attempt reports that. Its
+// report starts a new line.
 func (h *Heard) takeOver(runs jobs.Runs) (out []jobs.Piece) {
 	run := runs.Taken
 	if run.Token == 0 || h.taken.Token != 0 {
@@ -116,13 +116,13 @@ func (h *Heard) takeOver(runs jobs.Runs) (out []jobs.Piece) {
 			h.base++
 			h.end = max(h.end, h.base)
 		}
-		h.mark = 0 // the title of the step was heard before, too
+		h.mark = 0 // the title of the step was heard before as well
 	}
 	h.laid = append(h.laid, laid{h.known, h.base + run.At})
 	return out
 }
 
-// learn notes how much was heard of the last run when so much was of the attempt.
+// learn notes how much of the last run was heard when the attempt's output had this end.
 func (h *Heard) learn(runs jobs.Runs, end int64) {
 	run := runs.Last
 	size := end - run.At
@@ -135,7 +135,7 @@ func (h *Heard) learn(runs jobs.Runs, end int64) {
 	}
 }
 
-// lay finds the places of bytes that stand somewhere in what the attempt in hand said.
+// lay returns the places of bytes at a known offset in the output of the current attempt.
 func (h *Heard) lay(at int64, data string) (out []jobs.Piece) {
 	if len(data) == 0 {
 		return nil

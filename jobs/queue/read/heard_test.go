@@ -13,13 +13,13 @@ import (
 	"muster/jobs/queue/codec"
 )
 
-// stage is a job whose host says something, attempt after attempt, and the entries
-// that are kept of it.
+// stage is a job whose host writes output in attempt after attempt, together with the entries that
+// are kept of it.
 type stage struct {
 	entries []redis.XMessage
-	all     []byte // what the host said, as far as anybody can know
-	kept    []bool // which bytes of it must be found in the end …
-	missed  []bool // … but not by one who heard more by then
+	all     []byte // all output of the host, as far as anybody can know
+	kept    []bool // the bytes that must be found in the end …
+	missed  []bool // … except by a reader who had read further by then
 	token   int64
 }
 
@@ -27,7 +27,7 @@ func (s *stage) add(id string, field, value string) {
 	s.entries = append(s.entries, redis.XMessage{ID: id, Values: map[string]any{field: value}})
 }
 
-// attempt lets the host speak, now and then heard, until its end is known or not.
+// attempt lets the host write output, calls listen now and then, and ends with or without a result.
 func (s *stage) attempt(t *rapid.T, listen func()) {
 	s.token += 10
 	base, words, missed := len(s.all), []byte{}, []bool{}
@@ -68,7 +68,7 @@ func (s *stage) attempt(t *rapid.T, listen func()) {
 	}
 }
 
-// check holds pieces against what was said.
+// check compares pieces with the output of the host.
 func (s *stage) check(t *rapid.T, who string, pieces jobs.Output) (found []bool) {
 	found = make([]bool, len(s.all))
 	at := int64(0)
@@ -84,8 +84,8 @@ func (s *stage) check(t *rapid.T, who string, pieces jobs.Output) (found []bool)
 	return found
 }
 
-// Who listens from the start and who comes later find the same bytes in the same
-// places, and of attempts whose end is known all that was kept; but nobody goes back.
+// A reader from the start and a later reader find the same bytes in the same places, and of
+// attempts with a known end all output that was kept; but no reader goes back.
 func TestWhatIsHeardIsWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -10,8 +10,8 @@ import (
 	"muster/jobs/queue/codec"
 )
 
-// What an attempt repeats of a run that it took over has its place already. Who comes later
-// finds there also what was not heard before; who followed does not go back.
+// Output that an attempt repeats from a run that it took over already has its place. A later reader
+// also finds the parts there that were missed before; a reader who followed does not go back.
 func TestARunThatWasTakenOverIsHeardOnce(t *testing.T) {
 	t.Parallel()
 	first := jobs.Run{Token: 10, Step: 2, At: 2}
@@ -45,7 +45,7 @@ func TestARunThatWasTakenOverIsHeardOnce(t *testing.T) {
 		piece(6, "f\n", false), piece(8, "t\nm\n", true), piece(12, "g\nu\n", false))
 	want("as it is compared", all.Theirs(), piece(0, "t\nab", false), piece(4, "cd", false),
 		piece(6, "f\n", false), piece(8, "g\nu\n", false))
-	// Of a run that nobody heard, or another one, all is told.
+	// The output of a run that nobody heard, or of another run, appears in full.
 	want("of a stranger", stranger.read([]redis.XMessage{live("10-4", "t\nab", jobs.Runs{}), end}),
 		piece(0, "t\nab", false), piece(4, "t\n", false), piece(6, "m\n", true), piece(8, "abcdf\ng\nu\n", false))
 	if follower.At() != reader.At() {

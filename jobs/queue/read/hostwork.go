@@ -14,8 +14,8 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// HostWork tells what a host has to do with jobs: who holds its lock, and its jobs
-// of the newest tasks, at most so many of these.
+// HostWork returns the work of a host: the holder of its lock, and its jobs in the newest tasks, at
+// most so many tasks.
 func (q *Tasks) HostWork(ctx context.Context, zone, host string, tasks int) (jobs.HostWork, error) {
 	w := jobs.HostWork{Jobs: []jobs.JobInfo{}}
 	var lock *redis.StringCmd
@@ -30,7 +30,7 @@ func (q *Tasks) HostWork(ctx context.Context, zone, host string, tasks int) (job
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return w, q.c.Say("host", err)
 	}
-	// Until when, token and job; a lock that has ended may still be there.
+	// The lock holds its end, token and job; a lock that has ended may still be stored.
 	if words := strings.Fields(lock.Val()); len(words) == 3 {
 		until, _ := jobs.ParseMicros(words[0])
 		if until > jobs.MicrosOf(now.Val()) {
@@ -42,7 +42,7 @@ func (q *Tasks) HostWork(ctx context.Context, zone, host string, tasks int) (job
 	return w, err
 }
 
-// onHost are the jobs of tasks on a host, of those that have one there.
+// onHost returns the jobs of these tasks on a host, for the tasks that have one there.
 func (q *Tasks) onHost(ctx context.Context, zone, host string, tasks []string) ([]jobs.JobInfo,
 	error) {
 	heads := make([]*redis.SliceCmd, len(tasks))

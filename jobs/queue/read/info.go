@@ -5,15 +5,15 @@ import (
 	"muster/jobs/queue/codec"
 )
 
-// place is where a job was found: its score in each of the sets, 0 if it is not
-// there, due and committed of its task, and when; 0: that is not known.
+// place says where a job was found: its score in each of the sets (0 if it is absent), due and
+// committed of its task, and the time of reading; 0 if that is not known.
 type place struct {
 	queue, again, held float64
 	task               []any
 	now                jobs.Micros
 }
 
-// info is a job as people see it.
+// info returns a job in the form that people see.
 func info(r *codec.Record, id jobs.ID, at place) jobs.JobInfo {
 	j := jobs.JobInfo{ID: id, Host: id.Host(), State: r.State, Outcome: r.End.Outcome,
 		Class: r.End.Class, Attempt: r.Attempt, Node: r.Node, Due: jobs.TimeOf(r.Due),

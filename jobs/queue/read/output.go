@@ -12,14 +12,14 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Outputs reads what hosts said.
+// Outputs reads the output of hosts.
 type Outputs struct{ c *queue.Conn }
 
-// NewOutputs returns the output behind a connection.
+// NewOutputs returns the outputs behind a connection.
 func NewOutputs(c *queue.Conn) *Outputs { return &Outputs{c} }
 
-// Output is what the host of a job said, attempt after attempt; of an attempt that
-// runs, as far as it was heard.
+// Output returns the output of a job's host, attempt after attempt; for a running attempt, the part
+// that was received so far.
 func (q *Outputs) Output(ctx context.Context, id jobs.ID) (jobs.Output, error) {
 	zone, err := q.c.Places.ZoneOf(ctx, id)
 	if err != nil {
@@ -29,7 +29,7 @@ func (q *Outputs) Output(ctx context.Context, id jobs.ID) (jobs.Output, error) {
 	return all[id], err
 }
 
-// Outputs is what the hosts of several jobs of one zone said.
+// Outputs returns the output of the hosts of several jobs of one zone.
 func (q *Outputs) Outputs(ctx context.Context, zone string, ids []jobs.ID) (
 	map[jobs.ID]jobs.Output, error) {
 	fresh := make(map[jobs.ID]*Heard, len(ids))
@@ -39,8 +39,8 @@ func (q *Outputs) Outputs(ctx context.Context, zone string, ids []jobs.ID) (
 	return q.Listen(ctx, zone, fresh)
 }
 
-// Listen reads what was said in jobs of one zone since they were last listened to,
-// and notes how far that is. Of jobs with no news there is nothing in the answer.
+// Listen returns the output of jobs of one zone since the last call, and moves their positions
+// forward. Jobs without new output are not in the answer.
 func (q *Outputs) Listen(ctx context.Context, zone string, list map[jobs.ID]*Heard) (
 	map[jobs.ID]jobs.Output, error) {
 	if len(list) == 0 {

@@ -7,7 +7,7 @@ import (
 	"muster/jobs"
 )
 
-// readRan reads it; nil: it was not kept.
+// readRan reads the runbook that a task ran; nil if it was not kept.
 func readRan(text string) (*jobs.Ran, error) {
 	if text == "" {
 		return nil, nil

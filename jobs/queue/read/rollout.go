@@ -13,7 +13,7 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// rollCmd asks how far a rollout has gone.
+// rollCmd asks for the progress of a rollout.
 type rollCmd struct {
 	fields *redis.SliceCmd
 	begun  *redis.IntCmd

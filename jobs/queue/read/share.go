@@ -16,14 +16,14 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// The bounds of a look at a queue.
+// The bounds of one reading of a queue.
 const (
-	sharesRead  = 1000 // open tasks whose counters are read, those due longest
+	sharesRead  = 1000 // open tasks whose counters are read, the longest due first
 	sharesShown = 10
 	oldestOf    = 100 // jobs at the front of the queue
 )
 
-// sharing tells how many jobs of which task wait, by the counters of the tasks.
+// sharing counts the waiting jobs of each task, by the counters of the tasks.
 func (q *Zones) sharing(ctx context.Context, zone string, now time.Time) (jobs.Sharing, error) {
 	s := jobs.Sharing{Shares: []jobs.Share{}}
 	var count *redis.IntCmd
@@ -69,7 +69,7 @@ func (q *Zones) sharing(ctx context.Context, zone string, now time.Time) (jobs.S
 // coolDown is the value of the key overload after a walk; see order.lua.
 const coolDown = "cool"
 
-// readReordered reads what order.lua keeps of a walk: when it ended, and its event.
+// readReordered reads the record that order.lua keeps of a walk: its end, and its event.
 func readReordered(text string) (r jobs.Reordered) {
 	at, detail, _ := strings.Cut(text, " ")
 	var d struct {
@@ -86,7 +86,7 @@ func readReordered(text string) (r jobs.Reordered) {
 		Seconds: (time.Duration(d.Took) * time.Microsecond).Seconds()}
 }
 
-// shares reads the counters of tasks. One that is gone has zeros.
+// shares reads the counters of tasks. A task that is gone has zeros.
 func (q *Zones) shares(ctx context.Context, zone string, ids []string) ([]jobs.Share, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -108,15 +108,15 @@ func (q *Zones) shares(ctx context.Context, zone string, ids []string) ([]jobs.S
 		due, total, done, running := r.Micros(), r.Int(), r.Int(), r.Int()
 		out[i] = jobs.Share{Task: jobs.TaskID(id), Due: jobs.TimeOf(due), Total: total, Running: running,
 			Waiting: max(total-done-running, 0), Operator: r.Text()}
-		// One that was put by an older version has none.
+		// A task that was put by an older version has none.
 		out[i].Priority, _ = jobs.ParsePriority(r.Text())
 	}
 	return out, nil
 }
 
-// oldest is since when the first job of the queue is due, or when it is to run.
-// After a reordering the scores do not say it, but the tasks of the jobs at the
-// front do: of all tasks the one due longest has a job there.
+// oldest returns the time since which the first job of the queue is due, or at which it is to run.
+// After a reordering the scores do not show it, but the tasks of the first jobs do: the task that
+// is due longest has a job at the front.
 func (q *Zones) oldest(ctx context.Context, zone string, front []redis.Z) (jobs.Time, error) {
 	if len(front) == 0 {
 		return jobs.Time{}, nil

@@ -13,14 +13,14 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Spec is what a task was asked with, as it was frozen at its submit.
+// Spec returns the spec of a task as it was frozen at the submit.
 func (q *Tasks) Spec(ctx context.Context, id jobs.TaskID) (jobs.Spec, error) {
 	var spec jobs.Spec
 	zones, err := q.c.Places.TaskZones(ctx, id)
 	if err != nil {
 		return spec, err
 	}
-	for _, zone := range zones { // it is the same in each that still has it
+	for _, zone := range zones { // it is the same in each zone that still has it
 		text, err := q.c.Redis().HGet(ctx, keys.Zone(zone, "task:", string(id)), "spec").Bytes()
 		if errors.Is(err, redis.Nil) {
 			continue

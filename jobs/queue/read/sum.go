@@ -39,16 +39,16 @@ func readPart(v []any) taskPart {
 	return p
 }
 
-// neverPut tells the parts of a task that will never be committed, because it was cancelled
-// while it was submitted: none of them is put or runs any more, and what was not put ends
-// with the rest.
+// neverPut marks the parts of a task that will never be committed, because the task was cancelled
+// during its submit: none of their jobs runs or will run, and the jobs that were not put end with
+// the rest.
 func neverPut(parts []taskPart) []taskPart {
 	cancelled := func(p taskPart) bool { return p.cancel != "" && !p.committed }
 	if !slices.ContainsFunc(parts, cancelled) {
 		return parts
 	}
 	for i, p := range parts {
-		// What a failover made forget its commit may run.
+		// Jobs may run although a failover lost the record of the commit.
 		if p.found && !p.committed && p.running == 0 {
 			parts[i].given = true
 			p.outcomes[jobs.Cancelled] += max(p.total-jobs.Counts(p.outcomes).Sum(), 0)
@@ -57,11 +57,11 @@ func neverPut(parts []taskPart) []taskPart {
 	return parts
 }
 
-// sum adds the zones' parts up. A task is committed only as a whole, paused if any
-// part is that has not ended (a resume leaves such alone), ended if all are.
+// sum adds up the parts of a task in its zones. A task is committed only as a whole. It is paused
+// if any open part is paused (a resume skips ended parts), and ended if all parts are.
 func sum(t *jobs.TaskInfo, parts []taskPart, now time.Time) {
 	committed, paused, ended, found := true, false, true, false
-	given, whole := false, false // some part will never be committed; some was
+	given, whole := false, false // given: some part will never be committed; whole: some part was
 	for _, p := range neverPut(parts) {
 		found = found || p.found
 		given, whole = given || p.given, whole || p.committed

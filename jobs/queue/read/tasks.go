@@ -17,12 +17,12 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Nodes says of each zone which nodes begin jobs there.
+// Nodes reports for each zone which nodes begin jobs there.
 type Nodes interface {
 	Working(ctx context.Context) (map[string]*jobs.ZoneStaff, error)
 }
 
-// History says since when what happens is not stored.
+// History reports since when events are not stored.
 type History interface {
 	HistoryAway(ctx context.Context) (jobs.HistoryAway, error)
 }
@@ -40,7 +40,7 @@ func NewTasks(c *queue.Conn, nodes Nodes, history History) *Tasks {
 	return &Tasks{c, NewGroups(c), nodes, history}
 }
 
-// addAnswers adds to jobs at a gate how it was answered, if it was.
+// addAnswers adds the answers that were given to jobs at a gate.
 func (q *Tasks) addAnswers(ctx context.Context, zone string, list []jobs.JobInfo) error {
 	var at []int
 	var fields []string
@@ -63,7 +63,7 @@ func (q *Tasks) addAnswers(ctx context.Context, zone string, list []jobs.JobInfo
 	return nil
 }
 
-// Tasks lists the newest tasks, newest first; at most limit.
+// Tasks returns the newest tasks, newest first, at most limit.
 func (q *Tasks) Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error) {
 	ids, err := q.c.Redis().ZRevRange(ctx, keys.Hub("tasks", ""), 0, int64(limit)-1).Result()
 	if err != nil {
@@ -73,7 +73,7 @@ func (q *Tasks) Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error) {
 	for _, id := range ids {
 		t, err := q.Task(ctx, jobs.TaskID(id))
 		if errors.Is(err, queue.ErrNotFound) {
-			continue // older than it is kept
+			continue // it was older than tasks are kept
 		}
 		if err != nil {
 			return nil, err
@@ -87,7 +87,7 @@ func (q *Tasks) Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error) {
 var taskFields = []string{"total", "running", "committed", "paused", "cancel", "started", "ended",
 	"pausedNote"}
 
-// Task is one task, summed over its zones.
+// Task returns one task, summed over its zones.
 func (q *Tasks) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error) {
 	var t jobs.TaskInfo
 	h, err := q.c.Redis().HGetAll(ctx, keys.Hub("task:", string(id))).Result()
@@ -104,11 +104,11 @@ func (q *Tasks) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 		Outcomes: jobs.NewCounts(), Span: jobs.Span{Submitted: jobs.TimeOf(created)},
 		Terms: jobs.Terms{Supersedes: h["key"], RetryOf: jobs.TaskID(h["retry_of"]),
 			Reason: h["reason"], Schedule: h["schedule"], Chain: jobs.TaskID(h["chain"])}}
-	t.Tick.Time, _ = time.Parse(time.RFC3339, h["tick"]) // most have none
+	t.Tick.Time, _ = time.Parse(time.RFC3339, h["tick"]) // most tasks have none
 	t.Disruptive, _ = strconv.ParseBool(h["disruptive"])
 	t.ProveGroup, _ = strconv.ParseBool(h["prove_group"])
 	t.Gates, _ = strconv.ParseBool(h["gates"])
-	// One that was submitted by an older version has none.
+	// A task that was submitted by an older version has none.
 	t.Priority, _ = jobs.ParsePriority(h["priority"])
 	if t.Ran, err = readRan(h["ran"]); err != nil {
 		return t, fmt.Errorf("task %s: %w", id, err)
@@ -147,9 +147,9 @@ func (q *Tasks) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 	return t, nil
 }
 
-// EachJob gives the jobs of a task to f, zone after zone, in the order of the
-// frozen host list, from the one at place from on (0 is the first). What stands
-// before it costs nothing. One call of f gets at most so many, and at most 500.
+// EachJob passes the jobs of a task to f, zone after zone, in the order of the frozen host list,
+// beginning at the position from (0 is the first). Jobs before it cost nothing. One call of f gets
+// at most so many jobs, and at most 500.
 func (q *Tasks) EachJob(ctx context.Context, id jobs.TaskID, from, most int,
 	f func([]jobs.JobInfo) error) error {
 	zones, err := q.c.Places.TaskZones(ctx, id)
@@ -185,7 +185,7 @@ func (q *Tasks) EachJob(ctx context.Context, id jobs.TaskID, from, most int,
 	return nil
 }
 
-// Job is one job.
+// Job returns one job.
 func (q *Tasks) Job(ctx context.Context, id jobs.ID) (jobs.JobInfo, error) {
 	zone, err := q.c.Places.ZoneOf(ctx, id)
 	if err != nil {
@@ -207,12 +207,12 @@ func (q *Tasks) Job(ctx context.Context, id jobs.ID) (jobs.JobInfo, error) {
 	return list[0], err
 }
 
-// JobZone is the zone of a job.
+// JobZone returns the zone of a job.
 func (q *Tasks) JobZone(ctx context.Context, id jobs.ID) (string, error) {
 	return q.c.Places.ZoneOf(ctx, id)
 }
 
-// JobsIn is some jobs of a task in one zone.
+// JobsIn returns some jobs of a task in one zone.
 func (q *Tasks) JobsIn(ctx context.Context, zone string, ids []jobs.ID) ([]jobs.JobInfo, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -224,7 +224,7 @@ func (q *Tasks) JobsIn(ctx context.Context, zone string, ids []jobs.ID) ([]jobs.
 	return q.JobsOn(ctx, zone, ids[0].Task(), hosts)
 }
 
-// JobsOn reads the jobs of a task on some hosts of one zone, in the order of the hosts.
+// JobsOn returns the jobs of a task on some hosts of one zone, in the order of the hosts.
 func (q *Tasks) JobsOn(ctx context.Context, zone string, task jobs.TaskID,
 	hosts []string) ([]jobs.JobInfo, error) {
 	ids := make([]string, len(hosts))

@@ -5,16 +5,16 @@ import (
 	"muster/jobs/queue/codec"
 )
 
-// times is what the time of a job went to, as far as it is known: workers count what they
-// did, and what lies before an attempt. It adds how a job waits now, or waited when it ended
-// without one. now is 0 if that is not known.
+// times returns the known parts of a job's time: workers report their own part and the time before
+// the attempt. times adds the present wait, or the last wait of a job that ended without an
+// attempt. now is 0 if it is not known.
 func times(r *codec.Record, due, now jobs.Micros) jobs.Times {
 	if r.End.Spent != "" {
 		return sums(r.End.Spent)
 	}
 	l, err := jobs.ParseLedger(r.Spent)
 	if err != nil {
-		return nil // written by another version
+		return nil // another version wrote it
 	}
 	if r.Spent == "" && r.Later > 0 {
 		l.Add(jobs.InWindow, r.Later-max(due.Sub(now), 0)) // it has a time of its own
@@ -25,7 +25,7 @@ func times(r *codec.Record, due, now jobs.Micros) jobs.Times {
 	}
 	taken := jobs.Micros(r.Token)
 	if taken > l.Until && r.Attempt > 0 {
-		until = taken // what the last attempt did, nobody has said
+		until = taken // nobody has reported the last attempt
 	}
 	if due > 0 && until > 0 && !r.Lost {
 		l.Waited(due, until)

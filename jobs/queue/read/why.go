@@ -14,7 +14,7 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// whyBlocked says who has what a job needs.
+// whyBlocked returns who has a resource that a job needs.
 func (q *Groups) whyBlocked(ctx context.Context, zone, name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -28,7 +28,7 @@ func (q *Groups) whyBlocked(ctx context.Context, zone, name string) (string, err
 		lock = p.HGet(ctx, keys.Zone(zone, "locks", ""), host)
 		most = p.HGet(ctx, keys.Zone(zone, "limits", ""), name)
 		taken = p.HLen(ctx, keys.Zone(zone, "sem:", name))
-		if isGroup { // the others may be held by very many
+		if isGroup { // a limit or rule may have very many other holders
 			holders = p.HGetAll(ctx, keys.Zone(zone, "sem:", name))
 		}
 		return nil
@@ -50,12 +50,12 @@ func (q *Groups) whyBlocked(ctx context.Context, zone, name string) (string, err
 		cmp.Or(most.Val(), "any number of")), nil
 }
 
-// lookThenRelease is what a person does about a host that is locked for longer than needed.
+// lookThenRelease advises a person about a host that is locked for longer than needed.
 const lookThenRelease = "look at the host; once nothing runs there, `muster hosts release HOST " +
 	"--reason …` gives it back"
 
-// whyLocked says who has a host by its lock: until, token, job. That of a job which has
-// ended is kept while something of it may still act there.
+// whyLocked explains who holds a host by its lock: until, token, job. The lock of a job that has
+// ended is kept while a part of the job may still act on the host.
 func (q *Groups) whyLocked(ctx context.Context, zone string, lock []string) (string, error) {
 	if len(lock) < 3 {
 		return "its host was held by another job, and is free now", nil

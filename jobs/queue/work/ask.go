@@ -9,8 +9,8 @@ import (
 	"muster/jobs/queue/codec"
 )
 
-// AnswerAsk stores what a worker found on the host. The error wraps ErrStale, and nothing is
-// stored, if the order was answered before or is not the one that the worker has.
+// AnswerAsk stores the evidence that a worker found on the host. If the order was answered before
+// or is not the one that the worker has, nothing is stored and the error wraps ErrStale.
 func (q *Work) AnswerAsk(ctx context.Context, zone string, f jobs.Reading) error {
 	r, err := q.c.Script(ctx, queue.ScriptAsk, zone, codec.AnswerArgs(f)...)
 	if err != nil {

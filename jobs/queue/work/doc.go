@@ -1,5 +1,5 @@
-// Package work is what a child calls while it has jobs in hand, and its master for it:
-// deliver results, take jobs, ask before each step, pass on what hosts say.
+// Package work has the calls of a child with jobs in hand, and those that its master makes for it:
+// deliver results, take jobs, ask before each step, pass on the output of hosts.
 //
 // Floor 4: may import the connection and all below it.
 package work

@@ -11,7 +11,7 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Gate is how the gate at which a job stands was answered; without a word it was not.
+// Gate returns the answer at the gate where a job waits; without an answer its Word is empty.
 func (q *Work) Gate(ctx context.Context, zone string, id jobs.ID, step int) (jobs.GateAnswer,
 	error) {
 	text, err := q.c.Redis().HGet(ctx, keys.Zone(zone, "task:", string(id.Task())),
@@ -22,8 +22,8 @@ func (q *Work) Gate(ctx context.Context, zone string, id jobs.ID, step int) (job
 	return jobs.ReadGateAnswer(text), nil
 }
 
-// CloseGate says of a gate that nobody has answered it in time. If somebody has, just now,
-// that counts, and is returned.
+// CloseGate records that nobody answered a gate in time. If somebody answered just before, that
+// answer counts and is returned.
 func (q *Work) CloseGate(ctx context.Context, zone string, id jobs.ID, step int) (jobs.GateAnswer,
 	error) {
 	late := jobs.GateAnswer{Word: jobs.GateLate, Note: "nobody opened it in time"}

@@ -17,17 +17,17 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Kin tells a worker what it must know to mark the members of a redundancy group (G6).
+// Kin gives a worker the facts that it needs to mark the members of a redundancy group (G6).
 type Kin struct{ c *queue.Conn }
 
 // NewKin returns the groups behind a connection.
 func NewKin(c *queue.Conn) *Kin { return &Kin{c} }
 
-// This file is what a worker must know to mark the members of a redundancy group (G6): who
-// they are, and what became of the job whose marker is there.
+// This file reads the facts that a worker needs to mark the members of a redundancy group (G6): the
+// members, and the fate of the job whose marker is there.
 
-// Kin are the groups of a zone in an inventory, each with the names of its hosts, sorted. It
-// reads of every host of the zone: it is to be kept.
+// Kin returns the groups of a zone in an inventory, each with the names of its hosts, sorted. It
+// reads every host of the zone, so callers keep the answer.
 func (q *Kin) Kin(ctx context.Context, zone, version string) (map[string][]string, error) {
 	all, err := q.c.Redis().HGetAll(ctx, keys.Zone(zone, "traits:", version)).Result()
 	if err != nil {
@@ -65,7 +65,7 @@ func (q *Kin) Hosts(ctx context.Context, zone, version string, names []string) (
 	return hosts, nil
 }
 
-// Fate tells what is known of a job that wanted a group for itself.
+// Fate returns the known fate of a job that wanted a group for itself.
 func (q *Kin) Fate(ctx context.Context, zone, group string, id jobs.ID) (jobs.Standing, error) {
 	var record, cleared *redis.StringCmd
 	_, err := q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {

@@ -9,13 +9,12 @@ import (
 	"muster/jobs/queue/codec"
 )
 
-// speakMax bounds what one call of Speak may carry: twice as many as a worker has
-// slots.
+// speakMax bounds the jobs in one call of Speak. It is twice the number of slots of a worker.
 const speakMax = 128
 
-// Speak passes on what hosts say in jobs that run. It returns those jobs whose
-// attempt has ended, or is not the latest any more. What a call that failed
-// carried is left out: the result of the attempt brings all that is kept.
+// Speak passes on output of hosts in running jobs. It returns the jobs whose attempt has ended or
+// is no longer the latest. Output in a call that failed is left out: the result of the attempt
+// brings all output that is kept.
 func (q *Work) Speak(ctx context.Context, zone string, list []jobs.Speech) ([]jobs.ID, error) {
 	if len(list) > speakMax {
 		return nil, fmt.Errorf("speak: %d at once: at most %d", len(list), speakMax)

@@ -20,12 +20,12 @@ type Work struct{ c *queue.Conn }
 // NewWork returns the work behind a connection.
 func NewWork(c *queue.Conn) *Work { return &Work{c} }
 
-// fewerPause is when a take that was given back is tried again.
+// fewerPause is the pause before the next try to take jobs after a take was released.
 const fewerPause = 2 * time.Second
 
-// putBack gives jobs back of which too few replicas know that they were taken:
-// after a failover somebody else would get them too. Nothing was started. If this
-// fails, the caller repeats its call, gets the same jobs and asks the replicas anew.
+// putBack releases jobs whose take too few replicas have stored: after a failover another worker
+// would get them too. Nothing was started. If putBack fails, the caller repeats its call, gets the
+// same jobs and asks the replicas again.
 func (q *Work) putBack(ctx context.Context, name string, s jobs.Step, reply jobs.Reply,
 	why string) (jobs.Reply, error) {
 	back := jobs.Step{Node: s.Node, Slot: s.Slot, Request: s.Request + "-back"}
@@ -42,9 +42,9 @@ func (q *Work) putBack(ctx context.Context, name string, s jobs.Step, reply jobs
 // wantMax bounds the jobs that one call hands out.
 const wantMax = 256
 
-// Step delivers results and takes jobs, in one round trip. If it returns an
-// error it is not known whether it was carried out: repeat it with the same
-// Request until it answers; the queue gives the earlier answer to a repetition.
+// Step delivers results and takes jobs, in one round trip. After an error it is not known whether
+// the call was carried out: repeat it with the same Request until it answers. The queue answers a
+// repetition with the earlier answer.
 func (q *Work) Step(ctx context.Context, name string, s jobs.Step) (jobs.Reply, error) {
 	if err := checkStep(s); err != nil {
 		return jobs.Reply{}, err
@@ -70,7 +70,7 @@ func (q *Work) Step(ctx context.Context, name string, s jobs.Step) (jobs.Reply, 
 	return reply, nil
 }
 
-// step calls the script, and tells how many replicas have what it did.
+// step calls the script, and returns how many replicas have its writes.
 func (q *Work) step(ctx context.Context, name string, s jobs.Step) (jobs.Reply, int, error) {
 	args := make([]any, 0, 8+15*len(s.Results))
 	args = append(args, s.Node, s.Slot, s.Request, s.Want, "", codec.Known(s.Known), "",
@@ -95,7 +95,7 @@ func (q *Work) step(ctx context.Context, name string, s jobs.Step) (jobs.Reply, 
 	return reply, r.Acked, nil
 }
 
-// why tells why a zone is frozen. It is for people, so a failure does not matter.
+// why returns the reason why a zone is frozen. It is for people, so a failure does not matter.
 func (q *Work) why(ctx context.Context, name string) string {
 	v, err := q.c.Redis().HMGet(ctx, keys.Zone(name, "zone", ""), "why", "epoch", "owed").Result()
 	if err != nil {
@@ -128,9 +128,8 @@ func checkStep(s jobs.Step) error {
 	return errors.Join(errs...)
 }
 
-// Checkpoint asks whether the next step of a job may start. Only Go lets it,
-// and only until the task's timeout counted from before the call. Asking twice
-// does no harm.
+// Checkpoint asks whether the next step of a job may start. Only Go allows it, and only until the
+// task's timeout has passed since the time before the call. Asking twice does no harm.
 func (q *Work) Checkpoint(ctx context.Context, name string, c jobs.Checkpoint) (jobs.Verdict,
 	error) {
 	sent := proc.Boot()
@@ -150,8 +149,8 @@ func (q *Work) Checkpoint(ctx context.Context, name string, c jobs.Checkpoint) (
 	return v, nil
 }
 
-// Lose tells that a child is gone, and returns the jobs that were lost with it.
-// Telling twice does no harm.
+// Lose reports that a child is gone, and returns the jobs that were lost with it. Reporting twice
+// does no harm.
 func (q *Work) Lose(ctx context.Context, name string, l jobs.Loss) ([]jobs.ID, error) {
 	if err := q.c.Enter(ctx, name); err != nil {
 		return nil, err
@@ -169,8 +168,8 @@ func (q *Work) Lose(ctx context.Context, name string, l jobs.Loss) ([]jobs.ID, e
 	return out, r.Err
 }
 
-// Held is what Redis says the children of a node hold: slot to jobs. A slot
-// without jobs is listed too: its child has not been told to be gone.
+// Held returns the jobs that the children of a node hold according to Redis, by slot. A slot
+// without jobs is listed too: its child has not been reported gone.
 func (q *Work) Held(ctx context.Context, name, node string) (map[string][]jobs.ID, error) {
 	v, err := q.c.Redis().HGetAll(ctx, keys.Zone(name, "hold:", node)).Result()
 	if err != nil {
@@ -193,7 +192,7 @@ func (q *Work) Held(ctx context.Context, name, node string) (map[string][]jobs.I
 	return out, nil
 }
 
-// Sweep has a zone look at what is due, also where no master lives or nothing may start.
+// Sweep makes a zone process its due jobs, even where no master lives or nothing may start.
 func (q *Work) Sweep(ctx context.Context, zone string) error {
 	for call := (jobs.Step{}); ; {
 		reply, err := q.Step(ctx, zone, call)

@@ -14,8 +14,8 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Committed is when a task was committed in a zone, by the clock of its Redis: no attempt at a
-// job of it has an older token. It is 0 for a task that is not known.
+// Committed returns the time at which a task was committed in a zone, by the clock of its Redis: no
+// attempt at its jobs has an older token. It returns 0 for a task that is not known.
 func (q *Work) Committed(ctx context.Context, zone string, task jobs.TaskID) (jobs.Micros, error) {
 	text, err := q.c.Redis().HGet(ctx, keys.Zone(zone, "task:", string(task)), "committed").Result()
 	if errors.Is(err, redis.Nil) || err == nil && text == "" {
@@ -27,9 +27,9 @@ func (q *Work) Committed(ctx context.Context, zone string, task jobs.TaskID) (jo
 	return jobs.ParseMicros(text)
 }
 
-// Stops tells which of the jobs are to be stopped: job to who and why. One round
-// trip, for workers with jobs in hand. It also says anew what is in hand if the
-// zone was forgotten meanwhile.
+// Stops returns the jobs among these that must be stopped, each with who ordered it and why. It
+// takes one round trip and is for workers with jobs in hand. It also reports their jobs again if
+// the zone was forgotten meanwhile.
 func (q *Work) Stops(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID]string, error) {
 	found := make([]*redis.SliceCmd, len(ids))
 	var epoch *redis.StringCmd
