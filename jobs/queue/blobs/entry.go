@@ -17,12 +17,11 @@ const (
 	chunksPipe = 4         // chunks in one round trip
 	blobsMost  = 10_000    // stored contents
 
-	// putTime bounds how long a content may take to arrive. What is not complete
-	// then vanishes.
+	// putTime bounds the time for a content to arrive. Then the chunks of an incomplete one expire.
 	putTime = 24 * time.Hour
 )
 
-// blobEntry is what the list has of a content, or of one that is on its way.
+// blobEntry is the entry of a content in the list, also while the content is still arriving.
 type blobEntry struct {
 	ID     string      `json:"id"` // of its chunks
 	Size   int64       `json:"size"`
@@ -36,7 +35,7 @@ type blobEntry struct {
 	gone bool // it is being removed
 }
 
-// reserved begins the names of contents that are on their way.
+// reserved begins the names of contents that are still arriving.
 const reserved = "~"
 
 func (e blobEntry) chunk(n int) string {

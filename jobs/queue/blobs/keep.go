@@ -28,8 +28,8 @@ type Keeper struct {
 // NewKeeper returns the keeper of a store.
 func NewKeeper(c *queue.Conn, s *Store, tasks Tasks) *Keeper { return &Keeper{c, s, tasks} }
 
-// RemoveBlob removes a stored content. If tasks that have not ended need it that takes
-// force: their jobs will fail.
+// RemoveBlob removes a stored content. If open tasks need it, that takes force: their jobs will
+// fail.
 func (q *Keeper) RemoveBlob(ctx context.Context, sum string, force bool) error {
 	e, err := q.store.blob(ctx, sum)
 	if err != nil {
@@ -63,8 +63,8 @@ func (q *Keeper) RemoveBlob(ctx context.Context, sum string, force bool) error {
 	return q.store.removeBlob(ctx, sum, e)
 }
 
-// isOver tells whether a task needs its contents no more: it has ended, or is not known
-// and its submit, which comes behind the pin, has had so much time.
+// isOver reports whether a task needs its contents no more: it has ended, or it is unknown and its
+// submit, which comes after the pin, has had so much time.
 func (q *Keeper) isOver(ctx context.Context, p pin, now jobs.Micros, grace time.Duration) (
 	bool, error) {
 	t, err := q.tasks.Task(ctx, p.task)
@@ -74,9 +74,9 @@ func (q *Keeper) isOver(ctx context.Context, p pin, now jobs.Micros, grace time.
 	return err == nil && t.State == jobs.TaskEnded, err
 }
 
-// TendBlobs removes stored contents that no unfinished task needs and that were not
-// used for so long, and what is left of those that never arrived. It returns how many
-// contents it has removed. Twice at a time does no harm.
+// TendBlobs removes stored contents that no open task needs and that were not used for so long, and
+// the remains of contents that never arrived. It returns how many contents it has removed. Running
+// it twice at the same time does no harm.
 func (q *Keeper) TendBlobs(ctx context.Context, grace time.Duration) (removed int, err error) {
 	all, err := q.store.blobEntries(ctx)
 	if err != nil || len(all) == 0 {
@@ -102,7 +102,7 @@ func (q *Keeper) TendBlobs(ctx context.Context, grace time.Duration) (removed in
 				return removed, err
 			}
 			if answer != "ok" {
-				continue // somebody has just asked for it
+				continue // a task has just pinned or read it
 			}
 			removed++
 		}
@@ -113,8 +113,8 @@ func (q *Keeper) TendBlobs(ctx context.Context, grace time.Duration) (removed in
 	return removed, nil
 }
 
-// tendPins drops the pins of tasks that are over, and returns the contents that others
-// need. From then on the time of a content that was needed counts.
+// tendPins drops the pins of tasks that are over, and returns the contents that other tasks need.
+// The grace time of a content begins when it is no longer needed.
 func (q *Keeper) tendPins(ctx context.Context, now jobs.Micros) (needed []string, err error) {
 	pins, err := q.store.blobPins(ctx)
 	if err != nil {

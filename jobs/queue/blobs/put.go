@@ -17,7 +17,7 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// blobPut is a content on its way.
+// blobPut is a content that is being stored.
 type blobPut struct {
 	q *Store
 	blobEntry
@@ -25,8 +25,8 @@ type blobPut struct {
 	content io.Reader
 }
 
-// reserve notes that the content comes. Of two that are too much together both may
-// be refused, never none.
+// reserve announces the content in the list. If two together are too large, both may be refused,
+// but never neither.
 func (p *blobPut) reserve(ctx context.Context, most int64) error {
 	now, err := p.q.c.Now(ctx, keys.HubZone)
 	if err != nil {
@@ -61,7 +61,7 @@ func (p *blobPut) reserve(ctx context.Context, most int64) error {
 	return err
 }
 
-// write stores the chunks, for a time, and compares the content with its name.
+// write stores the chunks with an expiry, and compares the content with its name.
 func (p *blobPut) write(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
@@ -99,7 +99,7 @@ func (p *blobPut) write(ctx context.Context) (err error) {
 	return nil
 }
 
-// add makes what was written stay, and puts it on the list.
+// add makes the chunks permanent, and puts the content on the list.
 func (p *blobPut) add(ctx context.Context) error {
 	kept := make([]*redis.BoolCmd, p.Chunks)
 	_, err := p.q.c.Redis().Pipelined(ctx, func(pipe redis.Pipeliner) error {
@@ -130,8 +130,7 @@ func (p *blobPut) add(ctx context.Context) error {
 	return nil
 }
 
-// undo removes what is there of it. What it cannot, vanishes by itself or is found
-// by TendBlobs.
+// undo removes the stored parts. A part that it cannot remove expires, or TendBlobs finds it.
 func (p *blobPut) undo(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.q.c.Config().Timeout)
 	defer cancel()

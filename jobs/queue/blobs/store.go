@@ -20,10 +20,10 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Store has the contents.
+// Store reads and writes contents.
 type Store struct{ c *queue.Conn }
 
-// NewStore returns the contents behind a connection.
+// NewStore returns the store behind a connection.
 func NewStore(c *queue.Conn) *Store { return &Store{c} }
 
 // blobEntries reads the list.
@@ -41,9 +41,9 @@ func (q *Store) blobEntries(ctx context.Context) (map[string]blobEntry, error) {
 	return list, nil
 }
 
-// PutBlob stores a content of b.Size bytes under b.SHA256, unless it is there. All
-// contents together may have most bytes. It checks what it reads, and stores all of
-// it or nothing.
+// PutBlob stores a content of b.Size bytes under b.SHA256, unless it is there. All contents
+// together may have most bytes. It checks the bytes that it reads, and stores all of them or
+// nothing.
 func (q *Store) PutBlob(ctx context.Context, b jobs.Blob, most int64, content io.Reader) (
 	jobs.Blob, error) {
 	p := &blobPut{q: q, sum: b.SHA256, content: content,
@@ -109,15 +109,15 @@ func (q *Store) blob(ctx context.Context, sum string) (blobEntry, error) {
 	return blobEntry{}, fmt.Errorf("blob %s: %w", sum, jobs.ErrNoBlob)
 }
 
-// Blob tells of a stored content; jobs.ErrNoBlob if it is not there.
+// Blob describes a stored content; jobs.ErrNoBlob if it is missing.
 func (q *Store) Blob(ctx context.Context, sum string) (jobs.Blob, error) {
 	e, err := q.blob(ctx, sum)
 	return e.info(sum), err
 }
 
-// ReadBlob writes a stored content to w, chunk by chunk. Only without an error was it
-// the right one: jobs.ErrNoBlob says that it is not there, or not all of it, and
-// jobs.ErrBadBlob that it is another.
+// ReadBlob writes a stored content to w, chunk by chunk. The bytes are right only if there is no
+// error: jobs.ErrNoBlob says that the content, or a part of it, is missing, and jobs.ErrBadBlob
+// that the bytes differ.
 func (q *Store) ReadBlob(ctx context.Context, sum string, w io.Writer) error {
 	e, err := q.blob(ctx, sum)
 	if err != nil {
@@ -147,7 +147,7 @@ func (q *Store) ReadBlob(ctx context.Context, sum string, w io.Writer) error {
 	return nil
 }
 
-// Blobs lists the stored contents, the one that was used last first.
+// Blobs returns the stored contents, the most recently used first.
 func (q *Store) Blobs(ctx context.Context) ([]jobs.Blob, error) {
 	all, err := q.blobEntries(ctx)
 	if err != nil {
@@ -177,8 +177,8 @@ func (q *Store) Blobs(ctx context.Context) ([]jobs.Blob, error) {
 	return list, nil
 }
 
-// PinBlobs keeps stored contents for a task, before it is submitted. If one of them is
-// not there the error wraps jobs.ErrNoBlob, and none is kept.
+// PinBlobs keeps stored contents for a task, before it is submitted. If one of them is missing the
+// error wraps jobs.ErrNoBlob, and none is kept.
 func (q *Store) PinBlobs(ctx context.Context, id jobs.TaskID, sums []string) error {
 	if len(sums) == 0 {
 		return nil

@@ -21,14 +21,14 @@ type Fsck struct{ c *queue.Conn }
 func NewFsck(c *queue.Conn) *Fsck { return &Fsck{c} }
 
 const (
-	// fsckTries is how often a task is counted that changes while it is.
+	// fsckTries bounds how often a task that changes during the count is counted again.
 	fsckTries = 5
 	pageMax   = 200
 )
 
-// Fsck compares queue, jobs, counters and semaphores of a zone and tells what
-// differs; with mend it puts it right, and the events say by note who wanted it, and why.
-// It reads everything, in calls of at most 500 jobs, while the others work on.
+// Fsck compares queue, jobs, counters and semaphores of a zone and returns the differences. With
+// mend it corrects them, and the events name by note who wanted that, and why. It reads everything,
+// in calls of at most 500 jobs, while other work continues.
 func (q *Fsck) Fsck(ctx context.Context, zone string, mend bool, note string) (jobs.Fsck,
 	error) {
 	f := &exam{q: q, zone: zone, mend: mend, by: codec.OneLine(note), seen: map[string]bool{}}
@@ -52,7 +52,7 @@ func (q *Fsck) Fsck(ctx context.Context, zone string, mend bool, note string) (j
 	return f.out, err
 }
 
-// freeSemaphores frees groups and limits that are held by a job that has ended or does not exist.
+// freeSemaphores frees groups and limits whose holder has ended or does not exist.
 func (q *Fsck) freeSemaphores(ctx context.Context, zone string) error {
 	f := &exam{q: q, zone: zone, mend: true, seen: map[string]bool{}}
 	return f.semaphores(ctx)
@@ -69,7 +69,7 @@ func (f *exam) open(ctx context.Context) error {
 	}
 }
 
-// fsck is one examination.
+// exam is one examination.
 type exam struct {
 	q    *Fsck
 	out  jobs.Fsck
@@ -79,7 +79,7 @@ type exam struct {
 	seen map[string]bool // findings that were noted
 }
 
-// call calls the script and notes what it found.
+// call calls the script and notes its findings.
 func (f *exam) call(ctx context.Context, verb, object string, number any,
 	hosts string) (numbers []int, texts []string, err error) {
 	r, err := f.q.c.Script(ctx, queue.Scripts.Fsck, f.zone, verb, object, number, digitOr(f.mend),
@@ -112,7 +112,7 @@ func digitOr(b bool) string {
 	return ""
 }
 
-// note keeps a finding, once.
+// note stores a finding, once.
 func (f *exam) note(x jobs.Finding) {
 	if key := x.What + " " + x.Object; !f.seen[key] {
 		f.seen[key] = true
@@ -120,7 +120,7 @@ func (f *exam) note(x jobs.Finding) {
 	}
 }
 
-// tasks lists those of the index and those that have a job in the queue.
+// tasks returns the tasks in the index and those with a job in the queue.
 func (f *exam) tasks(ctx context.Context) ([]string, error) {
 	list, err := f.q.c.Redis().ZRange(ctx, keys.Hub("tasks", ""), 0, -1).Result()
 	if err != nil {
@@ -147,7 +147,7 @@ func (f *exam) tasks(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(all)), nil
 }
 
-// tally is a task as its chunks add up to.
+// tally is the sum over the chunks of a task.
 type tally struct {
 	hosts, open, running, done int
 	total, countedDone         int
@@ -157,7 +157,7 @@ type tally struct {
 	traceless                  []string
 }
 
-// task examines one task until it has held still while it was counted.
+// task examines one task until the task did not change during a count.
 func (f *exam) task(ctx context.Context, id string) error {
 	for range fsckTries {
 		t, still, err := f.count(ctx, id)
@@ -199,8 +199,8 @@ func (f *exam) count(ctx context.Context, id string) (t tally, still bool, err e
 	}
 }
 
-// compare holds the counters of a task against what was counted. What ended a day
-// ago has left no trace; it is missing only if the counters miss it as well.
+// compare compares the counters of a task with the count. A job that ended a day ago has left no
+// trace; it is missing only if the counters miss it as well.
 func (f *exam) compare(ctx context.Context, id string, t tally) error {
 	if t.running != t.countedRunning {
 		seen := fmt.Sprintf("%d %d", t.countedRunning, t.countedDone)
@@ -208,7 +208,7 @@ func (f *exam) compare(ctx context.Context, id string, t tally) error {
 			return err
 		}
 	}
-	if !t.committed { // the rest is not put yet, or never
+	if !t.committed { // the rest is not put yet, or never will be
 		t.total = min(t.total, t.hosts)
 	}
 	missing := t.total - t.countedDone - t.open
@@ -224,7 +224,7 @@ func (f *exam) compare(ctx context.Context, id string, t tally) error {
 	return nil
 }
 
-// bury ends the jobs that are nowhere.
+// bury ends the jobs that are in no list.
 func (f *exam) bury(ctx context.Context, id string, hosts []string) error {
 	for chunk := range slices.Chunk(hosts, codec.HostsMax) {
 		if _, _, err := f.call(ctx, "bury", id, 0, strings.Join(chunk, "\n")); err != nil {
@@ -248,8 +248,8 @@ func (f *exam) semaphores(ctx context.Context) error {
 	return nil
 }
 
-// semaphore looks at all who hold one, some at a time: the jobs of a task that wait half way
-// hold its rule, and may be many.
+// semaphore checks all holders of a semaphore, some at a time: the jobs of a task that wait between
+// attempts hold its rule, and may be many.
 func (f *exam) semaphore(ctx context.Context, name string) error {
 	for cursor := uint64(0); ; {
 		pairs, next, err := f.q.c.Redis().HScan(ctx, keys.Zone(f.zone, "sem:", name), cursor, "",

@@ -14,20 +14,19 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// halfway is an open task of a zone as far as it tells whether somebody who ended a pause
-// or cancelled it broke off.
+// halfway holds the fields of an open task that show whether a resume or a cancel of it broke off.
 type halfway struct {
 	id     string
 	fields *redis.SliceCmd // total, done, running, paused, cancel
 	held   *redis.IntCmd
-	parked *redis.BoolCmd // a take laid some of it aside
+	parked *redis.BoolCmd // a take put some of its jobs aside
 }
 
-// tendHalfway goes on with what was left half way: jobs of a task that is not paused any
-// more, and lie aside still, where no take meets them; and those that wait, of one that
-// was cancelled. It looks at every open task, so it is done now and then.
+// tendHalfway completes what was left half done: it returns jobs to the queue that are still aside,
+// out of reach of any take, though their task is not paused any more; and it ends the waiting jobs
+// of cancelled tasks. It reads every open task, so it runs only now and then.
 func (q *Care) tendHalfway(ctx context.Context, zone string) error {
-	var errs []error // one that cannot be gone on with is not in the way of the others
+	var errs []error // a task that fails must not keep the others
 	for from := int64(0); ; from += codec.ChunkMax {
 		ids, err := q.c.Redis().ZRange(ctx, keys.Zone(zone, "open", ""), from,
 			from+codec.ChunkMax-1).Result()
@@ -57,8 +56,8 @@ func (q *Care) tendHalfway(ctx context.Context, zone string) error {
 	}
 }
 
-// goOn goes on with one task, in the zone that says how far it is and in no other: whoever
-// has the user of a node can write anything there. What a paused customer keeps aside stays.
+// goOn completes the operations of one task, only in the zone that needs it: a stolen user of a
+// node can write anything there. Jobs that a paused customer keeps aside stay.
 func (q *Care) goOn(ctx context.Context, zone string, t halfway, customers bool) error {
 	v, id := t.fields.Val(), jobs.TaskID(t.id)
 	number := func(i int) int {

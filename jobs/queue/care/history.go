@@ -20,8 +20,8 @@ func (q *History) TrimEvents(ctx context.Context, zone, before string) error {
 		0).Err())
 }
 
-// HistoryAway is since when what happens is not stored, and why; its Since is not set if
-// it is.
+// HistoryAway returns since when events are not stored, and why. Its Since is not set while they
+// are.
 func (q *History) HistoryAway(ctx context.Context) (a jobs.HistoryAway, err error) {
 	text, err := q.c.Redis().HGet(ctx, keys.Hub("history", ""), "away").Result()
 	if errors.Is(err, redis.Nil) {
@@ -33,7 +33,7 @@ func (q *History) HistoryAway(ctx context.Context) (a jobs.HistoryAway, err erro
 	return a, q.c.Say("history", err)
 }
 
-// BeginHistoryAway keeps that, with an event.
+// BeginHistoryAway stores the beginning of such a time, with an event.
 func (q *History) BeginHistoryAway(ctx context.Context, a jobs.HistoryAway) error {
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -45,14 +45,14 @@ func (q *History) BeginHistoryAway(ctx context.Context, a jobs.HistoryAway) erro
 			"since": a.Since}})
 }
 
-// EndHistoryAway is when it is over, with an event.
+// EndHistoryAway stores its end, with an event.
 func (q *History) EndHistoryAway(ctx context.Context, a jobs.HistoryAway, now time.Time) error {
 	return q.turnHistory(ctx, func(p redis.Pipeliner) { p.Del(ctx, keys.Hub("history", "")) },
 		jobs.Alert{Event: EventHistoryBack, Object: "history", Detail: map[string]any{"since": a.Since,
 			"seconds": int64(now.Sub(a.Since.Time).Seconds()), "was": a.Note}})
 }
 
-// turnHistory does both in one transaction: so a server that dies has done nothing, or all.
+// turnHistory does both in one transaction: a server that dies has done nothing, or all.
 func (q *History) turnHistory(ctx context.Context, change func(redis.Pipeliner),
 	e jobs.Alert) error {
 	line, err := codec.EventLine(e)
@@ -69,7 +69,7 @@ func (q *History) turnHistory(ctx context.Context, change func(redis.Pipeliner),
 	return q.c.Say("history", err)
 }
 
-// Backlogs looks at the streams of all zones, and of the hub.
+// Backlogs reads the sizes of the streams of all zones, and of the hub.
 func (q *History) Backlogs(ctx context.Context) ([]Backlog, error) {
 	zones, err := q.c.Zones(ctx)
 	if err != nil {
@@ -77,7 +77,7 @@ func (q *History) Backlogs(ctx context.Context) ([]Backlog, error) {
 	}
 	zones = append(zones, keys.HubZone)
 	asked := make([]*redis.XInfoStreamCmd, len(zones))
-	// A stream that is not there is an error of its own call.
+	// A missing stream is an error of its own call.
 	_, err = q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, zone := range zones {
 			asked[i] = p.XInfoStream(ctx, keys.Zone(zone, "events", ""))

@@ -16,19 +16,19 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// A Debt is what a zone owes to history, which was kept of it: to ask what has ended, before
-// anything starts again in a Redis that may have forgotten it.
+// A Debt says that a zone with history must ask history which jobs have ended, before anything
+// starts again in a Redis that may have forgotten it.
 type Debt struct {
 	Zone     string
-	Recorded bool   // the zone knows that history is kept of it
+	Recorded bool   // the zone knows that it has a history
 	Owed     string // since when, in µs, and why; empty: it owes nothing
 }
 
-// Debts lists the zones that exist, with what each owes. Beside an error, which names each zone
-// that cannot be read, it returns those of the others.
+// Debts returns the debt of each zone that exists. If some zones cannot be read, it returns an
+// error that names each of them, together with the debts of the others.
 func (q *History) Debts(ctx context.Context, zones []string) ([]Debt, error) {
 	found := make([]*redis.SliceCmd, len(zones))
-	// Its error is that of the first command that failed, and each command has its own.
+	// Exec returns only the first error; each command has its own.
 	_, _ = q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, zone := range zones {
 			found[i] = p.HMGet(ctx, keys.Zone(zone, "zone", ""), "run", "recorded", "owed")
@@ -49,24 +49,24 @@ func (q *History) Debts(ctx context.Context, zones []string) ([]Debt, error) {
 	return out, errors.Join(errs...)
 }
 
-// KeepHistory notes that history is kept of a zone. With a reason nothing starts in the zone
-// until history was asked, as after a restart of Redis.
+// KeepHistory records that a zone has a history. With a reason, nothing starts in the zone until
+// history was asked, as after a restart of Redis.
 func (q *History) KeepHistory(ctx context.Context, zone, why string) error {
 	_, err := q.recall(ctx, zone, "keep", codec.OneLine(why))
 	return err
 }
 
-// Settle ends what a zone owed, as it was read: history was asked about all open tasks.
-// ErrStale: it owes something for another reason by now.
+// Settle ends the debt of a zone, as it was read: history was asked about all open tasks. ErrStale:
+// the zone has a debt for another reason by now.
 func (q *History) Settle(ctx context.Context, d Debt) error {
 	_, err := q.recall(ctx, d.Zone, "done", d.Owed)
 	return err
 }
 
-// recallMax is how many jobs one call of recall looks at.
+// recallMax bounds the jobs of one call of recall.
 const recallMax = 100
 
-// A Past is what history knows of jobs of a task: how they ended or, of one in the state lost,
+// A Past is what history knows about jobs of a task: their ends or, for a job in the state lost,
 // that an attempt began.
 type Past struct {
 	Task  jobs.TaskID
@@ -74,8 +74,9 @@ type Past struct {
 	Jobs  []jobs.JobInfo
 }
 
-// Recall tells the zone a past. A job that has not ended in Redis takes that over. ErrStale as
-// for Settle, and where the zone's events tell something of a job that history has yet to hear.
+// Recall gives a past to the zone. A job that has not ended in Redis adopts it. Recall returns
+// ErrStale as Settle does, and also if the zone's events mention a job that history has not read
+// yet.
 func (q *History) Recall(ctx context.Context, d Debt, p Past) (jobs.Recalled, error) {
 	all := jobs.Recalled{}
 	for chunk := range slices.Chunk(p.Jobs, recallMax) {
@@ -101,7 +102,7 @@ func pastArgs(j jobs.JobInfo) []any {
 		strings.Join(strings.Fields(j.Node), ""), microsOf(j.Started), microsOf(j.Finished)}
 }
 
-// microsOf is an instant as scripts take it; 0: it is not set.
+// microsOf encodes an instant for scripts; 0: it is not set.
 func microsOf(t jobs.Time) string {
 	if t.IsZero() {
 		return "0"
@@ -128,8 +129,8 @@ func (q *History) recall(ctx context.Context, zone, verb, owed string, args ...a
 	return out, nil
 }
 
-// Unsettled lists the tasks of which jobs in a zone have not ended, as far as Redis knows them:
-// those that run, and those that are not committed.
+// Unsettled returns the tasks with jobs in a zone that have not ended, as far as Redis knows: tasks
+// that run, and tasks that are not committed.
 func (q *History) Unsettled(ctx context.Context, zone string) ([]jobs.TaskID, error) {
 	var open *redis.StringSliceCmd
 	var all *redis.StringSliceCmd

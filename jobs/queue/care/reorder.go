@@ -16,27 +16,26 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Fair reorders what is overdue.
+// Fair reorders overdue jobs.
 type Fair struct{ c *queue.Conn }
 
 // NewFair returns the reordering behind a connection.
 func NewFair(c *queue.Conn) *Fair { return &Fair{c} }
 
-// The bounds of a reordering. Nothing of it may keep Redis busy for long, however
-// many jobs wait.
+// The bounds of a reordering. None of its calls may keep Redis busy for long, however many jobs
+// wait.
 const (
 	countMax = 500              // jobs that one call counts
 	moveMax  = 100              // jobs that one call moves
 	walkLock = 10 * time.Second // renewed with each call
 )
 
-// Reorder makes what is overdue in a zone fair, if nobody else does or has just
-// done so, and a task came or went since. It takes a while and can be cancelled
-// at any moment: what it has moved by then stands, and so does the rest. Its calls
-// are short, and it pauses after each as long as it took, so that others keep most
-// of Redis.
+// Reorder puts the overdue jobs of a zone into a fair order, unless somebody else does so, or has
+// just done so and no task came or went since. It takes a while and can be cancelled at any moment:
+// the jobs that it has moved keep their new places, the others their old ones. Its calls are short,
+// and it pauses after each as long as the call took, so that others keep most of Redis.
 //
-// With an error it is not known how far it came, which does no harm either.
+// After an error it is not known how many jobs were moved, which does no harm either.
 func (q *Fair) Reorder(ctx context.Context, name string, o jobs.Overload) (jobs.Reordering,
 	error) {
 	w := walk{q: q, zone: name, overload: o, token: rand.Text(), who: "-",
@@ -74,19 +73,19 @@ type walk struct {
 	who      string
 	pause    time.Duration // before the next call
 
-	start   jobs.Micros // what was due then is reordered
+	start   jobs.Micros // the jobs that were due then are reordered
 	oldest  jobs.Micros // score at the start
 	changes string      // of tasks, so far
 
 	counts map[jobs.TaskID]int
-	order  []jobs.TaskID // of counts, as they were met
+	order  []jobs.TaskID // of counts, in the order of discovery
 	moved  int
 }
 
-// errLost is the end of a walk whose lock went to another.
+// errLost ends a walk whose lock another server took.
 var errLost = errors.New("the overload lock ended, another may reorder")
 
-// walk counts, arranges, moves, and says what became of it.
+// walk counts, arranges, moves, and reports the result.
 func (w *walk) walk(ctx context.Context) (jobs.Reordering, error) {
 	out := jobs.Reordering{Did: true, Again: w.overload.Cooldown, Why: jobs.ReorderDone}
 	err := w.count(ctx)
@@ -105,7 +104,7 @@ func (w *walk) walk(ctx context.Context) (jobs.Reordering, error) {
 		out.Why = jobs.ReorderStopped
 	}
 	if ctx.Err() != nil {
-		err = nil // it was told to stop, and says so
+		err = nil // the caller cancelled the walk, and the result says so
 	}
 	ending := w.done(ctx, &out)
 	if errors.Is(ending, errLost) {
@@ -114,7 +113,7 @@ func (w *walk) walk(ctx context.Context) (jobs.Reordering, error) {
 	return out, errors.Join(err, ending)
 }
 
-// call makes one call of the script, after the pause that the one before earned.
+// call makes one call of the script, after the pause that the previous call requires.
 func (w *walk) call(ctx context.Context, op string, args ...any) (*codec.Reader, error) {
 	if w.pause > 0 {
 		timer := time.NewTimer(w.pause)
@@ -138,8 +137,8 @@ func (w *walk) call(ctx context.Context, op string, args ...any) (*codec.Reader,
 	return &r, nil
 }
 
-// count is the first pass: it reads what is due from the back, and remembers no
-// more than how many jobs each task has.
+// count is the first pass: it reads the due jobs from the back, and keeps only the number of jobs
+// of each task.
 func (w *walk) count(ctx context.Context) error {
 	for offset := 0; ; {
 		r, err := w.call(ctx, "page", w.start.String(), offset, countMax)
@@ -165,7 +164,7 @@ func (w *walk) count(ctx context.Context) error {
 	}
 }
 
-// arrange reads of each task what its share depends on.
+// arrange reads the facts about each task on which its share depends.
 func (w *walk) arrange(ctx context.Context) (*jobs.Places, error) {
 	list := make([]jobs.Backlog, 0, len(w.order))
 	for from := 0; from < len(w.order); from += codec.ChunkMax {
@@ -190,9 +189,9 @@ func (w *walk) arrange(ctx context.Context) (*jobs.Places, error) {
 	return jobs.Arrange(list, w.overload.FairBy), nil
 }
 
-// move is the second pass: it walks from the back again and gives each job its
-// score. The scores are whole numbers before the oldest that was there, so who
-// was moved stands before who was not, wherever the walk ends.
+// move is the second pass: it walks from the back again and gives each job its score. The scores
+// are whole numbers below the oldest score, so a moved job comes before each job that was not
+// moved, wherever the walk ends.
 func (w *walk) move(ctx context.Context, places *jobs.Places) (jobs.ReorderEnd, error) {
 	first := w.oldest - jobs.Micros(places.Len())
 	var ids, olds, news []any
@@ -217,7 +216,7 @@ func (w *walk) move(ctx context.Context, places *jobs.Places) (jobs.ReorderEnd, 
 			id, old := rest.Text(), rest.Text()
 			place, ok := places.Next(jobs.ID(id).Task())
 			if !ok {
-				left++ // it was not there when the task's jobs were counted
+				left++ // it came after the jobs of its task were counted
 				continue
 			}
 			ids, olds = append(ids, id), append(olds, old)
@@ -232,7 +231,7 @@ func (w *walk) move(ctx context.Context, places *jobs.Places) (jobs.ReorderEnd, 
 	}
 }
 
-// done makes of the lock the cool-down. A walk that was stopped says so, too.
+// done turns the lock into the cool-down. A walk that was stopped says so, too.
 func (w *walk) done(ctx context.Context, out *jobs.Reordering) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.q.c.Config().Timeout)
 	defer cancel()

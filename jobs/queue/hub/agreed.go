@@ -16,23 +16,23 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Agreed copies what people have agreed, and puts it back where Redis has lost it.
+// Agreed copies what people have agreed, and restores it where Redis has lost it.
 type Agreed struct {
 	c         *queue.Conn
 	timetable *Timetable
 }
 
-// NewAgreed returns what is agreed behind a connection.
+// NewAgreed returns the agreements behind a connection.
 func NewAgreed(c *queue.Conn) *Agreed { return &Agreed{c, NewTimetable(c)} }
 
-// AgreedState is what the hub has of each part that people have agreed. Of windows and schedules,
-// which may be large, it has only the mark.
+// AgreedState holds each part of the agreements in the hub. Of windows and schedules, which may be
+// large, it has only the mark.
 type AgreedState struct {
 	Parts map[string]jobs.AgreedPart
 	Lost  jobs.AgreedLost
 }
 
-// AgreedState reads it, in one call.
+// AgreedState reads the state in one call.
 func (q *Agreed) AgreedState(ctx context.Context) (AgreedState, error) {
 	out := AgreedState{Parts: map[string]jobs.AgreedPart{}}
 	var version, lost *redis.StringCmd
@@ -67,7 +67,7 @@ func (q *Agreed) AgreedState(ctx context.Context) (AgreedState, error) {
 	return out, nil
 }
 
-// AgreedPart reads a part as a whole, with its mark.
+// AgreedPart reads a whole part, with its mark.
 func (q *Agreed) AgreedPart(ctx context.Context, part string) (jobs.AgreedPart, error) {
 	out := jobs.AgreedPart{Part: part}
 	var fields *redis.MapStringStringCmd
@@ -84,12 +84,12 @@ func (q *Agreed) AgreedPart(ctx context.Context, part string) (jobs.AgreedPart, 
 	out.Mark, _ = strconv.ParseInt(mark.Val(), 10, 64)
 	if part == jobs.AgreedWindows {
 		out.Mark, _ = strconv.ParseInt(out.Fields["version"], 10, 64)
-		out.Fields = timetableOf(out.Fields) // the rest is made of it
+		out.Fields = timetableOf(out.Fields) // the other fields are derived from these
 	}
 	return out, nil
 }
 
-// timetableOf are the fields of the timetable that nobody can make of others.
+// timetableOf returns the fields of the timetable that cannot be derived from others.
 func timetableOf(fields map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{"table", "version"} {
@@ -100,8 +100,8 @@ func timetableOf(fields map[string]string) map[string]string {
 	return out
 }
 
-// LoseAgreed notes in the hub that Redis has forgotten what was agreed, with an event, unless that
-// is noted already.
+// LoseAgreed records in the hub, with an event, that Redis has forgotten what was agreed, unless
+// that is recorded already.
 func (q *Agreed) LoseAgreed(ctx context.Context, lost jobs.AgreedLost) error {
 	text, err := json.Marshal(lost)
 	if err != nil {
@@ -124,9 +124,8 @@ func (q *Agreed) hubEvent(ctx context.Context, e jobs.Alert) error {
 		MaxLen: codec.HubEventsMax, Approx: true, Values: []any{"e", line}}).Err())
 }
 
-// RestoreAgreed puts parts back in place of what the hub has of them, and ends that they are lost.
-// All of it happens or nothing. Schedules begin anew with their next tick: what was missed is
-// not made up for.
+// RestoreAgreed replaces parts in the hub by these, and ends their loss. All parts are restored or
+// none. Schedules begin with their next tick: ticks that were missed are not made up for.
 func (q *Agreed) RestoreAgreed(ctx context.Context, parts []jobs.AgreedPart, note string) error {
 	now, err := q.c.Now(ctx, keys.HubZone)
 	if err != nil {
@@ -163,11 +162,11 @@ func (q *Agreed) RestoreAgreed(ctx context.Context, parts []jobs.AgreedPart, not
 	if err != nil {
 		return q.c.Say("agreed", err)
 	}
-	_, err = q.timetable.PutExcerpts(ctx) // or workers would not know it before a duty does
+	_, err = q.timetable.PutExcerpts(ctx) // otherwise workers would get it only from a duty
 	return err
 }
 
-// putBack writes one part.
+// putBack returns the function that writes one part.
 func putBack(ctx context.Context, part jobs.AgreedPart, mark int64, now time.Time) (
 	func(redis.Pipeliner), error) {
 	key, fields, ticks := keys.Hub(part.Part, ""), map[string]string{}, map[string]string{}
@@ -176,7 +175,8 @@ func putBack(ctx context.Context, part jobs.AgreedPart, mark int64, now time.Tim
 	}
 	switch part.Part {
 	case jobs.AgreedWindows:
-		// A worker that knows this version must not take it for another table.
+		// The version is new, so that no worker takes this table for the one that it has under the old
+		// version.
 		var table map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(fields["table"]), &table); err != nil {
 			return nil, fmt.Errorf("the timetable that history has cannot be read: %w", err)

@@ -16,9 +16,9 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// amend lets the limits that are defined now hold for the open tasks of a zone that
-// were submitted with an earlier inventory than that in force too. What their hosts
-// count against is only ever added: a job that holds something gives back what it has.
+// amend applies the present limits also to the open tasks of a zone that were submitted with an
+// earlier inventory than the one in force. It only adds limits to hosts: a job that holds some
+// releases what it has.
 func (q *Inventory) amend(ctx context.Context, zone, inForce string) error {
 	names, err := q.c.Redis().HKeys(ctx, keys.Zone(zone, "limits", "")).Result()
 	if err != nil || len(names) == 0 {
@@ -44,7 +44,7 @@ func (q *Inventory) amend(ctx context.Context, zone, inForce string) error {
 	return nil
 }
 
-// AmendInForce is amend for the inventory that is in force now.
+// AmendInForce calls amend for the inventory in force.
 func (q *Inventory) AmendInForce(ctx context.Context, zone string) error {
 	inventory, err := q.Inventory(ctx)
 	if err != nil {
@@ -53,8 +53,8 @@ func (q *Inventory) AmendInForce(ctx context.Context, zone string) error {
 	return q.amend(ctx, zone, inventory.Version)
 }
 
-// openTasks are the versions of the inventory that open tasks of a zone were submitted
-// with, each with those of its tasks that need nothing but their hosts.
+// openTasks returns the inventory versions of the open tasks of a zone, and for each version the
+// tasks that need nothing but their hosts.
 func (q *Inventory) openTasks(ctx context.Context, zone string) (map[string][]string, error) {
 	out := map[string][]string{}
 	for from := int64(0); ; from += codec.ChunkMax {
@@ -84,7 +84,7 @@ func (q *Inventory) openTasks(ctx context.Context, zone string) (map[string][]st
 	}
 }
 
-// amendVersion adds to what the hosts of an inventory count against.
+// amendVersion adds limits to the hosts of an inventory.
 func (q *Inventory) amendVersion(ctx context.Context, zone, version string, limits []fleet.Limit,
 	unguarded []string) error {
 	more, covered, err := q.uncounted(ctx, zone, version, limits)
@@ -103,7 +103,7 @@ func (q *Inventory) amendVersion(ctx context.Context, zone, version string, limi
 		if err := q.c.Redis().HSet(ctx, key, chunk...).Err(); err != nil {
 			return q.c.Say("limits", err)
 		}
-		// It may not have been there before.
+		// The key may be new.
 		if err := q.c.Redis().Expire(ctx, key, inventoryKeep).Err(); err != nil {
 			return q.c.Say("limits", err)
 		}
@@ -111,8 +111,8 @@ func (q *Inventory) amendVersion(ctx context.Context, zone, version string, limi
 	return nil
 }
 
-// uncounted are the hosts of an inventory that lack limits, with what they count
-// against from now on. covered tells whether any host has a limit.
+// uncounted returns the hosts of an inventory that lack limits, with all their traits from now on.
+// covered reports whether any host has a limit.
 func (q *Inventory) uncounted(ctx context.Context, zone, version string, limits []fleet.Limit) (
 	more []any, covered bool, err error) {
 	for cursor := uint64(0); ; {
@@ -150,7 +150,7 @@ func (q *Inventory) uncounted(ctx context.Context, zone, version string, limits 
 	}
 }
 
-// withLimits adds to the traits of a host the limits that they lack.
+// withLimits adds the missing limits to the traits of a host.
 func withLimits(is string, h fleet.Host, limits []fleet.Limit) string {
 	words := strings.Fields(cmp.Or(is, traits(h, nil)))
 	for _, name := range fleet.Needs(h, limits) {
@@ -161,7 +161,7 @@ func withLimits(is string, h fleet.Host, limits []fleet.Limit) string {
 	return strings.Join(words, " ")
 }
 
-// guard lets a task need what the traits of its hosts say.
+// guard makes a task need the resources in the traits of its hosts.
 func (q *Inventory) guard(ctx context.Context, zone, id string) error {
 	text, err := q.c.Redis().HGet(ctx, keys.Zone(zone, "task:", id), "spec").Bytes()
 	if err == redis.Nil {

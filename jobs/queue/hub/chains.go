@@ -16,25 +16,24 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Chains keeps tasks that follow each other.
+// Chains stores tasks that follow each other.
 type Chains struct{ c *queue.Conn }
 
 // NewChains returns the chains behind a connection.
 func NewChains(c *queue.Conn) *Chains { return &Chains{c} }
 
-// The fields of a chain. All but the result are written once, so it does not matter how
-// many servers write them.
+// The fields of a chain. All but the result are written once, so several servers may write them.
 const (
 	chainPlan   = "plan"
 	chainMissed = "missed"
 	chainNext   = "next"
 	chainUndo   = "undo"
 	chainBroken = "broken"
-	chainResult = "result" // what came of it, while no server has to go on with it
+	chainResult = "result" // the final result, as long as no server has to continue the chain
 )
 
-// SaveChain keeps a chain before its first task is submitted. It returns the one that was
-// kept first under this id, which may be another.
+// SaveChain stores a chain before its first task is submitted. It returns the chain that was stored
+// first under this id, which may be another.
 func (q *Chains) SaveChain(ctx context.Context, c jobs.Chain) (jobs.Chain, error) {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -53,7 +52,7 @@ func (q *Chains) SaveChain(ctx context.Context, c jobs.Chain) (jobs.Chain, error
 	return q.Chain(ctx, c.ID)
 }
 
-// Chain is a chain as it was submitted: it never changes.
+// Chain returns a chain as it was submitted: it never changes.
 func (q *Chains) Chain(ctx context.Context, id jobs.TaskID) (c jobs.Chain, err error) {
 	text, err := q.c.Redis().HGet(ctx, keys.Hub("chain:", string(id)), chainPlan).Bytes()
 	switch {
@@ -68,7 +67,7 @@ func (q *Chains) Chain(ctx context.Context, id jobs.TaskID) (c jobs.Chain, err e
 	return c, nil
 }
 
-// ChainOrders are what was decided of a chain, and what came of it; nil: it goes on.
+// ChainOrders returns the decisions about a chain, and its result: nil while the chain runs.
 func (q *Chains) ChainOrders(ctx context.Context, id jobs.TaskID) (o jobs.ChainOrders,
 	result *jobs.ChainInfo, err error) {
 	v, err := q.c.Redis().HMGet(ctx, keys.Hub("chain:", string(id)), chainMissed, chainNext, chainUndo,
@@ -93,7 +92,7 @@ func (q *Chains) ChainOrders(ctx context.Context, id jobs.TaskID) (o jobs.ChainO
 	return o, result, nil
 }
 
-// Chains lists the chains that a server has to go on with.
+// Chains returns the chains that a server has to continue.
 func (q *Chains) Chains(ctx context.Context) ([]jobs.TaskID, error) {
 	ids, err := q.c.Redis().SMembers(ctx, keys.Hub("chains", "")).Result()
 	if err != nil {
@@ -107,8 +106,8 @@ func (q *Chains) Chains(ctx context.Context) ([]jobs.TaskID, error) {
 	return out, nil
 }
 
-// NoteChain keeps what a server found: how many hosts were not prepared, before the task
-// that is meant is submitted, or why nobody can go on. What was found first counts.
+// NoteChain stores a finding of a server: the number of hosts that were not prepared, before the
+// main task is submitted, or why the chain cannot continue. The first finding counts.
 func (q *Chains) NoteChain(ctx context.Context, id jobs.TaskID, found jobs.ChainOrders) error {
 	key := keys.Hub("chain:", string(id))
 	_, err := q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -123,8 +122,8 @@ func (q *Chains) NoteChain(ctx context.Context, id jobs.TaskID, found jobs.Chain
 	return q.c.Say("chain", err)
 }
 
-// EndChain takes a chain off the list and keeps what came of it, unless somebody has asked
-// something of it meanwhile: then it goes on.
+// EndChain takes a chain off the list and stores its result. If a person has ordered something
+// meanwhile, the chain stays and continues.
 func (q *Chains) EndChain(ctx context.Context, id jobs.TaskID, result jobs.ChainInfo) error {
 	text, err := json.Marshal(result)
 	if err != nil {
@@ -154,13 +153,13 @@ func (q *Chains) EndChain(ctx context.Context, id jobs.TaskID, result jobs.Chain
 	return q.c.Say("chain", err)
 }
 
-// ForgetChain takes the name of a chain off the list that was never kept.
+// ForgetChain takes the name of a chain that was never stored off the list.
 func (q *Chains) ForgetChain(ctx context.Context, id jobs.TaskID) error {
 	return q.c.Say("chain", q.c.Redis().SRem(ctx, keys.Hub("chains", ""), string(id)).Err())
 }
 
-// AskChain keeps what people ask of a chain, next or undo, and puts it on the list again.
-// It is false if that was asked before.
+// AskChain stores an order of a person about a chain, next or undo, and puts it on the list again.
+// It returns false if that was ordered before.
 func (q *Chains) AskChain(ctx context.Context, id jobs.TaskID, ask jobs.ChainOrders) (bool, error) {
 	key := keys.Hub("chain:", string(id))
 	var fresh *redis.BoolCmd

@@ -12,16 +12,16 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Drains keeps which hosts selections leave out.
+// Drains stores the hosts that selections leave out.
 type Drains struct{ c *queue.Conn }
 
 // NewDrains returns the drained hosts behind a connection.
 func NewDrains(c *queue.Conn) *Drains { return &Drains{c} }
 
-// Drain lets selections leave hosts out until Undrain. hosts are by zone. It returns
-// those that were not drained before; the others keep who drained them and why. An
-// event comes first, so that nothing is drained of which the events do not tell; a
-// call that broke off in between tells it once more when it is repeated.
+// Drain makes selections leave hosts out until Undrain. hosts are by zone. It returns the hosts
+// that were not drained before; the others keep their person and reason. The event comes first, so
+// that no host is drained without one; a call that broke off in between makes the event once more
+// when it is repeated.
 func (q *Drains) Drain(ctx context.Context, hosts map[string][]string, note string) ([]string,
 	error) {
 	already, err := q.Drained(ctx)
@@ -51,13 +51,13 @@ func (q *Drains) Drain(ctx context.Context, hosts map[string][]string, note stri
 	return changed, nil
 }
 
-// stampDrained tells who keeps a copy of the drained hosts that they change.
+// stampDrained changes the mark by which a copy of the drained hosts learns of a change.
 func (q *Drains) stampDrained(ctx context.Context) error {
 	return q.c.Say("drain", q.c.Redis().HIncrBy(ctx, keys.Hub("stamps", ""), jobs.AgreedDrained,
 		1).Err())
 }
 
-// Undrain ends that. It returns the hosts that were drained.
+// Undrain lets selections use hosts again. It returns the hosts that were drained.
 func (q *Drains) Undrain(ctx context.Context, hosts map[string][]string, note string) ([]string,
 	error) {
 	drained, err := q.Drained(ctx)
@@ -79,7 +79,7 @@ func (q *Drains) Undrain(ctx context.Context, hosts map[string][]string, note st
 	return changed, nil
 }
 
-// sift leaves only the hosts for which is holds, by zone and in one sorted list.
+// sift keeps only the hosts for which is holds, by zone and in one sorted list.
 func sift(hosts map[string][]string, is func(host string) bool) (map[string][]string, []string) {
 	left, all := map[string][]string{}, []string{}
 	for zone, list := range hosts {
@@ -94,12 +94,12 @@ func sift(hosts map[string][]string, is func(host string) bool) (map[string][]st
 	return left, all
 }
 
-// tellHosts makes an event of each host in its zone.
+// tellHosts writes an event for each host in its zone.
 func (q *Drains) tellHosts(ctx context.Context, hosts map[string][]string, verb,
 	note string) error {
 	for _, zone := range slices.Sorted(maps.Keys(hosts)) {
 		list := hosts[zone]
-		// The first call makes sure that the script is known.
+		// The first call makes sure that Redis has the script.
 		if _, err := q.c.Turn(ctx, zone, codec.Turn{Verb: verb, Object: list[0],
 			Note: note}); err != nil {
 			return err
@@ -116,7 +116,7 @@ func (q *Drains) tellHosts(ctx context.Context, hosts map[string][]string, verb,
 	return nil
 }
 
-// Drained lists the drained hosts.
+// Drained returns the drained hosts.
 func (q *Drains) Drained(ctx context.Context) (map[string]jobs.Drain, error) {
 	h, err := q.c.Redis().HGetAll(ctx, keys.Hub("drained", "")).Result()
 	if err != nil {

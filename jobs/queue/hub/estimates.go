@@ -14,14 +14,13 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Estimates keeps how long runbooks take.
+// Estimates stores the durations of runbooks.
 type Estimates struct{ c *queue.Conn }
 
 // NewEstimates returns the estimates behind a connection.
 func NewEstimates(c *queue.Conn) *Estimates { return &Estimates{c} }
 
-// SaveEstimates keeps how long runbooks take, by the fields under which workers look
-// for them, as JSON.
+// SaveEstimates stores the durations of runbooks, as JSON, in the fields that workers read.
 func (q *Estimates) SaveEstimates(ctx context.Context, list map[string]string) error {
 	if len(list) == 0 {
 		return nil
@@ -29,7 +28,7 @@ func (q *Estimates) SaveEstimates(ctx context.Context, list map[string]string) e
 	return q.c.Say("estimates", q.c.Redis().HSet(ctx, keys.Hub("estimates", ""), list).Err())
 }
 
-// ReplaceEstimates makes these the only ones.
+// ReplaceEstimates removes all estimates and stores these.
 func (q *Estimates) ReplaceEstimates(ctx context.Context, list map[string]string) error {
 	_, err := q.c.Redis().TxPipelined(ctx, func(p redis.Pipeliner) error {
 		p.Del(ctx, keys.Hub("estimates", ""))
@@ -41,8 +40,8 @@ func (q *Estimates) ReplaceEstimates(ctx context.Context, list map[string]string
 	return q.c.Say("estimates", err)
 }
 
-// Estimate reads how long a runbook takes, by the field that [jobs.EstimateField]
-// makes. It is false if that is not known.
+// Estimate reads the duration of a runbook from the field that [jobs.EstimateField] returns. It
+// returns false if there is no estimate.
 func (q *Estimates) Estimate(ctx context.Context, field string) (e jobs.Estimate, ok bool,
 	err error) {
 	text, err := q.c.Redis().HGet(ctx, keys.Hub("estimates", ""), field).Bytes()
@@ -56,7 +55,7 @@ func (q *Estimates) Estimate(ctx context.Context, field string) (e jobs.Estimate
 	return e, err == nil, q.c.Say("estimates", err)
 }
 
-// Estimates reads many. What is not known is not in it.
+// Estimates reads many estimates. Fields without one are missing in the answer.
 func (q *Estimates) Estimates(ctx context.Context, fields []string) (map[string]jobs.Estimate,
 	error) {
 	all := make(map[string]jobs.Estimate, len(fields))

@@ -14,21 +14,21 @@ import (
 	"muster/windows"
 )
 
-// This file is what workers read of the timetable. Beside its texts the hash has an excerpt for
-// each scope, made by whoever sets it: a worker reads those of its host, and nothing that others
-// agreed. The field "excerpts" says of which version they are; a muster that does not know of
-// them sets another version without them.
+// This file makes the part of the timetable that workers read. Beside its texts the hash has an
+// excerpt for each scope, written together with the table. A worker reads the excerpts of its host,
+// and nothing that others agreed. The field "excerpts" holds their version; a muster that does not
+// know excerpts sets another version without them.
 
-// excerptField is before the scope in the names of fields.
+// excerptField begins the names of the fields with excerpts; the scope follows.
 const excerptField = "excerpt:"
 
-// excerpts are those of a timetable, by scope.
+// excerpts holds the excerpts of a timetable, by scope.
 type excerpts struct {
 	version int64
 	texts   map[string][]byte // nil: the timetable cannot be read here
 }
 
-// excerptsOf are those of a timetable. Without any workers read its texts themselves.
+// excerptsOf returns the excerpts of a timetable. Without any, workers read its texts themselves.
 func excerptsOf(t windows.Timetable) excerpts {
 	e := excerpts{version: t.Version}
 	book, err := t.Book()
@@ -41,7 +41,7 @@ func excerptsOf(t windows.Timetable) excerpts {
 	return e
 }
 
-// put writes them in place of the fields that are there.
+// put replaces the excerpts that are there.
 func (e excerpts) put(ctx context.Context, p redis.Pipeliner, fields []string) {
 	key := keys.Hub("windows", "")
 	for _, f := range fields {
@@ -59,8 +59,8 @@ func (e excerpts) put(ctx context.Context, p redis.Pipeliner, fields []string) {
 	p.HSet(ctx, key, "excerpts", strconv.FormatInt(e.version, 10))
 }
 
-// PutExcerpts writes the excerpts of a timetable that is in force and has none: a muster that
-// knows nothing of them has set it. It tells whether it did.
+// PutExcerpts writes the excerpts of a timetable in force that has none, because a muster that does
+// not know excerpts has set it. It reports whether it wrote them.
 func (q *Timetable) PutExcerpts(ctx context.Context) (bool, error) {
 	key, put := keys.Hub("windows", ""), false
 	err := q.c.Redis().Watch(ctx, func(tx *redis.Tx) error {
@@ -88,12 +88,12 @@ func (q *Timetable) PutExcerpts(ctx context.Context) (bool, error) {
 		return err
 	}, key)
 	if errors.Is(err, redis.TxFailedErr) {
-		return false, nil // somebody changes it, and makes them
+		return false, nil // somebody else changes the timetable, and writes its excerpts
 	}
 	return put, q.c.Say("windows", err)
 }
 
-// Agreed tells which version is in force, and compares the clocks, in one call.
+// Agreed returns the version in force, and compares the clocks, in one call.
 func (q *Timetable) Agreed(ctx context.Context) (jobs.Agreed, error) {
 	var a jobs.Agreed
 	c, _, err := q.c.At(ctx, keys.HubZone)
@@ -118,7 +118,7 @@ func (q *Timetable) Agreed(ctx context.Context) (jobs.Agreed, error) {
 	return a, nil
 }
 
-// Excerpts reads what is agreed for some scopes: all of one version.
+// Excerpts returns the agreements for some scopes, all of one version.
 func (q *Timetable) Excerpts(ctx context.Context, scopes []windows.Scope) (jobs.Excerpts, error) {
 	fields := []string{"version", "excerpts"}
 	for _, s := range scopes {
@@ -129,7 +129,7 @@ func (q *Timetable) Excerpts(ctx context.Context, scopes []windows.Scope) (jobs.
 		return jobs.Excerpts{}, q.c.Say("windows", err)
 	}
 	version, ok := list[0].(string)
-	if !ok { // nothing was ever agreed
+	if !ok { // there was never a timetable
 		x := jobs.Excerpts{}
 		for range scopes {
 			x.Parts = append(x.Parts, &windows.Excerpt{})
@@ -149,12 +149,12 @@ func (q *Timetable) Excerpts(ctx context.Context, scopes []windows.Scope) (jobs.
 	return jobs.Excerpts{Version: table.Version, Table: &table}, err
 }
 
-// readExcerpts reads what HMGET answered; nil: one of it cannot be read here.
+// readExcerpts decodes the answer of HMGET; nil if this version of muster cannot read one of them.
 func readExcerpts(list []any) []*windows.Excerpt {
 	parts := make([]*windows.Excerpt, len(list))
 	for i, v := range list {
 		text, ok := v.(string)
-		if !ok { // nothing is agreed for it
+		if !ok { // the scope has no agreement
 			parts[i] = &windows.Excerpt{}
 			continue
 		}

@@ -16,18 +16,17 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Facts keeps what hosts said of themselves.
+// Facts stores the facts that hosts reported about themselves.
 type Facts struct{ c *queue.Conn }
 
 // NewFacts returns the facts behind a connection.
 func NewFacts(c *queue.Conn) *Facts { return &Facts{c} }
 
-// factsMark is the field of the hash facts that changes with every other one. No host
-// has such a name.
+// factsMark is the field of the hash facts that changes with every other field. No host has such a
+// name.
 const factsMark = "~"
 
-// SaveFacts keeps what hosts said of themselves, where it is newer than what is kept. It
-// returns how many that were.
+// SaveFacts stores facts that are newer than the stored ones. It returns how many it stored.
 func (q *Facts) SaveFacts(ctx context.Context, list []jobs.HostFacts) (saved int, err error) {
 	key := keys.Hub("facts", "")
 	for chunk := range slices.Chunk(list, codec.ChunkMax) {
@@ -43,7 +42,7 @@ func (q *Facts) SaveFacts(ctx context.Context, list []jobs.HostFacts) (saved int
 		for i, f := range chunk {
 			text, there := old[i].(string)
 			if there {
-				// One that cannot be read is replaced.
+				// Stored facts that cannot be read are replaced.
 				var had jobs.HostFacts
 				if json.Unmarshal([]byte(text), &had) == nil && !had.At.Before(f.At.Time) {
 					continue
@@ -67,7 +66,7 @@ func (q *Facts) SaveFacts(ctx context.Context, list []jobs.HostFacts) (saved int
 	return saved, nil
 }
 
-// FactsMark changes whenever facts do; empty: there are none.
+// FactsMark returns the mark that changes whenever facts do; empty: there are none.
 func (q *Facts) FactsMark(ctx context.Context) (string, error) {
 	mark, err := q.c.Redis().HGet(ctx, keys.Hub("facts", ""), factsMark).Result()
 	if errors.Is(err, redis.Nil) {
@@ -76,7 +75,7 @@ func (q *Facts) FactsMark(ctx context.Context) (string, error) {
 	return mark, q.c.Say("facts", err)
 }
 
-// Facts are those of all hosts, and their mark.
+// Facts returns the facts of all hosts, and their mark.
 func (q *Facts) Facts(ctx context.Context) (list map[string]jobs.HostFacts, mark string,
 	err error) {
 	all, err := q.c.Redis().HGetAll(ctx, keys.Hub("facts", "")).Result()
@@ -97,7 +96,7 @@ func (q *Facts) Facts(ctx context.Context) (list map[string]jobs.HostFacts, mark
 	return list, all[factsMark], nil
 }
 
-// ForgetFacts removes those of some hosts.
+// ForgetFacts removes the facts of some hosts.
 func (q *Facts) ForgetFacts(ctx context.Context, hosts []string) error {
 	if len(hosts) == 0 {
 		return nil

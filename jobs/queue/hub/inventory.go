@@ -22,7 +22,7 @@ type Inventory struct{ c *queue.Conn }
 // NewInventory returns the inventory behind a connection.
 func NewInventory(c *queue.Conn) *Inventory { return &Inventory{c} }
 
-// inventoryKeep is how long a version stays that was replaced: tasks have pinned it.
+// inventoryKeep is the lifetime of a replaced version: tasks have pinned it.
 const inventoryKeep = codec.TaskKeep
 
 // Published says which inventory is in force.
@@ -32,10 +32,10 @@ type Published struct {
 	At      jobs.Micros `json:"at"`
 }
 
-// Publish makes an inventory the one in force. Each zone gets its hosts only. A
-// version that is in force already is left as it is; one that is replaced stays
-// for 70 days, as long as a task that pinned it. A limit that is raised, or no more
-// there, lets those who wait for it come; a new one holds for these tasks too.
+// Publish puts an inventory in force. Each zone gets its own hosts only. A version that is in force
+// already is left unchanged; a replaced version stays for 70 days, the lifetime of a task that
+// pinned it. If a limit is raised or removed, the jobs that wait for it may try again; a new limit
+// counts for existing tasks too.
 func (q *Inventory) Publish(ctx context.Context, version string, hosts []fleet.Host,
 	limits []fleet.Limit) error {
 	before, err := q.Inventory(ctx)
@@ -71,7 +71,7 @@ func (q *Inventory) Publish(ctx context.Context, version string, hosts []fleet.H
 	return q.retire(ctx, before.Version)
 }
 
-// zonePart is what a zone gets of an inventory: names and values in turns.
+// zonePart is the part of an inventory for one zone: names and values in turns.
 type zonePart struct{ hosts, traits []any }
 
 func byZone(hosts []fleet.Host, limits []fleet.Limit) (map[string]*zonePart, error) {
@@ -104,8 +104,8 @@ func byZone(hosts []fleet.Host, limits []fleet.Limit) (map[string]*zonePart, err
 
 const noTraits = "- -"
 
-// traits is what the scripts must know of a host: its customer, its group and
-// the limits that its jobs count against.
+// traits returns what the scripts must know about a host: its customer, its group and the limits
+// that its jobs count against.
 func traits(h fleet.Host, limits []fleet.Limit) string {
 	words := append([]string{cmp.Or(h.Customer, "-"), cmp.Or(h.Group, "-")},
 		fleet.Needs(h, limits)...)
@@ -130,7 +130,7 @@ func (q *Inventory) publishZone(ctx context.Context, zone, version string, part 
 	return q.c.Enter(ctx, zone)
 }
 
-// publishLimits makes the limits of every zone those of the inventory.
+// publishLimits gives every zone the limits of the inventory.
 func (q *Inventory) publishLimits(ctx context.Context, limits []fleet.Limit) error {
 	zones, err := q.c.Zones(ctx)
 	if err != nil {
@@ -182,7 +182,7 @@ func (q *Inventory) retire(ctx context.Context, version string) error {
 	return nil
 }
 
-// Inventory is the inventory in force; Version is empty if there is none.
+// Inventory returns the inventory in force; Version is empty if there is none.
 func (q *Inventory) Inventory(ctx context.Context) (Published, error) {
 	h, err := q.c.Redis().HGetAll(ctx, keys.Hub("inventory", "")).Result()
 	if err != nil {

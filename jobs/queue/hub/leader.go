@@ -23,25 +23,25 @@ type Leaders struct{ c *queue.Conn }
 // NewLeaders returns the duties behind a connection.
 func NewLeaders(c *queue.Conn) *Leaders { return &Leaders{c} }
 
-// Lease is how long a server has a duty after it asked for it. One that does not
-// ask again loses it then, and another gets it.
+// Lease is the time for which a server has a duty after it asked for it. If the server does not ask
+// again in time, another one gets the duty.
 const Lease = 3 * time.Second
 
-// Term is what is known of a duty after a call of Lead.
+// Term is the state of a duty after a call of Lead.
 type Term struct {
 	Number int64  // grows with each change of the leader; 0: nobody has the duty
-	Who    string // has it
+	Who    string // the server that has it
 	Mine   bool   // the caller has it, for a Lease from when the call was sent
 }
 
-// Lead asks for a duty, or to keep it: held is the number of the term that the
-// caller has, 0 if it has none. Who lost its term by being late gets a new one, if
-// nobody was faster, and must treat it as one that it never had before.
+// Lead asks for a duty, or to keep it: held is the number of the caller's term, 0 if it has none. A
+// caller that lost its term by being late gets a new one if no other server was faster, and must
+// treat it as a term that it never had before.
 func (q *Leaders) Lead(ctx context.Context, duty, who string, held int64) (Term, error) {
 	return q.term(ctx, "lead", duty, who, held)
 }
 
-// Leave gives a duty back, so that another need not wait for the end of the lease.
+// Leave gives a duty up, so that another server need not wait for the end of the lease.
 func (q *Leaders) Leave(ctx context.Context, duty string, held int64) error {
 	_, err := q.term(ctx, "leave", duty, "", held)
 	return err
@@ -62,7 +62,7 @@ func (q *Leaders) term(ctx context.Context, verb, duty, who string, held int64) 
 	return t, nil
 }
 
-// Leaders lists the duties that anybody ever had, by name, and who has them now.
+// Leaders returns all duties that a server ever had, by name, with the servers that have them now.
 func (q *Leaders) Leaders(ctx context.Context) ([]jobs.Duty, error) {
 	terms, err := q.c.Redis().HGetAll(ctx, keys.Hub("terms", "")).Result()
 	if err != nil || len(terms) == 0 {
@@ -70,7 +70,7 @@ func (q *Leaders) Leaders(ctx context.Context) ([]jobs.Duty, error) {
 	}
 	names := slices.Sorted(maps.Keys(terms))
 	cmds := make([]*redis.StringCmd, len(names))
-	// A duty that nobody has shows as an error of the one call.
+	// A duty without a server is an error of its own call.
 	_, err = q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, name := range names {
 			cmds[i] = p.Get(ctx, keys.Hub("leader:", name))

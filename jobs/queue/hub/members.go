@@ -10,9 +10,9 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// HostsIn reports which of some hosts a zone has in an inventory. Only servers write what it
-// reads, so a stolen user of a node cannot change the answer. All hosts are reported if Redis
-// has no such version of the zone: then it has forgotten which hosts it had.
+// HostsIn reports which of some hosts a zone has in an inventory. Only servers write the data that
+// it reads, so a stolen user of a node cannot change the answer. If Redis does not have this
+// version of the zone, it has forgotten the hosts of the zone, and HostsIn reports all of them.
 func (q *Inventory) HostsIn(ctx context.Context, zone, version string, names []string) (
 	map[string]bool, error) {
 	in := make(map[string]bool, len(names))
@@ -37,7 +37,7 @@ func (q *Inventory) HostsIn(ctx context.Context, zone, version string, names []s
 	return in, nil
 }
 
-// HostsOf counts the hosts that Redis has of some zones in an inventory.
+// HostsOf counts the hosts of some zones in an inventory, as Redis has them.
 func (q *Inventory) HostsOf(ctx context.Context, version string, zones []string) (map[string]int,
 	error) {
 	counts := make([]*redis.IntCmd, len(zones))

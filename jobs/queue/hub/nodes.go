@@ -17,24 +17,24 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Nodes are the machines that work, as they say themselves.
+// Nodes stores the nodes, as they report themselves.
 type Nodes struct {
 	c *queue.Conn
 
-	mu    sync.Mutex    // guards what follows
+	mu    sync.Mutex    // guards the fields below
 	beats int           // until the index of nodes is due again
-	ahead time.Duration // the clock of this machine, of that of Redis, as it was found last
+	ahead time.Duration // of Redis's clock, by the last comparison
 }
 
 // NewNodes returns the nodes behind a connection.
 func NewNodes(c *queue.Conn) *Nodes { return &Nodes{c: c} }
 
-// beatTTL is how long a node counts as alive after a beat.
+// beatTTL is the time for which a node counts as alive after a beat.
 const beatTTL = 15 * time.Second
 
-// Beat tells that a node is alive; every 5 s. One Redis call, and once a minute two more:
-// the clocks are compared, and the index of nodes is written; that also when Redis did not
-// know the node any more, as after FLUSHALL.
+// Beat reports that a node is alive; every 5 s. It takes one call of Redis, and once a minute two
+// more, to compare the clocks and to write the index of nodes. It also writes the index if Redis
+// had forgotten the node, as after FLUSHALL.
 func (q *Nodes) Beat(ctx context.Context, n jobs.Node) error {
 	due := q.indexDue()
 	skew, err := q.skew(ctx, due)
@@ -49,8 +49,8 @@ func (q *Nodes) Beat(ctx context.Context, n jobs.Node) error {
 	key, set := keys.Hub("node:", n.ID), redis.SetArgs{TTL: beatTTL, Get: true}
 	err = q.c.Redis().SetArgs(ctx, key, text, set).Err()
 	if err != nil && strings.HasPrefix(err.Error(), "OOM") {
-		// What it said last stays: at maxmemory Redis takes nothing new, but a node that
-		// works is not gone.
+		// The last report stays: at maxmemory Redis stores nothing new, but a node that works is not
+		// gone.
 		err = errors.Join(err, q.c.Redis().PExpire(ctx, key, beatTTL).Err())
 	}
 	forgotten := errors.Is(err, redis.Nil)
@@ -66,8 +66,8 @@ func (q *Nodes) Beat(ctx context.Context, n jobs.Node) error {
 	return q.c.Say("beat", err)
 }
 
-// skew is by how much the clock of this machine is ahead of that of Redis, as it was found
-// last, or anew.
+// skew returns how far the clock of this machine is ahead of the clock of Redis, by the last
+// comparison or a new one.
 func (q *Nodes) skew(ctx context.Context, anew bool) (time.Duration, error) {
 	if !anew {
 		q.mu.Lock()
@@ -86,12 +86,12 @@ func (q *Nodes) skew(ctx context.Context, anew bool) (time.Duration, error) {
 	return ahead, nil
 }
 
-// middle is between an instant and now: something that was read meanwhile is told to have
-// been read then.
+// middle returns the instant halfway between before and now: the best estimate of when an answer
+// was made.
 func middle(before time.Time) time.Time { return before.Add(time.Since(before) / 2) }
 
-// indexEvery is how many beats pass until the index of nodes is written again,
-// because an idle node must cost next to nothing.
+// indexEvery is the number of beats between two writes of the index of nodes, because an idle node
+// must cost next to nothing.
 const indexEvery = 12
 
 func (q *Nodes) indexDue() bool {
@@ -109,7 +109,7 @@ func (q *Nodes) indexed(err error) {
 	}
 }
 
-// Gone tells that a node ended in order.
+// Gone reports that a node ended in an orderly way.
 func (q *Nodes) Gone(ctx context.Context, node string) error {
 	_, err := q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.Del(ctx, keys.Hub("node:", node))
@@ -119,11 +119,11 @@ func (q *Nodes) Gone(ctx context.Context, node string) error {
 	return q.c.Say("beat", err)
 }
 
-// NodeGone is the state of a node that was not heard of for 15 s.
+// NodeGone is the state of a node without a beat for 15 s.
 const NodeGone = jobs.NodeGone
 
-// Nodes lists the nodes by id. One that has not beaten for 15 s is NodeGone,
-// with the last minute in which it was seen.
+// Nodes returns the nodes by id. A node without a beat for 15 s is NodeGone, with the last minute
+// in which it was seen.
 func (q *Nodes) Nodes(ctx context.Context) ([]jobs.Node, error) {
 	ids, err := q.c.Redis().ZRangeWithScores(ctx, keys.Hub("nodes", ""), 0, -1).Result()
 	if err != nil || len(ids) == 0 {
@@ -151,8 +151,8 @@ func (q *Nodes) Nodes(ctx context.Context) ([]jobs.Node, error) {
 	return out, nil
 }
 
-// Wake gives a hint whenever something became due in one of the zones. Hints
-// may be lost; the poll is the truth. The second result ends it.
+// Wake sends a hint whenever a job becomes due in one of the zones. Hints may be lost; only polling
+// is reliable. The second result ends the subscription.
 func (q *Nodes) Wake(ctx context.Context, zones []string) (<-chan struct{}, func(), error) {
 	channels := make([]string, len(zones))
 	for i, z := range zones {

@@ -19,13 +19,13 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Schedules keeps schedules, and how far each has come.
+// Schedules stores schedules, and the progress of each.
 type Schedules struct{ c *queue.Conn }
 
 // NewSchedules returns the schedules behind a connection.
 func NewSchedules(c *queue.Conn) *Schedules { return &Schedules{c} }
 
-// DutySchedules is the duty of who fires schedules; tick.lua looks who has it.
+// DutySchedules is the duty of the server that fires schedules; tick.lua checks which one has it.
 const DutySchedules = "schedules"
 
 // Schedule is a schedule as it was read.
@@ -33,13 +33,13 @@ type Schedule struct {
 	jobs.Schedule
 	Ticks jobs.Ticking `json:"ticks"`
 
-	read, ticks string // as they stand in Redis; ticks is empty if it has forgotten them
+	read, ticks string // their texts in Redis; ticks is empty if Redis has forgotten them
 }
 
-// Forgotten tells that Redis has lost how far the schedule has come.
+// Forgotten reports whether Redis has lost the progress of the schedule.
 func (s Schedule) Forgotten() bool { return s.ticks == "" }
 
-// Schedules lists the schedules by name.
+// Schedules returns the schedules by name.
 func (q *Schedules) Schedules(ctx context.Context) ([]Schedule, error) {
 	var schedules, ticks *redis.MapStringStringCmd
 	_, err := q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -62,7 +62,7 @@ func (q *Schedules) Schedules(ctx context.Context) ([]Schedule, error) {
 	return out, nil
 }
 
-// Schedule is the schedule of a name.
+// Schedule returns the schedule with this name.
 func (q *Schedules) Schedule(ctx context.Context, name string) (Schedule, error) {
 	var schedule, ticks *redis.StringCmd
 	_, err := q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -91,13 +91,13 @@ func readSchedule(name, text, ticks string) (Schedule, error) {
 	return s, nil
 }
 
-// HubTime is TIME where the hub is: that of schedules.
+// HubTime returns the time of the Redis of the hub, by which schedules fire.
 func (q *Schedules) HubTime(ctx context.Context) (time.Time, error) {
 	return q.c.Now(ctx, keys.HubZone)
 }
 
-// ScheduleStamp changes with every change of a schedule by an operator. One call
-// tells it, and the time.
+// ScheduleStamp returns a text that changes with every change of a schedule by an operator, and the
+// time, in one call.
 func (q *Schedules) ScheduleStamp(ctx context.Context) (string, time.Time, error) {
 	c, _, err := q.c.At(ctx, keys.HubZone)
 	if err != nil {
@@ -117,26 +117,26 @@ func (q *Schedules) ScheduleStamp(ctx context.Context) (string, time.Time, error
 	return stamp.Val(), now.Val(), nil
 }
 
-// A ScheduleChange makes another schedule of one as it was read. The zero value of Was stands for
-// one that is new; without To it is removed, and its tasks go on.
+// A ScheduleChange replaces a schedule as it was read. A zero Was adds a new schedule; a nil To
+// removes the schedule, and its tasks continue.
 type ScheduleChange struct {
 	Was Schedule
 	To  *jobs.Schedule
 }
 
-// ChangeSchedule makes of a schedule, as it was read, another one. The zero value
-// stands for one that is new. ErrStale: it was changed meanwhile.
+// ChangeSchedule replaces a schedule as it was read. A zero was adds a new one. ErrStale: it was
+// changed meanwhile.
 func (q *Schedules) ChangeSchedule(ctx context.Context, was Schedule, to jobs.Schedule) error {
 	return q.changeSchedules(ctx, "", []ScheduleChange{{was, &to}})
 }
 
-// RemoveSchedule removes a schedule, as it was read. Its tasks go on.
+// RemoveSchedule removes a schedule as it was read. Its tasks continue.
 func (q *Schedules) RemoveSchedule(ctx context.Context, was Schedule) error {
 	return q.changeSchedules(ctx, "", []ScheduleChange{{Was: was}})
 }
 
-// ChangeSchedules makes all of some changes, or none. ErrStale: one of the schedules, or any other
-// one since the stamp was read, was changed meanwhile.
+// ChangeSchedules makes all of these changes or none. ErrStale: one of the schedules, or any other
+// schedule since the stamp was read, was changed meanwhile.
 func (q *Schedules) ChangeSchedules(ctx context.Context, stamp string,
 	list []ScheduleChange) error {
 	if len(list) == 0 {
@@ -180,9 +180,9 @@ func (q *Schedules) changeSchedules(ctx context.Context, stamp string,
 	return nil
 }
 
-// Tick keeps how far a schedule has come, for the leader of a term. It returns the
-// schedule as it stands then. ErrDeposed: another leads. ErrStale and ErrNotFound:
-// it is to be read anew.
+// Tick stores the progress of a schedule, for the leader of a term. It returns the schedule as it
+// is afterwards. ErrDeposed: another server leads. ErrStale and ErrNotFound: the caller must read
+// it again.
 func (q *Schedules) Tick(ctx context.Context, term int64, was Schedule, to jobs.Ticking) (Schedule,
 	error) {
 	to.Term = term
@@ -209,8 +209,8 @@ func (q *Schedules) Tick(ctx context.Context, term int64, was Schedule, to jobs.
 	return was, fmt.Errorf("schedule %s: %w", was.Name, err)
 }
 
-// Abandon ends a task of a tick that was submitted in part, and tells whether
-// that is so: nothing of it was committed, and so nothing of it can be any more.
+// Abandon ends a task of a tick that was submitted in part. It reports whether it did: nothing of
+// the task was committed, so nothing of it can be committed any more.
 func (q *Schedules) Abandon(ctx context.Context, id jobs.TaskID, of jobs.Terms, note string) (bool,
 	error) {
 	zones, err := q.c.Zones(ctx)

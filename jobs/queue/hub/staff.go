@@ -9,7 +9,7 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Staff says of each zone that was ever used, or has a node, which nodes begin jobs there.
+// Staff returns for each zone that was ever used, or has a node, which nodes begin jobs there.
 func (q *Nodes) Staff(ctx context.Context) (map[string]*jobs.ZoneStaff, error) {
 	out, err := q.Working(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func (q *Nodes) Staff(ctx context.Context) (map[string]*jobs.ZoneStaff, error) {
 	return out, nil
 }
 
-// Working does not tell how many tasks are open.
+// Working is Staff without the number of open tasks.
 func (q *Nodes) Working(ctx context.Context) (map[string]*jobs.ZoneStaff, error) {
 	nodes, err := q.Nodes(ctx)
 	if err != nil {
@@ -56,8 +56,8 @@ func (q *Nodes) Working(ctx context.Context) (map[string]*jobs.ZoneStaff, error)
 	return jobs.Staff(nodes, last), nil
 }
 
-// NoteStaff keeps when a node was last seen at work on each zone: a node that ends in order leaves
-// nothing behind that would say so.
+// NoteStaff stores when a node was last at work on each zone, because a node that ends in an
+// orderly way leaves no other trace.
 func (q *Nodes) NoteStaff(ctx context.Context) error {
 	all, err := q.Working(ctx)
 	if err != nil {

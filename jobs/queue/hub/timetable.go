@@ -17,13 +17,13 @@ import (
 	"muster/windows"
 )
 
-// Timetable keeps what is agreed about times: windows, freezes, approvals.
+// Timetable stores the agreements about times: windows, freezes, approvals.
 type Timetable struct{ c *queue.Conn }
 
 // NewTimetable returns the timetable behind a connection.
 func NewTimetable(c *queue.Conn) *Timetable { return &Timetable{c} }
 
-// Timetable reads all that is agreed about times: windows, freezes, approvals.
+// Timetable reads all agreements about times: windows, freezes, approvals.
 func (q *Timetable) Timetable(ctx context.Context) (windows.Timetable, error) {
 	var t windows.Timetable
 	text, err := q.c.Redis().HGet(ctx, keys.Hub("windows", ""), "table").Bytes()
@@ -36,7 +36,7 @@ func (q *Timetable) Timetable(ctx context.Context) (windows.Timetable, error) {
 	return t, q.c.Say("windows", json.Unmarshal(text, &t))
 }
 
-// TimetableVersion is that of the timetable, for those who have read it: one call
+// TimetableVersion returns the version of the timetable, for callers that have read it: one call
 // that costs next to nothing.
 func (q *Timetable) TimetableVersion(ctx context.Context) (int64, error) {
 	n, err := q.c.Redis().HGet(ctx, keys.Hub("windows", ""), "version").Int64()
@@ -46,9 +46,9 @@ func (q *Timetable) TimetableVersion(ctx context.Context) (int64, error) {
 	return n, q.c.Say("windows", err)
 }
 
-// SetTimetable replaces the timetable, if it is still the version that t is made
-// of, and gives it the next one. event and object become an entry of the hub's
-// stream, with what is said of it. ErrChanged: nothing was changed.
+// SetTimetable replaces the timetable if t was made from the version in force, and gives it the
+// next version. The event goes into the stream of the hub. ErrChanged: the version was another, and
+// nothing was changed.
 func (q *Timetable) SetTimetable(ctx context.Context, t windows.Timetable, e jobs.Alert) (int64,
 	error) {
 	key, before := keys.Hub("windows", ""), t.Version
@@ -62,8 +62,8 @@ func (q *Timetable) SetTimetable(ctx context.Context, t windows.Timetable, e job
 		return 0, err
 	}
 	excerpts := excerptsOf(t)
-	// Redis watches whole keys: what SetMovedFor notes beside the table breaks the
-	// transaction, too, and says nothing against it. The version alone decides.
+	// Redis watches whole keys, so SetMovedFor, which writes another field of the hash, breaks the
+	// transaction as well, and is no conflict. Only the version decides.
 	for again := true; again; {
 		err = q.c.Redis().Watch(ctx, func(tx *redis.Tx) error {
 			is, err := tx.HGet(ctx, key, "version").Int64()
@@ -92,8 +92,8 @@ func (q *Timetable) SetTimetable(ctx context.Context, t windows.Timetable, e job
 	return t.Version, q.c.Say("windows", err)
 }
 
-// Appoint gives jobs of a task in one zone new appointments, if they have the ones still
-// that are named. It tells how many it moved.
+// Appoint gives jobs of a task in one zone new appointments, if they still have the appointments
+// that are named. It returns how many it moved.
 func (q *Timetable) Appoint(ctx context.Context, zone string, id jobs.TaskID,
 	moves []jobs.Move) (int,
 	error) {
@@ -115,8 +115,8 @@ func (q *Timetable) Appoint(ctx context.Context, zone string, id jobs.TaskID,
 	return all, nil
 }
 
-// MovedFor is the version of the timetable by which the appointments of waiting jobs were
-// looked at last.
+// MovedFor returns the version of the timetable for which the appointments of waiting jobs were
+// last adjusted.
 func (q *Timetable) MovedFor(ctx context.Context) (int64, error) {
 	n, err := q.c.Redis().HGet(ctx, keys.Hub("windows", ""), "moved").Int64()
 	if errors.Is(err, redis.Nil) {
@@ -125,7 +125,7 @@ func (q *Timetable) MovedFor(ctx context.Context) (int64, error) {
 	return n, q.c.Say("windows", err)
 }
 
-// SetMovedFor notes that they were.
+// SetMovedFor stores the version for which they were adjusted.
 func (q *Timetable) SetMovedFor(ctx context.Context, version int64) error {
 	return q.c.Say("windows", q.c.Redis().HSet(ctx, keys.Hub("windows", ""), "moved",
 		strconv.FormatInt(version, 10)).Err())

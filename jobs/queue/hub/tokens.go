@@ -18,19 +18,19 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Tokens keeps the hashes of tokens that operators show.
+// Tokens stores the hashes of the tokens of operators.
 type Tokens struct{ c *queue.Conn }
 
 // NewTokens returns the tokens behind a connection.
 func NewTokens(c *queue.Conn) *Tokens { return &Tokens{c} }
 
-// Token is what is kept of a token of the API; the token itself is not.
+// Token is the stored record of a token of the API; the token itself is not stored.
 type Token struct {
 	Name    string    `json:"name"`
 	Created jobs.Time `json:"created"`
 
-	// Wrong says why the record cannot be read; empty: it can. Such a token proves nobody, and
-	// has a name that RemoveToken knows.
+	// Wrong says why the record cannot be read; empty: it can. Such a token authenticates nobody, and
+	// has a name that RemoveToken accepts.
 	Wrong string `json:"wrong,omitempty"`
 }
 
@@ -53,12 +53,12 @@ func readToken(hash, text string) Token {
 	if err == nil {
 		return t
 	}
-	// The hash may be anything, too, if somebody has written there by hand.
+	// The hash may be any text, too, if somebody has written there by hand.
 	sum := hashToken(hash)
 	return Token{Name: unreadable + sum[:12], Wrong: "its record in Redis cannot be read"}
 }
 
-// CreateToken keeps the hash of a token under the name of its bearer.
+// CreateToken stores the hash of a token under the name of its bearer.
 func (q *Tokens) CreateToken(ctx context.Context, name, secret string) error {
 	all, err := q.Tokens(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func (q *Tokens) CreateToken(ctx context.Context, name, secret string) error {
 		text).Err())
 }
 
-// FindToken tells whose token it is; ErrNotFound if it is nobody's, or nobody can say whose.
+// FindToken returns the record of a token; ErrNotFound if there is none, or it cannot be read.
 func (q *Tokens) FindToken(ctx context.Context, secret string) (Token, error) {
 	hash := hashToken(secret)
 	text, err := q.c.Redis().HGet(ctx, keys.Hub("tokens", ""), hash).Result()
@@ -98,7 +98,7 @@ func (q *Tokens) FindToken(ctx context.Context, secret string) (Token, error) {
 	return t, nil
 }
 
-// Tokens lists the tokens by name, those whose record cannot be read with them.
+// Tokens returns the tokens by name, including those whose record cannot be read.
 func (q *Tokens) Tokens(ctx context.Context) ([]Token, error) {
 	h, err := q.c.Redis().HGetAll(ctx, keys.Hub("tokens", "")).Result()
 	if err != nil {
@@ -112,7 +112,7 @@ func (q *Tokens) Tokens(ctx context.Context) ([]Token, error) {
 	return out, nil
 }
 
-// RemoveToken makes a token worthless.
+// RemoveToken revokes a token.
 func (q *Tokens) RemoveToken(ctx context.Context, name string) error {
 	h, err := q.c.Redis().HGetAll(ctx, keys.Hub("tokens", "")).Result()
 	if err != nil {

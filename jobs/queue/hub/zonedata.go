@@ -12,15 +12,15 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// zonesField is before the name of a server in the fields of the timetable's hash that say which
-// time zone data the servers have.
+// zonesField begins the fields of the timetable's hash in which servers report their time zone
+// data; the name of the server follows.
 const zonesField = "zones:"
 
-// zonesKeep is how long what a server said of its time zone data counts.
+// zonesKeep is the time for which such a report counts.
 const zonesKeep = time.Minute
 
-// SayZones tells the other servers which time zone data this one has, and returns what others
-// said in the last minute, by their names.
+// SayZones reports the time zone data of this server to the others, and returns the reports of
+// others in the last minute, by their names.
 func (q *Timetable) SayZones(ctx context.Context, server, data string) (map[string]string, error) {
 	key := keys.Hub("windows", "")
 	now := time.Now()
@@ -41,7 +41,7 @@ func (q *Timetable) SayZones(ctx context.Context, server, data string) (map[stri
 		}
 		text, err := q.c.Redis().HGet(ctx, key, f).Result()
 		if err != nil {
-			continue // it was taken away meanwhile
+			continue // removed meanwhile
 		}
 		at, version, _ := strings.Cut(text, " ")
 		if s, err := strconv.ParseInt(at, 10, 64); err != nil || now.Sub(time.Unix(s, 0)) > zonesKeep {

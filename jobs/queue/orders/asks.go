@@ -9,7 +9,7 @@ import (
 	"muster/jobs/queue/codec"
 )
 
-// Asks orders that hosts are asked how a job ended.
+// Asks orders that a worker asks a host how a job ended.
 type Asks struct{ c *queue.Conn }
 
 // NewAsks returns the orders behind a connection.

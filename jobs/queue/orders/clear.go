@@ -14,14 +14,14 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Exclusion clears groups, thaws zones and releases hosts that somebody looked at.
+// Exclusion clears groups, thaws zones and releases hosts after a person has looked at them.
 type Exclusion struct{ c *queue.Conn }
 
-// NewExclusion returns what is kept apart behind a connection.
+// NewExclusion returns the exclusion behind a connection.
 func NewExclusion(c *queue.Conn) *Exclusion { return &Exclusion{c} }
 
-// ClearGroup lets the members of a frozen group be touched again. note says who
-// looked at them, and why it is well.
+// ClearGroup lets jobs disturb the members of a frozen group again. note says who looked at them,
+// and why that is safe.
 func (q *Exclusion) ClearGroup(ctx context.Context, group, note string) (jobs.Cleared, error) {
 	out := jobs.Cleared{Group: group, Already: true}
 	zones, err := q.c.Zones(ctx)
@@ -41,7 +41,7 @@ func (q *Exclusion) ClearGroup(ctx context.Context, group, note string) (jobs.Cl
 		g := codec.ReadGroup(zone, group, codec.Semaphore{Holders: v})
 		out.Zone, out.Holder = zone, g.Holder
 		if err := q.stampClear(ctx, zone, group); err != nil {
-			return out, err // first: who is woken by the clear looks for it
+			return out, err // first, because a job that the clear wakes looks for it
 		}
 		if frozen, ok := v[codec.FrozenField]; ok {
 			if out, err = q.thawGroup(ctx, out, frozen, note); err != nil {
@@ -51,7 +51,7 @@ func (q *Exclusion) ClearGroup(ctx context.Context, group, note string) (jobs.Cl
 				continue
 			}
 		}
-		// It is in use and not frozen: the markers of earlier jobs were cleared all the same.
+		// The group is in use and not frozen: the markers of earlier jobs are cleared all the same.
 		err = q.c.Alert(ctx, zone, jobs.Alert{Event: "clear", Object: group,
 			Detail: map[string]any{"note": note}})
 		if err != nil {
@@ -64,8 +64,8 @@ func (q *Exclusion) ClearGroup(ctx context.Context, group, note string) (jobs.Cl
 	return out, nil
 }
 
-// thawGroup takes away the mark that was read, and no other: a copy of this call that
-// comes late meets a group, maybe, that a job has frozen since, and nobody has looked at that.
+// thawGroup removes only the freeze that was read: a copy of this call that arrives late may find
+// that a job has frozen the group since, and nobody has looked at that freeze.
 func (q *Exclusion) thawGroup(ctx context.Context, out jobs.Cleared, frozen, note string) (
 	jobs.Cleared, error) {
 	_, since, _ := codec.ReadFrozen(frozen)
@@ -88,7 +88,7 @@ func (q *Exclusion) thawGroup(ctx context.Context, out jobs.Cleared, frozen, not
 	return out, nil
 }
 
-// Thaw ends the freeze of a zone by hand. It is true if the zone was not frozen.
+// Thaw ends the freeze of a zone by hand. It returns true if the zone was not frozen.
 func (q *Exclusion) Thaw(ctx context.Context, zone, note string) (bool, error) {
 	if err := q.c.Places.KnowZone(ctx, zone); err != nil {
 		return false, err
@@ -97,8 +97,8 @@ func (q *Exclusion) Thaw(ctx context.Context, zone, note string) (bool, error) {
 	return c.Status == "already", err
 }
 
-// ClearMarkers tells that what hosts of a group carry of earlier jobs counts no more, as far
-// as the queue does not know better. Each clear of a group does so.
+// ClearMarkers orders that markers of earlier jobs on the hosts of a group count no more, unless
+// the queue itself still knows the state of such a job. Each clear of a group does so.
 func (q *Exclusion) ClearMarkers(ctx context.Context, zone, group, note string) error {
 	if err := q.stampClear(ctx, zone, group); err != nil {
 		return err
@@ -116,10 +116,10 @@ func (q *Exclusion) stampClear(ctx context.Context, zone, group string) error {
 		jobs.MicrosOf(now).String()).Err())
 }
 
-// ReleaseHost gives a host back that is locked for a job which has ended, or of whose task Redis
-// knows nothing any more, and of which something might be at work there. note says who looked, and
-// why it is well. The lock is that which was read: a copy of the call that comes late meets
-// another one, maybe.
+// ReleaseHost gives up the lock of a host. The lock belongs to a job which has ended, or whose task
+// Redis has forgotten, and which might still act on the host. note says who looked, and why that is
+// safe. Only the lock that was read is released: a copy of the call that arrives late may find
+// another one.
 func (q *Exclusion) ReleaseHost(ctx context.Context, zone, host, note string) (jobs.Released,
 	error) {
 	out := jobs.Released{Host: host, Zone: zone, Already: true}

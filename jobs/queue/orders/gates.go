@@ -13,7 +13,7 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Gates answers the gates at which jobs stand.
+// Gates answers the gates at which jobs wait.
 type Gates struct {
 	c     *queue.Conn
 	tasks Tasks
@@ -22,16 +22,16 @@ type Gates struct {
 // NewGates returns the gates behind a connection.
 func NewGates(c *queue.Conn, tasks Tasks) *Gates { return &Gates{c, tasks} }
 
-// gateSteps is how many steps of a job are looked through for a gate that was answered;
-// no runbook has more.
+// gateSteps is the number of steps of a job that are searched for an answered gate; no runbook has
+// more.
 const gateSteps = 100
 
-// standMax is how many jobs that stand at a gate are named.
+// standMax bounds the jobs at a gate that are named.
 const standMax = 10
 
-// AnswerGates opens or refuses the gates at which jobs of a task stand: all of them, or
-// those on some hosts. One that was answered before keeps its answer. A host on which the
-// task has no job is an error before anything is done.
+// AnswerGates opens or refuses the gates at which jobs of a task wait: all of them, or those on
+// some hosts. A gate with an answer keeps it. A host on which the task has no job is an error
+// before anything is done.
 func (q *Gates) AnswerGates(ctx context.Context, id jobs.TaskID, hosts []string,
 	a jobs.GateAnswer) (jobs.Answers, error) {
 	out := jobs.Answers{Task: id, Answered: []jobs.Answered{}, Elsewhere: []jobs.Elsewhere{},
@@ -75,7 +75,7 @@ func passOver(j jobs.JobInfo, out *jobs.Answers) {
 	}
 }
 
-// answerOne answers the gate of a job, or tells where the job is.
+// answerOne answers the gate of a job, or notes where else the job is.
 func (q *Gates) answerOne(ctx context.Context, zone string, j jobs.JobInfo, a jobs.GateAnswer,
 	out *jobs.Answers) error {
 	did := jobs.Answered{Job: j.ID, Word: a.Word, Note: a.Note}
@@ -87,7 +87,7 @@ func (q *Gates) answerOne(ctx context.Context, zone string, j jobs.JobInfo, a jo
 	switch {
 	case err != nil:
 		return err
-	case c.Status == "elsewhere": // it went on, or ended, between the two looks
+	case c.Status == "elsewhere": // it passed the gate, or ended, between the two looks
 		j, err := q.tasks.Job(ctx, j.ID)
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ func (q *Gates) answerOne(ctx context.Context, zone string, j jobs.JobInfo, a jo
 	return nil
 }
 
-// passed tells of a job that stands at no gate which answer it had last, or where it is.
+// passed notes, for a job that waits at no gate, the last answer that it got, or where it is.
 func (q *Gates) passed(ctx context.Context, zone string, j jobs.JobInfo,
 	out *jobs.Answers) error {
 	fields := make([]string, gateSteps)
@@ -125,7 +125,7 @@ func (q *Gates) passed(ctx context.Context, zone string, j jobs.JobInfo,
 	return nil
 }
 
-// GatedTasks lists the tasks with gates that have not ended, the oldest first.
+// GatedTasks returns the open tasks with gates, the oldest first.
 func (q *Gates) GatedTasks(ctx context.Context) ([]jobs.TaskID, error) {
 	zones, err := q.c.Zones(ctx)
 	if err != nil {

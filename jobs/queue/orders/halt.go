@@ -10,7 +10,7 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Halts stops everything, and lifts that.
+// Halts stops everything, and lifts the halt.
 type Halts struct {
 	c        *queue.Conn
 	switches *Switches
@@ -19,7 +19,7 @@ type Halts struct {
 // NewHalts returns the halt behind a connection.
 func NewHalts(c *queue.Conn, s *Switches) *Halts { return &Halts{c, s} }
 
-// everywhere does one thing in every zone that was ever used.
+// everywhere calls do for every zone that was ever used.
 func (q *Halts) everywhere(ctx context.Context, out jobs.Switched, note string,
 	do func(zone string) (codec.Turned, error)) (jobs.Switched, error) {
 	zones, err := q.c.Zones(ctx)
@@ -34,9 +34,8 @@ const (
 	haltOff = "off"
 )
 
-// Halt lets nothing start anywhere, and no running job begin a further step,
-// until Lift. It is written down in the hub first: a zone that cannot be asked
-// now is halted by Tend.
+// Halt lets nothing start anywhere, and no running job begin a further step, until Lift. The halt
+// is stored in the hub first: TendHalt halts a zone that does not answer now.
 func (q *Halts) Halt(ctx context.Context, note string) (jobs.Switched, error) {
 	out := jobs.Switched{What: jobs.SwitchAll, Paused: true}
 	h, err := q.giveHalt(ctx, haltOn, note)
@@ -50,9 +49,9 @@ func (q *Halts) Halt(ctx context.Context, note string) (jobs.Switched, error) {
 	})
 }
 
-// Lift ends the halt, and nothing else: what was paused by itself stays so. The
-// jobs that waited expire later by as long as it lasted. A lift has an id of its own,
-// so that one which reaches a zone late does not end a halt that was ordered after it.
+// Lift ends the halt and nothing else: what was paused separately stays paused. The jobs that
+// waited expire later by the time that the halt lasted. A lift has an id of its own, so that a lift
+// which reaches a zone late does not end a halt that was ordered after it.
 func (q *Halts) Lift(ctx context.Context, note string) (jobs.Switched, error) {
 	out := jobs.Switched{What: jobs.SwitchAll}
 	h, err := q.giveHalt(ctx, haltOff, note)
@@ -74,15 +73,14 @@ func (q *Halts) lift(ctx context.Context, zone string, h haltState, note string)
 	return c, err
 }
 
-// haltState is the last order about the halt, as the hub knows it. A later one has a
-// greater id.
+// haltState is the last order about the halt in the hub. A later order has a greater id.
 type haltState struct {
 	id    int64  // of the halt, or of its lift
 	state string // "" as long as there was none
 	note  string
 }
 
-// turn is the call that makes a zone stand as h, or ends it.
+// turn returns the call that applies h to a zone, or ends it there.
 func (h haltState) turn(verb, note string) codec.Turn {
 	return codec.Turn{Verb: verb, Note: note, Number: strconv.FormatInt(h.id, 10)}
 }
@@ -97,8 +95,8 @@ func readHalt(fields map[string]string) haltState {
 	return haltState{id: id, state: fields["state"], note: fields["note"]}
 }
 
-// giveHalt writes an order about the halt down before any zone hears of it. A halt that stands
-// already stays as it was given.
+// giveHalt stores an order about the halt before any zone receives it. A halt that stands already
+// keeps its id and its note.
 func (q *Halts) giveHalt(ctx context.Context, state, note string) (h haltState, err error) {
 	now, err := q.c.Now(ctx, keys.HubZone)
 	if err != nil {
@@ -115,8 +113,8 @@ func (q *Halts) giveHalt(ctx context.Context, state, note string) (h haltState, 
 	return h, q.c.Say("halt", err)
 }
 
-// TendHalt makes a zone stand as the hub says: one that could not be asked, or
-// that came later.
+// TendHalt applies the halt of the hub, or its end, to a zone that did not answer when it was
+// ordered or that came later.
 func (q *Halts) TendHalt(ctx context.Context, zone string) error {
 	h, err := q.halt(ctx)
 	if err != nil || h.state == "" {

@@ -11,8 +11,8 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Pauses tells what stands still by order of an operator, also where a zone has not
-// heard of it yet.
+// Pauses returns everything that an operator has paused or halted, even if a zone has not received
+// the order yet.
 func (q *Halts) Pauses(ctx context.Context) (jobs.Pauses, error) {
 	out := jobs.Pauses{Zones: map[string]string{}, Customers: map[string]string{}}
 	zones, err := q.c.Zones(ctx)

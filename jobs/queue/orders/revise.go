@@ -7,9 +7,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// revise changes a hash of the hub: decide gets all of its fields and returns those that it sets,
-// and those that it removes. Nobody else changes the hash in between: decide is called again
-// where somebody did. A call that reaches Redis late therefore replaces nothing newer.
+// revise changes a hash of the hub: decide gets all fields and returns those to set and those to
+// remove. If somebody else changes the hash in between, decide is called again. A call that reaches
+// Redis late therefore replaces nothing newer.
 func (q *Switches) revise(ctx context.Context, key string,
 	decide func(now map[string]string) (set map[string]any, drop []string)) error {
 	for {

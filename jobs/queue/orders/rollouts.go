@@ -14,7 +14,7 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Rollouts stops tasks with a rule, lets them go on, and opens their waves.
+// Rollouts stops and resumes tasks with a rule, and opens their waves.
 type Rollouts struct {
 	c        *queue.Conn
 	switches *Switches
@@ -50,8 +50,8 @@ func (q *Rollouts) roll(ctx context.Context, id jobs.TaskID, args ...any) (out r
 	return out, zone, nil
 }
 
-// StopTask lets no further job of a task with a rule begin, until GoOn. What has begun
-// goes on to its end. note says who and why.
+// StopTask lets no further job of a task with a rule begin, until GoOn. Jobs that have begun run to
+// their end. note says who ordered it, and why.
 func (q *Rollouts) StopTask(ctx context.Context, id jobs.TaskID, note string) (jobs.Rolled, error) {
 	r, _, err := q.roll(ctx, id, "stop", codec.OneLine(note), "", "")
 	out := jobs.Rolled{Task: id, Stopped: r.status != "ended", Already: r.status != "ok",
@@ -59,8 +59,8 @@ func (q *Rollouts) StopTask(ctx context.Context, id jobs.TaskID, note string) (j
 	return out, err
 }
 
-// GoOn lets a task go on that was stopped, or opens its next wave without waiting.
-// allowed, if not nil, is how many may fail in all from now on. ErrSpent: more have.
+// GoOn lets a stopped task start jobs again, or opens its next wave without waiting. allowed, if
+// not nil, is the new total of failures allowed. ErrSpent: more jobs have failed already.
 func (q *Rollouts) GoOn(ctx context.Context, id jobs.TaskID, allowed *int, note string) (
 	jobs.Rolled, error) {
 	out := jobs.Rolled{Task: id, Note: note}
@@ -84,8 +84,8 @@ func (q *Rollouts) GoOn(ctx context.Context, id jobs.TaskID, allowed *int, note 
 	return out, nil
 }
 
-// Rollouts lists the tasks with a rule that have not ended. Beside an error, which names each
-// zone that cannot be read, it returns those of the others.
+// Rollouts returns the open tasks with a rule. If some zones cannot be read, it returns an error
+// that names each of them, together with the tasks of the others.
 func (q *Rollouts) Rollouts(ctx context.Context) ([]jobs.TaskID, error) {
 	zones, err := q.c.Zones(ctx)
 	if err != nil {
@@ -106,8 +106,8 @@ func (q *Rollouts) Rollouts(ctx context.Context) ([]jobs.TaskID, error) {
 	return out, errors.Join(errs...)
 }
 
-// LookAtWaves notes when all jobs of the open waves of a task have ended, and brings
-// back what a server left half way. over is since when they have; zero: they have not.
+// LookAtWaves notes when all jobs of the open waves of a task have ended, and completes an opening
+// that a server left half done. over is the time since which they have; zero: some have not.
 func (q *Rollouts) LookAtWaves(ctx context.Context, id jobs.TaskID) (over jobs.Time, err error) {
 	r, zone, err := q.roll(ctx, id, "look", "", "", "")
 	if err != nil || r.status == "ended" {
@@ -121,8 +121,8 @@ func (q *Rollouts) LookAtWaves(ctx context.Context, id jobs.TaskID) (over jobs.T
 	return jobs.TimeOf(jobs.Micros(r.number)), nil
 }
 
-// OpenWave opens the wave behind those that are open, if they have ended and nothing
-// keeps the task. It is false if it did not; twice does no harm.
+// OpenWave opens the next wave if all jobs of the open ones have ended and nothing keeps the task.
+// It returns false if it did not open one; calling it twice does no harm.
 func (q *Rollouts) OpenWave(ctx context.Context, id jobs.TaskID, wave int, note string) (bool,
 	error) {
 	r, zone, err := q.roll(ctx, id, "open", codec.OneLine(note), wave, "")
@@ -133,8 +133,8 @@ func (q *Rollouts) OpenWave(ctx context.Context, id jobs.TaskID, wave int, note 
 	return true, err
 }
 
-// CheckWaves names the task that is to check the hosts of the open waves, once: it
-// returns the one that was named first. It is empty if that is not its turn.
+// CheckWaves names the task that checks the hosts of the open waves, once: it returns the task that
+// was named first, or an empty id if it is not time for a check.
 func (q *Rollouts) CheckWaves(ctx context.Context, id jobs.TaskID, wave int, by jobs.TaskID) (
 	jobs.TaskID, error) {
 	r, _, err := q.roll(ctx, id, "check", "", wave, string(by))

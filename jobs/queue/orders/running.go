@@ -13,14 +13,13 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// running counts the jobs that are in hand.
+// running counts the jobs in hand.
 type running struct {
 	c     *queue.Conn
 	tasks Tasks
 }
 
-// countRunning tells how many jobs are in hand where something was switched off, of
-// the zones that could be asked.
+// countRunning counts the jobs in hand that a switch does not stop, in the zones that answered.
 func (q *running) countRunning(ctx context.Context, out *jobs.Switched) error {
 	if out.What == jobs.SwitchTask {
 		t, err := q.tasks.Task(ctx, jobs.TaskID(out.Name))
@@ -45,7 +44,7 @@ func (q *running) countRunning(ctx context.Context, out *jobs.Switched) error {
 	return nil
 }
 
-// runningIn is how many jobs of a zone are in hand, by the counters of its tasks.
+// runningIn returns the number of jobs of a zone in hand, by the counters of its tasks.
 func (q *running) runningIn(ctx context.Context, zone string) (sum int, err error) {
 	for from := int64(0); ; from += codec.ChunkMax {
 		ids, err := q.c.Redis().ZRange(ctx, keys.Zone(zone, "open", ""), from,
@@ -69,9 +68,9 @@ func (q *running) runningIn(ctx context.Context, zone string) (sum int, err erro
 	}
 }
 
-// runningOf is how many jobs on hosts of a customer are in hand. Each holds its host.
+// runningOf returns the number of jobs in hand on hosts of a customer. Each of them holds its host.
 func (q *running) runningOf(ctx context.Context, zone, customer string) (int, error) {
-	seen := map[jobs.ID]bool{} // a scan may tell the same twice
+	seen := map[jobs.ID]bool{} // a scan may return the same job twice
 	for cursor := uint64(0); ; {
 		pairs, next, err := q.c.Redis().HScan(ctx, keys.Zone(zone, "locks", ""), cursor, "",
 			codec.ChunkMax).Result()
@@ -93,7 +92,7 @@ func (q *running) runningOf(ctx context.Context, zone, customer string) (int, er
 	}
 }
 
-// noteRunning notes those of the jobs that run on a host of the customer.
+// noteRunning adds to seen those of the jobs that run on a host of the customer.
 func (q *running) noteRunning(ctx context.Context, zone, customer string, ids []jobs.ID,
 	seen map[jobs.ID]bool) error {
 	if len(ids) == 0 {

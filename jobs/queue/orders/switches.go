@@ -34,16 +34,16 @@ func NewSwitches(c *queue.Conn, tasks Tasks) *Switches {
 	return &Switches{c, tasks, running{c, tasks}}
 }
 
-// Pause lays the waiting jobs of a task aside until Resume. What runs goes on to
-// its end. note says who and why. This order, and those below, are written down in the
-// hub first: a zone that cannot be asked now hears of it from Tend.
+// Pause puts the waiting jobs of a task aside until Resume. Running jobs run to their end. note
+// says who ordered it, and why. Like the orders below it is stored in the hub first: a zone that
+// does not answer now receives it from TendPauses.
 func (q *Switches) Pause(ctx context.Context, id jobs.TaskID, note string) (jobs.Switched, error) {
 	return q.turnTask(ctx, order{what: jobs.SwitchTask, name: string(id), on: true, note: note},
 		q.pauseTask)
 }
 
-// Resume brings the jobs of a paused task back. Their expiry moves on by as long
-// as the pause lasted.
+// Resume makes the jobs of a paused task wait in the queue again. They expire later by the time
+// that the pause lasted.
 func (q *Switches) Resume(ctx context.Context, id jobs.TaskID, note string) (jobs.Switched, error) {
 	return q.turnTask(ctx, order{what: jobs.SwitchTask, name: string(id), note: note},
 		func(ctx context.Context, zone string, o order) (codec.Turned, error) {
@@ -72,12 +72,12 @@ func (q *Switches) turnTask(ctx context.Context, o order,
 	if err != nil || ended < len(zones) {
 		return out, err
 	}
-	// There is nothing for a server to repeat.
+	// A server has nothing to repeat.
 	out.Ended, out.Paused, out.Note = true, false, note
 	return out, q.end(ctx, o)
 }
 
-// pauseTask lays the waiting jobs of a task in one zone aside.
+// pauseTask puts the waiting jobs of a task in one zone aside.
 func (q *Switches) pauseTask(ctx context.Context, zone string, o order) (codec.Turned, error) {
 	chunks, err := q.c.Redis().HGet(ctx, keys.Zone(zone, "task:", o.name), "chunks").Int()
 	if err != nil && !errors.Is(err, redis.Nil) {
@@ -104,7 +104,7 @@ func (q *Switches) pauseTask(ctx context.Context, zone string, o order) (codec.T
 	return all, nil
 }
 
-// bringBack calls move until nothing is left to bring back.
+// bringBack calls move until all jobs that may return to the queue have returned.
 func (q *Switches) bringBack(ctx context.Context, zone string, id jobs.TaskID, verb string,
 	o order) (codec.Turned, error) {
 	held, err := q.c.Redis().ZCard(ctx, keys.Zone(zone, "held:", string(id))).Result()
@@ -131,13 +131,14 @@ func (q *Switches) bringBack(ctx context.Context, zone string, id jobs.TaskID, v
 			break
 		}
 	}
-	// Those of waves that are not open stay.
+	// Jobs of waves that are not open stay aside.
 	stay, err := q.c.Redis().ZCard(ctx, keys.Zone(zone, "held:", string(id))).Result()
 	all.Number = max(held-stay, 0)
 	return all, q.c.Say(verb, err)
 }
 
-// Release brings back what lies aside of a task that nobody pauses any more.
+// Release returns jobs to the queue that are still aside although nobody pauses their task any
+// more.
 func (q *Switches) Release(ctx context.Context, zone string, id jobs.TaskID) error {
 	_, err := q.bringBack(ctx, zone, id, "release", order{})
 	return err
@@ -152,12 +153,11 @@ func readMove(r codec.Reader) codec.Turned {
 	return c
 }
 
-// later is the answer of a zone in which an order stands that was given after this one.
+// later is the answer of a zone that has a newer order than this one.
 const later = "later"
 
-// switchZones does one thing in several zones and sums the answers up. A zone
-// that cannot be asked is named in Missing, and is no error as long as one
-// other answered.
+// switchZones calls do in several zones and sums up the answers. A zone that does not answer is
+// named in Missing, and is no error as long as another one answered.
 func (q *Switches) switchZones(ctx context.Context, out jobs.Switched, note string, zones []string,
 	do func(zone string) (codec.Turned, error)) (jobs.Switched, error) {
 	var errs []error
@@ -195,8 +195,8 @@ func (q *Switches) switchZones(ctx context.Context, out jobs.Switched, note stri
 	return out, q.running.countRunning(ctx, &out)
 }
 
-// PauseCustomer lets no job on a host of the customer start, until
-// ResumeCustomer. What runs goes on to its end.
+// PauseCustomer lets no job on a host of the customer start, until ResumeCustomer. Running jobs run
+// to their end.
 func (q *Switches) PauseCustomer(ctx context.Context, customer, note string) (jobs.Switched,
 	error) {
 	return q.turnCustomer(ctx, order{what: jobs.SwitchCustomer, name: customer, on: true, note: note},
@@ -207,7 +207,7 @@ func (q *Switches) PauseCustomer(ctx context.Context, customer, note string) (jo
 		})
 }
 
-// ResumeCustomer brings back what was laid aside with the customer.
+// ResumeCustomer returns the jobs to the queue that were put aside with the customer.
 func (q *Switches) ResumeCustomer(ctx context.Context, customer, note string) (jobs.Switched,
 	error) {
 	return q.turnCustomer(ctx, order{what: jobs.SwitchCustomer, name: customer, note: note},
@@ -255,7 +255,7 @@ func (q *Switches) resumeCustomer(ctx context.Context, zone string, o order) (co
 	return c, nil
 }
 
-// shift lets the jobs of a task expire later by as long as a pause lasted.
+// shift postpones the expiry of a task's jobs by the time that a pause lasted.
 func (q *Switches) shift(ctx context.Context, zone, task string, since int64) error {
 	number := strconv.FormatInt(since, 10)
 	_, err := q.c.Turn(ctx, zone, codec.Turn{Verb: "shift", Object: task, Number: number})
@@ -265,7 +265,7 @@ func (q *Switches) shift(ctx context.Context, zone, task string, since int64) er
 	return err
 }
 
-// PauseZone lets nothing start in a zone until ResumeZone. What runs goes on.
+// PauseZone lets nothing start in a zone until ResumeZone. Running jobs run to their end.
 func (q *Switches) PauseZone(ctx context.Context, zone, note string) (jobs.Switched, error) {
 	return q.turnZone(ctx, order{what: jobs.SwitchZone, name: zone, on: true, note: note},
 		func(ctx context.Context, zone string, o order) (codec.Turned, error) {
@@ -275,8 +275,7 @@ func (q *Switches) PauseZone(ctx context.Context, zone, note string) (jobs.Switc
 		})
 }
 
-// ResumeZone lets jobs start again in a zone. Their expiry moves on by as long
-// as the pause lasted.
+// ResumeZone lets jobs start again in a zone. They expire later by the time that the pause lasted.
 func (q *Switches) ResumeZone(ctx context.Context, zone, note string) (jobs.Switched, error) {
 	return q.turnZone(ctx, order{what: jobs.SwitchZone, name: zone, note: note}, q.resumeZone)
 }
@@ -305,9 +304,9 @@ func (q *Switches) resumeZone(ctx context.Context, zone string, o order) (codec.
 	return c, err
 }
 
-// shiftAll lets the jobs of all open tasks of a zone expire later, before a pause or
-// halt of the zone ends. flag is the one that stands for it, order the one that ends it: a
-// pause that was ordered later goes on, and is counted as a whole when it ends.
+// shiftAll postpones the expiry of all open tasks of a zone, before a pause or halt of the zone
+// ends. flag names the pause or halt, order the order that ends it: a pause that was ordered later
+// stays, and is counted as a whole when it ends.
 func (q *Switches) shiftAll(ctx context.Context, zone, flag string, order int64) error {
 	v, err := q.c.Redis().HMGet(ctx, keys.Zone(zone, "zone", ""), flag+"At", flag+"Id").Result()
 	if err != nil {
@@ -318,14 +317,14 @@ func (q *Switches) shiftAll(ctx context.Context, zone, flag string, order int64)
 		return nil
 	}
 	number := strconv.FormatInt(since, 10)
-	// Tasks that end meanwhile leave the list, so pages overlap; twice does no harm.
+	// Tasks that end meanwhile leave the list, so the pages overlap; shifting twice does no harm.
 	for from := int64(0); ; from += codec.ChunkMax / 2 {
 		ids, err := q.c.Redis().ZRange(ctx, keys.Zone(zone, "open", ""), from,
 			from+codec.ChunkMax-1).Result()
 		if err != nil || len(ids) == 0 {
 			return q.c.Say("resume", err)
 		}
-		// The first one makes sure that the script is known.
+		// The first call makes sure that Redis has the script.
 		if err := q.shift(ctx, zone, ids[0], since); err != nil {
 			return err
 		}

@@ -14,24 +14,24 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// orderKeep is how long it is known that a pause ended: so long may a zone be away
-// that was paused and has not heard of it.
+// orderKeep is the time for which the end of a pause is remembered: a paused zone may be away for
+// so long and still learn that the pause has ended.
 const orderKeep = 30 * 24 * time.Hour
 
-// order is a pause or its end as the hub keeps it, so that a zone that cannot be
-// asked now, or comes later, hears of it. A later one has a greater id.
+// order is a pause or its end as the hub stores it, for zones that do not answer now or come later.
+// A later order has a greater id.
 type order struct {
 	what jobs.Switch
 	name string // of the task, customer or zone
 	id   int64
-	on   bool // it is paused
+	on   bool // true pauses, false resumes
 	note string
 }
 
-// number is the id as the scripts get it.
+// number returns the id in the form of the scripts.
 func (o order) number() string { return strconv.FormatInt(o.id, 10) }
 
-// turn is the call that lets a zone stand as o.
+// turn returns the call that applies o to a zone.
 func (o order) turn(verb, object string) codec.Turn {
 	return codec.Turn{Verb: verb, Object: object, Note: o.note, Number: o.number()}
 }
@@ -46,8 +46,8 @@ func (o order) text() string {
 	return fmt.Sprintf("%d %s %s", o.id, state, o.note)
 }
 
-// give writes an order down before any zone hears of it. A pause that stands already
-// stays as it was given.
+// give stores an order before any zone receives it. A pause that stands already keeps its id and
+// its note.
 func (q *Switches) give(ctx context.Context, o order) (order, error) {
 	now, err := q.c.Now(ctx, keys.HubZone)
 	if err != nil {
@@ -68,9 +68,9 @@ func (q *Switches) give(ctx context.Context, o order) (order, error) {
 	return given, q.c.Say("pause", err)
 }
 
-// end ends a pause that no zone needs any more, if it is the last order. It stays known as ended:
-// whoever keeps a copy of the orders could not tell a pause that is gone from one that Redis
-// has lost.
+// end ends a pause that no zone needs any more, if it is the last order. The order stays, marked as
+// ended: without it a copy of the orders could not tell a pause that was removed from one that
+// Redis has lost.
 func (q *Switches) end(ctx context.Context, o order) error {
 	if !o.on {
 		return nil
@@ -95,7 +95,7 @@ func readOrder(field, text string) (o order, ok bool) {
 	return order{jobs.Switch(what), name, id, words[1] == haltOn, words[2]}, true
 }
 
-// readOrders reads all that the hub keeps.
+// readOrders reads all orders in the hub.
 func readOrders(fields map[string]string) []order {
 	var out []order
 	for field, text := range fields {
@@ -106,8 +106,8 @@ func readOrders(fields map[string]string) []order {
 	return out
 }
 
-// switched carries out an order that was written down. What no zone has confirmed
-// is an error, which says that it stands all the same.
+// switched carries out an order that was stored. If no zone has confirmed it, switched returns an
+// error, which says that the order stands all the same.
 func (q *Switches) switched(ctx context.Context, o order, note string, zones []string,
 	do func(zone string) (codec.Turned, error)) (jobs.Switched, error) {
 	out := jobs.Switched{What: o.what, Name: o.name, Paused: o.on}
@@ -119,8 +119,8 @@ func (q *Switches) switched(ctx context.Context, o order, note string, zones []s
 	return out, err
 }
 
-// TendPauses lets a zone stand as the orders in the hub say, if it could not be asked
-// when they were given, or came later.
+// TendPauses applies the orders of the hub to a zone that did not answer when they were given, or
+// came later.
 func (q *Switches) TendPauses(ctx context.Context, zone string) error {
 	fields, err := q.c.Redis().HGetAll(ctx, keys.Hub("pauses", "")).Result()
 	if err != nil || len(fields) == 0 {
@@ -154,8 +154,8 @@ func (q *Switches) TendPauses(ctx context.Context, zone string) error {
 	return errors.Join(errs...)
 }
 
-// differs tells whether a zone does not stand as it was ordered. A pause that was
-// ordered after the end of another is none of its business.
+// differs reports whether a zone still has to carry out o. The end of a pause does not concern a
+// pause that was ordered after it.
 func (o order) differs(s codec.Standing) bool {
 	return o.on != s.Paused && (o.on || s.Id <= o.id)
 }
@@ -202,7 +202,8 @@ func (q *Switches) tendTask(ctx context.Context, zone string, o order) error {
 	return err
 }
 
-// retireOrder ends the pause of a task that ended long ago, and forgets what ended long before.
+// retireOrder ends the pause of a task that ended long ago, and forgets pauses that ended long
+// before.
 func (q *Switches) retireOrder(ctx context.Context, o order, age time.Duration) error {
 	switch {
 	case !o.on && age > orderKeep:

@@ -13,24 +13,24 @@ import (
 	"muster/jobs/queue/codec"
 )
 
-// Cancels ends what of a task is not running.
+// Cancels ends the jobs of a task that do not run.
 type Cancels struct{ c *queue.Conn }
 
 // NewCancels returns the cancels behind a connection.
 func NewCancels(c *queue.Conn) *Cancels { return &Cancels{c} }
 
-// Cancel ends what of a task is not running; a running job is stopped by its
-// worker. note says who and why.
+// Cancel ends the jobs of a task that do not run; a running job is stopped by its worker. note says
+// who ordered it, and why.
 func (q *Cancels) Cancel(ctx context.Context, id jobs.TaskID, note string) (jobs.Cancel, error) {
 	return q.endAll(ctx, ending{id, jobs.Cancelled, note, ""})
 }
 
-// ending is why the jobs of a task end before they ran.
+// ending says why the jobs of a task end before they run.
 type ending struct {
 	task    jobs.TaskID
 	outcome jobs.Outcome
 	note    string
-	by      string // the newer task, if it supersedes this one
+	by      string // the newer task that supersedes this one, if any
 }
 
 func (q *Cancels) endAll(ctx context.Context, e ending) (jobs.Cancel, error) {
@@ -39,7 +39,7 @@ func (q *Cancels) endAll(ctx context.Context, e ending) (jobs.Cancel, error) {
 	if err != nil {
 		return c, err
 	}
-	var errs []error // a zone that cannot be asked is not in the way of the others
+	var errs []error // a zone that does not answer must not keep the others
 	for _, zone := range zones {
 		if err := q.endIn(ctx, zone, e, &c); err != nil {
 			errs = append(errs, fmt.Errorf("zone %s: %w", zone, err))
@@ -48,7 +48,7 @@ func (q *Cancels) endAll(ctx context.Context, e ending) (jobs.Cancel, error) {
 	return c, errors.Join(errs...)
 }
 
-// EndCancelled goes on with a cancel of a task in one zone that somebody left half way.
+// EndCancelled completes, in one zone, the cancel of a task that was left half done.
 func (q *Cancels) EndCancelled(ctx context.Context, zone string, id jobs.TaskID,
 	note string) error {
 	return q.endIn(ctx, zone, ending{id, jobs.Cancelled, note, ""}, &jobs.Cancel{})
@@ -82,9 +82,9 @@ func (q *Cancels) endChunk(ctx context.Context, zone string, chunk int, e ending
 	}
 }
 
-// addEnded adds the answer of one call, and returns how many hosts it looked at.
+// addEnded adds the answer of one call, and returns how many hosts the call looked at.
 func addEnded(c *jobs.Cancel, r codec.Reader) (int, error) {
-	r.Text() // what is not there any more has no hosts
+	r.Text() // a chunk that is gone has no hosts
 	ended, running, already, hosts := r.Int(), r.Int(), r.Int(), r.Int()
 	if r.Err != nil {
 		return 0, r.Err
@@ -93,8 +93,8 @@ func addEnded(c *jobs.Cancel, r codec.Reader) (int, error) {
 	return hosts, nil
 }
 
-// CancelJobs is Cancel for some jobs of one task. One that is not there is an
-// error before anything is done.
+// CancelJobs is Cancel for some jobs of one task. A job that does not exist is an error before
+// anything is done.
 func (q *Cancels) CancelJobs(ctx context.Context, ids []jobs.ID, note string) (jobs.Cancel, error) {
 	c := jobs.Cancel{}
 	if len(ids) == 0 {
@@ -120,5 +120,5 @@ func (q *Cancels) CancelJobs(ctx context.Context, ids []jobs.ID, note string) (j
 	return c, nil
 }
 
-// endMax bounds the jobs that a cancel looks at in one call, which takes 10 µs for each.
+// endMax bounds the jobs of one call of a cancel, which takes 10 µs for each.
 const endMax = 50

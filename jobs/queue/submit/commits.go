@@ -10,13 +10,13 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// TendCommits goes on with the commits that somebody left half way.
+// TendCommits completes the commits that were left half done.
 func (q *Submits) TendCommits(ctx context.Context) error {
 	ids, err := q.c.Redis().SMembers(ctx, keys.Hub("commits", "")).Result()
 	if err != nil {
 		return q.c.Say("tend", err)
 	}
-	var errs []error // one that cannot be committed is not in the way of the others
+	var errs []error // a task that cannot be committed must not keep the others
 	for _, id := range ids {
 		zones, err := q.c.Places.TaskZones(ctx, jobs.TaskID(id))
 		if err == nil {

@@ -6,7 +6,7 @@ import (
 	"muster/jobs"
 )
 
-// writeRan is what a task runs, as its record in the hub has it.
+// writeRan encodes what a task runs, for its record in the hub.
 func writeRan(r *jobs.Ran) (string, error) {
 	if r == nil {
 		return "", nil
@@ -15,11 +15,11 @@ func writeRan(r *jobs.Ran) (string, error) {
 	return string(text), err
 }
 
-// orderedMax bounds the arguments in an event; the task has more of them.
+// orderedMax bounds the arguments in an event; the task has all of them.
 const orderedMax = 500 // bytes
 
-// ordered is the event of a submit: who ordered what. A submit that is repeated because it
-// got no answer has it again.
+// ordered returns the event of a submit: who ordered what. A submit that is repeated because it got
+// no answer makes the event again.
 func ordered(t jobs.Task) jobs.Alert {
 	s := t.Spec
 	detail := map[string]any{"runbook": s.Runbook, "on": jobs.Brief(s.On, orderedMax),

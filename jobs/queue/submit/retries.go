@@ -33,11 +33,11 @@ type Retries struct {
 // NewRetries returns the retries behind a connection.
 func NewRetries(c *queue.Conn, tasks Tasks) *Retries { return &Retries{c, tasks} }
 
-// claimHold is how long a claim keeps others out that is not sealed: most submits take
-// less, and of one whose server died nothing runs.
+// claimHold is the time for which an unsealed claim keeps other retries out: most submits take
+// less, and a submit whose server died starts nothing.
 const claimHold = 10 * time.Second
 
-// claim is who claims hosts, in the field claimMark and the task's id.
+// claim names the operator of a retry. It is stored in the field claimMark + the id of its task.
 type claim struct {
 	Operator string      `json:"operator"`
 	Proven   bool        `json:"proven,omitempty"`
@@ -45,27 +45,27 @@ type claim struct {
 	Sealed   bool        `json:"sealed,omitempty"`
 }
 
-// claimMark begins the fields that are no hosts.
+// claimMark begins the fields that name no host.
 const claimMark = "~"
 
 func retriedKey(of jobs.TaskID) string { return keys.Hub("retried:", string(of)) }
 
-// claims are fields of retried:<task> as they were read; a host without a claim has none.
+// claims holds the fields of retried:<task> that were read; a host without a claim has none.
 type claims map[string]string
 
-// by is who claims hosts for a task.
+// by returns the claim of a task.
 func (c claims) by(id jobs.TaskID) (claim, bool) {
 	var a claim
 	text, ok := c[claimMark+string(id)]
 	return a, ok && json.Unmarshal([]byte(text), &a) == nil
 }
 
-// hashReader is what claims are read by: a handle or a transaction.
+// hashReader reads claims: a handle or a transaction.
 type hashReader interface {
 	HMGet(ctx context.Context, key string, fields ...string) *redis.SliceCmd
 }
 
-// readClaims reads the claims of hosts and who has them.
+// readClaims reads the claims on hosts, and the tasks that made them.
 func readClaims(ctx context.Context, from hashReader, key string, hosts []string) (claims, error) {
 	c := claims{}
 	read := func(fields []string) error {
@@ -95,9 +95,9 @@ func readClaims(ctx context.Context, from hashReader, key string, hosts []string
 	return c, read(slices.Compact(marks))
 }
 
-// Retries tells by which tasks jobs of a task on some hosts are done again; by is one that
-// does not count, as it asks. A task of which Redis knows nothing, that was never committed
-// or never will be, or whose job was ended by order before it began, does not do it.
+// Retries returns the tasks that do jobs of a task on some hosts again. It leaves out by, the task
+// that asks, and tasks that do no job there: Redis does not know the task, it was never or will
+// never be committed, or an order ended its job before it began.
 func (q *Retries) Retries(ctx context.Context, of, by jobs.TaskID, hosts []string) ([]jobs.Again,
 	error) {
 	c, err := readClaims(ctx, q.c.Redis(), retriedKey(of), hosts)
@@ -107,7 +107,7 @@ func (q *Retries) Retries(ctx context.Context, of, by jobs.TaskID, hosts []strin
 	return q.standing(ctx, of, by, hosts, c)
 }
 
-// standing are the claims of others that count, the earliest first.
+// standing returns the claims of other tasks that count, the earliest first.
 func (q *Retries) standing(ctx context.Context, of, by jobs.TaskID, hosts []string, c claims) (
 	[]jobs.Again, error) {
 	if len(c) == 0 {
@@ -134,7 +134,7 @@ func (q *Retries) standing(ctx context.Context, of, by jobs.TaskID, hosts []stri
 		switch {
 		case a.Sealed:
 			err = q.lookAgain(ctx, of, &again, now)
-		case jobs.MicrosOf(now).Sub(a.At).Abs() < claimHold: // one of later is of a clock that went back
+		case jobs.MicrosOf(now).Sub(a.At).Abs() < claimHold: // or later than now: the clock went back
 			again.Coming, again.Open = true, len(hosts)
 		default:
 			again.Hosts = nil
@@ -152,13 +152,13 @@ func (q *Retries) standing(ctx context.Context, of, by jobs.TaskID, hosts []stri
 	return list, nil
 }
 
-// lookAgain leaves of the hosts those whose jobs a task does, or did, and counts how they
-// ended.
+// lookAgain keeps only the hosts on which a task does or did the jobs, and counts their outcomes.
 func (q *Retries) lookAgain(ctx context.Context, of jobs.TaskID, a *jobs.Again,
 	now time.Time) error {
 	hosts := a.Hosts
 	a.Hosts = nil
-	// First: what is not on the list any more is committed when the task is looked at.
+	// This comes first: a task that is no longer on the list is committed by the time of the next
+	// reading.
 	listed, err := q.c.Redis().SIsMember(ctx, keys.Hub("commits", ""), string(a.Task)).Result()
 	if err != nil {
 		return q.c.Say("retries", err)
@@ -185,7 +185,7 @@ func (q *Retries) lookAgain(ctx context.Context, of jobs.TaskID, a *jobs.Again,
 	if err != nil {
 		return err
 	}
-	// Jobs are kept for a day after their end: what is gone earlier was lost.
+	// Jobs are kept for a day after their end, so a job that vanished earlier was lost.
 	old := now.Sub(t.Submitted.Time) >= codec.HeldKeep
 	comes := listed || t.State != jobs.TaskSubmitting
 	for _, host := range hosts {
@@ -202,8 +202,8 @@ func (q *Retries) lookAgain(ctx context.Context, of jobs.TaskID, a *jobs.Again,
 	return nil
 }
 
-// claim takes the hosts of a retry for it, before any of it is put. Claims that do not
-// count any more are taken over; with t.Again also those that do.
+// claim takes the hosts of a retry for it, before anything of it is put. It takes over claims that
+// no longer count; with t.Again also those that do.
 func (q *Retries) claim(ctx context.Context, t jobs.Task, hosts []string) error {
 	keep, err := q.claimKeep(ctx, t.Spec.RetryOf)
 	if err != nil {
@@ -236,7 +236,7 @@ func (q *Retries) claim(ctx context.Context, t jobs.Task, hosts []string) error 
 	return nil
 }
 
-// claimKeep is how long claims of hosts of a task are of use: as long as its jobs are kept.
+// claimKeep returns the lifetime of claims on hosts of a task: the lifetime of its jobs.
 func (q *Retries) claimKeep(ctx context.Context, of jobs.TaskID) (time.Duration, error) {
 	t, err := q.tasks.Task(ctx, of)
 	switch {
@@ -246,13 +246,13 @@ func (q *Retries) claimKeep(ctx context.Context, of jobs.TaskID) (time.Duration,
 	return codec.TaskKeep, err
 }
 
-// taking is what was read before hosts are taken, and how long that is to be kept.
+// taking holds the claims as they were read before hosts are taken, and the lifetime of new ones.
 type taking struct {
 	seen claims
 	keep time.Duration
 }
 
-// claimChunk takes some hosts, unless something of them has changed since it was read.
+// claimChunk takes some hosts, unless one of their claims has changed since it was read.
 func (q *Retries) claimChunk(ctx context.Context, t jobs.Task, hosts []string, from taking) (
 	changed bool, err error) {
 	key := retriedKey(t.Spec.RetryOf)
@@ -301,8 +301,8 @@ func (q *Retries) claimChunk(ctx context.Context, t jobs.Task, hosts []string, f
 	return changed, err
 }
 
-// seal makes the claim of a retry final, if it has all of its hosts still: from now on the
-// task will be committed, by this server or another.
+// seal makes the claim of a retry final, if it still has all of its hosts: from now on this server
+// or another will commit the task.
 func (q *Retries) seal(ctx context.Context, t jobs.Task, hosts []string) error {
 	key, mark := retriedKey(t.Spec.RetryOf), claimMark+string(t.ID)
 	now, err := q.c.Now(ctx, keys.HubZone)
@@ -320,7 +320,7 @@ func (q *Retries) seal(ctx context.Context, t jobs.Task, hosts []string) error {
 			if i := slices.IndexFunc(hosts, lost); !ok || i >= 0 {
 				return fmt.Errorf("it was not all put in time: %w", queue.ErrRetried)
 			}
-			// Who has read it before finds it changed.
+			// A server that read the claim before finds it changed.
 			own.Sealed, own.At = true, jobs.MicrosOf(now)
 			text, err := json.Marshal(own)
 			if err != nil {
@@ -340,14 +340,14 @@ func (q *Retries) seal(ctx context.Context, t jobs.Task, hosts []string) error {
 	return nil
 }
 
-// putRetry puts a task that does jobs of another again, if it gets its hosts for itself.
+// putRetry puts a task that does jobs of another again, if no other task has its hosts.
 func (q *Submits) putRetry(ctx context.Context, t jobs.Task, hosts map[string][]string,
 	progress func(int)) error {
 	var names []string
 	for _, list := range hosts {
 		names = append(names, list...)
 	}
-	slices.Sort(names) // all take hosts in this order, so nobody waits for one that waits for him
+	slices.Sort(names) // all retries take hosts in this order, so no two wait for each other
 	err := q.retries.claim(ctx, t, names)
 	if err == nil {
 		err = q.putAll(ctx, t, hosts, progress)
@@ -362,9 +362,9 @@ func (q *Submits) putRetry(ctx context.Context, t jobs.Task, hosts map[string][]
 	return err
 }
 
-// unclaim gives back what a retry has claimed that will not come; what is sealed stays.
-// Hosts of a task that is not named any more are nobody's, so they are left as they are: there
-// may be very many. Who is not heard keeps others out no longer than claimHold.
+// unclaim gives up the claim of a retry that will not be put; a sealed claim stays. The fields of
+// its hosts stay too, because there may be very many: they name a task without a claim, so nobody
+// has them. If this call fails, the claim keeps others out no longer than claimHold.
 func (q *Retries) unclaim(ctx context.Context, t jobs.Task) {
 	key, mark := retriedKey(t.Spec.RetryOf), claimMark+string(t.ID)
 	for again := true; again; {

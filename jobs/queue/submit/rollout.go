@@ -11,8 +11,8 @@ import (
 	"muster/jobs"
 )
 
-// checkRollout tells whether the numbers of a rollout fit the task. A rule is kept by
-// the script that hands jobs out, so it can only be that of one zone.
+// checkRollout returns an error if the numbers of a rollout do not fit the task. The script that
+// hands jobs out enforces a rule, so a rule covers one zone only.
 func checkRollout(t jobs.Task, hosts map[string][]string) error {
 	r, n := t.Spec.Rollout, 0
 	for _, size := range r.Waves {
@@ -36,7 +36,7 @@ func checkRollout(t jobs.Task, hosts map[string][]string) error {
 	return nil
 }
 
-// indexed is a rollout for lists; empty if there is none.
+// indexed encodes a rollout for lists; empty if there is none.
 func indexed(r *jobs.Rollout) (string, error) {
 	if r == nil {
 		return "", nil

@@ -36,11 +36,11 @@ const (
 	keyKept   = 100 // tasks of one key
 )
 
-// Submit puts a task with its hosts, by zone, into the queue and commits it.
-// Nothing runs before all of it is there. If it fails, the same submit with the
-// same task id completes it; what is never completed expires after a day.
-// progress, which may be nil, hears how many jobs are in. A task that does jobs of another
-// again is put only if no third one does them; see ErrRetried.
+// Submit puts a task with its hosts, by zone, into the queue and commits it. No job runs before all
+// are there. If it fails, the same submit with the same task id completes it; a submit that is
+// never completed expires after a day. progress, which may be nil, receives the number of jobs that
+// are put. A task that does jobs of another again is put only if no third task does them; see
+// ErrRetried.
 func (q *Submits) Submit(ctx context.Context, t jobs.Task, hosts map[string][]string,
 	progress func(int)) error {
 	zones := slices.Sorted(maps.Keys(hosts))
@@ -73,7 +73,7 @@ func (q *Submits) putAll(ctx context.Context, t jobs.Task, hosts map[string][]st
 		err := q.putZone(ctx, z, t, hosts[z], func(n int) error {
 			done += n
 			if !indexed {
-				// Only now is it sure that the id is not another task's.
+				// Only now is it certain that no other task has the id.
 				if err := q.index(ctx, t, zones); err != nil {
 					return err
 				}
@@ -91,8 +91,8 @@ func (q *Submits) putAll(ctx context.Context, t jobs.Task, hosts map[string][]st
 	return nil
 }
 
-// supersede ends the waiting jobs of older tasks with the same key on the hosts
-// that the new one has as well.
+// supersede ends the waiting jobs of older tasks with the same key on the hosts that the new task
+// has as well.
 func (q *Submits) supersede(ctx context.Context, t jobs.Task) error {
 	if t.Spec.Supersedes == "" {
 		return nil
@@ -119,8 +119,8 @@ func (q *Submits) supersede(ctx context.Context, t jobs.Task) error {
 	return q.c.Say("supersede", err)
 }
 
-// commitAll commits a task in all its zones. From its first commit on the task
-// is on a list, so that another server goes on if this one dies.
+// commitAll commits a task in all its zones. From its first commit on the task is on a list, so
+// that another server completes the commits if this one dies.
 func (q *Submits) commitAll(ctx context.Context, id jobs.TaskID, zones []string) error {
 	list := keys.Hub("commits", "")
 	if err := q.c.Redis().SAdd(ctx, list, string(id)).Err(); err != nil {
@@ -163,8 +163,8 @@ func checkTask(t jobs.Task, hosts map[string][]string) error {
 	return errors.Join(errs...)
 }
 
-// index writes what the task is in all its zones, so that lists find it even if
-// the submitter dies now.
+// index stores the description of a task for all its zones, so that lists find it even if the
+// submitter dies now.
 func (q *Submits) index(ctx context.Context, t jobs.Task, zones []string) error {
 	s := t.Spec
 	rollout, err := indexed(s.Rollout)
@@ -200,8 +200,8 @@ func (q *Submits) index(ctx context.Context, t jobs.Task, zones []string) error 
 	return q.c.Say("submit", err)
 }
 
-// fingerprint tells whether two submits of one id are the same; when they were
-// made does not count.
+// fingerprint is equal for two submits of one id if they ask for the same; their times do not
+// count.
 func fingerprint(t jobs.Task, hosts []string) (print string, spec []byte, err error) {
 	spec, err = json.Marshal(t.Spec)
 	if err != nil {
@@ -275,8 +275,8 @@ func putAnswer(v []any, zone string) error {
 	}
 }
 
-// Commit lets the jobs of a task run that was put as a whole, and goes on with
-// a commit that somebody left half way. Committing twice does no harm.
+// Commit lets the jobs of a completely put task run, and completes a commit that was left half
+// done. Committing twice does no harm.
 func (q *Submits) Commit(ctx context.Context, zone string, id jobs.TaskID) error {
 	args := []any{string(id), "commit", codec.ChunkMax, ""}
 	left := 0
