@@ -21,8 +21,8 @@ import (
 
 const usersFile = "../../etc/users.acl"
 
-// The shipped file is what `muster acl` prints for the zone "default": it allows what the
-// code needs, and no more.
+// The shipped file is the output of `muster acl` for the zone "default": it allows what the code
+// needs, and no more.
 func TestTheShippedUsersAreThoseOfTheCode(t *testing.T) {
 	t.Parallel()
 	users, err := keys.Users([]string{"default"}, "")
@@ -69,13 +69,13 @@ func TestNodesMayCallWhatIsInTheScripts(t *testing.T) {
 	}
 }
 
-// withUsers is a server that has the shipped users.
+// withUsers starts a server that has the shipped users.
 func withUsers(t *testing.T, change func(string) string) *redistest.Server {
 	t.Helper()
 	return redistest.StartServerWithUsers(t, usersFile, change)
 }
 
-// All that a node says to Redis, as its user.
+// The test makes every call of a node, as the user of a node.
 func TestANodeCanDoItsWorkAndNoMore(t *testing.T) {
 	t.Parallel()
 	s := withUsers(t, nil)
@@ -124,14 +124,14 @@ func TestANodeCanDoItsWorkAndNoMore(t *testing.T) {
 		}
 	}
 	redistest.CheckRefusals(t, s)
-	// A node that somebody has broken into is no way to the rest.
+	// A node that an attacker controls gives no access to the rest.
 	if err := master.CreateToken(t.Context(), "mallory", "x"); err == nil ||
 		!strings.Contains(err.Error(), "NOPERM") {
 		t.Errorf("a node made a token: %v", err)
 	}
 }
 
-// notAllowed is how Redis says no, itself and in scripts.
+// notAllowed holds the texts with which Redis refuses a command, directly and in scripts.
 var notAllowed = []string{"NOPERM", "can't access at least one of the keys", "DEBUG command not allowed"}
 
 func TestNobodyCanDoWhatNobodyNeeds(t *testing.T) {

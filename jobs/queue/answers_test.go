@@ -17,8 +17,8 @@ import (
 	"muster/testkit/redistest"
 )
 
-// What a server says that cannot do its work is told in words, nothing is handed
-// out meanwhile, and the same call succeeds once it can.
+// A server that cannot do its work says so in words, nothing is handed out meanwhile, and the same
+// call succeeds once the server can.
 func TestAServerThatCannotIsUnderstood(t *testing.T) {
 	t.Parallel()
 	replicaOfNobody := func(t *testing.T, c *redis.Client) {
@@ -64,7 +64,7 @@ func TestAServerThatCannotIsUnderstood(t *testing.T) {
 			must(t, looker.Writes(t.Context()))
 			submit(t, q, spec(), 3)
 			g := one(t, step(t, q, "1", 1))
-			if c.name == "MASTERDOWN" { // to a function it says READONLY
+			if c.name == "MASTERDOWN" { // to a function it answers READONLY
 				q.NoFunctions()
 			}
 			c.spoil(t, admin)
@@ -74,7 +74,7 @@ func TestAServerThatCannotIsUnderstood(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.name) {
 				t.Errorf("answer %+v, error %v: want it to say %q and %s", r, err, c.want, c.name)
 			}
-			said := strings.Replace(c.want, "lost its master", "is a replica now", 1) // that comes first to a write
+			said := strings.Replace(c.want, "lost its master", "is a replica now", 1) // a write finds that first
 			if err := looker.Writes(t.Context()); err == nil || !strings.Contains(err.Error(), said) ||
 				errors.Is(err, queue.ErrFull) {
 				t.Errorf("who asks whether it writes hears %v", err)
@@ -94,14 +94,14 @@ func TestAServerThatCannotIsUnderstood(t *testing.T) {
 	}
 }
 
-// A server that loads its data answers, but not what it is asked for.
+// A server that is loading its data answers, but refuses calls.
 func TestAServerThatLoadsIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t, "--key-load-delay", "1000")
 	q := open(t, world{cfg: s.Config()}, "1")
 	submit(t, q, quick(), 3)
 	_, err := raw(t, s.Addr).Pipelined(t.Context(), func(p redis.Pipeliner) error {
-		for i := range 12000 { // it loads for 12 s, and answers each second
+		for i := range 12000 { // loading takes 12 s, and it answers each second
 			p.Set(t.Context(), fmt.Sprint("filler", i), i, 0)
 		}
 		return nil
@@ -125,8 +125,7 @@ func TestAServerThatLoadsIsWaitedFor(t *testing.T) {
 	}
 }
 
-// An answer that is held back for longer than a call may take is asked for again,
-// and claims nothing twice.
+// If an answer takes longer than a call may, the call is made again, and no job is taken twice.
 func TestAStallIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)

@@ -12,7 +12,7 @@ import (
 	"muster/testkit/queuetest"
 )
 
-// askFor orders that the host of a job is asked, and takes the order as a worker does.
+// askFor orders to ask the host of a job, and takes the order as a worker does.
 func askFor(t *testing.T, q *queuetest.Queue, id jobs.ID) jobs.Grant {
 	t.Helper()
 	did, err := q.OrderAsk(t.Context(), id, "alice: INC-7")
@@ -26,7 +26,7 @@ func askFor(t *testing.T, q *queuetest.Queue, id jobs.ID) jobs.Grant {
 	return g
 }
 
-// reading is what a host says of a job, found by who has the order g.
+// reading returns the evidence of a host about a job, as the worker with the order g reports it.
 func reading(g jobs.Grant, began jobs.Token, o jobs.Outcome) jobs.Reading {
 	r := jobs.Reading{Job: g.Job, Token: g.Token, Answer: jobs.AnswerSettled, Words: string(o), Began: began, Over: true}
 	code := 0
@@ -35,8 +35,8 @@ func reading(g jobs.Grant, began jobs.Token, o jobs.Outcome) jobs.Reading {
 	return r
 }
 
-// A job that ended unknown is settled by what its host says, once, and everything that counts
-// ends agrees; its host is free, its group stays frozen, and nothing of it runs again.
+// A job that ended unknown is settled by the evidence of its host, once, and all counters of ends
+// agree; its host is free, its group stays frozen, and nothing of it runs again.
 func TestAnUnknownEndIsSettledByItsHost(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -101,7 +101,7 @@ func TestAnUnknownEndIsSettledByItsHost(t *testing.T) {
 	})
 }
 
-// events holds the events of a job against a list.
+// events compares the events of a job with a list.
 func events(t *testing.T, q *queuetest.Queue, id jobs.ID, want ...string) {
 	t.Helper()
 	list, _, err := q.Events(t.Context(), zone, "0", 1000, 0)
@@ -119,8 +119,8 @@ func events(t *testing.T, q *queuetest.Queue, id jobs.ID, want ...string) {
 	}
 }
 
-// What is no proof settles nothing: the answer is kept, the job stays unknown, and its host
-// stays locked unless it says that nothing is at work there.
+// Evidence that proves nothing settles nothing: the answer is kept, the job stays unknown, and its
+// host stays locked unless the host says that nothing runs there.
 func TestWhatIsNoProofSettlesNothing(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -164,7 +164,7 @@ func TestWhatIsNoProofSettlesNothing(t *testing.T) {
 	})
 }
 
-// Only what ended unknown is asked about, and where another job has the host nothing is
+// Only hosts of jobs that ended unknown are asked; while another job has the host nothing is
 // written there.
 func TestOnlyWhatEndedUnknownIsAskedAbout(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
@@ -187,7 +187,7 @@ func TestOnlyWhatEndedUnknownIsAskedAbout(t *testing.T) {
 	})
 }
 
-// An order whose workers vanish is handed out again, and not for ever.
+// An order whose workers vanish is handed out again, but not for ever.
 func TestAnOrderThatNobodyAnswersComesToAnEnd(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		if w.pass == nil {

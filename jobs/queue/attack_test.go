@@ -12,8 +12,8 @@ import (
 	"muster/testkit/redistest"
 )
 
-// evilStep is the library of step as somebody would have it who wants a token: it does one
-// HSET before it answers.
+// evilStep is the library of step in the hands of an attacker who wants a token: it makes one HSET
+// before it answers.
 func evilStep(function string) string {
 	return "#!lua name=" + function + "\nredis.register_function('" + function + `', function(keys, args)
   redis.call('HSET', 'muster:{hub}:tokens', 'forged', '{"name":"mallory"}')
@@ -21,7 +21,7 @@ func evilStep(function string) string {
 end)`
 }
 
-// libraryOf is the name of the one library that a Redis has.
+// libraryOf returns the name of the only library in a Redis.
 func libraryOf(t *testing.T, c *redis.Client) string {
 	t.Helper()
 	list, err := c.FunctionList(t.Context(), redis.FunctionListQuery{}).Result()
@@ -31,9 +31,8 @@ func libraryOf(t *testing.T, c *redis.Client) string {
 	return list[0].Name
 }
 
-// A user of a node that may load functions, as those of earlier versions might, replaces
-// the code of step. The server must not run that code, must say what it found, and must
-// put its own code back.
+// A user of a node that may load functions, as in earlier versions, replaces the code of step. The
+// server must not run that code, must report it, and must restore its own code.
 func TestAServerNeverRunsCodeThatANodeLoaded(t *testing.T) {
 	t.Parallel()
 	s := withUsers(t, func(text string) string {
@@ -62,7 +61,7 @@ func TestAServerNeverRunsCodeThatANodeLoaded(t *testing.T) {
 	one(t, step(t, node, "2", 1))
 }
 
-// Until a server of its version has loaded the function, a node works with the script.
+// Until a server of its version has loaded the function, a node uses the script.
 func TestANodeWorksWithoutTheFunction(t *testing.T) {
 	t.Parallel()
 	s := withUsers(t, nil)
@@ -86,7 +85,7 @@ func TestANodeWorksWithoutTheFunction(t *testing.T) {
 	redistest.CheckRefusals(t, s)
 }
 
-// inRedis are the keys of a house with two zones, one of each kind.
+// inRedis returns one key of each kind, for an installation with two zones.
 func inRedis(zones ...string) (names []string) {
 	for _, k := range keys.HubKeys {
 		names = append(names, "muster:{hub}:"+strings.NewReplacer("<", "", ">", "").Replace(k.Name))
@@ -99,8 +98,8 @@ func inRedis(zones ...string) (names []string) {
 	return names
 }
 
-// Whoever has the user of a node of zone "default" is held to that zone: they cannot read or
-// write the hub, but for what a node needs, nor another zone, nor replace code.
+// The user of a node of zone "default" is confined to that zone: an attacker with it can read and
+// write neither the hub, except what a node needs, nor another zone, nor replace code.
 func TestAStolenUserOfANodeIsHeldToItsZone(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServerWithUsers(t, redistest.UsersFile(t, "default", "dmz"), nil)
@@ -150,8 +149,8 @@ func TestAStolenUserOfANodeIsHeldToItsZone(t *testing.T) {
 	}
 }
 
-// Only nodes may call functions, and only servers may load them. So nobody can have another
-// role run code of theirs.
+// Only nodes may call functions, and only servers may load them. So nobody can make another role
+// run foreign code.
 func TestNobodyBothLoadsAndCallsFunctions(t *testing.T) {
 	t.Parallel()
 	s := withUsers(t, nil)
@@ -168,8 +167,8 @@ func TestNobodyBothLoadsAndCallsFunctions(t *testing.T) {
 	}
 }
 
-// All scripts share one Lua. What it keeps between calls, such as the settings of cjson, can
-// be changed by whoever may use EVAL: the scripts of a server must do the same with them.
+// All scripts share one Lua. Everybody with EVAL can change its state that lasts between calls,
+// such as the settings of cjson: the scripts of a server must do the same all the same.
 func TestSettingsOfLuaChangeNothing(t *testing.T) {
 	t.Parallel()
 	s := withUsers(t, nil)
@@ -208,7 +207,8 @@ cjson.encode_sparse_array(true, 1, 1) math.randomseed(1) return 1`, []string{"mu
 	redistest.CheckRefusals(t, s)
 }
 
-// A master says what its user may do and should not; the shipped one may do nothing of it.
+// A master reports which calls its user may make and should not; the shipped user may make none of
+// them.
 func TestTheExcessOfAUserIsTold(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ from, to, want string }{
@@ -225,14 +225,14 @@ func TestTheExcessOfAUserIsTold(t *testing.T) {
 	}
 }
 
-// A node of one zone writes down that a task of another zone was cancelled. The server goes
-// on with a cancel that was left half way only in the zone that says so.
+// A node of one zone records that a task of another zone was cancelled. The server completes such a
+// cancel only in the zone that has the record.
 func TestACancelThatAZoneClaimsEndsThere(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServerWithUsers(t, redistest.UsersFile(t, "default", "dmz"), nil)
 	server := open(t, world{cfg: s.As(keys.RoleServer)}, "")
 	task, hosts := newTask(spec(), 4)
-	task.At = jobs.MicrosOf(time.Now().Add(time.Hour)) // no sweep meets its jobs
+	task.At = jobs.MicrosOf(time.Now().Add(time.Hour)) // no sweep finds its jobs
 	hosts["dmz"] = hosts["default"][2:]
 	hosts["default"] = hosts["default"][:2]
 	if err := server.Submit(t.Context(), task, hosts, nil); err != nil {

@@ -12,8 +12,8 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Behind is one of the scripts with a text in front of it, for tests that shift
-// the clock or stop it half way. One that is called as a function is one here too.
+// Behind is one of the scripts with a text in front of it, for tests that shift the clock or stop
+// the script between two writes. A script that is called as a function is called as one here too.
 type Behind struct {
 	*redis.Script
 	library
@@ -39,8 +39,7 @@ func SlowScriptBehind(text, name string) Behind {
 	return s
 }
 
-// ScriptBehind puts a text in front of a script. What the text needs goes into
-// KEYS 2 and up.
+// ScriptBehind puts a text in front of a script. The parameters of the text go into KEYS 2 and up.
 func ScriptBehind(text, name string) Behind {
 	for _, s := range []*Script{Scripts.Put, Scripts.Step, Scripts.Checkpoint, Scripts.Lose,
 		Scripts.End, Scripts.Move, Scripts.epoch, Scripts.Control, Scripts.Order,
@@ -59,7 +58,7 @@ func ScriptBehind(text, name string) Behind {
 	panic("there is no script " + name)
 }
 
-// Call calls it in a zone.
+// Call calls the script in a zone.
 func (s Behind) Call(ctx context.Context, c redis.Scripter, zone string, more []string,
 	args ...any) ([]any, error) {
 	names := append([]string{keys.Zone(zone, "zone", "")}, more...)
@@ -79,7 +78,7 @@ func (s Behind) Call(ctx context.Context, c redis.Scripter, zone string, more []
 	return v, err
 }
 
-// StepArgs are the arguments of the script step.
+// StepArgs returns the arguments of the script step.
 func StepArgs(s jobs.Step, expected, stamp string) []any {
 	args := []any{s.Node, s.Slot, s.Request, s.Want, expected, codec.Known(s.Known), stamp, len(s.Results)}
 	for _, r := range s.Results {

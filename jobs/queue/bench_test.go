@@ -16,10 +16,10 @@ import (
 	"muster/testkit/redistest"
 )
 
-// BenchmarkStep is what Redis' main thread pays for a job: a result and a take
-// in one call, of one job or of sixteen. For comparing two forms of a script;
-// bench/ compares with peers. What counts is the best of twenty parts of a run:
-// who shares a core makes the others dearer.
+// BenchmarkStep measures the time of Redis' main thread for a job: a result and a take in one call,
+// of one job or of sixteen. It serves to compare two forms of a script; bench/ compares with peers.
+// The best of twenty parts of a run counts, because other processes on the core make the others
+// slower.
 func BenchmarkStep(b *testing.B) {
 	for _, slots := range []int{1, 16} {
 		b.Run(fmt.Sprint(slots), func(b *testing.B) { benchmarkStep(b, slots) })
@@ -44,7 +44,7 @@ func benchmarkStep(b *testing.B, slots int) {
 		}
 	}
 	var results []jobs.Result
-	var known []jobs.TaskID // as a worker says of which tasks it has the spec
+	var known []jobs.TaskID // the tasks whose spec the worker has
 	turn := func(want int) int {
 		r, err := q.Step(b.Context(), zone, jobs.Step{Node: "n1", Slot: "1", Known: known,
 			Request: fmt.Sprint("r", request.Add(1)), Results: results, Want: want})
@@ -76,8 +76,8 @@ func benchmarkStep(b *testing.B, slots int) {
 	b.ReportMetric(best, "redis-µs/job")
 }
 
-// BenchmarkCancel is what the main thread pays for one call of a cancel: nothing else
-// is done meanwhile. The best of all tasks counts.
+// BenchmarkCancel measures the time of the main thread for one call of a cancel, in which Redis
+// does nothing else. The best of all tasks counts.
 func BenchmarkCancel(b *testing.B) {
 	s := redistest.StartServer(b)
 	q, err := queuetest.Open(b.Context(), s.Config())
@@ -111,7 +111,7 @@ func BenchmarkCancel(b *testing.B) {
 
 var mainField = regexp.MustCompile(`used_cpu_(?:user|sys)_main_thread:([0-9.]+)`)
 
-// mainThread is the time that the main thread of Redis has worked.
+// mainThread returns the working time of the main thread of Redis.
 func mainThread(b *testing.B, rdb *redis.Client) (sum time.Duration) {
 	b.Helper()
 	text, err := rdb.Info(context.Background(), "cpu").Result()

@@ -23,7 +23,7 @@ import (
 
 const blobsMax = 16 << 20
 
-// content is one that nobody else has, and what it is called.
+// content returns a random content and its name.
 func content(size int) ([]byte, jobs.Blob) {
 	text := make([]byte, size)
 	for i := range text {
@@ -43,7 +43,7 @@ func mustPut(t *testing.T, q *queuetest.Queue, size int) ([]byte, jobs.Blob) {
 	return text, got
 }
 
-// eachBare runs a test on servers in which it may look itself.
+// eachBare runs a test on servers whose keys it may read.
 func eachBare(t *testing.T, test func(t *testing.T, w world, c *redis.Client)) {
 	t.Run("miniredis", func(t *testing.T) {
 		t.Parallel()
@@ -57,7 +57,7 @@ func eachBare(t *testing.T, test func(t *testing.T, w world, c *redis.Client)) {
 	})
 }
 
-// blobKeys counts the keys that contents have.
+// blobKeys counts the keys of contents.
 func blobKeys(t *testing.T, c *redis.Client) int {
 	t.Helper()
 	keys, err := c.Keys(t.Context(), "muster:{hub}:blob:*").Result()
@@ -67,7 +67,7 @@ func blobKeys(t *testing.T, c *redis.Client) int {
 	return len(keys)
 }
 
-// What servers and nodes of every kind of Redis do with blobs.
+// Servers and nodes of every kind of Redis store and read blobs.
 func TestBlobsEverywhere(t *testing.T) {
 	t.Parallel()
 	eachRedis(t, func(t *testing.T, w world) {
@@ -107,7 +107,7 @@ func TestBlobs(t *testing.T) {
 			if err := q.ReadBlob(t.Context(), b.SHA256, &got); err != nil || !bytes.Equal(got.Bytes(), text) {
 				t.Errorf("%d bytes, %v, want the %d that were put", got.Len(), err, size)
 			}
-			// What is there is not read again.
+			// A stored content is not read again.
 			again, err := q.PutBlob(t.Context(), b, blobsMax, nil)
 			if err != nil || again.At != b.At {
 				t.Errorf("put again: %+v, %v", again, err)
@@ -138,7 +138,7 @@ func TestBlobs(t *testing.T) {
 	})
 }
 
-// broken gives some bytes and then an error.
+// broken returns some bytes and then an error.
 type broken struct{ io.Reader }
 
 func (b broken) Read(p []byte) (int, error) {
@@ -253,7 +253,7 @@ func TestBlobsAreKeptWhileTheyAreNeeded(t *testing.T) {
 			t.Errorf("it was removed under a task: %v", err)
 		}
 		step(t, q, "1", 0, ended(one(t, step(t, q, "1", 1)), jobs.Succeeded))
-		tend(time.Hour, 0) // from its end on it has its time
+		tend(time.Hour, 0) // its grace time begins at the task's end
 		tend(0, 1)
 		if n := c.HLen(t.Context(), "muster:{hub}:pins").Val(); n != 0 {
 			t.Errorf("%d pins are left", n)
@@ -274,7 +274,7 @@ func TestPinsAreForWhatIsThere(t *testing.T) {
 		if n := c.HLen(t.Context(), "muster:{hub}:pins").Val(); n != 0 {
 			t.Errorf("%d pins", n)
 		}
-		// A submit that never comes keeps it for a day, unless somebody insists.
+		// A submit that never comes keeps the content for a day, unless an operator insists.
 		if err := q.PinBlobs(t.Context(), "0000000001", []string{there.SHA256}); err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +290,7 @@ func TestPinsAreForWhatIsThere(t *testing.T) {
 	})
 }
 
-// A removal and an arrival that were broken off are ended by whoever tends.
+// A later round of care ends a removal and a put that broke off.
 func TestBlobsThatWereLeftHalfWay(t *testing.T) {
 	t.Parallel()
 	eachBare(t, func(t *testing.T, w world, c *redis.Client) {
@@ -314,7 +314,7 @@ func TestBlobsThatWereLeftHalfWay(t *testing.T) {
 	})
 }
 
-// What was begun by somebody who died goes by itself.
+// A content whose sender died expires.
 func TestBlobsThatNeverArriveExpire(t *testing.T) {
 	t.Parallel()
 	eachBare(t, func(t *testing.T, w world, c *redis.Client) {
@@ -351,7 +351,7 @@ type readerFunc func(p []byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// A node reads what is stored, and no more than that.
+// A node can read contents and nothing else.
 func TestANodeReadsBlobsOnly(t *testing.T) {
 	t.Parallel()
 	s := withUsers(t, nil)

@@ -8,11 +8,11 @@ import (
 	"muster/jobs"
 )
 
-// brokenOff are calls that may break off before any of their writes. Each begins with a
-// task of two jobs, of which it takes those that it needs, and returns the call.
+// brokenOff lists calls that may break off before any of their writes. Each function prepares a
+// zone with a task of two jobs, takes the jobs that it needs, and returns the call.
 var brokenOff = []struct {
 	name  string
-	first int // jobs that are taken before
+	first int // jobs taken before the call
 	call  func(jobs.Grant) []jobs.Result
 	want  int // jobs that the call asks for
 }{
@@ -28,7 +28,7 @@ var brokenOff = []struct {
 	{"a job that is given back", 1, says(jobs.KindBack, ""), 1},
 }
 
-// says makes results of a kind; those of a job that comes again do so after a minute.
+// says makes results of a kind; a job that is tried again is due after a minute.
 func says(kind jobs.Kind, o jobs.Outcome) func(jobs.Grant) []jobs.Result {
 	return func(g jobs.Grant) []jobs.Result {
 		r := jobs.Result{Job: g.Job, Token: g.Token, Kind: kind, Outcome: o}
@@ -42,9 +42,9 @@ func says(kind jobs.Kind, o jobs.Outcome) func(jobs.Grant) []jobs.Result {
 	}
 }
 
-// Between any two writes of a call every job is in a place at least, none that has a record
-// is where nobody reads it, and the counters are right. Random walks hit few of these
-// places (TestAScriptThatBreaksOffIsMended); here they are all tried.
+// Between any two writes of a call every job is in at least one list, no job with a record is in a
+// list without records, and the counters are right. Random walks rarely stop at these places
+// (TestAScriptThatBreaksOffIsMended); this test tries them all.
 func TestACallMayBreakOffBeforeEachOfItsWrites(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {
 		for _, tt := range brokenOff {

@@ -10,7 +10,7 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Turn calls the script of the switches of a zone.
+// Turn calls the script that turns the switches of a zone.
 func (q *Conn) Turn(ctx context.Context, zone string, t codec.Turn) (codec.Turned, error) {
 	r, err := q.Script(ctx, Scripts.Control, zone, t.Verb, t.Object, codec.OneLine(t.Note), t.Number)
 	if err != nil {
@@ -27,7 +27,7 @@ func (q *Conn) Turn(ctx context.Context, zone string, t codec.Turn) (codec.Turne
 	return c, nil
 }
 
-// HubScript calls a script that works on the keys of the hub alone.
+// HubScript calls a script that uses only keys of the hub.
 func (q *Conn) HubScript(ctx context.Context, s *Script, args ...any) (codec.Reader, error) {
 	c, _, err := q.At(ctx, keys.HubZone)
 	if err != nil {
@@ -44,18 +44,18 @@ func (q *Conn) HubScript(ctx context.Context, s *Script, args ...any) (codec.Rea
 	return codec.Reader{Left: []any{answer}}, nil
 }
 
-// pipeMax bounds the calls that are under way at once.
+// pipeMax bounds the calls in one round trip.
 const pipeMax = 16
 
-// Calls are n calls of one script.
+// Calls describes n calls of one script.
 type Calls struct {
 	*Script
 	N      int
 	Args   func(int) []any
-	Answer func(int, []any) error // nil: nobody reads the answers
+	Answer func(int, []any) error // nil: the answers are dropped
 }
 
-// Pipeline makes many calls, some of them under way at once.
+// Pipeline makes many calls, several of them in one round trip.
 func (q *Conn) Pipeline(ctx context.Context, zone string, c Calls) error {
 	keys := []string{keys.Zone(zone, "zone", "")}
 	for from := 0; from < c.N; from += pipeMax {
@@ -64,8 +64,8 @@ func (q *Conn) Pipeline(ctx context.Context, zone string, c Calls) error {
 		if err != nil {
 			return err
 		}
-		// The first call of this script loaded it; a restart in between shows as
-		// an error, and the same submit again goes on here.
+		// The first call of this script loaded it. A restart in between shows as an error, and the same
+		// submit, repeated, continues from here.
 		add := func(p redis.Pipeliner) {
 			for i := from; i < to; i++ {
 				c.EvalSha(ctx, p, keys, c.Args(i)...)
@@ -95,7 +95,7 @@ func (q *Conn) Pipeline(ctx context.Context, zone string, c Calls) error {
 	return nil
 }
 
-// send sends calls in one go; with redis.durable it waits for the replicas.
+// send sends calls together; with redis.durable it waits for the replicas.
 func (q *Conn) send(ctx context.Context, c *redis.Client, keys []string,
 	add func(redis.Pipeliner)) (cmds []redis.Cmder, acked int, err error) {
 	if q.cfg.Durable > 0 {

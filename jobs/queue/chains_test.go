@@ -9,8 +9,8 @@ import (
 	"muster/jobs/queue"
 )
 
-// Whoever goes on with a chain finds what was decided first, and what people ask while it
-// ends is not lost.
+// A server that continues a chain finds the first decisions, and an order of a person during the
+// end of the chain is not lost.
 func TestAChainIsKept(t *testing.T) {
 	eachRedis(t, keepsChains)
 }
@@ -47,7 +47,7 @@ func keepsChains(t *testing.T, w world) {
 	}
 	seen := state("{Missed:1 Begun:true Next: Undo: Broken:} false [0weaxx0001]")
 
-	// A server that saw this and finds it over comes after a person who wants it undone.
+	// A server wants to end the chain on what it saw; a person has ordered the undo since.
 	for _, first := range []bool{true, false} {
 		if fresh, err := q.AskChain(ctx, c.ID, jobs.ChainOrders{Undo: "by al"}); err != nil || fresh != first {
 			t.Errorf("%v, %v", fresh, err)

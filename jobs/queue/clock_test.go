@@ -18,16 +18,16 @@ import (
 	"muster/testkit/redistest"
 )
 
-// shift puts a Redis' clock off, as its clients see it: TIME by itself, and TIME
-// in the scripts, which are sent with other words before them.
+// shift moves a Redis' clock, as its clients see it: TIME itself, and TIME in the scripts, which
+// are sent with other words in front.
 type shift struct {
 	by      atomic.Int64 // µs
-	minute  string       // what the scripts hold for a minute, µs
+	minute  string       // a minute in the scripts, in µs
 	refused atomic.Int64 // calls that the scripts did not carry out
 	scripts map[string]string
 }
 
-// shiftedCall stands before a script: its redis is another one.
+// shiftedCall stands in front of a script and replaces its redis.
 const shiftedCall = `local redis = setmetatable({call = function(name, ...)
   local v = call0(name, ...)
   if name == 'TIME' then
@@ -68,7 +68,7 @@ func (s *shift) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// jumper is a handle whose Redis can jump.
+// jumper returns a handle whose Redis can jump.
 func jumper(t *testing.T, cfg queue.Config, s *shift, minute time.Duration) *queuetest.Queue {
 	t.Helper()
 	cfg.Pool, cfg.Timeout = 2, 10*time.Second
@@ -89,8 +89,8 @@ func bounded(timeout time.Duration) jobs.Spec {
 	return s
 }
 
-// A jump of Redis' clock ends all locks at once. The call that sees it must not
-// take anything, whether it goes ahead or back.
+// A jump of Redis' clock ends all locks at once. The call that sees it must not take anything,
+// whether the clock jumps ahead or back.
 func TestAJumpOfTheClockFreezesTheZone(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -111,7 +111,8 @@ func TestAJumpOfTheClockFreezesTheZone(t *testing.T) {
 			q, other := jumper(t, server.Config(), s, time.Minute), jumper(t, server.Config(), s, time.Minute)
 			submit(t, q, bounded(c.timeout), 20)
 			for i, one := range []*queuetest.Queue{q, other} {
-				// Each its own slot: in one, who guesses TIME worse may be too late.
+				// Each has its own slot: in one slot, the caller with the worse guess of TIME could be too
+				// late.
 				if r := step(t, one, fmt.Sprint(i+1), 1); len(r.Jobs) != 1 {
 					t.Fatalf("before the jump: %+v", r)
 				}
@@ -131,7 +132,7 @@ func TestAJumpOfTheClockFreezesTheZone(t *testing.T) {
 			if (r.Now.Sub(jobs.MicrosOf(time.Now())) - c.jump).Abs() > 5*time.Second {
 				t.Errorf("the clock that jumped is not believed: %s", r.Now.Time())
 			}
-			// Who finds out later does not make it longer.
+			// A caller that notices later does not make it longer.
 			if again := step(t, other, "2", 1); again.Status != jobs.StatusFrozen || again.Next != r.Next {
 				t.Errorf("who came later froze the zone to %d, not %d (%s)", again.Next, r.Next, again.Status)
 			}
@@ -139,11 +140,11 @@ func TestAJumpOfTheClockFreezesTheZone(t *testing.T) {
 				t.Error("nobody was asked to look at the clock")
 			}
 			if c.jump < 0 {
-				return // what was put is due in the future now
+				return // the jobs are due in the future now
 			}
-			// After its end work goes on.
+			// After the end of the freeze work continues.
 			s.by.Add(c.froze.Microseconds())
-			if err := q.ForgetClock(t.Context(), zone); err != nil { // or that is a jump too
+			if err := q.ForgetClock(t.Context(), zone); err != nil { // otherwise that is a jump too
 				t.Fatal(err)
 			}
 			if r := step(t, q, "1", 1); len(r.Jobs) != 1 {
@@ -153,7 +154,7 @@ func TestAJumpOfTheClockFreezesTheZone(t *testing.T) {
 	}
 }
 
-// A clock that was far ahead for a while leaves stamps of the future behind.
+// A clock that was far ahead for a while leaves stamps in the future.
 func TestAClockThatWasAheadLocksNoSlotOut(t *testing.T) {
 	t.Parallel()
 	server, s := redistest.StartServer(t), newShift()
@@ -170,7 +171,7 @@ func TestAClockThatWasAheadLocksNoSlotOut(t *testing.T) {
 	}
 }
 
-// A jump that is hidden behind a lost connection is seen too.
+// A jump behind a lost connection is noticed too.
 func TestAJumpBehindANewConnectionFreezesTheZone(t *testing.T) {
 	t.Parallel()
 	server, s := redistest.StartServer(t), newShift()
@@ -186,9 +187,8 @@ func TestAJumpBehindANewConnectionFreezesTheZone(t *testing.T) {
 	}
 }
 
-// Whoever slept has not seen a clock that jumped: neither a server that was stopped
-// between the sending of a call and its execution, nor one whose answer came late,
-// nor a caller.
+// A sleep is not taken for a jump of the clock: neither of a server that was stopped between the
+// sending of a call and its execution, nor of a server whose answer came late, nor of a caller.
 func TestASleepIsNoJump(t *testing.T) {
 	t.Parallel()
 	const minute, sleep = 500 * time.Millisecond, 1500 * time.Millisecond
@@ -257,8 +257,8 @@ func (b before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// The bounds of a clock hold whatever sleeps there are, and a jump that is longer
-// than the sleeps is seen.
+// The bounds of a clock hold whatever sleeps there are, and a jump that is longer than the sleeps
+// is noticed.
 func TestAClockIsNeverWrong(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

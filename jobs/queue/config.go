@@ -13,25 +13,25 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Config says which Redis keeps the queue, and how it is called. It is one server
-// (URL), one that Sentinels watch over (Sentinel), or a cluster (Cluster).
+// Config says which Redis holds the queue, and how to call it. It is one server (URL), one that
+// Sentinels watch over (Sentinel), or a cluster (Cluster).
 type Config struct {
 	URL      string        `json:"url"`      // redis://, rediss:// or unix://
-	Sentinel Sentinel      `json:"sentinel"` // who knows the server
+	Sentinel Sentinel      `json:"sentinel"` // Sentinels that know the server
 	Cluster  []string      `json:"cluster"`  // host:port of some nodes of a cluster
 	Login    Login         `json:"login"`    // at the servers, if the URL has none
-	TLS      TLS           `json:"tls"`      // of the way to servers and Sentinels
-	Durable  int           `json:"durable"`  // replicas that must have what is submitted or taken
+	TLS      TLS           `json:"tls"`      // of the connections to servers and Sentinels
+	Durable  int           `json:"durable"`  // replicas that must have each submit and take
 	Unsafe   bool          `json:"unsafe"`   // accept a Redis that may forget or evict
 	Plain    bool          `json:"plain"`    // send a password unencrypted beyond this machine
 	Embedded bool          `json:"embedded"` // the demo's own Redis: known to forget
 	Timeout  time.Duration `json:"timeout"`  // of one call, connecting included
 	Pool     int           `json:"pool"`     // connections at most; to each node of a cluster
 
-	// Role, Zones, Node and Slot are not configuration but who the caller is: what it may
-	// do, and for which child the handle holds jobs. All can be empty.
+	// Role, Zones, Node and Slot are not configuration: they say who the caller is, what it may do,
+	// and for which child the handle holds jobs. All can be empty.
 	Role  keys.Role `json:"-"`
-	Zones []string  `json:"-"` // of a node
+	Zones []string  `json:"-"` // zones of a node
 	Node  string    `json:"-"`
 	Slot  string    `json:"-"`
 }
@@ -50,8 +50,8 @@ type Login struct {
 	PasswordFile string `json:"password_file"` // read for every new connection
 }
 
-// TLS says how servers prove who they are, and how we do. A certificate is
-// always verified.
+// TLS says how servers prove their identity, and how we prove ours. A certificate is always
+// verified.
 type TLS struct {
 	On         bool   `json:"on"`          // for Sentinel and cluster; a URL says it by rediss://
 	CA         string `json:"ca"`          // PEM file; empty: the system's
@@ -60,12 +60,12 @@ type TLS struct {
 	ServerName string `json:"server_name"` // in their certificates; empty: the host we call
 }
 
-// DefaultConfig is a Redis on this machine.
+// DefaultConfig returns the configuration for a Redis on this machine.
 func DefaultConfig() Config {
 	return Config{URL: "redis://127.0.0.1:6379/0", Timeout: 5 * time.Second, Pool: 8}
 }
 
-// durableMax bounds Durable; more replicas than this is a mistype.
+// durableMax bounds Durable; more replicas than this are a typing mistake.
 const durableMax = 10
 
 // Validate reports every mistake at once.
@@ -85,7 +85,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// kindMistakes are those about which kind of Redis it is.
+// kindMistakes returns the mistakes about the kind of Redis.
 func (c Config) kindMistakes() (errs []error) {
 	say := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	s := c.Sentinel
@@ -153,7 +153,7 @@ func (l Login) mistakes(section string) (errs []error) {
 // passwordMax bounds a file with a password.
 const passwordMax = 4 << 10 // bytes
 
-// read is the user and the password as they are now.
+// read returns the present user and password.
 func (l Login) read() (username, password string, err error) {
 	if l.PasswordFile == "" {
 		return l.Username, l.Password, nil
@@ -169,7 +169,7 @@ func (l Login) read() (username, password string, err error) {
 	return l.Username, password, nil
 }
 
-// Where says which server it is, without user and password, for messages.
+// Where names the server for messages, without user and password.
 func (c Config) Where() string {
 	switch {
 	case len(c.Cluster) > 0:
@@ -188,7 +188,7 @@ func scheme(url string) string {
 	return before
 }
 
-// redact takes the URL, which may hold a password, out of a message.
+// redact removes the URL, which may hold a password, from a message.
 func redact(text, url string) string {
 	if url == "" {
 		return text
@@ -196,7 +196,7 @@ func redact(text, url string) string {
 	return strings.ReplaceAll(text, url, "…")
 }
 
-// mustLast reports whether replicas must have what a script does.
+// mustLast reports whether replicas must have the writes of a script.
 func (c Config) mustLast(s *Script) bool {
 	return c.Durable > 0 && (s == Scripts.Put || s == Scripts.Move || s == Scripts.Step)
 }

@@ -79,11 +79,11 @@ func TestConfigReportsEveryMistake(t *testing.T) {
 	}
 }
 
-// startTLS is a server that speaks TLS only, and how to reach it.
+// startTLS starts a server that speaks TLS only, and returns the configuration to use it.
 func startTLS(t *testing.T, certs redistest.Certs) queue.Config {
 	t.Helper()
 	s := redistest.StartServer(t, certs.ServerArgs()...)
-	// It was started with a plain port, because the test waits for that.
+	// The server starts with a plain port, because redistest waits for that.
 	secure := porttest.Addr(t)
 	_, port, _ := strings.Cut(secure, ":")
 	if err := raw(t, s.Addr).ConfigSet(t.Context(), "tls-port", port).Err(); err != nil {

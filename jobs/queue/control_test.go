@@ -43,7 +43,7 @@ func TestCancelStopsAndPauseLaysAside(t *testing.T) {
 		if err != nil || len(stops) != 1 || stops[g.Job] != "bob" {
 			t.Errorf("stops: %v, %v", stops, err)
 		}
-		// Its worker would try it again later: it ends at once instead.
+		// Its worker would retry it later: it ends at once instead.
 		step(t, q, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindRetry, Delay: time.Hour})
 		wantState(t, q, g.Job, jobs.Ended, jobs.Cancelled)
 		if _, err := q.CancelJobs(t.Context(), []jobs.ID{jobs.NewID(id, "nobody")}, "bob"); err == nil {
@@ -55,7 +55,7 @@ func TestCancelStopsAndPauseLaysAside(t *testing.T) {
 	})
 }
 
-// Who pauses a task that is over is told so, and not that it stands still by an order.
+// A pause of a task that is over says so, and not that the task is paused.
 func TestATaskThatHasEndedIsNotPaused(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -72,7 +72,7 @@ func TestATaskThatHasEndedIsNotPaused(t *testing.T) {
 		if p, err := q.Resume(t.Context(), id, "alice: back"); err != nil || !p.Ended || p.Paused {
 			t.Errorf("resume: %+v, %v", p, err)
 		}
-		// It stays known that the pause ended: a copy of the orders would take it for lost else.
+		// The end of the pause stays stored: otherwise a copy of the orders would call the pause lost.
 		for name, text := range w.raw(t).HGetAll(t.Context(), "muster:{hub}:pauses").Val() {
 			if !strings.Contains(text, " off ") {
 				t.Errorf("the order %s stands: %s", name, text)
@@ -87,7 +87,7 @@ func TestAPausedCustomer(t *testing.T) {
 		publish(t, q, 8, -1)
 		s := spec()
 		s.Inventory = "v-1"
-		id := submit(t, q, s, 8) // acme and beta in turns
+		id := submit(t, q, s, 8) // alternately acme and beta
 		if p, err := q.PauseCustomer(t.Context(), "acme", "alice: they called"); err != nil || p.Already {
 			t.Fatalf("pause: %+v, %v", p, err)
 		}
@@ -109,7 +109,7 @@ func TestAPausedCustomer(t *testing.T) {
 			t.Errorf("pauses: %+v, %v", pauses, err)
 		}
 		wantState(t, q, jobs.NewID(id, "fw0000"), jobs.Paused, "")
-		// A task that is paused itself stays so.
+		// A task that is paused itself stays paused.
 		other := submit(t, q, s, 8)
 		drain(t, q, "2", 8)
 		if _, err := q.Pause(t.Context(), other, "bob"); err != nil {
@@ -146,7 +146,7 @@ func TestHaltAndLift(t *testing.T) {
 		if err != nil || v != jobs.Stop {
 			t.Errorf("a further step while halted: %s, %v", v, err)
 		}
-		// A zone that comes later stands still too, as soon as it is tended.
+		// A zone that comes later is paused too, as soon as it is tended.
 		if err := q.Tend(t.Context(), "late"); err != nil {
 			t.Fatal(err)
 		}
@@ -171,8 +171,8 @@ func TestHaltAndLift(t *testing.T) {
 	})
 }
 
-// timed is a queue on the embedded Redis, whose time can be made to pass; the scripts
-// are the same.
+// timed returns a queue on the embedded Redis, whose clock the test moves; the scripts are the
+// same.
 func timed(t *testing.T) (q *queuetest.Queue, now *time.Time, pass func(time.Duration)) {
 	m, cfg := redistest.StartMini(t)
 	at := time.Now()
@@ -185,7 +185,7 @@ func timed(t *testing.T) (q *queuetest.Queue, now *time.Time, pass func(time.Dur
 	return open(t, world{cfg, pass}, "1"), &at, pass
 }
 
-// A job that was deferred expires later by as long as a pause lasts, like all others.
+// A job that was deferred expires later by the time of a pause, as all others do.
 func TestAPauseCostsADeferredJobNoTime(t *testing.T) {
 	t.Parallel()
 	for _, what := range []string{"zone", "task", "customer"} {
@@ -198,7 +198,7 @@ func TestAPauseCostsADeferredJobNoTime(t *testing.T) {
 			id := submit(t, q, s, 1)
 			g := one(t, step(t, q, "1", 1))
 			step(t, q, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindDefer,
-				Until: jobs.MicrosOf(now.Add(2 * time.Hour))}) // so it expires in three
+				Until: jobs.MicrosOf(now.Add(2 * time.Hour))}) // so it expires in three hours
 			turn := map[string][2]func() (jobs.Switched, error){
 				"zone": {func() (jobs.Switched, error) { return q.PauseZone(t.Context(), zone, "a") },
 					func() (jobs.Switched, error) { return q.ResumeZone(t.Context(), zone, "a") }},
@@ -259,7 +259,7 @@ func TestAPausedZoneDoesNotExpireJobs(t *testing.T) {
 	wantState(t, q, jobs.NewID(id, "fw0001"), jobs.Ended, jobs.Expired)
 }
 
-// So does one whose task is older than those that are listed.
+// The same holds for a job whose task is older than the listed ones.
 func TestAPausedZoneDoesNotExpireJobsOfOldTasks(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		if w.pass == nil {
@@ -303,7 +303,7 @@ func TestANewerTaskSupersedes(t *testing.T) {
 		}
 		wantState(t, q, jobs.NewID(older, "fw0005"), jobs.Queued, "")
 		wantState(t, q, jobs.NewID(task.ID, "fw0001"), jobs.Queued, "")
-		// The same again changes nothing.
+		// The same submit again changes nothing.
 		if err := q.Submit(t.Context(), task, hosts, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,8 @@ import (
 	"muster/jobs"
 )
 
-// What waits for a time of its own is deferred; what runs, or waits for a worker, is not, though
-// the lock of a running job ends later as well.
+// A job that waits for a time of its own is deferred; a job that runs, or waits for a worker, is
+// not, though the lock of a running job ends later as well.
 func TestDeferredAreTheJobsWithATimeOfTheirOwn(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")

@@ -17,8 +17,8 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// wantsTLS tells whether the way to the servers is encrypted. There is no other
-// way then: nothing falls back to plain text.
+// wantsTLS reports whether connections to the servers must be encrypted. If so, nothing falls back
+// to plain text.
 func (c Config) wantsTLS() bool {
 	return c.TLS.On || (len(c.Cluster) == 0 && c.Sentinel.Master == "" && scheme(c.URL) == "rediss")
 }
@@ -74,7 +74,7 @@ func (t TLS) config() (*tls.Config, error) {
 	return c, nil
 }
 
-// named tells whether a user of Redis or a password is given.
+// named reports whether the configuration has a user of Redis or a password.
 func (c Config) named() bool {
 	if c.Login != (Login{}) {
 		return true
@@ -85,7 +85,7 @@ func (c Config) named() bool {
 
 type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// dialer opens the connections to servers and Sentinels of every kind.
+// dialer returns the function that opens connections to servers and Sentinels of every kind.
 func (c Config) dialer() (dialer, error) {
 	plain := &net.Dialer{Timeout: c.Timeout}
 	if !c.wantsTLS() {
@@ -106,8 +106,9 @@ func (c Config) dialer() (dialer, error) {
 	}, nil
 }
 
-// noTLS says of a server that accepts connections and answers no greeting of TLS what that
-// mostly means. A Redis without TLS waits for the rest of what is no command of it.
+// noTLS explains the likely cause when a server accepts connections but does not answer the
+// greeting of TLS: a Redis without TLS takes the greeting for the beginning of a command and waits
+// for the rest.
 func noTLS(err error) error {
 	var here *net.OpError
 	var record tls.RecordHeaderError
@@ -122,11 +123,11 @@ func noTLS(err error) error {
 	return err
 }
 
-// connect makes the client of go-redis. It connects with its first call.
+// connect makes the client of go-redis. The client connects with its first call.
 //
-// A script must never be repeated behind our back: by default a call that timed
-// out is sent again, and a take that did run would then claim a second job for the
-// same caller.
+// A script must never be repeated without our knowledge: by default go-redis sends a call that
+// timed out again, and if the first one was a take that did run, the second would claim another job
+// for the same caller.
 func (q *Conn) connect() error {
 	dial, err := q.cfg.dialer()
 	if err != nil {
@@ -170,8 +171,8 @@ func (q *Conn) connect() error {
 		q.rdb = q.newCluster(o)
 	case c.Sentinel.Master != "":
 		o.MasterName = c.Sentinel.Master
-		// It asks the Sentinels on connections of its own, which have a login of
-		// their own; the password is read once only.
+		// The client asks the Sentinels on connections of its own with a login of their own; it reads
+		// their password only once.
 		if o.SentinelUsername, o.SentinelPassword, err = c.Sentinel.Login.read(); err != nil {
 			return fmt.Errorf("redis.sentinel.password_file: %w", err)
 		}
@@ -185,8 +186,8 @@ func (q *Conn) connect() error {
 	return nil
 }
 
-// newCluster makes the client of a cluster. Each of its connections knows to
-// which node it leads, because each node is greeted for its own zones only.
+// newCluster makes the client of a cluster. Each of its connections knows its node, because each
+// node is greeted for its own zones only.
 func (q *Conn) newCluster(o *redis.UniversalOptions) *redis.ClusterClient {
 	co := o.Cluster()
 	co.NewClient = func(node *redis.Options) *redis.Client {
@@ -199,8 +200,8 @@ func (q *Conn) newCluster(o *redis.UniversalOptions) *redis.ClusterClient {
 	return redis.NewClusterClient(co)
 }
 
-// At is the client of the node that serves a zone. In a cluster it is asked for
-// with every call, because zones move; what goes through it is never sent twice.
+// At returns the client of the node that serves a zone. Call it for every call in a cluster,
+// because zones move; a call through this client is never sent twice.
 func (q *Conn) At(ctx context.Context, zone string) (c *redis.Client, addr string, err error) {
 	switch rdb := q.rdb.(type) {
 	case *redis.ClusterClient:
@@ -215,8 +216,8 @@ func (q *Conn) At(ctx context.Context, zone string) (c *redis.Client, addr strin
 	return nil, "", errors.New("redis: a client of an unknown kind")
 }
 
-// Elsewhere has the map of a cluster read again after a call that failed: its node
-// may be gone, or have given the zone away.
+// Elsewhere makes the client read the map of the cluster again after a call that failed: the node
+// may be gone, or may have given the zone away.
 func (q *Conn) Elsewhere(ctx context.Context) {
 	if rdb, ok := q.rdb.(*redis.ClusterClient); ok {
 		rdb.ReloadState(ctx)

@@ -41,7 +41,7 @@ func TestTheDocShowsTheKeys(t *testing.T) {
 		if !*update {
 			t.Errorf("%s shows other keys: go test ./jobs/queue -run Doc -update", path)
 		}
-		// Where there is no table yet, the text behind the mark is the tail.
+		// If there is no table yet, all text behind the mark is the tail.
 		if !strings.HasPrefix(table, "|") {
 			tail = strings.TrimPrefix(rest, "\n")
 		}

@@ -19,7 +19,7 @@ import (
 	"muster/jobs/queue/codec"
 )
 
-// dumpAll gives all keys of the zone with what is in them, and forgets the events.
+// dumpAll returns all keys of the zone with their contents, and forgets the events.
 var dumpAll = redis.NewScript(`
 local out, ends = {}, {}
 local v = redis.call('HGETALL', 'test:ends')
@@ -75,14 +75,14 @@ func (r *record) duration(field string) time.Duration {
 	return time.Duration(r.number(field)) * time.Microsecond
 }
 
-// none tells that a field is there which nobody has read.
+// none fails the test if the record has a field that nobody has read.
 func (r *record) none() {
 	if len(r.fields) > 0 {
 		r.t.Fatalf("%s has what the model does not know: %v", r.key, r.fields)
 	}
 }
 
-// dump reads what is in Redis as the model has it.
+// dump reads the zone in Redis in the form of the model.
 func (w *twin) dump(t rapid.TB) *model.Zone {
 	v, err := dumpAll.Run(context.Background(), w.rdb, []string{"muster:{default}:"}).Slice()
 	if err != nil {
@@ -206,7 +206,7 @@ func readTask(z *model.Zone, r *record, id jobs.TaskID) *model.Task {
 	if err := json.Unmarshal([]byte(r.take("spec")), s); err != nil {
 		r.t.Fatalf("%s: spec: %v", r.key, err)
 	}
-	r.take("own") // it says where to look for records that are there
+	r.take("own") // it says where to look for existing records
 	t.Rolling = readRolling(r, s.Rollout)
 	guard := r.take("guard")
 	t.Head.Guarded = guard != ""

@@ -9,20 +9,19 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// ErrFewer is wrapped when fewer replicas than Config.Durable have confirmed what
-// was submitted: a failover now may forget it.
+// ErrFewer is wrapped when fewer replicas than Config.Durable have confirmed a submit: a failover
+// now may forget it.
 var ErrFewer = errors.New("not as durable as asked for")
 
-// markText writes one number. WAIT waits for what its own connection wrote last, so
-// a repeated call that writes nothing would seem to be everywhere at once. It
-// begins with a write that frees, because then the other is let at maxmemory.
+// markText writes one number. WAIT waits for the last write of its own connection, so a repeated
+// call that writes nothing would seem to be on every replica at once. The text begins with a ZREM,
+// because Redis lets a script write at maxmemory if its first write frees memory.
 const markText = `redis.call('ZREM', string.sub(KEYS[1], 1, -5) .. 'queue', '')
 if redis.call('HEXISTS', KEYS[1], 'run') == 1 then redis.call('HINCRBY', KEYS[1], 'acks', 1) end
 return 1`
 
-// lasting makes calls of a script on one connection, and waits there until the
-// replicas have confirmed them, for a quarter of the time that a call may take. It
-// returns how many have.
+// lasting makes calls of a script on one connection, and waits there until the replicas have
+// confirmed them, for a quarter of the timeout of a call. It returns how many have.
 func (q *Conn) lasting(ctx context.Context, c *redis.Client, keys []string,
 	add func(redis.Pipeliner)) (cmds []redis.Cmder, acked int, err error) {
 	cmds, err = c.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -39,7 +38,7 @@ func (q *Conn) lasting(ctx context.Context, c *redis.Client, keys []string,
 	return cmds[:last-1], n, err
 }
 
-// runLasting calls a script once, and tells how many replicas have what it did.
+// runLasting calls a script once, and returns how many replicas have its writes.
 func (q *Conn) runLasting(ctx context.Context, c *redis.Client, s *Script, name string,
 	args []any) (v []any, acked int, err error) {
 	keys := []string{keys.Zone(name, "zone", "")}

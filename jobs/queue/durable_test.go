@@ -14,8 +14,8 @@ import (
 	"muster/testkit/redistest"
 )
 
-// What fewer replicas have than was asked for is not run, and a submit says so. The
-// replica is stopped, so that it has nothing and its master does not know why.
+// A job that too few replicas have does not run, and the submit says so. The replica is stopped, so
+// that it has nothing and its master does not know why.
 func TestNothingRunsThatTooFewReplicasHave(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)
@@ -23,7 +23,7 @@ func TestNothingRunsThatTooFewReplicasHave(t *testing.T) {
 	replica := redistest.StartServer(t, "--replicaof", host+" "+port)
 	redistest.AwaitReplica(t, replica)
 	cfg := s.Config()
-	cfg.Durable, cfg.Timeout = 1, 8*time.Second // of which the replica has a quarter
+	cfg.Durable, cfg.Timeout = 1, 8*time.Second // the replica has a quarter of it
 	q := open(t, world{cfg: cfg}, "1")
 	if d := q.Durable(); !strings.Contains(d, "1 replica") {
 		t.Errorf("durable is said to be %q", d)
@@ -42,7 +42,7 @@ func TestNothingRunsThatTooFewReplicasHave(t *testing.T) {
 	for i := range 3 {
 		wantState(t, q, jobs.NewID(first.Job.Task(), fmt.Sprintf("fw%04d", i+1)), jobs.Queued, "")
 	}
-	// Nobody calls a repetition durable because it has nothing to write.
+	// A repetition does not count as durable because it has nothing to write.
 	task, hosts := newTask(spec(), 700)
 	for range 2 {
 		err := q.Submit(t.Context(), task, hosts, nil)
@@ -63,8 +63,8 @@ func TestNothingRunsThatTooFewReplicasHave(t *testing.T) {
 	redistest.CheckIn(t, cfg, zone)
 }
 
-// A commit that too few replicas have is said: the task runs, but a failover now may
-// forget it, until the same submit is accepted.
+// The submit reports a commit that too few replicas have: the task runs, but a failover may forget
+// the commit until the same submit is accepted.
 func TestACommitThatTooFewReplicasHave(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)
@@ -72,12 +72,12 @@ func TestACommitThatTooFewReplicasHave(t *testing.T) {
 	replica := redistest.StartServer(t, "--replicaof", host+" "+port)
 	redistest.AwaitReplica(t, replica)
 	cfg := s.Config()
-	cfg.Durable, cfg.Timeout = 1, 8*time.Second // of which the replica has a quarter
+	cfg.Durable, cfg.Timeout = 1, 8*time.Second // the replica has a quarter of it
 	q := open(t, world{cfg: cfg}, "1")
 	task, hosts := newTask(spec(), 700)
 	defer replica.Process().Signal(syscall.SIGCONT)
 	err := q.Submit(t.Context(), task, hosts, func(n int) {
-		if n == 700 { // all is put, and on the replica
+		if n == 700 { // all jobs are put, and on the replica
 			replica.Process().Signal(syscall.SIGSTOP)
 		}
 	})
@@ -87,7 +87,7 @@ func TestACommitThatTooFewReplicasHave(t *testing.T) {
 	if info, err := q.Task(t.Context(), task.ID); err != nil || info.State != jobs.TaskQueued {
 		t.Errorf("the task is %s, %v", info.State, err)
 	}
-	// It cannot run yet: a take is not on the replica either.
+	// The task cannot run yet: a take is not on the replica either.
 	if r := step(t, q, "1", 1); len(r.Jobs) != 0 || !strings.Contains(r.Why, "only 0 of 1 replicas") {
 		t.Errorf("with the replica stopped: %+v", r)
 	}
@@ -106,7 +106,7 @@ func TestACommitThatTooFewReplicasHave(t *testing.T) {
 	redistest.CheckIn(t, cfg, zone)
 }
 
-// All scripts go another way with it, and must do the same.
+// With replicas all scripts are called in another way, and must do the same.
 func TestTheQueueIsTheSameWithReplicas(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartSentinels(t, 1)
@@ -125,7 +125,7 @@ func TestTheQueueIsTheSameWithReplicas(t *testing.T) {
 	if err != nil || info.State != jobs.TaskEnded || info.Outcomes[jobs.Succeeded] != 10 {
 		t.Errorf("task is %+v, %v", info, err)
 	}
-	// A server that has just been started knows no scripts and no functions.
+	// A server that has just started knows no scripts and no functions.
 	raw(t, s.Servers[0].Addr).ScriptFlush(t.Context())
 	raw(t, s.Servers[0].Addr).FunctionFlush(t.Context())
 	submit(t, q, spec(), 1200)

@@ -16,8 +16,8 @@ import (
 	"muster/jobs/queue/codec"
 )
 
-// greet is called with every new connection, before anything else uses it. addr
-// is the node of a cluster that it leads to.
+// greet is called with every new connection, before any other use of it. addr is the node of a
+// cluster to which the connection leads.
 func (q *Conn) greet(ctx context.Context, cn *redis.Conn, addr string) error {
 	q.mu.Lock()
 	names := make([]string, 0, len(q.zones))
@@ -41,7 +41,7 @@ func (q *Conn) greet(ctx context.Context, cn *redis.Conn, addr string) error {
 	for _, name := range names {
 		err := q.callEpoch(ctx, cn, epochCall{zone: name, node: addr, run: run})
 		if isMoved(err) {
-			q.leave(name) // another node serves it: the next call finds out which
+			q.leave(name) // another node serves it: the next call finds it
 			continue
 		}
 		if err != nil {
@@ -60,8 +60,8 @@ func (q *Conn) leave(name string) {
 	}
 }
 
-// enter makes sure that epoch was called for a zone, at the node that serves it
-// now, before its first script. It returns the client of that node.
+// enter makes sure that epoch was called for a zone, at the node that now serves it, before its
+// first script. It returns the client of that node.
 func (q *Conn) enter(ctx context.Context, name string) (*redis.Client, error) {
 	c, addr, err := q.At(ctx, name)
 	if err != nil {
@@ -77,16 +77,15 @@ func (q *Conn) enter(ctx context.Context, name string) (*redis.Client, error) {
 	return c, q.epoch(ctx, name, 0)
 }
 
-// Enter calls epoch for a zone now, as the first script would. A child does it
-// at once, beside its first job, so that a restart of Redis waits for its word.
+// Enter calls epoch for a zone now, as the first script would. A child does so at once, while its
+// first job begins, so that a Redis that restarts knows to wait for its report.
 func (q *Conn) Enter(ctx context.Context, name string) error {
 	_, err := q.enter(ctx, name)
 	return err
 }
 
-// Follow calls epoch if the zone is in another than this handle knows: somebody
-// else found that it was forgotten, and shall hear what is in hand here, and how
-// long locks are.
+// Follow calls epoch if the zone has another epoch than this handle knows: another caller found
+// that the zone was forgotten, and must learn which jobs are in hand here, and how long locks are.
 func (q *Conn) Follow(ctx context.Context, name, epoch string) error {
 	q.mu.Lock()
 	z := q.zones[name]
@@ -98,14 +97,14 @@ func (q *Conn) Follow(ctx context.Context, name, epoch string) error {
 	return q.epoch(ctx, name, 0)
 }
 
-// epoch asks again; also when a script says that the zone is absent, or when
-// TIME has jumped for sure, by so much.
+// epoch calls the script again; also when a script says that the zone is absent, or when TIME has
+// certainly jumped, by so much.
 func (q *Conn) epoch(ctx context.Context, name string, jump time.Duration) error {
 	c, addr, err := q.At(ctx, name)
 	if err != nil {
 		return err
 	}
-	// One connection for both calls: in between another server may take over.
+	// One connection for both calls: between two connections another server may take over.
 	cn := c.Conn()
 	defer cn.Close()
 	run, err := q.runID(ctx, cn)
@@ -119,14 +118,13 @@ func (q *Conn) epoch(ctx context.Context, name string, jump time.Duration) error
 	return err
 }
 
-// errSentinel is said of a connection that leads to a Sentinel: the client of
-// go-redis greets these too.
+// errSentinel is the error for a connection to a Sentinel: the client of go-redis greets these too.
 var errSentinel = errors.New("this is a Sentinel: want redis.sentinel instead of redis.url")
 
-// errReplica is said of a server that does not write.
+// errReplica is the error for a server that accepts no writes.
 var errReplica = errors.New("this server is a replica: it cannot keep the queue")
 
-// runID tells which run of a server this is, of one that may be written to.
+// runID returns the run id of a server, or an error if the server accepts no writes.
 func (q *Conn) runID(ctx context.Context, c *redis.Conn) (string, error) {
 	if q.cfg.Embedded {
 		return "embedded", nil
@@ -138,7 +136,7 @@ func (q *Conn) runID(ctx context.Context, c *redis.Conn) (string, error) {
 	if mode := infoField(info, "redis_mode"); mode == "sentinel" {
 		return "", q.Say("connect", errSentinel)
 	} else if mode != "cluster" && infoField(info, "role") == "slave" {
-		// In a cluster a replica says itself who serves a zone.
+		// In a cluster a replica itself names the node that serves a zone.
 		return "", q.Say("connect", errReplica)
 	}
 	if err := oldEnough(infoField(info, "redis_version")); err != nil {
@@ -147,11 +145,11 @@ func (q *Conn) runID(ctx context.Context, c *redis.Conn) (string, error) {
 	return infoField(info, "run_id"), nil
 }
 
-// redisMin is the oldest Redis whose scripts can do what ours need.
+// redisMin is the oldest Redis whose scripts have all that ours use.
 const redisMin = 7
 
 // oldEnough refuses a Redis that is too old, before one of its answers is misunderstood.
-// One that does not say its version is asked nothing more.
+// A server that reports no version is accepted.
 func oldEnough(version string) error {
 	major, _, _ := strings.Cut(version, ".")
 	if n, err := strconv.Atoi(major); err == nil && n < redisMin {
@@ -160,7 +158,7 @@ func oldEnough(version string) error {
 	return nil
 }
 
-// epochCall is what a call of epoch is about.
+// epochCall names the zone, the node and the run of the server for a call of epoch.
 type epochCall struct {
 	zone, node, run string
 	jump            time.Duration // of TIME, for sure; 0: none
@@ -199,7 +197,7 @@ func (q *Conn) callEpoch(ctx context.Context, c redis.Scripter, e epochCall) err
 	return nil
 }
 
-// epochArgs are the arguments of epoch, and the boot clock before they are sent.
+// epochArgs returns the arguments of epoch, and the boot clock before they are sent.
 func (q *Conn) epochArgs(e epochCall) (args []any, sent time.Duration) {
 	who, knew, longest, jump, since := "", "", int64(0), "", ""
 	if q.cfg.Node != "" {
@@ -229,9 +227,9 @@ const (
 	movedPause = 100 * time.Millisecond
 )
 
-// Script calls a script of a zone. If the zone is missing it calls epoch, which
-// makes and freezes it, and tries once more. A call that another node must answer
-// was not carried out, so it is sent there.
+// Script calls a script of a zone. If the zone is missing it calls epoch, which creates and freezes
+// the zone, and tries once more. A node that does not serve the zone has not carried the call out,
+// so the call is sent to the right node.
 func (q *Conn) Script(ctx context.Context, s *Script, name string, args ...any) (codec.Reader,
 	error) {
 	again := false
@@ -273,14 +271,13 @@ func (q *Conn) run(ctx context.Context, c *redis.Client, s *Script, name string,
 	return r, q.Say(s.name, err)
 }
 
-// isMoved tells that the node has not carried a call out, because another one
-// serves the zone.
+// isMoved reports whether a node has refused a call because another one serves the zone.
 func isMoved(err error) bool {
 	var said redis.Error
 	return errors.As(err, &said) && strings.HasPrefix(said.Error(), "MOVED ")
 }
 
-// pass waits; it is false if ctx ended before.
+// pass waits for d; it returns false if ctx ended before.
 func pass(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

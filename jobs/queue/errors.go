@@ -15,7 +15,7 @@ var (
 	// ErrBlobsFull is wrapped when there is no room for another content.
 	ErrBlobsFull = errors.New("no room for another blob")
 
-	// ErrBlobUsed is wrapped when tasks need what is to be removed.
+	// ErrBlobUsed is wrapped when tasks need the content that a caller wants to remove.
 	ErrBlobUsed = errors.New("the blob is needed")
 
 	// ErrBlobGoing is wrapped when a content is being removed at this moment.
@@ -25,23 +25,23 @@ var (
 // ErrHeld says that a host is locked for a job that has not ended.
 var ErrHeld = errors.New("it has not ended")
 
-// This file is what keeps a job from being done again twice by the same order: which task
-// has a host of an old task for itself.
+// Retries of an old task follow a rule that keeps two of them from doing a job again: only one task
+// at a time may have a host of the old task.
 //
-// A retry claims its hosts before it puts its jobs, and seals the claim when all of them
-// are put, before it commits. A claim that is not sealed may be taken over, and is then
-// never sealed: such a task is never committed. With the seal the task comes on the list of
-// commits that any server goes on with, in one transaction. So of two retries one runs,
-// whatever becomes of their servers.
+// A retry claims its hosts before it puts its jobs, and seals the claim when all of them are put,
+// before it commits. Another retry may take over a claim that is not sealed; the first task is then
+// never sealed, and so never committed. In the transaction of the seal the task also goes on the
+// list of commits, which any server completes. So one of two retries runs, even if their servers
+// die.
 
 // ErrRetried is wrapped by Submit's error when another task does a host's job again, or is
-// being submitted to do so: ask [Queue.Retries].
+// being submitted to do so: Retries in package submit says which one.
 var ErrRetried = errors.New("hosts of it are retried by another task")
 
-// ErrSpent is wrapped when a task is to go on of which more have failed than may.
+// ErrSpent is wrapped when more jobs of a task have failed than its rule would allow after GoOn.
 var ErrSpent = errors.New("its rule does not hold")
 
-// The answers of those who change schedules and come too late.
+// The errors of callers that change schedules too late.
 var (
 	ErrStale   = errors.New("somebody else has changed it meanwhile")
 	ErrDeposed = errors.New("another server has the duty now")
@@ -53,12 +53,12 @@ var ErrConflict = errors.New("another task has this id")
 // ErrCancelled is wrapped at the end of a submit whose task was cancelled meanwhile.
 var ErrCancelled = errors.New("the task was cancelled while it was submitted: submit a new one")
 
-// ErrNotFound is wrapped when a task or job is not there, or no more.
+// ErrNotFound is wrapped when a task or job does not exist, or no longer exists.
 var ErrNotFound = errors.New("not found")
 
 // ErrChanged is wrapped when somebody else has changed the timetable meanwhile:
 // read it again.
 var ErrChanged = errors.New("it was changed by somebody else meanwhile")
 
-// ErrTokenName is wrapped when a token of this name is there already.
+// ErrTokenName is wrapped when a token of this name exists already.
 var ErrTokenName = errors.New("there is a token of this name")

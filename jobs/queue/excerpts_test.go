@@ -9,7 +9,7 @@ import (
 	"muster/windows"
 )
 
-// A muster that keeps no excerpts sets the timetable: until a server has made them, workers
+// A muster that writes no excerpts sets the timetable: until a server has written them, workers
 // read its texts.
 func TestExcerptsOfAnOtherVersionAreNotRead(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {

@@ -13,8 +13,8 @@ import (
 	"muster/testkit/queuetest"
 )
 
-// publish makes an inventory of hosts fw0000… with a group each for two of them,
-// and one site for all.
+// publish publishes an inventory of hosts fw0000…, with a group for each two of them and one site
+// for all.
 func publish(t *testing.T, q *queuetest.Queue, hosts, site int) {
 	t.Helper()
 	if err := publishTo(t.Context(), q, hosts, site); err != nil {
@@ -38,7 +38,7 @@ func publishTo(ctx context.Context, q *queuetest.Queue, hosts, site int) error {
 	return q.Publish(ctx, fmt.Sprint("v", site), list, limits)
 }
 
-// guarded is a task on hosts from fw<from> on.
+// guarded submits a task on hosts from fw<from> on.
 func guarded(t *testing.T, q *queuetest.Queue, s jobs.Spec, from, n int) jobs.TaskID {
 	t.Helper()
 	task, hosts := newTask(s, from+n)
@@ -56,8 +56,8 @@ func disruptive(version string) jobs.Spec {
 	return s
 }
 
-// A limit that is new, raised, lowered or gone is the limit of tasks as well that were
-// submitted before, also of those that needed nothing until then.
+// A new, raised, lowered or removed limit also counts for tasks that were submitted before, even
+// for tasks that had no limit until then.
 func TestALimitHoldsForTasksThatAreOlder(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -93,7 +93,7 @@ func TestALimitHoldsForTasksThatAreOlder(t *testing.T) {
 	})
 }
 
-// drain takes until nothing more comes, without ending anything.
+// drain takes jobs until none is left, without ending any.
 func drain(t *testing.T, q *queuetest.Queue, slot string, want int) []jobs.Grant {
 	t.Helper()
 	var all []jobs.Grant
@@ -108,9 +108,8 @@ func drain(t *testing.T, q *queuetest.Queue, slot string, want int) []jobs.Grant
 	return nil
 }
 
-// Redis forgot who holds a group, and a second job got it. When the first one is heard
-// of again, or fsck finds both, nobody else of the group is touched before a person
-// has looked.
+// Redis has forgotten who holds a group, and a second job got it. When the first job is reported
+// again, or fsck finds both, no other job disturbs the group before a person has looked.
 func TestTwoHoldersOfAGroupFreezeIt(t *testing.T) {
 	for _, finds := range []string{"the child says what it holds", "fsck"} {
 		t.Run(finds, func(t *testing.T) {
@@ -169,7 +168,7 @@ func TestOneOfAGroupIsDisturbedAtATime(t *testing.T) {
 		if j := info(t, q, jobs.NewID(id, "fw0001")); j.Waits != "group/pair-0" {
 			t.Errorf("it waits for %q", j.Waits)
 		}
-		// Who does not disturb does not ask.
+		// A task that does not disturb its hosts needs no group.
 		calm := spec()
 		calm.Inventory = "v-1"
 		guarded(t, q, calm, 1, 1)
@@ -180,7 +179,7 @@ func TestOneOfAGroupIsDisturbedAtATime(t *testing.T) {
 		if err != nil || len(groups) != 2 || groups[0].Holder != first[0].Job || groups[0].Waits != 1 {
 			t.Errorf("groups: %+v, %v", groups, err)
 		}
-		// A probe keeps the group; an outcome gives it to the other.
+		// A probe keeps the group; an outcome releases it to the other.
 		verify := jobs.Result{Job: first[0].Job, Token: first[0].Token, Kind: jobs.KindVerify,
 			Delay: time.Hour}
 		if r := step(t, q, "1", 1, verify, ended(first[1], jobs.Succeeded)); len(r.Jobs) == 0 {
@@ -228,8 +227,8 @@ func TestAnUnknownEndFreezesTheGroup(t *testing.T) {
 	})
 }
 
-// A job that nobody has in hand is cancelled between two steps of its on_fail: its host is
-// half way back, if anything was disturbed there.
+// A job that nobody has in hand is cancelled between two steps of its on_fail: if anything was
+// disturbed, its host is only half restored.
 func TestACancelBetweenTwoStepsOfAnOnFailFreezesTheGroup(t *testing.T) {
 	const undoing = `{"failed":{"step":1,"outcome":"failed"}`
 	for name, tt := range map[string]struct {
@@ -280,8 +279,8 @@ func TestACancelBetweenTwoStepsOfAnOnFailFreezesTheGroup(t *testing.T) {
 	}
 }
 
-// Of a task that proves its groups the second host is not begun when the first has not
-// succeeded. Other groups go on, and other tasks too.
+// In a task that proves its groups the second host of a group does not begin if the first did not
+// succeed. Other groups and other tasks continue.
 func TestTheNextOfAGroupBeginsWhenTheOneBeforeHasSucceeded(t *testing.T) {
 	for _, o := range jobs.Outcomes() {
 		t.Run(string(o), func(t *testing.T) {
@@ -297,7 +296,7 @@ func TestTheNextOfAGroupBeginsWhenTheOneBeforeHasSucceeded(t *testing.T) {
 					}
 					return
 				}
-				if o == jobs.Unknown { // nor when a person has looked at the first
+				if o == jobs.Unknown { // not even after a person has looked at the first
 					if _, err := q.ClearGroup(t.Context(), "pair-0", "x"); err != nil {
 						t.Fatal(err)
 					}
@@ -317,11 +316,11 @@ func TestTheNextOfAGroupBeginsWhenTheOneBeforeHasSucceeded(t *testing.T) {
 	}
 }
 
-// Two that wait for their windows behind some steps have given their group back.
+// Two jobs that wait for their windows after some steps have released their group.
 func TestWhoIsHalfWayIsNotGoneOnWithEither(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		if w.pass == nil {
-			return // time is to pass between two calls, and not before
+			return // time must pass between two calls only
 		}
 		q := open(t, w, "1")
 		publish(t, q, 2, -1)
@@ -343,7 +342,7 @@ func TestWhoIsHalfWayIsNotGoneOnWithEither(t *testing.T) {
 	})
 }
 
-// proving is a task that proves its groups.
+// proving submits a task that proves its groups.
 func proving(t *testing.T, q *queuetest.Queue, hosts int) jobs.TaskID {
 	t.Helper()
 	s := disruptive("v-1")
@@ -413,7 +412,7 @@ func TestALimitIsNeverExceededAndTasksTakeTurns(t *testing.T) {
 				last = i
 			}
 		}
-		// Three of the big one were in hand; then the two take turns.
+		// Three jobs of the big task were in hand; after that the two take turns.
 		if last > 3+2*4+1 {
 			t.Errorf("the last of the small task was the %d. job: %v", last+1, order)
 		}
@@ -449,7 +448,7 @@ func TestRaisingALimitWakes(t *testing.T) {
 	})
 }
 
-// All or none: who waits for one resource holds no other.
+// All or none: a job that waits for one resource holds no other.
 func TestNobodyHoldsWhileWaiting(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -466,7 +465,7 @@ func TestNobodyHoldsWhileWaiting(t *testing.T) {
 	})
 }
 
-// Who was cancelled waits for nothing, also while nobody has taken it from the list.
+// A cancelled job waits for nothing, even while it is still on the list.
 func TestCancelledJobsAreNoWaiters(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -488,7 +487,7 @@ func TestCancelledJobsAreNoWaiters(t *testing.T) {
 	})
 }
 
-// Who clears a group that is in use, and so its earlier markers, is in the events too.
+// The events name the person who clears a group in use, and so its earlier markers.
 func TestAClearOfAGroupInUseIsAnEvent(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")

@@ -14,8 +14,8 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// BeforeScript lets a test come in before each call of a script whose first
-// argument is op; an error of f is that of the call, which is then not made.
+// BeforeScript calls f before each call of a script whose first argument is op. If f returns an
+// error, the call returns it and is not made.
 func (q *Conn) BeforeScript(op string, f func(n int) error) {
 	// A script goes to the client of its node.
 	c, _, err := q.At(context.Background(), "default")
@@ -51,24 +51,23 @@ func (h *beforeScript) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// NoFunctions has a handle use scripts only, as with a Redis that has no functions.
+// NoFunctions makes a handle use scripts only, as with a Redis that has no functions.
 func (q *Conn) NoFunctions() { q.functions.never() }
 
 // SetJumpMin makes smaller jumps of TIME count.
 func (q *Conn) SetJumpMin(d time.Duration) { q.jumpMin = d }
 
-// AddHook has h see all that goes to the one server.
+// AddHook makes h see all commands to the one server.
 func (q *Conn) AddHook(h redis.Hook) { q.rdb.(*redis.Client).AddHook(h) }
 
-// Blur makes what is known of the clock as bad as after an answer that took so
-// long, and was the only one.
+// Blur widens the bounds of the clock as if its only answer had taken so long.
 func (q *Conn) Blur(zone string, d time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.zones[zone].clock.lo -= d.Microseconds()
 }
 
-// ForgetClock makes the clock of a zone unknown, and reads it again.
+// ForgetClock forgets the clock of a zone, and reads it again.
 func (q *Conn) ForgetClock(ctx context.Context, zone string) error {
 	q.mu.Lock()
 	q.zones[zone].clock = clock{}
@@ -76,7 +75,7 @@ func (q *Conn) ForgetClock(ctx context.Context, zone string) error {
 	return q.reread(ctx, zone)
 }
 
-// ScriptTexts are the scripts by their hashes.
+// ScriptTexts returns the scripts by their hashes.
 func ScriptTexts() map[string]string {
 	texts := map[string]string{}
 	for _, s := range []*Script{Scripts.Put, Scripts.Step, Scripts.Checkpoint, Scripts.Lose,
@@ -101,25 +100,25 @@ func Dial(ctx context.Context, c Config, addr string) error {
 	return err
 }
 
-// Clock is what is known of a server's clock; see clock.go.
+// Clock bounds a server's clock; see clock.go.
 type Clock struct{ clock }
 
-// Look is the clock as one call shows it.
+// Look returns the bounds that one call shows.
 func Look(now jobs.Micros, sent, came time.Duration) Clock { return Clock{look(now, sent, came)} }
 
-// With is what is known after another look.
+// With returns the bounds after another look.
 func (c Clock) With(next Clock) Clock { return Clock{c.with(next.clock)} }
 
-// Jump is by how much the clock has jumped, at least.
+// Jump returns by how much at least the clock has jumped.
 func (c Clock) Jump(next Clock) time.Duration { return c.jump(next.clock) }
 
-// Bounds are what is known.
+// Bounds returns the bounds.
 func (c Clock) Bounds() (lo, hi int64) { return c.lo, c.hi }
 
-// Updating tells whether the test was called to write what it compares with.
+// Updating reports whether the test was called to write the files that it compares with.
 func Updating() bool { return *update }
 
-// ReadJob reads the record of a job as the model has it.
+// ReadJob reads the record of a job in the form of the model.
 func ReadJob(text string) (model.Job, error) {
 	r, err := codec.ReadRecord(text)
 	return model.Job{State: r.State, Token: r.Token,
@@ -157,7 +156,7 @@ func (q *Conn) AgeClaims(ctx context.Context, of jobs.TaskID, by time.Duration) 
 	return nil
 }
 
-// ForgetTask has Redis forget a task: what is in a zone, or, of the zone "", in the hub.
+// ForgetTask makes Redis forget a task in a zone or, with the zone "", in the hub.
 func (q *Conn) ForgetTask(ctx context.Context, zone string, id jobs.TaskID) error {
 	key := keys.Hub("task:", string(id))
 	if zone != "" {
@@ -169,5 +168,5 @@ func (q *Conn) ForgetTask(ctx context.Context, zone string, id jobs.TaskID) erro
 	return q.rdb.Del(ctx, key).Err()
 }
 
-// OldEnough refuses a version of Redis.
+// OldEnough refuses a version of Redis that is too old.
 func OldEnough(version string) error { return oldEnough(version) }

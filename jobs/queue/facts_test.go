@@ -34,7 +34,7 @@ func TestFacts(t *testing.T) {
 		if mark == "" || err != nil {
 			t.Errorf("mark %q, %v", mark, err)
 		}
-		// What is older, or the same, changes nothing.
+		// Facts that are older or the same change nothing.
 		older, newer := many[0], many[1]
 		older.At.Time = at.Add(-time.Second)
 		older.Facts = map[string]string{"os": "older"}

@@ -20,9 +20,9 @@ type accident struct {
 	cfg   queue.Config
 	zone  string
 	spare string // a zone that the accident does not touch; empty: there is none
-	sever func() // from now on writes will be forgotten
-	crash func() // they are forgotten, and Redis is back
-	why   string // it was frozen
+	sever func() // from now on writes will be lost
+	crash func() // the writes are lost, and Redis is back
+	why   string // reason of the freeze
 }
 
 func TestWhatWasForgottenIsNotRunTwice(t *testing.T) {
@@ -80,7 +80,7 @@ func cutTail(t *testing.T) accident {
 		},
 		crash: func() {
 			s.Kill()
-			// Not at the end of a command, so that Redis meets half of one.
+			// The cut is inside a command, so that Redis finds half of one.
 			if err := os.Truncate(file, size+11); err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ type caller struct {
 	zone, slot string
 }
 
-// take asks until there is an answer: while Redis is away there are errors only.
+// take calls step until there is an answer: while Redis is away it returns errors only.
 func (c caller) take(t *testing.T, want int, results ...jobs.Result) jobs.Reply {
 	t.Helper()
 	var r jobs.Reply
@@ -155,10 +155,10 @@ func judgeAccident(t *testing.T, a accident) {
 	redistest.CheckIn(t, a.cfg, a.zone)
 }
 
-// judgeFreeze looks at what comes after an accident.
+// judgeFreeze checks the freeze after an accident.
 func judgeFreeze(t *testing.T, a accident, who [2]caller, what [2]jobs.Grant) {
 	master, child, kept, forgotten := who[0], who[1], what[0], what[1]
-	// The master is first, and must not get what the child has.
+	// The master comes first, and must not get the child's jobs.
 	other := caller{master.Queue, a.zone, "2"}
 	r := other.take(t, 1)
 	if r.Status != jobs.StatusFrozen || r.Next <= r.Now {

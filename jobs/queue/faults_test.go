@@ -17,7 +17,7 @@ import (
 	"muster/testkit/redistest"
 )
 
-// raw is a plain client, to do to Redis what muster never does.
+// raw returns a plain client, for commands that muster never gives.
 func raw(t *testing.T, addr string) *redis.Client {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: addr, Protocol: 2})
@@ -25,15 +25,15 @@ func raw(t *testing.T, addr string) *redis.Client {
 	return c
 }
 
-// quick is a spec whose lock, and so a freeze, is short.
+// quick returns a spec with a short lock, and so a short freeze.
 func quick() jobs.Spec {
 	s := spec()
 	s.Timeout = 3 * time.Second
 	return s
 }
 
-// thawed takes as soon as the zone lets it, well before the end of a freeze that
-// waits for a child.
+// thawed takes jobs as soon as the zone allows it, well before the end of a freeze that waits for a
+// child.
 func thawed(t *testing.T, q *queuetest.Queue, slot string) jobs.Reply {
 	t.Helper()
 	for began := time.Now(); ; {
@@ -104,7 +104,7 @@ func TestRedisThatForgotIsToldWhatRuns(t *testing.T) {
 	master, child := open(t, w, ""), open(t, w, "1")
 	id := submit(t, master, spec(), 1)
 	g := one(t, step(t, child, "1", 1))
-	// As after a lost tail of the append-only file: the take never was.
+	// As after a lost tail of the append-only file, the take never happened.
 	c := raw(t, s.Addr)
 	p := "muster:{default}:"
 	c.HDel(t.Context(), p+"task:"+string(id), ":fw0000")
@@ -114,7 +114,7 @@ func TestRedisThatForgotIsToldWhatRuns(t *testing.T) {
 	c.HIncrBy(t.Context(), p+"task:"+string(id), "running", -1)
 	c.HSet(t.Context(), p+"zone", "run", "another")
 
-	// The next connection of the child says what it holds.
+	// The next connection of the child reports what it holds.
 	c.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes")
 	for child.Ping(t.Context()) != nil {
 	}
@@ -136,8 +136,8 @@ func TestFlushAllStopsEverybodyWhoKnewTheZone(t *testing.T) {
 		if err := w.raw(t).FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		// A newcomer makes the zone anew and sees nothing wrong; the one who
-		// knew it freezes it.
+		// A newcomer makes the zone anew and finds nothing wrong; the caller that knew the old zone
+		// freezes it.
 		submit(t, late, spec(), 2)
 		r := step(t, q, "1", 1, ended(g, jobs.Succeeded))
 		if len(r.Late) != 1 {
@@ -146,8 +146,8 @@ func TestFlushAllStopsEverybodyWhoKnewTheZone(t *testing.T) {
 	})
 }
 
-// The one who finds the zone missing does not know the longest lock; another does,
-// whose job runs. Nothing may be taken before that lock has ended.
+// The caller that finds the zone missing does not know the longest lock; another one does, whose
+// job runs. Nothing may be taken before that lock has ended.
 func TestAForgottenZoneIsFrozenForTheLongestLockOfAll(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		first, server, child := open(t, w, ""), open(t, w, ""), open(t, w, "1")
@@ -221,7 +221,7 @@ func TestALostAnswerClaimsNoSecondJob(t *testing.T) {
 	cfg.URL = "redis://" + p.Addr + "/0"
 	q := open(t, world{cfg: cfg}, "1")
 	id := submit(t, q, spec(), 10)
-	step(t, q, "1", 0) // Redis knows the script then, or the lost answer were that it does not
+	step(t, q, "1", 0) // now Redis knows the script, so the lost answer is of a real call
 	call := jobs.Step{Node: "n1", Slot: "1", Request: "once", Want: 1}
 	p.Swallow(1)
 	if _, err := q.Step(t.Context(), zone, call); err == nil {
@@ -253,7 +253,7 @@ func TestAtMaxmemoryResultsLandAndSubmitsAreRefused(t *testing.T) {
 	if err := raw(t, s.Addr).ConfigSet(t.Context(), "maxmemory", "1mb").Err(); err != nil {
 		t.Fatal(err)
 	}
-	// A child that comes new, or reconnects, delivers too.
+	// A child that is new, or reconnects, delivers too.
 	fresh := open(t, world{cfg: s.Config()}, "1")
 	if v, err := fresh.Checkpoint(t.Context(), zone,
 		jobs.Checkpoint{Job: g.Job, Token: g.Token, Step: 1}); err != nil || v != jobs.Go {
@@ -280,7 +280,7 @@ func TestAtMaxmemoryResultsLandAndSubmitsAreRefused(t *testing.T) {
 	}
 }
 
-// The question whether Redis writes leaves no trace, in whatever kind of it.
+// Asking whether Redis accepts writes changes nothing, in any kind of Redis.
 func TestToAskWhetherRedisWritesChangesNothing(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -457,8 +457,8 @@ func TestNodesAreListedAlsoAfterAFailedFirstBeat(t *testing.T) {
 	}
 }
 
-// The answer to a give-back is lost, and the next connection says what is in hand:
-// the job must not come back to life.
+// The answer to a release is lost, and the next connection reports which jobs are in hand: the
+// released job must not come back to life.
 func TestAJobThatWasGivenBackIsNotSaidToBeInHand(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)
@@ -484,7 +484,7 @@ func TestADelayedCopyOfACallChangesNothing(t *testing.T) {
 		q := open(t, w, "1")
 		id := submit(t, q, spec(), 10)
 		c := w.raw(t)
-		// The scripts know a call's age by its stamp; an old one is put back.
+		// The scripts know the age of a call by its stamp; the test puts the stored one back.
 		held := "muster:{default}:hold:n1"
 		g := one(t, step(t, q, "1", 1))
 		before := c.HGet(t.Context(), held, "1").Val()

@@ -26,7 +26,7 @@ func TestFsckTellsAndMends(t *testing.T) {
 	const p = "muster:{default}:"
 	for _, c := range []struct {
 		name, what string
-		state      jobs.State // of the first host's job, once it is mended
+		state      jobs.State // of the first host's job after the mend
 		outcome    jobs.Outcome
 		spoil      func(t *testing.T, r *redis.Client, id, running jobs.ID)
 	}{
@@ -105,8 +105,8 @@ func TestFsckTellsAndMends(t *testing.T) {
 	}
 }
 
-// A script that broke off behind the last job of a task left it open for ever: whoever
-// waits for it waited on.
+// A script that broke off after the last job of a task left the task open for ever, and everybody
+// who waited for its end waited for ever.
 func TestFsckClosesATaskThatHasEnded(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		const p = "muster:{default}:"
@@ -116,7 +116,7 @@ func TestFsckClosesATaskThatHasEnded(t *testing.T) {
 		r, ctx := w.raw(t), t.Context()
 		score := r.ZScore(ctx, p+"open", string(task)).Val()
 		step(t, q, "1", 0, ended(running, jobs.Succeeded))
-		// What was written last is taken back.
+		// The test undoes the last writes.
 		r.HDel(ctx, p+"task:"+string(task), "ended")
 		r.Persist(ctx, p+"task:"+string(task))
 		r.ZAdd(ctx, p+"open", redis.Z{Score: score, Member: string(task)})
@@ -137,7 +137,7 @@ func TestFsckClosesATaskThatHasEnded(t *testing.T) {
 			t.Errorf("the task is %+v, %v", got, err)
 		}
 
-		// One that was closed, and is on the list all the same.
+		// A task that was closed, and is still on the list.
 		r.ZAdd(ctx, p+"open", redis.Z{Score: score, Member: string(task)})
 		if got := fsck(t, q, true); len(got) != 1 || !got[0].Mended {
 			t.Errorf("on the list again: %+v", got)
@@ -148,7 +148,7 @@ func TestFsckClosesATaskThatHasEnded(t *testing.T) {
 	})
 }
 
-// A cleaner frees what has no owner, and only that.
+// The cleaner frees resources without an owner, and no others.
 func TestTendFreesWhatNobodyHolds(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		const p = "muster:{default}:"
@@ -169,7 +169,7 @@ func TestTendFreesWhatNobodyHolds(t *testing.T) {
 	})
 }
 
-// However many hold something, all of them are looked at, some in each call.
+// However many jobs hold a resource, fsck checks all of them, some in each call.
 func TestFsckLooksAtAllHolders(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		const p = "muster:{default}:"
@@ -193,8 +193,8 @@ func TestFsckLooksAtAllHolders(t *testing.T) {
 	})
 }
 
-// What was mended is an event that says who wanted it, and why; what a server does by
-// itself is nobody's order.
+// A correction is an event that names who wanted it, and why; a correction that a server makes by
+// itself names nobody.
 func TestAMendIsAnEventOfWhoWantedIt(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		const p = "muster:{default}:"

@@ -14,7 +14,7 @@ import (
 	"muster/testkit/queuetest"
 )
 
-// standing is what a worker says of a job that stands at a gate, step 1, for an hour.
+// standing returns the result of a worker whose job waits at a gate, step 1, for an hour.
 func standing(g jobs.Grant) jobs.Result {
 	now := jobs.MicrosOf(time.Now())
 	return jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindWait, Delay: time.Hour, Step: 1,
@@ -22,7 +22,7 @@ func standing(g jobs.Grant) jobs.Result {
 			now, now.Add(time.Hour))}
 }
 
-// gate is a job and a step of it, often that at which it is.
+// gate returns a job and one of its steps, often the one at which it is.
 func (m *walker) gate(t *rapid.T) (object string, step int64) {
 	id := m.jobID(t)
 	if j := m.zone.Jobs[id]; j != nil && rapid.Bool().Draw(t, "where it stands") {
@@ -42,7 +42,7 @@ func answer(t *testing.T, q *queuetest.Queue, id jobs.TaskID, a jobs.GateAnswer,
 	return out
 }
 
-// A person is asked, and the job goes on at once; whoever answers later changes nothing.
+// A person answers, and the job continues at once; a later answer changes nothing.
 func TestAGateIsAnsweredOnce(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -85,13 +85,13 @@ func TestAGateIsAnsweredOnce(t *testing.T) {
 			got.Note != opened.Note || got.At == 0 {
 			t.Errorf("%+v, %v", got, err)
 		}
-		// It has gone on and ended: the answer is told all the same.
+		// The job has passed the gate and ended: the answer is reported all the same.
 		step(t, q, "1", 0, jobs.Result{Job: a.Job, Token: g.Token, Kind: jobs.KindEnd, Outcome: jobs.Succeeded})
 		want.Answered[0].Name = ""
 		if diff := cmp.Diff(want, answer(t, q, id, opened, a.Job.Host())); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		// All of a task: those that stand.
+		// An answer for a whole task opens all gates at which its jobs wait.
 		if did := answer(t, q, id, refused); len(did.Answered) != 1 || did.Answered[0].Job != b.Job ||
 			did.Answered[0].Word != jobs.GateRefuse || did.Rest != 1 || len(did.Stand) != 0 {
 			t.Errorf("%+v", did)
@@ -99,8 +99,7 @@ func TestAGateIsAnsweredOnce(t *testing.T) {
 	})
 }
 
-// An answer that comes while a worker has the job, and is about to say that it waits, is
-// not lost.
+// An answer counts even if it comes while a worker has the job and will soon report that it waits.
 func TestAnAnswerWhileTheWorkerRegistersIsNotLost(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -126,8 +125,7 @@ func TestAnAnswerWhileTheWorkerRegistersIsNotLost(t *testing.T) {
 	})
 }
 
-// What a person and a worker say at the same time is one or the other, and both are told
-// which.
+// If a person and a worker answer at the same time, one of them wins, and both learn which.
 func TestAGateIsOpenedOrTooLate(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -154,7 +152,7 @@ func TestAGateIsOpenedOrTooLate(t *testing.T) {
 	})
 }
 
-// What was answered while the job was laid aside holds when it comes back.
+// An answer that was given while the job was put aside holds after its return.
 func TestAnAnswerOutlivesAPause(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")

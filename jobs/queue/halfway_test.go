@@ -12,8 +12,8 @@ import (
 	"muster/testkit/redistest"
 )
 
-// A server that dies in the middle of a resume or a cancel has left jobs of the task aside,
-// where no take meets them: another one goes on.
+// A server that dies in the middle of a resume or a cancel leaves jobs of the task aside, where no
+// take finds them: another server completes the order.
 func TestWhatWasLeftHalfWayIsGoneOnWith(t *testing.T) {
 	type do func(context.Context, *queuetest.Queue, jobs.TaskID) error
 	pause := func(ctx context.Context, q *queuetest.Queue, id jobs.TaskID) error {
@@ -80,7 +80,7 @@ func TestWhatWasLeftHalfWayIsGoneOnWith(t *testing.T) {
 	}
 }
 
-// A task that cannot be gone on with is not in the way of those behind it.
+// A task whose order cannot be completed does not keep the tasks behind it.
 func TestATaskThatCannotBeGoneOnWithKeepsNoOtherOne(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q, dying, ctx := open(t, w, "1"), open(t, w, ""), t.Context()
@@ -118,7 +118,7 @@ func TestATaskThatCannotBeGoneOnWithKeepsNoOtherOne(t *testing.T) {
 	})
 }
 
-// A zone that cannot be asked keeps no other one from a cancel.
+// A zone that does not answer keeps no other zone from a cancel.
 func TestACancelReachesTheZonesThatAnswer(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q, ctx := open(t, w, "1"), t.Context()
@@ -147,7 +147,7 @@ func TestACancelReachesTheZonesThatAnswer(t *testing.T) {
 }
 
 // A task that was cancelled while it was submitted has ended, in all its zones: it is never
-// committed, and who waits for it would wait for a day.
+// committed, and a caller that waits for it would wait for a day.
 func TestATaskThatWasCancelledInItsSubmitHasEnded(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q, ctx := open(t, w, "1"), t.Context()
@@ -180,8 +180,8 @@ func TestATaskThatWasCancelledInItsSubmitHasEnded(t *testing.T) {
 	})
 }
 
-// One of which a job began was committed, also if Redis has forgotten that: it was not
-// cancelled in its submit, so its tick or its hosts are not free for another one.
+// A task of which a job began was committed, even if Redis has forgotten that. It was not cancelled
+// in its submit, so neither its tick nor its hosts are free for another task.
 func TestATaskThatBeganWasNotCancelledInItsSubmit(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q, ctx := open(t, w, "1"), t.Context()
@@ -201,7 +201,7 @@ func TestATaskThatBeganWasNotCancelledInItsSubmit(t *testing.T) {
 	})
 }
 
-// A task of which Redis has lost a part is never whole again: those behind it on the list of
+// A task of which Redis has lost a part is never whole again: the tasks behind it on the list of
 // commits do not wait for it.
 func TestACommitThatCannotBeKeepsNoOtherOne(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
@@ -232,13 +232,13 @@ func TestACommitThatCannotBeKeepsNoOtherOne(t *testing.T) {
 				t.Errorf("task %d is %s, %v", i, got.State, err)
 			}
 		}
-		for range 2 { // what was lost ends as unknown
+		for range 2 { // the lost jobs end as unknown
 			fsck(t, q, true)
 		}
 	})
 }
 
-// wantOne tells how the last job of the task stands.
+// wantOne checks the state of the last job of the task.
 func wantOne(t *testing.T, q *queuetest.Queue, id jobs.TaskID, want jobs.State) {
 	t.Helper()
 	if j := info(t, q, jobs.NewID(id, "fw0298")); j.State != want && j.State != jobs.Running {

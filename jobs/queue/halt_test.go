@@ -8,8 +8,8 @@ import (
 	"muster/testkit/redistest"
 )
 
-// A lift that comes to a zone late, after another operator has lifted the halt and ordered
-// the next one, does not end that one.
+// A lift reaches a zone late, after another operator has lifted the halt and ordered the next one.
+// It does not end that next halt.
 func TestALateLiftDoesNotEndALaterHalt(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q, late, ctx := open(t, w, "1"), open(t, w, ""), t.Context()
@@ -47,8 +47,8 @@ func TestALateLiftDoesNotEndALaterHalt(t *testing.T) {
 	})
 }
 
-// What a late lift does to a halt that goes on costs no job its time: the expiry moves on by
-// as long as that halt lasts, when it ends.
+// A late lift under a halt that continues costs no job its time: the end of that halt postpones the
+// expiry by all of its time.
 func TestALateLiftLeavesTheExpiryToTheLastOne(t *testing.T) {
 	t.Parallel()
 	m, cfg := redistest.StartMini(t)
@@ -94,8 +94,8 @@ func TestALateLiftLeavesTheExpiryToTheLastOne(t *testing.T) {
 	wantState(t, q, jobs.NewID(task.ID, "fw0000"), jobs.Queued, "")
 }
 
-// In a halt, and in a paused zone, nothing is handed out, and all the same the jobs of a node
-// that is gone are told to be lost; what its worker may still do goes on to run.
+// During a halt, and in a paused zone, nothing is handed out, yet the jobs of a node that is gone
+// become lost; what their workers may still do counts as running.
 func TestWhereNothingStartsLostJobsAreSeen(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		if w.pass == nil {

@@ -7,11 +7,11 @@ import (
 	"muster/jobs/queue/codec"
 )
 
-// A Hand knows what a connection holds of zones that it has called: the jobs in hand, and how
+// A Hand holds the state of a connection in the zones that it has called: the jobs in hand, and how
 // long a lock may be.
 type Hand struct{ q *Conn }
 
-// Learn notes how long a lock may be.
+// Learn notes that a lock may last this long.
 func (h Hand) Learn(name string, lock time.Duration) {
 	h.q.mu.Lock()
 	defer h.q.mu.Unlock()
@@ -20,8 +20,8 @@ func (h Hand) Learn(name string, lock time.Duration) {
 	}
 }
 
-// GiveUp forgets jobs that are about to be given back, before the call: if its
-// answer is lost, the next connection must not say that they are in hand.
+// GiveUp forgets jobs before the call that releases them: if the answer of that call is lost, the
+// next connection must not report that they are in hand.
 func (h Hand) GiveUp(name string, results []jobs.Result) {
 	h.q.mu.Lock()
 	defer h.q.mu.Unlock()
@@ -32,7 +32,7 @@ func (h Hand) GiveUp(name string, results []jobs.Result) {
 	}
 }
 
-// Note keeps what this process holds now, and when Redis' clock was seen.
+// Note stores which jobs this process holds now, and when it saw the clock of Redis.
 func (h Hand) Note(name string, s jobs.Step, reply jobs.Reply, sent time.Duration) {
 	h.q.mu.Lock()
 	defer h.q.mu.Unlock()
@@ -42,7 +42,7 @@ func (h Hand) Note(name string, s jobs.Step, reply jobs.Reply, sent time.Duratio
 		z.longest = max(z.longest, g.Timeout)
 	}
 	if s.Slot != h.q.cfg.Slot {
-		return // a master takes for a child, which says itself what it holds
+		return // a master takes for a child, which itself reports what it holds
 	}
 	for _, r := range s.Results {
 		delete(z.held, r.Job)
@@ -52,7 +52,7 @@ func (h Hand) Note(name string, s jobs.Step, reply jobs.Reply, sent time.Duratio
 	}
 }
 
-// Extend notes that the lock of a job in hand lasts anew, from when that was asked for.
+// Extend notes that the lock of a job in hand lasts longer, counted from the time of the request.
 func (h Hand) Extend(name string, id jobs.ID, sent time.Duration) {
 	h.q.mu.Lock()
 	defer h.q.mu.Unlock()
@@ -62,8 +62,8 @@ func (h Hand) Extend(name string, id jobs.ID, sent time.Duration) {
 	}
 }
 
-// Hold tells the handle of a child which jobs its master took for it, so that it
-// can say after a restart of Redis that it holds them. For before the first call.
+// Hold tells the handle of a child which jobs its master took for it, so that after a restart of
+// Redis it can report that it holds them. Call it before the first call.
 func (h Hand) Hold(o jobs.Handover) {
 	h.q.mu.Lock()
 	defer h.q.mu.Unlock()
@@ -74,8 +74,8 @@ func (h Hand) Hold(o jobs.Handover) {
 	h.q.zones[o.Zone] = z
 }
 
-// Round counts the rounds in which a zone was tended, from 0 on. It is false for a zone that
-// was never called.
+// Round counts the rounds in which a zone was tended, from 0. It returns false for a zone that was
+// never called.
 func (h Hand) Round(zone string) (n int, known bool) {
 	h.q.mu.Lock()
 	defer h.q.mu.Unlock()

@@ -38,7 +38,7 @@ func TestOneHasADuty(t *testing.T) {
 		if again := lead(t, q, "a one", a.Number); again != a {
 			t.Errorf("who has it keeps it as %+v, not as %+v", again, a)
 		}
-		// One of the same name that was started anew is another.
+		// A server of the same name that started again is another one.
 		if twin := lead(t, q, "a one", 0); twin.Mine {
 			t.Errorf("a twin gets %+v", twin)
 		}
@@ -78,7 +78,7 @@ func TestALeaseEnds(t *testing.T) {
 			t.Errorf("before the lease ends: %+v", b)
 		}
 		w.pass(2 * time.Millisecond)
-		// Who is late gets a new term.
+		// A server that is late gets a new term.
 		again := lead(t, q, "a", a.Number)
 		if !again.Mine || again.Number <= a.Number {
 			t.Errorf("the late one gets %+v, and had %+v", again, a)
@@ -172,7 +172,7 @@ func TestSchedulesAreChangedTogetherOrNotAtAll(t *testing.T) {
 			t.Errorf("with a stamp of before: %v", err)
 		}
 		a := find(t, q, "a")
-		// The second is there already, so the first is not removed.
+		// The second exists already, so the first is not removed.
 		list = []hub.ScheduleChange{{Was: a}, {To: def("b")}, {To: def("d")}}
 		if err := q.ChangeSchedules(t.Context(), "1", list); !errors.Is(err, queue.ErrStale) {
 			t.Errorf("one of three is stale: %v", err)

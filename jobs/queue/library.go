@@ -18,19 +18,19 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// A library is a script as a function of Redis (FUNCTION LOAD, FCALL). EVALSHA runs
-// the whole text of a script at each call and so makes all functions in it anew; those
-// of a library are made once. docs/decisions/0003-step-is-a-function.md has the figures.
+// A library is a script as a function of Redis (FUNCTION LOAD, FCALL). EVALSHA runs the whole text
+// of a script at each call and so creates all its functions again; the functions of a library are
+// created once. docs/decisions/0003-step-is-a-function.md has the figures.
 //
-// Its name has the hash of its text, so that two versions of muster live beside each
-// other, and a library that is there is the right one.
+// Its name contains the hash of its text, so two versions of muster can work side by side, and a
+// library of the right name has the right text.
 type library struct{ name, function, code string }
 
-// libraries is how many of a name may stay in a Redis, those of older versions with it.
+// libraries bounds the versions of a library that stay in a Redis.
 const libraries = 4
 
-// libraryHead makes a local of all that scripts use of Lua: a function finds a global
-// of its own by a detour.
+// libraryHead makes locals of everything that scripts use of Lua, because a function finds a global
+// only through a slower lookup.
 const libraryHead = `local function globals()
   return string, math, table, cjson, tonumber, ipairs, pairs, unpack, rawget, string.sub, string.format
 end
@@ -38,9 +38,9 @@ local string, math, table, cjson, tonumber, ipairs, pairs, unpack, rawget, sub, 
 local m, call, ARGV = {}, nil, nil
 `
 
-// newLibrary makes a library of code that ends with lua/shared/library.lua. The one
-// function in it may write at maxmemory, as its first write frees; what it then refuses
-// by itself is said in step.lua.
+// newLibrary makes a library of code that ends with lua/shared/library.lua. Its one function may
+// write at maxmemory, because its first write frees memory; step.lua says what the function then
+// refuses.
 func newLibrary(name, code string) library {
 	sum := sha256.Sum256([]byte(code))
 	l := library{name: name, function: libraryPrefix(name) + hex.EncodeToString(sum[:6])}
@@ -52,18 +52,18 @@ func newLibrary(name, code string) library {
 
 func libraryPrefix(name string) string { return "muster_" + name + "_" }
 
-// functionAgain is how long a handle does without a library that was not there.
+// functionAgain is the time for which a handle uses the script after it found no library.
 const functionAgain = time.Minute
 
-// libraryEvery is how often a server looks, at most, whether the library of a Redis is there.
+// libraryEvery is the least time between two checks of a server for the library of a Redis.
 const libraryEvery = 5 * time.Second
 
 // call calls a script: as a function, if it is one and this handle may trust it.
 //
-// Whoever may load functions can replace the code of each, and a function runs with the
-// permissions of its caller. So a server, which may do the most, calls scripts only, whose
-// hash is their name; and nodes call functions, but only servers load them (functions.load).
-// A handle without a role is alone with its Redis: it does both.
+// Each user that may load functions can replace the code of any, and a function runs with the
+// permissions of its caller. So a server, which may do the most, calls scripts only, whose hash is
+// their name; and nodes call functions, but only servers load them (functions.load). A handle
+// without a role is alone with its Redis: it does both.
 func (q *Conn) call(ctx context.Context, c *redis.Client, s *Script, name string,
 	args []any) *redis.Cmd {
 	if !q.functions.calls(s) {
@@ -81,15 +81,15 @@ func (q *Conn) call(ctx context.Context, c *redis.Client, s *Script, name string
 	return s.Call(ctx, c, name, args...)
 }
 
-// functions is what a handle knows of functions in Redis, on the boot clock.
+// functions is the state of functions in Redis as a handle knows it, on the boot clock.
 type functions struct {
 	cfg    *Config
 	from   atomic.Int64 // when it may call them again
-	looked sync.Map     // address of a server to when its library was looked at
+	looked sync.Map     // address of a server to when its library was checked
 }
 
-// due tells whether the library of a server is to be looked at again, and notes that it is:
-// zones that share a server are tended one after the other.
+// due reports whether to check the library of a server again, and notes the check: zones that share
+// a server are tended one after the other.
 func (f *functions) due(addr string) bool {
 	now := proc.Boot()
 	last, known := f.looked.Load(addr)
@@ -108,13 +108,13 @@ func (f *functions) off() bool {
 func (f *functions) never()                { f.from.Store(math.MaxInt64) }
 func (f *functions) later(d time.Duration) { f.from.Store(int64(proc.Boot() + d)) }
 
-// calls reports whether a script is to be called as a function.
+// calls reports whether to call a script as a function.
 func (f *functions) calls(s *Script) bool {
 	return s.function != "" && f.cfg.Role != keys.RoleServer && !f.off()
 }
 
-// again reports whether a call is worth another try as a function, after err said that nothing of
-// it was carried out.
+// again reports whether to call the function once more, after an err that shows that nothing was
+// carried out.
 func (f *functions) again(ctx context.Context, c *redis.Client, s *Script, err error) bool {
 	switch {
 	case isNoFunctions(err):
@@ -128,9 +128,9 @@ func (f *functions) again(ctx context.Context, c *redis.Client, s *Script, err e
 	return err == nil
 }
 
-// load sees to it that the function of step is in a Redis, so that nodes can call
-// it. With mend, code that is not the one which its name promises is put right: somebody
-// has replaced it, and the error says so.
+// load makes sure that a Redis has the function of step, so that nodes can call it. With mend it
+// also replaces code that differs from what the name promises: somebody has changed it, and the
+// error says so.
 func (f *functions) load(ctx context.Context, c *redis.Client, mend bool) error {
 	if f.off() {
 		return nil
@@ -155,8 +155,8 @@ func (f *functions) load(ctx context.Context, c *redis.Client, mend bool) error 
 var ErrReplaced = errors.New("somebody has replaced code of muster")
 
 // load makes sure that a library is in a Redis. With mend it compares the code, and replaced
-// says that it was another. Old versions of it are removed when they have become many; a
-// server that still needs one loads it again.
+// reports that it differed. It removes old versions when they have become many; a server that still
+// needs one loads it again.
 func (l library) load(ctx context.Context, c *redis.Client, mend bool) (replaced bool,
 	err error) {
 	list, err := c.FunctionList(ctx, redis.FunctionListQuery{
@@ -185,18 +185,18 @@ func (l library) load(ctx context.Context, c *redis.Client, mend bool) (replaced
 	return false, nil
 }
 
-// isUnknownFunction tells that nothing was carried out, as the library is not there.
+// isUnknownFunction reports that nothing was carried out because the library is missing.
 func isUnknownFunction(err error) bool {
 	return err != nil && strings.HasPrefix(err.Error(), "ERR Function not found")
 }
 
-// isNoFunctions tells that nothing was carried out, as this server has no functions:
-// miniredis.
+// isNoFunctions reports that nothing was carried out because this server, miniredis, has no
+// functions.
 func isNoFunctions(err error) bool {
 	return err != nil && strings.HasPrefix(strings.ToLower(err.Error()), "err unknown command")
 }
 
-// TendLibrary looks whether the nodes of a zone find the function of step, and the right one.
+// TendLibrary makes sure that the nodes of a zone find the right function of step.
 func (q *Conn) TendLibrary(ctx context.Context, zone string) error {
 	c, addr, err := q.At(ctx, zone)
 	if err != nil || q.cfg.Role != keys.RoleServer || !q.functions.due(addr) {

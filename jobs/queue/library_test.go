@@ -9,8 +9,8 @@ import (
 	"muster/testkit/redistest"
 )
 
-// A function of Redis keeps its variables. What a call found out must not be held for
-// true by the next one, of this zone or another.
+// A function of Redis keeps its variables. The next call, of this zone or another, must not take
+// facts of an earlier call for true.
 func TestACallKnowsNothingOfTheOneBefore(t *testing.T) {
 	t.Parallel()
 	q := open(t, world{cfg: redistest.StartServer(t).Config()}, "1")
@@ -34,7 +34,7 @@ func TestACallKnowsNothingOfTheOneBefore(t *testing.T) {
 	}
 	got := drain(t, q, "1", 1)
 	for _, g := range got {
-		if h := g.Job.Host(); !strings.ContainsAny(h[len(h)-1:], "0246") { // they are in turns
+		if h := g.Job.Host(); !strings.ContainsAny(h[len(h)-1:], "0246") { // traits alternate
 			t.Errorf("handed out %s, whose customer is paused", g.Job)
 		}
 	}
@@ -43,7 +43,7 @@ func TestACallKnowsNothingOfTheOneBefore(t *testing.T) {
 	}
 }
 
-// Libraries of older versions do not pile up, and who still needs one loads it again.
+// Libraries of older versions do not pile up, and a server that still needs one loads it again.
 func TestOldLibrariesAreRemoved(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)

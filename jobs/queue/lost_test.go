@@ -33,7 +33,7 @@ func TestALostChildsJobIsHandedOutAsLost(t *testing.T) {
 			l.Bound <= 50*time.Second || l.Bound > time.Minute+10*time.Millisecond {
 			t.Fatalf("grant is %+v", l)
 		}
-		// The spawn failed: it must come back as lost, not as fresh.
+		// The spawn failed: the job must be lost again, not fresh.
 		step(t, other, "2", 0, jobs.Result{Job: l.Job, Token: l.Token, Kind: jobs.KindBack})
 		l = one(t, step(t, other, "2", 1))
 		if l.Mode != jobs.ModeLost {
@@ -60,8 +60,8 @@ func TestALostChildsJobIsHandedOutAsLost(t *testing.T) {
 	})
 }
 
-// The network delayed a copy of a child's call, or the call itself. Meanwhile the
-// child died, and its master told so.
+// The network delayed a copy of a child's call, or the call itself. Meanwhile the child died, and
+// its master reported that.
 func TestADelayedCallOfALostChildTakesNothing(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		for _, before := range []int{0, 1} { // calls of the child that were answered
@@ -84,7 +84,7 @@ func TestADelayedCallOfALostChildTakesNothing(t *testing.T) {
 			if err != nil || len(held) > 0 {
 				t.Errorf("an empty slot is listed: %v, %v", held, err)
 			}
-			// Another child in the slot is served.
+			// Another child in the slot gets jobs.
 			step(t, master, "1", 1)
 			if _, err := master.Lose(t.Context(), zone, jobs.Loss{Node: "n1", Slot: "1"}); err != nil {
 				t.Fatal(err)
@@ -101,7 +101,7 @@ func TestASilentWorkersJobIsLostAfterItsLock(t *testing.T) {
 		q := open(t, w, "1")
 		submit(t, q, spec(), 1)
 		g := one(t, step(t, q, "1", 1))
-		w.pass(64 * time.Second) // the lock is gone, the delay is not over
+		w.pass(64 * time.Second) // the lock has ended, the delay has not
 		if r := step(t, q, "2", 1); len(r.Jobs) != 0 {
 			t.Fatalf("handed out before its lock delay: %v", r)
 		}
@@ -140,8 +140,8 @@ func TestAJobThatKillsThreeWorkersEnds(t *testing.T) {
 	})
 }
 
-// In which order the jobs of a child are lost can be seen: who made its task stop is named
-// by it. It is not to depend on where Lua keeps them.
+// The order in which the jobs of a child are lost is visible: the job that stopped its task is
+// named. It must not depend on the order in which Lua stores them.
 func TestJobsOfAChildAreLostInTheirOrder(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -252,8 +252,8 @@ func TestWhatDoesNotStartInTimeExpires(t *testing.T) {
 	})
 }
 
-// A sweep of a zone with a backlog once called itself more, and so came again
-// and again, pushing each lost job a minute away from the masters.
+// A sweep of a zone with a backlog once asked for more calls, and so repeated itself, and pushed
+// each lost job a minute away from the masters each time.
 func TestASweepLeavesDueAndLostJobsToTheMasters(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")

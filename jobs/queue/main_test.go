@@ -25,8 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// lasting keeps the servers of which there is one for all tests, because they take
-// seconds to start.
+// lasting holds the servers that all tests share, because each takes seconds to start.
 var lasting = &redistest.Lasting{}
 
 var (

@@ -41,8 +41,8 @@ func twins(t *testing.T, test func(t *testing.T, w *twin)) {
 	})
 }
 
-// Every script does to a zone in Redis what the model does to its own, whatever
-// came before, and answers the same.
+// Every script changes a zone in Redis as the model changes its own, whatever happened before, and
+// gives the same answer.
 func TestTheScriptsAreTheModel(t *testing.T) {
 	t.Parallel()
 	twins(t, walksAsTheModel)
@@ -69,8 +69,8 @@ func walksAsTheModel(t *testing.T, w *twin) {
 	})
 }
 
-// The same of tasks that go on to the next host of a group only when the one before has
-// succeeded: they are rare among all others.
+// The same for tasks that begin the next host of a group only after the one before has succeeded:
+// such jobs are rare in the other walk.
 func TestProvenGroupsAreThoseOfTheModel(t *testing.T) {
 	t.Parallel()
 	skipped := 0
@@ -88,7 +88,7 @@ func TestProvenGroupsAreThoseOfTheModel(t *testing.T) {
 			}
 		}
 	}
-	// A short run has few walks, and chance may leave out what this is about.
+	// A short run has few walks, and by chance no job may have been skipped.
 	for rounds := 0; skipped == 0 && rounds < 20; rounds++ {
 		rapid.Check(t, walks)
 	}
@@ -98,7 +98,7 @@ func TestProvenGroupsAreThoseOfTheModel(t *testing.T) {
 	t.Log(skipped, "jobs were skipped")
 }
 
-// endAll ends all that a child has.
+// endAll ends all jobs of a child.
 func (m *walker) endAll(t *rapid.T) {
 	c := m.child(t)
 	s := m.request(t, c, 2)
@@ -111,9 +111,9 @@ func (m *walker) endAll(t *rapid.T) {
 	m.send(t, c, s)
 }
 
-// A script that breaks off between any two of its writes leaves a zone that the
-// calls after it mend: nothing is lost, nothing is counted wrong, and nothing runs
-// twice at once. Only what ended may hold a semaphore: fsck mends it.
+// After a script that breaks off between any two of its writes, later calls repair the zone:
+// nothing is lost, nothing is counted wrong, and nothing runs twice at once. Only ended jobs may
+// still hold a semaphore: fsck corrects that.
 func TestAScriptThatBreaksOffIsMended(t *testing.T) {
 	t.Parallel()
 	w := newTwin(t, redistest.StartServer(t, "--appendonly", "no").Addr)
@@ -134,7 +134,7 @@ func TestAScriptThatBreaksOffIsMended(t *testing.T) {
 	})
 }
 
-// mend lets everything go its way until nothing is left to do.
+// mend makes calls until nothing is left to do.
 func (m *walker) mend(t *rapid.T) {
 	m.enter(t)
 	for verb, number := range map[string]int64{"lift": 1000, "resume-zone": -1, "thaw": 1000} {
@@ -190,8 +190,8 @@ func (m *walker) mend(t *rapid.T) {
 	}
 }
 
-// nextWaves does what the duty of a server and a person do for tasks in waves, and
-// counts the jobs of those that are not open.
+// nextWaves acts as the duty of a server and as a person for tasks in waves, and counts the jobs of
+// waves that are not open.
 func (m *walker) nextWaves(t *rapid.T) (left int) {
 	for _, p := range m.tasks {
 		task := m.zone.Tasks[p.Task]
@@ -222,7 +222,7 @@ func (m *walker) note() {
 	}
 }
 
-// clean frees what a job holds that ended: the work of fsck, which it leaves to.
+// clean frees what an ended job holds, which is left to fsck.
 func (m *walker) clean(t *rapid.T) {
 	s := m.zone.Semaphores
 	for name, holders := range s.Holders {
@@ -240,7 +240,7 @@ func (m *walker) clean(t *rapid.T) {
 	}
 }
 
-// clear is the person who looks at frozen groups.
+// clear acts as the person who looks at frozen groups.
 func (m *walker) clear(t *rapid.T) {
 	for _, name := range slices.Sorted(maps.Keys(m.zone.Semaphores.Holders)) {
 		if _, frozen := m.zone.Semaphores.Holders[name]["frozen"]; frozen {

@@ -18,7 +18,7 @@ import (
 	"muster/testkit/redistest"
 )
 
-// asked is a spec of an operator with a priority.
+// asked returns a spec of an operator with a priority.
 func asked(operator string, p jobs.Priority) jobs.Spec {
 	s := spec()
 	s.Operator, s.Priority = operator, p
@@ -136,7 +136,7 @@ func TestOnlyOneReordersAndOnlyIfItIsWorthIt(t *testing.T) {
 		if r := reorder(t, q); r.Did {
 			t.Errorf("no task came or went: %+v", r)
 		}
-		taken(t, q, 5) // both of the small task are among them
+		taken(t, q, 5) // both jobs of the small task are among them
 		if r := reorder(t, q); !r.Did {
 			t.Errorf("a task ended: %+v", r)
 		}
@@ -171,7 +171,7 @@ func TestATaskOfLaterIsLeftAlone(t *testing.T) {
 	})
 }
 
-// What happened to jobs between the reading and the moving of a chunk.
+// Jobs change between the reading and the moving of a chunk.
 func TestWhatChangedMeanwhileIsLeftAlone(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		walker, q := open(t, w, "2"), open(t, w, "1")
@@ -191,7 +191,7 @@ func TestWhatChangedMeanwhileIsLeftAlone(t *testing.T) {
 		cool(t, w)
 		submit(t, q, spec(), 10)
 		walker.BeforeScript("chunk", func(n int) error {
-			if n == 2 { // all that was read is taken before it is moved
+			if n == 2 { // all jobs that were read are taken before the move
 				step(t, q, "1", 256)
 			}
 			return nil
@@ -205,7 +205,7 @@ func TestWhatChangedMeanwhileIsLeftAlone(t *testing.T) {
 	})
 }
 
-// A score that was read is not written over when it has changed since.
+// A score that has changed since it was read is not overwritten.
 func TestAScoreThatChangedMeanwhileIsLeftAlone(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -281,7 +281,7 @@ func fill(t *rapid.T, q *queuetest.Queue, zone string) {
 	}
 }
 
-// queued is what is in the queue of a zone.
+// queued returns the queue of a zone.
 func queued(t *rapid.T, rdb *redis.Client, zone string) map[string]float64 {
 	list, err := rdb.ZRangeWithScores(tctx(t), "muster:{"+zone+"}:queue", 0, -1).Result()
 	if err != nil {
@@ -294,8 +294,8 @@ func queued(t *rapid.T, rdb *redis.Client, zone string) map[string]float64 {
 	return out
 }
 
-// A crash after any chunk leaves every job in the queue, none of them moved past
-// now or onto another, and what was moved in front.
+// A crash after any chunk leaves every job in the queue, no job moved past now or onto another, and
+// the moved jobs in front.
 func TestACrashAfterAnyChunkLeavesAValidQueue(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t, "--appendonly", "no")
@@ -366,7 +366,7 @@ func checkMoved(t *rapid.T, before, after map[string]float64, moved int) {
 	}
 }
 
-// Takers work while others reorder again and again: every job runs once.
+// Takers work while others reorder repeatedly: every job runs once.
 func TestTakingWhileReorderingNeverTakesAJobTwice(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t, "--appendonly", "no")
@@ -427,7 +427,7 @@ func TestTakingWhileReorderingNeverTakesAJobTwice(t *testing.T) {
 	redistest.Check(t, cfg.URL, zone)
 }
 
-// takeAll is one worker; took tells whether that was the last job of all.
+// takeAll acts as one worker until took reports that the last job of all was taken.
 func takeAll(t *testing.T, cfg queue.Config, slot string, took func(jobs.ID) bool) {
 	cfg.Node, cfg.Slot = "n1", slot
 	q, err := queuetest.OpenLazy(cfg)

@@ -11,7 +11,7 @@ import (
 	"muster/testkit/queuetest"
 )
 
-// spoken is what a host says, as a speech.
+// spoken returns output of a host as a speech.
 func spoken(g jobs.Grant, end int64, data string, drop ...int64) jobs.Speech {
 	return jobs.Speech{Job: g.Job, Token: g.Token, End: end, Data: []byte(data), Drop: drop}
 }
@@ -68,7 +68,7 @@ func TestWhatARunningJobSaysIsHeard(t *testing.T) {
 		wantOutput(t, "from its beginning, of which some was dropped", outputOf(t, q, g.Job),
 			piece(15, "third"), piece(20, " forth"))
 
-		// A try that failed keeps what was said, and the next one follows it.
+		// A try that failed keeps its output, and the next try follows it.
 		r := jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindRetry,
 			Said: jobs.Said{Output: []byte("first, forth, end"), Gap: jobs.Gap{At: 5, Left: 13}}}
 		step(t, q, "1", 0, r)
@@ -92,7 +92,7 @@ func TestWhatARunningJobSaysIsHeard(t *testing.T) {
 	})
 }
 
-// Of a worker that died what was heard is all that is known: it stays.
+// If a worker dies, the output that was received stays: it is all that is known.
 func TestWhatADeadWorkersJobSaidStays(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")

@@ -7,8 +7,8 @@ import (
 	"muster/testkit/queuetest"
 )
 
-// An order that reaches a zone after a later one changes nothing there, and its answer says
-// which order stands, not "it was not paused" or "it is resumed".
+// An order that reaches a zone after a later one changes nothing there, and its answer names the
+// order that stands, not "it was not paused" or "it is resumed".
 func TestAnOrderThatWasOvertakenSaysWhatStands(t *testing.T) {
 	type give func(note string) (jobs.Switched, error)
 	for what, orders := range map[string]func(*testing.T, *queuetest.Queue, jobs.TaskID) (script string, on, off give){

@@ -11,8 +11,8 @@ import (
 	"muster/windows"
 )
 
-// Hosts may have times of their own, as their windows open at different times. Since when
-// a job is due, and when it expires, counts from there.
+// Hosts may have times of their own, because their windows open at different times. A job is due,
+// and expires, by that time.
 func TestAJobRunsAtItsOwnTime(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -49,7 +49,7 @@ func TestAJobRunsAtItsOwnTime(t *testing.T) {
 		}
 		// It has not begun five hours after its submit: it expires, an hour after its own time.
 		w.pass(3*time.Hour + 59*time.Minute)
-		again := open(t, w, "2") // the time has jumped
+		again := open(t, w, "2") // TIME has jumped
 		if err := again.Tend(t.Context(), zone); err != nil {
 			t.Fatal(err)
 		}
@@ -62,8 +62,8 @@ func TestAJobRunsAtItsOwnTime(t *testing.T) {
 	})
 }
 
-// What is agreed comes with the time and the difference of the clocks, and workers read of it
-// what is for their hosts.
+// Workers read the agreements for their hosts, together with the time and the difference of the
+// clocks.
 func TestWhatIsAgreedIsRead(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "")
@@ -102,7 +102,7 @@ func TestWhatIsAgreedIsRead(t *testing.T) {
 	})
 }
 
-// An alert is an event of its zone, as all others.
+// An alert is an event of its zone, as any other.
 func TestAnAlertIsAnEvent(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "")
@@ -121,7 +121,7 @@ func TestAnAlertIsAnEvent(t *testing.T) {
 	})
 }
 
-// A node says how far its clock is from that of Redis.
+// A node reports how far its clock is from the clock of Redis.
 func TestANodeKnowsHowWrongItsClockIs(t *testing.T) {
 	t.Parallel()
 	m, cfg := redistest.StartMini(t)
@@ -143,8 +143,8 @@ func TestANodeKnowsHowWrongItsClockIs(t *testing.T) {
 	}
 }
 
-// When a window opens for many jobs of one task and a few of another, the few do not wait
-// behind the many: what has a time of its own is not reordered later, so it is put in turns.
+// When a window opens for many jobs of one task and a few of another, the few do not wait behind
+// the many: jobs with a time of their own are not reordered later, so they are put in turns.
 func TestJobsOfAWindowComeInTurns(t *testing.T) {
 	t.Parallel()
 	q, now, pass := timed(t)
@@ -168,8 +168,8 @@ func TestJobsOfAWindowComeInTurns(t *testing.T) {
 	inTurns(t, q, big, small, urgent)
 }
 
-// The same of jobs that workers have deferred to the opening: those of the big task all
-// before the first one of the small task was looked at.
+// The same for jobs that workers have deferred to the opening: all jobs of the big task were
+// deferred before the first one of the small task.
 func TestJobsThatAreDeferredToAWindowComeInTurns(t *testing.T) {
 	t.Parallel()
 	q, now, pass := timed(t)
@@ -197,7 +197,7 @@ func TestJobsThatAreDeferredToAWindowComeInTurns(t *testing.T) {
 	inTurns(t, q, big, small, urgent)
 }
 
-// ofItsOwn is a task whose hosts no other task has.
+// ofItsOwn returns a task whose hosts no other task has.
 func ofItsOwn(hosts int, p jobs.Priority) (jobs.Task, map[string][]string) {
 	s := spec()
 	s.Priority = p
@@ -208,8 +208,8 @@ func ofItsOwn(hosts int, p jobs.Priority) (jobs.Task, map[string][]string) {
 	return task, names
 }
 
-// inTurns holds that the first jobs to be taken are of a big task, one of four hosts, and
-// an urgent one of eight, in turns.
+// inTurns checks that the first jobs that are taken come in turns from a big task, one of four
+// hosts, and an urgent one of eight.
 func inTurns(t *testing.T, q *queuetest.Queue, big, small, urgent jobs.TaskID) {
 	t.Helper()
 	count, places := map[jobs.TaskID]int{}, map[jobs.TaskID][]int{}

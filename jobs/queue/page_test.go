@@ -49,7 +49,7 @@ func TestTheWalkOverATaskStartsAnywhere(t *testing.T) {
 						got = append(got, j.Host)
 					}
 					if most < 500 && len(got) > 20 {
-						return context.Canceled // enough was seen
+						return context.Canceled // enough for this test
 					}
 					return nil
 				})
@@ -68,8 +68,8 @@ func TestTheWalkOverATaskStartsAnywhere(t *testing.T) {
 	})
 }
 
-// A page at the end of a big task must not cost more than one at its beginning:
-// else paging through it is quadratic.
+// A page at the end of a big task must not cost more than one at its beginning: otherwise paging
+// through a task is quadratic.
 func TestAPageCostsWhatIsOnIt(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)

@@ -17,7 +17,7 @@ import (
 	"muster/testkit/redistest"
 )
 
-// paused tells what stands still in Redis: of the zone, the customer acme, a task.
+// paused reports which of these Redis has paused: the zone, the customer acme, a task.
 func paused(t *testing.T, rdb *redis.Client, id jobs.TaskID) [3]bool {
 	t.Helper()
 	z, err := rdb.HMGet(t.Context(), "muster:{default}:zone", "paused", "customers").Result()
@@ -32,8 +32,8 @@ func paused(t *testing.T, rdb *redis.Client, id jobs.TaskID) [3]bool {
 	return [3]bool{z[0] != nil, strings.Contains(customers, `"acme"`), task[0] != nil}
 }
 
-// What a zone has not heard of, because it could not be asked or has forgotten it, a
-// server repeats until it stands as it was ordered.
+// A zone may not have received an order, because it did not answer or has forgotten it: a server
+// repeats the order until the zone carries it out.
 func TestAPauseIsRepeatedUntilAZoneHasHeardOfIt(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q, rdb := open(t, w, "1"), w.raw(t)
@@ -87,7 +87,7 @@ func TestAPauseIsRepeatedUntilAZoneHasHeardOfIt(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			tend(order.want) // it had forgotten the pause
+			tend(order.want) // the zone had forgotten the pause
 			if p, err := order.resume(); err != nil || p.Already {
 				t.Fatalf("resume: %+v, %v", p, err)
 			}
@@ -98,12 +98,12 @@ func TestAPauseIsRepeatedUntilAZoneHasHeardOfIt(t *testing.T) {
 					}
 				}
 			}
-			tend([3]bool{}) // and the end of it
+			tend([3]bool{}) // and its end
 		}
 	})
 }
 
-// An order that no zone has confirmed says that it stands all the same; one that some
+// An order that no zone has confirmed says that it stands all the same; an order that some zones
 // have confirmed names the others.
 func TestAZoneThatCannotBeAskedIsPausedLater(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
@@ -121,8 +121,8 @@ func TestAZoneThatCannotBeAskedIsPausedLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, err := q.PauseCustomer(t.Context(), "acme", "alice: x")
-		// A new connection to the node of both zones cannot be opened, and then it is not known
-		// how many jobs run.
+		// A new connection to the node of both zones cannot be opened, so the number of running jobs is
+		// not known.
 		if err != nil && !strings.Contains(err.Error(), ": running: ") ||
 			!slices.Equal(p.Missing, []string{"eu"}) || !slices.Equal(p.Zones, []string{zone}) {
 			t.Fatalf("pause of a customer: %+v, %v", p, err)
@@ -144,7 +144,7 @@ func TestAZoneThatCannotBeAskedIsPausedLater(t *testing.T) {
 	})
 }
 
-// How many jobs a pause lets go on is told, for everything that can be paused.
+// A pause reports how many jobs it lets run, for everything that can be paused.
 func TestAPauseTellsHowManyJobsGoOn(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -173,8 +173,8 @@ func TestAPauseTellsHowManyJobsGoOn(t *testing.T) {
 	})
 }
 
-// A pause that stood when the jobs of one zone ended is over with the resume of the
-// others: nobody looks at that zone again.
+// The jobs of one zone ended under a pause: the pause is over with the resume of the other zones,
+// because nobody looks at that zone again.
 func TestAResumedTaskIsNotPausedByAZoneThatHasEnded(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -204,8 +204,8 @@ func TestAResumedTaskIsNotPausedByAZoneThatHasEnded(t *testing.T) {
 	})
 }
 
-// A pause that stands already is that of the last who ordered it: a resume that was ordered
-// before that, and comes late, does not end it.
+// A standing pause belongs to the last person who ordered it: a resume that was ordered before
+// that, and arrives late, does not end it.
 func TestALateResumeDoesNotEndAPauseThatWasOrderedAgain(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {
 		calm(t, w, "fw0")
@@ -247,8 +247,8 @@ func TestALateResumeDoesNotEndAPauseThatWasOrderedAgain(t *testing.T) {
 	})
 }
 
-// A pause that nobody needs any more, as its task has ended, ends. Whoever has a copy of the orders
-// does not take it for one that Redis has lost.
+// A pause ends when nobody needs it any more because its task has ended. A copy of the orders does
+// not show it as lost by Redis.
 func TestThePauseOfATaskThatEndedIsNotLost(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -273,7 +273,7 @@ func TestThePauseOfATaskThatEndedIsNotLost(t *testing.T) {
 	})
 }
 
-// An order that was read, and waits on its way to Redis, replaces none that was given meanwhile.
+// An order that was read, and is on its way to Redis, does not replace a newer one.
 func TestAnOrderThatComesLateReplacesNoNewerOne(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)
@@ -303,7 +303,7 @@ func TestAnOrderThatComesLateReplacesNoNewerOne(t *testing.T) {
 			if cmd.Name() != "hset" || !strings.Contains(fmt.Sprint(cmd.Args()), "muster:{hub}:"+key) {
 				return
 			}
-			once.Do(func() { // bob's order is on its way; another lifts, and orders anew
+			once.Do(func() { // bob's order is on its way; another person lifts, and orders anew
 				if err := errors.Join(do[1](other), do[0](other)); err != nil {
 					t.Error(err)
 				}

@@ -13,12 +13,12 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// ErrPermission is wrapped by Open's error when the user of Redis may not do what
-// its role must.
+// ErrPermission is wrapped by Open's error when the user of Redis lacks a permission that its role
+// needs.
 var ErrPermission = errors.New("the ACL of this user lacks permissions")
 
-// permitText asks Redis what the user of this connection may do, and does none of
-// it. Each argument is a command with its arguments, separated by blanks.
+// permitText asks Redis which commands the user of this connection may not call, without calling
+// them. Each argument is a command with its arguments, separated by blanks.
 const permitText = `local missing = {}
 if not redis.acl_check_cmd then return missing end
 for _, line in ipairs(ARGV) do
@@ -29,12 +29,12 @@ for _, line in ipairs(ARGV) do
 end
 return missing`
 
-// ask returns those of some lines that the user of a connection may not give.
+// ask returns the lines that the user of a connection may not call.
 func ask(ctx context.Context, c *redis.Client, lines []any) ([]string, error) {
 	return c.Eval(ctx, permitText, nil, lines...).StringSlice()
 }
 
-// lacks lists what the user of a connection may not do and must, in words.
+// lacks returns the calls that the user of a connection must be allowed to make and is not.
 func (c Config) lacks(ctx context.Context, rdb *redis.Client) ([]string, error) {
 	if c.Role == "" {
 		return nil, nil
@@ -60,7 +60,7 @@ func (c Config) lacks(ctx context.Context, rdb *redis.Client) ([]string, error) 
 	return ask(ctx, rdb, lines)
 }
 
-// zones are those of a node; a server has all, and is asked about one.
+// zones returns the zones of a node. A server has all zones, and is checked with one.
 func (c Config) zones() []string {
 	if len(c.Zones) == 0 {
 		return []string{defaultZone}
@@ -70,8 +70,8 @@ func (c Config) zones() []string {
 
 const defaultZone = "default"
 
-// tooMuch is what no user of a node needs, and what would make it master of the others.
-// Another zone stands for all others.
+// tooMuch returns the calls that no user of a node needs, and that would give it power over the
+// others. Another zone stands for all other zones.
 func tooMuch() []any {
 	other := "muster-another-zone"
 	return []any{"FUNCTION LOAD x", "FUNCTION DELETE x", "FUNCTION FLUSH", "SCRIPT FLUSH", "FLUSHALL",
@@ -81,11 +81,12 @@ func tooMuch() []any {
 		"DEL " + keys.Zone(other, "task:", "x")}
 }
 
-// Rights tells what the user of a connection may do at Redis.
+// Rights shows what the user of a connection may do at Redis.
 type Rights struct{ q *Conn }
 
-// Excess lists what the user of a node may do at Redis although no node needs it. It is
-// empty for others, and where no user is named: such a Redis asks nobody.
+// Excess returns the calls that the user of a node may make at Redis although no node needs them.
+// It returns none for other roles, and if no user is configured, because such a Redis checks
+// nobody.
 func (r Rights) Excess(ctx context.Context) ([]string, error) {
 	if r.q.cfg.Role != keys.RoleNode || !r.q.cfg.named() {
 		return nil, nil
@@ -105,8 +106,8 @@ func (r Rights) Excess(ctx context.Context) ([]string, error) {
 	return may, r.q.Say("permissions", err)
 }
 
-// sample is a command with as many arguments as it takes, on a key of a zone that every
-// role may write.
+// sample returns a command with as many arguments as it takes, on a key of a zone that every role
+// may write.
 func sample(command, zone string) string {
 	key, channel := keys.Zone(zone, "queue", ""), keys.Zone(zone, "wake", "")
 	words := strings.ReplaceAll(strings.ToUpper(command), "|", " ")
@@ -140,8 +141,8 @@ func sample(command, zone string) string {
 	return words + " " + key + " 1 1 1"
 }
 
-// Permits returns an error that wraps ErrPermission if the user of this queue may not work for
-// all of some zones, on each server that is there.
+// Permits returns an error that wraps ErrPermission if the user of this queue lacks permissions for
+// any of these zones, on any server that it can reach.
 func (r Rights) Permits(ctx context.Context, zones []string) error {
 	var mu sync.Mutex
 	var missing []string
@@ -162,7 +163,7 @@ func (r Rights) Permits(ctx context.Context, zones []string) error {
 	return r.q.cfg.permitted(missing)
 }
 
-// permitted turns what is missing on the servers into an error.
+// permitted turns the calls that servers do not allow into an error.
 func (c Config) permitted(missing []string) error {
 	if len(missing) == 0 {
 		return nil

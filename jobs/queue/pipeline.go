@@ -7,10 +7,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// worstError makes a pipeline end with the error of a command that failed, if there is one. The
-// client takes the first error in the order of the commands, and to it a field that is not
-// there is an error, too: who lets that pass (redis.Nil) let the failures behind it pass, and
-// took what could not be read for empty.
+// worstError makes a pipeline return the error of a command that failed, if there is one. The
+// client returns the first error in the order of the commands, and counts a missing field
+// (redis.Nil) as an error too: a caller that ignored redis.Nil would also ignore the failures
+// behind it, and take data that could not be read for empty.
 type worstError struct{}
 
 // DialHook implements redis.Hook.

@@ -7,8 +7,8 @@ import (
 	"muster/testkit/redistest"
 )
 
-// What cannot be read is an error, also behind something that is merely not there: windows that
-// nobody has made, and then pauses that Redis refuses to read.
+// A failed read is an error even behind a key that is merely missing: the timetable is missing
+// here, and then Redis refuses to read the pauses.
 func TestAFailureInAPipelineIsNotTakenForEmpty(t *testing.T) {
 	t.Parallel()
 	w := world{cfg: redistest.StartServer(t).Config()}

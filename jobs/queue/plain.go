@@ -13,12 +13,12 @@ import (
 // ErrPlain is wrapped when a password would go over the network unencrypted.
 var ErrPlain = errors.New("a password would be sent in plain text beyond this machine")
 
-// plainAdvice says what to do then.
+// plainAdvice says what to do about ErrPlain.
 const plainAdvice = "want TLS (rediss:// in redis.url, or redis.tls.on), a unix socket " +
 	"(unix:///path) or a tunnel that ends on 127.0.0.1; where the way is safe by itself, say so: " +
 	"redis.plain: true, or --plain-redis"
 
-// plainMistakes are the addresses to which a password would be sent in plain text.
+// plainMistakes returns an error for each address to which a password would go in plain text.
 func (c Config) plainMistakes() (errs []error) {
 	refuse := func(key, addr string) {
 		if err := c.refusePlain(addr); err != nil {
@@ -60,7 +60,7 @@ func (c Config) hasPassword() bool {
 	return err == nil && o.Password != "" && len(c.Cluster) == 0 && c.Sentinel.Master == ""
 }
 
-// onThisMachine tells whether an address is of the loopback, without asking any name server.
+// onThisMachine reports whether an address is a loopback address, without asking a name server.
 func onThisMachine(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -73,8 +73,8 @@ func onThisMachine(addr string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// plainDialer opens connections without TLS. Sentinels and clusters name further addresses,
-// so each is looked at.
+// plainDialer opens connections without TLS. Sentinels and clusters name further addresses, so it
+// checks each one.
 func (c Config) plainDialer(d *net.Dialer) dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if err := c.refusePlain(addr); err != nil {

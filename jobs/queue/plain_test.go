@@ -12,7 +12,8 @@ import (
 	"muster/testkit/porttest"
 )
 
-// A password goes over the network only encrypted, unless somebody says that the way is safe.
+// A password goes over the network only encrypted, unless the configuration says that the way is
+// safe.
 func TestAPasswordIsNotSentInPlainText(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "password")
@@ -26,7 +27,7 @@ func TestAPasswordIsNotSentInPlainText(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		cfg  queue.Config
-		want string // what is named; empty: it is allowed
+		want string // part of the error; empty: allowed
 	}{
 		"in the URL":  {queue.Config{URL: "redis://:s3cret@10.0.0.1:6379/0"}, "redis.url: 10.0.0.1:6379"},
 		"with a user": {queue.Config{URL: "redis://redis.example:6379", Login: login}, "redis.url: redis.example:6379"},
@@ -64,7 +65,7 @@ func TestAPasswordIsNotSentInPlainText(t *testing.T) {
 	}
 }
 
-// Sentinels and clusters name further servers: each address is looked at before it is dialled.
+// Sentinels and clusters name further servers: each address is checked before it is dialled.
 func TestAPasswordIsNotSentWhereASentinelSays(t *testing.T) {
 	t.Parallel()
 	cfg := queue.Config{Sentinel: queue.Sentinel{Master: "m", Addresses: []string{"127.0.0.1:1"}},

@@ -10,9 +10,9 @@ import (
 	"muster/jobs/model"
 )
 
-// These were found by the walks of model_test.go, or by simulation, and stay found.
+// The walks of model_test.go, or a simulation, found these cases.
 
-// calm is a twin with a task on each of some hosts, and a child that is known.
+// calm prepares a twin with a task on each of some hosts, and a known child.
 func calm(t *testing.T, w *twin, hosts ...string) {
 	w.reset(t)
 	w.epoch(t, model.Hello{Run: "run0", Who: "n1/1", Longest: time.Minute})
@@ -37,8 +37,8 @@ func (w *twin) take(t *testing.T, slot string, want int, results ...jobs.Result)
 	return r
 }
 
-// A child whose whole task was lost with the last moments before a failover is at
-// work all the same: nobody else gets its host.
+// The last moments before a failover are lost, and with them a child's whole task. The child works
+// all the same: no other child gets its host.
 func TestAForgottenTaskKeepsItsHosts(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {
 		calm(t, w, "fw9")
@@ -62,9 +62,9 @@ func TestAForgottenTaskKeepsItsHosts(t *testing.T) {
 	})
 }
 
-// Two jobs were handed out on one host, one of them in moments that Redis forgot, and both
-// are told again in one call, when no lock holds any more: the host gets one lock, not two in
-// turn. The model gave it to whoever was told last.
+// Two jobs were handed out on one host, one of them in moments that Redis forgot, and both are
+// reported again in one call, when no lock holds any more: the host gets one lock, not two in turn.
+// The model gave it to the last one reported.
 func TestOfTwoJobsOnAHostThatAreToldAgainTheFirstKeepsIt(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {
 		calm(t, w, "fw0")
@@ -90,7 +90,7 @@ func TestOfTwoJobsOnAHostThatAreToldAgainTheFirstKeepsIt(t *testing.T) {
 	})
 }
 
-// The next token is above all that children say they hold, whoever speaks last.
+// The next token is above all tokens that children report, whatever the order of their reports.
 func TestTokensGrowAfterARestart(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {
 		calm(t, w, "fw0", "fw1", "fw2")
@@ -113,8 +113,8 @@ func TestTokensGrowAfterARestart(t *testing.T) {
 	})
 }
 
-// A job that was cancelled before its task was committed stays so, whoever repeats
-// the submit; the rest of the task runs.
+// A job that was cancelled before its task was committed stays cancelled when the submit is
+// repeated; the rest of the task runs.
 func TestASubmitDoesNotReviveWhatWasCancelled(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {
 		calm(t, w)
@@ -131,8 +131,8 @@ func TestASubmitDoesNotReviveWhatWasCancelled(t *testing.T) {
 	})
 }
 
-// A take that broke off behind its first writes has left the semaphores to a job
-// that was never handed out. They must not keep that job itself waiting.
+// A take that broke off after its first writes has left the semaphores to a job that was never
+// handed out. They must not keep that job itself waiting.
 func TestAJobDoesNotWaitForItself(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {
 		calm(t, w)
@@ -171,8 +171,7 @@ func disturb(t *testing.T, w *twin) jobs.Grant {
 	return one(t, w.take(t, "1", 2))
 }
 
-// A job that its master gives back goes on where it was: the master does not know
-// at which step that is.
+// A job that its master releases continues where it was: the master does not know the step.
 func TestAJobThatIsGivenBackGoesOnWhereItWas(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {
 		g := disturb(t, w)
@@ -182,7 +181,7 @@ func TestAJobThatIsGivenBackGoesOnWhereItWas(t *testing.T) {
 		if g = one(t, w.take(t, "1", 1)); g.Step != 1 {
 			t.Errorf("it goes on at step %d, want 1", g.Step)
 		}
-		// Nor is it cancelled as if nothing of it had run.
+		// Nor is it cancelled as if no part of it had run.
 		w.end(t, model.Ending{Task: g.Job.Task(), Note: "carol: no"})
 		w.take(t, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack})
 		if why := w.zone.Jobs[g.Job].End.Error; why != "cancelled after step 1: carol: no" {
@@ -191,9 +190,9 @@ func TestAJobThatIsGivenBackGoesOnWhereItWas(t *testing.T) {
 	})
 }
 
-// A job that is looked after between two attempts, because its host reboots say, keeps its
-// host and its group when it is given back, as by a worker that drains; and a cancel then does
-// not call it well.
+// A job that is verified between two attempts, for instance because its host reboots, keeps its
+// host and its group when it is released, as by a worker that drains; and a cancel then does not
+// call it harmless.
 func TestAJobThatIsGivenBackStillHasItsHost(t *testing.T) {
 	for kind, state := range map[jobs.Kind]jobs.State{jobs.KindVerify: jobs.Verify, jobs.KindWait: jobs.Waiting} {
 		twins(t, func(t *testing.T, w *twin) {
@@ -238,9 +237,9 @@ func TestAJobThatIsGivenBackStillHasItsHost(t *testing.T) {
 	}
 }
 
-// The same if it was deferred before its second step in its first attempt: with that
-// attempt given back it passed for one that never began, whose record was dropped at the
-// next give-back, and which expired.
+// The same if it was deferred before its second step in its first attempt: with that attempt
+// released it looked like a job that never began. The next release dropped its record, and it
+// expired.
 func TestAJobThatWasDeferredHalfWayGoesOnWhereItWas(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {
 		g := disturb(t, w)
@@ -261,15 +260,15 @@ func TestAJobThatWasDeferredHalfWayGoesOnWhereItWas(t *testing.T) {
 	})
 }
 
-// A job that is cancelled between two tries of a step has run: it says so, also of its first.
-// What a step saved is no try, whatever it is called.
+// A job that is cancelled between two tries of a step has run: it says so, even after the first
+// try. Data that a step saved is no try, whatever its name.
 func TestACancelBetweenTwoTriesSaysSo(t *testing.T) {
 	for saved, want := range map[string]string{
 		`{"again":1}`:                 "cancelled between two tries of step 1: carol: no",
 		`{"saved":{"again":"1"}}`:     "carol: no",
 		`{"saved":{"a":"again\":1"}}`: "carol: no",
 	} {
-		for _, runs := range []bool{false, true} { // cancelled before the step failed, or behind it
+		for _, runs := range []bool{false, true} { // cancelled before the step failed, or after it
 			twins(t, func(t *testing.T, w *twin) {
 				g := disturb(t, w)
 				cancel := model.Ending{Task: g.Job.Task(), Note: "carol: no"}
@@ -287,8 +286,8 @@ func TestACancelBetweenTwoTriesSaysSo(t *testing.T) {
 	}
 }
 
-// A job whose worker was lost may have run, whoever takes it next and gives it back without a
-// look: cancelled meanwhile it stays lost, with its host, until somebody has found out.
+// A job whose worker was lost may have run. If the next worker releases it without a look and it
+// was cancelled meanwhile, it stays lost, with its host, until a worker has verified it.
 func TestACancelDoesNotEndALostJobThatIsGivenBack(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {
 		g := disturb(t, w)
@@ -307,8 +306,8 @@ func TestACancelDoesNotEndALostJobThatIsGivenBack(t *testing.T) {
 	})
 }
 
-// A job that has begun to disturb its host keeps the group until it ends, also
-// while it waits for another attempt; one that has not leaves it to others.
+// A job that has begun to disturb its host keeps the group until it ends, even while it waits for
+// another attempt; a job that has not leaves the group to others.
 func TestTheGroupIsKeptBetweenAttempts(t *testing.T) {
 	for saved, want := range map[string]int{`{"may_have_run":true}`: 0, "": 1} {
 		twins(t, func(t *testing.T, w *twin) {
@@ -323,8 +322,8 @@ func TestTheGroupIsKeptBetweenAttempts(t *testing.T) {
 	}
 }
 
-// A job that took three workers with it may still act on its host: its group waits
-// for a person, whatever the outcome.
+// A job during which three workers died may still act on its host: its group waits for a person,
+// whatever the outcome.
 func TestAPoisonedJobFreezesItsGroup(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {
 		g := disturb(t, w)
@@ -343,8 +342,8 @@ func TestAPoisonedJobFreezesItsGroup(t *testing.T) {
 	})
 }
 
-// What a person has thawed stays so, whoever speaks later and wherever the clock goes.
-// Only what happens anew, a restart or another loss, freezes the zone again.
+// A zone that a person has thawed stays thawed, whoever reports later and wherever the clock goes.
+// Only a new event, a restart or another loss, freezes it again.
 func TestAThawStands(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {
 		calm(t, w, "fw0")
@@ -377,8 +376,8 @@ func TestAThawStands(t *testing.T) {
 	})
 }
 
-// A job that has begun, or may have, can still fail while it waits for the next opening
-// of its window: it keeps its place in the budget of its task. One that has not leaves it.
+// A job that has begun, or may have, can still fail while it waits for the next opening of its
+// window: it keeps its place in the budget of its task. A job that has not begun leaves its place.
 func TestWhoWaitsHalfWayKeepsItsPlaceInTheBudget(t *testing.T) {
 	for name, r := range map[string]jobs.Result{
 		"stopped behind its first step": {Step: 1},
@@ -409,9 +408,9 @@ func TestWhoWaitsHalfWayKeepsItsPlaceInTheBudget(t *testing.T) {
 	}
 }
 
-// A person clears a frozen group, the answer is lost, and the order is repeated or a copy of it
-// comes late: a job that froze the group since is not what anybody had looked at. It was
-// cleared, and the other member disturbed beside a command that nobody knew the end of.
+// A person clears a frozen group, the answer is lost, and the order is repeated or a copy arrives
+// late: a job that froze the group since is not the one that the person had looked at. The bug
+// cleared it, and the other member was disturbed beside a command whose end nobody knew.
 func TestARepeatedClearLeavesALaterFreeze(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {
 		calm(t, w)
@@ -440,7 +439,7 @@ func TestARepeatedClearLeavesALaterFreeze(t *testing.T) {
 	})
 }
 
-// Two epochs never have the same name, also while TIME is behind the last token.
+// Two epochs never have the same name, even while TIME is behind the last token.
 func TestEpochsDiffer(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {
 		calm(t, w, "fw0")

@@ -13,8 +13,8 @@ import (
 	"muster/testkit/redistest"
 )
 
-// BenchmarkPublish measures what a version of an inventory of 20,000 hosts costs: time
-// to publish it, and bytes of Redis' memory. docs/OPERATING.md has the figure.
+// BenchmarkPublish measures the cost of a version of an inventory of 20,000 hosts: time to publish
+// it, and bytes of Redis' memory. docs/OPERATING.md has the figure.
 func BenchmarkPublish(b *testing.B) {
 	s := redistest.StartServer(b)
 	q, err := queuetest.Open(b.Context(), s.Config())

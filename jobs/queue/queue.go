@@ -17,28 +17,28 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Conn is the connection to the queue in Redis, which the handles in the folders below share. It
-// is safe for concurrent use. It remembers which jobs were handed out through it, so that after
-// a restart of Redis every new connection can say again what its process holds.
+// Conn is the connection to the queue in Redis, which the handles in the folders below share. It is
+// safe for concurrent use. It remembers which jobs were handed out through it, so that after a
+// restart of Redis every new connection can report again which jobs its process holds.
 type Conn struct {
 	rdb redis.UniversalClient
 	cfg Config
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	zones map[string]*zone
 
 	jumpMin time.Duration // the least jump of TIME that counts
 
-	durable string // how far the servers can be trusted; set by Open
+	durable string // describes the persistence of the servers; set by Open
 
-	functions functions // whether step is called as one
+	functions functions // whether to call step as a function
 
-	Hand   Hand   // what is in hand here
-	Places Places // where tasks and jobs are
+	Hand   Hand   // jobs in hand here
+	Places Places // zones of tasks and jobs
 	Rights Rights // what Redis lets this connection do
 }
 
-// zone is what a handle knows of a zone it has called.
+// zone holds what a handle knows about a zone it has called.
 type zone struct {
 	entered bool   // epoch was called …
 	node    string // … at this node of a cluster; empty: there is one server only
@@ -51,7 +51,7 @@ type zone struct {
 	tended  int           // rounds of Tend
 }
 
-// see notes that TIME was read by a call which was sent then and is answered now.
+// see notes that a call which was sent then and is answered now has read TIME.
 func (z *zone) see(now jobs.Micros, sent time.Duration) {
 	came := proc.Boot()
 	z.clock, z.looked = z.clock.with(look(now, sent, came)), came
@@ -80,8 +80,8 @@ func Open(ctx context.Context, c Config) (*Conn, error) {
 	return q, nil
 }
 
-// OpenLazy connects with the first call and checks nothing: for children, whose
-// master has checked.
+// OpenLazy connects with the first call and checks nothing: it is for children, whose master has
+// checked.
 func OpenLazy(c Config) (*Conn, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -95,14 +95,14 @@ func OpenLazy(c Config) (*Conn, error) {
 // Redis returns the client behind the connection, for reads and for writes that need no script.
 func (q *Conn) Redis() redis.UniversalClient { return q.rdb }
 
-// Config returns what the connection was opened with. Nobody changes it.
+// Config returns the configuration of the connection. It never changes.
 func (q *Conn) Config() *Config { return &q.cfg }
 
 // Close closes the connections.
 func (q *Conn) Close() error { return q.rdb.Close() }
 
-// Ping tells whether Redis answers; in a cluster each node that serves a zone of
-// this handle, after whose failover it says anew what is in hand.
+// Ping returns nil if Redis answers. In a cluster it asks each node that serves a zone of this
+// handle; after a failover of such a node it reports again which jobs are in hand.
 func (q *Conn) Ping(ctx context.Context) error {
 	rdb, many := q.rdb.(*redis.ClusterClient)
 	if !many {
@@ -128,14 +128,14 @@ func (q *Conn) Ping(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// ErrFull is wrapped by Writes' error when Redis has reached its maxmemory: nothing new is
-// taken, but results are, and cancels.
+// ErrFull is wrapped by Writes' error when Redis has reached its maxmemory: it takes no new tasks,
+// but still results and cancels.
 var ErrFull = errors.New("it is full")
 
-// Writes tells whether Redis takes what is new. Ping does not: a server that is full, a
-// replica, or one that cannot write its files answers, and refuses. It is asked by a
-// write that changes nothing; in a cluster at the hub's node, and at each that serves a
-// zone of this handle.
+// Writes returns nil if Redis accepts new data. Ping does not show that: a server that is full, a
+// replica, or one that cannot write its files answers, and refuses. Writes tries a write that
+// changes nothing; in a cluster it does so at the hub's node, and at each node that serves a zone
+// of this handle.
 func (q *Conn) Writes(ctx context.Context) error {
 	errs := []error{q.tryWrite(ctx, q.rdb, keys.Hub("tasks", ""))}
 	if _, many := q.rdb.(*redis.ClusterClient); !many {
@@ -157,8 +157,8 @@ func (q *Conn) Writes(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// tryWrite gives the member of a sorted set a new score, if it is there. Its name is
-// empty, which no task and no job has, so it never is.
+// tryWrite gives a member of a sorted set a new score, if the member exists. The name of the member
+// is empty, and no task and no job has an empty name, so it never exists.
 func (q *Conn) tryWrite(ctx context.Context, c redis.Cmdable, key string) error {
 	err := c.ZAddXX(ctx, key, redis.Z{}).Err()
 	full := err != nil && strings.HasPrefix(err.Error(), "OOM")

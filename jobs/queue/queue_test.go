@@ -28,8 +28,7 @@ type world struct {
 	pass func(time.Duration)
 }
 
-// raw is a plain client of the server that has the zone, to do to it what muster
-// never does.
+// raw returns a plain client of the server that has the zone, for commands that muster never gives.
 func (w world) raw(t *testing.T) *redis.Client { return redistest.Raw(t, w.cfg, zone) }
 
 // eachRedis runs a test on the embedded Redis, on a real server, on one that
@@ -49,13 +48,13 @@ func eachRedis(t *testing.T, test func(t *testing.T, w world)) {
 	})
 	t.Run("redis-server", func(t *testing.T) {
 		t.Parallel()
-		// As the user that etc/users.acl has for servers.
+		// The client is the user that etc/users.acl has for servers.
 		s := withUsers(t, nil)
 		test(t, world{s.As(keys.RoleServer), nil})
 		redistest.CheckIn(t, s.Config(), zone)
 		redistest.CheckRefusals(t, s)
 	})
-	// These are shared, so they are for one test at a time, also of tests that run beside others.
+	// All tests share these servers, and one test at a time uses them, also among parallel tests.
 	t.Run("sentinel", func(t *testing.T) {
 		sharing.Lock()
 		t.Cleanup(sharing.Unlock)
@@ -74,7 +73,7 @@ func eachRedis(t *testing.T, test func(t *testing.T, w world)) {
 	})
 }
 
-// sharing is held by the test that has the shared servers.
+// sharing is held by the test that uses the shared servers.
 var sharing sync.Mutex
 
 func open(t *testing.T, w world, slot string) *queuetest.Queue {
@@ -258,7 +257,7 @@ func TestAResultOfAnEarlierAttemptIsLate(t *testing.T) {
 		q := open(t, w, "1")
 		id := submit(t, q, spec(), 1)
 		g := one(t, step(t, q, "1", 1))
-		// The epoch is long ago: a result whose token is right frees its host unread.
+		// The epoch is long ago: a result with the right token frees its host unread.
 		if err := w.raw(t).HSet(t.Context(), "muster:{"+zone+"}:zone", "longest", 0).Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"muster/testkit/redistest"
 )
 
-// debt is what the zone owes to history.
+// debt returns what the zone owes to history.
 func debt(t *testing.T, q *queuetest.Queue) care.Debt {
 	t.Helper()
 	list, err := q.Debts(t.Context(), []string{zone})
@@ -23,8 +23,8 @@ func debt(t *testing.T, q *queuetest.Queue) care.Debt {
 	return list[0]
 }
 
-// A zone of which history is kept waits after a restart of Redis until history was asked, even if
-// nobody has to be waited for; and takes over what only history knows.
+// A zone with a history waits after a restart of Redis until history was asked, even if no child
+// must be waited for; and it adopts what only history knows.
 func TestNothingStartsBeforeHistoryWasAsked(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t, "--appendfsync", "always")
@@ -46,7 +46,7 @@ func TestNothingStartsBeforeHistoryWasAsked(t *testing.T) {
 	if d.Owed == "" {
 		t.Fatal("after a restart history need not be asked")
 	}
-	// The freeze itself is over, as far as anybody can tell.
+	// The freeze itself seems over.
 	s.Do(t, "HSET", "muster:{default}:zone", "frozen", "0")
 	if r := step(t, q, "1", 3); r.Status != jobs.StatusFrozen || r.Next <= r.Now {
 		t.Fatalf("status %s with %d jobs: want frozen", r.Status, len(r.Jobs))
@@ -94,7 +94,7 @@ func TestNothingStartsBeforeHistoryWasAsked(t *testing.T) {
 	redistest.Check(t, s.Config().URL, zone)
 }
 
-// A person may start a zone without history.
+// A person may start a zone without asking history.
 func TestAThawEndsTheWaitForHistory(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "")
@@ -115,7 +115,7 @@ func TestAThawEndsTheWaitForHistory(t *testing.T) {
 	})
 }
 
-// History may be asked before a child has said what it has in hand: its job is not lost then.
+// History may be asked before a child has reported its jobs in hand: its job is not lost then.
 func TestAJobInHandIsNotLostBecauseHistoryWasAskedFirst(t *testing.T) {
 	t.Parallel()
 	twins(t, func(t *testing.T, w *twin) {
@@ -144,8 +144,8 @@ func TestAJobInHandIsNotLostBecauseHistoryWasAskedFirst(t *testing.T) {
 	})
 }
 
-// A job that was in hand when its zone was shut may be deferred, or given back, before history hears
-// of it. Redis has forgotten nothing of that job: it is not lost, and history is waited for.
+// A job that was in hand when its zone was shut may be deferred, or released, before history reads
+// of it. Redis has forgotten nothing of that job: it is not lost, and the zone waits for history.
 func TestAJobOfWhichHistoryHasNotHeardAllIsNotLost(t *testing.T) {
 	t.Parallel()
 	twins(t, func(t *testing.T, w *twin) {
@@ -178,7 +178,7 @@ func TestAJobOfWhichHistoryHasNotHeardAllIsNotLost(t *testing.T) {
 	})
 }
 
-// A job of a group that history knows as unknown freezes the group, as it did when it ended.
+// A job of a group that history knows as unknown freezes the group, as it did at its end.
 func TestAnUnknownEndThatIsRecalledFreezesItsGroup(t *testing.T) {
 	t.Parallel()
 	twins(t, func(t *testing.T, w *twin) {

@@ -11,8 +11,8 @@ import (
 	"muster/testkit/redistest"
 )
 
-// A host that stays locked behind a job which ended unknown is given back by the word of a
-// person, and whoever waits for it begins; one of a job that has not ended is not.
+// A person may release a host that stays locked after a job which ended unknown, and the job that
+// waits for the host begins; the host of a job that has not ended is not released.
 func TestAHostIsReleasedOnlyBehindItsJob(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -38,7 +38,7 @@ func TestAHostIsReleasedOnlyBehindItsJob(t *testing.T) {
 		if r := step(t, q, "1", 5); len(r.Jobs) != 1 || r.Jobs[0].Job != next {
 			t.Errorf("nobody begins on the host that was released: %+v", r.Jobs)
 		}
-		wantState(t, q, g.Job, jobs.Ended, jobs.Unknown) // what is not known stays so
+		wantState(t, q, g.Job, jobs.Ended, jobs.Unknown) // the end stays unknown
 		for _, free := range []string{"fw0007", "fw0008"} {
 			if did, err = q.ReleaseHost(t.Context(), zone, free, "alice: looked"); err != nil || !did.Already {
 				t.Errorf("a host that is free: %+v, %v", did, err)
@@ -52,8 +52,8 @@ func TestAHostIsReleasedOnlyBehindItsJob(t *testing.T) {
 	})
 }
 
-// A host stays locked for a job whose task Redis has forgotten, though no order reaches that job: the
-// lock ends by the word of a person, and whoever waits for the host is told so.
+// A host stays locked for a job whose task Redis has forgotten, though no order reaches that job: a
+// person may end the lock, and a job that waits for the host says so.
 func TestAHostIsReleasedBehindAJobThatIsForgotten(t *testing.T) {
 	t.Parallel()
 	w := world{cfg: redistest.StartServer(t).Config()}

@@ -12,9 +12,9 @@ import (
 	"muster/testkit/redistest"
 )
 
-// Redis reads its append-only file with the rights of the user default. With the users that
-// `muster acl` prints it has everything again after a restart; with a user default that is off
-// and may do nothing it would have lost what scripts wrote, and a server refuses to start.
+// Redis reads its append-only file with the rights of the user default. With the users that `muster
+// acl` prints it has everything again after a restart; with a user default that is off and has no
+// rights it would have lost what scripts wrote, and a server refuses to start.
 func TestARestartForgetsNothingUnderThePrintedUsers(t *testing.T) {
 	t.Parallel()
 	file := redistest.UsersFile(t, zone)

@@ -9,14 +9,14 @@ import (
 	"muster/jobs/model"
 )
 
-// A job waits between two steps, of a task whose commit Redis has forgotten, and keeps its group.
-// A pause laid it aside for good: a resume brought nothing of such a task back, so all other
-// jobs of the group waited with it.
+// A job waits between two steps and keeps its group; Redis has forgotten the commit of its task. A
+// pause put it aside for good: a resume returned no job of such a task, so all other jobs of the
+// group waited with it.
 func TestAResumeBringsBackWhatBeganBeforeItsCommitWasForgotten(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {
 		for _, verb := range []string{"resume", "release"} {
 			calm(t, w)
-			own := []jobs.Micros{0, 0, w.now.Add(time.Second / 2)} // a time of its own is no sign of a beginning
+			own := []jobs.Micros{0, 0, w.now.Add(time.Second / 2)} // a time of its own does not show a beginning
 			p := model.Put{Task: "0bjya00001", Print: "p", Hosts: []string{"fw0", "fw2", "fw4"}, Own: own,
 				Head: &model.Head{Spec: jobs.Spec{Action: []byte(`{}`), Inventory: "v1", Timeout: time.Minute,
 					Expire: time.Hour, Terms: jobs.Terms{Disruptive: true}}, Total: 3, Chunks: 1, Guarded: true}}

@@ -12,7 +12,7 @@ import (
 	"muster/testkit/queuetest"
 )
 
-// retryOf is a task that does jobs of another again, and its hosts.
+// retryOf returns a task that does jobs of another again, and its hosts.
 func retryOf(of jobs.TaskID, who string, hosts ...string) (jobs.Task, map[string][]string) {
 	s := spec()
 	s.RetryOf, s.Operator = of, who
@@ -20,7 +20,7 @@ func retryOf(of jobs.TaskID, who string, hosts ...string) (jobs.Task, map[string
 	return task, map[string][]string{zone: hosts}
 }
 
-// failing is a task of so many hosts of which all jobs have failed.
+// failing submits a task of so many hosts whose jobs all fail.
 func failing(t *testing.T, q *queuetest.Queue, hosts int) jobs.TaskID {
 	t.Helper()
 	id := submit(t, q, spec(), hosts)
@@ -30,7 +30,7 @@ func failing(t *testing.T, q *queuetest.Queue, hosts int) jobs.TaskID {
 	return id
 }
 
-// retries are the tasks that do hosts of a task again, in words.
+// retries lists, in words, the tasks that do hosts of a task again.
 func retries(t *testing.T, q *queuetest.Queue, of jobs.TaskID, hosts ...string) string {
 	t.Helper()
 	list, err := q.Retries(t.Context(), of, "", hosts)
@@ -89,13 +89,13 @@ func TestAJobIsDoneAgainByOneTask(t *testing.T) {
 		late.Again = true
 		try(nil, late, three)
 		wants("alice[fw0000] open 0 unreachable 1; bob[fw0001 fw0002 fw0003] open 3; ")
-		// What was done again by a task is another matter.
+		// A retry of the retry is another matter.
 		next, same := retryOf(first.ID, "carol", "fw0000")
 		try(nil, next, same)
 	})
 }
 
-// A retry of which nothing began does nothing again.
+// A retry without a job that began does nothing again.
 func TestARetryThatNeverBeganIsNone(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -146,7 +146,7 @@ func TestARetryThatNeverBeganIsNone(t *testing.T) {
 	})
 }
 
-// Jobs that ended a day ago are forgotten. They were done again all the same.
+// Jobs that ended a day ago are forgotten. The retry counts all the same.
 func TestARetryOfTwoDaysAgoIsOne(t *testing.T) {
 	t.Parallel()
 	q, now, pass := timed(t)
@@ -177,15 +177,15 @@ func TestARetryOfTwoDaysAgoIsOne(t *testing.T) {
 	}
 }
 
-// A server may die at any moment of a submit. What it had claimed is free again after a while,
-// unless the task is sure to come.
+// A server may die at any moment of a submit. Its claims are free again after a while, unless the
+// task is certain to be committed.
 func TestAServerThatDiesInARetry(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
 		ctx := t.Context()
 		of := failing(t, q, 3)
 		dies := errors.New("it died")
-		// dying is the submit of a retry whose server dies before the n-th script.
+		// dying submits a retry with a server that dies before the n-th script.
 		dying := func(n int, who, host string) (jobs.Task, map[string][]string) {
 			t.Helper()
 			server := open(t, w, "")
@@ -207,7 +207,7 @@ func TestAServerThatDiesInARetry(t *testing.T) {
 				t.Errorf("%s: %v, want %v", task.Spec.Operator, err, want)
 			}
 		}
-		claimed, first := dying(1, "alice", "fw0000") // nothing is put
+		claimed, first := dying(1, "alice", "fw0000") // no job is put
 		if got := retries(t, q, of, "fw0000"); got != "alice[fw0000] open 1 coming; " {
 			t.Errorf("after its claim: %q", got)
 		}
@@ -225,7 +225,7 @@ func TestAServerThatDiesInARetry(t *testing.T) {
 		submits(nil, other, first)
 		submits(queue.ErrRetried, claimed, first)
 
-		sealed, second := dying(2, "carol", "fw0001") // all is put, and nothing committed
+		sealed, second := dying(2, "carol", "fw0001") // all jobs are put, and nothing is committed
 		if err := q.AgeClaims(ctx, of, time.Hour); err != nil {
 			t.Fatal(err)
 		}
@@ -239,14 +239,14 @@ func TestAServerThatDiesInARetry(t *testing.T) {
 		}
 
 		completed, third := dying(1, "erin", "fw0002")
-		submits(nil, completed, third) // the client says it again, to another server
+		submits(nil, completed, third) // the client repeats it at another server
 		if got := retries(t, q, of, "fw0002"); got != "erin[fw0002] open 1; " {
 			t.Errorf("completed: %q", got)
 		}
 	})
 }
 
-// A submit that takes longer than its claim holds loses its hosts, and then nothing of it runs.
+// A submit that takes longer than its claim holds loses its hosts, and then none of its jobs runs.
 func TestASlowRetryLosesItsHosts(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q, ctx := open(t, w, "1"), t.Context()
@@ -273,7 +273,7 @@ func TestASlowRetryLosesItsHosts(t *testing.T) {
 	})
 }
 
-// A clock of Redis that goes back makes no claim hold for longer.
+// A clock of Redis that goes back does not prolong a claim.
 func TestAClaimOfAnotherTimeKeepsNobodyOut(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q, ctx := open(t, w, "1"), t.Context()
@@ -296,7 +296,7 @@ func TestAClaimOfAnotherTimeKeepsNobodyOut(t *testing.T) {
 	})
 }
 
-// Many retry the same at once, some parts of it. Each host is done again once.
+// Many retry parts of one task at once. Each host is done again once.
 func TestRetriesAtTheSameMoment(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")

@@ -13,8 +13,8 @@ import (
 	"muster/testkit/redistest"
 )
 
-// A retry that was cancelled while it was submitted does nothing again, also in a zone
-// whose jobs were put behind the cancel: they are never committed.
+// A retry that was cancelled while it was submitted does nothing again, even in a zone whose jobs
+// were put after the cancel: they are never committed.
 func TestARetryThatWasCancelledInItsSubmitIsNone(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q, ctx := open(t, w, "1"), t.Context()
@@ -38,7 +38,7 @@ func TestARetryThatWasCancelledInItsSubmitIsNone(t *testing.T) {
 	})
 }
 
-// widest is the most words that a command had, of those that were sent together too.
+// widest counts the words of the longest command, or of commands that were sent together.
 type widest struct {
 	mu    sync.Mutex
 	words int // guarded by mu
@@ -68,8 +68,8 @@ func (w *widest) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-// A retry that will not come, as it was cancelled while it was submitted, gives all its hosts
-// back, and no call of it is about more than some of them.
+// A retry that was cancelled while it was submitted gives all its hosts up, and none of its calls
+// names more than some of them.
 func TestARetryOfManyHostsGivesThemBackInFewWords(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)
@@ -92,7 +92,7 @@ func TestARetryOfManyHostsGivesThemBackInFewWords(t *testing.T) {
 		if _, err := q.Cancel(ctx, task.ID, "bob"); err != nil {
 			t.Error(err)
 		}
-		// It is put once more, which is refused now.
+		// The submit is repeated, and is refused now.
 		if err := q.Submit(ctx, task, hosts, nil); !errors.Is(err, queue.ErrCancelled) {
 			t.Errorf("the same submit again: %v", err)
 		}
@@ -107,7 +107,7 @@ func TestARetryOfManyHostsGivesThemBackInFewWords(t *testing.T) {
 	if err := q.Submit(ctx, again, hosts, nil); err != nil {
 		t.Errorf("another retry of them: %v", err)
 	}
-	if seen.words > 1200 { // a chunk of 500 hosts, each with who claims it
+	if seen.words > 1200 { // a chunk of 500 hosts, each with its claim
 		t.Errorf("a call had %d words", seen.words)
 	}
 }

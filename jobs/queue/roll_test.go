@@ -13,7 +13,7 @@ import (
 	"muster/testkit/queuetest"
 )
 
-// mayFail is a rule by which so many may fail.
+// mayFail returns a rule that allows so many failures.
 func mayFail(n int) jobs.Rollout { return jobs.Rollout{Rule: jobs.Rule{MaxFailed: &n}} }
 
 // rolling submits a task with a rule on hosts fw0000….
@@ -33,7 +33,7 @@ func rollout(t *testing.T, q *queuetest.Queue, id jobs.TaskID) (jobs.TaskInfo, j
 	return task, *task.Rollout
 }
 
-// A crew is many slots that work at what they get, in any order.
+// A crew is many slots that end their jobs in any order.
 type crew struct {
 	q      *queuetest.Queue
 	hands  []*jobs.Grant
@@ -46,8 +46,8 @@ func newCrew(q *queuetest.Queue, slots int, fails func(string) bool) *crew {
 	return &crew{q: q, hands: make([]*jobs.Grant, slots), chance: rand.New(rand.NewPCG(1, 2)), fails: fails}
 }
 
-// work goes on until no slot has anything and nothing is due. most is how many may
-// have failed or be in hand at any moment.
+// work takes and ends jobs until no slot has any and nothing is due. most bounds the jobs that have
+// failed or are in hand at any moment.
 func (c *crew) work(t *testing.T, most int) {
 	t.Helper()
 	for idle := 0; idle < 3*len(c.hands); {
@@ -83,7 +83,7 @@ func (c *crew) work(t *testing.T, most int) {
 	}
 }
 
-// everySeventh fails, of fw0000….
+// everySeventh reports whether a host of fw0000… is to fail.
 func everySeventh(host string) bool {
 	var n int
 	fmt.Sscanf(host, "fw%d", &n)
@@ -129,7 +129,7 @@ func TestABudgetIsNotOvershotByManySlots(t *testing.T) {
 	})
 }
 
-// What a rule lets run to its end has nobody held up.
+// A rule that is not broken holds no job up.
 func TestABudgetThatSufficesLetsAllRun(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -173,8 +173,8 @@ func TestWhatCountsAsAFailure(t *testing.T) {
 	})
 }
 
-// What was put off to a window, or given back untouched, makes room for the next one;
-// what begins again, or waits for a host that restarts, does not.
+// A job that was deferred to a window, or released untouched, makes room for the next one; a job
+// that begins again, or waits for a host that restarts, does not.
 func TestWhoMakesRoomInABudget(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -241,7 +241,7 @@ func TestABreakerStops(t *testing.T) {
 	})
 }
 
-// A person stops it: what has begun goes on, nothing else begins, nothing expires.
+// A person stops the task: jobs that have begun continue, nothing else begins, nothing expires.
 func TestATaskIsStoppedByHand(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -271,10 +271,10 @@ func TestATaskIsStoppedByHand(t *testing.T) {
 	})
 }
 
-// inWaves are waves of so many hosts.
+// inWaves returns waves of so many hosts.
 func inWaves(sizes ...int) jobs.Rollout { return jobs.Rollout{Waves: sizes} }
 
-// begin takes what is due, and tells which hosts it is of.
+// begin takes the due jobs, and returns them and their hosts.
 func begin(t *testing.T, q *queuetest.Queue) (list []jobs.Grant, hosts string) {
 	t.Helper()
 	list = drain(t, q, "1", 10)
@@ -308,9 +308,9 @@ func TestWavesAreOpenedOnceAndInTurn(t *testing.T) {
 		look(false)
 		openWave(q, 2, false)
 		step(t, q, "1", 0, ended(first[0], jobs.Succeeded))
-		openWave(q, 2, false) // nobody has seen that it is over
+		openWave(q, 2, false) // nobody has noted that the first is over
 		look(true)
-		openWave(q, 3, false) // it is not its turn
+		openWave(q, 3, false) // it is not its turn yet
 		if _, err := q.Pause(t.Context(), id, "alice"); err != nil {
 			t.Fatal(err)
 		}
@@ -349,7 +349,8 @@ func TestWavesAreOpenedOnceAndInTurn(t *testing.T) {
 	})
 }
 
-// A server died between the mark that a wave is open and its jobs, and another goes on.
+// A server dies between the mark that a wave is open and the move of its jobs, and another
+// completes it.
 func TestAWaveThatWasOpenedHalfWayIsOpened(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q, dying := open(t, w, "1"), open(t, w, "")
@@ -381,8 +382,8 @@ func TestAWaveThatWasOpenedHalfWayIsOpened(t *testing.T) {
 	})
 }
 
-// A job expires so long after its wave was opened, not after the submit; and a stop
-// costs it nothing.
+// A job expires so long after its wave was opened, not after the submit; and a stop costs it no
+// time.
 func TestWaitingForAWaveLetsNothingExpire(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		if w.pass == nil {
@@ -405,7 +406,7 @@ func TestWaitingForAWaveLetsNothingExpire(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.pass(3 * time.Hour)
-		step(t, q, "1", 2) // lays them aside
+		step(t, q, "1", 2) // puts them aside
 		if _, err := q.GoOn(t.Context(), id, nil, "alice"); err != nil {
 			t.Fatal(err)
 		}

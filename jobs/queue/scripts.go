@@ -10,7 +10,7 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// The scripts, one file each. Their contracts stand at their heads.
+// The scripts, one file each. Each begins with its contract.
 var (
 	//go:embed lua/shared/script.lua
 	luaScript string
@@ -74,24 +74,24 @@ var (
 	luaTick string
 )
 
-// Quiet keeps go-redis from writing its own lines to standard error: every error
-// it has comes back from the call that met it. For main, before anything else.
+// Quiet keeps go-redis from writing lines to standard error: the caller gets every such error
+// anyway. Call it in main, before anything else.
 func Quiet() { redis.SetLogger(silence{}) }
 
 type silence struct{}
 
-// Printf says nothing.
+// Printf prints nothing.
 func (silence) Printf(context.Context, string, ...any) {}
 
-// Script is one script with the names of the keys and the prelude before it.
+// Script is one script, with the names of the keys and the prelude in front of it.
 type Script struct {
 	name, text string
 	*redis.Script
-	library // of a script that is called so often that it is better a function
+	library // of a script that is called so often that a function is worth it
 }
 
-// load puts a script together. What is seldom needed stands inside one function,
-// m.lazy, which the prelude calls when something of it is first asked for.
+// load puts a script together. The seldom needed parts stand in one function, m.lazy, which the
+// prelude calls when one of them is first used.
 func load(name string, seldomNeeded []string, texts ...string) *Script {
 	return newScript(name, "local P, m = string.sub(KEYS[1], 1, -5), {}\n"+keys.Lua(keys.Usual)+
 		luaScript+luaPrelude+
@@ -103,8 +103,8 @@ func newScript(name, text string) *Script {
 	return &Script{name: name, text: text, Script: redis.NewScript(text)}
 }
 
-// loadRun puts a script together whose text is a function, m.run: a script, and a
-// library where Redis takes one.
+// loadRun puts a script together whose text is a function, m.run: as a script, and as a library
+// where Redis has functions.
 func loadRun(name string, seldomNeeded []string, text string) *Script {
 	s := load(name, seldomNeeded, text+"return m.run()\n")
 	s.library = newLibrary(name, "function m.keys(P)\n"+keys.Lua(keys.Every)+"end\n"+
@@ -112,12 +112,12 @@ func loadRun(name string, seldomNeeded []string, text string) *Script {
 	return s
 }
 
-// Call calls the script in a zone: EVALSHA, and EVAL once where it is not known.
+// Call calls the script in a zone: EVALSHA, and once EVAL if Redis does not know the script.
 func (s *Script) Call(ctx context.Context, c redis.Scripter, zone string, args ...any) *redis.Cmd {
 	return s.Run(ctx, c, []string{keys.Zone(zone, "zone", "")}, args...)
 }
 
-// alone is a script that nothing stands before: it works on keys of the hub.
+// alone makes a script without a prelude: it uses keys of the hub.
 func alone(name, text string) *Script { return newScript(name, text) }
 
 // Scripts are the scripts that several handles or the connection itself call.
@@ -145,14 +145,14 @@ var Scripts = struct {
 	Tick:       alone("tick", luaTick),
 }
 
-// ScriptAppoint is the one of changed windows.
+// ScriptAppoint is the script for changed windows.
 var ScriptAppoint = load("appoint", nil, luaAppoint)
 
-// ScriptRoll is the one of tasks with a rule.
+// ScriptRoll is the script for tasks with a rule.
 var ScriptRoll = load("roll", []string{luaExclude, luaRule}, luaRoll)
 
-// ScriptRecall is the one of what only history knows.
+// ScriptRecall is the script for facts that only history knows.
 var ScriptRecall = load("recall", []string{luaExclude, luaRule}, luaRecall)
 
-// ScriptAsk is the one of jobs that ended unknown, and of which somebody wants to know more.
+// ScriptAsk is the script for jobs that ended unknown, and whose hosts are asked.
 var ScriptAsk = load("ask", []string{luaExclude, luaRule, luaAsks}, luaAsk)

@@ -13,9 +13,9 @@ import (
 	"muster/testkit/redistest"
 )
 
-// Servers behind Sentinels and in a cluster that speak nothing but TLS, each role as
-// its own user: all works, nobody is refused what he needs, and a server whose
-// certificate is another's is not believed.
+// Servers behind Sentinels and in a cluster that speak nothing but TLS, each role with its own
+// user: everything works, no call that is needed is refused, and a server with the certificate of
+// another is not trusted.
 func TestUsersAndTLSOfManyServers(t *testing.T) {
 	t.Parallel()
 	certs := redistest.MakeCerts(t, time.Now().Add(time.Hour))
@@ -53,7 +53,7 @@ func TestUsersAndTLSOfManyServers(t *testing.T) {
 				}
 			}
 			for _, s := range servers {
-				s.Do(t, "ACL", "LOG", "RESET") // these were meant
+				s.Do(t, "ACL", "LOG", "RESET") // these refusals were intended
 			}
 			server := open(t, world{cfg: redistest.As(cfg, keys.RoleServer)}, "")
 			node := open(t, world{cfg: redistest.As(cfg, keys.RoleNode)}, "1")

@@ -49,7 +49,7 @@ func TestDepthTellsWhoseJobsWait(t *testing.T) {
 			r.End != jobs.ReorderDone || !r.Next.After(r.At.Time) {
 			t.Errorf("reordered: %+v", r)
 		}
-		// The scores lie before all dues now, and are not taken for them.
+		// The scores are below all due times now, and are not taken for due times.
 		if d.Oldest != since {
 			t.Errorf("the oldest is due since %s, it was %s", d.Oldest, since)
 		}
@@ -71,8 +71,8 @@ func TestTheOldestOfALaterTaskIsItsTime(t *testing.T) {
 	})
 }
 
-// More comes than is done, in small tasks without an end: a big one still gets its
-// share, because among equals the one due longest comes first.
+// More jobs come than are done, in small tasks without an end: a big one still gets its share,
+// because among equals the one that is due longest comes first.
 func TestAStreamOfSmallTasksDoesNotStarveABigOne(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")

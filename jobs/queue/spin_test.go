@@ -11,7 +11,7 @@ import (
 	"muster/testkit/redistest"
 )
 
-// scriptCalls is how many calls of scripts a server has answered.
+// scriptCalls returns how many calls of scripts a server has answered.
 func scriptCalls(t *testing.T, s *redistest.Server) int {
 	t.Helper()
 	info, err := raw(t, s.Addr).Info(t.Context(), "commandstats").Result()
@@ -26,8 +26,8 @@ func scriptCalls(t *testing.T, s *redistest.Server) int {
 	return sum
 }
 
-// Where nothing that is due can run, a taker that does what the answers say is told in
-// a few calls that nothing comes for a long time: it does not spin.
+// If no due job can run, a taker that follows the answers learns in a few calls that nothing comes
+// for a long time: it does not spin.
 func TestNobodySpinsWhereEverythingIsBlocked(t *testing.T) {
 	t.Parallel()
 	const hosts = 100 // five times what one call looks at
@@ -37,7 +37,7 @@ func TestNobodySpinsWhereEverythingIsBlocked(t *testing.T) {
 		spec  func(*jobs.Spec)
 		block func(t *testing.T, q *queuetest.Queue)
 		most  int           // calls
-		rest  time.Duration // for which it is quiet then, at least
+		rest  time.Duration // the least quiet time after them
 	}{
 		{name: "a limit", limit: 0, most: hosts/20 + 2, rest: 50 * time.Second},
 		{name: "groups", limit: -1, spec: func(s *jobs.Spec) { s.Disruptive = true },
@@ -63,7 +63,7 @@ func TestNobodySpinsWhereEverythingIsBlocked(t *testing.T) {
 			if _, err := q.PauseZone(t.Context(), zone, "x"); err != nil {
 				t.Fatal(err)
 			}
-		}, most: 2}, // at first the script is not known
+		}, most: 2}, // the first call finds that the script is not known
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -10,7 +10,8 @@ import (
 	"muster/testkit/redistest"
 )
 
-// Whoever has the user of a node can write anything into its zone; the others do not suffer.
+// An attacker with the user of a node can write anything into its zone; the other zones do not
+// suffer.
 func TestAZoneThatCannotBeReadIsNamedAndTheOthersAreServed(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)

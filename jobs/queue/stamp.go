@@ -11,24 +11,23 @@ import (
 )
 
 const (
-	// stampTries bounds how often a call is stamped anew: the clocks of a master and
-	// its child agree within a round trip.
+	// stampTries bounds how often a call gets a new stamp: the clocks of a master and its child agree
+	// within a round trip.
 	stampTries = 100
 
-	// jumpMin is the least jump of TIME that counts; scripts ask at the same bound,
-	// m.MINUTE.
+	// jumpMin is the least jump of TIME that counts; scripts have the same bound, m.MINUTE.
 	jumpMin = time.Minute
 
-	// clockWidth is how exactly a clock must be known to say that it has jumped.
+	// clockWidth bounds the uncertainty of a clock that may be said to have jumped.
 	clockWidth = 10 * time.Second
 )
 
-// Stamped calls a script that must not be carried out late: a copy of a call that
-// the network delayed is known by its stamp, the estimate of TIME at sending.
+// Stamped calls a script that must not run late: a copy of a call that the network delayed is
+// recognized by its stamp, the estimate of TIME at the time of sending.
 //
-// A script that finds TIME far from the stamp does nothing and says so. Then TIME
-// is read again: if that proves a jump, locks may have ended at once, and the zone
-// is frozen; else somebody slept, and the call is made once more.
+// A script that finds TIME far from the stamp does nothing and says so. Then TIME is read again: if
+// that proves a jump, all locks may have ended at once, and the zone is frozen; otherwise some
+// process slept, and the call is made once more.
 func (q *Conn) Stamped(ctx context.Context, s *Script, name string,
 	args func(stamp string) []any) (codec.Reader, error) {
 	for try := range stampTries {
@@ -53,8 +52,7 @@ func (q *Conn) Stamped(ctx context.Context, s *Script, name string,
 		name)
 }
 
-// stamp is an estimate of TIME, later than all stamps before, unless the clock was
-// put back.
+// stamp returns an estimate of TIME, later than all stamps before, unless the clock was put back.
 func (q *Conn) stamp(name string) jobs.Micros {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -67,7 +65,7 @@ func (q *Conn) stamp(name string) jobs.Micros {
 	return now
 }
 
-// reread reads TIME by itself, and freezes the zone if it jumped.
+// reread reads TIME alone, and freezes the zone if TIME has jumped.
 func (q *Conn) reread(ctx context.Context, name string) error {
 	c, err := q.enter(ctx, name)
 	if err != nil {
@@ -92,7 +90,7 @@ func (q *Conn) reread(ctx context.Context, name string) error {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	// What is known from one narrow look is better than what a sleep has blurred.
+	// One narrow look is better than bounds that a sleep has widened.
 	q.zones[name].clock, q.zones[name].looked = seen, came
 	return nil
 }

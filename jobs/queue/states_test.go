@@ -14,8 +14,8 @@ import (
 	"muster/testkit/redistest"
 )
 
-// machine does random things to a small queue and holds every change of a job
-// against the table of states.
+// machine makes random calls on a small queue and compares every change of a job with the table of
+// states.
 type machine struct {
 	q      *queuetest.Queue
 	tasks  []jobs.TaskID
@@ -43,7 +43,7 @@ func (m *machine) step(t *rapid.T, slot, want int, results ...jobs.Result) {
 	m.slots[slot] = append(m.slots[slot], r.Jobs...)
 }
 
-// drop takes a random job out of the hand of a slot.
+// drop removes a random job from the hands of a slot.
 func (m *machine) drop(t *rapid.T) (int, jobs.Grant, bool) {
 	slot := rapid.IntRange(0, 1).Draw(t, "slot")
 	hand := m.slots[slot]
@@ -86,7 +86,7 @@ func (m *machine) lose(t *rapid.T) {
 	m.slots[slot] = nil
 }
 
-// check reads all jobs and tells which of them went a way the table lacks.
+// check reads all jobs and fails the test if one of them changed in a way that the table lacks.
 func (m *machine) check(t *rapid.T) {
 	for _, id := range m.tasks {
 		err := m.q.EachJob(tctx(t), id, 0, 500, func(list []jobs.JobInfo) error {
@@ -105,7 +105,7 @@ func (m *machine) check(t *rapid.T) {
 	}
 }
 
-// reachable tells whether one event leads from a to b.
+// reachable reports whether one event leads from a to b.
 func reachable(a, b jobs.State) bool {
 	for _, e := range jobs.Events() {
 		if n, err := a.Next(e); err == nil && n == b {
@@ -195,7 +195,7 @@ func TestEveryChangeIsInTheTable(t *testing.T) {
 				now = now.Add(d)
 				mini.SetTime(now)
 				mini.FastForward(d)
-				if d > time.Minute { // past every lock: what is in hand is lost
+				if d > time.Minute { // longer than every lock: jobs in hand are lost
 					m.slots = [2][]jobs.Grant{}
 				}
 			},

@@ -9,7 +9,7 @@ import (
 	"muster/jobs"
 )
 
-// The score of a running job says when to look, its lock says whether it is lost.
+// The score of a running job says when to look at it, its lock whether it is lost.
 func TestALockThatOutlivesItsScoreDecides(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -32,7 +32,7 @@ func TestALockThatOutlivesItsScoreDecides(t *testing.T) {
 	})
 }
 
-// A server dies after the first chunk of a cancel: takes obey the flag of the task.
+// A server dies after the first chunk of a cancel: takes still respect the flag of the task.
 func TestATakeObeysTheFlagOfACancel(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		dying, q := open(t, w, ""), open(t, w, "1")
@@ -59,8 +59,8 @@ func TestATakeObeysTheFlagOfACancel(t *testing.T) {
 	})
 }
 
-// Two locks have ended unseen, and the host is free: the token alone says who may go
-// on.
+// Two locks have ended unnoticed, and the host is free: only the token says which attempt may
+// continue.
 func TestOnlyTheLatestAttemptGoesOn(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")

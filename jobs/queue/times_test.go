@@ -10,7 +10,7 @@ import (
 	"muster/jobs"
 )
 
-// near lets instants that lie a call apart be the same: what is slow here is the test.
+// near makes instants equal that lie a call apart: the slow part here is the test.
 var near = []cmp.Option{cmpopts.EquateApprox(0, 2),
 	cmpopts.IgnoreMapEntries(func(_ jobs.Use, seconds float64) bool { return seconds < 2 })}
 
@@ -21,13 +21,13 @@ func wantTimes(t *testing.T, j jobs.JobInfo, want jobs.Times) {
 	}
 }
 
-// What a job's time went to is known at any moment: by what workers say, and while it waits,
-// or ends without one, by what it waits for.
+// The use of a job's time is known at any moment: from the reports of workers and, while the job
+// waits or ends without one, from the reason of its wait.
 func TestWhatTheTimeOfAJobWentTo(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q, pass := open(t, w, "1"), w.pass
 		if pass == nil {
-			pass = func(time.Duration) {} // it goes by itself, and that is not waited for
+			pass = func(time.Duration) {} // time passes by itself, and nothing waits for it
 		}
 		s := func(seconds float64) float64 {
 			if w.pass == nil {
@@ -40,7 +40,7 @@ func TestWhatTheTimeOfAJobWentTo(t *testing.T) {
 		pass(20 * time.Second)
 		wantTimes(t, info(t, q, id), jobs.Times{jobs.Queueing: s(20)})
 		g := one(t, step(t, q, "1", 1))
-		pass(10 * time.Second) // of which nobody has said yet what it is
+		pass(10 * time.Second) // nobody has reported the use of it yet
 		wantTimes(t, info(t, q, id), jobs.Times{jobs.Queueing: s(20)})
 
 		l := jobs.Ledger{For: jobs.InWindow, Until: jobs.Micros(g.Token).Add(10 * time.Second)}
@@ -56,7 +56,7 @@ func TestWhatTheTimeOfAJobWentTo(t *testing.T) {
 		wantTimes(t, wantState(t, q, id, jobs.Deferred, ""),
 			jobs.Times{jobs.Queueing: 20, jobs.Connecting: 3, jobs.InWindow: s(30)})
 
-		// It ends without a worker.
+		// The job ends without a worker.
 		if _, err := q.CancelJobs(t.Context(), []jobs.ID{id}, "bob: no"); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestWhatTheTimeOfAJobWentTo(t *testing.T) {
 		wantTimes(t, wantState(t, q, id, jobs.Ended, jobs.Cancelled),
 			jobs.Times{jobs.Queueing: 20, jobs.Connecting: 3, jobs.InWindow: s(30)})
 
-		// The other one ends as its worker says.
+		// The other job ends, and its worker reports.
 		g = one(t, step(t, q, "1", 1))
 		r := ended(g, jobs.Succeeded)
 		r.Spent = "q90000000c4000000r17000000"
@@ -74,7 +74,7 @@ func TestWhatTheTimeOfAJobWentTo(t *testing.T) {
 	})
 }
 
-// A job that has a time of its own waits for its window until then.
+// A job with a time of its own waits for its window until then.
 func TestATimeOfItsOwnIsAWindow(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")

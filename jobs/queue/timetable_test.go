@@ -42,8 +42,8 @@ func TestTimetable(t *testing.T) {
 	})
 }
 
-// A server notes beside the table that it has looked at the appointments, at any moment:
-// that is no change by somebody else.
+// A server notes beside the table, at any moment, that it has adjusted the appointments: that does
+// not count as a change by somebody else.
 func TestATimetableIsSetWhileAServerNotesThatItHasLooked(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")

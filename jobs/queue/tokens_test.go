@@ -9,8 +9,8 @@ import (
 	"muster/testkit/redistest"
 )
 
-// A record of a token that cannot be read proves nobody, hides no other one, has a name by
-// which it can be removed, and is in nobody's way.
+// A record of a token that cannot be read authenticates nobody, hides no other token, has a name
+// with which it can be removed, and blocks nobody.
 func TestABadRecordOfATokenHidesNoOther(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q, ctx := open(t, w, ""), t.Context()

@@ -14,8 +14,8 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// trust checks every server that keeps the queue, or may keep it after a
-// failover: nothing may be evicted, and an append-only file must be written.
+// trust checks every server that holds the queue, or may hold it after a failover: it must evict
+// nothing and write an append-only file.
 func (q *Conn) trust(ctx context.Context) error {
 	if q.cfg.Embedded {
 		q.durable = "in memory only: gone when this Redis ends"
@@ -66,8 +66,8 @@ func (q *Conn) trust(ctx context.Context) error {
 	return q.loadLibraries(ctx)
 }
 
-// loadLibraries loads what nodes call, for a server, into each Redis that may be written to.
-// If other code stands there, Tend says so and puts it right.
+// loadLibraries loads, for a server, the function that nodes call into each Redis that accepts
+// writes. If other code has its name, Tend reports that and replaces it.
 func (q *Conn) loadLibraries(ctx context.Context) error {
 	if q.cfg.Role != keys.RoleServer {
 		return nil
@@ -82,7 +82,7 @@ func (q *Conn) loadLibraries(ctx context.Context) error {
 	return nil
 }
 
-// inspect says what is wrong with one server.
+// inspect returns the mistakes in the settings of one server.
 func inspect(ctx context.Context, c *redis.Client) (wrong []string, forgets bool, err error) {
 	info, err := c.Info(ctx, "memory", "persistence").Result()
 	if err != nil {
@@ -98,14 +98,14 @@ func inspect(ctx context.Context, c *redis.Client) (wrong []string, forgets bool
 	return wrong, forgets, nil
 }
 
-// forgetfulDefault is what is wrong with a server that could not read its append-only file again.
+// forgetfulDefault explains the mistake of a server that could not read its append-only file again.
 const forgetfulDefault = "the user default may not do everything: Redis reads its " +
 	"append-only file with the rights of that user, and a restart would forget what scripts " +
 	"wrote; give it the rights and leave it off: ACL SETUSER default ~* &* +@all, and ACL SAVE"
 
-// replays says what keeps a server from reading its append-only file again: it does that with the
-// rights of the user default. Nothing is wrong where nobody may ask for them, as under the rules
-// of an earlier version.
+// replays explains why a server could not read its append-only file again, which it does with the
+// rights of the user default. It finds no mistake if it may not ask for those rights, as under the
+// ACL rules of an earlier version.
 func (c Config) replays(ctx context.Context, rdb *redis.Client) (wrong []string, err error) {
 	if c.Role != keys.RoleServer {
 		return nil, nil
@@ -121,13 +121,13 @@ func (c Config) replays(ctx context.Context, rdb *redis.Client) (wrong []string,
 	return []string{forgetfulDefault}, nil
 }
 
-// eachServer calls f for each server that is there. One that is down is no reason
-// not to start, as long as the queue can be reached.
+// eachServer calls f for each server that can be reached. muster starts even if one is down, as
+// long as it can reach the queue.
 func (q *Conn) eachServer(ctx context.Context,
 	f func(ctx context.Context, c *redis.Client, where string) error) error {
 	switch rdb := q.rdb.(type) {
 	case *redis.ClusterClient:
-		// It is asked first, because ForEach is silent about a cluster that is not there.
+		// At comes first, because ForEachShard returns no error for a cluster that is down.
 		if _, _, err := q.At(ctx, keys.HubZone); err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (q *Conn) eachServer(ctx context.Context,
 	return nil
 }
 
-// eachReplica calls f for the replicas that the server of a Sentinel has now.
+// eachReplica calls f for the present replicas of the server that the Sentinels name.
 func (c Config) eachReplica(ctx context.Context, rdb *redis.Client,
 	f func(ctx context.Context, c *redis.Client, where string) error) error {
 	info, err := rdb.Info(ctx, "replication").Result()
@@ -170,13 +170,13 @@ func (c Config) eachReplica(ctx context.Context, rdb *redis.Client,
 	return nil
 }
 
-// redisSays tells whether an error is the answer of a server: then it is there.
+// redisSays reports whether an error is the answer of a server: then the server is up.
 func redisSays(err error) bool {
 	var said redis.Error
 	return errors.As(err, &said)
 }
 
-// replicas reads the addresses out of INFO replication.
+// replicas reads the addresses in INFO replication.
 func replicas(info string) (addrs []string) {
 	for i := 0; ; i++ {
 		line := infoField(info, "slave"+strconv.Itoa(i))
@@ -194,7 +194,7 @@ func replicas(info string) (addrs []string) {
 	}
 }
 
-// Durable says in words how far the servers remember what was accepted.
+// Durable describes in words how well the servers preserve what they accepted.
 func (q *Conn) Durable() string { return q.durable }
 
 func infoField(info, name string) string {

@@ -20,8 +20,8 @@ import (
 	"muster/jobs/queue/codec"
 )
 
-// pretend stands in front of the scripts. It gives them the time in KEYS 2 and lets
-// keys expire by that, and breaks a script off before its write number KEYS 3.
+// pretend stands in front of the scripts. It gives them the time in KEYS 2 and lets keys expire by
+// that time, and breaks a script off before its write number KEYS 3.
 const pretend = `
 local redis = (function()
   local call, now, stop, writes = redis.call, tonumber(KEYS[2]), tonumber(KEYS[3]), 0
@@ -82,14 +82,14 @@ type twin struct {
 	scripts map[string]queue.Behind
 	zone    *model.Zone
 	now     jobs.Micros
-	stop    int  // break the next call off before its write of this number; 0: not
+	stop    int  // break the next call off before this write; 0: do not
 	broken  bool // a call was broken off
 	calls   []string
 }
 
 func newTwin(t testing.TB, addr string) *twin { return newTwinOf(t, addr, queue.ScriptBehind) }
 
-// newTwinOf is newTwin with scripts that behind puts together.
+// newTwinOf is newTwin with scripts that behind returns.
 func newTwinOf(t testing.TB, addr string, behind func(text, name string) queue.Behind) *twin {
 	w := &twin{rdb: redis.NewClient(&redis.Options{Addr: addr, Protocol: 2, MaxRetries: -1}),
 		scripts: map[string]queue.Behind{}}
@@ -101,7 +101,7 @@ func newTwinOf(t testing.TB, addr string, behind func(text, name string) queue.B
 	return w
 }
 
-// reset begins anew, with an inventory.
+// reset empties the zone and publishes an inventory.
 func (w *twin) reset(t rapid.TB) {
 	w.zone, w.now, w.stop, w.broken = model.New(), jobs.Micros(1_760_000_000_000_000), 0, false
 	w.calls = nil
@@ -115,7 +115,7 @@ func (w *twin) reset(t rapid.TB) {
 		case 2, 3:
 			traits.Limits = []string{"site/a", "site/b"}
 		case 5:
-			continue // has none
+			continue // a set without scores
 		}
 		w.zone.Traits["v1"][host(i)] = traits
 		text := strings.Join(append([]string{traits.Customer, traits.Group}, traits.Limits...), " ")
@@ -125,8 +125,8 @@ func (w *twin) reset(t rapid.TB) {
 
 func host(i int) string { return fmt.Sprint("fw", i) }
 
-// call calls a script. It is false if the script was broken off; then the model
-// takes over what is there.
+// call calls a script. It returns false if the script broke off; then the model adopts the state in
+// Redis.
 func (w *twin) call(t rapid.TB, name string, args ...any) ([]any, bool) {
 	v, err := w.scripts[name].Call(context.Background(), w.rdb, zone,
 		[]string{w.now.String(), fmt.Sprint(w.stop)}, args...)
@@ -145,7 +145,7 @@ func (w *twin) call(t rapid.TB, name string, args ...any) ([]any, bool) {
 	return nil, false
 }
 
-// copyAll copies all keys that begin with KEYS 1 to such that begin with KEYS 2.
+// copyAll copies each key that begins with KEYS 1 to one that begins with KEYS 2.
 var copyAll = redis.NewScript(`
 local from, to, ends = KEYS[1], KEYS[2], 'test:ends'
 for _, key in ipairs(redis.call('KEYS', to .. '*')) do
@@ -166,7 +166,7 @@ func (w *twin) copy(t rapid.TB, from, to string) {
 	}
 }
 
-// same compares the answers of both, and then all that there is in both.
+// same compares the answers of both, and then their whole contents.
 func (w *twin) same(t rapid.TB, name string, got, want any) {
 	if d := cmp.Diff(want, got, answerOptions...); d != "" {
 		t.Fatalf("%s answers otherwise than the model (-model +script):\n%s", name, d)
@@ -371,7 +371,7 @@ func (w *twin) control(t rapid.TB, a model.Turn) {
 	w.same(t, "control "+a.Verb, got, w.zone.Control(w.now, a))
 }
 
-// ask gives an order to ask a host, or answers one.
+// ask orders to ask a host, or answers such an order.
 func (w *twin) ask(t rapid.TB, a model.Ask) {
 	args := []any{"order", string(a.Job), a.Note}
 	if a.Reading != nil {
@@ -382,7 +382,7 @@ func (w *twin) ask(t rapid.TB, a model.Ask) {
 	}
 }
 
-// recall writes what history has heard, and has not, into the stream, and takes it out again before
+// recall writes what history has read, and has not, into the stream, and removes it again before
 // the twins are compared.
 func (w *twin) recall(t rapid.TB, a model.Recall) model.Recalled {
 	heard := w.tell(t, jobs.NewID(a.Task, host(0)))
@@ -407,7 +407,7 @@ func (w *twin) recall(t rapid.TB, a model.Recall) model.Recalled {
 
 const eventsKey = "muster:{default}:events"
 
-// tell writes an entry that tells of these jobs.
+// tell writes an entry that mentions these jobs.
 func (w *twin) tell(t rapid.TB, about ...jobs.ID) string {
 	lines := "shut zone "
 	for _, id := range about {

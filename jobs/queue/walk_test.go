@@ -14,19 +14,19 @@ import (
 	"muster/jobs/model"
 )
 
-// walker does random things to a zone in Redis and in the model.
+// walker makes random calls on a zone in Redis and in the model.
 type walker struct {
 	*twin
 	tasks    []model.Put // the first chunk of each task that was put
 	chunks   []model.Put // all of them
 	children []*pretended
-	epochs   []jobs.Micros // that were ever heard of
+	epochs   []jobs.Micros // that were ever reported
 	run, n   int
 	proves   bool // all tasks prove their groups
 	kept     *model.Zone
 	looks    []jobs.Grant     // orders to ask a host that were handed out
-	over     map[jobs.ID]bool // what was seen to have ended: it is forgotten after a day
-	real     jobs.Micros      // the time that children measure: TIME may go back, it does not
+	over     map[jobs.ID]bool // jobs seen as ended; forgotten after a day
+	real     jobs.Micros      // the time that children measure: TIME may go back, this does not
 }
 
 // pretended is a child as the queue sees it: a slot.
@@ -35,8 +35,8 @@ type pretended struct {
 	last       *model.Step
 	hand       map[jobs.ID]jobs.Grant
 	until      map[jobs.ID]jobs.Micros // when it stops by itself
-	late       []jobs.Grant            // what it once had
-	epoch      jobs.Micros             // that it knows
+	late       []jobs.Grant            // grants of the past
+	epoch      jobs.Micros             // the epoch that it knows
 	sent       jobs.Micros             // when the last call was first made
 }
 
@@ -53,7 +53,7 @@ func newWalker(t *rapid.T, w *twin) *walker {
 	return m
 }
 
-// begin lets there be something to do, and not enough room for it.
+// begin prepares more work than there is room for.
 func (m *walker) begin(t *rapid.T) {
 	m.control(t, model.Turn{Verb: "limit", Object: "site/a", Number: 1})
 	m.submit(t)
@@ -63,7 +63,7 @@ func (m *walker) begin(t *rapid.T) {
 
 func (m *walker) child(t *rapid.T) *pretended { return rapid.SampledFrom(m.children).Draw(t, "child") }
 
-// enter is a call of epoch of the same server by somebody new.
+// enter is a call of epoch by a newcomer, on the same server.
 func (m *walker) enter(t *rapid.T) {
 	w := m.twin.epoch(t, model.Hello{Run: fmt.Sprint("run", m.run)})
 	if w.Epoch != 0 {
@@ -136,7 +136,7 @@ func (m *walker) submit(t *rapid.T) {
 	}
 }
 
-// times are own times for hosts, of which some have none.
+// times returns own times for hosts, of which some have none.
 func (m *walker) times(t *rapid.T, hosts []string) []jobs.Micros {
 	var list []jobs.Micros
 	for range hosts {
@@ -149,7 +149,7 @@ func (m *walker) times(t *rapid.T, hosts []string) []jobs.Micros {
 	return list
 }
 
-// rollout lets a task have a rule, and waves: it returns of which each host is.
+// rollout gives a task a rule and waves; it returns the wave of each host.
 func (m *walker) rollout(t *rapid.T, h *model.Head) (waves []int) {
 	if m.proves || rapid.Bool().Draw(t, "without a rule") {
 		return nil
@@ -194,7 +194,8 @@ func (m *walker) roll(t *rapid.T) {
 	m.twin.roll(t, a)
 }
 
-// appoint gives jobs of a task new appointments, some of which they have not any more.
+// appoint gives jobs of a task new appointments, some of them for appointments that no longer
+// exist.
 func (m *walker) appoint(t *rapid.T) {
 	if len(m.tasks) == 0 {
 		return
@@ -216,7 +217,7 @@ func (m *walker) appoint(t *rapid.T) {
 	m.twin.appoint(t, a)
 }
 
-// putAgain repeats a chunk, or pretends that it is of another submit.
+// putAgain repeats a chunk, or claims that it comes from another submit.
 func (m *walker) putAgain(t *rapid.T) {
 	if len(m.tasks) == 0 {
 		return
@@ -262,7 +263,7 @@ func (m *walker) request(t *rapid.T, c *pretended, want int) model.Step {
 	return s
 }
 
-// send makes a call and keeps what came of it.
+// send makes a call and stores its result.
 func (m *walker) send(t *rapid.T, c *pretended, s model.Step) jobs.Reply {
 	repeated := c.last != nil && c.last.Request == s.Request
 	if !repeated {
@@ -291,7 +292,7 @@ func (m *walker) send(t *rapid.T, c *pretended, s model.Step) jobs.Reply {
 	return r
 }
 
-// alone tells that nobody else may act on the host of a job that is handed out.
+// alone fails the test if another child may act on the host of a job that is handed out.
 func (m *walker) alone(t *rapid.T, to *pretended, g jobs.Grant) {
 	if g.Mode == jobs.ModeLost {
 		return // its worker asks first
@@ -306,7 +307,7 @@ func (m *walker) alone(t *rapid.T, to *pretended, g jobs.Grant) {
 	}
 }
 
-// within tells that as many of a task may fail as have failed or begun, when one more
+// within fails the test if more jobs of a task have failed or begun than may fail, when one more
 // begins.
 func (m *walker) within(t *rapid.T, g jobs.Grant) {
 	task := m.zone.Tasks[g.Job.Task()]
@@ -386,7 +387,7 @@ func (m *walker) result(t *rapid.T, g jobs.Grant) jobs.Result {
 	return r
 }
 
-// repeat makes the last call of a child once more; or an older copy of it comes.
+// repeat makes the last call of a child once more; or an older copy of it arrives.
 func (m *walker) repeat(t *rapid.T) {
 	c := m.child(t)
 	if c.last == nil {
@@ -418,7 +419,7 @@ func (m *walker) checkpoint(t *rapid.T) {
 	}
 }
 
-// die is the death of a child; sometimes it is told late.
+// die is the death of a child; sometimes it is reported late.
 func (m *walker) die(t *rapid.T) {
 	c := m.child(t)
 	m.n++
@@ -433,7 +434,7 @@ func (m *walker) die(t *rapid.T) {
 	m.speak(t, c)
 }
 
-// connect is the first call of a connection, of a child or of somebody else.
+// connect is the first call of a connection, by a child or by another caller.
 func (m *walker) connect(t *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(t, "a child") > 0 {
 		m.speak(t, m.child(t))
@@ -449,7 +450,7 @@ func (m *walker) connect(t *rapid.T) {
 	}
 }
 
-// speak says what a child has in hand.
+// speak reports the jobs that a child has in hand.
 func (m *walker) speak(t *rapid.T, c *pretended) {
 	h := model.Hello{Run: fmt.Sprint("run", m.run), Who: c.who(), Longest: time.Minute, Knew: c.epoch}
 	for _, id := range slices.Sorted(maps.Keys(c.hand)) {
@@ -464,7 +465,7 @@ func (m *walker) speak(t *rapid.T, c *pretended) {
 	c.epoch, m.epochs = w.Epoch, append(m.epochs, w.Epoch)
 }
 
-// restart is another server, or one that has lost the zone.
+// restart changes to another server, or to one that has lost the zone.
 func (m *walker) restart(t *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(t, "seldom") > 0 {
 		return
@@ -483,7 +484,7 @@ func (m *walker) restart(t *rapid.T) {
 	m.allSpeak(t)
 }
 
-// remember keeps the zone for forget: a loss of all that was written since then.
+// remember copies the zone for forget, which loses all later writes.
 func (m *walker) remember(t *rapid.T) {
 	m.copy(t, "muster:{default}:", "kept:")
 	m.kept = m.zone.Clone()

@@ -10,14 +10,14 @@ import (
 	"muster/jobs/model"
 )
 
-// ask orders that the host of a job is asked, mostly of one that has ended unknown.
+// ask orders to ask the host of a job, mostly of a job that has ended unknown.
 func (m *walker) ask(t *rapid.T) {
 	id := m.jobID(t)
 	if ids := m.unknown(); len(ids) > 0 && rapid.IntRange(0, 4).Draw(t, "any") > 0 {
 		id = rapid.SampledFrom(ids).Draw(t, "unknown")
 	}
 	m.twin.ask(t, model.Ask{Job: id, Note: "fay: INC-7"})
-	// What it takes to come to an answer seldom happens in a row by itself.
+	// The calls that lead to an answer seldom happen in a row by chance.
 	for range rapid.IntRange(0, 2).Draw(t, "takes") {
 		c := m.child(t)
 		m.send(t, c, m.request(t, c, 4))
@@ -36,7 +36,8 @@ func (m *walker) unknown() (ids []jobs.ID) {
 	return ids
 }
 
-// answer is what somebody says who looked, maybe late, maybe twice, maybe of another attempt.
+// answer delivers the answer of a worker that looked, maybe late, maybe twice, maybe of another
+// attempt.
 func (m *walker) answer(t *rapid.T) {
 	if len(m.looks) == 0 {
 		return

@@ -14,7 +14,7 @@ import (
 	"muster/jobs/model"
 )
 
-// What people order, and what passes by itself.
+// This file has the orders of people, and the passing of time.
 
 func (m *walker) cancel(t *rapid.T) {
 	if rapid.IntRange(0, 2).Draw(t, "seldom") > 0 {
@@ -36,7 +36,7 @@ func (m *walker) pause(t *rapid.T) {
 	m.shift(t, m.task(t), rapid.SampledFrom([]string{"pause", "resume", "release", "commit"}).Draw(t, "verb"))
 }
 
-// turn turns a switch of the zone. What stops everything does not stay for long.
+// turn turns a switch of the zone. A switch that stops everything does not stay for long.
 func (m *walker) turn(t *rapid.T) {
 	verb := rapid.SampledFrom([]string{"limit", "clear", "thaw", "lift", "resume-zone", "halt", "pause-zone",
 		"pause-customer", "resume-customer", "shift", "guard", "gate", "gate", "release"}).Draw(t, "verb")
@@ -75,7 +75,7 @@ func (m *walker) turn(t *rapid.T) {
 	m.control(t, a)
 }
 
-// recall is what history says after a loss; what it says is not always so.
+// recall is the answer of history after a loss; the answer is not always true.
 func (m *walker) recall(t *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(t, "seldom") > 0 && m.zone.Flags.Owed == "" {
 		return
@@ -101,14 +101,14 @@ func (m *walker) recall(t *rapid.T) {
 	}
 	m.twin.recall(t, a)
 	m.believeEnds(a)
-	// Nothing starts for the rest of the walk else.
+	// Otherwise nothing starts for the rest of the walk.
 	if m.zone.Flags.Owed != "" && rapid.Bool().Draw(t, "done") {
 		m.twin.recall(t, model.Recall{Verb: "done", Owed: m.zone.Flags.Owed})
 	}
 }
 
-// believeEnds takes jobs from the children that history has told to be over: a job whose end history has
-// is over on its host, also where Redis had forgotten that and its child had it in hand.
+// believeEnds takes jobs from the children that history has reported as ended: such a job is over
+// on its host, even if Redis had forgotten that and its child had it in hand.
 func (m *walker) believeEnds(a model.Recall) {
 	for _, p := range a.Jobs {
 		id := jobs.NewID(a.Task, p.Host)
@@ -123,7 +123,7 @@ func (m *walker) believeEnds(a model.Recall) {
 	}
 }
 
-// lockedHost is a host and the token of its lock, or nearly.
+// lockedHost returns a host and the token of its lock, or a slightly different one.
 func (m *walker) lockedHost(t *rapid.T) (host string, token int64) {
 	hosts := append(slices.Sorted(maps.Keys(m.zone.Locks)), "fw9999")
 	host = rapid.SampledFrom(hosts).Draw(t, "locked")
@@ -140,7 +140,7 @@ func (m *walker) pass(t *rapid.T) {
 	m.now, m.real = m.now.Add(d), m.real.Add(max(d, time.Second))
 }
 
-// reorder walks through the queue as who reorders it does; others come between.
+// reorder walks through the queue as a server that reorders it; other calls come between.
 func (m *walker) reorder(t *rapid.T) {
 	m.n++
 	a := model.Walk{Token: fmt.Sprint("w", m.n), Lasts: 10 * time.Second}

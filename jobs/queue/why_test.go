@@ -35,7 +35,7 @@ func TestAJobSaysThatItIsBeingStopped(t *testing.T) {
 	})
 }
 
-// sinceWhen is an instant in what a job says.
+// sinceWhen matches an instant in the words of a job.
 var sinceWhen = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 
 // A job that does not run says why, in words.
@@ -66,7 +66,7 @@ func TestAJobSaysWhyItDoesNotRun(t *testing.T) {
 		why(jobs.NewID(site, "fw0003"), jobs.Blocked, "limit site/zrh1: 1 of 1 places are taken")
 		why(host, jobs.Blocked, "its host is held by job "+string(a.Job)+" since SINCE")
 
-		// Whoever frees the group must hear that the job would not begin then either.
+		// A person who frees the group must learn that the job would not begin then either.
 		order(func() (jobs.Switched, error) { return q.Halt(t.Context(), "dan: stop") })
 		why(pair, jobs.Blocked, "all is halted: dan: stop; group pair-0 is held by job "+string(a.Job)+" since SINCE")
 		order(func() (jobs.Switched, error) { return q.Lift(t.Context(), "dan: go on") })
@@ -96,7 +96,8 @@ func TestAJobSaysWhyItDoesNotRun(t *testing.T) {
 	})
 }
 
-// Who waits for what a job left behind that ended in doubt hears since when, and what to do.
+// A job that waits for something that a job with a doubtful end left behind says since when, and
+// what to do.
 func TestAJobSaysWhatALostCancelLeftBehind(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -123,8 +124,9 @@ func TestAJobSaysWhatALostCancelLeftBehind(t *testing.T) {
 	})
 }
 
-// A job that gave its worker back says what it waits for, as its worker said: its host was cut in
-// the middle of a step, say, and will be asked. Nothing of that is left once it runs again.
+// A job that gave its worker up says what it waits for, in the words of its worker: for instance
+// that its host was cut off in the middle of a step, and will be asked. Those words are gone once
+// the job runs again.
 func TestAJobSaysWhyItsHostWillBeAsked(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		q := open(t, w, "1")
@@ -152,7 +154,7 @@ func TestAJobSaysWhyItsHostWillBeAsked(t *testing.T) {
 }
 
 // A zone that waits for history names no end of its freeze, neither before the nominal one nor
-// after it; and says so if history is away.
+// after it; and it says so if history is away.
 func TestAFreezeThatWaitsForHistoryNamesNoEnd(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// meanings are words for answers of Redis, for whoever runs it, and the signs in such an answer.
+// meanings maps signs in the answers of Redis to words for the people who run it.
 var meanings = []struct{ signs, words string }{
 	{"WRONGPASS|NOAUTH|called without any password configured",
 		"user or password refused: check redis.url, redis.username, redis.password_file"},
@@ -33,13 +33,14 @@ var meanings = []struct{ signs, words string }{
 	{"connection refused", "does Redis run there? redis.url says where it is looked for"},
 }
 
-// ErrRedis is wrapped by what Redis says, or does not say, when it is asked.
+// ErrRedis is wrapped by the errors of Redis, and by the lack of an answer.
 var ErrRedis = errors.New("redis")
 
-// Spoiled reports whether a key has another type than muster gives it. Other zones can be read.
+// Spoiled reports whether err means that a key has another type than muster gives it. Other zones
+// can still be read.
 func Spoiled(err error) bool { return err != nil && strings.Contains(err.Error(), "WRONGTYPE") }
 
-// Say gives an error of Redis the operation and the server, in words.
+// Say adds the operation and the server to an error of Redis, in words.
 func (q *Conn) Say(op string, err error) error { return q.cfg.say(op, err) }
 
 func (c Config) say(op string, err error) error {

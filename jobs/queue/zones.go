@@ -17,10 +17,10 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// Places tells in which zones tasks and jobs are.
+// Places finds the zones of tasks and jobs.
 type Places struct{ q *Conn }
 
-// ZonesOf finds the zones of some jobs of one task: zone to hosts.
+// ZonesOf returns the hosts of some jobs of one task by zone.
 func (p Places) ZonesOf(ctx context.Context, ids []jobs.ID) (map[string][]string, error) {
 	task := ids[0].Task()
 	zones, err := p.TaskZones(ctx, task)
@@ -65,7 +65,7 @@ func (p Places) KnowZone(ctx context.Context, zone string) error {
 	return err
 }
 
-// Now is the time of the server that has a zone: in a cluster each has its own.
+// Now returns the time of the server that has a zone: in a cluster each server has its own.
 func (q *Conn) Now(ctx context.Context, zone string) (time.Time, error) {
 	c, _, err := q.At(ctx, zone)
 	if err != nil {
@@ -75,7 +75,7 @@ func (q *Conn) Now(ctx context.Context, zone string) (time.Time, error) {
 	return now, q.Say("time", err)
 }
 
-// Zones lists the zones that were ever used.
+// Zones returns the zones that were ever used.
 func (q *Conn) Zones(ctx context.Context) ([]string, error) {
 	zones, err := q.rdb.SMembers(ctx, keys.Hub("zones", "")).Result()
 	slices.Sort(zones)
@@ -91,8 +91,8 @@ func (p Places) TaskZones(ctx context.Context, id jobs.TaskID) ([]string, error)
 	return strings.Split(zones, ","), p.q.Say("task", err)
 }
 
-// EachChunk gives the hosts of a task in one zone to f, from a place on. All
-// chunks but the last are full.
+// EachChunk passes the hosts of a task in one zone to f, beginning at a position. All chunks but
+// the last are full.
 func (p Places) EachChunk(ctx context.Context, zone string, id jobs.TaskID, from int,
 	f func([]string) error) error {
 	for chunk := from / codec.HostsMax; ; chunk++ {
@@ -112,8 +112,7 @@ func (p Places) EachChunk(ctx context.Context, zone string, id jobs.TaskID, from
 	}
 }
 
-// ZoneOf finds the zone of a job; the host list of its task says whether there
-// is such a job at all.
+// ZoneOf returns the zone of a job; the host list of its task decides whether the job exists.
 func (p Places) ZoneOf(ctx context.Context, id jobs.ID) (string, error) {
 	zones, err := p.ZonesOf(ctx, []jobs.ID{id})
 	for zone := range zones {
@@ -122,7 +121,7 @@ func (p Places) ZoneOf(ctx context.Context, id jobs.ID) (string, error) {
 	return "", err
 }
 
-// Alert tells of something that somebody should look at, in the events of a zone.
+// Alert writes an event that a person should look at into the events of a zone.
 func (q *Conn) Alert(ctx context.Context, zone string, a jobs.Alert) error {
 	line, err := codec.EventLine(a)
 	if err != nil {
