@@ -1,12 +1,11 @@
--- appoint: gives waiting jobs of a task new appointments, because their windows were
--- changed: those that were deferred, and those that never started and have a time of
--- their own.
+-- appoint: gives waiting jobs of a task new appointments after a change of their windows: jobs that
+-- were deferred, and jobs that never started and have a time of their own.
 --
 -- KEYS 1 zone
 -- ARGV 1 task  2.. host, when it was to run, and when from now on, µs, in turns (1..200)
 -- Returns {ok, jobs moved} | {absent, 0}
--- Keeps: a job that is not where it was said to be, or does something else by now, is
---      left alone: whoever takes it asks again whether it may begin.
+-- Keeps: a job with another appointment, or in another state, than the caller names is left alone:
+--      the worker that takes it checks again whether it may begin.
 
 local id = ARGV[1]
 

@@ -1,31 +1,31 @@
--- ask: orders that a host is asked how a job ended that ended unknown, and takes the answer
--- of who has looked. It is the only way in which an end changes, and only unknown gives way.
+-- ask: orders that a host is asked how a job ended that ended unknown, and stores the answer of the
+-- worker that looked. Nothing else changes the end of a job, and only the end unknown changes.
 --
 -- KEYS 1 zone
 -- ARGV 1 verb  2 job
 --      order     3 = who and why, for people
---      answer    3 = token of the order, as it was handed out; 4 = how, in a word (jobs/ask.go);
---                5 = the same for people; 6 = token of the attempt that began the step, as its
---                host says it, '' = it does not; 7 = 1: nothing of the step is at work there
---                any more; then, of a job whose end is known now: 8 outcome  9 class  10 exit
+--      answer    3 = token of the order, as it was handed out; 4 = the answer in a word (jobs/ask.go);
+--                5 = the same for people; 6 = token of the attempt that began the step, as the
+--                host reports it, '' = it does not; 7 = 1: nothing of the step runs there any
+--                more; then, if the end of the job is known now: 8 outcome  9 class  10 exit
 --                11 error  12 output (a record, see output.go)  13 note
--- Returns order: {ok | already (it waits to be carried out) | absent (it is not known here,
+-- Returns order: {ok | already (the order waits for a worker) | absent (the zone does not know the job,
 --      maybe because it ended a day ago) | open (it has not ended) | known, state or outcome}
---      answer: {ok | stale (another one looks, or nobody does) | known | later (the host tells
---      of an attempt that came after the one which ended), outcome}
--- Keeps: only what ended unknown changes, once, with the counters of its task and nothing else:
---      a frozen group stays frozen, the zone goes on to count how jobs ended first, and no job
---      comes to work again. Repeating a call changes nothing. The lock that the job left behind
---      goes if nothing of it is at work.
+--      answer: {ok | stale (another worker has the order, or none) | known | later (the host reports
+--      an attempt that came after the one which ended), outcome}
+-- Keeps: only the end unknown changes, once, with the counters of its task and nothing else: a
+--      frozen group stays frozen, the zone keeps its count of the first ends, and no job runs
+--      again. Repeating a call changes nothing. The lock that the job left behind is released
+--      if nothing of the job runs any more.
 --
--- An order is the field ask:<host> of its task: since when, the token of the worker that
--- looks and how often the order was handed out, the operator, and the answer. Until the
--- answer comes the job stands in `asks`, and the field `asks` of zone says that there may
--- be some, so that takes read nothing where there are none. step hands orders out as grants
--- of mode `ask`, with a new token and no lock, at most as many as there is room for, in
--- turns of a second before and behind jobs. Each is due again after 65 s. Where another job
--- has the host the mode is `peek`. An answer counts only with the token of the order, and
--- the token that the host's record names is compared with that of the attempt which ended.
+-- An order is the field ask:<host> of its task: its time, the token of the worker that looks and
+-- how often the order was handed out, the operator, and the answer. Until the answer comes the job
+-- is in the set `asks`, and the field `asks` of zone says that there may be some, so that takes
+-- read nothing if there are none. step hands orders out as grants of mode `ask`, with a new token
+-- and no lock, at most as many as there is room for, alternating each second between before and
+-- behind jobs. An order is due again after 65 s. If another job has the host the mode is `peek`. An
+-- answer counts only with the token of the order, and the token in the host's record is compared
+-- with the token of the attempt which ended.
 
 local verb, id, more = ARGV[1], ARGV[2], ARGV[3]
 
@@ -48,15 +48,15 @@ local function order()
   return {'ok', ''}
 end
 
--- counted moves the job from one counter of its task to another, beside its record: who breaks
--- off in between would leave a task whose jobs do not add up.
+-- counted moves the job from one counter of its task to another, together with its record: a script
+-- that broke off in between would leave a task whose jobs do not add up.
 local function counted(outcome)
   local n = #t.put
   t.put[n + 1], t.put[n + 2] = 'o:unknown', m.us(m.num(call('HGET', t.key, 'o:unknown')) - 1)
   t.put[n + 3], t.put[n + 4] = 'o:' .. outcome, m.us(m.num(call('HGET', t.key, 'o:' .. outcome)) + 1)
 end
 
--- ruled lets the rule of the task, and the proof of its group, see the new end.
+-- ruled applies the new end to the rule of the task, and to the proof of its group.
 local function ruled(outcome)
   if not t.guard then return end
   local r = m.rule(t.id, t)
@@ -78,7 +78,7 @@ local function ruled(outcome)
   end
 end
 
--- settle writes the end that is known now in the place of unknown. It ended when it did.
+-- settle replaces unknown by the end that is known now. The time of the end stays.
 local function settle(outcome, class, exit, err)
   local head, at, spent, said, note = string.match(j.rest,
     '^([^\n]*\n[^\n]*\n[^\n]*\n)(%d+) %S+ %S+ [^+]*%+(%S*) ?([^\n]*)\n?(.*)$')
@@ -106,7 +106,7 @@ local function answer()
     return {'known', j.outcome or j.state}
   end
   local word, words, began, over, outcome = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
-  -- Of a job that Redis had forgotten no attempt is known.
+  -- There is no token of an attempt if Redis had forgotten the job.
   if began ~= '' and j.token and m.num(began) > m.num(j.token) then
     m.answerAsk(id, t, a, 'later', 'the host tells of an attempt that came after the one which ended unknown')
     return {'later', ''}

@@ -1,16 +1,16 @@
--- blob: the list of stored contents. An entry is the µs of its last use and JSON; of
--- one that is being removed "-" and JSON. Contents themselves are in other keys, which
+-- blob: the list of stored contents. An entry is the µs of its last use and JSON; the entry of a
+-- content that is being removed is "-" and JSON. The contents themselves are in other keys, which
 -- no script touches.
 --
 -- KEYS 1 zone of the hub
 -- ARGV 1 verb, 2 name, and
 --      add   name = sum, 3 JSON, 4 name of the reservation that ends with it
---      pin   name = task, 3.. sums: all of them are used now, and needed by the task;
---            an empty task only uses them
---      drop  name = sum, 3 its entry as the caller knows it: it is to be removed
--- Returns ok; add: there, or going if it is being removed; pin: the first sum that is
--- not there; drop: changed
--- Keeps: whatever the answer is but ok, nothing was written.
+--      pin   name = task, 3.. sums: marks all of them as used now, and as needed by the
+--            task; with an empty task only as used
+--      drop  name = sum, 3 its entry as the caller knows it: it will be removed
+-- Returns ok; add: present, or going if it is being removed; pin: the first sum that is
+-- missing; drop: changed
+-- Keeps: with any answer but ok, nothing was written.
 --
 -- Contents that are too large for a task are in the hub, in keys of 512 KiB each, which
 -- expire after a day until all of them came. The name of a content is its SHA-256, which is

@@ -1,11 +1,11 @@
--- checkpoint: asked before every further step of a runbook. It keeps where the
--- job is and renews the lock by the task's timeout.
+-- checkpoint: called before every further step of a runbook. It stores the job's position and
+-- renews the lock by the task's timeout.
 --
 -- KEYS 1 zone
--- ARGV 1 job  2 token  3 step that is about to start  4 saved (JSON or '')
+-- ARGV 1 job  2 token  3 step that will start  4 saved (JSON or '')
 -- Returns {go | stop | stale, now, why}; {absent, now, ''} if there is no key zone
--- Keeps: only the attempt with the job's latest token may go on, and only while
---      no other job holds the host.
+-- Keeps: only the attempt with the job's latest token may continue, and only while no
+--      other job holds the host.
 
 local id, token = ARGV[1], ARGV[2]
 

@@ -10,48 +10,46 @@
 --                  nothing to a pause that was ordered later
 --      pause-customer, resume-customer: object = customer, number as before
 --      shift       object = task, number = when the pause began: its jobs expire
---                  later by as long as it lasted; once for each pause
+--                  later by the time that the pause lasted; once for each pause
 --      limit       object = name, number = jobs at a time, '' = no limit
 --      guard       object = task that has none, number = its guard: from now on its jobs
---                  need what their hosts' traits say
---      clear       object = group: it is not frozen any more. number = since when it is,
---                  as the caller saw it, '' or 0 = whenever: another freeze stays
---      thaw        ends a freeze before its time, and a wait for history; who missed the zone in this epoch, or
---                  knows of a longer lock, and speaks later does not freeze it again
+--                  need what their hosts' traits name
+--      clear       object = group: ends its freeze. number = since when it is frozen, as the
+--                  caller read it, '' or 0 = whenever: another freeze stays
+--      thaw        ends a freeze before its time, and a wait for history. A caller that missed the zone
+--                  in this epoch, or knows a longer lock, and reports later does not freeze it again
 --      gate        object = job, number = its step, a gate; note = open, refuse or late,
---                  a blank, then who and why. The first answer counts, and lets a
---                  job that stands there come at once
---      release     object = host, number = token of its lock, as the caller saw it: that
---                  of a job which has ended, and of which something may be at work there
---      drain, undrain: object = host; only tells it: who is drained stands in the hub
+--                  a blank, then who and why. The first answer counts, and makes a
+--                  job that waits at the gate due at once
+--      release     object = host, number = token of its lock, as the caller read it: the lock of
+--                  a job which has ended, and which may still act on the host
+--      drain, undrain: object = host; only an event: the hub has the drained hosts
 -- Returns {ok | already | absent | later (an order that was given after this one stands, with
 --      its note: nothing was done), note or reason that stood before, number}
---      gate also: {elsewhere, state or outcome, step}: the job does not stand there
+--      gate also: {elsewhere, state or outcome, step}: the job does not wait at this gate
 --      release also: {other, job, token}: another lock; {busy, job and its state, token}
---      clear also: {other, why, since}: it is frozen by another job than was seen
--- Keeps: repeating a call changes nothing. Waiters of what becomes free are woken.
+--      clear also: {other, why, since}: another freeze than the one the caller read
+-- Keeps: repeating a call changes nothing. Jobs that wait for a freed resource are woken.
 --
--- The hub has a halt with an id, and so has every zone; a lift has an id of its own. Each
--- server repeats the last of them for zones that could not be asked or came later, so a
--- halt that was ordered before the last lift does nothing, however late it comes, and a
--- lift does nothing to a halt that was ordered behind it. The hub has pauses of zones,
--- customers and tasks, and their ends, in the same way.
+-- The hub has a halt with an id, and so has every zone; a lift has an id of its own. Each server
+-- repeats the last of them for zones that did not answer or came later. So a halt that was ordered
+-- before the last lift does nothing, however late it arrives, and a lift does not end a halt that
+-- was ordered after it. The hub has pauses of zones, customers and tasks, and their ends, in the
+-- same way.
 --
--- A paused or halted zone answers every take with `halted`. Nothing begins or expires
--- there. The sweep says all the same which running jobs are lost, and hands none out. A
--- paused task has a flag that takes obey at once; then its jobs are moved to held:<task>.
--- Takes lay the jobs of a paused customer aside there when they meet them. A resume of a
--- task whose commit Redis has forgotten brings back the jobs that had begun, and nothing
--- else.
+-- A paused or halted zone answers every take with `halted`. Nothing begins or expires there. The
+-- sweep still marks lost jobs, and hands none out. A paused task has a flag that takes obey at
+-- once; then its jobs are moved to held:<task>. A take that finds a job of a paused customer puts
+-- it aside there. A resume of a task whose commit Redis has forgotten returns the jobs that had
+-- begun, and no others.
 --
--- The server with the duty looks every five minutes for open tasks of which a resume or a
--- cancel was left half way in a zone, and completes it. The hub has no cancels: if the
--- server dies before it got to a zone, or a zone cannot be asked, the operator is told so
--- and has to cancel again. Before a pause ends, the expiry of every task moves by as long
--- as the pause lasted.
+-- The server with the duty looks every five minutes for open tasks with a resume or a cancel that
+-- was left half done in a zone, and completes it. The hub has no cancels: if the server dies before
+-- it reached a zone, or a zone does not answer, the operator learns that and must cancel again.
+-- Before a pause ends, the expiry of every task moves by the time that the pause lasted.
 
 local verb, object, note, number = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local WAKES = 100 -- waiters that are woken in one call; the others come by the minute
+local WAKES = 100 -- waiters woken in one call; the others try within a minute
 
 m.begin()
 if not m.zone.run then return {'absent', '', '0'} end
@@ -61,9 +59,9 @@ local function say(name, what)
   m.event(name, what, '{"note":' .. cjson.encode(note) .. '}')
 end
 
--- off sets a flag of the zone, on takes it away, unless it was set by a later order
--- than upTo; each says what stood before. What stands keeps its words, and is of the last who
--- ordered it.
+-- off sets a flag of the zone. on removes it, unless an order later than upTo has set it. Each
+-- returns the note that stood before. A flag that stands keeps its note, and takes the id of the
+-- latest order.
 local function off(field, event)
   local before = call('HGET', m.kZone, field)
   if before then
@@ -192,7 +190,7 @@ function verbs.thaw()
   return {'ok', why, m.us(m.zone.frozen)}
 end
 
--- What has run off to a worker that is about to say that it waits is seen by step.
+-- If a worker has the job and will soon report that it waits, step finds the answer.
 function verbs.gate()
   local t, j = m.task(m.taskOf(object)), m.job(object)
   if not t or not j.state then return {'absent', '', '0'} end
@@ -217,7 +215,7 @@ function verbs.release()
   local token, id = string.match(m.locked(object) or '', '^(%S+) (.*)$')
   if not id then return {'already', '', '0'} end
   if token ~= number then return {'other', id, token} end
-  -- Of a task that Redis has forgotten nobody can ask, and no other order reaches it.
+  -- Nobody can ask about a task that Redis has forgotten, and no other order reaches it.
   local state = m.task(m.taskOf(id)) and (m.job(id).state or 'queued') or 'ended'
   if state ~= 'ended' then return {'busy', id .. ' ' .. state, token} end
   m.toFree[#m.toFree + 1] = object

@@ -1,6 +1,6 @@
--- end: cancels a task or some of its jobs, or ends what a newer task supersedes.
--- A task gets one flag first, which takes obey at once; then the jobs of one
--- chunk of hosts after the other are ended, a part of it in one call.
+-- end: cancels a task or some of its jobs, or ends the jobs that a newer task supersedes. A task
+-- first gets one flag, which takes obey at once; then its jobs end, one chunk of hosts after
+-- another, a part of a chunk in one call.
 --
 -- KEYS 1 zone
 -- ARGV 1 task  2 cancelled | superseded  3 who and why, for people
@@ -10,9 +10,9 @@
 --      7 hosts of them to leave out at the front  8 to look at, at most (1..50)
 -- Returns {ok, ended now, running, had ended before, hosts looked at} |
 --      {absent, 0, 0, 0, 0}
--- Keeps: a running job is not ended here: its worker sees the flag and stops it on
---      the host. A job of a task that is not committed ends too. Superseded are
---      only jobs that never started, of hosts that the newer task has as well.
+-- Keeps: this script does not end a running job: its worker sees the flag and stops it on
+--      the host. A job of a task that is not committed ends too. Only jobs that never
+--      started are superseded, on hosts that the newer task has as well.
 
 local id, outcome, note, chunk, hosts = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local by = outcome == 'superseded' and ARGV[6]
@@ -31,8 +31,8 @@ end
 
 local ended, running, already = 0, 0, 0
 local gone = {'ZREM', m.kHeld .. id}
--- Who breaks off leaves what has ended in held. There it must not count as one that
--- waits for its wave, or that wave would never be opened.
+-- If the script breaks off, a job that ended is still in held. With an instant as its score it does
+-- not count as waiting for its wave, which otherwise would never be opened.
 local aside = {'ZADD', m.kHeld .. id, 'XX'}
 
 -- close ends a job that waits.

@@ -1,5 +1,5 @@
--- epoch: the first call of every new connection. It tells whether Redis is the
--- one that the caller knew, and says again what the caller holds.
+-- epoch: the first call of every new connection. It shows whether Redis is the one that the caller
+-- knew, and reports again which jobs the caller holds.
 --
 -- KEYS 1 zone
 -- ARGV 1 run id of the server  2 epoch that the caller knows ('' = none)
@@ -9,32 +9,31 @@
 --      6 when that was, µs, by the clock as it is now
 --      7.. jobs in hand: id, token, µs until the lock ends, three each
 -- Returns {epoch, frozen until, now, longest lock}
--- Keeps: after a restart, a failover or a loss of the zone nothing is taken
---      until every registered child has called, at the latest after the longest
---      lock that anybody knows who calls meanwhile; where history is kept, not before it
---      was asked either (recall.lua). A new zone that nobody misses is open at once. After a jump of TIME
+-- Keeps: after a restart, a failover or a loss of the zone nothing is taken until every
+--      registered child has called, at the latest after the longest lock that any caller
+--      until then knows; in a zone with a history not before history was asked either
+--      (recall.lua). A new zone that nobody misses is open at once. After a jump of TIME
 --      nothing is taken for as long as it jumped, at most for the longest lock,
 --      however many callers report it.
 --
--- Another run id than that of the zone means that Redis was started anew or replaced. Then
--- the zone is frozen until each child that was registered has called epoch and said again
--- which jobs it holds, or was reported as lost. The forgotten parts of running jobs are put
--- back then; if Redis forgot the whole task, the host of the job stays locked. Nothing is
--- taken in the first 10 s in any case, because Redis may have forgotten that a child was
--- registered; a child with jobs in hand makes itself heard every 3 s.
+-- If the run id is not the one of the zone, Redis was restarted or replaced. Then the zone is
+-- frozen until each registered child has called epoch and reported again which jobs it holds, or
+-- was reported as lost. The call then restores the forgotten parts of running jobs; if Redis forgot
+-- the whole task, the host of the job stays locked. Nothing is taken in the first 10 s in any case,
+-- because Redis may have forgotten that a child was registered; a child with jobs in hand reports
+-- itself every 3 s.
 --
--- A zone that is missing altogether (FLUSHALL) is frozen for the longest lock by the first
--- caller that knew it. A later caller that sees another epoch than the one it knows, and
--- knows of a longer lock, makes the freeze longer. When a person has thawed a zone, only
--- another restart, loss or jump of TIME freezes it again; a child that speaks late of the
--- same one does not.
+-- A zone that is missing altogether (FLUSHALL) is frozen for the longest lock by the first caller
+-- that knew it. A later caller that knows another epoch and a longer lock makes the freeze longer.
+-- When a person has thawed a zone, only another restart, loss or jump of TIME freezes it again; a
+-- child that reports the same one late does not.
 
 local run, knew, who = ARGV[1], ARGV[2], ARGV[3]
 
 m.beginZone()
 local registered = {}
 
--- open begins an epoch. It is another than all before, also where TIME is behind.
+-- open begins an epoch. It differs from all epochs before, even while TIME is behind.
 function m.open()
   m.zone.token = math.max(m.now, m.zone.token + 1, m.num(m.zone.epoch) + 1, m.num(knew) + 1)
   local epoch = m.us(m.zone.token)
@@ -52,7 +51,7 @@ if not m.zone.run then
 else
   registered = m.children()
   if m.zone.run ~= run then
-    -- Who was not heard of in the last epoch is not waited for in this one.
+    -- A child that did not call in the last epoch is not waited for in this one.
     for child, at in pairs(registered) do
       if at ~= m.zone.epoch then
         registered[child] = nil
@@ -64,13 +63,13 @@ else
     m.freeze(why)
     if m.zone.recorded then m.w('HSET', m.kZone, 'owed', m.at .. ' ' .. why) end
   elseif knew ~= '' and m.num(knew) < m.zone.born and registered[who] ~= m.zone.epoch then
-    -- Somebody made a new zone before the caller could tell that one is missing.
+    -- Another caller made a new zone before this caller could notice that the old one is missing.
     m.w('HSET', m.kZone, 'born', '0')
     m.freeze('the zone was missing', true)
   end
 end
 
--- Who knows of a longer lock than a zone that was forgotten makes its freeze longer.
+-- A caller that knows a longer lock than a forgotten zone makes its freeze longer.
 if m.num(ARGV[4]) > m.zone.longest then
   m.zone.longest = m.num(ARGV[4])
   m.w('HSET', m.kZone, 'longest', ARGV[4])
@@ -80,8 +79,8 @@ if m.num(ARGV[4]) > m.zone.longest then
   end
 end
 
--- Locks may have ended at once, by as much as TIME jumped. A jump that was noted
--- since the caller looked last is the same one.
+-- Locks may have ended at once, by as much as TIME jumped. A jump that was noted after the caller
+-- last saw the clock is the same one.
 local jump, since = m.num(ARGV[5]), m.num(ARGV[6])
 if jump ~= 0 and (m.zone.jumped < since or m.zone.jumped > m.raw) then
   local wait = math.max(math.min(m.zone.longest, math.abs(jump)), 10000000)
@@ -98,10 +97,10 @@ for i = 7, #ARGV, 3 do
   local id, token, left = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   local t, j = m.task(m.taskOf(id)), m.job(id)
   local lock = m.locked(m.hostOf(id))
-  -- Who knows this epoch was not forgotten in it: what is not there is over.
+  -- A caller that knows this epoch lost nothing in it: a job that is missing has ended.
   local forgot = knew ~= m.zone.epoch and j.state ~= 'ended' and m.num(j.token) < m.num(token)
   if not t and forgot and (not lock or m.num(string.match(lock, '^%d+')) < m.num(token)) then
-    -- Its whole task was forgotten, but somebody works on the host.
+    -- Redis forgot its whole task, but a worker is at work on the host.
     m.lock(id, token, m.raw + math.max(left, 1))
     used(token)
   end

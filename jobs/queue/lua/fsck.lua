@@ -1,25 +1,25 @@
--- fsck: compares what a zone says in several places, one chunk at a time, and
--- mends what differs. Each call sees one moment, so what it tells is true even
--- while others work; only sums over many chunks need a second look.
+-- fsck: compares what a zone stores in several places, one chunk at a time, and corrects
+-- differences. Each call sees one moment, so its findings are true even while others work; only
+-- sums over many chunks need a second look.
 --
 -- KEYS 1 zone
 -- ARGV 1 verb  2 object  3 number  4 mend (1 or '')  5 hosts  6 who mends and why, for
 --      people, or ''
 --      chunk     object = task, number = chunk of its hosts
---      bury      object = task, 5 = hosts whose jobs are nowhere and left no trace:
+--      bury      object = task, 5 = hosts whose jobs are in no list and left no trace:
 --                they end unknown
---      counters  object = task, number = jobs that run, 5 = what `running` and
---                `done` were when they were counted: nothing if they changed
+--      counters  object = task, number = jobs that run, 5 = `running` and `done` at the
+--                time of the count: nothing is done if they changed
 --      sem       object = name of a semaphore, 5 = some of its holders
 --      page      object = queue | again | held:<task>, number = rank of the first
---      open      number = rank of the first: tasks in the list of those that have not
---                ended, of which all jobs have, or of which nothing is there
+--      open      number = rank of the first: removes tasks from the list of open tasks
+--                if all their jobs have ended, or nothing of them exists
 -- Returns {ok | absent, {kind, object, detail, mended …}, {number …}, {text …}}
 --      chunk: {hosts, open, running, done, counted total, done, running, 1 if committed},
 --      {outcome, how many, …, '-', host that left no trace …}; page: {entries}, {task …};
 --      open: {entries, of them taken away}
--- Keeps: nothing is mended that a script could be in the middle of, because no
---      script is. A job of which is not known whether it ran ends unknown.
+-- Keeps: a call corrects nothing that another script could be in the middle of, because scripts
+--      do not overlap. A job that may or may not have run ends unknown.
 
 local verb, object, number, mend = ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1'
 local CHUNK = 200
@@ -28,7 +28,7 @@ m.begin()
 if not m.zone.run then return {'absent', {}, {}, {}} end
 local found, numbers, texts = {}, {}, {}
 
--- find notes a difference; it is true if that is to be mended.
+-- find notes a difference; it returns true if the call must correct it.
 local function find(kind, what, detail, only)
   local mended = mend and not only
   for _, v in ipairs({kind, what, detail, mended and '1' or '0'}) do found[#found + 1] = v end
@@ -46,7 +46,7 @@ local function forget(id)
   for _, key in ipairs({m.kQueue, m.kAgain, m.kHeld .. m.taskOf(id)}) do m.w('ZREM', key, id) end
 end
 
--- waiting looks at a job that is in exactly one place.
+-- waiting checks a job that is in exactly one list.
 local function waiting(id, j, t, again)
   if j.state ~= 'running' then return end
   local host = m.hostOf(id)
@@ -189,7 +189,7 @@ function verbs.page()
   return true
 end
 
--- open closes tasks whose last job ended in a script that broke off behind it.
+-- open closes tasks whose last job ended in a script that broke off after that.
 function verbs.open()
   local ids, gone = call('ZRANGE', m.kOpen, number, m.us(tonumber(number) + CHUNK - 1)), 0
   for _, id in ipairs(ids) do
@@ -202,7 +202,7 @@ function verbs.open()
       end
     elseif t.done >= t.total and find('open', id, 'all its jobs have ended') then
       m.reopen(t)
-      if not t.open then -- it was closed, and put on the list again
+      if not t.open then -- it was closed, but its name came back on the list
         m.w('ZREM', m.kOpen, id)
         m.w('SREM', m.kRolling, id)
       end

@@ -1,12 +1,12 @@
--- lead: who has a duty. One has it, for a lease, under the number of a term.
+-- lead: gives a duty to one server, for a lease, under the number of a term.
 --
--- KEYS 1 zone, that of the hub: its prefix is that of the keys. Nothing of the
---      prelude stands before this script: the hub has no epoch.
+-- KEYS 1 zone of the hub: it gives the prefix of the keys. This script has no prelude in
+--      front of it: the hub has no epoch.
 -- ARGV 1 lead | leave  2 duty  3 who asks  4 the term that the caller holds, or 0
 --      5 lead: lease, ms
 -- Returns {mine | other | none, number of the term, who has it}
--- Keeps: a term is given to one caller. The terms of a duty only grow; those that
---      Redis forgot were taken from its clock, so they are less than its clock is.
+-- Keeps: a term is given to one caller. The terms of a duty only grow; terms that Redis
+--      forgot were taken from its clock, so they are less than its clock is.
 
 local call = redis.call
 local P = string.sub(KEYS[1], 1, -5)

@@ -7,16 +7,16 @@
 --      5 pause only: number of the chunk of hosts whose jobs are moved
 --      6 pause, resume: id of the order, or ''; with one, resume does nothing to a
 --      pause that was ordered later
---      release brings back what was laid aside with a customer, unless the task
---      itself is paused. Of a task that is not committed resume and release bring
---      back only what began: it was handed out before a failover forgot the commit
+--      release returns jobs that were put aside with a customer, unless the task itself is
+--      paused. In a task that is not committed resume and release return only jobs
+--      that have begun: they were handed out before a failover forgot the commit
 -- Returns {ok, jobs left to move, note} | {incomplete, jobs held} | {absent, 0} |
 --      {ended, 0} | {cancelled, 0} | {later, 0, note}: a pause that was ordered after
---      this resume stands. pause counts what it moved instead. note is of
---      the pause that stood already, or that ends; '' if there was none.
+--      this resume stands. pause counts the jobs it moved instead. note belongs to the
+--      pause that stood already, or that ends; '' if there was none.
 -- Keeps: a job is moved by adding it to its new place before it leaves the old;
---      a job without record has never started and belongs to queue. A task of which
---      all have ended is closed, if who ended the last one broke off before that.
+--      a job without record has never started and belongs to queue. A task whose jobs have
+--      all ended is closed, if the script that ended the last one broke off before that.
 
 local id, what, limit, note = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 
@@ -29,13 +29,13 @@ if t.done >= t.total then
     m.wLast('DEL', m.kHeld .. id)
     m.flush()
   end
-  -- All that was put may have been cancelled before the other zones of it were.
+  -- All jobs may have been cancelled here before the jobs of the other zones were put.
   local never = what == 'commit' and t.cancel and not call('HGET', t.key, 'committed')
   return {never and 'cancelled' or 'ended', 0}
 end
 
--- Of a task with waves only those that are open are released: a job that was laid
--- aside has an instant as its score, and one that never was in the queue its wave.
+-- In a task with waves only jobs of open waves are released: a job that was put aside has an
+-- instant as its score, and one that never was in the queue its wave.
 local r = m.rule(id, t)
 local upTo = r and r.wave and m.us(r.wave)
 
@@ -58,15 +58,15 @@ local function left()
   return call('ZCARD', m.kHeld .. id) - call('ZCOUNT', m.kHeld .. id, '(' .. upTo, m.WAVES)
 end
 
--- What never began has its wave as its score, or 0, or a time of its own: what was laid
+-- A job that never began has its wave as its score, or 0, or a time of its own; a job that was put
 -- aside has an instant.
 local function laidAside()
   return call('ZRANGEBYSCORE', m.kHeld .. id, '(' .. m.WAVES, '+inf', 'WITHSCORES', 'LIMIT', '0',
     m.us(limit))
 end
 
--- release moves held jobs back into the queue or, if they had started, again. What a
--- stop laid aside stays there. all: also those that never began.
+-- release moves held jobs back into queue or, if they had started, into again. Jobs that a stop put
+-- aside stay there. all: also jobs that never began.
 local function release(all)
   if r and r.stopped then return end
   local jobs = all and releasable() or laidAside()
@@ -82,7 +82,7 @@ local function release(all)
     local to = m.records[jobs[i]] and again or queue
     local j = to == again and m.job(jobs[i])
     local begun = j and (j.attempt > 0 or j.state ~= 'queued')
-    -- Who ended it, or laid it aside before another took it, broke off.
+    -- The script that ended it, or put it aside before another took it, broke off.
     local stays = j and (j.state == 'ended' or j.state == 'running' or j.state == 'lost')
     if not stays and (all or begun) then
       if j then
@@ -102,8 +102,8 @@ local function release(all)
   m.w('PUBLISH', m.kWake, '')
 end
 
--- whole tells whether all of the task was put. What ran before a failover forgot
--- the commit is not held any more, but its chunk is there.
+-- whole reports whether all jobs of the task were put. A job that ran before a failover forgot the
+-- commit is no longer in held, but its chunk is there.
 local function whole(held)
   if held + t.done == t.total then return true end
   if not t.started then return false end
@@ -131,12 +131,12 @@ local function commit()
   if not t.paused then release(true) end
 end
 
--- committed tells whether the task is, which commit has not asked.
+-- committed reports whether the task is committed; only commit itself does without this call.
 local function committed() return call('HGET', m.kTask .. id, 'committed') and true end
 
 local before = t.paused and (call('HGET', m.kTask .. id, 'pausedNote') or '-') or ''
 
--- A pause that stands keeps its words, and is that of the last who ordered it.
+-- A pause that stands keeps its note, and takes the id of the latest order.
 local function pause()
   if t.paused then
     if m.num(ARGV[6]) > m.num(call('HGET', m.kTask .. id, 'pausedId')) then
@@ -173,7 +173,7 @@ local function resume()
     return {'later', 0, before}
   end
   if t.paused then
-    -- The pause does not count against the expiry.
+    -- The pause does not count towards the expiry.
     t.due = math.max(t.due, m.now)
     m.w('HDEL', m.kTask .. id, 'paused', 'pausedNote', 'pausedId')
     m.w('HSET', m.kTask .. id, 'due', m.us(t.due),

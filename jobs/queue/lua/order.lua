@@ -1,7 +1,6 @@
--- order: one call of a reordering of what is overdue in queue. Who calls lock and
--- gets it reads all that is due page by page from the back, which counts jobs per
--- task, then gives them new scores chunk by chunk, again from the back, and says
--- done. package jobs says where a job goes.
+-- order: one call of a reordering of the due jobs in queue. A caller that gets the lock reads all
+-- due jobs page by page from the back, which counts jobs per task, then gives them new scores chunk
+-- by chunk, again from the back, and calls done. package jobs decides where a job goes.
 --
 -- KEYS 1 zone
 -- ARGV 1 lock | page | chunk | done  2 token of the lock  3 lock in ms
@@ -16,12 +15,12 @@
 --                {calm, now}: nothing is due, there is one task only, or none came or
 --                went since the last time
 --         page:  {ok, now, jobs, {task, jobs of it …}}
---         chunk: {ok | met, now, moved, left where they are, {id, score …} to go on with}
+--         chunk: {ok | met, now, moved, left where they are, {id, score …} to continue with}
 --         done:  {ok, now, µs to wait}
---         all but lock also {lost, now}: the lock is another's. {absent, now}: no key zone
--- Keeps: a job is moved only if it is in queue with the score that was read, and to
---      before the oldest; so each prefix is a valid queue, and what somebody took,
---      held, ended or gave back meanwhile is left alone. Nobody waits for the lock.
+--         all but lock also {lost, now}: another caller has the lock. {absent, now}: no key zone
+-- Keeps: a job is moved only if it is in queue with the score that was read, and to a score
+--      below the oldest. So each prefix is a valid queue, and a job that was taken, held,
+--      ended or released meanwhile is left alone. Nobody waits for the lock.
 
 local op, token = ARGV[1], ARGV[2]
 
@@ -34,8 +33,8 @@ local function lock()
   local first = call('ZRANGE', m.kQueue, '0', '0', 'WITHSCORES')
   local last = call('ZREVRANGEBYSCORE', m.kQueue, m.at, '-inf', 'WITHSCORES', 'LIMIT', '0', '1')
   local v = call('HMGET', m.kZone, 'walked', 'changes', 'changesSeen')
-  -- What was reordered is older than that walk, and so is what it left. changes
-  -- counts tasks that ended, and jobs that came back with an older score.
+  -- Jobs that were reordered are older than that walk, and so are the jobs that it left. changes
+  -- counts tasks that ended, and jobs that returned with an older score.
   local came = last[2] and tonumber(last[2]) >= m.num(v[1])
   local went = last[2] and m.num(v[2]) ~= m.num(v[3])
   if not (came or went) or call('ZCARD', m.kOpen) < 2 or m.zone.halted or m.zone.paused or
@@ -47,7 +46,7 @@ local function lock()
   return {'go', m.at, m.us(tonumber(first[2])), m.us(m.num(v[2]))}
 end
 
--- later is how many jobs stand behind those that were due at the lock.
+-- later returns how many jobs are behind those that were due at the lock.
 local function later() return call('ZCOUNT', m.kQueue, '(' .. ARGV[4], '+inf') end
 
 local function page()
@@ -67,8 +66,8 @@ local function page()
   return {'ok', m.at, #ids, out}
 end
 
--- compare plans the moves of a chunk. It returns how many there are, how many jobs
--- stay among those due at the lock, and whether a worker took one.
+-- compare plans the moves of a chunk. It returns their number, how many jobs stay among those due
+-- at the lock, and whether a worker took one.
 local function compare()
   local n, oldest, latest = (#ARGV - 7) / 3, tonumber(ARGV[5]), tonumber(ARGV[4])
   if n == 0 then return 0, 0, false end
@@ -94,11 +93,11 @@ local function chunk()
   local moved, stay, met = compare()
   local rest = {}
   if not met then
-    -- Read before the moves, so those that go are still there.
+    -- This reads before the moves, so the jobs that will move are still there.
     local from = later() + tonumber(ARGV[6]) + stay + moved
     rest = call('ZREVRANGE', m.kQueue, m.us(from), m.us(from + tonumber(ARGV[7]) - 1), 'WITHSCORES')
     while #rest > 0 and tonumber(rest[#rest]) < tonumber(ARGV[5]) do
-      rest[#rest], rest[#rest - 1] = nil, nil -- it was moved before
+      rest[#rest], rest[#rest - 1] = nil, nil -- an earlier call moved it
     end
   end
   m.w('PEXPIRE', m.kOverload, ARGV[3])
@@ -112,7 +111,7 @@ local function done()
   m.w('SET', m.kOverload, 'cool', 'PX', m.us(math.ceil(cool / 1000)))
   local detail = '{"node":' .. cjson.encode(ARGV[5]) .. ',"moved":' .. ARGV[6] .. ',"took":' ..
     m.us(took) .. ',"end":' .. cjson.encode(ARGV[8]) .. '}'
-  -- What changed nothing is not what people ask for.
+  -- A walk that moved nothing is not shown to people.
   if ARGV[6] ~= '0' then m.w('HSET', m.kZone, 'reordered', m.at .. ' ' .. detail) end
   if ARGV[8] ~= 'stopped' then
     m.w('HSET', m.kZone, 'walked', ARGV[4], 'changesSeen', ARGV[9])

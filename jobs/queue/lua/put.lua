@@ -1,19 +1,19 @@
--- put: one chunk of a task's hosts. The jobs are held until move commits the
--- task, so nothing runs of a half submit. Repeating a chunk changes nothing; the
--- same submit with the same task id completes what an earlier one began.
+-- put: one chunk of a task's hosts. The jobs are held until move commits the task, so no job of a
+-- half submit runs. Repeating a chunk changes nothing; the same submit with the same task id
+-- completes what an earlier one began.
 --
 -- KEYS 1 zone
 -- ARGV 1 task  2 fingerprint of the submit  3 number of the chunk, from 0
---      4 when to run, µs ('' = at once), or one for each host, separated by blanks (0 =
---        that of the task); of a task with waves of which wave the hosts are, in their
---        order: wave*hosts,…  5 hosts, separated by newlines (1..500)
+--      4 when to run, µs ('' = at once), or one time for each host, separated by blanks (0 =
+--        the task's time); for a task with waves the waves of the hosts, in their order:
+--        wave*hosts,…  5 hosts, separated by newlines (1..500)
 --      6.. chunk 0 only: fields and values of the task
 -- Returns {ok, jobs held so far} | committed | cancelled | conflict (another submit has this
 --      id) | header (chunk 0 must come first) | absent (no key zone)
--- Keeps: held:<task> and task:<id> expire together while not committed. A job that
---      was cancelled by itself meanwhile stays ended, and one that runs, because a
---      failover forgot an earlier commit, stays where it is. A job with a time of its
---      own has a record, with due and later, and so will wait in again.
+-- Keeps: held:<task> and task:<id> expire together while not committed. A job that was
+--      cancelled alone meanwhile stays ended, and a job that runs, because a failover
+--      forgot an earlier commit, stays where it is. A job with a time of its own has a
+--      record, with due and later, and so will wait in again.
 
 local id, print, chunk, at = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -45,7 +45,7 @@ if string.find(at, ' ', 1, true) then
   own = true
   for one in string.gmatch(at, '%d+') do times[#times + 1] = one end
 end
-local waves = {} -- by place
+local waves = {} -- by position
 for wave, hosts in string.gmatch(at, '(%d+)%*(%d+)') do
   for _ = 1, tonumber(hosts) do waves[#waves + 1] = wave end
 end

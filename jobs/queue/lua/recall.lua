@@ -1,37 +1,36 @@
--- recall: what history knows of jobs, for a Redis that may have forgotten it: one that was
--- started anew, perhaps from an older copy. A zone of which history is kept has the field
--- recorded; in each new epoch it gets the field owed, and nothing starts until history was
--- asked about all its open tasks.
+-- recall: gives facts that history knows about jobs to a Redis that may have forgotten them,
+-- because it was restarted, perhaps from an older copy. A zone with a history has the field
+-- recorded; in each new epoch it gets the field owed, and nothing starts until history was asked
+-- about all its open tasks.
 --
 -- KEYS 1 zone
 -- ARGV 1 verb  2 owed, as the caller read it, or why  3 task
---      keep      history is kept of this zone. 2 = why it must be asked at once, '' = it
---                need not be
+--      keep      the zone has a history. 2 = why it must be asked at once, '' = it need
+--                not be
 --      jobs      3 = task; 4 = id of the last entry of the zone's stream that history has
---                heard; then 10 each: host, outcome, class, exit, error, note, attempt,
+--                read; then 10 each: host, outcome, class, exit, error, note, attempt,
 --                node, when it began and when it ended in µs. Without an outcome: this
 --                attempt began, and history knows no end of it
 --      done      history was asked about all tasks
--- Returns {ok | absent | stale (it is owed for another reason by now) | behind (history has
---      not heard all that happened to these jobs here), ended, lost}
--- Keeps: a job that has ended stays as it is. One that history knows as ended ends in the same
---      way. One of which history knows a later attempt is lost: who has it next finds out
---      what became of that; of a task that is not committed nobody has it next, and it ends
---      unknown. Repeating a call changes nothing. Where the stream tells of a job what history
---      has not heard, Redis is ahead of history and has forgotten nothing: a job that was in
---      hand when the zone was shut may have been deferred since.
+-- Returns {ok | absent | stale (owed has another reason by now) | behind (history has not
+--      read all events of these jobs here), ended, lost}
+-- Keeps: a job that has ended stays as it is. A job that history knows as ended ends in the
+--      same way. A job of which history knows a later attempt is lost: the next worker
+--      verifies how it ended; if its task is not committed no worker gets it, and it ends
+--      unknown. Repeating a call changes nothing. If the stream has an event of a job that
+--      history has not read, Redis is ahead of history and has forgotten nothing: a job that
+--      was in hand when the zone was shut may have been deferred since.
 --
--- Redis may have gone back further than children can say. The server that writes history
--- compares all open tasks with it, 100 jobs a call. A job that history knows as ended ends
--- in the same way, with its counters, groups and limits. A job of which history knows a
--- later attempt, and no end, is `lost`: the next worker finds out. But where the stream has
--- an entry about that job behind the one that history heard last, Redis is ahead of
--- history, and the comparison waits until history has heard it. The same happens when the
--- historian sees that a stream of events is shorter than its copy, or that a zone which it
--- knows has forgotten `recorded`.
+-- Redis may have lost more than children can report. The server that writes history compares all
+-- open tasks with it, 100 jobs a call. A job that history knows as ended ends in the same way, with
+-- its counters, groups and limits. A job of which history knows a later attempt, and no end,
+-- becomes `lost`: the next worker verifies it. But if the stream has an entry about that job behind
+-- the last one that history read, Redis is ahead of history, and the comparison waits until history
+-- has read it. The same happens when the historian finds that a stream of events is shorter than
+-- its copy, or that a zone which it knows has forgotten `recorded`.
 
 local verb, owed, task = ARGV[1], ARGV[2], ARGV[3]
-local UNHEARD = 1000 -- entries that are searched at most; history hears the others first
+local UNHEARD = 1000 -- entries searched at most; history reads the others first
 
 m.begin()
 if not m.zone.run then return {'absent', '0', '0'} end
@@ -50,9 +49,9 @@ local function done()
   m.w('PUBLISH', m.kWake, '')
 end
 
--- began is a job with an attempt that Redis had forgotten.
+-- began restores an attempt that Redis had forgotten.
 local function began(id, t, j, at)
-  -- Its token stays as old as it is: a child that has the job, and speaks later, has a newer one.
+  -- The token keeps its age: a child that has the job, and reports later, has a newer one.
   j.state, j.was, j.live = 'lost', false, false
   j.attempt, j.node, j.started = tonumber(at.attempt), at.node, j.started or at.began ~= '0' and at.began or m.at
   j.due = j.due > 0 and j.due or t.due
@@ -73,7 +72,7 @@ local function began(id, t, j, at)
   lost = lost + 1
 end
 
--- unheard reports whether history has yet to hear of one of these jobs.
+-- unheard reports whether history still has to read an event of one of these jobs.
 local function unheard(ids)
   if #ids == 0 then return false end
   local list = call('XRANGE', m.kEvents, ARGV[4] ~= '' and '(' .. ARGV[4] or '-', '+',
@@ -86,13 +85,13 @@ local function unheard(ids)
   return #list == UNHEARD
 end
 
--- forgotten reports whether history knows more of a job than Redis.
+-- forgotten reports whether history knows more about a job than Redis.
 local function forgotten(j, o)
   return o.outcome ~= '' or
     j.state ~= 'running' and j.state ~= 'lost' and j.attempt < tonumber(o.attempt)
 end
 
--- jobs takes the jobs of a task back. It is false, and has done nothing, if history is behind.
+-- jobs gives the jobs of a task back. It returns false, and has done nothing, if history is behind.
 local function jobs()
   local t = m.task(task)
   if not t then return true end
@@ -109,7 +108,7 @@ local function jobs()
   local open, doubtful = {}, {}
   for i, host in ipairs(names) do
     local j = m.job(ids[i])
-    -- The others ended here too, or are not of this zone.
+    -- The others ended here too, or belong to another zone.
     open[i] = j.state ~= 'ended' and (j.state or inQueue[i] or inAgain[i] or inHeld[i]) and
       forgotten(j, what[host])
     if open[i] and what[host].outcome == '' then doubtful[#doubtful + 1] = ids[i] end
@@ -122,7 +121,7 @@ local function jobs()
       began(id, t, j, o)
     elseif open[i] then
       if o.outcome == '' then
-        -- Its task was committed in what Redis has forgotten, and may expire before it is again.
+        -- The commit of its task is forgotten, and the job may expire before the next commit.
         o.outcome, o.at = 'unknown', m.at
         o.err = 'it began, and Redis had forgotten its task before that was committed'
       end

@@ -1,28 +1,27 @@
--- roll: what people, and the duty of a server, order of a task that has a rule.
+-- roll: the orders of people, and of a server's duty, about a task with a rule.
 --
 -- KEYS 1 zone
 -- ARGV 1 task  2 verb  3 who and why, for people  4 number  5 text
---      stop    no further job begins; those that have begun go on to their end
---      go      it goes on where it was stopped, or where its next wave waits for a
+--      stop    no further job begins; jobs that have begun run to their end
+--      go      the task continues after a stop, or opens the wave that waits for a
 --              person; number = jobs that may fail in all from now on, '' = as before
 --      look    notes since when the jobs of the open waves have all ended
---      open    number = the wave to open, the one behind the last that is open
+--      open    number = the wave to open, the one behind the last open wave
 --      check   number = the last open wave, text = the task that checks its hosts
 -- Returns {ok | already | early | spent | absent | ended, text, number}
 --      go: spent if more have failed than may, number = how many have; text of a stop
---      that ended. look: number = since when, text = jobs that wait for nobody and are
---      laid aside; early: they have not ended. check: text = the task that checks.
--- Keeps: repeating a call changes nothing. A wave is opened once, when all jobs of
---      those before it have ended, and never while the task is stopped or paused.
+--      that ended. look: number = since when, text = number of jobs that are put aside for
+--      no reason; early: they have not ended. check: text = the task that checks.
+-- Keeps: repeating a call changes nothing. A wave is opened once, when all jobs of the
+--      waves before it have ended, and never while the task is stopped or paused.
 --
--- Jobs of a wave that is not open lie in held:<task>. Their score is the number of their
--- wave, at most 1000; a job that was in the queue before and was laid aside has an instant
--- there. The field `wave` is the last wave that is open. This script compares and sets it,
--- and looks itself whether all jobs of the earlier waves have ended. `rolling` lists the
--- tasks that a server has to look at.
+-- Jobs of a wave that is not open are in held:<task>. Their score is the number of their wave, at
+-- most 1000; a job that was in the queue before and was put aside has an instant as its score. The
+-- field `wave` is the last open wave. This script compares and sets it, and itself checks whether
+-- all jobs of the earlier waves have ended. `rolling` lists the tasks that a server has to look at.
 
 local id, verb, note, number, text = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local WAKES = 100 -- waiters that are woken in one call; the others come by the minute
+local WAKES = 100 -- waiters woken in one call; the others try within a minute
 
 m.begin()
 local t = m.zone.run and m.task(id)
@@ -57,7 +56,7 @@ function verbs.go()
   if field.over then set('pass', m.us(r.wave + 1)) end
   local before = r.stopped and field.stoppedNote or ''
   if r.stopped then
-    -- The stop does not count against the expiry.
+    -- The stop does not count towards the expiry.
     set('due', m.us(math.max(t.due, m.now)), 'since', m.at,
       'expires', m.us(t.expires + m.now - m.num(r.stopped)))
     m.w('HDEL', t.key, 'stopped', 'stoppedNote')
@@ -71,7 +70,7 @@ function verbs.go()
   return {'ok', before, m.us(r.bad)}
 end
 
--- ahead is how many jobs are of waves that are not open, ended whether all others
+-- ahead returns how many jobs belong to waves that are not open. ended reports whether all others
 -- have ended.
 local function ahead() return not r.wave and 0 or call('ZCOUNT', m.kHeld .. id, '(' .. m.us(r.wave), m.WAVES) end
 local function ended() return field.committed and t.total - t.done == ahead() end
@@ -93,7 +92,7 @@ function verbs.open()
   if r.wave and r.wave >= n then return {'already', '', m.us(r.wave)} end
   local may = r.wave == n - 1 and n <= m.num(field.waves) and ended() and field.over
   if not may or r.stopped or t.paused or t.cancel then return {'early', '', m.us(r.wave or 0)} end
-  -- Its jobs could run from now on, so their expiry counts from now.
+  -- Its jobs can run from now on, so their expiry counts from now.
   set('wave', m.us(n), 'accepted', m.us(r.bad), 'due', m.at, 'expires', m.us(m.now + m.num(call('HGET', t.key, 'expire'))))
   m.w('HDEL', t.key, 'over', 'pass', 'checks')
   m.event('wave', id, '{"wave":' .. m.us(n) .. ',"note":' .. cjson.encode(note) .. '}')

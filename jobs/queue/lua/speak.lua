@@ -1,29 +1,28 @@
--- speak: keeps what the hosts of running jobs say, for those who listen. It is a
--- preview: the result of the attempt brings all that is kept, and takes its place.
+-- speak: stores the output of the hosts of running jobs, for listeners. It is a preview: the result
+-- of the attempt brings all output that is kept, and replaces it.
 --
 -- KEYS 1 zone
--- ARGV 1 number of jobs, then 6 each: id, token, end (bytes that the host has said
+-- ARGV 1 number of jobs, then 6 each: id, token, end (bytes that the host has written
 --      in this attempt), ends of earlier entries to drop, separated by blanks, data,
---      which runs of steps it is about (jobs.Runs; may be empty)
--- Returns {now, id …} of those whose attempt has ended, or is not the latest;
+--      the runs of steps it belongs to (jobs.Runs; may be empty)
+-- Returns {now, id …} of the jobs whose attempt has ended, or is not the latest;
 --      {absent, now} if there is no key zone
 -- Keeps: an entry of a running attempt in out:<id> has the id <token>-<end>; the
 --      record of its job says live if it has some.
 --
--- out:<id> has an entry with the field `said` for each attempt that has reported: a line
--- with its token and its gap, maybe its runs, then head and tail. An attempt that runs for
--- more than a second has entries with the field `live` and the ids <token>-<bytes said so
--- far>, so that readers continue where they were. A child writes them for all its jobs in
--- one call, at most two a second and 256 kB each. Of each job head and tail stay,
--- output.max bytes and a little.
+-- out:<id> has an entry with the field `said` for each attempt that has reported: a line with its
+-- token and its gap, maybe its runs, then head and tail. An attempt that runs for more than a
+-- second has entries with the field `live` and the ids <token>-<bytes so far>, so that readers
+-- continue from their position. A child writes them for all its jobs in one call, at most two calls
+-- a second and 256 kB each. Head and tail of each job stay: output.max bytes and a little.
 --
--- Nobody waits for a preview: Redis may leave some of it out, and the result replaces it.
--- Entries of an attempt whose worker died stay, for they are all that is known. The field
--- `runs` of `live` has seven numbers: where the line about a run that was taken over
--- begins, then of that run and of the last one the token that began it, its number on the
--- host, and where its output begins in this attempt. An attempt that took over a run hears
--- all of it again, and readers skip the bytes that earlier attempts heard, or fill their
--- gaps with them. Entries without runs are all shown.
+-- Nobody waits for a preview: Redis may leave some of it out, and the result replaces it. Entries
+-- of an attempt whose worker died stay, because nothing else is known. The field `runs` of `live`
+-- has seven numbers: the place of the line that reports a takeover; then, for the run that was
+-- taken over and for the last run, the token that began it, its number on the host, and the place
+-- where its output begins in this attempt. An attempt that took over a run receives all of its
+-- output again, and readers skip the bytes that earlier attempts received, or fill their gaps with
+-- them. Entries without runs are all shown.
 
 m.begin()
 if not m.zone.run then return {'absent', m.at} end

@@ -1,10 +1,10 @@
--- step: takes the results of jobs that a child had, and hands out new ones. One
--- call, so that finish + take next is one round trip. With want 0 and no slot it
--- is the sweep of a server: what expired ends, what is lost is seen.
+-- step: takes the results of a child's jobs, and hands out new ones. It is one call, so that finish
+-- and take next are one round trip. With want 0 and no slot it is the sweep of a server: overdue
+-- jobs expire, and lost jobs are marked.
 --
 -- KEYS 1 zone
 -- ARGV 1 node  2 slot ('' for a sweep)  3 request id; of a sweep: the rank in again at
---        which it begins, where the zone stands still  4 want
+--        which it begins, if the zone is halted  4 want
 --      5 what the caller's own clock expects TIME to be, µs ('' if not known)
 --      6 tasks whose spec the caller has, separated by blanks
 --      7 when the caller sent this, by its estimate of TIME, µs
@@ -25,14 +25,14 @@
 -- Keeps: an unfinished job is in exactly one of queue, again, held:*; a host is
 --      locked by one token; a repeated request id gets the earlier reply.
 
-m.LOOKS = 20 -- candidates that may be moved aside in one call
+m.LOOKS = 20 -- candidates that one call may move aside
 
--- What run sets at every call before it is asked for (see library.lua).
+-- The fields that run sets at every call before their first use (see library.lua).
 m.SET = {'node', 'slot', 'request', 'want', 'who', 'raw', 'now', 'at', 'zone', 'held', 'seen',
   'late', 'grants', 'grantedTo', 'lastToken', 'tokenText', 'looks', 'forgets'}
 
--- reply adds to the grants what the caller needs with them: hosts and specs. It is one
--- list, because Redis looks at each table of an answer for all that one may mean.
+-- reply adds the hosts and specs that the caller needs with its grants. It returns one flat list,
+-- because Redis checks each table of an answer for all its possible meanings.
 function m.reply(status, at)
   local late, list, to = m.late, m.grants, m.grantedTo
   local out = {status, m.at, at, #late, nil, nil, nil}
@@ -54,7 +54,7 @@ function m.reply(status, at)
     n = n + 2
     out[n - 1], out[n] = list[i], ''
     inventory = inventory or t and t.inventory
-    if t and t.inventory == inventory then -- nearly always all are of one
+    if t and t.inventory == inventory then -- nearly always all jobs have the same inventory
       local k = #hosts + 1
       hosts[k], places[k] = to[2 * i], n
     elseif t then
@@ -72,16 +72,16 @@ function m.reply(status, at)
   return out
 end
 
--- before finds what the slot held before this call, and the answer of a call that
--- is not to be carried out. It goes from one mark to the next: a pattern looks at each
--- byte by itself.
+-- before finds the jobs that the slot held before this call, and the answer to a call that must not
+-- be carried out. It searches from one mark to the next, because a pattern checks each byte by
+-- itself.
 function m.before()
   local before = call('HGET', m.kHold .. m.node, m.slot)
   if not before then return nil end
   local find = string.find
   local blank = find(before, ' ', 1, true)
   if sub(before, 1, blank - 1) == m.request then return m.earlier(before) end
-  -- A stamp from the future is that of a clock that was wrong.
+  -- A stamp from the future comes from a clock that was wrong.
   local first = find(before, '\n', blank, true)
   local sent = sub(before, blank + 1, first - 1) + 0
   if ARGV[7] + 0 < sent and sent < m.raw + m.MINUTE then return {'stale', m.at} end
@@ -96,9 +96,9 @@ function m.before()
   end
 end
 
--- ended and fresh take the short way through the usual case; lua/shared/fast.lua has them. They return
--- false where the case is another one, and here always: without that file every result and every
--- grant goes the long way, to the same end.
+-- ended and fresh are short ways through the usual case; lua/shared/fast.lua has them. They return
+-- false in every other case, and the versions here always do: without that file every result and
+-- every grant takes the long way, to the same end.
 function m.ended() return false end
 
 function m.fresh() return false end
@@ -110,7 +110,7 @@ function m.results()
     i = i + (ARGV[i + 2] == 'ended' and 6 or 15)
   end
   local t = m.readJobs(ids)
-  m.forgets = (m.zone.epoch or 0) + m.zone.longest -- takes before it may be forgotten
+  m.forgets = (m.zone.epoch or 0) + m.zone.longest -- takes before this instant may be forgotten
   if m.forgets >= m.now then m.readLocks(ids) end
   local held, seen = m.held, m.seen
   for r = 1, #ids do
@@ -127,8 +127,8 @@ end
 
 -- Taking. -------------------------------------------------------------------
 
--- peek is the due id at the front of a source, which is read page by page, with all
--- that is to be known of its jobs.
+-- peek returns the due id at the front of a source. It reads page by page, with all facts about the
+-- jobs of a page.
 function m.peek(s)
   if s.at > #s.page then
     if s.dry then return nil end
@@ -145,7 +145,7 @@ function m.peek(s)
   return s.page[s.at]
 end
 
--- The two sources; take() begins with both anew.
+-- The two sources; take() resets both.
 m.fromAgain, m.fromQueue = {page = false, hosts = false, at = 1, offset = 0, dry = false, key = ''},
   {page = false, hosts = false, at = 1, offset = 0, dry = false, key = ''}
 
@@ -154,7 +154,7 @@ function m.source(s, key)
   return s
 end
 
--- again is when the running jobs of a task are due, if nobody is heard of.
+-- again returns when the running jobs of a task are due if no worker reports.
 function m.again(t)
   if not t.again then t.again = m.us(m.now + t.timeout + m.lockDelay(t.timeout)) end
   return t.again
@@ -185,7 +185,7 @@ function m.take()
   if turn ~= m.zone.turn then m.zone.turn, m.zone.turned = turn % 4, true end
 end
 
--- first is when the next job is due, if it is before at.
+-- first returns when the next job is due, if that is before at.
 function m.first(at)
   for _, key in ipairs({m.kQueue, m.kAgain, m.zone.asks and m.kAsks or nil}) do
     local first = call('ZRANGE', key, '0', '0', 'WITHSCORES')
@@ -196,14 +196,14 @@ function m.first(at)
   return at
 end
 
--- remember keeps the answer for a repetition, and what the slot holds now.
+-- remember stores the answer for a repetition, and the jobs that the slot holds now.
 function m.remember(status, at)
   local mine, list = '', nil
   for id, token in pairs(m.held) do
     local one = id .. ' ' .. token .. ' '
     if mine == '' then
       mine = one
-    else -- joined once: Lua reads each byte of each text that it makes
+    else -- joined once: Lua hashes each byte of each string that it makes
       list = list or {mine, nil}
       list[#list + 1] = one
     end
@@ -225,8 +225,8 @@ function m.run()
   local instead = m.slot ~= '' and m.before()
   if instead then return instead end
 
-  -- Either Redis' clock jumped, or somebody slept between the sending of this call and
-  -- now. Only the caller can tell which, with another call.
+  -- Either Redis' clock jumped, or a process slept between the sending of this call and now. Only
+  -- the caller can tell which, with another call.
   local skew = ARGV[5] ~= '' and m.raw - ARGV[5] or 0
   if skew > m.MINUTE or skew < -m.MINUTE then return {'skewed', m.at} end
 
@@ -234,12 +234,12 @@ function m.run()
   m.late = m.NONE
   if ARGV[8] ~= '0' then m.results() end
 
-  m.grants = {nil}         -- as they are told …
+  m.grants = {nil}         -- in the form of the answer …
   m.grantedTo = {nil, nil} -- … and the task and the host of each
   m.lastToken, m.tokenText, m.looks = zone.token, false, 0
   local status, at, more = 'next', '0', false
   if zone.shut then
-    -- Nobody knows how long history takes: whoever asks comes again in a second.
+    -- Nobody knows how long history takes: the caller asks again in a second.
     status, at = 'frozen', m.us(math.max(zone.frozen, zone.owed and m.now + 1000000 or 0))
   elseif zone.halted or zone.paused then
     status = 'halted'
@@ -268,8 +268,8 @@ function m.run()
   return m.reply(status, at)
 end
 
--- keepZone plans what a call leaves of itself to the next ones. turn and waits are seldom
--- others than before.
+-- keepZone plans what a call leaves in the zone for the next ones. turn and waits are rarely
+-- changed.
 function m.keepZone()
   local zone, waits = m.zone, m.zone.waits or '0'
   m.toZone = {'HSET', m.kZone, 'high', m.at, 'token', m.tokenText or m.us(m.lastToken), nil, nil}

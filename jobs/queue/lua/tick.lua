@@ -1,13 +1,13 @@
--- tick: how far a schedule has come, written by the leader and by nobody else.
+-- tick: stores the progress of a schedule; only the leader calls it.
 --
--- KEYS 1 zone, that of the hub: its prefix is that of the keys. Nothing of the
---      prelude stands before this script: the hub has no epoch.
+-- KEYS 1 zone of the hub: it gives the prefix of the keys. This script has no prelude in
+--      front of it: the hub has no epoch.
 -- ARGV 1 schedule  2 its ticks as they were read, '' = there were none
 --      3 its ticks from now on  4 number of the caller's term
 -- Returns {ok | deposed | stale | gone}
--- Keeps: who is not the leader changes nothing (deposed), nor does who read
---      something else than there is (stale), nor does anybody for a schedule that
---      was removed (gone).
+-- Keeps: a caller that is not the leader changes nothing (deposed), nor does one that read
+--      other ticks than there are (stale), nor does anybody for a schedule that was
+--      removed (gone).
 
 local call = redis.call
 local P = string.sub(KEYS[1], 1, -5)

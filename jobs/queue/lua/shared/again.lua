@@ -1,8 +1,8 @@
--- again: what step does with a job that does not end yet, and its sweep. Stands
--- behind exclude.lua inside m.lazy.
+-- again: the part of step for jobs that do not end yet, and its sweep. It stands behind exclude.lua
+-- inside m.lazy.
 
--- stopped is how a job ends whose worker would go on with it later, when it was
--- cancelled meanwhile.
+-- stopped returns the end of a job that its worker would continue later, if the job was cancelled
+-- meanwhile.
 function m.stopped(i, j, note)
   local saved = ARGV[i + 10] ~= '' and ARGV[i + 10] or j.saved
   local state = ARGV[i + 2] == 'verify' and 'verify' or ARGV[i + 2] == 'back' and j.was or j.state
@@ -13,9 +13,9 @@ function m.stopped(i, j, note)
   return o
 end
 
--- turn is the place, in µs, of the next job of a task that was never begun and is deferred
--- to an instant. Where a window opens for several tasks their jobs come in turns, as those
--- that got a time of their own when they were put (turns.go).
+-- turn returns the place, in µs, of the next job of a task that was never begun and is deferred to
+-- an instant. When a window opens for several tasks their jobs take turns, as jobs do that got a
+-- time of their own when they were put (turns.go).
 function m.turn(t, at)
   local field = 'turn:' .. at
   t.turns = t.turns or {}
@@ -27,10 +27,10 @@ function m.turn(t, at)
   end
   t.turns[field] = n + 1
   m.w('HSET', t.key, field, m.us(n + 1))
-  return math.min(n * t.width, 999999) -- openings are told apart by their second
+  return math.min(n * t.width, 999999) -- the seconds of openings differ
 end
 
--- keepHost locks the host of a job up to its appointment and an attempt more.
+-- keepHost locks the host of a job until its appointment and the time of one attempt.
 function m.keepHost(id, j, t, delay)
   local lock = m.locked(m.hostOf(id))
   if not lock or lock == j.token .. ' ' .. id then
@@ -38,17 +38,17 @@ function m.keepHost(id, j, t, delay)
   end
 end
 
--- rescore keeps a job for another attempt.
+-- rescore puts a job back for another attempt.
 function m.rescore(i, id, j, t)
   local kind, delay = ARGV[i + 2], tonumber(ARGV[i + 7])
   local keep, release = ARGV[i + 12] == '1', ARGV[i + 11] == '1'
   if kind == 'wait' and
     call('HEXISTS', t.key, 'gate:' .. ARGV[i + 9] .. ':' .. m.hostOf(id)) == 1 then
-    delay = 0 -- it stands at a gate that was answered meanwhile
+    delay = 0 -- its gate was answered meanwhile
   end
   local at = m.now + delay
-  -- What is lost and given back without a look may have run: it stays lost, and whoever has it
-  -- next finds out, as end.lua has it.
+  -- A lost job that is released without a look may have run: it stays lost, and the next worker
+  -- verifies it, as end.lua does it.
   local note = t.cancel or j.cancel
   if note and not (kind == 'back' and j.lost) then
     m.finish(id, j, m.stopped(i, j, note))
@@ -57,9 +57,9 @@ function m.rescore(i, id, j, t)
   if j.state == 'running' then m.count(t, 'running', -1) end
 
   if kind == 'back' and j.attempt <= 1 and j.later == 0 and j.step == 0 and j.saved == '' then
-    -- Nothing was done: as if it had not been taken. What is kept of it goes before it
-    -- is in queue again, and until then says what is true. One that expires by itself
-    -- keeps its record.
+    -- Nothing was done: the job is as if it had not been taken. Its record is deleted before it is
+    -- in queue again, and until then it says what is true. A job with an expiry of its own keeps
+    -- its record.
     if t.guard then m.release(id, t, false, true) end
     m.unlock(id, j, t)
     j.state, j.attempt = 'retry', 0
@@ -71,8 +71,8 @@ function m.rescore(i, id, j, t)
     return
   end
 
-  -- What is given back untouched is where it was: a master that gives it back
-  -- does not know where that is.
+  -- A job that is released untouched stays at its step: a master that releases it does not know the
+  -- step.
   local state, saved = kind, ARGV[i + 10] ~= '' and ARGV[i + 10] or j.saved
   local step = kind == 'back' and j.step or tonumber(ARGV[i + 9])
   if kind == 'retry' then
@@ -88,17 +88,17 @@ function m.rescore(i, id, j, t)
     end
   elseif kind == 'defer' then
     state = 'deferred'
-    -- What has gone through a step keeps an attempt: it began. What never did did not
-    -- start, and is not to count as at work while it waits.
+    -- A job that has passed a step keeps an attempt: it began. A job that never did has not
+    -- started, and must not count as running while it waits.
     if j.attempt > 1 or step == 0 then j.attempt = j.attempt - 1 end
     if j.attempt == 0 then j.started = false end
-    if ARGV[i + 8] ~= '0' then -- else nobody knows when it may, and it expires as before
+    if ARGV[i + 8] ~= '0' then -- else the opening is not known, and the job expires as before
       at = tonumber(ARGV[i + 8])
       if not j.started then at = at + m.turn(t, ARGV[i + 8]) end
       j.later = math.max(at - t.due, 0)
     end
   else -- back, of a job that had earlier attempts
-    -- A host that it had kept is kept: it may be rebooting.
+    -- A host that the job had kept stays kept: it may be rebooting.
     at, state, keep = m.now, j.lost and 'lost' or j.was or 'retry', j.lost or j.was
     j.attempt = j.attempt - 1
     if j.was then m.keepHost(id, j, t, 0) end
@@ -119,9 +119,9 @@ function m.rescore(i, id, j, t)
     (err ~= '' and ',"error":' .. cjson.encode(err) or '') .. '}')
 end
 
--- see recognises a lost job for people where nobody may take it. It stays due,
--- for the next master; only one that nobody took for a minute steps back, so that
--- a sweep sees those behind it.
+-- see shows people that a job is lost, in a call that may hand none out. The job stays due for the
+-- next master; only if no worker took it for a minute it steps back, so that a sweep reaches the
+-- jobs behind it.
 function m.see(id, j)
   if j.state == 'running' then
     m.w('ZADD', m.kAgain, 'XX', m.at, id)
@@ -131,7 +131,7 @@ function m.see(id, j)
   end
 end
 
--- miss notes that nobody works on a job that runs.
+-- miss notes that no worker has a running job.
 function m.miss(id, j)
   m.count(m.task(m.taskOf(id)), 'running', -1)
   j.state = 'lost'
@@ -139,9 +139,9 @@ function m.miss(id, j)
   m.event('lost', id, '{"node":"' .. j.node .. '","why":"not heard of again"}')
 end
 
--- watch is the sweep of a zone that stands still: it tells which running jobs are lost, and
--- leaves all else as it is, times and places too. It looks at a page of what is due, from a
--- rank on, and returns the rank for the next call, or 0 behind the last.
+-- watch is the sweep of a halted zone: it marks running jobs that are lost, and changes nothing
+-- else, not even times and places. It reads a page of the due jobs, from a rank on, and returns the
+-- rank for the next call, or 0 behind the last.
 m.WATCHES = 100
 function m.watch()
   local from = m.num(m.request)
@@ -157,8 +157,8 @@ function m.watch()
   return #ids < m.WATCHES and '0' or m.us(from + #ids)
 end
 
--- sweep looks at the front of both sources without taking. It is true if it
--- changed all that it looked at, of a full page: there may be more to do.
+-- sweep processes the front of both sources without taking. It returns true if it changed all jobs
+-- of a full page: there may be more to do.
 function m.sweep()
   local more = false
   for _, key in ipairs({m.kAgain, m.kQueue}) do
@@ -179,7 +179,7 @@ function m.sweep()
   return more
 end
 
--- replaceLive drops what was heard while the attempt ran: its output has it all.
+-- replaceLive drops the preview of the attempt: its output has everything.
 function m.replaceLive(id, token)
   local drop = {'XDEL', m.kOut .. id}
   for _, e in ipairs(call('XRANGE', m.kOut .. id, token, token)) do drop[#drop + 1] = e[1] end

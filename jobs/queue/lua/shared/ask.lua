@@ -1,12 +1,12 @@
--- ask: the orders to ask a host how a job ended that ended unknown. It stands behind job.lua
--- inside m.lazy of step and of the script ask.
+-- ask: the orders to ask a host how a job ended that ended unknown. It stands behind job.lua inside
+-- m.lazy of step and of the script ask.
 --
 -- An order is the field ask:<host> of the task, in lines:
---   since when, token of who looks (0: nobody does), how often it was handed out
+--   since when, token of the worker that looks (0: none), how often it was handed out
 --   who ordered it, and why
---   when it was answered and how, in a word; empty: it was not
+--   when it was answered and the answer in a word; empty: it was not
 --   the same for people
--- As long as it is not answered the job stands in `asks`, by when anyone may take it next.
+-- Until it is answered the job is in `asks`, with the time at which a worker may next take it.
 
 m.ASK_TIME = 60000000  -- µs that a worker has to look
 m.ASK_KEEP = 600000000 -- µs after which an order that nobody carried out is dropped
@@ -14,7 +14,7 @@ m.ASK_TAKES = 3        -- workers that may vanish over it
 
 function m.askField(id) return 'ask:' .. m.hostOf(id) end
 
--- askOf is the order to ask about a job, or false.
+-- askOf returns the order to ask about a job, or false.
 function m.askOf(id)
   local text = call('HGET', m.kTask .. m.taskOf(id), m.askField(id))
   if not text then return false end
@@ -38,8 +38,8 @@ function m.answerAsk(id, t, a, word, words)
   m.event('asked', id, '{"how":' .. cjson.encode(word) .. ',"note":' .. cjson.encode(words) .. '}')
 end
 
--- takeWithAsks takes where there are orders. By turns of a second these come first or last,
--- so that neither many of them nor many jobs keep the others waiting.
+-- takeWithAsks takes jobs in a zone with orders. In turns of a second the orders come first or
+-- last, so that neither many orders nor many jobs keep the others waiting.
 function m.takeWithAsks()
   local first = math.floor(m.now / 1000000) % 2 == 0
   if first then m.takeAsks() end
@@ -47,7 +47,7 @@ function m.takeWithAsks()
   if not first then m.takeAsks() end
 end
 
--- takeAsks hands out orders that are due. They hold nothing: who has one only looks.
+-- takeAsks hands out due orders. They hold nothing: a worker with an order only looks.
 function m.takeAsks()
   local room = m.want - #m.grants
   if room < 1 then return end
@@ -73,9 +73,9 @@ function m.takeAsk(id)
   end
 end
 
--- grantAsk hands an order out. Its token is newer than that of any attempt so far: a host that
--- says that a step never began refuses older ones from then on. That would hit another job
--- which has the host, so where there is one nothing may be written there: peek.
+-- grantAsk hands an order out. Its token is newer than the token of any attempt so far: a host that
+-- reports that a step never began refuses older tokens from then on. That would hit another job
+-- which has the host; if there is one, the worker may write nothing there: peek.
 function m.grantAsk(id, t, j, a)
   local host = m.hostOf(id)
   local lock = m.locked(host)

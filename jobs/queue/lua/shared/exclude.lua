@@ -1,45 +1,44 @@
--- exclude: what jobs need beside their host, and who waits for it. Stands behind
--- the prelude inside m.lazy: only tasks with a guard, cancelled jobs and zones in
--- which somebody waits come here.
+-- exclude: the resources that jobs need beside their host, and the jobs that wait for them. It
+-- stands behind the prelude inside m.lazy: only tasks with a guard, cancelled jobs and zones with
+-- waiting jobs need it.
 --
--- A resource is host/<host>, group/<group> or a limit, "key/value". Who holds a
--- group or limit is a field of sem:<name>; nothing expires there: a holder leaves
--- when its job gives it back, and a frozen group stays so until a person clears
--- it. Waiters are hints: they stand in `again` a minute ahead, and whoever frees
--- something brings one of them forward, tasks in turn.
+-- A resource is host/<host>, group/<group> or a limit, "key/value". Each holder of a group or limit
+-- is a field of sem:<name>. Nothing expires there: a holder leaves when its job releases the
+-- resource, and a frozen group stays frozen until a person clears it. Waiters are hints: they stand
+-- in `again` a minute ahead, and the job that frees a resource brings one of them forward, tasks in
+-- turn.
 --
--- A task that may need a group or a limit has a field `guard`; takes of all others cost
--- nothing for it. A task whose groups are to be proven has a field unproven:<group> with
--- the host that did not succeed, and takes end its other jobs of that group as `skipped`. A
--- new limit gives a guard to the open tasks of earlier inventories, whose `traits` get its
--- name. Names are never taken away there, so that a job gives back all that it got.
+-- A task that may need a group or a limit has a field `guard`; takes of all other tasks cost
+-- nothing extra. A task that proves its groups has a field unproven:<group> with the host that did
+-- not succeed, and takes end its other jobs of that group as `skipped`. A new limit gives a guard
+-- to the open tasks of earlier inventories, and its name is added to their `traits`. Names are
+-- never removed there, so that a job releases everything that it got.
 --
--- A holder leaves at the end of its job, by a re-score that gives the host back, or by a
--- person. A disruptive job that has begun keeps its group until it ends, also between two
--- attempts. A job that ends `unknown`, or while something of it may still act on its host,
--- leaves `frozen` in its place, which only control takes away. Two holders of a group,
--- because Redis forgot one of them, freeze it too: when the forgotten job is heard of, or
--- by fsck.
+-- A holder leaves at the end of its job, by a rescore that releases the host, or by a person. A
+-- disruptive job that has begun keeps its group until it ends, also between two attempts. A job
+-- that ends `unknown`, or while a part of it may still act on its host, leaves `frozen` in its
+-- place, which only control removes. Two holders of a group, because Redis forgot one of them,
+-- freeze it too: when the forgotten job is reported, or by fsck.
 --
--- A job gets all it needs or nothing. A fresh job that finds waiters wakes one of them and
+-- A job gets everything it needs or nothing. A fresh job that finds waiters wakes one of them and
 -- joins them, so a lost hint costs a minute.
 
 m.FROZEN = 'frozen' -- a field among the holders; job ids have a colon
 
--- lockLeft is how long the lock of a host lasts, as it is kept.
+-- lockLeft returns how long the stored lock of a host still lasts.
 function m.lockLeft(host)
   return m.locked(host) and math.max((m.untils[host] or 0) - m.raw, 0) or 0
 end
 
--- traits are "customer group limit …" of a job's host in the inventory of its
--- task, with - for none.
+-- traits returns "customer group limit …" of a job's host in the inventory of its task, with - for
+-- none.
 function m.traits(id, t)
   return call('HGET', m.kTraits .. t.inventory, m.hostOf(id)) or '- -'
 end
 
--- needs lists what a job counts against, its group first. guard is "p" for a
--- disruptive task that proves its groups, "d" for another one, "-" for the rest,
--- then the limits that its runbook names.
+-- needs lists the resources that a job counts against, its group first. guard is "p" for a
+-- disruptive task that proves its groups, "d" for another disruptive one, "-" for the rest; then
+-- the limits that its runbook names follow.
 function m.needs(id, t)
   local list, seen = {}, {}
   local function add(name)
@@ -54,8 +53,8 @@ function m.needs(id, t)
   return list
 end
 
--- A semaphore as it will be after the plan: holders, and besides kept, the places
--- that this call keeps free for those whom it wakes.
+-- sem returns a semaphore as it will be after the plan: its holders, and the places that this call
+-- keeps free for the jobs that it wakes.
 function m.sem(name)
   local s = m.sems[name]
   if s then return s end
@@ -66,7 +65,7 @@ function m.sem(name)
     local r = m.task(task) and m.rule(task, m.task(task))
     s.max = r and m.chances(r) or 0
   elseif string.sub(name, 1, 6) ~= 'group/' then
-    -- What is not defined any more binds nobody.
+    -- A limit that is no longer defined binds nobody.
     s.max = tonumber(call('HGET', m.kLimits, name) or '') or math.huge
   end
   if m.sems == m.NONE then m.sems = {} end
@@ -76,21 +75,21 @@ end
 
 function m.room(s) return s.holders + s.kept < s.max end
 
--- lacks is the first resource of the list that a job cannot have now; nil if it
--- can have all. One that comes fresh from the queue does not pass those who wait.
+-- lacks returns the first resource of the list that a job cannot have now, or nil if it can have
+-- all. A job that comes fresh from the queue does not pass waiting jobs.
 function m.lacks(id, list, fresh)
   for _, name in ipairs(list) do
     local s = m.sem(name)
     local free = m.room(s)
     if free and fresh and s.waits and m.wakeNext(name) then free = false end
-    -- A take that broke off may have left it to this job, also before its first.
+    -- A take that broke off may have left the resource to this job, even before its first attempt.
     if not free and not m.holds(id, name) then return name end
   end
 end
 
 function m.holds(id, name) return call('HEXISTS', m.kSem .. name, id) == 1 end
 
--- enter makes id, or the mark of a frozen group, a holder.
+-- enter adds id, or the mark of a frozen group, to the holders.
 function m.enter(id, name, value)
   local s = m.sem(name)
   if not m.holds(id, name) then s.holders = s.holders + 1 end
@@ -102,7 +101,7 @@ function m.acquire(id, list, token)
   for _, name in ipairs(list) do m.enter(id, name, token) end
 end
 
--- drop takes a job out of the holders of a resource. It is true if it was one.
+-- drop removes a job from the holders of a resource. It returns true if the job was one.
 function m.drop(id, name)
   if not m.holds(id, name) then return false end
   local s = m.sem(name)
@@ -112,9 +111,9 @@ function m.drop(id, name)
   return true
 end
 
--- release gives back all that a job holds, and wakes one waiter for each. One that
--- has begun keeps its group: its host is half way through what disturbs it. It may
--- fail as long as it has not ended, unless it is to ask again before it goes on.
+-- release gives up everything that a job holds, and wakes one waiter for each resource. A job that
+-- has begun keeps its group, because its host is half disturbed. It also keeps its place in the
+-- rule, because it may fail until it ends, unless it will ask again before it continues.
 function m.release(id, t, begun, asks)
   for _, name in ipairs(m.needs(id, t)) do
     local kept = begun and string.sub(name, 1, 6) == 'group/' or
@@ -123,9 +122,9 @@ function m.release(id, t, begun, asks)
   end
 end
 
--- A task that proves its groups goes on to the next member of a group only when the
--- one before has succeeded. unproven is the member that has not, and how it ended,
--- or false; proveNone notes it.
+-- A task that proves its groups begins the next member of a group only after the one before has
+-- succeeded. unproven returns the member that has not, and how it ended, or false; proveNone notes
+-- it.
 m.FAILS_PROOF = {failed = true, unreachable = true, timeout = true, rolled_back = true, unknown = true}
 
 function m.provesGroup(id, t)
@@ -149,9 +148,9 @@ function m.proveNone(id, t, outcome)
   m.w('HSET', t.key, 'unproven:' .. group, t.unproven[group])
 end
 
--- settle is the end of a job that may hold something. If it is not known what a
--- disruptive one did to its host, if that is half way back, or if something of it may
--- still act there, nobody else of the group may be touched.
+-- settle handles the end of a job that may hold something. No other job may disturb the group if
+-- the effect of a disruptive job on its host is not known, if the host is only half restored, or if
+-- a part of the job may still act there.
 function m.settle(id, t, o)
   m.proveNone(id, t, o.outcome)
   for _, name in ipairs(m.needs(id, t)) do
@@ -170,8 +169,8 @@ function m.freezeGroup(name, id, why)
     cjson.encode(why) .. '}')
 end
 
--- doubt freezes the groups that a job holds beside another: Redis had forgotten one of
--- them, and nobody knows what the two have done to each other.
+-- doubt freezes the groups that a job holds together with another: Redis had forgotten one of them,
+-- and nobody knows what the two have done to each other.
 function m.doubt(id, list)
   for _, name in ipairs(list) do
     if string.sub(name, 1, 6) == 'group/' and m.sem(name).holders > 1 and
@@ -181,7 +180,7 @@ function m.doubt(id, list)
   end
 end
 
--- waiting tells whether a waiter still waits.
+-- waiting reports whether a waiter still waits.
 function m.waiting(id)
   local record = m.record(id)
   local state = record and string.match(record, '^%l+')
@@ -194,7 +193,7 @@ function m.forward(id)
   m.woken = true
 end
 
--- wakeFor lets the one who waits longest for a host come at once.
+-- wakeFor makes the job that waits longest for a host due at once.
 function m.wakeFor(host)
   local key = m.kWait .. 'host/' .. host
   for _, waiter in ipairs(call('ZRANGE', key, '0', '4')) do
@@ -206,8 +205,8 @@ function m.wakeFor(host)
   end
 end
 
--- turns are the first tasks that wait for a resource, in the order of their
--- turns, each with its first jobs. Read once a call.
+-- turns returns the first tasks that wait for a resource, in the order of their turns, each with
+-- its first jobs. It reads them once a call.
 function m.turns(name)
   local s = m.sem(name)
   if not s.turns then
@@ -221,8 +220,8 @@ function m.turns(name)
   return s.turns
 end
 
--- wakeNext lets one waiter of a semaphore come at once, if there is room, and
--- keeps the room for it as long as this call lasts. It is true if there is one.
+-- wakeNext makes one waiter of a semaphore due at once, if there is room, and keeps the room for it
+-- during this call. It returns true if there is a waiter.
 function m.wakeNext(name)
   local s = m.sem(name)
   if not s.waits or not m.room(s) then return false end
@@ -247,13 +246,13 @@ function m.wakeNext(name)
   return false
 end
 
--- passOn is for a job that was woken and cannot run: what it leaves free is for
--- the next one.
+-- passOn serves a job that was woken and cannot run: the next waiter gets the resource that it
+-- leaves free.
 function m.passOn(list)
   for _, name in ipairs(list) do m.wakeNext(name) end
 end
 
--- block moves a job aside until what it needs is free, at most for a minute.
+-- block moves a job aside until its resource is free, at most for a minute.
 function m.block(id, j, t, from, name)
   local at = math.max(math.min(t.expires + j.later, m.now + m.MINUTE), m.now + 1000000)
   m.w('ZADD', m.kAgain, m.us(at), id)
@@ -275,14 +274,14 @@ function m.block(id, j, t, from, name)
   m.w('PEXPIRE', key, m.DAY)
 end
 
--- customerPaused tells whether the customer of a job's host is paused.
+-- customerPaused reports whether the customer of a job's host is paused.
 function m.customerPaused(id, t)
   m.paused = m.paused or cjson.decode(m.zone.customers)
   return m.paused[string.match(m.traits(id, t), '^%S+')] ~= nil
 end
 
--- places are some of the hosts of a list, the ids of their jobs, and for each the
--- scores in queue, in again and in held, or false.
+-- places returns some of the hosts of a list, the ids of their jobs, and for each the scores in
+-- queue, in again and in held, or false.
 function m.places(task, list, from, most)
   local hosts, ids, n = {}, {}, 0
   for host in string.gmatch(list, '[^\n]+') do
@@ -298,18 +297,18 @@ function m.places(task, list, from, most)
     call('ZMSCORE', m.kAgain, unpack(ids)), call('ZMSCORE', m.kHeld .. task, unpack(ids))
 end
 
--- has tells whether a task has a job on a host, whatever became of it.
+-- has reports whether a task has a job on a host, in any state.
 function m.has(task, host)
   local id = task .. ':' .. host
   return m.record(id) or call('ZSCORE', m.kQueue, id) or
     call('ZSCORE', m.kAgain, id) or call('ZSCORE', m.kHeld .. task, id)
 end
 
--- cancelled is how a job ends that was cancelled: it says so if a part of it has
--- run, or may have.
+-- cancelled returns the end of a cancelled job: the end says if a part of the job has run, or may
+-- have.
 function m.cancelled(j, note)
   if string.find(j.saved, '"may_have_run":true', 1, true) then
-    -- What may have run may run still: the host stays locked to the end of the lock.
+    -- A command that may have run may still run: the host stays locked to the end of the lock.
     return {outcome = 'unknown', err = 'cancelled when a step may have run: ' .. note, keep = true}
   elseif j.state == 'verify' then
     return {outcome = 'unknown', err = 'cancelled before the host was back: ' .. note}
@@ -317,7 +316,7 @@ function m.cancelled(j, note)
     return {outcome = 'cancelled', err = 'cancelled in the middle of its on_fail: ' .. note,
       half = string.find(j.saved, '"disturbed":true', 1, true),
       keep = string.find(j.saved, '"keep":true', 1, true)}
-  elseif string.find(j.saved, '"again":%d') then -- numbers alone: what steps save are texts
+  elseif string.find(j.saved, '"again":%d') then -- numbers alone: steps save texts
     return {outcome = 'cancelled',
       err = 'cancelled between two tries of step ' .. m.us(j.step + 1) .. ': ' .. note}
   elseif j.step > 0 then

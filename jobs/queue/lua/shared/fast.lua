@@ -5,9 +5,9 @@
 -- return false, and have changed nothing, where anything is unusual. A rule that changes in job.lua
 -- or again.lua changes here as well.
 
--- ended settles the usual result, as finish and unlock would: the job runs, has succeeded or
--- failed without words, and nobody waits for its host. i is where the result stands in ARGV, t is
--- the task of the job.
+-- ended settles the usual result, as finish and unlock would: the job runs, has succeeded or failed
+-- without words, and nobody waits for its host. i is the place of the result in ARGV, t the task of
+-- the job.
 function m.ended(i, id, t)
   local token, outcome, exit = ARGV[i + 1], ARGV[i + 3], ARGV[i + 4]
   local r, begun = m.records[id], token + 0

@@ -1,15 +1,14 @@
--- job: what the scripts do with one job. Stands behind the prelude inside m.lazy:
--- what nearly all results and takes need is said again in step.lua, shorter.
+-- job: the operations on one job. It stands behind the prelude inside m.lazy: step.lua repeats, in
+-- a shorter form, the parts that nearly all results and takes need.
 --
--- A record is one string in the hash of its task. Its first line has thirteen words: the
--- state; whether the job looks after a lost attempt, had kept its host for a probe or an
--- appointment, or its host was heard while it ran; token, attempt, tries, probes, crashes,
--- step, due; by how much later than its task it expires; started; node. Behind them a job
--- with more attempts has a ledger of its time, and why it waits. The lines that follow are
--- the values that its steps saved, the cancel, and the end (exit code, ledger, maybe a
--- note). Workers count the ledger: a letter and µs for each use, see jobs/times.go. So one
--- call reads and writes the jobs of a step with their task. Records are kept until 24 h
--- after the end of the task.
+-- A record is one string in the hash of its task. Its first line has thirteen words: the state;
+-- whether the attempt verifies a lost one, the job had kept its host for a probe or an appointment,
+-- or output of its host was received; token, attempt, tries, probes, crashes, step, due; by how
+-- much its expiry is later than its task's; started; node. Behind them a job with more attempts has
+-- a ledger of its time, and why it waits. The lines that follow are the values that its steps
+-- saved, the cancel, and the end (exit code, ledger, maybe a note). Workers count the ledger: a
+-- letter and µs for each use, see jobs/times.go. So one call reads and writes the jobs of a step
+-- with their task. Records are kept until 24 h after the end of the task.
 
 function m.record(id)
   local r = m.records[id]
@@ -20,25 +19,25 @@ function m.record(id)
   return r
 end
 
--- A record is, in one line, what every job has; then, in a line each, what its
--- steps saved, who cancelled it, and how it ended. record.go reads the same.
+-- A record has one line that every job has; then one line each for the values its steps saved, for
+-- who cancelled it, and for its end. record.go reads the same.
 --   state lost live token attempt tries probes crashes step due later started node spent why
 --   ended outcome class exit+spent error, and maybe one line more: a note
--- lost: 1: the attempt in hand is to find out about one that was lost; 2, 3: the job was
--- between attempts with its host, and waits so again if it is given back (m.WAS); live: somebody
--- heard what its host said while it ran; later: by how much later than its task it
--- expires, because it was deferred or has a time of its own; spent: a ledger of its time,
--- written by workers (jobs/times.go); why: it was deferred, waits, or is tried again.
+-- lost: 1: the present attempt verifies a lost one; 2, 3: the job was between attempts with its
+-- host, and waits in the same way again if it is released (m.WAS); live: output of its host was
+-- received while it ran; later: by how much its expiry is later than its task's, because it was
+-- deferred or has a time of its own; spent: a ledger of its time, written by workers
+-- (jobs/times.go); why: it was deferred, waits, or is tried again.
 
--- What a job was that was handed out with a host that it had kept, as its record says it.
+-- The former state, in its record, of a job that was handed out with a host that it had kept.
 m.WAS = {verify = '2', wait = '3', ['2'] = 'verify', ['3'] = 'wait'}
 
--- was is what a job that is handed out is again, if it is given back.
+-- was returns the state to which a job that is handed out returns if it is released.
 function m.was(j, mine)
   return j.state == 'verify' and 'verify' or mine and j.state == 'wait' and 'wait' or false
 end
 
--- A job as far as it is kept: state is false before its first take.
+-- job returns the stored state of a job; its field state is false before its first take.
 function m.job(id)
   local r = m.record(id)
   if not r then return m.freshJob() end
@@ -53,7 +52,7 @@ function m.job(id)
     cancel = cancel ~= '' and cancel, outcome = string.match(ended, '^%d+ (%S+)')}
 end
 
--- What the end of a job needs of it; rest is the other part of its record.
+-- jobToEnd returns what the end of a job needs of it; rest is the other part of its record.
 function m.jobToEnd(id)
   local r = m.record(id)
   if not r then return {state = false, token = false} end
@@ -62,40 +61,40 @@ function m.jobToEnd(id)
     rest = rest, outcome = string.match(rest, '^[^\n]*\n[^\n]*\n[^\n]*\n%d+ (%S+)')}
 end
 
--- A job that has never started: nothing of it is kept, unless it has a time of its
--- own; then it waits in again, queued, with due and later.
+-- freshJob returns a job that has never started: it has no record, unless it has a time of its own;
+-- then it waits in again, queued, with due and later.
 function m.freshJob()
   return {state = false, lost = false, was = false, live = false, token = false, attempt = 0, tries = 0,
     probes = 0, crashes = 0, step = 0, due = 0, later = 0, started = false, node = '', spent = '', why = '',
     saved = '', cancel = false}
 end
 
--- keep plans that a job is kept as it is now; ended is the last line of the record.
+-- keep plans to store a job as it is now; ended is the last line of the record.
 function m.keep(id, j, ended) m.put(id, m.form(j, ended)) end
 
--- form is a job as its record.
+-- form encodes a job as its record.
 function m.form(j, ended)
   return table.concat({j.state, j.lost and '1' or m.WAS[j.was] or '0', j.live and '1' or '0', j.token or '0', j.attempt, j.tries,
     j.probes, j.crashes, j.step, m.us(j.due), m.us(j.later), j.started or '0', j.node}, ' ') ..
     m.beside(j) .. '\n' .. m.line(j.saved) .. '\n' .. m.line(j.cancel or '') .. '\n' .. (ended or '')
 end
 
--- beside is what a line has behind its node.
+-- beside returns the part of a record line behind its node.
 function m.beside(j)
   if j.spent == '' and j.why == '' then return '' end
   return ' ' .. (j.spent ~= '' and j.spent or '-') .. (j.why ~= '' and ' ' .. m.line(j.why) or '')
 end
 
--- spent is the ledger that a job has before an attempt: of one that was never begun and
--- has a time of its own, how long that let it wait.
+-- spent returns the ledger of a job before an attempt: if the job was never begun and has a time of
+-- its own, the wait for that time.
 function m.spent(j)
   return j.spent == '' and j.later > 0 and 'w' .. m.us(j.later) or j.spent
 end
 
--- later tells whether something was ordered after the order upTo; '' is after all.
+-- later reports whether an order came after the order upTo; '' is after all.
 function m.later(id, upTo) return upTo ~= '' and m.num(id) > m.num(upTo) end
 
--- line is a text on one line.
+-- line returns a text on one line.
 function m.line(s) return (string.gsub(s, '\n', ' ')) end
 
 -- lock plans that a job holds its host until an instant by Redis' own clock.
@@ -105,10 +104,9 @@ function m.lock(id, token, until_)
   m.toTake[n + 1], m.toTake[n + 2] = host, m.us(until_) .. ' ' .. m.locks[host]
 end
 
--- unlock gives the host of a job back, if the job holds it. The token is the
--- instant of the take, so until its timeout has passed the lock is surely the
--- job's, and need not be read; but for a while after a restart of Redis, which
--- may have forgotten another take.
+-- unlock gives up the host of a job, if the job holds it. The token is the instant of the take, so
+-- until its timeout has passed the lock certainly belongs to the job, and need not be read; except
+-- for a while after a restart of Redis, which may have forgotten another take.
 function m.unlock(id, j, t)
   local host = m.hostOf(id)
   local sure = t and j.state == 'running' and not j.lost and
@@ -120,23 +118,23 @@ function m.unlock(id, j, t)
   if m.zone.waits then m.wakeFor(host) end
 end
 
--- leave plans that a job leaves queue for its end, by way of again: who breaks off
--- before it has ended leaves it there.
+-- leave plans that a job leaves queue for its end, through again: a script that breaks off before
+-- the end leaves it there.
 function m.leave(id)
   m.toTime[#m.toTime + 1] = m.at
   m.toTime[#m.toTime + 1] = id
   m.toUnqueue[#m.toUnqueue + 1] = id
 end
 
--- reopen lets a task be closed of which all jobs have ended, if who ended the last
--- one broke off before that.
+-- reopen lets a task be closed whose jobs have all ended, if the script that ended the last one
+-- broke off before that.
 function m.reopen(t)
   t.open = t.done >= t.total and not call('HGET', t.key, 'ended')
 end
 
--- finish ends a job. o: outcome, class, exit, err, note, keep (the host stays locked
--- until its lock ends by itself), half (only its group is in doubt), at (when that was, if
--- it is not now: history knew of it, and need not be told).
+-- finish ends a job. o: outcome, class, exit, err, note, keep (the host stays locked until its lock
+-- ends by itself), half (only its group is in doubt), at (the time of the end if it is not now:
+-- history knew it, and need not read it again).
 function m.finish(id, j, o)
   local t = m.task(m.taskOf(id))
   local exit, err, note = o.exit or '', o.err or '', o.note or ''
@@ -149,8 +147,8 @@ function m.finish(id, j, o)
     m.count(t, o.outcome, 1)
     if j.state == 'running' then m.count(t, 'running', -1) end
     if t.guard then m.judge(id, t, o) end
-    -- Before the job is ended: who broke off in between would leave holders to a job
-    -- that nobody looks at again.
+    -- This comes before the end of the job: a script that broke off in between would leave holders
+    -- to a job that nobody looks at again.
     if t.guard and j.token then m.settle(id, t, o) end
   end
   if not o.keep then m.unlock(id, j, t) end

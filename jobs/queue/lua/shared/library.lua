@@ -1,15 +1,15 @@
--- library: makes a function of Redis of what stands before it, in place of a script
--- that EVALSHA calls. Its functions are made once, when it is loaded, and not at
--- every call. globals, string and the rest are of libraryHead in library.go.
+-- library: makes the code in front of it a function of Redis, in place of a script that EVALSHA
+-- calls. Its functions are created once, when it is loaded, and not at every call. libraryHead in
+-- library.go defines globals, string and the rest.
 --
--- So what a call has left in m is still there in the next one. reset() makes anew
--- what the prelude shares, run() what m.SET names, and whatever else a call has set is
--- false before the next.
+-- So the fields that a call has left in m are still there in the next one. reset() renews the
+-- fields that the prelude shares, run() those that m.SET names, and every other field that a call
+-- has set becomes false before the next.
 
 local of         -- the zone whose keys are named
 local left = {}  -- names of what calls have set
 
--- begin does what is not possible while the library is loaded: Redis has no globals then.
+-- begin does what is impossible while the library is loaded: Redis has no globals then.
 local function begin()
   string, math, table, cjson, tonumber, ipairs, pairs, unpack, rawget, sub, format = globals()
   m.keys('')

@@ -1,89 +1,85 @@
--- prelude: what the scripts share. It stands in front of each of them, behind
--- the names of the keys (m.kQueue, m.kTask .. id …, made in keys.go) and either
--- script.lua or library.lua. Everything that functions share is a field of m;
--- luaKeys in keys.go says why.
+-- prelude: shared by the scripts. It stands in front of each of them, behind the names of the keys
+-- (m.kQueue, m.kTask .. id …, made in keys.go) and either script.lua or library.lua. Everything
+-- that functions share is a field of m; the function Lua in keys.go says why.
 --
--- The order in every script is: read and check everything, plan the writes with
--- w(), then flush(). Redis does not undo a script that fails half way, so the
--- writes of a job are ordered such that each prefix leaves it to be found and
--- healed by the next one who meets it.
+-- The order in every script is: read and check everything, plan the writes with w(), then flush().
+-- Redis does not undo a script that fails half way. So the writes for a job are ordered such that
+-- after each prefix the next script can find and repair the job.
 --
--- Times are µs. As numbers they are exact (below 2^53); they leave Lua only
--- through us(), because Redis 7.0 would write 1.76e+15.
+-- Times are µs. As numbers they are exact (below 2^53); they leave Lua only through us(), because
+-- Redis 7.0 would write 1.76e+15.
 
-m.DAY = '86400000'   -- ms; what ended is kept for a day
-m.MINUTE = 60000000  -- µs; who met a taken resource comes again after it
-m.NONE = {}          -- what is not there; nobody puts anything in
+m.DAY = '86400000'   -- ms; ended jobs are kept for a day
+m.MINUTE = 60000000  -- µs; a job that found its resource taken tries again after it
+m.NONE = {}          -- a missing value; nobody writes into it
 
--- us is a whole number as text. %d takes a long here, and costs a third of %.0f
--- and of what Redis itself does with a number that is an argument of a call.
+-- us returns a whole number as text. %d takes a long here, and costs a third of %.0f and of Redis'
+-- own conversion of a number that is an argument of a call.
 function m.us(n) return format('%d', n) end
 function m.num(s) return s and tonumber(s) or 0 end
 
--- What nearly every call reads is made a number by `+ 0`: tonumber reads a text twice, and
--- to read sixteen digits is dearer than a call of Lua.
+-- Fields that nearly every call reads become numbers by `+ 0`: tonumber reads a text twice, and
+-- reading sixteen digits costs more than a call of Lua.
 
--- begin reads the clock and the zone. m.now is Redis' TIME, clamped to the
--- highest seen, m.at the same as text; m.raw is as it was read.
+-- begin reads the clock and the zone. m.now is Redis' TIME, at least the highest seen, m.at the
+-- same as text; m.raw is TIME as it was read.
 function m.begin()
   local t = call('TIME')
   local v = call('HMGET', m.kZone, 'run', 'frozen', 'halted', 'high', 'token', 'turn', 'waits',
     'epoch', 'longest', 'paused', 'customers', 'owed', 'asks')
   local raw, high = t[1] * 1000000 + t[2], (v[4] or 0) + 0
-  -- A clock that goes back a little is held; one that was far ahead and was put
-  -- right is believed.
+  -- If the clock goes back a little, the highest time seen counts; a clock that was far ahead and
+  -- was corrected is believed.
   local now = (raw >= high or raw < high - m.MINUTE) and raw or high
   m.raw, m.now, m.at = raw, now, m.us(now)
   m.zone = {run = v[1], frozen = (v[2] or 0) + 0, halted = v[3], token = (v[5] or 0) + 0,
     turn = (v[6] or 0) + 0, waits = (v[7] or 0) + 0 > now - 5 * m.MINUTE and v[7], high = high,
     epoch = v[8], longest = (v[9] or 0) + 0, paused = v[10], customers = v[11],
-    turned = false, waited = v[7], -- if turn is another now, and waits as it is kept
+    turned = false, waited = v[7], -- if turn changed, and waits as stored
     -- owed: history must be asked before anything starts, since when and why (recall.lua).
     owed = v[12], shut = v[12] or (v[2] or 0) + 0 > now,
-    asks = v[13]} -- somebody wants to know of jobs that ended unknown (ask.lua)
+    asks = v[13]} -- there are orders to ask about jobs that ended unknown (ask.lua)
 end
 
--- reset begins a call: nothing is planned, nothing was read.
+-- reset begins a call: nothing is planned or read.
 --
--- The plan of writes. w() notes one; what is done to many jobs at once is
--- gathered, so that it is one call. flush() carries them out in this order, in
--- which each prefix is valid: what has a record is not in queue any more, where
--- nobody reads records, and what has not ended is somewhere. So a job goes from
--- queue to its end by way of again, and from again back to queue without a record.
+-- The plan of writes. w() adds one; writes for many jobs at once are gathered into one call.
+-- flush() carries them out in this order, in which each prefix is valid: a job with a record is no
+-- longer in queue, where nobody reads records, and an unfinished job is in some list. So a job goes
+-- from queue to its end by way of again, and from again back to queue without a record.
 --
--- A nil in a table keeps a place for what is put there: one that grows by an element is
--- made anew, which costs more than the element. NONE stands for a table that is seldom
--- needed, and is made by who first puts something in.
+-- A nil in a table keeps a place for a later element: a table that grows by an element is copied,
+-- which costs more than the element. NONE stands for a table that is rarely needed, and is created
+-- with its first element.
 function m.reset()
-  m.toFree = {'HDEL', m.kLocks, nil}         -- 1 hosts that are given back
+  m.toFree = {'HDEL', m.kLocks, nil}         -- 1 hosts that are released
   m.plan = {}                                -- 2 in the order of w()
-  m.toZone = false                           -- 3 what the zone keeps of this call
+  m.toZone = false                           -- 3 fields of the zone after this call
   m.toTake = {'HSET', m.kLocks, nil, nil}    -- 4 hosts that are taken, with their locks
   m.toTime = {'ZADD', m.kAgain, nil, nil}    -- 5 score, id
   m.toUnqueue = {'ZREM', m.kQueue, nil}      -- 6
-  m.kept = 0                                 -- 7 what is kept of jobs, and counters: keep(), count()
+  m.kept = 0                                 -- 7 records and counters: keep(), count()
   m.planAfter = m.NONE                       -- 8 in the order of wAfter()
                                              -- 9 tasks that have ended
   m.toDrop = {'ZREM', m.kAgain, nil}         -- 10
   m.planLast = m.NONE                        -- 11 in the order of wLast()
 
-  -- What happened goes into one entry of the stream a call: a line each, of event,
-  -- object and detail (JSON).
+  -- The events of a call go into one entry of the stream: one line each, with event, object and
+  -- detail (JSON).
   m.happened = {nil, nil}
 
-  -- Tasks as the scripts need them, and the records of jobs, which are fields of
-  -- their task; false for what is not there. Each is read once a call.
+  -- Tasks, in the form the scripts need, and the records of jobs, which are fields of their task;
+  -- false for a missing one. Each is read once a call.
   m.tasks = {}
-  m.lastTask = false -- the one that was read last; t.before is the one before it
+  m.lastTask = false -- the task read last; t.before is the one before it
   m.records = {}
 
-  -- What holds a host, as it will be after the plan: "token id", or false; and until
-  -- when as it is kept.
+  -- The lock of a host as it will be after the plan: "token id", or false; and its stored end.
   m.locks = {}
   m.untils = m.NONE
 
   m.sems = m.NONE -- semaphores as they will be after the plan (exclude.lua)
-  m.woken = false -- somebody became due by this call, and is not seen by its own take
+  m.woken = false -- this call made a waiting job due, and its own take does not see it
 end
 
 function m.w(...) m.plan[#m.plan + 1] = {...} end
@@ -98,7 +94,7 @@ function m.wLast(...)
   m.planLast[#m.planLast + 1] = {...}
 end
 
--- planned is 0 as long as nothing is to be written.
+-- planned returns 0 as long as nothing will be written.
 function m.planned()
   return #m.plan + #m.planAfter + #m.planLast + #m.toFree + #m.toTake + #m.toTime + #m.toUnqueue + #m.toDrop +
     m.kept - 10
@@ -108,9 +104,8 @@ function m.event(name, object, detail)
   m.happened[#m.happened + 1] = name .. ' ' .. object .. ' ' .. (detail or '')
 end
 
--- ask begins a call that reads a task; readTask takes what it answers. guard is
--- not false if the jobs may need groups or limits (exclude.lua), by is the task
--- that supersedes it.
+-- ask returns the call that reads a task; readTask decodes its answer. guard is not false if the
+-- jobs may need groups or limits (exclude.lua), by is the task that supersedes it.
 function m.ask(id)
   return {'HMGET', m.kTask .. id, 'total', 'due', 'expires', 'timeout', 'paused', 'cancel', 'done',
     'started', 'inventory', 'guard', 'by', 'running', 'o:succeeded', nil} -- and one job
@@ -125,7 +120,7 @@ function m.readTask(id, v)
       done = (v[7] or 0) + 0, started = v[8], inventory = v[9] or '', guard = v[10], by = v[11],
       running = running, ran = running, succeeded = (v[13] or 0) + 0, key = m.kTask .. id,
       put = {nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, ends = 0, won = 0}
-    -- Its jobs need nothing but their hosts, and nobody stands in their way.
+    -- Its jobs need nothing but their hosts, and nothing stops them.
     t.plain = not (t.paused or t.cancel or t.guard or t.by or m.zone.customers) and
       t.expires > m.now
     m.lastTask = t
@@ -140,8 +135,8 @@ function m.task(id)
   return t
 end
 
--- readJobs reads the records of jobs and their tasks, one call a task. Nearly always they
--- are all of one: then it returns that.
+-- readJobs reads the records of jobs and their tasks, in one call for each task. Nearly always they
+-- all belong to one task: then it returns that task.
 function m.readJobs(ids)
   if not ids[1] then return end
   local task, n = sub(ids[1], 1, 10), #ids
@@ -179,7 +174,7 @@ function m.readMany(ids)
   end
 end
 
--- put plans a record. Without a task there is none.
+-- put plans a record. If the task is missing there is none.
 function m.put(id, record)
   local t = m.task(m.taskOf(id))
   if not t then return end
@@ -205,14 +200,14 @@ function m.count(t, what, by)
   m.kept = m.kept + 1
 end
 
--- tally writes the records of a task and its counters, at once: a job that has
--- ended is counted, whoever breaks off. The zone counts it too, for good: no server
--- has to watch the ends to know how many there were.
+-- tally writes the records of a task and its counters together: a job that has ended is counted
+-- even if the script breaks off. The zone has counters for good, so no server has to watch the ends
+-- to know how many there were.
 function m.tally(t)
   local put = t.put
   if t.counted then
     local n = #put
-    -- Where one job ends and the next is taken as many run as before.
+    -- If one job ends and the next is taken, the number of running jobs stays.
     if t.running ~= t.ran then
       put[n + 1], put[n + 2] = 'running', m.us(t.running)
       n = n + 2
@@ -235,8 +230,8 @@ function m.tally(t)
   if #put > 0 then call('HSET', t.key, unpack(put)) end
 end
 
--- close notes that a task has ended, if it has. Its last job leaves again behind
--- this, so that whoever meets it there sees what was not done.
+-- close records that a task has ended, if it has. Its last job leaves again after this, so a script
+-- that finds the job there knows that the close is missing.
 function m.close(id, t)
   if t.ends == 0 and not t.open or t.done + t.ends < t.total then return end
   call('PEXPIRE', t.key, m.DAY)
@@ -248,9 +243,9 @@ function m.close(id, t)
   m.event('task', id, '{"ended":true}')
 end
 
--- flush carries the plan out. At maxmemory Redis refuses the first write of a
--- script if it may need memory, but none after one that does not: so it begins
--- with one that frees, and results land while submits are refused.
+-- flush carries the plan out. At maxmemory Redis refuses the first write of a script if it may need
+-- memory, but no write after one that does not: so flush begins with a write that frees memory, and
+-- results are stored while submits are refused.
 function m.flush(frees)
   if #m.toFree > 2 then
     call(unpack(m.toFree))
@@ -289,8 +284,7 @@ function m.lockDelay(timeout)
   return timeout <= 250000000 and 5000000 or math.ceil(timeout / 50)
 end
 
--- readLocks reads what holds the hosts of jobs, as far as it is not known, in one call. It
--- returns the hosts.
+-- readLocks reads the unknown locks of the hosts of jobs in one call. It returns the hosts.
 function m.readLocks(ids)
   local hosts, ask, locks = {nil}, {nil}, m.locks
   for i = 1, #ids do
@@ -318,7 +312,7 @@ function m.noteLock(host, text)
   return value
 end
 
--- locked is what holds a host, or false.
+-- locked returns the lock of a host, or false.
 function m.locked(host)
   local lock = m.locks[host]
   if lock == nil then lock = m.noteLock(host, call('HGET', m.kLocks, host)) end

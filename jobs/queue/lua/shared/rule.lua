@@ -1,24 +1,23 @@
--- rule: how many jobs of a task may fail, and when it stops. Stands behind
--- exclude.lua inside m.lazy: only tasks that have a rule come here; their guard names
--- a semaphore of their own, rule:<task>.
+-- rule: limits how many jobs of a task may fail, and stops the task. It stands behind exclude.lua
+-- inside m.lazy: only tasks with a rule need it; their guard names a semaphore of their own,
+-- rule:<task>.
 --
--- Who has begun and not ended holds it, and has a place as long as failed + begun
--- <= allowed + 1. So when one more has failed than is allowed nothing runs any more,
--- and no number of workers can overshoot. What was given back untouched or was
--- deferred to a window leaves it, and asks again.
+-- A job that has begun and not ended holds it. There is a place for the next one as long as failed
+-- + begun <= allowed + 1. So when one more has failed than is allowed nothing runs any more, and
+-- even any number of workers cannot overshoot. A job that was released untouched or deferred to a
+-- window leaves the semaphore, and asks again.
 --
--- The semaphore rule:<task> is held by the jobs of the task from their first take to their
--- end. A call counts a failure in the same step in which it may hand out the next job, so
--- that no more than allowed + 1 jobs can fail. When the rule breaks, that call sets
--- `stopped` with the words why. Takes then lay fresh jobs aside, as in a pause, and only
--- roll takes `stopped` away. One script keeps budgets, breakers and waves, so a task with a
--- rule is of one zone.
+-- The semaphore rule:<task> is held by the jobs of the task from their first take to their end. A
+-- call counts a failure in the same step in which it may hand out the next job, so that no more
+-- than allowed + 1 jobs can fail. When the rule breaks, that call sets `stopped` with the words
+-- why. Takes then put fresh jobs aside, as in a pause, and only roll removes `stopped`. One script
+-- keeps budgets, breakers and waves, so a task with a rule has one zone.
 
-m.WAVES = '1000' -- a job in held with such a score or less is of that wave
-m.FAILS = 10 -- the last ones are kept by name, or more if the breaker counts more
+m.WAVES = '1000' -- a score in held up to this is the number of a wave
+m.FAILS = 10 -- names of the last failed hosts are kept, more if the breaker counts more
 
--- rule is what the task allows and how it stands, as it will be after the plan;
--- false if it has none. Read once a call.
+-- rule returns the rule of a task and its counters, as they will be after the plan, or false if it
+-- has none. It is read once a call.
 function m.rule(id, t)
   if t.rule ~= nil then return t.rule end
   t.rule = false
@@ -42,10 +41,10 @@ end
 
 function m.ruleOf(task) return 'rule:' .. task end
 
--- chances is how many jobs may have begun at a time.
+-- chances returns how many jobs may have begun at a time.
 function m.chances(r) return (r.allowed or math.huge) + 1 - r.bad end
 
--- judge counts how a job ended, and stops the task if that breaks its rule.
+-- judge counts the end of a job, and stops the task if that breaks its rule.
 function m.judge(id, t, o)
   local task = m.taskOf(id)
   local r = m.rule(task, t)
@@ -60,7 +59,7 @@ function m.judge(id, t, o)
   if why then m.stopTask(task, t, r, why) end
 end
 
--- broken is which part of a rule does not hold any more, in words; or false.
+-- broken returns, in words, the part of a rule that no longer holds, or false.
 function m.broken(t, r)
   if r.allowed and r.bad > r.allowed then
     return 'max-failed ' .. m.us(r.allowed) .. ' of ' .. m.us(t.total) .. ': ' .. m.us(r.bad) ..
@@ -73,21 +72,21 @@ function m.broken(t, r)
     m.us(math.ceil((m.now - at) / 1000000)) .. ' s: ' .. m.names(r)
 end
 
--- names are the hosts that failed last.
+-- names returns the hosts that failed last.
 function m.names(r)
   local names = {}
   for i, one in ipairs(r.fails) do names[i] = string.match(one, ':(.*)$') end
   return table.concat(names, ',') .. (r.bad > #names and ',…' or '')
 end
 
--- stopTask lets no further job of a task begin, until a person says that it goes on.
+-- stopTask lets no further job of a task begin, until a person orders it to continue.
 function m.stopTask(id, t, r, why)
   r.stopped = m.at
   m.w('HSET', t.key, 'stopped', m.at, 'stoppedNote', why)
   m.event('stop', id, '{"note":' .. cjson.encode(why) .. '}')
 end
 
--- stands tells whether a job is not to begin because its task was stopped.
+-- stands reports whether a job must not begin because its task was stopped.
 function m.stands(id, t)
   local task = m.taskOf(id)
   local r = t.guard and m.rule(task, t)

@@ -1,5 +1,5 @@
--- seldom: what step does with a result or a due job that is not like nearly all.
--- Stands behind exclude.lua and job.lua inside m.lazy.
+-- seldom: the part of step for unusual results and due jobs. It stands behind exclude.lua and
+-- job.lua inside m.lazy.
 
 function m.words(s)
   local out = {}
@@ -7,14 +7,14 @@ function m.words(s)
   return out
 end
 
--- granted notes a job that is handed out, as it is told.
+-- granted adds a job that is handed out to the answer.
 function m.granted(of, host, grant)
   m.grantedTo[#m.grantedTo + 1] = of
   m.grantedTo[#m.grantedTo + 1] = host
   m.grants[#m.grants + 1] = grant
 end
 
--- earlier gives the answer that was kept in hold.
+-- earlier returns the answer that is stored in hold.
 function m.earlier(text)
   local line = {}
   for one in string.gmatch(text, '([^\n]*)\n') do line[#line + 1] = one end
@@ -27,7 +27,7 @@ function m.earlier(text)
   return m.reply(answer[1], answer[2])
 end
 
--- spellOut writes a result of kind ended behind all others as what it is short for.
+-- spellOut appends the long form of a result of kind ended behind all others.
 function m.spellOut(i)
   local n = #ARGV
   for k, part in ipairs({ARGV[i], ARGV[i + 1], 'end', ARGV[i + 3], '', ARGV[i + 4], '', '0', '0', '0',
@@ -35,7 +35,7 @@ function m.spellOut(i)
   return n + 1
 end
 
--- result takes one result.
+-- result applies one result.
 function m.result(i)
   local id, token = ARGV[i], ARGV[i + 1]
   local ends = ARGV[i + 2] == 'end'
@@ -71,10 +71,10 @@ function m.grant(id, j, t, from, lost, mine, list)
   local token = m.us(m.lastToken)
   m.tokenText = token
   local mode = lost and 'lost' or (j.attempt == 0 and 'fresh' or 'continue')
-  -- The lock lasts from the token on, also where that is ahead of Redis' clock.
+  -- The lock lasts from the token, even if that is ahead of Redis' clock.
   local ends, bound = m.lastToken + t.timeout, 0
   if lost and mine then
-    -- The old attempt may still act on the host: its lock keeps its end.
+    -- The old attempt may still act on the host: the end of its lock stays.
     ends, bound = m.untils[host], m.lockLeft(host)
   end
   m.lock(id, token, ends)
@@ -103,8 +103,8 @@ function m.grant(id, j, t, from, lost, mine, list)
     j.step, due, m.us(t.timeout), m.us(bound), before, m.spent(j), j.saved}, '\t'))
 end
 
--- consider deals with one due job. Whoever meets a job that cannot run moves
--- it: nothing may block the front.
+-- consider handles one due job. A call that finds a job that cannot run moves it: nothing may block
+-- the front.
 function m.consider(id, from)
   local t = m.task(m.taskOf(id))
   if not t then
@@ -112,7 +112,7 @@ function m.consider(id, from)
     m.event('orphan', id, '{"why":"its task is gone"}')
     return
   end
-  -- What is in queue has never started: there is nothing to read.
+  -- A job in queue has never started: there is nothing to read.
   local j = from == m.kQueue and m.freshJob() or m.job(id)
   if j.state == 'ended' then
     m.reopen(t)
@@ -141,7 +141,7 @@ function m.consider(id, from)
   if lack and list and from == m.kAgain then m.passOn(list) end
 end
 
--- fate ends or lays aside a job that is not to run, and is '' then.
+-- fate ends or puts aside a job that must not run, and returns '' then.
 function m.fate(id, j, t, from, lost)
   if lost then return nil end
   local expires = t.expires + j.later
@@ -158,7 +158,7 @@ function m.fate(id, j, t, from, lost)
     m.leave(id)
   elseif j.state ~= 'verify' and (t.paused or m.zone.customers and m.customerPaused(id, t) or
     m.stands(id, t)) then
-    -- A host that was disturbed is looked after all the same.
+    -- A host that was disturbed is verified all the same.
     m.w('ZADD', m.kHeld .. m.taskOf(id), m.at, id)
     m.w('SADD', m.kParked, m.taskOf(id))
     m.wAfter('ZREM', from, id)
