@@ -4,7 +4,7 @@ import "muster/jobs"
 
 // BlobList is the answer of GET /v1/blobs.
 type BlobList struct {
-	Blobs []jobs.Blob `json:"blobs"` // the one used last first
-	Size  int64       `json:"size"`  // bytes of all
-	Max   int64       `json:"max"`   // bytes that all may have
+	Blobs []jobs.Blob `json:"blobs"` // most recently used first
+	Size  int64       `json:"size"`  // bytes of all contents together
+	Max   int64       `json:"max"`   // bytes that all contents together may have
 }

@@ -6,7 +6,7 @@ import (
 	"muster/jobs"
 )
 
-// Plan is what was foretold of a task that was not submitted yet.
+// Plan is the forecast of a task that was not submitted yet.
 type Plan struct {
 	ID       string    `json:"plan"`
 	At       jobs.Time `json:"at"` // when it was made
@@ -14,68 +14,68 @@ type Plan struct {
 	On       string    `json:"on"`
 	Operator string    `json:"operator"`
 	Hosts    int       `json:"hosts"`
-	Never    int       `json:"never"` // hosts that would not be done
-	Start    jobs.Time `json:"start"` // not before, as it was asked for; not set: at once
-	Done     jobs.Time `json:"done"`  // when the last host would be; not set: none would
+	Never    int       `json:"never"` // hosts on which the task would not run
+	Start    jobs.Time `json:"start"` // the earliest time that was asked for; not set: at once
+	Done     jobs.Time `json:"done"`  // when the last host would be done; not set: none would
 }
 
-// Compared is a plan, and what became of it.
+// Compared is a plan together with the real course of its task.
 type Compared struct {
 	Plan
 	Task     jobs.TaskID   `json:"task"`
 	State    string        `json:"state"`
-	Expected time.Duration `json:"expected_ns"` // from the submit to the end
-	Actual   time.Duration `json:"actual_ns"`   // 0: it has not ended
-	// Off is how many times as long it took; 0: that is not known.
+	Expected time.Duration `json:"expected_ns"` // time from the submit to the end
+	Actual   time.Duration `json:"actual_ns"`   // 0: the task has not ended
+	// Off is the actual time divided by the expected time; 0: not known.
 	Off    float64 `json:"off"`
-	Hosts  int     `json:"task_hosts"` // that the task was for in the end
-	Undone int     `json:"undone"`     // of them, those that did not succeed
+	Hosts  int     `json:"task_hosts"` // hosts of the task in the end
+	Undone int     `json:"undone"`     // hosts among them that did not succeed
 }
 
-// Calibration says how good plans are.
+// Calibration measures the quality of plans.
 type Calibration struct {
-	Plans    int        `json:"plans"`    // that were made
-	Compared []Compared `json:"compared"` // those that became a task, the last first
-	// Median is that of Off, of those whose task has ended; 0: there are none.
+	Plans    int        `json:"plans"`    // number of plans made
+	Compared []Compared `json:"compared"` // plans that became a task, the last first
+	// Median is the median of Off over the ended tasks; 0: there are none.
 	Median float64 `json:"median"`
-	// Wrong is how many of them took more than twice or less than half as long.
+	// Wrong counts the ended tasks that took more than twice or less than half as long as planned.
 	Wrong int `json:"wrong"`
 }
 
-// WrongBy is how many times as long, or as short, a task may take before its plan is
-// called wrong.
+// WrongBy is the factor by which a task may take longer, or shorter, than planned before its plan
+// counts as wrong.
 const WrongBy = 2
 
-// Foresight is the answer of POST /v1/plan: when a task would be done, were it
+// Foresight is the answer of POST /v1/plan: the time at which a task would be done if it were
 // submitted now.
 type Foresight struct {
 	Plan
-	Begins   jobs.Time      `json:"begins"` // null: nothing of it does
-	Half     jobs.Time      `json:"half"`   // when half of those that get done are
+	Begins   jobs.Time      `json:"begins"` // null: no job begins
+	Half     jobs.Time      `json:"half"`   // when half of the hosts that will be done are done
 	Openings []FilledWindow `json:"openings"`
-	Left     []LeftHosts    `json:"left"`  // hosts that would not be done
-	Slots    []SlotNeed     `json:"slots"` // only of work in windows
+	Left     []LeftHosts    `json:"left"`  // hosts on which the task would not run
+	Slots    []SlotNeed     `json:"slots"` // only for work in windows
 	Others   []OtherTask    `json:"others"`
 	Takes    []TakenTime    `json:"takes"`
 	Notes    []string       `json:"notes"`
 }
 
-// TakenTime is how long the task is taken to need on hosts of a model and customer: the
-// estimate of the hub, by which workers admit their jobs.
+// TakenTime is the duration that the plan assumes for hosts of a model and customer: the estimate
+// of the hub, with which workers admit their jobs.
 type TakenTime struct {
 	Model     string  `json:"model"`
 	Customer  string  `json:"customer"`
 	Hosts     int     `json:"hosts"`
 	Usual     float64 `json:"seconds"`     // the p50 of the last successes
-	Most      float64 `json:"seconds_p90"` // so long an opening must be
-	Successes int     `json:"successes"`   // that it comes from; 0: it was said
+	Most      float64 `json:"seconds_p90"` // an opening must be at least so long
+	Successes int     `json:"successes"`   // number of successes behind the estimate; 0: the duration was given
 
-	// Unsaid: nobody knows. It never succeeded there, and neither the runbook nor who asks says it;
-	// the times are the bound of an attempt.
+	// Unsaid means that nobody knows the duration: the task never succeeded there, and neither the
+	// runbook nor the caller gives it. The times are then the bound of an attempt.
 	Unsaid bool `json:"unsaid,omitempty"`
 }
 
-// FilledWindow is an opening, and how many hosts of the task are done in it.
+// FilledWindow is an opening with the number of hosts that the task completes in it.
 type FilledWindow struct {
 	Start   jobs.Time `json:"start"`
 	End     jobs.Time `json:"end"`
@@ -83,27 +83,27 @@ type FilledWindow struct {
 	Hosts   int       `json:"hosts"`
 }
 
-// LeftHosts are hosts that would not be done, for one reason.
+// LeftHosts are hosts on which the task would not run, for one reason.
 type LeftHosts struct {
 	Count int    `json:"count"`
 	Hosts string `json:"hosts"` // folded
 	Why   string `json:"why"`
 }
 
-// SlotNeed is how many slots a zone has, and how many would do all in the first opening
-// of each host, at least.
+// SlotNeed compares the slots of a zone with the slots that would complete all hosts in their first
+// opening, at least.
 type SlotNeed struct {
 	Zone  string `json:"zone"`
 	Slots int    `json:"slots"`
 	Want  int    `json:"want"`
 }
 
-// OtherTask is a task of the queue, and when it would be done.
+// OtherTask is a task in the queue, with the time at which it would be done.
 type OtherTask struct {
 	Task     jobs.TaskID `json:"task"`
 	Runbook  string      `json:"runbook"`
 	Operator string      `json:"operator"`
 	Waiting  int         `json:"waiting"` // its jobs that have not ended
-	Done     jobs.Time   `json:"done"`    // null: none of them gets done
-	Left     int         `json:"left"`    // of them, those that do not
+	Done     jobs.Time   `json:"done"`    // null: none of them will be done
+	Left     int         `json:"left"`    // jobs among them that will not be done
 }

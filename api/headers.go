@@ -1,7 +1,7 @@
 package api
 
-// UserHeader names an operator, as the `as` of a body does. Both count only in the demo: a token
-// or the kernel says who calls.
+// UserHeader names an operator, like the field `as` of a body. Both count only in the demo:
+// otherwise a token or the kernel identifies the caller.
 const UserHeader = "X-Muster-User"
 
 // The headers of an answer to GET /v1/jobs/{job}/output.

@@ -2,7 +2,7 @@ package api
 
 import "muster/jobs"
 
-// JobList is the answer of GET /v1/tasks/{task}/jobs, a page of it.
+// JobList is one page of the answer of GET /v1/tasks/{task}/jobs.
 type JobList struct {
 	Jobs []jobs.JobInfo `json:"jobs"`
 	Next string         `json:"next,omitempty"` // cursor of the next page; empty: this was the last
@@ -11,11 +11,11 @@ type JobList struct {
 // JobDetail is the answer of GET /v1/jobs/{job}.
 type JobDetail struct {
 	jobs.JobInfo
-	Of     *OfTask           `json:"of,omitempty"`     // nil: nobody knows its task any more
-	Awaits *jobs.Appointment `json:"awaits,omitempty"` // the window or freeze for which it waits; nil: none
+	Of     *OfTask           `json:"of,omitempty"`     // nil: its task is no longer known
+	Awaits *jobs.Appointment `json:"awaits,omitempty"` // the window or freeze that it waits for; nil: none
 }
 
-// OfTask is what the task of a job was asked for.
+// OfTask describes the request that made the task of a job.
 type OfTask struct {
 	Task     jobs.TaskID `json:"task"`
 	Runbook  string      `json:"runbook"`
@@ -23,9 +23,8 @@ type OfTask struct {
 	Asked
 }
 
-// Alike is the part of a task's jobs that ended alike: same outcome, same exit
-// code and the same output, byte for byte, or, where there is no output, the
-// same error.
+// Alike is the part of a task's jobs that ended in the same way: same outcome, same exit code and
+// the same output, byte for byte, or, without output, the same error.
 type Alike struct {
 	Outcome  jobs.Outcome `json:"outcome"`
 	ExitCode *int         `json:"exit_code"`
@@ -41,28 +40,28 @@ type Alike struct {
 type Summary struct {
 	Task    jobs.TaskInfo `json:"task"`
 	Groups  []Alike       `json:"groups"`
-	AtGates int           `json:"at_gates,omitempty"` // jobs that stand at a gate which nobody has answered
-	Waits   []jobs.Lack   `json:"waits,omitempty"`    // why its jobs do not run, but for windows
-	// Awaits is for which windows and freezes its jobs wait, the first opening first.
+	AtGates int           `json:"at_gates,omitempty"` // jobs at a gate that nobody has answered
+	Waits   []jobs.Lack   `json:"waits,omitempty"`    // why its jobs do not run, except for windows
+	// Awaits lists the windows and freezes that its jobs wait for, the first opening first.
 	Awaits []jobs.Appointment `json:"awaits,omitempty"`
 }
 
 // LackList is the answer of GET /v1/tasks/{task}/waits.
 type LackList struct {
 	Waits []jobs.Lack `json:"waits"`
-	// Awaits is for which windows and freezes jobs wait.
+	// Awaits lists the windows and freezes that jobs wait for.
 	Awaits []jobs.Appointment `json:"awaits,omitempty"`
 }
 
-// Said is what a host said, an event of GET /v1/tasks/{task}/output.
+// Said is output of a host, an event of GET /v1/tasks/{task}/output.
 type Said struct {
 	Job  jobs.ID `json:"job"`
 	Host string  `json:"host"`
-	At   int64   `json:"at"` // place of the data; more than is known: something is left out
+	At   int64   `json:"at"` // position of the data; if it is behind the known end, bytes are missing
 	Data []byte  `json:"data"`
 }
 
-// JobEnd is how a job ended, an event of GET /v1/tasks/{task}/output.
+// JobEnd reports the end of a job, an event of GET /v1/tasks/{task}/output.
 type JobEnd struct {
 	Job      jobs.ID      `json:"job"`
 	Host     string       `json:"host"`
@@ -76,16 +75,16 @@ const (
 	EventSaid    = "said"    // Said
 	EventEnded   = "ended"   // JobEnd
 	EventSummary = "summary" // Summary
-	EventOver    = "over"    // jobs.TaskInfo: nothing more will come
+	EventOver    = "over"    // jobs.TaskInfo: the last event
 )
 
 // GateList is the answer of GET /v1/gates.
 type GateList struct {
-	Total int        `json:"total"` // jobs that stand at a gate
-	Gates []Standing `json:"gates"` // at most 1000 of them, those of older tasks first
+	Total int        `json:"total"` // jobs that wait at a gate
+	Gates []Standing `json:"gates"` // at most 1000 of them, older tasks first
 }
 
-// Standing is a job that stands at a gate.
+// Standing is a job that waits at a gate.
 type Standing struct {
 	Job      jobs.ID     `json:"job"`
 	Task     jobs.TaskID `json:"task"`
@@ -96,10 +95,10 @@ type Standing struct {
 	jobs.Gate
 }
 
-// GateRequest is the body of POST /v1/tasks/{task}/gates/open and …/refuse. Without jobs and
-// hosts it is about all jobs of the task that stand at a gate.
+// GateRequest is the body of POST /v1/tasks/{task}/gates/open and …/refuse. Without jobs and hosts
+// it answers for all jobs of the task that wait at a gate.
 type GateRequest struct {
 	OrderRequest
 	Jobs  []jobs.ID `json:"jobs,omitempty" maxItems:"10000" nullable:"false"`  // of this task
-	Hosts []string  `json:"hosts,omitempty" maxItems:"10000" nullable:"false"` // whose jobs of this task
+	Hosts []string  `json:"hosts,omitempty" maxItems:"10000" nullable:"false"` // on these hosts
 }

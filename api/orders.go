@@ -8,30 +8,30 @@ type DrainRequest struct {
 	On string `json:"on"` // selector
 }
 
-// DrainAnswer is what a drain or undrain did.
+// DrainAnswer is the result of a drain or undrain.
 type DrainAnswer struct {
-	Changed string `json:"changed"` // hosts, folded: they were not so before
-	Already string `json:"already"` // hosts, folded: they were so before
+	Changed string `json:"changed"` // hosts, folded, that the order changed
+	Already string `json:"already"` // hosts, folded, that needed no change
 	Count   int    `json:"count"`   // hosts that changed
 	Note    string `json:"note"`    // who and why
-	// Labelled are hosts, folded, that are drained by a label of the inventory, which
-	// only the inventory can end.
+	// Labelled are hosts, folded, that a label of the inventory drains; only the inventory can end
+	// that.
 	Labelled string `json:"labelled,omitempty"`
-	// Open are jobs of earlier tasks on the drained hosts, which go on: as far as they
-	// were looked for.
+	// Open are jobs of earlier tasks on the drained hosts, which continue: those that a bounded search
+	// found.
 	Open []jobs.ID `json:"open"`
 }
 
 // FsckRequest is the body of POST /v1/zones/{zone}/fsck.
 type FsckRequest struct {
 	OrderRequest
-	Mend bool `json:"mend,omitempty"` // put right what can be
+	Mend bool `json:"mend,omitempty"` // correct what can be corrected
 }
 
-// OrderRequest is the body of every order: why it is given, and by whom. It may
-// be left out where no reason is needed.
+// OrderRequest is the body of every order: why it is given, and by whom. It may be left out if the
+// order needs no reason.
 type OrderRequest struct {
-	Reason string `json:"reason,omitempty" maxLength:"500"` // for those who read it later
+	Reason string `json:"reason,omitempty" maxLength:"500"` // for people who read it later
 	As     string `json:"as,omitempty"`                     // another operator; in muster demo only
 }
 
@@ -52,13 +52,13 @@ type Thawed struct {
 type PauseList struct {
 	jobs.Pauses
 	Tasks map[jobs.TaskID]string `json:"tasks"` // paused task to who and why, if asked for
-	// History says that what happens is not stored; not set: it is. It keeps nothing from
-	// starting, and is not told with what keeps one task.
+	// History says since when events are not stored; not set: they are. That keeps no job from
+	// starting, so the answer for one task leaves it out.
 	History *AwayHistory `json:"history,omitempty"`
-	// Lost says what Redis has lost of what was agreed, so that nothing starts and lists of
-	// windows, freezes and schedules show less than there was. Empty: nothing.
+	// Lost says which agreements Redis has lost: nothing starts, and lists of windows, freezes and
+	// schedules are incomplete. Empty: none.
 	Lost string `json:"lost,omitempty"`
-	// NoNode says of zones that no node begins anything there, since when, and what to do.
+	// NoNode maps each zone without a working node to the time since when, and to what one can do.
 	NoNode map[string]string `json:"no_node"`
 }
 

@@ -2,7 +2,7 @@ package api
 
 import "muster/jobs"
 
-// PastJob is a job that has ended. What is not known is empty.
+// PastJob is a job that has ended. Unknown fields are empty.
 type PastJob struct {
 	jobs.JobInfo
 	Zone     string      `json:"zone"`
@@ -11,16 +11,16 @@ type PastJob struct {
 	Runbook  string      `json:"runbook"`
 	Operator string      `json:"operator"`
 	Output   jobs.Output `json:"-"`
-	// Asked is what its task was asked for; nil: that is not known, or stands beside it.
+	// Asked is the request that made its task; nil: unknown, or given elsewhere in the answer.
 	Asked *Asked `json:"asked,omitempty"`
 }
 
-// Gap is a part of a stream that was gone before it was read.
+// Gap is a part of a stream that vanished before it was read.
 type Gap struct {
 	Zone    string    `json:"zone"`
-	After   string    `json:"after"`   // the last entry that was read before
-	First   string    `json:"first"`   // the first that was still there; empty: none
-	Entries int64     `json:"entries"` // that are missing; -1: not known
+	After   string    `json:"after"`   // the last entry that was read before it
+	First   string    `json:"first"`   // the first entry that was still there; empty: none
+	Entries int64     `json:"entries"` // number of missing entries; -1: not known
 	At      jobs.Time `json:"at"`      // when it was noticed
 	Note    string    `json:"note"`
 
@@ -42,26 +42,25 @@ type StepBegun struct {
 	At   jobs.Time `json:"at"`
 }
 
-// Course is what is kept of the way of a job to its end.
+// Course is the stored course of a job to its end.
 type Course struct {
 	Attempts []Attempt   `json:"attempts"`
 	Steps    []StepBegun `json:"steps"`
 }
 
-// PageMax is how many jobs are listed at once.
+// PageMax bounds the jobs of one page.
 const PageMax = 500
 
-// Position is how far the stream of a zone was read. Last is empty at its beginning.
+// Position is the place up to which the stream of a zone was read. Last is empty at its beginning.
 type Position struct {
 	Zone    string    `json:"zone"`
 	Last    string    `json:"last"`
 	Entries int64     `json:"entries"` // counted by Redis; -1: not known
-	Events  int64     `json:"events"`  // that were stored
-	At      jobs.Time `json:"at"`      // when
+	Events  int64     `json:"events"`  // number of stored events
+	At      jobs.Time `json:"at"`      // time of the last reading
 }
 
-// Asked is what the task of a job was asked for. Ran is nil if it
-// was not kept.
+// Asked is the request that made the task of a job. Ran is nil if it was not kept.
 type Asked struct {
 	On     string    `json:"on"`
 	Proven bool      `json:"proven"`
@@ -69,23 +68,23 @@ type Asked struct {
 	Ran    *jobs.Ran `json:"ran,omitempty"`
 }
 
-// Spent is how much time the jobs of a task spent on one use, in seconds.
+// Spent is the time that the jobs of a task spent on one use, in seconds.
 type Spent struct {
 	Use  jobs.Use `json:"use"`
-	Jobs int      `json:"jobs"` // that spent any; the rest is of those
+	Jobs int      `json:"jobs"` // number of jobs that spent any; the other fields count only these
 	Sum  float64  `json:"sum"`
 	P50  float64  `json:"p50"`
 	P90  float64  `json:"p90"`
 	Max  float64  `json:"max"`
 }
 
-// PastEvents is the answer of GET /v1/history/events, a page of it, the first event first.
+// PastEvents is one page of the answer of GET /v1/history/events, the first event first.
 type PastEvents struct {
 	Events []jobs.Happening `json:"events"`
 	Next   string           `json:"next,omitempty"` // cursor of the next page; empty: this was the last
 }
 
-// PastJobs is the answer of GET /v1/history, a page of it, the last one first.
+// PastJobs is one page of the answer of GET /v1/history, the last job first.
 type PastJobs struct {
 	Jobs []PastJob `json:"jobs"`
 	Next string    `json:"next,omitempty"` // cursor of the next page; empty: this was the last
@@ -94,6 +93,6 @@ type PastJobs struct {
 // HistoryState is the answer of GET /v1/history/state.
 type HistoryState struct {
 	Where   string     `json:"where"`
-	Streams []Position `json:"streams"` // how far each was read
-	Gaps    []Gap      `json:"gaps"`    // what was gone before, the last first
+	Streams []Position `json:"streams"` // position in each stream
+	Gaps    []Gap      `json:"gaps"`    // entries that vanished before they were read, the last first
 }

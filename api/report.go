@@ -2,31 +2,31 @@ package api
 
 import "muster/jobs"
 
-// Report is what became of every host of a task. The parts are a partition: each
-// host is in one of them, and their sum is the total, always.
+// Report says how every host of a task ended. The parts are a partition: each host is in exactly
+// one of them, and they always sum up to the total.
 type Report struct {
 	Task  jobs.TaskInfo `json:"task"`
-	Total int           `json:"total"` // hosts that the task was for
+	Total int           `json:"total"` // hosts of the task
 	Parts []ReportPart  `json:"parts"`
-	Jobs  []PastJob     `json:"jobs"`  // of whom something is known, by host
-	Spent []Spent       `json:"spent"` // what the time of those jobs went to
+	Jobs  []PastJob     `json:"jobs"`  // known jobs, by host
+	Spent []Spent       `json:"spent"` // uses of the time of those jobs
 	Notes []string      `json:"notes"`
 }
 
-// ReportPart is how many hosts came to the same end.
+// ReportPart counts the hosts with the same end.
 type ReportPart struct {
 	Name  string `json:"name"` // an outcome, a state, or NotKnown
 	Hosts int    `json:"hosts"`
 	Means string `json:"means"`
 }
 
-// NotKnown is the part of those hosts of whose jobs nothing is known.
+// NotKnown is the part for hosts about whose jobs nothing is known.
 const NotKnown = "not known"
 
-// NotEnded is the part of those hosts whose jobs had not ended.
+// NotEnded is the part for hosts whose jobs had not ended.
 const NotEnded = "not ended"
 
-// PartOfTheRest is the part of those hosts of a task of whose jobs there is nothing.
+// PartOfTheRest returns the part for those hosts of a task that have no job.
 func PartOfTheRest(t jobs.TaskInfo) string {
 	if t.State == jobs.TaskEnded || t.State == "" || t.Forgotten {
 		return NotKnown

@@ -25,7 +25,7 @@ type RunbookList struct {
 	Runbooks []Runbook `json:"runbooks"`
 }
 
-// ArgRules are what a value of an argument must be like. Durations are in seconds.
+// ArgRules are the rules for values of an argument. Durations are in seconds.
 type ArgRules struct {
 	Pattern   string   `json:"pattern,omitempty"`
 	MaxLength int      `json:"max_length,omitempty"`
@@ -45,7 +45,7 @@ type RunbookStep struct {
 	When       []string `json:"when,omitempty"`    // conditions
 	Saves      []string `json:"saves,omitempty"`   // names of values
 	OnFail     []string `json:"on_fail,omitempty"` // names of steps
-	Rescue     bool     `json:"rescue,omitempty"`  // it is one of an on_fail
+	Rescue     bool     `json:"rescue,omitempty"`  // it belongs to an on_fail
 }
 
 // RunbookDetail is the answer of GET /v1/runbooks/{runbook}.
@@ -58,5 +58,5 @@ type RunbookDetail struct {
 	Reserve float64       `json:"reserve_seconds,omitempty"`
 	Window  bool          `json:"window"` // begins only in an approved window
 	Steps   []RunbookStep `json:"steps"`
-	Source  string        `json:"source"` // as it was written
+	Source  string        `json:"source"` // the source text
 }

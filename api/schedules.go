@@ -5,17 +5,17 @@ import (
 	"muster/windows"
 )
 
-// ApplySchedules is the body of POST /v1/schedules: files of schedules, whose form
-// is that of windows.ParseSchedules.
+// ApplySchedules is the body of POST /v1/schedules: files of schedules, in the form of
+// windows.ParseSchedules.
 type ApplySchedules struct {
 	OrderRequest
 	windows.Pruning
-	Basis string         `json:"basis,omitempty"` // what whoever applies has seen, by a check
+	Basis string         `json:"basis,omitempty"` // from an earlier check: what the caller has seen
 	Files []windows.File `json:"files"`
-	Check bool           `json:"check,omitempty"` // only tell what would be done
+	Check bool           `json:"check,omitempty"` // only report what would be done
 }
 
-// Change is what applying a file does to a schedule.
+// Change is the effect of a file on a schedule.
 type Change string
 
 // The changes.
@@ -23,18 +23,18 @@ const (
 	Added     Change = "added"
 	Changed   Change = "changed"
 	Unchanged Change = "unchanged"
-	Removed   Change = "removed" // pruned: its tasks go on
+	Removed   Change = "removed" // pruned: its tasks continue
 )
 
-// AppliedSchedule is what was done to a schedule, or would be.
+// AppliedSchedule is the change that was made to a schedule, or would be.
 type AppliedSchedule struct {
 	Name        string    `json:"name"`
 	Change      Change    `json:"change"`
 	Differences []string  `json:"differences"` // field: old → new
 	Next        jobs.Time `json:"next"`
-	// Refused is why a tick at this moment would have no task.
+	// Refused is the reason why a tick at this moment would have no task.
 	Refused string `json:"refused,omitempty"`
-	// Notes are what may surprise whoever wrote its times, if these are new.
+	// Notes warn the author about surprising times, if the times are new.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -43,13 +43,13 @@ type AppliedSchedules struct {
 	Check     bool              `json:"check"`
 	Schedules []AppliedSchedule `json:"schedules"`
 	Left      []string          `json:"left,omitempty"` // of the same owners, not in the files: they stay
-	Basis     string            `json:"basis"`          // what to expect after a check
+	Basis     string            `json:"basis"`          // the value to send after a check
 }
 
-// ScheduleInfo is a schedule and how far it has come.
+// ScheduleInfo is a schedule with its progress.
 type ScheduleInfo struct {
 	jobs.Schedule
-	Next  jobs.Time    `json:"next"` // tick ahead; null: there is none
+	Next  jobs.Time    `json:"next"` // the next tick; null: there is none
 	Ticks jobs.Ticking `json:"ticks"`
 }
 
@@ -61,7 +61,7 @@ type ScheduleList struct {
 // Tick is a time at which a schedule is due.
 type Tick struct {
 	At    jobs.Time `json:"at"`
-	Local string    `json:"local"` // the same in the zone of the schedule, with its offset
+	Local string    `json:"local"` // the same time in the zone of the schedule, with its offset
 }
 
 // TickList is the answer of GET /v1/schedules/{schedule}/next.
@@ -69,12 +69,12 @@ type TickList struct {
 	Schedule string  `json:"schedule"`
 	Zone     string  `json:"zone"`
 	Jitter   float64 `json:"jitter"`           // seconds by which its tasks begin later
-	Stands   string  `json:"stands,omitempty"` // why it has no ticks at the moment
+	Stands   string  `json:"stands,omitempty"` // why the schedule has no ticks at the moment
 	Ticks    []Tick  `json:"ticks"`
 }
 
-// RunSchedule is the body of POST /v1/schedules/{schedule}/run. With an id that an
-// earlier one had, it is the same task.
+// RunSchedule is the body of POST /v1/schedules/{schedule}/run. A repetition with the same id gives
+// the same task.
 type RunSchedule struct {
 	ID string `json:"id,omitempty"`
 	As string `json:"as,omitempty"` // another operator; in muster demo only

@@ -7,29 +7,29 @@ import (
 	"muster/jobs"
 )
 
-// AgreedReport is the answer of GET /v1/agreed: what history keeps of what was agreed, and
-// whether Redis has lost it.
+// AgreedReport is the answer of GET /v1/agreed: the agreements that history has stored, and whether
+// Redis has lost them.
 type AgreedReport struct {
 	Lost  jobs.AgreedLost `json:"lost"`
 	Parts []AgreedCopy    `json:"parts"`
 }
 
-// AgreedCopy is one part of it.
+// AgreedCopy is one part of the agreements.
 type AgreedCopy struct {
 	Part  string    `json:"part"`
-	Kept  string    `json:"kept"` // what history has of it
-	At    jobs.Time `json:"at"`   // since when it is so
-	Now   string    `json:"now"`  // what Redis has of it; empty: nothing
+	Kept  string    `json:"kept"` // the part as history has it
+	At    jobs.Time `json:"at"`   // since when
+	Now   string    `json:"now"`  // the part as Redis has it; empty: nothing
 	Comes bool      `json:"comes_back"`
 }
 
 // NodeList is the answer of GET /v1/nodes.
 type NodeList struct {
 	Nodes  []jobs.Node `json:"nodes"`
-	Duties []jobs.Duty `json:"duties"` // which server has which
+	Duties []jobs.Duty `json:"duties"` // the duties, each with its server
 }
 
-// Zone is what waits in a zone.
+// Zone describes the queue of a zone.
 type Zone struct {
 	Zone    string    `json:"zone"`
 	Queued  int64     `json:"queued"`
@@ -53,37 +53,37 @@ type QueueInfo struct {
 	Zones []Zone `json:"zones"`
 }
 
-// Health is the answer of GET /v1/health: 200 if the server can work, else 503. One whose
-// Redis is full says 200 and how it is: a load balancer shall not take that from people,
-// who can look and cancel, as all servers have the same Redis.
+// Health is the answer of GET /v1/health: 200 if the server can work, else 503. With a full Redis
+// the answer is 200 and says so: all servers have the same Redis, and a load balancer must not take
+// them all away from people, who can still look and cancel.
 type Health struct {
-	Status    string `json:"status"` // ok, or what is wrong
+	Status    string `json:"status"` // ok, or the problem
 	Version   string `json:"version"`
 	Redis     string `json:"redis"`             // ok, or the error
-	Full      bool   `json:"full,omitempty"`    // Redis takes nothing new, but results and cancels
-	Doubt     bool   `json:"doubt,omitempty"`   // what is agreed about times is not known somewhere
+	Full      bool   `json:"full,omitempty"`    // Redis accepts no new tasks, but results and cancels
+	Doubt     bool   `json:"doubt,omitempty"`   // a server or node does not know the agreed times
 	Stopped   bool   `json:"stopped,omitempty"` // nothing starts: see Status
 	Inventory string `json:"inventory"`         // version in force
 	Hosts     int    `json:"hosts"`
 }
 
-// Unstored is how much of what an event stream holds is not stored.
+// Unstored counts the entries of an event stream that are not stored yet.
 type Unstored struct {
 	Zone    string  `json:"zone"`
 	Entries int64   `json:"entries"`
-	Most    int64   `json:"most"`    // about so many it holds
-	Share   float64 `json:"share"`   // of that; from 1 on events are lost
-	AtMost  bool    `json:"at_most"` // it is not known how many were stored: there may be less
+	Most    int64   `json:"most"`    // about so many the stream holds
+	Share   float64 `json:"share"`   // Entries as a share of Most; from 1 on events are lost
+	AtMost  bool    `json:"at_most"` // the number of stored events is not known: there may be fewer
 }
 
-// AwayHistory says that history is not written at the moment, and how much that may go on.
+// AwayHistory says that history is not being written, and how much longer that may last.
 type AwayHistory struct {
 	Since   jobs.Time  `json:"since"`
 	Note    string     `json:"note"`
 	Streams []Unstored `json:"streams"`
 }
 
-// Words say it in a line, with the stream of which the most is used.
+// Words returns that in a line, with the fullest stream.
 func (a AwayHistory) Words() string {
 	text := fmt.Sprintf("history is not written since %s: %s", a.Since, a.Note)
 	var worst Unstored

@@ -2,92 +2,92 @@ package api
 
 import "muster/jobs"
 
-// Submit is the body of POST /v1/tasks. With an id that an earlier submit had,
-// the same body completes that submit and answers like it.
+// Submit is the body of POST /v1/tasks. With the id of an earlier submit, the same body completes
+// that submit and gets the same answer.
 type Submit struct {
 	ID      string            `json:"id,omitempty"`      // task id; made by the server if empty
 	Runbook string            `json:"runbook"`           // name of a runbook
 	On      string            `json:"on"`                // selector; an empty selection is an error
 	Args    map[string]string `json:"args,omitempty"`    // arguments of the runbook
 	Files   map[string][]byte `json:"files,omitempty"`   // contents of the arguments of type file
-	Secrets map[string]string `json:"secrets,omitempty"` // texts of those of type secret, and become.password: sealed, then kept
-	At      jobs.Time         `json:"at,omitzero"`       // not before; at once if not set
-	Expire  string            `json:"expire,omitempty"`  // not started so long after its time: expired (8h)
+	Secrets map[string]string `json:"secrets,omitempty"` // arguments of type secret, and become.password; stored sealed
+	At      jobs.Time         `json:"at,omitzero"`       // the earliest start; at once if not set
+	Expire  string            `json:"expire,omitempty"`  // time after which a job that has not started expires (8h)
 	As      string            `json:"as,omitempty"`      // another operator; in muster demo only
 	DryRun  bool              `json:"dry_run,omitempty"` // answer what would be done, do nothing
 	// Priority is high, normal or low: the task's share of an overloaded queue.
 	Priority string `json:"priority,omitempty"`
 	Manner
-	// Supersedes is a key: what older tasks with it have queued on the same hosts
-	// ends, superseded by this task.
+	// Supersedes is a key: jobs that older tasks with this key have queued on the same hosts end,
+	// superseded by this task.
 	Supersedes string `json:"supersedes,omitempty"`
-	// Rollout is how it goes out; not set: all at once, whatever fails.
+	// Rollout controls waves and failures; not set: all hosts at once, whatever fails.
 	Rollout *jobs.RolloutAsk `json:"rollout,omitempty"`
 	Timed
 }
 
-// Manner is how a runbook is run.
+// Manner says in which mode a runbook runs.
 type Manner struct {
-	// Only makes a dry run of it on the hosts: what is checked before the first change, or
-	// also what would change.
+	// Only makes it a dry run on the hosts: it runs the checks before the first change, or also shows
+	// what would change.
 	Only string `json:"only,omitempty" enum:"check,diff"`
-	// Disruptive makes the task so whatever its runbook says; nothing makes it less.
+	// Disruptive makes the task disruptive whatever its runbook says; nothing makes it less so.
 	Disruptive bool `json:"disruptive,omitempty"`
 }
 
-// Timed is what a submit says about windows and freezes.
+// Timed holds the rules of a submit about windows and freezes.
 type Timed struct {
-	// Window lets jobs begin only in approved windows of their hosts, whatever the runbook
-	// says; nothing makes it less.
+	// Window lets jobs begin only in approved windows of their hosts, whatever the runbook says;
+	// nothing makes the rule weaker.
 	Window bool `json:"window,omitempty"`
-	// Expect is how long it takes on a host, such as 20m, where no earlier success of the same
-	// runbook with the same arguments tells it, whatever the runbook says. Work that needs a window
-	// is refused where nothing tells how long it takes.
+	// Expect is the time that a job takes on a host, such as 20m. It counts instead of the runbook's
+	// value if no earlier success of the same runbook with the same arguments gives an estimate. Work
+	// that needs a window is refused if no source gives a time.
 	Expect string `json:"expect,omitempty"`
-	// SkipClosed leaves out hosts for which no opening is known. Else they are a mistake.
+	// SkipClosed leaves out hosts without a known opening. Otherwise they are a mistake.
 	SkipClosed bool `json:"skip_closed,omitempty"`
-	// OverrideFreeze is why freezes do not hold for this task. It is kept as an event.
+	// OverrideFreeze is the reason why the task ignores freezes. It is stored as an event.
 	OverrideFreeze string `json:"override_freeze,omitempty" maxLength:"500"`
 }
 
-// Submitted is the answer of POST /v1/tasks: 201 for a new task, 200 for one
-// that was there already and for a dry run. Of a dry run task and state are
-// empty, and Hosts says which hosts it would be.
+// Submitted is the answer of POST /v1/tasks: 201 for a new task, 200 for an existing one and for a
+// dry run. In the answer to a dry run task and state are empty, and Hosts lists the hosts that it
+// would have.
 type Submitted struct {
 	jobs.TaskInfo
 	Hosts   string `json:"hosts,omitempty"`   // folded: fw[001-300],vpn1
-	Durable string `json:"durable,omitempty"` // how far Redis can be trusted to remember it
+	Durable string `json:"durable,omitempty"` // how well Redis preserves the task
 	Fences
-	Windows *WindowPlan `json:"windows,omitempty"` // of a task that needs windows
-	// Frozen are hosts, folded, on which it does not begin at its time, and why. Where it needs
-	// windows, freezes are cut out of those.
+	Windows *WindowPlan `json:"windows,omitempty"` // for a task that needs windows
+	// Frozen are hosts, folded, on which the task does not begin at its time, and the reasons. If the
+	// task needs windows, its openings already leave freezes out.
 	Frozen []string `json:"frozen,omitempty"`
-	// Follows is the chain that the task begins, if it was asked for.
+	// Follows is the chain that the task begins, if the submit asked for one.
 	Follows *jobs.ChainInfo `json:"follows,omitempty"`
 	LeftOut
 }
 
-// Fences are what the hosts of a task do not keep, as far as is known.
+// Fences lists the safeguards that the hosts of a task lack, as far as is known.
 type Fences struct {
-	// Unfenced are those hosts, folded, that keep no record of attempts: a step whose worker is
-	// lost there ends unknown.
+	// Unfenced are hosts, folded, that keep no record of attempts: if a worker is lost there, its step
+	// ends unknown.
 	Unfenced string `json:"unfenced,omitempty"`
 
-	// Unmarked are the redundancy groups of which the task disturbs a host, and no member can
-	// carry a marker: that only one is disturbed holds there while Redis keeps its data.
+	// Unmarked are the redundancy groups with a disturbed host of the task of which no member can
+	// carry a marker: only one host at a time is disturbed there as long as Redis keeps its data.
 	Unmarked []string `json:"unmarked,omitempty"`
 }
 
-// WindowPlan is when it is whose turn, if nothing else runs: an estimate.
+// WindowPlan estimates when each host has its turn, if nothing else runs.
 type WindowPlan struct {
-	Seconds  float64          `json:"seconds"`         // that a job takes, the longest
-	Reserve  float64          `json:"reserve_seconds"` // for going back
-	Slots    int              `json:"slots"`           // jobs at a time, of all nodes; 0: no node is up
+	Seconds  float64          `json:"seconds"`         // time of the longest job
+	Reserve  float64          `json:"reserve_seconds"` // time kept for going back
+	Slots    int              `json:"slots"`           // jobs at a time on all nodes; 0: no node is up
 	Openings []PlannedOpening `json:"openings"`
-	Later    string           `json:"later,omitempty"` // hosts whose turn is behind the last one; folded
+	Later    string           `json:"later,omitempty"` // hosts whose turn is after the last opening; folded
 }
 
-// PlannedOpening is an opening, and who has a turn in it.
+// PlannedOpening is an opening, and the hosts with a turn in it.
 type PlannedOpening struct {
 	Windows []string  `json:"windows"`
 	Start   jobs.Time `json:"start"`
@@ -104,10 +104,10 @@ type TaskList struct {
 // NextRequest is the body of POST /v1/tasks/{task}/rollout/next.
 type NextRequest struct {
 	OrderRequest
-	// MaxFailed is how many may fail in all from now on, N or P%; as before if empty.
+	// MaxFailed is the new total of jobs that may fail, N or P%; unchanged if empty.
 	MaxFailed string `json:"max_failed,omitempty"`
-	// Wave is the wave to open, which must be the next one; of one that is open nothing is
-	// done. 0: whatever is next.
+	// Wave is the wave to open, which must be the next one; for an open wave nothing is done. 0: the
+	// next, whatever its number.
 	Wave int `json:"wave,omitempty" minimum:"0"`
 }
 
@@ -116,12 +116,12 @@ type ChainList struct {
 	Chains []jobs.ChainInfo `json:"chains"`
 }
 
-// CancelRequest is the body of POST /v1/tasks/{task}/cancel. Without jobs and
-// hosts it is about the whole task.
+// CancelRequest is the body of POST /v1/tasks/{task}/cancel. Without jobs and hosts it cancels the
+// whole task.
 type CancelRequest struct {
 	OrderRequest
 	Jobs  []jobs.ID `json:"jobs,omitempty" maxItems:"10000" nullable:"false"`  // of this task
-	Hosts []string  `json:"hosts,omitempty" maxItems:"10000" nullable:"false"` // whose jobs of this task
+	Hosts []string  `json:"hosts,omitempty" maxItems:"10000" nullable:"false"` // on these hosts
 }
 
 // RetryRequest is the body of POST /v1/tasks/{task}/retry.
@@ -131,38 +131,38 @@ type RetryRequest struct {
 	Outcomes    []jobs.Outcome `json:"outcomes,omitempty"`     // of the jobs to do again; failed if empty
 	SkipMissing bool           `json:"skip_missing,omitempty"` // leave out hosts that are gone
 	DryRun      bool           `json:"dry_run,omitempty"`      // answer what would be done, do nothing
-	Again       bool           `json:"again,omitempty"`        // also what was retried from this task before
-	// Expect is as that of Timed; if empty, what the old task was given holds.
+	Again       bool           `json:"again,omitempty"`        // also jobs that were retried from this task before
+	// Expect is as in Timed; if empty, the value of the old task counts.
 	Expect string `json:"expect,omitempty"`
 }
 
-// Retried is the answer of POST /v1/tasks/{task}/retry: the new task. What another task
-// does again already is not done once more, unless that is asked for. If nothing is left
-// no task is made, Already is set, and the task is the earlier one, if it is one.
+// Retried is the answer of POST /v1/tasks/{task}/retry: the new task. Jobs that another task
+// already does again are left out, unless the request wants them. If no job is left no task is
+// made, Already is set, and the task is the earlier one, if there is exactly one.
 type Retried struct {
 	Submitted
 	Open    int    `json:"open"`              // jobs of the old task that have not ended, and are left out
 	Skipped string `json:"skipped,omitempty"` // hosts that are gone from the inventory, folded
 
-	Already bool      `json:"already,omitempty"` // no task was made: all of it is, or was, done again
-	Earlier []Earlier `json:"earlier,omitempty"` // what is left out for that, the first retry first
+	Already bool      `json:"already,omitempty"` // no task was made: all jobs are, or were, done again
+	Earlier []Earlier `json:"earlier,omitempty"` // earlier retries whose hosts are left out, the first one first
 }
 
-// Earlier is a retry of hosts that are left out of a later one.
+// Earlier is a retry whose hosts are left out of a later one.
 type Earlier struct {
 	Task     jobs.TaskID `json:"task"`
 	Operator string      `json:"operator"`
 	Proven   bool        `json:"proven"`
-	At       jobs.Time   `json:"at"`       // when it was asked for
-	Hosts    string      `json:"hosts"`    // those that are left out, folded
-	Count    int         `json:"count"`    // of them
-	Open     int         `json:"open"`     // their jobs in it that have not ended
-	Outcomes jobs.Counts `json:"outcomes"` // how the others ended, as far as is known
+	At       jobs.Time   `json:"at"`       // time of its submit
+	Hosts    string      `json:"hosts"`    // its hosts that are left out, folded
+	Count    int         `json:"count"`    // number of these hosts
+	Open     int         `json:"open"`     // its jobs on them that have not ended
+	Outcomes jobs.Counts `json:"outcomes"` // outcomes of its other jobs on them, as far as is known
 }
 
-// LeftOut is what a selector meant and did not get.
+// LeftOut lists hosts that a selector means and that the task does not get.
 type LeftOut struct {
 	Drained string `json:"left_out_drained,omitempty"` // folded; a selector that mentions drained gets them
-	Gone    string `json:"left_out_gone,omitempty"`    // of earlier tasks, in the inventory no more; folded
-	Closed  string `json:"left_out_closed,omitempty"`  // no opening is known for them; folded
+	Gone    string `json:"left_out_gone,omitempty"`    // hosts of earlier tasks, gone from the inventory; folded
+	Closed  string `json:"left_out_closed,omitempty"`  // hosts without a known opening; folded
 }

@@ -13,12 +13,12 @@ type TokenAnswer struct {
 	Token string `json:"token"`
 }
 
-// TokenInfo is what is known of a token later.
+// TokenInfo is the stored record of a token.
 type TokenInfo struct {
 	Name    string    `json:"name"`
-	Created jobs.Time `json:"created"` // null if it is not known
+	Created jobs.Time `json:"created"` // null: not known
 
-	// Wrong says why the token proves nobody; empty: it does.
+	// Wrong says why the token authenticates nobody; empty: it does.
 	Wrong string `json:"wrong,omitempty"`
 }
 
