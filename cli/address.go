@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// address is where a server is.
+// address is the address of a server.
 type address struct {
-	Place  string // as people name it
-	base   string // before the path of every request
+	Place  string // for people
+	base   string // begins the URL of every request
 	socket string // path of a unix socket; empty: TCP
 }
 
@@ -23,7 +23,7 @@ func parseAddress(text string) (address, error) {
 			"https://host:port (--server or MUSTER_URL)", text, why)
 	}
 	if strings.Contains(text, "@") {
-		// The text is not repeated: it may have a secret in it.
+		// The text is not repeated: it may contain a secret.
 		return address{}, errors.New("server: a name or password does not belong into the URL; " +
 			"put the token into MUSTER_TOKEN")
 	}
@@ -52,7 +52,7 @@ func parseAddress(text string) (address, error) {
 	return address{Place: base, base: base}, nil
 }
 
-// checkToken refuses to send a token where others can read it on its way.
+// checkToken refuses to send a token over a connection that others can read.
 func (a address) checkToken(token string) error {
 	switch {
 	case token == "":

@@ -23,7 +23,7 @@ func Texts[T ~string](list []T) []string {
 // Join returns a list of texts in one line.
 func Join[T ~string](list []T) string { return strings.Join(Texts(list), ", ") }
 
-// FlagMistakes puts the flag before each line of what is wrong with it.
+// FlagMistakes puts the flag in front of each line of its mistakes.
 func FlagMistakes(flag string, err error) error {
 	if err == nil {
 		return nil
@@ -46,7 +46,7 @@ func SplitArg(flag, text string, given map[string]bool) (name, value string, err
 	return name, value, nil
 }
 
-// ParseAt reads when a task may start: the zero time is at once.
+// ParseAt reads the earliest start of a task: the zero time is at once.
 func ParseAt(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -68,21 +68,21 @@ func ParseAt(text string, now time.Time) (time.Time, error) {
 		"time) or +90m", text)
 }
 
-// ArgFileMax is more than a server takes of all files of a task, so that the
-// server's own words about it are heard, but no device is read for ever.
+// ArgFileMax is more than a server accepts for all files of a task, so that the server's own error
+// is shown, but a device is not read for ever.
 const ArgFileMax = 2 << 20 // bytes
 
-// ReadArgFile reads what an argument names: a file, "-", or <(command).
+// ReadArgFile reads the file that an argument names: a path, "-", or <(command).
 func ReadArgFile(ctx context.Context, path string) ([]byte, error) {
 	return files.ReadGiven(ctx, path, ArgFileMax)
 }
 
-// ArgFiles is ReadArgFile with its context.
+// ArgFiles returns ReadArgFile with its context.
 func ArgFiles(ctx context.Context) func(path string) ([]byte, error) {
 	return func(path string) ([]byte, error) { return ReadArgFile(ctx, path) }
 }
 
-// Chance is what makes two task ids of the same moment differ.
+// Chance returns random bits that make two task ids of the same moment differ.
 func Chance() uint16 {
 	var b [2]byte
 	rand.Read(b[:]) // never fails
@@ -95,7 +95,7 @@ func FirstLine(text string) string {
 	return line
 }
 
-// Filled makes of no list an empty one, which JSON shows as [].
+// Filled turns a nil list into an empty one, which JSON shows as [].
 func Filled[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -103,7 +103,7 @@ func Filled[T any](list []T) []T {
 	return list
 }
 
-// Yes is a word for what is worth saying only if it is so.
+// Yes returns yes, or nothing: for cells that matter only if they are true.
 func Yes(is bool) string {
 	if is {
 		return "yes"

@@ -8,9 +8,9 @@ import (
 	"muster/fleet"
 )
 
-// WithFiles puts the hosts that files name into a selector: @FILE is an operand, the
-// union of the names or selectors in the file, one a line; # begins a comment, and
-// @- is standard input. The server never reads a file that a client names.
+// WithFiles puts the hosts in files into a selector. The operand @FILE is the union of the names or
+// selectors in the file, one a line; # begins a comment, and @- is standard input. The server never
+// reads a file that a client names.
 func WithFiles(selector string, read func(path string) ([]byte, error)) (string, error) {
 	var b strings.Builder
 	var errs []error
@@ -33,13 +33,13 @@ func WithFiles(selector string, read func(path string) ([]byte, error)) (string,
 		if selector == "" || errs != nil {
 			return b.String() + selector, errors.Join(errs...)
 		}
-		// What was put in ends an operand: so does the letter that stands for it here.
+		// The inserted text ends an operand, and so does the letter that stands for it here.
 		b.WriteByte(selector[0])
 		selector = selector[1:]
 	}
 }
 
-// atSign is where the '@' of the next file stands, -1 if there is none. It begins an
+// atSign returns the index of the '@' of the next file, or -1 if there is none. It begins an
 // operand.
 func atSign(selector string) int {
 	before := byte(',')
@@ -54,7 +54,7 @@ func atSign(selector string) int {
 	return -1
 }
 
-// hostsInFile is what is in a file, as one operand.
+// hostsInFile returns the content of a file as one operand.
 func hostsInFile(path string, read func(path string) ([]byte, error)) (string, error) {
 	if path == "" {
 		return "", errors.New("'@' has no file behind it: want @FILE, or @- for standard input")
@@ -92,11 +92,11 @@ func hostsInFile(path string, read func(path string) ([]byte, error)) (string, e
 	return "(" + strings.Join(selectors, ",") + ")", errors.Join(errs...)
 }
 
-// hostLine is what a line says without its comment.
+// hostLine returns a line without its comment.
 func hostLine(line string) string {
 	line, _, _ = strings.Cut(line, "#")
 	return strings.TrimSpace(line)
 }
 
-// mistakesMax is how many mistakes of a file are told.
+// mistakesMax bounds the mistakes of a file that are reported.
 const mistakesMax = 20

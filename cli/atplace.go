@@ -8,13 +8,13 @@ import (
 	"muster/fleet"
 )
 
-// filesRead are the files that a command has read, as they were: who names a host that
-// there is not is told where.
+// filesRead holds the files that a command has read, unchanged: an error about an unknown host
+// names the place of the host.
 type filesRead struct{ list []fileRead }
 
 type fileRead struct{ path, text string }
 
-// Reader reads files that an argument or a selector names, "-" for standard input.
+// Reader returns a reader of the files of arguments and selectors, "-" for standard input.
 func (f *filesRead) Reader(ctx context.Context) func(path string) ([]byte, error) {
 	return func(path string) ([]byte, error) {
 		content, err := ReadArgFile(ctx, path)
@@ -25,8 +25,8 @@ func (f *filesRead) Reader(ctx context.Context) func(path string) ([]byte, error
 	}
 }
 
-// place says of hosts that there are not where they stand, in the order of files and lines.
-// all is false if some stand in none.
+// place returns the places of unknown hosts, in the order of files and lines. all is false if some
+// are in no file.
 func (f *filesRead) place(lost []fleet.Lost) (told []string, all bool) {
 	if f == nil || len(f.list) == 0 {
 		return nil, false
@@ -54,7 +54,7 @@ func (f *filesRead) place(lost []fleet.Lost) (told []string, all bool) {
 	return told, len(left) == 0
 }
 
-// lostIn are the hosts of a line that there are not. They are taken out of left.
+// lostIn returns the unknown hosts of a line, and removes them from left.
 func lostIn(line string, lost []fleet.Lost, left map[string]fleet.Lost) (found []fleet.Lost) {
 	if line == "" || len(left) == 0 {
 		return nil
@@ -65,7 +65,7 @@ func lostIn(line string, lost []fleet.Lost, left map[string]fleet.Lost) (found [
 	}
 	sel, err := fleet.ParseSelector(line)
 	if err != nil || fleet.CheckName(line) == nil {
-		return nil // not of hosts, or one that there is
+		return nil // not a line of hosts, or a known one
 	}
 	for _, one := range lost {
 		if _, ok := left[one.Name]; ok && sel.NamesHost(one.Name) {

@@ -28,38 +28,38 @@ import (
 const (
 	dialTimeout   = 10 * time.Second
 	CallTimeout   = 30 * time.Second
-	SubmitTimeout = 2 * time.Minute // a submit of 100,000 jobs to a slow Redis
+	SubmitTimeout = 2 * time.Minute // bounds a submit of 100,000 jobs to a slow Redis
 	answerMax     = 64 << 20        // bytes; the longest are summaries and outputs
 	pageMax       = 500             // jobs of a page, as many as a server gives
 )
 
-// Client calls the API of a server. Its errors are *AwayError where no server
-// answers and *refusal where one says no.
+// Client calls the API of a server. Its errors are *AwayError if no server answers and *Refusal if
+// one refuses.
 type Client struct {
 	address
 	HTTP     *http.Client
 	token    string // empty: none
-	As       string // operator that was asked for; empty: whom the server knows
+	As       string // operator for the demo; empty: the operator that the server knows
 	Files    filesRead
 	Patience Patience
 }
 
-// Patience is how something is tried again that may work later.
+// Patience controls the tries of a call that may succeed later.
 type Patience struct {
-	First, Most time.Duration // between two tries
+	First, Most time.Duration // pause between two tries
 	Whole       time.Duration // in all
 }
 
 var defaultPatience = Patience{First: 300 * time.Millisecond, Most: 5 * time.Second,
 	Whole: 2 * time.Minute}
 
-// NewClient makes a client. Nothing is called yet. Without a server it finds that of this
+// NewClient makes a client and calls nothing yet. Without an address it finds the server of this
 // machine.
 func NewClient(server, token string) (*Client, error) {
 	return newClientAt(local.Sockets(), server, token)
 }
 
-// newClientAt is NewClient with the paths to look at.
+// newClientAt is NewClient with the paths of the sockets.
 func newClientAt(sockets []string, server, token string) (*Client, error) {
 	a, err := address{Place: "the unix socket of this machine", base: "http://localhost",
 		socket: sockets[0]}, error(nil)
@@ -79,7 +79,7 @@ func newClientAt(sockets []string, server, token string) (*Client, error) {
 		ForceAttemptHTTP2:   true,
 		TLSHandshakeTimeout: dialTimeout,
 		IdleConnTimeout:     time.Minute,
-		// More than a server takes to look: only a proxy that passes nothing on is waited for.
+		// A server decides faster, so this only waits for proxies that do not pass the header on.
 		ExpectContinueTimeout: dialTimeout,
 	}
 	if a.socket != "" {
@@ -96,15 +96,15 @@ func newClientAt(sockets []string, server, token string) (*Client, error) {
 	}
 	return &Client{address: a, token: token, Patience: defaultPatience, HTTP: &http.Client{
 		Transport: transport,
-		// A token follows no signpost.
+		// A client with a token follows no redirects.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
 
-// Close closes the connections that are idle.
+// Close closes idle connections.
 func (c *Client) Close() { c.HTTP.CloseIdleConnections() }
 
-// Submit hands in a task.
+// Submit submits a task.
 func (c *Client) Submit(ctx context.Context, b api.Submit, note backoff.Notify) (
 	api.Submitted, error) {
 	id := jobs.TaskID(b.ID)
@@ -115,10 +115,9 @@ func (c *Client) Submit(ctx context.Context, b api.Submit, note backoff.Notify) 
 		Body: b, Bound: SubmitTimeout}, note)
 }
 
-// HandIn makes a call that makes a task. The task's id makes it the same task
-// however often it is said, so what may have been heard is said again until there
-// is an answer. If there is none the error is an *unsureError. Without an id
-// nothing is made.
+// HandIn makes a call that creates a task. The id makes repeated calls the same task, so a call
+// that a server may have received is repeated until there is an answer. If there is none the error
+// is an *unsureError. A call without an id creates nothing, and is not repeated in this way.
 func HandIn[T any](ctx context.Context, c *Client, id jobs.TaskID, q Call, note backoff.Notify) (
 	T, error) {
 	heard := false
@@ -139,8 +138,8 @@ func HandIn[T any](ctx context.Context, c *Client, id jobs.TaskID, q Call, note 
 	return out, err
 }
 
-// Task tells about a task. With a wait it answers later, when not seen jobs but
-// others have ended, the task has ended or the wait is over.
+// Task returns a task. With a wait the server answers when the number of ended jobs is not seen,
+// when the task has ended, or when the wait is over.
 func (c *Client) Task(ctx context.Context, id jobs.TaskID, wait time.Duration, seen int) (
 	t jobs.TaskInfo, err error) {
 	q := url.Values{}
@@ -153,8 +152,8 @@ func (c *Client) Task(ctx context.Context, id jobs.TaskID, wait time.Duration, s
 	return t, err
 }
 
-// Jobs gives all jobs of a task, page by page, in the order of its host list.
-// Empty states and outcomes are all.
+// Jobs returns all jobs of a task, page by page, in the order of its host list. An empty state or
+// outcome means all.
 func (c *Client) Jobs(ctx context.Context, id jobs.TaskID, s jobs.State, o jobs.Outcome) (
 	[]jobs.JobInfo, error) {
 	all, q := []jobs.JobInfo{}, url.Values{"limit": {strconv.Itoa(pageMax)}}
@@ -180,15 +179,15 @@ func (c *Client) Jobs(ctx context.Context, id jobs.TaskID, s jobs.State, o jobs.
 	}
 }
 
-// Heard is what a host said from a place on.
+// Heard is the output of a host from a position on.
 type Heard struct {
 	Data  []byte // byte for byte
-	Next  int64  // where to go on
-	Ended bool   // nothing more will come
+	Next  int64  // the position to continue from
+	Ended bool   // no more output will follow
 }
 
-// Output is what a host said from a place on. With a wait it answers later, when
-// there is more, or nothing more will come, or the wait is over.
+// Output returns the output of a host from a position on. With a wait the server answers when there
+// is more, when no more will follow, or when the wait is over.
 func (c *Client) Output(ctx context.Context, id jobs.ID, from int64, wait time.Duration) (
 	h Heard, err error) {
 	ctx, cancel := context.WithTimeout(ctx, SubmitTimeout)
@@ -214,7 +213,7 @@ func (c *Client) Output(ctx context.Context, id jobs.ID, from int64, wait time.D
 	return h, err
 }
 
-// Get asks for one thing.
+// Get reads one resource.
 func (c *Client) Get(ctx context.Context, path string, q url.Values, answer any) error {
 	return c.Do(ctx, Call{Method: http.MethodGet, Path: path, Query: q, Bound: CallTimeout}, answer)
 }
@@ -227,7 +226,7 @@ type Call struct {
 	Content      io.Reader     // sent as it is, instead
 	Size         int64         // bytes of content
 	Bound        time.Duration // on everything, up to the last byte of the answer
-	Last         string        // of events: go on behind this one
+	Last         string        // for events: continue after this one
 }
 
 // Do sends a request and reads the answer, unless that is nil.
@@ -274,7 +273,7 @@ func (c *Client) Exchange(ctx context.Context, q Call) (*http.Response, error) {
 		body = bytes.NewReader(text)
 	}
 	var connected atomic.Bool
-	// A connection that died while it was idle is replaced before a byte was sent.
+	// A connection that died while it was idle is replaced before the first byte is sent.
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { connected.Store(false) },
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
@@ -297,7 +296,7 @@ func (c *Client) Exchange(ctx context.Context, q Call) (*http.Response, error) {
 	return answer, nil
 }
 
-// sign says who asks.
+// sign adds the headers that identify the client.
 func (c *Client) sign(h http.Header, q Call) {
 	h.Set("User-Agent", "muster/"+Version)
 	if q.Body != nil {
@@ -305,7 +304,7 @@ func (c *Client) sign(h http.Header, q Call) {
 	}
 	if q.Content != nil {
 		h.Set("Content-Type", "application/octet-stream")
-		h.Set("Expect", "100-continue") // what is there already is not sent
+		h.Set("Expect", "100-continue") // a stored content is not sent
 	}
 	if q.Last != "" {
 		h.Set("Last-Event-ID", q.Last)
@@ -340,7 +339,7 @@ func MediaType(r *http.Response) string {
 	return t
 }
 
-// plain takes from an error what people know already: the method and the URL.
+// plain removes the method and the URL from an error, because people know them.
 func (c *Client) plain(err error, bound time.Duration) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("no answer within %s", Span(bound))

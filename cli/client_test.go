@@ -24,7 +24,7 @@ import (
 	"muster/testkit/apitest"
 )
 
-// TestServersThatDoNotAnswer is serial, for it looks for what is left behind.
+// TestServersThatDoNotAnswer is serial, because it looks for leftovers.
 func TestASocketOfOthersIsNoServerThatIsAway(t *testing.T) {
 	t.Parallel()
 	err := &AwayError{Place: "unix:///s", Err: &net.OpError{Op: "dial", Net: "unix",
@@ -47,7 +47,7 @@ func TestServersThatDoNotAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		answer http.HandlerFunc
-		heard  bool // it may have been a server that carried the request out
+		heard  bool // a server may have carried the request out
 		words  string
 	}{
 		{"closes without a word", apitest.HangUp, true, "EOF"},

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Completions that ask the server have this long, and say nothing if it is
-// away: a shell that waits or prints errors is worse than no completion.
+// completionTimeout bounds completions that ask the server; if it is away they offer nothing. A
+// shell that waits or prints errors is worse than no completion.
 const completionTimeout = time.Second
 
 // NoFiles keeps the shell from offering names of files.
@@ -19,8 +19,8 @@ func CompleteFlag(c *cobra.Command, flag string, values ...string) {
 	CompleteFlagWith(c, flag, cobra.FixedCompletions(values, NoFiles))
 }
 
-// CompleteFlagWith completes a flag by a function. A flag that does not exist is
-// a mistake in this program, which a test finds.
+// CompleteFlagWith completes a flag by a function. A missing flag is a mistake in this program, and
+// a test finds it.
 func CompleteFlagWith(c *cobra.Command, flag string, f cobra.CompletionFunc) {
 	if err := c.RegisterFlagCompletionFunc(flag, f); err != nil {
 		panic(err)

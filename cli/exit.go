@@ -22,7 +22,7 @@ const (
 	ExitInterrupted = 130
 )
 
-// ExitError ends the program with a code. Without err nothing more is said.
+// ExitError ends the program with a code. Without err it prints nothing more.
 type ExitError struct {
 	Code int
 	Err  error
@@ -40,8 +40,8 @@ func (e *ExitError) Unwrap() error { return e.Err }
 // Exit wraps an error with the code that the program ends with.
 func Exit(code int, err error) error { return &ExitError{code, err} }
 
-// Execute runs the command that the arguments name. It returns the exit code, and what is
-// still to be said.
+// Execute runs the command that the arguments name. It returns the exit code, and the error to
+// print.
 func Execute(ctx context.Context, root *cobra.Command) (int, error) {
 	cmd, err := root.ExecuteContextC(ctx)
 	var e *ExitError
@@ -51,19 +51,19 @@ func Execute(ctx context.Context, root *cobra.Command) (int, error) {
 	case errors.As(err, &e):
 		return e.Code, e.Err
 	}
-	// What cobra itself finds wrong is wrong use.
+	// An error of cobra itself means wrong use.
 	return ExitUsage, fmt.Errorf("%w\nsee %s --help", plainError(err), cmd.CommandPath())
 }
 
-// Complain writes an error for people, a line each. What a host or a server has said may
-// stand in any error, so this is the one place where all of them are made harmless.
+// Complain prints an error for people, one line each. Any error may contain text of a host or a
+// server, so this one place makes all of them harmless.
 func Complain(w io.Writer, err error) {
 	for line := range strings.Lines(remote.Harmless(err.Error())) {
 		fmt.Fprintln(w, "muster: "+strings.TrimRight(line, "\n"))
 	}
 }
 
-// ExitWith is the end of a command that said everything already.
+// ExitWith ends a command that has printed everything already.
 func ExitWith(code int) error {
 	if code == ExitOK {
 		return nil

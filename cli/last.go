@@ -15,15 +15,15 @@ import (
 	"muster/jobs"
 )
 
-// NewestWord stands for the newest task of who asks, wherever a command takes a task:
-// never for another's, or cancel would end a stranger's work.
+// NewestWord stands for the caller's newest task, wherever a command takes a task. It never means
+// the task of another person, or cancel could end a stranger's work.
 const NewestWord = "last"
 
 // namesTask is the form of a command that takes tasks or jobs.
 var namesTask = regexp.MustCompile(`\b(TASK|JOB)\b`)
 
-// takeLast puts the id of the last task in the place of the word, in arguments, selectors and
-// the flag --task, and says which one it is.
+// takeLast replaces the word by the id of the last task, in arguments, selectors and the flag
+// --task, and prints that id.
 func (s *Session) takeLast(ctx context.Context, c *cobra.Command, args []string) ([]string, error) {
 	args, err := selectors(c, args, func(text string) (string, error) {
 		if !lastHosts.MatchString(text) {
@@ -59,7 +59,7 @@ func (s *Session) takeLast(ctx context.Context, c *cobra.Command, args []string)
 	return args, nil
 }
 
-// sayLast is the id of the newest task of who asks, and says which one that is.
+// sayLast returns the id of the caller's newest task, and prints which task that is.
 func (s *Session) sayLast(ctx context.Context) (string, error) {
 	t, err := s.lastTask(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Session) sayLast(ctx context.Context) (string, error) {
 	return string(t.Task), nil
 }
 
-// lastTask is the newest task of who asks.
+// lastTask returns the caller's newest task.
 func (c *Client) lastTask(ctx context.Context) (jobs.TaskInfo, error) {
 	var l api.TaskList
 	err := c.Get(ctx, "/v1/tasks", url.Values{"limit": {"1"}, "mine": {"true"}}, &l)

@@ -7,16 +7,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// lastHosts is the operand of a selector that means hosts of the last task, as in
-// task:last/failed. The server knows tasks by their ids alone: which one is the last only who
-// asks can say.
+// lastHosts matches the operand of a selector that means hosts of the last task, as in
+// task:last/failed. The server knows tasks by their ids only: the client decides which one is the
+// last.
 var lastHosts = regexp.MustCompile(`(^|[,!&^( ])task:` + NewestWord + `($|[/,!&^() ])`)
 
 // namesHosts is the form of a command that takes a selector of hosts.
 var namesHosts = regexp.MustCompile(`\bSELECTOR\b`)
 
-// selectors are the places of a command line where a selector may stand: arguments, but not
-// what follows two dashes, and the flag --on. What visit returns takes the place of a text.
+// selectors calls visit for each text of a command line that may be a selector: arguments before
+// two dashes, and the flag --on. The result of visit replaces the text.
 func selectors(c *cobra.Command, args []string, visit func(text string) (string, error)) (
 	[]string, error) {
 	if !namesHosts.MatchString(c.Use) {
@@ -25,7 +25,7 @@ func selectors(c *cobra.Command, args []string, visit func(text string) (string,
 	args = slices.Clone(args)
 	for i := range args {
 		if at := c.ArgsLenAtDash(); at >= 0 && i >= at {
-			break // a command of the hosts
+			break // the rest is a command for the hosts
 		}
 		var err error
 		if args[i], err = visit(args[i]); err != nil {

@@ -20,7 +20,7 @@ func (c *Client) Groups(ctx context.Context) ([]jobs.Group, error) {
 	return Filled(l.Groups), err
 }
 
-// SelectorHelp is what commands say about selectors.
+// SelectorHelp explains selectors in the help of commands.
 const SelectorHelp = `A selector is labels (role=fw,customer in (acme,example),!drained), names and
 ranges (fw[001-020],vpn*), or both (fw*&{customer=acme}); , adds, ! takes away,
 & keeps what is in both, ^ what is in one only. @FILE stands for the hosts in a
@@ -28,15 +28,15 @@ file, one name or selector a line; task:ID/failed for those on which an earlier
 task failed, task:last/failed for those of your last one; group.web for the group
 web of an Ansible inventory.`
 
-// What an empty selector could have meant, which is an error and never all hosts: a
-// variable of a script may not be set.
+// Advice for an empty selector, which is an error and never means all hosts: a variable of a script
+// may not be set.
 const (
 	OrLeaveOut = "leave it out to see all hosts"
 	OrSayAll   = "name the hosts, such as fw001 or role=fw, or say all"
 )
 
-// SelectorArg is the selector that a command was given, empty if there is none. instead
-// is what to do if it is there and empty.
+// SelectorArg returns the selector of a command, or "" if there is none. instead says what to do
+// about a selector that is present and empty.
 func (s *Session) SelectorArg(ctx context.Context, args []string, instead string) (string,
 	error) {
 	if len(args) == 0 {
@@ -48,7 +48,7 @@ func (s *Session) SelectorArg(ctx context.Context, args []string, instead string
 	return WithFiles(args[0], s.Files.Reader(ctx))
 }
 
-// SayLeftOut tells what a selector meant and did not get.
+// SayLeftOut prints which hosts a selector meant and did not get.
 func (s *Screen) SayLeftOut(o api.LeftOut) {
 	if o.Drained != "" {
 		s.Say("drained, left out: %s", Cell(o.Drained))
@@ -62,13 +62,13 @@ func (s *Screen) SayLeftOut(o api.LeftOut) {
 }
 
 const (
-	// hostPage is how many hosts are asked for at once.
+	// hostPage is the number of hosts in one request.
 	hostPage = 2000
-	// URLMax is how long a selector may be that is sent in a URL.
+	// URLMax bounds a selector in a URL; a longer one goes into a body.
 	URLMax = 2000 // bytes
 )
 
-// Hosts asks for the hosts that a selector picks, or for all, page by page.
+// Hosts returns the hosts that a selector picks, or all, page by page.
 func (c *Client) Hosts(ctx context.Context, q api.HostQuery) (api.HostList, error) {
 	var all api.HostList
 	q.Limit, q.Fold = hostPage, true
@@ -118,7 +118,7 @@ func (c *Client) hostsPage(ctx context.Context, q api.HostQuery, page *api.HostL
 	return c.Get(ctx, "/v1/hosts", v, page)
 }
 
-// Zones lists the zones, with what waits in each.
+// Zones returns the zones with their queues.
 func (c *Client) Zones(ctx context.Context) ([]api.Zone, error) {
 	var q api.QueueInfo
 	err := c.Get(ctx, "/v1/queue", nil, &q)
@@ -129,7 +129,7 @@ func (c *Client) Zones(ctx context.Context) ([]api.Zone, error) {
 	return Filled(q.Zones), err
 }
 
-// Runbooks lists the runbooks.
+// Runbooks returns the runbooks.
 func (c *Client) Runbooks(ctx context.Context) ([]api.Runbook, error) {
 	var l api.RunbookList
 	err := c.Get(ctx, "/v1/runbooks", nil, &l)
@@ -139,7 +139,7 @@ func (c *Client) Runbooks(ctx context.Context) ([]api.Runbook, error) {
 	return Filled(l.Runbooks), err
 }
 
-// Tasks lists the newest tasks.
+// Tasks returns the newest tasks.
 func (c *Client) Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error) {
 	var l api.TaskList
 	err := c.Get(ctx, "/v1/tasks", url.Values{"limit": {strconv.Itoa(limit)}}, &l)

@@ -7,13 +7,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// listCommands list by themselves. So that nobody has to know which do, each has the word ls,
-// too; and who has ls lists without it.
+// listCommands list without a word of their own. So that nobody has to know which commands do, each
+// of them also has the word ls, and each command with ls lists without it.
 func listCommands() []string {
 	return []string{"tasks", "nodes", "limits", "history", "jobs", "queue"}
 }
 
-// WithLists lets every command that lists do so with and without ls, for all below c, too.
+// WithLists makes every listing command below c list both with and without ls.
 func WithLists(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		WithLists(sub)
@@ -22,14 +22,14 @@ func WithLists(c *cobra.Command) {
 	switch {
 	case at < 0 && slices.Contains(listCommands(), c.Name()):
 		c.AddCommand(lsOf(c))
-	case at >= 0 && c.Flags().Lookup("output") == nil: // else it lists already
+	case at >= 0 && c.Flags().Lookup("output") == nil: // with that flag it lists already
 		ls := c.Commands()[at]
 		c.Flags().AddFlagSet(ls.Flags())
 		c.RunE = ls.RunE
 	}
 }
 
-// lsOf is the same command under the word ls, with the same flags.
+// lsOf returns the same command under the word ls, with the same flags.
 func lsOf(c *cobra.Command) *cobra.Command {
 	_, arguments, _ := strings.Cut(c.Use, " ")
 	ls := &cobra.Command{

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// flagsOf is what stands before a mistake on the command line: the flag that a location in
-// a request of the API came from, or nothing where the words name it.
+// flagsOf maps a location in a request of the API to the text in front of its mistake on the
+// command line: the flag that it came from, or nothing if the message names the place.
 var flagsOf = map[string]string{
 	"":             "",
 	"body":         "",
 	"body.id":      "--id: ",
-	"body.runbook": "", // its words name it
+	"body.runbook": "", // the message names it
 	"body.only":    "", // likewise
 	"body.on":      "--on: ",
 	"body.args":    "--arg: ",
@@ -60,7 +60,7 @@ var flagsOf = map[string]string{
 	"body.skip_closed": "--skip-closed: ",
 
 	"body.priority": "--priority: ",
-	"body.name":     "", // their words name them
+	"body.name":     "", // the messages name them
 	"body.secrets":  "",
 	"body.jobs":     "",
 	"body.hosts":    "",
@@ -70,16 +70,16 @@ var flagsOf = map[string]string{
 	"path.sum":      "",
 }
 
-// listItem is the place in a list, as in body.outcomes[1].
+// listItem matches a position in a list, as in body.outcomes[1].
 var listItem = regexp.MustCompile(`\[\d+\]$`)
 
-// place is what stands before a mistake at a location of a request.
+// place returns the text in front of a mistake at a location of a request.
 func place(location string) string {
 	location = listItem.ReplaceAllString(location, "")
 	if flag, ok := flagsOf[location]; ok {
 		return flag
 	}
-	// Every other part of a query is a flag of the same name.
+	// Each remaining part of a query is a flag of the same name.
 	if name, is := strings.CutPrefix(location, "query."); is && !strings.ContainsAny(name, ".[") {
 		return "--" + strings.ReplaceAll(Cell(name), "_", "-") + ": "
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What the server says is read on the command line, too: each location in it is known here
-// as a flag, and no words send an operator to a route of the API.
+// Messages of the server appear on the command line too: each of their locations is known here as a
+// flag, and no message sends an operator to a route of the API.
 func TestWordsOfTheServerFitTheCommandLine(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../server/*.go")

@@ -14,18 +14,18 @@ import (
 	"muster/internal/socket"
 )
 
-// lookup finds the server of this machine, by the sockets where one listens that nobody told
-// otherwise. All connections of a client go to the one that was found first.
+// lookup finds the server of this machine by the default sockets. All connections of a client go to
+// the one that it found first.
 type lookup struct {
-	own    string // path that only a server of this user may answer at; empty: none
+	own    string // path at which only a server of this user may answer; empty: none
 	system string // path of the server of the machine
 	dialer *net.Dialer
 
 	mu    sync.Mutex
-	found string // path; empty: none was found yet
+	found string // path; empty: not found yet
 }
 
-// newLookup takes the paths as internal/settings lists them: the last one is the machine's.
+// newLookup takes the paths in the order of internal/settings: the last one is the machine's.
 func newLookup(paths []string, dialer *net.Dialer) *lookup {
 	l := &lookup{system: paths[len(paths)-1], dialer: dialer}
 	if len(paths) > 1 {
@@ -34,8 +34,7 @@ func newLookup(paths []string, dialer *net.Dialer) *lookup {
 	return l
 }
 
-// dial connects to the first socket where a server listens. The error is a *nowhereError if
-// there is none.
+// dial connects to the first socket with a server. The error is a *nowhereError if there is none.
 func (l *lookup) dial(ctx context.Context) (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,8 +56,7 @@ func (l *lookup) dial(ctx context.Context) (net.Conn, error) {
 	return nil, none
 }
 
-// connect connects to a path. Where another user could have made the socket, the kernel says
-// whose it is.
+// connect connects to a path. If another user could have made the socket, the kernel says who did.
 func (l *lookup) connect(ctx context.Context, path string) (net.Conn, error) {
 	c, err := l.dialer.DialContext(ctx, "unix", path)
 	if err != nil || path != l.own {
@@ -74,7 +72,7 @@ func (l *lookup) connect(ctx context.Context, path string) (net.Conn, error) {
 	return c, nil
 }
 
-// whyNot says in few words why nobody answers at a socket.
+// whyNot explains in few words why no server answers at a socket.
 func whyNot(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -87,7 +85,7 @@ func whyNot(err error) string {
 	return err.Error()
 }
 
-// nowhereError says where a server was looked for in vain.
+// nowhereError names the places where no server was found.
 type nowhereError struct{ looked []string }
 
 func (e *nowhereError) Error() string { return strings.Join(e.looked, "\n") }

@@ -13,17 +13,17 @@ import (
 	"muster/testkit/apitest"
 )
 
-// stranger is a user of this machine whom nobody knows.
+// stranger is the id of a user whom this machine does not know.
 const stranger = 61234
 
-// sockets are the paths of a user's own server and of the machine's, in a folder of the test.
+// sockets returns the paths of a user's own server and of the machine's, in a folder of the test.
 func sockets(t *testing.T) (own, system string) {
 	t.Helper()
 	dir := apitest.ShortDir(t)
 	return filepath.Join(dir, "own"), filepath.Join(dir, "system")
 }
 
-// answering lets something answer every request at a path with words.
+// answering makes a server at a path answer every request with words.
 func answering(t *testing.T, path, words string) *net.UnixListener {
 	t.Helper()
 	l, err := net.Listen("unix", path)
@@ -39,7 +39,7 @@ func answering(t *testing.T, path, words string) *net.UnixListener {
 	return l.(*net.UnixListener)
 }
 
-// whoAnswers asks the server that is found.
+// whoAnswers calls the server that the client finds, and returns its words.
 func whoAnswers(t *testing.T, cl *Client) string {
 	t.Helper()
 	var h struct{ Status string }
@@ -49,7 +49,7 @@ func whoAnswers(t *testing.T, cl *Client) string {
 	return h.Status
 }
 
-// lookingClient is a client that looks at these paths.
+// lookingClient returns a client that tries these paths.
 func lookingClient(t *testing.T, paths ...string) *Client {
 	t.Helper()
 	cl, err := newClientAt(paths, "", "")
@@ -116,7 +116,7 @@ func TestWhoFindsNoServerSaysWhereItLooked(t *testing.T) {
 		"muster up", "MUSTER_URL")
 }
 
-// The folder may be one in which everybody can make a socket, such as /tmp.
+// Everybody may be able to make a socket in the folder, as in /tmp.
 func TestASocketOfAnotherUserIsNotTaken(t *testing.T) {
 	t.Parallel()
 	own, system := sockets(t)
@@ -125,7 +125,7 @@ func TestASocketOfAnotherUserIsNotTaken(t *testing.T) {
 	}
 	made := make(chan error)
 	go func() {
-		// Only this thread becomes another user, and it ends with the goroutine.
+		// Only this thread changes to another user, and it ends with the goroutine.
 		runtime.LockOSThread()
 		same := ^uintptr(0)
 		_, _, no := syscall.RawSyscall(syscall.SYS_SETRESUID, same, stranger, same)

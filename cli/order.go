@@ -17,7 +17,7 @@ func AddReason(c *cobra.Command, reason *string) {
 	c.Flags().StringVar(reason, "reason", "", "`why`, for those who read it later")
 }
 
-// NeedReason is about orders that undo a precaution.
+// NeedReason returns an error if an order that undoes a precaution has no reason.
 func NeedReason(reason, example string) error {
 	if strings.TrimSpace(reason) == "" {
 		return fmt.Errorf("--reason is missing: say why it is safe now, such as --reason '%s'", example)
@@ -25,7 +25,7 @@ func NeedReason(reason, example string) error {
 	return nil
 }
 
-// Order gives an order to the server. Every one can be repeated.
+// Order gives an order to the server. Every order can be repeated.
 func (s *Session) Order(ctx context.Context, path, reason string, answer any) error {
 	return s.Give(ctx, path, api.OrderRequest{Reason: reason, As: s.As}, answer)
 }
@@ -35,7 +35,7 @@ func (s *Session) Give(ctx context.Context, path string, body, answer any) error
 	return s.GiveOr(ctx, path, body, answer, "give it again; one that stands does nothing twice")
 }
 
-// GiveOr gives an order, and says what to do if nobody knows whether it stands.
+// GiveOr gives an order, and adds the advice if it is not known whether the order was accepted.
 func (s *Session) GiveOr(ctx context.Context, path string, body, answer any, advice string) error {
 	q := Call{Method: http.MethodPost, Path: path, Bound: SubmitTimeout, Body: body}
 	err := s.Do(ctx, q, answer)

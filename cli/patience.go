@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TroubleWords says what is wrong while a call is tried again.
+// TroubleWords names the problem while a call is repeated.
 func TroubleWords(err error) string {
 	var no *Refusal
 	if errors.As(err, &no) {
@@ -15,7 +15,7 @@ func TroubleWords(err error) string {
 	return "the server does not answer, trying again"
 }
 
-// Sleep waits; it tells whether ctx goes on.
+// Sleep waits; it reports whether ctx is still active.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

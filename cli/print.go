@@ -16,8 +16,8 @@ import (
 	"muster/jobs"
 )
 
-// Say writes one line to err, for the person who waits. It is no result, so that
-// it could not be written is not worth an error.
+// Say writes one line to err, for the person who waits. The line is no result, so a failure to
+// write it is ignored.
 func (s *Screen) Say(format string, args ...any) {
 	fmt.Fprintf(s.Err, format+"\n", args...)
 }
@@ -39,8 +39,8 @@ func (s *Screen) WriteJSON(v any) error {
 	return s.Write(text)
 }
 
-// List shows many things of a kind: JSON shows the list, a table the grid. none
-// is said where there are none.
+// List shows a list of things: JSON shows values, a table the grid. If the list is empty it prints
+// none.
 func (s *Screen) List(values any, g Grid, none string) error {
 	if s.JSON {
 		return s.WriteJSON(values)
@@ -52,7 +52,7 @@ func (s *Screen) List(values any, g Grid, none string) error {
 	return s.Write(g.Render(s.TableWidth(), !s.Headless))
 }
 
-// Encode makes JSON that is harmless on a terminal, too.
+// Encode returns JSON that is harmless on a terminal, too.
 func Encode(v any, indent string) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -64,9 +64,8 @@ func Encode(v any, indent string) (string, error) {
 	return EscapeJSON(b.Bytes()), nil
 }
 
-// EscapeJSON writes what a terminal would obey, or an eye would miss, as \u….
-// Such runes occur only within the strings of a JSON text, so it stays the same
-// value.
+// EscapeJSON writes characters that a terminal would obey, or an eye would miss, as \u…. They occur
+// only inside the strings of a JSON text, so its value stays the same.
 func EscapeJSON(text []byte) string {
 	var b strings.Builder
 	b.Grow(len(text))
@@ -88,20 +87,20 @@ func EscapeJSON(text []byte) string {
 	return b.String()
 }
 
-// Cell makes a text of muster one harmless line. What a host said in it is printable or quoted
-// already, so backslashes stay as they are.
+// Cell turns a text of muster into one harmless line. Output of a host in it is printable or quoted
+// already, so backslashes stay.
 func Cell(text string) string {
 	return lineBreaks.Replace(strings.TrimSpace(remote.Harmless(text)))
 }
 
-// SaidCell makes what a host said itself one harmless line.
+// SaidCell turns output of a host into one harmless line.
 func SaidCell(text string) string {
 	return Cell(strings.ReplaceAll(remote.Printable([]byte(text)), "\n", `\x0a`))
 }
 
 var lineBreaks = strings.NewReplacer("\n", `\n`, "\t", " ")
 
-// OrDash shows that there is nothing to show.
+// OrDash returns a dash for an empty text.
 func OrDash(text string) string {
 	if text == "" {
 		return "-"
@@ -109,10 +108,10 @@ func OrDash(text string) string {
 	return text
 }
 
-// Count is a number with its noun.
+// Count returns a number with its noun.
 func Count(n int, noun string) string { return wording.Count(n, noun) }
 
-// Moment is an instant for people, to the second.
+// Moment returns an instant for people, to the second.
 func Moment(t jobs.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -120,7 +119,7 @@ func Moment(t jobs.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05Z")
 }
 
-// Ago is how long ago t was.
+// Ago returns how long ago t was, for people.
 func Ago(t jobs.Time, now time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -128,7 +127,7 @@ func Ago(t jobs.Time, now time.Time) string {
 	return Span(max(0, now.Sub(t.Time))) + " ago"
 }
 
-// Took is the time between two instants, of which the second may be still to come.
+// Took returns the time between two instants; if the second is not set, the time until now.
 func Took(from, to jobs.Time, now time.Time) string {
 	switch {
 	case from.IsZero():
@@ -139,7 +138,7 @@ func Took(from, to jobs.Time, now time.Time) string {
 	return Span(max(0, to.Sub(from.Time)))
 }
 
-// Seconds makes a time of a number that came over the wire, which may be anything.
+// Seconds converts a number from the network, which may be anything, to a duration.
 func Seconds(s float64) time.Duration {
 	if math.IsNaN(s) || s < 0 {
 		return 0
@@ -147,7 +146,7 @@ func Seconds(s float64) time.Duration {
 	return time.Duration(min(s, math.MaxInt32) * float64(time.Second))
 }
 
-// Span is a length of time with two figures of meaning.
+// Span returns a duration with two significant figures.
 func Span(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

@@ -66,7 +66,7 @@ func TestTimesForPeople(t *testing.T) {
 	}
 }
 
-// hostile is what a host may say to a terminal.
+// hostile is output with which a host attacks a terminal.
 const hostile = "a\x1b]0;title\x07\x1b[31mred\r\u202eabc\u200bd\u0085e\xff\x7f\n\tf 消防 ok"
 
 func TestHostileWordsAreHarmless(t *testing.T) {

@@ -16,11 +16,11 @@ import (
 	"muster/jobs"
 )
 
-// AwayError means that no muster server answers, or none that can be understood.
+// AwayError means that no muster server answers, or that the answer cannot be understood.
 type AwayError struct {
 	Place string
 	Err   error
-	Heard bool // the request may have been carried out
+	Heard bool // a server may have carried the request out
 }
 
 func (e *AwayError) Error() string {
@@ -39,7 +39,7 @@ func (e *AwayError) Error() string {
 
 func (e *AwayError) Unwrap() error { return e.Err }
 
-// Nonsense is about an answer that no server of muster gives, so none has heard
+// Nonsense returns an error for an answer that does not come from muster, so no server has received
 // the request.
 func (c *Client) Nonsense(what string) error {
 	return &AwayError{Place: c.Place, Err: errors.New("something else answers there: " + what)}
@@ -57,16 +57,16 @@ func (e *unsureError) Error() string {
 
 func (e *unsureError) Unwrap() error { return e.err }
 
-// Unsure tells a user what to do if nobody knows whether a task was accepted.
+// Unsure tells a user what to do if it is not known whether a task was accepted.
 func Unsure(id jobs.TaskID) string {
 	return fmt.Sprintf("it is not known whether task %[1]s was accepted: `muster task %[1]s` tells; "+
 		"the same command with --id %[1]s completes it and never runs it twice", id)
 }
 
-// Refusal is an answer of a server that says no.
+// Refusal is an answer with which a server refuses a request.
 type Refusal struct {
 	Status int
-	words  string   // all that the server says in general
+	words  string   // the general message
 	wrong  []string // each mistake
 	token  bool     // a token was sent
 }
@@ -96,10 +96,10 @@ func (e *Refusal) hint() string {
 		"machine over its unix socket"
 }
 
-// refusalMax bounds what is read of a refusal.
+// refusalMax bounds the bytes of a refusal that are read.
 const refusalMax = 1 << 20 // bytes
 
-// problem is RFC 9457.
+// problem is the body of RFC 9457.
 type problem struct {
 	Title  string `json:"title"`
 	Detail string `json:"detail"`
@@ -110,7 +110,7 @@ type problem struct {
 	} `json:"errors"`
 }
 
-// Refused makes an error of an answer that is not 2xx.
+// Refused returns the error for an answer whose status is not 2xx.
 func (c *Client) Refused(r *http.Response) error {
 	if r.StatusCode/100 == 3 {
 		return c.Nonsense(fmt.Sprintf("it answers %s and points to %q", r.Status,
@@ -119,7 +119,7 @@ func (c *Client) Refused(r *http.Response) error {
 	var p problem
 	d := json.NewDecoder(http.MaxBytesReader(nil, r.Body, refusalMax))
 	if t := MediaType(r); t != "application/problem+json" || d.Decode(&p) != nil {
-		// A proxy says 502 or 504 also when it lost a server that has heard.
+		// A proxy also answers 502 or 504 when it lost a server that had the request.
 		return &AwayError{Place: c.Place, Heard: r.StatusCode >= 500,
 			Err: fmt.Errorf("something else answers there: it says %s with %q", r.Status, t)}
 	}
@@ -133,7 +133,7 @@ func (c *Client) Refused(r *http.Response) error {
 	for _, one := range p.Errors {
 		where := place(one.Location)
 		if p := r.Request.URL.Path; p == "/v1/schedules" || p == "/v1/windows" {
-			where = strings.TrimPrefix(where, "--arg-file: ") // the words name the file
+			where = strings.TrimPrefix(where, "--arg-file: ") // the message names the file
 		}
 		if strings.HasPrefix(r.Request.URL.Path, "/v1/hosts/") && one.Location == "body.on" {
 			where = place("query.on") // these commands have no flag for it
@@ -148,19 +148,19 @@ func (c *Client) Refused(r *http.Response) error {
 		}
 		text := mistakeText(one.Message)
 		if strings.HasPrefix(text, strings.TrimSuffix(where, ": ")+" ") {
-			where = "" // the words name it themselves: selector "fw": …
+			where = "" // the message names it: selector "fw": …
 		}
 		e.wrong = append(e.wrong, where+text)
 	}
 	return e
 }
 
-// mistakeText may have several lines, as a YAML error has.
+// mistakeText returns a mistake, which may have several lines, as errors about YAML do.
 func mistakeText(text string) string {
 	return strings.TrimSpace(remote.Harmless(text))
 }
 
-// Passing tells whether the same request may do better later.
+// Passing reports whether the same request may succeed later.
 func Passing(err error) bool {
 	var away *AwayError
 	var no *Refusal
@@ -173,8 +173,8 @@ func Passing(err error) bool {
 	return false
 }
 
-// Again does f until it works, its error does not pass or the patience is over.
-// note hears of every error that is not the end.
+// Again calls f until it succeeds, its error is permanent or the patience is over. note receives
+// every error except the last.
 func Again[T any](ctx context.Context, p Patience, f func() (T, error), note backoff.Notify) (
 	T, error) {
 	b := backoff.NewExponentialBackOff()
@@ -191,7 +191,7 @@ func Again[T any](ctx context.Context, p Patience, f func() (T, error), note bac
 	}, backoff.WithBackOff(b), backoff.WithMaxElapsedTime(p.Whole), backoff.WithNotify(note))
 }
 
-// CodeOf is the exit code of an error.
+// CodeOf returns the exit code of an error.
 func CodeOf(err error) int {
 	var away *AwayError
 	var no *Refusal

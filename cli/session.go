@@ -14,7 +14,7 @@ import (
 	"muster/jobs"
 )
 
-// Offline marks commands that ask no server.
+// Offline marks commands that call no server.
 const Offline = "offline"
 
 // Session is one run of a command: its server and its screen.
@@ -35,8 +35,8 @@ const (
 	OutputJSON  = "json"
 )
 
-// Command completes a command that talks to a server. What do returns
-// becomes the exit code; Ctrl-C ends its context.
+// Command completes a command that talks to a server. The result of do becomes the exit code;
+// Ctrl-C ends its context.
 func Command(c *cobra.Command,
 	do func(ctx context.Context, s *Session, args []string) error) *cobra.Command {
 	var f Flags
@@ -55,7 +55,7 @@ func Command(c *cobra.Command,
 		defer s.Close()
 		ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		context.AfterFunc(ctx, stop) // the second Ctrl-C ends the program whatever it does
+		context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program in any case
 		if args, err = s.takeLast(ctx, c, args); err != nil {
 			return ending(ctx, err)
 		}
@@ -64,7 +64,7 @@ func Command(c *cobra.Command,
 	return c
 }
 
-// open reports everything that is wrong with the flags.
+// open reports all mistakes in the flags.
 func (f Flags) open(c *cobra.Command) (*Session, error) {
 	var errs []error
 	if f.output != OutputTable && f.output != OutputJSON {
@@ -88,14 +88,14 @@ func (f Flags) open(c *cobra.Command) (*Session, error) {
 	return s, nil
 }
 
-// ending gives the end of a command its exit code.
+// ending adds the exit code to the error of a command.
 func ending(ctx context.Context, err error) error {
 	var coded *ExitError
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil && errors.As(err, &coded) && coded.Code == ExitUsage:
-		return Exit(ExitInterrupted, nil) // what could not be read, for it was not waited for
+		return Exit(ExitInterrupted, nil) // the command was interrupted while it read
 	case errors.As(err, &coded):
 		return err
 	case ctx.Err() != nil:

@@ -7,8 +7,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Grid is a table: headings, and rows of as many cells. A heading that starts
-// with > stands above numbers, which stand to the right.
+// Grid is a table: headings, and rows with the same number of cells. A heading that begins with >
+// marks a column of numbers, which is aligned right.
 type Grid struct {
 	head []string
 	Rows [][]string
@@ -17,10 +17,10 @@ type Grid struct {
 // NewGrid makes a table with these headings.
 func NewGrid(head ...string) Grid { return Grid{head: head} }
 
-// Add appends a row. What a host or a server said must have gone through cell.
+// Add appends a row. Text of a host or a server must have gone through Cell.
 func (g *Grid) Add(cells ...string) { g.Rows = append(g.Rows, cells) }
 
-// Render draws the table, at most width columns wide; 0: as wide as it is.
+// Render draws the table, at most width columns wide; 0: no limit.
 func (g Grid) Render(width int, headings bool) string {
 	t := table.NewWriter()
 	t.SetStyle(table.Style{
@@ -54,8 +54,7 @@ func (g Grid) Render(width int, headings bool) string {
 	return b.String()
 }
 
-// Details shows one thing: a name and a value a line. Values that are empty are
-// left out.
+// Details shows one thing: one line for each name and value. Empty values are left out.
 func Details(pairs ...[2]string) string {
 	var b strings.Builder
 	width := 0
@@ -72,7 +71,7 @@ func Details(pairs ...[2]string) string {
 	return b.String()
 }
 
-// Fit cuts a text to a number of columns; 0: it is not cut.
+// Fit cuts a text to a number of columns; 0: no limit.
 func Fit(s string, columns int) string {
 	if columns <= 0 {
 		return s

@@ -12,8 +12,8 @@ import (
 	"muster/jobs"
 )
 
-// Screen is where a command says what it found: results on out, everything else
-// on err, so that a pipe gets results only.
+// Screen receives the output of a command: results go to out, everything else to err, so that a
+// pipe gets results only.
 type Screen struct {
 	Out, Err io.Writer
 	OutTerm  bool       // a person looks at out
@@ -47,7 +47,7 @@ func NewScreen(c *cobra.Command) *Screen {
 	return s
 }
 
-// noDescriptor is what no file has.
+// noDescriptor is a number that no open file has.
 const noDescriptor = -1
 
 func descriptor(w io.Writer) int {
@@ -57,8 +57,8 @@ func descriptor(w io.Writer) int {
 	return noDescriptor
 }
 
-// TableWidth is how wide a table may be; 0: as wide as it is, for a pipe must
-// get every word.
+// TableWidth returns the greatest width of a table; 0: no limit, because a pipe must get every
+// word.
 func (s *Screen) TableWidth() int {
 	if !s.OutTerm {
 		return 0
@@ -66,7 +66,7 @@ func (s *Screen) TableWidth() int {
 	return s.Width()
 }
 
-// Palette gives colours, if it is true.
+// Palette adds colours, if it is true.
 type Palette bool
 
 // The colours of a terminal.
@@ -77,18 +77,17 @@ const (
 	Dim    = "2"
 )
 
-// HostColours tell hosts apart. Those of outcomes mean something and are not among
-// them.
+// HostColours distinguish hosts. The colours of outcomes have a meaning and are not among them.
 var HostColours = [...]string{"34", "35", "36", "94", "95", "96"}
 
-// Host gives a text the colour of a host, always the same one.
+// Host colours a text with the colour of a host, always the same one.
 func (p Palette) Host(name, text string) string {
 	h := fnv.New32a()
 	_, _ = io.WriteString(h, name) // it never fails
 	return p.Paint(HostColours[h.Sum32()%uint32(len(HostColours))], text)
 }
 
-// Paint gives a text a colour.
+// Paint colours a text.
 func (p Palette) Paint(colour, text string) string {
 	if !p || colour == "" || text == "" {
 		return text
@@ -96,7 +95,7 @@ func (p Palette) Paint(colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// Outcome gives a text the colour of an outcome.
+// Outcome colours a text with the colour of an outcome.
 func (p Palette) Outcome(o jobs.Outcome, text string) string {
 	switch o {
 	case jobs.Succeeded:

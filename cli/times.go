@@ -10,7 +10,7 @@ import (
 	"muster/jobs"
 )
 
-// TimesText is what the time of a job went to, each use that took any.
+// TimesText lists the uses of a job's time, without those that took none.
 func TimesText(t jobs.Times) string {
 	var out []string
 	for _, u := range jobs.Uses() {
@@ -21,7 +21,7 @@ func TimesText(t jobs.Times) string {
 	return strings.Join(out, ", ")
 }
 
-// SpentGrid is what the time of a task's jobs went to.
+// SpentGrid shows the uses of the time of a task's jobs.
 func SpentGrid(list []api.Spent) Grid {
 	seconds := func(s float64) string { return Span(time.Duration(s * float64(time.Second))) }
 	g := NewGrid("TIME", ">JOBS", ">P50", ">P90", ">MOST", ">IN ALL")
@@ -32,7 +32,7 @@ func SpentGrid(list []api.Spent) Grid {
 	return g
 }
 
-// UseNames are the columns of a table about jobs that say what their time went to.
+// UseNames returns the columns for the uses of a job's time.
 func UseNames() []string {
 	var out []string
 	for _, u := range jobs.Uses() {
@@ -41,7 +41,7 @@ func UseNames() []string {
 	return out
 }
 
-// UseCells are the seconds of a job under them.
+// UseCells returns the seconds of a job for these columns.
 func UseCells(t jobs.Times) []string {
 	var out []string
 	for _, u := range jobs.Uses() {
@@ -54,8 +54,8 @@ func UseCells(t jobs.Times) []string {
 	return out
 }
 
-// When reads an instant as people write it: RFC 3339, a date with or without a time, which is of
-// the clocks here, or +90m from now on.
+// When reads an instant as people write it: RFC 3339, a date with or without a time in the local
+// zone, or +90m from now.
 func When(text string) (time.Time, error) {
 	if later, ok := strings.CutPrefix(text, "+"); ok {
 		if d, err := time.ParseDuration(later); err == nil && d >= 0 {
@@ -74,7 +74,7 @@ func When(text string) (time.Time, error) {
 		"(of the clocks here), 2026-12-24T21:00:00Z or +90m", text)
 }
 
-// WhenOver reads when something is over: a day alone is one of it.
+// WhenOver reads the end of something: a day alone includes that day.
 func WhenOver(text string) (time.Time, error) {
 	t, err := When(text)
 	if _, dayErr := time.Parse(time.DateOnly, text); err == nil && dayErr == nil {

@@ -14,7 +14,7 @@ import (
 	"muster/internal/wording"
 )
 
-// RefusedUse is the end of a command whose input the server found wrong.
+// RefusedUse adds the exit code for wrong use if the server found the input wrong.
 func RefusedUse(err error) error {
 	var no *Refusal
 	if errors.As(err, &no) && no.Status == http.StatusUnprocessableEntity {
@@ -23,8 +23,8 @@ func RefusedUse(err error) error {
 	return err
 }
 
-// PlainUsage makes what cobra and the standard library say of wrong use tell what was
-// expected: for all commands below c, too.
+// PlainUsage makes errors of cobra and the standard library about wrong use say what was expected,
+// for c and all commands below it.
 func PlainUsage(c *cobra.Command) {
 	check := c.Args
 	if check == nil && c.HasParent() {
@@ -44,10 +44,10 @@ func PlainUsage(c *cobra.Command) {
 	}
 }
 
-// SaysItself marks a flag that its command misses itself, beside what else is wrong.
+// SaysItself marks a flag whose absence its command reports, together with other mistakes.
 const SaysItself = "muster-says-itself"
 
-// MissesItself marks flags so: to be without them and to have them empty is one mistake.
+// MissesItself marks flags in this way: a missing and an empty flag are one mistake.
 func MissesItself(c *cobra.Command, flags ...string) {
 	for _, name := range flags {
 		f := c.Flags().Lookup(name)
@@ -58,15 +58,15 @@ func MissesItself(c *cobra.Command, flags ...string) {
 	}
 }
 
-// emptyFlags refuses texts that were given and are empty. It is the variable of a shell that
-// is not set, which must not pass for no flag: --zone "$ZONE" would then mean all zones.
+// emptyFlags refuses flags with an empty text. It usually comes from a variable of a shell that is
+// not set, and must not count as no flag: --zone "$ZONE" would then mean all zones.
 func emptyFlags(c *cobra.Command) error {
 	var errs []error
 	c.Flags().Visit(func(f *pflag.Flag) {
 		var values []string
 		switch v := f.Value.(type) {
 		case pflag.SliceValue:
-			// None at all is a list that was given as an empty text.
+			// An empty list comes from an empty text.
 			if values = v.GetSlice(); len(values) == 0 {
 				values = []string{""}
 			}
@@ -82,8 +82,8 @@ func emptyFlags(c *cobra.Command) error {
 	return errors.Join(errs...)
 }
 
-// argsError says in plain words what is wrong with the arguments of a command. Errors that
-// cobra did not make have words of their own.
+// argsError explains in plain words the mistake in the arguments of a command. Errors that cobra
+// did not make have words of their own.
 func argsError(c *cobra.Command, args []string, err error) error {
 	if err == nil {
 		return nil
@@ -111,7 +111,7 @@ func argsError(c *cobra.Command, args []string, err error) error {
 // Quoted returns a text in quotes.
 func Quoted(text string) string { return strconv.Quote(text) }
 
-// subcommands are the names that may follow a command, its other names too.
+// subcommands returns the names that may follow a command, its aliases too.
 func subcommands(c *cobra.Command) []string {
 	var names []string
 	for _, sub := range c.Commands() {
@@ -122,7 +122,7 @@ func subcommands(c *cobra.Command) []string {
 	return names
 }
 
-// meant is the end of a message about a word that is not there: which one comes near it.
+// meant returns the end of a message about an unknown word: the known word nearest to it.
 func meant(word string, words []string) string {
 	near := wording.Nearest(word, words)
 	if near == "" {
@@ -131,7 +131,7 @@ func meant(word string, words []string) string {
 	return ": did you mean " + near + "?"
 }
 
-// flagError says in plain words what is wrong with a flag.
+// flagError explains in plain words the mistake in a flag.
 func flagError(c *cobra.Command, err error) error {
 	var (
 		none    *pflag.NotExistError
@@ -154,7 +154,7 @@ func flagError(c *cobra.Command, err error) error {
 	return err
 }
 
-// longFlag is a hint for who wrote a word behind one dash: -output for --output.
+// longFlag returns a hint for a word behind one dash: -output instead of --output.
 func longFlag(c *cobra.Command, e *pflag.NotExistError) string {
 	word, _, _ := strings.Cut(e.GetSpecifiedShortnames(), "=")
 	if len(word) < 2 {
@@ -176,13 +176,13 @@ func flagNames(c *cobra.Command) []string {
 	return names
 }
 
-// wanted says what a flag is given, as its help does.
+// wanted returns what a flag expects, in the words of its help.
 func wanted(f *pflag.Flag) string {
 	name, usage := pflag.UnquoteUsage(f)
 	return fmt.Sprintf("want --%s %s, %s", f.Name, strings.ToUpper(name), usage)
 }
 
-// form is how the value of a flag looks.
+// form returns an example of the value of a flag.
 func form(f *pflag.Flag) string {
 	switch f.Value.Type() {
 	case "duration":
@@ -198,12 +198,12 @@ func form(f *pflag.Flag) string {
 	return name + ", " + usage
 }
 
-// exclusive is how cobra begins to say that flags exclude each other. It names all of the
-// group and then those that were given: in brackets, behind the last of "; ".
+// exclusive begins cobra's error about flags that exclude each other. The error names all flags of
+// the group and then the given ones: in brackets, behind the last of "; ".
 const exclusive = "if any flags in the group "
 
-// plainError says in plain words what cobra finds wrong by itself, after flags and
-// arguments were read.
+// plainError explains in plain words an error that cobra itself finds after it has read flags and
+// arguments.
 func plainError(err error) error {
 	text := err.Error()
 	if !strings.HasPrefix(text, exclusive) {

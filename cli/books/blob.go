@@ -134,7 +134,7 @@ of it is there and its SHA-256 is right.`,
 		if err != nil {
 			return cli.Exit(cli.ExitUsage, err)
 		}
-		defer os.Remove(part.Name()) // not there any more if all went well
+		defer os.Remove(part.Name()) // fails if all went well: the file was renamed
 		if err := errors.Join(getBlob(ctx, s.Client, b, part), part.Close()); err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func listBlobs(ctx context.Context, c *cli.Client) (api.BlobList, error) {
 	return l, err
 }
 
-// findBlob finds the one blob whose name begins so.
+// findBlob returns the one blob whose name begins with a text.
 func findBlob(ctx context.Context, c *cli.Client, name string) (jobs.Blob, error) {
 	l, err := listBlobs(ctx, c)
 	if err != nil {
@@ -209,7 +209,7 @@ func findBlob(ctx context.Context, c *cli.Client, name string) (jobs.Blob, error
 			"the name", name, len(found)))
 }
 
-// getBlob writes a content, and fails if it is another.
+// getBlob writes a content, and fails if its checksum is wrong.
 func getBlob(ctx context.Context, c *cli.Client, b jobs.Blob, to io.Writer) error {
 	bound := cli.SubmitTimeout + time.Duration(b.Size/submit.Slowest)*time.Second
 	ctx, cancel := context.WithTimeout(ctx, bound)

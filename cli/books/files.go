@@ -55,7 +55,7 @@ Exit codes: 0 there are no mistakes, 1 there are, 2 a file cannot be read.`,
 	return c
 }
 
-// A mistakeAt is a mistake as programs read it. One of a file that cannot be read has no line.
+// A mistakeAt is a mistake for programs. It has no line if the file cannot be read.
 type mistakeAt struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`
@@ -76,8 +76,8 @@ func mistakeLines(list []mistakeAt) string {
 	return strings.Join(lines, "\n")
 }
 
-// checkRunbooks finds all mistakes of files and folders, and counts the runbooks. away: some
-// of it cannot be read.
+// checkRunbooks finds all mistakes in files and folders, and counts the runbooks. away reports that
+// some could not be read.
 func checkRunbooks(args []string) (found []mistakeAt, runbooks int, away bool) {
 	files, err := runbookFiles(args, "files of runbooks (*.yaml), or folders with them")
 	errs := []error{err}
@@ -97,8 +97,8 @@ func checkRunbooks(args []string) (found []mistakeAt, runbooks int, away bool) {
 	return found, len(sources), away
 }
 
-// mistakesIn takes an error apart. What two of its parts say is one mistake: a runbook is read
-// for itself, and for its cases.
+// mistakesIn splits an error. A mistake that two of its parts contain counts once: a runbook is
+// read both alone and for its cases.
 func mistakesIn(err error) []mistakeAt {
 	list := []mistakeAt{}
 	var mistakes scripts.Mistakes

@@ -16,7 +16,7 @@ import (
 	"muster/scripts"
 )
 
-// runbookMax bounds what is read of a file; a runbook has less.
+// runbookMax bounds the bytes read of a file; runbooks are smaller.
 const runbookMax = 2 << 20
 
 // suiteSuffix ends the names of files with cases.
@@ -25,8 +25,8 @@ const suiteSuffix = ".test.yaml"
 // IsSuite reports whether a file has cases, by its name.
 func IsSuite(path string) bool { return strings.HasSuffix(path, suiteSuffix) }
 
-// runbookFiles are the files that are meant by files and folders: of a folder all *.yaml, those
-// with cases too. want says what an argument may be.
+// runbookFiles returns the files that arguments mean: of a folder all *.yaml, including those with
+// cases. want says what an argument may be.
 func runbookFiles(args []string, want string) ([]string, error) {
 	var files []string
 	var errs []error
@@ -50,8 +50,8 @@ func runbookFiles(args []string, want string) ([]string, error) {
 	return slices.Compact(files), errors.Join(errs...)
 }
 
-// InFolder finds the *.yaml of a folder, those with cases too. One that has the other
-// ending of YAML is no runbook, and whoever put it there thinks that it is.
+// InFolder returns the *.yaml of a folder, including those with cases. A *.yml would not be read as
+// a runbook although its author expects that, so it is an error.
 func InFolder(dir string) ([]string, error) {
 	var found []string
 	var errs []error
@@ -61,8 +61,8 @@ func InFolder(dir string) ([]string, error) {
 		switch ext := filepath.Ext(path); {
 		case ext == ".yaml":
 			found = append(found, path)
-		case strings.HasPrefix(e.Name(), "."), e.IsDir(): // of an editor, say
-		case ext == ".yml": // a schema in JSON may well lie beside
+		case strings.HasPrefix(e.Name(), "."), e.IsDir(): // files of an editor, for instance
+		case ext == ".yml": // a JSON schema may be in the folder
 			errs = append(errs, fmt.Errorf("%s would not be read: call it %s.yaml, or take it "+
 				"out of the folder", path, strings.TrimSuffix(path, ext)))
 		}
@@ -70,7 +70,7 @@ func InFolder(dir string) ([]string, error) {
 	return found, errors.Join(append(errs, err)...)
 }
 
-// noRunbook is about an argument that is no file. It may be the name of a runbook.
+// noRunbook returns the error for an argument that is no file. It may be the name of a runbook.
 func noRunbook(arg, want string, err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -11,7 +11,7 @@ import (
 	"muster/cli"
 )
 
-// NewRunbooks is a command by itself, too: runbooks is runbooks ls.
+// NewRunbooks also runs alone: runbooks is runbooks ls.
 func NewRunbooks() *cobra.Command {
 	c := newRunbooksList("runbooks")
 	c.AddCommand(newRunbooksList("ls"), newRunbooksShow(), newRunbooksCheck(), newRunbooksTest(),
@@ -41,10 +41,10 @@ func newRunbooksList(use string) *cobra.Command {
 }
 
 const (
-	// runbookColumns is how wide the list is at most, on a terminal and in a file.
+	// runbookColumns bounds the width of the list, on a terminal and in a file.
 	runbookColumns  = 100
 	argumentColumns = 36
-	aboutColumns    = 20 // of a description, however long the names are
+	aboutColumns    = 20 // least width of a description, whatever the names
 )
 
 func runbookGrid(list []api.Runbook) cli.Grid {
@@ -71,8 +71,8 @@ func runbookGrid(list []api.Runbook) cli.Grid {
 	return g
 }
 
-// shortArguments lists arguments as far as they fit into their column: if they do not,
-// those that are required, and how many there are besides. `runbooks show` has all.
+// shortArguments lists as many arguments as fit into their column: if not all do, the required
+// ones, and the number of the others. `runbooks show` lists all.
 func shortArguments(list []api.RunbookArg) string {
 	text := argumentText(list)
 	if len(text) <= argumentColumns {
@@ -91,8 +91,7 @@ func shortArguments(list []api.RunbookArg) string {
 	return strings.TrimSpace(cli.Fit(argumentText(required), argumentColumns-len(more)) + more)
 }
 
-// argumentText lists arguments as a person gives them; those in brackets can be
-// left out.
+// argumentText lists arguments as a person gives them; those in brackets may be left out.
 func argumentText(list []api.RunbookArg) string {
 	var words []string
 	for _, a := range list {

@@ -60,7 +60,7 @@ func lines(text string) string {
 	return b.String()
 }
 
-// runbookText tells of a runbook to people.
+// runbookText describes a runbook for people.
 func runbookText(r api.RunbookDetail, width int, headings bool) string {
 	var may []string
 	if r.Disruptive {
@@ -110,7 +110,7 @@ func runbookText(r api.RunbookDetail, width int, headings bool) string {
 	return text + "\n" + g.Render(width, headings)
 }
 
-// stepWords says what a step may do beside its kind.
+// stepWords describes a step besides its kind.
 func stepWords(s api.RunbookStep) string {
 	var words []string
 	if s.Disruptive {
@@ -125,7 +125,7 @@ func stepWords(s api.RunbookStep) string {
 	return strings.Join(words, ", ")
 }
 
-// ruleText says what a value must be like.
+// ruleText describes the allowed values.
 func ruleText(r api.ArgRules) string {
 	var words []string
 	if len(r.Values) > 0 {
@@ -146,7 +146,7 @@ func ruleText(r api.ArgRules) string {
 	return cli.Cell(strings.Join(words, ", "))
 }
 
-// secondsText is a time in seconds, to people; empty: none.
+// secondsText returns a time in seconds for people; empty: none.
 func secondsText(n float64) string {
 	if n == 0 {
 		return ""

@@ -17,7 +17,7 @@ import (
 	"muster/scripts"
 )
 
-// testFlags are those of runbooks test.
+// testFlags are the flags of runbooks test.
 type testFlags struct{ only, output string }
 
 func newRunbooksTest() *cobra.Command {
@@ -48,7 +48,7 @@ Exit codes: 0 all cases are as wanted, 1 some are not, 2 a file has mistakes.`,
 	return c
 }
 
-// test runs the cases and prints what came of them.
+// test runs the cases and prints the results.
 func (f testFlags) test(ctx context.Context, out io.Writer, args []string) error {
 	only, err := regexp.Compile(f.only)
 	if err != nil {
@@ -76,7 +76,7 @@ func (f testFlags) test(ctx context.Context, out io.Writer, args []string) error
 	return nil
 }
 
-// runSuites does all cases, once all files are in order.
+// runSuites runs all cases, after it has checked all files.
 func runSuites(ctx context.Context, files []string, only *regexp.Regexp) ([]rehearse.Result,
 	error) {
 	type pair struct {
@@ -112,8 +112,8 @@ func runSuites(ctx context.Context, files []string, only *regexp.Regexp) ([]rehe
 	return results, nil
 }
 
-// suiteFiles finds the files with cases that arguments mean: of a folder all, of a runbook the
-// one beside it.
+// suiteFiles returns the files with cases that arguments mean: of a folder all, of a runbook the
+// file beside it.
 func suiteFiles(args []string) ([]string, error) {
 	var files []string
 	var errs []error
@@ -136,7 +136,7 @@ func suiteFiles(args []string) ([]string, error) {
 	return slices.Compact(files), errors.Join(errs...)
 }
 
-// readSuite reads cases and the runbook that they are about.
+// readSuite reads cases and their runbook.
 func readSuite(file string) (*rehearse.Suite, *scripts.Runbook, error) {
 	data, err := ReadRunbooks([]string{file})
 	if err != nil {
@@ -161,7 +161,7 @@ func readSuite(file string) (*rehearse.Suite, *scripts.Runbook, error) {
 	return s, r, errors.Join(wrong, s.Check(r))
 }
 
-// rehearsed tells what came of cases, to people.
+// rehearsed returns the results of cases for people.
 func rehearsed(results []rehearse.Result) string {
 	var b strings.Builder
 	good := 0

@@ -11,7 +11,7 @@ import (
 
 const exampleBooks = "../../etc/examples/runbooks"
 
-// The cases that the examples bring along are done as their reader would do them.
+// This test runs the cases of the examples as their reader would.
 func TestTheCasesOfTheExamplesAreAsWanted(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

@@ -1,5 +1,5 @@
-// Package complete offers the words that a shell completes: tasks, jobs, hosts, runbooks. It
-// asks the server, and says nothing if that is away.
+// Package complete offers the words that a shell completes: tasks, jobs, hosts, runbooks. It asks
+// the server, and offers nothing if the server is away.
 //
 // Floor 4: may import cli and below.
 package complete

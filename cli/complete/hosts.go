@@ -46,10 +46,9 @@ func Hosts(c *cobra.Command, args []string, typed string) (
 	return Selector(c, nil, typed)
 }
 
-// selectorWords are the ways to end the last word of a selector: names of hosts,
-// and where label terms stand, keys and then the values that hosts have. All of
-// them are given, however many: of a part a shell would complete what they happen
-// to have in common.
+// selectorWords returns the ways to end the last word of a selector: names of hosts and, at the
+// place of a label term, keys and then the values of hosts. It returns all of them, however many:
+// from a part of them a shell would complete their common beginning.
 func selectorWords(typed string, hosts []fleet.Host) []string {
 	if isOpen(typed, "[", "]") || isOpen(typed, "(", ")") {
 		return nil
@@ -93,13 +92,13 @@ func selectorWords(typed string, hosts []fleet.Host) []string {
 	return slices.Compact(words)
 }
 
-// isOpen tells whether a bracket has not been closed yet.
+// isOpen reports whether a bracket is still open.
 func isOpen(text, open, closing string) bool {
 	return strings.LastIndex(text, open) > strings.LastIndex(text, closing)
 }
 
-// lastWord is where the word begins that is being typed: behind the last operator.
-// The '!' of != is none.
+// lastWord returns the index of the word that is being typed: behind the last operator. The '!' of
+// != is none.
 func lastWord(text string) int {
 	for i := len(text) - 1; i >= 0; i-- {
 		switch text[i] {
@@ -114,8 +113,8 @@ func lastWord(text string) int {
 	return 0
 }
 
-// labelValues are the labels of hosts, and the fields that count as labels, each
-// with the values that there are.
+// labelValues returns the labels of hosts, and the fields that count as labels, each with its
+// values.
 func labelValues(hosts []fleet.Host) map[string]map[string]bool {
 	values := map[string]map[string]bool{}
 	for _, h := range hosts {
@@ -134,7 +133,7 @@ func labelValues(hosts []fleet.Host) map[string]map[string]bool {
 	return values
 }
 
-// HostName names the hosts.
+// HostName completes the name of a host.
 func HostName(c *cobra.Command, args []string, _ string) (
 	[]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {

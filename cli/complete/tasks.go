@@ -14,7 +14,7 @@ import (
 	"muster/jobs"
 )
 
-// CompletionTasks is how many tasks are offered.
+// CompletionTasks bounds the tasks that are offered.
 const CompletionTasks = 30
 
 // Tasks offers the newest tasks.
@@ -38,7 +38,7 @@ func Tasks(c *cobra.Command, args []string, _ string) (
 	return words, cli.NoFiles
 }
 
-// Jobs completes the task of a job first, then its host.
+// Jobs completes first the task of a job, then its host.
 func Jobs(c *cobra.Command, args []string, typed string) (
 	[]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
@@ -67,7 +67,7 @@ func Jobs(c *cobra.Command, args []string, typed string) (
 	return words, cli.NoFiles
 }
 
-// TaskOrJobs completes a task or a job first, then more jobs.
+// TaskOrJobs completes first a task or a job, then more jobs.
 func TaskOrJobs(c *cobra.Command, args []string, typed string) (
 	[]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) == 0 && !strings.Contains(typed, ":") {
@@ -82,7 +82,7 @@ func TaskOrJobs(c *cobra.Command, args []string, typed string) (
 	return Jobs(c, nil, typed)
 }
 
-// Groups offers the redundancy groups that are frozen.
+// Groups offers the frozen redundancy groups.
 func Groups(c *cobra.Command, args []string, _ string) (
 	[]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
@@ -113,7 +113,7 @@ func Zones(c *cobra.Command, _ []string, _ string) (
 	return words, cli.NoFiles
 }
 
-// Customers knows the customers by their hosts.
+// Customers offers the customers, taken from their hosts.
 func Customers(c *cobra.Command, _ []string, _ string) (
 	[]cobra.Completion, cobra.ShellCompDirective) {
 	list, _ := cli.AskServer(c, allHosts)
@@ -130,7 +130,7 @@ func Customers(c *cobra.Command, _ []string, _ string) (
 	return words, cli.NoFiles
 }
 
-// stateWord is the outcome of a job, or its state while it has none.
+// stateWord returns the outcome of a job, or its state while it has none.
 func stateWord(j jobs.JobInfo) string {
 	if j.Outcome != "" {
 		return cli.Cell(string(j.Outcome))
@@ -165,7 +165,7 @@ func Runbooks(c *cobra.Command, args []string, _ string) (
 	return words, cli.NoFiles
 }
 
-// Arguments completes --arg for the runbook that was named before.
+// Arguments completes --arg for the runbook before it.
 func Arguments(c *cobra.Command, args []string, typed string) (
 	[]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) == 0 || strings.Contains(typed, "=") {

@@ -15,7 +15,7 @@ import (
 	"muster/internal/files"
 )
 
-// certified is what an authority says of the key of a host.
+// certified describes the certificate of an authority for the key of a host.
 type certified struct {
 	Fingerprint string     `json:"fingerprint"` // of the key
 	Principals  []string   `json:"principals"`
@@ -23,7 +23,7 @@ type certified struct {
 	Until       *time.Time `json:"until,omitempty"` // nil: it has no end
 }
 
-// String is for people.
+// String describes it for people.
 func (c *certified) String() string {
 	until := "without end"
 	if c.Until != nil {
@@ -64,9 +64,9 @@ func readAuthorities(paths []string) (keys []string, err error) {
 	return keys, errors.Join(errs...)
 }
 
-// scanCertificate has a host show its certificate, if there is an authority that may have
-// signed one. It is false if the host has to show its key: it has no certificate, or nobody
-// vouches for it.
+// scanCertificate makes a host show its certificate, if an authority may have signed one. It
+// returns false if the host must show its key instead: it has no certificate, or no known authority
+// signed it.
 func scanCertificate(ctx context.Context, c *remote.Client, h fleet.Host, cas []string,
 	book *knownFile) (e enrolled, ok bool) {
 	trust := book.trust(h)
@@ -94,8 +94,7 @@ func scanCertificate(ctx context.Context, c *remote.Client, h fleet.Host, cas []
 	return e, true
 }
 
-// judgeAuthority compares an authority with those that the host has by the inventory or the
-// file.
+// judgeAuthority compares an authority with those that the inventory or the file has for the host.
 func (k *enrolledKey) judgeAuthority(h fleet.Host, book *knownFile) {
 	same := func(line string) bool { return sameKey(line, k.Key) }
 	k.inFile = slices.ContainsFunc(book.trust(h).HostCAs, same)

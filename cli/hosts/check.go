@@ -26,7 +26,7 @@ type liveFlags struct {
 	keyFlags
 }
 
-// withLive adds to a command the check of hosts themselves.
+// withLive adds the check of the hosts themselves to a command.
 func withLive(c *cobra.Command) *cobra.Command {
 	var f liveFlags
 	offline := c.RunE
@@ -65,7 +65,7 @@ same trouble are told together; exit code 1 if a host is not well.`
 	return c
 }
 
-// check reads the selector and reports all that is wrong with the flags.
+// check reads the selector and reports all mistakes in the flags.
 func (f liveFlags) check(ctx context.Context, s *cli.Session, args []string) (on string,
 	err error) {
 	on, err = s.SelectorArg(ctx, args, cli.OrSayAll)
@@ -79,7 +79,7 @@ func (f liveFlags) check(ctx context.Context, s *cli.Session, args []string) (on
 	return on, errors.Join(errs...)
 }
 
-// Checked is what was found out about a host.
+// Checked holds the findings about a host.
 type Checked struct {
 	Host     string    `json:"host"`
 	Address  string    `json:"address"`
@@ -122,7 +122,7 @@ func checkLive(ctx context.Context, s *cli.Session, f liveFlags, on string) erro
 	return nil
 }
 
-// checkHost connects to a host, asks it, and judges.
+// checkHost connects to a host, asks it, and judges the answers.
 func checkHost(ctx context.Context, client *remote.Client, f liveFlags, h fleet.Host) Checked {
 	ctx, cancel := context.WithTimeoutCause(ctx, f.within,
 		fmt.Errorf("it was not done within %s", f.within))
@@ -160,7 +160,7 @@ func visitHost(ctx context.Context, client *remote.Client, f liveFlags, h fleet.
 	return p.judge(h, said, code, err)
 }
 
-// bounded keeps the first part of what a host says.
+// bounded keeps the first part of a host's output.
 type bounded struct {
 	mu   sync.Mutex
 	kept []byte // guarded by mu
@@ -168,7 +168,7 @@ type bounded struct {
 
 const boundedMax = 64 << 10 // bytes
 
-// Write keeps what there is room for, and takes the rest.
+// Write keeps as much as there is room for, and drops the rest.
 func (b *bounded) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -182,8 +182,7 @@ func (b *bounded) text() string {
 	return string(b.kept)
 }
 
-// checkedText tells of hosts with the same findings together: what is wrong first, the
-// most hosts first.
+// checkedText lists hosts with the same findings together: errors first, larger groups first.
 func checkedText(list []Checked, colours cli.Palette) string {
 	hosts := map[finding][]string{}
 	well := 0
@@ -225,7 +224,7 @@ func checkedText(list []Checked, colours cli.Palette) string {
 	return b.String()
 }
 
-// liveProgress draws how far a check is, over itself.
+// liveProgress draws the progress of a check over the line before.
 type liveProgress struct {
 	*cli.Screen
 	mu          sync.Mutex

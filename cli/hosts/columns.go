@@ -10,8 +10,8 @@ import (
 	"muster/fleet"
 )
 
-// factColumns are the facts of the hosts that a selector picks, by host, if a table is to
-// show some.
+// factColumns returns the facts of the hosts that a selector picks, by host, if a table will show
+// some.
 func factColumns(ctx context.Context, s *cli.Session, on string, columns []string) (
 	map[string]fleet.Facts, error) {
 	isFact := func(name string) bool { return strings.HasPrefix(name, fleet.FactPrefix) }
@@ -19,7 +19,7 @@ func factColumns(ctx context.Context, s *cli.Session, on string, columns []strin
 		return nil, nil
 	}
 	if on = cmp.Or(on, "all"); len(on) > cli.URLMax {
-		on = "all" // of more hosts than are shown, but it fits a URL
+		on = "all" // of more hosts than the table shows, but it fits a URL
 	}
 	l, err := facts(ctx, s.Client, on)
 	said := make(map[string]fleet.Facts, len(l.Hosts))

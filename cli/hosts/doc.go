@@ -1,5 +1,4 @@
-// Package hosts has the commands about hosts and what belongs to them: hosts, facts, group,
-// limits, ssh.
+// Package hosts has the commands about hosts and their facts, groups, limits and SSH.
 //
 // Floor 10: may import cli/submit, internal/settings and below.
 package hosts

@@ -72,7 +72,7 @@ func turnHosts(ctx context.Context, s *cli.Session, verb string, args []string,
 	return s.Write(drainedText(verb+"ed", did))
 }
 
-// drainedText tells what a drain or undrain did.
+// drainedText describes the result of a drain or undrain.
 func drainedText(done string, d api.DrainAnswer) string {
 	var lines []string
 	if d.Count > 0 {
@@ -97,7 +97,7 @@ func drainedText(done string, d api.DrainAnswer) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// haveWord counts jobs that go on.
+// haveWord returns the verb for a number of jobs that continue.
 func haveWord(n int) string {
 	if n == 1 {
 		return "1 job goes on"

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// liveParallel is how many hosts are connected to at a time from an operator's
-	// machine, unless told otherwise.
+	// liveParallel bounds the connections at a time from an operator's machine, unless a flag sets
+	// another number.
 	liveParallel = 32
 	parallelMax  = 1000
 )

@@ -25,7 +25,7 @@ type enrollFlags struct {
 	cas       []string
 	all       bool
 	parallel  int
-	keyFlags  // for jump hosts
+	keyFlags  // for the jump hosts
 }
 
 func newHostEnroll() *cobra.Command {
@@ -86,13 +86,13 @@ when a host shows no key.`,
 	})
 }
 
-// What is printed is good for one of these.
+// The forms of the printed keys.
 const (
 	formKnownHosts = "known_hosts"
 	formInventory  = "inventory"
 )
 
-// check reads the selector and reports all that is wrong with the flags.
+// check reads the selector and reports all mistakes in the flags.
 func (f enrollFlags) check(ctx context.Context, s *cli.Session, args []string) (on string,
 	err error) {
 	var errs []error
@@ -137,7 +137,7 @@ func enrollHosts(ctx context.Context, s *cli.Session, f enrollFlags, on string) 
 	return tellEnrolled(ctx, s.Screen, f, list, book)
 }
 
-// tellEnrolled writes and shows what hosts have shown.
+// tellEnrolled writes and shows the keys that hosts have shown.
 func tellEnrolled(ctx context.Context, s *cli.Screen, f enrollFlags, list []enrolled,
 	book *knownFile) error {
 	told := false
@@ -152,7 +152,7 @@ func tellEnrolled(ctx context.Context, s *cli.Screen, f enrollFlags, list []enro
 	}
 	var err error
 	switch {
-	case told: // before they were written
+	case told: // they were printed before they were written
 	case s.JSON:
 		err = s.WriteJSON(list)
 	default:
@@ -164,8 +164,8 @@ func tellEnrolled(ctx context.Context, s *cli.Screen, f enrollFlags, list []enro
 	return cli.ExitWith(shout(s, list, f))
 }
 
-// toEnroll are the hosts that are meant, drained or not, of the server or of files,
-// with the keys that are known of them.
+// toEnroll returns the hosts that the selector means, drained or not, of the server or of files,
+// with their known keys.
 func toEnroll(ctx context.Context, c *cli.Client, files []string, on string) ([]fleet.Host, error) {
 	if len(files) == 0 {
 		l, err := c.Hosts(ctx, api.HostQuery{On: on, Drained: true})
@@ -186,7 +186,7 @@ func toEnroll(ctx context.Context, c *cli.Client, files []string, on string) ([]
 	return hosts, nil
 }
 
-// scan has a host show its keys: the best one, or one of each type.
+// scan makes a host show its keys: the best one, or one of each type.
 func scan(ctx context.Context, c *remote.Client, h fleet.Host, all bool) enrolled {
 	e := enrolled{Host: h.Name, Address: hostAddress(h), Keys: []enrolledKey{}}
 	sets := [][]string{remote.KeyTypes()}

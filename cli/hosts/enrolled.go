@@ -11,7 +11,7 @@ import (
 	"muster/fleet/remote"
 )
 
-// enrolled is what was found out about the keys of a host.
+// enrolled holds the keys that a host has shown.
 type enrolled struct {
 	Host    string        `json:"host"`
 	Address string        `json:"address"`
@@ -26,27 +26,25 @@ type enrolledKey struct {
 	Key         string   `json:"key"`  // for an inventory
 	Line        string   `json:"line"` // for known_hosts
 	State       keyState `json:"state"`
-	Known       string   `json:"known,omitempty"` // fingerprint of the one that it differs from
+	Known       string   `json:"known,omitempty"` // fingerprint of the known key that it differs from
 	Written     bool     `json:"written"`
-	inFile      bool     // of --write
+	inFile      bool     // in the file of --write
 
-	// Certifies says that the key is not the host's but that of the authority which vouches
-	// for it.
+	// Certifies means that the key belongs to the authority that signed the host's certificate.
 	Certifies *certified `json:"certifies,omitempty"`
 }
 
-// keyState is what a key is to those who know the host.
+// keyState says whether a key is new, known, changed or revoked.
 type keyState string
 
 const (
 	keyNew     keyState = "new"
 	keyKnown   keyState = "known"
-	keyChanged keyState = "changed" // there is another one of this type
-	keyRevoked keyState = "revoked" // the file says that nobody must trust it
+	keyChanged keyState = "changed" // the known key of this type is another one
+	keyRevoked keyState = "revoked" // the file forbids to trust it
 )
 
-// judge compares what a host has shown with what is known of it, by the inventory or
-// the file.
+// judge compares the keys that a host has shown with its keys in the inventory or the file.
 func (e *enrolled) judge(h fleet.Host, book *knownFile) {
 	known := slices.Clone(h.HostKeys)
 	if book != nil {
@@ -68,8 +66,8 @@ func (e *enrolled) judge(h fleet.Host, book *knownFile) {
 	}
 }
 
-// compareKey tells what a key is to those who know some keys of the host, and which of
-// these it differs from.
+// compareKey returns the state of a key, given the known keys of the host, and the fingerprint of
+// the key that it differs from.
 func compareKey(shown enrolledKey, known []string) (state keyState, other string) {
 	for _, line := range known {
 		switch {
@@ -96,7 +94,7 @@ func sameKey(a, b string) bool {
 	return len(x) >= 2 && len(y) >= 2 && x[0] == y[0] && x[1] == y[1]
 }
 
-// fingerprintOf is that of a key; of one that cannot be read, the key itself.
+// fingerprintOf returns the fingerprint of a key, or the line itself if it cannot be read.
 func fingerprintOf(line string) string {
 	text, err := remote.Fingerprint(line)
 	if err != nil {
@@ -105,7 +103,7 @@ func fingerprintOf(line string) string {
 	return text
 }
 
-// knownName is a host in a known_hosts file.
+// knownName returns the name of a host in a known_hosts file.
 func knownName(h fleet.Host) string {
 	if h.Port == sshPort {
 		return h.Address
@@ -115,8 +113,8 @@ func knownName(h fleet.Host) string {
 
 const sshPort = 22
 
-// enrolledText has a comment on each key, and below it the line of one that is new: so
-// all of it is a known_hosts file, or goes into an inventory.
+// enrolledText writes a comment for each key, and below it the line of a new key: so all of it is a
+// known_hosts file, or fits an inventory.
 func enrolledText(list []enrolled, form string) string {
 	var b strings.Builder
 	for _, e := range list {
@@ -150,7 +148,7 @@ func enrolledText(list []enrolled, form string) string {
 	return b.String()
 }
 
-// shout says aloud what a person has to look at, and returns the exit code.
+// shout prints loudly what a person must check, and returns the exit code.
 func shout(s *cli.Screen, list []enrolled, f enrollFlags) int {
 	code, written := cli.ExitOK, 0
 	for _, e := range list {

@@ -113,7 +113,7 @@ func facts(ctx context.Context, c *cli.Client, on string) (api.FactList, error) 
 	return l, err
 }
 
-// gather runs the runbook and sees to it that what the hosts said is kept.
+// gather runs the runbook and stores the facts that hosts reported.
 func gather(ctx context.Context, s *cli.Session, on string) error {
 	b := api.Submit{Runbook: "facts", On: on, As: s.As,
 		ID: string(jobs.NewTaskID(s.Now(), cli.Chance()))}
@@ -149,7 +149,7 @@ func gather(ctx context.Context, s *cli.Session, on string) error {
 	return cli.ExitWith(code)
 }
 
-// gatheredText says whose facts are kept, and whose are not.
+// gatheredText names the hosts whose facts were stored, and the others.
 func gatheredText(g api.Gathered, end jobs.TaskInfo) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "facts of %s kept\n", cli.Count(g.Kept, "host"))
@@ -184,7 +184,7 @@ func factsText(f api.HostFacts, now time.Time) string {
 	return b.String()
 }
 
-// factText is the value of a fact for people.
+// factText returns the value of a fact for people.
 func factText(name, value string) string {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
@@ -201,7 +201,7 @@ func factText(name, value string) string {
 	return value
 }
 
-// clockText says how far a clock is off, of which whole seconds are known.
+// clockText describes the error of a clock, which is known in whole seconds.
 func clockText(seconds int64) string {
 	off := cli.Span(time.Duration(min(max(seconds, -seconds), 1<<32)) * time.Second)
 	switch {

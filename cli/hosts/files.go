@@ -59,7 +59,7 @@ Exit codes: 0 all was read, 1 there are mistakes.`,
 	return c
 }
 
-// tellImport says what somebody should know of an inventory that was imported.
+// tellImport prints the notes about an imported inventory.
 func tellImport(w io.Writer, inv *fleet.Inventory) {
 	tell(w, "note: ", inv.Notes())
 	for _, h := range inv.Strangers() {
@@ -110,7 +110,7 @@ Exit codes: 0 nothing was found, 1 something was.`,
 	return c
 }
 
-// tellFound says what was found of an inventory, for people.
+// tellFound prints the findings about an inventory, for people.
 func tellFound(out, errs io.Writer, found sources.Found, unread error) {
 	tell(errs, "note: ", found.Notes)
 	tell(errs, "", found.Mistakes)
@@ -133,14 +133,14 @@ func tellFound(out, errs io.Writer, found sources.Found, unread error) {
 	}
 }
 
-// remarked is a line of what was found.
+// remarked is one finding with its place.
 type remarked struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
 	Text string `json:"text"`
 }
 
-// writeFound is the same for programs.
+// writeFound writes the findings for programs.
 func writeFound(out io.Writer, found sources.Found, unread error) error {
 	list := func(ms fleet.Mistakes) []remarked {
 		lines := make([]remarked, len(ms))
@@ -214,8 +214,8 @@ Exit codes: 0 nothing is different, 1 something is, 2 the inventory has mistakes
 	})
 }
 
-// takeKeys gives hosts of which no key is known here those that are published, and
-// names these hosts: the files that the server reads may not be on this machine.
+// takeKeys gives hosts without a local key their published keys, and returns the names of these
+// hosts: the files that the server reads may be missing on this machine.
 func takeKeys(local, published *fleet.Inventory) []string {
 	var taken []string
 	for _, name := range local.WithoutKey() {
@@ -228,10 +228,10 @@ func takeKeys(local, published *fleet.Inventory) []string {
 	return taken
 }
 
-// FileFlags say where the configuration is.
+// FileFlags name the configuration.
 type FileFlags struct {
 	config string
-	away   bool // known_hosts files that the inventory names may be missing here
+	away   bool // known_hosts files of the inventory may be missing here
 }
 
 func addFileFlags(c *cobra.Command) *FileFlags {
@@ -241,8 +241,8 @@ func addFileFlags(c *cobra.Command) *FileFlags {
 	return f
 }
 
-// Inventory reads the sources that are named, or else those of the configuration,
-// which also says where host keys are looked up.
+// Inventory reads the given sources, or else those of the configuration, which also says where to
+// look up host keys.
 func (f *FileFlags) Inventory(ctx context.Context, named []string) (*fleet.Inventory, error) {
 	cfg, err := f.sources(named)
 	if err != nil {
@@ -251,7 +251,7 @@ func (f *FileFlags) Inventory(ctx context.Context, named []string) (*fleet.Inven
 	return readInventory(ctx, cfg)
 }
 
-// sources are those that are named, or else those of the configuration.
+// sources returns the given sources, or else those of the configuration.
 func (f *FileFlags) sources(named []string) (sources.Config, error) {
 	cfg, err := f.read()
 	if err != nil {
@@ -288,7 +288,7 @@ func (f *FileFlags) imported(ctx context.Context, named, ssh []string) (*fleet.I
 	return readInventory(ctx, cfg)
 }
 
-// read is what the configuration says of the inventory.
+// read returns the inventory settings of the configuration.
 func (f *FileFlags) read() (sources.Config, error) {
 	src := settings.Source{File: f.config, Env: os.Environ()}
 	if src.File == "" {
@@ -316,7 +316,7 @@ func readInventory(ctx context.Context, cfg sources.Config) (*fleet.Inventory, e
 	return inv, nil
 }
 
-// tell lists what is worth knowing, behind a word for its kind.
+// tell prints notes, each behind a word for its kind.
 func tell(w io.Writer, kind string, notes fleet.Mistakes) {
 	if len(notes) == 0 {
 		return

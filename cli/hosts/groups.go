@@ -87,7 +87,7 @@ func newGroupClear() *cobra.Command {
 			return cli.Exit(cli.ExitUsage, err)
 		}
 		var did jobs.Cleared
-		// Given again it would clear what froze the group since, and nobody has looked at that.
+		// A second clear would also end a later freeze, which nobody has looked at.
 		err := s.GiveOr(ctx, "/v1/groups/"+url.PathEscape(args[0])+"/clear",
 			api.OrderRequest{Reason: reason, As: s.As}, &did,
 			"look at `muster group ls` before you give it again")

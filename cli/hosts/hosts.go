@@ -19,7 +19,7 @@ import (
 	"muster/jobs"
 )
 
-// NewHosts is a command by itself, too: hosts SELECTOR is hosts ls SELECTOR.
+// NewHosts also runs alone: hosts SELECTOR is hosts ls SELECTOR.
 func NewHosts() *cobra.Command {
 	c := newHostsList("hosts [SELECTOR]")
 	c.AddCommand(newHostsList("ls [SELECTOR]"), newHostShow(), newHostDrain(), newHostUndrain(),
@@ -107,12 +107,12 @@ type hostRow struct {
 	Unfenced string      `json:"unfenced,omitempty"` // why it keeps no record of attempts
 }
 
-// hostColumnNames are the columns of a table of hosts that are no labels.
+// hostColumnNames are the columns of a table of hosts that are not labels.
 var hostColumnNames = []string{"host", "address", "user", "zone", "customer", "group", "fence",
 	"drained", "labels"}
 
-// hostGrid is a table of hosts. Without a list of columns it has all that tell
-// something.
+// hostGrid returns a table of hosts. Without a list of columns it has all columns that are not
+// empty.
 func hostGrid(l api.HostList, columns []string, said map[string]fleet.Facts) (cli.Grid, error) {
 	if len(columns) == 0 {
 		columns = slices.DeleteFunc(slices.Clone(hostColumnNames), func(name string) bool {
@@ -180,7 +180,7 @@ func hostAddress(h fleet.Host) string {
 	return net.JoinHostPort(h.Address, strconv.Itoa(h.Port))
 }
 
-// drainText says why a host is drained; nil or empty: by its inventory.
+// drainText explains why a host is drained; nil or empty: by its inventory.
 func drainText(d *jobs.Drain) string {
 	if d == nil || d.Note == "" {
 		return "by a label of the inventory"

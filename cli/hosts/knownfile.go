@@ -16,15 +16,15 @@ import (
 	"muster/internal/files"
 )
 
-// knownFile is a known_hosts file that new keys are written to.
+// knownFile is a known_hosts file to which new keys are written.
 type knownFile struct {
-	path  string // of the file itself, where links lead to it
+	path  string // target of links
 	mode  os.FileMode
 	lines []string
 	known *remote.KnownHosts // nil: there is no file yet
 }
 
-// readKnownFile reads the file, which may be still to be made.
+// readKnownFile reads the file, which may not exist yet.
 func readKnownFile(path string) (*knownFile, error) {
 	f := &knownFile{path: path, mode: 0o644}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -56,7 +56,7 @@ func (f *knownFile) keys(h fleet.Host) []string {
 	return f.known.Keys(h.Address, h.Port)
 }
 
-// trust is what the file has for a host.
+// trust returns the entries of the file for a host.
 func (f *knownFile) trust(h fleet.Host) fleet.Trust {
 	if f == nil || f.known == nil {
 		return fleet.Trust{}
@@ -66,8 +66,8 @@ func (f *knownFile) trust(h fleet.Host) fleet.Trust {
 
 func (f *knownFile) revoked(key string) bool { return f.known != nil && f.known.Revoked(key) }
 
-// take writes new keys, and with replace those that have changed, in place of the old
-// ones. It writes all of it or nothing, and says which keys were written.
+// take writes new keys and, with replace, changed ones in place of the old. It writes all or
+// nothing, and marks the keys that it wrote.
 func (f *knownFile) take(list []enrolled, replace bool) error {
 	var errs []error
 	var written []*enrolledKey
@@ -104,7 +104,7 @@ func (f *knownFile) take(list []enrolled, replace bool) error {
 	return nil
 }
 
-// forget takes out the lines with other keys of this type for the host of a key.
+// forget removes the lines with other keys of this type for the host of a key.
 func (f *knownFile) forget(key *enrolledKey) error {
 	name, _, _ := strings.Cut(key.Line, " ")
 	var stay []string
@@ -124,8 +124,8 @@ func (f *knownFile) forget(key *enrolledKey) error {
 	return nil
 }
 
-// names tells whether the first field of a line is about a host: by its name, in a
-// list, hashed, or by a pattern.
+// names reports whether the first field of a line means a host: by its name in a list, by its hash,
+// or by a pattern.
 func names(field, host string) bool {
 	if hashed, ok := strings.CutPrefix(field, "|1|"); ok {
 		salt, sum, _ := strings.Cut(hashed, "|")
@@ -143,14 +143,14 @@ func names(field, host string) bool {
 	return false
 }
 
-// matches tells whether a pattern of known_hosts is about a host.
+// matches reports whether a pattern of known_hosts matches a host.
 func matches(pattern, host string) bool {
-	// In a path '*' stops at '/', and '[' begins a class: no host has the first.
+	// In a path '*' stops at '/', which no host has, and '[' begins a class.
 	ok, err := filepath.Match(strings.NewReplacer("[", `\[`, "]", `\]`).Replace(pattern), host)
 	return err == nil && ok
 }
 
-// save writes the file beside and renames it: who reads it meanwhile sees the old one.
+// save writes a new file and renames it: a reader meanwhile sees the old one.
 func (f *knownFile) save() (err error) {
 	dir := filepath.Dir(f.path)
 	temp, err := os.CreateTemp(dir, ".known_hosts-*")

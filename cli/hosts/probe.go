@@ -14,28 +14,28 @@ import (
 	"muster/fleet/remote"
 )
 
-// finding is one thing that was found out about a host.
+// finding is one finding about a host.
 type finding struct {
 	What  string `json:"what"`         // host_key, auth, sudo, clock, disk, record, …
-	Text  string `json:"text"`         // what is wrong
-	Do    string `json:"do,omitempty"` // what to do about it
-	Wrong bool   `json:"wrong"`        // else it is good to know
+	Text  string `json:"text"`         // the problem, or the fact
+	Do    string `json:"do,omitempty"` // the remedy
+	Wrong bool   `json:"wrong"`        // else the finding is for information
 }
 
-// What is too little, or too far off, on a host.
+// The limits for a host.
 const (
 	clockMax = 5 * time.Second
 	diskMin  = 64 << 10 // KiB where records are kept: outputs of 64 KiB for a week of jobs
 )
 
-// connectFinding tells why a host could not be connected to.
+// connectFinding explains why the connection to a host failed.
 func connectFinding(err error) finding {
 	kind := remote.KindOf(err)
 	f := finding{What: string(kind), Text: err.Error(), Wrong: true}
 	f.Do = "look at the host, and check it again"
 	var e *remote.Error
 	if errors.As(err, &e) {
-		f.Text = e.Err.Error() // without the host: who has the same trouble is told together
+		f.Text = e.Err.Error() // without the host: the same text groups hosts
 	}
 	switch kind {
 	case remote.KindUnreachable:
@@ -58,11 +58,11 @@ func connectFinding(err error) finding {
 	return f
 }
 
-// hostProbe is what a host is asked by a shell. It changes nothing there: of a file that it
-// makes in a folder of records, to see whether that can be written, nothing is left.
+// hostProbe runs in a shell on a host. It changes nothing: it removes the file that it makes in a
+// folder of records to see whether it can write there.
 type hostProbe struct {
 	nonce      string
-	dir        string // of records, if the host lets its user have it
+	dir        string // folder of records, if the host allows it
 	sudo       bool
 	sent, back time.Time
 }
@@ -74,7 +74,7 @@ func newHostProbe(dir string, sudo bool) *hostProbe {
 // RecordTools are the programs that a host needs to keep a record of attempts.
 const RecordTools = "flock setsid timeout dd tail head wc cat mv rm ls mkdir sync sleep"
 
-// script answers in lines of nonce, key and value: login shells add words of their own.
+// script prints lines of nonce, key and value, because login shells add lines of their own.
 func (p *hostProbe) script() string {
 	sudo := ""
 	if p.sudo {
@@ -119,7 +119,7 @@ say end
 `)
 }
 
-// judge reads the answers.
+// judge turns the answers into findings.
 func (p *hostProbe) judge(h fleet.Host, said string, code int, err error) []finding {
 	answers, noise := p.answers(said)
 	if _, ended := answers["end"]; !ended {
@@ -148,7 +148,7 @@ func (p *hostProbe) judge(h fleet.Host, said string, code int, err error) []find
 	return list
 }
 
-// answers takes the lines apart. noise tells that there were others before.
+// answers splits the lines. noise reports that there were other lines before them.
 func (p *hostProbe) answers(said string) (answers map[string]string, noise bool) {
 	answers = map[string]string{}
 	for line := range strings.Lines(said) {
@@ -163,7 +163,7 @@ func (p *hostProbe) answers(said string) (answers map[string]string, noise bool)
 	return answers, noise
 }
 
-// silent is about a host that lets us in and has no shell for us.
+// silent returns the finding for a host that accepts the login and gives no shell.
 func (p *hostProbe) silent(h fleet.Host, code int, err error) []finding {
 	f := finding{What: "shell", Wrong: h.Fence != fleet.FenceNone,
 		Do: "if it is an appliance say fence: none in the inventory"}
@@ -191,7 +191,7 @@ func (p *hostProbe) clock(now string) []finding {
 	at := time.Unix(seconds, 0)
 	off, way := time.Duration(0), ""
 	switch {
-	case at.Before(p.sent.Add(-time.Second)): // it tells whole seconds
+	case at.Before(p.sent.Add(-time.Second)): // it has whole seconds
 		off, way = p.sent.Sub(at).Truncate(time.Second), "behind"
 	case at.After(p.back):
 		off, way = at.Sub(p.back), "ahead"
@@ -213,7 +213,7 @@ func disk(place, free string) []finding {
 		Do: fmt.Sprintf("make room: want %d MB", diskMin>>10)}}
 }
 
-// record tells whether a host can keep a record of attempts, as far as it is to.
+// record reports whether a host can keep a record of attempts, if its fence needs one.
 func (p *hostProbe) record(fence fleet.Fence, lack, place string) []finding {
 	var why []string
 	if lack != "" {

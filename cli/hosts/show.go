@@ -42,7 +42,7 @@ func newHostShow() *cobra.Command {
 	})
 }
 
-// host asks for one host by its name.
+// host returns one host by its name.
 func host(ctx context.Context, c *cli.Client, name string) (h api.HostInfo, err error) {
 	if err := fleet.CheckName(name); err != nil {
 		return h, cli.Exit(cli.ExitUsage, fmt.Errorf("%w: want one host; `muster hosts ls` lists them",
@@ -95,7 +95,7 @@ func hostText(h api.HostInfo, now time.Time) string {
 	return cli.Details(pairs...)
 }
 
-// jumpText is the way to a host.
+// jumpText names the jump hosts on the way to a host.
 func jumpText(way []fleet.Hop) string {
 	var names []string
 	for _, hop := range way {
@@ -104,7 +104,7 @@ func jumpText(way []fleet.Hop) string {
 	return strings.Join(names, " → ")
 }
 
-// fenceCell is a fence in a table.
+// fenceCell shows a fence in a table.
 func fenceCell(f fleet.Fence, unfenced string) string {
 	if f == fleet.FenceNone || unfenced == "" {
 		return cli.Cell(string(f))
@@ -112,7 +112,7 @@ func fenceCell(f fleet.Fence, unfenced string) string {
 	return cli.Cell(string(f)) + ", unfenced: " + cli.Cell(unfenced)
 }
 
-// fenceText says what a fence means, and whether the host said that it cannot keep a record.
+// fenceText explains a fence, and whether the host reported that it cannot keep a record.
 func fenceText(f fleet.Fence, unfenced string) string {
 	if f != fleet.FenceNone && unfenced != "" {
 		return fenceCell(f, unfenced)
@@ -140,7 +140,7 @@ func openJobs(list []jobs.ID) string {
 	return text
 }
 
-// becomeText says as whom commands run on a host; empty: as who logs in.
+// becomeText names the user whom commands on a host run as; empty: the login user.
 func becomeText(h fleet.Host) string {
 	user := h.BecomesUser()
 	if user == "" {

@@ -20,7 +20,7 @@ import (
 	"muster/internal/settings"
 )
 
-// exitSSH is how muster ssh ends when there was no shell, as ssh does.
+// exitSSH is the exit code of muster ssh if there was no shell, as of ssh.
 const exitSSH = 255
 
 // NewSSH makes the command ssh.
@@ -56,14 +56,14 @@ It waits for no lock: look at muster hosts show before you change something.`,
 		}
 		return k.shell(ctx, s.Screen, h.Host, strings.Join(args[1:], " "), tty)
 	})
-	c.Flags().Lookup("output").Hidden = true // a host answers in its own words
+	c.Flags().Lookup("output").Hidden = true // the output is the host's own
 	return c
 }
 
-// keyFlags say with which key hosts are reached from this machine.
+// keyFlags choose the key for connections from this machine.
 type keyFlags struct {
 	identity string
-	command  *cobra.Command // it has a flag config
+	command  *cobra.Command // has the flag config
 }
 
 func (k *keyFlags) add(c *cobra.Command) {
@@ -76,9 +76,9 @@ func (k *keyFlags) add(c *cobra.Command) {
 	}
 }
 
-// client is a way to hosts from this machine, which its user closes. A node's own
-// configuration says how patient it is and where passphrases are; an operator may have
-// none, or may not be allowed to read it.
+// client returns a client for hosts, which the caller closes. The configuration of a node has its
+// timeouts and passphrases; an operator may have no configuration, or may not be allowed to read
+// it.
 func (k keyFlags) client() (*remote.Client, error) {
 	cfg := remote.Default()
 	given := k.command.Flags().Lookup("config")
@@ -95,8 +95,8 @@ func (k keyFlags) client() (*remote.Client, error) {
 	return remote.New(cfg)
 }
 
-// key decides with what to log in to a host and those on the way: the keys of the
-// inventory are files of nodes, which this machine may not have.
+// key decides which key logs in to a host and its jump hosts: the keys of the inventory are files
+// of nodes, and may be missing on this machine.
 func (k keyFlags) key(h fleet.Host) fleet.Host {
 	if k.identity != "" {
 		h.Key, h.Certificate = k.identity, ""
@@ -112,14 +112,13 @@ func (k keyFlags) key(h fleet.Host) fleet.Host {
 	return h
 }
 
-// lacks tells that a key file is not on this machine, and that there is something in
-// its place.
+// lacks reports that a key file is not on this machine, and that there is a replacement for it.
 func (k keyFlags) lacks(key string) bool {
 	_, err := os.Stat(key)
 	return key != "" && err != nil && (k.identity != "" || os.Getenv("SSH_AUTH_SOCK") != "")
 }
 
-// shell opens a shell on a host and ends as that does.
+// shell opens a shell on a host and ends with its exit code.
 func (k keyFlags) shell(ctx context.Context, s *cli.Screen, h fleet.Host, command string,
 	tty bool) error {
 	client, err := k.client()
@@ -148,8 +147,8 @@ func (k keyFlags) shell(ctx context.Context, s *cli.Screen, h fleet.Host, comman
 	return cli.ExitWith(code)
 }
 
-// rawMode makes the terminal that of the host, if there is one on both sides: what is typed
-// goes there as it is, Ctrl-C too. It returns how to end that.
+// rawMode connects the terminal to the host's, if there is one on both sides: every key goes there
+// unchanged, Ctrl-C too. It returns the function that ends that.
 func rawMode(s *cli.Screen, t *remote.Terminal) (restore func(), err error) {
 	in := int(os.Stdin.Fd())
 	if !s.OutTerm || !term.IsTerminal(in) {
@@ -190,7 +189,7 @@ func rawMode(s *cli.Screen, t *remote.Terminal) (restore func(), err error) {
 	return func() {
 		signal.Stop(changed)
 		close(over)
-		// If it cannot be put back, the person sees that.
+		// If this fails, the person sees it.
 		_ = term.Restore(in, before)
 	}, nil
 }

@@ -13,10 +13,10 @@ import (
 	"muster/cli"
 )
 
-// ask puts a question to whoever sits at the terminal, and returns the answer.
+// ask puts a question to the person at the terminal, and returns the answer.
 type ask func(ctx context.Context, question string) (string, error)
 
-// newAsker asks at the terminal; nil if nobody sits there.
+// newAsker asks at the terminal; nil if there is no person.
 func newAsker(s *cli.Screen) ask {
 	if !s.ErrTerm || s.JSON || !term.IsTerminal(int(os.Stdin.Fd())) {
 		return nil
@@ -25,7 +25,7 @@ func newAsker(s *cli.Screen) ask {
 		fmt.Fprint(s.Err, question)
 		line := make(chan string, 1)
 		go func() {
-			text, _ := bufio.NewReader(os.Stdin).ReadString('\n') // an end is no yes
+			text, _ := bufio.NewReader(os.Stdin).ReadString('\n') // an empty input is no yes
 			line <- text
 		}()
 		select {
@@ -37,8 +37,8 @@ func newAsker(s *cli.Screen) ask {
 	}
 }
 
-// unvouched counts the keys that would be written, and that nobody has compared yet.
-// Known ones have somebody's word, and so have those of an authority.
+// unvouched counts the keys that would be written and that nobody has compared yet. Known keys were
+// compared, and an authority vouches for its own.
 func unvouched(list []enrolled, replace bool) (n int) {
 	for _, e := range list {
 		for _, k := range e.Keys {
@@ -51,8 +51,8 @@ func unvouched(list []enrolled, replace bool) (n int) {
 	return n
 }
 
-// vouchFor has a person compare keys before they are trusted: it shows them and asks. It
-// reports whether it has shown them. Without a terminal only --yes writes.
+// vouchFor makes a person compare keys before they are trusted: it shows them and asks. It reports
+// whether it has shown them. Without a terminal only --yes writes.
 func vouchFor(ctx context.Context, s *cli.Screen, list []enrolled, f enrollFlags, question ask) (
 	shown bool, err error) {
 	n := unvouched(list, f.replace)

@@ -10,7 +10,7 @@ import (
 	"muster/cli"
 )
 
-// A key is trusted from the moment it is written, so somebody must have compared it before.
+// A key is trusted as soon as it is written, so a person must have compared it before.
 func TestEnrollWritesOnlyWhatWasComparedBefore(t *testing.T) {
 	t.Parallel()
 	for answer, written := range map[string]bool{"y\n": true, "yes": true, "n\n": false, "\n": false, "": false,

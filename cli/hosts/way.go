@@ -9,17 +9,17 @@ import (
 	"muster/fleet/remote"
 )
 
-// An enroller has hosts show their keys. Where the way to a host leads over jump hosts that
-// nobody has vouched for yet, those show theirs first, the outermost before what is behind it.
-// Their keys count for this one look: a person compares all of them before any is trusted.
+// An enroller makes hosts show their keys. If the way to a host leads over jump hosts without a
+// trusted key, those show theirs first, the outermost before the hosts behind it. Their keys count
+// for this one look: a person compares all of them before any is trusted.
 type enroller struct {
 	client *remote.Client
 	flags  enrollFlags
-	cas    []string // of --ca
+	cas    []string // files of --ca
 	book   *knownFile
 }
 
-// all returns what the hosts have shown, behind the jump hosts that nobody had vouched for.
+// all returns the keys that the hosts have shown, and in front of them the unknown jump hosts.
 func (e *enroller) all(ctx context.Context, hosts []fleet.Host) []enrolled {
 	for i := range hosts {
 		hosts[i] = e.flags.key(hosts[i])
@@ -46,8 +46,8 @@ func (e *enroller) all(ctx context.Context, hosts []fleet.Host) []enrolled {
 	return append(list, e.scanned(ctx, hosts)...)
 }
 
-// unknownHops are the jump hosts at a depth of the way by which nobody can be recognised, each
-// once, as hosts. What the file of --write knows of one it is given.
+// unknownHops returns the jump hosts at a depth of the way without any known key, each once, as
+// hosts. It gives them the keys that the file of --write has for them.
 func (e *enroller) unknownHops(hosts []fleet.Host, depth int) []fleet.Host {
 	var hops []fleet.Host
 	seen := map[string]bool{}
@@ -69,7 +69,7 @@ func (e *enroller) unknownHops(hosts []fleet.Host, depth int) []fleet.Host {
 	return hops
 }
 
-// scanned has hosts show their keys, and judges those.
+// scanned makes hosts show their keys, and judges the keys.
 func (e *enroller) scanned(ctx context.Context, hosts []fleet.Host) []enrolled {
 	list := make([]enrolled, len(hosts))
 	each(ctx, e.flags.parallel, len(hosts), func(i int) {
@@ -82,8 +82,8 @@ func (e *enroller) scanned(ctx context.Context, hosts []fleet.Host) []enrolled {
 	return list
 }
 
-// believe gives the jump hosts at a depth the keys that they have shown, for what is behind
-// them. One that is revoked is not gone over.
+// believe gives the jump hosts at a depth the keys that they have shown, for the hosts behind them.
+// A revoked key is not used.
 func believe(hosts []fleet.Host, depth int, shown map[string]enrolled) {
 	for i := range hosts {
 		if len(hosts[i].Jump) <= depth {
@@ -102,7 +102,7 @@ func believe(hosts []fleet.Host, depth int, shown map[string]enrolled) {
 	}
 }
 
-// hostOf is a jump host as a host, with the way to it.
+// hostOf returns a jump host as a host, with the way to it.
 func hostOf(way []fleet.Hop, h fleet.Hop) fleet.Host {
 	return fleet.Host{Name: h.Name, Address: h.Address, Port: h.Port, User: h.User, Key: h.Key,
 		HostKeys: h.HostKeys, Zone: fleet.DefaultZone, Fence: fleet.FenceAuto,
@@ -111,8 +111,8 @@ func hostOf(way []fleet.Hop, h fleet.Hop) fleet.Host {
 		HostCert: h.HostCert}
 }
 
-// doorOf tells one sshd from another: an address behind a jump host is another one than the
-// same address here.
+// doorOf identifies an sshd: an address behind a jump host is another one than the same address
+// here.
 func doorOf(h fleet.Host) string {
 	door := h.Address + " " + strconv.Itoa(h.Port)
 	for _, hop := range h.Jump {

@@ -56,7 +56,7 @@ Exit codes: 0 nothing is left to do, 1 something is.`,
 	})
 }
 
-// fsckZones examines zones and tells what was found in each.
+// fsckZones examines zones and prints the findings of each.
 func fsckZones(ctx context.Context, s *cli.Session, zones []string, b api.FsckRequest) error {
 	list, well := []jobs.Fsck{}, true
 	for _, zone := range zones {

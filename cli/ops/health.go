@@ -46,8 +46,8 @@ Exit codes: 0 the status is ok, 1 it is not, 3 the server does not answer.`,
 	})
 }
 
-// health asks a server how it is. A server that cannot work says so with 503 and
-// the same body.
+// health returns the health of a server. A server that cannot work answers with 503 and the same
+// body.
 func health(ctx context.Context, c *cli.Client) (h api.Health, well bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cli.CallTimeout)
 	defer cancel()

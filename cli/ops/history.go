@@ -23,7 +23,7 @@ import (
 	"muster/jobs"
 )
 
-// pastFlags are the conditions of what is asked of history.
+// pastFlags are the conditions of a question to history.
 type pastFlags struct {
 	customer, host, runbook, operator, outcome, task, from, to string
 }
@@ -43,7 +43,7 @@ func (f *pastFlags) add(c *cobra.Command) {
 	cli.CompleteFlagWith(c, "runbook", complete.Runbooks)
 }
 
-// query reports every mistake in the flags.
+// query reports all mistakes in the flags.
 func (f pastFlags) query() (url.Values, error) {
 	var errs []error
 	q := url.Values{}
@@ -140,7 +140,7 @@ Times are RFC 3339, or a date with or without a time of the clocks here.`,
 func pastGrid(list []api.PastJob, colours cli.Palette) cli.Grid {
 	head := strings.Fields("ENDED JOB CUSTOMER RUNBOOK OPERATOR OUTCOME >TOOK >EXIT ERROR")
 	asked := slices.ContainsFunc(list, func(j api.PastJob) bool { return j.Asked != nil })
-	if asked { // a report says it of the task, once
+	if asked { // a report shows it once, with the task
 		head = append(head, "ARGUMENTS")
 	}
 	g := cli.NewGrid(head...)

@@ -45,15 +45,15 @@ func NewNodes() *cobra.Command {
 	})
 }
 
-// freezes says in which zones nothing starts, as Redis says itself: a node hears of it only
-// when it asks for jobs, and with all its children busy it does not.
+// freezes prints the zones in which nothing starts, as Redis has them: a node learns of a freeze
+// only when it asks for jobs, and with all its children busy it does not.
 func freezes(ctx context.Context, s *cli.Session) {
 	if s.JSON {
 		return
 	}
 	list, err := s.Zones(ctx)
 	if err != nil {
-		return // it is no part of the answer
+		return // freezes are no part of the answer
 	}
 	for _, z := range list {
 		switch {
@@ -66,7 +66,7 @@ func freezes(ctx context.Context, s *cli.Session) {
 	}
 }
 
-// dutyGrid tells which server does what only one does at a time.
+// dutyGrid shows which server has each duty.
 func dutyGrid(list []jobs.Duty) cli.Grid {
 	g := cli.NewGrid("DUTY", "SERVER", "TERM BEGAN")
 	for _, d := range list {
@@ -116,7 +116,7 @@ func nodeGrid(list []jobs.Node, now time.Time) cli.Grid {
 	return g
 }
 
-// nodeNote is what an operator should know of a node, its clock too.
+// nodeNote returns the warnings about a node, its clock included.
 func nodeNote(n jobs.Node) string {
 	var notes []string
 	if n.Clock.Wrong() {
@@ -133,7 +133,7 @@ func nodeNote(n jobs.Node) string {
 	return strings.Join(notes, "; ")
 }
 
-// inHand is how many jobs a node works on.
+// inHand returns how many jobs a node works on.
 func inHand(n jobs.Node) int {
 	sum := 0
 	for _, c := range n.Children {

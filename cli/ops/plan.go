@@ -74,7 +74,7 @@ not answer.`,
 }
 
 func makePlan(ctx context.Context, s *cli.Session, f submit.RunFlags, runbook string) error {
-	// Secrets are left where they are. One that stands on the command line is refused, as by run.
+	// A plan reads no secrets, but refuses one on the command line, as run does.
 	unread := func(string) ([]byte, error) { return nil, nil }
 	if _, err := f.TakeSecrets(ctx, s.Client, runbook, nil, unread); err != nil {
 		return err
@@ -90,7 +90,7 @@ func makePlan(ctx context.Context, s *cli.Session, f submit.RunFlags, runbook st
 	}
 	b.As = s.As
 	if become != nil {
-		// What runs with a password is other work than what runs without: its name counts.
+		// Work with a password counts as other work than without one, so its name is sent.
 		b.Secrets = map[string]string{scripts.BecomePassword: "unread"}
 	}
 	var p api.Foresight
@@ -159,10 +159,10 @@ func planText(p api.Foresight, width int, colours cli.Palette) string {
 	return b.String()
 }
 
-// takesShown is how many kinds of hosts are named with the times that they are taken to need.
+// takesShown bounds the kinds of hosts that are listed with their assumed times.
 const takesShown = 10
 
-// takesText says where the figures of a plan come from.
+// takesText explains where the figures of a plan come from.
 func takesText(list []api.TakenTime, width int) string {
 	if len(list) == 0 {
 		return ""

@@ -78,7 +78,7 @@ func watchQueue(ctx context.Context, s *cli.Session) error {
 	}
 }
 
-// glance is one look at the queue, in the form that suits who looks.
+// glance reads the queue once, and returns it in the form of the output.
 func glance(ctx context.Context, s *cli.Session, zones []api.Zone) (string, error) {
 	if s.JSON {
 		return cli.Encode(zones, "")
@@ -122,7 +122,7 @@ func queueGrid(zones []api.Zone, colours cli.Palette) cli.Grid {
 	return g
 }
 
-// sharings tells of each zone whose jobs wait, and of the last reordering.
+// sharings shows for each zone the tasks whose jobs wait, and the last reordering.
 func sharings(s *cli.Screen, zones []api.Zone) string {
 	var b strings.Builder
 	for _, z := range zones {
@@ -152,7 +152,7 @@ func shareHead(z api.Zone) string {
 	return words
 }
 
-// reorderedWords tells of the last reordering; empty: there was none.
+// reorderedWords describes the last reordering; empty: there was none.
 func reorderedWords(r jobs.Reordered, now time.Time) string {
 	var list []string
 	if r.Now {
@@ -173,7 +173,7 @@ func reorderedWords(r jobs.Reordered, now time.Time) string {
 	return strings.Join(list, "; ")
 }
 
-// zoneLine is a zone in one line.
+// zoneLine describes a zone in one line.
 func zoneLine(z api.Zone, now time.Time) string {
 	if z.Trouble != "" {
 		return cli.Cell(z.Zone) + ": not known: " + cli.Cell(z.Trouble)
@@ -201,8 +201,8 @@ func zoneLine(z api.Zone, now time.Time) string {
 	return strings.Join(list, "; ")
 }
 
-// picture draws a bar for each task, as long as what waits of it. Behind it stands
-// how many run.
+// picture draws a bar for each task, as long as the number of its waiting jobs. The number of
+// running jobs follows.
 func picture(s *cli.Screen, z api.Zone) string {
 	width := s.TableWidth()
 	if width == 0 {
@@ -237,7 +237,7 @@ func picture(s *cli.Screen, z api.Zone) string {
 
 func num(n int64) string { return strconv.FormatInt(n, 10) }
 
-// zoneNote says why nothing starts in a zone, if that is so.
+// zoneNote explains why nothing starts in a zone; empty: it is open.
 func zoneNote(z api.Zone) string {
 	var list []string
 	switch {

@@ -113,7 +113,7 @@ func reportText(r api.Report, width int, colours cli.Palette) string {
 	return b.String()
 }
 
-// reportHead are the columns of a report as CSV.
+// reportHead lists the columns of a report as CSV.
 var reportHead = append(strings.Fields(
 	"host customer zone part class exit error note attempt node started finished"), cli.UseNames()...)
 
@@ -131,8 +131,8 @@ func reportRow(j api.PastJob) []string {
 		cli.UseCells(j.Times)...)
 }
 
-// reportCSV writes a line a host. Of whom nothing is known there is a line without a
-// host, with their number, so that the lines add up too.
+// reportCSV writes one line a host. Hosts about which nothing is known have one line without a
+// name, with their number, so that the lines add up.
 func reportCSV(s *cli.Screen, r api.Report) error {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -157,8 +157,8 @@ func reportCSV(s *cli.Screen, r api.Report) error {
 	return s.Write(b.String())
 }
 
-// harmless is a text that a spreadsheet takes for text: what hosts say is anything, and
-// a cell that begins with one of these is a formula.
+// harmless makes a spreadsheet take a text for text: output of hosts may be anything, and a cell
+// that begins with one of these characters is a formula.
 func harmless(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
@@ -166,8 +166,8 @@ func harmless(text string) string {
 	return text
 }
 
-// reportPage is a report as a page that stands for itself. The template escapes what a
-// browser would obey; cell, what would turn letters around, or a terminal would obey.
+// reportPage is a report as a complete page. The template escapes text that a browser would obey;
+// cell escapes text that would reverse letters, or that a terminal would obey.
 var reportPage = template.Must(template.New("report").Funcs(template.FuncMap{"cell": cli.Cell}).Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Task {{.Task}}</title><style>
 body{font:15px/1.4 system-ui,sans-serif;margin:2em auto;max-width:75em;padding:0 1em}

@@ -63,7 +63,7 @@ tick: what they missed is not made up for. API tokens are not kept: make new one
 	})
 }
 
-// askRestore shows what is to be done, and asks.
+// askRestore shows the planned changes, and asks.
 func askRestore(s *cli.Screen, r api.AgreedReport, nothing bool, in *bufio.Reader) error {
 	for _, p := range r.Parts {
 		if p.Comes {
@@ -75,7 +75,7 @@ func askRestore(s *cli.Screen, r api.AgreedReport, nothing bool, in *bufio.Reade
 		question = "give this up for good?"
 	}
 	s.Say("%s [y/N]", question)
-	answer, _ := in.ReadString('\n') // an end without an answer is a no
+	answer, _ := in.ReadString('\n') // an empty input is a no
 	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
 		return cli.Exit(cli.ExitUsage, errors.New("nothing was done; to answer beforehand: --yes"))
 	}

@@ -71,7 +71,7 @@ With --wait the exit code is 1 if one ended as unknown: look at its host.`,
 	})
 }
 
-// mayRun tells whether something of a job may be left on its host.
+// mayRun reports whether a part of a job may still run on its host.
 func mayRun(j jobs.JobInfo) bool { return j.Outcome == jobs.Unknown }
 
 // cancelArgs reads a task, or jobs of one task.
@@ -101,10 +101,10 @@ func cancelArgs(args []string) (jobs.TaskID, []jobs.ID, error) {
 	return jobs.ID(args[0]).Task(), list, errors.Join(errs...)
 }
 
-// cancelled is what a cancellation did, as JSON shows it.
+// cancelled is the result of a cancel for JSON.
 type cancelled struct {
 	jobs.Cancel
-	Jobs []jobs.JobInfo `json:"jobs,omitempty"` // with --wait: that ran, as they ended
+	Jobs []jobs.JobInfo `json:"jobs,omitempty"` // with --wait: the jobs that ran, with their ends
 }
 
 func cancelText(c jobs.Cancel, some bool) string {
@@ -121,8 +121,8 @@ func cancelText(c jobs.Cancel, some bool) string {
 	return text + "\n"
 }
 
-// awaitEnds waits for the ends of those jobs that were running when they were
-// cancelled: of some, or of a whole task.
+// awaitEnds waits for the ends of the jobs that ran when they were cancelled: of some jobs, or of a
+// whole task.
 func awaitEnds(ctx context.Context, c *cli.Client, id jobs.TaskID, of []jobs.ID) ([]jobs.JobInfo,
 	error) {
 	wanted := map[jobs.ID]bool{}
@@ -158,7 +158,7 @@ func awaitEnds(ctx context.Context, c *cli.Client, id jobs.TaskID, of []jobs.ID)
 	}
 }
 
-// endsText counts how jobs ended that were running.
+// endsText counts the outcomes of jobs that were running.
 func endsText(list []jobs.JobInfo) string {
 	if len(list) == 0 {
 		return ""

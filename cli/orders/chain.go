@@ -66,7 +66,7 @@ which was run names under undo. It is done once.`,
 	})
 }
 
-// orderChain gives an order about a chain and shows how it stands then.
+// orderChain gives an order about a chain and shows the chain afterwards.
 func orderChain(ctx context.Context, s *cli.Session, id jobs.TaskID, verb, reason string) error {
 	var i jobs.ChainInfo
 	if err := s.Order(ctx, watch.ChainPath(id)+"/"+verb, reason, &i); err != nil {

@@ -106,13 +106,13 @@ why; its on_fail runs. With a task it is for all of its jobs that stand at a gat
 	})
 }
 
-// ofTask is a task, or some of its jobs, whose gates are to be answered.
+// ofTask is a task, or some of its jobs, whose gates the order answers.
 type ofTask struct {
 	task jobs.TaskID
 	jobs []jobs.ID // none: all
 }
 
-// gateArgs reads tasks and jobs, by task. A task takes in its jobs.
+// gateArgs groups tasks and jobs by task. A task includes its jobs.
 func gateArgs(args []string) (list []*ofTask, err error) {
 	var errs []error
 	by, whole := map[jobs.TaskID]*ofTask{}, map[jobs.TaskID]bool{}
@@ -143,7 +143,7 @@ func gateArgs(args []string) (list []*ofTask, err error) {
 	return list, errors.Join(errs...)
 }
 
-// answerGates answers gates, task after task, and tells what came of it.
+// answerGates answers gates, task after task, and prints the results.
 func answerGates(ctx context.Context, s *cli.Session, verb, reason string, asked []*ofTask) error {
 	word, all := jobs.GateWord(verb), true
 	did := []jobs.Answers{}
@@ -175,7 +175,7 @@ func answerGates(ctx context.Context, s *cli.Session, verb, reason string, asked
 	return nil
 }
 
-// answered tells whether all that was asked for is so now.
+// answered reports whether all gates now have the wanted answer.
 func answered(a jobs.Answers, word jobs.GateWord) bool {
 	for _, one := range a.Answered {
 		if one.Word != word {
@@ -185,7 +185,7 @@ func answered(a jobs.Answers, word jobs.GateWord) bool {
 	return len(a.Answered) > 0 && len(a.Elsewhere) == 0
 }
 
-// answersText tells what an answer did, hosts that fared alike together.
+// answersText describes the result of an answer, hosts with the same result together.
 func answersText(a jobs.Answers) string {
 	task := cli.Cell(string(a.Task))
 	var order []jobs.Answered
@@ -221,7 +221,7 @@ func answersText(a jobs.Answers) string {
 	return text
 }
 
-// completeGates completes jobs that stand at a gate, and their tasks.
+// completeGates completes jobs at a gate, and their tasks.
 func completeGates(c *cobra.Command, _ []string, typed string) (
 	[]cobra.Completion, cobra.ShellCompDirective) {
 	l, _ := cli.AskServer(c, func(ctx context.Context, cl *cli.Client) (api.GateList, error) {

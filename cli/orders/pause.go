@@ -17,14 +17,14 @@ import (
 	"muster/jobs"
 )
 
-// target is what a pause or a resume is about: one of these.
+// target is the object of a pause or a resume: one of these.
 type target struct {
 	task, customer, zone string
-	named                bool // a task was named, if only by an empty text
+	named                bool // a task was given, even if as an empty text
 	all                  bool
 }
 
-// path is the route of a verb for the target, or what is wrong with the target.
+// path returns the route of a verb for the target, or an error about the target.
 func (t target) path(verb string) (string, error) {
 	given := 0
 	for _, is := range []bool{t.named, t.customer != "", t.zone != "", t.all} {
@@ -140,7 +140,7 @@ muster resume --all --reason '…' ends it.`,
 	})
 }
 
-// turn gives an order that turns something on or off, and tells what it did.
+// turn gives an order that turns a switch, and prints the result.
 func turn(ctx context.Context, s *cli.Session, path, reason string) error {
 	var did jobs.Switched
 	if err := s.Order(ctx, path, reason, &did); err != nil {
@@ -152,8 +152,8 @@ func turn(ctx context.Context, s *cli.Session, path, reason string) error {
 	return told(s.Write(switchedText(did)), did)
 }
 
-// told is the end of an order that was told, or could not be. If the opposite of it stands, who
-// goes on with what they wanted it for must be stopped.
+// told ends an order whose result was printed, or could not be. If a later order has overtaken it,
+// the exit code must stop a script that relies on this one.
 func told(err error, d jobs.Switched) error {
 	if err == nil && d.Overtaken {
 		return cli.ExitWith(cli.ExitNotAll)
@@ -176,7 +176,7 @@ func lift(ctx context.Context, s *cli.Session, path, reason string) error {
 	return told(s.Write(text), did.Switched)
 }
 
-// switchedText tells what a pause, a halt or a resume did.
+// switchedText describes the result of a pause, a halt or a resume.
 func switchedText(d jobs.Switched) string {
 	what, off, on := cli.Cell(string(d.What))+" "+cli.Cell(d.Name), "paused", "resumed"
 	if d.What == jobs.SwitchAll {
@@ -207,14 +207,14 @@ func switchedText(d jobs.Switched) string {
 	return text + "\n"
 }
 
-// unchanged says of what stood still already by whose order it does, and that a second one with
-// its reason is not kept.
+// unchanged names the order that stands already, and says that the reason of the second one is not
+// kept.
 func unchanged(note string) string {
 	return " stays as it was, " + cli.Cell(note) + " (this order and its reason change nothing)"
 }
 
-// movedText counts the jobs of a task that were moved, and those in hand. Those
-// of customers and zones are moved when somebody meets them.
+// movedText counts the jobs of a task that were moved, and those in hand. Jobs of customers and
+// zones are moved later, when a take meets them.
 func movedText(d jobs.Switched, how string) string {
 	text := ""
 	if d.What == jobs.SwitchTask || d.Moved > 0 {

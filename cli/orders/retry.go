@@ -76,7 +76,7 @@ before it began on a host does not count.`,
 	})
 }
 
-// list is the outcomes that are asked for, or what is wrong with them.
+// list returns the outcomes that the flags name, or their mistakes.
 func (f retryFlags) list() ([]jobs.Outcome, error) {
 	var list []jobs.Outcome
 	var errs []error
@@ -98,7 +98,7 @@ func (f retryFlags) list() ([]jobs.Outcome, error) {
 	return list, errors.Join(errs...)
 }
 
-// retryJobs hands in the new task and, if wanted, follows it.
+// retryJobs submits the new task and, if wanted, follows it.
 func retryJobs(ctx context.Context, s *cli.Session, of jobs.TaskID, b api.RetryRequest,
 	wait bool) error {
 	var id jobs.TaskID
@@ -142,7 +142,7 @@ func retryJobs(ctx context.Context, s *cli.Session, of jobs.TaskID, b api.RetryR
 	return watch.ToTheEnd(ctx, s, t.TaskInfo)
 }
 
-// have is a number of jobs with its verb.
+// have returns a number of jobs with its verb.
 func have(n int) string {
 	if n == 1 {
 		return "1 job has"
@@ -150,7 +150,7 @@ func have(n int) string {
 	return fmt.Sprintf("%d jobs have", n)
 }
 
-// earlierWords says which hosts are left out for an earlier retry, and what to do about
+// earlierWords names the hosts that are left out because of an earlier retry, and what to do about
 // those that ended badly there.
 func earlierWords(e api.Earlier) string {
 	who := watch.OperatorWords(jobs.TaskInfo{Operator: e.Operator, Proven: e.Proven})
@@ -173,7 +173,7 @@ func earlierWords(e api.Earlier) string {
 		strings.Join(watch.OutcomeWords(e.Outcomes, false), ", "), cli.Cell(string(e.Task)), asked)
 }
 
-// sayAlready ends a retry of which nothing was left to do.
+// sayAlready ends a retry that has no job left to do.
 func sayAlready(ctx context.Context, s *cli.Session, t api.Retried, dry, wait bool) error {
 	if dry {
 		s.Say("no task would be made: all of it was retried before; --again does it once more")

@@ -67,7 +67,7 @@ func rolloutGrid(list []jobs.TaskInfo, colours cli.Palette) cli.Grid {
 		">BEGUN", "RULE", "WHY")
 	for _, t := range list {
 		if t.Rollout == nil {
-			continue // nonsense of a server
+			continue // the server sent nonsense
 		}
 		r := *t.Rollout
 		state, failed := cli.Cell(string(t.State)), fmt.Sprint(r.Failed)
@@ -213,8 +213,8 @@ must be the next one, and if it is open already nothing is done. No wave is pass
 	})
 }
 
-// showNext is showRolled, and a failure if the next wave was to be opened and was not: a
-// script must not take that for opened.
+// showNext is showRolled, with a failure if the next wave was not opened as ordered: a script must
+// not take it for opened.
 func showNext(s *cli.Screen, d jobs.Rolled) error {
 	if d.Early == "" {
 		return showRolled(s, d)
@@ -240,7 +240,7 @@ func showRolled(s *cli.Screen, d jobs.Rolled) error {
 	return s.Write(rolledText(d))
 }
 
-// rolledText tells what an order about a rollout did.
+// rolledText describes the result of an order about a rollout.
 func rolledText(d jobs.Rolled) string {
 	task := "task " + cli.Cell(string(d.Task))
 	switch {

@@ -9,8 +9,8 @@ import (
 	"muster/scripts"
 )
 
-// WithBecome adds the password of sudo to the secrets of a run. No message repeats what was
-// given: it may be the password itself.
+// WithBecome adds the password of sudo to the secrets of a run. No message repeats the given text:
+// it may be the password itself.
 func (f *RunFlags) WithBecome(ctx context.Context, secrets map[string]string, ask keyhole,
 	read func(path string) ([]byte, error)) (map[string]string, error) {
 	if f.become == "" {

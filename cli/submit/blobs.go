@@ -24,7 +24,7 @@ import (
 // BlobPath returns the route of a blob.
 func BlobPath(sum string) string { return "/v1/blobs/" + url.PathEscape(sum) }
 
-// Slowest is how many bytes a second a way to the server must take at least.
+// Slowest is the least speed of a connection to the server, in bytes a second.
 const Slowest = 50_000
 
 // PutBlob stores a file, unless it is stored already.
@@ -37,19 +37,19 @@ func PutBlob(ctx context.Context, s *cli.Session, f *blobFile) (jobs.Blob, error
 	return b, err
 }
 
-// blobFile is a file that is to be stored.
+// blobFile is a file to store.
 type blobFile struct {
 	*os.File
 	sum, name string
 	size      int64
-	copied    bool // it is a copy of what cannot be read twice
+	copied    bool // a copy of input that cannot be read twice
 }
 
-// streamMax is more than a server takes, so that a stream without end does not fill the disk.
+// streamMax is more than a server accepts, so that an endless stream does not fill the disk.
 const streamMax = 4 << 30 // bytes
 
-// OpenBlobFile opens a file and computes its checksum. What is no regular file, like a
-// pipe, is copied first.
+// OpenBlobFile opens a file and computes its checksum. A file that is not regular, like a pipe, is
+// copied first.
 func OpenBlobFile(ctx context.Context, path string) (*blobFile, error) {
 	name := filepath.Base(path)
 	if path == "-" {
@@ -108,9 +108,8 @@ func (f *blobFile) Close() {
 	}
 }
 
-// takeLarge stores those files of --arg-file that are too large for a task, and names
-// them in its arguments. A dry run stores nothing. What is wrong with a flag is left for
-// submit to say.
+// takeLarge stores those files of --arg-file that are too large for a task, and puts their names
+// into its arguments. A dry run stores nothing. submit reports mistakes in the flags.
 func takeLarge(ctx context.Context, s *cli.Session, f *RunFlags) (end func(), err error) {
 	var open []*blobFile
 	end = func() {
@@ -131,7 +130,7 @@ func takeLarge(ctx context.Context, s *cli.Session, f *RunFlags) (end func(), er
 			return end, cli.Exit(cli.ExitUsage, fmt.Errorf("--arg-file %s: %w", name, err))
 		}
 		open = append(open, b)
-		if b.size <= scripts.InlineMax { // of a pipe, which cannot be read again
+		if b.size <= scripts.InlineMax { // a pipe, which cannot be read again
 			small = append(small, name+"="+b.Name())
 			continue
 		}

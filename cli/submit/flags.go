@@ -17,7 +17,7 @@ import (
 	"muster/scripts"
 )
 
-// Name takes the selector that stands behind the runbook.
+// Name takes the selector behind the runbook.
 func (f *RunFlags) Name(args []string) error {
 	switch {
 	case len(args) < 2:
@@ -30,7 +30,7 @@ func (f *RunFlags) Name(args []string) error {
 	return nil
 }
 
-// AddWhat adds the flags that say what is to run, and where.
+// AddWhat adds the flags that say what runs, and where.
 func (f *RunFlags) AddWhat(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.On, "on", "", "`selector` of the hosts")
@@ -41,7 +41,7 @@ func (f *RunFlags) AddWhat(c *cobra.Command) {
 	cli.CompleteFlagWith(c, "arg", complete.Arguments)
 }
 
-// AddTerms adds the flags on which it depends when a task is done, for run and plan.
+// AddTerms adds the flags that decide when a task can be done, for run and plan.
 func (f *RunFlags) AddTerms(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.at, "at", "", "do not start before this `time`: 2026-12-01T02:00:00Z, "+
@@ -62,7 +62,7 @@ func (f *RunFlags) AddTerms(c *cobra.Command) {
 		string(jobs.PriorityLow))
 }
 
-// Add adds the flags that say how a task is to run.
+// Add adds the flags that say how a task runs.
 func (f *RunFlags) Add(c *cobra.Command) {
 	f.AddTerms(c)
 	fl := c.Flags()
@@ -90,7 +90,7 @@ type RunFlags struct {
 	timed              api.Timed
 }
 
-// watchFlags say how far the end is waited for.
+// watchFlags say how long to wait for the end.
 type watchFlags struct{ wait, detach bool }
 
 // onlyFlags ask for dry runs on the hosts.
@@ -103,7 +103,7 @@ func (f *onlyFlags) add(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("check", "diff")
 }
 
-// what is the dry run that is asked for; empty: none.
+// what returns the requested dry run; empty: none.
 func (f onlyFlags) what() string {
 	switch {
 	case f.check:
@@ -114,7 +114,7 @@ func (f onlyFlags) what() string {
 	return ""
 }
 
-// SubmitEnding gives the end of a submit without an answer its exit code.
+// SubmitEnding adds the exit code to the error of a submit without an answer.
 func SubmitEnding(ctx context.Context, b api.Submit, err error) error {
 	var no *cli.Refusal
 	switch {
@@ -128,7 +128,7 @@ func SubmitEnding(ctx context.Context, b api.Submit, err error) error {
 	return cli.Exit(cli.CodeOf(err), err)
 }
 
-// Accepted says what the server took upon itself.
+// Accepted describes the task that the server accepted.
 func Accepted(t api.Submitted) string {
 	words := fmt.Sprintf("task %s: %s on %s for %s", cli.Cell(string(t.Task)), cli.Cell(t.Runbook),
 		cli.Count(t.Total, "host"), watch.OperatorWords(t.TaskInfo))
@@ -138,7 +138,7 @@ func Accepted(t api.Submitted) string {
 	return words
 }
 
-// SayPlan tells what is to be known of the hosts of a task before it runs.
+// SayPlan prints the warnings about the hosts of a task before it runs.
 func SayPlan(s *cli.Screen, t api.Submitted) {
 	s.SayLeftOut(t.LeftOut)
 	if t.Unfenced != "" {
@@ -160,7 +160,7 @@ func SayPlan(s *cli.Screen, t api.Submitted) {
 	}
 }
 
-// groupWords names some groups.
+// groupWords names some of the groups.
 func groupWords(names []string) string {
 	const most = 10
 	text := strings.Join(names[:min(len(names), most)], ", ")
@@ -173,7 +173,7 @@ func groupWords(names []string) string {
 	return "groups " + text
 }
 
-// ShowPlan tells what a submit would come to.
+// ShowPlan prints what a submit would do.
 func ShowPlan(s *cli.Screen, t api.Submitted) error {
 	if s.JSON {
 		return s.WriteJSON(t)
@@ -183,7 +183,7 @@ func ShowPlan(s *cli.Screen, t api.Submitted) error {
 		cli.Count(t.Total, "host"), watch.OperatorWords(t.TaskInfo), cli.Cell(t.Hosts)))
 }
 
-// Submit makes the body of a submit, or reports all that is wrong with the flags.
+// Submit makes the body of a submit, or reports all mistakes in the flags.
 func (f RunFlags) Submit(runbook string, now time.Time,
 	read func(path string) ([]byte, error)) (api.Submit, error) {
 	b := api.Submit{ID: f.id, Runbook: runbook, Expire: f.expire, DryRun: f.dry,

@@ -12,7 +12,7 @@ import (
 	"muster/jobs"
 )
 
-// addChain adds the flags of run by which other tasks go before one, or follow it.
+// addChain adds the flags of run for tasks that precede or follow a task.
 func (f *rolloutFlags) addChain(c *cobra.Command) {
 	c.Flags().BoolVar(&f.Staged, "staged", false, "prepare it on all hosts first, and do it on all "+
 		"at once (--at), if no more than --max-failed (default 0) could not be prepared")
@@ -20,7 +20,7 @@ func (f *rolloutFlags) addChain(c *cobra.Command) {
 		"--max-failed (default 0) fail")
 }
 
-// rolloutFlags are the flags of run that say how a task goes out.
+// rolloutFlags are the flags of run that control waves and failures.
 type rolloutFlags struct {
 	jobs.RolloutAsk
 	waves      string
@@ -48,7 +48,7 @@ func (f *rolloutFlags) add(c *cobra.Command) {
 	cli.CompleteFlagWith(c, "health", complete.Runbooks)
 }
 
-// ask is what is to be asked for; nil: nothing of it was.
+// ask returns the rollout to ask for; nil: no flag was given.
 func (f *rolloutFlags) ask() (*jobs.RolloutAsk, error) {
 	a := f.RolloutAsk
 	if f.waves != "" {

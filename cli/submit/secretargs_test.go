@@ -28,7 +28,7 @@ func TestSecretsAreTakenFromFilesAndPersonsOnly(t *testing.T) {
 		ask  keyhole
 		want string // "NAME=TEXT", or a part of the error
 		left string
-		asks int // of the server
+		asks int // number of questions to the server
 	}{
 		{"a file", []string{"password=@f", "text=@x"}, nil, "password=of f\nsecond", "text=@x", 1},
 		{"standard input", []string{"password=@-"}, nil, "password=of -\nsecond", "", 1},

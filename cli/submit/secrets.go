@@ -15,12 +15,12 @@ import (
 	"muster/scripts"
 )
 
-// A keyhole asks a person for a secret. nil: there is none to be asked.
+// A keyhole asks a person for a secret. nil: there is no person.
 type keyhole func(ctx context.Context, name string) (string, error)
 
-// TakeSecrets takes the secrets out of the arguments of a run: from files, or from the
-// person at the terminal. Only the server knows which arguments are secret, and is asked only
-// where that matters.
+// TakeSecrets takes the secrets out of the arguments of a run: from files, or from the person at
+// the terminal. Only the server knows which arguments are secret, and TakeSecrets asks it only if
+// that matters.
 func (f *RunFlags) TakeSecrets(ctx context.Context, cl *cli.Client, runbook string, ask keyhole,
 	read func(path string) ([]byte, error)) (map[string]string, error) {
 	named := false
@@ -40,10 +40,10 @@ func (f *RunFlags) TakeSecrets(ctx context.Context, cl *cli.Client, runbook stri
 			return f.secrets(ctx, r, ask, read)
 		}
 	}
-	return nil, nil // which the server has words for
+	return nil, nil // the server reports that
 }
 
-// secrets reads those of a runbook.
+// secrets reads the secrets of a runbook.
 func (f *RunFlags) secrets(ctx context.Context, r api.Runbook, ask keyhole,
 	read func(path string) ([]byte, error)) (map[string]string, error) {
 	texts := map[string]string{}
@@ -70,7 +70,7 @@ func (f *RunFlags) secrets(ctx context.Context, r api.Runbook, ask keyhole,
 	return texts, nil
 }
 
-// takeSecret takes one out of --arg. No message repeats what was given.
+// takeSecret takes one secret out of --arg. No message repeats the given text.
 func (f *RunFlags) takeSecret(name string, read func(path string) ([]byte, error)) (text string,
 	found bool, err error) {
 	var left []string
@@ -102,7 +102,7 @@ func (f *RunFlags) takeSecret(name string, read func(path string) ([]byte, error
 	return text, found, err
 }
 
-// KeyholeOf asks whoever sits at the terminal; nil: nobody does.
+// KeyholeOf returns a keyhole for the person at the terminal, or nil.
 func KeyholeOf(s *cli.Screen) keyhole {
 	in := int(os.Stdin.Fd())
 	if !s.ErrTerm || s.JSON || !term.IsTerminal(in) {
@@ -113,7 +113,7 @@ func KeyholeOf(s *cli.Screen) keyhole {
 		if err != nil {
 			return "", err
 		}
-		// Ctrl-C must not leave a terminal without an echo behind.
+		// Ctrl-C must not leave the terminal without an echo.
 		stop := context.AfterFunc(ctx, func() { _ = term.Restore(in, state) })
 		defer stop()
 		fmt.Fprintf(s.Err, "%s: ", cli.Cell(name))

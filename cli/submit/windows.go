@@ -11,7 +11,7 @@ import (
 	"muster/cli"
 )
 
-// addTimed adds what both run and plan say about windows and freezes.
+// addTimed adds the flags of run and plan for windows and freezes.
 func (f *RunFlags) addTimed(c *cobra.Command) {
 	c.Flags().BoolVar(&f.timed.Window, "window", false,
 		"begin only in approved windows of the hosts, whatever the runbook says")
@@ -20,13 +20,13 @@ func (f *RunFlags) addTimed(c *cobra.Command) {
 		"begin although there is a freeze; the `reason` is kept as an event")
 }
 
-// AddExpect adds what tells how long work takes where nothing else does.
+// AddExpect adds the flag for the time of work without an estimate.
 func AddExpect(c *cobra.Command, to *string) {
 	c.Flags().StringVar(to, "expect", "", "how long it takes on a host, such as `5m`, where no "+
 		"earlier success of the same runbook with the same arguments tells it, whatever the runbook says")
 }
 
-// windowWords says, line by line, who has a turn in which opening.
+// windowWords says, line by line, which hosts have a turn in which opening.
 func windowWords(p *api.WindowPlan, here *time.Location) []string {
 	if p == nil {
 		return nil

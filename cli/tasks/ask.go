@@ -14,18 +14,17 @@ import (
 	"muster/jobs"
 )
 
-// askFlags are those of muster job --ask.
+// askFlags are the flags of muster job --ask.
 type askFlags struct {
 	ask, unknown bool
 	reason       string
 	timeout      time.Duration
 }
 
-// askTimeout is how long the answer is awaited by itself. A worker that looks has a minute.
+// askTimeout bounds the wait for an answer. A worker has a minute to look.
 const askTimeout = 2 * time.Minute
 
-// check reports everything that is wrong with the flags, and reads what they are about: jobs,
-// or with --unknown a task.
+// check reports all mistakes in the flags, and reads the arguments: jobs, or with --unknown a task.
 func (f askFlags) check(args []string) (list []jobs.ID, task jobs.TaskID, err error) {
 	var errs []error
 	switch {
@@ -56,20 +55,20 @@ func exitJoined(errs []error) error {
 	return nil
 }
 
-// AskedJob is what came of asking a host about a job, as JSON shows it.
+// AskedJob is the result of asking a host about a job, for JSON.
 type AskedJob struct {
 	Job     jobs.ID      `json:"job"`
 	Outcome jobs.Outcome `json:"outcome"` // as it is known now
 	Class   jobs.Class   `json:"class,omitempty"`
 	Error   string       `json:"error"`
-	Settled bool         `json:"settled"` // it is known how it ended
+	Settled bool         `json:"settled"` // the end of the job is known
 	Ask     *jobs.Ask    `json:"ask"`     // null: there was nothing to ask
 	Frozen  string       `json:"frozen_group,omitempty"`
 
-	awaited bool // its answer is not there
+	awaited bool // there is no answer yet
 }
 
-// askHosts orders that the hosts of jobs are asked, and waits for the answers.
+// askHosts orders to ask the hosts of jobs, and waits for the answers.
 func askHosts(ctx context.Context, s *cli.Session, f askFlags, list []jobs.ID,
 	task jobs.TaskID) error {
 	if task != "" {
@@ -99,7 +98,7 @@ func askHosts(ctx context.Context, s *cli.Session, f askFlags, list []jobs.ID,
 	return tellAnswers(ctx, s, f, all)
 }
 
-// awaitAnswers waits until all orders are answered, and says of each what came of it.
+// awaitAnswers waits until all orders are answered, and prints each result.
 func awaitAnswers(ctx context.Context, s *cli.Session, all []AskedJob) error {
 	told := make([]bool, len(all))
 	for pace := watch.PaceStep; ; pace = min(2*pace, 4*watch.PaceMost) {
@@ -136,14 +135,14 @@ func awaitAnswers(ctx context.Context, s *cli.Session, all []AskedJob) error {
 	}
 }
 
-// take notes how a job stands.
+// take notes the state of a job.
 func (a *AskedJob) take(j jobs.JobInfo) {
 	a.Outcome, a.Class, a.Error, a.Ask = j.Outcome, j.Class, j.Error, j.Ask
 	a.Settled = j.State == jobs.Ended && j.Outcome != jobs.Unknown
 	a.awaited = !a.Settled && (j.Ask == nil || j.Ask.Answered.IsZero())
 }
 
-// text is a line about a job of which it is known what came of the order.
+// text describes, in one line, a job whose order has a result.
 func (a AskedJob) text() string {
 	id := cli.Cell(string(a.Job))
 	if a.Settled {
@@ -157,7 +156,7 @@ func (a AskedJob) text() string {
 		cli.Cell(a.Ask.Words))
 }
 
-// askText is what came of the last order to ask the host of a job; empty: there was none.
+// askText describes the result of the last order to ask the host of a job; empty: there was none.
 func askText(a *jobs.Ask) string {
 	switch {
 	case a == nil:
@@ -172,7 +171,7 @@ func askText(a *jobs.Ask) string {
 		cli.Cell(a.Words))
 }
 
-// answerWords says in words how an order was answered.
+// answerWords describes the answer to an order.
 func answerWords(a jobs.Answer) string {
 	switch a {
 	case jobs.AnswerRunning:
@@ -193,7 +192,7 @@ func answerWords(a jobs.Answer) string {
 	return "the record leaves it open"
 }
 
-// tellAnswers sums up: groups that stay frozen, and orders that nobody has carried out yet.
+// tellAnswers prints the groups that stay frozen, and the orders that nobody has carried out yet.
 func tellAnswers(ctx context.Context, s *cli.Session, f askFlags, all []AskedJob) error {
 	if err := stillFrozen(ctx, s.Client, all); err != nil {
 		return err
@@ -226,7 +225,7 @@ func tellAnswers(ctx context.Context, s *cli.Session, f askFlags, all []AskedJob
 	return nil
 }
 
-// stillFrozen finds the groups that these jobs have frozen.
+// stillFrozen returns the groups that these jobs have frozen.
 func stillFrozen(ctx context.Context, c *cli.Client, all []AskedJob) error {
 	var list api.GroupList
 	if err := c.Get(ctx, "/v1/groups", nil, &list); err != nil {

@@ -1,5 +1,5 @@
-// Package tasks has the commands that run tasks and look at them: run, exec, tasks, jobs,
-// wait, logs, events, secrets.
+// Package tasks has the commands that run tasks and show them: run, exec, tasks, jobs, wait, logs,
+// events, secrets.
 //
 // Floor 6: may import cli/submit and below.
 package tasks

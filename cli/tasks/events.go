@@ -58,21 +58,20 @@ task it ends when that has ended.`,
 // listener follows events.
 type listener struct {
 	*cli.Session
-	task  jobs.TaskID // whose events; empty: all
+	task  jobs.TaskID // empty: events of all tasks
 	last  string      // id of the last one
-	ended []string    // zones that told the end of their part of the task
-	lost  bool        // Redis has forgotten the task, so there is nothing to wait for
+	ended []string    // zones in which the task has ended
+	lost  bool        // Redis has forgotten the task, so its end will never come
 }
 
 // errTaskEnded ends the stream of a task.
 var errTaskEnded = errors.New("the task has ended")
 
-// silentMax is how long a stream may be silent: a server that lives says so
-// every 15 s.
+// silentMax bounds the silence of a stream: a live server sends a line every 15 s.
 const silentMax = time.Minute
 
-// follow prints events until ctx is done, the task has ended, the server refuses,
-// or it stays away for too long.
+// follow prints events until ctx is done, the task has ended, the server refuses, or it stays away
+// for too long.
 func (l *listener) follow(ctx context.Context) error {
 	err := persist(ctx, l.Session, "events", func() (bool, error) { return l.stream(ctx) })
 	if errors.Is(err, errTaskEnded) {
@@ -105,15 +104,15 @@ func (l *listener) stream(ctx context.Context) (fresh bool, err error) {
 		})
 }
 
-// persist reads a stream again and again, until read returns an error that will not
-// pass, ctx is done, or the server stays away for too long. what is in the stream.
+// persist reads a stream repeatedly, until read returns a permanent error, ctx is done, or the
+// server stays away for too long. what names the content of the stream.
 func persist(ctx context.Context, s *cli.Session, what string,
 	read func() (fresh bool, err error)) error {
 	for {
 		_, err := cli.Again(ctx, s.Patience, func() (struct{}, error) {
 			fresh, err := read()
 			if fresh && cli.Passing(err) {
-				err = nil // it worked for a while, so the patience begins anew
+				err = nil // it worked for a while, so the patience begins again
 			}
 			return struct{}{}, err
 		}, func(err error, _ time.Duration) { s.Say("%s", cli.TroubleWords(err)) })
@@ -130,9 +129,9 @@ func persist(ctx context.Context, s *cli.Session, what string,
 	}
 }
 
-// readStream gives the events of one stream to f, until it breaks off or f returns an
-// error: that will not pass, what was said cannot be used, or is the end. fresh tells
-// whether the stream said anything before it broke off.
+// readStream passes the events of one stream to f, until the stream breaks off or f returns an
+// error. Such an error is permanent: the data cannot be used, or the end is reached. fresh reports
+// whether the stream had any data before it broke off.
 func readStream(ctx context.Context, c *cli.Client, q cli.Call, f func(event) error) (
 	fresh bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -163,10 +162,10 @@ func readStream(ctx context.Context, c *cli.Client, q cli.Call, f func(event) er
 		Heard: true}
 }
 
-// end returns errTaskEnded if nothing more will be said of the task. An event of
-// its end is one zone's; the others may have something to tell yet. One that had
-// ended before the first look, or whose last event was lost, is found when the
-// server says no more than that it lives. Of no answer nothing is concluded.
+// end returns errTaskEnded if no more events of the task will come. An event of its end belongs to
+// one zone; the others may have more events. If the task had ended before the first look, or its
+// last event was lost, end finds that out when the server sends only signs of life. Without an
+// answer it concludes nothing.
 func (l *listener) end(ctx context.Context, e event) error {
 	silence := e.comment == "alive" || e.comment == "muster" && l.last == ""
 	zone, ends := l.endOf(e)
@@ -193,7 +192,7 @@ func (l *listener) end(ctx context.Context, e event) error {
 	return errTaskEnded
 }
 
-// endOf tells whether an event is the end of the task in a zone.
+// endOf reports whether an event is the end of the task in a zone.
 func (l *listener) endOf(e event) (zone string, ends bool) {
 	var h jobs.Happening
 	if l.task == "" || json.Unmarshal([]byte(e.data), &h) != nil {
@@ -202,7 +201,7 @@ func (l *listener) endOf(e event) (zone string, ends bool) {
 	return h.Zone, h.Event == "task" && h.Object == string(l.task)
 }
 
-// showEvent prints an event. A comment matters only if it tells of trouble.
+// showEvent prints an event. A comment matters only if it reports trouble.
 func showEvent(s *cli.Session, e event) error {
 	if trouble, ok := strings.CutPrefix(e.comment, "trouble: "); ok {
 		s.Say("%s", cli.Cell(trouble))
@@ -230,8 +229,8 @@ type event struct{ id, name, data, comment string }
 // eventMax bounds a line and the data of an event.
 const eventMax = 1 << 20 // bytes
 
-// readEvents reads server-sent events until the stream or f ends. Its error is
-// never nil: io.EOF is a stream that ended between two events.
+// readEvents reads server-sent events until the stream or f ends. Its error is never nil: io.EOF
+// means that the stream ended between two events.
 func readEvents(r io.Reader, f func(event) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, eventMax)
@@ -262,7 +261,7 @@ func readEvents(r io.Reader, f func(event) error) error {
 	return io.EOF
 }
 
-// block is the lines of an event so far.
+// block collects the lines of an event.
 type block struct {
 	id, name, comment string
 	data              []byte
@@ -283,7 +282,7 @@ func (b *block) add(line string) {
 	}
 }
 
-// event is what the lines say; nothing, if there is but an id.
+// event returns the event of the lines; none if there is only an id.
 func (b *block) event() (event, bool) {
 	e := event{id: b.id, name: b.name, comment: b.comment,
 		data: strings.TrimSuffix(string(b.data), "\n")}

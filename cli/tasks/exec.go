@@ -46,8 +46,8 @@ variables count. Several are the words of one command, each as it stands.`,
 	})
 }
 
-// commandText is the command behind the two dashes, of which so many arguments stand in
-// front; -1 if there are no dashes.
+// commandText returns the command behind the two dashes, which dash arguments precede; -1 if there
+// are no dashes.
 func commandText(args []string, dash int) (string, error) {
 	const form = "want muster exec SELECTOR -- COMMAND..., such as muster exec 'role=fw' -- uname -a"
 	switch {

@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// foldExcerpt is how much of a group's output is asked for, in bytes: all that a
-	// host has said, unless it was told to keep more than the default.
+	// foldExcerpt is the part of a group's output that is requested, in bytes: the whole output of a
+	// host, unless output.max is above its default.
 	foldExcerpt = 160 << 10
-	// glanceExcerpt is the same while a task is followed.
+	// glanceExcerpt is the same part while a task is followed.
 	glanceExcerpt = 4 << 10
-	// diffContext is how many lines are shown around a change.
+	// diffContext is the number of lines around a change.
 	diffContext = 3
 )
 
-// foldLogs shows which hosts of a task said the same; with -f it draws that on a terminal
-// until the task has ended, and in the end prints all of it.
+// foldLogs shows which hosts of a task have the same output; with -f it draws that on a terminal
+// until the task has ended, and at the end prints all of it.
 func foldLogs(ctx context.Context, s *cli.Session, f logFlags, id jobs.TaskID) error {
 	if f.follow {
 		if err := watchFolds(ctx, s, f, id); err != nil {
@@ -52,8 +52,8 @@ func foldLogs(ctx context.Context, s *cli.Session, f logFlags, id jobs.TaskID) e
 	return s.Write(foldText(groups, s.Colours))
 }
 
-// watchFolds shows the groups while the task runs: on a terminal a picture of as much
-// as there is room for, else lines of JSON or nothing.
+// watchFolds shows the groups while the task runs: on a terminal a picture of as many as fit,
+// elsewhere lines of JSON or nothing.
 func watchFolds(ctx context.Context, s *cli.Session, f logFlags, id jobs.TaskID) error {
 	q := url.Values{"excerpt": {strconv.Itoa(glanceExcerpt)}}
 	path := "/v1/tasks/" + url.PathEscape(string(id)) + "/summaries"
@@ -65,7 +65,7 @@ func watchFolds(ctx context.Context, s *cli.Session, f logFlags, id jobs.TaskID)
 			case api.EventSummary:
 				var sum api.Summary
 				if err := readEvent(s.Client, e, &sum); err != nil || sum.Task.State == jobs.TaskEnded {
-					return err // what it came to is shown in full
+					return err // the end is shown in full
 				}
 				return showFolds(s.Screen, FoldedTask{sum.Task, compare(sum.Groups, f.diff)})
 			}
@@ -92,7 +92,7 @@ func showFolds(s *cli.Screen, t FoldedTask) error {
 	return s.Write(cli.EraseScreen + window(text, s.Width(), s.Height()))
 }
 
-// window is the part of a text that a terminal of this size can show.
+// window returns the part of a text that a terminal of this size can show.
 func window(text string, width, height int) string {
 	if width <= 0 || height <= 1 {
 		return text
@@ -127,7 +127,7 @@ type FoldedTask struct {
 	Groups []folded      `json:"groups"`
 }
 
-// folded is a group of hosts, and how it differs from the majority.
+// folded is a group of hosts, and its difference from the majority.
 type folded struct {
 	api.Alike
 	Majority bool   `json:"majority,omitempty"` // the others are compared with it
@@ -137,8 +137,8 @@ type folded struct {
 	compared bool
 }
 
-// compare compares groups with that of the majority: the biggest one that succeeded,
-// or the biggest of all if none did. The group that holds the rest is no group.
+// compare compares groups with the majority: the biggest one that succeeded, or the biggest of all
+// if none did. The group that holds the rest is not compared.
 func compare(list []api.Alike, differ bool) []folded {
 	out := make([]folded, len(list))
 	majority := -1
@@ -157,7 +157,7 @@ func compare(list []api.Alike, differ bool) []folded {
 	for i := range out {
 		g := &out[i]
 		if i == majority || g.Example == "" || len(g.Output) == 0 {
-			continue // of one that said nothing its error tells more
+			continue // without output its error says more
 		}
 		g.compared, g.hunks = true, diff.Texts(most.Output, g.Output, diffContext)
 		if len(g.hunks) > 0 {
@@ -167,7 +167,7 @@ func compare(list []api.Alike, differ bool) []folded {
 	return out
 }
 
-// unified is a diff as patch(1) reads it, of any bytes.
+// unified returns a diff in the form of patch(1), of any bytes.
 func unified(majority string, g folded) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "--- %s\n+++ %s\n", majority, g.Hosts)
@@ -185,8 +185,8 @@ func unified(majority string, g folded) string {
 
 const noNewline = `\ No newline at end of file`
 
-// foldText shows groups, the biggest first. What hosts said stands behind a bar, so
-// that none of it can pass for a word of ours.
+// foldText shows groups, the biggest first. Output of hosts stands behind a bar, so that none of it
+// looks like a message of muster.
 func foldText(groups []folded, colours cli.Palette) string {
 	var b strings.Builder
 	for i, g := range groups {
@@ -224,7 +224,7 @@ func writeBarred(b *strings.Builder, output []byte) {
 	}
 }
 
-// writeDiff writes how a group differs from the majority.
+// writeDiff writes the difference of a group from the majority.
 func (g folded) writeDiff(b *strings.Builder, colours cli.Palette) {
 	if len(g.hunks) == 0 {
 		b.WriteString("  the same output as the majority\n")
@@ -248,7 +248,7 @@ func (g folded) writeDiff(b *strings.Builder, colours cli.Palette) {
 	}
 }
 
-// shownLine is a line of a host, harmless and without its end.
+// shownLine returns a line of a host, harmless and without its end.
 func shownLine(line string) string {
 	shown := strings.TrimSuffix(remote.Printable([]byte(line)), "\n")
 	return strings.ReplaceAll(shown, "\t", "    ")

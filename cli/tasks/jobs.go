@@ -54,7 +54,7 @@ func NewJobs() *cobra.Command {
 	})
 }
 
-// checkJobs reports everything that is wrong with a question for jobs.
+// checkJobs reports all mistakes in a query for jobs.
 func checkJobs(task string, s jobs.State, o jobs.Outcome) (jobs.TaskID, error) {
 	var errs []error
 	id, err := jobs.ParseTaskID(task)
@@ -180,15 +180,15 @@ func jobText(d api.JobDetail, now time.Time, colours cli.Palette) string {
 	}, watch.OfPairs(d.Of)...)...)
 }
 
-// JobDetails is a job in JSON, with its way to its end.
+// JobDetails is a job for JSON, with its course.
 type JobDetails struct {
 	api.JobDetail
 	Attempts []api.Attempt   `json:"attempts"`
 	Steps    []api.StepBegun `json:"steps"`
 }
 
-// courseOf reads the attempts and steps of a job from history. That history is away, or that
-// there is none, is said, and is no reason to show nothing.
+// courseOf reads the attempts and steps of a job from history. If history is away, or there is
+// none, it prints that; the job is shown all the same.
 func courseOf(ctx context.Context, s *cli.Session, id jobs.ID) api.Course {
 	var c api.Course
 	err := s.Get(ctx, "/v1/jobs/"+url.PathEscape(string(id))+"/course", nil, &c)

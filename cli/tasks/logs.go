@@ -83,7 +83,7 @@ func showLogs(ctx context.Context, s *cli.Session, f logFlags, name string) erro
 	return tailTask(ctx, s, f, id)
 }
 
-// checkLogs reports everything that is wrong with the flags of logs.
+// checkLogs reports all mistakes in the flags of logs.
 func checkLogs(s *cli.Screen, f logFlags, name string) error {
 	var errs []error
 	if f.raw && (s.OutTerm || s.JSON) {
@@ -101,7 +101,7 @@ func checkLogs(s *cli.Screen, f logFlags, name string) error {
 	return errors.Join(errs...)
 }
 
-// jobLog prints what a host said so far.
+// jobLog prints the output of a host so far.
 func jobLog(ctx context.Context, s *cli.Session, id jobs.ID) error {
 	h, err := s.Output(ctx, id, 0, 0)
 	if err != nil {
@@ -113,7 +113,7 @@ func jobLog(ctx context.Context, s *cli.Session, id jobs.ID) error {
 	return showOutput(s.Screen, id, h.Data)
 }
 
-// jobOutput is the output of a job in JSON, which holds any bytes as base64 only.
+// jobOutput is the output of a job for JSON, which can hold arbitrary bytes only as base64.
 type jobOutput struct {
 	Job    jobs.ID `json:"job"`
 	Bytes  int     `json:"bytes"`
@@ -129,7 +129,7 @@ func showOutput(s *cli.Screen, id jobs.ID, output []byte) error {
 	}
 	text := remote.Printable(output)
 	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n" // else the prompt would stand behind it
+		text += "\n" // otherwise the prompt would follow on the same line
 	}
 	return s.Write(text)
 }
@@ -137,17 +137,17 @@ func showOutput(s *cli.Screen, id jobs.ID, output []byte) error {
 // jobPart is a part of the output of a job that is followed, a line of JSON.
 type jobPart struct {
 	Job    jobs.ID `json:"job"`
-	Next   int64   `json:"next"` // place behind it
+	Next   int64   `json:"next"` // position behind it
 	Output []byte  `json:"output"`
 	Ended  bool    `json:"ended"`
 }
 
-// followJob prints what a host says until the job has ended.
+// followJob prints the output of a host until the job has ended.
 func followJob(ctx context.Context, s *cli.Session, id jobs.ID) error {
 	var at int64
 	var clean washer
 	for pace := time.Duration(0); ; pace = watch.PaceMost {
-		// A server that does not wait must not be asked without a pause either.
+		// A server that answers at once must not be asked without a pause either.
 		if !cli.Sleep(ctx, pace) {
 			return ctx.Err()
 		}
@@ -187,9 +187,9 @@ func showPart(s *cli.Screen, p jobPart, clean *washer) error {
 	return s.Write(text)
 }
 
-// washer makes the output of a host harmless that comes in pieces.
+// washer makes output of a host harmless that arrives in pieces.
 type washer struct {
-	held []byte // the end of a piece, which may be shown otherwise with what follows
+	held []byte // the end of a piece, which may look different with the bytes that follow
 	open bool   // the last line has not ended
 }
 
@@ -200,7 +200,7 @@ func (w *washer) wash(p []byte) string {
 	return w.note(remote.Printable(p[:n]))
 }
 
-// rest is what is left when nothing more comes.
+// rest returns what is left at the end.
 func (w *washer) rest() string {
 	text := remote.Printable(w.held)
 	w.held = nil

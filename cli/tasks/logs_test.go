@@ -67,7 +67,7 @@ func TestAJobIsFollowedToItsEnd(t *testing.T) {
 	}
 }
 
-// Whatever pieces an output comes in, it is washed as the whole is.
+// However an output is split into pieces, it is washed like the whole.
 func TestWashingPiecesIsWashingTheWhole(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -145,7 +145,7 @@ func TestTheHostsOfATaskAreFollowed(t *testing.T) {
 	}
 }
 
-// A line that never ends is shown in parts, and little of it is held back.
+// An endless line is shown in parts, and little of it is held back.
 func TestALineWithoutEndIsShownInParts(t *testing.T) {
 	t.Parallel()
 	s, out, _ := clitest.NewSession(nil)

@@ -18,8 +18,8 @@ import (
 	"muster/jobs"
 )
 
-// tail reads what all hosts of a task say. A stream that begins anew may repeat some
-// of it, which is left out by its place.
+// tail reads the output of all hosts of a task. A stream that begins again may repeat a part, which
+// is left out by its position.
 type tail struct {
 	*cli.Session
 	task   jobs.TaskID
@@ -30,21 +30,21 @@ type tail struct {
 	ended  map[jobs.ID]bool
 }
 
-// logPrinter shows what hosts say.
+// logPrinter shows output of hosts.
 type logPrinter interface {
 	// said shows a piece; so many bytes before it are missing.
 	said(p api.Said, missing int64) error
-	// ended shows how a job ended, after all that its host said.
+	// ended shows the end of a job, after all output of its host.
 	ended(e api.JobEnd) error
-	// close shows what is left when nothing more comes.
+	// close shows what is left at the end.
 	close() error
 }
 
 // errOver ends a stream that has come to its end.
 var errOver = errors.New("nothing more will come")
 
-// tailTask prints what the hosts of a task said, and with -f what they say until the task
-// has ended.
+// tailTask prints the output of the hosts of a task, and with -f also new output until the task has
+// ended.
 func tailTask(ctx context.Context, s *cli.Session, f logFlags, id jobs.TaskID) error {
 	t := &tail{Session: s, task: id, follow: f.follow, at: map[jobs.ID]int64{},
 		ended: map[jobs.ID]bool{}}
@@ -72,7 +72,7 @@ func (t *tail) stream(ctx context.Context) (bool, error) {
 		})
 }
 
-// hear shows an event, as far as it is new.
+// hear shows the new part of an event.
 func (t *tail) hear(e event) error {
 	switch e.name {
 	case api.EventSaid:
@@ -122,7 +122,7 @@ func readEvent(c *cli.Client, e event, into any) error {
 	return nil
 }
 
-// showTrouble shows what a comment tells of the server's trouble.
+// showTrouble shows a comment about trouble of the server.
 func showTrouble(s *cli.Screen, e event) error {
 	if trouble, ok := strings.CutPrefix(e.comment, "trouble: "); ok {
 		s.Say("%s", cli.Cell(trouble))
@@ -147,15 +147,15 @@ func (l jsonLog) line(v any) error {
 	return l.Write(text)
 }
 
-// openMax bounds what is held back of a line that does not end, in bytes.
+// openMax bounds the held back part of a line without end, in bytes.
 const openMax = 4 << 10
 
-// lineLog prints lines, each behind its host. Only whole lines: those of many hosts
-// come at the same time.
+// lineLog prints lines, each behind its host. It prints only whole lines, because output of many
+// hosts arrives at the same time.
 type lineLog struct {
 	*cli.Session
 	raw  bool
-	open map[string][]byte // of each host the line that has not ended
+	open map[string][]byte // by host, the line that has not ended
 }
 
 func (l *lineLog) said(p api.Said, missing int64) error {
@@ -207,7 +207,7 @@ func (l *lineLog) line(b *bytes.Buffer, host string, text []byte) {
 	b.WriteByte('\n')
 }
 
-// ended says on standard error what became of a job that did not succeed.
+// ended reports, on standard error, the end of a job that did not succeed.
 func (l *lineLog) ended(e api.JobEnd) error {
 	if err := l.flush(e.Host); err != nil || e.Outcome == jobs.Succeeded {
 		return err

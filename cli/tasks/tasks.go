@@ -77,7 +77,7 @@ func NewTask() *cobra.Command {
 	})
 }
 
-// scheduleWords says of which schedule a task is, and of which of its ticks.
+// scheduleWords names the schedule of a task, and the tick.
 func scheduleWords(t jobs.TaskInfo) string {
 	switch {
 	case t.Schedule == "":
@@ -88,13 +88,13 @@ func scheduleWords(t jobs.TaskInfo) string {
 	return cli.Cell(t.Schedule) + ", tick " + cli.Moment(t.Tick)
 }
 
-// taskDetails is a task in JSON, with what its hosts said.
+// taskDetails is a task for JSON, with the output of its hosts.
 type taskDetails struct {
 	jobs.TaskInfo
 	Groups  []api.Alike `json:"groups"`
 	AtGates int         `json:"at_gates,omitempty"` // jobs that wait for a person
-	Waits   []jobs.Lack `json:"waits,omitempty"`    // what others of them wait for
-	// Awaits is for which windows and freezes they wait.
+	Waits   []jobs.Lack `json:"waits,omitempty"`    // reasons why others of them wait
+	// Awaits lists the windows and freezes that they wait for.
 	Awaits []jobs.Appointment `json:"awaits,omitempty"`
 }
 

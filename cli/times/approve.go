@@ -77,7 +77,7 @@ of the window's place, and on a terminal a person is asked; --yes says it before
 	})
 }
 
-// approveFlags are those of an approval.
+// approveFlags are the flags of an approval.
 type approveFlags struct {
 	from, until, person, reference, customer string
 
@@ -85,7 +85,7 @@ type approveFlags struct {
 	yes    bool
 }
 
-// request is what they ask for, by an operator.
+// request returns the request of these flags, by an operator.
 func (f approveFlags) request(as string) (api.ApproveRequest, error) {
 	body := api.ApproveRequest{OrderRequest: api.OrderRequest{As: as}, For: f.person,
 		Customer: f.customer, Reference: f.reference}
@@ -258,7 +258,7 @@ func completeFreezes(c *cobra.Command, args []string, _ string) (
 	})
 }
 
-// completeWindows names the windows.
+// completeWindows completes the name of a window.
 func completeWindows(c *cobra.Command, args []string, _ string) (
 	[]cobra.Completion, cobra.ShellCompDirective) {
 	return completeFromWindows(c, args, func(l api.WindowList) (names []cobra.Completion) {

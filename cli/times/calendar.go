@@ -19,10 +19,10 @@ import (
 	"muster/windows"
 )
 
-// cellsADay is how many characters a day has in a calendar: one for half an hour.
+// cellsADay is the number of characters for a day in a calendar: one for half an hour.
 const cellsADay = 48
 
-// What the characters of a calendar say.
+// The characters of a calendar.
 const (
 	cellShut   = '·'
 	cellOpen   = '█'
@@ -76,7 +76,7 @@ drawn once. Times are of the clocks here, or of --zone.`,
 	})
 }
 
-// firstDay is midnight of the first day, by the clocks of the zone.
+// firstDay returns midnight of the first day, by the clocks of the zone.
 func firstDay(zone, from string) (*time.Location, time.Time, error) {
 	loc := time.Local
 	if zone != "" {
@@ -96,7 +96,7 @@ func firstDay(zone, from string) (*time.Location, time.Time, error) {
 	return loc, time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, loc), nil
 }
 
-// calendarPage is what hosts have that are open alike.
+// calendarPage is the calendar of hosts with the same openings.
 type calendarPage struct {
 	Hosts string        `json:"hosts"` // folded: fw[001-300]
 	Days  []calendarDay `json:"days"`
@@ -106,10 +106,10 @@ type calendarPage struct {
 
 type calendarDay struct {
 	Date  string `json:"date"`
-	Cells string `json:"cells"` // of half an hour each
+	Cells string `json:"cells"` // one for each half hour
 }
 
-// calendar is what is to be drawn.
+// calendar is the span to draw.
 type calendar struct {
 	book  *windows.Book
 	loc   *time.Location
@@ -117,14 +117,14 @@ type calendar struct {
 	days  int
 }
 
-// pages draws hosts that are open alike once.
+// pages draws hosts with the same openings once.
 func (c calendar) pages(hosts []fleet.Host) []calendarPage {
 	places, pages := map[windows.Place][]calendarDay{}, map[string]*calendarPage{}
 	var order []string
 	for _, h := range hosts {
 		p := jobs.Place(h)
 		if !special(c.book, h.Name) {
-			p.Host = "" // so that hosts without windows of their own are worked out once
+			p.Host = "" // so that hosts without windows of their own are computed once
 		}
 		if _, ok := places[p]; !ok {
 			places[p] = c.draw(p)
@@ -145,7 +145,7 @@ func (c calendar) pages(hosts []fleet.Host) []calendarPage {
 	return cli.Filled(list)
 }
 
-// special tells whether anything is agreed for the host alone.
+// special reports whether the timetable has an entry for the host alone.
 func special(book *windows.Book, host string) bool {
 	s := windows.Scope{Level: windows.Host, Name: host}
 	a := book.Agreed()
@@ -170,7 +170,7 @@ func (c calendar) draw(p windows.Place) []calendarDay {
 		day := c.first.AddDate(0, 0, i)
 		cells := make([]rune, cellsADay)
 		for n := range cells {
-			// By the clock: on a night of 23 or 25 hours the columns are still the hours.
+			// By the clock: even in a night of 23 or 25 hours the columns are the hours.
 			at := time.Date(day.Year(), day.Month(), day.Day(), n/2, n%2*30, 0, 0, c.loc)
 			cells[n] = calendarCell(c.book, p, at, all)
 		}

@@ -16,7 +16,7 @@ import (
 	"muster/windows"
 )
 
-// exportFor is how far ahead a calendar is written, if nothing else is said.
+// exportFor is the span of an exported calendar, unless flags set it.
 const exportFor = 90 * 24 * time.Hour
 
 func newWindowsExport() *cobra.Command {
@@ -75,7 +75,7 @@ what is agreed now: whoever needs it later exports it again.`,
 	})
 }
 
-// exportSpan is from when until when a calendar is written.
+// exportSpan returns the begin and the end of an exported calendar.
 func exportSpan(from, until string, now time.Time) (begin, end time.Time, err error) {
 	begin = now
 	if from != "" {

@@ -21,17 +21,17 @@ import (
 	"muster/windows"
 )
 
-// previewMost is how many occurrences are shown of what is to be approved; the server counts all.
+// previewMost bounds the occurrences shown before an approval; the server counts all.
 const previewMost = 5
 
-// preview is what an approval would be for, as people at the place of the window read it.
+// preview is the content of an approval, in the words of people at the place of the window.
 type preview struct {
 	window api.WindowInfo
 	covers []api.Occurrence
 	body   api.ApproveRequest
 }
 
-// askPreview asks for what an approval of a window would be for.
+// askPreview asks what an approval of a window would cover.
 func askPreview(ctx context.Context, c *cli.Client, name string, body api.ApproveRequest) (preview,
 	error) {
 	p := preview{body: body}
@@ -64,7 +64,7 @@ func askPreview(ctx context.Context, c *cli.Client, name string, body api.Approv
 	return p, nil
 }
 
-// occurrencesMost is how many occurrences the server tells at once.
+// occurrencesMost bounds the occurrences in one answer of the server.
 const occurrencesMost = 1000
 
 func (p preview) has(o api.Occurrence) bool {
@@ -100,13 +100,13 @@ func (p preview) text() string {
 	return b.String()
 }
 
-// fromTerminal tells that a person is at the other end of an input.
+// fromTerminal reports whether a person is at the other end of an input.
 func fromTerminal(in io.Reader) bool {
 	f, ok := in.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// consents asks a person, and takes only a yes for one.
+// consents asks a person, and accepts only a yes.
 func consents(in io.Reader, out io.Writer, question string) (bool, error) {
 	fmt.Fprintf(out, "%s [y/N] ", question)
 	line, err := bufio.NewReader(io.LimitReader(in, 100)).ReadString('\n')

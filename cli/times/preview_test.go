@@ -21,7 +21,7 @@ func TestOnlyAYesIsConsent(t *testing.T) {
 	}
 }
 
-// Whoever approves sees which nights these are where the window is, and not only here.
+// A person who approves sees the nights at the place of the window, and not only here.
 func TestWhatIsToBeApprovedIsShownAtItsPlace(t *testing.T) {
 	t.Parallel()
 	from := time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC)

@@ -11,13 +11,13 @@ import (
 	"muster/windows"
 )
 
-// pruningHelp is the rule of all that is applied from files.
+// pruningHelp explains the rule for everything that is applied from files.
 const pruningHelp = `What the files name is added, or takes the place of what has its name. What they do not
 name stays. --prune removes what belongs to the same customers and is not in the files;
 what is of no customer is pruned if the files have something that is of none.
 Of two people who apply files about the same customer at once, the second is refused.`
 
-// addPruning gives a command the flags of what is removed.
+// addPruning adds the flags for the removal of entries to a command.
 func addPruning(c *cobra.Command, p *windows.Pruning) {
 	c.Flags().BoolVar(&p.Prune, "prune", false,
 		"remove what belongs to the customers in the files, and is not in them")
@@ -27,7 +27,7 @@ func addPruning(c *cobra.Command, p *windows.Pruning) {
 	cli.CompleteFlagWith(c, "prune-customer", complete.Customers)
 }
 
-// leftText tells what of the same customers stays, though the files do not have it.
+// leftText lists the entries of the same customers that stay although the files do not have them.
 func leftText(left []string) string {
 	var b strings.Builder
 	for _, name := range left {
@@ -37,7 +37,7 @@ func leftText(left []string) string {
 	return b.String()
 }
 
-// applySchedulesHelp says how schedules are written.
+// applySchedulesHelp explains how to write schedules.
 const applySchedulesHelp = `apply adds the schedules of files and changes those that differ. What is not in the
 files stays; --prune and muster schedules rm remove it. Applying the same again changes
 nothing. All mistakes are told at once, with file and line, and then nothing is done.

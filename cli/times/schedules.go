@@ -254,7 +254,7 @@ func newRemoveSchedule() *cobra.Command {
 	})
 }
 
-// turnSchedule gives an order about a schedule, and tells how it stands now.
+// turnSchedule gives an order about a schedule, and prints its state afterwards.
 func turnSchedule(ctx context.Context, s *cli.Session, name, verb, reason string) error {
 	path, err := schedulePath(name, "/"+verb)
 	if err != nil {
@@ -279,7 +279,7 @@ func turnSchedule(ctx context.Context, s *cli.Session, name, verb, reason string
 	return s.Write(text + "\n")
 }
 
-// schedulePath is the route of a schedule.
+// schedulePath returns the route of a schedule.
 func schedulePath(name, more string) (string, error) {
 	if err := fleet.CheckName(name); err != nil {
 		return "", cli.Exit(cli.ExitUsage, fmt.Errorf("%w; `muster schedules ls` lists them", err))

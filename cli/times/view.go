@@ -62,7 +62,7 @@ func scheduleGrid(list []api.ScheduleInfo, colours cli.Palette) cli.Grid {
 	return g
 }
 
-// standing says why a schedule has no ticks; empty: it has.
+// standing explains why a schedule has no ticks; empty: it has.
 func standing(i api.ScheduleInfo) string {
 	switch {
 	case i.Paused != "":
@@ -117,8 +117,8 @@ func showSchedule(s *cli.Screen, i api.ScheduleInfo) error {
 	))
 }
 
-// rolloutAsked says how the tasks of a schedule go out, as it was asked for: numbers are
-// made of it at each tick.
+// rolloutAsked describes the rollout of a schedule's tasks as it was written: each tick computes
+// the numbers.
 func rolloutAsked(r *windows.RolloutRequest) string {
 	if r == nil {
 		return ""

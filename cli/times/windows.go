@@ -90,7 +90,7 @@ the month 23:00; every second week on Sunday 02:00 from 2026-01-04.
 		}
 		body.Reason, body.As, body.Check = reason, s.As, true
 		body.Pruning, body.Expected = pruning, expected
-		// What is done is what was looked at: the check says what that was.
+		// The check reports the state that it saw, and only that state is changed.
 		var did api.WindowsChanged
 		for _, body.Check = range slices.Compact([]bool{true, check}) {
 			body.Basis, did = did.Basis, api.WindowsChanged{}
@@ -107,7 +107,7 @@ the month 23:00; every second week on Sunday 02:00 from 2026-01-04.
 	})
 }
 
-// readWindows reads the files, and what they name, and tells all mistakes before
+// readWindows reads the files, and the files that they name, and reports all mistakes before
 // anything is sent.
 func readWindows(ctx context.Context, names []string) (api.WindowsRequest, error) {
 	var body api.WindowsRequest
@@ -226,7 +226,7 @@ func newWindowsList() *cobra.Command {
 	})
 }
 
-// grids renders those that have rows, with a blank line between two.
+// grids renders the grids that have rows, with a blank line between two.
 func grids(s *cli.Screen, all ...cli.Grid) string {
 	var parts []string
 	for _, g := range all {

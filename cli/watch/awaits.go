@@ -12,7 +12,7 @@ import (
 	"muster/jobs"
 )
 
-// awaitLines say for which windows jobs wait, two lines each.
+// awaitLines lists the windows that jobs wait for, two lines each.
 func awaitLines(list []jobs.Appointment, width int) string {
 	var b strings.Builder
 	for _, a := range list {
@@ -23,7 +23,7 @@ func awaitLines(list []jobs.Appointment, width int) string {
 	return b.String()
 }
 
-// AwaitWords say for which window a job waits, and how many of its task do.
+// AwaitWords names the window that a job waits for, and how many jobs of its task wait too.
 func AwaitWords(a *jobs.Appointment) string {
 	if a == nil {
 		return ""
@@ -39,12 +39,12 @@ func verb(n int, one, many string) string {
 	return many
 }
 
-// awaitedWords say what jobs wait for.
+// awaitedWords describes what jobs wait for.
 func awaitedWords(a jobs.Appointment) string {
 	switch {
 	case a.Why != "":
 		return fmt.Sprintf("%s; looked at next at %s", cli.Cell(a.Why), cli.Moment(a.Due))
-	case a.Due.After(a.Opens.Add(time.Second)): // behind it is its turn
+	case a.Due.After(a.Opens.Add(time.Second)): // its turn comes after the opening
 		return fmt.Sprintf("%s: due at %s, open from %s to %s", windowNames(a.Windows), cli.Moment(a.Due),
 			cli.Moment(a.Opens), cli.Moment(a.Ends))
 	}
@@ -60,8 +60,7 @@ func windowNames(list []jobs.WindowName) string {
 	return verb(len(list), "window ", "windows ") + strings.Join(names, ", ")
 }
 
-// DeferredWords tell of the jobs of a zone that wait for a time of their own; empty: there are
-// none.
+// DeferredWords counts the jobs of a zone that wait for a time of their own; empty: there are none.
 func DeferredWords(d jobs.Deferrals) string {
 	if d.Count == 0 {
 		return ""
@@ -74,7 +73,7 @@ func DeferredWords(d jobs.Deferrals) string {
 		cli.Moment(d.Next))
 }
 
-// DeferredText is a table of what deferred jobs of a zone wait for.
+// DeferredText shows, in a table, what deferred jobs of a zone wait for.
 func DeferredText(z api.Zone, width int, headless bool) string {
 	words := DeferredWords(z.Deferred)
 	if words == "" {

@@ -31,7 +31,7 @@ func WriteChain(s *cli.Screen, i jobs.ChainInfo) error {
 	return s.Write(chainText(i, s.Colours))
 }
 
-// ToTheEndOfChain follows a chain and tells how it ended, by its exit code, too.
+// ToTheEndOfChain follows a chain and reports its end, also by the exit code.
 func ToTheEndOfChain(ctx context.Context, s *cli.Session, i jobs.ChainInfo) error {
 	for i.State != jobs.ChainEnded && i.State != jobs.ChainStopped {
 		if !s.JSON {
@@ -40,7 +40,7 @@ func ToTheEndOfChain(ctx context.Context, s *cli.Session, i jobs.ChainInfo) erro
 		seen := i.State
 		for i.State == seen {
 			q := url.Values{"wait": {"30s"}, "seen": {string(seen)}}
-			var now jobs.ChainInfo // what is left out of an answer is not as it was before
+			var now jobs.ChainInfo // a fresh value: fields that the answer leaves out must be empty
 			err := s.Do(ctx, cli.Call{Method: http.MethodGet, Path: ChainPath(i.Chain), Query: q,
 				Bound: cli.SubmitTimeout}, &now)
 			switch {
@@ -65,7 +65,7 @@ func chainRunsOn(id jobs.TaskID) string {
 		"rollout undo %[1]s`", cli.Cell(string(id)))
 }
 
-// exitOfChain is 0 only if it is in force on all hosts.
+// exitOfChain returns 0 only if the chain is in force on all hosts.
 func exitOfChain(i jobs.ChainInfo) int {
 	switch {
 	case i.Why != "" || i.State == jobs.ChainStopped:
@@ -76,7 +76,7 @@ func exitOfChain(i jobs.ChainInfo) int {
 	return cli.ExitNotAll
 }
 
-// ChainPlanLines say what a chain will do, before it begins.
+// ChainPlanLines describe what a chain will do, before it begins.
 func ChainPlanLines(i *jobs.ChainInfo) []string {
 	if i == nil {
 		return nil
@@ -99,7 +99,7 @@ func ChainPlanLines(i *jobs.ChainInfo) []string {
 	return lines
 }
 
-// chainPhase says what a chain does.
+// chainPhase describes what a chain does now.
 func chainPhase(i jobs.ChainInfo) string {
 	text := "chain " + cli.Cell(string(i.Chain)) + ": " + cli.Cell(string(i.State))
 	for _, t := range i.Tasks {
@@ -116,12 +116,12 @@ func chainPhase(i jobs.ChainInfo) string {
 	return text
 }
 
-// fateWords are what people read of fates.
+// fateWords are the words for fates, for people.
 var fateWords = map[jobs.Fate]string{jobs.FateUntouched: "not begun", jobs.FateOpen: "under way",
 	jobs.FateChanged: "in force", jobs.FateBack: "taken back", jobs.FateFailed: "failed",
 	jobs.FateUnknown: "not known"}
 
-// chainText is a chain with its tasks, and what became of its hosts.
+// chainText shows a chain with its tasks, and the fates of its hosts.
 func chainText(i jobs.ChainInfo, colours cli.Palette) string {
 	by := cli.Cell(i.Operator)
 	if !i.Proven {
@@ -168,7 +168,7 @@ func chainText(i jobs.ChainInfo, colours cli.Palette) string {
 	return text + LackLines(i.Waits, 0) + cli.Details(rows...)
 }
 
-// ChainWord says of which chain a task is a part.
+// ChainWord names the chain of a task.
 func ChainWord(t jobs.TaskInfo) string {
 	if t.Chain == "" {
 		return ""

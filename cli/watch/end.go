@@ -13,7 +13,7 @@ import (
 	"muster/jobs"
 )
 
-// Conclude prints the summary of a task that ended, and returns its exit code.
+// Conclude prints the summary of an ended task, and returns its exit code.
 func Conclude(ctx context.Context, s *cli.Session, t jobs.TaskInfo) error {
 	sum, err := Summary(ctx, s.Client, t.Task, 0)
 	if err != nil {
@@ -29,8 +29,8 @@ func Conclude(ctx context.Context, s *cli.Session, t jobs.TaskInfo) error {
 	return cli.ExitWith(ExitOf(t))
 }
 
-// nextLook is the one thing to do next about a task of which not all succeeded; empty if
-// there is nothing to do.
+// nextLook returns the one thing to do next about a task with a failure; empty if there is nothing
+// to do.
 func nextLook(t jobs.TaskInfo) string {
 	for _, o := range jobs.Outcomes() {
 		if n := t.Outcomes[o]; n > 0 && o != jobs.Succeeded && o != jobs.Skipped && o != jobs.Cancelled {
@@ -40,7 +40,7 @@ func nextLook(t jobs.TaskInfo) string {
 	return ""
 }
 
-// Wait follows a task to its end, or for so long; 0: as long as it takes.
+// Wait follows a task to its end, or for so long; 0: without a limit.
 func Wait(ctx context.Context, s *cli.Session, id jobs.TaskID, timeout time.Duration) error {
 	within, cancel := ctx, context.CancelFunc(func() {})
 	if timeout > 0 {
@@ -60,8 +60,8 @@ func Wait(ctx context.Context, s *cli.Session, id jobs.TaskID, timeout time.Dura
 	return Finish(ctx, s, t)
 }
 
-// giveUp tells how a task is that has not ended in time, and what keeps it: who comes back
-// later may wait for ever for one that stands.
+// giveUp describes a task that has not ended in time, and what keeps it: a second wait for a
+// stopped task might never end.
 func giveUp(ctx context.Context, s *cli.Session, id jobs.TaskID, timeout time.Duration) error {
 	soon, cancel := context.WithTimeout(ctx, bannerTimeout)
 	defer cancel()
@@ -84,8 +84,8 @@ func giveUp(ctx context.Context, s *cli.Session, id jobs.TaskID, timeout time.Du
 		openWords(t, keeps)))
 }
 
-// openWords says whether a task that has not ended goes on by itself. keeps is what some of
-// its jobs wait for; empty: for nothing, as far as is known.
+// openWords says whether an open task continues by itself. keeps names what some of its jobs wait
+// for; empty: nothing that is known.
 func openWords(t jobs.TaskInfo, keeps string) string {
 	words := "it runs on"
 	if t.Running == 0 {
@@ -100,8 +100,8 @@ func openWords(t jobs.TaskInfo, keeps string) string {
 	return words
 }
 
-// FirstNews is the first news of a task that is to be followed. Who waits for hours can wait
-// for a server whose Redis is away; one that does not answer at all is said at once.
+// FirstNews returns the first state of a task to follow. A caller that waits for hours can wait for
+// a server whose Redis is away; a server that does not answer at all is an error at once.
 func FirstNews(ctx context.Context, s *cli.Session, id jobs.TaskID) (jobs.TaskInfo, error) {
 	return cli.Again(ctx, s.Patience, func() (jobs.TaskInfo, error) {
 		t, err := s.Task(ctx, id, 0, 0)
@@ -113,7 +113,7 @@ func FirstNews(ctx context.Context, s *cli.Session, id jobs.TaskID) (jobs.TaskIn
 	}, func(err error, _ time.Duration) { s.Say("%s", cli.TroubleWords(err)) })
 }
 
-// ToTheEnd follows a task and tells how it ended.
+// ToTheEnd follows a task and reports its end.
 func ToTheEnd(ctx context.Context, s *cli.Session, t jobs.TaskInfo) error {
 	end, err := Follow(ctx, s, t)
 	if err != nil {
@@ -122,7 +122,7 @@ func ToTheEnd(ctx context.Context, s *cli.Session, t jobs.TaskInfo) error {
 	return Finish(ctx, s, end)
 }
 
-// Finish tells how a task ended, by its exit code, too.
+// Finish reports the end of a task, also by the exit code.
 func Finish(ctx context.Context, s *cli.Session, end jobs.TaskInfo) error {
 	if !s.JSON {
 		return Conclude(ctx, s, end)

@@ -29,8 +29,8 @@ func EventLine(h jobs.Happening) string {
 	return strings.TrimRight(line, " ") + "\n"
 }
 
-// splitNote takes out of a detail what is meant for people: the note of an order
-// says who and why.
+// splitNote takes the part for people out of a detail: the note of an order says who gave it, and
+// why.
 func splitNote(detail any) (note string, rest any) {
 	m, ok := detail.(map[string]any)
 	if !ok {

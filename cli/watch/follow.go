@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// WaitFor is how long the server may keep a question about a task.
+	// WaitFor bounds the time after which the server answers a question about a task.
 	WaitFor = 25 * time.Second
 	// PaceMost is the pause between two questions; jobs of a big task end all
 	// the time, and no eye needs more.
 	PaceMost = 250 * time.Millisecond
-	PaceStep = 50 * time.Millisecond // less at first: a small task is over at once
+	PaceStep = 50 * time.Millisecond // less at first: a small task is over soon
 	drawTick = 250 * time.Millisecond
 )
 
-// Follow follows a task, of which t was the last news, until it ended.
+// Follow follows a task, of which t is the last known state, until it ends.
 func Follow(ctx context.Context, s *cli.Session, t jobs.TaskInfo) (jobs.TaskInfo, error) {
 	d := newDisplay(s.Screen)
 	end, err := watchTask(ctx, s, t, d)
@@ -40,21 +40,21 @@ func Follow(ctx context.Context, s *cli.Session, t jobs.TaskInfo) (jobs.TaskInfo
 	return end, err
 }
 
-// runsOn says what goes on without the one who looked.
+// runsOn says that the task continues without the person who looked.
 func runsOn(id jobs.TaskID) string {
 	return fmt.Sprintf("task %[1]s runs on: follow it with `muster task %[1]s --wait`, "+
 		"end it with `muster cancel %[1]s`", id)
 }
 
-// news is what was heard of a task.
+// news is the latest knowledge about a task.
 type news struct {
 	task   jobs.TaskInfo
 	err    error
-	stands string // the order by which nothing of it starts; empty: none, as far as is known
-	last   bool   // nothing more will be asked
+	stands string // the order that stops it; empty: none, as far as is known
+	last   bool   // no further question will be asked
 }
 
-// watchTask shows a task until it ended, and returns what it came to.
+// watchTask shows a task until it ends, and returns its last state.
 func watchTask(ctx context.Context, s *cli.Session, t jobs.TaskInfo, d display) (jobs.TaskInfo,
 	error) {
 	if over(t) {
@@ -95,8 +95,8 @@ func watchTask(ctx context.Context, s *cli.Session, t jobs.TaskInfo, d display) 
 	}
 }
 
-// askFor asks for a task again and again and tells what it heard, until the task
-// ended, nothing more can be learnt, or ctx is done.
+// askFor asks for a task repeatedly and passes on what it learns, until the task ended, nothing
+// more can be learned, or ctx is done.
 func askFor(ctx context.Context, s *cli.Session, t jobs.TaskInfo, heard chan<- news) {
 	tell := func(n news) {
 		select {
@@ -109,7 +109,7 @@ func askFor(ctx context.Context, s *cli.Session, t jobs.TaskInfo, heard chan<- n
 		tell(news{task: t, stands: watch.words})
 	}
 	for pace := PaceStep; ; pace = min(pace+PaceStep, PaceMost) {
-		// A server that does not wait must not be asked without a pause either.
+		// A server that answers at once must not be asked without a pause either.
 		if !cli.Sleep(ctx, pace) {
 			return
 		}
@@ -136,27 +136,27 @@ func askFor(ctx context.Context, s *cli.Session, t jobs.TaskInfo, heard chan<- n
 	}
 }
 
-// over tells whether nothing more happens in a task, unless a person says so.
+// over reports whether nothing more happens in a task, unless a person orders it.
 func over(t jobs.TaskInfo) bool {
 	return t.State == jobs.TaskEnded || t.Forgotten ||
 		t.State == jobs.TaskStopped && t.Rollout != nil && t.Rollout.Begun == 0
 }
 
-// standstillEvery is how often it is asked why nothing of a task starts; less
-// often than a server answers that nothing has changed.
+// standstillEvery is the time between two questions why nothing of a task starts; it is rarer than
+// the server's answers that nothing has changed.
 const standstillEvery = 20 * time.Second
 
-// standstill is why nothing of a task started when it was last asked.
+// standstill says why nothing of a task started at the last question.
 type standstill struct {
 	looked time.Time
-	words  string // empty: nothing keeps it, as far as is known
-	whole  bool   // jobs were asked what they wait for, beside orders
+	words  string // empty: no reason is known
+	whole  bool   // the question also covered what jobs wait for
 }
 
-// standstillFirst is after how long jobs are asked first: who has just submitted looks on.
+// standstillFirst is the time of the first such question about jobs: the person has just submitted.
 const standstillFirst = 4 * time.Second
 
-// patience is how long the server may keep the next question.
+// patience returns the time after which the server must answer the next question.
 func (s standstill) patience() time.Duration {
 	if s.whole {
 		return WaitFor
@@ -172,11 +172,11 @@ func (s standstill) due(now time.Time) bool {
 	return now.Sub(s.looked) >= every
 }
 
-// standingWords says which orders keep a task, and whether it waits for people.
+// standingWords names the orders that stop a task, and says whether it waits for people.
 func standingWords(ctx context.Context, c *cli.Client, t jobs.TaskInfo) string {
 	words := Standing(ctx, c, t.Task)
 	if t.Gates {
-		// Who cannot be asked now is asked again.
+		// If the question fails now, a later one follows.
 		if l, err := Gates(ctx, c, url.Values{"task": {string(t.Task)}}); err == nil &&
 			unanswered(l) > 0 {
 			words = append(words, atGates(unanswered(l), t.Task))
@@ -185,9 +185,9 @@ func standingWords(ctx context.Context, c *cli.Client, t jobs.TaskInfo) string {
 	return strings.Join(words, "; ")
 }
 
-// standstillWords says also what jobs wait for that others have, or have left behind: a
-// frozen group, say, which only a person clears. It costs more, so it is asked once nothing
-// has happened for a while.
+// standstillWords also names resources of others that jobs wait for, for instance a frozen group
+// that only a person clears. That costs more, so it is asked only after nothing has happened for a
+// while.
 func standstillWords(ctx context.Context, c *cli.Client, t jobs.TaskInfo) string {
 	var words []string
 	if orders := standingWords(ctx, c, t); orders != "" {
@@ -195,10 +195,10 @@ func standstillWords(ctx context.Context, c *cli.Client, t jobs.TaskInfo) string
 	}
 	l, err := Lacks(ctx, c, t.Task)
 	if err != nil {
-		l = api.LackList{} // it is no part of the answer
+		l = api.LackList{} // they are no part of the answer
 	}
 	for _, x := range l.Waits {
-		if !x.Order { // those stand above
+		if !x.Order { // orders are listed above
 			words = append(words, fmt.Sprintf("%s: %s", cli.Cell(x.Hosts), cli.Cell(x.Why)))
 		}
 	}
@@ -209,13 +209,13 @@ func standstillWords(ctx context.Context, c *cli.Client, t jobs.TaskInfo) string
 	return strings.Join(words, "; ")
 }
 
-// Lacks is what jobs of a task wait for.
+// Lacks returns what jobs of a task wait for.
 func Lacks(ctx context.Context, c *cli.Client, id jobs.TaskID) (l api.LackList, err error) {
 	err = c.Get(ctx, "/v1/tasks/"+url.PathEscape(string(id))+"/waits", nil, &l)
 	return l, err
 }
 
-// ExitOf is the exit code of a task that ended, or was stopped.
+// ExitOf returns the exit code of a task that ended, or was stopped.
 func ExitOf(t jobs.TaskInfo) int {
 	c := t.Outcomes
 	switch {

@@ -24,7 +24,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// said is an answer with a status and a body.
+// said returns an answer with a status and a body.
 func said(status int, text string) (*http.Response, error) {
 	kind := "application/json"
 	if status != http.StatusOK {
@@ -34,8 +34,8 @@ func said(status int, text string) (*http.Response, error) {
 		Header: http.Header{"Content-Type": {kind}}}, nil
 }
 
-// bubble is a session in a bubble, whose server is a function. That nothing stands
-// still by order is not worth a word in it.
+// bubble returns a session in a bubble, whose server is a function. The server reports no pauses
+// without the test's doing.
 func bubble(t *testing.T, serve roundTrip) (s *cli.Session, words func() string) {
 	t.Helper()
 	c, err := cli.NewClient("http://127.0.0.1:1", "")
@@ -92,7 +92,7 @@ func TestFollowAsksUntilTheEnd(t *testing.T) {
 	})
 }
 
-// TestFollowLeavesAHastyServerInPeace is about one that does not wait.
+// TestFollowLeavesAHastyServerInPeace has a server that answers at once instead of waiting.
 func TestFollowLeavesAHastyServerInPeace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestFollowInterruptedSaysThatTheTaskRunsOn(t *testing.T) {
 	})
 }
 
-// TestFollowSaysWhyNothingStarts halts everything after a while and lifts it again.
+// TestFollowSaysWhyNothingStarts halts everything after a while and lifts the halt again.
 func TestFollowSaysWhyNothingStarts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -250,8 +250,8 @@ func TestFollowSaysWhyNothingStarts(t *testing.T) {
 	})
 }
 
-// A group that is frozen is cleared by nobody but a person: who waits for a job behind it
-// is told so, once nothing has happened for a while.
+// Only a person clears a frozen group: a caller that waits for a job behind it learns that after
+// nothing has happened for a while.
 func TestFollowSaysWhatOthersHave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

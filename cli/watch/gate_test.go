@@ -7,7 +7,7 @@ import (
 	"muster/testkit/apitest"
 )
 
-// Who waits for a task hears that it waits for a person; of one without gates nobody asks.
+// A caller learns that a task waits for a person; a task without gates costs no question.
 func TestFollowSaysThatAPersonIsAwaited(t *testing.T) {
 	t.Parallel()
 	for _, gates := range []bool{true, false} {

@@ -14,8 +14,8 @@ import (
 	"muster/jobs"
 )
 
-// GatesOf lists the jobs at gates of a task, or on what a selector picks. A host may be
-// called like a task: what no task is called is a selector.
+// GatesOf returns the jobs at gates of a task, or on the hosts of a selector. A host may be named
+// like a task; a text that cannot be the id of a task is a selector.
 func GatesOf(ctx context.Context, c *cli.Client, of string) (api.GateList, error) {
 	if _, err := jobs.ParseTaskID(of); err == nil {
 		l, err := Gates(ctx, c, url.Values{"task": {of}})
@@ -35,7 +35,7 @@ func GatesOf(ctx context.Context, c *cli.Client, of string) (api.GateList, error
 	return Gates(ctx, c, q)
 }
 
-// Gates asks for the jobs that stand at a gate.
+// Gates returns the jobs that wait at a gate.
 func Gates(ctx context.Context, c *cli.Client, q url.Values) (l api.GateList, err error) {
 	err = c.Do(ctx, cli.Call{Method: http.MethodGet, Path: "/v1/gates", Query: q,
 		Bound: cli.SubmitTimeout}, &l)
@@ -52,7 +52,7 @@ func unanswered(l api.GateList) (n int) {
 	return n
 }
 
-// GateWords tells what an answer did to a gate.
+// GateWords describes the effect of an answer on a gate.
 func GateWords(a jobs.Answered) string {
 	gate := "the gate " + cli.Cell(a.Name)
 	if a.Name == "" {
@@ -71,7 +71,7 @@ func GateWords(a jobs.Answered) string {
 	return gate + " " + is
 }
 
-// WhereWords tells where a job is that stands at no gate.
+// WhereWords says where a job is that waits at no gate.
 func WhereWords(e jobs.Elsewhere) string {
 	if e.State == jobs.Ended {
 		return "it has ended, " + cli.Cell(string(e.Outcome))
@@ -79,8 +79,8 @@ func WhereWords(e jobs.Elsewhere) string {
 	return fmt.Sprintf("it is %s, at step %d", cli.Cell(string(e.State)), e.Step+1)
 }
 
-// GateText shows the gate at which a job stands. What is asked may hold what a host said,
-// and stands behind a bar.
+// GateText shows the gate of a job. The question may contain output of a host, and stands behind a
+// bar.
 func GateText(j jobs.JobInfo) string {
 	g := j.Gate
 	if g == nil {
@@ -99,7 +99,7 @@ func GateText(j jobs.JobInfo) string {
 		"muster gate refuse %[1]s --reason '…'\n", id)
 }
 
-// atGates says how many jobs of a task wait for a person.
+// atGates counts the jobs of a task that wait for a person.
 func atGates(n int, task jobs.TaskID) string {
 	stand := "stand"
 	if n == 1 {

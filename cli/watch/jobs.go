@@ -25,7 +25,7 @@ func JobGrid(list []jobs.JobInfo, now time.Time, colours cli.Palette) cli.Grid {
 	return g
 }
 
-// JobWords is what is wrong with a job, or else what it waits for, or how it went.
+// JobWords describes the problem of a job, or else what it waits for, or its course.
 func JobWords(j jobs.JobInfo) string {
 	switch {
 	case j.Error == "" && j.Waits != "":
@@ -46,7 +46,7 @@ func ExitText(code *int) string {
 	return strconv.Itoa(*code)
 }
 
-// Summary is a task with what its hosts said.
+// Summary returns a task with the output of its hosts.
 func Summary(ctx context.Context, c *cli.Client, id jobs.TaskID, excerpt int) (
 	s api.Summary, err error) {
 	q := url.Values{}
@@ -58,8 +58,8 @@ func Summary(ctx context.Context, c *cli.Client, id jobs.TaskID, excerpt int) (
 	return s, err
 }
 
-// JobTook is how long a job was at work; of one whose worker did not say it, or that has not
-// ended, from its start on.
+// JobTook returns the working time of a job; if its worker did not report it, or the job has not
+// ended, the time since its start.
 func JobTook(j jobs.JobInfo, now time.Time) string {
 	work := j.Times.Of(jobs.Connecting, jobs.Acting, jobs.Verifying, jobs.Pausing)
 	if j.State != jobs.Ended || j.Started.IsZero() || work == 0 {

@@ -14,11 +14,11 @@ import (
 	"muster/jobs"
 )
 
-// bannerTimeout bounds the question what stands still, which nobody has asked:
-// what was asked for must not wait long for it.
+// bannerTimeout bounds the extra question about pauses: the answer to the person's own question
+// must not wait long for it.
 const bannerTimeout = 5 * time.Second
 
-// Pauses tells what stands still by order; of a task, what keeps its jobs from
+// Pauses returns what orders have stopped; with a task, everything that keeps its jobs from
 // starting.
 func Pauses(ctx context.Context, c *cli.Client, task jobs.TaskID) (p api.PauseList, err error) {
 	q := url.Values{}
@@ -31,9 +31,9 @@ func Pauses(ctx context.Context, c *cli.Client, task jobs.TaskID) (p api.PauseLi
 	return p, err
 }
 
-// Standing is a line for each order by which something stands still, one for each zone that
-// has no node, and one if history is not written. If that cannot be learnt nothing is said: it is
-// no part of the answer.
+// Standing returns a line for each order that stops something, one for each zone without a node,
+// and one if history is not written. If that cannot be read it returns nothing, because it is no
+// part of the answer.
 func Standing(ctx context.Context, c *cli.Client, task jobs.TaskID) []string {
 	p, err := Pauses(ctx, c, task)
 	if err != nil {
@@ -72,8 +72,8 @@ func StandingLines(p api.PauseList) []string {
 	return lines
 }
 
-// Stands says what keeps jobs of a task from starting, but for what was ordered of the task
-// itself, which is told with it.
+// Stands prints what keeps jobs of a task from starting, except for orders about the task itself,
+// which are shown with the task.
 func Stands(ctx context.Context, s *cli.Session, id jobs.TaskID) {
 	p, err := Pauses(ctx, s.Client, id)
 	if err != nil {
@@ -85,7 +85,7 @@ func Stands(ctx context.Context, s *cli.Session, id jobs.TaskID) {
 	}
 }
 
-// Banner says above a table what stands still by order, and whether history is written.
+// Banner prints above a table what orders have stopped, and whether history is written.
 func Banner(ctx context.Context, s *cli.Session) {
 	if s.JSON {
 		return

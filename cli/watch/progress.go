@@ -12,20 +12,20 @@ import (
 	"muster/jobs"
 )
 
-// Progress is what is known of a task at a moment.
+// Progress is the state of a task at a moment.
 type Progress struct {
 	Task    jobs.TaskInfo
-	rate    float64       // jobs ended a second, lately
+	rate    float64       // recently ended jobs a second
 	quiet   time.Duration // since the last one
 	elapsed time.Duration // since the submit
-	trouble string        // why nothing newer is known; empty: all is well
-	stands  string        // the order by which nothing of it starts; empty: none
+	trouble string        // why the state is old; empty: it is new
+	stands  string        // the order that stops the task; empty: none
 }
 
 func (p Progress) done() int { return p.Task.Outcomes.Sum() }
 
-// left is how long the task still takes at this rate; 0: not known. When no job
-// has ended for that long, those that are left are slower than the others were.
+// left returns the time that the task still takes at this rate; 0: not known. If no job has ended
+// for that long, the remaining jobs are slower than the others were.
 func (p Progress) left() time.Duration {
 	rest := p.Task.Total - p.done()
 	if p.rate <= 0 || rest <= 0 {
@@ -38,11 +38,11 @@ func (p Progress) left() time.Duration {
 	return d
 }
 
-// meterSpan is how far back the rate looks: long enough to be calm, short
-// enough to follow.
+// meterSpan is the span over which the rate is measured: long enough to be steady, short enough to
+// follow changes.
 const meterSpan = 20 * time.Second
 
-// meter measures how fast jobs end.
+// meter measures the rate at which jobs end.
 type meter struct {
 	marks []mark
 	since time.Time // when the last job ended
@@ -68,7 +68,7 @@ func (m *meter) add(at time.Time, done int) {
 	}
 }
 
-// rate is how many jobs ended a second until now; 0: not known yet.
+// rate returns the ended jobs a second until now; 0: not known yet.
 func (m *meter) rate(now time.Time) float64 {
 	if len(m.marks) < 2 {
 		return 0
@@ -81,10 +81,10 @@ func (m *meter) rate(now time.Time) float64 {
 	return float64(last.done-first.done) / d.Seconds()
 }
 
-// quiet is how long no job has ended.
+// quiet returns the time since the last job ended.
 func (m *meter) quiet(now time.Time) time.Duration { return now.Sub(m.since) }
 
-// Words tells in a line how far the task is.
+// Words describes the progress of the task in a line.
 func (p Progress) Words(colours cli.Palette) []string {
 	t := p.Task
 	list := OutcomeWords(t.Outcomes, colours)
@@ -133,7 +133,7 @@ func rateWords(rate float64) string {
 	return fmt.Sprintf("%.0f/s", rate)
 }
 
-// plainLine is the progress for a log.
+// plainLine returns the progress for a log.
 func plainLine(p Progress) string {
 	list := append([]string{fmt.Sprintf("%d of %d done", p.done(), p.Task.Total)}, p.Words(false)...)
 	return fmt.Sprintf("task %s: %s", cli.Cell(string(p.Task.Task)), strings.Join(list, ", "))
@@ -145,13 +145,13 @@ const (
 	BarLeast = 8
 )
 
-// barLine is the progress for a terminal of so many columns, never longer.
+// barLine returns the progress for a terminal of so many columns, never longer.
 func barLine(p Progress, width int, colours cli.Palette) string {
 	done, total := p.done(), max(p.Task.Total, 1)
 	share := min(max(float64(done)/float64(total), 0), 1)
 	head := fmt.Sprintf("%d/%d %3d%% ", done, p.Task.Total, int(share*100))
 	tail := strings.Join(p.Words(colours), "  ")
-	// A line as long as the terminal is wide would go on to the next one.
+	// A line as long as the terminal is wide would continue on the next one.
 	room := width - 1
 	bar := ""
 	free := room - text.StringWidthWithoutEscSequences(head+tail) - len("[] ")
@@ -162,14 +162,14 @@ func barLine(p Progress, width int, colours cli.Palette) string {
 	return cli.Fit(bar+head+tail, room)
 }
 
-// display shows how a task goes on.
+// display shows the progress of a task.
 type display interface {
-	show(p Progress) // what is known now, several times a second
-	close()          // gives the screen back
+	show(p Progress) // the present state, several times a second
+	close()          // releases the screen
 }
 
-// newDisplay chooses how to show progress: a bar that is drawn over where that
-// is possible, plain lines elsewhere, and nothing beside JSON in a pipe.
+// newDisplay chooses how to show progress: a bar that is drawn over on a terminal, plain lines
+// elsewhere, and nothing beside JSON in a pipe.
 func newDisplay(s *cli.Screen) display {
 	switch {
 	case s.ErrTerm:
@@ -200,14 +200,14 @@ func (d *barDisplay) show(p Progress) {
 
 func (d *barDisplay) close() { fmt.Fprint(d.w, EraseLine) }
 
-// lineDisplay writes a line when there is news, and seldom otherwise.
+// lineDisplay writes a line when there is news, and rarely otherwise.
 type lineDisplay struct {
 	w    io.Writer
 	said lineNews
-	at   time.Duration // when it was said, since the submit
+	at   time.Duration // time of the line since the submit
 }
 
-// lineNews is what makes a new line worth writing.
+// lineNews holds the values whose change is worth a new line.
 type lineNews struct {
 	done, running int
 	state         jobs.TaskState
@@ -225,7 +225,7 @@ func (d *lineDisplay) show(p Progress) {
 	since := p.elapsed - d.at
 	switch {
 	case d.said == lineNews{}:
-		// What has just begun is not worth a line.
+		// A start of a moment ago is not worth a line.
 	case now.trouble && !d.said.trouble, now.stands != d.said.stands,
 		since >= lineQuiet, now != d.said && since >= lineEvery:
 		fmt.Fprintln(d.w, plainLine(p))

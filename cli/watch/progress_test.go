@@ -162,7 +162,7 @@ func TestPlainLinesAreFew(t *testing.T) {
 	}
 	d.close()
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	// 12 in the first minute, one a minute afterwards, and one of the trouble.
+	// 12 lines in the first minute, one a minute afterwards, and one about the trouble.
 	if len(lines) < 13 || len(lines) > 16 || !strings.HasSuffix(lines[len(lines)-1], "no answer") {
 		t.Errorf("%d lines in three minutes:\n%s", len(lines), out.String())
 	}

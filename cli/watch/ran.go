@@ -12,10 +12,10 @@ import (
 // ranColumns bounds the arguments in a row of a table; a task and a job show all of them.
 const ranColumns = 60
 
-// ranWords are the arguments for a row of a table.
+// ranWords returns the arguments for a row of a table.
 func ranWords(r *jobs.Ran) string { return cli.OrDash(cli.Fit(cli.Cell(r.Text()), ranColumns)) }
 
-// PastRan are the arguments of a job of history.
+// PastRan returns the arguments of a job in history.
 func PastRan(j api.PastJob) string {
 	if j.Asked == nil {
 		return ranWords(nil)
@@ -23,7 +23,7 @@ func PastRan(j api.PastJob) string {
 	return ranWords(j.Asked.Ran)
 }
 
-// RanPairs say what a task runs, a line for the runbook and one for each argument.
+// RanPairs describe what a task runs, one line for the runbook and one for each argument.
 func RanPairs(runbook string, r *jobs.Ran) [][2]string {
 	if r == nil {
 		return [][2]string{{"runbook", cli.Cell(runbook) + " (its arguments are not kept)"}}
@@ -39,7 +39,7 @@ func RanPairs(runbook string, r *jobs.Ran) [][2]string {
 	return pairs
 }
 
-// WhoWords names who ordered a task, as far as that is kept.
+// WhoWords names the person who ordered a task, as far as that was stored.
 func WhoWords(operator string, proven bool, r *jobs.Ran) string {
 	if proven || r == nil || operator == "" {
 		return cli.Cell(operator)
@@ -47,13 +47,13 @@ func WhoWords(operator string, proven bool, r *jobs.Ran) string {
 	return cli.Cell(operator) + " (unproven)"
 }
 
-// AskedHead are the columns of a report as CSV that say what was asked for.
+// AskedHead lists the columns of a report as CSV that describe the request.
 var AskedHead = strings.Fields("runbook sha256 arguments on operator reason")
 
 // askedMax bounds the arguments in a row of a report, in bytes: each row has them.
 const askedMax = 1000
 
-// AskedCells shows what a task was asked for, in the columns of AskedHead.
+// AskedCells shows the request of a task in the columns of AskedHead.
 func AskedCells(t jobs.TaskInfo) []string {
 	hash := ""
 	if t.Ran != nil {
@@ -63,7 +63,7 @@ func AskedCells(t jobs.TaskInfo) []string {
 		WhoWords(t.Operator, t.Proven, t.Ran), t.Reason}
 }
 
-// OfPairs say of which task a job is, and what that was asked for.
+// OfPairs names the task of a job, and its request.
 func OfPairs(t *api.OfTask) [][2]string {
 	if t == nil {
 		return nil
@@ -72,7 +72,7 @@ func OfPairs(t *api.OfTask) [][2]string {
 		{"on", cli.Cell(t.On)}, {"reason", cli.Cell(t.Reason)}}, RanPairs(t.Runbook, t.Ran)...)
 }
 
-// CourseText shows attempts and steps; empty if none are kept.
+// CourseText shows attempts and steps; empty if none are stored.
 func CourseText(c api.Course, width int) string {
 	text := ""
 	if len(c.Attempts) > 0 {

@@ -10,7 +10,7 @@ import (
 	"muster/jobs"
 )
 
-// ShortRule is a rule in a few words.
+// ShortRule describes a rule in a few words.
 func ShortRule(r jobs.Rule) string {
 	var list []string
 	if r.MaxFailed != nil {
@@ -34,7 +34,7 @@ func shortTime(d time.Duration) string {
 	return text
 }
 
-// RuleLines say a rule as numbers, before anything starts.
+// RuleLines describe a rule in numbers, before anything starts.
 func RuleLines(r jobs.Rollout, total int) []string {
 	var lines []string
 	if n := r.MaxFailed; n != nil {
@@ -54,7 +54,7 @@ func RuleLines(r jobs.Rollout, total int) []string {
 	return lines
 }
 
-// SayRule says by which rule a task goes out.
+// SayRule prints the rule of a task.
 func SayRule(s *cli.Screen, t api.Submitted) {
 	if t.Rollout == nil {
 		return
@@ -64,10 +64,10 @@ func SayRule(s *cli.Screen, t api.Submitted) {
 	}
 }
 
-// wavesShown is how many waves are named by their sizes.
+// wavesShown bounds the waves whose sizes are listed.
 const wavesShown = 12
 
-// wavesWords say which waves there are, and what happens between them.
+// wavesWords describe the waves, and what happens between them.
 func wavesWords(r jobs.Rollout) string {
 	var sizes []string
 	for _, n := range r.Waves[:min(len(r.Waves), wavesShown)] {
@@ -92,7 +92,7 @@ func wavesWords(r jobs.Rollout) string {
 	return text
 }
 
-// RuleWords say by which rule a task goes out, in a line.
+// RuleWords describe the rule of a task in a line.
 func RuleWords(t jobs.TaskInfo) string {
 	if t.Rollout == nil {
 		return ""
@@ -100,8 +100,7 @@ func RuleWords(t jobs.TaskInfo) string {
 	return strings.Join(RuleLines(t.Rollout.Rollout, t.Total), "; ")
 }
 
-// RolloutLines say what stands behind the headline of a task: how far its rule is used
-// up, and what can be done.
+// RolloutLines follow the headline of a task: how much of its rule is used up, and what one can do.
 func RolloutLines(t jobs.TaskInfo) []string {
 	r := t.Rollout
 	if r == nil {
@@ -119,8 +118,8 @@ func RolloutLines(t jobs.TaskInfo) []string {
 		"or end it with `muster cancel %[1]s`", cli.Cell(string(t.Task)), budget))
 }
 
-// waveWord is how many waves of a task are open, and if they have ended what the next
-// one waits for; empty if it has none.
+// waveWord counts the open waves of a task, and if their jobs have ended says what the next one
+// waits for; empty if it has no waves.
 func waveWord(t jobs.TaskInfo) string {
 	r := t.Rollout
 	if r == nil || len(r.Waves) == 0 || t.State == jobs.TaskEnded {
@@ -142,7 +141,7 @@ func waveWord(t jobs.TaskInfo) string {
 	return word
 }
 
-// stateWords is the state of a task, and its wave.
+// stateWords returns the state of a task, and its wave.
 func stateWords(t jobs.TaskInfo) string {
 	text := cli.Cell(string(t.State))
 	if r := t.Rollout; r != nil && len(r.Waves) > 0 && t.State != jobs.TaskEnded {
@@ -151,7 +150,7 @@ func stateWords(t jobs.TaskInfo) string {
 	return text
 }
 
-// waveLine says which wave is open, and what the next one waits for.
+// waveLine names the open wave, and what the next one waits for.
 func waveLine(t jobs.TaskInfo) string {
 	r := t.Rollout
 	begun := 0

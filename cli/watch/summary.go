@@ -16,12 +16,12 @@ import (
 const (
 	groupsShown = 20  // groups of one outcome
 	linesShown  = 12  // of a group's output
-	LineColumns = 400 // of one line, where no terminal is narrower
+	LineColumns = 400 // of one line, if no terminal is narrower
 	HostColumns = 240 // of a list of hosts, likewise
 )
 
-// SummaryText tells how a task ended: how many hosts said what, and what went
-// wrong on the others.
+// SummaryText describes the end of a task: how many hosts gave which output, and the problems on
+// the others.
 func SummaryText(s api.Summary, width int, colours cli.Palette) string {
 	var b strings.Builder
 	b.WriteString(Headline(s.Task, colours) + "\n")
@@ -51,7 +51,7 @@ func SummaryText(s api.Summary, width int, colours cli.Palette) string {
 	return b.String()
 }
 
-// LackLines say what jobs wait for, a line each.
+// LackLines list what jobs wait for, a line each.
 func LackLines(list []jobs.Lack, width int) string {
 	var b strings.Builder
 	for _, l := range list {
@@ -61,7 +61,7 @@ func LackLines(list []jobs.Lack, width int) string {
 	return b.String()
 }
 
-// rank puts outcomes into the order in which people read them.
+// rank returns the position of an outcome in the order in which people read them.
 func rank(o jobs.Outcome) int {
 	if i := slices.Index(jobs.Outcomes(), o); i >= 0 {
 		return i
@@ -69,7 +69,7 @@ func rank(o jobs.Outcome) int {
 	return len(jobs.Outcomes())
 }
 
-// Headline is the task and its counts.
+// Headline returns the task and its counts.
 func Headline(t jobs.TaskInfo, colours cli.Palette) string {
 	first := fmt.Sprintf("task %s: %s on %s for %s", cli.Cell(string(t.Task)), cli.Cell(t.Runbook),
 		cli.Count(t.Total, "host"), OperatorWords(t))
@@ -108,7 +108,7 @@ func Headline(t jobs.TaskInfo, colours cli.Palette) string {
 	return first
 }
 
-// OperatorWords names who ordered a task.
+// OperatorWords names the person who ordered a task.
 func OperatorWords(t jobs.TaskInfo) string {
 	if t.Proven {
 		return cli.Cell(t.Operator)
@@ -116,8 +116,8 @@ func OperatorWords(t jobs.TaskInfo) string {
 	return cli.Cell(t.Operator) + " (unproven)"
 }
 
-// groupText is a group of hosts that ended alike. What hosts said stands behind
-// a bar, so that none of it can pass for a word of ours.
+// groupText shows a group of hosts that ended in the same way. Output of hosts stands behind a bar,
+// so that none of it looks like a message of muster.
 func groupText(g api.Alike, width int, colours cli.Palette) string {
 	var b strings.Builder
 	head := colours.Outcome(g.Outcome, fmt.Sprintf("%d %s", g.Count, cli.Cell(string(g.Outcome))))
@@ -139,7 +139,7 @@ func groupText(g api.Alike, width int, colours cli.Palette) string {
 	return b.String()
 }
 
-// narrow is the smaller of a width, if it is known, and a bound.
+// narrow returns the smaller of a width, if it is known, and a bound.
 func narrow(width, most int) int {
 	if width <= 0 {
 		return most
@@ -147,7 +147,7 @@ func narrow(width, most int) int {
 	return min(width, most)
 }
 
-// excerpt is the first lines of an output and how many bytes are not in them.
+// excerpt returns the first lines of an output and the number of bytes that are left out.
 func excerpt(output []byte) (lines []string, hidden int) {
 	rest := output
 	for len(rest) > 0 && len(lines) < linesShown {
@@ -162,7 +162,7 @@ func excerpt(output []byte) (lines []string, hidden int) {
 	return lines, len(rest)
 }
 
-// restText counts the groups that are too many to be shown.
+// restText counts the groups that are too many to show.
 func restText(task jobs.TaskID, groups []api.Alike) string {
 	hosts := 0
 	for _, g := range groups {
