@@ -37,7 +37,7 @@ func (n *node) ask(s *slot) {
 	}
 	var reply jobs.Reply
 	if c.Kind == callTake {
-		n.zone(s.zone).busy = true
+		n.zones.named(s.zone).busy = true
 	}
 	n.call(s.zone, func(ctx context.Context) (err error) {
 		reply, err = n.queue.Step(ctx, s.zone, c.Step)
@@ -86,9 +86,9 @@ func (n *node) answered(s *slot, late int) {
 		n.log.Warn("given back too late", "slot", s.name, "zone", s.zone, "jobs", late)
 	}
 	if s.zone == "" {
-		n.woken()
+		n.zones.hint(proc.Boot())
 	}
-	n.zone(s.zone).hint(proc.Boot())
+	n.zones.named(s.zone).hint(proc.Boot())
 	s.call = nil
 	n.release(s)
 }

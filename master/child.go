@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"muster/internal/proc"
 	"muster/jobs"
 )
@@ -35,11 +37,11 @@ func (n *node) begin(s *slot, h jobs.Handover) {
 	now := proc.Boot()
 	p, err := n.start(s)
 	if err != nil {
-		n.startFailed(err.Error())
+		n.children.startFailed(err.Error())
 		n.giveBack(s, h.Reply.Jobs)
 		return
 	}
-	n.sign(s, p.PID, s.zone)
+	n.files.sign(s, p.PID, s.zone)
 	s.free() // the child has the lock
 
 	c := newChild(p, now)
@@ -61,7 +63,7 @@ func (n *node) start(s *slot) (*proc.Child, error) {
 	}
 	// The mark of the take must be gone before a child can know of the jobs, because a
 	// master that finds the mark believes that nobody has touched them.
-	n.sign(s, n.face.pid, s.zone)
+	n.files.sign(s, n.face.pid, s.zone)
 	if signedTake(s.lock.Holder()) != "" {
 		return nil, fmt.Errorf("slot %s: its file cannot be written", s.name)
 	}
@@ -93,12 +95,12 @@ func (n *node) attend(s *slot, h *jobs.Handover) {
 		dead := make(chan struct{})
 		talk.Go(func() {
 			if err := speak(c, h, dead, n.waits.overdue); err != nil {
-				w.post(func() { n.doom(s, c, err.Error()) })
+				w.post(func() { s.doom(c, err.Error(), n.log) })
 			}
 		})
 		talk.Go(func() {
 			if err := hear(c, func(r jobs.Report) { w.post(func() { n.reported(s, c, r) }) }); err != nil {
-				w.post(func() { n.doom(s, c, err.Error()) })
+				w.post(func() { s.doom(c, err.Error(), n.log) })
 			}
 		})
 		exit, err := c.proc.Wait()
@@ -166,7 +168,7 @@ func (n *node) reported(s *slot, c *child, r jobs.Report) {
 	}
 	if !c.ready {
 		c.ready, c.grants = true, nil
-		n.started()
+		n.children.started()
 	}
 	proved := c.report.Done == 0 && r.Done > 0
 	c.report = r
@@ -178,16 +180,16 @@ func (n *node) reported(s *slot, c *child, r jobs.Report) {
 		n.face.doubt, n.face.doubted = r.Doubt, proc.Boot()
 	}
 	if proved || r.Bye && r.Error == "" && c.started >= n.children.failed {
-		n.startWorked()
+		n.children.worked()
 	}
 	if !r.Bye {
 		return
 	}
-	n.zone(s.zone).next(r.Next, proc.Boot(), n.cfg.Poll)
+	n.zones.named(s.zone).next(r.Next, proc.Boot(), n.cfg.Poll)
 	if r.Error != "" {
 		n.log.Warn("child gives up", "slot", s.name, "zone", s.zone, "pid", c.proc.PID, "error", r.Error)
 		if r.Done == 0 {
-			n.countDeath(c, r.Error)
+			n.children.died(c, r.Error)
 		}
 	}
 }
@@ -208,9 +210,9 @@ func (n *node) reaped(s *slot, c *child, exit proc.Exit) {
 
 	s.child = nil
 	n.face.changed = true
-	s.lock = n.relock(s)
+	s.lock = n.files.relock(s)
 	if n.stage == running && c.death(exit, proc.Boot()).fruitless() {
-		n.countDeath(c, why)
+		n.children.died(c, why)
 	}
 	if c.ready {
 		n.lose(s, why)
@@ -233,7 +235,7 @@ func (n *node) enforce(now time.Duration) time.Duration {
 			at = min(at, end)
 			continue
 		}
-		n.doom(s, c, why)
+		s.doom(c, why, n.log)
 	}
 	return at
 }
@@ -251,32 +253,21 @@ func (c *child) end(w waits) (time.Duration, string) {
 }
 
 // doom kills a child that may not end by itself.
-func (n *node) doom(s *slot, c *child, why string) {
+func (s *slot) doom(c *child, why string, log hclog.Logger) {
 	if s.child != c || c.doom != "" {
 		return
 	}
 	c.doom = why
-	n.log.Warn("child is killed", "slot", s.name, "zone", s.zone, "pid", c.proc.PID, "why", why)
+	log.Warn("child is killed", "slot", s.name, "zone", s.zone, "pid", c.proc.PID, "why", why)
 	if err := c.proc.Kill(); err != nil {
-		n.log.Error("child cannot be killed", "slot", s.name, "pid", c.proc.PID, "error", err)
+		log.Error("child cannot be killed", "slot", s.name, "pid", c.proc.PID, "error", err)
 	}
 }
 
-// drainChild orders a child to end after the jobs in hand.
-func (n *node) drainChild(c *child) {
+// drain orders the child to end after the jobs in hand.
+func (c *child) drain() {
 	if !c.drained {
 		c.drained = true
 		c.orders <- jobs.OrderDrain // has room for this one
 	}
-}
-
-// unready counts the children that have not reported yet.
-func (n *node) unready() int {
-	count := 0
-	for _, s := range n.slots {
-		if s.child != nil && !s.child.ready {
-			count++
-		}
-	}
-	return count
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"muster/internal/proc"
 	"muster/jobs"
 	"muster/windows"
@@ -68,10 +70,10 @@ func newFace(h Hub) *face {
 	}
 }
 
-func (n *node) note(which *string, text string) {
+// note puts a message for the operator in the place of the last one about its subject.
+func (f *face) note(which *string, text string) {
 	if *which != text {
-		*which = text
-		n.face.changed = true
+		*which, f.changed = text, true
 	}
 }
 
@@ -108,7 +110,7 @@ func (n *node) beat(now time.Duration) time.Duration {
 // record returns the state of the node as the hub shows it.
 func (n *node) record() jobs.Node {
 	r := jobs.Node{
-		ID: n.name, PID: n.face.pid, State: n.stateName(),
+		ID: n.name, PID: n.face.pid, State: n.stage.String(),
 		Zones: n.cfg.Zones, Limit: n.cfg.Children, Slots: n.cfg.Slots,
 		Children: []jobs.Child{},
 		Version:  n.cfg.Version, Started: n.face.started, Seen: jobs.Time{Time: time.Now()},
@@ -122,7 +124,7 @@ func (n *node) record() jobs.Node {
 	if err := proc.ClockKept(); err != nil {
 		r.Clock.Loose = err.Error()
 	}
-	for _, s := range n.inUse() {
+	for _, s := range n.slots.inUse() {
 		switch {
 		case s.child != nil:
 			r.Children = append(r.Children, childRecord(s.child.proc.PID, s.child.report.Jobs, false))
@@ -144,8 +146,9 @@ func childRecord(pid int, ids []jobs.ID, orphan bool) jobs.Child {
 	return c
 }
 
-func (n *node) stateName() string {
-	switch n.stage {
+// String returns the stage as the hub shows it.
+func (s stage) String() string {
+	switch s {
 	case running:
 		return "running"
 	case draining:
@@ -155,11 +158,11 @@ func (n *node) stateName() string {
 }
 
 // gone removes the node from the hub.
-func (n *node) gone() {
+func (f *face) gone(name string, log hclog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), goneWait)
 	defer cancel()
-	if err := n.face.hub.Gone(ctx, n.name); err != nil {
-		n.log.Warn("node is not signed off", "error", err)
+	if err := f.hub.Gone(ctx, name); err != nil {
+		log.Warn("node is not signed off", "error", err)
 	}
 }
 

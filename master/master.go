@@ -101,7 +101,7 @@ func (m *Master) Run(ctx context.Context) error {
 	if err := n.open(); err != nil {
 		return err
 	}
-	defer n.lock.Close()
+	defer n.files.master.Close()
 	n.loop(ctx)
 	return n.close()
 }

@@ -25,10 +25,10 @@ type node struct {
 	queue Queue
 	log   hclog.Logger
 	waits waits
-	lock  *proc.LockFile // lock of the node
 
-	slots map[string]*slot // the slots in use
-	zones []*zone
+	slots slots // in use
+	files lockFiles
+	zones zones
 
 	work     *work // the goroutines that wait in place of the node
 	orders   <-chan order
@@ -62,17 +62,19 @@ const (
 
 func newNode(m *Master) *node {
 	n := &node{
-		cfg:      m.cfg,
-		name:     m.cfg.Node,
-		queue:    m.queue,
-		log:      m.log.With("node", m.cfg.Node),
-		waits:    m.waits,
-		slots:    map[string]*slot{},
-		work:     newWork(),
-		orders:   m.orders,
-		children: &nursery{parent: proc.NewParent()},
-		face:     newFace(m.hub),
+		cfg:    m.cfg,
+		name:   m.cfg.Node,
+		queue:  m.queue,
+		log:    m.log.With("node", m.cfg.Node),
+		waits:  m.waits,
+		slots:  slots{},
+		work:   newWork(),
+		orders: m.orders,
+		face:   newFace(m.hub),
 	}
+	n.files = lockFiles{dir: m.cfg.Dir, log: n.log, face: n.face}
+	n.children = &nursery{log: n.log, parent: proc.NewParent(),
+		note: func(text string) { n.face.note(&n.face.notes.start, text) }}
 	for _, name := range m.cfg.Zones {
 		n.zones = append(n.zones, &zone{name: name})
 	}
@@ -86,11 +88,11 @@ func (n *node) open() error {
 		return err
 	}
 	if err := n.unpack(); err != nil {
-		n.lock.Close()
+		n.files.master.Close()
 		return err
 	}
 	if err := n.findOrphans(); err != nil {
-		n.lock.Close()
+		n.files.master.Close()
 		return err
 	}
 	n.log.Info("master started", "pid", n.face.pid, "version", n.cfg.Version,
@@ -104,14 +106,14 @@ func (n *node) takeLock() error {
 		if len(n.cfg.Kept) < keptConns {
 			return fmt.Errorf("%d files kept over the upgrade, want at least %d", len(n.cfg.Kept), keptConns)
 		}
-		n.lock = proc.HeldLock(n.cfg.Kept[keptLock])
+		n.files.master = proc.HeldLock(n.cfg.Kept[keptLock])
 		return nil
 	}
 	lock, err := proc.Lock(filepath.Join(n.cfg.Dir, "master.lock"))
 	if err != nil {
 		return fmt.Errorf("another master of this node runs already: %w", err)
 	}
-	n.lock = lock
+	n.files.master = lock
 	if err := lock.Sign(proc.Holder{PID: n.face.pid, Text: "master of " + n.name}); err != nil {
 		n.log.Warn("lock is not signed", "error", err)
 	}
@@ -153,7 +155,7 @@ func (n *node) loop(ctx context.Context) {
 		case o := <-n.orders:
 			o.run(n)
 		case <-n.work.hints:
-			n.woken()
+			n.zones.hint(proc.Boot())
 		case <-timer.C:
 		case <-ended:
 			ended = nil
@@ -167,7 +169,7 @@ func (n *node) loop(ctx context.Context) {
 
 // act does all due work and returns when the next work is due.
 func (n *node) act(now time.Duration) time.Duration {
-	if n.upgrades == replacing && n.unready() == 0 {
+	if n.upgrades == replacing && n.slots.unready() == 0 {
 		n.replace()
 	}
 	return min(n.escalate(now), n.enforce(now), n.fill(now), n.beat(now))
@@ -185,7 +187,7 @@ func (n *node) close() error {
 		}
 	}
 	n.work.finish()
-	n.gone()
+	n.face.gone(n.name, n.log)
 
 	var left []string
 	for _, s := range n.slots {

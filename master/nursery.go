@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"muster/internal/proc"
 )
 
@@ -15,6 +17,9 @@ const (
 
 // A nursery counts the starts and the early deaths of children.
 type nursery struct {
+	log  hclog.Logger
+	note func(string) // tells people what keeps children from starting; empty: nothing
+
 	parent   *proc.Parent
 	spawned  int           // since the master started
 	failures int           // fruitless deaths in a row
@@ -50,11 +55,11 @@ func (d death) fruitless() bool {
 	return d.lived < startPauseMax
 }
 
-// countDeath counts a child that died without any work done. Of the children that were
+// died counts a child that died without any work done. Of the children that were
 // started before the last counted death only the first counts, because the others started
 // before the pause after it could help.
-func (n *node) countDeath(c *child, why string) {
-	if c.started < n.children.failed {
+func (n *nursery) died(c *child, why string) {
+	if c.started < n.failed {
 		return
 	}
 	if !c.ready {
@@ -62,39 +67,40 @@ func (n *node) countDeath(c *child, why string) {
 		return
 	}
 	n.pauseStarts(true)
-	n.log.Warn("child has ended no job", "why", why, "failures", n.children.failures,
-		"pause", n.children.paused-n.children.failed)
-	if n.children.failures > 1 { // one death alone may have any cause
-		n.note(&n.face.notes.start, "children die before they have ended a job: "+why)
+	n.log.Warn("child has ended no job", "why", why, "failures", n.failures,
+		"pause", n.paused-n.failed)
+	if n.failures > 1 { // one death alone may have any cause
+		n.note("children die before they have ended a job: " + why)
 	}
 }
 
-func (n *node) startFailed(why string) {
+// startFailed counts a child that could not be started, or never was ready.
+func (n *nursery) startFailed(why string) {
 	n.pauseStarts(false)
-	n.log.Error("child does not start", "why", why, "failures", n.children.failures,
-		"pause", n.children.paused-n.children.failed)
-	n.note(&n.face.notes.start, "children do not start: "+why)
+	n.log.Error("child does not start", "why", why, "failures", n.failures,
+		"pause", n.paused-n.failed)
+	n.note("children do not start: " + why)
 }
 
-func (n *node) pauseStarts(begun bool) {
-	c := n.children
-	wait := pause(c.failures, rand.Float64(), startPause, startPauseMax)
-	c.failures++
-	c.failed, c.begun = proc.Boot(), begun
-	c.paused = c.failed + wait
+// pauseStarts makes the next start wait, longer after each failure.
+func (n *nursery) pauseStarts(begun bool) {
+	wait := pause(n.failures, rand.Float64(), startPause, startPauseMax)
+	n.failures++
+	n.failed, n.begun = proc.Boot(), begun
+	n.paused = n.failed + wait
 }
 
 // started notes that a child is ready. That shows that children can start, but not yet that
 // they survive their first job.
-func (n *node) started() {
-	if !n.children.begun {
-		n.note(&n.face.notes.start, "")
+func (n *nursery) started() {
+	if !n.begun {
+		n.note("")
 	}
 }
 
-// startWorked notes that a child has ended its first job, or found no job. Each child
+// worked notes that a child has ended its first job, or found no job. Each child
 // reports that once, so old children that work on do not hide that all new ones die.
-func (n *node) startWorked() {
-	n.children.failures, n.children.begun = 0, false
-	n.note(&n.face.notes.start, "")
+func (n *nursery) worked() {
+	n.failures, n.begun = 0, false
+	n.note("")
 }

@@ -164,6 +164,7 @@ func TestNoChildStartsBesideTheMarkOfATake(t *testing.T) {
 	}
 	defer f.Close()
 	n := &node{log: silent(), face: newFace(nil)}
+	n.files = lockFiles{dir: filepath.Dir(path), log: n.log, face: n.face}
 	if p, err := n.start(&slot{name: "1", zone: "default", lock: proc.HeldLock(f)}); err == nil {
 		t.Errorf("child %d was started", p.PID)
 	}

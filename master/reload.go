@@ -15,11 +15,11 @@ func (n *node) reload(next Config) {
 	}
 	n.log.Info("configuration reloaded", "zones", strings.Join(next.Zones, ","),
 		"children", next.Children, "slots", next.Slots)
-	n.note(&n.face.notes.reload, "")
+	n.face.note(&n.face.notes.reload, "")
 	n.cfg = next
 	n.face.changed = true
 	n.changeZones()
-	n.drainAll() // the next children get the new configuration
+	n.slots.drain() // the next children get the new configuration
 }
 
 // reloadRefused begins the note of a node that has refused a new configuration.
@@ -28,14 +28,14 @@ const reloadRefused = "reload refused, the old configuration stays: "
 // refuse shows people why the old configuration stays in force.
 func (n *node) refuse(err error) {
 	n.log.Error("configuration refused, the old one stays", "error", err)
-	n.note(&n.face.notes.reload, reloadRefused+wording.ErrorLine(err))
+	n.face.note(&n.face.notes.reload, reloadRefused+wording.ErrorLine(err))
 }
 
 // changeZones makes the node work for the zones of its new configuration.
 func (n *node) changeZones() {
 	var zones []*zone
 	for _, name := range n.cfg.Zones {
-		z := n.zone(name)
+		z := n.zones.named(name)
 		if z.closed {
 			z = &zone{name: name}
 			n.recover(z)

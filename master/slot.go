@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/hashicorp/go-hclog"
 
 	"muster/internal/proc"
 	"muster/internal/wording"
@@ -43,7 +44,16 @@ func (s *slot) free() {
 	}
 }
 
-func (n *node) slotPath(name string) string { return filepath.Join(n.cfg.Dir, slotFile+name) }
+// lockFiles are the files of a node whose locks say whether its master runs, and which slots are
+// in use.
+type lockFiles struct {
+	dir    string
+	master *proc.LockFile
+	log    hclog.Logger
+	face   *face
+}
+
+func (f lockFiles) path(name string) string { return filepath.Join(f.dir, slotFile+name) }
 
 // freeSlot returns an unused slot and locks it, or nil if there is none. A locked slot
 // belongs to an orphan.
@@ -53,7 +63,7 @@ func (n *node) freeSlot(zone string) (*slot, error) {
 		if n.slots[name] != nil {
 			continue
 		}
-		s, err := n.lockSlot(name)
+		s, err := n.files.lock(name)
 		if err != nil {
 			return nil, err
 		}
@@ -68,9 +78,9 @@ func (n *node) freeSlot(zone string) (*slot, error) {
 	return nil, nil
 }
 
-// lockSlot returns a slot with its lock, or with the orphan that holds the lock.
-func (n *node) lockSlot(name string) (*slot, error) {
-	lock, err := proc.Lock(n.slotPath(name))
+// lock returns a slot with its lock, or with the orphan that holds the lock.
+func (f lockFiles) lock(name string) (*slot, error) {
+	lock, err := proc.Lock(f.path(name))
 	if err == nil {
 		return &slot{name: name, lock: lock}, nil
 	}
@@ -79,16 +89,16 @@ func (n *node) lockSlot(name string) (*slot, error) {
 		return nil, fmt.Errorf("slot %s: %w", name, err)
 	}
 	holder := locked.Holder
-	n.log.Info("orphan found", "slot", name, "pid", holder.PID, "zone", signedZone(holder))
+	f.log.Info("orphan found", "slot", name, "pid", holder.PID, "zone", signedZone(holder))
 	return &slot{name: name, zone: signedZone(holder), orphan: &orphan{pid: holder.PID}}, nil
 }
 
 // relock takes the lock of a slot whose child is gone. It returns nil if another process
 // was quicker; the next use of the slot finds that process.
-func (n *node) relock(s *slot) *proc.LockFile {
-	lock, err := proc.Lock(n.slotPath(s.name))
+func (f lockFiles) relock(s *slot) *proc.LockFile {
+	lock, err := proc.Lock(f.path(s.name))
 	if err != nil {
-		n.log.Warn("slot is not locked", "slot", s.name, "error", err)
+		f.log.Warn("slot is not locked", "slot", s.name, "error", err)
 		return nil
 	}
 	return lock
@@ -97,7 +107,7 @@ func (n *node) relock(s *slot) *proc.LockFile {
 // release frees a slot that has no more work and no more call.
 func (n *node) release(s *slot) {
 	if s.lock != nil {
-		n.sign(s, n.face.pid, s.zone) // removes the mark of the take
+		n.files.sign(s, n.face.pid, s.zone) // removes the mark of the take
 	}
 	s.free()
 	delete(n.slots, s.name) // the hub shows only slots with a child, so nothing changes there
@@ -110,16 +120,16 @@ const takeMark = " take "
 // sign writes the owner of the slot into its file. On a full disk the master works on
 // unsigned: the next master then knows less, and reports jobs as lost that it could have
 // returned untouched.
-func (n *node) sign(s *slot, pid int, text string) {
+func (f lockFiles) sign(s *slot, pid int, text string) {
 	err := s.lock.Sign(proc.Holder{PID: pid, Text: text})
-	was := n.face.failing[slotFile+s.name]
-	n.face.failing[slotFile+s.name] = err != nil
+	was := f.face.failing[slotFile+s.name]
+	f.face.failing[slotFile+s.name] = err != nil
 	switch {
 	case err != nil && !was:
-		n.log.Warn("slot is not signed", "slot", s.name, "error", err)
-		n.note(&n.face.notes.dir, "node.dir cannot be written: "+wording.ErrorLine(err))
+		f.log.Warn("slot is not signed", "slot", s.name, "error", err)
+		f.face.note(&f.face.notes.dir, "node.dir cannot be written: "+wording.ErrorLine(err))
 	case err == nil && was:
-		n.note(&n.face.notes.dir, "")
+		f.face.note(&f.face.notes.dir, "")
 	}
 }
 
@@ -148,7 +158,7 @@ func (n *node) findOrphans() error {
 		if !isSlot || !isSlotName(name) || n.slots[name] != nil {
 			continue
 		}
-		s, err := n.lockSlot(name)
+		s, err := n.files.lock(name)
 		if err != nil {
 			return err
 		}
@@ -187,7 +197,7 @@ const vanished = "vanished while no master ran"
 // watch waits in a goroutine for the end of an orphan.
 func (n *node) watch(s *slot) {
 	ctx := n.work.ctx
-	path := n.slotPath(s.name)
+	path := n.files.path(s.name)
 	n.work.wg.Go(func() {
 		lock, err := proc.WaitFree(ctx, path)
 		if ctx.Err() != nil {
@@ -210,18 +220,4 @@ func (n *node) orphanGone(s *slot, lock *proc.LockFile, err error) {
 	s.orphan, s.lock = nil, lock
 	n.face.changed = true
 	n.lose(s, "vanished after its master")
-}
-
-// inUse returns the slots in use, sorted by number.
-func (n *node) inUse() []*slot {
-	var all []*slot
-	for _, s := range n.slots {
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b *slot) int {
-		x, _ := strconv.Atoi(a.name)
-		y, _ := strconv.Atoi(b.name)
-		return x - y
-	})
-	return all
 }

@@ -13,7 +13,7 @@ func (n *node) drain() {
 	}
 	n.log.Info("draining", "children", len(n.slots), "for", n.cfg.Drain)
 	n.enter(draining, n.cfg.Drain)
-	n.drainAll()
+	n.slots.drain()
 }
 
 // stop kills the children.
@@ -25,7 +25,7 @@ func (n *node) stop(why string) {
 	n.enter(killing, n.waits.last)
 	for _, s := range n.slots {
 		if s.child != nil {
-			n.doom(s, s.child, "stopped")
+			s.doom(s.child, "stopped", n.log)
 		}
 	}
 }
@@ -47,7 +47,7 @@ func (n *node) escalate(now time.Duration) time.Duration {
 	case n.stage == draining:
 		n.log.Warn("not drained in time", "after", n.cfg.Drain)
 		n.enter(ending, n.waits.term)
-		n.terminateAll()
+		n.slots.terminate(n.log)
 	case n.stage == ending:
 		n.stop("children did not end when asked to")
 	default:
@@ -68,23 +68,4 @@ func (n *node) over() bool {
 		}
 	}
 	return true
-}
-
-func (n *node) drainAll() {
-	for _, s := range n.slots {
-		if s.child != nil {
-			n.drainChild(s.child)
-		}
-	}
-}
-
-func (n *node) terminateAll() {
-	for _, s := range n.slots {
-		if s.child == nil {
-			continue
-		}
-		if err := s.child.proc.Terminate(); err != nil {
-			n.log.Error("child cannot be signalled", "slot", s.name, "error", err)
-		}
-	}
 }

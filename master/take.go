@@ -1,7 +1,6 @@
 package master
 
 import (
-	"cmp"
 	"time"
 
 	"muster/internal/proc"
@@ -16,17 +15,17 @@ func (n *node) fill(now time.Duration) time.Duration {
 	if n.children.paused > now {
 		return n.children.paused
 	}
-	if n.children.failures > 0 && n.unready() > 0 {
+	if n.children.failures > 0 && n.slots.unready() > 0 {
 		return never // first a child must show that children can start at all
 	}
 	for {
-		z := n.nextZone(now)
+		z := n.zones.next(now, n.slots.served())
 		if z == nil {
-			return n.firstDue()
+			return n.zones.firstDue()
 		}
 		s, err := n.freeSlot(z.name)
 		if err != nil {
-			n.startFailed(err.Error())
+			n.children.startFailed(err.Error())
 			return n.children.paused
 		}
 		if s == nil {
@@ -42,14 +41,14 @@ func (n *node) take(s *slot) {
 	s.call = c
 	// If this master dies before it has started a child, the next one finds the request
 	// here, and knows that nobody has worked on its jobs.
-	n.sign(s, n.face.pid, s.zone+takeMark+c.Step.Request)
+	n.files.sign(s, n.face.pid, s.zone+takeMark+c.Step.Request)
 	n.ask(s)
 }
 
 // taken handles the answer of a take: it starts a child for the jobs, or releases the slot
 // if there are none.
 func (n *node) taken(s *slot, r jobs.Reply) {
-	z := n.zone(s.zone)
+	z := n.zones.named(s.zone)
 	z.answered(r, proc.Boot(), n.cfg.Poll)
 	n.explain(z, r)
 	sent := s.call.Sent
@@ -73,51 +72,16 @@ func (n *node) taken(s *slot, r jobs.Reply) {
 // too. If the waiting zone then has no due job, the next takes use the slots for the other
 // zones again.
 func (n *node) shareSlots(now time.Duration) time.Duration {
-	at := n.turn(n.served())
+	at := n.zones.turn(n.slots.served(), n.children.shared, n.cfg.Turn)
 	if at > now {
 		return at
 	}
-	s := n.mostServed()
+	s := n.slots.mostServed()
 	if s == nil {
 		return never // all children have the order already
 	}
 	n.log.Debug("child makes room for another zone", "slot", s.name, "zone", s.zone)
 	n.children.shared = now
-	n.drainChild(s.child)
+	s.child.drain()
 	return now + n.cfg.Turn
-}
-
-// turn returns the instant at which a zone without a child has waited long enough for the
-// next slot.
-func (n *node) turn(count map[string]int) time.Duration {
-	at := never
-	for _, z := range n.zones {
-		if z.known && !z.busy && count[z.name] == 0 {
-			at = min(at, max(z.due, z.looked, n.children.shared)+n.cfg.Turn)
-		}
-	}
-	return at
-}
-
-// mostServed returns a slot of the zone with the most children, counting only children
-// without the order to end. Of these slots it returns the one whose child has the earliest
-// deadline.
-func (n *node) mostServed() *slot {
-	count := map[string]int{}
-	for _, s := range n.slots {
-		if s.child != nil && !s.child.drained {
-			count[s.zone]++
-		}
-	}
-	var most *slot
-	for _, s := range n.inUse() {
-		if s.child == nil || s.child.drained {
-			continue
-		}
-		if most == nil || cmp.Or(cmp.Compare(count[most.zone], count[s.zone]),
-			cmp.Compare(s.child.deadline, most.child.deadline)) < 0 {
-			most = s
-		}
-	}
-	return most
 }

@@ -63,7 +63,7 @@ func (n *node) upgrade() {
 	case n.cfg.Exec == nil:
 		n.refuseUpgrade(errors.New("not possible here"))
 	case n.stage != running:
-		n.refuseUpgrade(fmt.Errorf("the master is %s", n.stateName()))
+		n.refuseUpgrade(fmt.Errorf("the master is %s", n.stage.String()))
 	case n.upgrades != steady:
 		n.log.Info("an upgrade is under way already", "path", n.cfg.Path)
 	case n.cfg.Try == nil:
@@ -85,19 +85,19 @@ func (n *node) tried(err error) {
 	n.upgrades = steady
 	switch {
 	case n.stage != running:
-		n.log.Info("not upgraded", "why", "the master is "+n.stateName())
+		n.log.Info("not upgraded", "why", "the master is "+n.stage.String())
 	case err != nil:
 		n.refuseUpgrade(fmt.Errorf("the new binary cannot take over: %w", err))
 	default:
 		n.log.Info("upgrading", "path", n.cfg.Path)
-		n.note(&n.face.notes.upgrade, "")
+		n.face.note(&n.face.notes.upgrade, "")
 		n.upgrades = replacing
 	}
 }
 
 func (n *node) refuseUpgrade(err error) {
 	n.log.Error("not upgraded", "error", err)
-	n.note(&n.face.notes.upgrade, "upgrade refused: "+wording.ErrorLine(err))
+	n.face.note(&n.face.notes.upgrade, "upgrade refused: "+wording.ErrorLine(err))
 }
 
 // replace puts the other binary in the place of this one. It returns only if that fails,
@@ -145,13 +145,13 @@ func (n *node) freeze() map[*slot]*parcel {
 		case f := <-n.work.events:
 			f()
 		case <-idle:
-			return n.sift(parcels)
+			return sift(parcels)
 		}
 	}
 }
 
 // sift drops the parcels of children that died during the freeze.
-func (n *node) sift(parcels map[*slot]*parcel) map[*slot]*parcel {
+func sift(parcels map[*slot]*parcel) map[*slot]*parcel {
 	for s, p := range parcels {
 		if s.child == nil {
 			p.conn.Close()
@@ -184,7 +184,7 @@ func detach(c *child) (*parcel, error) {
 // arrived in the meantime.
 func (n *node) exec(parcels map[*slot]*parcel) ([]order, error) {
 	files := make([]*os.File, keptConns)
-	files[keptLock] = n.lock.File()
+	files[keptLock] = n.files.master.File()
 	for _, p := range parcels {
 		p.state.Conn = len(files)
 		files = append(files, p.conn)
@@ -198,7 +198,7 @@ func (n *node) exec(parcels map[*slot]*parcel) ([]order, error) {
 	}
 	defer files[keptState].Close()
 	// Collected as late as possible, because the next binary knows nothing of these orders.
-	orders := n.waiting()
+	orders := waiting(n.orders)
 	if slices.ContainsFunc(orders, func(o order) bool { return o.ends }) {
 		return orders, errors.New("the master was told to end meanwhile")
 	}
@@ -206,11 +206,11 @@ func (n *node) exec(parcels map[*slot]*parcel) ([]order, error) {
 }
 
 // waiting returns the orders that no one has run yet.
-func (n *node) waiting() []order {
+func waiting(from <-chan order) []order {
 	var orders []order
 	for {
 		select {
-		case o := <-n.orders:
+		case o := <-from:
 			orders = append(orders, o)
 		default:
 			return orders
@@ -228,7 +228,7 @@ func (n *node) pack(parcels map[*slot]*parcel) state {
 			st.Known = append(st.Known, z.name)
 		}
 	}
-	for _, s := range n.inUse() {
+	for _, s := range n.slots.inUse() {
 		switch p := parcels[s]; {
 		case p != nil:
 			st.Slots = append(st.Slots, slotState{Name: s.name, Zone: s.zone, Child: &p.state})
@@ -289,7 +289,7 @@ func (n *node) unpackSlot(saved slotState, files []*os.File) error {
 		return errors.New("neither a child nor a call")
 	case c == nil:
 		s.call = saved.Call
-		s.lock = n.relock(s)
+		s.lock = n.files.relock(s)
 		return nil
 	case c.Conn < keptConns || c.Conn >= len(files):
 		return fmt.Errorf("its child has file %d of %d", c.Conn, len(files))
@@ -311,7 +311,7 @@ func (n *node) adopt(s *slot, p *parcel) error {
 	c.ready, c.report, c.deadline, c.doom = true, p.state.Report, p.state.Deadline, p.state.Doom
 	s.child = c
 	if p.drained {
-		n.drainChild(c)
+		c.drain()
 	}
 	return nil
 }

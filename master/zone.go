@@ -24,6 +24,9 @@ type zone struct {
 	why    string        // why nothing starts there, and until when; empty: jobs start
 }
 
+// zones are those that a node works for.
+type zones []*zone
+
 // answered notes the times in a reply of the zone, and when it came.
 func (z *zone) answered(r jobs.Reply, now, poll time.Duration) {
 	z.busy = false
@@ -53,19 +56,22 @@ func (n *node) explain(z *zone, r jobs.Reply) {
 	n.noteZones()
 }
 
-// noteZones shows the zones in which nothing starts, and those that do not answer.
-func (n *node) noteZones() {
+// nothing says in which zones nothing starts, and which do not answer; empty: in all is work.
+func (l zones) nothing(failing map[string]bool) string {
 	var list []string
-	for _, z := range n.zones {
+	for _, z := range l {
 		switch {
-		case n.face.failing[zonePrefix+z.name]:
+		case failing[zonePrefix+z.name]:
 			list = append(list, "zone "+z.name+" does not answer")
 		case z.why != "":
 			list = append(list, "zone "+z.name+" "+z.why)
 		}
 	}
-	n.note(&n.face.notes.zones, strings.Join(list, "; "))
+	return strings.Join(list, "; ")
 }
+
+// noteZones shows the zones in which nothing starts, and those that do not answer.
+func (n *node) noteZones() { n.face.note(&n.face.notes.zones, n.zones.nothing(n.face.failing)) }
 
 // next sets when to ask again: at the instant of Redis' clock that a child has heard. If
 // the instant is 0, nobody knows it, and the zone is due at once.
@@ -96,31 +102,29 @@ func rest(r jobs.Reply, poll time.Duration) time.Duration {
 	return min(max(r.Next.Sub(r.Now), 0), poll)
 }
 
-// woken makes all zones due, because a hint does not name its zone.
-func (n *node) woken() {
-	now := proc.Boot()
-	for _, z := range n.zones {
+// hint makes all zones due now, because a hint does not name its zone.
+func (l zones) hint(now time.Duration) {
+	for _, z := range l {
 		z.hint(now)
 	}
 }
 
-// zone returns the zone of that name, or a closed zone if the node does not work for it any
+// named returns the zone of that name, or a closed zone if the node does not work for it any
 // more.
-func (n *node) zone(name string) *zone {
-	i := slices.IndexFunc(n.zones, func(z *zone) bool { return z.name == name })
+func (l zones) named(name string) *zone {
+	i := slices.IndexFunc(l, func(z *zone) bool { return z.name == name })
 	if i < 0 {
 		return &zone{name: name, closed: true}
 	}
-	return n.zones[i]
+	return l[i]
 }
 
-// nextZone returns the due zone with the fewest slots in use; among equals, the one that
-// has waited longest since its last answer. Without this rule a zone that has all slots but
-// one would also get the last one, because its own children ask for it.
-func (n *node) nextZone(now time.Duration) *zone {
-	count := n.served()
+// next returns the due zone with the fewest slots in use, which are counted by zone; among
+// equals, the one that has waited longest since its last answer. Without this rule a zone that
+// has all slots but one would also get the last one, because its own children ask for it.
+func (l zones) next(now time.Duration, count map[string]int) *zone {
 	var next *zone
-	for _, z := range n.zones {
+	for _, z := range l {
 		if z.known && !z.busy && z.due <= now && (next == nil || cmp.Or(
 			cmp.Compare(count[z.name], count[next.name]), cmp.Compare(z.looked, next.looked)) < 0) {
 			next = z
@@ -129,19 +133,22 @@ func (n *node) nextZone(now time.Duration) *zone {
 	return next
 }
 
-// served counts the slots in use of each zone.
-func (n *node) served() map[string]int {
-	count := map[string]int{}
-	for _, s := range n.slots {
-		count[s.zone]++
+// turn returns the instant at which a zone without a child has waited for a turn: since it is due,
+// since its last answer, and since slots were shared last.
+func (l zones) turn(count map[string]int, shared, lasts time.Duration) (at time.Duration) {
+	at = never
+	for _, z := range l {
+		if z.known && !z.busy && count[z.name] == 0 {
+			at = min(at, max(z.due, z.looked, shared)+lasts)
+		}
 	}
-	return count
+	return at
 }
 
 // firstDue returns the instant at which the first zone is due.
-func (n *node) firstDue() time.Duration {
+func (l zones) firstDue() time.Duration {
 	first := never
-	for _, z := range n.zones {
+	for _, z := range l {
 		if z.known && !z.busy {
 			first = min(first, z.due)
 		}
@@ -159,26 +166,9 @@ func (n *node) recover(z *zone) {
 		held, err = n.queue.Held(ctx, z.name, n.name)
 		return err
 	}, func() {
-		n.tellLost(z, n.unused(z, held))
+		n.tellLost(z, n.slots.unused(z, held))
+		n.face.changed = true // orphans may have got their jobs
 	})
-}
-
-// unused returns the slots that have jobs in the zone and no process.
-func (n *node) unused(z *zone, held map[string][]jobs.ID) []string {
-	var names []string
-	for name, ids := range held {
-		s := n.slots[name]
-		switch {
-		case len(ids) == 0:
-		case s == nil || s.orphan == nil && s.zone != z.name:
-			names = append(names, name)
-		case s.orphan != nil:
-			s.orphan.jobs = ids
-			n.face.changed = true
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 func (n *node) tellLost(z *zone, names []string) {

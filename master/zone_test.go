@@ -26,7 +26,6 @@ func TestALongJobDoesNotKeepAnotherZoneFromItsTurn(t *testing.T) {
 func TestNextZone(t *testing.T) {
 	t.Parallel()
 	const now = 100 * time.Second
-	type zones = []*zone
 	for name, test := range map[string]struct {
 		zones zones
 		slots string // a letter for each slot in use: its zone
@@ -41,12 +40,12 @@ func TestNextZone(t *testing.T) {
 		"with as many slots":   {zones{{name: "a", known: true, looked: 1}, {name: "b", known: true, looked: 2}}, "ba", "a"},
 		"others do not matter": {zones{{name: "a", known: true, looked: 1}, {name: "b", known: true, looked: 2}}, "xxx", "a"},
 	} {
-		n := &node{zones: test.zones, slots: map[string]*slot{}}
+		used := slots{}
 		for i, zone := range test.slots {
-			n.slots[string(rune('1'+i))] = &slot{zone: string(zone)}
+			used[string(rune('1'+i))] = &slot{zone: string(zone)}
 		}
 		got := ""
-		if z := n.nextZone(now); z != nil {
+		if z := test.zones.next(now, used.served()); z != nil {
 			got = z.name
 		}
 		if got != test.want {
@@ -72,13 +71,13 @@ func TestWhoMakesRoom(t *testing.T) {
 		"not those that were asked": {[]*slot{served("a", 5, true), served("a", 6, true), served("b", 7, false)}, 3},
 		"without a job":             {[]*slot{served("a", 5, false), served("a", 0, false)}, 2},
 	} {
-		n := &node{slots: map[string]*slot{}}
+		used := slots{}
 		for i, s := range test.slots {
 			s.name = string(rune('1' + i))
-			n.slots[s.name] = s
+			used[s.name] = s
 		}
 		got := ""
-		if s := n.mostServed(); s != nil {
+		if s := used.mostServed(); s != nil {
 			got = s.name
 		}
 		want := ""

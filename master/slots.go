@@ -1,0 +1,110 @@
+package master
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/hashicorp/go-hclog"
+
+	"muster/jobs"
+)
+
+// slots are the slots of a node that are in use, by name.
+type slots map[string]*slot
+
+// inUse returns the slots in use, sorted by number.
+func (l slots) inUse() []*slot {
+	var all []*slot
+	for _, s := range l {
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b *slot) int {
+		x, _ := strconv.Atoi(a.name)
+		y, _ := strconv.Atoi(b.name)
+		return x - y
+	})
+	return all
+}
+
+// unready counts the children that have not reported yet.
+func (l slots) unready() int {
+	count := 0
+	for _, s := range l {
+		if s.child != nil && !s.child.ready {
+			count++
+		}
+	}
+	return count
+}
+
+// served counts the slots in use of each zone.
+func (l slots) served() map[string]int {
+	count := map[string]int{}
+	for _, s := range l {
+		count[s.zone]++
+	}
+	return count
+}
+
+// mostServed returns a slot of the zone with the most children, counting only children
+// without the order to end. Of these slots it returns the one whose child has the earliest
+// deadline.
+func (l slots) mostServed() *slot {
+	count := map[string]int{}
+	for _, s := range l {
+		if s.child != nil && !s.child.drained {
+			count[s.zone]++
+		}
+	}
+	var most *slot
+	for _, s := range l.inUse() {
+		if s.child == nil || s.child.drained {
+			continue
+		}
+		if most == nil || cmp.Or(cmp.Compare(count[most.zone], count[s.zone]),
+			cmp.Compare(s.child.deadline, most.child.deadline)) < 0 {
+			most = s
+		}
+	}
+	return most
+}
+
+// unused returns the slots that have jobs in the zone and no process. Orphans are told which jobs
+// they have.
+func (l slots) unused(z *zone, held map[string][]jobs.ID) []string {
+	var names []string
+	for name, ids := range held {
+		s := l[name]
+		switch {
+		case len(ids) == 0:
+		case s == nil || s.orphan == nil && s.zone != z.name:
+			names = append(names, name)
+		case s.orphan != nil:
+			s.orphan.jobs = ids
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// drain orders all children to end after the jobs in hand.
+func (l slots) drain() {
+	for _, s := range l {
+		if s.child != nil {
+			s.child.drain()
+		}
+	}
+}
+
+// terminate sends TERM to all children.
+func (l slots) terminate(log hclog.Logger) {
+	for _, s := range l {
+		if s.child == nil {
+			continue
+		}
+		if err := s.child.proc.Terminate(); err != nil {
+			log.Error("child cannot be signalled", "slot", s.name, "error", err)
+		}
+	}
+}
