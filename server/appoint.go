@@ -11,7 +11,9 @@ import (
 
 	"muster/api"
 	"muster/fleet"
+	"muster/internal/wording"
 	"muster/jobs"
+	"muster/server/draft"
 	"muster/windows"
 )
 
@@ -28,10 +30,10 @@ const openingsShown = 60
 // appoint gives each host of a plan the first opening in which its job may begin, or
 // tells for which there is none. offset is by how much later a host begins than the
 // others; nil: all at once. Its error is about Redis.
-func (s *Server) appoint(ctx context.Context, p *plan, how api.Timed,
+func (s *Server) appoint(ctx context.Context, p *draft.Draft, how api.Timed,
 	offset func(host string) time.Duration) ([]error, error) {
-	spec := &p.task.Spec
-	spec.After = p.task.At
+	spec := &p.Task.Spec
+	spec.After = p.Task.At
 	_, book, err := s.book(ctx)
 	if err != nil {
 		return nil, err
@@ -55,22 +57,22 @@ func (s *Server) appoint(ctx context.Context, p *plan, how api.Timed,
 	fits := book.Fit(seats, windows.Work{Runbook: spec.Runbook, Window: spec.Window,
 		Reserve: spec.Reserve, Override: spec.Override}, slots)
 	if spec.Window {
-		if wrong := p.leaveClosed(seats, fits, how.SkipClosed); len(wrong) > 0 {
+		if wrong := leaveClosed(p, seats, fits, how.SkipClosed); len(wrong) > 0 {
 			return wrong, nil
 		}
-		p.windows = windowPlan(p, seats, fits)
-		for zone := range p.hosts {
-			p.windows.Slots += slots[zone]
+		p.Windows = windowPlan(p, seats, fits)
+		for zone := range p.Hosts {
+			p.Windows.Slots += slots[zone]
 		}
 	}
 	if !spec.Window {
-		p.held = held(book, seats, fits, spec.Override)
+		p.Held = held(book, seats, fits, spec.Override)
 	}
-	p.task.Own = map[string]jobs.Micros{}
+	p.Task.Own = map[string]jobs.Micros{}
 	for i, seat := range seats {
 		// What may begin now begins with the others: it takes its turn in the queue.
-		if due := fits[i].Due; due.After(s.now()) && due.After(p.task.At.Time()) {
-			p.task.Own[seat.Host] = jobs.MicrosOf(due)
+		if due := fits[i].Due; due.After(s.now()) && due.After(p.Task.At.Time()) {
+			p.Task.Own[seat.Host] = jobs.MicrosOf(due)
 		}
 	}
 	return nil, nil
@@ -85,18 +87,18 @@ func nobodyKnows(spec jobs.Spec, hosts []string, of int) []error {
 		"of %d hosts: %s: no success of it there is known, and the runbook has no `expect`; so nobody "+
 		"knows whether it fits into a window: say how long it takes with --expect, as in --expect 5m "+
 		"(of a schedule: `expect: 5m`)",
-		spec.Runbook, len(hosts), of, brief(fleet.Fold(hosts)))}
+		spec.Runbook, len(hosts), of, wording.ClipList(fleet.Fold(hosts)))}
 }
 
 // seats are the hosts of a plan with what the book asks about them. unknown are those on which
 // the same work never succeeded.
-func (s *Server) seats(ctx context.Context, p *plan, offset func(string) time.Duration) (
+func (s *Server) seats(ctx context.Context, p *draft.Draft, offset func(string) time.Duration) (
 	seats []windows.Seat, unknown []string, err error) {
-	spec := p.task.Spec
-	seats = make([]windows.Seat, len(p.picked))
+	spec := p.Task.Spec
+	seats = make([]windows.Seat, len(p.Picked))
 	fields := map[string]bool{}
 	if spec.Window {
-		for _, h := range p.picked {
+		for _, h := range p.Picked {
 			fields[jobs.EstimateField(spec.Work(), h)] = true
 		}
 	}
@@ -105,10 +107,10 @@ func (s *Server) seats(ctx context.Context, p *plan, offset func(string) time.Du
 		return nil, nil, err
 	}
 	from := s.now()
-	if at := p.task.At.Time(); at.After(from) {
+	if at := p.Task.At.Time(); at.After(from) {
 		from = at
 	}
-	for i, h := range p.picked {
+	for i, h := range p.Picked {
 		known := estimates[jobs.EstimateField(spec.Work(), h)].P90
 		if known == 0 {
 			unknown = append(unknown, h.Name)
@@ -147,7 +149,7 @@ const nodeRunning = "running"
 
 // leaveClosed takes the hosts out of a plan for which no opening is known, or tells of
 // them if that was not asked for.
-func (p *plan) leaveClosed(seats []windows.Seat, fits []windows.Fitting, skip bool) []error {
+func leaveClosed(p *draft.Draft, seats []windows.Seat, fits []windows.Fitting, skip bool) []error {
 	closed, open := map[string][]string{}, []fleet.Host{}
 	var names []string
 	for i, f := range fits {
@@ -156,12 +158,12 @@ func (p *plan) leaveClosed(seats []windows.Seat, fits []windows.Fitting, skip bo
 			names = append(names, seats[i].Host)
 			continue
 		}
-		open = append(open, p.picked[i])
+		open = append(open, p.Picked[i])
 	}
 	if skip && len(open) > 0 {
 		p.LeftOut.Closed = fleet.Fold(names)
 		if len(names) > 0 {
-			p.keep(open)
+			p.Keep(open)
 		}
 		return nil
 	}
@@ -172,14 +174,14 @@ func (p *plan) leaveClosed(seats []windows.Seat, fits []windows.Fitting, skip bo
 			hint = ""
 		}
 		wrong = append(wrong, mistake("body.on", "no approved window for %d of %d hosts: %s: %s%s",
-			len(closed[why]), len(seats), brief(fleet.Fold(closed[why])), why, hint))
+			len(closed[why]), len(seats), wording.ClipList(fleet.Fold(closed[why])), why, hint))
 	}
 	return wrong
 }
 
 // windowPlan is who has a turn in which opening.
-func windowPlan(p *plan, seats []windows.Seat, fits []windows.Fitting) *api.WindowPlan {
-	out := &api.WindowPlan{Reserve: p.task.Spec.Reserve.Seconds(), Openings: []api.PlannedOpening{}}
+func windowPlan(p *draft.Draft, seats []windows.Seat, fits []windows.Fitting) *api.WindowPlan {
+	out := &api.WindowPlan{Reserve: p.Task.Spec.Reserve.Seconds(), Openings: []api.PlannedOpening{}}
 	type key struct{ start, end time.Time }
 	turns, names := map[key][]string{}, map[key][]string{}
 	var later []string
@@ -216,21 +218,21 @@ func windowPlan(p *plan, seats []windows.Seat, fits []windows.Fitting) *api.Wind
 
 // tellOverride keeps why freezes do not hold for a task, in all its zones, before it is
 // put: what nobody can find later is not done.
-func (s *Server) tellOverride(ctx context.Context, p *plan) error {
-	spec := p.task.Spec
+func (s *Server) tellOverride(ctx context.Context, p *draft.Draft) error {
+	spec := p.Task.Spec
 	if spec.Override == "" {
 		return nil
 	}
 	var errs []error
-	for zone, hosts := range p.hosts {
+	for zone, hosts := range p.Hosts {
 		errs = append(errs, s.queue.Conn.Alert(ctx, zone, jobs.Alert{Event: "override-freeze",
-			Object: string(p.task.ID), Detail: map[string]any{"note": spec.Override,
+			Object: string(p.Task.ID), Detail: map[string]any{"note": spec.Override,
 				"runbook": spec.Runbook, "hosts": len(hosts)}}))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("the reason to override a freeze could not be kept: %w", err)
 	}
-	s.log.Warn("freezes do not hold for a task", "task", p.task.ID, "note", spec.Override)
+	s.log.Warn("freezes do not hold for a task", "task", p.Task.ID, "note", spec.Override)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"muster/api"
 	"muster/fleet"
+	"muster/internal/wording"
 	"muster/jobs"
 	"muster/server/stock"
 )
@@ -53,7 +54,8 @@ func (s *Server) turnHosts(ctx context.Context, in *drainInput, done string,
 	already := stock.Names(hosts, func(h fleet.Host) bool { return !slices.Contains(changed, h.Name) })
 	out := &drainOutput{api.DrainAnswer{Changed: fleet.Fold(changed), Already: fleet.Fold(already),
 		Count: len(changed), Note: g.note(), Labelled: fleet.Fold(undrainable(hosts)), Open: []jobs.ID{}}}
-	s.logOrder("hosts "+done, g, "hosts", brief(out.Body.Changed), "already", brief(out.Body.Already))
+	s.logOrder("hosts "+done, g, "hosts", wording.ClipList(out.Body.Changed),
+		"already", wording.ClipList(out.Body.Already))
 	if done == "drained" {
 		out.Body.Open, err = s.openOn(ctx, hosts)
 	}

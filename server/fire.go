@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"muster/api"
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/jobs/queue/hub"
+	"muster/server/draft"
 	"muster/server/election"
+	"muster/server/fault"
 	"muster/windows"
 )
 
@@ -260,7 +260,7 @@ func (f *firing) makeTask(ctx context.Context, p *planned, tick, now time.Time) 
 			fired.Result = wording.ClipTo(words(wrong), resultMax)
 			return fired, nil
 		}
-		plan.task.ID = id
+		plan.Task.ID = id
 		switch err = f.put1(ctx, plan); {
 		case err == nil:
 			return jobs.Fired{Tick: fired.Tick, Task: id, Result: submitted}, nil
@@ -281,17 +281,17 @@ func (f *firing) makeTask(ctx context.Context, p *planned, tick, now time.Time) 
 }
 
 // put1 submits a task, if the duty is ours still.
-func (f *firing) put1(ctx context.Context, p plan) error {
+func (f *firing) put1(ctx context.Context, p draft.Draft) error {
 	if !f.term.Trusted() {
 		return queue.ErrDeposed
 	}
 	if err := f.mayBegin(ctx); err != nil {
 		return err
 	}
-	if err := f.queue.Blobs.Store.PinBlobs(ctx, p.task.ID, p.blobs); err != nil {
+	if err := f.queue.Blobs.Store.PinBlobs(ctx, p.Task.ID, p.Blobs); err != nil {
 		return err
 	}
-	return f.queue.Submit.Submits.Submit(ctx, p.task, p.hosts, nil)
+	return f.queue.Submit.Submits.Submit(ctx, p.Task, p.Hosts, nil)
 }
 
 // use is what is known of an id that a tick could have.
@@ -380,11 +380,11 @@ func (f *firing) overlaps(ctx context.Context, p *planned, tick time.Time) (stri
 }
 
 // planTick resolves a schedule with the inventory and the runbooks of this moment.
-func (f *firing) planTick(ctx context.Context, p *planned, tick, now time.Time) (plan, []error,
-	error) {
+func (f *firing) planTick(ctx context.Context, p *planned, tick, now time.Time) (
+	draft.Draft, []error, error) {
 	b := request(p.Entry)
 	plan, wrong, err := f.resolve(ctx, b, p.By, p.Proven)
-	plan.task.Spec.Schedule, plan.task.Spec.Tick = p.Name, jobs.Time{Time: tick}
+	plan.Task.Spec.Schedule, plan.Task.Spec.Tick = p.Name, jobs.Time{Time: tick}
 	if err != nil || len(wrong) > 0 {
 		return plan, wrong, err
 	}
@@ -398,19 +398,19 @@ func (f *firing) planTick(ctx context.Context, p *planned, tick, now time.Time) 
 
 // resolve is what a request comes to now, or all that is wrong with it. Its error is
 // about Redis.
-func (s *Server) resolve(ctx context.Context, b api.Submit, operator string, proven bool) (plan,
-	[]error, error) {
+func (s *Server) resolve(ctx context.Context, b api.Submit, operator string, proven bool) (
+	draft.Draft, []error, error) {
 	catalog := s.catalog.Load()
 	b, stored, err := s.store(ctx, b, catalog, operator)
 	if err != nil {
-		return plan{}, nil, err
+		return draft.Draft{}, nil, err
 	}
 	v, err := s.look.Scene(ctx, b.On)
 	if err != nil {
-		return plan{}, nil, err
+		return draft.Draft{}, nil, err
 	}
-	p, wrong := makePlan(b, setting{catalog: catalog, Scene: v, operator: operator, proven: proven,
-		now: s.now(), stored: stored})
+	p, wrong := draft.New(b, draft.Setting{Catalog: catalog, Scene: v, Operator: operator,
+		Proven: proven, Now: s.now(), Stored: stored})
 	return p, wrong, nil
 }
 
@@ -430,7 +430,7 @@ func request(e windows.Entry) api.Submit {
 func words(wrong []error) string {
 	var list []string
 	for _, err := range wrong {
-		var d *huma.ErrorDetail
+		var d *fault.Mistake
 		if errors.As(err, &d) {
 			list = append(list, strings.TrimPrefix(d.Location, "body.")+": "+d.Message)
 			continue

@@ -11,6 +11,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	forecast "muster/jobs/plan"
+	"muster/server/draft"
 	"muster/windows"
 )
 
@@ -41,12 +42,12 @@ func (s *Server) foresee(ctx context.Context, in *foreseeInput) (*foreseeOutput,
 	list := forecast.Run(w.World)
 	last := len(w.Tasks) - 1
 	f := api.Foresight{Plan: api.Plan{ID: string(jobs.NewTaskID(s.now(), s.chance())),
-		At: jobs.Time{Time: w.Now}, Runbook: p.task.Spec.Runbook, On: p.task.Spec.On,
-		Operator: operator, Hosts: len(p.names), Start: in.Body.At,
+		At: jobs.Time{Time: w.Now}, Runbook: p.Task.Spec.Runbook, On: p.Task.Spec.On,
+		Operator: operator, Hosts: len(p.Names), Start: in.Body.At,
 		Done: jobs.Time{Time: list[last].Done}},
 		Begins: jobs.Time{Time: list[last].Started}, Half: jobs.Time{Time: list[last].Half},
 		Takes: w.takenTimes(), Notes: w.notes}
-	if why := p.task.Spec.Override; why != "" {
+	if why := p.Task.Spec.Override; why != "" {
 		f.Notes = append(f.Notes, "freezes do not hold for it: "+why)
 	}
 	if closed := p.LeftOut.Closed; closed != "" {
@@ -89,7 +90,8 @@ func undone(f forecast.Forecast) (n int) {
 }
 
 // planOf finds out what is asked for, or every mistake in it.
-func (s *Server) planOf(ctx context.Context, in *foreseeInput) (p plan, name string, err error) {
+func (s *Server) planOf(ctx context.Context, in *foreseeInput) (p draft.Draft,
+	name string, err error) {
 	b := in.Body
 	b.DryRun, b.ID = true, ""
 	name, proven, err := operator(in.who, b.As, in.User)
@@ -103,8 +105,8 @@ func (s *Server) planOf(ctx context.Context, in *foreseeInput) (p plan, name str
 	if err != nil {
 		return p, name, problem(err)
 	}
-	p, more := makePlan(b, setting{catalog: catalog, Scene: v, operator: name, proven: proven,
-		now: s.now(), stored: stored, foretold: true})
+	p, more := draft.New(b, draft.Setting{Catalog: catalog, Scene: v, Operator: name, Proven: proven,
+		Now: s.now(), Stored: stored, Foretold: true})
 	if wrong = append(wrong, more...); len(wrong) > 0 {
 		return p, name, refusal(wrong)
 	}
@@ -121,11 +123,11 @@ func (s *Server) planOf(ctx context.Context, in *foreseeInput) (p plan, name str
 }
 
 // skipClosed leaves out the hosts of a plan for which no opening is known, as a submit does.
-func (s *Server) skipClosed(ctx context.Context, p *plan) ([]error, error) {
-	if !p.task.Spec.Window {
+func (s *Server) skipClosed(ctx context.Context, p *draft.Draft) ([]error, error) {
+	if !p.Task.Spec.Window {
 		return nil, nil
 	}
-	p.task.Spec.After = p.task.At
+	p.Task.Spec.After = p.Task.At
 	_, book, err := s.book(ctx)
 	if err != nil {
 		return nil, err
@@ -138,9 +140,9 @@ func (s *Server) skipClosed(ctx context.Context, p *plan) ([]error, error) {
 	if err != nil {
 		return nil, err
 	}
-	fits := book.Fit(seats, windows.Work{Runbook: p.task.Spec.Runbook, Window: true,
-		Reserve: p.task.Spec.Reserve, Override: p.task.Spec.Override}, slots)
-	return p.leaveClosed(seats, fits, true), nil
+	fits := book.Fit(seats, windows.Work{Runbook: p.Task.Spec.Runbook, Window: true,
+		Reserve: p.Task.Spec.Reserve, Override: p.Task.Spec.Override}, slots)
+	return leaveClosed(p, seats, fits, true), nil
 }
 
 // fill tells in which openings hosts are done, and which are not.

@@ -13,6 +13,7 @@ import (
 	"muster/jobs"
 	forecast "muster/jobs/plan"
 	"muster/jobs/queue"
+	"muster/server/draft"
 	"muster/server/stock"
 	"muster/windows"
 )
@@ -33,7 +34,8 @@ const queuedMax = 500
 
 // foretell puts together what is known of the queue, and of a new task, which is the
 // last one.
-func (s *Server) foretell(ctx context.Context, p plan) (*foretelling, []api.OtherTask, error) {
+func (s *Server) foretell(ctx context.Context, p draft.Draft) (*foretelling,
+	[]api.OtherTask, error) {
 	_, book, err := s.book(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -59,7 +61,7 @@ func (s *Server) foretell(ctx context.Context, p plan) (*foretelling, []api.Othe
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.askEstimates(ctx, w, p.task.Spec.Work(), p.picked); err != nil {
+	if err := s.askEstimates(ctx, w, p.Task.Spec.Work(), p.Picked); err != nil {
 		return nil, nil, err
 	}
 	w.taken = map[string]*api.TakenTime{}
@@ -71,7 +73,7 @@ func (s *Server) foretell(ctx context.Context, p plan) (*foretelling, []api.Othe
 		}
 	}
 	if guessed > 0 {
-		w.notes = append(w.notes, guessWords(guessed, p.task.Spec))
+		w.notes = append(w.notes, guessWords(guessed, p.Task.Spec))
 	}
 	return w, others, nil
 }
@@ -104,14 +106,14 @@ func (s *Server) askEstimates(ctx context.Context, w *foretelling, work string,
 }
 
 // add adds the task that is asked for.
-func (w *foretelling) add(p plan) {
-	spec := p.task.Spec
+func (w *foretelling) add(p draft.Draft) {
+	spec := p.Task.Spec
 	due := w.Now
-	if at := p.task.At.Time(); p.task.At > 0 && at.After(due) {
+	if at := p.Task.At.Time(); p.Task.At > 0 && at.After(due) {
 		due = at
 	}
 	t := taskOfSpec("", spec)
-	for _, name := range p.names {
+	for _, name := range p.Names {
 		h, ok := w.stock.Host(name)
 		if !ok {
 			continue // it was picked from the same inventory

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/scripts"
+	"muster/server/fault"
 )
 
 // retryAfter is when to come again if Redis is away, in seconds.
@@ -28,11 +27,14 @@ const statusGone = 499
 // problem makes an answer of an error of the queue.
 func problem(err error) error {
 	var known huma.StatusError
+	var wrong *fault.Error
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &known):
 		return err
+	case errors.As(err, &wrong):
+		return answerOf(wrong)
 	case errors.Is(err, queue.ErrNotFound):
 		return huma.Error404NotFound(err.Error() + ": a task is kept for 70 days, the end of a job " +
 			"for a day; `muster tasks` lists the newest")
@@ -69,44 +71,35 @@ func away(words string) error {
 		http.Header{"Retry-After": {retryAfter}})
 }
 
+// answerOf makes an answer of a fault.
+func answerOf(e *fault.Error) error {
+	switch e.Kind {
+	case fault.Conflict:
+		return huma.Error409Conflict(e.Words)
+	case fault.Away:
+		return away(e.Words)
+	}
+	return refusal(e.Mistakes)
+}
+
 // mistake is one thing that is wrong with a request, and where.
 func mistake(location, format string, args ...any) error {
-	return &huma.ErrorDetail{Location: location, Message: fmt.Sprintf(format, args...)}
+	return fault.At(location, format, args...)
 }
 
 // mistakes takes an error apart that holds several.
-func mistakes(location string, err error) []error {
-	if err == nil {
-		return nil
-	}
-	var list []error
-	each := func(err error) { list = append(list, mistakes(location, err)...) }
-	switch e := err.(type) {
-	case fleet.Mistakes:
-		for _, one := range e {
-			each(one)
-		}
-	case scripts.Mistakes:
-		for _, one := range e {
-			each(one)
-		}
-	case interface{ Unwrap() []error }:
-		for _, one := range e.Unwrap() {
-			each(one)
-		}
-	default:
-		detail := &huma.ErrorDetail{Location: location, Message: err.Error()}
-		if lost := (*fleet.LostError)(nil); errors.As(err, &lost) {
-			detail.Value = lost.Lost
-		}
-		list = append(list, detail)
-	}
-	return list
-}
+func mistakes(location string, err error) []error { return fault.Each(location, err) }
 
 // refusal is the answer to a request that has mistakes.
 func refusal(list []error) error {
-	return huma.Error422UnprocessableEntity(wording.Count(len(list), "mistake"), list...)
+	details := make([]error, len(list))
+	for i, err := range list {
+		details[i] = err
+		if m := (*fault.Mistake)(nil); errors.As(err, &m) {
+			details[i] = &huma.ErrorDetail{Location: m.Location, Message: m.Message, Value: m.Value}
+		}
+	}
+	return huma.Error422UnprocessableEntity(wording.Count(len(list), "mistake"), details...)
 }
 
 // valueMax bounds what an answer repeats of a wrong value.

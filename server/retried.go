@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"muster/api"
-	"muster/fleet"
 	"muster/jobs"
+	"muster/server/draft"
 )
 
 // comingWait is how long a retry waits for another one of the same hosts that is being
@@ -17,7 +17,7 @@ const comingWait = 15 * time.Second
 
 // leaveEarlier leaves out hosts that another task does again. Of a task that is just
 // being submitted it is waited for whether it comes.
-func (s *Server) leaveEarlier(ctx context.Context, r retrying, c *choice) error {
+func (s *Server) leaveEarlier(ctx context.Context, r retrying, c *draft.Choice) error {
 	wait := comingWait
 	if r.body.DryRun {
 		wait = 0
@@ -25,7 +25,7 @@ func (s *Server) leaveEarlier(ctx context.Context, r retrying, c *choice) error 
 	var list []jobs.Again
 	coming := false
 	err := s.await(ctx, wait, func() (over bool, err error) {
-		list, err = s.queue.Submit.Retries.Retries(ctx, r.of, jobs.TaskID(r.body.ID), c.hosts)
+		list, err = s.queue.Submit.Retries.Retries(ctx, r.of, jobs.TaskID(r.body.ID), c.Hosts)
 		coming = slices.ContainsFunc(list, func(a jobs.Again) bool { return a.Coming })
 		return !coming, err
 	})
@@ -45,36 +45,26 @@ func (s *Server) leaveEarlier(ctx context.Context, r retrying, c *choice) error 
 			left[host] = true
 		}
 	}
-	c.hosts = slices.DeleteFunc(c.hosts, func(host string) bool { return left[host] })
-	c.earlier = list
+	c.Hosts = slices.DeleteFunc(c.Hosts, func(host string) bool { return left[host] })
+	c.Earlier = list
 	return nil
 }
 
 // alreadyRetried answers a retry of which nothing is left to do: with the earlier task, if
 // it is one.
-func (s *Server) alreadyRetried(ctx context.Context, r retrying, c choice, out api.Retried) (
+func (s *Server) alreadyRetried(ctx context.Context, r retrying, c draft.Choice, out api.Retried) (
 	*retryOutput, error) {
-	out.Already, out.Earlier = true, earlier(c.earlier)
-	out.TaskInfo = jobs.TaskInfo{Runbook: c.spec.Runbook, Zones: []string{},
+	out.Already, out.Earlier = true, draft.Earlier(c.Earlier)
+	out.TaskInfo = jobs.TaskInfo{Runbook: c.Spec.Runbook, Zones: []string{},
 		Outcomes: jobs.NewCounts(), Terms: jobs.Terms{RetryOf: r.of}}
-	if len(c.earlier) == 1 && !r.body.DryRun {
-		out.Task, out.State = c.earlier[0].Task, jobs.TaskSubmitting
+	if len(c.Earlier) == 1 && !r.body.DryRun {
+		out.Task, out.State = c.Earlier[0].Task, jobs.TaskSubmitting
 		if t, _, err := s.taskInfo(ctx, out.Task); err == nil {
 			out.TaskInfo = t
 		}
 	}
 	if !r.body.DryRun {
-		s.logOrder("task was retried before", r.giver, "task", r.of, "as", c.earlier[0].Task)
+		s.logOrder("task was retried before", r.giver, "task", r.of, "as", c.Earlier[0].Task)
 	}
 	return &retryOutput{http.StatusOK, out}, nil
-}
-
-// earlier is how it is told.
-func earlier(list []jobs.Again) []api.Earlier {
-	var out []api.Earlier
-	for _, a := range list {
-		out = append(out, api.Earlier{Task: a.Task, Operator: a.Operator, Proven: a.Proven, At: a.At,
-			Hosts: fleet.Fold(a.Hosts), Count: len(a.Hosts), Open: a.Open, Outcomes: a.Outcomes})
-	}
-	return out
 }

@@ -9,6 +9,7 @@ import (
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/server/draft"
 )
 
 // errNoKey is about a server that cannot seal anything.
@@ -24,8 +25,8 @@ func (s *Server) keys() (seal.Keys, error) {
 }
 
 // mayKeepSecrets tells whether the secrets of a plan can be sealed.
-func (s *Server) mayKeepSecrets(p plan) []error {
-	if len(p.secrets) == 0 {
+func (s *Server) mayKeepSecrets(p draft.Draft) []error {
+	if len(p.Secrets) == 0 {
 		return nil
 	}
 	_, err := s.keys()
@@ -33,8 +34,8 @@ func (s *Server) mayKeepSecrets(p plan) []error {
 }
 
 // sealSecrets puts the secrets of a plan into its task, sealed for its id.
-func (s *Server) sealSecrets(p *plan) error {
-	if len(p.secrets) == 0 {
+func (s *Server) sealSecrets(p *draft.Draft) error {
+	if len(p.Secrets) == 0 {
 		return nil
 	}
 	keys, err := s.keys()
@@ -42,17 +43,17 @@ func (s *Server) sealSecrets(p *plan) error {
 		return err
 	}
 	var frozen scripts.Frozen
-	if err := json.Unmarshal(p.task.Spec.Action, &frozen); err != nil {
+	if err := json.Unmarshal(p.Task.Spec.Action, &frozen); err != nil {
 		return err
 	}
-	frozen.Values.Plain = p.secrets
+	frozen.Values.Plain = p.Secrets
 	err = frozen.Seal(func(argument string, text seal.Text) (string, error) {
-		return keys.Seal(string(p.task.ID), argument, text)
+		return keys.Seal(string(p.Task.ID), argument, text)
 	})
 	if err != nil {
 		return err
 	}
-	p.task.Spec.Action, err = json.Marshal(frozen)
+	p.Task.Spec.Action, err = json.Marshal(frozen)
 	return err
 }
 
@@ -74,15 +75,6 @@ func (s *Server) openSecrets(of jobs.TaskID, frozen scripts.Frozen) (map[string]
 			"run: %w", of, err)
 	}
 	return texts, nil
-}
-
-// secretTexts are the secrets of a submit, in a form that nothing prints.
-func secretTexts(given map[string]string) map[string]seal.Text {
-	texts := make(map[string]seal.Text, len(given))
-	for name, text := range given {
-		texts[name] = seal.Text(text)
-	}
-	return texts
 }
 
 // openly refuses a schedule whose runbook has secrets: what it asks for is kept in the open.

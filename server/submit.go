@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -15,6 +13,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/server/draft"
 )
 
 // idTries is how often an id of our own is made anew when another task has it.
@@ -85,13 +84,13 @@ func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, st
 	if err != nil {
 		return nil, resultFailed, away(fmt.Sprintf("%s; nothing was accepted: submit it again", err))
 	}
-	p, chain, more := s.makeChain(b, setting{catalog: catalog, Scene: v, operator: name,
-		proven: proven, now: s.now(), stored: stored})
+	p, chain, more := draft.NewChain(b, draft.Setting{Catalog: catalog, Scene: v, Operator: name,
+		Proven: proven, Now: s.now(), Stored: stored}, s.chance)
 	wrong = append(wrong, more...)
 	if wrong = append(wrong, s.mayKeepSecrets(p)...); len(wrong) > 0 {
 		return nil, resultRefused, refusal(wrong)
 	}
-	p.task.Spec.Schedule = in.schedule
+	p.Task.Spec.Schedule = in.schedule
 	if wrong, err = s.lookAtFacts(ctx, v, &p); err != nil {
 		return nil, resultFailed, away(fmt.Sprintf("%s; nothing was accepted: submit it again", err))
 	} else if len(wrong) > 0 {
@@ -111,18 +110,18 @@ func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, st
 	if err := s.put(ctx, &p); err != nil {
 		return nil, resultOf(err), err
 	}
-	out := &submitOutput{http.StatusCreated, p.answer(s.durable)}
+	out := &submitOutput{http.StatusCreated, p.Answer(s.durable)}
 	// It is accepted, whatever becomes of this look at it.
-	if t, err := s.queue.Read.Tasks.Task(ctx, p.task.ID); err == nil {
+	if t, err := s.queue.Read.Tasks.Task(ctx, p.Task.ID); err == nil {
 		out.Body.TaskInfo = t
 	}
 	return out, resultAccepted, nil
 }
 
 // dryRun tells what a plan would come to.
-func (s *Server) dryRun(p plan) *submitOutput {
-	out := &submitOutput{http.StatusOK, p.answer(s.durable)}
-	out.Body.Hosts = fleet.Fold(p.names)
+func (s *Server) dryRun(p draft.Draft) *submitOutput {
+	out := &submitOutput{http.StatusOK, p.Answer(s.durable)}
+	out.Body.Hosts = fleet.Fold(p.Names)
 	return out
 }
 
@@ -175,9 +174,9 @@ func (s *Server) repeated(ctx context.Context, b api.Submit, t jobs.TaskInfo) (*
 	error) {
 	out := &submitOutput{http.StatusOK, api.Submitted{TaskInfo: t, Durable: s.durable}}
 	switch {
-	case chained(b) != (t.Chain != ""):
+	case draft.Chained(b) != (t.Chain != ""):
 		return nil, conflict(t.Task, "one of them is of a chain, the other is not")
-	case chained(b):
+	case draft.Chained(b):
 		info, err := s.chainInfo(ctx, t.Chain)
 		out.Body.Follows = &info
 		return out, err
@@ -196,14 +195,14 @@ func neverComes(id jobs.TaskID) error {
 }
 
 // put gives a plan an id, if it has none, and hands it to the queue.
-func (s *Server) put(ctx context.Context, p *plan) error {
+func (s *Server) put(ctx context.Context, p *draft.Draft) error {
 	if err := s.mayBegin(ctx); err != nil {
 		return err
 	}
-	own := p.task.ID == ""
+	own := p.Task.ID == ""
 	for try := 1; ; try++ {
 		if own {
-			p.task.ID = jobs.NewTaskID(s.now(), s.chance())
+			p.Task.ID = jobs.NewTaskID(s.now(), s.chance())
 		}
 		err := s.putOnce(ctx, p, own)
 		switch {
@@ -213,22 +212,22 @@ func (s *Server) put(ctx context.Context, p *plan) error {
 			return err
 		case errors.Is(err, queue.ErrConflict) && own && try < idTries:
 		case errors.Is(err, queue.ErrConflict):
-			return conflict(p.task.ID, "it has other arguments or other hosts, or the runbook has changed")
+			return conflict(p.Task.ID, "it has other arguments or other hosts, or the runbook has changed")
 		case errors.Is(err, queue.ErrCancelled): // with its id it never comes
 			return huma.Error409Conflict(err.Error())
 		case errors.Is(err, context.Canceled), errors.Is(err, jobs.ErrNoBlob):
 			return problem(err)
 		default:
 			return away(fmt.Sprintf("%s; nothing of the task runs yet unless it was complete: submit it "+
-				"again with id %s", err, p.task.ID))
+				"again with id %s", err, p.Task.ID))
 		}
 	}
 }
 
-func (s *Server) putOnce(ctx context.Context, p *plan, own bool) error {
+func (s *Server) putOnce(ctx context.Context, p *draft.Draft, own bool) error {
 	if own {
 		// A put that meets another task has named itself in its place already.
-		_, err := s.queue.Read.Tasks.Task(ctx, p.task.ID)
+		_, err := s.queue.Read.Tasks.Task(ctx, p.Task.ID)
 		if err == nil {
 			return queue.ErrConflict
 		}
@@ -236,7 +235,7 @@ func (s *Server) putOnce(ctx context.Context, p *plan, own bool) error {
 			return err
 		}
 	}
-	if err := s.queue.Blobs.Store.PinBlobs(ctx, p.task.ID, p.blobs); err != nil {
+	if err := s.queue.Blobs.Store.PinBlobs(ctx, p.Task.ID, p.Blobs); err != nil {
 		return err
 	}
 	if err := s.sealSecrets(p); err != nil {
@@ -245,17 +244,5 @@ func (s *Server) putOnce(ctx context.Context, p *plan, own bool) error {
 	if err := s.tellOverride(ctx, p); err != nil {
 		return err
 	}
-	return s.queue.Submit.Submits.Submit(ctx, p.task, p.hosts, nil)
-}
-
-// answer describes a plan.
-func (p plan) answer(durable string) api.Submitted {
-	s := p.task.Spec
-	return api.Submitted{Durable: durable, LeftOut: p.LeftOut, Fences: p.fences, Windows: p.windows,
-		Frozen: p.held,
-		TaskInfo: jobs.TaskInfo{
-			Task: p.task.ID, Runbook: s.Runbook, On: s.On, Operator: s.Operator, Proven: s.Proven,
-			Total: p.task.Total, Outcomes: jobs.NewCounts(), Zones: slices.Sorted(maps.Keys(p.hosts)),
-			Inventory: s.Inventory, Terms: s.Terms, Orders: jobs.Orders{Rollout: rolling(s.Rollout)},
-			Span: jobs.Span{Submitted: jobs.TimeOf(s.Created)}}}
+	return s.queue.Submit.Submits.Submit(ctx, p.Task, p.Hosts, nil)
 }

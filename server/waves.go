@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"muster/fleet"
+	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/scripts"
+	"muster/server/draft"
 	"muster/server/stock"
 )
 
@@ -191,7 +193,7 @@ func (s *Server) check(ctx context.Context, t jobs.TaskInfo) error {
 	if why != "" {
 		return s.stopWaves(ctx, t, why)
 	}
-	p.task.ID = id
+	p.Task.ID = id
 	err = s.putOnce(ctx, &p, false)
 	if errors.Is(err, queue.ErrConflict) || errors.Is(err, jobs.ErrNoBlob) {
 		return s.stopWaves(ctx, t, fmt.Sprintf("wave %d: health check %s: %s", t.Rollout.Wave,
@@ -199,35 +201,35 @@ func (s *Server) check(ctx context.Context, t jobs.TaskInfo) error {
 	}
 	if err == nil {
 		s.log.Info("health check begun", "task", t.Task, "wave", t.Rollout.Wave, "check", id,
-			"hosts", p.task.Total)
+			"hosts", p.Task.Total)
 	}
 	return err
 }
 
 // planCheck is the health check on some hosts, or why there is none.
 func (s *Server) planCheck(ctx context.Context, t jobs.TaskInfo, spec jobs.Spec, names []string) (
-	plan, string, error) {
+	draft.Draft, string, error) {
 	v, err := s.look.Scene(ctx, "")
 	if err != nil {
-		return plan{}, "", err
+		return draft.Draft{}, "", err
 	}
 	if v.Stock == nil {
-		return plan{}, "", stock.ErrNone
+		return draft.Draft{}, "", stock.ErrNone
 	}
 	hosts, gone := v.Stock.Find(names)
 	if len(hosts) == 0 {
-		return plan{}, fmt.Sprintf("its hosts are in the inventory no more, so they cannot be "+
-			"checked: %s", brief(fleet.Fold(gone))), nil
+		return draft.Draft{}, fmt.Sprintf("its hosts are in the inventory no more, so they cannot be "+
+			"checked: %s", wording.ClipList(fleet.Fold(gone))), nil
 	}
 	var frozen scripts.Frozen
 	if err := json.Unmarshal(spec.Action, &frozen); err != nil {
-		return plan{}, "", err
+		return draft.Draft{}, "", err
 	}
 	spec.On = fleet.Fold(names)
 	spec.Reason = fmt.Sprintf("health check of task %s after wave %d", t.Task, t.Rollout.Wave)
-	p := setting{Scene: v, operator: t.Operator, proven: t.Proven, now: s.now()}.plan(
+	p := draft.Setting{Scene: v, Operator: t.Operator, Proven: t.Proven, Now: s.now()}.Draft(
 		jobs.Task{Spec: spec}, hosts)
-	p.blobs = frozen.Blobs()
+	p.Blobs = frozen.Blobs()
 	return p, "", nil
 }
 

@@ -57,6 +57,8 @@ var floors = map[string]int{
 	"server":                     8,
 	"server/election":            5,
 	"server/historian":           5,
+	"server/draft":               6,
+	"server/fault":               2,
 	"server/stock":               5,
 	"worker":                     4,
 	"worker/agreed":              3,

@@ -1,4 +1,4 @@
-package server
+package draft
 
 import (
 	"slices"
@@ -6,19 +6,21 @@ import (
 
 	"muster/api"
 	"muster/fleet"
+	"muster/internal/wording"
 	"muster/jobs"
+	"muster/server/fault"
 )
 
-// rollOut resolves how a task is to go out: the stored contents that its health check
-// needs, the hosts in the order of their waves, and every mistake. Where nothing is
-// asked for, it is nil.
-func (in setting) rollOut(ask *jobs.RolloutAsk, hosts []fleet.Host) (
+// rollOut resolves how a task is to go out. It returns the stored contents that its health check
+// needs, the hosts in the order of their waves, and every mistake. The rollout is nil where
+// nothing is asked for.
+func (in Setting) rollOut(ask *jobs.RolloutAsk, hosts []fleet.Host) (
 	r *jobs.Rollout, blobs []string, arranged []fleet.Host, wrong []error) {
 	if ask == nil || len(hosts) == 0 { // which is a mistake of its own
 		return nil, nil, hosts, nil
 	}
-	if chained(api.Submit{Rollout: ask}) {
-		return nil, nil, hosts, []error{mistake("body.rollout", "nothing can be staged or rolled back "+
+	if Chained(api.Submit{Rollout: ask}) {
+		return nil, nil, hosts, []error{fault.At("body.rollout", "nothing can be staged or rolled back "+
 			"here: submit a task of its own for that")}
 	}
 	r, wrong = resolveRollout(*ask, hosts)
@@ -29,8 +31,8 @@ func (in setting) rollOut(ask *jobs.RolloutAsk, hosts []fleet.Host) (
 	}
 	arranged, r.Waves = intoWaves(hosts, r.Waves)
 	if len(r.Waves) > jobs.WavesMax {
-		wrong = append(wrong, mistake("body.rollout.waves", "%d waves, because members of a group never "+
-			"share one: want at most %d", len(r.Waves), jobs.WavesMax))
+		wrong = append(wrong, fault.At("body.rollout.waves", "%d waves, because members of a group "+
+			"never share one: want at most %d", len(r.Waves), jobs.WavesMax))
 	}
 	return r, blobs, arranged, wrong
 }
@@ -40,12 +42,12 @@ func resolveRollout(ask jobs.RolloutAsk, hosts []fleet.Host) (*jobs.Rollout, []e
 	r, bad := ask.Resolve(len(hosts))
 	var wrong []error
 	for _, m := range bad {
-		wrong = append(wrong, mistakes("body.rollout."+m.Field, m.Err)...)
+		wrong = append(wrong, fault.Each("body.rollout."+m.Field, m.Err)...)
 	}
 	if zones := zoneNames(hosts); len(zones) > 1 {
-		wrong = append(wrong, mistake("body.rollout", "the hosts are of %d zones (%s), and a rule or "+
+		wrong = append(wrong, fault.At("body.rollout", "the hosts are of %d zones (%s), and a rule or "+
 			"waves are kept in one: submit a task for each, such as --on '…,zone=%s'", len(zones),
-			brief(strings.Join(zones, ", ")), zones[0]))
+			wording.ClipList(strings.Join(zones, ", ")), zones[0]))
 	}
 	return &r, wrong
 }
@@ -64,29 +66,29 @@ func intoWaves(hosts []fleet.Host, sizes []int) (arranged []fleet.Host, waves []
 }
 
 // healthCheck freezes the task that is to succeed between waves, on whichever hosts.
-func (in setting) healthCheck(ask jobs.RolloutAsk, hosts []fleet.Host) (
+func (in Setting) healthCheck(ask jobs.RolloutAsk, hosts []fleet.Host) (
 	spec *jobs.Spec, blobs []string, wrong []error) {
 	if ask.Health == "" {
 		return nil, nil, nil
 	}
 	const at = "body.rollout.health"
-	runbook, err := in.catalog.Lookup(ask.Health)
+	runbook, err := in.Catalog.Lookup(ask.Health)
 	if err != nil {
-		return nil, nil, mistakes(at, err)
+		return nil, nil, fault.Each(at, err)
 	}
-	values, err := runbook.BindStored(ask.HealthArgs, nil, in.stored)
+	values, err := runbook.BindStored(ask.HealthArgs, nil, in.Stored)
 	if err != nil {
-		return nil, nil, mistakes("body.rollout.health_args", err)
+		return nil, nil, fault.Each("body.rollout.health_args", err)
 	}
 	frozen := runbook.Freeze(values)
-	wrong = mistakes(at, checkHosts(frozen, hosts))
-	wrong = append(wrong, checkNeeds(frozen.Limits(), hosts, in.Stock)...)
+	wrong = fault.Each(at, checkHosts(frozen, hosts))
+	wrong = append(wrong, checkNeeds(frozen.Limits(), hosts, in.Scene.Stock)...)
 	if frozen.Disruptive || frozen.Window {
-		wrong = append(wrong, mistake(at, "%s is disruptive or needs a window: a health check only looks",
-			frozen.Runbook))
+		wrong = append(wrong, fault.At(at, "%s is disruptive or needs a window: a health check only "+
+			"looks", frozen.Runbook))
 	}
 	made, err := specOf(frozen)
-	return &made, frozen.Blobs(), append(wrong, mistakes(at, err)...)
+	return &made, frozen.Blobs(), append(wrong, fault.Each(at, err)...)
 }
 
 func zoneNames(hosts []fleet.Host) []string {
@@ -98,8 +100,8 @@ func zoneNames(hosts []fleet.Host) []string {
 	return slices.Compact(zones)
 }
 
-// rollAgain is the rollout of a task that does some jobs of another again: what may fail
-// stays, as far as it is a rule for so few hosts, and the waves are gone.
+// rollAgain returns the rollout of a task that does some jobs of another again. It keeps the
+// rule, as far as that is one for so few hosts, and drops the waves.
 func rollAgain(r *jobs.Rollout, hosts []fleet.Host) *jobs.Rollout {
 	if r == nil || len(zoneNames(hosts)) > 1 {
 		return nil
@@ -114,7 +116,7 @@ func rollAgain(r *jobs.Rollout, hosts []fleet.Host) *jobs.Rollout {
 	return &kept
 }
 
-// rolling is a rollout as the answer to its submit shows it.
+// rolling shows a rollout as the answer to its submit does.
 func rolling(r *jobs.Rollout) *jobs.RolloutInfo {
 	if r == nil {
 		return nil
