@@ -78,7 +78,7 @@ func (f aclFlags) print(c *cobra.Command) error {
 	return nil
 }
 
-// checkUser refuses names that would take the permissions of another user away.
+// checkUser refuses names that would overwrite the permissions of another user.
 func (f aclFlags) checkUser() error {
 	switch {
 	case f.user == "":

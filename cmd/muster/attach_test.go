@@ -55,7 +55,7 @@ func (r *recording) await(name string) {
 	}
 }
 
-// wantLines holds a file of every host against what it must have.
+// wantLines compares a file of every host with the wanted text.
 func (r *recording) wantLines(name, want string) {
 	r.t.Helper()
 	for _, home := range r.homes {
@@ -65,7 +65,7 @@ func (r *recording) wantLines(name, want string) {
 	}
 }
 
-// signal sends a signal to all workers. One that has no work left may end meanwhile.
+// signal sends a signal to all workers. A worker without work may end meanwhile.
 func (r *recording) signal(s syscall.Signal) {
 	r.t.Helper()
 	for _, pid := range children(r.master.cmd.Process.Pid) {
@@ -75,11 +75,11 @@ func (r *recording) signal(s syscall.Signal) {
 	}
 }
 
-// waits is a command on real hosts that runs until goOn: what a test does meanwhile, and how
-// late the last host begins, has no hurry.
+// waits is a command on real hosts that runs until goOn, so that the test may take its time, and
+// the last host may begin late.
 const waits = "until [ -e ~/go ]; do sleep .1; done"
 
-// goOn ends what waits on all hosts.
+// goOn ends the waiting commands on all hosts.
 func (r *recording) goOn() {
 	r.t.Helper()
 	for _, home := range r.homes {
@@ -89,11 +89,11 @@ func (r *recording) goOn() {
 	}
 }
 
-// A killed worker loses nothing: the command goes on, and the next attempt takes its end.
+// A killed worker loses nothing: the command continues, and the next attempt receives its end.
 func TestAKilledWorkersStepIsAttachedTo(t *testing.T) {
 	t.Parallel()
 	r := newRecording(t, 4)
-	t.Cleanup(r.goOn) // also where the test fails nobody waits for it
+	t.Cleanup(r.goOn) // also if the test fails
 	id := r.submit("all", "echo begun >> ~/begun; "+waits+"; echo done >> ~/file; echo out")
 	r.await("begun")
 	r.signal(syscall.SIGKILL)
@@ -110,11 +110,11 @@ func TestAKilledWorkersStepIsAttachedTo(t *testing.T) {
 	}
 }
 
-// The same if it is killed between the end of the command and its report of that.
+// The same if the worker is killed between the end of the command and its report.
 func TestAWorkerKilledBeforeItsReportLosesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRecording(t, 2)
-	t.Cleanup(r.goOn) // also where the test fails nobody waits for it
+	t.Cleanup(r.goOn) // also if the test fails
 	id := r.submit("all", "echo begun >> ~/begun; "+waits+"; echo done >> ~/file; echo out")
 	r.await("begun")
 	r.signal(syscall.SIGSTOP)

@@ -13,8 +13,9 @@ import (
 	"muster/jobs"
 )
 
-// What a killed worker had heard is not told again by the attempt that takes its step over,
-// not to who follows, nor to who comes later; and the host folds with one that said the same.
+// Output of a killed worker appears only once although the attempt that takes its step over
+// receives it again: for a follower, and for a later reader; and the host folds with one that has
+// the same output.
 func TestWhatWasHeardOfALostAttemptIsToldOnce(t *testing.T) {
 	t.Parallel()
 	r := newRecording(t, 2)
@@ -59,7 +60,7 @@ func (r *recording) says(args ...string) string {
 	return out
 }
 
-// awaitSaid waits until it is heard that a job said exactly so much.
+// awaitSaid waits until exactly this output of a job was received.
 func (r *recording) awaitSaid(id jobs.ID, want string) {
 	r.t.Helper()
 	late := r.late()
@@ -89,7 +90,7 @@ func readAll(t testing.TB, res *http.Response) string {
 	return string(text)
 }
 
-// linesOf are the lines behind a prefix.
+// linesOf returns the lines behind a prefix.
 func linesOf(text, prefix string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

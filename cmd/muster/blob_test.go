@@ -29,7 +29,7 @@ steps:
   - {name: bring, upload: {from: image, to: "/tmp/image"}}
 `
 
-// withRunbook starts a house that has a runbook of its own.
+// withRunbook starts a house with a runbook of its own.
 func withRunbook(t *testing.T, inventory, runbook string) *house {
 	t.Helper()
 	h := newCellar(t, inventory)
@@ -50,8 +50,8 @@ func TestScriptsWithFiles(t *testing.T) {
 		Setup: withMuster(filepath.Dir(h.bin), h.url)})
 }
 
-// On the way to one of three hosts the line is cut once, and what had arrived is not sent
-// again. All have the same file at the end.
+// The line to one of three hosts is cut once, and the bytes that had arrived are not sent again.
+// All hosts have the same file at the end.
 func TestAFileReachesRealHosts(t *testing.T) {
 	t.Parallel()
 	dir, inventory := t.TempDir(), "hosts:\n"
@@ -97,7 +97,7 @@ func TestAFileReachesRealHosts(t *testing.T) {
 	}
 }
 
-// weakLine is a way to a host that is cut once, when so many bytes have gone there.
+// weakLine is a line to a host that is cut once, after so many bytes to the host.
 type weakLine struct {
 	port string
 	cuts atomic.Int32

@@ -13,8 +13,8 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// The hosts' own log is the judge: what is said to be stopped is gone, and what
-// could not be stopped is said to be running.
+// The hosts' own log is the judge: a command that is reported as stopped is gone, and a command
+// that could not be stopped is reported as running.
 func TestCancelStopsOnTheHosts(t *testing.T) {
 	t.Parallel()
 	const hosts, deaf, stuck = 100, 7, 13 // every 7th ignores TERM, every 13th everything
@@ -75,7 +75,7 @@ func TestCancelStopsOnTheHosts(t *testing.T) {
 		last.Sub(asked), took, left)
 	wantOutcomes(t, done, map[jobs.Outcome]int{jobs.Cancelled: hosts - 8, jobs.Unknown: 8})
 	if took > 45*time.Second {
-		t.Errorf("it took %s", took) // five seconds, where nobody else is at work
+		t.Errorf("it took %s", took) // five seconds on an idle machine
 	}
 	wantNoOverlap(t, f)
 }
@@ -113,7 +113,7 @@ func TestCancelOnRealOpenSSH(t *testing.T) {
 	if j.ExitCode == nil || *j.ExitCode <= 128 || !strings.HasSuffix(j.Error, "wrong host; stopped on the host") {
 		t.Errorf("the job: %+v", j)
 	}
-	// What is dead and not yet buried has no command line.
+	// A process that is dead and not yet reaped has no command line.
 	if line, err := os.ReadFile("/proc/" + pid + "/cmdline"); err == nil && len(line) > 0 {
 		t.Errorf("process %s is still there: %q", pid, line)
 	}

@@ -31,10 +31,10 @@ func (h *house) awaitChain(id jobs.TaskID, as func(jobs.ChainInfo) bool) (i jobs
 	}
 }
 
-// chained has a runbook that can be staged, and one that takes it back. Each phase writes
-// itself down on the host, begins when the file go-PHASE is there, fails on a host of which
-// there is a file PHASE-HOST, and is cut off from muster where there is a file cut-PHASE-HOST,
-// when the file go-cut is there or at once in the last phase.
+// chained has a runbook that can be staged, and one that takes it back. Each phase writes its name
+// on the host and begins when the file go-PHASE is there. It fails on a host with a file
+// PHASE-HOST. On a host with a file cut-PHASE-HOST it is cut off from muster when the file go-cut
+// is there, in the last phase at once.
 const chained = `
 name: own
 arguments:
@@ -74,7 +74,7 @@ steps:
       [ ! -e DIR/undo-{{host.name}} ]
 `
 
-// cutOff ends the sshd that a step came with.
+// cutOff ends the sshd of a step.
 const cutOff = `  cut() {
     p=$$
     while read -r comm < /proc/$p/comm && [ "$comm" != sshd ]; do read -r _ _ _ p _ < /proc/$p/stat; done
@@ -82,7 +82,7 @@ const cutOff = `  cut() {
     sleep 1
   }`
 
-// links is a house with three hosts and the runbooks above, of which an attempt has so long.
+// links is a house with three hosts and the runbooks above, with a timeout for an attempt.
 func links(t *testing.T, fence, timeout string) (h *house, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -103,7 +103,7 @@ func links(t *testing.T, fence, timeout string) (h *house, dir string) {
 	return h, dir
 }
 
-// again kills the server, does something, and starts another one.
+// again kills the server, calls do, and starts another one.
 func (h *house) again(do func()) {
 	h.t.Helper()
 	h.server.kill()
@@ -112,8 +112,8 @@ func (h *house) again(do func()) {
 	h.server.await("server listens")
 }
 
-// The server is killed in each phase of a chain, which ends while there is none. Nothing
-// is done twice, and what could not be taken back is said.
+// The server is killed in each phase of a chain, and the phase ends without a server. Nothing is
+// done twice, and hosts that could not be taken back are reported.
 func TestAChainSurvivesKilledServers(t *testing.T) {
 	t.Parallel()
 	h, dir := links(t, "auto", "1m")
@@ -162,8 +162,8 @@ func TestAChainSurvivesKilledServers(t *testing.T) {
 	}
 }
 
-// Where too few could be prepared nothing is done, until a person says so; and at its
-// moment, not before.
+// If too few hosts could be prepared nothing is activated until a person orders it, and not before
+// its time.
 func TestAChainStopsWhereTooFewCouldBePrepared(t *testing.T) {
 	t.Parallel()
 	h, dir := links(t, "auto", "1m")
@@ -208,7 +208,7 @@ func TestAChainStopsWhereTooFewCouldBePrepared(t *testing.T) {
 }
 
 // Hosts that keep no record are cut off while they are changed, and one of them also while it is
-// taken back: what is not known counts as failed, and is never said to be back.
+// taken back: an unknown state counts as failed, and is never reported as taken back.
 func TestAChainSaysWhichHostsItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	h, dir := links(t, "none", "10s")
@@ -222,7 +222,7 @@ func TestAChainSaysWhichHostsItDoesNotKnow(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit %d", code)
 	}
-	h.awaitChain(task.Task, func(i jobs.ChainInfo) bool { // what has not begun by the second failure never does
+	h.awaitChain(task.Task, func(i jobs.ChainInfo) bool { // a job that has not begun by the second failure never begins
 		return len(i.Tasks) > 1 && i.Tasks[1].Info != nil && i.Tasks[1].Info.Outcomes[jobs.Succeeded] == 1
 	})
 	if err := os.WriteFile(filepath.Join(dir, "go-cut"), nil, 0o600); err != nil {

@@ -11,8 +11,7 @@ import (
 	"muster/cli/times"
 )
 
-// clientCommands are the commands of operators. They talk to a server, and to
-// nothing else.
+// clientCommands returns the commands of operators. They talk to a server, and to nothing else.
 func clientCommands() []*cobra.Command {
 	work := []*cobra.Command{tasks.NewRun(), tasks.NewExec(), ops.NewPlan(), tasks.NewWait(),
 		orders.NewRetry(), orders.NewCancel(),

@@ -15,8 +15,7 @@ import (
 	"muster/testkit/apitest"
 )
 
-// looks is what the commands that only look are answered: a route, and the
-// answer below it.
+// looks holds the answers to the commands that only read: a route, and the answer below it.
 const looks = `
 GET /v1/tasks/0wcy7y2fb2/jobs
 {"jobs": [
@@ -214,7 +213,7 @@ func TestCommandsShowTables(t *testing.T) {
 		"token create alice":              "muster_s3cret\n",
 		"token rm alice":                  "token of alice removed\n",
 		"health":                          "status     ok\nversion    v1\nredis      ok\ninventory  abc\nhosts      300\n",
-		"logs " + apitest.AJob:            "hello\x1b[2J\xff\n", // byte for byte in a pipe
+		"logs " + apitest.AJob:            "hello\x1b[2J\xff\n", // unchanged in a pipe
 		"logs --raw " + apitest.AJob:      "hello\x1b[2J\xff\n",
 		"logs " + apitest.ATask + ":mute": "",
 	} {
@@ -228,7 +227,7 @@ func TestCommandsShowTables(t *testing.T) {
 func TestCommandsShowJSON(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t, lookRoutes())
-	for line, want := range map[string]string{ // what is outside, and keys that others build on
+	for line, want := range map[string]string{ // key letters that commands outside rely on
 		"tasks":                             "[task runbook state total outcomes",
 		"task " + apitest.ATask:             "{task outcomes groups",
 		"task " + apitest.ATask + " --wait": "{task outcomes groups",
@@ -383,8 +382,8 @@ func TestWrongUse(t *testing.T) {
 	}
 }
 
-// A flag with an empty text is the variable of a shell that is not set. It must not pass for
-// none: fewer conditions are more hosts, zones or jobs.
+// A flag with an empty text is usually the variable of a shell that is not set. It must not count
+// as a missing flag: fewer conditions mean more hosts, zones or jobs.
 func TestNoCommandTakesAnEmptyText(t *testing.T) {
 	t.Parallel()
 	a, tried := apitest.New(t, nil), 0 // no request may be made
@@ -508,7 +507,7 @@ func TestHelpIsWhole(t *testing.T) {
 				t.Errorf("%s: a line of %d columns: %s", c.CommandPath(), len(line), line)
 			}
 		}
-		// Those that read the configuration, or only files, ask no server.
+		// Commands that read the configuration, or only files, ask no server.
 		if !c.HasSubCommands() && c.Flag("config") == nil && c.Annotations[cli.Offline] == "" {
 			for _, flag := range []string{"server", "as", "output", "no-headers"} {
 				if c.Flag(flag) == nil {

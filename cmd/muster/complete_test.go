@@ -14,8 +14,7 @@ import (
 	"muster/testkit/apitest"
 )
 
-// complete asks for completions as a shell does. The words come without their
-// descriptions.
+// complete asks for completions as a shell does. It returns the words without their descriptions.
 func complete(t *testing.T, url string, args ...string) []string {
 	t.Helper()
 	n := 1 // words of the command

@@ -41,8 +41,8 @@ func TestListsSayWhatStandsStill(t *testing.T) {
 	}
 }
 
-// Of a task that is to go on it is said what keeps it. What was ordered of itself is told
-// with it, and one that has ended waits for nothing.
+// A command that continues a task shows what still keeps it. Orders about the task itself are shown
+// with the task, and an ended task waits for nothing.
 func TestATaskSaysWhatKeepsIt(t *testing.T) {
 	t.Parallel()
 	routes := lookRoutes()
@@ -240,7 +240,7 @@ func TestRunSendsItsTerms(t *testing.T) {
 		""))})
 	code, _, words := muster(t, a.URL, "run", "exec", "--on", "fw001", "--arg", "cmd=true", "--disruptive",
 		"--supersedes", "rules/acme", "--expire", "2h", "--detach")
-	// A variable of a shell that is not set, say.
+	// The text may come from a variable of a shell that is not set.
 	if code, _, words := muster(t, a.URL, "run", "exec", "--on", "fw001", "--supersedes", ""); code != cli.ExitUsage ||
 		!strings.Contains(words, "--supersedes is empty") {
 		t.Errorf("an empty key: exit %d, %s", code, words)

@@ -17,8 +17,7 @@ import (
 	"muster/jobs"
 )
 
-// demoIn makes a command of the demo whose temporary files go to a folder of the
-// test.
+// demoIn makes a command of the demo with its temporary files in a folder of the test.
 func demoIn(t *testing.T, args ...string) (cmd *exec.Cmd, temp string) {
 	t.Helper()
 	temp = t.TempDir()
@@ -116,7 +115,7 @@ func TestASecondInterruptEndsTheDemoAtOnce(t *testing.T) {
 	if code := p.end(); code != cli.ExitInterrupted {
 		t.Errorf("exit %d, want %d", code, cli.ExitInterrupted)
 	}
-	// A master that is asked only once waits 10 s for the job in hand.
+	// A master that was asked only once waits 10 s for the job in hand.
 	if d := time.Since(begun); d > 9*time.Second {
 		t.Errorf("it ended after %s", d)
 	}
@@ -128,7 +127,7 @@ func TestASecondInterruptEndsTheDemoAtOnce(t *testing.T) {
 	wantEmpty(t, temp)
 }
 
-// isDead tells a process that only waits to be reaped.
+// isDead reports whether a process is dead and only waits to be reaped.
 func isDead(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(text), ") Z ")

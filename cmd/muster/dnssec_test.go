@@ -25,7 +25,7 @@ type rollover struct {
 	task  jobs.TaskID
 }
 
-// args are those of the runbooks dnssec and dnssec-status.
+// args returns the arguments of the runbooks dnssec and dnssec-status.
 func (r *rollover) args() []string {
 	kind := "bind"
 	if r.lab.Primary.Control == "" {
@@ -50,10 +50,10 @@ func (h *house) roll(r *rollover, more ...string) jobs.TaskInfo {
 	return t
 }
 
-// job is the one job of the rollover.
+// job returns the only job of the rollover.
 func (r *rollover) job() jobs.ID { return jobs.NewID(r.task, r.name) }
 
-// said waits until the job's transcript matches a pattern, and gives its first group.
+// said waits until the job's transcript matches a pattern, and returns its first group.
 func (h *house) said(r *rollover, pattern string) string {
 	h.t.Helper()
 	re := regexp.MustCompile("(?m)" + pattern)
@@ -73,8 +73,7 @@ func (h *house) said(r *rollover, pattern string) string {
 	}
 }
 
-// watched looks at a rollover that waits for its DS: its log says so, and so does
-// the view of the zone.
+// watched checks that a rollover waits for its DS: in its log, and in the view of the zone.
 func (h *house) watched(r *rollover) {
 	h.t.Helper()
 	h.said(r, `(the parent has no DS for the key)`)
@@ -87,8 +86,8 @@ func (h *house) watched(r *rollover) {
 	}
 }
 
-// openTooEarly is a person who is asked, and says yes before the parent has the DS: that is
-// seen, and not believed.
+// openTooEarly acts as a person who opens the gate before the parent has the DS: the runbook
+// notices that, and does not believe it.
 func (h *house) openTooEarly(r *rollover, ds string) {
 	h.t.Helper()
 	j := h.awaitGate(r.job())
@@ -101,7 +100,7 @@ func (h *house) openTooEarly(r *rollover, ds string) {
 	h.said(r, `(a person opened the gate, but the parent has no DS for the key)`)
 }
 
-// awaitGate asks for a job until it stands at a gate.
+// awaitGate reads a job until it waits at a gate.
 func (h *house) awaitGate(id jobs.ID) jobs.JobInfo {
 	h.t.Helper()
 	for late := time.After(2 * time.Minute); ; {
@@ -139,7 +138,7 @@ func TestKeysAreRolledAsManyShortAttempts(t *testing.T) {
 	}
 	labs.Wait()
 	h := newHouse(t, inventory.String())
-	h.config(map[string]any{"children": 1}) // whoever waits must not hold it
+	h.config(map[string]any{"children": 1}) // a waiting job must not hold the child
 	h.master()
 
 	for _, r := range all {
@@ -149,8 +148,8 @@ func TestKeysAreRolledAsManyShortAttempts(t *testing.T) {
 	for _, r := range all {
 		if r.key == "ksk" {
 			ds := h.said(r, `^ds=(.* IN DS .*)$`)
-			// All are under way with the one child that there is, and it has time for more, on
-			// the same host: for a second rollover, which is refused.
+			// All rollovers are under way with only one child, and it has time for more on the same host:
+			// for a second rollover, which is refused.
 			second := h.roll(r, "--wait")
 			if j := h.jobs(second.Task)[0]; j.Outcome != jobs.Failed || j.Class != jobs.ClassUser {
 				t.Errorf("a second rollover on %s: %+v", r.name, j)
@@ -167,9 +166,9 @@ func TestKeysAreRolledAsManyShortAttempts(t *testing.T) {
 		var j jobs.JobInfo
 		h.query(&j, "job", string(r.job()))
 		out, _ := h.muster("logs", string(r.job()))
-		least := 2 // a busy child may come only when all is over that was waited for
+		least := 2 // a busy child may return only after the wait is over
 		if r.key == "ksk" {
-			least = 4 // the DS is published while it waits
+			least = 4 // the DS is published during the wait
 		}
 		if j.Outcome != jobs.Succeeded || j.Attempt < least || !strings.Contains(out, "was rolled from the key") {
 			t.Errorf("%s: %+v\n%s", r.name, j, out)

@@ -52,7 +52,7 @@ func TestRunOnRealOpenSSH(t *testing.T) {
 		t.Errorf("with a wrong host key: %+v", j)
 	}
 
-	// What an operator means as data stays data, whatever is in it.
+	// Text that an operator means as data stays data, whatever it contains.
 	for _, nasty := range []string{"it's \"$(id)\" `id` $HOME \\n", "-rf --", "a\nb", "äöü ☃"} {
 		h.query(&done, "run", "exec", "--on", "fw1", "--arg", "cmd=printf %s "+quote(nasty), "--wait")
 		if out, _ := h.muster("logs", string(jobs.NewID(done.Task, "fw1"))); out != nasty {
@@ -61,7 +61,7 @@ func TestRunOnRealOpenSSH(t *testing.T) {
 	}
 }
 
-// quote is what an operator's own shell would do.
+// quote quotes a text as an operator's own shell would need it.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 func TestEveryFaultOfAHostIsToldTruly(t *testing.T) {
@@ -142,7 +142,7 @@ func TestAKilledMasterIsReplacedAndItsChildrenCount(t *testing.T) {
 	t.Parallel()
 	f, inventory := pretend(t, fakefleet.Config{Hosts: 60})
 	h := newHouse(t, inventory)
-	// Its log goes to a file: a pipe would be awaited until the orphans close it.
+	// Its log goes to a file: a pipe would stay open until the orphans close it.
 	log, err := os.Create(h.file("first.log"))
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestAKilledMasterIsReplacedAndItsChildrenCount(t *testing.T) {
 		t.Errorf("%d children outlive their master, want 4", len(alive))
 	}
 	second := h.master()
-	// The children of the first go on; together they are never more than four.
+	// The children of the first master continue; together there are never more than four.
 	most := 0
 	for n := 0; n < 5; n++ {
 		alive := len(children(second.cmd.Process.Pid))
@@ -182,8 +182,8 @@ func isWorker(pid int) bool {
 	return err == nil && strings.Contains(string(text), "worker")
 }
 
-// The story that muster was made for: four jobs of bob behind a thousand of alice. He has
-// no more right to the queue than she, and his hosts are the last but ten of hers.
+// The story for which muster was made: four jobs of bob wait behind a thousand of alice. He has no
+// more right to the queue than she, and his hosts are the last but ten of hers.
 func TestASmallTaskDoesNotWaitForABigOne(t *testing.T) {
 	t.Parallel()
 	const hosts = 1000
@@ -206,7 +206,7 @@ func TestASmallTaskDoesNotWaitForABigOne(t *testing.T) {
 	wantOutcomes(t, h.wait(alice), map[jobs.Outcome]int{jobs.Succeeded: hosts})
 	wantNoOverlap(t, f)
 
-	// By order, not by clock: how many of alice's jobs started before each of bob's.
+	// The test counts starts, not time: how many of alice's jobs started before each of bob's.
 	before := h.jobs(alice)
 	for _, j := range h.jobs(bob.Task) {
 		n := 0
@@ -225,8 +225,8 @@ func TestASmallTaskDoesNotWaitForABigOne(t *testing.T) {
 	}
 }
 
-// awaitReordering waits until a reordering is over: bob's jobs are at the front after
-// its first calls, and can have ended before.
+// awaitReordering waits until a reordering is over: bob's jobs are at the front after its first
+// calls, and can end before it does.
 func (h *house) awaitReordering() {
 	h.t.Helper()
 	for late := h.late(); ; {

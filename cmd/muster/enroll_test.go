@@ -13,13 +13,12 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// enrolment is a real host that is listed in an inventory file, and a known_hosts file
-// which that names.
+// enrolment is a real host in an inventory file, and a known_hosts file that the inventory names.
 type enrolment struct {
 	t                *testing.T
 	sshd             sshtest.SSHD
 	inventory, known string
-	line             string // of the host in known_hosts
+	line             string // line of the host in known_hosts
 }
 
 func newEnrolment(t *testing.T) *enrolment {
@@ -36,7 +35,7 @@ func newEnrolment(t *testing.T) *enrolment {
 	return e
 }
 
-// has makes what is known.
+// has writes these lines into the known_hosts file.
 func (e *enrolment) has(lines ...string) {
 	e.t.Helper()
 	if err := os.WriteFile(e.known, []byte(strings.Join(lines, "\n")+"\n"), 0o640); err != nil {
@@ -114,7 +113,7 @@ func TestEnrollKeysThatHaveChanged(t *testing.T) {
 	e.enroll(cli.ExitUsage, "", "known_hosts:1", "--write", e.known)
 }
 
-// hashedName is what OpenSSH makes of a name in known_hosts.
+// hashedName hashes a name for known_hosts as OpenSSH does.
 func hashedName(t *testing.T, name string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "hashed")
@@ -133,8 +132,8 @@ func hashedName(t *testing.T, name string) string {
 	return field
 }
 
-// A host behind jump hosts of which nobody knows a key: all of them are shown, the outermost
-// first, and written together.
+// A host is behind jump hosts without known keys: enroll shows all keys, the outermost first, and
+// writes them together.
 func TestEnrollShowsTheWholeWay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -178,8 +177,8 @@ func TestEnrollShowsTheWholeWay(t *testing.T) {
 	if want := strings.Join(lines[:3], "\n") + "\n"; string(got) != want {
 		t.Errorf("written: %s\nwant %s", got, want)
 	}
-	// Now the way is known, by the inventory or by the file alone. A hop that is meant itself
-	// is shown once.
+	// Now the inventory or the file alone knows the way. A jump host that is also selected is shown
+	// once.
 	if code, out, words = enroll("all", "--write", known, "--yes"); code != cli.ExitOK ||
 		!strings.Contains(words, "1 key written") || strings.Count(out, "# outer ") != 1 {
 		t.Errorf("the rest: exit %d, %s%s", code, out, words)

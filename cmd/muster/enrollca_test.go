@@ -43,7 +43,7 @@ func TestEnrollHostsWithACertificate(t *testing.T) {
 	public := e.file("ca.pub", "# ours\n"+ca.Public+" ca@example.com\n")
 	line := fmt.Sprintf("@cert-authority [%s]:%d %s", e.sshd.Address, e.sshd.Port, ca.Public)
 
-	e.enroll(cli.ExitOK, " new\n"+e.line+"\n", "") // nobody vouches for it
+	e.enroll(cli.ExitOK, " new\n"+e.line+"\n", "") // no authority vouches for it
 	e.enroll(cli.ExitOK, "for fw1 until 2", "", "--ca", public)
 	e.enroll(cli.ExitOK, ": no key to pin\n"+line+"\n", "", "--ca", public)
 	e.enroll(cli.ExitOK, fmt.Sprintf("\nhost_ca: %q\n", ca.Public), "", "--ca", public, "--for", "inventory")
@@ -51,7 +51,7 @@ func TestEnrollHostsWithACertificate(t *testing.T) {
 	e.enroll(cli.ExitOK, ", written, certifies", "1 key written", "--ca", public, "--write", e.known)
 	e.want(line)
 	e.enroll(cli.ExitOK, " known, certifies", "0 keys written", "--ca", public, "--write", e.known)
-	e.enroll(cli.ExitOK, " known, certifies", "0 keys written", "--write", e.known) // the file has it
+	e.enroll(cli.ExitOK, " known, certifies", "0 keys written", "--write", e.known) // the file has the authority
 	e.want(line)
 	inv, err := new(hosts.FileFlags).Inventory(t.Context(), []string{e.inventory})
 	if err != nil || len(inv.WithoutKey()) > 0 {
@@ -69,7 +69,7 @@ func TestEnrollHostsWithACertificate(t *testing.T) {
 	}
 }
 
-// A certificate that does not hold is no reason to pin the key in it.
+// An invalid certificate is no reason to pin the key in it.
 func TestEnrollCertificatesThatDoNotHold(t *testing.T) {
 	t.Parallel()
 	e, ca, other := newEnrolment(t), sshtest.NewAuthority(t), sshtest.NewAuthority(t)
@@ -102,7 +102,7 @@ func TestEnrollCertificatesThatDoNotHold(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// A host without one shows its key as ever.
+	// A host without a certificate shows its key as usual.
 	plain := newEnrolment(t)
 	plain.enroll(cli.ExitOK, " new\n"+plain.line+"\n", "", "--ca", e.file("ca.pub", ca.Public))
 	plain.enroll(cli.ExitUsage, "", "has no public key", "--ca", e.file("empty", "\n# nothing\n"))

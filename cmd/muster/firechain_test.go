@@ -17,8 +17,8 @@ func (h *house) chain(args ...string) (i jobs.ChainInfo, code int) {
 	return i, code
 }
 
-// stubborn takes the place of nft on a host. It takes rulesets in rehearsals, and none for real:
-// that it says when there is a file /etc/go.
+// stubborn replaces nft on a host. It accepts rulesets in rehearsals, and refuses them for real
+// when there is a file /etc/go.
 const stubborn = `#!/bin/sh
 case "$MUSTER_DIR $*" in
 ?*' -f '*.muster-new)
@@ -47,8 +47,8 @@ func (h *house) awaitActivated(hosts int) jobs.ChainInfo {
 	}
 }
 
-// failsLast is a chain that fails on stubborn hosts. Who fails ends what is under way on the
-// others: so they come to their end before.
+// failsLast runs a chain that fails on stubborn hosts. A failure stops the jobs on other hosts, so
+// these hosts fail after the others have ended.
 func (h *house) failsLast(stubborn []*hosttest.Host, args []string) jobs.ChainInfo {
 	h.t.Helper()
 	code := make(chan int, 1)
@@ -68,8 +68,8 @@ func (h *house) failsLast(stubborn []*hosttest.Host, args []string) jobs.ChainIn
 	return i
 }
 
-// A ruleset is brought to all hosts and put in force on all. Two of four do not take it,
-// and one may fail: so all are as they were, also at the next boot.
+// A chain brings a ruleset to all hosts and puts it in force on all. Two of four refuse it, and
+// only one may fail: so all hosts are as they were, even after the next boot.
 func TestARulesetThatFailsOnTooManyIsTakenBackFromAll(t *testing.T) {
 	t.Parallel()
 	if !hosttest.Inside(t) {
@@ -104,7 +104,7 @@ func TestARulesetThatFailsOnTooManyIsTakenBackFromAll(t *testing.T) {
 	}
 	asBefore()
 
-	// One that fails is within the budget; a person takes the others back.
+	// A single failure is within the budget; a person takes the others back.
 	list[2].Do("rm /usr/local/sbin/nft")
 	var again int
 	i, again = h.chain(ruleset...)
@@ -129,8 +129,8 @@ func TestARulesetThatFailsOnTooManyIsTakenBackFromAll(t *testing.T) {
 	asBefore()
 }
 
-// forgetful takes the place of nft on a host. Once the new rules are in force the folder is
-// gone from which the host would go back.
+// forgetful replaces nft on a host. Once the new rules are in force it removes the folder from
+// which the host would go back.
 const forgetful = `#!/bin/sh
 case "$MUSTER_DIR $*" in
 ?*' -c -f '*) ;;
@@ -139,8 +139,8 @@ esac
 exec /usr/sbin/nft "$@"
 `
 
-// A host that forgot the change in the middle has the new rules, and nothing takes them back
-// any more. Nobody calls it unchanged, or taken back.
+// A host that forgot the change in the middle keeps the new rules, and nothing takes them back any
+// more. Its outcome is neither unchanged nor taken back.
 func TestAForgetfulFirewallIsNotCalledTakenBack(t *testing.T) {
 	t.Parallel()
 	if !hosttest.Inside(t) {
@@ -154,7 +154,7 @@ func TestAForgetfulFirewallIsNotCalledTakenBack(t *testing.T) {
 		t.Errorf("the activation ended %s: %s", j.Outcome, j.Error)
 	}
 	task, _, _ := strings.Cut(string(j.ID), ":")
-	h.redis.Do(t, "HDEL", "muster:{default}:locks", f.Name) // it is kept for as long as it may last
+	h.redis.Do(t, "HDEL", "muster:{default}:locks", f.Name) // it stays as long as the change may last
 	var back jobs.TaskInfo
 	h.query(&back, "run", "firewall-back", "--on", f.Name, "--arg", "of="+task, "--wait")
 	b := h.jobs(back.Task)[0]

@@ -10,7 +10,7 @@ import (
 	"muster/testkit/hosttest"
 )
 
-// Rules with which a firewall begins. The next ones let muster in as well; the last do not.
+// The first rules of a firewall. The next ones let muster in as well; the last do not.
 const (
 	firstRules = `table inet filter {
 	chain input {
@@ -40,8 +40,8 @@ const (
 	loadRules = "nft -f /etc/nftables.conf"
 )
 
-// firewalls makes hosts with the first rules, and a house with a master that can reach
-// them. They keep records where hosts do.
+// firewalls makes hosts with the first rules, and a house with a master that can reach them. They
+// keep records in the usual folder.
 func firewalls(t *testing.T, n int, o hosttest.Options) (*house, []*hosttest.Host) {
 	t.Helper()
 	var list []*hosttest.Host
@@ -102,7 +102,7 @@ func TestAFirewallThatLocksMusterOutComesBackByItself(t *testing.T) {
 		t.Fatalf("the good one ended %s (%s): %s\n%s", j.Outcome, j.Class, j.Error, out)
 	}
 	after := rules(f)
-	f.Reboot() // what is in force now comes from the kept file alone
+	f.Reboot() // the rules in force now come from the stored file alone
 	if now := rules(f); now != after || !strings.Contains(now, `"next"`) {
 		t.Errorf("after a reboot in force is:\n%s\nwant:\n%s", now, after)
 	}
@@ -116,7 +116,7 @@ func TestAFirewallThatLocksMusterOutComesBackByItself(t *testing.T) {
 	}
 }
 
-// What another program keeps in a table of its own.
+// foreignRules is a table of another program.
 const foreignRules = `table ip f2b {
 	set banned {
 		type ipv4_addr
@@ -125,8 +125,8 @@ const foreignRules = `table ip f2b {
 }
 `
 
-// With scope own only the one table is changed, taken back and kept, and probes of both kinds
-// that hold let it stay.
+// With scope own the runbook changes, takes back and stores only its own table, and successful
+// probes of both kinds let it stay.
 func TestAFirewallOfOneTableLeavesOthersAlone(t *testing.T) {
 	t.Parallel()
 	if !hosttest.Inside(t) {
@@ -167,8 +167,8 @@ func TestAFirewallOfOneTableLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// A dry run brings the ruleset to a place of its own and rehearses it there, so that it is seen
-// what would change, on a host on which nothing does.
+// A dry run brings the ruleset to a place of its own and rehearses it there: it shows the changes
+// and makes none.
 func TestADryRunOfAFirewallShowsWhatWouldChange(t *testing.T) {
 	t.Parallel()
 	if !hosttest.Inside(t) {
@@ -233,8 +233,8 @@ func TestAFirewallRefusesABadRuleset(t *testing.T) {
 
 var races = flag.Int("races", 4, "how many of the cuts of a connection are tried, at most 16")
 
-// cutter takes the place of nft on a host. While a change is made it counts its calls, and
-// at one of them takes the cable out for some seconds.
+// cutter replaces nft on a host. During a change it counts its calls, and at one of them cuts the
+// network for some seconds.
 const cutter = `#!/bin/sh
 if [ -n "$MUSTER_DIR" ]; then
 	n=0 at='' seconds=''
@@ -250,13 +250,13 @@ fi
 exec /usr/sbin/nft "$@"
 `
 
-// cuts are at which call of nft a host is cut off, and for how many seconds: shorter than
-// it waits for the proof, longer, and about as long. Calls 1 to 7 are of the guard, 8 and
-// 9 of the change, what follows is of the proof, of the end or of going back.
+// cuts lists the call of nft at which a host is cut off, and the seconds: shorter than the wait for
+// the proof, longer, and about as long. Calls 1 to 7 belong to the guard, 8 and 9 to the change,
+// the following to the proof, the end or the way back.
 var cuts = [][2]int{{8, 4}, {8, 40}, {8, 12}, {10, 40}, {1, 4}, {4, 4}, {7, 4}, {9, 4}, {10, 4}, {11, 4}, {12, 4},
 	{9, 40}, {11, 40}, {8, 13}, {8, 14}, {9, 15}}
 
-// Whenever the connection is lost: host and muster agree on what came of it.
+// Whenever the connection is lost, host and muster agree on the result.
 func TestAFirewallWhoseConnectionIsLostIsEitherConfirmedOrRolledBack(t *testing.T) {
 	t.Parallel()
 	if !hosttest.Inside(t) {
@@ -294,7 +294,7 @@ func TestAFirewallWhoseConnectionIsLostIsEitherConfirmedOrRolledBack(t *testing.
 	}
 }
 
-// agrees asks a host whether what became of its job is true.
+// agrees asks a host whether the outcome of its job is true.
 func agrees(t *testing.T, f *hosttest.Host, j jobs.JobInfo, before, mark string) {
 	t.Helper()
 	f.Do("while ! ip link show eth0 | grep -q 'state UP'; do sleep .2; done")

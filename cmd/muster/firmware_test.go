@@ -13,7 +13,7 @@ import (
 	"muster/testkit/hosttest"
 )
 
-// always is a window that is open all day, for whoever owns the boxes.
+// always is a window that is open all day, for the owners of the boxes.
 const always = `windows:
   - name: always
     customer: acme
@@ -24,15 +24,15 @@ const always = `windows:
     approval: none
 `
 
-// newBox makes a box with firmware of version 1.0, and a house that can reach it and asks
-// so often whether it is back.
+// newBox makes a box with firmware of version 1.0, and a house that can reach it and makes so many
+// probes after a reboot.
 func newBox(t *testing.T, probes int, more ...string) (*house, *hosttest.Box) {
 	t.Helper()
 	b := hosttest.NewBox(t, hosttest.Options{})
 	return newBoxes(t, b.Inventory(append([]string{"customer: acme"}, more...)...), probes, always), b
 }
 
-// newBoxes is a house for some boxes, with windows for them.
+// newBoxes makes a house for some boxes, with windows for them.
 func newBoxes(t *testing.T, boxes string, probes int, calendar string) *house {
 	t.Helper()
 	h := newCellar(t, "hosts:\n"+boxes)
@@ -49,7 +49,7 @@ func newBoxes(t *testing.T, boxes string, probes int, calendar string) *house {
 	return h
 }
 
-// quick is a built-in runbook with other numbers for its probes, and another name.
+// quick returns a built-in runbook with other numbers for its probes, and another name.
 func quick(t *testing.T, name string, probes int) string {
 	t.Helper()
 	data, err := os.ReadFile("../../scripts/builtin/" + name + ".yaml")
@@ -74,7 +74,7 @@ func (h *house) flash(b *hosttest.Box, bundle string, args ...string) jobs.JobIn
 	return h.flashOn(b.Name, bundle, args...)[0]
 }
 
-// flashOn is flash for several.
+// flashOn is flash for several boxes.
 func (h *house) flashOn(on, bundle string, args ...string) []jobs.JobInfo {
 	h.t.Helper()
 	h.write("bundle", bundle)
@@ -88,7 +88,7 @@ func (h *house) flashOn(on, bundle string, args ...string) []jobs.JobInfo {
 	return h.jobs(done.Task)
 }
 
-// wantEnd tells with what a job ended if not as wanted, and what the host said.
+// wantEnd fails the test, with the output of the host, unless a job ended as wanted.
 func (h *house) wantEnd(j jobs.JobInfo, outcome jobs.Outcome, class jobs.Class, words string) {
 	h.t.Helper()
 	out, _ := h.muster("logs", string(j.ID))
@@ -128,15 +128,15 @@ func TestFirmwareIsInstalledBootedAndProven(t *testing.T) {
 	if tries := b.Do("cat /var/lib/bootloader/tries.B"); tries != "3\n" {
 		t.Errorf("the new slot is not marked good: %s tries left", tries)
 	}
-	// The same again: nothing is to be done.
+	// The same again has nothing to do.
 	h.wantEnd(h.flash(b, b.Bundle(hosttest.Image{Version: "2.0"}, hosttest.Model, false)), jobs.Succeeded, "", "")
 	if b.Boots() != 2 {
 		t.Errorf("it was booted %d times", b.Boots())
 	}
 }
 
-// A bundle that is for another model, that is of another version than was said, or that has no
-// room in its slot writes none, and nothing of it stays on the host.
+// A bundle for another model, of another version than the argument says, or too large for its slot
+// writes to no slot, and leaves nothing on the host.
 func TestFirmwareThatDoesNotFitChangesNothing(t *testing.T) {
 	t.Parallel()
 	if !hosttest.Inside(t) {
@@ -164,7 +164,7 @@ func TestFirmwareThatDoesNotFitChangesNothing(t *testing.T) {
 	}
 }
 
-// The boot loader gives up after three tries and takes the old slot.
+// The boot loader gives up after three tries and boots the old slot.
 func TestFirmwareThatDoesNotBootIsRolledBack(t *testing.T) {
 	t.Parallel()
 	goesBack(t, hosttest.Image{Version: "2.0", Dead: true}, jobs.ClassUser, "came back with slot A as before")
@@ -217,8 +217,8 @@ func TestFirmwareOfAHostThatStaysAwayIsNotCalledFine(t *testing.T) {
 	}
 }
 
-// Both members of a pair are asked for at once, and there are two masters. The second one is
-// begun when the first has been proven, and not at all if it went back.
+// One task has both members of a pair, and there are two masters. The second member begins when the
+// first has been proven, and not at all if the first went back.
 func TestFirmwareOfAPairGoesOnWhenTheFirstIsProven(t *testing.T) {
 	t.Parallel()
 	if !hosttest.Inside(t) {
@@ -257,8 +257,8 @@ func TestFirmwareOfAPairGoesOnWhenTheFirstIsProven(t *testing.T) {
 	}
 }
 
-// The members of a pair are asked for by a task each, and there are two masters. The first one
-// does not come back: the other is not begun, and its job says what it waits for.
+// Each member of a pair has a task of its own, and there are two masters. The first member does not
+// come back: the other one does not begin, and its job says what it waits for.
 func TestFirmwareOfAPairInTwoTasksWaitsForAPersonInDoubt(t *testing.T) {
 	t.Parallel()
 	if !hosttest.Inside(t) {
@@ -286,7 +286,7 @@ func TestFirmwareOfAPairInTwoTasksWaitsForAPersonInDoubt(t *testing.T) {
 	if other.Waits != "group/pair1" || other.Attempt > 0 || !strings.Contains(other.Why, "pair1") {
 		t.Errorf("the second is %+v", other)
 	}
-	// Also when a person says that it may go on: its peer cannot be asked, and it is not booted.
+	// Even if a person clears the group: the peer cannot be asked, so the box is not booted.
 	if out, code := h.muster("group", "clear", "pair1", "--reason", "box 1 is replaced"); code != 0 {
 		t.Errorf("clear: exit %d: %s", code, out)
 	}
@@ -297,8 +297,8 @@ func TestFirmwareOfAPairInTwoTasksWaitsForAPersonInDoubt(t *testing.T) {
 }
 
 // The window ends while the bundle is installed: the job waits for the next one, the host would
-// still boot what it runs, and nobody boots it. Then it goes on there, if the other slot still
-// holds what was installed.
+// still boot its present slot, and nobody boots it. In the next window the job continues, if the
+// other slot still holds the installed image.
 func TestFirmwareWhoseWindowEndsIsBootedInTheNextOne(t *testing.T) {
 	t.Parallel()
 	if !hosttest.Inside(t) {
@@ -343,7 +343,7 @@ func TestFirmwareWhoseWindowEndsIsBootedInTheNextOne(t *testing.T) {
 	}
 }
 
-// closing makes the window of all boxes one that is open, ends so soon, and opens again in a day.
+// closing gives all boxes a window that is open, ends so soon, and opens again in a day.
 func (h *house) closing(in time.Duration) (end time.Time) {
 	h.t.Helper()
 	now := time.Now().UTC()
@@ -357,8 +357,9 @@ func (h *house) closing(in time.Duration) (end time.Time) {
 	return end
 }
 
-// With swupdate, and with commands of the operator's: a bundle that somebody else signed changes
-// nothing, one that is not what it was said to be is booted and taken back, the right one stays.
+// With swupdate, and with commands of the operator's: a bundle with a foreign signature changes
+// nothing, a bundle with other content than announced is booted and taken back, the right one
+// stays.
 func TestFirmwareOfOtherDrivers(t *testing.T) {
 	t.Parallel()
 	if !hosttest.Inside(t) {

@@ -29,7 +29,7 @@ steps:
     check: ` + held + `
 `
 
-// wantText looks for words in what a command says.
+// wantText looks for words in the output of a command.
 func (l *losing) wantText(code int, args, words string) {
 	l.t.Helper()
 	if out, got := l.muster(strings.Fields(args)...); got != code || !strings.Contains(out, words) {
@@ -37,8 +37,7 @@ func (l *losing) wantText(code int, args, words string) {
 	}
 }
 
-// Jobs stand at a gate without any worker, whatever dies meanwhile, until people say how
-// they go on.
+// Jobs wait at a gate without any worker, whatever dies meanwhile, until people decide about them.
 func TestJobsWaitAtAGateForAPerson(t *testing.T) {
 	t.Parallel()
 	l := newLosingOf(t, gatedRunbook)
@@ -98,7 +97,7 @@ func TestJobsWaitAtAGateForAPerson(t *testing.T) {
 	l.wantText(1, "gate open --reason all "+id, "no job stands at a gate; 0 jobs to end yet")
 }
 
-// Who thinks for too long finds the job failed.
+// If a person thinks for too long the job fails.
 func TestAGateThatNobodyOpens(t *testing.T) {
 	t.Parallel()
 	l := newLosingOf(t, gatedRunbook)
@@ -116,7 +115,7 @@ func TestAGateThatNobodyOpens(t *testing.T) {
 	l.wantText(0, "logs "+string(j.ID), "undone")
 }
 
-// A dry run on the hosts says what would be asked.
+// A dry run on the hosts shows the question of the gate.
 func TestACheckSaysWhatAGateWouldAsk(t *testing.T) {
 	t.Parallel()
 	l := newLosingOf(t, gatedRunbook)
@@ -129,8 +128,8 @@ func TestACheckSaysWhatAGateWouldAsk(t *testing.T) {
 	l.wantText(0, "logs "+string(task.Task)+":fw0001", `Is the "DS of fw0001" there?`)
 }
 
-// gateRoutes is a server of which two jobs stand at a gate, one of them answered. What is
-// asked holds what a host said.
+// gateRoutes is a server with two jobs at a gate, one of them answered. The question contains
+// output of a host.
 func gateRoutes() map[string]http.HandlerFunc {
 	const gate = `"step": 1, "name": "ds", "question": "Is DS\u001b[2J\n| there?",
 		"since": "2026-11-21T10:00:00.000Z", "until": "2026-11-21T12:00:00.000Z"`

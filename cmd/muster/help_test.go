@@ -15,8 +15,8 @@ import (
 
 var updateHelp = flag.Bool("update-help", false, "write testdata/help.txt anew")
 
-// A file keeps the text that --help prints for every command, so that a review shows each change
-// of it, and code can move without changing what people read.
+// A file stores the text that --help prints for every command, so that a review shows each change
+// of it, and code can move without a change for readers.
 func TestTheHelpOfEveryCommandIsAsItWas(t *testing.T) {
 	for _, name := range []string{"MUSTER_URL", "MUSTER_AS", "MUSTER_CONFIG"} { // defaults of flags
 		t.Setenv(name, "")

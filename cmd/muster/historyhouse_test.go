@@ -12,8 +12,8 @@ import (
 	"muster/jobs"
 )
 
-// All of it as processes: hosts, a node, a server with its default history, as the user of
-// Redis that etc/users.acl gives a server.
+// Everything runs as processes: hosts, a node, a server with its default history, with the user of
+// Redis that etc/users.acl has for a server.
 func TestAHouseKeepsItsHistory(t *testing.T) {
 	t.Parallel()
 	faults := []fakefleet.Personality{fakefleet.Normal, fakefleet.Normal, fakefleet.Fail, fakefleet.Refuse}

@@ -16,8 +16,8 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// Real hosts: one that is well, one that shows another key, one that does not let us
-// in, one where nobody is, one without flock.
+// Real hosts: a healthy one, one that shows another key, one that refuses the login, an address
+// without a host, one without flock.
 func TestCheckLiveOfRealHosts(t *testing.T) {
 	t.Parallel()
 	tools := t.TempDir()
@@ -83,7 +83,7 @@ func mount(t *testing.T, args ...string) {
 	}
 }
 
-// recordsOnADisk makes a folder of records one of an old host, on a disk of its own.
+// recordsOnADisk puts the folder of records of an old host on a disk of its own.
 func recordsOnADisk(t *testing.T, dir string) {
 	t.Helper()
 	mount(t, "-t", "tmpfs", "-o", "size=100m,mode=700", "none", dir)
@@ -93,8 +93,8 @@ func recordsOnADisk(t *testing.T, dir string) {
 	}
 }
 
-// A folder of records on a disk that is read-only is no well host: every step fails there. And
-// a key with a passphrase is read as a node reads it, by the configuration that is named.
+// A host whose folder of records is on a read-only disk is not healthy: every step fails there. And
+// a key with a passphrase is read as a node reads it, with the given configuration.
 func TestCheckLiveOfAReadOnlyFolderWithALockedKey(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -135,8 +135,8 @@ func TestCheckLiveOfAReadOnlyFolderWithALockedKey(t *testing.T) {
 	}
 }
 
-// The folder of records is the one that the nodes have in their configuration: that another one
-// could be written says nothing.
+// The check looks at the folder of records in the nodes' configuration: whether another folder is
+// writable says nothing.
 func TestCheckLiveLooksAtTheConfiguredFolderOfRecords(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "records")

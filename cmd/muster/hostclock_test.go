@@ -15,8 +15,8 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// clocked are hosts whose clocks are wrong, in a house with a master: late is an hour
-// behind, early is a week ahead.
+// clocked makes hosts with wrong clocks, in a house with a master: late is an hour behind, early is
+// a week ahead.
 func clocked(t *testing.T) (*recording, map[string]sshtest.Clock) {
 	t.Helper()
 	r, clocks := &recording{}, map[string]sshtest.Clock{}
@@ -43,7 +43,7 @@ func clocked(t *testing.T) (*recording, map[string]sshtest.Clock) {
 	return r, clocks
 }
 
-// A host whose clock is an hour off, or a week, is told so, and is worked on as any other.
+// A host whose clock is an hour off, or a week, is reported, and works like any other.
 func TestHostsWithAWrongClock(t *testing.T) {
 	t.Parallel()
 	r, clocks := clocked(t)
@@ -70,7 +70,7 @@ func TestHostsWithAWrongClock(t *testing.T) {
 	r.keepsToItsWindow()
 }
 
-// jumpsUnderAKilledWorker has the clocks jump in the middle of a step whose worker is killed.
+// jumpsUnderAKilledWorker makes the clocks jump in the middle of a step whose worker is killed.
 func (r *recording) jumpsUnderAKilledWorker(clocks map[string]sshtest.Clock) {
 	r.t.Helper()
 	id := r.submit("all", "echo begun >> ~/begun; "+waits+"; echo done >> ~/file; echo out")
@@ -86,8 +86,8 @@ func (r *recording) jumpsUnderAKilledWorker(clocks map[string]sshtest.Clock) {
 	}
 }
 
-// keepsToItsWindow has one host with a window that is open, but not by its own clock, and
-// one whose window is open by its own clock only.
+// keepsToItsWindow has one host with a window that is open, but not by its own clock, and one with
+// a window that is open by its own clock only.
 func (r *recording) keepsToItsWindow() {
 	r.t.Helper()
 	at := func(in time.Duration) string { return time.Now().Add(in).UTC().Format("2006-01-02 15:04:05") }

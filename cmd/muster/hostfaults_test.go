@@ -10,8 +10,8 @@ import (
 	"muster/jobs"
 )
 
-// probe and slow try a host once, so that a test need not wait for the tries after it. What slow
-// does takes longer than it may.
+// probe and slow try a host once, so that a test need not wait for further tries. slow takes longer
+// than it may.
 const (
 	probe = `
 name: probe

@@ -16,15 +16,15 @@ import (
 	"muster/testkit/apitest"
 )
 
-// poison is what is hung onto every word of a server. JSON cannot have the bytes of hostile
-// that are no UTF-8.
+// poison is appended to every word of a server. JSON cannot contain the bytes of hostile that are
+// not UTF-8.
 const poison = "\x1b[2J\u202e\u009b\r\nX\u200f<script>"
 
-// idLike are words that commands read as ids; others would be refused, not shown.
+// idLike matches words that commands read as ids; other words would be refused, not shown.
 var idLike = regexp.MustCompile(`^[0-9a-z]{10}(:[\w.-]+)?$`)
 
-// poisoned is a JSON value with poison in every word that is no instant, id, base64 or name
-// of a state, on which it depends what is shown.
+// poisoned returns a JSON value with poison in every word that is no instant, id, base64 or name of
+// a state, because those decide what is shown.
 func poisoned(key string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -44,7 +44,7 @@ func poisoned(key string, v any) any {
 	return v
 }
 
-// hostileAPI answers as another one does, with poison in all of its words.
+// hostileAPI gives the same answers as another server, with poison in all words.
 func hostileAPI(t *testing.T, a *apitest.API) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -66,7 +66,7 @@ func hostileAPI(t *testing.T, a *apitest.API) string {
 	return s.URL
 }
 
-// harm is what a text has that a terminal obeys or an eye misses.
+// harm returns the parts of a text that a terminal obeys or an eye misses.
 func harm(text string) string {
 	if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsGraphic(r) }); i >= 0 {
 		return text[max(0, i-40):min(len(text), i+20)]
@@ -74,8 +74,8 @@ func harm(text string) string {
 	return ""
 }
 
-// TestWhatServersSayIsHarmlessInEveryCommand does not go through main, which makes errors
-// harmless: TestErrorsAreHarmless does.
+// TestWhatServersSayIsHarmlessInEveryCommand does not go through main, which makes errors harmless:
+// TestErrorsAreHarmless does.
 func TestWhatServersSayIsHarmlessInEveryCommand(t *testing.T) {
 	t.Parallel()
 	look, past := hostileAPI(t, apitest.New(t, lookRoutes())), hostileAPI(t, historyAPI(t))

@@ -11,9 +11,9 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// A real host ends with words that read like muster's own, that would end a quotation, and with
-// the characters of an escape beside a real one. In every view they stand in quotes, as the
-// host's.
+// Output of a real host reads like muster's own words, would end a quotation, and has the
+// characters of an escape beside a real one. In every view it stands in quotes, as output of the
+// host.
 func TestAHostCannotPutASentenceIntoAnyView(t *testing.T) {
 	t.Parallel()
 	s := sshtest.StartSSHD(t, sshtest.Options{})
@@ -62,8 +62,8 @@ func TestAHostCannotPutASentenceIntoAnyView(t *testing.T) {
 	}
 }
 
-// A real host is told to run a step again: a line of muster stands between the two runs, and the
-// host's own words that look like one are kept apart.
+// A real host runs a step again: a line of muster stands between the two runs, and output of the
+// host that looks like such a line is kept apart.
 func TestALineStandsBetweenTwoRunsOnARealHost(t *testing.T) {
 	t.Parallel()
 	s := sshtest.StartSSHD(t, sshtest.Options{})

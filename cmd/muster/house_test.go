@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The versions of the test binary, and of the one that replaces it in the test of
-// the upgrade: as long as each other, so that one can be patched into the other.
+// The versions of the test binary, and of the binary that replaces it in the test of the upgrade:
+// they have the same length, so that one can be patched into the other.
 const (
 	firstVersion = "test-version-of-the-first-binary "
 	otherVersion = "test-version-of-the-other-binary "
@@ -74,8 +74,8 @@ func newHouse(t testing.TB, inventory string, others ...string) *house {
 	return h
 }
 
-// newCellar starts redis-server and writes a configuration. At the end it looks
-// whether what is in Redis is consistent, in the zone default and in others.
+// newCellar starts redis-server and writes a configuration. At the end it checks that the data in
+// Redis is consistent, in the zone default and in others.
 func newCellar(t testing.TB, inventory string, others ...string) *house {
 	t.Helper()
 	h := &house{t: t, dir: t.TempDir(), bin: filepath.Join(bin(t), "muster"), zone: "default"}
@@ -98,7 +98,7 @@ func newCellar(t testing.TB, inventory string, others ...string) *house {
 
 func (h *house) file(name string) string { return filepath.Join(h.dir, name) }
 
-// write makes a file, or puts another in its place at once: who follows it never reads half.
+// write makes a file, or replaces it at once, so that a reader never sees half of it.
 func (h *house) write(name, text string) {
 	h.t.Helper()
 	if err := os.WriteFile(h.file(name)+".new", []byte(text), 0o600); err != nil {
@@ -124,7 +124,7 @@ func (h *house) configure(with map[string]any) {
 		"master":    map[string]any{"children": 4, "slots": 1, "drain": "1m"},
 		"node":      map[string]any{"name": "node1", "dir": h.file("node")},
 		"inventory": []string{h.file("fleet.yaml")},
-		// No folder for all hosts, which are one machine here: each uses one in its home.
+		// The hosts are one machine here, so each uses a folder in its own home.
 		"ssh": map[string]any{"record_dir": "/proc/none"},
 		"log": map[string]any{"level": "debug"},
 	}
@@ -165,7 +165,7 @@ func (h *house) master() *process {
 // output, and its exit code.
 func (h *house) muster(args ...string) (string, int) {
 	h.t.Helper()
-	bound := 4 * time.Minute // a command that hangs shall leave time to say what the others said
+	bound := 4 * time.Minute // leaves time to print the output of the others if a command hangs
 	if *wholeShow {
 		bound = time.Hour
 	}
@@ -229,8 +229,8 @@ func (h *house) node() jobs.Node {
 	return h.awaitNode(func(jobs.Node) bool { return true })
 }
 
-// awaitNode asks for the node until it is as wanted; the record of a node follows
-// its changes within a second.
+// awaitNode reads the node until it is as wanted; the record of a node follows its changes within a
+// second.
 func (h *house) awaitNode(as func(jobs.Node) bool) jobs.Node {
 	h.t.Helper()
 	for late := h.late(); ; {
@@ -247,10 +247,10 @@ func (h *house) awaitNode(as func(jobs.Node) bool) jobs.Node {
 	}
 }
 
-// late is when a test has waited in vain.
+// late fires when a test has waited in vain.
 func (h *house) late() <-chan time.Time { return time.After(2 * time.Minute) }
 
-// task is what is known of a task.
+// task returns a task.
 func (h *house) task(id jobs.TaskID) jobs.TaskInfo {
 	h.t.Helper()
 	var i jobs.TaskInfo
@@ -258,7 +258,7 @@ func (h *house) task(id jobs.TaskID) jobs.TaskInfo {
 	return i
 }
 
-// awaitTask asks for a task until it is as wanted.
+// awaitTask reads a task until it is as wanted.
 func (h *house) awaitTask(id jobs.TaskID, as func(jobs.TaskInfo) bool) jobs.TaskInfo {
 	h.t.Helper()
 	for late := h.late(); ; {
@@ -274,7 +274,7 @@ func (h *house) awaitTask(id jobs.TaskID, as func(jobs.TaskInfo) bool) jobs.Task
 	}
 }
 
-// awaitJob asks for a job until it is in a state.
+// awaitJob reads a job until it is in a state.
 func (h *house) awaitJob(id jobs.ID, state jobs.State) jobs.JobInfo {
 	h.t.Helper()
 	for late := h.late(); ; {
@@ -291,7 +291,7 @@ func (h *house) awaitJob(id jobs.ID, state jobs.State) jobs.JobInfo {
 	}
 }
 
-// events counts what happened in the zone, by name.
+// events counts the events of the zone, by name.
 func (h *house) events() map[string]int {
 	h.t.Helper()
 	out := map[string]int{}
@@ -301,7 +301,7 @@ func (h *house) events() map[string]int {
 	return out
 }
 
-// happened is everything that happened in the zone.
+// happened returns all events of the zone.
 func (h *house) happened() (all []jobs.Happening) {
 	h.t.Helper()
 	q, err := queuetest.OpenLazy(h.redis.Config())
@@ -340,10 +340,11 @@ func pretend(t testing.TB, c fakefleet.Config) (*fakefleet.Fleet, string) {
 	return f, string(text)
 }
 
-// held is a command that runs until letGo: what a test does meanwhile has no hurry.
+// held is a command that runs until letGo, so that the test may take its time.
 const held = "while [ ! -e /tmp/go ]; do sleep 0.02; done"
 
-// letGo ends what is held on the hosts with these names, none: on all, now and later.
+// letGo ends the held commands on the hosts with these names, or without names on all, now and
+// later.
 func letGo(t testing.TB, f *fakefleet.Fleet, names ...string) {
 	t.Helper()
 	if err := f.Touch("/tmp/go", names...); err != nil {
@@ -351,7 +352,7 @@ func letGo(t testing.TB, f *fakefleet.Fleet, names ...string) {
 	}
 }
 
-// wantNoOverlap lets the hosts judge: never two commands inside one at once.
+// wantNoOverlap asks the hosts' log: two commands are never inside one host at once.
 func wantNoOverlap(t testing.TB, f *fakefleet.Fleet) {
 	t.Helper()
 	for _, o := range f.Overlaps() {

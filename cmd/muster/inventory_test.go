@@ -13,7 +13,7 @@ import (
 	"muster/jobs"
 )
 
-// ansibleForms are one inventory of Ansible in three forms, as users have them.
+// ansibleForms is one inventory of Ansible in three forms, as users have them.
 var ansibleForms = map[string]string{
 	"hosts": `
 bastion ansible_host=192.0.2.1
@@ -39,8 +39,8 @@ all:
  "fw": {"hosts": ["fw001", "fw002", "fw003"], "vars": {"ansible_user": "admin", "ansible_port": 2222}}}`,
 }
 
-// TestAnInventoryOfAnsibleWorksUnchanged configures each form after the other and
-// lists its hosts, by the file alone: nobody reloads the server.
+// TestAnInventoryOfAnsibleWorksUnchanged configures each form after the other and lists its hosts,
+// with the file alone: nobody reloads the server.
 func TestAnInventoryOfAnsibleWorksUnchanged(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, ansibleForms["hosts.yml"])
@@ -94,7 +94,7 @@ func TestAChangedInventoryIsInForceWithoutReload(t *testing.T) {
 	h.server.await("the inventory is right again")
 	h.know(3, false, "no node works on zone default") // and nothing else is wrong
 
-	// The task goes on with the hosts that it was submitted for, and says so.
+	// The task continues with the hosts of its submit, and says so.
 	for host, left := range map[string]bool{"fw0002": false, "fw0003": true} {
 		job := string(jobs.NewID(task, host))
 		text, _ := h.muster("job", job)
@@ -113,8 +113,8 @@ func TestAChangedInventoryIsInForceWithoutReload(t *testing.T) {
 	}
 }
 
-// The selector of a task means more hosts by the time that a person lets its next wave go:
-// what he has agreed to are the hosts of the submit.
+// The selector of a task means more hosts by the time that a person opens its next wave: the person
+// agreed to the hosts of the submit.
 func TestATaskWhoseSelectorGrewKeepsItsHosts(t *testing.T) {
 	t.Parallel()
 	f, all := pretend(t, fakefleet.Config{Hosts: 12})
@@ -146,7 +146,7 @@ func TestATaskWhoseSelectorGrewKeepsItsHosts(t *testing.T) {
 	if log := f.Log(); len(log) != 3 {
 		t.Errorf("%d commands on the hosts, want 3: %+v", len(log), log)
 	}
-	// The same submit of today would be another task.
+	// The same submit would be another task today.
 	if code := h.query(&task, "run", "exec", "--on", "fw*", "--arg", "cmd=hostname", "--detach"); code != cli.ExitOK ||
 		task.Total != 12 {
 		t.Errorf("exit %d: %+v", code, task)

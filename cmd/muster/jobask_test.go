@@ -17,7 +17,7 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// cutLine is a way to a host that can be cut, and mended.
+// cutLine is a line to a host that can be cut, and repaired.
 type cutLine struct {
 	port string
 
@@ -33,7 +33,7 @@ func newCutLine(t *testing.T, addr string) *cutLine {
 	return l
 }
 
-// set cuts the line, or mends it.
+// set cuts the line, or repairs it.
 func (l *cutLine) set(cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,8 +57,8 @@ func (l *cutLine) forward(down, up net.Conn) {
 	}
 }
 
-// newAsking is a house with one host that keeps records, behind a line that can be cut. Its
-// group has no other member.
+// newAsking is a house with one host that keeps records, behind a line that can be cut. Its group
+// has no other member.
 func newAsking(t *testing.T) (*recording, *cutLine) {
 	t.Helper()
 	s := sshtest.StartSSHD(t, sshtest.Options{})
@@ -72,11 +72,11 @@ func newAsking(t *testing.T) (*recording, *cutLine) {
 	h.server.await("server listens")
 	r := &recording{house: h, homes: []string{filepath.Dir(s.Key)}}
 	r.master = h.master()
-	t.Cleanup(r.goOn) // also where the test fails nobody waits for it
+	t.Cleanup(r.goOn) // also if the test fails
 	return r, line
 }
 
-// endUnknown cuts the line below a job that is at work, and cancels it when it is followed.
+// endUnknown cuts the line of a working job, cancels the job, and repairs the line.
 func (r *recording) endUnknown(id jobs.ID, line *cutLine) {
 	r.t.Helper()
 	r.await("begun")
@@ -90,7 +90,7 @@ func (r *recording) endUnknown(id jobs.ID, line *cutLine) {
 	}
 }
 
-// asks orders that the host is asked, and holds what came of it against what must have.
+// asks orders to ask the host, and compares the answer with the wanted one.
 func (r *recording) asks(id jobs.ID, answer jobs.Answer, words string) tasks.AskedJob {
 	r.t.Helper()
 	var all []tasks.AskedJob
@@ -106,7 +106,7 @@ func (r *recording) asks(id jobs.ID, answer jobs.Answer, words string) tasks.Ask
 	return append(all, tasks.AskedJob{})[0]
 }
 
-// awaitRecord waits until the record of a host says how so many steps ended.
+// awaitRecord waits until the record of a host has the ends of so many steps.
 func (r *recording) awaitRecord(ends int) {
 	r.t.Helper()
 	late := r.late()
@@ -123,8 +123,8 @@ func (r *recording) awaitRecord(ends int) {
 	}
 }
 
-// removeRecord removes all that a host has recorded. What keeps the record may still tidy it up
-// behind the end of a step, so the folder is removed until nobody writes into it any more.
+// removeRecord removes all records of a host. The record keeper may still tidy up after the end of
+// a step, so the folder is removed until nobody writes into it any more.
 func (r *recording) removeRecord() {
 	r.t.Helper()
 	late := r.late()
@@ -141,9 +141,9 @@ func (r *recording) removeRecord() {
 	}
 }
 
-// A step goes on on a host that cannot be reached, its job ends unknown, and an order settles
-// it by the host's record once that tells: not before, with all that counts ends, and nothing
-// runs again. The group that was frozen stays so.
+// A step continues on a host that cannot be reached and its job ends unknown. An order settles it
+// by the host's record as soon as the record has the end, not before. All counters of ends follow,
+// nothing runs again, and the frozen group stays frozen.
 func TestAnUnknownJobIsSettledByTheRecordOfItsHost(t *testing.T) {
 	t.Parallel()
 	r, line := newAsking(t)
@@ -186,7 +186,7 @@ func TestAnUnknownJobIsSettledByTheRecordOfItsHost(t *testing.T) {
 	wantOutcomes(t, r.wait(r.disturb("fw1", "true").Task()), map[jobs.Outcome]int{jobs.Succeeded: 1})
 }
 
-// awaitHistory waits until history, and what it says of attempts, knows an end.
+// awaitHistory waits until history, with its attempts, has an end.
 func (r *recording) awaitHistory(id jobs.ID, want jobs.Outcome) {
 	r.t.Helper()
 	for late, tick := r.late(), time.Tick(50*time.Millisecond); ; {
@@ -206,7 +206,7 @@ func (r *recording) awaitHistory(id jobs.ID, want jobs.Outcome) {
 	}
 }
 
-// A job of which one step ended well and the next one never began did not do its work.
+// A job with one successful step and a next step that never began did not do its work.
 func TestAJobWithoutItsLastStepIsNotSettledAsSucceeded(t *testing.T) {
 	t.Parallel()
 	r, line := newAsking(t)
@@ -225,7 +225,7 @@ func TestAJobWithoutItsLastStepIsNotSettledAsSucceeded(t *testing.T) {
 	r.wantLines("file", "one\n")
 }
 
-// Where the record is gone nothing is settled, however often it is asked.
+// Without the record nothing is settled, however often the host is asked.
 func TestAHostWithoutTheRecordSettlesNothing(t *testing.T) {
 	t.Parallel()
 	r, line := newAsking(t)

@@ -13,7 +13,7 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// All children of a node go over one jump host that takes three logins at a time: they pace
+// All children of a node use one jump host that accepts three logins at a time: they pace
 // themselves together, so that it turns few away, and no job notices.
 func TestChildrenDoNotCrowdAJumpHost(t *testing.T) {
 	t.Parallel()
@@ -45,7 +45,7 @@ func TestChildrenDoNotCrowdAJumpHost(t *testing.T) {
 			t.Errorf("%s needed %d attempts: %s", j.ID, j.Attempt, j.Error)
 		}
 	}
-	// The first that is one too many is what they learn by. Each on its own they are 9 at once.
+	// They learn from the first login too many. Each child on its own would make 9 at once.
 	in, away := gate.in.Load(), gate.away.Load()
 	if t.Logf("%d logins, %d turned away", in, away); in < kids || away > kids/2 {
 		t.Errorf("of %d logins %d were turned away, want %d and more, and at most %d", in, away,
@@ -53,7 +53,7 @@ func TestChildrenDoNotCrowdAJumpHost(t *testing.T) {
 	}
 }
 
-// turnstile is a way to an sshd that counts whom it lets in and whom it turns away.
+// turnstile is a line to an sshd that counts accepted and refused logins.
 type turnstile struct {
 	port     string
 	in, away atomic.Int32
@@ -66,7 +66,7 @@ func newTurnstile(t *testing.T, addr string) *turnstile {
 	return g
 }
 
-// answer brings back what the sshd says. Whom it turns away it does not greet.
+// answer forwards the bytes of the sshd. To a refused client it sends no greeting.
 func (g *turnstile) answer(up, down net.Conn) {
 	defer down.Close()
 	buf := make([]byte, 32<<10)

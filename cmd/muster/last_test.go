@@ -48,7 +48,7 @@ func TestLastIsTheNewestTaskOfWhoAsks(t *testing.T) {
 	}
 }
 
-// task:last is the hosts of the newest task, wherever a selector stands, and nowhere else.
+// task:last means the hosts of the newest task, wherever a selector stands, and nowhere else.
 func TestLastIsAPartOfSelectors(t *testing.T) {
 	t.Parallel()
 	routes := lookRoutes()
@@ -99,7 +99,7 @@ func TestLastIsAPartOfSelectors(t *testing.T) {
 	}
 }
 
-// Nobody has to know which commands list by themselves, and which want the word.
+// Nobody has to know which commands list alone, and which need the word.
 func TestWhatListsDoesSoWithAndWithoutLs(t *testing.T) {
 	t.Parallel()
 	for _, c := range newRoot().Commands() {

@@ -2,11 +2,11 @@ package main
 
 import "context"
 
-// later does something beside, so that who asks for it never waits. What is asked while it is
-// done is done once more after it.
+// later runs a function in the background, so that callers never wait. Requests during a run cause
+// one more run after it.
 type later chan struct{}
 
-// newLater does it until the context is done or the role is closed.
+// newLater runs do on request until the context is done or the role is closed.
 func (r *role) newLater(ctx context.Context, do func()) later {
 	asked := make(later, 1)
 	r.hearing.Go(func() {
@@ -24,10 +24,10 @@ func (r *role) newLater(ctx context.Context, do func()) later {
 	return asked
 }
 
-// ask asks for it.
+// ask requests a run.
 func (l later) ask() {
 	select {
 	case l <- struct{}{}:
-	default: // it is asked for already
+	default: // a run is requested already
 	}
 }

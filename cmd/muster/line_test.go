@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// newLine is a way to an address, over a port of its own. up carries what goes there and
-// down what comes back; each closes the side to which it writes. One that is nil only copies.
+// newLine makes a line to an address, over a port of its own. up carries the bytes to it and down
+// the bytes back; each closes the side to which it writes. A nil one only copies.
 func newLine(t *testing.T, addr string, up, down func(from, to net.Conn)) (port string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

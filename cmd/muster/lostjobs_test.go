@@ -11,7 +11,7 @@ import (
 	"muster/jobs"
 )
 
-// againRunbook has a step that may run twice. Its lock holds for more than a minute.
+// againRunbook has a step that may run twice. Its lock lasts for more than a minute.
 const againRunbook = `
 name: again
 repeatable: true
@@ -20,8 +20,7 @@ timeout: 30s
 steps: [{name: nap, run: "sleep 2"}]
 `
 
-// losing is a house with one child at a time, and a fleet that tells of its
-// commands.
+// losing is a house with one child at a time, and a fleet that reports its commands.
 type losing struct {
 	*house
 	fleet         *fakefleet.Fleet
@@ -86,8 +85,7 @@ func (l *losing) killChild() {
 	syscall.Kill(pids[0], syscall.SIGKILL)
 }
 
-// passLock lets the time pass for which the lock of a lost job holds, once the
-// command that was left behind has ended.
+// passLock lets the lock of a lost job end, after the end of the command that was left behind.
 func (l *losing) passLock(id jobs.ID) {
 	l.t.Helper()
 	j := l.awaitJob(id, jobs.Retry)
@@ -114,8 +112,8 @@ func TestALostJobThatMayRunTwiceRunsAgain(t *testing.T) {
 		t.Errorf("%d attempts, %d failed; want a second one and one failure", j.Attempt, j.Tries)
 	}
 
-	// One that waits for the end of its lock can be cancelled. Nobody claims that it
-	// did not run, and its host stays locked.
+	// A job that waits for the end of its lock can be cancelled. Its end does not claim that it did
+	// not run, and its host stays locked.
 	l.await(l.starts) // of the second attempt
 	id = l.again("fw0002")
 	l.killChild()

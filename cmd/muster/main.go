@@ -1,9 +1,8 @@
 // Command muster runs jobs on a fleet of hosts.
 //
-// One binary plays all the roles: the operator's tool, the server, the master of
-// a node and its children, so that versions cannot differ on a node. Each
-// subcommand has a file of its own; this is the only package that knows all
-// rooms of the house.
+// One binary plays all the roles: the operator's tool, the server, the master of a node and its
+// children, so that versions cannot differ on a node. Each subcommand has a file of its own; this
+// is the only package that imports all others.
 //
 // Floor 11: may import everything but the packages for tests.
 package main
@@ -81,7 +80,7 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// versionText is what version and --version print.
+// versionText returns the text that version and --version print.
 func versionText() string {
 	return "muster " + cli.Version + "\ntime zone data " + windows.ZoneData + "\n"
 }

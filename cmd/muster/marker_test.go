@@ -15,8 +15,8 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// newPair is a house whose two hosts are a redundancy group, and keep records. Of the one
-// that is away nobody listens where it should be.
+// newPair is a house whose two hosts are a redundancy group, and keep records. If one is away
+// nothing listens at its address.
 func newPair(t *testing.T, away bool) *recording {
 	t.Helper()
 	r := &recording{}
@@ -44,8 +44,8 @@ func (r *recording) disturb(host, cmd string) jobs.ID {
 	return jobs.NewID(task.Task, host)
 }
 
-// forget has Redis lose everything, and a person open the zone again as soon as somebody
-// has missed it. That stands, whoever speaks later.
+// forget makes Redis lose everything, and thaws the zone as a person as soon as it was frozen. The
+// thaw stands, whoever reports later.
 func (r *recording) forget() {
 	r.t.Helper()
 	r.redis.Do(r.t, "FLUSHALL")
@@ -69,7 +69,7 @@ func (r *recording) published() bool {
 	return r.redis.Do(r.t, "EXISTS", "muster:{hub}:inventory") == int64(1)
 }
 
-// awaitDeferred waits until a job did not begin, and says why.
+// awaitDeferred waits until a job did not begin, and gives these reasons.
 func (r *recording) awaitDeferred(id jobs.ID, words ...string) {
 	r.t.Helper()
 	j := r.awaitJob(id, jobs.Deferred)
@@ -83,7 +83,7 @@ func (r *recording) awaitDeferred(id jobs.ID, words ...string) {
 	}
 }
 
-// marked tells how many of the hosts carry a marker.
+// marked returns how many of the hosts carry a marker.
 func (r *recording) marked() (n int) {
 	for _, home := range r.homes {
 		if _, err := os.Stat(filepath.Join(home, ".local/state/muster-record/marker")); err == nil {
@@ -93,7 +93,7 @@ func (r *recording) marked() (n int) {
 	return n
 }
 
-// awaitIn waits until a file is in the home of one host, and returns what it says.
+// awaitIn waits until a file is in the home of one host, and returns its content.
 func (r *recording) awaitIn(i int, name string) string {
 	r.t.Helper()
 	one := &recording{house: r.house, homes: r.homes[i : i+1], master: r.master}
@@ -105,7 +105,7 @@ func (r *recording) awaitIn(i int, name string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// untouched tells that a host has seen nothing of a command that writes a file there.
+// untouched fails the test if a host has seen a command that writes this file.
 func (r *recording) untouched(i int, name string) {
 	r.t.Helper()
 	if _, err := os.Stat(filepath.Join(r.homes[i], name)); err == nil {
@@ -113,7 +113,7 @@ func (r *recording) untouched(i int, name string) {
 	}
 }
 
-// Redis forgets that one member is being disturbed, and a person lets all begin again at
+// Redis forgets that one member is being disturbed, and a person lets everything begin again at
 // once: the hosts still know.
 func TestAGroupThatRedisForgotIsKeptByItsHosts(t *testing.T) {
 	t.Parallel()
@@ -123,7 +123,7 @@ func TestAGroupThatRedisForgotIsKeptByItsHosts(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	t.Cleanup(release) // also where the test fails nobody waits for it
+	t.Cleanup(release) // also if the test fails
 	r.disturb("fw1", "echo begun > ~/begun; until test -e ~/go; do sleep .1; done; echo done > ~/done")
 	r.awaitIn(0, "begun")
 	if n := r.marked(); n != 2 {
@@ -135,7 +135,7 @@ func TestAGroupThatRedisForgotIsKeptByItsHosts(t *testing.T) {
 		"Redis has forgotten it")
 	r.untouched(1, "done")
 
-	// What has begun goes on to its end, and then its host tells nobody to wait any more.
+	// The job that has begun runs to its end, and then its host makes nobody wait any more.
 	release()
 	r.awaitIn(0, "done")
 	if j := r.awaitJob(second, jobs.Ended); j.Outcome != jobs.Succeeded {
@@ -146,7 +146,7 @@ func TestAGroupThatRedisForgotIsKeptByItsHosts(t *testing.T) {
 	}
 }
 
-// killWatched kills a command on its host, and all who would have noted how it ended.
+// killWatched kills a command on its host, and all processes that would note its end.
 func killWatched(t *testing.T, pid int) {
 	t.Helper()
 	list := []int{pid}
@@ -173,7 +173,7 @@ func killWatched(t *testing.T, pid int) {
 	}
 }
 
-// What a job did that ended unknown stands on the hosts, too, until a person has looked.
+// A job that ended unknown leaves its markers on the hosts, too, until a person has looked.
 func TestAnUnknownEndIsKeptByTheHostsUntilTheirGroupIsCleared(t *testing.T) {
 	t.Parallel()
 	r := newPair(t, false)
@@ -205,7 +205,7 @@ func TestAnUnknownEndIsKeptByTheHostsUntilTheirGroupIsCleared(t *testing.T) {
 	}
 }
 
-// A member that cannot be reached is no time to disturb the other one.
+// If a member cannot be reached the other one must not be disturbed.
 func TestAPairWithOneMemberAwayIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	r := newPair(t, true)

@@ -13,8 +13,8 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// lateFlock takes the place of flock on a host. There the first step stands still before it
-// takes the lock: nothing of it is on the disk yet, and the markers are.
+// lateFlock replaces flock on a host. There the first step stops before it takes the lock: its
+// record is not on the disk yet, and the markers are.
 const lateFlock = `#!/bin/sh
 case $(tr '\000' ' ' </proc/$PPID/cmdline) in
 *muster-record*) if mkdir ~/at; then until [ -e ~/go ]; do sleep .05; done; fi ;;
@@ -22,7 +22,7 @@ esac
 exec REAL "$@"
 `
 
-// newLatePair is a pair of which the first step on fw1 stands still.
+// newLatePair is a pair on which the first step on fw1 stops.
 func newLatePair(t *testing.T) *recording {
 	t.Helper()
 	r := &recording{}
@@ -53,20 +53,20 @@ func newLatePair(t *testing.T) *recording {
 	return r
 }
 
-// letGoAt lets what stands still on a host go on.
+// letGoAt lets the stopped step on a host continue.
 func (r *recording) letGoAt(i int, name string) {
 	if err := os.WriteFile(filepath.Join(r.homes[i], name), nil, 0o600); err != nil {
 		r.t.Error(err)
 	}
 }
 
-// A worker is stopped past its lock when its step is on the way. Its job ends unknown, a
-// person clears the group, and the other member is disturbed. When the worker wakes up, and
-// the step comes, the host itself refuses it, by the marker that it carries.
+// A worker is stopped past its lock while its step is on the way. Its job ends unknown, a person
+// clears the group, and the other member is disturbed. When the worker continues, and the step
+// arrives, the host itself refuses it, because of the marker that it carries.
 func TestAStoppedWorkersLateStepIsRefusedByTheMarker(t *testing.T) {
 	t.Parallel()
 	r := newLatePair(t)
-	t.Cleanup(func() { r.letGoAt(0, "go"); r.letGoAt(1, "go") }) // also where the test fails
+	t.Cleanup(func() { r.letGoAt(0, "go"); r.letGoAt(1, "go") }) // also if the test fails
 	first := r.disturb("fw1", "echo late > ~/late")
 	one := &recording{house: r.house, homes: r.homes[:1], master: r.master}
 	one.await("at")

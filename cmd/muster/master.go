@@ -80,7 +80,7 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
-	// A reload may ask Redis, and TERM must be heard meanwhile.
+	// A reload may ask Redis, and TERM must be handled meanwhile.
 	reload := r.newLater(ctx, func() { b.reload(m, f) })
 	asked := false
 	r.hear(func(sig os.Signal) {
@@ -96,9 +96,9 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 	return masterEnd(m.Run(ctx))
 }
 
-// open opens what a master needs. One that takes over from another binary has
-// children at work already: it must not end because Redis is away, and its lock
-// says that it is the only one.
+// open opens the connections of a master. A master that takes over from another binary has working
+// children already: it must not end because Redis is away, and its lock proves that it is the only
+// one.
 func (b binary) open(ctx context.Context, f *roleFlags) (*role, error) {
 	if len(b.kept) > 0 {
 		return takeOver(ctx, f)
@@ -114,14 +114,14 @@ func (b binary) open(ctx context.Context, f *roleFlags) (*role, error) {
 	return r, nil
 }
 
-// binary is the file that this process was started from.
+// binary is the file from which this process was started.
 type binary struct {
 	as   keys.Role  // of the master, and of its children
-	path string     // by which it can be started again, also after an upgrade
-	kept []*os.File // by the binary before this one, at an upgrade
+	path string     // path to start it again, also after an upgrade
+	kept []*os.File // files kept by the binary before this one, at an upgrade
 
 	zones  *zoneGuard // nil: this user has all zones
-	listen func()     // makes signals heard again after an upgrade that failed
+	listen func()     // handles signals again after a failed upgrade
 	redis  queue.Config
 	vital  vital
 }
@@ -136,16 +136,16 @@ func ownBinary(as keys.Role) (binary, error) {
 	return binary{as: as, path: path, kept: kept, listen: func() {}}, err
 }
 
-// workerEnv is that of one of so many workers. By itself each would take all cores to be
-// its own and wake a thread for every packet that comes while another is at work; together
-// they have twice as many threads as there are cores, so that half of them can use all.
+// workerEnv returns the environment of one of so many workers. By itself each worker would use all
+// cores, and wake a thread for every packet that comes while another thread works; together the
+// workers have twice as many threads as there are cores, so that half of them can use all.
 func workerEnv(children int) []string {
 	threads := threadsOf(runtime.GOMAXPROCS(0), children)
 	return append(proc.ChildEnv(), "GOMAXPROCS="+strconv.Itoa(threads))
 }
 
 func threadsOf(cores, children int) int {
-	children = max(children, 1) // what is wrong with it is said elsewhere
+	children = max(children, 1) // another check reports the mistake
 	return min(cores, (2*cores+children-1)/children)
 }
 
@@ -156,8 +156,8 @@ func (b binary) config(s settings.Settings) (master.Config, error) {
 	return c, err
 }
 
-// identity tells this machine and folder from others that may have the same
-// node.name, also from a clone of the machine.
+// identity distinguishes this machine and folder from others with the same node.name, even from a
+// clone of the machine.
 func identity(dir string) string {
 	boot, err := files.Read("/proc/sys/kernel/random/boot_id", 64)
 	if err != nil {
@@ -166,8 +166,8 @@ func identity(dir string) string {
 	return strings.TrimSpace(string(boot)) + ":" + dir
 }
 
-// onlyOne refuses a second master under one node.name: both would tell each
-// other's jobs lost. Of the same machine and folder the lock takes care.
+// onlyOne refuses a second master under one node.name: each would report the other's jobs as lost.
+// The lock prevents two masters of the same machine and folder.
 func (b binary) onlyOne(ctx context.Context, s settings.Settings, q *queue.Conn) error {
 	nodes, err := hub.NewNodes(q).Nodes(ctx)
 	if err != nil {
@@ -193,8 +193,8 @@ func (b binary) master(s settings.Settings, q *queue.Conn, log hclog.Logger) (*m
 	return master.New(c, work.NewWork(q), hub.NewNodes(q), log)
 }
 
-// obey passes a signal on to a master. asked tells whether it was asked to drain
-// before: then the second time means now.
+// obey passes a signal on to a master. asked says whether the master was asked to drain before: a
+// second request means now.
 func (b binary) obey(m *master.Master, sig os.Signal, asked bool) bool {
 	switch {
 	case sig == syscall.SIGUSR2:
@@ -228,7 +228,7 @@ func (b binary) reload(m *master.Master, f *roleFlags) {
 	m.Reload(c)
 }
 
-// masterEnd gives the end of a master its exit code.
+// masterEnd adds the exit code to the error of a master.
 func masterEnd(err error) error {
 	var locked *proc.LockedError
 	switch {

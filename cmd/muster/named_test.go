@@ -21,8 +21,8 @@ import (
 	"muster/testkit/apitest"
 )
 
-// words splits a line as a shell does, up to what is no part of the command any more: a
-// comment, a pipe, a redirection, another command.
+// words splits a line as a shell does, up to the end of the command: a comment, a pipe, a
+// redirection, another command.
 func words(line string) (found []string) {
 	var word strings.Builder
 	quote, in := rune(0), false
@@ -53,8 +53,8 @@ func words(line string) (found []string) {
 	return found
 }
 
-// named tells what is wrong with a command that some text shows. One that is whole has its
-// arguments, too; else the flags and the names of commands count. N is any number.
+// named returns the mistake in a command that some text shows. A whole command has its arguments,
+// too; otherwise only flags and names of commands are checked. N is any number.
 func named(line string, whole bool) error {
 	args := words(line)[1:]
 	for i, a := range args {
@@ -86,14 +86,14 @@ func named(line string, whole bool) error {
 	return errors.Join(c.ValidateArgs(rest), builtin(c, rest))
 }
 
-// builtin tells what is wrong with the arguments of a runbook that is built in.
+// builtin returns the mistake in the arguments of a built-in runbook.
 func builtin(c *cobra.Command, args []string) error {
 	if c.Name() != "run" && c.Name() != "plan" || len(args) == 0 {
 		return nil
 	}
 	book, ok := scripts.Builtin(args[0])
 	if !ok {
-		return nil // somebody's own
+		return nil // a runbook of a user
 	}
 	var err error
 	given := map[string]bool{}
@@ -122,7 +122,7 @@ var (
 	codeFence = regexp.MustCompile("^(?:```|~~~)")
 )
 
-// shown are the commands that a page shows, by their line: those in a block are whole.
+// shown calls each for the commands on a page, with their lines: commands in a block are whole.
 func shown(page string, each func(line int, command string, whole bool)) {
 	fenced := false
 	for i, line := range strings.Split(strings.ReplaceAll(page, "\\\n", ""), "\n") {
@@ -139,8 +139,8 @@ func shown(page string, each func(line int, command string, whole bool)) {
 	}
 }
 
-// TestEveryCommandThatIsNamedIsThere holds what pages, help and messages tell people to
-// type against the commands themselves.
+// TestEveryCommandThatIsNamedIsThere compares the commands that pages, help and messages tell
+// people to type with the real ones.
 func TestEveryCommandThatIsNamedIsThere(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -185,8 +185,8 @@ func TestEveryCommandThatIsNamedIsThere(t *testing.T) {
 	}
 }
 
-// messages are the commands that the strings of a file name. Half of one, where a string
-// goes on in the next line, is passed over.
+// messages finds the commands in the strings of a file. It skips half a command whose string
+// continues on the next line.
 func messages(path string, check func(where, command string, whole bool)) error {
 	set := token.NewFileSet()
 	f, err := parser.ParseFile(set, path, nil, 0)
@@ -209,7 +209,7 @@ func messages(path string, check func(where, command string, whole bool)) error 
 	return nil
 }
 
-// TestACommandThatIsNotThereIsSeen shows the other one mistakes.
+// TestACommandThatIsNotThereIsSeen feeds mistakes to the other test.
 func TestACommandThatIsNotThereIsSeen(t *testing.T) {
 	t.Parallel()
 	var got []string

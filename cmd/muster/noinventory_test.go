@@ -9,8 +9,8 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// A server without an inventory serves one that another server published. That it publishes
-// none itself is said at its start, and not where there is one.
+// A server without an inventory serves one that another server published. It says at its start that
+// it publishes none itself, and a server with an inventory does not.
 func TestAServerWithoutInventorySaysSo(t *testing.T) {
 	t.Parallel()
 	const words = "no inventory is configured: this server publishes none, and knows only hosts of one that another " +

@@ -17,11 +17,11 @@ import (
 	"muster/windows"
 )
 
-// yamlReader is one kind of file that is YAML, with a text that it takes.
+// yamlReader reads one kind of YAML file; it comes with a text that it accepts.
 type yamlReader struct {
 	kind, good string
 	read       func(file, text string) error // a warning is an error here
-	aliases    bool                          // Ansible has them; what they can make is bounded
+	aliases    bool                          // Ansible has aliases; their expansion is bounded
 }
 
 var yamlReaders = []yamlReader{
@@ -73,8 +73,8 @@ func readAnsible(tree ansible.Tree) error {
 	return err
 }
 
-// A freeze, a host or a setting that stands behind "---" counted for nothing, and nobody was
-// told. Each kind of file is refused, with its line.
+// A freeze, a host or a setting behind "---" once was ignored silently. Now each kind of file is
+// refused, with its line.
 func TestEveryFileOfYAMLIsOneDocument(t *testing.T) {
 	t.Parallel()
 	for _, r := range yamlReaders {
@@ -97,7 +97,7 @@ func TestEveryFileOfYAMLIsOneDocument(t *testing.T) {
 	}
 }
 
-// saysLine tells whether a text names a line of f.yaml within bounds.
+// saysLine reports whether a text names a line of f.yaml within bounds.
 func saysLine(text string, from, to int) bool {
 	for line := from; line <= to; line++ {
 		if strings.Contains(text, fmt.Sprintf("f.yaml:%d:", line)) {
@@ -117,7 +117,7 @@ func TestNoFileOfYAMLTakesAKeyTwiceOrUnknown(t *testing.T) {
 			first, _, _ := strings.Cut(r.good, ":")
 			for _, more := range []string{first + ": []\n", "nobody_knows_this: 3\n"} {
 				if r.kind == "ansible variables" && strings.HasPrefix(more, "nobody") {
-					continue // playbooks have variables of their own, which are none of ours
+					continue // variables of playbooks are not read
 				}
 				err := r.read(file, r.good+more)
 				if err == nil || !saysLine(err.Error(), line, line) {

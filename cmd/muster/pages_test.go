@@ -25,7 +25,7 @@ var (
 	inBrackets     = regexp.MustCompile(`\(([^()]*(?:\([^()]*\))?[^()]*)\)`)
 )
 
-// shownSelectors are the selectors on pages and in helps, with their places.
+// shownSelectors returns the selectors on pages and in help texts, with their places.
 func shownSelectors(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -62,8 +62,7 @@ func shownSelectors(t *testing.T) map[string]string {
 	return found
 }
 
-// selectorsOf are the selectors that a command is given. That the command itself is right
-// is the matter of another test.
+// selectorsOf returns the selectors of a command. Another test checks the command itself.
 func selectorsOf(command string) (found []string) {
 	c, rest, err := newRoot().Find(words(command)[1:])
 	if err != nil || c.ParseFlags(rest) != nil {
@@ -79,7 +78,7 @@ func selectorsOf(command string) (found []string) {
 	return found
 }
 
-// pageTexts are the pages of the tree, by their names.
+// pageTexts returns the pages of the tree, by their names.
 func pageTexts(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -112,8 +111,7 @@ func aTaskOrFile(text string) bool {
 	return err == nil || text[0] == '@'
 }
 
-// pagesFleet has the hosts of the pages: those that a selector names, in groups of
-// Ansible, too.
+// pagesFleet has the hosts of the pages: all that a selector names, also in groups of Ansible.
 func pagesFleet(t *testing.T) *fleet.Inventory {
 	t.Helper()
 	var list strings.Builder
@@ -138,7 +136,7 @@ func pagesFleet(t *testing.T) *fleet.Inventory {
 	return inv.WithLabels(map[string]map[string]string{"fw001": {fleet.Drained: ""}})
 }
 
-// A page's selectors are typed as they stand there.
+// Readers type a page's selectors as they are written.
 func TestEverySelectorOnAPagePicksHosts(t *testing.T) {
 	t.Parallel()
 	inv, all := pagesFleet(t), shownSelectors(t)

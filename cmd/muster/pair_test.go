@@ -20,11 +20,11 @@ import (
 
 var tries = flag.Int("tries", 30, "how often both members of a group are due at once")
 
-// pairs is how many redundancy groups are tried at a time.
+// pairs is the number of redundancy groups in a test.
 const pairs = 10
 
-// newPairs is a house with two masters and so many groups of two hosts: fw0001
-// and fw0002 are pair1, and so on.
+// newPairs is a house with two masters and so many groups of two hosts: fw0001 and fw0002 are
+// pair1, and so on.
 func newPairs(t *testing.T, children int) (*house, *fakefleet.Fleet) {
 	t.Helper()
 	f, inventory := pretend(t, fakefleet.Config{Hosts: 2 * pairs})
@@ -47,7 +47,7 @@ func groupOf(host string) string {
 	return fmt.Sprint("pair", (n+1)/2)
 }
 
-// secondMaster starts a master on what passes for another node.
+// secondMaster starts a master that acts as another node.
 func (h *house) secondMaster() *process {
 	h.t.Helper()
 	text, err := os.ReadFile(h.file("muster.yaml"))
@@ -68,9 +68,8 @@ func (h *house) secondMaster() *process {
 	return m
 }
 
-// together submits a task for the first members and one for the second members of
-// all groups, due at the same instant, and waits for their ends. It tells which node took
-// how many of the jobs.
+// together submits a task for the first members and one for the second members of all groups, due
+// at the same instant, and waits for their ends. It returns how many jobs each node took.
 func (h *house) together(c *cli.Client, cmd string, disruptive bool) map[string]int {
 	h.t.Helper()
 	at := jobs.Time{Time: time.Now().Add(300 * time.Millisecond)}
@@ -100,13 +99,13 @@ func (h *house) together(c *cli.Client, cmd string, disruptive bool) map[string]
 	return took
 }
 
-// meetings lets the hosts' own log judge: commands inside two members of a group at
-// the same time.
+// meetings returns, from the hosts' own log, commands inside two members of a group at the same
+// time.
 func meetings(log []fakefleet.Entry) []fakefleet.Overlap {
 	var out []fakefleet.Overlap
 	log = slices.Clone(log)
 	slices.SortFunc(log, func(a, b fakefleet.Entry) int { return a.Start.Compare(b.Start) })
-	last := map[string]fakefleet.Entry{} // of a group: what ends last
+	last := map[string]fakefleet.Entry{} // of each group the command that ends last
 	for _, e := range log {
 		group := groupOf(e.Host)
 		before, seen := last[group]
@@ -146,7 +145,7 @@ func TestBothMembersOfAGroupAreNeverDisturbedAtOnce(t *testing.T) {
 	}
 	t.Logf("%d tries, %d commands, taken by %v", done, len(log), took)
 
-	// The judge can say no, and without a group they do meet.
+	// Without a group commands do meet, so meetings can find them.
 	for rounds := 0; len(meetings(f.Log()[len(log):])) == 0; rounds++ {
 		if rounds == 20 {
 			t.Fatal("tasks that are not disruptive never meet: this test sees nothing")
@@ -168,7 +167,7 @@ func TestAGroupWhoseWorkerWasKilledStaysAloneUntilItIsCleared(t *testing.T) {
 	h.awaitGroup("pair1", func(g jobs.Group) bool { return g.Frozen != "" && g.Job == first })
 
 	letGo(t, f)
-	// Looking at the group is allowed, also on the other host, which is still alone.
+	// A job that only reads is allowed, even on the other host, which is still alone.
 	other := jobs.NewID(task.Task, map[string]string{"fw0001": "fw0002", "fw0002": "fw0001"}[first.Host()])
 	if _, code := h.muster("run", "exec", "--on", other.Host(), "--arg", "cmd=: looking"); code != 0 {
 		t.Errorf("a look at %s: exit %d", other.Host(), code)
@@ -209,7 +208,7 @@ func (h *house) awaitRunning(id jobs.TaskID) jobs.ID {
 	}
 }
 
-// childWith is the process that works on a job.
+// childWith returns the process that works on a job.
 func (h *house) childWith(id jobs.ID) int {
 	h.t.Helper()
 	for late := h.late(); ; {
@@ -246,7 +245,7 @@ func (h *house) awaitGroup(name string, as func(jobs.Group) bool) {
 	}
 }
 
-// commands counts the commands on a host that have a word in them.
+// commands counts the commands on a host that contain a word.
 func commands(f *fakefleet.Fleet, host, word string) int {
 	n := 0
 	for _, e := range f.Log() {
@@ -267,7 +266,7 @@ func TestAHaltStopsEverythingUntilItIsLifted(t *testing.T) {
 	if _, code := h.muster("halt", "--reason", "fire"); code != 0 {
 		t.Fatalf("halt: exit %d", code)
 	}
-	// What was in hand ends, and nothing follows it.
+	// The commands in hand end, and no step follows them.
 	letGo(t, f)
 	h.awaitTask(id, func(t jobs.TaskInfo) bool { return t.Running == 0 })
 	started := f.Stats().Commands
@@ -290,8 +289,8 @@ func TestAHaltStopsEverythingUntilItIsLifted(t *testing.T) {
 	wantNoOverlap(t, f)
 }
 
-// Fifty pairs are told to reboot at once, by two masters. The hosts are away for a while, and
-// their own log judges: never both of a pair.
+// Fifty pairs get a reboot at once, from two masters. The hosts are away for a while, and their own
+// log judges: never both of a pair.
 func TestBothMembersOfAGroupAreNeverAwayAtOnce(t *testing.T) {
 	t.Parallel()
 	const hosts = 100

@@ -15,8 +15,8 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// places are where the life of the wrapper on a host is stood still, each by a tool of
-// that host which waits there: what it is called, and when it waits.
+// places are the points at which a test stops the wrapper of a step on a host, each by a tool of
+// that host which waits there: its name, and the condition.
 var places = []struct{ name, tool, when string }{
 	{"before", "flock", "wait_here; exec $real \"$@\""}, // nothing is on the disk yet
 	{"at started", "sync", "$real \"$@\"; code=$?\ncase $* in *.started*) wait_here ;; esac; exit $code"},
@@ -25,7 +25,7 @@ var places = []struct{ name, tool, when string }{
 	{"before the report", "tail", "ls ~/.local/state/muster-record/*.end >&2 && wait_here; exec $real \"$@\""},
 }
 
-// stillHosts are hosts that stand still at one place each, and lines to them that can be cut.
+// stillHosts are hosts that stop at one place each, and lines to them that can be cut.
 type stillHosts struct {
 	*recording
 	mu   sync.Mutex
@@ -59,14 +59,14 @@ func newStillHosts(t *testing.T) *stillHosts {
 			i+1, port, sshd.User, sshd.Key, sshd.HostKey)
 		s.homes = append(s.homes, home)
 	}
-	t.Cleanup(s.release) // also where the test fails nobody waits for it
+	t.Cleanup(s.release) // also if the test fails
 	s.house = newHouse(t, inventory.String())
 	s.configure(map[string]any{"master": map[string]any{"children": len(places)}})
 	s.master = s.house.master()
 	return s
 }
 
-// up carries what goes to a host.
+// up forwards the bytes to a host.
 func (s *stillHosts) up(near, far net.Conn) {
 	s.mu.Lock()
 	s.open = append(s.open, near, far)
@@ -74,7 +74,7 @@ func (s *stillHosts) up(near, far net.Conn) {
 	carry(near, far)
 }
 
-// cut cuts all lines that there are. Later ones are left alone.
+// cut cuts all present lines. Later lines stay.
 func (s *stillHosts) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,15 +84,15 @@ func (s *stillHosts) cut() {
 	s.open = nil
 }
 
-// release lets all hosts go on.
+// release lets all hosts continue.
 func (s *stillHosts) release() {
 	for _, home := range s.homes {
 		_ = os.WriteFile(filepath.Join(home, "go"), nil, 0o600) // a home that is gone needs none
 	}
 }
 
-// strike has a task stand at all places at once, one a host, does its worst there, and
-// wants the truth: the effect is there once, and all jobs end with what came of it.
+// strike stops a task at all places at once, one on each host, calls worst, and checks the truth:
+// each effect exists once, and each job ends with the real result.
 func (s *stillHosts) strike(worst func()) []jobs.JobInfo {
 	s.t.Helper()
 	id := s.submit("all", "middle; echo done >> ~/file; echo out")
@@ -103,7 +103,7 @@ func (s *stillHosts) strike(worst func()) []jobs.JobInfo {
 	s.wantLines("file", "done\n")
 	list := s.jobs(id)
 	for i, j := range list {
-		// What a killed worker has passed on already stands in front of the mark of the next.
+		// Output that a killed worker has passed on stands in front of the mark of the next attempt.
 		out, _ := s.muster("logs", string(j.ID))
 		if _, behind, found := strings.Cut(out, "started ==\n"); found {
 			out = behind
@@ -116,13 +116,13 @@ func (s *stillHosts) strike(worst func()) []jobs.JobInfo {
 	return list
 }
 
-// Wherever the wrapper of a step is when its worker is killed, the step is done once, and
-// the next attempt hears the truth.
+// Wherever the wrapper of a step is when its worker is killed, the step is done once, and the next
+// attempt learns the truth.
 func TestAWorkerIsKilledAtEveryPlace(t *testing.T) {
 	t.Parallel()
 	s := newStillHosts(t)
 	for i, j := range s.strike(func() { s.signal(syscall.SIGKILL) }) {
-		// Of what had not begun both attempts may be the one that begins it.
+		// If nothing had begun, either attempt may be the one that begins the step.
 		if j.Attempt != 2 || i > 0 && j.Note != "attached" {
 			t.Errorf("%s: attempt %d, %q, want attempt 2 to be attached", places[i].name, j.Attempt, j.Note)
 		}

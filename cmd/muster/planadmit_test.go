@@ -13,8 +13,8 @@ import (
 	"muster/testkit/queuetest"
 )
 
-// A plan and the worker that admits a job take the same time for it: that of the hub, and
-// where that has none what the runbook expects.
+// A plan and the worker that admits a job assume the same time for it: the hub's estimate, and
+// without one the value of the runbook.
 func TestAPlanTakesTheTimesOfAdmission(t *testing.T) {
 	t.Parallel()
 	_, inventory := pretend(t, fakefleet.Config{Hosts: 1})

@@ -9,7 +9,7 @@ import (
 	"muster/cli/tasks"
 )
 
-// notPlanned are the flags of run that plan does not take, and why.
+// notPlanned maps the flags of run that plan does not take to the reasons.
 var notPlanned = map[string]string{
 	"id": "plan submits nothing", "wait": "nothing runs", "detach": "nothing runs",
 	"dry-run":    "a plan is one",
@@ -20,7 +20,8 @@ var notPlanned = map[string]string{
 	"gate": "a person decides", "staged": "a chain of tasks", "roll-back": "a chain of tasks",
 }
 
-// What a task of run depends on is to be had in plan, by the same flag and the same words.
+// Every flag of run on which a task's end depends exists in plan, with the same name and the same
+// words.
 func TestPlanTakesTheFlagsOfRun(t *testing.T) {
 	t.Parallel()
 	run, plan := tasks.NewRun().LocalFlags(), ops.NewPlan().LocalFlags()

@@ -74,13 +74,13 @@ func (h *house) startTo(log *os.File, args ...string) *process {
 	return p
 }
 
-// await waits until the process has said something.
+// await waits until the log of the process contains these words.
 func (p *process) await(words string) {
 	p.t.Helper()
 	p.awaitTimes(words, 1)
 }
 
-// awaitTimes waits until the process has said something n times.
+// awaitTimes waits until the log contains the words n times.
 func (p *process) awaitTimes(words string, n int) {
 	p.t.Helper()
 	late := time.After(2 * time.Minute)
@@ -114,7 +114,7 @@ func (p *process) end() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// children are the processes whose parent is pid.
+// children returns the processes whose parent is pid.
 func children(pid int) []int {
 	var out []int
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -123,7 +123,7 @@ func children(pid int) []int {
 		if err != nil {
 			continue // it ended meanwhile
 		}
-		// pid (name) state ppid: the name may hold anything.
+		// The line is: pid (name) state ppid. The name may contain anything.
 		_, rest, _ := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), " ")
 		fields := strings.Fields(rest)
 		if len(fields) > 1 && fields[0] != "Z" && fields[1] == strconv.Itoa(pid) {
@@ -136,7 +136,7 @@ func children(pid int) []int {
 	return out
 }
 
-// watched keeps what a process writes and tells that there is news.
+// watched stores the output of a process and signals news.
 type watched struct {
 	mu   sync.Mutex
 	text bytes.Buffer

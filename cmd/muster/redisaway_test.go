@@ -14,7 +14,7 @@ import (
 	"muster/testkit/apitest"
 )
 
-// A child says these when a call gets no answer, and when it does again.
+// A child logs these when a call gets no answer, and when it does again.
 const (
 	noAnswer = "no answer from the queue, the call will be repeated"
 	answers  = "the queue answers again"
@@ -22,7 +22,7 @@ const (
 
 var requestID = regexp.MustCompile(`request=(\S+)`)
 
-// requests are the ids of the requests in the lines of a log that say something.
+// requests returns the ids of the requests in the log lines with these words.
 func requests(log, words string) []string {
 	var ids []string
 	for line := range strings.Lines(log) {
@@ -39,14 +39,14 @@ func TestResultsWaitForARedisThatIsAway(t *testing.T) {
 	const hosts = 64
 	f, inventory := pretend(t, fakefleet.Config{Hosts: hosts})
 	h := newHouse(t, inventory)
-	// What it has said it has on the disk, or kill -9 may lose a second.
+	// With everysec a confirmed write may be lost by kill -9.
 	h.redis.Do(t, "CONFIG", "SET", "appendfsync", "always")
 	h.configure(map[string]any{"master": fourByFour, "redis": map[string]any{"timeout": "500ms"}})
 	m := h.master()
 	id := h.submit("all", held)
 
-	// inHand waits until all children have jobs that none of them has ended yet, and says on
-	// which hosts.
+	// inHand waits until all children have jobs that none of them has ended yet, and returns their
+	// hosts.
 	ended := map[string]bool{}
 	inHand := func() (hosts []string) {
 		h.awaitNode(func(n jobs.Node) bool {
@@ -66,15 +66,15 @@ func TestResultsWaitForARedisThatIsAway(t *testing.T) {
 		return hosts
 	}
 
-	// It does not answer, and goes on.
+	// Redis stops to answer, and continues.
 	at := inHand()
 	h.redis.Process().Signal(syscall.SIGSTOP)
 	letGo(t, f, at...)
-	m.awaitTimes(noAnswer, 4) // each child has a result that does not get through
+	m.awaitTimes(noAnswer, 4) // each child has a result that it cannot deliver
 	h.redis.Process().Signal(syscall.SIGCONT)
 	m.awaitTimes(answers, 4)
 
-	// It is killed, and starts again from its file.
+	// Redis is killed, and starts again from its file.
 	inHand()
 	h.redis.Kill()
 	letGo(t, f)
@@ -85,7 +85,7 @@ func TestResultsWaitForARedisThatIsAway(t *testing.T) {
 	if err := h.redis.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// Who could not dial before may say so once more, without another try.
+	// A child that could not dial before may log that once more, without another try.
 	for began, code := time.Now(), -1; code != cli.ExitOK && time.Since(began) < time.Minute; {
 		_, code = h.muster("tasks")
 	}

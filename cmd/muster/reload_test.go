@@ -18,8 +18,8 @@ const (
 	helloRunbook = "name: hello\nsteps: [{name: say, run: echo hello}]\n"
 )
 
-// know is what the server knows after a reload: how many hosts, whether there is
-// a runbook hello, and a part of its health.
+// know checks the state of the server after a reload: the number of hosts, whether there is a
+// runbook hello, and a part of its health.
 func (h *house) know(hosts int, hello bool, health string) {
 	h.t.Helper()
 	var list []fleet.Host

@@ -14,9 +14,9 @@ import (
 	"muster/jobs"
 )
 
-// Redis is restored from an older copy of its files, or loses the end of them, which is the same
-// to it. What ended since is known to history alone, for the hosts keep no record; what is at work
-// then is known to the children. The hosts' own log says whether a command ran twice.
+// Redis is restored from an older copy of its files, or loses the end of them, which has the same
+// effect. Only history knows the jobs that ended since, because the hosts keep no record; the
+// children know the jobs that still run. The hosts' own log shows whether a command ran twice.
 func TestNothingRunsTwiceWhenRedisIsRestoredFromAnOlderCopy(t *testing.T) {
 	t.Parallel()
 	const hosts = 64
@@ -34,7 +34,7 @@ func TestNothingRunsTwiceWhenRedisIsRestoredFromAnOlderCopy(t *testing.T) {
 	}
 	letGo(t, f, first...)
 	h.awaitPast(id, len(first))
-	h.inHand(16, first...) // these will be at work all the time
+	h.inHand(16, first...) // these run all the time
 
 	h.redis.Kill()
 	if err := os.RemoveAll(files); err != nil {
@@ -68,8 +68,8 @@ func TestNothingRunsTwiceWhenRedisIsRestoredFromAnOlderCopy(t *testing.T) {
 	}
 }
 
-// A FLUSHALL takes the freeze that somebody ordered by hand. Nothing runs on that host: not before
-// the house was told, and not after it has restored what was agreed.
+// A FLUSHALL removes a freeze that somebody ordered by hand. Nothing runs on that host: neither
+// before the house noticed the loss, nor after it has restored the agreements.
 func TestAFreezeByHandOutlivesAFlushAll(t *testing.T) {
 	t.Parallel()
 	f, inventory := pretend(t, fakefleet.Config{Hosts: 2})
@@ -86,14 +86,14 @@ func TestAFreezeByHandOutlivesAFlushAll(t *testing.T) {
 	if _, code := h.muster("health"); code != cli.ExitNotAll {
 		t.Errorf("health: exit %d, want %d", code, cli.ExitNotAll)
 	}
-	// An empty list that says no more would be taken for the truth.
+	// An empty list without a warning would be taken for the truth.
 	for _, list := range []string{"windows ls", "schedules ls", "gate ls", "rollout ls", "rollout chains"} {
 		_, _, words := h.plainly("", strings.Fields(list)...)
 		if !strings.Contains(words, "Redis has lost what was agreed") {
 			t.Errorf("%s does not say that Redis has lost what was agreed: %s", list, words)
 		}
 	}
-	if _, code := h.muster("restore", "--reason", "INC-8"); code != cli.ExitUsage { // nobody answers
+	if _, code := h.muster("restore", "--reason", "INC-8"); code != cli.ExitUsage { // nobody answers the question
 		t.Errorf("restore without an answer: exit %d, want %d", code, cli.ExitUsage)
 	}
 	out, code := h.muster("restore", "--reason", "INC-8", "--yes")
@@ -113,7 +113,7 @@ func TestAFreezeByHandOutlivesAFlushAll(t *testing.T) {
 	}
 }
 
-// awaitAgreed asks what is kept of what was agreed until it is as wanted.
+// awaitAgreed reads the stored agreements until they are as wanted.
 func (h *house) awaitAgreed(r *api.AgreedReport, as func() bool) {
 	h.t.Helper()
 	for late, tick := h.late(), time.Tick(100*time.Millisecond); ; {
@@ -128,8 +128,8 @@ func (h *house) awaitAgreed(r *api.AgreedReport, as func() bool) {
 	}
 }
 
-// inHand waits until the children have so many jobs in hand on other hosts than some, and says on
-// which.
+// inHand waits until the children have so many jobs in hand on hosts outside but, and returns these
+// hosts.
 func (h *house) inHand(n int, but ...string) (hosts []string) {
 	h.t.Helper()
 	h.awaitNode(func(node jobs.Node) bool {

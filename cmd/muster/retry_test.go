@@ -11,7 +11,7 @@ import (
 	"muster/testkit/apitest"
 )
 
-// A host that was retried before is left out, and it is said by whom and what to do then.
+// A host that was retried before is left out, with the earlier retry and advice in the answer.
 func TestARetryThatWasMadeBefore(t *testing.T) {
 	t.Parallel()
 	const route, other = "POST /v1/tasks/" + apitest.ATask + "/retry", "0wcy7y2fb3"

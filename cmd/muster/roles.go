@@ -26,9 +26,9 @@ type roleFlags struct {
 	unsafe bool
 	plain  bool
 	parent bool      // ends with the process that started it
-	as     keys.Role // what it may do in Redis
+	as     keys.Role // its permissions in Redis
 	cmd    *cobra.Command
-	keys   map[string]string // flag to key, of those that only set a key
+	keys   map[string]string // flag to key, for flags that only set a key
 }
 
 func addRoleFlags(c *cobra.Command, as keys.Role) *roleFlags {
@@ -95,7 +95,7 @@ func (f *roleFlags) read() (settings.Settings, error) {
 	return s, nil
 }
 
-// value is what a flag was set to; cobra has checked its form.
+// value returns the value of a flag; cobra has checked its form.
 func (f *roleFlags) value(flag string) any {
 	flags := f.cmd.Flags()
 	switch flags.Lookup(flag).Value.Type() {
@@ -109,7 +109,7 @@ func (f *roleFlags) value(flag string) any {
 	return flags.Lookup(flag).Value.String()
 }
 
-// role is what every role has: its settings, the queue, and ears for signals.
+// role holds the common parts of every role: its settings, the queue, and its signals.
 type role struct {
 	settings.Settings
 	queue   *queue.Conn
@@ -117,16 +117,16 @@ type role struct {
 	hearing sync.WaitGroup
 }
 
-// open makes a role. Redis must be there, and safe for a queue.
+// open opens a role. Redis must be reachable, and safe for a queue.
 func (f *roleFlags) open(ctx context.Context) (*role, error) {
 	return f.openBy(func(c queue.Config) (*queue.Conn, error) { return queue.Open(ctx, c) })
 }
 
-// openLazy makes a role that waits for Redis where it needs it.
+// openLazy opens a role that waits for Redis when it needs it.
 func (f *roleFlags) openLazy() (*role, error) { return f.openBy(queue.OpenLazy) }
 
 func (f *roleFlags) openBy(by func(queue.Config) (*queue.Conn, error)) (*role, error) {
-	// Until they are heard, these shall not end the process, as they would by default.
+	// Until the role handles these signals, they must not end the process, which is their default.
 	signal.Ignore(syscall.SIGHUP, syscall.SIGUSR2)
 	s, err := f.read()
 	if err != nil {
@@ -159,14 +159,14 @@ func (r *role) hear(do func(os.Signal)) {
 	})
 }
 
-// warnOfExcess says in the log what the user of a node may do at Redis and should not: whoever
-// breaks into the node has it, too. It is a warning, because the node works with it.
+// warnOfExcess logs calls that the user of a node may make at Redis and should not: an attacker on
+// the node could make them, too. It is only a warning, because the node works with it.
 func (r *role) warnOfExcess(ctx context.Context, log hclog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, r.Redis.Timeout)
 	defer cancel()
 	may, err := r.queue.Rights.Excess(ctx)
 	switch {
-	case err != nil: // Redis is away, which is told where it is needed
+	case err != nil: // Redis is away; the calls that need it report that
 		log.Debug("permissions", "error", err)
 	case len(may) > 0:
 		log.Warn("the user of this node may do more at Redis than a node needs: give it the rules that "+
@@ -191,7 +191,7 @@ func newLogger(l settings.Log, name string) hclog.Logger {
 	})
 }
 
-// ears bring the signals of a role.
+// ears receive the signals of a role.
 type ears struct {
 	heard  chan os.Signal
 	closed chan struct{}

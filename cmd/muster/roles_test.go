@@ -71,7 +71,7 @@ func TestUpgradeInPlaceUnderLoad(t *testing.T) {
 	h.otherBinary()()
 	m.cmd.Process.Signal(syscall.SIGUSR2)
 	m.awaitTimes("master started", 2)
-	m.cmd.Process.Signal(syscall.SIGHUP) // it is heard after the exec, too
+	m.cmd.Process.Signal(syscall.SIGHUP) // handled after the exec, too
 	m.await("configuration reloaded")
 	done := h.wait(id)
 	wantOutcomes(t, done, map[jobs.Outcome]int{jobs.Succeeded: 60})
@@ -129,8 +129,8 @@ func TestABadReloadKeepsTheOldConfiguration(t *testing.T) {
 	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 10})
 }
 
-// The user of a node is for the zones of that node. A zone more is refused at once, with what is
-// to be done; it was accepted, and every call there failed.
+// The user of a node has the zones of that node. One more zone is refused at once, with advice;
+// once it was accepted, and every call there failed.
 func TestAReloadThatAddsAZoneWithoutItsUserIsRefused(t *testing.T) {
 	t.Parallel()
 	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
@@ -152,7 +152,7 @@ func TestAReloadThatAddsAZoneWithoutItsUserIsRefused(t *testing.T) {
 	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 10})
 }
 
-// A Redis that cannot be asked is another thing than a user without the right.
+// A Redis that cannot be asked is another case than a user without the right.
 func TestAZoneIsNotGivenToANodeWhileNobodyCanTellIfItMay(t *testing.T) {
 	t.Parallel()
 	away := fmt.Errorf("%w 192.0.2.1:6379: permissions: connection refused", queue.ErrRedis)
@@ -173,7 +173,7 @@ func TestAZoneIsNotGivenToANodeWhileNobodyCanTellIfItMay(t *testing.T) {
 	}
 }
 
-// permitting is a Redis that answers so.
+// permitting answers as a Redis would.
 type permitting struct{ err error }
 
 func (p permitting) Permits(context.Context, []string) error { return p.err }

@@ -11,7 +11,7 @@ import (
 	"muster/jobs"
 )
 
-// complaint runs a command that is to fail, and returns what it says.
+// complaint runs a command that must fail, and returns its error.
 func (h *house) complaint(code int, args ...string) string {
 	h.t.Helper()
 	cmd := exec.CommandContext(h.t.Context(), h.bin, args...)
@@ -39,7 +39,7 @@ func failedHosts(f *fakefleet.Fleet, kind fakefleet.Personality) int {
 	return len(seen)
 }
 
-// Every seventh of 200 hosts fails, 64 are worked at at a time, five may fail.
+// Every seventh of 200 hosts fails, 64 jobs run at a time, five may fail.
 func TestABudgetOfFailuresIsNotOvershot(t *testing.T) {
 	t.Parallel()
 	f, inventory := pretend(t, fakefleet.Config{Hosts: 200, Personality: func(i int) fakefleet.Personality {
@@ -94,7 +94,7 @@ func TestABudgetOfFailuresIsNotOvershot(t *testing.T) {
 	wantNoOverlap(t, f)
 }
 
-// All mistakes about a rollout are told at once, with the flags they are in.
+// All mistakes about a rollout are reported at once, with their flags.
 func TestABadRolloutIsRefusedAsAWhole(t *testing.T) {
 	t.Parallel()
 	_, inventory := pretend(t, fakefleet.Config{Hosts: 20})

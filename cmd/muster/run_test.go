@@ -13,7 +13,7 @@ import (
 	"muster/testkit/apitest"
 )
 
-// runRoutes is a server at which the task ends as it is told.
+// runRoutes is a server at which the task ends with these outcomes.
 func runRoutes(outcomes string) map[string]http.HandlerFunc {
 	ended := apitest.TaskJSON(jobs.TaskEnded, outcomes)
 	accepted := strings.TrimSuffix(apitest.TaskJSON(jobs.TaskQueued, ""), "}") + `, "durable": "appendfsync always"}`

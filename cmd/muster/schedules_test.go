@@ -17,11 +17,11 @@ import (
 var killFor = flag.Duration("schedules.for", 15*time.Second,
 	"how long TestEachTickBecomesOneTask kills servers")
 
-// servers are several of them on one Redis.
+// servers are several servers on one Redis.
 type servers struct {
 	*house
 	queue   *queuetest.Queue
-	byPlace map[string]*process // by the address that each listens on
+	byPlace map[string]*process // by address
 }
 
 func newServers(t *testing.T, n int) *servers {
@@ -48,7 +48,7 @@ func (s *servers) begin(place string) {
 	s.byPlace[place] = s.start("server", "--config", s.file("muster.yaml"), "--listen", place)
 }
 
-// leader waits until somebody fires the schedules in a term after one.
+// leader waits until a server fires the schedules in a term after this one.
 func (s *servers) leader(after int64) (place string, term int64) {
 	s.t.Helper()
 	late, look := s.late(), time.NewTicker(20*time.Millisecond)
@@ -72,7 +72,7 @@ func (s *servers) leader(after int64) (place string, term int64) {
 	}
 }
 
-// upTo waits until a schedule has dealt with all ticks up to one.
+// upTo waits until a schedule has handled all ticks up to one.
 func (s *servers) upTo(name string, tick time.Time) hub.Schedule {
 	s.t.Helper()
 	late, look := s.late(), time.NewTicker(100*time.Millisecond)
@@ -93,8 +93,8 @@ func (s *servers) upTo(name string, tick time.Time) hub.Schedule {
 	}
 }
 
-// Whoever leads is killed, or stopped until another leads, and comes back at once;
-// at the end ticks and tasks are the same set.
+// The leader is killed, or stopped until another server leads, and comes back at once; at the end
+// ticks and tasks are the same set.
 func TestEachTickBecomesOneTask(t *testing.T) {
 	t.Parallel()
 	s := newServers(t, 3)
@@ -118,7 +118,7 @@ func TestEachTickBecomesOneTask(t *testing.T) {
 			s.leader(term)
 			killed++
 		}
-		// The new one leads for a while: it has begun to fire, or is about to.
+		// The new leader leads for a while: it has begun to fire, or will soon.
 		select {
 		case <-over:
 			over = nil
@@ -153,7 +153,7 @@ func TestEachTickBecomesOneTask(t *testing.T) {
 		len(want), len(got), latest)
 }
 
-// differ names what two counts do not have in common.
+// differ names the differences between two counts.
 func differ(want, got map[string]int) string {
 	text := ""
 	for k, n := range want {

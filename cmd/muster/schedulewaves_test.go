@@ -11,8 +11,8 @@ import (
 	"muster/jobs"
 )
 
-// upgradeBook is a runbook as those that are done in waves: it disturbs its hosts, one of a
-// pair at a time, and only in their windows.
+// upgradeBook is a runbook as people run it in waves: it disturbs its hosts, one of a pair at a
+// time, and only in their windows.
 const upgradeBook = `name: upgrade
 disruptive: true
 window: required
@@ -22,9 +22,9 @@ steps:
   - {name: upgrade, run: "true"}
 `
 
-// A tick fires a task in waves over pairs of hosts, in their windows; the duty opens the
-// second wave after a health check, and the ticks meanwhile are left out. Another job keeps
-// the last host, so that the task lasts until the schedule is paused.
+// A tick fires a task in waves over pairs of hosts, in their windows; the duty opens the second
+// wave after a health check, and the ticks meanwhile are left out. Another job keeps the last host,
+// so that the task lasts until the schedule is paused.
 func TestATickFiresInWaves(t *testing.T) {
 	t.Parallel()
 	h, f := newPairs(t, 4)
@@ -89,7 +89,7 @@ func TestATickFiresInWaves(t *testing.T) {
 	}
 }
 
-// awaitTicks waits until the ticks of a schedule are as they should be.
+// awaitTicks waits until the ticks of a schedule are as wanted.
 func (h *house) awaitTicks(name string, as func(jobs.Ticking) bool) (info api.ScheduleInfo) {
 	h.t.Helper()
 	for late, look := h.late(), time.Tick(50*time.Millisecond); ; {

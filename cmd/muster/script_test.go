@@ -12,8 +12,8 @@ import (
 	"muster/internal/fakefleet"
 )
 
-// The scripts in testdata/script are what an operator types. Those below fleet/
-// have a whole house around them: a server and a master with ten pretended hosts.
+// The scripts in testdata/script are commands of an operator. Those below fleet/ have a whole house
+// around them: a server and a master with ten pretended hosts.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", Setup: withMuster(bin(t), "")})
@@ -30,8 +30,8 @@ func TestScriptsOnAFleet(t *testing.T) {
 		Setup: withMuster(filepath.Dir(h.bin), h.url)})
 }
 
-// The script below orders/ stops and starts everything, so it has a house alone.
-// fw0001 and fw0002 are a pair, of which the second loses every connection.
+// The script below orders/ stops and starts everything, so it has a house alone. fw0001 and fw0002
+// are a pair; the second loses every connection.
 func TestScriptsThatGiveOrders(t *testing.T) {
 	t.Parallel()
 	faults := map[int]fakefleet.Personality{1: fakefleet.Cut, 5: fakefleet.Fail}
@@ -46,7 +46,7 @@ func TestScriptsThatGiveOrders(t *testing.T) {
 		Setup: withMuster(filepath.Dir(h.bin), h.url)})
 }
 
-// The scripts below times/ say when work may be done. No job runs.
+// The scripts below times/ define windows and freezes. No job runs.
 func TestScriptsAboutTime(t *testing.T) {
 	t.Parallel()
 	_, inventory := pretend(t, fakefleet.Config{Hosts: 4})
@@ -55,7 +55,7 @@ func TestScriptsAboutTime(t *testing.T) {
 		Setup: withMuster(filepath.Dir(h.bin), h.url)})
 }
 
-// What may be a mistake, about times.
+// These scripts make likely mistakes about times.
 func TestScriptsAboutDoubts(t *testing.T) {
 	t.Parallel()
 	_, inventory := pretend(t, fakefleet.Config{Hosts: 4})
@@ -64,7 +64,7 @@ func TestScriptsAboutDoubts(t *testing.T) {
 		Setup: withMuster(filepath.Dir(h.bin), h.url)})
 }
 
-// The script below hosts/ drains hosts, which others would miss. fw0010 fails.
+// The script below hosts/ drains hosts that other scripts need. fw0010 fails.
 func TestScriptsAboutHosts(t *testing.T) {
 	t.Parallel()
 	_, inventory := pretend(t, fakefleet.Config{Hosts: 10,
@@ -83,8 +83,7 @@ func inGroup(inventory, host, group string) string {
 	return strings.Replace(inventory, line, line+"    group: "+group+"\n", 1)
 }
 
-// withMuster puts muster on the path and, if url is not empty, says where its
-// server is.
+// withMuster puts muster on the path and, if url is not empty, sets the address of its server.
 func withMuster(dir, url string) func(*testscript.Env) error {
 	return func(e *testscript.Env) error {
 		e.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))

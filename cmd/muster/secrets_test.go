@@ -17,8 +17,8 @@ import (
 
 const swordfish = "swordfish-of-1932-and-no-other"
 
-// The gates let the test look while a step is at work: it writes the name of one, and goes
-// on once somebody has read it.
+// The gates let the test look during a step: the step writes the name of one, and continues once
+// somebody has read it.
 const password = `
 name: password
 arguments:
@@ -38,7 +38,7 @@ steps:
     run: echo {{saved.it}}; exit 3
 `
 
-// leaks are the forms in which a text may stand somewhere: as it is, and within base64.
+// leaks returns the forms in which a text may appear: plain, and within base64.
 func leaks(text string) []string {
 	forms := []string{text}
 	for shift := range 3 {
@@ -54,11 +54,11 @@ func wantNowhere(t *testing.T, text, but string, dirs ...string) (files int) {
 	for _, dir := range dirs {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() || path == but {
-				return nil // what goes meanwhile is not kept
+				return nil // a file that vanishes meanwhile is not kept
 			}
 			data, err := os.ReadFile(path)
 			if err != nil {
-				return nil // as above
+				return nil // the same
 			}
 			files++
 			for _, form := range leaks(text) {
@@ -96,7 +96,7 @@ func wantNoProcess(t *testing.T, text string) {
 	}
 }
 
-// All of it with a real redis-server and a real sshd, during the step and behind it.
+// A real redis-server and a real sshd, during the step and after it.
 func TestASecretIsFoundNowhereButInItsStep(t *testing.T) {
 	t.Parallel()
 	s := sshtest.StartSSHD(t, sshtest.Options{})
@@ -155,7 +155,7 @@ func TestASecretIsFoundNowhereButInItsStep(t *testing.T) {
 		}
 		wantShownNowhere(t, h, task.Task)
 		folders := []string{h.dir, h.redis.Dir}
-		if print == "false" { // what a step prints, its host keeps as it is
+		if print == "false" { // output of a step is stored unchanged on its host
 			folders = append(folders, place+"/.local/state/muster-record")
 		}
 		if n := wantNowhere(t, swordfish, h.file("pw"), folders...); n < 5 {
@@ -169,7 +169,7 @@ func TestASecretIsFoundNowhereButInItsStep(t *testing.T) {
 	}
 }
 
-// wantShownNowhere looks at all that an operator can ask for, once history has it.
+// wantShownNowhere checks every view of an operator, once history has the task.
 func wantShownNowhere(t *testing.T, h *house, id jobs.TaskID) {
 	t.Helper()
 	for late, tick := h.late(), time.Tick(100*time.Millisecond); ; {

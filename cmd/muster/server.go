@@ -112,7 +112,7 @@ func buildServer(s settings.Settings, q *queue.Conn, log hclog.Logger) (*server.
 	return server.New(s.ServerConfig(cli.Version), d)
 }
 
-// inventoryOf is the inventory that settings name; nil if they name none.
+// inventoryOf returns the inventory in the settings; nil if they name none.
 func inventoryOf(s settings.Settings) stock.Source {
 	if len(s.Inventory) == 0 {
 		return nil
@@ -120,7 +120,7 @@ func inventoryOf(s settings.Settings) stock.Source {
 	return sources.New(s.Sources())
 }
 
-// reloading is what a server needs to read its configuration again.
+// reloading holds what a server needs to read its configuration again.
 type reloading struct {
 	srv   *server.Server
 	flags *roleFlags
@@ -128,9 +128,9 @@ type reloading struct {
 	log   hclog.Logger
 }
 
-// reload reads configuration, runbooks and inventory again. What is wrong stays as
-// it was and is logged; health says it, too. The error is about the configuration
-// as a whole: then nothing of it is in force.
+// reload reads configuration, runbooks and inventory again. A part with a mistake stays as it was;
+// the mistake is logged and shown by health. The error means a mistake in the whole configuration:
+// then nothing of it is in force.
 func (r reloading) reload(ctx context.Context) error {
 	s, err := r.flags.read()
 	if err == nil && (!reflect.DeepEqual(s.Redis, r.was.Redis) || s.Server != r.was.Server ||
@@ -155,7 +155,7 @@ func (r reloading) reload(ctx context.Context) error {
 	return nil
 }
 
-// readCatalog reads the users' runbooks: files, and all *.yaml of folders.
+// readCatalog reads the users' runbooks: files, and each *.yaml of folders.
 func readCatalog(paths []string) (*scripts.Catalog, error) {
 	var files []string
 	var errs []error

@@ -14,7 +14,7 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// What an operator does with one machine, a Redis and two hosts.
+// An operator's session with one machine, a Redis and two hosts.
 func TestUpRunsOnTwoRealHosts(t *testing.T) {
 	t.Parallel()
 	var inventory strings.Builder
@@ -29,7 +29,7 @@ func TestUpRunsOnTwoRealHosts(t *testing.T) {
 		add(fmt.Sprint("fw", i+1), s.HostKey, s)
 		keys = append(keys, s.HostKey)
 		if i == 1 {
-			add("stranger", keys[0], s) // it shows the key of the second, not that of the first
+			add("stranger", keys[0], s) // it shows the key of the second host
 		}
 	}
 	h := newCellar(t, inventory.String())
@@ -65,8 +65,8 @@ func TestUpRunsOnTwoRealHosts(t *testing.T) {
 	}
 }
 
-// Three kinds of machines among 500: what they say folds into three groups, and
-// what differs is shown.
+// 500 hosts have three kinds of machines: their outputs fold into three groups, and the difference
+// is shown.
 func TestThreeSystemsFoldIntoThreeGroups(t *testing.T) {
 	t.Parallel()
 	_, inventory := pretend(t, fakefleet.Config{Hosts: 625}) // 500 of them firewalls

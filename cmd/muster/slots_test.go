@@ -15,8 +15,8 @@ import (
 // fourByFour is a master with four children of four slots.
 var fourByFour = map[string]any{"children": 4, "slots": 4}
 
-// killing kills a child of a master at random with every tick, until it is told to
-// stop. Then it tells how many it has killed.
+// killing kills a child of a master at random with every tick, until stop is called. stop returns
+// how many it has killed.
 func killing(master *process, every time.Duration) (stop func() int) {
 	quit, killed := make(chan struct{}), make(chan int)
 	go func() {
@@ -140,8 +140,8 @@ func jobsInHand(n jobs.Node) (sum int) {
 	return sum
 }
 
-// otherBinary makes a binary that is the same program, but calls itself by another
-// version. What it returns puts it at the path of muster.
+// otherBinary makes a binary of the same program with another version. The returned function puts
+// it at the path of muster.
 func (h *house) otherBinary() (replace func()) {
 	h.t.Helper()
 	self, err := os.Executable()

@@ -16,8 +16,8 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// sshHouse is a house with one real host, fw1, and one that shows another key than the
-// inventory has.
+// sshHouse is a house with one real host, fw1, and one that shows another key than the inventory
+// has.
 func sshHouse(t *testing.T) (*house, sshtest.SSHD) {
 	t.Helper()
 	sshd := sshtest.StartSSHD(t, sshtest.Options{})
@@ -52,7 +52,7 @@ func TestSSHRunsCommands(t *testing.T) {
 		stdin      string
 		args       []string
 		code       int
-		out, words string // words: a part of them
+		out, words string // words: a part of standard error
 	}{
 		{"", []string{"fw1", "--", "echo", "out;", "echo err >&2; exit 3"}, 3, "out\n", "err\n"},
 		{"echo from stdin; exit 4\n", []string{"fw1"}, 4, "from stdin\n", ""},
@@ -72,7 +72,7 @@ func TestSSHRunsCommands(t *testing.T) {
 	}
 }
 
-// The terminal is one that sshd made, of another shell around muster ssh.
+// sshd made the terminal, for another shell around muster ssh.
 func TestSSHOnATerminal(t *testing.T) {
 	t.Parallel()
 	h, sshd := sshHouse(t)

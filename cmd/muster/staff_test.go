@@ -8,8 +8,8 @@ import (
 	"muster/testkit/apitest"
 )
 
-// What the server says of a zone without a node stands in the queue, above tables, and with the
-// task; where the task says it, it is not said twice.
+// The server's words about a zone without a node appear in the queue, above tables, and with the
+// task; a view that shows them with the task does not show them twice.
 func TestViewsShowThatNoNodeWorks(t *testing.T) {
 	t.Parallel()
 	const words = `no node works on zone a\u001b since 2026-11-23T16:18:46.000Z: see its nodes`

@@ -20,7 +20,7 @@ func TestASecondTermEndsNow(t *testing.T) {
 	h := newHouse(t, inventory)
 	m := h.master()
 	id := h.submit("all", held)
-	h.awaitTask(id, func(jobs.TaskInfo) bool { return len(f.Log()) >= 4 }) // at work on the hosts
+	h.awaitTask(id, func(jobs.TaskInfo) bool { return len(f.Log()) >= 4 }) // the commands run on the hosts
 	workers := children(m.cmd.Process.Pid)
 	m.cmd.Process.Signal(syscall.SIGTERM)
 	m.await("draining")
@@ -75,7 +75,7 @@ func TestReloadChangesZonesAndSlots(t *testing.T) {
 			len(n.Children[0].Jobs) == 2 && len(n.Children[1].Jobs) == 2
 	})
 
-	// What is at work in a zone ends, also when the node does not work for it any more.
+	// Jobs in hand of a zone end, even if the node no longer works for the zone.
 	reload(map[string]any{"zones": []string{"dmz"}, "slots": 1})
 	h.awaitNode(func(n jobs.Node) bool { return n.Slots == 1 && fmt.Sprint(n.Zones) == "[dmz]" })
 	letGo(t, f)
@@ -87,8 +87,8 @@ func TestReloadChangesZonesAndSlots(t *testing.T) {
 	wantOutcomes(t, h.wait(second), map[jobs.Outcome]int{jobs.Succeeded: 10})
 }
 
-// The disk of node.dir is full: nothing can be written there, not even who has a
-// slot. The locks need no space.
+// The disk of node.dir is full: nothing can be written there, not even the owner of a slot. The
+// locks need no space.
 func TestAFullDiskForNodeDirStopsNothing(t *testing.T) {
 	t.Parallel()
 	f, inventory := pretend(t, fakefleet.Config{Hosts: 5})
@@ -99,7 +99,7 @@ func TestAFullDiskForNodeDirStopsNothing(t *testing.T) {
 	if err := os.WriteFile(h.bin, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	log, err := os.Create(h.file("first.log")) // a pipe would be awaited until the orphans close it
+	log, err := os.Create(h.file("first.log")) // a pipe would stay open until the orphans close it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestAFullDiskForNodeDirStopsNothing(t *testing.T) {
 	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 5})
 	h.awaitNode(func(n jobs.Node) bool { return strings.Contains(n.Note, "node.dir cannot be written: ") })
 
-	// The children outlive their master, whoever knows of them.
+	// The children outlive their master, whether anybody knows of them or not.
 	id := h.submit("all", held)
 	h.awaitNode(func(n jobs.Node) bool { return len(n.Children) == 4 })
 	m.kill()

@@ -12,7 +12,7 @@ import (
 	"muster/server"
 )
 
-// stores gives a server the handles of the queue that it needs.
+// stores returns the handles of the queue that a server needs.
 func stores(c *queue.Conn) server.Stores {
 	nodes, account := hub.NewNodes(c), care.NewHistory(c)
 	tasks := read.NewTasks(c, nodes, account)
@@ -38,7 +38,7 @@ func stores(c *queue.Conn) server.Stores {
 	return s
 }
 
-// hubStores makes the handles of the hub that no other handle needs.
+// hubStores returns the handles of the hub that no other handle needs.
 func hubStores(c *queue.Conn) server.Hub {
 	timetable, chains, schedules := hub.NewTimetable(c), hub.NewChains(c), hub.NewSchedules(c)
 	return server.Hub{Duties: hub.NewLeaders(c), Facts: hub.NewFacts(c), Drains: hub.NewDrains(c),

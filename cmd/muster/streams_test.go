@@ -15,7 +15,7 @@ import (
 	"muster/cli"
 )
 
-// readers are commands that read what an argument names, before they ask a server. %s is it.
+// readers are commands that read the file of an argument, %s, before they ask a server.
 var readers = []string{
 	"windows apply --check %s",
 	"schedules apply --check %s",
@@ -27,7 +27,7 @@ var readers = []string{
 	"run script --on all --become-password @%s",
 }
 
-// A named pipe has nobody at its other end, and who opens it waits for ever.
+// A named pipe has no writer, and opening it would wait for ever.
 func TestANamedPipeIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := bin(t)
@@ -66,7 +66,7 @@ func TestTermAndIntEndTheWaitForAStream(t *testing.T) {
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
 				}
-				// It has begun to read when more was taken than a pipe holds: it hears signals by then.
+				// It has begun to read when it took more than a pipe holds: by then it handles signals.
 				fill(t, w)
 				if err := cmd.Process.Signal(signal); err != nil {
 					t.Fatal(err)
@@ -80,7 +80,7 @@ func TestTermAndIntEndTheWaitForAStream(t *testing.T) {
 	}
 }
 
-// fill writes more than a pipe holds, so that it returns when somebody reads.
+// fill writes more than a pipe holds, so it returns only after a reader has begun.
 func fill(t *testing.T, w io.Writer) {
 	t.Helper()
 	if _, err := w.Write(bytes.Repeat([]byte("# comment\n"), 7000)); err != nil {

@@ -10,7 +10,7 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// All of it: a user without rights logs in to a real sshd, and a real sudo asks for a password.
+// A user without rights logs in to a real sshd, and a real sudo asks for a password.
 func TestCommandsRunThroughSudo(t *testing.T) {
 	t.Parallel()
 	asks := sshtest.StartSudo(t, "ALL", sshtest.Options{})

@@ -27,7 +27,7 @@ func musterOn(t *testing.T, url string, args ...string) (code int, shown string)
 	return code, stop()
 }
 
-// TestOnATerminal is serial, for it sets the environment.
+// TestOnATerminal is serial, because it sets the environment.
 func TestOnATerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "")

@@ -15,7 +15,7 @@ const timedJob = `{"id": "0wcy7y2fb2:fw001", "host": "fw001", "state": "ended", 
 	"due": "2026-11-20T10:00:00Z", "started": "2026-11-20T10:01:00Z", "finished": "2026-11-21T10:01:00Z",
 	"times": {"running": 8.25, "queued": 60, "window": 86000, "verifying": 90, "sleeping": 3}}`
 
-// What the time of a job went to is shown, and it took what it was at work.
+// The views show the uses of a job's time, and TOOK shows its working time.
 func TestTimesAreShown(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t, map[string]http.HandlerFunc{"GET /v1/jobs/" + apitest.AJob: apitest.Answer(timedJob),

@@ -84,9 +84,9 @@ func runUp(ctx context.Context, f *roleFlags) error {
 	return runBoth(ctx, srv, m)
 }
 
-// runBoth runs both until one of them ends. The master starts last: if the server
-// cannot listen, nothing was taken yet and nothing is waited for. The server ends
-// last: while the master drains, people want to see how far it is.
+// runBoth runs both until one of them ends. The master starts last: if the server cannot listen, no
+// job was taken yet and nothing must be waited for. The server ends last, so that people can watch
+// how the master drains.
 func runBoth(ctx context.Context, srv *server.Server, m *master.Master) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -97,7 +97,7 @@ func runBoth(ctx context.Context, srv *server.Server, m *master.Master) error {
 		served = srv.Run(ctx)
 		select {
 		case <-srv.Ready():
-			m.Drain() // without its server an `up` is of no use
+			m.Drain() // an `up` without its server is of no use
 		default: // the master does not run
 		}
 	}()

@@ -24,8 +24,8 @@ func (h *house) up(t testing.TB) *process {
 	return up
 }
 
-// The children of an earlier master are at work when somebody starts an `up` that
-// cannot listen: nobody shall wait for them to learn that.
+// The children of an earlier master are at work when somebody starts an `up` that cannot listen: it
+// must not wait for them before it reports that.
 func TestUpWithATakenSocketEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	f, inventory := pretend(t, fakefleet.Config{Hosts: 4})
@@ -86,7 +86,7 @@ func TestASecondTermEndsUpNow(t *testing.T) {
 	other := h.url
 	up := h.up(t)
 	id := h.submit("all", "sleep 30")
-	h.awaitTask(id, func(jobs.TaskInfo) bool { return len(f.Log()) >= 4 }) // at work on the hosts
+	h.awaitTask(id, func(jobs.TaskInfo) bool { return len(f.Log()) >= 4 }) // the commands run on the hosts
 	up.cmd.Process.Signal(syscall.SIGTERM)
 	up.await("draining")
 	h.awaitNode(func(n jobs.Node) bool { return n.State == "draining" }) // its server still answers
@@ -99,8 +99,8 @@ func TestASecondTermEndsUpNow(t *testing.T) {
 	wantNoOverlap(t, f)
 }
 
-// wantStopped checks what is said of a task whose children were killed: nothing
-// runs, what ran is known to be lost, all else waits.
+// wantStopped checks the state of a task whose children were killed: nothing runs, jobs that ran
+// are known to be lost, all others wait.
 func (h *house) wantStopped(t testing.TB, id jobs.TaskID, ran int) {
 	t.Helper()
 	count := map[string]int{}

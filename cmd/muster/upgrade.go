@@ -21,10 +21,10 @@ import (
 	"muster/master"
 )
 
-// vital is what two binaries must agree on if one is to take over the children of
-// the other. The one that is tried prints it; a key it does not know yet is none.
+// vital holds the values in which two binaries must agree if one will take over the children of the
+// other. The binary under trial prints them; a key that an older one lacks counts as empty.
 type vital struct {
-	State int    `json:"state"` // format of what is handed over
+	State int    `json:"state"` // format of the handed over state
 	Node  string `json:"node"`
 	Dir   string `json:"dir"`
 	Redis string `json:"redis"` // digest of redis.url, which may hold a password
@@ -36,7 +36,7 @@ func vitalOf(s settings.Settings) vital {
 		Redis: hex.EncodeToString(sum[:8])}
 }
 
-// succeeded tells why next cannot take over.
+// succeeded returns why next cannot take over.
 func (v vital) succeeded(next vital) error {
 	var errs []error
 	same := func(what string, old, new any) {
@@ -54,8 +54,8 @@ func (v vital) succeeded(next vital) error {
 	return errors.Join(errs...)
 }
 
-// checkMaster is the other side of a trial: it does all that a master does at its
-// start and that can fail, but for what Redis can be the reason of.
+// checkMaster is the trial of a new binary: it makes each step of a master's start that can fail,
+// except for those that can fail because of Redis.
 func checkMaster(out io.Writer, f *roleFlags) error {
 	b, err := ownBinary(keys.RoleNode)
 	if err != nil {
@@ -75,8 +75,8 @@ func checkMaster(out io.Writer, f *roleFlags) error {
 	return json.NewEncoder(out).Encode(vitalOf(s))
 }
 
-// try starts the binary that now lies at the path with the arguments of this one,
-// so that it finds out whether it could work with them.
+// try starts the binary that now lies at the path with the arguments of this one, so that it checks
+// whether it could work with them.
 func (b binary) try(ctx context.Context) error {
 	out, err := proc.Try(ctx, b.path, slices.Concat(os.Args[1:], []string{"--check"})...)
 	if err != nil {
@@ -89,11 +89,11 @@ func (b binary) try(ctx context.Context) error {
 	return b.vital.succeeded(next)
 }
 
-// mendPause is between two looks at a configuration that must be mended.
+// mendPause is the time between two readings of a configuration that somebody must correct.
 const mendPause = time.Second
 
-// takeOver opens what a master needs that has children at work already. The trial
-// has seen a good configuration; one that was spoiled since is waited for.
+// takeOver opens the role of a master with working children. The trial has seen a good
+// configuration; if it was spoiled since, takeOver waits for a correction.
 func takeOver(ctx context.Context, f *roleFlags) (*role, error) {
 	for said := false; ; said = true {
 		r, err := f.openLazy()
@@ -112,8 +112,8 @@ func takeOver(ctx context.Context, f *roleFlags) (*role, error) {
 	}
 }
 
-// exec puts that binary in the place of this one. In between, HUP and USR2 must not
-// end the process, which is their default.
+// exec replaces this binary by the other one. In between, HUP and USR2 must not end the process,
+// which is their default.
 func (b binary) exec(keep []*os.File) error {
 	signal.Ignore(syscall.SIGHUP, syscall.SIGUSR2)
 	err := proc.Exec(b.path, os.Args, os.Environ(), keep)

@@ -15,8 +15,8 @@ import (
 	"muster/testkit/redistest"
 )
 
-// An upgrade replaces a healthy process by one that must live under the same
-// circumstances: Redis may be away.
+// An upgrade replaces a healthy process by one that must work in the same circumstances: Redis may
+// be away.
 func TestUpgradeWhileRedisIsAway(t *testing.T) {
 	t.Parallel()
 	f, inventory := pretend(t, fakefleet.Config{Hosts: 20})
@@ -80,13 +80,13 @@ func TestUpgradeIsRefusedWhereTheNextWouldEnd(t *testing.T) {
 	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 10})
 }
 
-// What the trial has seen may be spoiled before the exec.
+// The configuration may be spoiled between the trial and the exec.
 func TestTakingOverWaitsForAConfiguration(t *testing.T) {
 	t.Parallel()
 	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
 	h := newHouse(t, inventory)
 	m := h.master()
-	// A binary whose trial leaves a bad configuration behind.
+	// The trial of this binary leaves a bad configuration behind.
 	real := filepath.Join(t.TempDir(), "muster")
 	if err := os.Rename(h.bin, real); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ type bringing struct {
 	dir  string // where the file goes
 }
 
-// newBringing starts one. The line sticks once so many bytes went over a connection.
+// newBringing starts one. The line sticks after so many bytes on a connection.
 func newBringing(t *testing.T, most int64) *bringing {
 	t.Helper()
 	s := sshtest.StartSSHD(t, sshtest.Options{})
@@ -41,7 +41,7 @@ func newBringing(t *testing.T, most int64) *bringing {
 	return b
 }
 
-// bring has a file of so many bytes brought, and returns what is in it.
+// bring brings a file of so many bytes, and returns its content.
 func (b *bringing) bring(size int) (jobs.TaskID, []byte) {
 	b.t.Helper()
 	text := make([]byte, size)
@@ -65,8 +65,8 @@ func (b *bringing) wantBrought(text []byte) {
 	}
 }
 
-// A worker that is killed in the middle of an upload costs what was under way: the next one
-// goes on where the bytes ended, though the host has not noticed the death of the first.
+// A worker that is killed in the middle of an upload costs only the bytes under way: the next one
+// continues where the file ends, even before the host has noticed the death of the first.
 func TestAKilledWorkersUploadGoesOn(t *testing.T) {
 	t.Parallel()
 	const size, came = 8 << 20, 4 << 20
@@ -91,15 +91,15 @@ func TestAKilledWorkersUploadGoesOn(t *testing.T) {
 	b.wantBrought(text)
 }
 
-// A worker that was stopped, and wakes up when its lock is gone and a newer attempt went
-// by, has all its bytes arrive and is refused by the host.
+// A stopped worker continues after its lock has ended and a newer attempt has run: all its bytes
+// arrive, and the host refuses them.
 func TestAStoppedWorkersUploadIsRefused(t *testing.T) {
 	t.Parallel()
-	const size = 1 << 20 // less than what is sent without an answer
+	const size = 1 << 20 // less than is sent before the first answer
 	b := newBringing(t, size/2)
 	id, text := b.bring(size)
 	b.line.await(b.line.stuck)
-	b.line.await(b.line.sent) // all that the host was to get
+	b.line.await(b.line.sent) // all bytes for the host
 	b.signal(syscall.SIGSTOP)
 	stopped := children(b.master.cmd.Process.Pid)
 
@@ -125,8 +125,8 @@ func TestAStoppedWorkersUploadIsRefused(t *testing.T) {
 	}
 }
 
-// stickyLine is a way to a host on which one connection gets stuck, in the direction of the
-// host, when so many bytes have gone there. What is sent then is kept until it is released.
+// stickyLine is a line to a host on which one connection sticks, towards the host, after so many
+// bytes. Later bytes are kept until it is released.
 type stickyLine struct {
 	t     *testing.T
 	port  string
@@ -134,11 +134,11 @@ type stickyLine struct {
 	gone  atomic.Int64  // bytes that went to the host, over all connections
 	stuck chan struct{} // closed when one sticks
 	sent  chan struct{} // closed when twice as much was sent
-	freed chan struct{} // closed when all of it has gone
+	freed chan struct{} // closed when all kept bytes have gone
 	open  chan struct{}
 
 	release func()
-	once    sync.Once // of the one that gets stuck
+	once    sync.Once // for the one that sticks
 }
 
 func newStickyLine(t *testing.T, addr string, most int64) *stickyLine {
@@ -147,7 +147,7 @@ func newStickyLine(t *testing.T, addr string, most int64) *stickyLine {
 		freed: make(chan struct{}), open: make(chan struct{})}
 	s.release = sync.OnceFunc(func() { close(s.open) })
 	s.port = newLine(t, addr, s.forward, nil)
-	t.Cleanup(s.release) // before the line waits for all that it carries
+	t.Cleanup(s.release) // before the line waits for its connections
 	return s
 }
 
@@ -160,7 +160,7 @@ func (s *stickyLine) await(event <-chan struct{}) {
 	}
 }
 
-// forward brings what comes to the host.
+// forward forwards the bytes to the host.
 func (s *stickyLine) forward(down, up net.Conn) {
 	defer up.Close()
 	defer down.Close()
@@ -185,9 +185,9 @@ func (s *stickyLine) forward(down, up net.Conn) {
 	}
 }
 
-// stick keeps what comes, from kept on, until it is released, and lets the host know nothing
-// of the end of the connection before. came is all that came so far, with kept: how much that
-// is depends on how the reads fall.
+// stick keeps bytes, from kept on, until it is released, and hides the end of the connection from
+// the host until then. came holds all bytes so far, with kept: how many depends on the sizes of the
+// reads.
 func (s *stickyLine) stick(down, up net.Conn, kept []byte, came int64) {
 	defer close(s.freed)
 	close(s.stuck)

@@ -10,7 +10,7 @@ import (
 	"muster/testkit/apitest"
 )
 
-// What cobra and the standard library say of wrong use is written for who wrote the program.
+// Errors of cobra and the standard library about wrong use are written for programmers.
 func TestWrongUseIsSaidInPlainWords(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t, nil) // no request may be made
@@ -36,7 +36,7 @@ func TestWrongUseIsSaidInPlainWords(t *testing.T) {
 	} {
 		url, args := a.URL, strings.Fields(line)
 		if line == "tasks --limit" || strings.HasPrefix(line, "group ") {
-			url = "" // the flag of the server would be its value, or is not known there
+			url = "" // otherwise the flag of the server would be its value, or is not known there
 		}
 		code, out, words := muster(t, url, args...)
 		if code != cli.ExitUsage || out != "" || !strings.Contains(words, want) {

@@ -17,11 +17,11 @@ type lab struct {
 	vm *vmtest.VM
 }
 
-// What only a real systemd shows: units that outlive sessions and not boots, sessions that
-// are ended with all that is in them, boots. The parts go on from each other.
+// Only a real systemd shows these: units that outlive sessions and not boots, sessions that end
+// with all their processes, boots. The parts build on each other.
 func TestOnARealSystemd(t *testing.T) {
 	if !*onVM {
-		return // it is asked for by make vm
+		return // make vm requests it
 	}
 	vm := vmtest.New(t, "../..")
 	vm.Do("cat > /etc/nftables.conf <<'END'\n#!/usr/sbin/nft -f\nflush ruleset\n" + firstRules + "END\n" + loadRules)
@@ -57,11 +57,11 @@ func TestOnARealSystemd(t *testing.T) {
 	}
 }
 
-// marks are what only these rules have.
+// marks holds texts that only these rules contain.
 var marks = map[string]string{"next": `"next"`, "third": `"third"`, "lockout": "dport 443 accept"}
 
-// fires starts the runbook firewall and waits until systemd has the rollback, and the rules
-// are in force.
+// fires starts the runbook firewall and waits until systemd has the rollback, and the rules are in
+// force.
 func (l *lab) fires(rules string, args ...string) jobs.TaskID {
 	l.t.Helper()
 	words := []string{"run", "firewall", "--on", "root", "--arg-file", "ruleset=" + l.file(rules+".nft"), "--detach"}
@@ -75,7 +75,7 @@ func (l *lab) fires(rules string, args ...string) jobs.TaskID {
 	return i.Task
 }
 
-// ends waits for the end of a task and says how its only job ended.
+// ends waits for the end of a task and checks the outcome of its only job.
 func (l *lab) ends(id jobs.TaskID, want jobs.Outcome) {
 	l.t.Helper()
 	l.wait(id)
@@ -88,7 +88,7 @@ func (l *lab) ends(id jobs.TaskID, want jobs.Outcome) {
 	}
 }
 
-// are sees whether rules are in force, and kept for the next boot.
+// are checks that rules are in force, and stored for the next boot.
 func (l *lab) are(mark string) {
 	l.t.Helper()
 	if now := l.vm.Do("/usr/sbin/nft list ruleset"); !strings.Contains(now, mark) {
@@ -99,13 +99,13 @@ func (l *lab) are(mark string) {
 	}
 }
 
-// rules are those in force and those of the next boot.
+// rules returns the rules in force and the rules of the next boot.
 func (l *lab) rules() string {
 	l.t.Helper()
 	return l.vm.Do("/usr/sbin/nft -s list ruleset; cat /etc/nftables.conf")
 }
 
-// stay sees whether rules are as they were.
+// stay checks that the rules are as they were.
 func (l *lab) stay(before string) {
 	l.t.Helper()
 	if now := l.rules(); now != before {
@@ -157,7 +157,7 @@ func (l *lab) sessionKilled() {
 	}
 }
 
-// lazy has the machine keep in memory what nobody asked to have on disk, until it is cut.
+// lazy makes the machine keep data in memory unless a program syncs it, until the power is cut.
 const lazy = `mount -o remount,commit=300 /
 sysctl -q vm.dirty_writeback_centisecs=0 vm.dirty_expire_centisecs=360000`
 
@@ -186,13 +186,13 @@ func (l *lab) cutAfterConfirm() {
 	}
 }
 
-// killsSessions has logind end what a session leaves behind, also of root, which it spares
-// unless others are named.
+// killsSessions makes logind end the processes that a session leaves behind, also of root, which it
+// spares unless others are named.
 const killsSessions = `mkdir -p /etc/systemd/logind.conf.d
 printf '[Login]\nKillUserProcesses=yes\nKillExcludeUsers=nobody\n' > /etc/systemd/logind.conf.d/kill.conf
 systemctl restart systemd-logind`
 
-// outlives cuts the session of a step. What was left behind in another one is ended.
+// outlives cuts the session of a step. Processes of another session are ended.
 func (l *lab) outlives(user string) {
 	l.vm.Do(killsSessions)
 	l.muster("ssh", user, "setsid sleep 54321 > /dev/null 2>&1 < /dev/null &")
@@ -223,7 +223,7 @@ func (l *lab) endSessions(user string) {
 	}
 }
 
-// A change of a user who is not root, who has a manager of his own.
+// othersChange is a change by a user who is not root and has a manager of his own.
 const othersChange = `name: note
 disruptive: true
 steps:
@@ -236,7 +236,7 @@ steps:
       within: 60s
 `
 
-// Behind the change muster hangs up by itself, and with that its session ends.
+// After the change muster hangs up by itself, and so its session ends.
 func (l *lab) othersConfirm() {
 	l.vm.Do(killsSessions)
 	var i jobs.TaskInfo

@@ -11,7 +11,7 @@ import (
 	"muster/jobs"
 )
 
-// inWaves are the hosts of the waves of a task, by the frozen order of its jobs.
+// inWaves returns the hosts of the waves of a task, by the frozen order of its jobs.
 func (h *house) inWaves(t jobs.TaskInfo) (waves [][]string) {
 	h.t.Helper()
 	list := h.jobs(t.Task)
@@ -25,9 +25,9 @@ func (h *house) inWaves(t jobs.TaskInfo) (waves [][]string) {
 	return waves
 }
 
-// A rollout in waves over pairs of hosts, whose server is killed while it waits between
-// two waves: each wave begins after the one before, by the hosts' own log, and no two of
-// a pair are in one.
+// A rollout runs in waves over pairs of hosts, and its server is killed while it waits between two
+// waves: each wave begins after the one before, by the hosts' own log, and no two hosts of a pair
+// are in the same wave.
 func TestWavesOfPairsSurviveAKilledServer(t *testing.T) {
 	t.Parallel()
 	h, f := newPairs(t, 4)
@@ -98,7 +98,7 @@ func TestACanaryThatFailsStops(t *testing.T) {
 	wantOutcomes(t, h.wait(task.Task), map[jobs.Outcome]int{jobs.Succeeded: 8, jobs.Failed: 1})
 }
 
-// While a wave is not over nothing is opened, and no script can take that for opened.
+// No wave is opened while another one runs, and no script can take the answer for opened.
 func TestTheNextWaveIsNotOpenedEarly(t *testing.T) {
 	t.Parallel()
 	f, inventory := pretend(t, fakefleet.Config{Hosts: 4})
@@ -120,7 +120,7 @@ func TestTheNextWaveIsNotOpenedEarly(t *testing.T) {
 	if code := h.query(&did, next...); code != cli.ExitNotAll || !did.Already || did.Early == "" {
 		t.Errorf("as JSON: exit %d, %+v", code, did)
 	}
-	// A budget is an order by itself, and one that is given twice has been carried out.
+	// A new budget is an order in itself, and one that is given twice has been carried out.
 	for range 2 {
 		if out, code := h.muster(append(next, "--max-failed", "3")...); code != cli.ExitOK {
 			t.Errorf("--max-failed: exit %d, %q", code, out)

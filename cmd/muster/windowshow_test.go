@@ -20,11 +20,11 @@ var wholeShow = flag.Bool("windows.whole", false,
 // show is a fleet that has less time in each window than it needs.
 type show struct {
 	hosts, slots  int
-	window, gap   time.Duration // how long one is open, and closed before the next
-	expect, sleep time.Duration // of a job: what the runbook says, and what it takes
+	window, gap   time.Duration // how long a window is open, and closed before the next
+	expect, sleep time.Duration // duration of a job: by the runbook, and in fact
 }
 
-// dates are when the windows open, from so soon on.
+// dates returns the times at which the windows open; the first opens so soon.
 func (s show) dates(soon time.Duration) (list []time.Time) {
 	at := time.Now().Add(soon).UTC().Truncate(time.Second)
 	for range 40 {
@@ -34,9 +34,9 @@ func (s show) dates(soon time.Duration) (list []time.Time) {
 	return list
 }
 
-// A disruptive task for which no window is long enough as a whole: the plan says how many
-// fit into which, nobody begins who would not fit, and the rest is deferred to the next
-// one and done there. The hosts' own log judges.
+// A disruptive task needs more time than any window has: the plan says how many hosts fit into
+// which window, no job begins that would not fit, and the rest is deferred to the next window and
+// done there. The hosts' own log judges.
 func TestNobodyBeginsWhoWouldNotFit(t *testing.T) {
 	t.Parallel()
 	s := show{hosts: 50, slots: 10, window: 8 * time.Second, gap: 3 * time.Second, expect: 3 * time.Second,
@@ -115,8 +115,8 @@ func (s show) file(f *fakefleet.Fleet, openings []time.Time) string {
 	return text
 }
 
-// judge looks at what the hosts have seen: each once, begun within a window and with all
-// the time for it.
+// judge checks the hosts' log: each host once, begun within a window and with enough time left in
+// it.
 func (s show) judge(t *testing.T, f *fakefleet.Fleet, openings []time.Time) {
 	t.Helper()
 	ran, perWindow := map[string]int{}, map[int]int{}
@@ -127,8 +127,8 @@ func (s show) judge(t *testing.T, f *fakefleet.Fleet, openings []time.Time) {
 		ran[e.Host]++
 		window := -1
 		for i, at := range openings {
-			// Between the decision and the start on the host lies a round trip, on a machine
-			// that has other things to do.
+			// A round trip lies between the decision and the start on the host, on a machine with other
+			// work.
 			const roundTrip = time.Second
 			if !e.Start.Before(at) && !e.Start.Add(s.sleep).After(at.Add(s.window+roundTrip)) {
 				window = i

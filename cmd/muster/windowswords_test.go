@@ -8,7 +8,7 @@ import (
 	"muster/testkit/apitest"
 )
 
-// No selector is ever all hosts by being empty, and nobody is told of an end that was not seen.
+// An empty selector never means all hosts, and no view shows an end that was not seen.
 func TestWhatIsNotAskedAndNotSeenIsNotDrawn(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t, map[string]http.HandlerFunc{

@@ -53,9 +53,8 @@ func runWorker(ctx context.Context) error {
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
-	// The first TERM is the master's, after its drain: stop what is in hand and
-	// report it. INT of a terminal is not for children.
-	// Standard error may be a pipe that nobody reads any more.
+	// The first TERM comes from the master after its drain: stop the jobs in hand and report them. INT
+	// of a terminal is not for children. Standard error may be a pipe that nobody reads any more.
 	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR2, syscall.SIGPIPE)
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer cancel()
@@ -71,9 +70,9 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 	}
 	defer q.Close()
 	q.Hand.Hold(h)
-	// Said before anything is done: a child that dies without this has touched
-	// nothing, and its jobs are given back. If the master is gone, nobody hears
-	// it, and the jobs in hand are done all the same.
+	// This comes before everything else: a child that dies without this report has touched nothing,
+	// and its jobs are released. If the master is gone the report is lost, and the jobs in hand are
+	// done all the same.
 	_ = conn.Send(jobs.Report{Ready: true, Jobs: jobIDs(h.Reply.Jobs)})
 	stay := stayHeard(ctx, q, h.Zone)
 	defer stay()
@@ -93,7 +92,7 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 	orders := make(chan jobs.Order)
 	go receive(conn, orders)
 	err = w.Run(ctx, h, worker.Master{Orders: orders, Report: func(r jobs.Report) {
-		// A master that is gone does not hear it; Redis has the truth.
+		// The report is lost if the master is gone; Redis has the truth.
 		if err := conn.Send(r); err != nil {
 			log.Debug("report", "error", err)
 		}
@@ -104,20 +103,20 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 	return nil
 }
 
-// doors are the handles of the queue that a worker calls for jobs.
+// doors are the handles of the queue that a worker uses for jobs.
 type doors struct {
 	*work.Work
 	*care.Fair
 }
 
-// agreements reads windows and how long runbooks take, and alerts people.
+// agreements reads windows and durations of runbooks, and alerts people.
 type agreements struct {
 	*hub.Timetable
 	*hub.Estimates
 	*queue.Conn
 }
 
-// unseal opens secrets with the keys of a file; nil: there is none.
+// unseal opens secrets with the keys of a file; nil: there is no file.
 func unseal(path string) func(task, argument, sealed string) (seal.Text, error) {
 	keys := settings.KeysOf(path)
 	if keys == nil {
@@ -132,12 +131,12 @@ func unseal(path string) func(task, argument, sealed string) (seal.Text, error) 
 	}
 }
 
-// heardEvery is how often a child with jobs in hand makes itself heard.
+// heardEvery is the time between two reports of a child with jobs in hand.
 const heardEvery = 3 * time.Second
 
-// stayHeard registers the child in its zone, beside its first job, and then sees
-// to it that a restart of Redis is noticed within seconds: the new connection says
-// what is in hand, which the others wait for. It returns how to end it.
+// stayHeard registers the child in its zone while its first job begins, and then notices a restart
+// of Redis within seconds: the new connection reports the jobs in hand, which the others wait for.
+// It returns a function that ends that.
 func stayHeard(ctx context.Context, q *queue.Conn, zone string) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wait sync.WaitGroup
@@ -146,7 +145,7 @@ func stayHeard(ctx context.Context, q *queue.Conn, zone string) (end func()) {
 		for tick := time.Tick(heardEvery); ; {
 			select {
 			case <-tick:
-				_ = q.Ping(ctx) // a Redis that is away is the business of the next step
+				_ = q.Ping(ctx) // if Redis is away the next step handles that
 			case <-ctx.Done():
 				return
 			}

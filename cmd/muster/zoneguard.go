@@ -11,17 +11,17 @@ import (
 	"muster/jobs/queue"
 )
 
-// zoneGuard refuses a reload that gives a node zones for which it has no user of Redis: it
-// would fail at every call there, and what it has would go on as if all were well.
+// zoneGuard refuses a reload that gives a node zones for which it has no user of Redis: every call
+// there would fail, while the other zones work as if all were well.
 type zoneGuard struct {
 	queue interface {
 		Permits(ctx context.Context, zones []string) error
 	}
 	timeout time.Duration
-	known   []string // zones for which the user was found to be enough
+	known   []string // zones for which the user is known to suffice
 }
 
-// check asks Redis about the zones that are new.
+// check asks Redis about the new zones.
 func (z *zoneGuard) check(next []string) error {
 	fresh := slices.DeleteFunc(slices.Clone(next), func(zone string) bool {
 		return slices.Contains(z.known, zone)
@@ -46,7 +46,7 @@ func (z *zoneGuard) check(next []string) error {
 		"could not be asked; send HUP again when it can: %w", names, err)
 }
 
-// zoneFlags are the flags that name some zones.
+// zoneFlags returns the flags that name some zones.
 func zoneFlags(zones []string) string {
 	text := ""
 	for _, zone := range zones {

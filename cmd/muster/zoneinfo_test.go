@@ -12,8 +12,8 @@ import (
 	"muster/testkit/hosttest"
 )
 
-// On a machine without a time zone database, of the system or of Go, windows are where
-// they are elsewhere: on the nights on which the clocks are set, too.
+// On a machine without a time zone database, of the system or of Go, windows open at the same times
+// as elsewhere, even in the nights in which the clocks change.
 func TestNoZoneinfoIsNeeded(t *testing.T) {
 	if !hosttest.Inside(t) {
 		return
@@ -57,7 +57,7 @@ func TestNoZoneinfoIsNeeded(t *testing.T) {
 			}
 		}
 	}
-	// This process has the same database: what is not embedded would not be there.
+	// This process has no other database: a zone that is not embedded would be missing.
 	if _, err := time.LoadLocation("Asia/Kathmandu"); err != nil {
 		t.Error(err)
 	}

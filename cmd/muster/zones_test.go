@@ -72,7 +72,7 @@ func TestTwoNodesWorkEachInItsZone(t *testing.T) {
 	const hosts = 30
 	f, h, abroad := inZones(t, hosts)
 	node := func(name, zone string) {
-		h.zone = zone // its user of Redis has nothing of the other zone
+		h.zone = zone // its user of Redis has no rights in the other zone
 		h.configure(map[string]any{"node": map[string]any{"name": name, "dir": h.file(name)},
 			"master": map[string]any{"zones": []string{zone}, "slots": 2}})
 		h.master()
