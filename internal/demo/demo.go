@@ -20,7 +20,7 @@ import (
 	"muster/internal/proc"
 )
 
-// demoFlags are what a person can choose about the demo.
+// demoFlags are the flags of the demo.
 type demoFlags struct {
 	hosts, children, slots int
 	stay                   bool
@@ -78,13 +78,13 @@ func (f demoFlags) check() error {
 	return errors.Join(errs...)
 }
 
-// stage is all that a demo has started, and undoes in the reverse order.
+// stage holds everything that a demo has started; it ends all of it in the reverse order.
 type stage struct {
 	flags demoFlags
 	dir   string
 	fleet *fakefleet.Fleet
 	url   string          // of the server
-	hurry <-chan struct{} // closed: take it down at once
+	hurry <-chan struct{} // closed: end everything at once
 	undo  []func()
 }
 
@@ -94,7 +94,7 @@ func (s *stage) close() {
 	}
 }
 
-// buildStage starts everything. Once hurry is closed, its end takes no time.
+// buildStage starts everything. After hurry is closed, its end takes no time.
 func buildStage(ctx context.Context, f demoFlags, hurry <-chan struct{}) (*stage, error) {
 	s := &stage{flags: f, hurry: hurry}
 	err := s.build(ctx)
@@ -139,7 +139,8 @@ func (s *stage) build(ctx context.Context) error {
 	return awaitServer(ctx, s.url)
 }
 
-// redisTick moves the embedded Redis on: its TTLs do not pass by themselves.
+// redisTick is the step by which the clock of the embedded Redis moves: its TTLs do not pass by
+// themselves.
 const redisTick = 250 * time.Millisecond
 
 func (s *stage) startRedis() (url string, err error) {
@@ -190,7 +191,7 @@ func (s *stage) writeConfig(redis string) (path string, err error) {
 	return path, os.WriteFile(path, text, 0o600)
 }
 
-// startRole starts a role as a process of its own, which ends with this one.
+// startRole starts a role as a process, which ends with this one.
 func (s *stage) startRole(role, config string) error {
 	path, err := proc.Path(os.Args[0])
 	if err != nil {
@@ -211,14 +212,14 @@ func (s *stage) startRole(role, config string) error {
 }
 
 const (
-	// hurryTime is what a role gets to end at once.
+	// hurryTime bounds the time of a role to end at once.
 	hurryTime = 5 * time.Second
-	// hurryAgain is how often it is told: two signals in one moment are one.
+	// hurryAgain is the pause between two signals: two signals in one moment count as one.
 	hurryAgain = 100 * time.Millisecond
 )
 
-// end ends a role. The second request means now: a master then kills its children,
-// who would outlive it if it were killed itself.
+// end ends a role. The second request means now: a master then kills its children, which would
+// outlive it if it were killed itself.
 func (s *stage) end(role *proc.Child) {
 	over := make(chan struct{})
 	go func() {
@@ -246,7 +247,7 @@ func (s *stage) end(role *proc.Child) {
 	}
 }
 
-// logs are the last words of the roles, for when something went wrong.
+// logs returns the last lines of the roles' logs, for errors.
 func (s *stage) logs() error {
 	var errs []error
 	for _, role := range []string{"server", "master"} {

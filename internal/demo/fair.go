@@ -11,18 +11,18 @@ import (
 	"muster/jobs"
 )
 
-// demoAfter is overload.after of the demo: with the default a small fleet would be
-// through before anything is overdue.
+// demoAfter is overload.after of the demo: with the default a small fleet would be done before
+// anything is overdue.
 const demoAfter = 2 * time.Second
 
-// demoTimes are when the jobs of a task started and ended.
+// demoTimes holds the first and last starts and ends of a task's jobs.
 type demoTimes struct {
 	FirstStart jobs.Time `json:"first_start"`
 	LastStart  jobs.Time `json:"last_start"`
 	Finished   jobs.Time `json:"finished"`
 }
 
-// timesOf are the times of jobs that have ended, and how long the longest took.
+// timesOf returns the times of jobs that have ended, and the duration of the longest.
 func timesOf(list []jobs.JobInfo) (t demoTimes, longest time.Duration) {
 	for _, j := range list {
 		if j.Started.IsZero() {
@@ -42,8 +42,8 @@ func timesOf(list []jobs.JobInfo) (t demoTimes, longest time.Duration) {
 	return t, longest
 }
 
-// servedLast tells when the jobs of small would have been at work had all of big come
-// first: there are as many starts at the same instants, and small has the last.
+// servedLast returns the times of small if all jobs of big had come first: the starts happen at the
+// same instants, and small gets the last ones.
 func servedLast(big, small []jobs.JobInfo) demoTimes {
 	var starts []jobs.Time
 	for _, j := range slices.Concat(big, small) {
@@ -61,7 +61,7 @@ func servedLast(big, small []jobs.JobInfo) demoTimes {
 		Finished: jobs.Time{Time: last.Add(longest)}}
 }
 
-// fairness looks at what the reordering did for the small task.
+// fairness compares the small task with and without the reordering.
 func (st *stage) fairness(ctx context.Context, s *cli.Session, story *Story) error {
 	lists := make([][]jobs.JobInfo, len(story.Tasks))
 	for i := range story.Tasks {
@@ -82,7 +82,7 @@ func (st *stage) fairness(ctx context.Context, s *cli.Session, story *Story) err
 	return err
 }
 
-// fairWords tells of the small task: how it went, and how it would have gone.
+// fairWords describes the times of the small task, and the times that it would have had.
 func fairWords(story Story) string {
 	big, small := story.Tasks[0], story.Tasks[1]
 	after := func(t jobs.Time) string { return cli.Span(max(t.Sub(small.Submitted.Time), 0)) }

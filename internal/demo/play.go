@@ -24,7 +24,7 @@ import (
 const (
 	// demoCommand takes a moment, and has three different answers in the fleet.
 	demoCommand = "sleep 0.2; cat /etc/os-release"
-	// demoHead is how much later bob comes.
+	// demoHead is the time by which bob comes later.
 	demoHead = 300 * time.Millisecond
 )
 
@@ -40,16 +40,16 @@ type demoTask struct {
 	demoTimes
 }
 
-// Story is the whole demo.
+// Story is the result of the whole demo.
 type Story struct {
 	Hosts     int            `json:"hosts"`
 	Tasks     []demoTask     `json:"tasks"`
-	Fifo      demoTimes      `json:"fifo"` // the small task, had it been served last
+	Fifo      demoTimes      `json:"fifo"` // times of the small task if it had been served last
 	Reordered jobs.Reordered `json:"reordered"`
 	Rules     demoRollout    `json:"rules"` // the second chapter
 	Children  int            `json:"children_started"`
-	Commands  int            `json:"commands"` // that the hosts saw
-	Overlaps  int            `json:"overlaps"` // two commands at once inside one host
+	Commands  int            `json:"commands"` // commands that the hosts saw
+	Overlaps  int            `json:"overlaps"` // times when two commands ran at once inside one host
 	Seconds   float64        `json:"seconds"`
 }
 
@@ -101,8 +101,8 @@ func playDemo(c *cobra.Command, f demoFlags) error {
 	return nil
 }
 
-// interrupts ends ctx with the first Ctrl-C, and closes hurry with the second. The
-// third ends the program whatever it does.
+// interrupts ends ctx with the first Ctrl-C, and closes hurry with the second. The third ends the
+// program in any case.
 func interrupts(c *cobra.Command) (ctx context.Context, hurry <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancel(c.Context())
 	heard := make(chan os.Signal, 1)
@@ -134,7 +134,7 @@ func interrupts(c *cobra.Command) (ctx context.Context, hurry <-chan struct{}, s
 	}
 }
 
-// session is how the demo talks to its server, as any operator does.
+// session returns a session with the demo's server, like any operator's.
 func (st *stage) session(c *cobra.Command) (*cli.Session, error) {
 	cl, err := cli.NewClient(st.url, "")
 	if err != nil {
@@ -145,7 +145,7 @@ func (st *stage) session(c *cobra.Command) (*cli.Session, error) {
 	return s, nil
 }
 
-// awaitServer waits until the server answers that it is well.
+// awaitServer waits until the server reports that it is healthy.
 func awaitServer(ctx context.Context, url string) error {
 	cl, err := cli.NewClient(url, "")
 	if err != nil {
@@ -213,7 +213,7 @@ func (st *stage) play(ctx context.Context, s *cli.Session) (Story, error) {
 	return story, nil
 }
 
-// cast is who plays.
+// cast lists the kinds of hosts.
 func (st *stage) cast() string {
 	var kinds []string
 	for _, c := range st.fleet.Summary() {

@@ -17,8 +17,8 @@ import (
 // This file is the second chapter of the demo: rules for firewalls, host by host confirmed
 // or taken back, in waves.
 
-// demoRunbook does on pretended hosts what the built-in runbook firewall does on real ones:
-// that looks at more of a host than a pretended one has.
+// demoRunbook does on pretended hosts what the built-in runbook firewall does on real ones: the
+// built-in one uses more of a host than a pretended one has.
 const demoRunbook = `name: ruleset
 description: Puts rules in force; a host that is not reached under them takes them back.
 arguments:
@@ -51,7 +51,7 @@ table inet filter {
 `
 
 const (
-	demoFirewalls = 40 // that get rules, at most
+	demoFirewalls = 40 // the most hosts that get rules
 	demoMaxFailed = "3"
 )
 
@@ -59,14 +59,13 @@ const (
 type demoRollout struct {
 	demoTask
 	Waves []int `json:"waves"`
-	// New and Old are how many of its hosts have the new rules at the end, and the old ones,
-	// by what the hosts say.
+	// New and Old count the hosts that have the new and the old rules at the end, as the hosts report.
 	New        int      `json:"new"`
 	Old        int      `json:"old"`
-	RolledBack []string `json:"rolled_back"` // took the rules back by themselves
+	RolledBack []string `json:"rolled_back"` // hosts that took the rules back by themselves
 }
 
-// rollOut has carol put rules in force.
+// rollOut puts rules in force, as the operator carol.
 func (st *stage) rollOut(ctx context.Context, s *cli.Session) (demoRollout, error) {
 	var names []string
 	for _, p := range []fakefleet.Personality{fakefleet.Normal, fakefleet.Slow, fakefleet.LockOut} {
@@ -75,7 +74,7 @@ func (st *stage) rollOut(ctx context.Context, s *cli.Session) (demoRollout, erro
 	slices.Sort(names)
 	locked := st.fleet.Names(fakefleet.LockOut)
 	from := 0
-	if len(locked) > 0 { // the first waves shall see something, too
+	if len(locked) > 0 { // so that the first waves have some, too
 		from = max(0, slices.Index(names, locked[0])-demoFirewalls/5)
 	}
 	names = names[from:min(len(names), from+demoFirewalls)]
@@ -117,7 +116,7 @@ func (st *stage) rollOut(ctx context.Context, s *cli.Session) (demoRollout, erro
 	return out, nil
 }
 
-// rulesWords tells the chapter.
+// rulesWords describes the chapter.
 func rulesWords(r demoRollout) string {
 	waves := make([]string, len(r.Waves))
 	for i, n := range r.Waves {

@@ -7,13 +7,12 @@
 // them each host has a pretended machine, which keeps records of steps as a real
 // one does: see package machine.
 //
-// Hosts misbehave on demand, see Personality. And they judge: each keeps a log
-// of what ran on it, so that "nothing ran twice at the same time" is said by
-// the hosts and not by the one who claims it, see Fleet.Overlaps. A command
-// goes on when its connection is cut, as it does on a real host without a
-// terminal, until its own end or the bound that timeout gave it.
+// Hosts misbehave on demand, see Personality. And they judge: each keeps a log of the commands that
+// ran on it, so that the hosts prove that nothing ran twice at the same time, and not the program
+// under test; see Fleet.Overlaps. A command continues when its connection is cut, as it does on a
+// real host without a terminal, until its own end or the bound that timeout gave it.
 //
-// It is no test of SSH itself: what OpenSSH does is asked of OpenSSH.
+// The package does not test SSH itself: tests of OpenSSH use OpenSSH.
 //
 // Floor 2: may import fleet, internal/fakefleet/machine and golang.org/x/crypto/ssh.
 package fakefleet

@@ -18,8 +18,7 @@ import (
 	"muster/internal/fakefleet/machine"
 )
 
-// Config says how many hosts to pretend and how they behave. What is zero gets
-// the default.
+// Config says how many hosts to pretend and how they behave. Zero values get the defaults.
 type Config struct {
 	Hosts int    // 1 to 65,000
 	Port  int    // one for all hosts; 0: a free one
@@ -33,18 +32,18 @@ type Config struct {
 	// Personality says how host i, counted from 0, behaves. Default: all normal.
 	Personality func(i int) Personality
 
-	// Latency is what a host takes before it runs a command. Each has its own,
-	// from half to one and a half of this; so it is with BootTakes.
+	// Latency is the delay of a host before it runs a command. Each host has its own, from half to one
+	// and a half of this; BootTakes varies in the same way.
 	Latency time.Duration
 
-	SlowFactor    int           // how much slower Slow is; default 10
+	SlowFactor    int           // factor for Slow; default 10
 	ThrottleEvery int           // Throttle resets the first of so many connections; default 2
 	DripEvery     time.Duration // the pause of Drip after each byte; default 1 s
-	CutAfter      time.Duration // how long Cut lets a command run; default 10 ms
-	BootTakes     time.Duration // how long a host is away that reboots; default 10 s
-	FloodBytes    int64         // what Flood prints; default 100 MB
+	CutAfter      time.Duration // run time of a command before Cut; default 10 ms
+	BootTakes     time.Duration // time for which a host that reboots is away; default 10 s
+	FloodBytes    int64         // output of Flood; default 100 MB
 	DiskBytes     int64         // the file system of each host; default 1 MiB
-	LogEntries    int           // how many commands the log keeps; default 500,000
+	LogEntries    int           // number of commands in the log; default 500,000
 }
 
 // hostsMax keeps all addresses inside 127.77.0.0/16.
@@ -99,9 +98,9 @@ type Fleet struct {
 	models  map[string]*machine.Model
 	log     *journal
 	login   ed25519.PrivateKey
-	allowed []byte // the public half of login, as it comes over the wire
+	allowed []byte // the public half of login, in its wire format
 	port    int
-	closed  int // the port on which nobody listens, for Refuse
+	closed  int // a port on which nothing listens, for Refuse
 	keyPath atomic.Pointer[string]
 
 	ctx  context.Context // done when the fleet is closed
@@ -110,8 +109,8 @@ type Fleet struct {
 	work sync.WaitGroup // every goroutine of the fleet
 }
 
-// host is one pretended host. There are thousands: what few of them need is
-// made when it is first used.
+// host is one pretended host. There are thousands, so parts that few of them need are made at their
+// first use.
 type host struct {
 	fleet       *Fleet
 	index       int
@@ -120,7 +119,7 @@ type host struct {
 	latency     time.Duration
 
 	connections atomic.Int64
-	key         func() ssh.Signer // the one it shows
+	key         func() ssh.Signer // the key that it shows
 	machine     *machine.Machine
 	running     []*record // guarded by the journal
 	power       power
@@ -184,7 +183,7 @@ func (f *Fleet) makeHosts() error {
 	return errors.Join(errs...)
 }
 
-// slowest is the latency that Slow multiplies if the fleet has none.
+// slowest is the latency of Slow hosts if the fleet has none.
 const slowest = 50 * time.Millisecond
 
 func (f *Fleet) latencyOf(h *host) time.Duration {
@@ -196,8 +195,8 @@ func (f *Fleet) latencyOf(h *host) time.Duration {
 	return l/2 + l*time.Duration(spread[0])/255
 }
 
-// Close ends all connections and all commands and waits until nothing of the
-// fleet is left. It may be called more than once.
+// Close ends all connections and all commands and waits until nothing of the fleet is left. It may
+// be called more than once.
 func (f *Fleet) Close() error {
 	f.stop()
 	var errs []error

@@ -17,7 +17,7 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// errTimeout is what a deadline gives.
+// errTimeout is the error of a deadline.
 var errTimeout = os.ErrDeadlineExceeded
 
 func TestConfigMistakesAreSaidAtOnce(t *testing.T) {
@@ -136,8 +136,8 @@ func TestFilesAreTheInventory(t *testing.T) {
 	c.Close()
 }
 
-// This one is not parallel: it looks at the time that the process worked, because
-// that depends less on what else the machine does.
+// This test is not parallel: it measures the time that the process worked, because that depends
+// less on other work of the machine.
 func TestThousandsStartAtOnce(t *testing.T) {
 	begun := worked(t)
 	f, err := Start(Config{Hosts: 3000})

@@ -11,8 +11,8 @@ import (
 	"muster/fleet"
 )
 
-// customers, roles and models are given out in turn; the shares differ so that
-// selectors have something to tell apart. The model decides the system.
+// customers, roles and models are given out in turn; the shares differ so that selectors can
+// distinguish hosts. The model decides the system.
 var (
 	customers = []string{"acme", "acme", "acme", "globex", "globex", "initech", "umbrella"}
 	roles     = []string{"fw", "fw", "fw", "fw", "vpn"}
@@ -26,7 +26,7 @@ func addressOf(i int) string { return fmt.Sprintf("127.77.%d.%d", (i+1)>>8, (i+1
 
 func (h *host) model() string { return models[h.index%len(models)] }
 
-// hostAt finds the host that was dialled; nil if there is none at the address.
+// hostAt returns the host at a dialled address; nil if there is none.
 func (f *Fleet) hostAt(a net.Addr) *host {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
@@ -43,7 +43,7 @@ func (f *Fleet) hostAt(a net.Addr) *host {
 	return f.hosts[i]
 }
 
-// Port is the one port of all hosts but those that refuse.
+// Port returns the one port of all hosts except those that refuse.
 func (f *Fleet) Port() int { return f.port }
 
 // Hosts returns the inventory. Key is empty until WriteFiles has written it.
@@ -95,7 +95,7 @@ func (f *Fleet) WriteFiles(dir string) error {
 	return os.WriteFile(filepath.Join(dir, InventoryFile), f.inventory(path), 0o644)
 }
 
-// writeSecret gives a file that was there before the right mode, too.
+// writeSecret also sets the mode of a file that existed before.
 func writeSecret(path string, secret []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

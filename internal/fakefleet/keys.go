@@ -12,10 +12,10 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Signer is the key that opens every host of the fleet.
+// Signer returns the key that opens every host of the fleet.
 func (f *Fleet) Signer() ssh.Signer { return signer(f.login) }
 
-// PrivateKey is the same key in the format of OpenSSH.
+// PrivateKey returns the same key in the format of OpenSSH.
 func (f *Fleet) PrivateKey() ([]byte, error) {
 	block, err := ssh.MarshalPrivateKey(f.login, "pretended fleet")
 	if err != nil {
@@ -34,7 +34,7 @@ func (f *Fleet) makeLogin() error {
 	return nil
 }
 
-// digest is chance made of the seed: the same for the same purpose and host.
+// digest derives pseudo-random bytes from the seed: the same for the same purpose and host.
 func (f *Fleet) digest(purpose string, index int) [sha256.Size]byte {
 	b := binary.BigEndian.AppendUint64([]byte(purpose), f.config.Seed)
 	return sha256.Sum256(binary.BigEndian.AppendUint64(b, uint64(index)))
@@ -45,8 +45,8 @@ func (f *Fleet) ed25519Key(purpose string, index int) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(seed[:])
 }
 
-// makeKey derives the key that the host shows. That takes some 20 µs, so it is
-// done for a host that is visited and not for thousands at the start.
+// makeKey derives the key that the host shows. That takes some 20 µs, so it is done at the first
+// visit and not for thousands at the start.
 func (h *host) makeKey() ssh.Signer {
 	switch h.personality {
 	case WrongKey:
@@ -57,8 +57,7 @@ func (h *host) makeKey() ssh.Signer {
 	return signer(h.fleet.ed25519Key("host key", h.index))
 }
 
-// keyLine is the host key as the inventory has it, which is not what every
-// personality shows.
+// keyLine returns the host key for the inventory; some personalities show another one.
 func (h *host) keyLine() string {
 	key := h.key()
 	if h.personality == WrongKey || h.personality == UnknownKeyType {
@@ -76,7 +75,7 @@ func (f *Fleet) ecdsaKey(purpose string, index int) *ecdsa.PrivateKey {
 	}
 }
 
-// signer cannot miss: both types of key that come here are supported.
+// signer cannot fail: both types of key are supported.
 func signer(key any) ssh.Signer {
 	s, err := ssh.NewSignerFromKey(key)
 	if err != nil {

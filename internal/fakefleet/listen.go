@@ -35,8 +35,8 @@ func bindToLoopback(_, _ string, c syscall.RawConn) error {
 	return nil
 }
 
-// holdClosedPort finds a port and keeps it without listening: whoever dials it
-// is refused, and nobody else can open it meanwhile.
+// holdClosedPort finds a port and keeps it without listening: clients are refused, and no other
+// process can open it meanwhile.
 func holdClosedPort() (int, io.Closer, error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"muster/internal/fakefleet/machine"
 )
 
-// Entry is one command as its host saw it. It starts when the host is asked and
-// ends when the last process of it has ended, whether anyone listens or not.
+// Entry is one command as its host saw it. It starts with the request and ends when the last
+// process of the command has ended, even if nobody listens.
 type Entry struct {
 	Number   int       // counts all commands of the fleet from 1, in order of their start
 	Host     string    // its name
@@ -21,7 +21,7 @@ type Entry struct {
 	Signal   string    // TERM, KILL, PIPE…: what ended it instead of an exit
 	TimedOut bool      // its timeout ended it, or a part of it
 	Orphaned bool      // its connection or channel was gone before it ended
-	Stops    bool      // it is there to stop another one or to ask about it: it overlaps with none
+	Stops    bool      // it stops another command or asks about one: it overlaps with none
 }
 
 // Running says that the command has not ended yet.
@@ -30,7 +30,7 @@ func (e Entry) Running() bool { return e.End.IsZero() }
 // Overlap says that a command started inside a host while another one ran there.
 type Overlap struct {
 	Host          string
-	First, Second Entry // as they were when the second started
+	First, Second Entry // in their state when the second started
 }
 
 // Stats counts what the fleet has seen.
@@ -39,14 +39,14 @@ type Stats struct {
 	Logins      int // handshakes that ended with a login
 	Commands    int // started
 	Running     int // now
-	Orphaned    int // whose connection was gone before they ended, so far
+	Orphaned    int // commands whose connection ended before them, so far
 	TimedOut    int // ended by their timeout
 	Overlaps    int // pairs, also those that Overlaps has no room for
-	Unlogged    int // commands that Log has no room for
+	Unlogged    int // commands that did not fit into Log
 }
 
-// Log returns what ran, in the order of the starts. It is bounded by
-// Config.LogEntries; Stats and Overlaps count all.
+// Log returns the commands, in the order of their starts. It is bounded by Config.LogEntries; Stats
+// and Overlaps count all.
 func (f *Fleet) Log() []Entry {
 	f.log.mu.Lock()
 	defer f.log.mu.Unlock()
@@ -73,7 +73,7 @@ func (f *Fleet) Overlaps() []Overlap {
 }
 
 const (
-	overlapsMax = 10_000 // some are enough to see what is wrong
+	overlapsMax = 10_000 // some are enough to see the fault
 	commandMax  = 1024   // bytes of a command in the log: 500 MB at the most with 500,000
 )
 
@@ -105,8 +105,8 @@ func (j *journal) count(change func(s *Stats)) {
 	change(&j.stats)
 }
 
-// begin notes that a command is inside a host from now on, and compares it with
-// what is there already.
+// begin notes that a command is inside a host from now on, and compares it with the commands that
+// are there already.
 func (j *journal) begin(h *host, command string) *record {
 	r := &record{Entry{Host: h.name, Command: shortened(command), Start: time.Now(),
 		Stops: machine.Looks(command)}}
@@ -130,7 +130,7 @@ func (j *journal) enter(h *host, r *record) Entry {
 	return r.Entry
 }
 
-// compare holds a command against what is inside its host already. The lock is held.
+// compare compares a command with those inside its host. The lock is held.
 func (j *journal) compare(h *host, r *record) {
 	for _, other := range h.running {
 		if r == other || r.Stops || other.Stops {
@@ -143,8 +143,8 @@ func (j *journal) compare(h *host, r *record) {
 	}
 }
 
-// works notes that a command which only asked by now begins a step of which the host keeps
-// a record.
+// works notes that a command which only asked until now begins a step of which the host keeps a
+// record.
 func (j *journal) works(h *host, r *record, command string) {
 	j.mu.Lock()
 	r.Stops, r.Command = false, shortened(command)
@@ -171,7 +171,7 @@ func (j *journal) abandon(r *record) (e Entry, running bool) {
 	return r.Entry, r.Running()
 }
 
-// end notes that nothing of a command is inside its host any more.
+// end notes that no process of a command is inside its host any more.
 func (j *journal) end(h *host, r *record, how machine.Result) {
 	j.watch(j.leave(h, r, how))
 }
@@ -189,7 +189,7 @@ func (j *journal) leave(h *host, r *record, how machine.Result) Entry {
 	return r.Entry
 }
 
-// shortened copies what it keeps, or the log would hold whole packets.
+// shortened copies the part that it keeps, or the log would hold whole packets.
 func shortened(command string) string {
 	if len(command) > commandMax {
 		return command[:commandMax] + "…"

@@ -151,7 +151,7 @@ func TestTheEndOfALineIsTheEndOfStdin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.StdinPipe(); err != nil { // which nobody closes
+	if _, err := s.StdinPipe(); err != nil { // nobody closes it
 		t.Fatal(err)
 	}
 	if err := s.Start("cat > /tmp/f; " + untilGo + "; exit 4"); err != nil {

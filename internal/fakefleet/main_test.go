@@ -19,10 +19,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// soon bounds what must happen at once; only a test that fails waits so long.
+// soon bounds the wait for events that must happen at once; only a failing test waits so long.
 const soon = 20 * time.Second
 
-// rig is a fleet, what it told, and a way to run commands on it.
+// rig is a fleet, its entries so far, and a way to run commands on it.
 type rig struct {
 	*Fleet
 	t     *testing.T
@@ -50,7 +50,7 @@ func start(t *testing.T, c Config) *rig {
 	return r
 }
 
-// all makes every host of a fleet the same.
+// all gives every host of a fleet the same personality.
 func all(p Personality) func(int) Personality { return func(int) Personality { return p } }
 
 func (r *rig) hear(e Entry) {
@@ -61,7 +61,7 @@ func (r *rig) hear(e Entry) {
 	r.news = make(chan struct{})
 }
 
-// await waits until the hosts have told something.
+// await waits until the hosts have reported a matching entry.
 func (r *rig) await(what string, is func(Entry) bool) Entry {
 	r.t.Helper()
 	late := time.After(soon)
@@ -106,12 +106,12 @@ func (r *rig) dial(host int) *ssh.Client {
 	return c
 }
 
-// answer is what a client hears of a command.
+// answer is the result of a command as a client sees it.
 type answer struct {
 	out, err string
 	code     int
 	signal   string
-	missing  bool // no word about how it ended
+	missing  bool // the client got no status
 }
 
 func (r *rig) exec(c *ssh.Client, command string, stdin io.Reader) answer {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Personality is how a host behaves. Everything but Normal is a fault that a
-// real fleet has on any day.
+// Personality is the behaviour of a host. Each one except Normal is a fault that a real fleet has
+// on any day.
 type Personality string
 
 // The personalities. Those of the first group never get as far as a login.
@@ -16,18 +16,18 @@ const (
 	Refuse         Personality = "refuse"           // its port is closed
 	Throttle       Personality = "throttle"         // resets some connections before the banner
 	Silent         Personality = "silent"           // accepts TCP and never speaks
-	Drip           Personality = "drip"             // says one byte a second
+	Drip           Personality = "drip"             // writes one byte a second
 	WrongKey       Personality = "wrong-key"        // shows another host key than the inventory has
 	UnknownKeyType Personality = "unknown-key-type" // has only a key of a type not in the inventory
 
 	HangAfterAuth Personality = "hang-after-auth" // answers no request for a channel
-	Freeze        Personality = "freeze"          // says nothing more once a command has started
+	Freeze        Personality = "freeze"          // sends nothing more once a command has started
 	Cut           Personality = "cut"             // cuts the line while the command runs on
 	NoExitStatus  Personality = "no-exit-status"  // closes the channel without an exit status
 
-	NoReturn Personality = "no-return" // a reboot is the last that is heard of it
+	NoReturn Personality = "no-return" // a reboot is the last sign of it
 
-	LockOut Personality = "lock-out" // rules other than those it began with close the way to it
+	LockOut Personality = "lock-out" // rules other than its first ones block the way to it
 
 	Normal     Personality = "normal"
 	Slow       Personality = "slow"        // has many times the latency
@@ -47,9 +47,8 @@ func Personalities() []Personality {
 	}
 }
 
-// Mix is the fleet of the demo: every tenth host is slow, and in each three
-// hundred one refuses, one shows a wrong key, one cuts the line and one would
-// lock itself out.
+// Mix is the fleet of the demo: every tenth host is slow, and of each three hundred hosts one
+// refuses, one shows a wrong key, one cuts the line and one would lock itself out.
 func Mix(i int) Personality {
 	switch i % 300 {
 	case 6:
@@ -67,14 +66,14 @@ func Mix(i int) Personality {
 	return Normal
 }
 
-// Count is how many hosts have one personality.
+// Count is the number of hosts with one personality.
 type Count struct {
 	Personality Personality `json:"personality"`
 	Hosts       int         `json:"hosts"`
 }
 
-// Summary counts the hosts of each personality that occurs, in the order of
-// Personalities: what is really there, to hold a report against.
+// Summary counts the hosts of each personality that occurs, in the order of Personalities: the
+// truth for a comparison with a report.
 func (f *Fleet) Summary() []Count {
 	of := map[Personality]int{}
 	for _, h := range f.hosts {
@@ -100,8 +99,8 @@ func (f *Fleet) Names(p Personality) []string {
 	return names
 }
 
-// Touch makes an empty file on the hosts with these names, none: on all, as a process would
-// that nobody sees. A command that looks for it goes on then.
+// Touch makes an empty file on the hosts with these names, or without names on all, like a process
+// that nobody sees. A command that waits for the file then continues.
 func (f *Fleet) Touch(path string, names ...string) error {
 	var errs []error
 	for _, h := range f.hosts {

@@ -16,7 +16,7 @@ import (
 	"muster/testkit/sshtest"
 )
 
-// awhile is how long a test watches that nothing happens.
+// awhile is the time for which a test watches that nothing happens.
 const awhile = 50 * time.Millisecond
 
 // tryDial is a login that may fail.
@@ -161,7 +161,7 @@ func TestNewRulesLockOutOfAHostUntilTheyAreTakenBack(t *testing.T) {
 	if err := r.tryDial(0); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("dial under new rules: %v, want a reset", err)
 	}
-	// Who is in already stays in, as behind a rule for established connections.
+	// A client that is logged in stays, as behind a rule for established connections.
 	r.exec(c, "nft flush ruleset", nil)
 	if err := r.tryDial(0); err != nil {
 		t.Errorf("dial under the old rules: %v", err)
@@ -210,7 +210,7 @@ func TestKeysThatTheInventoryDoesNotHave(t *testing.T) {
 	}
 }
 
-// answers says whether a request is answered in time.
+// answers reports whether a request is answered in time.
 func answers(c *ssh.Client, within time.Duration) bool {
 	answered := make(chan error, 1)
 	go func() {
@@ -257,7 +257,7 @@ func TestFreezeSaysNothingOnceACommandRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Whether it runs is never said, so nobody waits for an answer here.
+	// Frozen hosts never say whether the command runs, so nobody waits for an answer here.
 	if _, err := s.SendRequest("exec", false, ssh.Marshal(struct{ C string }{"echo a"})); err != nil {
 		t.Fatal(err)
 	}

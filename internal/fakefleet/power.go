@@ -14,19 +14,19 @@ type Outage struct {
 	Up   time.Time // may be ahead; zero: never
 }
 
-// Meets tells whether two hosts were away at the same time.
+// Meets reports whether two hosts were away at the same time.
 func (o Outage) Meets(other Outage) bool {
 	return (o.Up.IsZero() || other.Down.Before(o.Up)) && (other.Up.IsZero() || o.Down.Before(other.Up))
 }
 
-// power is what a host that reboots does to those who are connected.
+// power cuts the connections of a host that reboots.
 type power struct {
 	mu      sync.Mutex
 	outages []Outage
 	lines   map[*net.TCPConn]bool
 }
 
-// plug notes a connection; false: the host is away.
+// plug notes a connection; it returns false while the host is away.
 func (p *power) plug(c *net.TCPConn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,7 +48,7 @@ func (p *power) unplug(c *net.TCPConn) {
 	delete(p.lines, c)
 }
 
-// goDown takes a host away for as long as it boots. Who is connected hears nothing more.
+// goDown takes a host away for the time of its boot. Its clients receive nothing more.
 func (h *host) goDown() {
 	takes := h.fleet.config.BootTakes
 	takes = takes/2 + takes*time.Duration(h.fleet.digest("boot", h.index)[0])/255
@@ -64,7 +64,7 @@ func (h *host) goDown() {
 	}
 }
 
-// Outages returns when hosts were away because they were told to reboot, in the order of time.
+// Outages returns the times when hosts were away because of a reboot, in order.
 func (f *Fleet) Outages() []Outage {
 	var all []Outage
 	for _, h := range f.hosts {

@@ -15,7 +15,7 @@ func TestAHostThatRebootsIsAwayAndComesBackInAnotherBoot(t *testing.T) {
 	before := r.exec(c, readBoot, nil).out
 	r.launch(c, "sleep 60")
 	r.await("the sleep", started(2))
-	// As a runbook tells it: out of the session, which ends in peace.
+	// A runbook reboots in this way: outside of the session, which ends normally.
 	r.exec(c, "setsid sh -c 'sleep 0.05; exec reboot' > /dev/null 2>&1 < /dev/null &", nil)
 	if end := r.await("the end of what ran", ended(2)); end.Signal != "KILL" {
 		t.Errorf("what ran there ended with %+v", end)

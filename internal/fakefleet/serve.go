@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// loginGrace is how long a client may take to log in; that of OpenSSH.
+	// loginGrace bounds the time of a login, with OpenSSH's value.
 	loginGrace = 2 * time.Minute
 
-	// sessionsMax is how many channels a connection may have open; that of OpenSSH.
+	// sessionsMax bounds the open channels of a connection, with OpenSSH's value.
 	sessionsMax = 10
 
-	// acceptPause is the wait after a failed accept, say for want of a file.
+	// acceptPause is the pause after a failed accept, for instance without free descriptors.
 	acceptPause = 10 * time.Millisecond
 )
 
@@ -80,7 +80,7 @@ func (f *Fleet) serve(conn *net.TCPConn) {
 	_ = conn.SetDeadline(time.Now().Add(loginGrace))
 	sc, chans, reqs, err := ssh.NewServerConn(wire, h.serverConfig())
 	if err != nil {
-		return // who could not log in hears it himself
+		return // the client sees itself that its login failed
 	}
 	defer sc.Close()
 	_ = conn.SetDeadline(time.Time{})
@@ -88,7 +88,7 @@ func (f *Fleet) serve(conn *net.TCPConn) {
 	(&line{host: h, conn: conn}).serve(chans, reqs)
 }
 
-// serverConfig offers what OpenSSH of Debian 12 would agree on with this library.
+// serverConfig offers the algorithms on which OpenSSH of Debian 12 and this library would agree.
 func (h *host) serverConfig() *ssh.ServerConfig {
 	c := &ssh.ServerConfig{ServerVersion: "SSH-2.0-fakefleet"}
 	c.KeyExchanges = []string{ssh.KeyExchangeCurve25519, ssh.KeyExchangeECDHP256}
@@ -102,7 +102,7 @@ func (h *host) serverConfig() *ssh.ServerConfig {
 	return c
 }
 
-// dripping says one byte at a time.
+// dripping writes one byte at a time.
 type dripping struct {
 	net.Conn
 	every time.Duration
@@ -126,7 +126,7 @@ type line struct {
 	host   *host
 	conn   *net.TCPConn
 	open   atomic.Int32 // sessions
-	frozen atomic.Bool  // nothing more is said
+	frozen atomic.Bool  // nothing more is sent
 }
 
 func (l *line) serve(chans <-chan ssh.NewChannel, reqs <-chan *ssh.Request) {
@@ -143,7 +143,7 @@ func (l *line) serve(chans <-chan ssh.NewChannel, reqs <-chan *ssh.Request) {
 				reqs = nil
 				continue
 			}
-			// Such as keepalive@openssh.com: a refusal is an answer, too.
+			// keepalive@openssh.com, for instance: a refusal is an answer, too.
 			if r.WantReply && !l.frozen.Load() {
 				_ = r.Reply(false, nil)
 			}

@@ -10,8 +10,8 @@ import (
 	"muster/internal/fakefleet/machine"
 )
 
-// session is one channel and the command that runs behind it. The command
-// belongs to the host: when the channel goes, it stays.
+// session is one channel with the command that runs behind it. The command belongs to the host: it
+// stays when the channel ends.
 type session struct {
 	line *line
 	ch   ssh.Channel
@@ -37,8 +37,8 @@ func (l *line) session(c ssh.NewChannel) {
 	s.hangUp()
 }
 
-// request knows exec and env. There is no terminal, no login shell, no subsystem,
-// and signals are refused as OpenSSH before 9.9 refuses them to root.
+// request handles exec and env. There is no terminal, no login shell, no subsystem, and signals are
+// refused as OpenSSH before 9.9 refuses them to root.
 func (s *session) request(r *ssh.Request) {
 	var exec struct{ Command string }
 	ok := r.Type == "env"
@@ -48,7 +48,7 @@ func (s *session) request(r *ssh.Request) {
 	if s.line.frozen.Load() {
 		return
 	}
-	// The command is inside the host before the client can know of it.
+	// The command is inside the host before the client can learn of it.
 	start := ok && r.Type == "exec"
 	if start {
 		s.record = s.host().fleet.log.begin(s.host(), exec.Command)
@@ -64,7 +64,7 @@ func (s *session) request(r *ssh.Request) {
 
 func (s *session) host() *host { return s.line.host }
 
-// misbehave does what happens to the line once a command has started.
+// misbehave applies the personality to the line once a command has started.
 func (s *session) misbehave() {
 	f := s.host().fleet
 	switch s.host().personality {
@@ -78,9 +78,9 @@ func (s *session) misbehave() {
 	}
 }
 
-// hangUp tells the command that nobody is there: it sees the end of stdin, and
-// gets PIPE when it writes. That is all; it does not end for it. It is noted as
-// an orphan before it can die of that.
+// hangUp tells the command that nobody is there: it sees the end of stdin, and gets PIPE when it
+// writes. The command does not end for that alone. It is marked as an orphan before it can die of
+// PIPE.
 func (s *session) hangUp() {
 	if s.record != nil {
 		s.host().fleet.log.orphan(s.record)
@@ -91,8 +91,8 @@ func (s *session) hangUp() {
 	s.err.CloseRead()
 }
 
-// tap is a pipe whose other end is served by a goroutine that starts when the
-// first byte is wanted: most commands read nothing and say little.
+// tap is a pipe whose other end is served by a goroutine that starts with the first byte: most
+// commands read nothing and write little.
 type tap struct {
 	*machine.Pipe
 	open func()
@@ -108,10 +108,10 @@ func (t tap) Write(done <-chan struct{}, b []byte) error {
 	return t.Pipe.Write(done, b)
 }
 
-// bufferBytes is what is moved between a pipe and a channel at a time.
+// bufferBytes is the size of one copy between a pipe and a channel.
 const bufferBytes = 8 << 10
 
-// receiver is stdin.
+// receiver returns the pipe of stdin.
 func (s *session) receiver() tap {
 	p := machine.NewPipe()
 	return tap{p, sync.OnceFunc(func() {
@@ -130,7 +130,7 @@ func (s *session) receive(p *machine.Pipe) {
 	}
 }
 
-// sender is stdout or stderr.
+// sender returns the pipe of stdout or stderr.
 func (s *session) sender(to io.Writer) tap {
 	p := machine.NewPipe()
 	return tap{p, sync.OnceFunc(func() {
@@ -142,8 +142,8 @@ func (s *session) sender(to io.Writer) tap {
 	})}
 }
 
-// send does not close its end of the pipe when the line is gone: a command that
-// gets PIPE for it shall be known for an orphan before.
+// send does not close its end of the pipe when the line is gone: a command that gets PIPE for it
+// must be marked as an orphan before.
 func (s *session) send(p *machine.Pipe, to io.Writer) {
 	buf := make([]byte, bufferBytes)
 	for {
@@ -161,9 +161,9 @@ func (s *session) send(p *machine.Pipe, to io.Writer) {
 	}
 }
 
-// run runs the command to its end, notes that, and only then tells the client:
-// whoever hears of the end may start the next command at once. Only the status of
-// a shell that left something running is told before, as sshd does.
+// run runs the command to its end, notes the end, and only then tells the client: a client that
+// learns of the end may start the next command at once. Only the status of a shell that left
+// processes running is sent before, as sshd does.
 func (s *session) run(line string) {
 	h, told := s.host(), false
 	c := machine.Command{Line: line, In: s.in, Out: s.out, Err: s.err}
@@ -184,7 +184,7 @@ func (s *session) run(line string) {
 	s.close()
 }
 
-// run runs a command as the personality of the host wants it.
+// run runs a command with the personality of the host.
 func (h *host) run(c machine.Command) machine.Result {
 	f := h.fleet
 	if !machine.Pause(f.ctx.Done(), h.latency) {
@@ -205,19 +205,19 @@ func (h *host) run(c machine.Command) machine.Result {
 	return h.machine.Run(f.ctx, c)
 }
 
-// endless lets no line end.
+// endless removes the ends of lines.
 type endless struct{ machine.Sink }
 
 func (e endless) Write(done <-chan struct{}, b []byte) error {
 	return e.Sink.Write(done, bytes.ReplaceAll(b, []byte("\n"), []byte(" ")))
 }
 
-// mute says that the client hears nothing of the end.
+// mute reports that the client must not learn of the end.
 func (s *session) mute() bool {
 	return s.host().personality == Cut || s.line.frozen.Load()
 }
 
-// tell says how the command ended. If the client is gone, nobody misses it.
+// tell sends the status of the command. If the client is gone, nobody misses it.
 func (s *session) tell(st machine.Status) {
 	if s.mute() || s.host().personality == NoExitStatus {
 		return

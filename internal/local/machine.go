@@ -17,7 +17,7 @@ type Machine struct {
 	home    string // of the user; empty: not known
 }
 
-// KnownHosts are the files that ssh looks into, behind one of our own.
+// KnownHosts returns the files that ssh reads, behind one of muster's own.
 func (m Machine) KnownHosts() []string {
 	files := []string{"/etc/muster/known_hosts", "/etc/ssh/ssh_known_hosts"}
 	if m.home != "" {
@@ -30,7 +30,7 @@ func (m Machine) KnownHosts() []string {
 // the units run as.
 func (m Machine) service() bool { return m.UID == 0 || m.User == "muster" }
 
-// NodeDir is where the locks of a node are: /run/muster, or a folder of the user.
+// NodeDir returns the folder of the locks of a node: /run/muster, or a folder of the user.
 func (m Machine) NodeDir() string {
 	switch {
 	case m.service():
@@ -41,8 +41,8 @@ func (m Machine) NodeDir() string {
 	return fmt.Sprintf("/tmp/muster-%d", m.UID)
 }
 
-// HistoryFile is where history is if nothing else is said. Who has a node.dir of his
-// own has it there: several houses on one machine must not share it.
+// HistoryFile returns the default file of history. A user with a node.dir of their own has it
+// there, because several servers on one machine must not share it.
 func (m Machine) HistoryFile(nodeDir string) string {
 	const file = "history.db"
 	switch {
@@ -67,7 +67,7 @@ func This() Machine {
 	return m
 }
 
-// It is a folder beside node.dir, which is closed to the group of the socket.
+// The socket is in a folder beside node.dir, which is closed to the group of the socket.
 func (m Machine) Sockets() []string {
 	const system = "/run/muster-server/api.sock"
 	switch {

@@ -1,5 +1,5 @@
 package local
 
-// Sockets are the paths where servers listen that nobody told otherwise, and where their clients
-// look: first that of the user's own server, then that of the machine.
+// Sockets returns the default paths on which servers listen and at which their clients look: first
+// the user's own server, then the machine's.
 func Sockets() []string { return This().Sockets() }

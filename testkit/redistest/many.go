@@ -183,7 +183,7 @@ func (c *Cluster) Config() queue.Config {
 	return cfg
 }
 
-// ZoneOn is the name of a zone that the node at that place serves at the start.
+// ZoneOn returns the name of a zone that the node at that place serves at the start.
 func (c *Cluster) ZoneOn(t testing.TB, node int) string {
 	t.Helper()
 	rdb := client(c.Nodes[0].Addr)
@@ -234,8 +234,8 @@ func Empty(t testing.TB, servers []*Server) {
 	}
 }
 
-// Raw is a plain client of the server that has a zone, to do to Redis what muster
-// never does. It is closed when the test ends.
+// Raw returns a plain client of the server that has a zone, for commands that muster never gives.
+// It is closed when the test ends.
 func Raw(t testing.TB, cfg queue.Config, zone string) *redis.Client {
 	t.Helper()
 	c, err := dial(t.Context(), cfg, zone)
@@ -300,7 +300,7 @@ func (l *Lasting) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format,
 // Cleanup is called by End.
 func (l *Lasting) Cleanup(f func()) { l.undo = append(l.undo, f) }
 
-// TempDir is a folder that End removes.
+// TempDir returns a folder that End removes.
 func (l *Lasting) TempDir() string {
 	dir, err := os.MkdirTemp("", "redistest-")
 	if err != nil {

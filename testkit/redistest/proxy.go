@@ -7,17 +7,17 @@ import (
 	"testing"
 )
 
-// Proxy stands between a client and a server. It can lose what the server says,
-// hold it back, and cut the way altogether.
+// Proxy stands between a client and a server. It can lose or hold back answers of the server, and
+// cut all connections.
 type Proxy struct {
 	Addr string
 
 	mu      sync.Mutex
 	swallow int           // answers still to lose
-	stalled chan struct{} // closed when answers may go on; nil: they may
+	stalled chan struct{} // closed when answers may pass; nil: they may
 	cut     bool
 	conns   map[net.Conn]bool
-	lost    chan struct{} // tells of each answer that was lost or held back
+	lost    chan struct{} // receives each answer that was lost or held back
 }
 
 // StartProxy forwards connections to addr until the test ends.
@@ -53,7 +53,7 @@ func StartProxy(t testing.TB, addr string) *Proxy {
 	return p
 }
 
-// keep notes the two ends of a connection; false if there is no way now.
+// keep notes the two ends of a connection; it returns false while connections are cut.
 func (p *Proxy) keep(down, up net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,7 +73,7 @@ func (p *Proxy) Swallow(n int) {
 	p.swallow = n
 }
 
-// Lost is told of every answer that was lost or is held back.
+// Lost returns a channel that receives every answer that was lost or is held back.
 func (p *Proxy) Lost() <-chan struct{} { return p.lost }
 
 // Stall holds all answers back until Resume.
@@ -85,7 +85,7 @@ func (p *Proxy) Stall() {
 	}
 }
 
-// Resume lets answers go on, and new connections be made.
+// Resume lets answers pass, and new connections be made.
 func (p *Proxy) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package redistest starts the Redis servers that tests of the queue need, and
-// checks whether what is in them is consistent.
+// Package redistest starts the Redis servers that tests of the queue need, and checks that their
+// data is consistent.
 package redistest
 
 import (
@@ -27,7 +27,7 @@ type Server struct {
 	Addr  string
 	Dir   string
 	args  []string
-	ready string // what it says when it is up
+	ready string // words in its log when it is up
 	cmd   *exec.Cmd
 	log   *lineLog
 }
@@ -61,7 +61,7 @@ func start(t testing.TB, args []string) *Server {
 	return startReady(t, "Ready to accept connections", args)
 }
 
-// startReady starts a server that says ready when it is.
+// startReady starts a server whose log contains ready when it is up.
 func startReady(t testing.TB, ready string, args []string) *Server {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
@@ -107,7 +107,7 @@ func (s *Server) Start() error {
 	}
 }
 
-// Stop ends the server in order.
+// Stop ends the server in an orderly way.
 func (s *Server) Stop() { s.end(os.Interrupt) }
 
 // Kill ends the server at once.
@@ -119,7 +119,7 @@ func (s *Server) end(sig os.Signal) {
 	}
 	s.cmd.Process.Signal(sig)
 	<-s.log.ended
-	s.log.Close() // ends who reads it
+	s.log.Close() // ends its reader
 	s.cmd = nil
 }
 
@@ -136,7 +136,7 @@ func (s *Server) Do(t testing.TB, command ...any) any {
 	return answer
 }
 
-// Process is the server's process, for tests that stop it for a moment.
+// Process returns the server's process, for tests that stop it for a moment.
 func (s *Server) Process() *os.Process { return s.cmd.Process }
 
 // StartMini starts an embedded Redis. Its TTLs do not pass by themselves.
@@ -152,7 +152,7 @@ func StartMini(t testing.TB) (*miniredis.Miniredis, queue.Config) {
 	return m, c
 }
 
-// lineLog keeps what a server says and tells when it says a certain thing.
+// lineLog stores the log of a server and signals a certain text in it.
 type lineLog struct {
 	*io.PipeWriter
 	found chan struct{}

@@ -76,7 +76,7 @@ func (c Certs) Reach(cfg queue.Config) queue.Config {
 // secure has the servers that speak nothing but TLS: address to *tls.Config.
 var secure sync.Map
 
-// ports are the last arguments of a server: on which port it speaks what.
+// ports returns the last arguments of a server: its ports.
 func ports(t testing.TB, args []string, addr string) []string {
 	_, port, _ := net.SplitHostPort(addr)
 	if !slices.Contains(args, tlsPort) {
@@ -92,7 +92,7 @@ func ports(t testing.TB, args []string, addr string) []string {
 	return []string{"--port", "0", tlsPort, port}
 }
 
-// tlsOf is the way to one of our servers; nil: plain text.
+// tlsOf returns the TLS configuration for one of our servers; nil: plain text.
 func tlsOf(addr string) *tls.Config {
 	c, _ := secure.Load(addr)
 	config, _ := c.(*tls.Config)

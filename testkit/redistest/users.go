@@ -58,7 +58,7 @@ func UsersFile(t testing.TB, zones ...string) string {
 // userLine begins the line of a user of some role.
 var userLine = regexp.MustCompile(`user muster-(server|node|admin)(\S*) off resetpass`)
 
-// userOf is the name of the user for a role, of a node in the zone "default".
+// userOf returns the name of the user for a role; for nodes, of the zone "default".
 func userOf(role string) string {
 	if role == string(keys.RoleNode) {
 		return keys.NodeUser("default")
@@ -66,18 +66,17 @@ func userOf(role string) string {
 	return "muster-" + role
 }
 
-// As is how a role reaches a server that has users.
+// As returns the configuration with which a role uses a server with users.
 func (s *Server) As(role keys.Role) queue.Config { return As(s.Config(), role) }
 
-// As is how a role reaches servers that have users.
+// As returns cfg for a role at servers with users.
 func As(cfg queue.Config, role keys.Role) queue.Config {
 	cfg.Login = queue.Login{Username: userOf(string(role)), Password: string(role)}
 	cfg.Role = role
 	return cfg
 }
 
-// Login is a client of one server as one of its users. It is closed when the test
-// ends.
+// Login returns a client of one server as one of its users. It is closed when the test ends.
 func Login(t testing.TB, s *Server, role string) *redis.Client {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2, Username: userOf(role),
@@ -86,7 +85,7 @@ func Login(t testing.TB, s *Server, role string) *redis.Client {
 	return c
 }
 
-// CheckRefusals reports all that a user of the server was refused.
+// CheckRefusals fails the test if the server refused calls of one of its users.
 func CheckRefusals(t testing.TB, s *Server) {
 	t.Helper()
 	c := client(s.Addr)

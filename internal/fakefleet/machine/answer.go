@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// This file answers requests to record.sh, put.sh and marker.sh: the same words, in the same
-// order. See there for what they mean.
+// This file answers requests to record.sh, put.sh and marker.sh with the same words, in the same
+// order. The scripts explain them.
 
-// request is what record.sh is told.
+// request is a request to record.sh.
 type request struct {
 	verb, fence, key, step string
 	token, since           int64
@@ -22,7 +22,7 @@ type request struct {
 	job, text              string
 }
 
-// requestMax bounds what comes before the input of a command, in bytes.
+// requestMax bounds the bytes before the input of a command.
 const requestMax = 256 << 10
 
 var firstLine = regexp.MustCompile(`^nonce=(\w+);`)
@@ -43,8 +43,8 @@ func (p *process) recorded() Status {
 		return Status{Code: 2}
 	}
 	q.job, q.text = head[2], unescape(head[3])
-	// The script follows, up to the nonce, or to the end if the command has no input. Nothing
-	// is done without its last line.
+	// The script follows, up to the nonce, or to the end if the command has no input. Without its last
+	// line nothing is done.
 	last := ""
 	for line, more := in.line(done); more && line != m[1]; line, more = in.line(done) {
 		last = line
@@ -77,7 +77,7 @@ type talk struct {
 	p *process
 	request
 	nonce string
-	off   int64 // so much was passed on of what the step said
+	off   int64 // bytes of the step's output that were passed on
 }
 
 func (t *talk) say(format string, args ...any) Status {
@@ -95,7 +95,7 @@ func (t *talk) answer() Status {
 			return t.say("no lacking folder")
 		}
 		t.say("hello plain folder")
-		return t.say("no untold") // as of all that begins nothing
+		return t.say("no untold") // as for every request that begins nothing
 	}
 	t.say("hello fenced")
 	switch t.verb {
@@ -107,10 +107,10 @@ func (t *talk) answer() Status {
 	return t.decide()
 }
 
-// patience is how long record.sh looks again before it says that a host is busy.
+// patience is the time for which record.sh looks again before it reports that a host is busy.
 const patience = 1880 * time.Millisecond
 
-// decide waits until it is known what is to be done, and does it.
+// decide waits until the answer is known, and carries it out.
 func (t *talk) decide() Status {
 	r := t.records()
 	for {
@@ -158,7 +158,7 @@ func (t *talk) begin(s *stepRecord) {
 	t.p.asides.run(func() { t.perform(s) })
 }
 
-// perform sees a step to its end, whatever becomes of those who want to know of it.
+// perform runs a step to its end, even if all its clients are gone.
 func (t *talk) perform(s *stepRecord) {
 	p, r := s.run, t.records()
 	limit := bound{after: time.Duration(s.limit) * time.Second, grace: 5 * time.Second}
@@ -176,7 +176,7 @@ func (t *talk) perform(s *stepRecord) {
 	case p.timedOut.Load():
 		s.how = "timeout"
 	}
-	if s.interrupted { // nobody was there to write the end down
+	if s.interrupted { // nobody was there to note the end
 		r.mu.Unlock()
 		t.p.machine.processes.drop(p)
 		return
@@ -187,7 +187,7 @@ func (t *talk) perform(s *stepRecord) {
 	close(s.ended)
 	r.mu.Unlock()
 	if s.how == "timeout" {
-		p.kill(sigKill) // what is left of its session
+		p.kill(sigKill) // the rest of its session
 	}
 	p.asides.wait()
 	close(s.drained)
@@ -195,7 +195,7 @@ func (t *talk) perform(s *stepRecord) {
 	r.sweep(s.token)
 }
 
-// follow passes on what a step says until it is over. What a process says that the step left
+// follow passes on the output of a step until it is over. Output of processes that the step left
 // behind does not count.
 func (t *talk) follow(s *stepRecord) Status {
 	for !s.over() {
@@ -222,7 +222,7 @@ func (t *talk) emit(rest []piece) {
 	}
 }
 
-// conclude says how a step ended.
+// conclude reports the end of a step.
 func (t *talk) conclude(s *stepRecord) Status {
 	rest, _ := s.said.from(t.off)
 	t.emit(rest)
@@ -234,12 +234,12 @@ func (t *talk) conclude(s *stepRecord) Status {
 	}
 	if !isClosed(s.drained) {
 		t.say("end %s %d 1", s.how, s.code)
-		return Status{Signal: sigKill} // else it would wait for what was left behind
+		return Status{Signal: sigKill} // otherwise it would wait for the processes left behind
 	}
 	return t.say("end %s %d 0", s.how, s.code)
 }
 
-// halt ends a step that runs, and looks whether it did.
+// halt stops a running step, and checks that it ended.
 func (t *talk) halt() Status {
 	r := t.records()
 	r.mu.Lock()
@@ -265,7 +265,7 @@ func (t *talk) halt() Status {
 	return t.say("stopped %s", word)
 }
 
-// pass waits for the lock and reports what is wrong; empty: the lock is in hand.
+// pass waits for the lock and returns the error; empty: the lock is held.
 func (t *talk) pass() string {
 	r := t.records()
 	for {
@@ -285,7 +285,7 @@ func (t *talk) pass() string {
 	}
 }
 
-// put brings a file, for the newest attempt that the host knows of.
+// put writes a file, for the newest attempt that the host knows.
 func (t *talk) put() Status {
 	if no := t.pass(); no != "" {
 		return t.say("no %s", no)
@@ -317,13 +317,13 @@ func (t *talk) put() Status {
 	return phase(t.p.ctx, what)
 }
 
-// bootID is that of this boot.
+// bootID returns the id of this boot.
 func (m *Machine) bootID() string {
 	id, _ := m.disk().read(bootFile) // it is always there
 	return strings.TrimSpace(string(id))
 }
 
-// uptimeNow is how long the machine is up, in seconds.
+// uptimeNow returns the uptime of the machine in seconds.
 func (m *Machine) uptimeNow() int64 {
 	up, _ := m.disk().read(uptimeFile) // it is always there
 	seconds, _, _ := strings.Cut(string(up), ".")
@@ -331,14 +331,14 @@ func (m *Machine) uptimeNow() int64 {
 	return n
 }
 
-// lines is a source of which the first lines are read here.
+// lines is a source whose first lines are read here.
 type lines struct {
 	Source
 	kept []byte
 	read int
 }
 
-// line reads a line. It is false if there is no whole one.
+// line reads a line. It returns false if there is no whole one.
 func (l *lines) line(done <-chan struct{}) (string, bool) {
 	for {
 		if line, after, ok := bytes.Cut(l.kept, []byte("\n")); ok {
@@ -354,7 +354,7 @@ func (l *lines) line(done <-chan struct{}) (string, bool) {
 	}
 }
 
-// Read gives what is kept first.
+// Read first returns the bytes that are kept.
 func (l *lines) Read(done <-chan struct{}, p []byte) (int, error) {
 	if len(l.kept) > 0 {
 		n := copy(p, l.kept)
@@ -364,7 +364,7 @@ func (l *lines) Read(done <-chan struct{}, p []byte) (int, error) {
 	return l.Source.Read(done, p)
 }
 
-// assignment is one of the variables that marker.sh is told.
+// assignment matches one of the variables in a request to marker.sh.
 var assignment = regexp.MustCompile(`^(\w+)='?([^']*)'?$`)
 
 // marker answers marker.sh.
@@ -403,7 +403,7 @@ func (p *process) marker(s streams) Status {
 
 const markPause = 20 * time.Millisecond
 
-// mark writes a marker or takes it away, and returns the words about it.
+// mark writes or removes a marker, and returns the words about it.
 func (r *records) mark(v map[string]string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

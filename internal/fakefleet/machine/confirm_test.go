@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A host takes rules back by itself: package scripts' own text does it here, too.
+// A host takes rules back by itself: the text of package scripts does that here, too.
 func TestAChangeThatIsNotConfirmedIsTakenBack(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../scripts/confirm.sh")

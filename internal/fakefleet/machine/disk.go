@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// trouble is what the C library of a machine says when something does not work.
+// trouble is an error in the words of the C library of a machine.
 type trouble string
 
 func (t trouble) Error() string { return string(t) }
@@ -25,7 +25,7 @@ const (
 	badArg   trouble = "Invalid argument"
 )
 
-// nodeBytes is what an empty file takes of a disk, so that their number is bounded.
+// nodeBytes is the size of an empty file on a disk, so that the number of files is bounded.
 const nodeBytes = 256
 
 // disk is the file system of one machine, in memory and bounded. Paths are
@@ -36,34 +36,34 @@ type disk struct {
 	used  int64
 	max   int64
 
-	since time.Time // it was booted
+	since time.Time // time of the boot
 }
 
 const (
-	uptimeFile = "/proc/uptime" // its content is another each time it is read
+	uptimeFile = "/proc/uptime" // its content differs each time it is read
 	bootFile   = "/proc/sys/kernel/random/boot_id"
 )
 
-// boot makes it the disk of a machine that has just booted.
+// boot resets the disk for a machine that has just booted.
 func (d *disk) boot(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.since, d.nodes[bootFile] = time.Now(), &node{mode: 0o444, data: []byte(id + "\n")}
 }
 
-// uptime is what uptimeFile says.
+// uptime returns the content of uptimeFile.
 func (d *disk) uptime() string {
 	up := time.Since(d.since).Seconds()
 	return fmt.Sprintf("%.2f %.2f\n", up, up)
 }
 
-// node is a file or a directory. Its bytes are only ever appended to or
-// replaced, so whoever has read them may keep them.
+// node is a file or a directory. Its bytes are only appended to or replaced, so readers may keep
+// them.
 type node struct {
 	dir  bool
 	mode uint32
 	data []byte
-	gone bool // has no name any more; what is written to it is lost
+	gone bool // has no name any more; later writes are lost
 }
 
 func (m *Machine) newDisk() *disk {
@@ -129,7 +129,7 @@ func (d *disk) stat(name string) (node, bool) {
 	return *n, true
 }
 
-// create opens a file for writing: empty, or as it is if more is to be appended.
+// create opens a file for writing: empty, or unchanged for appending.
 func (d *disk) create(name string, more bool, mode uint32) (*node, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -197,7 +197,7 @@ func (d *disk) chmod(name string, mode uint32) error {
 	return nil
 }
 
-// rename replaces what has the new name, in one go as rename(2) does.
+// rename replaces the file with the new name at once, as rename(2) does.
 func (d *disk) rename(from, to string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -239,7 +239,7 @@ func (d *disk) renameDir(from, to string) error {
 	return nil
 }
 
-// remove takes a file or an empty directory away, or all below a name.
+// remove removes a file or an empty directory, or everything below a name.
 func (d *disk) remove(name string, all bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -266,7 +266,7 @@ func (d *disk) drop(name string) {
 	delete(d.nodes, name)
 }
 
-// list names what is directly in a directory.
+// list returns the names directly in a directory.
 func (d *disk) list(dir string) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

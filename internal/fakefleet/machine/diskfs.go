@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// This file shows a disk as the library that interprets scripts wants to see one.
+// This file adapts a disk to the library that interprets scripts.
 
-// open opens a file. Reading goes through a pipe of the system, because the library hands
-// nothing else on to a tool.
+// open opens a file. Reading goes through a pipe of the system, because the library passes nothing
+// else on to a tool.
 func (d *disk) open(name string, flags int) (io.ReadWriteCloser, error) {
 	wrong := func(err error) error { return &fs.PathError{Op: "open", Path: name, Err: err} }
 	if flags&(os.O_WRONLY|os.O_RDWR) != 0 {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// options splits the arguments of a tool: letters that were given, and operands.
+// options splits the arguments of a tool into the given letters and the operands.
 func (c *call) options(known string) (given string, operands []string, err error) {
 	args := c.args
 	for ; len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-'; args = args[1:] {
@@ -109,7 +109,7 @@ func runChmod(c *call) Status {
 	return worst
 }
 
-// target says what a file becomes that is moved or copied to a name.
+// target returns the name of a file that is moved or copied to a name.
 func (c *call) target(from, to string) string {
 	if n, ok := c.machine.disk().stat(c.path(to)); ok && n.dir {
 		return path.Join(c.path(to), path.Base(from))
@@ -152,7 +152,7 @@ func runMkdir(c *call) Status {
 	return worst
 }
 
-// mkdirs makes the parents, too, if asked, and is then content with what exists.
+// mkdirs also makes the parents, if asked, and then accepts what exists.
 func (d *disk) mkdirs(name string, parents bool) error {
 	if !parents {
 		return d.mkdir(name)
@@ -268,7 +268,7 @@ func runTouch(c *call) Status {
 	return worst
 }
 
-// runHead knows -n and -c.
+// runHead supports -n and -c.
 func runHead(c *call) Status {
 	names, inBytes, n := c.args, false, int64(10)
 	if len(names) > 1 && (names[0] == "-n" || names[0] == "-c") {
@@ -291,7 +291,7 @@ func copyLines(w io.Writer, r *bufio.Reader, n int64) error {
 	for ; n > 0; n-- {
 		line, err := r.ReadSlice('\n')
 		if err == bufio.ErrBufferFull {
-			n++ // the line goes on
+			n++ // the line continues
 		} else if err != nil && err != io.EOF {
 			return err
 		}

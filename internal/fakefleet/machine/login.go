@@ -12,10 +12,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// This file knows the lines that package remote sends. A machine answers them itself, as the
-// scripts would that stand in them; what remains is the text of the command.
+// This file recognizes the lines that package remote sends. A machine answers them itself, as their
+// scripts would; the text of the command remains.
 
-// What stands in the lines, or the scripts, by which a client is known.
+// The marks by which lines and scripts of a client are recognized.
 const (
 	recordMark = ": muster-record"
 	markerMark = ": muster-marker"
@@ -23,8 +23,8 @@ const (
 	uploadMark = ": muster-upload"
 )
 
-// Looks reports whether a line is there to stop a command or to ask about one. A line that
-// begins a recorded step looks like that as well, until Command.Began is called.
+// Looks reports whether a line stops a command or asks about one. A line that begins a recorded
+// step looks the same, until Command.Began is called.
 func Looks(line string) bool {
 	return strings.Contains(line, recordMark) || strings.Contains(line, markerMark) ||
 		strings.Contains(line, "muster-stop")
@@ -63,7 +63,7 @@ func (p *process) login(line string) Status {
 	})
 }
 
-// plainWords splits a line that is one command without anything to be expanded; nil: it is not.
+// plainWords splits a line that is one command without expansions, else it returns nil.
 func plainWords(line string) []string {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).
 		Parse(strings.NewReader(line), "")
@@ -91,15 +91,15 @@ func plainWords(line string) []string {
 	return words
 }
 
-// markedText is a command that says which process it is before it begins.
+// markedText is a command that prints its process number before it begins.
 type markedText struct{ nonce, text string }
 
 var markedScript = regexp.MustCompile(`(?s)^exec 2>&1; echo (\S+(?: mark)?) \$\$ \$PPID; (.*)$`)
 
-// unpacking is the text in whose place the command itself stands behind, for printf %b.
+// unpacking is the text of a command whose real text follows, for printf %b.
 const unpacking = `exec sh -c "$(printf %b "$1")"`
 
-// marked reads sh -c SCRIPT [sh PACKED].
+// marked parses sh -c SCRIPT [sh PACKED].
 func marked(words []string) (markedText, bool) {
 	if len(words) < 3 || words[0] != "sh" || words[1] != "-c" {
 		return markedText{}, false
@@ -117,7 +117,7 @@ func marked(words []string) (markedText, bool) {
 
 var escaped = regexp.MustCompile(`\\0[0-7]{3}`)
 
-// unescape reads what a client wrote for printf %b.
+// unescape reverses the escapes of a client for printf %b.
 func unescape(text string) string {
 	return escaped.ReplaceAllStringFunc(text, func(e string) string {
 		n, _ := strconv.ParseUint(e[2:], 8, 8) // three octal digits
@@ -138,7 +138,7 @@ func (p *process) command(ctx context.Context, text string, args []string, s str
 	return p.sh(ctx, script{text: text, args: args, streams: s})
 }
 
-// How long a process has after TERM, and then after KILL, until whoever stops it looks again.
+// The time for a process to end after TERM, and then after KILL, before its stopper looks again.
 const (
 	softPatience = 2050 * time.Millisecond
 	hardPatience = 950 * time.Millisecond

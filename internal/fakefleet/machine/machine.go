@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// Config says what tells one machine from another.
+// Config distinguishes machines.
 type Config struct {
 	Model     *Model
 	Name      string
 	User      string
-	ID        [32]byte // any bytes: its machine id, boot id and uptime are made of them
-	DiskBytes int64    // what its file system takes
+	ID        [32]byte // any bytes: its machine id, boot id and uptime are derived from them
+	DiskBytes int64    // size of its file system
 
-	// Down is called when it was told to reboot, before anything ends there. May be nil.
+	// Down is called at a reboot, before anything ends. May be nil.
 	Down func()
 }
 
@@ -27,10 +27,10 @@ type Machine struct {
 	records   records
 
 	mu      sync.Mutex
-	on      context.Context // guarded by mu; done when it is turned off, or boots anew
+	on      context.Context // guarded by mu; done when it is turned off, or boots again
 	off     context.CancelFunc
 	boots   byte           // guarded by mu
-	daemons sync.WaitGroup // what runs on though whoever started it has ended
+	daemons sync.WaitGroup // processes that outlive their starter
 }
 
 // New makes a machine. It is small until it is used.
@@ -41,7 +41,7 @@ func New(c Config) *Machine {
 	return m
 }
 
-// Close turns it off: what still runs in the background is killed and waited for.
+// Close turns it off: it kills processes in the background and waits for them.
 func (m *Machine) Close() {
 	m.mu.Lock()
 	m.off()
@@ -49,14 +49,14 @@ func (m *Machine) Close() {
 	m.daemons.Wait()
 }
 
-// power is done when the machine is turned off, or boots anew.
+// power returns a context that is done when the machine is turned off, or boots again.
 func (m *Machine) power() context.Context {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.on
 }
 
-// reboot ends all that runs there and changes its boot id. Files, rules and records stay.
+// reboot ends all processes and changes the boot id. Files, rules and records stay.
 func (m *Machine) reboot() {
 	if m.config.Down != nil {
 		m.config.Down()
@@ -74,33 +74,30 @@ func (m *Machine) reboot() {
 	m.records.crash()
 }
 
-// Command is what a machine is asked to run, and where it reads and writes.
+// Command is a command for a machine, with its input and output.
 type Command struct {
 	Line     string // for the login shell
 	In       Source
 	Out, Err Sink
 
-	// Left is called if the shell has ended but processes that it left behind
-	// run on. May be nil.
+	// Left is called if the shell has ended but processes that it left behind still run. May be nil.
 	Left func(Status)
 
-	// Began is called with the text of a step of which the machine keeps a record, when it
-	// begins. May be nil.
+	// Began is called with the text of a step with a record, when the step begins. May be nil.
 	Began func(text string)
 
 	Deaf  bool  // its processes ignore TERM
-	Stuck bool  // no signal ends its processes, as those that wait for a disk
-	Flood int64 // so many bytes are printed before what the line prints
+	Stuck bool  // no signal ends its processes, like processes that wait for a disk
+	Flood int64 // number of bytes to print before the output of the line
 }
 
-// Result is how a command ended.
+// Result is the end of a command.
 type Result struct {
 	Status
 	TimedOut bool // a timeout command in it reached its bound
 }
 
-// Run runs a command until the last process of it has ended. If ctx ends, all of
-// them are killed.
+// Run runs a command until its last process has ended. If ctx ends, all of them are killed.
 func (m *Machine) Run(ctx context.Context, c Command) Result {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -116,7 +113,7 @@ func (m *Machine) Run(ctx context.Context, c Command) Result {
 	return Result{st, p.timedOut.Load()}
 }
 
-// Touch makes an empty file, as a process would that nobody sees.
+// Touch makes an empty file, like a process that nobody sees.
 func (m *Machine) Touch(path string) error {
 	_, err := m.disk().create(path, true, 0o644)
 	return err

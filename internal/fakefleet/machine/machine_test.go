@@ -17,7 +17,7 @@ func pretend() *Machine {
 	return New(Config{Model: Models()[1], Name: "fw1", User: "root", DiskBytes: 1 << 20})
 }
 
-// content is an input that is known from the start.
+// content is an input that is known at the start.
 type content struct{ rest []byte }
 
 func (c *content) Read(_ <-chan struct{}, b []byte) (int, error) {
@@ -29,7 +29,7 @@ func (c *content) Read(_ <-chan struct{}, b []byte) (int, error) {
 	return n, nil
 }
 
-// capture keeps what a command says.
+// capture keeps the output of a command.
 type capture struct {
 	mu   sync.Mutex
 	kept []byte
@@ -48,7 +48,7 @@ func (c *capture) String() string {
 	return string(c.kept)
 }
 
-// ran is what came of a script.
+// ran is the result of a script.
 type ran struct {
 	out, err string
 	code     int
@@ -68,7 +68,7 @@ func (m *Machine) script(t *testing.T, text, stdin string) ran {
 		time.Since(begun)}
 }
 
-// saying is a script, what it prints, and what it complains about.
+// saying is a script with its expected output and errors.
 type saying struct{ name, script, out, err string }
 
 func check(t *testing.T, cases []saying) {
@@ -84,7 +84,7 @@ func check(t *testing.T, cases []saying) {
 	}
 }
 
-// What an operator tries on a pretended host, and the scripts of package scripts need.
+// Texts that an operator may try on a pretended host, and texts that package scripts needs.
 func TestScriptsRunOnThePretendedDisk(t *testing.T) {
 	check(t, []saying{
 		{"redirections", `cd /tmp; echo a > f; echo b >> f; cat < f; nope 2>/tmp/e; cat e; echo c >/dev/null`,
@@ -186,7 +186,7 @@ func TestAFullDiskIsSaid(t *testing.T) {
 	}
 }
 
-// What setsid starts goes on when its group is ended.
+// A process that setsid started continues when its group is ended.
 func TestASessionOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := pretend()

@@ -7,19 +7,19 @@ import (
 	"sync"
 )
 
-// filter is the packet filter of a machine: it has rules, and nothing asks them.
+// filter is the packet filter of a machine: it has rules, and they filter nothing.
 type filter struct {
 	mu     sync.Mutex
 	tables []ruleTable
 }
 
-// ruleTable is one of its tables.
+// ruleTable is one of the tables of a filter.
 type ruleTable struct {
 	name string   // family and name
-	body []string // its chains and what else it has, as it was given, a line each
+	body []string // its chains and other parts, as they were given, a line each
 }
 
-// Rules lists the rules that are in force as nft does; empty: there are none.
+// Rules returns the rules in force as nft lists them; empty: there are none.
 func (m *Machine) Rules() string { return listed(m.filter.now()) }
 
 func (f *filter) now() []ruleTable {
@@ -42,7 +42,7 @@ func listed(tables []ruleTable) string {
 	return b.String()
 }
 
-// runNft knows nft [-c] -f FILE, nft list ruleset and nft flush ruleset.
+// runNft supports nft [-c] -f FILE, nft list ruleset and nft flush ruleset.
 func runNft(c *call) Status {
 	given, words, err := c.options("csf")
 	if err != nil {
@@ -62,7 +62,7 @@ func runNft(c *call) Status {
 	return c.fail(1, "syntax error: %s is more than this nft knows", asked)
 }
 
-// loadRules puts a file in force as a whole, or not at all.
+// loadRules puts a whole file in force, or nothing.
 func (c *call) loadRules(name string, checkOnly bool) Status {
 	data, err := c.machine.disk().read(c.path(name))
 	if err != nil {
@@ -121,7 +121,7 @@ func (r *ruleReader) read(text string) error {
 	return nil
 }
 
-// put adds to a table that is there already, as nft does.
+// put adds to an existing table, as nft does.
 func (r *ruleReader) put(t ruleTable) {
 	i := slices.IndexFunc(r.tables, func(old ruleTable) bool { return old.name == t.name })
 	if i < 0 {
@@ -133,7 +133,7 @@ func (r *ruleReader) put(t ruleTable) {
 	r.tables[i] = t
 }
 
-// check looks whether each chain that is jumped to is there.
+// check checks that every chain that is jumped to exists.
 func (t ruleTable) check() error {
 	chains := map[string]bool{}
 	for _, line := range t.body {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The rules of a pretended machine, as far as a firewall's runbook looks at them.
+// The rules of a pretended machine, as far as the runbook of a firewall uses them.
 func TestNft(t *testing.T) {
 	t.Parallel()
 	const good = `table inet filter {

@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// Source is where a process reads. It fails with ErrKilled when done is closed.
+// Source is the input of a process. Read fails with ErrKilled when done is closed.
 type Source interface {
 	Read(done <-chan struct{}, p []byte) (int, error)
 }
 
-// Sink is where a process writes: all of p, or it fails, with ErrKilled when done
-// is closed and with ErrNoReader when nobody reads any more.
+// Sink is the output of a process: Write writes all of p, or fails, with ErrKilled when done is
+// closed and with ErrNoReader when nobody reads any more.
 type Sink interface {
 	Write(done <-chan struct{}, p []byte) error
 }
@@ -23,23 +23,23 @@ var (
 	ErrNoReader = errors.New("nobody reads any more")
 )
 
-// A pipe holds 16 chunks of 8 KiB at the most: a little more than that of Linux.
+// A pipe holds at most 16 chunks of 8 KiB: a little more than a pipe of Linux.
 const (
 	pipeChunks = 16
 	chunkMax   = 8 << 10
 )
 
-// Pipe carries bytes as a pipe of an operating system does: a writer waits when
-// it is full and fails when nobody reads, a reader gets the rest when nobody
-// writes. One may read, several may write.
+// Pipe carries bytes like a pipe of an operating system: a writer waits when it is full and fails
+// without a reader, and a reader gets the rest after the last writer. One may read, several may
+// write.
 type Pipe struct {
 	chunks chan []byte
 	unread chan struct{} // closed when nobody reads any more
 	ended  chan struct{} // closed when nobody writes any more
-	rest   []byte        // of the reader: what its last read left
+	rest   []byte        // the bytes that the last read left
 
-	CloseRead  func() // says that nobody reads any more
-	CloseWrite func() // says that nobody writes any more
+	CloseRead  func() // ends reading
+	CloseWrite func() // ends writing
 }
 
 // NewPipe makes a pipe.
@@ -54,7 +54,7 @@ func NewPipe() *Pipe {
 	return p
 }
 
-// Write is that of a Sink.
+// Write implements Sink.
 func (p *Pipe) Write(done <-chan struct{}, b []byte) error {
 	for len(b) > 0 {
 		chunk := append([]byte(nil), b[:min(len(b), chunkMax)]...)
@@ -75,7 +75,7 @@ func (p *Pipe) Write(done <-chan struct{}, b []byte) error {
 	return nil
 }
 
-// Read is that of a Source.
+// Read implements Source.
 func (p *Pipe) Read(done <-chan struct{}, b []byte) (int, error) {
 	if len(p.rest) == 0 {
 		chunk, err := p.next(done)
@@ -89,7 +89,7 @@ func (p *Pipe) Read(done <-chan struct{}, b []byte) (int, error) {
 	return n, nil
 }
 
-// next takes what is there before it looks at the end: select has no order.
+// next takes a chunk that is there before it looks for the end: select has no order.
 func (p *Pipe) next(done <-chan struct{}) ([]byte, error) {
 	select {
 	case chunk := <-p.chunks:

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Status is how a process ended: with an exit status, or by a signal.
+// Status is the end of a process: an exit status, or a signal.
 type Status struct {
 	Code   int
 	Signal string // such as TERM; empty if it exited
 }
 
-// The signals of which a pretended process can die, and their numbers.
+// The signals that can end a pretended process, and their numbers.
 const (
 	sigTerm = "TERM"
 	sigKill = "KILL"
@@ -23,7 +23,7 @@ const (
 
 var signals = map[string]int{sigTerm: 15, sigKill: 9, sigPipe: 13}
 
-// seen returns the status as a shell sees that of a child.
+// seen returns the status of a child as a shell shows it.
 func (s Status) seen() int {
 	if s.Signal != "" {
 		return 128 + signals[s.Signal]
@@ -31,8 +31,8 @@ func (s Status) seen() int {
 	return s.Code
 }
 
-// A signal is why the context of a process is done. A machine that is turned off gives no
-// such reason, and kills.
+// A signal is the cause of the end of a process's context. A machine that is turned off gives no
+// such cause, and kills.
 type signal string
 
 func (s signal) Error() string { return string(s) }
@@ -49,22 +49,22 @@ func diedOf(ctx context.Context) string {
 	return sigKill
 }
 
-// stepsMax bounds the calls of one command, and the blocks of 8 KiB that its floods print,
-// 2 GB: what has no end costs a core for a moment only.
+// stepsMax bounds the calls of one command, and the blocks of 8 KiB that its floods print, 2 GB: a
+// command without an end takes a core only for a moment.
 const stepsMax = 250_000
 
-// process is a command and all that it starts: a process group of its own.
+// process is a command with all processes that it starts: a process group of its own.
 type process struct {
 	machine *Machine
 	pid     int
 	cmd     Command
-	asides  asides // what it left in the background
+	asides  asides // processes left in the background
 
 	ctx      context.Context
 	die      context.CancelCauseFunc
 	steps    atomic.Int64
 	timedOut atomic.Bool
-	over     chan struct{} // closed when nothing of it is alive
+	over     chan struct{} // closed when no process of it is alive
 }
 
 func (m *Machine) newProcess(ctx context.Context, c Command) *process {
@@ -74,31 +74,31 @@ func (m *Machine) newProcess(ctx context.Context, c Command) *process {
 	return p
 }
 
-// kill sends TERM or KILL to all of the group.
+// kill sends TERM or KILL to the whole group.
 func (p *process) kill(s signal) {
 	if !p.cmd.Stuck && (s != sigTerm || !p.cmd.Deaf) {
 		p.die(s)
 	}
 }
 
-// gone waits until nothing of it is alive, for some time at the most.
+// gone waits until no process of it is alive, at most for a time.
 func (p *process) gone(within time.Duration) bool {
 	return !Pause(p.over, within)
 }
 
-// What GNU timeout is told.
+// bound holds the arguments of GNU timeout.
 type bound struct {
 	after, grace time.Duration
 	hard         bool // send KILL at once
 }
 
-// bounded runs something as GNU timeout does: 124 if the bound was reached, and killed itself
-// by the KILL that it, or somebody else, sends to its group.
+// bounded runs a function under GNU timeout: the status is 124 if the bound was reached, and KILL
+// if it, or another process, sends KILL to its own group.
 func (p *process) bounded(ctx context.Context, b bound, run func(context.Context) Status) Status {
 	if b.after == 0 {
 		return run(ctx)
 	}
-	// What is left behind is not bounded: the context lasts as long as the process.
+	// Processes left behind are not bounded: the context lasts as long as the process.
 	ctx, cancel := context.WithCancelCause(ctx)
 	var fired atomic.Bool
 	send := func(s signal) {
@@ -127,7 +127,7 @@ func (p *process) bounded(ctx context.Context, b bound, run func(context.Context
 	return st
 }
 
-// asides are what a command left in the background. It has not ended before they have.
+// asides are the background processes of a command, which ends only after them.
 type asides struct {
 	count atomic.Int64
 	group sync.WaitGroup
@@ -144,17 +144,17 @@ func (a *asides) run(f func()) {
 func (a *asides) busy() bool { return a.count.Load() > 0 }
 func (a *asides) wait()      { a.group.Wait() }
 
-// table is the processes that are alive, by their numbers.
+// table holds the live processes, by their numbers.
 type table struct {
 	mu    sync.Mutex
 	last  int
 	known map[int]*process
 }
 
-// firstProcess is where numbers begin: not with those that a system keeps.
+// firstProcess is the first number: a system keeps the lower ones.
 const firstProcess = 1000
 
-// add gives a process a number. The next number is that of the shell which it starts.
+// add gives a process a number. The next number belongs to the shell which it starts.
 func (t *table) add(p *process) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -174,14 +174,14 @@ func (t *table) drop(p *process) {
 	p.die(nil)
 }
 
-// find returns the process with this number; nil if there is none any more.
+// find returns the process with this number; nil if it is gone.
 func (t *table) find(pid int) *process {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.known[pid]
 }
 
-// Pause waits and reports whether the time has passed: false if it was cut short.
+// Pause waits and reports whether the time has passed: false if done was closed before.
 func Pause(done <-chan struct{}, d time.Duration) bool {
 	if d <= 0 {
 		return true

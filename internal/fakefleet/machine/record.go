@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// This file is the memory of fleet/remote/record.sh: what it keeps in files, and what it
-// decides by them. The names here are those of there; a test holds one against the other.
+// This file is the memory of fleet/remote/record.sh: the data of its files, and its decisions. The
+// names are the same; a test compares the two.
 
-// records is what a machine keeps of the steps that ran there.
+// records holds the records of a machine's steps.
 type records struct {
 	mu      sync.Mutex
 	born    *birth
@@ -22,13 +22,13 @@ type records struct {
 	marker  []string      // the words of the marker; nil: there is none
 }
 
-// birth says since when there are records, and whose job began them.
+// birth says since when there are records, and which job began them.
 type birth struct {
 	token int64
 	first string
 }
 
-// stepRecord is what is kept of one step.
+// stepRecord is the record of one step.
 type stepRecord struct {
 	token       int64
 	key, step   string
@@ -36,12 +36,12 @@ type stepRecord struct {
 	began       int64 // uptime, in seconds
 	limit       int64
 	said        transcript
-	run         *process      // what works on it; nil: nothing
+	run         *process      // its process; nil: none runs
 	ended       chan struct{} // closed when its end is known
-	drained     chan struct{} // closed when nobody can say more
-	how         string        // valid after ended, as the code that follows
+	drained     chan struct{} // closed when no more output can follow
+	how         string        // valid after ended, as the following code
 	code        int
-	stop        bool // somebody wanted it to stop; guarded by records.mu
+	stop        bool // a client wanted it to stop; guarded by records.mu
 	interrupted bool // the machine went down; guarded by records.mu
 }
 
@@ -63,10 +63,10 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// alive reports whether something of it runs.
+// alive reports whether a process of it runs.
 func (r *stepRecord) alive() bool { return r.run != nil && !r.interrupted }
 
-// crash is the end of all that ran, of which nobody writes an end.
+// crash ends all running steps without noting an end.
 func (r *records) crash() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,7 +93,7 @@ func (r *records) add(s *stepRecord) {
 	r.all = slices.Insert(r.all, i, s)
 }
 
-// settle finds out whether there is a place for records; verbs that begin something make one.
+// settle checks that there is a place for records; verbs that begin a step make one.
 func (r *records) settle(q request) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,8 +109,8 @@ func (r *records) settle(q request) bool {
 	return true
 }
 
-// A verdict is what is to be done about a request: to refuse it with some words, or to do
-// something about a record. One without either waits for the step at work.
+// A verdict is the answer to a request: a refusal with some words, or an action on a record. A
+// verdict without either waits for the running step.
 type verdict struct {
 	no   string
 	do   deed
@@ -126,7 +126,7 @@ const (
 	doForbid    deed = "forbid"
 )
 
-// decide returns what is to be done. up is the uptime in seconds.
+// decide returns the answer. up is the uptime in seconds.
 func (r *records) decide(q request, up int64) verdict {
 	latest, mine := r.newest("", ""), r.newest(q.key, q.step)
 	switch {
@@ -140,7 +140,7 @@ func (r *records) decide(q request, up int64) verdict {
 	return verdict{}
 }
 
-// known is about a step of which there is a record.
+// known decides about a step that has a record.
 func (r *records) known(q request, up int64, mine *stepRecord) verdict {
 	free := r.running == nil
 	switch {
@@ -164,7 +164,7 @@ func (r *records) known(q request, up int64, mine *stepRecord) verdict {
 	return verdict{do: doConclude, step: mine}
 }
 
-// unknown is about a step of which there is no record, with the lock in hand.
+// unknown decides about a step without a record, with the lock held.
 func (r *records) unknown(q request, up int64) verdict {
 	if v, ok := r.clean(q, up); !ok {
 		return v
@@ -181,7 +181,7 @@ func (r *records) unknown(q request, up int64) verdict {
 	return verdict{do: doForbid}
 }
 
-// clean refuses what comes too late, and what comes too early.
+// clean refuses requests that come too late or too early.
 func (r *records) clean(q request, up int64) (verdict, bool) {
 	latest := r.newest("", "")
 	switch {
@@ -197,7 +197,7 @@ func (r *records) clean(q request, up int64) (verdict, bool) {
 // weekOf is a week in the first halves of tokens.
 const weekOf, dayOf = 604, 86
 
-// proof reports whether a record that is not there shows that the step never ran.
+// proof reports whether a missing record shows that the step never ran.
 func (r *records) proof(q request) bool {
 	switch {
 	case !q.again:
@@ -209,7 +209,7 @@ func (r *records) proof(q request) bool {
 	}
 	step, _ := strconv.Atoi(q.step) // digits
 	return q.since >= r.born.token || slices.ContainsFunc(r.all, func(s *stepRecord) bool {
-		n, _ := strconv.Atoi(s.step) // a thousand more is a later try of a step
+		n, _ := strconv.Atoi(s.step) // a thousand more means a later try of a step
 		return s.key == q.key && n%1000 < step%1000
 	})
 }
@@ -227,7 +227,7 @@ func busy(s *stepRecord, up int64) verdict {
 	return verdict{no: fmt.Sprintf("busy %d %s", s.began+s.limit-up, s.who)}
 }
 
-// sign notes a token: whoever is on the way with an older one comes too late behind it.
+// sign notes a token: a request with an older one then comes too late.
 func (r *records) sign(token int64) {
 	s := newStep(token, "-", "-")
 	close(s.ended)
@@ -237,7 +237,7 @@ func (r *records) sign(token int64) {
 	}
 }
 
-// sweep removes what ended more than a week ago, by the clock that makes tokens, once a day.
+// sweep removes steps that ended more than a week ago, by the clock that makes tokens, once a day.
 func (r *records) sweep(token int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -251,12 +251,12 @@ func (r *records) sweep(token int64) {
 	})
 }
 
-// transcript is what a step said: the head and two pieces of the tail.
+// transcript is the output of a step: the head and two pieces of the tail.
 type transcript struct {
 	mu     sync.Mutex
 	size   int64
 	pieces []piece
-	more   chan struct{} // closed and replaced when something is said; nil: nobody waits
+	more   chan struct{} // closed and replaced when there is more output; nil: nobody waits
 }
 
 type piece struct {
@@ -264,7 +264,7 @@ type piece struct {
 	data []byte
 }
 
-// pieceMax is the size from which on a piece does not grow any more.
+// pieceMax is the size at which a piece stops to grow.
 const pieceMax = 128 << 10
 
 func (t *transcript) Write(b []byte) (int, error) {
@@ -286,8 +286,8 @@ func (t *transcript) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// from returns what is kept from a byte on, and where that begins; more is closed when there
-// is more.
+// from returns the stored output from a byte on, and where it begins; more is closed when there is
+// more.
 func (t *transcript) from(off int64) (rest []piece, more <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -303,5 +303,5 @@ func (t *transcript) from(off int64) (rest []piece, more <-chan struct{}) {
 	return rest, t.more
 }
 
-// afterEnd is how long whoever follows a step waits for the last of what it says.
+// afterEnd bounds the wait of a follower for the last output of a step.
 const afterEnd = time.Second

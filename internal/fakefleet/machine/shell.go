@@ -17,26 +17,26 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A script is a text for sh: what an operator wants to try on pretended hosts is not known
-// before, so it is interpreted, by a library. Whatever it opens is on the pretended disk and
-// whatever it calls is one of our tools.
+// A script is a text for sh: nobody knows in advance what an operator will try on pretended hosts,
+// so a library interprets it. The files that it opens are on the pretended disk and the commands
+// that it calls are our tools.
 type script struct {
 	text string
 	args []string // $1, $2…
 	streams
 	dir string
-	env expand.Environ // nil: that of a login
+	env expand.Environ // nil: the environment of a login
 }
 
-// streams are where a process reads and writes. In is nil for the input of the whole command.
+// streams are the input and output of a process. A nil in is the input of the whole command.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
 }
 
-// sh runs a script to its end. What it leaves in the background is noted with the process.
+// sh runs a script to its end. Background processes of the script are noted with the process.
 func (p *process) sh(ctx context.Context, s script) Status {
-	// The library runs export only as the word of bash that it is there.
+	// The library runs export only as the bash keyword.
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).
 		Parse(strings.NewReader(s.text), "")
 	background := false
@@ -63,8 +63,8 @@ func (p *process) sh(ctx context.Context, s script) Status {
 var waitForAll = &syntax.CallExpr{Args: []*syntax.Word{{Parts: []syntax.WordPart{
 	&syntax.Lit{Value: "wait"}}}}}
 
-// adapt takes away what the library has no idea of, descriptors above 2, and reports whether
-// something is started in the background. It refuses what would make files on this machine.
+// adapt removes descriptors above 2, which the library cannot handle, and reports whether the
+// script starts a background process. It refuses scripts that would make files on this machine.
 func adapt(file *syntax.File) (background bool, err error) {
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -87,8 +87,8 @@ func adapt(file *syntax.File) (background bool, err error) {
 	return background, err
 }
 
-// quoteEscapes writes what a backslash quotes in quotes: the library keeps the backslash in the
-// value of a variable, so that a='it'\”s' would have one too many.
+// quoteEscapes replaces a backslash by quotes: the library keeps the backslash in the value of a
+// variable, so that a='it'\”s' would have one too many.
 func quoteEscapes(w *syntax.Word) {
 	if w == nil {
 		return
@@ -128,7 +128,7 @@ func (p *process) newRunner(s script) (*interp.Runner, error) {
 	d := p.machine.disk()
 	r, err := interp.New(
 		interp.Env(s.env),
-		interp.Dir("/"), // of which the library wants to know that it exists
+		interp.Dir("/"), // the library checks that it exists
 		interp.Params(append([]string{"--"}, s.args...)...),
 		interp.StdIO(s.in, s.out, s.err),
 		interp.CallHandler(p.calls),
@@ -163,8 +163,8 @@ func (p *process) newRunner(s script) (*interp.Runner, error) {
 
 var errWorn = errors.New("more commands than a pretended machine runs")
 
-// calls looks at each call before it is made. It bounds their number, and replaces what the
-// library does with the real machine or not at all.
+// calls inspects each call before it is made. It bounds their number, and replaces those that the
+// library would make on the real machine or not at all.
 func (p *process) calls(_ context.Context, args []string) ([]string, error) {
 	if p.steps.Add(1) > stepsMax {
 		return nil, errWorn
@@ -176,7 +176,7 @@ func (p *process) calls(_ context.Context, args []string) ([]string, error) {
 		return []string{":"}, nil
 	case args[0] == "[" || args[0] == "test":
 		for i, a := range args {
-			if a == "-O" { // all files there are the user's own
+			if a == "-O" { // all files there belong to the user
 				args[i] = "-e"
 			}
 		}
@@ -227,7 +227,7 @@ func (c *call) invoke(words []string) Status {
 	return st
 }
 
-// toolName accepts a tool by its path, too.
+// toolName also accepts a tool by its path.
 func toolName(word string) string {
 	switch dir, name := path.Split(word); dir {
 	case "/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/":
@@ -241,7 +241,7 @@ func (c *call) say(format string, args ...any) Status {
 	return Status{}
 }
 
-// fail says on stderr what went wrong.
+// fail prints an error to stderr.
 func (c *call) fail(code int, format string, args ...any) Status {
 	fmt.Fprintf(c.err, "%s: %s\n", c.name, fmt.Sprintf(format, args...))
 	return Status{Code: code}
@@ -270,8 +270,7 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.src.Read(r.ctx.Done(), p)
 }
 
-// writer writes to a sink until its context ends. Where nobody reads any more, the process
-// dies of it.
+// writer writes to a sink until its context ends. Without a reader, the process dies of it.
 type writer struct {
 	ctx context.Context
 	p   *process

@@ -12,12 +12,11 @@ type Model struct {
 	Name    string
 	kernel  string
 	version string
-	release string // what /etc/os-release says
+	release string // content of /etc/os-release
 	tools   map[string]tool
 }
 
-// Models returns the three that there are, so that answers of many machines fold
-// into groups.
+// Models returns the three models, so that answers of many machines fold into groups.
 func Models() []*Model {
 	tools := allTools()
 	return []*Model{
@@ -36,8 +35,7 @@ func release(name, id, version, codename string) string {
 		name, version, codename, name, version, version, codename, codename, id)
 }
 
-// runUname prints its parts in the order of the letters below, whatever order
-// they are asked in.
+// runUname prints its parts in the order of the letters below, as uname does.
 func runUname(c *call) Status {
 	model := c.machine.config.Model
 	parts := []struct{ letter, text string }{
@@ -73,14 +71,13 @@ func runID(c *call) Status {
 	return c.fail(1, "invalid option")
 }
 
-// runReboot ends with all that runs there, itself included.
+// runReboot ends all processes, itself included.
 func runReboot(c *call) Status {
 	c.machine.reboot()
 	return Status{}
 }
 
-// runUptime says the same at all times: machines of one fleet differ, answers of
-// one machine do not.
+// runUptime always prints the same: machines of one fleet differ, answers of one machine do not.
 func runUptime(c *call) Status {
 	d := c.machine.config.ID
 	up := c.machine.uptime()
@@ -89,7 +86,7 @@ func runUptime(c *call) Status {
 		up/(24*time.Hour), up/time.Hour%24, up/time.Minute%60, d[3]%100, d[4]%100, d[5]%100)
 }
 
-// uptime is how long the machine was up when its disk was first looked at.
+// uptime returns the uptime of the machine at the first use of its disk.
 func (m *Machine) uptime() time.Duration {
 	d := m.config.ID
 	return time.Duration(d[0])*24*time.Hour + 24*time.Hour + time.Duration(d[1]%24)*time.Hour +

@@ -15,7 +15,7 @@ import (
 // A tool is a command that hosts have.
 type tool func(c *call) Status
 
-// allTools is what every machine can run.
+// allTools returns the commands of every machine.
 func allTools() map[string]tool {
 	none := func(*call) Status { return Status{} }
 	return map[string]tool{
@@ -40,7 +40,7 @@ func runWhich(c *call) Status {
 	return Status{}
 }
 
-// runSetsid runs a command that nobody waits for and that no signal reaches but the end of
+// runSetsid runs a command that nobody waits for and that no signal reaches except at the end of
 // the machine.
 func runSetsid(c *call) Status {
 	if len(c.args) == 0 {
@@ -57,7 +57,7 @@ func runSetsid(c *call) Status {
 	return Status{}
 }
 
-// runSh knows sh -c TEXT, sh FILE and sh -s.
+// runSh supports sh -c TEXT, sh FILE and sh -s.
 func runSh(c *call) Status {
 	s := script{streams: c.streams, dir: c.dir, env: c.env, args: c.args}
 	if _, ours := c.in.(reader); ours {
@@ -131,7 +131,7 @@ func runFlood(c *call) Status {
 // floodLine has 64 bytes.
 const floodLine = "all work and no play makes a firewall a very very dull machine.\n"
 
-// repeat prints a line over and over, n bytes in all.
+// repeat prints a line again and again, n bytes in all.
 func (c *call) repeat(line string, n int64) Status {
 	block := bytes.Repeat([]byte(line), chunkMax/len(line)+1)
 	for n > 0 {

@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// An upload is what a client says of a file that it brings; see fleet/remote/uploadsh.go, of
-// which this is the answer.
+// An upload is a client's request to bring a file; this file answers fleet/remote/uploadsh.go.
 type upload struct {
 	process *process
 	ctx     context.Context
@@ -22,7 +21,7 @@ type upload struct {
 	size                       int64
 }
 
-// upload answers one, as a whole or one phase of it.
+// upload answers a request, as a whole or one phase of it.
 func (p *process) upload(ctx context.Context, text string, args []string, s streams) Status {
 	_, text, _ = strings.Cut(text, "\n") // phase=${1:-both}
 	line, _, _ := strings.Cut(text, "\n")
@@ -54,7 +53,7 @@ func (u *upload) say(format string, args ...any) {
 	fmt.Fprintf(u.out, u.nonce+" "+format+"\n", args...)
 }
 
-// no refuses it, before anything is sent.
+// no refuses the request, before anything is sent.
 func (u *upload) no(format string, args ...any) Status {
 	u.say("no")
 	return u.wrong(format, args...)
@@ -65,14 +64,14 @@ func (u *upload) wrong(format string, args ...any) Status {
 	return Status{Code: 1}
 }
 
-// The ends of a fetch that is to be finished by another phase.
+// The exit codes of a fetch that another phase will finish.
 const (
 	fetched     = 66
 	fetchedSame = 67
 	otherSum    = 65
 )
 
-// fetch takes the content, unless it is there already.
+// fetch receives the content, unless it is there already.
 func (u *upload) fetch(alone bool) Status {
 	d := u.process.machine.disk()
 	if n, ok := d.stat(u.to); ok && n.dir {
@@ -94,7 +93,7 @@ func (u *upload) fetch(alone bool) Status {
 	in := bufio.NewReader(reader{u.ctx, u.process.cmd.In})
 	from, err := in.ReadString('\n')
 	if err != nil {
-		_ = d.remove(u.part(), false) // all of it is there again the next time
+		_ = d.remove(u.part(), false) // the next upload sends all of it again
 		return Status{Code: 1}
 	}
 	if from = strings.TrimSpace(from); from == "0" && have > 0 {
@@ -112,7 +111,7 @@ func (u *upload) fetch(alone bool) Status {
 	return u.check(alone)
 }
 
-// begin makes the part, of what an earlier upload of the same content has left.
+// begin makes the part, from the bytes of an earlier upload of the same content.
 func (u *upload) begin() (n *node, have int64, err error) {
 	d := u.process.machine.disk()
 	var kept []byte
@@ -125,7 +124,7 @@ func (u *upload) begin() (n *node, have int64, err error) {
 			len(old.data) > len(kept) && int64(len(old.data)) <= u.size {
 			kept = old.data
 		}
-		_ = d.remove(full, false) // what is wanted of it is in kept
+		_ = d.remove(full, false) // the needed bytes are in kept
 	}
 	if n, err = d.create(u.part(), false, 0o600); err == nil {
 		err = d.append(n, kept)
@@ -141,7 +140,7 @@ func (u *upload) begin() (n *node, have int64, err error) {
 	return n, int64(len(kept)), nil
 }
 
-// check looks at what came.
+// check verifies the received bytes.
 func (u *upload) check(alone bool) Status {
 	d := u.process.machine.disk()
 	n, ok := d.stat(u.part())
@@ -161,7 +160,7 @@ func (u *upload) check(alone bool) Status {
 	return u.place()
 }
 
-// place puts what came in its place.
+// place moves the received file to its place.
 func (u *upload) place() Status {
 	d := u.process.machine.disk()
 	if _, ok := d.stat(u.part()); !ok {
@@ -178,7 +177,7 @@ func (u *upload) place() Status {
 	return Status{}
 }
 
-// keep sees to the mode of what is there.
+// keep sets the mode of a file that is there already.
 func (u *upload) keep() Status {
 	if err := u.process.machine.disk().chmod(u.to, u.mode); err != nil {
 		return u.wrong("the mode of %s cannot be changed", u.to)
