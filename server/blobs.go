@@ -248,12 +248,3 @@ func (s *Server) sizes(ctx context.Context, r *scripts.Runbook, b api.Submit,
 	}
 	return nil
 }
-
-// tendBlobs removes those that nobody needs any more.
-func (s *Server) tendBlobs(ctx context.Context) error {
-	n, err := s.queue.Blobs.Care.TendBlobs(ctx, s.cfg.Blobs.Grace)
-	if n > 0 {
-		s.log.Info("blobs removed that nobody needed", "blobs", n, "grace", s.cfg.Blobs.Grace)
-	}
-	return err
-}

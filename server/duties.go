@@ -8,32 +8,25 @@ import (
 
 	"muster/fleet"
 	"muster/jobs/queue/hub"
+	"muster/server/duties"
 	"muster/server/election"
 	"muster/server/historian"
+	"muster/windows"
 )
 
-// dutyEvery is how often a server does what must be done also where no master
-// lives.
-const dutyEvery = 10 * time.Second
-
-// rarely is after how many rounds what is no hurry is done again.
-const rarely = 30
-
-// dutyTend is the duty of who looks after the queue.
-const dutyTend = "tend"
+// zonesEvery is the time between two times at which a server names its time zone data.
+const zonesEvery = 10 * time.Second
 
 // duties does the work of a server that nobody has asked for until ctx is done.
-// Every server follows the inventory; the rest is done by the one that has the duty.
+// Every server follows the inventory; one of them has each of the other duties.
 func (s *Server) duties(ctx context.Context) {
 	elected := []election.Duty{
-		{Name: dutyTend, Work: func(ctx context.Context, _ *election.Term) error {
-			defer s.tally.forget()
-			s.rounds(ctx, dutyTend, time.Tick(dutyEvery), s.tend)
-			return nil
+		{Name: duties.TendDuty, Work: func(ctx context.Context, _ *election.Term) error {
+			return s.tend.Run(ctx)
 		}},
 		{Name: hub.DutySchedules, Work: s.fire},
 		{Name: dutyWaves, Work: func(ctx context.Context, _ *election.Term) error {
-			s.rounds(ctx, dutyWaves, time.Tick(wavesEvery), func(ctx context.Context) error {
+			duties.Repeat(ctx, s.log, dutyWaves, wavesEvery, func(ctx context.Context) error {
 				return errors.Join(s.advance(ctx), s.advanceChains(ctx))
 			})
 			return nil
@@ -51,13 +44,13 @@ func (s *Server) duties(ctx context.Context) {
 		all.Go(func() { candidate.Stand(ctx, d) })
 	}
 	all.Go(func() {
-		s.rounds(ctx, "time zone data", time.Tick(dutyEvery), func(ctx context.Context) error {
+		duties.Repeat(ctx, s.log, "time zone data", zonesEvery, func(ctx context.Context) error {
 			_, err := s.sayZones(ctx)
 			return err
 		})
 	})
 	all.Go(func() {
-		s.rounds(ctx, "inventory", time.Tick(dutyEvery), func(ctx context.Context) error {
+		duties.Repeat(ctx, s.log, "inventory", zonesEvery, func(ctx context.Context) error {
 			if err := s.stock.Compare(ctx); err != nil {
 				return err
 			}
@@ -70,62 +63,41 @@ func (s *Server) duties(ctx context.Context) {
 	all.Wait()
 }
 
-// rounds does something at once and with every tick, until ctx is done. What goes
-// wrong is said once.
-func (s *Server) rounds(ctx context.Context, what string, ticks <-chan time.Time,
-	do func(context.Context) error) {
-	said := ""
-	for {
-		trouble := ""
-		if err := do(ctx); err != nil {
-			trouble = err.Error()
-		}
-		switch {
-		case ctx.Err() != nil:
-			return
-		case trouble != "" && trouble != said:
-			s.log.Warn("duties", "of", what, "trouble", trouble)
-		case trouble == "" && said != "":
-			s.log.Info("duties", "of", what, "trouble", "over")
-		}
-		said = trouble
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks:
-		}
-	}
+// newTend gives the duty to care for the queue what it works with.
+func newTend(s *Server) *duties.Tend {
+	q := s.queue
+	return &duties.Tend{Zones: q.Conn, Care: q.Care.Zones, Staff: q.Hub.Nodes, Excerpts: q.Hub.Times,
+		Blobs: q.Blobs.Care, Grace: s.cfg.Blobs.Grace, Log: s.log,
+		Facts: &duties.Facts{Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Store: q.Hub.Facts,
+			Outputs: s.outputs, Stock: inForce(s), Parts: partsKept, Log: s.log, Now: s.clock},
+		Moves: &duties.Mover{Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Moves: q.Hub.Moves,
+			Estimates: q.Hub.Estimates, Cancels: q.Submit.Cancels, Log: s.log, Now: s.clock,
+			Book: func(ctx context.Context) (int64, *windows.Book, error) {
+				table, book, err := s.book(ctx)
+				return table.Version, book, err
+			},
+			Stock: func() (*fleet.Inventory, error) {
+				st, err := s.stock.Get()
+				if err != nil {
+					return nil, err
+				}
+				return st.Inventory, nil
+			}},
+		Tally: &duties.Tally{Tasks: q.Read.Tasks, Meters: s.meters}}
 }
 
-// tend is one round. It goes on with the other zones when one fails.
-func (s *Server) tend(ctx context.Context) error {
-	s.onDuty.Lock()
-	defer s.onDuty.Unlock()
-	zones, err := s.queue.Conn.Zones(ctx)
-	if err != nil {
-		return err
-	}
-	var first error
-	note := func(err error) {
-		if first == nil {
-			first = err
+// clock returns the time of the server's clock, which tests may replace after New.
+func (s *Server) clock() time.Time { return s.now() }
+
+// inForce returns a function that returns the inventory in force with its version; nil: there is
+// none.
+func inForce(s *Server) func() (*fleet.Inventory, string) {
+	return func() (*fleet.Inventory, string) {
+		if now := s.stock.Now(); now != nil {
+			return now.Inventory, now.Version
 		}
+		return nil, ""
 	}
-	for _, zone := range zones {
-		note(s.queue.Care.Zones.Tend(ctx, zone))
-	}
-	s.tally.rounds++
-	if s.tally.rounds%rarely == 1 {
-		note(s.tendBlobs(ctx))
-		note(s.forgetFacts(ctx))
-	}
-	note(s.queue.Hub.Nodes.NoteStaff(ctx))
-	_, err = s.queue.Hub.Times.PutExcerpts(ctx)
-	note(err)
-	note(s.moveAppointments(ctx))
-	note(s.tendFacts(ctx))
-	note(s.tally.round(ctx))
-	return first
 }
 
 // historianNeeds gives a historian what it works with.
@@ -137,13 +109,8 @@ func historianNeeds(s *Server) historian.Needs {
 			Members: q.Hub.Members, Estimates: q.Hub.Estimates, Agreed: q.Hub.Agreed,
 			Recall: q.Care.Recall, Outages: q.Care.Outages},
 		Store: historian.Store{Writer: h, Tasks: h, Past: h, Estimates: h, Agreed: h},
-		Stock: func() (*fleet.Inventory, string) {
-			if st := s.stock.Now(); st != nil {
-				return st.Inventory, st.Version
-			}
-			return nil, ""
-		},
-		Keep: s.cfg.HistoryKeep, Trouble: &s.trouble, Log: s.log, Now: s.now}
+		Stock: inForce(s),
+		Keep:  s.cfg.HistoryKeep, Trouble: &s.trouble, Log: s.log, Now: s.now}
 }
 
 // who returns the name of this server, for people who ask which one has a duty.

@@ -16,7 +16,7 @@ func (s *Server) Handler() http.Handler { return s.handler }
 
 // Duty does one round of all duties but the schedules.
 func (s *Server) Duty(ctx context.Context) error {
-	return errors.Join(s.tend(ctx), s.stock.Compare(ctx))
+	return errors.Join(s.tend.RunOnce(ctx), s.stock.Compare(ctx))
 }
 
 // Advance does one round of who opens waves.

@@ -17,6 +17,7 @@ import (
 	"muster/history"
 	"muster/internal/seal"
 	"muster/scripts"
+	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/metrics"
 	"muster/server/stock"
@@ -87,11 +88,9 @@ type chronicle struct {
 	agreed  agreedWatch
 }
 
-// tending is what the rounds of duties keep, and what is made of facts.
+// tending are the duties that keep something between two terms, and what is made of facts.
 type tending struct {
-	onDuty sync.Mutex // held for a round; guards tally and seen
-	tally  *tally
-	seen   factsSeen
+	tend *duties.Tend
 
 	// plans are chains that were read: jobs.TaskID to jobs.Chain. They have files within, and
 	// are looked at each second.
@@ -121,13 +120,12 @@ func New(cfg Config, d Deps) (*Server, error) {
 		chronicle: chronicle{history: d.History},
 		meters:    metrics.New(cfg.Version, deniedReasons...), now: time.Now,
 		chance:   func() uint16 { return uint16(rand.Uint32()) },
-		tending:  tending{seen: factsSeen{}},
 		presence: presence{ready: make(chan struct{}), stopping: make(chan struct{})}}
 	s.stock = stock.NewStore(stock.Needs{Source: d.Inventory, Publishing: d.Queue.Hub.Inventory,
 		Counting: d.Queue.Hub.Members, Meters: s.meters, Log: d.Log,
 		Now: func() time.Time { return s.now() }})
 	s.look = stock.NewLooker(s.stock, d.Queue.Hub.Drains, d.Queue.Hub.Facts, d.Queue.Read.Jobs)
-	s.tally = &tally{queue: d.Queue.Read.Tasks, meters: s.meters}
+	s.tend = newTend(s)
 	s.door = newKeptOut(d.Log, s.meters)
 	s.catalog.Store(d.Catalog)
 	var err error

@@ -8,6 +8,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue/hub"
 	"muster/jobs/queue/read"
+	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/stock"
 )
@@ -69,7 +70,7 @@ type Hub struct {
 	Inventory stock.Publishing
 	Members   Membership
 	Times     Times
-	Moves     Moves
+	Moves     duties.Moves
 	Estimates Estimates
 	Agreed    AgreedKept
 	Chains    Chains
@@ -81,7 +82,7 @@ type Hub struct {
 
 // Care are the handles that keep the queue in order.
 type Care struct {
-	Zones    Tending
+	Zones    duties.ZoneCare
 	Fsck     Fsck
 	History  historian.Trimming
 	Outages  historian.Outages
@@ -105,11 +106,6 @@ type Elections interface {
 	Lead(ctx context.Context, duty, who string, held int64) (hub.Term, error)
 	Leave(ctx context.Context, duty string, held int64) error
 	Leaders(ctx context.Context) ([]jobs.Duty, error)
-}
-
-// Tending does what must happen in a zone also where no master lives.
-type Tending interface {
-	Tend(ctx context.Context, zone string) error
 }
 
 // Membership says which hosts a zone has in an inventory.
@@ -179,7 +175,7 @@ type BlobStore interface {
 	PinBlobs(ctx context.Context, id jobs.TaskID, sums []string) error
 }
 
-// BlobCare keeps what is needed of them, and removes the rest.
+// BlobCare keeps the contents that tasks need, and removes the rest.
 type BlobCare interface {
 	RemoveBlob(ctx context.Context, sum string, force bool) error
 	TendBlobs(ctx context.Context, grace time.Duration) (removed int, err error)

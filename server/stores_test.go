@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"muster/server"
+	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/stock"
 )
@@ -32,7 +33,7 @@ type everything interface {
 	stock.Publishing
 	server.Membership
 	server.Times
-	server.Moves
+	duties.Moves
 	server.Estimates
 	server.AgreedKept
 	server.Chains
@@ -40,7 +41,7 @@ type everything interface {
 	server.ScheduleBook
 	server.Ticks
 	server.Tokens
-	server.Tending
+	duties.ZoneCare
 	server.Fsck
 	historian.Trimming
 	historian.Outages

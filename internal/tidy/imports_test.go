@@ -55,6 +55,7 @@ var floors = map[string]int{
 	"jobs/queue/work":            4,
 	"master":                     3,
 	"server":                     8,
+	"server/duties":              5,
 	"server/election":            5,
 	"server/historian":           5,
 	"server/draft":               6,

@@ -1,4 +1,4 @@
-package server
+package duties
 
 import (
 	"cmp"
@@ -7,15 +7,32 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/jobs/queue/submit"
-	"muster/server/stock"
 	"muster/windows"
 )
 
-// Moves are new appointments of jobs that wait, and up to which version of the timetable
+// Mover makes the appointments of waiting jobs fit what is agreed, if that has changed. Nothing
+// rests on it: a job whose turn comes at a wrong time is deferred. But a job whose window was
+// brought forward would miss it. It does no harm to do it twice.
+type Mover struct {
+	Tasks     Tasks
+	Jobs      Jobs
+	Moves     Moves
+	Estimates Estimates
+	Cancels   Cancels
+	// Book returns what is agreed now, and the version of the timetable.
+	Book  func(ctx context.Context) (version int64, book *windows.Book, err error)
+	Stock func() (*fleet.Inventory, error) // the inventory in force
+	Log   hclog.Logger
+	Now   func() time.Time
+}
+
+// Moves makes new appointments of jobs that wait, and keeps up to which version of the timetable
 // they were made.
 type Moves interface {
 	Appoint(ctx context.Context, zone string, id jobs.TaskID, moves []jobs.Move) (int, error)
@@ -23,26 +40,30 @@ type Moves interface {
 	SetMovedFor(ctx context.Context, version int64) error
 }
 
-// soon is how near an appointment is left alone: whoever takes the job asks again.
+// Estimates are the usual durations of runbooks on hosts.
+type Estimates interface {
+	Estimates(ctx context.Context, fields []string) (map[string]jobs.Estimate, error)
+}
+
+// soon is the time before an appointment in which it stays as it is: the worker that takes the
+// job asks again.
 const soon = 2 * time.Second
 
-// moveAppointments makes the appointments of waiting jobs fit what is agreed, if that has
-// changed. Nothing rests on it: a job that comes at a wrong time is deferred. But one
-// whose window was brought forward would miss it. It may be done twice.
-func (s *Server) moveAppointments(ctx context.Context) error {
-	moved, err := s.queue.Hub.Moves.MovedFor(ctx)
+// RunOnce moves the appointments of all open tasks, if the timetable has changed.
+func (d *Mover) RunOnce(ctx context.Context) error {
+	moved, err := d.Moves.MovedFor(ctx)
 	if err != nil {
 		return err
 	}
-	table, book, err := s.book(ctx)
-	if err != nil || table.Version == moved {
+	version, book, err := d.Book(ctx)
+	if err != nil || version == moved {
 		return err
 	}
-	st, err := s.stock.Get()
+	stock, err := d.Stock()
 	if err != nil {
 		return err
 	}
-	tasks, err := s.queue.Read.Tasks.Tasks(ctx, openMax)
+	tasks, err := d.Tasks.Tasks(ctx, openMax)
 	if err != nil {
 		return err
 	}
@@ -50,34 +71,34 @@ func (s *Server) moveAppointments(ctx context.Context) error {
 		if t.State == jobs.TaskEnded || t.State == jobs.TaskSubmitting {
 			continue
 		}
-		m := mover{Server: s, book: book, stock: st, task: t}
+		m := moving{mover: d, book: book, stock: stock, task: t}
 		if err := m.move(ctx); err != nil && !errors.Is(err, queue.ErrNotFound) {
 			return err
 		}
 	}
-	return s.queue.Hub.Moves.SetMovedFor(ctx, table.Version)
+	return d.Moves.SetMovedFor(ctx, version)
 }
 
-// openMax is how many tasks are looked at: as many as lists keep.
+// openMax bounds the tasks that are moved: lists keep as many.
 const openMax = 10_000
 
-// A mover looks at the appointments of one task.
-type mover struct {
-	*Server
+// moving looks at the appointments of one task.
+type moving struct {
+	mover *Mover
 	book  *windows.Book
-	stock *stock.Stock
+	stock *fleet.Inventory
 	task  jobs.TaskInfo
 	spec  jobs.Spec
 	turns map[string]*submit.Turns // by zone
 }
 
-func (m *mover) move(ctx context.Context) error {
+func (m *moving) move(ctx context.Context) error {
 	var err error
-	if m.spec, err = m.queue.Read.Tasks.Spec(ctx, m.task.Task); err != nil {
+	if m.spec, err = m.mover.Tasks.Spec(ctx, m.task.Task); err != nil {
 		return err
 	}
-	return m.queue.Read.Jobs.EachJob(ctx, m.task.Task, 0, jobsMax, func(list []jobs.JobInfo) error {
-		now := m.now()
+	return m.mover.Jobs.EachJob(ctx, m.task.Task, 0, jobsMax, func(list []jobs.JobInfo) error {
+		now := m.mover.Now()
 		waits := slices.DeleteFunc(list, func(j jobs.JobInfo) bool {
 			deferred := j.State == jobs.Deferred || m.spec.Window && j.State == jobs.Queued
 			return !deferred || j.Next.Before(now.Add(soon))
@@ -90,7 +111,7 @@ func (m *mover) move(ctx context.Context) error {
 }
 
 // moveJobs looks at some jobs that wait.
-func (m *mover) moveJobs(ctx context.Context, list []jobs.JobInfo, now time.Time) error {
+func (m *moving) moveJobs(ctx context.Context, list []jobs.JobInfo, now time.Time) error {
 	hosts := make(map[string]fleet.Host, len(list))
 	var fields []string
 	for _, j := range list {
@@ -100,7 +121,7 @@ func (m *mover) moveJobs(ctx context.Context, list []jobs.JobInfo, now time.Time
 		}
 	}
 	slices.Sort(fields)
-	estimates, err := m.queue.Hub.Estimates.Estimates(ctx, slices.Compact(fields))
+	estimates, err := m.mover.Estimates.Estimates(ctx, slices.Compact(fields))
 	if err != nil {
 		return err
 	}
@@ -123,8 +144,8 @@ func (m *mover) moveJobs(ctx context.Context, list []jobs.JobInfo, now time.Time
 	return m.carryOut(ctx, moves, cancel)
 }
 
-func (m *mover) waiting(h fleet.Host, j jobs.JobInfo, takes time.Duration) windows.Waiting {
-	// Openings begin at whole seconds; what is behind is its place among those of its task.
+func (m *moving) waiting(h fleet.Host, j jobs.JobInfo, takes time.Duration) windows.Waiting {
+	// Openings begin at whole seconds; the rest is the place of the job among those of its task.
 	at := j.Next.Truncate(time.Second)
 	w := windows.Waiting{Place: jobs.Place(h), At: at, Work: windows.Work{
 		Runbook: m.spec.Runbook, Window: m.spec.Window, Reserve: m.spec.Reserve,
@@ -135,8 +156,8 @@ func (m *mover) waiting(h fleet.Host, j jobs.JobInfo, takes time.Duration) windo
 	return w
 }
 
-// turn is that of the next job of the task in a zone.
-func (m *mover) turn(zone string) *submit.Turns {
+// turn returns the turns of the task in a zone.
+func (m *moving) turn(zone string) *submit.Turns {
 	if m.turns == nil {
 		m.turns = map[string]*submit.Turns{}
 	}
@@ -146,21 +167,23 @@ func (m *mover) turn(zone string) *submit.Turns {
 	return m.turns[zone]
 }
 
-func (m *mover) carryOut(ctx context.Context, moves map[string][]jobs.Move,
+func (m *moving) carryOut(ctx context.Context, moves map[string][]jobs.Move,
 	cancel map[string][]jobs.ID) error {
 	for zone, list := range moves {
-		n, err := m.queue.Hub.Moves.Appoint(ctx, zone, m.task.Task, list)
+		n, err := m.mover.Moves.Appoint(ctx, zone, m.task.Task, list)
 		if err != nil && !errors.Is(err, queue.ErrNotFound) {
 			return err
 		}
-		m.log.Info("windows have changed: jobs were moved", "task", m.task.Task, "zone", zone, "jobs", n)
+		m.mover.Log.Info("windows have changed: jobs were moved", "task", m.task.Task, "zone", zone,
+			"jobs", n)
 	}
 	for why, ids := range cancel {
-		_, err := m.queue.Submit.Cancels.CancelJobs(ctx, ids, "windows have changed: "+why)
+		_, err := m.mover.Cancels.CancelJobs(ctx, ids, "windows have changed: "+why)
 		if err != nil {
 			return err
 		}
-		m.log.Info("windows have changed: jobs were cancelled", "task", m.task.Task, "jobs", len(ids))
+		m.mover.Log.Info("windows have changed: jobs were cancelled", "task", m.task.Task,
+			"jobs", len(ids))
 	}
 	return nil
 }

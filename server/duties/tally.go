@@ -1,4 +1,4 @@
-package server
+package duties
 
 import (
 	"context"
@@ -7,34 +7,31 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/server/metrics"
 )
 
-// tallyMax is how many of the newest tasks a tally looks at. Of more open tasks than
+// tallyMax bounds the newest tasks that a tally looks at. Of more open tasks than
 // this the oldest are counted only if a tally saw them before.
 const tallyMax = 100
 
-// tally counts the open tasks by state, so that a scrape does not have to look at tasks.
-type tally struct {
-	queue  taskReader
-	meters *metrics.Meters
+// Tally counts the open tasks by state, so that a scrape does not have to look at tasks.
+type Tally struct {
+	Tasks  Tasks
+	Meters Meters
 
-	rounds   int                           // of the duty that counts
 	mu       sync.Mutex                    // one round at a time
 	followed map[jobs.TaskID]jobs.TaskInfo // as the last round saw them
 }
 
-// taskReader reads tasks.
-type taskReader interface {
-	Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error)
-	Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
+// Meters shows the number of open tasks by state; nil: this server does not count them.
+type Meters interface {
+	OpenTasks(open map[string]int)
 }
 
-// round counts once.
-func (y *tally) round(ctx context.Context) error {
+// RunOnce counts once.
+func (y *Tally) RunOnce(ctx context.Context) error {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	newest, err := y.queue.Tasks(ctx, tallyMax)
+	newest, err := y.Tasks.Tasks(ctx, tallyMax)
 	if err != nil {
 		return err
 	}
@@ -47,7 +44,7 @@ func (y *tally) round(ctx context.Context) error {
 		if _, ok := seen[id]; ok || before.State == jobs.TaskEnded {
 			continue
 		}
-		t, err := y.queue.Task(ctx, id)
+		t, err := y.Tasks.Task(ctx, id)
 		if errors.Is(err, queue.ErrNotFound) {
 			continue
 		}
@@ -62,15 +59,15 @@ func (y *tally) round(ctx context.Context) error {
 
 // forget takes back what this server says of open tasks. Another server counts from now on, so
 // it would soon be wrong.
-func (y *tally) forget() {
+func (y *Tally) forget() {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.followed = nil
-	y.meters.OpenTasks(nil)
+	y.Meters.OpenTasks(nil)
 }
 
 // count notes how many tasks are open.
-func (y *tally) count(seen map[jobs.TaskID]jobs.TaskInfo) {
+func (y *Tally) count(seen map[jobs.TaskID]jobs.TaskInfo) {
 	open := map[string]int{}
 	for _, state := range []jobs.TaskState{jobs.TaskSubmitting, jobs.TaskQueued, jobs.TaskRunning,
 		jobs.TaskPaused, jobs.TaskStopped} {
@@ -81,6 +78,6 @@ func (y *tally) count(seen map[jobs.TaskID]jobs.TaskInfo) {
 			open[string(t.State)]++
 		}
 	}
-	y.meters.OpenTasks(open)
+	y.Meters.OpenTasks(open)
 	y.followed = seen
 }
