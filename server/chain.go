@@ -12,6 +12,7 @@ import (
 	"muster/jobs"
 	"muster/scripts"
 	"muster/server/draft"
+	"muster/server/duties"
 	"muster/server/stock"
 )
 
@@ -21,7 +22,7 @@ func (s *Server) acceptChain(ctx context.Context, b api.Submit, c jobs.Chain, p 
 	*submitOutput, string, error) {
 	if b.DryRun {
 		out := s.dryRun(p)
-		out.Body.Follows = infoOf(c, jobs.ChainSeen{})
+		out.Body.Follows = duties.InfoOf(c, jobs.ChainSeen{})
 		return out, "", nil
 	}
 	kept, err := s.queue.Hub.Chains.SaveChain(ctx, c)
@@ -32,7 +33,7 @@ func (s *Server) acceptChain(ctx context.Context, b api.Submit, c jobs.Chain, p 
 		return nil, resultRefused, conflict(c.ID, "it is a chain of "+kept.Runbook+" on "+
 			clip(kept.On))
 	}
-	if err := s.advanceChain(ctx, c.ID); err != nil {
+	if err := s.chainDuty.Advance(ctx, c.ID); err != nil {
 		return nil, resultFailed, away(fmt.Sprintf("%s; it is kept, and goes on when Redis is back: "+
 			"submit it again with id %s to hear of it", err, c.ID))
 	}

@@ -11,11 +11,12 @@ import (
 	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/server/duties"
 )
 
 // chainInfo is a chain, named by its own id or that of one of its tasks.
 func (s *Server) chainInfo(ctx context.Context, id jobs.TaskID) (jobs.ChainInfo, error) {
-	c, o, result, err := s.readChain(ctx, id)
+	c, o, result, err := s.chainDuty.Read(ctx, id)
 	if errors.Is(err, queue.ErrNotFound) {
 		t, look := s.queue.Read.Tasks.Task(ctx, id)
 		switch {
@@ -25,7 +26,7 @@ func (s *Server) chainInfo(ctx context.Context, id jobs.TaskID) (jobs.ChainInfo,
 			return jobs.ChainInfo{}, huma.Error404NotFound(fmt.Sprintf("task %s is alone: no other "+
 				"follows it", id))
 		}
-		c, o, result, err = s.readChain(ctx, t.Chain)
+		c, o, result, err = s.chainDuty.Read(ctx, t.Chain)
 	}
 	if err != nil {
 		return jobs.ChainInfo{}, problem(err)
@@ -33,11 +34,11 @@ func (s *Server) chainInfo(ctx context.Context, id jobs.TaskID) (jobs.ChainInfo,
 	if result != nil {
 		return *result, nil
 	}
-	seen, err := s.seeChain(ctx, c, o)
+	seen, err := s.chainDuty.See(ctx, c, o)
 	if err != nil {
 		return jobs.ChainInfo{}, problem(err)
 	}
-	info, err := s.fullInfo(ctx, c, seen)
+	info, err := s.chainDuty.Info(ctx, c, seen)
 	if err != nil {
 		return jobs.ChainInfo{}, problem(err)
 	}
@@ -77,18 +78,18 @@ func (s *Server) chains(ctx context.Context, _ *nothing) (*chainsOutput, error) 
 	}
 	out := &chainsOutput{api.ChainList{Chains: []jobs.ChainInfo{}}}
 	for _, id := range ids {
-		c, o, result, err := s.readChain(ctx, id)
+		c, o, result, err := s.chainDuty.Read(ctx, id)
 		if errors.Is(err, queue.ErrNotFound) || err == nil && result != nil {
 			continue
 		}
 		if err != nil {
 			return nil, problem(err)
 		}
-		seen, err := s.seeChain(ctx, c, o)
+		seen, err := s.chainDuty.See(ctx, c, o)
 		if err != nil {
 			return nil, problem(err)
 		}
-		out.Body.Chains = append(out.Body.Chains, *infoOf(c, seen))
+		out.Body.Chains = append(out.Body.Chains, *duties.InfoOf(c, seen))
 	}
 	return out, nil
 }

@@ -25,11 +25,8 @@ func (s *Server) duties(ctx context.Context) {
 			return s.tend.Run(ctx)
 		}},
 		{Name: hub.DutySchedules, Work: s.fire},
-		{Name: dutyWaves, Work: func(ctx context.Context, _ *election.Term) error {
-			duties.Repeat(ctx, s.log, dutyWaves, wavesEvery, func(ctx context.Context) error {
-				return errors.Join(s.advance(ctx), s.advanceChains(ctx))
-			})
-			return nil
+		{Name: duties.WavesDuty, Work: func(ctx context.Context, _ *election.Term) error {
+			return newWaves(s, s.chainDuty).Run(ctx)
 		}},
 	}
 	if s.history != nil {

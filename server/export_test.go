@@ -19,23 +19,6 @@ func (s *Server) Duty(ctx context.Context) error {
 	return errors.Join(s.tend.RunOnce(ctx), s.stock.Compare(ctx))
 }
 
-// Advance does one round of who opens waves.
-func (s *Server) Advance(ctx context.Context) error { return s.advance(ctx) }
-
-// NextMove is nextMove; the health check has not begun if it is nil, else it is over
-// with these words.
-func NextMove(r jobs.RolloutInfo, now time.Time, health *string) (string, string) {
-	var c *checkup
-	if health != nil {
-		c = &checkup{*health != "runs", *health}
-		if !c.over || c.why == "well" {
-			c.why = ""
-		}
-	}
-	m, why := nextMove(r, now, c)
-	return string(m), why
-}
-
 // lastingTerm is a term that never ends, by its number.
 type lastingTerm int64
 

@@ -88,13 +88,10 @@ type chronicle struct {
 	agreed  agreedWatch
 }
 
-// tending are the duties that keep something between two terms, and what is made of facts.
+// tending are the duties that the API asks, too.
 type tending struct {
-	tend *duties.Tend
-
-	// plans are chains that were read: jobs.TaskID to jobs.Chain. They have files within, and
-	// are looked at each second.
-	plans sync.Map
+	tend      *duties.Tend
+	chainDuty *duties.Chains
 }
 
 // presence is where a server listens, whether it does, and whom it keeps out.
@@ -125,7 +122,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		Counting: d.Queue.Hub.Members, Meters: s.meters, Log: d.Log,
 		Now: func() time.Time { return s.now() }})
 	s.look = stock.NewLooker(s.stock, d.Queue.Hub.Drains, d.Queue.Hub.Facts, d.Queue.Read.Jobs)
-	s.tend = newTend(s)
+	s.tend, s.chainDuty = newTend(s), newChains(s)
 	s.door = newKeptOut(d.Log, s.meters)
 	s.catalog.Store(d.Catalog)
 	var err error
@@ -167,12 +164,12 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.announce(ctx, list)
 
-	var duties sync.WaitGroup
-	defer duties.Wait()
+	var working sync.WaitGroup
+	defer working.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	duties.Go(func() { s.duties(ctx) })
-	duties.Go(func() { s.stock.Follow(ctx) })
+	working.Go(func() { s.duties(ctx) })
+	working.Go(func() { s.stock.Follow(ctx) })
 
 	return s.serve(ctx, list)
 }

@@ -50,7 +50,7 @@ type Orders struct {
 	Gates     TaskGates
 	Exclusion Exclusion
 	Rollouts  Rollouts
-	Waves     Waves
+	Waves     duties.Openings
 	Asks      Asking
 }
 
@@ -74,7 +74,7 @@ type Hub struct {
 	Estimates Estimates
 	Agreed    AgreedKept
 	Chains    Chains
-	ChainDuty ChainDuty
+	ChainDuty duties.ChainCare
 	Schedules ScheduleBook
 	Ticks     Ticks
 	Tokens    Tokens
@@ -189,18 +189,11 @@ type Facts interface {
 	ForgetFacts(ctx context.Context, hosts []string) error
 }
 
-// Rollouts lists and stops tasks with a rule, and lets them go on.
+// Rollouts lists and stops tasks with a rule, and lets them continue.
 type Rollouts interface {
 	Rollouts(ctx context.Context) ([]jobs.TaskID, error)
 	StopTask(ctx context.Context, id jobs.TaskID, note string) (jobs.Rolled, error)
 	GoOn(ctx context.Context, id jobs.TaskID, allowed *int, note string) (jobs.Rolled, error)
-}
-
-// Waves are the parts of a rollout, opened one after the other.
-type Waves interface {
-	LookAtWaves(ctx context.Context, id jobs.TaskID) (over jobs.Time, err error)
-	OpenWave(ctx context.Context, id jobs.TaskID, wave int, note string) (bool, error)
-	CheckWaves(ctx context.Context, id jobs.TaskID, wave int, by jobs.TaskID) (jobs.TaskID, error)
 }
 
 // Chains are tasks that follow each other.
@@ -209,14 +202,6 @@ type Chains interface {
 	Chain(ctx context.Context, id jobs.TaskID) (jobs.Chain, error)
 	ChainOrders(ctx context.Context, id jobs.TaskID) (jobs.ChainOrders, *jobs.ChainInfo, error)
 	AskChain(ctx context.Context, id jobs.TaskID, ask jobs.ChainOrders) (fresh bool, err error)
-}
-
-// ChainDuty is what who leads chains needs beside.
-type ChainDuty interface {
-	Chains(ctx context.Context) ([]jobs.TaskID, error)
-	NoteChain(ctx context.Context, id jobs.TaskID, found jobs.ChainOrders) error
-	EndChain(ctx context.Context, id jobs.TaskID, result jobs.ChainInfo) error
-	ForgetChain(ctx context.Context, id jobs.TaskID) error
 }
 
 // Tokens prove who operators are.

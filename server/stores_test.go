@@ -21,7 +21,7 @@ type everything interface {
 	server.TaskGates
 	server.Exclusion
 	server.Rollouts
-	server.Waves
+	duties.Openings
 	server.Asking
 	server.Submits
 	server.Cancels
@@ -37,7 +37,7 @@ type everything interface {
 	server.Estimates
 	server.AgreedKept
 	server.Chains
-	server.ChainDuty
+	duties.ChainCare
 	server.ScheduleBook
 	server.Ticks
 	server.Tokens

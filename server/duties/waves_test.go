@@ -1,17 +1,17 @@
-package server_test
+package duties
 
 import (
 	"testing"
 	"time"
 
 	"muster/jobs"
-	"muster/server"
 )
 
 func TestWhatIsNextAfterAWave(t *testing.T) {
 	t.Parallel()
 	five, over := 5, time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
-	runs, well, ill := "runs", "well", "2 of 20 hosts did not pass"
+	runs, well := &checkup{}, &checkup{over: true}
+	ill := &checkup{over: true, why: "2 of 20 hosts did not pass"}
 	info := func(change func(*jobs.RolloutInfo)) jobs.RolloutInfo {
 		r := jobs.RolloutInfo{Rollout: jobs.Rollout{Waves: []int{1, 9}}, Wave: 1}
 		r.Over.Time = over
@@ -22,8 +22,8 @@ func TestWhatIsNextAfterAWave(t *testing.T) {
 		name   string
 		r      jobs.RolloutInfo
 		after  time.Duration
-		health *string
-		move   string
+		health *checkup
+		move   move
 		why    string
 	}{
 		{"nothing is asked for", info(func(*jobs.RolloutInfo) {}), 0, nil, "open", ""},
@@ -44,19 +44,19 @@ func TestWhatIsNextAfterAWave(t *testing.T) {
 			r.Soak, r.Health = time.Minute, "label"
 		}), 0, nil, "wait", ""},
 		{"it is to be checked", info(func(r *jobs.RolloutInfo) { r.Health = "label" }), 0, nil, "check", ""},
-		{"it is being checked", info(func(r *jobs.RolloutInfo) { r.Health = "label" }), 0, &runs, "wait", ""},
-		{"it is well", info(func(r *jobs.RolloutInfo) { r.Health = "label" }), 0, &well, "open", ""},
+		{"it is being checked", info(func(r *jobs.RolloutInfo) { r.Health = "label" }), 0, runs, "wait", ""},
+		{"it is well", info(func(r *jobs.RolloutInfo) { r.Health = "label" }), 0, well, "open", ""},
 		{"it is well, and waits for a person", info(func(r *jobs.RolloutInfo) {
 			r.Health, r.Gate = "label", true
-		}), 0, &well, "wait", ""},
-		{"it is ill", info(func(r *jobs.RolloutInfo) { r.Health, r.Gate = "label", true }), 0, &ill, "stop",
+		}), 0, well, "wait", ""},
+		{"it is ill", info(func(r *jobs.RolloutInfo) { r.Health, r.Gate = "label", true }), 0, ill, "stop",
 			"wave 1: health check label: 2 of 20 hosts did not pass"},
 		{"it is ill, and a person says next", info(func(r *jobs.RolloutInfo) {
 			r.Health, r.Pass = "label", true
-		}), 0, &ill, "open", ""},
+		}), 0, ill, "open", ""},
 		{"a person opens it", info(func(r *jobs.RolloutInfo) { r.Gate = true }), time.Hour, nil, "wait", ""},
 	} {
-		if move, why := server.NextMove(c.r, over.Add(c.after), c.health); move != c.move || why != c.why {
+		if move, why := nextMove(c.r, over.Add(c.after), c.health); move != c.move || why != c.why {
 			t.Errorf("%s: %s %q, want %s %q", c.name, move, why, c.move, c.why)
 		}
 	}

@@ -1,0 +1,53 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/server/duties"
+)
+
+// errChainBroken is wrapped when no server can ever continue a chain by itself.
+var errChainBroken = errors.New("it cannot go on")
+
+// links submits the tasks of chains.
+type links struct{ server *Server }
+
+// PutLink submits a task of a chain, or continues what another server left half way.
+func (l links) PutLink(ctx context.Context, c jobs.Chain, link jobs.Link, hosts []string) (
+	gone []string, err error) {
+	return l.server.putLink(ctx, c, link, hosts)
+}
+
+// Hopeless reports whether a submit fails with this error however often it is tried.
+func (l links) Hopeless(err error) bool {
+	return errors.Is(err, errChainBroken) || errors.Is(err, queue.ErrConflict) ||
+		errors.Is(err, queue.ErrCancelled) || errors.Is(err, jobs.ErrNoBlob)
+}
+
+// reasons gathers why jobs do not run, for a duty.
+type reasons struct{ of *lacking }
+
+// Add looks at jobs of one task.
+func (r reasons) Add(ctx context.Context, list []jobs.JobInfo) error { return r.of.add(ctx, list) }
+
+// List returns the reasons, the one of the most jobs first.
+func (r reasons) List() []jobs.Lack { return r.of.list() }
+
+// newWaves gives the duty to open waves what it works with.
+func newWaves(s *Server, chains *duties.Chains) *duties.Waves {
+	q := s.queue
+	return &duties.Waves{Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Rollouts: q.Orders.Rollouts,
+		Openings: q.Orders.Waves, Cancels: q.Submit.Cancels, Checks: checks{s}, Chains: chains,
+		NewID: func() jobs.TaskID { return jobs.NewTaskID(s.now(), s.chance()) }, Log: s.log}
+}
+
+// newChains gives the duty to continue chains what it works with.
+func newChains(s *Server) *duties.Chains {
+	q := s.queue
+	return &duties.Chains{Store: q.Hub.Chains, Care: q.Hub.ChainDuty, Tasks: q.Read.Tasks,
+		Jobs: q.Read.Jobs, Cancels: q.Submit.Cancels, Links: links{s},
+		Waits: func() duties.Reasons { return reasons{s.lacking(nil)} }, Log: s.log, Now: s.clock}
+}
