@@ -24,7 +24,9 @@ func (s *Server) duties(ctx context.Context) {
 		{Name: duties.TendDuty, Work: func(ctx context.Context, _ *election.Term) error {
 			return s.tend.Run(ctx)
 		}},
-		{Name: hub.DutySchedules, Work: s.fire},
+		{Name: hub.DutySchedules, Work: func(ctx context.Context, t *election.Term) error {
+			return newSchedules(s, t).Run(ctx)
+		}},
 		{Name: duties.WavesDuty, Work: func(ctx context.Context, _ *election.Term) error {
 			return newWaves(s, s.chainDuty).Run(ctx)
 		}},

@@ -8,6 +8,7 @@ import (
 
 	"muster/api"
 	"muster/jobs"
+	"muster/server/duties"
 	"muster/server/historian"
 )
 
@@ -28,16 +29,10 @@ func (t lastingTerm) Number() int64 { return int64(t) }
 // Trusted is true.
 func (lastingTerm) Trusted() bool { return true }
 
-// Firing is one term of who fires the schedules, as one that never doubts.
-type Firing struct{ f *firing }
-
-// NewFiring begins a term.
-func NewFiring(s *Server, number int64) Firing {
-	return Firing{&firing{Server: s, term: lastingTerm(number)}}
+// NewSchedules begins a term of the schedules, which never doubts.
+func NewSchedules(s *Server, number int64) *duties.Schedules {
+	return newSchedules(s, lastingTerm(number))
 }
-
-// Round is one look at what is due.
-func (f Firing) Round(ctx context.Context) (time.Duration, error) { return f.f.round(ctx) }
 
 // NewHistorian begins a term of the historian, which never doubts, on a server that does not run.
 func NewHistorian(s *Server) *historian.Historian {

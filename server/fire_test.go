@@ -188,7 +188,7 @@ func (s *stage) elect(t *rapid.T) *leader {
 	l.die()
 	l.gate.waits, l.through = make(chan struct{}), make(chan fate)
 	l.over, l.done = make(chan struct{}), make(chan struct{})
-	firing := server.NewFiring(l.server, won.Number)
+	firing := server.NewSchedules(l.server, won.Number)
 	go func() {
 		defer close(l.done)
 		for {
@@ -197,7 +197,7 @@ func (s *stage) elect(t *rapid.T) *leader {
 				return
 			default:
 			}
-			if _, err := firing.Round(ctx); errors.Is(err, queue.ErrDeposed) {
+			if _, err := firing.RunOnce(ctx); errors.Is(err, queue.ErrDeposed) {
 				return
 			}
 		}

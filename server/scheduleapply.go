@@ -11,6 +11,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/jobs/queue/hub"
+	"muster/server/duties"
 	"muster/windows"
 )
 
@@ -143,7 +144,7 @@ func (s *Server) refuseTicks(ctx context.Context, p *applying, entries []windows
 		if err != nil {
 			return err
 		}
-		p.out.Schedules[i].Refused = wording.ClipTo(words(wrong), resultMax)
+		p.out.Schedules[i].Refused = wording.ClipTo(words(wrong), duties.ResultMax)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"muster/jobs/queue/hub"
 	"muster/scripts"
 	"muster/server"
+	"muster/server/duties"
 	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 	"muster/windows"
@@ -36,7 +37,7 @@ type fired struct {
 	t      testing.TB
 	cfg    queue.Config
 	server *server.Server
-	firing server.Firing
+	firing *duties.Schedules
 	term   int64 // its number
 	log    *logBook
 }
@@ -78,7 +79,7 @@ func newFired(t testing.TB, change func(*windows.Entry)) *fired {
 	if err != nil || !term.Mine {
 		t.Fatal(term, err)
 	}
-	f.server, f.firing, f.term = srv, server.NewFiring(srv, term.Number), term.Number
+	f.server, f.firing, f.term = srv, server.NewSchedules(srv, term.Number), term.Number
 	return f
 }
 
@@ -90,7 +91,7 @@ func (f *fired) after(d time.Duration) jobs.Ticking {
 	if _, err := f.Lead(f.t.Context(), hub.DutySchedules, "me", f.term); err != nil {
 		f.t.Fatal(err)
 	}
-	if _, err := f.firing.Round(f.t.Context()); err != nil {
+	if _, err := f.firing.RunOnce(f.t.Context()); err != nil {
 		f.t.Fatal(err)
 	}
 	s, err := f.Schedule(f.t.Context(), "x")
@@ -302,7 +303,7 @@ func BenchmarkIdleSchedules(b *testing.B) {
 	before := cpu(b)
 	for b.Loop() {
 		f.now = f.now.Add(time.Second)
-		if _, err := f.firing.Round(b.Context()); err != nil {
+		if _, err := f.firing.RunOnce(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 	}

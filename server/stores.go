@@ -76,7 +76,7 @@ type Hub struct {
 	Chains    Chains
 	ChainDuty duties.ChainCare
 	Schedules ScheduleBook
-	Ticks     Ticks
+	Ticks     duties.Ticks
 	Tokens    Tokens
 }
 

@@ -39,7 +39,7 @@ type everything interface {
 	server.Chains
 	duties.ChainCare
 	server.ScheduleBook
-	server.Ticks
+	duties.Ticks
 	server.Tokens
 	duties.ZoneCare
 	server.Fsck
