@@ -213,9 +213,9 @@ func TestAZoneThatLostTheInventoryGetsItAgain(t *testing.T) {
 		},
 		"a submit": func() { w.submit(run("fw003")) },
 	} {
-		lose()
-		if n := hostsOf(); n["eu"] != 0 {
-			t.Fatalf("the zone has lost nothing: %v", n)
+		// The first round of the server, which may come in between, gives the hosts back as well.
+		for lose(); hostsOf()["eu"] != 0; {
+			lose()
 		}
 		do()
 		if n := hostsOf(); n["eu"] != 2 || n["default"] != 2 {
