@@ -1,5 +1,5 @@
-// Package server is the HTTP API of muster, with its metrics and the duties
-// that exactly one server does at a time.
+// Package server is the HTTP API of muster. It also gives the duties, which exactly one server
+// does at a time, what they need: server/duties and server/historian do them.
 //
 // A server holds no state of its own: everything is in Redis, and any number of
 // servers can stand behind a load balancer. The CLI talks only to a server.

@@ -106,7 +106,7 @@ func historianNeeds(s *Server) historian.Needs {
 		Queue: historian.Queue{Zones: q.Conn, Tasks: q.Read.Tasks, Jobs: q.Read.Jobs,
 			Outputs: q.Read.Outputs, Events: q.Read.Zones, Trimming: q.Care.History,
 			Members: q.Hub.Members, Estimates: q.Hub.Estimates, Agreed: q.Hub.Agreed,
-			Recall: q.Care.Recall, Outages: q.Care.Outages},
+			Debts: q.Care.Debts, Recall: q.Care.Recall, Outages: q.Care.Outages},
 		Store: historian.Store{Writer: h, Tasks: h, Past: h, Estimates: h, Agreed: h},
 		Stock: inForce(s),
 		Keep:  s.cfg.HistoryKeep, Trouble: &s.trouble, Log: s.log, Now: s.now}

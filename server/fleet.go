@@ -221,7 +221,7 @@ func (s *Server) owing(ctx context.Context) string {
 	if err != nil {
 		return "" // that Redis cannot be used is said already
 	}
-	debts, _ := s.queue.Care.Recall.Debts(ctx, zones) // of those that can be read
+	debts, _ := s.queue.Care.Debts.Debts(ctx, zones) // of those that can be read
 	for _, d := range debts {
 		if d.Owed == "" {
 			continue

@@ -19,6 +19,9 @@ import (
 	"muster/jobs/queue"
 )
 
+// errNoHistory is the answer of a server without one.
+var errNoHistory = errors.New("this server keeps no history: history.url is none")
+
 type (
 	// PastFilter picks jobs that have ended. It is exported for the API library, which
 	// looks into no others.

@@ -87,6 +87,7 @@ type Care struct {
 	History  historian.Trimming
 	Outages  historian.Outages
 	Backlogs Backlogs
+	Debts    historian.Debts
 	Recall   historian.Recalling
 }
 

@@ -46,6 +46,7 @@ type everything interface {
 	historian.Trimming
 	historian.Outages
 	server.Backlogs
+	historian.Debts
 	historian.Recalling
 	server.BlobStore
 	server.BlobCare
@@ -62,7 +63,7 @@ func stores(q everything) server.Stores {
 		Hub: server.Hub{Nodes: q, Duties: q, Facts: q, Drains: q, Inventory: q, Members: q, Times: q,
 			Moves: q, Estimates: q, Agreed: q, Chains: q, ChainDuty: q, Schedules: q, Ticks: q,
 			Tokens: q},
-		Care: server.Care{Zones: q, Fsck: q, History: q, Outages: q, Backlogs: q,
+		Care: server.Care{Zones: q, Fsck: q, History: q, Outages: q, Backlogs: q, Debts: q,
 			Recall: q},
 		Blobs: server.Contents{Store: q, Care: q}}
 }

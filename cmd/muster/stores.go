@@ -33,7 +33,7 @@ func stores(c *queue.Conn) server.Stores {
 	s.Hub = hubStores(c)
 	s.Hub.Nodes, s.Hub.Inventory, s.Hub.Members = nodes, inventory, inventory
 	s.Care = server.Care{Zones: zones, Fsck: care.NewFsck(c), History: account, Outages: account,
-		Backlogs: account, Recall: account}
+		Backlogs: account, Debts: account, Recall: account}
 	s.Blobs = server.Contents{Store: store, Care: blobs.NewKeeper(c, store, tasks)}
 	return s
 }

@@ -199,7 +199,7 @@ func (h *Historian) guard(ctx context.Context, zones []string) error {
 			zones = append(zones, p.Zone)
 		}
 	}
-	return recaller{h.Queue.Recall, h.Store.Past, h.Log, h.lost}.settle(ctx, zones)
+	return recaller{h.Queue.Debts, h.Queue.Recall, h.Store.Past, h.Log, h.lost}.settle(ctx, zones)
 }
 
 // begin gives the workers the estimates, which Redis may have forgotten, and compares the
@@ -292,7 +292,7 @@ func (h *Historian) noteGap(ctx context.Context, zone string, gap *api.Gap) erro
 		return err
 	}
 	if gap.Back && zone != keys.HubZone {
-		return h.Queue.Recall.KeepHistory(ctx, zone, gap.Note)
+		return h.Queue.Debts.KeepHistory(ctx, zone, gap.Note)
 	}
 	return nil
 }

@@ -39,6 +39,7 @@ type Queue struct {
 	Members   Members
 	Estimates Estimates
 	Agreed    Agreed
+	Debts     Debts
 	Recall    Recalling
 	Outages   Outages
 }

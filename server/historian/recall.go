@@ -14,10 +14,14 @@ import (
 	"muster/jobs/queue/care"
 )
 
-// Recalling gives zones back what Redis has forgotten and history knows.
-type Recalling interface {
+// Debts notes which zones may have forgotten something that history knows.
+type Debts interface {
 	Debts(ctx context.Context, zones []string) ([]care.Debt, error)
 	KeepHistory(ctx context.Context, zone, why string) error
+}
+
+// Recalling gives zones back what Redis has forgotten and history knows.
+type Recalling interface {
 	Unsettled(ctx context.Context, zone string) ([]jobs.TaskID, error)
 	Recall(ctx context.Context, d care.Debt, p care.Past) (jobs.Recalled, error)
 	Settle(ctx context.Context, d care.Debt) error
@@ -34,6 +38,7 @@ type Past interface {
 // recaller asks history for zones whose Redis may have gone back in time. As long as one of
 // them was not settled nothing starts there.
 type recaller struct {
+	debts   Debts
 	queue   Recalling
 	history Past
 	log     hclog.Logger
@@ -45,7 +50,7 @@ const agreedGone = "Redis has lost what was agreed about times: `muster restore`
 
 // settle asks history for all zones that owe it. When one fails it continues with the others.
 func (r recaller) settle(ctx context.Context, zones []string) error {
-	debts, unread := r.queue.Debts(ctx, zones)
+	debts, unread := r.debts.Debts(ctx, zones)
 	errs := []error{unread}
 	for _, d := range debts {
 		err := r.settleZone(ctx, d)
@@ -61,7 +66,7 @@ func (r recaller) settleZone(ctx context.Context, d care.Debt) error {
 	case !d.Recorded:
 		return r.introduce(ctx, d.Zone)
 	case r.lost && d.Owed == "":
-		return r.queue.KeepHistory(ctx, d.Zone, agreedGone)
+		return r.debts.KeepHistory(ctx, d.Zone, agreedGone)
 	case d.Owed != "" && !r.lost:
 		return r.pay(ctx, d)
 	}
@@ -82,7 +87,7 @@ func (r recaller) introduce(ctx context.Context, zone string) error {
 	case pos.Last != "":
 		why = "history knows this zone, and Redis has forgotten that"
 	}
-	return r.queue.KeepHistory(ctx, zone, why)
+	return r.debts.KeepHistory(ctx, zone, why)
 }
 
 // pay compares all tasks of a zone that have not ended in Redis with history.
