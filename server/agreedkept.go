@@ -175,16 +175,3 @@ func (s *Server) mayBegin(ctx context.Context) error {
 	}
 	return problem(s.stock.Compare(ctx))
 }
-
-// notInHistory refuses an id of a task that Redis has forgotten: it may have run.
-func (s *Server) notInHistory(ctx context.Context, id jobs.TaskID) error {
-	if s.history == nil {
-		return nil
-	}
-	t, err := s.history.Task(ctx, id)
-	if err != nil { // it is not there; or history is away, which stops nobody
-		return nil
-	}
-	return conflict(id, "history knows it since "+t.Submitted.String()+", and Redis has forgotten "+
-		"it; `muster task "+string(id)+"` shows what became of it")
-}

@@ -11,7 +11,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	forecast "muster/jobs/plan"
-	"muster/server/draft"
+	"muster/server/intake"
 	"muster/windows"
 )
 
@@ -30,9 +30,11 @@ type (
 
 // foresee answers POST /v1/plan. It changes nothing but the list of plans.
 func (s *Server) foresee(ctx context.Context, in *foreseeInput) (*foreseeOutput, error) {
-	p, operator, err := s.planOf(ctx, in)
+	name, proven, err := operator(in.who, in.Body.As, in.User)
+	p, err := s.intake.submits.Foresee(ctx, intake.Ask{Body: in.Body, Operator: name, Proven: proven,
+		Wrong: mistakes("body.as", err)})
 	if err != nil {
-		return nil, err
+		return nil, problem(err)
 	}
 	w, rows, err := s.foretell(ctx, p)
 	if err != nil {
@@ -43,7 +45,7 @@ func (s *Server) foresee(ctx context.Context, in *foreseeInput) (*foreseeOutput,
 	last := len(w.Tasks) - 1
 	f := api.Foresight{Plan: api.Plan{ID: string(jobs.NewTaskID(s.now(), s.chance())),
 		At: jobs.Time{Time: w.Now}, Runbook: p.Task.Spec.Runbook, On: p.Task.Spec.On,
-		Operator: operator, Hosts: len(p.Names), Start: in.Body.At,
+		Operator: name, Hosts: len(p.Names), Start: in.Body.At,
 		Done: jobs.Time{Time: list[last].Done}},
 		Begins: jobs.Time{Time: list[last].Started}, Half: jobs.Time{Time: list[last].Half},
 		Takes: w.takenTimes(), Notes: w.notes}
@@ -87,62 +89,6 @@ func undone(f forecast.Forecast) (n int) {
 		}
 	}
 	return n
-}
-
-// planOf finds out what is asked for, or every mistake in it.
-func (s *Server) planOf(ctx context.Context, in *foreseeInput) (p draft.Draft,
-	name string, err error) {
-	b := in.Body
-	b.DryRun, b.ID = true, ""
-	name, proven, err := operator(in.who, b.As, in.User)
-	wrong := mistakes("body.as", err)
-	catalog := s.catalog.Load()
-	b, stored, err := s.store(ctx, b, catalog, name)
-	if err != nil {
-		return p, name, problem(err)
-	}
-	v, err := s.look.Scene(ctx, b.On)
-	if err != nil {
-		return p, name, problem(err)
-	}
-	p, more := draft.New(b, draft.Setting{Catalog: catalog, Scene: v, Operator: name, Proven: proven,
-		Now: s.now(), Stored: stored, Foretold: true})
-	if wrong = append(wrong, more...); len(wrong) > 0 {
-		return p, name, refusal(wrong)
-	}
-	if b.SkipClosed {
-		wrong, err = s.skipClosed(ctx, &p)
-	}
-	switch {
-	case err != nil:
-		return p, name, problem(err)
-	case len(wrong) > 0:
-		return p, name, refusal(wrong)
-	}
-	return p, name, nil
-}
-
-// skipClosed leaves out the hosts of a plan for which no opening is known, as a submit does.
-func (s *Server) skipClosed(ctx context.Context, p *draft.Draft) ([]error, error) {
-	if !p.Task.Spec.Window {
-		return nil, nil
-	}
-	p.Task.Spec.After = p.Task.At
-	_, book, err := s.book(ctx)
-	if err != nil {
-		return nil, err
-	}
-	seats, _, err := s.seats(ctx, p, nil)
-	if err != nil {
-		return nil, err
-	}
-	slots, err := s.slots(ctx)
-	if err != nil {
-		return nil, err
-	}
-	fits := book.Fit(seats, windows.Work{Runbook: p.Task.Spec.Runbook, Window: true,
-		Reserve: p.Task.Spec.Reserve, Override: p.Task.Spec.Override}, slots)
-	return leaveClosed(p, seats, fits, true), nil
 }
 
 // fill tells in which openings hosts are done, and which are not.

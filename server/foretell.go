@@ -54,7 +54,7 @@ func (s *Server) foretell(ctx context.Context, p draft.Draft) (*foretelling,
 	for _, l := range stock.Limits() {
 		w.Limits[l.Name] = l.Max
 	}
-	if w.Slots, err = s.slots(ctx); err != nil {
+	if w.Slots, err = s.intake.openings.Slots(ctx); err != nil {
 		return nil, nil, err
 	}
 	others, err := s.queued(ctx, w)

@@ -3,22 +3,45 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"muster/fleet"
+	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/server/duties"
+	"muster/server/intake"
 )
 
 // errChainBroken is wrapped when no server can ever continue a chain by itself.
 var errChainBroken = errors.New("it cannot go on")
 
 // links submits the tasks of chains.
-type links struct{ server *Server }
+type links struct{ to requests }
 
 // PutLink submits a task of a chain, or continues what another server left half way.
 func (l links) PutLink(ctx context.Context, c jobs.Chain, link jobs.Link, hosts []string) (
 	gone []string, err error) {
-	return l.server.putLink(ctx, c, link, hosts)
+	t := jobs.Task{ID: link.Task, Spec: link.Spec}
+	if link.Spec.On == "" {
+		t.Spec.On = fleet.Fold(hosts)
+	}
+	if link.Task == c.Do.Task {
+		t.At = c.At
+	}
+	t.Spec.After = t.At
+	p, gone, err := l.to.submits.Fix(ctx, intake.Fixed{Task: t, Hosts: hosts, Operator: c.Operator,
+		Proven: c.Proven})
+	switch {
+	case errors.Is(err, intake.ErrFrozen):
+		return gone, fmt.Errorf("%w: %w", err, errChainBroken)
+	case err != nil:
+		return gone, err
+	case len(p.Names) == 0:
+		return gone, fmt.Errorf("its hosts are in the inventory no more: %s: %w",
+			wording.ClipList(fleet.Fold(gone)), errChainBroken)
+	}
+	return gone, l.to.entry.PutOnce(ctx, &p)
 }
 
 // Hopeless reports whether a submit fails with this error however often it is tried.
@@ -40,7 +63,7 @@ func (r reasons) List() []jobs.Lack { return r.of.list() }
 func newWaves(s *Server, chains *duties.Chains) *duties.Waves {
 	q := s.queue
 	return &duties.Waves{Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Rollouts: q.Orders.Rollouts,
-		Openings: q.Orders.Waves, Cancels: q.Submit.Cancels, Checks: checks{s}, Chains: chains,
+		Openings: q.Orders.Waves, Cancels: q.Submit.Cancels, Checks: checks{s.intake}, Chains: chains,
 		NewID: func() jobs.TaskID { return jobs.NewTaskID(s.now(), s.chance()) }, Log: s.log}
 }
 
@@ -48,6 +71,6 @@ func newWaves(s *Server, chains *duties.Chains) *duties.Waves {
 func newChains(s *Server) *duties.Chains {
 	q := s.queue
 	return &duties.Chains{Store: q.Hub.Chains, Care: q.Hub.ChainDuty, Tasks: q.Read.Tasks,
-		Jobs: q.Read.Jobs, Cancels: q.Submit.Cancels, Links: links{s},
+		Jobs: q.Read.Jobs, Cancels: q.Submit.Cancels, Links: links{s.intake},
 		Waits: func() duties.Reasons { return reasons{s.lacking(nil)} }, Log: s.log, Now: s.clock}
 }

@@ -2,16 +2,13 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"muster/api"
-	"muster/fleet"
 	"muster/jobs"
-	"muster/jobs/queue"
 	"muster/server/draft"
+	"muster/server/intake"
 )
 
 type (
@@ -27,10 +24,7 @@ type (
 	}
 )
 
-// retry makes a new task of those hosts of an old one whose jobs ended in some
-// ways. What is run is the old task's own frozen runbook, with its arguments; the
-// hosts are as the inventory has them today. Hosts that another task does again
-// already are left out.
+// retry answers POST /v1/tasks/{task}/retry.
 func (s *Server) retry(ctx context.Context, in *retryInput) (*retryOutput, error) {
 	var b api.RetryRequest
 	if in.Body != nil {
@@ -43,97 +37,34 @@ func (s *Server) retry(ctx context.Context, in *retryInput) (*retryOutput, error
 	if err != nil {
 		return nil, err
 	}
-	if b.ID != "" && !b.DryRun {
-		if out, err := s.repeatRetry(ctx, of, jobs.TaskID(b.ID)); err != nil || out != nil {
-			return out, err
-		}
-	}
-	for {
-		// Another may claim the same hosts while this one is made.
-		out, err := s.retryOnce(ctx, retrying{of, b, g})
-		if !errors.Is(err, queue.ErrRetried) {
-			return out, err
-		}
-		if b.ID == "" {
-			continue
-		}
-		if _, err := s.queue.Read.Tasks.Task(ctx, jobs.TaskID(b.ID)); err == nil {
-			b.ID = "" // it was put with hosts that others have now; without them it is another task
-		}
-	}
-}
-
-// retrying is a retry that was found to be asked for properly.
-type retrying struct {
-	of   jobs.TaskID
-	body api.RetryRequest
-	giver
-}
-
-// retryOnce makes the new task, or tells that there is nothing to make. It wraps
-// queue.ErrRetried if others have come in between: then nothing was made.
-func (s *Server) retryOnce(ctx context.Context, r retrying) (*retryOutput, error) {
-	b := r.body
-	chosen, err := s.choose(ctx, r.of, b.Outcomes)
-	if err == nil {
-		err = s.leaveEarlier(ctx, r, &chosen)
-	}
+	a, err := s.intake.retries.Retry(ctx, intake.RetryAsk{Of: of, Body: b, Operator: g.name,
+		Proven: g.proven})
 	if err != nil {
-		return nil, s.gone(ctx, r.of, err)
+		return nil, s.gone(ctx, of, err)
 	}
-	if len(chosen.Hosts) == 0 && len(chosen.Earlier) > 0 {
-		return s.alreadyRetried(ctx, r, chosen, api.Retried{Open: chosen.Open})
-	}
-	p, out, err := s.planRetry(ctx, r, chosen)
+	out := &retryOutput{http.StatusOK, a.Retried}
 	switch {
-	case err != nil:
-		return nil, err
-	case out.Already:
-		return s.alreadyRetried(ctx, r, chosen, out)
+	case a.Created:
+		out.Status = http.StatusCreated
+		s.logOrder("task retried", g, append([]any{"task", of, "as", a.Retried.Task},
+			ranWords(a.Retried.TaskInfo)...)...)
+	case a.Retried.Already && !b.DryRun:
+		s.showEarlier(ctx, &out.Body)
+		s.logOrder("task was retried before", g, "task", of, "as", a.Retried.Earlier[0].Task)
 	}
-	if b.DryRun {
-		out.Submitted = p.Answer(s.durable)
-		out.Hosts = fleet.Fold(p.Names)
-		return &retryOutput{http.StatusOK, out}, nil
+	return out, nil
+}
+
+// showEarlier answers a retry of which nothing is left to do with the earlier task, if that is
+// one.
+func (s *Server) showEarlier(ctx context.Context, out *api.Retried) {
+	if len(out.Earlier) > 1 {
+		return
 	}
-	if err := s.put(ctx, &p); err != nil {
-		return nil, err
-	}
-	out.Submitted = p.Answer(s.durable)
-	// It is accepted, whatever becomes of this look at it.
-	if t, err := s.queue.Read.Tasks.Task(ctx, p.Task.ID); err == nil {
+	out.Task, out.State = out.Earlier[0].Task, jobs.TaskSubmitting
+	if t, _, err := s.taskInfo(ctx, out.Task); err == nil {
 		out.TaskInfo = t
 	}
-	s.logOrder("task retried", r.giver, append([]any{"task", r.of, "as", p.Task.ID},
-		ranWords(out.TaskInfo)...)...)
-	return &retryOutput{http.StatusCreated, out}, nil
-}
-
-// planRetry finds out what the new task comes to; its error is ready to be answered.
-func (s *Server) planRetry(ctx context.Context, r retrying, c draft.Choice) (
-	draft.Draft, api.Retried, error) {
-	v, err := s.look.Scene(ctx, "")
-	if err != nil {
-		return draft.Draft{}, api.Retried{}, problem(err)
-	}
-	p, out, wrong := draft.Again(r.body, c,
-		draft.Setting{Scene: v, Operator: r.name, Proven: r.proven, Now: s.now()})
-	if len(wrong) > 0 {
-		return p, out, refusal(wrong)
-	}
-	if out.Already {
-		return p, out, nil
-	}
-	if p.Secrets, err = s.openSecrets(r.of, p.Frozen); err != nil {
-		return p, out, refusal(mistakes("path.task", err))
-	}
-	if wrong, err = s.lookAtFacts(ctx, v, &p); err == nil && len(wrong) == 0 {
-		wrong, err = s.appoint(ctx, &p, api.Timed{}, nil)
-	}
-	if err == nil && len(wrong) > 0 {
-		err = refusal(wrong)
-	}
-	return p, out, problem(err)
 }
 
 func checkRetry(in *retryInput, b api.RetryRequest) (jobs.TaskID, giver, error) {
@@ -157,44 +88,4 @@ func checkRetry(in *retryInput, b api.RetryRequest) (jobs.TaskID, giver, error) 
 		return of, g, refusal(wrong)
 	}
 	return of, g, nil
-}
-
-// repeatRetry answers a retry whose id is known already; nil if it is to go on.
-func (s *Server) repeatRetry(ctx context.Context, of, id jobs.TaskID) (*retryOutput, error) {
-	t, err := s.queue.Read.Tasks.Task(ctx, id)
-	switch {
-	case errors.Is(err, queue.ErrNotFound):
-		return nil, nil
-	case err != nil:
-		return nil, problem(err)
-	case t.RetryOf != of:
-		return nil, conflict(id, fmt.Sprintf("it is no retry of %s", of))
-	case t.CancelledInSubmit:
-		return nil, neverComes(id)
-	case t.State == jobs.TaskSubmitting:
-		return nil, nil
-	}
-	return &retryOutput{http.StatusOK,
-		api.Retried{Submitted: api.Submitted{TaskInfo: t, Durable: s.durable}}}, nil
-}
-
-func (s *Server) choose(ctx context.Context, of jobs.TaskID, as []jobs.Outcome) (
-	draft.Choice, error) {
-	c := draft.Choice{Of: of}
-	var err error
-	if c.Spec, err = s.queue.Read.Tasks.Spec(ctx, of); err != nil {
-		return c, err
-	}
-	err = s.queue.Read.Jobs.EachJob(ctx, of, 0, jobsMax, func(chunk []jobs.JobInfo) error {
-		for _, j := range chunk {
-			switch {
-			case j.State != jobs.Ended:
-				c.Open++
-			case slices.Contains(as, j.Outcome):
-				c.Hosts = append(c.Hosts, j.Host)
-			}
-		}
-		return nil
-	})
-	return c, err
 }

@@ -12,6 +12,7 @@ import (
 	"muster/jobs/queue"
 	"muster/jobs/queue/hub"
 	"muster/server/duties"
+	"muster/server/intake"
 	"muster/windows"
 )
 
@@ -136,11 +137,8 @@ func (p *applying) entry(e windows.Entry, was hub.Schedule, found bool, now time
 // refuseTicks says of each schedule why a tick at this moment would have no task.
 func (s *Server) refuseTicks(ctx context.Context, p *applying, entries []windows.Entry) error {
 	for i, e := range entries {
-		b := request(e)
-		plan, wrong, err := s.resolve(ctx, b, p.giver.name, p.giver.proven)
-		if err == nil && len(wrong) == 0 {
-			wrong, err = s.appoint(ctx, &plan, b.Timed, nil)
-		}
+		_, wrong, err := s.intake.submits.Tick(ctx, intake.Ask{Body: request(e), Operator: p.giver.name,
+			Proven: p.giver.proven}, nil)
 		if err != nil {
 			return err
 		}

@@ -51,10 +51,10 @@ const (
 
 // Server answers the HTTP API.
 type Server struct {
-	cfg   Config
-	queue Stores
-	log   hclog.Logger
-	keeping
+	cfg     Config
+	queue   Stores
+	log     hclog.Logger
+	intake  requests
 	catalog atomic.Pointer[scripts.Catalog]
 	hostbook
 	shelf   shelf
@@ -73,12 +73,6 @@ type Server struct {
 type hostbook struct {
 	stock *stock.Store
 	look  *stock.Looker
-}
-
-// keeping is how what is accepted is kept.
-type keeping struct {
-	durable    string
-	secretKeys func() (seal.Keys, error) // nil: there are none
 }
 
 // chronicle is where what happened is written, and whether it can be.
@@ -113,7 +107,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	if cfg.Blobs == (Blobs{}) {
 		cfg.Blobs = DefaultBlobs()
 	}
-	s := &Server{cfg: cfg, queue: d.Queue, log: d.Log, keeping: keeping{d.Durable, d.SecretKeys},
+	s := &Server{cfg: cfg, queue: d.Queue, log: d.Log,
 		chronicle: chronicle{history: d.History},
 		meters:    metrics.New(cfg.Version, deniedReasons...), now: time.Now,
 		chance:   func() uint16 { return uint16(rand.Uint32()) },
@@ -122,6 +116,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		Counting: d.Queue.Hub.Members, Meters: s.meters, Log: d.Log,
 		Now: func() time.Time { return s.now() }})
 	s.look = stock.NewLooker(s.stock, d.Queue.Hub.Drains, d.Queue.Hub.Facts, d.Queue.Read.Jobs)
+	s.intake = newRequests(s, d)
 	s.tend, s.chainDuty = newTend(s), newChains(s)
 	s.door = newKeptOut(d.Log, s.meters)
 	s.catalog.Store(d.Catalog)

@@ -212,3 +212,10 @@ type Tokens interface {
 	Tokens(ctx context.Context) ([]hub.Token, error)
 	RemoveToken(ctx context.Context, name string) error
 }
+
+// Estimates keeps how long runbooks take.
+type Estimates interface {
+	Estimates(ctx context.Context, fields []string) (map[string]jobs.Estimate, error)
+	SaveEstimates(ctx context.Context, list map[string]string) error
+	ReplaceEstimates(ctx context.Context, list map[string]string) error
+}

@@ -7,37 +7,30 @@ import (
 
 	"muster/api"
 	"muster/jobs"
-	"muster/server/draft"
 	"muster/server/duties"
 	"muster/server/fault"
+	"muster/server/intake"
 	"muster/windows"
 )
 
 // tickIntake makes the tasks of ticks.
-type tickIntake struct{ server *Server }
+type tickIntake struct{ to requests }
 
 // PlanTick plans the task of a tick with the inventory and the runbooks of this moment.
 func (i tickIntake) PlanTick(ctx context.Context, f duties.Firing) (
 	put func(context.Context, jobs.TaskID) error, why string, err error) {
-	s, of := i.server, f.Schedule
-	b := request(of.Entry)
-	p, wrong, err := s.resolve(ctx, b, of.By, of.Proven)
-	p.Task.Spec.Schedule, p.Task.Spec.Tick = of.Name, jobs.Time{Time: f.Tick}
-	if err == nil && len(wrong) == 0 {
-		wrong, err = s.appoint(ctx, &p, b.Timed, f.Offset)
-	}
+	of := f.Schedule
+	p, wrong, err := i.to.submits.Tick(ctx, intake.Ask{Body: request(of.Entry), Operator: of.By,
+		Proven: of.Proven, Schedule: of.Name, Tick: jobs.Time{Time: f.Tick}}, f.Offset)
 	if err != nil || len(wrong) > 0 {
 		return nil, words(wrong), err
 	}
 	return func(ctx context.Context, id jobs.TaskID) error {
 		p.Task.ID = id
-		if err := s.mayBegin(ctx); err != nil {
+		if err := i.to.entry.MayBegin(ctx); err != nil {
 			return err
 		}
-		if err := s.queue.Blobs.Store.PinBlobs(ctx, id, p.Blobs); err != nil {
-			return err
-		}
-		return s.queue.Submit.Submits.Submit(ctx, p.Task, p.Hosts, nil)
+		return i.to.entry.PutOnce(ctx, &p)
 	}, "", nil
 }
 
@@ -45,29 +38,11 @@ func (i tickIntake) PlanTick(ctx context.Context, f duties.Firing) (
 func newSchedules(s *Server, t duties.Term) *duties.Schedules {
 	q := s.queue
 	d := &duties.Schedules{Ticks: q.Hub.Ticks, Book: q.Hub.Schedules, Tasks: q.Read.Tasks,
-		Leads: q.Hub.Duties, Intake: tickIntake{s}, Term: t, Who: s.who, Log: s.log, Now: s.clock}
+		Leads: q.Hub.Duties, Intake: tickIntake{s.intake}, Term: t, Who: s.who, Log: s.log, Now: s.clock}
 	if s.history != nil {
 		d.Past = s.history
 	}
 	return d
-}
-
-// resolve plans a request with what is known now, or returns all its mistakes. After an error
-// Redis could not be asked.
-func (s *Server) resolve(ctx context.Context, b api.Submit, operator string, proven bool) (
-	draft.Draft, []error, error) {
-	catalog := s.catalog.Load()
-	b, stored, err := s.store(ctx, b, catalog, operator)
-	if err != nil {
-		return draft.Draft{}, nil, err
-	}
-	v, err := s.look.Scene(ctx, b.On)
-	if err != nil {
-		return draft.Draft{}, nil, err
-	}
-	p, wrong := draft.New(b, draft.Setting{Catalog: catalog, Scene: v, Operator: operator,
-		Proven: proven, Now: s.now(), Stored: stored})
-	return p, wrong, nil
 }
 
 // request returns what a schedule asks for, as a person would.

@@ -1,4 +1,4 @@
-package server
+package intake
 
 import (
 	"context"
@@ -10,14 +10,15 @@ import (
 	"muster/server/stock"
 )
 
-// lookAtFacts finds out what the hosts of a plan do not keep, and what is not known of them
-// that the runbook needs. It refuses hosts whose user muster cannot become.
-func (s *Server) lookAtFacts(ctx context.Context, v stock.Scene, p *draft.Draft) ([]error, error) {
+// checkFacts finds out which hosts of a draft keep no records, and reports those of which nobody
+// knows a fact that the runbook needs, and those whose user muster cannot become.
+func checkFacts(ctx context.Context, look *stock.Looker, v stock.Scene, p *draft.Draft) (
+	[]error, error) {
 	if wrong := p.CheckBecome(); len(wrong) > 0 {
 		return wrong, nil
 	}
 	if len(p.Frozen.Facts()) > 0 {
-		said, err := s.look.Said(ctx, v.Stock)
+		said, err := look.Said(ctx, v.Stock)
 		if err != nil {
 			return nil, err
 		}
@@ -25,12 +26,13 @@ func (s *Server) lookAtFacts(ctx context.Context, v stock.Scene, p *draft.Draft)
 			return wrong, nil
 		}
 	}
-	return nil, s.lookAtFences(ctx, v, p)
+	return nil, noteFences(ctx, look, v, p)
 }
 
-// lookAtFences finds out what the hosts of a plan do not keep.
-func (s *Server) lookAtFences(ctx context.Context, v stock.Scene, p *draft.Draft) error {
-	why, err := s.look.Unfenced(ctx, v.Stock, p.Picked)
+// noteFences notes which hosts of a draft keep no record of attempts, and of which groups no member
+// can carry a marker.
+func noteFences(ctx context.Context, look *stock.Looker, v stock.Scene, p *draft.Draft) error {
+	why, err := look.Unfenced(ctx, v.Stock, p.Picked)
 	p.Fences.Unfenced = fleet.Fold(slices.Sorted(maps.Keys(why)))
 	if err != nil || !p.Task.Spec.Disruptive {
 		return err
@@ -47,7 +49,7 @@ func (s *Server) lookAtFences(ctx context.Context, v stock.Scene, p *draft.Draft
 			members = append(members, h)
 		}
 	}
-	if why, err = s.look.Unfenced(ctx, v.Stock, members); err != nil {
+	if why, err = look.Unfenced(ctx, v.Stock, members); err != nil {
 		return err
 	}
 	for _, h := range members {

@@ -1,9 +1,8 @@
-package server
+package intake
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,34 +13,46 @@ import (
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/server/draft"
+	"muster/server/fault"
 	"muster/windows"
 )
 
-// Estimates keeps how long runbooks take.
+// Estimates reads how long runbooks take.
 type Estimates interface {
 	Estimates(ctx context.Context, fields []string) (map[string]jobs.Estimate, error)
-	SaveEstimates(ctx context.Context, list map[string]string) error
-	ReplaceEstimates(ctx context.Context, list map[string]string) error
 }
 
-// openingsShown is how many openings a plan names.
+// Nodes lists the nodes.
+type Nodes interface {
+	Nodes(ctx context.Context) ([]jobs.Node, error)
+}
+
+// Openings finds the windows in which the jobs of drafts begin.
+type Openings struct {
+	Book      func(context.Context) (*windows.Book, error)
+	Estimates Estimates
+	Nodes     Nodes
+	Now       func() time.Time
+}
+
+// An answer names at most so many openings.
 const openingsShown = 60
 
-// appoint gives each host of a plan the first opening in which its job may begin, or
-// tells for which there is none. offset is by how much later a host begins than the
-// others; nil: all at once. Its error is about Redis.
-func (s *Server) appoint(ctx context.Context, p *draft.Draft, how api.Timed,
+// Appoint gives each host of a draft the first opening in which its job may begin, or
+// reports the hosts that have none. offset says how much later a host begins than the
+// others; nil: all at once. An error comes from Redis.
+func (o *Openings) Appoint(ctx context.Context, p *draft.Draft, how api.Timed,
 	offset func(host string) time.Duration) ([]error, error) {
 	spec := &p.Task.Spec
 	spec.After = p.Task.At
-	_, book, err := s.book(ctx)
+	book, err := o.Book(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if !spec.Window && offset == nil && len(book.Agreed().Freezes) == 0 {
 		return nil, nil
 	}
-	seats, unknown, err := s.seats(ctx, p, offset)
+	seats, unknown, err := o.seats(ctx, p, offset)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +61,7 @@ func (s *Server) appoint(ctx context.Context, p *draft.Draft, how api.Timed,
 	}
 	var slots map[string]int
 	if spec.Window {
-		if slots, err = s.slots(ctx); err != nil {
+		if slots, err = o.Slots(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -70,12 +81,35 @@ func (s *Server) appoint(ctx context.Context, p *draft.Draft, how api.Timed,
 	}
 	p.Task.Own = map[string]jobs.Micros{}
 	for i, seat := range seats {
-		// What may begin now begins with the others: it takes its turn in the queue.
-		if due := fits[i].Due; due.After(s.now()) && due.After(p.Task.At.Time()) {
+		// A job that may begin now begins with the others: it takes its turn in the queue.
+		if due := fits[i].Due; due.After(o.Now()) && due.After(p.Task.At.Time()) {
 			p.Task.Own[seat.Host] = jobs.MicrosOf(due)
 		}
 	}
 	return nil, nil
+}
+
+// SkipClosed leaves out the hosts of a draft for which no opening is known, as a submit does.
+func (o *Openings) SkipClosed(ctx context.Context, p *draft.Draft) ([]error, error) {
+	if !p.Task.Spec.Window {
+		return nil, nil
+	}
+	p.Task.Spec.After = p.Task.At
+	book, err := o.Book(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seats, _, err := o.seats(ctx, p, nil)
+	if err != nil {
+		return nil, err
+	}
+	slots, err := o.Slots(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fits := book.Fit(seats, windows.Work{Runbook: p.Task.Spec.Runbook, Window: true,
+		Reserve: p.Task.Spec.Reserve, Override: p.Task.Spec.Override}, slots)
+	return leaveClosed(p, seats, fits, true), nil
 }
 
 // nobodyKnows refuses work in a window of which nothing says how long it takes.
@@ -83,16 +117,16 @@ func nobodyKnows(spec jobs.Spec, hosts []string, of int) []error {
 	if !spec.Window || !spec.Unsaid || len(hosts) == 0 {
 		return nil
 	}
-	return []error{mistake("body.expect", "nobody knows how long %s takes with these arguments on %d "+
-		"of %d hosts: %s: no success of it there is known, and the runbook has no `expect`; so nobody "+
-		"knows whether it fits into a window: say how long it takes with --expect, as in --expect 5m "+
-		"(of a schedule: `expect: 5m`)",
+	return []error{fault.At("body.expect", "nobody knows how long %s takes with these arguments on "+
+		"%d of %d hosts: %s: no success of it there is known, and the runbook has no `expect`; so "+
+		"nobody knows whether it fits into a window: say how long it takes with --expect, as in "+
+		"--expect 5m (of a schedule: `expect: 5m`)",
 		spec.Runbook, len(hosts), of, wording.ClipList(fleet.Fold(hosts)))}
 }
 
-// seats are the hosts of a plan with what the book asks about them. unknown are those on which
+// seats returns the hosts of a draft with what the book asks about them, and the hosts on which
 // the same work never succeeded.
-func (s *Server) seats(ctx context.Context, p *draft.Draft, offset func(string) time.Duration) (
+func (o *Openings) seats(ctx context.Context, p *draft.Draft, offset func(string) time.Duration) (
 	seats []windows.Seat, unknown []string, err error) {
 	spec := p.Task.Spec
 	seats = make([]windows.Seat, len(p.Picked))
@@ -102,11 +136,11 @@ func (s *Server) seats(ctx context.Context, p *draft.Draft, offset func(string) 
 			fields[jobs.EstimateField(spec.Work(), h)] = true
 		}
 	}
-	estimates, err := s.queue.Hub.Estimates.Estimates(ctx, slices.Collect(maps.Keys(fields)))
+	estimates, err := o.Estimates.Estimates(ctx, slices.Collect(maps.Keys(fields)))
 	if err != nil {
 		return nil, nil, err
 	}
-	from := s.now()
+	from := o.Now()
 	if at := p.Task.At.Time(); at.After(from) {
 		from = at
 	}
@@ -121,7 +155,7 @@ func (s *Server) seats(ctx context.Context, p *draft.Draft, offset func(string) 
 			seats[i].Group = h.Group
 		}
 		if offset != nil {
-			// What is late begins at once.
+			// A late job begins at once.
 			if at := spec.Tick.Add(offset(h.Name)); at.After(from) {
 				seats[i].From = at
 			}
@@ -130,9 +164,9 @@ func (s *Server) seats(ctx context.Context, p *draft.Draft, offset func(string) 
 	return seats, unknown, nil
 }
 
-// slots are how many jobs the nodes of each zone do at a time.
-func (s *Server) slots(ctx context.Context) (map[string]int, error) {
-	nodes, err := s.queue.Hub.Nodes.Nodes(ctx)
+// Slots returns how many jobs the nodes of each zone do at a time.
+func (o *Openings) Slots(ctx context.Context) (map[string]int, error) {
+	nodes, err := o.Nodes.Nodes(ctx)
 	slots := map[string]int{}
 	for _, n := range nodes {
 		if n.State == nodeRunning {
@@ -147,7 +181,7 @@ func (s *Server) slots(ctx context.Context) (map[string]int, error) {
 // nodeRunning is the state of a node that takes jobs.
 const nodeRunning = "running"
 
-// leaveClosed takes the hosts out of a plan for which no opening is known, or tells of
+// leaveClosed takes the hosts out of a draft for which no opening is known, or reports
 // them if that was not asked for.
 func leaveClosed(p *draft.Draft, seats []windows.Seat, fits []windows.Fitting, skip bool) []error {
 	closed, open := map[string][]string{}, []fleet.Host{}
@@ -173,13 +207,13 @@ func leaveClosed(p *draft.Draft, seats []windows.Seat, fits []windows.Fitting, s
 		if len(open) == 0 {
 			hint = ""
 		}
-		wrong = append(wrong, mistake("body.on", "no approved window for %d of %d hosts: %s: %s%s",
+		wrong = append(wrong, fault.At("body.on", "no approved window for %d of %d hosts: %s: %s%s",
 			len(closed[why]), len(seats), wording.ClipList(fleet.Fold(closed[why])), why, hint))
 	}
 	return wrong
 }
 
-// windowPlan is who has a turn in which opening.
+// windowPlan lists which hosts have a turn in which opening.
 func windowPlan(p *draft.Draft, seats []windows.Seat, fits []windows.Fitting) *api.WindowPlan {
 	out := &api.WindowPlan{Reserve: p.Task.Spec.Reserve.Seconds(), Openings: []api.PlannedOpening{}}
 	type key struct{ start, end time.Time }
@@ -214,26 +248,6 @@ func windowPlan(p *draft.Draft, seats []windows.Seat, fits []windows.Fitting) *a
 	}
 	out.Later = fleet.Fold(later)
 	return out
-}
-
-// tellOverride keeps why freezes do not hold for a task, in all its zones, before it is
-// put: what nobody can find later is not done.
-func (s *Server) tellOverride(ctx context.Context, p *draft.Draft) error {
-	spec := p.Task.Spec
-	if spec.Override == "" {
-		return nil
-	}
-	var errs []error
-	for zone, hosts := range p.Hosts {
-		errs = append(errs, s.queue.Conn.Alert(ctx, zone, jobs.Alert{Event: "override-freeze",
-			Object: string(p.Task.ID), Detail: map[string]any{"note": spec.Override,
-				"runbook": spec.Runbook, "hosts": len(hosts)}}))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("the reason to override a freeze could not be kept: %w", err)
-	}
-	s.log.Warn("freezes do not hold for a task", "task", p.Task.ID, "note", spec.Override)
-	return nil
 }
 
 // held says which hosts are frozen when it would be their time, by what, and until when.

@@ -1,0 +1,127 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"muster/jobs"
+	"muster/jobs/queue"
+	"muster/server/draft"
+	"muster/server/fault"
+)
+
+// An Entry makes at most so many ids when other tasks have them.
+const idTries = 5
+
+// Submits puts tasks into the queue.
+type Submits interface {
+	Submit(ctx context.Context, t jobs.Task, hosts map[string][]string, progress func(int)) error
+}
+
+// Pins keeps stored contents for a task.
+type Pins interface {
+	PinBlobs(ctx context.Context, id jobs.TaskID, sums []string) error
+}
+
+// Alerts writes events of zones.
+type Alerts interface {
+	Alert(ctx context.Context, zone string, a jobs.Alert) error
+}
+
+// An Entry puts drafts into the queue.
+type Entry struct {
+	MayBegin func(context.Context) error // refuses new work that could not be done as was agreed
+	Tasks    Tasks
+	Pins     Pins
+	Sealer   Sealer
+	Alerts   Alerts
+	Submits  Submits
+	Log      hclog.Logger
+	Now      func() time.Time
+	Chance   func() uint16
+}
+
+// Put gives a draft an id, if it has none, and hands it to the queue. It wraps queue.ErrRetried if
+// another task does some of its hosts again.
+func (e *Entry) Put(ctx context.Context, p *draft.Draft) error {
+	if err := e.MayBegin(ctx); err != nil {
+		return err
+	}
+	own := p.Task.ID == ""
+	for try := 1; ; try++ {
+		if own {
+			p.Task.ID = jobs.NewTaskID(e.Now(), e.Chance())
+		}
+		err := e.putUnder(ctx, p, own)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, queue.ErrRetried):
+			return err
+		case errors.Is(err, queue.ErrConflict) && own && try < idTries:
+		case errors.Is(err, queue.ErrConflict):
+			return conflict(p.Task.ID, "it has other arguments or other hosts, or the runbook has changed")
+		case errors.Is(err, queue.ErrCancelled): // with its id it never comes
+			return fault.Contradict(err.Error())
+		case errors.Is(err, context.Canceled), errors.Is(err, jobs.ErrNoBlob):
+			return err
+		default:
+			return fault.Later(fmt.Sprintf("%s; nothing of the task runs yet unless it was complete: "+
+				"submit it again with id %s", err, p.Task.ID))
+		}
+	}
+}
+
+// putUnder hands a draft to the queue under its id, which is an own one or was given.
+func (e *Entry) putUnder(ctx context.Context, p *draft.Draft, own bool) error {
+	if own {
+		// A put that meets another task has named itself in its place already.
+		_, err := e.Tasks.Task(ctx, p.Task.ID)
+		if err == nil {
+			return queue.ErrConflict
+		}
+		if !errors.Is(err, queue.ErrNotFound) {
+			return err
+		}
+	}
+	return e.PutOnce(ctx, p)
+}
+
+// PutOnce hands a draft with an id to the queue. It may be called again with the same draft. Its
+// errors are those of the queue.
+func (e *Entry) PutOnce(ctx context.Context, p *draft.Draft) error {
+	if err := e.Pins.PinBlobs(ctx, p.Task.ID, p.Blobs); err != nil {
+		return err
+	}
+	if err := e.Sealer.seal(p); err != nil {
+		return err
+	}
+	if err := e.noteOverride(ctx, p); err != nil {
+		return err
+	}
+	return e.Submits.Submit(ctx, p.Task, p.Hosts, nil)
+}
+
+// noteOverride keeps why freezes do not hold for a task, in all its zones, before it is
+// put: a reason that nobody can find later would be none.
+func (e *Entry) noteOverride(ctx context.Context, p *draft.Draft) error {
+	spec := p.Task.Spec
+	if spec.Override == "" {
+		return nil
+	}
+	var errs []error
+	for zone, hosts := range p.Hosts {
+		errs = append(errs, e.Alerts.Alert(ctx, zone, jobs.Alert{Event: "override-freeze",
+			Object: string(p.Task.ID), Detail: map[string]any{"note": spec.Override,
+				"runbook": spec.Runbook, "hosts": len(hosts)}}))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("the reason to override a freeze could not be kept: %w", err)
+	}
+	e.Log.Warn("freezes do not hold for a task", "task", p.Task.ID, "note", spec.Override)
+	return nil
+}

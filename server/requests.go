@@ -1,0 +1,48 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"muster/jobs"
+	"muster/server/intake"
+	"muster/windows"
+)
+
+// requests has the ways on which a request becomes a task.
+type requests struct {
+	submits  *intake.Intake // and what schedules and chains begin
+	retries  *intake.Retries
+	entry    *intake.Entry
+	openings *intake.Openings
+}
+
+// newRequests gives the intake what it works with. The clock and the chance of the server may
+// still be replaced.
+func newRequests(s *Server, d Deps) requests {
+	q, now := d.Queue, func() time.Time { return s.now() }
+	chance := func() uint16 { return s.chance() }
+	book := func(ctx context.Context) (*windows.Book, error) {
+		_, book, err := s.book(ctx)
+		return book, err
+	}
+	advance := func(ctx context.Context, id jobs.TaskID) error { return s.chainDuty.Advance(ctx, id) }
+	r := requests{
+		openings: &intake.Openings{Book: book, Estimates: q.Hub.Estimates, Nodes: q.Hub.Nodes,
+			Now: now},
+		entry: &intake.Entry{MayBegin: s.mayBegin, Tasks: q.Read.Tasks, Pins: q.Blobs.Store,
+			Sealer: d.SecretKeys, Alerts: q.Conn, Submits: q.Submit.Submits, Log: d.Log, Now: now,
+			Chance: chance},
+	}
+	r.submits = &intake.Intake{Catalog: s.catalog.Load, Stock: s.stock, Look: s.look,
+		Files:  intake.Files{Blobs: q.Blobs.Store, Max: s.cfg.Blobs.Max},
+		Sealer: d.SecretKeys, Openings: r.openings, Entry: r.entry, Tasks: q.Read.Tasks,
+		Chains: q.Hub.Chains, Advance: advance, Durable: d.Durable, Now: now, Chance: chance}
+	if d.History != nil {
+		r.submits.Past = d.History
+	}
+	r.retries = &intake.Retries{Look: s.look, Sealer: d.SecretKeys, Openings: r.openings,
+		Entry: r.entry, Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Retrying: q.Submit.Retries,
+		Durable: d.Durable, Now: now, Await: s.await}
+	return r
+}
