@@ -12,6 +12,7 @@ import (
 
 // ends reads from Redis how jobs ended.
 type ends struct {
+	memory  memory
 	jobs    Jobs
 	outputs Outputs
 	stock   func() (*fleet.Inventory, string)
@@ -22,8 +23,7 @@ const endsMax = 500
 
 // of returns what Redis knows of the jobs that ended by some events. Where Redis has forgotten a
 // job, the event says how it ended.
-func (r ends) of(ctx context.Context, zone string, list []jobs.Happening,
-	task func(context.Context, jobs.TaskID) (jobs.TaskInfo, error)) ([]api.PastJob, error) {
+func (r ends) of(ctx context.Context, zone string, list []jobs.Happening) ([]api.PastJob, error) {
 	byTask := map[jobs.TaskID][]jobs.Happening{}
 	for _, e := range list {
 		id := jobs.ID(e.Object).Task()
@@ -31,7 +31,7 @@ func (r ends) of(ctx context.Context, zone string, list []jobs.Happening,
 	}
 	var out []api.PastJob
 	for id, events := range byTask {
-		t, err := task(ctx, id)
+		t, err := r.memory.task(ctx, id)
 		if err != nil {
 			return nil, err
 		}

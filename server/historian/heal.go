@@ -12,7 +12,6 @@ import (
 // healer completes tasks in history of which a part may be missing.
 type healer struct {
 	past     PastTasks
-	memory   memory
 	ends     ends
 	believes believer
 	suspects []jobs.TaskID
@@ -40,7 +39,7 @@ func (h *healer) task(ctx context.Context, id jobs.TaskID) error {
 	if err != nil && !errors.Is(err, history.ErrNotFound) {
 		return err
 	}
-	is, err := h.memory.fresh(ctx, id)
+	is, err := h.ends.memory.fresh(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"muster/api"
@@ -43,10 +42,6 @@ type Historian struct {
 	begun bool                    // Redis and history were compared once
 	busy  bool                    // the last round stored something
 
-	lost     bool      // Redis has lost what was agreed
-	compared time.Time // when that was last compared
-
-	memory   memory
 	ends     ends
 	forget   forgetter
 	outage   outage
@@ -57,11 +52,10 @@ type Historian struct {
 // New returns the historian of a term.
 func New(n Needs, t Term) *Historian {
 	h := &Historian{Needs: n, term: t, at: map[string]api.Position{}}
-	h.memory = memory{tasks: n.Queue.Tasks, past: n.Store.Tasks,
-		known: map[jobs.TaskID]jobs.TaskInfo{}}
-	h.ends = ends{jobs: n.Queue.Jobs, outputs: n.Queue.Outputs, stock: n.Stock}
-	h.believes = believer{n.Queue.Members, h.memory.zonesOf, n.Stock, n.Log, map[string]bool{}}
-	h.healer = healer{past: n.Store.Tasks, memory: h.memory, ends: h.ends, believes: h.believes}
+	m := memory{tasks: n.Queue.Tasks, past: n.Past, known: map[jobs.TaskID]jobs.TaskInfo{}}
+	h.ends = ends{memory: m, jobs: n.Queue.Jobs, outputs: n.Queue.Outputs, stock: n.Stock}
+	h.believes = believer{n.Queue.Members, m.zonesOf, n.Stock, n.Log, map[string]bool{}}
+	h.healer = healer{past: n.Past, ends: h.ends, believes: h.believes}
 	return h
 }
 
@@ -128,7 +122,7 @@ func (h *Historian) RunOnce(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	spoiled := h.guard(ctx, zones)
+	spoiled := h.Guard.RunOnce(ctx, zones)
 	if spoiled != nil && !queue.Spoiled(spoiled) {
 		return false, spoiled
 	}
@@ -171,55 +165,19 @@ func (h *Historian) forgetOld(ctx context.Context) error {
 	}
 	now := h.Now()
 	return h.forget.stretch(ctx, now, func(ctx context.Context) (int64, error) {
-		return h.Store.Writer.Forget(ctx, now.Add(-h.Keep))
+		return h.Writer.Forget(ctx, now.Add(-h.Keep))
 	})
-}
-
-// agreedEvery is the time between two comparisons of what was agreed.
-const agreedEvery = 2 * time.Second
-
-// guard keeps work from starting in a Redis that has forgotten something, until it has that
-// back.
-func (h *Historian) guard(ctx context.Context, zones []string) error {
-	if now := h.Now(); h.lost || now.Sub(h.compared) >= agreedEvery || now.Before(h.compared) {
-		k := agreedKeeper{h.Queue.Agreed, h.Store.Agreed, h.Log, h.Now}
-		var err error
-		if h.lost, err = k.check(ctx); err != nil {
-			return err
-		}
-		h.compared = now
-	}
-	// Redis may have forgotten its list of zones, too.
-	known, err := h.Store.Writer.Positions(ctx)
-	if err != nil {
-		return err
-	}
-	for _, p := range known {
-		if p.Zone != keys.HubZone && !slices.Contains(zones, p.Zone) {
-			zones = append(zones, p.Zone)
-		}
-	}
-	return recaller{h.Queue.Debts, h.Queue.Recall, h.Store.Past, h.Log, h.lost}.settle(ctx, zones)
 }
 
 // begin gives the workers the estimates, which Redis may have forgotten, and compares the
 // tasks that Redis knows: an earlier historian may have died before it did.
 func (h *Historian) begin(ctx context.Context) error {
-	err := h.giveEstimates(ctx)
+	err := h.Estimates.give(ctx)
 	if err == nil {
 		err = h.suspect(ctx)
 	}
 	h.begun = err == nil
 	return err
-}
-
-// giveEstimates makes the estimates of the hub those of history.
-func (h *Historian) giveEstimates(ctx context.Context) error {
-	list, err := h.Store.Estimates.Estimates(ctx)
-	if err != nil {
-		return err
-	}
-	return h.Queue.Estimates.ReplaceEstimates(ctx, estimateFields(list))
 }
 
 // suspectMax bounds the newest tasks that are compared.
@@ -231,7 +189,7 @@ func (h *Historian) suspect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	open, err := h.Store.Tasks.Open(ctx, suspectMax)
+	open, err := h.Past.Open(ctx, suspectMax)
 	if err != nil {
 		return err
 	}
@@ -246,7 +204,7 @@ func (h *Historian) suspect(ctx context.Context) error {
 func (h *Historian) drain(ctx context.Context, zone string) (full bool, err error) {
 	pos, known := h.at[zone]
 	if !known {
-		if pos, err = h.Store.Writer.Position(ctx, zone); err != nil {
+		if pos, err = h.Writer.Position(ctx, zone); err != nil {
 			return false, err
 		}
 		h.outage.keep(zone, pos.Entries)
@@ -292,7 +250,7 @@ func (h *Historian) noteGap(ctx context.Context, zone string, gap *api.Gap) erro
 		return err
 	}
 	if gap.Back && zone != keys.HubZone {
-		return h.Queue.Debts.KeepHistory(ctx, zone, gap.Note)
+		return h.Guard.Debts.KeepHistory(ctx, zone, gap.Note)
 	}
 	return nil
 }
@@ -301,7 +259,7 @@ func (h *Historian) noteGap(ctx context.Context, zone string, gap *api.Gap) erro
 func (h *Historian) store(ctx context.Context, b history.Batch) error {
 	needs := history.NeedsOf(b.Events)
 	for _, id := range needs.Tasks {
-		t, whole, err := h.memory.look(ctx, id)
+		t, whole, err := h.ends.memory.look(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -310,13 +268,13 @@ func (h *Historian) store(ctx context.Context, b history.Batch) error {
 		}
 	}
 	var err error
-	if b.Ended, err = h.ends.of(ctx, b.Zone, needs.Ended, h.memory.task); err != nil {
+	if b.Ended, err = h.ends.of(ctx, b.Zone, needs.Ended); err != nil {
 		return err
 	}
 	if !h.term.Trusted() {
 		return errors.New("this server may have lost the duty")
 	}
-	changed, err := h.Store.Writer.Put(ctx, b, h.Now())
+	changed, err := h.Writer.Put(ctx, b, h.Now())
 	if err != nil {
 		delete(h.at, b.Zone)
 		if errors.Is(err, history.ErrMoved) {
@@ -328,7 +286,7 @@ func (h *Historian) store(ctx context.Context, b history.Batch) error {
 	h.outage.keep(b.Zone, b.Entries)
 	h.busy = true
 	h.healer.add(needs.Over...)
-	return h.Queue.Estimates.SaveEstimates(ctx, estimateFields(changed))
+	return h.Estimates.save(ctx, changed)
 }
 
 // contradicted logs that the second end of a job differs from the one in history.
@@ -352,18 +310,5 @@ func (h *Historian) care(ctx context.Context, zones []string) error {
 			return err
 		}
 	}
-	if many, err := h.Store.Estimates.ForgetEstimates(ctx); err != nil || !many {
-		return err
-	}
-	return h.giveEstimates(ctx)
-}
-
-// estimateFields returns estimates as workers look for them.
-func estimateFields(list []history.Estimate) map[string]string {
-	out := make(map[string]string, len(list))
-	for _, e := range list {
-		out[e.Work+"|"+e.Model+"|"+e.Customer] = fmt.Sprintf(`{"p50_ns":%d,"p90_ns":%d,"n":%d}`, e.P50,
-			e.P90, e.N)
-	}
-	return out
+	return h.Estimates.forget(ctx)
 }

@@ -10,14 +10,18 @@ import (
 	"muster/fleet"
 	"muster/history"
 	"muster/jobs"
-	"muster/jobs/queue/hub"
 	"muster/jobs/queue/read"
 )
 
 // Needs has all that a historian works with.
 type Needs struct {
 	Queue Queue
-	Store Store
+	// Writer and Past are history. history.ErrNotFound keeps its meaning; any other error means
+	// that history cannot be used at the moment.
+	Writer    Writer
+	Past      PastTasks
+	Estimates Estimates
+	Guard     *Guard
 
 	// Stock returns the inventory in force with its version; nil: this server has none.
 	Stock func() (inv *fleet.Inventory, version string)
@@ -30,28 +34,14 @@ type Needs struct {
 
 // Queue are the handles of the queue that a historian needs.
 type Queue struct {
-	Zones     Zones
-	Tasks     Tasks
-	Jobs      Jobs
-	Outputs   Outputs
-	Events    Events
-	Trimming  Trimming
-	Members   Members
-	Estimates Estimates
-	Agreed    Agreed
-	Debts     Debts
-	Recall    Recalling
-	Outages   Outages
-}
-
-// Store are the parts of history that a historian needs. history.ErrNotFound keeps its meaning;
-// any other error means that history cannot be used at the moment.
-type Store struct {
-	Writer    Writer
-	Tasks     PastTasks
-	Past      Past
-	Estimates PastEstimates
-	Agreed    Copies
+	Zones    Zones
+	Tasks    Tasks
+	Jobs     Jobs
+	Outputs  Outputs
+	Events   Events
+	Trimming Trimming
+	Members  Members
+	Outages  Outages
 }
 
 // Zones lists the zones that Redis knows.
@@ -92,23 +82,9 @@ type Members interface {
 	HostsIn(ctx context.Context, zone, version string, names []string) (map[string]bool, error)
 }
 
-// Estimates are the usual durations of runbooks, as workers read them.
-type Estimates interface {
-	SaveEstimates(ctx context.Context, list map[string]string) error
-	ReplaceEstimates(ctx context.Context, list map[string]string) error
-}
-
-// Agreed is the state of what people have agreed in Redis.
-type Agreed interface {
-	AgreedState(ctx context.Context) (hub.AgreedState, error)
-	AgreedPart(ctx context.Context, part string) (jobs.AgreedPart, error)
-	LoseAgreed(ctx context.Context, lost jobs.AgreedLost) error
-}
-
 // Writer stores events, and deletes old ones.
 type Writer interface {
 	Position(ctx context.Context, zone string) (api.Position, error)
-	Positions(ctx context.Context) ([]api.Position, error)
 	Put(ctx context.Context, b history.Batch, now time.Time) ([]history.Estimate, error)
 	Forget(ctx context.Context, before time.Time) (int64, error)
 }
@@ -118,10 +94,4 @@ type PastTasks interface {
 	Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 	Open(ctx context.Context, most int) ([]jobs.TaskID, error)
 	Reconcile(ctx context.Context, t jobs.TaskInfo, ended []api.PastJob) error
-}
-
-// PastEstimates are the estimates that history makes.
-type PastEstimates interface {
-	Estimates(ctx context.Context) ([]history.Estimate, error)
-	ForgetEstimates(ctx context.Context) (bool, error)
 }

@@ -30,6 +30,7 @@ type Recalling interface {
 // Past gives a zone what history knows: how the jobs of a task ended, and which began.
 type Past interface {
 	Position(ctx context.Context, zone string) (api.Position, error)
+	Positions(ctx context.Context) ([]api.Position, error)
 	Jobs(ctx context.Context, f history.Filter, cursor string, most int) ([]api.PastJob, string,
 		error)
 	Begun(ctx context.Context, id jobs.TaskID, after string, most int) ([]jobs.JobInfo, error)

@@ -3,13 +3,64 @@ package historian
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"muster/jobs"
+	"muster/jobs/queue/hub"
+	"muster/jobs/queue/keys"
 	"muster/server/agreed"
 )
+
+// Guard keeps work from starting in a Redis that has forgotten something, until it has that back
+// from history.
+type Guard struct {
+	Agreed Agreed
+	Copies Copies
+	Debts  Debts
+	Recall Recalling
+	Past   Past
+	Log    hclog.Logger
+	Now    func() time.Time
+
+	lost     bool      // Redis has lost what was agreed
+	compared time.Time // when that was last compared
+}
+
+// Agreed is the state of what people have agreed in Redis.
+type Agreed interface {
+	AgreedState(ctx context.Context) (hub.AgreedState, error)
+	AgreedPart(ctx context.Context, part string) (jobs.AgreedPart, error)
+	LoseAgreed(ctx context.Context, lost jobs.AgreedLost) error
+}
+
+// agreedEvery is the time between two comparisons of what was agreed.
+const agreedEvery = 2 * time.Second
+
+// RunOnce compares Redis with history, and gives the zones back what they lack.
+func (g *Guard) RunOnce(ctx context.Context, zones []string) error {
+	if now := g.Now(); g.lost || now.Sub(g.compared) >= agreedEvery || now.Before(g.compared) {
+		k := agreedKeeper{g.Agreed, g.Copies, g.Log, g.Now}
+		var err error
+		if g.lost, err = k.check(ctx); err != nil {
+			return err
+		}
+		g.compared = now
+	}
+	// Redis may have forgotten its list of zones, too.
+	known, err := g.Past.Positions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range known {
+		if p.Zone != keys.HubZone && !slices.Contains(zones, p.Zone) {
+			zones = append(zones, p.Zone)
+		}
+	}
+	return recaller{g.Debts, g.Recall, g.Past, g.Log, g.lost}.settle(ctx, zones)
+}
 
 // Copies keeps what people have agreed outside of Redis.
 type Copies interface {
