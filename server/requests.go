@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/server/foresight"
 	"muster/server/intake"
 	"muster/windows"
 )
@@ -15,6 +16,7 @@ type requests struct {
 	retries  *intake.Retries
 	entry    *intake.Entry
 	openings *intake.Openings
+	forecast *foresight.Forecaster // of tasks that nobody has submitted
 }
 
 // newRequests gives the intake what it works with. The clock and the chance of the server may
@@ -44,5 +46,12 @@ func newRequests(s *Server, d Deps) requests {
 	r.retries = &intake.Retries{Look: s.look, Sealer: d.SecretKeys, Openings: r.openings,
 		Entry: r.entry, Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Retrying: q.Submit.Retries,
 		Durable: d.Durable, Now: now, Await: s.await}
+	overload := s.cfg.Overload
+	if overload == (jobs.Overload{}) {
+		overload = jobs.DefaultOverload()
+	}
+	r.forecast = &foresight.Forecaster{Tasks: q.Read.Tasks, Jobs: q.Read.Jobs,
+		Estimates: q.Hub.Estimates, Stock: s.stock, Book: book, Slots: r.openings.Slots,
+		Overload: overload, Now: now}
 	return r
 }

@@ -33,6 +33,7 @@ var floors = map[string]int{
 	"windows":                    0,
 	"jobs":                       1,
 	"scripts":                    1,
+	"server/foresight":           7,
 	"server/intake":              7,
 	"server/metrics":             2,
 	"server/agreed":              2,

@@ -1,6 +1,7 @@
-package server
+package foresight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,50 +19,72 @@ import (
 	"muster/windows"
 )
 
+// chunk is the number of jobs that are read at once.
+const chunk = 500
+
+// Tasks reads the tasks of the queue. The errors of Spec wrap queue.ErrNotFound if a task has
+// gone.
+type Tasks interface {
+	Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error)
+	Spec(ctx context.Context, id jobs.TaskID) (jobs.Spec, error)
+}
+
+// Estimates reads how long runbooks take.
+type Estimates interface {
+	Estimates(ctx context.Context, fields []string) (map[string]jobs.Estimate, error)
+}
+
+// A Forecaster knows the queue, the windows and the nodes.
+type Forecaster struct {
+	Tasks     Tasks
+	Jobs      stock.Jobs
+	Estimates Estimates
+	Stock     *stock.Store
+	Book      func(context.Context) (*windows.Book, error)
+	Slots     func(context.Context) (map[string]int, error) // of the nodes of each zone
+	Overload  jobs.Overload
+	Now       func() time.Time
+}
+
 // foretelling is the world of a plan while it is put together.
 type foretelling struct {
 	forecast.World
 	stock *stock.Stock
-	// estimates are those of the hub, by which workers admit, by field; without successes:
-	// it has none.
+	// estimates come from the hub, as those by which workers admit, by field. One without
+	// successes is missing there.
 	estimates map[string]jobs.Estimate
 	taken     map[string]*api.TakenTime // of the task that is asked for, by field
 	notes     []string
 }
 
-// queuedMax is how many tasks of the queue a plan looks at.
+// A plan looks at most at so many tasks of the queue.
 const queuedMax = 500
 
-// foretell puts together what is known of the queue, and of a new task, which is the
-// last one.
-func (s *Server) foretell(ctx context.Context, p draft.Draft) (*foretelling,
+// foretell puts together the tasks of the queue and a new one, which is the last.
+func (f *Forecaster) foretell(ctx context.Context, p draft.Draft) (*foretelling,
 	[]api.OtherTask, error) {
-	_, book, err := s.book(ctx)
+	book, err := f.Book(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	stock, err := s.stock.Get()
+	st, err := f.Stock.Get()
 	if err != nil {
 		return nil, nil, err
 	}
-	overload := s.cfg.Overload
-	if overload == (jobs.Overload{}) {
-		overload = jobs.DefaultOverload()
-	}
-	w := &foretelling{stock: stock, estimates: map[string]jobs.Estimate{},
-		World: forecast.World{Now: s.now(), Book: book, Limits: map[string]int{},
-			Overload: overload}}
-	for _, l := range stock.Limits() {
+	w := &foretelling{stock: st, estimates: map[string]jobs.Estimate{},
+		World: forecast.World{Now: f.Now(), Book: book, Limits: map[string]int{},
+			Overload: f.Overload}}
+	for _, l := range st.Limits() {
 		w.Limits[l.Name] = l.Max
 	}
-	if w.Slots, err = s.intake.openings.Slots(ctx); err != nil {
+	if w.Slots, err = f.Slots(ctx); err != nil {
 		return nil, nil, err
 	}
-	others, err := s.queued(ctx, w)
+	others, err := f.queued(ctx, w)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.askEstimates(ctx, w, p.Task.Spec.Work(), p.Picked); err != nil {
+	if err := f.askEstimates(ctx, w, p.Task.Spec.Work(), p.Picked); err != nil {
 		return nil, nil, err
 	}
 	w.taken = map[string]*api.TakenTime{}
@@ -78,7 +101,7 @@ func (s *Server) foretell(ctx context.Context, p draft.Draft) (*foretelling,
 	return w, others, nil
 }
 
-// guessWords say what is taken for the time that a task needs on hosts where it never succeeded.
+// guessWords says which time stands for the time of a task on hosts where it never succeeded.
 func guessWords(hosts int, spec jobs.Spec) string {
 	if spec.Unsaid {
 		return fmt.Sprintf("on %d hosts nobody knows how long it takes: with these arguments it never "+
@@ -90,7 +113,7 @@ func guessWords(hosts int, spec jobs.Spec) string {
 }
 
 // askEstimates asks the hub how long some work takes on hosts, unless that is known.
-func (s *Server) askEstimates(ctx context.Context, w *foretelling, work string,
+func (f *Forecaster) askEstimates(ctx context.Context, w *foretelling, work string,
 	hosts []fleet.Host) error {
 	var fields []string
 	for _, h := range hosts {
@@ -100,7 +123,7 @@ func (s *Server) askEstimates(ctx context.Context, w *foretelling, work string,
 			fields = append(fields, field)
 		}
 	}
-	found, err := s.queue.Hub.Estimates.Estimates(ctx, fields)
+	found, err := f.Estimates.Estimates(ctx, fields)
 	maps.Copy(w.estimates, found)
 	return err
 }
@@ -134,12 +157,12 @@ func taskOfSpec(id jobs.TaskID, s jobs.Spec) forecast.Task {
 
 // queued adds the tasks of the queue, the oldest first: of those that are paused it is
 // not known when they go on.
-func (s *Server) queued(ctx context.Context, w *foretelling) ([]api.OtherTask, error) {
-	list, err := s.queue.Read.Tasks.Tasks(ctx, queuedMax)
+func (f *Forecaster) queued(ctx context.Context, w *foretelling) ([]api.OtherTask, error) {
+	list, err := f.Tasks.Tasks(ctx, queuedMax)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list, func(a, b jobs.TaskInfo) int { return compareText(a.Task, b.Task) })
+	slices.SortFunc(list, func(a, b jobs.TaskInfo) int { return cmp.Compare(a.Task, b.Task) })
 	var out []api.OtherTask
 	paused := 0
 	for _, t := range list {
@@ -151,7 +174,7 @@ func (s *Server) queued(ctx context.Context, w *foretelling) ([]api.OtherTask, e
 		default:
 			continue
 		}
-		one, err := s.queuedTask(ctx, w, t)
+		one, err := f.queuedTask(ctx, w, t)
 		if errors.Is(err, queue.ErrNotFound) {
 			continue // it has ended meanwhile, and is gone
 		}
@@ -171,14 +194,14 @@ func (s *Server) queued(ctx context.Context, w *foretelling) ([]api.OtherTask, e
 	return out, nil
 }
 
-func (s *Server) queuedTask(ctx context.Context, w *foretelling, t jobs.TaskInfo) (
+func (f *Forecaster) queuedTask(ctx context.Context, w *foretelling, t jobs.TaskInfo) (
 	forecast.Task, error) {
-	spec, err := s.queue.Read.Tasks.Spec(ctx, t.Task)
+	spec, err := f.Tasks.Spec(ctx, t.Task)
 	if err != nil {
 		return forecast.Task{}, err
 	}
 	one := taskOfSpec(t.Task, spec)
-	err = s.queue.Read.Jobs.EachJob(ctx, t.Task, 0, jobsMax, func(list []jobs.JobInfo) error {
+	err = f.Jobs.EachJob(ctx, t.Task, 0, chunk, func(list []jobs.JobInfo) error {
 		list = slices.DeleteFunc(slices.Clone(list), func(j jobs.JobInfo) bool {
 			return j.State == jobs.Ended
 		})
@@ -190,7 +213,7 @@ func (s *Server) queuedTask(ctx context.Context, w *foretelling, t jobs.TaskInfo
 			}
 			hosts[i] = h
 		}
-		if err := s.askEstimates(ctx, w, spec.Work(), hosts); err != nil {
+		if err := f.askEstimates(ctx, w, spec.Work(), hosts); err != nil {
 			return err
 		}
 		for i, j := range list {
@@ -210,14 +233,4 @@ func (s *Server) queuedTask(ctx context.Context, w *foretelling, t jobs.TaskInfo
 		return nil
 	})
 	return one, err
-}
-
-func compareText[T ~string](a, b T) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
