@@ -58,9 +58,6 @@ func (s *Server) Fix(now func() time.Time, chance func() uint16) {
 // Streams is how many streams of events are open.
 func (s *Server) Streams() int { return int(s.streams.Load()) }
 
-// Impersonal is impersonal.
-func Impersonal(text, host, address string) string { return impersonal(text, host, address) }
-
 // FoldGroups folds jobs with their outputs as a summary does, at most n groups.
 func FoldGroups(n int, list []jobs.JobInfo, output func(jobs.ID) []byte) []api.Alike {
 	f := newFolder(excerptMax)

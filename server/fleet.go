@@ -99,7 +99,7 @@ func (s *Server) zone(ctx context.Context, zone string) (api.Zone, error) {
 		return api.Zone{}, err
 	}
 	z := zoneOf(d)
-	z.Deferred, err = s.deferrals(ctx, zone)
+	z.Deferred, err = s.times.why.Deferrals(ctx, zone)
 	return z, err
 }
 

@@ -1,22 +1,10 @@
 package server
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"muster/api"
-	"muster/fleet"
 	"muster/jobs"
-	"muster/jobs/queue/read"
-)
-
-const (
-	// lacksMax is how many jobs that wait for what another has are asked what it is: each costs
-	// some calls, and many of a task mostly wait for the same.
-	lacksMax = 8
-	// lacksShown is how many reasons of a task are told apart.
-	lacksShown = 20
 )
 
 type (
@@ -32,115 +20,18 @@ func (s *Server) waits(ctx context.Context, in *lacksInput) (*lacksOutput, error
 	if err != nil {
 		return nil, err
 	}
-	later := s.awaiting(ctx)
-	l := s.lacking(later)
+	later := s.times.why.Awaits(ctx)
+	l := s.times.why.Lacks(later)
 	if !past && t.State != jobs.TaskEnded {
 		err := s.queue.Read.Jobs.EachJob(ctx, t.Task, 0, jobsMax, func(list []jobs.JobInfo) error {
-			if err := later.add(ctx, t, list); err != nil {
+			if err := later.Add(ctx, t, list); err != nil {
 				return err
 			}
-			return l.add(ctx, list)
+			return l.Add(ctx, list)
 		})
 		if err != nil {
 			return nil, problem(err)
 		}
 	}
-	return &lacksOutput{api.LackList{Waits: l.list(), Awaits: later.list()}}, nil
-}
-
-// lacking gathers why jobs do not run, and which ones for the same reason.
-type lacking struct {
-	*Server
-	later  *awaiting // tells which jobs wait for a window or a freeze; nil: nobody asked
-	asked  int       // jobs that were asked what another one has
-	groups map[lackKey]*lackGroup
-	order  []*lackGroup
-	more   []string // hosts of those that were not asked
-}
-
-// lackKey is what jobs of one group have in common.
-type lackKey struct {
-	why   string // without what names one host
-	order bool
-}
-
-type lackGroup struct {
-	jobs.Lack
-	why   string // that of the key
-	hosts []string
-}
-
-// lacking begins a look. Of jobs that later knows to wait for a window their own reason, which is
-// that, is left out.
-func (s *Server) lacking(later *awaiting) *lacking {
-	return &lacking{Server: s, later: later, groups: map[lackKey]*lackGroup{}}
-}
-
-// add looks at jobs of one task. One that has ended or that runs waits for nothing.
-func (l *lacking) add(ctx context.Context, list []jobs.JobInfo) error {
-	wait := slices.DeleteFunc(slices.Clone(list), func(j jobs.JobInfo) bool {
-		return j.State == jobs.Ended || j.State == jobs.Running || j.Gate != nil && j.Gate.Answer == ""
-	})
-	return l.explain(ctx, wait, max(lacksMax-l.asked, 0), l.note)
-}
-
-// note counts one job by each of its reasons.
-func (l *lacking) note(j jobs.JobInfo, r read.Reasons) {
-	l.count(j, lackKey{r.Orders, true}, r.Orders)
-	l.count(j, lackKey{why: r.Shut}, r.Shut)
-	own := lackKey{why: impersonal(r.Own, j.Host, l.address(j.Host))}
-	switch {
-	case j.State == jobs.Blocked && l.asked >= lacksMax:
-		l.more = append(l.more, j.Host)
-	case j.State == jobs.Blocked:
-		l.asked++
-		l.count(j, own, r.Own)
-	case j.State == jobs.Queued, l.later != nil && l.later.ahead[j.ID]:
-		// It waits for its time alone.
-	default:
-		l.count(j, own, r.Own)
-	}
-}
-
-func (l *lacking) count(j jobs.JobInfo, key lackKey, why string) {
-	if why == "" {
-		return
-	}
-	g := l.groups[key]
-	if g == nil {
-		g = &lackGroup{Lack: jobs.Lack{Why: why, Order: key.order}, why: key.why}
-		if !key.order {
-			g.Waits = j.Waits
-		}
-		l.groups[key], l.order = g, append(l.order, g)
-	}
-	g.hosts = append(g.hosts, j.Host)
-}
-
-// list is what was found, what concerns the most jobs first. What is beyond the bound is one.
-func (l *lacking) list() []jobs.Lack {
-	slices.SortStableFunc(l.order, func(a, b *lackGroup) int {
-		return cmp.Compare(len(b.hosts), len(a.hosts))
-	})
-	out := []jobs.Lack{}
-	more := slices.Clone(l.more)
-	for i, g := range l.order {
-		if i >= lacksShown {
-			more = append(more, g.hosts...)
-			continue
-		}
-		if len(g.hosts) > 1 {
-			g.Why = g.why
-		}
-		g.Count, g.Hosts = len(g.hosts), fleet.Fold(g.hosts)
-		out = append(out, g.Lack)
-	}
-	if len(more) > 0 {
-		slices.Sort(more)
-		more = slices.Compact(more)
-		out = append(out, jobs.Lack{
-			Why:   "they wait too, for this or the like; `muster job ID` tells of one",
-			Count: len(more), Hosts: fleet.Fold(more)})
-	}
-	return out
+	return &lacksOutput{api.LackList{Waits: l.List(), Awaits: later.List()}}, nil
 }

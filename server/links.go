@@ -50,15 +50,6 @@ func (l links) Hopeless(err error) bool {
 		errors.Is(err, queue.ErrCancelled) || errors.Is(err, jobs.ErrNoBlob)
 }
 
-// reasons gathers why jobs do not run, for a duty.
-type reasons struct{ of *lacking }
-
-// Add looks at jobs of one task.
-func (r reasons) Add(ctx context.Context, list []jobs.JobInfo) error { return r.of.add(ctx, list) }
-
-// List returns the reasons, the one of the most jobs first.
-func (r reasons) List() []jobs.Lack { return r.of.list() }
-
 // newWaves gives the duty to open waves what it works with.
 func newWaves(s *Server, chains *duties.Chains) *duties.Waves {
 	q := s.queue
@@ -72,5 +63,5 @@ func newChains(s *Server) *duties.Chains {
 	q := s.queue
 	return &duties.Chains{Store: q.Hub.Chains, Care: q.Hub.ChainDuty, Tasks: q.Read.Tasks,
 		Jobs: q.Read.Jobs, Cancels: q.Submit.Cancels, Links: links{s.intake},
-		Waits: func() duties.Reasons { return reasons{s.lacking(nil)} }, Log: s.log, Now: s.clock}
+		Waits: func() duties.Reasons { return s.times.why.Lacks(nil) }, Log: s.log, Now: s.clock}
 }

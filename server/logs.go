@@ -200,7 +200,7 @@ func (a *adder) said(id jobs.ID, o jobs.Output) error {
 }
 
 func (a *adder) ended(j jobs.JobInfo) error {
-	a.folder.add(j, plain(a.heard[j.ID].Theirs(), 0), a.address(j.Host))
+	a.folder.add(j, plain(a.heard[j.ID].Theirs(), 0), a.stock.Address(j.Host))
 	delete(a.heard, j.ID)
 	return nil
 }

@@ -319,7 +319,7 @@ func (s *Server) pastSummary(ctx context.Context, t jobs.TaskInfo, excerpt int) 
 		if err != nil {
 			return api.Summary{}, err
 		}
-		f.add(j, said, s.address(j.Host))
+		f.add(j, said, s.stock.Address(j.Host))
 	}
 	groups, err := s.showGroups(ctx, nil, f)
 	return api.Summary{Task: t, Groups: groups}, err

@@ -57,7 +57,7 @@ type Server struct {
 	intake  requests
 	catalog atomic.Pointer[scripts.Catalog]
 	hostbook
-	shelf   shelf
+	times   times
 	meters  *metrics.Meters
 	streams atomic.Int64 // open now
 	handler http.Handler
@@ -118,6 +118,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s.look = stock.NewLooker(s.stock, d.Queue.Hub.Drains, d.Queue.Hub.Facts, d.Queue.Read.Jobs)
 	s.intake = newRequests(s, d)
 	s.tend, s.chainDuty = newTend(s), newChains(s)
+	s.times.why = newWaits(s)
 	s.door = newKeptOut(d.Log, s.meters)
 	s.catalog.Store(d.Catalog)
 	var err error

@@ -6,8 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"net"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
+	"muster/server/waits"
 )
 
 const (
@@ -51,15 +50,15 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 		return &summaryOutput{sum}, nil
 	}
 	f := newFolder(in.Excerpt)
-	gates, later := 0, s.awaiting(ctx)
-	waiting := s.lacking(later)
+	gates, later := 0, s.times.why.Awaits(ctx)
+	waiting := s.times.why.Lacks(later)
 	err = s.queue.Read.Jobs.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			if j.Gate != nil && j.Gate.Answer == "" {
 				gates++
 			}
 		}
-		if err := errors.Join(later.add(ctx, t, chunk), waiting.add(ctx, chunk)); err != nil {
+		if err := errors.Join(later.Add(ctx, t, chunk), waiting.Add(ctx, chunk)); err != nil {
 			return err
 		}
 		ended := slices.DeleteFunc(chunk, func(j jobs.JobInfo) bool { return j.State != jobs.Ended })
@@ -69,7 +68,7 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 				return err
 			}
 			for _, j := range part {
-				f.add(j, outputs[j.ID], s.address(j.Host))
+				f.add(j, outputs[j.ID], s.stock.Address(j.Host))
 			}
 		}
 		return nil
@@ -81,8 +80,8 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 	if err != nil {
 		return nil, problem(err)
 	}
-	return &summaryOutput{api.Summary{Task: t, Groups: groups, AtGates: gates, Waits: waiting.list(),
-		Awaits: later.list()}}, nil
+	return &summaryOutput{api.Summary{Task: t, Groups: groups, AtGates: gates, Waits: waiting.List(),
+		Awaits: later.List()}}, nil
 }
 
 // showGroups shows the biggest groups of a folder, and one for the rest.
@@ -131,17 +130,6 @@ func (s *Server) outputs(ctx context.Context, zones []string,
 	return all, nil
 }
 
-// address is where a host is reached, as errors name it; empty if it is in the
-// inventory no more.
-func (s *Server) address(host string) string {
-	if st := s.stock.Now(); st != nil {
-		if h, ok := st.Host(host); ok {
-			return net.JoinHostPort(h.Address, strconv.Itoa(h.Port))
-		}
-	}
-	return ""
-}
-
 func ids(list []jobs.JobInfo) []jobs.ID {
 	out := make([]jobs.ID, len(list))
 	for i, j := range list {
@@ -183,7 +171,7 @@ type group struct {
 }
 
 func (f *folder) add(j jobs.JobInfo, output []byte, address string) {
-	words := impersonal(j.Error, j.Host, address)
+	words := waits.Impersonal(j.Error, j.Host, address)
 	like := likeness{outcome: j.Outcome, text: sha256.Sum256(output)}
 	if j.ExitCode != nil {
 		like.exit = strconv.Itoa(*j.ExitCode)
@@ -207,24 +195,6 @@ func (f *folder) add(j jobs.JobInfo, output []byte, address string) {
 
 // cut is what is shown of an output.
 func (f *folder) cut(output []byte) []byte { return output[:min(len(output), f.excerpt)] }
-
-// fingerprint is that of a host key in an error.
-var fingerprint = regexp.MustCompile(`SHA256:[A-Za-z0-9+/]{43}`)
-
-// impersonal takes out of an error what differs from host to host though the
-// trouble is the same.
-func impersonal(text, host, address string) string {
-	if text == "" {
-		return ""
-	}
-	if address != "" {
-		text = strings.ReplaceAll(text, address, "ADDRESS")
-	}
-	if len(host) > 2 { // a host may be called "a"
-		text = strings.ReplaceAll(text, host, "HOST")
-	}
-	return fingerprint.ReplaceAllString(text, "SHA256:…")
-}
 
 // biggest sorts the groups, the biggest first, and cuts off what is more than n.
 // Of equal ones those come first that did not succeed: they are read.

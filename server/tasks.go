@@ -148,7 +148,7 @@ func (s *Server) jobs(ctx context.Context, in *jobsInput) (*jobsOutput, error) {
 		most = in.Limit // nothing is left out, so no more are needed
 	}
 	err = s.eachJob(ctx, id, from, most, func(chunk []jobs.JobInfo) error {
-		if err := s.explainAll(ctx, chunk); err != nil {
+		if err := s.times.why.ExplainAll(ctx, chunk); err != nil {
 			return err
 		}
 		for _, j := range chunk {
@@ -206,7 +206,7 @@ func (s *Server) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
 		}
 	}
 	j.HostLeft = s.stock.HasLeft(j)
-	if j, err = s.explained(ctx, j); err != nil {
+	if j, err = s.times.why.Explained(ctx, j); err != nil {
 		return nil, problem(err)
 	}
 	out := &jobOutput{api.JobDetail{JobInfo: j}}
@@ -215,7 +215,7 @@ func (s *Server) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
 	case err == nil:
 		out.Body.Of = ofTask(t)
 		if !past {
-			out.Body.Awaits, err = s.awaitedBy(ctx, t, j)
+			out.Body.Awaits, err = s.times.why.AwaitedBy(ctx, t, j)
 		}
 		if err != nil {
 			return nil, problem(err)

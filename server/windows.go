@@ -13,6 +13,7 @@ import (
 	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/server/waits"
 	"muster/windows"
 )
 
@@ -28,6 +29,23 @@ type Times interface {
 
 	// SayZones tells other servers of this one's time zone data, and returns theirs.
 	SayZones(ctx context.Context, server, data string) (map[string]string, error)
+}
+
+// times are agreed, and waited for.
+type times struct {
+	shelf shelf
+	why   *waits.Reader
+}
+
+// newWaits gives the reader of reasons what it works with.
+func newWaits(s *Server) *waits.Reader {
+	q := s.queue
+	return &waits.Reader{Explaining: q.Read.Jobs, Deferring: q.Read.Waits, Tasks: q.Read.Tasks,
+		Jobs: q.Read.Jobs, Estimates: q.Hub.Estimates, Stock: s.stock, Now: s.clock,
+		Book: func(ctx context.Context) (*windows.Book, error) {
+			_, book, err := s.book(ctx)
+			return book, err
+		}}
 }
 
 // shelf keeps the book that was read last.
@@ -53,14 +71,14 @@ func (s *Server) book(ctx context.Context) (windows.Timetable, *windows.Book, er
 // kept is what is agreed now; errUnread is wrapped, and the timetable is there, if only its
 // texts cannot be read.
 func (s *Server) kept(ctx context.Context) (windows.Timetable, *windows.Book, error) {
-	s.shelf.mu.Lock()
-	defer s.shelf.mu.Unlock()
+	s.times.shelf.mu.Lock()
+	defer s.times.shelf.mu.Unlock()
 	version, err := s.queue.Hub.Times.TimetableVersion(ctx)
 	if err != nil {
 		return windows.Timetable{}, nil, problem(err)
 	}
-	if s.shelf.book != nil && s.shelf.table.Version == version {
-		return s.shelf.table, s.shelf.book, nil
+	if s.times.shelf.book != nil && s.times.shelf.table.Version == version {
+		return s.times.shelf.table, s.times.shelf.book, nil
 	}
 	table, err := s.queue.Hub.Times.Timetable(ctx)
 	if err != nil {
@@ -71,7 +89,7 @@ func (s *Server) kept(ctx context.Context) (windows.Timetable, *windows.Book, er
 		// It was read before it was kept: another version of muster reads otherwise.
 		return table, nil, fmt.Errorf("%w: %w", errUnread, err)
 	}
-	s.shelf.table, s.shelf.book = table, book
+	s.times.shelf.table, s.times.shelf.book = table, book
 	return table, book, nil
 }
 

@@ -34,6 +34,7 @@ var floors = map[string]int{
 	"jobs":                       1,
 	"scripts":                    1,
 	"server/foresight":           7,
+	"server/waits":               6,
 	"server/intake":              7,
 	"server/metrics":             2,
 	"server/agreed":              2,

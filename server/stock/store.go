@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -282,6 +284,16 @@ func (s *Store) HasLeft(j jobs.JobInfo) bool {
 	}
 	_, there := now.Host(j.Host)
 	return !there
+}
+
+// Address returns where a host is reached, host:port; empty: the inventory does not have it.
+func (s *Store) Address(host string) string {
+	if st := s.Now(); st != nil {
+		if h, ok := st.Host(host); ok {
+			return net.JoinHostPort(h.Address, strconv.Itoa(h.Port))
+		}
+	}
+	return ""
 }
 
 // HasZone reports whether the inventory has hosts in a zone. Without an inventory it may have.

@@ -1,4 +1,4 @@
-package server
+package waits
 
 import (
 	"cmp"
@@ -15,16 +15,16 @@ import (
 	"muster/windows"
 )
 
-// awaitsShown is how many openings of a task are told apart. Jobs that wait for later ones are
-// one more, without an opening.
+// An answer tells so many openings of a task apart. One more item, without an opening, counts
+// the jobs that wait for later ones.
 const awaitsShown = 60
 
-// awaitedTasks is how many tasks of a zone are told of whose jobs are deferred.
+// An answer has at most so many tasks of a zone whose jobs are deferred.
 const awaitedTasks = 20
 
-// awaiting finds out for which windows and freezes jobs wait, and counts them by that.
-type awaiting struct {
-	*Server
+// Awaits finds out for which windows and freezes jobs wait, and counts them by that.
+type Awaits struct {
+	in     *Reader
 	book   *windows.Book
 	waiter *windows.Waiter
 	stock  *stock.Stock
@@ -34,7 +34,7 @@ type awaiting struct {
 	ahead  map[jobs.ID]bool // jobs that wait for what is still to come
 }
 
-// awaitKey is what jobs of one group have in common.
+// The jobs of one group have an awaitKey in common.
 type awaitKey struct {
 	task        jobs.TaskID
 	opens, ends time.Time
@@ -47,14 +47,14 @@ type awaitGroup struct {
 	hosts []string
 }
 
-// awaiting begins a look. What is agreed may not be known: then it says so of all that wait.
-func (s *Server) awaiting(ctx context.Context) *awaiting {
-	a := &awaiting{Server: s, specs: map[jobs.TaskID]jobs.Spec{}, groups: map[awaitKey]*awaitGroup{},
+// Awaits begins a look. If it is not known what is agreed, the answer says so for all that wait.
+func (r *Reader) Awaits(ctx context.Context) *Awaits {
+	a := &Awaits{in: r, specs: map[jobs.TaskID]jobs.Spec{}, groups: map[awaitKey]*awaitGroup{},
 		ahead: map[jobs.ID]bool{}}
-	_, book, err := s.book(ctx)
+	book, err := r.Book(ctx)
 	if err == nil {
-		a.book, a.waiter = book, book.Waiter(s.now())
-		a.stock, err = s.stock.Get()
+		a.book, a.waiter = book, book.Waiter(r.Now())
+		a.stock, err = r.Stock.Get()
 	}
 	if err != nil {
 		a.doubt = "for which window is not known: " + err.Error()
@@ -62,12 +62,12 @@ func (s *Server) awaiting(ctx context.Context) *awaiting {
 	return a
 }
 
-// add looks at jobs of one task.
-func (a *awaiting) add(ctx context.Context, t jobs.TaskInfo, list []jobs.JobInfo) error {
+// Add looks at jobs of one task.
+func (a *Awaits) Add(ctx context.Context, t jobs.TaskInfo, list []jobs.JobInfo) error {
 	var wait []jobs.JobInfo
 	for _, j := range list {
 		later := j.State == jobs.Deferred || j.State == jobs.Queued
-		if later && j.Next.After(a.now()) {
+		if later && j.Next.After(a.in.Now()) {
 			wait = append(wait, j)
 		}
 	}
@@ -77,7 +77,7 @@ func (a *awaiting) add(ctx context.Context, t jobs.TaskInfo, list []jobs.JobInfo
 	spec, known := a.specs[t.Task]
 	if !known {
 		var err error
-		if spec, err = a.queue.Read.Tasks.Spec(ctx, t.Task); err != nil {
+		if spec, err = a.in.Tasks.Spec(ctx, t.Task); err != nil {
 			if errors.Is(err, queue.ErrNotFound) {
 				return nil // it has ended meanwhile, and is gone
 			}
@@ -106,8 +106,8 @@ func (a *awaiting) add(ctx context.Context, t jobs.TaskInfo, list []jobs.JobInfo
 	return nil
 }
 
-// hosts are those of jobs as the inventory has them, with how long the work takes there.
-func (a *awaiting) hosts(ctx context.Context, spec jobs.Spec, list []jobs.JobInfo) (
+// hosts returns the hosts of jobs as the inventory has them, with how long the work takes there.
+func (a *Awaits) hosts(ctx context.Context, spec jobs.Spec, list []jobs.JobInfo) (
 	map[string]fleet.Host, map[string]jobs.Estimate, error) {
 	if a.doubt != "" {
 		return nil, nil, nil
@@ -124,17 +124,17 @@ func (a *awaiting) hosts(ctx context.Context, spec jobs.Spec, list []jobs.JobInf
 		return hosts, nil, nil
 	}
 	slices.Sort(fields)
-	estimates, err := a.queue.Hub.Estimates.Estimates(ctx, slices.Compact(fields))
+	estimates, err := a.in.Estimates.Estimates(ctx, slices.Compact(fields))
 	return hosts, estimates, err
 }
 
 // count puts a job to those that wait for the same.
-func (a *awaiting) count(task jobs.TaskID, spec jobs.Spec, j jobs.JobInfo, w windows.Awaited) {
+func (a *Awaits) count(task jobs.TaskID, spec jobs.Spec, j jobs.JobInfo, w windows.Awaited) {
 	if w.Why == "" && len(w.Windows) == 0 {
 		return // it waits for its own time alone
 	}
-	// A window that is open already is not what keeps a job.
-	a.ahead[j.ID] = w.Why != "" || w.Start.After(a.now())
+	// A window that is open already keeps no job.
+	a.ahead[j.ID] = w.Why != "" || w.Start.After(a.in.Now())
 	key := awaitKey{task, w.Start, w.End, strings.Join(w.Windows, " "), w.Why}
 	g := a.groups[key]
 	if g == nil {
@@ -153,7 +153,7 @@ func (a *awaiting) count(task jobs.TaskID, spec jobs.Spec, j jobs.JobInfo, w win
 	}
 }
 
-func (a *awaiting) names(list []string) []jobs.WindowName {
+func (a *Awaits) names(list []string) []jobs.WindowName {
 	out := make([]jobs.WindowName, len(list))
 	for i, name := range list {
 		w, _ := a.book.Window(name)
@@ -162,8 +162,9 @@ func (a *awaiting) names(list []string) []jobs.WindowName {
 	return out
 }
 
-// list is what jobs wait for, the first opening first. What is beyond the bound is one.
-func (a *awaiting) list() []jobs.Appointment {
+// List returns the openings that jobs wait for, the first one first. One item stands for all
+// beyond the bound.
+func (a *Awaits) List() []jobs.Appointment {
 	var out []jobs.Appointment
 	for _, g := range a.groups {
 		g.Hosts = fleet.Fold(g.hosts)
@@ -184,17 +185,17 @@ func (a *awaiting) list() []jobs.Appointment {
 	return append(out[:awaitsShown], rest)
 }
 
-// awaitedBy is the window or freeze for which a job waits, with all jobs of its task that wait
+// AwaitedBy returns the window or freeze for which a job waits, with all jobs of its task that wait
 // for the same; nil: it waits for none.
-func (s *Server) awaitedBy(ctx context.Context, t jobs.TaskInfo, j jobs.JobInfo) (
+func (r *Reader) AwaitedBy(ctx context.Context, t jobs.TaskInfo, j jobs.JobInfo) (
 	*jobs.Appointment, error) {
-	one := s.awaiting(ctx)
-	if err := one.add(ctx, t, []jobs.JobInfo{j}); err != nil || len(one.groups) == 0 {
+	one := r.Awaits(ctx)
+	if err := one.Add(ctx, t, []jobs.JobInfo{j}); err != nil || len(one.groups) == 0 {
 		return nil, err
 	}
-	all := s.awaiting(ctx)
-	err := s.queue.Read.Jobs.EachJob(ctx, t.Task, 0, jobsMax, func(list []jobs.JobInfo) error {
-		return all.add(ctx, t, list)
+	all := r.Awaits(ctx)
+	err := r.Jobs.EachJob(ctx, t.Task, 0, chunk, func(list []jobs.JobInfo) error {
+		return all.Add(ctx, t, list)
 	})
 	if err != nil && !errors.Is(err, queue.ErrNotFound) {
 		return nil, err
@@ -209,9 +210,9 @@ func (s *Server) awaitedBy(ctx context.Context, t jobs.TaskInfo, j jobs.JobInfo)
 	return nil, nil
 }
 
-// deferrals tells what jobs of a zone wait for that have a time of their own.
-func (s *Server) deferrals(ctx context.Context, zone string) (jobs.Deferrals, error) {
-	list, more, err := s.queue.Read.Waits.Deferred(ctx, zone)
+// Deferrals lists the openings that jobs of a zone wait for which have a time of their own.
+func (r *Reader) Deferrals(ctx context.Context, zone string) (jobs.Deferrals, error) {
+	list, more, err := r.Deferring.Deferred(ctx, zone)
 	out := jobs.Deferrals{Count: len(list), More: more, Appointments: []jobs.Appointment{}}
 	if err != nil || len(list) == 0 {
 		return out, err
@@ -226,12 +227,12 @@ func (s *Server) deferrals(ctx context.Context, zone string) (jobs.Deferrals, er
 		}
 		of[id] = append(of[id], j)
 	}
-	a := s.awaiting(ctx)
+	a := r.Awaits(ctx)
 	for _, id := range order[:min(len(order), awaitedTasks)] {
-		if err := a.add(ctx, jobs.TaskInfo{Task: id}, of[id]); err != nil {
+		if err := a.Add(ctx, jobs.TaskInfo{Task: id}, of[id]); err != nil {
 			return out, err
 		}
 	}
-	out.Appointments = append(out.Appointments, a.list()...)
+	out.Appointments = append(out.Appointments, a.List()...)
 	return out, nil
 }
