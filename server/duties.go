@@ -11,6 +11,7 @@ import (
 	"muster/server/duties"
 	"muster/server/election"
 	"muster/server/historian"
+	"muster/server/intake"
 	"muster/windows"
 )
 
@@ -68,7 +69,7 @@ func newTend(s *Server) *duties.Tend {
 	return &duties.Tend{Zones: q.Conn, Care: q.Care.Zones, Staff: q.Hub.Nodes, Excerpts: q.Hub.Times,
 		Blobs: q.Blobs.Care, Grace: s.cfg.Blobs.Grace, Log: s.log,
 		Facts: &duties.Facts{Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Store: q.Hub.Facts,
-			Outputs: s.outputs, Stock: inForce(s), Parts: partsKept, Log: s.log, Now: s.clock},
+			Outputs: s.outputs, Stock: inForce(s), Parts: intake.PartsKept, Log: s.log, Now: s.clock},
 		Moves: &duties.Mover{Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Moves: q.Hub.Moves,
 			Estimates: q.Hub.Estimates, Cancels: q.Submit.Cancels, Log: s.log, Now: s.clock,
 			Book: func(ctx context.Context) (int64, *windows.Book, error) {

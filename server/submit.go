@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -13,9 +12,6 @@ import (
 	"muster/server/duties"
 	"muster/server/intake"
 )
-
-// partsKept is how long at least the parts of a task stay, once they were put.
-const partsKept = 24 * time.Hour
 
 // The results of a submit, as they are counted.
 const (

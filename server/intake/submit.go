@@ -17,8 +17,8 @@ import (
 	"muster/server/stock"
 )
 
-// partsKept is the least time for which the parts of a task stay, once they were put.
-const partsKept = 24 * time.Hour
+// PartsKept is the least time for which the parts of a task stay, once they were put.
+const PartsKept = 24 * time.Hour
 
 // An Answer is what becomes of a submit.
 type Answer struct {
@@ -90,7 +90,7 @@ func (s *submission) answerIfKnown(ctx context.Context) error {
 	}
 	if t.Total == 0 {
 		// It has its name in the lists, and no zone knows of it.
-		if s.in.Now().Sub(t.Submitted.Time) < partsKept {
+		if s.in.Now().Sub(t.Submitted.Time) < PartsKept {
 			return nil
 		}
 		return conflict(t.Task, "it was submitted at "+t.Submitted.String()+
